@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/fedfast/fedfast/bench/repro"
+	"github.com/fedfast/fedfast/internal/repro"
 	"github.com/fedfast/fedfast/tuners/host"
 )
 

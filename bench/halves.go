@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/data/sets/npz"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/sets/npz"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // halvesFile is what the folder of Config.Keep has the halves as.

@@ -3,7 +3,7 @@ package bench
 import (
 	"context"
 
-	"github.com/fedfast/fedfast/fl/study/estimate"
+	"github.com/fedfast/fedfast/internal/estimate"
 	"github.com/fedfast/fedfast/nn"
 )
 

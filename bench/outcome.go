@@ -13,10 +13,10 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/fedfast/fedfast/bench/stats"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/stats"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // outcome is what one training came to, from one seed in one precision.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/bench"
-	"github.com/fedfast/fedfast/bench/figure"
+	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 )

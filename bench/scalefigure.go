@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fedfast/fedfast/bench/figure"
-	"github.com/fedfast/fedfast/data/sys/oneline"
+	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // ScaleFigure draws the rows of the suite scale: the time of a client and memory

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/estimate"
+	"github.com/fedfast/fedfast/internal/estimate"
 	"github.com/fedfast/fedfast/nn"
 )
 

@@ -1,8 +1,8 @@
 package data
 
 import (
-	"github.com/fedfast/fedfast/data/internal/draw"
-	"github.com/fedfast/fedfast/data/internal/pixel"
+	"github.com/fedfast/fedfast/internal/draw"
+	"github.com/fedfast/fedfast/internal/pixel"
 )
 
 // The mean and standard deviation of ImageNet's pixels in [0, 1] (R, G, B), as

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fedfast/fedfast/data/internal/draw"
-	"github.com/fedfast/fedfast/data/internal/pixel"
+	"github.com/fedfast/fedfast/internal/draw"
+	"github.com/fedfast/fedfast/internal/pixel"
 )
 
 // pictures returns n colour images of random bytes of the form of CIFAR-10.

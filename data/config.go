@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/data/deal"
+	"github.com/fedfast/fedfast/internal/deal"
 )
 
 // Config says which federation to open. Errors name its fields by the keys of a

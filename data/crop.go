@@ -4,7 +4,7 @@ import (
 	"math"
 	"runtime"
 
-	"github.com/fedfast/fedfast/data/internal/draw"
+	"github.com/fedfast/fedfast/internal/draw"
 )
 
 // cropSide is the side of the images of augmentation "crop24".

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/fedfast/fedfast/data/deal"
-	"github.com/fedfast/fedfast/data/internal/draw"
+	"github.com/fedfast/fedfast/internal/deal"
+	"github.com/fedfast/fedfast/internal/draw"
 )
 
 // deal makes clients of a set without any: all holds train training

@@ -3,7 +3,7 @@ package data
 import (
 	"math"
 
-	"github.com/fedfast/fedfast/data/internal/draw"
+	"github.com/fedfast/fedfast/internal/draw"
 )
 
 // Distances tell how far the classes of clients' training, validation and test

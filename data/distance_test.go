@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/fedfast/fedfast/data/deal"
-	"github.com/fedfast/fedfast/data/internal/draw"
+	"github.com/fedfast/fedfast/internal/deal"
+	"github.com/fedfast/fedfast/internal/draw"
 )
 
 // labelled returns a source of n vectors whose classes are drawn with the weights,

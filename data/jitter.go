@@ -1,6 +1,6 @@
 package data
 
-import "github.com/fedfast/fedfast/data/internal/draw"
+import "github.com/fedfast/fedfast/internal/draw"
 
 // jitterColours changes brightness, contrast, saturation and hue of x, rows of
 // R, G, B in [0, 1], in random order as torchvision's ColorJitter does on float

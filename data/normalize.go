@@ -3,7 +3,7 @@ package data
 import (
 	"fmt"
 
-	"github.com/fedfast/fedfast/data/internal/pixel"
+	"github.com/fedfast/fedfast/internal/pixel"
 )
 
 // leastStd bounds ImageStd, so that all pixels stay finite.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/data/deal"
+	"github.com/fedfast/fedfast/internal/deal"
 )
 
 // Open returns the federation of cfg. Its errors are one line a problem and name

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/data/deal"
+	"github.com/fedfast/fedfast/internal/deal"
 )
 
 // partitionNatural is the value of data.partition that keeps the clients that a

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sort"
 
-	"github.com/fedfast/fedfast/data/deal"
+	"github.com/fedfast/fedfast/internal/deal"
 )
 
 // pool is the source of the examples of several views, one after the other. It

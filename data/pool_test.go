@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fedfast/fedfast/data/deal"
+	"github.com/fedfast/fedfast/internal/deal"
 )
 
 // dealtOnce fails unless all samples of the clients are different ones, and

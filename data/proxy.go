@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fedfast/fedfast/data/deal"
-	"github.com/fedfast/fedfast/data/internal/draw"
+	"github.com/fedfast/fedfast/internal/deal"
+	"github.com/fedfast/fedfast/internal/draw"
 )
 
 // draw splits 0 to n-1 at random into Proxy places that are set apart and the

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/data/deal"
+	"github.com/fedfast/fedfast/internal/deal"
 )
 
 // pixelsOf returns the examples of a view as comparable strings.

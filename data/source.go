@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/fedfast/fedfast/data/internal/pixel"
+	"github.com/fedfast/fedfast/internal/pixel"
 )
 
 // table gives the float of every byte value of one channel.

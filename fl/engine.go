@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/nn"
 )
 

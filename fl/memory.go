@@ -5,9 +5,9 @@ import (
 	"math"
 	"runtime"
 
-	"github.com/fedfast/fedfast/data/sys/memory"
-	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/internal/sys/memory"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/nn"
 )
 

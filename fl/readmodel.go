@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/nn"
 )
 

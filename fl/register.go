@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/fedfast/fedfast/fl/hyper"
-	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/internal/key"
 )
 
 // registry holds methods by name. Programs may register theirs at any time.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fedfast/fedfast/data/sys/memory"
-	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/internal/sys/memory"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // take notes what a slot's client returned.

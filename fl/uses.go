@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/hyper"
-	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/tuners"
 )
 

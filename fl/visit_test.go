@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	_ "github.com/fedfast/fedfast/data/sets/cifar"
+	_ "github.com/fedfast/fedfast/internal/sets/cifar"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"

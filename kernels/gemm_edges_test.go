@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 // TestEdges compares products over the rows of an image with zeros on both sides, in

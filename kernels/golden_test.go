@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 var update = flag.Bool("update", false, "write testdata/bits.golden anew")

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 // curveReferences are the activations and their derivatives in float64.

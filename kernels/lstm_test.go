@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 // lstmCase is a step with random inputs between guard words.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 func TestSGDStep(t *testing.T) {

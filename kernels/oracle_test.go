@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 // The functions here say, one fused step after the other, what every level must

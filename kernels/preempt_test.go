@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 // TestGemmIsInterruptible stops the world while another goroutine is inside

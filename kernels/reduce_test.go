@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 // blocks adds up the float32 sums of blocks of n elements.

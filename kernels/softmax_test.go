@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
-	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 // softmaxRowOracle returns what a row must give on assembly levels.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 // stackCalls are calls of kernels that have memory on the stack, each on inputs of

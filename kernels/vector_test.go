@@ -3,8 +3,8 @@ package kernels_test
 import (
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 func TestVectorArithmetic(t *testing.T) {

@@ -3,7 +3,7 @@ package nn
 import (
 	"testing"
 
-	"github.com/fedfast/fedfast/kernels/kernelstest"
+	"github.com/fedfast/fedfast/internal/kernelstest"
 )
 
 // TestPooledGradient compares networks whose convolutions take the gradient of the

@@ -3,7 +3,7 @@ package nn
 import (
 	"testing"
 
-	"github.com/fedfast/fedfast/kernels/kernelstest"
+	"github.com/fedfast/fedfast/internal/kernelstest"
 )
 
 // TestMaskedDropout compares a dropout that does the backward pass of the ReLU

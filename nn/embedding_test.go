@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fedfast/fedfast/kernels/kernelstest"
+	"github.com/fedfast/fedfast/internal/kernelstest"
 )
 
 // TestEmbeddingStep checks that Step gives the bits of Gradient and Optimizer.Step

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 // imageCase is a small image network with its reference.

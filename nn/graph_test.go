@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/kernels/kernelstest"
+	"github.com/fedfast/fedfast/internal/kernelstest"
 )
 
 // graphCases are networks of branches for TestGradient, TestEvaluate and TestHessian.

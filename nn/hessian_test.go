@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 // direction draws a direction of the model's parameters, as long as weights are.

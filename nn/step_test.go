@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/kernelstest"
 )
 
 // dropoutNet is a small convolutional network with two dropout layers.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/kernels/kernelstest"
+	"github.com/fedfast/fedfast/internal/kernelstest"
 )
 
 // TestTrainable trains parts of networks: what is trainable gets the bits that it has

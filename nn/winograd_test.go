@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/fedfast/fedfast/kernels/kernelstest"
+	"github.com/fedfast/fedfast/internal/kernelstest"
 )
 
 // winogradNet is a small network of convolutions by Winograd's algorithm, in

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/scaffold"
 	"github.com/fedfast/fedfast/tuners/conformance"
 	"github.com/fedfast/fedfast/tuners/host"
-	"github.com/fedfast/fedfast/tuners/scaffold"
 )
 
 // block returns the first piece of code of a language in the README.

@@ -19,30 +19,47 @@ const module = "github.com/fedfast/fedfast"
 // on those, on what these may depend on, and on nothing else of ours. A room is a
 // folder with all below it that is no room of its own.
 var mayImport = map[string][]string{
-	"kernels/det":       {},
-	"data/sys":          {},
-	"kernels":           {"kernels/det"},
-	"tensor":            {"kernels"},
-	"nn":                {"tensor"},
-	"data":              {"kernels/det", "data/sys"},
-	"data/sets":         {"data"},
-	"tuners":            {"kernels/det", "data/sys"},
-	"plugins":           {"tuners"},
-	"fl/key":            {"data/sys"},
-	"fl/hyper":          {"fl/key", "tuners"},
-	"fl":                {"fl/hyper", "nn", "data"},
-	"fl/methods":        {"fl"},
-	"fl/study/config":   {"fl/methods", "data/sets"},
-	"fl/study/store":    {"data/sys"},
-	"fl/study/finite":   {},
-	"fl/study":          {"fl/study/config", "fl/study/store", "fl/study/finite"},
-	"fl/study/view":     {"fl/study"},
-	"fl/study/estimate": {"fl/study"},
-	"fl/study/cluster":  {"fl/study"},
-	"fl/study/workdir":  {"fl/study"},
-	"bench/figure":      {},
-	"bench":             {"bench/figure", "fl/study/view", "fl/study/estimate", "fl/study/cluster", "fl/study/workdir", "plugins"},
-	"cmd":               {"bench"},
+	"kernels/det":               {},
+	"internal/sys":              {},
+	"internal/key":              {},
+	"internal/finite":           {},
+	"internal/figure":           {},
+	"internal/stats":            {},
+	"internal/pixel":            {},
+	"internal/draw":             {"kernels/det"},
+	"internal/deal":             {"internal/draw"},
+	"internal/fetch":            {"internal/sys"},
+	"internal/formats":          {"internal/sys"},
+	"internal/scaffold":         {"internal/sys"},
+	"kernels":                   {"kernels/det"},
+	"internal/kernelstest":      {"kernels"},
+	"tensor":                    {"kernels"},
+	"nn":                        {"tensor"},
+	"data":                      {"internal/deal", "internal/fetch", "internal/pixel"},
+	"internal/sets":             {"data", "internal/formats"},
+	"data/sets":                 {"internal/sets"},
+	"internal/sets/settest":     {"data/sets"},
+	"tuners":                    {"kernels/det", "internal/sys"},
+	"internal/rules":            {"tuners"},
+	"internal/play":             {"internal/rules"},
+	"tuners/host":               {"internal/rules"},
+	"tuners/conformance":        {"internal/play", "tuners/host"},
+	"plugins":                   {"internal/play", "internal/stats"},
+	"plugins/internal/playtest": {"plugins", "tuners/host"},
+	"fl/hyper":                  {"internal/key", "tuners"},
+	"fl":                        {"fl/hyper", "nn", "data"},
+	"fl/methods":                {"fl"},
+	"fl/study/config":           {"fl/methods", "data/sets"},
+	"fl/study/store":            {"internal/sys"},
+	"fl/study":                  {"fl/study/config", "fl/study/store", "internal/finite", "internal/play"},
+	"internal/view":             {"fl/study"},
+	"internal/estimate":         {"fl/study"},
+	"fl/study/cluster":          {"fl/study"},
+	"fl/study/workdir":          {"fl/study", "tuners/host"},
+	"internal/report":           {"internal/view", "internal/figure", "internal/stats"},
+	"internal/repro":            {"internal/estimate", "internal/figure", "internal/stats", "fl/study/cluster", "fl/study/workdir", "plugins"},
+	"bench":                     {"internal/report", "internal/repro"},
+	"cmd":                       {"bench", "internal/scaffold", "tuners/conformance"},
 }
 
 // underneath returns the rooms that a room may depend on.
@@ -70,7 +87,7 @@ var interfacesOnly = []string{"tuners/host", "tuners/proto"}
 
 // withoutHost are the packages that must not start processes, not even through
 // others: what is decided does not depend on where a tuner runs.
-var withoutHost = []string{"tuners", "tuners/rules", "tuners/play", "fl", "fl/study", "fl/study/cluster"}
+var withoutHost = []string{"tuners", "internal/rules", "internal/play", "fl", "fl/study", "fl/study/cluster"}
 
 // pkg is what go list tells of a package.
 type pkg struct {
@@ -125,6 +142,46 @@ func breaches(p pkg) []string {
 	return wrong
 }
 
+// public are the packages that other modules can import: what a user of the library, or
+// the author of a method, a data set or a tuner needs. All else lies below internal.
+var public = []string{
+	"bench",
+	"data", "data/sets",
+	"fl", "fl/hyper", "fl/methods",
+	"fl/study", "fl/study/cluster", "fl/study/config", "fl/study/store", "fl/study/workdir",
+	"kernels", "kernels/det",
+	"nn", "nn/models",
+	"plugins",
+	"plugins/asha", "plugins/bo", "plugins/fathom", "plugins/fedex", "plugins/fedoras", "plugins/fedtune",
+	"plugins/grid", "plugins/hyperband", "plugins/pbt", "plugins/perfedrlnas", "plugins/random", "plugins/sha",
+	"tensor",
+	"tuners", "tuners/conformance", "tuners/host", "tuners/proto",
+}
+
+// TestPublicPackages keeps the list of public packages short, and each documented.
+func TestPublicPackages(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Name}} {{.ImportPath}} {{.Doc}}", module+"/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var found []string
+	for line := range strings.Lines(string(out)) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		path, doc, _ := strings.Cut(rest, " ")
+		path = strings.TrimPrefix(path, module+"/")
+		if name == "main" || slices.Contains(strings.Split(path, "/"), "internal") {
+			continue
+		}
+		if found = append(found, path); doc == "" {
+			t.Errorf("%s has no package comment", path)
+		}
+	}
+	slices.Sort(found)
+	if want := slices.Sorted(slices.Values(public)); !slices.Equal(found, want) {
+		t.Errorf("public packages are\n%v\nwant\n%v", found, want)
+	}
+}
+
 func TestImportsPointDown(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Imports,Deps,Standard", module+"/...").Output()
 	if err != nil {
@@ -161,14 +218,14 @@ func TestBreachesAreSeen(t *testing.T) {
 	}{
 		{pkg{ImportPath: module + "/nn", Deps: []string{module + "/kernels", module + "/fl"}}, "nn depends on"},
 		{pkg{ImportPath: module + "/data", Deps: []string{module + "/kernels/det", module + "/kernels"}}, "data depends on github.com/fedfast/fedfast/kernels"},
-		{pkg{ImportPath: module + "/data", Deps: []string{module + "/data/sets/leaf"}}, "data depends on github.com/fedfast/fedfast/data/sets/leaf"},
+		{pkg{ImportPath: module + "/data", Deps: []string{module + "/internal/sets/leaf"}}, "data depends on github.com/fedfast/fedfast/internal/sets/leaf"},
 		{pkg{ImportPath: module + "/fl", Deps: []string{module + "/fl/study"}}, "fl depends on"},
 		{pkg{ImportPath: module + "/fl/study/config", Deps: []string{module + "/fl/study"}}, "config depends on"},
 		{pkg{ImportPath: module + "/fl/hyper", Deps: []string{module + "/fl"}}, "hyper depends on"},
 		{pkg{ImportPath: module + "/tuners/host", Deps: []string{module + "/nn"}}, "host depends on"},
 		{pkg{ImportPath: module + "/bench", Deps: []string{module + "/cmd/fedfast/internal/ui/table"}}, "bench depends on"},
 		{pkg{ImportPath: module + "/fl/study", Imports: []string{module + "/tuners/host"}}, "by their interface only"},
-		{pkg{ImportPath: module + "/tuners/play", Deps: []string{module + "/tuners/host"}}, "it must do with any tuner"},
+		{pkg{ImportPath: module + "/internal/play", Deps: []string{module + "/tuners/host"}}, "it must do with any tuner"},
 		{pkg{ImportPath: module + "/kernels", Imports: []string{"golang.org/x/sys/cpu"}}, "kernels imports golang.org/x/sys/cpu"},
 		{pkg{ImportPath: module + "/newfolder"}, "no line"},
 		{pkg{ImportPath: module + "/cmd/fedfast", Imports: []string{"fmt"}, Deps: []string{module + "/fl/study", "fmt"}}, ""},

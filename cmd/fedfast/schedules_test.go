@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestOnlyPlaySchedules holds that tuners/play alone asks a tuner what to do next:
+// TestOnlyPlaySchedules holds that internal/play alone asks a tuner what to do next:
 // all other calls of Suggest are sessions that pass one on, or a record that is
 // repeated to a session.
 func TestOnlyPlaySchedules(t *testing.T) {
@@ -42,11 +42,11 @@ func TestOnlyPlaySchedules(t *testing.T) {
 					return true
 				}
 				switch at := filepath.ToSlash(at); {
-				case at == "tuners/play" || f.Name.Name == "Suggest":
+				case at == "internal/play" || f.Name.Name == "Suggest":
 					passes++
 				case at == "fl/study" && f.Name.Name == "repeat":
 				default:
-					t.Errorf("%s: %s calls Suggest; only tuners/play schedules", path, f.Name.Name)
+					t.Errorf("%s: %s calls Suggest; only internal/play schedules", path, f.Name.Name)
 				}
 				return true
 			})

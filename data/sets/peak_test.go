@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/data/internal/draw"
-	"github.com/fedfast/fedfast/data/sets/internal/realdata"
-	"github.com/fedfast/fedfast/data/sets/internal/settest"
+	"github.com/fedfast/fedfast/internal/draw"
+	"github.com/fedfast/fedfast/internal/sets/realdata"
+	"github.com/fedfast/fedfast/internal/sets/settest"
 )
 
 // TestPeak opens sets of the full size, each in a process of its own, and holds

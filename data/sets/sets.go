@@ -11,15 +11,15 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/data/sets/cifar"
-	"github.com/fedfast/fedfast/data/sets/glyphs"
-	"github.com/fedfast/fedfast/data/sets/leaf"
-	"github.com/fedfast/fedfast/data/sets/mnist"
-	"github.com/fedfast/fedfast/data/sets/npz"
-	"github.com/fedfast/fedfast/data/sets/parquet"
-	"github.com/fedfast/fedfast/data/sets/stackexchange"
-	"github.com/fedfast/fedfast/data/sets/synthetic"
-	"github.com/fedfast/fedfast/data/sets/tff"
+	"github.com/fedfast/fedfast/internal/sets/cifar"
+	"github.com/fedfast/fedfast/internal/sets/glyphs"
+	"github.com/fedfast/fedfast/internal/sets/leaf"
+	"github.com/fedfast/fedfast/internal/sets/mnist"
+	"github.com/fedfast/fedfast/internal/sets/npz"
+	"github.com/fedfast/fedfast/internal/sets/parquet"
+	"github.com/fedfast/fedfast/internal/sets/stackexchange"
+	"github.com/fedfast/fedfast/internal/sets/synthetic"
+	"github.com/fedfast/fedfast/internal/sets/tff"
 )
 
 func init() {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/internal/key"
 )
 
 // The words of Schedule.Kind.

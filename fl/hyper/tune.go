@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/tuners"
 )
 

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/data/sys/memory"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn/models"
 )

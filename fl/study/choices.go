@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )

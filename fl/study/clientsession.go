@@ -8,8 +8,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // clientSession is the client tuner's session about a trial. As long as the

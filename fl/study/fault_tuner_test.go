@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
-	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // spoilEnv says what a tuner that this binary serves does at which of its calls, as

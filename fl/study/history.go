@@ -9,8 +9,8 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/finite"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )

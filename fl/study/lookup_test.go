@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/data/sets/npz/npztest"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/sets/npz/npztest"
 	"github.com/fedfast/fedfast/plugins"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/data/sets/tff/tfftest"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/sets/tff/tfftest"
 	"github.com/fedfast/fedfast/nn/models"
 )
 

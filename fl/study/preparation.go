@@ -8,8 +8,8 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/internal/play"
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/fedfast/fedfast/tuners/play"
 )
 
 // prepare lets a client tuner that asks for it decide about trials of its own,

@@ -5,8 +5,8 @@ import (
 	"math"
 	"sync"
 
+	"github.com/fedfast/fedfast/internal/play"
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/fedfast/fedfast/tuners/play"
 )
 
 // preparer runs the trials of a preparation: those of one proxy federation beside

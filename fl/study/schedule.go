@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/fedfast/fedfast/internal/play"
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/fedfast/fedfast/tuners/play"
 )
 
 // named puts the trial tuner's name before what could not be done for it.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // decider is a tuner's session that decides about trials, with a memory: the

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/data/sets/npz/npztest"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/sets/npz/npztest"
 )
 
 // ownExamples writes a file of 60 examples of a form, of three clients and classes.

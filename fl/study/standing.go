@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/fedfast/fedfast/data/sys/oneline"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
 

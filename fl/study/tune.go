@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/tuners"
 )
 

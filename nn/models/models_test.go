@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/kernelstest"
 	"github.com/fedfast/fedfast/nn"
 )
 

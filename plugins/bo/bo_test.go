@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/plugins/bo"
-	"github.com/fedfast/fedfast/plugins/bo/gp"
 	"github.com/fedfast/fedfast/plugins/grid"
+	"github.com/fedfast/fedfast/plugins/internal/gp"
 	"github.com/fedfast/fedfast/plugins/internal/playtest"
 	"github.com/fedfast/fedfast/plugins/random"
 	"github.com/fedfast/fedfast/tuners"

@@ -3,8 +3,8 @@ package bo
 import (
 	"slices"
 
-	"github.com/fedfast/fedfast/plugins/bo/gp"
 	"github.com/fedfast/fedfast/plugins/grid"
+	"github.com/fedfast/fedfast/plugins/internal/gp"
 	"github.com/fedfast/fedfast/tuners"
 )
 

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/fedfast/fedfast/plugins/bo/gp"
+	"github.com/fedfast/fedfast/plugins/internal/gp"
 	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/tuners"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fedfast/fedfast/plugins/bo/gp"
+	"github.com/fedfast/fedfast/plugins/internal/gp"
 	"github.com/fedfast/fedfast/plugins/internal/record"
 	"github.com/fedfast/fedfast/tuners"
 )

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/play"
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/fedfast/fedfast/tuners/play"
 )
 
 // runner runs the trials of a study on its surface.

@@ -10,9 +10,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/play"
+	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/fedfast/fedfast/tuners/play"
-	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // Study is a study that a tuner plays against a surface.

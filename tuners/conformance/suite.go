@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fedfast/fedfast/data/sys/oneline"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
 )

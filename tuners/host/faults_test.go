@@ -18,9 +18,9 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
-	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // rogueRef is a tuner of package rogue, served by this binary.

@@ -17,7 +17,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/data/sys/regular"
+	"github.com/fedfast/fedfast/internal/sys/regular"
 )
 
 // ErrNotFound is wrapped by the error of Find when nothing has the name.

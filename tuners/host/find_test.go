@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners/host"
-	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // script writes an external tuner that is a shell script.

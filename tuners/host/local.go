@@ -3,8 +3,8 @@ package host
 import (
 	"context"
 
+	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // Local makes a tuner of this process behave like a launched one: its answers are

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // ErrLost is wrapped by the error of a call that a tuner did not answer although it

@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/data/sys/memory"
-	"github.com/fedfast/fedfast/data/sys/oneline"
-	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/finite"
+	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/sys/memory"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tuners/host"
 )

@@ -10,9 +10,9 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/progress"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // equalCost is the value of --baseline for as many configurations as the rounds of the

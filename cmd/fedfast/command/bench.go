@@ -16,8 +16,8 @@ import (
 
 	"github.com/fedfast/fedfast/bench"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
-	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/nn"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/data/fetch"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/fetch"
 )
 
 // dataOptions are the flags of data info.

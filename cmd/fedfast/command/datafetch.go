@@ -12,7 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/progress"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/data/fetch"
+	"github.com/fedfast/fedfast/internal/fetch"
 )
 
 // fetchOptions are the flags of data fetch.

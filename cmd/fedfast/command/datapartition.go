@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/bench/figure"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/figure"
 )
 
 // partitionOptions are the flags of data partition.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/fl/study/estimate"
+	"github.com/fedfast/fedfast/internal/estimate"
 )
 
 // worthTelling is the least estimate that is shown, in seconds.

@@ -3,7 +3,7 @@ package command
 import (
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/study/estimate"
+	"github.com/fedfast/fedfast/internal/estimate"
 )
 
 func TestEstimateLine(t *testing.T) {

@@ -16,9 +16,9 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/torchmodel"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 func newModel(a *app) *cobra.Command {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/bench/figure"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // plotOptions are the flags of commands that draw one picture.

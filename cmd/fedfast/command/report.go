@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/bench/report"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/report"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // reportFile is where the report of a study is written unless told otherwise.

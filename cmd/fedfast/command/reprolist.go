@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/study/estimate"
+	"github.com/fedfast/fedfast/internal/estimate"
+	"github.com/fedfast/fedfast/internal/repro"
 )
 
 func newReproList(a *app) *cobra.Command {

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/bench/figure"
-	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/repro"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // reportOptions say where a report goes besides stdout.

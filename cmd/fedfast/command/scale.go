@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/repro"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 )

@@ -10,12 +10,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/bench/stats"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/stats"
 )
 
 // seedsShown is what commands on several seeds print with --json.

@@ -18,10 +18,10 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/tablefile"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study/store"
-	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
+	"github.com/fedfast/fedfast/internal/view"
 )
 
 // exportOptions are the flags of study export.

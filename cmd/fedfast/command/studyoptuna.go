@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/optuna"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 )

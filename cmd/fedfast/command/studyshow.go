@@ -13,8 +13,8 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
-	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/view"
 )
 
 // studyShown is what `study show --json` tells.

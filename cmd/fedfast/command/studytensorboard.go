@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/tensorboard"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/tuners/scaffold"
+	"github.com/fedfast/fedfast/internal/scaffold"
 )
 
 func newTunerNew(a *app) *cobra.Command {

@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/data/sys/regular"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/sys/regular"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/conformance"
 	"github.com/fedfast/fedfast/tuners/host"

@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/data/fetch"
-	"github.com/fedfast/fedfast/fl/key"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/fetch"
+	"github.com/fedfast/fedfast/internal/key"
 )
 
 // explainUsage has a command and those below it say what is wrong with their

@@ -11,7 +11,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/fedfast/fedfast/data/sys/oneline"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // Bounds on what the other side says, which hold before anything is done with it. The

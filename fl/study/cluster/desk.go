@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // desk is a worker at work: it does one order after the other.

@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // The variables by which a test runs itself as a process that can be killed, and the

@@ -6,8 +6,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // hello hears a worker that would come in.

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // Folder is the folder of a study's directory that holds what its cluster needs, and

@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"github.com/fedfast/fedfast/data/sys/memory"
+	"github.com/fedfast/fedfast/internal/sys/memory"
 )
 
 // The subjects of a cluster, all served by the coordinator. Answers go to an inbox

@@ -11,7 +11,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/store"
-	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/internal/view"
 )
 
 // largeCohorts is a study whose rounds can be cut into three parts.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/klauspost/cpuid/v2"
 
-	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/kernels"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/fedfast/fedfast/data/sys/oneline"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // setting is one key of a study with the value that a layer gives it.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/nn/models"
 )
 

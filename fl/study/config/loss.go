@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/nn"
 )
 

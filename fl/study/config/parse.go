@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // Source says where a configuration comes from. Each layer overrides the ones

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fedfast/fedfast/fl/key"
+	"github.com/fedfast/fedfast/internal/key"
 )
 
 // Places tells where the keys of a configuration were set: the line of a file, or

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fedfast/fedfast/data/sys/filelock"
-	"github.com/fedfast/fedfast/data/sys/regular"
+	"github.com/fedfast/fedfast/internal/sys/filelock"
+	"github.com/fedfast/fedfast/internal/sys/regular"
 )
 
 // lockFile names the file that a working process holds locked. It stays behind;

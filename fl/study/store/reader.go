@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/data/sys/regular"
+	"github.com/fedfast/fedfast/internal/sys/regular"
 )
 
 // Reader is what can be read of a study.

@@ -12,7 +12,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // damageError says what is wrong with a database.

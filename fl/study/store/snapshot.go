@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/data/sys/regular"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/internal/sys/regular"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // A snapshot is a file: the magic, what was written, and the SHA-256 of both.

@@ -14,8 +14,8 @@ import (
 
 	_ "modernc.org/sqlite" // the driver, SQLite in Go
 
-	"github.com/fedfast/fedfast/data/sys/regular"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/internal/sys/regular"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // File names the database of a study.

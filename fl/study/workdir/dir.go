@@ -16,13 +16,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fedfast/fedfast/data/sys/regular"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/finite"
+	"github.com/fedfast/fedfast/internal/sys/regular"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/nn"
 )
 

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fedfast/fedfast/data/sys/memory/memtest"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/sys/memory/memtest"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/nn/models"
 )
 

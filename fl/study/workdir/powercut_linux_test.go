@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/data/sys/powercut"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/sys/powercut"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // powerEnv makes TestPowerWorker work on a study: its command and its folder.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/fedfast/fedfast/data/sys/wholefile"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // SeedsFile tells of a directory that the studies below it differ in their seed

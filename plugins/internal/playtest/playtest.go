@@ -10,10 +10,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/play"
+	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
-	"github.com/fedfast/fedfast/tuners/play"
-	"github.com/fedfast/fedfast/tuners/rules"
 )
 
 // Study is a study to play.

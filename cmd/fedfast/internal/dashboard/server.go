@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fedfast/fedfast/data/sys/oneline"
-	"github.com/fedfast/fedfast/fl/study/finite"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/finite"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 //go:embed assets

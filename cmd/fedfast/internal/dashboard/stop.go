@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // Control ends a study that is at work, or trials of it, as study.Control does.

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fedfast/fedfast/data/sys/oneline"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
-	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/internal/view"
 	"github.com/fedfast/fedfast/tuners"
 )
 

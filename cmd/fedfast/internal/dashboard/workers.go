@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"net/http"
 
-	"github.com/fedfast/fedfast/bench/figure"
-	"github.com/fedfast/fedfast/bench/report"
-	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/report"
+	"github.com/fedfast/fedfast/internal/view"
 )
 
 // worker is one of a study with a cluster.

@@ -10,8 +10,8 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/parquet"
-	"github.com/fedfast/fedfast/data/sys/wholefile"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // groupRows is how many rows a group of a Parquet file has.

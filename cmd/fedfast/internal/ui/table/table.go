@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
-	"github.com/fedfast/fedfast/data/sys/oneline"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // Table collects rows for [Table.Flush].

@@ -1,0 +1,141 @@
+// Package deal deals the samples of a set to clients: at random, by mixes or
+// numbers of classes, in sizes that are alike, given or follow a law. What it
+// returns depends on its arguments alone, on every CPU.
+package deal
+
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/internal/draw"
+)
+
+// Purposes keep the streams of one key apart.
+const (
+	purposeOrder uint64 = iota + 1
+	purposeMix
+	purposeClass
+	purposeWithin
+	purposeSize
+	purposeRun
+)
+
+// IID deals samples 0 to n-1 at random: client i gets sizes[i] of them, no
+// sample goes to two. The sizes must not sum to more than n.
+func IID(n int, sizes []int, key uint64) [][]int32 {
+	order := make([]int32, n)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	draw.New(key, purposeOrder).Shuffle(order)
+	dealt := make([][]int32, len(sizes))
+	for i, size := range sizes {
+		dealt[i], order = order[:size:size], order[size:]
+	}
+	return dealt
+}
+
+// Dirichlet draws for each client how it mixes the classes: a Dirichlet draw
+// whose mean are the classes' shares of labels and whose concentration is
+// alpha > 0. (Hsu, Qi, Brown 2019)
+func Dirichlet(labels []int32, classes, clients int, alpha float64, key uint64) [][]float64 {
+	parameters := make([]float64, classes)
+	for _, l := range labels {
+		parameters[l]++
+	}
+	for i, count := range parameters {
+		parameters[i] = alpha * (count / float64(len(labels)))
+	}
+	mixes := make([][]float64, clients)
+	for i := range mixes {
+		mixes[i] = make([]float64, classes)
+		draw.New(key, purposeMix, uint64(i)).Dirichlet(mixes[i], parameters)
+	}
+	return mixes
+}
+
+// ByMix deals sizes[i] samples to client i by the clients' class mixes without
+// dealing one twice: clients that have not got all take turns, and each draws a
+// class by its mix among the classes that have samples left (in proportion to
+// what is left if its mix has none of them), then the next sample of that class
+// in random order. A client's samples are put into random order in the end: what
+// it drew last is of the classes that lasted. The sizes must not sum to more than
+// len(labels), nor a mix to another number than 1. strayed is the share of samples,
+// in 0..1, that are expected to be of another class than their client's mix asked
+// for, since that had run out.
+func ByMix(labels []int32, mixes [][]float64, sizes []int, key uint64) (dealt [][]int32, strayed float64) {
+	dealt = make([][]int32, len(mixes))
+	if len(mixes) == 0 {
+		return dealt, 0
+	}
+	n := 0
+	left := byClass(labels, len(mixes[0]), key)
+	draws := make([]*draw.Stream, len(mixes))
+	for i := range draws {
+		draws[i] = draw.New(key, purposeClass, uint64(i))
+	}
+	for turn := range slices.Max(sizes) {
+		for i, mix := range mixes {
+			if turn >= sizes[i] {
+				continue
+			}
+			c := pick(left, mix, draws[i].Float64())
+			for class, samples := range left {
+				if len(samples) == 0 {
+					strayed += mix[class]
+				}
+			}
+			n++
+			dealt[i] = append(dealt[i], left[c][0])
+			left[c] = left[c][1:]
+		}
+	}
+	mixed(dealt, key)
+	return dealt, strayed / float64(max(1, n))
+}
+
+// byClass lists the samples of each class in random order, without those of
+// label -1.
+func byClass(labels []int32, classes int, key uint64) [][]int32 {
+	lists := make([][]int32, classes)
+	for i, l := range labels {
+		if l >= 0 {
+			lists[l] = append(lists[l], int32(i))
+		}
+	}
+	for c, list := range lists {
+		draw.New(key, purposeOrder, uint64(c)).Shuffle(list)
+	}
+	return lists
+}
+
+// pick returns the class that u in [0, 1) falls on.
+func pick(left [][]int32, mix []float64, u float64) int {
+	weight := func(c int) float64 { return mix[c] }
+	var total float64
+	for c := range left {
+		if len(left[c]) > 0 {
+			total += mix[c]
+		}
+	}
+	if total == 0 {
+		weight = func(c int) float64 { return float64(len(left[c])) }
+		for c := range left {
+			total += weight(c)
+		}
+	}
+	u = float64(u * total)
+	last := -1
+	for c := range left {
+		if len(left[c]) == 0 || weight(c) == 0 {
+			continue
+		}
+		last = c
+		if u -= weight(c); u < 0 {
+			break
+		}
+	}
+	if last < 0 {
+		panic("partition: more samples to deal than there are")
+	}
+	return last
+}

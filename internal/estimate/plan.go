@@ -1,0 +1,160 @@
+package estimate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Plan is what a study trains, as far as that is known before it starts.
+type Plan struct {
+	// Sides is the number of trials on proxy federations with which a client tuner
+	// is prepared, Rounds that of the rounds after them.
+	Sides, Rounds int
+	// SideWork is that of the trials on proxy federations, Work that of the rounds,
+	// of their scores and of the evaluation at the end, FinalWork that of scoring
+	// the most finalists that there can be.
+	SideWork, Work, FinalWork []Work
+	// Random is how many random configurations are compared with, RandomRounds how
+	// long each trains, at most.
+	Random, RandomRounds int
+	RandomWork           []Work
+}
+
+// All is the whole work.
+func (p Plan) All() []Work { return slices.Concat(p.SideWork, p.Work, p.FinalWork, p.RandomWork) }
+
+// String says what is trained: "264 trials on proxy federations and 500 rounds".
+func (p Plan) String() string {
+	text := oneline.Count(p.Rounds, "round")
+	if p.Sides > 0 {
+		text = oneline.Count(p.Sides, "trial") + " on proxy federations and " + text
+	}
+	if p.Random > 0 {
+		text += fmt.Sprintf(", then %s of %s", oneline.Count(p.Random, "random configuration"), oneline.Count(p.RandomRounds, "round"))
+	}
+	return text
+}
+
+// Compare adds n random configurations that a study is compared with afterwards, as
+// long as its longest trials.
+func (p *Plan) Compare(s *study.Setup, n int) error {
+	c := &s.Config
+	points, err := pointsOf(c)
+	if err != nil {
+		return fmt.Errorf("estimate: %w", err)
+	}
+	task, err := newTasks(s, Count(s.Data, c))
+	if err != nil {
+		return fmt.Errorf("estimate: %w", err)
+	}
+	p.Random, p.RandomRounds = n, c.Budget.TrialRounds
+	p.RandomWork = task.rounds(n*c.Budget.TrialRounds, n, points, 0)
+	return nil
+}
+
+// Of returns the plan of a study that `fedfast tune` runs (config.ModeTune) or of a
+// training that `fedfast run` runs (config.ModeRun). Its rounds are the most that
+// the budget allows: a goal, or trials that fail, end it earlier. Hyperparameters
+// from a search space count by their mean over it; what a client tuner does to them
+// round by round is not known before, except what it tells itself, see
+// tuners.Estimator. Narrow sub-networks (heterofl) count as whole ones, those that a
+// tuner picks (supernet) as the mean of all.
+func Of(ctx context.Context, s *study.Setup, mode string) (Plan, error) {
+	return OfCounts(ctx, s, mode, Count(s.Data, &s.Config))
+}
+
+// OfCounts is Of for a federation of these counts, which need not be at hand: the
+// set-up has no Data.
+func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan, error) {
+	c := &s.Config
+	task, err := newTasks(s, n)
+	if err != nil {
+		return Plan{}, fmt.Errorf("estimate: %w", err)
+	}
+	if mode == config.ModeRun {
+		return Plan{Rounds: c.Rounds, Work: task.rounds(c.Rounds, 1, []fl.ClientParams{localOf(c)}, int(task.cohort))}, nil
+	}
+	about, err := s.Tuner.Describe(ctx)
+	if err != nil {
+		return Plan{}, fmt.Errorf("estimate: %w", err)
+	}
+	rounds, parallel, finalists := c.Budget.Rounds, 0, 2*c.Finalists.Snapshots
+	lone := s.ClientTuner == nil && about.Rounds
+	if most, ok := number(c.Tuner.Options["trials"]); ok && most > 0 {
+		rounds = int(min(float64(rounds), most*float64(c.Budget.TrialRounds)))
+		finalists = int(min(float64(finalists), 2*most))
+	}
+	if lone {
+		rounds, parallel, finalists = c.Budget.TrialRounds, int(task.cohort), 2
+	}
+	points, err := pointsOf(c)
+	if err != nil {
+		return Plan{}, fmt.Errorf("estimate: %w", err)
+	}
+	p := Plan{Rounds: rounds}
+	before, err := workOf(ctx, s)
+	if err != nil {
+		return Plan{}, fmt.Errorf("estimate: %w", err)
+	}
+	if before.Points != nil {
+		points = given(before.Points, points[0])
+	}
+	if before.Trials > 0 {
+		p.Sides, p.SideWork = before.Trials, task.sides(before, points)
+	}
+	p.Work = task.rounds(rounds, 2, points, parallel)
+	if c.Select == config.SelectFinalists {
+		p.FinalWork = task.finalists(finalists, points)
+	}
+	part, err := share(ctx, s)
+	if err != nil {
+		return Plan{}, fmt.Errorf("estimate: %w", err)
+	}
+	for _, work := range [][]Work{p.Work, p.FinalWork} {
+		for i := range work {
+			work[i].Examples *= part
+		}
+	}
+	return p, nil
+}
+
+// workOf asks the client tuner, or the tuner that is both, what it trains beside
+// the rounds.
+func workOf(ctx context.Context, s *study.Setup) (tuners.Work, error) {
+	c := &s.Config
+	t, options := s.ClientTuner, c.ClientTuner.Options
+	if t == nil {
+		t, options = s.Tuner, c.Tuner.Options
+	}
+	req, err := c.Request(options)
+	if err != nil {
+		return tuners.Work{}, err
+	}
+	return tuners.WorkOf(ctx, t, req)
+}
+
+// given returns base with the points of a tuner in place of its own.
+func given(points []tuners.Params, base fl.ClientParams) []fl.ClientParams {
+	out := make([]fl.ClientParams, len(points))
+	for i, p := range points {
+		out[i] = base
+		set(&out[i], p)
+	}
+	return out
+}
+
+// number returns what a TOML decoder gave as a number.
+func number(x any) (float64, bool) {
+	v, err := tuners.ValueOf(x)
+	if err != nil {
+		return 0, false
+	}
+	return v.Float()
+}

@@ -1,0 +1,361 @@
+// Package parquet reads columns of files in Apache Parquet's format that have one value
+// a row, as Hugging Face's sets are saved. What a file says of its sizes and numbers is
+// checked before it is used: a file becomes no more than memory.Most of its own size.
+// (Apache Parquet, format 2.11: parquet.thrift, Encodings.md, Compression.md)
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/internal/sys/memory"
+	"github.com/fedfast/fedfast/internal/sys/regular"
+)
+
+// magic begins and ends every file.
+const magic = "PAR1"
+
+// Kind is how the values of a column are stored.
+type Kind int
+
+// The kinds by their numbers in the format.
+const (
+	Boolean Kind = iota
+	Int32
+	Int64
+	Int96
+	Float
+	Double
+	ByteArray
+	Fixed
+)
+
+var kindNames = []string{"BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}
+
+// String returns the format's name of a kind.
+func (k Kind) String() string {
+	if k < 0 || int(k) >= len(kindNames) {
+		return fmt.Sprintf("type %d", int(k))
+	}
+	return kindNames[k]
+}
+
+// File is an open file.
+type File struct {
+	// Path is the name that Open was given.
+	Path string
+	// Rows is the number of rows, and Columns are the columns of values.
+	Rows    int64
+	Columns []Column
+	// Budget is for all that is made of the file.
+	Budget *memory.Budget
+
+	in     *os.File
+	end    int64 // of the pages, where the footer begins
+	size   int64
+	groups []group
+	zstd   unzstd
+	buffers
+}
+
+// Column is a column of values.
+type Column struct {
+	// Path is its name, behind the names of the groups that it is in.
+	Path []string
+	Kind Kind
+	// Repeated says that a row may have several values.
+	Repeated bool
+
+	index    int
+	optional int // how many of the groups and the column itself may be missing
+}
+
+// group is a part of the rows.
+type group struct {
+	rows   int64
+	chunks []chunk // one a column
+}
+
+// chunk says where the values of a column are.
+type chunk struct {
+	codec  int64
+	values int64
+	at     int64 // of its first page
+	kind   Kind
+}
+
+// Open opens a file and reads its footer. Errors of File name the path.
+func Open(path string) (*File, error) {
+	in, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Path: path, in: in}
+	if err := f.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: this is no file in Parquet's format: %w", path, regular.Cause(err)), in.Close())
+	}
+	return f, nil
+}
+
+// Close closes the file.
+func (f *File) Close() error { return f.in.Close() }
+
+// open reads the footer: its content, its length in 4 bytes, and the magic.
+func (f *File) open() error {
+	info, err := f.in.Stat()
+	if err != nil {
+		return err
+	}
+	f.size = info.Size()
+	f.Budget = memory.NewBudget(f.size)
+	const tail = 4 + len(magic)
+	if f.size < int64(len(magic)+tail) {
+		return errShort
+	}
+	head, end := make([]byte, len(magic)), make([]byte, tail)
+	if _, err := f.in.ReadAt(head, 0); err != nil {
+		return err
+	}
+	if _, err := f.in.ReadAt(end, f.size-int64(tail)); err != nil {
+		return err
+	}
+	switch {
+	case string(head) == "PARE" || string(end[4:]) == "PARE":
+		return errors.New("it is encrypted")
+	case string(head) != magic || string(end[4:]) != magic:
+		return fmt.Errorf("it does not begin and end with %s; is it complete?", magic)
+	}
+	n := int64(binary.LittleEndian.Uint32(end))
+	if f.end = f.size - int64(tail) - n; f.end < int64(len(magic)) {
+		return fmt.Errorf("it says that its footer has %d bytes, and has %d in all", n, f.size)
+	}
+	if err := f.Budget.Take(n); err != nil {
+		return err
+	}
+	footer := make([]byte, n)
+	if _, err := f.in.ReadAt(footer, f.end); err != nil {
+		return err
+	}
+	if err := f.footer(&compact{b: footer}); err != nil {
+		return fmt.Errorf("its footer: %w", err)
+	}
+	return nil
+}
+
+// element is an element of the schema, which lists a tree: a group, then what is in it.
+type element struct {
+	name     string
+	kind     Kind
+	repeat   int64 // 0 is there once, 1 may be missing, 2 may be there often
+	children int64
+}
+
+// The values of element.repeat.
+const (
+	isOptional = 1
+	isRepeated = 2
+)
+
+// footer reads FileMetaData.
+func (f *File) footer(c *compact) error {
+	var schema []element
+	err := c.fields(kindStruct, func(id int, kind byte) (bool, error) {
+		switch id {
+		case 2:
+			return true, c.list(kind, func(kind byte) error {
+				e, err := readElement(c, kind)
+				if err == nil {
+					err = f.Budget.Take(int64(len(e.name)) + 64)
+				}
+				schema = append(schema, e)
+				return err
+			})
+		case 3:
+			var err error
+			f.Rows, err = c.int(kind)
+			return true, err
+		case 4:
+			if f.Columns == nil { // the schema comes before
+				if err := f.columns(schema); err != nil {
+					return false, err
+				}
+			}
+			return true, c.list(kind, func(kind byte) error { return f.group(c, kind) })
+		case 8:
+			return false, errors.New("it is encrypted")
+		}
+		return false, nil
+	})
+	if err != nil {
+		return err
+	}
+	if f.Columns == nil {
+		if err := f.columns(schema); err != nil {
+			return err
+		}
+	}
+	sum := int64(0)
+	for _, g := range f.groups {
+		if sum += g.rows; g.rows < 0 || sum > f.Rows {
+			break
+		}
+	}
+	if f.Rows < 0 || sum != f.Rows {
+		return fmt.Errorf("it says that the file has %d rows, and its groups of rows have %d", f.Rows, sum)
+	}
+	return nil
+}
+
+// readElement reads a SchemaElement.
+func readElement(c *compact, kind byte) (e element, err error) {
+	e.kind = -1
+	err = c.fields(kind, func(id int, kind byte) (bool, error) {
+		var v int64
+		var err error
+		switch id {
+		case 1:
+			v, err = c.int(kind)
+			e.kind = Kind(v)
+		case 3:
+			e.repeat, err = c.int(kind)
+		case 4:
+			var name []byte
+			name, err = c.binary(kind)
+			e.name = string(name)
+		case 5:
+			e.children, err = c.int(kind)
+		default:
+			return false, nil
+		}
+		return true, err
+	})
+	return e, err
+}
+
+// columns makes the columns of the schema, whose first element holds all others.
+func (f *File) columns(schema []element) error {
+	if len(schema) == 0 {
+		return errors.New("it has no schema")
+	}
+	f.Columns = []Column{}
+	rest := schema[1:]
+	var walk func(in Column, children int64) error
+	walk = func(in Column, children int64) error {
+		if len(in.Path) > deepest {
+			return fmt.Errorf("columns nested more than %d deep", deepest)
+		}
+		for range children {
+			if len(rest) == 0 {
+				return errors.New("its schema ends early")
+			}
+			e := rest[0]
+			rest = rest[1:]
+			c := in
+			c.Path = append(slices.Clip(in.Path), e.name)
+			c.Repeated = in.Repeated || e.repeat == isRepeated
+			if e.repeat == isOptional || e.repeat == isRepeated {
+				c.optional++
+			}
+			if err := f.Budget.Take(int64(16*len(c.Path)) + 64); err != nil {
+				return err
+			}
+			if e.children > 0 {
+				if err := walk(c, e.children); err != nil {
+					return err
+				}
+				continue
+			}
+			if e.kind < Boolean || e.kind > Fixed {
+				continue // a group of nothing
+			}
+			c.Kind, c.index = e.kind, len(f.Columns)
+			f.Columns = append(f.Columns, c)
+		}
+		return nil
+	}
+	if err := walk(Column{}, schema[0].children); err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return errors.New("its schema has elements that are in no group")
+	}
+	return nil
+}
+
+// group reads a RowGroup.
+func (f *File) group(c *compact, kind byte) error {
+	var g group
+	err := c.fields(kind, func(id int, kind byte) (bool, error) {
+		var err error
+		switch id {
+		case 1:
+			err = c.list(kind, func(kind byte) error {
+				if len(g.chunks) == len(f.Columns) {
+					return fmt.Errorf("a group of rows has more columns than the schema: %d", len(f.Columns))
+				}
+				k, err := readChunk(c, kind)
+				if err == nil {
+					err = f.Budget.Take(48)
+				}
+				g.chunks = append(g.chunks, k)
+				return err
+			})
+		case 3:
+			g.rows, err = c.int(kind)
+		default:
+			return false, nil
+		}
+		return true, err
+	})
+	if err == nil && len(g.chunks) != len(f.Columns) {
+		err = fmt.Errorf("a group of rows has %d columns, the schema %d", len(g.chunks), len(f.Columns))
+	}
+	f.groups = append(f.groups, g)
+	return err
+}
+
+// readChunk reads a ColumnChunk.
+func readChunk(c *compact, kind byte) (k chunk, err error) {
+	data, dictionary := int64(0), int64(0)
+	k.kind = -1
+	err = c.fields(kind, func(id int, kind byte) (bool, error) {
+		switch id {
+		case 1:
+			return false, errors.New("its values are in another file")
+		case 8:
+			return false, errors.New("it is encrypted")
+		case 3:
+			return true, c.fields(kind, func(id int, kind byte) (bool, error) {
+				to := map[int]*int64{4: &k.codec, 5: &k.values, 9: &data, 11: &dictionary}[id]
+				if id == 1 {
+					v, err := c.int(kind)
+					k.kind = Kind(v)
+					return true, err
+				}
+				if to == nil {
+					return false, nil
+				}
+				var err error
+				*to, err = c.int(kind)
+				return true, err
+			})
+		}
+		return false, nil
+	})
+	k.at = data
+	if dictionary > 0 && dictionary < data {
+		k.at = dictionary
+	}
+	return k, err
+}
+
+// name writes the path of a column with dots.
+func (c *Column) name() string { return strings.Join(c.Path, ".") }
+
+// levelBits returns how many bits a definition level of the column has.
+func (c *Column) levelBits() int { return bits.Len(uint(c.optional)) }

@@ -1,0 +1,456 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/fedfast/fedfast/internal/sys/memory"
+)
+
+// The encodings that are read.
+const (
+	encodingPlain           = 0
+	encodingPlainDictionary = 2
+	encodingRLE             = 3
+	encodingDelta           = 5
+	encodingDeltaLengths    = 6
+	encodingDeltaTexts      = 7
+	encodingDictionary      = 8
+	encodingSplit           = 9
+)
+
+// Value is a value of a column.
+type Value struct {
+	// Int is a whole number, or 1 of a truth value that is true.
+	Int int64
+	// Float is a number.
+	Float float64
+	// Bytes are those of a text; what reads them must not change or keep them.
+	Bytes []byte
+}
+
+// values gives one value after the other.
+type values interface{ next() (Value, error) }
+
+// nothing has no values.
+type nothing struct{}
+
+func (nothing) next() (Value, error) { return Value{}, errShort }
+
+// values returns the values of a data page.
+func (r *reader) values(h head, body []byte) (values, error) {
+	kind, budget := r.column.Kind, r.f.Budget
+	switch h.encoding {
+	case encodingPlain:
+		return &plain{kind: kind, b: body}, nil
+	case encodingPlainDictionary, encodingDictionary:
+		if r.dictionary == nil {
+			return nil, damaged("there is no dictionary")
+		}
+		c := compact{b: body}
+		bits := byte(0)
+		if h.values > 0 {
+			var err error
+			if bits, err = c.byte(); err != nil || bits > 32 {
+				return nil, damaged("numbers of %d bits in the dictionary", bits)
+			}
+		}
+		return &referred{runs{c: c, bits: int(bits)}, r.dictionary}, nil
+	case encodingRLE:
+		if kind != Boolean {
+			break
+		}
+		part, _, err := prefixed(body)
+		if err != nil {
+			return nil, err
+		}
+		return &truths{runs{c: compact{b: part}, bits: 1}}, nil
+	case encodingDelta:
+		if kind != Int32 && kind != Int64 {
+			break
+		}
+		d, err := newDelta(compact{b: body}, h.values)
+		return &whole{d, kind}, err
+	case encodingDeltaLengths:
+		if kind != ByteArray {
+			break
+		}
+		return newTexts(body, h.values, budget)
+	case encodingDeltaTexts:
+		if kind != ByteArray {
+			break
+		}
+		c := compact{b: body}
+		prefixes, err := lengths(&c, h.values, budget)
+		if err != nil {
+			return nil, err
+		}
+		rest, err := newTexts(c.b, h.values, budget)
+		return &joined{prefixes: prefixes, rest: rest, budget: budget}, err
+	case encodingSplit:
+		w := width(kind)
+		if w == 0 || int64(len(body)) != int64(w)*h.values {
+			return nil, damaged("%d values of %d bytes each in %d bytes", h.values, w, len(body))
+		}
+		return &split{kind: kind, b: body, n: int(h.values)}, nil
+	}
+	return nil, fmt.Errorf("values of type %v in encoding %d, which is not read", kind, h.encoding)
+}
+
+// width returns the bytes of a number of a kind, 0 of others.
+func width(kind Kind) int {
+	switch kind {
+	case Int32, Float:
+		return 4
+	case Int64, Double:
+		return 8
+	default:
+		return 0
+	}
+}
+
+// number reads a number of a kind from the bytes that it has.
+func number(kind Kind, b []byte) Value {
+	switch kind {
+	case Int32:
+		return Value{Int: int64(int32(binary.LittleEndian.Uint32(b)))}
+	case Int64:
+		return Value{Int: int64(binary.LittleEndian.Uint64(b))}
+	case Float:
+		return Value{Float: float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))}
+	default:
+		return Value{Float: math.Float64frombits(binary.LittleEndian.Uint64(b))}
+	}
+}
+
+// plain are values as they are, one after the other.
+type plain struct {
+	kind   Kind
+	b      []byte
+	at     int      // bytes, of truth values bits
+	n      int64    // of an index: values
+	starts []uint32 // of an index: where texts begin
+}
+
+func (p *plain) next() (Value, error) {
+	switch w := width(p.kind); {
+	case p.kind == Boolean:
+		if p.at >= 8*len(p.b) {
+			return Value{}, errShort
+		}
+		p.at++
+		return Value{Int: int64(p.b[(p.at-1)/8] >> ((p.at - 1) % 8) & 1)}, nil
+	case p.kind == ByteArray:
+		part, _, err := prefixed(p.b[p.at:])
+		p.at += 4 + len(part)
+		return Value{Bytes: part}, err
+	case w == 0:
+		return Value{}, fmt.Errorf("values of type %v are not read", p.kind)
+	case len(p.b)-p.at < w:
+		return Value{}, errShort
+	default:
+		p.at += w
+		return number(p.kind, p.b[p.at-w:]), nil
+	}
+}
+
+// index makes get know n values.
+func (p *plain) index(n int64, budget *memory.Budget) error {
+	p.n = n
+	if w := width(p.kind); p.kind != ByteArray {
+		if w == 0 || n > int64(len(p.b)/w) {
+			return damaged("a dictionary of %d values of type %v in %d bytes", n, p.kind, len(p.b))
+		}
+		return nil
+	}
+	if n > int64(len(p.b)/4) || len(p.b) > math.MaxUint32 {
+		return damaged("a dictionary of %d texts in %d bytes", n, len(p.b))
+	}
+	if err := budget.Take(4 * n); err != nil {
+		return err
+	}
+	p.starts = make([]uint32, n)
+	for i := range p.starts {
+		p.starts[i] = uint32(p.at)
+		if _, err := p.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// get returns value i of an index.
+func (p *plain) get(i uint32) (Value, error) {
+	if int64(i) >= p.n {
+		return Value{}, fmt.Errorf("value %d of a dictionary of %d", i, p.n)
+	}
+	if p.kind == ByteArray {
+		part, _, err := prefixed(p.b[p.starts[i]:])
+		return Value{Bytes: part}, err
+	}
+	return number(p.kind, p.b[int(i)*width(p.kind):]), nil
+}
+
+// runs are small numbers: runs of equal ones, and groups of eight, bit by bit.
+type runs struct {
+	c      compact
+	bits   int
+	equal  uint64 // of the run that are left
+	value  uint32
+	packed []byte // of the groups
+	left   uint64
+	bit    int
+}
+
+func (r *runs) next() (uint32, error) {
+	for r.equal == 0 && r.left == 0 {
+		head, err := r.c.uvarint()
+		if err != nil {
+			return 0, err
+		}
+		if head&1 == 0 {
+			b, err := r.c.bytes(uint64((r.bits + 7) / 8))
+			if err != nil {
+				return 0, err
+			}
+			var wide [4]byte
+			copy(wide[:], b)
+			r.equal, r.value = head>>1, binary.LittleEndian.Uint32(wide[:])
+			continue
+		}
+		groups := head >> 1
+		if r.bits > 0 {
+			groups = min(groups, (uint64(len(r.c.b))+uint64(r.bits)-1)/uint64(r.bits)) // the last one may be cut
+		}
+		r.left, r.bit = 8*min(groups, 1<<40), 0
+		r.packed, _ = r.c.bytes(min(groups*uint64(r.bits), uint64(len(r.c.b)))) // there are as many
+	}
+	if r.equal > 0 {
+		r.equal--
+		return r.value, nil
+	}
+	r.left--
+	v, err := bitsAt(r.packed, r.bit, r.bits)
+	r.bit += r.bits
+	return uint32(v), err
+}
+
+// bitsAt returns the n bits from a bit on, the low ones first.
+func bitsAt(b []byte, from, n int) (uint64, error) {
+	if n == 0 {
+		return 0, nil
+	}
+	if from+n > 8*len(b) {
+		return 0, errShort
+	}
+	var v uint64
+	for got := 0; got < n; {
+		at, off := (from+got)/8, (from+got)%8
+		take := min(8-off, n-got)
+		v |= uint64(b[at]>>off) & (1<<take - 1) << got
+		got += take
+	}
+	return v, nil
+}
+
+// referred are values of a dictionary.
+type referred struct {
+	runs
+	of *plain
+}
+
+func (r *referred) next() (Value, error) {
+	i, err := r.runs.next()
+	if err != nil {
+		return Value{}, err
+	}
+	return r.of.get(i)
+}
+
+// truths are truth values in runs.
+type truths struct{ runs }
+
+func (t *truths) next() (Value, error) {
+	v, err := t.runs.next()
+	return Value{Int: int64(v)}, err
+}
+
+// delta are whole numbers as differences: blocks of parts, of which each has the bits
+// that its largest difference needs.
+type delta struct {
+	c       compact
+	left    int64 // values, with the first
+	first   bool
+	value   int64
+	perPart int
+	parts   int
+	least   int64  // difference of the block
+	widths  []byte // of the parts of the block that are left
+	inPart  int    // values that are left in the part
+	part    []byte
+	bit     int
+	width   int
+}
+
+// newDelta reads the head of n numbers.
+func newDelta(c compact, n int64) (*delta, error) {
+	d := &delta{c: c, first: true}
+	var head [3]uint64 // values a block, parts a block, values
+	for i := range head {
+		var err error
+		if head[i], err = d.c.uvarint(); err != nil {
+			return nil, damaged("%w", err)
+		}
+	}
+	v, err := d.c.int(kindInt64)
+	if err != nil {
+		return nil, damaged("%w", err)
+	}
+	const most = 1 << 20
+	if head[0] == 0 || head[0] > most || head[1] == 0 || head[0]%head[1] != 0 || head[0]/head[1]%8 != 0 || head[2] != uint64(n) {
+		return nil, damaged("blocks of %d values in %d parts, %d in all, of a page with %d", head[0], head[1], head[2], n)
+	}
+	d.value, d.left, d.parts, d.perPart = v, n, int(head[1]), int(head[0]/head[1])
+	return d, nil
+}
+
+func (d *delta) next() (int64, error) {
+	if d.left--; d.left < 0 {
+		return 0, errShort
+	}
+	if d.first {
+		d.first = false
+		return d.value, nil
+	}
+	if d.inPart == 0 {
+		if len(d.widths) == 0 {
+			var err error
+			if d.least, err = d.c.int(kindInt64); err != nil {
+				return 0, err
+			}
+			if d.widths, err = d.c.bytes(uint64(d.parts)); err != nil {
+				return 0, err
+			}
+		}
+		if d.width = int(d.widths[0]); d.width > 64 {
+			return 0, fmt.Errorf("differences of %d bits", d.width)
+		}
+		d.widths = d.widths[1:]
+		var err error
+		if d.part, err = d.c.bytes(uint64(d.perPart / 8 * d.width)); err != nil {
+			return 0, err
+		}
+		d.inPart, d.bit = d.perPart, 0
+	}
+	v, err := bitsAt(d.part, d.bit, d.width)
+	d.bit += d.width
+	d.inPart--
+	d.value += d.least + int64(v) // which may go around
+	return d.value, err
+}
+
+// whole are differences as values.
+type whole struct {
+	*delta
+	kind Kind
+}
+
+func (w *whole) next() (Value, error) {
+	v, err := w.delta.next()
+	if w.kind == Int32 {
+		v = int64(int32(v))
+	}
+	return Value{Int: v}, err
+}
+
+// lengths reads n lengths, differences, and leaves what follows them.
+func lengths(c *compact, n int64, budget *memory.Budget) ([]int64, error) {
+	if err := budget.Take(8 * n); err != nil {
+		return nil, err
+	}
+	d, err := newDelta(*c, n)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]int64, n)
+	for i := range list {
+		if list[i], err = d.next(); err != nil {
+			return nil, damaged("the lengths of texts: %w", err)
+		}
+	}
+	*c = d.c
+	return list, nil
+}
+
+// texts are texts one after the other, whose lengths come first.
+type texts struct {
+	lengths []int64
+	b       []byte
+}
+
+func newTexts(body []byte, n int64, budget *memory.Budget) (*texts, error) {
+	c := compact{b: body}
+	list, err := lengths(&c, n, budget)
+	return &texts{list, c.b}, err
+}
+
+func (t *texts) next() (Value, error) {
+	if len(t.lengths) == 0 {
+		return Value{}, errShort
+	}
+	n := t.lengths[0]
+	t.lengths = t.lengths[1:]
+	if n < 0 || n > int64(len(t.b)) {
+		return Value{}, fmt.Errorf("a text of %d bytes, where %d are left", n, len(t.b))
+	}
+	v := t.b[:n]
+	t.b = t.b[n:]
+	return Value{Bytes: v}, nil
+}
+
+// joined are texts that begin as the one before.
+type joined struct {
+	prefixes []int64
+	rest     *texts
+	last     []byte
+	budget   *memory.Budget
+}
+
+func (j *joined) next() (Value, error) {
+	end, err := j.rest.next()
+	if err != nil {
+		return Value{}, err
+	}
+	n := j.prefixes[0]
+	j.prefixes = j.prefixes[1:]
+	if n < 0 || n > int64(len(j.last)) {
+		return Value{}, errors.New("a text begins as one that is shorter")
+	}
+	if err := j.budget.Take(n); err != nil {
+		return Value{}, err
+	}
+	j.last = append(j.last[:n], end.Bytes...)
+	return Value{Bytes: j.last}, nil
+}
+
+// split are numbers of which first come the first bytes, then the second ones.
+type split struct {
+	kind Kind
+	b    []byte
+	n    int
+	at   int
+}
+
+func (s *split) next() (Value, error) {
+	if s.at == s.n {
+		return Value{}, errShort
+	}
+	var b [8]byte
+	for i := range width(s.kind) {
+		b[i] = s.b[i*s.n+s.at]
+	}
+	s.at++
+	return number(s.kind, b[:]), nil
+}

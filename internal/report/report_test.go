@@ -1,0 +1,254 @@
+package report_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/report"
+	"github.com/fedfast/fedfast/plugins"
+)
+
+// small is a study of a few seconds at most.
+func small(t *testing.T, sets ...string) *config.Config {
+	t.Helper()
+	c, err := config.Load(config.Source{Preset: "quickstart", Sets: append([]string{
+		"model=logistic", "data.clients=8", "data.samples=30", "cohort=3", "eval.every=2",
+		"budget.rounds=12", "budget.trial_rounds=6", "tuner.options.eliminations=1",
+	}, sets...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// tune trains a study to its end, or stops it after so many events.
+func tune(t *testing.T, dir string, c *config.Config, stopAfter int) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	o := &observer{stop: stop, after: stopAfter}
+	_, err := workdir.Tune(ctx, dir, c, workdir.Options{Launcher: workdir.InProcess(plugins.Builtin()), Observer: o})
+	if err != nil && (stopAfter == 0 || !errors.Is(err, context.Canceled)) {
+		t.Fatal(err)
+	}
+}
+
+type observer struct {
+	stop          func()
+	events, after int
+}
+
+func (o *observer) Event(study.Event) {
+	if o.events++; o.events == o.after {
+		o.stop()
+	}
+}
+func (*observer) Progress(study.Progress)   {}
+func (*observer) Evaluated(study.Evaluated) {}
+
+// write returns the page of studies, and fails where it differs when written again.
+func write(t *testing.T, dirs ...string) string {
+	t.Helper()
+	var pages [2]bytes.Buffer
+	for i := range pages {
+		var studies []*report.Study
+		for _, dir := range dirs {
+			s, err := report.Read(t.Context(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			studies = append(studies, s)
+		}
+		if err := report.Write(&pages[i], studies); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(pages[0].Bytes(), pages[1].Bytes()) {
+		t.Error("the same studies give another page")
+	}
+	return pages[0].String()
+}
+
+// found is what a page is made of.
+type found struct {
+	headings, ids, links []string
+	count                map[string]int
+	text                 string
+}
+
+var foreign = regexp.MustCompile(`(?i)(src|href|action|xlink:href)\s*=|url\(|@import`)
+
+// read parses a page and checks what holds for every page.
+func read(t *testing.T, page string) *found {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &found{count: map[string]int{}}
+	for n := range root.Descendants() {
+		if n.Type == html.TextNode {
+			f.text += n.Data + " "
+		}
+		if n.Type == html.ElementNode {
+			f.count[n.Data]++
+			f.element(t, n)
+		}
+	}
+	for _, link := range f.links {
+		if !strings.HasPrefix(link, "#") || !slices.Contains(f.ids, link[1:]) {
+			t.Errorf("a link leads to %q", link)
+		}
+	}
+	slices.Sort(f.ids)
+	if twice := len(f.ids) - len(slices.Compact(slices.Clone(f.ids))); twice > 0 {
+		t.Errorf("%d ids stand twice", twice)
+	}
+	if f.count["h1"] != 1 || f.count["main"] != 1 || f.count["script"] != 0 || f.count["link"] != 0 || f.count["img"] != 0 {
+		t.Errorf("elements %v", f.count)
+	}
+	if at := strings.Index(strings.ReplaceAll(page, "http://www.w3.org/2000/svg", ""), "http"); at >= 0 && !strings.HasPrefix(page[at:], "http-equiv") && strings.Contains(page, "://") {
+		for _, url := range regexp.MustCompile(`[a-z]+://[^"'<> ]*`).FindAllString(page, -1) {
+			if !strings.HasPrefix(url, "http://www.w3.org/") {
+				t.Errorf("it names %s", url)
+			}
+		}
+	}
+	for _, bad := range []string{"NaN", "+Inf", "ZgotmplZ", "<nil>"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("it shows %s", bad)
+		}
+	}
+	return f
+}
+
+// element takes in one element.
+func (f *found) element(t *testing.T, n *html.Node) {
+	t.Helper()
+	for _, a := range n.Attr {
+		switch a.Key {
+		case "id":
+			f.ids = append(f.ids, a.Val)
+		case "href":
+			f.links = append(f.links, a.Val)
+		case "src", "srcset", "action", "xlink:href":
+			t.Errorf("%s has %s %q", n.Data, a.Key, a.Val)
+		}
+		if strings.HasPrefix(a.Key, "on") {
+			t.Errorf("%s runs %s", n.Data, a.Key)
+		}
+	}
+	switch n.Data {
+	case "h2", "h3":
+		f.headings = append(f.headings, text(n))
+	case "svg":
+		if title := n.FirstChild; title == nil || !strings.Contains(attr(n, "aria-labelledby"), "-title") || attr(n, "role") != "img" {
+			t.Error("a picture has no name")
+		}
+	case "table":
+		if caption := n.FirstChild; caption == nil || caption.Data != "caption" || text(caption) == "" {
+			t.Error("a table has no caption")
+		}
+	case "style":
+		if foreign.MatchString(text(n)) {
+			t.Error("a style asks for something else")
+		}
+	}
+}
+
+func attr(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func text(n *html.Node) string {
+	var s strings.Builder
+	for c := range n.Descendants() {
+		if c.Type == html.TextNode {
+			s.WriteString(c.Data)
+		}
+	}
+	return s.String()
+}
+
+// holds fails for each part that a page does not tell.
+func (f *found) holds(t *testing.T, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(f.text, part) {
+			t.Errorf("the page does not say %q", part)
+		}
+	}
+}
+
+func TestReportOfOneStudy(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	tune(t, dir, small(t, "client_tuner.options.configs=3"), 7)
+	f := read(t, write(t, dir))
+	f.holds(t, "Interrupted after ", "fedfast study resume "+dir)
+	tune(t, dir, small(t, "client_tuner.options.configs=3"), 0)
+	f = read(t, write(t, dir))
+	f.holds(t, "Completed after 12 rounds.", "sha with fedex", "returned model", "personalized, test", "Hyperparameter importance needs at least 30 trials",
+		"The client tuner's theta, trial ", "The client tuner's entropy", "Test error against rounds spent", "Errors of the returned model over the clients", "10 % of the clients are below",
+		"rung, where the tuner decides", "fedex.gamma")
+	if strings.Contains(f.text, "Which worker") {
+		t.Error("a study without a cluster has workers")
+	}
+	want := []string{
+		"Summary", "Configuration of the best trial", "History", "Curves", "Errors over the clients", "Hyperparameters", "Client tuner", "Timeline", "Trials", "Finalists", "Configuration",
+	}
+	if !slices.Equal(f.headings, want) {
+		t.Errorf("headings %q", f.headings)
+	}
+	if n := f.count["svg"]; n < 12 || n > f.count["details"] {
+		t.Errorf("%d pictures, %d with numbers behind", n, f.count["details"])
+	}
+}
+
+// TestReportOfSeveral lays out two seeds of one study and another one.
+func TestReportOfSeveral(t *testing.T) {
+	var dirs []string
+	for i, sets := range [][]string{{"seed=1"}, {"seed=2"}, {"seed=1", "client_tuner.name=fathom", "client_tuner.options={}"}} {
+		dirs = append(dirs, filepath.Join(t.TempDir(), fmt.Sprint("study", i)))
+		tune(t, dirs[i], small(t, sets...), 0)
+	}
+	f := read(t, write(t, dirs...))
+	f.holds(t, "Comparison", "quickstart, "+dirs[0]+": 2 of 2 studies are completed", "quickstart, "+dirs[2]+": 1 of 1 studies are completed", "90 % interval",
+		"global test error", "Thick: mean over the seeds", "quickstart, "+dirs[0]+" (2 studies)", "cosine of the clients", "client.lr as the client tuner set it")
+}
+
+// TestReportOfOtherMeasures: scores that are measured in another way have an axis of
+// their own, and only studies of the same name are told apart by their directories.
+func TestReportOfOtherMeasures(t *testing.T) {
+	var dirs []string
+	for i, sets := range [][]string{{}, {"objective=loss", "name=by-loss"}} {
+		dirs = append(dirs, filepath.Join(t.TempDir(), fmt.Sprint("study", i)))
+		tune(t, dirs[i], small(t, sets...), 0)
+	}
+	f := read(t, write(t, dirs...))
+	f.holds(t, "quickstart: 1 of 1 studies are completed", "by-loss: 1 of 1 studies are completed", "validation error (personalized), %", "validation loss (personalized)", "test error, %")
+}
+
+func TestReportOfARun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	if _, err := workdir.Run(t.Context(), dir, small(t, "rounds=6"), workdir.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	read(t, write(t, dir)).holds(t, "Completed after 6 rounds.", "fedfast run", "Training loss", "Test error of the global model")
+}

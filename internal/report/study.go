@@ -1,0 +1,210 @@
+// Package report lays out studies for people: one HTML page that needs nothing else,
+// with a picture of each question that is asked of a study and the numbers behind it.
+package report
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/internal/view"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Study is what a report tells of a study.
+type Study struct {
+	*view.Overview
+	// curves are the rounds of the trials, by their places.
+	curves [][]view.Round
+	// space is the study's search space; a client tuner may add to it.
+	space tuners.Space
+	// noted are the notes of the client tuner about the trials of the lowest scores.
+	noted []noted
+	// workers and stretches are those of a study with a cluster: who trained which
+	// rounds.
+	workers   []view.Worker
+	stretches []view.Stretch
+	// table is the table of the best trial's client tuner, if it has one.
+	table []tuners.Cell
+}
+
+// noted are a client tuner's notes about a trial.
+type noted struct {
+	trial  *view.Trial
+	rounds []int
+	notes  []map[string][]float64
+	// drawn are the options of the model's choices that clients were given.
+	drawn map[string]map[float64]bool
+}
+
+// Read reads a study from its directory.
+func Read(ctx context.Context, dir string) (*Study, error) {
+	v, about, err := view.Open(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = v.Close() }() // it was read only
+	s := &Study{Overview: about}
+	if s.curves, err = v.Curves(ctx, s.Overview); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	if s.workers, s.stretches, err = v.Workers(ctx, s.Overview, s.curves); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	if s.space, err = tuners.ParseSpace(s.Config.Space); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	for _, i := range s.named() {
+		if err := s.readNotes(ctx, v, &s.Trials[i]); err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	return s, nil
+}
+
+// readNotes reads what the client tuner told about a trial.
+func (s *Study) readNotes(ctx context.Context, v *view.Study, t *view.Trial) error {
+	n := noted{trial: t, drawn: map[string]map[float64]bool{}}
+	err := v.Plans(ctx, t.Number, 0, func(e *study.Entry) error {
+		if len(e.Plan.Table) > 0 {
+			s.table = e.Plan.Table
+		}
+		if len(e.Plan.Notes) > 0 {
+			n.rounds, n.notes = append(n.rounds, e.Round), append(n.notes, e.Plan.Notes)
+			n.draw(e.Plan.Clients)
+		}
+		return nil
+	})
+	if len(n.rounds) > 0 {
+		s.noted = append(s.noted, n)
+	}
+	return err
+}
+
+// mostNamed is how many trials have a line of their own in pictures.
+const mostNamed = 4
+
+// named are the places of the trials that have a line of their own: the best one,
+// those that ran the longest, and of these those of the lowest scores.
+func (s *Study) named() []int {
+	all := make([]int, len(s.Trials))
+	for i := range all {
+		all[i] = i
+	}
+	last := func(i int) float64 {
+		if x := s.Trials[i].Score(); x != nil {
+			return *x
+		}
+		return math.NaN()
+	}
+	aim := s.Config.Aim()
+	first := func(i int) int {
+		if s.Best != nil && s.Trials[i].Number == s.Best.Trial {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(all, func(a, b int) int {
+		return cmp.Or(first(a)-first(b), s.Trials[b].Rounds-s.Trials[a].Rounds, better(aim, last(a), last(b)))
+	})
+	return all[:min(mostNamed, len(all))]
+}
+
+// better orders scores, the best first; those that are not there come last.
+func better(aim tuners.Objective, a, b float64) int {
+	switch {
+	case aim.Better(a, b):
+		return -1
+	case aim.Better(b, a):
+		return 1
+	}
+	return 0
+}
+
+// best is the place of the best trial, -1 without one. A plain run has one trial.
+func (s *Study) best() int {
+	for i := range s.Trials {
+		if s.Best == nil && len(s.Trials) == 1 || s.Best != nil && s.Trials[i].Number == s.Best.Trial {
+			return i
+		}
+	}
+	return -1
+}
+
+// trialName names a trial in pictures.
+func (s *Study) trialName(i int) string {
+	name := fmt.Sprintf("trial %d", s.Trials[i].Number)
+	if s.Best != nil && s.Trials[i].Number == s.Best.Trial {
+		name += " (best)"
+	}
+	return name
+}
+
+// testAt is the newest test error of a trial up to a round, NaN without any.
+func (s *Study) testAt(trial, round int) float64 {
+	test := math.NaN()
+	for i := range s.Trials {
+		if s.Trials[i].Number != trial {
+			continue
+		}
+		for _, r := range s.curves[i] {
+			if r.Round <= round && !math.IsNaN(r.TestError) {
+				test = r.TestError
+			}
+		}
+	}
+	return test
+}
+
+// step is what a study had found when it had spent so many rounds.
+type step struct {
+	spent int
+	// score is the best of a rung so far, test the test error of its trial then.
+	score, test float64
+}
+
+// online is what the study had found at each of its rungs. Of a single trial, which has
+// few or none, it is what was measured.
+func (s *Study) online() []step {
+	type rung struct {
+		trial int
+		view.Rung
+	}
+	var rungs []rung
+	for i := range s.Trials {
+		for _, r := range s.Trials[i].Rungs {
+			rungs = append(rungs, rung{s.Trials[i].Number, r})
+		}
+	}
+	slices.SortFunc(rungs, func(a, b rung) int { return cmp.Compare(a.Seq, b.Seq) })
+	var steps []step
+	best, test := math.NaN(), math.NaN()
+	for _, r := range rungs {
+		if s.Config.Aim().Better(r.Score, best) {
+			best, test = r.Score, s.testAt(r.trial, r.Round)
+		}
+		steps = append(steps, step{r.Spent, best, test})
+	}
+	if len(s.curves) != 1 {
+		return steps
+	}
+	var measured []step
+	for _, r := range s.curves[0] {
+		now := step{r.Round, math.NaN(), r.TestError}
+		for _, x := range steps {
+			if x.spent <= r.Round {
+				now.score = x.score
+			}
+		}
+		if !math.IsNaN(r.TestError) {
+			measured = append(measured, now)
+		}
+	}
+	if len(measured) > 0 {
+		return measured
+	}
+	return steps
+}

@@ -1,0 +1,108 @@
+package repro
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/internal/key"
+)
+
+// Cell is one published number of a paper, or the end of one published curve.
+type Cell struct {
+	// Name is a path: the table or figure, its row, and last what is told apart.
+	Name string
+	// Paper and Where say where the number stands.
+	Paper, Where string
+	// Unit is that of Published and of Measure.
+	Unit string
+	// Published is nil where no number is known: of curves, whose points the papers do
+	// not print, or Instead says of what else.
+	Published *Published
+	Instead   string
+	// Training is how the number comes about here; nil for one that cannot be had,
+	// and then Why says why.
+	Training *Training
+	Why      string
+	// Picture is the common part of the names of cells whose curves belong into one
+	// picture, empty for none; Target is whose score the curve shows, empty for
+	// test accuracy.
+	Picture, Target string
+	// Study is how many arms' rounds the paper gives a whole study, of a cell whose
+	// seeds are single arms from which studies are drawn; 0 for others.
+	Study int
+	// Measure reads the number from one seed, NaN where there is none. For one
+	// that did not reach its goal it is what was spent in vain, with reached =
+	// false.
+	Measure func(*Metrics) (x float64, reached bool)
+	// Survivor reads the same number of the last survivor, which a study returns
+	// beside its best model; nil where there is none.
+	Survivor func(*Metrics) (x float64, reached bool)
+}
+
+// Published is a number as a paper prints it.
+type Published struct {
+	// Mean and SD are over so many Seeds; SD is 0 where the paper names none.
+	Mean  float64 `json:"mean"`
+	SD    float64 `json:"sd,omitempty"`
+	Seeds int     `json:"seeds,omitempty"`
+	// NA is set where no seed reached the goal: there is no mean.
+	NA bool `json:"not_reached,omitempty"`
+}
+
+// Comparison is a claim about two cells: that New is better than Old.
+type Comparison struct {
+	// Name is the common part of both cells' names.
+	Name string
+	// Claim says in words what the paper claims.
+	Claim string
+	// Words is the paper's gain where it prints no number of both cells; empty for none.
+	Words string
+	// New and Old are names of cells.
+	New, Old string
+	// Higher says that a higher number is better.
+	Higher bool
+}
+
+// Cells returns all cells in the order of the papers.
+func Cells() []Cell {
+	return slices.Concat(
+		fedexTable(), fedexFigures(), fedexElsewhere(), workshopCells(), pairedCells(), ablationCells(), rivalCells(), fathomCells(), fathomElsewhere(),
+		fedtuneCells(), fedtuneElsewhere(), sidesCells(), nasCells(), nasElsewhereToo(),
+	)
+}
+
+// Comparisons returns the papers' claims about pairs of cells.
+func Comparisons() []Comparison {
+	return slices.Concat(fedexClaims(), workshopClaims(), pairedClaims(), ablationClaims(), fathomClaims(), fedtuneClaims(), nasClaims())
+}
+
+// Select returns the cells of a name: the one, or all below it.
+func Select(name string) ([]Cell, error) {
+	all := Cells()
+	name = strings.Trim(name, "/")
+	var found []Cell
+	for _, c := range all {
+		if c.Name == name || strings.HasPrefix(c.Name, name+"/") {
+			found = append(found, c)
+		}
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	return nil, fmt.Errorf("unknown experiment %q%s; `fedfast repro list` shows all", name, key.DidYouMean(name, key.Names(parts(all)...)))
+}
+
+// parts returns the names of the cells and of what they are parts of.
+func parts(all []Cell) []string {
+	var known []string
+	for _, c := range all {
+		for at := range c.Name {
+			if c.Name[at] == '/' {
+				known = append(known, c.Name[:at])
+			}
+		}
+		known = append(known, c.Name)
+	}
+	return known
+}

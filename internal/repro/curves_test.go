@@ -1,0 +1,76 @@
+package repro
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
+)
+
+// TestCurvesAreThoseRecorded draws every curve of the recorded metrics, and
+// compares the pictures with those beside them.
+func TestCurvesAreThoseRecorded(t *testing.T) {
+	found, err := Find(filepath.Join("..", "..", "bench", "results", "repro"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := NewReport(Cells(), found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := 0
+	for _, c := range report.Curves() {
+		recorded, err := os.ReadFile(filepath.Join("..", "..", "bench", "results", "curves", c.Name+".svg"))
+		if err != nil {
+			continue // papers.md shows some of them
+		}
+		drawn++
+		var svg, csv bytes.Buffer
+		if err := errors.Join(c.Figure().Write(&svg, figure.SVG, figure.Light), c.WriteCSV(&csv)); err != nil {
+			t.Fatal(err)
+		}
+		sameCSV(t, c.Name, csv.Bytes())
+		if runtime.GOARCH == "amd64" && !bytes.Equal(svg.Bytes(), recorded) {
+			t.Errorf("%s.svg is stale: fedfast repro merge bench/results/repro --plot bench/results/curves draws it", c.Name)
+		}
+		for _, s := range c.Series {
+			if want := ">" + s.Name + " (" + oneline.Count(len(s.Seeds), "seed") + ")<"; !strings.Contains(svg.String(), want) {
+				t.Errorf("%s: no %s", c.Name, want)
+			}
+		}
+	}
+	for _, f := range report.Multiples() {
+		recorded, err := os.ReadFile(filepath.Join("..", "..", "bench", "results", "curves", f.Name+".svg"))
+		if err != nil {
+			continue
+		}
+		drawn++
+		var svg, csv bytes.Buffer
+		if err := errors.Join(f.Write(&svg, figure.SVG, figure.Light), f.Write(&csv, figure.CSV, figure.Light)); err != nil {
+			t.Fatal(err)
+		}
+		sameCSV(t, f.Name, csv.Bytes())
+		if runtime.GOARCH == "amd64" && !bytes.Equal(svg.Bytes(), recorded) {
+			t.Errorf("%s.svg is stale", f.Name)
+		}
+	}
+	recorded, err := filepath.Glob(filepath.Join("..", "..", "bench", "results", "curves", "*.svg"))
+	if err != nil || drawn == 0 || drawn != len(recorded) {
+		t.Errorf("%d pictures are drawn from the metrics, %d recorded, %v", drawn, len(recorded), err)
+	}
+}
+
+// sameCSV compares the numbers of a picture with those recorded beside it.
+func sameCSV(t *testing.T, name string, drawn []byte) {
+	t.Helper()
+	recorded, err := os.ReadFile(filepath.Join("..", "..", "bench", "results", "curves", name+".csv"))
+	if err != nil || runtime.GOARCH == "amd64" && !bytes.Equal(drawn, recorded) {
+		t.Errorf("%s.csv is missing or stale (%v)", name, err)
+	}
+}

@@ -1,0 +1,222 @@
+package repro
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/estimate"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
+	"github.com/fedfast/fedfast/plugins"
+)
+
+// Entry is a cell as `fedfast repro list` shows it.
+type Entry struct {
+	Name      string     `json:"name"`
+	Paper     string     `json:"paper"`
+	Where     string     `json:"where"`
+	Unit      string     `json:"unit,omitempty"`
+	Published *Published `json:"published"`
+	// Instead stands in place of a published number that is null.
+	Instead string `json:"instead,omitempty"`
+	// Data is the set that it needs, AtHand whether that was found.
+	Data   string `json:"data"`
+	AtHand bool   `json:"at_hand"`
+	// Training names what measures it; cells of one training cost it once.
+	Training string `json:"training,omitempty"`
+	Seeds    int    `json:"seeds,omitempty"`
+	// SecondsEstimate is how long all seeds of the training take on this machine
+	// with the data at hand, or with the paper's whole ones where they are not, from
+	// FLOP, their operations, and a short probe; null for a cell that cannot be run.
+	// A training that shares another one's rounds takes less.
+	SecondsEstimate *float64 `json:"seconds_estimate"`
+	FLOP            float64  `json:"flop,omitempty"`
+	Why             string   `json:"why,omitempty"`
+}
+
+// List describes cells. The estimates are for the data at hand, where these can be
+// opened, else for the paper's whole ones, on so many workers; 0 is one a processor.
+func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, error) {
+	a := newAppraiser(workers)
+	known := map[string]costs{}
+	var out []Entry
+	for _, c := range cells {
+		e := Entry{Name: c.Name, Paper: c.Paper, Where: c.Where, Unit: c.Unit, Published: c.Published, Instead: c.Instead, Why: c.Why}
+		if t := c.Training; t != nil {
+			e.Data, e.Training, e.Seeds = t.Needs, t.Key, cmp.Or(o.Seeds, t.Seeds)
+			_, err := Locate(t.Needs, o.Data)
+			e.AtHand = err == nil
+			one, ok := known[t.Key]
+			if !ok {
+				if one, err = a.cost(ctx, t, o); err != nil {
+					return nil, fmt.Errorf("%s: %w", c.Name, err)
+				}
+				known[t.Key] = one
+			}
+			sum := one.of(e.Seeds, t.OneTable)
+			e.SecondsEstimate, e.FLOP = &sum.seconds, sum.flop
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// cost is that of training.
+type cost struct{ seconds, flop float64 }
+
+// costs are those of one seed: of its proxy federations and of its rounds, with the
+// bytes of the model.
+type costs struct {
+	sides, rounds cost
+	bytes         int
+}
+
+// of is the cost of some seeds, with one table for all or with a table each.
+func (c costs) of(seeds int, oneTable bool) cost {
+	n, tables := float64(seeds), float64(seeds)
+	if oneTable {
+		tables = min(n, 1)
+	}
+	return cost{tables*c.sides.seconds + n*c.rounds.seconds, tables*c.sides.flop + n*c.rounds.flop}
+}
+
+// appraiser estimates seeds, with what it has measured, built and counted already.
+type appraiser struct {
+	workers  int
+	probe    *estimate.Probe
+	networks map[string]*nn.Model
+	counts   map[string]estimate.Counts // of data at hand, by their settings
+}
+
+func newAppraiser(workers int) *appraiser {
+	return &appraiser{workers: workers, probe: estimate.New(), networks: map[string]*nn.Model{}, counts: map[string]estimate.Counts{}}
+}
+
+// cost estimates a seed.
+func (a *appraiser) cost(ctx context.Context, t *Training, o Options) (costs, error) {
+	path, missing := Locate(t.Needs, o.Data)
+	c, _, err := t.config(o, 1, path)
+	if err != nil {
+		return costs{}, err
+	}
+	set := fullSets[t.Needs]
+	counts := set.counts(c)
+	if missing == nil {
+		if counts, err = a.count(ctx, c, counts); err != nil {
+			return costs{}, err
+		}
+	}
+	key := fmt.Sprint(c.Model.Name, " ", set.classes, " ", c.Precision)
+	if a.networks[key] == nil {
+		m, err := models.New(c.Model.Name, models.Options{Classes: set.classes})
+		if err == nil {
+			m, err = c.WithPrecision(m)
+		}
+		if err != nil {
+			return costs{}, err
+		}
+		a.networks[key] = m
+	}
+	s := &study.Setup{Config: *c, Model: a.networks[key], Tuner: plugins.Builtin()[c.Tuner.Name]}
+	if name := c.ClientTuner.Name; name != "" {
+		s.ClientTuner = plugins.Builtin()[name]
+	}
+	plan, err := estimate.OfCounts(ctx, s, t.Mode, counts)
+	if err != nil {
+		return costs{}, err
+	}
+	sides, err := a.costOf(ctx, plan.SideWork)
+	if err != nil {
+		return costs{}, err
+	}
+	rounds, err := a.costOf(ctx, plan.Work)
+	return costs{sides, rounds, 4 * s.Model.Size()}, err
+}
+
+// count counts what a configuration makes of the data at hand. Where these cannot be
+// opened, which is for the run to say, it is the whole set's.
+func (a *appraiser) count(ctx context.Context, c *config.Config, whole estimate.Counts) (estimate.Counts, error) {
+	key := fmt.Sprintf("%+v", c.Data)
+	if n, ok := a.counts[key]; ok {
+		return n, nil
+	}
+	n := whole
+	if fed, err := config.OpenData(ctx, c); err == nil {
+		n = estimate.Count(fed, c)
+	}
+	a.counts[key] = n
+	return n, ctx.Err()
+}
+
+// costOf estimates work.
+func (a *appraiser) costOf(ctx context.Context, work []estimate.Work) (cost, error) {
+	took, err := a.probe.Seconds(ctx, a.workers, math.Inf(1), work...)
+	if err != nil {
+		return cost{}, err
+	}
+	sum := cost{seconds: took.Seconds}
+	for _, w := range work {
+		_, train := w.Model.FLOPs()
+		sum.flop += w.Examples * float64(train)
+	}
+	return sum, nil
+}
+
+// fullSet is the size of a whole set of data, as its authors or METHODS' sources
+// state it.
+type fullSet struct {
+	classes     int
+	clients     int     // natural ones
+	train, test float64 // examples of a client, or, where clients are dealt, of all
+}
+
+var fullSets = map[string]fullSet{
+	"leaf-femnist":     {62, 3550, 0.9 * 805263.0 / 3550, 0.1 * 805263.0 / 3550},
+	"leaf-shakespeare": {101, 1129, 4226158.0 / 1129, 0},
+	"cifar10":          {10, 0, 50_000, 10_000},
+	"cifar100":         {100, 0, 50_000, 10_000},
+	"fashion-mnist":    {10, 0, 60_000, 10_000},
+	"stackoverflow":    {10_004, 342_477, 135818730.0 / 342477, 16586035.0 / 342477},
+}
+
+// counts returns how a configuration splits the whole set.
+func (f fullSet) counts(c *config.Config) estimate.Counts {
+	n := estimate.Counts{Clients: f.clients, Train: f.train, Test: f.test, Proxy: float64(c.Data.ProxyTest)}
+	if c.Data.Partition != "" {
+		n.Clients, n.Train = c.Data.Clients, float64(c.Data.Samples)
+		if c.Data.Samples == 0 && f.clients > 0 { // all that the set has
+			n.Train = f.train * float64(f.clients) / float64(n.Clients)
+		}
+		if len(c.Data.Sizes) > 0 {
+			n.Train = 0
+			for _, size := range c.Data.Sizes {
+				n.Train += float64(size) / float64(len(c.Data.Sizes))
+			}
+		}
+		n.Test = f.test / float64(n.Clients)
+		if f.clients > 0 {
+			n.Test = f.test * float64(f.clients) / float64(n.Clients)
+		}
+	}
+	if c.Data.MaxSamples > 0 {
+		n.Train = min(n.Train, float64(c.Data.MaxSamples))
+	}
+	var train, val, test float64
+	if _, err := fmt.Sscanf(c.Data.Split, "%g/%g/%g", &train, &val, &test); err != nil { // the last part is "files"
+		n.Train, n.Val = n.Train*train/100, n.Train*val/100
+		return n
+	}
+	all := n.Train
+	if c.Data.Partition == "" { // else all that a client is dealt is split
+		all += n.Test
+	}
+	if c.Data.MaxSamples > 0 {
+		all = min(all, float64(c.Data.MaxSamples))
+	}
+	n.Train, n.Val, n.Test = all*train/100, all*val/100, all*test/100
+	return n
+}

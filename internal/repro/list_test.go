@@ -1,0 +1,117 @@
+package repro
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/internal/estimate"
+)
+
+// TestFullCounts splits the whole sets by hand.
+func TestFullCounts(t *testing.T) {
+	for name, want := range map[string]estimate.Counts{
+		// 226.8 samples a writer
+		"fedex-table1/femnist-iid/sha/global/alone": {Clients: 3550, Train: 181.5, Val: 22.7, Test: 22.7},
+		// a tenth is test, of the others a twentieth validation
+		"fathom-table1/base/fathom": {Clients: 3550, Train: 193.9, Val: 10.2, Test: 22.7},
+		// 500 clients of 100, and 10,000 test images
+		"fedex-table1/cifar10-iid/rs/global/fedex": {Clients: 500, Train: 80, Val: 20, Test: 20},
+		// 100 to 1,000 samples, 516.7 in the mean
+		"fedtune-table1/fmnist/global":  {Clients: 50, Train: 465, Val: 51.7, Test: 200},
+		"fedtune-table1/femnist/global": {Clients: 192, Train: 465, Val: 51.7, Test: 419.4},
+	} {
+		cells, err := Select(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, _, err := cells[0].Training.config(Options{}, 1, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fullSets[cells[0].Training.Needs].counts(c)
+		near := func(a, b float64) bool { return math.Abs(a-b) < 0.06 }
+		if got.Clients != want.Clients || !near(got.Train, want.Train) || !near(got.Val, want.Val) || !near(got.Test, want.Test) {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+// TestListWithoutData names what is missing without failing.
+func TestListWithoutData(t *testing.T) {
+	cells, err := Select("fedex-table1/cifar10-iid/rs/global")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := List(t.Context(), append(cells, nasElsewhere()[0]), Options{Data: t.TempDir(), Seeds: 2, Scale: 0.01}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 3 || entries[0].AtHand || entries[0].Seeds != 2 || entries[0].SecondsEstimate == nil || *entries[0].SecondsEstimate <= 0 {
+		t.Errorf("%+v", entries)
+	}
+	// Twice 40 rounds of 10 clients and twice the personalization of 500, 80 images
+	// each in 3 passes in the mean: 672,000 images of 42 MFLOP
+	// (bench/results/nn-zen4.md) are 2.8e13; test images come on top, for after every
+	// round 10,000 of them are looked at.
+	if f := entries[0].FLOP; f < 2.8e13 || f > 5.6e13 {
+		t.Errorf("%v operations", f)
+	}
+	if entries[2].SecondsEstimate != nil || entries[2].Why == "" {
+		t.Errorf("%+v", entries[2])
+	}
+}
+
+// TestListCountsDataAtHand: a writer of 40 samples takes less than 3,550 of 227; files
+// that cannot be opened count as the whole set, and the run says what is wrong.
+func TestListCountsDataAtHand(t *testing.T) {
+	cells, err := Select("fathom-table1/base/fathom/rounds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flop := func(file string) float64 {
+		t.Helper()
+		dir := t.TempDir()
+		if file != "" {
+			for _, part := range []string{"train", "test"} {
+				if err := os.MkdirAll(filepath.Join(dir, part), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, part, "a.json"), []byte(file), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		entries, err := List(t.Context(), cells, Options{Data: dir, Scale: 0.01}, 1)
+		if err != nil || entries[0].AtHand != (file != "") {
+			t.Fatalf("%+v, %v", entries, err)
+		}
+		return entries[0].FLOP
+	}
+	sample := "[0" + strings.Repeat(",0", 28*28-1) + "]"
+	samples, labels := sample+strings.Repeat(","+sample, 19), "0"+strings.Repeat(",0", 19)
+	whole, one := flop(""), flop(`{"users":["a"],"num_samples":[20],"user_data":{"a":{"x":[`+samples+`],"y":[`+labels+`]}}}`)
+	if one <= 0 || one > whole/5 {
+		t.Errorf("one writer: %v operations, the whole set %v", one, whole)
+	}
+	if broken := flop("{"); broken != whole {
+		t.Errorf("broken files: %v operations, the whole set %v", broken, whole)
+	}
+}
+
+// TestCosts: one table is made once, whatever the seeds; tables of their own each
+// time.
+func TestCosts(t *testing.T) {
+	c := costs{sides: cost{10, 1000}, rounds: cost{1, 100}}
+	for _, want := range []struct {
+		seeds    int
+		oneTable bool
+		cost     cost
+	}{{1, true, cost{11, 1100}}, {3, true, cost{13, 1300}}, {3, false, cost{33, 3300}}, {0, true, cost{}}} {
+		if got := c.of(want.seeds, want.oneTable); got != want.cost {
+			t.Errorf("%d seeds, one table %v: %+v, want %+v", want.seeds, want.oneTable, got, want.cost)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package repro
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/internal/sys/memory/memtest"
+)
+
+func TestDamagedMetrics(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"": "the first or the last line",
+		`{"kind":"head","format":1,"seed":1}` + "\n":                  "the first or the last line",
+		`{"kind":"head","format":1}` + "\n":                           "seed 0: must be from 1 to 10000",
+		`{"kind":"head","format":1,"seed":99999}` + "\n":              ":1: seed 99999",
+		strings.Repeat(`{"kind":"head","format":1,"seed":1}`+"\n", 2): ":2: a second head",
+		`{"kind":"head","format":2}` + "\n":                           "metrics of form 2; this version reads form 1",
+		`{"kind":"tail"}` + "\n":                                      `its kind is "tail"`,
+		"nonsense\n":                                                  ":1: not a line of metrics",
+		`{"kind":"trial","number":"x"}` + "\n":                        ":1: json",
+	} {
+		path := filepath.Join(dir, "m.jsonl")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadMetrics(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	large := filepath.Join(dir, "large.jsonl")
+	if err := os.WriteFile(large, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(large, 1<<40); err != nil {
+		t.Skipf("no sparse files here: %v", err)
+	}
+	memtest.Bounded(t, 2, func() {
+		if _, err := ReadMetrics(large); err == nil || !strings.HasSuffix(err.Error(), large+": it has 1.1 TB, must have at most 268 MB") {
+			t.Errorf("a file of 1 TiB: error %v", err)
+		}
+	})
+	if _, err := Find(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no metrics below") {
+		t.Errorf("got %v", err)
+	}
+}

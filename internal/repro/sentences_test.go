@@ -1,0 +1,428 @@
+package repro
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/internal/stats"
+)
+
+// byHand are parts of the pages that no table and no metrics here can hold.
+var byHand = []struct{ page, text, why string }{
+	{"papers.md", "with it reaches 81.5", "run again with another table, which was not kept"},
+	{"papers.md", "after 400 rounds the rate is 0.23 to 0.25", "metrics do not keep FATHOM's rate"},
+	{"papers.md", "had -17 +- 12 and -11 +- 11, the opposite", "an earlier run, removed since"},
+	{"papers.md", "had server learning rates of 1.1 and 0.9, with it 3.0 and 4.6", "an earlier run, removed since"},
+	{"papers.md", "0.79 between training and validation examples, 0.54 between training and test (random parts of these sizes: 0.55 and 0.54)", "printed by `fedfast data partition`, as the sentence says"},
+	{"papers.md", "was 8.6 and 8.1 after 21 pairs, 12.8 and 13.2 after 30", "as it stood when fewer pairs were there"},
+	{"papers.md", "after 30 pairs it was 3.2 +- 2.7 and 2.2 +- 2.7", "as it stood when fewer pairs were there"},
+	{"papers.md", "(global; 1.4 +- 2.3 and 1.1 +- 2.2 after 30 pairs)", "as it stood when fewer pairs were there"},
+	{"papers.md", "3.9 +- 3.0 points of personalized error in 1,000 rounds, was chance, as was 5.2 +- 4.3 in 500 after 21", "as it stood when fewer pairs were there"},
+	{"papers.md", "0.20 +- 0.38 now", "theta's entropy in both programs, by bench/rival/fedex.py"},
+	{"papers.md", "had 17.6, 15.4, 14.3 and 15.8 % (three, two, two and two seeds)", "metrics lost with their machine"},
+	{"papers.md", "the table had 76.8 +- 10.5 %", "an earlier run, removed since"},
+	{"advice.md", "the 80 that are planned (+- 2.0)", "a plan"},
+	{"advice.md", "the four differences are -10 to +19 +- 19 to 34", "the four intervals of fedex-femnist.md's wrappers, of runs with different draws"},
+	{"advice.md", "from 0.3 FedAvg reaches 70 %", "a setting"},
+}
+
+// reports are made once each.
+var reports = map[string]*Report{}
+
+// reportOf is the report of the recorded metrics of an experiment.
+func reportOf(t *testing.T, name string) *Report {
+	t.Helper()
+	if reports[name] == nil {
+		cells, err := Select(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reports[name], err = NewReport(cells, recorded(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return reports[name]
+}
+
+// verdict is that of a claim in the variant with the most seeds.
+func (r *Report) verdict(t *testing.T, name string) *Verdict {
+	t.Helper()
+	var best *Verdict
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; v.Name == name && (best == nil || v.Gain.N > best.Gain.N) {
+			best = v
+		}
+	}
+	if best == nil {
+		t.Fatalf("no recorded claim %s", name)
+	}
+	return best
+}
+
+// sentences are parts of the pages as the metrics give them.
+func sentences(t *testing.T) []sentence {
+	t.Helper()
+	var all []sentence
+	add := func(page, format string, args ...any) {
+		all = append(all, sentence{page, fmt.Sprintf(format, args...)})
+	}
+
+	// Table 1 of the paper, from what it prints.
+	gains, beyond := 0, 0
+	for _, claim := range fedexClaims() {
+		cells, err := Select(claim.New)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, err := Select(claim.Old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := cells[0].Published, old[0].Published
+		gains++
+		beyond += index(math.Abs(b.Mean-a.Mean) > a.gainHalf(b))
+	}
+	add("papers.md", "of its %d gains %s lies beyond its 90 %% interval", gains, []string{"none", "one"}[beyond])
+
+	// When theta decides, and whether it stays so.
+	paired, ablated := reportOf(t, "fedex-paired"), reportOf(t, "fedex-ablation")
+	cifar := paired.verdict(t, "fedex-paired/cifar10/global").Pairs
+	femnist := paired.verdict(t, "fedex-paired/femnist-iid/global").Pairs
+	zero := ablated.verdict(t, "fedex-ablation/cifar10/eps/0/global").Pairs
+	add("papers.md", "of the %d arms on CIFAR-10 that fall below 0.1 nats %d rise above ln 2 again, as if two configurations were equally likely, on FEMNIST %d of %d, with eps 0 %d of %d",
+		cifar.WithEntropy-cifar.Undecided, cifar.Again, femnist.Again, femnist.WithEntropy-femnist.Undecided, zero.Again, zero.WithEntropy-zero.Undecided)
+	add("advice.md", "in %d of %d arms on CIFAR-10 that had decided it rises above ln 2 again", cifar.Again, cifar.WithEntropy-cifar.Undecided)
+	add("papers.md", "with the paper's settings in the %.0frd of 200 rounds on CIFAR-10, in the %.0fth of 50 on FEMNIST", cifar.Decided, femnist.Decided)
+
+	// Clients that were dropped in the pairs.
+	var seeds []int
+	results, still := 0, 0
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, row := range paired.Rows {
+		if row.Name != "fedex-paired/cifar10/global/fedex" {
+			continue
+		}
+		for _, m := range row.metrics {
+			n := *m.End.Dropped
+			if n == 0 {
+				continue
+			}
+			seeds, results = append(seeds, m.Head.Seed), results+n
+			if n >= 1282 {
+				still++
+				same, e := 0.0, m.Trials[0].Entropy
+				for i := range len(e) - 1 {
+					same += float64(index(e[i] == e[i+1]))
+				}
+				least, most = math.Min(least, same), math.Max(most, same)
+			}
+		}
+	}
+	slices.Sort(seeds)
+	list := strings.ReplaceAll(strings.Trim(fmt.Sprint(seeds[:len(seeds)-1]), "[]"), " ", ", ")
+	add("papers.md", "On CIFAR-10 %d,%03d results were dropped in %d of the %d arms with FedEx (seeds %s and %d); in the %s with 1,282 and more theta stands still for %.0f to %.0f of 200 rounds",
+		results/1000, results%1000, len(seeds), cifar.N, list, seeds[len(seeds)-1], []string{"", "", "", "", "", "", "six", "seven", "eight"}[still], least, most)
+	add("papers.md", "the other %d have the same bits under both rules", cifar.N-len(seeds))
+
+	// The ablation's exact tests, and Holm's correction for all that are told.
+	var ps []float64
+	p := map[string]float64{}
+	for i := range ablated.Verdicts {
+		v := &ablated.Verdicts[i]
+		if strings.Contains(v.Name, besideOwn) || v.Pairs.N != 10 || strings.Contains(v.Name, "/eps/0/") {
+			continue
+		}
+		ps, p[v.Name] = append(ps, v.Pairs.P), v.Pairs.P
+	}
+	adjusted := stats.Holm(ps)
+	slices.Sort(adjusted)
+	const eps, cohort = "fedex-ablation/cifar10/eps/1" + clipped, "fedex-ablation/cifar10/cohort/30"
+	add("papers.md", "p is %.3f (personalized) and %.3f (global) for cohorts of 30 and %.3f and %.3f for eps 1, and after Holm's correction for the %d tests only the last one stays below 0.10, at %.3f",
+		p[cohort+"/personalized"], p[cohort+"/global"], p[eps+"/personalized"], p[eps+"/global"], len(ps), adjusted[0])
+	if adjusted[1] < 0.1 {
+		t.Errorf("after Holm's correction %v stay below 0.10", adjusted[:2])
+	}
+	add("advice.md", "exact p by signs %.3f and %.3f; of %d p the smaller one", p[eps+"/personalized"], p[eps+"/global"], len(ps))
+	add("advice.md", "p is %.3f and %.3f, and neither stays", p[cohort+"/personalized"], p[cohort+"/global"])
+
+	// Bounds on which configurations of eps 1 lie.
+	configs, rates, momenta := 0.0, 0.0, 0.0
+	for _, row := range ablated.Rows {
+		if row.Name != eps+"/fedex/global" {
+			continue
+		}
+		for _, m := range row.metrics {
+			arm := &m.Trials[0]
+			rate, momentum := slices.Index(arm.ConfigParams, "client.lr"), slices.Index(arm.ConfigParams, "client.momentum")
+			for _, c := range arm.Configs[1:] {
+				configs, rates, momenta = configs+1, rates+float64(index(c[rate] >= 1)), momenta+float64(index(c[momentum] >= 1))
+			}
+		}
+	}
+	add("papers.md", "%.0f %% of the configurations have a learning rate of exactly 1 and %.0f %% a momentum of exactly 1", 100*rates/configs, 100*momenta/configs)
+
+	// Discounts, over all sets of which more than one arm learns.
+	comparisons, worse := 0, 0
+	pairs := map[string]int{}
+	var worst stats.Sample
+	for i := range paired.Verdicts {
+		for _, o := range paired.Verdicts[i].Pairs.Discounted {
+			if o.Discount != 0.5 || o.Rounds > paired.Verdicts[i].Pairs.Rounds*10 {
+				continue
+			}
+			for _, less := range []stats.Sample{o.AloneLess, o.FreshLess} {
+				comparisons++
+				if pairs[strings.Split(paired.Verdicts[i].Name, "/")[1]] = paired.Verdicts[i].Pairs.N; less.Mean < -0.005 {
+					worse++
+				}
+				if less.Mean < worst.Mean {
+					worst = less
+				}
+			}
+		}
+	}
+	sum := 0
+	for _, n := range pairs {
+		sum += n
+	}
+	if worse != 1 || len(pairs) != 3 {
+		t.Errorf("%d of %d comparisons on %d sets are worse with a discount of 0.5", worse, comparisons, len(pairs))
+	}
+	add("advice.md", "Of %d comparisons on three sets, with FedEx and without, all of the same %d pairs, it is worse in the mean in one, by %.2f +- %.2f points", comparisons, sum, -worst.Mean, worst.Half)
+	add("papers.md", "worse in one of %d comparisons (by %.2f +- %.2f points, FEMNIST redealt)", comparisons, -worst.Mean, worst.Half)
+
+	// FATHOM against tuned static FedAvg.
+	static := reportOf(t, staticName).static()
+	rounds, gradients := static[0], static[1]
+	add("papers.md", "with which FedAvg takes %.1f rounds (three seeds). FATHOM takes %.1f from the paper's base setting, without any trial, and %.1f at best, from that same start. In local gradients FedAvg's best is %.1f thousand, FATHOM's %.1f",
+		rounds.Best.Mean, rounds.Base.Mean, rounds.Lucky.Mean, gradients.Best.Mean, gradients.Lucky.Mean)
+	add("advice.md", "FedAvg with the best static setting of ten starts takes %.1f rounds to the same goal, FATHOM from the paper's base setting %.1f", rounds.Best.Mean, rounds.Base.Mean)
+
+	// FedTune's Table 2.
+	order := func(name string) float64 { return reportOf(t, name).Rows[0].Sample.Mean }
+	add("papers.md", "with the heterogeneity index is %.2f in the table of 5 rounds and %.2f in that of 20", order("fedtune-table2/order"), order("fedtune-sides/fmnist/rounds20/order"))
+	all = append(all, sentencesOfPairs(paired, ablated)...)
+	all = append(all, sentencesOfTables(t)...)
+	return all
+}
+
+// measured returns the metrics of a row's seeds in a variant that has a mark.
+func (r *Report) measured(name, mark string) map[int]*Metrics {
+	for i := range r.Rows {
+		if row := &r.Rows[i]; row.Name == name && strings.Contains(row.Variant, mark) {
+			return bySeed(row)
+		}
+	}
+	return nil
+}
+
+// lastRounds is the mean training loss of the last five rounds.
+func lastRounds(m *Metrics) float64 {
+	sum, losses := 0.0, m.Trials[0].TrainLoss
+	for _, l := range losses[len(losses)-armRounds:] {
+		sum += *l / armRounds
+	}
+	return sum
+}
+
+// sentencesOfPairs are those of single arms.
+func sentencesOfPairs(paired, ablated *Report) []sentence {
+	var all []sentence
+	add := func(format string, args ...any) {
+		all = append(all, sentence{"papers.md", fmt.Sprintf(format, args...)})
+	}
+	test := func(m *Metrics, target string) float64 { return m.End.test(m.End.Survivor, target) }
+
+	var spread [2]float64
+	for i := range paired.Verdicts {
+		for j, target := range fedexTargets {
+			if v := &paired.Verdicts[i]; v.Name == "fedex-paired/cifar10/"+target {
+				spread[j] = v.Pairs.Test.SD
+			}
+		}
+	}
+	add("a standard deviation of %.1f and %.1f points", spread[0], spread[1])
+	fresh := paired.measured("fedex-paired/cifar10/global/fedex", "")
+	add("has %.1f and %.1f %% global error in arms 28 and 29", fresh[28].End.test(fresh[28].End.Best, "global"), fresh[29].End.test(fresh[29].End.Best, "global"))
+
+	redealt, dealt := paired.measured("fedex-paired/femnist-redealt/global/fedex", ""), paired.measured("fedex-paired/femnist-redealt/global/alone", "")
+	for seed, m := range redealt {
+		if x, y := test(m, "global"), test(dealt[seed], "global"); x < 80 {
+			add("learns in one arm of ten, where it ends at %.1f %% without FedEx and %.1f with it", y, x)
+		}
+	}
+
+	const shakespeare = "fedex-paired/shakespeare/global/"
+	chosen, alone := paired.measured(shakespeare+"fedex", "eval.clients=60"), paired.measured(shakespeare+"alone", "eval.clients=60")
+	gains := map[string][]string{}
+	low, high := map[string]float64{}, map[string]float64{}
+	var losses [3][2]float64
+	for i, seed := range []int{12, 18, 20} {
+		losses[i] = [2]float64{lastRounds(chosen[seed]), lastRounds(alone[seed])}
+		for _, target := range fedexTargets {
+			x, y := test(chosen[seed], target), test(alone[seed], target)
+			gains[target] = append(gains[target], fmt.Sprintf("%.1f", y-x))
+			if i == 0 {
+				low[target] = y
+			}
+			low[target], high[target] = math.Min(low[target], y), math.Max(high[target], y)
+		}
+	}
+	list := func(xs []string) string { return xs[0] + ", " + xs[1] + " and " + xs[2] }
+	add("without FedEx they end at %.1f to %.1f %% (personalized) and %.1f to %.1f (global)", low["personalized"], high["personalized"], low["global"], high["global"])
+	add("%s points personalized, %s global", list(gains["personalized"]), list(gains["global"]))
+	add("rounds they are %.2f against %.2f and %.2f against %.2f nats (the third: %.2f and %.2f)", losses[0][0], losses[0][1], losses[1][0], losses[1][1], losses[2][0], losses[2][1])
+	best, without := 100.0, 0.0
+	drawn, bare := paired.measured(shakespeare+"fedex", "--scale 0.5 --set precision=bf16"), paired.measured(shakespeare+"alone", "--scale 0.5 --set precision=bf16")
+	for seed, m := range drawn {
+		if x := test(m, "global"); x < best {
+			best, without = x, test(bare[seed], "global")
+		}
+	}
+	add("the best has %.1f %% global error with FedEx and %.1f without", best, without)
+
+	// The first arm of the ablation.
+	base := test(paired.measured("fedex-paired/cifar10/global/alone", "")[1], "global")
+	best, least, most := 0.0, math.Inf(1), 0.0
+	for i := range ablated.Rows {
+		row := &ablated.Rows[i]
+		path := strings.Split(row.Name, "/") // fedex-ablation/cifar10/SETTING/VALUE/fedex/TARGET
+		if path[4] != "fedex" || path[5] != "global" || path[2] == "eps" && path[3] == "0" {
+			continue
+		}
+		arm := bySeed(row)[1]
+		gain := base - test(arm, "global")
+		if path[2] == "cohort" && path[3] != "10" {
+			gain = test(ablated.measured("fedex-ablation/cifar10/cohort/"+path[3]+"/alone/global", "")[1], "global") - test(arm, "global")
+		}
+		if gain > best {
+			best = gain
+		} else {
+			least, most = math.Min(least, -gain), math.Max(most, -gain)
+		}
+	}
+	add("is better by %.1f points (global) with eps 0.05 and worse by %.1f to %.1f with all others but eps 0", best, least, most)
+	return all
+}
+
+// sentencesOfTables are those of Table 1 of FedEx's paper, of FATHOM, FedTune and
+// PerFedRLNAS.
+func sentencesOfTables(t *testing.T) []sentence {
+	t.Helper()
+	var all []sentence
+	add := func(page, format string, args ...any) {
+		all = append(all, sentence{page, fmt.Sprintf(format, args...)})
+	}
+
+	// Both wrappers, paired by seed.
+	wrapped := func(set, mark string) map[string]stats.Sample {
+		r := reportOf(t, "fedex-table1/"+set)
+		out := map[string]stats.Sample{}
+		for _, target := range fedexTargets {
+			for _, tuning := range fedexTunings {
+				rs, sha := r.measured("fedex-table1/"+set+"/rs/"+target+"/"+tuning, mark), r.measured("fedex-table1/"+set+"/sha/"+target+"/"+tuning, mark)
+				var less []float64
+				for seed := 1; seed <= len(rs); seed++ {
+					less = append(less, rs[seed].End.test(rs[seed].End.Best, target)-sha[seed].End.test(sha[seed].End.Best, target))
+				}
+				out[target+"/"+tuning] = stats.Of(less)
+			}
+		}
+		return out
+	}
+	cifar := wrapped("cifar10-iid", "--scale 0.05")
+	say := func(s stats.Sample) string { return one(s.Mean, s.Half) }
+	add("advice.md", "the global error is %s points lower without FedEx and %s with it", say(cifar["global/alone"]), say(cifar["global/fedex"]))
+	add("advice.md", "The personalized error is %s and %s points lower there", say(cifar["personalized/alone"]), say(cifar["personalized/fedex"]))
+
+	// One seed at full length.
+	full := reportOf(t, "fedex-table1/cifar10-iid")
+	var searched [2]*Metrics
+	var gap [2]float64
+	for i := range full.Rows {
+		for j, tuning := range fedexTunings {
+			if row := &full.Rows[i]; row.Variant == "" && row.Name == "fedex-table1/cifar10-iid/rs/global/"+tuning {
+				searched[j] = row.metrics[0]
+			}
+		}
+	}
+	for i := range full.Rows {
+		for j, tuning := range fedexTunings {
+			if row := &full.Rows[i]; row.Variant == "" && row.Name == "fedex-table1/cifar10-iid/rs/personalized/"+tuning {
+				gap[j] = row.metrics[0].End.test(row.metrics[0].End.Best, "personalized") - searched[j].End.test(searched[j].End.Best, "global")
+			}
+		}
+	}
+	printed := func(tuning string) float64 {
+		return fedexErrors["rs/personalized/"+tuning][4][0] - fedexErrors["rs/global/"+tuning][4][0]
+	}
+	add("papers.md", "by %.1f points without FedEx and %.1f with it; the paper has %.1f and %.1f", gap[0], gap[1], printed("alone"), printed("fedex"))
+	end := func(m *Metrics, arm int) float64 {
+		curve := m.Trials[arm].Test
+		return 100 * curve[len(curve)-1].TestError
+	}
+	add("papers.md", "it ends at %.1f %% without FedEx and %.1f with it. The third ends at %.1f and %.1f, better with FedEx by %.1f points; the first at %.1f and %.1f",
+		end(searched[0], 3), end(searched[1], 3), end(searched[0], 2), end(searched[1], 2), end(searched[0], 2)-end(searched[1], 2), end(searched[0], 0), end(searched[1], 0))
+
+	// FATHOM from a rate that is too high.
+	var lost []string
+	for _, m := range reportOf(t, "fathom-starts/lr0.3").measured("fathom-starts/lr0.3/fathom", "") {
+		if best, _ := bestAccuracy(m); best > 50 {
+			lost = append(lost, fmt.Sprintf("%.1f", best))
+		}
+	}
+	slices.Sort(lost)
+	for _, page := range textPages {
+		add(page, "%s and %s %%", lost[0], lost[1])
+	}
+
+	// FedTune's tables that break down.
+	sides := reportOf(t, "fedtune-sides/fmnist/rounds20").measured("fedtune-sides/fmnist/rounds20/best", "")
+	var peaks [3]float64
+	for i := range peaks {
+		peaks[i], _ = bestAccuracy(sides[i+1])
+	}
+	for _, page := range textPages {
+		add(page, "after 20, 10 and 15 rounds, from %.1f, %.1f and %.1f %%", peaks[0], peaks[1], peaks[2])
+	}
+	fmnist := reportOf(t, "fedtune-table1/fmnist")
+	rate, table := fmnist.measured("fedtune-table1/fmnist/global", "client.lr="+tunedRate), fmnist.measured("fedtune-table1/fmnist/table", "")
+	var above []float64
+	for seed, m := range rate {
+		x, _ := bestAccuracy(m)
+		y, _ := bestAccuracy(table[seed])
+		above = append(above, x-y)
+		if at, _ := brokeAt(m); !math.IsNaN(at) {
+			t.Errorf("seed %d with a rate of %s breaks down in round %v", seed, tunedRate, at)
+		}
+	}
+	more := stats.Of(above)
+	add("papers.md", "no seed breaks down: %.1f +- %.1f points above the table", more.Mean, more.Half)
+	add("advice.md", "%.1f +- %.1f points more than the table, and no seed breaks down", more.Mean, more.Half)
+	first, _ := bestAccuracy(reportOf(t, "fedtune-table1/fmnist").measured("fedtune-table1/fmnist/table", "")[1])
+	add("papers.md", "%% at best (recorded: %.1f)", first)
+
+	// Networks of the clients' own.
+	nas := reportOf(t, nasTable)
+	errors := func(arm string) map[int]*Metrics { return nas.measured(nasTable+"/"+arm+"/error", "") }
+	of := func(arm string, seed int) float64 {
+		m := errors(arm)[seed]
+		return m.End.test(m.End.Survivor, "personalized")
+	}
+	var worse []float64
+	for seed := range errors("fedavg") {
+		worse = append(worse, of("perfedrlnas", seed)-of("fedavg", seed))
+	}
+	for _, page := range textPages {
+		add(page, "p = %.2f, the least that three", stats.SignFlips(worse))
+	}
+	var slim []float64
+	for seed := range errors("heterofl") {
+		slim = append(slim, of("heterofl", seed)-of("perfedrlnas", seed))
+	}
+	add("papers.md", "a gain of %.1f points over untrained sub-networks", stats.Of(slim).Mean)
+	return all
+}

@@ -1,0 +1,206 @@
+// Package scaffold writes the beginning of a tuner of one's own: a small project,
+// in Go or in Python, that builds and passes its own test at once.
+package scaffold
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
+)
+
+// The languages of a project.
+const (
+	Go     = "go"
+	Python = "python"
+)
+
+// sdk is the module that a project in Go imports.
+const sdk = "github.com/fedfast/fedfast"
+
+// files holds the templates: names that end in .tmpl lose that and have the
+// project's names put in, golang/*.txt become go.mod and go.sum, anything else is
+// copied.
+//
+//go:embed golang python/*.tmpl python/fedfast_tuner/*.py
+var files embed.FS
+
+// nameForm is what a tuner may be called.
+var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
+
+// Project says what to write.
+type Project struct {
+	Name     string // of the tuner: small letters, digits, - and _
+	Language string // Go or Python
+	Dir      string // where to; it must not exist, or be empty
+	Checkout string // for Go: the directory of fedfast's own module, which is used in place of a release; "" for none
+	Version  string // for Go: of the release to require, such as v1.2.3; "" leaves that to `go mod tidy`
+}
+
+// Program is the file name of the tuner's program.
+func (p Project) Program() string { return "fedfast-tuner-" + p.Name }
+
+// Write writes the project. On an error nothing that it wrote is left.
+func (p Project) Write() (err error) {
+	if !nameForm.MatchString(p.Name) {
+		return fmt.Errorf("a tuner cannot be called %q: a name has small letters, digits, - and _ only", p.Name)
+	}
+	folder := map[string]string{Go: "golang", Python: "python"}[p.Language]
+	if folder == "" {
+		return fmt.Errorf("no project can be written in %q; there are %s and %s", p.Language, Go, Python)
+	}
+	made, err := emptyDir(p.Dir)
+	if err != nil {
+		return err
+	}
+	var written []string
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, file := range written {
+			_ = os.Remove(file) // the first error counts
+		}
+		if made {
+			_ = os.RemoveAll(p.Dir)
+		}
+	}()
+	return fs.WalkDir(files, folder, func(from string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := files.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		to, content := p.file(strings.TrimPrefix(from, folder+"/"), string(text))
+		if content == "" {
+			return nil
+		}
+		mode := fs.FileMode(0o644)
+		if to == p.Program() {
+			mode = 0o755
+		}
+		target := filepath.Join(p.Dir, filepath.FromSlash(to))
+		if err := wholefile.Folder(filepath.Dir(target)); err != nil {
+			return err
+		}
+		written = append(written, target)
+		return wholefile.Write(target, []byte(content), mode)
+	})
+}
+
+// file returns where a template goes and what it becomes.
+func (p Project) file(name, text string) (to, content string) {
+	switch name {
+	case "go.mod.txt":
+		return "go.mod", p.goMod(text)
+	case "go.sum.txt":
+		if p.Checkout == "" {
+			return "go.sum", "" // `go mod tidy` makes it
+		}
+		return "go.sum", text
+	}
+	if !strings.HasSuffix(name, ".tmpl") {
+		return name, text
+	}
+	name = strings.TrimSuffix(name, ".tmpl")
+	switch path.Base(name) {
+	case "fedfast-tuner":
+		name = p.Program()
+	case "gitignore":
+		name = ".gitignore"
+	}
+	return name, strings.NewReplacer("@NAME@", p.Name, "@CLASS@", class(p.Name), "@PROGRAM@", p.Program()).Replace(text)
+}
+
+// goMod turns the go.mod of the example in fedfast's repository into the project's.
+// Without a checkout only the release is named.
+func (p Project) goMod(example string) string {
+	if p.Checkout == "" {
+		mod := fmt.Sprintf("module %s\n\ngo %s\n", p.Program(), goVersion(example))
+		if p.Version != "" {
+			mod += fmt.Sprintf("\nrequire %s %s\n", sdk, p.Version)
+		}
+		return mod
+	}
+	var b strings.Builder
+	for line := range strings.Lines(example) {
+		switch {
+		case strings.HasPrefix(line, "module "):
+			line = "module " + p.Program() + "\n"
+		case strings.HasPrefix(line, "replace "):
+			line = fmt.Sprintf("replace %s => %s\n", sdk, quoted(filepath.ToSlash(p.Checkout)))
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// goVersion reads the go line of a go.mod.
+func goVersion(mod string) string {
+	for line := range strings.Lines(mod) {
+		if v, ok := strings.CutPrefix(line, "go "); ok {
+			return strings.TrimSpace(v)
+		}
+	}
+	return "1.26"
+}
+
+// quoted writes a path for go.mod, which needs quotes around spaces.
+func quoted(path string) string {
+	if strings.ContainsAny(path, " \t'\"`()[]{},") {
+		return fmt.Sprintf("%q", path)
+	}
+	return path
+}
+
+// class makes the name of a Python class: my-search becomes MySearchTuner.
+func class(name string) string {
+	var b strings.Builder
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '-' || r == '_' }) {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	if s := b.String(); s[0] >= '0' && s[0] <= '9' {
+		return "T" + s + "Tuner"
+	}
+	return b.String() + "Tuner"
+}
+
+// emptyDir makes a directory and says whether it was not there.
+func emptyDir(dir string) (made bool, err error) {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, os.MkdirAll(dir, 0o755)
+	case err != nil:
+		return false, err
+	case len(entries) > 0:
+		return false, fmt.Errorf("%s is not empty", dir)
+	}
+	return false, nil
+}
+
+// FindCheckout looks for fedfast's own module in the directories and above them. It
+// returns "" when there is none.
+func FindCheckout(from ...string) string {
+	for _, dir := range from {
+		for dir, err := filepath.Abs(dir); err == nil; dir = filepath.Dir(dir) {
+			mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+			if err == nil && strings.HasPrefix(string(mod), "module "+sdk+"\n") {
+				return dir
+			}
+			if filepath.Dir(dir) == dir {
+				break
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,181 @@
+package scaffold_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fedfast/fedfast/internal/scaffold"
+	"github.com/fedfast/fedfast/tuners/conformance"
+	"github.com/fedfast/fedfast/tuners/host"
+)
+
+// TestMain lets this binary be the host that a check kills: `abandon REFERENCE`.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "abandon" {
+		if err := conformance.Abandon(context.Background(), os.Args[2], os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// in runs a command in a directory.
+func in(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOPROXY=off", "PYTHONDONTWRITEBYTECODE=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// conforms checks the tuner of a directory.
+func conforms(t *testing.T, dir string) {
+	t.Helper()
+	ref, err := host.At(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := conformance.Run(t.Context(), ref, conformance.Options{
+		Abandon: []string{self, "abandon"}, Timeout: 20 * time.Second,
+		Only: []string{"options", "sessions", "state", "failures", "latency", "stdout", "orphan"}, // the quick ones
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range r.Checks {
+		if c.Verdict != conformance.Passed {
+			t.Errorf("%s %s: %s", c.Name, c.Verdict, c.Message)
+		}
+	}
+	t.Logf("latency %+v", r.Latency)
+}
+
+func TestAGoProjectBuildsAndPasses(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	dir := filepath.Join(t.TempDir(), "a project")
+	p := scaffold.Project{Name: "my-own", Language: scaffold.Go, Dir: dir, Checkout: scaffold.FindCheckout(".")}
+	if p.Checkout == "" {
+		t.Fatal("this is not run in a checkout")
+	}
+	if err := p.Write(); err != nil {
+		t.Fatal(err)
+	}
+	if text := in(t, dir, "gofmt", "-l", "."); text != "" {
+		t.Errorf("not formatted: %s", text)
+	}
+	in(t, dir, "go", "test", ".")
+	in(t, dir, "go", "build", "-o", p.Program(), ".")
+	conforms(t, dir)
+}
+
+// python returns a Python with grpcio.
+func python(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"/usr/bin/python3", "python3"} {
+		if exec.Command(name, "-c", "import grpc, google.protobuf").Run() == nil {
+			return name
+		}
+	}
+	t.Skip("no python3 with grpcio here")
+	return ""
+}
+
+func TestAPythonProjectPasses(t *testing.T) {
+	t.Parallel()
+	interpreter := python(t)
+	dir := filepath.Join(t.TempDir(), "mine")
+	p := scaffold.Project{Name: "9-lives", Language: scaffold.Python, Dir: dir}
+	if err := p.Write(); err != nil {
+		t.Fatal(err)
+	}
+	if out := in(t, dir, interpreter, "-m", "unittest"); !strings.Contains(out, "Ran 4 tests") {
+		t.Errorf("the tests say %s", out)
+	}
+	if testing.Short() {
+		t.Skip("the conformance suite takes seconds")
+	}
+	conforms(t, dir)
+}
+
+func TestTheGoProjectNeedsWhatTheExampleNeeds(t *testing.T) {
+	for _, name := range []string{"go.mod", "go.sum"} {
+		want, err := os.ReadFile(filepath.Join("..", "..", "plugins", "examples", "coordinate", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join("golang", name+".txt"))
+		if err != nil || string(got) != string(want) {
+			t.Errorf("%s differs from the example's (%v): run go generate", name, err)
+		}
+	}
+}
+
+func TestWithoutACheckoutAReleaseIsNamed(t *testing.T) {
+	for version, want := range map[string]string{
+		"v1.2.3": "module fedfast-tuner-x\n\ngo 1.26.0\n\nrequire github.com/fedfast/fedfast v1.2.3\n",
+		"":       "module fedfast-tuner-x\n\ngo 1.26.0\n",
+	} {
+		dir := filepath.Join(t.TempDir(), "x")
+		if err := (scaffold.Project{Name: "x", Language: scaffold.Go, Dir: dir, Version: version}).Write(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err != nil || string(got) != want {
+			t.Errorf("%s, %v", got, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "go.sum")); err == nil {
+			t.Error("there is a go.sum that nothing can check")
+		}
+	}
+}
+
+func TestBadProjectsAreRefused(t *testing.T) {
+	full := t.TempDir()
+	if err := os.WriteFile(filepath.Join(full, "kept"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		p    scaffold.Project
+		want string
+	}{
+		{scaffold.Project{Name: "My Tuner", Language: scaffold.Go, Dir: t.TempDir()}, `a tuner cannot be called "My Tuner"`},
+		{scaffold.Project{Name: "mine", Language: "perl", Dir: t.TempDir()}, `no project can be written in "perl"; there are go and python`},
+		{scaffold.Project{Name: "mine", Language: scaffold.Go, Dir: full}, full + " is not empty"},
+	} {
+		if err := c.p.Write(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(full, "kept")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFindCheckout(t *testing.T) {
+	root := scaffold.FindCheckout(".")
+	if mod, err := os.ReadFile(filepath.Join(root, "go.mod")); err != nil || !strings.HasPrefix(string(mod), "module github.com/fedfast/fedfast\n") {
+		t.Errorf("%q: %v", root, err)
+	}
+	if got := scaffold.FindCheckout(t.TempDir()); got != "" {
+		t.Errorf("found %s", got)
+	}
+}

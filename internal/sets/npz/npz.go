@@ -1,0 +1,169 @@
+// Package npz holds the sets of users' own examples, and reads the files that
+// numpy.savez and numpy.savez_compressed write: zip archives of arrays, each in
+// NumPy's format (NEP 1). Arrays of numbers and of texts are read, in the order of
+// C; objects, structures and Fortran's order are refused with what to do about it.
+package npz
+
+import (
+	"archive/zip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/fedfast/fedfast/internal/sys/memory"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/internal/sys/regular"
+)
+
+const (
+	suffix = ".npy"
+	// maxRatio is how much deflate can shrink zeros; an array that claims more is
+	// a damaged one, and is not made room for.
+	maxRatio = 1032
+)
+
+// File is an open archive.
+type File struct {
+	path string
+	file *os.File
+	size int64
+	zip  *zip.Reader
+}
+
+// Open opens an archive. No two arrays may have the same name. Errors of File and
+// its arrays name the path.
+func Open(path string) (*File, error) {
+	file, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{path: path, file: file}
+	if err := f.open(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return f, nil
+}
+
+// open reads the archive's list of arrays.
+func (f *File) open() error {
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	f.size = info.Size()
+	f.zip, err = zip.NewReader(f.file, f.size)
+	switch {
+	case f.size == 0:
+		return fmt.Errorf("%s: the file is empty", f.path)
+	case errors.Is(err, zip.ErrFormat):
+		return fmt.Errorf("%s: this is no archive of numpy.savez: %w", f.path, err)
+	case err != nil:
+		return fmt.Errorf("%s: %w", f.path, err)
+	}
+	seen := map[string]bool{}
+	for _, name := range f.Names() {
+		if seen[name] {
+			return fmt.Errorf("%s: array %s is in it twice", f.path, oneline.Name(name))
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// Close closes the archive.
+func (f *File) Close() error { return f.file.Close() }
+
+// Names returns the names of the arrays in the order of the archive.
+func (f *File) Names() []string {
+	var names []string
+	for _, e := range f.zip.File {
+		names = append(names, strings.TrimSuffix(e.Name, suffix))
+	}
+	return names
+}
+
+// Array is an array of a file with its values as they are stored.
+type Array struct {
+	// Name is the keyword that the array was saved under.
+	Name string
+	// Shape are its dimensions; a single number has none.
+	Shape []int
+	// Kind is NumPy's letter: 'u' and 'i' are whole numbers, 'f' floats, 'b' truth
+	// values, 'U' and 'S' texts.
+	Kind byte
+	// Size is how many bytes a value has; of texts also four for each letter.
+	Size int
+
+	path  string
+	order binary.ByteOrder
+	bytes []byte
+}
+
+// Read reads an array. It returns nil when the file has none of this name.
+func (f *File) Read(name string) (*Array, error) {
+	for _, e := range f.zip.File {
+		if e.Name != name+suffix {
+			continue
+		}
+		a := &Array{Name: name, path: f.path}
+		if e.CompressedSize64 > uint64(f.size) {
+			return nil, a.errorf("the file is damaged: it says that it has %d bytes of the array, and has %d in all", e.CompressedSize64, f.size)
+		}
+		if err := a.read(e); err != nil {
+			return nil, a.errorf("%w", err)
+		}
+		return a, nil
+	}
+	return nil, nil
+}
+
+func (a *Array) errorf(format string, args ...any) error {
+	return fmt.Errorf("%s: array %s: %w", a.path, oneline.Name(a.Name), fmt.Errorf(format, args...))
+}
+
+// read reads the header and the values. Room is made for no more than the packed
+// bytes can become, and than there is memory.
+func (a *Array) read(e *zip.File) error {
+	in, err := e.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // it was read only
+	header, err := readHeader(in)
+	if err != nil {
+		return early(err)
+	}
+	if err := a.parse(header); err != nil {
+		return err
+	}
+	n, ok := product(a.Size, a.Shape)
+	if !ok || uint64(n) > e.UncompressedSize64 || uint64(n)/maxRatio > e.CompressedSize64+1 {
+		return fmt.Errorf("the file is damaged: %v values of %d bytes are more than it has", a.Shape, a.Size)
+	}
+	if err := memory.Check(int64(n)); err != nil {
+		return err
+	}
+	a.bytes = make([]byte, n)
+	if _, err := io.ReadFull(in, a.bytes); err != nil {
+		return early(err)
+	}
+	// At the end the archive's checksum is compared.
+	switch _, err := io.ReadFull(in, make([]byte, 1)); {
+	case err == nil:
+		return fmt.Errorf("the file is damaged: bytes are left over after %v values", a.Shape)
+	case !errors.Is(err, io.EOF):
+		return fmt.Errorf("the file is damaged: %w", regular.Cause(err))
+	}
+	return nil
+}
+
+// early explains the end of a member within what it must hold.
+func early(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the file is damaged: the array ends early")
+	}
+	return regular.Cause(err)
+}

@@ -1,0 +1,312 @@
+package npz
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/deal"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
+)
+
+// npzPath tells what data.path of users' own examples is.
+const npzPath = "a file of numpy.savez(\"own.npz\", x=x, y=y, client=client), with x_test and y_test where there are test samples, and client_test if they are the clients'"
+
+// ownTargets says what the array y may be.
+const ownTargets = "y: n or (n, 1) classes from 0, n or (n, k) floats to predict, or (n, labels) truth values (or whole numbers 0 and 1), which of the labels each has"
+
+// Sets returns the sets of users' own examples: npz-images, npz-vectors and
+// npz-tokens.
+func Sets() []data.Set {
+	own := func(name, doc, input string, kind data.Kind, load func(*ownArrays) (data.View, error)) data.Set {
+		return data.Set{SetInfo: data.SetInfo{
+			Name: name, Doc: "your own examples: " + doc, Kind: kind, Input: input, Clients: "those that the array client names, else dealt by data.partition", Samples: "as many as the arrays have",
+			Path: npzPath, OwnTest: true,
+		}, Load: func(_ context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
+			return loadNPZ(cfg, load)
+		}}
+	}
+	return []data.Set{
+		own("npz-images", "pictures. x: uint8 (k stands for k/255, see also data.image_mean) or floats of shape (n, height, width) or (n, height, width, channels); "+ownTargets+"; client: n numbers or texts",
+			"as in the file", data.Image, (*ownArrays).images),
+		own("npz-vectors", "rows of numbers. x: floats or whole numbers of shape (n, features); "+ownTargets+"; client: n numbers or texts",
+			"as in the file", data.Vector, (*ownArrays).vectors),
+		own("npz-tokens", "rows of token ids from 0 to 65,535. x: whole numbers of shape (n, length), "+ownTargets+"; without y the model learns the next id at every place, and id 0 pads; client: n numbers or texts",
+			"as in the file", data.Tokens, (*ownArrays).tokens),
+	}
+}
+
+// ownPart are the arrays of training or test samples, nil where there are none.
+type ownPart struct{ x, y, client *Array }
+
+// n returns the number of samples.
+func (p *ownPart) n() int {
+	if p.x == nil {
+		return 0
+	}
+	return p.x.Shape[0]
+}
+
+// ownArrays are the samples of a file, those for training first.
+type ownArrays struct {
+	path   string
+	parts  [2]ownPart                // train, test
+	labels []int32                   // nil without y; 0 where there are targets
+	aim    func(data.View) data.View // adds the targets, nil for classes
+	fed    *data.Federation
+}
+
+func loadNPZ(cfg data.Config, load func(*ownArrays) (data.View, error)) (*data.Federation, []data.Examples, error) {
+	o := &ownArrays{path: cfg.Path, fed: &data.Federation{H: 1, W: 1}}
+	if err := o.read(); err != nil {
+		return nil, nil, err
+	}
+	all, err := load(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	train := o.parts[0].n()
+	switch {
+	case o.parts[0].client == nil:
+	case o.parts[1].x != nil && o.parts[1].client == nil:
+		writers, err := o.writers(all.Part(0, train))
+		return o.fed, append(writers, data.Examples{Test: all.Part(train, all.Len()), Central: true}), err
+	default:
+		writers, err := o.writers(all)
+		return o.fed, writers, err
+	}
+	if cfg.Partition == "" {
+		return nil, nil, fmt.Errorf("%s has no array client: save client=..., the client of each sample, or have the samples dealt, such as with data.partition = %q", o.path, deal.WayIID)
+	}
+	if o.labels == nil && cfg.Partition != deal.WayIID {
+		return nil, nil, fmt.Errorf("data.partition = %q: without an array y the samples have no class each to be dealt by; use %q", cfg.Partition, deal.WayIID)
+	}
+	return o.fed, []data.Examples{{Train: all.Part(0, train), Test: all.Part(train, all.Len()), Pooled: true}}, nil
+}
+
+// read reads the arrays and checks that they belong together.
+func (o *ownArrays) read() (err error) {
+	f, err := Open(o.path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	used := map[string]bool{}
+	find := func(names ...string) *Array {
+		for _, name := range names {
+			if a, readErr := f.Read(name); readErr != nil {
+				err = cmp.Or(err, readErr)
+			} else if a != nil {
+				used[name] = true
+				return a
+			}
+		}
+		return nil
+	}
+	o.parts[0] = ownPart{find("x", "x_train"), find("y", "y_train"), find("client", "client_train")}
+	o.parts[1] = ownPart{find("x_test"), find("y_test"), find("client_test")}
+	if err != nil {
+		return err
+	}
+	if o.parts[0].x == nil {
+		return fmt.Errorf("%s has no array x, but %s; it must be %s", o.path, cmp.Or(oneline.Names(f.Names()), "none at all"), npzPath)
+	}
+	others := slices.DeleteFunc(f.Names(), func(name string) bool { return used[name] })
+	if len(others) > 0 {
+		o.fed.Notes = append(o.fed.Notes, "arrays that nothing is made of: "+oneline.Names(others))
+	}
+	return o.check()
+}
+
+// check returns an error unless the arrays belong together.
+func (o *ownArrays) check() error {
+	train, test := &o.parts[0], &o.parts[1]
+	for _, p := range []*ownPart{train, test} {
+		for _, a := range []*Array{p.y, p.client} {
+			switch {
+			case a == nil:
+			case p.x == nil:
+				return fmt.Errorf("%s: array %s is there without x_test", o.path, a.Name)
+			case a == p.y && len(a.Shape) == 2 && len(p.x.Shape) > 0 && a.Shape[0] == p.x.Shape[0] && a.Shape[1] > 0:
+			case len(a.Shape) != 1 || len(p.x.Shape) == 0 || a.Shape[0] != p.x.Shape[0]:
+				return fmt.Errorf("%s: array %s has the shape %v, must be one number for each row of %s, whose shape is %v", o.path, a.Name, a.Shape, p.x.Name, p.x.Shape)
+			}
+		}
+		if p.x != nil && (len(p.x.Shape) < 2 || slices.Contains(p.x.Shape, 0)) {
+			return fmt.Errorf("%s: array %s has the shape %v, which are no samples", o.path, p.x.Name, p.x.Shape)
+		}
+	}
+	if n := int64(train.n()) + int64(test.n()); n > math.MaxInt32 {
+		return fmt.Errorf("%s: %d samples, must be at most %d", o.path, n, math.MaxInt32)
+	}
+	if test.x == nil {
+		return nil
+	}
+	if !slices.Equal(test.x.Shape[1:], train.x.Shape[1:]) || test.x.Type() != train.x.Type() {
+		return fmt.Errorf("%s: samples of x_test have the shape %v and the type %s, those of %s %v and %s", o.path, test.x.Shape[1:], test.x.Type(), train.x.Name, train.x.Shape[1:], train.x.Type())
+	}
+	switch {
+	case (train.y == nil) != (test.y == nil):
+		return fmt.Errorf("%s: there must be both arrays y and y_test, or none, as there is x_test", o.path)
+	case train.client == nil && test.client != nil:
+		return fmt.Errorf("%s: array client_test is there without client, the client of each training sample", o.path)
+	}
+	if y := train.y; y != nil && (!slices.Equal(y.Shape[1:], test.y.Shape[1:]) || (y.Kind == 'f') != (test.y.Kind == 'f')) {
+		return fmt.Errorf("%s: array %s has the shape %v and the type %s, %s %v and %s; they must be targets of one kind", o.path, test.y.Name, test.y.Shape, test.y.Type(), y.Name, y.Shape, y.Type())
+	}
+	return nil
+}
+
+// classes reads y and counts the classes.
+func (o *ownArrays) classes() error {
+	if o.parts[0].y == nil {
+		return fmt.Errorf("%s has no array y, the class of each sample", o.path)
+	}
+	// A column of whole numbers holds classes, as a list does.
+	if y := o.parts[0].y; y.Kind == 'f' || len(y.Shape) == 2 && y.Shape[1] > 1 {
+		return o.targets()
+	}
+	for _, p := range o.parts {
+		if p.y == nil {
+			continue
+		}
+		labels, err := p.y.Ints(0, data.MaxOwnClasses-1)
+		if err != nil {
+			return err
+		}
+		o.labels = append(o.labels, labels...)
+	}
+	o.fed.Classes = int(slices.Max(o.labels)) + 1
+	o.fed.Notes = append(o.fed.Notes, data.LabelNotes(o.labels, o.fed.Classes)...)
+	return nil
+}
+
+// labelled returns an error unless the array of samples has so many dimensions and
+// y tells their classes.
+func (o *ownArrays) labelled(what string, least, most int) error {
+	if err := o.form(what, least, most); err != nil {
+		return err
+	}
+	return o.classes()
+}
+
+// form returns an error unless the array of samples has so many dimensions.
+func (o *ownArrays) form(what string, least, most int) error {
+	x := o.parts[0].x
+	if n := len(x.Shape); n < least || n > most {
+		return fmt.Errorf("%s: array %s has the shape %v, must be %s", o.path, x.Name, x.Shape, what)
+	}
+	return nil
+}
+
+// images returns pictures.
+func (o *ownArrays) images() (data.View, error) {
+	if err := o.labelled("(n, height, width) or (n, height, width, channels)", 3, 4); err != nil {
+		return data.View{}, err
+	}
+	x, test := o.parts[0].x, o.parts[1].x
+	o.fed.H, o.fed.W, o.fed.C = x.Shape[1], x.Shape[2], 1
+	if len(x.Shape) == 4 {
+		if o.fed.C = x.Shape[3]; o.fed.C > 4 && o.fed.H <= 4 {
+			return data.View{}, fmt.Errorf("%s: array %s has the shape %v, which looks like channels first; save %s.transpose(0, 2, 3, 1)", o.path, x.Name, x.Shape, x.Name)
+		}
+	}
+	switch x.Kind {
+	case 'f':
+		return o.rows(o.fed.H * o.fed.W * o.fed.C)
+	case 'u':
+	default:
+		return data.View{}, fmt.Errorf("%s: array %s is of type %s, must be uint8 or floats; save %s.astype(\"uint8\") of pixels from 0 to 255", o.path, x.Name, x.Type(), x.Name)
+	}
+	pixels, err := x.Bytes()
+	if err != nil {
+		return data.View{}, err
+	}
+	var more []byte
+	if test != nil {
+		if more, err = test.Bytes(); err != nil {
+			return data.View{}, err
+		}
+	}
+	return o.aimed(data.PiecesView(o.fed.H, o.fed.W, o.fed.C, [2][]byte{pixels, more}, o.labels, nil)), nil
+}
+
+// vectors returns rows of numbers.
+func (o *ownArrays) vectors() (data.View, error) {
+	if err := o.labelled("(n, features)", 2, 2); err != nil {
+		return data.View{}, err
+	}
+	o.fed.C = o.parts[0].x.Shape[1]
+	return o.rows(o.fed.C)
+}
+
+// rows returns the samples of n numbers each.
+func (o *ownArrays) rows(n int) (data.View, error) {
+	var pieces [2][]float32
+	for i, p := range o.parts {
+		if p.x == nil {
+			continue
+		}
+		var err error
+		if pieces[i], err = p.x.TakeFloats(); err != nil {
+			return data.View{}, err
+		}
+	}
+	return o.aimed(data.VectorPiecesView(n, pieces, o.labels)), nil
+}
+
+// tokens returns rows of token ids.
+func (o *ownArrays) tokens() (data.View, error) {
+	if err := o.form("(n, length)", 2, 2); err != nil {
+		return data.View{}, err
+	}
+	var rows []uint16
+	for _, p := range o.parts {
+		if p.x == nil {
+			continue
+		}
+		ids, err := p.x.Ints(0, 1<<16-1)
+		if err != nil {
+			return data.View{}, err
+		}
+		for _, id := range ids {
+			rows = append(rows, uint16(id))
+		}
+	}
+	o.fed.SeqLen, o.fed.Vocab = o.parts[0].x.Shape[1], int(slices.Max(rows))+1
+	if o.parts[0].y != nil {
+		if err := o.classes(); err != nil {
+			return data.View{}, err
+		}
+		return o.aimed(data.TokenView(o.fed.SeqLen, rows, o.labels)), nil
+	}
+	if o.fed.SeqLen--; o.fed.SeqLen == 0 {
+		return data.View{}, fmt.Errorf("%s: array %s has the shape %v: a row of one id has none after it to learn", o.path, o.parts[0].x.Name, o.parts[0].x.Shape)
+	}
+	if o.fed.Vocab == 1 {
+		o.fed.Notes = append(o.fed.Notes, "all ids are 0, which pads: there is nothing to learn")
+	}
+	o.fed.Classes, o.fed.EveryStep = o.fed.Vocab, true
+	return data.StepView(o.fed.SeqLen, rows), nil
+}
+
+// writers returns the clients' samples, the clients sorted by their names, or by
+// their numbers.
+func (o *ownArrays) writers(all data.View) ([]data.Examples, error) {
+	var clients []string
+	for _, p := range o.parts {
+		if p.client == nil {
+			continue
+		}
+		ids, err := p.client.Texts()
+		if err != nil {
+			return nil, err
+		}
+		clients = append(clients, ids...)
+	}
+	return data.ByClient(all, clients, o.parts[0].n(), o.parts[0].client.Numeric()), nil
+}

@@ -1,0 +1,183 @@
+package npz
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/fedfast/fedfast/internal/sys/memory"
+)
+
+// Len returns the number of values.
+func (a *Array) Len() int { return len(a.bytes) / a.Size }
+
+// Type writes the type as NumPy does: uint8, float32, <U5.
+func (a *Array) Type() string {
+	switch a.Kind {
+	case 'u':
+		return "uint" + strconv.Itoa(8*a.Size)
+	case 'i':
+		return "int" + strconv.Itoa(8*a.Size)
+	case 'f':
+		return "float" + strconv.Itoa(8*a.Size)
+	case 'b':
+		return "bool"
+	case 'U':
+		return "<U" + strconv.Itoa(a.Size/4)
+	}
+	return string(a.Kind) + strconv.Itoa(a.Size)
+}
+
+// Bytes returns the values of an array of type uint8 or bool.
+func (a *Array) Bytes() ([]byte, error) {
+	if a.Size != 1 || a.Kind != 'u' && a.Kind != 'b' {
+		return nil, a.errorf("values of type %s, must be uint8", a.Type())
+	}
+	return a.bytes, nil
+}
+
+// Floats returns numbers, rounded to 32 bits. They must be finite.
+func (a *Array) Floats() ([]float32, error) {
+	get := a.whole()
+	switch {
+	case a.Kind == 'f' && a.Size == 4:
+		get = func(b []byte) (float64, bool) { return float64(math.Float32frombits(a.order.Uint32(b))), true }
+	case a.Kind == 'f' && a.Size == 8:
+		get = func(b []byte) (float64, bool) { return math.Float64frombits(a.order.Uint64(b)), true }
+	}
+	if get == nil {
+		return nil, a.errorf("values of type %s, must be float32, float64 or whole numbers; save %s.astype(\"float32\")", a.Type(), a.Name)
+	}
+	if err := memory.Check(4 * int64(a.Len())); err != nil {
+		return nil, a.errorf("as 32-bit floats it %w", err)
+	}
+	out := make([]float32, a.Len())
+	for i := range out {
+		x, ok := get(a.bytes[i*a.Size:])
+		out[i] = float32(x)
+		if !ok || math.IsNaN(x) || math.IsInf(float64(out[i]), 0) {
+			return nil, a.errorf("value %s is %v, must be a finite number that 32 bits hold", a.place(i), x)
+		}
+	}
+	return out, nil
+}
+
+// TakeFloats is Floats of an array that is not read again: 32-bit floats stay where they
+// are, so that they are in memory once.
+func (a *Array) TakeFloats() ([]float32, error) {
+	if a.Kind != 'f' || a.Size != 4 || a.Len() == 0 || uintptr(unsafe.Pointer(unsafe.SliceData(a.bytes)))%4 != 0 {
+		return a.Floats()
+	}
+	out := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(a.bytes))), a.Len())
+	for i := range out {
+		x := math.Float32frombits(a.order.Uint32(a.bytes[4*i:]))
+		if x != x || math.IsInf(float64(x), 0) {
+			return nil, a.errorf("value %s is %v, must be a finite number that 32 bits hold", a.place(i), x)
+		}
+		out[i] = x
+	}
+	a.bytes = nil
+	return out, nil
+}
+
+// Ints returns whole numbers, which must be in [least, most].
+func (a *Array) Ints(least, most int32) ([]int32, error) {
+	get := a.whole()
+	if get == nil {
+		return nil, a.errorf("values of type %s, must be whole numbers; save %s.astype(\"int32\"), or numpy.unique(%s, return_inverse=True)[1] of names", a.Type(), a.Name, a.Name)
+	}
+	if err := memory.Check(4 * int64(a.Len())); err != nil {
+		return nil, a.errorf("as 32-bit numbers it %w", err)
+	}
+	out := make([]int32, a.Len())
+	for i := range out {
+		x, ok := get(a.bytes[i*a.Size:])
+		if !ok || x < float64(least) || x > float64(most) {
+			return nil, a.errorf("value %s is %.0f, must be in %d to %d", a.place(i), x, least, most)
+		}
+		out[i] = int32(x)
+	}
+	return out, nil
+}
+
+// whole returns what reads a whole number, nil of another type; ok is false for
+// one that a float64 does not hold.
+func (a *Array) whole() func(b []byte) (x float64, ok bool) {
+	const exact = 1 << 53
+	unsigned := func(n uint64) (float64, bool) { return float64(n), n <= exact }
+	signed := func(n int64) (float64, bool) { return float64(n), n >= -exact && n <= exact }
+	switch {
+	case (a.Kind == 'u' || a.Kind == 'b') && a.Size == 1:
+		return func(b []byte) (float64, bool) { return float64(b[0]), true }
+	case a.Kind == 'u' && a.Size == 2:
+		return func(b []byte) (float64, bool) { return unsigned(uint64(a.order.Uint16(b))) }
+	case a.Kind == 'u' && a.Size == 4:
+		return func(b []byte) (float64, bool) { return unsigned(uint64(a.order.Uint32(b))) }
+	case a.Kind == 'u' && a.Size == 8:
+		return func(b []byte) (float64, bool) { return unsigned(a.order.Uint64(b)) }
+	case a.Kind == 'i' && a.Size == 1:
+		return func(b []byte) (float64, bool) { return float64(int8(b[0])), true }
+	case a.Kind == 'i' && a.Size == 2:
+		return func(b []byte) (float64, bool) { return signed(int64(int16(a.order.Uint16(b)))) }
+	case a.Kind == 'i' && a.Size == 4:
+		return func(b []byte) (float64, bool) { return signed(int64(int32(a.order.Uint32(b)))) }
+	case a.Kind == 'i' && a.Size == 8:
+		return func(b []byte) (float64, bool) { return signed(int64(a.order.Uint64(b))) }
+	}
+	return nil
+}
+
+// textSize is about what a text takes beside its letters.
+const textSize = 32
+
+// Texts returns texts, which whole numbers are written as.
+func (a *Array) Texts() ([]string, error) {
+	if err := memory.Check(textSize*int64(a.Len()) + int64(len(a.bytes))); err != nil {
+		return nil, a.errorf("as texts it %w", err)
+	}
+	out := make([]string, a.Len())
+	switch get := a.whole(); {
+	case get != nil:
+		for i := range out {
+			x, ok := get(a.bytes[i*a.Size:])
+			if !ok {
+				return nil, a.errorf("value %s is too large a number", a.place(i))
+			}
+			out[i] = strconv.FormatFloat(x, 'f', 0, 64)
+		}
+	case a.Kind == 'S':
+		for i := range out {
+			out[i] = strings.TrimRight(string(a.bytes[i*a.Size:][:a.Size]), "\x00")
+			if !utf8.ValidString(out[i]) {
+				return nil, a.errorf("value %s is no text in UTF-8: %.64q", a.place(i), out[i])
+			}
+		}
+	case a.Kind == 'U':
+		var letters []rune
+		for i := range out {
+			letters = letters[:0]
+			for at := 0; at < a.Size; at += 4 {
+				letters = append(letters, rune(a.order.Uint32(a.bytes[i*a.Size+at:])))
+			}
+			out[i] = strings.TrimRight(string(letters), "\x00")
+		}
+	default:
+		return nil, a.errorf("values of type %s, must be whole numbers or texts", a.Type())
+	}
+	return out, nil
+}
+
+// Numeric says whether the values are whole numbers.
+func (a *Array) Numeric() bool { return a.whole() != nil }
+
+// place writes the index of value i, such as [3, 0].
+func (a *Array) place(i int) string {
+	index := make([]string, len(a.Shape))
+	for k := len(a.Shape) - 1; k >= 0; k-- {
+		index[k] = strconv.Itoa(i % a.Shape[k])
+		i /= a.Shape[k]
+	}
+	return "[" + strings.Join(index, ", ") + "]"
+}

@@ -1,0 +1,226 @@
+package parquet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/deal"
+	"github.com/fedfast/fedfast/internal/formats/parquet"
+	"github.com/fedfast/fedfast/internal/sets/words"
+)
+
+const (
+	// textLen is how many words of a text are read, textSize about what a text takes
+	// beside its letters.
+	textLen  = 64
+	textSize = 16
+	path     = "a file in Parquet's format, or a folder of them, as Hugging Face's sets are saved: names that begin with test hold the test samples"
+)
+
+var doc = fmt.Sprintf("; a label: column %s, whole numbers from 0, names or, to predict, floats; a client, if there is one: column %s", strings.Join(labelNames, ", "), strings.Join(clientNames, ", "))
+
+// Sets returns the sets of users' own examples in Parquet's format: parquet, of pictures,
+// and parquet-text.
+func Sets() []data.Set {
+	set := func(info data.SetInfo, load func(*own, context.Context) (data.View, error)) data.Set {
+		info.Clients, info.Samples = "those that the column of clients names, else dealt by data.partition", "as many as the files have"
+		info.Path, info.OwnTest = path, true
+		return data.Set{SetInfo: info, Load: func(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
+			return loadOwn(ctx, cfg, load)
+		}}
+	}
+	return []data.Set{
+		set(data.SetInfo{
+			Name: "parquet", Kind: data.Image, Input: "as in the files",
+			Doc: "your own pictures of one size in PNG or JPEG: column " + strings.Join(imageNames, ", ") + ", their bytes, or Hugging Face's {bytes, path}" + doc,
+		}, (*own).images),
+		set(data.SetInfo{
+			Name: "parquet-text", Kind: data.Tokens, Input: fmt.Sprintf("%d words", textLen), Vocab: words.Default, MaxVocab: words.Most,
+			Doc: "your own texts: column " + strings.Join(textNames, ", ") + "; the words are the data.vocab that the training texts have most, in lower case (ids: padding, words, others)" + doc,
+		}, (*own).texts),
+	}
+}
+
+// own are the samples of files, those for training first.
+type own struct {
+	cfg     data.Config
+	fed     *data.Federation
+	files   []*parquet.File
+	train   int // files with training samples
+	first   int // training samples
+	labels  []int32
+	numbers []float32 // to predict, instead of labels
+	clients []string  // nil where there is no column
+}
+
+func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Context) (data.View, error)) (fed *data.Federation, examples []data.Examples, err error) {
+	o := &own{cfg: cfg, fed: &data.Federation{H: 1, W: 1}}
+	defer func() {
+		for _, f := range o.files {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	if err := o.open(cfg.Path); err != nil {
+		return nil, nil, err
+	}
+	if err := cmp.Or(o.readLabels(ctx), o.readClients(ctx)); err != nil {
+		return nil, nil, err
+	}
+	all, err := load(o, ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	central := len(o.clients) == o.first && o.first < all.Len() // the test files have no clients
+	if all.Len() != len(o.labels) || o.clients != nil && len(o.clients) != all.Len() && !central {
+		return nil, nil, fmt.Errorf("%s: the columns have %d samples, %d labels and %d clients; the file is damaged", cfg.Path, all.Len(), len(o.labels), len(o.clients))
+	}
+	if o.numbers != nil {
+		o.fed.Target, o.fed.Classes = data.Numbers, 1
+		all = data.NumbersView(all, 1, o.numbers)
+	}
+	if o.clients != nil {
+		numbers := !slices.ContainsFunc(o.clients, func(id string) bool { _, err := strconv.ParseInt(id, 10, 64); return err != nil })
+		if central {
+			examples := data.ByClient(all.Part(0, o.first), o.clients, o.first, numbers)
+			return o.fed, append(examples, data.Examples{Test: all.Part(o.first, all.Len()), Central: true}), nil
+		}
+		return o.fed, data.ByClient(all, o.clients, o.first, numbers), nil
+	}
+	if cfg.Partition == "" {
+		return nil, nil, fmt.Errorf("%s has no column of clients, named %s: add one, or have the samples dealt, such as with data.partition = %q", cfg.Path, strings.Join(clientNames, ", "), deal.WayIID)
+	}
+	return o.fed, []data.Examples{{Train: all.Part(0, o.first), Test: all.Part(o.first, all.Len()), Pooled: true}}, nil
+}
+
+// open opens all files.
+func (o *own) open(path string) error {
+	train, test, other, err := find(path)
+	if err != nil {
+		return err
+	}
+	if len(other) > 0 {
+		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("%d files of validation samples are left out, as there are test samples", len(other)))
+	}
+	o.train = len(train)
+	rows := int64(0)
+	for i, path := range slices.Concat(train, test) {
+		f, err := parquet.Open(path)
+		if err != nil {
+			return err
+		}
+		o.files = append(o.files, f)
+		rows += f.Rows
+		if i < o.train {
+			o.first = int(rows)
+		}
+	}
+	if rows < 1 || rows > math.MaxInt32 {
+		return fmt.Errorf("%s: %d samples; there must be from 1 to %d", path, rows, math.MaxInt32)
+	}
+	return nil
+}
+
+// readLabels reads the labels of all samples.
+func (o *own) readLabels(ctx context.Context) error {
+	var names []string
+	kind := parquet.Kind(-1)
+	for _, f := range o.files {
+		leaf, err := must(f, "labels", labelNames)
+		if err != nil {
+			return err
+		}
+		now := leaf.Kind
+		if kind >= 0 && now != kind {
+			return fmt.Errorf("%s: column %s is of type %v, that of %s of type %v", f.Path, leaf.Path[0], now, o.files[0].Path, kind)
+		}
+		kind = now
+		err = f.Each(ctx, leaf, func(row int, v parquet.Value) error {
+			label := v.Int // 0 of others
+			switch kind {
+			case parquet.Boolean, parquet.Int32, parquet.Int64:
+			case parquet.ByteArray:
+				if err := f.Budget.Take(textSize + int64(len(v.Bytes))); err != nil {
+					return fmt.Errorf("the labels up to row %d: %w", row, err)
+				}
+				names = append(names, string(v.Bytes))
+			case parquet.Float, parquet.Double:
+				x := float32(v.Float)
+				if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+					return fmt.Errorf("row %d is %v, must be a finite number", row, x)
+				}
+				o.numbers = append(o.numbers, x)
+			default:
+				return fmt.Errorf("it is of type %v, must be whole numbers, names or floats", kind)
+			}
+			if label < 0 || label >= data.MaxOwnClasses {
+				return fmt.Errorf("row %d is %d, must be a class from 0 to %d", row, label, data.MaxOwnClasses-1)
+			}
+			o.labels = append(o.labels, int32(label))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if kind == parquet.ByteArray {
+		classes := slices.Compact(slices.Sorted(slices.Values(names)))
+		for i, name := range names {
+			at, _ := slices.BinarySearch(classes, name)
+			o.labels[i] = int32(at)
+		}
+		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("the classes are the %d names of the labels in alphabetical order", len(classes)))
+	}
+	if len(o.labels) > 0 {
+		o.fed.Classes = int(slices.Max(o.labels)) + 1
+		if o.numbers == nil {
+			o.fed.Notes = append(o.fed.Notes, data.LabelNotes(o.labels, o.fed.Classes)...)
+		}
+	}
+	return nil
+}
+
+// readClients reads who each sample is of, if the files say it; test files may leave
+// it out.
+func (o *own) readClients(ctx context.Context) error {
+	without := false // the test files
+	for i, f := range o.files {
+		leaf, err := column(f, clientNames)
+		if err != nil {
+			return err
+		}
+		if i == o.train {
+			without = o.clients != nil && leaf == nil
+		}
+		if (leaf != nil) != (o.clients != nil && (i < o.train || !without)) && i > 0 {
+			return fmt.Errorf("%s and %s: one has a column of clients, the other has none", o.files[0].Path, f.Path)
+		}
+		if leaf == nil {
+			continue
+		}
+		err = f.Each(ctx, leaf, func(row int, v parquet.Value) error {
+			if err := f.Budget.Take(textSize + int64(len(v.Bytes))); err != nil {
+				return fmt.Errorf("the clients up to row %d: %w", row, err)
+			}
+			switch leaf.Kind {
+			case parquet.ByteArray:
+				o.clients = append(o.clients, string(v.Bytes))
+			case parquet.Int32, parquet.Int64:
+				o.clients = append(o.clients, strconv.FormatInt(v.Int, 10))
+			default:
+				return fmt.Errorf("it is of type %v, must be names or whole numbers", leaf.Kind)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+// Package words numbers the words of sentences for sets of which a model learns the
+// next word.
+package words
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/formats/gzfile"
+)
+
+// The form of the sets: sentences of SentenceLen words, the number of words unless
+// data.vocab says it, the largest one, and the number of ids that are not words.
+const (
+	SentenceLen = 20
+	Default     = 10_000
+	Most        = 1<<16 - 1 - Special // ids are of 16 bits
+	Special     = 4                   // padding, others, begin, end
+)
+
+// Vocabulary numbers words and what is none; the padding has id 0.
+type Vocabulary struct {
+	ids               map[string]uint16
+	other, begin, end uint16
+}
+
+// New numbers the words, of which none may be there twice, as TFF does:
+// the words from 1 on, then all other words, begin and end of a sentence.
+// (TensorFlow Federated, baselines/stackoverflow/word_prediction_preprocessing.py)
+func New(words []string) (*Vocabulary, error) {
+	v, err := numberedFrom(1, words)
+	if err == nil {
+		n := uint16(len(words))
+		v.other, v.begin, v.end = n+1, n+2, n+3
+	}
+	return v, err
+}
+
+// numberedFrom gives the words the ids from first on.
+func numberedFrom(first int, words []string) (*Vocabulary, error) {
+	v := &Vocabulary{ids: make(map[string]uint16, len(words))}
+	for i, w := range words {
+		if _, twice := v.ids[w]; twice {
+			return nil, fmt.Errorf("word %q is there twice", w)
+		}
+		v.ids[w] = uint16(first + i)
+	}
+	if len(words) == 0 {
+		return nil, errors.New("there are no words")
+	}
+	return v, nil
+}
+
+// Words returns the number of words.
+func (v *Vocabulary) Words() int { return len(v.ids) }
+
+// size returns the number of ids.
+func (v *Vocabulary) size() int { return len(v.ids) + Special }
+
+// masks returns the labels that TFF's accuracies leave out: words that the
+// vocabulary lacks, and these and the end of a sentence.
+func (v *Vocabulary) masks() []data.Mask {
+	return []data.Mask{
+		{Name: "no_oov", Labels: []int32{int32(v.other)}},
+		{Name: "no_oov_or_eos", Labels: []int32{int32(v.other), int32(v.end)}},
+	}
+}
+
+// Federation returns the federation without clients of sentences with these
+// words.
+func (v *Vocabulary) Federation() *data.Federation {
+	return &data.Federation{SeqLen: SentenceLen, Vocab: v.size(), Classes: v.size(), EveryStep: true, Masks: v.masks()}
+}
+
+// AppendSentence appends the row of a sentence, words with spaces between: its
+// begin, the first SentenceLen words, its end if there is room, padding.
+func (v *Vocabulary) AppendSentence(rows []uint16, text []byte) []uint16 {
+	full := len(rows) + SentenceLen + 1
+	rows = append(rows, v.begin)
+	for word := range bytes.SplitSeq(text, []byte{' '}) {
+		if len(rows) == full {
+			break
+		}
+		if len(word) == 0 {
+			continue
+		}
+		id, known := v.ids[string(word)]
+		if !known {
+			id = v.other
+		}
+		rows = append(rows, id)
+	}
+	if len(rows) < full {
+		rows = append(rows, v.end)
+	}
+	for len(rows) < full {
+		rows = append(rows, 0)
+	}
+	return rows
+}
+
+// Read reads the first n words of a file with a word and its count a line,
+// as TFF's stackoverflow.word_count.
+func Read(path string, n int) (words []string, err error) {
+	f, err := gzfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	lines := bufio.NewScanner(f)
+	for len(words) < n && lines.Scan() {
+		parts := strings.Fields(lines.Text())
+		if len(parts) != 2 {
+			return nil, fmt.Errorf("%s: line %d is %.40q, must be a word and its count", path, len(words)+1, lines.Text())
+		}
+		words = append(words, parts[0])
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: line %d: %w", path, len(words)+1, err)
+	}
+	return words, nil
+}
