@@ -145,7 +145,7 @@ func breaches(p pkg) []string {
 // public are the packages that other modules can import: what a user of the library, or
 // the author of a method, a data set or a tuner needs. All else lies below internal.
 var public = []string{
-	"bench",
+	"bench", "cmd/fedfast/command",
 	"data", "data/sets",
 	"fl", "fl/hyper", "fl/methods",
 	"fl/study", "fl/study/cluster", "fl/study/config", "fl/study/store", "fl/study/workdir",
