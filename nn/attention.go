@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -39,13 +40,53 @@ type Attention struct {
 	factor float32
 }
 
-func (l Attention) rounded() Layer {
-	l.bf16 = true
-	return l
-}
-
 // Kind returns "attention".
 func (Attention) Kind() string { return "attention" }
+
+// Abilities returns what the layer can do.
+func (l Attention) Abilities() Abilities {
+	return Abilities{
+		Init:    func(i Init) Layer { l.Init = i; return l },
+		Rounded: func() Layer { l.bf16 = true; return l },
+		Narrow: func(n Narrowing) (Narrowed, error) {
+			if n.Channels%max(l.Heads, 1) != 0 {
+				return Narrowed{}, fmt.Errorf("%d heads of %d channels at width %v; the heads must divide the channels", l.Heads, n.Channels, n.Width)
+			}
+			l.factor = float32(1 / n.Width)
+			return n.Made(l, n.Channels)
+		},
+		Blocks: func(s Stage, in []int) Blocks { // in_proj makes queries, keys and values, by heads
+			heads := slices.Repeat([]int{s.In.C / l.Heads}, 3*l.Heads)
+			return Blocks{Params: map[string][2][]int{"in_proj_weight": {heads, in}, "in_proj_bias": {heads, nil}, "out_proj.weight": {nil, heads[:l.Heads]}}}
+		},
+		Tokens: l.MaskPadding,
+		Torch: func(t *Torch) {
+			causal, padding := "", ""
+			if l.Causal {
+				causal = ", causal=True"
+			}
+			if l.MaskPadding {
+				padding = ", tokens == 0"
+			}
+			t.Need("Attention", torchAttention)
+			t.Set("%s(%s%s)", t.Module("Attention(%d, %d%s)", t.In.C, l.Heads, causal), t.X, padding)
+		},
+		few: true,
+	}
+}
+
+const torchAttention = `
+class Attention(nn.MultiheadAttention):
+    """Self-attention, of each step to itself and those before if causal."""
+
+    def __init__(self, size, heads, causal=False):
+        super().__init__(size, heads, batch_first=True)
+        self.causal = causal
+
+    def forward(self, x, padding=None):
+        mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1) if self.causal else None
+        return super().forward(x, x, x, key_padding_mask=padding, attn_mask=mask, need_weights=False)[0]
+`
 
 // Bind fixes the layer for its input.
 func (l Attention) Bind(in Flow) (Bound, error) {
@@ -101,32 +142,4 @@ func (b *boundAttention) Params() []Param {
 		out[1].Init = in[1].Init
 	}
 	return append(in, out...)
-}
-
-// masksPadding reports whether there is attention that looks at tokens.
-func masksPadding(layers []Layer) bool {
-	return hasAttention(layers, func(l Attention) bool { return l.MaskPadding })
-}
-
-// hasAttention reports whether there is attention for which f is true.
-func hasAttention(layers []Layer, f func(Attention) bool) bool {
-	for _, l := range layers {
-		switch l := unnamed(l).(type) {
-		case Graph:
-			for _, b := range l.Branches {
-				if hasAttention(b.Layers, f) {
-					return true
-				}
-			}
-		case Attention:
-			if f(l) {
-				return true
-			}
-		case Residual:
-			if hasAttention(l.Body, f) || hasAttention(l.Shortcut, f) {
-				return true
-			}
-		}
-	}
-	return false
 }

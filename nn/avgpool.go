@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -19,6 +20,25 @@ type AvgPool struct {
 
 // Kind returns "avgpool".
 func (AvgPool) Kind() string { return "avgpool" }
+
+// Abilities returns what the layer can do.
+func (l AvgPool) Abilities() Abilities {
+	return Abilities{
+		Narrow: Follow, Scaling: ScaleBehind,
+		Torch: func(t *Torch) {
+			t.Image()
+			if l.Size == 0 {
+				t.Set("F.adaptive_avg_pool2d(%s, 1)", t.X)
+				return
+			}
+			pad := ""
+			if l.Pad > 0 {
+				pad = fmt.Sprintf(", %d, count_include_pad=False", l.Pad)
+			}
+			t.Set("F.avg_pool2d(%s, %d, %d%s)", t.X, l.Size, cmp.Or(l.Stride, l.Size), pad)
+		},
+	}
+}
 
 // Bind fixes the layer for its input.
 func (l AvgPool) Bind(in Flow) (Bound, error) {

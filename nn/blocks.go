@@ -30,52 +30,12 @@ func blocksOf(m *Model) *blocks {
 func (b *blocks) chain(stages []Stage, in []int) []int {
 	for i, s := range stages {
 		switch l := s.Layer.(type) {
-		case Conv2D, Dense:
-			b.of[s.Name+".weight"] = [2][]int{nil, in}
-			in = nil
-		case GroupedConv2D:
-			switch {
-			case l.Groups <= 1:
-				b.of[s.Name+".weight"] = [2][]int{nil, in}
-				in = nil
-			case l.Groups == s.In.C && l.Filters == s.In.C: // depthwise
-				b.of[s.Name+".weight"] = [2][]int{in, nil}
-				b.of[s.Name+".bias"] = [2][]int{in, nil}
-			default:
-				b.groups(i, s, l, in)
-				in = nil
-			}
-		case Attention: // in_proj makes queries, keys and values, by heads
-			heads := slices.Repeat([]int{s.In.C / l.Heads}, 3*l.Heads)
-			b.of[s.Name+".in_proj_weight"] = [2][]int{heads, in}
-			b.of[s.Name+".in_proj_bias"] = [2][]int{heads, nil}
-			b.of[s.Name+".out_proj.weight"] = [2][]int{nil, heads[:l.Heads]}
-			in = nil
-		case Positions:
-			b.of[s.Name+".weight"] = [2][]int{nil, in}
-		case Sequence:
-			b.of[s.Name+".class_token"] = [2][]int{in, nil}
-		case GRU:
-			b.gates(s.Name, 3, l.Hidden, 1, in)
-			in = nil
-		case LSTM:
-			b.gates(s.Name, 4, l.Hidden, max(l.Layers, 1), in)
-			in = nil
-		case GroupNorm, LayerNorm, RMSNorm, DepthwiseConv2D:
-			b.of[s.Name+".weight"] = [2][]int{in, nil}
-			b.of[s.Name+".bias"] = [2][]int{in, nil}
-		case SqueezeExcitation:
-			b.of[s.Name+".fc1.weight"] = [2][]int{nil, in}
-			b.of[s.Name+".fc2.weight"] = [2][]int{in, nil}
-			b.of[s.Name+".fc2.bias"] = [2][]int{in, nil}
 		case Residual:
 			in = b.sum(i, s, b.chain(s.Body, in), b.chain(s.Shortcut, in))
 		case Graph:
 			in = b.graph(i, s, l, in)
 		default:
-			if s.Out.C != s.In.C {
-				in = nil
-			}
+			in = b.layer(i, s, in)
 		}
 		if in == nil {
 			in = []int{s.Out.C}
@@ -84,24 +44,35 @@ func (b *blocks) chain(stages []Stage, in []int) []int {
 	return in
 }
 
-// groups notes a convolution whose groups of filters read groups of channels each: what
-// a filter reads is told by its place.
-func (b *blocks) groups(at int, s Stage, l GroupedConv2D, in []int) {
-	b.still = s.Name
-	if len(in) > 1 && b.clash == nil {
-		b.clash = fmt.Errorf("layer %d (%s): its %d groups read channels of %v, of which sub-networks have other groups", at+1, l.Kind(), l.Groups, in)
+// layer notes what a layer says of its channels.
+func (b *blocks) layer(at int, s Stage, in []int) []int {
+	of := s.Layer.Abilities().Blocks
+	if of == nil {
+		if len(in) > 1 && s.params > 0 {
+			b.refuse(at, s, fmt.Errorf("it has parameters and says nothing of channels of %v, of which sub-networks have others", in))
+		}
+		if s.Out.C != s.In.C {
+			return nil
+		}
+		return in
 	}
+	own := of(s, in)
+	for name, sizes := range own.Params {
+		b.of[s.Name+"."+name] = sizes
+	}
+	if own.Fixed {
+		b.still = s.Name
+	}
+	if own.Err != nil {
+		b.refuse(at, s, own.Err)
+	}
+	return own.Out
 }
 
-// gates notes the blocks of a recurrent layer's parameters.
-func (b *blocks) gates(name string, n, hidden, layers int, in []int) {
-	rows := slices.Repeat([]int{hidden}, n)
-	for i := range layers {
-		b.of[fmt.Sprintf("%s.weight_ih_l%d", name, i)] = [2][]int{rows, in}
-		b.of[fmt.Sprintf("%s.weight_hh_l%d", name, i)] = [2][]int{rows, nil}
-		b.of[fmt.Sprintf("%s.bias_ih_l%d", name, i)] = [2][]int{rows, nil}
-		b.of[fmt.Sprintf("%s.bias_hh_l%d", name, i)] = [2][]int{rows, nil}
-		in = nil
+// refuse keeps the first error.
+func (b *blocks) refuse(at int, s Stage, err error) {
+	if b.clash == nil {
+		b.clash = fmt.Errorf("layer %d (%s): %w", at+1, s.Layer.Kind(), err)
 	}
 }
 
@@ -127,8 +98,6 @@ func (b *blocks) sum(at int, s Stage, x, y []int) []int {
 	if slices.Equal(x, y) {
 		return x
 	}
-	if b.clash == nil {
-		b.clash = fmt.Errorf("layer %d (%s): it adds channels of %v and of %v, which sub-networks have different ones of", at+1, s.Layer.Kind(), x, y)
-	}
+	b.refuse(at, s, fmt.Errorf("it adds channels of %v and of %v, which sub-networks have different ones of", x, y))
 	return []int{s.Out.C}
 }

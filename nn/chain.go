@@ -42,10 +42,8 @@ func bindChain(layers []Layer, in Flow, to binding) (chain, Flow, error) {
 	}
 	flow, offset := in, 0
 	for _, l := range fuse(layers, to) {
-		if t, ok := l.Layer.(Tied); ok {
-			t.vocab = in.Vocab
-			t.table, _ = unnamed(layers[0]).(Embedding)
-			l.Layer = t
+		if a := l.Abilities(); a.tied != nil {
+			l.Layer = a.tied(in.Vocab, layers[0])
 		}
 		b, err := l.Bind(flow)
 		_, graph := l.Layer.(Graph)

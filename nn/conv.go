@@ -1,8 +1,10 @@
 package nn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tensor"
@@ -30,13 +32,31 @@ type Conv2D struct {
 	bf16 bool // rounds the factors of products
 }
 
-func (l Conv2D) rounded() Layer {
-	l.bf16 = true
-	return l
-}
-
 // Kind returns "conv".
 func (Conv2D) Kind() string { return "conv" }
+
+// Abilities returns what the layer can do.
+func (l Conv2D) Abilities() Abilities {
+	return Abilities{
+		Init:    func(i Init) Layer { l.Init = i; return l },
+		ReLU:    func() Layer { return fusedConv{Conv2D: l} },
+		Rounded: func() Layer { l.bf16 = true; return l },
+		Narrow: func(n Narrowing) (Narrowed, error) {
+			l.Filters = n.Of(l.Filters)
+			return n.Made(l, l.Filters)
+		},
+		Blocks: InputBlocks("weight"),
+		Torch: func(t *Torch) {
+			wide := cmp.Or(l.KernelW, l.Kernel)
+			kernel := strconv.Itoa(l.Kernel)
+			if wide != l.Kernel {
+				kernel = fmt.Sprintf("(%d, %d)", l.Kernel, wide)
+			}
+			pad := t.pad(window{l.Kernel, wide, max(1, l.Stride), l.Same, l.Pad, "0"})
+			t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %s%s%s%s)", t.In.C, l.Filters, kernel, torchOption("stride", l.Stride, 1), torchOption("padding", pad, 0), torchBias(l.NoBias)), t.X)
+		},
+	}
+}
 
 // Bind fixes the layer for its input.
 func (l Conv2D) Bind(in Flow) (Bound, error) {
@@ -46,8 +66,6 @@ func (l Conv2D) Bind(in Flow) (Bound, error) {
 	}
 	return b, nil
 }
-
-func (l Conv2D) fuseReLU() Layer { return fusedConv{Conv2D: l} }
 
 // fusedConv is a convolution followed by a ReLU. With maskLater, the max-pool
 // that follows does the ReLU's part of the backward pass; halved says that the

@@ -29,20 +29,56 @@ type Tanh struct{}
 // Kind returns "gelu".
 func (GELU) Kind() string { return "gelu" }
 
+// Abilities returns what the layer can do.
+func (l GELU) Abilities() Abilities {
+	return Abilities{Narrow: Follow, Torch: func(t *Torch) {
+		how := ""
+		if l.Tanh {
+			how = `, approximate="tanh"`
+		}
+		t.Set("F.gelu(%s%s)", t.X, how)
+	}}
+}
+
 // Kind returns "silu".
 func (SiLU) Kind() string { return "silu" }
+
+// Abilities returns what the layer can do.
+func (SiLU) Abilities() Abilities {
+	return Abilities{Narrow: Follow, Torch: TorchFunction("F.silu")}
+}
 
 // Kind returns "hardswish".
 func (HardSwish) Kind() string { return "hardswish" }
 
+// Abilities returns what the layer can do.
+func (HardSwish) Abilities() Abilities {
+	return Abilities{Narrow: Follow, Torch: TorchFunction("F.hardswish")}
+}
+
 // Kind returns "hardsigmoid".
 func (HardSigmoid) Kind() string { return "hardsigmoid" }
+
+// Abilities returns what the layer can do.
+func (HardSigmoid) Abilities() Abilities {
+	return Abilities{Narrow: Follow, Torch: TorchFunction("F.hardsigmoid")}
+}
 
 // Kind returns "sigmoid".
 func (Logistic) Kind() string { return "sigmoid" }
 
+// Abilities returns what the layer can do.
+func (Logistic) Abilities() Abilities {
+	return Abilities{Narrow: Follow, Torch: TorchFunction("torch.sigmoid")}
+}
+
 // Kind returns "tanh".
 func (Tanh) Kind() string { return "tanh" }
+
+// Abilities returns what the layer can do.
+func (Tanh) Abilities() Abilities {
+	return Abilities{Narrow: Follow, Torch: TorchFunction("torch.tanh")}
+}
 
 // Bind fixes the layer for its input.
 func (l GELU) Bind(in Flow) (Bound, error) {

@@ -23,18 +23,37 @@ type Dense struct {
 	steps bool
 }
 
-func (l Dense) rounded() Layer {
-	l.bf16 = true
-	return l
-}
-
 // Kind returns "dense".
 func (Dense) Kind() string { return "dense" }
 
+// Abilities returns what the layer can do.
+func (l Dense) Abilities() Abilities {
+	return Abilities{
+		Init:    func(i Init) Layer { l.Init = i; return l },
+		ReLU:    func() Layer { return denseReLU{l} },
+		Rounded: func() Layer { l.bf16 = true; return l },
+		Narrow: func(n Narrowing) (Narrowed, error) {
+			if n.Outputs {
+				return Narrowed{Channels: l.Units}, nil
+			}
+			l.Units = n.Of(l.Units)
+			return n.Made(l, l.Units)
+		},
+		Blocks:  InputBlocks("weight"),
+		Outputs: true,
+		Torch: func(t *Torch) {
+			if !t.Flat && t.In.Seq == 0 {
+				t.Set("%s.flatten(1)", t.X)
+			}
+			t.Set("%s(%s)", t.Module("nn.Linear(%d, %d%s)", t.In.H*t.In.W*t.In.C, l.Units, torchBias(l.NoBias)), t.X)
+			t.Flat = t.In.Seq == 0
+		},
+		within: func(to binding) Layer { l.steps = to.steps; return l },
+	}
+}
+
 // Bind fixes the layer for its input.
 func (l Dense) Bind(in Flow) (Bound, error) { return l.bind(in, false) }
-
-func (l Dense) fuseReLU() Layer { return denseReLU{l} }
 
 // denseReLU is a dense layer followed by a ReLU.
 type denseReLU struct{ Dense }

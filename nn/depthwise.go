@@ -26,6 +26,21 @@ type DepthwiseConv2D struct {
 // Kind returns "depthwise".
 func (DepthwiseConv2D) Kind() string { return "depthwise" }
 
+// Abilities returns what the layer can do.
+func (l DepthwiseConv2D) Abilities() Abilities {
+	return Abilities{
+		Init:   func(i Init) Layer { l.Init = i; return l },
+		Narrow: Follow,
+		Blocks: ChannelBlocks("weight", "bias"),
+		Torch: func(t *Torch) {
+			wide := (l.Kernel-1)*max(1, l.Dilation) + 1
+			pad := t.pad(window{wide, wide, max(1, l.Stride), l.Same, l.Pad, "0"})
+			t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %d%s%s%s, groups=%d%s)", t.In.C, t.In.C, l.Kernel, torchOption("stride", l.Stride, 1), torchOption("padding", pad, 0),
+				torchOption("dilation", l.Dilation, 1), t.In.C, torchBias(l.NoBias)), t.X)
+		},
+	}
+}
+
 // Bind fixes the layer for its input.
 func (l DepthwiseConv2D) Bind(in Flow) (Bound, error) {
 	l.Stride, l.Dilation = max(l.Stride, 1), max(l.Dilation, 1)

@@ -15,6 +15,11 @@ type Dropout struct{ Rate float32 }
 // Kind returns "dropout".
 func (Dropout) Kind() string { return "dropout" }
 
+// Abilities returns what the layer can do.
+func (l Dropout) Abilities() Abilities {
+	return Abilities{Narrow: Follow, Torch: func(t *Torch) { t.Set("F.dropout(%s, %v, self.training)", t.X, l.Rate) }}
+}
+
 // Bind fixes the layer for its input.
 func (l Dropout) Bind(in Flow) (Bound, error) { return l.bind(in, false) }
 

@@ -22,6 +22,27 @@ type Embedding struct {
 // Kind returns "embedding".
 func (Embedding) Kind() string { return "embedding" }
 
+// Abilities returns what the layer can do.
+func (l Embedding) Abilities() Abilities {
+	return Abilities{
+		Init: func(i Init) Layer { l.Init = i; return l },
+		Narrow: func(n Narrowing) (Narrowed, error) {
+			l.Dim = n.Of(l.Dim)
+			return n.Made(l, l.Dim)
+		},
+		Torch: func(t *Torch) {
+			padding := ""
+			if l.ZeroPadding {
+				padding = ", padding_idx=0"
+			}
+			table := t.Module("nn.Embedding(%d, %d%s)", t.In.Vocab, l.Dim, padding)
+			t.Writer.Line("tokens = " + t.X)
+			t.Set("%s(tokens)", table)
+			t.Shared["embedding"] = table
+		},
+	}
+}
+
 // Bind fixes the layer for a sequence of tokens.
 func (l Embedding) Bind(in Flow) (Bound, error) {
 	if in.Vocab < 1 {

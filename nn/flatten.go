@@ -10,6 +10,19 @@ type Flatten struct{}
 // Kind returns "flatten".
 func (Flatten) Kind() string { return "flatten" }
 
+// Abilities returns what the layer can do.
+func (Flatten) Abilities() Abilities {
+	return Abilities{
+		Narrow: Follow, Scaling: ScaleBehind,
+		Torch: func(t *Torch) {
+			if !t.Flat {
+				t.Set("%s.flatten(1)", t.X)
+				t.Flat = true
+			}
+		},
+	}
+}
+
 // Bind returns no Bound: the layer needs no place in a model.
 func (Flatten) Bind(in Flow) (Bound, error) {
 	if in.Seq > 0 {

@@ -23,29 +23,18 @@ func fuse(layers []Layer, to binding) []placed {
 			l, name = n.Layer, n.Name
 			number = cmp.Or(n.Number, number)
 		}
-		switch b := l.(type) {
-		case Residual:
-			b.to = to
-			b.to.count = nil
-			l = b
-		case Graph:
-			b.to = to
-			l = b
-		case rounder:
-			if to.precision == BF16 {
-				l = b.rounded()
-			}
+		if a := l.Abilities(); a.within != nil {
+			l = a.within(to)
 		}
-		if d, ok := l.(Dense); ok {
-			d.steps = to.steps
-			l = d
+		if a := l.Abilities(); a.Rounded != nil && to.precision == BF16 {
+			l = a.Rounded()
 		}
 		if len(out) > 0 {
 			last := &out[len(out)-1]
 			switch now := l.(type) {
 			case ReLU:
-				if f, ok := last.Layer.(reluFuser); ok {
-					last.Layer = f.fuseReLU()
+				if a := last.Abilities(); a.ReLU != nil {
+					last.Layer = a.ReLU()
 					continue
 				}
 			case MaxPool:
@@ -65,9 +54,3 @@ func fuse(layers []Layer, to binding) []placed {
 	}
 	return out
 }
-
-// rounder is a layer that can round the factors of its products to bf16.
-type rounder interface{ rounded() Layer }
-
-// reluFuser is a layer that can apply a ReLU to its own output.
-type reluFuser interface{ fuseReLU() Layer }

@@ -66,8 +66,37 @@ func unnamed(l Layer) Layer {
 	return l
 }
 
+// renamed returns a layer with the name of another one, if that has one.
+func renamed(of, l Layer) Layer {
+	if n, ok := of.(Named); ok {
+		n.Layer = l
+		return n
+	}
+	return l
+}
+
 // Kind returns "graph".
 func (Graph) Kind() string { return "graph" }
+
+// Abilities returns what the layer can do.
+func (l Graph) Abilities() Abilities {
+	some := func(has func(Abilities) bool) bool {
+		return slices.ContainsFunc(l.Branches, func(b Branch) bool { return anyOf(b.Layers, has) })
+	}
+	return Abilities{
+		Init: func(i Init) Layer {
+			l.Branches = slices.Clone(l.Branches)
+			for b := range l.Branches {
+				l.Branches[b].Layers = WithInit(l.Branches[b].Layers, i)
+			}
+			return l
+		},
+		Narrow: l.narrow,
+		Tokens: some(readsTokens),
+		within: func(to binding) Layer { l.to = to; return l },
+		few:    some(onFew),
+	}
+}
 
 // Bind fixes the layers of all branches for their input. Errors name the layer.
 func (l Graph) Bind(in Flow) (Bound, error) {

@@ -3,6 +3,7 @@ package nn
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -26,6 +27,50 @@ type GroupedConv2D struct {
 
 // Kind returns "conv".
 func (GroupedConv2D) Kind() string { return "conv" }
+
+// Abilities returns what the layer can do.
+func (l GroupedConv2D) Abilities() Abilities {
+	return Abilities{
+		Init:   func(i Init) Layer { l.Init = i; return l },
+		Narrow: l.narrow,
+		Blocks: l.blocks,
+		Torch: func(t *Torch) {
+			wide := (l.Kernel-1)*max(1, l.Dilation) + 1
+			pad := t.pad(window{wide, wide, max(1, l.Stride), l.Same, l.Pad, "0"})
+			t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %d%s%s%s%s%s)", t.In.C, l.Filters, l.Kernel, torchOption("stride", l.Stride, 1), torchOption("padding", pad, 0),
+				torchOption("dilation", l.Dilation, 1), torchOption("groups", l.Groups, 1), torchBias(l.NoBias)), t.X)
+		},
+	}
+}
+
+func (l GroupedConv2D) narrow(n Narrowing) (Narrowed, error) {
+	if l.Groups <= 1 {
+		l.Filters = n.Of(l.Filters)
+		return n.Made(l, l.Filters)
+	}
+	groups := n.Width * float64(l.Groups)
+	if groups != math.Trunc(groups) || groups < 1 {
+		return Narrowed{}, fmt.Errorf("a share of %v of %d groups are no whole groups", n.Width, l.Groups)
+	}
+	l.Filters = l.Filters / l.Groups * int(groups)
+	l.Groups = int(groups)
+	return n.Made(l, l.Filters)
+}
+
+// blocks: what a filter of groups reads, of channels in groups, is told by its place.
+func (l GroupedConv2D) blocks(s Stage, in []int) Blocks {
+	switch {
+	case l.Groups <= 1:
+		return InputBlocks("weight")(s, in)
+	case l.Groups == s.In.C && l.Filters == s.In.C: // depthwise
+		return ChannelBlocks("weight", "bias")(s, in)
+	}
+	b := Blocks{Fixed: true}
+	if len(in) > 1 {
+		b.Err = fmt.Errorf("its %d groups read channels of %v, of which sub-networks have other groups", l.Groups, in)
+	}
+	return b
+}
 
 // Bind fixes the layer for its input.
 func (l GroupedConv2D) Bind(in Flow) (Bound, error) {

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -25,10 +26,39 @@ type GroupNorm struct {
 // Kind returns "groupnorm".
 func (GroupNorm) Kind() string { return "groupnorm" }
 
+// Abilities returns what the layer can do.
+func (l GroupNorm) Abilities() Abilities {
+	return Abilities{
+		ReLU: func() Layer { return groupNormReLU{l} },
+		Narrow: func(n Narrowing) (Narrowed, error) {
+			if n.Width < 1 {
+				l.Groups = gcd(l.Groups, n.Channels)
+			}
+			return n.Kept(l)
+		},
+		Scaling: ScaleWhole,
+		Blocks:  ChannelBlocks("weight", "bias"),
+		Torch: func(t *Torch) {
+			epsilon := cmp.Or(l.Epsilon, 1e-5)
+			if l.NoAffine { // no module, whose name others could begin with
+				t.Set("F.group_norm(%s, %d, eps=%v)", t.X, l.Groups, epsilon)
+				return
+			}
+			t.Set("%s(%s)", t.Module("nn.GroupNorm(%d, %d, eps=%v)", l.Groups, t.In.C, epsilon), t.X)
+		},
+	}
+}
+
+// gcd returns the largest number that divides both.
+func gcd(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
 // Bind fixes the layer for its input.
 func (l GroupNorm) Bind(in Flow) (Bound, error) { return l.bind(in, false) }
-
-func (l GroupNorm) fuseReLU() Layer { return groupNormReLU{l} }
 
 // groupNormReLU is a group normalisation followed by a ReLU.
 type groupNormReLU struct{ GroupNorm }

@@ -2,6 +2,8 @@ package nn
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -28,6 +30,43 @@ type GRU struct {
 
 // Kind returns "gru".
 func (GRU) Kind() string { return "gru" }
+
+// Abilities returns what the layer can do.
+func (l GRU) Abilities() Abilities {
+	return Abilities{
+		Init: func(i Init) Layer { l.Init = i; return l },
+		Narrow: func(n Narrowing) (Narrowed, error) {
+			l.Hidden = n.Of(l.Hidden)
+			return n.Made(l, l.Hidden)
+		},
+		Blocks: func(_ Stage, in []int) Blocks { return gateBlocks(3, l.Hidden, 1, in) },
+		Torch: func(t *Torch) {
+			t.Set("%s(%s)[0]", t.Module("nn.GRU(%d, %d, batch_first=True)", t.In.C, l.Hidden), t.X)
+			t.recurrent(l.EveryStep)
+		},
+	}
+}
+
+// gateBlocks are those of a recurrent layer with so many gates.
+func gateBlocks(n, hidden, layers int, in []int) Blocks {
+	b, rows := Blocks{Params: map[string][2][]int{}}, slices.Repeat([]int{hidden}, n)
+	for i := range layers {
+		b.Params[fmt.Sprintf("weight_ih_l%d", i)] = [2][]int{rows, in}
+		for _, name := range []string{"weight_hh_l%d", "bias_ih_l%d", "bias_hh_l%d"} {
+			b.Params[fmt.Sprintf(name, i)] = [2][]int{rows, nil}
+		}
+		in = nil
+	}
+	return b
+}
+
+// recurrent writes what goes on of the steps of a recurrent layer.
+func (t *Torch) recurrent(every bool) {
+	if !every {
+		t.Set("%s[:, -1]", t.X)
+	}
+	t.Flat = !every
+}
 
 // Bind fixes the layer for a sequence of vectors.
 func (l GRU) Bind(in Flow) (Bound, error) {

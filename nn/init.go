@@ -40,50 +40,10 @@ func (i Init) check() error {
 // WithInit returns the layers with another initialisation of every one that has
 // weights to draw, those of residual blocks and graphs included.
 func WithInit(layers []Layer, i Init) []Layer {
-	out := make([]Layer, len(layers))
-	for k, l := range layers {
-		switch l := l.(type) {
-		case Conv2D:
-			l.Init = i
-			out[k] = l
-		case Dense:
-			l.Init = i
-			out[k] = l
-		case Attention:
-			l.Init = i
-			out[k] = l
-		case DepthwiseConv2D:
-			l.Init = i
-			out[k] = l
-		case GroupedConv2D:
-			l.Init = i
-			out[k] = l
-		case SqueezeExcitation:
-			l.Init = i
-			out[k] = l
-		case Embedding:
-			l.Init = i
-			out[k] = l
-		case GRU:
-			l.Init = i
-			out[k] = l
-		case LSTM:
-			l.Init = i
-			out[k] = l
-		case Named:
-			l.Layer = WithInit([]Layer{l.Layer}, i)[0]
-			out[k] = l
-		case Graph:
-			l.Branches = slices.Clone(l.Branches)
-			for b := range l.Branches {
-				l.Branches[b].Layers = WithInit(l.Branches[b].Layers, i)
-			}
-			out[k] = l
-		case Residual:
-			l.Body, l.Shortcut = WithInit(l.Body, i), WithInit(l.Shortcut, i)
-			out[k] = l
-		default:
-			out[k] = l
+	out := slices.Clone(layers)
+	for k, l := range out {
+		if a := l.Abilities(); a.Init != nil {
+			out[k] = renamed(l, a.Init(i))
 		}
 	}
 	return out

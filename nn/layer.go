@@ -13,6 +13,8 @@ type Layer interface {
 	// Kind is the layer's name in messages and in its parameters' names, such
 	// as "conv": the second conv layer's weight is "conv2.weight".
 	Kind() string
+	// Abilities says what else the layer can do than be trained.
+	Abilities() Abilities
 }
 
 // Bound is a layer fixed to its place in one model; it is immutable.

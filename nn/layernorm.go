@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -32,8 +33,49 @@ type RMSNorm struct {
 // Kind returns "layernorm".
 func (LayerNorm) Kind() string { return "layernorm" }
 
+// Abilities returns what the layer can do.
+func (l LayerNorm) Abilities() Abilities {
+	return Abilities{Narrow: Follow, Scaling: ScaleWhole, Blocks: ChannelBlocks("weight", "bias"), Torch: func(t *Torch) {
+		t.rows(t.Module("nn.LayerNorm(%d, eps=%v)", t.In.C, cmp.Or(l.Epsilon, 1e-5)))
+	}}
+}
+
 // Kind returns "rmsnorm".
 func (RMSNorm) Kind() string { return "rmsnorm" }
+
+// Abilities returns what the layer can do.
+func (l RMSNorm) Abilities() Abilities {
+	return Abilities{Narrow: Follow, Scaling: ScaleWhole, Blocks: ChannelBlocks("weight"), Torch: func(t *Torch) {
+		t.Need("RMSNorm", torchRMSNorm)
+		t.rows(t.Module("RMSNorm(%d, %v)", t.In.C, cmp.Or(l.Epsilon, 0x1p-23)))
+	}}
+}
+
+const torchRMSNorm = `
+class RMSNorm(nn.Module):
+    def __init__(self, size, eps):
+        super().__init__()
+        self.weight, self.eps = nn.Parameter(torch.ones(size)), eps
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps) * self.weight
+`
+
+// rows writes a normalization of the last dimension, applied to the channels.
+func (t *Torch) rows(norm string) {
+	if t.Flat || t.In.Seq > 0 {
+		t.Set("%s(%s)", norm, t.X)
+		return
+	}
+	t.Need("rows", torchRows)
+	t.Set("rows(%s, %s)", norm, t.X)
+}
+
+const torchRows = `
+def rows(norm, x):
+    """Normalizes the channels of each pixel."""
+    return norm(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+`
 
 // Bind fixes the layer for its input.
 func (l LayerNorm) Bind(in Flow) (Bound, error) { return bindRowNorm(in, l.Epsilon, 1e-5, true) }

@@ -25,6 +25,18 @@ type LRN struct {
 // Kind returns "lrn".
 func (LRN) Kind() string { return "lrn" }
 
+// Abilities returns what the layer can do.
+func (l LRN) Abilities() Abilities {
+	return Abilities{
+		Narrow: Follow,
+		Torch: func(t *Torch) {
+			t.Image()
+			size := 2*l.Radius + 1
+			t.Set("F.local_response_norm(%s, %d, alpha=%v, beta=%v, k=%v)", t.X, size, l.Alpha*float64(size), l.Beta, l.Bias)
+		},
+	}
+}
+
 // Bind fixes the layer for its input.
 func (l LRN) Bind(in Flow) (Bound, error) {
 	quarters := int(4 * l.Beta)

@@ -45,13 +45,43 @@ type LSTM struct {
 	bf16 bool // rounds the factors of products
 }
 
-func (l LSTM) rounded() Layer {
-	l.bf16 = true
-	return l
-}
-
 // Kind returns "lstm".
 func (LSTM) Kind() string { return "lstm" }
+
+// Abilities returns what the layer can do.
+func (l LSTM) Abilities() Abilities {
+	return Abilities{
+		Init:    func(i Init) Layer { l.Init = i; return l },
+		Rounded: func() Layer { l.bf16 = true; return l },
+		Narrow: func(n Narrowing) (Narrowed, error) {
+			l.Hidden = n.Of(l.Hidden)
+			return n.Made(l, l.Hidden)
+		},
+		Blocks: func(_ Stage, in []int) Blocks { return gateBlocks(4, l.Hidden, max(l.Layers, 1), in) },
+		Torch: func(t *Torch) {
+			kind, dropout := "nn.LSTM", ""
+			if l.OneBias {
+				kind = "OneBiasLSTM"
+				t.Need(kind, torchOneBias)
+			}
+			if l.Dropout > 0 && l.Layers > 1 {
+				dropout = fmt.Sprintf(", dropout=%v", l.Dropout)
+			}
+			t.Set("%s(%s)[0]", t.Module("%s(%d, %d, %d, batch_first=True%s)", kind, t.In.C, l.Hidden, max(1, l.Layers), dropout), t.X)
+			t.recurrent(l.EveryStep)
+		},
+	}
+}
+
+const torchOneBias = `
+class OneBiasLSTM(nn.LSTM):
+    """An LSTM whose second biases stay 0."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        for i in range(self.num_layers):
+            nn.init.zeros_(getattr(self, f"bias_hh_l{i}")).requires_grad_(False)
+`
 
 // Bind fixes the layer for a sequence of vectors.
 func (l LSTM) Bind(in Flow) (Bound, error) {

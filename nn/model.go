@@ -37,7 +37,7 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", name, err)
 	}
-	if input.Seq == 0 && masksPadding(layers) {
+	if input.Seq == 0 && anyOf(layers, readsTokens) {
 		return nil, fmt.Errorf("model %s: attention that masks padding needs tokens as the network's input", name)
 	}
 	if classes < 1 {

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -32,7 +33,7 @@ func (m *Model) Narrow(width float64) (*Model, error) {
 	if !(width > 0 && width <= 1) {
 		return nil, fmt.Errorf("model %s: width %v; it must be in (0, 1]", m.name, width)
 	}
-	layers, _, err := narrowed(m.layers, narrowing{width: width, channels: m.input.C, whole: true})
+	layers, _, err := narrowed(m.layers, Narrowing{Width: width, Channels: m.input.C, whole: true})
 	if err == nil && width < 1 {
 		err = blocksOf(m).clash
 	}
@@ -48,167 +49,87 @@ func (m *Model) Narrow(width float64) (*Model, error) {
 	return narrow.WithPrecision(m.precision), nil
 }
 
-// narrowing says how layers are cut.
-type narrowing struct {
-	width    float64
-	channels int  // of their input
-	cut      bool // their input has lost channels
-	whole    bool // they are a whole network: the last dense layer gives its outputs
+// inner is how the layers within a layer are cut.
+func (n Narrowing) inner() Narrowing {
+	n.whole, n.Outputs = false, false
+	return n
 }
 
 // narrowed cuts layers, and returns how many channels they give.
-func narrowed(layers []Layer, n narrowing) ([]Layer, int, error) {
-	width, in, cut, whole := n.width, n.channels, n.cut, n.whole
-	channels := func(n int) int { return int(math.Ceil(width * float64(n))) }
-	last := -1
+func narrowed(layers []Layer, n Narrowing) ([]Layer, int, error) {
+	outputs := -1 // the layer that gives them
 	for i, l := range layers {
-		switch unnamed(l).(type) {
-		case Dense:
-			last = i
-		case Tied: // gives the outputs itself
-			last = -1
+		switch a := l.Abilities(); {
+		case a.Outputs:
+			outputs = i
+		case a.tied != nil: // gives them itself, and is not cut
+			outputs = -1
 		}
 	}
-	if !whole {
-		last = -1
+	if !n.whole {
+		outputs = -1
 	}
 	var out []Layer
-	// A scale is due behind the layers that commute with it; root says that it is that
+	// A scale is due behind the layers that pass multiples on; root says that it is that
 	// of a layer whose input is cut.
 	scale, root := false, false
-	scaleBefore := func(next Layer) {
-		switch next.(type) {
-		case GroupNorm, LayerNorm, RMSNorm:
-			if scale {
-				out = append(out, Scale{Factor: float32(1 / width)})
-			}
-		default:
-			if scale && root {
-				out = append(out, Scale{Factor: float32(1 / math.Sqrt(width))})
-			}
+	scaleBefore := func(next Scaling) {
+		switch {
+		case next == ScaleBehind:
+			return
+		case scale && next == ScaleWhole:
+			out = append(out, Scale{Factor: float32(1 / n.Width)})
+		case scale && root:
+			out = append(out, Scale{Factor: float32(1 / math.Sqrt(n.Width))})
 		}
 		scale = false
 	}
 	for i, l := range layers {
-		name, _ := l.(Named)
-		l = unnamed(l)
-		switch l.(type) {
-		case ReLU, MaxPool, AvgPool, Flatten, Sequence, Positions, Steps:
-		default:
-			scaleBefore(l)
-		}
-		due := func() { scale, root, cut = width < 1, cut, true }
-		switch now := l.(type) {
-		case Conv2D:
-			now.Filters = channels(now.Filters)
-			l, in = now, now.Filters
-			due()
-		case GroupedConv2D:
-			if now.Groups > 1 {
-				groups := width * float64(now.Groups)
-				if groups != math.Trunc(groups) || groups < 1 {
-					return nil, 0, fmt.Errorf("layer %d (%s): a share of %v of %d groups are no whole groups", i+1, now.Kind(), width, now.Groups)
-				}
-				now.Filters = now.Filters / now.Groups * int(groups)
-				now.Groups = int(groups)
-			} else {
-				now.Filters = channels(now.Filters)
-			}
-			l, in = now, now.Filters
-			due()
-		case Attention:
-			if in%max(now.Heads, 1) != 0 {
-				return nil, 0, fmt.Errorf("layer %d (%s): %d heads of %d channels at width %v; the heads must divide the channels", i+1, now.Kind(), now.Heads, in, width)
-			}
-			now.factor = float32(1 / width)
-			l = now
-			due()
-		case GroupNorm:
-			if width < 1 {
-				now.Groups = gcd(now.Groups, in)
-			}
-			l = now
-		case SqueezeExcitation:
-			now.Units = channels(now.Units)
-			l = now
-		case Dense:
-			if i != last {
-				now.Units = channels(now.Units)
-				l = now
-				due()
-			}
-		case Embedding:
-			now.Dim = channels(now.Dim)
-			l, in = now, now.Dim
-			due()
-		case GRU:
-			now.Hidden = channels(now.Hidden)
-			l, in = now, now.Hidden
-			due()
-		case LSTM:
-			now.Hidden = channels(now.Hidden)
-			l, in = now, now.Hidden
-			due()
-		case Graph:
-			if whole && i > last {
-				return nil, 0, fmt.Errorf("layer %d (graph): the outputs of the network are not cut; a dense layer must come last", i+1)
-			}
-			var err error
-			if now.Branches, in, err = narrowedBranches(now.Branches, narrowing{width: width, channels: in, cut: cut}); err != nil {
-				return nil, 0, fmt.Errorf("layer %d (%s): %w", i+1, now.Kind(), err)
-			}
-			l, cut = now, true
-		case Residual:
-			var err error
-			branch := narrowing{width: width, channels: in, cut: cut}
-			if now.Shortcut, _, err = narrowed(now.Shortcut, branch); err == nil {
-				now.Body, in, err = narrowed(now.Body, branch)
-			}
-			if err != nil {
-				return nil, 0, fmt.Errorf("layer %d (%s): %w", i+1, now.Kind(), err)
-			}
-			l, cut = now, true
-		case DepthwiseConv2D, LayerNorm, RMSNorm, ReLU, GELU, SiLU, HardSwish, HardSigmoid, Logistic, Tanh, MaxPool, AvgPool, Flatten, Dropout, LRN, Scale, Sequence, Positions, Steps, Tied:
-		default:
+		a := l.Abilities()
+		scaleBefore(a.Scaling)
+		if a.Narrow == nil {
 			return nil, 0, fmt.Errorf("layer %d (%s): widths are not defined for a layer of this type", i+1, l.Kind())
 		}
-		if name.Layer != nil {
-			name.Layer = l
-			l = name
+		n.Outputs, n.last = i == outputs, i > outputs
+		now, err := a.Narrow(n)
+		if err != nil {
+			return nil, 0, fmt.Errorf("layer %d (%s): %w", i+1, l.Kind(), err)
+		}
+		if now.Scaled {
+			scale, root = true, n.Cut
+		}
+		n.Channels, n.Cut = now.Channels, now.Cut
+		if now.Layer != nil {
+			l = renamed(l, now.Layer)
 		}
 		out = append(out, l)
 	}
-	scaleBefore(nil)
-	return out, in, nil
+	scaleBefore(ScaleBefore)
+	return out, n.Channels, nil
 }
 
-// narrowedBranches cuts the branches of a graph behind so many channels, and returns how
-// many the last one gives.
-func narrowedBranches(branches []Branch, n narrowing) ([]Branch, int, error) {
-	given := map[int]int{GraphInput: n.channels}
-	branches = slices.Clone(branches)
-	for k := range branches {
-		br, at := &branches[k], narrowing{width: n.width, cut: n.cut}
+// narrow cuts the branches.
+func (l Graph) narrow(n Narrowing) (Narrowed, error) {
+	if n.whole && n.last {
+		return Narrowed{}, errors.New("the outputs of the network are not cut; a dense layer must come last")
+	}
+	given := map[int]int{GraphInput: n.Channels}
+	l.Branches = slices.Clone(l.Branches)
+	for k := range l.Branches {
+		br, at := &l.Branches[k], n.inner()
+		at.Channels = 0
 		for _, from := range br.From {
 			if br.Join == Concat {
-				at.channels += given[from]
+				at.Channels += given[from]
 			} else {
-				at.channels = given[from]
+				at.Channels = given[from]
 			}
-			at.cut = at.cut || from != GraphInput
+			at.Cut = at.Cut || from != GraphInput
 		}
 		var err error
 		if br.Layers, given[k], err = narrowed(br.Layers, at); err != nil {
-			return nil, 0, err
+			return Narrowed{}, err
 		}
 	}
-	return branches, given[len(branches)-1], nil
-}
-
-// gcd returns the largest number that divides both.
-func gcd(a, b int) int {
-	for b > 0 {
-		a, b = b, a%b
-	}
-	return a
+	return Narrowed{Layer: l, Channels: given[len(l.Branches)-1], Cut: true}, nil
 }

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -24,6 +25,18 @@ type MaxPool struct {
 
 // Kind returns "pool".
 func (MaxPool) Kind() string { return "pool" }
+
+// Abilities returns what the layer can do.
+func (l MaxPool) Abilities() Abilities {
+	return Abilities{
+		Narrow: Follow, Scaling: ScaleBehind,
+		Torch: func(t *Torch) {
+			stride := cmp.Or(l.Stride, l.Size)
+			pad := t.pad(window{l.Size, l.Size, stride, l.Same, l.Pad, "-float(\"inf\")"})
+			t.Set("F.max_pool2d(%s, %d, %d%s)", t.X, l.Size, stride, torchOption("padding", pad, 0))
+		},
+	}
+}
 
 // Bind fixes the layer for its input.
 func (l MaxPool) Bind(in Flow) (Bound, error) { return l.bind(in, false) }

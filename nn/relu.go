@@ -13,6 +13,11 @@ type ReLU struct{}
 // Kind returns "relu".
 func (ReLU) Kind() string { return "relu" }
 
+// Abilities returns what the layer can do.
+func (ReLU) Abilities() Abilities {
+	return Abilities{Narrow: Follow, Scaling: ScaleBehind, Torch: TorchFunction("F.relu")}
+}
+
 // Bind fixes the layer for its input.
 func (ReLU) Bind(in Flow) (Bound, error) {
 	if in.Vocab > 0 || in.Raw {

@@ -21,10 +21,43 @@ type Residual struct {
 // Kind returns "residual".
 func (Residual) Kind() string { return "residual" }
 
+// Abilities returns what the layer can do.
+func (l Residual) Abilities() Abilities {
+	return Abilities{
+		Init: func(i Init) Layer {
+			l.Body, l.Shortcut = WithInit(l.Body, i), WithInit(l.Shortcut, i)
+			return l
+		},
+		ReLU: func() Layer { return residualReLU{l} },
+		Narrow: func(n Narrowing) (Narrowed, error) {
+			var err error
+			channels := n.Channels
+			if l.Shortcut, _, err = narrowed(l.Shortcut, n.inner()); err == nil {
+				l.Body, channels, err = narrowed(l.Body, n.inner())
+			}
+			return Narrowed{Layer: l, Channels: channels, Cut: true}, err
+		},
+		Tokens: anyOf(l.Body, readsTokens) || anyOf(l.Shortcut, readsTokens),
+		within: func(to binding) Layer {
+			to.count = nil
+			l.to = to
+			return l
+		},
+		few: anyOf(l.Body, onFew) || anyOf(l.Shortcut, onFew),
+	}
+}
+
+// readsTokens and onFew tell whether a layer has one of these abilities.
+func readsTokens(a Abilities) bool { return a.Tokens }
+func onFew(a Abilities) bool       { return a.few }
+
+// anyOf reports whether any of some layers has an ability.
+func anyOf(layers []Layer, has func(Abilities) bool) bool {
+	return slices.ContainsFunc(layers, func(l Layer) bool { return has(l.Abilities()) })
+}
+
 // Bind fixes the layer and those of its branches for their input.
 func (l Residual) Bind(in Flow) (Bound, error) { return l.bind(in, false) }
-
-func (l Residual) fuseReLU() Layer { return residualReLU{l} }
 
 // residualReLU is a residual block followed by a ReLU.
 type residualReLU struct{ Residual }

@@ -14,6 +14,9 @@ type Scale struct{ Factor float32 }
 // Kind returns "scale".
 func (Scale) Kind() string { return "scale" }
 
+// Abilities returns what the layer can do.
+func (Scale) Abilities() Abilities { return Abilities{Narrow: Follow} }
+
 // Bind fixes the layer for its input.
 func (l Scale) Bind(in Flow) (Bound, error) {
 	if in.Vocab > 0 || in.Raw {

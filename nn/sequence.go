@@ -17,6 +17,34 @@ type Sequence struct{ ClassToken bool }
 // Kind returns "sequence".
 func (Sequence) Kind() string { return "sequence" }
 
+// Abilities returns what the layer can do.
+func (l Sequence) Abilities() Abilities {
+	return Abilities{
+		Narrow: Follow, Scaling: ScaleBehind,
+		Blocks: ChannelBlocks("class_token"),
+		Torch: func(t *Torch) {
+			t.Set("%s.flatten(2).transpose(1, 2)", t.X)
+			if l.ClassToken {
+				t.Need("ClassToken", torchClassToken)
+				t.Set("%s(%s)", t.Module("ClassToken(%d)", t.In.C), t.X)
+			}
+			t.Flat = false
+		},
+	}
+}
+
+const torchClassToken = `
+class ClassToken(nn.Module):
+    """Puts a learned vector before the steps of a sequence."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.class_token = nn.Parameter(torch.zeros(1, 1, size))
+
+    def forward(self, x):
+        return torch.cat((self.class_token.expand(x.shape[0], -1, -1), x), 1)
+`
+
 // Bind fixes the layer for its input.
 func (l Sequence) Bind(in Flow) (Bound, error) {
 	if in.Seq > 0 || in.Raw {
@@ -143,6 +171,32 @@ type Positions struct{}
 // Kind returns "positions".
 func (Positions) Kind() string { return "positions" }
 
+// Abilities returns what the layer can do.
+func (Positions) Abilities() Abilities {
+	return Abilities{
+		Narrow: Follow, Scaling: ScaleBehind,
+		Blocks: func(_ Stage, in []int) Blocks {
+			return Blocks{Params: map[string][2][]int{"weight": {nil, in}}, Out: in}
+		},
+		Torch: func(t *Torch) {
+			t.Need("Positions", torchPositions)
+			t.Set("%s(%s)", t.Module("Positions(%d, %d)", t.In.Seq, t.In.C), t.X)
+		},
+	}
+}
+
+const torchPositions = `
+class Positions(nn.Module):
+    """Adds a learned vector to each step of a sequence."""
+
+    def __init__(self, steps, size):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(steps, size))
+
+    def forward(self, x):
+        return x + self.weight
+`
+
 // Bind fixes the layer for its input.
 func (Positions) Bind(in Flow) (Bound, error) {
 	if in.Seq < 1 || in.Vocab > 0 {
@@ -234,6 +288,17 @@ const (
 
 // Kind returns "steps".
 func (Steps) Kind() string { return "steps" }
+
+// Abilities returns what the layer can do.
+func (l Steps) Abilities() Abilities {
+	return Abilities{
+		Narrow: Follow, Scaling: ScaleBehind,
+		Torch: func(t *Torch) {
+			t.Set(map[Take]string{TakeLast: "%s[:, -1]", TakeFirst: "%s[:, 0]", TakeMean: "%s.mean(1)"}[l.Take], t.X)
+			t.Flat = true
+		},
+	}
+}
 
 // Bind fixes the layer for its input.
 func (l Steps) Bind(in Flow) (Bound, error) {

@@ -21,13 +21,40 @@ type SqueezeExcitation struct {
 	bf16 bool // rounds the factors of products
 }
 
-func (l SqueezeExcitation) rounded() Layer {
-	l.bf16 = true
-	return l
-}
-
 // Kind returns "squeeze".
 func (SqueezeExcitation) Kind() string { return "squeeze" }
+
+// Abilities returns what the layer can do.
+func (l SqueezeExcitation) Abilities() Abilities {
+	return Abilities{
+		Init:    func(i Init) Layer { l.Init = i; return l },
+		Rounded: func() Layer { l.bf16 = true; return l },
+		Narrow: func(n Narrowing) (Narrowed, error) {
+			l.Units = n.Of(l.Units)
+			return n.Kept(l)
+		},
+		Blocks: func(_ Stage, in []int) Blocks {
+			return Blocks{Params: map[string][2][]int{"fc1.weight": {nil, in}, "fc2.weight": {in, nil}, "fc2.bias": {in, nil}}, Out: in}
+		},
+		Torch: func(t *Torch) {
+			t.Image()
+			t.Need("Squeeze", torchSqueeze)
+			t.Set("%s(%s)", t.Module("Squeeze(%d, %d)", t.In.C, l.Units), t.X)
+		},
+	}
+}
+
+const torchSqueeze = `
+class Squeeze(nn.Module):
+    """Squeeze-and-excitation."""
+
+    def __init__(self, size, units):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Conv2d(size, units, 1), nn.Conv2d(units, size, 1)
+
+    def forward(self, x):
+        return x * F.hardsigmoid(self.fc2(F.relu(self.fc1(x.mean((2, 3), keepdim=True)))))
+`
 
 // Bind fixes the layer for its input.
 func (l SqueezeExcitation) Bind(in Flow) (Bound, error) {

@@ -20,6 +20,8 @@ type Stage struct {
 	Body, Shortcut []Stage
 	// Branches are the chains of layers of a Graph, one a Branch.
 	Branches [][]Stage
+
+	params int // how many it has
 }
 
 // Stages returns the model's layers in their places.
@@ -38,10 +40,8 @@ func stages(layers []Layer, in Flow, prefix string, count map[string]int) []Stag
 			l, name = n.Layer, n.Name
 		}
 		s := Stage{Layer: l, In: flow, Out: flow}
-		if t, ok := l.(Tied); ok {
-			t.vocab = in.Vocab
-			t.table, _ = unnamed(layers[0]).(Embedding)
-			l = t
+		if a := l.Abilities(); a.tied != nil {
+			l = a.tied(in.Vocab, layers[0])
 		}
 		b, err := l.Bind(flow)
 		if err != nil {
@@ -49,7 +49,7 @@ func stages(layers []Layer, in Flow, prefix string, count map[string]int) []Stag
 		}
 		g, graph := l.(Graph)
 		if b != nil {
-			s.Out = b.Out()
+			s.Out, s.params = b.Out(), len(b.Params())
 			if !graph {
 				count[l.Kind()]++
 				s.Name = prefix + cmp.Or(name, fmt.Sprintf("%s%d", l.Kind(), count[l.Kind()]))

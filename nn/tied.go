@@ -20,6 +20,22 @@ type Tied struct {
 // Kind returns "tied".
 func (Tied) Kind() string { return "tied" }
 
+// Abilities returns what the layer can do.
+func (l Tied) Abilities() Abilities {
+	return Abilities{
+		Narrow: Follow,
+		Torch: func(t *Torch) {
+			t.Set("F.linear(%s, %s.weight)", t.X, t.Shared["embedding"])
+			t.Flat = t.In.Seq == 0
+		},
+		tied: func(vocab int, first Layer) Layer {
+			l.vocab = vocab
+			l.table, _ = unnamed(first).(Embedding)
+			return l
+		},
+	}
+}
+
 // Bind fixes the layer for its input.
 func (l Tied) Bind(in Flow) (Bound, error) {
 	switch {

@@ -157,7 +157,7 @@ const nearRows = 128
 // rows enough for whole products, a few stay in a second-level cache, and nothing that
 // is computed depends on the chunks.
 func (m *Model) near() int {
-	if !hasAttention(m.layers, func(Attention) bool { return true }) {
+	if !anyOf(m.layers, onFew) {
 		return m.chunk()
 	}
 	steps := 1
