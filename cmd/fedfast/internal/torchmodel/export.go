@@ -3,7 +3,6 @@
 package torchmodel
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -17,7 +16,7 @@ import (
 // from a safetensors file, by default the one called weights, seen from its folder. It needs
 // PyTorch 1.13 or later and nothing else.
 func Export(m *nn.Model, weights string) (string, error) {
-	e := &exporter{helpers: map[string]bool{}}
+	e := &exporter{needed: map[string]bool{}, shared: map[string]string{}}
 	in := m.Input()
 	v, err := e.chain(m.Stages(), value{name: "x", flat: in.Seq == 0 && in.H*in.W == 1})
 	if err != nil {
@@ -25,10 +24,8 @@ func Export(m *nn.Model, weights string) (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, exportHead, strings.ReplaceAll(m.Name(), `"`, ""))
-	for _, h := range helpers {
-		if e.helpers[h.name] {
-			b.WriteString("\n\n" + strings.TrimSpace(h.code) + "\n")
-		}
+	for _, code := range e.helpers {
+		b.WriteString("\n\n" + strings.TrimSpace(code) + "\n")
 	}
 	fmt.Fprintf(&b, exportModel, reads(m), gives(m), strings.Join(e.init, ""), strings.Join(e.forward, ""), v.name)
 	fmt.Fprintf(&b, exportLoad, strconv.Quote(weights))
@@ -64,9 +61,10 @@ type value struct {
 // exporter writes the two functions of a module.
 type exporter struct {
 	init, forward []string
-	helpers       map[string]bool
+	helpers       []string        // code
+	needed        map[string]bool // names that it defines
 	variables     int
-	embedding     string            // the first layer's name
+	shared        map[string]string // what layers tell each other
 	mixed         map[string]string // modules of the weights of mixes by their names
 }
 
@@ -76,21 +74,30 @@ func (e *exporter) fresh() string {
 	return "x" + strconv.Itoa(e.variables)
 }
 
+// Line adds a line to the forward function.
+func (e *exporter) Line(text string) { e.forward = append(e.forward, "        "+text+"\n") }
+
 // set writes a step of the forward function.
 func (e *exporter) set(name, form string, args ...any) {
-	e.forward = append(e.forward, "        "+name+" = "+fmt.Sprintf(form, args...)+"\n")
+	e.Line(name + " = " + fmt.Sprintf(form, args...))
+}
+
+// Need adds code that some layers need besides PyTorch's modules, once.
+func (e *exporter) Need(name, code string) {
+	if !e.needed[name] {
+		e.needed[name], e.helpers = true, append(e.helpers, code)
+	}
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// module adds a module with parameters and returns how the forward function calls it.
-func (e *exporter) module(name, form string, args ...any) string {
-	made := fmt.Sprintf(form, args...)
+// Module adds a module with parameters and returns how the forward function calls it.
+func (e *exporter) Module(name, made string) string {
 	if identifier.MatchString(name) && !slices.Contains(reserved, name) {
 		e.init = append(e.init, fmt.Sprintf("        self.%s = %s\n", name, made))
 		return "self." + name
 	}
-	e.helpers["put"] = true
+	e.Need("put", put)
 	e.init = append(e.init, fmt.Sprintf("        put(self, %s, %s)\n", strconv.Quote(name), made))
 	return fmt.Sprintf("self.get_submodule(%s)", strconv.Quote(name))
 }
@@ -122,149 +129,19 @@ func (e *exporter) chain(stages []nn.Stage, v value) (value, error) {
 
 // stage writes a layer that reads v into a variable, and says whether that is flat.
 func (e *exporter) stage(s nn.Stage, v value, to string) (flat bool, err error) {
-	in, x := s.In, v.name
 	switch l := s.Layer.(type) {
-	case nn.Flatten:
-		if v.flat {
-			return true, nil
-		}
-		e.set(to, "%s.flatten(1)", x)
-		return true, nil
-	case nn.Dense:
-		if !v.flat && in.Seq == 0 {
-			e.set(to, "%s.flatten(1)", x)
-			x = to
-		}
-		e.set(to, "%s(%s)", e.module(s.Name, "nn.Linear(%d, %d%s)", in.H*in.W*in.C, l.Units, bias(l.NoBias)), x)
-		return in.Seq == 0, nil
 	case nn.Residual:
 		return e.residual(s, v, to)
 	case nn.Graph:
 		return e.graph(l, s, v, to)
-	case nn.Sequence:
-		e.set(to, "%s.flatten(2).transpose(1, 2)", x)
-		if l.ClassToken {
-			e.helpers["ClassToken"] = true
-			e.set(to, "%s(%s)", e.module(s.Name, "ClassToken(%d)", in.C), to)
-		}
-		return false, nil
-	case nn.Steps:
-		e.set(to, map[nn.Take]string{nn.TakeLast: "%s[:, -1]", nn.TakeFirst: "%s[:, 0]", nn.TakeMean: "%s.mean(1)"}[l.Take], x)
-		return true, nil
-	case nn.Conv2D, nn.GroupedConv2D, nn.DepthwiseConv2D, nn.MaxPool, nn.AvgPool, nn.LRN, nn.SqueezeExcitation:
-		if v.flat {
-			e.set(to, "%s[:, :, None, None]", x)
-			x = to
-		}
-		e.image(s, x, to)
-		return false, nil
 	}
-	if expr := e.elementwise(s, v); expr != "" {
-		e.set(to, expr, x)
-		return v.flat, nil
+	write := s.Layer.Abilities().Torch
+	if write == nil {
+		return false, fmt.Errorf("there is no way to write layers of type %s in PyTorch", s.Layer.Kind())
 	}
-	return e.sequential(s, x, to)
-}
-
-// elementwise returns what applies a layer that keeps the shape of any values, empty
-// where the layer is another one.
-func (e *exporter) elementwise(s nn.Stage, v value) string {
-	switch l := s.Layer.(type) {
-	case nn.ReLU:
-		return "F.relu(%s)"
-	case nn.GELU:
-		if l.Tanh {
-			return `F.gelu(%s, approximate="tanh")`
-		}
-		return "F.gelu(%s)"
-	case nn.SiLU:
-		return "F.silu(%s)"
-	case nn.HardSwish:
-		return "F.hardswish(%s)"
-	case nn.HardSigmoid:
-		return "F.hardsigmoid(%s)"
-	case nn.Logistic:
-		return "torch.sigmoid(%s)"
-	case nn.Tanh:
-		return "torch.tanh(%s)"
-	case nn.Dropout:
-		return fmt.Sprintf("F.dropout(%%s, %v, self.training)", l.Rate)
-	case nn.GroupNorm:
-		if l.NoAffine { // no module, whose name others could begin with
-			return fmt.Sprintf("F.group_norm(%%s, %d, eps=%v)", l.Groups, cmp.Or(l.Epsilon, 1e-5))
-		}
-		return e.module(s.Name, "nn.GroupNorm(%d, %d, eps=%v)", l.Groups, s.In.C, cmp.Or(l.Epsilon, 1e-5)) + "(%s)"
-	case nn.LayerNorm:
-		return e.rows(e.module(s.Name, "nn.LayerNorm(%d, eps=%v)", s.In.C, cmp.Or(l.Epsilon, 1e-5)), s, v)
-	case nn.RMSNorm:
-		e.helpers["RMSNorm"] = true
-		return e.rows(e.module(s.Name, "RMSNorm(%d, %v)", s.In.C, cmp.Or(l.Epsilon, 0x1p-23)), s, v)
-	}
-	return ""
-}
-
-// rows applies a normalization of the last dimension to the channels.
-func (e *exporter) rows(norm string, s nn.Stage, v value) string {
-	if v.flat || s.In.Seq > 0 {
-		return norm + "(%s)"
-	}
-	e.helpers["rows"] = true
-	return "rows(" + norm + ", %s)"
-}
-
-// sequential writes a layer of sequences.
-func (e *exporter) sequential(s nn.Stage, x, to string) (flat bool, err error) {
-	in := s.In
-	switch l := s.Layer.(type) {
-	case nn.Embedding:
-		padding := ""
-		if l.ZeroPadding {
-			padding = ", padding_idx=0"
-		}
-		e.embedding = e.module(s.Name, "nn.Embedding(%d, %d%s)", in.Vocab, l.Dim, padding)
-		e.forward = append(e.forward, "        tokens = "+x+"\n")
-		e.set(to, "%s(tokens)", e.embedding)
-	case nn.Positions:
-		e.helpers["Positions"] = true
-		e.set(to, "%s(%s)", e.module(s.Name, "Positions(%d, %d)", in.Seq, in.C), x)
-	case nn.Attention:
-		e.helpers["Attention"] = true
-		causal, padding := "", ""
-		if l.Causal {
-			causal = ", causal=True"
-		}
-		if l.MaskPadding {
-			padding = ", tokens == 0"
-		}
-		e.set(to, "%s(%s%s)", e.module(s.Name, "Attention(%d, %d%s)", in.C, l.Heads, causal), x, padding)
-	case nn.LSTM:
-		kind := "nn.LSTM"
-		if l.OneBias {
-			kind = "OneBiasLSTM"
-			e.helpers[kind] = true
-		}
-		dropout := ""
-		if l.Dropout > 0 && l.Layers > 1 {
-			dropout = fmt.Sprintf(", dropout=%v", l.Dropout)
-		}
-		e.set(to, "%s(%s)[0]", e.module(s.Name, "%s(%d, %d, %d, batch_first=True%s)", kind, in.C, l.Hidden, max(1, l.Layers), dropout), x)
-		if !l.EveryStep {
-			e.set(to, "%s[:, -1]", to)
-		}
-		return !l.EveryStep, nil
-	case nn.GRU:
-		e.set(to, "%s(%s)[0]", e.module(s.Name, "nn.GRU(%d, %d, batch_first=True)", in.C, l.Hidden), x)
-		if !l.EveryStep {
-			e.set(to, "%s[:, -1]", to)
-		}
-		return !l.EveryStep, nil
-	case nn.Tied:
-		e.set(to, "F.linear(%s, %s.weight)", x, e.embedding)
-		return in.Seq == 0, nil
-	default:
-		return false, fmt.Errorf("there is no way to write layers of type %s in PyTorch yet", s.Layer.Kind())
-	}
-	return false, nil
+	t := nn.NewTorch(e, s, v.name, to, v.flat, e.shared)
+	write(t)
+	return t.Flat, nil
 }
 
 // residual writes the sum of two branches.
@@ -294,13 +171,13 @@ func (e *exporter) mix(to string, b nn.Branch, names []string) {
 	if e.mixed == nil {
 		e.mixed = map[string]string{}
 	}
-	e.helpers["Shares"] = true
+	e.Need("Shares", shares)
 	n, from := len(names), ""
 	if b.Zero {
 		n, from = n+1, "[1:]"
 	}
 	if e.mixed[b.Weights] == "" {
-		e.mixed[b.Weights] = e.module(b.Weights, "Shares(%d)", n)
+		e.mixed[b.Weights] = e.Module(b.Weights, fmt.Sprintf("Shares(%d)", n))
 	}
 	e.set(to, "sum(share * part for share, part in zip(%s()%s, (%s)))", e.mixed[b.Weights], from, strings.Join(names, ", "))
 }

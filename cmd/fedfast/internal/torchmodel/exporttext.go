@@ -69,9 +69,9 @@ if __name__ == "__main__":
     print(load())
 `
 
-// helpers are what some networks need besides PyTorch's modules.
-var helpers = []struct{ name, code string }{
-	{"put", `
+// put and shares are what some networks need besides PyTorch's modules.
+const (
+	put = `
 def put(module, name, child):
     """Adds a child below a name with dots."""
     *path, last = name.split(".")
@@ -80,33 +80,9 @@ def put(module, name, child):
             module.add_module(part, nn.Module())
         module = module._modules[part]
     module.add_module(last, child)
-`},
-	{"rows", `
-def rows(norm, x):
-    """Normalizes the channels of each pixel."""
-    return norm(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
-`},
-	{"RMSNorm", `
-class RMSNorm(nn.Module):
-    def __init__(self, size, eps):
-        super().__init__()
-        self.weight, self.eps = nn.Parameter(torch.ones(size)), eps
+`
 
-    def forward(self, x):
-        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps) * self.weight
-`},
-	{"Squeeze", `
-class Squeeze(nn.Module):
-    """Squeeze-and-excitation."""
-
-    def __init__(self, size, units):
-        super().__init__()
-        self.fc1, self.fc2 = nn.Conv2d(size, units, 1), nn.Conv2d(units, size, 1)
-
-    def forward(self, x):
-        return x * F.hardsigmoid(self.fc2(F.relu(self.fc1(x.mean((2, 3), keepdim=True)))))
-`},
-	{"Shares", `
+	shares = `
 class Shares(nn.Module):
     """The shares of what is mixed."""
 
@@ -116,48 +92,5 @@ class Shares(nn.Module):
 
     def forward(self):
         return torch.softmax(self.alpha, 0)
-`},
-	{"ClassToken", `
-class ClassToken(nn.Module):
-    """Puts a learned vector before the steps of a sequence."""
-
-    def __init__(self, size):
-        super().__init__()
-        self.class_token = nn.Parameter(torch.zeros(1, 1, size))
-
-    def forward(self, x):
-        return torch.cat((self.class_token.expand(x.shape[0], -1, -1), x), 1)
-`},
-	{"Positions", `
-class Positions(nn.Module):
-    """Adds a learned vector to each step of a sequence."""
-
-    def __init__(self, steps, size):
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(steps, size))
-
-    def forward(self, x):
-        return x + self.weight
-`},
-	{"OneBiasLSTM", `
-class OneBiasLSTM(nn.LSTM):
-    """An LSTM whose second biases stay 0."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        for i in range(self.num_layers):
-            nn.init.zeros_(getattr(self, f"bias_hh_l{i}")).requires_grad_(False)
-`},
-	{"Attention", `
-class Attention(nn.MultiheadAttention):
-    """Self-attention, of each step to itself and those before if causal."""
-
-    def __init__(self, size, heads, causal=False):
-        super().__init__(size, heads, batch_first=True)
-        self.causal = causal
-
-    def forward(self, x, padding=None):
-        mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1) if self.causal else None
-        return super().forward(x, x, x, key_padding_mask=padding, attn_mask=mask, need_weights=False)[0]
-`},
-}
+`
+)
