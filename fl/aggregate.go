@@ -17,7 +17,7 @@ type aggregate struct {
 
 	mu      sync.Mutex
 	moved   *sync.Cond
-	part    Part
+	part    part
 	next    int // the task of the group whose result comes next
 	pending map[int]contribution
 }
@@ -61,7 +61,7 @@ func (a *aggregate) begin() {
 // A worker that finds no spare buffer waits. That cannot lock up: tasks of a group
 // start in order, so the task that comes next is always at work or delivered, and
 // its worker never waits here.
-func (a *aggregate) deliver(task int, c contribution) (buffer []float32, whole *Part) {
+func (a *aggregate) deliver(task int, c contribution) (buffer []float32, whole *part) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for task != a.next {

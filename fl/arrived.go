@@ -31,21 +31,24 @@ func (e *Engine) MostBytes() int64 {
 	return max(snapshot, frame+3*vector+int64(c.Cohort)*slot, frame+max(clients, unseen)*exam)
 }
 
-// fits checks that a part is what was asked for.
-func (r *round) fits(p *Part, span Span) error {
+// fits checks that a part is what a shard was asked for.
+func (r *round) fits(p *part, s span) error {
 	e := r.engine
-	at := fmt.Sprintf("the part of the slots %d to %d", span.Lo, span.Hi)
+	at := fmt.Sprintf("the shard of the slots [%d,%d)", s.lo, s.hi)
+	if p == nil {
+		return fmt.Errorf("%s: nothing came back", at)
+	}
 	size := e.cfg.Model.Size()
 	extra := e.cfg.Method.Gather != nil
 	is := func(v []float32, asked bool) bool { return v == nil && !asked || asked && len(v) == size }
-	if p.Lo != span.Lo || len(p.Slots) != span.Hi-span.Lo || !is(p.Sum, true) || !is(p.Extra, extra) || !is(p.Signs, r.probes.signs) {
+	if p.Lo != s.lo || len(p.Slots) != s.hi-s.lo || !is(p.Sum, true) || !is(p.Extra, extra) || !is(p.Signs, r.probes.signs) {
 		return fmt.Errorf("%s: other slots or other sums came back", at)
 	}
 	taken := 0
 	for i := range p.Slots {
-		got, want := &p.Slots[i], &r.slots[span.Lo+i]
+		got, want := &p.Slots[i], &r.slots[s.lo+i]
 		if got.Client != want.Client {
-			return fmt.Errorf("%s: it has client %d in slot %d instead of client %d", at, got.Client, span.Lo+i, want.Client)
+			return fmt.Errorf("%s: it has client %d in slot %d instead of client %d", at, got.Client, s.lo+i, want.Client)
 		}
 		if got.TrainExamples != want.TrainExamples || got.ValExamples != want.ValExamples {
 			return fmt.Errorf("%s: client %d has %d and %d examples in it, not %d and %d", at, got.Client, got.TrainExamples, got.ValExamples, want.TrainExamples, want.ValExamples)
@@ -76,19 +79,19 @@ func (e *Engine) measures(s *Score) bool {
 }
 
 // answers checks that scores are those of an exam.
-func (e *Engine) answers(x *Exam, s *Scores) error {
-	if len(s.clients) != len(x.Clients) {
-		return fmt.Errorf("evaluation: the scores of %d clients came back, those of %d were asked for", len(s.clients), len(x.Clients))
+func (e *Engine) answers(x *Exam, scores []clientScores) error {
+	if len(scores) != len(x.Clients) {
+		return fmt.Errorf("evaluation: the scores of %d clients came back, those of %d were asked for", len(scores), len(x.Clients))
 	}
 	clients, masks := e.cfg.Data.Clients, len(e.cfg.Data.Masks)
 	if x.Unseen {
 		clients = e.cfg.Data.Unseen
 	}
-	for i := range s.clients {
+	for i := range scores {
 		c := &clients[x.Clients[i]]
 		val, test := c.Val.Len(), c.Test.Len()
 		for k, want := range []int{asked(x.GlobalVal, val), asked(x.GlobalTest, test), asked(x.PersonalVal, val), asked(x.PersonalTest, test)} {
-			set := s.clients[i].sets()[k]
+			set := scores[i].sets()[k]
 			if set.n != want {
 				return fmt.Errorf("evaluation: client %s was measured on %d examples, not on %d", c.ID, set.n, want)
 			}

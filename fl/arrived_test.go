@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
+	"io"
 	"math"
 	"reflect"
 	"runtime"
@@ -55,9 +57,9 @@ func TestLengthsThatLie(t *testing.T) {
 			read := func() error { _, err := ReadSnapshot(bytes.NewReader(text)); return err }
 			switch string(text[:8]) {
 			case partMagic:
-				read = func() error { _, err := ReadPart(bytes.NewReader(text)); return err }
+				read = func() error { _, err := readPart(bytes.NewReader(text)); return err }
 			case examMagic:
-				read = func() error { _, err := ReadScores(bytes.NewReader(text)); return err }
+				read = func() error { _, err := readScores(bytes.NewReader(text)); return err }
 			}
 			var err error
 			if bytes := took(func() { err = read() }); err == nil || bytes > 1<<20 || strings.Contains(err.Error(), "\n") {
@@ -70,24 +72,43 @@ func TestLengthsThatLie(t *testing.T) {
 // liars are engines elsewhere that change what they send.
 type liars struct {
 	others
-	part   func(*Part)
-	scores func(*Scores)
+	silent bool
+	part   func(*part)
+	scores func(*[]clientScores)
 }
 
-func (l *liars) Train(ctx context.Context, p Portion) (*Part, error) {
-	part, err := l.others.Train(ctx, p)
-	if err == nil && l.part != nil {
-		l.part(part)
+func (l *liars) Train(ctx context.Context, s Shard, read func(io.Reader) error) error {
+	if l.silent {
+		return nil
 	}
-	return part, err
+	return l.others.Train(ctx, s, func(r io.Reader) error {
+		p, err := readPart(r)
+		if err != nil {
+			return err
+		}
+		if l.part != nil {
+			l.part(p)
+		}
+		var b bytes.Buffer
+		return errors.Join(p.writeTo(&b), read(&b))
+	})
 }
 
-func (l *liars) Measure(ctx context.Context, x Exam) (*Scores, error) {
-	s, err := l.others.Measure(ctx, x)
-	if err == nil && l.scores != nil {
-		l.scores(s)
+func (l *liars) Measure(ctx context.Context, x Exam, read func(io.Reader) error) error {
+	if l.silent {
+		return nil
 	}
-	return s, err
+	return l.others.Measure(ctx, x, func(r io.Reader) error {
+		s, err := readScores(r)
+		if err != nil {
+			return err
+		}
+		if l.scores != nil {
+			l.scores(&s)
+		}
+		var b bytes.Buffer
+		return errors.Join(writeScores(&b, s), read(&b))
+	})
 }
 
 // TestPartsThatLie has parts and scores come back that are none of what was asked for:
@@ -105,24 +126,24 @@ func TestPartsThatLie(t *testing.T) {
 	plan := Plan{Server: server, Clients: []ClientParams{client}, Probes: []string{"val_error_before", signAgreement}}
 	tr := e.NewTrial(1)
 	long := make([]float32, model.Size()+1)
-	for what, lie := range map[string]func(*Part){
-		"a short sum":            func(p *Part) { p.Sum = p.Sum[1:] },
-		"a long second sum":      func(p *Part) { p.Extra = long },
-		"no second sum":          func(p *Part) { p.Extra = nil },
-		"short signs":            func(p *Part) { p.Signs = p.Signs[:1] },
-		"too few slots":          func(p *Part) { p.Slots = p.Slots[1:] },
-		"another first slot":     func(p *Part) { p.Lo = 1 << 30 },
-		"another client":         func(p *Part) { p.Slots[0].Client = 1 << 62 },
-		"a weight of NaN":        func(p *Part) { p.Weight = math.NaN() },
-		"an infinite weight":     func(p *Part) { p.Weight = math.Inf(1) },
-		"a negative weight":      func(p *Part) { p.Weight = -1 },
-		"an infinite number":     func(p *Part) { p.Number = math.Inf(-1) },
-		"too many clients":       func(p *Part) { p.Taken = math.MaxInt32 },
-		"negative steps":         func(p *Part) { p.Slots[1].Steps = -1 },
-		"2^62 examples":          func(p *Part) { p.Slots[1].Examples = 1 << 62 },
-		"other training sets":    func(p *Part) { p.Slots[1].TrainExamples = math.MinInt },
-		"other validation sets":  func(p *Part) { p.Slots[1].ValExamples++ },
-		"scores of many outputs": func(p *Part) { p.Slots[1].Before.Fit.Outputs = make([]Spread, 7) },
+	for what, lie := range map[string]func(*part){
+		"a short sum":            func(p *part) { p.Sum = p.Sum[1:] },
+		"a long second sum":      func(p *part) { p.Extra = long },
+		"no second sum":          func(p *part) { p.Extra = nil },
+		"short signs":            func(p *part) { p.Signs = p.Signs[:1] },
+		"too few slots":          func(p *part) { p.Slots = p.Slots[1:] },
+		"another first slot":     func(p *part) { p.Lo = 1 << 30 },
+		"another client":         func(p *part) { p.Slots[0].Client = 1 << 62 },
+		"a weight of NaN":        func(p *part) { p.Weight = math.NaN() },
+		"an infinite weight":     func(p *part) { p.Weight = math.Inf(1) },
+		"a negative weight":      func(p *part) { p.Weight = -1 },
+		"an infinite number":     func(p *part) { p.Number = math.Inf(-1) },
+		"too many clients":       func(p *part) { p.Taken = math.MaxInt32 },
+		"negative steps":         func(p *part) { p.Slots[1].Steps = -1 },
+		"2^62 examples":          func(p *part) { p.Slots[1].Examples = 1 << 62 },
+		"other training sets":    func(p *part) { p.Slots[1].TrainExamples = math.MinInt },
+		"other validation sets":  func(p *part) { p.Slots[1].ValExamples++ },
+		"scores of many outputs": func(p *part) { p.Slots[1].Before.Fit.Outputs = make([]Spread, 7) },
 	} {
 		l.part = lie
 		if _, err := tr.Round(t.Context(), plan); err == nil || strings.Contains(err.Error(), "\n") || tr.Rounds() != 0 {
@@ -133,15 +154,15 @@ func TestPartsThatLie(t *testing.T) {
 	if _, err := tr.Round(t.Context(), plan); err != nil {
 		t.Errorf("a round of true parts: %v", err)
 	}
-	for what, lie := range map[string]func(*Scores){
-		"too few clients": func(s *Scores) { s.clients = s.clients[1:] },
-		"other examples":  func(s *Scores) { s.clients[0].globalTest.n = math.MaxInt32 },
-		"no examples":     func(s *Scores) { s.clients[0].globalVal.n = 0 },
-		"scores unasked":  func(s *Scores) { s.clients[0].personalVal.n = 3 },
-		"masks":           func(s *Scores) { s.clients[0].globalVal.masked = make([]maskedScore, 1) },
-		"many outputs":    func(s *Scores) { s.clients[0].globalVal.Fit.Outputs = make([]Spread, 3) },
-		"an error of NaN": func(s *Scores) { s.clients[0].globalVal.Error = math.NaN() },
-		"infinite error":  func(s *Scores) { s.clients[0].globalTest.Error = math.Inf(1) },
+	for what, lie := range map[string]func(*[]clientScores){
+		"too few clients": func(s *[]clientScores) { *s = (*s)[1:] },
+		"other examples":  func(s *[]clientScores) { (*s)[0].globalTest.n = math.MaxInt32 },
+		"no examples":     func(s *[]clientScores) { (*s)[0].globalVal.n = 0 },
+		"scores unasked":  func(s *[]clientScores) { (*s)[0].personalVal.n = 3 },
+		"masks":           func(s *[]clientScores) { (*s)[0].globalVal.masked = make([]maskedScore, 1) },
+		"many outputs":    func(s *[]clientScores) { (*s)[0].globalVal.Fit.Outputs = make([]Spread, 3) },
+		"an error of NaN": func(s *[]clientScores) { (*s)[0].globalVal.Error = math.NaN() },
+		"infinite error":  func(s *[]clientScores) { (*s)[0].globalTest.Error = math.Inf(1) },
 	} {
 		l.scores = lie
 		if _, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{}); err == nil || strings.Contains(err.Error(), "\n") {
@@ -151,6 +172,13 @@ func TestPartsThatLie(t *testing.T) {
 	l.scores = nil
 	if _, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{}); err != nil {
 		t.Errorf("an evaluation of true scores: %v", err)
+	}
+	l.silent = true
+	if _, err := tr.Round(t.Context(), plan); err == nil {
+		t.Error("a round of parts that never came is done")
+	}
+	if _, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{}); err == nil {
+		t.Error("an evaluation of scores that never came is done")
 	}
 	many := Plan{}
 	for i := range mostSmoothed + 1 {
@@ -166,23 +194,21 @@ func TestMostBytesHoldsParts(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 48, 12)
 	model := fltest.SmallCNN(t, fed)
 	e := newEngine(t, Config{Method: gathering(func(int, []float32, float64) {}), Model: model, Data: fed, Cohort: 16, Seed: 3, Workers: 1})
-	part, err := e.Train(t.Context(), Portion{Weights: model.NewParams(), Plan: Plan{Probes: []string{signAgreement}}, Span: Span{0, 16}})
-	if err != nil {
+	var p, all bytes.Buffer
+	if err := e.Train(t.Context(), Shard{Weights: model.NewParams(), Plan: Plan{Probes: []string{signAgreement}}, Lo: 0, Hi: 16}, &p); err != nil {
 		t.Fatal(err)
 	}
-	defer e.Release(part)
-	scores := &Scores{clients: make([]clientScores, len(fed.Clients))}
+	if err := writeScores(&all, make([]clientScores, len(fed.Clients))); err != nil {
+		t.Fatal(err)
+	}
 	fields := 0
 	numbersOf(reflect.ValueOf(Slot{}), func(reflect.Value) { fields++ })
 	if fields > 16+2*8 {
 		t.Errorf("a slot has %d numbers: MostBytes counts less", fields)
 	}
-	for what, size := range map[string]func() (int64, error){
-		"part":   func() (int64, error) { var b bytes.Buffer; return part.WriteTo(&b) },
-		"scores": func() (int64, error) { var b bytes.Buffer; return scores.WriteTo(&b) },
-	} {
-		if n, err := size(); err != nil || n > e.MostBytes() {
-			t.Errorf("%s: %d bytes (%v) are more than %d", what, n, err, e.MostBytes())
+	for what, b := range map[string]*bytes.Buffer{"part": &p, "scores": &all} {
+		if n := int64(b.Len()); n > e.MostBytes() {
+			t.Errorf("%s: %d bytes are more than %d", what, n, e.MostBytes())
 		}
 	}
 }

@@ -4,41 +4,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// Elsewhere has parts of rounds and of evaluations done by other engines, such as
-// those of other machines, which have the same model, method, data and settings. What
-// comes of it has the same bits. Its methods are called from several goroutines.
+// Elsewhere has shards of rounds and of evaluations done by other engines, such as those
+// of other machines, which have the same model, method, data and settings. What comes of
+// it has the same bits. Its methods are called from several goroutines.
 type Elsewhere interface {
-	// Parts says into how many parts the clients of a round of a trial are to be cut;
+	// Shards says into how many shards the clients of a round of a trial are to be split;
 	// 0 has them trained by this engine.
-	Parts(trial, round, clients int) int
-	// Train has a part of a round trained, as Engine.Train does.
-	Train(ctx context.Context, p Portion) (*Part, error)
-	// Exams says into how many parts so many clients that measure a model are to be
-	// cut; 0 has this engine measure it.
+	Shards(trial, round, clients int) int
+	// Train has a shard of a round trained by Engine.Train of another engine, and has read
+	// read what that wrote.
+	Train(ctx context.Context, s Shard, read func(io.Reader) error) error
+	// Exams says into how many exams so many clients that measure a model are to be
+	// split; 0 has this engine measure it.
 	Exams(clients int) int
-	// Measure has clients measure a model, as Engine.Measure does.
-	Measure(ctx context.Context, x Exam) (*Scores, error)
+	// Measure has clients measure a model by Engine.Measure of another engine, and has
+	// read read what that wrote.
+	Measure(ctx context.Context, x Exam, read func(io.Reader) error) error
 }
 
-// Portion is a part of a round that any engine of its study can train.
-type Portion struct {
+// Shard is a part of a round that any engine of its study can train.
+type Shard struct {
 	// Trial is the trial's number, Round how many rounds it has run.
 	Trial, Round int
 	// Weights are those that the server sends; read-only.
 	Weights []float32
 	// Plan is the whole round's.
 	Plan Plan
-	// Span are the slots to train, one of those that Cut returns.
-	Span Span
+	// Lo and Hi bound the slots to train, from Lo to before Hi: as ShardSizes splits the
+	// cohort.
+	Lo, Hi int
 }
 
-// CheckShards returns an error that says why the rounds of a method, with hyperparameters
-// of clients, cannot be trained in parts elsewhere.
-func CheckShards(m Method, c ClientParams) error {
+// CheckShards returns an error that says why rounds of the method, with hyperparameters of
+// clients, cannot be split into shards that other engines train.
+func (m Method) CheckShards(c ClientParams) error {
 	cfg := Config{Method: m, KeepOptimizer: c.Keeps()}
 	if cfg.keeps() {
 		return fmt.Errorf("%s a state for each client, which would have to follow it from worker to worker: its rounds are trained whole", cfg.keeper())
@@ -49,60 +53,72 @@ func CheckShards(m Method, c ClientParams) error {
 	return nil
 }
 
-// shards says whether rounds can be trained elsewhere in parts.
+// shards says whether rounds can be trained elsewhere in shards.
 func (e *Engine) shards() bool {
 	return e.cfg.Elsewhere != nil && !e.looks()
 }
 
-// Train trains a part of a round.
-func (e *Engine) Train(ctx context.Context, p Portion) (*Part, error) {
+// Train trains a shard of a round and writes what its clients came to together, for
+// another engine to read.
+func (e *Engine) Train(ctx context.Context, s Shard, w io.Writer) error {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
-	s := p.Span
 	switch {
 	case e.looks():
-		return nil, errors.New("a part of a round: its method has rounds trained whole, or its clients keep a state")
-	case len(p.Weights) != e.cfg.Model.Size():
-		return nil, fmt.Errorf("a part of a round: %d weights arrived, model %s has %d", len(p.Weights), e.cfg.Model.Name(), e.cfg.Model.Size())
+		return errors.New("a shard of a round: its method has rounds trained whole, or its clients keep a state")
+	case len(s.Weights) != e.cfg.Model.Size():
+		return fmt.Errorf("a shard of a round: %d weights arrived, model %s has %d", len(s.Weights), e.cfg.Model.Name(), e.cfg.Model.Size())
 	case s.Lo < 0 || s.Lo%groupSlots != 0 || s.Hi <= s.Lo || s.Hi > e.cfg.Cohort:
-		return nil, fmt.Errorf("a part of a round: the slots %d to %d are none of a cohort of %d", s.Lo, s.Hi, e.cfg.Cohort)
+		return fmt.Errorf("a shard of a round: slots [%d,%d) out of range for a cohort of %d in groups of %d", s.Lo, s.Hi, e.cfg.Cohort, groupSlots)
 	}
-	r := &round{Trial: &Trial{engine: e, number: p.Trial, round: p.Round, weights: p.Weights}, plan: p.Plan.filled(e.cfg.Method)}
+	p, err := e.trainShard(&s)
+	if err != nil {
+		return err
+	}
+	defer e.pool.returnSums(p)
+	return p.writeTo(w)
+}
+
+// trainShard trains a shard on this engine's workers.
+func (e *Engine) trainShard(s *Shard) (*part, error) {
+	r := &round{Trial: &Trial{engine: e, number: s.Trial, round: s.Round, weights: s.Weights}, plan: s.Plan.filled(e.cfg.Method)}
 	err := r.plan.check(&e.cfg, e.cfg.Cohort)
 	if err == nil {
-		r.probes, err = parseProbes(p.Plan.Probes)
+		r.probes, err = parseProbes(s.Plan.Probes)
 	}
 	if err == nil {
 		r.slots, err = r.Trial.slots(r.plan)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("trial %d, round %d: %w", p.Trial, p.Round, err)
+		return nil, fmt.Errorf("trial %d, round %d: %w", s.Trial, s.Round, err)
 	}
-	return r.trainHere(s)
+	return r.trainHere(span{s.Lo, s.Hi})
 }
 
-// Release gives the memory of a part back to the engine that trained it.
-func (e *Engine) Release(p *Part) { e.pool.returnSums(p) }
-
-// trainElsewhere trains the whole cohort in parts.
-func (r *round) trainElsewhere(ctx context.Context, n int) (*Part, error) {
+// trainElsewhere trains the whole cohort in shards.
+func (r *round) trainElsewhere(ctx context.Context, n int) (*part, error) {
 	e := r.engine
-	spans := Cut(len(r.slots), n)
-	all := newTree(len(spans), func(*Part) {})
+	spans := shards(len(r.slots), n)
+	all := newTree(len(spans), func(*part) {})
 	g, ctx := errgroup.WithContext(ctx)
-	for leaf, span := range spans {
+	for leaf, at := range spans {
 		g.Go(func() error {
-			p, err := e.cfg.Elsewhere.Train(ctx, Portion{Trial: r.number, Round: r.round, Weights: r.weights, Plan: r.plan, Span: span})
+			var p *part
+			s := Shard{Trial: r.number, Round: r.round, Weights: r.weights, Plan: r.plan, Lo: at.lo, Hi: at.hi}
+			err := e.cfg.Elsewhere.Train(ctx, s, func(r io.Reader) (err error) {
+				p, err = readPart(r)
+				return err
+			})
 			if err != nil {
 				return err
 			}
-			if err := r.fits(p, span); err != nil {
+			if err := r.fits(p, at); err != nil {
 				return err
 			}
 			for i, s := range p.Slots {
-				s.Client, s.Params = r.slots[span.Lo+i].Client, r.slots[span.Lo+i].Params
-				r.slots[span.Lo+i] = s
+				s.Client, s.Params = r.slots[at.lo+i].Client, r.slots[at.lo+i].Params
+				r.slots[at.lo+i] = s
 			}
 			all.add(leaf, p)
 			return nil

@@ -58,7 +58,7 @@ type Config struct {
 	// the method's defaults.
 	Server *ServerParams
 
-	// Elsewhere has parts of rounds and evaluations done by other engines; nil has
+	// Elsewhere has shards of rounds and evaluations done by other engines; nil has
 	// this one do all.
 	Elsewhere Elsewhere
 

@@ -3,6 +3,7 @@ package fl
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -11,7 +12,7 @@ import (
 )
 
 // Exam says which clients measure a model, and how. What a client measures depends
-// on no other one, so an exam can be cut anywhere.
+// on no other one, so an exam can be split anywhere.
 type Exam struct {
 	// Weights are the model's; read-only.
 	Weights []float32
@@ -38,8 +39,8 @@ type Exam struct {
 // personal says whether clients train.
 func (x *Exam) personal() bool { return x.PersonalVal || x.PersonalTest }
 
-// part is the exam of the clients from lo to before hi.
-func (x Exam) part(lo, hi int) Exam {
+// shard is the exam of the clients from lo to before hi.
+func (x Exam) shard(lo, hi int) Exam {
 	x.Clients = x.Clients[lo:hi]
 	if len(x.Params) > 1 {
 		x.Params = x.Params[lo:hi]
@@ -74,17 +75,18 @@ func (e *Engine) check(x *Exam) error {
 	return nil
 }
 
-// Scores are what the clients of an exam measured, in their order.
-type Scores struct{ clients []clientScores }
-
-// Measure has clients measure a model. Methods whose clients keep a state, or look
-// at the server's, have no personalized scores here.
-func (e *Engine) Measure(ctx context.Context, x Exam) (*Scores, error) {
+// Measure has clients measure a model and writes their scores, in their order, for another
+// engine to read. Methods whose clients keep a state, or look at the server's, have no
+// personalized scores here.
+func (e *Engine) Measure(ctx context.Context, x Exam, w io.Writer) error {
 	if err := e.check(&x); err != nil {
-		return nil, err
+		return err
 	}
-	s, err := e.measureHere(ctx, &x, nil, nil, func(int) {})
-	return &Scores{s}, err
+	scores, err := e.measureHere(ctx, &x, nil, nil, func(int) {})
+	if err != nil {
+		return err
+	}
+	return writeScores(w, scores)
 }
 
 // measure has clients measure a model here or elsewhere; done is told how many more
@@ -105,15 +107,19 @@ func (e *Engine) measureElsewhere(ctx context.Context, x *Exam, n int, done func
 	for i := range n {
 		lo, hi := i*len(all)/n, (i+1)*len(all)/n
 		g.Go(func() error {
-			part := x.part(lo, hi)
-			s, err := e.cfg.Elsewhere.Measure(ctx, part)
+			shard := x.shard(lo, hi)
+			var scores []clientScores
+			err := e.cfg.Elsewhere.Measure(ctx, shard, func(r io.Reader) (err error) {
+				scores, err = readScores(r)
+				return err
+			})
 			if err == nil {
-				err = e.answers(&part, s)
+				err = e.answers(&shard, scores)
 			}
 			if err != nil {
 				return err
 			}
-			copy(all[lo:], s.clients)
+			copy(all[lo:], scores)
 			done(hi - lo)
 			return nil
 		})

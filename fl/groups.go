@@ -17,40 +17,40 @@ type round struct {
 }
 
 // train trains the whole cohort.
-func (r *round) train(ctx context.Context) (*Part, error) {
+func (r *round) train(ctx context.Context) (*part, error) {
 	if r.engine.shards() {
-		if n := r.engine.cfg.Elsewhere.Parts(r.number, r.round, len(r.slots)); n > 0 {
+		if n := r.engine.cfg.Elsewhere.Shards(r.number, r.round, len(r.slots)); n > 0 {
 			return r.trainElsewhere(ctx, n)
 		}
 	}
-	return r.trainHere(Span{0, len(r.slots)})
+	return r.trainHere(span{0, len(r.slots)})
 }
 
 // trainHere trains the clients of a span that begins with a group on the engine's
 // workers.
-func (r *round) trainHere(span Span) (*Part, error) {
+func (r *round) trainHere(at span) (*part, error) {
 	e := r.engine
 	gathers := e.cfg.Method.Gather != nil
-	groups := make([]*aggregate, 0, (span.Hi-span.Lo+groupSlots-1)/groupSlots)
-	for lo := span.Lo; lo < span.Hi; lo += groupSlots {
-		groups = append(groups, newAggregate(e.pool, sums{gathers, r.probes.signs}, min(groupSlots, span.Hi-lo)))
+	groups := make([]*aggregate, 0, (at.hi-at.lo+groupSlots-1)/groupSlots)
+	for lo := at.lo; lo < at.hi; lo += groupSlots {
+		groups = append(groups, newAggregate(e.pool, sums{gathers, r.probes.signs}, min(groupSlots, at.hi-lo)))
 	}
 	all := newTree(len(groups), e.pool.returnSums)
-	work, err := e.work(r.slots[span.Lo:span.Hi])
+	work, err := e.work(r.slots[at.lo:at.hi])
 	if err != nil {
 		return nil, err
 	}
 	order, number := taskOrder(work)
 	r.left = make([]*block, len(r.slots))
 	err = e.pool.run(len(order), func(task int, w *worker) error {
-		i, group := span.Lo+order[task], order[task]/groupSlots
+		i, group := at.lo+order[task], order[task]/groupSlots
 		var c contribution
 		delivered := false
 		defer func() { // a panic must not leave the others waiting
 			if !delivered {
 				c = contribution{delta: w.local}
 			}
-			var whole *Part
+			var whole *part
 			if w.local, whole = groups[group].deliver(number[task], c); whole != nil {
 				all.add(group, whole)
 			}
@@ -70,7 +70,7 @@ func (r *round) trainHere(span Span) (*Part, error) {
 		return nil, err
 	}
 	p := all.root
-	p.Lo, p.Slots = span.Lo, r.slots[span.Lo:span.Hi]
+	p.Lo, p.Slots = at.lo, r.slots[at.lo:at.hi]
 	return p, nil
 }
 

@@ -111,18 +111,18 @@ func TestR2OfSeveralOutputs(t *testing.T) {
 func TestOutputsTravel(t *testing.T) {
 	score := Score{Error: 1, Fit: Fit{MSE: 1, Outputs: []Spread{{1, 2, 3}, {4, 5, 6}}}}
 	var p, s bytes.Buffer
-	part := &Part{Sum: []float32{1}, Slots: []Slot{{Client: 4, After: score}, {Client: 5}}}
-	scores := &Scores{clients: []clientScores{{globalVal: setScore{Score: score, n: 3}}, {}}}
-	if _, err := part.WriteTo(&p); err != nil {
+	sent := &part{Sum: []float32{1}, Slots: []Slot{{Client: 4, After: score}, {Client: 5}}}
+	scores := []clientScores{{globalVal: setScore{Score: score, n: 3}}, {}}
+	if err := sent.writeTo(&p); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := scores.WriteTo(&s); err != nil {
+	if err := writeScores(&s, scores); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ReadPart(&p); err != nil || !reflect.DeepEqual(got.Slots, part.Slots) {
+	if got, err := readPart(&p); err != nil || !reflect.DeepEqual(got.Slots, sent.Slots) {
 		t.Errorf("%+v arrived: %v", got, err)
 	}
-	if got, err := ReadScores(&s); err != nil || !reflect.DeepEqual(got, scores) {
+	if got, err := readScores(&s); err != nil || !reflect.DeepEqual(got, scores) {
 		t.Errorf("%+v arrived: %v", got, err)
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// Part is what some of a round's clients have come to together: whole groups of
+// part is what some of a round's clients have come to together: whole groups of
 // neighbouring slots, added up. The parts of a round add up to the same bits however
-// it is cut.
-type Part struct {
+// it is split.
+type part struct {
 	// Sum is the sum of weight_i (w - w_i), in the model's packed layout; Weight that
 	// of the weights, Number that of weight_i n_i, see Update.Number; Taken counts
 	// the clients that are in them.
@@ -27,7 +27,7 @@ type Part struct {
 }
 
 // vectors are the part's sums that there are.
-func (p *Part) vectors() [][]float32 {
+func (p *part) vectors() [][]float32 {
 	var all [][]float32
 	for _, v := range [][]float32{p.Sum, p.Extra, p.Signs} {
 		if v != nil {
@@ -38,7 +38,7 @@ func (p *Part) vectors() [][]float32 {
 }
 
 // add adds the clients of a part behind this one.
-func (p *Part) add(o *Part) {
+func (p *part) add(o *part) {
 	into := p.vectors()
 	for i, v := range o.vectors() {
 		kernels.Add(into[i], into[i], v)
@@ -51,7 +51,7 @@ func (p *Part) add(o *Part) {
 // mean returns sum_i p_i (w - w_i), the server's pseudo-gradient, with p_i the
 // shares of the weights that were taken, and sum_i p_i number_i. They are 0 when
 // those were all 0; there must have been a result.
-func (p *Part) mean() (delta []float32, number float64) {
+func (p *part) mean() (delta []float32, number float64) {
 	if p.Weight == 0 {
 		return p.Sum, 0
 	}
@@ -62,19 +62,28 @@ func (p *Part) mean() (delta []float32, number float64) {
 // A round is summed as a tree that only the size of its cohort decides. Its leaves
 // are groups of groupSlots neighbouring slots, each one chain in the order of tasks;
 // neighbours are added up two by two, then the sums of those, where one without a
-// neighbour goes up as it is. So a cohort can be cut anywhere between two groups.
+// neighbour goes up as it is. So a cohort can be split between any two groups.
 const groupSlots = 16
 
 // windowSlots is how many slots start in the order of their work: as many groups are
 // open at once, each with its sums.
 const windowSlots = 4 * groupSlots
 
-// Span are the slots of a cohort from Lo to before Hi.
-type Span struct{ Lo, Hi int }
+// span are the slots of a cohort from lo to before hi.
+type span struct{ lo, hi int }
 
-// Cut cuts a cohort into n or more parts, if it has so many groups, and into as few
-// as that allows. Each part is a subtree of the tree of sums.
-func Cut(cohort, n int) []Span {
+// ShardSizes returns the numbers of slots of the shards into which a cohort is split: n or
+// more, if it has so many groups, and as few as that allows.
+func ShardSizes(cohort, n int) []int {
+	var sizes []int
+	for _, s := range shards(cohort, n) {
+		sizes = append(sizes, s.hi-s.lo)
+	}
+	return sizes
+}
+
+// shards splits a cohort likewise. Each shard is a subtree of the tree of sums.
+func shards(cohort, n int) []span {
 	size := groupSlots
 	for (cohort+2*size-1)/(2*size) >= n {
 		if size >= cohort {
@@ -82,9 +91,9 @@ func Cut(cohort, n int) []Span {
 		}
 		size *= 2
 	}
-	var spans []Span
+	var spans []span
 	for lo := 0; lo < cohort; lo += size {
-		spans = append(spans, Span{lo, min(lo+size, cohort)})
+		spans = append(spans, span{lo, min(lo+size, cohort)})
 	}
 	return spans
 }
@@ -98,22 +107,22 @@ func openSums(cohort int) int {
 // tree adds up the leaves of a tree of sums, in whatever order they come.
 type tree struct {
 	leaves int
-	free   func(*Part) // takes one that was added to its neighbour
+	free   func(*part) // takes one that was added to its neighbour
 
 	mu      sync.Mutex
-	waiting map[node]*Part
-	root    *Part
+	waiting map[node]*part
+	root    *part
 }
 
 // node is a place in the tree, by its height and its number at that.
 type node struct{ height, at int }
 
-func newTree(leaves int, free func(*Part)) *tree {
-	return &tree{leaves: leaves, free: free, waiting: map[node]*Part{}}
+func newTree(leaves int, free func(*part)) *tree {
+	return &tree{leaves: leaves, free: free, waiting: map[node]*part{}}
 }
 
 // add adds a leaf, and whatever is complete by that.
-func (t *tree) add(leaf int, p *Part) {
+func (t *tree) add(leaf int, p *part) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := node{0, leaf}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -38,10 +39,10 @@ func TestTreeIsTheSame(t *testing.T) {
 		for _, size := range []int{1, 2, 4, 8} { // of what comes as one
 			n := (leaves + size - 1) / size
 			freed := 0
-			tr := newTree(n, func(*Part) { freed++ })
+			tr := newTree(n, func(*part) { freed++ })
 			for _, leaf := range draw(s, n, n) {
-				part := sum(values[leaf*size : min((leaf+1)*size, leaves)])
-				tr.add(leaf, &Part{Sum: slices.Repeat([]float32{part}, 16), Weight: 1, Taken: 1})
+				x := sum(values[leaf*size : min((leaf+1)*size, leaves)])
+				tr.add(leaf, &part{Sum: slices.Repeat([]float32{x}, 16), Weight: 1, Taken: 1})
 			}
 			if got, want := tr.root.Sum[0], sum(values); got != want || tr.root.Taken != n || freed != n-1 {
 				t.Errorf("%d leaves, %d at once: sum %v of %d, want %v; %d freed", leaves, size, got, tr.root.Taken, want, freed)
@@ -50,17 +51,17 @@ func TestTreeIsTheSame(t *testing.T) {
 	}
 }
 
-func TestCut(t *testing.T) {
+func TestShards(t *testing.T) {
 	for _, tt := range []struct{ cohort, n, parts, first int }{
 		{10, 4, 1, 10}, {16, 1, 1, 16}, {17, 2, 2, 16}, {100, 1, 1, 100}, {100, 2, 2, 64}, {100, 3, 4, 32}, {100, 7, 7, 16}, {100, 99, 7, 16}, {1000, 5, 8, 128},
 	} {
-		spans := Cut(tt.cohort, tt.n)
-		if len(spans) != tt.parts || spans[0] != (Span{0, tt.first}) || spans[len(spans)-1].Hi != tt.cohort {
-			t.Errorf("a cohort of %d is cut into %v for %d", tt.cohort, spans, tt.n)
+		spans, sizes := shards(tt.cohort, tt.n), ShardSizes(tt.cohort, tt.n)
+		if len(spans) != tt.parts || spans[0] != (span{0, tt.first}) || spans[len(spans)-1].hi != tt.cohort || len(sizes) != tt.parts {
+			t.Errorf("a cohort of %d is split into %v for %d", tt.cohort, spans, tt.n)
 		}
-		for i := range spans[1:] {
-			if spans[i].Hi != spans[i+1].Lo {
-				t.Errorf("a cohort of %d is cut into %v", tt.cohort, spans)
+		for i, s := range spans {
+			if i > 0 && spans[i-1].hi != s.lo || sizes[i] != s.hi-s.lo {
+				t.Errorf("a cohort of %d is split into %v of sizes %v", tt.cohort, spans, sizes)
 			}
 		}
 	}
@@ -75,38 +76,28 @@ type others struct {
 	trained atomic.Int64 // parts
 }
 
-func (o *others) Parts(int, int, int) int { return o.parts }
+func (o *others) Shards(int, int, int) int { return o.parts }
 
 func (o *others) Exams(int) int { return o.parts }
 
 func (o *others) one() *Engine { return o.engines[int(o.next.Add(1))%len(o.engines)] }
 
-func (o *others) Train(ctx context.Context, p Portion) (*Part, error) {
-	e := o.one()
+func (o *others) Train(ctx context.Context, s Shard, read func(io.Reader) error) error {
 	o.trained.Add(1)
-	p.Weights = slices.Clone(p.Weights)
-	part, err := e.Train(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	defer e.Release(part)
+	s.Weights = slices.Clone(s.Weights)
 	var b bytes.Buffer
-	if _, err := part.WriteTo(&b); err != nil {
-		return nil, err
+	if err := o.one().Train(ctx, s, &b); err != nil {
+		return err
 	}
-	return ReadPart(&b)
+	return read(&b)
 }
 
-func (o *others) Measure(ctx context.Context, x Exam) (*Scores, error) {
-	s, err := o.one().Measure(ctx, x)
-	if err != nil {
-		return nil, err
-	}
+func (o *others) Measure(ctx context.Context, x Exam, read func(io.Reader) error) error {
 	var b bytes.Buffer
-	if _, err := s.WriteTo(&b); err != nil {
-		return nil, err
+	if err := o.one().Measure(ctx, x, &b); err != nil {
+		return err
 	}
-	return ReadScores(&b)
+	return read(&b)
 }
 
 // gathering is a method with a second sum, whose chains it tells.
@@ -195,7 +186,7 @@ func TestRoundsInPartsAreTheSame(t *testing.T) {
 			c := config(1)
 			c.Elsewhere = o
 			check("in parts", newEngine(t, c))
-			if want := 3 * len(Cut(cohort, parts)); int(o.trained.Load()) != want {
+			if want := 3 * len(shards(cohort, parts)); int(o.trained.Load()) != want {
 				t.Errorf("cohort %d: %d parts were trained, want %d", cohort, o.trained.Load(), want)
 			}
 		}
@@ -203,7 +194,7 @@ func TestRoundsInPartsAreTheSame(t *testing.T) {
 }
 
 // trainedOnce trains a cohort without the server's step.
-func (t *Trial) trainedOnce(tb testing.TB, plan Plan) (*Part, error) {
+func (t *Trial) trainedOnce(tb testing.TB, plan Plan) (*part, error) {
 	r := &round{Trial: t, plan: plan}
 	var err error
 	if r.slots, err = t.slots(plan); err != nil {
@@ -254,24 +245,24 @@ func resultText(r *RoundResult) string {
 
 // TestPartsAreChecked reads parts and scores that are cut off or damaged.
 func TestPartsAreChecked(t *testing.T) {
-	part := &Part{Sum: []float32{1, 2}, Weight: 3, Taken: 1, Slots: []Slot{{Client: 4, TrainLoss: math.NaN(), Before: Score{Fit: Fit{MSE: 2}}, Dropped: true}}, Lo: 16}
-	scores := &Scores{clients: []clientScores{{globalVal: setScore{Score{Error: 0.5, Fit: Fit{Mean: 1}}, 3, []maskedScore{{0.25, 2}}}}}}
+	sent := &part{Sum: []float32{1, 2}, Weight: 3, Taken: 1, Slots: []Slot{{Client: 4, TrainLoss: math.NaN(), Before: Score{Fit: Fit{MSE: 2}}, Dropped: true}}, Lo: 16}
+	scores := []clientScores{{globalVal: setScore{Score{Error: 0.5, Fit: Fit{Mean: 1}}, 3, []maskedScore{{0.25, 2}}}}}
 	var p, s bytes.Buffer
-	if _, err := part.WriteTo(&p); err != nil {
+	if err := sent.writeTo(&p); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := scores.WriteTo(&s); err != nil {
+	if err := writeScores(&s, scores); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadPart(bytes.NewReader(p.Bytes()))
+	got, err := readPart(bytes.NewReader(p.Bytes()))
 	if err != nil || !math.IsNaN(got.Slots[0].TrainLoss) {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	got.Slots[0].TrainLoss, part.Slots[0].TrainLoss = 0, 0
-	if !reflect.DeepEqual(got, part) {
-		t.Errorf("%+v arrived, %+v was sent", got, part)
+	got.Slots[0].TrainLoss, sent.Slots[0].TrainLoss = 0, 0
+	if !reflect.DeepEqual(got, sent) {
+		t.Errorf("%+v arrived, %+v was sent", got, sent)
 	}
-	if got, err := ReadScores(bytes.NewReader(s.Bytes())); err != nil || !reflect.DeepEqual(got, scores) {
+	if got, err := readScores(bytes.NewReader(s.Bytes())); err != nil || !reflect.DeepEqual(got, scores) {
 		t.Errorf("%+v arrived, %+v was sent: %v", got, scores, err)
 	}
 	for _, text := range [][]byte{p.Bytes(), s.Bytes()} {
@@ -279,7 +270,7 @@ func TestPartsAreChecked(t *testing.T) {
 			damaged := slices.Clone(text)
 			damaged[i] ^= 4
 			for what, read := range map[string]func([]byte) error{
-				"part": func(b []byte) error { _, err := ReadPart(bytes.NewReader(b)); return err }, "scores": func(b []byte) error { _, err := ReadScores(bytes.NewReader(b)); return err },
+				"part": func(b []byte) error { _, err := readPart(bytes.NewReader(b)); return err }, "scores": func(b []byte) error { _, err := readScores(bytes.NewReader(b)); return err },
 			} {
 				if read(damaged) == nil || read(text[:i]) == nil {
 					t.Fatalf("%s with byte %d wrong, or without the rest, are read", what, i)
@@ -295,27 +286,27 @@ func TestPartsThatDoNotFit(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 20, Seed: 3})
 	w := model.NewParams()
-	for _, p := range []Portion{
-		{Weights: w[1:], Span: Span{0, 16}},
-		{Weights: w, Span: Span{8, 16}},
-		{Weights: w, Span: Span{16, 32}},
-		{Weights: w, Span: Span{16, 16}},
-		{Weights: w, Span: Span{0, 16}, Plan: Plan{Probes: []string{"none"}}},
+	for _, p := range []Shard{
+		{Weights: w[1:], Lo: 0, Hi: 16},
+		{Weights: w, Lo: 8, Hi: 16},
+		{Weights: w, Lo: 16, Hi: 32},
+		{Weights: w, Lo: 16, Hi: 16},
+		{Weights: w, Lo: 0, Hi: 16, Plan: Plan{Probes: []string{"none"}}},
 	} {
-		if _, err := e.Train(t.Context(), p); err == nil {
-			t.Errorf("a portion of %+v with %d weights is trained", p.Span, len(p.Weights))
+		if err := e.Train(t.Context(), p, io.Discard); err == nil {
+			t.Errorf("a shard of [%d,%d) with %d weights is trained", p.Lo, p.Hi, len(p.Weights))
 		}
 	}
 	for _, x := range []Exam{{Weights: w[1:]}, {Weights: w, Clients: []int{-1}}, {Weights: w, Clients: []int{0}, Unseen: true}, {Weights: w, Clients: []int{0, 1}, PersonalVal: true}} {
-		if _, err := e.Measure(t.Context(), x); err == nil {
+		if err := e.Measure(t.Context(), x, io.Discard); err == nil {
 			t.Errorf("an exam of %v with %d weights is held", x.Clients, len(x.Weights))
 		}
 	}
 	kept := newEngine(t, Config{Method: keeping(), Model: model, Data: fed, Cohort: 20, Seed: 3})
-	if _, err := kept.Train(t.Context(), Portion{Weights: w, Span: Span{0, 16}}); err == nil {
+	if err := kept.Train(t.Context(), Shard{Weights: w, Lo: 0, Hi: 16}, io.Discard); err == nil {
 		t.Error("clients with a state are trained in a part")
 	}
-	if err := CheckShards(keeping(), DefaultClientParams()); err == nil || CheckShards(average(), DefaultClientParams()) != nil {
-		t.Errorf("methods that cannot be cut: %v", err)
+	if err := keeping().CheckShards(DefaultClientParams()); err == nil || average().CheckShards(DefaultClientParams()) != nil {
+		t.Errorf("methods whose rounds cannot be split: %v", err)
 	}
 }

@@ -137,9 +137,9 @@ func newSnapshotReader(r io.Reader) *snapshotReader {
 	return &snapshotReader{r: bufio.NewReaderSize(r, 1<<16), from: r, crc: crc32.New(castagnoli)}
 }
 
-// WriteTo writes the part in its binary form, which ReadPart reads; without the
+// writeTo writes the part in its binary form, which readPart reads; without the
 // hyperparameters of its slots.
-func (p *Part) WriteTo(w io.Writer) (int64, error) {
+func (p *part) writeTo(w io.Writer) error {
 	e := newSnapshotWriter(w)
 	e.write([]byte(partMagic))
 	for _, x := range []float64{p.Weight, p.Number} {
@@ -154,15 +154,16 @@ func (p *Part) WriteTo(w io.Writer) (int64, error) {
 	for i := range p.Slots {
 		numbersOf(reflect.ValueOf(p.Slots[i]), e.number)
 	}
-	return e.end("part of a round")
+	_, err := e.end("part of a round")
+	return err
 }
 
-// ReadPart reads what Part.WriteTo wrote. What is cut off, damaged or of another
+// readPart reads what part.writeTo wrote. What is cut off, damaged or of another
 // version is an error.
-func ReadPart(r io.Reader) (*Part, error) {
+func readPart(r io.Reader) (*part, error) {
 	d := newSnapshotReader(r)
 	d.magic(partMagic, "part of a round")
-	p := &Part{Weight: math.Float64frombits(d.uint64()), Number: math.Float64frombits(d.uint64()), Taken: d.index(), Lo: d.index()}
+	p := &part{Weight: math.Float64frombits(d.uint64()), Number: math.Float64frombits(d.uint64()), Taken: d.index(), Lo: d.index()}
 	p.Sum, p.Extra, p.Signs = d.vector(), d.vector(), d.vector()
 	for range d.count() {
 		var s Slot
@@ -175,13 +176,13 @@ func ReadPart(r io.Reader) (*Part, error) {
 	return p, d.end("part of a round")
 }
 
-// WriteTo writes the scores in their binary form, which ReadScores reads.
-func (s *Scores) WriteTo(w io.Writer) (int64, error) {
+// writeScores writes scores in their binary form, which readScores reads.
+func writeScores(w io.Writer, scores []clientScores) error {
 	e := newSnapshotWriter(w)
 	e.write([]byte(examMagic))
-	e.uint32(len(s.clients))
-	for i := range s.clients {
-		for _, set := range s.clients[i].sets() {
+	e.uint32(len(scores))
+	for i := range scores {
+		for _, set := range scores[i].sets() {
 			numbersOf(reflect.ValueOf(set.Score), e.number)
 			e.uint64(uint64(set.n))
 			e.uint32(len(set.masked))
@@ -191,15 +192,16 @@ func (s *Scores) WriteTo(w io.Writer) (int64, error) {
 			}
 		}
 	}
-	return e.end("scores of clients")
+	_, err := e.end("scores of clients")
+	return err
 }
 
-// ReadScores reads what Scores.WriteTo wrote. What is cut off, damaged or of another
+// readScores reads what writeScores wrote. What is cut off, damaged or of another
 // version is an error.
-func ReadScores(r io.Reader) (*Scores, error) {
+func readScores(r io.Reader) ([]clientScores, error) {
 	d := newSnapshotReader(r)
 	d.magic(examMagic, "exam")
-	s := &Scores{}
+	var scores []clientScores
 	for range d.count() {
 		var c clientScores
 		for _, set := range c.sets() {
@@ -215,9 +217,9 @@ func ReadScores(r io.Reader) (*Scores, error) {
 		if d.err != nil {
 			break
 		}
-		s.clients = append(s.clients, c)
+		scores = append(scores, c)
 	}
-	return s, d.end("scores of clients")
+	return scores, d.end("scores of clients")
 }
 
 // sets are the scores on all sets of examples.

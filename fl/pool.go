@@ -114,7 +114,7 @@ func (p *pool) borrowSum() []float32 {
 }
 
 // returnSums takes back those of a part.
-func (p *pool) returnSums(part *Part) {
+func (p *pool) returnSums(part *part) {
 	p.mu.Lock()
 	p.sums = append(p.sums, part.vectors()...)
 	p.mu.Unlock()

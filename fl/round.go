@@ -166,7 +166,7 @@ func (t *Trial) step(u *Update, p ServerParams) {
 		return
 	}
 	before := t.engine.pool.borrowSum()
-	defer t.engine.pool.returnSums(&Part{Sum: before})
+	defer t.engine.pool.returnSums(&part{Sum: before})
 	m.Hold(before, t.weights)
 	t.server.Step(t.weights, u, p)
 	m.Hold(t.weights, before)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 
 	"github.com/fedfast/fedfast/fl"
 )
@@ -37,18 +38,14 @@ func (w *Worker) Close() { w.engine.Close() }
 // MostBytes is that of the engine, see fl.Engine.
 func (w *Worker) MostBytes() int64 { return w.engine.MostBytes() }
 
-// Train trains a part of a round of a trial that is elsewhere; Release gives its memory
-// back.
-func (w *Worker) Train(ctx context.Context, p fl.Portion) (*fl.Part, error) {
-	return w.engine.Train(ctx, p)
+// Train trains a shard of a round of a trial that is elsewhere and writes what came of it.
+func (w *Worker) Train(ctx context.Context, s fl.Shard, to io.Writer) error {
+	return w.engine.Train(ctx, s, to)
 }
 
-// Release gives back what Train returned.
-func (w *Worker) Release(p *fl.Part) { w.engine.Release(p) }
-
-// Measure has clients measure a model.
-func (w *Worker) Measure(ctx context.Context, x fl.Exam) (*fl.Scores, error) {
-	return w.engine.Measure(ctx, x)
+// Measure has clients measure a model and writes their scores.
+func (w *Worker) Measure(ctx context.Context, x fl.Exam, to io.Writer) error {
+	return w.engine.Measure(ctx, x, to)
 }
 
 // Facts tell whether two processes train the same.

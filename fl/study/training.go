@@ -19,7 +19,7 @@ type Trainer interface {
 }
 
 // Sharer is a Trainer whose workers can also train one round together, in parts, and
-// evaluate models together. Such a trial is in this process, which cuts its rounds and
+// evaluate models together. Such a trial is in this process, which splits its rounds and
 // adds up what the workers send.
 type Sharer interface {
 	Trainer

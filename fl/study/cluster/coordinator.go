@@ -96,7 +96,7 @@ type Coordinator struct {
 
 	cohort      int
 	plain       bool                                    // see study.Setup.Unscored
-	uncut       error                                   // why rounds cannot be shared, nil if they can
+	whole       error                                   // why rounds cannot be shared, nil if they can
 	interrupted func(do context.CancelFunc) func() bool // has something done when the study is to stop
 	ways        ways
 	tempos      map[int]*tempo // by trial
@@ -133,7 +133,7 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 		c.blobs.most = c.most
 		err = c.broker.listen(c.hello, c.turn, c.beat)
 	}
-	if err == nil && c.uncut == nil && c.options.Rounds == RoundsAuto {
+	if err == nil && c.whole == nil && c.options.Rounds == RoundsAuto {
 		err = c.measureWays(ctx, s)
 	}
 	if err != nil {
@@ -166,8 +166,8 @@ func newCoordinator(ctx context.Context, s *study.Setup, o Options) (*Coordinato
 	for _, name := range here { // the coordinator was killed
 		c.early = append(c.early, study.WorkerRecord{Worker: name, State: study.WorkerLost})
 	}
-	if c.uncut = uncut(s); c.uncut != nil && o.Rounds == RoundsAlways {
-		return nil, fmt.Errorf("--cluster-rounds always: %w; leave it out", c.uncut)
+	if c.whole = whole(s); c.whole != nil && o.Rounds == RoundsAlways {
+		return nil, fmt.Errorf("--cluster-rounds always: %w; leave it out", c.whole)
 	}
 	w, err := study.NewWorker(*s)
 	if err != nil {
@@ -181,13 +181,13 @@ func newCoordinator(ctx context.Context, s *study.Setup, o Options) (*Coordinato
 	return c, nil
 }
 
-// uncut says why rounds of a study cannot be shared, nil if they can.
-func uncut(s *study.Setup) error {
+// whole says why rounds of a study are trained whole, nil if they can be shared.
+func whole(s *study.Setup) error {
 	m, err := fl.MethodByName(s.Config.Method)
 	if err != nil {
 		return err
 	}
-	return fl.CheckShards(m, s.Config.Client.Client)
+	return m.CheckShards(s.Config.Client.Client)
 }
 
 // Close ends the cluster. Workers are told that the study has ended, or are left

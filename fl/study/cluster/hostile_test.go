@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,7 +19,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 )
 
@@ -341,27 +342,31 @@ func (p *puppet) work(answer func(o *order) *turn) {
 // TestThreatHostileParts has a worker send parts of rounds, as they come and as blobs,
 // that hold what no part has: the study ends with a line about it.
 func TestThreatHostileParts(t *testing.T) {
-	part := func(change func(p *fl.Part)) []byte {
-		p := &fl.Part{Slots: make([]fl.Slot, 16)}
-		change(p)
-		var text bytes.Buffer
-		if _, err := p.WriteTo(&text); err != nil {
-			t.Fatal(err)
+	// the binary form of a part, see fl/partfile.go, with 25 numbers a slot
+	part := func(sum, slots int, client uint64) []byte {
+		put := binary.LittleEndian
+		text := append([]byte("ffpart\x00\x02"), make([]byte, 4*8)...)
+		text = append(put.AppendUint64(text, uint64(sum)), make([]byte, 4*sum+2*8)...)
+		text = put.AppendUint32(text, uint32(slots))
+		for range slots {
+			text = append(put.AppendUint64(text, client), make([]byte, 24*8)...)
 		}
-		return text.Bytes()
+		return put.AppendUint32(text, crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)))
 	}
+	const unfit = "other slots or other sums came back"
 	for name, tt := range map[string]struct {
 		text []byte
 		blob string // the size that the server is told
+		says string
 	}{
-		"nothing":         {nil, ""},
-		"no part":         {[]byte("ffpart"), ""},
-		"no sum":          {part(func(*fl.Part) {}), ""},
-		"a short sum":     {part(func(p *fl.Part) { p.Sum = make([]float32, 3) }), ""},
-		"too many slots":  {part(func(p *fl.Part) { p.Slots = make([]fl.Slot, 100) }), ""},
-		"client 2^62":     {part(func(p *fl.Part) { p.Slots[3].Client = 1 << 62 }), ""},
-		"a huge blob":     {nil, "4611686018427387904"},
-		"a blob of 100GB": {nil, "100000000000"},
+		"nothing":         {nil, "", "cut off"},
+		"no part":         {[]byte("ffpart"), "", "cut off"},
+		"no sum":          {part(0, 16, 0), "", unfit},
+		"a short sum":     {part(3, 16, 0), "", unfit},
+		"too many slots":  {part(0, 100, 0), "", unfit},
+		"client 2^62":     {part(0, 16, 1<<62), "", unfit},
+		"a huge blob":     {nil, "4611686018427387904", ""},
+		"a blob of 100GB": {nil, "100000000000", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, func() study.Setup {
@@ -399,7 +404,7 @@ func TestThreatHostileParts(t *testing.T) {
 			})
 			select {
 			case err := <-ended:
-				if err == nil || errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "\n") {
+				if err == nil || errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), tt.says) {
 					t.Errorf("the study ends with %v", err)
 				}
 			case <-time.After(60 * time.Second):

@@ -29,35 +29,27 @@ func (s share) String() string {
 	return fmt.Sprintf("clients %d to %d of the cohort of trial %d after round %d", s.lo+1, s.hi, s.trial, s.rounds)
 }
 
-// Train has a part of a round trained by the next free worker, and by another one if
+// Train has a shard of a round trained by the next free worker, and by another one if
 // that is lost.
-func (c *Coordinator) Train(ctx context.Context, p fl.Portion) (*fl.Part, error) {
-	var part *fl.Part
-	at := share{p.Trial, p.Round, p.Span.Lo, p.Span.Hi}
-	worker, err := c.give(ctx, at, p.Plan, task{Lo: at.lo, Hi: at.hi}, p.Weights, func(r io.Reader) (err error) {
-		part, err = fl.ReadPart(r)
-		return err
-	})
+func (c *Coordinator) Train(ctx context.Context, s fl.Shard, read func(io.Reader) error) error {
+	at := share{s.Trial, s.Round, s.Lo, s.Hi}
+	worker, err := c.give(ctx, at, s.Plan, task{Lo: at.lo, Hi: at.hi}, s.Weights, read)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return part, c.trained(at, worker)
+	return c.trained(at, worker)
 }
 
 // Measure has clients measure a model at the next free worker likewise.
-func (c *Coordinator) Measure(ctx context.Context, x fl.Exam) (*fl.Scores, error) {
+func (c *Coordinator) Measure(ctx context.Context, x fl.Exam, read func(io.Reader) error) error {
 	plan, weights := fl.Plan{Server: x.Server, Clients: x.Params}, x.Weights
 	x.Weights, x.Params, x.Server = nil, nil, fl.ServerParams{} // they travel apart
 	first := 0
 	if len(x.Clients) > 0 {
 		first = x.Clients[0]
 	}
-	var scores *fl.Scores
-	_, err := c.give(ctx, share{rounds: x.Round, lo: first}, plan, task{Exam: &x}, weights, func(r io.Reader) (err error) {
-		scores, err = fl.ReadScores(r)
-		return err
-	})
-	return scores, err
+	_, err := c.give(ctx, share{rounds: x.Round, lo: first}, plan, task{Exam: &x}, weights, read)
+	return err
 }
 
 // unread is how often a worker may not be able to do a task, or send what can be read.

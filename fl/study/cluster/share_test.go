@@ -205,14 +205,14 @@ func TestClusterDecidesByTime(t *testing.T) {
 	c.tookWhole(trial, 1, 4*time.Second)
 	c.ways = ways{put: 0.05, get: 0.05}
 	shares("by four idle workers of a round of 4 s", true)
-	if n := c.Parts(trial, 1, 64); n != 4 {
+	if n := c.Shards(trial, 1, 64); n != 4 {
 		t.Errorf("cut into %d parts", n)
 	}
-	if n := c.Parts(trial+1, 1, 64); n != 0 {
+	if n := c.Shards(trial+1, 1, 64); n != 0 {
 		t.Errorf("a trial that is not shared is cut into %d parts", n)
 	}
 	c.cohort = 100 // 7 groups, of which the last has 4 clients: pairs are as fast and fewer
-	if n := c.Parts(trial, 1, 100); n != 4 {
+	if n := c.Shards(trial, 1, 100); n != 4 {
 		t.Errorf("100 clients are cut into %d parts for 4 workers", n)
 	}
 	c.cohort = 64
@@ -232,9 +232,9 @@ func TestClusterDecidesByTime(t *testing.T) {
 		s.lease, s.trial = 1, trial+1
 	}
 	shares("where all workers have trials", false)
-	c.uncut, c.options.Rounds = errors.New("a state"), RoundsAlways
+	c.whole, c.options.Rounds = errors.New("a state"), RoundsAlways
 	shares("of clients with states", false)
-	c.uncut, c.cohort, c.options.Rounds = nil, 16, RoundsAuto
+	c.whole, c.cohort, c.options.Rounds = nil, 16, RoundsAuto
 	c.seats = map[string]*seat{"a": c.seats["a"], "b": c.seats["b"]}
 	for _, s := range c.seats {
 		s.lease = 0

@@ -28,9 +28,8 @@ const inline = 64 << 10
 
 // sharer is what does tasks at a worker: a study.Worker.
 type sharer interface {
-	Train(ctx context.Context, p fl.Portion) (*fl.Part, error)
-	Release(p *fl.Part)
-	Measure(ctx context.Context, x fl.Exam) (*fl.Scores, error)
+	Train(ctx context.Context, s fl.Shard, to io.Writer) error
+	Measure(ctx context.Context, x fl.Exam, to io.Writer) error
 }
 
 // share does a task.
@@ -78,21 +77,13 @@ func (d *desk) share(ctx context.Context, o *order) turn {
 func (d *desk) does(ctx context.Context, s sharer, o *order, p fl.Plan, t *turn, to io.Writer) error {
 	if x := o.Task.Exam; x != nil {
 		x.Weights, x.Params, x.Server = d.weights, p.Clients, p.Server
-		scores, err := s.Measure(ctx, *x)
-		if err != nil {
-			return err
-		}
-		_, err = scores.WriteTo(to)
-		return err
+		return s.Measure(ctx, *x, to)
 	}
 	t.Lo, t.Hi = o.Task.Lo, o.Task.Hi
-	part, err := s.Train(ctx, fl.Portion{Trial: o.Trial, Round: o.Rounds, Weights: d.weights, Plan: p, Span: fl.Span{Lo: t.Lo, Hi: t.Hi}})
-	if err != nil {
-		return err
+	err := s.Train(ctx, fl.Shard{Trial: o.Trial, Round: o.Rounds, Weights: d.weights, Plan: p, Lo: t.Lo, Hi: t.Hi}, to)
+	if err == nil {
+		d.worker.parts.Add(1)
 	}
-	defer s.Release(part)
-	d.worker.parts.Add(1)
-	_, err = part.WriteTo(to)
 	return err
 }
 

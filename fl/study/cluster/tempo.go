@@ -110,7 +110,7 @@ const fair = 3
 // pays says whether n workers are faster together than one, as far as was measured.
 func (c *Coordinator) pays(p *tempo, n int) bool {
 	switch {
-	case n < 2 || c.cohort < 2 || len(fl.Cut(c.cohort, 2)) < 2 || p.whole == 0:
+	case n < 2 || c.cohort < 2 || len(fl.ShardSizes(c.cohort, 2)) < 2 || p.whole == 0:
 		return false
 	case p.tries[n] >= fair:
 		return p.shared[n] < p.whole
@@ -134,19 +134,19 @@ func (c *Coordinator) split(p *tempo, n int) (parts int, seconds float64) {
 		client, way = 1, 0
 	}
 	for ask := c.cohort; ; {
-		spans := fl.Cut(c.cohort, ask)
+		sizes := fl.ShardSizes(c.cohort, ask)
 		loads := make([]int, n)
-		for _, s := range spans {
+		for _, size := range sizes {
 			slices.Sort(loads)
-			loads[0] += s.Hi - s.Lo
+			loads[0] += size
 		}
-		if took := float64(slices.Max(loads))*client + float64(len(spans))*way; parts == 0 || took <= seconds {
-			parts, seconds = len(spans), took
+		if took := float64(slices.Max(loads))*client + float64(len(sizes))*way; parts == 0 || took <= seconds {
+			parts, seconds = len(sizes), took
 		}
-		if len(spans) == 1 {
+		if len(sizes) == 1 {
 			return parts, seconds
 		}
-		ask = (len(spans) + 1) / 2
+		ask = (len(sizes) + 1) / 2
 	}
 }
 
@@ -166,7 +166,7 @@ func (c *Coordinator) idle(trial int) int {
 func (c *Coordinator) Shares(trial int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.uncut != nil || c.options.Rounds == RoundsNever {
+	if c.whole != nil || c.options.Rounds == RoundsNever {
 		return false
 	}
 	if c.options.Rounds == RoundsAlways {
@@ -185,8 +185,8 @@ func (c *Coordinator) Shares(trial int) bool {
 	return p.together
 }
 
-// Parts says into how many parts a round is cut.
-func (c *Coordinator) Parts(trial, round, clients int) int {
+// Shards says into how many shards a round is split.
+func (c *Coordinator) Shards(trial, round, clients int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.tempoOf(trial)
@@ -211,7 +211,7 @@ func (c *Coordinator) Parts(trial, round, clients int) int {
 			delete(c.lostShares, at)
 		}
 	}
-	p.round, p.began, p.left = round, time.Now(), len(fl.Cut(clients, n))
+	p.round, p.began, p.left = round, time.Now(), len(fl.ShardSizes(clients, n))
 	clear(p.sharers)
 	return n
 }
@@ -230,7 +230,7 @@ func (c *Coordinator) staying() int {
 // examShare is how much of a client's training its evaluation takes, at least.
 const examShare = 0.3
 
-// Exams says into how many parts an evaluation by so many clients is cut: two for each
+// Exams says into how many parts an evaluation by so many clients is split: two for each
 // worker, so that none waits long for the last one.
 func (c *Coordinator) Exams(clients int) int {
 	c.mu.Lock()
