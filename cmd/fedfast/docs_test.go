@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// root is the folder of the module.
+var root = filepath.Join("..", "..")
+
+// tracked returns the paths of the project's files, from its root, that match patterns of git.
+func tracked(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", append([]string{"ls-files", "--"}, patterns...)...)
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Skipf("git ls-files: %v; only a checkout can be read whole", err)
+	}
+	return strings.Fields(string(out))
+}
+
+// TestContributingNamesTests holds that each test on CONTRIBUTING's page of promises exists.
+func TestContributingNamesTests(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests bytes.Buffer
+	for _, name := range tracked(t, "*_test.go") {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if err == nil {
+			tests.Write(content)
+		}
+	}
+	names := regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(page), -1)
+	if len(names) < 8 {
+		t.Errorf("CONTRIBUTING.md names %d tests", len(names))
+	}
+	for _, name := range names {
+		if !bytes.Contains(tests.Bytes(), []byte("func "+name+"(")) {
+			t.Errorf("CONTRIBUTING.md names %s, which does not exist", name)
+		}
+	}
+}
