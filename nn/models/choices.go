@@ -42,14 +42,14 @@ func chooses(specs []LayerSpec) bool {
 }
 
 // checkChoices reports the first choice that the layer cannot have.
-func (s LayerSpec) checkChoices(t layerType) error {
+func (s LayerSpec) checkChoices(t LayerType) error {
 	for _, key := range slices.Sorted(maps.Keys(s.Choices)) {
 		c := s.Choices[key]
 		switch {
-		case !slices.Contains(chosen, key) || !slices.Contains(t.keys, key):
+		case !slices.Contains(chosen, key) || !slices.Contains(t.Keys, key):
 			var can []string
 			for _, k := range chosen {
-				if slices.Contains(t.keys, k) {
+				if slices.Contains(t.Keys, k) {
 					can = append(can, k)
 				}
 			}
@@ -209,7 +209,7 @@ func supernet(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, error)
 		if err != nil {
 			panic("models: layers were checked and are wrong: " + err.Error())
 		}
-		return chain(picked, classes)
+		return chain(picked)
 	})
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ var dartsCIFAR = model{
 	input:   nn.Shape{H: 32, W: 32, C: 3},
 	classes: 10,
 	layers: func(classes int) []nn.Layer {
-		return chain(cells(func(c cell, node int) []LayerSpec {
+		return chain(withClasses(cells(func(c cell, node int) []LayerSpec {
 			var specs []LayerSpec
 			var ends []string
 			for from := range node {
@@ -31,7 +31,7 @@ var dartsCIFAR = model{
 				specs, ends = append(specs, edge...), append(ends, end)
 			}
 			return append(specs, LayerSpec{Type: add, Name: c.node(node), Inputs: ends})
-		}, false), classes)
+		}, false), classes))
 	},
 }
 

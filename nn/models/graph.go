@@ -133,7 +133,7 @@ func cycle(specs []LayerSpec, reads [][]int, placed map[int]bool) error {
 
 // graph makes the layers of specs that were checked and are no chain: layers one
 // after the other where all goes through one of them, and nn.Graph between.
-func graph(specs []LayerSpec, classes int) []nn.Layer {
+func graph(specs []LayerSpec) []nn.Layer {
 	reads, err := sources(specs)
 	if err != nil {
 		panic("models: a graph was checked and is wrong: " + err.Error())
@@ -162,7 +162,7 @@ func graph(specs []LayerSpec, classes int) []nn.Layer {
 	}
 	named := func(at int) nn.Layer {
 		i := order[at]
-		return nn.Named{Layer: specs[i].layer(classes), Name: specs[i].Name, Number: i + 1}
+		return nn.Named{Layer: specs[i].layer(), Name: specs[i].Name, Number: i + 1}
 	}
 	var layers []nn.Layer
 	for at := 0; at < n; {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -54,121 +53,36 @@ type LayerSpec struct {
 	Depth       int         `toml:"depth,omitempty" json:"depth,omitempty" in:"[1, 256]" doc:"how many such blocks follow one another, 1 unless set" also:"repeat"`
 	Body        []LayerSpec `toml:"body,omitempty" json:"body,omitempty" doc:"layers of a residual block's one branch"`
 	Shortcut    []LayerSpec `toml:"shortcut,omitempty" json:"shortcut,omitempty" doc:"layers of its other branch, the input itself unless set"`
+	// Options are those of a type that has its own.
+	Options map[string]any `toml:"options,omitempty" json:"options,omitempty" doc:"options of a type from another module, by their names: options = { NAME = VALUE }"`
 	// Choices stand in the place of keys with whole numbers.
 	Choices map[string]LayerChoice `toml:"-" json:"-"`
 }
-
-// layerType says what a type is, which keys it takes, which of them it must have,
-// and how it is made, unless of other layers.
-type layerType struct {
-	doc            string
-	keys, required []string
-	make           func(s LayerSpec, classes int) nn.Layer
-}
-
-var layerTypes = map[string]layerType{
-	"conv": {"a convolution of images", []string{"filters", "kernel", "padding", "pad", "no_bias", "stride", "groups", "dilation", "init"}, []string{"filters", "kernel"}, func(s LayerSpec, _ int) nn.Layer {
-		if s.Groups > 1 || s.Dilation > 1 {
-			return nn.GroupedConv2D{Filters: s.Filters, Kernel: s.Kernel, Groups: s.Groups, Dilation: s.Dilation, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init()}
-		}
-		return nn.Conv2D{Filters: s.Filters, Kernel: s.Kernel, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init()}
-	}},
-	"dense": {"a fully connected layer", []string{"units", "no_bias", "init"}, nil, func(s LayerSpec, classes int) nn.Layer {
-		if s.Units == 0 {
-			s.Units = classes
-		}
-		return nn.Dense{Units: s.Units, NoBias: s.NoBias, Init: s.init()}
-	}},
-	"maxpool": {"the maximum of each window of an image", []string{"size", "stride", "padding", "pad"}, []string{"size"}, func(s LayerSpec, _ int) nn.Layer {
-		return nn.MaxPool{Size: s.Size, Stride: s.Stride, Same: s.Padding == "same", Pad: s.Pad}
-	}},
-	"avgpool": {"the mean of each window, or of the whole image", []string{"size", "stride", "pad"}, nil, func(s LayerSpec, _ int) nn.Layer {
-		return nn.AvgPool{Size: s.Size, Stride: s.Stride, Pad: s.Pad}
-	}},
-	"lrn": {"local response normalization over channels", []string{"radius", "bias", "alpha", "beta"}, []string{"radius", "alpha"}, func(s LayerSpec, _ int) nn.Layer {
-		return nn.LRN{Radius: s.Radius, Bias: or(s.Bias, 1), Alpha: *s.Alpha, Beta: or(s.Beta, 0.75)}
-	}},
-	"groupnorm": {"group normalization", []string{"groups", "no_affine"}, []string{"groups"}, func(s LayerSpec, _ int) nn.Layer {
-		return nn.GroupNorm{Groups: s.Groups, NoAffine: s.NoAffine}
-	}},
-	"relu":    {"max(x, 0)", nil, nil, func(LayerSpec, int) nn.Layer { return nn.ReLU{} }},
-	"flatten": {"makes a vector of an image", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Flatten{} }},
-	"dropout": {"sets a share of values to zero while training", []string{"rate"}, []string{"rate"}, func(s LayerSpec, _ int) nn.Layer {
-		return nn.Dropout{Rate: float32(*s.Rate)}
-	}},
-	"embedding": {"a vector for each token", []string{"size", "zero_padding", "init"}, []string{"size"}, func(s LayerSpec, _ int) nn.Layer {
-		return nn.Embedding{Dim: s.Size, ZeroPadding: s.ZeroPadding, Init: s.init()}
-	}},
-	"lstm": {"one or more LSTM layers over a sequence", []string{"hidden", "layers", "output", "rate", "biases", "init"}, []string{"hidden"}, func(s LayerSpec, _ int) nn.Layer {
-		l := nn.LSTM{Hidden: s.Hidden, Layers: s.Layers, EveryStep: s.Output == "every", OneBias: s.Biases == 1, Init: s.init()}
-		if s.Rate != nil {
-			l.Dropout, l.Droppable = float32(*s.Rate), true
-		}
-		if s.Init == "glorot" || s.Init == "haiku" {
-			l.ForgetBias = 1
-		}
-		return l
-	}},
-	"gru": {"gated recurrent units over a sequence", []string{"hidden", "output", "init"}, []string{"hidden"}, func(s LayerSpec, _ int) nn.Layer {
-		return nn.GRU{Hidden: s.Hidden, EveryStep: s.Output == "every", Init: s.init()}
-	}},
-	"depthwise": {"a convolution of each channel by itself", []string{"kernel", "padding", "pad", "no_bias", "stride", "dilation", "init"}, []string{"kernel"}, func(s LayerSpec, _ int) nn.Layer {
-		return nn.DepthwiseConv2D{Kernel: s.Kernel, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, Dilation: s.Dilation, NoBias: s.NoBias, Init: s.init()}
-	}},
-	"squeeze": {"squeeze-and-excitation: a share for each channel of an image, by the means of all", []string{"units", "init"}, []string{"units"}, func(s LayerSpec, _ int) nn.Layer {
-		return nn.SqueezeExcitation{Units: s.Units, Init: s.init()}
-	}},
-	"attention": {"multi-head self-attention over a sequence", []string{"heads", "causal", "mask_padding", "init"}, []string{"heads"}, func(s LayerSpec, _ int) nn.Layer {
-		return nn.Attention{Heads: s.Heads, Causal: s.Causal, MaskPadding: s.MaskPadding, Init: s.init()}
-	}},
-	"sequence": {"the pixels of an image as a sequence", []string{"class_token"}, nil, func(s LayerSpec, _ int) nn.Layer {
-		return nn.Sequence{ClassToken: s.ClassToken}
-	}},
-	"positions": {"adds a learned vector to each step of a sequence", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Positions{} }},
-	"steps": {"one vector of a sequence", []string{"take"}, nil, func(s LayerSpec, _ int) nn.Layer {
-		return nn.Steps{Take: takes[s.Take]}
-	}},
-	tied:        {"an output for each token, by the table of the embedding", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Tied{} }},
-	"layernorm": {"normalization of the channels of each step or pixel, or of a vector", nil, nil, func(LayerSpec, int) nn.Layer { return nn.LayerNorm{} }},
-	"rmsnorm":   {"their division by their root mean square", nil, nil, func(LayerSpec, int) nn.Layer { return nn.RMSNorm{} }},
-	"gelu": {"x times the share of a normal distribution below x", []string{"approximate"}, nil, func(s LayerSpec, _ int) nn.Layer {
-		return nn.GELU{Tanh: s.Approximate == "tanh"}
-	}},
-	"silu":        {"x sigmoid(x)", nil, nil, func(LayerSpec, int) nn.Layer { return nn.SiLU{} }},
-	"hardswish":   {"x min(max(x+3, 0), 6)/6", nil, nil, func(LayerSpec, int) nn.Layer { return nn.HardSwish{} }},
-	"hardsigmoid": {"min(max(x+3, 0), 6)/6", nil, nil, func(LayerSpec, int) nn.Layer { return nn.HardSigmoid{} }},
-	"sigmoid":     {"1/(1+e^-x)", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Logistic{} }},
-	"tanh":        {"the hyperbolic tangent", nil, nil, func(LayerSpec, int) nn.Layer { return nn.Tanh{} }},
-	add:           {"the sum of what several layers give", []string{"inputs"}, []string{"inputs"}, nil},
-	concat:        {"the channels of several layers side by side", []string{"inputs"}, []string{"inputs"}, nil},
-	mix:           {"the sum of several layers weighted by the softmax of trained numbers, a mixed operation of DARTS", []string{"inputs", "weights", "zero"}, []string{"inputs", "weights"}, nil},
-	residual:      {"the sum of two branches of layers", []string{"depth", "body", "shortcut"}, []string{"body"}, nil},
-}
-
-// tied is the type that may end a network instead of a dense layer.
-const tied = "tied"
-
-var takes = map[string]nn.Take{"": nn.TakeLast, "last": nn.TakeLast, "first": nn.TakeFirst, "mean": nn.TakeMean}
 
 // residual is the type that is made of other layers.
 const residual = "residual"
 
 // layer makes the layer of a spec that was checked.
-func (s LayerSpec) layer(classes int) nn.Layer {
-	if s.Type != residual {
-		return layerTypes[s.Type].make(s, classes)
+func (s LayerSpec) layer() nn.Layer {
+	if s.Type == residual {
+		return nn.Residual{Body: chain(s.Body), Shortcut: chain(s.Shortcut)}
 	}
-	return nn.Residual{Body: chain(s.Body, classes), Shortcut: chain(s.Shortcut, classes)}
+	t, _ := typeOf(s.Type)
+	options, err := nn.ReadOptions(t.Options, s.Options)
+	if err != nil {
+		panic("models: options were checked and are wrong: " + err.Error())
+	}
+	return t.Make(s, options)
 }
 
 // chain makes the layers of specs that were checked.
-func chain(specs []LayerSpec, classes int) []nn.Layer {
+func chain(specs []LayerSpec) []nn.Layer {
 	if branched(specs) {
-		return graph(specs, classes)
+		return graph(specs)
 	}
 	var layers []nn.Layer
 	for _, s := range specs {
-		l := s.layer(classes)
+		l := s.layer()
 		if s.Name != "" {
 			l = nn.Named{Layer: l, Name: s.Name}
 		}
@@ -197,7 +111,7 @@ func WithInit(specs []LayerSpec, init string) []LayerSpec {
 	specs = slices.Clone(specs)
 	for i := range specs {
 		s := &specs[i]
-		if s.Init == "" && slices.Contains(layerTypes[s.Type].keys, "init") {
+		if t, _ := typeOf(s.Type); s.Init == "" && slices.Contains(t.Keys, "init") {
 			s.Init = init
 		}
 		s.Body, s.Shortcut = WithInit(s.Body, init), WithInit(s.Shortcut, init)
@@ -218,9 +132,11 @@ func FromLayers(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, erro
 	for _, s := range specs {
 		kinds = append(kinds, s.Type)
 	}
-	if last := kinds[len(kinds)-1]; last != "dense" && last != tied {
-		return nil, fmt.Errorf("model.layers[%d] (%s): the last layer must be dense", len(specs), kinds[len(kinds)-1])
+	last := kinds[len(kinds)-1]
+	if t, _ := typeOf(last); !t.Ends {
+		return nil, fmt.Errorf("model.layers[%d] (%s): the last layer must be dense", len(specs), last)
 	}
+	specs = withClasses(specs, classes)
 	build := plain
 	if chooses(specs) {
 		build = supernet
@@ -234,36 +150,29 @@ func FromLayers(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, erro
 
 // plain builds the network of specs that were checked and have no choices.
 func plain(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, error) {
-	return nn.NewModel("layers", input, classes, chain(specs, classes)...)
+	return nn.NewModel("layers", input, classes, chain(specs)...)
 }
 
-// LayerType says what a type of layers is.
-type LayerType struct {
-	Name, Doc string
-	// Keys are those of LayerSpec that it takes, Required those that it must have.
-	Keys, Required []string
-}
-
-// LayerTypes returns the types of layers by their names.
-func LayerTypes() []LayerType {
-	var types []LayerType
-	for _, name := range typeNames() {
-		t := layerTypes[name]
-		types = append(types, LayerType{name, t.doc, t.keys, t.required})
+// withClasses returns specs whose last layer has an output a class unless it says
+// otherwise.
+func withClasses(specs []LayerSpec, classes int) []LayerSpec {
+	last := len(specs) - 1
+	if t, _ := typeOf(specs[last].Type); specs[last].Units > 0 || !slices.Contains(t.Keys, "units") {
+		return specs
 	}
-	return types
+	specs = slices.Clone(specs)
+	specs[last].Units = classes
+	return specs
 }
-
-func typeNames() []string { return slices.Sorted(maps.Keys(layerTypes)) }
 
 // checkLayers checks specs that stand at a key, the branches of residual blocks
 // included. The last layer of a network need not have units.
 func checkLayers(key string, specs []LayerSpec, network bool) error {
 	for i, s := range specs {
 		at := fmt.Sprintf("%s[%d]", key, i+1)
-		t, ok := layerTypes[s.Type]
+		t, ok := typeOf(s.Type)
 		if !ok {
-			return fmt.Errorf("%s: unknown type %q; there are %s", at, s.Type, strings.Join(typeNames(), ", "))
+			return fmt.Errorf("%s: unknown type %q; there are %s", at, s.Type, strings.Join(LayerNames(), ", "))
 		}
 		if err := s.check(t, network && i+1 == len(specs)); err != nil {
 			return fmt.Errorf("%s (%s): %w", at, s.Type, err)
@@ -284,7 +193,7 @@ func checkLayers(key string, specs []LayerSpec, network bool) error {
 
 // check reports the first key that is missing, foreign to the type or out of
 // range.
-func (s LayerSpec) check(t layerType, last bool) error {
+func (s LayerSpec) check(t LayerType, last bool) error {
 	v := reflect.ValueOf(s)
 	for i := range v.NumField() {
 		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
@@ -292,11 +201,12 @@ func (s LayerSpec) check(t layerType, last bool) error {
 		switch {
 		case key == "-" || key == "type" || key == "name" || key == "optional" || key == "input" && !s.joins():
 		case f.IsZero():
-			if _, ok := s.Choices[key]; !ok && (slices.Contains(t.required, key) || key == "units" && s.Type == "dense" && !last) {
+			if _, ok := s.Choices[key]; !ok && (slices.Contains(t.Required, key) || key == "units" && t.Ends && slices.Contains(t.Keys, key) && !last) {
 				return fmt.Errorf("key %q is missing", key)
 			}
-		case !slices.Contains(t.keys, key):
-			return fmt.Errorf("key %q does not belong to this type; it takes %s", key, list(t.keys))
+		case key == "options" && t.Options != nil:
+		case !slices.Contains(t.Keys, key):
+			return fmt.Errorf("key %q does not belong to this type; it takes %s", key, list(t.Keys))
 		case f.Kind() == reflect.Int && f.Int() < 1:
 			return fmt.Errorf("%s = %d; it must be at least 1", key, f.Int())
 		case f.Kind() == reflect.Int && f.Int() > most(key):
@@ -316,6 +226,9 @@ func (s LayerSpec) check(t layerType, last bool) error {
 		return errors.New("padding and pad are both given; only one of them can be")
 	case s.Biases > 2:
 		return fmt.Errorf("biases = %d; it must be 1 or 2", s.Biases)
+	}
+	if _, err := nn.ReadOptions(t.Options, s.Options); err != nil {
+		return err
 	}
 	return s.checkChoices(t)
 }

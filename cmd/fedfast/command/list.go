@@ -34,7 +34,7 @@ func newList(a *app) *cobra.Command {
 	var commands []*cobra.Command
 	for _, l := range []listing{
 		{"keys", "Keys of a study file with their types, defaults, ranges and meanings; KEY is one or all below it", a.listKeys, a.listKeysBelow, keyNames},
-		{"layers", "Layers of [[model.layers]], with their keys", a.listLayers, a.showLayer, layerNames},
+		{"layers", "Layers of [[model.layers]], with their keys", a.listLayers, a.showLayer, models.LayerNames},
 		{"methods", "Federated methods; NAME shows one with its hyperparameters", a.listMethods, a.showMethod, fl.Methods},
 		{"models", "Networks by name; NAME shows one with its parameters", a.listModels, a.showModel, models.Names},
 		{"tuners", "Tuners, built in and external; NAME shows one with its options", a.listTuners, a.showTuner, builtinNames},

@@ -83,14 +83,6 @@ type layerKeyEntry struct {
 	Doc      string `json:"doc"`
 }
 
-func layerNames() []string {
-	var names []string
-	for _, t := range models.LayerTypes() {
-		names = append(names, t.Name)
-	}
-	return names
-}
-
 func layerEntries() []layerEntry {
 	var entries []layerEntry
 	for _, t := range models.LayerTypes() {
@@ -101,6 +93,9 @@ func layerEntries() []layerEntry {
 					e.Keys = append(e.Keys, layerKeyEntry{k.Name, k.Type(), slices.Contains(t.Required, name), k.Allowed(), k.Doc})
 				}
 			}
+		}
+		for _, k := range config.OptionKeys("options", t.Options) {
+			e.Keys = append(e.Keys, layerKeyEntry{k.Name, k.Type(), false, k.Allowed(), k.Doc})
 		}
 		entries = append(entries, e)
 	}
@@ -143,7 +138,7 @@ func (a *app) showLayer(_ context.Context, name string) error {
 		}
 		return t.Flush()
 	}
-	return unknown("type of layers", name, layerNames())
+	return unknown("type of layers", name, models.LayerNames())
 }
 
 func yes(x bool) string { return map[bool]string{true: "yes", false: "no"}[x] }

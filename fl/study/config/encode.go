@@ -118,6 +118,10 @@ func (w *writer) layer(at string, l models.LayerSpec) {
 		key := layerKey(v.Type().Field(i))
 		if c, ok := l.Choices[key]; ok {
 			fmt.Fprintf(&w.out, "%s = %s\n", key, w.choice(c))
+		} else if options, ok := reflect.TypeAssert[map[string]any](f); ok {
+			if len(options) > 0 {
+				fmt.Fprintf(&w.out, "%s = %s\n", key, w.inline(options))
+			}
 		} else if _, branch := reflect.TypeAssert[[]models.LayerSpec](f); !f.IsZero() && !branch && key != "-" {
 			w.line(key, reflect.Indirect(f).Interface())
 		}
@@ -128,6 +132,15 @@ func (w *writer) layer(at string, l models.LayerSpec) {
 	for _, inner := range l.Shortcut {
 		w.layer(at+".shortcut", inner)
 	}
+}
+
+// inline writes a table on a line.
+func (w *writer) inline(table map[string]any) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		pairs = append(pairs, strconv.Quote(name)+" = "+w.value(table[name]))
+	}
+	return "{ " + strings.Join(pairs, ", ") + " }"
 }
 
 // line writes one key.

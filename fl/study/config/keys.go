@@ -181,6 +181,12 @@ func layerSpecs(at string, list []map[string]any) ([]models.LayerSpec, error) {
 			if !ok {
 				return nil, fmt.Errorf("%s[%d]: %w", at, i+1, unknownLayerKey(key))
 			}
+			if options, ok := reflect.TypeAssert[*map[string]any](f.Addr()); ok {
+				if err := readOptions(options, s, optionsOf(table["type"])); err != nil {
+					return nil, err
+				}
+				continue
+			}
 			branch, isBranch := reflect.TypeAssert[*[]models.LayerSpec](f.Addr())
 			if !isBranch {
 				var err error
@@ -209,10 +215,7 @@ func layerSpecs(at string, list []map[string]any) ([]models.LayerSpec, error) {
 
 // knownType returns an error for a text that is no type of layers.
 func knownType(x any) error {
-	var known []string
-	for _, t := range models.LayerTypes() {
-		known = append(known, t.Name)
-	}
+	known := models.LayerNames()
 	name, ok := x.(string)
 	if !ok || slices.Contains(known, name) {
 		return nil // what is no text is an error of its own

@@ -1,0 +1,203 @@
+package models
+
+import "github.com/fedfast/fedfast/nn"
+
+// builtIn are the types of layers of this program; those that join or hold other layers
+// are made by package models itself.
+var builtIn = []LayerType{
+	{
+		Name: "conv", Doc: "a convolution of images",
+		Keys: []string{"filters", "kernel", "padding", "pad", "no_bias", "stride", "groups", "dilation", "init"}, Required: []string{"filters", "kernel"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			if s.Groups > 1 || s.Dilation > 1 {
+				return nn.GroupedConv2D{Filters: s.Filters, Kernel: s.Kernel, Groups: s.Groups, Dilation: s.Dilation, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init()}
+			}
+			return nn.Conv2D{Filters: s.Filters, Kernel: s.Kernel, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init()}
+		},
+	},
+	{
+		Name: "dense", Doc: "a fully connected layer",
+		Keys: []string{"units", "no_bias", "init"}, Ends: true,
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			return nn.Dense{Units: s.Units, NoBias: s.NoBias, Init: s.init()}
+		},
+	},
+	{
+		Name: "maxpool", Doc: "the maximum of each window of an image",
+		Keys: []string{"size", "stride", "padding", "pad"}, Required: []string{"size"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			return nn.MaxPool{Size: s.Size, Stride: s.Stride, Same: s.Padding == "same", Pad: s.Pad}
+		},
+	},
+	{
+		Name: "avgpool", Doc: "the mean of each window, or of the whole image",
+		Keys: []string{"size", "stride", "pad"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			return nn.AvgPool{Size: s.Size, Stride: s.Stride, Pad: s.Pad}
+		},
+	},
+	{
+		Name: "lrn", Doc: "local response normalization over channels",
+		Keys: []string{"radius", "bias", "alpha", "beta"}, Required: []string{"radius", "alpha"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			return nn.LRN{Radius: s.Radius, Bias: or(s.Bias, 1), Alpha: *s.Alpha, Beta: or(s.Beta, 0.75)}
+		},
+	},
+	{
+		Name: "groupnorm", Doc: "group normalization",
+		Keys: []string{"groups", "no_affine"}, Required: []string{"groups"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			return nn.GroupNorm{Groups: s.Groups, NoAffine: s.NoAffine}
+		},
+	},
+	{
+		Name: "relu", Doc: "max(x, 0)",
+		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.ReLU{} },
+	},
+	{
+		Name: "flatten", Doc: "makes a vector of an image",
+		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.Flatten{} },
+	},
+	{
+		Name: "dropout", Doc: "sets a share of values to zero while training",
+		Keys: []string{"rate"}, Required: []string{"rate"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			return nn.Dropout{Rate: float32(*s.Rate)}
+		},
+	},
+	{
+		Name: "embedding", Doc: "a vector for each token",
+		Keys: []string{"size", "zero_padding", "init"}, Required: []string{"size"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			return nn.Embedding{Dim: s.Size, ZeroPadding: s.ZeroPadding, Init: s.init()}
+		},
+	},
+	{
+		Name: "lstm", Doc: "one or more LSTM layers over a sequence",
+		Keys: []string{"hidden", "layers", "output", "rate", "biases", "init"}, Required: []string{"hidden"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			l := nn.LSTM{Hidden: s.Hidden, Layers: s.Layers, EveryStep: s.Output == "every", OneBias: s.Biases == 1, Init: s.init()}
+			if s.Rate != nil {
+				l.Dropout, l.Droppable = float32(*s.Rate), true
+			}
+			if s.Init == "glorot" || s.Init == "haiku" {
+				l.ForgetBias = 1
+			}
+			return l
+		},
+	},
+	{
+		Name: "gru", Doc: "gated recurrent units over a sequence",
+		Keys: []string{"hidden", "output", "init"}, Required: []string{"hidden"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			return nn.GRU{Hidden: s.Hidden, EveryStep: s.Output == "every", Init: s.init()}
+		},
+	},
+	{
+		Name: "depthwise", Doc: "a convolution of each channel by itself",
+		Keys: []string{"kernel", "padding", "pad", "no_bias", "stride", "dilation", "init"}, Required: []string{"kernel"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			return nn.DepthwiseConv2D{Kernel: s.Kernel, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, Dilation: s.Dilation, NoBias: s.NoBias, Init: s.init()}
+		},
+	},
+	{
+		Name: "squeeze", Doc: "squeeze-and-excitation: a share for each channel of an image, by the means of all",
+		Keys: []string{"units", "init"}, Required: []string{"units"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			return nn.SqueezeExcitation{Units: s.Units, Init: s.init()}
+		},
+	},
+	{
+		Name: "attention", Doc: "multi-head self-attention over a sequence",
+		Keys: []string{"heads", "causal", "mask_padding", "init"}, Required: []string{"heads"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			return nn.Attention{Heads: s.Heads, Causal: s.Causal, MaskPadding: s.MaskPadding, Init: s.init()}
+		},
+	},
+	{
+		Name: "sequence", Doc: "the pixels of an image as a sequence",
+		Keys: []string{"class_token"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			return nn.Sequence{ClassToken: s.ClassToken}
+		},
+	},
+	{
+		Name: "positions", Doc: "adds a learned vector to each step of a sequence",
+		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.Positions{} },
+	},
+	{
+		Name: "steps", Doc: "one vector of a sequence",
+		Keys: []string{"take"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			return nn.Steps{Take: takes[s.Take]}
+		},
+	},
+	{
+		Name: "tied", Doc: "an output for each token, by the table of the embedding",
+		Ends: true,
+		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.Tied{} },
+	},
+	{
+		Name: "layernorm", Doc: "normalization of the channels of each step or pixel, or of a vector",
+		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.LayerNorm{} },
+	},
+	{
+		Name: "rmsnorm", Doc: "their division by their root mean square",
+		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.RMSNorm{} },
+	},
+	{
+		Name: "gelu", Doc: "x times the share of a normal distribution below x",
+		Keys: []string{"approximate"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			return nn.GELU{Tanh: s.Approximate == "tanh"}
+		},
+	},
+	{
+		Name: "silu", Doc: "x sigmoid(x)",
+		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.SiLU{} },
+	},
+	{
+		Name: "hardswish", Doc: "x min(max(x+3, 0), 6)/6",
+		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.HardSwish{} },
+	},
+	{
+		Name: "hardsigmoid", Doc: "min(max(x+3, 0), 6)/6",
+		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.HardSigmoid{} },
+	},
+	{
+		Name: "sigmoid", Doc: "1/(1+e^-x)",
+		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.Logistic{} },
+	},
+	{
+		Name: "tanh", Doc: "the hyperbolic tangent",
+		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.Tanh{} },
+	},
+	{
+		Name: add, Doc: "the sum of what several layers give",
+		Keys: []string{"inputs"}, Required: []string{"inputs"},
+	},
+	{
+		Name: concat, Doc: "the channels of several layers side by side",
+		Keys: []string{"inputs"}, Required: []string{"inputs"},
+	},
+	{
+		Name: mix, Doc: "the sum of several layers weighted by the softmax of trained numbers, a mixed operation of DARTS",
+		Keys: []string{"inputs", "weights", "zero"}, Required: []string{"inputs", "weights"},
+	},
+	{
+		Name: residual, Doc: "the sum of two branches of layers",
+		Keys: []string{"depth", "body", "shortcut"}, Required: []string{"body"},
+	},
+}
+
+// init registers the built-in types. One that cannot be registered is a mistake of this
+// package.
+func init() {
+	for _, t := range builtIn {
+		if err := Register(t); err != nil {
+			panic(err)
+		}
+	}
+}
+
+var takes = map[string]nn.Take{"": nn.TakeLast, "last": nn.TakeLast, "first": nn.TakeFirst, "mean": nn.TakeMean}

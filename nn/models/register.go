@@ -1,0 +1,104 @@
+package models
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fedfast/fedfast/nn"
+)
+
+// LayerType is a type of layers that files name: in [[model.layers]] of a study, and in
+// what reads networks from other programs.
+type LayerType struct {
+	// Name is what a file says, type = "conv". Doc says in a line what the layer is.
+	Name, Doc string
+	// Keys are those of LayerSpec that it takes, Required those that it must have.
+	Keys, Required []string
+	// Options are those of its own, a struct that holds their defaults; nil are none. The
+	// tags of its fields are those of LayerSpec: toml names the option, doc says in a line
+	// what it means, in is the range of a number and of lists the words that a string may
+	// be. A file has them in options = { NAME = VALUE }.
+	Options any
+	// Ends says that it may be the last layer of a network. There it may leave the key
+	// units out, which then is the number of classes.
+	Ends bool
+	// Make returns the layer of a spec whose keys were checked, with a struct of the type
+	// of Options. What it does not accept its Bind says.
+	Make func(s LayerSpec, options any) nn.Layer
+}
+
+// layerTypes holds the types of layers by name. Programs may register theirs at any time.
+var layerTypes = struct {
+	sync.RWMutex
+	byName map[string]LayerType
+}{byName: map[string]LayerType{}}
+
+var typeName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+
+// Register makes a type of layers known by its name to study files, lists and help of
+// this program. Importing package models does so for the built-in ones. The error says
+// what is wrong with the type, or that the name is taken.
+func Register(t LayerType) error {
+	var keys []string
+	for f := range reflect.TypeFor[LayerSpec]().Fields() {
+		if key, _, _ := strings.Cut(f.Tag.Get("toml"), ","); key != "options" {
+			keys = append(keys, key)
+		}
+	}
+	switch structure := slices.Contains([]string{add, concat, mix, residual}, t.Name); {
+	case !typeName.MatchString(t.Name):
+		return fmt.Errorf("models: layer type %q: a name must be lower-case letters, digits, - and _, and begin with a letter", t.Name)
+	case t.Doc == "" || strings.ContainsAny(t.Doc, "\n|"):
+		return fmt.Errorf("models: layer type %q: Doc must be a line without |, for it stands in tables", t.Name)
+	case t.Make == nil && !structure:
+		return fmt.Errorf("models: layer type %q: Make is nil", t.Name)
+	}
+	for _, key := range slices.Concat(t.Keys, t.Required) {
+		if !slices.Contains(keys, key) {
+			return fmt.Errorf("models: layer type %q: there is no key %q for layers; have it in Options", t.Name, key)
+		}
+	}
+	if err := nn.CheckOptions(t.Options); err != nil {
+		return fmt.Errorf("models: layer type %q: %w", t.Name, err)
+	}
+	layerTypes.Lock()
+	defer layerTypes.Unlock()
+	if _, taken := layerTypes.byName[t.Name]; taken {
+		return fmt.Errorf("models: layer type %q: the name is taken; choose another one", t.Name)
+	}
+	layerTypes.byName[t.Name] = t
+	return nil
+}
+
+// typeOf returns the type of a name.
+func typeOf(name string) (LayerType, bool) {
+	layerTypes.RLock()
+	defer layerTypes.RUnlock()
+	t, ok := layerTypes.byName[name]
+	return t, ok
+}
+
+// LayerTypes returns the types of layers by their names.
+func LayerTypes() []LayerType {
+	layerTypes.RLock()
+	defer layerTypes.RUnlock()
+	types := make([]LayerType, 0, len(layerTypes.byName))
+	for _, name := range slices.Sorted(maps.Keys(layerTypes.byName)) {
+		types = append(types, layerTypes.byName[name])
+	}
+	return types
+}
+
+// LayerNames returns their names.
+func LayerNames() []string {
+	var names []string
+	for _, t := range LayerTypes() {
+		names = append(names, t.Name)
+	}
+	return names
+}
