@@ -5,8 +5,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-
-	"gonum.org/v1/plot"
 )
 
 // Axes have at most so many numbers.
@@ -15,7 +13,15 @@ const mostX, mostY = 8, 6
 // scale is an axis that is laid out: its ends and its ticks.
 type scale struct {
 	lo, hi float64
-	ticks  []plot.Tick
+	log    bool
+	ticks  []tick
+}
+
+// tick is a place on an axis; small ones have no label.
+type tick struct {
+	at    float64
+	label string
+	lower int // lines by which the label stands below those of others
 }
 
 // layOut returns the scale of an axis whose values are in [lo, hi]. Its ends are
@@ -24,7 +30,7 @@ func (a *Axis) layOut(lo, hi float64, most int) scale {
 	if n := len(a.Names); n > 0 {
 		s := scale{lo: 0.5, hi: float64(n) + 0.5}
 		for i, name := range a.Names {
-			s.ticks = append(s.ticks, plot.Tick{Value: float64(i + 1), Label: clean(name)})
+			s.ticks = append(s.ticks, tick{at: float64(i + 1), label: clean(name)})
 		}
 		return s
 	}
@@ -48,7 +54,7 @@ func (a *Axis) layOut(lo, hi float64, most int) scale {
 	s := scale{lo: step * math.Floor(lo/step), hi: step * math.Ceil(hi/step)}
 	decimals := max(0, -int(math.Floor(math.Log10(step)*(1+1e-12))))
 	for i := math.Round(s.lo / step); i <= math.Round(s.hi/step); i++ {
-		s.ticks = append(s.ticks, plot.Tick{Value: i * step, Label: number(i*step, decimals)})
+		s.ticks = append(s.ticks, tick{at: i * step, label: number(i*step, decimals)})
 	}
 	return s
 }
@@ -72,7 +78,7 @@ func logScale(lo, hi float64, most int) scale {
 	if first == last {
 		last++
 	}
-	s := scale{lo: math.Pow10(first), hi: math.Pow10(last)}
+	s := scale{lo: math.Pow10(first), hi: math.Pow10(last), log: true}
 	decades := last - first
 	every := (decades + most - 1) / most
 	if decades <= 2 { // the ends need not be powers of ten
@@ -91,14 +97,14 @@ func logScale(lo, hi float64, most int) scale {
 	}
 	for d := first; d <= last; d++ {
 		for m := 1; m < 10; m++ {
-			t := plot.Tick{Value: float64(m) * math.Pow10(d)}
-			if t.Value < s.lo*(1-1e-12) || t.Value > s.hi*(1+1e-12) {
+			t := tick{at: float64(m) * math.Pow10(d)}
+			if t.at < s.lo*(1-1e-12) || t.at > s.hi*(1+1e-12) {
 				continue
 			}
 			if m == 1 && (d-first)%every == 0 || decades <= 2 && (m == 2 || m == 5) {
-				t.Label = number(t.Value, max(0, -d))
+				t.label = number(t.at, max(0, -d))
 			}
-			if t.Label != "" || decades <= most {
+			if t.label != "" || decades <= most {
 				s.ticks = append(s.ticks, t)
 			}
 		}

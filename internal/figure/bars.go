@@ -3,10 +3,6 @@ package figure
 import (
 	"errors"
 	"fmt"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Bars are amounts of several classes, stacked.
@@ -69,9 +65,7 @@ func (b *Bars) scales(*Panel) (x, y scale) {
 
 func (b *Bars) labels(p *Panel) (x, y string) { return b.label(), p.Y.Label }
 
-func (*Bars) height() vg.Length { return panelHeight }
-
-func (b *Bars) plotter(s *sheet) plot.Plotter { return stack{b, s.colors} }
+func (*Bars) height() float64 { return panelHeight }
 
 func (b *Bars) describe(p *Panel) string {
 	return fmt.Sprintf("Stacked bars of %s by %s for %s; the tallest has %s.", p.Y.Label, b.Class, b.label(), number(float64(b.tallest()), 0))
@@ -117,41 +111,29 @@ func (x *Bar) total() (n int) {
 	return n
 }
 
-// stack draws bars as gonum/plot has plotters do.
-type stack struct {
-	*Bars
-	colors palette
-}
-
-// Plot draws all parts of a class as one path, the first class at the bottom. Bars
+// draw draws all parts of a class as one shape, the first class at the bottom. Bars
 // keep their distance, and so do parts that are large enough.
-func (s stack) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	bars := s.shown()
-	wide := x(1) - x(0)
+func (b *Bars) draw(s *sheet, f *plane) {
+	bars := b.shown()
+	wide := f.x(1) - f.x(0)
 	gap := min(2, wide/5)
 	below := make([]int, len(bars))
-	for class := range s.classes() {
-		var parts vg.Path
-		for i, b := range bars {
-			if b.Counts[class] == 0 {
+	for class := range b.classes() {
+		var parts [][]point
+		for i, bar := range bars {
+			if bar.Counts[class] == 0 {
 				continue
 			}
-			left, bottom := x(float64(i))+gap/2, y(float64(below[i]))
-			below[i] += b.Counts[class]
-			right, top := left+wide-gap, y(float64(below[i]))
+			left, bottom := f.x(float64(i))+gap/2, f.y(float64(below[i]))
+			below[i] += bar.Counts[class]
+			top := f.y(float64(below[i]))
 			if wide > 6 && top-bottom > 3 {
 				top -= 0.6 // a line between parts
 			}
-			parts.Move(vg.Point{X: left, Y: bottom})
-			parts.Line(vg.Point{X: right, Y: bottom})
-			parts.Line(vg.Point{X: right, Y: top})
-			parts.Line(vg.Point{X: left, Y: top})
-			parts.Close()
+			parts = append(parts, rect{point{left, bottom}, point{left + wide - gap, top}}.corners())
 		}
 		if len(parts) > 0 {
-			c.SetColor(s.colors.class(class, s.classes()))
-			c.Fill(parts)
+			f.fill(s.colors.class(class, b.classes()), parts...)
 		}
 	}
 }

@@ -3,9 +3,6 @@ package figure
 import (
 	"fmt"
 	"math"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
 )
 
 // chart is what a panel holds in place of lines.
@@ -18,8 +15,8 @@ type chart interface {
 	scales(*Panel) (x, y scale)
 	// labels are those of the axes.
 	labels(*Panel) (x, y string)
-	height() vg.Length
-	plotter(*sheet) plot.Plotter
+	height() float64
+	draw(*sheet, *plane)
 	table(*Panel) Table
 	describe(*Panel) string
 }
@@ -60,15 +57,6 @@ func level(x, lo, hi float64) int {
 // ramp is the entry of a legend for shades from one number to another.
 func ramp(of string, lo, hi float64) entry {
 	return entry{text: fmt.Sprintf("%s from %.4g to %.4g", of, lo, hi), at: -1, of: levels}
-}
-
-// box adds a rectangle to a path.
-func box(path *vg.Path, lo, hi vg.Point) {
-	path.Move(lo)
-	path.Line(vg.Point{X: hi.X, Y: lo.Y})
-	path.Line(hi)
-	path.Line(vg.Point{X: lo.X, Y: hi.Y})
-	path.Close()
 }
 
 // ends are the least and the greatest of what is a number, NaN without any.

@@ -13,9 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // Figure is one picture: panels over one legend, up to three beside each other, four in two
@@ -149,18 +146,11 @@ func (f *Figure) Write(w io.Writer, form Form, theme Theme) error {
 	case CSV:
 		return f.writeCSV(w)
 	case PNG:
-		s := f.sheet(theme)
-		canvas := vgimg.NewWith(vgimg.UseWH(s.width, s.height), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(s.colors.back))
-		s.draw(draw.New(canvas))
-		_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
-		return err
+		return f.writePNG(w, theme)
 	case SVG:
 	}
 	return f.writeSVG(w)
 }
-
-// pngDPI gives two pixels for each point.
-const pngDPI = 144
 
 // check refuses what cannot be drawn.
 func (f *Figure) check() error {

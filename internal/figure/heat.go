@@ -5,10 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Heat is a map of numbers by rows and columns.
@@ -62,9 +58,9 @@ func (h *Heat) legend() []entry {
 
 // few are ticks for at most so many of the names, at even distances, in the middle
 // of their places; places are counted from the other end on where down is set.
-func few(names []string, most int, down bool) []plot.Tick {
+func few(names []string, most int, down bool) []tick {
 	every := (len(names) + most - 1) / most
-	var ticks []plot.Tick
+	var ticks []tick
 	for i := 0; i < len(names); i += every {
 		at, label := float64(i)+0.5, clean(names[i])
 		if label == "" {
@@ -73,7 +69,7 @@ func few(names []string, most int, down bool) []plot.Tick {
 		if down { // room for a viewer with wider letters
 			at, label = float64(len(names))-at, label+strings.Repeat("\u00a0", len(label)/4)
 		}
-		ticks = append(ticks, plot.Tick{Value: at, Label: label})
+		ticks = append(ticks, tick{at: at, label: label})
 	}
 	return ticks
 }
@@ -92,14 +88,12 @@ func (h *Heat) scales(*Panel) (x, y scale) {
 
 func (*Heat) labels(p *Panel) (x, y string) { return p.X.Label, p.Y.Label }
 
-func (h *Heat) height() vg.Length {
+func (h *Heat) height() float64 {
 	if h.tall() { // room for each row's name
-		return max(panelHeight, 60+13*vg.Length(len(h.Rows)))
+		return max(panelHeight, 60+13*float64(len(h.Rows)))
 	}
 	return panelHeight
 }
-
-func (h *Heat) plotter(s *sheet) plot.Plotter { return heatMap{h, s.colors} }
 
 func (h *Heat) table(p *Panel) Table {
 	t := Table{Title: h.Of, Head: append([]string{p.Y.Label}, h.Columns...)}
@@ -121,20 +115,13 @@ func (h *Heat) describe(p *Panel) string {
 	return fmt.Sprintf("Heat map of %s for %d values of %s and %d of %s: from %.4g to %.4g.", h.Of, len(h.Columns), p.X.Label, len(h.Rows), p.Y.Label, lo, hi)
 }
 
-// heatMap draws a map as gonum/plot has plotters do.
-type heatMap struct {
-	*Heat
-	colors palette
-}
-
-// Plot draws all cells of a shade as one path; neighbours in a row as one rectangle.
-func (m heatMap) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	lo, hi := m.ends()
-	parts := make([]vg.Path, levels)
-	for i, row := range m.Cells {
-		top := y(float64(len(m.Rows) - i))
-		bottom := y(float64(len(m.Rows) - i - 1))
+// draw draws all cells of a shade as one shape; neighbours in a row as one rectangle.
+func (h *Heat) draw(s *sheet, f *plane) {
+	lo, hi := h.ends()
+	parts := make([][][]point, levels)
+	for i, row := range h.Cells {
+		top := f.y(float64(len(h.Rows) - i))
+		bottom := f.y(float64(len(h.Rows) - i - 1))
 		for j := 0; j < len(row); {
 			from, at := j, -1
 			if !math.IsNaN(row[j]) {
@@ -144,14 +131,13 @@ func (m heatMap) Plot(c draw.Canvas, p *plot.Plot) {
 				j++
 			}
 			if at >= 0 {
-				box(&parts[at], vg.Point{X: x(float64(from)), Y: bottom}, vg.Point{X: x(float64(j)), Y: top})
+				parts[at] = append(parts[at], rect{point{f.x(float64(from)), bottom}, point{f.x(float64(j)), top}}.corners())
 			}
 		}
 	}
 	for at, part := range parts {
 		if len(part) > 0 {
-			c.SetColor(m.colors.class(at, levels))
-			c.Fill(part)
+			f.fill(s.colors.class(at, levels), part...)
 		}
 	}
 }

@@ -4,10 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Paths are parallel coordinates: an axis for each of several quantities, beside each
@@ -86,20 +82,18 @@ const boldLine = 1
 func (a *Paths) scales(*Panel) (x, y scale) {
 	x = scale{lo: -0.55, hi: float64(len(a.Axes)) - 0.85}
 	for i, axis := range a.Axes {
-		label := clean(axis.Label)
-		if i%2 == 1 && len(a.Axes) > 4 {
-			label = "\n" + label
+		lower := 0
+		if len(a.Axes) > 4 {
+			lower = i % 2
 		}
-		x.ticks = append(x.ticks, plot.Tick{Value: float64(i), Label: label})
+		x.ticks = append(x.ticks, tick{at: float64(i), label: clean(axis.Label), lower: lower})
 	}
 	return x, scale{hi: 1}
 }
 
 func (*Paths) labels(*Panel) (x, y string) { return "", "" }
 
-func (*Paths) height() vg.Length { return panelHeight + 40 }
-
-func (a *Paths) plotter(s *sheet) plot.Plotter { return parallel{a, s} }
+func (*Paths) height() float64 { return panelHeight + 40 }
 
 func (a *Paths) table(*Panel) Table {
 	t := Table{Title: a.Of, Head: []string{"path"}}
@@ -134,7 +128,7 @@ func (a *Paths) layOut(i int) scale {
 	if axis.Names != nil {
 		s := scale{lo: -0.5, hi: float64(len(axis.Names)) - 0.5}
 		for at, name := range axis.Names {
-			s.ticks = append(s.ticks, plot.Tick{Value: float64(at), Label: clean(name)})
+			s.ticks = append(s.ticks, tick{at: float64(at), label: clean(name)})
 		}
 		return s
 	}
@@ -149,52 +143,37 @@ func (a *Paths) layOut(i int) scale {
 	return axis.layOut(lo, hi, mostY)
 }
 
-// at is where a number stands on a scale, from 0 to 1.
-func (s *scale) at(x float64, log bool) float64 {
-	if log {
-		return math.Log(x/s.lo) / math.Log(s.hi/s.lo)
-	}
-	return (x - s.lo) / (s.hi - s.lo)
-}
-
-// parallel draws paths as gonum/plot has plotters do.
-type parallel struct {
-	*Paths
-	sheet *sheet
-}
-
-// Plot draws the paths and over them the axes, so that their numbers can be read.
-func (a parallel) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
+// draw draws the paths and over them the axes, so that their numbers can be read.
+func (a *Paths) draw(s *sheet, f *plane) {
 	scales := make([]scale, len(a.Axes))
 	for i := range a.Axes {
 		scales[i] = a.layOut(i)
 	}
 	lo, hi := a.ends()
 	for _, bold := range []bool{false, true} {
-		for _, q := range a.Paths.Paths {
+		for _, q := range a.Paths {
 			if q.Bold != bold {
 				continue
 			}
-			style := draw.LineStyle{Color: a.sheet.colors.faint, Width: 0.9}
+			p := pen{color: s.colors.faint, width: 0.9}
 			if !math.IsNaN(q.Value) {
-				style.Color = a.sheet.colors.class(level(q.Value, lo, hi), levels)
+				p.color = s.colors.class(level(q.Value, lo, hi), levels)
 			}
 			if bold {
-				style = draw.LineStyle{Color: a.sheet.colors.line(boldLine), Width: 2.4}
+				p = pen{color: s.colors.line(boldLine), width: 2.4}
 			}
-			for _, part := range a.stretches(q, scales, x, y) {
-				c.StrokeLines(style, part)
+			for _, part := range q.stretches(scales, f) {
+				f.stroke(p, part...)
 			}
 		}
 	}
 	for i := range a.Axes {
-		a.axis(c, scales[i], a.Axes[i].Log, x(float64(i)), y)
+		scales[i].draw(s, f, f.x(float64(i)))
 	}
 }
 
 // stretches are the parts of a path without gaps.
-func (a parallel) stretches(q Path, scales []scale, x, y func(float64) vg.Length) (all [][]vg.Point) {
+func (q *Path) stretches(scales []scale, f *plane) (all [][]point) {
 	gap := true
 	for i, v := range q.At {
 		if math.IsNaN(v) {
@@ -205,25 +184,24 @@ func (a parallel) stretches(q Path, scales []scale, x, y func(float64) vg.Length
 			all, gap = append(all, nil), false
 		}
 		part := &all[len(all)-1]
-		*part = append(*part, vg.Point{X: x(float64(i)), Y: y(scales[i].at(v, a.Axes[i].Log))})
+		*part = append(*part, point{f.x(float64(i)), f.y(scales[i].at(v))})
 	}
 	return all
 }
 
-// axis draws one axis with its numbers, on a ground that hides paths behind them.
-func (a parallel) axis(c draw.Canvas, s scale, log bool, x vg.Length, y func(float64) vg.Length) {
-	colors := a.sheet.colors
-	c.StrokeLine2(draw.LineStyle{Color: colors.faint, Width: 1}, x, y(0), x, y(1))
-	style := a.sheet.style(noteSize, false, colors.text)
-	style.XAlign, style.YAlign = draw.XRight, draw.YCenter
-	for _, tick := range s.ticks {
-		if tick.Label == "" {
+// draw draws an axis with its numbers, on a ground that hides paths behind them.
+func (c *scale) draw(s *sheet, f *plane, x float64) {
+	line := pen{color: s.colors.faint, width: 1}
+	f.stroke(line, point{x, f.y(0)}, point{x, f.y(1)})
+	l := plain(noteSize, s.colors.text)
+	l.align = right
+	for _, t := range c.ticks {
+		if t.label == "" {
 			continue
 		}
-		at := y(s.at(tick.Value, log))
-		c.StrokeLine2(draw.LineStyle{Color: colors.faint, Width: 1}, x-3, at, x+3, at)
-		wide := style.Width(tick.Label)
-		c.FillPolygon(colors.back, corners(vg.Point{X: x - 7 - wide, Y: at - 5}, vg.Point{X: x - 4, Y: at + 5}))
-		c.FillText(style, vg.Point{X: x - 5, Y: at}, tick.Label)
+		y := f.y(c.at(t.at))
+		f.stroke(line, point{x - 3, y}, point{x + 3, y})
+		f.fill(s.colors.back, rect{point{x - 7 - s.width(l, t.label), y - 5}, point{x - 4, y + 5}}.corners())
+		f.write(l, point{x - 5, y - l.middle()}, t.label)
 	}
 }

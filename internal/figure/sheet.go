@@ -5,14 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	xfont "golang.org/x/image/font"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Sizes in points. A picture of one panel is as wide as a column of text.
@@ -34,19 +26,20 @@ const (
 // sheet is a figure that is laid out in a theme.
 type sheet struct {
 	*Figure
-	colors        palette
-	width, height vg.Length
-	across        int       // panels in a row
-	tall          vg.Length // one row
-	title, note   []string  // lines
-	legend        [][]entry // rows
-	names         []string  // of lines, in the order of their colours
+	ruler
+	colors       palette
+	wide, height float64
+	across       int       // panels in a row
+	tall         float64   // one row
+	title, note  []string  // lines
+	legend       [][]entry // rows
+	names        []string  // of lines, in the order of their colours
 }
 
 // entry is one of the legend.
 type entry struct {
 	text  string
-	width vg.Length
+	width float64
 	at    int // of the line or class; -1 is a ramp of all classes
 	of    int // classes, 0 for a line
 	dots  bool
@@ -54,7 +47,7 @@ type entry struct {
 
 // sheet lays out a figure.
 func (f *Figure) sheet(theme Theme) *sheet {
-	s := &sheet{Figure: f, colors: palettes[theme], width: soloWidth, across: max(1, len(f.Panels))}
+	s := &sheet{Figure: f, colors: palettes[theme], wide: soloWidth, across: max(1, len(f.Panels))}
 	switch n := len(f.Panels); { // four in a row would be too small to read in a page
 	case n == 4:
 		s.across = 2
@@ -62,11 +55,11 @@ func (f *Figure) sheet(theme Theme) *sheet {
 		s.across = 3
 	}
 	if s.across > 1 {
-		s.width = vg.Length(s.across)*panelWidth + 2*margin
+		s.wide = float64(s.across)*panelWidth + 2*margin
 	}
-	room := s.width - 2*margin
-	s.title = wrap(clean(f.Title), s.style(titleSize, true, s.colors.text), room)
-	s.note = wrap(clean(f.Note), s.style(noteSize, false, s.colors.faint), room)
+	room := s.wide - 2*margin
+	s.title = s.wrap(clean(f.Title), s.heading(), room)
+	s.note = s.wrap(clean(f.Note), plain(noteSize, s.colors.faint), room)
 	s.layLegend(room)
 	for i := range f.Panels {
 		if c := f.Panels[i].chart(); c != nil {
@@ -75,34 +68,24 @@ func (f *Figure) sheet(theme Theme) *sheet {
 			s.tall = max(s.tall, panelHeight)
 		}
 	}
-	rows := vg.Length((len(f.Panels) + s.across - 1) / s.across)
+	rows := float64((len(f.Panels) + s.across - 1) / s.across)
 	s.height = 2*margin + s.titleHeight() + rows*(s.tall+panelGap) - panelGap + s.belowHeight()
 	return s
 }
 
-func (s *sheet) titleHeight() vg.Length { return vg.Length(len(s.title))*(titleSize+4) + 10 }
+func (s *sheet) titleHeight() float64 { return float64(len(s.title))*(titleSize+4) + 10 }
 
 // belowHeight is that of legend and note.
-func (s *sheet) belowHeight() vg.Length {
-	return vg.Length(len(s.legend))*rowHeight + vg.Length(len(s.note))*noteHeight + 10
-}
-
-// style is that of a text.
-func (s *sheet) style(size vg.Length, bold bool, c color.Color) text.Style {
-	f := font.From(plot.DefaultFont, size)
-	f.Variant = "Sans"
-	if bold {
-		f.Weight = xfont.WeightBold
-	}
-	return text.Style{Color: c, Font: f, Handler: plot.DefaultTextHandler, XAlign: draw.XLeft, YAlign: draw.YBottom}
+func (s *sheet) belowHeight() float64 {
+	return float64(len(s.legend))*rowHeight + float64(len(s.note))*noteHeight + 10
 }
 
 // wrap breaks a text between words into lines of at most a width; a longer word has
 // a line of its own.
-func wrap(s string, style text.Style, width vg.Length) []string {
+func (s *sheet) wrap(text string, l letters, width float64) []string {
 	var lines []string
-	for word := range strings.FieldsSeq(s) {
-		if n := len(lines); n > 0 && wider*style.Width(lines[n-1]+" "+word) <= width {
+	for word := range strings.FieldsSeq(text) {
+		if n := len(lines); n > 0 && wider*s.width(l, lines[n-1]+" "+word) <= width {
 			lines[n-1] += " " + word
 		} else {
 			lines = append(lines, word)
@@ -113,8 +96,8 @@ func wrap(s string, style text.Style, width vg.Length) []string {
 
 // layLegend names lines and classes in rows. One line alone needs no name that the
 // title could not say.
-func (s *sheet) layLegend(room vg.Length) {
-	style := s.style(textSize, false, s.colors.text)
+func (s *sheet) layLegend(room float64) {
+	l := plain(textSize, s.colors.text)
 	var all []entry
 	for i := range s.Panels {
 		p := &s.Panels[i]
@@ -137,7 +120,7 @@ func (s *sheet) layLegend(room vg.Length) {
 	}
 	used := room + legendGap + 1
 	for _, e := range all {
-		e.width = e.swatch() + 6 + wider*style.Width(e.text) + legendGap
+		e.width = e.swatch() + 6 + wider*s.width(l, e.text) + legendGap
 		if used+e.width-legendGap > room {
 			s.legend, used = append(s.legend, nil), 0
 		}
@@ -147,7 +130,7 @@ func (s *sheet) layLegend(room vg.Length) {
 }
 
 // swatch is the width of what an entry shows.
-func (e *entry) swatch() vg.Length {
+func (e *entry) swatch() float64 {
 	switch {
 	case e.of == 0:
 		return swatch
@@ -157,176 +140,125 @@ func (e *entry) swatch() vg.Length {
 	return swatch / 2
 }
 
+// heading are the letters of the title.
+func (s *sheet) heading() letters { return letters{color: s.colors.text, size: titleSize, bold: true} }
+
 // draw draws the whole.
-func (s *sheet) draw(c draw.Canvas) {
-	c.FillPolygon(s.colors.back, corners(c.Min, c.Max))
-	c = draw.Crop(c, margin, -margin, margin, -margin)
-	y := c.Max.Y
+func (s *sheet) draw(c canvas) {
+	all := rect{Max: point{s.wide, s.height}}
+	c.fill(s.colors.back, all.corners())
+	field := rect{point{margin, margin}, point{s.wide - margin, s.height - margin}}
+	y := field.Max.Y
 	for _, line := range s.title {
 		y -= titleSize + 2
-		c.FillText(s.style(titleSize, true, s.colors.text), vg.Point{X: c.Min.X, Y: y}, line)
+		c.write(s.heading(), point{margin, y}, line)
 	}
-	field := c
 	field.Max.Y -= s.titleHeight()
 	field.Min.Y += s.belowHeight()
-	wide := (field.Size().X - panelGap*vg.Length(s.across-1)) / vg.Length(s.across)
+	wide := (field.Max.X - field.Min.X - panelGap*float64(s.across-1)) / float64(s.across)
 	for i := range s.Panels {
 		part := field
-		part.Min.X += vg.Length(i%s.across) * (wide + panelGap)
+		part.Min.X += float64(i%s.across) * (wide + panelGap)
 		part.Max.X = part.Min.X + wide
-		part.Max.Y -= vg.Length(i/s.across) * (s.tall + panelGap)
+		part.Max.Y -= float64(i/s.across) * (s.tall + panelGap)
 		part.Min.Y = part.Max.Y - s.tall
-		s.panel(&s.Panels[i]).Draw(part)
+		s.panel(c, &s.Panels[i], part)
 	}
 	y = field.Min.Y - 8
 	for _, row := range s.legend {
 		y -= rowHeight
-		x := c.Min.X
+		x := field.Min.X
 		for _, e := range row {
-			s.drawEntry(c, e, vg.Point{X: x, Y: y})
+			s.drawEntry(c, e, point{x, y})
 			x += e.width
 		}
 	}
 	y -= 2
 	for _, line := range s.note {
 		y -= noteHeight
-		c.FillText(s.style(noteSize, false, s.colors.faint), vg.Point{X: c.Min.X, Y: y}, line)
+		c.write(plain(noteSize, s.colors.faint), point{margin, y}, line)
 	}
 }
 
-// corners are those of a rectangle.
-func corners(lo, hi vg.Point) []vg.Point {
-	return []vg.Point{lo, {X: hi.X, Y: lo.Y}, hi, {X: lo.X, Y: hi.Y}}
-}
-
 // drawEntry draws what an entry shows, and its text.
-func (s *sheet) drawEntry(c draw.Canvas, e entry, at vg.Point) {
+func (s *sheet) drawEntry(c canvas, e entry, at point) {
 	middle := at.Y + textSize/2 - 1
 	if e.of == 0 {
 		if !e.dots {
-			c.StrokeLine2(s.lineStyle(e.at), at.X, middle, at.X+swatch, middle)
+			c.stroke(s.pen(e.at), point{at.X, middle}, point{at.X + swatch, middle})
 		}
-		c.DrawGlyph(s.glyph(e.at), vg.Point{X: at.X + swatch/2, Y: middle})
+		s.mark(c, e.at, point{at.X + swatch/2, middle})
 	} else {
 		first, last := e.at, e.at
 		if e.at < 0 {
 			first, last = 0, e.of-1
 		}
-		wide := e.swatch() / vg.Length(last-first+1)
+		wide := e.swatch() / float64(last-first+1)
 		for class := first; class <= last; class++ {
-			x, end := at.X+vg.Length(class-first)*wide, at.X+e.swatch() // the next ones cover the rest, without seams
-			c.FillPolygon(s.colors.class(class, e.of), corners(vg.Point{X: x, Y: middle - 5}, vg.Point{X: end, Y: middle + 5}))
+			x, end := at.X+float64(class-first)*wide, at.X+e.swatch() // the next ones cover the rest, without seams
+			c.fill(s.colors.class(class, e.of), rect{point{x, middle - 5}, point{end, middle + 5}}.corners())
 		}
 	}
-	c.FillText(s.style(textSize, false, s.colors.text), vg.Point{X: at.X + e.swatch() + 6, Y: at.Y}, e.text)
+	c.write(plain(textSize, s.colors.text), point{at.X + e.swatch() + 6, at.Y}, e.text)
 }
 
-// lineStyle is that of line i.
-func (s *sheet) lineStyle(i int) draw.LineStyle {
-	return draw.LineStyle{Color: s.colors.line(i), Width: 1.8, Dashes: dashes[i/len(s.colors.lines)%len(dashes)]}
+// pen is that of line i.
+func (s *sheet) pen(i int) pen {
+	return pen{s.colors.line(i), 1.8, dashes[i/len(s.colors.lines)%len(dashes)]}
 }
 
-// glyph is the marker of line i.
-func (s *sheet) glyph(i int) draw.GlyphStyle {
-	return draw.GlyphStyle{Color: s.colors.line(i), Radius: 3.4, Shape: markers[i%len(markers)]}
-}
+// mark draws the marker of line i.
+func (s *sheet) mark(c canvas, i int, at point) { markers[i%len(markers)](c, s.colors.line(i), at) }
 
-// panel makes a plot.
-func (s *sheet) panel(p *Panel) *plot.Plot {
-	out := plot.New()
-	out.BackgroundColor = nil
-	out.Title.Text, out.Title.Padding = clean(p.Title), 6
-	align := out.Title.TextStyle
-	out.Title.TextStyle = s.style(headSize, false, s.colors.text)
-	out.Title.TextStyle.XAlign, out.Title.TextStyle.YAlign = align.XAlign, align.YAlign
-	x, y := s.scales(p)
-	xLabel, yLabel := p.X.Label, p.Y.Label
-	if c := p.chart(); c != nil {
-		xLabel, yLabel = c.labels(p)
+// panel draws a panel into a rectangle.
+func (s *sheet) panel(c canvas, p *Panel, in rect) {
+	f := s.axes(c, p, in)
+	switch chart := p.chart(); {
+	case chart != nil:
+		chart.draw(s, f)
+		return
+	case p.X.Names != nil:
+		s.places(f, p)
+		return
 	}
-	for _, a := range []struct {
-		axis  *plot.Axis
-		label string
-		log   bool
-		scale
-	}{{&out.X, xLabel, p.X.Log, x}, {&out.Y, yLabel, p.Y.Log, y}} {
-		a.axis.Label.Text, a.axis.Label.Padding = clean(a.label), 5
-		a.axis.Min, a.axis.Max, a.axis.Padding = a.lo, a.hi, 0
-		a.axis.Tick.Marker = plot.ConstantTicks(a.ticks)
-		if a.log {
-			a.axis.Scale = plot.LogScale{}
-		}
-		a.axis.Color, a.axis.Width = s.colors.faint, 0.8
-		a.axis.Tick.LineStyle, a.axis.Tick.Length = a.axis.LineStyle, 4
-		for _, style := range []*text.Style{&a.axis.Label.TextStyle, &a.axis.Tick.Label} {
-			align := *style
-			*style = s.style(textSize, false, s.colors.text)
-			style.XAlign, style.YAlign = align.XAlign, align.YAlign
-		}
-		a.axis.Tick.Label.Color = s.colors.faint
-	}
-	grid := plotter.NewGrid()
-	grid.Horizontal.Color, grid.Vertical.Color = s.colors.grid, s.colors.grid
-	grid.Horizontal.Width, grid.Vertical.Width = 0.8, 0.8
-	out.Add(grid)
-	if c := p.chart(); c != nil {
-		out.Add(c.plotter(s))
-		return out
-	}
-	if p.X.Names != nil {
-		s.addPlaces(out, p, y)
-		return out
-	}
-	for _, draw := range []func(*plot.Plot, *Line, int, float64, float64){s.addBand, s.addRuns, s.addLine} {
+	for _, draw := range []func(*plane, *Line, int){s.bands, s.runs, s.line} {
 		for i := range p.Lines {
 			l := &p.Lines[i]
-			draw(out, l, slices.Index(s.names, l.Name), y.lo, y.hi)
+			draw(f, l, slices.Index(s.names, l.Name))
 		}
 	}
 	for _, d := range p.Dots {
-		marks := &plotter.Scatter{GlyphStyle: s.glyph(slices.Index(s.names, d.Name))}
 		for _, q := range d.Points {
-			marks.XYs = append(marks.XYs, plotter.XY{X: q.X, Y: q.Y})
-		}
-		if len(marks.XYs) > 0 {
-			out.Add(marks)
+			s.mark(f, slices.Index(s.names, d.Name), point{f.x(q.X), f.y(q.Y)})
 		}
 	}
-	return out
 }
 
-// addPlaces draws the points of lines at places that have names, those of one place
+// places draws the points of lines at places that have names, those of one place
 // beside each other, with their intervals as bars; what lies between two places has no
 // meaning, so nothing joins them.
-func (s *sheet) addPlaces(out *plot.Plot, p *Panel, y scale) {
-	const apart = 0.14 // of the way to the next place
-	if y.lo < 0 && y.hi > 0 && !p.Y.Log {
-		zero := &plotter.Line{LineStyle: draw.LineStyle{Color: s.colors.faint, Width: 0.8}}
-		zero.XYs = plotter.XYs{{X: out.X.Min}, {X: out.X.Max}}
-		out.Add(zero)
+func (s *sheet) places(f *plane, p *Panel) {
+	const apart, half = 0.14, 3.5 // of the way to the next place; of the ends of a bar
+	if f.up.lo < 0 && f.up.hi > 0 && !p.Y.Log {
+		f.stroke(pen{color: s.colors.faint, width: 0.8}, point{f.Min.X, f.y(0)}, point{f.Max.X, f.y(0)})
 	}
 	for i := range p.Lines {
 		l := &p.Lines[i]
 		c := slices.Index(s.names, l.Name)
 		aside := apart * (float64(i) - float64(len(p.Lines)-1)/2)
-		marks := &plotter.Scatter{GlyphStyle: s.glyph(c)}
-		bars := &plotter.YErrorBars{LineStyle: draw.LineStyle{Color: s.colors.line(c), Width: 1.4}, CapWidth: 7}
+		bar := pen{color: s.colors.line(c), width: 1.4}
 		for _, q := range l.Points {
 			if math.IsNaN(q.Y) {
 				continue
 			}
-			at := plotter.XY{X: q.X + aside, Y: q.Y}
-			marks.XYs = append(marks.XYs, at)
+			x := f.x(q.X + aside)
 			if q.Half > 0 && !math.IsInf(q.Half, 0) {
-				bars.XYs = append(bars.XYs, at)
-				bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{min(q.Half, q.Y-y.lo), min(q.Half, y.hi-q.Y)})
+				low, high := f.y(max(f.up.lo, q.Y-q.Half)), f.y(min(f.up.hi, q.Y+q.Half))
+				f.stroke(bar, point{x, low}, point{x, high})
+				f.stroke(bar, point{x - half, low}, point{x + half, low})
+				f.stroke(bar, point{x - half, high}, point{x + half, high})
 			}
-		}
-		if len(bars.XYs) > 0 {
-			out.Add(bars)
-		}
-		if len(marks.XYs) > 0 {
-			out.Add(marks)
+			s.mark(f, c, point{x, f.y(q.Y)})
 		}
 	}
 }
@@ -399,24 +331,23 @@ func stretches(points []Point, step bool) [][]Point {
 	return all
 }
 
-// addBand adds the intervals around a line, cut at the axes' ends.
-func (s *sheet) addBand(out *plot.Plot, l *Line, color int, lo, hi float64) {
-	shade := s.colors.line(color)
+// bands draws the intervals around a line, cut at the axis' ends.
+func (s *sheet) bands(f *plane, l *Line, color int) {
 	for _, part := range stretches(l.Points, l.Step) {
 		for len(part) > 0 {
 			n := 0
 			for n < len(part) && part[n].Half > 0 && !math.IsInf(part[n].Half, 0) {
 				n++
 			}
-			ring := make(plotter.XYs, 0, 2*n)
+			ring := make([]point, 0, 2*n)
 			for _, q := range part[:n] {
-				ring = append(ring, plotter.XY{X: q.X, Y: min(hi, q.Y+q.Half)})
+				ring = append(ring, point{f.x(q.X), f.y(min(f.up.hi, q.Y+q.Half))})
 			}
-			for i := n - 1; i >= 0; i-- {
-				ring = append(ring, plotter.XY{X: part[i].X, Y: max(lo, part[i].Y-part[i].Half)})
+			for _, q := range slices.Backward(part[:n]) {
+				ring = append(ring, point{f.x(q.X), f.y(max(f.up.lo, q.Y-q.Half))})
 			}
 			if n > 1 {
-				out.Add(&plotter.Polygon{XYs: []plotter.XYs{ring}, Color: transparent(shade, bandOpacity)})
+				f.fill(transparent(s.colors.line(color), bandOpacity), ring)
 			}
 			part = part[min(n+1, len(part)):]
 		}
@@ -429,41 +360,38 @@ const bandOpacity, runOpacity = 50, 95
 // transparent is a colour with an opacity.
 func transparent(c color.RGBA, alpha uint8) color.Color { return color.NRGBA{c.R, c.G, c.B, alpha} }
 
-// addRuns adds what a line is the mean of.
-func (s *sheet) addRuns(out *plot.Plot, l *Line, c int, _, _ float64) {
+// runs draws what a line is the mean of.
+func (s *sheet) runs(f *plane, l *Line, color int) {
 	for _, run := range l.Runs {
-		s.addPath(out, run, l.Step, draw.LineStyle{Color: transparent(s.colors.line(c), runOpacity), Width: 0.8})
+		f.path(pen{color: transparent(s.colors.line(color), runOpacity), width: 0.8}, run, l.Step)
 	}
 }
 
-// addLine adds a line and its markers: all of them where there are few, else some,
-// at other places than those of other lines.
-func (s *sheet) addLine(out *plot.Plot, l *Line, c int, _, _ float64) {
-	s.addPath(out, l.Points, l.Step, s.lineStyle(c))
+// line draws a line and its markers: all of them where there are few, else some, at
+// other places than those of other lines.
+func (s *sheet) line(f *plane, l *Line, c int) {
+	f.path(s.pen(c), l.Points, l.Step)
 	every := 1
 	if n := len(l.Points); n > mostMarkers {
 		every = (n + 7) / 8
 	}
-	marks := &plotter.Scatter{GlyphStyle: s.glyph(c)}
 	for i, q := range l.Points {
 		if (i+every-1-c*every/3%every)%every == 0 && !math.IsNaN(q.Y) {
-			marks.XYs = append(marks.XYs, plotter.XY{X: q.X, Y: q.Y})
+			s.mark(f, c, point{f.x(q.X), f.y(q.Y)})
 		}
-	}
-	if len(marks.XYs) > 0 {
-		out.Add(marks)
 	}
 }
 
 // mostMarkers is how many a line has before some are left out.
 const mostMarkers = 14
 
-func (s *sheet) addPath(out *plot.Plot, points []Point, step bool, style draw.LineStyle) {
+// path draws the stretches of a line.
+func (f *plane) path(p pen, points []Point, step bool) {
 	for _, part := range stretches(points, step) {
-		line := &plotter.Line{LineStyle: style}
-		for _, q := range part {
-			line.XYs = append(line.XYs, plotter.XY{X: q.X, Y: q.Y})
+		line := make([]point, len(part))
+		for i, q := range part {
+			line[i] = point{f.x(q.X), f.y(q.Y)}
 		}
-		out.Add(line)
+		f.stroke(p, line...)
 	}
 }

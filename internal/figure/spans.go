@@ -4,10 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Spans are stretches of the x axis in rows: a timeline, ranges, or bars from 0 on.
@@ -73,11 +69,9 @@ func (s *Spans) scales(p *Panel) (x, y scale) {
 func (s *Spans) labels(p *Panel) (x, y string) { return p.X.Label, p.Y.Label }
 
 // height gives each row its place.
-func (s *Spans) height() vg.Length {
-	return vg.Length(min(60+17*len(s.Rows), 4*panelHeight))
+func (s *Spans) height() float64 {
+	return float64(min(60+17*len(s.Rows), 4*panelHeight))
 }
-
-func (s *Spans) plotter(of *sheet) plot.Plotter { return gantt{s, of} }
 
 func (s *Spans) table(p *Panel) Table {
 	t := Table{Title: p.X.Label, Head: []string{s.Row, "what", "from", "to", "mark"}}
@@ -95,47 +89,33 @@ func (s *Spans) describe(p *Panel) string {
 	return fmt.Sprintf("%d stretches of %s in %d rows, one a %s.", len(s.Spans), p.X.Label, len(s.Rows), s.Row)
 }
 
-// gantt draws spans as gonum/plot has plotters do.
-type gantt struct {
-	*Spans
-	of *sheet
-}
-
-// Plot draws all spans of a class as one path, and their marks and texts over them.
-func (g gantt) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	parts := make([]vg.Path, g.shades())
-	var marks []vg.Path
-	row := y(1) - y(0)
-	for _, s := range g.Spans.Spans {
-		middle := y(float64(len(g.Rows)-s.Row) - 0.5)
-		left, right := x(s.From), x(s.To)
-		if right-left < 1 { // it must be seen
-			right = left + 1
-		}
-		box(&parts[s.Class%len(parts)], vg.Point{X: left, Y: middle - 0.34*row}, vg.Point{X: right, Y: middle + 0.34*row})
-		if s.Mark != nil {
-			var mark vg.Path
-			mark.Move(vg.Point{X: x(*s.Mark), Y: middle - 0.45*row})
-			mark.Line(vg.Point{X: x(*s.Mark), Y: middle + 0.45*row})
-			marks = append(marks, mark)
-		}
+// draw draws all spans of a class as one shape, and their marks and texts over them.
+func (s *Spans) draw(of *sheet, f *plane) {
+	parts := make([][][]point, s.shades())
+	row := f.y(1) - f.y(0)
+	middle := func(x Span) float64 { return f.y(float64(len(s.Rows)-x.Row) - 0.5) }
+	for _, x := range s.Spans {
+		left, right := f.x(x.From), f.x(x.To)
+		right = max(right, left+1) // it must be seen
+		part := &parts[x.Class%len(parts)]
+		*part = append(*part, rect{point{left, middle(x) - 0.34*row}, point{right, middle(x) + 0.34*row}}.corners())
 	}
 	for class, part := range parts {
 		if len(part) > 0 {
-			c.SetColor(g.of.colors.class(class, g.shades()))
-			c.Fill(part)
+			f.fill(of.colors.class(class, s.shades()), part...)
 		}
 	}
-	style := g.of.style(noteSize, false, g.of.colors.back)
-	style.XAlign, style.YAlign = draw.XCenter, draw.YCenter
-	for _, s := range g.Spans.Spans {
-		if left, right := x(s.From), x(s.To); s.Text != "" && wider*style.Width(s.Text)+2 <= right-left {
-			c.FillText(style, vg.Point{X: (left + right) / 2, Y: y(float64(len(g.Rows)-s.Row) - 0.5)}, clean(s.Text))
+	l := plain(noteSize, of.colors.back)
+	l.align = center
+	for _, x := range s.Spans {
+		if left, right := f.x(x.From), f.x(x.To); x.Text != "" && wider*of.width(l, x.Text)+2 <= right-left {
+			f.write(l, point{(left + right) / 2, middle(x) - l.middle()}, clean(x.Text))
 		}
 	}
-	c.SetLineStyle(draw.LineStyle{Color: g.of.colors.text, Width: 1.6})
-	for _, mark := range marks {
-		c.Stroke(mark)
+	for _, x := range s.Spans {
+		if x.Mark != nil {
+			at := f.x(*x.Mark)
+			f.stroke(pen{color: of.colors.text, width: 1.6}, point{at, middle(x) - 0.45*row}, point{at, middle(x) + 0.45*row})
+		}
 	}
 }

@@ -39,7 +39,7 @@ func TestWholeAxis(t *testing.T) {
 		a := Axis{Whole: tt.whole}
 		var labels []string
 		for _, tick := range a.layOut(1, 3, mostY).ticks {
-			labels = append(labels, tick.Label)
+			labels = append(labels, tick.label)
 		}
 		if got := strings.Join(labels, " "); got != tt.want {
 			t.Errorf("whole %v: %s, want %s", tt.whole, got, tt.want)

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Theme is what a picture is drawn upon.
@@ -62,11 +59,8 @@ func rgb(x uint32) color.RGBA {
 	return color.RGBA{uint8(x >> 16), uint8(x >> 8), uint8(x), 255} //nolint:gosec // the low bytes are meant
 }
 
-// markers tell lines apart without colours.
-var markers = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{}, draw.SquareGlyph{}}
-
 // dashes tell lines apart that have the same colour and marker.
-var dashes = [][]vg.Length{nil, {6, 3}, {2, 2}}
+var dashes = [][]float64{nil, {6, 3}, {2, 2}}
 
 // line returns the colour of line i.
 func (p palette) line(i int) color.RGBA { return p.lines[i%len(p.lines)] }

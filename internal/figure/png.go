@@ -1,0 +1,93 @@
+package figure
+
+import (
+	"image/color"
+	"io"
+
+	"git.sr.ht/~sbinet/gg"
+	xfont "golang.org/x/image/font"
+)
+
+// pngScale is how many pixels a point has.
+const pngScale = 2
+
+// writePNG draws in the colours of a theme.
+func (f *Figure) writePNG(w io.Writer, theme Theme) error {
+	s := f.sheet(theme)
+	c := &pngCanvas{Context: gg.NewContext(int(pngScale*s.wide), int(pngScale*s.height)), height: s.height, faces: map[letters]xfont.Face{}}
+	c.SetLineCapButt()
+	s.draw(c)
+	return c.EncodePNG(w)
+}
+
+// pngCanvas draws pixels, whose rows go down.
+type pngCanvas struct {
+	*gg.Context
+	height float64
+	faces  map[letters]xfont.Face // by size and bold
+}
+
+// pixel is where a point is.
+func (c *pngCanvas) pixel(p point) (x, y float64) { return pngScale * p.X, pngScale * (c.height - p.Y) }
+
+// through adds a path.
+func (c *pngCanvas) through(points []point) {
+	c.NewSubPath()
+	for _, p := range points {
+		c.LineTo(c.pixel(p))
+	}
+}
+
+func (c *pngCanvas) fill(color color.Color, polygons ...[]point) {
+	c.SetColor(color)
+	for _, polygon := range polygons {
+		c.through(polygon)
+		c.ClosePath()
+	}
+	c.Fill()
+}
+
+func (c *pngCanvas) stroke(p pen, line ...point) {
+	c.take(p)
+	c.through(line)
+	c.Stroke()
+}
+
+// take makes a pen that of the lines to come.
+func (c *pngCanvas) take(p pen) {
+	c.SetColor(p.color)
+	c.SetLineWidth(pngScale * p.width)
+	dashes := make([]float64, len(p.dashes))
+	for i, d := range p.dashes {
+		dashes[i] = pngScale * d
+	}
+	c.SetDash(dashes...)
+}
+
+func (c *pngCanvas) circle(p pen, at point, radius float64) {
+	x, y := c.pixel(at)
+	c.take(p)
+	c.DrawCircle(x, y, pngScale*radius)
+	if p.width == 0 {
+		c.Fill()
+	} else {
+		c.Stroke()
+	}
+}
+
+func (c *pngCanvas) write(l letters, at point, text string) {
+	key := letters{size: l.size, bold: l.bold}
+	if c.faces[key] == nil {
+		c.faces[key] = face(pngScale*l.size, l.bold)
+	}
+	c.SetFontFace(c.faces[key])
+	c.SetColor(l.color)
+	x, y := c.pixel(at)
+	c.Push()
+	if l.upright {
+		c.RotateAbout(gg.Radians(-90), x, y)
+	}
+	wide, _ := c.MeasureString(text)
+	c.DrawString(text, x-wide*float64(l.align)/2, y)
+	c.Pop()
+}
