@@ -48,3 +48,28 @@ func TestContributingNamesTests(t *testing.T) {
 		}
 	}
 }
+
+// TestLinks holds that each relative link of a page leads to a file or a folder.
+func TestLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s#]+)(#[^)\s]*)?\)`)
+	found := 0
+	for _, name := range tracked(t, "*.md") {
+		page, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			continue // deleted, but not committed yet
+		}
+		for _, m := range link.FindAllSubmatch(page, -1) {
+			to := string(m[1])
+			if strings.Contains(to, ":") {
+				continue // elsewhere
+			}
+			found++
+			if _, err := os.Stat(filepath.Join(root, filepath.Dir(name), filepath.FromSlash(to))); err != nil {
+				t.Errorf("%s links to %s: %v", name, to, err)
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("only %d links", found)
+	}
+}
