@@ -14,9 +14,9 @@ import (
 // fleetPause is how often workers that have nothing to do are looked for.
 const fleetPause = 200 * time.Millisecond
 
-// Fleet runs jobs with the workers of a site.
+// Fleet runs jobs with the workers of a hub.
 type Fleet struct {
-	Site *cluster.Site
+	Hub *cluster.Hub
 	// Work says how a job is worked on, anew for each; its Ready is not used.
 	Work func() workdir.Options
 	// Tell is told in lines which jobs begin and end, from several goroutines.
@@ -72,7 +72,7 @@ func (f *Fleet) Run(ctx context.Context, jobs []*Job) error {
 func (f *Fleet) room() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.running == 0 || f.Site.Idle() > 0
+	return f.running == 0 || f.Hub.Idle() > 0
 }
 
 func (f *Fleet) count(n int) {
@@ -106,7 +106,7 @@ func (f *Fleet) one(ctx context.Context, j *Job, ready func()) error {
 	o := f.Work()
 	o.Ready = func(ctx context.Context, setup *study.Setup) error {
 		var err error
-		if c, err = f.Site.Open(ctx, setup); err != nil {
+		if c, err = f.Hub.Open(ctx, setup); err != nil {
 			return err
 		}
 		setup.Trainer = c

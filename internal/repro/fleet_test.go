@@ -27,7 +27,7 @@ func untimed(t *testing.T, m *Metrics) []byte {
 	return text
 }
 
-// TestFleet runs a small table with the workers of a site, which train several of its
+// TestFleet runs a small table with the workers of a hub, which train several of its
 // studies at a time: the metrics are those of one study after the other in this
 // process.
 func TestFleet(t *testing.T) {
@@ -52,7 +52,7 @@ func TestFleet(t *testing.T) {
 		}
 		most = max(most, open)
 	}
-	site, err := cluster.OpenSite(t.Context(), dir, "127.0.0.1:0", cluster.Options{Version: "test", Notice: tell})
+	hub, err := cluster.OpenHub(t.Context(), dir, "127.0.0.1:0", cluster.Options{Version: "test", Notice: tell})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestFleet(t *testing.T) {
 	}
 	got := map[*Job][]byte{}
 	f := &Fleet{
-		Site: site, Tell: tell,
+		Hub: hub, Tell: tell,
 		Work: func() workdir.Options {
 			return workdir.Options{Launcher: workdir.InProcess(plugins.Builtin()), Workers: 1}
 		},
@@ -74,7 +74,7 @@ func TestFleet(t *testing.T) {
 		},
 	}
 	err = f.Run(t.Context(), jobs)
-	site.Close(err == nil)
+	hub.Close(err == nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestFleet(t *testing.T) {
 	}
 	for i, m := range runAll(t, others) {
 		if want := untimed(t, m); !bytes.Equal(got[jobs[i]], want) {
-			t.Errorf("%s, seed %d: with a site\n%s\nalone\n%s", jobs[i].Training.Key, jobs[i].Seed, got[jobs[i]], want)
+			t.Errorf("%s, seed %d: with a hub\n%s\nalone\n%s", jobs[i].Training.Key, jobs[i].Seed, got[jobs[i]], want)
 		}
 	}
 	if most < 2 {

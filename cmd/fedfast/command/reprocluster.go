@@ -24,18 +24,18 @@ func (s *reproSite) addFlags(cmd *cobra.Command) {
 
 // run runs jobs with the workers of a cluster and calls done for each that has ended.
 func (s *reproSite) run(ctx context.Context, a *app, dir string, jobs []*repro.Job, done func(*repro.Job, *repro.Metrics) error) error {
-	site, err := cluster.OpenSite(ctx, dir, s.address, cluster.Options{Version: buildVersion(), Notice: a.notice, Credentials: s.credentials, CA: s.authority})
+	hub, err := cluster.OpenHub(ctx, dir, s.address, cluster.Options{Version: buildVersion(), Notice: a.notice, Credentials: s.credentials, CA: s.authority})
 	if err != nil {
 		return err
 	}
 	f := &repro.Fleet{
-		Site: site, Tell: a.notice, Done: done,
+		Hub: hub, Tell: a.notice, Done: done,
 		Work: func() workdir.Options {
 			return workdir.Options{Workers: a.workers, Log: a.newLog(), Launcher: a.launcher(true)}
 		},
 	}
 	err = f.Run(ctx, jobs)
-	site.Close(err == nil)
+	hub.Close(err == nil)
 	if ctx.Err() != nil && err != nil {
 		return errors.New("interrupted; the same command resumes it")
 	}

@@ -18,47 +18,46 @@ import (
 	"github.com/fedfast/fedfast/fl"
 )
 
-// chunk is how much of a blob travels at a time.
+// chunk is the size of the messages a blob is split into.
 const chunk = 512 << 10
 
-// blobTime bounds the way of one blob. Without a bound the client takes 5 s for all
-// of it.
+// blobTime bounds the transfer of one blob. Without a deadline the client uses 5 s.
 const blobTime = 5 * time.Minute
 
-// answerTime is how long the answer to a question about a blob is waited for before it
-// is asked again: an answer is lost with the connection that it was to come by.
+// answerTime is the timeout after which a query about a blob is repeated: an answer is
+// lost if the connection is.
 const answerTime = 5 * time.Second
 
-// mostFlying is how many bytes of blobs are on their way to or from a process at a
-// time, of which one blob counts for flyingBlob at most. A server ends a connection to
-// which it has 64 MB to write, and may write 32 MB of one blob ahead.
+// maxFlying is the maximum number of bytes of blobs in transit to or from a process; one
+// blob counts as at most flyingBlob. A server closes a connection with 64 MB of pending
+// writes, and may write 32 MB of one blob ahead.
 const (
-	mostFlying = 48 << 20
+	maxFlying  = 48 << 20
 	flyingBlob = 32 << 20
 )
 
-// tooMany is the code of a server that has more to store than it can take in.
+// tooMany is the error code of a server that is too busy to store more.
 const tooMany jetstream.ErrorCode = 10167
 
-// blobs are snapshots on their way, by their SHA-256. They lie in the server's memory
-// until the coordinator has fetched them.
+// blobs holds snapshots in transit, by their SHA-256. They are kept in the server's
+// memory until the coordinator has fetched them.
 type blobs struct {
 	store jetstream.ObjectStore
 	scope *scope
-	room  *semaphore.Weighted // for bytes on their way
-	tag   string              // ends the names: studies of a site have one each
-	most  int64               // bytes of a blob: what the study's model can need
+	room  *semaphore.Weighted // for bytes in transit
+	tag   string              // suffix of the names: one per study of a hub
+	most  int64               // maximum size of a blob in bytes, given the study's model
 
-	denied chan struct{} // tells that the server has forbidden something; nil is never
+	denied chan struct{} // receives when the server has denied something; may be nil
 }
 
-// of returns those of a study, with names that end with a tag, whose blobs have so many
-// bytes at most.
+// of returns the blobs of a study, whose names end with a tag and whose size is at most
+// most.
 func (b *blobs) of(tag string, most int64) *blobs {
 	return &blobs{store: b.store, scope: b.scope, room: b.room, tag: tag, most: most, denied: b.denied}
 }
 
-// fly waits for room for a blob.
+// fly waits until a blob may be transferred.
 func (b *blobs) fly(ctx context.Context, size int64) (land func(), err error) {
 	size = min(size, flyingBlob)
 	if err := b.room.Acquire(ctx, size); err != nil {
@@ -68,10 +67,10 @@ func (b *blobs) fly(ctx context.Context, size int64) (land func(), err error) {
 }
 
 func newBlobs(s jetstream.ObjectStore, at *scope) *blobs {
-	return &blobs{store: s, scope: at, room: semaphore.NewWeighted(mostFlying)}
+	return &blobs{store: s, scope: at, room: semaphore.NewWeighted(maxFlying)}
 }
 
-// createBlobs makes the bucket, openBlobs finds it.
+// createBlobs creates the bucket, openBlobs opens it.
 func createBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error) {
 	js, err := jetstream.New(conn)
 	if err != nil {
@@ -141,9 +140,9 @@ func (b *blobs) putBytes(ctx context.Context, text []byte) (string, error) {
 	})
 }
 
-// try stores bytes under a name, once. The client wants to purge what a server has of a
-// blob that it could not take in, and would wait for an answer to that for as long as it
-// may, but a worker is not allowed to.
+// try stores bytes under a name, once. After a failure the client purges the parts of the
+// blob and waits for the answer until its deadline, but a worker has no permission for
+// that: so a denial ends the call.
 func (b *blobs) try(ctx context.Context, name string, sealed []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -164,7 +163,7 @@ func (b *blobs) try(ctx context.Context, name string, sealed []byte) error {
 	return err
 }
 
-// info asks about a blob.
+// info queries the metadata of a blob.
 func (b *blobs) info(ctx context.Context, name string) (info *jetstream.ObjectInfo, err error) {
 	err = asked(ctx, func(ctx context.Context) (err error) {
 		info, err = b.store.GetInfo(ctx, name)
@@ -173,7 +172,7 @@ func (b *blobs) info(ctx context.Context, name string) (info *jetstream.ObjectIn
 	return info, err
 }
 
-// asked asks until there is an answer.
+// asked repeats a query until there is an answer.
 func asked(ctx context.Context, ask func(ctx context.Context) error) error {
 	for {
 		once, cancel := context.WithTimeout(ctx, answerTime)
@@ -186,8 +185,8 @@ func asked(ctx context.Context, ask func(ctx context.Context) error) error {
 	}
 }
 
-// within does something with a blob in the time that it may take. The client says of
-// one that was interrupted that it took too long; here it was interrupted.
+// within calls do within blobTime. The client reports a timeout when it was cancelled;
+// within returns the cancellation.
 func within(ctx context.Context, name string, do func(ctx context.Context) error) error {
 	once, cancel := context.WithTimeout(ctx, blobTime)
 	defer cancel()
@@ -210,26 +209,26 @@ func (b *blobs) get(ctx context.Context, name string) (*fl.Snapshot, error) {
 	return fl.ReadSnapshot(bytes.NewReader(text))
 }
 
-// fits refuses a blob by what the server says of it: whoever may put blobs can say
-// anything there. So no memory is taken before.
+// fits checks the metadata of a blob before memory is allocated for it: any worker can
+// upload arbitrary metadata.
 func (b *blobs) fits(info *jetstream.ObjectInfo) error {
 	if info.Opts != nil && info.Opts.Link != nil {
-		return errors.New("it is a link")
+		return errors.New("is a link")
 	}
 	if most := b.most + int64(b.scope.sealed(0)); info.Size > uint64(most) { //nolint:gosec // it is not negative
-		return fmt.Errorf("it is said to have %d bytes; a blob of this study has %d at most", info.Size, most)
+		return fmt.Errorf("size %d bytes, want at most %d", info.Size, most)
 	}
 	return nil
 }
 
-// awake is a context for what reads a blob. That waits for bytes until the deadline,
-// whether the context has ended or not: so this one's is always near.
+// awake is a context for reading a blob. The reader waits for bytes until the deadline,
+// even if the context has ended, so the deadline is always near.
 type awake struct{ context.Context }
 
-// Deadline is half a second from now.
+// Deadline returns half a second from now.
 func (awake) Deadline() (time.Time, bool) { return time.Now().Add(time.Second / 2), true }
 
-// fill reads as many bytes as text has.
+// fill reads len(text) bytes.
 func (a awake) fill(text []byte, from io.Reader) error {
 	for len(text) > 0 {
 		n, err := from.Read(text)
@@ -250,7 +249,7 @@ func (a awake) fill(text []byte, from io.Reader) error {
 // bytes returns a blob by its digest.
 func (b *blobs) bytes(ctx context.Context, name string) ([]byte, error) {
 	if !isDigest(name, b.tag) {
-		return nil, fmt.Errorf("blob %.8q: its name is none of this study", name)
+		return nil, fmt.Errorf("blob %.8q: not a blob of this study", name)
 	}
 	var text []byte
 	err := within(ctx, name, func(ctx context.Context) (err error) {
@@ -279,15 +278,15 @@ func (b *blobs) bytes(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	if text, err = b.scope.open(text, byEither); err != nil {
-		return nil, fmt.Errorf("blob %.8s: it was not sealed for this study: %w", name, err)
+		return nil, fmt.Errorf("blob %.8s: not encrypted for this study: %w", name, err)
 	}
 	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:])+b.tag != name {
-		return nil, fmt.Errorf("blob %.8s: its bytes have another digest", name)
+		return nil, fmt.Errorf("blob %.8s: digest mismatch", name)
 	}
 	return text, nil
 }
 
-// remove forgets a blob.
+// remove deletes a blob.
 func (b *blobs) remove(ctx context.Context, name string) error {
 	return within(ctx, name, func(ctx context.Context) error {
 		err := asked(ctx, func(ctx context.Context) error { return b.store.Delete(ctx, name) })

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// dial opens a server at an address, or connects with one that runs already.
+// dial starts a server at an address, or connects to an external one.
 func dial(ctx context.Context, dir, address string, o *Options) (*broker, error) {
 	if external(address) {
 		return joinServer(ctx, dir, address, o.Credentials, o.CA)
@@ -16,17 +16,17 @@ func dial(ctx context.Context, dir, address string, o *Options) (*broker, error)
 	return openBroker(dir, address)
 }
 
-// listen has workers answered.
-func (b *broker) listen(hello, turn, beat func(*nats.Msg)) error {
+// listen subscribes the handlers of workers' messages.
+func (b *broker) listen(hello, request, heartbeat func(*nats.Msg)) error {
 	var errs []error
-	for subject, f := range map[string]func(*nats.Msg){subjectHello: hello, subjectTurn: turn, subjectBeat: beat} {
+	for subject, f := range map[string]func(*nats.Msg){subjectHello: hello, subjectRequest: request, subjectHeartbeat: heartbeat} {
 		_, err := b.conn.Subscribe(b.scope.subject(subject), f)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// greeting says how workers come in.
+// greeting tells how to add workers.
 func (b *broker) greeting() string {
 	return fmt.Sprintf("coordinator at %s; add workers with: fedfast worker --join %s", b.url, b.path)
 }

@@ -16,26 +16,26 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// trust are the options by which a connection is encrypted, and made only with whom
-// the authority of the join file has signed; none without one.
+// trust returns the options for TLS with the CA of the join file as the only root, none
+// if it has no CA.
 func (j *join) trust() ([]nats.Option, error) {
 	if j.CA == "" {
 		return nil, nil
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(j.CA)) {
-		return nil, errors.New("it holds no certificate in the format PEM")
+		return nil, errors.New("no PEM certificate found")
 	}
 	least := uint16(tls.VersionTLS13)
-	if j.Scope != "" { // a site's server may be older
+	if j.Scope != "" { // an external server may be older
 		least = tls.VersionTLS12
 	}
 	return []nats.Option{nats.Secure(&tls.Config{RootCAs: roots, MinVersion: least})}, nil
 }
 
-// certify makes a certificate authority of its own for one run of a coordinator and
-// returns its certificate, as PEM, with one that it has signed for some hosts. The
-// authority's key is forgotten: it signs nothing else.
+// certify creates a certificate authority for one run of a coordinator. It returns the
+// authority's certificate, as PEM, and a server certificate for hosts. The authority's
+// key is discarded: it signs nothing else.
 func certify(hosts []string) (ca string, server tls.Certificate, err error) {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -137,7 +137,7 @@ type run struct {
 }
 
 func newRun(t *testing.T, setup func() study.Setup) *run {
-	return &run{t: t, dir: filepath.Join(t.TempDir(), "study"), setup: setup, address: "127.0.0.1:0", options: Options{Version: "test", Beat: 100 * time.Millisecond, Silence: 5 * time.Second}}
+	return &run{t: t, dir: filepath.Join(t.TempDir(), "study"), setup: setup, address: "127.0.0.1:0", options: Options{Version: "test", Heartbeat: 100 * time.Millisecond, Silence: 5 * time.Second}}
 }
 
 func (r *run) notice(line string) {
@@ -172,7 +172,7 @@ func (r *run) until(text string, notices int) {
 }
 
 // loses has the coordinator give up the workers for which that is asked.
-func (r *run) loses(which func(*seat) bool) {
+func (r *run) loses(which func(*workerHandle) bool) {
 	r.mu.Lock()
 	c := r.coordinator
 	r.mu.Unlock()
@@ -181,9 +181,9 @@ func (r *run) loses(which func(*seat) bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range c.seats {
+	for _, s := range c.handles {
 		if !s.out && which(s) {
-			c.lose(s, "the test says so")
+			c.lose(s, "test")
 		}
 	}
 }
@@ -293,7 +293,7 @@ func TestClusterIsTheSame(t *testing.T) {
 			}
 			first, second := r.worker(t.Context(), nil), r.worker(leave, nil)
 			r.sameAsAlone(t, first, second)
-			if r.told("joined (") != 2 || r.told(" left; 1 worker") != 1 || r.told("1 is lost")+r.told("2 is lost") != 0 {
+			if r.told("joined (") != 2 || r.told(" left; 1 worker") != 1 || r.told("1 lost")+r.told("2 lost") != 0 {
 				t.Errorf("notices %q", r.notices)
 			}
 			if n := sharers(t, r.dir); n != 1 {
@@ -314,7 +314,7 @@ func TestClusterRefuses(t *testing.T) {
 		ended <- err
 	}()
 	err := ends(t, r.worker(t.Context(), func(o *WorkerOptions) { o.Version = "0.1" }))
-	if refused, ok := errors.AsType[*RefusedError](err); !ok || refused.Why != "it is fedfast 0.1, the coordinator is fedfast test: run the coordinator's version there" {
+	if refused, ok := errors.AsType[*RefusedError](err); !ok || refused.Why != "version 0.1 of fedfast, the coordinator has test; run the coordinator's version" {
 		t.Errorf("another version: %v", err)
 	}
 	c := &Coordinator{options: Options{Version: "test"}, level: "avx2", facts: study.Facts{Data: "these", Layout: "a", Golden: "b"}}
@@ -323,11 +323,11 @@ func TestClusterRefuses(t *testing.T) {
 		t.Errorf("a good worker is refused: %s", why)
 	}
 	for want, change := range map[string]func(*hello){
-		"it speaks version 7":                        func(h *hello) { h.Protocol = 7 },
-		"it computes at level generic":               func(h *hello) { h.Level = "generic" },
-		"its data are those; the study's are these":  func(h *hello) { h.Facts = &study.Facts{Data: "those", Layout: "a", Golden: "b"} },
-		"its network has another memory layout":      func(h *hello) { h.Facts = &study.Facts{Data: "these", Layout: "c", Golden: "b"} },
-		"its first rounds have other bits than the ": func(h *hello) { h.Facts = &study.Facts{Data: "these", Layout: "a", Golden: "c"} },
+		"protocol version 7,":               func(h *hello) { h.Protocol = 7 },
+		"CPU level generic,":                func(h *hello) { h.Level = "generic" },
+		"data those, the study has these;":  func(h *hello) { h.Facts = &study.Facts{Data: "those", Layout: "a", Golden: "b"} },
+		"the model's memory layout differs": func(h *hello) { h.Facts = &study.Facts{Data: "these", Layout: "c", Golden: "b"} },
+		"its first rounds give other bits":  func(h *hello) { h.Facts = &study.Facts{Data: "these", Layout: "a", Golden: "c"} },
 	} {
 		h := good
 		change(&h)
@@ -383,7 +383,7 @@ func TestWorkerEndsWithTheJoinFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := r.worker(t.Context(), func(o *WorkerOptions) { o.Patience = time.Hour })
-	for r.told("trying to reach the coordinator") == 0 {
+	for r.told("reconnecting to the coordinator") == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if err := removeJoin(r.join()); err != nil {

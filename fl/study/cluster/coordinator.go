@@ -12,38 +12,37 @@ import (
 	"github.com/fedfast/fedfast/fl/study/store"
 )
 
-// Options say how a coordinator works. None of them reaches a result.
+// Options configure a coordinator. None of them affects a result.
 type Options struct {
-	// Version is what this fedfast is: workers of another version are refused.
+	// Version is the version of this program. Workers of another version are refused.
 	Version string
-	// Credentials is the path of a file with which a server of others lets this
-	// process in; empty is none.
+	// Credentials is the path of a credentials file for an external NATS server.
+	// Empty means none.
 	Credentials string
-	// CA is the path of the certificate of the authority that has signed the
-	// certificate of such a server; empty is one that the system knows.
+	// CA is the path of the CA certificate of an external server. Empty means the
+	// system's certificate authorities.
 	CA string
-	// Notice is told in lines what happens to the cluster, from several goroutines;
-	// nil is nobody.
+	// Notice receives progress messages, from several goroutines. Nil disables them.
 	Notice func(line string)
-	// Rounds says whether workers share rounds, empty for RoundsAuto.
+	// Rounds decides whether workers share rounds. Empty means RoundsAuto.
 	Rounds Rounds
-	// Beat is how often workers say that they live, 0 for 2 s, and Silence how long
-	// one that does not is waited for, 0 for 30 s. One whose connection has
-	// ended is waited for two beats.
-	Beat, Silence time.Duration
-	// Late is how long a round takes at least, 0 for 10 s, before an idle worker
-	// trains it too. It must also take much longer than others did.
+	// Heartbeat is the interval of the workers' heartbeats (0: 2 s). A worker that
+	// sends none for Silence (0: 30 s) is lost; one whose connection is closed is
+	// lost after two missing heartbeats.
+	Heartbeat, Silence time.Duration
+	// Late is the minimum duration of a round (0: 10 s) before an idle worker trains
+	// it too. The round must also take much longer than the others did.
 	Late time.Duration
 
-	alone time.Duration // without a worker before people are told; 0 for 5 s
+	alone time.Duration // time without workers before the first notice; 0 for 5 s
 }
 
 func (o *Options) fill() {
 	if o.Rounds == "" {
 		o.Rounds = RoundsAuto
 	}
-	if o.Beat == 0 {
-		o.Beat = 2 * time.Second
+	if o.Heartbeat == 0 {
+		o.Heartbeat = 2 * time.Second
 	}
 	if o.Silence == 0 {
 		o.Silence = 30 * time.Second
@@ -59,68 +58,68 @@ func (o *Options) fill() {
 	}
 }
 
-// mostLost is how many workers may be lost at one round. A round that costs so many
-// kills what trains it.
-const mostLost = 3
+// maxLost is the number of workers that may be lost at one round. After that the round
+// itself is likely to be the cause.
+const maxLost = 3
 
-// Coordinator has the trials of a study trained by workers that join. It is the
+// Coordinator distributes the trials of a study to the workers that join. It is the
 // study's Trainer.
 type Coordinator struct {
 	options Options
-	site    *Site // nil for a study alone
+	hub     *Hub // nil for a study alone
 	broker  *broker
 	blobs   *blobs
 	store   *store.Store
 	config  string // the study file
 	facts   study.Facts
 	level   string
-	most    int64 // bytes of a blob
+	most    int64 // maximum size of a blob in bytes
 	stop    chan struct{}
 	work    sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows, and all seats
-	seats   map[string]*seat
-	waiting []chan *seat // placements, the first come first
-	joined  int          // workers so far, of all processes
-	lease   int64        // the newest
-	begun   bool         // the study, whose first row is its own
+	mu      sync.Mutex // guards what follows, and all handles
+	handles map[string]*workerHandle
+	waiting []chan *workerHandle // placements, the first come first
+	joined  int                  // workers so far, of all processes
+	lease   int64                // the newest
+	begun   bool                 // the study, whose first row is its own
 	early   []study.WorkerRecord
 	rounds  map[place]result
-	settled map[int]int // rounds of trials whose state is here: they are trained no more
+	settled map[int]int // by trial: rounds whose state is here; they are not trained again
 	pace    pace        // of all trials, and of each
 	paces   map[int]*pace
 	lost    map[place][]string // names of the workers that were lost at a round
 	placing int                // trials that wait for a worker
 	alone   vigil              // without a worker
-	unsent  map[int]int        // how often in a row workers could not send a trial
+	unsent  map[int]int        // consecutive failures of workers to send a trial
 
 	cohort      int
 	plain       bool                                    // see study.Setup.Unscored
 	whole       error                                   // why rounds cannot be shared, nil if they can
-	interrupted func(do context.CancelFunc) func() bool // has something done when the study is to stop
-	ways        ways
-	tempos      map[int]*tempo // by trial
+	interrupted func(do context.CancelFunc) func() bool // calls do when the study is interrupted
+	transfers   transferTimes
+	costs       map[int]*costModel // by trial
 	shares      map[share]result
 	lostShares  map[share][]string
-	sent        map[*float32]*sent // weights on their way
-	unused      []string           // digests of weights that are left in the server
+	sent        map[*float32]*sent // weights in transit
+	unused      []string           // digests of weights that are kept on the server
 	err         error              // ends the study
 }
 
 var _ study.Trainer = (*Coordinator)(nil)
 
-// place is the round of a trial after so many.
+// place is the round of a trial that follows the given number of rounds.
 type place struct{ trial, rounds int }
 
 // result is who has trained a round, with the digest of its record.
 type result struct {
 	sum    [32]byte
 	worker string
-	due    bool // another worker is still to say what it has measured
+	due    bool // another worker has yet to report its measurements
 }
 
-// Open opens a cluster for a study that can begin, at an address, and writes the join
-// file. What it needs of the set-up are Config, Data, Model, Workers and Store.
+// Open opens a cluster for a study at an address and writes the join file. Of the setup
+// it uses Config, Data, Model, Workers and Store.
 func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coordinator, error) {
 	c, err := newCoordinator(ctx, s, o)
 	if err != nil {
@@ -131,10 +130,10 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 	}
 	if c.blobs, err = createBlobs(ctx, c.broker.conn, c.broker.scope); err == nil {
 		c.blobs.most = c.most
-		err = c.broker.listen(c.hello, c.turn, c.beat)
+		err = c.broker.listen(c.onHello, c.onRequest, c.onHeartbeat)
 	}
 	if err == nil && c.whole == nil && c.options.Rounds == RoundsAuto {
-		err = c.measureWays(ctx, s)
+		err = c.measureTransfers(ctx, s)
 	}
 	if err != nil {
 		c.broker.close()
@@ -145,13 +144,13 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 	return c, nil
 }
 
-// newCoordinator returns one that has no server yet.
+// newCoordinator returns a coordinator without a server.
 func newCoordinator(ctx context.Context, s *study.Setup, o Options) (*Coordinator, error) {
 	o.fill()
 	c := &Coordinator{
-		options: o, store: s.Store, stop: make(chan struct{}), seats: map[string]*seat{},
+		options: o, store: s.Store, stop: make(chan struct{}), handles: map[string]*workerHandle{},
 		unsent: map[int]int{}, rounds: map[place]result{}, settled: map[int]int{}, paces: map[int]*pace{}, lost: map[place][]string{},
-		cohort: s.Config.Cohort, plain: s.Unscored, tempos: map[int]*tempo{}, shares: map[share]result{}, lostShares: map[share][]string{}, sent: map[*float32]*sent{},
+		cohort: s.Config.Cohort, plain: s.Unscored, costs: map[int]*costModel{}, shares: map[share]result{}, lostShares: map[share][]string{}, sent: map[*float32]*sent{},
 		interrupted: func(do context.CancelFunc) func() bool { return context.AfterFunc(ctx, do) },
 	}
 	text, err := config.Encode(&s.Config)
@@ -181,7 +180,7 @@ func newCoordinator(ctx context.Context, s *study.Setup, o Options) (*Coordinato
 	return c, nil
 }
 
-// whole says why rounds of a study are trained whole, nil if they can be shared.
+// whole returns why the rounds of a study cannot be shared, nil if they can.
 func whole(s *study.Setup) error {
 	m, err := fl.MethodByName(s.Config.Method)
 	if err != nil {
@@ -190,46 +189,46 @@ func whole(s *study.Setup) error {
 	return m.CheckShards(s.Config.Client.Client)
 }
 
-// Close ends the cluster. Workers are told that the study has ended, or are left
-// waiting for it to be resumed.
+// Close closes the cluster. If the study has ended, its workers end too; otherwise they
+// wait for it to be resumed.
 func (c *Coordinator) Close(ended bool) {
 	close(c.stop)
 	c.work.Wait()
 	switch {
-	case c.site != nil:
-		c.leaveSite()
+	case c.hub != nil:
+		c.leaveHub()
 	case ended:
 		c.dismiss()
 	}
 	c.mu.Lock()
-	for _, s := range c.seats {
+	for _, s := range c.handles {
 		if !s.out {
 			c.record(study.WorkerRecord{Worker: s.name, State: study.WorkerLeft})
 		}
 	}
 	c.mu.Unlock()
-	if c.site != nil {
+	if c.hub != nil {
 		return
 	}
 	if ended {
-		_ = c.broker.conn.FlushTimeout(time.Second) // who does not hear it finds the file gone
+		_ = c.broker.conn.FlushTimeout(time.Second) // a worker that misses it sees that the file is gone
 	}
 	c.broker.close()
 	if ended {
-		_ = removeJoin(c.broker.path) // a worker that comes too late does without
+		_ = removeJoin(c.broker.path) // late workers do not need it
 	}
 }
 
-// dismissal is how long workers are waited for that are to hear that the study ended.
+// dismissal is how long Close waits for workers to learn that the study has ended.
 const dismissal = 2 * time.Second
 
-// dismiss tells workers that the study has ended, for a moment also those that have not
-// asked what to do yet.
+// dismiss sends all workers the order to stop. It waits a moment for those that have no
+// pending request.
 func (c *Coordinator) dismiss() {
-	for end := time.Now().Add(max(c.options.Beat, dismissal)); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(max(c.options.Heartbeat, dismissal)); ; time.Sleep(time.Millisecond) {
 		c.mu.Lock()
 		missing := 0
-		for _, s := range c.seats {
+		for _, s := range c.handles {
 			switch {
 			case s.pending != nil:
 				s.answer(order{Order: orderStop})
@@ -244,11 +243,11 @@ func (c *Coordinator) dismiss() {
 	}
 }
 
-// haste is how long what moves blobs may go on once the study is interrupted.
+// haste bounds blob transfers once the study is interrupted.
 const haste = 2 * time.Second
 
-// hurried returns a context that ends soon after the study is interrupted, even where ctx
-// outlasts that; done frees it.
+// hurried returns a context that ends soon after the study is interrupted, even if ctx
+// does not; done releases it.
 func (c *Coordinator) hurried(ctx context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := c.interrupted(func() { time.AfterFunc(haste, cancel) })
@@ -258,8 +257,8 @@ func (c *Coordinator) hurried(ctx context.Context) (_ context.Context, done func
 	}
 }
 
-// record writes a row about a worker, once the study has begun. An error of the store
-// comes back with the next row of the study itself.
+// record writes a row about a worker, once the study has started. An error of the store
+// is returned again for the next row of the study itself.
 func (c *Coordinator) record(rows ...study.WorkerRecord) {
 	c.early = append(c.early, rows...)
 	if !c.begun {

@@ -1,34 +1,34 @@
-// Package cluster trains the trials of one study on many machines, with the bits of
-// one process.
+// Package cluster trains the trials of one study on many machines and produces the
+// same bits as a single process.
 //
-// A Coordinator is a study's Trainer: the study keeps its tuners, its record and the
-// choice of the best, and where it would train a round it leases the trial to a
-// worker. Workers (Work) join and leave at any time. A worker asks what to do, does
-// it, and says what came of it with the next question: one request a round. A round's
-// record comes back as the very row of the study's journal. Weights move as blobs
-// under their SHA-256 only: at rungs, with snapshots, and where a model may be the
-// best. study.db is the only truth: a cluster keeps nothing of its own that lasts, and
-// a trial whose worker is gone is taken over as a study is resumed, from the newest
-// snapshot and with the recorded rounds compared.
+// A Coordinator is a study's Trainer. The study keeps its tuners, its record and the
+// choice of the best model; instead of training a round itself it leases the trial to
+// a worker. Workers (Work) may join and leave at any time. A worker asks for an order,
+// carries it out, and reports the outcome with its next request: one request per
+// round. A round's record is returned as the row that goes into the study's journal.
+// Weights are transferred only as blobs named by their SHA-256: at rungs, with
+// snapshots, and when a model may be the best. study.db is the only source of truth: a
+// cluster has no persistent state of its own. A trial whose worker is lost is taken
+// over in the same way as a study is resumed: from the newest snapshot, comparing the
+// recorded rounds.
 //
-// Where it pays, a round is shared (Rounds): the trial is with the coordinator, as a
-// study's Sharer, which has workers train groups of its cohort and evaluate its models
-// in tasks that any worker can do, each under a lease of its own.
+// Where it pays, a round is shared (Rounds): the coordinator then runs the trial
+// itself, as the study's Sharer. Workers train groups of its cohort and evaluate its
+// models in tasks that any worker can do, each under its own lease.
 //
-// The transport is NATS, with a server in the coordinator. JetStream holds the blobs
-// on their way, in memory, and nothing else. In particular it holds no queue of work:
-// a lease is valid as long as the coordinator says so, and a second place that knows
-// who has which trial could only disagree with it. Leases are numbered, durably
-// before they are given, over all processes of a study; what comes under another one
-// than the present is compared and dropped. Keys and certificates are made anew by
-// each coordinator, so that the join file is all that there is to keep secret. At a
-// server of others everything is sealed (scope).
+// The transport is NATS, with a server embedded in the coordinator. JetStream holds
+// the blobs in transit, in memory, and nothing else. In particular there is no work
+// queue: only the coordinator decides whether a lease is valid, and a second record of
+// who has which trial could only disagree with it. Leases are numbered across all
+// processes of a study, and each is recorded durably before it is granted; a message
+// under an old lease is compared and dropped. Each coordinator creates new keys and
+// certificates, so the join file is the only secret. On an external server all
+// messages are encrypted (scope).
 //
-// Nothing that depends on machines or on the clock reaches a result. So a round at
-// which worker after worker is lost does not fail its trial, of which the tuner would
-// be told: it ends the study, which can be resumed. For the same reason neither the
-// metrics nor a round's record name workers: the rows "worker" and "lease" of the
-// journal do.
+// Nothing that depends on machines or on the clock reaches a result. A round at which
+// several workers in a row are lost therefore does not fail its trial, which the tuner
+// would see: it ends the study, which can be resumed. For the same reason neither
+// metrics nor round records name workers; the journal's "worker" and "lease" rows do.
 //
-// README.md says what is protected against whom.
+// README.md describes the threat model.
 package cluster

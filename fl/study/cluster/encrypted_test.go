@@ -122,13 +122,13 @@ func TestExternalEncrypted(t *testing.T) {
 			stranger := r.worker(t.Context(), func(o *WorkerOptions) { o.Credentials, o.Patience = files.strangers, time.Second })
 			r.sameAsAlone(t, r.worker(t.Context(), admitted))
 			_ = ends(t, stranger) // it has looked for a coordinator until the join file went
-			if r.told(" joined (") != 1 || r.told("uthorization Violation; trying to reach") == 0 {
+			if r.told(" joined (") != 1 || r.told("uthorization Violation; reconnecting") == 0 {
 				t.Errorf("notices %q", r.notices)
 			}
 			for want, change := range map[string]func(*run){
 				"certificate signed by unknown authority": func(r *run) { r.options.CA = "" },
 				"uthorization": func(r *run) { r.options.Credentials = files.strangers },
-				"--ca " + files.creds + ": it holds no certificate in the format PEM": func(r *run) { r.options.CA = files.creds },
+				"--ca " + files.creds + ": no PEM certificate found": func(r *run) { r.options.CA = files.creds },
 				"--ca: open ": func(r *run) { r.options.CA = filepath.Join(dir, "none") },
 			} {
 				r := newRun(t, r.setup)

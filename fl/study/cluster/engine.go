@@ -7,7 +7,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 )
 
-// trainer is what a worker trains with: a study's engine, or that of a Simulation.
+// trainer is a study's engine, or that of a Simulation.
 type trainer interface {
 	Begin(trial int) job
 	Resume(s *fl.Snapshot) (job, error)
@@ -15,7 +15,7 @@ type trainer interface {
 	Close()
 }
 
-// job is a trial at a worker, as study.Job is.
+// job is a trial on a worker, like study.Job.
 type job interface {
 	Rounds() int
 	Round(ctx context.Context, plan fl.Plan, observed []string) ([]byte, error)
@@ -24,13 +24,13 @@ type job interface {
 	State() *fl.Snapshot
 }
 
-// engine is a study's.
+// engine adapts study.Worker to trainer.
 type engine struct{ *study.Worker }
 
-// Begin begins a trial.
+// Begin starts a trial.
 func (e engine) Begin(trial int) job { return e.Worker.Begin(trial) }
 
-// Resume goes on with a trial.
+// Resume resumes a trial.
 func (e engine) Resume(s *fl.Snapshot) (job, error) {
 	j, err := e.Worker.Resume(s)
 	if err != nil {

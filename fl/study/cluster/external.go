@@ -12,16 +12,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// serverTime bounds a request to a server of others.
+// serverTime bounds a request to an external server.
 const serverTime = 20 * time.Second
 
-// external says whether an address is that of a server that runs already.
+// external reports whether an address is that of an external server.
 func external(address string) bool {
 	return strings.HasPrefix(address, "nats://") || strings.HasPrefix(address, "tls://")
 }
 
-// credentials are the options that a connection to a server of others has: those of a
-// credentials file, if one is named. A user and password may stand in the address.
+// credentials returns the options for a credentials file, none without one. The address
+// may contain a user and password instead.
 func credentials(path string) []nats.Option {
 	if path == "" {
 		return nil
@@ -29,7 +29,7 @@ func credentials(path string) []nats.Option {
 	return []nats.Option{nats.UserCredentials(path)}
 }
 
-// joinServer connects with a server that runs already and writes the join file.
+// joinServer connects to an external server and writes the join file.
 func joinServer(ctx context.Context, study, address, creds, ca string) (_ *broker, err error) {
 	b := &broker{url: address}
 	defer func() {
@@ -65,17 +65,17 @@ func joinServer(ctx context.Context, study, address, creds, ca string) (_ *broke
 		return nil, err
 	}
 	if _, err := js.AccountInfo(ctx); err != nil {
-		return nil, fmt.Errorf("--cluster %s: the server must let this user work with JetStream, of version 2.9 or newer: %w", hideUser(address), err)
+		return nil, fmt.Errorf("--cluster %s: JetStream of NATS 2.9 or newer must be enabled for this user: %w", hideUser(address), err)
 	}
 	b.url = hideUser(address)
-	if old, err := readJoin(filepath.Join(study, Folder, JoinFile)); err == nil && old.Scope != "" { // of a coordinator that was killed
+	if old, err := readJoin(filepath.Join(study, Folder, JoinFile)); err == nil && old.Scope != "" { // left by a coordinator that was killed
 		_ = dropBucket(ctx, b.conn, old.Scope)
 	}
 	b.path, err = j.write(study)
 	return b, err
 }
 
-// dropBucket removes a bucket, if it is there.
+// dropBucket deletes a bucket, if it exists.
 func dropBucket(ctx context.Context, conn *nats.Conn, name string) error {
 	js, err := jetstream.New(conn)
 	if err != nil {
@@ -88,7 +88,7 @@ func dropBucket(ctx context.Context, conn *nats.Conn, name string) error {
 	return err
 }
 
-// hideUser leaves the user and the password of an address out.
+// hideUser removes the user and password from an address.
 func hideUser(address string) string {
 	scheme, rest, _ := strings.Cut(address, "://")
 	if _, host, found := strings.Cut(rest, "@"); found {

@@ -229,11 +229,11 @@ func TestFaultLyingWorker(t *testing.T) {
 	r.after = func(round int) {
 		if round == 3 {
 			honest = r.worker(ctx, nil)
-			r.loses(func(*seat) bool { return true })
+			r.loses(func(*workerHandle) bool { return true })
 		}
 	}
 	_, err := r.tune(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "have come to different bits") || strings.Count(err.Error(), ", level ") != 2 {
+	if err == nil || !strings.Contains(err.Error(), "computed different bits") || strings.Count(err.Error(), ", level ") != 2 {
 		t.Errorf("the study ends with %v", err)
 	}
 	stop()
@@ -298,13 +298,13 @@ func TestFaultSlowWorker(t *testing.T) {
 			}
 			got, err := r.tune(t.Context())
 			if lies {
-				if err == nil || !strings.Contains(err.Error(), "have come to different bits") || strings.Count(err.Error(), ", level ") != 2 || told == nil {
+				if err == nil || !strings.Contains(err.Error(), "computed different bits") || strings.Count(err.Error(), ", level ") != 2 || told == nil {
 					t.Errorf("the study ends with %v, the liar with %v", err, told)
 				}
 				return
 			}
 			r.isAsAlone(t, got, err, slow, fast)
-			if r.told("trains it too") < 1 || r.told("was first and goes on") < 1 || r.told("1 is lost")+r.told("2 is lost") > 0 {
+			if r.told("trains it too") < 1 || r.told("finished first and keeps the trial") < 1 || r.told("1 lost")+r.told("2 lost") > 0 {
 				t.Errorf("notices %q", r.notices)
 			}
 		})
@@ -318,11 +318,11 @@ func TestFaultWaitingWorker(t *testing.T) {
 	r := newRun(t, func() study.Setup { return tinyStudy(t) })
 	r.after = func(round int) {
 		if round%5 == 1 {
-			r.loses(func(s *seat) bool { return s.pending != nil })
+			r.loses(func(s *workerHandle) bool { return s.pending != nil })
 		}
 	}
 	r.sameAsAlone(t, r.worker(t.Context(), nil))
-	if r.told(" is lost") == 0 {
+	if r.told(" lost") == 0 {
 		t.Error("no worker that waited was lost")
 	}
 }
@@ -338,17 +338,17 @@ func TestFaultRoundThatKills(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var workers []chan error
-	for range mostLost {
+	for range maxLost {
 		workers = append(workers, r.worker(ctx, func(o *WorkerOptions) { o.slow = time.Second }))
 	}
 	go func() {
 		for ctx.Err() == nil {
-			r.loses(func(s *seat) bool { return s.busy && s.last.Order == orderRound })
+			r.loses(func(s *workerHandle) bool { return s.busy && s.last.Order == orderRound })
 			time.Sleep(10 * time.Millisecond)
 		}
 	}()
 	_, err := r.tune(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "trial 0, round 1: 3 workers were lost while they trained it: ") {
+	if err == nil || !strings.Contains(err.Error(), "trial 0, round 1: 3 workers were lost while training it: ") {
 		t.Errorf("the study ends with %v", err)
 	}
 	stop()
@@ -378,7 +378,7 @@ func TestFaultPartition(t *testing.T) {
 	}
 	got, err := r.tune(t.Context())
 	r.isAsAlone(t, got, err, slow, fast) // fast began meanwhile
-	if r.told("nothing was heard of it") < 1 || r.told(" joined (") < 3 {
+	if r.told("no heartbeat for") < 1 || r.told(" joined (") < 3 {
 		t.Errorf("notices %q", r.notices)
 	}
 }

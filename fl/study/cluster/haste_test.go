@@ -106,7 +106,7 @@ func TestBroadcastIsInterrupted(t *testing.T) {
 // TestInterruptWaitsForNoBlob interrupts a study whose worker does not send what it is to
 // send, or says that it has and has not: the study ends soon, and can be resumed.
 func TestInterruptWaitsForNoBlob(t *testing.T) {
-	for name, fetched := range map[string]*turn{
+	for name, fetched := range map[string]*request{
 		"silent":         nil,
 		"a blob to come": {State: stateFetched, Model: strings.Repeat("a", digestSize), Snapshot: strings.Repeat("a", digestSize)},
 	} {
@@ -132,10 +132,10 @@ func TestInterruptWaitsForNoBlob(t *testing.T) {
 			claim(t, p.link, strings.Repeat("a", digestSize), `{"name": "`+strings.Repeat("a", digestSize)+`", "bucket": "`+bucket+`", "nuid": "x", "size": 2000, "chunks": 1}`)
 			asked := make(chan struct{}, 100)
 			honest := r.honest(t)
-			p.work(func(o *order) *turn {
+			p.work(func(o *order) *request {
 				switch o.Order {
 				case orderStart:
-					return &turn{State: stateReady}
+					return &request{State: stateReady}
 				case orderRound:
 					return honest(o)
 				case orderFetch:
@@ -148,7 +148,7 @@ func TestInterruptWaitsForNoBlob(t *testing.T) {
 					said.Rounds = o.Rounds
 					return &said
 				}
-				return &turn{State: stateIdle}
+				return &request{State: stateIdle}
 			})
 			select {
 			case <-asked:
@@ -169,7 +169,7 @@ func TestInterruptWaitsForNoBlob(t *testing.T) {
 }
 
 // honest returns what does rounds as a worker does them.
-func (r *run) honest(t *testing.T) func(o *order) *turn {
+func (r *run) honest(t *testing.T) func(o *order) *request {
 	t.Helper()
 	trains, err := study.NewWorker(r.setup())
 	if err != nil {
@@ -177,7 +177,7 @@ func (r *run) honest(t *testing.T) func(o *order) *turn {
 	}
 	t.Cleanup(trains.Close)
 	var j *study.Job
-	return func(o *order) *turn {
+	return func(o *order) *request {
 		if j == nil {
 			j = trains.Begin(o.Trial)
 		}
@@ -191,7 +191,7 @@ func (r *run) honest(t *testing.T) func(o *order) *turn {
 			t.Error(err)
 			return nil
 		}
-		return &turn{State: stateRound, Rounds: j.Rounds(), Record: record}
+		return &request{State: stateRound, Rounds: j.Rounds(), Record: record}
 	}
 }
 
@@ -207,7 +207,7 @@ func TestWaitsForAWorker(t *testing.T) {
 			defer stop()
 			first := make(chan chan error, 1)
 			go func() {
-				r.until("waiting for a worker", 3)
+				r.until("no worker for", 3)
 				first <- r.worker(ctx, nil)
 			}()
 			second := make(chan chan error, 1)
@@ -215,19 +215,19 @@ func TestWaitsForAWorker(t *testing.T) {
 				if round != 5 {
 					return
 				}
-				if r.told("none has joined yet)"+how) < 3 || r.told("none is left") > 0 {
+				if r.told("none has joined yet)"+how) < 3 || r.told("none left") > 0 {
 					t.Errorf("notices %q", r.notices)
 				}
 				stop()
 				go func() {
-					r.until("1 joined so far, none is left)"+how, 2)
+					r.until("1 joined so far, none left)"+how, 2)
 					second <- r.worker(t.Context(), nil)
 				}()
 			}
 			got, err := r.tune(t.Context())
 			r.isAsAlone(t, got, err, <-second)
 			_ = ends(t, <-first) // it was asked to
-			if r.told("1 joined so far, none is left)"+how) < 2 || r.told("waiting for a worker") > 12 {
+			if r.told("1 joined so far, none left)"+how) < 2 || r.told("no worker for") > 12 {
 				t.Errorf("notices %q", r.notices)
 			}
 		})
@@ -293,7 +293,7 @@ func TestWorkerLeavesAtTheEnd(t *testing.T) {
 		} else {
 			fast = r.worker(t.Context(), nil)
 			r.await(2)
-			r.loses(func(s *seat) bool { return s.busy })
+			r.loses(func(s *workerHandle) bool { return s.busy })
 			if err := <-ended; err != nil {
 				t.Fatal(err)
 			}

@@ -10,16 +10,16 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
-// hello hears a worker that would come in.
-func (c *Coordinator) hello(m *nats.Msg) {
+// onHello handles the hello of a worker.
+func (c *Coordinator) onHello(m *nats.Msg) {
 	var h hello
 	if c.scope().read(m, &h) {
 		c.greet(m, &h, token())
 	}
 }
 
-// greet lets a worker in, in two messages, or refuses it. Its turns will begin with
-// worker, which it is told in answer to the first one.
+// greet admits a worker, in two messages, or refuses it. The answer to the first message
+// assigns it the token worker, which its requests must contain.
 func (c *Coordinator) greet(m *nats.Msg, h *hello, worker string) bool {
 	respond := c.scope().respond
 	why := h.wrong()
@@ -28,38 +28,38 @@ func (c *Coordinator) greet(m *nats.Msg, h *hello, worker string) bool {
 	}
 	if why != "" {
 		why = oneline.Of(why)
-		c.options.Notice(fmt.Sprintf("a worker on %s was refused: %s", h.Host, why))
+		c.options.Notice(fmt.Sprintf("refused a worker on %s: %s", h.Host, why))
 		respond(m, welcome{Refused: why})
 		return false
 	}
 	if h.Facts == nil {
-		respond(m, welcome{Worker: worker, Tag: c.blobs.tag, Config: c.config, Plain: c.plain, Beat: c.options.Beat.Milliseconds()})
+		respond(m, welcome{Worker: worker, Tag: c.blobs.tag, Config: c.config, Plain: c.plain, Heartbeat: c.options.Heartbeat.Milliseconds()})
 		return true
 	}
 	if !isToken(h.Worker) {
-		respond(m, welcome{Refused: "it has not said hello before"})
+		respond(m, welcome{Refused: "second hello without a first"})
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.seats[h.Worker]
-	if s == nil && len(c.seats) >= mostWorkers {
-		respond(m, welcome{Refused: fmt.Sprintf("%d workers have joined, which is as many as there may be", len(c.seats))})
+	s := c.handles[h.Worker]
+	if s == nil && len(c.handles) >= maxWorkers {
+		respond(m, welcome{Refused: fmt.Sprintf("the maximum of %d workers is reached", len(c.handles))})
 		return false
 	}
 	if s == nil { // else the answer was lost
 		c.joined++
-		s = newSeat(*h, c.scope().inboxOf(m.Reply), fmt.Sprintf("%s-%d", h.Host, c.joined))
+		s = newHandle(*h, c.scope().inboxOf(m.Reply), fmt.Sprintf("%s-%d", h.Host, c.joined))
 		s.scope = c.scope()
-		c.seats[h.Worker] = s
+		c.handles[h.Worker] = s
 		c.record(study.WorkerRecord{Worker: s.name, State: study.WorkerJoined, Host: h.Host, PID: h.PID, CPU: h.CPU, Level: h.Level, Workers: h.Workers})
-		c.options.Notice(fmt.Sprintf("%s joined (%s, level %s, %d at once); %s", s.name, h.CPU, h.Level, h.Workers, c.count()))
+		c.options.Notice(fmt.Sprintf("%s joined (%s, level %s, %d concurrent clients); %s", s.name, h.CPU, h.Level, h.Workers, c.count()))
 	}
 	respond(m, welcome{Worker: h.Worker, Name: s.name})
 	return true
 }
 
-// scope is that of the server.
+// scope returns the scope on the server.
 func (c *Coordinator) scope() *scope {
 	if c.broker == nil {
 		return nil
@@ -67,8 +67,8 @@ func (c *Coordinator) scope() *scope {
 	return c.broker.scope
 }
 
-// inboxOf is the name of a connection, as a reply to it begins with it; empty for what
-// is no inbox.
+// inboxOf returns the name of the connection to which an inbox belongs, empty if reply
+// is not an inbox.
 func (s *scope) inboxOf(reply string) string {
 	rest, ok := strings.CutPrefix(reply, s.subject(inboxes))
 	name, _, found := strings.Cut(rest, ".")
@@ -78,15 +78,15 @@ func (s *scope) inboxOf(reply string) string {
 	return name
 }
 
-// count says how many workers there are.
+// count returns the number of workers in words.
 func (c *Coordinator) count() string {
 	return oneline.Count(c.here(), "worker")
 }
 
-// here is how many workers there are.
+// here returns the number of workers.
 func (c *Coordinator) here() int {
 	n := 0
-	for _, s := range c.seats {
+	for _, s := range c.handles {
 		if !s.out {
 			n++
 		}
@@ -94,24 +94,24 @@ func (c *Coordinator) here() int {
 	return n
 }
 
-// refuse says why a worker may not join, empty if it may.
+// refuse returns why a worker may not join, empty if it may.
 func (c *Coordinator) refuse(h *hello) string {
 	generic := func(level string) bool { return level == "generic" }
 	switch {
 	case h.Protocol != protocolVersion:
-		return fmt.Sprintf("it speaks version %d of the protocol, the coordinator version %d: run the coordinator's version of fedfast there", h.Protocol, protocolVersion)
+		return fmt.Sprintf("protocol version %d, the coordinator has %d; run the coordinator's version of fedfast", h.Protocol, protocolVersion)
 	case h.Version != c.options.Version:
-		return fmt.Sprintf("it is fedfast %s, the coordinator is fedfast %s: run the coordinator's version there", h.Version, c.options.Version)
+		return fmt.Sprintf("version %s of fedfast, the coordinator has %s; run the coordinator's version", h.Version, c.options.Version)
 	case generic(h.Level) != generic(c.level):
-		return fmt.Sprintf("it computes at level %s, the coordinator at level %s, which has other bits: choose the same with --cpu", h.Level, c.level)
+		return fmt.Sprintf("CPU level %s, the coordinator has %s, which gives other bits; set the same level with --cpu", h.Level, c.level)
 	case h.Facts == nil:
 		return ""
 	case h.Facts.Data != c.facts.Data:
-		return fmt.Sprintf("its data are %s; the study's are %s: name the study's with --data", h.Facts.Data, c.facts.Data)
+		return fmt.Sprintf("data %s, the study has %s; set --data to the study's data", h.Facts.Data, c.facts.Data)
 	case h.Facts.Layout != c.facts.Layout:
-		return "its network has another memory layout than the study's: run the coordinator's version of fedfast there"
+		return "the model's memory layout differs from the study's; run the coordinator's version of fedfast"
 	case h.Facts.Golden != c.facts.Golden:
-		return fmt.Sprintf("its first rounds have other bits than the study's (%.12s instead of %.12s), so its kind of CPU (%s, level %s) or its build of fedfast cannot be used for this study", h.Facts.Golden, c.facts.Golden, h.CPU, h.Level)
+		return fmt.Sprintf("its first rounds give other bits than the study's (%.12s, want %.12s); this CPU (%s, level %s) or this build of fedfast cannot be used for the study", h.Facts.Golden, c.facts.Golden, h.CPU, h.Level)
 	}
 	return ""
 }

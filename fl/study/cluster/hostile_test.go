@@ -67,7 +67,7 @@ func TestThreatHugeBlob(t *testing.T) {
 	}
 	name := strings.Repeat("a", digestSize)
 	claim(t, l, name, fmt.Sprintf(`{"name": %q, "bucket": %q, "nuid": "x", "size": 9, "options": {"link": {"bucket": %q, "name": %q}}}`, name, bucket, bucket, name))
-	if _, err := ours.bytes(t.Context(), name); err == nil || !strings.HasSuffix(err.Error(), "it is a link") {
+	if _, err := ours.bytes(t.Context(), name); err == nil || !strings.HasSuffix(err.Error(), "is a link") {
 		t.Errorf("a blob that is a link to itself: %v", err)
 	}
 	for _, name := range []string{"", "x", strings.Repeat("a", 1<<20), strings.Repeat("z", digestSize), "../" + strings.Repeat("a", digestSize-3)} {
@@ -77,7 +77,7 @@ func TestThreatHugeBlob(t *testing.T) {
 	}
 }
 
-// puppet is a worker whose turns a test makes.
+// puppet is a worker whose requests a test makes.
 type puppet struct {
 	*link
 	t *testing.T
@@ -108,7 +108,7 @@ func puppetOf(t *testing.T, r *run, change func(first, second *hello)) (*puppet,
 		return nil, err
 	}
 	if second.Worker = w.Worker; change == nil {
-		l.beat = 100 * time.Millisecond
+		l.heartbeat = 100 * time.Millisecond
 	}
 	if _, err = l.hello(t.Context(), second); err != nil {
 		return nil, err
@@ -142,21 +142,21 @@ func (r *run) open() {
 	}
 }
 
-// TestThreatHostileTurns has workers without a lease say what no worker says, while an
+// TestThreatHostileRequests has workers without a lease say what no worker says, while an
 // honest one trains: each is given up, or not heard, and the study is as in one process.
-func TestThreatHostileTurns(t *testing.T) {
+func TestThreatHostileRequests(t *testing.T) {
 	r := newRun(t, func() study.Setup { return tinyStudy(t) })
 	r.after = func(round int) {
 		if round == 1 {
-			r.hostileTurns(t)
+			r.hostileRequests(t)
 		}
 	}
 	r.sameAsAlone(t, r.worker(t.Context(), nil))
 }
 
-func (r *run) hostileTurns(t *testing.T) {
+func (r *run) hostileRequests(t *testing.T) {
 	long := strings.Repeat("a", 1<<20)
-	for what, say := range map[string]turn{
+	for what, say := range map[string]request{
 		"a state of a megabyte":   {State: long},
 		"no state":                {},
 		"trial 2^62":              {State: stateRound, Trial: 1 << 62, Record: []byte("{}")},
@@ -185,7 +185,7 @@ func (r *run) hostileTurns(t *testing.T) {
 	}
 	for trial := range 3 {
 		for rounds := range 30 {
-			for _, say := range []turn{
+			for _, say := range []request{
 				{State: stateRound, Lease: int64(trial + 1), Trial: trial, Rounds: rounds, Record: []byte(`{"score": 0}`)},
 				{State: stateShared, Lease: int64(trial + 1), Trial: trial, Rounds: rounds, Hi: 16, Result: []byte("x")},
 			} {
@@ -200,9 +200,9 @@ func (r *run) hostileTurns(t *testing.T) {
 		`{"worker": "WORKER", "seq": 1e999, "state": "idle"}`, `{"worker": "WORKER", "seq": 9223372036854775813, "state": "idle"}`,
 		`{"worker": "WORKER", "seq": NaN}`, `{"worker": "WORKER", "seq": 70, "state": "round", "rounds": 1.5}`, `[[[[`, strings.Repeat("[", 1<<20), "\x00\xff", ``,
 	} {
-		p.raw(subjectTurn, "", text)
+		p.raw(subjectRequest, "", text)
 		p.raw(subjectHello, "", text)
-		p.raw(subjectBeat, "", text)
+		p.raw(subjectHeartbeat, "", text)
 	}
 	theirs, err := openBlobs(t.Context(), p.conn, nil)
 	if err != nil {
@@ -213,9 +213,9 @@ func (r *run) hostileTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, reply := range []string{"$JS.API.STREAM.PURGE.OBJ_" + bucket, subjectTurn, inboxes, inboxes + "x.y", inboxes + "*.>", "$O." + bucket + ".M.x"} {
+	for _, reply := range []string{"$JS.API.STREAM.PURGE.OBJ_" + bucket, subjectRequest, inboxes, inboxes + "x.y", inboxes + "*.>", "$O." + bucket + ".M.x"} {
 		p.raw(subjectHello, reply, `{"protocol": 1}`)
-		p.raw(subjectTurn, reply, `{"worker": "WORKER", "seq": 1000, "state": "idle"}`)
+		p.raw(subjectRequest, reply, `{"worker": "WORKER", "seq": 1000, "state": "idle"}`)
 	}
 	if _, err := theirs.bytes(t.Context(), kept); err != nil {
 		t.Errorf("the coordinator's answers have removed a blob: %v", err)
@@ -243,12 +243,12 @@ func (r *run) hostileTurns(t *testing.T) {
 
 // TestThreatManyWorkers: no more workers join than there may be.
 func TestThreatManyWorkers(t *testing.T) {
-	c := &Coordinator{options: Options{Version: "test", Notice: func(string) {}}, level: thisMachine("").Level, seats: map[string]*seat{}, blobs: &blobs{}}
-	for i := range mostWorkers {
-		c.seats[strconv.Itoa(i)] = newSeat(hello{}, "", "")
+	c := &Coordinator{options: Options{Version: "test", Notice: func(string) {}}, level: thisMachine("").Level, handles: map[string]*workerHandle{}, blobs: &blobs{}}
+	for i := range maxWorkers {
+		c.handles[strconv.Itoa(i)] = newHandle(hello{}, "", "")
 	}
 	b, j := openTest(t, false)
-	if _, err := b.conn.Subscribe(subjectHello, c.hello); err != nil {
+	if _, err := b.conn.Subscribe(subjectHello, c.onHello); err != nil {
 		t.Fatal(err)
 	}
 	l, err := connect(j, "join")
@@ -257,8 +257,8 @@ func TestThreatManyWorkers(t *testing.T) {
 	}
 	defer l.close()
 	var refused *RefusedError
-	if _, err := l.hello(t.Context(), hello{Machine: thisMachine("test"), Worker: token(), Facts: &study.Facts{}}); !errors.As(err, &refused) || len(c.seats) != mostWorkers {
-		t.Errorf("another worker: %v; there are %d", err, len(c.seats))
+	if _, err := l.hello(t.Context(), hello{Machine: thisMachine("test"), Worker: token(), Facts: &study.Facts{}}); !errors.As(err, &refused) || len(c.handles) != maxWorkers {
+		t.Errorf("another worker: %v; there are %d", err, len(c.handles))
 	}
 }
 
@@ -316,11 +316,11 @@ func TestThreatHostileRecords(t *testing.T) {
 	}
 }
 
-// work has a puppet beat, and answer orders until the study ends or it returns nil.
-func (p *puppet) work(answer func(o *order) *turn) {
+// work has a puppet heartbeat, and answer orders until the study ends or it returns nil.
+func (p *puppet) work(answer func(o *order) *request) {
 	p.begin(p.worker, 100*time.Millisecond)
 	go func() {
-		next := turn{State: stateIdle}
+		next := request{State: stateIdle}
 		for {
 			o, err := p.ask(p.t.Context(), next)
 			if err != nil || o.Order == orderStop || o.Order == orderLeave || o.Order == orderAgain {
@@ -332,7 +332,7 @@ func (p *puppet) work(answer func(o *order) *turn) {
 			}
 			t.Lease, t.Trial = o.Lease, o.Trial
 			if o.Order == orderDrop {
-				*t = turn{State: stateIdle}
+				*t = request{State: stateIdle}
 			}
 			next = *t
 		}
@@ -392,11 +392,11 @@ func TestThreatHostileParts(t *testing.T) {
 			if tt.blob != "" {
 				claim(t, p.link, digest, fmt.Sprintf(`{"name": %q, "bucket": %q, "nuid": "x", "size": %s, "chunks": 1}`, digest, bucket, tt.blob))
 			}
-			p.work(func(o *order) *turn {
+			p.work(func(o *order) *request {
 				if o.Order != orderShare {
-					return &turn{State: stateIdle}
+					return &request{State: stateIdle}
 				}
-				said := turn{State: stateShared, Rounds: o.Rounds, Lo: o.Task.Lo, Hi: o.Task.Hi, Result: tt.text}
+				said := request{State: stateShared, Rounds: o.Rounds, Lo: o.Task.Lo, Hi: o.Task.Hi, Result: tt.text}
 				if tt.blob != "" {
 					said.Blob = digest
 				}
@@ -418,29 +418,29 @@ func TestThreatHostileParts(t *testing.T) {
 // TestThreatHostileCoordinator has workers hear what no coordinator says: each ends with
 // a line about it.
 func TestThreatHostileCoordinator(t *testing.T) {
-	good := welcome{Beat: 100}
+	good := welcome{Heartbeat: 100}
 	digest := strings.Repeat("0", digestSize)
 	plan := `{"server": {}}`
 	for name, tt := range map[string]struct {
 		first welcome
 		order string
 	}{
-		"no beat":              {welcome{}, ""},
-		"a negative beat":      {welcome{Beat: -1}, ""},
-		"a beat of 2^62 ms":    {welcome{Beat: 1 << 62}, ""},
-		"a tag of a megabyte":  {welcome{Beat: 100, Tag: strings.Repeat("x", 1<<20)}, ""},
-		"a refusal in colours": {welcome{Refused: "\x1b[31mred\n\n" + strings.Repeat("x", 1<<20)}, ""},
-		"a negative trial":     {good, `"order": "start", "trial": -1`},
-		"trial 2^62":           {good, `"order": "start", "trial": 4611686018427387904`},
-		"a lease below none":   {good, `"order": "start", "lease": -1`},
-		"a snapshot elsewhere": {good, `"order": "start", "snapshot": "../x"`},
-		"a round without plan": {good, `"order": "round"`},
-		"a task without plan":  {good, `"order": "share", "task": {"weights": "` + digest + `"}`},
-		"slot 2^62":            {good, `"order": "share", "plan": ` + plan + `, "task": {"weights": "` + digest + `", "hi": 4611686018427387904}`},
-		"a negative slot":      {good, `"order": "share", "plan": ` + plan + `, "task": {"weights": "` + digest + `", "lo": -16}`},
-		"a task of no weights": {good, `"order": "share", "plan": ` + plan + `, "task": {"weights": "", "hi": 16}`},
-		"a leave in colours":   {good, `"order": "leave", "why": "\u001b[31m\n"`},
-		"round 2^62":           {good, `"order": "round", "rounds": 4611686018427387904, "plan": ` + plan},
+		"no heartbeat":           {welcome{}, ""},
+		"a negative heartbeat":   {welcome{Heartbeat: -1}, ""},
+		"a heartbeat of 2^62 ms": {welcome{Heartbeat: 1 << 62}, ""},
+		"a tag of a megabyte":    {welcome{Heartbeat: 100, Tag: strings.Repeat("x", 1<<20)}, ""},
+		"a refusal in colours":   {welcome{Refused: "\x1b[31mred\n\n" + strings.Repeat("x", 1<<20)}, ""},
+		"a negative trial":       {good, `"order": "start", "trial": -1`},
+		"trial 2^62":             {good, `"order": "start", "trial": 4611686018427387904`},
+		"a lease below none":     {good, `"order": "start", "lease": -1`},
+		"a snapshot elsewhere":   {good, `"order": "start", "snapshot": "../x"`},
+		"a round without plan":   {good, `"order": "round"`},
+		"a task without plan":    {good, `"order": "share", "task": {"weights": "` + digest + `"}`},
+		"slot 2^62":              {good, `"order": "share", "plan": ` + plan + `, "task": {"weights": "` + digest + `", "hi": 4611686018427387904}`},
+		"a negative slot":        {good, `"order": "share", "plan": ` + plan + `, "task": {"weights": "` + digest + `", "lo": -16}`},
+		"a task of no weights":   {good, `"order": "share", "plan": ` + plan + `, "task": {"weights": "", "hi": 16}`},
+		"a leave in colours":     {good, `"order": "leave", "why": "\u001b[31m\n"`},
+		"round 2^62":             {good, `"order": "round", "rounds": 4611686018427387904, "plan": ` + plan},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, _ := openTest(t, false)
@@ -452,7 +452,7 @@ func TestThreatHostileCoordinator(t *testing.T) {
 				tt.first.Worker = secret
 				b.scope.respond(m, tt.first)
 			}, func(m *nats.Msg) {
-				var said turn
+				var said request
 				if b.scope.read(m, &said) {
 					_ = m.Respond(fmt.Appendf(nil, `{"seq": %d, %s}`, said.Seq, tt.order))
 				}

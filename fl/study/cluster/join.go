@@ -13,31 +13,31 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
-// Folder is the folder of a study's directory that holds what its cluster needs, and
-// JoinFile the file in it that lets a worker join: who reads it can.
+// Folder is the folder of a cluster in the study's directory, and JoinFile the file in it
+// that workers need to join. Whoever can read it can join.
 const (
 	Folder   = "cluster"
 	JoinFile = "join"
 )
 
-// join is what the join file holds.
+// join is the content of the join file.
 type join struct {
 	// Fedfast is the version of the protocol, protocolVersion.
 	Fedfast int `json:"fedfast_cluster"`
-	// URLs are where the coordinator listens, Key the seed of the workers' nkey.
+	// URLs are the addresses of the server, Key the seed of the workers' nkey.
 	URLs []string `json:"urls"`
 	Key  string   `json:"key,omitempty"`
-	// CA is the certificate that has signed the coordinator's, as PEM; empty on
-	// loopback, where nothing is encrypted. Of a server of others it is what the
-	// coordinator was given; without it the system's authorities hold.
+	// CA is the certificate of the authority that signed the server's, as PEM. It is
+	// empty on loopback, where connections are not encrypted. For an external server
+	// it is the coordinator's --ca; empty means the system's authorities.
 	CA string `json:"ca,omitempty"`
-	// Scope and Secret are, at a server of others, the study's names and the key
-	// under which all is sealed; there is no Key then.
+	// Scope and Secret are, for an external server, the prefix of the study's names
+	// and the encryption key; there is no Key then.
 	Scope  string `json:"scope,omitempty"`
 	Secret string `json:"secret,omitempty"`
 }
 
-// write writes the file for the owner of the study only.
+// write writes the join file, readable by its owner only.
 func (j *join) write(study string) (string, error) {
 	folder := filepath.Join(study, Folder)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -62,10 +62,10 @@ func readJoin(path string) (*join, error) {
 	}
 	var j join
 	if err := json.Unmarshal(text, &j); err != nil || j.Key == "" && j.Secret == "" || len(j.URLs) == 0 {
-		return nil, fmt.Errorf("--join %s: it is no join file; `fedfast tune --cluster` writes one as %s of its study", path, filepath.Join(Folder, JoinFile))
+		return nil, fmt.Errorf("--join %s: not a join file; `fedfast tune --cluster` writes it to %s in the study's directory", path, filepath.Join(Folder, JoinFile))
 	}
 	if j.Fedfast != protocolVersion {
-		return nil, fmt.Errorf("--join %s: it is of version %d of the protocol, this fedfast speaks version %d: run the coordinator's version of fedfast", path, j.Fedfast, protocolVersion)
+		return nil, fmt.Errorf("--join %s: protocol version %d, this fedfast has version %d; use the coordinator's version of fedfast", path, j.Fedfast, protocolVersion)
 	}
 	if why := j.wrong(); why != "" {
 		return nil, fmt.Errorf("--join %s: %s", path, why)
@@ -73,8 +73,7 @@ func readJoin(path string) (*join, error) {
 	return &j, nil
 }
 
-// waitJoin waits until the join file is there, but not for that of a study that has
-// ended.
+// waitJoin waits until the join file exists, unless the study has ended.
 func waitJoin(ctx context.Context, path string, ended func() bool, notice func(string)) (*join, error) {
 	for first := true; ; first = false {
 		j, err := readJoin(path)
@@ -85,7 +84,7 @@ func waitJoin(ctx context.Context, path string, ended func() bool, notice func(s
 			return nil, errOver
 		}
 		if first {
-			notice(fmt.Sprintf("waiting for %s, which the coordinator writes", path))
+			notice(fmt.Sprintf("waiting for %s from the coordinator", path))
 		}
 		select {
 		case <-time.After(200 * time.Millisecond):

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// judge compares what a worker says of a round, or of a part of one, with what another
-// one has measured. The first one stands.
-func (c *Coordinator) judge(worker string, t *turn) error {
+// judge compares a worker's result of a round, or of a part of one, with that of another
+// worker. The first result is kept.
+func (c *Coordinator) judge(worker string, t *request) error {
 	switch {
 	case t.State == stateShared:
 		return c.judgeShare(worker, t)
@@ -26,19 +26,19 @@ func (c *Coordinator) judge(worker string, t *turn) error {
 	return c.agree(fmt.Sprintf("trial %d, round %d", p.trial, p.rounds+1), then, now)
 }
 
-// agree ends the study if two workers have come to different bits.
+// agree ends the study if two workers computed different bits.
 func (c *Coordinator) agree(at string, one, other result) error {
 	if one.sum == other.sum {
 		return nil
 	}
-	err := fmt.Errorf("%s: the workers %s and %s have come to different bits, so one of their machines computes wrongly: %s, %s; leave it out, and begin the study again",
+	err := fmt.Errorf("%s: workers %s and %s computed different bits, so one of the machines is faulty: %s, %s; remove it and start the study again",
 		at, one.worker, other.worker, c.describe(one.worker), c.describe(other.worker))
 	c.fail(err)
 	return err
 }
 
-// settle forgets who trained the rounds of a trial up to a state that is here. What is
-// trained again after all, since the state was lost, is compared with the journal.
+// settle forgets the results of a trial's rounds up to a state that is here. If the
+// state is lost and they are trained again, they are compared with the journal.
 func (c *Coordinator) settle(trial, rounds int) {
 	for at := c.settled[trial]; at < rounds; at++ {
 		if p := (place{trial, at}); !c.rounds[p].due {
@@ -49,9 +49,9 @@ func (c *Coordinator) settle(trial, rounds int) {
 	c.settled[trial] = max(c.settled[trial], rounds)
 }
 
-// describe says what a worker is.
+// describe describes a worker's machine.
 func (c *Coordinator) describe(name string) string {
-	for _, s := range c.seats {
+	for _, s := range c.handles {
 		if s.name == name {
 			return fmt.Sprintf("%s is fedfast %s on %s, level %s", name, s.machine.Version, s.machine.CPU, s.machine.Level)
 		}

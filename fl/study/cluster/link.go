@@ -19,26 +19,26 @@ import (
 
 // link is a worker's connection to a coordinator.
 type link struct {
-	conn   *nats.Conn
-	scope  *scope
-	tag    string // of blobs
-	blobs  *blobs
-	worker string
-	beat   time.Duration
-	seq    int64
-	key    string // of the join file
-	path   string // of the join file
-	denied chan struct{}
+	conn      *nats.Conn
+	scope     *scope
+	tag       string // of blobs
+	blobs     *blobs
+	worker    string
+	heartbeat time.Duration
+	seq       int64
+	key       string // of the join file
+	path      string // of the join file
+	denied    chan struct{}
 
-	twice   bool        // everything is said twice
-	leaving func() bool // says that the worker is to leave; nil is no
-	ended   func() bool // says that the study has its result
+	twice   bool        // in tests: each message is sent twice
+	leaving func() bool // reports whether the worker was asked to leave; nil means no
+	ended   func() bool // reports whether the study has its result
 
 	stop chan struct{}
 	work sync.WaitGroup
 }
 
-// blip is how long a connection may be down before the worker begins anew.
+// blip is how long a connection may be down before the worker starts a new session.
 const blip = 10 * time.Second
 
 // connect connects to the coordinator of a join file.
@@ -50,7 +50,7 @@ func connect(j *join, path string, more ...nats.Option) (*link, error) {
 	if at == nil {
 		key, err := nkeys.FromSeed([]byte(j.Key))
 		if err != nil {
-			return nil, fmt.Errorf("--join %s: its key is none: %w", path, err)
+			return nil, fmt.Errorf("--join %s: invalid key: %w", path, err)
 		}
 		more = append(more, signed(key))
 	}
@@ -58,7 +58,7 @@ func connect(j *join, path string, more ...nats.Option) (*link, error) {
 	options := []nats.Option{
 		nats.Name(name), nats.CustomInboxPrefix(at.subject(inboxes) + name), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
 		nats.Timeout(10 * time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(3), nats.IgnoreDiscoveredServers(),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { // what is asked for says of other errors itself
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { // other errors are returned by the calls themselves
 			if errors.Is(err, nats.ErrPermissionViolation) {
 				select {
 				case denied <- struct{}{}:
@@ -75,21 +75,21 @@ func connect(j *join, path string, more ...nats.Option) (*link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errNoLink, hideUser(j.URLs[0]), err)
 	}
-	return &link{conn: conn, scope: at, key: j.Key + j.Secret, path: path, denied: denied, beat: time.Second, stop: make(chan struct{})}, nil
+	return &link{conn: conn, scope: at, key: j.Key + j.Secret, path: path, denied: denied, heartbeat: time.Second, stop: make(chan struct{})}, nil
 }
 
-// close ends the connection, once what was said is sent.
+// close closes the connection after flushing it.
 func (l *link) close() {
 	close(l.stop)
 	l.work.Wait()
-	_ = l.conn.FlushTimeout(time.Second) // nobody may be there any more
+	_ = l.conn.FlushTimeout(time.Second) // the server may be gone
 	l.conn.Close()
 }
 
-// begin says from now on that the worker lives.
+// begin starts sending heartbeats.
 func (l *link) begin(worker string, every time.Duration) {
-	l.worker, l.beat = worker, every
-	text, err := json.Marshal(beat{Worker: worker})
+	l.worker, l.heartbeat = worker, every
+	text, err := json.Marshal(heartbeat{Worker: worker})
 	if err != nil {
 		return
 	}
@@ -99,7 +99,7 @@ func (l *link) begin(worker string, every time.Duration) {
 		for {
 			select {
 			case <-tick.C:
-				_ = l.conn.Publish(l.scope.subject(subjectBeat), l.scope.seal(text, byWorker)) // the next one may arrive
+				_ = l.conn.Publish(l.scope.subject(subjectHeartbeat), l.scope.seal(text, byWorker)) // the next heartbeat may arrive
 			case <-l.stop:
 				return
 			}
@@ -107,7 +107,7 @@ func (l *link) begin(worker string, every time.Duration) {
 	})
 }
 
-// hello says hello until it is answered.
+// hello sends a hello until it is answered.
 func (l *link) hello(ctx context.Context, h hello) (*welcome, error) {
 	var answer welcome
 	if err := l.request(ctx, subjectHello, h, 5*time.Second, func(text []byte) bool { return json.Unmarshal(text, &answer) == nil }); err != nil {
@@ -125,21 +125,21 @@ func (l *link) hello(ctx context.Context, h hello) (*welcome, error) {
 	return &answer, nil
 }
 
-// ask tells what was done and returns what to do next.
-func (l *link) ask(ctx context.Context, t turn) (*order, error) {
+// ask reports what was done and returns the next order.
+func (l *link) ask(ctx context.Context, t request) (*order, error) {
 	l.seq++
 	t.Seq, t.Worker = l.seq, l.worker
 	var o order
-	err := l.request(ctx, subjectTurn, t, max(l.beat, 100*time.Millisecond), func(text []byte) bool {
+	err := l.request(ctx, subjectRequest, t, max(l.heartbeat, 100*time.Millisecond), func(text []byte) bool {
 		o = order{}
 		return json.Unmarshal(text, &o) == nil && o.Seq == t.Seq
 	})
 	return &o, err
 }
 
-// request sends a message until an answer is taken, as long as there is a connection
-// or hope for one. An answer to any sending counts, and the sendings become rarer: a
-// coordinator that takes longer than patience is not buried under repetitions.
+// request sends a message until take accepts an answer, as long as there is a connection
+// or one may come back. An answer to any repetition counts, and repetitions become less
+// frequent, so a slow coordinator is not flooded.
 func (l *link) request(ctx context.Context, subject string, v any, patience time.Duration, take func([]byte) bool) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -157,7 +157,7 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 		var err error
 		if time.Since(sent) >= wait {
 			if !sent.IsZero() {
-				wait = min(2*wait, mostPatience*patience)
+				wait = min(2*wait, maxPatience*patience)
 			}
 			if l.twice {
 				_ = l.conn.PublishRequest(subject, l.conn.NewInbox(), text) // it may arrive
@@ -179,7 +179,7 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 		if ctx.Err() != nil {
 			return errLeaving
 		}
-		silent := errors.Is(err, nats.ErrNoResponders) // a server of others outlives the coordinator
+		silent := errors.Is(err, nats.ErrNoResponders) // an external server outlives the coordinator
 		switch {
 		case l.conn.IsConnected() && !silent:
 			down = time.Time{}
@@ -188,7 +188,7 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 		case down.IsZero():
 			down = time.Now()
 		}
-		due := silent || time.Since(looked) > look // where somebody listens to all, no silence tells
+		due := silent || time.Since(looked) > look // with another subscriber there is no ErrNoResponders
 		if due {
 			looked = time.Now()
 		}
@@ -197,22 +197,22 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 		}
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			sent, wait = time.Time{}, patience
-			time.Sleep(50 * time.Millisecond) // nobody listens, or not yet
+			time.Sleep(50 * time.Millisecond) // no subscriber yet
 		}
 	}
 }
 
-// mostPatience is how many times its first patience a request waits before it is sent again.
-const mostPatience = 8
+// maxPatience bounds the interval between repetitions, in multiples of patience.
+const maxPatience = 8
 
-// look is how often the join file is looked at while the connection stands.
+// look is how often the join file is checked while connected.
 const look = time.Second
 
-// alive returns a context that ends with the hope for the connection, so that nobody
-// waits for a blob that cannot come, or trains for a study that has ended; done frees it.
+// alive returns a context that ends when the connection is given up, so that the worker
+// does not wait for blobs or train for a study that has ended; done releases it.
 func (l *link) alive(ctx context.Context) (_ context.Context, done context.CancelFunc) {
 	ctx, done = context.WithCancel(ctx)
-	every := min(max(l.beat, 100*time.Millisecond), look) // begin sets the beat, maybe before the goroutine has seen done
+	every := min(max(l.heartbeat, 100*time.Millisecond), look) // begin sets the heartbeat, maybe before the goroutine has seen done
 	go func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
@@ -227,7 +227,7 @@ func (l *link) alive(ctx context.Context) (_ context.Context, done context.Cance
 				down = time.Now()
 			}
 			gone := false
-			if time.Since(looked) >= look { // a server of others outlives the coordinator
+			if time.Since(looked) >= look { // an external server outlives the coordinator
 				looked, gone = time.Now(), l.moved()
 			}
 			if gone || l.dead() || time.Since(down) > blip {
@@ -238,8 +238,8 @@ func (l *link) alive(ctx context.Context) (_ context.Context, done context.Cance
 	return ctx, done
 }
 
-// dead says whether there is nothing to hope for: the connection is closed, or is down
-// while the join file leads to another coordinator or the study has its result.
+// dead reports whether the connection is given up: it is closed, or it is down and the
+// join file names another coordinator or the study has its result.
 func (l *link) dead() bool {
 	if l.conn.IsClosed() {
 		return true
@@ -247,11 +247,11 @@ func (l *link) dead() bool {
 	return !l.conn.IsConnected() && (l.moved() || l.ended != nil && l.ended())
 }
 
-// moved says whether the join file leads to another coordinator, or to none.
+// moved reports whether the join file names another coordinator, or is gone.
 func (l *link) moved() bool {
 	j, err := readJoin(l.path)
 	if err != nil {
-		return errors.Is(err, fs.ErrNotExist) // a file system of others may fail for a moment
+		return errors.Is(err, fs.ErrNotExist) // a shared file system may fail for a moment
 	}
 	return j.Key+j.Secret != l.key
 }

@@ -91,7 +91,7 @@ func TestFaultNamespace(t *testing.T) {
 	if want := alone(t, longer(t)); got != want {
 		t.Errorf("with a cluster\n%s\nin one process\n%s", got, want)
 	}
-	if r.told("1 is lost") != 1 || r.told(" joined (") != 3 {
+	if r.told("1 lost") != 1 || r.told(" joined (") != 3 {
 		t.Errorf("notices %q", r.notices)
 	}
 }

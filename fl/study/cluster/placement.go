@@ -10,7 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 )
 
-// Place begins or resumes the training of a trial at the next free worker.
+// Place starts or resumes the training of a trial on the next free worker.
 func (c *Coordinator) Place(ctx context.Context, trial int, start func() (*fl.Snapshot, error)) (study.Training, error) {
 	c.begins()
 	for tries := 1; ; {
@@ -30,20 +30,20 @@ func (c *Coordinator) Place(ctx context.Context, trial int, start func() (*fl.Sn
 		}
 		if tries++; !errors.Is(err, errGivenUp) {
 			tries = 1
-		} else if tries > mostUnsent {
-			return nil, fmt.Errorf("trial %d: %d times in a row a worker could not fetch it; find out why from what the workers say, then resume the study", trial, mostUnsent)
+		} else if tries > maxUnsent {
+			return nil, fmt.Errorf("trial %d: workers failed to fetch it %d times in a row; check the workers' output, then resume the study", trial, maxUnsent)
 		}
 	}
 }
 
-// Begun says whether the study has asked for a worker.
+// Begun reports whether the study has asked for a worker.
 func (c *Coordinator) Begun() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.begun
 }
 
-// begins notes that the study has begun.
+// begins notes that the study has started.
 func (c *Coordinator) begins() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +54,7 @@ func (c *Coordinator) begins() {
 }
 
 // placed waits for a free worker for a whole trial.
-func (c *Coordinator) placed(ctx context.Context) (*seat, error) {
+func (c *Coordinator) placed(ctx context.Context) (*workerHandle, error) {
 	c.mu.Lock()
 	c.placing++
 	c.mu.Unlock()
@@ -67,7 +67,7 @@ func (c *Coordinator) placed(ctx context.Context) (*seat, error) {
 }
 
 // take waits for a free worker.
-func (c *Coordinator) take(ctx context.Context) (*seat, error) {
+func (c *Coordinator) take(ctx context.Context) (*workerHandle, error) {
 	c.mu.Lock()
 	if c.err != nil {
 		defer c.mu.Unlock()
@@ -78,7 +78,7 @@ func (c *Coordinator) take(ctx context.Context) (*seat, error) {
 		return s, nil
 	}
 	c.endCopy()
-	w := make(chan *seat, 1)
+	w := make(chan *workerHandle, 1)
 	c.waiting = append(c.waiting, w)
 	c.mu.Unlock()
 	select {
@@ -93,9 +93,9 @@ func (c *Coordinator) take(ctx context.Context) (*seat, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.waiting = slices.DeleteFunc(c.waiting, func(o chan *seat) bool { return o == w })
+	c.waiting = slices.DeleteFunc(c.waiting, func(o chan *workerHandle) bool { return o == w })
 	select {
-	case s, ok := <-w: // it came meanwhile
+	case s, ok := <-w: // it arrived in the meantime
 		if ok {
 			s.taken = false
 			c.offer(s)
@@ -105,9 +105,9 @@ func (c *Coordinator) take(ctx context.Context) (*seat, error) {
 	return nil, ctx.Err()
 }
 
-// spare takes a worker that is free, nil if none is.
-func (c *Coordinator) spare() *seat {
-	for _, s := range c.seats {
+// spare takes a free worker, nil if there is none.
+func (c *Coordinator) spare() *workerHandle {
+	for _, s := range c.handles {
 		if s.free() {
 			s.taken = true
 			return s
@@ -116,8 +116,8 @@ func (c *Coordinator) spare() *seat {
 	return nil
 }
 
-// offer gives a free worker to who waits for one.
-func (c *Coordinator) offer(s *seat) {
+// offer gives a free worker to the placement that has waited longest.
+func (c *Coordinator) offer(s *workerHandle) {
 	if s.free() && len(c.waiting) > 0 {
 		s.taken = true
 		c.waiting[0] <- s
@@ -126,7 +126,7 @@ func (c *Coordinator) offer(s *seat) {
 }
 
 // begin leases a trial to a worker.
-func (c *Coordinator) begin(ctx context.Context, s *seat, trial int, start func() (*fl.Snapshot, error)) (*training, error) {
+func (c *Coordinator) begin(ctx context.Context, s *workerHandle, trial int, start func() (*fl.Snapshot, error)) (*training, error) {
 	from, err := start()
 	rounds, blob := 0, ""
 	if err == nil && from != nil {
@@ -141,7 +141,7 @@ func (c *Coordinator) begin(ctx context.Context, s *seat, trial int, start func(
 		return nil, err
 	}
 	c.lease++
-	t := &training{coordinator: c, seat: s, lease: c.lease, trial: trial, rounds: rounds, start: start}
+	t := &training{coordinator: c, handle: s, lease: c.lease, trial: trial, rounds: rounds, start: start}
 	if !s.out {
 		s.lease, s.trial, s.rounds, s.busy, s.share = t.lease, trial, rounds, false, nil
 	}

@@ -12,25 +12,25 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// scope is what a study has of a server that others use too: names of its own, and a
-// key under which all that is said and put there is sealed. nil is a server of the
-// coordinator's own, which lets nobody else in.
+// scope separates a study from other users of an external server: it has its own names,
+// and a key with which all messages and blobs are encrypted. A nil scope is for the
+// coordinator's own server, which admits nobody else.
 type scope struct {
 	name string
 	aead cipher.AEAD
 }
 
-// Who seals a message or a blob: what one side says cannot be given back to it.
+// The sender of a message or blob, authenticated so that it cannot be sent back.
 const (
 	byWorker      = "worker"
 	byCoordinator = "coordinator"
 	byEither      = "blob"
 )
 
-// keySize is that of AES-256.
+// keySize is the size of an AES-256 key.
 const keySize = 32
 
-// newScope draws a scope and the key that goes into the join file.
+// newScope creates a random scope and the key for the join file.
 func newScope() (s *scope, name, key string, err error) {
 	secret := make([]byte, keySize)
 	if _, err := rand.Read(secret); err != nil {
@@ -48,7 +48,7 @@ func scopeOf(name, key string) (*scope, error) {
 	}
 	secret, err := base64.StdEncoding.DecodeString(key)
 	if err != nil || len(secret) != keySize || !isToken(strings.TrimPrefix(name, home+"-")) {
-		return nil, errors.New("its scope or its key is none")
+		return nil, errors.New("invalid scope or key")
 	}
 	block, err := aes.NewCipher(secret)
 	if err != nil {
@@ -58,7 +58,7 @@ func scopeOf(name, key string) (*scope, error) {
 	return &scope{name, aead}, err
 }
 
-// subject is one of the cluster's subjects, or its bucket, in the scope.
+// subject returns the scoped name of a subject or of the bucket.
 func (s *scope) subject(of string) string {
 	if s == nil {
 		return of
@@ -66,7 +66,7 @@ func (s *scope) subject(of string) string {
 	return s.name + strings.TrimPrefix(of, home)
 }
 
-// seal closes text, which open opens again.
+// seal encrypts text.
 func (s *scope) seal(text []byte, by string) []byte {
 	if s == nil {
 		return text
@@ -74,7 +74,7 @@ func (s *scope) seal(text []byte, by string) []byte {
 	return s.aead.Seal(nil, nil, text, []byte(by))
 }
 
-// sealed is how many bytes seal makes of so many.
+// sealed returns the size of n bytes after seal.
 func (s *scope) sealed(n int) int {
 	if s == nil {
 		return n
@@ -82,7 +82,7 @@ func (s *scope) sealed(n int) int {
 	return n + s.aead.Overhead()
 }
 
-// open opens what was sealed, and fails for what a stranger has made.
+// open decrypts and authenticates text.
 func (s *scope) open(text []byte, by string) ([]byte, error) {
 	if s == nil {
 		return text, nil
@@ -90,8 +90,8 @@ func (s *scope) open(text []byte, by string) ([]byte, error) {
 	return s.aead.Open(nil, nil, text, []byte(by))
 }
 
-// read reads what a worker says. What is none of ours is not answered, nor what asks for
-// an answer anywhere but in an inbox: the coordinator may speak to everybody.
+// read decodes a worker's message. It rejects foreign messages, and those whose reply
+// subject is not an inbox: the coordinator may publish to any subject.
 func (s *scope) read(m *nats.Msg, v any) bool {
 	if m.Reply != "" && !isToken(s.inboxOf(m.Reply)) {
 		return false
@@ -104,6 +104,6 @@ func (s *scope) read(m *nats.Msg, v any) bool {
 func (s *scope) respond(m *nats.Msg, v any) {
 	text, err := json.Marshal(v)
 	if err == nil {
-		_ = m.Respond(s.seal(text, byCoordinator)) // who does not hear it asks again
+		_ = m.Respond(s.seal(text, byCoordinator)) // if it is lost, the worker asks again
 	}
 }

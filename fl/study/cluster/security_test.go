@@ -121,7 +121,7 @@ func TestThreatNosyWorker(t *testing.T) {
 	l.conn.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err })
 	heard := func(*nats.Msg) {}
 	tries := map[string]func(string) error{}
-	for _, subject := range []string{">", "*.*", inboxes + ">", inboxes + token() + ".>", subjectTurn, subjectHello, "$O.>", "$JS.>", "_INBOX.>"} {
+	for _, subject := range []string{">", "*.*", inboxes + ">", inboxes + token() + ".>", subjectRequest, subjectHello, "$O.>", "$JS.>", "_INBOX.>"} {
 		tries[subject] = func(s string) error {
 			_, err := l.conn.Subscribe(s, heard)
 			return err
@@ -179,10 +179,10 @@ func TestThreatForgedBlob(t *testing.T) {
 	if _, err := theirs.store.PutBytes(t.Context(), forged, []byte("something else")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := theirs.get(t.Context(), forged); err == nil || !strings.Contains(err.Error(), "another digest") {
+	if _, err := theirs.get(t.Context(), forged); err == nil || !strings.Contains(err.Error(), "digest mismatch") {
 		t.Errorf("a forged blob: %v", err)
 	}
-	if err := l.conn.Publish(subjectTurn, make([]byte, maxMessage+1)); !errors.Is(err, nats.ErrMaxPayload) {
+	if err := l.conn.Publish(subjectRequest, make([]byte, maxMessage+1)); !errors.Is(err, nats.ErrMaxPayload) {
 		t.Errorf("a message of %d bytes: %v", maxMessage+1, err)
 	}
 }
@@ -201,33 +201,33 @@ func TestThreatJoinFile(t *testing.T) {
 	}
 }
 
-// TestThreatForgedTurn: who does not know a worker's secret cannot speak for it, and
+// TestThreatForgedRequest: who does not know a worker's secret cannot speak for it, and
 // one whose lease has ended is told to drop its trial.
-func TestThreatForgedTurn(t *testing.T) {
-	c := &Coordinator{seats: map[string]*seat{}, rounds: map[place]result{}, blobs: &blobs{}}
-	s := newSeat(hello{}, "in", "one")
+func TestThreatForgedRequest(t *testing.T) {
+	c := &Coordinator{handles: map[string]*workerHandle{}, rounds: map[place]result{}, blobs: &blobs{}}
+	s := newHandle(hello{}, "in", "one")
 	s.lease, s.trial = 7, 3
-	c.seats["secret"] = s
+	c.handles["secret"] = s
 	b, _ := openTest(t, false)
-	if _, err := b.conn.Subscribe(subjectTurn, c.turn); err != nil {
+	if _, err := b.conn.Subscribe(subjectRequest, c.onRequest); err != nil {
 		t.Fatal(err)
 	}
-	l := &link{conn: b.conn, beat: time.Second}
+	l := &link{conn: b.conn, heartbeat: time.Second}
 	for i, tt := range []struct {
 		worker string
-		t      turn
+		t      request
 		want   string
 	}{
-		{"guessed", turn{State: stateIdle}, orderAgain},
-		{"secret", turn{State: stateRound, Lease: 6, Trial: 3, Rounds: 5, Record: []byte("{}")}, orderDrop},
+		{"guessed", request{State: stateIdle}, orderAgain},
+		{"secret", request{State: stateRound, Lease: 6, Trial: 3, Rounds: 5, Record: []byte("{}")}, orderDrop},
 	} {
 		l.worker = tt.worker
 		o, err := l.ask(t.Context(), tt.t)
 		if err != nil || o.Order != tt.want {
-			t.Errorf("turn %d is answered %v, %v; want %s", i, o, err, tt.want)
+			t.Errorf("request %d is answered %v, %v; want %s", i, o, err, tt.want)
 		}
 	}
 	if s.lease != 7 {
-		t.Error("a stale turn has ended the present lease")
+		t.Error("a stale request has ended the present lease")
 	}
 }

@@ -20,25 +20,25 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/memory"
 )
 
-// The subjects of a cluster, all served by the coordinator. Answers go to an inbox
-// below inboxes whose name only the worker and the server know.
+// The subjects of a cluster, all served by the coordinator. Answers go to an inbox below
+// inboxes, whose name only the worker and the server know.
 const (
-	home         = "fedfast"
-	subjectHello = home + ".hello"
-	subjectTurn  = home + ".turn"
-	subjectBeat  = home + ".beat"
-	inboxes      = home + ".inbox."
+	home             = "fedfast"
+	subjectHello     = home + ".hello"
+	subjectRequest   = home + ".request"
+	subjectHeartbeat = home + ".heartbeat"
+	inboxes          = home + ".inbox."
 )
 
-// bucket holds the blobs on their way.
+// bucket holds the blobs in transit.
 const bucket = home
 
 // maxMessage bounds a message: a plan with hyperparameters for each slot, or a part
 // of a blob.
 const maxMessage = 8 << 20
 
-// CheckAddress returns an error unless an address is HOST:PORT, or the URL of a server
-// that runs already.
+// CheckAddress returns an error unless an address is HOST:PORT or the URL of an external
+// NATS server.
 func CheckAddress(address string) error {
 	if external(address) {
 		return nil
@@ -53,19 +53,19 @@ func splitAddress(address string) (host string, port int, err error) {
 		port, err = strconv.Atoi(text)
 	}
 	if err != nil || host == "" || port < 0 || port > 65535 {
-		return "", 0, fmt.Errorf("--cluster %s: must be HOST:PORT, such as 127.0.0.1:0, where port 0 is any free one, or nats://HOST:PORT of a server that runs already", address)
+		return "", 0, fmt.Errorf("--cluster %s: must be HOST:PORT, such as 127.0.0.1:0 (port 0: any free port), or nats://HOST:PORT of an external server", address)
 	}
 	return host, port, nil
 }
 
-// loopback says whether a host is this machine alone.
+// loopback reports whether a host is a loopback address.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// reachable returns the names and addresses by which workers may reach a host to
-// which a server is bound.
+// reachable returns the names and addresses at which workers may reach a server that
+// listens on a host.
 func reachable(host string) ([]string, error) {
 	ip := net.ParseIP(host)
 	if ip == nil || !ip.IsUnspecified() {
@@ -89,16 +89,16 @@ func reachable(host string) ([]string, error) {
 
 // broker is the server, with the coordinator's own connection to it.
 type broker struct {
-	server *server.Server // nil for one of others
-	scope  *scope         // at one of others
+	server *server.Server // nil for an external server
+	scope  *scope         // nil for the coordinator's own server
 	conn   *nats.Conn
 	folder string // of the server, removed at the end
 	path   string // of the join file
-	url    string // of the first of the addresses, for people
+	url    string // first address, to be shown
 }
 
-// openBroker starts a server at an address and writes the join file of a study.
-// Beyond loopback it is encrypted.
+// openBroker starts a server at an address and writes the join file of a study. Unless
+// the address is a loopback address, connections are encrypted.
 func openBroker(study, address string) (*broker, error) {
 	host, port, err := splitAddress(address)
 	if err != nil {
@@ -126,17 +126,17 @@ func listen(study, host string, port int, encrypted bool, change ...func(*server
 	if err != nil {
 		return nil, err
 	}
-	door, err := newDoor(own, theirs)
+	authenticator, err := newAuthenticator(own, theirs)
 	if err != nil {
 		return nil, err
 	}
 	o := &server.Options{
 		ServerName: "fedfast", Host: host, Port: port, NoSigs: true, NoLog: true, MaxPayload: maxMessage, MaxControlLine: 4096,
 		JetStream: true, StoreDir: b.folder, JetStreamMaxMemory: max(memory.Available()/2, 1<<30), JetStreamMaxStore: 1,
-		CustomClientAuthentication: door, AlwaysEnableNonce: true, NoSystemAccount: true, DisableShortFirstPing: true,
+		CustomClientAuthentication: authenticator, AlwaysEnableNonce: true, NoSystemAccount: true, DisableShortFirstPing: true,
 		PingInterval: 5 * time.Second, MaxPingsOut: 3, WriteDeadline: time.Minute,
 	}
-	o.StreamMaxBufferedSize = o.JetStreamMaxMemory // many workers may send their states at once
+	o.StreamMaxBufferedSize = o.JetStreamMaxMemory // many workers may send their states at the same time
 	for _, f := range change {
 		f(o)
 	}
@@ -162,7 +162,7 @@ func listen(study, host string, port int, encrypted bool, change ...func(*server
 	}
 	b.server.Start()
 	if !b.server.ReadyForConnections(20 * time.Second) {
-		return nil, fmt.Errorf("--cluster %s: no server can listen there; name an address of this machine and a free port, or port 0", address)
+		return nil, fmt.Errorf("--cluster %s: cannot listen; use an address of this machine and a free port, or port 0", address)
 	}
 	_, listening, err := net.SplitHostPort(b.server.Addr().String())
 	if err != nil {
@@ -177,7 +177,7 @@ func listen(study, host string, port int, encrypted bool, change ...func(*server
 		return nil, err
 	}
 	j.Key = string(seed)
-	options := []nats.Option{nats.InProcessServer(b.server), nats.Name(door.coordinator), nats.CustomInboxPrefix(inboxes + door.coordinator)}
+	options := []nats.Option{nats.InProcessServer(b.server), nats.Name(authenticator.coordinator), nats.CustomInboxPrefix(inboxes + authenticator.coordinator)}
 	if b.conn, err = nats.Connect("", append(options, signed(own))...); err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func listen(study, host string, port int, encrypted bool, change ...func(*server
 	return b, err
 }
 
-// close ends the server.
+// close closes the connection and stops the server.
 func (b *broker) close() {
 	if b.conn != nil && b.scope != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), haste)
@@ -204,7 +204,7 @@ func (b *broker) close() {
 	}
 }
 
-// signed lets a connection prove that it has a key.
+// signed returns the option with which a connection proves that it has a key.
 func signed(key nkeys.KeyPair) nats.Option {
 	public, err := key.PublicKey()
 	if err != nil {
@@ -213,30 +213,30 @@ func signed(key nkeys.KeyPair) nats.Option {
 	return nats.Nkey(public, key.Sign)
 }
 
-// token draws a name that nobody can guess.
+// token returns a random name that cannot be guessed.
 func token() string {
 	return strings.ToLower(rand.Text())
 }
 
-// door lets in who has a key, each to what is his.
-type door struct {
+// authenticator admits connections that have a key, each with its own permissions.
+type authenticator struct {
 	own, workers string // public keys
-	coordinator  string // the name of its connection
+	coordinator  string // name of its connection
 }
 
-func newDoor(own, workers nkeys.KeyPair) (*door, error) {
+func newAuthenticator(own, workers nkeys.KeyPair) (*authenticator, error) {
 	o, err := own.PublicKey()
 	if err != nil {
 		return nil, err
 	}
 	w, err := workers.PublicKey()
-	return &door{own: o, workers: w, coordinator: token()}, err
+	return &authenticator{own: o, workers: w, coordinator: token()}, err
 }
 
-// Check lets in a connection that has signed the server's nonce. The coordinator may
-// do everything. A worker may ask the coordinator, move blobs, and hear what comes to
-// its own inbox, below the name of its connection.
-func (d *door) Check(c server.ClientAuthentication) bool {
+// Check admits a connection that has signed the server's nonce. The coordinator may do
+// everything. A worker may send requests to the coordinator, transfer blobs, and
+// subscribe to its own inbox, below the name of its connection.
+func (d *authenticator) Check(c server.ClientAuthentication) bool {
 	o := c.GetOpts()
 	if o.Nkey != d.own && o.Nkey != d.workers || !proven(o.Nkey, o.Sig, c.GetNonce()) {
 		return false
@@ -251,7 +251,7 @@ func (d *door) Check(c server.ClientAuthentication) bool {
 	stream := "OBJ_" + bucket
 	c.RegisterUser(&server.User{Username: "worker", Permissions: &server.Permissions{
 		Publish: &server.SubjectPermission{Allow: []string{
-			subjectHello, subjectTurn, subjectBeat,
+			subjectHello, subjectRequest, subjectHeartbeat,
 			"$O." + bucket + ".C.*", "$O." + bucket + ".M.*",
 			"$JS.API.STREAM.INFO." + stream, "$JS.API.DIRECT.GET." + stream + ".>",
 			"$JS.API.CONSUMER.CREATE." + stream + ".>", "$JS.API.CONSUMER.DELETE." + stream + ".*", "$JS.FC." + stream + ".>",
@@ -261,12 +261,12 @@ func (d *door) Check(c server.ClientAuthentication) bool {
 	return true
 }
 
-// isToken says whether a name is one that token draws.
+// isToken reports whether a name has the form of a token.
 func isToken(name string) bool {
 	return len(name) == len(token()) && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// proven says whether a nonce was signed with the key of a public key.
+// proven reports whether a nonce was signed with the key of a public key.
 func proven(public, signature string, nonce []byte) bool {
 	sig, err := base64.RawURLEncoding.DecodeString(signature)
 	if err != nil {

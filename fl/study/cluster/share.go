@@ -17,20 +17,20 @@ import (
 
 var _ study.Sharer = (*Coordinator)(nil)
 
-// share is a part of a round, the slots from lo to before hi, or of an evaluation, the
-// clients from lo on, whose hi is 0.
+// share is a part of a round, the slots in [lo, hi), or a part of an evaluation, the
+// clients starting at lo, with hi = 0.
 type share struct{ trial, rounds, lo, hi int }
 
-// String tells people what a worker does.
+// String describes the share in notices.
 func (s share) String() string {
 	if s.hi == 0 {
-		return "a part of an evaluation"
+		return "part of an evaluation"
 	}
 	return fmt.Sprintf("clients %d to %d of the cohort of trial %d after round %d", s.lo+1, s.hi, s.trial, s.rounds)
 }
 
-// Train has a shard of a round trained by the next free worker, and by another one if
-// that is lost.
+// Train trains a shard of a round on the next free worker, and on another one if that is
+// lost.
 func (c *Coordinator) Train(ctx context.Context, s fl.Shard, read func(io.Reader) error) error {
 	at := share{s.Trial, s.Round, s.Lo, s.Hi}
 	worker, err := c.give(ctx, at, s.Plan, task{Lo: at.lo, Hi: at.hi}, s.Weights, read)
@@ -40,7 +40,7 @@ func (c *Coordinator) Train(ctx context.Context, s fl.Shard, read func(io.Reader
 	return c.trained(at, worker)
 }
 
-// Measure has clients measure a model at the next free worker likewise.
+// Measure evaluates a model on the next free worker likewise.
 func (c *Coordinator) Measure(ctx context.Context, x fl.Exam, read func(io.Reader) error) error {
 	plan, weights := fl.Plan{Server: x.Server, Clients: x.Params}, x.Weights
 	x.Weights, x.Params, x.Server = nil, nil, fl.ServerParams{} // they travel apart
@@ -52,10 +52,10 @@ func (c *Coordinator) Measure(ctx context.Context, x fl.Exam, read func(io.Reade
 	return err
 }
 
-// unread is how often a worker may not be able to do a task, or send what can be read.
+// unread is the maximum number of failed attempts at a task.
 const unread = 5
 
-// give gives a task to a worker and reads what comes back.
+// give gives a task to a worker and reads the result.
 func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work task, weights []float32, read func(io.Reader) error) (worker string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -99,9 +99,9 @@ func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work task, 
 	}
 }
 
-// lend gives a free worker a lease for a part of a round or of an evaluation. It lasts
-// for one order, so it is not recorded: see trained.
-func (c *Coordinator) lend(s *seat, at share) *training {
+// lend gives a free worker a lease for a part of a round or of an evaluation. The lease
+// lasts for one order, so it is not recorded: see trained.
+func (c *Coordinator) lend(s *workerHandle, at share) *training {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.taken = false
@@ -109,11 +109,11 @@ func (c *Coordinator) lend(s *seat, at share) *training {
 	if !s.out {
 		s.lease, s.trial, s.rounds, s.busy, s.share = c.lease, at.trial, at.rounds, false, &at
 	}
-	return &training{coordinator: c, seat: s, lease: c.lease, trial: at.trial, rounds: at.rounds}
+	return &training{coordinator: c, handle: s, lease: c.lease, trial: at.trial, rounds: at.rounds}
 }
 
-// result reads what a worker has sent with its turn, or as a blob.
-func (c *Coordinator) result(ctx context.Context, t *turn, read func(io.Reader) error) error {
+// result reads the result of a task from the request, or from its blob.
+func (c *Coordinator) result(ctx context.Context, t *request, read func(io.Reader) error) error {
 	text := t.Result
 	if t.Blob != "" {
 		var err error
@@ -124,26 +124,26 @@ func (c *Coordinator) result(ctx context.Context, t *turn, read func(io.Reader) 
 	if err := read(bytes.NewReader(text)); err != nil {
 		return err
 	}
-	return c.forget(ctx, t.Blob) // but not what was no result: it may be what others need
+	return c.forget(ctx, t.Blob) // only a valid result: another blob may still be needed
 }
 
-// sent are weights on their way to workers.
+// sent holds weights in transit to workers.
 type sent struct {
 	read  chan struct{} // closed once the weights were read
-	made  chan struct{} // closed once name or err is there
+	made  chan struct{} // closed once name or err is set
 	name  string
 	err   error
 	users int
 	stop  context.CancelFunc
 }
 
-// unused is how many weights that nobody is asked to work with are left in the
-// server, since the next round may begin with those that an evaluation had.
+// unused is the number of weights kept on the server although no task uses them: the
+// next round may start with those of an evaluation.
 const unused = 2
 
-// broadcast puts weights where workers find them, once for all tasks at a time that
-// have the same ones, and returns their digest. done says that a task has ended. Weights
-// are known by their address, which others may have as soon as all tasks have ended.
+// broadcast uploads weights, once for all concurrent tasks that use them, and returns
+// their digest. done is called when a task has ended. Weights are identified by their
+// address, which may be reused as soon as all tasks have ended.
 func (c *Coordinator) broadcast(ctx context.Context, weights []float32) (name string, done func(), err error) {
 	key := &weights[0]
 	c.mu.Lock()
@@ -171,7 +171,7 @@ func (c *Coordinator) broadcast(ctx context.Context, weights []float32) (name st
 	return b.name, done, nil
 }
 
-// put puts the weights.
+// put uploads the weights.
 func (b *sent) put(ctx context.Context, blobs *blobs, weights []float32) {
 	defer close(b.made)
 	text, err := encode(&fl.Snapshot{Weights: weights})
@@ -181,7 +181,7 @@ func (b *sent) put(ctx context.Context, blobs *blobs, weights []float32) {
 	}
 }
 
-// arrived says whether the weights are at the server.
+// arrived reports whether the weights were uploaded.
 func (b *sent) arrived() bool {
 	select {
 	case <-b.made:
@@ -191,7 +191,7 @@ func (b *sent) arrived() bool {
 	}
 }
 
-// received forgets weights with which nobody works any more, but for the newest.
+// received removes weights that are no longer used, except the newest ones.
 func (c *Coordinator) received(ctx context.Context, key *float32, b *sent) {
 	c.mu.Lock()
 	b.users--
@@ -217,10 +217,10 @@ func (c *Coordinator) received(ctx context.Context, key *float32, b *sent) {
 	c.mu.Unlock()
 	hurry, end := c.hurried(context.WithoutCancel(ctx))
 	defer end()
-	_ = c.forget(hurry, old...) // it takes room, and ends with the server
+	_ = c.forget(hurry, old...) // a leftover ends with the server
 }
 
-// uses says whether some task has weights of a digest.
+// uses reports whether some task uses the weights with a digest.
 func (c *Coordinator) uses(name string) bool {
 	for b := range maps.Values(c.sent) {
 		select {
@@ -228,18 +228,18 @@ func (c *Coordinator) uses(name string) bool {
 			if b.name == name {
 				return true
 			}
-		default: // it may come to be these
+		default: // it may turn out to be these
 			return true
 		}
 	}
 	return false
 }
 
-// trained notes that a worker has trained a part of a round. Who shares a trial's
-// rounds is recorded before the first such round, and whenever others do.
+// trained notes that a worker has trained a part of a round. The workers that share a
+// trial's rounds are recorded at the first shared round and whenever they change.
 func (c *Coordinator) trained(at share, worker string) error {
 	c.mu.Lock()
-	p := c.tempoOf(at.trial)
+	p := c.costOf(at.trial)
 	p.left--
 	p.sharers[worker] = true
 	names := slices.Sorted(maps.Keys(p.sharers))
@@ -259,8 +259,8 @@ func (c *Coordinator) trained(at share, worker string) error {
 	return study.RecordLease(c.store, at.trial, at.rounds, study.LeaseRecord{Lease: lease, Workers: names})
 }
 
-// judgeShare compares a part of a round with what another worker has sent of it.
-func (c *Coordinator) judgeShare(worker string, t *turn) error {
+// judgeShare compares a part of a round with another worker's result for it.
+func (c *Coordinator) judgeShare(worker string, t *request) error {
 	if t.Hi == 0 {
 		return nil
 	}

@@ -44,7 +44,7 @@ func TestClusterSharesRounds(t *testing.T) {
 				case 6:
 					r.until(" left; ", 1)
 					lost := false
-					r.loses(func(s *seat) bool {
+					r.loses(func(s *workerHandle) bool {
 						first := !lost && !s.leaving
 						lost = lost || first
 						return first
@@ -53,7 +53,7 @@ func TestClusterSharesRounds(t *testing.T) {
 			}
 			workers := []chan error{r.worker(t.Context(), nil), r.worker(t.Context(), nil), r.worker(leave, nil)}
 			r.sameAsAlone(t, workers...)
-			if r.told(" parts of rounds") < 2 || r.told(" left; ") != 1 || r.told("is lost") != 1 {
+			if r.told(" parts of rounds") < 2 || r.told(" left; ") != 1 || r.told(" lost") != 1 {
 				t.Errorf("notices %q", r.notices)
 			}
 			if n := sharers(t, r.dir); n < 2 {
@@ -189,11 +189,11 @@ func TestClusterSharesOneTraining(t *testing.T) {
 // TestClusterDecidesByTime holds when rounds are shared by themselves.
 func TestClusterDecidesByTime(t *testing.T) {
 	const trial = 3
-	c := &Coordinator{options: Options{Rounds: RoundsAuto, Notice: func(string) {}}, cohort: 64, tempos: map[int]*tempo{}, seats: map[string]*seat{}}
+	c := &Coordinator{options: Options{Rounds: RoundsAuto, Notice: func(string) {}}, cohort: 64, costs: map[int]*costModel{}, handles: map[string]*workerHandle{}}
 	for i := range 4 {
-		s := newSeat(hello{}, "", "w")
-		s.pending = &turn{State: stateIdle}
-		c.seats[string(rune('a'+i))] = s
+		s := newHandle(hello{}, "", "w")
+		s.pending = &request{State: stateIdle}
+		c.handles[string(rune('a'+i))] = s
 	}
 	shares := func(what string, want bool) {
 		t.Helper()
@@ -203,7 +203,7 @@ func TestClusterDecidesByTime(t *testing.T) {
 	}
 	shares("before a round was measured", false)
 	c.tookWhole(trial, 1, 4*time.Second)
-	c.ways = ways{put: 0.05, get: 0.05}
+	c.transfers = transferTimes{put: 0.05, get: 0.05}
 	shares("by four idle workers of a round of 4 s", true)
 	if n := c.Shards(trial, 1, 64); n != 4 {
 		t.Errorf("cut into %d parts", n)
@@ -216,27 +216,27 @@ func TestClusterDecidesByTime(t *testing.T) {
 		t.Errorf("100 clients are cut into %d parts for 4 workers", n)
 	}
 	c.cohort = 64
-	c.ways = ways{put: 0.5, get: 0.7}
+	c.transfers = transferTimes{put: 0.5, get: 0.7}
 	shares("where the ways take longer", false)
-	c.ways = ways{}
+	c.transfers = transferTimes{}
 	c.placing = 1
 	shares("while a trial waits for a worker", false)
 	c.placing = 0
-	c.tempoOf(trial).shared[4], c.tempoOf(trial).tries[4] = 5, 1
+	c.costOf(trial).shared[4], c.costOf(trial).tries[4] = 5, 1
 	shares("where one shared round took longer", true)
-	c.tempoOf(trial).tries[4] = fair
+	c.costOf(trial).tries[4] = fair
 	shares("where shared rounds took longer", false)
-	c.tempoOf(trial).shared[4] = 3
+	c.costOf(trial).shared[4] = 3
 	shares("where they took less", true)
-	for _, s := range c.seats {
+	for _, s := range c.handles {
 		s.lease, s.trial = 1, trial+1
 	}
 	shares("where all workers have trials", false)
 	c.whole, c.options.Rounds = errors.New("a state"), RoundsAlways
 	shares("of clients with states", false)
 	c.whole, c.cohort, c.options.Rounds = nil, 16, RoundsAuto
-	c.seats = map[string]*seat{"a": c.seats["a"], "b": c.seats["b"]}
-	for _, s := range c.seats {
+	c.handles = map[string]*workerHandle{"a": c.handles["a"], "b": c.handles["b"]}
+	for _, s := range c.handles {
 		s.lease = 0
 	}
 	shares("of a cohort of one group", false)

@@ -10,25 +10,25 @@ import (
 	"github.com/fedfast/fedfast/fl"
 )
 
-// Simulation is workers of one process that train nothing, each with a connection of
-// its own: what a cluster costs can be measured with them. They say what the
-// coordinator wants to hear of data, network and first rounds.
+// Simulation simulates workers in one process that train nothing, each with its own
+// connection, to measure the overhead of a cluster. They report the data, model and first
+// rounds that the coordinator expects.
 type Simulation struct {
-	// Workers is how many there are.
+	// Workers is the number of simulated workers.
 	Workers int
-	// Record is that of every round, State the state after it, whose trial and
-	// round are filled in. Round is how long a round takes, without computing.
+	// Record is the record of every round and State the state after it, with trial
+	// and round filled in. Round is the duration of a round.
 	Record []byte
 	State  *fl.Snapshot
 	Round  time.Duration
 }
 
-// Simulate runs workers until the study or ctx ends. They come in by the
+// Simulate runs simulated workers until the study or ctx ends. They use the
 // coordinator's own join file.
 func (c *Coordinator) Simulate(ctx context.Context, s Simulation) error {
 	var all sync.WaitGroup
 	ended := make([]error, s.Workers)
-	if s.State != nil { // it may be larger than any of the study's model
+	if s.State != nil { // it may be larger than a state of the study's model
 		c.most += int64(4 * len(s.State.Weights))
 		c.blobs.most = c.most
 	}
@@ -42,7 +42,7 @@ func (c *Coordinator) Simulate(ctx context.Context, s Simulation) error {
 	return errors.Join(ended...)
 }
 
-// Joined returns how many workers are here.
+// Joined returns the number of connected workers.
 func (c *Coordinator) Joined() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,18 +55,18 @@ type stub struct {
 	most int64
 }
 
-// MostBytes is that of the coordinator.
+// MostBytes returns the coordinator's limit.
 func (s stub) MostBytes() int64 { return s.most }
 
-// Begin begins nothing.
+// Begin starts a simulated trial.
 func (s stub) Begin(trial int) job { return &stubJob{Simulation: s.Simulation, trial: trial} }
 
-// Resume goes on with it.
+// Resume resumes a simulated trial.
 func (s stub) Resume(from *fl.Snapshot) (job, error) {
 	return &stubJob{Simulation: s.Simulation, trial: from.Number, rounds: from.Round}, nil
 }
 
-// Close ends nothing.
+// Close does nothing.
 func (stub) Close() {}
 
 // stubJob counts rounds.
@@ -76,7 +76,7 @@ type stubJob struct {
 	kept          *fl.Snapshot
 }
 
-// Rounds returns how many there were.
+// Rounds returns the number of rounds run.
 func (j *stubJob) Rounds() int { return j.rounds }
 
 // Round waits.
@@ -95,10 +95,10 @@ func (j *stubJob) Round(ctx context.Context, _ fl.Plan, _ []string) ([]byte, err
 // Keep keeps the state.
 func (j *stubJob) Keep() { j.kept = j.State() }
 
-// Kept returns what was kept.
+// Kept returns the kept state.
 func (j *stubJob) Kept() *fl.Snapshot { return j.kept }
 
-// State returns the state.
+// State returns the current state.
 func (j *stubJob) State() *fl.Snapshot {
 	s := *j.Simulation.State
 	s.Number, s.Round = j.trial, j.rounds

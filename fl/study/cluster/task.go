@@ -16,40 +16,40 @@ import (
 type task struct {
 	// Weights is the digest of the blob that holds the model.
 	Weights string `json:"weights"`
-	// Lo and Hi are the slots of a round's part. An evaluation has an Exam, whose
-	// weights and hyperparameters are in Weights and in the order's plan.
+	// Lo and Hi are the slots [Lo,Hi) of a part of a round. An evaluation has an Exam
+	// instead; its weights and hyperparameters are in Weights and in the order's plan.
 	Lo   int      `json:"lo,omitempty"`
 	Hi   int      `json:"hi,omitempty"`
 	Exam *fl.Exam `json:"exam,omitempty"`
 }
 
-// inline is how large what a task came to may be to travel with the turn.
+// inline is the maximum size of a result that is sent within the request.
 const inline = 64 << 10
 
-// sharer is what does tasks at a worker: a study.Worker.
+// sharer carries out tasks on a worker: a study.Worker.
 type sharer interface {
 	Train(ctx context.Context, s fl.Shard, to io.Writer) error
 	Measure(ctx context.Context, x fl.Exam, to io.Writer) error
 }
 
-// share does a task.
-func (d *desk) share(ctx context.Context, o *order) turn {
+// share carries out a task.
+func (d *workerLoop) share(ctx context.Context, o *order) request {
 	d.drop()
-	t := turn{State: stateShared, Lease: o.Lease, Trial: o.Trial, Rounds: o.Rounds}
-	failed := func(err error) turn {
+	t := request{State: stateShared, Lease: o.Lease, Trial: o.Trial, Rounds: o.Rounds}
+	failed := func(err error) request {
 		t.State, t.Problem = stateFailed, err.Error()
 		return t
 	}
 	does, ok := d.worker.study.(sharer)
 	if !ok || o.Task == nil || o.Plan == nil {
-		return failed(errors.New("it has no task that it can do"))
+		return failed(errors.New("order without a task that this worker can do"))
 	}
 	p, err := o.Plan.decode()
 	if err != nil {
-		return failed(fmt.Errorf("the plan cannot be read: %w", err))
+		return failed(fmt.Errorf("invalid plan: %w", err))
 	}
 	if err := d.load(ctx, o.Task.Weights); err != nil {
-		d.worker.options.Notice(fmt.Sprintf("weights cannot be fetched: %v", err))
+		d.worker.options.Notice(fmt.Sprintf("cannot fetch weights: %v", err))
 		return d.drop()
 	}
 	time.Sleep(d.worker.options.slow)
@@ -67,14 +67,14 @@ func (d *desk) share(ctx context.Context, o *order) turn {
 		return t
 	}
 	if t.Blob, err = again(func() (string, error) { return d.link.blobs.putBytes(ctx, text.Bytes()) }); err != nil {
-		d.worker.options.Notice(fmt.Sprintf("what a task came to cannot be sent: %v", err))
+		d.worker.options.Notice(fmt.Sprintf("cannot send the result of a task: %v", err))
 		return d.drop()
 	}
 	return t
 }
 
-// does does a task and writes what it came to.
-func (d *desk) does(ctx context.Context, s sharer, o *order, p fl.Plan, t *turn, to io.Writer) error {
+// does carries out a task and writes its result.
+func (d *workerLoop) does(ctx context.Context, s sharer, o *order, p fl.Plan, t *request, to io.Writer) error {
 	if x := o.Task.Exam; x != nil {
 		x.Weights, x.Params, x.Server = d.weights, p.Clients, p.Server
 		return s.Measure(ctx, *x, to)
@@ -88,7 +88,7 @@ func (d *desk) does(ctx context.Context, s sharer, o *order, p fl.Plan, t *turn,
 }
 
 // load fetches weights, unless the last task had the same.
-func (d *desk) load(ctx context.Context, name string) error {
+func (d *workerLoop) load(ctx context.Context, name string) error {
 	if d.holds == name {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (d *desk) load(ctx context.Context, name string) error {
 	return nil
 }
 
-// digest is that of what a task came to.
+// digest returns the digest of a task's result.
 func digest(parts ...[]byte) [32]byte {
 	return sha256.Sum256(bytes.Join(parts, nil))
 }

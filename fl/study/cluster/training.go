@@ -13,12 +13,12 @@ import (
 // training is a trial that is leased to a worker. It is the study's Training.
 type training struct {
 	coordinator *Coordinator
-	seat        *seat
+	handle      *workerHandle
 	lease       int64
 	trial       int
 	rounds      int
 	keep        bool // with the next order
-	fetched     bool // since the worker said that it leaves
+	fetched     bool // since the worker announced that it leaves
 
 	start func() (*fl.Snapshot, error)
 	past  past
@@ -26,25 +26,24 @@ type training struct {
 
 var _ study.Training = (*training)(nil)
 
-// call gives the worker an order and waits for what it says when that is done.
-func (t *training) call(ctx context.Context, o order, want string) (*turn, error) {
+// call gives the worker an order and waits for the outcome.
+func (t *training) call(ctx context.Context, o order, want string) (*request, error) {
 	if err := t.send(&o); err != nil {
 		return nil, err
 	}
 	select {
-	case <-t.seat.arrived:
+	case <-t.handle.arrived:
 		return t.arrived(want)
-	case <-t.seat.gone:
+	case <-t.handle.gone:
 		return nil, study.ErrLost
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// send gives the worker an order, for which it must be waiting, as it is but between
-// an order and what it says when that is done.
+// send gives the worker an order. The worker must be waiting for one.
 func (t *training) send(o *order) error {
-	c, s := t.coordinator, t.seat
+	c, s := t.coordinator, t.handle
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -56,7 +55,7 @@ func (t *training) send(o *order) error {
 	o.Keep, t.keep = o.Keep || t.keep, false
 	o.Lease, o.Trial = t.lease, t.trial
 	select {
-	case <-s.arrived: // of the turn that is now answered
+	case <-s.arrived: // left by the request that is answered now
 	default:
 	}
 	s.answer(*o)
@@ -64,9 +63,9 @@ func (t *training) send(o *order) error {
 	return nil
 }
 
-// arrived returns what the worker says.
-func (t *training) arrived(want string) (*turn, error) {
-	c, s := t.coordinator, t.seat
+// arrived returns the worker's report.
+func (t *training) arrived(want string) (*request, error) {
+	c, s := t.coordinator, t.handle
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.busy = false
@@ -77,12 +76,12 @@ func (t *training) arrived(want string) (*turn, error) {
 	case got.State == stateFailed:
 		return nil, fmt.Errorf("worker %s: trial %d, round %d: %s", s.name, t.trial, t.rounds+1, got.Problem)
 	case got.State != want:
-		return nil, fmt.Errorf("worker %s: trial %d, round %d: it says %q where %q was asked for", s.name, t.trial, t.rounds+1, got.State, want)
+		return nil, fmt.Errorf("worker %s: trial %d, round %d: reported state %q, want %q", s.name, t.trial, t.rounds+1, got.State, want)
 	}
 	return got, nil
 }
 
-// Round has the worker run a round.
+// Round runs a round on the worker.
 func (t *training) Round(ctx context.Context, rounds int, p fl.Plan, observed []string) ([]byte, error) {
 	if t.Leaving() && t.fetched {
 		return nil, study.ErrLost // as it will be
@@ -93,7 +92,7 @@ func (t *training) Round(ctx context.Context, rounds int, p fl.Plan, observed []
 	}
 	o := order{Order: orderRound, Rounds: rounds, Plan: wire, Observed: observed}
 	start := time.Now()
-	got, err := t.race(ctx, &o)
+	got, err := t.speculate(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -102,32 +101,32 @@ func (t *training) Round(ctx context.Context, rounds int, p fl.Plan, observed []
 	}
 	t.past.add(o)
 	t.coordinator.mu.Lock()
-	t.rounds, t.seat.rounds = got.Rounds, got.Rounds
+	t.rounds, t.handle.rounds = got.Rounds, got.Rounds
 	t.coordinator.tookWhole(t.trial, got.Rounds, time.Since(start))
 	t.coordinator.mu.Unlock()
 	return got.Record, nil
 }
 
 // ran checks that a worker has run the round of an order.
-func (t *training) ran(o *order, got *turn, err error) (*turn, error) {
+func (t *training) ran(o *order, got *request, err error) (*request, error) {
 	if err == nil && got.Panic == "" && (got.Trial != t.trial || got.Rounds != o.Rounds+1 || got.Record == nil) {
-		return nil, fmt.Errorf("worker %s: it has run trial %d to round %d where trial %d was to run to round %d", t.seat.name, got.Trial, got.Rounds, t.trial, o.Rounds+1)
+		return nil, fmt.Errorf("worker %s: ran trial %d to round %d, want trial %d to round %d", t.handle.name, got.Trial, got.Rounds, t.trial, o.Rounds+1)
 	}
 	return got, err
 }
 
-// Keep has the worker keep the model as it is now.
+// Keep tells the worker to keep the current model.
 func (t *training) Keep() { t.keep = true }
 
-// errGivenUp says that a worker could not do what it was to do, and has let go of it.
-var errGivenUp = fmt.Errorf("%w: it has given up what it had", study.ErrLost)
+// errGivenUp means that a worker could not carry out an order and has dropped its trial.
+var errGivenUp = fmt.Errorf("%w: it dropped its trial", study.ErrLost)
 
-// mostUnsent is how often in a row workers may give up a trial since they cannot fetch
-// it, or cannot send it.
-const mostUnsent = 5
+// maxUnsent is how often in a row workers may drop a trial because they cannot fetch or
+// send it.
+const maxUnsent = 5
 
-// Fetch brings blobs here, as long as the study is not interrupted; then they may be
-// lost.
+// Fetch downloads the kept model and the state of the trial. Once the study is
+// interrupted it may fail.
 func (t *training) Fetch(ctx context.Context, kept, state bool) (model, trial *fl.Snapshot, err error) {
 	c := t.coordinator
 	hurry, done := c.hurried(ctx)
@@ -142,14 +141,14 @@ func (t *training) Fetch(ctx context.Context, kept, state bool) (model, trial *f
 	case err == nil:
 		delete(c.unsent, t.trial)
 	case errors.Is(err, errGivenUp):
-		if c.unsent[t.trial]++; c.unsent[t.trial] >= mostUnsent {
-			return nil, nil, fmt.Errorf("trial %d, round %d: %d times in a row a worker could not send it; find out why from what the workers say, then resume the study", t.trial, t.rounds, mostUnsent)
+		if c.unsent[t.trial]++; c.unsent[t.trial] >= maxUnsent {
+			return nil, nil, fmt.Errorf("trial %d, round %d: workers failed to send it %d times in a row; check the workers' output, then resume the study", t.trial, t.rounds, maxUnsent)
 		}
 	}
 	return model, trial, err
 }
 
-// bring is Fetch.
+// bring implements Fetch.
 func (t *training) bring(ctx context.Context, kept, state bool) (model, trial *fl.Snapshot, err error) {
 	got, err := t.call(ctx, order{Order: orderFetch, Model: kept, State: state}, stateFetched)
 	if err != nil {
@@ -165,7 +164,7 @@ func (t *training) bring(ctx context.Context, kept, state bool) (model, trial *f
 		err = t.coordinator.forget(ctx, got.Model, got.Snapshot)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("worker %s: %w", t.seat.name, err)
+		return nil, nil, fmt.Errorf("worker %s: %w", t.handle.name, err)
 	}
 	if state {
 		t.past.clear()
@@ -177,16 +176,16 @@ func (t *training) bring(ctx context.Context, kept, state bool) (model, trial *f
 	return model, trial, nil
 }
 
-// fetch brings a blob here.
+// fetch downloads a blob.
 func (c *Coordinator) fetch(ctx context.Context, name string) (*fl.Snapshot, error) {
 	if name == "" {
-		return nil, errors.New("it has nothing of what was asked for")
+		return nil, errors.New("sent no blob")
 	}
 	return c.blobs.get(ctx, name)
 }
 
-// forget removes blobs that are here. The model that a trial keeps and its state may
-// be the same bytes, so it comes after both were fetched.
+// forget removes downloaded blobs. The kept model and the state of a trial may be the
+// same bytes, so it is called after both were fetched.
 func (c *Coordinator) forget(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		if name == "" {
@@ -199,16 +198,16 @@ func (c *Coordinator) forget(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Leaving says whether the worker was asked to end.
+// Leaving reports whether the worker was asked to leave.
 func (t *training) Leaving() bool {
 	t.coordinator.mu.Lock()
 	defer t.coordinator.mu.Unlock()
-	return t.seat.leaving
+	return t.handle.leaving
 }
 
-// End takes the trial from the worker.
+// End ends the worker's lease.
 func (t *training) End() {
-	c, s := t.coordinator, t.seat
+	c, s := t.coordinator, t.handle
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.out || s.lease != t.lease {

@@ -12,7 +12,7 @@ import (
 
 // watch finds workers that are lost.
 func (c *Coordinator) watch() {
-	tick := time.NewTicker(c.options.Beat / 2)
+	tick := time.NewTicker(c.options.Heartbeat / 2)
 	defer tick.Stop()
 	for {
 		select {
@@ -22,32 +22,32 @@ func (c *Coordinator) watch() {
 		}
 		here := c.connected()
 		c.mu.Lock()
-		if c.site == nil {
+		if c.hub == nil {
 			c.alone.look(c.here() == 0 && len(c.waiting) > 0, c.joined, &c.options, c.broker)
 		}
-		for _, s := range c.seats {
+		for _, s := range c.handles {
 			if here[s.inbox] {
 				s.connected = time.Now()
 			}
 			switch {
 			case s.out:
 			case time.Since(s.seen) > c.options.Silence:
-				c.lose(s, fmt.Sprintf("nothing was heard of it for %v", c.options.Silence))
-			case time.Since(s.connected) > 2*c.options.Beat && time.Since(s.seen) > 2*c.options.Beat:
-				c.lose(s, "its connection has ended")
+				c.lose(s, fmt.Sprintf("no heartbeat for %v", c.options.Silence))
+			case time.Since(s.connected) > 2*c.options.Heartbeat && time.Since(s.seen) > 2*c.options.Heartbeat:
+				c.lose(s, "connection closed")
 			}
 		}
 		c.mu.Unlock()
 	}
 }
 
-// vigil is how long something waits for a worker while there is none.
+// vigil tracks how long trials have waited without any worker.
 type vigil struct {
-	since time.Time     // zero for not at all
-	next  time.Duration // when people are told again
+	since time.Time     // zero if nothing waits
+	next  time.Duration // when the next notice is due
 }
 
-// look tells people that something waits: soon, then less and less often.
+// look reports that trials wait: soon, then less and less often.
 func (v *vigil) look(waits bool, joined int, o *Options, b *broker) {
 	if !waits {
 		*v = vigil{}
@@ -63,18 +63,18 @@ func (v *vigil) look(waits bool, joined int, o *Options, b *broker) {
 	v.next = min(2*v.next, v.next+time.Hour)
 	so := "none has joined yet"
 	if joined > 0 {
-		so = fmt.Sprintf("%d joined so far, none is left", joined)
+		so = fmt.Sprintf("%d joined so far, none left", joined)
 	}
-	o.Notice(fmt.Sprintf("waiting for a worker for %v (%s); add one with: fedfast worker --join %s", waited.Round(time.Second), so, b.path))
+	o.Notice(fmt.Sprintf("no worker for %v (%s); add one with: fedfast worker --join %s", waited.Round(time.Second), so, b.path))
 }
 
-// connected returns the names of the connections that there are.
+// connected returns the names of the open connections.
 func (c *Coordinator) connected() map[string]bool {
 	here := map[string]bool{}
-	if c.broker.server == nil { // only beats tell
+	if c.broker.server == nil { // an external server: only heartbeats show it
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for _, s := range c.seats {
+		for _, s := range c.handles {
 			here[s.inbox] = true
 		}
 		return here
@@ -89,36 +89,35 @@ func (c *Coordinator) connected() map[string]bool {
 	return here
 }
 
-// lose gives a worker up.
-func (c *Coordinator) lose(s *seat, why string) {
+// lose gives up a worker.
+func (c *Coordinator) lose(s *workerHandle, why string) {
 	at := ""
 	switch {
 	case s.lease != 0 && s.share != nil:
-		at = fmt.Sprintf(" with %s, which another one takes over", s.share)
+		at = fmt.Sprintf(" with %s, which another worker takes over", s.share)
 		c.lostShares[*s.share] = append(c.lostShares[*s.share], s.name)
-		if names := c.lostShares[*s.share]; len(names) >= mostLost {
-			c.fail(fmt.Errorf("%d workers were lost with %s: %s; find out what ended them, then resume the study", len(names), s.share, strings.Join(names, ", ")))
+		if names := c.lostShares[*s.share]; len(names) >= maxLost {
+			c.fail(fmt.Errorf("%d workers were lost while running %s: %s; check why they ended, then resume the study", len(names), s.share, strings.Join(names, ", ")))
 		}
 	case s.lease != 0:
-		at = fmt.Sprintf(" with trial %d after round %d, which another one takes over", s.trial, s.rounds)
+		at = fmt.Sprintf(" with trial %d after round %d, which another worker takes over", s.trial, s.rounds)
 		if s.busy {
 			p := place{s.trial, s.rounds}
 			c.lost[p] = append(c.lost[p], s.name)
-			if names := c.lost[p]; len(names) >= mostLost {
-				c.fail(fmt.Errorf("trial %d, round %d: %d workers were lost while they trained it: %s; find out what ended them, then resume the study", p.trial, p.rounds+1, len(names), strings.Join(names, ", ")))
+			if names := c.lost[p]; len(names) >= maxLost {
+				c.fail(fmt.Errorf("trial %d, round %d: %d workers were lost while training it: %s; check why they ended, then resume the study", p.trial, p.rounds+1, len(names), strings.Join(names, ", ")))
 			}
 		}
 	}
 	c.remove(s, study.WorkerLost)
-	c.options.Notice(fmt.Sprintf("%s is lost%s: %s; %s", s.name, at, why, c.count()))
+	c.options.Notice(fmt.Sprintf("%s lost%s: %s; %s", s.name, at, why, c.count()))
 }
 
-// remove takes a worker out. Its seat stays, so that what it may still say is
-// compared.
-func (c *Coordinator) remove(s *seat, state string) {
+// remove removes a worker. Its handle stays, so that a late report is still compared.
+func (c *Coordinator) remove(s *workerHandle, state string) {
 	s.out, s.lease, s.share = true, 0, nil
 	close(s.gone)
-	if s.pending != nil { // it lives, and waits for an order that nobody will give
+	if s.pending != nil { // it is alive and waits for an order that will not come
 		s.answer(order{Order: orderAgain})
 	}
 	c.record(study.WorkerRecord{Worker: s.name, State: state})

@@ -7,20 +7,20 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 )
 
-// protocolVersion is the version of the messages; both sides must have the same.
+// protocolVersion is the version of the messages. Both sides must have the same one.
 const protocolVersion = 2
 
-// hello is the first message of a worker, and the second, with the facts about what
-// it trains.
+// hello is the first message of a worker, and the second one, which adds the facts about
+// its data, model and first rounds.
 type hello struct {
 	Machine
-	// Worker is empty in the first message, then what the answer to it said.
+	// Worker is empty in the first message, then the token of the answer.
 	Worker string `json:"worker,omitempty"`
-	// Facts are of the second message.
+	// Facts are set in the second message.
 	Facts *study.Facts `json:"facts,omitempty"`
 }
 
-// Machine says where and what a worker is.
+// Machine describes a worker's process and machine.
 type Machine struct {
 	Protocol int    `json:"protocol"`
 	Version  string `json:"version"`
@@ -33,62 +33,62 @@ type Machine struct {
 
 // welcome answers a hello.
 type welcome struct {
-	// Refused says in a line why the worker may not join.
+	// Refused is the reason why the worker may not join.
 	Refused string `json:"refused,omitempty"`
-	// Worker is what the worker's turns begin with, a secret of it and the
-	// coordinator; Name is what people see.
+	// Worker is the token of the worker's requests, a secret that it shares with the
+	// coordinator. Name is its name in notices and records.
 	Worker string `json:"worker,omitempty"`
 	Name   string `json:"name,omitempty"`
-	// Again has the worker say hello again, Over says that there is nothing more to
-	// train.
+	// Again tells the worker to start over with a hello, Over that there is nothing
+	// more to train.
 	Again bool `json:"again,omitempty"`
 	Over  bool `json:"over,omitempty"`
-	// Tag ends the names of the study's blobs.
+	// Tag is the suffix of the names of the study's blobs.
 	Tag string `json:"tag,omitempty"`
 	// Config is the study file.
 	Config string `json:"config,omitempty"`
-	// Plain says that the study is one training without scores.
+	// Plain means that the study is one training without scores.
 	Plain bool `json:"plain,omitempty"`
-	// Beat is how often, in milliseconds, the worker says that it lives.
-	Beat int64 `json:"beat,omitempty"`
+	// Heartbeat is the interval of the worker's heartbeats in milliseconds.
+	Heartbeat int64 `json:"heartbeat,omitempty"`
 }
 
-// The states in which a worker asks what to do.
+// The states of a worker in a request.
 const (
-	stateIdle    = "idle"    // it has no trial
-	stateReady   = "ready"   // it has loaded one
-	stateRound   = "round"   // it has run a round: Record, or Panic
-	stateFetched = "fetched" // it has put blobs
-	stateShared  = "shared"  // it has done a task: Result or Blob, or Panic
-	stateFailed  = "failed"  // it could not do what it was asked to: Problem
-	stateBye     = "bye"     // it leaves
+	stateIdle    = "idle"    // has no trial
+	stateReady   = "ready"   // has loaded a trial
+	stateRound   = "round"   // has run a round: Record, or Panic
+	stateFetched = "fetched" // has uploaded blobs
+	stateShared  = "shared"  // has done a task: Result or Blob, or Panic
+	stateFailed  = "failed"  // could not carry out the order: Problem
+	stateBye     = "bye"     // leaves
 )
 
-// turn is what a worker says when it has done an order.
-type turn struct {
+// request is a worker's report on its last order, and asks for the next one.
+type request struct {
 	Worker string `json:"worker"`
-	// Seq numbers the worker's turns: the same one may come twice.
+	// Seq is the sequence number: the same request may arrive twice.
 	Seq   int64  `json:"seq"`
 	State string `json:"state"`
-	// Lease is the one under which it works, 0 for none.
+	// Lease is the worker's lease, 0 for none.
 	Lease int64 `json:"lease,omitempty"`
 	Trial int   `json:"trial,omitempty"`
-	// Rounds are how many the trial has run.
+	// Rounds is the number of rounds the trial has run.
 	Rounds int             `json:"rounds,omitempty"`
 	Record json.RawMessage `json:"record,omitempty"`
 	Panic  string          `json:"panic,omitempty"`
 	Stack  string          `json:"stack,omitempty"`
-	// Lo and Hi are the slots of a round's part, and what it came to is Result, or in
-	// the blob of a digest, Blob.
+	// Lo and Hi are the slots [Lo,Hi) of a part of a round. Its result is in Result, or
+	// in the blob with the digest Blob.
 	Lo     int    `json:"lo,omitempty"`
 	Hi     int    `json:"hi,omitempty"`
 	Result []byte `json:"result,omitempty"`
 	Blob   string `json:"blob,omitempty"`
-	// Model and Snapshot are the digests of blobs.
+	// Model and Snapshot are digests of blobs.
 	Model    string `json:"model,omitempty"`
 	Snapshot string `json:"snapshot,omitempty"`
 	Problem  string `json:"problem,omitempty"`
-	// Leaving says that the worker was asked to end.
+	// Leaving is set once the worker was asked to leave.
 	Leaving bool `json:"leaving,omitempty"`
 }
 
@@ -96,24 +96,24 @@ type turn struct {
 const (
 	orderStart = "start" // take a trial: Lease, Trial, Snapshot
 	orderRound = "round" // run a round: Rounds, Plan, Observed
-	orderFetch = "fetch" // put blobs: of the kept Model, of the State
-	orderShare = "share" // do a Task for Trial after Rounds, by Plan
-	orderDrop  = "drop"  // forget the trial
-	orderAgain = "again" // say hello again
+	orderFetch = "fetch" // upload blobs: of the kept Model, of the State
+	orderShare = "share" // do a Task of Trial after Rounds, by Plan
+	orderDrop  = "drop"  // drop the trial
+	orderAgain = "again" // start over with a hello
 	orderStop  = "stop"  // the study has ended
-	orderLeave = "leave" // the worker is not wanted any more: Why
+	orderLeave = "leave" // the worker is dismissed: Why
 )
 
-// order is the answer to a turn.
+// order answers a request.
 type order struct {
-	Seq      int64  `json:"seq"` // of the turn
+	Seq      int64  `json:"seq"` // of the request
 	Order    string `json:"order"`
 	Lease    int64  `json:"lease,omitempty"`
 	Trial    int    `json:"trial,omitempty"`
-	Snapshot string `json:"snapshot,omitempty"` // empty begins from the first weights
-	// Keep says that the model is to be kept as it is before anything else.
+	Snapshot string `json:"snapshot,omitempty"` // empty: start from the initial weights
+	// Keep tells the worker to keep the current model before anything else.
 	Keep     bool     `json:"keep,omitempty"`
-	Rounds   int      `json:"rounds,omitempty"` // that the trial has run before
+	Rounds   int      `json:"rounds,omitempty"` // number of rounds run before
 	Plan     *plan    `json:"plan,omitempty"`
 	Observed []string `json:"observed,omitempty"`
 	Task     *task    `json:"task,omitempty"`
@@ -122,13 +122,13 @@ type order struct {
 	Why      string   `json:"why,omitempty"`
 }
 
-// beat says that a worker lives.
-type beat struct {
+// heartbeat shows that a worker is alive.
+type heartbeat struct {
 	Worker string `json:"worker"`
 }
 
-// plan is an fl.Plan in JSON, in which a float64 has the shortest form that reads
-// back as the same bits.
+// plan is an fl.Plan in JSON. A float64 is written in the shortest form that is read back
+// as the same bits.
 type plan struct {
 	Server  json.RawMessage   `json:"server"`
 	Clients []json.RawMessage `json:"clients,omitempty"`
@@ -142,7 +142,7 @@ type cell struct {
 	Params  json.RawMessage `json:"params"`
 }
 
-// encodePlan writes a plan.
+// encodePlan encodes a plan.
 func encodePlan(p fl.Plan) (*plan, error) {
 	out := &plan{Probes: p.Probes}
 	var err error
@@ -166,8 +166,8 @@ func encodePlan(p fl.Plan) (*plan, error) {
 	return out, nil
 }
 
-// decode reads a plan. Params begin as the defaults, as they must; every field is
-// then written over.
+// decode decodes a plan. Params must begin as the defaults; every field is then
+// overwritten.
 func (p *plan) decode() (fl.Plan, error) {
 	out := fl.Plan{Server: fl.DefaultServerParams(), Probes: p.Probes}
 	if err := json.Unmarshal(p.Server, &out.Server); err != nil {

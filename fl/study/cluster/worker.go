@@ -19,54 +19,53 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// WorkerOptions say how a worker works. None of them reaches a result.
+// WorkerOptions configure a worker. None of them affects a result.
 type WorkerOptions struct {
-	// Join is the path of the join file, which may be yet to come.
+	// Join is the path of the join file, which need not exist yet.
 	Join string
-	// Data is where this machine has the data; empty is where the study has them.
+	// Data is the path of the data on this machine. Empty means the study's data.path.
 	Data string
-	// Credentials is the path of a file with which a server of others lets this
-	// process in; empty is none.
+	// Credentials is the path of a credentials file for an external NATS server.
+	// Empty means none.
 	Credentials string
-	// Version is what this fedfast is.
+	// Version is the version of this program.
 	Version string
-	// Workers is how many clients train at once; 0 is one a processor.
+	// Workers is the maximum number of concurrent clients (0: number of CPUs).
 	Workers int
-	// Ended says that the study has come to its result, so that nobody will write the
-	// join file any more; nil is never.
+	// Ended reports whether the study already has its result, so that the join file
+	// will not be written again. Nil means it never has.
 	Ended func() bool
-	// Notice is told in lines what happens; nil is nobody.
+	// Notice receives progress messages. Nil disables them.
 	Notice func(line string)
-	// Patience is how long the worker looks for a coordinator that it had and lost,
-	// 0 for 10 minutes.
+	// Patience is how long the worker tries to reach a lost coordinator
+	// (0: 10 minutes).
 	Patience time.Duration
 
-	change func(record []byte) []byte // tests have it lie
-	slow   time.Duration              // tests have each round take longer
-	twice  bool                       // tests have it say everything twice
-	stall  func(rounds int)           // tests have the round after so many take longer
+	change func(record []byte) []byte // in tests: changes its records
+	slow   time.Duration              // in tests: delays each round
+	twice  bool                       // in tests: sends each message twice
+	stall  func(rounds int)           // in tests: called before each round
 }
 
-// A worker's session ends, besides with an error, when it must say hello again, or
-// when its connection is lost.
+// The reasons why a worker's session ends, besides other errors.
 var (
-	errAgain   = errors.New("the coordinator has given this worker up")
-	errNoLink  = errors.New("the connection is lost")
+	errAgain   = errors.New("the coordinator has dropped this worker")
+	errNoLink  = errors.New("connection lost")
 	errOver    = errors.New("all studies have ended")
-	errLeaving = errors.New("this worker was asked to end")
-	errGone    = errors.New("the join file was removed, as at the end of a study")
+	errLeaving = errors.New("this worker was asked to leave")
+	errGone    = errors.New("the join file was removed: the study has probably ended")
 )
 
-// grace is how long a join file may be out of sight before the study has ended.
+// grace is how long a join file may be missing before the study counts as ended.
 const grace = 3 * time.Second
 
-// RefusedError says why a coordinator does not want a worker.
+// RefusedError is returned when a coordinator refuses a worker.
 type RefusedError struct{ Why string }
 
-// Error tells why.
-func (e *RefusedError) Error() string { return "the coordinator refuses this worker: " + e.Why }
+// Error implements the error interface.
+func (e *RefusedError) Error() string { return "the coordinator refused this worker: " + e.Why }
 
-// thisMachine says where and what this process is.
+// thisMachine describes this process and its machine.
 func thisMachine(version string) Machine {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
@@ -77,24 +76,24 @@ func thisMachine(version string) Machine {
 	}
 }
 
-// worker is this process as a worker.
+// worker is the worker of this process.
 type worker struct {
 	options WorkerOptions
 	machine Machine
 
-	of     welcome // says for what it is prepared, empty for nothing
+	of     welcome // what it is prepared for, empty if nothing
 	study  trainer
 	facts  study.Facts
 	rounds atomic.Int64
-	parts  atomic.Int64 // of rounds that workers shared
+	parts  atomic.Int64 // of shared rounds
 
-	found bool          // the join file was there
-	busy  chan struct{} // holds one while something is done aside
+	found bool          // the join file existed
+	busy  chan struct{} // full while aside runs a function
 }
 
-// aside does something behind what was begun so before, and waits for it while ctx
-// lasts: nobody can interrupt a round, but the worker need not wait for one that is of no
-// use any more.
+// aside runs f in the background, after earlier calls, and waits for it until ctx ends:
+// a round cannot be interrupted, but the worker need not wait for one that is no longer
+// needed.
 func (w *worker) aside(ctx context.Context, f func()) error {
 	select {
 	case w.busy <- struct{}{}:
@@ -115,10 +114,10 @@ func (w *worker) aside(ctx context.Context, f func()) error {
 	}
 }
 
-// Work joins the cluster of a join file, as soon as that is there, and trains until
-// the study ends, or until ctx does and the trial at hand is handed over. It waits
-// for a coordinator that is lost, which may be resumed elsewhere, as long as the join
-// file is there: a study that ends removes it.
+// Work joins the cluster of a join file, as soon as the file exists, and trains until
+// the study ends, or until ctx ends and the current trial is handed over. If the
+// coordinator is lost it waits for a resumed one as long as the join file exists: a
+// study removes its join file when it ends.
 func Work(ctx context.Context, o WorkerOptions) error {
 	if o.Notice == nil {
 		o.Notice = func(string) {}
@@ -141,7 +140,7 @@ func newWorker(o WorkerOptions) *worker {
 	return &worker{options: o, machine: thisMachine(o.Version), busy: make(chan struct{}, 1)}
 }
 
-// work is Work.
+// work implements Work.
 func (w *worker) work(ctx context.Context) error {
 	o := &w.options
 	defer w.close()
@@ -173,10 +172,10 @@ func (w *worker) work(ctx context.Context) error {
 		}
 		if lost.IsZero() {
 			lost = time.Now()
-			o.Notice(fmt.Sprintf("%v; trying to reach the coordinator of %s again", err, o.Join))
+			o.Notice(fmt.Sprintf("%v; reconnecting to the coordinator of %s", err, o.Join))
 		}
 		if time.Since(lost) > o.Patience {
-			return fmt.Errorf("no coordinator was found by %s for %v: %w", o.Join, o.Patience, err)
+			return fmt.Errorf("%s: no coordinator for %v: %w", o.Join, o.Patience, err)
 		}
 		select {
 		case <-time.After(300 * time.Millisecond):
@@ -186,7 +185,7 @@ func (w *worker) work(ctx context.Context) error {
 	}
 }
 
-// done says what the worker has done.
+// done summarizes what the worker has trained.
 func (w *worker) done() string {
 	if w.parts.Load() == 0 {
 		return fmt.Sprintf("%d rounds", w.rounds.Load())
@@ -194,7 +193,7 @@ func (w *worker) done() string {
 	return fmt.Sprintf("%d rounds and %d parts of rounds", w.rounds.Load(), w.parts.Load())
 }
 
-// close ends the engine, once nothing is done aside any more.
+// close closes the engine once aside has finished.
 func (w *worker) close() {
 	select {
 	case w.busy <- struct{}{}:
@@ -207,7 +206,7 @@ func (w *worker) close() {
 	}
 }
 
-// forget ends the engine.
+// forget closes the engine.
 func (w *worker) forget() {
 	if w.study != nil {
 		w.study.Close()
@@ -215,8 +214,8 @@ func (w *worker) forget() {
 	}
 }
 
-// session is one time with a coordinator, from the hello on. It sets lost to zero
-// when it has found one.
+// session is one session with a coordinator, beginning with the hello. It resets lost
+// when a coordinator answers.
 func (w *worker) session(ctx context.Context, lost *time.Time) error {
 	j, err := w.join(ctx)
 	if err != nil {
@@ -233,7 +232,7 @@ func (w *worker) session(ctx context.Context, lost *time.Time) error {
 		return err
 	}
 	if why := first.wrong(); why != "" {
-		return fmt.Errorf("the coordinator sent a bad welcome: %s", why)
+		return fmt.Errorf("invalid welcome from the coordinator: %s", why)
 	}
 	if err := w.prepared(ctx, l, first); err != nil {
 		return err
@@ -245,11 +244,12 @@ func (w *worker) session(ctx context.Context, lost *time.Time) error {
 	*lost = time.Time{}
 	w.options.Notice("joined as " + oneline.Of(second.Name))
 	l.tag = first.Tag
-	l.begin(first.Worker, time.Duration(first.Beat)*time.Millisecond)
-	return (&desk{worker: w, link: l}).serve(ctx)
+	l.begin(first.Worker, time.Duration(first.Heartbeat)*time.Millisecond)
+	return (&workerLoop{worker: w, link: l}).serve(ctx)
 }
 
-// connect connects to a coordinator while ctx lasts: one that does not answer takes long.
+// connect connects to a coordinator but returns when ctx ends: a coordinator that does
+// not answer takes a long time.
 func (w *worker) connect(ctx context.Context, j *join) (*link, error) {
 	var l *link
 	var err error
@@ -271,7 +271,7 @@ func (w *worker) connect(ctx context.Context, j *join) (*link, error) {
 	return nil, ctx.Err()
 }
 
-// join reads the join file, for which it waits the first time.
+// join reads the join file. The first time it waits for it.
 func (w *worker) join(ctx context.Context) (*join, error) {
 	if w.found {
 		j, err := readJoin(w.options.Join)
@@ -285,7 +285,7 @@ func (w *worker) join(ctx context.Context) (*join, error) {
 	return j, err
 }
 
-// prepared prepares for a study while there is a coordinator.
+// prepared calls prepare as long as the connection is alive.
 func (w *worker) prepared(ctx context.Context, l *link, of *welcome) error {
 	while, done := l.alive(ctx)
 	defer done()
@@ -302,8 +302,8 @@ func (w *worker) prepared(ctx context.Context, l *link, of *welcome) error {
 	return err
 }
 
-// prepare opens the data and builds the network of a study file, and trains a few
-// rounds to see what bits they have here.
+// prepare opens the data, builds the model and trains a few rounds whose bits the
+// coordinator compares.
 func (w *worker) prepare(ctx context.Context, of *welcome) error {
 	task := welcome{Config: of.Config, Plain: of.Plain}
 	if w.of == task {

@@ -9,43 +9,43 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 )
 
-// seat is a worker as its coordinator sees it. Coordinator.mu guards it.
-type seat struct {
+// workerHandle is the coordinator's view of a worker. Coordinator.mu guards it.
+type workerHandle struct {
 	name    string
-	inbox   string // the name of its connection
+	inbox   string // name of its connection
 	machine Machine
 	scope   *scope
 
-	seen, connected time.Time // when it was last heard of, and connected
+	seen, connected time.Time // of the last message, and when it was last connected
 	out             bool      // it was lost or has left
 	gone            chan struct{}
 	taken           bool   // a placement has it
-	copies          func() // ends the copy that it trains; nil for none
+	copies          func() // cancels the backup task that it trains; nil for none
 	leaving         bool
 
 	lease         int64 // 0 for none
 	trial, rounds int
-	busy          bool   // it runs the round after so many
-	share         *share // what it has the lease for, nil for a whole trial
+	busy          bool   // it is running the next round
+	share         *share // what the lease is for, nil for a whole trial
 
-	pending *turn     // that waits for an order
-	reply   *nats.Msg // which it came with
-	last    *order    // the answer to the turn before
+	pending *request  // waits for an order
+	reply   *nats.Msg // the message of the pending request
+	last    *order    // the answer to the previous request
 	arrived chan struct{}
 }
 
-func newSeat(h hello, inbox, name string) *seat {
-	return &seat{name: name, inbox: inbox, machine: h.Machine, seen: time.Now(), connected: time.Now(), gone: make(chan struct{}), arrived: make(chan struct{}, 1)}
+func newHandle(h hello, inbox, name string) *workerHandle {
+	return &workerHandle{name: name, inbox: inbox, machine: h.Machine, seen: time.Now(), connected: time.Now(), gone: make(chan struct{}), arrived: make(chan struct{}, 1)}
 }
 
 // free says whether the worker waits for a trial.
-func (s *seat) free() bool {
+func (s *workerHandle) free() bool {
 	return !s.out && !s.taken && !s.leaving && s.lease == 0 && s.pending != nil && (s.pending.State == stateIdle || s.pending.State == stateShared)
 }
 
-// ordered says whether a turn tells what came of the last order that the worker had, of a
-// round or of a part of one. Its lease may have ended meanwhile, but it was the worker's.
-func (s *seat) ordered(t *turn) bool {
+// ordered reports whether a request carries the outcome of the worker's last order, if
+// that was a round or a part of one. The lease may have ended in the meantime.
+func (s *workerHandle) ordered(t *request) bool {
 	o := s.last
 	if o == nil || t.Lease != o.Lease || t.Trial != o.Trial {
 		return false
@@ -59,45 +59,46 @@ func (s *seat) ordered(t *turn) bool {
 	return false
 }
 
-// answer gives the worker that waits an order.
-func (s *seat) answer(o order) {
+// answer replies to the pending request with an order.
+func (s *workerHandle) answer(o order) {
 	o.Seq = s.pending.Seq
 	s.last, s.pending = &o, nil
 	s.scope.respond(s.reply, o)
 }
 
-// beat hears that a worker lives.
-func (c *Coordinator) beat(m *nats.Msg) {
-	var b beat
+// onHeartbeat handles a heartbeat.
+func (c *Coordinator) onHeartbeat(m *nats.Msg) {
+	var b heartbeat
 	if !c.scope().read(m, &b) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := c.seats[b.Worker]; s != nil {
+	if s := c.handles[b.Worker]; s != nil {
 		s.seen = time.Now()
 	}
 }
 
-// turn hears what a worker has done. Whoever waits for that goes on; a worker whose
-// lease is not the present one has its record compared and drops the trial.
-func (c *Coordinator) turn(m *nats.Msg) {
-	var t turn
+// onRequest handles a worker's request: it wakes the goroutine that waits for the
+// outcome. If the lease is not the current one, the record is compared and the worker is
+// ordered to drop the trial.
+func (c *Coordinator) onRequest(m *nats.Msg) {
+	var t request
 	if !c.scope().read(m, &t) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.seats[t.Worker]
+	s := c.handles[t.Worker]
 	if s == nil {
 		c.scope().respond(m, order{Seq: t.Seq, Order: orderAgain})
 		return
 	}
 	if why := t.wrong(c.blobs.tag); why != "" {
 		if !s.out {
-			c.lose(s, "it sent a bad message: "+why)
+			c.lose(s, "invalid message: "+why)
 		}
-		c.scope().respond(m, order{Seq: t.Seq, Order: orderLeave, Why: "it says what no worker says: " + why})
+		c.scope().respond(m, order{Seq: t.Seq, Order: orderLeave, Why: "invalid message: " + why})
 		return
 	}
 	t.plain()
@@ -111,7 +112,7 @@ func (c *Coordinator) turn(m *nats.Msg) {
 	again := s.pending != nil && s.pending.Seq == t.Seq
 	s.pending, s.reply = &t, m
 	s.leaving = s.leaving || t.Leaving
-	if again && !s.out { // it waits longer than an answer may take
+	if again && !s.out { // a repetition: the answer takes longer than the worker's timeout
 		return
 	}
 	if s.ordered(&t) {
@@ -132,7 +133,7 @@ func (c *Coordinator) turn(m *nats.Msg) {
 	case t.State == stateIdle && s.lease == 0:
 		c.offer(s)
 	case t.Lease != s.lease:
-		if t.State == stateIdle { // it has given its trial up
+		if t.State == stateIdle { // it has given up its trial
 			s.lease = 0
 			s.wake()
 		}
@@ -142,8 +143,8 @@ func (c *Coordinator) turn(m *nats.Msg) {
 	}
 }
 
-// wake tells who waits for the worker that it has done something.
-func (s *seat) wake() {
+// wake wakes the goroutine that waits for the worker.
+func (s *workerHandle) wake() {
 	select {
 	case s.arrived <- struct{}{}:
 	default:

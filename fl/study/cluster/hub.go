@@ -13,44 +13,43 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 )
 
-// Site has the trials of several studies trained by the same workers. A worker is with
-// one study at a time. One that has nothing to do there goes over to a study whose
-// trials wait.
-type Site struct {
+// Hub lets several studies share the same workers. A worker belongs to one study at a
+// time. When it has nothing to do there it moves to a study whose trials wait.
+type Hub struct {
 	options Options
 	broker  *broker
 	blobs   *blobs
 	stop    chan struct{}
 	work    sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows; a Coordinator's own is taken behind it
+	mu     sync.Mutex // guards what follows; locked before a Coordinator's mu
 	open   []*Coordinator
-	where  map[string]*Coordinator      // by what a worker's turns begin with
-	coming map[*Coordinator][]time.Time // workers that were sent there and are not there yet
-	parked map[string]parked            // workers for which there is nothing, by their connection
+	where  map[string]*Coordinator      // by the worker's token
+	coming map[*Coordinator][]time.Time // workers that were sent there and have not arrived
+	parked map[string]parked            // idle workers, by their connection
 	opened int
 	alone  vigil // without a worker
 }
 
-// parked is the hello of a worker that waits, and since when it does.
+// parked is the hello of a waiting worker, and since when it waits.
 type parked struct {
 	hello *nats.Msg
 	since time.Time
 }
 
-// arrives is how long a worker that was sent to a study counts as there, and how long
-// one that waits for a study says hello again at the latest.
+// arrives is how long a worker that was sent to a study counts as being there, and the
+// maximum interval at which a waiting worker repeats its hello.
 const arrives = 15 * time.Second
 
-// siteTick is how often a site looks for workers that may go elsewhere.
-const siteTick = 100 * time.Millisecond
+// hubTick is how often a hub reassigns workers.
+const hubTick = 100 * time.Millisecond
 
-// OpenSite opens a cluster for studies to come, at an address, and writes a join file
-// below a directory. Rounds are not shared: other studies are what idle workers do.
-func OpenSite(ctx context.Context, dir, address string, o Options) (*Site, error) {
+// OpenHub opens a cluster for several studies at an address and writes a join file below
+// a directory. Rounds are not shared: idle workers move to other studies instead.
+func OpenHub(ctx context.Context, dir, address string, o Options) (*Hub, error) {
 	o.Rounds = RoundsNever
 	o.fill()
-	s := &Site{
+	s := &Hub{
 		options: o, stop: make(chan struct{}), where: map[string]*Coordinator{}, coming: map[*Coordinator][]time.Time{},
 		parked: map[string]parked{},
 	}
@@ -59,7 +58,7 @@ func OpenSite(ctx context.Context, dir, address string, o Options) (*Site, error
 		return nil, err
 	}
 	if s.blobs, err = createBlobs(ctx, s.broker.conn, s.broker.scope); err == nil {
-		err = s.broker.listen(s.hello, s.turn, s.beat)
+		err = s.broker.listen(s.onHello, s.onRequest, s.onHeartbeat)
 	}
 	if err != nil {
 		s.broker.close()
@@ -70,8 +69,8 @@ func OpenSite(ctx context.Context, dir, address string, o Options) (*Site, error
 	return s, nil
 }
 
-// Open adds a study that can begin. Its Close leaves the workers with the site.
-func (s *Site) Open(ctx context.Context, setup *study.Setup) (*Coordinator, error) {
+// Open adds a study. Closing the returned Coordinator leaves the workers with the hub.
+func (s *Hub) Open(ctx context.Context, setup *study.Setup) (*Coordinator, error) {
 	c, err := newCoordinator(ctx, setup, s.options)
 	if err != nil {
 		return nil, err
@@ -79,15 +78,15 @@ func (s *Site) Open(ctx context.Context, setup *study.Setup) (*Coordinator, erro
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened++
-	c.site, c.broker = s, s.broker
+	c.hub, c.broker = s, s.broker
 	c.blobs = s.blobs.of(fmt.Sprintf("-%d", s.opened), c.most)
 	s.open = append(s.open, c)
 	c.work.Go(c.watch)
 	return c, nil
 }
 
-// Idle returns how many workers have nothing to do, in any study.
-func (s *Site) Idle() int {
+// Idle returns the number of idle workers over all studies.
+func (s *Hub) Idle() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	idle := 0
@@ -103,9 +102,9 @@ func (s *Site) Idle() int {
 	return max(0, idle)
 }
 
-// Close ends the site, whose studies are closed. Workers end when there is nothing more
-// to do, or wait for the site to be opened again.
-func (s *Site) Close(ended bool) {
+// Close closes the hub after all its studies are closed. Workers end if ended is set,
+// otherwise they wait for the hub to be opened again.
+func (s *Hub) Close(ended bool) {
 	close(s.stop)
 	s.work.Wait()
 	s.mu.Lock()
@@ -113,17 +112,17 @@ func (s *Site) Close(ended bool) {
 		for _, w := range s.parked {
 			s.broker.scope.respond(w.hello, welcome{Over: true})
 		}
-		_ = s.broker.conn.FlushTimeout(time.Second) // who does not hear it finds the file gone
+		_ = s.broker.conn.FlushTimeout(time.Second) // a worker that misses it sees that the file is gone
 	}
 	s.mu.Unlock()
 	s.broker.close()
 	if ended {
-		_ = removeJoin(s.broker.path) // a worker that comes too late does without
+		_ = removeJoin(s.broker.path) // late workers do not need it
 	}
 }
 
-// remove takes a study out.
-func (s *Site) remove(c *Coordinator) {
+// remove removes a study.
+func (s *Hub) remove(c *Coordinator) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open = slices.DeleteFunc(s.open, func(o *Coordinator) bool { return o == c })
@@ -135,9 +134,9 @@ func (s *Site) remove(c *Coordinator) {
 	}
 }
 
-// watch places workers.
-func (s *Site) watch() {
-	tick := time.NewTicker(siteTick)
+// watch assigns workers to studies.
+func (s *Hub) watch() {
+	tick := time.NewTicker(hubTick)
 	defer tick.Stop()
 	for {
 		select {
@@ -152,8 +151,8 @@ func (s *Site) watch() {
 	}
 }
 
-// lonely says now and then that trials wait and that there is no worker.
-func (s *Site) lonely() {
+// lonely reports now and then that trials wait while there is no worker.
+func (s *Hub) lonely() {
 	here, joined, wanted := len(s.parked), 0, 0
 	for _, c := range s.open {
 		c.mu.Lock()
@@ -163,9 +162,9 @@ func (s *Site) lonely() {
 	s.alone.look(here == 0 && wanted > 0, joined, &s.options, s.broker)
 }
 
-// neediest returns the study with the most trials that wait for a worker, nil if none
-// has any.
-func (s *Site) neediest() *Coordinator {
+// neediest returns the study with the most trials waiting for a worker, nil if no trial
+// waits.
+func (s *Hub) neediest() *Coordinator {
 	var best *Coordinator
 	most := 0
 	for _, c := range s.open {
@@ -178,9 +177,9 @@ func (s *Site) neediest() *Coordinator {
 	return best
 }
 
-// place sends workers that wait to studies that need them; where none waits, one that
-// is idle in another study is had say hello again.
-func (s *Site) place() {
+// place sends waiting workers to studies that need them. If none is waiting, an idle
+// worker of another study is released.
+func (s *Hub) place() {
 	for {
 		c := s.neediest()
 		if c == nil {
@@ -190,7 +189,7 @@ func (s *Site) place() {
 		if m == nil {
 			for _, from := range s.open {
 				if from != c && from.letGo() {
-					return // it comes back as one that waits
+					return // it comes back as a waiting worker
 				}
 			}
 			return
@@ -199,8 +198,8 @@ func (s *Site) place() {
 	}
 }
 
-// unpark takes a worker that waits, nil if none does.
-func (s *Site) unpark() *nats.Msg {
+// unpark removes and returns the hello of a waiting worker, nil if there is none.
+func (s *Hub) unpark() *nats.Msg {
 	for inbox, w := range s.parked {
 		delete(s.parked, inbox)
 		if time.Since(w.since) <= arrives { // else it is gone
@@ -211,7 +210,7 @@ func (s *Site) unpark() *nats.Msg {
 }
 
 // send answers a worker's first hello.
-func (s *Site) send(m *nats.Msg, c *Coordinator) {
+func (s *Hub) send(m *nats.Msg, c *Coordinator) {
 	var h hello
 	if !s.broker.scope.read(m, &h) {
 		return
@@ -223,8 +222,8 @@ func (s *Site) send(m *nats.Msg, c *Coordinator) {
 	}
 }
 
-// hello parks workers that come, and hands those on that know where they belong.
-func (s *Site) hello(m *nats.Msg) {
+// onHello parks new workers and forwards those that have been assigned to a study.
+func (s *Hub) onHello(m *nats.Msg) {
 	var h hello
 	if !s.broker.scope.read(m, &h) {
 		return
@@ -250,52 +249,52 @@ func (s *Site) hello(m *nats.Msg) {
 	}
 }
 
-// full says why a worker cannot wait here, empty if it can.
-func (s *Site) full(h *hello) string {
-	if len(s.parked) >= mostWorkers {
+// full returns why a worker cannot wait here, empty if it can.
+func (s *Hub) full(h *hello) string {
+	if len(s.parked) >= maxWorkers {
 		maps.DeleteFunc(s.parked, func(_ string, w parked) bool { return time.Since(w.since) > arrives })
 	}
-	if len(s.parked) >= mostWorkers {
-		return fmt.Sprintf("%d workers wait for a study, which is as many as there may be", len(s.parked))
+	if len(s.parked) >= maxWorkers {
+		return fmt.Sprintf("the maximum of %d waiting workers is reached", len(s.parked))
 	}
 	return h.wrong()
 }
 
-// turn hands a turn on to the worker's study.
-func (s *Site) turn(m *nats.Msg) {
-	var t turn
+// onRequest forwards a request to the worker's study.
+func (s *Hub) onRequest(m *nats.Msg) {
+	var t request
 	if !s.broker.scope.read(m, &t) {
 		return
 	}
 	if c := s.at(t.Worker); c != nil {
-		c.turn(m)
+		c.onRequest(m)
 		return
 	}
 	s.broker.scope.respond(m, order{Seq: t.Seq, Order: orderAgain})
 }
 
-// beat hands a beat on.
-func (s *Site) beat(m *nats.Msg) {
-	var b beat
+// onHeartbeat forwards a heartbeat.
+func (s *Hub) onHeartbeat(m *nats.Msg) {
+	var b heartbeat
 	if s.broker.scope.read(m, &b) {
 		if c := s.at(b.Worker); c != nil {
-			c.beat(m)
+			c.onHeartbeat(m)
 		}
 	}
 }
 
 // at is the study of a worker.
-func (s *Site) at(worker string) *Coordinator {
+func (s *Hub) at(worker string) *Coordinator {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.where[worker]
 }
 
-// balance says how many workers are idle, and how many trials wait for one.
+// balance returns the number of idle workers and of waiting trials.
 func (c *Coordinator) balance() (free, wanted int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range c.seats {
+	for _, s := range c.handles {
 		if s.free() {
 			free++
 		}
@@ -303,30 +302,30 @@ func (c *Coordinator) balance() (free, wanted int) {
 	return free, len(c.waiting)
 }
 
-// letGo has an idle worker say hello again, if there is one.
+// letGo releases an idle worker, if there is one.
 func (c *Coordinator) letGo() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.waiting) > 0 {
 		return false
 	}
-	for _, s := range c.seats {
+	for _, s := range c.handles {
 		if s.free() {
 			s.answer(order{Order: orderAgain})
 			c.remove(s, study.WorkerLeft)
-			c.options.Notice(fmt.Sprintf("%s goes over to another study; %s", s.name, c.count()))
+			c.options.Notice(fmt.Sprintf("%s moves to another study; %s", s.name, c.count()))
 			return true
 		}
 	}
 	return false
 }
 
-// leaveSite ends the coordinator of a study of a site.
-func (c *Coordinator) leaveSite() {
-	c.site.remove(c)
+// leaveHub takes the coordinator's study out of its hub and releases its workers.
+func (c *Coordinator) leaveHub() {
+	c.hub.remove(c)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range c.seats {
+	for _, s := range c.handles {
 		if s.pending != nil {
 			s.answer(order{Order: orderAgain})
 		}

@@ -12,24 +12,24 @@ import (
 )
 
 // A round is late when it takes lateFactor times as long as the median of the last
-// paceRounds of its trial or, as long as that has none, of all trials.
+// paceRounds rounds of its trial or, if that has none yet, of all trials.
 const (
 	lateFactor = 4
 	paceRounds = 16
 )
 
-// mostPast is how many rounds are remembered for a copy of a trial.
-const mostPast = 1000
+// maxPast is the maximum number of orders kept for a backup task.
+const maxPast = 1000
 
-// past are a trial's rounds since a state of it came here, as they were ordered: what a
-// copy must run again.
+// past holds the orders of a trial since its last state was fetched: what a backup task
+// has to repeat.
 type past struct {
 	orders []order
 	lost   bool // there were too many
 }
 
 func (p *past) add(o order) {
-	if p.lost = p.lost || len(p.orders) == mostPast; p.lost {
+	if p.lost = p.lost || len(p.orders) == maxPast; p.lost {
 		p.orders = nil
 		return
 	}
@@ -38,8 +38,7 @@ func (p *past) add(o order) {
 
 func (p *past) clear() { p.orders, p.lost = nil, false }
 
-// since returns the orders from a round on, to which so many rounds were run, and
-// whether all are known.
+// since returns the orders of the rounds in [from, to), and whether all are known.
 func (p *past) since(from, to int) ([]order, bool) {
 	i := slices.IndexFunc(p.orders, func(o order) bool { return o.Rounds == from })
 	if i < 0 {
@@ -48,7 +47,7 @@ func (p *past) since(from, to int) ([]order, bool) {
 	return p.orders[i:], len(p.orders)-i == to-from
 }
 
-// pace are the times of a few rounds.
+// pace holds the durations of a few rounds.
 type pace struct{ times []time.Duration }
 
 func (p *pace) add(d time.Duration) {
@@ -58,7 +57,7 @@ func (p *pace) add(d time.Duration) {
 	p.times = append(p.times, d)
 }
 
-// late returns after how long a round is late, 0 if that is not known.
+// late returns the time after which a round is late, 0 if unknown.
 func (p *pace) late(least time.Duration) time.Duration {
 	if len(p.times) == 0 {
 		return 0
@@ -67,7 +66,7 @@ func (p *pace) late(least time.Duration) time.Duration {
 	return max(least, lateFactor*sorted[len(sorted)/2])
 }
 
-// late returns after how long a round of a trial is late, 0 if nobody knows.
+// late returns the time after which a round of a trial is late, 0 if unknown.
 func (c *Coordinator) late(trial int) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +76,7 @@ func (c *Coordinator) late(trial int) time.Duration {
 	return c.pace.late(c.options.Late)
 }
 
-// took remembers how long a round of a trial took.
+// took records the duration of a round of a trial.
 func (c *Coordinator) took(trial int, d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,10 +89,10 @@ func (c *Coordinator) took(trial int, d time.Duration) {
 	c.pace.add(d)
 }
 
-// race has the worker run a round and, if that is late and another worker is idle,
-// that one too, from the newest state on. Who is first goes on with the trial. What
-// the other one says is compared when it comes.
-func (t *training) race(ctx context.Context, o *order) (*turn, error) {
+// speculate runs a round on the worker. If the round is late and another worker is idle,
+// a backup task trains it there too, starting from the newest state. The first one to
+// finish keeps the trial; the result of the other one is compared when it arrives.
+func (t *training) speculate(ctx context.Context, o *order) (*request, error) {
 	began := time.Now()
 	if err := t.send(o); err != nil {
 		return nil, err
@@ -104,8 +103,8 @@ func (t *training) race(ctx context.Context, o *order) (*turn, error) {
 	if after := t.coordinator.late(t.trial); after > 0 {
 		timer.Reset(after)
 	}
-	arrived, gone := t.seat.arrived, t.seat.gone // nil when the worker is lost
-	var second *rival
+	arrived, gone := t.handle.arrived, t.handle.gone // nil when the worker is lost
+	var second *backup
 	for {
 		select {
 		case <-arrived:
@@ -131,12 +130,12 @@ func (t *training) race(ctx context.Context, o *order) (*turn, error) {
 			if second, err = t.second(ctx, o); err != nil {
 				return nil, err
 			}
-			if second == nil { // somebody may be idle later
-				timer.Reset(t.coordinator.options.Beat)
+			if second == nil { // a worker may be idle later
+				timer.Reset(t.coordinator.options.Heartbeat)
 				continue
 			}
-			t.coordinator.options.Notice(fmt.Sprintf("trial %d, round %d: %s has taken %v, longer than rounds do; %s trains it too",
-				t.trial, t.rounds+1, t.seat.name, time.Since(began).Round(time.Millisecond), second.seat.name))
+			t.coordinator.options.Notice(fmt.Sprintf("trial %d, round %d: slow on %s (%v so far); %s trains it too",
+				t.trial, t.rounds+1, t.handle.name, time.Since(began).Round(time.Millisecond), second.handle.name))
 		case v := <-second.ends():
 			switch {
 			case v.err == nil:
@@ -147,7 +146,7 @@ func (t *training) race(ctx context.Context, o *order) (*turn, error) {
 			case gone == nil:
 				return nil, study.ErrLost
 			}
-			second = nil // the first one may still do it
+			second = nil // the first one may still finish
 		case <-ctx.Done():
 			if second != nil {
 				second.cancel()
@@ -157,34 +156,35 @@ func (t *training) race(ctx context.Context, o *order) (*turn, error) {
 	}
 }
 
-// rival is a copy of a training at another worker, on its way to the same round.
-type rival struct {
-	seat   *seat
+// backup is a second training of the same round on another worker.
+type backup struct {
+	handle *workerHandle
 	cancel context.CancelFunc
 	done   chan verdict
 }
 
-// verdict is how a copy ended: as what the worker said of the last round, or in an
+// verdict is the outcome of a backup task: the worker's report of the last round, or an
 // error.
 type verdict struct {
 	copy *training
-	got  *turn
+	got  *request
 	err  error
 }
 
-// ends returns what tells the verdict.
-func (r *rival) ends() <-chan verdict {
+// ends returns the channel of the verdict.
+func (r *backup) ends() <-chan verdict {
 	if r == nil {
 		return nil
 	}
 	return r.done
 }
 
-// second begins a copy at an idle worker, nil when there is none, or none can be made.
-func (t *training) second(ctx context.Context, o *order) (*rival, error) {
+// second starts a backup task on an idle worker. It returns nil if there is none, or if
+// the trial's past is unknown.
+func (t *training) second(ctx context.Context, o *order) (*backup, error) {
 	c := t.coordinator
 	c.mu.Lock()
-	var s *seat
+	var s *workerHandle
 	if !t.past.lost && c.err == nil && len(c.waiting) == 0 {
 		s = c.spare()
 	}
@@ -198,7 +198,7 @@ func (t *training) second(ctx context.Context, o *order) (*rival, error) {
 		at = from.Round
 	}
 	orders, known := t.past.since(at, t.rounds)
-	if err != nil || !known { // known is false if the newest state is older than what is remembered
+	if err != nil || !known { // known is false if the newest state is older than the kept orders
 		t.past.lost = true
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -208,7 +208,7 @@ func (t *training) second(ctx context.Context, o *order) (*rival, error) {
 	}
 	orders = append(slices.Clone(orders), *o)
 	ctx, cancel := context.WithCancel(ctx)
-	r := &rival{seat: s, cancel: cancel, done: make(chan verdict, 1)}
+	r := &backup{handle: s, cancel: cancel, done: make(chan verdict, 1)}
 	c.mu.Lock()
 	s.copies = cancel
 	c.mu.Unlock()
@@ -230,8 +230,8 @@ func (t *training) second(ctx context.Context, o *order) (*rival, error) {
 	return r, nil
 }
 
-// repeat runs the rounds of some orders and returns what the worker says of the last.
-func (t *training) repeat(ctx context.Context, orders []order) (got *turn, err error) {
+// repeat runs the rounds of some orders and returns the worker's report of the last one.
+func (t *training) repeat(ctx context.Context, orders []order) (got *request, err error) {
 	for i := range orders {
 		o := orders[i]
 		got, err = t.call(ctx, o, stateRound)
@@ -244,9 +244,9 @@ func (t *training) repeat(ctx context.Context, orders []order) (got *turn, err e
 	return got, err
 }
 
-// endCopy ends a copy, for a trial that nobody trains.
+// endCopy cancels one backup task, to free a worker for a trial that waits.
 func (c *Coordinator) endCopy() {
-	for _, s := range c.seats {
+	for _, s := range c.handles {
 		if s.copies != nil {
 			s.copies()
 			s.copies = nil
@@ -255,7 +255,7 @@ func (c *Coordinator) endCopy() {
 	}
 }
 
-// expect has what two workers train compared whenever the second one says it.
+// expect keeps the result of a round until the second worker reports it too.
 func (c *Coordinator) expect(p place) {
 	if r, known := c.rounds[p]; known {
 		r.due = true
@@ -263,8 +263,8 @@ func (c *Coordinator) expect(p place) {
 	}
 }
 
-// outrun ends the copy of a training that was faster.
-func (t *training) outrun(r *rival, o *order) error {
+// outrun ends the backup task of a training that was faster.
+func (t *training) outrun(r *backup, o *order) error {
 	c := t.coordinator
 	r.cancel()
 	go func() {
@@ -275,13 +275,13 @@ func (t *training) outrun(r *rival, o *order) error {
 	c.mu.Lock()
 	c.expect(place{t.trial, o.Rounds})
 	c.mu.Unlock()
-	c.options.Notice(fmt.Sprintf("trial %d, round %d: %s was first after all", t.trial, t.rounds+1, t.seat.name))
-	return study.RecordLease(c.store, t.trial, o.Rounds, study.LeaseRecord{Lease: t.lease, Worker: t.seat.name})
+	c.options.Notice(fmt.Sprintf("trial %d, round %d: %s finished first", t.trial, t.rounds+1, t.handle.name))
+	return study.RecordLease(c.store, t.trial, o.Rounds, study.LeaseRecord{Lease: t.lease, Worker: t.handle.name})
 }
 
-// overtaken goes on with the copy.
+// overtaken continues with the backup task.
 func (t *training) overtaken(v *verdict, o *order) {
-	c, slow := t.coordinator, t.seat
+	c, slow := t.coordinator, t.handle
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !slow.out && slow.lease == t.lease {
@@ -291,6 +291,6 @@ func (t *training) overtaken(v *verdict, o *order) {
 		}
 	}
 	c.expect(place{t.trial, o.Rounds})
-	t.seat, t.lease, t.past, t.fetched = v.copy.seat, v.copy.lease, v.copy.past, false
-	c.options.Notice(fmt.Sprintf("trial %d, round %d: %s was first and goes on; %s drops it", t.trial, t.rounds+1, t.seat.name, slow.name))
+	t.handle, t.lease, t.past, t.fetched = v.copy.handle, v.copy.lease, v.copy.past, false
+	c.options.Notice(fmt.Sprintf("trial %d, round %d: %s finished first and keeps the trial; %s drops it", t.trial, t.rounds+1, t.handle.name, slow.name))
 }

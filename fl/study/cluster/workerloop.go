@@ -10,8 +10,8 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
-// desk is a worker at work: it does one order after the other.
-type desk struct {
+// workerLoop is the main loop of a worker: it carries out one order after another.
+type workerLoop struct {
 	worker *worker
 	link   *link
 
@@ -19,13 +19,13 @@ type desk struct {
 	trial int
 	job   job // nil without a lease
 
-	weights []float32 // of the last task, and their digest
-	holds   string
+	weights []float32 // of the last task
+	holds   string    // digest of weights
 }
 
-// serve does orders until the study ends, the worker is to leave and has handed over
-// its trial, or the connection is lost.
-func (d *desk) serve(ctx context.Context) error {
+// serve carries out orders until the study ends, the connection is lost, or the worker
+// was asked to leave and has handed over its trial.
+func (d *workerLoop) serve(ctx context.Context) error {
 	var err error
 	if d.link.blobs, err = openBlobs(ctx, d.link.conn, d.link.scope); err != nil {
 		return fmt.Errorf("%w: %w", errNoLink, err)
@@ -33,7 +33,7 @@ func (d *desk) serve(ctx context.Context) error {
 	d.link.blobs.denied = d.link.denied
 	d.link.blobs = d.link.blobs.of(d.link.tag, d.worker.study.MostBytes())
 	d.link.leaving = func() bool { return ctx.Err() != nil }
-	last := turn{State: stateIdle}
+	last := request{State: stateIdle}
 	for {
 		if ctx.Err() != nil && d.job == nil && last.State != stateShared {
 			return d.leave()
@@ -54,7 +54,7 @@ func (d *desk) serve(ctx context.Context) error {
 			return errAgain
 		}
 		if why := o.wrong(d.link.tag); why != "" {
-			return fmt.Errorf("the coordinator sent a bad order: %s", why)
+			return fmt.Errorf("invalid order from the coordinator: %s", why)
 		}
 		while, done := d.link.alive(context.WithoutCancel(ctx))
 		err = d.worker.aside(while, func() { last = d.do(while, o) })
@@ -65,9 +65,9 @@ func (d *desk) serve(ctx context.Context) error {
 	}
 }
 
-// ask tells what was done. With a trial at hand it waits for the answer even if the
-// worker is to leave.
-func (d *desk) ask(ctx context.Context, t turn) (*order, error) {
+// ask reports what was done and returns the next order. A worker that has a trial waits
+// for the answer even if it was asked to leave.
+func (d *workerLoop) ask(ctx context.Context, t request) (*order, error) {
 	t.Leaving = ctx.Err() != nil
 	if d.job != nil {
 		t.Lease, t.Trial, t.Rounds = d.lease, d.trial, d.job.Rounds()
@@ -81,22 +81,22 @@ func (d *desk) ask(ctx context.Context, t turn) (*order, error) {
 	return d.link.ask(ctx, t)
 }
 
-// leave says that the worker leaves.
-func (d *desk) leave() error {
+// leave tells the coordinator that the worker leaves.
+func (d *workerLoop) leave() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	_, _ = d.link.ask(ctx, turn{State: stateBye, Leaving: true}) // it leaves anyway
+	_, _ = d.link.ask(ctx, request{State: stateBye, Leaving: true}) // it leaves anyway
 	return errLeaving
 }
 
-// drop forgets the trial at hand.
-func (d *desk) drop() turn {
+// drop drops the current trial.
+func (d *workerLoop) drop() request {
 	d.lease, d.trial, d.job = 0, 0, nil
-	return turn{State: stateIdle}
+	return request{State: stateIdle}
 }
 
-// do does an order.
-func (d *desk) do(ctx context.Context, o *order) turn {
+// do carries out an order.
+func (d *workerLoop) do(ctx context.Context, o *order) request {
 	if o.Keep && d.job != nil {
 		d.job.Keep()
 	}
@@ -112,38 +112,38 @@ func (d *desk) do(ctx context.Context, o *order) turn {
 	case o.Order == orderFetch:
 		return d.fetch(ctx, o)
 	}
-	return turn{State: stateFailed, Problem: fmt.Sprintf("an order %q is not known", o.Order)}
+	return request{State: stateFailed, Problem: fmt.Sprintf("unknown order %q", o.Order)}
 }
 
-// start takes a trial.
-func (d *desk) start(ctx context.Context, o *order) turn {
+// start loads a trial.
+func (d *workerLoop) start(ctx context.Context, o *order) request {
 	d.drop()
 	if o.Snapshot == "" {
 		d.job = d.worker.study.Begin(o.Trial)
 	} else {
 		s, err := again(func() (*fl.Snapshot, error) { return d.link.blobs.get(ctx, o.Snapshot) })
 		if err != nil {
-			d.worker.options.Notice(fmt.Sprintf("trial %d cannot be fetched: %v", o.Trial, err))
+			d.worker.options.Notice(fmt.Sprintf("cannot fetch trial %d: %v", o.Trial, err))
 			return d.drop()
 		}
 		if d.job, err = d.worker.study.Resume(s); err != nil {
 			d.job = d.worker.study.Begin(o.Trial)
 			d.lease, d.trial = o.Lease, o.Trial
-			return turn{State: stateFailed, Problem: err.Error()}
+			return request{State: stateFailed, Problem: err.Error()}
 		}
 	}
 	d.lease, d.trial = o.Lease, o.Trial
-	return turn{State: stateReady}
+	return request{State: stateReady}
 }
 
 // round runs a round.
-func (d *desk) round(ctx context.Context, o *order) turn {
+func (d *workerLoop) round(ctx context.Context, o *order) request {
 	if o.Rounds != d.job.Rounds() {
-		return turn{State: stateFailed, Problem: fmt.Sprintf("it has run %d rounds and is to run the one after %d", d.job.Rounds(), o.Rounds)}
+		return request{State: stateFailed, Problem: fmt.Sprintf("round out of order: %d rounds were run, ordered the one after %d", d.job.Rounds(), o.Rounds)}
 	}
 	p, err := o.Plan.decode()
 	if err != nil {
-		return turn{State: stateFailed, Problem: "the plan cannot be read: " + err.Error()}
+		return request{State: stateFailed, Problem: "invalid plan: " + err.Error()}
 	}
 	time.Sleep(d.worker.options.slow)
 	if stall := d.worker.options.stall; stall != nil {
@@ -151,21 +151,21 @@ func (d *desk) round(ctx context.Context, o *order) turn {
 	}
 	record, err := d.job.Round(ctx, p, o.Observed)
 	if panicked, ok := errors.AsType[*fl.PanicError](err); ok {
-		return turn{State: stateRound, Panic: fmt.Sprint(panicked.Value), Stack: string(panicked.Stack)}
+		return request{State: stateRound, Panic: fmt.Sprint(panicked.Value), Stack: string(panicked.Stack)}
 	}
 	if err != nil {
-		return turn{State: stateFailed, Problem: err.Error()}
+		return request{State: stateFailed, Problem: err.Error()}
 	}
 	d.worker.rounds.Add(1)
 	if change := d.worker.options.change; change != nil {
 		record = change(record)
 	}
-	return turn{State: stateRound, Record: record}
+	return request{State: stateRound, Record: record}
 }
 
-// fetch puts what the coordinator wants to have.
-func (d *desk) fetch(ctx context.Context, o *order) turn {
-	t := turn{State: stateFetched}
+// fetch uploads what the coordinator asks for.
+func (d *workerLoop) fetch(ctx context.Context, o *order) request {
+	t := request{State: stateFetched}
 	put := func(s *fl.Snapshot) (string, error) {
 		return again(func() (string, error) { return d.link.blobs.put(ctx, s) })
 	}
@@ -177,13 +177,13 @@ func (d *desk) fetch(ctx context.Context, o *order) turn {
 		t.Snapshot, err = put(d.job.State())
 	}
 	if err != nil {
-		d.worker.options.Notice(fmt.Sprintf("trial %d cannot be handed over: %v", d.trial, err))
+		d.worker.options.Notice(fmt.Sprintf("cannot hand over trial %d: %v", d.trial, err))
 		return d.drop()
 	}
 	return t
 }
 
-// again tries something a few times.
+// again retries f a few times.
 func again[T any](f func() (T, error)) (v T, err error) {
 	for try := range 3 {
 		if v, err = f(); err == nil {

@@ -1,0 +1,261 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// Rounds decides whether workers share the rounds of a trial, each training a part. It
+// only affects time: a round has the same bits either way.
+type Rounds string
+
+// The values of Rounds.
+const (
+	// RoundsAuto shares rounds where measured times show that it pays: workers are
+	// idle, and a round on one worker takes longer than its parts and the transfer of
+	// the weights.
+	RoundsAuto Rounds = "auto"
+	// RoundsAlways shares all rounds.
+	RoundsAlways Rounds = "always"
+	// RoundsNever shares no rounds.
+	RoundsNever Rounds = "never"
+)
+
+// Set implements the Value interface of flags.
+func (r *Rounds) Set(text string) error {
+	switch Rounds(text) {
+	case RoundsAuto, RoundsAlways, RoundsNever:
+		*r = Rounds(text)
+		return nil
+	}
+	return errors.New("must be auto, always or never")
+}
+
+// String returns the value as Set accepts it.
+func (r *Rounds) String() string { return string(*r) }
+
+// Type returns the placeholder in a flag's help text.
+func (r *Rounds) Type() string { return "auto|always|never" }
+
+// costModel holds how long the rounds of a trial take, in seconds.
+type costModel struct {
+	whole    float64         // on one worker, 0 if unknown
+	shared   map[int]float64 // in parts, by number of workers
+	tries    map[int]int     // number of rounds measured, by number of workers
+	together bool            // rounds are currently shared
+	workers  int             // number of workers at the last decision
+
+	round    int // currently trained in parts
+	began    time.Time
+	left     int             // outstanding parts
+	sharers  map[string]bool // names of the workers that have trained parts of it
+	recorded string          // workers recorded as sharing the rounds
+}
+
+func (c *Coordinator) costOf(trial int) *costModel {
+	p := c.costs[trial]
+	if p == nil {
+		p = &costModel{shared: map[int]float64{}, tries: map[int]int{}, sharers: map[string]bool{}}
+		c.costs[trial] = p
+	}
+	return p
+}
+
+// smooth updates an exponential moving average.
+func smooth(mean, seconds float64) float64 {
+	if mean == 0 {
+		return seconds
+	}
+	return 0.7*mean + 0.3*seconds
+}
+
+// ended records the duration of a shared round.
+func (p *costModel) ended(now time.Time) {
+	p.tries[p.workers]++
+	p.shared[p.workers] = smooth(p.shared[p.workers], now.Sub(p.began).Seconds())
+}
+
+// transferTimes are the seconds that uploading and downloading a model takes.
+type transferTimes struct{ put, get float64 }
+
+// measureTransfers uploads and downloads the model.
+func (c *Coordinator) measureTransfers(ctx context.Context, s *study.Setup) error {
+	start := time.Now()
+	name, err := c.blobs.put(ctx, &fl.Snapshot{Weights: s.Model.NewParams()})
+	if err != nil {
+		return err
+	}
+	c.transfers.put = time.Since(start).Seconds()
+	start = time.Now()
+	if _, err = c.blobs.get(ctx, name); err == nil {
+		c.transfers.get = time.Since(start).Seconds()
+		err = c.blobs.remove(ctx, name)
+	}
+	return err
+}
+
+// gain is how much faster a shared round must be expected to be before it is tried:
+// transfers from the workers may be slower than those measured, and moving a trial costs
+// time too.
+const gain = 0.8
+
+// fair is the number of shared rounds after which measured times are trusted.
+const fair = 3
+
+// pays reports whether n workers together are faster than one, as far as measured.
+func (c *Coordinator) pays(p *costModel, n int) bool {
+	switch {
+	case n < 2 || c.cohort < 2 || len(fl.ShardSizes(c.cohort, 2)) < 2 || p.whole == 0:
+		return false
+	case p.tries[n] >= fair:
+		return p.shared[n] < p.whole
+	case p.tries[n] > 0:
+		return true
+	}
+	return c.expected(p, n) < gain*p.whole
+}
+
+// expected is the expected duration of a round that n workers share.
+func (c *Coordinator) expected(p *costModel, n int) float64 {
+	_, seconds := c.split(p, n)
+	return seconds + c.transfers.put + float64(n)*c.transfers.get
+}
+
+// split returns the best number of parts for n workers, and how long training and
+// sending them takes: many small parts balance the load, but cost more transfers.
+func (c *Coordinator) split(p *costModel, n int) (parts int, seconds float64) {
+	client, way := p.whole/float64(c.cohort), c.transfers.put+c.transfers.get
+	if p.whole == 0 { // only the number of clients is known
+		client, way = 1, 0
+	}
+	for ask := c.cohort; ; {
+		sizes := fl.ShardSizes(c.cohort, ask)
+		loads := make([]int, n)
+		for _, size := range sizes {
+			slices.Sort(loads)
+			loads[0] += size
+		}
+		if took := float64(slices.Max(loads))*client + float64(len(sizes))*way; parts == 0 || took <= seconds {
+			parts, seconds = len(sizes), took
+		}
+		if len(sizes) == 1 {
+			return parts, seconds
+		}
+		ask = (len(sizes) + 1) / 2
+	}
+}
+
+// idle counts the idle workers, including the one that trains the trial.
+func (c *Coordinator) idle(trial int) int {
+	n := 0
+	for _, s := range c.handles {
+		if s.free() || s.lease != 0 && s.share == nil && s.trial == trial && !s.leaving {
+			n++
+		}
+	}
+	return n
+}
+
+// Shares reports whether the next round of a trial is shared.
+func (c *Coordinator) Shares(trial int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.whole != nil || c.options.Rounds == RoundsNever {
+		return false
+	}
+	if c.options.Rounds == RoundsAlways {
+		return true
+	}
+	p := c.costOf(trial)
+	n := c.idle(trial)
+	if c.placing > 0 { // trials wait for workers
+		n = 0
+	}
+	before := p.together
+	p.together, p.workers = c.pays(p, n), n
+	if p.together && !before {
+		c.options.Notice(fmt.Sprintf("trial %d: %d workers share its rounds, starting with round %d", trial, n, p.round+1))
+	}
+	return p.together
+}
+
+// Shards returns the number of shards a round is split into.
+func (c *Coordinator) Shards(trial, round, clients int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.costOf(trial)
+	n := 0
+	switch {
+	case c.options.Rounds == RoundsAlways:
+		n = max(1, c.staying())
+	case p.together:
+		n = c.idle(trial)
+	}
+	if n == 0 {
+		return 0
+	}
+	n, _ = c.split(p, n)
+	for at := range c.shares {
+		if at.trial == trial && at.rounds < round {
+			delete(c.shares, at)
+		}
+	}
+	for at := range c.lostShares {
+		if at.trial == trial && at.rounds < round {
+			delete(c.lostShares, at)
+		}
+	}
+	p.round, p.began, p.left = round, time.Now(), len(fl.ShardSizes(clients, n))
+	clear(p.sharers)
+	return n
+}
+
+// staying counts the workers that are not about to leave.
+func (c *Coordinator) staying() int {
+	n := 0
+	for _, s := range c.handles {
+		if !s.out && !s.leaving {
+			n++
+		}
+	}
+	return n
+}
+
+// examShare is the time of a client's evaluation relative to its training, at least.
+const examShare = 0.3
+
+// Exams returns the number of parts an evaluation on the given number of clients is
+// split into: two per worker, so that none waits long for the last one.
+func (c *Coordinator) Exams(clients int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch c.options.Rounds {
+	case RoundsNever:
+		return 0
+	case RoundsAlways:
+		return 2 * max(1, c.staying())
+	case RoundsAuto:
+	}
+	var whole float64
+	for _, p := range c.costs {
+		whole = max(whole, p.whole)
+	}
+	n := c.idle(-1)
+	here := examShare * whole / float64(c.cohort) * float64(clients)
+	if n == 0 || c.placing > 0 || here/float64(n)+c.transfers.put+float64(n)*c.transfers.get > gain*here {
+		return 0
+	}
+	return 2 * n
+}
+
+// tookWhole records the duration of a round on one worker.
+func (c *Coordinator) tookWhole(trial, rounds int, d time.Duration) {
+	p := c.costOf(trial)
+	p.whole, p.round, p.recorded = smooth(p.whole, d.Seconds()), rounds, ""
+}
