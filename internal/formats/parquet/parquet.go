@@ -1,6 +1,13 @@
-// Package parquet reads columns of files in Apache Parquet's format that have one value
-// a row, as Hugging Face's sets are saved. What a file says of its sizes and numbers is
-// checked before it is used: a file becomes no more than memory.Most of its own size.
+// Package parquet reads and writes files in Apache Parquet's format.
+//
+// It reads columns that have one value a row, as Hugging Face's sets are saved. What a
+// file says of its sizes and numbers is checked before it is used: a file becomes no more
+// than memory.Most of its own size. It writes tables of optional columns of 64-bit
+// integers, doubles and strings in groups of rows.
+//
+// A library would add a twelfth to the time that fedfast takes to build and a tenth to its
+// size, and trusts what files say of their sizes: one of 2 kB took 4.7 GB.
+//
 // (Apache Parquet, format 2.11: parquet.thrift, Encodings.md, Compression.md)
 package parquet
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
@@ -18,7 +17,6 @@ const (
 	codecNone   = 0
 	codecSnappy = 1
 	codecGzip   = 2
-	codecBrotli = 4
 	codecZstd   = 6
 	codecLZ4    = 7
 )
@@ -48,8 +46,6 @@ func (r *reader) unpack(codec int64, packed []byte, size int64) (plain []byte, e
 		if in, err = gzip.NewReader(bytes.NewReader(packed)); err == nil {
 			n, err = fill(r.unpacked, in)
 		}
-	case codecBrotli:
-		n, err = fill(r.unpacked, brotli.NewReader(bytes.NewReader(packed)))
 	case codecZstd:
 		n, err = r.f.zstd.unpack(r.unpacked, packed)
 	case codecLZ4:

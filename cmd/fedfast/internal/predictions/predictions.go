@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/parquet"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/internal/formats/parquet"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
@@ -20,10 +20,10 @@ const groupRows = 1 << 16
 // columns are those of the file: the client and which of its sets, the number of
 // the example in it and the place in its sequence (0 for one label an example),
 // both from 0, the true and the predicted class, and the latter's probability.
-func columns() []parquet.Column {
-	return []parquet.Column{
-		{Name: "client", Kind: parquet.Text},
-		{Name: "split", Kind: parquet.Text},
+func columns() []parquet.TableColumn {
+	return []parquet.TableColumn{
+		{Name: "client", Kind: parquet.ByteArray},
+		{Name: "split", Kind: parquet.ByteArray},
 		{Name: "example", Kind: parquet.Int64},
 		{Name: "step", Kind: parquet.Int64},
 		{Name: "label", Kind: parquet.Int64},
@@ -35,10 +35,10 @@ func columns() []parquet.Column {
 // targetColumns are those where there are numbers to predict, or any number of labels:
 // in the place of classes the number of an output, from 0, its target (of a label 1 or
 // 0) and what is predicted (of a label its probability).
-func targetColumns() []parquet.Column {
-	return []parquet.Column{
-		{Name: "client", Kind: parquet.Text},
-		{Name: "split", Kind: parquet.Text},
+func targetColumns() []parquet.TableColumn {
+	return []parquet.TableColumn{
+		{Name: "client", Kind: parquet.ByteArray},
+		{Name: "split", Kind: parquet.ByteArray},
 		{Name: "example", Kind: parquet.Int64},
 		{Name: "output", Kind: parquet.Int64},
 		{Name: "target", Kind: parquet.Double},
@@ -51,7 +51,7 @@ type File struct {
 	to      *wholefile.File
 	parquet *parquet.Writer
 	csv     *csv.Writer
-	rows    []parquet.Column // that wait for their group
+	rows    []parquet.TableColumn // that wait for their group
 }
 
 // CheckName returns an error for a name that says no format.

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/parquet"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/formats/parquet"
 )
 
 // writers write a table by the name of the format, which ends the names of its
@@ -95,9 +95,9 @@ func writeJSONL(w io.Writer, t *store.Table) error {
 // writeParquet writes optional columns of 64-bit integers, doubles or strings, by
 // what a column holds.
 func writeParquet(w io.Writer, t *store.Table) error {
-	var columns []parquet.Column
+	var columns []parquet.TableColumn
 	for i, name := range t.Columns {
-		c := parquet.Column{Name: name, Kind: columnKind(t, i), Values: make([]any, len(t.Rows))}
+		c := parquet.TableColumn{Name: name, Kind: columnKind(t, i), Values: make([]any, len(t.Rows))}
 		for r, row := range t.Rows {
 			c.Values[r] = as(c.Kind, row[i])
 		}
@@ -122,7 +122,7 @@ func columnKind(t *store.Table, column int) parquet.Kind {
 	}
 	switch {
 	case others > 0 || ints+floats == 0:
-		return parquet.Text
+		return parquet.ByteArray
 	case floats > 0:
 		return parquet.Double
 	}
@@ -135,7 +135,7 @@ func as(kind parquet.Kind, v any) any {
 	switch {
 	case v == nil:
 		return nil
-	case kind == parquet.Text:
+	case kind == parquet.ByteArray:
 		return Text(v)
 	case kind == parquet.Double && whole:
 		return float64(n)

@@ -2,15 +2,6 @@ package parquet
 
 import "encoding/binary"
 
-// The types of Thrift's compact protocol that a file's metadata need.
-const (
-	typeI32    = 5
-	typeI64    = 6
-	typeBinary = 8
-	typeList   = 9
-	typeStruct = 12
-)
-
 // thrift is a message in Thrift's compact protocol: fields of a struct follow each
 // other by rising numbers.
 type thrift struct {
@@ -46,17 +37,17 @@ func (t *thrift) close() {
 
 // i32 and i64 append a whole number, text a string.
 func (t *thrift) i32(number, value int) {
-	t.field(number, typeI32)
+	t.field(number, kindInt32)
 	t.varint(int64(value))
 }
 
 func (t *thrift) i64(number int, value int64) {
-	t.field(number, typeI64)
+	t.field(number, kindInt64)
 	t.varint(value)
 }
 
 func (t *thrift) text(number int, value string) {
-	t.field(number, typeBinary)
+	t.field(number, kindBinary)
 	t.str(value)
 }
 
@@ -68,7 +59,7 @@ func (t *thrift) str(value string) {
 
 // list begins a list of so many elements.
 func (t *thrift) list(number, n int, kind byte) {
-	t.field(number, typeList)
+	t.field(number, kindList)
 	if n < 15 {
 		t.bytes = append(t.bytes, byte(n)<<4|kind)
 		return
@@ -79,7 +70,7 @@ func (t *thrift) list(number, n int, kind byte) {
 
 // sub appends a struct.
 func (t *thrift) sub(number int, fields func()) {
-	t.field(number, typeStruct)
+	t.field(number, kindStruct)
 	t.open()
 	fields()
 	t.close()

@@ -1,8 +1,3 @@
-// Package parquet writes a table as a file in Apache Parquet's format: optional
-// columns of 64-bit integers, doubles and texts in groups of rows, plainly encoded
-// and compressed with gzip, as https://parquet.apache.org/docs/file-format says.
-// That is all that fedfast's tables need; a whole library costs a sixth of the time
-// that the program takes to build.
 package parquet
 
 import (
@@ -15,46 +10,30 @@ import (
 	"math"
 )
 
-// Kind is what a column holds, as the format numbers its physical types.
-type Kind int
-
-// The kinds of columns.
-const (
-	Int64  Kind = 2
-	Double Kind = 5
-	Text   Kind = 6 // a byte array in UTF-8
-)
-
-// Column is a column of a table. Its values are int64, float64 or string, by its
-// kind, or nil.
-type Column struct {
+// TableColumn is a column of a table to be written. Its values are int64, float64 or
+// string where its kind is Int64, Double or ByteArray, or nil.
+type TableColumn struct {
 	Name   string
 	Kind   Kind
 	Values []any
 }
 
-// Numbers of the format.
+// The format's number of texts among converted types, and its version.
 const (
-	magic       = "PAR1"
-	optional    = 1 // repetition
-	utf8        = 0 // converted type
-	plain       = 0 // encoding
-	runLengths  = 3 // encoding: run lengths and packed bits
-	compression = 2 // gzip
-	dataPage    = 0
-	formatV1    = 1
+	utf8     = 0
+	formatV1 = 1
 )
 
-// chunk is a column in the file.
-type chunk struct {
+// written is a column in the file.
+type written struct {
 	name          string
 	kind          Kind
 	offset        int64
 	packed, loose int // bytes with and without compression, with the page's head
 }
 
-// Write writes a table in one group of rows. All columns must have as many values.
-func Write(w io.Writer, columns []Column) error {
+// Write writes a table in one group of rows, compressed with gzip. All columns must have as many values.
+func Write(w io.Writer, columns []TableColumn) error {
 	f := NewWriter(w)
 	if err := f.Group(columns); err != nil {
 		return err
@@ -66,13 +45,13 @@ func Write(w io.Writer, columns []Column) error {
 type Writer struct {
 	to      io.Writer
 	at      int64
-	columns []Column // names and kinds
+	columns []TableColumn // names and kinds
 	groups  []rowGroup
 }
 
 // rowGroup is a group of rows in the file.
 type rowGroup struct {
-	chunks []chunk
+	chunks []written
 	rows   int
 }
 
@@ -81,13 +60,13 @@ func NewWriter(w io.Writer) *Writer { return &Writer{to: w} }
 
 // Group writes rows, all columns of which must have as many values. Each group has
 // the same columns; one without rows says what they are.
-func (f *Writer) Group(columns []Column) error {
+func (f *Writer) Group(columns []TableColumn) error {
 	if len(columns) == 0 {
 		return errors.New("parquet: a table without columns")
 	}
 	if f.columns == nil {
 		for _, c := range columns {
-			f.columns = append(f.columns, Column{Name: c.Name, Kind: c.Kind})
+			f.columns = append(f.columns, TableColumn{Name: c.Name, Kind: c.Kind})
 		}
 		if err := f.write([]byte(magic)); err != nil {
 			return err
@@ -110,7 +89,7 @@ func (f *Writer) Group(columns []Column) error {
 		if err != nil {
 			return err
 		}
-		g.chunks = append(g.chunks, chunk{c.Name, c.Kind, f.at, len(head) + len(body), len(head) + loose})
+		g.chunks = append(g.chunks, written{c.Name, c.Kind, f.at, len(head) + len(body), len(head) + loose})
 		if err := errors.Join(f.write(head), f.write(body)); err != nil {
 			return err
 		}
@@ -134,7 +113,7 @@ func (f *Writer) write(b []byte) error {
 
 // page returns the only page of a column of a group: its head, its compressed body
 // and that body's length before.
-func page(c Column) (head, body []byte, loose int, err error) {
+func page(c TableColumn) (head, body []byte, loose int, err error) {
 	levels := presence(c.Values)
 	raw := binary.LittleEndian.AppendUint32(nil, uint32(len(levels)))
 	raw = append(raw, levels...)
@@ -164,9 +143,9 @@ func page(c Column) (head, body []byte, loose int, err error) {
 	t.i32(3, packed.Len())
 	t.sub(5, func() {
 		t.i32(1, len(c.Values))
-		t.i32(2, plain)
-		t.i32(3, runLengths)
-		t.i32(4, runLengths)
+		t.i32(2, encodingPlain)
+		t.i32(3, encodingRLE)
+		t.i32(4, encodingRLE)
 	})
 	t.close()
 	return t.bytes, packed.Bytes(), len(raw), nil
@@ -192,7 +171,7 @@ func presence(values []any) []byte {
 }
 
 // appendValue appends a value in the plain encoding.
-func appendValue(b []byte, c Column, v any) ([]byte, error) {
+func appendValue(b []byte, c TableColumn, v any) ([]byte, error) {
 	switch x := v.(type) {
 	case int64:
 		if c.Kind == Int64 {
@@ -203,7 +182,7 @@ func appendValue(b []byte, c Column, v any) ([]byte, error) {
 			return binary.LittleEndian.AppendUint64(b, math.Float64bits(x)), nil
 		}
 	case string:
-		if c.Kind == Text {
+		if c.Kind == ByteArray {
 			return append(binary.LittleEndian.AppendUint32(b, uint32(len(x))), x...), nil
 		}
 	}
@@ -215,7 +194,7 @@ func (f *Writer) footer() []byte {
 	t := &thrift{}
 	t.open()
 	t.i32(1, formatV1)
-	t.list(2, len(f.columns)+1, typeStruct)
+	t.list(2, len(f.columns)+1, kindStruct)
 	t.open() // the root of the schema
 	t.text(4, "table")
 	t.i32(5, len(f.columns))
@@ -223,9 +202,9 @@ func (f *Writer) footer() []byte {
 	for _, c := range f.columns {
 		t.open()
 		t.i32(1, int(c.Kind))
-		t.i32(3, optional)
+		t.i32(3, isOptional)
 		t.text(4, c.Name)
-		if c.Kind == Text {
+		if c.Kind == ByteArray {
 			t.i32(6, utf8)
 			t.sub(10, func() { t.sub(1, func() {}) }) // the logical type string
 		}
@@ -236,32 +215,32 @@ func (f *Writer) footer() []byte {
 		rows += g.rows
 	}
 	t.i64(3, int64(rows))
-	t.list(4, len(f.groups), typeStruct)
+	t.list(4, len(f.groups), kindStruct)
 	for _, g := range f.groups {
-		group(t, g.chunks, g.rows)
+		describe(t, g.chunks, g.rows)
 	}
 	t.text(6, "fedfast")
 	t.close()
 	return t.bytes
 }
 
-// group describes a group of rows.
-func group(t *thrift, chunks []chunk, rows int) {
+// describe writes what a group of rows is.
+func describe(t *thrift, chunks []written, rows int) {
 	size := int64(0)
 	t.open()
-	t.list(1, len(chunks), typeStruct)
+	t.list(1, len(chunks), kindStruct)
 	for _, c := range chunks {
 		size += int64(c.loose)
 		t.open()
 		t.i64(2, c.offset)
 		t.sub(3, func() {
 			t.i32(1, int(c.kind))
-			t.list(2, 2, typeI32)
-			t.varint(plain)
-			t.varint(runLengths)
-			t.list(3, 1, typeBinary)
+			t.list(2, 2, kindInt32)
+			t.varint(encodingPlain)
+			t.varint(encodingRLE)
+			t.list(3, 1, kindBinary)
 			t.str(c.name)
-			t.i32(4, compression)
+			t.i32(4, codecGzip)
 			t.i64(5, int64(rows))
 			t.i64(6, int64(c.loose))
 			t.i64(7, int64(c.packed))

@@ -18,9 +18,9 @@ import (
 func TestLibraryReadsIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := rapid.SampledFrom([]int{0, 1, 2, 7, 8, 9, 300}).Draw(t, "rows")
-		var columns []Column
+		var columns []TableColumn
 		for i := range rapid.IntRange(1, 40).Draw(t, "columns") {
-			c := Column{Name: fmt.Sprintf("params_%d.é", i), Kind: rapid.SampledFrom([]Kind{Int64, Double, Text}).Draw(t, "kind")}
+			c := TableColumn{Name: fmt.Sprintf("params_%d.é", i), Kind: rapid.SampledFrom([]Kind{Int64, Double, ByteArray}).Draw(t, "kind")}
 			for range rows {
 				var v any
 				switch {
@@ -45,7 +45,7 @@ func TestLibraryReadsIt(t *testing.T) {
 }
 
 // compare reads a file and compares what it holds.
-func compare(t *rapid.T, content []byte, columns []Column) {
+func compare(t *rapid.T, content []byte, columns []TableColumn) {
 	f, err := library.OpenFile(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func compare(t *rapid.T, content []byte, columns []Column) {
 }
 
 func TestMisuse(t *testing.T) {
-	for want, columns := range map[string][]Column{
+	for want, columns := range map[string][]TableColumn{
 		"without columns": nil,
 		"has 1 values":    {{Name: "a", Kind: Int64}, {Name: "b", Kind: Int64, Values: []any{nil}}},
 		"cannot hold":     {{Name: "a", Kind: Int64, Values: []any{0.5}}},
