@@ -162,21 +162,13 @@ func worstScore(numbers bool) Score {
 
 // checkLoss compares the model's loss with what there is to predict.
 func checkLoss(m *nn.Model, d *data.Federation) error {
-	var fit []nn.LossKind
-	switch d.Target {
-	case data.ManyLabels:
-		fit = []nn.LossKind{nn.Sigmoid}
-	case data.Numbers:
-		fit = []nn.LossKind{nn.Squared, nn.Huber}
-	default:
-		fit = []nn.LossKind{nn.CrossEntropy}
-	}
-	kind := cmp.Or(m.Loss().Kind, nn.CrossEntropy)
-	if !slices.Contains(fit, kind) {
+	target := map[data.Target]nn.Target{data.ManyLabels: nn.ManyLabels, data.Numbers: nn.Numbers}[d.Target]
+	if m.Loss().Target() != target {
 		var names []string
-		for _, k := range fit {
+		for _, k := range nn.LossKinds(target) {
 			names = append(names, string(k))
 		}
+		kind := cmp.Or(m.Loss().Kind, nn.CrossEntropy)
 		return fmt.Errorf("loss.name = %q: data %s has a target of %s, which needs %s", kind, d.Name, d.Target, strings.Join(names, " or "))
 	}
 	if d.Target != data.OneClass && m.Classes() != d.Classes {
@@ -205,21 +197,16 @@ func (s Score) Metric(name string) float64 {
 
 // CheckMetric returns an error for a metric that models of a loss do not have.
 func CheckMetric(m *nn.Model, name string) error {
-	kind := cmp.Or(m.Loss().Kind, nn.CrossEntropy)
-	fits := true
-	switch name {
-	case tuners.MetricAccuracy:
-		fits = kind == nn.CrossEntropy
-	case tuners.MetricRecall:
-		fits = kind == nn.Sigmoid
-	case tuners.MetricRMSE, tuners.MetricMAE, tuners.MetricR2:
-		fits = m.Loss().Numbers()
+	own := map[nn.Target][]string{
+		nn.OneLabel:   {tuners.MetricAccuracy},
+		nn.ManyLabels: {tuners.MetricRecall},
+		nn.Numbers:    {tuners.MetricRMSE, tuners.MetricMAE, tuners.MetricR2},
 	}
-	if fits {
+	all, names := []string{"", tuners.MetricError, tuners.MetricLoss}, own[m.Loss().Target()]
+	if slices.Contains(all, name) || slices.Contains(names, name) {
 		return nil
 	}
-	names := map[nn.LossKind]string{nn.CrossEntropy: "accuracy, ", nn.Sigmoid: "recall, ", nn.Squared: "rmse, mae, r2, ", nn.Huber: "rmse, mae, r2, "}
-	return fmt.Errorf("objective = %q: models with the loss %q have none; use %serror or loss", name, kind, names[kind])
+	return fmt.Errorf("objective = %q: models with the loss %q have none; use %s, error or loss", name, cmp.Or(m.Loss().Kind, nn.CrossEntropy), strings.Join(names, ", "))
 }
 
 // scoreMean is the mean of scores, weighted. That of a regression is the score of

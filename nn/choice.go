@@ -104,7 +104,7 @@ func (m *Model) Sub(p Pick) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	sub.loss = m.loss
+	sub.loss, sub.lossType = m.loss, m.lossType
 	if m.trainable != nil {
 		trains := map[string]bool{}
 		m.each(func(i int, name string, _ Param, _ int) { trains[name] = m.trainable[i] })

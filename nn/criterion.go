@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // Fit are the sums over the targets of a regression.
@@ -62,6 +61,7 @@ func (r Result) Mean() float64 {
 
 // criterion is a chunk's part of a loss.
 type criterion struct {
+	kind   *LossType
 	loss   *Loss
 	n      int     // outputs
 	scale  float32 // of the gradient, 0 for none
@@ -69,47 +69,32 @@ type criterion struct {
 	grad   Act // of the logits, empty without
 }
 
-// rows returns the outputs of row i and the place of their gradient, empty without.
+// rows returns the outputs of row i and the place of their gradient, with room behind,
+// empty without.
 func (c *criterion) rows(i int) (z, grad []float32) {
 	z = c.logits.Data[i*c.logits.Pixel:][:c.n]
 	if c.scale != 0 {
-		grad = c.grad.Data[i*c.grad.Pixel:][:kernels.Pad(c.n)]
+		grad = c.grad.Data[i*c.grad.Pixel:][:c.n:kernels.Pad(c.n)]
 	}
 	return z, grad
 }
 
-// labelled measures rows with a class each by the cross-entropy with smoothing e and
-// weights w of the classes, 1 without: for a row of the label y,
-//
-//	loss    = (1-e) w_y nll_y + e/n sum over k of w_k nll_k,  nll_k = log(sum over j of e^z_j) - z_k
-//	grad_j  = scale ((1-e) w_y (p_j - (j == y)) + e/n (p_j sum over k of w_k - w_j)),  p = softmax(z)
+// labelled measures rows with a class each, of which one below 0 counts for nothing.
 func (c *criterion) labelled(labels []int32) (r Result) {
-	share, all := c.loss.Smoothing/float64(c.n), c.loss.total(c.n)
 	for i, label := range labels {
 		z, grad := c.rows(i)
+		clear(grad[len(grad):cap(grad)])
 		if label < 0 {
 			clear(grad)
 			continue
 		}
-		w := c.loss.weight(int(label))
-		var out []float32 // with room behind, as the kernel wants it
-		if grad != nil {
-			out = c.grad.Data[i*c.grad.Pixel:]
-		}
-		nll, hit := kernels.SoftmaxXent(out, c.logits.Data[i*c.logits.Pixel:], c.logits.Pixel, 1, c.n, labels[i:i+1], 1)
-		loss := float64(float64((1-c.loss.Smoothing)*w) * nll)
-		if share > 0 {
-			lse, others := nll+float64(z[label]), 0.0
-			for k, x := range z {
-				others += float64(c.loss.weight(k) * (lse - float64(x)))
-			}
-			loss += float64(share * others)
-		}
+		loss, w := c.kind.Label(c.loss, z, int(label), grad, float64(c.scale))
 		r.Loss += loss
 		r.Weight += w
 		r.Count++
-		r.Correct += hit
-		c.smooth(grad, int(label), w, share, all)
+		if isBest(z, int(label)) {
+			r.Correct++
+		}
 	}
 	if c.loss.Weights == nil {
 		r.Weight = 0
@@ -117,44 +102,17 @@ func (c *criterion) labelled(labels []int32) (r Result) {
 	return r
 }
 
-// smooth makes the gradient of a row of p - onehot.
-func (c *criterion) smooth(grad []float32, label int, w, share, all float64) {
-	if grad == nil {
-		return
-	}
-	scale := float64(c.scale)
-	own, rest := float64((1-c.loss.Smoothing)*w), float64(share*all)
-	for j, g := range grad[:c.n] {
-		p, hit := float64(g), 0.0
-		if j == label {
-			p, hit = p+1, own
+// labelTangents computes the tangents of the gradient of such rows from those of the
+// outputs.
+func (c *criterion) labelTangents(labels []int32) {
+	for i, label := range labels {
+		to := c.grad.Tangent().At(i, 0, 0)[:c.n]
+		if label < 0 {
+			clear(to)
+			continue
 		}
-		to := float64((own+rest)*p) - hit
-		if share > 0 {
-			to -= float64(share * c.loss.weight(j))
-		}
-		grad[j] = float32(scale * to)
+		c.kind.LabelAlong(c.loss, c.logits.At(i, 0, 0)[:c.n], int(label), c.grad.At(i, 0, 0)[:c.n], c.logits.Tangent().At(i, 0, 0)[:c.n], to, float64(c.scale))
 	}
-}
-
-// weight returns the weight of a class.
-func (l *Loss) weight(class int) float64 {
-	if l.Weights == nil {
-		return 1
-	}
-	return l.Weights[class]
-}
-
-// total returns the sum of the weights of n classes.
-func (l *Loss) total(n int) float64 {
-	if l.Weights == nil {
-		return float64(n)
-	}
-	var sum float64
-	for _, w := range l.Weights {
-		sum += w
-	}
-	return sum
 }
 
 // targeted measures n examples by what their targets say. A row's loss is the mean
@@ -164,20 +122,10 @@ func (c *criterion) targeted(targets []float32, n int) (r Result) {
 	for i := range n {
 		z, grad := c.rows(i)
 		y := targets[i*c.n:][:c.n]
-		var loss float64
-		for j, x := range z {
-			l, slope := c.one(j, float64(x), float64(y[j]))
-			loss += l
-			if grad != nil {
-				grad[j] = float32(one * slope)
-			}
-		}
-		if grad != nil {
-			clear(grad[c.n:])
-		}
-		r.Loss += loss / float64(c.n)
+		r.Loss += c.kind.Targets(c.loss, z, y, grad, one) / float64(c.n)
+		clear(grad[len(grad):cap(grad)])
 		r.Count++
-		if c.loss.Numbers() {
+		if c.kind.Target == Numbers {
 			r.Fit.add(fitOf(z, y))
 			continue
 		}
@@ -186,31 +134,11 @@ func (c *criterion) targeted(targets []float32, n int) (r Result) {
 	return r
 }
 
-// one returns the loss of output j and its derivative.
-func (c *criterion) one(j int, z, y float64) (loss, slope float64) {
-	switch c.loss.Kind {
-	case Squared:
-		d := z - y
-		return float64(d * d), 2 * d
-	case Huber:
-		d, delta := z-y, c.loss.Delta
-		switch {
-		case d > delta:
-			return float64(delta * (d - float64(0.5*delta))), delta
-		case d < -delta:
-			return float64(delta * (-d - float64(0.5*delta))), -delta
-		}
-		return float64(float64(0.5*d) * d), d
-	default: // the larger of e^z and e^-z is never computed
-		w := c.loss.weight(j)
-		e := det.Exp(-math.Abs(z))
-		low := det.Log(1 + e) // log(1 + e^-|z|)
-		p := 1 / (1 + e)
-		if z < 0 {
-			p = e / (1 + e)
-		}
-		plus := float64(w*y)*(max(-z, 0)+low) + float64((1-y)*(max(z, 0)+low))
-		return plus, float64(p*(float64(w*y)+(1-y))) - float64(w*y)
+// targetTangents does for them what labelTangents does for rows with a class.
+func (c *criterion) targetTangents(targets []float32, n int) {
+	one := float64(c.scale) / float64(c.n)
+	for i := range n {
+		c.kind.TargetsAlong(c.loss, c.logits.At(i, 0, 0)[:c.n], targets[i*c.n:][:c.n], c.logits.Tangent().At(i, 0, 0)[:c.n], c.grad.Tangent().At(i, 0, 0)[:c.n], one)
 	}
 }
 

@@ -2,12 +2,15 @@ package nn
 
 import "fmt"
 
-// CheckHessian returns an error that names a layer that takes no tangents along, so
+// CheckHessian returns an error that names a layer or a loss that takes no tangents along, so
 // that Workspace.Hessian cannot be computed: of those of this package a Mix and a
 // GroupNorm without parameters.
 func (m *Model) CheckHessian() error {
 	if kind := m.nodes.rigid(); kind != "" {
 		return fmt.Errorf("model %s: layers of type %s take no tangents along, of which products with the Hessian are made", m.name, kind)
+	}
+	if !m.lossType.along() {
+		return fmt.Errorf("model %s: the loss %q takes no tangents along, of which products with the Hessian are made", m.name, m.lossType.Name)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ type Model struct {
 	precision Precision // of the layers' products
 	start     []float32 // weights that Init fills in, nil to draw them
 	loss      Loss
+	lossType  *LossType
 	biases    []Span // see Biases
 	trainable []bool // which parameters are, in their order; nil are all
 	frozen    []Span // see Frozen
@@ -32,7 +33,7 @@ type Model struct {
 // must give classes channels, once a sample or once a step. A ReLU that follows a
 // dense or convolutional layer is computed within it.
 func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, error) {
-	m := &Model{name: name, input: input, classes: classes, layers: slices.Clone(layers)}
+	m := &Model{name: name, input: input, classes: classes, layers: slices.Clone(layers), lossType: &crossEntropy}
 	flow, err := input.flow()
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", name, err)

@@ -44,7 +44,7 @@ func (m *Model) Narrow(width float64) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	narrow.loss, narrow.trainable = m.loss, m.trainable
+	narrow.loss, narrow.lossType, narrow.trainable = m.loss, m.lossType, m.trainable
 	narrow.freeze()
 	return narrow.WithPrecision(m.precision), nil
 }

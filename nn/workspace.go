@@ -284,7 +284,7 @@ func (ws *Workspace) train(w []float32, b *Batch, o TrainOpts, only Span, u *upd
 // by.
 func (ws *Workspace) scale(b *Batch, count int) float32 {
 	weights := ws.m.loss.Weights
-	if weights == nil || ws.m.loss.Targets() {
+	if weights == nil || ws.m.lossType.Targets != nil {
 		return 1 / float32(count)
 	}
 	var sum float64
@@ -307,7 +307,7 @@ func (ws *Workspace) start(r Run, o TrainOpts) {
 
 // count returns the unmasked labels of a batch, or its examples.
 func (ws *Workspace) count(b *Batch) int {
-	if ws.m.loss.Targets() {
+	if ws.m.lossType.Targets != nil {
 		return b.N
 	}
 	n := 0
@@ -349,7 +349,7 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 		if b.Outputs != nil && !r.Train {
 			ws.copyOut(b.Outputs, logits)
 		}
-		if ws.m.loss.plain() {
+		if ws.m.plain() {
 			sum.Add(ws.classify(b, at, logits, scale))
 		} else {
 			sum.Add(ws.criterion(b, at, logits, scale))
@@ -397,8 +397,8 @@ func (ws *Workspace) criterion(b *Batch, at int, logits Act, scale float32) (sum
 	if !r.Train {
 		scale = 0
 	}
-	c := &criterion{loss: &ws.m.loss, n: n, scale: scale, logits: logits, grad: ws.dlogit}
-	if ws.m.loss.Targets() {
+	c := criterion{kind: ws.m.lossType, loss: &ws.m.loss, n: n, scale: scale, logits: logits, grad: ws.dlogit}
+	if ws.m.lossType.Targets != nil {
 		ws.hold(logits, r.N)
 		targets := b.Targets[at*n : (at+r.N)*n]
 		sum = c.targeted(targets, r.N)

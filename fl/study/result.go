@@ -133,7 +133,7 @@ func MeasureName(measure string) (name string, share bool) {
 // measureOf says what the errors of a model are.
 func measureOf(m *nn.Model) string {
 	switch l := m.Loss(); {
-	case l.Kind == nn.Sigmoid:
+	case l.Target() == nn.ManyLabels:
 		return MeasureRecall
 	case l.Numbers():
 		return MeasureRMSE

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -43,10 +44,11 @@ func ScaleOf(c *config.Config, measure string) Scale {
 // MeasureOf says what the errors of a study's models are, see Errors.Measure, as far
 // as its configuration tells.
 func MeasureOf(c *config.Config) string {
+	target := nn.Loss{Kind: nn.LossKind(c.Loss.Name)}.Target()
 	switch {
-	case c.Loss.Name == "squared", c.Loss.Name == "huber", c.Objective == tuners.MetricRMSE, c.Objective == tuners.MetricMAE, c.Objective == tuners.MetricR2:
+	case target == nn.Numbers, c.Objective == tuners.MetricRMSE, c.Objective == tuners.MetricMAE, c.Objective == tuners.MetricR2:
 		return MeasureRMSE
-	case c.Loss.Name == "sigmoid", c.Objective == tuners.MetricRecall:
+	case target == nn.ManyLabels, c.Objective == tuners.MetricRecall:
 		return MeasureRecall
 	}
 	return ""

@@ -36,7 +36,7 @@ func trivialOf(e *fl.Evaluation, m *nn.Model, fed *data.Federation, clients []in
 	}
 	answer, top := "class", 1
 	switch {
-	case m.Loss().Kind == nn.Sigmoid:
+	case m.Loss().Target() == nn.ManyLabels:
 		answer, top = "tags", m.Loss().Top
 	case m.Input().Vocab > 0 && fed.Target == data.OneClass && m.LabelsPerExample() > 1:
 		answer = "token"

@@ -35,6 +35,7 @@ func newList(a *app) *cobra.Command {
 	for _, l := range []listing{
 		{"keys", "Keys of a study file with their types, defaults, ranges and meanings; KEY is one or all below it", a.listKeys, a.listKeysBelow, keyNames},
 		{"layers", "Layers of [[model.layers]], with their keys", a.listLayers, a.showLayer, models.LayerNames},
+		{"losses", "Losses, what loss.name may be; NAME shows one with its options", a.listLosses, a.showLoss, lossNames},
 		{"methods", "Federated methods; NAME shows one with its hyperparameters", a.listMethods, a.showMethod, fl.Methods},
 		{"models", "Networks by name; NAME shows one with its parameters", a.listModels, a.showModel, models.Names},
 		{"tuners", "Tuners, built in and external; NAME shows one with its options", a.listTuners, a.showTuner, builtinNames},
@@ -44,7 +45,7 @@ func newList(a *app) *cobra.Command {
 	} {
 		commands = append(commands, l.command(a))
 	}
-	return group("list", "List what fedfast knows: keys, layers, methods, models, tuners, probes, data, presets", commands...)
+	return group("list", "List what fedfast knows: keys, layers, losses, methods, models, tuners, probes, data, presets", commands...)
 }
 
 func (l listing) command(a *app) *cobra.Command {

@@ -22,7 +22,7 @@ func (c *Config) Check() error {
 	if known := models.Names(); c.Model.Name != "" && !slices.Contains(known, c.Model.Name) {
 		return unknownName("model", c.Model.Name, known)
 	}
-	return errors.Join(append(c.checkKeys(), c.checkHead(), c.checkSet(), c.checkInit(), c.Client.Check(), c.Server.Check(), c.Score.check(c.Objective), c.Eval.check(), c.Tuner.check())...)
+	return errors.Join(append(c.checkKeys(), c.checkHead(), c.checkSet(), c.checkInit(), c.Client.Check(), c.Server.Check(), c.Score.check(c.Objective), c.Eval.check(), c.Tuner.check(), c.Loss.check())...)
 }
 
 // checkHead returns an error for a head that the method does not have.
@@ -66,7 +66,7 @@ func (t Tuner) check() error {
 func (c *Config) checkKeys() []error {
 	var errs []error
 	given, unset := reflect.ValueOf(c).Elem(), Default()
-	for _, k := range keys {
+	for _, k := range allKeys() {
 		if _, ok := hyper.Find(k.Name); ok || reflect.DeepEqual(given.FieldByIndex(k.Index).Interface(), reflect.ValueOf(unset).FieldByIndex(k.Index).Interface()) {
 			continue
 		}

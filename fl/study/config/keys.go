@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -31,10 +32,23 @@ func (f field) Kind() reflect.Kind {
 var schema = fields()
 
 // openKeys may have any name below them.
-var openKeys = []string{"space", "tuner.options", "client_tuner.options"}
+var openKeys = []string{"space", "tuner.options", "client_tuner.options", "loss.options"}
 
 // keys holds what is known of the keys, in the order of a study file.
 var keys = key.Of(reflect.TypeFor[Config](), "")
+
+// allKeys returns keys with the names that programs register.
+func allKeys() []key.Key {
+	all := slices.Clone(keys)
+	for i := range all {
+		if all[i].Name == "loss.name" {
+			for _, kind := range nn.LossKinds() {
+				all[i].Words = append(all[i].Words, string(kind))
+			}
+		}
+	}
+	return all
+}
 
 func fields() map[string]field {
 	all := map[string]field{}
@@ -97,6 +111,8 @@ func (c *Config) set(s setting) error {
 		return c.setDim(s)
 	case "tuner.options":
 		return setOption(&c.Tuner.Options, s)
+	case "loss.options":
+		return setOption(&c.Loss.Options, s)
 	case "client_tuner.options":
 		return setOption(&c.ClientTuner.Options, s)
 	case "model", "model.layers":

@@ -10,15 +10,18 @@ import (
 
 // Loss holds the keys loss.*.
 type Loss struct {
-	Name           string    `toml:"name" of:"cross_entropy sigmoid squared huber" doc:"what training minimizes, as PyTorch defines it: cross_entropy for a class each, sigmoid for several labels each, squared or huber for numbers; unset is cross_entropy, sigmoid or squared, as the data has it" also:"criterion loss_function"`
+	Name           string    `toml:"name" doc:"what training minimizes, as PyTorch defines it: cross_entropy for a class each, sigmoid for several labels each, squared or huber for numbers; unset is cross_entropy, sigmoid or squared, as the data has it" also:"criterion loss_function"`
 	LabelSmoothing float64   `toml:"label_smoothing" in:"[0, 1)" doc:"share of a label that cross_entropy spreads over all classes" also:"smoothing"`
 	Delta          float64   `toml:"delta" in:"(0, inf)" doc:"distance from which on huber grows linearly; unset is 1" also:"beta"`
 	ClassWeights   []float64 `toml:"class_weights" in:"[0, inf)" doc:"one weight a class: cross_entropy is the mean weighted by those of the labels, sigmoid multiplies by them what the labels that an example has add to the loss; unset weighs all alike" also:"weight pos_weight"`
 	RecallAt       int       `toml:"recall_at" in:"[1, inf)" doc:"with sigmoid, how many outputs, the largest ones, count as what the network predicts: recall is the share of all labels among them, and the error the rest; unset is 5, or 1 of up to 5 outputs" also:"top_k k"`
+	// Options are those of a loss from another module.
+	Options map[string]any `toml:"options" doc:"an option of a loss that another module registered"`
 }
 
-// of returns the loss for a target of the data.
-func (l Loss) of(t data.Target) nn.Loss {
+// of returns the loss for a target of the data. The error names an option that the loss
+// does not have.
+func (l Loss) of(t data.Target) (nn.Loss, error) {
 	loss := nn.Loss{Kind: nn.LossKind(l.Name), Smoothing: l.LabelSmoothing, Delta: l.Delta, Weights: l.ClassWeights, Top: l.RecallAt}
 	if l.Name == "" {
 		switch t {
@@ -29,15 +32,33 @@ func (l Loss) of(t data.Target) nn.Loss {
 		case data.OneClass:
 		}
 	}
-	if loss.Kind == nn.Huber && loss.Delta == 0 {
-		loss.Delta = 1
+	kind, err := loss.Type()
+	if err != nil {
+		return loss, err
 	}
-	return loss
+	if loss.Delta == 0 {
+		loss.Delta = kind.Delta
+	}
+	loss.Options, err = nn.ReadOptions(kind.Options, l.Options)
+	return loss, err
+}
+
+// check returns an error for options that the loss does not have; those of a loss that
+// is not named are refused.
+func (l Loss) check() error {
+	t, err := nn.Loss{Kind: nn.LossKind(l.Name)}.Type()
+	if err != nil {
+		return nil // an error of loss.name
+	}
+	return checkOptions("loss.options", t.Options, l.Options)
 }
 
 // withLoss returns the model with the configured loss.
 func (c *Config) withLoss(m *nn.Model, t data.Target) (*nn.Model, error) {
-	m, err := m.WithLoss(c.Loss.of(t))
+	loss, err := c.Loss.of(t)
+	if err == nil {
+		m, err = m.WithLoss(loss)
+	}
 	if err != nil {
 		return nil, &key.Error{Key: "loss", Problem: fmt.Sprintf(": %v", err)}
 	}

@@ -34,7 +34,7 @@ type KeyInfo struct {
 func Reference() []KeyInfo {
 	defaults := Default()
 	var all []KeyInfo
-	for _, k := range keys {
+	for _, k := range allKeys() {
 		info := KeyInfo{
 			Key: k.Name, Type: k.Type(), Allowed: k.Allowed(), Doc: k.Doc, UsedBy: usedBy(k), Also: append([]string{}, k.Also...),
 		}
@@ -108,7 +108,7 @@ func Values(name string) []string {
 	case "data.name":
 		return dataNames()
 	}
-	for _, k := range keys {
+	for _, k := range allKeys() {
 		switch {
 		case k.Name != name:
 		case k.Truth():

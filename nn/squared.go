@@ -1,0 +1,24 @@
+package nn
+
+// squared is the squared distance of each output from its target.
+var squared = LossType{
+	Name: Squared, Doc: "squared error, of numbers",
+	Target: Numbers, Targets: squaredRow, TargetsAlong: squaredAlong,
+}
+
+func squaredRow(_ *Loss, z, y, grad []float32, scale float64) (loss float64) {
+	for j, x := range z {
+		d := float64(x) - float64(y[j])
+		loss += float64(d * d)
+		if grad != nil {
+			grad[j] = float32(scale * (2 * d))
+		}
+	}
+	return loss
+}
+
+func squaredAlong(_ *Loss, _, _, dz, to []float32, scale float64) {
+	for j, d := range dz {
+		to[j] = float32(float64(scale*2) * float64(d))
+	}
+}
