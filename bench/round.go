@@ -12,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/methods"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -107,9 +108,9 @@ func newSimulation(net network, p nn.Precision, fed *data.Federation, cohort, ba
 	for i := range trials {
 		s.trials = append(s.trials, s.engine.NewTrial(i))
 	}
-	c := fl.DefaultClientParams()
+	c := hyper.DefaultClient()
 	c.LR, c.Batch = 1e-3, batch
-	s.plan = fl.Plan{Server: fl.DefaultServerParams(), Clients: []fl.ClientParams{c}}
+	s.plan = fl.Plan{Server: hyper.DefaultServer(), Clients: []fl.ClientParams{c}}
 	return s, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
@@ -44,7 +45,7 @@ func TestWaitingRoundsHoldNoSums(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 8, 120)
 	e := newEngine(t, Config{Method: average(), Model: fltest.SmallCNN(t, fed), Data: fed, Cohort: 4, Workers: 2})
 	const trials = 32
-	plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{DefaultClientParams()}}
+	plan := Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{hyper.DefaultClient()}}
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range trials {

@@ -121,7 +121,7 @@ func TestPartsThatLie(t *testing.T) {
 	l := &liars{others: others{engines: []*Engine{newEngine(t, config)}, parts: 2}}
 	config.Elsewhere = l
 	e := newEngine(t, config)
-	client, server := Defaults(method)
+	client, server := method.Defaults()
 	client.LR, client.Epochs, client.Batch = 0.1, 1, 4
 	plan := Plan{Server: server, Clients: []ClientParams{client}, Probes: []string{"val_error_before", signAgreement}}
 	tr := e.NewTrial(1)

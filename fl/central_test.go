@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 )
 
@@ -28,7 +29,7 @@ func TestCentral(t *testing.T) {
 	held.Clients[1].Test = test
 	fed.Test = test
 	model := fltest.SmallCNN(t, &fed)
-	clients := []ClientParams{DefaultClientParams()}
+	clients := []ClientParams{hyper.DefaultClient()}
 	evaluate := func(fed *data.Federation, workers int) (*Evaluation, Summary) {
 		e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 2, Seed: 1, Workers: workers})
 		weights := e.NewTrial(0).Weights()

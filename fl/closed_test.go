@@ -29,7 +29,7 @@ func TestAClosedEngineRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client, server := fl.Defaults(method)
+		client, server := method.Defaults()
 		plan := fl.Plan{Server: server, Clients: []fl.ClientParams{client}}
 		trial := engine.NewTrial(0)
 		if _, err := trial.Round(t.Context(), plan); err != nil {

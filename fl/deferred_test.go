@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/internal/kernelstest"
 	"github.com/fedfast/fedfast/nn"
@@ -46,7 +47,7 @@ func TestDeferredSteps(t *testing.T) {
 		t.Skip("rounds of a network with a wide layer take a minute under emulation or the race detector")
 	}
 	fed := fltest.OpenGlyphs(t, 12, 120)
-	c := DefaultClientParams()
+	c := hyper.DefaultClient()
 	c.LR, c.Momentum, c.WeightDecay, c.Batch, c.Epochs = 0.001, 0.9, 1e-3, 3, 2
 	train := func(p nn.Precision, method Method, workers int) []float32 {
 		m := wideModel(t, fed, p)
@@ -55,7 +56,7 @@ func TestDeferredSteps(t *testing.T) {
 		}
 		e := newEngine(t, Config{Model: m, Data: fed, Method: method, Cohort: 4, Seed: 3, Workers: workers})
 		tr := e.NewTrial(0)
-		runRounds(t, tr, Plan{Server: DefaultServerParams(), Clients: []ClientParams{c}}, 2)
+		runRounds(t, tr, Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{c}}, 2)
 		return tr.Weights()
 	}
 	exact, low := train(nn.FP32, atOnce(), 2), train(nn.BF16, atOnce(), 2)

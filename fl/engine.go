@@ -123,7 +123,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	if cfg.Server == nil {
-		_, s := Defaults(cfg.Method)
+		_, s := cfg.Method.Defaults()
 		cfg.Server = &s
 	}
 	e := &Engine{cfg: cfg, head: cfg.Head(), layout: sync.OnceValue(func() [32]byte { return layout(cfg.Model) })}
@@ -135,7 +135,7 @@ func New(cfg Config) (*Engine, error) {
 		}
 		e.store = newStore(size, cfg.stateRoom())
 	}
-	if len(cfg.Widths) > 0 && !slices.Contains(Settings(cfg.Method), "client.widths") {
+	if len(cfg.Widths) > 0 && !slices.Contains(cfg.Method.Settings(), "client.widths") {
 		return nil, fmt.Errorf("client.widths: method %q does not use them; leave them out", cfg.Method.Name)
 	}
 	if cfg.Method.Prepare != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
@@ -54,7 +55,7 @@ func TestPanicsInTasksAreErrors(t *testing.T) {
 		faults := &faulty{panicAt: longest}
 		e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: faults.method(), Cohort: len(fed.Clients), Seed: 1, Workers: workers})
 		tr := e.NewTrial(7)
-		plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{DefaultClientParams()}}
+		plan := Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{hyper.DefaultClient()}}
 		before := WeightsSHA256(e.Model(), tr.Weights())
 		if _, err := tr.Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "trial 7, round 0: panic in a client task: out of luck") {
 			t.Fatalf("%d workers: got error %v", workers, err)
@@ -80,7 +81,7 @@ func TestKeysOfEvaluationAreItsOwn(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 40)
 	faults := &faulty{}
 	e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: faults.method(), Cohort: 2, Seed: 1})
-	if _, err := e.Evaluate(t.Context(), e.NewTrial(0).Weights(), EvalConfig{Clients: []ClientParams{DefaultClientParams()}}); err != nil {
+	if _, err := e.Evaluate(t.Context(), e.NewTrial(0).Weights(), EvalConfig{Clients: []ClientParams{hyper.DefaultClient()}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(faults.keys) != len(fed.Clients) {
@@ -96,7 +97,7 @@ func TestKeysOfEvaluationAreItsOwn(t *testing.T) {
 func TestEvaluateChecksItsHyperparameters(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 40)
 	e := newEngine(t, Config{Method: average(), Model: fltest.SmallCNN(t, fed), Data: fed, Cohort: 2, Seed: 1})
-	c := DefaultClientParams()
+	c := hyper.DefaultClient()
 	proximal, negative := c, c
 	proximal.Mu, negative.LR = 0.1, -1
 	for want, clients := range map[string][]ClientParams{

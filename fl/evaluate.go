@@ -177,7 +177,7 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 // of nil are none.
 func (e *Engine) evalPlan(clients []ClientParams, server *ServerParams) (Plan, error) {
 	plan := Plan{Clients: clients}
-	_, plan.Server = Defaults(e.cfg.Method)
+	_, plan.Server = e.cfg.Method.Defaults()
 	if server != nil {
 		plan.Server = *server
 	}

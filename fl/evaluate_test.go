@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 )
 
@@ -18,10 +19,10 @@ func TestEvaluationFoldsTheClients(t *testing.T) {
 	fed.Clients = fed.Clients[1:]
 	fed.Clients[0].Test = data.View{}
 	model := fltest.SmallCNN(t, &fed)
-	clients := []ClientParams{DefaultClientParams()}
+	clients := []ClientParams{hyper.DefaultClient()}
 	e := newEngine(t, Config{Method: average(), Model: model, Data: &fed, Cohort: 5, Seed: 1})
 	tr := e.NewTrial(0)
-	runRounds(t, tr, Plan{Server: DefaultServerParams(), Clients: clients}, 20)
+	runRounds(t, tr, Plan{Server: hyper.DefaultServer(), Clients: clients}, 20)
 	got, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Clients: clients})
 	if err != nil {
 		t.Fatal(err)

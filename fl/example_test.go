@@ -24,7 +24,7 @@ func Example() {
 	engine, err := fl.New(fl.Config{Model: model, Data: fed, Method: methods.FedAvg(), Cohort: 10, Seed: 1})
 	check(err)
 	defer engine.Close()
-	client, server := fl.Defaults(methods.FedAvg())
+	client, server := methods.FedAvg().Defaults()
 	client.LR, client.Batch = 0.005, 10
 	plan := fl.Plan{Server: server, Clients: []fl.ClientParams{client}}
 	trial := engine.NewTrial(0)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/internal/sets/tff/tfftest"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
@@ -53,7 +54,7 @@ func TestLazyExamples(t *testing.T) {
 		}
 	}
 	next := func(tr *Trial) error {
-		_, err := tr.Round(t.Context(), Plan{Server: DefaultServerParams(), Clients: []ClientParams{DefaultClientParams()}})
+		_, err := tr.Round(t.Context(), Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{hyper.DefaultClient()}})
 		return err
 	}
 	train := func(workers int) []float32 {

@@ -84,9 +84,9 @@ func (l *Local) SGD(r LocalRun) error {
 		opt.Biases, opt.BiasDecay = l.model().Biases(), float32(p.BiasDecay)
 	}
 	batches, steps := l.Batches(0, p), p.LocalSteps(l.Train.Len())
-	if d, ok := l.trainer().(Deferrer); ok && memory == nil && r.Each == nil {
-		d.Begin(w, p.Batch, steps, opts, opt)
-		defer d.End()
+	if memory == nil && r.Each == nil {
+		l.trainer().Begin(w, p.Batch, steps, opts, opt)
+		defer l.trainer().End()
 	}
 	for step := range steps {
 		opt.LR = float32(p.RateAt(step, steps))

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -17,12 +18,12 @@ func TestLost(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 6, 60)
 	var clients []ClientParams
 	for i, rate := range []float64{1e25, 0.05, 1e8, 1e22} {
-		c := DefaultClientParams()
+		c := hyper.DefaultClient()
 		c.LR, c.Momentum, c.Batch, c.Epochs, c.Dropout, c.Wrap = rate, 0.5, 7, 1.5, 0.1, i%2 == 1
 		clients = append(clients, begun(c))
 	}
 	clients[2].Optimizer, clients[2].Momentum = "adam", 0
-	plan := Plan{Server: DefaultServerParams(), Clients: clients, Probes: []string{"val_loss_after", "delta_norm", "seconds_simulated"}}
+	plan := Plan{Server: hyper.DefaultServer(), Clients: clients, Probes: []string{"val_loss_after", "delta_norm", "seconds_simulated"}}
 	for name, model := range map[string]*nn.Model{"cnn": fltest.SmallCNN(t, fed), "transformer": fltest.SmallTransformer(t, fed)} {
 		t.Run(name, func(t *testing.T) {
 			train := func(method Method) (string, int64) {

@@ -113,7 +113,7 @@ func TestMaskedViews(t *testing.T) {
 	fed := openSentences(t)
 	m := wordModel(t, fed)
 	for _, method := range []Method{average(), keeping()} {
-		c, s := Defaults(method)
+		c, s := method.Defaults()
 		c.LR, c.Epochs = 0.5, 8
 		clients := []ClientParams{c}
 		e := newEngine(t, Config{Model: m, Data: fed, Method: method, Cohort: 3, Seed: 1})

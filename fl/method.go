@@ -3,6 +3,8 @@ package fl
 import (
 	"errors"
 	"fmt"
+
+	"github.com/fedfast/fedfast/fl/hyper"
 )
 
 // Method is a federated method, the pair (Loc_c, Agg_b), as data and functions. This
@@ -33,9 +35,9 @@ type Method struct {
 	// Uses lists the hyperparameters that the method uses; it refuses others that are
 	// set.
 	Uses []Use
-	// Defaults sets hyperparameters of its own that must not be 0 in those that all
-	// methods start from. The function Defaults calls it.
-	Defaults func(c *ClientParams, s *ServerParams)
+	// SetDefaults sets hyperparameters of its own that must not be 0 in those that all
+	// methods start from, see Defaults.
+	SetDefaults func(c *ClientParams, s *ServerParams)
 	// Reads lists other keys of a study file that the method reads, such as
 	// "head_layers", for reference pages and errors.
 	Reads []string
@@ -215,11 +217,11 @@ func (w Workload) Steps(number int) float64 {
 	return float64(number) * batch
 }
 
-// Defaults returns the hyperparameters that a method starts from.
-func Defaults(m Method) (ClientParams, ServerParams) {
-	c, s := DefaultClientParams(), DefaultServerParams()
-	if m.Defaults != nil {
-		m.Defaults(&c, &s)
+// Defaults returns the hyperparameters that the method starts from.
+func (m Method) Defaults() (ClientParams, ServerParams) {
+	c, s := hyper.DefaultClient(), hyper.DefaultServer()
+	if m.SetDefaults != nil {
+		m.SetDefaults(&c, &s)
 	}
 	return c, s
 }

@@ -71,7 +71,7 @@ type Score struct {
 	// not among the outputs that count, 1 - recall; of a regression the root of the
 	// mean squared error. Loss is the mean loss, at most DivergedLoss unless it is
 	// that of a regression. Both are NaN without examples; a model whose loss is not
-	// a number has error 1, as a regression DivergedFit.
+	// a number has error 1, as a regression divergedFit.
 	Error float64 `json:"error"`
 	Loss  float64 `json:"loss"`
 	// Fit is that of a regression.
@@ -82,9 +82,9 @@ type Score struct {
 // can be compared, averaged and sent to a tuner.
 const DivergedLoss = 1e6
 
-// DivergedFit stands for the error of a regression that is not finite or higher; its
+// divergedFit stands for the error of a regression that is not finite or higher; its
 // square is the loss then.
-const DivergedFit = 1e12
+const divergedFit = 1e12
 
 // outcome is what an evaluation measured.
 type outcome struct {
@@ -134,14 +134,14 @@ func scoreOf(r outcome) Score {
 func fitOf(r outcome) Score {
 	n := float64(r.Fit.Count)
 	s := Score{Loss: r.Mean(), Fit: Fit{MSE: r.Fit.Squares / n, MAE: r.Fit.Distances / n, Mean: r.Fit.Sum / n, Square: r.Fit.SquareSum / n}}
-	if !(s.Fit.MSE < DivergedFit*DivergedFit) || !(s.Loss < DivergedFit*DivergedFit) {
-		s.Fit.MSE, s.Fit.MAE, s.Loss = DivergedFit*DivergedFit, DivergedFit, DivergedFit*DivergedFit
+	if !(s.Fit.MSE < divergedFit*divergedFit) || !(s.Loss < divergedFit*divergedFit) {
+		s.Fit.MSE, s.Fit.MAE, s.Loss = divergedFit*divergedFit, divergedFit, divergedFit*divergedFit
 	}
 	for _, f := range r.outputs {
 		n := float64(f.Count)
 		o := Spread{MSE: f.Squares / n, Mean: f.Sum / n, Square: f.SquareSum / n}
-		if !(o.MSE < DivergedFit*DivergedFit) {
-			o.MSE = DivergedFit * DivergedFit
+		if !(o.MSE < divergedFit*divergedFit) {
+			o.MSE = divergedFit * divergedFit
 		}
 		s.Fit.Outputs = append(s.Fit.Outputs, o)
 	}
@@ -155,7 +155,7 @@ func unscored() Score { return Score{Error: math.NaN(), Loss: math.NaN()} }
 // worstScore is that of hyperparameters that train nobody.
 func worstScore(numbers bool) Score {
 	if numbers {
-		return Score{Error: DivergedFit, Loss: DivergedFit * DivergedFit, Fit: Fit{MSE: DivergedFit * DivergedFit, MAE: DivergedFit, Square: 1}}
+		return Score{Error: divergedFit, Loss: divergedFit * divergedFit, Fit: Fit{MSE: divergedFit * divergedFit, MAE: divergedFit, Square: 1}}
 	}
 	return Score{Error: 1, Loss: DivergedLoss}
 }

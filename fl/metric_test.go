@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
@@ -56,7 +57,7 @@ func TestR2OfSeveralOutputs(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		e := newEngine(t, Config{Method: average(), Model: m, Data: fed, Cohort: 3, Seed: 1, Workers: workers})
 		tr := e.NewTrial(1)
-		c := DefaultClientParams()
+		c := hyper.DefaultClient()
 		c.LR, c.Epochs = 0.05, 20
 		if _, err := tr.Round(t.Context(), Plan{Clients: []ClientParams{c}}); err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -40,7 +41,7 @@ func memorySize(m *nn.Model) int { return memoryHead + memoryParts*m.Size() }
 // in an engine that does not.
 func (c *Config) checkKept(p ClientParams) error {
 	if p.Keeps() && !c.KeepOptimizer {
-		return &KeyError{Key: "client.optimizer_state", Problem: fmt.Sprintf(" = %q: this engine keeps none; set Config.KeepOptimizer", hyper.Keep)}
+		return &key.Error{Key: "client.optimizer_state", Problem: fmt.Sprintf(" = %q: this engine keeps none; set Config.KeepOptimizer", hyper.Keep)}
 	}
 	return nil
 }

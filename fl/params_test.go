@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/fedfast/fedfast/fl/hyper"
 )
 
 func TestLocalSteps(t *testing.T) {
@@ -66,7 +68,7 @@ func TestCheckNamesTheKey(t *testing.T) {
 		{"server.decay", func(_ *ClientParams, s *ServerParams) { s.Decay = 1.01 }},
 	}
 	for _, tt := range tests {
-		c, s := DefaultClientParams(), DefaultServerParams()
+		c, s := hyper.DefaultClient(), hyper.DefaultServer()
 		if err := c.Check(); err != nil {
 			t.Fatalf("default client parameters: %v", err)
 		}

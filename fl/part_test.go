@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -142,7 +143,7 @@ func TestRoundsInPartsAreTheSame(t *testing.T) {
 		config := func(workers int) Config {
 			return Config{Method: method, Model: model, Data: &fed, Cohort: cohort, Seed: 3, Workers: workers}
 		}
-		client, server := Defaults(method)
+		client, server := method.Defaults()
 		client.LR, client.Epochs, client.Batch = 0.1, 1, 4
 		plan := Plan{Server: server, Clients: []ClientParams{client}, Probes: []string{"val_error_before", "val_error_after", signAgreement, smoothedCosine, minCosine}}
 		train := func(e *Engine) (*Trial, []*RoundResult, *Evaluation) {
@@ -306,7 +307,7 @@ func TestPartsThatDoNotFit(t *testing.T) {
 	if err := kept.Train(t.Context(), Shard{Weights: w, Lo: 0, Hi: 16}, io.Discard); err == nil {
 		t.Error("clients with a state are trained in a part")
 	}
-	if err := keeping().CheckShards(DefaultClientParams()); err == nil || average().CheckShards(DefaultClientParams()) != nil {
+	if err := keeping().CheckShards(hyper.DefaultClient()); err == nil || average().CheckShards(hyper.DefaultClient()) != nil {
 		t.Errorf("methods whose rounds cannot be split: %v", err)
 	}
 }

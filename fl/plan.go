@@ -7,12 +7,12 @@ type Plan struct {
 	// Server is b in Agg_b; the zero ServerParams are the method's defaults.
 	Server ServerParams
 	// Clients holds one c in Loc_c for all slots of the cohort, or one for each,
-	// made by Defaults or DefaultClientParams and changed. nil, without a Table, is
+	// made by Method.Defaults and changed. nil, without a Table, is
 	// the method's defaults.
 	Clients []ClientParams
 	// Table, instead of Clients, lets every client look its own up.
 	Table []Cell
-	// Probes names the measurements to take, see ProbeNames; each kind of
+	// Probes names the measurements to take, see Probes; each kind of
 	// val_ probe costs an evaluation of every client of the cohort.
 	Probes []string
 }
@@ -31,7 +31,7 @@ func (p Plan) client(e *Engine, slot, client int) (ClientParams, error) {
 // filled returns the plan with the method's defaults in the place of what it leaves
 // out.
 func (p Plan) filled(m Method) Plan {
-	client, server := Defaults(m)
+	client, server := m.Defaults()
 	if p.Server == (ServerParams{}) {
 		p.Server = server
 	}
@@ -54,7 +54,7 @@ func (p Plan) check(cfg *Config, slots int) error {
 		return fmt.Errorf("plan has %d client configurations: must be 1 or one for each of %d clients", len(p.Clients), slots)
 	}
 	for _, c := range clients {
-		if err := CheckParams(cfg.Method, c, p.Server); err != nil {
+		if err := cfg.Method.CheckParams(c, p.Server); err != nil {
 			return err
 		}
 		if err := cfg.checkHessian(c); err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 )
 
@@ -15,7 +16,7 @@ func TestPredict(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 3, Seed: 8})
 	tr := e.NewTrial(0)
-	runRounds(t, tr, Plan{Clients: []ClientParams{DefaultClientParams()}, Server: DefaultServerParams()}, 3)
+	runRounds(t, tr, Plan{Clients: []ClientParams{hyper.DefaultClient()}, Server: hyper.DefaultServer()}, 3)
 	want, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{})
 	if err != nil {
 		t.Fatal(err)

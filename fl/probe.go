@@ -94,10 +94,10 @@ const (
 	mostSmoothed = 8   // smoothed cosines of a plan: each keeps a vector of the weights' size
 )
 
-// ProbeNames returns the names of all probes, sorted, without options: those of
+// probeNames returns the names of all probes, sorted, without options: those of
 // slots, and "cos_delta_smoothed" and "sign_agreement", which a round has as a
 // whole. Options follow a name in braces: "cos_delta_smoothed{alpha=0.5}".
-func ProbeNames() []string {
+func probeNames() []string {
 	var names []string
 	for _, p := range Probes() {
 		names = append(names, p.Name)
@@ -107,7 +107,7 @@ func ProbeNames() []string {
 
 // unknownProbe is the error for a name that no probe has.
 func unknownProbe(name string) error {
-	return fmt.Errorf("unknown probe %q%s; the probes are %s", name, key.DidYouMean(name, key.Names(ProbeNames()...)), strings.Join(ProbeNames(), ", "))
+	return fmt.Errorf("unknown probe %q%s; the probes are %s", name, key.DidYouMean(name, key.Names(probeNames()...)), strings.Join(probeNames(), ", "))
 }
 
 // CheckProbes returns an error for the first name that is no probe, or whose
@@ -148,7 +148,7 @@ func parseProbes(names []string) (probeSet, error) {
 			if len(p.smoothed) > mostSmoothed || len(name) > maxText {
 				return p, fmt.Errorf("probes: at most %d of %s can be asked for, each with a short name", mostSmoothed, smoothedCosine)
 			}
-		case has && slices.Contains(ProbeNames(), base):
+		case has && slices.Contains(probeNames(), base):
 			return p, fmt.Errorf("probe %q: %s takes no options", name, base)
 		case base == signAgreement:
 			p.signs = true
@@ -162,7 +162,7 @@ func parseProbes(names []string) (probeSet, error) {
 	return p, nil
 }
 
-// Probe returns the measurement of the slot by its name, see ProbeNames; ok is
+// Probe returns the measurement of the slot by its name, see Probes; ok is
 // false for a name that slots do not have. Values that the engine was not asked
 // for are NaN.
 func (s *Slot) Probe(name string) (value float64, ok bool) {

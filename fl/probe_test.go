@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -43,9 +44,9 @@ func TestLeastCosines(t *testing.T) {
 	for _, steps := range []int{1, 4} {
 		tr := e.NewTrial(0)
 		start := slices.Clone(tr.Weights())
-		c := DefaultClientParams()
+		c := hyper.DefaultClient()
 		c.LR, c.Steps, c.Batch, c.Dropout = lr, steps, 1000, 0
-		plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{c}, Probes: []string{minCosine, minPriorCosine}}
+		plan := Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{c}, Probes: []string{minCosine, minPriorCosine}}
 		for _, s := range runRounds(t, tr, plan, 1)[0].Slots {
 			train := fed.Clients[s.Client].Train
 			b := fltest.Batch(t, model, train)

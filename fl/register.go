@@ -50,8 +50,8 @@ func Register(m Method) error {
 		}
 		seen[u.Key] = true
 	}
-	c, s := Defaults(m)
-	if err := CheckParams(m, c, s); err != nil {
+	c, s := m.Defaults()
+	if err := m.CheckParams(c, s); err != nil {
 		return fmt.Errorf("fl: method %q refuses its own defaults: %w", m.Name, err)
 	}
 	registry.Lock()
@@ -100,7 +100,7 @@ func Users(name string) []string {
 }
 
 // Settings returns the other keys of a study file that the method reads.
-func Settings(m Method) []string {
+func (m Method) Settings() []string {
 	keys := slices.Clone(m.Reads)
 	if m.StateLen != nil {
 		keys = append(keys, "data.state_memory")

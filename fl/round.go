@@ -38,8 +38,8 @@ type Slot struct {
 	// local steps but the first, of the step's gradient and the displacement before
 	// it; 0 for a single step, and else as MinCosine.
 	MinPriorCosine float64
-	// Seconds is the local training's time on the simulated device, see
-	// DeviceFLOPS.
+	// Seconds is the local training's time on the simulated device, a
+	// phone of 2020 that does 10 GFLOPS and sends or receives 1.25 MB a second.
 	Seconds float64
 	// Dropped says that the change held a number that is not finite, so that
 	// it was left out of the aggregate.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
@@ -82,7 +83,7 @@ func (e *Engine) checkBuilt(s ServerParams) error {
 	built, now := hyper.Values{Server: *e.cfg.Server}, hyper.Values{Server: s}
 	for _, p := range hyper.Table() {
 		if strings.HasPrefix(p.Name, "server.") && !p.Tunable && p.Get(&built) != p.Get(&now) {
-			return &KeyError{Key: p.Name, Problem: fmt.Sprintf(" = %v: the servers of this study have %v, which no round changes", p.Value(&now), p.Value(&built))}
+			return &key.Error{Key: p.Name, Problem: fmt.Sprintf(" = %v: the servers of this study have %v, which no round changes", p.Value(&now), p.Value(&built))}
 		}
 	}
 	return nil

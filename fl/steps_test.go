@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/internal/sets/tff/tfftest"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
@@ -47,10 +48,10 @@ func TestLabelsAtEveryStep(t *testing.T) {
 	if s := blank.GlobalTest; s.Error != 1 || math.Abs(s.Loss-math.Log(90)) > 1e-6 {
 		t.Errorf("weights of 0 have error %v and loss %v, must be 1 and %v", s.Error, s.Loss, math.Log(90))
 	}
-	params := DefaultClientParams()
+	params := hyper.DefaultClient()
 	params.LR, params.Batch, params.Epochs = 1, 4, 1
 	trial := e.NewTrial(0)
-	runRounds(t, trial, Plan{Server: DefaultServerParams(), Clients: []ClientParams{params}}, 15)
+	runRounds(t, trial, Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{params}}, 15)
 	trained, err := e.Evaluate(t.Context(), trial.Weights(), EvalConfig{})
 	if err != nil {
 		t.Fatal(err)

@@ -90,7 +90,7 @@ func (w *worker) scoreSubnet(s *Subnet, whole []float32, v data.View, masks []da
 // Subnet returns the sub-network that c.Arch picks; the error says why there is none.
 func (e *Engine) Subnet(c ClientParams) (*Subnet, error) {
 	if e.cfg.Method.Subnet == nil {
-		return nil, CheckSubnets(e.cfg.Method)
+		return nil, e.cfg.Method.CheckSubnets()
 	}
 	return e.cfg.Method.Subnet(e.setup, c)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 )
 
@@ -52,7 +53,7 @@ func samplesOf(c data.Client) int { return c.Train.Len() + c.Val.Len() + c.Test.
 func TestTablesAreLookedUpByClients(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 8, 40)
 	e := newEngine(t, Config{Method: average(), Model: fltest.SmallCNN(t, fed), Data: fed, Cohort: 4, Seed: 1})
-	low, high := DefaultClientParams(), DefaultClientParams()
+	low, high := hyper.DefaultClient(), hyper.DefaultClient()
 	low.LR, high.LR = 0.01, 0.1
 	middle := 0.0
 	for _, c := range fed.Clients {
@@ -60,7 +61,7 @@ func TestTablesAreLookedUpByClients(t *testing.T) {
 	}
 	table := []Cell{{Samples: middle - 10, Params: low}, {Samples: middle + 10, Params: high}}
 	tr, same := e.NewTrial(0), e.NewTrial(0)
-	r, err := tr.Round(t.Context(), Plan{Server: DefaultServerParams(), Table: table})
+	r, err := tr.Round(t.Context(), Plan{Server: hyper.DefaultServer(), Table: table})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,16 +82,16 @@ func TestTablesAreLookedUpByClients(t *testing.T) {
 	if len(used) != 2 {
 		t.Fatalf("the cohort uses %v; both cells should be", used)
 	}
-	runRounds(t, same, Plan{Server: DefaultServerParams(), Clients: each}, 1)
+	runRounds(t, same, Plan{Server: hyper.DefaultServer(), Clients: each}, 1)
 	if a, b := WeightsSHA256(e.Model(), tr.Weights()), WeightsSHA256(e.Model(), same.Weights()); a != b {
 		t.Errorf("with the table %s, with the same hyperparameters a slot %s", a, b)
 	}
-	_, err = tr.Round(t.Context(), Plan{Server: DefaultServerParams(), Table: table, Clients: each})
+	_, err = tr.Round(t.Context(), Plan{Server: hyper.DefaultServer(), Table: table, Clients: each})
 	if err == nil || !strings.Contains(err.Error(), "only one of the two") {
 		t.Errorf("a plan with both: %v", err)
 	}
 	table[1].Params.LR = -1
-	if _, err = tr.Round(t.Context(), Plan{Server: DefaultServerParams(), Table: table}); err == nil || !strings.Contains(err.Error(), "client.lr") {
+	if _, err = tr.Round(t.Context(), Plan{Server: hyper.DefaultServer(), Table: table}); err == nil || !strings.Contains(err.Error(), "client.lr") {
 		t.Errorf("a bad cell: %v", err)
 	}
 }

@@ -15,11 +15,8 @@ type Trainer interface {
 	Hessian(dst, w, v []float32, b *nn.Batch, o nn.TrainOpts)
 	// Evaluate measures w.
 	Evaluate(w []float32, b *nn.Batch) nn.Result
-}
-
-// Deferrer is a Trainer that may leave weights as they are while it takes steps on them,
-// as nn.Workspace does, see its methods of these names.
-type Deferrer interface {
+	// Begin announces at most so many steps on batches of up to batch examples, after which
+	// comes End. Between them nobody but Step reads w, so steps may be applied late.
 	Begin(w []float32, batch, steps int, o nn.TrainOpts, opt *nn.Optimizer)
 	End()
 }

@@ -71,7 +71,7 @@ func TestSameBitsForAnyNumberOfWorkers(t *testing.T) {
 		o := &outcome{rounds: runRounds(t, tr, mixedPlan(7), 4)}
 		o.sha = WeightsSHA256(model, tr.Weights())
 		var err error
-		if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Clients: []ClientParams{DefaultClientParams()}}); err != nil {
+		if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Clients: []ClientParams{hyper.DefaultClient()}}); err != nil {
 			t.Fatal(err)
 		}
 		if first == nil {
@@ -102,7 +102,7 @@ func TestTrainingLearns(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := begun(ClientParams{LR: 0.03, Momentum: 0.9, Epochs: 2, Batch: 16, Dropout: 0})
-	rounds := runRounds(t, tr, Plan{Server: DefaultServerParams(), Clients: []ClientParams{c}}, 40)
+	rounds := runRounds(t, tr, Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{c}}, 40)
 	after, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Clients: []ClientParams{c}})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestEvaluationOnASample(t *testing.T) {
 	if all.GlobalTest.Clients != len(fed.Clients) {
 		t.Errorf("a sample above the federation measures %d of %d clients", all.GlobalTest.Clients, len(fed.Clients))
 	}
-	two := []ClientParams{DefaultClientParams(), DefaultClientParams()}
+	two := []ClientParams{hyper.DefaultClient(), hyper.DefaultClient()}
 	if _, err := e.Evaluate(t.Context(), weights, EvalConfig{Clients: two}); err == nil {
 		t.Error("two configurations were taken for 24 clients")
 	}
@@ -180,11 +180,11 @@ func TestDivergedClientsAreLeftOut(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 6, 30)
 	model := fltest.SmallCNN(t, fed)
 	e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 3, Seed: 2})
-	good := DefaultClientParams()
+	good := hyper.DefaultClient()
 	bad := good
 	bad.LR, bad.Epochs = 1e30, 3
 	tr := e.NewTrial(0)
-	r := runRounds(t, tr, Plan{Server: DefaultServerParams(), Clients: []ClientParams{good, bad, good}, Probes: []string{"val_loss_after"}}, 1)[0]
+	r := runRounds(t, tr, Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{good, bad, good}, Probes: []string{"val_loss_after"}}, 1)[0]
 	if r.Dropped != 1 || !r.Slots[1].Dropped || r.Slots[0].Dropped {
 		t.Fatalf("dropped %d slots: %+v", r.Dropped, r.Slots)
 	}
@@ -195,7 +195,7 @@ func TestDivergedClientsAreLeftOut(t *testing.T) {
 	if want := (r.Slots[0].TrainLoss*n0 + r.Slots[2].TrainLoss*n2) / (n0 + n2); math.Abs(r.TrainLoss-want) > 1e-12*want {
 		t.Errorf("training loss %v, want %v, the mean over the clients that were kept", r.TrainLoss, want)
 	}
-	if none := runRounds(t, e.NewTrial(1), Plan{Server: DefaultServerParams(), Clients: []ClientParams{bad}}, 1)[0]; none.Dropped != 3 || !math.IsNaN(none.TrainLoss) {
+	if none := runRounds(t, e.NewTrial(1), Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{bad}}, 1)[0]; none.Dropped != 3 || !math.IsNaN(none.TrainLoss) {
 		t.Errorf("with all %d clients dropped the training loss is %v, want NaN", none.Dropped, none.TrainLoss)
 	}
 	for i, w := range tr.Weights() {
@@ -240,7 +240,7 @@ func TestFlatMemoryOverManyRounds(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	e := newEngine(t, Config{Model: model, Data: fed, Method: momentum(), Cohort: 3, Seed: 1, Workers: 2})
 	tr := e.NewTrial(0)
-	plan := Plan{Server: DefaultServerParams(), Clients: []ClientParams{begun(ClientParams{LR: 0.01, Steps: 1, Batch: 4, Dropout: OwnDropout})}}
+	plan := Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{begun(ClientParams{LR: 0.01, Steps: 1, Batch: 4, Dropout: hyper.OwnDropout})}}
 	heap := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats
@@ -263,7 +263,7 @@ func TestFlatMemoryOverManyRounds(t *testing.T) {
 // as the defaults. They are SGD's.
 func begun(c ClientParams) ClientParams {
 	v := hyper.Values{Client: c}
-	all := DefaultClientParams()
+	all := hyper.DefaultClient()
 	full := hyper.Values{Client: all}
 	for _, p := range hyper.Table() {
 		if strings.HasPrefix(p.Name, "client.") && !slices.Contains([]string{"client.optimizer", "client.optimizer_state", "client.beta1", "client.beta2", "client.eps", "client.lr_schedule", "client.lr_over", "client.bias_decay"}, p.Name) {

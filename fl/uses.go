@@ -61,11 +61,8 @@ func UsingSGD() []Use {
 		"client.beta1", "client.beta2", "client.eps", "client.weight_decay", "client.bias_decay", "client.lr_over"))
 }
 
-// KeyError says what is wrong with the value of a key, such as client.lr.
-type KeyError = key.Error
-
-// CheckSubnets returns an error for a method whose clients train the whole network.
-func CheckSubnets(m Method) error {
+// CheckSubnets returns an error if the method's clients train the whole network.
+func (m Method) CheckSubnets() error {
 	if m.Subnet != nil {
 		return nil
 	}
@@ -75,14 +72,14 @@ func CheckSubnets(m Method) error {
 // CheckParams returns an error that names the first hyperparameter that is out of
 // its range, or that the method cannot use as it is or would ignore silently, and
 // what to do about it.
-func CheckParams(m Method, c ClientParams, s ServerParams) error {
+func (m Method) CheckParams(c ClientParams, s ServerParams) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
 	if err := s.Check(); err != nil {
 		return err
 	}
-	if err := CheckSubnets(m); err != nil && c.Arch != "" {
+	if err := m.CheckSubnets(); err != nil && c.Arch != "" {
 		return fmt.Errorf("%s%s: %w", tuners.ArchPrefix, strings.Fields(c.Arch)[0], err)
 	}
 	v := hyper.Values{Client: c, Server: s}
@@ -95,7 +92,7 @@ func CheckParams(m Method, c ClientParams, s ServerParams) error {
 		if !p.Optional || p.Get(&v) == p.Default || slices.ContainsFunc(m.Uses, func(u Use) bool { return u.Key == p.Name }) {
 			continue
 		}
-		return &KeyError{Key: p.Name, Problem: fmt.Sprintf(" = %s: method %q does not use it; leave it out%s", literal(p.Value(&v)), m.Name, orUse(Users(p.Name)))}
+		return &key.Error{Key: p.Name, Problem: fmt.Sprintf(" = %s: method %q does not use it; leave it out%s", literal(p.Value(&v)), m.Name, orUse(Users(p.Name)))}
 	}
 	return nil
 }
@@ -121,7 +118,7 @@ func (u Use) check(method string, v *hyper.Values) error {
 	if u.Why != "" {
 		problem += "; " + u.Why
 	}
-	return &KeyError{Key: u.Key, Problem: problem}
+	return &key.Error{Key: u.Key, Problem: problem}
 }
 
 // literal writes a value as a study file does.

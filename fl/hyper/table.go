@@ -197,7 +197,7 @@ func (p Param) Set(v *Values, value any) error {
 }
 
 // errNotBegun says how to make hyperparameters.
-var errNotBegun = errors.New("client hyperparameters that do not begin as fl.Defaults returns them: fields left at 0 are not their defaults (client.dropout = 0 is no dropout); take those of fl.Defaults and change what differs")
+var errNotBegun = errors.New("client hyperparameters that do not begin as fl.Method.Defaults returns them: fields left at 0 are not their defaults (client.dropout = 0 is no dropout); take those and change what differs")
 
 // Check returns an error that names the first hyperparameter out of its range, or
 // says that they do not begin as DefaultClient makes them.

@@ -30,7 +30,7 @@ func TestEveryMethodLearnsAtItsDefaults(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 10, 150)
 	forEachMethod(t, func(t *testing.T, m fl.Method) {
 		const rounds = 10
-		c, s := fl.Defaults(m)
+		c, s := m.Defaults()
 		e := newEngine(t, fl.Config{Model: deepOf(t, m, fed), Data: fed, Method: m, Cohort: 10, Seed: 4, Server: &s})
 		r := runRounds(t, e.NewTrial(0), fl.Plan{Server: s, Clients: []fl.ClientParams{c}}, rounds)
 		dropped := 0

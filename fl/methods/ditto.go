@@ -16,7 +16,7 @@ func ditto() fl.Method {
 		Doc:         "Ditto: FedAvg, and a model of each client's own held near by client.lambda",
 		Paper:       "Li et al. 2021, Ditto: Fair and Robust Federated Learning Through Personalization, arXiv:2012.04221",
 		Uses:        slices.Concat(localSGD, fl.Using("client.lambda", "client.personal_epochs")),
-		Defaults:    func(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda = 0.1 },
+		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda = 0.1 },
 		StateLen:    modelLen,
 		Memories:    2, // of the model that goes to the server and of the client's own
 		Local:       dittoLocal,

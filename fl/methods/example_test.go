@@ -67,7 +67,7 @@ func Example() {
 	}
 	defer engine.Close()
 
-	client, server := fl.Defaults(method)
+	client, server := method.Defaults()
 	client.LR, client.Epochs = 0.2, 4
 	plan := fl.Plan{Clients: []fl.ClientParams{client}, Server: server}
 	trial := engine.NewTrial(0)

@@ -17,7 +17,7 @@ func fedBABU() fl.Method {
 		Doc:         "FedBABU: trains the body alone; heads are tuned to personalize",
 		Paper:       "Oh et al. 2022, FedBABU: Toward Enhanced Representation for Federated Image Classification, arXiv:2106.06042",
 		Uses:        slices.Concat(localSGD, headEpochs),
-		Defaults:    oneHeadEpoch,
+		SetDefaults: oneHeadEpoch,
 		Reads:       []string{"head_layers"},
 		Prepare:     needsBody,
 		Local:       trainBody,

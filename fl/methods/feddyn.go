@@ -16,14 +16,14 @@ import (
 // start at 0. a is the server's because its h adds up what all clients keep.
 func fedDyn() fl.Method {
 	return fl.Method{
-		Name:      "feddyn",
-		Doc:       "FedDyn: a dynamic regularizer aligns local optima with the global one",
-		Paper:     "Acar et al. 2021, Federated Learning Based on Dynamic Regularization, arXiv:2111.04263",
-		Uses:      slices.Concat(localSGD, fl.Needing("server.alpha", "(0, inf)", "such as 0.01"), fl.Using("server.weighted")),
-		Defaults:  func(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 0.01 },
-		StateLen:  modelLen,
-		Local:     fedDynLocal,
-		NewServer: func(size int) fl.Server { return &fedDynServer{h: make([]float32, size)} },
+		Name:        "feddyn",
+		Doc:         "FedDyn: a dynamic regularizer aligns local optima with the global one",
+		Paper:       "Acar et al. 2021, Federated Learning Based on Dynamic Regularization, arXiv:2111.04263",
+		Uses:        slices.Concat(localSGD, fl.Needing("server.alpha", "(0, inf)", "such as 0.01"), fl.Using("server.weighted")),
+		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 0.01 },
+		StateLen:    modelLen,
+		Local:       fedDynLocal,
+		NewServer:   func(size int) fl.Server { return &fedDynServer{h: make([]float32, size)} },
 	}
 }
 

@@ -40,7 +40,7 @@ func fedNAS() fl.Method {
 			"The server averages them, as the paper says; the authors' code does not, and takes their gradients on test examples",
 		Uses: slices.Concat(fl.UsingSGD(), personalLR, forgets("each local search starts its optimizers afresh"),
 			fl.Needing("client.alpha_lr", "(0, inf)", "such as 3e-4"), fl.Using("client.alpha_beta1", "client.alpha_beta2", "client.alpha_decay")),
-		Defaults: func(c *fl.ClientParams, _ *fl.ServerParams) { // the paper's Adam
+		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { // the paper's Adam
 			c.AlphaLR, c.AlphaBeta1, c.AlphaBeta2, c.AlphaDecay = 3e-4, 0.5, 0.999, 1e-3
 		},
 		Models:    []string{"darts-cifar"},

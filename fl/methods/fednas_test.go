@@ -21,7 +21,7 @@ func TestFedNASAlternates(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	c, s := fl.Defaults(fedNAS())
+	c, s := fedNAS().Defaults()
 	c.LR, c.WeightDecay, c.Steps, c.Batch, c.AlphaLR, c.AlphaDecay = 0.05, 0.1, 1, 1000, 0.01, 0.5
 	tr := e.NewTrial(0)
 	w := append([]float32(nil), tr.Weights()...)

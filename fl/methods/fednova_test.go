@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 )
 
 // TestFedNovaByHand: rounds of clients with different numbers of steps, with
@@ -20,9 +21,9 @@ func TestFedNovaByHand(t *testing.T) {
 		momentum := tt.momentum
 		q := newQuadratics(t, fedNova(), 6, 6)
 		tr := q.engine.NewTrial(0)
-		plan := fl.Plan{Server: fl.DefaultServerParams()}
+		plan := fl.Plan{Server: hyper.DefaultServer()}
 		for slot := range 6 {
-			c := fullBatch(fl.DefaultClientParams(), lr, 1+2*slot)
+			c := fullBatch(hyper.DefaultClient(), lr, 1+2*slot)
 			c.Momentum, c.WeightDecay, c.Nesterov = momentum, tt.decay, tt.nesterov
 			plan.Clients = append(plan.Clients, c)
 		}
@@ -66,7 +67,7 @@ func TestFedNovaByHand(t *testing.T) {
 			}
 		}
 	}
-	one := fl.Plan{Server: fl.DefaultServerParams(), Clients: []fl.ClientParams{fullBatch(fl.DefaultClientParams(), lr, 1)}}
+	one := fl.Plan{Server: hyper.DefaultServer(), Clients: []fl.ClientParams{fullBatch(hyper.DefaultClient(), lr, 1)}}
 	nova, avg := newQuadratics(t, fedNova(), 6, 6).engine.NewTrial(0), newQuadratics(t, FedAvg(), 6, 6).engine.NewTrial(0)
 	runRounds(t, nova, one, 3)
 	runRounds(t, avg, one, 3)
@@ -114,9 +115,9 @@ func TestFedNovaDecay(t *testing.T) {
 	const lr, decay = 0.1, 1.5
 	q := newQuadratics(t, fedNova(), 6, 6)
 	tr := q.engine.NewTrial(0)
-	plan := fl.Plan{Server: fl.DefaultServerParams()}
+	plan := fl.Plan{Server: hyper.DefaultServer()}
 	for slot := range 6 {
-		c := fullBatch(fl.DefaultClientParams(), lr, 1+4*slot)
+		c := fullBatch(hyper.DefaultClient(), lr, 1+4*slot)
 		c.WeightDecay = decay
 		plan.Clients = append(plan.Clients, c)
 	}

@@ -11,13 +11,13 @@ import (
 // v <- m v + g, w <- w - lr v.
 func fedAvgM() fl.Method {
 	return fl.Method{
-		Name:      "fedavgm",
-		Doc:       "FedAvg with momentum on the server, server.momentum 0.9 unless set",
-		Paper:     "Hsu et al. 2019, Measuring the Effects of Non-Identical Data Distribution for Federated Visual Classification, arXiv:1909.06335",
-		Uses:      slices.Concat(localSGD, serverStep),
-		Defaults:  func(_ *fl.ClientParams, s *fl.ServerParams) { s.Momentum = 0.9 },
-		Local:     plainSGD,
-		NewServer: stepping,
+		Name:        "fedavgm",
+		Doc:         "FedAvg with momentum on the server, server.momentum 0.9 unless set",
+		Paper:       "Hsu et al. 2019, Measuring the Effects of Non-Identical Data Distribution for Federated Visual Classification, arXiv:1909.06335",
+		Uses:        slices.Concat(localSGD, serverStep),
+		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Momentum = 0.9 },
+		Local:       plainSGD,
+		NewServer:   stepping,
 	}
 }
 
@@ -37,7 +37,7 @@ func fedOpt(name, doc string, beta1, beta2 float64, second func(v, g, b2 float32
 		Paper: "Reddi et al. 2021, Adaptive Federated Optimization, arXiv:2003.00295",
 		Uses: slices.Concat(localSGD, serverRate, fl.Using("server.beta1", "server.weighted"), fl.Needing("server.tau", "(0, inf)", "such as 0.001"),
 			fl.Needing("server.momentum", "0", "its momentum is server.beta1")),
-		Defaults: func(_ *fl.ClientParams, s *fl.ServerParams) {
+		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) {
 			s.LR, s.Beta1, s.Beta2, s.Tau, s.Weighted = 0.01, beta1, beta2, 1e-3, true
 		},
 		Local: func(l *fl.Local) error {

@@ -19,7 +19,7 @@ func TestAdaptiveWeights(t *testing.T) {
 			t.Fatal(err)
 		}
 		q := newQuadratics(t, m, 6, 6)
-		c, s := fl.Defaults(m)
+		c, s := m.Defaults()
 		if !s.Weighted {
 			t.Fatal("by default, clients do not weigh by their examples")
 		}

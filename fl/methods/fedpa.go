@@ -22,7 +22,7 @@ func fedPA() fl.Method {
 			fl.Needing("client.optimizer", "sgd", "Adam's steps do not sample the posterior"), fl.Using("client.momentum", "client.nesterov", "client.weight_decay", "client.bias_decay"),
 			fl.Needing("client.clip_norm", "0", "clipped steps do not sample the posterior"), serverStep, fl.Needing("client.window", "[1, inf)", ""),
 			fl.Using("client.burn_in", "client.rho", "server.burn_in")),
-		Defaults:    func(c *fl.ClientParams, _ *fl.ServerParams) { c.Window, c.Rho = 3, 0.1 },
+		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Window, c.Rho = 3, 0.1 },
 		Local:       posteriorLocal,
 		Personalize: plainSGD,
 		NewServer:   stepping,

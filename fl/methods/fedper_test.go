@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -20,13 +21,13 @@ func TestFedPerKeepsHeads(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	head := model.Head(1).Lo
 	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: fedPer(), Cohort: 2, Seed: 3, Workers: 2})
-	c := fullBatch(fl.DefaultClientParams(), 0.1, 3)
+	c := fullBatch(hyper.DefaultClient(), 0.1, 3)
 	tr := e.NewTrial(0)
 	initial := slices.Clone(tr.Weights())
 	heads := map[int][]float32{}
 	for range 4 {
 		before := slices.Clone(tr.Weights())
-		r := runRounds(t, tr, fl.Plan{Server: fl.DefaultServerParams(), Clients: []fl.ClientParams{c}}, 1)[0]
+		r := runRounds(t, tr, fl.Plan{Server: hyper.DefaultServer(), Clients: []fl.ClientParams{c}}, 1)[0]
 		body, total := make([]float64, head), 0.0
 		for _, s := range r.Slots {
 			// The same local training by hand: the whole batch three times.

@@ -17,7 +17,7 @@ func fedRep() fl.Method {
 		Doc:         "FedRep: a shared body and a head of each client's own, the head trained first",
 		Paper:       "Collins et al. 2021, Exploiting Shared Representations for Personalized Federated Learning, arXiv:2102.07078",
 		Uses:        slices.Concat(localSGD, headEpochs),
-		Defaults:    oneHeadEpoch,
+		SetDefaults: oneHeadEpoch,
 		Reads:       []string{"head_layers"},
 		Prepare:     needsBody,
 		StateLen:    headLen,

@@ -35,7 +35,7 @@ func fedTP() fl.Method {
 			"The sizes of the hypernetwork are those of the code. The global model has the mean of the projections that the last round's clients returned, as in the code",
 		Uses: slices.Concat(fl.UsingSGD(), forgets("the server makes a client's own weights anew in each round"), fl.Needing("server.hyper_lr", "(0, inf)", ""),
 			fl.Needing("server.hyper_width", "[1, 65536]", ""), fl.Using("server.hyper_depth"), fl.Needing("server.embedding", "[1, 65536]", "")),
-		Defaults: func(_ *fl.ClientParams, s *fl.ServerParams) {
+		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) {
 			s.HyperLR, s.HyperWidth, s.HyperDepth, s.Embedding = 0.01, 150, 3, 128
 		},
 		Models:      []string{"vit-tiny", "char-gpt"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/kernels"
@@ -84,7 +85,7 @@ func TestFedTPRoundMatchesTorch(t *testing.T) {
 	python := findTorch(t)
 	fed := fltest.OpenGlyphs(t, 9, 20)
 	model := fltest.SmallTransformer(t, fed)
-	c, s := fl.Defaults(fedTP())
+	c, s := fedTP().Defaults()
 	s.HyperLR, s.HyperWidth, s.HyperDepth, s.Embedding = 0.3, 20, 2, 6
 	cfg := fl.Config{Model: model, Data: fed, Method: fedTP(), Cohort: 4, Seed: 3, Server: &s}
 	e := newEngine(t, cfg)
@@ -160,7 +161,7 @@ func TestFedTPRoundMatchesTorch(t *testing.T) {
 func TestFedTPRefuses(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 9, 20)
 	model := fltest.SmallTransformer(t, fed)
-	_, huge := fl.Defaults(fedTP())
+	_, huge := fedTP().Defaults()
 	huge.HyperWidth, huge.HyperDepth = 65536, 100
 	frozen, err := model.WithTrainable([]string{"*.bias"}, 1)
 	if err != nil {
@@ -189,7 +190,7 @@ func TestFedTPRefuses(t *testing.T) {
 	if want := "round 0: server.embedding = 64: the servers of this study have 128"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	if err := fedTP().CheckShards(fl.DefaultClientParams()); err == nil || !strings.HasPrefix(err.Error(), `the server of method "fedtp" makes`) {
+	if err := fedTP().CheckShards(hyper.DefaultClient()); err == nil || !strings.HasPrefix(err.Error(), `the server of method "fedtp" makes`) {
 		t.Errorf("rounds that are cut: error %v", err)
 	}
 }
@@ -236,7 +237,7 @@ func BenchmarkFedTP(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	_, p := fl.Defaults(fedTP())
+	_, p := fedTP().Defaults()
 	at, _ := projections(model)
 	const cohort = 10
 	s := fedTP().NewSender(&fl.Config{Model: model, Server: &p, Data: &data.Federation{Clients: make([]data.Client, cohort)}}, at)

@@ -52,7 +52,7 @@ func againstSlices(t *testing.T, m fl.Method, model *nn.Model, fed *data.Federat
 	const steps, lr, cohort = 3, 0.1, 7
 	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: cohort, Seed: 4, Widths: slicedWidths})
 	tr := e.NewTrial(0)
-	c, s := fl.Defaults(m)
+	c, s := m.Defaults()
 	s.Weighted = weighted
 	plan := fl.Plan{Server: s, Clients: []fl.ClientParams{fullBatch(c, lr, steps)}}
 	for round := range rounds {
@@ -182,9 +182,9 @@ func TestWidthsThatDoNotFit(t *testing.T) {
 	if _, err := fl.New(fl.Config{Model: model, Data: fed, Method: FedAvg(), Cohort: 2, Widths: []float64{0.5}}); err == nil || !strings.Contains(err.Error(), `method "fedavg" does not use them`) {
 		t.Errorf("widths for fedavg: error %v", err)
 	}
-	c, s := fl.Defaults(heteroFL())
+	c, s := heteroFL().Defaults()
 	c.Width = 0.3
-	if err := fl.CheckParams(heteroFL(), c, s); err == nil || !strings.HasPrefix(err.Error(), `client.width = 0.3: method "heterofl" needs one of`) {
+	if err := heteroFL().CheckParams(c, s); err == nil || !strings.HasPrefix(err.Error(), `client.width = 0.3: method "heterofl" needs one of`) {
 		t.Errorf("client.width 0.3: error %v", err)
 	}
 	// A width of the plan holds for all of its slots.

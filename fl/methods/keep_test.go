@@ -37,9 +37,9 @@ func TestKeptOptimizersKeepThePromises(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	forEachMethod(t, func(t *testing.T, m fl.Method) {
 		if !keeps(m) {
-			c, s := fl.Defaults(m)
+			c, s := m.Defaults()
 			c.OptimizerState = "keep"
-			if err := fl.CheckParams(m, c, s); err == nil || !strings.HasPrefix(err.Error(), `client.optimizer_state = "keep": method "`+m.Name+`" needs "reset"; `) {
+			if err := m.CheckParams(c, s); err == nil || !strings.HasPrefix(err.Error(), `client.optimizer_state = "keep": method "`+m.Name+`" needs "reset"; `) {
 				t.Errorf("it gives no reason: %v", err)
 			}
 			return

@@ -24,7 +24,7 @@ func maml() fl.Method {
 		Doc:         "MAML: meta-gradients on validation examples after client.inner_steps",
 		Paper:       "Finn et al. 2017, Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, arXiv:1703.03400; Chen et al. 2018, Federated Meta-Learning with Fast Convergence and Efficient Communication, arXiv:1802.07876",
 		Uses:        slices.Concat(innerSteps, fl.Using("client.batch", "client.dropout", "client.wrap"), serverStep),
-		Defaults:    func(c *fl.ClientParams, s *fl.ServerParams) { c.InnerLR, c.InnerSteps, s.LR = 0.01, 5, 0.03 },
+		SetDefaults: func(c *fl.ClientParams, s *fl.ServerParams) { c.InnerLR, c.InnerSteps, s.LR = 0.01, 5, 0.03 },
 		Local:       metaGradient,
 		Personalize: adapt,
 		SecondOrder: true,

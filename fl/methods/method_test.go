@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
@@ -77,7 +78,7 @@ func TestLocalSGDAgainstEquations(t *testing.T) {
 		broadcast := append([]float32(nil), tr.Weights()...)
 		// One batch holds all examples, so that the order of shuffling matters
 		// only to the last bits of the gradient.
-		r, err := tr.Round(t.Context(), fl.Plan{Server: fl.DefaultServerParams(), Clients: []fl.ClientParams{p}})
+		r, err := tr.Round(t.Context(), fl.Plan{Server: hyper.DefaultServer(), Clients: []fl.ClientParams{p}})
 		if err != nil {
 			t.Fatal(err)
 		}

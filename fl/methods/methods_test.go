@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
@@ -15,7 +16,7 @@ import (
 
 // defaultPlan is a method with its own defaults, gentle enough for every one.
 func defaultPlan(m fl.Method) fl.Plan {
-	c, s := fl.Defaults(m)
+	c, s := m.Defaults()
 	c.LR, c.Epochs, c.Batch = 0.02, 2, 8
 	if c.HeadEpochs > 0 {
 		c.HeadEpochs = 0.5
@@ -255,12 +256,12 @@ func TestMethodsRefuseBadCombinations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, s := fl.Defaults(m)
-		if err := fl.CheckParams(m, c, s); err != nil {
+		c, s := m.Defaults()
+		if err := m.CheckParams(c, s); err != nil {
 			t.Errorf("%s refuses its defaults: %v", tt.method, err)
 		}
 		tt.change(&c, &s)
-		if err := fl.CheckParams(m, c, s); err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+		if err := m.CheckParams(c, s); err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got error %v, want %s", err, tt.want)
 		}
 	}
@@ -300,7 +301,7 @@ func TestServerOptimizersByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, p := fl.Defaults(m)
+		_, p := m.Defaults()
 		if p.Tau != 1e-3 || name == "fedadagrad" != (p.Beta1 == 0) || name != "fedadagrad" && (p.Beta1 != 0.9 || p.Beta2 != 0.99) {
 			t.Errorf("%s starts from %+v", name, p)
 		}
@@ -350,9 +351,9 @@ func TestMethodsRefuseWhatTheyWouldIgnore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := fl.DefaultClientParams()
+		c := hyper.DefaultClient()
 		c.Mu = tt.mu
-		if err := fl.CheckParams(m, c, tt.server); (err == nil) != tt.ok {
+		if err := m.CheckParams(c, tt.server); (err == nil) != tt.ok {
 			t.Errorf("%s with mu %v and server %+v: error %v", tt.method, tt.mu, tt.server, err)
 		}
 	}

@@ -23,7 +23,7 @@ func perFedAvg() fl.Method {
 		Uses:  slices.Concat(fl.UsingSteps(), innerSteps),
 		// the paper's inner step, a = 0.01, with which FEMNIST's writers train at FedAvg's
 		// client.lr = 0.1
-		Defaults:    func(c *fl.ClientParams, _ *fl.ServerParams) { c.InnerLR, c.InnerSteps = 0.01, 1 },
+		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.InnerLR, c.InnerSteps = 0.01, 1 },
 		Local:       perFedAvgLocal,
 		Personalize: adapt,
 		SecondOrder: true,

@@ -30,7 +30,7 @@ func pFedMe() fl.Method {
 			serverStep, fl.Using("server.weighted")),
 		// lambda and the steps of the authors' experiments; their inner learning rate is 0.05
 		// to 0.1 on networks of one and two layers
-		Defaults:    func(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda, c.InnerLR, c.InnerSteps = 15, 0.03, 5 },
+		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda, c.InnerLR, c.InnerSteps = 15, 0.03, 5 },
 		Local:       pFedMeLocal,
 		Personalize: pFedMePersonalize,
 		Work:        func(w fl.Workload) float64 { return w.SGD() * float64(w.Params.InnerSteps) }, // on one batch

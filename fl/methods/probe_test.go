@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 )
 
 // TestProbesOfRounds follows FATHOM's cosines and the agreement of signs on
@@ -14,7 +15,7 @@ func TestProbesOfRounds(t *testing.T) {
 	const steps, lr, alpha = 4, 0.2, 0.3
 	q := newQuadratics(t, FedAvg(), 6, 6)
 	tr := q.engine.NewTrial(0)
-	plan := fl.Plan{Server: fl.DefaultServerParams(), Clients: []fl.ClientParams{fullBatch(fl.DefaultClientParams(), lr, steps)}, Probes: []string{"cos_delta_smoothed{alpha=0.3}", "sign_agreement", "min_cos_grad_displacement", "steps"}}
+	plan := fl.Plan{Server: hyper.DefaultServer(), Clients: []fl.ClientParams{fullBatch(hyper.DefaultClient(), lr, steps)}, Probes: []string{"cos_delta_smoothed{alpha=0.3}", "sign_agreement", "min_cos_grad_displacement", "steps"}}
 	smooth := make([]float64, dims)
 	for round := range 3 {
 		w := slices.Clone(tr.Weights())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
@@ -74,6 +75,10 @@ func (q *quadratic) Hessian(dst, _, v []float32, b *nn.Batch, _ nn.TrainOpts) {
 }
 
 func (q *quadratic) Grad() []float32 { return q.grad }
+
+func (q *quadratic) Begin([]float32, int, int, nn.TrainOpts, *nn.Optimizer) {}
+
+func (q *quadratic) End() {}
 
 func (q *quadratic) Evaluate(w []float32, b *nn.Batch) nn.Result {
 	r := nn.Result{Count: b.N}
@@ -178,7 +183,7 @@ func TestDriftIsCorrectedOnQuadratics(t *testing.T) {
 		{fedDyn(), 2, 500, false, func(s *fl.ServerParams) { s.Alpha = 0.5 }},
 	} {
 		q := newQuadratics(t, tt.method, 6, tt.cohort)
-		c, s := fl.Defaults(tt.method)
+		c, s := tt.method.Defaults()
 		tt.server(&s)
 		s.Weighted = tt.weighted
 		tr := q.engine.NewTrial(0)
@@ -198,7 +203,7 @@ func TestDriftIsCorrectedOnQuadratics(t *testing.T) {
 	// FedAvg's fixed point weighs clients by 1 - (1 - lr alpha_i)^K instead.
 	q := newQuadratics(t, FedAvg(), 6, 6)
 	tr := q.engine.NewTrial(0)
-	runRounds(t, tr, fl.Plan{Server: fl.DefaultServerParams(), Clients: []fl.ClientParams{fullBatch(fl.DefaultClientParams(), lr, steps)}}, 300)
+	runRounds(t, tr, fl.Plan{Server: hyper.DefaultServer(), Clients: []fl.ClientParams{fullBatch(hyper.DefaultClient(), lr, steps)}}, 300)
 	biased := q.optimum(func(i int) float64 {
 		return q.share[i] * (1 - math.Pow(1-lr*q.alpha[i], steps)) / q.alpha[i]
 	})
@@ -304,7 +309,7 @@ func TestVisitsByHand(t *testing.T) {
 		},
 	} {
 		q := newQuadratics(t, tt.method, 6, 6)
-		c, s := fl.Defaults(tt.method)
+		c, s := tt.method.Defaults()
 		tt.params(&c, &s)
 		c = fullBatch(c, lr, steps)
 		tr := q.engine.NewTrial(0)
@@ -329,7 +334,7 @@ func TestVisitsByHand(t *testing.T) {
 // TestDittoKeepsItsModels follows every v_i over rounds with small cohorts.
 func TestDittoKeepsItsModels(t *testing.T) {
 	q := newQuadratics(t, ditto(), 8, 2)
-	c, s := fl.Defaults(ditto())
+	c, s := ditto().Defaults()
 	c = fullBatch(c, 0.2, 3)
 	c.Lambda, c.PersonalLR, c.PersonalEpochs = 0.7, 0.1, 4
 	tr := q.engine.NewTrial(0)

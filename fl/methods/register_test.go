@@ -6,6 +6,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 )
 
@@ -39,11 +40,11 @@ func TestRegisterRefuses(t *testing.T) {
 func TestPlansBegin(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	e := newEngine(t, fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: ditto(), Cohort: 2})
-	if r := runRounds(t, e.NewTrial(0), fl.Plan{}, 1)[0]; r.Slots[0].Params.Lambda != 0.1 || r.Slots[0].Params.Dropout != fl.OwnDropout {
+	if r := runRounds(t, e.NewTrial(0), fl.Plan{}, 1)[0]; r.Slots[0].Params.Lambda != 0.1 || r.Slots[0].Params.Dropout != hyper.OwnDropout {
 		t.Errorf("the zero plan trains with %+v", r.Slots[0].Params)
 	}
 	plan := fl.Plan{Clients: []fl.ClientParams{{LR: 0.1, Epochs: 1, Batch: 10}}}
-	if _, err := e.NewTrial(0).Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "take those of fl.Defaults") {
+	if _, err := e.NewTrial(0).Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "take those and") {
 		t.Errorf("hyperparameters without defaults: error %v", err)
 	}
 	if _, err := fl.New(fl.Config{Model: e.Model(), Data: &data.Federation{}, Cohort: 1}); err == nil || !strings.Contains(err.Error(), "needs a Method") {

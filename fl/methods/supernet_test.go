@@ -121,7 +121,7 @@ func TestSupernetMerges(t *testing.T) {
 func TestSupernetRefuses(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	model := fltest.SmallSupernet(t, fed)
-	c, s := fl.Defaults(supernet())
+	c, s := supernet().Defaults()
 	for _, tt := range []struct {
 		m    fl.Method
 		arch string
@@ -157,7 +157,7 @@ func TestManySubnetsFitIntoMemory(t *testing.T) {
 	}
 	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: supernet(), Cohort: 4, Seed: 3, Workers: 1})
 	tr := e.NewTrial(0)
-	c, s := fl.Defaults(supernet())
+	c, s := supernet().Defaults()
 	c = fullBatch(c, 0.01, 1)
 	r := rand.New(rand.NewPCG(5, 6))
 	train := func(rounds int) int64 {

@@ -77,7 +77,7 @@ func states(t testing.TB, tr *fl.Trial) map[int][]float32 {
 // as the defaults. They are SGD's.
 func begun(c fl.ClientParams) fl.ClientParams {
 	v := hyper.Values{Client: c}
-	all := fl.DefaultClientParams()
+	all := hyper.DefaultClient()
 	full := hyper.Values{Client: all}
 	for _, p := range hyper.Table() {
 		if strings.HasPrefix(p.Name, "client.") && !slices.Contains([]string{"client.optimizer", "client.optimizer_state", "client.beta1", "client.beta2", "client.eps", "client.lr_schedule", "client.lr_over", "client.bias_decay"}, p.Name) {

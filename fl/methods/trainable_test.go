@@ -59,4 +59,4 @@ func TestFrozenParametersStay(t *testing.T) {
 }
 
 // headed says whether a method treats the head apart.
-func headed(m fl.Method) bool { return slices.Contains(fl.Settings(m), "head_layers") }
+func headed(m fl.Method) bool { return slices.Contains(m.Settings(), "head_layers") }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/nn"
@@ -18,7 +17,7 @@ import (
 // sub-networks and a tuner can pick them, and checks those that the study's space has
 // itself.
 func (d *driver) joinChoices(ctx context.Context) error {
-	whole := fl.CheckSubnets(d.method)
+	whole := d.method.CheckSubnets()
 	choices := d.setup.Model.Choices()
 	for _, dim := range d.space {
 		name, ok := strings.CutPrefix(dim.Name, tuners.ArchPrefix)

@@ -96,7 +96,7 @@ func setMethod(c *config.Config, name string) {
 		panic(err)
 	}
 	c.Method, c.Sampling = name, "without" // a client with a state is once in a cohort
-	c.Client.Client, c.Server = fl.Defaults(m)
+	c.Client.Client, c.Server = m.Defaults()
 }
 
 // eventLog is an observer that keeps the events.

@@ -110,7 +110,7 @@ func (s *side) trial(ctx context.Context, dec tuners.Decision) (tuners.TrialRepo
 	if err != nil {
 		return failed(err)
 	}
-	if err := fl.CheckParams(d.method, h.Client, h.Server); err != nil {
+	if err := d.method.CheckParams(h.Client, h.Server); err != nil {
 		return failed(err)
 	}
 	tr := s.engine.NewTrial(dec.Trial)

@@ -70,7 +70,7 @@ func (s *Setup) trained(ctx context.Context) (*driver, *trial, error) {
 
 // train runs the one trial of a plain run to its end.
 func (d *driver) train(ctx context.Context, given *config.Config) (*trial, error) {
-	if err := fl.CheckParams(d.method, d.base.Client, d.base.Server); err != nil {
+	if err := d.method.CheckParams(d.base.Client, d.base.Server); err != nil {
 		return nil, err
 	}
 	if err := d.history.begin(given, config.ModeRun, d.setup.Data, d.setup.Model, d.setup.Environment); err != nil {

@@ -65,7 +65,7 @@ func (d *driver) open(ctx context.Context, number int, params tuners.Params, sou
 	if err != nil {
 		return nil, fmt.Errorf("trial %d: %w", number, err)
 	}
-	if err := fl.CheckParams(d.method, h.Client, h.Server); err != nil {
+	if err := d.method.CheckParams(h.Client, h.Server); err != nil {
 		return nil, fmt.Errorf("trial %d: %w", number, err)
 	}
 	t := &trial{driver: d, number: number, params: params, hyper: h, source: source, past: d.history.trials[number]}

@@ -35,7 +35,7 @@ type hyperEntry struct {
 }
 
 func newMethodEntry(m fl.Method) methodEntry {
-	return methodEntry{Name: m.Name, Doc: m.Doc, Paper: m.Paper, Differs: m.Differs, Settings: append([]string{}, fl.Settings(m)...)}
+	return methodEntry{Name: m.Name, Doc: m.Doc, Paper: m.Paper, Differs: m.Differs, Settings: append([]string{}, m.Settings()...)}
 }
 
 func (a *app) listMethods(context.Context) error {
@@ -66,7 +66,7 @@ func firstPaper(paper string) string {
 // describeMethod tells all about a method.
 func describeMethod(m fl.Method) methodEntry {
 	e := newMethodEntry(m)
-	c, s := fl.Defaults(m)
+	c, s := m.Defaults()
 	defaults := hyper.Values{Client: c, Server: s}
 	for _, p := range hyper.Table() {
 		for _, u := range m.Uses {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 )
 
 // samplePlan returns a plan in which every hyperparameter has an odd value of its own.
@@ -37,11 +38,11 @@ func samplePlan(t *testing.T) fl.Plan {
 		}
 	}
 	params := func() fl.ClientParams {
-		c := fl.DefaultClientParams()
+		c := hyper.DefaultClient()
 		odd(reflect.ValueOf(&c).Elem())
 		return c
 	}
-	p := fl.Plan{Server: fl.DefaultServerParams(), Clients: []fl.ClientParams{params(), params()}, Probes: []string{"val_error_after", "examples_val"}}
+	p := fl.Plan{Server: hyper.DefaultServer(), Clients: []fl.ClientParams{params(), params()}, Probes: []string{"val_error_after", "examples_val"}}
 	odd(reflect.ValueOf(&p.Server).Elem())
 	p.Table = []fl.Cell{{HI: 0.1, Samples: 1.0 / 3, Params: params()}}
 	return p

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study"
 )
 
@@ -169,19 +170,19 @@ func encodePlan(p fl.Plan) (*plan, error) {
 // decode decodes a plan. Params must begin as the defaults; every field is then
 // overwritten.
 func (p *plan) decode() (fl.Plan, error) {
-	out := fl.Plan{Server: fl.DefaultServerParams(), Probes: p.Probes}
+	out := fl.Plan{Server: hyper.DefaultServer(), Probes: p.Probes}
 	if err := json.Unmarshal(p.Server, &out.Server); err != nil {
 		return out, err
 	}
 	for _, raw := range p.Clients {
-		c := fl.DefaultClientParams()
+		c := hyper.DefaultClient()
 		if err := json.Unmarshal(raw, &c); err != nil {
 			return out, err
 		}
 		out.Clients = append(out.Clients, c)
 	}
 	for _, t := range p.Table {
-		c := fl.DefaultClientParams()
+		c := hyper.DefaultClient()
 		if err := json.Unmarshal(t.Params, &c); err != nil {
 			return out, err
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
@@ -28,7 +27,7 @@ func (c *Config) Check() error {
 // checkHead returns an error for a head that the method does not have.
 func (c *Config) checkHead() error {
 	m, err := fl.MethodByName(c.Method)
-	if err != nil || c.HeadLayers == 1 || len(c.Client.Trainable) > 0 || slices.Contains(fl.Settings(m), "head_layers") {
+	if err != nil || c.HeadLayers == 1 || len(c.Client.Trainable) > 0 || slices.Contains(m.Settings(), "head_layers") {
 		return err
 	}
 	return &key.Error{Key: "head_layers", Problem: fmt.Sprintf(" = %d: method %q treats no head apart; leave it out", c.HeadLayers, c.Method)}
@@ -48,7 +47,7 @@ func (c *Config) CheckFor(mode string) error {
 	if err != nil {
 		return err
 	}
-	return fl.CheckParams(method, c.Client.Client, c.Server)
+	return method.CheckParams(c.Client.Client, c.Server)
 }
 
 // check returns an error for a fact about clients that is allowed twice.
@@ -78,14 +77,11 @@ func (c *Config) checkKeys() []error {
 // facts are the probes that measure nothing but tell about a client.
 var facts = []string{"client_key", "examples_train", "examples_val"}
 
-// Allows returns an error for a probe that there is not, and for a fact about
+// Allows returns an error for an unknown probe, and for a fact about
 // clients that the study does not let tuners see. A scalar is always a fact.
 func (c *Config) Allows(name string, scalar bool) error {
 	if (scalar || slices.Contains(facts, name)) && !slices.Contains(c.Tuner.Allow, name) {
 		return fmt.Errorf("it asks for %q of each client, but tuner.allow lists only %q", name, c.Tuner.Allow)
 	}
-	if !slices.Contains(fl.ProbeNames(), name) {
-		return fmt.Errorf("it asks for the probe %q; the probes are %s", name, strings.Join(fl.ProbeNames(), ", "))
-	}
-	return nil
+	return fl.CheckProbes(name)
 }

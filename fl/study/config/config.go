@@ -179,7 +179,7 @@ func Default() Config {
 		Eval:       Eval{Personalized: true, Every: AutoEvery},
 		Tuner:      Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},
 	}
-	c.setHyper(fl.DefaultClientParams(), fl.DefaultServerParams())
+	c.setHyper(hyper.DefaultClient(), hyper.DefaultServer())
 	return c
 }
 

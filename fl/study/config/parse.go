@@ -57,7 +57,7 @@ func LoadPlaced(src Source) (*Config, Places, error) {
 		return c, places, nil // Check says so
 	}
 	defaults := Default()
-	defaults.setHyper(fl.Defaults(m))
+	defaults.setHyper(m.Defaults())
 	return load(src, defaults)
 }
 

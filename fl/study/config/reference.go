@@ -63,7 +63,7 @@ func usedBy(k key.Key) []string {
 		users = append(users, fl.Users(k.Name)...)
 	}
 	for _, name := range fl.Methods() {
-		if m, err := fl.MethodByName(name); err == nil && slices.Contains(fl.Settings(m), k.Name) {
+		if m, err := fl.MethodByName(name); err == nil && slices.Contains(m.Settings(), k.Name) {
 			users = append(users, name)
 		}
 	}

@@ -65,7 +65,7 @@ func CheckDims(dims []tuners.Dim, base hyper.Values, method fl.Method) error {
 			for _, v := range tried[dim.Name] {
 				h, err := base.With(others.Merge(tuners.Params{dim.Name: v}), nil)
 				if err == nil {
-					err = fl.CheckParams(method, h.Client, h.Server)
+					err = method.CheckParams(h.Client, h.Server)
 				}
 				if err != nil {
 					return blame(dims, dim, err)

@@ -51,7 +51,7 @@ func TestSpaceErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := c.CheckFor(ModeRun); (err == nil) != (fl.CheckParams(method, c.Client.Client, c.Server) == nil) {
+			if err := c.CheckFor(ModeRun); (err == nil) != (method.CheckParams(c.Client.Client, c.Server) == nil) {
 				t.Errorf("a run does not draw, but gives %v", err)
 			}
 		})
@@ -95,7 +95,7 @@ func TestCheckedSpacesNeverFail(t *testing.T) {
 				for range 3 {
 					h, err := c.Hyper().With(p, nil)
 					if err == nil {
-						err = fl.CheckParams(method, h.Client, h.Server)
+						err = method.CheckParams(h.Client, h.Server)
 					}
 					if err != nil {
 						t.Fatalf("%s: space %v passed, but the draw %v fails: %v", c.Method, space, p, err)
@@ -118,7 +118,7 @@ func drawSpace(t *rapid.T) *Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.setHyper(fl.Defaults(method))
+	c.setHyper(method.Defaults())
 	c.Client.Steps = rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "steps")
 	keys := hyper.Tunable()
 	if rapid.Bool().Draw(t, "of all methods") {

@@ -192,7 +192,7 @@ func trainedAsTorch(t *testing.T, j job) (*nn.Model, []float32) {
 	}
 	defer e.Close()
 	tr := e.NewTrial(0)
-	client, server := fl.Defaults(methods.FedAvg())
+	client, server := methods.FedAvg().Defaults()
 	client.LR, client.Momentum, client.Epochs, client.Batch = 0.05, 0.9, 3, 100
 	if _, err := tr.Round(t.Context(), fl.Plan{Server: server, Clients: []fl.ClientParams{client}}); err != nil {
 		t.Fatal(err)
