@@ -30,6 +30,12 @@ const (
 	Constant   = "constant"   // 1
 )
 
+// The names of the baselines, which steps subtract from the scores.
+const (
+	Past = "past" // the discounted mean of the past rounds' mean errors
+	Zero = "zero" // 0, as Theorem 4.1 has it
+)
+
 // The names of the ways in which a client counts whose result was dropped.
 const (
 	Worst = "worst" // as the worst: an error of 1, or the round's largest loss
@@ -56,6 +62,7 @@ var description = tuners.Description{
 		{Name: "schedule", Default: tuners.Str(Aggressive), Doc: "step size: aggressive, adaptive, auto or constant"},
 		{Name: "eta0", Default: tuners.Num(0), Doc: "base step size; 0 takes sqrt(2 ln k)"},
 		{Name: "gamma", Default: tuners.Num(-1), Doc: "discount of the baseline, 0..1; -1 takes the trial's own fedex.gamma"},
+		{Name: "baseline", Default: tuners.Str(Past), Doc: "what a step subtracts from errors: past (the discounted mean of past rounds) or zero"},
 		{Name: "cutoff", Default: tuners.Num(0), Doc: "entropy of theta in nats below which it is frozen and its arg max used"},
 		{Name: "dropped", Default: tuners.Str(Worst), Doc: "how a client counts whose result was not finite: worst (an error of 1, or the round's largest loss) or skip (not at all)"},
 		{Name: "diff", Default: tuners.Bool(false), Doc: "step on the error after minus before local training"},
@@ -105,7 +112,7 @@ func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session
 type options struct {
 	configs                                      int
 	eps, eta0, gamma, cutoff                     float64
-	schedule, dropped                            string
+	schedule, baseline, dropped                  string
 	drawConfigs, independent, diff, mle, asPaper bool
 }
 
@@ -119,7 +126,7 @@ func readOptions(p tuners.Params) (options, []tuners.Problem) {
 	o := options{
 		configs: p.Int("configs", 0), drawConfigs: p.Truth("draw_configs", false), independent: p.Truth("independent", false),
 		eps: p.Float("eps", 0), schedule: p.Text("schedule", ""), eta0: p.Float("eta0", 0), gamma: p.Float("gamma", 0),
-		dropped: p.Text("dropped", ""), cutoff: p.Float("cutoff", 0), diff: p.Truth("diff", false), mle: p.Truth("mle", false), asPaper: p.Truth("as_paper", false),
+		baseline: p.Text("baseline", ""), dropped: p.Text("dropped", ""), cutoff: p.Float("cutoff", 0), diff: p.Truth("diff", false), mle: p.Truth("mle", false), asPaper: p.Truth("as_paper", false),
 	}
 	wrong := func(name, want string) {
 		problems = append(problems, tuners.Problem{Key: "options." + name, Message: fmt.Sprintf("%s must be %s, not %s", name, want, p[name])})
@@ -143,6 +150,9 @@ func readOptions(p tuners.Params) (options, []tuners.Problem) {
 	case Aggressive, Adaptive, Auto, Constant:
 	default:
 		wrong("schedule", "aggressive, adaptive, auto or constant")
+	}
+	if o.baseline != Past && o.baseline != Zero {
+		wrong("baseline", Past+" or "+Zero)
 	}
 	if o.dropped != Worst && o.dropped != Skip {
 		wrong("dropped", Worst+" or "+Skip)

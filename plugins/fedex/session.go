@@ -176,7 +176,11 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 			round[i].score = worst
 		}
 	}
-	if err := s.state.step(round, s.gamma, s.eta0, s.options.cutoff, s.options.schedule); err != nil {
+	lambda := 0.0
+	if s.options.baseline == Past {
+		lambda = s.state.baseline()
+	}
+	if err := s.state.step(round, lambda, s.gamma, s.eta0, s.options.cutoff, s.options.schedule); err != nil {
 		return err
 	}
 	return s.Save(&s.state)

@@ -79,13 +79,13 @@ func (s *state) baseline() float64 {
 //	grad_j = sum over slots i of q_i (s_i - lambda) 1[j_i = j] / theta_j
 //	z <- z - (eta0 / denom) grad,  z <- z - logsumexp(z)
 //
-// and enters the round's mean error into the baseline with weight gamma^age. A
+// with the baseline lambda, and enters the round's mean error into the baseline with weight gamma^age. A
 // latched state stays as it is.
-func (s *state) step(round []outcome, gamma, eta0, cutoff float64, schedule string) error {
+func (s *state) step(round []outcome, lambda, gamma, eta0, cutoff float64, schedule string) error {
 	if s.Latched {
 		return nil
 	}
-	theta, lambda := s.theta(), s.baseline()
+	theta := s.theta()
 	grad := make([]float64, len(s.Z))
 	mean := 0.0
 	for _, o := range round {
