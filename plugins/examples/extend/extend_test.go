@@ -1,0 +1,154 @@
+package main
+
+import (
+	"math"
+	"testing"
+
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
+)
+
+// network has the layer behind a convolution and behind a dense layer, and the loss.
+func network(t *testing.T, loss nn.Loss) *nn.Model {
+	t.Helper()
+	m, err := models.FromLayers([]models.LayerSpec{
+		{Type: "conv", Filters: 5, Kernel: 3},
+		{Type: "prelu", Options: map[string]any{"start": 0.4}},
+		{Type: "dense", Units: 6},
+		{Type: "prelu"},
+		{Type: "dense"},
+	}, nn.Shape{H: 6, W: 5, C: 2}, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err = m.WithLoss(loss); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// draw fills values from [-1, 1).
+func draw(x []float32, key uint64) []float32 {
+	s := kernels.NewStream(key, 0)
+	for i := range x {
+		x[i] = 2*s.Float32() - 1
+	}
+	return x
+}
+
+func batch(m *nn.Model) *nn.Batch {
+	const n = 7
+	b := &nn.Batch{N: n, X: draw(make([]float32, n*m.Input().Size()), 1), Labels: make([]int32, n)}
+	for i := range b.Labels {
+		b.Labels[i] = int32(i % m.Classes())
+	}
+	return b
+}
+
+// TestGradient compares the gradient along directions with differences of the loss.
+func TestGradient(t *testing.T) {
+	for name, loss := range map[string]nn.Loss{
+		"cross_entropy":   {},
+		"focal":           {Kind: "focal", Options: focal{Gamma: 1.5}},
+		"focal, weighted": {Kind: "focal", Weights: []float64{1, 0.5, 3, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := network(t, loss)
+			ws, b, w := m.NewWorkspace(), batch(m), m.NewParams()
+			m.Init(w, 3)
+			ws.Gradient(w, b, nn.TrainOpts{Dropout: -1})
+			g := ws.Grad()
+			for key := range uint64(5) {
+				v, values := m.NewParams(), m.Export(w)
+				for i := range values {
+					draw(values[i].Data, 10*key+uint64(i))
+				}
+				if err := m.Import(v, values); err != nil {
+					t.Fatal(err)
+				}
+				at := func(step float32) float64 {
+					moved := m.NewParams()
+					for i := range moved {
+						moved[i] = w[i] + step*v[i]
+					}
+					r := ws.Evaluate(moved, b)
+					return r.Mean()
+				}
+				const step = 1e-3
+				got, want := kernels.Dot(g, v), (at(step)-at(-step))/(2*step)
+				if math.Abs(got-want) > 2e-3*max(1, math.Abs(want)) {
+					t.Errorf("along direction %d the gradient is %v, differences say %v", key, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestHessian compares the layer's product with the Hessian with a difference of
+// gradients.
+func TestHessian(t *testing.T) {
+	m := network(t, nn.Loss{})
+	if err := m.CheckHessian(); err != nil {
+		t.Fatal(err)
+	}
+	ws, b := m.NewWorkspace(), batch(m)
+	w, v, product := m.NewParams(), m.NewParams(), m.NewParams()
+	m.Init(w, 3)
+	m.Init(v, 4)
+	ws.Hessian(product, w, v, b, nn.TrainOpts{Dropout: -1})
+	const step = 1e-3
+	var ends [2][]float32
+	for i, sign := range []float32{1, -1} {
+		moved := m.NewParams()
+		for k := range moved {
+			moved[k] = w[k] + sign*step*v[k]
+		}
+		ws.Gradient(moved, b, nn.TrainOpts{Dropout: -1})
+		ends[i] = append(ends[i], ws.Grad()...)
+	}
+	var wrong, size float64
+	for i, p := range product {
+		want := float64(ends[0][i]-ends[1][i]) / (2 * step)
+		wrong += (float64(p) - want) * (float64(p) - want)
+		size += want * want
+	}
+	if size == 0 || math.Sqrt(wrong/size) > 0.02 {
+		t.Errorf("it differs by %.2g of its norm", math.Sqrt(wrong/size))
+	}
+}
+
+// TestAllocations wants none in a step.
+func TestAllocations(t *testing.T) {
+	m := network(t, nn.Loss{Kind: "focal"})
+	ws, b, w := m.NewWorkspace(), batch(m), m.NewParams()
+	m.Init(w, 3)
+	opt := &nn.Optimizer{SGD: nn.SGD{LR: 0.01}}
+	if n := testing.AllocsPerRun(20, func() { ws.Step(w, b, nn.TrainOpts{Dropout: -1}, opt) }); n != 0 {
+		t.Errorf("a step allocates %v times", n)
+	}
+}
+
+// TestNarrow cuts the slopes with the channels, and the other loss has no products with
+// the Hessian.
+func TestNarrow(t *testing.T) {
+	m := network(t, nn.Loss{Kind: "focal"})
+	half, err := m.Narrow(0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes := map[string]int{}
+	for _, p := range half.Export(half.NewParams()) {
+		shapes[p.Name] = p.Shape[0]
+	}
+	if shapes["prelu1.weight"] != 3 || shapes["prelu2.weight"] != 3 {
+		t.Errorf("sub-network %v", shapes)
+	}
+	if _, err := nn.NewPlaces(m).Of(half); err != nil {
+		t.Error(err)
+	}
+	const want = `model layers: the loss "focal" takes no tangents along, of which products with the Hessian are made`
+	if err := m.CheckHessian(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
