@@ -12,19 +12,15 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// byName sorts tensors by their names.
-func byName(ts []nn.Tensor) []nn.Tensor {
-	slices.SortFunc(ts, func(a, b nn.Tensor) int { return strings.Compare(a.Name, b.Name) })
-	return ts
-}
-
 // WeightsSHA256 returns the SHA-256, in hexadecimal, of the model's tensors in
 // their canonical layout and name order as little-endian float32. It is the
 // same for every CPU level and number of workers. A constant that a layer adds to
-// a parameter, which WriteSafetensors folds in, is no part of it.
+// a parameter, which safetensors.Write folds in, is no part of it.
 func WeightsSHA256(m *nn.Model, weights []float32) string {
 	h := sha256.New()
-	for _, t := range byName(m.Export(weights)) {
+	tensors := m.Export(weights)
+	slices.SortFunc(tensors, func(a, b nn.Tensor) int { return strings.Compare(a.Name, b.Name) })
+	for _, t := range tensors {
 		_ = writeFloats(h, t.Data) // a hash takes all
 	}
 	return hex.EncodeToString(h.Sum(nil))

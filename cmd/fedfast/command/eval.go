@@ -19,6 +19,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
+	"github.com/fedfast/fedfast/nn/safetensors"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -96,7 +97,7 @@ func (o *evalOptions) run(ctx context.Context, a *app, model string, files []str
 		return err
 	}
 	setup := study.Setup{Config: *c, Data: fed, Model: net, Workers: a.workers}
-	weights, err := fl.ReadSafetensors(r.Model, setup.Model)
+	weights, err := safetensors.Read(r.Model, setup.Model)
 	if err != nil {
 		return err
 	}

@@ -16,9 +16,9 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/torchmodel"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
+	"github.com/fedfast/fedfast/nn/safetensors"
 )
 
 func newModel(a *app) *cobra.Command {
@@ -83,7 +83,7 @@ func (o *modelImportOptions) run(ctx context.Context, a *app) error {
 		return err
 	}
 	r := imported{Module: m.Name, Layers: len(m.Layers), Parameters: m.Model.NumParams(), Difference: m.Difference, Study: study, Weights: weights, Notes: m.Notes}
-	if err := wholefile.Stream(weights, 0o644, func(w io.Writer) error { return fl.WriteSafetensors(w, m.Model, m.Weights) }); err != nil {
+	if err := wholefile.Stream(weights, 0o644, func(w io.Writer) error { return safetensors.Write(w, m.Model, m.Weights) }); err != nil {
 		return err
 	}
 	head := fmt.Sprintf("# %s of %s, by fedfast model import.\nname = %s\ninit = %s\n", m.Name, filepath.Base(o.Script), strconv.Quote(filepath.Base(name)), strconv.Quote(filepath.ToSlash(weights)))
@@ -175,7 +175,7 @@ func (o *modelExportOptions) run(ctx context.Context, a *app, model string, file
 		return err
 	}
 	defer func() { _ = fed.Close() }() // it was read only
-	if _, err := fl.ReadSafetensors(found.Model, m); err != nil {
+	if _, err := safetensors.Read(found.Model, m); err != nil {
 		return err
 	}
 	beside, err := filepath.Rel(filepath.Dir(output), found.Model)

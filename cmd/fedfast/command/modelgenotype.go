@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
+	"github.com/fedfast/fedfast/nn/safetensors"
 )
 
 // modelGenotypeOptions are the flags of model genotype.
@@ -81,7 +81,7 @@ func (o *modelGenotypeOptions) run(a *app, path string) error {
 	if o.random {
 		r.Genotype = *models.RandomGenotype(a.seed)
 	} else {
-		tensors, err := fl.ReadTensors(path)
+		tensors, err := safetensors.ReadTensors(path)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
+	"github.com/fedfast/fedfast/nn/safetensors"
 )
 
 // Prepare opens the federation and builds the model of a configuration. Where a
@@ -50,7 +51,7 @@ func PrepareModel(c *Config, fed *data.Federation) (*nn.Model, error) {
 		return nil, &key.Error{Key: "client.trainable", Problem: ": " + err.Error()}
 	}
 	if FromFile(c.Init) {
-		w, err := fl.ReadSafetensors(c.Init, m)
+		w, err := safetensors.Read(c.Init, m)
 		if err != nil {
 			return nil, fmt.Errorf("init: %w", err)
 		}

@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
@@ -24,6 +23,7 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/regular"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/safetensors"
 )
 
 // The files of a study.
@@ -242,11 +242,11 @@ func (d *dir) line(line []byte) error {
 // returned model, the others that it saved, and the result that returned weights of
 // a digest; a nil Dir is a study that has not begun.
 func (d *dir) complete(digest string, others ...Other) bool {
-	if d == nil || fl.CheckSafetensors(filepath.Join(d.path, ModelFile)) != nil {
+	if d == nil || safetensors.Check(filepath.Join(d.path, ModelFile)) != nil {
 		return false
 	}
 	for _, o := range others {
-		if fl.CheckSafetensors(filepath.Join(d.path, o.File)) != nil {
+		if safetensors.Check(filepath.Join(d.path, o.File)) != nil {
 			return false
 		}
 	}
@@ -313,7 +313,7 @@ const modelHeader = 64 << 10
 func (d *dir) model(name string, m *nn.Model, weights []float32) error {
 	var text bytes.Buffer
 	text.Grow(4*m.NumParams() + modelHeader)
-	if err := fl.WriteSafetensors(&text, m, weights); err != nil {
+	if err := safetensors.Write(&text, m, weights); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return d.write(name, text.Bytes())

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
+	"github.com/fedfast/fedfast/nn/safetensors"
 	"github.com/fedfast/fedfast/plugins"
 )
 
@@ -242,7 +242,7 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 	if _, err := Run(t.Context(), fresh, small(t), o); !errors.Is(err, stop) || exists(fresh) {
 		t.Errorf("a study that its caller stopped: %v, left %v", err, exists(fresh))
 	}
-	if _, err := fl.ReadSafetensors(filepath.Join(path, ModelFile), mustModel(t, small(t))); err != nil {
+	if _, err := safetensors.Read(filepath.Join(path, ModelFile), mustModel(t, small(t))); err != nil {
 		t.Error(err)
 	}
 }

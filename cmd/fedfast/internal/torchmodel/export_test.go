@@ -14,10 +14,10 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
+	"github.com/fedfast/fedfast/nn/safetensors"
 )
 
 // python is the first Python that can import torch, or empty.
@@ -253,7 +253,7 @@ func TestExportPredictsTheSame(t *testing.T) {
 			w := m.NewParams()
 			m.Init(w, 3)
 			near(t, "exported", readFloats(t, filepath.Join(dir, "outputs.f32")), outputs(m, w, b))
-			moved, err := fl.ReadSafetensors(filepath.Join(dir, "moved.safetensors"), m)
+			moved, err := safetensors.Read(filepath.Join(dir, "moved.safetensors"), m)
 			if err != nil {
 				t.Fatal(err)
 			}

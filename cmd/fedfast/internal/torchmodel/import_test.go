@@ -15,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/methods"
 	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/safetensors"
 )
 
 // job is a module that testdata/rounds.py imports.
@@ -152,7 +153,7 @@ func exported(t *testing.T, dir string, m *nn.Model, w []float32, b *nn.Batch) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fl.WriteSafetensors(f, m, w); err != nil {
+	if err := safetensors.Write(f, m, w); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {

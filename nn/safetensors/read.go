@@ -1,4 +1,4 @@
-package fl
+package safetensors
 
 import (
 	"bytes"
@@ -19,24 +19,24 @@ import (
 // A header may have as many bytes as in the format's own library, and name so many
 // tensors: far more than a network of layers has.
 const (
-	maxSafetensorsHeader = 100_000_000
-	maxTensors           = 100_000
+	maxHeader  = 100_000_000
+	maxTensors = 100_000
 )
 
-// CheckSafetensors returns an error unless a file is a whole one of the format: a
+// Check returns an error unless a file is a whole one of the format: a
 // header whose tensors cover the bytes behind it, without a hole and without an overlap.
-func CheckSafetensors(path string) error {
-	f, err := openSafetensors(path)
+func Check(path string) error {
+	f, err := open(path)
 	if err != nil {
 		return err
 	}
 	return f.in.Close()
 }
 
-// ReadSafetensors reads a model's weights, in its packed layout, from a file of
-// WriteSafetensors, or of another program with tensors of the same names and
+// Read reads a model's weights, in its packed layout, from a file of
+// Write, or of another program with tensors of the same names and
 // shapes. The error is of one line and names the file.
-func ReadSafetensors(path string, m *nn.Model) ([]float32, error) {
+func Read(path string, m *nn.Model) ([]float32, error) {
 	ts, meta, err := readTensors(path)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func ReadTensors(path string) ([]nn.Tensor, error) {
 
 // readTensors reads the tensors of a file, by name, with its metadata.
 func readTensors(path string) (ts []nn.Tensor, meta map[string]string, err error) {
-	f, err := openSafetensors(path)
+	f, err := open(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -87,25 +87,25 @@ func readTensors(path string) (ts []nn.Tensor, meta map[string]string, err error
 	return byName(ts), f.meta, nil
 }
 
-// safetensors is an open file whose header was checked.
-type safetensors struct {
+// file is an open one whose header was checked.
+type file struct {
 	in          *os.File
-	begin, body int64            // where the bytes of the tensors begin, and how many there are
-	tensors     []safetensorsOne // in the order of their bytes
+	begin, body int64   // where the bytes of the tensors begin, and how many there are
+	tensors     []entry // in the order of their bytes
 	meta        map[string]string
 }
 
-// safetensorsOne is an entry of the header.
-type safetensorsOne struct {
+// entry is an entry of the header.
+type entry struct {
 	name    string
 	DType   string   `json:"dtype"`
 	Shape   []int64  `json:"shape"`
 	Offsets [2]int64 `json:"data_offsets"`
 }
 
-// openSafetensors opens a file and checks its header. The error is of one line and
+// open opens a file and checks its header. The error is of one line and
 // names the file.
-func openSafetensors(path string) (*safetensors, error) {
+func open(path string) (*file, error) {
 	info, err := os.Stat(path) // first: opening a pipe waits for who writes
 	if err != nil {
 		return nil, err
@@ -117,14 +117,14 @@ func openSafetensors(path string) (*safetensors, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &safetensors{in: in}
-	if err := f.open(info.Size()); err != nil {
+	f := &file{in: in}
+	if err := f.read(info.Size()); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), in.Close())
 	}
 	return f, nil
 }
 
-func (f *safetensors) open(size int64) error {
+func (f *file) read(size int64) error {
 	const lead = 8
 	var length [lead]byte
 	_, err := f.in.ReadAt(length[:], 0)
@@ -134,8 +134,8 @@ func (f *safetensors) open(size int64) error {
 		return cause(err)
 	case err != nil, n > uint64(size-lead):
 		return errors.New("it is cut short, or no safetensors file")
-	case n > maxSafetensorsHeader:
-		return fmt.Errorf("its header has %d bytes, must have at most %d", n, maxSafetensorsHeader)
+	case n > maxHeader:
+		return fmt.Errorf("its header has %d bytes, must have at most %d", n, maxHeader)
 	}
 	if err := memory.Check(8 * int64(n)); err != nil {
 		return fmt.Errorf("its header of %d bytes %w", n, err)
@@ -160,7 +160,7 @@ func cause(err error) error {
 }
 
 // header reads the entries of the header, one after the other.
-func (f *safetensors) header(text []byte) error {
+func (f *file) header(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	no := func(err error) error { return fmt.Errorf("the header is no JSON object of tensors: %w", err) }
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -186,7 +186,7 @@ func (f *safetensors) header(text []byte) error {
 		if len(f.tensors) == maxTensors {
 			return fmt.Errorf("the header names more than %d tensors", maxTensors)
 		}
-		one := safetensorsOne{name: name}
+		one := entry{name: name}
 		if err := d.Decode(&one); err != nil {
 			return fmt.Errorf("tensor %.80q: %w", name, err)
 		}
@@ -203,11 +203,11 @@ func (f *safetensors) header(text []byte) error {
 
 // cover puts the tensors in the order of their bytes and returns an error unless they
 // cover all there are, each once, as the format demands.
-func (f *safetensors) cover(size int64) error {
+func (f *file) cover(size int64) error {
 	if len(f.tensors) == 0 {
 		return errors.New("it has no tensors")
 	}
-	slices.SortStableFunc(f.tensors, func(a, b safetensorsOne) int {
+	slices.SortStableFunc(f.tensors, func(a, b entry) int {
 		if a.Offsets == b.Offsets {
 			return strings.Compare(a.name, b.name)
 		}
@@ -234,7 +234,7 @@ func (f *safetensors) cover(size int64) error {
 }
 
 // read reads a tensor from the bytes behind the header.
-func (t *safetensorsOne) read(in io.ReaderAt) (nn.Tensor, error) {
+func (t *entry) read(in io.ReaderAt) (nn.Tensor, error) {
 	if t.DType != "F32" {
 		return nn.Tensor{}, fmt.Errorf("its values are %.20q; they must be F32", t.DType)
 	}

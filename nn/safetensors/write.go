@@ -1,10 +1,14 @@
-package fl
+// Package safetensors writes networks' weights to files in the safetensors format, which
+// PyTorch, NumPy and others read by name, and reads them.
+package safetensors
 
 import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/fedfast/fedfast/nn"
 )
@@ -16,14 +20,14 @@ const (
 	folded        = "folded into the parameters"
 )
 
-// WriteSafetensors writes the model's tensors in their canonical layout and
+// Write writes the model's tensors in their canonical layout and
 // name order in the safetensors format: the length of a JSON header as a
 // little-endian uint64, the header, and the tensors' float32 values.
 // PyTorch, NumPy and others read it by name, and compute the same with it:
 // constants that layers add to parameters, such as an LSTM's forget bias, are
 // folded in, which the header's metadata says under "constants".
-func WriteSafetensors(w io.Writer, m *nn.Model, weights []float32) error {
-	type entry struct {
+func Write(w io.Writer, m *nn.Model, weights []float32) error {
+	type written struct {
 		DType   string `json:"dtype"`
 		Shape   []int  `json:"shape"`
 		Offsets [2]int `json:"data_offsets"`
@@ -33,7 +37,7 @@ func WriteSafetensors(w io.Writer, m *nn.Model, weights []float32) error {
 	at := 0
 	for _, t := range ts {
 		end := at + 4*len(t.Data)
-		header[t.Name] = entry{DType: "F32", Shape: t.Shape, Offsets: [2]int{at, end}}
+		header[t.Name] = written{DType: "F32", Shape: t.Shape, Offsets: [2]int{at, end}}
 		at = end
 	}
 	text, err := json.Marshal(header) // map keys are sorted
@@ -49,10 +53,19 @@ func WriteSafetensors(w io.Writer, m *nn.Model, weights []float32) error {
 	if _, err := w.Write(text); err != nil {
 		return err
 	}
+	const most = 1 << 14 // floats at a time
 	for _, t := range ts {
-		if err := writeFloats(w, t.Data); err != nil {
-			return err
+		for some := range slices.Chunk(t.Data, most) {
+			if err := binary.Write(w, binary.LittleEndian, some); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// byName sorts tensors by their names.
+func byName(ts []nn.Tensor) []nn.Tensor {
+	slices.SortFunc(ts, func(a, b nn.Tensor) int { return strings.Compare(a.Name, b.Name) })
+	return ts
 }

@@ -1,4 +1,4 @@
-package fl
+package safetensors
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ func tensorFile(header string, body int) []byte {
 	return append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), make([]byte, body)...)
 }
 
-// entry is one of the header, of a tensor of floats.
-func entry(name string, n, from, to int) string {
+// listed is an entry the header, of a tensor of floats.
+func listed(name string, n, from, to int) string {
 	return fmt.Sprintf(`%q:{"dtype":"F32","shape":[%d],"data_offsets":[%d,%d]}`, name, n, from, to)
 }
 
@@ -37,37 +37,37 @@ func saved(t testing.TB, content []byte) string {
 func TestTensorsCoverTheFile(t *testing.T) {
 	var same, many []string
 	for i := range 2000 {
-		same = append(same, entry(fmt.Sprint("t", i), 25_000, 0, 100_000))
+		same = append(same, listed(fmt.Sprint("t", i), 25_000, 0, 100_000))
 	}
 	for i := range maxTensors + 1 {
-		many = append(many, entry(fmt.Sprint("t", i), 0, 0, 0))
+		many = append(many, listed(fmt.Sprint("t", i), 0, 0, 0))
 	}
 	join := func(entries ...string) string { return "{" + strings.Join(entries, ",") + "}" }
 	for _, tt := range []struct {
 		name, want string
 		content    []byte
 	}{
-		{"overlap", `tensor "b" lies at 4 to 12, and overlaps the one before, which ends at 8`, tensorFile(join(entry("a", 2, 0, 8), entry("b", 2, 4, 12)), 12)},
-		{"hole", `tensor "b" lies at 12 to 16, and no tensor at 8 to 12`, tensorFile(join(entry("b", 1, 12, 16), entry("a", 2, 0, 8)), 16)},
-		{"hole at the start", `tensor "a" lies at 4 to 8, and no tensor at 0 to 4`, tensorFile(join(entry("a", 1, 4, 8)), 8)},
-		{"bytes behind", "it has 74 bytes, but its tensors need 70", tensorFile(join(entry("a", 2, 0, 8)), 12)},
-		{"cut", "it has 66 bytes, but its tensors need 70", tensorFile(join(entry("a", 2, 0, 8)), 4)},
+		{"overlap", `tensor "b" lies at 4 to 12, and overlaps the one before, which ends at 8`, tensorFile(join(listed("a", 2, 0, 8), listed("b", 2, 4, 12)), 12)},
+		{"hole", `tensor "b" lies at 12 to 16, and no tensor at 8 to 12`, tensorFile(join(listed("b", 1, 12, 16), listed("a", 2, 0, 8)), 16)},
+		{"hole at the start", `tensor "a" lies at 4 to 8, and no tensor at 0 to 4`, tensorFile(join(listed("a", 1, 4, 8)), 8)},
+		{"bytes behind", "it has 74 bytes, but its tensors need 70", tensorFile(join(listed("a", 2, 0, 8)), 12)},
+		{"cut", "it has 66 bytes, but its tensors need 70", tensorFile(join(listed("a", 2, 0, 8)), 4)},
 		{"the same bytes", `tensor "t1" lies at 0 to 100000, and overlaps the one before, which ends at 100000`, tensorFile(join(same...), 100_000)},
 		{"too many", "the header names more than 100000 tensors", tensorFile(join(many...), 0)},
-		{"twice", `the header names "a" twice`, tensorFile(join(entry("a", 1, 0, 4), entry("a", 1, 4, 8)), 8)},
-		{"backwards", `tensor "a" lies at 8 to 4`, tensorFile(join(entry("a", 1, 8, 4)), 8)},
-		{"shape", `tensor "a": its shape [3] needs 12 bytes, and it has 8`, tensorFile(join(entry("a", 3, 0, 8)), 8)},
+		{"twice", `the header names "a" twice`, tensorFile(join(listed("a", 1, 0, 4), listed("a", 1, 4, 8)), 8)},
+		{"backwards", `tensor "a" lies at 8 to 4`, tensorFile(join(listed("a", 1, 8, 4)), 8)},
+		{"shape", `tensor "a": its shape [3] needs 12 bytes, and it has 8`, tensorFile(join(listed("a", 3, 0, 8)), 8)},
 		{"large shape", `tensor "a": its shape is [4611686018427387904 4]`, tensorFile(`{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}}`, 4)},
 		{"halves", `tensor "a": its values are "F16"; they must be F32`, tensorFile(`{"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}}`, 4)},
 		{"no tensors", "it has no tensors", tensorFile("{}", 0)},
 		{"no object", "the header is no JSON object of tensors: it must begin with {", tensorFile("[1]", 0)},
-		{"long header", "its header has 100000001 bytes, must have at most 100000000", binary.LittleEndian.AppendUint64(nil, maxSafetensorsHeader+1)},
+		{"long header", "its header has 100000001 bytes, must have at most 100000000", binary.LittleEndian.AppendUint64(nil, maxHeader+1)},
 		{"longer than the file", "it is cut short, or no safetensors file", binary.LittleEndian.AppendUint64(nil, 1<<63)},
 		{"empty", "it is cut short, or no safetensors file", nil},
 	} {
 		path := saved(t, tt.content)
 		if tt.name == "long header" {
-			if err := os.Truncate(path, maxSafetensorsHeader+9); err != nil {
+			if err := os.Truncate(path, maxHeader+9); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -83,11 +83,11 @@ func TestTensorsCoverTheFile(t *testing.T) {
 	}
 	var unknown []string
 	for i := range maxTensors {
-		unknown = append(unknown, entry(fmt.Sprint("t", i), 1, 4*i, 4*i+4))
+		unknown = append(unknown, listed(fmt.Sprint("t", i), 1, 4*i, 4*i+4))
 	}
 	path := saved(t, tensorFile(join(unknown...), 4*maxTensors))
 	memtest.Bounded(t, 4*maxTensors, func() {
-		if _, err := ReadSafetensors(path, m); err == nil || !strings.HasPrefix(err.Error(), path+": model logistic: tensor ") || strings.Contains(err.Error(), "\n") {
+		if _, err := Read(path, m); err == nil || !strings.HasPrefix(err.Error(), path+": model logistic: tensor ") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("unknown tensors: error %v", err)
 		}
 	})
@@ -100,12 +100,12 @@ func FuzzReadTensors(f *testing.F) {
 		f.Fatal(err)
 	}
 	var whole bytes.Buffer
-	if err := WriteSafetensors(&whole, m, m.NewParams()); err != nil {
+	if err := Write(&whole, m, m.NewParams()); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(whole.Bytes()[:200])
-	f.Add(tensorFile("{"+entry("a", 2, 0, 8)+","+entry("b", 1, 8, 12)+`,"__metadata__":{"model":"x"}}`, 12))
-	f.Add(tensorFile("{"+entry("a", 2, 0, 8)+","+entry("b", 2, 4, 12)+"}", 12))
+	f.Add(tensorFile("{"+listed("a", 2, 0, 8)+","+listed("b", 1, 8, 12)+`,"__metadata__":{"model":"x"}}`, 12))
+	f.Add(tensorFile("{"+listed("a", 2, 0, 8)+","+listed("b", 2, 4, 12)+"}", 12))
 	f.Add(tensorFile(`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}`, 4))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		path := saved(t, content)
