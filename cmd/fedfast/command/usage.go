@@ -157,7 +157,7 @@ func notStudyFile(path string) error {
 		return fmt.Errorf("%s is a Python script, not a study file; `fedfast model import %s` makes one of a PyTorch module", path, path)
 	case ".safetensors", ".pt", ".pth":
 		return fmt.Errorf("%s holds weights, not a study file; name both: a study file, and --init with weights in safetensors", path)
-	case ".npz", ".npy", ".csv", ".parquet", ".h5", ".sqlite", ".gz", ".zip", ".xz":
+	case ".npz", ".npy", ".csv", ".parquet", ".sqlite", ".gz", ".zip", ".xz":
 		return fmt.Errorf("%s holds data, not a study file; name it by --set data.name=SET --set data.path=%s, see `fedfast list data`", path, path)
 	case ".json", ".yaml", ".yml":
 		return fmt.Errorf("%s is no study file%s", path, want)
