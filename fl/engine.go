@@ -3,7 +3,6 @@ package fl
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -46,8 +45,8 @@ type Config struct {
 	// the method keeps none. It must be set where a round's hyperparameters keep.
 	KeepOptimizer bool
 	// Adam says that clients may train by Adam or AdamW, so that New counts the memory
-	// of their second moments.
-	Adam bool
+	// of their second moments, Momentum that they may train with momentum.
+	Adam, Momentum bool
 
 	// Trials and Kept are how many trials are in flight at a time, 0 for one, and
 	// of how many others the weights are kept: New refuses what does not fit into
@@ -94,13 +93,10 @@ func New(cfg Config) (*Engine, error) {
 	if err := cfg.Method.check(); err != nil {
 		return nil, err
 	}
-	if cfg.Workers == 0 {
-		cfg.Workers = runtime.GOMAXPROCS(0)
-	}
 	if cfg.Workers < 0 {
 		return nil, fmt.Errorf("workers = %d: must be 1 or more, or 0 for one a processor", cfg.Workers)
 	}
-	cfg.Workers = usableWorkers(cfg.Workers)
+	cfg.Workers = cfg.workers()
 	clients := len(cfg.Data.Clients)
 	if cfg.Cohort < 1 {
 		return nil, &key.Error{Key: "cohort", Problem: fmt.Sprintf(" = %d: must be 1 or more", cfg.Cohort)}
@@ -119,7 +115,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.HeadLayers < 0 || cfg.StateMemory < 0 {
 		return nil, fmt.Errorf("head_layers = %d, data.state_memory = %d: must be 0 (the default) or more", cfg.HeadLayers, cfg.StateMemory)
 	}
-	if err := cfg.checkMemory(); err != nil {
+	if err := cfg.CheckMemory(); err != nil {
 		return nil, err
 	}
 	if cfg.Server == nil {

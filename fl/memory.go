@@ -11,14 +11,17 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// The vectors of a model's size that any training has, besides those of its
-// method's server and the gradient in a workspace.
+// The vectors of a model's size that any training has, besides those of its method.
 const (
-	engineVectors = 3                  // a snapshot or a file that is written
-	trialVectors  = 3                  // weights, the sum of a round, the best weights
-	workerVectors = 2 + sparePerWorker // the client's weights, their velocity; results that wait
-	adamVectors   = 1                  // of a worker: second moments
+	snapshotVectors = 1 // a copy of the weights that is written
+	trialVectors    = 1 // weights; the sums of rounds are counted apart
+	workerVectors   = 1 // the client's weights; the gradient is in the workspace
+	momentumVectors = 1 // of a worker: the velocity, which is never touched without momentum
+	adamVectors     = 1 // of a worker: second moments
 )
+
+// leastVectors are those of a training with one worker, its sum and its gradient.
+const leastVectors = snapshotVectors + trialVectors + 1 + workerVectors + 1
 
 // checkHessian returns an error for a client that uses products with the Hessian of a
 // model that has none.
@@ -35,16 +38,35 @@ func (c *Config) checkHessian(p ClientParams) error {
 // CheckModel returns an error for a model that no training fits into the memory
 // that there is, before any of it is taken.
 func CheckModel(m *nn.Model) error {
-	return checkMemory(m, 1, 1, 4*int64(m.Size())*(engineVectors+trialVectors+workerVectors+1))
+	return checkMemory(m, 1, 1, 0, 4*int64(m.Size())*leastVectors)
 }
 
-// checkMemory returns an error for a training that needs more bytes than there are,
-// before any of them is taken. The examples are in memory already. Of the clients'
-// states it counts those at work: the others go to a file where there is no room.
-func (c *Config) checkMemory() error {
-	bytes := c.needed()
-	return checkMemory(c.Model, c.Workers, max(1, c.Trials), int64(min(bytes, math.MaxInt64/2)))
+// CheckMemory returns an error for a training that needs more memory than there is,
+// before any of it is taken. Examples are in memory already. Of the clients' states it
+// counts those at work: the others go to a file where there is no room.
+func (c *Config) CheckMemory() error {
+	return checkMemory(c.Model, c.workers(), max(1, c.Trials), c.Kept, whole(c.needed()))
 }
+
+// Memory returns how many bytes a training takes at its peak, besides the examples, with
+// evaluations, snapshots and as many of the clients' states as it keeps in memory.
+func (c *Config) Memory() int64 {
+	need := c.needed()
+	if size, keeps := c.stateSize(); keeps {
+		states := float64(len(c.Data.Clients)) * float64(max(1, c.Trials)) * 4 * float64(size)
+		need += min(states, float64(c.stateRoom()))
+	}
+	return whole(need)
+}
+
+// TrialMemory returns how many bytes the weights of a trial and its method's server
+// take: what a trial that waits between two of its rounds holds.
+func (c *Config) TrialMemory() int64 {
+	return whole((trialVectors + c.serverVectors()) * 4 * float64(c.Model.Size()))
+}
+
+// whole returns bytes as a number that can be added to.
+func whole(bytes float64) int64 { return int64(min(bytes, math.MaxInt64/2)) }
 
 // stateSize returns the floats that a client keeps, and whether there are states.
 func (c *Config) stateSize() (floats int, keeps bool) {
@@ -75,47 +97,70 @@ func (c *Config) stateRoom() int64 {
 		most = DefaultStateMemory
 	}
 	if free := memory.Available(); free < memory.Unknown {
-		most = min(most, max(1, (free-int64(min(c.needed(), math.MaxInt64/2)))/2))
+		most = min(most, max(1, (free-whole(c.needed()))/2))
 	}
 	return most
 }
 
-// needed returns the bytes that a training takes at least.
+// needed returns the bytes that a training has at its peak, without garbage.
 func (c *Config) needed() float64 {
-	trials := max(1, c.Trials)
-	server, borrowed := 0, 0 // the latter by methods that do more than local SGD
-	if c.Method.NewServer != nil {
-		server = len(c.Method.NewServer(0).State())
-	}
-	if c.Method.Gather != nil {
-		server, borrowed = server+1, 1
-	}
-	if c.Method.StateLen != nil {
-		borrowed = 2
-	}
-	if c.Adam && !c.KeepOptimizer {
-		borrowed += adamVectors
-	}
-	second := c.Method.SecondOrder && c.Model.CheckHessian() == nil
-	if second {
-		borrowed = 4
-	}
-	sums := openSums(c.Cohort) - 1 // of groups, besides the first
+	trials, server, sums := max(1, c.Trials), c.serverVectors(), openSums(c.Cohort)
+	workers := min(c.workers(), max(trials*c.Cohort, len(c.Data.Clients))) // others touch no memory
 	if c.Method.Gather != nil {
 		sums *= 2
 	}
-	vectors := float64(engineVectors+server) + float64(min(trials, c.Workers)*sums) + float64(trials*(trialVectors+server)+c.Kept) + float64(c.Workers*(workerVectors+borrowed))
+	each := workerVectors + c.Method.Vectors
+	if c.Momentum || c.Adam {
+		each += momentumVectors
+	}
+	if c.Adam && !c.KeepOptimizer {
+		each += adamVectors
+	}
+	second := c.Method.SecondOrder && c.Model.CheckHessian() == nil
+	early := 0 // results that wait for those of other workers: by chance, most of what may
+	if workers > 1 {
+		early = min(sparePerWorker*workers, max(0, trials*c.Cohort-1)) * 3 / 4
+	}
+	vectors := snapshotVectors + server + float64(trials)*(trialVectors+server) +
+		float64(min(trials, workers)*sums+c.Kept+early+workers*each)
 	state, _ := c.stateSize() // of the client at work, and as it was
-	return vectors*4*float64(c.Model.Size()) + float64(c.Workers)*(float64(c.Model.WorkspaceBytes(second)+int64(c.mostKept()))+2*4*float64(state))
+	return vectors*4*float64(c.Model.Size()) + float64(workers)*(float64(c.Model.WorkspaceBytes(second)+int64(c.mostKept()))+2*4*float64(state))
 }
 
-func checkMemory(m *nn.Model, workers, trials int, bytes int64) error {
+// serverVectors returns how many vectors of the model's size the method's server has.
+func (c *Config) serverVectors() (n float64) {
+	if c.Method.NewServer == nil {
+		return 0
+	}
+	const size = 1024
+	for _, a := range c.Method.NewServer(size).State() {
+		n += float64(len(a)) / size
+	}
+	return n
+}
+
+func checkMemory(m *nn.Model, workers, trials, kept int, bytes int64) error {
 	if err := memory.Check(bytes); err != nil {
 		name, n := m.Largest()
-		return fmt.Errorf("model %s has %d parameters, %d of them in %s, and with %s %w; make it smaller or take fewer workers",
-			m.Name(), m.NumParams(), n, name, counts(workers, trials), err)
+		return fmt.Errorf("model %s has %d parameters, %d of them in %s, and with %s %w; %s",
+			m.Name(), m.NumParams(), n, name, counts(workers, trials), err, smaller(workers, trials, kept))
 	}
 	return nil
+}
+
+// smaller tells what would take less memory.
+func smaller(workers, trials, kept int) string {
+	text := "make it smaller"
+	if workers > 1 {
+		text += ", or take fewer workers"
+	}
+	if trials > 1 {
+		text += ", or fewer trials at a time (tuner.parallel)"
+	}
+	if kept > trials+1 {
+		text += ", or keep fewer models (finalists.snapshots)"
+	}
+	return text
 }
 
 // counts tells what takes memory besides the model.
@@ -127,6 +172,12 @@ func counts(workers, trials int) string {
 	return text
 }
 
-// usableWorkers bounds the workers: more than some for each processor do nothing
-// but take memory.
-func usableWorkers(n int) int { return min(n, max(64, 4*runtime.GOMAXPROCS(0))) }
+// workers returns the number of workers that a training has: more than some for each
+// processor do nothing but take memory.
+func (c *Config) workers() int {
+	processors := runtime.GOMAXPROCS(0)
+	if c.Workers == 0 {
+		return processors
+	}
+	return min(c.Workers, max(64, 4*processors))
+}

@@ -69,6 +69,9 @@ type Method struct {
 	// SecondOrder says that clients use products with the Hessian, which need memory of
 	// their own, unless client.first_order leaves them out.
 	SecondOrder bool
+	// Vectors is how many vectors of the model's size a client's training takes besides
+	// what local SGD does, such as those of Local.Vector: memory is counted by it.
+	Vectors int
 	// Work returns how much a client's local training is, as the number of training
 	// examples whose gradients for the whole network take as long; nil is Workload.SGD.
 	// Estimates ahead of a training call it.

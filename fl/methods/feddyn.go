@@ -23,6 +23,7 @@ func fedDyn() fl.Method {
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 0.01 },
 		StateLen:    modelLen,
 		Local:       fedDynLocal,
+		Vectors:     2,
 		NewServer:   func(size int) fl.Server { return &fedDynServer{h: make([]float32, size)} },
 	}
 }

@@ -46,6 +46,7 @@ func fedNAS() fl.Method {
 		Models:    []string{"darts-cifar"},
 		Prepare:   needsMixtures,
 		Local:     searchLocal,
+		Vectors:   4,
 		NewServer: averaging,
 	}
 }

@@ -34,6 +34,7 @@ func fedNova() fl.Method {
 			fl.Needing("client.optimizer", "sgd", "it counts how often each gradient is in the change of the weights"),
 			fl.Using("client.momentum", "client.nesterov", "client.clip_norm", "client.weight_decay")),
 		Local:     novaLocal,
+		Vectors:   1,
 		NewServer: func(int) fl.Server { return novaServer{} },
 	}
 }

@@ -24,6 +24,7 @@ func fedPA() fl.Method {
 			fl.Using("client.burn_in", "client.rho", "server.burn_in")),
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Window, c.Rho = 3, 0.1 },
 		Local:       posteriorLocal,
+		Vectors:     4,
 		Personalize: plainSGD,
 		NewServer:   stepping,
 	}

@@ -41,6 +41,7 @@ func fedTP() fl.Method {
 		Models:      []string{"vit-tiny", "char-gpt"},
 		Prepare:     findProjections,
 		Local:       plainSGD,
+		Vectors:     1,
 		Personalize: func(*fl.Local) error { return nil }, // what the server has made
 		NewSender:   newFedTPServer,
 		SenderLen:   fedTPServerLen,

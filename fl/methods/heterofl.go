@@ -26,6 +26,7 @@ func heteroFL() fl.Method {
 		Reads:     []string{"client.widths"},
 		Prepare:   func(cfg *fl.Config) (any, error) { return prepareWidths(cfg, func(*fl.Local) int { return 0 }) },
 		Local:     trainWidth,
+		Vectors:   1,
 		NewServer: func(int) fl.Server { return heteroServer{} },
 		Gather:    gatherWidth,
 	}

@@ -32,6 +32,7 @@ func pFedMe() fl.Method {
 		// to 0.1 on networks of one and two layers
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda, c.InnerLR, c.InnerSteps = 15, 0.03, 5 },
 		Local:       pFedMeLocal,
+		Vectors:     2,
 		Personalize: pFedMePersonalize,
 		Work:        func(w fl.Workload) float64 { return w.SGD() * float64(w.Params.InnerSteps) }, // on one batch
 		NewServer:   stepping,

@@ -26,6 +26,7 @@ func scaffold() fl.Method {
 			fl.Using("client.weight_decay", "client.bias_decay", "server.weighted")),
 		StateLen:  modelLen,
 		Local:     scaffoldLocal,
+		Vectors:   2,
 		NewServer: func(size int) fl.Server { return &scaffoldServer{c: make([]float32, size)} },
 		Gather:    scaffoldGather,
 	}

@@ -27,6 +27,7 @@ func supernet() fl.Method {
 		Models:      []string{"mbv3-cifar"},
 		Prepare:     needsChoices,
 		Local:       trainPicked,
+		Vectors:     1,
 		Subnet:      func(setup any, c fl.ClientParams) (*fl.Subnet, error) { return setup.(*subnets).of(c) },
 		SubnetFLOPs: pickedFLOPs,
 		NewServer:   func(int) fl.Server { return supernetServer{} },

@@ -73,16 +73,9 @@ func (s *Setup) log() *slog.Logger {
 
 // engine starts the workers for a set-up.
 func (s *Setup) engine() (*fl.Engine, error) {
-	c := &s.Config
-	method, err := fl.MethodByName(c.Method)
+	cfg, err := s.training()
 	if err != nil {
 		return nil, err
-	}
-	if s.method != nil {
-		method = *s.method
-	}
-	if c.Sampling != "with" && c.Sampling != "without" {
-		return nil, &key.Error{Key: "sampling", Problem: fmt.Sprintf(" = %q: must be \"with\" or \"without\" (replacement)", c.Sampling)}
 	}
 	if s.Observer == nil {
 		s.Observer = silent{}
@@ -90,23 +83,59 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	if s.Control == nil {
 		s.Control = &Control{}
 	}
-	kept := 0
-	if s.Tuner != nil && c.Select == config.SelectFinalists {
-		kept = c.Finalists.Snapshots
+	return fl.New(cfg)
+}
+
+// training returns what the engine of a set-up is to do.
+func (s *Setup) training() (fl.Config, error) {
+	c := &s.Config
+	method, err := fl.MethodByName(c.Method)
+	if err != nil {
+		return fl.Config{}, err
+	}
+	if s.method != nil {
+		method = *s.method
+	}
+	if c.Sampling != "with" && c.Sampling != "without" {
+		return fl.Config{}, &key.Error{Key: "sampling", Problem: fmt.Sprintf(" = %q: must be \"with\" or \"without\" (replacement)", c.Sampling)}
+	}
+	trials, kept := 1, 0
+	if s.Tuner != nil {
+		trials = max(1, c.Tuner.Parallel)
+		kept = trials + 1 // the best weights of each, and of all
+		if c.Select == config.SelectFinalists {
+			kept = trials + c.Finalists.Snapshots
+		}
 	}
 	var elsewhere fl.Elsewhere
 	if sharer := s.sharer(); sharer != nil {
 		elsewhere = sharer
 	}
-	cfg := fl.Config{
+	return fl.Config{
 		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with",
 		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, Server: &c.Server, StateMemory: int64(c.Data.StateMemory) << 20,
-		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(),
-		Trials: max(1, c.Tuner.Parallel), Kept: kept, Elsewhere: elsewhere,
+		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(), Momentum: c.MayHaveMomentum(),
+		Trials: trials, Kept: kept, Elsewhere: elsewhere,
+	}, nil
+}
+
+// Memory returns how many bytes a study takes at its peak, besides what is in memory
+// already, and how many more each trial that waits to go on. The error is that of a
+// study which does not fit into the memory that there is.
+func (s *Setup) Memory() (all, waiting int64, err error) {
+	plain := *s
+	if s.Tuner == nil { // as Run has it
+		plain.Config.Space, plain.Config.ClientTuner = nil, config.ClientTuner{}
 	}
-	engine, err := fl.New(cfg)
+	cfg, err := plain.training()
+	if err == nil {
+		err = cfg.CheckMemory()
+	}
 	if err != nil {
-		return nil, err
+		return 0, 0, err
 	}
-	return engine, nil
+	if s.Tuner != nil {
+		waiting = cfg.TrialMemory()
+	}
+	return cfg.Memory(), waiting, nil
 }

@@ -7,15 +7,33 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/internal/estimate"
+	"github.com/fedfast/fedfast/internal/sys/memory"
 )
 
-// worthTelling is the least estimate that is shown, in seconds.
-const worthTelling = 10
+// What is worth telling: the least time, in seconds, and the least memory, in bytes.
+const (
+	worthTelling       = 10
+	worthTellingMemory = 1e9
+)
+
+// need is the memory of a study, see study.Setup.Memory, with what the program has
+// already.
+type need struct{ all, waiting int64 }
+
+// needOf returns what a study needs, and has the program make do with that. The error
+// is that of a study which does not fit into the memory that there is.
+func needOf(setup *study.Setup) (need, error) {
+	all, waiting, err := setup.Memory()
+	if err != nil {
+		return need{}, err
+	}
+	return need{memory.Expect(all), waiting}, nil
+}
 
 // estimate says in a line how long a study that begins takes on this machine, with so
-// many random configurations after it. It is empty when that is short or cannot be
-// told.
-func (a *app) estimate(ctx context.Context, setup *study.Setup, mode string, random int) string {
+// many random configurations after it, and how much memory. It is empty when that is
+// little or cannot be told.
+func (a *app) estimate(ctx context.Context, setup *study.Setup, mode string, random int, n need) string {
 	plan, err := estimate.Of(ctx, setup, mode)
 	if err == nil && random > 0 {
 		err = plan.Compare(setup, random)
@@ -24,17 +42,22 @@ func (a *app) estimate(ctx context.Context, setup *study.Setup, mode string, ran
 		return "" // what is wrong with the study is told when it begins
 	}
 	e, err := estimate.New().Seconds(ctx, a.workers, worthTelling/2, plan.All()...)
-	if err != nil || e.Seconds < worthTelling {
+	if err != nil || e.Seconds < worthTelling && n.all < worthTellingMemory {
 		return ""
 	}
-	return estimateLine(plan, e)
+	return estimateLine(plan, e, n)
 }
 
 // estimateLine writes an estimate.
-func estimateLine(plan estimate.Plan, e estimate.Estimate) string {
+func estimateLine(plan estimate.Plan, e estimate.Estimate, n need) string {
 	workers, each := "1 worker", ""
 	if e.Workers > 1 {
 		workers, each = table.Count(e.Workers)+" workers", " each"
 	}
-	return fmt.Sprintf("estimate: %v: %s on %s (%s examples a second%s)\n", plan, estimate.Words(e.Seconds), workers, table.Count(int(e.Rate)), each)
+	waits := ""
+	if n.waiting > worthTellingMemory/100 {
+		waits = fmt.Sprintf(" and %s for each trial that waits", memory.Size(n.waiting))
+	}
+	return fmt.Sprintf("estimate: %v: %s on %s (%s examples a second%s), %s of memory%s\n",
+		plan, estimate.Words(e.Seconds), workers, table.Count(int(e.Rate)), each, memory.Size(n.all), waits)
 }

@@ -238,9 +238,13 @@ func (s *opened) work(a *app, command string) (o workdir.Options, end func()) {
 	var display *progress.Display
 	o = workdir.Options{Workers: a.workers, Log: a.newLog()}
 	o.Ready = func(ctx context.Context, setup *study.Setup) error {
+		n, err := needOf(setup)
+		if err != nil {
+			return err
+		}
 		text := a.head(setup)
 		if setup.Store.Seq() == 0 { // nothing was trained yet
-			text += a.estimate(ctx, setup, command, s.random)
+			text += a.estimate(ctx, setup, command, s.random, n)
 			runtime.GC() // the workers need the memory that the estimate took
 		}
 		display = progress.New(a.err, terminalColumns(a.err), text, time.Now)

@@ -197,6 +197,12 @@ func (c *Config) MayAdapt() bool {
 	return searched || c.Client.Adaptive() || c.ClientTuner.Name != ""
 }
 
+// MayHaveMomentum says whether clients may train with momentum.
+func (c *Config) MayHaveMomentum() bool {
+	_, searched := c.Space["client.momentum"]
+	return searched || c.Client.Momentum != 0 || c.ClientTuner.Name != ""
+}
+
 // Hyper returns the hyperparameters before any tuning.
 func (c *Config) Hyper() hyper.Values { return hyper.Values{Client: c.Client.Client, Server: c.Server} }
 

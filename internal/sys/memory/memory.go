@@ -5,6 +5,8 @@ package memory
 import (
 	"fmt"
 	"math"
+	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
@@ -49,6 +51,32 @@ func Limit() error {
 		debug.SetMemoryLimit(most - reserve + int64(used[0].Value.Uint64()-used[1].Value.Uint64()))
 	}
 	return nil
+}
+
+// program is what the program itself takes, with its code.
+const program = 40 << 20
+
+// Large work, of largeWork bytes or more in vectors, is for a garbage collector that runs
+// whenever a share of it, in percent, is garbage: it has no pointers to follow, so that
+// this costs nothing.
+const (
+	largeWork    = 256 << 20
+	garbageShare = 10
+)
+
+// Expect tells the program of work that takes so many bytes, almost all of them in
+// vectors, and returns about how many all of the program takes at its peak then. It
+// collects garbage, and has more of it collected if the work is large, unless GOGC says
+// otherwise.
+func Expect(bytes int64) int64 {
+	runtime.GC()
+	if bytes >= largeWork && os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbageShare)
+	}
+	used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/memory/classes/heap/free:bytes"}}
+	metrics.Read(used)
+	now := int64(used[0].Value.Uint64() - used[1].Value.Uint64() - used[2].Value.Uint64())
+	return max(peak(), program+now+bytes+bytes/100*garbageShare/2)
 }
 
 // little is how many bytes always fit: the system is asked no sooner than after as

@@ -28,6 +28,16 @@ func system() int64 {
 	return free
 }
 
+// peak returns the most memory that the process has had, 0 where it is not known.
+func peak() int64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	kB, _ := field(text, "VmHWM:")
+	return kB << 10
+}
+
 // limits returns what the control groups and the limit of the address space leave,
 // if there is any.
 func limits() (free int64, limited bool) {
