@@ -47,6 +47,14 @@
 // Run.G gets that of the parameters' gradient, which itself is not wanted. A layer
 // that does so says Tangents in its traits.
 //
+// What else it can do, such as be cut to fewer channels or be written in PyTorch, it says
+// in [Abilities]. Package models gives layers their names in files, see models.Register.
+//
+// # Writing a loss
+//
+// A loss is a [LossType]: its name and the functions that compute it and its gradient for
+// one row of outputs. [RegisterLoss] makes it known by its name.
+//
 // What a layer computes in Go rather than in package kernels keeps to the kernels'
 // rule of the same bits on every machine: a fixed order of operations, float32(x*y)
 // and float64(x*y) around products that are added to, and of package math only

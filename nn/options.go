@@ -86,6 +86,10 @@ func setOption(f reflect.Value, given any) (want string) {
 			f.SetInt(x.Int())
 			return ""
 		}
+		if x.CanFloat() && float64(int32(x.Float())) == x.Float() { // JSON has no other numbers
+			f.SetInt(int64(x.Float()))
+			return ""
+		}
 		return "an integer of 32 bits"
 	default:
 		switch {

@@ -97,12 +97,33 @@ func TestAForeignLayerAndLoss(t *testing.T) {
 		t.Errorf("the module has no PReLU:\n%s", module)
 	}
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import torch").Run() == nil {
-			load := exec.Command(python, filepath.Join(dir, "s", "model.py"))
-			if text, err := load.CombinedOutput(); err != nil {
-				t.Errorf("PyTorch does not load it: %v\n%s", err, text)
-			}
-			break
+		if exec.Command(python, "-c", "import torch").Run() != nil {
+			continue
 		}
+		if text, err := exec.Command(python, filepath.Join(dir, "s", "model.py")).CombinedOutput(); err != nil {
+			t.Errorf("PyTorch does not load it: %v\n%s", err, text)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "net.py"), []byte(importedNet), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := run("model", "import", "net.py", "--input", "1x28x28", "--python", python)
+		study, err := os.ReadFile(filepath.Join(dir, "net.toml"))
+		if err != nil || strings.Count(string(study), `type = "prelu"`) != 2 {
+			t.Errorf("imported, error %v:\n%s\n%s", err, got, study)
+		}
+		break
 	}
 }
+
+// importedNet is a PyTorch module with the layer, whose predictions the import compares.
+const importedNet = `
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(1, 4, 5), nn.PReLU(4, init=0.3), nn.Flatten(), nn.Linear(2304, 8), nn.PReLU(8), nn.Linear(8, 62))
+
+    def forward(self, x):
+        return self.layers(x)
+`

@@ -27,6 +27,12 @@ type LayerType struct {
 	// Ends says that it may be the last layer of a network. There it may leave the key
 	// units out, which then is the number of classes.
 	Ends bool
+	// Module is the name of the class of PyTorch's modules that are such a layer, with the
+	// same parameters and a result of the form of what they read: `fedfast model import`
+	// makes it of them. Attributes are the attributes of such a module by the options that
+	// they are.
+	Module     string
+	Attributes map[string]string
 	// Make returns the layer of a spec whose keys were checked, with a struct of the type
 	// of Options. What it does not accept its Bind says.
 	Make func(s LayerSpec, options any) nn.Layer
@@ -62,6 +68,9 @@ func Register(t LayerType) error {
 		if !slices.Contains(keys, key) {
 			return fmt.Errorf("models: layer type %q: there is no key %q for layers; have it in Options", t.Name, key)
 		}
+	}
+	if len(t.Attributes) > 0 && t.Module == "" {
+		return fmt.Errorf("models: layer type %q: Attributes are those of a Module, which is not named", t.Name)
 	}
 	if err := nn.CheckOptions(t.Options); err != nil {
 		return fmt.Errorf("models: layer type %q: %w", t.Name, err)

@@ -12,6 +12,7 @@ func init() {
 	must(models.Register(models.LayerType{
 		Name: "prelu", Doc: "max(x, 0) + a min(x, 0) with a learned a for each channel (He et al. 2015)",
 		Options: prelu{Start: 0.25},
+		Module:  "PReLU",
 		Make:    func(_ models.LayerSpec, options any) nn.Layer { return options.(prelu) },
 	}))
 }

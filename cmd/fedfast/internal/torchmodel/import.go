@@ -118,10 +118,35 @@ func Import(ctx context.Context, s Source) (*Imported, error) {
 	return i, nil
 }
 
+// foreign is a type of layers from another module for the tracer, see models.LayerType.
+type foreign struct {
+	Type       string            `json:"type"`
+	Module     string            `json:"module"`
+	Attributes map[string]string `json:"attributes"`
+}
+
+// writeForeign tells the tracer which modules are layers that programs registered.
+func writeForeign(path string) error {
+	all := []foreign{}
+	for _, t := range models.LayerTypes() {
+		if t.Module != "" {
+			all = append(all, foreign{t.Name, t.Module, t.Attributes})
+		}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
+}
+
 // run has Python trace the module.
 func (s *Source) run(ctx context.Context, dir string) error {
 	tracer := filepath.Join(dir, "import.py")
 	if err := os.WriteFile(tracer, importScript, 0o600); err != nil {
+		return err
+	}
+	if err := writeForeign(filepath.Join(dir, "foreign.json")); err != nil {
 		return err
 	}
 	script, err := filepath.Abs(s.Script)

@@ -3,7 +3,8 @@
     python import.py SCRIPT NAME INPUT WEIGHTS OUT
 
 NAME is a class, a function, an instance or a call in the script, or empty; INPUT is 3x32x32, 784 or 80tokens; WEIGHTS is a file of
-torch.save or empty. OUT is a folder, which gets
+torch.save or empty. OUT is a folder, in which foreign.json lists the modules that are layers of other programs: [{"type", "module": the name of a
+class, "attributes": of a module, by the layer's options}]. It gets
 
     model.json   {"name", "layers": a table of [[model.layers]] each, "tensors": name, shape and first value of each, "classes", "notes",
                  "tokens": whether the input is, "shape" and "values" of an input, "outputs": what the module predicts for it,
@@ -28,6 +29,9 @@ from torch import fx, nn
 from torch.overrides import TorchFunctionMode
 
 SAMPLES = 3
+
+# The layers of other programs by the names of their modules.
+FOREIGN = {}
 
 
 class Unknown(Exception):
@@ -60,6 +64,9 @@ class Tracer(fx.Tracer):
     def __init__(self, example):
         super().__init__()
         self.example, self.computing = example, False
+
+    def is_leaf_module(self, m, name):
+        return type(m).__name__ in FOREIGN or super().is_leaf_module(m, name)
 
     def call_module(self, m, forward, args, kwargs):
         return forward(*args, **kwargs) if self.computing else super().call_module(m, forward, args, kwargs)
@@ -293,10 +300,21 @@ class Importer:
             return self.emit({"type": "groupnorm", "groups": m.num_groups}, [x], x.dims, out, name, weight=m.weight, bias=m.bias)
         if isinstance(m, nn.LayerNorm) or type(m).__name__ == "RMSNorm" and type(m).__module__.startswith("torch.nn"):
             return self.rownorm(m, name, x, out)
+        if type(m).__name__ in FOREIGN:
+            return self.foreign(FOREIGN[type(m).__name__], m, name, x, out)
         if type(m) in MODULES:
             function, keys = MODULES[type(m)]
             return self.function(function, [x], {k: getattr(m, k) for k in keys}, out)
         raise self.unknown(ADVICE.get(type(m).__name__, ""))
+
+    def foreign(self, own, m, name, x, out):
+        """A layer that fedfast does not have itself."""
+        if list(out.shape) != [x.sizes[d] for d in x.dims]:
+            raise Unknown(f"{self.seeing} gives another form than it reads, which layers of type {own['type']} do not")
+        self.once(m, name)
+        options = {option: getattr(m, attribute) for option, attribute in (own["attributes"] or {}).items()}
+        spec = {"type": own["type"], "options": options} if options else {"type": own["type"]}
+        return self.emit(spec, [x], x.dims, out, name, **{n.replace(".", "__"): p for n, p in m.named_parameters()})
 
     def affine(self, m, weight, eps=1e-5):
         if weight is None or getattr(m, "bias", weight) is None:
@@ -903,6 +921,7 @@ def merge(layers):
 
 
 def main(script, name, form, weights, folder):
+    FOREIGN.update((own["module"], own) for own in json.loads((Path(folder) / "foreign.json").read_text()))
     torch.manual_seed(0)
     torch.set_num_threads(1)
     model = find(script, name)
