@@ -235,7 +235,7 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 	}
 	again := exec.CommandContext(t.Context(), "fedfast", "study", "resume", "first")
 	again.Dir = dir
-	if out, err := again.CombinedOutput(); err != nil || !strings.Contains(string(out), "by a person, before its tuner was done") {
+	if out, err := again.CombinedOutput(); err != nil || !strings.Contains(string(out), "by the user, before the tuner finished") {
 		t.Errorf("told again: %v: %s", err, out)
 	}
 }

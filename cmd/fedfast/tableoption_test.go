@@ -12,7 +12,7 @@ func handed(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: handed FILE VAR")
 	}
-	m := regexp.MustCompile(`(?m)^this table for another study: --set '(.*)'$`).FindStringSubmatch(ts.ReadFile(args[0]))
+	m := regexp.MustCompile(`(?m)^to reuse this table in another study: --set '(.*)'$`).FindStringSubmatch(ts.ReadFile(args[0]))
 	if m == nil {
 		ts.Fatalf("%s hands no table", args[0])
 	}

@@ -79,7 +79,7 @@ func compare(studies []*Study) ([]group, []picture, error) {
 			at := slices.IndexFunc(panels, func(p figure.Panel) bool { return p.Y.Label == y.label })
 			if at < 0 {
 				at = len(panels)
-				panels = append(panels, figure.Panel{X: figure.Axis{Label: "rounds spent by all trials", Zero: true}, Y: figure.Axis{Label: y.label}})
+				panels = append(panels, figure.Panel{X: figure.Axis{Label: "total rounds of all trials", Zero: true}, Y: figure.Axis{Label: y.label}})
 			}
 			panels[at].Lines = append(panels[at].Lines, line)
 		}
@@ -88,7 +88,7 @@ func compare(studies []*Study) ([]group, []picture, error) {
 		}
 		p, err := draw("all", &figure.Figure{
 			Name: q.name, Title: q.title, Panels: panels,
-			Note: fmt.Sprintf("Thick: mean over the seeds; band: its %.0f %% interval (Student's t); thin: each study.", 100*stats.Confidence),
+			Note: fmt.Sprintf("Thick line: mean over seeds; band: %.0f %% confidence interval (Student's t); thin lines: single studies.", 100*stats.Confidence),
 		})
 		if err != nil {
 			return nil, nil, err
@@ -198,9 +198,9 @@ func (g *group) summary() sheetTable {
 		add("global test error", r.GlobalTest)
 		add("personalized validation error", r.PersonalizedVal)
 		add("personalized test error", r.PersonalizedTest)
-		add("test error of clients that never train", r.UnseenTest)
+		add("test error of unseen clients", r.UnseenTest)
 	}
-	t := sheetTable{Head: []string{"measure of the returned models", "studies", "mean", fmt.Sprintf("%.0f %% interval", 100*stats.Confidence), "standard deviation"}}
+	t := sheetTable{Head: []string{"metric of the returned models", "studies", "mean", fmt.Sprintf("%.0f %% confidence interval", 100*stats.Confidence), "standard deviation"}}
 	t.Title = fmt.Sprintf("%s: %d of %d studies are completed", g.Name, finished, len(g.Studies))
 	text := g.Studies[0].errors().text
 	for _, name := range names {

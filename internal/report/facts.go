@@ -29,7 +29,7 @@ func (s *Study) sentence() string {
 		} else {
 			done += " so far"
 		}
-		return fmt.Sprintf("Running in process %d: %s. This page shows what was recorded until %s.", s.PID, done, stamp(s.Last))
+		return fmt.Sprintf("Running in process %d: %s. Recorded until %s.", s.PID, done, stamp(s.Last))
 	default:
 		if b := s.Baseline; b != nil {
 			done += ", " + b.Stage()
@@ -83,7 +83,7 @@ func (s *Study) facts() []fact {
 		model = "custom network"
 	}
 	facts = append(facts,
-		fact{"method", c.Method}, fact{"data", c.Data.Name}, fact{"model", model}, fact{"clients a round", count(c.Cohort)}, fact{"seed", strconv.FormatUint(c.Seed, 10)},
+		fact{"method", c.Method}, fact{"data", c.Data.Name}, fact{"model", model}, fact{"clients per round", count(c.Cohort)}, fact{"seed", strconv.FormatUint(c.Seed, 10)},
 		fact{"started", stamp(s.Started)}, fact{"worked", s.Worked.Round(100 * time.Millisecond).String()})
 	return facts
 }
@@ -94,9 +94,9 @@ func (s *Study) acts() []fact {
 	for _, a := range s.Acts {
 		switch {
 		case a.Trial < 0:
-			facts = append(facts, fact{"stopped by a person", "the study, " + stamp(a.At)})
+			facts = append(facts, fact{"stopped by the user", "the study, " + stamp(a.At)})
 		case a.Act == study.ActStopTrial:
-			facts = append(facts, fact{"stopped by a person", fmt.Sprintf("trial %d after round %d, %s", a.Trial, a.Round, stamp(a.At))})
+			facts = append(facts, fact{"stopped by the user", fmt.Sprintf("trial %d after round %d, %s", a.Trial, a.Round, stamp(a.At))})
 		}
 	}
 	return facts

@@ -136,7 +136,7 @@ func (s *Study) sheet(id string) (*sheet, error) {
 	}{
 		{"history", "History", "", []*figure.Figure{s.history(), s.spent()}},
 		{"curves", "Curves", "", s.curvePictures()},
-		{"clients", "Errors over the clients", "", s.spreads()},
+		{"clients", "Per-client error", "", s.spreads()},
 		{"params", "Hyperparameters", s.paramsText(), slices.Concat([]*figure.Figure{s.parallel(), s.importance()}, s.slices())},
 		{"tuner", "Client tuner", "", slices.Concat([]*figure.Figure{s.sides()}, s.tunerPictures())},
 		{"timeline", "Timeline", "", []*figure.Figure{s.timeline(), Shifts(s.Overview, s.workers, s.stretches)}},

@@ -114,7 +114,7 @@ func (s *Study) curvePictures() []*figure.Figure {
 			all = append(all, &figure.Figure{Name: name, Title: title, Panels: []figure.Panel{{X: x, Y: y, Lines: lines, Dots: dots}}})
 		}
 	}
-	rungs := figure.Dots{Name: "rung, where the tuner decides"}
+	rungs := figure.Dots{Name: "rung"}
 	for i := range s.Trials {
 		for _, r := range s.Trials[i].Rungs {
 			if !math.IsInf(r.Score, 0) && !math.IsNaN(r.Score) {
@@ -123,7 +123,7 @@ func (s *Study) curvePictures() []*figure.Figure {
 		}
 	}
 	if s.Mode == config.ModeTune {
-		add("score", "Scores of the trials and their rungs", s.objective()+unit, func(r *view.Round) float64 { return r.Mean }, by, []figure.Dots{rungs})
+		add("score", "Validation error of the trials, with rungs", s.objective()+unit, func(r *view.Round) float64 { return r.Mean }, by, []figure.Dots{rungs})
 	}
 	add("loss", "Training loss", "training loss", func(r *view.Round) float64 { return r.TrainLoss }, 1, nil)
 	m := s.errors()
@@ -142,7 +142,7 @@ func (s *Study) history() *figure.Figure {
 			}
 		}
 	}
-	best := figure.Line{Name: "best score of a rung so far, each of one cohort", Step: true}
+	best := figure.Line{Name: "best score of a rung so far (one cohort each)", Step: true}
 	for _, p := range s.online() {
 		if !math.IsNaN(p.score) && !math.IsInf(p.score, 0) {
 			best.Points = append(best.Points, figure.Point{X: float64(p.spent), Y: by * p.score})
@@ -153,7 +153,7 @@ func (s *Study) history() *figure.Figure {
 	}
 	best.Points = thin(best.Points)
 	return &figure.Figure{Name: "history", Title: "Scores reported to the tuner", Panels: []figure.Panel{{
-		X: figure.Axis{Label: "rounds spent by all trials", Zero: true}, Y: figure.Axis{Label: s.objective() + unit},
+		X: figure.Axis{Label: "total rounds of all trials", Zero: true}, Y: figure.Axis{Label: s.objective() + unit},
 		Lines: []figure.Line{best}, Dots: []figure.Dots{dots},
 	}}}
 }
@@ -164,7 +164,7 @@ func (s *Study) spent() *figure.Figure {
 		return nil // it is the trial's curve
 	}
 	y := s.testScale()
-	line := figure.Line{Name: "test error of the trial with the best rung so far", Step: true}
+	line := figure.Line{Name: "test error of the best trial so far", Step: true}
 	for _, p := range s.online() {
 		if !math.IsNaN(p.test) {
 			line.Points = append(line.Points, figure.Point{X: float64(p.spent), Y: y.of(p)})
@@ -174,8 +174,8 @@ func (s *Study) spent() *figure.Figure {
 		return nil
 	}
 	line.Points = thin(line.Points)
-	return &figure.Figure{Name: "spent", Title: "Test error against rounds spent", Panels: []figure.Panel{{
-		X: figure.Axis{Label: "rounds spent by all trials", Zero: true}, Y: figure.Axis{Label: y.label}, Lines: []figure.Line{line},
+	return &figure.Figure{Name: "spent", Title: "Test error over total rounds", Panels: []figure.Panel{{
+		X: figure.Axis{Label: "total rounds of all trials", Zero: true}, Y: figure.Axis{Label: y.label}, Lines: []figure.Line{line},
 	}}}
 }
 

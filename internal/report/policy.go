@@ -89,13 +89,13 @@ func (s *Study) policies() []*figure.Figure {
 	}
 	chances := n.chances(choices, "", "probability")
 	all := []*figure.Figure{{
-		Name: "policy", Title: fmt.Sprintf("How likely the client tuner picks each option, mean over clients, trial %d", n.trial.Number),
+		Name: "policy", Title: fmt.Sprintf("Client tuner: probability of each option, mean over clients (trial %d)", n.trial.Number),
 		Panels: []figure.Panel{{X: figure.Axis{Label: "rounds of the trial"}, Y: figure.Axis{Label: "option"}, Heat: chances}},
 	}}
 	if spreads := n.chances(choices, spreadOf, "standard deviation"); spreads != nil {
 		all = append(all, &figure.Figure{
-			Name: "policy-spread", Title: fmt.Sprintf("How far the clients are apart in that, trial %d", n.trial.Number),
-			Note:   "The standard deviation over the clients that have a policy. It is at most 0.5, where half of them always pick an option and half never.",
+			Name: "policy-spread", Title: fmt.Sprintf("Client tuner: standard deviation of these probabilities over clients (trial %d)", n.trial.Number),
+			Note:   "Standard deviation over the clients with a policy. The maximum, 0.5, means that half of them always pick an option and half never do.",
 			Panels: []figure.Panel{{X: figure.Axis{Label: "rounds of the trial"}, Y: figure.Axis{Label: "option"}, Heat: spreads}},
 		})
 	}

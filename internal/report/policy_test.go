@@ -25,7 +25,7 @@ func TestPolicies(t *testing.T) {
 	tune(t, dir, c, 0)
 	page := write(t, dir)
 	f := read(t, page)
-	for _, want := range []string{"How likely the client tuner picks each option", "How far the clients are apart in that", "stage1.width 32", "stage4.expansion 4", "The client tuner's divergence"} {
+	for _, want := range []string{"Client tuner: probability of each option", "Client tuner: standard deviation of these probabilities", "stage1.width 32", "stage4.expansion 4", "Client tuner: divergence"} {
 		if !strings.Contains(f.text, want) {
 			t.Errorf("it does not show %s", want)
 		}

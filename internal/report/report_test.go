@@ -205,13 +205,13 @@ func TestReportOfOneStudy(t *testing.T) {
 	tune(t, dir, small(t, "client_tuner.options.configs=3"), 0)
 	f = read(t, write(t, dir))
 	f.holds(t, "Completed after 12 rounds.", "sha with fedex", "returned model", "personalized, test", "Hyperparameter importance needs at least 30 trials",
-		"The client tuner's theta, trial ", "The client tuner's entropy", "Test error against rounds spent", "Errors of the returned model over the clients", "10 % of the clients are below",
-		"rung, where the tuner decides", "fedex.gamma")
+		"Client tuner: theta (trial ", "Client tuner: entropy", "Test error over total rounds", "Per-client error of the returned model", "10th percentile",
+		"rung", "fedex.gamma")
 	if strings.Contains(f.text, "Which worker") {
 		t.Error("a study without a cluster has workers")
 	}
 	want := []string{
-		"Summary", "Configuration of the best trial", "History", "Curves", "Errors over the clients", "Hyperparameters", "Client tuner", "Timeline", "Trials", "Finalists", "Configuration",
+		"Summary", "Configuration of the best trial", "History", "Curves", "Per-client error", "Hyperparameters", "Client tuner", "Timeline", "Trials", "Finalists", "Configuration",
 	}
 	if !slices.Equal(f.headings, want) {
 		t.Errorf("headings %q", f.headings)
@@ -229,8 +229,8 @@ func TestReportOfSeveral(t *testing.T) {
 		tune(t, dirs[i], small(t, sets...), 0)
 	}
 	f := read(t, write(t, dirs...))
-	f.holds(t, "Comparison", "quickstart, "+dirs[0]+": 2 of 2 studies are completed", "quickstart, "+dirs[2]+": 1 of 1 studies are completed", "90 % interval",
-		"global test error", "Thick: mean over the seeds", "quickstart, "+dirs[0]+" (2 studies)", "cosine of the clients", "client.lr as the client tuner set it")
+	f.holds(t, "Comparison", "quickstart, "+dirs[0]+": 2 of 2 studies are completed", "quickstart, "+dirs[2]+": 1 of 1 studies are completed", "90 % confidence interval",
+		"global test error", "Thick line: mean over seeds", "quickstart, "+dirs[0]+" (2 studies)", "cosine of the clients", "client.lr set by the client tuner")
 }
 
 // TestReportOfOtherMeasures: scores that are measured in another way have an axis of

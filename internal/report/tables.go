@@ -40,7 +40,7 @@ func (s *Study) evaluated() []evaluatedRow {
 		{"personalized, validation", true, e.PersonalizedVal},
 		{"global, test", false, e.GlobalTest},
 		{"personalized, test", true, e.PersonalizedTest},
-		{"global, clients that never train", false, e.Unseen},
+		{"global, unseen clients", false, e.Unseen},
 	} {
 		if r.Clients > 0 {
 			rows = append(rows, r)
@@ -51,7 +51,7 @@ func (s *Study) evaluated() []evaluatedRow {
 
 func (s *Study) errorTable() *sheetTable {
 	m := s.errors()
-	g := &sheetTable{Title: "Errors of the returned model", Head: []string{"model and examples", m.name, "loss", "10th percentile of the clients", "median", "90th percentile", "clients", "examples"}}
+	g := &sheetTable{Title: "Errors of the returned model", Head: []string{"model and examples", m.name, "loss", "10th percentile of clients", "median", "90th percentile", "clients", "examples"}}
 	for _, r := range s.evaluated() {
 		spread := []string{m.text(r.P10), m.text(r.P50), m.text(r.P90), count(r.Clients)}
 		if r.Central {
@@ -73,7 +73,7 @@ func (s *Study) baselineTable() *sheetTable {
 	m, b := s.errors(), s.Tune.Baseline
 	g := &sheetTable{
 		Title: fmt.Sprintf("Comparison with random search: %d configurations of %s rounds", len(b.Trials), count(b.Rounds)),
-		Head:  []string{"", b.Target + " test " + m.name, fmt.Sprintf("%.0f %% interval", 100*stats.Confidence), "rounds"},
+		Head:  []string{"", b.Target + " test " + m.name, fmt.Sprintf("%.0f %% confidence interval", 100*stats.Confidence), "rounds"},
 	}
 	interval := func(lo, hi float64) string { return strings.TrimSuffix(m.text(lo), " %") + " to " + m.text(hi) }
 	median, gain := "", ""
@@ -151,7 +151,7 @@ func (s *Study) cellTable() *sheetTable {
 	if len(s.table) == 0 {
 		return nil
 	}
-	g := &sheetTable{Title: "Table of the client tuner", Head: []string{"heterogeneity index", "samples"}}
+	g := &sheetTable{Title: "Client tuner: reference table", Head: []string{"heterogeneity index", "samples"}}
 	g.Head = append(g.Head, s.table[0].Params.Keys()...)
 	for _, c := range s.table {
 		row := []string{strconv.FormatFloat(c.Keys[tuners.KeyHI], 'g', 4, 64), strconv.FormatFloat(c.Keys[tuners.KeySamples], 'g', -1, 64)}

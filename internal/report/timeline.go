@@ -23,13 +23,13 @@ func clock(o *view.Overview) (axis figure.Axis, at func(time.Time) float64) {
 	at = func(t time.Time) float64 {
 		return float64(t.UnixMilli()-o.Started.UnixMilli()) / float64(unit.Milliseconds())
 	}
-	return figure.Axis{Label: name + " since the study began", Zero: true}, at
+	return figure.Axis{Label: name + " since the study started", Zero: true}, at
 }
 
 // timeline shows when each trial trained.
 func (s *Study) timeline() *figure.Figure {
 	axis, at := clock(s.Overview)
-	spans := &figure.Spans{Row: "trial", Classes: []string{"trains to its next rung", "failed"}}
+	spans := &figure.Spans{Row: "trial", Classes: []string{"training to the next rung", "failed"}}
 	for i := range s.Trials {
 		t := &s.Trials[i]
 		if len(s.curves[i]) == 0 {
@@ -64,7 +64,7 @@ func (s *Study) timeline() *figure.Figure {
 	if !slices.ContainsFunc(spans.Spans, func(x figure.Span) bool { return x.Class == 1 }) {
 		spans.Classes = spans.Classes[:1]
 	}
-	return &figure.Figure{Name: "timeline", Title: "When trials trained", Panels: []figure.Panel{{X: axis, Spans: spans}}}
+	return &figure.Figure{Name: "timeline", Title: "Timeline of trials", Panels: []figure.Panel{{X: axis, Spans: spans}}}
 }
 
 // paused says whether a process ended between two rounds.
@@ -97,7 +97,7 @@ func Shifts(o *view.Overview, workers []view.Worker, stretches []view.Stretch) *
 		if !ok { // by no lease
 			row = len(spans.Rows)
 			rows[x.Worker] = row
-			spans.Rows = append(spans.Rows, "the study's own process")
+			spans.Rows = append(spans.Rows, "study process")
 		}
 		class, ok := classes[x.Trial]
 		if !ok {
@@ -108,15 +108,15 @@ func Shifts(o *view.Overview, workers []view.Worker, stretches []view.Stretch) *
 		spans.Spans = append(spans.Spans, figure.Span{Row: row, Class: class, From: at(x.From), To: at(x.To), Text: strconv.Itoa(x.Trial)})
 	}
 	return &figure.Figure{
-		Name: "workers", Title: "Which worker trained which trial",
-		Note:   "From when a worker was given a trial to the last round that it trained before a rung or another worker; the numbers are those of trials, which the colours tell apart in turn.",
+		Name: "workers", Title: "Timeline of workers",
+		Note:   "Bars run from the assignment of a trial to a worker to the last round it trained before a rung or a move to another worker. Numbers are trials; colors alternate between neighbouring ones.",
 		Panels: []figure.Panel{{X: axis, Spans: spans}},
 	}
 }
 
 // workerTable tells the workers of a study with a cluster.
 func (s *Study) workerTable() *sheetTable {
-	g := &sheetTable{Title: "Workers", Head: []string{"worker", "machine", "processor", "level", "client tasks at once", "joined", "state", "trials", "rounds"}}
+	g := &sheetTable{Title: "Workers", Head: []string{"worker", "machine", "processor", "level", "concurrent clients", "joined", "state", "trials", "rounds"}}
 	for i := range s.workers {
 		w := &s.workers[i]
 		g.Rows = append(g.Rows, []string{w.Worker, w.Host, w.CPU, w.Level, strconv.Itoa(w.Workers), stamp(w.Joined), w.Standing(), count(w.Trials), count(w.Rounds)})

@@ -29,7 +29,7 @@ func (s *Study) parallel() *figure.Figure {
 		}
 		p.Paths = append(p.Paths, figure.Path{Name: q.Name, Value: q.Value, Bold: q.Bold, At: append(q.At, q.Value)})
 	}
-	return &figure.Figure{Name: "parallel", Title: "Configurations and their scores at the last rung", Panels: []figure.Panel{{Paths: p}}}
+	return &figure.Figure{Name: "parallel", Title: "Hyperparameters and the score at the last rung", Panels: []figure.Panel{{Paths: p}}}
 }
 
 // slices shows the score at the first rung against each param.
@@ -59,7 +59,7 @@ func (s *Study) slices() []*figure.Figure {
 			}
 		}
 		if len(first.Points) > 1 {
-			all = append(all, &figure.Figure{Name: "slice-" + d.name, Title: "Score against " + d.name, Panels: []figure.Panel{{
+			all = append(all, &figure.Figure{Name: "slice-" + d.name, Title: "Score by " + d.name, Panels: []figure.Panel{{
 				X: d.axis(), Y: figure.Axis{Label: s.objective() + unit}, Dots: []figure.Dots{first, last},
 			}}})
 		}
@@ -87,8 +87,8 @@ func (s *Study) importance() *figure.Figure {
 		bars.Spans = append(bars.Spans, figure.Span{Row: i, To: 100 * all[name]})
 	}
 	return &figure.Figure{
-		Name: "importance", Title: "Importance for being among the best quarter at the first rung",
-		Note:   "PED-ANOVA on the first rung, where all trials have spent the same.",
+		Name: "importance", Title: "Hyperparameter importance for reaching the best quarter at the first rung",
+		Note:   "PED-ANOVA on the first rung, where all trials have run for the same number of rounds.",
 		Panels: []figure.Panel{{X: figure.Axis{Label: "importance, %", Zero: true}, Spans: bars}},
 	}
 }

@@ -37,7 +37,7 @@ func (s *Study) traces() []*figure.Figure {
 	}
 	var all []*figure.Figure
 	for _, name := range slices.Sorted(maps.Keys(lines)) {
-		all = append(all, &figure.Figure{Name: "note-" + name, Title: "The client tuner's " + name, Panels: []figure.Panel{{
+		all = append(all, &figure.Figure{Name: "note-" + name, Title: "Client tuner: " + name, Panels: []figure.Panel{{
 			X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: name}, Lines: lines[name],
 		}}})
 	}
@@ -96,7 +96,7 @@ func (s *Study) vectors() []*figure.Figure {
 			rows = append(rows, heatRow{strconv.Itoa(j), name, j})
 		}
 		all = append(all, &figure.Figure{
-			Name: "note-" + name, Title: fmt.Sprintf("The client tuner's %s, trial %d", name, n.trial.Number),
+			Name: "note-" + name, Title: fmt.Sprintf("Client tuner: %s (trial %d)", name, n.trial.Number),
 			Panels: []figure.Panel{{X: figure.Axis{Label: "rounds of the trial"}, Y: figure.Axis{Label: "entry of " + name}, Heat: n.heat(name, rows)}},
 		})
 	}
@@ -122,7 +122,7 @@ func (s *Study) planned() []*figure.Figure {
 			}
 		}
 		if len(lines) > 0 {
-			all = append(all, &figure.Figure{Name: "set-" + key, Title: key + " as the client tuner set it", Panels: []figure.Panel{{
+			all = append(all, &figure.Figure{Name: "set-" + key, Title: key + " set by the client tuner", Panels: []figure.Panel{{
 				X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: key}, Lines: lines,
 			}}})
 		}
@@ -151,7 +151,7 @@ func (s *Study) sides() *figure.Figure {
 		}
 	}
 	return &figure.Figure{Name: "sides", Title: "Best scores on proxy federations", Panels: []figure.Panel{{
-		X: figure.Axis{Label: "heterogeneity index"}, Y: figure.Axis{Label: "samples of a client"}, Heat: h,
+		X: figure.Axis{Label: "heterogeneity index"}, Y: figure.Axis{Label: "samples per client"}, Heat: h,
 	}}}
 }
 
@@ -172,9 +172,9 @@ func (s *Study) spreads() []*figure.Figure {
 		name string
 		of   func(*study.Spread) float64
 	}{
-		{"90 % of the clients are below", func(x *study.Spread) float64 { return x.P90 }},
-		{"half of the clients are below", func(x *study.Spread) float64 { return x.P50 }},
-		{"10 % of the clients are below", func(x *study.Spread) float64 { return x.P10 }},
+		{"90th percentile", func(x *study.Spread) float64 { return x.P90 }},
+		{"median", func(x *study.Spread) float64 { return x.P50 }},
+		{"10th percentile", func(x *study.Spread) float64 { return x.P10 }},
 	} {
 		if q := points(s.curves[best], func(r *view.Round) float64 {
 			if r.TestSpread == nil {
@@ -186,7 +186,7 @@ func (s *Study) spreads() []*figure.Figure {
 		}
 	}
 	if len(lines) > 0 {
-		all = append(all, &figure.Figure{Name: "spread", Title: "Test errors of the clients, " + s.trialName(best), Panels: []figure.Panel{{
+		all = append(all, &figure.Figure{Name: "spread", Title: "Per-client test error, " + s.trialName(best), Panels: []figure.Panel{{
 			X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: "test " + m.name + " of the global model" + m.unit}, Lines: lines,
 		}}})
 	}
@@ -212,7 +212,7 @@ func (s *Study) endSpread() *figure.Figure {
 		return nil
 	}
 	return &figure.Figure{
-		Name: "clients", Title: "Errors of the returned model over the clients", Note: "From the 10th to the 90th percentile of the clients' errors, with the median marked.",
+		Name: "clients", Title: "Per-client error of the returned model", Note: "From the 10th to the 90th percentile, with the median marked.",
 		Panels: []figure.Panel{{X: figure.Axis{Label: m.name + m.unit, Zero: true}, Spans: spans}},
 	}
 }

@@ -90,7 +90,7 @@ func Select(name string) ([]Cell, error) {
 	if len(found) > 0 {
 		return found, nil
 	}
-	return nil, fmt.Errorf("unknown experiment %q%s; `fedfast repro list` shows all", name, key.DidYouMean(name, key.Names(parts(all)...)))
+	return nil, fmt.Errorf("unknown experiment %q%s; see `fedfast repro list`", name, key.DidYouMean(name, key.Names(parts(all)...)))
 }
 
 // parts returns the names of the cells and of what they are parts of.

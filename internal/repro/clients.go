@@ -51,7 +51,7 @@ func (m *Metrics) addClients(ctx context.Context, v *store.View, c *config.Confi
 	}
 	for _, p := range policies {
 		if p.Client >= uint64(len(fed.Clients)) {
-			return fmt.Errorf("the policy of client %d, where there are %d", p.Client, len(fed.Clients))
+			return fmt.Errorf("policy of client %d, but there are %d clients", p.Client, len(fed.Clients))
 		}
 		line := ClientLine{Kind: "client", Client: int(p.Client)}
 		if line.Classes, err = fed.Clients[p.Client].Train.ClassCounts(fed.Classes); err != nil {

@@ -39,7 +39,7 @@ func collect(ctx context.Context, dir string, head Head, fed *data.Federation, m
 		return nil, err
 	}
 	if !s.Finished() {
-		return nil, fmt.Errorf("%s: the study is not finished", dir)
+		return nil, fmt.Errorf("%s: study has not finished", dir)
 	}
 	c, err := config.Load(config.Source{Text: s.Config})
 	if err != nil {

@@ -101,7 +101,7 @@ func pause(ctx context.Context) bool {
 
 // one runs a job and calls ready when its study begins.
 func (f *Fleet) one(ctx context.Context, j *Job, ready func()) error {
-	f.Tell(fmt.Sprintf("begins: %s, seed %d", j.Training.Key, j.Seed))
+	f.Tell(fmt.Sprintf("started: %s, seed %d", j.Training.Key, j.Seed))
 	var c *cluster.Coordinator
 	o := f.Work()
 	o.Ready = func(ctx context.Context, setup *study.Setup) error {
@@ -120,7 +120,7 @@ func (f *Fleet) one(ctx context.Context, j *Job, ready func()) error {
 	if err != nil {
 		return err
 	}
-	f.Tell(fmt.Sprintf("ended: %s, seed %d", j.Training.Key, j.Seed))
+	f.Tell(fmt.Sprintf("finished: %s, seed %d", j.Training.Key, j.Seed))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.Done(j, m)

@@ -46,9 +46,9 @@ func Locate(set, dir string) (string, error) {
 	if p.elsewhere != "" && exists(filepath.Join(p.elsewhere, p.files[0])) {
 		return "", nil
 	}
-	where := "no directory was named with --data"
+	where := "--data is not set"
 	if dir != "" {
 		where = "there is no " + strings.Join(p.files, " or ") + " in " + dir + " or in one of its folders " + strings.Join(p.folders[1:], ", ")
 	}
-	return "", fmt.Errorf("data %s: %s; `fedfast data fetch` gets what can be had", set, where)
+	return "", fmt.Errorf("data %s: %s; download it with `fedfast data fetch`, if available", set, where)
 }

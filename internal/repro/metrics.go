@@ -240,7 +240,7 @@ func ReadMetrics(path string) (*Metrics, error) {
 		}
 	}
 	if m.Head.Kind == "" || m.End.Kind == "" {
-		return nil, fmt.Errorf("%s: the first or the last line of the metrics is missing; delete the damaged file and repro runs the seed again", path)
+		return nil, fmt.Errorf("%s: metrics file is truncated; delete it to run the seed again", path)
 	}
 	return m, nil
 }
@@ -251,7 +251,7 @@ func (m *Metrics) decode(text []byte) error {
 		Kind string `json:"kind"`
 	}
 	if err := json.Unmarshal(text, &line); err != nil {
-		return fmt.Errorf("not a line of metrics: %w; delete the damaged file and repro runs the seed again", err)
+		return fmt.Errorf("invalid line of metrics: %w; delete the file to run the seed again", err)
 	}
 	switch line.Kind {
 	case "head":
@@ -262,10 +262,10 @@ func (m *Metrics) decode(text []byte) error {
 			return err
 		}
 		if m.Head.Format != metricsFormat {
-			return fmt.Errorf("metrics of form %d; this version reads form %d", m.Head.Format, metricsFormat)
+			return fmt.Errorf("metrics format %d is not supported; this version reads format %d", m.Head.Format, metricsFormat)
 		}
 		if t := m.Head.Seed; t < 1 || t > mostSeeds {
-			return fmt.Errorf("seed %d: must be from 1 to %d", t, mostSeeds)
+			return fmt.Errorf("seed %d: must be between 1 and %d", t, mostSeeds)
 		}
 		return nil
 	case "trial":
@@ -286,5 +286,5 @@ func (m *Metrics) decode(text []byte) error {
 	case "end":
 		return json.Unmarshal(text, &m.End)
 	}
-	return fmt.Errorf("not a line of metrics: its kind is %q", line.Kind)
+	return fmt.Errorf("invalid line of metrics: unknown kind %q", line.Kind)
 }

@@ -12,14 +12,14 @@ import (
 func TestDamagedMetrics(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
-		"": "the first or the last line",
-		`{"kind":"head","format":1,"seed":1}` + "\n":                  "the first or the last line",
-		`{"kind":"head","format":1}` + "\n":                           "seed 0: must be from 1 to 10000",
+		"": "metrics file is truncated",
+		`{"kind":"head","format":1,"seed":1}` + "\n":                  "metrics file is truncated",
+		`{"kind":"head","format":1}` + "\n":                           "seed 0: must be between 1 and 10000",
 		`{"kind":"head","format":1,"seed":99999}` + "\n":              ":1: seed 99999",
 		strings.Repeat(`{"kind":"head","format":1,"seed":1}`+"\n", 2): ":2: a second head",
-		`{"kind":"head","format":2}` + "\n":                           "metrics of form 2; this version reads form 1",
-		`{"kind":"tail"}` + "\n":                                      `its kind is "tail"`,
-		"nonsense\n":                                                  ":1: not a line of metrics",
+		`{"kind":"head","format":2}` + "\n":                           "metrics format 2 is not supported; this version reads format 1",
+		`{"kind":"tail"}` + "\n":                                      `unknown kind "tail"`,
+		"nonsense\n":                                                  ":1: invalid line of metrics",
 		`{"kind":"trial","number":"x"}` + "\n":                        ":1: json",
 	} {
 		path := filepath.Join(dir, "m.jsonl")
@@ -42,7 +42,7 @@ func TestDamagedMetrics(t *testing.T) {
 			t.Errorf("a file of 1 TiB: error %v", err)
 		}
 	})
-	if _, err := Find(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no metrics below") {
+	if _, err := Find(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no metrics in") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -64,7 +64,7 @@ func (s *Shard) Set(text string) error {
 	x, errI := strconv.Atoi(i)
 	y, errN := strconv.Atoi(n)
 	if !ok || errI != nil || errN != nil || x < 1 || x > y {
-		return errors.New("a shard is written I/N, such as 2/5 for the second of five parts")
+		return errors.New("must be I/N, such as 2/5 for the second of five parts")
 	}
 	*s = Shard{x, y}
 	return nil
@@ -100,7 +100,7 @@ func Plan(ctx context.Context, cells []Cell, o Options, dir string) (jobs []*Job
 	}
 	for _, seed := range o.Only {
 		if seed < 1 || seed > most {
-			return nil, nil, fmt.Errorf("--only %d: the seeds are 1 to %d here; --seeds sets their number", seed, most)
+			return nil, nil, fmt.Errorf("--only %d: must be between 1 and %d; set the number of seeds with --seeds", seed, most)
 		}
 	}
 	first := map[string]*Job{} // of the trainings with one table
@@ -290,7 +290,7 @@ func (j *Job) takeTable() error {
 		return err
 	}
 	if m == nil {
-		return fmt.Errorf("%s, seed %d: needs the table of seed %d, which is not done", j.Training.Key, j.Seed, j.table.Seed)
+		return fmt.Errorf("%s, seed %d: needs the table of seed %d, which has not finished", j.Training.Key, j.Seed, j.table.Seed)
 	}
 	if len(m.Sides) == 0 {
 		return nil // a table was handed to both

@@ -59,7 +59,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("the third seed without the one whose table it looks up: %v", err)
 	}
 	for _, seed := range []int{0, -1, 4} {
-		if _, _, err := Plan(t.Context(), smallCells(), Options{Seeds: 3, Only: []int{seed}}, "out"); err == nil || !strings.Contains(err.Error(), "the seeds are 1 to 3 here") {
+		if _, _, err := Plan(t.Context(), smallCells(), Options{Seeds: 3, Only: []int{seed}}, "out"); err == nil || !strings.Contains(err.Error(), "must be between 1 and 3") {
 			t.Errorf("seed %d of 3: %v", seed, err)
 		}
 	}

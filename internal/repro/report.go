@@ -98,7 +98,7 @@ func Find(dirs ...string) ([]*Metrics, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("no metrics below %s; `fedfast repro NAME` writes them", strings.Join(dirs, ", "))
+		return nil, fmt.Errorf("no metrics in %s; create them with `fedfast repro NAME`", strings.Join(dirs, ", "))
 	}
 	return found, nil
 }
@@ -135,7 +135,7 @@ func NewReport(cells []Cell, all []*Metrics) (*Report, error) {
 		}
 	}
 	if len(r.Rows) == 0 {
-		return nil, errors.New("the metrics belong to none of these experiments")
+		return nil, errors.New("no metrics of these experiments")
 	}
 	r.judge()
 	r.deviations()
@@ -164,9 +164,9 @@ func (m *Metrics) fits(o *Metrics) error {
 	a, b := &m.Head, &o.Head
 	switch {
 	case a.Seed == b.Seed && m.End.SHA256 != o.End.SHA256:
-		return fmt.Errorf("%s, seed %d, is there twice with different results", a.Training, a.Seed)
+		return fmt.Errorf("%s, seed %d: duplicate with different results", a.Training, a.Seed)
 	case a.Seed == b.Seed:
-		return fmt.Errorf("%s, seed %d, is there twice", a.Training, a.Seed)
+		return fmt.Errorf("%s, seed %d: duplicate", a.Training, a.Seed)
 	case a.Digest != b.Digest:
 		return fmt.Errorf("%s: seeds %d and %d have different settings (%s and %s)", a.Training, a.Seed, b.Seed, a.Digest, b.Digest)
 	case a.Data.differ(&b.Data):
@@ -181,7 +181,7 @@ func (m *Metrics) fits(o *Metrics) error {
 func (m *Metrics) RanOn(fed *data.Federation) error {
 	facts := factsOf(fed)
 	if d := &m.Head.Data; d.Fingerprint != "" && facts.differ(d) {
-		return fmt.Errorf("%s, seed %d, ran on other data: then %s; now %s; bring the former back, or name another --out", m.Head.Training, m.Head.Seed, d, &facts)
+		return fmt.Errorf("%s, seed %d: ran on different data: then %s; now %s; restore the data, or choose another --out", m.Head.Training, m.Head.Seed, d, &facts)
 	}
 	return nil
 }

@@ -160,7 +160,7 @@ func drawsOf(n int, kept []int, places [][]int) func(worst func(rung int) int) f
 		return func(worst func(int) int) float64 { return choose(n-1-worst(0), kept[0]-kept[1]) }
 	case 3:
 	default:
-		panic("repro: successive halving of more than three decisions")
+		panic("repro: successive halving with more than three decisions")
 	}
 	// Those of the first decision are behind them at the second rung, and of their last
 	// place at the first rung, m, are those whom it leaves out behind.

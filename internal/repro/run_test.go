@@ -152,7 +152,7 @@ func TestRunAndReport(t *testing.T) {
 	if err := errors.Join(curves[0].Figure().Write(&svg, figure.SVG, figure.Light), curves[0].WriteCSV(&csv)); err != nil || !strings.Contains(svg.String(), "<path") || !strings.HasPrefix(csv.String(), "method,seed,rounds,") {
 		t.Errorf("%v", err)
 	}
-	if _, err := NewReport(cells, append(found, found[0])); err == nil || !strings.Contains(err.Error(), "is there twice") {
+	if _, err := NewReport(cells, append(found, found[0])); err == nil || !strings.Contains(err.Error(), "duplicate") {
 		t.Errorf("one seed twice: %v", err)
 	}
 	found[0].Head.Digest = "other"

@@ -35,7 +35,7 @@ func TestOneTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := jobs[1].Run(t.Context(), workdir.Options{}); err == nil || !strings.Contains(err.Error(), "needs the table of seed 1, which is not done") {
+	if _, err := jobs[1].Run(t.Context(), workdir.Options{}); err == nil || !strings.Contains(err.Error(), "needs the table of seed 1, which has not finished") {
 		t.Errorf("without a table: %v", err)
 	}
 	all := runAll(t, jobs)

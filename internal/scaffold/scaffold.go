@@ -50,11 +50,11 @@ func (p Project) Program() string { return "fedfast-tuner-" + p.Name }
 // Write writes the project. On an error nothing that it wrote is left.
 func (p Project) Write() (err error) {
 	if !nameForm.MatchString(p.Name) {
-		return fmt.Errorf("a tuner cannot be called %q: a name has small letters, digits, - and _ only", p.Name)
+		return fmt.Errorf("invalid tuner name %q: must contain only lowercase letters, digits, - and _", p.Name)
 	}
 	folder := map[string]string{Go: "golang", Python: "python"}[p.Language]
 	if folder == "" {
-		return fmt.Errorf("no project can be written in %q; there are %s and %s", p.Language, Go, Python)
+		return fmt.Errorf("unknown language %q; must be %s or %s", p.Language, Go, Python)
 	}
 	made, err := emptyDir(p.Dir)
 	if err != nil {

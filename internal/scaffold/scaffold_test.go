@@ -157,8 +157,8 @@ func TestBadProjectsAreRefused(t *testing.T) {
 		p    scaffold.Project
 		want string
 	}{
-		{scaffold.Project{Name: "My Tuner", Language: scaffold.Go, Dir: t.TempDir()}, `a tuner cannot be called "My Tuner"`},
-		{scaffold.Project{Name: "mine", Language: "perl", Dir: t.TempDir()}, `no project can be written in "perl"; there are go and python`},
+		{scaffold.Project{Name: "My Tuner", Language: scaffold.Go, Dir: t.TempDir()}, `invalid tuner name "My Tuner"`},
+		{scaffold.Project{Name: "mine", Language: "perl", Dir: t.TempDir()}, `unknown language "perl"; must be go or python`},
 		{scaffold.Project{Name: "mine", Language: scaffold.Go, Dir: full}, full + " is not empty"},
 	} {
 		if err := c.p.Write(); err == nil || !strings.Contains(err.Error(), c.want) {

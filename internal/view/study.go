@@ -152,9 +152,9 @@ func (s *Study) Overview(ctx context.Context) (*Overview, error) {
 	switch {
 	case stored.Config != "":
 	case o.PID > 0:
-		return nil, fmt.Errorf("%s: its study is just beginning, nothing is recorded yet", s.dir)
+		return nil, fmt.Errorf("%s: study is starting; nothing is recorded yet", s.dir)
 	default:
-		return nil, fmt.Errorf("%s: its study was interrupted before anything was recorded; `fedfast study resume %s` begins it again", s.dir, s.dir)
+		return nil, fmt.Errorf("%s: study was interrupted before anything was recorded; start it again with `fedfast study resume %s`", s.dir, s.dir)
 	}
 	o.Mode, o.Text, o.Tune, o.Run, o.Baseline = stored.Mode, stored.Config, stored.Tune, stored.Run, stored.Baseline
 	if o.Config, err = config.Load(config.Source{Text: stored.Config}); err != nil {

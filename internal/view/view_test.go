@@ -361,9 +361,9 @@ func TestNothingIsRecorded(t *testing.T) {
 			t.Errorf("got error %v, want %s", err, want)
 		}
 	}
-	shows("its study is just beginning, nothing is recorded yet")
+	shows("study is starting; nothing is recorded yet")
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
-	shows("its study was interrupted before anything was recorded; `fedfast study resume " + dir + "` begins it again")
+	shows("study was interrupted before anything was recorded; start it again with `fedfast study resume " + dir + "`")
 }

@@ -87,7 +87,7 @@ func (a *app) exit(ctx context.Context, err error) int {
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "fedfast",
-		Short:         "Federated training and its tuning on CPUs",
+		Short:         "Simulate federated learning on CPUs and tune its hyperparameters",
 		Version:       workdir.ThisVersion().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -100,13 +100,13 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.err)
 	root.SetVersionTemplate("{{.Version}}\n")
 	flags := root.PersistentFlags()
-	flags.Uint64Var(&a.seed, "seed", 0, "seed of every random draw")
-	flags.IntVar(&a.workers, "workers", 0, "client tasks that run at once; 0 is one a processor; results do not depend on it")
-	flags.StringVar(&a.cpu, "cpu", "", "instruction set: generic, avx2, avx512 or neon; empty is the best (also FEDFAST_CPU)")
+	flags.Uint64Var(&a.seed, "seed", 0, "random seed")
+	flags.IntVar(&a.workers, "workers", 0, "maximum concurrent clients (0: number of CPUs); does not change results")
+	flags.StringVar(&a.cpu, "cpu", "", "instruction `SET`: generic, avx2, avx512 or neon (default: best available; env FEDFAST_CPU)")
 	flags.BoolVar(&a.json, "json", false, "print the result as JSON")
-	flags.StringSliceVar(&a.tunerPaths, "tuner-path", nil, "directories of tuner binaries, before those of FEDFAST_TUNER_DIR")
-	flags.StringVar(&a.tunerReattach, "tuner-reattach", "", "tuners that run already, in a debugger, as they print it: NAME=unix:/path@PID (also "+host.AttachEnv+")")
-	flags.TextVar(&a.log, "log", slog.LevelWarn, "least level of log lines on stderr: debug, info (what tuners print), warn or error")
+	flags.StringSliceVar(&a.tunerPaths, "tuner-path", nil, "search `DIRS` for tuner binaries, before FEDFAST_TUNER_DIR")
+	flags.StringVar(&a.tunerReattach, "tuner-reattach", "", "attach to running tuners, as printed by a tuner in a debugger: NAME=unix:/path@PID (env "+host.AttachEnv+")")
+	flags.TextVar(&a.log, "log", slog.LevelWarn, "minimum `LEVEL` of log messages on stderr: debug, info (includes tuner output), warn or error")
 	root.AddCommand(newRun(a), newTune(a), newWorker(a), newEval(a), newModel(a), newStudy(a), newReport(a), newRepro(a), newBench(a), newData(a), newTuner(a), newList(a), newUI(a), newVersion(a))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -122,7 +122,7 @@ func (a *app) root() *cobra.Command {
 // validate applies the flags that every command has.
 func (a *app) validate() error {
 	if a.workers < 0 {
-		return fmt.Errorf("--workers %d: must be 1 or more, or 0 for one a processor", a.workers)
+		return fmt.Errorf("--workers %d: must be a positive integer, or 0 for the number of CPUs", a.workers)
 	}
 	if env := os.Getenv("FEDFAST_CPU"); env != "" && a.cpu == "" {
 		if err := setLevel(env); err != nil {
@@ -174,7 +174,7 @@ func holding(g *cobra.Command) *cobra.Command {
 				names = append(names, c.Name())
 			}
 		}
-		return usageError{fmt.Errorf("unknown command %q for %q%s; there are %s", args[0], cmd.CommandPath(), key.DidYouMean(args[0], key.Names(names...)), strings.Join(names, ", "))}
+		return usageError{fmt.Errorf("unknown command %q for %q%s; available: %s", args[0], cmd.CommandPath(), key.DidYouMean(args[0], key.Names(names...)), strings.Join(names, ", "))}
 	}
 	return g
 }

@@ -44,7 +44,7 @@ func (b *baselineFlag) Set(text string) error {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > mostConfigurations {
-		return fmt.Errorf("must be a number of configurations from 0 to %s, or %s", table.Count(mostConfigurations), equalCost)
+		return fmt.Errorf("must be an integer from 0 to %s, or %s", table.Count(mostConfigurations), equalCost)
 	}
 	*b = baselineFlag{n: n}
 	return nil

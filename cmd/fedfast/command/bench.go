@@ -41,14 +41,17 @@ func newBench(a *app) *cobra.Command {
 	o := &benchOptions{}
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure the throughput of this machine, beside PyTorch if asked",
-		Long: "Measure the throughput of this machine. Kernels and steps run on one thread. Suites:\n" + suites() +
-			"\n\n--json prints the report instead of the table; --report writes it to a file beside the table. Models are timed by name,\n" +
-			"or composed of the layers of a study file: bench --suite nn --model FILE.toml --input 28x28x1.",
-		Args: cobra.NoArgs,
+		Short: "Benchmark this machine, optionally against PyTorch",
+		Long: "Benchmark this machine. Kernels and training steps run on one thread.\n\n" +
+			"Suites:\n" +
+			suites() + "\n\n" +
+			"--json prints the report instead of the table; --report also writes it to a file. --model takes\n" +
+			"names of models, or study files with layers.",
+		Example: "  fedfast bench --suite nn --model FILE.toml --input 28x28x1",
+		Args:    cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			if a.json && o.gobench {
-				return errors.New("--json and --gobench: both want stdout; --report FILE writes the report as JSON")
+				return errors.New("--json and --gobench cannot be combined; use --report FILE to write the report as JSON")
 			}
 			return o.validate()
 		},
@@ -68,27 +71,27 @@ func suites() string {
 
 func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&o.config.Suites, "suite", nil, "suites to run (default all but those that run only when named)")
-	f.BoolVar(&o.config.Quick, "quick", false, "fewer rows and shorter samples: seconds")
-	f.StringVar(&o.rows, "rows", "", "only rows whose name and shape, as the report writes them, match this `REGEXP`")
-	f.BoolVar(&o.config.Full, "full", false, "every row count of every product")
-	f.StringSliceVar(&o.config.Models, "model", nil, "models of the suites nn, nn-forward and fl: names or study files (default all)")
-	f.StringVar(&o.input, "input", "", "shape of a sample for --model: 28x28x1, 784, or 80of90 for 80 tokens of 90; empty is the model's own or that of the study's data")
-	f.IntVar(&o.config.Classes, "classes", 0, "number of classes for --model; 0 is the model's own")
-	f.IntVar(&o.config.Batch, "batch", 0, "batch size of these suites; 0 is each model's own")
-	f.StringVar(&o.against, "against", "", "compare models and rounds with this system, in turns: torch")
-	f.StringSliceVar(&o.pythons, "python", nil, "Pythons for --against torch, each with its own PyTorch (default $FEDFAST_PYTHON, else python3, else /usr/bin/python3)")
-	f.StringSliceVar(&o.precise, "precision", nil, "precisions of products: fp32 (default), bf16, or both to compare them, and PyTorch's autocast")
-	f.IntVar(&o.config.Passes, "passes", 0, "turns that fedfast and its rivals take in each row of the suite fl; 0 is 5")
-	f.IntVar(&o.config.Seeds, "seeds", 0, "seeds of the suite accuracy; 0 is 3")
-	f.IntVar(&o.config.Rounds, "rounds", 0, "rounds of its trainings; 0 is 40")
-	f.StringVar(&o.config.Keep, "keep", "", "folder that keeps what its trainings came to: a run that was interrupted goes on there")
-	f.StringVar(&o.report, "report", "", "also write the report as JSON to this file")
-	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this file")
-	o.plot.addFlags(cmd, "also draw the suite scale")
-	f.StringSliceVar(&o.from, "from", nil, "measure nothing: show and draw the report that --report wrote into this `FILE`; several of one machine are joined")
-	f.BoolVar(&o.gobench, "gobench", false, "print every sample as a line that benchstat reads, in place of the table")
-	f.StringVar(&o.profile, "profile", "", "write a CPU profile for go tool pprof to this file")
+	f.StringSliceVar(&o.config.Suites, "suite", nil, "suites to run (default: all except those marked \"only when named\")")
+	f.BoolVar(&o.config.Quick, "quick", false, "run fewer rows with shorter measurements; takes seconds")
+	f.StringVar(&o.rows, "rows", "", "run only rows whose name and shape match `REGEXP`")
+	f.BoolVar(&o.config.Full, "full", false, "run every row count of every matrix product")
+	f.StringSliceVar(&o.config.Models, "model", nil, "models for the suites nn, nn-forward and fl: names or study files (default: all)")
+	f.StringVar(&o.input, "input", "", "input `SHAPE` for --model: 28x28x1, 784, or 80of90 for 80 tokens out of 90 (default: from the model or the study's data)")
+	f.IntVar(&o.config.Classes, "classes", 0, "number of classes for --model (0: the model's own)")
+	f.IntVar(&o.config.Batch, "batch", 0, "batch size for these suites (0: each model's own)")
+	f.StringVar(&o.against, "against", "", "compare models and rounds with another `SYSTEM`, measured alternately: torch")
+	f.StringSliceVar(&o.pythons, "python", nil, "Python interpreters for --against torch, each with its own PyTorch (default: $FEDFAST_PYTHON, python3 or /usr/bin/python3)")
+	f.StringSliceVar(&o.precise, "precision", nil, "precisions to measure: fp32 (default), bf16, or both to compare them, including PyTorch's autocast")
+	f.IntVar(&o.config.Passes, "passes", 0, "alternating passes per row of the suite fl (0: 5)")
+	f.IntVar(&o.config.Seeds, "seeds", 0, "number of seeds for the suite accuracy (0: 3)")
+	f.IntVar(&o.config.Rounds, "rounds", 0, "rounds per run of the suite accuracy (0: 40)")
+	f.StringVar(&o.config.Keep, "keep", "", "keep finished runs of the suite accuracy in this `DIR`, to resume after an interruption")
+	f.StringVar(&o.report, "report", "", "also write the report as JSON to this `FILE`")
+	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this `FILE`")
+	o.plot.addFlags(cmd, "also plot the suite scale")
+	f.StringSliceVar(&o.from, "from", nil, "show and plot the report in `FILE`, written by --report, instead of measuring; several from one machine are merged")
+	f.BoolVar(&o.gobench, "gobench", false, "print every measurement in benchstat format instead of the table")
+	f.StringVar(&o.profile, "profile", "", "write a CPU profile for go tool pprof to this `FILE`")
 }
 
 func (o *benchOptions) validate() error {
@@ -99,18 +102,18 @@ func (o *benchOptions) validate() error {
 		}
 	}
 	if o.config.Batch < 0 {
-		return fmt.Errorf("--batch %d: must be 1 or more, or 0 for each model's own", o.config.Batch)
+		return fmt.Errorf("--batch %d: must be a positive integer, or 0 for each model's own", o.config.Batch)
 	}
 	if o.config.Classes < 0 {
-		return fmt.Errorf("--classes %d: must be 1 or more, or 0 for each model's own", o.config.Classes)
+		return fmt.Errorf("--classes %d: must be a positive integer, or 0 for each model's own", o.config.Classes)
 	}
 	if o.against != "" && o.against != "torch" {
-		return fmt.Errorf("--against %s: there is torch", o.against)
+		return fmt.Errorf("--against %s: must be torch", o.against)
 	}
 	for i, name := range o.precise {
 		p, err := nn.ParsePrecision(name)
 		if err == nil && slices.Contains(o.precise[:i], name) {
-			err = fmt.Errorf("%s is named twice", name)
+			err = fmt.Errorf("%s is given twice", name)
 		}
 		if err == nil {
 			err = p.Check()
@@ -121,16 +124,16 @@ func (o *benchOptions) validate() error {
 		o.config.Precisions = append(o.config.Precisions, p)
 	}
 	if o.config.Seeds < 0 || o.config.Rounds < 0 {
-		return errors.New("--seeds and --rounds: must be 1 or more, or 0 for the usual ones")
+		return errors.New("--seeds and --rounds: must be positive integers, or 0 for the default")
 	}
 	if err := keepable(o.config.Keep); err != nil {
 		return err
 	}
 	if o.config.Passes < 0 {
-		return fmt.Errorf("--passes %d: must be 1 or more, or 0 for the usual ones", o.config.Passes)
+		return fmt.Errorf("--passes %d: must be a positive integer, or 0 for the default", o.config.Passes)
 	}
 	if o.against == "" && len(o.pythons) > 0 {
-		return errors.New("--python goes with --against torch")
+		return errors.New("--python requires --against torch")
 	}
 	if o.input != "" {
 		shape, err := bench.ParseInput(o.input)
@@ -140,7 +143,7 @@ func (o *benchOptions) validate() error {
 		o.config.Input = shape
 	}
 	if len(o.config.Models) == 0 && (o.input != "" || o.config.Classes > 0) {
-		return errors.New("--input and --classes go with --model")
+		return errors.New("--input and --classes require --model")
 	}
 	if err := writable([]output{{"--report", o.report}, {"--markdown", o.markdown}, {"--profile", o.profile}}); err != nil {
 		return err
@@ -149,7 +152,7 @@ func (o *benchOptions) validate() error {
 		return err
 	}
 	if len(o.from) > 0 && (len(o.config.Suites) > 0 || o.gobench || o.against != "" || o.profile != "") {
-		return errors.New("--from shows a report that is there: it does not go with --suite, --against, --gobench and --profile")
+		return errors.New("--from shows an existing report and cannot be combined with --suite, --against, --gobench or --profile")
 	}
 	for _, name := range o.config.Suites {
 		var known []string
@@ -157,7 +160,7 @@ func (o *benchOptions) validate() error {
 			known = append(known, s[0])
 		}
 		if !slices.Contains(known, name) {
-			return fmt.Errorf("--suite %s: unknown suite%s; there are %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
+			return fmt.Errorf("--suite %s: unknown suite%s; available: %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
 		}
 	}
 	return nil
@@ -211,7 +214,7 @@ func keepable(folder string) error {
 		return nil
 	}
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("--keep %s: name a folder that is there", folder)
+		return fmt.Errorf("--keep %s: must be an existing directory", folder)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (a *app) printChoice(c *config.Config, r *study.Result) error {
 // scoredOn says what the winner's score was taken on.
 func scoredOn(r *study.Result) string {
 	if len(r.Finalists) == 0 {
-		return "the best of any cohort, which flatters it"
+		return "lowest score of any cohort; optimistic"
 	}
 	f := r.Finalists[0]
 	return fmt.Sprintf("on the validation examples of %s clients", table.Count(f.Clients))
@@ -61,11 +61,11 @@ func printFinalists(w io.Writer, c *config.Config, r *study.Result) error {
 	}
 	fmt.Fprintf(w, "\n%d finalists, scored %s", len(r.Finalists), scoredOn(r))
 	if c.Score.Epsilon > 0 {
-		fmt.Fprintf(w, ", each at a privacy of score.epsilon = %v more", c.Score.Epsilon)
+		fmt.Fprintf(w, ", each at an additional privacy cost of score.epsilon = %v", c.Score.Epsilon)
 	}
 	fmt.Fprintln(w)
 	scale := study.ScaleOf(c, r.Measure)
-	t := table.New(w, "trial", "round", "finalist as", "one cohort", scale.String(), "")
+	t := table.New(w, "trial", "round", "finalist by", "one cohort", scale.String(), "")
 	for _, f := range r.Finalists {
 		as, outcome := "snapshot", ""
 		if f.Survivor {

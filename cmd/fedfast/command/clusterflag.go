@@ -24,26 +24,26 @@ type clusterFlag struct {
 }
 
 func (c *clusterFlag) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&c.address, "cluster", "", "have workers train that join at `HOST:PORT`, such as 127.0.0.1:0 (port 0 is any free one); see `fedfast worker`; nats://HOST:PORT or tls://HOST:PORT is a NATS server with JetStream that runs already")
-	f.StringVar(&c.credentials, "creds", "", "credentials `FILE` for such a server")
-	f.StringVar(&c.authority, "ca", "", "certificate `FILE` of the authority that has signed such a server's own, where the system does not know it")
+	f.StringVar(&c.address, "cluster", "", "train on workers (see fedfast worker); listen for them on `HOST:PORT` (port 0: any free port), or use the running NATS server with JetStream at nats://HOST:PORT or tls://HOST:PORT")
+	f.StringVar(&c.credentials, "creds", "", "NATS credentials `FILE`")
+	f.StringVar(&c.authority, "ca", "", "CA certificate `FILE` of the NATS server, if not in the system store")
 	c.rounds = cluster.RoundsAuto
-	f.Var(&c.rounds, "cluster-rounds", "with --cluster, whether workers train rounds together, in parts: auto (where it is faster), always or never; results are the same")
+	f.Var(&c.rounds, "cluster-rounds", "with --cluster, split rounds among workers: auto (where it is faster), always or never; does not change results")
 }
 
 // validate checks the address and what it is given with.
 func (c *clusterFlag) validate(seeds bool) error {
 	switch {
 	case c.address == "" && c.credentials != "":
-		return usageError{errors.New("--creds: goes with --cluster")}
+		return usageError{errors.New("--creds requires --cluster")}
 	case c.authority != "" && !strings.HasPrefix(c.address, "tls://"):
-		return usageError{errors.New("--ca: goes with --cluster tls://HOST:PORT")}
+		return usageError{errors.New("--ca requires --cluster tls://HOST:PORT")}
 	case c.address == "" && c.rounds != cluster.RoundsAuto:
-		return usageError{errors.New("--cluster-rounds: it says how workers train; name where they join with --cluster HOST:PORT")}
+		return usageError{errors.New("--cluster-rounds requires --cluster HOST:PORT")}
 	case c.address == "":
 		return nil
 	case seeds:
-		return usageError{errors.New("--cluster: it is for one study; begin the studies of several seeds one by one")}
+		return usageError{errors.New("--cluster: cannot be combined with --seeds; start one study per seed")}
 	}
 	return cluster.CheckAddress(c.address)
 }

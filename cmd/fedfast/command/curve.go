@@ -102,19 +102,19 @@ func lossText(x float64) string {
 // printEnd says whether the training broke down or ended early.
 func (l learned) printEnd(w io.Writer) error {
 	if best, from := study.Broke(l.curve); from != nil && l.measure != study.MeasureRMSE && 1-best.TestError >= leastBroken {
-		fmt.Fprintf(w, "broke down: from round %s on the test accuracy stays below half of its best, %.1f %% after round %s\n",
+		fmt.Fprintf(w, "diverged: from round %s the test accuracy stays below half of its best, %.1f %% after round %s\n",
 			table.Count(from.Round), 100*(1-best.TestError), table.Count(best.Round))
 	}
 	last := l.curve[len(l.curve)-1]
 	if l.goal > 0 {
 		if p := study.Reached(l.curve, l.goal); p != nil {
-			fmt.Fprintf(w, "goal of %g %% test accuracy: reached after round %s and %s samples\n", 100*l.goal, table.Count(p.Round), table.Count(p.Examples))
+			fmt.Fprintf(w, "target of %g %% test accuracy: reached after round %s and %s samples\n", 100*l.goal, table.Count(p.Round), table.Count(p.Examples))
 		} else {
-			fmt.Fprintf(w, "goal of %g %% test accuracy: not reached in %s rounds and %s samples\n", 100*l.goal, table.Count(last.Round), table.Count(last.Examples))
+			fmt.Fprintf(w, "target of %g %% test accuracy: not reached in %s rounds and %s samples\n", 100*l.goal, table.Count(last.Round), table.Count(last.Examples))
 		}
 	}
 	if best, ended := study.Stale(l.curve, l.patience); ended {
-		fmt.Fprintf(w, "stopped early after round %s: no lower validation error than %s (round %s) in %d measurements\n",
+		fmt.Fprintf(w, "stopped early after round %s: validation error did not improve on %s (round %s) in %d evaluations\n",
 			table.Count(last.Round), errorText(l.measure, best.ValError), table.Count(best.Round), l.patience)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 // TestPrintCurveTellsWhatBroke: a training that lost what it had learnt says so, one
 // that has learnt nothing or whose errors are no shares does not.
 func TestPrintCurveTellsWhatBroke(t *testing.T) {
-	const broke = "broke down: from round 3 on the test accuracy stays below half of its best, 80.0 % after round 2\n"
+	const broke = "diverged: from round 3 the test accuracy stays below half of its best, 80.0 % after round 2\n"
 	for _, c := range []struct {
 		errors  []float64
 		measure string

@@ -21,10 +21,11 @@ func newUI(a *app) *cobra.Command {
 	var listen string
 	cmd := &cobra.Command{
 		Use:   "ui [DIR]",
-		Short: "Show the studies below a directory in a browser, also while they run",
-		Long: "Show the studies below a directory, by default studies, in a browser, also while they run: a list with states, best scores and\n" +
-			"times left, and for each study its trials, curves that grow, and the processes that worked on it. The page is served on this\n" +
-			"machine's loopback only, loads nothing from elsewhere and changes nothing. Ctrl-C ends it.",
+		Short: "Show studies in a browser, including running ones",
+		Long: "Show the studies in a directory (default: studies) in a browser, including running ones: a list\n" +
+			"with states, scores and time left, and for each study its trials, live curves and processes.\n" +
+			"The server listens on the loopback interface only, loads nothing from the network and does not\n" +
+			"change studies. Press Ctrl-C to stop it.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			root := workdir.Home
@@ -34,7 +35,7 @@ func newUI(a *app) *cobra.Command {
 			return a.serveUI(cmd.Context(), root, listen)
 		}),
 	}
-	cmd.Flags().StringVar(&listen, "listen", dashboardAddress, "loopback `ADDRESS:PORT`; port 0 takes a free one")
+	cmd.Flags().StringVar(&listen, "listen", dashboardAddress, "loopback `ADDRESS:PORT` to listen on (port 0: any free port)")
 	return cmd
 }
 
@@ -45,7 +46,7 @@ func (a *app) serveUI(ctx context.Context, root, listen string) error {
 	}
 	info, err := os.Stat(root)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		return usageError{fmt.Errorf("%s: there is no such directory", root)}
+		return usageError{fmt.Errorf("%s: directory not found", root)}
 	}
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ type dataOptions struct{ configOptions }
 func newData(a *app) *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list",
-		Short: "List the sets of data by name",
+		Short: "List the available datasets",
 		Args:  cobra.NoArgs,
 		RunE:  a.work(func(*cobra.Command, []string) error { return a.listData() }),
 	}
@@ -28,10 +28,11 @@ func newData(a *app) *cobra.Command {
 	info := &cobra.Command{
 		Use:               "info [NAME]",
 		ValidArgsFunction: completeFirst(setNames),
-		Short:             "Open a federation and say what it holds",
-		Long: "Open a federation and say what it holds: a set by NAME, or the one of a preset. Keys of the data are set as in\n" +
-			"  fedfast data info leaf-femnist --set data.path=DIR",
-		Args: cobra.MaximumNArgs(1),
+		Short:             "Describe a dataset and its clients",
+		Long: "Describe a dataset and its clients. Give the dataset by NAME or with --preset, and set keys of the\n" +
+			"data with --set.",
+		Example: "  fedfast data info leaf-femnist --set data.path=DIR",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			c, err := o.validate(a, args)
 			if err != nil {
@@ -41,7 +42,7 @@ func newData(a *app) *cobra.Command {
 		}),
 	}
 	o.addFlags(info)
-	return group("data", "Federations: list, info, partition, fetch", list, info, newDataPartition(a), newDataFetch(a))
+	return group("data", "List, describe, partition and download datasets", list, info, newDataPartition(a), newDataFetch(a))
 }
 
 // validate resolves the configuration.
@@ -131,14 +132,14 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
 	if f.Target == "" {
 		t.Row("classes", table.Count(f.Classes))
 	} else {
-		t.Row("to predict", table.Count(f.Classes)+" "+f.Target)
+		t.Row("target", table.Count(f.Classes)+" "+f.Target)
 	}
 	t.Row("clients", table.Count(f.Clients))
 	if f.Unseen > 0 {
 		t.Row("unseen clients", table.Count(f.Unseen))
 	}
 	t.Row("train / validation / test", table.Count(f.Train)+" / "+table.Count(f.Val)+" / "+table.Count(f.Test))
-	t.Row("examples of a client", fmt.Sprintf("%s to %s, median %s", table.Count(f.Smallest), table.Count(f.Largest), table.Count(f.Median)))
+	t.Row("examples per client", fmt.Sprintf("%s to %s, median %s", table.Count(f.Smallest), table.Count(f.Largest), table.Count(f.Median)))
 	read := "in the files"
 	if f.Synthetic {
 		read = "drawn"
@@ -247,7 +248,7 @@ func (a *app) listData() error {
 			t.Row("  data.path", e.Path)
 		}
 		if len(e.Fetch) > 0 {
-			t.Row("  get it by", "fedfast data fetch "+strings.Join(e.Fetch, ", or fetch "))
+			t.Row("  download", "fedfast data fetch "+strings.Join(e.Fetch, ", or fetch "))
 		}
 		t.Row("  what", e.Doc)
 	}

@@ -28,14 +28,14 @@ func newDataFetch(a *app) *cobra.Command {
 	o := &fetchOptions{}
 	cmd := &cobra.Command{
 		Use:   "fetch NAME | --list",
-		Short: "Download a set from its public places, check and unpack it",
-		Long: "Download a set from its public places, check its length and checksum where these are known, and unpack it:\n" +
-			"  fedfast data fetch cifar10 --dir data/cifar10\n" +
-			"A download that broke goes on where it ended. Files get their names when they are whole. Without a network,\n" +
-			"--from takes the files, as they would be downloaded, from a folder.",
+		Short: "Download, verify and unpack a dataset",
+		Long: "Download a dataset from its public sources, verify its length and checksum where known, and unpack\n" +
+			"it. An interrupted download resumes. Files are renamed to their final names once complete. On a\n" +
+			"machine without network access, use --from with a directory of files downloaded elsewhere.",
+		Example: "  fedfast data fetch cifar10 --dir data/cifar10",
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) == 1) == o.list || len(args) > 1 {
-				return errors.New("give one NAME, or --list for the names")
+				return errors.New("requires one NAME; use --list to see the names")
 			}
 			return nil
 		},
@@ -47,11 +47,11 @@ func newDataFetch(a *app) *cobra.Command {
 		}),
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&o.list, "list", false, "list what can be fetched, and from where")
-	flags.StringVar(&o.dir, "dir", "", "folder to fill; empty is ./NAME")
-	flags.StringVar(&o.from, "from", "", "folder that holds the files to be downloaded; nothing is asked of the network")
-	flags.StringVar(&o.mirror, "mirror", "", "address to try before the known ones; a file's name is added to it")
-	flags.DurationVar(&o.stall, "stall", 30*time.Second, "how long a server may send nothing before it is asked again")
+	flags.BoolVar(&o.list, "list", false, "list the datasets that can be downloaded, and their sources")
+	flags.StringVar(&o.dir, "dir", "", "write to `DIR` (default ./NAME)")
+	flags.StringVar(&o.from, "from", "", "read the downloaded files from this `DIR` instead of the network")
+	flags.StringVar(&o.mirror, "mirror", "", "base `URL` to try first; file names are appended")
+	flags.DurationVar(&o.stall, "stall", 30*time.Second, "retry when a server sends nothing for this long")
 	return cmd
 }
 
@@ -70,7 +70,7 @@ func (o *fetchOptions) run(ctx context.Context, a *app, name string) error {
 		return usageError{err}
 	}
 	if o.stall <= 0 {
-		return usageError{fmt.Errorf("--stall %v: must be above 0", o.stall)}
+		return usageError{fmt.Errorf("--stall %v: must be greater than 0", o.stall)}
 	}
 	result := fetched{Name: s.Name, Data: s.Data, Dir: o.dir, Notes: []string{}}
 	if o.dir == "" {
@@ -102,7 +102,7 @@ func (o *fetchOptions) run(ctx context.Context, a *app, name string) error {
 	if s.Note != "" {
 		t.Row("note", s.Note)
 	} else {
-		t.Row("look at it", fmt.Sprintf("fedfast data info %s --set data.path=%s", result.Data, result.Dir))
+		t.Row("next", fmt.Sprintf("fedfast data info %s --set data.path=%s", result.Data, result.Dir))
 	}
 	return t.Flush()
 }
@@ -193,7 +193,7 @@ func (a *app) listFetch() error {
 	if a.json {
 		return a.printJSON(entries)
 	}
-	t := table.New(a.out, "name", "file", "MB", "checked by", "from")
+	t := table.New(a.out, "name", "file", "MB", "verified by", "from")
 	for _, e := range entries {
 		name := e.Name
 		for _, f := range e.Files {

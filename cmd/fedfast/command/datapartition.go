@@ -24,12 +24,13 @@ func newDataPartition(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "partition [NAME]",
 		ValidArgsFunction: completeFirst(setNames),
-		Short:             "Say how examples and classes are spread over clients, and draw it",
-		Long: "Open a federation and say how its examples and classes are spread over the clients, and how far the classes of a client's\n" +
-			"training, validation and test examples differ: the total variation between their shares, 0 for equal ones, 1 for parts\n" +
-			"without a common class, beside that of random parts of the same sizes. A set without clients is dealt\n" +
-			"as the keys of the data say, here by FedTune's indices in sizes of a power law:\n" +
-			"  fedfast data partition cifar10 --set data.path=DIR --set data.partition=classes --set data.hi=[0.2,0.8] \\\n" +
+		Short:             "Show how examples and classes are distributed over clients",
+		Long: "Show how the examples and classes of a dataset are distributed over clients, and how much the class\n" +
+			"distributions of each client's training, validation and test examples differ: their total variation\n" +
+			"distance, from 0 (equal) to 1 (disjoint), next to that of random splits of the same sizes. A dataset\n" +
+			"without clients is partitioned by the keys of the data. This example partitions by FedTune's\n" +
+			"heterogeneity index, with sizes from a power law:",
+		Example: "  fedfast data partition cifar10 --set data.path=DIR --set data.partition=classes --set data.hi=[0.2,0.8] \\\n" +
 			"      --set data.size_exponent=1 --plot clients.svg",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
@@ -44,7 +45,7 @@ func newDataPartition(a *app) *cobra.Command {
 		}),
 	}
 	o.addFlags(cmd)
-	o.plot.addFlags(cmd, "draw the classes of the clients as stacked bars")
+	o.plot.addFlags(cmd, "plot the classes of each client as stacked bars")
 	return cmd
 }
 
@@ -94,7 +95,7 @@ type distance struct {
 
 // text writes a distance.
 func (d distance) text() string {
-	return fmt.Sprintf("%.3f apart on average, %.3f at most; %.3f if cut at random", d.Mean, d.Max, d.Random)
+	return fmt.Sprintf("%.3f on average, %.3f at most; %.3f for a random split", d.Mean, d.Max, d.Random)
 }
 
 func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) error {
@@ -103,7 +104,7 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) er
 		return err
 	}
 	if most := 1000; fed.Lazy && !fed.Synthetic && len(fed.Clients) > most {
-		return fmt.Errorf("%s: the classes of %d clients cannot be counted at once; look at the first %d with --set data.clients=%d", fed.Name, len(fed.Clients), most, most)
+		return fmt.Errorf("%s: too many clients (%d) to count classes; show the first %d with --set data.clients=%d", fed.Name, len(fed.Clients), most, most)
 	}
 	clients, err := classesOf(fed)
 	if err != nil {
@@ -129,14 +130,14 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) er
 		name string
 		amounts
 	}{{"train", s.Train}, {"validation", s.Val}, {"test", s.Test}} {
-		t.Row(part.name+" examples", table.Count(part.Total)+", of a client "+part.text())
+		t.Row(part.name+" examples", table.Count(part.Total)+", per client "+part.text())
 	}
 	if s.Central > 0 {
-		t.Row("test set", table.Count(s.Central)+" examples of no client")
+		t.Row("test set", table.Count(s.Central)+" examples not owned by any client")
 	}
-	t.Row("classes", table.Count(s.Classes)+", of a client "+s.Held.text())
+	t.Row("classes", table.Count(s.Classes)+", per client "+s.Held.text())
 	if !fed.Lazy || fed.Synthetic {
-		t.Row("class entropy", fmt.Sprintf("%.3f nats of all examples, %.3f of a client's on average", s.Entropy, s.MeanEntropy))
+		t.Row("class entropy", fmt.Sprintf("%.3f nats over all examples, %.3f per client on average", s.Entropy, s.MeanEntropy))
 	}
 	for _, pair := range []struct {
 		parts string

@@ -56,8 +56,8 @@ func estimateLine(plan estimate.Plan, e estimate.Estimate, n need) string {
 	}
 	waits := ""
 	if n.waiting > worthTellingMemory/100 {
-		waits = fmt.Sprintf(" and %s for each trial that waits", memory.Size(n.waiting))
+		waits = fmt.Sprintf(" and %s per waiting trial", memory.Size(n.waiting))
 	}
-	return fmt.Sprintf("estimate: %v: %s on %s (%s examples a second%s), %s of memory%s\n",
+	return fmt.Sprintf("estimate: %v: %s on %s (%s examples/s%s), %s of memory%s\n",
 		plan, estimate.Words(e.Seconds), workers, table.Count(int(e.Rate)), each, memory.Size(n.all), waits)
 }

@@ -34,27 +34,28 @@ func newEval(a *app) *cobra.Command {
 	o := &evalOptions{}
 	cmd := &cobra.Command{
 		Use:   "eval STUDY|MODEL.safetensors [FILE]",
-		Short: "Measure a model on a federation, and write what it predicts",
-		Long: "Measure the model that a study returned, or one in a file, on every client: as it is, and after the client's own local\n" +
-			"training, at the learning rate client.personal_lr or client.lr, without a schedule over rounds. Of a study the errors are\n" +
-			"those that it found itself: clients have the state that its method keeps and the hyperparameters that its client tuner\n" +
-			"chose. Model and federation are those of the study, or of FILE or --preset, and --set names others:\n" +
-			"  fedfast eval s --set data.path=other --predictions test.parquet\n" +
+		Short: "Evaluate a model, optionally writing its predictions",
+		Long: "Evaluate the model returned by a study, or one in a file, on all clients: the global model, and the\n" +
+			"model personalized by local training, with the learning rate client.personal_lr (or client.lr) and no\n" +
+			"schedule over rounds. For a study, the errors are the ones it reported itself: clients have the state\n" +
+			"kept by the method and the hyperparameters chosen by the client tuner. Model and data are the study's,\n" +
+			"or those of FILE or --preset; change them with --set.",
+		Example: "  fedfast eval s --set data.path=other --predictions test.parquet\n" +
 			"  fedfast eval model.safetensors --preset femnist --set data.path=DIR --set eval.personalized=false",
 		Args:    cobra.RangeArgs(1, 2),
 		PreRunE: func(*cobra.Command, []string) error { return o.validate() },
 		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0], args[1:]) }),
 	}
 	o.addFlags(cmd)
-	cmd.Flags().StringVar(&o.predictions, "predictions", "", "write what the model, as it is, predicts of each example into this `FILE`, .parquet or .csv")
-	cmd.Flags().StringSliceVar(&o.splits, "split", []string{string(fl.SplitTest)}, "whose examples these are: train, val, test")
+	cmd.Flags().StringVar(&o.predictions, "predictions", "", "write the global model's prediction for each example to `FILE` (.parquet or .csv)")
+	cmd.Flags().StringSliceVar(&o.splits, "split", []string{string(fl.SplitTest)}, "with --predictions, which examples: train, val, test")
 	return cmd
 }
 
 func (o *evalOptions) validate() error {
 	for _, s := range o.splits {
 		if !slices.Contains(splitNames, s) {
-			return fmt.Errorf("--split %s: must be among %s", s, strings.Join(splitNames, ", "))
+			return fmt.Errorf("--split %s: must be one of %s", s, strings.Join(splitNames, ", "))
 		}
 	}
 	if o.predictions != "" {
@@ -114,7 +115,7 @@ func (o *evalOptions) run(ctx context.Context, a *app, model string, files []str
 		weights, r.Params, r.Errors, r.WeightsSHA256 = again.Weights(), again.Params, again.Errors, again.SHA256
 	} else {
 		if setup.Model.Folds() {
-			r.Notes = append(r.Notes, "the file holds the constant forget bias within the biases; taken out again they are rounded, so that weights_sha256 is not the study's")
+			r.Notes = append(r.Notes, "the file stores the constant forget bias as part of the biases; removing it rounds them, so weights_sha256 differs from the study's")
 		}
 		errs, err := study.Measure(ctx, setup, weights, r.Params)
 		if err != nil {
@@ -174,7 +175,7 @@ func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Conf
 		return nil, "", err
 	}
 	if err != nil {
-		return nil, "", usageError{fmt.Errorf("%s: there is no %s beside it that says its network and data; name a study file or --preset", r.Model, workdir.ConfigFile)}
+		return nil, "", usageError{fmt.Errorf("%s: no %s in its directory; give a study file or --preset for the model and data", r.Model, workdir.ConfigFile)}
 	}
 	src := config.Source{Text: string(text), Sets: o.sets}
 	if a.seedGiven {
@@ -200,7 +201,7 @@ func modelFile(path string) (dir, file string, err error) {
 	case err != nil:
 		return "", "", usageError{err}
 	case filepath.Ext(path) == ".toml":
-		return "", "", usageError{fmt.Errorf("%s is a study file, not a model; name the directory of a finished study, or MODEL.safetensors and then the study file", path)}
+		return "", "", usageError{fmt.Errorf("%s is a study file, not a model; give the directory of a finished study, or MODEL.safetensors followed by the study file", path)}
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return "", "", usageError{fmt.Errorf("%s is neither a file nor a directory", path)}
 	}
@@ -211,11 +212,11 @@ func modelFile(path string) (dir, file string, err error) {
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		switch {
 		case workdir.HoldsSeeds(path):
-			return "", "", usageError{fmt.Errorf("%s: it holds studies of several seeds; name one of those below it", path)}
+			return "", "", usageError{fmt.Errorf("%s: contains studies of several seeds; give one of its subdirectories", path)}
 		case workdir.Holds(path):
-			return "", "", usageError{fmt.Errorf("%s: its study has not ended, so there is no %s; `fedfast study resume %s` brings it to its end", path, workdir.ModelFile, path)}
+			return "", "", usageError{fmt.Errorf("%s: study has not finished, so it has no %s; run `fedfast study resume %s` to finish it", path, workdir.ModelFile, path)}
 		}
-		return "", "", usageError{fmt.Errorf("%s: it holds no study and no %s", path, workdir.ModelFile)}
+		return "", "", usageError{fmt.Errorf("%s: contains no study and no %s", path, workdir.ModelFile)}
 	}
 	return path, file, nil
 }

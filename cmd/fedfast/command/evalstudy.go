@@ -67,7 +67,7 @@ func (s *savedModel) remeasure(ctx context.Context, a *app, setup *study.Setup, 
 		return nil, err
 	}
 	if setup.Config.Eval.Personalized {
-		r.Notes = append(r.Notes, fmt.Sprintf("personalized models are not the study's: they begin without what its method keeps of clients and rounds, and train with the trial's own hyperparameters, not a client tuner's: %v", err))
+		r.Notes = append(r.Notes, fmt.Sprintf("personalized errors differ from the study's: the method's state of clients and rounds is not available, and hyperparameters are the trial's, not the client tuner's: %v", err))
 	}
 	return nil, nil
 }
@@ -75,9 +75,9 @@ func (s *savedModel) remeasure(ctx context.Context, a *app, setup *study.Setup, 
 func (s *savedModel) again(ctx context.Context, a *app, setup *study.Setup, sha256 string) (*study.Chosen, error) {
 	switch {
 	case s.stored == nil:
-		return nil, fmt.Errorf("%s holds no whole record of it", s.dir)
+		return nil, fmt.Errorf("%s has no complete record of it", s.dir)
 	case sha256 != s.sha256 && !setup.Model.Folds():
-		return nil, errors.New("the file holds other weights than the study saved in it")
+		return nil, errors.New("the file's weights differ from those the study saved")
 	}
 	recorded, err := config.Load(config.Source{Text: s.stored.Config})
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *savedModel) again(ctx context.Context, a *app, setup *study.Setup, sha2
 	same.Eval = recorded.Eval
 	if err := config.Match(s.dir, s.stored.Config, &same); err != nil {
 		if d, ok := errors.AsType[*config.DiffError](err); ok {
-			return nil, fmt.Errorf("another setting is given than the study's, %s", d.Diff[0])
+			return nil, fmt.Errorf("a setting differs from the study's: %s", d.Diff[0])
 		}
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func printSides(w io.Writer, sides []study.SideTrial) error {
 			lowest, highest = min(lowest, *t.Score), max(highest, *t.Score)
 		}
 	}
-	fmt.Fprintf(w, "client tuner: best of %d trials on proxy federations, by samples a client and heterogeneity index", len(sides))
+	fmt.Fprintf(w, "client tuner: best of %d trials on proxy federations, by samples per client and heterogeneity index", len(sides))
 	if lowest <= highest {
 		fmt.Fprintf(w, " (score %.4f%s to %.4f%s)", lowest, shade(0), highest, shade(1))
 	}

@@ -33,19 +33,19 @@ type listing struct {
 func newList(a *app) *cobra.Command {
 	var commands []*cobra.Command
 	for _, l := range []listing{
-		{"keys", "Keys of a study file with their types, defaults, ranges and meanings; KEY is one or all below it", a.listKeys, a.listKeysBelow, keyNames},
-		{"layers", "Layers of [[model.layers]], with their keys", a.listLayers, a.showLayer, models.LayerNames},
-		{"losses", "Losses, what loss.name may be; NAME shows one with its options", a.listLosses, a.showLoss, lossNames},
-		{"methods", "Federated methods; NAME shows one with its hyperparameters", a.listMethods, a.showMethod, fl.Methods},
-		{"models", "Networks by name; NAME shows one with its parameters", a.listModels, a.showModel, models.Names},
-		{"tuners", "Tuners, built in and external; NAME shows one with its options", a.listTuners, a.showTuner, builtinNames},
-		{"probes", "What a tuner can ask a round for", a.listProbes, nil, nil},
-		{"data", "Sets of data", func(context.Context) error { return a.listData() }, nil, nil},
-		{"presets", "Study files that the program carries; NAME prints one", a.listPresets, a.showPreset, presetNames},
+		{"keys", "List the keys of a study file: types, defaults, ranges and descriptions", a.listKeys, a.listKeysBelow, keyNames},
+		{"layers", "List the layers of [[model.layers]] and their keys", a.listLayers, a.showLayer, models.LayerNames},
+		{"losses", "List losses, or show one with its options", a.listLosses, a.showLoss, lossNames},
+		{"methods", "List federated methods, or show one with its hyperparameters", a.listMethods, a.showMethod, fl.Methods},
+		{"models", "List models, or show one with its parameters", a.listModels, a.showModel, models.Names},
+		{"tuners", "List built-in and external tuners, or show one with its options", a.listTuners, a.showTuner, builtinNames},
+		{"probes", "List the measurements that a tuner can request of a round", a.listProbes, nil, nil},
+		{"data", "List datasets", func(context.Context) error { return a.listData() }, nil, nil},
+		{"presets", "List built-in study files, or print one", a.listPresets, a.showPreset, presetNames},
 	} {
 		commands = append(commands, l.command(a))
 	}
-	return group("list", "List what fedfast knows: keys, layers, losses, methods, models, tuners, probes, data, presets", commands...)
+	return group("list", "List available methods, models, datasets, tuners, presets, keys, layers, losses and probes", commands...)
 }
 
 func (l listing) command(a *app) *cobra.Command {
@@ -64,7 +64,7 @@ func (l listing) command(a *app) *cobra.Command {
 
 // unknown is the error for a name that a list does not have.
 func unknown(what, name string, known []string) error {
-	return usageError{fmt.Errorf("unknown %s %q%s; there are %s", what, name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))}
+	return usageError{fmt.Errorf("unknown %s %q%s; available: %s", what, name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))}
 }
 
 func builtinNames() []string {
@@ -106,7 +106,7 @@ func (a *app) listPresets(context.Context) error {
 	if a.json {
 		return a.printJSON(entries)
 	}
-	t := table.New(a.out, "name", "what it is")
+	t := table.New(a.out, "name", "description")
 	for _, e := range entries {
 		t.Row(e.Name, e.Doc)
 	}
@@ -149,7 +149,7 @@ func (a *app) listProbes(context.Context) error {
 	if a.json {
 		return a.printJSON(probeEntries())
 	}
-	t := table.New(a.out, "name", "of a", "what it is", "what it costs")
+	t := table.New(a.out, "name", "per", "description", "cost")
 	for _, e := range probeEntries() {
 		t.Row(e.Name, e.Of, e.Doc, dash(e.Cost))
 	}
@@ -197,7 +197,7 @@ func (a *app) listModels(context.Context) error {
 	if a.json {
 		return a.printJSON(entries)
 	}
-	t := table.New(a.out, "name", "parameters", "input", "classes", "MFLOP a step and sample", "what it is")
+	t := table.New(a.out, "name", "parameters", "input", "classes", "MFLOP per step and sample", "description")
 	for _, e := range entries {
 		t.Row(e.Name, table.Count(e.Parameters), e.Input, strconv.Itoa(e.Classes), megaflops(e.TrainFLOPs), e.Doc)
 	}
@@ -224,7 +224,7 @@ func (a *app) showModel(_ context.Context, name string) error {
 	t.Row("input", e.Input)
 	t.Row("classes", strconv.Itoa(e.Classes))
 	t.Row("parameters", table.Count(e.Parameters))
-	t.Row("MFLOP a step and sample", megaflops(e.TrainFLOPs))
+	t.Row("MFLOP per step and sample", megaflops(e.TrainFLOPs))
 	if err := t.Flush(); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (a *app) listKeysBelow(_ context.Context, name string) error {
 		known = append(known, key.Name{Name: k.Key, Also: k.Also})
 	}
 	if len(found) == 0 {
-		return usageError{fmt.Errorf("unknown key %q%s; fedfast list keys lists all", name, key.DidYouMean(name, known))}
+		return usageError{fmt.Errorf("unknown key %q%s; run `fedfast list keys` to see all keys", name, key.DidYouMean(name, known))}
 	}
 	return a.printKeys(found)
 }
@@ -44,7 +44,7 @@ func (a *app) printKeys(infos []config.KeyInfo) error {
 	if a.json {
 		return a.printJSON(infos)
 	}
-	t := table.New(a.out, "key", "type", "default", "allowed", "what it means")
+	t := table.New(a.out, "key", "type", "default", "allowed", "description")
 	for _, k := range infos {
 		t.Row(k.Key, k.Type, dash(k.Default), dash(k.Allowed), keyDoc(k))
 	}
@@ -64,8 +64,8 @@ func keyDoc(k config.KeyInfo) string {
 }
 
 // layerChoices says how layers get choices.
-const layerChoices = "filters, units, kernel, groups and depth may be { choices = [16, 32] }, among which sub-networks of the method supernet choose, or { as = \"NAME\" },\n" +
-	"a choice further up; optional = true lets them leave a layer out. A choice is named after layer and key: client.arch.conv1.filters, client.arch.conv1.on."
+const layerChoices = "For the method supernet, filters, units, kernel, groups and depth may be { choices = [16, 32] }, or { as = \"NAME\" } to reuse an earlier choice;\n" +
+	"optional = true lets sub-networks skip a layer. A choice is named after its layer and key: client.arch.conv1.filters, client.arch.conv1.on."
 
 // layerEntry is a line of `list layers --json`.
 type layerEntry struct {
@@ -106,7 +106,7 @@ func (a *app) listLayers(context.Context) error {
 	if a.json {
 		return a.printJSON(layerEntries())
 	}
-	t := table.New(a.out, "type", "what it is", "keys, * must be given")
+	t := table.New(a.out, "type", "description", "keys (*: required)")
 	for _, e := range layerEntries() {
 		var keys []string
 		for _, k := range e.Keys {
@@ -117,7 +117,7 @@ func (a *app) listLayers(context.Context) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.out, "\nAny layer takes a name, and input = \"NAME\" to read another layer than the one before.")
+	fmt.Fprintln(a.out, "\nAny layer accepts a name, and input = \"NAME\" to read the output of that layer instead of the previous one.")
 	fmt.Fprintln(a.out, layerChoices)
 	return nil
 }
@@ -132,7 +132,7 @@ func (a *app) showLayer(_ context.Context, name string) error {
 			return a.printJSON(e)
 		}
 		fmt.Fprintf(a.out, "%s: %s\n\n", e.Name, e.Doc)
-		t := table.New(a.out, "key", "type", "allowed", "must be given", "what it means")
+		t := table.New(a.out, "key", "type", "allowed", "required", "description")
 		for _, k := range e.Keys {
 			t.Row(k.Key, k.Type, dash(k.Allowed), yes(k.Required), k.Doc)
 		}

@@ -50,7 +50,7 @@ func (a *app) listMethods(context.Context) error {
 	if a.json {
 		return a.printJSON(entries)
 	}
-	t := table.New(a.out, "name", "what it is", "paper")
+	t := table.New(a.out, "name", "description", "paper")
 	for _, e := range entries {
 		t.Row(e.Name, e.Doc, firstPaper(e.Paper))
 	}
@@ -103,13 +103,13 @@ func (a *app) showMethod(_ context.Context, name string) error {
 		t.Row("differs", e.Differs)
 	}
 	if len(e.Settings) > 0 {
-		t.Row("reads also", strings.Join(e.Settings, ", "))
+		t.Row("also reads", strings.Join(e.Settings, ", "))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.out)
-	t = table.New(a.out, "hyperparameter", "default", "allowed", "tunable", "what it means")
+	t = table.New(a.out, "hyperparameter", "default", "allowed", "tunable", "description")
 	for _, h := range e.Hyperparameters {
 		t.Row(h.Key, fmt.Sprint(h.Default), dash(h.Allowed), yes(h.Tunable), h.Doc)
 	}

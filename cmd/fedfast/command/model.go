@@ -22,7 +22,7 @@ import (
 )
 
 func newModel(a *app) *cobra.Command {
-	return group("model", "Models from and to PyTorch, and from a search: import, export, genotype", newModelImport(a), newModelExport(a), newModelGenotype(a))
+	return group("model", "Import models from PyTorch, export them, and derive searched networks", newModelImport(a), newModelExport(a), newModelGenotype(a))
 }
 
 // modelImportOptions are the flags of model import.
@@ -35,11 +35,12 @@ func newModelImport(a *app) *cobra.Command {
 	o := &modelImportOptions{}
 	cmd := &cobra.Command{
 		Use:   "import SCRIPT.py",
-		Short: "Turn a PyTorch module into a study file and its weights",
-		Long: "Turn a PyTorch module into a study file with its layers, and its weights, from which a study then starts. Python runs SCRIPT.py and\n" +
-			"traces the module that it defines; what has no layer is named. Both networks must predict the same for an input. Parameters keep\n" +
-			"their names. The study file needs data:\n" +
-			"  fedfast model import net.py --input 3x32x32\n" +
+		Short: "Convert a PyTorch module to a study file and weights",
+		Long: "Convert a PyTorch module to a study file with layers, and its weights, from which a study can start.\n" +
+			"Python runs SCRIPT.py and traces the module it defines; operations without a matching layer are\n" +
+			"reported. Both networks must give the same output for an input. Parameter names are kept. The study\n" +
+			"file still needs data.",
+		Example: "  fedfast model import net.py --input 3x32x32\n" +
 			"  fedfast run net.toml --set data.name=cifar10 --set data.path=DIR",
 		Args:    cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) error { return o.Check() },
@@ -49,11 +50,11 @@ func newModelImport(a *app) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Class, "class", "", "the module: a class, a function or an instance in the script, or a call such as 'Net(10)'; needed where there are several")
-	f.StringVar(&o.Input, "input", "", "form of a sample: 3x32x32 (channels, rows, columns), 784, or 80tokens")
-	f.StringVar(&o.Weights, "weights", "", "a `FILE` of torch.save with the module's state_dict (default: the weights that it draws, with seed 0)")
-	f.StringVar(&o.Python, "python", "", "Python that has PyTorch, 1.13 or later (default $FEDFAST_PYTHON, else python3, else /usr/bin/python3)")
-	f.StringVar(&o.output, "output", "", "`NAME` of the files NAME.toml and NAME.safetensors (default the script's)")
+	f.StringVar(&o.Class, "class", "", "`MODULE` to import: a class, function or instance in the script, or a call such as 'Net(10)'; required if there are several")
+	f.StringVar(&o.Input, "input", "", "input `SHAPE`: 3x32x32 (channels, rows, columns), 784, or 80tokens")
+	f.StringVar(&o.Weights, "weights", "", "load the state_dict from this `FILE`, written by torch.save (default: initialize with seed 0)")
+	f.StringVar(&o.Python, "python", "", "Python `INTERPRETER` with PyTorch 1.13 or later (default: $FEDFAST_PYTHON, python3 or /usr/bin/python3)")
+	f.StringVar(&o.output, "output", "", "write NAME.toml and NAME.safetensors (default `NAME`: the script's)")
 	return cmd
 }
 
@@ -97,13 +98,13 @@ func (o *modelImportOptions) run(ctx context.Context, a *app) error {
 	t.Row("module", r.Module)
 	t.Row("layers", table.Count(r.Layers))
 	t.Row("parameters", table.Count(r.Parameters))
-	t.Row("largest difference", fmt.Sprintf("%.1e of what both predict", r.Difference))
+	t.Row("largest difference", fmt.Sprintf("%.1e between the outputs", r.Difference))
 	t.Row("study file", study)
 	t.Row("weights", weights)
 	for _, n := range m.Notes {
 		t.Row("note", n)
 	}
-	t.Row("train it with", fmt.Sprintf("fedfast run %s --set data.name=NAME", study))
+	t.Row("train with", fmt.Sprintf("fedfast run %s --set data.name=NAME", study))
 	return t.Flush()
 }
 
@@ -129,7 +130,7 @@ func (o *modelImportOptions) from(ctx context.Context) (*torchmodel.Imported, er
 func free(paths ...string) error {
 	for _, p := range paths {
 		if _, err := os.Lstat(p); err == nil {
-			return fmt.Errorf("%s is there already; name another one with --output, or remove it", p)
+			return fmt.Errorf("%s already exists; remove it or choose another name with --output", p)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -147,16 +148,17 @@ func newModelExport(a *app) *cobra.Command {
 	o := &modelExportOptions{}
 	cmd := &cobra.Command{
 		Use:   "export STUDY|MODEL.safetensors [FILE]",
-		Short: "Write a Python file that rebuilds a model in PyTorch",
-		Long: "Write a Python file that rebuilds the model that a study returned, or one in a file, in PyTorch, and loads its weights. The network\n" +
-			"is that of the study, or of FILE or --preset, for their data:\n" +
-			"  fedfast model export studies/s\n" +
+		Short: "Export a model to PyTorch, as a Python file",
+		Long: "Write a Python file that rebuilds a model in PyTorch and loads its weights. The model is the one\n" +
+			"returned by a study, or one in a file; the network is that of the study, or of FILE or --preset, for\n" +
+			"their data.",
+		Example: "  fedfast model export studies/s\n" +
 			"  python3 studies/s/model.py",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0], args[1:]) }),
 	}
 	o.addFlags(cmd)
-	cmd.Flags().StringVar(&o.output, "output", "", "the Python `FILE` (default that of the weights, ending in .py)")
+	cmd.Flags().StringVar(&o.output, "output", "", "Python `FILE` to write (default: name of the weights file with .py)")
 	return cmd
 }
 
@@ -197,6 +199,6 @@ func (o *modelExportOptions) run(ctx context.Context, a *app, model string, file
 	t := table.New(a.out)
 	t.Row("python", output)
 	t.Row("weights", found.Model)
-	t.Row("use it with", fmt.Sprintf("from %s import load; model = load()", strings.TrimSuffix(filepath.Base(output), ".py")))
+	t.Row("load with", fmt.Sprintf("from %s import load; model = load()", strings.TrimSuffix(filepath.Base(output), ".py")))
 	return t.Flush()
 }

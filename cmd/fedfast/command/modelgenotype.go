@@ -29,17 +29,18 @@ func newModelGenotype(a *app) *cobra.Command {
 	o := &modelGenotypeOptions{}
 	cmd := &cobra.Command{
 		Use:   "genotype STUDY|MODEL.safetensors",
-		Short: "Derive the network that a search among mixed operations found",
-		Long: "Derive the discrete network of cells from a searched model darts-cifar: each node keeps its two strongest inputs, each by its\n" +
-			"strongest operation, as DARTS does. --output writes a study file with its layers, and with the study's data, which trains from\n" +
-			"new weights; --random draws one by --seed instead, to compare with:\n" +
-			"  fedfast run --study s --set method=fednas --set model=darts-cifar --set client.alpha_lr=0.003 --set data.name=cifar10 --set data.path=DIR\n" +
+		Short: "Derive the network found by a DARTS search",
+		Long: "Derive the discrete network of cells from a trained darts-cifar model: as in DARTS, each node keeps\n" +
+			"its two strongest inputs, each with its strongest operation. --output writes a study file with these\n" +
+			"layers and the study's data, which trains from new weights. --random draws a genotype from --seed\n" +
+			"instead, as a baseline.",
+		Example: "  fedfast run --study s --set method=fednas --set model=darts-cifar --set client.alpha_lr=0.003 --set data.name=cifar10 --set data.path=DIR\n" +
 			"  fedfast model genotype s --output derived.toml\n" +
 			"  fedfast run derived.toml",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 && !o.random {
-				return errors.New("name the study or the file of a searched model, or draw a genotype with --random")
+				return errors.New("requires a study or the file of a searched model, or --random")
 			}
 			return nil
 		},
@@ -48,8 +49,8 @@ func newModelGenotype(a *app) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.output, "output", "", "the study `FILE` to write, such as derived.toml")
-	f.BoolVar(&o.random, "random", false, "draw a genotype by --seed; the data are still those of the study, if one is named")
+	f.StringVar(&o.output, "output", "", "write a study `FILE`, such as derived.toml")
+	f.BoolVar(&o.random, "random", false, "draw a random genotype from --seed; the data are still the study's, if one is given")
 	return cmd
 }
 
@@ -175,14 +176,14 @@ func (r *derived) print(a *app, data bool) error {
 	t = table.New(a.out)
 	t.Row("layers", table.Count(r.Layers))
 	t.Row("parameters", table.Count(r.Parameters)+" for CIFAR-10")
-	t.Row("forward pass", fmt.Sprintf("%.1f MFLOP a sample", float64(r.FLOPs)/1e6))
+	t.Row("forward pass", fmt.Sprintf("%.1f MFLOP per sample", float64(r.FLOPs)/1e6))
 	if r.Study != "" {
 		t.Row("study file", r.Study)
 		set := " --set data.name=NAME"
 		if data {
 			set = ""
 		}
-		t.Row("train it with", "fedfast run "+r.Study+set)
+		t.Row("train with", "fedfast run "+r.Study+set)
 	}
 	return t.Flush()
 }

@@ -18,13 +18,13 @@ type plotOptions struct {
 }
 
 func (o *plotOptions) addFlags(cmd *cobra.Command, does string) {
-	cmd.Flags().StringArrayVar(&o.files, "plot", nil, does+" into this `FILE`: .svg or .png, and .csv for the numbers behind; may be repeated")
+	cmd.Flags().StringArrayVar(&o.files, "plot", nil, does+" to `FILE` (.svg, .png, or .csv for the data; repeatable)")
 	addTheme(cmd, &o.theme)
 }
 
 // addTheme adds the flag for the colours of PNG files.
 func addTheme(cmd *cobra.Command, theme *string) {
-	cmd.Flags().StringVar(theme, "theme", "light", "colours of PNG pictures: light or dark; an SVG follows its viewer")
+	cmd.Flags().StringVar(theme, "theme", "light", "color `THEME` of PNG plots: light or dark; SVGs follow the viewer")
 }
 
 // validate refuses files that cannot be written, and names that no picture has.

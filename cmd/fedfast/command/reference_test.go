@@ -44,10 +44,10 @@ func reference(t *testing.T) string {
 	t.Helper()
 	p := &page{}
 	p.WriteString("# Study files\n\n<!-- Written by `go test ./cmd/fedfast -run TestReference -update` from the tables of the program: change those. -->\n\n" +
-		"What may stand in a study file, or behind `--set`. `fedfast list keys`, `layers`, `methods` and `probes` show the same,\n" +
-		"`fedfast list methods NAME` a method's hyperparameters with its own defaults, `fedfast list tuners NAME` a tuner's options;\n" +
-		"with `--json` for programs.\n\n## Keys\n\nA range has a square bracket where its end is allowed. Behind a meaning stand the methods, sets or commands that alone use the key.\n\n")
-	p.table("key", "type", "default", "allowed", "what it means")
+		"The keys of study files and of `--set`. `fedfast list keys`, `layers`, `methods` and `probes` print the same;\n" +
+		"`fedfast list methods NAME` shows the hyperparameters of a method with its defaults, `fedfast list tuners NAME` the options of a tuner.\n" +
+		"Add `--json` for machine-readable output.\n\n## Keys\n\nSquare brackets include the end of a range, parentheses exclude it. Descriptions end with the methods, datasets or commands that use a key, unless all do.\n\n")
+	p.table("key", "type", "default", "allowed", "description")
 	for _, k := range config.Reference() {
 		p.row(code(k.Key), k.Type, code(k.Default), k.Allowed, keyDoc(k))
 	}
@@ -58,14 +58,14 @@ func reference(t *testing.T) string {
 			continue
 		}
 		p.WriteString("\n")
-		p.table("key", "type", "allowed", "must be given", "what it means")
+		p.table("key", "type", "allowed", "required", "description")
 		for _, k := range e.Keys {
 			p.row(code(k.Key), k.Type, k.Allowed, yes(k.Required), k.Doc)
 		}
 	}
-	p.WriteString("\n## Methods\n\n[fl/methods/README.md](../../methods/README.md) has what may stand behind `method`, with the hyperparameters of each.\n")
-	p.WriteString("\n## Probes\n\nWhat a tuner can ask a round for, of each slot or of the round as a whole.\n\n")
-	p.table("probe", "of a", "what it is", "what it costs")
+	p.WriteString("\n## Methods\n\n[fl/methods/README.md](../../methods/README.md) lists the values of `method`, with the hyperparameters of each.\n")
+	p.WriteString("\n## Probes\n\nMeasurements that a tuner can request, per client or for the whole round.\n\n")
+	p.table("probe", "per", "description", "cost")
 	for _, e := range probeEntries() {
 		p.row(code(e.Name), e.Of, e.Doc, e.Cost)
 	}
@@ -77,9 +77,9 @@ func methodsPage(t *testing.T) string {
 	t.Helper()
 	p := &page{}
 	p.WriteString("# Federated methods\n\n<!-- Written by `go test ./cmd/fedfast -run TestMethodsReference -update` from the methods themselves: change those. -->\n\n" +
-		"What `method` in a study file can name. `fedfast list methods` shows the same, `fedfast list methods NAME` one with the ranges of its hyperparameters.\n" +
-		"A method of one's own is a value of the Go type `fl.Method`, see the example of this package.\n\n" +
-		"Uses lists the hyperparameters besides those of local SGD (")
+		"The values of `method` in a study file. `fedfast list methods` prints the same; `fedfast list methods NAME` shows the hyperparameters of a method and their ranges.\n" +
+		"To add a method, implement the Go type `fl.Method`; see the example of this package.\n\n" +
+		"- uses: hyperparameters in addition to those of local SGD (")
 	plain := map[string]bool{}
 	for i, h := range methodOf(t, "fedavg").Hyperparameters {
 		plain[h.Key] = true
@@ -88,8 +88,8 @@ func methodsPage(t *testing.T) string {
 		}
 		p.WriteString(code(h.Key))
 	}
-	p.WriteString("),\nwith the method's defaults, and without is those of them that it lacks; reads are other keys of a study file.\nKeeps is what each client keeps from round to round.\n\n")
-	p.table("method", "what it is", "uses", "without", "reads", "keeps", "paper")
+	p.WriteString("),\n  with the method's defaults\n- without: hyperparameters of local SGD that the method does not use\n- reads: other keys of the study file that it uses\n- keeps: state of each client between rounds\n\n")
+	p.table("method", "description", "uses", "without", "reads", "keeps", "paper")
 	for _, name := range fl.Methods() {
 		e := methodOf(t, name)
 		var uses, without, reads []string
@@ -210,12 +210,12 @@ func TestDataReference(t *testing.T) {
 func setList() string {
 	p := &page{}
 	p.WriteString("\n")
-	p.table("set", "an example", "clients", "samples", "get it by")
+	p.table("dataset", "example", "clients", "samples", "download")
 	for _, e := range setEntries() {
 		by := "`data.path`"
 		switch {
 		case e.Synthetic:
-			by = "nothing to get"
+			by = "generated"
 		case len(e.Fetch) > 0:
 			by = code("fedfast data fetch " + strings.Join(e.Fetch, "`, or `fetch "))
 		}

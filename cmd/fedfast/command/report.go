@@ -24,10 +24,11 @@ func newReport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "report STUDY...",
 		ValidArgsFunction: completeStudy,
-		Short:             "Lay studies out as one HTML page",
-		Long: "Lay studies out as one HTML page that needs nothing else: the best trial, curves with rungs, test error against rounds spent,\n" +
-			"hyperparameters, errors over clients and what the client tuner did. Of several studies, or of a directory of --seeds, it also\n" +
-			"shows means and intervals over seeds. Studies that run or have failed are shown as far as they are.",
+		Short:             "Write a self-contained HTML report",
+		Long: "Write a self-contained HTML report: the best trial, curves with rungs, test error over rounds,\n" +
+			"hyperparameters, per-client errors and the client tuner's decisions. For several studies, or a\n" +
+			"directory of --seeds, it also shows means and confidence intervals over seeds. Running and failed\n" +
+			"studies are shown as far as they got.",
 		Args: cobra.MinimumNArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if out == "" {
@@ -40,7 +41,7 @@ func newReport(a *app) *cobra.Command {
 		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.report(cmd.Context(), args, out) }),
 	}
-	cmd.Flags().StringVar(&out, "out", "", "write to this `FILE` (default report.html in the directory of the one study, else here)")
+	cmd.Flags().StringVar(&out, "out", "", "write to `FILE` (default: report.html in the study's directory, or in the current one for several)")
 	return cmd
 }
 
@@ -57,7 +58,7 @@ func (a *app) report(ctx context.Context, args []string, out string) error {
 		for _, dir := range dirs {
 			at := whereIs(dir)
 			if seen[at] { // it would count as another seed
-				return usageError{fmt.Errorf("%s: the study is there twice; name it once", dir)}
+				return usageError{fmt.Errorf("%s: study is given twice", dir)}
 			}
 			seen[at] = true
 			s, err := report.Read(ctx, dir)
@@ -73,7 +74,7 @@ func (a *app) report(ctx context.Context, args []string, out string) error {
 			studies = append(studies, s)
 		}
 		if len(studies) == begun {
-			return usageError{fmt.Errorf("%s: no study of its seeds has begun", arg)}
+			return usageError{fmt.Errorf("%s: no study of its seeds has started", arg)}
 		}
 	}
 	if err := wholefile.Stream(out, 0o644, func(w io.Writer) error { return report.Write(w, studies) }); err != nil {

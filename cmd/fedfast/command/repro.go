@@ -29,10 +29,11 @@ func newRepro(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "repro NAME",
 		ValidArgsFunction: completeFirst(cellNames),
-		Short:             "Run an experiment of a paper and lay it beside the published numbers",
-		Long: "Run an experiment of a paper, as `fedfast repro list` names it, and lay it beside the published numbers. NAME is a cell of a\n" +
-			"table, or the beginning of several, such as fathom-table1/lr0.05. Run the same command again to resume. Each seed leaves a\n" +
-			"small file of metrics in --out, from which `fedfast repro merge` makes the table again, also from several machines.",
+		Short:             "Reproduce an experiment of a paper and compare with the published numbers",
+		Long: "Reproduce an experiment of a paper and compare the result with the published numbers. NAME is a cell\n" +
+			"of a table, or a prefix of several, as listed by `fedfast repro list`. Run the same command again to\n" +
+			"resume. Each seed writes a small file of metrics to --out; `fedfast repro merge` builds the table from\n" +
+			"these, also from several machines.",
 		Example: "  fedfast repro fathom-table1/lr0.05 --data femnist --scale 0.2 --seeds 2\n" +
 			"  fedfast repro fedex-table1/femnist-noniid/sha --data femnist --scale 0.1 --shard 1/4",
 		Args: cobra.MatchAll(cobra.ExactArgs(1)),
@@ -52,10 +53,10 @@ func newRepro(a *app) *cobra.Command {
 	}
 	o.addPlanFlags(cmd)
 	f := cmd.Flags()
-	f.Var(&o.shard, "shard", "run one part of the work only: 2/5 is the second of five")
-	f.IntSliceVar(&o.Only, "only", nil, "run these seeds only, such as 3 or 2,5,7")
-	f.StringVar(&o.out, "out", "repro", "directory of studies and metrics")
-	f.BoolVar(&o.keep, "keep-studies", false, "keep the finished studies, with their models, beside the metrics")
+	f.Var(&o.shard, "shard", "run one part of the work: 2/5 is the second of five")
+	f.IntSliceVar(&o.Only, "only", nil, "run only these seeds, such as 3 or 2,5,7")
+	f.StringVar(&o.out, "out", "repro", "write studies and metrics to `DIR`")
+	f.BoolVar(&o.keep, "keep-studies", false, "keep finished studies and their models, not only metrics")
 	o.site.addFlags(cmd)
 	o.addFlags(cmd)
 	cmd.AddCommand(newReproList(a), newReproMerge(a))
@@ -65,19 +66,19 @@ func newRepro(a *app) *cobra.Command {
 // addPlanFlags adds the flags that say what is trained.
 func (o *reproOptions) addPlanFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.Data, "data", "", "directory of the data, or one that has them in folders")
-	f.Float64Var(&o.Scale, "scale", 1, "shrink rounds, clients or samples by this factor, above 0 to 1; the result says so wherever it appears")
-	f.IntVar(&o.Seeds, "seeds", 0, "number of seeds, from 1 on (default: as in the paper)")
-	f.StringArrayVar(&o.Sets, "set", nil, "override a key of all studies, such as --set cohort=5 (repeatable); a deviation that the report names")
-	f.BoolVar(&o.AsPaper, "as-paper", false, "follow the paper's text where its authors' code, which made the published numbers, differs")
+	f.StringVar(&o.Data, "data", "", "read data from `DIR`: one dataset, or several in subdirectories (env FEDFAST_DATA)")
+	f.Float64Var(&o.Scale, "scale", 1, "multiply rounds, clients or samples by `FACTOR` (0 < FACTOR <= 1); results are marked as scaled")
+	f.IntVar(&o.Seeds, "seeds", 0, "number of seeds (default: as in the paper)")
+	f.StringArrayVar(&o.Sets, "set", nil, "set `KEY=VALUE` in all studies, such as cohort=5 (repeatable); the report lists it as a deviation")
+	f.BoolVar(&o.AsPaper, "as-paper", false, "follow the paper's text where it differs from the authors' code")
 }
 
 func (o *reproOptions) validate() error {
 	switch {
 	case !(o.Scale > 0 && o.Scale <= 1):
-		return fmt.Errorf("--scale %v: must be above 0 and at most 1", o.Scale)
+		return fmt.Errorf("--scale %v: must be greater than 0 and at most 1", o.Scale)
 	case o.Seeds < 0:
-		return fmt.Errorf("--seeds %d: must be 1 or more, or 0 for as many as the paper had", o.Seeds)
+		return fmt.Errorf("--seeds %d: must be a positive integer, or 0 for as many as in the paper", o.Seeds)
 	}
 	return nil
 }
@@ -90,14 +91,14 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 		return usageError{err}
 	}
 	if a.seedGiven {
-		return usageError{errors.New("--seed: an experiment runs with the seeds 1, 2, ...; --seeds sets their number")}
+		return usageError{errors.New("--seed: experiments always use seeds 1, 2, ...; set their number with --seeds")}
 	}
 	jobs, left, err := repro.Plan(ctx, cells, o.Options, o.out)
 	if err != nil {
 		return usageError{err}
 	}
 	if len(left) > 0 {
-		fmt.Fprintf(a.err, "left out, since their data are not at hand: %s\n", strings.Join(left, ", "))
+		fmt.Fprintf(a.err, "skipped, data not found: %s\n", strings.Join(left, ", "))
 	}
 	var done []*repro.Metrics
 	mine := 0
@@ -210,7 +211,7 @@ func (a *app) reproduce(ctx context.Context, j *repro.Job) (*repro.Metrics, erro
 	work.Launcher = a.launcher(true)
 	m, err := j.Run(ctx, work)
 	if ctx.Err() != nil && err != nil {
-		return nil, errors.New("interrupted; the same command resumes it")
+		return nil, errors.New("interrupted; run the same command again to resume")
 	}
 	return m, err
 }

@@ -17,9 +17,9 @@ type reproSite struct{ clusterFlag }
 func (s *reproSite) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	s.rounds = cluster.RoundsAuto // a site's are not shared
-	f.StringVar(&s.address, "cluster", "", "have workers train that join at `HOST:PORT`, such as 127.0.0.1:0, by the join file in --out; idle ones take up other seeds and cells")
-	f.StringVar(&s.credentials, "creds", "", "credentials `FILE`, where --cluster is nats://HOST:PORT or tls://HOST:PORT")
-	f.StringVar(&s.authority, "ca", "", "certificate `FILE` of the authority of such a server, where the system does not know it")
+	f.StringVar(&s.address, "cluster", "", "train on workers; listen for them on `HOST:PORT` (port 0: any free port); the join file is in --out")
+	f.StringVar(&s.credentials, "creds", "", "NATS credentials `FILE`")
+	f.StringVar(&s.authority, "ca", "", "CA certificate `FILE` of the NATS server, if not in the system store")
 }
 
 // run runs jobs with the workers of a cluster and calls done for each that has ended.
@@ -37,7 +37,7 @@ func (s *reproSite) run(ctx context.Context, a *app, dir string, jobs []*repro.J
 	err = f.Run(ctx, jobs)
 	hub.Close(err == nil)
 	if ctx.Err() != nil && err != nil {
-		return errors.New("interrupted; the same command resumes it")
+		return errors.New("interrupted; run the same command again to resume")
 	}
 	return err
 }

@@ -18,9 +18,10 @@ func newReproList(a *app) *cobra.Command {
 	o := &reproOptions{}
 	cmd := &cobra.Command{
 		Use:   "list [NAME]",
-		Short: "Every number and curve that can be reproduced, what it needs and how long it takes here",
-		Long: "Every number and curve that can be reproduced, or those below NAME: the published number, the data that it needs and whether they\n" +
-			"are at hand, and an estimate of the time that all its seeds take on this machine with them, or with the paper's where they are not.",
+		Short: "List reproducible numbers and curves, with the data and time they need",
+		Long: "List the numbers and curves that can be reproduced, optionally only those below NAME: the published\n" +
+			"number, the data needed and whether it is available, and an estimate of the time for all seeds on this\n" +
+			"machine, with this data or with the paper's if it is not available.",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
@@ -45,10 +46,10 @@ func (o *reproOptions) list(ctx context.Context, a *app, args []string) error {
 	}
 	if o.Data != "" {
 		if _, err := os.Stat(o.Data); err != nil {
-			return usageError{fmt.Errorf("%s: no data are there (--data or FEDFAST_DATA): %w", o.Data, errors.Unwrap(err))}
+			return usageError{fmt.Errorf("%s: data not found (set --data or FEDFAST_DATA): %w", o.Data, errors.Unwrap(err))}
 		}
 		if len(cells) > 1 && !a.json {
-			_, _ = fmt.Fprintf(a.err, "opening the data below %s for %d estimates, which can take two minutes\n", o.Data, len(cells))
+			_, _ = fmt.Fprintf(a.err, "opening the data in %s for %d estimates; this can take two minutes\n", o.Data, len(cells))
 		}
 	}
 	entries, err := repro.List(ctx, cells, o.Options, a.workers)
@@ -58,7 +59,7 @@ func (o *reproOptions) list(ctx context.Context, a *app, args []string) error {
 	if a.json {
 		return a.printJSON(entries)
 	}
-	t := table.New(a.out, "name", "published", "unit", "data", "at hand", "seeds", "time here")
+	t := table.New(a.out, "name", "published", "unit", "data", "available", "seeds", "estimated time")
 	for _, e := range entries {
 		hand, seeds, seconds := "no", strconv.Itoa(e.Seeds), "-"
 		if e.AtHand {

@@ -24,9 +24,9 @@ type reportOptions struct {
 
 func (o *reportOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this file")
-	f.StringVar(&o.plot, "plot", "", "also write the online curves into this directory, as CSV and SVG")
-	f.BoolVar(&o.png, "png", false, "with --plot, also as PNG")
+	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this `FILE`")
+	f.StringVar(&o.plot, "plot", "", "also write the online curves to this `DIR` as CSV and SVG")
+	f.BoolVar(&o.png, "png", false, "with --plot, also write PNG")
 	addTheme(cmd, &o.theme)
 }
 
@@ -36,7 +36,7 @@ func (o *reportOptions) writable() error {
 		return fmt.Errorf("--theme %w", err)
 	}
 	if o.png && o.plot == "" {
-		return errors.New("--png goes with --plot DIR")
+		return errors.New("--png requires --plot DIR")
 	}
 	if err := outfile.Dir(o.plot); err != nil {
 		return fmt.Errorf("--plot: %w", err)
@@ -50,7 +50,7 @@ func newReproMerge(a *app) *cobra.Command {
 	var claims bool
 	cmd := &cobra.Command{
 		Use:   "merge DIR...",
-		Short: "Make the report of metrics that are there, from one machine or several",
+		Short: "Build a report from existing metrics of one or several machines",
 		Args:  cobra.MinimumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.writable()
@@ -77,8 +77,8 @@ func newReproMerge(a *app) *cobra.Command {
 			return o.show(a, report)
 		}),
 	}
-	cmd.Flags().StringVar(&name, "name", "", "only the experiments of this name, as `fedfast repro` takes it")
-	cmd.Flags().BoolVar(&claims, "claims", false, "print the claims of the papers' abstracts beside what the metrics say, instead of the report")
+	cmd.Flags().StringVar(&name, "name", "", "include only experiments of this `NAME`")
+	cmd.Flags().BoolVar(&claims, "claims", false, "compare the claims of the papers' abstracts with the metrics, instead of the report")
 	cmd.MarkFlagsMutuallyExclusive("claims", "name")
 	o.addFlags(cmd)
 	cmd.MarkFlagsMutuallyExclusive("claims", "plot")

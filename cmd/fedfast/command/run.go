@@ -23,10 +23,13 @@ func newRun(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "run [FILE]",
 		ValidArgsFunction: completeFile,
-		Short:             "Train a federation once, without tuning",
-		Long: "Train a federation once, without tuning: the study file FILE or a preset, with the hyperparameters of [client] and\n" +
-			"[server]. --study DIR alone resumes the training there, or prints that of a finished one; a new DIR needs FILE, --preset\n" +
-			"or --set. Without FILE and --preset a new training is that of the preset quickstart.",
+		Short:             "Train a federated model once, without tuning",
+		Long: "Train a federated model once, without tuning. The configuration is the study file FILE or a preset\n" +
+			"(default: quickstart), with the hyperparameters of [client] and [server].\n\n" +
+			"With only --study DIR, resume the run in DIR, or print its result if it has finished. A new DIR\n" +
+			"requires FILE, --preset or --set.",
+		Example: "  fedfast run --preset femnist --set data.path=DIR\n" +
+			"  fedfast run study.toml --study studies/a --seeds 5",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.cluster.validate(o.seeds > 0)
@@ -101,7 +104,7 @@ func runNotes(t *table.Table, c *config.Config, r *study.RunResult) {
 	}
 	text := droppedText(r.Dropped)
 	if r.Dropped == r.Rounds*c.Cohort {
-		text += ", all that there were: the weights are those it began with"
+		text += ", i.e. all of them: the weights are the initial ones"
 	}
 	t.Row("dropped", text)
 }
@@ -144,5 +147,5 @@ func spread(count, n int) []int {
 
 func timing(t *table.Table, seconds, rate float64) {
 	t.Row("seconds", fmt.Sprintf("%.1f", seconds))
-	t.Row("rounds a second", fmt.Sprintf("%.2f", rate))
+	t.Row("rounds/s", fmt.Sprintf("%.2f", rate))
 }

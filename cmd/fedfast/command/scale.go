@@ -31,7 +31,7 @@ func (s *scale) String() string {
 func (s *scale) Set(text string) error {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(x > 0 && x <= 1) {
-		return errors.New("must be a number above 0 and at most 1, such as 0.25")
+		return errors.New("must be greater than 0 and at most 1, such as 0.25")
 	}
 	*s = scale(x)
 	return nil

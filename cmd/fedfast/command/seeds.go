@@ -31,7 +31,7 @@ func (n *seedCount) String() string {
 func (n *seedCount) Set(text string) error {
 	x, err := strconv.Atoi(text)
 	if err != nil || x < 1 || x > workdir.MaxSeeds {
-		return fmt.Errorf("must be a whole number from 1 to %d", workdir.MaxSeeds)
+		return fmt.Errorf("must be an integer from 1 to %d", workdir.MaxSeeds)
 	}
 	*n = seedCount(x)
 	return nil
@@ -64,12 +64,12 @@ func (o *studyOptions) openSeeds(ctx context.Context, a *app, args []string, mod
 	}
 	s.dir = o.dir
 	if workdir.Holds(s.dir) {
-		return nil, usageError{fmt.Errorf("--study %s: it holds a study of one seed; name another directory for --seeds", s.dir)}
+		return nil, usageError{fmt.Errorf("--study %s: contains a study of one seed; choose another directory for --seeds", s.dir)}
 	}
 	s.record, err = workdir.ReadSeeds(s.dir)
 	switch s.fresh = errors.Is(err, fs.ErrNotExist); {
 	case s.fresh && s.config == nil:
-		return nil, usageError{fmt.Errorf("--study %s: it holds no studies to resume; name a study file or a preset to begin some there", s.dir)}
+		return nil, usageError{fmt.Errorf("--study %s: contains no studies to resume; give a study file or a preset to start new ones", s.dir)}
 	case s.fresh:
 		if err := outfile.Dir(s.dir); err != nil {
 			return nil, usageError{fmt.Errorf("--study: %w", err)}
@@ -113,10 +113,10 @@ func (s *seeded) resize(n int) error {
 		n = s.record.Seeds
 	}
 	if s.config.Seed > math.MaxInt64-uint64(n-1) {
-		return usageError{fmt.Errorf("--seeds %d: the last one behind seed %d is larger than 2^63 - 1; begin with a smaller seed", n, s.config.Seed)}
+		return usageError{fmt.Errorf("--seeds %d: seeds from %d exceed 2^63 - 1; use a smaller --seed", n, s.config.Seed)}
 	}
 	if begun := s.begun(); begun > n {
-		return usageError{fmt.Errorf("--seeds %d: %s holds studies of %d seeds; ask for %d or more, or name another directory", n, s.dir, begun, begun)}
+		return usageError{fmt.Errorf("--seeds %d: %s already has studies of %d seeds; use %d or more, or another directory", n, s.dir, begun, begun)}
 	}
 	s.record.Seeds = n
 	return nil

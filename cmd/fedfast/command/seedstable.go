@@ -72,7 +72,7 @@ type seedErrors struct {
 func seedErrorsOf(e *study.Errors) *seedErrors { return &seedErrors{e.Rates, e.Measure, e.Masked} }
 
 // notBegun is the state of a study that waits for those of other seeds.
-const notBegun = "not begun"
+const notBegun = "not started"
 
 // showSeeds prints what the studies of several seeds have come to so far.
 func (a *app) showSeeds(ctx context.Context, dir string) error {
@@ -277,7 +277,7 @@ func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
 		return err
 	}
 	if s.Completed > 0 {
-		fmt.Fprintf(a.out, "\nmean of %d of %d seeds, and its %.0f %% interval (Student's t)\n", s.Completed, s.Seeds, 100*s.Confidence)
+		fmt.Fprintf(a.out, "\nmean over %d of %d seeds with %.0f %% confidence interval (Student's t)\n", s.Completed, s.Seeds, 100*s.Confidence)
 		t = table.New(a.out, "model", "measure", "seeds", "mean", "interval", "standard deviation")
 		for _, l := range lines {
 			of := l.of
@@ -331,7 +331,7 @@ func (s *seedsShown) printCurve(w io.Writer) error {
 		return nil
 	}
 	rounds := slices.Sorted(maps.Keys(byRound))
-	fmt.Fprintf(w, "\ntest error of the global model on the way: mean over seeds, and its %.0f %% interval\n", 100*s.Confidence)
+	fmt.Fprintf(w, "\ntest error of the global model during training: mean over seeds with %.0f %% confidence interval\n", 100*s.Confidence)
 	t := table.New(w, "round", "seeds", "mean", "interval")
 	for _, i := range spread(len(rounds), maxPoints) {
 		l := seedLine{key: "curve_error", values: byRound[rounds[i]]}

@@ -30,7 +30,7 @@ func (a *app) signals() (context.Context, func()) {
 		}
 		// It is told before the work ends, so that it does not come behind the last
 		// error.
-		told := write(a.logs, start+"fedfast: stopping after this round; interrupt again to stop at once\n")
+		told := write(a.logs, start+"fedfast: stopping after this round; interrupt again to stop immediately\n")
 		select {
 		case <-told:
 		case _, ok := <-received:

@@ -23,8 +23,8 @@ import (
 func newStudy(a *app) *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list [DIR]",
-		Short: "List the studies below a directory",
-		Long:  "List the studies below a directory, by default studies.",
+		Short: "List studies",
+		Long:  "List the studies in a directory (default: studies) and its subdirectories.",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			root := workdir.Home
@@ -38,12 +38,12 @@ func newStudy(a *app) *cobra.Command {
 	show := &cobra.Command{
 		Use:               "show DIR",
 		ValidArgsFunction: completeStudy,
-		Short:             "Show what a study has done so far, also while it runs",
+		Short:             "Show the results of a study, including a running one",
 		Args:              cobra.ExactArgs(1),
 		RunE:              a.work(func(cmd *cobra.Command, args []string) error { return a.showStudy(cmd.Context(), args[0], all) }),
 	}
-	show.Flags().BoolVar(&all, "all", false, "show all trials, not the ten that came furthest")
-	return group("study", "Studies: list, show, resume, export", list, show, newResume(a), newExport(a))
+	show.Flags().BoolVar(&all, "all", false, "show all trials, not only the top ten")
+	return group("study", "List, show, resume and export studies", list, show, newResume(a), newExport(a))
 }
 
 // newResume resumes a study or a run by what its directory holds.
@@ -52,8 +52,8 @@ func newResume(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "resume DIR",
 		ValidArgsFunction: completeStudy,
-		Short:             "Resume a study or a run that was interrupted",
-		Long:              "Resume a study or a run that was interrupted, by its own configuration. A finished one is printed again.",
+		Short:             "Resume an interrupted study or run",
+		Long:              "Resume an interrupted study or run with its recorded configuration. If it has finished, print its\nresult again.",
 		Args:              cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
@@ -71,10 +71,10 @@ func newResume(a *app) *cobra.Command {
 				return err
 			}
 			if a.seedGiven {
-				return usageError{errors.New("--seed: a study keeps its own seed")}
+				return usageError{errors.New("--seed: a resumed study keeps its seed")}
 			}
 			if mode == config.ModeRun && o.ui.listen != "" {
-				return usageError{fmt.Errorf("--ui: %s holds one training of `fedfast run`; `fedfast ui %s` shows it", o.dir, o.dir)}
+				return usageError{fmt.Errorf("--ui: %s was created by `fedfast run`; use `fedfast ui %s` to show it", o.dir, o.dir)}
 			}
 			if mode == config.ModeRun {
 				r := &runOptions{studyOptions{dir: o.dir, configOptions: o.configOptions}, o.cluster}
@@ -92,14 +92,14 @@ func newResume(a *app) *cobra.Command {
 		}),
 	}
 	o.addTuneFlags(cmd)
-	cmd.Flags().StringArrayVar(&o.moves, "set", nil, "where the data is now, such as --set data.path=DIR, or data.state_memory; nothing else may change (repeatable)")
+	cmd.Flags().StringArrayVar(&o.moves, "set", nil, "set `KEY=VALUE`; only data.path and data.state_memory may change (repeatable)")
 	return cmd
 }
 
 // resumeSeeds resumes the studies of several seeds.
 func (o *tuneOptions) resumeSeeds(ctx context.Context, a *app) error {
 	if a.seedGiven {
-		return usageError{errors.New("--seed: studies keep their own seeds")}
+		return usageError{errors.New("--seed: resumed studies keep their seeds")}
 	}
 	record, err := workdir.ReadSeeds(o.dir)
 	if err != nil {
@@ -129,7 +129,7 @@ func modeOf(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	if mode == "" {
-		return "", fmt.Errorf("%s: neither %s nor %s and %s say what was begun here; begin again in another directory", dir, store.File, workdir.ConfigFile, workdir.EnvFile)
+		return "", fmt.Errorf("%s: cannot be resumed: neither %s nor %s and %s are readable; start again in another directory", dir, store.File, workdir.ConfigFile, workdir.EnvFile)
 	}
 	return mode, nil
 }
@@ -184,7 +184,7 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 		return ctx.Err()
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return usageError{fmt.Errorf("%s: there is no such directory", root)}
+		return usageError{fmt.Errorf("%s: directory not found", root)}
 	}
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 		return a.printJSON(entries)
 	}
 	if len(entries) == 0 {
-		fmt.Fprintf(a.out, "no studies below %s\n", root)
+		fmt.Fprintf(a.out, "no studies in %s\n", root)
 		return nil
 	}
 	t := table.New(a.out, "study", "command", "state", "trials", "rounds", "validation", "started")

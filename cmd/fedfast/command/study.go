@@ -37,12 +37,8 @@ type configOptions struct {
 }
 
 func (o *configOptions) addFlags(cmd *cobra.Command) {
-	var names []string
-	for _, p := range config.Presets() {
-		names = append(names, p.Name)
-	}
-	cmd.Flags().StringVar(&o.preset, "preset", "", "begin with a preset: "+strings.Join(names, ", "))
-	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "override a key of the file, such as --set client.lr=0.1 (repeatable)")
+	cmd.Flags().StringVar(&o.preset, "preset", "", "start from the preset `NAME` (see fedfast list presets)")
+	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "set `KEY=VALUE`, such as client.lr=0.1 (repeatable; see fedfast list keys)")
 }
 
 // load resolves the configuration. Its errors are wrong usage.
@@ -84,10 +80,10 @@ type studyOptions struct {
 
 func (o *studyOptions) addFlags(cmd *cobra.Command) {
 	o.configOptions.addFlags(cmd)
-	cmd.Flags().StringVar(&o.init, "init", "", "how the network starts, as the key init: torch, glorot, keras, haiku, gpt2, or a .safetensors `FILE`")
-	cmd.Flags().StringVar(&o.dir, "study", "", "directory of the study: a new one, or one to resume (default studies/DATE-NAME)")
-	cmd.Flags().Var(&o.scale, "scale", "shrink rounds, budgets and proxy federations by this factor, above 0 to 1, to try things out")
-	cmd.Flags().Var(&o.seeds, "seeds", "train with so many seeds, from the study's own on, each in a study of its own below --study")
+	cmd.Flags().StringVar(&o.init, "init", "", "initial weights: torch, glorot, keras, haiku, gpt2, or a .safetensors `FILE`")
+	cmd.Flags().StringVar(&o.dir, "study", "", "study `DIR`, new or to resume (default studies/DATE-NAME)")
+	cmd.Flags().Var(&o.scale, "scale", "multiply rounds, budgets and proxy federations by `FACTOR` (0 < FACTOR <= 1), for a quick test")
+	cmd.Flags().Var(&o.seeds, "seeds", "repeat with `N` consecutive seeds, each in its own subdirectory of --study")
 }
 
 // opened is a study that a command works on.
@@ -123,13 +119,13 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 	var err error
 	switch {
 	case workdir.HoldsSeeds(o.dir):
-		return nil, usageError{fmt.Errorf("--study %s: it holds studies of several seeds; give --seeds, or resume them with `fedfast study resume %s`", o.dir, o.dir)}
+		return nil, usageError{fmt.Errorf("--study %s: contains studies of several seeds; add --seeds, or run `fedfast study resume %s`", o.dir, o.dir)}
 	case o.given(a, args):
 		if want, err = o.configure(ctx, a, args, mode); err != nil {
 			return nil, err
 		}
 	case !workdir.Holds(o.dir):
-		return nil, usageError{fmt.Errorf("--study %s: it holds no study to resume; name a study file or a preset to begin one there", o.dir)}
+		return nil, usageError{fmt.Errorf("--study %s: contains no study to resume; give a study file or a preset to start one", o.dir)}
 	}
 	return o.enter(ctx, a, want, mode)
 }
@@ -268,9 +264,9 @@ func (o *studyOptions) resumable(s *opened) string { return cmp.Or(o.outer, s.Pa
 func interrupted(ctx context.Context, err error, dir string) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		if !workdir.Holds(dir) && !workdir.HoldsSeeds(dir) {
-			return errors.New("interrupted before the study began: nothing is left to resume")
+			return errors.New("interrupted before the study started; there is nothing to resume")
 		}
-		return fmt.Errorf("interrupted; resume it with: fedfast study resume %s", dir)
+		return fmt.Errorf("interrupted; resume with: fedfast study resume %s", dir)
 	}
 	return err
 }

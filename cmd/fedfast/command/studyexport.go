@@ -32,11 +32,12 @@ func newExport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "export DIR",
 		ValidArgsFunction: completeStudy,
-		Short:             "Write a study's tables as CSV, JSON lines or Parquet, or its trials for Optuna or TensorBoard",
-		Long: "Write a study's tables as CSV, JSON lines or Parquet: all of them into the directory --out, or one to stdout or a file.\n" +
-			"The tables are " + strings.Join(store.Tables(), ", ") + ". They are also views of the database " + store.File + ".\n" +
-			"--format optuna writes the file " + optunaFile + " into the directory --out: the log of an Optuna JournalStorage.\n" +
-			"--format tensorboard writes a file of events for each trial into the directory " + tensorBoardFolder + " below --out.",
+		Short:             "Export a study as CSV, JSON Lines or Parquet, or to Optuna or TensorBoard",
+		Long: "Export the tables of a study as CSV, JSON Lines or Parquet: all of them to the directory --out, or one\n" +
+			"to stdout or a file. The tables are also views of the SQLite database " + store.File + ":\n" +
+			strings.Join(store.Tables(), ", ") + ".\n\n" +
+			"--format optuna writes " + optunaFile + " to --out, the log of an Optuna JournalStorage.\n" +
+			"--format tensorboard writes an event file per trial to the subdirectory " + tensorBoardFolder + " of --out.",
 		Args: cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
@@ -44,9 +45,9 @@ func newExport(a *app) *cobra.Command {
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "csv", "csv, jsonl, parquet, optuna or tensorboard")
-	f.StringVar(&o.table, "table", "", "one table, to stdout or to the file --out")
-	f.StringVar(&o.out, "out", "", "directory for all tables (default DIR/export), or the file of one")
+	f.StringVar(&o.format, "format", "csv", "output `FORMAT`: csv, jsonl, parquet, optuna or tensorboard")
+	f.StringVar(&o.table, "table", "", "export only this `TABLE`, to stdout or to the file --out")
+	f.StringVar(&o.out, "out", "", "write to `PATH`: a directory (default DIR/export), or a file with --table")
 	return cmd
 }
 
@@ -56,7 +57,7 @@ func (o *exportOptions) validate() error {
 		return fmt.Errorf("--format %s: must be one of %s", o.format, strings.Join(formats, ", "))
 	}
 	if o.table != "" && (o.format == formatOptuna || o.format == formatTensorBoard) {
-		return fmt.Errorf("--table %s: --format %s writes no tables, but the trials of the study", o.table, o.format)
+		return fmt.Errorf("--table %s: cannot be combined with --format %s, which exports trials", o.table, o.format)
 	}
 	if o.table != "" && !slices.Contains(store.Tables(), o.table) {
 		return fmt.Errorf("--table %s: must be one of %s", o.table, strings.Join(store.Tables(), ", "))
@@ -72,7 +73,7 @@ func (o *exportOptions) validate() error {
 
 func (o *exportOptions) run(ctx context.Context, a *app, dir string) error {
 	if workdir.HoldsSeeds(dir) {
-		return usageError{fmt.Errorf("%s: it holds studies of several seeds; export those below it, one by one", dir)}
+		return usageError{fmt.Errorf("%s: contains studies of several seeds; export its subdirectories one by one", dir)}
 	}
 	if o.format == formatOptuna {
 		return o.optuna(ctx, a, dir)
@@ -89,7 +90,7 @@ func (o *exportOptions) run(ctx context.Context, a *app, dir string) error {
 	}
 	defer func() { _ = v.Close() }() // it was read only
 	if o.table != "" && o.out == "" && a.json {
-		return usageError{errors.New("--json: the table itself goes to stdout; --format jsonl writes it as JSON")}
+		return usageError{errors.New("--json: cannot be combined with --table, which writes to stdout; use --format jsonl for JSON")}
 	}
 	if o.table != "" && o.out == "" {
 		return o.write(ctx, v, o.table, a.out)

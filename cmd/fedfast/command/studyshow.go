@@ -105,7 +105,7 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 		return err
 	}
 	if entry.State == view.Interrupted {
-		fmt.Fprintf(a.out, "\nresume it with: fedfast study resume %s\n", dir)
+		fmt.Fprintf(a.out, "\nresume with: fedfast study resume %s\n", dir)
 	}
 	return nil
 }
@@ -236,7 +236,7 @@ func (a *app) showCurves(ctx context.Context, v *store.View) error {
 		return err
 	}
 	shown := []string{"trial", "round", "examples", "test_error"}
-	fmt.Fprintln(a.out, "\nglobal models, measured last")
+	fmt.Fprintln(a.out, "\nglobal models, last evaluation")
 	t := table.New(a.out, shown...)
 	for i, row := range curves.Rows {
 		if i+1 < len(curves.Rows) && curves.Rows[i+1][0] == row[0] {

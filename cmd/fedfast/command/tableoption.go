@@ -36,6 +36,6 @@ func printTableOption(w io.Writer, c *config.Config, sides []study.SideTrial) er
 	if err != nil || text == "" {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "this table for another study: --set '%s.options.table=\"%s\"'\n\n", role, text)
+	_, err = fmt.Fprintf(w, "to reuse this table in another study: --set '%s.options.table=\"%s\"'\n\n", role, text)
 	return err
 }

@@ -43,7 +43,7 @@ func printTrials(w io.Writer, c *config.Config, rows []trialRow, all bool, dir s
 	}
 	scale := study.ScaleOf(c, study.MeasureOf(c))
 	if slices.ContainsFunc(rows, func(r trialRow) bool { return r.score != nil }) {
-		fmt.Fprintf(w, "%v, at a trial's last rung on one cohort; %s\n", scale, scale.Direction())
+		fmt.Fprintf(w, "%v at each trial's last rung, on one cohort; %s\n", scale, scale.Direction())
 	}
 	t := trialTable(w, scale, shown, keys, true)
 	if !t.Fits() {

@@ -25,9 +25,13 @@ func newTune(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "tune [FILE]",
 		ValidArgsFunction: completeFile,
-		Short:             "Tune a federated training: a study of many trials",
-		Long: "Tune a federated training: the study file FILE or a preset. --study DIR alone resumes the study there, or prints a finished\n" +
-			"one again; a new DIR needs FILE, --preset or --set. Without FILE and --preset a new study is that of the preset quickstart.",
+		Short:             "Tune hyperparameters in a study of many trials",
+		Long: "Tune hyperparameters in a study of many trials. The configuration is the study file FILE or a preset\n" +
+			"(default: quickstart).\n\n" +
+			"With only --study DIR, resume the study in DIR, or print its result if it has finished. A new DIR\n" +
+			"requires FILE, --preset or --set.",
+		Example: "  fedfast tune --study studies/first\n" +
+			"  fedfast tune study.toml --tuner asha --baseline equal",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
@@ -50,8 +54,8 @@ func newTune(a *app) *cobra.Command {
 func (o *tuneOptions) addFlags(cmd *cobra.Command) {
 	o.studyOptions.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.tuner, "tuner", "", "the tuner, as tuner.name")
-	f.StringVar(&o.clientTuner, "client-tuner", "", "the client tuner, as client_tuner.name; none for none")
+	f.StringVar(&o.tuner, "tuner", "", "use the tuner `NAME` (see fedfast list tuners)")
+	f.StringVar(&o.clientTuner, "client-tuner", "", "use the client tuner `NAME`; \"none\" disables it")
 	o.addTuneFlags(cmd)
 }
 
@@ -60,8 +64,8 @@ func (o *tuneOptions) addTuneFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.cluster.addFlags(f)
 	o.ui.addFlags(f)
-	f.BoolVar(&o.allowTunerChange, "allow-tuner-change", false, "resume a study although its tuner is another program than it recorded")
-	f.Var(&o.baseline, "baseline", "then train N random configurations for as many rounds as the winner, to compare; equal for as many as the study's\nrounds pay for")
+	f.BoolVar(&o.allowTunerChange, "allow-tuner-change", false, "resume a study even if its tuner binary has changed")
+	f.Var(&o.baseline, "baseline", "then train N random configurations for as many rounds as the winner, to compare; \"equal\": as many as the study's rounds allow")
 }
 
 func (o *tuneOptions) validate() error {

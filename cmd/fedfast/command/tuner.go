@@ -21,12 +21,12 @@ import (
 func newTuner(a *app) *cobra.Command {
 	serve := &cobra.Command{
 		Use:   "serve NAME",
-		Short: "Serve a built-in tuner to the program that started this one",
-		Long:  "Serve a built-in tuner to the program that started this one. fedfast starts itself so; there is nothing for a person to do.",
+		Short: "Serve a built-in tuner over gRPC (started by fedfast itself)",
+		Long:  "Serve a built-in tuner over gRPC to the process that started this one. fedfast runs this itself;\nusers do not need it.",
 		Args:  cobra.ExactArgs(1),
 		RunE:  a.work(func(_ *cobra.Command, args []string) error { return serve(args[0]) }),
 	}
-	return group("tuner", "Tuners: list, new, check, serve", newTunerList(a), newTunerNew(a), newTunerCheck(a), serve, newTunerAbandon(a))
+	return group("tuner", "List, create and check tuners", newTunerList(a), newTunerNew(a), newTunerCheck(a), serve, newTunerAbandon(a))
 }
 
 // serve answers the host over the plugin protocol until the host ends.
@@ -34,7 +34,7 @@ func serve(name string) error {
 	builtin := plugins.Builtin()
 	t, ok := builtin[name]
 	if !ok {
-		return usageError{fmt.Errorf("no built-in tuner is called %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(builtin)), ", "))}
+		return usageError{fmt.Errorf("unknown built-in tuner %q; available: %s", name, strings.Join(slices.Sorted(maps.Keys(builtin)), ", "))}
 	}
 	tuners.Serve(t)
 	return nil

@@ -32,23 +32,25 @@ func newTunerCheck(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "check NAME|BINARY|DIR",
 		ValidArgsFunction: completeFirst(builtinNames),
-		Short:             "Check that a tuner keeps the protocol, also when it is killed on the way, or replay a surface with it",
-		Long: "Check that a tuner keeps the protocol: a study without training is played, again in other processes, from recorded states, with kills " +
-			"and stops on the way. The exit code is 1 when a check fails.\n\nWith --replay it plays one study against a surface and tells what it " +
-			"chose. A surface is " + strings.Join(conformance.Surfaces(), ", ") + ", the directory of a finished study, or a file (plugins/README.md tells its form).",
+		Short:             "Check that a tuner follows the protocol, or replay a recorded surface",
+		Long: "Check that a tuner follows the protocol. The check runs studies without training, repeats them in other\n" +
+			"processes and from recorded states, and kills and stops the tuner midway. The exit code is 1 if a check\n" +
+			"fails.\n\n" +
+			"With --replay, run one study against a surface and print what the tuner returned. A surface is\n" +
+			strings.Join(conformance.Surfaces(), ", ") + ", the directory of a finished study, or a file (see plugins/README.md).",
 		Args: cobra.ExactArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.replay, "replay", "", "play one study against this surface: a name, a study's directory or a file")
-	f.StringArrayVar(&o.options, "option", nil, "an option of the tuner, NAME=VALUE; may be repeated")
-	f.DurationVar(&o.suite.Timeout, "timeout", 10*time.Second, "time for one call")
-	f.DurationVar(&o.suite.P99, "p99", time.Second, "time that the slowest percentile of calls may take")
-	f.DurationVar(&o.suite.Long, "long", 30*time.Second, "time after which the study of 10,000 trials may stop short")
-	f.StringSliceVar(&o.suite.Only, "only", nil, "run these checks and those that they need: "+strings.Join(conformance.Names(), ", "))
-	f.IntVar(&o.rounds, "rounds", 0, "with --replay: budget.rounds; 0 takes the surface's, or one that the tuner accepts")
-	f.IntVar(&o.trial, "trial-rounds", 0, "with --replay: budget.trial_rounds; 0 takes the surface's")
-	f.IntVar(&o.n, "parallel", 1, "with --replay: trials in flight, as tuner.parallel")
+	f.StringVar(&o.replay, "replay", "", "run one study against this `SURFACE`: a name, a study directory or a file")
+	f.StringArrayVar(&o.options, "option", nil, "set an option of the tuner, `NAME=VALUE` (repeatable)")
+	f.DurationVar(&o.suite.Timeout, "timeout", 10*time.Second, "time limit of a call")
+	f.DurationVar(&o.suite.P99, "p99", time.Second, "maximum 99th percentile of call latency")
+	f.DurationVar(&o.suite.Long, "long", 30*time.Second, "time limit of the check with 10,000 trials")
+	f.StringSliceVar(&o.suite.Only, "only", nil, "run only these checks and their prerequisites: "+strings.Join(conformance.Names(), ", "))
+	f.IntVar(&o.rounds, "rounds", 0, "with --replay: budget.rounds (0: from the surface, or one that the tuner accepts)")
+	f.IntVar(&o.trial, "trial-rounds", 0, "with --replay: budget.trial_rounds (0: from the surface)")
+	f.IntVar(&o.n, "parallel", 1, "with --replay: number of parallel trials")
 	return cmd
 }
 
@@ -56,7 +58,7 @@ func newTunerCheck(a *app) *cobra.Command {
 func newTunerAbandon(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    "abandon REFERENCE",
-		Short:  "Launch a tuner and wait to be killed: a part of tuner check",
+		Short:  "Launch a tuner and wait to be killed (used by tuner check)",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
@@ -81,7 +83,7 @@ func (o *checkOptions) run(ctx context.Context, a *app, what string) (err error)
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find this program's own file: %w", err)
+		return fmt.Errorf("locate the fedfast binary: %w", err)
 	}
 	o.suite.Abandon = []string{self, "tuner", "abandon"}
 	o.suite.Probes = fl.CheckProbes
@@ -130,7 +132,7 @@ func parseOptions(given []string) (tuners.Params, error) {
 	for _, item := range given {
 		name, text, ok := strings.Cut(item, "=")
 		if !ok || name == "" {
-			return nil, fmt.Errorf("--option %s: want NAME=VALUE", item)
+			return nil, fmt.Errorf("--option %s: must be NAME=VALUE", item)
 		}
 		var v tuners.Value
 		if err := v.UnmarshalJSON([]byte(text)); err != nil || v.Kind() == tuners.NoneValue {

@@ -16,7 +16,7 @@ import (
 func newTunerList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the tuners that were found, built in and external, and why some cannot be used",
+		Short: "List built-in and external tuners",
 		Args:  cobra.NoArgs,
 		RunE:  a.work(func(cmd *cobra.Command, _ []string) error { return a.listTuners(cmd.Context()) }),
 	}
@@ -70,14 +70,14 @@ func (a *app) listTuners(ctx context.Context) error {
 	if a.json {
 		return a.printJSON(entries)
 	}
-	t := table.New(a.out, "name", "version", "can do", "sha256", "from", "what it does")
+	t := table.New(a.out, "name", "version", "capabilities", "sha256", "from", "description")
 	for _, e := range entries {
 		from, doc, sum := "built in", e.Doc, e.SHA256
 		if !e.Builtin {
 			from = e.Path
 		}
 		if e.Skipped != "" {
-			doc = "cannot be used: " + e.Skipped
+			doc = "unusable: " + e.Skipped
 		}
 		t.Row(e.Name, e.Version, strings.Join(e.Can, ", "), sum[:min(12, len(sum))], from, doc)
 	}
@@ -105,15 +105,15 @@ func (a *app) showTuner(ctx context.Context, name string) error {
 	t := table.New(a.out)
 	t.Row(e.Name, e.Doc)
 	t.Row("version", e.Version)
-	t.Row("can do", strings.Join(e.Can, ", "))
+	t.Row("capabilities", strings.Join(e.Can, ", "))
 	if e.Skipped != "" {
-		t.Row("cannot be used", e.Skipped)
+		t.Row("unusable", e.Skipped)
 	}
 	if err := t.Flush(); err != nil || len(e.Options) == 0 {
 		return err
 	}
 	fmt.Fprintln(a.out)
-	t = table.New(a.out, "option", "default", "what it means")
+	t = table.New(a.out, "option", "default", "description")
 	for _, o := range e.Options {
 		t.Row(o.Name, dash(o.Default.String()), o.Doc)
 	}

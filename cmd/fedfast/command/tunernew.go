@@ -18,7 +18,7 @@ func newTunerNew(a *app) *cobra.Command {
 	p := scaffold.Project{}
 	cmd := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Write a small project for a tuner of your own, in Go or Python, that builds and passes its own test",
+		Short: "Create a project for a new tuner in Go or Python",
 		Args:  cobra.ExactArgs(1),
 		RunE: a.work(func(_ *cobra.Command, args []string) error {
 			p.Name = args[0]
@@ -26,9 +26,9 @@ func newTunerNew(a *app) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&p.Language, "lang", scaffold.Go, "language: go or python")
-	f.StringVar(&p.Dir, "dir", "", "directory to make; empty is NAME")
-	f.StringVar(&p.Checkout, "checkout", "", "for go: a checkout of fedfast to build with; empty is the one around the current directory or this program, else a release")
+	f.StringVar(&p.Language, "lang", scaffold.Go, "programming `LANGUAGE`: go or python")
+	f.StringVar(&p.Dir, "dir", "", "create the project in `DIR` (default NAME)")
+	f.StringVar(&p.Checkout, "checkout", "", "for go: `DIR` of a fedfast checkout to build with (default: the one containing the current directory or this binary, else a release)")
 	return cmd
 }
 
@@ -47,7 +47,7 @@ func (a *app) newTunerProject(p scaffold.Project) error {
 		}
 		found := scaffold.FindCheckout(from...)
 		if found == "" && p.Checkout != "" {
-			return usageError{fmt.Errorf("--checkout %s: no checkout of fedfast is there", p.Checkout)}
+			return usageError{fmt.Errorf("--checkout %s: not a fedfast checkout", p.Checkout)}
 		}
 		p.Checkout, p.Version = found, release()
 	}
@@ -58,7 +58,7 @@ func (a *app) newTunerProject(p scaffold.Project) error {
 	if p.Language == scaffold.Python {
 		python := interpreter()
 		if python == "" {
-			python, note = "python3", "\nIt needs grpcio, which is not here: apt-get install python3-grpcio, or pip install grpcio protobuf\n"
+			python, note = "python3", "\ngrpcio is not installed; run: apt-get install python3-grpcio, or: pip install grpcio protobuf\n"
 		}
 		steps = python + " -m unittest"
 	} else {
@@ -70,7 +70,7 @@ func (a *app) newTunerProject(p scaffold.Project) error {
 	if a.json {
 		return a.printJSON(map[string]string{"dir": p.Dir, "program": p.Program(), "next": steps, "note": strings.TrimSpace(note)})
 	}
-	_, err := fmt.Fprintf(a.out, "%s holds a tuner that works; README.md there tells more. Next:\n\n  cd %s && %s\n  fedfast tuner check ./%s\n%s",
+	_, err := fmt.Fprintf(a.out, "created a working tuner in %s; see its README.md. Next:\n\n  cd %s && %s\n  fedfast tuner check ./%s\n%s",
 		p.Dir, p.Dir, steps, p.Program(), note)
 	return err
 }

@@ -102,7 +102,7 @@ func (o *checkOptions) accepted(ctx context.Context, p *host.Plugin, about tuner
 			return nil
 		}
 		if refusal == nil {
-			refusal = fmt.Errorf("tuner %q refuses the study: %s: %s", about.Name, problems[0].Key, problems[0].Message)
+			refusal = fmt.Errorf("tuner %q rejects the study: %s: %s", about.Name, problems[0].Key, problems[0].Message)
 		}
 	}
 	return refusal
@@ -137,7 +137,7 @@ func (o *checkOptions) study(a *app) (conformance.Study, error) {
 		return s, nil
 	}
 	if s.Budget.TrialRounds < 1 || s.Budget.Rounds < s.Budget.TrialRounds || o.n < 1 {
-		return s, fmt.Errorf("a budget of %d rounds, %d a trial, with %d trials in flight plays nothing", s.Budget.Rounds, s.Budget.TrialRounds, o.n)
+		return s, fmt.Errorf("a budget of %d rounds, %d per trial, with %d parallel trials runs nothing", s.Budget.Rounds, s.Budget.TrialRounds, o.n)
 	}
 	return s, nil
 }
@@ -172,7 +172,7 @@ func studySurface(dir string) (*conformance.Recorded, error) {
 	}
 	text, err := wholefile.Read(filepath.Join(dir, workdir.ResultFile))
 	if err != nil {
-		return nil, fmt.Errorf("it holds no finished study: %w", err)
+		return nil, fmt.Errorf("contains no finished study: %w", err)
 	}
 	var result study.Result
 	if err := json.Unmarshal(text, &result); err != nil {
@@ -250,7 +250,7 @@ func (a *app) printReplay(r replayed) error {
 	for _, trial := range ranked[:min(len(ranked), replayRows)] {
 		note := brief(trial.Params)
 		if trial.Number == r.Survivor {
-			note += "  <- its choice"
+			note += "  <- returned"
 		}
 		t.Row(strconv.Itoa(trial.Number), strconv.Itoa(trial.Rounds), fmt.Sprintf("%.4f", trial.Score), note)
 	}
@@ -262,10 +262,10 @@ func (a *app) printReplay(r replayed) error {
 			return err
 		}
 	}
-	choice := "it named no choice"
+	choice := "the tuner returned no trial"
 	if r.Survivor >= 0 {
 		c := r.Trials[r.Survivor]
-		choice = fmt.Sprintf("it chose trial %d: %.4f after %d rounds", c.Number, c.Score, c.Rounds)
+		choice = fmt.Sprintf("the tuner returned trial %d: %.4f after %d rounds", c.Number, c.Score, c.Rounds)
 	}
 	_, err := fmt.Fprintf(a.out, "\n%s; best possible after %d rounds: %.4f\n%d trials, %d of %d rounds, %.1f s\n",
 		choice, r.Budget.TrialRounds, r.Lowest, len(r.Trials), r.Rounds, r.Budget.Rounds, r.Seconds)

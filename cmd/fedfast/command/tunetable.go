@@ -85,13 +85,13 @@ func notes(t *table.Table, r *study.Result) {
 	}
 	droppedNote(t, r)
 	if failed > 0 {
-		t.Row("failed", table.Count(failed)+" trials; `fedfast study show` says why")
+		t.Row("failed", table.Count(failed)+" trials; see `fedfast study show`")
 	}
 	switch {
 	case r.Stopped:
-		t.Row("stopped", "by a person, before its tuner was done")
+		t.Row("stopped", "by the user, before the tuner finished")
 	case stopped > 0:
-		t.Row("stopped", table.Count(stopped)+" trials by a person")
+		t.Row("stopped", table.Count(stopped)+" trials by the user")
 	}
 }
 
@@ -108,14 +108,14 @@ func droppedNote(t *table.Table, r *study.Result) {
 
 // droppedText says how many results of clients were left out.
 func droppedText(n int) string {
-	return table.Count(n) + " results of clients that were not finite"
+	return table.Count(n) + " client updates with NaN or Inf"
 }
 
 // outcome says what became of a trial.
 func outcome(r *study.Result, t study.TrialResult) string {
 	words := []string{string(t.State)}
 	if t.Stopped != "" {
-		words = append(words, "by a person")
+		words = append(words, "by the user")
 	}
 	if t.Number == r.Best.Number {
 		words = append(words, "winner")

@@ -23,7 +23,7 @@ type uiFlag struct {
 }
 
 func (u *uiFlag) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&u.listen, "ui", "", "show the study in a browser while it is trained, with buttons that stop trials or the study, at the address that is\nprinted; --ui=`ADDRESS:PORT` of the loopback chooses one")
+	f.StringVar(&u.listen, "ui", "", "show progress in a browser, with buttons to stop trials or the study; the address is printed (--ui=`ADDRESS:PORT` sets a loopback address)")
 	f.Lookup("ui").NoOptDefVal = "127.0.0.1:0"
 }
 
@@ -33,7 +33,7 @@ func (u *uiFlag) validate(seeds bool) error {
 	case u.listen == "":
 		return nil
 	case seeds:
-		return usageError{errors.New("--ui: it is for one study; `fedfast ui` shows the studies of several seeds")}
+		return usageError{errors.New("--ui: cannot be combined with --seeds; use `fedfast ui` to show several studies")}
 	}
 	return checkListen("--ui", u.listen)
 }
@@ -41,7 +41,7 @@ func (u *uiFlag) validate(seeds bool) error {
 // checkListen checks an address at which pages are served.
 func checkListen(flag, listen string) error {
 	if at, err := netip.ParseAddrPort(listen); err != nil || !at.Addr().IsLoopback() {
-		return usageError{fmt.Errorf("%s %s: must be an address of the loopback with a port, such as %s", flag, listen, dashboardAddress)}
+		return usageError{fmt.Errorf("%s %s: must be a loopback address with a port, such as %s; for remote access use ssh -L", flag, listen, dashboardAddress)}
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func checkListen(flag, listen string) error {
 func listening(flag, listen string) (net.Listener, error) {
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w; port 0 takes a free one", flag, listen, err)
+		return nil, fmt.Errorf("%s %s: %w; use port 0 for any free port", flag, listen, err)
 	}
 	return l, nil
 }
@@ -90,7 +90,7 @@ func (u *uiFlag) open(a *app, dir func() string, o *workdir.Options) {
 		}
 		at := studyPage(l)
 		at.Fragment = "token=" + server.Token
-		a.notice("watch it, and stop trials or the study, at " + at.String())
+		a.notice("watch the study, and stop it or its trials, at " + at.String())
 		return nil
 	}
 }

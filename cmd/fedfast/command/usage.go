@@ -36,7 +36,7 @@ func explainUsage(c *cobra.Command) {
 					return fmt.Errorf("unexpected argument %q; usage: %s", arg, cmd.UseLine())
 				}
 			}
-			return fmt.Errorf("an argument is missing; usage: %s", cmd.UseLine())
+			return fmt.Errorf("missing argument; usage: %s", cmd.UseLine())
 		}
 	}
 	for _, below := range c.Commands() {
@@ -61,7 +61,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		want := valueKinds[kind]
 		switch {
 		case errors.Is(invalid, strconv.ErrRange) && want != "":
-			return fmt.Errorf("--%s %s: is out of range", f.Name, invalid.GetValue())
+			return fmt.Errorf("--%s %s: out of range", f.Name, invalid.GetValue())
 		case want != "":
 			return fmt.Errorf("--%s %s: must be %s", f.Name, invalid.GetValue(), want)
 		}
@@ -76,7 +76,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		})
 		name := unknown.GetSpecifiedName()
 		if cmd.Flags().Lookup("set") != nil && slices.Contains(config.Keys(), name) {
-			return fmt.Errorf("%w; %s is a key: --set %s=VALUE", err, name, name)
+			return fmt.Errorf("%w; %s is a key: use --set %s=VALUE", err, name, name)
 		}
 		if guess := key.Guess(name, key.Names(names...)); guess != "" {
 			return fmt.Errorf("%w (did you mean --%s?)", err, guess)
@@ -90,7 +90,7 @@ func hint(err error) string {
 	if e, ok := errors.AsType[*data.NoPathError](err); ok {
 		for _, s := range fetch.Sets() {
 			if s.Data == e.Set.Name {
-				return fmt.Sprintf("; `fedfast data fetch %s` downloads it", s.Name)
+				return fmt.Sprintf("; download it with `fedfast data fetch %s`", s.Name)
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func meantStudy(dir string) string {
 func noStudyFile(path string) error {
 	for _, p := range config.Presets() {
 		if p.Name == path {
-			return fmt.Errorf("%s: no such study file; it is a preset: --preset %s", path, path)
+			return fmt.Errorf("%s: study file not found; for the preset use --preset %s", path, path)
 		}
 	}
 	var names []string
@@ -147,20 +147,20 @@ func notStudyFile(path string) error {
 	}
 	if info.IsDir() {
 		if workdir.Holds(path) || workdir.HoldsSeeds(path) {
-			return fmt.Errorf("%s is the directory of a study, not a study file; resume it with `fedfast study resume %s`", path, path)
+			return fmt.Errorf("%s is a study directory, not a study file; resume it with `fedfast study resume %s`", path, path)
 		}
 		return fmt.Errorf("%s is a directory, not a study file", path)
 	}
-	const want = "; a study file is TOML, see `fedfast list keys`"
+	const want = "; study files are TOML, see `fedfast list keys`"
 	switch end := strings.ToLower(filepath.Ext(path)); end {
 	case ".py":
-		return fmt.Errorf("%s is a Python script, not a study file; `fedfast model import %s` makes one of a PyTorch module", path, path)
+		return fmt.Errorf("%s is a Python script, not a study file; convert a PyTorch module with `fedfast model import %s`", path, path)
 	case ".safetensors", ".pt", ".pth":
-		return fmt.Errorf("%s holds weights, not a study file; name both: a study file, and --init with weights in safetensors", path)
+		return fmt.Errorf("%s contains weights, not a study file; give a study file, and the weights as safetensors with --init", path)
 	case ".npz", ".npy", ".csv", ".parquet", ".sqlite", ".gz", ".zip", ".xz":
-		return fmt.Errorf("%s holds data, not a study file; name it by --set data.name=SET --set data.path=%s, see `fedfast list data`", path, path)
+		return fmt.Errorf("%s contains data, not a study file; use --set data.name=NAME --set data.path=%s, see `fedfast list data`", path, path)
 	case ".json", ".yaml", ".yml":
-		return fmt.Errorf("%s is no study file%s", path, want)
+		return fmt.Errorf("%s is not a study file%s", path, want)
 	}
 	return nil
 }

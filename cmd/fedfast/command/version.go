@@ -11,7 +11,7 @@ import (
 func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Say which version this is and what this machine can run",
+		Short: "Print the version and the CPU features in use",
 		Args:  cobra.NoArgs,
 		RunE: a.work(func(*cobra.Command, []string) error {
 			v := workdir.ThisVersion()

@@ -16,13 +16,14 @@ func newWorker(a *app) *cobra.Command {
 	var o cluster.WorkerOptions
 	cmd := &cobra.Command{
 		Use:   "worker --join FILE",
-		Short: "Train for a study that another process coordinates",
-		Long: "Train for the study of a `fedfast tune --cluster` or `fedfast run --cluster`, here or on another machine. FILE is cluster/join in the study's directory,\n" +
-			"or a copy of it; the worker waits for it, and ends with the study. An interrupt, or SIGTERM, has it hand over its trial and leave.",
+		Short: "Train for a study coordinated by another process",
+		Long: "Train for a study started with `fedfast tune --cluster` or `fedfast run --cluster`, on this or another\n" +
+			"machine. FILE is cluster/join in the study's directory, or a copy of it. The worker waits until FILE\n" +
+			"exists, and exits when the study ends. On an interrupt or SIGTERM it hands over its trial and exits.",
 		Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			if o.Join == "" {
-				return errors.New("--join: name the join file, which `fedfast tune --cluster` writes as cluster/join into its study's directory")
+				return errors.New("--join is required: the file cluster/join in the study's directory, written by `fedfast tune --cluster`")
 			}
 			return nil
 		},
@@ -33,9 +34,9 @@ func newWorker(a *app) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Join, "join", "", "the study's join `FILE`")
-	f.StringVar(&o.Credentials, "creds", "", "credentials `FILE` for a NATS server of others, to which the join file leads")
-	f.StringVar(&o.Data, "data", "", "where this machine has the study's data; default is the study's data.path")
+	f.StringVar(&o.Join, "join", "", "join `FILE` of the study")
+	f.StringVar(&o.Credentials, "creds", "", "NATS credentials `FILE`, for a study that uses an external NATS server")
+	f.StringVar(&o.Data, "data", "", "read the data from `PATH` on this machine (default: the study's data.path)")
 	return cmd
 }
 

@@ -62,7 +62,7 @@ func NewWriter(w io.Writer) *Writer { return &Writer{to: w} }
 // the same columns; one without rows says what they are.
 func (f *Writer) Group(columns []TableColumn) error {
 	if len(columns) == 0 {
-		return errors.New("parquet: a table without columns")
+		return errors.New("parquet: table has no columns")
 	}
 	if f.columns == nil {
 		for _, c := range columns {
@@ -83,7 +83,7 @@ func (f *Writer) Group(columns []TableColumn) error {
 	}
 	for i, c := range columns {
 		if i >= len(f.columns) || c.Name != f.columns[i].Name || c.Kind != f.columns[i].Kind {
-			return fmt.Errorf("parquet: column %s is not in the groups before", c.Name)
+			return fmt.Errorf("parquet: column %s is missing from earlier row groups", c.Name)
 		}
 		head, body, loose, err := page(c)
 		if err != nil {
@@ -126,7 +126,7 @@ func page(c TableColumn) (head, body []byte, loose int, err error) {
 		}
 	}
 	if len(raw) > math.MaxInt32 {
-		return nil, nil, 0, fmt.Errorf("parquet: column %s takes %d bytes, more than a page may hold", c.Name, len(raw))
+		return nil, nil, 0, fmt.Errorf("parquet: column %s takes %d bytes, too large for a page", c.Name, len(raw))
 	}
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -186,7 +186,7 @@ func appendValue(b []byte, c TableColumn, v any) ([]byte, error) {
 			return append(binary.LittleEndian.AppendUint32(b, uint32(len(x))), x...), nil
 		}
 	}
-	return nil, fmt.Errorf("parquet: column %s cannot hold the %T %v", c.Name, v, v)
+	return nil, fmt.Errorf("parquet: column %s cannot store %T %v", c.Name, v, v)
 }
 
 // footer returns the file's metadata.

@@ -84,9 +84,9 @@ func compare(t *rapid.T, content []byte, columns []TableColumn) {
 
 func TestMisuse(t *testing.T) {
 	for want, columns := range map[string][]TableColumn{
-		"without columns": nil,
-		"has 1 values":    {{Name: "a", Kind: Int64}, {Name: "b", Kind: Int64, Values: []any{nil}}},
-		"cannot hold":     {{Name: "a", Kind: Int64, Values: []any{0.5}}},
+		"has no columns": nil,
+		"has 1 values":   {{Name: "a", Kind: Int64}, {Name: "b", Kind: Int64, Values: []any{nil}}},
+		"cannot store":   {{Name: "a", Kind: Int64, Values: []any{0.5}}},
 	} {
 		if err := Write(io.Discard, columns); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

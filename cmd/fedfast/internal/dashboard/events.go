@@ -45,7 +45,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	after, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		http.Error(w, fmt.Sprintf("after %q: must be the number of an entry", text), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("after %q: must be an entry number", text), http.StatusBadRequest)
 		return
 	}
 	v, err := view.Look(r.Context(), dir)
@@ -77,7 +77,7 @@ type stream struct {
 }
 
 // errShorter is the end of a stream about a record that was cut.
-var errShorter = errors.New("the record is shorter than it was")
+var errShorter = errors.New("the record has shrunk")
 
 // run follows the record until the context ends.
 func (s *stream) run(ctx context.Context, every time.Duration) error {

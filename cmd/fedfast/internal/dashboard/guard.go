@@ -21,7 +21,7 @@ func guarded(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-cache")
 		if !loopback(r.Host) {
-			http.Error(w, "this server answers on the loopback only: ask for 127.0.0.1 or localhost", http.StatusMisdirectedRequest)
+			http.Error(w, "this server accepts only requests to 127.0.0.1 or localhost", http.StatusMisdirectedRequest)
 			return
 		}
 		checked.ServeHTTP(w, r)

@@ -98,7 +98,7 @@ func fail(w http.ResponseWriter, err error) {
 type noStudyError string
 
 // Error names the folder.
-func (dir noStudyError) Error() string { return string(dir) + ": there is no such study here" }
+func (dir noStudyError) Error() string { return string(dir) + ": study not found" }
 
 // Is makes it an fs.ErrNotExist.
 func (noStudyError) Is(target error) bool { return target == fs.ErrNotExist }

@@ -33,7 +33,7 @@ func (s *Server) allowed(r *http.Request) bool {
 // stop ends what the form names: trial=NUMBER, or study=all.
 func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 	if !s.allowed(r) {
-		http.Error(w, "this needs the token: open the address that the command printed", http.StatusForbidden)
+		http.Error(w, "missing token: open the URL that the command printed", http.StatusForbidden)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, 1024)
@@ -51,7 +51,7 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 }
 
 // errUnclear is about a form that does not say what to stop.
-var errUnclear = errors.New("nothing to stop is named: must be trial=NUMBER or study=all")
+var errUnclear = errors.New("missing parameter: must be trial=NUMBER or study=all")
 
 // carryOut has a trial ended, or the study.
 func (s *Server) carryOut(trial, all string) error {

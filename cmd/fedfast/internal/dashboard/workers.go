@@ -78,7 +78,7 @@ type noPictureError string
 
 // Error names the study.
 func (dir noPictureError) Error() string {
-	return string(dir) + ": no worker elsewhere has trained a round of it"
+	return string(dir) + ": no remote worker has trained a round of it"
 }
 
 // Is makes it an fs.ErrNotExist.

@@ -69,7 +69,7 @@ func TestWorkersAreShown(t *testing.T) {
 	if code != http.StatusOK || kind != "image/svg+xml" || !strings.Contains(text, "box-1") || !strings.Contains(text, "den-2") {
 		t.Errorf("the picture is %d %s %s", code, kind, text)
 	}
-	if code, _, text := fetched(t, url+"/api/workers.svg?dir=alone"); code != http.StatusNotFound || !strings.Contains(text, "no worker elsewhere") {
+	if code, _, text := fetched(t, url+"/api/workers.svg?dir=alone"); code != http.StatusNotFound || !strings.Contains(text, "no remote worker") {
 		t.Errorf("without workers: %d %s", code, text)
 	}
 }

@@ -31,7 +31,7 @@ func (d *distribution) internal(v tuners.Value) (float64, error) {
 		if i := slices.Index(d.choices, v); i >= 0 {
 			return float64(i), nil
 		}
-		return 0, fmt.Errorf("%s is none of the choices %v", v, d.choices)
+		return 0, fmt.Errorf("%s is not one of the choices %v", v, d.choices)
 	}
 	x, ok := v.Float()
 	if !ok {

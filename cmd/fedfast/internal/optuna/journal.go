@@ -98,7 +98,7 @@ func (x number) MarshalJSON() ([]byte, error) {
 // Check returns an error for what Optuna does not know: a training without trials.
 func Check(o *view.Overview) error {
 	if o.Mode != config.ModeTune {
-		return fmt.Errorf("%s: it holds a training without trials; Optuna opens studies of `fedfast tune`", o.Dir)
+		return fmt.Errorf("%s: a run without trials; only studies of `fedfast tune` can be exported to Optuna", o.Dir)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func File(path string) error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return fmt.Errorf("%s is a directory: name a file", path)
+		return fmt.Errorf("%s is a directory, not a file", path)
 	case !info.Mode().IsRegular():
 		return nil
 	}
@@ -39,7 +39,7 @@ func File(path string) error {
 func create(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: there is no directory %s", path, filepath.Dir(path))
+		return fmt.Errorf("%s: directory %s not found", path, filepath.Dir(path))
 	}
 	if err != nil {
 		return err
@@ -64,13 +64,13 @@ func Dir(path string) error {
 			return err
 		}
 		if !info.IsDir() {
-			return fmt.Errorf("%s: %s is no directory", path, there)
+			return fmt.Errorf("%s: %s is not a directory", path, there)
 		}
 		break
 	}
 	probe, err := os.CreateTemp(there, ".fedfast-*")
 	if err != nil {
-		return fmt.Errorf("%s: nothing can be written in %s: %w", path, there, errors.Unwrap(err))
+		return fmt.Errorf("%s: directory %s is not writable: %w", path, there, errors.Unwrap(err))
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }

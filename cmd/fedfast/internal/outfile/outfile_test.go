@@ -23,12 +23,12 @@ func TestPaths(t *testing.T) {
 		{File, filepath.Join(dir, "new"), ""},
 		{File, os.DevNull, ""},
 		{File, dir, "is a directory"},
-		{File, filepath.Join(dir, "nosuch", "new"), "there is no directory"},
+		{File, filepath.Join(dir, "nosuch", "new"), " not found"},
 		{File, filepath.Join(file, "new"), "new"},
 		{Dir, "", ""},
 		{Dir, dir, ""},
 		{Dir, filepath.Join(dir, "a", "b", "c"), ""},
-		{Dir, file, "is no directory"},
+		{Dir, file, "is not a directory"},
 		{Dir, filepath.Join(file, "new"), "file"},
 	} {
 		err := tt.check(tt.path)

@@ -57,7 +57,7 @@ type File struct {
 // CheckName returns an error for a name that says no format.
 func CheckName(path string) error {
 	if ext := filepath.Ext(path); ext != ".parquet" && ext != ".csv" {
-		return fmt.Errorf("--predictions %s: its name must end in .parquet or .csv", path)
+		return fmt.Errorf("--predictions %s: file name must end in .parquet or .csv", path)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func Formats() []string { return []string{"csv", "jsonl", "parquet"} }
 func Write(w io.Writer, format string, t *store.Table) error {
 	write := writers[format]
 	if write == nil {
-		return fmt.Errorf("unknown format %q; there are %s", format, strings.Join(Formats(), ", "))
+		return fmt.Errorf("unknown format %q; available: %s", format, strings.Join(Formats(), ", "))
 	}
 	return write(w, t)
 }

@@ -137,7 +137,7 @@ func (e *exporter) stage(s nn.Stage, v value, to string) (flat bool, err error) 
 	}
 	write := s.Layer.Abilities().Torch
 	if write == nil {
-		return false, fmt.Errorf("there is no way to write layers of type %s in PyTorch", s.Layer.Kind())
+		return false, fmt.Errorf("layers of type %s cannot be exported to PyTorch", s.Layer.Kind())
 	}
 	t := nn.NewTorch(e, s, v.name, to, v.flat, e.shared)
 	write(t)

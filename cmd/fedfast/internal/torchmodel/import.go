@@ -46,10 +46,10 @@ var seriesForm = regexp.MustCompile(`^\d+x\d+$`)
 // Check returns an error for a form of input that there is not.
 func (s *Source) Check() error {
 	if seriesForm.MatchString(s.Input) {
-		return fmt.Errorf("--input %s: there are no layers for series (1d convolutions); give an image such as 3x32x32, a vector such as 784 or tokens such as 80tokens", s.Input)
+		return fmt.Errorf("--input %s: 1d convolutions are not supported; must be an image such as 3x32x32, a vector such as 784, or tokens such as 80tokens", s.Input)
 	}
 	if !inputForm.MatchString(s.Input) {
-		return fmt.Errorf("--input %q: must be channels x rows x columns such as 3x32x32, a number of values such as 784, or of tokens such as 80tokens", s.Input)
+		return fmt.Errorf("--input %q: must be channels x rows x columns such as 3x32x32, a vector size such as 784, or a number of tokens such as 80tokens", s.Input)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func Import(ctx context.Context, s Source) (*Imported, error) {
 	}
 	var w written
 	if err := json.Unmarshal(text, &w); err != nil {
-		return nil, fmt.Errorf("%s: what Python wrote about it: %w", s.Script, err)
+		return nil, fmt.Errorf("%s: parse Python's output: %w", s.Script, err)
 	}
 	i, err := w.read(dir)
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *Source) run(ctx context.Context, dir string) error {
 	}
 	switch info, err := os.Stat(script); {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: no such file; name the Python script that defines the module", s.Script)
+		return fmt.Errorf("%s: no such file; must be the Python script that defines the module", s.Script)
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular() || filepath.Ext(script) != ".py":
@@ -183,13 +183,13 @@ func (s *Source) run(ctx context.Context, dir string) error {
 	case known:
 		return errors.New(strings.ReplaceAll(why, script, s.Script))
 	case strings.Contains(last, "No module named 'torch'"):
-		return fmt.Errorf("%s: %w: install it, or name a Python that has it with --python", s.Python, ErrNoTorch)
+		return fmt.Errorf("%s: %w: install PyTorch, or choose another interpreter with --python", s.Python, ErrNoTorch)
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("%s: %w: there is no such Python; name one with --python", s.Python, ErrNoTorch)
+		return fmt.Errorf("%s: %w: Python interpreter not found; choose one with --python", s.Python, ErrNoTorch)
 	case last == "":
 		return fmt.Errorf("%s: %w", s.Python, err)
 	}
-	return fmt.Errorf("%s: it cannot be imported: %s", s.Script, last)
+	return fmt.Errorf("%s: cannot be imported: %s", s.Script, last)
 }
 
 // read makes the network.
@@ -217,7 +217,7 @@ func (w *written) read(dir string) (*Imported, error) {
 			n *= d
 		}
 		if n > len(raw) {
-			return nil, errors.New("fewer weights were written than named")
+			return nil, errors.New("the weights file is truncated")
 		}
 		x := nn.Tensor{Name: t.Name, Shape: t.Shape, Data: make([]float32, n/4)}
 		if _, err := binary.Decode(raw[:n], binary.LittleEndian, x.Data); err != nil {
@@ -230,7 +230,7 @@ func (w *written) read(dir string) (*Imported, error) {
 	}
 	i.Difference = w.differs(m, i.Weights)
 	if !(i.Difference <= 1e-4) {
-		return nil, fmt.Errorf("the layers predict something else than the module, by %.2g of the largest value; is a tensor changed in place that is read again, or an operation one that has other results while training?", i.Difference)
+		return nil, fmt.Errorf("outputs of the layers and the module differ by %.2g of the largest value; does the module modify a tensor in place and read it again, or use an operation that behaves differently in training?", i.Difference)
 	}
 	return i, nil
 }

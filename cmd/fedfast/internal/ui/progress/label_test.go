@@ -35,7 +35,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestScoresSayWhatTheyAre writes the best score with its metric and what it is from.
+// TestScoresSayWhatTheyAre writes the best score with its metric and what it comes from.
 func TestScoresSayWhatTheyAre(t *testing.T) {
 	for _, columns := range []func() int{nil, func() int { return 120 }} {
 		var out strings.Builder

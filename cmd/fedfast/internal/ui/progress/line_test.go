@@ -25,7 +25,7 @@ func TestLineFits(t *testing.T) {
 		}},
 		"a file":     {Done: 1, All: 3, Parts: []Part{{Text: "連合学習のデータ/研究室の画像と文字の集まり.sqlite.lzma.part"}, {Text: "1.2 of 1234.5 MB", Rank: 1, Behind: true}}},
 		"no end":     {Done: 5e6, Parts: []Part{{Text: strings.Repeat("long", 40)}, {Text: "5.0 MB", Rank: 1, Behind: true}}},
-		"evaluation": {Done: 3400, All: 3400, Parts: []Part{{Text: "measured on 3400 of 3400 clients"}}},
+		"evaluation": {Done: 3400, All: 3400, Parts: []Part{{Text: "evaluated on 3400 of 3400 clients"}}},
 	}
 	for name, s := range states {
 		for columns := 40; columns <= 200; columns++ {
@@ -106,7 +106,7 @@ func TestDisplayOnTerminal(t *testing.T) {
 	unknown, best := study.Standing{Score: none}, study.Standing{Trial: 1, Score: 0.125, Rounds: 5, Clients: 10}
 	errors := study.Scale{Metric: "error", Percent: true}
 	update(9, study.Progress{Preparing: true, Trial: 7, Round: 8, Rounds: 8, Score: 0.5, Best: unknown, Loss: none})
-	shows("a head", "client tuner prepares, error 0.5000 100% |████████████████████████| 8 of 8")
+	shows("a head", "preparing client tuner, error 0.5000 100% |████████████████████████| 8 of 8")
 	update(10, study.Progress{Trial: 1, TrialRound: 1, ToRound: 3, Round: 1, Rounds: 400, Loss: 2, Best: unknown, Clients: 10, Trials: 27, TrialsLeft: 27})
 	shows("a head", "  0% |                        | round   1 of 400", "loss 2.0000, 27 of 27 trials left, trial 1 (1 of 3)")
 	update(12, study.Progress{Trial: 1, TrialRound: 3, ToRound: 3, Round: 2, Rounds: 400, Loss: 0.5, Best: best, Scale: errors, Clients: 10, Trials: 27, TrialsLeft: 27})
@@ -118,7 +118,7 @@ func TestDisplayOnTerminal(t *testing.T) {
 	}
 	d.line.drawn = time.Time{}
 	d.Evaluated(study.Evaluated{Model: "finalist 2 of 3", Clients: 7, Of: 10})
-	shows("a head", "a log line", "finalist 2 of 3: measured on  7 of 10 clients  70% |████████████████        |")
+	shows("a head", "a log line", "finalist 2 of 3: evaluated on  7 of 10 clients  70% |████████████████        |")
 	d.Close()
 	d.Close()
 	shows("a head", "a log line", "round 380 of 400 in 10s, best ~12.50 % val error (trial 1)")

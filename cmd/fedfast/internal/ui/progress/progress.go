@@ -110,7 +110,7 @@ func (d *Display) Evaluated(e study.Evaluated) {
 	if d.line != nil {
 		width = len(strconv.Itoa(e.Of)) // the bar behind it stays where it is
 	}
-	text := fmt.Sprintf("measured on %*d of %d clients", width, e.Clients, e.Of)
+	text := fmt.Sprintf("evaluated on %*d of %d clients", width, e.Clients, e.Of)
 	if e.Model != "" {
 		text = e.Model + ": " + text
 	}
@@ -165,7 +165,7 @@ func (d *Display) state(now time.Time) State {
 	}
 	add(&s.Parts, 1, false, d.label)
 	if p.Preparing {
-		add(&s.Parts, 3, false, "client tuner prepares")
+		add(&s.Parts, 3, false, "preparing client tuner")
 		add(&s.Parts, 2, false, fmt.Sprintf("error %.4f", p.Score))
 	}
 	add(&s.Parts, 0, true, padded(p))
@@ -196,7 +196,7 @@ func (d *Display) end(now time.Time) State {
 	p := d.last
 	did := "round"
 	if p.Preparing {
-		did = "side trial"
+		did = "proxy trial"
 	}
 	s := State{Parts: []Part{{Text: d.prefix() + did + " " + of(p.Round, p.Rounds) + d.took(now)}}}
 	if !math.IsNaN(p.Best.Score) {
@@ -232,7 +232,7 @@ func trials(p study.Progress) string {
 // describe says what the newest round tells.
 func describe(p study.Progress) string {
 	if p.Preparing {
-		return fmt.Sprintf("client tuner prepares: trial %s on proxy federations, error %.4f", of(p.Round, p.Rounds), p.Score)
+		return fmt.Sprintf("preparing client tuner: trial %s on proxy federations, error %.4f", of(p.Round, p.Rounds), p.Score)
 	}
 	var parts []string
 	if p.Rounds != p.ToRound {

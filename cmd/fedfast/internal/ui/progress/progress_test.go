@@ -56,8 +56,8 @@ func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
 		d.Update(u.p)
 	}
 	d.Close()
-	want := `client tuner prepares: trial 1 of 8 on proxy federations, error 0.7500, 2m55s left to prepare
-client tuner prepares: trial 4 of 8 on proxy federations, error 0.5000, 1m40s left to prepare
+	want := `preparing client tuner: trial 1 of 8 on proxy federations, error 0.7500, 2m55s left to prepare
+preparing client tuner: trial 4 of 8 on proxy federations, error 0.5000, 1m40s left to prepare
 round 1 of 10, loss 2.0000
 round 3 of 10, loss 1.0000, 0.8 clients/s, 42s left to train
 round 3 of 10 in 6s, loss 1.0000
@@ -77,8 +77,8 @@ func TestPreparationThatGoesOn(t *testing.T) {
 		d.Update(study.Progress{Preparing: true, Round: round, Rounds: 168, Score: 0.5})
 	}
 	d.Close()
-	want := `client tuner prepares: trial 150 of 168 on proxy federations, error 0.5000, 4m30s left to prepare
-client tuner prepares: trial 152 of 168 on proxy federations, error 0.5000, 2m40s left to prepare
+	want := `preparing client tuner: trial 150 of 168 on proxy federations, error 0.5000, 4m30s left to prepare
+preparing client tuner: trial 152 of 168 on proxy federations, error 0.5000, 2m40s left to prepare
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -105,11 +105,11 @@ func TestEvaluationsAreTimed(t *testing.T) {
 		d.Evaluated(u.e)
 	}
 	d.Close()
-	want := `finalist 1 of 2: measured on 2 of 50 clients
-finalist 1 of 2: measured on 22 of 50 clients, 14s left
-finalist 2 of 2: measured on 1 of 50 clients
-finalist 2 of 2: measured on 11 of 50 clients, 1m18s left
-measured on 4 of 4 clients
+	want := `finalist 1 of 2: evaluated on 2 of 50 clients
+finalist 1 of 2: evaluated on 22 of 50 clients, 14s left
+finalist 2 of 2: evaluated on 1 of 50 clients
+finalist 2 of 2: evaluated on 11 of 50 clients, 1m18s left
+evaluated on 4 of 4 clients
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
