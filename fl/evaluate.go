@@ -3,7 +3,6 @@ package fl
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -77,26 +76,6 @@ func (e Evaluation) MarshalJSON() ([]byte, error) {
 		PersonalizedTest *Summary `json:"personalized_test"`
 		Unseen           *Summary `json:"unseen"`
 	}{some(&e.GlobalVal), some(&e.GlobalTest), some(&e.PersonalizedVal), some(&e.PersonalizedTest), some(&e.Unseen)})
-}
-
-// UnmarshalJSON also reads the names of versions that wrote GlobalVal for
-// global_val; the others differ in their case alone, which reading ignores.
-func (e *Evaluation) UnmarshalJSON(text []byte) error {
-	type plain Evaluation
-	var old struct {
-		GlobalVal, GlobalTest, PersonalizedVal, PersonalizedTest *Summary
-	}
-	if err := errors.Join(json.Unmarshal(text, (*plain)(e)), json.Unmarshal(text, &old)); err != nil {
-		return err
-	}
-	for _, s := range []struct{ to, from *Summary }{
-		{&e.GlobalVal, old.GlobalVal}, {&e.GlobalTest, old.GlobalTest}, {&e.PersonalizedVal, old.PersonalizedVal}, {&e.PersonalizedTest, old.PersonalizedTest},
-	} {
-		if s.from != nil {
-			*s.to = *s.from
-		}
-	}
-	return nil
 }
 
 // clientScores are the scores of one client; a count of 0 marks a set without

@@ -88,23 +88,3 @@ func TestEvaluationInJSON(t *testing.T) {
 		t.Errorf("read back as %+v, %v", got, err)
 	}
 }
-
-// TestEvaluationReadsOldNames: what versions before wrote is read as it was meant.
-func TestEvaluationReadsOldNames(t *testing.T) {
-	for _, text := range []string{
-		`{"GlobalVal":{"Error":0.5,"P10":0.25,"Clients":3},"GlobalTest":{"Clients":4},"PersonalizedVal":{"Loss":2},"PersonalizedTest":{"Unweighted":1},"Unseen":{"Masked":[{"Mask":"m","Error":1,"Labels":7}]}}`,
-		`{"global_val":{"error":0.5,"p10":0.25,"clients":3},"global_test":{"clients":4},"personalized_val":{"loss":2},"personalized_test":{"unweighted":1},"unseen":{"masked":[{"mask":"m","error":1,"labels":7}]}}`,
-	} {
-		var got Evaluation
-		if err := json.Unmarshal([]byte(text), &got); err != nil {
-			t.Fatal(err)
-		}
-		want := Evaluation{
-			GlobalVal: Summary{Score: Score{Error: 0.5}, P10: 0.25, Clients: 3}, GlobalTest: Summary{Clients: 4}, PersonalizedVal: Summary{Score: Score{Loss: 2}},
-			PersonalizedTest: Summary{Unweighted: 1}, Unseen: Summary{Masked: []MaskedError{{"m", 1, 7}}},
-		}
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s is read as %+v", text, got)
-		}
-	}
-}

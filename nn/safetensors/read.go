@@ -37,16 +37,12 @@ func Check(path string) error {
 // Write, or of another program with tensors of the same names and
 // shapes. The error is of one line and names the file.
 func Read(path string, m *nn.Model) ([]float32, error) {
-	ts, meta, err := readTensors(path)
+	ts, err := ReadTensors(path)
 	if err != nil {
 		return nil, err
 	}
 	w := m.NewParams()
-	if own := meta["model"] != ""; own && meta[metaConstants] != folded {
-		err = m.Import(w, ts) // of a version that did not fold
-	} else {
-		err = m.ImportFolded(w, ts)
-	}
+	err = m.ImportFolded(w, ts)
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { // the first of several says enough
 		all := joined.Unwrap()
 		if err = all[0]; len(all) > 1 {
@@ -59,32 +55,26 @@ func Read(path string, m *nn.Model) ([]float32, error) {
 	return w, nil
 }
 
-// ReadTensors reads all tensors of a safetensors file, by name, as they are, whatever
-// model they are of. The error is of one line and names the file.
-func ReadTensors(path string) ([]nn.Tensor, error) {
-	ts, _, err := readTensors(path)
-	return ts, err
-}
-
-// readTensors reads the tensors of a file, by name, with its metadata.
-func readTensors(path string) (ts []nn.Tensor, meta map[string]string, err error) {
+// ReadTensors reads all tensors of a file, by name, as they are, whatever model they are
+// of. The error is of one line and names the file.
+func ReadTensors(path string) (ts []nn.Tensor, err error) {
 	f, err := open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.in.Close()) }()
 	if err := memory.Check(f.body); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	in := io.NewSectionReader(f.in, f.begin, f.body)
 	for i := range f.tensors {
 		t, err := f.tensors[i].read(in)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: tensor %.80q: %w", path, f.tensors[i].name, err)
+			return nil, fmt.Errorf("%s: tensor %.80q: %w", path, f.tensors[i].name, err)
 		}
 		ts = append(ts, t)
 	}
-	return byName(ts), f.meta, nil
+	return byName(ts), nil
 }
 
 // file is an open one whose header was checked.
@@ -92,7 +82,6 @@ type file struct {
 	in          *os.File
 	begin, body int64   // where the bytes of the tensors begin, and how many there are
 	tensors     []entry // in the order of their bytes
-	meta        map[string]string
 }
 
 // entry is an entry of the header.
@@ -178,7 +167,8 @@ func (f *file) header(text []byte) error {
 		}
 		seen[name] = true
 		if name == "__metadata__" {
-			if err := d.Decode(&f.meta); err != nil {
+			var meta map[string]string
+			if err := d.Decode(&meta); err != nil {
 				return no(err)
 			}
 			continue

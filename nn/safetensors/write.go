@@ -13,13 +13,6 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// The header's metadata of files whose constants are folded in; those of earlier
-// versions lack them.
-const (
-	metaConstants = "constants"
-	folded        = "folded into the parameters"
-)
-
 // Write writes the model's tensors in their canonical layout and
 // name order in the safetensors format: the length of a JSON header as a
 // little-endian uint64, the header, and the tensors' float32 values.
@@ -33,7 +26,7 @@ func Write(w io.Writer, m *nn.Model, weights []float32) error {
 		Offsets [2]int `json:"data_offsets"`
 	}
 	ts := byName(m.ExportFolded(weights))
-	header := map[string]any{"__metadata__": map[string]string{"format": "pt", "model": m.Name(), metaConstants: folded}}
+	header := map[string]any{"__metadata__": map[string]string{"format": "pt", "model": m.Name(), "constants": "folded into the parameters"}}
 	at := 0
 	for _, t := range ts {
 		end := at + 4*len(t.Data)
