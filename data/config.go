@@ -14,9 +14,9 @@ import (
 // study file: data.name, data.path and so on. Its tags say what a study file's
 // reader is told of each; the comments add what a caller must know besides.
 type Config struct {
-	Name string `toml:"name" doc:"set of data, see fedfast data list" also:"dataset set"`
+	Name string `toml:"name" doc:"dataset, see fedfast data list" also:"dataset set"`
 	// Path is the file or folder that holds the set; SetInfo.Path says which.
-	Path string `toml:"path" doc:"file or folder that holds the set; fedfast data list says which" also:"dir folder file root"`
+	Path string `toml:"path" doc:"file or folder of the dataset, see fedfast data list" also:"dir folder file root"`
 	// Split says how a client's samples become training, validation and test
 	// examples; "" is "80/10/10", but "files" for users' own examples with test
 	// samples. With "a/b/c" (whole numbers) the files' train
@@ -24,76 +24,76 @@ type Config struct {
 	// parts of m a/(a+b+c) and m (a+b)/(a+b+c). "a/b/files" keeps the files'
 	// test samples as test examples and cuts the others a to b; "files" is
 	// "90/10/files".
-	Split string `toml:"split" doc:"shares of a client's training, validation and test examples; files, or a/b/files, keeps the files' test examples; unset is 80/10/10, or files for an npz with x_test"`
+	Split string `toml:"split" doc:"shares of a client's training, validation and test examples; files, or a/b/files, keeps the test examples of the files; default: 80/10/10, or files for an npz file with x_test"`
 	// IID says whether a client's samples are shuffled before the cut or keep the
 	// order of the files. nil shuffles the pictures and vectors of clients that
 	// come with the files, which may be stored class by class, as LEAF's are, so
 	// that in stored order a client's validation examples have other classes than
 	// it trains on. Text keeps its order, in which windows overlap or time passes,
 	// and so do samples that are dealt or drawn, for theirs is random.
-	IID    *bool `toml:"iid" doc:"shuffles a client's samples before they are split, else they keep the order of the files; unset shuffles pictures and vectors of clients that the files name" also:"shuffle"`
-	Unseen bool  `toml:"unseen" doc:"measures also on clients that have test samples only; else they are left out"`
+	IID    *bool `toml:"iid" doc:"shuffle a client's samples before they are split; otherwise they keep the order of the files; default: true for images and vectors of clients given by the files" also:"shuffle"`
+	Unseen bool  `toml:"unseen" doc:"also evaluate clients that have only test samples; otherwise they are left out"`
 	// MaxSamples caps a client's samples before the cut: the first ones, after the
 	// shuffle if there is one. 0 is no cap.
-	MaxSamples int `toml:"max_samples" in:"[0, inf)" doc:"most samples of a client; 0 is no limit"`
-	MinSamples int `toml:"min_samples" in:"[0, inf)" doc:"leaves out clients with fewer samples; 0 means 10"`
+	MaxSamples int `toml:"max_samples" in:"[0, inf)" doc:"maximum number of samples per client; 0: no limit"`
+	MinSamples int `toml:"min_samples" in:"[0, inf)" doc:"minimum number of samples per client, others are left out; 0: 10"`
 	// Partition deals a set without clients of its own to Clients clients:
 	// "iid" (or ""), "dirichlet" by Alpha, "shards" by Shards, or "classes" by
 	// ClientClasses or HI; how many samples each gets is a matter of Samples,
 	// Sizes, SizeSigma and SizeExponent. A set that comes with clients keeps
 	// them ("natural" or ""), or has their samples put together and dealt so.
-	Partition string `toml:"partition" of:"natural iid dirichlet shards classes" doc:"how samples are dealt to clients; unset keeps a set's own clients and deals a set without any iid" also:"distribution"`
+	Partition string `toml:"partition" of:"natural iid dirichlet shards classes" doc:"how samples are dealt to clients; default: a dataset's own clients, or iid for a dataset without clients" also:"distribution"`
 	// Alpha is the concentration of the Dirichlet partition: small is skewed. For
 	// the set "synthetic" it says how far the clients' models are apart, and
 	// Beta how far their points are, as standard deviations.
-	Alpha         float64 `toml:"alpha" in:"[0, inf)" doc:"concentration of the dirichlet partition, small is skewed; of the set synthetic, how far the clients' models are apart" also:"dirichlet_alpha concentration"`
-	Beta          float64 `toml:"beta" in:"[0, inf)" doc:"of the set synthetic: how far the clients' points are apart"`
-	Shards        int     `toml:"shards" in:"[0, inf)" doc:"runs of the samples sorted by class that a client gets in the partition shards; 0 means 2" also:"num_shards"`
-	ClientClasses int     `toml:"client_classes" in:"[0, inf)" doc:"classes that a client holds in the partition classes" also:"classes_per_client"`
+	Alpha         float64 `toml:"alpha" in:"[0, inf)" doc:"concentration of the Dirichlet partition, smaller is more skewed; for the dataset synthetic, how much the clients' models differ" also:"dirichlet_alpha concentration"`
+	Beta          float64 `toml:"beta" in:"[0, inf)" doc:"for the dataset synthetic, how much the clients' inputs differ"`
+	Shards        int     `toml:"shards" in:"[0, inf)" doc:"shards per client in the partition shards, of the samples sorted by class; 0: 2" also:"num_shards"`
+	ClientClasses int     `toml:"client_classes" in:"[0, inf)" doc:"number of classes per client in the partition classes" also:"classes_per_client"`
 	// HI says the same as a heterogeneity index in [0, 1]: of C classes a client
 	// holds c with HI = 1 - (c-1)/(C-1), to the nearest whole number. Of several,
 	// client i gets number floor(i/S) modulo their number, S being the number
 	// of Sizes (1 without).
-	HI []float64 `toml:"hi" in:"[0, 1]" doc:"the same as heterogeneity indexes 1 - (c-1)/(C-1) for c of C classes, one or a list for the clients in turn" also:"heterogeneity"`
+	HI []float64 `toml:"hi" in:"[0, 1]" doc:"number of classes per client given as heterogeneity index 1 - (c-1)/(C-1) for c of C classes: one value, or a list that the clients use in turn" also:"heterogeneity"`
 	// Clients is the number of clients to deal to or to draw (0 means the
 	// set's default, 100 for a set that is dealt); of a set that comes with
 	// clients the first Clients are kept, 0 keeps all.
-	Clients int `toml:"clients" in:"[0, inf)" doc:"clients to deal to or to draw, 0 means 100 or the set's own default; of a set with clients the first so many, 0 keeps all" also:"num_clients"`
+	Clients int `toml:"clients" in:"[0, inf)" doc:"number of clients to deal samples to, or to generate; 0: 100 or the dataset's default; for a dataset with clients, the number of first clients to keep, 0: all" also:"num_clients"`
 	// Samples is the number of samples dealt to each client, 0 being all that there
 	// are (or, if the classes of clients allow less, as many as they do); with a
 	// split that keeps the files' test samples, only the others count. For a set
 	// that is drawn it is the mean of its clients.
-	Samples int `toml:"samples" in:"[0, inf)" doc:"samples dealt to each client, or their mean; 0 deals all" also:"samples_per_client"`
+	Samples int `toml:"samples" in:"[0, inf)" doc:"number of samples dealt to each client, or their mean; 0: all samples" also:"samples_per_client"`
 	// Sizes are the numbers of samples dealt to clients: client i gets Sizes[i
 	// modulo their number].
-	Sizes []int `toml:"sizes" in:"[1, inf)" doc:"samples dealt to the clients, in turn"`
+	Sizes []int `toml:"sizes" in:"[1, inf)" doc:"numbers of samples of the clients, used in turn"`
 	// SizeSigma above 0 deals log-normal numbers of samples, the deviation of
 	// their logarithms being SizeSigma; Samples is their mean, and none is
 	// below MinSamples.
-	SizeSigma float64 `toml:"size_sigma" in:"[0, inf)" doc:"deviation of the logarithms of log-normal sizes of mean data.samples; 0 is off"`
+	SizeSigma float64 `toml:"size_sigma" in:"[0, inf)" doc:"standard deviation of the logarithm of log-normal client sizes with mean data.samples; 0: off"`
 	// SizeExponent above 0 deals numbers of samples in proportion to
 	// r^-SizeExponent, r = 1, 2, ... being a client's rank; Samples is their
 	// mean, and none is below MinSamples.
-	SizeExponent float64 `toml:"size_exponent" in:"[0, inf)" doc:"exponent of sizes that fall as a power of the client's rank, of mean data.samples; 0 is off"`
-	Encoding     string  `toml:"encoding" of:"leaf fedex" doc:"numbering of the characters of a set of text; unset is leaf"`
-	Vocab        int     `toml:"vocab" in:"[0, inf)" doc:"words of a set of words; 0 means 10,000" also:"vocabulary vocab_size"`
-	Labels       string  `toml:"labels" of:"fine coarse" doc:"labels of CIFAR-100; unset is fine"`
+	SizeExponent float64 `toml:"size_exponent" in:"[0, inf)" doc:"exponent of client sizes that follow a power law of the client's rank, with mean data.samples; 0: off"`
+	Encoding     string  `toml:"encoding" of:"leaf fedex" doc:"character encoding of a text dataset; default: leaf"`
+	Vocab        int     `toml:"vocab" in:"[0, inf)" doc:"vocabulary size of a dataset of words; 0: 10,000" also:"vocabulary vocab_size"`
+	Labels       string  `toml:"labels" of:"fine coarse" doc:"labels of CIFAR-100; default: fine"`
 	// Augment changes images: "" does not, "fedex-cifar-train" flips, crops and jitters
 	// those of training at random and normalises all, "fedex-cifar" does the same and
 	// changes those of validation, too, as the code of FedEx's authors does, "crop24"
 	// gives 24 x 24 pixels of training images at random, of others from the middle,
 	// standardized.
-	Augment string `toml:"augment" of:"fedex-cifar fedex-cifar-train crop24" doc:"random changes of CIFAR's training images; fedex-cifar, as FedEx's code, changes validation images, too, so scores see them; unset is none" also:"augmentation"`
+	Augment string `toml:"augment" of:"fedex-cifar fedex-cifar-train crop24" doc:"augmentation of CIFAR's training images; fedex-cifar also changes validation images, as FedEx's code does, so it affects scores; default: none" also:"augmentation"`
 	// ImageMean and ImageStd normalize images that are held as bytes, when they are
 	// read: the byte k of a channel becomes (k/255 - mean) / std, each of the three
 	// operations rounded to float32, as are mean and std, which is what torchvision's
 	// ToTensor and Normalize give. Each is one number for all channels or one for each;
 	// the lists are both empty or neither is.
-	ImageMean []float64 `toml:"image_mean" in:"[0, 1]" doc:"means of the channels, one or one for each: a byte k of images becomes (k/255 - mean) / std in float32, with data.image_std; unset keeps k/255" also:"mean pixel_mean normalize_mean"`
-	ImageStd  []float64 `toml:"image_std" in:"[1e-6, 1]" doc:"standard deviations of the channels, one or one for each, on the same scale; see data.image_mean" also:"std pixel_std normalize_std"`
+	ImageMean []float64 `toml:"image_mean" in:"[0, 1]" doc:"channel means, one for all or one per channel: a byte k becomes (k/255 - mean) / std in float32, with data.image_std; default: k/255" also:"mean pixel_mean normalize_mean"`
+	ImageStd  []float64 `toml:"image_std" in:"[1e-6, 1]" doc:"channel standard deviations, one for all or one per channel, on the same scale; see data.image_mean" also:"std pixel_std normalize_std"`
 	// Proxy samples, drawn from all clients' training samples before these are
 	// cut or dealt, are set apart for proxy federations; see Federation.Side.
-	Proxy int `toml:"proxy" in:"[0, inf)" doc:"samples set apart for the proxy federations of a client tuner that prepares"`
+	Proxy int `toml:"proxy" in:"[0, inf)" doc:"number of samples set aside for the proxy federations of a client tuner that prepares"`
 	// Seed decides all draws.
 	Seed uint64 `toml:"-"`
 }

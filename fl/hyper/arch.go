@@ -44,7 +44,7 @@ func (h Values) withPick(params tuners.Params) (Values, error) {
 		}
 		x, ok := params[name].Float()
 		if !ok || x != math.Trunc(x) || math.Abs(x) > math.MaxInt32 {
-			return h, &key.Error{Key: name, Problem: fmt.Sprintf(": must be a whole number, not %v", params[name])}
+			return h, &key.Error{Key: name, Problem: fmt.Sprintf(": must be an integer, not %v", params[name])}
 		}
 		if pick == nil {
 			pick = h.Client.Pick()

@@ -1,89 +1,88 @@
 package hyper
 
-// OwnDropout as Client.Dropout keeps the rates that the model was built with.
+// OwnDropout as Client.Dropout keeps the model's own dropout rates.
 const OwnDropout = -1
 
-// Client are the hyperparameters of one client's local training, c in Loc_c. Their
-// tags are the table of them, see Table. They begin as DefaultClient makes them,
-// since fields at 0 would not be their defaults (a Dropout of 0 is no dropout);
-// Check refuses others.
+// Client holds the hyperparameters of one client's local training, c in Loc_c. The tags
+// define their properties, see Table. Create it with DefaultClient, since zero values are
+// not the defaults (a Dropout of 0 means no dropout); Check rejects other values.
 type Client struct {
 	LR float64 `toml:"lr" in:"(0, inf)" default:"0.1" doc:"learning rate of the local steps" also:"learning_rate step_size eta eta_l local_lr"`
 	Schedule
 	LROver         string  `toml:"lr_over" of:"rounds steps" off:"rounds" doc:"whether client.lr_schedule and client.lr_warmup count rounds, or the steps of each local training" also:"schedule_over"`
-	Optimizer      string  `toml:"optimizer" of:"sgd adam adamw" off:"sgd" doc:"rule of the local steps, in PyTorch's form; client.optimizer_state says what becomes of its moments or the momentum's buffer" also:"local_optimizer optim"`
-	OptimizerState string  `toml:"optimizer_state" of:"reset keep" off:"reset" tune:"no" doc:"what the optimizer remembers, moments or the momentum's buffer, starts afresh in each local training, or is kept by each client from round to round" also:"keep_optimizer optimizer_memory"`
+	Optimizer      string  `toml:"optimizer" of:"sgd adam adamw" off:"sgd" doc:"optimizer of the local steps, as in PyTorch; see client.optimizer_state for its moments or momentum buffer" also:"local_optimizer optim"`
+	OptimizerState string  `toml:"optimizer_state" of:"reset keep" off:"reset" tune:"no" doc:"whether the local optimizer's moments or momentum buffer are reset in each local training, or kept by each client across rounds" also:"keep_optimizer optimizer_memory"`
 	Momentum       float64 `toml:"momentum" in:"[0, 1]" off:"0" doc:"heavy-ball momentum of local SGD" also:"beta"`
-	Nesterov       bool    `toml:"nesterov" off:"0" doc:"takes the steps of client.momentum in Nesterov's form, which looks ahead along the buffer" also:"nesterov_momentum"`
-	ClipNorm       float64 `toml:"clip_norm" in:"[0, inf)" off:"0" doc:"bounds the norm of each local step's gradient, without weight decay; 0 does not" also:"clip max_norm max_grad_norm grad_clip gradient_clipping"`
+	Nesterov       bool    `toml:"nesterov" off:"0" doc:"use Nesterov momentum, with client.momentum" also:"nesterov_momentum"`
+	ClipNorm       float64 `toml:"clip_norm" in:"[0, inf)" off:"0" doc:"maximum norm of each local step's gradient, without weight decay; 0: no clipping" also:"clip max_norm max_grad_norm grad_clip gradient_clipping"`
 	Beta1          float64 `toml:"beta1" in:"[0, 1)" off:"0.9" doc:"decay rate of the first moment of local Adam and AdamW" also:"beta_1"`
 	Beta2          float64 `toml:"beta2" in:"[0, 1)" off:"0.999" doc:"decay rate of the second moment of local Adam and AdamW" also:"beta_2"`
-	Eps            float64 `toml:"eps" in:"[1e-30, inf)" off:"1e-8" doc:"what local Adam and AdamW add to the root of the second moment" also:"epsilon"`
-	WeightDecay    float64 `toml:"weight_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on all parameters; with AdamW they shrink by it directly" also:"wd l2 decay"`
-	BiasDecay      float64 `toml:"bias_decay" in:"[0, inf) or -1" off:"-1" doc:"L2 coefficient on biases and the parameters of normalisations in the place of client.weight_decay; -1 takes that" also:"norm_decay bias_weight_decay"`
+	Eps            float64 `toml:"eps" in:"[1e-30, inf)" off:"1e-8" doc:"constant that local Adam and AdamW add to the root of the second moment" also:"epsilon"`
+	WeightDecay    float64 `toml:"weight_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on all parameters; decoupled weight decay with AdamW" also:"wd l2 decay"`
+	BiasDecay      float64 `toml:"bias_decay" in:"[0, inf) or -1" off:"-1" doc:"L2 coefficient on biases and the parameters of normalization layers instead of client.weight_decay; -1: client.weight_decay" also:"norm_decay bias_weight_decay"`
 	Mu             float64 `toml:"mu" in:"[0, inf)" off:"0" doc:"weight of the proximal term mu/2 |w_k - w|^2 in the local objective" also:"proximal prox proximal_mu"`
-	Epochs         float64 `toml:"epochs" in:"(0, 1e6]" default:"1" doc:"passes over a client's training examples in a round; a fraction is part of one more shuffled pass" also:"local_epochs num_epochs passes"`
-	Steps          int     `toml:"steps" in:"[0, inf)" doc:"local steps in a round; 0 takes client.epochs" also:"local_steps num_steps iterations"`
-	Batch          int     `toml:"batch" in:"[1, inf)" default:"20" doc:"examples of a local step" also:"batch_size batchsize bs"`
-	Dropout        float64 `toml:"dropout" in:"[0, 1) or -1" default:"-1" doc:"rate of every dropout layer; -1 keeps the model's own" also:"dropout_rate"`
-	Wrap           bool    `toml:"wrap" tune:"no" doc:"joins passes, so that every batch is full; else each ends with a short one"`
-	Floor          bool    `toml:"floor" tune:"no" doc:"with client.wrap, rounds the number of steps down instead of up, as FATHOM's paper does"`
+	Epochs         float64 `toml:"epochs" in:"(0, 1e6]" default:"1" doc:"passes over a client's training examples per round; a fraction is part of one more shuffled pass" also:"local_epochs num_epochs passes"`
+	Steps          int     `toml:"steps" in:"[0, inf)" doc:"local steps per round; 0: given by client.epochs" also:"local_steps num_steps iterations"`
+	Batch          int     `toml:"batch" in:"[1, inf)" default:"20" doc:"examples per local step" also:"batch_size batchsize bs"`
+	Dropout        float64 `toml:"dropout" in:"[0, 1) or -1" default:"-1" doc:"rate of all dropout layers; -1: the model's own rates" also:"dropout_rate"`
+	Wrap           bool    `toml:"wrap" tune:"no" doc:"fill the last batch of a pass from the next pass, so that all batches are full; otherwise it is smaller"`
+	Floor          bool    `toml:"floor" tune:"no" doc:"with client.wrap, round the number of steps down instead of up, as in FATHOM's paper"`
 
-	Lambda         float64 `toml:"lambda" in:"[0, inf)" off:"0" doc:"weight of the pull that holds a personalized model near the client's or the broadcast one" also:"lam regularization"`
-	PersonalLR     float64 `toml:"personal_lr" in:"[0, inf)" off:"0" doc:"learning rate at which evaluations train personalized models, and Ditto its own in rounds; 0 takes client.lr, in evaluations without client.lr_schedule and client.lr_warmup over rounds" also:"personal_learning_rate"`
-	PersonalEpochs float64 `toml:"personal_epochs" in:"[0, 1e6]" off:"0" doc:"passes that train the personalized model; 0 takes client.epochs or client.steps"`
-	HeadEpochs     float64 `toml:"head_epochs" in:"[0, 1e6]" off:"0" doc:"passes that train the head alone"`
+	Lambda         float64 `toml:"lambda" in:"[0, inf)" off:"0" doc:"weight of the regularizer that keeps a personalized model close to the client's or the broadcast model" also:"lam regularization"`
+	PersonalLR     float64 `toml:"personal_lr" in:"[0, inf)" off:"0" doc:"learning rate with which evaluations train personalized models, and Ditto its personal models in rounds; 0: client.lr, in evaluations without client.lr_schedule and client.lr_warmup over rounds" also:"personal_learning_rate"`
+	PersonalEpochs float64 `toml:"personal_epochs" in:"[0, 1e6]" off:"0" doc:"passes that train the personalized model; 0: client.epochs or client.steps"`
+	HeadEpochs     float64 `toml:"head_epochs" in:"[0, 1e6]" off:"0" doc:"passes that train only the head"`
 	InnerLR        float64 `toml:"inner_lr" in:"[0, inf)" off:"0" doc:"learning rate of the inner steps" also:"inner_learning_rate alpha"`
-	InnerSteps     int     `toml:"inner_steps" in:"[0, inf)" off:"0" doc:"inner steps that personalize a model, or that each local step takes"`
-	FirstOrder     bool    `toml:"first_order" off:"0" doc:"leaves the products with Hessians out of the meta-gradient" also:"fo"`
+	InnerSteps     int     `toml:"inner_steps" in:"[0, inf)" off:"0" doc:"inner steps that personalize a model, or per local step"`
+	FirstOrder     bool    `toml:"first_order" off:"0" doc:"omit the products with Hessians from the meta-gradient" also:"fo"`
 	BurnIn         int     `toml:"burn_in" in:"[0, inf)" off:"0" doc:"local steps before the first sample of the posterior" also:"burnin"`
-	Window         int     `toml:"window" in:"[0, inf)" off:"0" doc:"local steps whose mean is a sample of the posterior"`
-	Rho            float64 `toml:"rho" in:"[0, inf)" off:"0" doc:"shrinkage of the posterior's covariance; 0 is FedAvg on the mean of the samples" also:"shrinkage"`
-	Width          float64 `toml:"width" in:"[0, 1]" off:"0" doc:"share of the channels of a client's sub-network; 0 takes client.widths"`
-	AlphaLR        float64 `toml:"alpha_lr" in:"[0, inf)" off:"0" doc:"learning rate of Adam on the weights of mixed operations, in steps on validation examples" also:"arch_lr arch_learning_rate"`
-	AlphaBeta1     float64 `toml:"alpha_beta1" in:"[0, 1)" off:"0" doc:"decay rate of that Adam's first moment"`
-	AlphaBeta2     float64 `toml:"alpha_beta2" in:"[0, 1)" off:"0" doc:"decay rate of its second moment"`
-	AlphaDecay     float64 `toml:"alpha_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on the weights of mixed operations, in the place of client.weight_decay" also:"arch_weight_decay"`
+	Window         int     `toml:"window" in:"[0, inf)" off:"0" doc:"local steps that are averaged into a sample of the posterior"`
+	Rho            float64 `toml:"rho" in:"[0, inf)" off:"0" doc:"shrinkage of the posterior's covariance; 0: FedAvg on the mean of the samples" also:"shrinkage"`
+	Width          float64 `toml:"width" in:"[0, 1]" off:"0" doc:"share of the channels in a client's sub-network; 0: given by client.widths"`
+	AlphaLR        float64 `toml:"alpha_lr" in:"[0, inf)" off:"0" doc:"learning rate of Adam for the weights of mixed operations, in steps on validation examples" also:"arch_lr arch_learning_rate"`
+	AlphaBeta1     float64 `toml:"alpha_beta1" in:"[0, 1)" off:"0" doc:"decay rate of the first moment of that Adam"`
+	AlphaBeta2     float64 `toml:"alpha_beta2" in:"[0, 1)" off:"0" doc:"decay rate of the second moment of that Adam"`
+	AlphaDecay     float64 `toml:"alpha_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on the weights of mixed operations instead of client.weight_decay" also:"arch_weight_decay"`
 
 	// Arch is the sub-network of a client of the method supernet, empty for the whole
-	// network; see Pick. No key holds it: dimensions below tuners.ArchPrefix set it.
+	// network; see Pick. It has no key: dimensions below tuners.ArchPrefix set it.
 	Arch string `toml:"-"`
 
-	begun bool // as DefaultClient makes them
+	begun bool // created by DefaultClient
 }
 
-// Server are the hyperparameters of the server, b in Agg_b.
+// Server holds the hyperparameters of the server, b in Agg_b.
 type Server struct {
-	LR float64 `toml:"lr" in:"(0, inf)" off:"1" doc:"server learning rate of the first round" also:"learning_rate step_size eta eta_g global_lr server_lr"`
+	LR float64 `toml:"lr" in:"(0, inf)" off:"1" doc:"server learning rate in the first round" also:"learning_rate step_size eta eta_g global_lr server_lr"`
 	Schedule
 	Momentum float64 `toml:"momentum" in:"[0, 1)" off:"0" doc:"heavy-ball momentum of the server's step" also:"server_momentum"`
-	Decay    float64 `toml:"decay" in:"(0, 1]" off:"1" doc:"factor gamma of the server learning rate a round: lr gamma^t in round t" also:"lr_decay gamma"`
+	Decay    float64 `toml:"decay" in:"(0, 1]" off:"1" doc:"decay factor gamma of the server learning rate per round: lr gamma^t in round t" also:"lr_decay gamma"`
 
 	Beta1    float64 `toml:"beta1" in:"[0, 1)" off:"0" doc:"decay rate of the server's first moment" also:"beta_1"`
 	Beta2    float64 `toml:"beta2" in:"[0, 1)" off:"0" doc:"decay rate of the server's second moment" also:"beta_2"`
 	Tau      float64 `toml:"tau" in:"[0, inf)" off:"0" doc:"degree of adaptivity, added to the root of the second moment" also:"epsilon eps"`
 	Alpha    float64 `toml:"alpha" in:"[0, inf)" off:"0" doc:"weight of the dynamic regularizer"`
-	Weighted bool    `toml:"weighted" off:"0" doc:"weighs clients by their training examples instead of equally"`
-	BurnIn   int     `toml:"burn_in" in:"[0, inf)" off:"0" doc:"first rounds that are FedAvg's" also:"burnin"`
-	Holders  bool    `toml:"holders" off:"0" doc:"takes the mean of each parameter's changes over the clients that hold it, instead of over all, of whom the others change nothing"`
+	Weighted bool    `toml:"weighted" off:"0" doc:"weight clients by their number of training examples instead of equally"`
+	BurnIn   int     `toml:"burn_in" in:"[0, inf)" off:"0" doc:"number of initial rounds that are plain FedAvg" also:"burnin"`
+	Holders  bool    `toml:"holders" off:"0" doc:"average the changes of each parameter only over the clients that hold it, instead of over all clients"`
 
-	HyperLR    float64 `toml:"hyper_lr" in:"[0, inf)" off:"0" doc:"learning rate of the hypernetwork, and of the clients' embeddings that it reads" also:"hypernetwork_lr hnet_lr"`
-	HyperWidth int     `toml:"hyper_width" in:"[0, 65536]" off:"0" tune:"no" doc:"units of each hidden layer of the hypernetwork" also:"hyper_hid hidden_dim hypernetwork_width"`
-	HyperDepth int     `toml:"hyper_depth" in:"[0, 100]" off:"0" tune:"no" doc:"hidden layers of the hypernetwork" also:"n_hidden hypernetwork_depth"`
-	Embedding  int     `toml:"embedding" in:"[0, 65536]" off:"0" tune:"no" doc:"numbers of a client's embedding" also:"embedding_size embed_dim client_embed_size"`
+	HyperLR    float64 `toml:"hyper_lr" in:"[0, inf)" off:"0" doc:"learning rate of the hypernetwork and of its client embeddings" also:"hypernetwork_lr hnet_lr"`
+	HyperWidth int     `toml:"hyper_width" in:"[0, 65536]" off:"0" tune:"no" doc:"units per hidden layer of the hypernetwork" also:"hyper_hid hidden_dim hypernetwork_width"`
+	HyperDepth int     `toml:"hyper_depth" in:"[0, 100]" off:"0" tune:"no" doc:"number of hidden layers of the hypernetwork" also:"n_hidden hypernetwork_depth"`
+	Embedding  int     `toml:"embedding" in:"[0, 65536]" off:"0" tune:"no" doc:"dimension of a client's embedding" also:"embedding_size embed_dim client_embed_size"`
 }
 
-// Adaptive says whether the local steps are those of Adam or AdamW.
+// Adaptive reports whether the local optimizer is Adam or AdamW.
 func (c Client) Adaptive() bool { return c.Optimizer == "adam" || c.Optimizer == "adamw" }
 
-// Keeps says whether what the local optimizer remembers is kept from round to round.
+// Keeps reports whether the state of the local optimizer is kept across rounds.
 func (c Client) Keeps() bool { return c.OptimizerState == Keep }
 
-// Keep is the value of client.optimizer_state at which it is.
+// Keep is the value of client.optimizer_state with which the state is kept.
 const Keep = "keep"
 
-// DefaultClient is plain SGD, one epoch, batches of 20.
+// DefaultClient returns the defaults: plain SGD, one epoch, batches of 20.
 func DefaultClient() Client { return defaults().Client }
 
-// DefaultServer makes the server step plain averaging.
+// DefaultServer returns the defaults: plain averaging.
 func DefaultServer() Server { return defaults().Server }

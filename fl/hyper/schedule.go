@@ -16,15 +16,14 @@ const (
 	scheduleStep     = "step"
 )
 
-// Schedule says how a learning rate changes with time, which counts rounds or local
-// steps from 0.
+// Schedule defines how a learning rate changes over rounds or local steps, counted from 0.
 type Schedule struct {
-	Kind   string  `toml:"lr_schedule" of:"constant cosine linear step" off:"constant" doc:"how the learning rate falls: along half a cosine or a line to lr_min, by lr_factor every lr_every, or not; it is said beside in which unit" also:"schedule scheduler lr_scheduler"`
-	Min    float64 `toml:"lr_min" in:"[0, inf)" off:"0" doc:"where the schedules cosine and linear end, and below which step does not fall; above the learning rate it is that" also:"min_lr eta_min"`
-	Length int     `toml:"lr_length" in:"[0, inf)" off:"0" doc:"rounds in which the schedules cosine and linear reach lr_min; over local steps 0 is all of a local training" also:"t_max total_rounds"`
-	Every  int     `toml:"lr_every" in:"[0, inf)" off:"0" doc:"rounds or local steps from one fall of the schedule step to the next" also:"step_size lr_step"`
-	Factor float64 `toml:"lr_factor" in:"[0, 1]" off:"0" doc:"what the schedule step multiplies the learning rate by; 0 is 0.1" also:"lr_gamma"`
-	Warmup int     `toml:"lr_warmup" in:"[0, inf)" off:"0" doc:"first W rounds, or local steps, in which the learning rate rises: that of number t = 0, 1, ... is multiplied by (t+1)/(W+1); a schedule begins after them" also:"warmup warmup_rounds warmup_steps"`
+	Kind   string  `toml:"lr_schedule" of:"constant cosine linear step" off:"constant" doc:"schedule of the learning rate: cosine or linear decay to lr_min, or step decay by lr_factor every lr_every rounds or steps" also:"schedule scheduler lr_scheduler"`
+	Min    float64 `toml:"lr_min" in:"[0, inf)" off:"0" doc:"final value of the schedules cosine and linear, and lower bound of step; capped at the learning rate" also:"min_lr eta_min"`
+	Length int     `toml:"lr_length" in:"[0, inf)" off:"0" doc:"rounds after which the schedules cosine and linear reach lr_min; over local steps 0 means the whole local training" also:"t_max total_rounds"`
+	Every  int     `toml:"lr_every" in:"[0, inf)" off:"0" doc:"rounds or local steps between decays of the schedule step" also:"step_size lr_step"`
+	Factor float64 `toml:"lr_factor" in:"[0, 1]" off:"0" doc:"factor of the schedule step; 0: 0.1" also:"lr_gamma"`
+	Warmup int     `toml:"lr_warmup" in:"[0, inf)" off:"0" doc:"warmup rounds or local steps W: the learning rate of number t = 0, 1, ... is multiplied by (t+1)/(W+1); a schedule starts after them" also:"warmup warmup_rounds warmup_steps"`
 }
 
 // constant reports whether the rate is always the same.
@@ -32,8 +31,8 @@ func (s *Schedule) constant() bool {
 	return (s.Kind == scheduleConstant || s.Kind == "") && s.Warmup == 0
 }
 
-// rate returns the learning rate at time t, which begins at lr; length is the time
-// in which the schedule ends.
+// rate returns the learning rate at time t for the initial rate lr; the schedule ends at
+// time length.
 func (s *Schedule) rate(lr float64, t, length int) float64 {
 	if t < s.Warmup {
 		return lr * (float64(t+1) / float64(s.Warmup+1))
@@ -68,8 +67,8 @@ func cosine(x float64) float64 {
 	return sum
 }
 
-// check returns an error for what the schedule does not use, or lacks; table is
-// client or server.
+// checkWhole returns an error for a field that the schedule does not use, or that is
+// missing; table is client or server.
 func (s *Schedule) checkWhole(table string, needsLength bool) error {
 	bad := func(name, format string, args ...any) error {
 		return &key.Error{Key: table + "." + name, Problem: fmt.Sprintf(format, args...)}
@@ -77,17 +76,17 @@ func (s *Schedule) checkWhole(table string, needsLength bool) error {
 	falls := s.Kind == scheduleCosine || s.Kind == scheduleLinear
 	switch {
 	case falls && s.Length == 0 && needsLength:
-		return bad("lr_length", " is not set: %s.lr_schedule = %q needs the rounds in which the learning rate falls to %[1]s.lr_min", table, s.Kind)
+		return bad("lr_length", " is not set: required by %s.lr_schedule = %q, the number of rounds until %[1]s.lr_min is reached", table, s.Kind)
 	case !falls && s.Length != 0:
-		return bad("lr_length", " = %d: must be left out unless %s.lr_schedule is cosine or linear", s.Length, table)
+		return bad("lr_length", " = %d: only allowed with %s.lr_schedule = cosine or linear", s.Length, table)
 	case s.Kind == scheduleStep && s.Every == 0:
-		return bad("lr_every", " is not set: %s.lr_schedule = \"step\" needs the time from one fall to the next", table)
+		return bad("lr_every", " is not set: required by %s.lr_schedule = \"step\", the interval between decays", table)
 	case s.Kind != scheduleStep && s.Every != 0:
-		return bad("lr_every", " = %d: must be left out unless %s.lr_schedule is step", s.Every, table)
+		return bad("lr_every", " = %d: only allowed with %s.lr_schedule = step", s.Every, table)
 	case s.Kind != scheduleStep && s.Factor != 0:
-		return bad("lr_factor", " = %v: must be left out unless %s.lr_schedule is step", s.Factor, table)
+		return bad("lr_factor", " = %v: only allowed with %s.lr_schedule = step", s.Factor, table)
 	case s.Kind == scheduleConstant && s.Min != 0:
-		return bad("lr_min", " = %v: must be left out unless %s.lr_schedule falls", s.Min, table)
+		return bad("lr_min", " = %v: not allowed with %s.lr_schedule = constant", s.Min, table)
 	case falls && s.Length > 0 && s.Warmup >= s.Length:
 		return bad("lr_warmup", " = %d: must be below %s.lr_length = %d", s.Warmup, table, s.Length)
 	}
@@ -120,8 +119,8 @@ func (c Client) Personal() Client {
 	return c
 }
 
-// RateAt returns the learning rate of local step t of so many: that of InRound
-// unless the schedule is over local steps.
+// RateAt returns the learning rate of local step t out of steps. Unless the schedule is
+// over local steps it is that of InRound.
 func (c *Client) RateAt(t, steps int) float64 {
 	if c.LROver == overRounds || c.constant() {
 		return c.LR
@@ -142,7 +141,7 @@ const (
 // checkSchedule returns an error for a schedule that is not whole.
 func (c *Client) checkSchedule() error {
 	if c.LROver == overSteps && c.constant() {
-		return &key.Error{Key: "client.lr_over", Problem: " = \"steps\": must be left out unless there is a client.lr_schedule or client.lr_warmup"}
+		return &key.Error{Key: "client.lr_over", Problem: " = \"steps\": requires client.lr_schedule or client.lr_warmup"}
 	}
 	return c.checkWhole("client", c.LROver == overRounds)
 }

@@ -57,15 +57,15 @@ func TestScheduleChecks(t *testing.T) {
 		change func(*Client)
 		want   string
 	}{
-		{func(c *Client) { c.Kind = "cosine" }, `client.lr_length is not set: client.lr_schedule = "cosine" needs the rounds`},
+		{func(c *Client) { c.Kind = "cosine" }, `client.lr_length is not set: required by client.lr_schedule = "cosine"`},
 		{func(c *Client) { c.Kind, c.LROver = "cosine", "steps" }, ""},
-		{func(c *Client) { c.Length = 5 }, "client.lr_length = 5: must be left out"},
+		{func(c *Client) { c.Length = 5 }, "client.lr_length = 5: only allowed with"},
 		{func(c *Client) { c.Kind = "step" }, "client.lr_every is not set"},
-		{func(c *Client) { c.Every = 1 }, "client.lr_every = 1: must be left out"},
-		{func(c *Client) { c.Factor = 0.5 }, "client.lr_factor = 0.5: must be left out"},
-		{func(c *Client) { c.Min = 0.5 }, "client.lr_min = 0.5: must be left out"},
+		{func(c *Client) { c.Every = 1 }, "client.lr_every = 1: only allowed with"},
+		{func(c *Client) { c.Factor = 0.5 }, "client.lr_factor = 0.5: only allowed with"},
+		{func(c *Client) { c.Min = 0.5 }, "client.lr_min = 0.5: not allowed with"},
 		{func(c *Client) { c.Kind, c.Length, c.Warmup = "linear", 3, 3 }, "client.lr_warmup = 3: must be below client.lr_length = 3"},
-		{func(c *Client) { c.LROver = "steps" }, `client.lr_over = "steps": must be left out`},
+		{func(c *Client) { c.LROver = "steps" }, `client.lr_over = "steps": requires`},
 		{func(c *Client) { c.LROver, c.Warmup = "steps", 3 }, ""},
 	} {
 		c := DefaultClient()

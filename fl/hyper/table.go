@@ -1,14 +1,12 @@
-// Package hyper holds the hyperparameters of clients and servers and the one table
-// of them: the key, range, default and meaning of each stand in the tags of its
-// field in Client or Server, and methods, study files, search spaces, errors and
-// the reference read them there. A new hyperparameter is one such line, and its
-// use in a method that lists its key.
+// Package hyper defines the hyperparameters of clients and servers. The key, range,
+// default and description of each are in the tags of its field in Client or Server;
+// methods, study files, search spaces, errors and the reference read them from there. To
+// add a hyperparameter, add such a field and use it in a method that lists its key.
 //
-// The tags are those of package key, and these: default is the value that a study
-// starts from, unless its method has one of its own, 0 where there is none; off is
-// the value, and the default, at which the hyperparameter does nothing, so that a
-// method that does not use it refuses every other; tune is "no" for one that a
-// search space cannot hold.
+// The tags are those of package key, and these: default, the default value, which a
+// method may override (0 if missing); off, the default value if it disables the
+// hyperparameter, so that a method that does not use it rejects every other value; tune,
+// "no" for a hyperparameter that a search space cannot contain.
 package hyper
 
 import (
@@ -24,7 +22,7 @@ import (
 	"github.com/fedfast/fedfast/internal/key"
 )
 
-// Values are the hyperparameters of a round: the pair (c, b).
+// Values holds the hyperparameters of a round: the pair (c, b).
 type Values struct {
 	Client Client `toml:"client"`
 	Server Server `toml:"server"`
@@ -33,19 +31,18 @@ type Values struct {
 // Param is one hyperparameter.
 type Param struct {
 	key.Key
-	// Default is the value that a study starts from; of truths 0 is false and 1
-	// true, of texts it is the place in Words.
+	// Default is the default value: 0 or 1 for a boolean, the index in Words for a
+	// string.
 	Default float64
-	// Optional says that there is a value at which it does nothing: Default.
+	// Optional is set if the value Default disables the hyperparameter.
 	Optional bool
-	// Tunable says that a search space may hold it.
+	// Tunable is set if a search space may contain it.
 	Tunable bool
 }
 
 var table = read()
 
-// read makes the table from the tags. What cannot be read is a programmer's
-// mistake.
+// read reads the table from the tags. It panics if they are invalid.
 func read() []Param {
 	var all []Param
 	for _, k := range key.Of(reflect.TypeFor[Values](), "") {
@@ -71,12 +68,12 @@ func read() []Param {
 	return all
 }
 
-// Table returns all hyperparameters, those of clients first, in the order in which
-// errors about several are told.
+// Table returns all hyperparameters, those of clients first, in the order in which they
+// are checked.
 func Table() []Param { return slices.Clone(table) }
 
-// All ranges over what Table returns without a copy of it: rounds check all
-// hyperparameters of each client. They are read-only.
+// All iterates over the hyperparameters of Table without copying them, since rounds check
+// all hyperparameters of each client. They are read-only.
 func All() iter.Seq[*Param] {
 	return func(yield func(*Param) bool) {
 		for i := range table {
@@ -87,7 +84,7 @@ func All() iter.Seq[*Param] {
 	}
 }
 
-// Find returns a hyperparameter by its key.
+// Find returns the hyperparameter with a key.
 func Find(name string) (Param, bool) {
 	for p := range All() {
 		if p.Name == name {
@@ -97,7 +94,7 @@ func Find(name string) (Param, bool) {
 	return Param{}, false
 }
 
-// Tunable returns the keys that a search space may hold, sorted.
+// Tunable returns the keys that a search space may contain, sorted.
 func Tunable() []string {
 	var keys []string
 	for _, p := range table {
@@ -120,9 +117,8 @@ func defaults() Values {
 
 func (p Param) field(v *Values) reflect.Value { return reflect.ValueOf(v).Elem().FieldByIndex(p.Index) }
 
-// Get returns the value as a number; of truths 0 is false and 1 true, of texts it
-// is the place in Words, Default for an empty one and -1 for one that is not among
-// them.
+// Get returns the value as a number: 0 or 1 for a boolean; for a string the index in
+// Words, Default if it is empty and -1 if it is not among them.
 func (p Param) Get(v *Values) float64 {
 	switch f := p.field(v); {
 	case p.Truth():
@@ -144,7 +140,7 @@ func (p Param) Get(v *Values) float64 {
 // Value returns the value itself: a float64, int, bool or string.
 func (p Param) Value(v *Values) any { return p.field(v).Interface() }
 
-// put writes a value of which Get would return x.
+// put sets the value for which Get returns x.
 func (p Param) put(v *Values, x float64) {
 	switch f := p.field(v); {
 	case p.Truth():
@@ -158,9 +154,8 @@ func (p Param) put(v *Values, x float64) {
 	}
 }
 
-// Read returns a value of a search space or of a tuner, a float64, bool or string,
-// as Get would. The error says what the kind of value must be; see Check for the
-// range.
+// Read converts a value of a search space or of a tuner, a float64, bool or string, to
+// the number that Get returns. It checks the type; Check checks the range.
 func (p Param) Read(value any) (float64, error) {
 	truth, isTruth := value.(bool)
 	x, isNumber := value.(float64)
@@ -179,14 +174,14 @@ func (p Param) Read(value any) (float64, error) {
 	case p.Truth():
 		return 0, fmt.Errorf("must be true or false, not %v", value)
 	case p.Whole() && (!isNumber || x != math.Trunc(x) || math.Abs(x) > math.MaxInt32):
-		return 0, fmt.Errorf("must be a whole number, not %v", value)
+		return 0, fmt.Errorf("must be an integer, not %v", value)
 	case !isNumber:
 		return 0, fmt.Errorf("must be a number, not %v", value)
 	}
 	return x, nil
 }
 
-// Set writes a value that Read takes, whatever its range.
+// Set sets a value that Read accepts, without checking its range.
 func (p Param) Set(v *Values, value any) error {
 	x, err := p.Read(value)
 	if err != nil {
@@ -196,11 +191,11 @@ func (p Param) Set(v *Values, value any) error {
 	return nil
 }
 
-// errNotBegun says how to make hyperparameters.
-var errNotBegun = errors.New("client hyperparameters that do not begin as fl.Method.Defaults returns them: fields left at 0 are not their defaults (client.dropout = 0 is no dropout); take those and change what differs")
+// errNotBegun is the error for hyperparameters that are a literal.
+var errNotBegun = errors.New("client hyperparameters must start from fl.Method.Defaults: zero values are not the defaults (client.dropout = 0 means no dropout)")
 
-// Check returns an error that names the first hyperparameter out of its range, or
-// says that they do not begin as DefaultClient makes them.
+// Check returns an error for the first hyperparameter that is out of range, or if the
+// struct was not created by DefaultClient.
 func (c Client) Check() error {
 	if !c.begun {
 		return errNotBegun
@@ -215,30 +210,30 @@ func (c Client) Check() error {
 		return err
 	}
 	if c.Nesterov && c.Momentum == 0 {
-		return &key.Error{Key: "client.nesterov", Problem: " = true: must be false unless client.momentum is above 0"}
+		return &key.Error{Key: "client.nesterov", Problem: " = true: requires client.momentum > 0"}
 	}
 	if c.Floor && (!c.Wrap || c.Steps > 0) {
-		return &key.Error{Key: "client.floor", Problem: " = true: must be false unless client.wrap is true and client.steps 0"}
+		return &key.Error{Key: "client.floor", Problem: " = true: requires client.wrap = true and client.steps = 0"}
 	}
 	return nil
 }
 
-// checkRule returns an error that names the first hyperparameter of another rule of
-// local steps than the one that is set.
+// checkRule returns an error for the first hyperparameter of an optimizer that is not
+// selected.
 func (c Client) checkRule() error {
 	if c.Adaptive() && c.Momentum != 0 {
-		return &key.Error{Key: "client.momentum", Problem: fmt.Sprintf(" = %v: must be 0 with client.optimizer = %q, which has client.beta1", c.Momentum, c.Optimizer)}
+		return &key.Error{Key: "client.momentum", Problem: fmt.Sprintf(" = %v: must be 0 with client.optimizer = %q; use client.beta1", c.Momentum, c.Optimizer)}
 	}
 	v := Values{Client: c}
 	for _, name := range []string{"client.beta1", "client.beta2", "client.eps"} {
 		if p, _ := Find(name); !c.Adaptive() && p.Get(&v) != p.Default {
-			return &key.Error{Key: name, Problem: fmt.Sprintf(" = %v: must be left out unless client.optimizer is adam or adamw", p.Get(&v))}
+			return &key.Error{Key: name, Problem: fmt.Sprintf(" = %v: only allowed with client.optimizer = adam or adamw", p.Get(&v))}
 		}
 	}
 	return nil
 }
 
-// Check returns an error that names the first hyperparameter out of its range.
+// Check returns an error for the first hyperparameter that is out of range.
 func (s Server) Check() error {
 	if s.Kind == "" { // a literal's
 		s.Kind = scheduleConstant

@@ -8,13 +8,13 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// FindTunable returns a hyperparameter that a search space may hold.
+// FindTunable returns a hyperparameter that a search space may contain.
 func FindTunable(name string) (Param, bool) {
 	p, ok := Find(name)
 	return p, ok && p.Tunable
 }
 
-// Unknown is the error for a dimension or a param that no hyperparameter has.
+// Unknown returns the error for an unknown hyperparameter.
 func Unknown(name string) error {
 	var known []key.Name
 	for _, p := range Table() {
@@ -22,12 +22,12 @@ func Unknown(name string) error {
 			known = append(known, key.Name{Name: p.Name, Also: p.Also})
 		}
 	}
-	return fmt.Errorf("unknown hyperparameter %q%s; tunable are %s", name, key.DidYouMean(name, known), strings.Join(Tunable(), ", "))
+	return fmt.Errorf("unknown hyperparameter %q%s; tunable: %s", name, key.DidYouMean(name, known), strings.Join(Tunable(), ", "))
 }
 
-// With returns h with the hyperparameters that params name overridden, and the
-// choices below tuners.ArchPrefix picked. Those in adds, which a client tuner brings, pass;
-// any other name is an error, as is a value that the hyperparameter cannot have.
+// With returns h with the hyperparameters in params overridden and the choices below
+// tuners.ArchPrefix applied. Names in adds, which belong to a client tuner, are ignored;
+// any other unknown name is an error, as is a value of the wrong type.
 func (h Values) With(params tuners.Params, adds map[string]bool) (Values, error) {
 	for _, name := range params.Keys() {
 		p, ok := FindTunable(name)
@@ -44,8 +44,8 @@ func (h Values) With(params tuners.Params, adds map[string]bool) (Values, error)
 	return h.withPick(params)
 }
 
-// Matching returns the tunable hyperparameters of h whose keys match one of the
-// patterns of a tuner's Description.Controls.
+// Matching returns the tunable hyperparameters of h whose keys match one of the patterns
+// of a tuner's Description.Controls.
 func (h Values) Matching(patterns []string) tuners.Params {
 	params := tuners.Params{}
 	for _, p := range Table() {

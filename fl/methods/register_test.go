@@ -44,7 +44,7 @@ func TestPlansBegin(t *testing.T) {
 		t.Errorf("the zero plan trains with %+v", r.Slots[0].Params)
 	}
 	plan := fl.Plan{Clients: []fl.ClientParams{{LR: 0.1, Epochs: 1, Batch: 10}}}
-	if _, err := e.NewTrial(0).Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "take those and") {
+	if _, err := e.NewTrial(0).Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "must start from fl.Method.Defaults") {
 		t.Errorf("hyperparameters without defaults: error %v", err)
 	}
 	if _, err := fl.New(fl.Config{Model: e.Model(), Data: &data.Federation{}, Cohort: 1}); err == nil || !strings.Contains(err.Error(), "needs a Method") {

@@ -222,7 +222,7 @@ func TestMethodsAreCheckedWithTheTrialsParams(t *testing.T) {
 		want   string // empty: it runs
 	}{
 		{"fedprox", 0.01, ""},
-		{"fedprox", 0, `client.mu = 0: method "fedprox" needs a finite number above 0`},
+		{"fedprox", 0, `client.mu = 0: method "fedprox" needs a finite number > 0`},
 		{"fedavg", 0.01, `client.mu = 0.01: method "fedavg" does not use it`},
 	} {
 		s := glyphStudy(t, &script{params: params(tt.mu), rung: 1, to: 2})

@@ -8,15 +8,15 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Name is a word that may be meant by a misspelt one.
+// Name is a known name that a misspelt one may stand for.
 type Name struct {
-	// Name is the right word, such as client.lr.
+	// Name is the correct name, such as client.lr.
 	Name string
-	// Also lists other words for it, without the part up to the last dot.
+	// Also lists other names for it, without the part up to the last dot.
 	Also []string
 }
 
-// Names returns words that have no other words for them.
+// Names returns names without alternatives.
 func Names(words ...string) []Name {
 	names := make([]Name, len(words))
 	for i, w := range words {
@@ -25,8 +25,8 @@ func Names(words ...string) []Name {
 	return names
 }
 
-// DidYouMean ends an error about an unknown word with the known one that is likely
-// meant: ` (did you mean "client.lr"?)`, empty when none is.
+// DidYouMean returns the suffix of an error about an unknown name that suggests a known
+// one: ` (did you mean "client.lr"?)`. It is empty if there is no suggestion.
 func DidYouMean(word string, known []Name) string {
 	if guess := Guess(word, known); guess != "" {
 		return fmt.Sprintf(" (did you mean %q?)", guess)
@@ -34,11 +34,10 @@ func DidYouMean(word string, known []Name) string {
 	return ""
 }
 
-// Guess returns the known word that is likely meant by another one, empty when
-// none is: one that differs in case or in signs between its parts, then one without
-// its table, then one of which it is a part, then the one that the fewest changes
-// of a letter lead to, then one that holds the word or has its last part. Of equal
-// ones it is the first.
+// Guess returns the known name most likely meant by word, empty if there is none. It
+// tries, in this order: a name that differs only in case or separators; one without its
+// table; one of whose parts word is; the one with the smallest edit distance; one that
+// contains word or has the same last part. The first of equal candidates wins.
 func Guess(word string, known []Name) string {
 	given := strings.ToLower(word)
 	if word = squash(word); word == "" {
@@ -66,8 +65,8 @@ func Guess(word string, known []Name) string {
 	return ""
 }
 
-// closest returns the name that the fewest changes of a letter lead to, if these
-// are few for the length of the word.
+// closest returns the name with the smallest edit distance, if that is small compared
+// with the length of the word.
 func closest(word string, known []Name) string {
 	best, fewest := "", max(2, len(word)/3)+1
 	if len(word) < 4 {
@@ -83,7 +82,7 @@ func closest(word string, known []Name) string {
 	return best
 }
 
-// all returns the name and the others in its table.
+// all returns the name and its alternatives, with their table.
 func (n Name) all() []string {
 	all := []string{n.Name}
 	table := strings.TrimSuffix(n.Name, last(n.Name))
@@ -96,11 +95,10 @@ func (n Name) all() []string {
 // last returns the part after the last dot.
 func last(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// between says whether a sign stands between the parts of a name.
+// between reports whether r separates parts of a name.
 func between(r rune) bool { return r == '-' || r == '_' || r == '.' }
 
-// squash leaves out what words are often written differently in: case and signs
-// between their parts.
+// squash normalizes a name: it removes case and separators.
 func squash(word string) string { return signs.Replace(strings.ToLower(word)) }
 
 var signs = strings.NewReplacer("_", "", "-", "", " ", "")

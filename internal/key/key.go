@@ -1,14 +1,12 @@
-// Package key reads what is known of the keys of a study file from the tags of
-// the struct fields that hold their values, so that each fact stands once, beside
-// its field:
+// Package key reads the properties of the keys of a study file from the tags of the
+// struct fields that hold their values:
 //
 //	Momentum float64 `toml:"momentum" in:"[0, 1)" default:"0" doc:"..." also:"beta"`
 //
-// toml is the name below the table of the struct; a field without it is no key. in
-// is the range of numbers, of the words that a text may be, separated by spaces;
-// doc says in a line what the key means, and also lists other names for it, from
-// which an error guesses the right one; by names the command that reads the key, or
-// all keys of a table, where not all do.
+// The tags are: toml, the name within the struct's table (a field without it is not a
+// key); in, the range of a number; of, the values of a string, separated by spaces; doc,
+// a one-line description; also, other names, from which errors suggest the right one;
+// by, the only command that reads the key, or all keys of a table.
 package key
 
 import (
@@ -21,21 +19,21 @@ import (
 	"strings"
 )
 
-// Key is what is known of one key.
+// Key describes one key.
 type Key struct {
-	// Name is dotted: client.lr.
+	// Name is the dotted name: client.lr.
 	Name string
-	// Doc says in a line what the key means.
+	// Doc is a one-line description.
 	Doc string
 	// In is the range of a number, or of the numbers of a list.
 	In Range
-	// Words are those that a text may be, nil for any.
+	// Words are the allowed strings, nil for any.
 	Words []string
 	// Also lists other names of the key.
 	Also []string
-	// By says which command reads the key, empty for all.
+	// By is the only command that reads the key, empty for all.
 	By string
-	// Index is the place of the field in the struct, see
+	// Index is the index of the field in the struct, see
 	// reflect.Value.FieldByIndex.
 	Index []int
 	// Tag holds the tags of the field.
@@ -44,9 +42,9 @@ type Key struct {
 	of reflect.Type
 }
 
-// Of returns the keys of a struct type, in the order of their fields; prefix
-// stands before their names. A field that is a struct is a table of keys, unless
-// its fields have no tags: then it is one key, as a map is.
+// Of returns the keys of a struct type, in the order of its fields, with prefix before
+// their names. A field that is a struct is a table of keys, unless its fields have no
+// tags: then it is one key, like a map.
 func Of(t reflect.Type, prefix string) []Key {
 	var keys []Key
 	for i := range t.NumField() {
@@ -69,7 +67,7 @@ func Of(t reflect.Type, prefix string) []Key {
 	return keys
 }
 
-// below puts the place of a struct before those of its fields.
+// below prepends the index of a struct to those of its fields.
 func below(i int, keys []Key) []Key {
 	for k := range keys {
 		keys[k].Index = slices.Insert(keys[k].Index, 0, i)
@@ -85,7 +83,7 @@ func newKey(name string, i int, f reflect.StructField) Key {
 	return k
 }
 
-// Type names the type of the key's value, as errors and the reference do.
+// Type returns the name of the value's type for errors and the reference.
 func (k Key) Type() string {
 	if k.of.Kind() == reflect.Slice {
 		return "list of " + typeName(k.of.Elem()) + "s"
@@ -98,27 +96,27 @@ func typeName(t reflect.Type) string {
 	case reflect.Pointer:
 		return typeName(t.Elem())
 	case reflect.Bool:
-		return "true or false"
+		return "boolean"
 	case reflect.Int, reflect.Uint64:
-		return "whole number"
+		return "integer"
 	case reflect.Float64:
 		return "number"
 	case reflect.Struct, reflect.Map:
 		return "table"
 	default:
-		return "text"
+		return "string"
 	}
 }
 
-// Whole says whether the key's numbers are whole.
+// Whole reports whether the key's numbers are integers.
 func (k Key) Whole() bool {
 	return elem(k.of).Kind() == reflect.Int || elem(k.of).Kind() == reflect.Uint64
 }
 
-// Truth says whether the key is true or false.
+// Truth reports whether the key is a boolean.
 func (k Key) Truth() bool { return elem(k.of).Kind() == reflect.Bool }
 
-// Text says whether the key is a text.
+// Text reports whether the key is a string.
 func (k Key) Text() bool { return elem(k.of).Kind() == reflect.String }
 
 func elem(t reflect.Type) reflect.Type {
@@ -128,8 +126,7 @@ func elem(t reflect.Type) reflect.Type {
 	return t
 }
 
-// Want says what the key's value must be, for an error: "a whole number of 1 or
-// more".
+// Want describes the allowed values, for an error: "a positive integer".
 func (k Key) Want() string {
 	switch elem(k.of).Kind() {
 	case reflect.Bool:
@@ -137,7 +134,7 @@ func (k Key) Want() string {
 	case reflect.String:
 		switch len(k.Words) {
 		case 0:
-			return "a text"
+			return "a string"
 		case 1:
 			return strconv.Quote(k.Words[0])
 		}
@@ -147,8 +144,8 @@ func (k Key) Want() string {
 	}
 }
 
-// Allowed says which values the key may have, as the reference lists them: a
-// range or words, empty when its type says all.
+// Allowed returns the allowed values for the reference: a range or a list of strings,
+// empty if the type does not restrict them.
 func (k Key) Allowed() string {
 	if len(k.Words) > 0 {
 		return strings.Join(k.Words, ", ")
@@ -156,8 +153,8 @@ func (k Key) Allowed() string {
 	return k.In.String()
 }
 
-// Check returns an error that names the key unless the value of its field in a
-// struct is allowed; of lists, unless every element is.
+// Check returns an error that names the key unless the value of its field in a struct is
+// allowed. For a list every element must be allowed.
 func (k Key) Check(s reflect.Value) error {
 	v := s.FieldByIndex(k.Index)
 	if v.Kind() != reflect.Slice {
@@ -179,11 +176,11 @@ func (k Key) check(v reflect.Value) error {
 	case reflect.Float64:
 		right = k.In.Holds(v.Float())
 		if right && math.Abs(v.Float()) > math.MaxFloat32 { // the engine computes in 32 bits
-			return &Error{k.Name, fmt.Sprintf(" = %s: is beyond what numbers of 32 bits hold, %.3g", shown(v), math.MaxFloat32)}
+			return &Error{k.Name, fmt.Sprintf(" = %s: exceeds the range of float32 (%.3g)", shown(v), math.MaxFloat32)}
 		}
 	case reflect.String:
 		right = len(k.Words) == 0 || slices.Contains(k.Words, v.String())
-	default: // truths, and seeds, which may be any
+	default: // booleans, and seeds: any value
 	}
 	if right {
 		return nil
@@ -191,7 +188,7 @@ func (k Key) check(v reflect.Value) error {
 	return &Error{k.Name, fmt.Sprintf(" = %s: must be %s", shown(v), k.Want())}
 }
 
-// shown returns a value as errors show it.
+// shown formats a value for errors.
 func shown(v reflect.Value) string {
 	if v.Kind() == reflect.String {
 		return fmt.Sprintf("%.200q", v.String())
@@ -199,13 +196,13 @@ func shown(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// Error says what is wrong with the value of a key.
+// Error is an invalid value of a key.
 type Error struct {
-	// Key is the key as a study file has it.
+	// Key is the key in the study file.
 	Key string
-	// Problem follows the key in the text of the error.
+	// Problem follows the key in the error's text.
 	Problem string
 }
 
-// Error names the key and the problem.
+// Error implements the error interface.
 func (e *Error) Error() string { return e.Key + e.Problem }

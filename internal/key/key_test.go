@@ -15,12 +15,12 @@ func TestRanges(t *testing.T) {
 		in, out    []float64
 	}{
 		{"", "a finite number", false, []float64{-1, 0, 1e300}, []float64{inf, -inf, nan}},
-		{"(0, inf)", "a finite number above 0", false, []float64{1e-300, 1e300}, []float64{0, -1, inf, nan}},
-		{"[1, inf)", "a whole number of 1 or more", true, []float64{1, 2}, []float64{0, inf}},
+		{"(0, inf)", "a finite number > 0", false, []float64{1e-300, 1e300}, []float64{0, -1, inf, nan}},
+		{"[1, inf)", "a positive integer", true, []float64{1, 2}, []float64{0, inf}},
 		{"[0, 1)", "in [0, 1)", false, []float64{0, 0.999}, []float64{-1e-9, 1, nan}},
 		{"(0, 1]", "in (0, 1]", false, []float64{1, 1e-9}, []float64{0, 1.001}},
 		{"[0, 1) or -1", "in [0, 1), or -1", false, []float64{0, 0.5, -1}, []float64{1, -0.5, nan}},
-		{"[1, 10000]", "a whole number from 1 to 10000", true, []float64{1, 10000}, []float64{0, 10001}},
+		{"[1, 10000]", "an integer in [1, 10000]", true, []float64{1, 10000}, []float64{0, 10001}},
 		{"0 or 1 or 0.5", "one of 0, 1, 0.5", false, []float64{0, 1, 0.5}, []float64{0.25, inf}},
 		{"0", "0", false, []float64{0}, []float64{1e-9}},
 	}
@@ -71,7 +71,7 @@ func TestKeysOfAStruct(t *testing.T) {
 	for _, k := range Of(reflect.TypeFor[outer](), "p.") {
 		got = append(got, k.Name+": "+k.Type()+" "+k.Allowed())
 	}
-	want := "p.name: text a, b; p.rate: number [0, 1); p.sizes: list of whole numbers [1, inf); p.table.rate: number [0, 1); p.free: table ; p.value: table ; p.wrap: true or false "
+	want := "p.name: string a, b; p.rate: number [0, 1); p.sizes: list of integers [1, inf); p.table.rate: number [0, 1); p.free: table ; p.value: table ; p.wrap: boolean "
 	if strings.Join(got, "; ") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "; "), want)
 	}
@@ -87,7 +87,7 @@ func TestCheckNamesKeyAndValue(t *testing.T) {
 		{`name = "c": must be one of a, b`, func(o *outer) { o.Name = "c" }},
 		{"rate = 1: must be in [0, 1)", func(o *outer) { o.Rate = 1 }},
 		{"rate = NaN: must be in [0, 1)", func(o *outer) { o.Rate = math.NaN() }},
-		{"sizes = 0: must be a whole number of 1 or more", func(o *outer) { o.Sizes = []int{3, 0} }},
+		{"sizes = 0: must be a positive integer", func(o *outer) { o.Sizes = []int{3, 0} }},
 		{"table.rate = -1: must be in [0, 1)", func(o *outer) { o.Table.Rate = -1 }},
 	} {
 		o := right

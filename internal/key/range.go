@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Range says which numbers a key may have: those of an interval, and single ones.
-// The zero Range holds every finite number.
+// Range is the set of numbers allowed for a key: an interval, single numbers, or both.
+// The zero Range contains every finite number.
 type Range struct {
 	text      string
 	bounded   bool
 	lo, hi    float64
-	low, high bool      // whether the ends are inside
-	single    []float64 // besides those of the interval, or alone
+	low, high bool      // whether the ends are included
+	single    []float64 // allowed in addition to the interval
 }
 
-// ParseRange reads a range as tags have it: an interval, where ( and ) leave the
-// end out, single numbers, or both: "(0, inf)", "[0, 1) or -1", "0 or 1 or 2".
+// ParseRange parses a range: an interval, single numbers, or both, such as "(0, inf)",
+// "[0, 1) or -1" or "0 or 1 or 2". ( and ) exclude the end.
 func ParseRange(text string) (Range, error) {
 	r := Range{text: text}
 	for part := range strings.SplitSeq(text, " or ") {
@@ -29,7 +29,7 @@ func ParseRange(text string) (Range, error) {
 			r.hi, errs[1] = strconv.ParseFloat(strings.TrimSpace(hi[:len(hi)-1]), 64)
 			r.low, r.high = lo[0] == '[', hi[len(hi)-1] == ']'
 			if errs[0] != nil || errs[1] != nil || r.bounded || !strings.ContainsAny(lo[:1], "[(") || !strings.ContainsAny(hi[len(hi)-1:], "])") {
-				return Range{}, fmt.Errorf("range %q: %q is no interval such as [0, 1) or (0, inf)", text, part)
+				return Range{}, fmt.Errorf("range %q: invalid interval %q, want for example [0, 1) or (0, inf)", text, part)
 			}
 			r.bounded = true
 			continue
@@ -43,7 +43,7 @@ func ParseRange(text string) (Range, error) {
 	return r, nil
 }
 
-// In is ParseRange for ranges that stand in the program.
+// In is like ParseRange but panics on an error. It is for ranges in the source code.
 func In(text string) Range {
 	r, err := ParseRange(text)
 	if err != nil {
@@ -52,8 +52,7 @@ func In(text string) Range {
 	return r
 }
 
-// Holds says whether a number is in the range. No number and an infinite one never
-// are.
+// Holds reports whether a number is in the range. NaN and infinities never are.
 func (r Range) Holds(x float64) bool {
 	switch {
 	case math.IsNaN(x) || math.IsInf(x, 0):
@@ -66,17 +65,17 @@ func (r Range) Holds(x float64) bool {
 	return (x > r.lo || r.low && x == r.lo) && (x < r.hi || r.high && x == r.hi)
 }
 
-// Single says whether the range holds one number only.
+// Single reports whether the range is a single number.
 func (r Range) Single() bool { return !r.bounded && len(r.single) == 1 }
 
-// String writes the range as its tag has it, empty for every finite number.
+// String returns the range in the form of ParseRange, empty for every finite number.
 func (r Range) String() string { return r.text }
 
-// words says what a number must be to lie in the range.
+// words describes the numbers in the range, for an error.
 func (r Range) words(whole bool) string {
 	number := "a finite number"
 	if whole {
-		number = "a whole number"
+		number = "an integer"
 	}
 	var singles []string
 	for _, x := range r.single {
@@ -93,12 +92,16 @@ func (r Range) words(whole bool) string {
 	}
 	words := "in " + strings.SplitN(r.text, " or ", 2)[0]
 	switch {
+	case math.IsInf(r.hi, 1) && r.low && whole && r.lo == 0:
+		words = "a non-negative integer"
+	case math.IsInf(r.hi, 1) && r.low && whole && r.lo == 1:
+		words = "a positive integer"
 	case math.IsInf(r.hi, 1) && r.low:
-		words = fmt.Sprintf("%s of %v or more", number, r.lo)
+		words = fmt.Sprintf("%s >= %v", number, r.lo)
 	case math.IsInf(r.hi, 1):
-		words = fmt.Sprintf("%s above %v", number, r.lo)
-	case whole && r.low && r.high:
-		words = fmt.Sprintf("a whole number from %v to %v", r.lo, r.hi)
+		words = fmt.Sprintf("%s > %v", number, r.lo)
+	case whole:
+		words = "an integer " + words
 	}
 	if text != "" {
 		words += ", or " + text

@@ -15,46 +15,46 @@ import (
 // apply; a zero key is one that was not given. The tags say what is known of each
 // key; of are the values that a text may have.
 type LayerSpec struct {
-	Type        string      `toml:"type" json:"type" doc:"what kind of layer it is"`
-	Name        string      `toml:"name,omitempty" json:"name,omitempty" doc:"name of a layer, for the inputs of others and for its parameters, which else go by its type and number"`
-	Input       string      `toml:"input,omitempty" json:"input,omitempty" doc:"name of the layer that this one reads, the one before unless set; input is what the first layer reads"`
-	Inputs      []string    `toml:"inputs,omitempty" json:"inputs,omitempty" doc:"names of the layers that add, concat and mix join"`
-	Weights     string      `toml:"weights,omitempty" json:"weights,omitempty" doc:"name of the weights of a mix, which all of one name share; their parameter is NAME.alpha"`
-	Zero        bool        `toml:"zero,omitempty" json:"zero,omitempty" doc:"has a mix weigh zeros, too, by the first of its weights"`
-	Units       int         `toml:"units,omitempty" json:"units,omitempty" in:"[1, 1048576]" doc:"outputs of a dense layer, or of the first of squeeze-and-excitation; the last layer of a network may leave it out: it has one a class" also:"size neurons out_features"`
+	Type        string      `toml:"type" json:"type" doc:"type of the layer"`
+	Name        string      `toml:"name,omitempty" json:"name,omitempty" doc:"name of the layer, used as input of other layers and in parameter names; default: type and number"`
+	Input       string      `toml:"input,omitempty" json:"input,omitempty" doc:"name of the layer's input layer; default: the previous layer; input is the input of the first layer"`
+	Inputs      []string    `toml:"inputs,omitempty" json:"inputs,omitempty" doc:"names of the layers that add, concat or mix combines"`
+	Weights     string      `toml:"weights,omitempty" json:"weights,omitempty" doc:"name of the weights of a mix, shared by all mixes with the same name; their parameter is NAME.alpha"`
+	Zero        bool        `toml:"zero,omitempty" json:"zero,omitempty" doc:"add a zero operation to a mix, with the first of its weights"`
+	Units       int         `toml:"units,omitempty" json:"units,omitempty" in:"[1, 1048576]" doc:"outputs of a dense layer, or of the first layer of squeeze-and-excitation; optional for the last layer of a network: one per class" also:"size neurons out_features"`
 	Filters     int         `toml:"filters,omitempty" json:"filters,omitempty" in:"[1, 1048576]" doc:"output channels of a convolution" also:"channels out_channels"`
-	Kernel      int         `toml:"kernel,omitempty" json:"kernel,omitempty" in:"[1, 256]" doc:"height and width of a convolution's kernel, up to 11 of a depthwise one" also:"kernel_size"`
-	Padding     string      `toml:"padding,omitempty" json:"padding,omitempty" of:"valid same" doc:"none, the default, or zeros that keep the image's size at stride 1"`
-	Pad         int         `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, 1048576]" doc:"rows and columns of zeros on each side of a convolution's image, as PyTorch has it, instead of padding; those by which a pool's windows reach over the edges, where nothing counts"`
-	NoBias      bool        `toml:"no_bias,omitempty" json:"no_bias,omitempty" doc:"leaves out the bias of a convolution or of a dense layer"`
-	Stride      int         `toml:"stride,omitempty" json:"stride,omitempty" in:"[1, 1048576]" doc:"step of a convolution, 1 unless set, or of a pool, its size unless set"`
-	Dilation    int         `toml:"dilation,omitempty" json:"dilation,omitempty" in:"[1, 1048576]" doc:"distance between neighbours of a convolution's kernel, 1 unless set"`
-	Size        int         `toml:"size,omitempty" json:"size,omitempty" in:"[1, 1048576]" doc:"window of a pool, without which an average pool takes the mean of the whole image, or width of an embedding" also:"dim pool_size embedding_dim"`
-	ZeroPadding bool        `toml:"zero_padding,omitempty" json:"zero_padding,omitempty" doc:"makes an embedding's token 0 a row of zeros that is not trained"`
-	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, 1048576]" doc:"groups of channels that are normalized together, or that a convolution keeps apart, 1 unless set" also:"num_groups"`
-	NoAffine    bool        `toml:"no_affine,omitempty" json:"no_affine,omitempty" doc:"leaves out what a group normalization learns, PyTorch's affine=False"`
-	Radius      int         `toml:"radius,omitempty" json:"radius,omitempty" in:"[1, 1048576]" doc:"channels on each side that normalize one"`
-	Bias        *float64    `toml:"bias,omitempty" json:"bias,omitempty" doc:"bias of the normalization's base, 1 unless set"`
+	Kernel      int         `toml:"kernel,omitempty" json:"kernel,omitempty" in:"[1, 256]" doc:"height and width of a convolution's kernel, up to 11 for a depthwise one" also:"kernel_size"`
+	Padding     string      `toml:"padding,omitempty" json:"padding,omitempty" of:"valid same" doc:"valid (default): no padding; same: zero padding that keeps the image size at stride 1"`
+	Pad         int         `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, 1048576]" doc:"rows and columns of zero padding on each side, as in PyTorch, instead of padding; for a pool, padding that is ignored by the maximum or mean"`
+	NoBias      bool        `toml:"no_bias,omitempty" json:"no_bias,omitempty" doc:"omit the bias of a convolution or dense layer"`
+	Stride      int         `toml:"stride,omitempty" json:"stride,omitempty" in:"[1, 1048576]" doc:"stride of a convolution (default: 1) or of a pool (default: size)"`
+	Dilation    int         `toml:"dilation,omitempty" json:"dilation,omitempty" in:"[1, 1048576]" doc:"dilation of a convolution; default: 1"`
+	Size        int         `toml:"size,omitempty" json:"size,omitempty" in:"[1, 1048576]" doc:"window of a pool (an average pool without it averages the whole image), or dimension of an embedding" also:"dim pool_size embedding_dim"`
+	ZeroPadding bool        `toml:"zero_padding,omitempty" json:"zero_padding,omitempty" doc:"make token 0 of an embedding a zero vector that is not trained"`
+	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, 1048576]" doc:"number of channel groups of a group normalization or of a convolution; default: 1" also:"num_groups"`
+	NoAffine    bool        `toml:"no_affine,omitempty" json:"no_affine,omitempty" doc:"omit the learned parameters of a group normalization, affine=False in PyTorch"`
+	Radius      int         `toml:"radius,omitempty" json:"radius,omitempty" in:"[1, 1048576]" doc:"number of channels on each side in the normalization of a channel"`
+	Bias        *float64    `toml:"bias,omitempty" json:"bias,omitempty" doc:"additive constant of the normalization; default: 1"`
 	Alpha       *float64    `toml:"alpha,omitempty" json:"alpha,omitempty" doc:"factor of the sum of squares"`
-	Beta        *float64    `toml:"beta,omitempty" json:"beta,omitempty" in:"0.25 or 0.5 or 0.75 or 1" doc:"exponent of the normalization, 0.75 unless set"`
-	Rate        *float64    `toml:"rate,omitempty" json:"rate,omitempty" in:"[0, 1)" doc:"share of values that dropout leaves out; of an LSTM, between its layers" also:"dropout p"`
-	Hidden      int         `toml:"hidden,omitempty" json:"hidden,omitempty" in:"[1, 1048576]" doc:"units of an LSTM or a GRU" also:"hidden_size units"`
-	Layers      int         `toml:"layers,omitempty" json:"layers,omitempty" in:"[1, 256]" doc:"layers of an LSTM, one above the other, 1 unless set" also:"num_layers"`
-	Output      string      `toml:"output,omitempty" json:"output,omitempty" of:"last every" doc:"the last step's output, the default, or every step's"`
-	Biases      int         `toml:"biases,omitempty" json:"biases,omitempty" in:"1 or 2" doc:"bias vectors of an LSTM, 2 as in PyTorch unless set"`
-	Heads       int         `toml:"heads,omitempty" json:"heads,omitempty" in:"[1, 1048576]" doc:"heads of attention; they must divide the channels" also:"num_heads"`
-	Causal      bool        `toml:"causal,omitempty" json:"causal,omitempty" doc:"keeps later steps from each step of attention"`
-	MaskPadding bool        `toml:"mask_padding,omitempty" json:"mask_padding,omitempty" doc:"keeps the steps whose token is 0 from all in attention"`
-	ClassToken  bool        `toml:"class_token,omitempty" json:"class_token,omitempty" doc:"begins a sequence with a learned vector"`
-	Take        string      `toml:"take,omitempty" json:"take,omitempty" of:"last first mean" doc:"which step goes on, or the mean of all; the last one unless set"`
-	Approximate string      `toml:"approximate,omitempty" json:"approximate,omitempty" of:"none tanh" doc:"GELU by the normal distribution, the default, or by a hyperbolic tangent"`
-	Init        string      `toml:"init,omitempty" json:"init,omitempty" of:"torch glorot keras haiku gpt2" doc:"initialization as PyTorch's, the default, TensorFlow's, Keras's, Haiku's or GPT-2's; with glorot and haiku an LSTM has the constant forget bias of BasicLSTMCell and hk.LSTM"`
-	Optional    bool        `toml:"optional,omitempty" json:"optional,omitempty" doc:"lets sub-networks leave the layer out, by the choice on of 0 or 1"`
-	Depth       int         `toml:"depth,omitempty" json:"depth,omitempty" in:"[1, 256]" doc:"how many such blocks follow one another, 1 unless set" also:"repeat"`
-	Body        []LayerSpec `toml:"body,omitempty" json:"body,omitempty" doc:"layers of a residual block's one branch"`
-	Shortcut    []LayerSpec `toml:"shortcut,omitempty" json:"shortcut,omitempty" doc:"layers of its other branch, the input itself unless set"`
+	Beta        *float64    `toml:"beta,omitempty" json:"beta,omitempty" in:"0.25 or 0.5 or 0.75 or 1" doc:"exponent of the normalization; default: 0.75"`
+	Rate        *float64    `toml:"rate,omitempty" json:"rate,omitempty" in:"[0, 1)" doc:"dropout rate; for an LSTM, between its layers" also:"dropout p"`
+	Hidden      int         `toml:"hidden,omitempty" json:"hidden,omitempty" in:"[1, 1048576]" doc:"hidden units of an LSTM or GRU" also:"hidden_size units"`
+	Layers      int         `toml:"layers,omitempty" json:"layers,omitempty" in:"[1, 256]" doc:"number of stacked LSTM layers; default: 1" also:"num_layers"`
+	Output      string      `toml:"output,omitempty" json:"output,omitempty" of:"last every" doc:"output of the last step (default) or of every step"`
+	Biases      int         `toml:"biases,omitempty" json:"biases,omitempty" in:"1 or 2" doc:"bias vectors of an LSTM; default: 2, as in PyTorch"`
+	Heads       int         `toml:"heads,omitempty" json:"heads,omitempty" in:"[1, 1048576]" doc:"number of attention heads; must divide the number of channels" also:"num_heads"`
+	Causal      bool        `toml:"causal,omitempty" json:"causal,omitempty" doc:"mask later steps in attention"`
+	MaskPadding bool        `toml:"mask_padding,omitempty" json:"mask_padding,omitempty" doc:"mask steps with token 0 in attention"`
+	ClassToken  bool        `toml:"class_token,omitempty" json:"class_token,omitempty" doc:"prepend a learned class token to the sequence"`
+	Take        string      `toml:"take,omitempty" json:"take,omitempty" of:"last first mean" doc:"step that is the output, or the mean of all steps; default: last"`
+	Approximate string      `toml:"approximate,omitempty" json:"approximate,omitempty" of:"none tanh" doc:"exact GELU (none, default) or its tanh approximation"`
+	Init        string      `toml:"init,omitempty" json:"init,omitempty" of:"torch glorot keras haiku gpt2" doc:"initialization as in PyTorch (default), TensorFlow, Keras, Haiku or GPT-2; with glorot and haiku an LSTM has the constant forget bias of BasicLSTMCell and hk.LSTM"`
+	Optional    bool        `toml:"optional,omitempty" json:"optional,omitempty" doc:"allow sub-networks to omit the layer, by the choice on = 0 or 1"`
+	Depth       int         `toml:"depth,omitempty" json:"depth,omitempty" in:"[1, 256]" doc:"number of consecutive blocks; default: 1" also:"repeat"`
+	Body        []LayerSpec `toml:"body,omitempty" json:"body,omitempty" doc:"layers of the main branch of a residual block"`
+	Shortcut    []LayerSpec `toml:"shortcut,omitempty" json:"shortcut,omitempty" doc:"layers of the shortcut branch; default: the input itself"`
 	// Options are those of a type that has its own.
-	Options map[string]any `toml:"options,omitempty" json:"options,omitempty" doc:"options of a type from another module, by their names: options = { NAME = VALUE }"`
+	Options map[string]any `toml:"options,omitempty" json:"options,omitempty" doc:"options of a layer type from another module: options = { NAME = VALUE }"`
 	// Choices stand in the place of keys with whole numbers.
 	Choices map[string]LayerChoice `toml:"-" json:"-"`
 }

@@ -43,7 +43,7 @@ func code(text string) string {
 func reference(t *testing.T) string {
 	t.Helper()
 	p := &page{}
-	p.WriteString("# Study files\n\n<!-- Written by `go test ./cmd/fedfast -run TestReference -update` from the tables of the program: change those. -->\n\n" +
+	p.WriteString("# Study files\n\n<!-- Written by `go test ./cmd/fedfast -run TestReference -update` from the program; do not edit. -->\n\n" +
 		"The keys of study files and of `--set`. `fedfast list keys`, `layers`, `methods` and `probes` print the same;\n" +
 		"`fedfast list methods NAME` shows the hyperparameters of a method with its defaults, `fedfast list tuners NAME` the options of a tuner.\n" +
 		"Add `--json` for machine-readable output.\n\n## Keys\n\nSquare brackets include the end of a range, parentheses exclude it. Descriptions end with the methods, datasets or commands that use a key, unless all do.\n\n")

@@ -8,15 +8,15 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// parseAssignment reads key=value. The key is written as in a file: dotted,
-// with quotes where a part holds dots.
+// parseAssignment parses key=value. The key is written as in a file: dotted, with quotes
+// around parts that contain dots.
 func parseAssignment(text string) ([]setting, error) {
 	key, value, ok := cutAssignment(text)
 	if !ok || key == "" {
 		return nil, errors.New("want key=value")
 	}
 	if strings.ContainsAny(text, "\n\r") {
-		return nil, errors.New("want key=value on one line; each key has a --set of its own")
+		return nil, errors.New("want key=value on one line; use one --set per key")
 	}
 	if err := checkDepth(text); err != nil {
 		return nil, errors.New(strings.TrimLeft(err.Error(), "1: "))
@@ -34,10 +34,10 @@ func parseAssignment(text string) ([]setting, error) {
 		}
 		_, quotedValue, _ := strings.Cut(quoted.String(), "=")
 		if d, err = parseDocument("", key+" ="+quotedValue); err != nil {
-			return nil, fmt.Errorf("%q is no key: parts are joined by dots, and a part with other signs than letters, digits, _ and - is quoted", clip(key))
+			return nil, fmt.Errorf("invalid key %q: must be parts joined by dots; quote parts with characters other than letters, digits, _ and -", clip(key))
 		}
 	case err != nil:
-		return nil, fmt.Errorf("%s is no TOML value", clip(value))
+		return nil, fmt.Errorf("invalid TOML value %s", clip(value))
 	}
 	var f flattener
 	f.table(nil, d.tree)

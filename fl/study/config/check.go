@@ -12,8 +12,8 @@ import (
 	"github.com/fedfast/fedfast/nn/models"
 )
 
-// Check returns an error for the first setting that cannot be used, as far as
-// that can be said before data and tuners are opened.
+// Check returns an error for the first invalid setting, as far as it can be detected
+// before data and tuners are opened.
 func (c *Config) Check() error {
 	if _, err := fl.MethodByName(c.Method); err != nil {
 		return err
@@ -24,18 +24,17 @@ func (c *Config) Check() error {
 	return errors.Join(append(c.checkKeys(), c.checkHead(), c.checkSet(), c.checkInit(), c.Client.Check(), c.Server.Check(), c.Score.check(c.Objective), c.Eval.check(), c.Tuner.check(), c.Loss.check())...)
 }
 
-// checkHead returns an error for a head that the method does not have.
+// checkHead returns an error if head_layers is set for a method without a head.
 func (c *Config) checkHead() error {
 	m, err := fl.MethodByName(c.Method)
 	if err != nil || c.HeadLayers == 1 || len(c.Client.Trainable) > 0 || slices.Contains(m.Settings(), "head_layers") {
 		return err
 	}
-	return &key.Error{Key: "head_layers", Problem: fmt.Sprintf(" = %d: method %q treats no head apart; leave it out", c.HeadLayers, c.Method)}
+	return &key.Error{Key: "head_layers", Problem: fmt.Sprintf(" = %d: method %q has no head; leave it out", c.HeadLayers, c.Method)}
 }
 
-// CheckFor is Check for a command, ModeRun or ModeTune, that begins with the
-// configuration: a run trains with its hyperparameters, a study with those of its
-// space.
+// CheckFor is like Check, for a command, ModeRun or ModeTune: a run trains with the
+// configured hyperparameters, a study with those of its space.
 func (c *Config) CheckFor(mode string) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -50,18 +49,18 @@ func (c *Config) CheckFor(mode string) error {
 	return method.CheckParams(c.Client.Client, c.Server)
 }
 
-// check returns an error for a fact about clients that is allowed twice.
+// check returns an error for a fact about clients that is listed twice.
 func (t Tuner) check() error {
 	for i, name := range t.Allow {
 		if slices.Contains(t.Allow[:i], name) {
-			return &key.Error{Key: "tuner.allow", Problem: fmt.Sprintf(" holds %q twice", name)}
+			return &key.Error{Key: "tuner.allow", Problem: fmt.Sprintf(": %q is listed twice", name)}
 		}
 	}
 	return nil
 }
 
-// checkKeys returns an error for each key whose value is not allowed. One that
-// nobody has set is right, also where 0 or an empty text may not be set.
+// checkKeys returns an error for each key whose value is not allowed. A key that is not
+// set is valid, even if 0 or an empty string is not allowed.
 func (c *Config) checkKeys() []error {
 	var errs []error
 	given, unset := reflect.ValueOf(c).Elem(), Default()
@@ -74,14 +73,14 @@ func (c *Config) checkKeys() []error {
 	return errs
 }
 
-// facts are the probes that measure nothing but tell about a client.
+// facts are the probes that describe a client instead of measuring it.
 var facts = []string{"client_key", "examples_train", "examples_val"}
 
-// Allows returns an error for an unknown probe, and for a fact about
-// clients that the study does not let tuners see. A scalar is always a fact.
+// Allows returns an error for an unknown probe, and for a fact about clients that tuners
+// may not see. A scalar is always a fact.
 func (c *Config) Allows(name string, scalar bool) error {
 	if (scalar || slices.Contains(facts, name)) && !slices.Contains(c.Tuner.Allow, name) {
-		return fmt.Errorf("it asks for %q of each client, but tuner.allow lists only %q", name, c.Tuner.Allow)
+		return fmt.Errorf("requests %q of each client, but tuner.allow has only %q", name, c.Tuner.Allow)
 	}
 	return fl.CheckProbes(name)
 }

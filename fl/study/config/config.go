@@ -13,24 +13,24 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Config is everything that decides the result of a run or of a study; its
-// keys are the keys of the study file. What is known of each stands in its tags,
-// see package key, from which errors, the reference and completion are made.
+// Config is everything that determines the result of a run or of a study. Its keys are
+// those of the study file. The tags describe each key, see package key; errors, the
+// reference and completion use them.
 type Config struct {
-	Name       string `toml:"name" doc:"the study's name, for its folder and logs; unset is that of the file or preset"`
-	Method     string `toml:"method" doc:"the federated method, see fedfast list methods" also:"algorithm strategy"`
-	HeadLayers int    `toml:"head_layers" in:"[1, inf)" doc:"last layers with parameters that methods which treat a head apart take for it"`
-	Model      Model  `toml:"model" doc:"the network: a name of fedfast list models, or its layers as [[model.layers]], see fedfast list layers"`
-	Init       string `toml:"init" doc:"how the network starts: torch, glorot, keras, haiku or gpt2 for weights drawn as PyTorch, TensorFlow, Keras, Haiku or GPT-2 does by default, or the name of a .safetensors file to start from; unset is the model's own way, and layers that name one keep it" also:"initializer initialization pretrained checkpoint"`
-	Precision  string `toml:"precision" of:"fp32 bf16" doc:"the format of the factors of products: bf16 is faster and needs a processor with AVX512_BF16 (or --cpu generic, slowly: the same bits but for GRUs); weights, sums and all else are fp32 in both" also:"dtype amp mixed_precision"`
-	Rounds     int    `toml:"rounds" by:"run" in:"[1, inf)" doc:"rounds of a plain run; a study has budget.rounds" also:"num_rounds communication_rounds iterations"`
-	Cohort     int    `toml:"cohort" in:"[1, inf)" doc:"clients that train in a round" also:"clients_per_round participants cohort_size sample_size"`
-	Sampling   string `toml:"sampling" of:"without with" doc:"whether a cohort is drawn without or with replacement"`
-	Nonfinite  string `toml:"nonfinite" of:"drop fail" doc:"what becomes of a client whose result is not finite: it is left out and counted, or the trial is given up"`
-	Seed       uint64 `toml:"seed" in:"[0, inf)" doc:"seed of every random draw" also:"random_seed"`
-	Objective  string `toml:"objective" by:"tune" of:"error loss accuracy recall rmse mae r2" doc:"what a study minimizes, or maximizes: error and loss of any data (the error is 1 - recall where examples have several labels, the RMSE where there are numbers to predict), accuracy of classes, recall of several labels, rmse, mae and r2 of numbers (r2 of several is the mean over them); accuracy, recall and r2 are maximized" also:"metric"`
-	Target     string `toml:"target" by:"tune" of:"personalized global" doc:"whether the objective measures the models after their clients' training, or the one before it"`
-	Select     string `toml:"select" by:"tune" of:"finalists paper" doc:"how a study chooses the model that it returns: among finalists that are scored on all clients when the budget is spent, or by the best score of any cohort"`
+	Name       string `toml:"name" doc:"name of the study, used for its folder and logs; default: the name of the file or preset"`
+	Method     string `toml:"method" doc:"federated method, see fedfast list methods" also:"algorithm strategy"`
+	HeadLayers int    `toml:"head_layers" in:"[1, inf)" doc:"number of last layers with parameters that form the head, for methods that treat the head separately"`
+	Model      Model  `toml:"model" doc:"the model: a name from fedfast list models, or its layers as [[model.layers]], see fedfast list layers"`
+	Init       string `toml:"init" doc:"initialization: torch, glorot, keras, haiku or gpt2 for the defaults of PyTorch, TensorFlow, Keras, Haiku or GPT-2, or a .safetensors file with the weights; default: the model's own; a layer's own init takes precedence" also:"initializer initialization pretrained checkpoint"`
+	Precision  string `toml:"precision" of:"fp32 bf16" doc:"format of the operands of matrix products: bf16 is faster and needs a CPU with AVX512_BF16 (or --cpu generic: slow, the same bits except for GRUs); weights, sums and everything else are fp32 in both" also:"dtype amp mixed_precision"`
+	Rounds     int    `toml:"rounds" by:"run" in:"[1, inf)" doc:"number of rounds of fedfast run; a study has budget.rounds" also:"num_rounds communication_rounds iterations"`
+	Cohort     int    `toml:"cohort" in:"[1, inf)" doc:"number of clients per round" also:"clients_per_round participants cohort_size sample_size"`
+	Sampling   string `toml:"sampling" of:"without with" doc:"whether cohorts are sampled with or without replacement"`
+	Nonfinite  string `toml:"nonfinite" of:"drop fail" doc:"on a client result that is not finite: drop and count the client, or fail the trial"`
+	Seed       uint64 `toml:"seed" in:"[0, inf)" doc:"seed of all random draws" also:"random_seed"`
+	Objective  string `toml:"objective" by:"tune" of:"error loss accuracy recall rmse mae r2" doc:"metric to optimize: error and loss for all data (the error is 1 - recall for multi-label data, the RMSE for regression), accuracy for classes, recall for multi-label data, rmse, mae and r2 for regression (r2 is the mean over the outputs); accuracy, recall and r2 are maximized, the others minimized" also:"metric"`
+	Target     string `toml:"target" by:"tune" of:"personalized global" doc:"whether the objective is measured on the personalized models, after local training, or on the global model"`
+	Select     string `toml:"select" by:"tune" of:"finalists paper" doc:"how the returned model is selected: among finalists, which are scored on all clients once the budget is spent, or by the best score of any cohort"`
 
 	Loss        Loss           `toml:"loss"`
 	Client      Client         `toml:"client"`
@@ -42,10 +42,10 @@ type Config struct {
 	Budget      Budget         `toml:"budget" by:"tune"`
 	Tuner       Tuner          `toml:"tuner" by:"tune"`
 	ClientTuner ClientTuner    `toml:"client_tuner" by:"tune"`
-	Space       map[string]any `toml:"space" by:"tune" doc:"a dimension of the search space: the hyperparameter of that name, such as {log10 = [-4, 0]}; none removes it"`
+	Space       map[string]any `toml:"space" by:"tune" doc:"a dimension of the search space, named like the hyperparameter, such as {log10 = [-4, 0]}; none removes it"`
 }
 
-// The commands that begin with a configuration: ModeTune a study of many trials,
+// The commands that start from a configuration: ModeTune runs a study of many trials,
 // ModeRun one training.
 const (
 	ModeTune = "tune"
@@ -64,14 +64,14 @@ const (
 	SelectPaper     = "paper"
 )
 
-// Model is a network by name or by its layers.
+// Model is a model given by name or by its layers.
 type Model struct {
-	// Name is one of models.Names, empty when Layers are given.
+	// Name is one of models.Names, empty if Layers are given.
 	Name string
-	// Layers compose a network of the built-in layers.
+	// Layers are the layers of the model.
 	Layers []models.LayerSpec
-	// preset is the preset that names the model for other data than the
-	// configuration's.
+	// preset is the preset that sets the model, if the configuration uses other data
+	// than the preset.
 	preset string
 }
 
@@ -79,8 +79,8 @@ type Model struct {
 // override them.
 type Client struct {
 	hyper.Client
-	Trainable []string  `toml:"trainable" doc:"patterns of the names of parameters that are trained, such as head.* (the last head_layers layers), body.* (the others), dense2.* or *.bias, in which a * is any characters; all others stay as they start; unset trains all" also:"requires_grad unfreeze finetune"`
-	Widths    []float64 `toml:"widths" in:"(0, 1]" doc:"widths of the clients' sub-networks: client i has number i modulo their count; unset is 1, 1/2, 1/4, 1/8, 1/16"`
+	Trainable []string  `toml:"trainable" doc:"patterns of the names of trained parameters, such as head.* (the last head_layers layers), body.* (the others), dense2.* or *.bias, where * matches any characters; all other parameters are frozen; default: all are trained" also:"requires_grad unfreeze finetune"`
+	Widths    []float64 `toml:"widths" in:"(0, 1]" doc:"widths of the clients' sub-networks: client i has the one at index i modulo their number; default: 1, 1/2, 1/4, 1/8, 1/16"`
 }
 
 // Server holds the keys server.*; a trial's params override them.
@@ -89,17 +89,17 @@ type Server = hyper.Server
 // Data holds the keys data.*.
 type Data struct {
 	data.Config
-	ProxyTest   int `toml:"proxy_test" in:"[0, inf)" doc:"how many of the data.proxy samples score models of proxy federations; no client of one holds them"`
-	StateMemory int `toml:"state_memory" in:"[0, inf)" doc:"MiB of memory for states that the clients of a method keep; the rest goes to a temporary file"`
+	ProxyTest   int `toml:"proxy_test" in:"[0, inf)" doc:"number of the data.proxy samples that score models of proxy federations; they belong to no client"`
+	StateMemory int `toml:"state_memory" in:"[0, inf)" doc:"memory in MiB for the client states of a method; the rest is kept in a temporary file"`
 }
 
 // Score holds the keys score.*.
 type Score struct {
-	Discount float64 `toml:"discount" in:"[0, 1]" doc:"weighs the rounds since the last rung by discount^age; 0 scores by the last round alone"`
-	Clients  int     `toml:"clients" in:"[0, inf)" doc:"scores on so many clients of the cohort, drawn anew each round; 0 is all of it"`
-	Uniform  bool    `toml:"uniform" doc:"gives the scored clients one weight instead of their numbers of validation examples"`
-	Epsilon  float64 `toml:"epsilon" in:"[0, inf)" doc:"privacy that each round's score and each finalist's spends: Laplace noise of scale 1/(epsilon k) on the error of k clients; 0 is none"`
-	Both     bool    `toml:"both" doc:"also records each round's score under the other target, so that a study with that target can share its rounds"`
+	Discount float64 `toml:"discount" in:"[0, 1]" doc:"weight of earlier rounds since the last rung in a score: discount^age; 0 scores the last round only"`
+	Clients  int     `toml:"clients" in:"[0, inf)" doc:"number of clients of the cohort to score on, drawn anew each round; 0: all"`
+	Uniform  bool    `toml:"uniform" doc:"weight scored clients equally instead of by their number of validation examples"`
+	Epsilon  float64 `toml:"epsilon" in:"[0, inf)" doc:"privacy budget of each round's score and of each finalist's: Laplace noise of scale 1/(epsilon k) on the error of k clients; 0: none"`
+	Both     bool    `toml:"both" doc:"also record each round's score under the other target, so that a study with that target can share the rounds"`
 }
 
 // check returns an error for options that cannot be used with an objective.
@@ -108,60 +108,59 @@ func (s Score) check(objective string) error {
 	case tuners.MetricError, tuners.MetricAccuracy, tuners.MetricRecall:
 	case tuners.MetricLoss:
 		if s.Epsilon > 0 {
-			return &key.Error{Key: "score.epsilon", Problem: ": a loss has no bound, so no noise makes it private; use objective = \"error\""}
+			return &key.Error{Key: "score.epsilon", Problem: ": a loss is unbounded, so noise cannot make it private; use objective = \"error\""}
 		}
 	default:
 		if s.Epsilon > 0 {
-			return &key.Error{Key: "score.epsilon", Problem: fmt.Sprintf(": objective = %q has no bound, so no noise makes it private; leave score.epsilon out", objective)}
+			return &key.Error{Key: "score.epsilon", Problem: fmt.Sprintf(": objective = %q is unbounded, so noise cannot make it private; leave score.epsilon out", objective)}
 		}
 	}
 	return s.Options().Check()
 }
 
-// Options returns what the engine needs to take a score.
+// Options returns the engine's options for a score.
 func (s Score) Options() fl.ScoreOptions {
 	return fl.ScoreOptions{Clients: s.Clients, Uniform: s.Uniform, Epsilon: s.Epsilon}
 }
 
-// Finalists holds the keys finalists.*. A finalist's score is one evaluation as
-// noisy as the study's others: score.clients, score.uniform and score.epsilon
-// hold for it, too.
+// Finalists holds the keys finalists.*. A finalist's score is one evaluation with the same
+// noise as the study's others: score.clients, score.uniform and score.epsilon apply too.
 type Finalists struct {
-	Snapshots int `toml:"snapshots" in:"[1, inf)" doc:"trials whose model of the lowest score is a finalist; also the most last survivors that are: trials that were not stopped and ran the longest"`
-	Clients   int `toml:"clients" in:"[0, inf)" doc:"clients on whose validation examples finalists are scored, drawn by the seed, the same ones for each; 0 is all"`
+	Snapshots int `toml:"snapshots" in:"[1, inf)" doc:"number of trials whose lowest-scoring model becomes a finalist; also the maximum number of survivors that do: trials that were not stopped and ran longest"`
+	Clients   int `toml:"clients" in:"[0, inf)" doc:"number of clients on whose validation examples finalists are scored, drawn by the seed and the same for all; 0: all"`
 }
 
 // Eval holds the keys eval.*.
 type Eval struct {
-	Clients      int     `toml:"clients" in:"[0, inf)" doc:"clients, drawn by the seed, on which the end result is measured; 0 is all"`
-	Personalized bool    `toml:"personalized" doc:"also measures the models that these clients train from the result, at the price of their training"`
-	Every        int     `toml:"every" in:"[0, inf) or -1" doc:"rounds between measurements of the global model on test samples: the curve of a training; 0 is never; -1 is about 20 measurements a trial on up to 100 clients, always the same ones, fewer where that would take more than 5 % of the training's multiply-adds" also:"eval_every eval_interval test_every"`
-	EveryClients int     `toml:"every_clients" in:"[0, inf)" doc:"clients for each of these measurements, drawn anew each time, the same for all trials; 0 takes those of the end result, or with eval.every = -1 what that says"`
-	Goal         float64 `toml:"goal" in:"[0, 1]" doc:"global test accuracy at which a plain run, or the one trial of a client tuner alone, ends; 0 is none" also:"target_accuracy"`
-	Patience     int     `toml:"patience" in:"[0, inf)" doc:"early stopping: a plain run, or the one trial of a client tuner alone, ends after so many measurements in a row without a lower error on the clients' validation samples, which eval.every then measures too; 0 is none" also:"early_stopping early_stop"`
+	Clients      int     `toml:"clients" in:"[0, inf)" doc:"number of clients, drawn by the seed, on which the final result is measured; 0: all"`
+	Personalized bool    `toml:"personalized" doc:"also measure the models that these clients train from the result, which costs their training"`
+	Every        int     `toml:"every" in:"[0, inf) or -1" doc:"number of rounds between measurements of the global model on test samples (the learning curve); 0: never; -1: about 20 measurements per trial on up to 100 clients, always the same ones, fewer if that would take more than 5 % of the training's multiply-adds" also:"eval_every eval_interval test_every"`
+	EveryClients int     `toml:"every_clients" in:"[0, inf)" doc:"number of clients for each of these measurements, drawn anew each time, the same for all trials; 0: as for the final result, or with eval.every = -1 as described there"`
+	Goal         float64 `toml:"goal" in:"[0, 1]" doc:"global test accuracy at which fedfast run, or the single trial of a client tuner without a tuner, stops; 0: none" also:"target_accuracy"`
+	Patience     int     `toml:"patience" in:"[0, inf)" doc:"early stopping: fedfast run, or the single trial of a client tuner without a tuner, stops after this number of consecutive measurements without a lower error on the clients' validation examples, which eval.every then measures too; 0: off" also:"early_stopping early_stop"`
 }
 
 // Budget holds the keys budget.*.
 type Budget struct {
-	Rounds      int `toml:"rounds" in:"[1, inf)" doc:"rounds of all trials of a study together"`
-	TrialRounds int `toml:"trial_rounds" in:"[1, inf)" doc:"rounds of one trial at most; set in the old proportion where only budget.rounds is set"`
+	Rounds      int `toml:"rounds" in:"[1, inf)" doc:"total number of rounds of all trials of a study"`
+	TrialRounds int `toml:"trial_rounds" in:"[1, inf)" doc:"maximum number of rounds of one trial; scaled in proportion if only budget.rounds is set"`
 }
 
 // Tuner holds the keys tuner.*.
 type Tuner struct {
-	Name     string         `toml:"name" doc:"the tuner that decides which trials run and how far, see fedfast list tuners"`
-	Parallel int            `toml:"parallel" in:"[1, 10000]" doc:"trials in flight; from 2 on the tuner hears of each trial as soon as that has reached its round, in simulated order, and is asked anew" also:"concurrency"`
-	Allow    []string       `toml:"allow" of:"client_key examples_train examples_val" doc:"facts about clients that tuners may see: who they are, and the sizes of their sets"`
+	Name     string         `toml:"name" doc:"tuner, which decides which trials run and for how many rounds, see fedfast list tuners"`
+	Parallel int            `toml:"parallel" in:"[1, 10000]" doc:"number of concurrent trials; from 2 on, each trial is reported as soon as it reaches its round, in simulated order, and the tuner is asked again" also:"concurrency"`
+	Allow    []string       `toml:"allow" of:"client_key examples_train examples_val" doc:"facts about clients that tuners may see: their identity, and the numbers of their examples"`
 	Options  map[string]any `toml:"options" doc:"an option of the tuner, see fedfast list tuners NAME"`
 }
 
 // ClientTuner holds the keys client_tuner.*.
 type ClientTuner struct {
-	Name    string         `toml:"name" doc:"the tuner that sets the clients' hyperparameters round by round; none is none"`
+	Name    string         `toml:"name" doc:"client tuner, which sets the clients' hyperparameters in every round; none: no client tuner"`
 	Options map[string]any `toml:"options" doc:"an option of the client tuner, see fedfast list tuners NAME"`
 }
 
-// Default is what a study file starts from.
+// Default returns the default configuration.
 func Default() Config {
 	c := Config{
 		Method:     "fedavg",
@@ -183,15 +182,15 @@ func Default() Config {
 	return c
 }
 
-// setHyper writes hyperparameters into the keys.
+// setHyper sets the keys of hyperparameters.
 func (c *Config) setHyper(p fl.ClientParams, s fl.ServerParams) {
 	c.Client, c.Server = Client{Client: p}, s
 }
 
-// KeepsOptimizer says whether clients keep what their local optimizers remember.
+// KeepsOptimizer reports whether clients keep the state of their local optimizers.
 func (c *Config) KeepsOptimizer() bool { return c.Client.Keeps() }
 
-// MayAdapt says whether clients may train by Adam or AdamW.
+// MayAdapt reports whether clients may train with Adam or AdamW.
 func (c *Config) MayAdapt() bool {
 	_, searched := c.Space["client.optimizer"]
 	return searched || c.Client.Adaptive() || c.ClientTuner.Name != ""
@@ -206,21 +205,20 @@ func (c *Config) MayHaveMomentum() bool {
 // Hyper returns the hyperparameters before any tuning.
 func (c *Config) Hyper() hyper.Values { return hyper.Values{Client: c.Client.Client, Server: c.Server} }
 
-// AutoEvery as Eval.Every measures the global model about 20 times a trial.
+// AutoEvery as Eval.Every measures the global model about 20 times per trial.
 const AutoEvery = -1
 
-const needsEvery = " needs eval.every, the rounds from one measurement to the next, such as 5"
+const needsEvery = ": requires eval.every, the number of rounds between measurements, such as 5"
 
-// DropAuto makes AutoEvery never, for trainings that take no longer than they did when
-// they were first recorded.
+// DropAuto replaces AutoEvery by 0, never, so that trainings take as long as when they
+// were first recorded.
 func (e *Eval) DropAuto() {
 	if e.Every == AutoEvery {
 		e.Every = 0
 	}
 }
 
-// check returns an error for a goal that is never looked at, and for clients that
-// are never drawn.
+// check returns an error for settings that have no effect without eval.every.
 func (e Eval) check() error {
 	switch {
 	case e.Every != 0:
@@ -235,15 +233,15 @@ func (e Eval) check() error {
 	return nil
 }
 
-// data returns what data.Open needs.
+// data returns the configuration for data.Open.
 func (c *Config) data() data.Config {
 	d := c.Data.Config
 	d.Seed = c.Seed
 	return d
 }
 
-// Absolute makes the names of files independent of the working directory, which
-// must not matter to those who resume a study.
+// Absolute makes file names absolute, so that a study can be resumed from any working
+// directory.
 func (c *Config) Absolute() (err error) {
 	if c.Data.Path != "" {
 		if c.Data.Path, err = filepath.Abs(c.Data.Path); err != nil {
@@ -259,8 +257,8 @@ func (c *Config) Absolute() (err error) {
 // Aim returns the objective of a study.
 func (c *Config) Aim() tuners.Objective { return tuners.ObjectiveOf(c.Objective, c.Target) }
 
-// Request is what a tuner with these options is asked about a study of the
-// configuration, whose space lacks what the client tuner adds.
+// Request returns the request with which a tuner validates a study with the configuration
+// and these options. Its space does not contain the client tuner's dimensions.
 func (c *Config) Request(options map[string]any) (tuners.ValidateRequest, error) {
 	space, err := tuners.ParseSpace(c.Space)
 	if err != nil {

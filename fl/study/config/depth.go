@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// The largest study file that is read, and how deep its tables and lists may lie
-// in each other. A decoder's work grows with the square of the depth.
+// The maximum size of a study file, and the maximum nesting of its tables and lists. The
+// decoder's work grows with the square of the depth.
 const (
 	maxDocument = 1 << 20
 	maxDepth    = 64
 )
 
-// checkDepth returns an error that begins with the line, for a text that is too
-// large or too deep to be parsed. It reads strings and comments as TOML does, and
-// leaves it to the decoder to say what else is wrong.
+// checkDepth returns an error that begins with the line, for a text that is too large or
+// nested too deeply. It skips strings and comments as TOML does, and leaves other errors
+// to the decoder.
 func checkDepth(text string) error {
 	if len(text) > maxDocument {
-		return fmt.Errorf(" a study file of more than %d bytes is not read", maxDocument)
+		return fmt.Errorf(" study file larger than %d bytes", maxDocument)
 	}
 	line, depth, parts := 1, 0, 1
 	for i := 0; i < len(text); {
@@ -48,16 +48,16 @@ func checkDepth(text string) error {
 			parts++
 		}
 		if depth > maxDepth || parts > maxDepth {
-			return fmt.Errorf("%d: tables and lists lie more than %d deep in each other", line, maxDepth)
+			return fmt.Errorf("%d: tables and lists nested more than %d levels deep", line, maxDepth)
 		}
 		i++
 	}
 	return nil
 }
 
-// stringLen returns the length of the string with which a text begins, with its
-// quotes; without an end it is as long as the line, or the text when it may have
-// several lines.
+// stringLen returns the length of the string at the start of a text, including its
+// quotes. An unterminated string extends to the end of the line, or of the text if it may
+// have several lines.
 func stringLen(text string) int {
 	quote, multiple := text[:1], len(text) >= 3 && text[1] == text[0] && text[2] == text[0]
 	if multiple {

@@ -9,29 +9,30 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
-// DiffError says that a directory holds the study of another configuration.
+// DiffError is returned if a directory contains a study with another configuration.
 type DiffError struct {
 	// Dir is the directory.
 	Dir string
-	// Diff has a line for each key that differs: what is recorded and what is
-	// given.
+	// Diff has a line for each key that differs, with the recorded and the given value.
 	Diff []string
 }
 
-// Error says what to do; the keys that differ are in Diff.
+// Error implements the error interface; the keys that differ are in Diff.
 func (e *DiffError) Error() string {
-	return fmt.Sprintf("%s holds a study of another configuration (keys that differ: %d); name another directory, or resume it with `fedfast study resume %s`",
-		e.Dir, len(e.Diff), e.Dir)
+	return fmt.Sprintf("%s contains a study with another configuration (%s different); use another directory, or resume it with `fedfast study resume %s`",
+		e.Dir, oneline.Count(len(e.Diff), "key"), e.Dir)
 }
 
-// movable are the keys that change no result: where the data is, whose fingerprint
-// a study knows, and how much memory may be used.
+// movable are the keys that do not change results: the path of the data, whose
+// fingerprint a study records, and the memory limit.
 var movable = []string{"data.path", "data.state_memory"}
 
-// Move changes keys of a recorded configuration by assignments, as the sets of a
-// Source. Only keys that change no result may be.
+// Move changes keys of a recorded configuration by assignments, like the Sets of a
+// Source. Only keys that do not change results are allowed.
 func (c *Config) Move(sets []string) error {
 	text, err := Encode(c)
 	if err != nil {
@@ -46,20 +47,19 @@ func (c *Config) Move(sets []string) error {
 	if other, err := Encode(&same); err != nil {
 		return err
 	} else if diff := diffConfigs(string(text), string(other)); len(diff) > 0 {
-		return fmt.Errorf("--set: a study that began keeps its configuration but for %s: %s", strings.Join(movable, " and "), diff[0])
+		return fmt.Errorf("--set: only %s can be changed after a study has started: %s", strings.Join(movable, " and "), diff[0])
 	}
 	*c = *moved
 	return nil
 }
 
-// stay takes the movable keys of another configuration.
+// stay copies the movable keys of another configuration.
 func (c *Config) stay(other *Config) {
 	c.Data.Path, c.Data.StateMemory = other.Data.Path, other.Data.StateMemory
 }
 
-// Match returns an error when a configuration is not the one that a record holds,
-// encoded: a *DiffError with the study's directory. Keys that the record does not
-// know yet have their defaults in it.
+// Match returns a *DiffError with the study's directory if a configuration differs from
+// the encoded one of a record. Keys that are missing in the record have their defaults.
 func Match(dir, record string, c *Config) error {
 	given, err := Encode(c)
 	if err != nil {
@@ -83,9 +83,8 @@ func Match(dir, record string, c *Config) error {
 	return nil
 }
 
-// Settings returns the keys of a configuration that have other values than
-// Default, with their values as TOML text. It does not change when a later
-// version knows more keys.
+// Settings returns the keys of a configuration whose values differ from Default, with
+// their values in TOML. It does not change when a later version adds keys.
 func Settings(c *Config) (map[string]string, error) {
 	plain := Default()
 	was, err := Encode(&plain)
@@ -104,8 +103,8 @@ func Settings(c *Config) (map[string]string, error) {
 	return settings, nil
 }
 
-// earlier are the defaults that keys had before these were left to the set of data.
-// Said outright they are no settings, as they were none before.
+// earlier are the defaults of keys before they depended on the dataset. If they are set
+// explicitly they do not count as settings, as before.
 var earlier = map[string]string{"data.split": "80/10/10", "data.iid": "false"}
 
 // diffConfigs lists the keys in which two encoded configurations differ.
@@ -122,8 +121,8 @@ func diffConfigs(stored, given string) []string {
 	return diff
 }
 
-// leaves maps the keys of an encoded configuration to their values as TOML has
-// them; the keys of a layer hold its number, from 1.
+// leaves maps the keys of an encoded configuration to their values in TOML. The keys of a
+// layer contain its number, counted from 1.
 func leaves(text string) map[string]string {
 	var tree map[string]any
 	if _, err := toml.Decode(text, &tree); err != nil {

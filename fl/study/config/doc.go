@@ -1,6 +1,6 @@
-// Package config is the configuration of runs and studies: the keys of a study
-// file with their defaults, ranges and meaning, how presets, files and assignments
-// make one of them, and how it is written down again so that it loads as the same.
+// Package config defines the configuration of runs and studies: the keys of a study file
+// with their defaults, ranges and descriptions, how presets, files and assignments are
+// combined, and an encoding that loads as the same configuration.
 package config
 
 import (

@@ -12,15 +12,15 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
-// setting is one key of a study with the value that a layer gives it.
+// setting is a key with the value that a layer gives it.
 type setting struct {
 	// key is the dotted name, without the free part below an open key: for
 	// space."client.lr" it is "space" and name is "client.lr".
 	key, name string
 	value     any
-	// path is where the value stands in its document.
+	// path is the path of the value in its document.
 	path []string
-	// literal is the text of an assignment's value, empty in a file.
+	// literal is the text of an assignment's value, empty for a file.
 	literal string
 }
 
@@ -49,8 +49,7 @@ func parseDocument(name, text string) (*document, error) {
 	return d, nil
 }
 
-// settings flattens the document. Problems are reported in the order of their
-// lines: only the first one.
+// settings flattens the document. Only the problem with the lowest line is reported.
 func (d *document) settings() ([]setting, error) {
 	var f flattener
 	f.table(nil, d.tree)
@@ -69,7 +68,7 @@ func (d *document) settings() ([]setting, error) {
 	return f.settings, nil
 }
 
-// first returns the problem that stands first in the text.
+// first returns the problem that comes first in the text.
 func (d *document) first(problems []problem) problem {
 	rank := make(map[string]int, len(d.keys))
 	for i, key := range slices.Backward(d.keys) {
@@ -80,7 +79,7 @@ func (d *document) first(problems []problem) problem {
 	})
 }
 
-// full is the key as an error shows it.
+// full returns the key as shown in errors.
 func (s setting) full() string {
 	if s.name == "" {
 		return s.key
@@ -88,7 +87,7 @@ func (s setting) full() string {
 	return s.key + "." + s.name
 }
 
-// problem is an error about a place in a document.
+// problem is an error at a place in a document.
 type problem struct {
 	path []string
 	err  error
@@ -128,7 +127,7 @@ func (f *flattener) table(path []string, t map[string]any) {
 	}
 }
 
-// unknown reports the keys of a table that nothing knows.
+// unknown reports the unknown keys of a table.
 func (f *flattener) unknown(path []string, t map[string]any) {
 	for _, part := range slices.Sorted(maps.Keys(t)) {
 		p := append(slices.Clone(path), part)
@@ -136,8 +135,7 @@ func (f *flattener) unknown(path []string, t map[string]any) {
 	}
 }
 
-// nested says whether a table below [space] holds dimensions rather than being
-// one.
+// nested reports whether a table below [space] contains dimensions instead of being one.
 func nested(t map[string]any) bool {
 	for _, v := range t {
 		if _, ok := v.(map[string]any); !ok {
@@ -147,7 +145,7 @@ func nested(t map[string]any) bool {
 	return len(t) > 0
 }
 
-// at names the place of a path: file and line.
+// at returns file and line of a path.
 func (d *document) at(path []string) string {
 	if line := d.line(path); line > 0 {
 		return fmt.Sprintf("%s:%d", d.name, line)
@@ -155,9 +153,8 @@ func (d *document) at(path []string) string {
 	return d.name
 }
 
-// line returns the line of the value at a path, 0 when the decoder does not know
-// it. The decoder tells positions only in errors, so it is asked for one: a
-// value that refuses to be decoded.
+// line returns the line of the value at a path, 0 if the decoder does not know it. The
+// decoder reports positions only in errors, so it decodes a value that always fails.
 func (d *document) line(path []string) int {
 	level := map[string]toml.Primitive{}
 	md, err := toml.Decode(d.text, &level)
@@ -201,12 +198,12 @@ func firstLine(md *toml.MetaData, value toml.Primitive) int {
 	return first
 }
 
-// refusal is a value that cannot be decoded.
+// refusal is a value that always fails to decode.
 type refusal struct{}
 
 var _ toml.Unmarshaler = (*refusal)(nil)
 
 var errRefused = errors.New("refused")
 
-// UnmarshalTOML fails, so that the decoder tells where the value stands.
+// UnmarshalTOML fails, so that the decoder reports the position of the value.
 func (*refusal) UnmarshalTOML(any) error { return errRefused }

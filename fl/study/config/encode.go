@@ -14,9 +14,9 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Encode writes a configuration as a study file with every key but those that are
-// left to the data, which Load reads back as the same configuration. The error
-// names a value that TOML cannot hold.
+// Encode encodes a configuration as a study file with all keys except those that depend
+// on the data. Load reads it back as the same configuration. The error names a value that
+// TOML cannot represent.
 func Encode(c *Config) ([]byte, error) {
 	w := &writer{}
 	w.table(reflect.ValueOf(c).Elem(), "")
@@ -26,7 +26,7 @@ func Encode(c *Config) ([]byte, error) {
 	return w.out.Bytes(), w.err
 }
 
-// EncodeLayers writes layers as the tables of a study file.
+// EncodeLayers encodes layers as the tables of a study file.
 func EncodeLayers(layers []models.LayerSpec) ([]byte, error) {
 	w := &writer{}
 	for _, l := range layers {
@@ -35,7 +35,7 @@ func EncodeLayers(layers []models.LayerSpec) ([]byte, error) {
 	return w.out.Bytes(), w.err
 }
 
-// EncodeData writes the keys of the data as the table of a study file.
+// EncodeData encodes the keys of the data as the table of a study file.
 func EncodeData(d Data) ([]byte, error) {
 	w := &writer{}
 	fmt.Fprintf(&w.out, "\n[data]\n")
@@ -88,7 +88,7 @@ func (w *writer) table(v reflect.Value, prefix string) {
 	}
 }
 
-// open writes a table whose keys are any names.
+// open writes a table with arbitrary keys.
 func (w *writer) open(key string, table map[string]any) {
 	if len(table) == 0 {
 		return
@@ -108,8 +108,8 @@ func (w *writer) open(key string, table map[string]any) {
 	}
 }
 
-// layer writes one layer of the list at a key, without the keys that were not
-// given, then those of its branches.
+// layer writes one layer of the list at a key, without unset keys, then those of its
+// branches.
 func (w *writer) layer(at string, l models.LayerSpec) {
 	fmt.Fprintf(&w.out, "\n[[%s]]\n", at)
 	v := reflect.ValueOf(l)

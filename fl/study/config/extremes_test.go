@@ -45,15 +45,15 @@ func TestExtremesOfEveryKey(t *testing.T) {
 func TestNonsenseIsRefused(t *testing.T) {
 	base := write(t, "model = \"logistic\"\n[data]\nname = \"glyphs\"\n")
 	for set, want := range map[string]string{
-		"client.lr=1e300":                      "client.lr = 1e+300: is beyond what numbers of 32 bits hold, 3.4e+38",
-		"client.weight_decay=1e39":             "client.weight_decay = 1e+39: is beyond",
-		"server.lr=3.5e38":                     "server.lr = 3.5e+38: is beyond",
-		"head_layers=1000000":                  `head_layers = 1000000: method "fedavg" treats no head apart; leave it out`,
-		"client.steps=2147483648":              "client.steps = 2147483648: must be a whole number",
-		"rounds=0":                             "rounds = 0: must be a whole number of 1 or more",
-		"tuner.parallel=-7":                    "tuner.parallel = -7: must be a whole number from 1 to 10000",
-		"data.alpha=1e39":                      "data.alpha = 1e+39: is beyond",
-		`space.client.lr={uniform=[0.1,1e39]}`: "client.lr = 1e+39: is beyond",
+		"client.lr=1e300":                      "client.lr = 1e+300: exceeds the range of float32 (3.4e+38)",
+		"client.weight_decay=1e39":             "client.weight_decay = 1e+39: exceeds",
+		"server.lr=3.5e38":                     "server.lr = 3.5e+38: exceeds",
+		"head_layers=1000000":                  `head_layers = 1000000: method "fedavg" has no head; leave it out`,
+		"client.steps=2147483648":              "client.steps = 2147483648: must be an integer",
+		"rounds=0":                             "rounds = 0: must be a positive integer",
+		"tuner.parallel=-7":                    "tuner.parallel = -7: must be an integer in [1, 10000]",
+		"data.alpha=1e39":                      "data.alpha = 1e+39: exceeds",
+		`space.client.lr={uniform=[0.1,1e39]}`: "client.lr = 1e+39: exceeds",
 	} {
 		if err := tryOut(t, Source{File: base, Sets: []string{set}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", set, err, want)

@@ -9,11 +9,10 @@ import (
 	"github.com/fedfast/fedfast/nn/models"
 )
 
-// FromFile says whether an init names a file of weights to start from, instead of
-// a way to draw them.
+// FromFile reports whether an init names a file of weights instead of an initialization.
 func FromFile(init string) bool { return strings.HasSuffix(init, ".safetensors") }
 
-// checkInit returns an error for an init that names neither.
+// checkInit returns an error for an unknown init.
 func (c *Config) checkInit() error {
 	if c.Init == "" || FromFile(c.Init) || slices.Contains(models.Inits(), c.Init) {
 		return nil
@@ -21,7 +20,7 @@ func (c *Config) checkInit() error {
 	return &key.Error{Key: "init", Problem: fmt.Sprintf(" = %q: must be one of %s, or the name of a .safetensors file", clip(c.Init), strings.Join(models.Inits(), ", "))}
 }
 
-// drawnBy returns the way of drawing weights that init names, empty for a file.
+// drawnBy returns the initialization that init names, empty for a file.
 func (c *Config) drawnBy() string {
 	if FromFile(c.Init) {
 		return ""

@@ -27,14 +27,14 @@ func (f field) Kind() reflect.Kind {
 	return reflect.TypeFor[Config]().FieldByIndex(f).Type.Kind()
 }
 
-// schema maps every key that takes a value to its field. The keys of options and
-// space are open: any name may stand below them.
+// schema maps every key that takes a value to its field. The keys of options and of the
+// space are open: they accept any name.
 var schema = fields()
 
-// openKeys may have any name below them.
+// openKeys accept any name below them.
 var openKeys = []string{"space", "tuner.options", "client_tuner.options", "loss.options"}
 
-// keys holds what is known of the keys, in the order of a study file.
+// keys holds the keys, in the order of a study file.
 var keys = key.Of(reflect.TypeFor[Config](), "")
 
 // allKeys returns keys with the names that programs register.
@@ -61,8 +61,7 @@ func fields() map[string]field {
 	return all
 }
 
-// Keys returns every key of a study file, sorted; those that take any name below
-// them end in ".*".
+// Keys returns all keys of a study file, sorted. Those that accept any name end in ".*".
 func Keys() []string {
 	keys := slices.Collect(maps.Keys(schema))
 	for _, open := range openKeys {
@@ -86,16 +85,16 @@ func openKey(key string) (open, name string) {
 	return "", ""
 }
 
-// isPrefix says whether keys begin with key and a dot.
+// isPrefix reports whether keys begin with key and a dot.
 func isPrefix(key string) bool {
 	return slices.ContainsFunc(Keys(), func(k string) bool { return strings.HasPrefix(k, key+".") })
 }
 
-// unknownKeyError is the error of a key that there is not. What may be meant is
-// looked for when it is told, since a file may hold thousands of them.
+// unknownKeyError is the error of an unknown key. It computes the suggestion only when
+// printed, since a file may contain thousands of unknown keys.
 type unknownKeyError string
 
-// Error names the key and the one that is likely meant.
+// Error names the key and suggests a known one.
 func (k unknownKeyError) Error() string {
 	known := make([]key.Name, 0, len(keys)+1)
 	for _, k := range keys {
@@ -104,7 +103,7 @@ func (k unknownKeyError) Error() string {
 	return fmt.Sprintf("unknown key %q%s", string(k), key.DidYouMean(string(k), append(known, key.Name{Name: "model.layers"})))
 }
 
-// set writes a setting into the configuration.
+// set applies a setting to the configuration.
 func (c *Config) set(s setting) error {
 	switch s.key {
 	case "space":
@@ -121,13 +120,13 @@ func (c *Config) set(s setting) error {
 		if text, ok := s.value.(string); ok { // TOML's integers end at 2^63 - 1
 			seed, err := strconv.ParseUint(text, 10, 64)
 			c.Seed = seed
-			return wrong(err == nil, s, "a whole number from 0 to 2^64 - 1")
+			return wrong(err == nil, s, "an integer in [0, 2^64 - 1]")
 		}
 	}
 	return assign(reflect.ValueOf(c).Elem().FieldByIndex(schema[s.key]), s)
 }
 
-// setDim adds a dimension in the form in which every equal one is written.
+// setDim adds a dimension in canonical form.
 func (c *Config) setDim(s setting) error {
 	if c.Space == nil {
 		c.Space = map[string]any{}
@@ -163,7 +162,7 @@ func setOption(options *map[string]any, s setting) error {
 	return nil
 }
 
-// set takes a name or a list of layers.
+// set sets the model from a name or a list of layers.
 func (m *Model) set(s setting) error {
 	if name, ok := s.value.(string); ok && s.key == "model" {
 		*m = Model{Name: name}
@@ -174,7 +173,7 @@ func (m *Model) set(s setting) error {
 	}
 	list, ok := tables(s.value)
 	if s.key == "model" || !ok {
-		return errors.New("model must be the name of a model or a list of tables [[model.layers]]")
+		return errors.New("model: must be the name of a model or a list of tables [[model.layers]]")
 	}
 	specs, err := layerSpecs("model.layers", list)
 	if err != nil {
@@ -184,7 +183,7 @@ func (m *Model) set(s setting) error {
 	return nil
 }
 
-// layerSpecs reads the tables of layers that stand at a key.
+// layerSpecs reads the tables of layers at a key.
 func layerSpecs(at string, list []map[string]any) ([]models.LayerSpec, error) {
 	specs := make([]models.LayerSpec, len(list))
 	for i, table := range list {
@@ -229,17 +228,17 @@ func layerSpecs(at string, list []map[string]any) ([]models.LayerSpec, error) {
 	return specs, nil
 }
 
-// knownType returns an error for a text that is no type of layers.
+// knownType returns an error for an unknown layer type.
 func knownType(x any) error {
 	known := models.LayerNames()
 	name, ok := x.(string)
 	if !ok || slices.Contains(known, name) {
-		return nil // what is no text is an error of its own
+		return nil // other types are reported elsewhere
 	}
-	return fmt.Errorf("unknown type %q%s; there are %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
+	return fmt.Errorf("unknown type %q%s; available: %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
 }
 
-// tables accepts the forms in which a decoder gives a list of tables.
+// tables accepts the forms in which the decoder returns a list of tables.
 func tables(x any) ([]map[string]any, bool) {
 	switch x := x.(type) {
 	case []map[string]any:
@@ -258,7 +257,7 @@ func tables(x any) ([]map[string]any, bool) {
 	return nil, false
 }
 
-// layerKeys holds what is known of the keys of a layer.
+// layerKeys holds the keys of a layer.
 var layerKeys = key.Of(reflect.TypeFor[models.LayerSpec](), "")
 
 // layerKey returns the key of a field of LayerSpec.
@@ -282,10 +281,10 @@ func unknownLayerKey(name string) error {
 	for _, k := range layerKeys {
 		known, all = append(known, key.Name{Name: k.Name, Also: k.Also}), append(all, k.Name)
 	}
-	return fmt.Errorf("unknown key %q%s; there are %s", name, key.DidYouMean(name, known), strings.Join(all, ", "))
+	return fmt.Errorf("unknown key %q%s; available: %s", name, key.DidYouMean(name, known), strings.Join(all, ", "))
 }
 
-// assign writes a value of a decoder into a field, if its type fits.
+// assign sets a field to a decoded value, if its type matches.
 func assign(f reflect.Value, s setting) error {
 	switch f.Kind() {
 	case reflect.Pointer:
@@ -310,13 +309,13 @@ func assign(f reflect.Value, s setting) error {
 		n, ok := s.value.(int64)
 		f.SetInt(n)
 		if ok && (n < math.MinInt32 || n > math.MaxInt32) {
-			return wrong(false, s, fmt.Sprintf("a whole number from %d to %d", math.MinInt32, math.MaxInt32))
+			return wrong(false, s, fmt.Sprintf("an integer in [%d, %d]", math.MinInt32, math.MaxInt32))
 		}
-		return wrong(ok, s, "a whole number")
+		return wrong(ok, s, "an integer")
 	case reflect.Uint64:
 		n, ok := s.value.(int64)
 		f.SetUint(uint64(n))
-		return wrong(ok && n >= 0, s, "a whole number of 0 or more")
+		return wrong(ok && n >= 0, s, "a non-negative integer")
 	case reflect.Float64:
 		x, ok := s.value.(float64)
 		if n, isInt := s.value.(int64); isInt {
@@ -329,13 +328,13 @@ func assign(f reflect.Value, s setting) error {
 	}
 }
 
-// assignList writes a list of a decoder into a field. One number, or one text, is a
-// list of one; an empty list is nil.
+// assignList sets a field to a decoded list. A single number or string is a list of one;
+// an empty list becomes nil.
 func assignList(f reflect.Value, s setting) error {
 	want := "a list of strings"
 	switch f.Interface().(type) {
 	case []int:
-		want = "a list of whole numbers"
+		want = "a list of integers"
 	case []float64:
 		want = "a list of numbers"
 	}
@@ -356,14 +355,14 @@ func assignList(f reflect.Value, s setting) error {
 	return wrong(ok, s, want)
 }
 
-// wrong returns an error unless the value is right.
+// wrong returns an error unless right is set.
 func wrong(right bool, s setting, want string) error {
 	if right {
 		return nil
 	}
 	value := s.literal
 	if big := beyond(s.value); big != "" {
-		return fmt.Errorf("%s = %s: is beyond what %s; must be %s", s.full(), clip(s.value.(string)), big, want)
+		return fmt.Errorf("%s = %s: exceeds the range of %s; must be %s", s.full(), clip(s.value.(string)), big, want)
 	}
 	if n, whole := s.value.(int64); whole && value == "" {
 		value = strconv.FormatInt(n, 10)
@@ -382,15 +381,15 @@ func wrong(right bool, s setting, want string) error {
 	}
 }
 
-// beyond says what does not hold a number that is written as one and read as a
-// text, since it is too large; empty for all else.
+// beyond returns the type whose range a number exceeds that was read as a string because
+// it is too large, empty for everything else.
 func beyond(x any) string {
 	text, _ := x.(string)
 	if _, err := strconv.ParseInt(text, 10, 64); errors.Is(err, strconv.ErrRange) {
-		return "whole numbers of 64 bits hold"
+		return "64-bit integers"
 	}
 	if _, err := strconv.ParseFloat(text, 64); errors.Is(err, strconv.ErrRange) {
-		return "numbers of 64 bits hold"
+		return "64-bit numbers"
 	}
 	return ""
 }

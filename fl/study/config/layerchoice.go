@@ -7,8 +7,8 @@ import (
 	"github.com/fedfast/fedfast/nn/models"
 )
 
-// setChoice reads { choices = [16, 32] } or { as = "NAME" } in the place of a whole
-// number of a layer.
+// setChoice reads { choices = [16, 32] } or { as = "NAME" } instead of an integer of a
+// layer.
 func setChoice(l *models.LayerSpec, key string, s setting) error {
 	table := s.value.(map[string]any)
 	var c models.LayerChoice
@@ -21,7 +21,7 @@ func setChoice(l *models.LayerSpec, key string, s setting) error {
 		c.Choices = append(c.Choices, int(n))
 	}
 	if c.As = as; !ok {
-		return fmt.Errorf("%s must be a whole number, { choices = [...] } of such, or { as = \"NAME\" } of a choice further up", s.key)
+		return fmt.Errorf("%s: must be an integer, { choices = [...] }, or { as = \"NAME\" } with the name of an earlier choice", s.key)
 	}
 	if l.Choices == nil {
 		l.Choices = map[string]models.LayerChoice{}

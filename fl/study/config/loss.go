@@ -10,16 +10,16 @@ import (
 
 // Loss holds the keys loss.*.
 type Loss struct {
-	Name           string    `toml:"name" doc:"what training minimizes, as PyTorch defines it: cross_entropy for a class each, sigmoid for several labels each, squared or huber for numbers; unset is cross_entropy, sigmoid or squared, as the data has it" also:"criterion loss_function"`
-	LabelSmoothing float64   `toml:"label_smoothing" in:"[0, 1)" doc:"share of a label that cross_entropy spreads over all classes" also:"smoothing"`
-	Delta          float64   `toml:"delta" in:"(0, inf)" doc:"distance from which on huber grows linearly; unset is 1" also:"beta"`
-	ClassWeights   []float64 `toml:"class_weights" in:"[0, inf)" doc:"one weight a class: cross_entropy is the mean weighted by those of the labels, sigmoid multiplies by them what the labels that an example has add to the loss; unset weighs all alike" also:"weight pos_weight"`
-	RecallAt       int       `toml:"recall_at" in:"[1, inf)" doc:"with sigmoid, how many outputs, the largest ones, count as what the network predicts: recall is the share of all labels among them, and the error the rest; unset is 5, or 1 of up to 5 outputs" also:"top_k k"`
+	Name           string    `toml:"name" doc:"training loss, as defined by PyTorch: cross_entropy for classes, sigmoid for multi-label data, squared or huber for regression; default: cross_entropy, sigmoid or squared, depending on the data" also:"criterion loss_function"`
+	LabelSmoothing float64   `toml:"label_smoothing" in:"[0, 1)" doc:"label smoothing of cross_entropy: the share of a label that is spread over all classes" also:"smoothing"`
+	Delta          float64   `toml:"delta" in:"(0, inf)" doc:"threshold at which huber becomes linear; default: 1" also:"beta"`
+	ClassWeights   []float64 `toml:"class_weights" in:"[0, inf)" doc:"one weight per class: cross_entropy becomes the mean weighted by the labels' weights, sigmoid multiplies the loss terms of positive labels by them; default: equal weights" also:"weight pos_weight"`
+	RecallAt       int       `toml:"recall_at" in:"[1, inf)" doc:"with sigmoid, the number of largest outputs that count as predictions: recall is the share of all labels among them, and the error is 1 - recall; default: 5, or 1 for up to 5 outputs" also:"top_k k"`
 	// Options are those of a loss from another module.
 	Options map[string]any `toml:"options" doc:"an option of a loss that another module registered"`
 }
 
-// of returns the loss for a target of the data. The error names an option that the loss
+// of returns the loss for the data's target. The error names an option that the loss
 // does not have.
 func (l Loss) of(t data.Target) (nn.Loss, error) {
 	loss := nn.Loss{Kind: nn.LossKind(l.Name), Smoothing: l.LabelSmoothing, Delta: l.Delta, Weights: l.ClassWeights, Top: l.RecallAt}

@@ -25,7 +25,7 @@ func optionsOf(name any) any {
 func readOptions(options *map[string]any, s setting, defaults any) error {
 	table, ok := s.value.(map[string]any)
 	if !ok {
-		return fmt.Errorf("%s must be a table, { NAME = VALUE }", s.key)
+		return fmt.Errorf("%s: must be a table, { NAME = VALUE }", s.key)
 	}
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if err := setOption(options, setting{key: s.key, name: name, value: table[name]}); err != nil {

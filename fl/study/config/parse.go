@@ -14,17 +14,17 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
-// Source says where a configuration comes from. Each layer overrides the ones
-// before it: the defaults, the preset, the file, Sets, and the remaining fields.
+// Source lists the layers of a configuration. Each layer overrides the previous ones: the
+// defaults, the preset, the file, Sets, and the remaining fields.
 type Source struct {
 	// Preset is one of Presets, or empty.
 	Preset string
 	// File is the path of a study file, or empty.
 	File string
-	// Text is the content of a study file that was recorded, or empty.
+	// Text is the content of a recorded study file, or empty.
 	Text string
-	// Sets are key=value assignments. A value is a TOML literal; anything else
-	// that does not begin like a TOML string, list or table is a string.
+	// Sets are key=value assignments. A value is a TOML literal; anything else that
+	// does not begin like a TOML string, list or table is a string.
 	Sets []string
 	// Seed overrides the key seed.
 	Seed *uint64
@@ -32,21 +32,20 @@ type Source struct {
 	Tuner, ClientTuner string
 }
 
-// Load resolves a configuration. Its errors are one line that names the file and
-// the line, or the flag, the key, and what would be right.
+// Load resolves a configuration. An error is one line with the file and line, or the
+// flag, the key, and the expected value.
 //
-// The defaults of client.* and server.* are those of the method. Three rules go
-// beyond overriding. A layer that sets budget.rounds and not
-// budget.trial_rounds scales the latter in the proportion that it had below. The
-// options of a tuner that a later layer replaces are dropped. client_tuner.name
-// = "none" removes the client tuner, and the value "none" a dimension of the
-// space.
+// The defaults of client.* and server.* are those of the method. Three rules go beyond
+// overriding. A layer that sets budget.rounds but not budget.trial_rounds scales the
+// latter in proportion. The options of a tuner that a later layer replaces are dropped.
+// client_tuner.name = "none" removes the client tuner, and the value "none" a dimension
+// of the space.
 func Load(src Source) (*Config, error) {
 	c, _, err := LoadPlaced(src)
 	return c, err
 }
 
-// LoadPlaced is Load that also tells where each key was set.
+// LoadPlaced is like Load and also returns where each key was set.
 func LoadPlaced(src Source) (*Config, Places, error) {
 	c, places, err := load(src, Default())
 	if err != nil {
@@ -54,7 +53,7 @@ func LoadPlaced(src Source) (*Config, Places, error) {
 	}
 	m, err := fl.MethodByName(c.Method)
 	if err != nil {
-		return c, places, nil // Check says so
+		return c, places, nil // reported by Check
 	}
 	defaults := Default()
 	defaults.setHyper(m.Defaults())
@@ -116,8 +115,8 @@ func (r *resolver) layers(src Source) error {
 	return nil
 }
 
-// readStudyFile reads a study file, however endless it is. It may be a pipe that a
-// shell made of a command, but does not wait for somebody to write to one.
+// readStudyFile reads a study file up to its maximum size. The file may be a pipe of a
+// shell's process substitution, but a pipe without a writer is not waited for.
 func readStudyFile(path string) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -126,7 +125,7 @@ func readStudyFile(path string) (string, error) {
 	defer func() { _ = f.Close() }() // only read
 	text, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
 	if info, e := f.Stat(); err == nil && len(text) == 0 && e == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: is not a regular file, and nothing comes from it", path)
+		err = fmt.Errorf("%s: not a regular file, and no data from it", path)
 	}
 	return string(text), err
 }
@@ -147,19 +146,19 @@ type resolver struct {
 	config *Config
 	places Places
 	named  string // data.name of the preset
-	// The options of a layer are kept only if the tuner that they were written
-	// for is the one that is left in the end. Assignments are always kept.
+	// The options of a layer are kept only if the tuner for which they were written is
+	// the final one. Assignments are always kept.
 	tuner, clientTuner layeredOptions
 }
 
-// layeredOptions are a tuner's options, each with the name of the tuner that it
-// was written for; the empty name is any.
+// layeredOptions are a tuner's options, each with the name of the tuner for which it was
+// written; an empty name means any.
 type layeredOptions struct {
 	values map[string]any
 	meant  map[string]string
 }
 
-// add takes over the options that a layer set for a tuner.
+// add adds the options that a layer sets for a tuner.
 func (o *layeredOptions) add(options map[string]any, name string) {
 	if o.values == nil {
 		o.values, o.meant = map[string]any{}, map[string]string{}
@@ -169,7 +168,7 @@ func (o *layeredOptions) add(options map[string]any, name string) {
 	}
 }
 
-// of returns the options that are meant for the named tuner, nil without any.
+// of returns the options for the named tuner, nil if there are none.
 func (o *layeredOptions) of(name string) map[string]any {
 	kept := maps.Clone(o.values)
 	maps.DeleteFunc(kept, func(key string, _ any) bool { return o.meant[key] != "" && o.meant[key] != name })
@@ -220,8 +219,8 @@ func (r *resolver) sets(assignments []string) error {
 	return nil
 }
 
-// assign applies the settings of one assignment, whose keys none before may have
-// set.
+// assign applies the settings of one assignment. Earlier assignments must not have set
+// the same keys.
 func (r *resolver) assign(settings []setting, set map[string]bool, place string) error {
 	for _, s := range settings {
 		if set[s.full()] {
@@ -236,7 +235,7 @@ func (r *resolver) assign(settings []setting, set map[string]bool, place string)
 	return nil
 }
 
-// close ends a layer that has set settings.
+// close ends a layer.
 func (r *resolver) close(settings []setting, before Budget, tuner, clientTuner string) {
 	c := r.config
 	r.tuner.add(c.Tuner.Options, tuner)
@@ -256,8 +255,7 @@ func (r *resolver) close(settings []setting, before Budget, tuner, clientTuner s
 	}
 }
 
-// finish decides what only the last layer tells and brings empty collections
-// into one form.
+// finish resolves what depends on the last layer and normalizes empty collections.
 func (r *resolver) finish() {
 	c := r.config
 	if c.ClientTuner.Name == none {
@@ -280,5 +278,5 @@ func (r *resolver) finish() {
 	}
 }
 
-// none is the value that removes a client tuner or a dimension.
+// none removes a client tuner or a dimension.
 const none = "none"

@@ -7,13 +7,13 @@ import (
 	"github.com/fedfast/fedfast/internal/key"
 )
 
-// Places tells where the keys of a configuration were set: the line of a file, or
-// an assignment. The zero Places knows none.
+// Places records where the keys of a configuration were set: the line of a file, or an
+// assignment. The zero Places is empty.
 type Places struct {
 	of map[string]func() string
 }
 
-// set notes where a layer sets a key, in place of the layers below.
+// set records where a layer sets a key, replacing lower layers.
 func (p *Places) set(key string, place func() string) {
 	if p.of == nil {
 		p.of = map[string]func() string{}
@@ -21,8 +21,8 @@ func (p *Places) set(key string, place func() string) {
 	p.of[key] = place
 }
 
-// Explain puts the place before an error that is about a key, or before each of
-// joined ones, as far as it is known.
+// Explain prefixes an error about a key, or each of joined ones, with the place where
+// the key was set, if known.
 func (p Places) Explain(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error

@@ -14,9 +14,8 @@ import (
 	"github.com/fedfast/fedfast/nn/safetensors"
 )
 
-// Prepare opens the federation and builds the model of a configuration. Where a
-// small network stands in for the model of a preset, the configuration names it
-// afterwards.
+// Prepare opens the federation and builds the model of a configuration. If a small model
+// replaces that of a preset, it is set in the configuration.
 func Prepare(ctx context.Context, c *Config) (*data.Federation, *nn.Model, error) {
 	if _, err := c.precision(); err != nil { // before the work of opening data
 		return nil, nil, err
@@ -32,7 +31,7 @@ func Prepare(ctx context.Context, c *Config) (*data.Federation, *nn.Model, error
 	return fed, m, nil
 }
 
-// PrepareModel is Prepare with a federation that is open.
+// PrepareModel is like Prepare with an open federation.
 func PrepareModel(c *Config, fed *data.Federation) (*nn.Model, error) {
 	m, err := c.fitModel(fed)
 	if err != nil {
@@ -60,7 +59,7 @@ func PrepareModel(c *Config, fed *data.Federation) (*nn.Model, error) {
 	return m, nil
 }
 
-// Input returns the form of a federation's examples, as a network takes them.
+// Input returns the shape of a federation's examples as a model's input.
 func Input(fed *data.Federation) nn.Shape {
 	if fed.Kind == data.Tokens {
 		return nn.Shape{Seq: fed.SeqLen, Vocab: fed.Vocab}
@@ -68,19 +67,19 @@ func Input(fed *data.Federation) nn.Shape {
 	return nn.Shape{H: fed.H, W: fed.W, C: fed.C}
 }
 
-// model builds the configured network for what the federation holds.
+// model builds the configured model for the federation's examples.
 func (c *Config) model(fed *data.Federation) (*nn.Model, error) {
 	input := Input(fed)
 	if c.Model.Name == "" {
 		if len(c.Model.Layers) == 0 {
-			return nil, fmt.Errorf("model: none is set; use one of %s or [[model.layers]]", strings.Join(models.Names(), ", "))
+			return nil, fmt.Errorf("model is not set; use one of %s or [[model.layers]]", strings.Join(models.Names(), ", "))
 		}
 		return models.FromLayers(models.WithInit(c.Model.Layers, c.drawnBy()), input, fed.Classes)
 	}
 	return models.New(c.Model.Name, models.Options{Classes: fed.Classes, Input: input, Init: c.drawnBy()})
 }
 
-// precision returns that of the products, or an error as WithPrecision does.
+// precision returns the precision of the products, or an error like WithPrecision.
 func (c *Config) precision() (nn.Precision, error) {
 	p, err := nn.ParsePrecision(c.Precision)
 	if err == nil {
@@ -92,8 +91,8 @@ func (c *Config) precision() (nn.Precision, error) {
 	return p, nil
 }
 
-// WithPrecision returns the model with products in the configured precision, or an
-// error where this process cannot compute them.
+// WithPrecision returns the model with products in the configured precision, or an error
+// if this CPU does not support it.
 func (c *Config) WithPrecision(m *nn.Model) (*nn.Model, error) {
 	p, err := c.precision()
 	if err != nil {
@@ -110,7 +109,7 @@ func OpenData(ctx context.Context, c *Config) (*data.Federation, error) {
 	return data.Open(ctx, c.data())
 }
 
-// checkSet returns an error for a set of data that there is not.
+// checkSet returns an error for an unknown dataset.
 func (c *Config) checkSet() error {
 	if known := dataNames(); c.Data.Name != "" && !slices.Contains(known, c.Data.Name) {
 		return unknownName("data.name", c.Data.Name, known)
@@ -118,7 +117,7 @@ func (c *Config) checkSet() error {
 	return nil
 }
 
-// dataNames returns the names of the sets of data.
+// dataNames returns the names of the datasets.
 func dataNames() []string {
 	var known []string
 	for _, s := range data.Sets() {
@@ -127,7 +126,7 @@ func dataNames() []string {
 	return known
 }
 
-// unknownName is the error for a key whose value is no known name.
+// unknownName returns the error for a key with an unknown name as its value.
 func unknownName(name, value string, known []string) error {
 	return &key.Error{Key: name, Problem: fmt.Sprintf(" = %q: unknown name%s; use one of %s", clip(value), key.DidYouMean(value, key.Names(known...)), strings.Join(known, ", "))}
 }

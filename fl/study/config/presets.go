@@ -11,7 +11,7 @@ import (
 //go:embed presets/*.toml
 var presetFiles embed.FS
 
-// Preset is a study file that the program carries.
+// Preset is a study file that is embedded in the program.
 type Preset struct {
 	Name string `json:"name"`
 	Doc  string `json:"doc"` // one line
@@ -46,5 +46,5 @@ func PresetText(name string) (string, error) {
 	for _, p := range Presets() {
 		known = append(known, p.Name)
 	}
-	return "", fmt.Errorf("unknown preset %q%s; there are %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
+	return "", fmt.Errorf("unknown preset %q%s; available: %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
 }

@@ -11,26 +11,27 @@ import (
 	"github.com/fedfast/fedfast/nn/models"
 )
 
-// KeyInfo is what the reference tells of a key of the study file.
+// KeyInfo is the reference entry of a key of the study file.
 type KeyInfo struct {
-	// Key is dotted; one below which any name may stand ends in ".NAME".
+	// Key is the dotted key. A key that takes any name ends in ".NAME".
 	Key  string `json:"key"`
 	Type string `json:"type"`
-	// Default is the value that a study starts from, as TOML text, empty where none
-	// is; a method may have another one.
+	// Default is the default value in TOML, empty if there is none. A method may have
+	// another default.
 	Default string `json:"default"`
-	// Allowed is a range or lists words, empty when the type says all.
+	// Allowed is a range or a list of strings, empty if the type does not restrict the
+	// values.
 	Allowed string `json:"allowed"`
 	Doc     string `json:"doc"`
-	// UsedBy names the methods, sets of data or the command that alone use the key.
+	// UsedBy lists the methods, datasets or command that use the key, empty for all.
 	UsedBy []string `json:"used_by"`
-	// Tunable says that a search space may hold the key.
+	// Tunable is set if a search space may contain the key.
 	Tunable bool `json:"tunable"`
-	// Also lists other words for the key's last part, from which errors guess it.
+	// Also lists other names for the key's last part, which errors recognize.
 	Also []string `json:"also"`
 }
 
-// Reference returns what is known of each key, in the order of a study file.
+// Reference returns all keys, in the order of a study file.
 func Reference() []KeyInfo {
 	defaults := Default()
 	var all []KeyInfo
@@ -44,7 +45,7 @@ func Reference() []KeyInfo {
 		case slices.Contains(openKeys, k.Name):
 			info.Key, info.Type = k.Name+".NAME", map[bool]string{true: "dimension", false: "value"}[k.Name == "space"]
 		case k.Name == "model":
-			info.Type = "text or layers"
+			info.Type = "string or layers"
 		case v.Kind() == reflect.Slice && v.Len() == 0 || v.Kind() == reflect.String && v.Len() == 0:
 		case k.Check(reflect.ValueOf(defaults)) != nil: // 0 stands for none
 		default:
@@ -55,8 +56,8 @@ func Reference() []KeyInfo {
 	return all
 }
 
-// usedBy returns the methods, sets of data or the command that use a key, empty
-// for a key that all use.
+// usedBy returns the methods, datasets or the command that use a key, empty for a key
+// that all use.
 func usedBy(k key.Key) []string {
 	users := []string{}
 	if _, ok := hyper.Find(k.Name); ok {
@@ -83,8 +84,8 @@ func usedBy(k key.Key) []string {
 	return users
 }
 
-// choiceOf returns what a set lists for a key that only some sets have, nil for
-// other keys.
+// choiceOf returns a function that lists a dataset's values of a key that only some data
+// sets have, nil for other keys.
 func choiceOf(name string) func(data.SetInfo) []string {
 	switch name {
 	case "data.encoding":
@@ -97,8 +98,8 @@ func choiceOf(name string) func(data.SetInfo) []string {
 	return nil
 }
 
-// Values returns the values that a key may have, where they can be listed: words,
-// truths, and names of methods, models and sets of data.
+// Values returns the values that a key may have, if they can be listed: strings, booleans,
+// and names of methods, models and datasets.
 func Values(name string) []string {
 	switch name {
 	case "method":
@@ -120,5 +121,5 @@ func Values(name string) []string {
 	return nil
 }
 
-// LayerKeys returns what is known of the keys of a layer, in their order.
+// LayerKeys returns the keys of a layer, in their order.
 func LayerKeys() []key.Key { return slices.Clone(layerKeys) }

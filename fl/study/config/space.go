@@ -14,10 +14,9 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// CheckSpace returns an error for the first dimension of the space that can be
-// drawn as a value that its hyperparameter cannot have or the method does not
-// use, a *key.Error. Dimensions that no hyperparameter has pass: a client tuner
-// may add them.
+// CheckSpace returns a *key.Error for the first dimension of the space that contains a
+// value which is invalid for its hyperparameter or not used by the method. Other
+// dimensions are accepted, since a client tuner may add them.
 func (c *Config) CheckSpace() error {
 	method, err := fl.MethodByName(c.Method)
 	if err != nil {
@@ -34,15 +33,15 @@ func (c *Config) CheckSpace() error {
 	return CheckDims(dims, c.Hyper(), method)
 }
 
-// SpaceKey is the key of a dimension of the space.
+// SpaceKey returns the key of a dimension of the space.
 func SpaceKey(name string) string { return "space." + name }
 
-// CheckDims checks the dimensions of hyperparameters over a base. Every range is
-// one interval, single values, or both, so a continuous dimension whose ends lie
-// inside and that leaves it does so right beside an end; and those that depend on
-// another hyperparameter grow or shrink with it. So it is enough to try each
-// dimension's ends and points between while all others are at their least, and
-// while they are at their greatest.
+// CheckDims checks the dimensions of hyperparameters over a base. Every range is one
+// interval, single values, or both. So a continuous dimension with valid ends that
+// contains invalid values contains some right next to an end; and ranges that depend on
+// another hyperparameter are monotonic in it. It is therefore sufficient to try each
+// dimension's ends and points between them while all others are at their minimum, and
+// while they are at their maximum.
 func CheckDims(dims []tuners.Dim, base hyper.Values, method fl.Method) error {
 	tried := map[string][]tuners.Value{}
 	least, greatest := tuners.Params{}, tuners.Params{}
@@ -76,9 +75,9 @@ func CheckDims(dims []tuners.Dim, base hyper.Values, method fl.Method) error {
 	return nil
 }
 
-// trials returns the values of a dimension that are tried: all where there are
-// few, else the ends and some between; of a continuous one the numbers next to its
-// ends, and further ones that are no round shares of the way.
+// trials returns the values of a dimension to try: all if there are few, otherwise the
+// ends and some between; for a continuous dimension also the numbers next to its ends,
+// and further ones at irregular fractions.
 func trials(d tuners.Dim) []tuners.Value {
 	if d.Kind == tuners.Choice {
 		return d.Choices
@@ -99,7 +98,7 @@ func trials(d tuners.Dim) []tuners.Value {
 	return values
 }
 
-// compareValues orders numbers, and takes all else as equal.
+// compareValues orders numbers and treats everything else as equal.
 func compareValues(a, b tuners.Value) int {
 	x, isNumber := a.Float()
 	y, both := b.Float()
@@ -112,8 +111,8 @@ func compareValues(a, b tuners.Value) int {
 	return 1
 }
 
-// blame turns the error of a point of the space into one about the dimension that
-// it names, or that was moved; one about a key outside of the space stays.
+// blame turns the error of a point of the space into an error about the dimension that it
+// names, or that was varied. An error about a key outside of the space is kept.
 func blame(dims []tuners.Dim, moved tuners.Dim, err error) error {
 	named, ok := errors.AsType[*key.Error](err)
 	if !ok {
@@ -127,13 +126,13 @@ func blame(dims []tuners.Dim, moved tuners.Dim, err error) error {
 	return err
 }
 
-// outside is the error for a dimension of which some value cannot be used.
+// outside returns the error for a dimension with an invalid value.
 func outside(d tuners.Dim, err error) error {
 	_, value, _ := strings.Cut(d.String(), "{")
 	return &key.Error{Key: SpaceKey(d.Name), Problem: fmt.Sprintf(" = %s: %v", clip("{"+value), err)}
 }
 
-// clip shortens what an error repeats of its input.
+// clip shortens input that is quoted in an error.
 func clip(text string) string {
 	const most = 200
 	if runes := []rune(text); len(runes) > most {

@@ -18,11 +18,11 @@ import (
 func TestSpaceErrors(t *testing.T) {
 	head := "rounds = 3\n[space]\n"
 	tests := []struct{ name, text, set, want string }{
-		{"below the range", head + "\"client.lr\" = {uniform = [-0.02, 1]}\n", "", `study.toml:3: space.client.lr = {uniform = [-0.02, 1]}: client.lr = -0.02: must be a finite number above 0`},
+		{"below the range", head + "\"client.lr\" = {uniform = [-0.02, 1]}\n", "", `study.toml:3: space.client.lr = {uniform = [-0.02, 1]}: client.lr = -0.02: must be a finite number > 0`},
 		{"text among numbers", head + "\"client.lr\" = {choice = [0.1, \"high\"]}\n", "", `study.toml:3: space.client.lr = {choice = [0.1, "high"]}: client.lr: must be a number, not high`},
-		{"batch", head + "\"client.batch\" = {int = [-5, 9]}\n", "", `client.batch = -5: must be a whole number of 1 or more`},
-		{"fractions of a batch", head + "\"client.batch\" = {uniform = [1, 64]}\n", "", `client.batch: must be a whole number`},
-		{"more than a batch can be", head + "\"client.batch\" = {log2 = [0, 40]}\n", "", `client.batch: must be a whole number`},
+		{"batch", head + "\"client.batch\" = {int = [-5, 9]}\n", "", `client.batch = -5: must be a positive integer`},
+		{"fractions of a batch", head + "\"client.batch\" = {uniform = [1, 64]}\n", "", `client.batch: must be an integer`},
+		{"more than a batch can be", head + "\"client.batch\" = {log2 = [0, 40]}\n", "", `client.batch: must be an integer`},
 		{"not used", head + "\"server.momentum\" = {uniform = [0, 0.9]}\n", "", `study.toml:3: space.server.momentum = {uniform = [0, 0.9]}: server.momentum = 0.9: method "fedavg" does not use it`},
 		{"not used by the method", "method = \"fedprox\"\n" + head + "\"client.lambda\" = {log10 = [-3, 0]}\n\"client.mu\" = {log10 = [-3, 0]}\n", "", `study.toml:4: space.client.lambda = {log10 = [-3, 0]}: client.lambda = 0.001: method "fedprox" does not use it`},
 		{"a value with another meaning", head + "\"client.dropout\" = {uniform = [-1, 0.5]}\n", "", `client.dropout = -`},
@@ -31,7 +31,7 @@ func TestSpaceErrors(t *testing.T) {
 		{"widths between", "method = \"heterofl\"\n" + head + "\"client.width\" = {uniform = [0, 1]}\n", "", `client.width = `},
 		{"by --set", "", `space.client.lr={int=[0,1]}`, `--set space.client.lr={int=[0,1]}: space.client.lr = {int = [0, 1]}: client.lr = 0: must be`},
 		{"a key that no dimension replaces", "server.lr = 0.5\n" + head + "\"client.lr\" = {log10 = [-3, 0]}\n", "", `study.toml:1: server.lr = 0.5: method "fedavg" does not use it`},
-		{"no dimension", "method = \"fedprox\"\nclient.mu = 0\n" + head + "\"client.lr\" = {log10 = [-3, 0]}\n", "", `study.toml:2: client.mu = 0: method "fedprox" needs a finite number above 0`},
+		{"no dimension", "method = \"fedprox\"\nclient.mu = 0\n" + head + "\"client.lr\" = {log10 = [-3, 0]}\n", "", `study.toml:2: client.mu = 0: method "fedprox" needs a finite number > 0`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestDeepDocumentsAreRefused(t *testing.T) {
 	}
 	for name, text := range deep {
 		_, err := Load(Source{File: write(t, text)})
-		if err == nil || !strings.Contains(err.Error(), "study.toml:2: tables and lists lie more than 64 deep in each other") {
+		if err == nil || !strings.Contains(err.Error(), "study.toml:2: tables and lists nested more than 64 levels deep") {
 			t.Errorf("%s: got error %.200v", name, err)
 		}
 		_, err = Load(Source{Sets: []string{strings.TrimSpace(text)}})
@@ -178,7 +178,7 @@ func TestDeepDocumentsAreRefused(t *testing.T) {
 			t.Errorf("%s by --set: got error %.2000v", name, err)
 		}
 	}
-	if _, err := Load(Source{File: write(t, "# "+strings.Repeat("x", maxDocument))}); err == nil || !strings.Contains(err.Error(), "study.toml: a study file of more than 1048576 bytes is not read") {
+	if _, err := Load(Source{File: write(t, "# "+strings.Repeat("x", maxDocument))}); err == nil || !strings.Contains(err.Error(), "study.toml: study file larger than 1048576 bytes") {
 		t.Errorf("a large file: got error %v", err)
 	}
 	var many strings.Builder

@@ -10,11 +10,10 @@ import (
 	"github.com/fedfast/fedfast/nn/models"
 )
 
-// A preset's model is for the preset's data. Where a study takes the preset with
-// other data and names no model, and the preset's does not take their form, a small
-// network that does stands in for it.
+// A preset's model is made for the preset's data. If a study uses the preset with other
+// data of another shape and does not set a model, a small model replaces it.
 
-// standIn returns the network for what a federation holds.
+// standIn returns the small model for a federation.
 func standIn(fed *data.Federation) []models.LayerSpec {
 	dense := []models.LayerSpec{{Type: "dense", Units: 64}, {Type: "relu"}, {Type: "dense"}}
 	switch fed.Kind {
@@ -35,8 +34,8 @@ func standIn(fed *data.Federation) []models.LayerSpec {
 	return dense
 }
 
-// fitModel builds the configured network, or the one that stands in for a preset's,
-// which the configuration then has.
+// fitModel builds the configured model, or a small one that replaces a preset's and is
+// then set in the configuration.
 func (c *Config) fitModel(fed *data.Federation) (*nn.Model, error) {
 	m, err := c.model(fed)
 	if err == nil || c.Model.preset == "" {
@@ -48,12 +47,12 @@ func (c *Config) fitModel(fed *data.Federation) (*nn.Model, error) {
 	if standErr != nil {
 		return nil, errors.Join(err, standErr)
 	}
-	fed.Notes = append(fed.Notes, fmt.Sprintf("the model of preset %s does not take %s: %s stands in for it; model or [[model.layers]] names another", c.Model.preset, form(fed), m.Doc()))
+	fed.Notes = append(fed.Notes, fmt.Sprintf("the model of preset %s does not accept %s; using instead: %s; set model or [[model.layers]] to choose another", c.Model.preset, form(fed), m.Doc()))
 	*c = other
 	return m, nil
 }
 
-// form says what the examples of a federation are.
+// form describes the examples of a federation.
 func form(fed *data.Federation) string {
 	switch fed.Kind {
 	case data.Image:
@@ -65,8 +64,8 @@ func form(fed *data.Federation) string {
 	return fmt.Sprintf("vectors of %d numbers", fed.C)
 }
 
-// standsFor says whether the model that a study was recorded with may stand in for
-// the preset's of a configuration.
+// standsFor reports whether a recorded model may be the replacement of the preset's model
+// of a configuration.
 func (recorded *Model) standsFor(m *Model) bool {
 	if m.preset == "" || recorded.Name != "" {
 		return false
