@@ -161,32 +161,36 @@ func (d *document) line(path []string) int {
 	if err != nil {
 		return 0
 	}
-	line := 0
+	var values []toml.Primitive // along the path
 	for _, part := range path {
 		value, ok := level[part]
 		if !ok {
 			break
 		}
-		if l := firstLine(&md, value); l > 0 {
-			line = l
-		}
+		values = append(values, value)
 		level = map[string]toml.Primitive{}
 		if md.PrimitiveDecode(value, &level) != nil {
 			break
 		}
 	}
-	return line
+	for _, value := range slices.Backward(values) {
+		if l := firstLine(&md, value); l > 0 {
+			return l
+		}
+	}
+	return 0
 }
 
 // firstLine returns the line of a value; for a table without one of its own, as
-// dotted keys make it, that of its first value.
+// dotted keys make it, that of its first value. It returns 0 for such a table with more
+// than 100 values, since the decoder reads the whole text for the position of each.
 func firstLine(md *toml.MetaData, value toml.Primitive) int {
 	var refused toml.ParseError
 	if errors.As(md.PrimitiveDecode(value, &refusal{}), &refused) && refused.Position.Line > 0 {
 		return refused.Position.Line
 	}
 	level := map[string]toml.Primitive{}
-	if md.PrimitiveDecode(value, &level) != nil {
+	if md.PrimitiveDecode(value, &level) != nil || len(level) > 100 {
 		return 0
 	}
 	first := 0
