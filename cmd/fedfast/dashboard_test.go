@@ -183,7 +183,7 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 	b.until(`!document.getElementById("ask").open`)
 	b.do(chromedp.Click(button))
 	b.do(chromedp.Click("#ask-yes"))
-	b.until(fmt.Sprintf(`fedfast.page.study.all[%d].state === "pruned" && fedfast.page.rows.get(%d).textContent.includes("stopped by a person")`, number, number))
+	b.until(fmt.Sprintf(`fedfast.page.study.all[%d].state === "pruned" && fedfast.page.rows.get(%d).textContent.includes("stopped by a user")`, number, number))
 	b.clean()
 	b.away(true)
 	kill(t, tune)
@@ -224,9 +224,9 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 	for i, trial := range after {
 		switch {
 		case trial.Reason == nil:
-		case trial.Number != number && *trial.Reason == "the study was stopped by a person":
+		case trial.Number != number && *trial.Reason == "the study was stopped by a user":
 			ended++
-		case trial.Number != number || *trial.Reason != "stopped by a person" || trial.State != "pruned" || trial.Rounds != before[i].Rounds:
+		case trial.Number != number || *trial.Reason != "stopped by a user" || trial.State != "pruned" || trial.Rounds != before[i].Rounds:
 			t.Errorf("trial %d is %+v", trial.Number, trial)
 		}
 	}

@@ -29,13 +29,13 @@ func (r actRecord) reason() string { return ActReason(r.Act) }
 // ActReason says why a trial ended, by the act of a person that ended it.
 func ActReason(act string) string {
 	if act == ActStopStudy {
-		return "the study was stopped by a person"
+		return "the study was stopped by a user"
 	}
-	return "stopped by a person"
+	return "stopped by a user"
 }
 
 // ErrNoSuchTrial says that a study has no trial of a number.
-var ErrNoSuchTrial = errors.New("there is no such trial")
+var ErrNoSuchTrial = errors.New("no such trial")
 
 // Control lets a person end trials of a study, or the study, before their time. An
 // act is carried out before the next round of each trial that it is about, and is
@@ -78,7 +78,7 @@ func (c *Control) StopTrial(number int) error {
 	case stopped:
 		return nil
 	case over:
-		return fmt.Errorf("trial %d has ended: there is nothing to stop", number)
+		return fmt.Errorf("trial %d has already ended", number)
 	case c.running[number]:
 		c.asked[number] = true
 		return nil
@@ -103,7 +103,7 @@ func (c *Control) StopStudy() error {
 // able returns an error when nothing can be stopped.
 func (c *Control) able() error {
 	if c.driver == nil {
-		return errors.New("no trials are at work: the study is being prepared, chooses what it returns, or has ended")
+		return errors.New("no trials are running: the study is being prepared, selects its result, or has ended")
 	}
 	return nil
 }

@@ -187,7 +187,7 @@ func TestStudyIsStoppedBesideItsTrials(t *testing.T) {
 // TestActsThatCannotBe says why.
 func TestActsThatCannotBe(t *testing.T) {
 	c := &Control{}
-	if err := c.StopStudy(); err == nil || !strings.Contains(err.Error(), "no trials are at work") {
+	if err := c.StopStudy(); err == nil || !strings.Contains(err.Error(), "no trials are running") {
 		t.Errorf("before the study: %v", err)
 	}
 	s := glyphStudy(t, &script{params: learningRates(1e-4, 0.3), rung: 2, to: 5})
@@ -201,7 +201,7 @@ func TestActsThatCannotBe(t *testing.T) {
 	if _, err := Tune(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if !errors.Is(missing, ErrNoSuchTrial) || ended == nil || !strings.Contains(ended.Error(), "has ended") {
+	if !errors.Is(missing, ErrNoSuchTrial) || ended == nil || !strings.Contains(ended.Error(), "has already ended") {
 		t.Errorf("no such trial: %v; one that has ended: %v", missing, ended)
 	}
 }

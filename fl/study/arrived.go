@@ -14,49 +14,49 @@ import (
 // client tuner observes. Its numbers are believed.
 func (t *trial) arrived(rec *roundRecord, rounds int, observed []string) error {
 	wrong := func(format string, args ...any) error {
-		return fmt.Errorf("the record of trial %d, round %d, that a worker sent: %s", t.number, rounds+1, fmt.Sprintf(format, args...))
+		return fmt.Errorf("invalid record of trial %d, round %d from a worker: %s", t.number, rounds+1, fmt.Sprintf(format, args...))
 	}
 	n := len(rec.Clients)
 	if !slices.Equal(rec.Clients, t.driver.engine.Cohort(t.number, rounds)) {
-		return wrong("it names other clients than the round has")
+		return wrong("other clients than those of the round")
 	}
 	last := -1
 	for _, slot := range rec.DroppedSlots {
 		if slot <= last || slot >= n {
-			return wrong("it says that slot %d of %d was dropped", slot, n)
+			return wrong("slot %d of %d cannot have been dropped", slot, n)
 		}
 		last = slot
 	}
 	if rec.Dropped != len(rec.DroppedSlots) {
-		return wrong("it counts %d dropped clients and names %d", rec.Dropped, len(rec.DroppedSlots))
+		return wrong("%d dropped clients, but %d slots", rec.Dropped, len(rec.DroppedSlots))
 	}
 	for _, count := range []int{rec.Steps, rec.Examples} {
 		if count < 0 || count > fl.MostCount {
-			return wrong("it counts %d steps or examples", count)
+			return wrong("%d steps or examples", count)
 		}
 	}
 	if math.IsInf(float64(rec.Score), 0) || rec.Other != nil && math.IsInf(float64(*rec.Other), 0) {
 		return wrong("its score is infinite")
 	}
 	if rec.Seconds != nil && !(*rec.Seconds >= 0 && *rec.Seconds <= math.MaxFloat64) {
-		return wrong("it took %v simulated seconds", float64(*rec.Seconds))
+		return wrong("%v simulated seconds", float64(*rec.Seconds))
 	}
 	if rec.Params != nil {
-		return wrong("it sets hyperparameters")
+		return wrong("hyperparameters are set")
 	}
 	for name, values := range rec.Probes {
 		if len(values) != n || !slices.Contains(observed, name) {
-			return wrong("it has %d values of the probe %.40q for %d clients", len(values), name, n)
+			return wrong("%d values of the probe %.40q for %d clients", len(values), name, n)
 		}
 	}
 	for name := range rec.Aggregates {
 		if !slices.Contains(observed, name) {
-			return wrong("nobody asked for its probe %.40q", name)
+			return wrong("probe %.40q was not requested", name)
 		}
 	}
 	for name := range rec.Masked {
 		if !slices.ContainsFunc(t.driver.setup.Data.Masks, func(m data.Mask) bool { return m.Name == name }) {
-			return wrong("the data have no mask %.40q", name)
+			return wrong("unknown mask %.40q", name)
 		}
 	}
 	return nil
@@ -73,7 +73,7 @@ func (t *trial) brought(model, state *fl.Snapshot, rounds int) error {
 			return err
 		}
 		if s.Number != t.number || s.Round > rounds || s == state && s.Round != rounds {
-			return fmt.Errorf("a worker sent trial %d after %d rounds where trial %d after %d was asked for", s.Number, s.Round, t.number, rounds)
+			return fmt.Errorf("a worker sent trial %d after %d rounds, want trial %d after %d", s.Number, s.Round, t.number, rounds)
 		}
 	}
 	return nil

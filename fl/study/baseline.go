@@ -168,7 +168,7 @@ func CheckBaseline(fed *data.Federation) error {
 	if fed.Test.Len() > 0 || clientsTest(fed) {
 		return nil
 	}
-	return errors.New("no client has test examples to compare on; give them some with data.split")
+	return errors.New("no client has test examples for the comparison; set data.split so that they do")
 }
 
 // Baseline trains n configurations that the tuner of s suggests, each for the same
@@ -206,7 +206,7 @@ func Baseline(ctx context.Context, s Setup, r *Result, n, rounds int) (*Baseline
 		return nil, err
 	}
 	if !c.Complete() {
-		return nil, fmt.Errorf("baseline: the tuner %s ran %d of %d configurations", s.Config.Tuner.Name, len(c.Done), n)
+		return nil, fmt.Errorf("baseline: tuner %s ran only %d of %d configurations", s.Config.Tuner.Name, len(c.Done), n)
 	}
 	return c.result(r), nil
 }

@@ -15,10 +15,10 @@ import (
 func (d *driver) result(ctx context.Context, survivor *trial) (*Result, error) {
 	c := &d.setup.Config
 	if len(d.best) == 0 && d.setup.Control.over() {
-		return nil, errors.New("the study was stopped by a person before any trial had run a round: there is no model to return")
+		return nil, errors.New("the study was stopped before any trial had run a round: there is no model to return")
 	}
 	if len(d.best) == 0 {
-		return nil, fmt.Errorf("tuner %s: it is done without a trial that ran", c.Tuner.Name)
+		return nil, fmt.Errorf("tuner %s: it finished without running a trial", c.Tuner.Name)
 	}
 	r := &Result{Study: c.Name, Select: c.Select, Rounds: d.rounds, Sides: d.sides, Goal: c.Eval.Goal, Patience: c.Eval.Patience, Stopped: d.setup.Control.over()}
 	for _, t := range d.trials {

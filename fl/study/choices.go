@@ -52,12 +52,12 @@ func (d *driver) joinChoices(ctx context.Context) error {
 // that name does not have.
 func checkChoice(m *nn.Model, name string, dim tuners.Dim) error {
 	if dim.Kind != tuners.Choice {
-		return fmt.Errorf("it must be a choice, such as { choice = %v }", wants(m, name))
+		return fmt.Errorf("must be a choice, such as { choice = %v }", wants(m, name))
 	}
 	for _, v := range dim.Choices {
 		x, ok := v.Float()
 		if !ok || x != float64(int(x)) {
-			return fmt.Errorf("%v is no whole number", v)
+			return fmt.Errorf("%v is not an integer", v)
 		}
 		if err := m.CheckPick(nn.Pick{name: int(x)}); err != nil {
 			return err

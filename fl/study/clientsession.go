@@ -76,7 +76,7 @@ func (s *clientSession) repeat(ctx context.Context, live tuners.Session, call in
 			return err
 		}
 		if rec == nil {
-			return fmt.Errorf("trial %d: round %d is not in the record", t.number, round+1)
+			return fmt.Errorf("trial %d: round %d is missing in the record", t.number, round+1)
 		}
 		return live.ObserveRound(ctx, rec.observation(t.number, round))
 	}
@@ -89,7 +89,7 @@ func (s *clientSession) repeat(ctx context.Context, live tuners.Session, call in
 		return err
 	}
 	if !samePlan(data, got) {
-		return fmt.Errorf("trial %d, round %d: asked again, it plans otherwise than the record says", t.number, round+1)
+		return fmt.Errorf("trial %d, round %d: the client tuner is not deterministic: its plan differs from the record", t.number, round+1)
 	}
 	return nil
 }

@@ -196,9 +196,9 @@ func TestTunersSeeOnlyWhatTheStudyAllows(t *testing.T) {
 		allow []string
 		want  string
 	}{
-		{curious{scalars: []string{"examples_val"}}, []string{"examples_train"}, `it asks for "examples_val" of each client, but tuner.allow lists only ["examples_train"]`},
-		{curious{probes: []string{"examples_train"}}, nil, `it asks for "examples_train" of each client`},
-		{curious{scalars: []string{"client_key"}}, nil, `it asks for "client_key" of each client`},
+		{curious{scalars: []string{"examples_val"}}, []string{"examples_train"}, `requests "examples_val" of each client, but tuner.allow has only ["examples_train"]`},
+		{curious{probes: []string{"examples_train"}}, nil, `requests "examples_train" of each client`},
+		{curious{scalars: []string{"client_key"}}, nil, `requests "client_key" of each client`},
 		{curious{probes: []string{"val_errors"}}, nil, `unknown probe "val_errors"`},
 	}
 	for _, tt := range tests {

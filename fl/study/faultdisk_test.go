@@ -79,7 +79,7 @@ func TestFaultDamagedSnapshots(t *testing.T) {
 				continue
 			}
 			got.equal(t, want, when)
-			if !strings.Contains(said, "a snapshot cannot be used") || !strings.Contains(said, "the checksum is wrong") {
+			if !strings.Contains(said, "a snapshot cannot be used") || !strings.Contains(said, "checksum mismatch") {
 				t.Errorf("%s: said %q", when, said)
 			}
 		}

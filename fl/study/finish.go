@@ -56,11 +56,11 @@ func (d *driver) candidateOf(m *Chosen) (candidate, error) {
 		}
 	}
 	if m.Number < 0 || m.Number >= len(d.trials) {
-		return candidate{}, fmt.Errorf("trial %d: the record returns it, and there are %d trials", m.Number, len(d.trials))
+		return candidate{}, fmt.Errorf("trial %d: returned by the record, which has only %d trials", m.Number, len(d.trials))
 	}
 	t := d.trials[m.Number]
 	if t.rounds != m.Round {
-		return candidate{}, fmt.Errorf("trial %d: the record returns it after round %d and ends it after round %d; it is of another version of fedfast", m.Number, m.Round, t.rounds)
+		return candidate{}, fmt.Errorf("trial %d: the record returns it after round %d but ends it after round %d; it was written by another version of fedfast", m.Number, m.Round, t.rounds)
 	}
 	return d.lastOf(t), nil
 }
@@ -148,7 +148,7 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 // match returns an error when a study is not the recorded one.
 func (r *studyRecord) match(dir string, c *config.Config, mode string) error {
 	if r.Mode != mode {
-		return fmt.Errorf("%s holds a study of `fedfast %s`; this is `fedfast %s`", dir, r.Mode, mode)
+		return fmt.Errorf("%s contains a study of `fedfast %s`; this is `fedfast %s`", dir, r.Mode, mode)
 	}
 	return config.Match(dir, r.Config, c)
 }

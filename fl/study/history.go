@@ -237,9 +237,9 @@ func (h *history) on(fed *data.Federation, m *nn.Model) error {
 	case h.data == nil:
 		return h.append(KindData, tuners.StudySession, 0, rec)
 	case h.data.Start != rec.Start:
-		return fmt.Errorf("%s holds a study that began from other weights than are in its init file now: then %s; now %s; bring the former back, or name another directory", h.store.Dir(), h.data.Start, rec.Start)
+		return fmt.Errorf("%s contains a study that started from other weights than those in its init file: then %s; now %s; restore the file, or use another directory", h.store.Dir(), h.data.Start, rec.Start)
 	case h.data.Fingerprint != rec.Fingerprint:
-		return fmt.Errorf("%s holds a study that began on other data than are at its data.path now: then %s; now %s; bring the former back, or name another directory", h.store.Dir(), h.data, rec)
+		return fmt.Errorf("%s contains a study that started with other data than those at its data.path: then %s; now %s; restore the data, or use another directory", h.store.Dir(), h.data, rec)
 	}
 	return nil
 }

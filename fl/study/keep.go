@@ -199,7 +199,7 @@ func (d *driver) load(ctx context.Context, c *candidate) error {
 			return err
 		}
 		if s.Layout != d.engine.Layout() {
-			return errors.New("its weights are in another memory layout")
+			return errors.New("its weights have a different memory layout")
 		}
 		if c.memory, err = d.engine.StateOf(*s); err != nil {
 			return err

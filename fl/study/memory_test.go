@@ -52,7 +52,7 @@ func TestPrivateLossIsRefused(t *testing.T) {
 		t.Errorf("a private error: %v", err)
 	}
 	c.Objective = "loss"
-	if err := c.Check(); err == nil || !strings.HasPrefix(err.Error(), "score.epsilon: a loss has no bound") {
+	if err := c.Check(); err == nil || !strings.HasPrefix(err.Error(), "score.epsilon: a loss is unbounded") {
 		t.Errorf("a private loss: got error %v", err)
 	}
 }

@@ -160,7 +160,7 @@ func (c *callRecord) decisions() ([]tuners.Decision, error) {
 			}
 		}
 		if d.Kind == 0 {
-			return nil, fmt.Errorf("recorded decision %q is not one that this version knows", r.Kind)
+			return nil, fmt.Errorf("unknown recorded decision %q", r.Kind)
 		}
 		if r.Source != nil {
 			d.Source = *r.Source
@@ -342,7 +342,7 @@ func (x *real) UnmarshalJSON(b []byte) error {
 func decode[T any](kind string, data []byte) (*T, error) {
 	v := new(T)
 	if err := json.Unmarshal(data, v); err != nil {
-		return nil, fmt.Errorf("a record of kind %s cannot be read: %w", kind, err)
+		return nil, fmt.Errorf("invalid record of kind %s: %w", kind, err)
 	}
 	return v, nil
 }

@@ -16,7 +16,7 @@ import (
 // trained again.
 func Remeasure(ctx context.Context, s Setup, eval config.Eval, sha256 string) (*Chosen, error) {
 	if s.Store == nil {
-		return nil, errors.New("no store is given that holds the study")
+		return nil, errors.New("no store with the study")
 	}
 	if s.Tuner == nil {
 		return remeasureRun(ctx, s, eval, sha256)
@@ -83,7 +83,7 @@ func (d *driver) finishedHere() (*resultRecord, error) {
 func (d *driver) finished() (*resultRecord, error) {
 	h := d.history
 	if h.result == nil {
-		return nil, fmt.Errorf("%s: its study has not ended", h.store.Dir())
+		return nil, fmt.Errorf("%s: the study has not finished", h.store.Dir())
 	}
 	return decode[resultRecord](KindResult, d.history.result)
 }

@@ -40,7 +40,7 @@ func (t *trial) recordedData(ctx context.Context, round int) ([]byte, error) {
 		}
 	}
 	if len(t.page) == 0 || t.page[0].Round != round+1 {
-		return nil, fmt.Errorf("trial %d: the record lacks round %d", t.number, round+1)
+		return nil, fmt.Errorf("trial %d: round %d is missing in the record", t.number, round+1)
 	}
 	return t.page[0].Data, nil
 }
@@ -179,7 +179,7 @@ func (d *driver) repeat(ctx context.Context, t *trial, tr training) error {
 		return err
 	}
 	if !bytes.Equal(again, want) {
-		return fmt.Errorf("trial %d, round %d: run again from its recorded plan it measures %s, the record says %s; the study was begun by another version of fedfast, on other data or on another kind of CPU",
+		return fmt.Errorf("trial %d, round %d: repeated from its recorded plan, it measures %s instead of the recorded %s; the study was started by another version of fedfast, on other data or on another kind of CPU",
 			t.number, round+1, again, want)
 	}
 	return nil

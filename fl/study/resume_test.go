@@ -135,7 +135,7 @@ func TestConfigThatDiffersIsRefused(t *testing.T) {
 func TestOtherDataIsRefused(t *testing.T) {
 	for _, tt := range []struct{ name, began, now, want string }{
 		{"same", "a", "a", ""},
-		{"other", "a", "b", "holds a study that began on other data than are at its data.path now: then glyphs of 8 clients"},
+		{"other", "a", "b", "contains a study that started with other data than those at its data.path: then glyphs of 8 clients"},
 		{"not recorded", "", "b", ""},
 		{"drawn", "a", "", ""},
 	} {

@@ -86,7 +86,7 @@ func (d *driver) train(ctx context.Context, given *config.Config) (*trial, error
 		return nil, err
 	}
 	if t.fail != nil {
-		return nil, fmt.Errorf("the training failed in %s", t.fail.Reason)
+		return nil, fmt.Errorf("training failed in %s", t.fail.Reason)
 	}
 	return t, nil
 }

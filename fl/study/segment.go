@@ -48,7 +48,7 @@ func (t *trial) segment(ctx context.Context, toRound int, begins func(rounds int
 		}
 		if score = float64(rec.Score); !d.meter.unscored {
 			if math.IsNaN(score) {
-				return fmt.Errorf("trial %d, round %d: no client of the cohort has validation examples, so there is no score; enlarge the cohort or change data.split", t.number, t.rounds)
+				return fmt.Errorf("trial %d, round %d: no client of the cohort has validation examples to score on; enlarge the cohort or change data.split", t.number, t.rounds)
 			}
 			score = t.mean.Add(score, d.setup.Config.Score.Discount)
 			if d.objective.Better(score, t.floor) && d.objective.Better(score, t.best.score) {

@@ -38,7 +38,7 @@ func (s *decider) next(kind string) (*callRecord, error) {
 	}
 	c := &s.past[s.calls]
 	if c.kind != kind {
-		return nil, fmt.Errorf("call %d of tuner %s is a %s in the record and a %s now: the record was begun by a version of fedfast that asked in another order; finish the study with that one, or begin it again in another directory", s.calls, s.name, c.kind, kind)
+		return nil, fmt.Errorf("call %d of tuner %s is a %s in the record and a %s now: the record was written by a version of fedfast with another order of calls; finish the study with that version, or start it again in another directory", s.calls, s.name, c.kind, kind)
 	}
 	s.calls++
 	return c, nil
@@ -99,7 +99,7 @@ func (s *decider) repeat(ctx context.Context, call int) error {
 		return err
 	}
 	if again := suggestRecord(c.N, decisions); !again.same(c) {
-		return fmt.Errorf("tuner %s: asked call %d again, it decides otherwise than the record says", s.name, call)
+		return fmt.Errorf("tuner %s is not deterministic: call %d differs from the record", s.name, call)
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (s *decider) Report(ctx context.Context, r tuners.TrialReport) error {
 	}
 	if c != nil {
 		if !c.same(&now) {
-			return fmt.Errorf("trial %d at round %d: repeated from its record it is reported otherwise than the record says", r.Trial, r.Round)
+			return fmt.Errorf("trial %d at round %d: the repeated report differs from the record", r.Trial, r.Round)
 		}
 		return nil
 	}

@@ -69,7 +69,7 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Con
 // sharable returns an error unless a study may share the rounds of a recorded one.
 func sharable(other *Stored, c *config.Config) error {
 	if other.Mode != config.ModeTune || !other.Finished() {
-		return errors.New("its rounds cannot be shared: it is no finished study of `fedfast tune`")
+		return errors.New("its rounds cannot be shared: not a finished study of `fedfast tune`")
 	}
 	o, err := config.Load(config.Source{Text: other.Config})
 	if err != nil {

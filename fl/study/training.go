@@ -55,7 +55,7 @@ type Training interface {
 
 // ErrLost says that nothing will be heard any more of the worker that trained a
 // trial.
-var ErrLost = errors.New("the worker is lost")
+var ErrLost = errors.New("worker lost")
 
 // training is where a trial trains.
 type training interface {

@@ -85,7 +85,7 @@ func (d *driver) open(ctx context.Context, number int, params tuners.Params, sou
 	}
 	if t.past != nil {
 		if have, want := t.past.opened.Params, params; !have.Equal(want) {
-			return nil, fmt.Errorf("trial %d: its recorded rounds are of other params, %v", number, have)
+			return nil, fmt.Errorf("trial %d: its recorded rounds have other params, %v", number, have)
 		}
 		t.past.rounds = max(t.past.rounds, t.base)
 		return t, nil

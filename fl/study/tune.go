@@ -11,7 +11,7 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-var errNoStore = errors.New("a study whose trials train elsewhere needs a store: without a record nothing can be taken over")
+var errNoStore = errors.New("a study with a Trainer needs a Store: without a record, lost trials cannot be taken over")
 
 // Tune runs a study: it does what the tuner suggests until the tuner is done,
 // chooses the model that it returns, and evaluates that one and those that it
@@ -44,7 +44,7 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 // The caller closes the driver.
 func follow(ctx context.Context, s *Setup) (_ *driver, survivor *trial, err error) {
 	if s.Tuner == nil {
-		return nil, nil, &key.Error{Key: "tuner.name", Problem: ": none is set; `fedfast list tuners` shows them"}
+		return nil, nil, &key.Error{Key: "tuner.name", Problem: " is not set; see `fedfast list tuners`"}
 	}
 	if s.Trainer != nil && s.Store == nil {
 		return nil, nil, errNoStore

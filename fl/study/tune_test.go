@@ -271,17 +271,17 @@ func TestTuneRefusesImpossibleDecisions(t *testing.T) {
 		want   string
 		mangle func(step int, ds []tuners.Decision) []tuners.Decision
 	}{
-		{"the new trial is numbered 7, the next number is 0", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].Trial = 7; return ds }},
-		{"sent to round 6; a trial has rounds 1 to 5 (budget.trial_rounds)", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].ToRound = 6; return ds }},
-		{"sent to round 0", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].ToRound = 0; return ds }},
-		{"trial 6 is sent to round 5, with which the study would run 35 rounds; it has 30 (budget.rounds)", func(int, []tuners.Decision) []tuners.Decision {
+		{"new trial has number 7, want 0", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].Trial = 7; return ds }},
+		{"to round 6: want a round in [1, 5] (budget.trial_rounds)", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].ToRound = 6; return ds }},
+		{"to round 0: want", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].ToRound = 0; return ds }},
+		{"trial 6 to round 5: the study would run 35 rounds, more than budget.rounds = 30", func(int, []tuners.Decision) []tuners.Decision {
 			many := make([]tuners.Decision, 7)
 			for i := range many {
 				many[i] = tuners.Decision{Kind: tuners.Start, Trial: i, Params: learningRates(0.1)[0], ToRound: 5}
 			}
 			return many
 		}},
-		{"its answer has 10001 decisions; one may have at most 10000", func(_ int, ds []tuners.Decision) []tuners.Decision {
+		{"answer with 10001 decisions: at most 10000", func(_ int, ds []tuners.Decision) []tuners.Decision {
 			return make([]tuners.Decision, 10_001)
 		}},
 		{"client.lr = -1 is outside of [0.0001, 1]", func(_ int, ds []tuners.Decision) []tuners.Decision {
@@ -292,7 +292,7 @@ func TestTuneRefusesImpossibleDecisions(t *testing.T) {
 			ds[0].Params = tuners.Params{"client.lrr": tuners.Num(1)}
 			return ds
 		}},
-		{"start nothing, nothing runs, and the study is not done", func(int, []tuners.Decision) []tuners.Decision { return []tuners.Decision{{Kind: tuners.Wait}} }},
+		{"starts a trial, no trial is running, and the study is not done", func(int, []tuners.Decision) []tuners.Decision { return []tuners.Decision{{Kind: tuners.Wait}} }},
 		{"trial 0 is not paused (running: false, stopped or failed: true, released: false)", func(step int, ds []tuners.Decision) []tuners.Decision {
 			if step == 1 {
 				return []tuners.Decision{{Kind: tuners.Stop, Trial: 0}, {Kind: tuners.Resume, Trial: 0, ToRound: 5}}
@@ -335,10 +335,10 @@ func (s *wrongSession) PlanRound(context.Context, tuners.PlanRequest) (tuners.Pl
 
 func TestTuneRefusesImpossiblePlans(t *testing.T) {
 	for want, plan := range map[string]tuners.Plan{
-		"params for 2 slots, want 1 for all or 3":                       {Clients: learningRates(0.1, 0.2)},
-		"slot 0: client.lr = 5 is outside of [0.0001, 1]":               {Clients: learningRates(5)},
-		"server: server.lr is not among the params that it controls":    {Server: tuners.Params{"server.lr": tuners.Num(1)}, Clients: learningRates(0.1)},
-		"it holds a table, but its description does not say that there": {Table: []tuners.Cell{{Params: learningRates(0.1)[0]}}},
+		"params for 2 slots, want 1 for all or 3":                        {Clients: learningRates(0.1, 0.2)},
+		"slot 0: client.lr = 5 is outside of [0.0001, 1]":                {Clients: learningRates(5)},
+		"server: server.lr is not one of the params that it controls":    {Server: tuners.Params{"server.lr": tuners.Num(1)}, Clients: learningRates(0.1)},
+		"plan with a table, but its description does not declare tables": {Table: []tuners.Cell{{Params: learningRates(0.1)[0]}}},
 	} {
 		s := glyphStudy(t, &script{params: learningRates(0.1), rung: 1, to: 2})
 		s.ClientTuner = &wrongPlan{plan: plan}

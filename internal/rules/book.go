@@ -42,7 +42,7 @@ func NewBook(about tuners.Description, req tuners.OpenRequest) *Book {
 // decision stays entered, since nothing can follow.
 func (b *Book) Decide(decisions []tuners.Decision) error {
 	if n := len(decisions); n > tuners.MaxDecisions {
-		return bad(b.about.Name, "Suggest", "its answer has %d decisions; one may have at most %d, the others follow when they have been acted on", n, tuners.MaxDecisions)
+		return bad(b.about.Name, "Suggest", "answer with %d decisions: at most %d are allowed; return the others in later answers", n, tuners.MaxDecisions)
 	}
 	proceeds := false
 	for i, d := range decisions {
@@ -61,7 +61,7 @@ func (b *Book) Decide(decisions []tuners.Decision) error {
 		}
 	}
 	if !proceeds && b.runs == 0 && !b.blind {
-		return bad(b.about.Name, "Suggest", "its %d decisions start nothing, nothing runs, and the study is not done", len(decisions))
+		return bad(b.about.Name, "Suggest", "none of its %d decisions starts a trial, no trial is running, and the study is not done", len(decisions))
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (b *Book) known(number int) (*trial, error) {
 // enter checks one decision and enters it.
 func (b *Book) enter(d tuners.Decision) error {
 	if b.prepares() && d.Kind != tuners.Start && d.Kind != tuners.Wait && d.Kind != tuners.Done {
-		return errors.New("a session that prepares only starts trials")
+		return errors.New("a preparing session can only start trials")
 	}
 	switch d.Kind {
 	case tuners.Start, tuners.Fork:
@@ -149,7 +149,7 @@ func (b *Book) enter(d tuners.Decision) error {
 	case tuners.Done:
 		return b.done(d)
 	default:
-		return errors.New("there is no such kind")
+		return errors.New("unknown kind")
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (b *Book) paused(number int) (*trial, error) {
 // reports of them. It costs no rounds.
 func (b *Book) measure(d tuners.Decision) error {
 	if n := len(d.Points); n < 1 || n > tuners.MaxPoints {
-		return fmt.Errorf("%d sub-networks; there must be 1 to %d", n, tuners.MaxPoints)
+		return fmt.Errorf("%d sub-networks, want 1 to %d", n, tuners.MaxPoints)
 	}
 	t, err := b.paused(d.Trial)
 	if err != nil {
@@ -180,7 +180,7 @@ func (b *Book) measure(d tuners.Decision) error {
 		for _, name := range p.Keys() {
 			dim, ok := b.req.Space.Dim(name)
 			if !ok || !strings.HasPrefix(name, tuners.ArchPrefix) {
-				return fmt.Errorf("sub-network %d: %s is no choice of the model in the space", i, name)
+				return fmt.Errorf("sub-network %d: %s is not a choice of the model in the space", i, name)
 			}
 			if err := dim.Contains(p[name]); err != nil {
 				return fmt.Errorf("sub-network %d: %w", i, err)
@@ -213,7 +213,7 @@ func (b *Book) open(d tuners.Decision) error {
 		b.next = d.Trial
 	}
 	if d.Trial != b.next {
-		return fmt.Errorf("the new trial is numbered %d, the next number is %d", d.Trial, b.next)
+		return fmt.Errorf("new trial has number %d, want %d", d.Trial, b.next)
 	}
 	if err := b.point(d); err != nil {
 		return fmt.Errorf("trial %d: %w", d.Trial, err)
@@ -221,7 +221,7 @@ func (b *Book) open(d tuners.Decision) error {
 	t, from := &trial{}, 0
 	if d.Kind == tuners.Fork {
 		if !b.about.Fork {
-			return errors.New("its description does not say that it forks")
+			return errors.New("its description does not declare forks")
 		}
 		source, err := b.known(d.Source)
 		switch {
@@ -242,13 +242,13 @@ func (b *Book) point(d tuners.Decision) error {
 	e := d.Environment
 	switch {
 	case b.prepares() && e == nil:
-		return errors.New("a session that prepares needs an environment for each trial")
+		return errors.New("a preparing session needs an environment for each trial")
 	case e == nil:
 		return b.req.Space.Contains(d.Params)
 	case !b.prepares() || d.Kind != tuners.Start:
-		return errors.New("only a start of a session that prepares may have an environment")
+		return errors.New("only a start in a preparing session may have an environment")
 	case e.Kind != tuners.Proxy:
-		return fmt.Errorf("there is no environment %q, only %q", e.Kind, tuners.Proxy)
+		return fmt.Errorf("unknown environment %q; available: %q", e.Kind, tuners.Proxy)
 	case !(e.HI >= 0 && e.HI <= 1) || e.Samples < 1 || e.Clients < 1 || e.Cohort < 1 || e.Cohort > e.Clients:
 		return fmt.Errorf("its environment needs hi from 0 to 1, at least 1 sample and client, and a cohort from 1 to its clients, not hi %v, %d samples, %d clients, cohort %d",
 			e.HI, e.Samples, e.Clients, e.Cohort)

@@ -24,15 +24,15 @@ func Description(name string, d tuners.Description) error {
 		return fmt.Errorf("%w: %s", ErrBadAnswer, fmt.Sprintf(format, args...))
 	}
 	if d.Name != name {
-		return bad("it is called %q", tuners.Plain(d.Name, maxName))
+		return bad("invalid name %q", tuners.Plain(d.Name, maxName))
 	}
 	if !d.Trials && !d.Rounds {
-		return bad("it serves neither trials nor rounds")
+		return bad("serves neither trials nor rounds")
 	}
 	texts := []text{{"version", d.Version, maxVersion}, {"doc", d.Doc, maxDoc}}
 	for _, o := range d.Options {
 		if o.Name == "" || o.Default.Kind() == tuners.NoneValue {
-			return bad("the option %q has no name or no default", tuners.Plain(o.Name, maxName))
+			return bad("option %q has no name or no default", tuners.Plain(o.Name, maxName))
 		}
 		value, _ := o.Default.Text()
 		texts = append(texts, text{"option", o.Name, maxName}, text{"default of an option", value, maxDoc}, text{"doc of an option", o.Doc, maxDoc})
@@ -42,14 +42,14 @@ func Description(name string, d tuners.Description) error {
 		names []string
 	}{{"control", d.Controls}, {"probe", d.Probes}, {"scalar", d.Scalars}, {"added dimension", dimNames(d.Adds)}} {
 		if len(l.names) > maxNames {
-			return bad("its description has %d names of a %s; there may be %d", len(l.names), l.what, maxNames)
+			return bad("description with %d names of a %s: at most %d are allowed", len(l.names), l.what, maxNames)
 		}
 		for _, n := range l.names {
 			texts = append(texts, text{l.what, n, maxName})
 		}
 	}
 	if len(d.Options) > maxNames {
-		return bad("its description has %d options; there may be %d", len(d.Options), maxNames)
+		return bad("description with %d options: at most %d are allowed", len(d.Options), maxNames)
 	}
 	for _, t := range texts {
 		if err := t.check(); err != nil {

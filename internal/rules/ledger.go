@@ -20,11 +20,11 @@ func (l *ledger) send(trial, from, to int) error {
 	most := l.budget.TrialRounds
 	switch {
 	case to < 1 || most > 0 && to > most:
-		return fmt.Errorf("trial %d is sent to round %d; a trial has rounds 1 to %d (budget.trial_rounds)", trial, to, most)
+		return fmt.Errorf("trial %d to round %d: want a round in [1, %d] (budget.trial_rounds)", trial, to, most)
 	case to <= from:
-		return fmt.Errorf("trial %d is sent to round %d, but it has run %d rounds already", trial, to, from)
+		return fmt.Errorf("trial %d to round %d: it has already run %d rounds", trial, to, from)
 	case l.budget.Rounds > 0 && to-from > l.budget.Rounds-l.rounds:
-		return fmt.Errorf("trial %d is sent to round %d, with which the study would run %d rounds; it has %d (budget.rounds)",
+		return fmt.Errorf("trial %d to round %d: the study would run %d rounds, more than budget.rounds = %d",
 			trial, to, l.rounds+to-from, l.budget.Rounds)
 	}
 	l.rounds += to - from
@@ -40,11 +40,11 @@ func (l *ledger) side(d tuners.Decision) error {
 	l.sides++
 	switch {
 	case l.sides > tuners.MaxSideTrials:
-		return fmt.Errorf("it is trial %d on a proxy federation; there are at most %d", l.sides, tuners.MaxSideTrials)
+		return fmt.Errorf("trial %d on a proxy federation: at most %d are allowed", l.sides, tuners.MaxSideTrials)
 	case d.ToRound < 1 || d.ToRound > tuners.MaxSideRounds:
-		return fmt.Errorf("trial %d is sent to round %d; on a proxy federation a trial has rounds 1 to %d", d.Trial, d.ToRound, tuners.MaxSideRounds)
+		return fmt.Errorf("trial %d to round %d: want a round in [1, %d] on a proxy federation", d.Trial, d.ToRound, tuners.MaxSideRounds)
 	case d.Environment.Clients > tuners.MaxSideClients:
-		return fmt.Errorf("its environment has %d clients; there are at most %d", d.Environment.Clients, tuners.MaxSideClients)
+		return fmt.Errorf("environment with %d clients: at most %d are allowed", d.Environment.Clients, tuners.MaxSideClients)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func Plan(about tuners.Description, space tuners.Space, r tuners.PlanRequest, pl
 // notes checks what a plan tells people.
 func notes(all map[string][]float64) error {
 	if len(all) > tuners.MaxNotes {
-		return fmt.Errorf("there are %d, at most %d are allowed", len(all), tuners.MaxNotes)
+		return fmt.Errorf("%d notes: at most %d are allowed", len(all), tuners.MaxNotes)
 	}
 	numbers := 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -54,7 +54,7 @@ func notes(all map[string][]float64) error {
 		numbers += len(all[name])
 	}
 	if numbers > tuners.MaxNoteNumbers {
-		return fmt.Errorf("they hold %d numbers together, at most %d are allowed", numbers, tuners.MaxNoteNumbers)
+		return fmt.Errorf("%d numbers in total: at most %d are allowed", numbers, tuners.MaxNoteNumbers)
 	}
 	return nil
 }
@@ -65,9 +65,9 @@ func table(about tuners.Description, space tuners.Space, plan tuners.Plan) error
 	case len(plan.Table) == 0:
 		return nil
 	case !about.Tables:
-		return errors.New("it holds a table, but its description does not say that there are any")
+		return errors.New("plan with a table, but its description does not declare tables")
 	case len(plan.Clients) > 0:
-		return errors.New("it holds a table and params for slots; only one of them can be")
+		return errors.New("plan with both a table and params for slots")
 	}
 	for i, cell := range plan.Table {
 		for _, key := range slices.Sorted(maps.Keys(cell.Keys)) {
@@ -94,7 +94,7 @@ func controlled(about tuners.Description, space tuners.Space, p tuners.Params) e
 			}
 		}
 		if !tuners.Matches(name, about.Controls...) {
-			return fmt.Errorf("%s is not among the params that it controls", name)
+			return fmt.Errorf("%s is not one of the params that it controls", name)
 		}
 		if d, ok := space.Dim(name); ok && !about.Free {
 			if err := d.Contains(p[name]); err != nil {

@@ -86,16 +86,16 @@ func TestDecisionsAreChecked(t *testing.T) {
 		{"none best", []list{{{Kind: tuners.Done, Best: -1}}}, false, ""},
 		{"wait while running", []list{{start(0), {Kind: tuners.Wait}}}, false, ""},
 		{"fork", []list{{start(0)}, {{Kind: tuners.Fork, Trial: 1, Source: 0, ToRound: 3, Params: at(2)}}}, true, ""},
-		{"nothing", []list{{}}, false, "start nothing"},
+		{"nothing", []list{{}}, false, "starts a trial, no trial"},
 		{"wait for nothing", []list{{{Kind: tuners.Wait}}}, false, "nothing runs"},
-		{"no kind", []list{{{}}}, false, "no such kind"},
-		{"skipped number", []list{{start(1)}}, false, "the new trial is numbered 1, the next number is 0"},
-		{"number twice", []list{{start(0), start(0)}}, false, "the next number is 1"},
+		{"no kind", []list{{{}}}, false, "unknown kind"},
+		{"skipped number", []list{{start(1)}}, false, "new trial has number 1, want 0"},
+		{"number twice", []list{{start(0), start(0)}}, false, "new trial has number 0, want 1"},
 		{"no params", []list{{{Kind: tuners.Start, ToRound: 1}}}, false, "trial 0: client.n is missing"},
 		{"NaN", []list{{{Kind: tuners.Start, ToRound: 1, Params: at(math.NaN())}}}, false, "client.n = NaN is outside"},
 		{"outside", []list{{{Kind: tuners.Start, ToRound: 1, Params: at(1001)}}}, false, "client.n = 1001 is outside of [0, 1000]"},
 		{"too far", []list{{{Kind: tuners.Start, ToRound: 6, Params: at(1)}}}, false, "a trial has rounds 1 to 5"},
-		{"no rounds", []list{{{Kind: tuners.Start, Params: at(1)}}}, false, "sent to round 0"},
+		{"no rounds", []list{{{Kind: tuners.Start, Params: at(1)}}}, false, "to round 0: want"},
 		{"unknown resume", []list{{{Kind: tuners.Resume, Trial: 3, ToRound: 1}}}, false, "trial 3 does not exist"},
 		{"resume while running", []list{{start(0), {Kind: tuners.Resume, ToRound: 3}}}, false, "is not paused"},
 		{"resume backwards", []list{{start(0)}, {{Kind: tuners.Resume, ToRound: 2}}}, false, "has run 2 rounds already"},
@@ -106,12 +106,12 @@ func TestDecisionsAreChecked(t *testing.T) {
 		{"decisions after the end", one(tuners.Decision{Kind: tuners.Done, Best: -1}, start(0)), false, "decision 0, done: others follow it"},
 		{"stopped best", []list{{start(0)}, {{Kind: tuners.Stop}, {Kind: tuners.Done}}}, false, "its choice is trial 0, which was stopped or has failed"},
 		{"unknown best", []list{{{Kind: tuners.Done, Best: 4}}}, false, "trial 4 does not exist"},
-		{"secret fork", []list{{start(0)}, {{Kind: tuners.Fork, Trial: 1, ToRound: 3, Params: at(2)}}}, false, "does not say that it forks"},
+		{"secret fork", []list{{start(0)}, {{Kind: tuners.Fork, Trial: 1, ToRound: 3, Params: at(2)}}}, false, "does not declare forks"},
 		{"fork of released", []list{{start(0)}, {{Kind: tuners.Release}, {Kind: tuners.Fork, Trial: 1, ToRound: 3, Params: at(2)}}}, true, "no snapshot to fork"},
 		{"scores", []list{{start(0)}, {{Kind: tuners.Score, Points: []tuners.Params{nil}}}, {{Kind: tuners.Resume, ToRound: 3}}}, false, ""},
 		{"scores while running", one(start(0), tuners.Decision{Kind: tuners.Score, Points: []tuners.Params{nil}}), false, "decision 1, score: trial 0 is not paused (running: true"},
 		{"scores of nothing", []list{{start(0)}, {{Kind: tuners.Score}}}, false, "decision 0, score: 0 sub-networks; there must be 1 to 4096"},
-		{"scores of no sub-network", []list{{start(0)}, {{Kind: tuners.Score, Points: []tuners.Params{at(1)}}}}, false, "sub-network 0: client.n is no choice of the model in the space"},
+		{"scores of no sub-network", []list{{start(0)}, {{Kind: tuners.Score, Points: []tuners.Params{at(1)}}}}, false, "sub-network 0: client.n is not a choice of the model in the space"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := about
@@ -170,9 +170,9 @@ func TestTheBudgetIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.Suggest(t.Context(), 1)
-	oneLine(t, err, "its answer has 10001 decisions; one may have at most 10000")
+	oneLine(t, err, "answer with 10001 decisions: at most 10000")
 	_, err = s.Suggest(t.Context(), 1)
-	oneLine(t, err, "decision 0, resume: trial 2 is sent to round 4, with which the study would run 11 rounds; it has 10 (budget.rounds)")
+	oneLine(t, err, "decision 0, resume: trial 2 to round 4: the study would run 11 rounds, more than budget.rounds = 10")
 }
 
 func TestPlansAreChecked(t *testing.T) {
@@ -188,10 +188,10 @@ func TestPlansAreChecked(t *testing.T) {
 		{"two of three", tuners.Plan{Clients: []tuners.Params{at(3), at(4)}}, "params for 2 slots"},
 		{"too large", tuners.Plan{Clients: []tuners.Params{at(3), at(4), at(1e9)}}, "slot 2: client.n = 1e+09 is outside"},
 		{"NaN", tuners.Plan{Clients: []tuners.Params{{"client.lr": tuners.Num(math.NaN())}}}, "client.lr = NaN is not a finite value"},
-		{"not its own", tuners.Plan{Clients: []tuners.Params{{"server.lr": tuners.Num(1)}}}, "server.lr is not among the params that it controls"},
+		{"not its own", tuners.Plan{Clients: []tuners.Params{{"server.lr": tuners.Num(1)}}}, "server.lr is not one of the params that it controls"},
 		{"notes", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"theta": make([]float64, tuners.MaxNoteNumbers-1), "entropy": {1}}}, ""},
 		{"a note that is no number", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"entropy": {math.Inf(1)}}}, "notes: entropy holds +Inf; numbers must be finite"},
-		{"long notes", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"a": {0}, "theta": make([]float64, tuners.MaxNoteNumbers)}}, "notes: they hold 1025 numbers together, at most 1024 are allowed"},
+		{"long notes", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"a": {0}, "theta": make([]float64, tuners.MaxNoteNumbers)}}, "notes: 1025 numbers in total: at most 1024 are allowed"},
 		{"a note of no line", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"a\x1b": {0}}}, "notes: its note has the control character"},
 		{"server", tuners.Plan{Server: tuners.Params{"server.lr": tuners.Num(1)}, Clients: []tuners.Params{at(3)}}, "server: server.lr is not"},
 	} {
@@ -223,8 +223,8 @@ func TestTablesAndEnvironments(t *testing.T) {
 		want   string
 	}{
 		{"a table", true, tuners.Plan{Table: []tuners.Cell{cell(map[string]float64{"hi": 0.2, "samples": 100}, 3), cell(nil, 4)}}, ""},
-		{"a secret table", false, tuners.Plan{Table: []tuners.Cell{cell(nil, 3)}}, "does not say that there are any"},
-		{"both", true, tuners.Plan{Table: []tuners.Cell{cell(nil, 3)}, Clients: []tuners.Params{at(3)}}, "only one of them"},
+		{"a secret table", false, tuners.Plan{Table: []tuners.Cell{cell(nil, 3)}}, "does not declare tables"},
+		{"both", true, tuners.Plan{Table: []tuners.Cell{cell(nil, 3)}, Clients: []tuners.Params{at(3)}}, "both a table and params"},
 		{"a strange key", true, tuners.Plan{Table: []tuners.Cell{cell(map[string]float64{"age": 3}, 3)}}, "cell 0: its key age = 3"},
 		{"a bad cell", true, tuners.Plan{Table: []tuners.Cell{cell(nil, 3), cell(nil, 1e9)}}, "cell 1: client.n = 1e+09 is outside"},
 	} {
@@ -251,11 +251,11 @@ func TestTablesAndEnvironments(t *testing.T) {
 		want  string
 	}{
 		{"good", tuners.PrepareSession, 1000, func(*tuners.Environment) {}, ""},
-		{"in a study", tuners.StudySession, 2, func(*tuners.Environment) {}, "only a start of a session that prepares"},
-		{"kind", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.Kind = "moon" }, `no environment "moon"`},
+		{"in a study", tuners.StudySession, 2, func(*tuners.Environment) {}, "only a start in a preparing session"},
+		{"kind", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.Kind = "moon" }, `unknown environment "moon"`},
 		{"cohort", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.Cohort = 6 }, "cohort 6"},
 		{"hi", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.HI = math.NaN() }, "not hi NaN"},
-		{"round", tuners.PrepareSession, 0, func(*tuners.Environment) {}, "sent to round 0; on a proxy federation a trial has rounds 1 to 1000000"},
+		{"round", tuners.PrepareSession, 0, func(*tuners.Environment) {}, "to round 0: want a round in [1, 1000000] on a proxy federation"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := good
@@ -290,7 +290,7 @@ func TestAFreeTunerMayLeaveTheSpace(t *testing.T) {
 
 func TestUnknownProbesAreRefusedAtOpen(t *testing.T) {
 	_, err := rules.Open(t.Context(), &scripted{about: about, probes: []string{"p", "weights"}}, request)
-	oneLine(t, err, `bad answer to Open: the probe "weights"`)
+	oneLine(t, err, `bad answer to Open: probe "weights"`)
 	if _, err := rules.Open(t.Context(), &scripted{about: about, probes: []string{"p{alpha=0.5}"}}, request); err != nil {
 		t.Errorf("a known probe with an option: %v", err)
 	}

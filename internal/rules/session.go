@@ -45,7 +45,7 @@ func Check(about tuners.Description, req tuners.OpenRequest, s tuners.Session) (
 		c.probes = p.Probes()
 	}
 	if len(c.probes) > maxNames {
-		return nil, bad(about.Name, "Open", "%d probes; there may be %d", len(c.probes), maxNames)
+		return nil, bad(about.Name, "Open", "%d probes: at most %d are allowed", len(c.probes), maxNames)
 	}
 	for _, p := range c.probes {
 		if err := (text{"probe", p, maxName}).check(); err != nil {
@@ -53,7 +53,7 @@ func Check(about tuners.Description, req tuners.OpenRequest, s tuners.Session) (
 		}
 		name, _, _ := strings.Cut(p, "{") // a probe's options follow its name
 		if !slices.Contains(about.Probes, name) {
-			return nil, bad(about.Name, "Open", "the probe %q is not among those of its description", p)
+			return nil, bad(about.Name, "Open", "probe %q is missing in its description", p)
 		}
 	}
 	return c, nil

@@ -76,7 +76,7 @@ func TestARightTunerPasses(t *testing.T) {
 func TestWrongTunersFail(t *testing.T) {
 	said := map[string]string{}
 	for _, c := range []struct{ mode, check, want string }{
-		{"anonymous", "handshake", `describes itself badly: bad answer: it is called "nobody"`},
+		{"anonymous", "handshake", `describes itself badly: bad answer: invalid name "nobody"`},
 		{"loud", "handshake", `describes itself badly: bad answer: its version has 1048580 characters, at most 100 are allowed: "\\x1b[2JA A A`},
 		{"nosy", "describe", `no study has what it asks for: unknown probe "weights"`},
 		{"strict", "validate", "it refuses every set-up that was tried, the first one because of space: nothing is good enough"},
@@ -84,14 +84,14 @@ func TestWrongTunersFail(t *testing.T) {
 		{"nan", "decisions", "bad answer to Suggest: decision 0, start: trial 2: client.epochs = NaN is outside of [1, 3]"},
 		{"outside", "decisions", "trial 2: client.epochs = 1e+09 is outside of [1, 3]"},
 		{"stranger", "decisions", "decision 0, resume: trial 77 does not exist"},
-		{"overspender", "decisions", "trial 30 is sent to round 27, with which the study would run 837 rounds; it has 810 (budget.rounds)"},
-		{"endless", "decisions", "start nothing, nothing runs, and the study is not done"},
+		{"overspender", "decisions", "trial 30 to round 27: the study would run 837 rounds, more than budget.rounds = 810"},
+		{"endless", "decisions", "starts a trial, no trial is running, and the study is not done"},
 		{"hang", "decisions", "it did not answer Suggest within 1s, 3 times in a row"},
 		{"huge", "decisions", "its answer is too large: a state has at most 16777216 bytes"},
 		{"severed", "decisions", "it died in Suggest"},
 		{"moody", "determinism", `answer 3 is "start trial 2 to round 27`},
 		{"sharing", "sessions", `after another session: answer 3 is "start trial 2 to round 27`},
-		{"forgetful", "state", "the new trial is numbered 0, the next number is 1"},
+		{"forgetful", "state", "new trial has number 0, want 1"},
 		{"timid", "failures", "told of trial 0 (failed: true): tuner \"timid\": a trial has failed"},
 		{"crash", "failures", "it said: no idea what to do with a failed trial"},
 		{"slow", "latency", "its slowest percentile of calls takes "},

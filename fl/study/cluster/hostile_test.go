@@ -269,24 +269,24 @@ func TestThreatHostileRecords(t *testing.T) {
 		change func(record map[string]any)
 		says   string
 	}{
-		"client 2^62":             {func(r map[string]any) { r["clients"].([]any)[0] = 1 << 62 }, "names other clients"},
-		"a negative client":       {func(r map[string]any) { r["clients"].([]any)[2] = -1 }, "names other clients"},
-		"no clients":              {func(r map[string]any) { delete(r, "clients") }, "names other clients"},
-		"a million clients":       {func(r map[string]any) { r["clients"] = make([]int, 1<<20) }, "names other clients"},
+		"client 2^62":             {func(r map[string]any) { r["clients"].([]any)[0] = 1 << 62 }, "other clients than"},
+		"a negative client":       {func(r map[string]any) { r["clients"].([]any)[2] = -1 }, "other clients than"},
+		"no clients":              {func(r map[string]any) { delete(r, "clients") }, "other clients than"},
+		"a million clients":       {func(r map[string]any) { r["clients"] = make([]int, 1<<20) }, "other clients than"},
 		"slot 2^62 dropped":       {func(r map[string]any) { r["dropped"], r["dropped_slots"] = 1, []int{1 << 62} }, "slot 4611686018427387904 of 3"},
 		"a negative slot dropped": {func(r map[string]any) { r["dropped"], r["dropped_slots"] = 1, []int{-1} }, "slot -1 of 3"},
 		"a slot dropped twice":    {func(r map[string]any) { r["dropped"], r["dropped_slots"] = 2, []int{1, 1} }, "slot 1 of 3"},
-		"2^62 dropped":            {func(r map[string]any) { r["dropped"] = 1 << 62 }, "counts 4611686018427387904 dropped"},
-		"2^62 steps":              {func(r map[string]any) { r["steps"] = 1 << 62 }, "counts 4611686018427387904 steps"},
-		"negative examples":       {func(r map[string]any) { r["examples"] = -1 }, "counts -1 steps"},
+		"2^62 dropped":            {func(r map[string]any) { r["dropped"] = 1 << 62 }, "4611686018427387904 dropped"},
+		"2^62 steps":              {func(r map[string]any) { r["steps"] = 1 << 62 }, "4611686018427387904 steps"},
+		"negative examples":       {func(r map[string]any) { r["examples"] = -1 }, "-1 steps"},
 		"an infinite score":       {func(r map[string]any) { r["score"] = "-inf" }, "its score is infinite"},
-		"a score of NaN":          {func(r map[string]any) { r["score"] = nil }, "there is no score"},
+		"a score of NaN":          {func(r map[string]any) { r["score"] = nil }, "no client of the cohort has validation examples to score on"},
 		"endless seconds":         {func(r map[string]any) { r["seconds_simulated"] = "inf" }, "simulated seconds"},
-		"hyperparameters":         {func(r map[string]any) { r["params"] = map[string]any{"client.lr": 1} }, "sets hyperparameters"},
+		"hyperparameters":         {func(r map[string]any) { r["params"] = map[string]any{"client.lr": 1} }, "hyperparameters are set"},
 		"one value of a probe":    {func(r map[string]any) { r["probes"] = map[string]any{"val_error_before": []int{1}} }, "1 values of the probe"},
-		"a probe unasked":         {func(r map[string]any) { r["aggregates"] = map[string]any{"x": 1} }, "nobody asked"},
-		"a mask of no data":       {func(r map[string]any) { r["masked_test_errors"] = map[string]any{"x": 1} }, "no mask"},
-		"a number of no type":     {func(r map[string]any) { r["steps"] = 1e300 }, "cannot be read"},
+		"a probe unasked":         {func(r map[string]any) { r["aggregates"] = map[string]any{"x": 1} }, "was not requested"},
+		"a mask of no data":       {func(r map[string]any) { r["masked_test_errors"] = map[string]any{"x": 1} }, "unknown mask"},
+		"a number of no type":     {func(r map[string]any) { r["steps"] = 1e300 }, "invalid record"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, func() study.Setup { return tinyStudy(t) })

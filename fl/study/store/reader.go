@@ -41,7 +41,7 @@ type NoStudyError string
 // Error says which of both.
 func (dir NoStudyError) Error() string {
 	if _, err := os.Stat(string(dir)); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Sprintf("%s: there is no such directory, so it holds no study", string(dir))
+		return fmt.Sprintf("%s: no such directory", string(dir))
 	}
 	return fmt.Sprintf("%s: it holds no study (no %s)", string(dir), File)
 }
@@ -161,7 +161,7 @@ func (v *View) Table(ctx context.Context, name string) (*Table, error) {
 		known = known || t == name
 	}
 	if !known {
-		return nil, fmt.Errorf("unknown table %q; there are %s", name, strings.Join(Tables(), ", "))
+		return nil, fmt.Errorf("unknown table %q; available: %s", name, strings.Join(Tables(), ", "))
 	}
 	conn, err := v.db.Conn(ctx)
 	if err != nil {

@@ -50,7 +50,7 @@ func checkFormat(ctx context.Context, db *sql.DB) (begun bool, err error) {
 		return false, err
 	}
 	if version != 0 && version != formatVersion {
-		return true, fmt.Errorf("%w: the record has format %d, this fedfast reads format %d; use the version of fedfast that wrote it", errFormat, version, formatVersion)
+		return true, fmt.Errorf("%w: the record has format %d, want %d; use the version of fedfast that wrote it", errFormat, version, formatVersion)
 	}
 	return version != 0, nil
 }

@@ -25,7 +25,7 @@ const (
 )
 
 // ErrDamaged is wrapped by the error of a snapshot whose checksum is wrong.
-var ErrDamaged = errors.New("the checksum is wrong")
+var ErrDamaged = errors.New("checksum mismatch")
 
 // WriteSnapshot writes a snapshot: rows appended so far are committed, then the
 // file is written whole or not at all. A snapshot of that name is replaced only
@@ -83,7 +83,7 @@ func (s *Store) readSnapshot(name string, read func(io.Reader) error) error {
 	}
 	size := info.Size() - sha256.Size
 	if size < int64(len(snapshotMagic)) {
-		return fmt.Errorf("%w: it has only %d bytes", ErrDamaged, info.Size())
+		return fmt.Errorf("%w: only %d bytes", ErrDamaged, info.Size())
 	}
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, size)); err != nil {
@@ -101,7 +101,7 @@ func (s *Store) readSnapshot(name string, read func(io.Reader) error) error {
 		return err
 	}
 	if string(head) != snapshotMagic {
-		return fmt.Errorf("it begins with %q: not a snapshot that this version reads", head)
+		return fmt.Errorf("begins with %q: not a snapshot of this version", head)
 	}
 	return read(bufio.NewReaderSize(io.NewSectionReader(f, int64(len(head)), size-int64(len(head))), 1<<18))
 }

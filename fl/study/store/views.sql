@@ -128,7 +128,7 @@ DROP VIEW IF EXISTS trials;
 CREATE VIEW trials AS
 WITH stopped AS (SELECT DISTINCT trial FROM decisions WHERE kind = 'stop' AND session = 'study'),
      whole AS (SELECT json_extract(data, '$.trial_rounds') AS rounds FROM journal WHERE kind = 'study'),
-     ended AS (SELECT trial, CASE json_extract(data, '$.act') WHEN 'stop study' THEN 'the study was stopped by a person' ELSE 'stopped by a person' END AS reason
+     ended AS (SELECT trial, CASE json_extract(data, '$.act') WHEN 'stop study' THEN 'the study was stopped by a user' ELSE 'stopped by a user' END AS reason
                FROM journal WHERE kind = 'act' AND trial >= 0),
      ran AS (SELECT trial, max(round) AS round, max(at) AS at, count(*) AS rounds FROM journal WHERE kind = 'round' GROUP BY trial)
 SELECT j.trial AS trial_id, j.trial AS number, 1 AS study_id,

@@ -138,7 +138,7 @@ func free(path string) error {
 		if !exists(filepath.Join(path, name)) || name == EnvFile && command(path) != "" {
 			continue
 		}
-		return fmt.Errorf("--study %s: it holds a %s and no study that can be resumed (%s); name another directory or delete the file", path, name, store.File)
+		return fmt.Errorf("--study %s: contains a %s but no study to resume (%s); use another directory or delete the file", path, name, store.File)
 	}
 	return nil
 }

@@ -140,7 +140,7 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(path, name), []byte("mine"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := createDir(t.Context(), path, &c, nil); err == nil || !strings.Contains(err.Error(), "it holds a "+name) {
+		if _, err := createDir(t.Context(), path, &c, nil); err == nil || !strings.Contains(err.Error(), "contains a "+name) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		if entries, err := os.ReadDir(path); err != nil || len(entries) != 1 {

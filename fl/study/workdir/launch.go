@@ -42,7 +42,7 @@ func InProcess(known map[string]tuners.Tuner) Launcher {
 	return func(ctx context.Context, l Launch) (Tuner, error) {
 		t, ok := known[l.Name]
 		if !ok {
-			return nil, fmt.Errorf("%s: there is no tuner %q in this program; there are %s", l.Key, l.Name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return nil, fmt.Errorf("%s: unknown tuner %q; available: %s", l.Key, l.Name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 		about, err := t.Describe(ctx)
 		if err != nil {

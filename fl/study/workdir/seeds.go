@@ -51,10 +51,10 @@ func ReadSeeds(path string) (*Seeds, error) {
 	}
 	s := &Seeds{}
 	if err := json.Unmarshal(text, s); err != nil {
-		return nil, fmt.Errorf("%s: it is damaged (%w); delete it and give the first command again", name, err)
+		return nil, fmt.Errorf("%s: damaged (%w); delete it and repeat the first command", name, err)
 	}
 	if s.Command == "" || s.Config == "" || s.Seeds < 1 || s.Seeds > MaxSeeds {
-		return nil, fmt.Errorf("%s: it does not say which of 1 to %d seeds were begun; delete it and give the first command again", name, MaxSeeds)
+		return nil, fmt.Errorf("%s: does not list which of 1 to %d seeds were started; delete it and repeat the first command", name, MaxSeeds)
 	}
 	return s, nil
 }

@@ -84,7 +84,7 @@ func Open(ctx context.Context, path string, c *config.Config, mode string, log *
 	s := &Study{Config: c, Stored: &study.Stored{}, path: path, log: log}
 	if !Holds(path) {
 		if c == nil {
-			return nil, fmt.Errorf("%s: it holds no study to resume", path)
+			return nil, fmt.Errorf("%s: no study to resume", path)
 		}
 		if err := free(path); err != nil {
 			return nil, &OtherError{err}
@@ -138,9 +138,9 @@ func (s *Study) match(mode string) (err error) {
 func Recorded(path string, stored *study.Stored, mode string) (*config.Config, error) {
 	switch {
 	case stored.Config == "":
-		return nil, fmt.Errorf("%s: neither its record nor %s and %s say what was begun here; begin again in another directory", path, ConfigFile, EnvFile)
+		return nil, fmt.Errorf("%s: neither its record nor %s and %s show what was started here; start again in another directory", path, ConfigFile, EnvFile)
 	case stored.Mode != mode:
-		return nil, &OtherError{fmt.Errorf("%s holds a study of `fedfast %s`; this is `fedfast %s`", path, stored.Mode, mode)}
+		return nil, &OtherError{fmt.Errorf("%s contains a study of `fedfast %s`; this is `fedfast %s`", path, stored.Mode, mode)}
 	}
 	return config.Load(config.Source{Text: stored.Config})
 }
@@ -314,7 +314,7 @@ func (s *Study) launched(ctx context.Context, o Options) (_ *study.Setup, used [
 // launcher lets another one pass.
 func (s *Study) launch(ctx context.Context, o Options, key, name string, pins []host.Pin) (Tuner, error) {
 	if o.Launcher == nil {
-		return nil, fmt.Errorf("%s = %q: no launcher is given that could start it", key, name)
+		return nil, fmt.Errorf("%s = %q: no launcher to start it", key, name)
 	}
 	l := Launch{Key: key, Name: name, Study: s.path}
 	for i := range pins {
