@@ -12,7 +12,7 @@ const MaxOwnClasses = 1 << 20
 
 // ByClient returns the samples of each client, whose name stands beside each sample:
 // those before train are for training, the others for testing. The clients are sorted
-// by their names; with numbers by the whole numbers that these are, alike ones as the
+// by their names; with numbers by the integers that these are, alike ones as the
 // names are.
 func ByClient(all View, clients []string, train int, numbers bool) []Examples {
 	samples := map[string]*[2][]int32{}

@@ -10,22 +10,22 @@ import (
 	"github.com/fedfast/fedfast/internal/deal"
 )
 
-// Config says which federation to open. Errors name its fields by the keys of a
+// Config describes which federation to open. Errors name its fields by the keys of a
 // study file: data.name, data.path and so on. Its tags say what a study file's
 // reader is told of each; the comments add what a caller must know besides.
 type Config struct {
 	Name string `toml:"name" doc:"dataset, see fedfast data list" also:"dataset set"`
-	// Path is the file or folder that holds the set; SetInfo.Path says which.
+	// Path is the file or folder that holds the set; see SetInfo.Path.
 	Path string `toml:"path" doc:"file or folder of the dataset, see fedfast data list" also:"dir folder file root"`
-	// Split says how a client's samples become training, validation and test
+	// Split describes how a client's samples become training, validation and test
 	// examples; "" is "80/10/10", but "files" for users' own examples with test
-	// samples. With "a/b/c" (whole numbers) the files' train
+	// samples. With "a/b/c" (integers) the files' train
 	// and test samples are merged in this order, and m of them cut at the whole
 	// parts of m a/(a+b+c) and m (a+b)/(a+b+c). "a/b/files" keeps the files'
 	// test samples as test examples and cuts the others a to b; "files" is
 	// "90/10/files".
 	Split string `toml:"split" doc:"shares of a client's training, validation and test examples; files, or a/b/files, keeps the test examples of the files; default: 80/10/10, or files for an npz file with x_test"`
-	// IID says whether a client's samples are shuffled before the cut or keep the
+	// IID reports whether a client's samples are shuffled before the cut or keep the
 	// order of the files. nil shuffles the pictures and vectors of clients that
 	// come with the files, which may be stored class by class, as LEAF's are, so
 	// that in stored order a client's validation examples have other classes than
@@ -44,14 +44,14 @@ type Config struct {
 	// them ("natural" or ""), or has their samples put together and dealt so.
 	Partition string `toml:"partition" of:"natural iid dirichlet shards classes" doc:"how samples are dealt to clients; default: a dataset's own clients, or iid for a dataset without clients" also:"distribution"`
 	// Alpha is the concentration of the Dirichlet partition: small is skewed. For
-	// the set "synthetic" it says how far the clients' models are apart, and
+	// the dataset "synthetic" it is how far the clients' models are apart, and
 	// Beta how far their points are, as standard deviations.
 	Alpha         float64 `toml:"alpha" in:"[0, inf)" doc:"concentration of the Dirichlet partition, smaller is more skewed; for the dataset synthetic, how much the clients' models differ" also:"dirichlet_alpha concentration"`
 	Beta          float64 `toml:"beta" in:"[0, inf)" doc:"for the dataset synthetic, how much the clients' inputs differ"`
 	Shards        int     `toml:"shards" in:"[0, inf)" doc:"shards per client in the partition shards, of the samples sorted by class; 0: 2" also:"num_shards"`
 	ClientClasses int     `toml:"client_classes" in:"[0, inf)" doc:"number of classes per client in the partition classes" also:"classes_per_client"`
 	// HI says the same as a heterogeneity index in [0, 1]: of C classes a client
-	// holds c with HI = 1 - (c-1)/(C-1), to the nearest whole number. Of several,
+	// holds c with HI = 1 - (c-1)/(C-1), to the nearest integer. Of several,
 	// client i gets number floor(i/S) modulo their number, S being the number
 	// of Sizes (1 without).
 	HI []float64 `toml:"hi" in:"[0, 1]" doc:"number of classes per client given as heterogeneity index 1 - (c-1)/(C-1) for c of C classes: one value, or a list that the clients use in turn" also:"heterogeneity"`
@@ -112,11 +112,11 @@ const (
 	defaultClients    = 100
 )
 
-// NoPathError says that a set of data is read from files and nothing says where they
+// NoPathError says that a dataset is read from files and nothing says where they
 // are.
 type NoPathError struct{ Set *SetInfo }
 
-// Error says what the path must be.
+// Error describes what the path must be.
 func (e *NoPathError) Error() string {
 	return fmt.Sprintf("data.path is not set; %s needs %s", e.Set.Name, e.Set.Path)
 }

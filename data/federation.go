@@ -3,7 +3,7 @@
 // smallest form that keeps them exact (bytes for images, one byte a character
 // for text); views share that memory and are safe for concurrent readers.
 //
-// The sets of data that it opens are registered: importing data/sets registers the
+// The datasets that it opens are registered: importing data/sets registers the
 // built-in ones, Register one of a program's own.
 //
 // What Open returns depends on its Config and the files alone, on every CPU.
@@ -59,7 +59,7 @@ type Federation struct {
 	// asked for, and forgotten when others are. There may be hundreds of thousands of
 	// clients: what needs the examples of all of them takes long.
 	Lazy bool
-	// Synthetic says that nobody wrote, drew or photographed the examples.
+	// Synthetic is set if the examples are generated.
 	Synthetic bool
 	// FilesTest says that the test examples, the clients' or Test, are the test samples
 	// of the files. Else a client's samples were cut into its training, validation and

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// SetInfo says what a named set is and what it needs.
+// SetInfo describes what a named set is and what it needs.
 type SetInfo struct {
 	Name, Doc string
 	Kind      Kind
@@ -32,7 +32,7 @@ type SetInfo struct {
 	Vocab, MaxVocab int
 	// Dealt says that the set has no clients of its own: data.partition deals it.
 	Dealt bool
-	// Synthetic says that nobody wrote, drew or photographed the examples: they
+	// Synthetic is set if the examples are generated: they
 	// follow from data.clients, data.samples and the seed.
 	Synthetic bool
 	// AlphaBeta says that data.alpha and data.beta shape the clients.
@@ -73,10 +73,10 @@ var registered struct {
 	sets []Set
 }
 
-// Register makes a set of data known, so that a Config may name it: its examples
+// Register makes a dataset known, so that a Config may name it: its examples
 // are then split, capped, dealt and measured as those of any other set. The
 // built-in sets come in the same way, see package data/sets. It needs a name, a
-// kind and a load; a Path only if data.path must be set. The error says what is
+// kind and a load; a Path only if data.path must be set. The error describes what is
 // missing, or that the name is taken.
 func Register(info SetInfo, load Load) error {
 	registered.Lock()

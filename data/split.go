@@ -116,7 +116,7 @@ func (c *Config) split(fed *Federation, writers []Examples) error {
 	return nil
 }
 
-// filesNote says how many samples train, validate and test where the files say which
+// filesNote describes how many samples train, validate and test where the files say which
 // ones test.
 func (c *Config) filesNote(fed *Federation) string {
 	train, val, test := 0, 0, fed.Test.Len()

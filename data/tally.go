@@ -36,7 +36,7 @@ func (t *tally) notes(c *Config, parts shares) []string {
 	return lines
 }
 
-// nobody says why no client is left, and what would be right.
+// nobody returns why no client is left, and what would be right.
 func (t *tally) nobody(c *Config) string {
 	var why []string
 	add := func(n int, format string, args ...any) {

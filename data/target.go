@@ -35,7 +35,7 @@ type targetSource interface {
 	// targets writes those of example at, Federation.Classes of them: numbers, or 1
 	// for each label and 0 for the others.
 	targets(at int32, dst []float32)
-	// kind says what they are, and how many.
+	// kind describes what they are, and how many.
 	kind() (t Target, n int)
 }
 

@@ -20,7 +20,7 @@ type Abilities struct {
 	Narrow func(n Narrowing) (Narrowed, error)
 	// Scaling says where a sub-network is divided that is narrowed.
 	Scaling Scaling
-	// Blocks says how the channels of the input, which come in blocks of these sizes,
+	// Blocks describes how the channels of the input, which come in blocks of these sizes,
 	// are those of the parameters and of the output. nil knows of no blocks: the layer
 	// cannot have parameters and read several.
 	Blocks func(s Stage, in []int) Blocks
@@ -53,7 +53,7 @@ const (
 	ScaleBehind
 )
 
-// Narrowing says how a layer is cut.
+// Narrowing describes how a layer is cut.
 type Narrowing struct {
 	// Width is the share of the channels that is left, in (0, 1].
 	Width float64
@@ -107,7 +107,7 @@ type Blocks struct {
 	Out []int
 	// Fixed says that the layer's channels cannot begin elsewhere than with the first.
 	Fixed bool
-	// Err says why the layer has no sub-networks.
+	// Err returns why the layer has no sub-networks.
 	Err error
 }
 

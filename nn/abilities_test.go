@@ -9,7 +9,7 @@ func (unable) Kind() string { return "unable" }
 
 func (unable) Abilities() Abilities { return Abilities{} }
 
-// wide is one that says how it is narrowed, and nothing of its channels.
+// wide is one that describes how it is narrowed, and nothing of its channels.
 type wide struct{ unable }
 
 func (wide) Abilities() Abilities { return Abilities{Narrow: Follow} }

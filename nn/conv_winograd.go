@@ -15,7 +15,7 @@ const (
 // (BenchmarkWinograd).
 const roundedLeast = 64
 
-// winogradPlan says which passes of a convolution go by Winograd's F(2x2, 3x3): the
+// winogradPlan describes which passes of a convolution go by Winograd's F(2x2, 3x3): the
 // forward pass and the gradient of the weights by weights, and then perhaps that of
 // the input by input.
 type winogradPlan struct {

@@ -44,7 +44,7 @@ func wideBatches(m *Model, batch, steps int) []*Batch {
 }
 
 // wideRun takes a client's steps by a rule, deferred or not, and returns the weights
-// before and after them. late says whether any layer did defer them.
+// before and after them. late reports whether any layer did defer them.
 func wideRun(t *testing.T, m *Model, ws *Workspace, rule Optimizer, batches []*Batch, begin bool) (first, w []float32, late bool) {
 	t.Helper()
 	w = m.NewParams()

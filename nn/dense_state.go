@@ -26,7 +26,7 @@ type denseRule struct {
 	products [tensor.ProductSize]float32 // of a part of the weights
 }
 
-// fill says in a step on the weights [lo, end) what the rule is.
+// fill describes in a step on the weights [lo, end) what the rule is.
 func (d *denseRule) fill(step *tensor.Step, r *Run, lo, end int) {
 	step.SGD = r.update.step(r.W, lo, end)
 	switch {

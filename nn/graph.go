@@ -19,7 +19,7 @@ type Graph struct {
 type Branch struct {
 	// From numbers what is read: earlier branches, from 0 on, or GraphInput.
 	From []int
-	// Join says how several inputs become one.
+	// Join describes how several inputs become one.
 	Join Join
 	// Weights is the name of a Mix's weights: all of a network that have one name
 	// share them, in the parameter NAME.alpha. Zero has it mix in zeros, too, by the
@@ -34,7 +34,7 @@ type Branch struct {
 // GraphInput stands for the input of a graph among the branches.
 const GraphInput = -1
 
-// Join says how the inputs of a branch become one.
+// Join describes how the inputs of a branch become one.
 type Join uint8
 
 // The sum of inputs of one shape; their channels side by side in the order in which

@@ -7,13 +7,13 @@ import (
 
 // Layer is the description of one layer of a network, see the package comment.
 type Layer interface {
-	// Bind fixes the layer for its input. The error says what would be right. A
+	// Bind fixes the layer for its input. The error describes what would be right. A
 	// layer that computes nothing returns a nil Bound.
 	Bind(in Flow) (Bound, error)
 	// Kind is the layer's name in messages and in its parameters' names, such
 	// as "conv": the second conv layer's weight is "conv2.weight".
 	Kind() string
-	// Abilities says what else the layer can do than be trained.
+	// Abilities describes what else the layer can do than be trained.
 	Abilities() Abilities
 }
 

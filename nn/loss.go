@@ -50,7 +50,7 @@ func (l Loss) kind() LossKind {
 	return l.Kind
 }
 
-// WithLoss returns the model with a loss. The error says why the two do not fit.
+// WithLoss returns the model with a loss. The error returns why the two do not fit.
 func (m *Model) WithLoss(l Loss) (*Model, error) {
 	if err := l.Check(m.classes); err != nil {
 		return nil, fmt.Errorf("model %s: %w", m.name, err)

@@ -31,10 +31,10 @@ const (
 // one row of outputs at a time, must not keep the slices, and allocate nothing; they keep
 // to the rule of the package comment for the same bits everywhere.
 type LossType struct {
-	// Name is what files say, loss.name = "huber". Doc says in a line what the loss is.
+	// Name is what files say, loss.name = "huber". Doc describes in a line what the loss is.
 	Name LossKind
 	Doc  string
-	// Target says what the loss reads: OneLabel has Label, the others have Targets.
+	// Target describes what the loss reads: OneLabel has Label, the others have Targets.
 	Target Target
 	// Smooths says that it heeds Loss.Smoothing, Weighs that it heeds Loss.Weights.
 	Smooths, Weighs bool
@@ -75,7 +75,7 @@ var lossTypes = struct {
 var lossName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
 // RegisterLoss makes a loss known by its name to study files, lists and help of this
-// program. The error says what is wrong with it, or that the name is taken.
+// program. The error describes what is wrong with it, or that the name is taken.
 func RegisterLoss(t LossType) error {
 	switch {
 	case !lossName.MatchString(string(t.Name)):
@@ -162,7 +162,7 @@ func (l Loss) Numbers() bool { return l.Target() == Numbers }
 // Targets reports whether the loss reads Batch.Targets instead of Batch.Labels.
 func (l Loss) Targets() bool { return l.Target() != OneLabel }
 
-// Check returns an error that says what is wrong with the loss of a network with so
+// Check returns an error that describes what is wrong with the loss of a network with so
 // many outputs.
 func (l Loss) Check(outputs int) error {
 	t, err := l.Type()

@@ -253,7 +253,7 @@ func (m *Model) ImportFolded(w []float32, ts []Tensor) error {
 	return m.Import(w, own)
 }
 
-// Folds says whether a layer adds a constant, which ExportFolded folds in.
+// Folds reports whether a layer adds a constant, which ExportFolded folds in.
 func (m *Model) Folds() bool {
 	folds := false
 	m.each(func(_ int, _ string, p Param, _ int) { folds = folds || p.Constant != nil })

@@ -8,7 +8,7 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// Precision says what the factors of a model's products are rounded to. All else is
+// Precision describes what the factors of a model's products are rounded to. All else is
 // float32: weights, sums, losses, normalizations, optimizers.
 type Precision uint8
 

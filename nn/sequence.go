@@ -276,7 +276,7 @@ func (s *positionsState) Backward(r *Run, dy Act, _, _ int) Act {
 // the mean of all.
 type Steps struct{ Take Take }
 
-// Take says what Steps takes.
+// Take describes what Steps takes.
 type Take uint8
 
 // The last step, the first one, or the mean of all.

@@ -50,7 +50,7 @@ type TrainOpts struct {
 	// et al. 2021, and their code). No label may be one of them.
 	Absent []int32
 
-	// Drawn has each Mix give one of its inputs, drawn by its shares, in the place of
+	// Drawn has each Mix give one of its inputs, drawn by its shares, instead of
 	// the sum of them all; those of one name draw the same. Nothing else is computed.
 	// The draw is keyed by Key and Step. With z the number drawn and g_z the product of
 	// what was drawn with the output's gradient, the gradient of alpha is
@@ -89,7 +89,7 @@ type Result struct {
 	// labels, or the examples.
 	Correct, Count int
 	// Weight is the sum of the weights of the labels' classes, by which Loss is
-	// divided in the place of Count; 0 for a loss without.
+	// divided instead of Count; 0 for a loss without.
 	Weight float64
 	// Recall is that of the loss Sigmoid.
 	Recall Recall

@@ -121,7 +121,7 @@ func (v Conv) BackwardWeights(gw, gb, x []float32, xRow int, dy []float32, dyRow
 }
 
 // weights computes the gradient of the weights by a product for each row of the
-// kernel, of which t says how it goes through a row of outputs.
+// kernel, of which t describes how it goes through a row of outputs.
 func (v Conv) weights(t *kernels.TN, gw, x []float32, xRow int, dy []float32) {
 	k, m := v.KW*v.C, t.M
 	t.K, t.N, t.ASeg, t.Ldg, t.CRows = k, v.N, v.Stride*xRow, v.N, v.Rows()

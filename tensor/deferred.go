@@ -186,7 +186,7 @@ func (d *Deferred) Apply(w []float32, rows Rows) {
 		kernels.Scale(d.dy[i*d.N:][:d.N], c)
 	}
 	t := kernels.TN{M: r, K: d.K, N: d.N, A: d.x, Lda: d.K, G: d.dy, Ldg: d.N, C: w, Accumulate: true}
-	if d.pairs != nil { // in the place of the packed rows, which nobody reads any more
+	if d.pairs != nil { // instead of the packed rows, which are no longer read
 		PairSamples(d.xp, d.x, d.K, r, d.K)
 		PairSamples(d.yp, d.dy, d.N, r, d.N)
 		t.M, t.A, t.G, t.BF16 = PairedRows(r), d.xp, d.yp, true

@@ -1,4 +1,4 @@
-// Package sets registers the built-in sets of data with package data, in the order
+// Package sets registers the built-in datasets with package data, in the order
 // in which they are listed. A program that opens federations by name imports it:
 //
 //	import _ "github.com/fedfast/fedfast/data/sets"

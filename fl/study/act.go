@@ -23,10 +23,10 @@ type actRecord struct {
 	Act string `json:"act"`
 }
 
-// reason says why a trial ended by the act.
+// reason returns why a trial ended by the act.
 func (r actRecord) reason() string { return ActReason(r.Act) }
 
-// ActReason says why a trial ended, by the act of a person that ended it.
+// ActReason returns why a trial ended, by the user action that ended it.
 func ActReason(act string) string {
 	if act == ActStopStudy {
 		return "the study was stopped by a user"
@@ -170,7 +170,7 @@ func (c *Control) close(trials []*trial) {
 	}
 }
 
-// over says whether a person has ended the study.
+// over reports whether a person has ended the study.
 func (c *Control) over() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 )
 
 // person watches a study, has trials ended after rounds of them, and the study after
-// a round of a trial, and interrupts its process after so many rounds.
+// a round of a trial, and interrupts its process after a number of rounds.
 type person struct {
 	eventLog
 	t       *testing.T
@@ -184,7 +184,7 @@ func TestStudyIsStoppedBesideItsTrials(t *testing.T) {
 	}
 }
 
-// TestActsThatCannotBe says why.
+// TestActsThatCannotBe checks the errors.
 func TestActsThatCannotBe(t *testing.T) {
 	c := &Control{}
 	if err := c.StopStudy(); err == nil || !strings.Contains(err.Error(), "no trials are running") {

@@ -86,10 +86,10 @@ type Comparison struct {
 	Done []BaselineTrial
 }
 
-// Complete says whether all configurations are done.
+// Complete reports whether all configurations are done.
 func (c *Comparison) Complete() bool { return len(c.Done) >= c.Configurations }
 
-// Stage says in words how far it is.
+// Stage describes in words how far it is.
 func (c *Comparison) Stage() string {
 	return fmt.Sprintf("comparing with random search (%d of %d)", min(len(c.Done), c.Configurations), c.Configurations)
 }
@@ -158,7 +158,7 @@ func median(xs []float64) (float64, *[2]float64) {
 	return middle, nil
 }
 
-// clientsTest says whether clients have test examples.
+// clientsTest reports whether clients have test examples.
 func clientsTest(fed *data.Federation) bool {
 	return slices.ContainsFunc(fed.Clients, func(c data.Client) bool { return c.Test.Len() > 0 })
 }

@@ -73,12 +73,12 @@ func (d *driver) take(ctx context.Context, c candidate, ended bool) error {
 // lowest first.
 type ranking []candidate
 
-// before says whether a model comes before another one.
+// before reports whether a model comes before another one.
 func (d *driver) before(a, b *candidate) bool {
 	return d.objective.Better(a.score, b.score) || a.score == b.score && a.trial.number < b.trial.number
 }
 
-// ranks says whether a model has a place in a ranking.
+// ranks reports whether a model has a place in a ranking.
 func (d *driver) ranks(r ranking, c *candidate) bool {
 	if math.IsNaN(c.score) {
 		return false

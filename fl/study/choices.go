@@ -76,7 +76,7 @@ func wants(m *nn.Model, name string) string {
 	return "[...]"
 }
 
-// picks says whether a tuner of the study picks sub-networks.
+// picks reports whether a tuner of the study picks sub-networks.
 func (d *driver) picks(ctx context.Context) (bool, error) {
 	for _, t := range []tuners.Tuner{d.setup.Tuner, d.setup.ClientTuner} {
 		if t == nil {

@@ -37,7 +37,7 @@ func (s *clientSession) wake(ctx context.Context) error {
 	return err
 }
 
-// at opens a session in the state after so many calls: the newest recorded state
+// at opens a session in the state after a number of calls: the newest recorded state
 // before, and the recorded calls from there repeated.
 func (s *clientSession) at(ctx context.Context, calls int) (*rules.Session, error) {
 	t := s.trial
@@ -94,7 +94,7 @@ func (s *clientSession) repeat(ctx context.Context, live tuners.Session, call in
 	return nil
 }
 
-// samePlan says whether a recorded plan, nil for none, is one but for its notes.
+// samePlan reports whether a recorded plan, nil for none, is one but for its notes.
 func samePlan(data []byte, plan tuners.Plan) bool {
 	var recorded, now map[string]json.RawMessage
 	if data == nil || json.Unmarshal(data, &recorded) != nil {
@@ -118,7 +118,7 @@ func (s *clientSession) request(round int) tuners.PlanRequest {
 	return r
 }
 
-// tellsKeys says whether the client tuner learns who sits in the slots.
+// tellsKeys reports whether the client tuner learns who sits in the slots.
 func (d *driver) tellsKeys() bool { return slices.Contains(d.clientScalars, tuners.ScalarClientKey) }
 
 // plan asks for the params of the trial's next round and records the answer.
@@ -152,7 +152,7 @@ func (s *clientSession) observe(ctx context.Context, rec *roundRecord) error {
 	return t.driver.history.setState(t.number, s.calls%2, s.calls, s.live.State())
 }
 
-// stateAt returns the session's state after so many calls. It opens a session
+// stateAt returns the session's state after a number of calls. It opens a session
 // for that when neither the live one nor the record is there.
 func (s *clientSession) stateAt(ctx context.Context, calls int) ([]byte, error) {
 	if s.live != nil && s.calls == calls {

@@ -62,7 +62,7 @@ func (s *toldSession) ObserveRound(ctx context.Context, o tuners.Observation) er
 }
 
 // TestDroppedSlotsReachTheTuner lets clients diverge under FedEx: the record
-// says which slots were dropped, FedEx is told so, its theta moves as if these
+// describes which slots were dropped, FedEx is told so, its theta moves as if these
 // clients had an error of 1, and a study that is interrupted ends in the same way.
 func TestDroppedSlotsReachTheTuner(t *testing.T) {
 	fedex := &told{Tuner: plugins.Builtin()["fedex"]}

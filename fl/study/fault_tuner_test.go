@@ -24,7 +24,7 @@ import (
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
-// spoilEnv says what a tuner that this binary serves does at which of its calls, as
+// spoilEnv describes what a tuner that this binary serves does at which of its calls, as
 // "nan@3".
 const spoilEnv = "FEDFAST_TEST_SPOIL"
 

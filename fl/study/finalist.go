@@ -20,7 +20,7 @@ type finalistRecord struct {
 type place struct{ trial, round int }
 
 // finalists returns the models among which the study chooses, each once: the last
-// survivors, of which it says how many there are, the tuner's choice before all,
+// survivors, of which it describes how many there are, the tuner's choice before all,
 // then the best snapshots.
 func (d *driver) finalists(survivor *trial) (all []candidate, survivors int) {
 	last := d.survivors(survivor)

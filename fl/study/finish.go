@@ -80,7 +80,7 @@ type Stored struct {
 	Baseline *Comparison
 }
 
-// Finished says whether the study has ended.
+// Finished reports whether the study has ended.
 func (s *Stored) Finished() bool { return s.Tune != nil || s.Run != nil }
 
 // Match returns an error when the directory holds the study of another

@@ -82,7 +82,7 @@ func (t *trial) observeGoal(rec *roundRecord) {
 	}
 }
 
-// reached says whether the trial ends early: at its goal, or out of patience.
+// reached reports whether the trial ends early: at its goal, or out of patience.
 func (t *trial) reached() bool {
 	if !t.driver.lone && !t.driver.meter.unscored {
 		return false

@@ -151,7 +151,7 @@ func (h *history) append(kind string, trial, round int, v any) error {
 	return h.store.Append(kind, trial, round, data)
 }
 
-// setState keeps a session's state after so many calls. A session without a
+// setState keeps a session's state after a number of calls. A session without a
 // state is brought back by repeating its calls.
 func (h *history) setState(session, slot, calls int, state []byte) error {
 	if h.store == nil || state == nil {
@@ -160,7 +160,7 @@ func (h *history) setState(session, slot, calls int, state []byte) error {
 	return h.store.SetState(session, slot, calls, state)
 }
 
-// state returns the newest recorded state after at most so many calls; nil is
+// state returns the newest recorded state after at most a number of calls; nil is
 // the session's beginning.
 func (h *history) state(ctx context.Context, session, calls int) (state []byte, at int, err error) {
 	if h.store == nil {
@@ -228,7 +228,7 @@ func (h *history) moved(c *config.Config) error {
 }
 
 // on records the data that the study begins on, or compares them with the record:
-// rounds on two sets of data would be no training.
+// rounds on two datasets would be no training.
 func (h *history) on(fed *data.Federation, m *nn.Model) error {
 	rec := dataRecordOf(fed, m)
 	switch {

@@ -124,7 +124,7 @@ func (j *Job) Round(ctx context.Context, plan fl.Plan, observed []string) ([]byt
 	return json.Marshal(rec)
 }
 
-// Keep keeps the model as it is now, in the place of the one kept before.
+// Keep keeps the model as it is now, instead of the one kept before.
 func (j *Job) Keep() {
 	var weights []float32
 	if j.kept != nil {

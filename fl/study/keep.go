@@ -34,7 +34,7 @@ type snapshots struct {
 	spent time.Duration // on training since then
 }
 
-// worthwhile says whether the rounds since the last snapshot took long enough to
+// worthwhile reports whether the rounds since the last snapshot took long enough to
 // be spared from being run again.
 func (t *trial) worthwhile() bool { return t.kept.spent >= t.driver.setup.snapshotEvery()/30 }
 
@@ -171,7 +171,7 @@ func (d *driver) complete(ctx context.Context, c *candidate) (err error) {
 	return err
 }
 
-// hasCandidate says whether a candidate's snapshot is there.
+// hasCandidate reports whether a candidate's snapshot is there.
 func (d *driver) hasCandidate(c candidate) bool {
 	return d.history.store != nil && d.history.store.ReadSnapshot(c.name(), func(io.Reader) error { return nil }) == nil
 }

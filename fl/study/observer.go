@@ -37,7 +37,7 @@ type Event struct {
 	ValError *float64 `json:"val_error,omitempty"`
 	// Masked are the same without the labels of the federation's masks.
 	Masked map[string]float64 `json:"masked_test_errors,omitempty"`
-	// Reason says why the trial failed or was stopped.
+	// Reason returns why the trial failed or was stopped.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -58,13 +58,13 @@ type Progress struct {
 	Loss    float64
 	Dropped int
 	// TestError is the trial's newest one, nil before the first measurement; Measure
-	// says what it is, as Errors.Measure.
+	// describes what it is, as Errors.Measure.
 	TestError *float64
 	Measure   string
 	// Score is the trial's on the cohort of the round, NaN when unknown.
 	Score float64
 	// Best is the standing of the best trial so far, whose score is NaN before any;
-	// Scale says how scores are written.
+	// Scale describes how scores are written.
 	Best  Standing
 	Scale Scale
 	// Clients is how many trained in the round, 0 where it was read from a record.
@@ -87,9 +87,9 @@ type Observer interface {
 	Evaluated(Evaluated)
 }
 
-// Evaluated says how far the evaluation of a model has come.
+// Evaluated describes how far the evaluation of a model has come.
 type Evaluated struct {
-	// Model says which one it is where there are several, such as "finalist 2 of 5".
+	// Model describes which one it is where there are several, such as "finalist 2 of 5".
 	Model string
 	// Clients of Of have been measured.
 	Clients, Of int

@@ -51,7 +51,7 @@ func (d *driver) prepare(ctx context.Context) (err error) {
 }
 
 // sideObjective is that of trials on proxy federations, which is always minimized:
-// the error in the place of the accuracy.
+// the error instead of the accuracy.
 func (d *driver) sideObjective() tuners.Objective {
 	o := tuners.ObjectiveOf(d.objective.Metric, tuners.TargetGlobal)
 	if o.Direction == tuners.Maximize {

@@ -173,7 +173,7 @@ func (c *callRecord) decisions() ([]tuners.Decision, error) {
 	return out, nil
 }
 
-// same says whether two records hold the same call and answer.
+// same reports whether two records hold the same call and answer.
 func (c *callRecord) same(o *callRecord) bool {
 	a, errA := json.Marshal(c)
 	b, errB := json.Marshal(o)
@@ -237,7 +237,7 @@ type rungRecord struct {
 	Score real `json:"score"`
 }
 
-// failRecord says why a trial cannot go on.
+// failRecord returns why a trial cannot go on.
 type failRecord struct {
 	Reason string `json:"reason"`
 	Stack  string `json:"stack,omitempty"`

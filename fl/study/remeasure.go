@@ -10,7 +10,7 @@ import (
 
 // Remeasure evaluates a model of the finished study in s.Store as the study did: with
 // what the method kept of its trial, and with the hyperparameters that a client tuner has
-// set for each client. sha256 says which of the models that the study saved it is. eval
+// set for each client. sha256 describes which of the models that the study saved it is. eval
 // takes the place of the study's; with the same one the errors are the study's. For a
 // study of Tune the set-up has the same tuners. Rounds whose snapshots are lost are
 // trained again.

@@ -82,7 +82,7 @@ func (t *trial) materialize(ctx context.Context) error {
 	return err
 }
 
-// restore returns the training of a trial as it was after so many rounds: from
+// restore returns the training of a trial as it was after a number of rounds: from
 // its newest whole snapshot before, or from its beginning, the rounds from there
 // on being run again from the recorded plans. What they measure must equal the
 // record.

@@ -35,9 +35,9 @@ type TrialResult struct {
 	Curve []CurvePoint `json:"curve,omitempty"`
 	// Source is the trial that this one was forked from.
 	Source *int `json:"source,omitempty"`
-	// Failed says why the trial was given up, empty when it was not.
+	// Failed returns why the trial was given up, empty when it was not.
 	Failed string `json:"failed,omitempty"`
-	// Stopped says that a person ended the trial, empty when nobody did.
+	// Stopped is set if a user stopped the trial, empty if it was not.
 	Stopped string `json:"stopped,omitempty"`
 }
 
@@ -130,7 +130,7 @@ func MeasureName(measure string) (name string, share bool) {
 	return "error", true
 }
 
-// measureOf says what the errors of a model are.
+// measureOf describes what the errors of a model are.
 func measureOf(m *nn.Model) string {
 	switch l := m.Loss(); {
 	case l.Target() == nn.ManyLabels:
@@ -185,7 +185,7 @@ func ratesOf(e *fl.Evaluation, of func(fl.Summary) *float64) Rates {
 // Result is the end of a study.
 type Result struct {
 	Study string `json:"study"`
-	// Select says how the returned model was chosen, as Config.Select.
+	// Select describes how the returned model was chosen, as Config.Select.
 	Select string `json:"select"`
 	// Best is the returned model: the finalist of the lowest score, or with
 	// SelectPaper the model of the lowest score that any cohort gave.

@@ -10,7 +10,7 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Scale says how scores of an objective are written for people: shares in percent,
+// Scale describes how scores of an objective are written for people: shares in percent,
 // other numbers as they are. Records and exports hold shares as fractions.
 type Scale struct {
 	// Metric is what is measured, such as "error"; Target is that of the objective.
@@ -41,7 +41,7 @@ func ScaleOf(c *config.Config, measure string) Scale {
 	return s
 }
 
-// MeasureOf says what the errors of a study's models are, see Errors.Measure, as far
+// MeasureOf describes what the errors of a study's models are, see Errors.Measure, as far
 // as its configuration tells.
 func MeasureOf(c *config.Config) string {
 	target := nn.Loss{Kind: nn.LossKind(c.Loss.Name)}.Target()
@@ -62,7 +62,7 @@ func (s Scale) String() string {
 	return "validation " + s.Metric + " (" + s.Target + ")"
 }
 
-// Direction says which scores are better.
+// Direction describes which scores are better.
 func (s Scale) Direction() string {
 	if s.Maximize {
 		return "higher is better"

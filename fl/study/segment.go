@@ -71,10 +71,10 @@ func (t *trial) segment(ctx context.Context, toRound int, begins func(rounds int
 	return t.rung(ctx, score, emit)
 }
 
-// trains says whether the trial is in training, so that there is something to save.
+// trains reports whether the trial is in training, so that there is something to save.
 func (t *trial) trains() bool { return t.train != nil || t.away != nil }
 
-// due says whether the trial should be saved between two rounds.
+// due reports whether the trial should be saved between two rounds.
 func (t *trial) due() bool {
 	return t.away != nil && t.away.Leaving() || t.trains() && time.Since(t.kept.at) >= t.driver.setup.snapshotEvery()
 }

@@ -49,9 +49,9 @@ type Setup struct {
 	Trainer Trainer
 	// Unscored leaves the scores of rounds out; Run sets it.
 	Unscored bool
-	// Control lets a person stop trials of a Tune, or all of it; nil lets nobody.
+	// Control lets users stop trials of a Tune, or all of it; nil disables it.
 	Control *Control
-	// Log is told about failed trials and damaged files; nil drops that.
+	// Log receives messages about failed trials and damaged files; nil discards them.
 	Log *slog.Logger
 
 	method *fl.Method // nil is that of Config.Method; tests set another one

@@ -27,7 +27,7 @@ type Standing struct {
 	Short bool
 }
 
-// Before says whether a standing is better than another one; of equal ones, that of
+// Before reports whether a standing is better than another one; of equal ones, that of
 // the lower trial number is.
 func (s Standing) Before(o Standing, aim tuners.Objective) bool {
 	switch {
@@ -41,7 +41,7 @@ func (s Standing) Before(o Standing, aim tuners.Objective) bool {
 	return s.Trial < o.Trial
 }
 
-// Basis says what the estimate is from: "mean of 5 rounds, 10 clients each".
+// Basis describes what the estimate is from: "mean of 5 rounds, 10 clients each".
 func (s Standing) Basis() string {
 	if s.Rounds == 1 {
 		return fmt.Sprintf("1 round, %s", oneline.Count(s.Clients, "client"))
@@ -64,7 +64,7 @@ func (r *Recent) Add(score float64, clients int) {
 	r.rounds++
 }
 
-// Standing returns that of a trial after so many rounds; rung says that one closes
+// Standing returns that of a trial after a number of rounds; rung says that one closes
 // there.
 func (r *Recent) Standing(trial, round int, rung bool) Standing {
 	n := min(r.rounds, StandingRounds)

@@ -35,14 +35,14 @@ func newCrew(t *testing.T, s Setup, places int, fate *rand.Rand) *crew {
 	return &crew{worker: w, places: make(chan struct{}, places), fate: fate}
 }
 
-// happens says whether something of a probability happens.
+// happens reports whether something of a probability happens.
 func (c *crew) happens(p float64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.fate != nil && c.fate.Float64() < p
 }
 
-// loses says whether the worker is lost now.
+// loses reports whether the worker is lost now.
 func (c *crew) loses() bool {
 	if !c.happens(0.2) {
 		return false

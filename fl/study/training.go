@@ -24,7 +24,7 @@ type Trainer interface {
 type Sharer interface {
 	Trainer
 	fl.Elsewhere
-	// Shares says whether the next round of a trial is trained in parts. It may depend
+	// Shares reports whether the next round of a trial is trained in parts. It may depend
 	// on the clock: a round has the same bits in both ways.
 	Shares(trial int) bool
 }
@@ -41,7 +41,7 @@ type Training interface {
 	// Round runs the round after so many by a plan and returns its record, as
 	// Job.Round makes it. An *fl.PanicError ends the trial, not the study.
 	Round(ctx context.Context, rounds int, plan fl.Plan, observed []string) ([]byte, error)
-	// Keep has the model kept as it is now, in the place of the one kept before.
+	// Keep has the model kept as it is now, instead of the one kept before.
 	Keep()
 	// Fetch returns the model that was kept and the trial's state, as far as they
 	// are asked for.
@@ -254,7 +254,7 @@ func (t *trial) settle(ctx context.Context) error {
 	}
 }
 
-// wants says whether a model has a place among those that are kept.
+// wants reports whether a model has a place among those that are kept.
 func (d *driver) wants(c *candidate) bool {
 	d.taking.Lock()
 	defer d.taking.Unlock()

@@ -40,7 +40,7 @@ func (t *Trend) add(loss float64) {
 	t.Lowest, t.Last = min(t.Lowest, loss), loss
 }
 
-// diverged says whether the losses did.
+// diverged reports whether the losses did.
 func (t Trend) diverged() bool {
 	return t.Lost || t.Last >= fl.DivergedLoss || t.Last > t.First && t.Last >= grown*t.Lowest
 }
@@ -53,13 +53,13 @@ func trendOf(losses []float64) (t Trend) {
 	return t
 }
 
-// Verdict says in sentences what is wrong with the trained model: that it diverged, or
+// Verdict describes in sentences what is wrong with the trained model: that it diverged, or
 // learned nothing. It is empty for one that has learned.
 func (r *RunResult) Verdict() []string {
 	return append(diverged(trendOf(r.TrainLoss), r.Dropped), r.Errors.Verdict()...)
 }
 
-// Verdict says in sentences what is wrong with the returned model, as that of a
+// Verdict describes in sentences what is wrong with the returned model, as that of a
 // RunResult, and how many trials learned nothing if that is half of them or more.
 func (r *Result) Verdict(c *config.Config) []string {
 	var all []string
@@ -86,7 +86,7 @@ func (r *Result) unlearned(c *config.Config) (n int) {
 	return n
 }
 
-// beats says whether a score is better than a trivial predictor's, as far as that is
+// beats reports whether a score is better than a trivial predictor's, as far as that is
 // known.
 func beats(c *config.Config, trivial *Trivial, score float64) bool {
 	if trivial == nil {
@@ -132,7 +132,7 @@ func diverged(t Trend, dropped int) []string {
 	return []string{text + "; try a smaller client.lr"}
 }
 
-// Verdict says in sentences whether a model is no better than predictors that look at no
+// Verdict reports in sentences whether a model is no better than predictors that look at no
 // input, or these are perfect, so that the error tells nothing. It is empty for one that
 // is better.
 func (e *Errors) Verdict() []string {

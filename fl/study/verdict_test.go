@@ -50,7 +50,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestPerfectWithoutTraining: where guessing is perfect, the verdict says why, whatever the
+// TestPerfectWithoutTraining: where guessing is perfect, the verdict returns why, whatever the
 // model's own error is.
 func TestPerfectWithoutTraining(t *testing.T) {
 	for _, c := range []struct {

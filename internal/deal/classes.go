@@ -121,7 +121,7 @@ func proportions(counts []int) []float64 {
 	return shares
 }
 
-// rounded returns a quota of whole numbers that sum to that of the parts, rounded
+// rounded returns a quota of integers that sum to that of the parts, rounded
 // down: each is its part rounded up or down, by the largest remainder, of equal ones
 // the first, and may become the other one.
 func rounded(parts []float64, sum float64) quota {

@@ -15,8 +15,8 @@ const (
 	WayClasses   = "classes"
 )
 
-// Plan says how samples are dealt. Its fields are those of data.Config, which
-// says what they mean and checks them; errors name them by their keys.
+// Plan describes how samples are dealt. Its fields are those of data.Config, which
+// describes what they mean and checks them; errors name them by their keys.
 type Plan struct {
 	Way                     string
 	Alpha                   float64
@@ -126,7 +126,7 @@ func (d *Dealer) sizes() ([]int, error) {
 	return d.spread(clients, each*clients), nil
 }
 
-// skewed says whether a law makes the sizes differ.
+// skewed reports whether a law makes the sizes differ.
 func (d *Dealer) skewed() bool { return d.SizeSigma > 0 || d.SizeExponent > 0 }
 
 // spread returns sizes that sum to total, without a law as many for each as go.

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxSize bounds a file whose length nobody states.
+	// maxSize bounds a file without a known length.
 	maxSize = 64 << 30
 	// maxAttempts bounds the requests to one place, whatever each brings.
 	maxAttempts = 100
@@ -72,7 +72,7 @@ func (o *Options) fromPlace(ctx context.Context, f *File, url, path string) erro
 }
 
 // transfer brings the whole of url to path, with as many requests as it takes.
-// pieces says whether more than one of them brought a part.
+// pieces reports whether more than one of them brought a part.
 func (o *Options) transfer(ctx context.Context, f *File, url, path string) (pieces bool, err error) {
 	best, pause, inRow := size(path), o.Pause, 0
 	pieces = best > 0

@@ -1,4 +1,4 @@
-// Package fetch brings sets of data from their public places to a folder: it
+// Package fetch brings datasets from their public places to a folder: it
 // resumes a download that broke, checks lengths and checksums, unpacks
 // archives, and shows a file under its name only when it is whole.
 package fetch
@@ -36,10 +36,10 @@ type Options struct {
 	Tries int
 	// Pause is the wait after the first failure, doubled after each; 0 means 1 s.
 	Pause time.Duration
-	// Progress, when not nil, is told how much of a file is there; of is 0 where
+	// Progress, if not nil, receives how much of a file is there; of is 0 where
 	// its length is not known.
 	Progress func(file string, bytes, of int64)
-	// Note, when not nil, is told what the user should know, a line at a time.
+	// Note, if not nil, receives notes for the user, one line at a time.
 	Note func(line string)
 }
 

@@ -20,7 +20,7 @@ func size(path string) int64 {
 	return info.Size()
 }
 
-// newFile creates a file in the place of what is there. It writes to nothing that a
+// newFile creates a file instead of what is there. It writes to nothing that a
 // link leads to.
 func newFile(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -39,7 +39,7 @@ func TestDamagedArchive(t *testing.T) {
 	}
 }
 
-// A link in the place of a part or of what is noted about it is replaced: nothing
+// A link instead of a part or of what is noted about it is replaced: nothing
 // is written to what it leads to.
 func TestPlantedLinks(t *testing.T) {
 	content := noise(5000)

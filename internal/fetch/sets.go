@@ -128,7 +128,7 @@ func mnistFiles() []File {
 	}
 }
 
-// packed says whether the file is an archive to unpack.
+// packed reports whether the file is an archive to unpack.
 func (f *File) packed() bool { return len(f.Gives) > 0 }
 
 // gives returns the names that the file leaves in the folder.
@@ -139,7 +139,7 @@ func (f *File) gives() []string {
 	return []string{f.Name}
 }
 
-// present says whether all that the file gives is in a folder. What is there is
+// present reports whether all that the file gives is in a folder. What is there is
 // whole: it got its name at the end.
 func (f *File) present(dir string) bool {
 	return !slices.ContainsFunc(f.gives(), func(name string) bool {

@@ -43,13 +43,13 @@ type Panel struct {
 
 // Axis is one of the two.
 type Axis struct {
-	// Label says what is measured and, behind a comma, in which unit.
+	// Label describes what is measured and, behind a comma, in which unit.
 	Label string
 	// Log makes it logarithmic: then all values must be above 0.
 	Log bool
 	// Zero lets it begin at 0.
 	Zero bool
-	// Whole has it marked at whole numbers only.
+	// Whole has it marked at integers only.
 	Whole bool
 	// Names are those of the places 1, 2, ... at which values stand, of an x axis: points
 	// of lines are drawn there, their intervals as bars, and nothing joins them. A panel
@@ -98,7 +98,7 @@ type Dots struct {
 // Dot is one of them, in any order.
 type Dot struct {
 	X, Y float64
-	// Name says in the table which one it is.
+	// Name describes in the table which one it is.
 	Name string
 }
 

@@ -12,7 +12,7 @@ type Heat struct {
 	// Columns and Rows are named from left to right and from the top on. The panel's
 	// axes say what they are. A row without a name parts those above from those below.
 	Columns, Rows []string
-	// Of says what the numbers are.
+	// Of describes what the numbers are.
 	Of string
 	// Cells are numbers by row and column, NaN for none.
 	Cells [][]float64
@@ -74,7 +74,7 @@ func few(names []string, most int, down bool) []tick {
 	return ticks
 }
 
-// tall says whether the map has more rows than a panel has names for, and not so many
+// tall reports whether the map has more rows than a panel has names for, and not so many
 // that it would be no picture any more.
 func (h *Heat) tall() bool { return len(h.Rows) > 2*mostX && len(h.Rows) <= 64 }
 

@@ -10,7 +10,7 @@ import (
 // other, and a path across all of them for each thing that has such quantities.
 type Paths struct {
 	Axes []PathAxis
-	// Of says what Path.Value is, by which paths are shaded.
+	// Of describes what Path.Value is, by which paths are shaded.
 	Of    string
 	Paths []Path
 }

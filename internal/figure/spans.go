@@ -8,7 +8,7 @@ import (
 
 // Spans are stretches of the x axis in rows: a timeline, ranges, or bars from 0 on.
 type Spans struct {
-	// Row says what a row is, such as trial.
+	// Row describes what a row is, such as trial.
 	Row string
 	// Rows are named from the top on.
 	Rows []string

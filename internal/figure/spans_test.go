@@ -30,7 +30,7 @@ func TestSpansSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// TestWholeAxis marks an axis of whole numbers at those only.
+// TestWholeAxis marks an axis of integers at those only.
 func TestWholeAxis(t *testing.T) {
 	for _, tt := range []struct {
 		whole bool

@@ -135,7 +135,7 @@ func paint(what string, c color.Color) string {
 	return style
 }
 
-// tiled says whether a panel is made of cells that touch each other.
+// tiled reports whether a panel is made of cells that touch each other.
 func (f *Figure) tiled() bool {
 	return slices.ContainsFunc(f.Panels, func(p Panel) bool { return p.Heat != nil })
 }

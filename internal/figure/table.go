@@ -185,7 +185,7 @@ func (b *Bars) table(p *Panel) Table {
 	return t
 }
 
-// describe says in words what a picture shows, for those who do not see it.
+// describe describes in words what a picture shows, for those who do not see it.
 func (f *Figure) describe() string {
 	var parts []string
 	for i := range f.Panels {

@@ -73,7 +73,7 @@ func (s *segment) finish() int {
 	return s.sent + max(1, s.report.Round-s.From)
 }
 
-// before says whether the tuner is told of a before b.
+// before reports whether the tuner is told of a before b.
 func (f *flight) before(a, b *segment) int {
 	if f.study.Parallel == 1 {
 		return cmp.Compare(a.Trial, b.Trial)
@@ -169,7 +169,7 @@ func (f *flight) run(s *segment) {
 	f.changed.Signal()
 }
 
-// failed says whether a segment has ended the study, or its caller.
+// failed reports whether a segment has ended the study, or its caller.
 func (f *flight) failed() bool {
 	return f.ctx.Err() != nil || slices.ContainsFunc(f.segments, func(s *segment) bool { return s.err != nil })
 }

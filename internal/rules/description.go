@@ -65,7 +65,7 @@ type text struct {
 	most       int // characters
 }
 
-// check says what is wrong with the text: it would spoil a line of a terminal.
+// check describes what is wrong with the text: it would spoil a line of a terminal.
 func (t text) check() error {
 	if n := utf8.RuneCountInString(t.text); n > t.most {
 		return fmt.Errorf("its %s has %d characters, at most %d are allowed: %q", t.what, n, t.most, tuners.Plain(t.text, 40))

@@ -1,4 +1,4 @@
-// Package rules says which answers of a tuner a study can follow: decisions about
+// Package rules describes which answers of a tuner a study can follow: decisions about
 // trials, plans of rounds and descriptions. It is the one place that does, so that
 // a wrong answer is refused with the same words by a study, by a check of the
 // tuner, and in its tests.

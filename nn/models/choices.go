@@ -12,7 +12,7 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// LayerChoice stands in the place of a layer's whole number where sub-networks
+// LayerChoice stands instead of a layer's integer where sub-networks
 // differ in it: what they choose among, the last of which the whole network has, or
 // the name of a choice that stands further up, such as "conv1.filters", which then
 // chooses here, too.

@@ -56,7 +56,7 @@ type Genotype struct {
 // and node j keeps the 2 nodes i whose strongest operation that is not none has the
 // largest p, each by that operation. Of equal ones the first in DARTS' order is taken,
 // and the lower node. Tensors are a model's parameters, of which all but NAME.alpha are
-// passed over; the error of one line says what they lack.
+// passed over; the error of one line describes what they lack.
 func Derive(tensors []nn.Tensor) (*Genotype, error) {
 	alphas := map[string][]float32{}
 	other := ""
@@ -142,7 +142,7 @@ func (g *Genotype) kinds() iter.Seq2[string, *[]Edge] {
 	}
 }
 
-// Layers returns the network of the genotype's cells: darts-cifar with, in the place of
+// Layers returns the network of the genotype's cells: darts-cifar with, instead of
 // mixtures, the operations that were kept, and with normalisations that learn, as DARTS
 // trains what it derived. The error names an edge that no such cell has.
 func (g *Genotype) Layers() ([]LayerSpec, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// LayerSpec is one [[model.layers]] table of a study. Type says which of the keys
+// LayerSpec is one [[model.layers]] table of a study. Type describes which of the keys
 // apply; a zero key is one that was not given. The tags say what is known of each
 // key; of are the values that a text may have.
 type LayerSpec struct {
@@ -55,7 +55,7 @@ type LayerSpec struct {
 	Shortcut    []LayerSpec `toml:"shortcut,omitempty" json:"shortcut,omitempty" doc:"layers of the shortcut branch; default: the input itself"`
 	// Options are those of a type that has its own.
 	Options map[string]any `toml:"options,omitempty" json:"options,omitempty" doc:"options of a layer type from another module: options = { NAME = VALUE }"`
-	// Choices stand in the place of keys with whole numbers.
+	// Choices stand instead of keys with integers.
 	Choices map[string]LayerChoice `toml:"-" json:"-"`
 }
 
@@ -233,7 +233,7 @@ func (s LayerSpec) check(t LayerType, last bool) error {
 	return s.checkChoices(t)
 }
 
-// most bounds a whole number of a layer, so that no product of sizes is more than a
+// most bounds an integer of a layer, so that no product of sizes is more than a
 // machine's integers hold.
 func most(key string) int64 {
 	switch key {

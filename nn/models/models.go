@@ -49,7 +49,7 @@ type model struct {
 	input     nn.Shape
 	classes   int
 	layers    func(classes int) []nn.Layer
-	// choices and pick, in the place of layers, are those of a supernet.
+	// choices and pick, instead of layers, are those of a supernet.
 	choices []nn.Choice
 	pick    func(classes int, pick func(name string) int) []nn.Layer
 }

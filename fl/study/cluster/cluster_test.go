@@ -146,7 +146,7 @@ func (r *run) notice(line string) {
 	r.notices = append(r.notices, line)
 }
 
-// told says how many notices hold some text.
+// told describes how many notices hold some text.
 func (r *run) told(text string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 )
 
 // The variables by which a test runs itself as a process that can be killed, and the
-// one that says how many are; without it few are.
+// one that describes how many are; without it few are.
 const (
 	roleVariable  = "FEDFAST_TEST_CLUSTER"
 	dirVariable   = "FEDFAST_TEST_CLUSTER_DIR"

@@ -38,7 +38,7 @@ func newHandle(h hello, inbox, name string) *workerHandle {
 	return &workerHandle{name: name, inbox: inbox, machine: h.Machine, seen: time.Now(), connected: time.Now(), gone: make(chan struct{}), arrived: make(chan struct{}, 1)}
 }
 
-// free says whether the worker waits for a trial.
+// free reports whether the worker waits for a trial.
 func (s *workerHandle) free() bool {
 	return !s.out && !s.taken && !s.leaving && s.lease == 0 && s.pending != nil && (s.pending.State == stateIdle || s.pending.State == stateShared)
 }

@@ -196,7 +196,7 @@ func (c *Config) MayAdapt() bool {
 	return searched || c.Client.Adaptive() || c.ClientTuner.Name != ""
 }
 
-// MayHaveMomentum says whether clients may train with momentum.
+// MayHaveMomentum reports whether clients may train with momentum.
 func (c *Config) MayHaveMomentum() bool {
 	_, searched := c.Space["client.momentum"]
 	return searched || c.Client.Momentum != 0 || c.ClientTuner.Name != ""

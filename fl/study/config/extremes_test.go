@@ -90,7 +90,7 @@ func tryOut(t *testing.T, src Source) error {
 	return nil
 }
 
-// isJoined says whether an error tells of several keys, a line each.
+// isJoined reports whether an error tells of several keys, a line each.
 func isJoined(err error) bool {
 	_, joined := errors.AsType[interface {
 		error

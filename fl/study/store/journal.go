@@ -16,7 +16,7 @@ type Row struct {
 	Seq int64
 	// At is when it was appended, in milliseconds of Unix time.
 	At int64
-	// Kind says what Data holds.
+	// Kind describes what Data holds.
 	Kind string
 	// Trial and Round say what it is about; -1 is the study.
 	Trial, Round int
@@ -84,7 +84,7 @@ func (s *Store) Append(kind string, trial, round int, data []byte) error {
 	})
 }
 
-// SetState keeps the state of a session after so many calls in one of its
+// SetState keeps the state of a session after a number of calls in one of its
 // slots, in place of the one before. It is committed with the rows.
 func (s *Store) SetState(session, slot, calls int, data []byte) error {
 	return s.add(len(data), func(b *batch) {
@@ -258,7 +258,7 @@ func (s *Store) Rows(ctx context.Context, trial int, kind string, round int, upT
 	return found, err
 }
 
-// State returns the newest state of a session after at most so many calls, and
+// State returns the newest state of a session after at most a number of calls, and
 // after how many it is. Nothing is found where all are damaged or there is none.
 func (s *Store) State(ctx context.Context, session, calls int) (data []byte, at int, err error) {
 	rows, err := s.db.QueryContext(ctx, "SELECT slot, calls, data, sum FROM states WHERE session = ? AND calls <= ? ORDER BY calls DESC", session, calls)

@@ -38,7 +38,7 @@ var (
 // NoStudyError is the error about a directory that holds no study, or is none.
 type NoStudyError string
 
-// Error says which of both.
+// Error describes which of both.
 func (dir NoStudyError) Error() string {
 	if _, err := os.Stat(string(dir)); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Sprintf("%s: no such directory", string(dir))

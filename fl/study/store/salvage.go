@@ -15,12 +15,12 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
-// damageError says what is wrong with a database.
+// damageError describes what is wrong with a database.
 type damageError struct{ what string }
 
 func (e *damageError) Error() string { return e.what }
 
-// isDamage says whether an error tells of damaged content, and not of a full
+// isDamage reports whether an error tells of damaged content, and not of a full
 // disk, missing rights or the like.
 func isDamage(err error) bool {
 	if _, ok := errors.AsType[*damageError](err); ok {
@@ -53,7 +53,7 @@ func (s *Store) check(ctx context.Context) error {
 }
 
 // chain calls f for each row of the unbroken chain and returns its end. The error
-// says why it ends before the table does.
+// returns why it ends before the table does.
 func chain(ctx context.Context, db *sql.DB, f func(Row, []byte) error) (seq int64, last []byte, err error) {
 	rows, err := db.QueryContext(ctx, "SELECT "+columns+" FROM journal ORDER BY seq")
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Store) salvage(ctx context.Context, why error) error {
 	return s.check(ctx)
 }
 
-// replace puts a closed database in the place of the study's, which it sets aside.
+// replace puts a closed database instead of the study's, which it sets aside.
 // A crash leaves one of the two under the name, and none of them with the other
 // one's log.
 func (s *Store) replace(fresh, aside string) error {

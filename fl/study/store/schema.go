@@ -42,7 +42,7 @@ CREATE TABLE states (
 //go:embed views.sql
 var views string
 
-// checkFormat says whether a file holds a record yet, and refuses one of another
+// checkFormat reports whether a file holds a record yet, and refuses one of another
 // version.
 func checkFormat(ctx context.Context, db *sql.DB) (begun bool, err error) {
 	var version int

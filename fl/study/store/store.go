@@ -163,11 +163,11 @@ func (s *Store) path() string { return filepath.Join(s.dir, File) }
 // Dir returns the study's directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Notes says in sentences what was found damaged when the study was opened, and
+// Notes describes in sentences what was found damaged when the study was opened, and
 // what is used instead.
 func (s *Store) Notes() []string { return s.notes }
 
-// Exists says whether a directory holds a study's database.
+// Exists reports whether a directory holds a study's database.
 func Exists(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, File))
 	return err == nil

@@ -175,7 +175,7 @@ func (d *dir) begin(c *config.Config, env any) error {
 	return d.metrics.Truncate(0)
 }
 
-// Holds says whether a directory holds a study, if only one that was about to
+// Holds reports whether a directory holds a study, if only one that was about to
 // begin.
 func Holds(path string) bool {
 	return store.Exists(path) || command(path) != "" && exists(filepath.Join(path, ConfigFile))
@@ -238,7 +238,7 @@ func (d *dir) line(line []byte) error {
 	return err
 }
 
-// complete says whether the files of a finished study are there and whole: the
+// complete reports whether the files of a finished study are there and whole: the
 // returned model, the others that it saved, and the result that returned weights of
 // a digest; a nil Dir is a study that has not begun.
 func (d *dir) complete(digest string, others ...Other) bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
-// Version says which fedfast this is and what this machine can run.
+// Version describes which fedfast this is and what this machine can run.
 type Version struct {
 	Version  string   `json:"version"`
 	Revision string   `json:"revision,omitempty"`

@@ -20,7 +20,7 @@ type Tuner interface {
 	Close()
 }
 
-// Launch says which tuner to launch.
+// Launch describes which tuner to launch.
 type Launch struct {
 	// Key is the key that names it, "tuner.name" or "client_tuner.name", for
 	// errors.

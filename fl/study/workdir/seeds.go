@@ -33,7 +33,7 @@ type Seeds struct {
 	Scaled string `json:"scaled,omitempty"`
 }
 
-// HoldsSeeds says whether a directory holds the studies of several seeds.
+// HoldsSeeds reports whether a directory holds the studies of several seeds.
 func HoldsSeeds(path string) bool { return path != "" && exists(filepath.Join(path, SeedsFile)) }
 
 // SeedDir is where the study of a seed is below the directory of all.

@@ -31,7 +31,7 @@ type Options struct {
 	Workers int
 	// Observer watches; nil is none.
 	Observer study.Observer
-	// Log is told about failed trials and damaged files; nil drops that.
+	// Log receives messages about failed trials and damaged files; nil discards them.
 	Log *slog.Logger
 	// Launched is called with the tuners before data are opened, the second one nil
 	// without a client tuner; an error of it ends the work. Nil is none.
@@ -50,11 +50,11 @@ type Study struct {
 	Config *config.Config
 	// Stored is what earlier processes recorded; its Config is empty when nothing.
 	Stored *study.Stored
-	// Scaled says in words how a configuration was shrunk to try things out, for
+	// Scaled describes in words how a configuration was shrunk to try things out, for
 	// the environment; empty is not at all.
 	Scaled string
-	// Unnamed says that nobody named the directory: a new study then takes one of its
-	// own when it begins, as Claim does, and Path says which.
+	// Unnamed means that the directory was not given: a new study then takes one of its
+	// own when it begins, as Claim does; see Path.
 	Unnamed bool
 
 	path string
@@ -67,7 +67,7 @@ type Study struct {
 // or files that no study wrote.
 type OtherError struct{ Err error }
 
-// Error says what it holds.
+// Error describes what it holds.
 func (e *OtherError) Error() string { return e.Err.Error() }
 
 // Unwrap returns what it holds.
@@ -172,7 +172,7 @@ func (s *Study) Close() error {
 	return s.dir.close()
 }
 
-// New says whether the study was not there before: Close removes it again if nothing
+// New reports whether the study was not there before: Close removes it again if nothing
 // happens in it.
 func (s *Study) New() bool { return s.dir == nil || s.dir.begun }
 

@@ -66,7 +66,7 @@ func (c *compact) uvarint() (uint64, error) {
 	return v, nil
 }
 
-// int reads a whole number of a type.
+// int reads an integer of a type.
 func (c *compact) int(kind byte) (int64, error) {
 	switch kind {
 	case kindByte:

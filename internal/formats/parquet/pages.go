@@ -109,7 +109,7 @@ func (f *File) Each(ctx context.Context, column *Column, call func(row int, v Va
 	return nil
 }
 
-// rowSize is the least that a row's value takes of the budget: no set of data has many
+// rowSize is the least that a row's value takes of the budget: no dataset has many
 // rows of next to nothing.
 const rowSize = 8
 

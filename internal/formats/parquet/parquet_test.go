@@ -274,7 +274,7 @@ func bombs(t testing.TB) map[string][]byte {
 }
 
 // TestBombs holds that small files that say that they are large are refused in a line
-// that says what they say and what is possible.
+// that describes what they say and what is possible.
 func TestBombs(t *testing.T) {
 	want := map[string]string{
 		"20 M rows":        "column label: its 20000000 rows: would become 160 MB in memory, but a file of 144 bytes may become 67.2 MB at most",

@@ -35,7 +35,7 @@ func (t *thrift) close() {
 	t.last = t.last[:len(t.last)-1]
 }
 
-// i32 and i64 append a whole number, text a string.
+// i32 and i64 append an integer, text a string.
 func (t *thrift) i32(number, value int) {
 	t.field(number, kindInt32)
 	t.varint(int64(value))

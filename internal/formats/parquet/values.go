@@ -23,7 +23,7 @@ const (
 
 // Value is a value of a column.
 type Value struct {
-	// Int is a whole number, or 1 of a truth value that is true.
+	// Int is an integer, or 1 of a boolean that is true.
 	Int int64
 	// Float is a number.
 	Float float64
@@ -269,7 +269,7 @@ func (r *referred) next() (Value, error) {
 	return r.of.get(i)
 }
 
-// truths are truth values in runs.
+// booleans are booleans in runs.
 type truths struct{ runs }
 
 func (t *truths) next() (Value, error) {
@@ -277,7 +277,7 @@ func (t *truths) next() (Value, error) {
 	return Value{Int: int64(v)}, err
 }
 
-// delta are whole numbers as differences: blocks of parts, of which each has the bits
+// delta are integers as differences: blocks of parts, of which each has the bits
 // that its largest difference needs.
 type delta struct {
 	c       compact

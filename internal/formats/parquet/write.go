@@ -59,7 +59,7 @@ type rowGroup struct {
 func NewWriter(w io.Writer) *Writer { return &Writer{to: w} }
 
 // Group writes rows, all columns of which must have as many values. Each group has
-// the same columns; one without rows says what they are.
+// the same columns; one without rows describes what they are.
 func (f *Writer) Group(columns []TableColumn) error {
 	if len(columns) == 0 {
 		return errors.New("parquet: table has no columns")
@@ -151,7 +151,7 @@ func page(c TableColumn) (head, body []byte, loose int, err error) {
 	return t.bytes, packed.Bytes(), len(raw), nil
 }
 
-// presence says which values are there, in runs of equal bits.
+// presence describes which values are there, in runs of equal bits.
 func presence(values []any) []byte {
 	var out []byte
 	for from := 0; from < len(values); {

@@ -186,7 +186,7 @@ func expand(out io.Writer, in io.Reader, limit int64) (int64, error) {
 	return n, err
 }
 
-// explained says in one line why a file cannot be unpacked.
+// explained describes in one line why a file cannot be unpacked.
 func explained(path string, err error) error {
 	switch {
 	case errors.Is(err, errBomb), errors.Is(err, errNotSQLite):

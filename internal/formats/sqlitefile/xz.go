@@ -150,7 +150,7 @@ func (x *xzReader) stream() error {
 	return nil
 }
 
-// header reads the header of a block, whose first byte says how long it is.
+// header reads the header of a block, whose first byte describes how long it is.
 func (x *xzReader) header(first byte) error {
 	rest, err := x.in.bytes(4*int(first) + 3)
 	if err != nil {

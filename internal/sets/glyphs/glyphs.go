@@ -57,7 +57,7 @@ const (
 	minMeanSamples     = 5
 )
 
-// Config says which federation to draw. The zero Config is valid.
+// Config describes which federation to draw. The zero Config is valid.
 type Config struct {
 	Seed        uint64 // every seed is another federation
 	Clients     int    // number of writers; 0 means 280

@@ -19,7 +19,7 @@ import (
 	"github.com/fedfast/fedfast/internal/formats/gzfile"
 )
 
-// Form says what a sample must be.
+// Form describes what a sample must be.
 type Form struct {
 	// Pixels is the number of numbers of x; 0 means that x is a text.
 	Pixels int

@@ -1,6 +1,6 @@
 // Package npz holds the sets of users' own examples, and reads the files that
 // numpy.savez and numpy.savez_compressed write: zip archives of arrays, each in
-// NumPy's format (NEP 1). Arrays of numbers and of texts are read, in the order of
+// NumPy's format (NEP 1). Arrays of numbers and of strings are read, in the order of
 // C; objects, structures and Fortran's order are refused with what to do about it.
 package npz
 
@@ -91,7 +91,7 @@ type Array struct {
 	Name string
 	// Shape are its dimensions; a single number has none.
 	Shape []int
-	// Kind is NumPy's letter: 'u' and 'i' are whole numbers, 'f' floats, 'b' truth
+	// Kind is NumPy's letter: 'u' and 'i' are integers, 'f' floats, 'b' truth
 	// values, 'U' and 'S' texts.
 	Kind byte
 	// Size is how many bytes a value has; of texts also four for each letter.

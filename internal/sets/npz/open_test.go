@@ -309,7 +309,7 @@ func TestOpenOwnTokens(t *testing.T) {
 	}
 }
 
-// TestOpenOwnErrors: one line says what to save instead.
+// TestOpenOwnErrors: one line describes what to save instead.
 func TestOpenOwnErrors(t *testing.T) {
 	x := npztest.Array{Name: "x", Shape: []int{2, 4, 4}, Values: make([]uint8, 32)}
 	y := npztest.Array{Name: "y", Shape: []int{2}, Values: []int64{0, 1}}

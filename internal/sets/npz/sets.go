@@ -16,7 +16,7 @@ import (
 // npzPath tells what data.path of users' own examples is.
 const npzPath = "a file of numpy.savez(\"own.npz\", x=x, y=y, client=client), with x_test and y_test where there are test samples, and client_test if they are the clients'"
 
-// ownTargets says what the array y may be.
+// ownTargets describes what the array y may be.
 const ownTargets = "y: n or (n, 1) classes from 0, n or (n, k) floats to predict, or (n, labels) truth values (or whole numbers 0 and 1), which of the labels each has"
 
 // Sets returns the sets of users' own examples: npz-images, npz-vectors and
@@ -166,7 +166,7 @@ func (o *ownArrays) classes() error {
 	if o.parts[0].y == nil {
 		return fmt.Errorf("%s has no array y, the class of each sample", o.path)
 	}
-	// A column of whole numbers holds classes, as a list does.
+	// A column of integers holds classes, as a list does.
 	if y := o.parts[0].y; y.Kind == 'f' || len(y.Shape) == 2 && y.Shape[1] > 1 {
 		return o.targets()
 	}

@@ -50,7 +50,7 @@ func (o *ownArrays) numbers() error {
 	return nil
 }
 
-// likeClasses says whether all numbers look like classes: whole ones from 0, not too
+// likeClasses reports whether all numbers look like classes: whole ones from 0, not too
 // many.
 func likeClasses(values []float32) bool {
 	const many = 1000

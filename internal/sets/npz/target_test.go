@@ -130,7 +130,7 @@ func TestWholeFloatsAreNoted(t *testing.T) {
 	}
 }
 
-// TestColumnOfClasses: whole numbers in a column are classes, as those in a list.
+// TestColumnOfClasses: integers in a column are classes, as those in a list.
 func TestColumnOfClasses(t *testing.T) {
 	x := npztest.Array{Name: "x", Shape: []int{4, 2}, Values: counted[float32](8, 0)}
 	for _, values := range []any{[]int64{0, 1, 1, 0}, []uint8{0, 1, 1, 0}, []int32{0, 3, 2, 1}} {

@@ -82,7 +82,7 @@ func (a *Array) TakeFloats() ([]float32, error) {
 	return out, nil
 }
 
-// Ints returns whole numbers, which must be in [least, most].
+// Ints returns integers, which must be in [least, most].
 func (a *Array) Ints(least, most int32) ([]int32, error) {
 	get := a.whole()
 	if get == nil {
@@ -102,7 +102,7 @@ func (a *Array) Ints(least, most int32) ([]int32, error) {
 	return out, nil
 }
 
-// whole returns what reads a whole number, nil of another type; ok is false for
+// whole returns what reads an integer, nil of another type; ok is false for
 // one that a float64 does not hold.
 func (a *Array) whole() func(b []byte) (x float64, ok bool) {
 	const exact = 1 << 53
@@ -132,7 +132,7 @@ func (a *Array) whole() func(b []byte) (x float64, ok bool) {
 // textSize is about what a text takes beside its letters.
 const textSize = 32
 
-// Texts returns texts, which whole numbers are written as.
+// Texts returns texts, which integers are written as.
 func (a *Array) Texts() ([]string, error) {
 	if err := memory.Check(textSize*int64(a.Len()) + int64(len(a.bytes))); err != nil {
 		return nil, a.errorf("as texts it %w", err)
@@ -169,7 +169,7 @@ func (a *Array) Texts() ([]string, error) {
 	return out, nil
 }
 
-// Numeric says whether the values are whole numbers.
+// Numeric reports whether the values are integers.
 func (a *Array) Numeric() bool { return a.whole() != nil }
 
 // place writes the index of value i, such as [3, 0].

@@ -10,7 +10,7 @@ import (
 	"github.com/fedfast/fedfast/internal/sets/words"
 )
 
-// images reads the pictures of all samples. The first one says how large all are, and
+// images reads the pictures of all samples. The first one describes how large all are, and
 // whether they are grey.
 func (o *own) images(ctx context.Context) (data.View, error) {
 	var pixels []byte

@@ -1,4 +1,4 @@
-// Package picture reads pictures and turns them into rows of bytes, by whole numbers
+// Package picture reads pictures and turns them into rows of bytes, by integers
 // alone, so that every machine has the same.
 package picture
 
@@ -57,7 +57,7 @@ func Decode(encoded []byte, budget *memory.Budget, fits func(w, h int) error) (i
 // damaged is the error of what cannot be decoded.
 type damaged struct{ err error }
 
-// Error says what a picture must be.
+// Error describes what a picture must be.
 func (d damaged) Error() string {
 	return "it is no PNG or JPEG, or is damaged: " + d.err.Error()
 }
@@ -94,7 +94,7 @@ func Append(to []byte, m image.Image, channels int) []byte {
 }
 
 // Resize returns the picture of w x h pixels of some channels at a size of sw x sh: the
-// mean over the area that a pixel covers, to the nearest whole number.
+// mean over the area that a pixel covers, to the nearest integer.
 func Resize(pixels []byte, w, h, channels, sw, sh int) []byte {
 	out := make([]byte, 0, sw*sh*channels)
 	area := int64(w) * int64(h)

@@ -1,4 +1,4 @@
-// Package settest opens sets of data for tests, and looks at what came. Importing
+// Package settest opens datasets for tests, and looks at what came. Importing
 // it registers the built-in sets.
 package settest
 

@@ -1,5 +1,5 @@
 // Package slab keeps bytes outside of the heap that the garbage collector
-// manages: a set of data stays as long as the program uses it, and in the heap it
+// manages: a dataset stays as long as the program uses it, and in the heap it
 // would make room for as much garbage as it has bytes itself.
 package slab
 

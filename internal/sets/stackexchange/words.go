@@ -52,7 +52,7 @@ func Sentences(text string, isHTML bool, each func(sentence []byte)) {
 	}
 }
 
-// hides says whether what is in a tag is no text.
+// hides reports whether what is in a tag is no text.
 func hides(tag atom.Atom) bool {
 	return tag == atom.Pre || tag == atom.Code || tag == atom.Script || tag == atom.Style
 }

@@ -39,7 +39,7 @@ const (
 	purposePoints
 )
 
-// Config says what to draw.
+// Config describes what to draw.
 type Config struct {
 	Seed uint64
 	// Clients is the number of clients; 0 means 30.

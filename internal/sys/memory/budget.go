@@ -7,7 +7,7 @@ import (
 )
 
 // A file may become Slack bytes and Ratio times its own size in memory, so that a small
-// harmful one does not take the machine. What sets of data really unpack to is far less:
+// harmful one does not take the machine. What datasets really unpack to is far less:
 // LEAF's images 20 times, TFF's EMNIST in LZMA 30 times, drawings in one colour
 // (dSprites) 115 times. The slack is for small files of equal examples, which deflate
 // packs up to 1032 times: 60,000 empty images of MNIST's size are 47 MB.

@@ -113,7 +113,7 @@ func (c *naming) change(names map[entry]int) {
 	}
 }
 
-// in says whether names of a folder change.
+// in reports whether names of a folder change.
 func (c *naming) in(folder int) bool {
 	return c.gone.name != "" && c.gone.folder == folder || c.made.name != "" && c.made.folder == folder
 }

@@ -74,13 +74,13 @@ func kind(mode fs.FileMode) string {
 	return "neither a file nor a folder"
 }
 
-// IsFile says whether there is a regular file at a path.
+// IsFile reports whether there is a regular file at a path.
 func IsFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// IsFolder says whether there is a folder at a path.
+// IsFolder reports whether there is a folder at a path.
 func IsFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
