@@ -295,7 +295,7 @@ func single(rounds int) []string {
 func realData(root, folder string) (string, error) {
 	path := filepath.Join(root, folder)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("FEDFAST_DATA: %s is not there; data/README.md says what it holds", path)
+		return "", fmt.Errorf("FEDFAST_DATA: %s not found; see data/README.md for its contents", path)
 	}
 	return "data.path=" + strconv.Quote(path), nil
 }

@@ -105,16 +105,16 @@ type row struct {
 
 func suites() []suite {
 	return []suite{
-		{"kernels", "matrix products at the shapes of the models, LSTM cell, activations, optimizer step", kernelRows, false},
-		{"nn", "training steps of the models: gradient and SGD", trainRows, false},
+		{"kernels", "matrix products at the models' shapes, LSTM cell, activations, optimizer step", kernelRows, false},
+		{"nn", "training steps of the models: gradient and SGD update", trainRows, false},
 		{"nn-forward", "evaluation of the models", forwardRows, false},
-		{"layers", "training steps of single layers in a small frame, such as attention, depthwise convolutions and norms; only when named", layerRows, true},
-		{"fl", "whole rounds of federated averaging, with one worker and with all", roundRows, false},
-		{"tuner", "calls of a tuner in its own process", tunerRows, false},
-		{"scale", "rounds of many clients, of many clients in all, and of many trials at once; small models", scaleRows, false},
-		{"cluster", "what a study on many machines costs, on this one, and the speed-up on the papers' studies: minutes, only when named", clusterRows, true},
-		{"accuracy", "methods, regressions, models, tags and two studies trained on the data of FEDFAST_DATA, or methods and regressions on glyphs: minutes, only when named", accuracyRows, true},
-		{"faults", "studies that are killed, and memory over 10,000 rounds: minutes, only when named", faultRows, true},
+		{"layers", "training steps of single layers, such as attention, depthwise convolutions and norms; only when named", layerRows, true},
+		{"fl", "rounds of federated averaging, with one worker and with all", roundRows, false},
+		{"tuner", "calls to a tuner in its own process", tunerRows, false},
+		{"scale", "scaling with clients per round, total clients and parallel trials; small models", scaleRows, false},
+		{"cluster", "overhead of cluster mode on this machine, and speed-up on the papers' studies; takes minutes, only when named", clusterRows, true},
+		{"accuracy", "accuracy of methods, models and studies on the data in FEDFAST_DATA, else of methods on glyphs; takes minutes, only when named", accuracyRows, true},
+		{"faults", "killed and resumed studies, and memory over 10,000 rounds; takes minutes, only when named", faultRows, true},
 	}
 }
 
@@ -133,10 +133,10 @@ func Suites() [][2]string {
 // no report when a row of any suite cannot be measured.
 func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error) {
 	if cfg.Batch < 0 {
-		return nil, fmt.Errorf("bench: batch is %d: want at least 1", cfg.Batch)
+		return nil, fmt.Errorf("bench: batch is %d: must be at least 1", cfg.Batch)
 	}
 	if cfg.Passes < 0 {
-		return nil, fmt.Errorf("bench: passes is %d: want at least 1", cfg.Passes)
+		return nil, fmt.Errorf("bench: passes is %d: must be at least 1", cfg.Passes)
 	}
 	for _, p := range cfg.Precisions {
 		if err := p.Check(); err != nil {
@@ -231,7 +231,7 @@ func choose(names []string) ([]suite, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(s suite) bool { return s.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("bench: unknown suite %q: want one of %s", name, namesOf(all))
+			return nil, fmt.Errorf("bench: unknown suite %q: must be one of %s", name, namesOf(all))
 		}
 		chosen = append(chosen, all[i])
 	}

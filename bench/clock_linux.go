@@ -21,7 +21,7 @@ func (clock) close() { runtime.UnlockOSThread() }
 func (clock) now() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
-		panic("bench: no CPU time of a thread: " + err.Error()) // every Linux that Go supports has it
+		panic("bench: thread CPU time is not available: " + err.Error()) // every Linux that Go supports has it
 	}
 	return time.Duration(ts.Nano())
 }

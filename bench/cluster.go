@@ -69,7 +69,7 @@ func (c *Cluster) String() string {
 		add("%.2f cores", c.Cores)
 	}
 	if c.LastRSS > 0 {
-		add("memory %.1f to %.1f MB, %.1f bytes a turn", float64(c.FirstRSS)/1e6, float64(c.LastRSS)/1e6, c.Growth)
+		add("memory %.1f to %.1f MB, %.1f bytes per turn", float64(c.FirstRSS)/1e6, float64(c.LastRSS)/1e6, c.Growth)
 	}
 	if c.BytesPerSecond > 0 {
 		add("%.0f MB/s", c.BytesPerSecond/1e6)
@@ -89,7 +89,7 @@ func (c *Cluster) String() string {
 // clusterRows lists the suite's rows.
 func clusterRows(ctx context.Context, cfg Config) ([]row, error) {
 	if len(cfg.Tuners.Serve) == 0 {
-		return nil, errors.New("the program itself is needed: Config.Tuners says where it is")
+		return nil, errors.New("Config.Tuners must be the path of the fedfast binary")
 	}
 	calls, workers, turns, moves := roundCalls, crowdWorkers, crowdTurns, blobCalls
 	if cfg.Quick {

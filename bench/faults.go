@@ -76,7 +76,7 @@ type Fault struct {
 // String says it in a cell.
 func (f *Fault) String() string {
 	if f.Rounds > 0 {
-		return fmt.Sprintf("memory %.1f to %.1f MB, %.1f bytes a round", float64(f.FirstRSS)/1e6, float64(f.LastRSS)/1e6, f.Growth)
+		return fmt.Sprintf("memory %.1f to %.1f MB, %.1f bytes per round", float64(f.FirstRSS)/1e6, float64(f.LastRSS)/1e6, f.Growth)
 	}
 	return fmt.Sprintf("%d kills, %d studies identical", f.Kills, f.Studies)
 }
@@ -84,7 +84,7 @@ func (f *Fault) String() string {
 // faultRows lists the kills and the memory.
 func faultRows(_ context.Context, cfg Config) ([]row, error) {
 	if len(cfg.Tuners.Serve) == 0 {
-		return nil, errors.New("the program itself is needed: Config.Tuners says where it is")
+		return nil, errors.New("Config.Tuners must be the path of the fedfast binary")
 	}
 	exe := cfg.Tuners.Serve[0]
 	kills, rounds := faultKills, memoryRounds
@@ -123,7 +123,7 @@ func killHosts(ctx context.Context, exe string, kills int) ([]Result, error) {
 		start := time.Now()
 		whole := filepath.Join(dir, "whole")
 		if killed, err := work(ctx, exe, file, whole, 0); err != nil || killed {
-			return nil, fmt.Errorf("the study that is left alone: %w", err)
+			return nil, fmt.Errorf("uninterrupted study: %w", err)
 		}
 		alone := time.Since(start)
 		random := rand.New(rand.NewPCG(faultSeed, uint64(kills)))
@@ -246,13 +246,13 @@ func watchMemory(ctx context.Context, exe string, rounds int) ([]Result, error) 
 // memoryResult fits a line through what was seen.
 func memoryResult(rounds int, took time.Duration, at, bytes []float64) ([]Result, error) {
 	if len(at) < 2 {
-		return nil, errors.New("the memory of the process could not be watched: the system does not tell it, or the run was too short")
+		return nil, errors.New("memory of the process could not be measured: not supported by the system, or the run was too short")
 	}
 	_, slope := stat.LinearRegression(at, bytes, nil, false)
 	f := &Fault{Rounds: rounds, FirstRSS: int64(bytes[0]), LastRSS: int64(bytes[len(bytes)-1]), Growth: slope}
 	r := Result{Name: "memory", Shape: fmt.Sprintf("%s,rounds=%d", memoryStudy, rounds), Threads: 1, Seconds: took.Seconds() / float64(rounds), Fault: f}
 	if rounds == memoryRounds && slope > mostGrowth {
-		return []Result{r}, fmt.Errorf("the memory grows by %.0f bytes a round, from %.1f to %.1f MB; at most %d are flat", slope, bytes[0]/1e6, slices.Max(bytes)/1e6, mostGrowth)
+		return []Result{r}, fmt.Errorf("memory grows by %.0f bytes per round, from %.1f to %.1f MB; at most %d are allowed", slope, bytes[0]/1e6, slices.Max(bytes)/1e6, mostGrowth)
 	}
 	return []Result{r}, nil
 }

@@ -73,7 +73,7 @@ func (h *halves) make(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	if fed.Kind != data.Image || fed.C != 1 || fed.H/2 < squaresUp*square || fed.W < squaresOn*square {
-		return nil, fmt.Errorf("data %s has no grey images that are large enough to be halved", fed.Name)
+		return nil, fmt.Errorf("data %s has no grayscale images large enough to be halved", fed.Name)
 	}
 	var train, test cutImages
 	for i := range fed.Clients {

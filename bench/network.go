@@ -59,7 +59,7 @@ func networks(ctx context.Context, cfg Config) ([]network, error) {
 		if strings.HasSuffix(name, ".toml") {
 			open = fromFile
 		} else if !slices.Contains(models.Names(), name) {
-			return nil, fmt.Errorf("unknown model %q%s; there are %s, or the file of one, NAME.toml",
+			return nil, fmt.Errorf("unknown model %q%s; available: %s, or a study file NAME.toml",
 				name, key.DidYouMean(name, key.Names(models.Names()...)), strings.Join(models.Names(), ", "))
 		}
 		net, err := open(ctx, name, cfg.Input, cfg.Classes)
@@ -117,7 +117,7 @@ func fromFile(ctx context.Context, path string, input nn.Shape, classes int) (ne
 	if input == (nn.Shape{}) {
 		fed, err := config.OpenData(ctx, c)
 		if err != nil {
-			return network{}, fmt.Errorf("%s: the input of the network is neither given nor that of the study's data: %w", path, err)
+			return network{}, fmt.Errorf("%s: input shape is neither given nor known from the study's data: %w", path, err)
 		}
 		input = nn.Shape{H: fed.H, W: fed.W, C: fed.C, Seq: fed.SeqLen, Vocab: fed.Vocab}
 		if classes == 0 {
@@ -159,7 +159,7 @@ func composed(name, text string, input nn.Shape, classes int) (network, error) {
 // image, "784" a vector, and "80of90" a sequence of 80 tokens of a vocabulary of
 // 90. Reports write shapes so.
 func ParseInput(text string) (nn.Shape, error) {
-	wrong := fmt.Errorf("input %q: must be like 28x28x1 (an image), 784 (a vector) or 80of90 (80 tokens of a vocabulary of 90)", text)
+	wrong := fmt.Errorf("input %q: must be an image such as 28x28x1, a vector such as 784, or tokens such as 80of90 (80 tokens of a vocabulary of 90)", text)
 	numbers := func(sep string) ([]int, bool) {
 		var out []int
 		for part := range strings.SplitSeq(text, sep) {

@@ -62,7 +62,7 @@ func kept[T any](folder string, c *config.Config, create func() (*T, error)) (*T
 	if have, err := os.ReadFile(path); err == nil {
 		x := new(T)
 		if err := json.Unmarshal(have, x); err != nil {
-			return nil, fmt.Errorf("%s is no result of the suite accuracy; remove it: %w", path, err)
+			return nil, fmt.Errorf("%s is not a result of the suite accuracy; remove it: %w", path, err)
 		}
 		return x, nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -231,7 +231,7 @@ func (a *Accuracy) String() string {
 			s += fmt.Sprintf(" and %s in errors", d.PersonalizedError.of(a.Measure))
 		}
 		if !d.LastLoss.zero() || !d.GlobalError.zero() || d.PersonalizedError != nil && !d.PersonalizedError.zero() {
-			s += " (beyond chance)"
+			s += " (significant)"
 		}
 	}
 	return s

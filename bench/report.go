@@ -106,10 +106,10 @@ func ReadReport(path string) (*Report, error) {
 	}
 	r := &Report{}
 	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("%s is no report of fedfast bench: %w", path, err)
+		return nil, fmt.Errorf("%s is not a report of fedfast bench: %w", path, err)
 	}
 	if len(r.Results) == 0 {
-		return nil, fmt.Errorf("%s is no report of fedfast bench: there are no results in it", path)
+		return nil, fmt.Errorf("%s is not a report of fedfast bench: it contains no results", path)
 	}
 	return r, nil
 }

@@ -31,9 +31,9 @@ type crowd struct{ cohort, clients, trials int }
 
 // sweeps are the rows of the suite scale.
 var sweeps = []sweep{
-	{"clients a round, of 1,000", []crowd{{10, 1000, 1}, {30, 1000, 1}, {100, 1000, 1}, {300, 1000, 1}, {1000, 1000, 1}}},
-	{"clients in all, 10 a round", []crowd{{10, 10, 1}, {10, 100, 1}, {10, 1000, 1}, {10, 10000, 1}}},
-	{"trials at once, 10 clients a round of 100", []crowd{{10, 100, 1}, {10, 100, 3}, {10, 100, 9}, {10, 100, 27}}},
+	{"clients per round, of 1,000", []crowd{{10, 1000, 1}, {30, 1000, 1}, {100, 1000, 1}, {300, 1000, 1}, {1000, 1000, 1}}},
+	{"total clients, 10 per round", []crowd{{10, 10, 1}, {10, 100, 1}, {10, 1000, 1}, {10, 10000, 1}}},
+	{"parallel trials, 10 of 100 clients per round", []crowd{{10, 100, 1}, {10, 100, 3}, {10, 100, 9}, {10, 100, 27}}},
 }
 
 // The small model: a logistic regression on 10 numbers, trained by 100 clients a

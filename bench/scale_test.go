@@ -110,7 +110,7 @@ func TestScaleFigure(t *testing.T) {
 	if runtime.GOARCH == "amd64" && !bytes.Equal(svg.Bytes(), recorded) {
 		t.Error("results/scale.svg is stale: fedfast bench --from bench/results/scale.json --plot bench/results/scale.svg draws it")
 	}
-	for _, want := range []string{">time, ms<", ">memory, MB<", ">10,000<", ">clients a round, of 1,000<", "AMD EPYC, 2 cores, level avx512"} {
+	for _, want := range []string{">time, ms<", ">memory, MB<", ">10,000<", ">clients per round, of 1,000<", "AMD EPYC, 2 cores, level avx512"} {
 		if !strings.Contains(svg.String(), want) {
 			t.Errorf("no %s", want)
 		}

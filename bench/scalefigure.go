@@ -18,19 +18,19 @@ func (r *Report) ScaleFigure() (*figure.Figure, error) {
 		}
 	}
 	if len(rows) == 0 {
-		return nil, errors.New("there is nothing to draw: the suite scale did not run")
+		return nil, errors.New("nothing to plot: the suite scale did not run")
 	}
 	f := &figure.Figure{
-		Name: "scale", Title: "Cost of a client as the federation grows",
-		Note: fmt.Sprintf("%s, one step of %d samples a client; %s, %s, level %s, %s", scaleModel, scaleBatch, r.Machine.CPU, oneline.Count(r.Machine.Cores, "core"), r.Machine.Level, r.Date),
+		Name: "scale", Title: "Cost per client as the federation grows",
+		Note: fmt.Sprintf("%s, one step of %d samples per client; %s, %s, level %s, %s", scaleModel, scaleBatch, r.Machine.CPU, oneline.Count(r.Machine.Cores, "core"), r.Machine.Level, r.Date),
 	}
 	x := figure.Axis{Label: "clients or trials", Log: true}
 	for _, p := range []struct {
 		title, label string
 		of           func(Result) float64
 	}{
-		{"worker time of a client", "time, ms", func(x Result) float64 { return 1e3 * x.Round.ClientSeconds }},
-		{"most memory held by the process", "memory, MB", func(x Result) float64 { return memoryOf(x) / 1e6 }},
+		{"worker time per client", "time, ms", func(x Result) float64 { return 1e3 * x.Round.ClientSeconds }},
+		{"peak memory of the process", "memory, MB", func(x Result) float64 { return memoryOf(x) / 1e6 }},
 	} {
 		panel := figure.Panel{Title: p.title, X: x, Y: figure.Axis{Label: p.label, Zero: true}}
 		for _, s := range sweeps {

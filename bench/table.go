@@ -75,7 +75,7 @@ func (r *Report) columns() []string {
 		columns = append(columns, "found")
 	}
 	if r.rounds() {
-		columns = append(columns, "speed-up", "outside nn", "allocs/step", "allocs/round", "GC stop", "a client", "memory")
+		columns = append(columns, "speed-up", "outside nn", "allocs/step", "allocs/round", "GC stop", "per client", "memory")
 	}
 	return columns
 }

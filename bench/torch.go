@@ -146,7 +146,7 @@ func StartTorch(ctx context.Context, python string) (*Torch, error) {
 		}
 		lacks = append(lacks, fmt.Sprintf("%s: %v", t.python, err))
 	}
-	return nil, errors.Join(fmt.Errorf("no Python here runs PyTorch (%s); install Debian's python3-torch and libopenblas0, or name a Python with --python or FEDFAST_PYTHON", strings.Join(lacks, "; ")), t.Close())
+	return nil, errors.Join(fmt.Errorf("no Python with PyTorch found (%s); install python3-torch and libopenblas0 on Debian, or choose an interpreter with --python or FEDFAST_PYTHON", strings.Join(lacks, "; ")), t.Close())
 }
 
 // Info says what runs.
@@ -266,7 +266,7 @@ func (s *torchServer) reply() (torchReply, error) {
 		return r, s.end(err)
 	}
 	if err := json.Unmarshal([]byte(line), &r); err != nil {
-		return r, fmt.Errorf("PyTorch answered %q", strings.TrimSpace(line))
+		return r, fmt.Errorf("PyTorch printed %q", strings.TrimSpace(line))
 	}
 	if r.Error != "" {
 		return r, errors.New(r.Error)
@@ -279,9 +279,9 @@ func (s *torchServer) end(err error) error {
 	s.close()
 	s.ended = true
 	if state := s.cmd.ProcessState; state != nil && !state.Success() {
-		return fmt.Errorf("PyTorch ended: %s", state)
+		return fmt.Errorf("PyTorch exited: %s", state)
 	}
-	return fmt.Errorf("PyTorch gave no answer: %w", err)
+	return fmt.Errorf("no output from PyTorch: %w", err)
 }
 
 // close ends the process; what it says of its end is of no interest.

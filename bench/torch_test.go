@@ -84,7 +84,7 @@ func TestTorchThatCrashes(t *testing.T) {
 	for _, want := range []string{
 		"PyTorch 9.1, Python 3, BLAS libblas, its kernel Zen; run with MALLOC_",
 		"; without OPENBLAS_CORETYPE=Haswell and OPENBLAS_L2_SIZE=",
-		"640 (9.2 1 thread), failed (9.1 1 thread: PyTorch ended: signal: killed)",
+		"640 (9.2 1 thread), failed (9.1 1 thread: PyTorch exited: signal: killed)",
 	} {
 		if !strings.Contains(table, want) {
 			t.Errorf("there is no %q in\n%s", want, table)

@@ -94,7 +94,7 @@ func (r *rival) prepare(ctx context.Context) error {
 		reply, r.failed = r.server.call(job)
 	}
 	if r.failed == nil && j.op != "round" && !(math.Abs(reply.Loss-want) <= lossTolerance[r.precision]*(1+math.Abs(want))) {
-		r.failed = fmt.Errorf("its loss is %.6g where fedfast's is %.6g", reply.Loss, want)
+		r.failed = fmt.Errorf("loss is %.6g, fedfast's is %.6g", reply.Loss, want)
 	}
 	return ctx.Err() // what a killed process said of it is of no interest
 }

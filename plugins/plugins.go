@@ -42,6 +42,6 @@ func Namesakes(name string) string {
 	if name != "fedtune" {
 		return ""
 	}
-	return "two methods are called FedTune: a table of hyperparameters by heterogeneity and size of a client, which is fedtune-hrt here, " +
-		"and one that balances participants and local passes by preferred costs (Zhang et al.), which is not there"
+	return "FedTune is ambiguous: the table of hyperparameters by heterogeneity and client size is fedtune-hrt; " +
+		"the method that balances participants and local passes by preferred costs (Zhang et al.) is not available"
 }

@@ -37,7 +37,7 @@ const tolerance = 1e-9
 // Check says what is wrong with the dimension, nil when it can be drawn from.
 func (d Dim) Check() error {
 	if d.Name == "" {
-		return errors.New("a dimension needs a name")
+		return errors.New("missing name of a dimension")
 	}
 	if d.Kind == Choice {
 		if len(d.Choices) == 0 {
@@ -56,27 +56,27 @@ func (d Dim) Check() error {
 		return nil
 	}
 	if !det.Finite(d.Lo) || !det.Finite(d.Hi) || d.Lo > d.Hi {
-		return fmt.Errorf("%s: %s needs finite ends, the lower one first, not [%v, %v]", d.Name, d.Kind, d.Lo, d.Hi)
+		return fmt.Errorf("%s: %s needs finite bounds [low, high], not [%v, %v]", d.Name, d.Kind, d.Lo, d.Hi)
 	}
 	switch d.Kind {
 	case Uniform:
 	case Log10:
 		if d.Lo < -300 || d.Hi > 300 {
-			return fmt.Errorf("%s: log10 takes exponents of ten from -300 to 300, not [%v, %v]", d.Name, d.Lo, d.Hi)
+			return fmt.Errorf("%s: log10 takes exponents of 10 from -300 to 300, not [%v, %v]", d.Name, d.Lo, d.Hi)
 		}
 	case Log10OneMinus:
 		if d.Hi > 0 || d.Lo < -300 {
-			return fmt.Errorf("%s: log10_1m takes exponents of ten from -300 to 0, not [%v, %v]", d.Name, d.Lo, d.Hi)
+			return fmt.Errorf("%s: log10_1m takes exponents of 10 from -300 to 0, not [%v, %v]", d.Name, d.Lo, d.Hi)
 		}
 	case Int, Log2:
 		if d.Lo != math.Trunc(d.Lo) || d.Hi != math.Trunc(d.Hi) || math.Abs(d.Lo) > 1<<52 || math.Abs(d.Hi) > 1<<52 {
-			return fmt.Errorf("%s: %s needs whole ends, not [%v, %v]", d.Name, d.Kind, d.Lo, d.Hi)
+			return fmt.Errorf("%s: %s needs integer bounds, not [%v, %v]", d.Name, d.Kind, d.Lo, d.Hi)
 		}
 		if d.Kind == Log2 && (d.Lo < -1000 || d.Hi > 1000) {
-			return fmt.Errorf("%s: log2 takes exponents of two from -1000 to 1000, not [%v, %v]", d.Name, d.Lo, d.Hi)
+			return fmt.Errorf("%s: log2 takes exponents of 2 from -1000 to 1000, not [%v, %v]", d.Name, d.Lo, d.Hi)
 		}
 	default:
-		return fmt.Errorf("%s: unknown kind %q; known: uniform, log10, log10_1m, int, log2, choice", d.Name, string(d.Kind))
+		return fmt.Errorf("%s: unknown kind %q; available: uniform, log10, log10_1m, int, log2, choice", d.Name, string(d.Kind))
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (d Dim) Contains(v Value) error {
 		if slices.Contains(d.Choices, v) {
 			return nil
 		}
-		return fmt.Errorf("%s = %s is none of the choices %v", d.Name, v, d.Choices)
+		return fmt.Errorf("%s = %s is not one of the choices %v", d.Name, v, d.Choices)
 	}
 	x, ok := v.Float()
 	if !ok {
@@ -139,9 +139,9 @@ func (d Dim) Contains(v Value) error {
 	slack := float64(tolerance * max(math.Abs(lo), math.Abs(hi)))
 	switch {
 	case !(x >= lo-slack && x <= hi+slack): // NaN too
-		return fmt.Errorf("%s = %s is outside of [%v, %v]", d.Name, v, lo, hi)
+		return fmt.Errorf("%s = %s is outside [%v, %v]", d.Name, v, lo, hi)
 	case d.Kind == Int && x != math.Trunc(x):
-		return fmt.Errorf("%s = %s is not a whole number", d.Name, v)
+		return fmt.Errorf("%s = %s is not an integer", d.Name, v)
 	case d.Kind == Log2:
 		if m, _ := math.Frexp(x); m != 0.5 {
 			return fmt.Errorf("%s = %s is not a power of two", d.Name, v)

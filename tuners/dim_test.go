@@ -143,14 +143,14 @@ func TestContainsRefuses(t *testing.T) {
 		v    tuners.Value
 		want string
 	}{
-		{"server.lr", tuners.Num(math.NaN()), "server.lr = NaN is outside of [0.1, 10]"},
+		{"server.lr", tuners.Num(math.NaN()), "server.lr = NaN is outside [0.1, 10]"},
 		{"server.lr", tuners.Num(10.1), "outside"},
 		{"server.lr", tuners.Str("big"), "not a number"},
 		{"server.gamma", tuners.Num(0.5), "outside"},
-		{"client.epochs", tuners.Num(2.5), "not a whole number"},
+		{"client.epochs", tuners.Num(2.5), "not an integer"},
 		{"client.batch", tuners.Num(48), "not a power of two"},
-		{"server.momentum", tuners.Num(0.5), "none of the choices [0 0.9]"},
-		{"server.mu", tuners.Num(0.5), "server.mu is no dimension of the space"},
+		{"server.momentum", tuners.Num(0.5), "not one of the choices [0 0.9]"},
+		{"server.mu", tuners.Num(0.5), "server.mu is not a dimension of the space"},
 	} {
 		err := s.Contains(good.Merge(tuners.Params{c.key: c.v}))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -169,18 +169,18 @@ func TestParseDimErrors(t *testing.T) {
 		toml string
 		want string
 	}{
-		{"x = 3", "x: want one of {uniform = [a, b]}"},
+		{"x = 3", "x: must be one of {uniform = [a, b]}"},
 		{"x = {log10 = [-4, 0], int = [1, 2]}", "exactly one"},
 		{"x = {}", "exactly one"},
 		{"x = {log3 = [1, 2]}", `x: unknown kind "log3"`},
 		{"x = {int = 3}", "x: int needs a list, not 3"},
-		{"x = {int = [1, 2, 3]}", "x: int needs two numbers [lowest, highest], not 3 values"},
-		{"x = {int = [1, 2.5]}", "x: int needs whole ends"},
-		{"x = {int = [5, 1]}", "the lower one first, not [5, 1]"},
+		{"x = {int = [1, 2, 3]}", "x: int needs two numbers [low, high], not 3 values"},
+		{"x = {int = [1, 2.5]}", "x: int needs integer bounds"},
+		{"x = {int = [5, 1]}", "needs finite bounds [low, high], not [5, 1]"},
 		{"x = {uniform = ['a', 'b']}", "x: uniform needs two numbers"},
-		{"x = {uniform = [0, inf]}", "x: uniform needs finite ends"},
-		{"x = {log10_1m = [-4, 1]}", "x: log10_1m takes exponents of ten from -300 to 0"},
-		{"x = {log2 = [3, 5000]}", "x: log2 takes exponents of two"},
+		{"x = {uniform = [0, inf]}", "x: uniform needs finite bounds"},
+		{"x = {log10_1m = [-4, 1]}", "x: log10_1m takes exponents of 10 from -300 to 0"},
+		{"x = {log2 = [3, 5000]}", "x: log2 takes exponents of 2"},
 		{"x = {choice = []}", "x: choice needs at least one value"},
 		{"x = {choice = [1, 1.0]}", "x: choice repeats 1"},
 		{"x = {choice = [[1]]}", "x: choice: a value must be"},

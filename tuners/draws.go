@@ -34,7 +34,7 @@ func (d *Draws) Float64() float64 { return det.Unit(d.pcg.Uint64()) }
 // IntN returns an unbiased integer from [0, n). It panics when n < 1.
 func (d *Draws) IntN(n int) int {
 	if n < 1 {
-		panic("tuners: Draws.IntN needs n >= 1")
+		panic("tuners: Draws.IntN requires n >= 1")
 	}
 	for {
 		if i, ok := det.Below(d.pcg.Uint64(), uint64(n)); ok {

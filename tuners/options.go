@@ -66,11 +66,11 @@ func (d Description) option(name string) (Option, bool) {
 // unknownOption says which options there are.
 func (d Description) unknownOption(name string) string {
 	if len(d.Options) == 0 {
-		return fmt.Sprintf("%s has no option %q; it has none at all", d.Name, name)
+		return fmt.Sprintf("%s has no option %q; it has no options", d.Name, name)
 	}
 	names := make([]string, len(d.Options))
 	for i, o := range d.Options {
 		names[i] = o.Name
 	}
-	return fmt.Sprintf("%s has no option %q; it has %s", d.Name, name, strings.Join(names, ", "))
+	return fmt.Sprintf("%s has no option %q; available: %s", d.Name, name, strings.Join(names, ", "))
 }

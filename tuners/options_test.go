@@ -26,7 +26,7 @@ func TestOptions(t *testing.T) {
 	}
 	want := []string{
 		"options.eta: eta must be finite, not +Inf",
-		`options.etta: x has no option "etta"; it has eta, mode, on`,
+		`options.etta: x has no option "etta"; available: eta, mode, on`,
 		"options.mode: mode must be a string, such as a, not 2",
 		"options.on: on must be true or false, such as false, not yes",
 	}

@@ -30,7 +30,7 @@ func ParseSpace(table map[string]any) (Space, error) {
 // (of 1 - x), whole exponents of two for log2. The error is one line that begins
 // with the name.
 func ParseDim(name string, v any) (Dim, error) {
-	const want = "want one of {uniform = [a, b]}, {log10 = [a, b]}, {log10_1m = [a, b]}, {int = [a, b]}, {log2 = [a, b]}, {choice = [...]}"
+	const want = "must be one of {uniform = [a, b]}, {log10 = [a, b]}, {log10_1m = [a, b]}, {int = [a, b]}, {log2 = [a, b]}, {choice = [...]}"
 	table, ok := v.(map[string]any)
 	if !ok {
 		return Dim{}, fmt.Errorf("%s: %s, not %.200v", name, want, v)
@@ -66,12 +66,12 @@ func parseKind(d Dim, x any, want string) (Dim, error) {
 		return d, d.Check()
 	}
 	if len(values) != 2 {
-		return Dim{}, fmt.Errorf("%s: %s needs two numbers [lowest, highest], not %d values", d.Name, d.Kind, len(values))
+		return Dim{}, fmt.Errorf("%s: %s needs two numbers [low, high], not %d values", d.Name, d.Kind, len(values))
 	}
 	lo, okLo := values[0].Float()
 	hi, okHi := values[1].Float()
 	if !okLo || !okHi {
-		return Dim{}, fmt.Errorf("%s: %s needs two numbers [lowest, highest], not [%s, %s]", d.Name, d.Kind, values[0], values[1])
+		return Dim{}, fmt.Errorf("%s: %s needs two numbers [low, high], not [%s, %s]", d.Name, d.Kind, values[0], values[1])
 	}
 	d.Lo, d.Hi = lo, hi
 	return d, d.Check()

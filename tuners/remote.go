@@ -48,7 +48,7 @@ func received(err error) error {
 	}
 	s := status.Convert(err)
 	if s.Code() == codes.ResourceExhausted && strings.Contains(s.Message(), "larger than max") { // our own limit, see package host
-		return fmt.Errorf("its answer is %w: a state has at most %d bytes (%s)", ErrTooLarge, MaxState, s.Message())
+		return fmt.Errorf("response is %w: a state has at most %d bytes (%s)", ErrTooLarge, MaxState, s.Message())
 	}
 	switch s.Code() {
 	case codes.Unavailable, codes.Internal, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted, codes.FailedPrecondition, codes.DataLoss:
@@ -145,7 +145,7 @@ func (s *RemoteSession) Probes() []string { return s.probes }
 // keep records a state that came with an answer.
 func (s *RemoteSession) keep(state []byte) error {
 	if len(state) > MaxState {
-		return fmt.Errorf("its state is %w: it has %d bytes; at most %d are allowed", ErrTooLarge, len(state), MaxState)
+		return fmt.Errorf("state is %w: %d bytes; at most %d are allowed", ErrTooLarge, len(state), MaxState)
 	}
 	s.state = append([]byte{}, state...)
 	return nil

@@ -70,7 +70,7 @@ func Serve(served ...Tuner) {
 	for _, t := range served {
 		d, err := t.Describe(context.Background())
 		if err != nil || d.Name == "" || byName[d.Name] != nil {
-			fmt.Fprintf(os.Stderr, "tuner: every tuner needs a name of its own in Describe, not %q (%v)\n", d.Name, err)
+			fmt.Fprintf(os.Stderr, "tuner: Describe must return a unique name, not %q (%v)\n", d.Name, err)
 			os.Exit(1)
 		}
 		byName[d.Name] = t
@@ -118,7 +118,7 @@ func debug(config *plugin.ServeConfig, names []string) {
 		for i, name := range names {
 			names[i] = fmt.Sprintf("%s=%s:%s@%d", name, r.Addr.Network(), r.Addr, r.Pid)
 		}
-		fmt.Printf("serving without a host; give fedfast --tuner-reattach %s\n", strings.Join(names, ","))
+		fmt.Printf("serving without a host; run fedfast with --tuner-reattach %s\n", strings.Join(names, ","))
 	}()
 	plugin.Serve(config)
 }

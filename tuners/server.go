@@ -49,7 +49,7 @@ func (s *server) tuner(name string) (Tuner, error) {
 			return t, nil
 		}
 	}
-	return nil, status.Errorf(codes.NotFound, "no tuner %q here; served: %s", name, strings.Join(slices.Sorted(maps.Keys(s.tuners)), ", "))
+	return nil, status.Errorf(codes.NotFound, "unknown tuner %q; served: %s", name, strings.Join(slices.Sorted(maps.Keys(s.tuners)), ", "))
 }
 
 // answer turns an author's error into a status that says that the tuner itself
@@ -142,7 +142,7 @@ func (s *server) Open(ctx context.Context, r *tunerv1.OpenRequest) (*tunerv1.Ope
 func stateOf(s Session) ([]byte, error) {
 	state := s.State()
 	if len(state) > MaxState {
-		return nil, status.Errorf(codes.OutOfRange, "the session's state has %d bytes; at most %d are allowed", len(state), MaxState)
+		return nil, status.Errorf(codes.OutOfRange, "session state has %d bytes; at most %d are allowed", len(state), MaxState)
 	}
 	return state, nil
 }
@@ -173,7 +173,7 @@ func (s *server) find(id string) (*served, error) {
 	defer s.mu.Unlock()
 	v, ok := s.sessions[id]
 	if !ok {
-		return nil, status.Errorf(codes.NotFound, "no session %q", id)
+		return nil, status.Errorf(codes.NotFound, "unknown session %q", id)
 	}
 	return v, nil
 }

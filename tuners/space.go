@@ -29,10 +29,10 @@ func (s Space) Check() error {
 			return err
 		}
 		if i > 0 && s[i-1].Name == d.Name {
-			return fmt.Errorf("%s stands twice in the space", d.Name)
+			return fmt.Errorf("%s occurs twice in the space", d.Name)
 		}
 		if i > 0 && s[i-1].Name > d.Name {
-			return fmt.Errorf("a space is sorted by name, but %s follows %s", d.Name, s[i-1].Name)
+			return fmt.Errorf("space must be sorted by name, but %s follows %s", d.Name, s[i-1].Name)
 		}
 	}
 	return nil
@@ -131,7 +131,7 @@ func (s Space) Contains(p Params) error {
 	}
 	for _, k := range p.Keys() {
 		if _, ok := s.Dim(k); !ok {
-			return fmt.Errorf("%s is no dimension of the space", k)
+			return fmt.Errorf("%s is not a dimension of the space", k)
 		}
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 
 // ErrUnsupported is returned by the calls that a tuner does not serve. See
 // TrialsOnly and RoundsOnly.
-var ErrUnsupported = errors.New("this tuner does not serve that call")
+var ErrUnsupported = errors.New("tuner does not support this call")
 
 // MaxState is the largest state in bytes that a session may return.
 const MaxState = 16 << 20

@@ -119,7 +119,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	switch v.kind {
 	case NumValue:
 		if !det.Finite(v.num) {
-			return nil, fmt.Errorf("the number %v has no JSON form", v.num)
+			return nil, fmt.Errorf("number %v cannot be represented in JSON", v.num)
 		}
 		return []byte(v.String()), nil
 	case StrValue:
@@ -169,7 +169,7 @@ func (v Value) MarshalTOML() ([]byte, error) {
 		return []byte(v.String()), nil
 	case NoneValue:
 	}
-	return nil, errors.New("an absent value has no TOML form")
+	return nil, errors.New("missing value cannot be represented in TOML")
 }
 
 // UnmarshalTOML takes what a TOML decoder read.

@@ -139,7 +139,7 @@ func descriptionToWire(d Description) *tunerv1.DescribeReply {
 func descriptionFromWire(w *tunerv1.DescribeReply) (Description, error) {
 	adds, err := dimsFromWire(w.GetAdds())
 	if err != nil {
-		return Description{}, fmt.Errorf("its added dimension %w", err)
+		return Description{}, fmt.Errorf("added dimension: %w", err)
 	}
 	d := Description{
 		Name: w.GetName(), Version: w.GetVersion(), Doc: w.GetDoc(),

@@ -284,7 +284,7 @@ func TestTuneRefusesImpossibleDecisions(t *testing.T) {
 		{"answer with 10001 decisions: at most 10000", func(_ int, ds []tuners.Decision) []tuners.Decision {
 			return make([]tuners.Decision, 10_001)
 		}},
-		{"client.lr = -1 is outside of [0.0001, 1]", func(_ int, ds []tuners.Decision) []tuners.Decision {
+		{"client.lr = -1 is outside [0.0001, 1]", func(_ int, ds []tuners.Decision) []tuners.Decision {
 			ds[0].Params = tuners.Params{"client.lr": tuners.Num(-1)}
 			return ds
 		}},
@@ -336,7 +336,7 @@ func (s *wrongSession) PlanRound(context.Context, tuners.PlanRequest) (tuners.Pl
 func TestTuneRefusesImpossiblePlans(t *testing.T) {
 	for want, plan := range map[string]tuners.Plan{
 		"params for 2 slots, want 1 for all or 3":                        {Clients: learningRates(0.1, 0.2)},
-		"slot 0: client.lr = 5 is outside of [0.0001, 1]":                {Clients: learningRates(5)},
+		"slot 0: client.lr = 5 is outside [0.0001, 1]":                   {Clients: learningRates(5)},
 		"server: server.lr is not one of the params that it controls":    {Server: tuners.Params{"server.lr": tuners.Num(1)}, Clients: learningRates(0.1)},
 		"plan with a table, but its description does not declare tables": {Table: []tuners.Cell{{Params: learningRates(0.1)[0]}}},
 	} {

@@ -93,7 +93,7 @@ func TestDecisionsAreChecked(t *testing.T) {
 		{"number twice", []list{{start(0), start(0)}}, false, "new trial has number 0, want 1"},
 		{"no params", []list{{{Kind: tuners.Start, ToRound: 1}}}, false, "trial 0: client.n is missing"},
 		{"NaN", []list{{{Kind: tuners.Start, ToRound: 1, Params: at(math.NaN())}}}, false, "client.n = NaN is outside"},
-		{"outside", []list{{{Kind: tuners.Start, ToRound: 1, Params: at(1001)}}}, false, "client.n = 1001 is outside of [0, 1000]"},
+		{"outside", []list{{{Kind: tuners.Start, ToRound: 1, Params: at(1001)}}}, false, "client.n = 1001 is outside [0, 1000]"},
 		{"too far", []list{{{Kind: tuners.Start, ToRound: 6, Params: at(1)}}}, false, "a trial has rounds 1 to 5"},
 		{"no rounds", []list{{{Kind: tuners.Start, Params: at(1)}}}, false, "to round 0: want"},
 		{"unknown resume", []list{{{Kind: tuners.Resume, Trial: 3, ToRound: 1}}}, false, "trial 3 does not exist"},

@@ -28,11 +28,11 @@ func (Tuner) Describe(context.Context) (tuners.Description, error) { return desc
 var description = tuners.Description{
 	Name:    "asha",
 	Version: "1.0.0",
-	Doc:     "Asynchronous successive halving: whenever a trial is among the best 1/eta of its rung it goes on to the next, else a new one starts.",
+	Doc:     "Asynchronous successive halving (ASHA): promotes a trial as soon as it is among the best 1/eta of its rung, otherwise starts a new one.",
 	Options: []tuners.Option{
-		{Name: "eta", Default: tuners.Num(3), Doc: "one trial of eta goes on at a rung; rungs are a factor eta of rounds apart"},
+		{Name: "eta", Default: tuners.Num(3), Doc: "promote one of eta trials at each rung; rungs are a factor of eta rounds apart"},
 		{Name: "eliminations", Default: tuners.Num(3), Doc: "number of rungs before the last one, which is at budget.trial_rounds"},
-		{Name: "trials", Default: tuners.Num(0), Doc: "most trials to start; 0 starts as many as budget.rounds pays for"},
+		{Name: "trials", Default: tuners.Num(0), Doc: "maximum number of trials; 0: as many as budget.rounds allows"},
 	},
 	Trials:        true,
 	Architectures: true,
@@ -85,7 +85,7 @@ func newPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
 	for share := b.TrialRounds; len(p.rungs) <= eliminations; {
 		// floor(floor(M/eta^k)/eta) = floor(M/eta^(k+1))
 		if share /= p.eta; share < 1 {
-			r.Problem("options.eliminations", "%d eliminations at eta = %d put the first rung below the first of %d rounds (budget.trial_rounds); at most %d do not",
+			r.Problem("options.eliminations", "%d eliminations with eta = %d put the first rung below 1 of %d rounds (budget.trial_rounds); at most %d are possible",
 				eliminations, p.eta, b.TrialRounds, len(p.rungs)-1)
 			return plan{}, r.Problems
 		}
@@ -95,7 +95,7 @@ func newPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
 	}
 	least += arms * p.rungs[0]
 	if p.rounds < least {
-		r.Problem("budget.rounds", "halving %d trials at eta = %d until one has run %d rounds (budget.trial_rounds) takes %d rounds, not %d: raise budget.rounds or lower options.eliminations",
+		r.Problem("budget.rounds", "halving %d trials with eta = %d up to %d rounds (budget.trial_rounds) takes %d rounds, but budget.rounds is %d: raise it or lower options.eliminations",
 			arms, p.eta, b.TrialRounds, least, p.rounds)
 	}
 	return p, r.Problems

@@ -254,13 +254,13 @@ func TestValidate(t *testing.T) {
 		key, message string
 	}{
 		{590, 200, nil, "", ""}, // 27 at 7 rounds, 9 at 15 more, 3 at 44, 1 at 134
-		{589, 200, nil, "budget.rounds", "halving 27 trials at eta = 3 until one has run 200 rounds (budget.trial_rounds) takes 590 rounds, not 589"},
-		{2000, 26, nil, "options.eliminations", "3 eliminations at eta = 3 put the first rung below the first of 26 rounds (budget.trial_rounds); at most 2 do not"},
+		{589, 200, nil, "budget.rounds", "halving 27 trials with eta = 3 up to 200 rounds (budget.trial_rounds) takes 590 rounds, but budget.rounds is 589"},
+		{2000, 26, nil, "options.eliminations", "3 eliminations with eta = 3 put the first rung below 1 of 26 rounds (budget.trial_rounds); at most 2 are possible"},
 		{2000, 0, nil, "budget.trial_rounds", "at least 1 round, not 0"},
-		{2000, 200, tuners.Params{"eta": tuners.Num(1)}, "options.eta", "eta must be a whole number from 2 to 1000, not 1"},
+		{2000, 200, tuners.Params{"eta": tuners.Num(1)}, "options.eta", "eta must be an integer from 2 to 1000, not 1"},
 		{2000, 200, tuners.Params{"eliminations": tuners.Num(0)}, "options.eliminations", "from 1 to 64, not 0"},
 		{2000, 200, tuners.Params{"trials": tuners.Num(0.5)}, "options.trials", "not 0.5"},
-		{2000, 200, tuners.Params{"rungs": tuners.Num(1)}, "options.rungs", "it has eta, eliminations, trials"},
+		{2000, 200, tuners.Params{"rungs": tuners.Num(1)}, "options.rungs", "available: eta, eliminations, trials"},
 	} {
 		problems, err := asha.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{
 			Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m},

@@ -189,7 +189,7 @@ func (s *session) spent() int {
 // Report keeps a trial's score.
 func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	if r.Trial < 0 || r.Trial >= len(s.state.Trials) || !s.state.Trials[r.Trial].Running {
-		return fmt.Errorf("asha: a report about trial %d, which is not running", r.Trial)
+		return fmt.Errorf("asha: report for trial %d, which is not running", r.Trial)
 	}
 	t := &s.state.Trials[r.Trial]
 	t.Running = false

@@ -35,11 +35,11 @@ func (Tuner) Describe(context.Context) (tuners.Description, error) { return desc
 var description = tuners.Description{
 	Name:    "bo",
 	Version: "1.0.0",
-	Doc:     "Bayesian optimization: a Gaussian process over the space, the point of largest expected improvement next, each trained for budget.trial_rounds rounds.",
+	Doc:     "Bayesian optimization: proposes the point of largest expected improvement under a Gaussian process; trains each trial for budget.trial_rounds rounds.",
 	Options: []tuners.Option{
-		{Name: "init", Default: tuners.Num(5), Doc: "random trials before the first one that the model proposes"},
-		{Name: "trials", Default: tuners.Num(0), Doc: "number of trials; 0 takes floor(budget.rounds / budget.trial_rounds), at most 500"},
-		{Name: "candidates", Default: tuners.Num(1024), Doc: "points at which expected improvement is compared; a space of no more points is compared whole"},
+		{Name: "init", Default: tuners.Num(5), Doc: "number of random trials before the model proposes"},
+		{Name: "trials", Default: tuners.Num(0), Doc: "number of trials; 0: floor(budget.rounds / budget.trial_rounds), at most 500"},
+		{Name: "candidates", Default: tuners.Num(1024), Doc: "number of points at which expected improvement is evaluated; smaller spaces are evaluated completely"},
 	},
 	Trials:        true,
 	Architectures: true,
@@ -77,16 +77,16 @@ func newPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
 	fit := max(0, b.Rounds/b.TrialRounds)
 	switch {
 	case fit < 1:
-		r.Problem("budget.rounds", "%d rounds do not pay for one trial of %d rounds (budget.trial_rounds)", b.Rounds, b.TrialRounds)
+		r.Problem("budget.rounds", "budget.rounds = %d is less than one trial of %d rounds (budget.trial_rounds)", b.Rounds, b.TrialRounds)
 		return plan{}, r.Problems
 	case p.trials > fit:
-		r.Problem("options.trials", "%d trials of %d rounds cost more than the %d rounds of budget.rounds; at most %d fit", p.trials, b.TrialRounds, b.Rounds, fit)
+		r.Problem("options.trials", "%d trials of %d rounds exceed budget.rounds = %d; at most %d fit", p.trials, b.TrialRounds, b.Rounds, fit)
 		return plan{}, r.Problems
 	case p.trials == 0:
 		p.trials = min(fit, maxTrials)
 	}
 	if p.initial >= p.trials {
-		r.Problem("options.init", "%d random trials leave none of %d for the model to propose: lower options.init or raise budget.rounds", p.initial, p.trials)
+		r.Problem("options.init", "%d random trials leave none of %d for the model: lower options.init or raise budget.rounds", p.initial, p.trials)
 	}
 	return p, r.Problems
 }

@@ -59,7 +59,7 @@ func newSession(req tuners.OpenRequest, p plan) (*session, error) {
 		}
 		for i, t := range s.state.Trials {
 			if len(t.Point) != len(req.Space) {
-				return nil, fmt.Errorf("bo: the recorded state is damaged: trial %d has %d coordinates, the space has %d dimensions", i, len(t.Point), len(req.Space))
+				return nil, fmt.Errorf("bo: recorded state is damaged: trial %d has %d coordinates, the space has %d dimensions", i, len(t.Point), len(req.Space))
 			}
 		}
 	}
@@ -216,7 +216,7 @@ func (s *session) best() int {
 // Report keeps a trial's score.
 func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	if r.Trial < 0 || r.Trial >= len(s.state.Trials) || s.state.Trials[r.Trial].Reported {
-		return fmt.Errorf("bo: a report about trial %d, which is not running", r.Trial)
+		return fmt.Errorf("bo: report for trial %d, which is not running", r.Trial)
 	}
 	t := &s.state.Trials[r.Trial]
 	t.Reported = true

@@ -46,17 +46,17 @@ func (Tuner) Describe(context.Context) (tuners.Description, error) { return desc
 var description = tuners.Description{
 	Name:    "fathom",
 	Version: "1.1.0",
-	Doc:     "FATHOM: adapts the clients' learning rate, local epochs and batch size round by round, from cosines of gradients.",
+	Doc:     "FATHOM: adapts the clients' learning rate, local epochs and batch size in each round, by hypergradients.",
 	Options: []tuners.Option{
 		{Name: "gamma_lr", Default: tuners.Num(0.01), Doc: "step of the log learning rate"},
 		{Name: "gamma_epochs", Default: tuners.Num(0.01), Doc: "step of the log local epochs"},
 		{Name: "gamma_batch", Default: tuners.Num(0.1), Doc: "step of the log batch size"},
-		{Name: "alpha", Default: tuners.Num(0.5), Doc: "smoothing of the rounds' changes, 0..1 (1 excluded)"},
+		{Name: "alpha", Default: tuners.Num(0.5), Doc: "smoothing of the changes over rounds, 0..1 (1 excluded)"},
 		{Name: "max_lr", Default: tuners.Num(0.5), Doc: "upper bound of the learning rate (the paper: 0.5 for FEMNIST, 1 for Stack Overflow)"},
 		{Name: "max_epochs", Default: tuners.Num(10), Doc: "upper bound of the local epochs"},
 		{Name: "max_batch", Default: tuners.Num(5096), Doc: "upper bound of the batch size"},
-		{Name: "clip_logs", Default: tuners.Bool(true), Doc: "bound the logarithms; false bounds only what clients get, as the authors' code does"},
-		{Name: "as_paper", Default: tuners.Bool(false), Doc: "take the local cosine with the displacement before a step, and times the learning rate, as the paper has it (client.floor = true belongs to it)"},
+		{Name: "clip_logs", Default: tuners.Bool(true), Doc: "clip the logarithms; false clips only the values sent to clients, as in the authors' code"},
+		{Name: "as_paper", Default: tuners.Bool(false), Doc: "compute the local cosine with the displacement before a step, times the learning rate, as in the paper (use with client.floor = true)"},
 	},
 	Trials:   true,
 	Rounds:   true,
@@ -108,8 +108,10 @@ func (s settings) localProbe() string {
 // readSettings fills in the defaults and returns everything that is wrong.
 func readSettings(given tuners.Params) (settings, []tuners.Problem) {
 	r := options.Read(description, given)
-	positive := func(name string) float64 { return r.Real(name, "above 0", func(x float64) bool { return x > 0 }) }
-	step := func(name string) float64 { return r.Real(name, "0 or more", func(x float64) bool { return x >= 0 }) }
+	positive := func(name string) float64 {
+		return r.Real(name, "greater than 0", func(x float64) bool { return x > 0 })
+	}
+	step := func(name string) float64 { return r.Real(name, "non-negative", func(x float64) bool { return x >= 0 }) }
 	s := settings{
 		gammaLR: step("gamma_lr"), gammaEpochs: step("gamma_epochs"), gammaBatch: step("gamma_batch"),
 		alpha:    r.Real("alpha", "from 0 to 1, 1 excluded", func(x float64) bool { return x >= 0 && x < 1 }),

@@ -166,7 +166,7 @@ func TestValidateAndOpenRefuse(t *testing.T) {
 	for _, name := range []string{"client.lr", "client.epochs", "client.batch"} {
 		req := request(nil)
 		req.Params[name] = tuners.Num(0)
-		if _, err := (fathom.Tuner{}).Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "trial 2 needs "+name) {
+		if _, err := (fathom.Tuner{}).Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "trial 2: initial "+name+" must be greater than 0") {
 			t.Errorf("%s = 0: got error %v", name, err)
 		}
 	}

@@ -105,7 +105,7 @@ func newSession(req tuners.OpenRequest, set settings) (*session, error) {
 	for i, name := range []string{lr, epochs, size} {
 		x, ok := req.Params[name].Float()
 		if !ok || !(x > 0) || math.IsInf(x, 1) {
-			return nil, fmt.Errorf("fathom: trial %d needs %s above 0 to start from, not %s", req.Trial, name, req.Params[name])
+			return nil, fmt.Errorf("fathom: trial %d: initial %s must be greater than 0, not %s", req.Trial, name, req.Params[name])
 		}
 		start[i] = x
 	}
@@ -122,7 +122,7 @@ func (s *session) Probes() []string { return []string{s.settings.probe(), s.sett
 // PlanRound returns the hyperparameters of the moment, the same for every client.
 func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Plan, error) {
 	if r.Trial != s.trial {
-		return tuners.Plan{}, fmt.Errorf("fathom: a plan for trial %d was asked of the session of trial %d", r.Trial, s.trial)
+		return tuners.Plan{}, fmt.Errorf("fathom: plan for trial %d requested from the session of trial %d", r.Trial, s.trial)
 	}
 	return tuners.Plan{Clients: []tuners.Params{s.clip(s.settings.most).params()}, Notes: s.notes()}, nil
 }
@@ -131,11 +131,11 @@ func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Pla
 // is not finite, does not count; a round without any that does changes nothing.
 func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 	if o.Trial != s.trial {
-		return fmt.Errorf("fathom: an observation of trial %d reached the session of trial %d", o.Trial, s.trial)
+		return fmt.Errorf("fathom: observation of trial %d sent to the session of trial %d", o.Trial, s.trial)
 	}
 	glob, ok := o.Aggregates[s.settings.probe()]
 	if !ok {
-		return fmt.Errorf("fathom: round %d: the probe %s is missing", o.Round, s.settings.probe())
+		return fmt.Errorf("fathom: round %d: probe %s is missing", o.Round, s.settings.probe())
 	}
 	sum, weight := 0.0, 0.0
 	for i, slot := range o.Slots {

@@ -53,21 +53,21 @@ func (Tuner) Describe(context.Context) (tuners.Description, error) { return desc
 var description = tuners.Description{
 	Name:    "fedex",
 	Version: "1.0.0",
-	Doc:     "FedEx: exponentiated gradient steps over client configurations near the trial's own, while the federation trains.",
+	Doc:     "FedEx: tunes client hyperparameters during training, by exponentiated gradient over configurations near the trial's own.",
 	Options: []tuners.Option{
-		{Name: "configs", Default: tuners.Num(27), Doc: "k, the number of client configurations of a trial"},
+		{Name: "configs", Default: tuners.Num(27), Doc: "k, the number of client configurations per trial"},
 		{Name: "draw_configs", Default: tuners.Bool(false), Doc: "draw k from 1..configs for each trial"},
-		{Name: "independent", Default: tuners.Bool(false), Doc: "draw the configurations from the whole space instead of near the first"},
-		{Name: "eps", Default: tuners.Num(0.1), Doc: "how far configurations lie from the first, as a share of each range, 0..1"},
+		{Name: "independent", Default: tuners.Bool(false), Doc: "draw configurations from the whole space instead of near the first"},
+		{Name: "eps", Default: tuners.Num(0.1), Doc: "maximum distance from the first configuration, as a fraction of each range, 0..1"},
 		{Name: "schedule", Default: tuners.Str(Aggressive), Doc: "step size: aggressive, adaptive, auto or constant"},
-		{Name: "eta0", Default: tuners.Num(0), Doc: "base step size; 0 takes sqrt(2 ln k)"},
-		{Name: "gamma", Default: tuners.Num(-1), Doc: "discount of the baseline, 0..1; -1 takes the trial's own fedex.gamma"},
-		{Name: "baseline", Default: tuners.Str(Past), Doc: "what a step subtracts from errors: past (the discounted mean of past rounds) or zero"},
-		{Name: "cutoff", Default: tuners.Num(0), Doc: "entropy of theta in nats below which it is frozen and its arg max used"},
-		{Name: "dropped", Default: tuners.Str(Worst), Doc: "how a client counts whose result was not finite: worst (an error of 1, or the round's largest loss) or skip (not at all)"},
-		{Name: "diff", Default: tuners.Bool(false), Doc: "step on the error after minus before local training"},
-		{Name: "mle", Default: tuners.Bool(false), Doc: "test with the arg max of theta instead of draws"},
-		{Name: "as_paper", Default: tuners.Bool(false), Doc: "whole dimensions: neighbours from c - floor(w) to c + ceil(w), as the paper prints it"},
+		{Name: "eta0", Default: tuners.Num(0), Doc: "base step size; 0: sqrt(2 ln k)"},
+		{Name: "gamma", Default: tuners.Num(-1), Doc: "discount of the baseline, 0..1; -1: the trial's own fedex.gamma"},
+		{Name: "baseline", Default: tuners.Str(Past), Doc: "baseline subtracted from errors: past (discounted mean of past rounds) or zero"},
+		{Name: "cutoff", Default: tuners.Num(0), Doc: "entropy of theta, in nats, below which theta is frozen and its argmax used"},
+		{Name: "dropped", Default: tuners.Str(Worst), Doc: "treatment of clients with NaN/Inf results: worst (error 1, or the round's largest loss) or skip (ignore)"},
+		{Name: "diff", Default: tuners.Bool(false), Doc: "use the error after minus before local training"},
+		{Name: "mle", Default: tuners.Bool(false), Doc: "evaluate with the argmax of theta instead of draws"},
+		{Name: "as_paper", Default: tuners.Bool(false), Doc: "integer dimensions: neighbors from c - floor(w) to c + ceil(w), as printed in the paper"},
 	},
 	Trials:        true,
 	Architectures: true,
@@ -87,7 +87,7 @@ func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.P
 	switch req.Objective.Metric {
 	case "", tuners.MetricError, tuners.MetricLoss, tuners.MetricAccuracy, tuners.MetricRecall: // of the last two by the error, which is the rest
 	default:
-		problems = append(problems, tuners.Problem{Key: "objective", Message: fmt.Sprintf("fedex steps on %q or %q, or what is 1 less the error, not %q", tuners.MetricError, tuners.MetricLoss, req.Objective.Metric)})
+		problems = append(problems, tuners.Problem{Key: "objective", Message: fmt.Sprintf("fedex requires the target %q or %q, or one that is 1 minus the error, not %q", tuners.MetricError, tuners.MetricLoss, req.Objective.Metric)})
 	}
 	return problems, nil
 }
@@ -132,7 +132,7 @@ func readOptions(p tuners.Params) (options, []tuners.Problem) {
 		problems = append(problems, tuners.Problem{Key: "options." + name, Message: fmt.Sprintf("%s must be %s, not %s", name, want, p[name])})
 	}
 	if float64(o.configs) != p.Float("configs", 0) || o.configs < 1 || o.configs > 100_000 {
-		wrong("configs", "a whole number from 1 to 100000")
+		wrong("configs", "an integer from 1 to 100000")
 	}
 	if o.eps < 0 || o.eps > 1 {
 		wrong("eps", "from 0 to 1")
@@ -144,7 +144,7 @@ func readOptions(p tuners.Params) (options, []tuners.Problem) {
 		wrong("gamma", "from 0 to 1, or -1 for the trial's own")
 	}
 	if o.cutoff < 0 {
-		wrong("cutoff", "0 or more")
+		wrong("cutoff", "non-negative")
 	}
 	switch o.schedule {
 	case Aggressive, Adaptive, Auto, Constant:

@@ -390,7 +390,7 @@ func TestValidateAndOpenRefuse(t *testing.T) {
 		t.Errorf("problems with %s", got)
 	}
 	for _, c := range []struct{ drop, want string }{
-		{fedex.Gamma, "trial 3 needs fedex.gamma"},
+		{fedex.Gamma, "trial 3: fedex.gamma must be from 0 to 1"},
 		{"client.lr", "trial 3 has no client.lr"},
 	} {
 		req := request(nil)

@@ -32,7 +32,7 @@ func newSession(req tuners.OpenRequest, o options) (*session, error) {
 	if o.gamma == -1 {
 		g, ok := req.Params[Gamma].Float()
 		if !ok || !(g >= 0 && g <= 1) {
-			return nil, fmt.Errorf("fedex: trial %d needs %s from 0 to 1, not %s", req.Trial, Gamma, req.Params[Gamma])
+			return nil, fmt.Errorf("fedex: trial %d: %s must be from 0 to 1, not %s", req.Trial, Gamma, req.Params[Gamma])
 		}
 		s.gamma = g
 	}
@@ -77,7 +77,7 @@ func (s *session) Probes() []string {
 // numbers.
 func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Plan, error) {
 	if r.Trial != s.req.Trial || r.Slots < 1 {
-		return tuners.Plan{}, fmt.Errorf("fedex: a plan of %d slots for trial %d was asked of the session of trial %d", r.Slots, r.Trial, s.req.Trial)
+		return tuners.Plan{}, fmt.Errorf("fedex: plan of %d slots for trial %d requested from the session of trial %d", r.Slots, r.Trial, s.req.Trial)
 	}
 	if s.state.Latched || r.Purpose == tuners.Test && s.options.mle {
 		return tuners.Plan{Clients: []tuners.Params{s.configs[s.state.best()]}, Notes: s.notes()}, nil
@@ -127,7 +127,7 @@ func (s *session) picks(r tuners.PlanRequest) []int {
 // changes nothing.
 func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 	if o.Trial != s.req.Trial {
-		return fmt.Errorf("fedex: an observation of trial %d reached the session of trial %d", o.Trial, s.req.Trial)
+		return fmt.Errorf("fedex: observation of trial %d sent to the session of trial %d", o.Trial, s.req.Trial)
 	}
 	if s.state.Latched {
 		return nil
@@ -196,12 +196,12 @@ func (s *session) score(slot tuners.Slot) (weight, score float64, err error) {
 		return 0, 0, nil
 	}
 	if score, ok = slot.Probes[s.after]; !ok {
-		return 0, 0, fmt.Errorf("the probe %s is missing", s.after)
+		return 0, 0, fmt.Errorf("probe %s is missing", s.after)
 	}
 	if s.options.diff {
 		before, ok := slot.Probes[s.before]
 		if !ok {
-			return 0, 0, fmt.Errorf("the probe %s is missing", s.before)
+			return 0, 0, fmt.Errorf("probe %s is missing", s.before)
 		}
 		score -= before
 	}

@@ -106,7 +106,7 @@ func (s *state) step(round []outcome, lambda, gamma, eta0, cutoff float64, sched
 	}
 	norm := det.LogSumExp(s.Z)
 	if !det.Finite(norm) {
-		return fmt.Errorf("fedex: theta is not finite after update %d (largest gradient %v): a smaller eta0 or another schedule would help", s.Updates, top)
+		return fmt.Errorf("fedex: theta is not finite after update %d (largest gradient %v): use a smaller eta0 or another schedule", s.Updates, top)
 	}
 	for j := range s.Z {
 		s.Z[j] -= norm

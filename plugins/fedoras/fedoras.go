@@ -36,13 +36,13 @@ func (Tuner) Describe(context.Context) (tuners.Description, error) { return desc
 var description = tuners.Description{
 	Name:    "fedoras",
 	Version: "1.0.0",
-	Doc:     "FedorAS: trains a supernet by random sub-networks, searches among them by evolution without training, and trains the best of each tier of operations on.",
+	Doc:     "FedorAS: trains a supernet with random sub-networks, searches them by evolution without training, and fine-tunes the best of each tier of operations.",
 	Options: []tuners.Option{
-		{Name: "tune_rounds", Default: tuners.Num(0), Scaled: true, Doc: "rounds for which each network that was found trains on, the last ones of budget.trial_rounds; 0 takes a fifth of them"},
-		{Name: "tiers", Default: tuners.Num(4), Doc: "how many networks are trained on, one for each share of the operations on a logarithmic scale"},
-		{Name: "population", Default: tuners.Num(32), Doc: "sub-networks of a generation, from 4"},
-		{Name: "generations", Default: tuners.Num(8), Doc: "generations of the search, the first drawn at random"},
-		{Name: "mutation", Default: tuners.Num(0.1), Doc: "chance that a choice of a child is drawn anew, 0..1"},
+		{Name: "tune_rounds", Default: tuners.Num(0), Scaled: true, Doc: "fine-tuning rounds of each network found, the last of budget.trial_rounds; 0: a fifth of them"},
+		{Name: "tiers", Default: tuners.Num(4), Doc: "number of networks to fine-tune, one per share of the operations on a logarithmic scale"},
+		{Name: "population", Default: tuners.Num(32), Doc: "sub-networks per generation, at least 4"},
+		{Name: "generations", Default: tuners.Num(8), Doc: "generations of the search; the first is random"},
+		{Name: "mutation", Default: tuners.Num(0.1), Doc: "probability that a choice of a child mutates, 0..1"},
 	},
 	Trials: true, Rounds: true, Architectures: true, Fork: true,
 	Controls: []string{picks},
@@ -54,11 +54,11 @@ func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.P
 	set, problems := readSettings(req.Options, req.Budget)
 	dims := req.Space.Matching(picks)
 	if len(dims) == 0 {
-		problems = append(problems, tuners.Problem{Key: "method", Message: "fedoras picks sub-networks, but there are no choices: it needs method \"supernet\" and a model that has some, such as mbv3-cifar"})
+		problems = append(problems, tuners.Problem{Key: "method", Message: "fedoras needs choices: use method \"supernet\" and a model with choices, such as mbv3-cifar"})
 	}
 	for _, d := range dims {
 		if d.Kind != tuners.Choice {
-			problems = append(problems, tuners.Problem{Key: "space." + d.Name, Message: "fedoras draws from choices only"})
+			problems = append(problems, tuners.Problem{Key: "space." + d.Name, Message: "fedoras supports only choices"})
 		}
 	}
 	if len(problems) > 0 {
@@ -69,7 +69,7 @@ func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.P
 	case set.supernet < 1:
 		problems = append(problems, tuners.Problem{Key: "options.tune_rounds", Message: fmt.Sprintf("%d of the %d rounds of a trial (budget.trial_rounds) leave none for the supernet", set.tune, b.TrialRounds)})
 	case b.Rounds > 0 && cost > b.Rounds:
-		problems = append(problems, tuners.Problem{Key: "budget.rounds", Message: fmt.Sprintf("%d rounds of the supernet and %d for each of %d networks are %d, more than %d", set.supernet, set.tune, set.tiers, cost, b.Rounds)})
+		problems = append(problems, tuners.Problem{Key: "budget.rounds", Message: fmt.Sprintf("%d rounds for the supernet and %d for each of %d networks are %d, more than %d", set.supernet, set.tune, set.tiers, cost, b.Rounds)})
 	}
 	return problems, nil
 }

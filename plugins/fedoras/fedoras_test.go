@@ -139,9 +139,9 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		{func(r *tuners.ValidateRequest) { r.Options = tuners.Params{"tune_rounds": tuners.Num(50)} }, "50 of the 50 rounds of a trial"},
-		{func(r *tuners.ValidateRequest) { r.Budget.Rounds = 79 }, "40 rounds of the supernet and 10 for each of 4 networks are 80, more than 79"},
-		{func(r *tuners.ValidateRequest) { r.Space = r.Space.Matching("client.lr") }, "it needs method \"supernet\""},
-		{func(r *tuners.ValidateRequest) { r.Options = tuners.Params{"population": tuners.Num(3)} }, "population must be a whole number from 4"},
+		{func(r *tuners.ValidateRequest) { r.Budget.Rounds = 79 }, "40 rounds for the supernet and 10 for each of 4 networks are 80, more than 79"},
+		{func(r *tuners.ValidateRequest) { r.Space = r.Space.Matching("client.lr") }, "use method \"supernet\""},
+		{func(r *tuners.ValidateRequest) { r.Options = tuners.Params{"population": tuners.Num(3)} }, "population must be an integer from 4"},
 	} {
 		req := request()
 		v := tuners.ValidateRequest{Space: req.Space, Budget: req.Budget}

@@ -24,7 +24,7 @@ func (s *rounds) Probes() []string { return nil }
 // on, and in a test, clients have the trial's own.
 func (s *rounds) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Plan, error) {
 	if r.Trial != s.req.Trial || r.Slots < 1 {
-		return tuners.Plan{}, fmt.Errorf("fedoras: a plan of %d slots for trial %d was asked of the session of trial %d", r.Slots, r.Trial, s.req.Trial)
+		return tuners.Plan{}, fmt.Errorf("fedoras: plan of %d slots for trial %d requested from the session of trial %d", r.Slots, r.Trial, s.req.Trial)
 	}
 	if r.Purpose == tuners.Test || r.Round >= s.set.supernet {
 		return tuners.Plan{Clients: []tuners.Params{{}}}, nil
@@ -40,7 +40,7 @@ func (s *rounds) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Plan
 // ObserveRound changes nothing.
 func (s *rounds) ObserveRound(_ context.Context, o tuners.Observation) error {
 	if o.Trial != s.req.Trial {
-		return fmt.Errorf("fedoras: an observation of trial %d reached the session of trial %d", o.Trial, s.req.Trial)
+		return fmt.Errorf("fedoras: observation of trial %d sent to the session of trial %d", o.Trial, s.req.Trial)
 	}
 	return nil
 }

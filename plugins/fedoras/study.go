@@ -98,14 +98,14 @@ func (s *study) Report(_ context.Context, r tuners.TrialReport) error {
 	st := &s.state
 	switch {
 	case r.Trial < 0 || r.Trial >= st.Started:
-		return fmt.Errorf("fedoras: a report about trial %d, which is not running", r.Trial)
+		return fmt.Errorf("fedoras: report for trial %d, which is not running", r.Trial)
 	case len(st.Asked) > 0:
 		if r.Failed {
 			st.Asked, st.Over = nil, true
 			break
 		}
 		if len(r.Measured) != len(st.Asked) {
-			return fmt.Errorf("fedoras: %d sub-networks were to be scored, the scores of %d came", len(st.Asked), len(r.Measured))
+			return fmt.Errorf("fedoras: asked for scores of %d sub-networks, got %d", len(st.Asked), len(r.Measured))
 		}
 		for i, m := range r.Measured {
 			n := network{Pick: st.Asked[i], FLOPs: m.FLOPs}

@@ -202,8 +202,8 @@ func TestTablesWithGaps(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{"trials":[{"cell":2,"point":7,"reported":true,"score":0.4}]}`:   "",
-		`{"trials":[{"cell":2,"point":7,"reported":true,"failed":true}]}`: "trial 0: the table is empty",
-		`{"trials":[{"cell":4,"point":7}]}`:                               "does not belong to these options",
+		`{"trials":[{"cell":2,"point":7,"reported":true,"failed":true}]}`: "trial 0: table is empty",
+		`{"trials":[{"cell":4,"point":7}]}`:                               "does not match these options",
 		`{"trials":3}`:                                                    "damaged",
 	} {
 		if err := state(text); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -42,7 +42,7 @@ func newLookup(req tuners.OpenRequest, p plan) (*lookup, error) {
 		})
 	}
 	if len(l.table) == 0 {
-		return nil, fmt.Errorf("fedtune-hrt: trial %d: the table is empty: no trial on a proxy federation has a score", req.Trial)
+		return nil, fmt.Errorf("fedtune-hrt: trial %d: table is empty: no trial on a proxy federation has a score", req.Trial)
 	}
 	return l, nil
 }
@@ -53,7 +53,7 @@ func (*lookup) Probes() []string { return nil }
 // PlanRound returns the table.
 func (l *lookup) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Plan, error) {
 	if r.Trial != l.trial {
-		return tuners.Plan{}, fmt.Errorf("fedtune-hrt: a plan for trial %d was asked of the session of trial %d", r.Trial, l.trial)
+		return tuners.Plan{}, fmt.Errorf("fedtune-hrt: plan for trial %d requested from the session of trial %d", r.Trial, l.trial)
 	}
 	return tuners.Plan{Table: l.table}, nil
 }

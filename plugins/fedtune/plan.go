@@ -31,22 +31,22 @@ func readPlan(given tuners.Params) (plan, []tuners.Problem) {
 	whole := func(x float64) bool { return x >= 1 && x == math.Trunc(x) && x <= 1e6 }
 	p := plan{
 		his:     numbers(r, "hi", "from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 }),
-		samples: numbers(r, "samples", "whole and 1 or more", whole),
-		batches: numbers(r, "batches", "whole and 1 or more", whole),
-		epochs:  numbers(r, "epochs", "above 0", func(x float64) bool { return x > 0 && x <= 1e4 }),
+		samples: numbers(r, "samples", "positive integers", whole),
+		batches: numbers(r, "batches", "positive integers", whole),
+		epochs:  numbers(r, "epochs", "greater than 0", func(x float64) bool { return x > 0 && x <= 1e4 }),
 		clients: r.Whole("clients", 1, 10_000), rounds: r.Whole("rounds", 1, 1_000_000),
-		scale:   r.Real("scale", "above 0 and at most 1", func(x float64) bool { return x > 0 && x <= 1 }),
+		scale:   r.Real("scale", "greater than 0 and at most 1", func(x float64) bool { return x > 0 && x <= 1 }),
 		search:  r.OneOf("search", Bayes, Random, Grid),
 		initial: r.Whole("init", 1, 1000), patience: r.Whole("patience", 0, 1000), proposals: r.Whole("proposals", 0, maxPoints),
 		table: readTable(r),
 	}
 	positive := func(x float64) bool { return x > 0 && x <= 1e6 }
-	lo, hi, step := r.Real("lr_min", "above 0", positive), r.Real("lr_max", "above 0", positive), r.Real("lr_step", "above 0", positive)
+	lo, hi, step := r.Real("lr_min", "greater than 0", positive), r.Real("lr_max", "greater than 0", positive), r.Real("lr_step", "greater than 0", positive)
 	switch n := math.Floor(float64((hi-lo)/step)+1e-9) + 1; {
 	case hi < lo:
-		r.Problem("options.lr_max", "lr_max must be lr_min (%v) or more, not %v", lo, hi)
+		r.Problem("options.lr_max", "lr_max must be at least lr_min (%v), not %v", lo, hi)
 	case float64(n*float64(len(p.batches)*len(p.epochs))) > maxPoints:
-		r.Problem("options.lr_step", "lr_step = %v makes more than %d points; take larger steps", step, maxPoints)
+		r.Problem("options.lr_step", "lr_step = %v gives more than %d points; use a larger step", step, maxPoints)
 	default:
 		for i := range int(n) {
 			// Steps are decimal fractions, so are their multiples: 0.002 + 2 *
@@ -67,7 +67,7 @@ func numbers(r *options.Reader, name, want string, ok func(float64) bool) []floa
 			return nil
 		}
 		if slices.Contains(out, x) {
-			r.Problem("options."+name, "%s holds %v twice", name, x)
+			r.Problem("options."+name, "%s contains %v twice", name, x)
 			return nil
 		}
 		out = append(out, x)

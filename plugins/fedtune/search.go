@@ -33,7 +33,7 @@ func readState(bytes []byte, p plan) (state, error) {
 	}
 	for i, t := range s.Trials {
 		if t.Cell < 0 || t.Cell >= p.cells() || t.Point < 0 || t.Point >= p.points() {
-			return s, fmt.Errorf("fedtune-hrt: the recorded state does not belong to these options: trial %d is point %d of cell %d", i, t.Point, t.Cell)
+			return s, fmt.Errorf("fedtune-hrt: recorded state does not match these options: trial %d is point %d of cell %d", i, t.Point, t.Cell)
 		}
 	}
 	return s, nil
@@ -205,7 +205,7 @@ func (s *search) propose(tried []trial, order []int) (int, error) {
 // Report keeps a trial's score.
 func (s *search) Report(_ context.Context, r tuners.TrialReport) error {
 	if r.Trial < 0 || r.Trial >= len(s.state.Trials) || s.state.Trials[r.Trial].Reported {
-		return fmt.Errorf("fedtune-hrt: a report about trial %d, which is not running", r.Trial)
+		return fmt.Errorf("fedtune-hrt: report for trial %d, which is not running", r.Trial)
 	}
 	t := &s.state.Trials[r.Trial]
 	t.Reported = true

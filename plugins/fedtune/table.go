@@ -21,9 +21,9 @@ var columns = []struct {
 }{
 	{"HI", "from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 }},
 	{"SAMPLES", "from 1 to 1e9", func(x float64) bool { return x >= 1 && x <= 1e9 }},
-	{"LR", "above 0 and at most 1e6", func(x float64) bool { return x > 0 && x <= 1e6 }},
-	{"BATCH", "whole, from 1 to 1e6", func(x float64) bool { return x >= 1 && x == math.Trunc(x) && x <= 1e6 }},
-	{"EPOCHS", "above 0 and at most 1e4", func(x float64) bool { return x > 0 && x <= 1e4 }},
+	{"LR", "greater than 0 and at most 1e6", func(x float64) bool { return x > 0 && x <= 1e6 }},
+	{"BATCH", "an integer from 1 to 1e6", func(x float64) bool { return x >= 1 && x == math.Trunc(x) && x <= 1e6 }},
+	{"EPOCHS", "greater than 0 and at most 1e4", func(x float64) bool { return x > 0 && x <= 1e4 }},
 }
 
 // readTable reads the option table, "HI SAMPLES LR BATCH EPOCHS; ...", in which a
@@ -39,10 +39,10 @@ func readTable(r *options.Reader) []tuners.Cell {
 		if err == nil && slices.ContainsFunc(table, func(o tuners.Cell) bool {
 			return o.Keys[tuners.KeyHI] == c.Keys[tuners.KeyHI] && o.Keys[tuners.KeySamples] == c.Keys[tuners.KeySamples]
 		}) {
-			err = fmt.Errorf("its HI %v and SAMPLES %v are those of a cell before it", c.Keys[tuners.KeyHI], c.Keys[tuners.KeySamples])
+			err = fmt.Errorf("HI %v and SAMPLES %v repeat those of an earlier cell", c.Keys[tuners.KeyHI], c.Keys[tuners.KeySamples])
 		}
 		if err == nil && len(table) == maxCells {
-			err = fmt.Errorf("a table has at most %d cells", maxCells)
+			err = fmt.Errorf("table must have at most %d cells", maxCells)
 		}
 		if err != nil {
 			r.Problem("options.table", "table: cell %d, %q: %v", len(table)+1, strings.Join(strings.Fields(row), " "), err)
@@ -57,13 +57,13 @@ func readTable(r *options.Reader) []tuners.Cell {
 func readCell(row string) (tuners.Cell, error) {
 	words := strings.Fields(row)
 	if len(words) != len(columns) {
-		return tuners.Cell{}, fmt.Errorf("a cell is 5 numbers, HI SAMPLES LR BATCH EPOCHS, and cells are separated by semicolons; this has %d", len(words))
+		return tuners.Cell{}, fmt.Errorf("must be 5 numbers, HI SAMPLES LR BATCH EPOCHS, with cells separated by semicolons, not %d", len(words))
 	}
 	x := make([]float64, len(columns))
 	for i, c := range columns {
 		var err error
 		if x[i], err = strconv.ParseFloat(words[i], 64); err != nil || !c.ok(x[i]) {
-			return tuners.Cell{}, fmt.Errorf("its %s must be %s, not %s", c.name, c.want, words[i])
+			return tuners.Cell{}, fmt.Errorf("%s must be %s, not %s", c.name, c.want, words[i])
 		}
 	}
 	return tuners.Cell{
@@ -98,7 +98,7 @@ func TableOf(given tuners.Params, seed uint64, trials []Tried) (string, error) {
 	for i, t := range trials {
 		cell, ok := cells[t.Environment]
 		if !ok {
-			return "", fmt.Errorf("fedtune-hrt: trial %d ran on a proxy federation that these options and seed %d do not make", i, seed)
+			return "", fmt.Errorf("fedtune-hrt: trial %d ran on a proxy federation that does not match these options and seed %d", i, seed)
 		}
 		if t.Score != nil && (best[cell] == nil || *t.Score < *best[cell].Score) {
 			best[cell] = &trials[i]

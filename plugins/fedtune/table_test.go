@@ -47,7 +47,7 @@ func TestAHandedOverTableIsTheOneThatWasFilled(t *testing.T) {
 		if r, _, _ := play(t, given, 3); len(r.Params) != 0 {
 			t.Errorf("%d proxy federations are trained beside a given table", len(r.Params))
 		}
-		if _, err := fedtune.TableOf(o, 4, tried); err == nil || !strings.Contains(err.Error(), "trial 0 ran on a proxy federation that these options and seed 4 do not make") {
+		if _, err := fedtune.TableOf(o, 4, tried); err == nil || !strings.Contains(err.Error(), "trial 0 ran on a proxy federation that does not match these options and seed 4") {
 			t.Errorf("another seed: %v", err)
 		}
 	}
@@ -88,18 +88,18 @@ func TestAGivenTable(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for bad, want := range map[string]string{
-		"0.2 100 0.05 8":                     `cell 1, "0.2 100 0.05 8": a cell is 5 numbers, HI SAMPLES LR BATCH EPOCHS, and cells are separated by semicolons; this has 4`,
-		"0.2 100 0.05 8 5, 0.2 200 0.05 8 5": "this has 10",
-		"0.2 100 0.05 8 5;; 0.4 9 1 1 1":     `cell 2, "": a cell is 5 numbers`,
+		"0.2 100 0.05 8":                     `cell 1, "0.2 100 0.05 8": must be 5 numbers, HI SAMPLES LR BATCH EPOCHS, with cells separated by semicolons, not 4`,
+		"0.2 100 0.05 8 5, 0.2 200 0.05 8 5": "not 10",
+		"0.2 100 0.05 8 5;; 0.4 9 1 1 1":     `cell 2, "": must be 5 numbers`,
 		";":                                  `cell 1, ""`,
-		"1.2 100 0.05 8 5":                   "its HI must be from 0 to 1, not 1.2",
-		"0.2 0 0.05 8 5":                     "its SAMPLES must be from 1 to 1e9, not 0",
-		"0.2 100 NaN 8 5":                    "its LR must be above 0 and at most 1e6, not NaN",
-		"0.2 100 -1 8 5":                     "its LR must",
-		"0.2 100 0.05 8.5 5":                 "its BATCH must be whole, from 1 to 1e6, not 8.5",
-		"0.2 100 0.05 8 0":                   "its EPOCHS must be above 0 and at most 1e4, not 0",
+		"1.2 100 0.05 8 5":                   "HI must be from 0 to 1, not 1.2",
+		"0.2 0 0.05 8 5":                     "SAMPLES must be from 1 to 1e9, not 0",
+		"0.2 100 NaN 8 5":                    "LR must be greater than 0 and at most 1e6, not NaN",
+		"0.2 100 -1 8 5":                     "LR must",
+		"0.2 100 0.05 8.5 5":                 "BATCH must be an integer from 1 to 1e6, not 8.5",
+		"0.2 100 0.05 8 0":                   "EPOCHS must be greater than 0 and at most 1e4, not 0",
 		"0.2 100 0.05 8 many":                "not many",
-		"0.2 100 1 8 5; 0.20 1e2 2 4 1":      `cell 2, "0.20 1e2 2 4 1": its HI 0.2 and SAMPLES 100 are those of a cell before it`,
+		"0.2 100 1 8 5; 0.20 1e2 2 4 1":      `cell 2, "0.20 1e2 2 4 1": HI 0.2 and SAMPLES 100 repeat those of an earlier cell`,
 	} {
 		problems, err := fedtune.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{Options: tuners.Params{"table": tuners.Str(bad)}})
 		if err != nil || len(problems) != 1 || problems[0].Key != "options.table" || !strings.Contains(problems[0].Message, want) || strings.Contains(problems[0].Message, "\n") {

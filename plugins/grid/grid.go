@@ -27,9 +27,9 @@ func (Tuner) Describe(context.Context) (tuners.Description, error) { return desc
 var description = tuners.Description{
 	Name:    "grid",
 	Version: "1.0.0",
-	Doc:     "Grid search: every combination of the choices, the whole numbers and evenly spaced points of the real dimensions, each trained for budget.trial_rounds rounds.",
+	Doc:     "Grid search: trains every combination of choices, integers and evenly spaced points of real dimensions for budget.trial_rounds rounds.",
 	Options: []tuners.Option{
-		{Name: "points", Default: tuners.Num(3), Doc: "points per real dimension, from one end to the other on its drawn scale; 1 takes the middle"},
+		{Name: "points", Default: tuners.Num(3), Doc: "points per real dimension, end to end on its scale; 1: the middle"},
 	},
 	Trials: true,
 }
@@ -63,9 +63,9 @@ func plan(space tuners.Space, given tuners.Params, b tuners.Budget) (points, tri
 	trials, all := Count(space, points, fit)
 	switch {
 	case !all && fit == 0:
-		r.Problem("budget.rounds", "%d rounds do not pay for one trial of %d rounds (budget.trial_rounds)", b.Rounds, b.TrialRounds)
+		r.Problem("budget.rounds", "budget.rounds = %d is less than one trial of %d rounds (budget.trial_rounds)", b.Rounds, b.TrialRounds)
 	case !all:
-		r.Problem("budget.rounds", "%d trials of %d rounds fit into %d rounds, but the grid has %s: raise budget.rounds, lower options.points or narrow the space",
+		r.Problem("budget.rounds", "only %d trials of %d rounds fit into %d rounds, but the grid has %s: raise budget.rounds, lower options.points or narrow the space",
 			fit, b.TrialRounds, b.Rounds, size(space, points))
 	}
 	return points, trials, r.Problems

@@ -125,13 +125,13 @@ func TestValidate(t *testing.T) {
 	}{
 		{120, 10, nil, "", ""},
 		{40, 10, tuners.Params{"points": tuners.Num(1)}, "", ""},
-		{119, 10, nil, "budget.rounds", "11 trials of 10 rounds fit into 119 rounds, but the grid has 12: raise budget.rounds, lower options.points or narrow the space"},
+		{119, 10, nil, "budget.rounds", "only 11 trials of 10 rounds fit into 119 rounds, but the grid has 12: raise budget.rounds, lower options.points or narrow the space"},
 		{119, 10, tuners.Params{"points": tuners.Num(1e6)}, "budget.rounds", "the grid has 4e+06"},
-		{9, 10, nil, "budget.rounds", "9 rounds do not pay for one trial of 10 rounds"},
-		{-9, 10, nil, "budget.rounds", "do not pay"},
+		{9, 10, nil, "budget.rounds", "budget.rounds = 9 is less than one trial of 10 rounds"},
+		{-9, 10, nil, "budget.rounds", "is less than one trial"},
 		{9, 0, nil, "budget.trial_rounds", "at least 1 round, not 0"},
-		{120, 10, tuners.Params{"points": tuners.Num(0)}, "options.points", "points must be a whole number from 1 to 1000000, not 0"},
-		{120, 10, tuners.Params{"point": tuners.Num(1)}, "options.point", "it has points"},
+		{120, 10, tuners.Params{"points": tuners.Num(0)}, "options.points", "points must be an integer from 1 to 1000000, not 0"},
+		{120, 10, tuners.Params{"point": tuners.Num(1)}, "options.point", "available: points"},
 	} {
 		problems, err := grid.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{
 			Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.rounds, TrialRounds: c.trialRounds},

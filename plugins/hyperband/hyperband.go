@@ -26,10 +26,10 @@ func (Tuner) Describe(context.Context) (tuners.Description, error) { return desc
 var description = tuners.Description{
 	Name:    "hyperband",
 	Version: "1.0.0",
-	Doc:     "Hyperband: brackets of successive halving, from many short trials to few long ones, repeated while budget.rounds pays for them.",
+	Doc:     "Hyperband: brackets of successive halving, from many short trials to few long ones, repeated until budget.rounds is spent.",
 	Options: []tuners.Option{
-		{Name: "eta", Default: tuners.Num(3), Doc: "one trial of eta goes on at a rung"},
-		{Name: "brackets", Default: tuners.Num(0), Doc: "number of brackets, R+1: the first one eliminates R times, the last one never; 0 takes 4, or fewer when budget.trial_rounds is below eta^3"},
+		{Name: "eta", Default: tuners.Num(3), Doc: "keep one of eta trials at each rung"},
+		{Name: "brackets", Default: tuners.Num(0), Doc: "number of brackets, R+1: the first eliminates R times, the last never; 0: 4, or fewer if budget.trial_rounds < eta^3"},
 	},
 	Trials:        true,
 	Architectures: true,

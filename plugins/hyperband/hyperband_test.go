@@ -121,15 +121,15 @@ func TestValidate(t *testing.T) {
 		key, message string
 	}{
 		{2000, 200, nil, "", ""},
-		{573, 200, nil, "budget.rounds", "573 rounds do not pay for the cheapest bracket of trials of 200 rounds (budget.trial_rounds), which takes 574"},
+		{573, 200, nil, "budget.rounds", "budget.rounds = 573 is less than the cheapest bracket of trials of 200 rounds (budget.trial_rounds), which takes 574"},
 		{2000, 20, nil, "", ""}, // three brackets fit under eta^3 = 27 rounds
-		{2000, 20, tuners.Params{"brackets": tuners.Num(4)}, "options.brackets", "at most 3 brackets do not"},
+		{2000, 20, tuners.Params{"brackets": tuners.Num(4)}, "options.brackets", "at most 3 brackets are possible"},
 		{2000, 0, nil, "budget.trial_rounds", "at least 1 round, not 0"},
-		{2000, 200, tuners.Params{"eta": tuners.Num(1)}, "options.eta", "eta must be a whole number from 2 to 1000, not 1"},
+		{2000, 200, tuners.Params{"eta": tuners.Num(1)}, "options.eta", "eta must be an integer from 2 to 1000, not 1"},
 		{2000, 200, tuners.Params{"eta": tuners.Num(2.5)}, "options.eta", "not 2.5"},
 		{2000, 200, tuners.Params{"brackets": tuners.Num(-1)}, "options.brackets", "from 0 to 64"},
-		{2000, 200, tuners.Params{"bracket": tuners.Num(1)}, "options.bracket", "it has eta, brackets"},
-		{1 << 40, 1 << 30, tuners.Params{"brackets": tuners.Num(19)}, "options.brackets", "start 387420489 trials at once; at most 100000"},
+		{2000, 200, tuners.Params{"bracket": tuners.Num(1)}, "options.bracket", "available: eta, brackets"},
+		{1 << 40, 1 << 30, tuners.Params{"brackets": tuners.Num(19)}, "options.brackets", "start 387420489 trials; at most 100000"},
 	} {
 		problems, err := hyperband.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{
 			Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m},

@@ -93,7 +93,7 @@ func power(eta, s int) int {
 // none when a study can run.
 func check(t, m, eta, top int) (key, message string) {
 	if fits := topBracket(m, eta, top); fits < top {
-		return "options.brackets", fmt.Sprintf("%d brackets at eta = %d begin with rungs of less than one of the %d rounds of a trial (budget.trial_rounds); at most %d brackets do not",
+		return "options.brackets", fmt.Sprintf("%d brackets with eta = %d start with rungs of less than one of %d rounds (budget.trial_rounds); at most %d brackets are possible",
 			top+1, eta, m, fits+1)
 	}
 	cheapest, most := 0, 0
@@ -105,9 +105,9 @@ func check(t, m, eta, top int) (key, message string) {
 	}
 	switch {
 	case most > maxArms:
-		return "options.brackets", fmt.Sprintf("%d brackets at eta = %d start %d trials at once; at most %d are possible", top+1, eta, most, maxArms)
+		return "options.brackets", fmt.Sprintf("%d brackets with eta = %d start %d trials; at most %d are possible", top+1, eta, most, maxArms)
 	case t < cheapest:
-		return "budget.rounds", fmt.Sprintf("%d rounds do not pay for the cheapest bracket of trials of %d rounds (budget.trial_rounds), which takes %d", t, m, cheapest)
+		return "budget.rounds", fmt.Sprintf("budget.rounds = %d is less than the cheapest bracket of trials of %d rounds (budget.trial_rounds), which takes %d", t, m, cheapest)
 	}
 	return "", ""
 }

@@ -137,7 +137,7 @@ func (s *session) closeStage() []tuners.Decision {
 func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	i := slices.IndexFunc(s.state.Arms, func(a arm) bool { return a.Trial == r.Trial })
 	if i < 0 || !s.state.Running || s.state.Arms[i].Reported {
-		return fmt.Errorf("hyperband: a report about trial %d, which is not running", r.Trial)
+		return fmt.Errorf("hyperband: report for trial %d, which is not running", r.Trial)
 	}
 	a := &s.state.Arms[i]
 	a.Reported = true

@@ -23,13 +23,13 @@ func (Tuner) Describe(context.Context) (tuners.Description, error) { return desc
 var description = tuners.Description{
 	Name:    "pbt",
 	Version: "1.0.0",
-	Doc:     "Population based training: every few rounds the worst trials become copies of the best with changed hyperparameters.",
+	Doc:     "Population-based training: every few rounds, replaces the worst trials by copies of the best with perturbed hyperparameters.",
 	Options: []tuners.Option{
-		{Name: "population", Default: tuners.Num(0), Doc: "trials that train side by side; 0 takes budget.rounds / budget.trial_rounds"},
-		{Name: "interval", Default: tuners.Num(0), Doc: "rounds from one comparison to the next; 0 takes a tenth of budget.trial_rounds"},
-		{Name: "quantile", Default: tuners.Num(0.25), Doc: "share of the population that is replaced, and share that is copied, up to 0.5"},
-		{Name: "factor", Default: tuners.Num(1.2), Doc: "a real hyperparameter of a copy is multiplied or divided by it; a whole one moves by one"},
-		{Name: "resample", Default: tuners.Num(0.25), Doc: "probability that a hyperparameter of a copy is drawn anew instead, 0..1"},
+		{Name: "population", Default: tuners.Num(0), Doc: "size of the population; 0: budget.rounds / budget.trial_rounds"},
+		{Name: "interval", Default: tuners.Num(0), Doc: "rounds between comparisons; 0: a tenth of budget.trial_rounds"},
+		{Name: "quantile", Default: tuners.Num(0.25), Doc: "fraction of the population that is replaced, and that is copied, up to 0.5"},
+		{Name: "factor", Default: tuners.Num(1.2), Doc: "factor by which real hyperparameters of a copy are multiplied or divided; integers change by one"},
+		{Name: "resample", Default: tuners.Num(0.25), Doc: "probability of resampling a hyperparameter of a copy instead, 0..1"},
 	},
 	Trials:        true,
 	Architectures: true,
@@ -66,10 +66,10 @@ func readPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
 	p := plan{
 		population: r.Whole("population", 0, 10_000),
 		interval:   r.Whole("interval", 0, 1_000_000),
-		factor:     r.Real("factor", "above 1", func(x float64) bool { return x > 1 && x < 1e6 }),
+		factor:     r.Real("factor", "greater than 1", func(x float64) bool { return x > 1 && x < 1e6 }),
 		resample:   r.Real("resample", "from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 }),
 	}
-	quantile := r.Real("quantile", "above 0 and at most 0.5", func(x float64) bool { return x > 0 && x <= 0.5 })
+	quantile := r.Real("quantile", "greater than 0 and at most 0.5", func(x float64) bool { return x > 0 && x <= 0.5 })
 	if b.TrialRounds < 1 {
 		r.Problem("budget.trial_rounds", "a trial needs at least 1 round, not %d", b.TrialRounds)
 		return p, r.Problems
@@ -77,11 +77,11 @@ func readPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
 	affordable := b.Rounds / b.TrialRounds
 	switch {
 	case affordable < 2:
-		r.Problem("budget.rounds", "a population needs 2 trials of %d rounds, so at least %d rounds, not %d", b.TrialRounds, 2*b.TrialRounds, b.Rounds)
+		r.Problem("budget.rounds", "a population needs at least 2 trials of %d rounds: budget.rounds must be at least %d, not %d", b.TrialRounds, 2*b.TrialRounds, b.Rounds)
 	case p.population == 0:
 		p.population = affordable
 	case p.population < 2 || p.population > affordable:
-		r.Problem("options.population", "population must be from 2 to %d, what budget.rounds = %d pays for, not %d", affordable, b.Rounds, p.population)
+		r.Problem("options.population", "population must be from 2 to %d, the most that budget.rounds = %d allows, not %d", affordable, b.Rounds, p.population)
 	}
 	if p.interval == 0 {
 		p.interval = max(1, b.TrialRounds/10)

@@ -130,10 +130,10 @@ func TestValidateRefuses(t *testing.T) {
 		want                string
 	}{
 		{100, 0, nil, "budget.trial_rounds: a trial needs at least 1 round, not 0"},
-		{100, 80, nil, "budget.rounds: a population needs 2 trials of 80 rounds, so at least 160 rounds, not 100"},
-		{100, 10, tuners.Params{"population": tuners.Num(11)}, "options.population: population must be from 2 to 10, what budget.rounds = 100 pays for, not 11"},
-		{100, 10, tuners.Params{"quantile": tuners.Num(0.6)}, "options.quantile: quantile must be above 0 and at most 0.5, not 0.6"},
-		{100, 10, tuners.Params{"factor": tuners.Num(1)}, "options.factor: factor must be above 1, not 1"},
+		{100, 80, nil, "budget.rounds: a population needs at least 2 trials of 80 rounds: budget.rounds must be at least 160, not 100"},
+		{100, 10, tuners.Params{"population": tuners.Num(11)}, "options.population: population must be from 2 to 10, the most that budget.rounds = 100 allows, not 11"},
+		{100, 10, tuners.Params{"quantile": tuners.Num(0.6)}, "options.quantile: quantile must be greater than 0 and at most 0.5, not 0.6"},
+		{100, 10, tuners.Params{"factor": tuners.Num(1)}, "options.factor: factor must be greater than 1, not 1"},
 	} {
 		_, err := pbt.Tuner{}.Open(t.Context(), request(c.rounds, c.trialRounds, c.options))
 		if err == nil || err.Error() != "pbt: "+c.want {

@@ -138,7 +138,7 @@ func (s *session) rank() []int {
 func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	i := slices.IndexFunc(s.state.Members, func(m member) bool { return m.Trial == r.Trial })
 	if i < 0 || s.state.Members[i].Reported {
-		return fmt.Errorf("pbt: a report about trial %d, which is not running", r.Trial)
+		return fmt.Errorf("pbt: report for trial %d, which is not running", r.Trial)
 	}
 	m := &s.state.Members[i]
 	m.Reported = true

@@ -20,7 +20,7 @@ type visit struct {
 // counts as 1.
 func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 	if o.Trial != s.req.Trial {
-		return fmt.Errorf("perfedrlnas: an observation of trial %d reached the session of trial %d", o.Trial, s.req.Trial)
+		return fmt.Errorf("perfedrlnas: observation of trial %d sent to the session of trial %d", o.Trial, s.req.Trial)
 	}
 	if s.set.uniform {
 		return nil
@@ -32,7 +32,7 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 		}
 		key, ok := slot.Probes[tuners.ScalarClientKey]
 		if !ok || key < 0 || key != math.Trunc(key) || key >= 1<<53 {
-			return fmt.Errorf("perfedrlnas: round %d, slot %d: client_key is missing or no key (%v)", o.Round, i, key)
+			return fmt.Errorf("perfedrlnas: round %d, slot %d: client_key is missing or invalid (%v)", o.Round, i, key)
 		}
 		wrong, ok := slot.Probes[errorProbe]
 		if !ok {

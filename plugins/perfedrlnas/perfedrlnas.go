@@ -44,17 +44,17 @@ func (Tuner) Describe(context.Context) (tuners.Description, error) { return desc
 var description = tuners.Description{
 	Name:    "perfedrlnas",
 	Version: "1.0.0",
-	Doc:     "PerFedRLNAS: a policy for each client picks the sub-network of a supernet that it trains, and learns by REINFORCE.",
+	Doc:     "PerFedRLNAS: a policy per client selects the sub-network of a supernet to train, and learns by REINFORCE.",
 	Options: []tuners.Option{
 		{Name: "lr", Default: tuners.Num(0.5), Doc: "learning rate of Adam on the policies (FedRLNAS: 0.003)"},
 		{Name: "beta1", Default: tuners.Num(0.5), Doc: "decay rate of Adam's first moment, 0..1 (1 excluded)"},
 		{Name: "beta2", Default: tuners.Num(0.999), Doc: "decay rate of Adam's second moment, 0..1 (1 excluded)"},
-		{Name: "baseline", Default: tuners.Str(OfClients), Doc: "what an accuracy is compared with: clients, the mean best one of the clients seen, own, a moving mean of the client's, or cohort, the round's mean"},
-		{Name: "own_weight", Default: tuners.Num(0.3), Doc: "weight of the newest accuracy in the moving mean of baseline = \"own\", 0..1"},
-		{Name: "latency", Default: tuners.Num(0.001), Doc: "reward that a simulated second beyond the round's fastest client costs"},
-		{Name: "shared", Default: tuners.Bool(false), Doc: "one policy for all clients, as in FedRLNAS; baseline clients is cohort then, and own a moving mean over all clients"},
-		{Name: "uniform", Default: tuners.Bool(false), Doc: "draw every option as likely and learn nothing: the control of an experiment"},
-		{Name: "as_paper", Default: tuners.Bool(false), Doc: "beta2 0.99, as the paper has it, where the released code has 0.999"},
+		{Name: "baseline", Default: tuners.Str(OfClients), Doc: "baseline of the reward: clients (mean best accuracy of the clients seen), own (moving average of the client) or cohort (mean of the round)"},
+		{Name: "own_weight", Default: tuners.Num(0.3), Doc: "weight of the newest accuracy in the moving average of baseline = \"own\", 0..1"},
+		{Name: "latency", Default: tuners.Num(0.001), Doc: "reward penalty per simulated second slower than the round's fastest client"},
+		{Name: "shared", Default: tuners.Bool(false), Doc: "one policy for all clients, as in FedRLNAS; then baseline clients means cohort, and own a moving average over all clients"},
+		{Name: "uniform", Default: tuners.Bool(false), Doc: "draw options uniformly and learn nothing, as a control"},
+		{Name: "as_paper", Default: tuners.Bool(false), Doc: "beta2 = 0.99, as in the paper; the released code uses 0.999"},
 	},
 	Trials: true, Rounds: true, Architectures: true,
 	Controls: []string{picks},
@@ -67,11 +67,11 @@ func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.P
 	_, problems := readSettings(req.Options)
 	dims := req.Space.Matching(picks)
 	if len(dims) == 0 {
-		problems = append(problems, tuners.Problem{Key: "method", Message: "perfedrlnas picks sub-networks, but there are no choices: it needs method \"supernet\" and a model that has some, such as mbv3-cifar"})
+		problems = append(problems, tuners.Problem{Key: "method", Message: "perfedrlnas needs choices: use method \"supernet\" and a model with choices, such as mbv3-cifar"})
 	}
 	for _, d := range dims {
 		if d.Kind != tuners.Choice {
-			problems = append(problems, tuners.Problem{Key: "space." + d.Name, Message: "perfedrlnas draws from choices only"})
+			problems = append(problems, tuners.Problem{Key: "space." + d.Name, Message: "perfedrlnas supports only choices"})
 		}
 	}
 	return problems, nil
@@ -107,10 +107,10 @@ func readSettings(given tuners.Params) (settings, []tuners.Problem) {
 		return r.Real(name, "from 0 to 1, 1 excluded", func(x float64) bool { return x >= 0 && x < 1 })
 	}
 	s := settings{
-		lr:    r.Real("lr", "above 0", func(x float64) bool { return x > 0 }),
+		lr:    r.Real("lr", "greater than 0", func(x float64) bool { return x > 0 }),
 		beta1: decay("beta1"), beta2: decay("beta2"),
-		own:      r.Real("own_weight", "above 0 and at most 1", func(x float64) bool { return x > 0 && x <= 1 }),
-		latency:  r.Real("latency", "0 or more", func(x float64) bool { return x >= 0 }),
+		own:      r.Real("own_weight", "greater than 0 and at most 1", func(x float64) bool { return x > 0 && x <= 1 }),
+		latency:  r.Real("latency", "non-negative", func(x float64) bool { return x >= 0 }),
 		baseline: r.OneOf("baseline", OfClients, OfOwn, OfCohort),
 		shared:   r.Truth("shared"), uniform: r.Truth("uniform"),
 	}

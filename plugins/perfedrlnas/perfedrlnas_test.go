@@ -230,10 +230,10 @@ func TestRefuses(t *testing.T) {
 		options tuners.Params
 		want    string
 	}{
-		{choices(), nil, "there are no choices"},
-		{tuners.Space{{Name: "client.arch.width", Kind: tuners.Int, Lo: 1, Hi: 3}}, nil, "draws from choices only"},
+		{choices(), nil, "perfedrlnas needs choices"},
+		{tuners.Space{{Name: "client.arch.width", Kind: tuners.Int, Lo: 1, Hi: 3}}, nil, "supports only choices"},
 		{choices(2), tuners.Params{"baseline": tuners.Str("mine")}, "baseline must be one of clients, own, cohort"},
-		{choices(2), tuners.Params{"lr": tuners.Num(0)}, "lr must be above 0"},
+		{choices(2), tuners.Params{"lr": tuners.Num(0)}, "lr must be greater than 0"},
 	} {
 		problems, err := perfedrlnas.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{Space: tt.space, Options: tt.options})
 		if err != nil || len(problems) != 1 || !strings.Contains(problems[0].Message, tt.want) {

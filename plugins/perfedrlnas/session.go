@@ -65,9 +65,9 @@ func (s *session) Probes() []string {
 func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Plan, error) {
 	switch {
 	case r.Trial != s.req.Trial || r.Slots < 1:
-		return tuners.Plan{}, fmt.Errorf("perfedrlnas: a plan of %d slots for trial %d was asked of the session of trial %d", r.Slots, r.Trial, s.req.Trial)
+		return tuners.Plan{}, fmt.Errorf("perfedrlnas: plan of %d slots for trial %d requested from the session of trial %d", r.Slots, r.Trial, s.req.Trial)
 	case len(r.ClientKeys) != r.Slots:
-		return tuners.Plan{}, fmt.Errorf("perfedrlnas: a plan of %d slots came with %d client keys", r.Slots, len(r.ClientKeys))
+		return tuners.Plan{}, fmt.Errorf("perfedrlnas: plan of %d slots has %d client keys", r.Slots, len(r.ClientKeys))
 	}
 	plan := tuners.Plan{Clients: make([]tuners.Params, r.Slots)}
 	mean := s.mean()

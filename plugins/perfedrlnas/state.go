@@ -37,7 +37,7 @@ func (s *session) write() {
 	s.state = b
 }
 
-var errState = errors.New("perfedrlnas: the recorded state is not one of this tuner and space")
+var errState = errors.New("perfedrlnas: recorded state does not match this tuner and space")
 
 // read goes on from a state.
 func (s *session) read(b []byte) error {

@@ -22,9 +22,9 @@ func (Tuner) Describe(context.Context) (tuners.Description, error) { return desc
 var description = tuners.Description{
 	Name:    "random",
 	Version: "1.0.0",
-	Doc:     "Random search: points drawn from the space, each trained for budget.trial_rounds rounds; the best score wins.",
+	Doc:     "Random search: draws points from the space, trains each for budget.trial_rounds rounds and returns the best.",
 	Options: []tuners.Option{
-		{Name: "trials", Default: tuners.Num(0), Doc: "number of trials; 0 takes floor(budget.rounds / budget.trial_rounds)"},
+		{Name: "trials", Default: tuners.Num(0), Doc: "number of trials; 0: floor(budget.rounds / budget.trial_rounds)"},
 	},
 	Trials:        true,
 	Architectures: true,
@@ -41,13 +41,13 @@ func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.P
 		return []tuners.Problem{{Key: "budget.trial_rounds", Message: fmt.Sprintf("a trial needs at least 1 round, not %d", m)}}, nil
 	}
 	if t < m {
-		problems = append(problems, tuners.Problem{Key: "budget.rounds", Message: fmt.Sprintf("%d rounds do not pay for one trial of %d rounds (budget.trial_rounds)", t, m)})
+		problems = append(problems, tuners.Problem{Key: "budget.rounds", Message: fmt.Sprintf("budget.rounds = %d is less than one trial of %d rounds (budget.trial_rounds)", t, m)})
 	}
 	n, _ := description.WithDefaults(req.Options)["trials"].Float()
 	if n < 0 || n != float64(int(n)) {
-		problems = append(problems, tuners.Problem{Key: "options.trials", Message: fmt.Sprintf("trials must be a whole number from 0, not %v", n)})
+		problems = append(problems, tuners.Problem{Key: "options.trials", Message: fmt.Sprintf("trials must be a non-negative integer, not %v", n)})
 	} else if int(n) > t/m {
-		problems = append(problems, tuners.Problem{Key: "options.trials", Message: fmt.Sprintf("%d trials of %d rounds cost more than the %d rounds of budget.rounds; at most %d fit", int(n), m, t, t/m)})
+		problems = append(problems, tuners.Problem{Key: "options.trials", Message: fmt.Sprintf("%d trials of %d rounds exceed budget.rounds = %d; at most %d fit", int(n), m, t, t/m)})
 	}
 	return problems, nil
 }
@@ -55,7 +55,7 @@ func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.P
 // Open starts a study's session.
 func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session, error) {
 	if req.Trial != tuners.StudySession {
-		return nil, fmt.Errorf("random: %w: it decides about trials, not about rounds", tuners.ErrUnsupported)
+		return nil, fmt.Errorf("random: %w: it is a tuner, not a client tuner", tuners.ErrUnsupported)
 	}
 	problems, err := t.Validate(ctx, tuners.ValidateRequest{Space: req.Space, Options: req.Options, Budget: req.Budget, Objective: req.Objective})
 	if err != nil {

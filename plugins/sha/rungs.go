@@ -26,7 +26,7 @@ func Rungs(t, m, eta, eliminations int) (rungs []int, key string, err error) {
 	case m < 1:
 		return nil, "budget.trial_rounds", fmt.Errorf("a trial needs at least 1 round, not %d", m)
 	case t <= m:
-		return nil, "budget.rounds", fmt.Errorf("successive halving needs more rounds in all (budget.rounds = %d) than one trial may take (budget.trial_rounds = %d)", t, m)
+		return nil, "budget.rounds", fmt.Errorf("successive halving needs budget.rounds (%d) greater than budget.trial_rounds (%d)", t, m)
 	}
 	// cost[i] = eta^i - 1 is what a round of the stage with eta^i arms costs beside
 	// the survivor's own.
@@ -34,14 +34,14 @@ func Rungs(t, m, eta, eliminations int) (rungs []int, key string, err error) {
 	arms, sum := 1, 0
 	for i := 1; i <= eliminations; i++ {
 		if arms *= eta; arms > maxArms {
-			return nil, "options.eliminations", fmt.Errorf("%d eliminations at eta = %d start more than %d trials", eliminations, eta, maxArms)
+			return nil, "options.eliminations", fmt.Errorf("%d eliminations with eta = %d start more than %d trials", eliminations, eta, maxArms)
 		}
 		cost[i] = arms - 1
 		sum += cost[i]
 	}
 	least := (t - m) / sum
 	if least < 1 {
-		return nil, "budget.rounds", fmt.Errorf("%d arms of at most %d rounds need at least %d rounds in all, not %d", arms, m, m+sum, t)
+		return nil, "budget.rounds", fmt.Errorf("%d trials of at most %d rounds need at least %d rounds in total, not %d", arms, m, m+sum, t)
 	}
 	extra := spread(t-m-least*sum, cost)
 	round := 0
@@ -50,7 +50,7 @@ func Rungs(t, m, eta, eliminations int) (rungs []int, key string, err error) {
 		rungs = append(rungs, round)
 	}
 	if round >= m {
-		return nil, "budget.rounds", fmt.Errorf("%d rounds in all put the last elimination at round %d, but a trial ends at round %d (budget.trial_rounds): lower budget.rounds or raise budget.trial_rounds", t, round, m)
+		return nil, "budget.rounds", fmt.Errorf("a total of %d rounds puts the last elimination at round %d, but a trial ends at round %d (budget.trial_rounds): lower budget.rounds or raise budget.trial_rounds", t, round, m)
 	}
 	return append(rungs, m), "", nil
 }

@@ -63,9 +63,9 @@ func TestRungsErrors(t *testing.T) {
 		t, m, eta, r int
 		key, want    string
 	}{
-		{20, 20, 3, 3, "budget.rounds", "budget.rounds = 20"},
-		{10, 20, 3, 3, "budget.rounds", "budget.trial_rounds = 20"},
-		{40, 20, 3, 3, "budget.rounds", "27 arms of at most 20 rounds need at least 56 rounds in all, not 40"},
+		{20, 20, 3, 3, "budget.rounds", "budget.rounds (20)"},
+		{10, 20, 3, 3, "budget.rounds", "budget.trial_rounds (20)"},
+		{40, 20, 3, 3, "budget.rounds", "27 trials of at most 20 rounds need at least 56 rounds in total, not 40"},
 		{9000, 20, 3, 3, "budget.rounds", "a trial ends at round 20"},
 		{100, 0, 3, 3, "budget.trial_rounds", "at least 1 round"},
 		{100, 20, 1, 3, "options.eta", "at least 2, not 1"},

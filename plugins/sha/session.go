@@ -120,7 +120,7 @@ func (s *session) eliminate() []tuners.Decision {
 func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	i := slices.IndexFunc(s.state.Arms, func(a arm) bool { return a.Trial == r.Trial })
 	if i < 0 || !s.state.Running || s.state.Arms[i].Reported {
-		return fmt.Errorf("sha: a report about trial %d, which is not running", r.Trial)
+		return fmt.Errorf("sha: report for trial %d, which is not running", r.Trial)
 	}
 	a := &s.state.Arms[i]
 	a.Reported = true

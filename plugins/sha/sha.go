@@ -22,10 +22,10 @@ func (Tuner) Describe(context.Context) (tuners.Description, error) { return desc
 var description = tuners.Description{
 	Name:    "sha",
 	Version: "1.0.0",
-	Doc:     "Successive halving: eta^eliminations trials; at every rung the best 1/eta go on, the last one to budget.trial_rounds.",
+	Doc:     "Successive halving: starts eta^eliminations trials and keeps the best 1/eta at each rung; the last one trains to budget.trial_rounds.",
 	Options: []tuners.Option{
-		{Name: "eta", Default: tuners.Num(3), Doc: "one trial of eta goes on at a rung"},
-		{Name: "eliminations", Default: tuners.Num(3), Doc: "number of rungs at which trials are stopped"},
+		{Name: "eta", Default: tuners.Num(3), Doc: "keep one of eta trials at each rung"},
+		{Name: "eliminations", Default: tuners.Num(3), Doc: "number of rungs at which trials are pruned"},
 	},
 	Trials:        true,
 	Architectures: true,
@@ -44,7 +44,7 @@ func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.P
 // Open starts a study's session.
 func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session, error) {
 	if req.Trial != tuners.StudySession {
-		return nil, fmt.Errorf("sha: %w: it decides about trials, not about rounds", tuners.ErrUnsupported)
+		return nil, fmt.Errorf("sha: %w: it is a tuner, not a client tuner", tuners.ErrUnsupported)
 	}
 	problems := description.CheckOptions(req.Options)
 	var eta int
@@ -63,7 +63,7 @@ func plan(options tuners.Params, b tuners.Budget) (eta int, rungs []int, problem
 	o := description.WithDefaults(options)
 	for _, name := range []string{"eta", "eliminations"} {
 		if x := o.Float(name, 0); x != float64(int(x)) {
-			problems = append(problems, tuners.Problem{Key: "options." + name, Message: fmt.Sprintf("%s must be a whole number, not %v", name, x)})
+			problems = append(problems, tuners.Problem{Key: "options." + name, Message: fmt.Sprintf("%s must be an integer, not %v", name, x)})
 		}
 	}
 	if len(problems) > 0 {

@@ -23,21 +23,21 @@ type check struct {
 
 // checks are all checks in their order.
 var checks = []check{
-	{"handshake", "starts, says hello in go-plugin's way, is healthy, and is called as its file", nil, handshake},
-	{"describe", "says what it is, with documented options and probes that there are, twice the same", []string{"handshake"}, describes},
-	{"validate", "accepts a sensible set-up", []string{"describe"}, validates},
-	{"options", "refuses unknown options, values of the wrong kind and numbers that are not finite, each with its key", []string{"validate"}, badOptions},
-	{"decisions", "plays studies to the end: inside of the space and the budget, with trials that exist", []string{"validate"}, decides},
-	{"determinism", "decides the same in another process", []string{"decisions"}, deterministic},
-	{"sessions", "keeps sessions of one process apart", []string{"determinism"}, sessions},
-	{"state", "goes on from its state after every call as if nothing had happened", []string{"determinism"}, reopened},
-	{"crash", "decides the same when it is killed before or during its calls", []string{"state"}, killed},
-	{"hang", "decides the same when its process stands still and is replaced", []string{"state"}, stopped},
-	{"failures", "copes with trials that fail", []string{"decisions"}, failures},
-	{"long", "plays 10,000 trials, and as many rounds as a client tuner, with a bounded state", []string{"decisions"}, long},
-	{"latency", "answers fast enough", []string{"decisions"}, latency},
-	{"stdout", "prints nothing to stdout, which belongs to the handshake", []string{"decisions"}, stdout},
-	{"orphan", "notices by itself that its host is gone, and ends", []string{"handshake"}, orphan},
+	{"handshake", "starts, completes the go-plugin handshake, is healthy, and has the name of its file", nil, handshake},
+	{"describe", "describes itself, with documented options and known probes, twice the same", []string{"handshake"}, describes},
+	{"validate", "accepts a valid setup", []string{"describe"}, validates},
+	{"options", "rejects unknown options, wrong types and non-finite numbers, naming the key", []string{"validate"}, badOptions},
+	{"decisions", "completes studies within the space and the budget, with existing trials", []string{"validate"}, decides},
+	{"determinism", "makes the same decisions in another process", []string{"decisions"}, deterministic},
+	{"sessions", "keeps sessions of a process independent", []string{"determinism"}, sessions},
+	{"state", "resumes from its state after every call", []string{"determinism"}, reopened},
+	{"crash", "makes the same decisions when killed before or during calls", []string{"state"}, killed},
+	{"hang", "makes the same decisions when its process hangs and is replaced", []string{"state"}, stopped},
+	{"failures", "handles failed trials", []string{"decisions"}, failures},
+	{"long", "runs 10,000 trials, or rounds as a client tuner, with a bounded state", []string{"decisions"}, long},
+	{"latency", "responds fast enough", []string{"decisions"}, latency},
+	{"stdout", "prints nothing to stdout, which is reserved for the handshake", []string{"decisions"}, stdout},
+	{"orphan", "exits when its host is gone", []string{"handshake"}, orphan},
 }
 
 // handshake starts the tuner once.
@@ -55,7 +55,7 @@ func handshake(ctx context.Context, s *suite) (string, error) {
 	s.report.Version = s.about.Version
 	how := "with mutual TLS"
 	if !p.Secure() {
-		how = "without TLS, through a socket that only this user can reach"
+		how = "without TLS, through a socket accessible only to this user"
 	}
 	return fmt.Sprintf("ready after %s, %s", round(ready), how), p.Ping(ctx)
 }
@@ -69,31 +69,31 @@ func describes(ctx context.Context, s *suite) (string, error) {
 	}
 	for what, text := range texts {
 		if text == "" {
-			return "", fmt.Errorf("it has no %s", what)
+			return "", fmt.Errorf("%s is missing", what)
 		}
 		if strings.ContainsFunc(text, unicode.IsControl) {
-			return "", fmt.Errorf("its %s has control signs or several lines: %q", what, text)
+			return "", fmt.Errorf("%s contains control characters or several lines: %q", what, text)
 		}
 	}
 	seen := map[string]bool{}
 	for _, o := range d.Options {
 		if seen[o.Name] {
-			return "", fmt.Errorf("it has the option %s twice", o.Name)
+			return "", fmt.Errorf("option %s is defined twice", o.Name)
 		}
 		seen[o.Name] = true
 	}
 	if d.Rounds && len(d.Controls) == 0 {
-		return "", errors.New("it is a client tuner but controls no param")
+		return "", errors.New("a client tuner must control at least one param")
 	}
 	if s.o.Probes != nil {
 		if err := s.o.Probes(slices.Concat(d.Probes, d.Scalars)...); err != nil {
-			return "", fmt.Errorf("no study has what it asks for: %w", err)
+			return "", fmt.Errorf("no study provides what the tuner requests: %w", err)
 		}
 	}
 	return "", s.with(ctx, func(p *host.Plugin) error {
 		again, err := p.Describe(ctx)
 		if err == nil && fmt.Sprintf("%+v", again) != fmt.Sprintf("%+v", d) {
-			err = fmt.Errorf("another process describes itself otherwise: %+v, before %+v", again, d)
+			err = fmt.Errorf("another process gives a different description: %+v, before %+v", again, d)
 		}
 		return err
 	})
@@ -155,7 +155,7 @@ func validates(ctx context.Context, s *suite) (string, error) {
 				first = problems
 			}
 		}
-		return fmt.Errorf("it refuses every set-up that was tried, the first one because of %s: %s", first[0].Key, first[0].Message)
+		return fmt.Errorf("rejects every setup tried, the first because of %s: %s", first[0].Key, first[0].Message)
 	})
 }
 
@@ -180,10 +180,10 @@ func badOptions(ctx context.Context, s *suite) (string, error) {
 			req.Options = req.Options.Merge(tuners.Params{name: v})
 			problems, err := p.Validate(ctx, req)
 			if err != nil {
-				return fmt.Errorf("asked about the option %s = %s it fails instead of naming a problem: %w", name, v, err)
+				return fmt.Errorf("Validate fails for option %s = %s instead of returning a problem: %w", name, v, err)
 			}
 			if !slices.ContainsFunc(problems, func(p tuners.Problem) bool { return p.Key == "options."+name && p.Message != "" }) {
-				return fmt.Errorf("it accepts the option %s = %s; Validate must return a problem with the key options.%s", name, v, name)
+				return fmt.Errorf("accepts option %s = %s; Validate must return a problem with the key options.%s", name, v, name)
 			}
 			return nil
 		}
@@ -227,7 +227,7 @@ func decides(ctx context.Context, s *suite) (string, error) {
 // restarted makes sure that a process was lost no more often than wanted.
 func restarted(p *host.Plugin, most int) error {
 	if n := p.Restarts(); n > most {
-		return fmt.Errorf("its process died %d times by itself", n-most)
+		return fmt.Errorf("process exited unexpectedly %d times", n-most)
 	}
 	return nil
 }

@@ -37,9 +37,9 @@ func latency(_ context.Context, s *suite) (string, error) {
 	l := latencyOf(s.times)
 	s.report.Latency = l
 	us := func(x float64) time.Duration { return round(time.Duration(x * 1000)) }
-	text := fmt.Sprintf("p50 %s, p99 %s, most %s of %d calls", us(l.P50), us(l.P99), us(l.Max), l.Calls)
+	text := fmt.Sprintf("p50 %s, p99 %s, max %s over %d calls", us(l.P50), us(l.P99), us(l.Max), l.Calls)
 	if limit := s.o.P99; l.P99*1000 > float64(limit) {
-		return "", fmt.Errorf("its slowest percentile of calls takes %s or more, at most %s is allowed (%s)", us(l.P99), limit, text)
+		return "", fmt.Errorf("99th percentile of call latency is %s or more; at most %s is allowed (%s)", us(l.P99), limit, text)
 	}
 	return text, nil
 }
@@ -47,7 +47,7 @@ func latency(_ context.Context, s *suite) (string, error) {
 // stdout tells what was printed in all checks before.
 func stdout(_ context.Context, s *suite) (string, error) {
 	if n := s.noise; n.Bytes > 0 {
-		return "", fmt.Errorf("it printed %d bytes to stdout, beginning with %q; write to stderr, which goes to the log", n.Bytes, n.First)
+		return "", fmt.Errorf("printed %d bytes to stdout, starting with %q; write to stderr instead, which goes to the log", n.Bytes, n.First)
 	}
 	return "", nil
 }
@@ -59,10 +59,10 @@ const orphanPatience = 5 * time.Second
 // tuner's end.
 func orphan(ctx context.Context, s *suite) (string, error) {
 	if len(s.o.Abandon) == 0 {
-		return skip + "there is no host to kill", nil
+		return skip + "no host to kill", nil
 	}
 	if !canStop {
-		return skip + "processes cannot be watched on this system", nil
+		return skip + "processes cannot be monitored on this system", nil
 	}
 	ref, err := json.Marshal(s.ref)
 	if err != nil {
@@ -82,19 +82,19 @@ func orphan(ctx context.Context, s *suite) (string, error) {
 	_ = cmd.Process.Kill() // it may have ended
 	_ = cmd.Wait()         // killed: the error says so
 	if err != nil {
-		return "", fmt.Errorf("the host that was to be killed did not start it: %s", oneline.Of(stderr.String()))
+		return "", fmt.Errorf("the host to be killed did not start the tuner: %s", oneline.Of(stderr.String()))
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {
-		return "", fmt.Errorf("the host that was to be killed printed %q", line)
+		return "", fmt.Errorf("the host to be killed printed %q", line)
 	}
 	for begin := time.Now(); time.Since(begin) < orphanPatience; time.Sleep(20 * time.Millisecond) {
 		if !runs(pid) {
-			return fmt.Sprintf("ended %s after its host", round(time.Since(begin))), nil
+			return fmt.Sprintf("exited %s after its host", round(time.Since(begin))), nil
 		}
 	}
 	kill(pid)
-	return "", fmt.Errorf("it still runs %s after its host was killed; it must end when its stdin ends (%s) or its parent is gone", orphanPatience, "FEDFAST_TUNER_WATCH_STDIN=1")
+	return "", fmt.Errorf("still running %s after its host was killed; it must exit when stdin is closed (%s) or its parent is gone", orphanPatience, "FEDFAST_TUNER_WATCH_STDIN=1")
 }
 
 // Abandon is the host of the check "orphan": it launches the tuner of a reference
@@ -102,7 +102,7 @@ func orphan(ctx context.Context, s *suite) (string, error) {
 func Abandon(ctx context.Context, reference string, out io.Writer) error {
 	var ref host.Ref
 	if err := json.Unmarshal([]byte(reference), &ref); err != nil {
-		return fmt.Errorf("the reference of a tuner: %w", err)
+		return fmt.Errorf("invalid tuner reference: %w", err)
 	}
 	p, err := host.Launch(ctx, ref, host.Options{NoDeathSignal: true, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -116,6 +116,6 @@ func Abandon(ctx context.Context, reference string, out io.Writer) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(time.Minute):
-		return errors.New("nobody has killed this host within a minute")
+		return errors.New("host was not killed within a minute")
 	}
 }

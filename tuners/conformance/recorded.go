@@ -47,7 +47,7 @@ func (r *Recorded) Add(p tuners.Params, round int, score float64) error {
 		return err
 	}
 	if round < 1 || !det.Finite(score) {
-		return fmt.Errorf("round %d, score %v: a round is 1 or more and a score finite", round, score)
+		return fmt.Errorf("round %d, score %v: round must be at least 1 and score finite", round, score)
 	}
 	i := slices.IndexFunc(r.curves, func(c *curve) bool { return c.params.Equal(p) })
 	if i < 0 {
@@ -157,7 +157,7 @@ func ReadRecorded(from io.Reader) (*Recorded, error) {
 		} else {
 			var s scoreLine
 			if err = strict(line, &s); err == nil && s.Score == nil {
-				err = errors.New("it has no score")
+				err = errors.New("no score")
 			}
 			if err == nil {
 				err = r.Add(s.Params, s.Round, *s.Score)

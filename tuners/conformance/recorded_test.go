@@ -47,7 +47,7 @@ func TestBadRecordsAreNamed(t *testing.T) {
 		{first + "\n" + `{"params": {"client.lr": 2, "client.opt": "sgd"}, "round": 1, "score": 1}`, "line 2: client.lr = 2 is outside"},
 		{first + "\n" + `{"params": {"client.lr": 1}, "round": 1, "score": 1}`, "line 2: client.opt is missing"},
 		{first + "\n" + `{"params": {"client.lr": 1, "client.opt": "sgd"}, "round": 0, "score": 1}`, "line 2: round 0"},
-		{first + "\n" + `{"params": {"client.lr": 1, "client.opt": "sgd"}, "round": 1}`, "line 2: it has no score"},
+		{first + "\n" + `{"params": {"client.lr": 1, "client.opt": "sgd"}, "round": 1}`, "line 2: no score"},
 		{first + "\n" + `{"parms": {}}`, `line 2: json: unknown field "parms"`},
 	} {
 		if _, err := conformance.ReadRecorded(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -56,7 +56,7 @@ func sessions(ctx context.Context, s *suite) (string, error) {
 			return err
 		}
 		if met != nil {
-			return fmt.Errorf("beside another session: %w", met)
+			return fmt.Errorf("with a concurrent session: %w", met)
 		}
 		if err := s.again(ctx, p, func(*Study) {}); err != nil {
 			return fmt.Errorf("after another session: %w", err)
@@ -101,7 +101,7 @@ func killed(ctx context.Context, s *suite) (string, error) {
 				}
 			})
 		}); err != nil {
-			return "", fmt.Errorf("killed on the way: %w", err)
+			return "", fmt.Errorf("killed midway: %w", err)
 		}
 	}
 	return fmt.Sprintf("%d kills in %d calls", kills, 2*calls), nil
@@ -143,7 +143,7 @@ func stopped(ctx context.Context, s *suite) (string, error) {
 			}
 		})
 		if err == nil && stops > 0 && p.Restarts() == 0 {
-			err = errors.New("no process that stood still was replaced")
+			err = errors.New("no hanging process was replaced")
 		}
 		return err
 	})
@@ -153,7 +153,7 @@ func stopped(ctx context.Context, s *suite) (string, error) {
 // failures lets some trials fail, then all.
 func failures(ctx context.Context, s *suite) (string, error) {
 	if !s.about.Trials {
-		return skip + "it decides about no trials", nil
+		return skip + "not a tuner of trials", nil
 	}
 	return "", s.with(ctx, func(p *host.Plugin) error {
 		for _, which := range []func(int) bool{
@@ -167,7 +167,7 @@ func failures(ctx context.Context, s *suite) (string, error) {
 				return err
 			}
 			if out.Best >= 0 && !(out.Trials[out.Best].Score < 2) {
-				return fmt.Errorf("its choice, trial %d, has no score", out.Best)
+				return fmt.Errorf("returned trial %d, which has no score", out.Best)
 			}
 		}
 		return restarted(p, 0)

@@ -28,10 +28,10 @@ func (s *Study) round(ctx context.Context, c *session, t *Trial) error {
 	if s.Tests && t.Rounds%2 == 1 {
 		before := string(c.State())
 		if _, err := c.PlanRound(ctx, tuners.PlanRequest{Trial: t.Number, Round: t.Rounds, Slots: slots, Purpose: tuners.Test, ClientKeys: keys}); err != nil {
-			return fmt.Errorf("asked for the plan of an evaluation: %w", err)
+			return fmt.Errorf("plan of an evaluation: %w", err)
 		}
 		if string(c.State()) != before {
-			return errors.New("the plan of an evaluation changed its state")
+			return errors.New("planning an evaluation changed the state")
 		}
 	}
 	var plan tuners.Plan
@@ -49,7 +49,7 @@ func (s *Study) round(ctx context.Context, c *session, t *Trial) error {
 	names = append(slices.Clone(names), d.Scalars...)
 	if s.Probes != nil {
 		if err := s.Probes(names...); err != nil {
-			return fmt.Errorf("no study has what it asks for: %w", err)
+			return fmt.Errorf("no study provides what the tuner requests: %w", err)
 		}
 	}
 	o := tuners.Observation{Trial: t.Number, Round: t.Rounds, Aggregates: map[string]float64{}}

@@ -60,7 +60,7 @@ func (r *runner) Run(ctx context.Context, seg play.Segment, begins func(int)) (t
 	}
 	if t.Failed = s.Fails != nil && s.Fails(t.Number); t.Failed {
 		t.Score = math.NaN()
-		return tuners.TrialReport{Trial: t.Number, Round: t.Rounds, Score: t.Score, Failed: true, Reason: "it was made to fail"}, nil
+		return tuners.TrialReport{Trial: t.Number, Round: t.Rounds, Score: t.Score, Failed: true, Reason: "failed on purpose"}, nil
 	}
 	return tuners.TrialReport{Trial: t.Number, Round: t.Rounds, Score: t.Score}, nil
 }

@@ -55,7 +55,7 @@ func (s *session) call(ctx context.Context, call func() error) error {
 	}
 	raw, err := s.tuner.Open(ctx, req)
 	if err != nil {
-		return fmt.Errorf("opened again from its state: %w", err)
+		return fmt.Errorf("reopened from its state: %w", err)
 	}
 	s.Session = raw
 	return nil

@@ -77,8 +77,8 @@ func (o *Outcome) Lowest(objective tuners.Objective) int {
 // faults that a study finds by itself. The tuner's own errors and those of the
 // host's checks are passed on as they are.
 var (
-	errEndless = errors.New("it does not come to an end")
-	errBadEnd  = errors.New("it ends badly")
+	errEndless = errors.New("the study does not end")
+	errBadEnd  = errors.New("the study ends with an error")
 )
 
 // base are the hyperparameters of a study where its space says nothing: client
@@ -167,7 +167,7 @@ type asked struct {
 // Suggest asks what to do.
 func (a asked) Suggest(ctx context.Context, n int) (decisions []tuners.Decision, err error) {
 	if *a.times++; *a.times > maxAsked {
-		return nil, fmt.Errorf("%w: it was asked %d times", errEndless, *a.times)
+		return nil, fmt.Errorf("%w: %d calls", errEndless, *a.times)
 	}
 	err = a.call(ctx, func() (err error) {
 		decisions, err = a.session.Suggest(ctx, n)
@@ -179,7 +179,7 @@ func (a asked) Suggest(ctx context.Context, n int) (decisions []tuners.Decision,
 // Report tells a score.
 func (a asked) Report(ctx context.Context, r tuners.TrialReport) error {
 	if err := a.call(ctx, func() error { return a.session.Report(ctx, r) }); err != nil {
-		return fmt.Errorf("told of trial %d (failed: %t): %w", r.Trial, r.Failed, err)
+		return fmt.Errorf("report of trial %d (failed: %t): %w", r.Trial, r.Failed, err)
 	}
 	return nil
 }

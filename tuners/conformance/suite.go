@@ -111,7 +111,7 @@ type suite struct {
 // wrong with the tuner is in the report.
 func Run(ctx context.Context, ref host.Ref, o Options) (*Report, error) {
 	if ref.Attach != nil {
-		return nil, fmt.Errorf("tuner %q: a check starts and kills the program itself; name the program instead of attaching to it", ref.Name)
+		return nil, fmt.Errorf("tuner %q: the check starts and kills the program itself; give the program instead of attaching to it", ref.Name)
 	}
 	wanted, err := selected(o.Only)
 	if err != nil {
@@ -142,7 +142,7 @@ func Names() []string {
 func CheckNames(names []string) error {
 	for _, name := range names {
 		if !slices.Contains(Names(), name) {
-			return fmt.Errorf("%s: there is no such check; there are %s", name, strings.Join(Names(), ", "))
+			return fmt.Errorf("unknown check %q; available: %s", name, strings.Join(Names(), ", "))
 		}
 	}
 	return nil
@@ -285,9 +285,9 @@ func same(got, want *Outcome) error {
 	for i, said := range want.Said {
 		switch {
 		case i >= len(got.Said):
-			return fmt.Errorf("answer %d is missing, before it was %q", i+1, said)
+			return fmt.Errorf("response %d is missing, before it was %q", i+1, said)
 		case got.Said[i] != said:
-			return fmt.Errorf("answer %d is %q, before it was %q", i+1, got.Said[i], said)
+			return fmt.Errorf("response %d is %q, before it was %q", i+1, got.Said[i], said)
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ var learningRates = tuners.Space{
 // surfaces are the analytic surfaces by name.
 var surfaces = map[string]analytic{
 	"bowl": {
-		doc:   "a quadratic bowl over client.epochs, client.lr and client.momentum, lowest at 0.4 of each range",
+		doc:   "quadratic bowl over client.epochs, client.lr and client.momentum, with its minimum at 0.4 of each range",
 		space: clientSpace,
 		height: func(at []float64) float64 {
 			sum := 0.0
@@ -60,7 +60,7 @@ var surfaces = map[string]analytic{
 		speed: func([]float64) float64 { return 10 },
 	},
 	"branin": {
-		doc:   "Branin's function over client.lr and server.lr, with its three lowest points",
+		doc:   "Branin function over client.lr and server.lr, with three minima",
 		space: learningRates,
 		height: func(at []float64) float64 {
 			x, y := 15*at[0]-5, 15*at[1]
@@ -70,7 +70,7 @@ var surfaces = map[string]analytic{
 		speed: func([]float64) float64 { return 10 },
 	},
 	"valley": {
-		doc:   "Rosenbrock's curved valley over client.lr and server.lr",
+		doc:   "Rosenbrock function over client.lr and server.lr",
 		space: learningRates,
 		height: func(at []float64) float64 {
 			x, y := 4*at[0]-2, 4*at[1]-1
@@ -79,7 +79,7 @@ var surfaces = map[string]analytic{
 		speed: func([]float64) float64 { return 10 },
 	},
 	"crossing": {
-		doc:   "like bowl, but the better a point is the slower it learns: early rounds mislead",
+		doc:   "like bowl, but better points learn more slowly, so early rounds mislead",
 		space: clientSpace,
 		height: func(at []float64) float64 {
 			sum := 0.0
@@ -102,7 +102,7 @@ func SurfaceDoc(name string) string { return surfaces[name].doc }
 func SurfaceByName(name string) (Surface, error) {
 	s, ok := surfaces[name]
 	if !ok {
-		return nil, fmt.Errorf("no surface is called %q; there are %s", name, strings.Join(Surfaces(), ", "))
+		return nil, fmt.Errorf("unknown surface %q; available: %s", name, strings.Join(Surfaces(), ", "))
 	}
 	return s, nil
 }

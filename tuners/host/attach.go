@@ -38,7 +38,7 @@ func ParseAttach(text string) ([]Attach, error) {
 		}
 		m := attachForm.FindStringSubmatch(item)
 		if m == nil {
-			return nil, fmt.Errorf("%q does not say which tuner to attach to; a tuner that is started with %s=1 prints it: NAME=unix:/path/of/socket@PID", item, tuners.DebugEnv)
+			return nil, fmt.Errorf("%q: must be NAME=unix:/path/of/socket@PID, as printed by a tuner started with %s=1", item, tuners.DebugEnv)
 		}
 		pid, err := strconv.Atoi(m[4])
 		if err != nil {
@@ -70,7 +70,7 @@ const attachTimeout = time.Hour
 func attach(ctx context.Context, ref Ref, o Options) (*process, error) {
 	addr, err := ref.Attach.Addr()
 	if err != nil {
-		return nil, fmt.Errorf("cannot be attached to: %w", err)
+		return nil, fmt.Errorf("cannot attach: %w", err)
 	}
 	p := &process{attached: true, stderr: &tail{}}
 	p.client = plugin.NewClient(&plugin.ClientConfig{
@@ -84,12 +84,12 @@ func attach(ctx context.Context, ref Ref, o Options) (*process, error) {
 		Logger:          newLogger(o.Logger, ref.Name),
 	})
 	if _, err := p.client.Start(); err != nil {
-		return nil, fmt.Errorf("cannot be attached to at %s: %s; does process %d still run?", ref.Attach.Address, firstLine(err), ref.Attach.PID)
+		return nil, fmt.Errorf("cannot attach at %s: %s; is process %d still running?", ref.Attach.Address, firstLine(err), ref.Attach.PID)
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.StartTimeout)
 	defer cancel()
 	if err := p.connect(ctx); err != nil {
-		return nil, fmt.Errorf("cannot be attached to at %s: %s", ref.Attach.Address, firstLine(err))
+		return nil, fmt.Errorf("cannot attach at %s: %s", ref.Attach.Address, firstLine(err))
 	}
 	return p, nil
 }

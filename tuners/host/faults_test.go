@@ -147,12 +147,12 @@ func TestBadAnswersAreNamed(t *testing.T) {
 		is   error
 		want []string
 	}{
-		{"nan", rules.ErrBadAnswer, []string{"bad answer to Suggest", "client.n = NaN is outside of [0, 1000]"}},
-		{"outside", rules.ErrBadAnswer, []string{"client.n = 1e+09 is outside of [0, 1000]"}},
+		{"nan", rules.ErrBadAnswer, []string{"bad answer to Suggest", "client.n = NaN is outside [0, 1000]"}},
+		{"outside", rules.ErrBadAnswer, []string{"client.n = 1e+09 is outside [0, 1000]"}},
 		{"stranger", rules.ErrBadAnswer, []string{"resume: trial 77 does not exist"}},
-		{"huge", tuners.ErrTooLarge, []string{"its answer is too large: a state has at most 16777216 bytes"}},
-		{"severed", host.ErrLost, []string{"it died in Suggest", "3 times in a row"}},
-		{"hang", host.ErrLost, []string{"it did not answer Suggest within 1s, 3 times in a row"}},
+		{"huge", tuners.ErrTooLarge, []string{"response is too large: a state has at most 16777216 bytes"}},
+		{"severed", host.ErrLost, []string{"process exited during Suggest", "3 times in a row"}},
+		{"hang", host.ErrLost, []string{"no response to Suggest within 1s, 3 times in a row"}},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
 			t.Parallel()
@@ -180,9 +180,9 @@ func TestBadAnswersAreNamed(t *testing.T) {
 // the terminal's screen.
 func TestWhatATunerSaysFitsALine(t *testing.T) {
 	for _, c := range []struct{ mode, want string }{
-		{"loud", `describes itself badly: bad answer: its version has 1048580 characters, at most 100 are allowed: "\\x1b[2JA A A`},
+		{"loud", `invalid description: bad answer: its version has 1048580 characters, at most 100 are allowed: "\\x1b[2JA A A`},
 		{"loud-error", `\x1b[2JA A A`},
-		{"loud-panic", `it died in Suggest`},
+		{"loud-panic", `process exited during Suggest`},
 		{"loud-param", `bad answer to Suggest: decision 0, start: trial 2: `},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestASessionThatIsClosedStaysClosed(t *testing.T) {
 		}
 	}
 	_, err = s.Suggest(t.Context(), 1)
-	oneLine(t, err, `tuner "good": the session was closed`)
+	oneLine(t, err, `tuner "good": session is closed`)
 }
 
 // meter counts what reaches a log.
@@ -230,7 +230,7 @@ func TestFloodsAreDropped(t *testing.T) {
 			if got, err := search(t.Context(), p, func() {}); err != nil || strings.Count(got, "\n") != 6 {
 				t.Errorf("%v after %s", err, got)
 			}
-			eventually(t, "word of what was dropped", func() bool { return said.has("prints more than the log takes") })
+			eventually(t, "word of what was dropped", func() bool { return said.has("tuner output exceeds the log limit") })
 			if n := log.n.Load(); n > 4<<20 { // of 32 MiB, with what the log adds to short lines
 				t.Errorf("%d bytes reached the log", n)
 			}
@@ -271,7 +271,7 @@ func TestChildrenOfATunerEndWithIt(t *testing.T) {
 func TestATunerServesOnThisMachineOnly(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct{ name, line, want string }{
-		{"far", "1|1|tcp|192.0.2.1:80|grpc|", "it serves at 192.0.2.1:80, which is no address of this machine's loopback"},
+		{"far", "1|1|tcp|192.0.2.1:80|grpc|", "serves at 192.0.2.1:80, which is not a loopback address"},
 		{"endless", strings.Repeat("A", 1<<20), `instead of the plugin handshake`},
 		{"cert", "1|1|unix|/nowhere|grpc|" + strings.Repeat("A", 60), "error parsing server cert"},
 		{"rpc", "1|1|unix|/nowhere|netrpc|", `unsupported plugin protocol "netrpc"`},
@@ -339,7 +339,7 @@ func TestPins(t *testing.T) {
 	}
 	pin.SHA256 = strings.Repeat("a", 64)
 	_, err := ref.Pinned("studies/one", pin, "--allow-tuner-change")
-	oneLine(t, err, `tuner "good": another program than the study recorded: study studies/one recorded version 1.0.0`, "aaaaaaaaaaaa...", ref.SHA256[:12], "--allow-tuner-change")
+	oneLine(t, err, `tuner "good": tuner differs from the recorded one: study studies/one recorded version 1.0.0`, "aaaaaaaaaaaa...", ref.SHA256[:12], "--allow-tuner-change")
 	if !errors.Is(err, host.ErrPinned) {
 		t.Error("it does not wrap ErrPinned")
 	}
@@ -403,9 +403,9 @@ func TestAttach(t *testing.T) {
 	kill(t, cmd.Process.Pid)
 	_ = cmd.Wait()
 	_, err = host.Launch(t.Context(), ref, host.Options{Logger: slog.New(slog.DiscardHandler)})
-	oneLine(t, err, `tuner "good": cannot be attached to`)
+	oneLine(t, err, `tuner "good": cannot attach at`)
 	_, err = host.ParseAttach("good=unix:/x")
-	oneLine(t, err, `"good=unix:/x" does not say which tuner to attach to`, tuners.DebugEnv)
+	oneLine(t, err, `"good=unix:/x": must be NAME=unix:`, tuners.DebugEnv)
 }
 
 func TestNoSocketIsLeftWhenTheHostIsKilled(t *testing.T) {

@@ -86,7 +86,7 @@ func beside(path string) (dir string, files []string, err error) {
 		return err
 	})
 	if errors.Is(err, errTooMany) {
-		return "", nil, fmt.Errorf("%s: beside this script lie more than %d source files, all of which count as its own; move it into a folder of its own", path, maxFiles)
+		return "", nil, fmt.Errorf("%s: more than %d source files next to this script, all of which count as part of it; move it to its own directory", path, maxFiles)
 	}
 	slices.Sort(files)
 	return dir, files, err

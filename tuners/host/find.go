@@ -105,7 +105,7 @@ func dataDir() string {
 // name. The error is one line that says where was looked.
 func Find(name string, p Paths) (Ref, error) {
 	if !nameForm.MatchString(name) {
-		return Ref{}, fmt.Errorf("tuner %q: %w: a name has small letters, digits, - and _ only", name, ErrNotFound)
+		return Ref{}, fmt.Errorf("tuner %q: %w: must contain only lowercase letters, digits, - and _", name, ErrNotFound)
 	}
 	for _, a := range p.Attach {
 		if a.Name == name {
@@ -170,7 +170,7 @@ func program(name, path string) (Ref, error) {
 	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
 		return Ref{}, fmt.Errorf("%s is not executable", path)
 	case openToAll(info):
-		return Ref{}, fmt.Errorf("%s is world-writable: anyone could change what it does; chmod o-w it", path)
+		return Ref{}, fmt.Errorf("%s is world-writable, so anyone could change it; run chmod o-w on it", path)
 	}
 	sum, err := programSum(path)
 	if err != nil {
@@ -194,13 +194,13 @@ func At(path string) (Ref, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		names, _ := namesIn(path)
 		if len(names) != 1 {
-			return Ref{}, fmt.Errorf("%s holds %d programs called %sNAME, want one; is it built yet?", path, len(names), Prefix)
+			return Ref{}, fmt.Errorf("%s contains %d programs named %sNAME, must be one; is it built?", path, len(names), Prefix)
 		}
 		path = filepath.Join(path, fileName(names[0]))
 	}
 	name, ok := nameOf(filepath.Base(path))
 	if !ok {
-		return Ref{}, fmt.Errorf("%s: a tuner's program is called %sNAME, where NAME has small letters, digits, - and _ only", path, Prefix)
+		return Ref{}, fmt.Errorf("%s: a tuner program must be named %sNAME, where NAME contains only lowercase letters, digits, - and _", path, Prefix)
 	}
 	return program(name, path)
 }

@@ -56,7 +56,7 @@ func TestFind(t *testing.T) {
 	_, err = host.Find("mine", p)
 	oneLine(t, err, "skipped: "+shadow+" is not executable")
 	_, err = host.Find("../evil", p)
-	oneLine(t, err, "small letters")
+	oneLine(t, err, "lowercase letters")
 }
 
 func TestDefaultPathsInOrder(t *testing.T) {
@@ -86,13 +86,13 @@ func TestBadProgramsAreNamedInOneLine(t *testing.T) {
 		name, body string
 		want       []string
 	}{
-		{"quitter", "#!/bin/sh\necho 'no licence' >&2\nexit 3\n", []string{"ended at once (exit status 3)", "it said: no licence"}},
-		{"quiet", "#!/bin/sh\nexit 0\n", []string{"ended at once (exit status 0)"}},
+		{"quitter", "#!/bin/sh\necho 'no licence' >&2\nexit 3\n", []string{"exited immediately (exit status 3)", "output: no licence"}},
+		{"quiet", "#!/bin/sh\nexit 0\n", []string{"exited immediately (exit status 0)"}},
 		{"chatty", "#!/bin/sh\necho hello world\nexec sleep 30\n", []string{`printed "hello world" instead of the plugin handshake`}},
 		{"old", "#!/bin/sh\necho '1|7|unix|/nowhere|grpc|'\nexec sleep 30\n", []string{"incompatible API version with plugin. Plugin version: 7"}},
-		{"ghost", "#!/bin/sh\necho '1|1|unix|/nowhere|grpc|'\nexec sleep 30\n", []string{"said hello but cannot be reached"}},
-		{"sleeper", "#!/bin/sh\nexec sleep 30\n", []string{"did not say hello within 700ms"}},
-		{"text", "this is no program\n", []string{"is a script that names no interpreter"}},
+		{"ghost", "#!/bin/sh\necho '1|1|unix|/nowhere|grpc|'\nexec sleep 30\n", []string{"completed the handshake but cannot be reached"}},
+		{"sleeper", "#!/bin/sh\nexec sleep 30\n", []string{"did not complete the handshake within 700ms"}},
+		{"text", "this is no program\n", []string{"is a script without an interpreter"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			script(t, dir, c.name, c.body, 0o755)
@@ -122,7 +122,7 @@ func TestAChangedProgramIsNotStarted(t *testing.T) {
 	}
 	script(t, dir, "x", "#!/bin/sh\n# changed\n", 0o755)
 	_, err = host.Launch(t.Context(), ref, host.Options{Logger: slog.New(slog.DiscardHandler)})
-	oneLine(t, err, `tuner "x": the program changed since it was found`)
+	oneLine(t, err, `tuner "x": program changed since it was found`)
 }
 
 func TestAWrongNameIsRefused(t *testing.T) {
@@ -153,9 +153,9 @@ func TestList(t *testing.T) {
 	}
 	want := []string{
 		"fake: ",
-		`mute: tuner "mute": ended at once (exit status 0)`,
+		`mute: tuner "mute": exited immediately (exit status 0)`,
 		"mute: replaced by " + filepath.Join(second, host.Prefix+"mute"),
-		`zero: tuner "zero": ended at once (exit status 0)`,
+		`zero: tuner "zero": exited immediately (exit status 0)`,
 		"zero: hidden by " + filepath.Join(first, host.Prefix+"zero"),
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

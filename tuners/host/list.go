@@ -59,7 +59,7 @@ func List(ctx context.Context, p Paths, o Options) []Entry {
 		for _, file := range odd {
 			entries = append(entries, Entry{
 				Ref:     Ref{Name: strings.TrimPrefix(file, Prefix), Path: filepath.Join(dir, file)},
-				Skipped: "wrong name: " + fileName("NAME") + " is wanted, where NAME has small letters, digits, - and _ only",
+				Skipped: "wrong name: " + fileName("NAME") + " is required, where NAME contains only lowercase letters, digits, - and _",
 			})
 		}
 	}

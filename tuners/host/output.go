@@ -49,7 +49,7 @@ func (a *allowance) take(n int) bool {
 	a.dropped += int64(n)
 	if now.Sub(a.told) >= printReport {
 		a.told = now
-		a.log.Warn("the tuner prints more than the log takes; the rest is dropped", "limit_bytes_per_second", printRate, "dropped_bytes", a.dropped)
+		a.log.Warn("tuner output exceeds the log limit; the rest is dropped", "limit_bytes_per_second", printRate, "dropped_bytes", a.dropped)
 	}
 	return false
 }

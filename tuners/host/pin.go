@@ -7,7 +7,7 @@ import (
 
 // ErrPinned is wrapped by the error about a tuner that is not the one that a study
 // recorded.
-var ErrPinned = errors.New("another program than the study recorded")
+var ErrPinned = errors.New("tuner differs from the recorded one")
 
 // Pin is what a study records about a tuner that it uses, so that it never
 // continues with another program unnoticed.
@@ -37,9 +37,9 @@ func (r Ref) Pinned(study string, pin Pin, allow string) (Ref, error) {
 	case pin.SHA256 == "" || pin.SHA256 == found:
 		return r, nil
 	case found == "":
-		found = "none, as it is attached to"
+		found = "none (attached)"
 	}
-	return Ref{}, fmt.Errorf("tuner %q: %w: study %s recorded version %s at %s with SHA-256 %s, and %s has %s; use the recorded program, or take this one by %s",
+	return Ref{}, fmt.Errorf("tuner %q: %w: study %s recorded version %s at %s with SHA-256 %s, but %s has %s; use the recorded program, or accept this one with %s",
 		r.Name, ErrPinned, study, known(pin.Version), known(pin.Path), short(pin.SHA256), r.Path, short(found), allow)
 }
 

@@ -14,7 +14,7 @@ import (
 
 // ErrLost is wrapped by the error of a call that a tuner did not answer although it
 // was started again as often as Options allow.
-var ErrLost = errors.New("the tuner was lost")
+var ErrLost = errors.New("tuner process lost")
 
 // Options say how a tuner is supervised. The zero value takes the defaults.
 type Options struct {
@@ -97,7 +97,7 @@ func Launch(ctx context.Context, ref Ref, o Options) (*Plugin, error) {
 	}
 	if err != nil {
 		live.kill(true)
-		return nil, p.named(fmt.Errorf("describes itself badly: %w%s", err, live.said()))
+		return nil, p.named(fmt.Errorf("invalid description: %w%s", err, live.said()))
 	}
 	p.unhook = context.AfterFunc(ctx, p.end)
 	return p, nil
@@ -176,12 +176,12 @@ func (p *Plugin) Ping(ctx context.Context) error {
 	live := p.live
 	p.mu.Unlock()
 	if live == nil {
-		return p.named(errors.New("does not run"))
+		return p.named(errors.New("not running"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.options.CallTimeout)
 	defer cancel()
 	if err := live.ping(ctx); err != nil {
-		return p.named(fmt.Errorf("is not well: %s", firstLine(err)))
+		return p.named(fmt.Errorf("unhealthy: %s", firstLine(err)))
 	}
 	return nil
 }
@@ -294,7 +294,7 @@ func (p *Plugin) do(ctx context.Context, what string, call func(context.Context,
 		if attempt > p.options.Restarts {
 			return p.named(fmt.Errorf("%w: %s, %d times in a row", ErrLost, lost.why, attempt))
 		}
-		p.options.Logger.Warn("the tuner was lost and is started again", "tuner", p.ref.Name, "why", lost.why)
+		p.options.Logger.Warn("tuner process lost; restarting", "tuner", p.ref.Name, "why", lost.why)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -330,10 +330,10 @@ func (p *Plugin) try(ctx context.Context, what string, call func(context.Context
 	late := timed.Err() != nil || time.Since(begin) > p.options.CallTimeout*9/10
 	p.discard(live)
 	if p.ref.Attach != nil {
-		return fmt.Errorf("%w: the process that was attached to did not answer %s (%s); start it again", ErrLost, what, firstLine(lost))
+		return fmt.Errorf("%w: the attached process did not respond to %s (%s); restart it", ErrLost, what, firstLine(lost))
 	}
 	if late {
-		return &lostError{why: fmt.Sprintf("it did not answer %s within %v", what, p.options.CallTimeout)}
+		return &lostError{why: fmt.Sprintf("no response to %s within %v", what, p.options.CallTimeout)}
 	}
-	return &lostError{why: fmt.Sprintf("it died in %s (%s)%s", what, firstLine(lost), live.said())}
+	return &lostError{why: fmt.Sprintf("process exited during %s (%s)%s", what, firstLine(lost), live.said())}
 }

@@ -48,7 +48,7 @@ var dialOptions = []grpc.DialOption{
 }
 
 // errChanged says that a program is another one than was found.
-var errChanged = errors.New("the program changed since it was found")
+var errChanged = errors.New("program changed since it was found")
 
 // start runs the program, shakes hands and checks its health, until ctx ends. The
 // error is one line without the tuner's name.
@@ -116,9 +116,9 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 	if err := p.connect(ctx); err != nil {
 		p.kill(true)
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("said hello but did not answer within %v", o.StartTimeout)
+			return nil, fmt.Errorf("completed the handshake but did not respond within %v", o.StartTimeout)
 		}
-		return nil, fmt.Errorf("said hello but cannot be reached: %s%s", firstLine(err), p.said())
+		return nil, fmt.Errorf("completed the handshake but cannot be reached: %s%s", firstLine(err), p.said())
 	}
 	// The connection lasts as long as the process. Without its socket nobody else
 	// finds the tuner, and nothing is left behind when this process is killed.
@@ -138,7 +138,7 @@ func (p *process) connect(ctx context.Context) error {
 	}
 	conn, ok := raw.(*grpc.ClientConn)
 	if !ok {
-		return fmt.Errorf("no gRPC connection but %T", raw)
+		return fmt.Errorf("not a gRPC connection but %T", raw)
 	}
 	p.conn = conn
 	return p.ping(ctx)
@@ -151,7 +151,7 @@ func (p *process) ping(ctx context.Context) error {
 		return err
 	}
 	if reply.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-		return fmt.Errorf("its health is %s", reply.GetStatus())
+		return fmt.Errorf("health status is %s", reply.GetStatus())
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (p *process) kill(hard bool) bool {
 // said quotes the tuner's last words, if it had any.
 func (p *process) said() string {
 	if words := p.stderr.lastWords(); words != "" {
-		return "; it said: " + words
+		return "; output: " + words
 	}
 	return ""
 }
@@ -204,20 +204,20 @@ func (p *process) explain(err error, ended bool, timeout time.Duration) error {
 	silent := rubbish && line == "" || strings.HasPrefix(firstLine(err), "plugin exited")
 	switch path, ok := errors.AsType[*fs.PathError](err); {
 	case p.runs == nil && ok: // the plugin library made no directory for the socket
-		return fmt.Errorf("cannot be started: its socket needs the temporary folder %s, which cannot be used (%w); set TMPDIR to a folder that can be written",
+		return fmt.Errorf("cannot be started: temporary directory %s is not usable (%w); set TMPDIR to a writable directory",
 			socketParent(), path.Err)
 	case p.runs == nil:
 		return fmt.Errorf("cannot be started: %w", err)
 	case p.runs.pid == 0:
 		return cannotRun(p.runs.cmd.Path, err)
 	case silent && ended && p.runs.state != nil:
-		return fmt.Errorf("ended at once (%s)%s", p.runs.state, p.said())
+		return fmt.Errorf("exited immediately (%s)%s", p.runs.state, p.said())
 	case silent:
-		return fmt.Errorf("closed its output before the plugin handshake%s", p.said())
+		return fmt.Errorf("closed stdout before the plugin handshake%s", p.said())
 	case rubbish:
 		return fmt.Errorf("printed \"%s\" instead of the plugin handshake: does its main end in tuners.Serve?%s", line, p.said())
 	case strings.HasPrefix(firstLine(err), "timeout"):
-		return fmt.Errorf("did not say hello within %v%s", timeout, p.said())
+		return fmt.Errorf("did not complete the handshake within %v%s", timeout, p.said())
 	}
 	return fmt.Errorf("cannot be started: %s%s", firstLine(err), p.said())
 }

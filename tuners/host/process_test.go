@@ -20,7 +20,7 @@ func TestATemporaryFolderThatCannotBeUsed(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	t.Setenv("TMPDIR", dir)
-	want := []string{`tuner "good"`, "its socket needs the temporary folder " + dir, "no such file or directory", "set TMPDIR"}
+	want := []string{`tuner "good"`, "temporary directory " + dir + " is not usable", "no such file or directory", "set TMPDIR"}
 	p := launchRogue(t, "good", host.Options{Restarts: 1})
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)

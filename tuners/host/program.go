@@ -46,7 +46,7 @@ func unfit(path string) string {
 	case machO(head):
 		return otherSystem("darwin")
 	case bytes.IndexByte(head, 0) < 0:
-		return "is a script that names no interpreter; its first line must be one such as #!/usr/bin/env python3"
+		return "is a script without an interpreter; its first line must be like #!/usr/bin/env python3"
 	}
 	return "is not a program for " + platform
 }
@@ -80,15 +80,15 @@ func machO(head []byte) bool {
 func unfitScript(head []byte) string {
 	line, _, _ := strings.Cut(string(head[2:]), "\n")
 	if strings.HasSuffix(line, "\r") {
-		return "has Windows line endings, which its interpreter's name does not; save it with Unix ones"
+		return "has Windows line endings, which break its #! line; save it with Unix line endings"
 	}
 	line = strings.TrimSpace(line)
 	name, _, _ := strings.Cut(line, " ")
 	if name == "" {
-		return "names no interpreter behind #!; its first line must be one such as #!/usr/bin/env python3"
+		return "has no interpreter after #!; its first line must be like #!/usr/bin/env python3"
 	}
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Sprintf("needs the interpreter %q of its first line, which does not exist; install it or change that line", name)
+		return fmt.Sprintf("needs the interpreter %q of its first line, which does not exist; install it or change the line", name)
 	}
 	return ""
 }
@@ -103,7 +103,7 @@ var goarch = map[elf.Machine]string{
 func unfitELF(r io.ReaderAt) string {
 	f, err := elf.NewFile(r)
 	if err != nil {
-		return "is a damaged program (" + err.Error() + "); build or copy it again"
+		return "is a damaged executable (" + err.Error() + "); build or copy it again"
 	}
 	arch := goarch[f.Machine]
 	if arch == "" {
@@ -119,7 +119,7 @@ func unfitELF(r io.ReaderAt) string {
 		loader, err := io.ReadAll(p.Open())
 		name := strings.TrimRight(string(loader), "\x00")
 		if _, missing := os.Stat(name); err == nil && errors.Is(missing, fs.ErrNotExist) {
-			return fmt.Sprintf("needs the loader %q, which does not exist here; link it statically (Go: CGO_ENABLED=0)", name)
+			return fmt.Sprintf("needs the loader %q, which does not exist on this machine; link it statically (Go: CGO_ENABLED=0)", name)
 		}
 	}
 	return ""

@@ -156,7 +156,7 @@ func (r *runs) PluginToHost(network, address string) (hostNetwork, hostAddress s
 	if network == "tcp" {
 		where, _, err := net.SplitHostPort(address)
 		if ip := net.ParseIP(where); err != nil || ip == nil || !ip.IsLoopback() {
-			return "", "", fmt.Errorf("it serves at %s, which is no address of this machine's loopback", address)
+			return "", "", fmt.Errorf("serves at %s, which is not a loopback address", address)
 		}
 	}
 	return network, address, nil

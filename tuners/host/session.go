@@ -101,7 +101,7 @@ func (s *session) State() []byte { return s.state }
 // Probes returns the probes that the session uses.
 func (s *session) Probes() []string { return s.probes }
 
-var errSessionClosed = errors.New("the session was closed; open another one from its last state")
+var errSessionClosed = errors.New("session is closed; open a new one from its last state")
 
 // Close ends the session. A session whose process is gone is closed already.
 func (s *session) Close(ctx context.Context) error {

@@ -48,11 +48,11 @@ func TestAStartThatFailsIsExplained(t *testing.T) {
 		words   []string
 	}{
 		"other processor":       {elfHeader(elf.EM_S390), []string{"cannot be started: ", "is built for linux/s390x, this machine is " + here}},
-		"damaged program":       {elf.ELFMAG + "and nothing more", []string{"is a damaged program"}},
+		"damaged program":       {elf.ELFMAG + "and nothing more", []string{"is a damaged executable"}},
 		"Windows":               {"MZ\x90\x00\x03", []string{"is built for windows, this machine is " + here}},
 		"macOS":                 {"\xcf\xfa\xed\xfe\x07\x00", []string{"is built for darwin, this machine is " + here}},
-		"no interpreter":        {"echo hello\n", []string{"is a script that names no interpreter", "#!/usr/bin/env python3"}},
-		"empty interpreter":     {"#! \necho hello\n", []string{"names no interpreter"}},
+		"no interpreter":        {"echo hello\n", []string{"is a script without an interpreter", "#!/usr/bin/env python3"}},
+		"empty interpreter":     {"#! \necho hello\n", []string{"has no interpreter after #!"}},
 		"missing interpreter":   {"#!/opt/none/python9 -u\nprint()\n", []string{`needs the interpreter "/opt/none/python9" of its first line, which does not exist`}},
 		"Windows' line endings": {"#!/bin/sh\r\nexit 0\r\n", []string{"has Windows line endings"}},
 		"anything":              {"\x00\x01\x02", []string{"is not a program for " + here}},
@@ -74,7 +74,7 @@ func TestAnExitStatusIsItsOwn(t *testing.T) {
 	ref := at(t, "#!/bin/sh\nexec >&-\nsleep 0.05\necho python4 is not there >&2\nexit 127\n")
 	for range 10 {
 		_, err := host.Launch(t.Context(), ref, host.Options{Logger: slog.New(slog.DiscardHandler)})
-		oneLine(t, err, "ended at once (exit status 127); it said: python4 is not there")
+		oneLine(t, err, "exited immediately (exit status 127); output: python4 is not there")
 	}
 }
 

@@ -19,8 +19,8 @@ func TestWhatOthersCouldChangeIsRefused(t *testing.T) {
 		want  string
 	}{
 		{"nothing", func(string, string) error { return nil }, ""},
-		{"a folder above", func(outer, _ string) error { return os.Chmod(outer, 0o777) }, "outer is world-writable: anyone could put programs there"},
-		{"a group's folder", func(_, inner string) error { return errors.Join(os.Chown(inner, -1, 12345), os.Chmod(inner, 0o775)) }, "inner is group-writable: group 12345"},
+		{"a folder above", func(outer, _ string) error { return os.Chmod(outer, 0o777) }, "outer is world-writable, so anyone could put programs there"},
+		{"a group's folder", func(_, inner string) error { return errors.Join(os.Chown(inner, -1, 12345), os.Chmod(inner, 0o775)) }, "inner is group-writable, so group 12345"},
 		{"another's folder", func(outer, _ string) error { return os.Chown(outer, 12345, -1) }, "outer belongs to user 12345"},
 		{"another's program", func(_, inner string) error { return os.Chown(filepath.Join(inner, "fedfast-tuner-mine"), 12345, -1) }, "fedfast-tuner-mine belongs to user 12345"},
 		{"a source beside it", func(_, inner string) error { return os.Chmod(filepath.Join(inner, "tuner.py"), 0o666) }, "tuner.py is world-writable"},
@@ -99,5 +99,5 @@ func TestTheChecksumCoversWhatAScriptLoads(t *testing.T) {
 	}
 	write("pkg/wire.py", "changed")
 	_, err = host.Launch(t.Context(), ref, host.Options{Logger: slog.New(slog.DiscardHandler)})
-	oneLine(t, err, "the program changed since it was found")
+	oneLine(t, err, "program changed since it was found")
 }

@@ -68,17 +68,17 @@ func parts(path string) []string {
 func owned(path string, info fs.FileInfo) error {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return errors.New(path + ": its owner is not known")
+		return errors.New(path + ": unknown owner")
 	}
 	if s.Uid != 0 && int(s.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s belongs to user %d, who could change what it does; it must be yours or root's", path, s.Uid)
+		return fmt.Errorf("%s belongs to user %d, who could change it; it must belong to you or root", path, s.Uid)
 	}
 	return nil
 }
 
 // closedTo says who else may write. A group that is root's is taken as root.
 func closedTo(path string, info fs.FileInfo, sticky bool) error {
-	does := "change what it does"
+	does := "change it"
 	if info.IsDir() {
 		does = "put programs there"
 	}
@@ -87,9 +87,9 @@ func closedTo(path string, info fs.FileInfo, sticky bool) error {
 	case sticky:
 		return nil
 	case mode&0o002 != 0:
-		return fmt.Errorf("%s is world-writable: anyone could %s; chmod o-w it", path, does)
+		return fmt.Errorf("%s is world-writable, so anyone could %s; run chmod o-w on it", path, does)
 	case mode&0o020 != 0 && s != nil && s.Gid != 0:
-		return fmt.Errorf("%s is group-writable: group %d could %s; chmod g-w it", path, s.Gid, does)
+		return fmt.Errorf("%s is group-writable, so group %d could %s; run chmod g-w on it", path, s.Gid, does)
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ type coordinate struct{}
 var description = tuners.Description{
 	Name:    "coordinate",
 	Version: "0.1.0",
-	Doc:     "Coordinate search: one dimension of the best trial is changed at a time.",
-	Options: []tuners.Option{{Name: "reach", Default: tuners.Num(0.3), Doc: "how far a dimension moves, as a share of its range, 0..1"}},
+	Doc:     "Coordinate search: changes one dimension of the best trial at a time.",
+	Options: []tuners.Option{{Name: "reach", Default: tuners.Num(0.3), Doc: "step of a dimension, as a fraction of its range, 0..1"}},
 	Trials:  true,
 }
 
@@ -28,10 +28,10 @@ func (coordinate) Describe(context.Context) (tuners.Description, error) { return
 func (coordinate) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
 	problems := description.CheckOptions(req.Options)
 	if reach := req.Options.Float("reach", 0.3); !(reach > 0 && reach <= 1) {
-		problems = append(problems, tuners.Problem{Key: "options.reach", Message: fmt.Sprintf("reach must be above 0 and at most 1, not %v", reach)})
+		problems = append(problems, tuners.Problem{Key: "options.reach", Message: fmt.Sprintf("reach must be greater than 0 and at most 1, not %v", reach)})
 	}
 	if req.Budget.TrialRounds < 1 || req.Budget.Rounds < req.Budget.TrialRounds {
-		problems = append(problems, tuners.Problem{Key: "budget.rounds", Message: "the budget does not pay for one trial"})
+		problems = append(problems, tuners.Problem{Key: "budget.rounds", Message: "the budget is less than one trial"})
 	}
 	return problems, nil
 }

@@ -73,7 +73,7 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 // Report keeps the best score; ties keep the lower trial number.
 func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	if r.Trial < 0 || r.Trial >= s.state.Started || s.state.Reported >= s.state.Started {
-		return fmt.Errorf("%s: a report about trial %d, which is not running", s.name, r.Trial)
+		return fmt.Errorf("%s: report for trial %d, which is not running", s.name, r.Trial)
 	}
 	s.state.Reported++
 	if !r.Unusable() {

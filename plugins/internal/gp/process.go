@@ -42,14 +42,14 @@ func (p *Process) Given(x [][]float64, y []float64) (*Process, error) {
 	q.x, q.rows = slices.Clone(p.x[:same]), slices.Clone(p.rows[:same])
 	for i := range x {
 		if !det.Finite(q.z[i]) {
-			return nil, errors.New("gp: the outcomes must be finite")
+			return nil, errors.New("gp: outcomes must be finite")
 		}
 		if i < same {
 			continue
 		}
 		row, ok := q.row(x[i])
 		if !ok {
-			return nil, errors.New("gp: the points' covariance is not positive definite: the noise is too small")
+			return nil, errors.New("gp: covariance matrix is not positive definite: the noise is too small")
 		}
 		q.x, q.rows = append(q.x, x[i]), append(q.rows, row)
 	}
@@ -75,7 +75,7 @@ func (p *Process) Mean(i int) float64 {
 func (p *Process) With(x []float64) (*Process, error) {
 	row, ok := p.row(x)
 	if !ok {
-		return nil, errors.New("gp: the points' covariance is not positive definite: the noise is too small")
+		return nil, errors.New("gp: covariance matrix is not positive definite: the noise is too small")
 	}
 	q := *p
 	q.x = slices.Concat(p.x, [][]float64{x})

@@ -38,7 +38,7 @@ func (r *Reader) Whole(name string, least, most int) int {
 	if n := int(x); float64(n) == x && n >= least && n <= most {
 		return n
 	}
-	r.Problem(key, "%s must be a whole number from %d to %d, not %s", name, least, most, r.values[name])
+	r.Problem(key, "%s must be an integer from %d to %d, not %s", name, least, most, r.values[name])
 	return r.defaults.Int(name, least)
 }
 
@@ -87,7 +87,7 @@ func (r *Reader) Problem(key, format string, args ...any) {
 // trial; nil when it can.
 func Open(name string, trial int, problems []tuners.Problem) error {
 	if trial != tuners.StudySession {
-		return fmt.Errorf("%s: %w: it decides about trials, not about rounds", name, tuners.ErrUnsupported)
+		return fmt.Errorf("%s: %w: it is a tuner, not a client tuner", name, tuners.ErrUnsupported)
 	}
 	if len(problems) > 0 {
 		return fmt.Errorf("%s: %s: %s", name, problems[0].Key, problems[0].Message)

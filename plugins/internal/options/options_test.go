@@ -22,9 +22,9 @@ func TestReader(t *testing.T) {
 		text = append(text, p.Key+": "+p.Message)
 	}
 	got := strings.Join(text, "\n")
-	want := `options.arms: x has no option "arms"; it has eta, points, trials
+	want := `options.arms: x has no option "arms"; available: eta, points, trials
 options.points: points must be a number, such as 4, not many
-options.eta: eta must be a whole number from 2 to 10, not 2.5`
+options.eta: eta must be an integer from 2 to 10, not 2.5`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -13,7 +13,7 @@ type Record struct{ bytes []byte }
 // Read fills a state, a pointer, from what the tuner called name has recorded.
 func Read(name string, recorded []byte, state any) error {
 	if err := json.Unmarshal(recorded, state); err != nil {
-		return fmt.Errorf("%s: the recorded state is damaged: %w", name, err)
+		return fmt.Errorf("%s: recorded state is damaged: %w", name, err)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func TestRecord(t *testing.T) {
 	if err := r.Save(&state{Score: math.NaN()}); err == nil {
 		t.Error("a score that JSON cannot hold is saved")
 	}
-	want := "dice: the recorded state is damaged: json: cannot unmarshal number into Go value of type record_test.state"
+	want := "dice: recorded state is damaged: json: cannot unmarshal number into Go value of type record_test.state"
 	if err := record.Read("dice", []byte("3"), &got); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -47,7 +47,7 @@ type tuner struct{ mode string }
 func (t tuner) Describe(context.Context) (tuners.Description, error) {
 	d := tuners.Description{
 		Name: t.mode, Version: "1.0.0", Doc: "Random search for tests.", Trials: true,
-		Options: []tuners.Option{{Name: "trials", Default: tuners.Num(0), Doc: "trials at most; 0 is no limit"}},
+		Options: []tuners.Option{{Name: "trials", Default: tuners.Num(0), Doc: "maximum number of trials; 0: no limit"}},
 	}
 	switch t.mode {
 	case "anonymous":
