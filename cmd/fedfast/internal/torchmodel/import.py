@@ -215,7 +215,7 @@ class Importer:
     def output(self, node):
         result = self.env.get(node)
         if isinstance(result, Ramp):
-            raise Unknown("the module adds a constant to its outputs, for which there is no layer")
+            raise Unknown("the module adds a constant to its outputs, which no layer supports")
         if not isinstance(result, Feature):
             raise Unknown("the module must return one tensor, of an output for each class")
         if result.dims == "NCT":
@@ -264,7 +264,7 @@ class Importer:
         return Const(out, origins[0] if origins else None)
 
     def unknown(self, advice=""):
-        return Unknown(f"{self.seeing} is no layer of fedfast" + (f"; {advice}" if advice else ", see fedfast list layers"))
+        return Unknown(f"{self.seeing} is not supported as a layer" + (f"; {advice}" if advice else ", see fedfast list layers"))
 
     # Modules.
 
@@ -431,7 +431,7 @@ class Importer:
         elif padding is not None and not (isinstance(padding, Const) and padding.tensor is None):
             raise Unknown(f"{self.seeing}: key_padding_mask must be tokens == 0")
         if dropout > 0:
-            self.note(f"{self.seeing}: dropout={dropout} of the attention weights is left out, for which there is no layer")
+            self.note(f"{self.seeing}: dropout={dropout} of the attention weights is left out, which no layer supports")
         self.once(m, name)
         return self.emit(spec, [x], x.dims, out, name, in_proj_weight=m.in_proj_weight, in_proj_bias=m.in_proj_bias,
                          out_proj__weight=m.out_proj.weight, out_proj__bias=m.out_proj.bias)
@@ -475,7 +475,7 @@ class Importer:
         else:
             raise Unknown(f"{self.seeing} has another activation than ReLU and GELU")
         if b.linear1.bias is None:
-            raise Unknown(f"{self.seeing} has bias=False, for which there is no layer")
+            raise Unknown(f"{self.seeing} has bias=False, which no layer supports")
 
         def attend(x):
             y = self.attention(b.self_attn, name + ".self_attn", x, mask, padding, out, b.self_attn.dropout)
@@ -593,7 +593,7 @@ class Importer:
                 at = picks[0][1] % x.sizes["T"]
                 if at in (0, x.sizes["T"] - 1):
                     return self.steps(x, "last" if at else "first", out)
-        raise Unknown(f"{self.seeing} takes a part of a tensor for which there is no layer; of sequences there are the first and the last step")
+        raise Unknown(f"{self.seeing} takes a part of a tensor that no layer supports; of sequences there are the first and the last step")
 
     def steps(self, x, take, out):
         return self.emit({"type": "steps", "take": take}, [x], "NC", out)
@@ -615,7 +615,7 @@ class Importer:
                 if b.origin is None or not any(p is b.tensor or b.origin in (k, k.rpartition(".")[0]) for k, p in self.model.named_parameters()):
                     self.note(f"{self.seeing} adds positions that are no parameters; here they train, unless client.trainable leaves them out")
                 return self.emit({"type": "positions"}, [a], a.dims, out, b.origin, weight=values.clone())
-        raise Unknown(f"{self.seeing} adds a constant for which there is no layer; there are positions, one vector a step")
+        raise Unknown(f"{self.seeing} adds a constant that no layer supports; there are positions, one vector a step")
 
     def gate(self, a, b, out):
         """Squeeze-and-excitation, whose five layers have been read, or x * sigmoid(x) and x * hardsigmoid(x)."""
@@ -658,7 +658,7 @@ class Importer:
                 name = self.rename(spec["name"], parts[0].origin)
                 self.params[name + ".class_token"] = token[:1].detach().float()
                 return Feature(name, "NTC", out.shape)
-        raise Unknown(f"{self.seeing} joins tensors for which there is no layer; there are channels side by side, and a class token before an image's patches")
+        raise Unknown(f"{self.seeing} joins tensors that no layer supports; there are channels side by side, and a class token before an image's patches")
 
     def rename(self, old, wish):
         spec, _ = self.layers[-1]
@@ -684,7 +684,7 @@ class Importer:
             return x.view("NCHW", out)
         if x.dims == "NHWC" and len(shape) == 3 and shape[2] == x.sizes["C"] and shape[1] == x.sizes["H"] * x.sizes["W"]:
             return self.emit({"type": "sequence"}, [x], "NTC", out)
-        raise Unknown(f"{self.seeing} makes {shape} of {tuple(x.sizes.values())}, for which there is no layer")
+        raise Unknown(f"{self.seeing} makes {shape} of {tuple(x.sizes.values())}, which no layer supports")
 
     def permute(self, name, x, args, kwargs, out):
         order = list(range(len(x.dims)))
@@ -724,7 +724,7 @@ class Importer:
         size = self.one(given("kernel_size", 0), "kernel_size")
         stride = self.one(given("stride", 1) or size, "stride")
         if self.one(given("padding", 2, 0), "padding") or given("ceil_mode", 4 if name == "max_pool2d" else 3, False) or self.one(given("dilation", 3, 1) if name == "max_pool2d" else 1, "dilation") != 1:
-            raise Unknown(f"{self.seeing} has padding, ceil_mode or dilation, for which there is no layer")
+            raise Unknown(f"{self.seeing} has padding, ceil_mode or dilation, which no layer supports")
         spec = {"type": "maxpool" if name == "max_pool2d" else "avgpool", "size": size}
         if stride != size:
             spec["stride"] = stride
@@ -865,7 +865,7 @@ def made(script, name, found):
         except TypeError as e:
             raise Unknown(f"{name} of {script} cannot be made: {one_line(e)}; give its arguments, such as --class '{name}(10)'")
     if not isinstance(found, nn.Module):
-        raise Unknown(f"{name} of {script} is no nn.Module")
+        raise Unknown(f"{name} of {script} is not an nn.Module")
     return found
 
 
@@ -947,7 +947,7 @@ def main(script, name, form, weights, folder):
                 raise Unknown(f"{type(model).__name__} reads tokens, by nn.Embedding: say --input {form}tokens")
             raise Unknown(f"{type(model).__name__} does not read an input of {form}: {one_line(e)}")
     if not torch.equal(y, again):
-        raise Unknown(f"{type(model).__name__} predicts something else each time, also with eval(): it draws random numbers, for which there is no layer")
+        raise Unknown(f"{type(model).__name__} predicts something else each time, also with eval(): it draws random numbers, which no layer supports")
     importer = Importer(model.train(), x)
     importer.run()
     if importer.last.dims == "NCT":

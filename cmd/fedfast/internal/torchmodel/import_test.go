@@ -43,11 +43,11 @@ var refusals = []struct{ input, body, forward, want string }{
 		"3x8x8", "self.conv, self.bn = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)", "self.bn(self.conv(x))",
 		`module "bn" (nn.BatchNorm2d) couples the samples of a batch, which clients must not share, and keeps statistics that are no parameters; use nn.GroupNorm instead, such as nn.GroupNorm(8, 8)`,
 	},
-	{"3x8x8", "self.a = nn.Sequential(nn.Conv2d(3, 8, 3), nn.PReLU())", "self.a(x)", `module "a.1" (nn.PReLU) is no layer of fedfast, see fedfast list layers`},
+	{"3x8x8", "self.a = nn.Sequential(nn.Conv2d(3, 8, 3), nn.PReLU())", "self.a(x)", `module "a.1" (nn.PReLU) is not supported as a layer, see fedfast list layers`},
 	{"3x8x8", "self.conv = nn.Conv2d(3, 8, 3, padding_mode='reflect')", "self.conv(x)", `module "conv" (nn.Conv2d) has padding_mode='reflect'; fedfast pads with zeros`},
 	{"3x8x8", "self.conv = nn.Conv2d(3, 8, (3, 1))", "self.conv(x)", `module "conv" (nn.Conv2d) has kernel_size=(3, 1); rows and columns must have the same`},
 	{"3x8x8", "self.conv, self.fc = nn.Conv2d(3, 3, 1), nn.Linear(3, 2)", "self.fc(self.conv(self.conv(x)).mean((2, 3)))", `module "conv" (nn.Conv2d) is used twice, and layers share no weights; make two modules of it`},
-	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) @ torch.ones(4, 4)", `function matmul is no layer of fedfast; for attention use nn.MultiheadAttention`},
+	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) @ torch.ones(4, 4)", `function matmul is not supported as a layer; for attention use nn.MultiheadAttention`},
 	{"9", "self.fc = nn.Linear(8, 4)", "self.fc(x)", `Net does not read an input of 9: mat1 and mat2 shapes cannot be multiplied`},
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) if x.sum() > 0 else x", `symbolically traced variables cannot be used as inputs to control flow`},
 	{
@@ -59,9 +59,9 @@ var refusals = []struct{ input, body, forward, want string }{
 	{"9", "self.fc = nn.Linear(9, 4)", "F.dropout(self.fc(x), 0.5, True)", `F.dropout (line `},
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) + torch.rand(4)", `predicts something else each time, also with eval()`},
 	{"12", "self.e, self.f = nn.Embedding(9, 4), nn.Linear(4, 3)", "self.f(self.e(x).mean(1))", `Net reads tokens, by nn.Embedding: say --input 12tokens`},
-	{"9", "self.fc = nn.Linear(9, 4)", "F.softmax(self.fc(x), 1)", `function softmax is no layer of fedfast; return the logits`},
-	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) + 3", `the module adds a constant to its outputs, for which there is no layer`},
-	{"9", "self.fc = nn.Linear(9, 4)", "F.relu6(self.fc(x) + 3) / 5", `function truediv is no layer of fedfast; of x + 3 there are relu6(x + 3) / 6 and x * relu6(x + 3) / 6`},
+	{"9", "self.fc = nn.Linear(9, 4)", "F.softmax(self.fc(x), 1)", `function softmax is not supported as a layer; return the logits`},
+	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) + 3", `the module adds a constant to its outputs, which no layer supports`},
+	{"9", "self.fc = nn.Linear(9, 4)", "F.relu6(self.fc(x) + 3) / 5", `function truediv is not supported as a layer; of x + 3 there are relu6(x + 3) / 6 and x * relu6(x + 3) / 6`},
 	{"9", "self.fc, self.g = nn.Linear(9, 4), nn.Linear(9, 4)", "self.fc(x) + 3 * self.g(x)", `of products there is squeeze-and-excitation`},
 }
 

@@ -28,7 +28,7 @@ async function stop(form) {
   const note = by("stop-note");
   try {
     const answer = await fetch("/api/stop", { method: "POST", headers: { Authorization: "Bearer " + token }, body: new URLSearchParams(form) });
-    if (answer.ok) note.textContent = form.study ? "The study ends after the rounds at work." : "Trial " + form.trial + " ends after its round.";
+    if (answer.ok) note.textContent = form.study ? "The study stops after the current rounds." : "Trial " + form.trial + " stops after its current round.";
     else if (answer.status === 409) note.textContent = (await answer.text()).trim();
     else throw new Error((await answer.text()).trim());
   } catch (e) {
@@ -40,7 +40,7 @@ async function stop(form) {
 function stopButton(s, t) {
   if (!stoppable(s) || t.state !== "running") return null;
   const b = make("button", "Stop", { type: "button", "aria-label": "Stop trial " + t.number });
-  b.addEventListener("click", () => askFirst("Stop trial " + t.number + " after its round? It does not go on, and its best model so far stays.", { trial: t.number }));
+  b.addEventListener("click", () => askFirst("Stop trial " + t.number + " after its current round? It cannot be continued; its best model so far is kept.", { trial: t.number }));
   return b;
 }
 
@@ -48,5 +48,5 @@ function stopButton(s, t) {
 function stopping(s) {
   by("stopping").hidden = !stoppable(s) && by("stop-note").textContent === "";
   by("stop-study").hidden = !stoppable(s);
-  by("stop-study").onclick = () => askFirst("Stop the study after the rounds at work? It then chooses among the models that it has so far, and cannot go on.", { study: "all" });
+  by("stop-study").onclick = () => askFirst("Stop the study after the current rounds? It then selects from the models found so far and cannot be continued.", { study: "all" });
 }

@@ -112,7 +112,7 @@ async function draw() {
   if (page.study.rounds > many && !page.sketched) {
     const sketch = await ask("/api/curves", { dir, sketch: 1 });
     curves.set(page.study.length, sketch, page.metric, best());
-    by("over").textContent = "Every " + sketch.width + "th round so far; all of them are being read.";
+    by("over").textContent = "Showing every " + sketch.width + "th round; loading the rest.";
     page.sketched = performance.now();
   }
   const drawn = await ask("/api/curves", { dir });
