@@ -167,7 +167,7 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 	c.Augment = choice("augment", c.Augment, s, s.Augments, "", bad)
 	c.checkNormalize(s, bad)
 	if c.Samples > 0 && !s.Dealt && !s.Synthetic && !c.dealt() {
-		bad("data.samples = %d: %s comes with its clients; use data.max_samples to cap theirs", c.Samples, s.Name)
+		bad("data.samples = %d: %s has its own clients; use data.max_samples to limit theirs", c.Samples, s.Name)
 	}
 	if s.Dealt && c.Partition == "" {
 		c.Partition = deal.WayIID
@@ -203,7 +203,7 @@ func choice(key, value string, s *SetInfo, valid []string, fallback string, bad 
 	case value == "" || slices.Contains(valid, value):
 		return value
 	case len(valid) == 0:
-		bad("data.%s = %q: %s has no such choice; leave data.%s out", key, value, s.Name, key)
+		bad("data.%s = %q: %s does not support it; leave data.%s out", key, value, s.Name, key)
 	default:
 		bad("data.%s = %q: must be one of %s for %s", key, value, strings.Join(valid, ", "), s.Name)
 	}

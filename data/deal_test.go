@@ -84,15 +84,15 @@ func TestDealErrors(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		"more clients than samples": {Config{Clients: 30}, "data.clients = 30, data.samples = 0: there are 25 samples to deal"},
+		"more clients than samples": {Config{Clients: 30}, "data.clients = 30, data.samples = 0: only 25 samples to deal"},
 		"sizes of more than all":    {Config{Clients: 3, Sizes: []int{10, 5}, MinSamples: 5, Split: "files"}, "data.sizes = [10 5]: 20 samples are enough for 2 clients, not for 3 (data.clients)"},
-		"log-normal of too few":     {Config{Clients: 3, SizeSigma: 1}, "data.clients = 3, data.samples = 0, data.min_samples = 10: there are 25 samples to deal"},
-		"power law of too many":     {Config{Clients: 2, Samples: 13, SizeExponent: 1}, "data.clients = 2, data.samples = 13, data.min_samples = 10: there are 25 samples to deal"},
-		"more shards than samples":  {Config{Clients: 12, Partition: "shards", Shards: 3}, "data.shards = 3: a client of 2 samples has no sample for each"},
+		"log-normal of too few":     {Config{Clients: 3, SizeSigma: 1}, "data.clients = 3, data.samples = 0, data.min_samples = 10: only 25 samples to deal"},
+		"power law of too many":     {Config{Clients: 2, Samples: 13, SizeExponent: 1}, "data.clients = 2, data.samples = 13, data.min_samples = 10: only 25 samples to deal"},
+		"more shards than samples":  {Config{Clients: 12, Partition: "shards", Shards: 3}, "data.shards = 3: a client of 2 samples has too few"},
 		"more classes than all":     {Config{Clients: 1, Partition: "classes", ClientClasses: 11}, "data.client_classes = 11: test-few has 10 classes"},
 		"more classes than samples": {Config{Clients: 12, Partition: "classes", ClientClasses: 3}, `data.partition = "classes": a client of 2 samples cannot hold 3 classes`},
 		"classes run out":           {Config{Clients: 2, Samples: 10, MinSamples: 1, Partition: "classes", HI: []float64{1}}, `data.partition = "classes": the classes of 2 clients are 14 samples short of 20; ask for fewer samples or more classes of a client`},
-		"more samples than all":     {Config{Clients: 1, Samples: 21, Split: "files"}, "data.clients = 1, data.samples = 21: there are 20 samples to deal"},
+		"more samples than all":     {Config{Clients: 1, Samples: 21, Split: "files"}, "data.clients = 1, data.samples = 21: only 20 samples to deal"},
 	} {
 		tt.cfg.Name = "test-few"
 		if _, err := Open(t.Context(), tt.cfg); err == nil || err.Error() != "open test-few: "+tt.want {

@@ -118,7 +118,7 @@ func TestOwnLazySet(t *testing.T) {
 	}
 	for want, cfg := range map[string]Config{
 		"data.vocab = 61: must be at most 60": {Vocab: 61},
-		"have no class each to be dealt by":   {Partition: "iid"},
+		"class labels to deal by":             {Partition: "iid"},
 	} {
 		cfg.Name, file = "test-lazy", 0
 		if _, err := Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) || (cfg.Vocab == 0 && file != 1) {

@@ -44,7 +44,7 @@ func (c *Config) fill(fed *Federation, examples []Examples) error {
 		return err
 	}
 	if fed.Lazy && c.Proxy > 0 {
-		return fmt.Errorf("data.proxy = %d: the examples are not in memory to set some apart; leave it out", c.Proxy)
+		return fmt.Errorf("data.proxy = %d: the examples are not in memory; leave it out", c.Proxy)
 	}
 	examples, err := c.normalize(fed, examples)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *Config) fill(fed *Federation, examples []Examples) error {
 	c.chooseSplit(fed, examples)
 	pooled := len(examples) == 1 && examples[0].Pooled
 	if pooled && !c.dealt() {
-		return fmt.Errorf("its examples are of no clients; say how to deal them, such as data.partition = %q", deal.WayIID)
+		return fmt.Errorf("its examples have no clients; set how to deal them, for example data.partition = %q", deal.WayIID)
 	}
 	if pooled {
 		all := examples[0]
@@ -110,7 +110,7 @@ func unique(examples []Examples) error {
 	seen := make(map[string]bool, len(examples))
 	for _, e := range examples {
 		if seen[e.Client] {
-			return fmt.Errorf("two clients are called %.64q", e.Client)
+			return fmt.Errorf("duplicate client %.64q", e.Client)
 		}
 		seen[e.Client] = true
 	}
@@ -134,7 +134,7 @@ func find(name string) (*Set, error) {
 	if name == "" {
 		return nil, fmt.Errorf("data.name is not set; use one of %s", list)
 	}
-	return nil, fmt.Errorf("data.name = %q: no such set; use one of %s", name, list)
+	return nil, fmt.Errorf("data.name = %q: unknown dataset; use one of %s", name, list)
 }
 
 // checkTarget returns an error for what goes by the class of an example, where it
@@ -142,9 +142,9 @@ func find(name string) (*Set, error) {
 func (c *Config) checkTarget(t Target) error {
 	switch {
 	case c.dealt() && c.Partition != deal.WayIID:
-		return fmt.Errorf("data.partition = %q: the samples have %s, no class each to be dealt by; use %q", c.Partition, t, deal.WayIID)
+		return fmt.Errorf("data.partition = %q: the samples have %s instead of class labels to deal by; use %q", c.Partition, t, deal.WayIID)
 	case c.Proxy > 0:
-		return fmt.Errorf("data.proxy = %d: the samples have %s, no class each by which proxy federations are dealt; leave it out", c.Proxy, t)
+		return fmt.Errorf("data.proxy = %d: the samples have %s instead of class labels, which proxy federations need; leave it out", c.Proxy, t)
 	}
 	return nil
 }

@@ -31,14 +31,14 @@ func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
 	case c.Partition == partitionNatural:
 		c.Partition = ""
 	case c.Partition != "" && s.Synthetic:
-		bad("data.partition = %q: %s comes with its clients; leave data.partition out", c.Partition, s.Name)
+		bad("data.partition = %q: %s has its own clients; leave data.partition out", c.Partition, s.Name)
 		return
 	}
 	switch {
 	case c.Partition == deal.WayDirichlet && !(c.Alpha > 0 && c.Alpha <= 1e6):
-		bad("data.alpha = %v: the Dirichlet partition needs a number above 0, at most 1e6", c.Alpha)
+		bad("data.alpha = %v: the Dirichlet partition needs a number in (0, 1e6]", c.Alpha)
 	case s.AlphaBeta && !(c.Alpha >= 0 && c.Alpha <= maxApart && c.Beta >= 0 && c.Beta <= maxApart):
-		bad("data.alpha = %v, data.beta = %v: %s needs numbers from 0 to %d", c.Alpha, c.Beta, s.Name, maxApart)
+		bad("data.alpha = %v, data.beta = %v: %s needs numbers in [0, %d]", c.Alpha, c.Beta, s.Name, maxApart)
 	case c.Partition != deal.WayDirichlet && !s.AlphaBeta && c.Alpha != 0:
 		bad("data.alpha = %v: only data.partition = %q and the set synthetic use it", c.Alpha, deal.WayDirichlet)
 	case !s.AlphaBeta && c.Beta != 0:
@@ -85,7 +85,7 @@ func (c *Config) checkSizes(s *SetInfo, bad func(string, ...any)) {
 	}
 	switch {
 	case ways > 0 && !s.Dealt && !c.dealt():
-		bad("data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: %s comes with its clients; leave them out, or say data.partition", c.Sizes, c.SizeSigma, c.SizeExponent, s.Name)
+		bad("data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: %s has its own clients; leave them out, or set data.partition", c.Sizes, c.SizeSigma, c.SizeExponent, s.Name)
 	case ways > 1:
 		bad("data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: use one of the three", c.Sizes, c.SizeSigma, c.SizeExponent)
 	case len(c.Sizes) > 0 && c.Samples > 0:

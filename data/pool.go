@@ -62,7 +62,7 @@ func (p *targetPool) kind() (Target, int) { return p.views[0].src.(targetSource)
 // redeal puts the samples of a set's own clients together and deals them anew.
 func (c *Config) redeal(fed *Federation, writers []Examples) ([]Examples, error) {
 	if fed.Lazy || fed.Kind == Tokens && c.Partition != deal.WayIID {
-		return nil, fmt.Errorf("data.partition = %q: the samples of %s have no class each to be dealt by; leave data.partition out", c.Partition, c.Name)
+		return nil, fmt.Errorf("data.partition = %q: the samples of %s have no class labels to deal by; leave data.partition out", c.Partition, c.Name)
 	}
 	all := &stepPool{}
 	for i := range writers {
@@ -73,7 +73,7 @@ func (c *Config) redeal(fed *Federation, writers []Examples) ([]Examples, error)
 		all.add(writers[i].Test)
 	}
 	if train == 0 {
-		return nil, fmt.Errorf("data.partition = %q: there are no training samples to deal", c.Partition)
+		return nil, fmt.Errorf("data.partition = %q: no training samples to deal", c.Partition)
 	}
 	files := fed.Files
 	fed.Notes = append(fed.Notes, fmt.Sprintf("the samples of %d clients were put together and dealt anew (data.partition = %q)", len(writers), c.Partition))

@@ -20,7 +20,7 @@ func (c *Config) draw(n int) (proxy, rest []int32, err error) {
 		return nil, order, nil
 	}
 	if c.Proxy >= n {
-		return nil, nil, fmt.Errorf("data.proxy = %d: there are only %d training samples to set some apart from", c.Proxy, n)
+		return nil, nil, fmt.Errorf("data.proxy = %d: only %d training samples", c.Proxy, n)
 	}
 	draw.New(c.Seed, draw.Proxy).Shuffle(order)
 	proxy, rest = order[:c.Proxy:c.Proxy], order[c.Proxy:]
@@ -107,9 +107,9 @@ func (f *Federation) Side(s Side) (*Federation, error) {
 	n := f.Proxy.Len()
 	switch {
 	case n == 0:
-		return nil, errors.New("a proxy federation needs samples that are set apart: set data.proxy")
+		return nil, errors.New("a proxy federation needs data.proxy samples")
 	case f.Kind == Tokens:
-		return nil, fmt.Errorf("a proxy federation needs one class an example; %s is text", f.Name)
+		return nil, fmt.Errorf("a proxy federation needs one class per example; %s is text", f.Name)
 	case s.Test < 1 || s.Test >= n:
 		return nil, fmt.Errorf("data.proxy_test = %d: must be from 1 to %d, less than data.proxy", s.Test, n-1)
 	case s.Clients < 1 || s.Samples < 1 || !(s.HI >= 0 && s.HI <= 1):

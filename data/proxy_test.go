@@ -154,10 +154,10 @@ func TestSideFederationsShareWhatIsShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := none.Side(data.Side{Clients: 2, Samples: 10, Test: 4}); err == nil || !strings.Contains(err.Error(), "set data.proxy") {
+	if _, err := none.Side(data.Side{Clients: 2, Samples: 10, Test: 4}); err == nil || !strings.Contains(err.Error(), "needs data.proxy samples") {
 		t.Errorf("without proxy samples: %v", err)
 	}
-	if _, err := data.Open(t.Context(), data.Config{Name: "glyphs", Clients: 5, Proxy: 1 << 20}); err == nil || !strings.Contains(err.Error(), "data.proxy = 1048576: there are only") {
+	if _, err := data.Open(t.Context(), data.Config{Name: "glyphs", Clients: 5, Proxy: 1 << 20}); err == nil || !strings.Contains(err.Error(), "data.proxy = 1048576: only") {
 		t.Errorf("too many: %v", err)
 	}
 }

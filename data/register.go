@@ -83,15 +83,15 @@ func Register(info SetInfo, load Load) error {
 	defer registered.Unlock()
 	switch {
 	case info.Name == "":
-		return errors.New("register a set of data: it has no name")
+		return errors.New("register a dataset: no name")
 	case load == nil:
-		return fmt.Errorf("register the set %q: it has no function that loads it", info.Name)
+		return fmt.Errorf("register the set %q: no load function", info.Name)
 	case info.Dealt && info.Synthetic:
 		return fmt.Errorf("register the set %q: Dealt is for sets without clients, Synthetic for those whose clients are drawn; use one of the two", info.Name)
 	case info.Vocab < 0 || info.Vocab > info.MaxVocab:
 		return fmt.Errorf("register the set %q: Vocab = %d, MaxVocab = %d; Vocab must be from 0 to MaxVocab", info.Name, info.Vocab, info.MaxVocab)
 	case slices.ContainsFunc(registered.sets, func(s Set) bool { return s.Name == info.Name }):
-		return fmt.Errorf("register the set %q: there is one of that name", info.Name)
+		return fmt.Errorf("register the set %q: the name is already registered", info.Name)
 	}
 	registered.sets = append(registered.sets, Set{info, load})
 	return nil

@@ -60,7 +60,7 @@ func TestRegister(t *testing.T) {
 		want string
 	}{
 		{data.Config{Path: "x"}, `data.path = "x": test-two is in memory, not read; leave data.path out`},
-		{data.Config{Samples: 4}, "data.samples = 4: test-two comes with its clients"},
+		{data.Config{Samples: 4}, "data.samples = 4: test-two has its own clients"},
 	} {
 		c.cfg.Name = "test-two"
 		if _, err := data.Open(t.Context(), c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -117,9 +117,9 @@ func TestRegisterErrors(t *testing.T) {
 		load data.Load
 		want string
 	}{
-		{data.SetInfo{}, load, "it has no name"},
-		{data.SetInfo{Name: "test-x"}, nil, "no function that loads it"},
-		{data.SetInfo{Name: "mnist"}, load, `"mnist": there is one of that name`},
+		{data.SetInfo{}, load, "no name"},
+		{data.SetInfo{Name: "test-x"}, nil, "no load function"},
+		{data.SetInfo{Name: "mnist"}, load, `"mnist": the name is already registered`},
 		{data.SetInfo{Name: "test-x", Dealt: true, Synthetic: true}, load, "use one of the two"},
 		{data.SetInfo{Name: "test-x", Vocab: 9}, load, "Vocab = 9, MaxVocab = 0; Vocab must be from 0 to MaxVocab"},
 	} {
@@ -138,7 +138,7 @@ func TestRegisteredExamplesAreChecked(t *testing.T) {
 		examples data.Examples
 		want     string
 	}{
-		"of nobody":    {data.Vector, &form, data.Examples{Train: one, Pooled: true}, `its examples are of no clients; say how to deal them, such as data.partition = "iid"`},
+		"of nobody":    {data.Vector, &form, data.Examples{Train: one, Pooled: true}, `its examples have no clients; set how to deal them, for example data.partition = "iid"`},
 		"nothing":      {data.Vector, nil, data.Examples{}, "returned no federation"},
 		"no form":      {data.Vector, &data.Federation{Classes: 3}, data.Examples{}, "must say the form of an example"},
 		"two views":    {data.Vector, &form, data.Examples{Client: "c", Train: one, Test: other}, `client "c": Train and Test must be parts of one view`},

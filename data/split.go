@@ -19,7 +19,7 @@ type shares struct {
 
 // parseSplit reads Config.Split.
 func parseSplit(text string) (shares, error) {
-	bad := fmt.Errorf("data.split = %q: must be three whole numbers such as %q, or \"files\", or two such as \"90/10/files\"; train above 0", text, defaultSplit)
+	bad := fmt.Errorf("data.split = %q: must be three integers such as %q, or \"files\", or two such as \"90/10/files\"; train above 0", text, defaultSplit)
 	if text == "files" {
 		return shares{train: 90, val: 10, files: true}, nil
 	}

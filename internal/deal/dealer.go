@@ -54,7 +54,7 @@ func (d *Dealer) Train() ([][]int32, error) {
 		return dealt, nil
 	case WayShards:
 		if least := slices.Min(sizes); least < d.Shards {
-			return nil, fmt.Errorf("data.shards = %d: a client of %d samples has no sample for each", d.Shards, least)
+			return nil, fmt.Errorf("data.shards = %d: a client of %d samples has too few", d.Shards, least)
 		}
 		return Shards(d.Labels, d.Classes, sizes, d.Shards, d.Key), nil
 	case WayClasses:
@@ -108,7 +108,7 @@ func (d *Dealer) sizes() ([]int, error) {
 			total = clients * d.Samples
 		}
 		if total > n || clients*d.MinSamples > total {
-			return nil, fmt.Errorf("data.clients = %d, data.samples = %d, data.min_samples = %d: there are %d samples to deal", clients, d.Samples, d.MinSamples, n)
+			return nil, fmt.Errorf("data.clients = %d, data.samples = %d, data.min_samples = %d: only %d samples to deal", clients, d.Samples, d.MinSamples, n)
 		}
 		return d.spread(clients, total), nil
 	}
@@ -121,7 +121,7 @@ func (d *Dealer) sizes() ([]int, error) {
 		d.note("%d samples are enough for %d clients of %d (data.samples), not for %d (data.clients)", n, clients, each, d.Clients)
 	}
 	if each == 0 || clients == 0 {
-		return nil, fmt.Errorf("data.clients = %d, data.samples = %d: there are %d samples to deal", d.Clients, d.Samples, n)
+		return nil, fmt.Errorf("data.clients = %d, data.samples = %d: only %d samples to deal", d.Clients, d.Samples, n)
 	}
 	return d.spread(clients, each*clients), nil
 }

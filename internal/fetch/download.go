@@ -21,7 +21,7 @@ const (
 )
 
 // errPlace marks a failure after which the same place need not be asked again.
-var errPlace = errors.New("no use to ask again")
+var errPlace = errors.New("permanent error")
 
 // downloaded downloads f to path from the first of its places that has it, and
 // checks it.
@@ -109,7 +109,7 @@ func (o *Options) transfer(ctx context.Context, f *File, url, path string) (piec
 func (o *Options) request(ctx context.Context, f *File, url, path string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stall := time.AfterFunc(o.Stall, func() { cancel(fmt.Errorf("nothing came for %v", o.Stall)) })
+	stall := time.AfterFunc(o.Stall, func() { cancel(fmt.Errorf("no data for %v", o.Stall)) })
 	defer stall.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -177,7 +177,7 @@ func (o *Options) receive(f *File, out io.Writer, body io.Reader, have, of int64
 		if n > 0 {
 			alive()
 			if have += int64(n); have > limit {
-				return fmt.Errorf("more than %d bytes come: %w", limit, errPlace)
+				return fmt.Errorf("more than %d bytes received: %w", limit, errPlace)
 			}
 			if _, err := out.Write(buffer[:n]); err != nil {
 				return fmt.Errorf("%w: %w", err, errPlace)

@@ -149,7 +149,7 @@ func TestDownloadFails(t *testing.T) {
 			w.(http.Flusher).Flush() // no length
 			_, _ = w.Write(s.content)
 			return true
-		}, File{Size: 40_000}, "more than 40000 bytes come", 1, true},
+		}, File{Size: 40_000}, "more than 40000 bytes received", 1, true},
 		{"sends less than it says", func(s *server, w http.ResponseWriter, r *http.Request) bool {
 			if r.Header.Get("Range") == "" {
 				s.cut(w, r, 20_000)

@@ -176,5 +176,5 @@ func Find(name string) (*Set, error) {
 		}
 		all = append(all, s.Name)
 	}
-	return nil, fmt.Errorf("unknown set %q; those that can be fetched are %s", name, strings.Join(all, ", "))
+	return nil, fmt.Errorf("unknown dataset %q; available: %s", name, strings.Join(all, ", "))
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // errWrong marks content that is not the file's.
-var errWrong = errors.New("it is not the file that was asked for")
+var errWrong = errors.New("not the requested file")
 
 // verify checks the content of the file f that is at path. What differs from a
 // hint is noted only.

@@ -112,7 +112,7 @@ type Point struct {
 }
 
 // errEmpty says that there is nothing to draw.
-var errEmpty = errors.New("there is nothing to draw")
+var errEmpty = errors.New("nothing to draw")
 
 // Form is how a figure is written.
 type Form string

@@ -195,13 +195,13 @@ func TestWriteErrors(t *testing.T) {
 		f    *Figure
 		want string
 	}{
-		{&Figure{Title: "t"}, "t: there is nothing to draw"},
-		{one(Axis{}, Axis{}, Point{1, math.NaN(), 0}), "t: there is nothing to draw"},
+		{&Figure{Title: "t"}, "t: nothing to draw"},
+		{one(Axis{}, Axis{}, Point{1, math.NaN(), 0}), "t: nothing to draw"},
 		{one(Axis{}, Axis{}, Point{1, math.Inf(1), 0}), "t: l: the point (1, +Inf) is not finite"},
 		{one(Axis{Label: "lr", Log: true}, Axis{}, Point{0, 1, 0}), `t: l: 0 has no place on the logarithmic axis "lr": must be above 0`},
 		{one(Axis{}, Axis{Label: "loss", Log: true}, Point{1, -1, 0}), `t: l: -1 has no place on the logarithmic axis "loss": must be above 0`},
 		{one(Axis{}, Axis{}, Point{2, 1, 0}, Point{1, 1, 0}), "t: l: the point at 1 stands behind that at 2: points go from left to right"},
-		{&Figure{Title: "t", Panels: []Panel{{Bars: &Bars{}}}}, "t: there is nothing to draw"},
+		{&Figure{Title: "t", Panels: []Panel{{Bars: &Bars{}}}}, "t: nothing to draw"},
 		{uneven, "bars: c1 has 1 classes, others 3"},
 		{negative, "bars: c1 has less than nothing of a class"},
 	}

@@ -118,7 +118,7 @@ func (f *File) eachOf(ctx context.Context, column *Column, g *group, call func(v
 	k := g.chunks[column.index]
 	switch {
 	case column.Repeated:
-		return errors.New("it holds lists; save one value a row")
+		return errors.New("it contains lists; save one value per row")
 	case k.kind != column.Kind:
 		return damaged("values of type %v in a column of type %v", k.kind, column.Kind)
 	case k.values != g.rows:

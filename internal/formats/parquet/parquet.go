@@ -104,7 +104,7 @@ func Open(path string) (*File, error) {
 	}
 	f := &File{Path: path, in: in}
 	if err := f.open(); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: this is no file in Parquet's format: %w", path, regular.Cause(err)), in.Close())
+		return nil, errors.Join(fmt.Errorf("%s: not a Parquet file: %w", path, regular.Cause(err)), in.Close())
 	}
 	return f, nil
 }
@@ -133,7 +133,7 @@ func (f *File) open() error {
 	}
 	switch {
 	case string(head) == "PARE" || string(end[4:]) == "PARE":
-		return errors.New("it is encrypted")
+		return errors.New("is encrypted")
 	case string(head) != magic || string(end[4:]) != magic:
 		return fmt.Errorf("it does not begin and end with %s; is it complete?", magic)
 	}
@@ -194,7 +194,7 @@ func (f *File) footer(c *compact) error {
 			}
 			return true, c.list(kind, func(kind byte) error { return f.group(c, kind) })
 		case 8:
-			return false, errors.New("it is encrypted")
+			return false, errors.New("is encrypted")
 		}
 		return false, nil
 	})
@@ -335,7 +335,7 @@ func readChunk(c *compact, kind byte) (k chunk, err error) {
 		case 1:
 			return false, errors.New("its values are in another file")
 		case 8:
-			return false, errors.New("it is encrypted")
+			return false, errors.New("is encrypted")
 		case 3:
 			return true, c.fields(kind, func(id int, kind byte) (bool, error) {
 				to := map[int]*int64{4: &k.codec, 5: &k.values, 9: &data, 11: &dictionary}[id]

@@ -124,7 +124,7 @@ func TestAgainstLibrary(t *testing.T) {
 					}
 				}
 			}
-			if _, err := read(t, path, "inner.list"); err == nil || !strings.HasSuffix(err.Error(), "column inner.list: it holds lists; save one value a row") {
+			if _, err := read(t, path, "inner.list"); err == nil || !strings.HasSuffix(err.Error(), "column inner.list: it contains lists; save one value per row") {
 				t.Errorf("a list: error %v", err)
 			}
 		}
@@ -292,10 +292,10 @@ func TestBombs(t *testing.T) {
 		"many values":      "column label: the file is damaged: a page says that it has 2147483647 values, where 1 rows are left",
 		"differences":      "column label: the file is damaged: blocks of 128 values in 4 parts, 1099511627776 in all, of a page with 1",
 		"lengths":          "column label: would become 112 MB in memory, but a file of",
-		"nested footer":    "this is no file in Parquet's format: its footer: structures nested more than 32 deep",
-		"lists":            "this is no file in Parquet's format: its footer: structures nested more than 32 deep",
-		"long list":        "this is no file in Parquet's format: its footer: it",
-		"long footer":      "this is no file in Parquet's format: it says that its footer has 4294967295 bytes, and has 12 in all",
+		"nested footer":    "not a Parquet file: its footer: structures nested more than 32 deep",
+		"lists":            "not a Parquet file: its footer: structures nested more than 32 deep",
+		"long list":        "not a Parquet file: its footer: it",
+		"long footer":      "not a Parquet file: it says that its footer has 4294967295 bytes, and has 12 in all",
 	}
 	for name, content := range bombs(t) {
 		path := save(t, content)

@@ -159,7 +159,7 @@ func (x *xzReader) header(first byte) error {
 	b := append([]byte{first}, rest...)
 	end := len(b) - 4
 	if crc32.ChecksumIEEE(b[:end]) != binary.LittleEndian.Uint32(b[end:]) {
-		return errors.New("the checksum of a block's header is another one")
+		return errors.New("checksum mismatch in a block header")
 	}
 	flags := b[1]
 	if flags&0x3f != 0 {
@@ -229,7 +229,7 @@ func (x *xzReader) end() error {
 		slices.Reverse(got)
 	}
 	if !bytes.Equal(got, want) {
-		return errors.New("the checksum of a block is another one")
+		return errors.New("checksum mismatch in a block")
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (d *decoder) about(user, format string, args ...any) error {
 // windows that overlap two splits.
 func (d *decoder) ordered() ([]User, error) {
 	if len(d.names) == 0 {
-		return nil, fmt.Errorf("%s: no list \"users\" in it, or an empty one: this is no file of LEAF's", d.path)
+		return nil, fmt.Errorf("%s: no list \"users\" in it, or an empty one: not a LEAF file", d.path)
 	}
 	users := make([]User, 0, len(d.names))
 	for _, name := range d.names {
@@ -252,7 +252,7 @@ func (d *decoder) class(u *User) error {
 		return err
 	}
 	if v != math.Trunc(v) || v < 0 || v >= float64(d.form.Classes) {
-		return d.about(u.ID, "sample %d has label %v, must be a whole number in [0, %d)", len(u.Labels)+1, v, d.form.Classes)
+		return d.about(u.ID, "sample %d has label %v, must be an integer in [0, %d)", len(u.Labels)+1, v, d.form.Classes)
 	}
 	u.Labels = append(u.Labels, int32(v))
 	return nil

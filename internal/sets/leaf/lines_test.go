@@ -102,7 +102,7 @@ func TestLinesErrors(t *testing.T) {
 	}{
 		{"leaf-sent140", `user "u": x of sample 1 has 2 fields, must have at least 5`, []any{[]string{"1", "2"}}, []int{1}},
 		{"leaf-sent140", `user "u": x of sample 1 must be a text`, []any{[]any{1, 2, 3, 4, 5}}, []int{1}},
-		{"leaf-sent140", `user "u": sample 1 has label 4, must be a whole number in [0, 2)`, []any{tweet("so")}, []int{4}},
+		{"leaf-sent140", `user "u": sample 1 has label 4, must be an integer in [0, 2)`, []any{tweet("so")}, []int{4}},
 		{"leaf-sent140", `the training messages have no words`, []any{tweet("--")}, []int{0}},
 		{"leaf-celeba", `no folder raw/img_align_celeba in it, which holds the pictures`, []string{"1.jpg"}, []int{1}},
 	} {

@@ -45,7 +45,7 @@ func TestOpenFEMNISTErrors(t *testing.T) {
 	whole := settest.FEMNIST("u", 3, "1.0")
 	for name, tt := range map[string]struct{ file, content, want string }{
 		"lengths": {"train/a.json", strings.Replace(whole, `"y": [0,1,2]`, `"y": [0,1]`, 1), `: user "u": x has 3 samples, y has 2`},
-		"label":   {"test/a.json", strings.Replace(whole, `"y": [0,1,2]`, `"y": [0,1,62]`, 1), `: user "u": sample 3 has label 62, must be a whole number in [0, 62)`},
+		"label":   {"test/a.json", strings.Replace(whole, `"y": [0,1,2]`, `"y": [0,1,62]`, 1), `: user "u": sample 3 has label 62, must be an integer in [0, 62)`},
 		"pixels":  {"a.json", strings.Replace(whole, "[1.0, ", "[", 1), `: user "u": sample 1 has 783 pixels, must be 784`},
 		"cut":     {"a.json", whole[:5000], `: user "u": the JSON text ends early, after 5000 bytes; is the file complete?`},
 	} {

@@ -21,7 +21,7 @@ const (
 func readHeader(in io.Reader) (string, error) {
 	preamble := make([]byte, len(magic)+2)
 	if _, err := io.ReadFull(in, preamble); err != nil || string(preamble[:len(magic)]) != magic {
-		return "", errors.New("it does not begin as NumPy's arrays do")
+		return "", errors.New("not a NumPy array")
 	}
 	length, size := make([]byte, 4), 4
 	if major := preamble[len(magic)]; major == 1 {
@@ -49,18 +49,18 @@ var (
 func (a *Array) parse(header string) error {
 	m := plain.FindStringSubmatch(header)
 	if m == nil {
-		return fmt.Errorf("its header is not that of a plain array: %.200q", header)
+		return fmt.Errorf("unsupported array header: %.200q", header)
 	}
 	a.Kind, a.order = m[2][0], binary.LittleEndian
 	if m[1] == ">" {
 		a.order = binary.BigEndian
 	}
 	if a.Kind == 'O' {
-		return errors.New("it holds Python objects; save an array of numbers or texts (all rows of one length), such as numpy.array(list, dtype=numpy.int32)")
+		return errors.New("contains Python objects; save an array of numbers or strings (all rows of one length), such as numpy.array(list, dtype=numpy.int32)")
 	}
 	size, err := strconv.Atoi(m[3])
 	if err != nil || size < 1 || size > maxSize || !strings.ContainsRune("uifbUS", rune(a.Kind)) {
-		return fmt.Errorf("values of type %s%.20s are not read; save whole numbers, floats or texts", m[2], m[3])
+		return fmt.Errorf("values of type %s%.20s are not supported; save integers, floats or strings", m[2], m[3])
 	}
 	if a.Size = size; a.Kind == 'U' {
 		a.Size *= 4
@@ -73,7 +73,7 @@ func (a *Array) parse(header string) error {
 		a.Shape = append(a.Shape, d)
 	}
 	if m[4] == "True" && len(a.Shape) > 1 {
-		return fmt.Errorf("it is in Fortran's order; save numpy.ascontiguousarray(%s)", a.Name)
+		return fmt.Errorf("is in Fortran order; save numpy.ascontiguousarray(%s)", a.Name)
 	}
 	return nil
 }

@@ -59,14 +59,14 @@ func (f *File) open() error {
 	case f.size == 0:
 		return fmt.Errorf("%s: the file is empty", f.path)
 	case errors.Is(err, zip.ErrFormat):
-		return fmt.Errorf("%s: this is no archive of numpy.savez: %w", f.path, err)
+		return fmt.Errorf("%s: not an archive of numpy.savez: %w", f.path, err)
 	case err != nil:
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
 	seen := map[string]bool{}
 	for _, name := range f.Names() {
 		if seen[name] {
-			return fmt.Errorf("%s: array %s is in it twice", f.path, oneline.Name(name))
+			return fmt.Errorf("%s: duplicate array %s", f.path, oneline.Name(name))
 		}
 		seen[name] = true
 	}

@@ -328,7 +328,7 @@ func TestOpenOwnErrors(t *testing.T) {
 		{"classes below 0", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{2}, Values: []int64{0, -1}}, client}, "array y: value [1] is -1, must be in 0 to"},
 		{"names of classes", "npz-images", []npztest.Array{x, as(client, "y"), client}, "numpy.unique(y, return_inverse=True)[1]"},
 		{"a single number", "npz-images", []npztest.Array{{Name: "x", Values: []int64{3}}, y, client}, "array y has the shape [2], must be one number for each row of x, whose shape is []"},
-		{"no samples", "npz-images", []npztest.Array{{Name: "x", Shape: []int{0, 4, 4}, Values: []uint8{}}}, "array x has the shape [0 4 4], which are no samples"},
+		{"no samples", "npz-images", []npztest.Array{{Name: "x", Shape: []int{0, 4, 4}, Values: []uint8{}}}, "array x has the shape [0 4 4], want at least one sample"},
 		{"vectors", "npz-vectors", []npztest.Array{x, y, client}, "array x has the shape [2 4 4], must be (n, features)"},
 		{"channels first", "npz-images", []npztest.Array{{Name: "x", Shape: []int{2, 3, 2, 5}, Values: make([]uint8, 60)}, y, client}, "save x.transpose(0, 2, 3, 1)"},
 		{"pixels of 64 bits", "npz-images", []npztest.Array{{Name: "x", Shape: []int{2, 1, 1}, Values: make([]int64, 2)}, y, client}, "array x is of type int64, must be uint8 or floats"},

@@ -137,7 +137,7 @@ func (o *ownArrays) check() error {
 			}
 		}
 		if p.x != nil && (len(p.x.Shape) < 2 || slices.Contains(p.x.Shape, 0)) {
-			return fmt.Errorf("%s: array %s has the shape %v, which are no samples", o.path, p.x.Name, p.x.Shape)
+			return fmt.Errorf("%s: array %s has the shape %v, want at least one sample", o.path, p.x.Name, p.x.Shape)
 		}
 	}
 	if n := int64(train.n()) + int64(test.n()); n > math.MaxInt32 {

@@ -92,7 +92,7 @@ func TestOpenOwnTargets(t *testing.T) {
 			}
 			cfg.Partition, cfg.Alpha = "dirichlet", 1
 			_, err := data.Open(t.Context(), cfg)
-			if err == nil || !strings.Contains(err.Error(), "no class each to be dealt by; use \"iid\"") {
+			if err == nil || !strings.Contains(err.Error(), "instead of class labels to deal by; use \"iid\"") {
 				t.Errorf("dealt by classes: %v", err)
 			}
 			other := tt.y
@@ -179,7 +179,7 @@ func TestRefusedOwnTargets(t *testing.T) {
 		{[]npztest.Array{{Name: "y", Shape: []int{2, 1, 2}, Values: []int32{0, 1, 2, 0}}}, "array y has the shape [2 1 2]"},
 		{[]npztest.Array{{Name: "y", Shape: []int{3, 1}, Values: []int32{0, 1, 2}}}, "array y has the shape [3 1]"},
 		{[]npztest.Array{{Name: "y", Shape: []int{2}, Values: []float32{0, 1}}, {Name: "y_test", Shape: []int{2}, Values: []int32{0, 1}}, more}, "must be targets of one kind"},
-		{[]npztest.Array{{Name: "y", Shape: []int{2}, Values: []float64{0, 1e300}}}, "must be a finite number"},
+		{[]npztest.Array{{Name: "y", Shape: []int{2}, Values: []float64{0, 1e300}}}, "must be a finite float32"},
 	} {
 		_, err := data.Open(t.Context(), data.Config{Name: "npz-vectors", Path: ownFile(t, append(tt.y, x)...), Partition: "iid"})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {

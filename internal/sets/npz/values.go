@@ -58,7 +58,7 @@ func (a *Array) Floats() ([]float32, error) {
 		x, ok := get(a.bytes[i*a.Size:])
 		out[i] = float32(x)
 		if !ok || math.IsNaN(x) || math.IsInf(float64(out[i]), 0) {
-			return nil, a.errorf("value %s is %v, must be a finite number that 32 bits hold", a.place(i), x)
+			return nil, a.errorf("value %s is %v, must be a finite float32", a.place(i), x)
 		}
 	}
 	return out, nil
@@ -74,7 +74,7 @@ func (a *Array) TakeFloats() ([]float32, error) {
 	for i := range out {
 		x := math.Float32frombits(a.order.Uint32(a.bytes[4*i:]))
 		if x != x || math.IsInf(float64(x), 0) {
-			return nil, a.errorf("value %s is %v, must be a finite number that 32 bits hold", a.place(i), x)
+			return nil, a.errorf("value %s is %v, must be a finite float32", a.place(i), x)
 		}
 		out[i] = x
 	}
@@ -86,7 +86,7 @@ func (a *Array) TakeFloats() ([]float32, error) {
 func (a *Array) Ints(least, most int32) ([]int32, error) {
 	get := a.whole()
 	if get == nil {
-		return nil, a.errorf("values of type %s, must be whole numbers; save %s.astype(\"int32\"), or numpy.unique(%s, return_inverse=True)[1] of names", a.Type(), a.Name, a.Name)
+		return nil, a.errorf("values of type %s, must be integers; save %s.astype(\"int32\"), or numpy.unique(%s, return_inverse=True)[1] of names", a.Type(), a.Name, a.Name)
 	}
 	if err := memory.Check(4 * int64(a.Len())); err != nil {
 		return nil, a.errorf("as 32-bit numbers it %w", err)
@@ -151,7 +151,7 @@ func (a *Array) Texts() ([]string, error) {
 		for i := range out {
 			out[i] = strings.TrimRight(string(a.bytes[i*a.Size:][:a.Size]), "\x00")
 			if !utf8.ValidString(out[i]) {
-				return nil, a.errorf("value %s is no text in UTF-8: %.64q", a.place(i), out[i])
+				return nil, a.errorf("value %s is not valid UTF-8: %.64q", a.place(i), out[i])
 			}
 		}
 	case a.Kind == 'U':
@@ -164,7 +164,7 @@ func (a *Array) Texts() ([]string, error) {
 			out[i] = strings.TrimRight(string(letters), "\x00")
 		}
 	default:
-		return nil, a.errorf("values of type %s, must be whole numbers or texts", a.Type())
+		return nil, a.errorf("values of type %s, must be integers or strings", a.Type())
 	}
 	return out, nil
 }

@@ -43,7 +43,7 @@ func column(f *parquet.File, names []string) (*parquet.Column, error) {
 			case len(c.Path) > 1 && (len(c.Path) > 2 || c.Path[1] != "bytes"):
 				other = c
 			case c.Repeated:
-				return nil, fmt.Errorf("%s: column %s holds lists; save one value a row", f.Path, name)
+				return nil, fmt.Errorf("%s: column %s contains lists; save one value per row", f.Path, name)
 			default:
 				return c, nil
 			}
@@ -51,7 +51,7 @@ func column(f *parquet.File, names []string) (*parquet.Column, error) {
 		switch {
 		case other == nil:
 		case other.Repeated:
-			return nil, fmt.Errorf("%s: column %s holds lists; save one value a row", f.Path, name)
+			return nil, fmt.Errorf("%s: column %s contains lists; save one value per row", f.Path, name)
 		default:
 			return nil, fmt.Errorf("%s: column %s has the field %s; save plain values, or pictures as {bytes, path}", f.Path, name, strings.Join(other.Path[1:], "."))
 		}

@@ -236,9 +236,9 @@ func TestOpenErrors(t *testing.T) {
 	ok := labelled{grey(t, 4, 4, 1), 0}
 	path := filepath.Join(t.TempDir(), "own.parquet")
 	for want, make := range map[string]func() string{
-		"no such file or directory":     func() string { return path + "x" },
-		"this is no file in Parquet's ": func() string { settest.Must(t, os.WriteFile(path, []byte("PAR1 nonsense"), 0o600)); return path },
-		"no .parquet file of training":  func() string { return t.TempDir() },
+		"no such file or directory":    func() string { return path + "x" },
+		"not a Parquet file":           func() string { settest.Must(t, os.WriteFile(path, []byte("PAR1 nonsense"), 0o600)); return path },
+		"no .parquet file of training": func() string { return t.TempDir() },
 		"the picture of row 2: it has 5 x 4 pixels, the first one 4 x 4; resize all to one size": func() string {
 			return write(t, path, []labelled{ok, {grey(t, 5, 4, 1), 0}})
 		},
@@ -253,7 +253,7 @@ func TestOpenErrors(t *testing.T) {
 			return write(t, path, []labelled{ok, {bomb(50_000), 0}})
 		},
 		"own.parquet: column label: row 2 is -1, must be a class from 0": func() string { return write(t, path, []labelled{ok, {ok.Image, -1}}) },
-		"column label holds lists":                                       func() string { return write(t, path, []odd{{ok.Image, []int32{1}, struct{}{}}}) },
+		"column label contains lists":                                    func() string { return write(t, path, []odd{{ok.Image, []int32{1}, struct{}{}}}) },
 		"own.parquet: column image.bytes: row 1 has no value":            func() string { return write(t, path, []photo{{}}) },
 		"has no column of pictures, named image, img, picture, but x": func() string {
 			return write(t, path, []struct {

@@ -157,7 +157,7 @@ func (o *own) readLabels(ctx context.Context) error {
 				}
 				o.numbers = append(o.numbers, x)
 			default:
-				return fmt.Errorf("it is of type %v, must be whole numbers, names or floats", kind)
+				return fmt.Errorf("type %v, must be integers, names or floats", kind)
 			}
 			if label < 0 || label >= data.MaxOwnClasses {
 				return fmt.Errorf("row %d is %d, must be a class from 0 to %d", row, label, data.MaxOwnClasses-1)
@@ -214,7 +214,7 @@ func (o *own) readClients(ctx context.Context) error {
 			case parquet.Int32, parquet.Int64:
 				o.clients = append(o.clients, strconv.FormatInt(v.Int, 10))
 			default:
-				return fmt.Errorf("it is of type %v, must be names or whole numbers", leaf.Kind)
+				return fmt.Errorf("type %v, must be names or integers", leaf.Kind)
 			}
 			return nil
 		})

@@ -88,7 +88,7 @@ func TestRedeal(t *testing.T) {
 		t.Errorf("%d clients, labels %v", len(fed.Clients), labels)
 	}
 	texts.Partition = "shards"
-	if _, err := data.Open(t.Context(), texts); err == nil || !strings.Contains(err.Error(), "have no class each to be dealt by") {
+	if _, err := data.Open(t.Context(), texts); err == nil || !strings.Contains(err.Error(), "class labels to deal by") {
 		t.Errorf("texts by class: %v", err)
 	}
 }
