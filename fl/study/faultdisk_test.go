@@ -191,7 +191,7 @@ func TestFaultWrongRecord(t *testing.T) {
 	if err = errors.Join(err, from.Close(), to.Close()); err != nil || forged < 2 {
 		t.Fatal(err, forged)
 	}
-	if _, _, err := workOn(t.Context(), "small", dir+"-forged", 0); err == nil || !strings.Contains(err.Error(), "round 2: run again from its recorded plan it measures") {
+	if _, _, err := workOn(t.Context(), "small", dir+"-forged", 0); err == nil || !strings.Contains(err.Error(), "round 2: repeated from its recorded plan, it measures") {
 		t.Errorf("got %v", err)
 	}
 }
