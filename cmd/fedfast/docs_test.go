@@ -25,6 +25,41 @@ func tracked(t *testing.T, patterns ...string) []string {
 	return strings.Fields(string(out))
 }
 
+// TestVocabulary rejects the phrases in testdata/vocabulary.txt.
+func TestVocabulary(t *testing.T) {
+	words, err := os.ReadFile(filepath.Join("testdata", "vocabulary.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var patterns, better []string
+	for line := range strings.Lines(string(words)) {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		pattern, instead, found := strings.Cut(line, "\t")
+		if !found {
+			t.Fatalf("vocabulary.txt: no tab in %q", line)
+		}
+		patterns, better = append(patterns, "("+pattern+")"), append(better, instead)
+	}
+	any := regexp.MustCompile("(?i)" + strings.Join(patterns, "|"))
+	newline := regexp.MustCompile(`\n\s*(//|#)?\s*`)
+	for _, name := range tracked(t, "*.go", "*.md", "*.txtar", "*.toml", "*.html", "*.js", "*.py", "*.sql", "*.proto", ".ci/*") {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			continue // deleted, but not committed yet
+		}
+		text := newline.ReplaceAll(content, []byte(" ")) // a phrase may go over the end of a line
+		for _, at := range any.FindAllSubmatchIndex(text, -1) {
+			for i, instead := range better {
+				if at[2*i+2] >= 0 {
+					t.Errorf("%s: %q: write %s", name, text[max(0, at[0]-20):min(len(text), at[1]+20)], instead)
+				}
+			}
+		}
+	}
+}
+
 // TestContributingNamesTests holds that each test on CONTRIBUTING's page of promises exists.
 func TestContributingNamesTests(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
