@@ -19,8 +19,8 @@ type Elsewhere interface {
 	// Train has a shard of a round trained by Engine.Train of another engine, and has read
 	// read what that wrote.
 	Train(ctx context.Context, s Shard, read func(io.Reader) error) error
-	// Exams says into how many exams so many clients that measure a model are to be
-	// split; 0 has this engine measure it.
+	// Exams returns into how many exams the measurement of a model on the given number
+	// of clients is to be split; 0 has this engine measure it.
 	Exams(clients int) int
 	// Measure has clients measure a model by Engine.Measure of another engine, and has
 	// read read what that wrote.

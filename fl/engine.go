@@ -27,7 +27,7 @@ type Config struct {
 	Replacement bool
 	// Seed keys every random draw.
 	Seed uint64
-	// Workers is the number of client tasks that run at once; 0 is one a
+	// Workers is the number of client tasks that run at once; 0 means one per
 	// processor. It does not change any result.
 	Workers int
 	// HeadLayers is the number of last layers with parameters that are the head
@@ -94,7 +94,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	if cfg.Workers < 0 {
-		return nil, fmt.Errorf("workers = %d: must be 1 or more, or 0 for one a processor", cfg.Workers)
+		return nil, fmt.Errorf("workers = %d: must be 1 or more, or 0 for one per processor", cfg.Workers)
 	}
 	cfg.Workers = cfg.workers()
 	clients := len(cfg.Data.Clients)

@@ -107,7 +107,7 @@ type EvalConfig struct {
 	// State is the method's memory of the trial, see Trial.State. nil is that of a
 	// trial that has not begun.
 	State *State
-	// Sample, when > 0, measures on so many of the clients, drawn by the seed
+	// Sample, when > 0, is the number of clients to measure on, drawn by the seed
 	// alone: the same ones for every model. 0 measures on all.
 	Sample int
 	// Done, when not nil, is told after each client, from several goroutines,

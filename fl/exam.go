@@ -31,8 +31,8 @@ type Exam struct {
 	Server ServerParams
 	// Round is how many rounds the model has trained.
 	Round int
-	// Arch, as ClientParams.Arch, picks a sub-network, which is measured in the place of
-	// the weights as they are.
+	// Arch, as ClientParams.Arch, picks a sub-network, which is measured instead of the
+	// whole network.
 	Arch string `json:",omitempty"`
 }
 

@@ -94,11 +94,11 @@ func (e *Engine) work(slots []Slot) ([]float64, error) {
 	return work, nil
 }
 
-// taskOrder returns the slots, of which it is given the work, in the order in which
-// their tasks start, and the number of each task in its group, where
-// it comes in the chain of the sum. Most work comes first, so that no long task is left
-// for the end, but only so many groups are begun at a time as a window has. It depends
-// only on the plan, never on the machine.
+// taskOrder takes the work of each slot and returns the slots in the order in which
+// their tasks start, and the number of each task in its group, which is its position in
+// the chain of the sum. Most work comes first, so that no long task is left for the end,
+// but no more groups are begun at a time than a window has. The order depends only on
+// the plan, never on the machine.
 func taskOrder(work []float64) (order, number []int) {
 	begun := make([]int, (len(work)+groupSlots-1)/groupSlots)
 	for lo := 0; lo < len(work); lo += windowSlots {

@@ -54,7 +54,7 @@ type Local struct {
 	Weight float64
 	// Number is a number of the client for the server, see Update.Number.
 	Number float64
-	// Upload, when not nil, goes to the server in the place of Broadcast - Weights.
+	// Upload, when not nil, goes to the server instead of Broadcast - Weights.
 	// It has the model's size, and may be a Vector.
 	Upload []float32
 	// Absent lists classes whose logits are held at 0 while the client trains.
@@ -78,7 +78,7 @@ type Local struct {
 	passes         uint64
 
 	score        func(weights []float32) error // measures the personalized model; nil when nobody asks
-	subnet       *subnetWorker                 // what is trained in the place of the whole network; nil is that
+	subnet       *subnetWorker                 // trained instead of the whole network; nil trains the whole
 	phi, prior   float64                       // the least cosines so far, when asked for
 	wantPhi      bool
 	wantPrior    bool

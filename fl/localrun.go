@@ -205,6 +205,6 @@ func (l *Local) Step(w []float32, b *nn.Batch, opt *nn.Optimizer, p ClientParams
 	return l.trainer().Step(w, b, o, opt)
 }
 
-// Again counts the operations of passes over so many examples beyond the one pass
+// Again counts the operations of passes over a number of examples, beyond the one pass
 // over each batch that Batches.Next counts.
 func (l *Local) Again(examples int) { l.flops += float64(examples) * l.exampleFLOPs }

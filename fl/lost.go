@@ -20,9 +20,9 @@ func (l *Local) lost(r LocalRun, w []float32, probed bool, loss float64) bool {
 	return r.Only == l.Head() || len(body) == 0 || math.IsNaN(kernels.Dot(body, body)) // of squares, NaN only with one in it
 }
 
-// skip counts so many steps as if they were taken, but for their labels: what the client
-// costs on a device and the batches that it draws later are the same, and its loss is NaN
-// over however many.
+// skip counts a number of steps as if they had been taken, except for their labels: what
+// the client costs on a device and the batches that it draws later are the same, and its
+// loss is NaN over any number of steps.
 func (b *Batches) skip(steps int) {
 	b.l.Steps += steps
 	for range steps {

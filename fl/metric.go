@@ -177,8 +177,7 @@ func checkLoss(m *nn.Model, d *data.Federation) error {
 	return nil
 }
 
-// Metric returns the score in a metric of package tuners, NaN for one that there is
-// not.
+// Metric returns the score in a metric of package tuners, NaN for an unknown one.
 func (s Score) Metric(name string) float64 {
 	switch name {
 	case "", tuners.MetricError, tuners.MetricRMSE:

@@ -72,8 +72,8 @@ const windowSlots = 4 * groupSlots
 // span are the slots of a cohort from lo to before hi.
 type span struct{ lo, hi int }
 
-// ShardSizes returns the numbers of slots of the shards into which a cohort is split: n or
-// more, if it has so many groups, and as few as that allows.
+// ShardSizes returns the number of slots in each shard of a split cohort: the split has n
+// shards or more, if the cohort has at least n groups, and as few as that allows.
 func ShardSizes(cohort, n int) []int {
 	var sizes []int
 	for _, s := range shards(cohort, n) {

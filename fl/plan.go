@@ -28,8 +28,7 @@ func (p Plan) client(e *Engine, slot, client int) (ClientParams, error) {
 	return p.Clients[slot], nil
 }
 
-// filled returns the plan with the method's defaults in the place of what it leaves
-// out.
+// filled returns the plan with the method's defaults for what it leaves out.
 func (p Plan) filled(m Method) Plan {
 	client, server := m.Defaults()
 	if p.Server == (ServerParams{}) {

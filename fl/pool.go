@@ -27,8 +27,8 @@ type pool struct {
 	sums [][]float32 // buffers for the sums of rounds that nobody holds
 }
 
-// sparePerWorker bounds the early results, those that wait for a slower client
-// before them in the order of summing: so many buffers a worker.
+// sparePerWorker is the number of buffers per worker for early results, those that
+// wait for a slower client before them in the order of summing.
 const sparePerWorker = 2
 
 func newPool(m *nn.Model, workers int, newTrainer func() Trainer) *pool {

@@ -16,13 +16,13 @@ type Predictions struct {
 	Client int
 	// Split is which of its sets it is.
 	Split Split
-	// Labels holds the true classes, as many an example as the model predicts, of
-	// one example after the other; a negative one counts nowhere. Best is what the
-	// model predicts in the place of each.
+	// Labels holds the true classes, example after example, as many per example as
+	// the model predicts; a negative one is not counted. Best holds the model's
+	// prediction for each of them.
 	Labels []int32
 	Best   []nn.Prediction
 	// Targets and Outputs take their place where a loss reads targets: as many
-	// numbers an example as the model has outputs. The output of a label is its
+	// numbers per example as the model has outputs. The output of a label is its
 	// probability.
 	Targets, Outputs []float32
 }

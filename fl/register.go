@@ -25,8 +25,8 @@ var methodName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 // train with it (method = "name"), tuners can set what it uses, and lists of
 // methods have it. The built-in methods register themselves when package fl/methods
 // is imported. The error says what is wrong with the method: a name that is taken
-// or cannot be one, a use of a hyperparameter that there is not, defaults that it
-// refuses itself.
+// or invalid, the use of an unknown hyperparameter, or defaults that the method itself
+// refuses.
 func Register(m Method) error {
 	if err := m.check(); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 // ScoreOptions say how a round's score is taken, for studies of noisy evaluation.
 // The zero value is the mean over the whole cohort, weighted by examples.
 type ScoreOptions struct {
-	// Clients, when > 0, scores on so many clients of the cohort, drawn anew each
-	// round.
+	// Clients, when > 0, is the number of clients of the cohort to score on, drawn
+	// anew each round.
 	Clients int
 	// Uniform gives all clients one weight instead of their numbers of validation
 	// examples.

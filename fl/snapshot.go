@@ -55,7 +55,7 @@ type ProbeState struct {
 //	32 bytes  layout
 //	uint64    number, round
 //	vector    weights
-//	uint32    number of server arrays, then so many vectors
+//	uint32    number of server arrays, then a vector for each
 //	uint32    number of clients, then for each a uint64 index and a vector
 //	uint32    number of probes, then for each a string and a vector
 //	uint32    CRC-32C of all before

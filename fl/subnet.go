@@ -95,8 +95,9 @@ func (e *Engine) Subnet(c ClientParams) (*Subnet, error) {
 	return e.cfg.Method.Subnet(e.setup, c)
 }
 
-// subnet returns what the worker trains a sub-network in. It keeps that of the networks
-// that it had last, so many at most; one in other places of the whole is the same one.
+// subnet returns what the worker trains a sub-network in. It keeps those of the networks
+// that it trained last, up to the given number; sub-networks that differ only in their
+// places in the whole network share one.
 func (w *worker) subnet(s *Subnet, most int) *subnetWorker {
 	i := slices.IndexFunc(w.subnets, func(sub *subnetWorker) bool { return sub.model == s.model })
 	if i >= 0 {

@@ -15,8 +15,8 @@ type Trainer interface {
 	Hessian(dst, w, v []float32, b *nn.Batch, o nn.TrainOpts)
 	// Evaluate measures w.
 	Evaluate(w []float32, b *nn.Batch) nn.Result
-	// Begin announces at most so many steps on batches of up to batch examples, after which
-	// comes End. Between them nobody but Step reads w, so steps may be applied late.
+	// Begin announces at most the given number of steps, on batches of up to batch examples,
+	// and End comes after them. In between only Step reads w, so steps may be applied late.
 	Begin(w []float32, batch, steps int, o nn.TrainOpts, opt *nn.Optimizer)
 	End()
 }

@@ -15,8 +15,8 @@ type visit struct {
 // visitBytes bounds the images of a visit; clients with more read them in each pass.
 const visitBytes = 8 << 20
 
-// kept returns the bytes of the images of n examples of so many floats that a visit
-// keeps, 0 where these are too many.
+// kept returns how many bytes a visit keeps of the images of n examples with the given
+// number of floats each, 0 where these are too many.
 func kept(n, floats int) int {
 	if bytes := 4 * n * floats; bytes <= visitBytes {
 		return bytes

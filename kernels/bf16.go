@@ -134,7 +134,7 @@ func JoinPanels(dst, a, b []float32, rows int) {
 	}
 }
 
-// noNumbers stands for a row that there is not.
+// noNumbers are the zeros that stand for a missing row.
 var noNumbers [1 << 12]float32
 
 // RoundBF16 writes the numbers of src rounded to bf16 to dst, as floats. They may be

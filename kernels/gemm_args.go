@@ -25,7 +25,7 @@ type nnArgs struct {
 // nnTaps are steps of a segment that leave out the same rows of a tile.
 type nnTaps struct {
 	steps int
-	left  int // 1 and 2: so many rows at the start; 3 and 4: one or two at the end
+	left  int // 0: no row; 1 and 2: one or two rows at the start; 3 and 4: one or two at the end
 }
 
 // The bits of nnArgs.mode.

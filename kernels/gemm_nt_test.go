@@ -102,8 +102,7 @@ func TestGemmNTRandom(t *testing.T) {
 	})
 }
 
-// TestGemmNTBlocks has so many rows and panels that one call of assembly does not
-// take them all.
+// TestGemmNTBlocks has more rows and panels than one call of assembly takes.
 func TestGemmNTBlocks(t *testing.T) {
 	if kernelstest.Small() {
 		t.Skip("large")

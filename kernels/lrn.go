@@ -43,7 +43,7 @@ var lrns lrnTable
 
 const msgLRN = "kernels: LRN with a negative size, C that is no multiple of Width, Radius above C, Quarters outside 1 to 4, or a slice too short"
 
-// LRNSpace returns the floats of scratch memory that an LRN of so many pixels
+// LRNSpace returns the number of floats of scratch memory that an LRN of the given size
 // takes.
 func LRNSpace(pixels, c, radius int) int { return pixels*(c+Pad(radius)) + Pad(radius) }
 

@@ -106,7 +106,7 @@ const (
 
 // SparseGroups returns how many groups of 16 channels one call of SparseWeightsAdd
 // or SparseInputAdd may take for kernels of that many columns; fewer are fine too.
-// It returns 0 if there is no kernel for so many columns.
+// It returns 0 if that number of columns is not supported.
 func SparseGroups(cols int) int {
 	switch cols {
 	case 3:

@@ -98,7 +98,7 @@ func TestGrowingStacks(t *testing.T) {
 	})
 }
 
-// deep calls f in so many other calls.
+// deep calls f within a number of nested calls.
 //
 //go:noinline
 func deep(depth int, f func()) {

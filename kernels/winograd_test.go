@@ -55,7 +55,7 @@ func collect(n int, f func(y, x int) float32) matrix {
 	return m
 }
 
-// integers returns small whole numbers, on which the transforms are exact.
+// integers returns small integers, on which the transforms are exact.
 func integers(r *rand.Rand, n, offset int) *kernelstest.Slice {
 	s := kernelstest.NewSlice(n, offset)
 	for i := range s.Data {

@@ -34,7 +34,8 @@ type Abilities struct {
 
 	// within returns the layer as it is bound for something.
 	within func(to binding) Layer
-	// tied returns the layer with the first of the network, which reads so many tokens.
+	// tied returns the layer with the weights of the network's first layer, which reads
+	// tokens from a vocabulary of the given size.
 	tied func(vocab int, first Layer) Layer
 	// few says that it is evaluated fastest on a few samples at a time.
 	few bool
@@ -68,7 +69,7 @@ type Narrowing struct {
 	last  bool // none behind it gives the outputs
 }
 
-// Of returns how many of so many channels are left: the first ones, rounded up.
+// Of returns how many channels of the given number are left: the first ones, rounded up.
 func (n Narrowing) Of(channels int) int { return int(math.Ceil(n.Width * float64(channels))) }
 
 // Narrowed is a layer that was cut.

@@ -12,9 +12,9 @@ import (
 type AvgPool struct {
 	Size   int // 0 means the whole image
 	Stride int // 0 means Size
-	// Pad lets windows reach over the edges by so many rows and columns, at most half
-	// of Size. The mean is that of the pixels in the image: PyTorch's padding with
-	// count_include_pad = False.
+	// Pad is the number of rows and columns by which windows may reach over each edge,
+	// at most half of Size. The mean is that of the pixels in the image: PyTorch's
+	// padding with count_include_pad = False.
 	Pad int
 }
 

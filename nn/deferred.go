@@ -15,9 +15,9 @@ const (
 	deferredFloats = 1 << 21 // the fewest weights
 	deferredSteps  = 4       // the fewest steps
 	deferredBatch  = 20      // the largest batch
-	// deferredShare bounds the operations on kept rows: the rows of a batch times all
-	// rows times inputs and outputs are at most so many times the weights, and twice as
-	// many where there is most to gain, with momentum in bf16.
+	// deferredShare bounds the operations on kept rows: the rows of a batch, times all
+	// rows, times the sum of inputs and outputs, are at most this multiple of the number
+	// of weights, and twice that where there is most to gain, with momentum in bf16.
 	deferredShare = 4
 )
 
@@ -73,7 +73,8 @@ func (b *boundDense) newDeferred(e *Env) *deferredDense {
 	return d
 }
 
-// defers reports whether so many steps on batches of up to so many examples are deferred.
+// defers reports whether that number of steps on batches of up to batch examples is
+// deferred.
 func (b *boundDense) defers(batch, steps int, momentum bool) bool {
 	if !b.l.bf16 && !momentum {
 		return false
@@ -86,8 +87,8 @@ func (b *boundDense) defers(batch, steps int, momentum bool) bool {
 	return b.deferrable() && batch <= deferredBatch && steps >= deferredSteps && rows <= t.MostDeferred() && batch*rows*(t.K+t.N) <= share*t.K*t.N
 }
 
-// Defers reports whether wide dense layers of the model defer so many steps, with
-// momentum or without, on batches of so many examples: see Workspace.Begin.
+// Defers reports whether wide dense layers of the model defer that number of steps, with
+// momentum or without, on batches of batch examples: see Workspace.Begin.
 func (m *Model) Defers(batch, steps int, momentum bool) bool {
 	return slices.ContainsFunc(m.nodes, func(nd node) bool {
 		b, ok := nd.Bound.(*boundDense)
@@ -95,12 +96,12 @@ func (m *Model) Defers(batch, steps int, momentum bool) bool {
 	})
 }
 
-// Begin says that so many steps on batches of up to batch examples follow, with these
-// options and this optimizer, which nothing but its LR changes, on weights that nobody
-// else reads or writes before End. Wide dense layers may leave their weights as they are
-// till then, where that is faster: the steps are the same but for rounding. Whether they
-// do depends on the model, the arguments and, with a proximal term, on w being the
-// anchor; never on the machine.
+// Begin announces the number of steps that follow, on batches of up to batch examples,
+// with these options and this optimizer, of which only the LR may change, on weights that
+// nothing else reads or writes before End. Wide dense layers may leave their weights
+// unchanged until then, where that is faster: the steps are the same up to rounding.
+// Whether they do depends on the model, the arguments and, with a proximal term, on
+// whether w is the anchor; never on the machine.
 func (ws *Workspace) Begin(w []float32, batch, steps int, o TrainOpts, opt *Optimizer) {
 	ws.m.check(w)
 	ws.stop()

@@ -47,7 +47,7 @@ func (l GRU) Abilities() Abilities {
 	}
 }
 
-// gateBlocks are those of a recurrent layer with so many gates.
+// gateBlocks returns the Blocks of a recurrent layer with n gates.
 func gateBlocks(n, hidden, layers int, in []int) Blocks {
 	b, rows := Blocks{Params: map[string][2][]int{}}, slices.Repeat([]int{hidden}, n)
 	for i := range layers {

@@ -162,8 +162,8 @@ func (l Loss) Numbers() bool { return l.Target() == Numbers }
 // Targets reports whether the loss reads Batch.Targets instead of Batch.Labels.
 func (l Loss) Targets() bool { return l.Target() != OneLabel }
 
-// Check returns an error that describes what is wrong with the loss of a network with so
-// many outputs.
+// Check returns an error that describes what is wrong with the loss for a network with
+// the given number of outputs.
 func (l Loss) Check(outputs int) error {
 	t, err := l.Type()
 	if err != nil {

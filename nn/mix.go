@@ -21,7 +21,7 @@ type mixture struct {
 // mixtures are those of a network that were bound so far.
 type mixtures map[string][]*mixture
 
-// add binds a Mix of so many inputs.
+// add binds a Mix of the inputs of a branch.
 func (m mixtures) add(b Branch) (*mixture, error) {
 	x := &mixture{name: b.Weights, zero: b.Zero, n: len(b.From), owns: true, last: true}
 	if x.zero {

@@ -18,8 +18,8 @@ type MaxPool struct {
 	// beyond the edge is at the end, as in TensorFlow. Without it, windows lie
 	// fully in the image.
 	Same bool
-	// Pad lets them reach over all edges by so many rows and columns, as PyTorch's
-	// padding; at most half of Size.
+	// Pad is the number of rows and columns by which they may reach over each edge, as
+	// PyTorch's padding; at most half of Size.
 	Pad int
 }
 

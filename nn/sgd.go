@@ -31,8 +31,8 @@ type Optimizer struct {
 	Second []float32
 	// Anchor has the model's size; it may be nil when Mu is 0.
 	Anchor []float32
-	// Biases, when not nil, are places in ascending order where BiasDecay is in the
-	// place of WeightDecay, see Model.Biases.
+	// Biases, when not nil, are spans in ascending order where BiasDecay applies
+	// instead of WeightDecay, see Model.Biases.
 	Biases    []Span
 	BiasDecay float32
 	// Steps counts the steps taken. At 0 the next one starts the velocity and the

@@ -32,8 +32,8 @@ const alongRows = 64
 // which Defer keeps them.
 func (d Dense) MostDeferred() int { return (d.K*d.N/(d.K+d.N) - 1) / 2 }
 
-// DeferredSpace returns the floats of scratch memory that Defer needs for so many rows in
-// all, of which m come at once.
+// DeferredSpace returns the number of floats of scratch memory that Defer needs for the
+// given number of rows in total, of which m come at once.
 func DeferredSpace(most, m int) int { return m * (kernels.Pad(most|1) + deferredLanes(most)) }
 
 // deferredLanes returns the floats of lanes that a row has. They serve for pairs of what
@@ -79,8 +79,8 @@ type Rows struct {
 	Weigh []float32
 }
 
-// Forward is that of Dense after so many rows; w is W0. scratch is that of DenseBF16, for
-// products in bf16.
+// Forward is that of Dense with the weights after the given rows; w is W0. scratch is that
+// of DenseBF16, for products in bf16.
 func (d *Deferred) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bias []float32, relu bool, rows Rows, scratch []float32) {
 	along := len(rows.Weigh) > 0 || rows.Alpha != 1
 	start := bias

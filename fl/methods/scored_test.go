@@ -77,7 +77,7 @@ func TestScoresOfSubnets(t *testing.T) {
 		t.Errorf("the whole network has a loss of %v (%v), the pick of everything %v", plain, err, seen[3])
 	}
 	if _, err := one.Validate(t.Context(), weights, fl.Validation{Arch: "width=7"}); err == nil || !strings.Contains(err.Error(), "width = 7; it must be among [6 8]") {
-		t.Errorf("a pick that there is not: error %v", err)
+		t.Errorf("an unknown pick: error %v", err)
 	}
 	if _, err := newEngine(t, fl.Config{Model: model, Data: fed, Method: FedAvg(), Cohort: 4}).Validate(t.Context(), weights, fl.Validation{Arch: "width=6"}); err == nil || !strings.Contains(err.Error(), "trains the whole network") {
 		t.Errorf("FedAvg has no sub-networks: error %v", err)

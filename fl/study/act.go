@@ -9,7 +9,7 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// The acts of a person.
+// The user actions.
 const (
 	// ActStopTrial ends a trial: its tuner is told that it cannot go on.
 	ActStopTrial = "stop trial"
@@ -177,8 +177,8 @@ func (c *Control) over() bool {
 	return c.halted
 }
 
-// opened returns a trial, nil where there is none of the number, and whether it will
-// not go on.
+// opened returns the trial with a number, nil if there is no such trial, and whether it
+// is over.
 func (d *driver) opened(number int) (t *trial, over bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -54,7 +54,7 @@ func (p *person) Progress(now Progress) {
 	}
 }
 
-// stopped works on a study in which a person ends trials, to its end or until so many
+// stopped works on a study in which a user ends trials, until it is complete or cut
 // rounds have ended.
 func stopped(t *testing.T, s Setup, dir string, trials []place, all place, cut int) (*Result, *outcome, error) {
 	t.Helper()

@@ -63,7 +63,7 @@ func (t *trial) arrived(rec *roundRecord, rounds int, observed []string) error {
 }
 
 // brought checks the model that a trial has kept and its state, as far as they were
-// fetched from elsewhere, where it has run so many rounds.
+// fetched from elsewhere, against the number of rounds that the trial has run.
 func (t *trial) brought(model, state *fl.Snapshot, rounds int) error {
 	for _, s := range []*fl.Snapshot{model, state} {
 		if s == nil {

@@ -76,9 +76,10 @@ type baselineRecord struct {
 	Maximize       bool   `json:"maximize,omitempty"` // the scores
 }
 
-// Comparison is a baseline as far as it is.
+// Comparison is a baseline as far as it has been computed.
 type Comparison struct {
-	// Configurations are so many, of Rounds each.
+	// Configurations is the number of configurations, and Rounds the number of rounds
+	// that each is trained for.
 	Configurations, Rounds int
 	Target                 string
 	maximize               bool

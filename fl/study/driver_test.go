@@ -240,7 +240,7 @@ func TestMethodsAreCheckedWithTheTrialsParams(t *testing.T) {
 }
 
 // TestFewModelsWait runs many trials on two workers: the study holds the best
-// models and one a worker, however many trials there are.
+// models and one per worker, however many trials there are.
 func TestFewModelsWait(t *testing.T) {
 	var lrs []float64
 	for i := range 12 {

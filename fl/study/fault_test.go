@@ -103,7 +103,7 @@ func setMethod(c *config.Config, name string) {
 type eventLog struct {
 	text   bytes.Buffer
 	events int
-	stop   func() // called after so many events
+	stop   func() // called when events reaches after
 	after  int
 }
 
@@ -126,8 +126,8 @@ type outcome struct {
 	Events string
 }
 
-// workOn begins a study or resumes it, until so many events when stopAfter is
-// not 0. It returns the notes of its store and what it logged, too.
+// workOn begins a study or resumes it, and stops it after stopAfter events unless that
+// is 0. It also returns the notes of its store and what it logged.
 func workOn(ctx context.Context, kind, dir string, stopAfter int) (o *outcome, said string, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -22,8 +22,9 @@ const (
 	AutoShare = 0.05
 )
 
-// AutoPoints returns how many measurements config.AutoEvery takes in so many rounds of
-// a trial of a given length, and on how many of n clients, before AutoShare bounds them.
+// AutoPoints returns how many measurements config.AutoEvery takes during a number of
+// rounds of a trial of a given length, and on how many of n clients, before AutoShare
+// bounds them.
 func AutoPoints(rounds, trialRounds, n int) (points, clients int) {
 	return rounds / every(trialRounds), min(n, autoClients)
 }

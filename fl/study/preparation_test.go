@@ -36,7 +36,7 @@ func tableStudy(t *testing.T) Setup {
 	return s
 }
 
-// sideStopper ends a study after so many trials on proxy federations.
+// sideStopper ends a study after a number of trials on proxy federations.
 type sideStopper struct {
 	silent
 	mu    sync.Mutex

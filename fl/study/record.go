@@ -279,8 +279,7 @@ func (rec *roundRecord) masked() map[string]float64 {
 	return m
 }
 
-// event is the line of the metrics about the round after which the trial has run
-// so many.
+// event is the line of the metrics about the round that the trial has just run.
 func (t *trial) event(rec *roundRecord, score float64) Event {
 	loss := float64(rec.TrainLoss)
 	e := Event{Event: "round", Trial: t.number, Round: t.rounds, TrainLoss: &loss, Steps: rec.Steps, Examples: rec.Examples, Dropped: rec.Dropped, DroppedSlots: rec.DroppedSlots}

@@ -72,8 +72,8 @@ type Finalist struct {
 	Survivor bool `json:"survivor"`
 	// CohortScore is the trial's score after that round, on its cohort.
 	CohortScore float64 `json:"cohort_score"`
-	// Score is the study's objective on the validation examples of so many
-	// Clients, with Examples of them together.
+	// Score is the study's objective on validation examples; Clients is the number
+	// of clients that have them, and Examples their total number.
 	Score    float64 `json:"score"`
 	Clients  int     `json:"clients"`
 	Examples int     `json:"examples"`

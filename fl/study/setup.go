@@ -24,7 +24,7 @@ type Setup struct {
 	// Tuner is the trial tuner, ClientTuner the client tuner; nil is none. A
 	// Tuner that can be both, such as FedEx, is both when ClientTuner is nil.
 	Tuner, ClientTuner tuners.Tuner
-	// Workers is the number of client tasks that run at once; 0 is one a
+	// Workers is the number of client tasks that run at once; 0 means one per
 	// processor.
 	Workers int
 	// Observer watches; nil is none.

@@ -38,8 +38,9 @@ func (s *Setup) sharer() Sharer {
 // Training is the training of one trial elsewhere. An error of it that is an
 // ErrLost means that the trial must be placed anew.
 type Training interface {
-	// Round runs the round after so many by a plan and returns its record, as
-	// Job.Round makes it. An *fl.PanicError ends the trial, not the study.
+	// Round runs the trial's next round, after the given number of rounds, by a plan
+	// and returns its record, as Job.Round makes it. An *fl.PanicError ends the trial,
+	// not the study.
 	Round(ctx context.Context, rounds int, plan fl.Plan, observed []string) ([]byte, error)
 	// Keep has the model kept as it is now, instead of the one kept before.
 	Keep()

@@ -43,7 +43,7 @@ func RecordWorker(s *store.Store, r WorkerRecord) error {
 	return recordOf(s, KindWorker, tuners.StudySession, 0, r)
 }
 
-// RecordLease adds a lease of a trial that has run so many rounds, and makes it
+// RecordLease adds a lease of a trial after the given number of rounds, and makes it
 // durable.
 func RecordLease(s *store.Store, trial, round int, r LeaseRecord) error {
 	if err := recordOf(s, KindLease, trial, round, r); err != nil {

@@ -57,7 +57,7 @@ func (s LayerSpec) checkChoices(t LayerType) error {
 		case c.As != "":
 			continue
 		case len(c.Choices) < 2 || !slices.IsSorted(c.Choices) || len(slices.Compact(slices.Clone(c.Choices))) < len(c.Choices):
-			return fmt.Errorf("%s = %v: choices must be two or more whole numbers that ascend", key, c)
+			return fmt.Errorf("%s = %v: choices must be two or more integers in ascending order", key, c)
 		case c.Choices[0] < 1 || int64(c.Choices[len(c.Choices)-1]) > most(key):
 			return fmt.Errorf("%s = %v: they must be from 1 to %d", key, c, most(key))
 		}

@@ -153,7 +153,7 @@ func TestWrongChoices(t *testing.T) {
 		layers []LayerSpec
 		want   string
 	}{
-		{[]LayerSpec{with(same, "filters", 32, 16)}, "model.layers[1] (conv): filters = { choices = [32, 16] }: choices must be two or more whole numbers that ascend"},
+		{[]LayerSpec{with(same, "filters", 32, 16)}, "model.layers[1] (conv): filters = { choices = [32, 16] }: choices must be two or more integers in ascending order"},
 		{[]LayerSpec{with(same, "filters", 16)}, "two or more"},
 		{[]LayerSpec{with(same, "filters", 0, 16)}, "they must be from 1 to 1048576"},
 		{[]LayerSpec{with(same, "stride", 1, 2)}, "stride = { choices = [1, 2] }: of this type's keys filters, kernel, groups can have choices"},

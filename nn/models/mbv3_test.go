@@ -45,7 +45,7 @@ func TestSpaceOfMBV3(t *testing.T) {
 	}
 }
 
-// TestLargestOfMBV3 compares the largest pick with the model, and refuses what is none.
+// TestLargestOfMBV3 compares the largest pick with the model, and rejects invalid picks.
 func TestLargestOfMBV3(t *testing.T) {
 	m, err := models.New("mbv3-cifar", models.Options{})
 	if err != nil {

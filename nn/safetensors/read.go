@@ -16,8 +16,8 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// A header may have as many bytes as in the format's own library, and name so many
-// tensors: far more than a network of layers has.
+// Bounds of a header: its bytes, as in the format's own library, and the number of
+// tensors that it names, far more than a network has.
 const (
 	maxHeader  = 100_000_000
 	maxTensors = 100_000

@@ -13,7 +13,7 @@ import (
 	"github.com/fedfast/fedfast/nn/models"
 )
 
-// tensorFile returns a file of a header and so many bytes of zeros.
+// tensorFile returns a file of a header and a body of zeros, whose size is in bytes.
 func tensorFile(header string, body int) []byte {
 	return append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), make([]byte, body)...)
 }

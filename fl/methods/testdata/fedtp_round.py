@@ -5,7 +5,7 @@ Started by fedtp_test.go with JOB.json OUT.json. JOB.json holds
   names, shapes, values  the network's parameters, flat
   projections          names of those that the hypernetwork makes, in its order
   layers               list of {"weight": [outputs][inputs], "bias"} of the hypernetwork
-  embeddings           one a client of the round
+  embeddings           one per client of the round
   clients              list of {"x": [samples][channels][height][width] flat, "labels"}
   size                 height and width of an image of one channel
   lr, momentum, steps, hyper_lr

@@ -159,12 +159,12 @@ func (r *run) told(text string) int {
 	return n
 }
 
-// await waits until so many workers have joined, so that a study does not end before.
+// await waits until a number of workers have joined, so that a study does not end before.
 func (r *run) await(workers int) {
 	r.until(" joined (", workers)
 }
 
-// until waits until so many notices hold some text.
+// until waits until a number of notices contain a text.
 func (r *run) until(text string, notices int) {
 	for end := time.Now().Add(time.Minute); r.told(text) < notices && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)

@@ -122,8 +122,8 @@ func (p *process) running() bool {
 	}
 }
 
-// TestFaultKills kills workers, and now and then the coordinator, until so many were
-// killed, over as many studies as it takes: each ends as in one process.
+// TestFaultKills kills workers, and now and then the coordinator, until the number of
+// kills is reached, over as many studies as that takes: each ends as in one process.
 func TestFaultKills(t *testing.T) { kills(t, 3) }
 
 // TestFaultSharedKills does so where workers share rounds: the first three kills are of
@@ -159,8 +159,8 @@ func kills(t *testing.T, kills int) {
 	t.Logf("%d kills, %d studies", kills, studies)
 }
 
-// killing runs a study and kills at most so many of its processes. It returns how many
-// it killed, and the outcome.
+// killing runs a study and kills at most a given number of its processes. It returns how
+// many it killed, and the outcome.
 func killing(t *testing.T, fate *rand.Rand, most int) (killed int, outcome string) {
 	dir := filepath.Join(t.TempDir(), "study")
 	coordinator := begin(t, "coordinator", dir)

@@ -97,7 +97,7 @@ func drawConfig(t *rapid.T) *Config {
 	return &c
 }
 
-// drawLayers draws layers, at least so many, with branches of branches to a depth.
+// drawLayers draws at least a given number of layers, with branches nested to a depth.
 func drawLayers(t *rapid.T, least, depth int) []models.LayerSpec {
 	var layers []models.LayerSpec
 	for range rapid.IntRange(least, 3).Draw(t, "count") {

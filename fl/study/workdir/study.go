@@ -27,7 +27,7 @@ type Options struct {
 	// federation has one.
 	Data  *data.Federation
 	Model *nn.Model
-	// Workers is how many clients train at once; 0 is one a processor.
+	// Workers is how many clients train at once; 0 means one per processor.
 	Workers int
 	// Observer watches; nil is none.
 	Observer study.Observer
@@ -179,10 +179,10 @@ func (s *Study) New() bool { return s.dir == nil || s.dir.begun }
 // Path returns the study's directory.
 func (s *Study) Path() string { return s.path }
 
-// Finished returns the end of a study of config.ModeTune that has all that is asked
-// for, the files of its models and a baseline of so many configurations; nil when
-// there is something left to do. 0 asks for no baseline but one that has begun. It
-// comes without weights.
+// Finished returns the result of a study of config.ModeTune that has all that is asked
+// for, the files of its models and a baseline with that number of configurations; nil
+// when there is something left to do. 0 asks for no baseline except one that has begun.
+// The result comes without weights.
 func (s *Study) Finished(baseline int) *study.Result {
 	if s.Stored.Tune == nil || baseline == 0 && s.Stored.Baseline != nil && !s.Stored.Baseline.Complete() {
 		return nil

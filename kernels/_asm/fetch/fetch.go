@@ -32,7 +32,7 @@ func (r Rows) Begin() {
 	MOVQ(r.BP, r.arg(r.Gap))
 }
 
-// Fetch fetches so many rows; label goes behind it.
+// Fetch prefetches a number of rows; label goes behind it.
 func (r Rows) Fetch(label string, rows int) {
 	for i := range rows {
 		PREFETCHT1(Mem{Base: r.Ahead, Disp: 64 * i})
