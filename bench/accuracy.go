@@ -49,7 +49,7 @@ type opened struct {
 // below FEDFAST_DATA.
 var modelData = []struct {
 	preset, folder string
-	part           int // one of so many rounds: a step takes long
+	part           int // divides the number of rounds, for models with slow steps
 	sets           []string
 	models         []string
 	methods        []trainedBy // each model; nil is federated averaging alone
@@ -286,7 +286,7 @@ func (t *training) describe() error {
 	return nil
 }
 
-// single is the settings of one training of so many rounds.
+// single returns the settings of a single training with the given number of rounds.
 func single(rounds int) []string {
 	return []string{"client_tuner.name=none", "rounds=" + strconv.Itoa(max(rounds, 2))}
 }

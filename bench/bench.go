@@ -27,12 +27,12 @@ type Config struct {
 	Input   nn.Shape
 	Classes int
 	Batch   int // batch size of those suites; 0 means the sizes that belong to each model
-	Workers int // of suites fl and scale, compared with one; 0 means one a processor
+	Workers int // of suites fl and scale, compared with one worker; 0 means one per processor
 	// Torch are PyTorches that rows of models are compared with, in every precision.
 	Torch []*Torch
 	// Precisions of products in the suites kernels, nn, nn-forward, fl and accuracy:
-	// what can be measured in several is, in turns; empty means FP32. In the suite fl
-	// so many of the usual passes are made as Passes says; 0 means all.
+	// what can be measured in several is, in turns; empty means FP32. Passes is the
+	// number of passes of the suite fl; 0 means the usual number.
 	Precisions []nn.Precision
 	Passes     int
 	// Of the suite accuracy: seeds and rounds of every training, 0 being the usual
@@ -89,9 +89,9 @@ type row struct {
 	setup   func() func()
 	parts   int // what setup returns does that many repetitions; 0 is one
 
-	// over, in place of setup, works over so many floats that one repetition reads.
-	// The row then has a bound: the longer of the times that reading them and that
-	// the operations at the peak take.
+	// over, instead of setup, returns a repetition that reads the given floats; reads
+	// is their number. The row then has a bound: the time of reading them or the time
+	// of the operations at peak speed, whichever is longer.
 	over  func(x []float32) func()
 	reads int
 

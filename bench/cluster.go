@@ -155,8 +155,8 @@ type site struct {
 	state *fl.Snapshot // after a round, with as many weights as were asked for
 }
 
-// withSite runs f with a coordinator and workers, whose snapshots have so many bytes
-// of weights; 0 is those of the study's model.
+// withSite runs f with a coordinator and workers. bytes is the size of the weights in
+// their snapshots; 0 means the size of the study's model.
 func withSite(ctx context.Context, workers, bytes int, f func(*site) error) (err error) {
 	dir, err := os.MkdirTemp("", "fedfast-cluster-")
 	if err != nil {
@@ -209,7 +209,7 @@ func withSite(ctx context.Context, workers, bytes int, f func(*site) error) (err
 	return errors.Join(err, <-ended)
 }
 
-// place begins a trial that has run so many rounds.
+// place begins a trial that has already run the given number of rounds.
 func (s *site) place(ctx context.Context, trial, rounds int) (study.Training, error) {
 	return s.Place(ctx, trial, func() (*fl.Snapshot, error) {
 		if rounds == 0 {
@@ -315,8 +315,8 @@ func together(all []study.Training, f func(study.Training) error) error {
 	return errors.Join(errs...)
 }
 
-// timeBlobs times how long workers take that begin with states of so many megabytes,
-// each with one of its own, and how long until theirs are back.
+// timeBlobs measures how long it takes to send each worker a state of its own of size
+// megabytes, and how long to get the states back.
 func (k *costs) timeBlobs(ctx context.Context, size, workers, n int) ([]Result, error) {
 	var there, back []float64
 	memory := startMemory()

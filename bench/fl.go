@@ -17,7 +17,7 @@ var roundBatches = []struct {
 	batch int
 }{{"reddi-emnist-cnn", 20}, {"leaf-femnist-cnn", 10}, {"leaf-char-lstm", 10}}
 
-// The rounds of the suite fl: so many clients with so many samples each.
+// The rounds of the suite fl: the number of clients, and of samples per client.
 const (
 	roundClients, roundSamples = 10, 200
 	quickClients, quickSamples = 4, 40

@@ -97,8 +97,8 @@ func (m *meter) measure(ctx context.Context, r row) ([]Result, error) {
 	return resultsOf(ours, rivals, r.samples), nil
 }
 
-// resultsOf folds what was measured of a row, whose repetition handles so many
-// samples.
+// resultsOf returns the results of a row. samples is the number of samples that a
+// repetition handles.
 func resultsOf(ours []*timing, rivals []*rival, samples int) []Result {
 	var results []Result
 	for _, t := range ours {
@@ -185,7 +185,7 @@ func (t *timing) result() Result {
 	return x
 }
 
-// newResult is a row in a precision that took so many seconds a repetition.
+// newResult returns the result of a row in a precision from its seconds per repetition.
 func newResult(r row, precision nn.Precision, seconds []float64) Result {
 	s := median(seconds)
 	return Result{

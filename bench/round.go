@@ -229,8 +229,8 @@ func (s *simulation) fillSeconds() (float64, error) {
 	return best, nil
 }
 
-// countAllocs fills in the allocations of a round, told apart by rounds of few and
-// of more local steps, the fewest of so many tries.
+// countAllocs sets the allocations per step and per round. It tells them apart by
+// rounds of few and of more local steps, and takes the fewest of a number of tries.
 func (s *simulation) countAllocs(ctx context.Context, r *Round, tries int) error {
 	count := func(steps int) (allocs float64, done int, err error) {
 		plan := s.plan

@@ -176,7 +176,8 @@ func (t *Torch) unpack() error {
 // serverName names a server of one process.
 func serverName(p nn.Precision, threads int) string { return fmt.Sprintf("%s %d threads", p, threads) }
 
-// server returns the running server of a name, starting it with so many threads.
+// server returns the server of a name, and starts it with the given number of threads
+// if it is not running.
 func (t *Torch) server(ctx context.Context, name string, threads int) (*torchServer, error) {
 	if s := t.servers[name]; s != nil && !s.ended {
 		return s, nil

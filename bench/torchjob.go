@@ -60,9 +60,9 @@ func (m *meter) enter(ctx context.Context, j *torchJob, threads int) ([]*rival, 
 	return rivals, nil
 }
 
-// prepare builds the job in a server with so many threads. For a step or an
-// evaluation it checks that PyTorch and fedfast compute the same loss from the same
-// weights and the same batch.
+// prepare builds the job in a server with the rival's number of threads. For a step
+// or an evaluation it checks that PyTorch and fedfast compute the same loss from the
+// same weights and the same batch.
 func (r *rival) prepare(ctx context.Context) error {
 	j, name := r.job, serverName(r.precision, r.threads)
 	if j.processes > 1 {
@@ -137,7 +137,7 @@ func appendInts(b []byte, x []int32) []byte {
 	return b
 }
 
-// take lets PyTorch run for a while, at least so many samples.
+// take measures PyTorch for at least the given time and number of samples.
 func (r *rival) take(ctx context.Context, length time.Duration, least int) error {
 	if err := ctx.Err(); err != nil || r.failed != nil {
 		return err

@@ -149,7 +149,7 @@ func observation(plan tuners.Plan, round int) tuners.Observation {
 	return o
 }
 
-// callResult is a call that took so many seconds each time.
+// callResult returns the result of a call from the seconds that each repetition took.
 func callResult(name, shape string, seconds []float64) Result {
 	x := newResult(row{name: name, shape: shape}, nn.FP32, seconds)
 	x.Precision, x.P99 = "", quantile(seconds, 0.99)

@@ -87,7 +87,7 @@ class Trainer:
         self.clients = [networks.examples(job, job["samples"]) for _ in range(clients)]
 
     def train(self, weights, sums, clients=None):
-        """Trains so many clients, or all of them."""
+        """Trains the given number of clients, or all of them."""
         with torch.no_grad():
             torch._foreach_zero_(sums)
         for x, labels in self.clients[:clients]:
@@ -192,7 +192,7 @@ class ProcessRound:
 
 
 def measure(run, seconds, least, clock):
-    """Runs again and again for so many seconds and at least so often; returns seconds a run, averaged over samples of 4 ms or more."""
+    """Returns the seconds per run of samples of 2 ms or more: at least least samples, for at least the given seconds."""
     times, runs, end = [], 1, time.perf_counter() + seconds
     while len(times) < least or time.perf_counter() < end:
         start = clock()

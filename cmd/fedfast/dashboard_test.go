@@ -299,8 +299,8 @@ func TestDashboardOfManyRounds(t *testing.T) {
 	b.looks("large")
 }
 
-// largeStudy records a study at work: trials of so many rounds, all but the last 20.
-// It returns what records one more.
+// largeStudy records a running study: trials of length rounds each, of which the last 20
+// are missing. It returns a function that records another round of a trial.
 func largeStudy(t *testing.T, dir string, trials, length int) (*store.Store, func(trial, round int)) {
 	t.Helper()
 	c, err := config.Load(config.Source{Preset: "quickstart", Sets: []string{

@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// waitLines FILE N: waits until the file has so many lines.
+// waitLines FILE N: waits until the file has N lines.
 func waitLines(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: waitlines FILE N")

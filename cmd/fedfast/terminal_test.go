@@ -31,7 +31,7 @@ type session struct {
 	all    bytes.Buffer
 }
 
-// onTerminal starts fedfast in dir on a terminal of so many columns.
+// onTerminal starts fedfast in dir on a terminal with the given number of columns.
 func onTerminal(t *testing.T, dir string, columns int, args ...string) *session {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

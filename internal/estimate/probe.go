@@ -27,8 +27,8 @@ const (
 // remembers it for each model and batch. Use New. It must not be used by several
 // goroutines at a time.
 type Probe struct {
-	// steps returns so many training steps of a client on a batch of random examples,
-	// the same each time.
+	// steps returns a function that runs the given number of training steps of a
+	// client on a batch of random examples, the same each time.
 	steps func(m *nn.Model, batch, steps int, opt nn.Optimizer) func()
 	now   func() time.Time
 	known map[subject]measured
@@ -67,8 +67,8 @@ type subject struct {
 // mostSteps bounds the deferred steps that are measured at a time.
 const mostSteps = 16
 
-// subjectOf is that of clients that take so many steps; any number that is too small to
-// be deferred is one.
+// subjectOf returns the subject for clients that take the given number of steps; a
+// number too small to be deferred counts as one.
 func subjectOf(m *nn.Model, batch, steps int, opt nn.Optimizer) subject {
 	batch, momentum := max(1, batch), opt.Momentum != 0
 	together := 1
@@ -147,8 +147,7 @@ func (p *Probe) time(f func()) time.Duration {
 	return p.now().Sub(start)
 }
 
-// workersOf returns the number of workers that a setting of it means: 0 is one a
-// processor.
+// workersOf returns the number of workers for a setting: 0 means one per processor.
 func workersOf(n int) int {
 	if n > 0 {
 		return n

@@ -54,9 +54,9 @@ func newTasks(s *study.Setup, n Counts) (*tasks, error) {
 	return &tasks{setup: s, method: m, cohort: float64(min(s.Config.Cohort, n.Clients)), Counts: n}, err
 }
 
-// rounds returns the work of rounds with clients that take one of the points each,
-// and of so many evaluations at the end; parallel is the number of clients that can
-// train at a time, 0 many.
+// rounds returns the work of a number of rounds, whose clients take one of the points
+// each, and of a number of evaluations at the end; parallel is the number of clients
+// that can train at a time, 0 meaning no limit.
 func (t *tasks) rounds(rounds, evaluations int, points []fl.ClientParams, parallel int) []Work {
 	c := &t.setup.Config
 	measured := min(t.Clients, cmp.Or(c.Eval.Clients, t.Clients))
@@ -98,7 +98,7 @@ func (t *tasks) curve(rounds int, tuned bool) float64 {
 	return min(float64(points)*(float64(cmp.Or(c.Eval.EveryClients, clients))*each+t.Central), most)
 }
 
-// finalists returns the work of scoring so many models, the most that there can be.
+// finalists returns the work of scoring models, the largest possible number of finalists.
 func (t *tasks) finalists(models int, points []fl.ClientParams) []Work {
 	c := &t.setup.Config
 	clients := t.Clients
@@ -118,8 +118,9 @@ func (t *tasks) sides(w tuners.Work, points []fl.ClientParams) []Work {
 	return t.work(trainings, w.Examples, 0, float64(w.Trials)*t.Proxy, points, 0)
 }
 
-// work returns local trainings of clients with so many training and validation
-// examples, and evaluated examples, spread evenly over the points.
+// work returns the work of a number of local trainings, each with train training and
+// val validation examples, and of the evaluated examples, spread evenly over the
+// points.
 func (t *tasks) work(trainings, train, val, evaluated float64, points []fl.ClientParams, parallel int) []Work {
 	c, m := &t.setup.Config, t.setup.Model
 	opt := nn.Optimizer{SGD: nn.SGD{

@@ -5,9 +5,9 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// TrainSteps returns so many training steps of a model on n random samples, the same each
-// time, in memory of their own: those of one client after another, each of which begins
-// afresh and takes them as local training does. Of the optimizer it takes the settings. A
+// TrainSteps returns a function that runs the given number of training steps of a model
+// on n random samples, the same each time, in memory of its own: as a new client in each
+// call, with the steps of local training. Of the optimizer it uses the settings only. A
 // proximal term pulls towards the weights themselves.
 func TrainSteps(m *nn.Model, n, steps int, opt nn.Optimizer) func() {
 	return newTrainee(m).steps(n, steps, opt)

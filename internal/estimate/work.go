@@ -62,10 +62,10 @@ type Estimate struct {
 	Workers int
 }
 
-// Seconds estimates how long work takes on so many workers; 0 is one a processor.
-// When a first look of Rough for each model and batch says that it takes less than
-// enough, that is the answer; else throughputs are measured for Most together. Its
-// errors are those of the context.
+// Seconds estimates how long work takes on a number of workers; 0 means one per
+// processor. If a first measurement of Rough for each model and batch size gives less
+// than enough, that is the answer; otherwise throughputs are measured again, for Most
+// in total. Its errors are those of the context.
 func (p *Probe) Seconds(ctx context.Context, workers int, enough float64, work ...Work) (Estimate, error) {
 	e, subjects, err := p.seconds(ctx, workers, Rough, work)
 	if err != nil || e.Seconds < enough {

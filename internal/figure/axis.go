@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Axes have at most so many numbers.
+// mostX and mostY are the largest numbers of labels on the axes.
 const mostX, mostY = 8, 6
 
 // scale is an axis that is laid out: its ends and its ticks.
@@ -59,8 +59,8 @@ func (a *Axis) layOut(lo, hi float64, most int) scale {
 	return s
 }
 
-// roundStep returns the smallest of 1, 2 and 5 times a power of ten of which at
-// most so many make up a width.
+// roundStep returns the smallest step of 1, 2 or 5 times a power of ten that divides a
+// width into at most the given number of parts.
 func roundStep(width float64, most int) float64 {
 	power := math.Pow10(int(math.Floor(math.Log10(width / float64(most)))))
 	for _, step := range []float64{1, 2, 5} {
@@ -112,8 +112,8 @@ func logScale(lo, hi float64, most int) scale {
 	return s
 }
 
-// number writes a number with so many decimals, with commas between thousands, or
-// as a power of ten where it is very large or small.
+// number formats a number with the given number of decimals and with commas between
+// thousands, or as a power of ten if it is very large or small.
 func number(x float64, decimals int) string {
 	if math.Abs(x) >= 1e9 || decimals > 6 && x != 0 {
 		return strings.Replace(strconv.FormatFloat(x, 'g', 4, 64), "e-0", "e-", 1)

@@ -32,7 +32,7 @@ func charts() map[string]*Figure {
 func TestCharts(t *testing.T) {
 	for name, want := range map[string]struct{ texts, desc, csv, table string }{
 		"heat":  {"theta from 0 to 1", "Heat map of theta for 3 values of round and 2 of entry: from 0 to 1.", "[[entry 1 2 3] [a 0 0.5 1] [b 0.25  1]]", "theta"},
-		"spans": {"failed", "2 stretches of minutes in 2 rows, one a trial.", "[[trial what from to mark] [trial 0 trains 1 3 2.5] [trial 1 failed 2 2 ]]", "minutes"},
+		"spans": {"failed", "2 stretches of minutes in 2 rows, one per trial.", "[[trial what from to mark] [trial 0 trains 1 3 2.5] [trial 1 failed 2 2 ]]", "minutes"},
 		"paths": {"adam", "Parallel coordinates of 2 paths across 3 axes: lr, optimizer, score.", "[[path lr optimizer score] [trial 0 0.001 adam 0.5] [trial 1 0.1 sgd ]]", "score"},
 		"dots":  {"a trial", "2 dots: a trial.", "[[panel line run lr value half_interval] [score a trial trial 1 1 5 ] [score a trial trial 0 0.1 7 ]]", "score"},
 	} {

@@ -145,7 +145,7 @@ func TestWriteCSV(t *testing.T) {
 	}
 }
 
-// bars are those of so many clients and classes.
+// bars returns a bar chart with the given numbers of clients and classes.
 func bars(clients, classes int) *Figure {
 	b := &Bars{Unit: "client", Class: "class"}
 	for i := range clients {

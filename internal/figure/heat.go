@@ -56,8 +56,8 @@ func (h *Heat) legend() []entry {
 	return []entry{ramp(h.Of, lo, hi)}
 }
 
-// few are ticks for at most so many of the names, at even distances, in the middle
-// of their places; places are counted from the other end on where down is set.
+// few returns ticks for at most the given number of names, evenly spaced, each in the
+// middle of its cell; if down is set, cells are counted from the other end.
 func few(names []string, most int, down bool) []tick {
 	every := (len(names) + most - 1) / most
 	var ticks []tick
@@ -74,8 +74,8 @@ func few(names []string, most int, down bool) []tick {
 	return ticks
 }
 
-// tall reports whether the map has more rows than a panel has names for, and not so many
-// that it would be no picture any more.
+// tall reports whether the map is drawn taller, with room for each row's name: if it has
+// more rows than a panel has names for, but not too many to draw.
 func (h *Heat) tall() bool { return len(h.Rows) > 2*mostX && len(h.Rows) <= 64 }
 
 func (h *Heat) scales(*Panel) (x, y scale) {

@@ -86,7 +86,7 @@ func (s *Spans) table(p *Panel) Table {
 }
 
 func (s *Spans) describe(p *Panel) string {
-	return fmt.Sprintf("%d stretches of %s in %d rows, one a %s.", len(s.Spans), p.X.Label, len(s.Rows), s.Row)
+	return fmt.Sprintf("%d stretches of %s in %d rows, one per %s.", len(s.Spans), p.X.Label, len(s.Rows), s.Row)
 }
 
 // draw draws all spans of a class as one shape, and their marks and texts over them.

@@ -62,8 +62,9 @@ func (s *Study) firstRung() int {
 	return first
 }
 
-// divergence is the Pearson divergence of the density of some of the points from that
-// of all of them: in [0, 1], or of so many names that are numbered from 0 on.
+// divergence returns the Pearson divergence of the density of some of the points from
+// that of all of them. If names is 0, points are in [0, 1]; otherwise they are the
+// indices, from 0, of that number of names.
 func divergence(some, all []float64, names int) float64 {
 	p, q := densities(some, names), densities(all, names)
 	sum := 0.0

@@ -89,8 +89,8 @@ func (s *Study) lines(of func(*view.Round) float64, by float64) []figure.Line {
 // mostRuns is how many other trials are drawn.
 const mostRuns = 100
 
-// wide says whether lines go through so many powers of ten that only a logarithmic
-// axis shows them: one loss that exploded would else press all others flat.
+// wide reports whether lines span more than two powers of ten and need a logarithmic
+// axis: otherwise one loss that exploded would flatten all others.
 func wide(lines []figure.Line) bool {
 	lo, hi := math.Inf(1), 0.0
 	for _, l := range lines {

@@ -33,7 +33,7 @@ func small(t *testing.T, sets ...string) *config.Config {
 	return c
 }
 
-// tune trains a study to its end, or stops it after so many events.
+// tune runs a study to its end, or stops it after a number of events.
 func tune(t *testing.T, dir string, c *config.Config, stopAfter int) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

@@ -12,9 +12,9 @@ import (
 	"github.com/fedfast/fedfast/fl/study/store"
 )
 
-// record writes the record of a study of so many arms, of which the first third goes
-// on to so many rounds, as the driver would. The learning rate alone decides about
-// the scores.
+// record writes the record of a study as the driver would, with the given number of
+// arms, of which the first third runs the full number of rounds. The scores depend on
+// the learning rate alone.
 func record(t *testing.T, arms, rounds int) string {
 	t.Helper()
 	dir := t.TempDir()

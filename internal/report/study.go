@@ -159,7 +159,7 @@ func (s *Study) testAt(trial, round int) float64 {
 	return test
 }
 
-// step is what a study had found when it had spent so many rounds.
+// step is the best result of a study after spent rounds.
 type step struct {
 	spent int
 	// score is the best of a rung so far, test the test error of its trial then.

@@ -68,7 +68,7 @@ func orElse(x, y float64) float64 {
 // beyond the second's hyperparameters does not count. It is empty for trainings
 // that are no studies of several arms, and for regressions, whose errors are no points.
 //
-// There are as many pairs as arms, where verdicts have one a seed, and a verdict
+// There is one pair per arm, whereas verdicts have only one per seed, and a verdict
 // depends on which arms a seed happens to draw.
 func armPairs(fresh, old *Row) []armPair {
 	var pairs []armPair

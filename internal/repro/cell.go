@@ -42,7 +42,7 @@ type Cell struct {
 
 // Published is a number as a paper prints it.
 type Published struct {
-	// Mean and SD are over so many Seeds; SD is 0 where the paper names none.
+	// Mean and SD are over a number of Seeds; SD is 0 if the paper does not give it.
 	Mean  float64 `json:"mean"`
 	SD    float64 `json:"sd,omitempty"`
 	Seeds int     `json:"seeds,omitempty"`

@@ -206,7 +206,7 @@ func seedsOf(t *Training) int {
 	return t.Seeds
 }
 
-// scaledList scales the whole numbers of a list, "100, 200".
+// scaledList scales the integers of a list such as "100, 200".
 func scaledList(list string, scale float64) string {
 	var out []string
 	for word := range strings.SplitSeq(list, ",") {

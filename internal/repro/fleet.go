@@ -19,7 +19,8 @@ type Fleet struct {
 	Hub *cluster.Hub
 	// Work says how a job is worked on, anew for each; its Ready is not used.
 	Work func() workdir.Options
-	// Tell is told in lines which jobs begin and end, from several goroutines.
+	// Tell receives a line for each job that starts or ends. It is called from several
+	// goroutines.
 	Tell func(line string)
 	// Done is called for each job that has ended, for one at a time.
 	Done func(*Job, *Metrics) error

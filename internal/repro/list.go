@@ -38,8 +38,9 @@ type Entry struct {
 	Why             string   `json:"why,omitempty"`
 }
 
-// List describes cells. The estimates are for the data at hand, where these can be
-// opened, else for the paper's whole ones, on so many workers; 0 is one a processor.
+// List describes cells. The estimates are for the data on this machine, or for the
+// paper's full data if it cannot be opened, and for the given number of workers; 0
+// means one per processor.
 func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, error) {
 	a := newAppraiser(workers)
 	known := map[string]costs{}

@@ -33,8 +33,8 @@ func (all *figures) of(experiment, variant string, begin func() *figure.Figure) 
 	return f
 }
 
-// addPoint adds a point to the line of a panel, in the order of x; the panel is begun
-// where there is none of its title.
+// addPoint adds a point to the line of a panel, in the order of x. If no panel has the
+// title of begun, it adds begun.
 func addPoint(panels []figure.Panel, begun figure.Panel, line string, q figure.Point) []figure.Panel {
 	at := slices.IndexFunc(panels, func(p figure.Panel) bool { return p.Title == begun.Title })
 	if at < 0 {

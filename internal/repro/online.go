@@ -50,9 +50,9 @@ func (m *Metrics) segments() []segment {
 	return all
 }
 
-// Online returns what a training had found after so many rounds. Of a study it has
-// a point for each better score, discounted as the study does (score.discount), and
-// one for its end.
+// Online returns the results of a training as a function of the number of rounds.
+// For a study, it has a point for each better score, discounted as in the study
+// (score.discount), and one for its end.
 func (m *Metrics) Online(target string) []Step {
 	var steps []Step
 	if len(m.Trials) == 0 {
@@ -94,8 +94,8 @@ func (m *Metrics) Online(target string) []Step {
 	return steps
 }
 
-// testAt is the test error that was measured last when a trial had run
-// so many rounds, NaN for none.
+// testAt returns the trial's last test error up to a round, or NaN if none was
+// measured.
 func (t *TrialLine) testAt(round int) float64 {
 	e := math.NaN()
 	for _, p := range t.Test {
@@ -106,7 +106,7 @@ func (t *TrialLine) testAt(round int) float64 {
 	return e
 }
 
-// at is the value of a curve after so many rounds, NaN before its first point.
+// at returns the value of a curve after a number of rounds, NaN before its first point.
 func at(steps []Step, rounds int) float64 {
 	v := math.NaN()
 	for _, s := range steps {

@@ -40,7 +40,7 @@ type Job struct {
 	Keep bool
 
 	group   int  // jobs of one group run in one shard, one after the other
-	left    bool // it is none of the seeds that are asked for
+	left    bool // its seed was not requested
 	scale   float64
 	variant string
 	table   *Job // whose table it looks up

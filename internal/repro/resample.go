@@ -201,8 +201,9 @@ func choose(n, k int) float64 {
 	return ways
 }
 
-// wrappers are those of whom arms of so many rounds tell: random search of up to the
-// whole budget, given in arms, and successive halving in half of it and in all.
+// wrappers returns the wrappers that can be resampled from arms of the given number of
+// rounds: random search up to the whole budget of a study, given in arms, and successive
+// halving with half of the budget and with all of it.
 func wrappers(rounds, study, pool int) []Wrapper {
 	var all []Wrapper
 	for _, n := range []int{1, 2, 3, 5, 10, 20} {

@@ -29,11 +29,11 @@ type Schedule struct {
 	Bytes   int
 }
 
-// Schedules returns those of cells on the papers' data, which need not be at hand,
-// on machines like this one that train so many clients at once. The tuners decide on
-// scores that are made up: what they send where does not depend on these in number.
-// Trainings that share another one's rounds are left out, and so is the preparation
-// of client tuners.
+// Schedules returns the schedules of cells on the papers' data, which need not be on
+// this machine, for machines like this one that train workers clients at a time. The
+// tuners decide on made-up scores; the numbers of trials and rounds do not depend on
+// these. Trainings that share another one's rounds are left out, and so is the
+// preparation of client tuners.
 func Schedules(ctx context.Context, cells []Cell, workers int) ([]Schedule, error) {
 	trainings, err := trainingsOf(cells)
 	if err != nil {

@@ -235,7 +235,7 @@ func plainP(p float64) string {
 	return strconv.FormatFloat(p, 'f', 3, 64)
 }
 
-// plainCount writes a whole number.
+// plainCount formats an integer.
 func plainCount(n float64) string {
 	if math.IsNaN(n) {
 		return "-"

@@ -189,7 +189,7 @@ const droppedOption = "dropped"
 // tableOption is the option of fedtune-hrt that hands it a table.
 const tableOption = "table"
 
-// shrunk scales a whole number, to least at least.
+// shrunk scales an integer and returns at least least.
 func shrunk(n int, scale float64, least int) int {
 	return max(least, int(math.Round(float64(float64(n)*scale))))
 }

@@ -161,7 +161,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return holding(g)
 }
 
-// holding has a command that only holds others refuse what is none of them.
+// holding makes a command that only groups others reject unknown commands.
 func holding(g *cobra.Command) *cobra.Command {
 	g.Args = cobra.ArbitraryArgs
 	g.RunE = func(cmd *cobra.Command, args []string) error {

@@ -123,8 +123,8 @@ func newTransfer(w io.Writer) *transfer {
 	return t
 }
 
-// update shows that so many bytes of a file are there; of is 0 where the whole
-// is not known.
+// update shows the number of bytes of a file received so far; of is its size, or 0 if
+// unknown.
 func (t *transfer) update(file string, bytes, of int64) {
 	if t.line != nil {
 		t.line.Show(progress.State{Done: bytes, All: of, Parts: []progress.Part{{Text: file}, {Text: megabytes(bytes, of), Rank: 1, Behind: true}}})

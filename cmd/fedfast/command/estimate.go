@@ -30,9 +30,9 @@ func needOf(setup *study.Setup) (need, error) {
 	return need{memory.Expect(all), waiting}, nil
 }
 
-// estimate says in a line how long a study that begins takes on this machine, with so
-// many random configurations after it, and how much memory. It is empty when that is
-// little or cannot be told.
+// estimate returns a line with the estimated time and memory of a new study on this
+// machine, including a number of random configurations that are trained after it. It
+// is empty when both are small or cannot be estimated.
 func (a *app) estimate(ctx context.Context, setup *study.Setup, mode string, random int, n need) string {
 	plan, err := estimate.Of(ctx, setup, mode)
 	if err == nil && random > 0 {

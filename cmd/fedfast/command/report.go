@@ -98,8 +98,8 @@ func whereIs(dir string) string {
 	return dir
 }
 
-// studyDirs are the directories of the studies that a directory holds: one, or one a
-// seed.
+// studyDirs returns the directories of the studies in a directory: a single one, or
+// one per seed.
 func studyDirs(dir string) ([]string, error) {
 	if !workdir.HoldsSeeds(dir) {
 		return []string{dir}, nil

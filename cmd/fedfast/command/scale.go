@@ -118,8 +118,8 @@ func (a *app) scaledOptions(ctx context.Context) func(name string) []tuners.Opti
 	}
 }
 
-// describe asks a tuner what it is; the description of one that there is not is
-// empty.
+// describe returns a tuner's description; it is empty if name is empty or the tuner
+// cannot be started.
 func (a *app) describe(ctx context.Context, name string) (d tuners.Description) {
 	if name == "" {
 		return d

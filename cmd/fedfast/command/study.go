@@ -176,8 +176,8 @@ func (o *studyOptions) enter(ctx context.Context, a *app, want asked, mode strin
 	return s, nil
 }
 
-// wrongStudy makes wrong usage of an error about a directory that holds another
-// study, or what is none.
+// wrongStudy turns an error about a directory with another study, or with files that
+// are not a study, into a usage error.
 func wrongStudy(err error) error {
 	if _, ok := errors.AsType[*workdir.OtherError](err); ok {
 		return usageError{err}

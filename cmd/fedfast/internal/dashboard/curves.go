@@ -44,9 +44,9 @@ func (x reals) MarshalJSON() ([]byte, error) {
 	return append(text, ']'), nil
 }
 
-// drawn are the curves of a study's trials, each in columns of so many rounds. A
-// column of one round holds its number, a wider one the lowest and the highest of
-// its rounds.
+// drawn holds the curves of a study's trials in columns of Width rounds. A column of
+// one round holds its value, a wider one the lowest and the highest value of its
+// rounds.
 type drawn struct {
 	Seq   int64 `json:"seq"`
 	Width int   `json:"width"`
@@ -88,7 +88,7 @@ func width(length, curves int) int {
 	return max(1, (length+columns-1)/columns)
 }
 
-// thin puts a curve into columns of so many rounds.
+// thin puts a curve into columns of width rounds.
 func thin(rounds []view.Round, of func(*view.Round) float64, width int) reals {
 	if len(rounds) == 0 {
 		return reals{}

@@ -94,7 +94,7 @@ func fail(w http.ResponseWriter, err error) {
 	http.Error(w, oneline.Of(err.Error()), code)
 }
 
-// noStudyError is about a folder that is none of the server's studies.
+// noStudyError is the error for a folder without a study.
 type noStudyError string
 
 // Error names the folder.

@@ -294,7 +294,7 @@ func TestEventsResumeExactly(t *testing.T) {
 func TestSketchIsOfTheCurves(t *testing.T) {
 	root := t.TempDir()
 	st, round := recorded(t, filepath.Join(root, "one"))
-	for range 2300 { // so many that a column holds several
+	for range 2300 { // enough that a column holds several rounds
 		round()
 	}
 	if err := st.Flush(); err != nil {

@@ -40,8 +40,9 @@ func (d *distribution) internal(v tuners.Value) (float64, error) {
 	return x, nil
 }
 
-// distributionOf is the distribution of a dimension's values. What Optuna has not is
-// wider there: powers of two are whole numbers, and 1 - 10^s is uniform.
+// distributionOf returns the distribution of a dimension's values. Where Optuna has no
+// such distribution, it is a wider one: integers for powers of two, and uniform for
+// 1 - 10^s.
 func distributionOf(d tuners.Dim) (*distribution, error) {
 	if d.Kind == tuners.Choice {
 		var choices []any

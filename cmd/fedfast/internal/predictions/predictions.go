@@ -32,9 +32,9 @@ func columns() []parquet.TableColumn {
 	}
 }
 
-// targetColumns are those where there are numbers to predict, or any number of labels:
-// in the place of classes the number of an output, from 0, its target (of a label 1 or
-// 0) and what is predicted (of a label its probability).
+// targetColumns returns the columns for numeric targets and for several labels per
+// example: instead of classes, the index of an output, from 0, its target (0 or 1 for
+// a label) and its prediction (a probability for a label).
 func targetColumns() []parquet.TableColumn {
 	return []parquet.TableColumn{
 		{Name: "client", Kind: parquet.ByteArray},
@@ -95,7 +95,7 @@ func (f *File) Begin(targets bool) error {
 	return f.csv.Write(head)
 }
 
-// AddTargets adds the predictions of a client's examples that have so many targets.
+// AddTargets adds the predictions for a client's examples, with perExample targets each.
 func (f *File) AddTargets(client string, p fl.Predictions, perExample int) error {
 	for i, target := range p.Targets {
 		if err := f.row(client, string(p.Split), int64(i/perExample), int64(i%perExample), float64(target), float64(p.Outputs[i])); err != nil {
@@ -105,7 +105,7 @@ func (f *File) AddTargets(client string, p fl.Predictions, perExample int) error
 	return nil
 }
 
-// Add adds the predictions of a client's examples, with so many labels an example.
+// Add adds the predictions for a client's examples, with perExample labels each.
 // Masked labels are left out.
 func (f *File) Add(client string, p fl.Predictions, perExample int) error {
 	for i, label := range p.Labels {

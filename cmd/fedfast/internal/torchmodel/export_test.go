@@ -116,7 +116,7 @@ var everyLayer = map[string]struct {
 		{ type = "tied" }`},
 }
 
-// decode reads layers, one a line.
+// decode parses layers, one per line.
 func decode(t *testing.T, text string) []models.LayerSpec {
 	t.Helper()
 	var f struct{ Layers []models.LayerSpec }

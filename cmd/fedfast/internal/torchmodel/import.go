@@ -43,7 +43,7 @@ var inputForm = regexp.MustCompile(`^[1-9]\d{0,6}(x[1-9]\d{0,6}x[1-9]\d{0,6}|tok
 // seriesForm is channels x steps.
 var seriesForm = regexp.MustCompile(`^\d+x\d+$`)
 
-// Check returns an error for a form of input that there is not.
+// Check returns an error for an invalid input shape.
 func (s *Source) Check() error {
 	if seriesForm.MatchString(s.Input) {
 		return fmt.Errorf("--input %s: 1d convolutions are not supported; must be an image such as 3x32x32, a vector such as 784, or tokens such as 80tokens", s.Input)

@@ -7,7 +7,7 @@ const metricName = { score: "validation score", loss: "training loss", test: "te
 /** The distances of marks on the axis of rounds: whole ones. */
 const wholeSteps = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((x) => [x, 2 * x, 5 * x]);
 
-/** Curves draws the curves of all trials in columns of so many rounds. */
+/** Curves draws the curves of all trials; each column holds the same number of rounds. */
 class Curves {
   constructor(root, over, onLight) {
     this.root = root;

@@ -104,7 +104,7 @@ async function refresh() {
   cluster(page.study);
 }
 
-/** From so many rounds on curves are sketched before all are read. */
+/** Above this number of rounds, the curves are sketched before all rounds are read. */
 const many = 50000;
 
 /** draw draws the curves so far, and follows the study from there on. */

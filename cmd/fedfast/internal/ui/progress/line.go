@@ -59,8 +59,8 @@ type Line struct {
 	resized chan os.Signal
 }
 
-// NewLine returns a line on a terminal of so many columns, which it asks for at
-// every drawing.
+// NewLine returns a line on a terminal. It asks columns for the terminal's width each
+// time it draws.
 func NewLine(w io.Writer, columns func() int) *Line {
 	l := &Line{w: w, columns: columns, resized: make(chan os.Signal, 1)}
 	if len(resizes) > 0 {
@@ -157,7 +157,7 @@ func (l *Line) replace(text string, columns int) {
 // write writes to the terminal. One that cannot be written to is no failure.
 func (l *Line) write(text string) { _, _ = io.WriteString(l.w, text) }
 
-// rows writes the state in one or two rows of so many columns.
+// rows formats the state as one or two rows that fit into the given number of columns.
 func (s State) rows(columns int) []string {
 	if plainConsole || len(s.Below) == 0 {
 		s.Parts, s.Below = slices.Concat(s.Below, s.Parts), nil
@@ -166,7 +166,7 @@ func (s State) rows(columns int) []string {
 	return []string{s.text(columns), State{Parts: s.Below}.text(columns)}
 }
 
-// text writes the state in so many columns.
+// text formats the state as one row that fits into the given number of columns.
 func (s State) text(columns int) string {
 	most := 0
 	for _, p := range s.Parts {
@@ -179,8 +179,8 @@ func (s State) text(columns int) string {
 	return s.compose(most, min(mostBar, leastBar+max(0, spare)), max(0, -spare))
 }
 
-// compose writes the parts of a rank up to most around a bar, with so many columns
-// less of the first of rank 0.
+// compose formats the parts with ranks up to most around a bar. It shortens the first
+// part of rank 0 by less columns.
 func (s State) compose(most, bar, less int) string {
 	var before, behind []string
 	for _, p := range s.Parts {

@@ -87,7 +87,8 @@ func (m *examMeter) remaining(e study.Evaluated, now time.Time) string {
 	return left(m.since, now, e.Clients-m.clients, e.Of-e.Clients)
 }
 
-// left estimates how long what is left takes, where so many took the time since then.
+// left estimates the time for more rounds or clients from the time since then, which
+// done of them took.
 func left(since, now time.Time, done, more int) string {
 	return duration(now.Sub(since)/time.Duration(done)*time.Duration(more)) + " left"
 }

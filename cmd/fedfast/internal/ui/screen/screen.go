@@ -58,7 +58,7 @@ func Cut(s string, columns int) string {
 	return prefix(s, columns-len(dots)) + dots
 }
 
-// prefix returns as much of a text as so many columns hold.
+// prefix returns as much of a text as fits into the given number of columns.
 func prefix(s string, columns int) string {
 	end, used := 0, 0
 	for g := uniseg.NewGraphemes(s); g.Next(); {

@@ -10,7 +10,7 @@ import (
 const (
 	gap     = 2   // blanks between columns
 	indent  = 4   // of the lines that go on with a row
-	whole   = 14  // a cell of so many columns at most, such as "12.50 %", is not wrapped
+	whole   = 14  // columns up to which a cell, such as "12.50 %", is not wrapped
 	prose   = 28  // columns that a longer text below a head is given at least
 	nothing = "-" // a cell that says nothing
 	value   = 16  // columns that the value of a table without a head is given at least
@@ -143,7 +143,7 @@ func (t *Table) parts(columns []column) []part {
 	return parts
 }
 
-// shrink returns widths that fit so many columns of a terminal, if they can: the
+// shrink returns widths that fit into room columns of a terminal, if possible: the
 // widest are narrowed first.
 func shrink(columns []column, room int) []int {
 	widths := make([]int, len(columns))
@@ -217,8 +217,8 @@ func (t *Table) line(b *strings.Builder, cells []string, p part) {
 	}
 }
 
-// wrap cuts a text between words into lines of so many columns, but for longer
-// words; lines begin with the blanks of the first.
+// wrap breaks a text between words into lines of at most the given number of columns,
+// except for longer words; each line has the indentation of the first.
 func wrap(s string, columns int) []string {
 	if screen.Width(s) <= columns {
 		return []string{s}

@@ -26,7 +26,7 @@ func New(w io.Writer, head ...string) *Table {
 	return sized(w, screen.Columns(w), head)
 }
 
-// sized returns a table for so many columns of a terminal.
+// sized returns a table for a terminal with the given number of columns.
 func sized(w io.Writer, columns int, head []string) *Table {
 	t := &Table{w: w, columns: columns, head: len(head) > 0}
 	if t.head {
@@ -99,7 +99,7 @@ func Percent(x *float64) string {
 	return fmt.Sprintf("%.2f %%", 100**x)
 }
 
-// Count writes a whole number with commas between thousands.
+// Count formats an integer with commas between thousands.
 func Count(n int) string {
 	s := strconv.Itoa(n)
 	sign := ""
