@@ -15,8 +15,9 @@ const bagHead = 3
 // maxBag bounds the words of a bag: what is behind them is left out.
 const maxBag = 1<<16 - 1
 
-// AppendBag appends an example to bags, as BagView and NewLazyBags read them: one of
-// so many words, of which known are numbered, and with labels. It sorts known.
+// AppendBag appends an example to bags, in the form that BagView and NewLazyBags read:
+// words is the number of its words, known the numbers of those that have one. It sorts
+// known.
 func AppendBag(bags []uint16, words int, known, labels []uint16) []uint16 {
 	if words > maxBag {
 		words, known = maxBag, known[:min(maxBag, len(known))]

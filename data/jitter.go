@@ -66,7 +66,7 @@ func meanGrey(x []float32) float32 {
 	return float32(sum / float64(len(x)/3))
 }
 
-// turnHue turns the hue of a colour by so many sixths of the circle, keeping
+// turnHue turns the hue of a colour by a number of sixths of the circle, keeping
 // HSV saturation and value.
 func turnHue(r, g, b, sixths float32) (float32, float32, float32) {
 	top, low := max(r, g, b), min(r, g, b)

@@ -25,8 +25,8 @@ const maxCached = 64 << 20
 // be called from several goroutines; a client that several ask for at once is
 // read once.
 type rowCache struct {
-	// load reads the examples of a client, which take so many bytes. It may be called
-	// from several goroutines.
+	// load reads the examples of a client and returns the memory that they take, in
+	// bytes. It may be called from several goroutines.
 	load func(client int32) (s source, bytes int64, err error)
 	most int64 // bytes to keep
 

@@ -9,8 +9,8 @@ import (
 )
 
 // HeldClasses returns how many of the classes a client of heterogeneity index
-// hi in [0, 1] holds: c with hi = 1 - (c-1)/(classes-1), to the nearest whole
-// number from 1 on. (FedTune)
+// hi in [0, 1] holds: c with hi = 1 - (c-1)/(classes-1), rounded to the
+// nearest integer, at least 1. (FedTune)
 func HeldClasses(hi float64, classes int) int {
 	return max(1, int(math.Floor(1.5+float64((1-hi)*float64(classes-1)))))
 }
@@ -19,9 +19,9 @@ func HeldClasses(hi float64, classes int) int {
 const tries = 16
 
 // Classes deals to client i sizes[i] samples of held[i] classes, at least one
-// of each and as evenly as what is there allows, in random order. Clients take
-// the classes that have most left, the largest client first. short is 0 unless
-// the classes run out: then so many samples are missing.
+// of each and as evenly as the samples allow, in random order. Clients take the
+// classes with the most samples left, the largest client first. short is the
+// number of samples that are missing because the classes ran out.
 func Classes(labels []int32, classes int, held, sizes []int, key uint64) (dealt [][]int32, short int) {
 	lists := byClass(labels, classes, key)
 	var best []quota

@@ -30,15 +30,15 @@ type state struct {
 	Model  *model  `json:"model,omitempty"`
 }
 
-// model is what the scores had taught at the last fit.
+// model is the result of the last fit.
 type model struct {
-	Scores int      `json:"scores"` // so many were fitted
+	Scores int      `json:"scores"` // the number of scores that it was fitted to
 	Hyper  gp.Hyper `json:"hyper"`
 }
 
-// stale says whether so many scores call for a new fit: up to 30 each one more
-// does, then each tenth more. A fit's time grows with the cube of the scores, and
-// the more there are, the less the hyperparameters move.
+// stale says whether a number of scores calls for a new fit: up to 30, every new score
+// does, then a tenth more. A fit's time grows with the cube of the number of scores,
+// and the more there are, the less the hyperparameters move.
 func (m *model) stale(scores int) bool {
 	return m == nil || scores != m.Scores && (scores <= 30 || scores >= m.Scores+(m.Scores+9)/10)
 }

@@ -54,8 +54,8 @@ func (l logs) clip(most logs) logs {
 	return logs{min(l.LR, most.LR), min(l.Epochs, most.Epochs), min(l.Batch, most.Batch)}
 }
 
-// params returns what clients train with: the batch is rounded to the nearest whole
-// number, 1 at least.
+// params returns what clients train with: the batch is rounded to the nearest
+// integer, at least 1.
 func (l logs) params() tuners.Params {
 	return tuners.Params{
 		lr:     tuners.Num(det.Exp(l.LR)),

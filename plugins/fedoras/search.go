@@ -66,9 +66,10 @@ func (s *study) child(draws *tuners.Draws) []int {
 	return pick
 }
 
-// fittest returns so many networks as a generation has, the fittest first: front after
-// front of those that none of the rest beats in both score and operations, and within a
-// front those first that have the most room around them.
+// fittest returns the parents of the next generation, at most as many as a generation
+// has networks, the fittest first: front after front of those that none of the rest
+// beats in both score and operations, and within a front those with the most room around
+// them first.
 func (s *study) fittest(all []int) []int {
 	rest := slices.Clone(all)
 	var out []int

@@ -70,7 +70,8 @@ func sureness(t *testing.T, s tuners.Session, round int) float64 {
 	return p.Notes["sureness"][0]
 }
 
-// policies are those in a session's state, of choices of so many options.
+// policies returns the policies in a session's state; options are the numbers of options
+// of its choices.
 func policies(t *testing.T, s tuners.Session, options ...int) []perfedrlnas.Policy {
 	t.Helper()
 	all, err := perfedrlnas.Policies(s.State(), options)

@@ -62,7 +62,7 @@ func (p *policy) step(g []float64, s settings) {
 	}
 }
 
-// power returns x to the power of a whole number, the same on every machine.
+// power returns x to the nth power, the same on every machine.
 func power(x float64, n int) float64 {
 	y := 1.0
 	for range n {

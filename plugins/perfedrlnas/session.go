@@ -39,7 +39,7 @@ func newSession(req tuners.OpenRequest, set settings) (*session, error) {
 	return s, nil
 }
 
-// add makes room for a choice of so many options.
+// add makes room for a choice with a number of options.
 func (s *session) add(options int) {
 	s.choices = append(s.choices, span{s.logits, s.logits + options})
 	s.logits += options

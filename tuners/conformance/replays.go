@@ -218,7 +218,7 @@ func (l *longStudy) play(ctx context.Context, s *suite, p *host.Plugin) error {
 	}
 	if problems, err := p.Validate(ctx, req); err != nil {
 		return err
-	} else if len(problems) > 0 { // it does not want so many in one study
+	} else if len(problems) > 0 { // it refuses a study that large
 		l.Budget = s.budget
 	}
 	begin := time.Now()

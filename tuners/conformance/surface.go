@@ -16,8 +16,8 @@ type Surface interface {
 	// Space is where the surface is defined. It is asked about points of larger
 	// spaces, too, and does not look at their other names.
 	Space() tuners.Space
-	// Score is the validation error of a trial with these params after so many
-	// rounds, from 1.
+	// Score is the validation error of a trial with these params after a number of
+	// rounds, at least 1.
 	Score(p tuners.Params, round int) float64
 	// Lowest is the lowest score that the surface has at a round.
 	Lowest(round int) float64

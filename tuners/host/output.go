@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// How much of what a tuner prints reaches the log: a burst, and then so many bytes
-// a second. The rest is read and dropped, so that a tuner that prints without end
+// How much of what a tuner prints reaches the log: a burst, and then printRate
+// bytes per second. The rest is read and dropped, so that a tuner that prints without end
 // neither fills the disk nor stands still.
 const (
 	printBurst  = 256 << 10

@@ -76,7 +76,7 @@ func (c *compact) int(kind byte) (int64, error) {
 		v, err := c.uvarint()
 		return int64(v>>1) ^ -int64(v&1), err
 	}
-	return 0, fmt.Errorf("type %d where a whole number must be", kind)
+	return 0, fmt.Errorf("type %d where an integer must be", kind)
 }
 
 // binary reads bytes or a text; they are part of what is read.

@@ -57,7 +57,7 @@ func (t *thrift) str(value string) {
 	t.bytes = append(t.bytes, value...)
 }
 
-// list begins a list of so many elements.
+// list begins a list of n elements.
 func (t *thrift) list(number, n int, kind byte) {
 	t.field(number, kindList)
 	if n < 15 {

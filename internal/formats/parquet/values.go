@@ -66,7 +66,7 @@ func (r *reader) values(h head, body []byte) (values, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &truths{runs{c: compact{b: part}, bits: 1}}, nil
+		return &booleans{runs{c: compact{b: part}, bits: 1}}, nil
 	case encodingDelta:
 		if kind != Int32 && kind != Int64 {
 			break
@@ -129,7 +129,7 @@ func number(kind Kind, b []byte) Value {
 type plain struct {
 	kind   Kind
 	b      []byte
-	at     int      // bytes, of truth values bits
+	at     int      // bytes, of booleans bits
 	n      int64    // of an index: values
 	starts []uint32 // of an index: where texts begin
 }
@@ -270,10 +270,10 @@ func (r *referred) next() (Value, error) {
 }
 
 // booleans are booleans in runs.
-type truths struct{ runs }
+type booleans struct{ runs }
 
-func (t *truths) next() (Value, error) {
-	v, err := t.runs.next()
+func (b *booleans) next() (Value, error) {
+	v, err := b.runs.next()
 	return Value{Int: int64(v)}, err
 }
 

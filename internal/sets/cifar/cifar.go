@@ -57,7 +57,7 @@ func (s *Set) read(path string, labels []label, use int) error {
 	}
 	record := len(labels) + Pixels
 	if len(content) == 0 || len(content)%record != 0 {
-		return fmt.Errorf("%s: %d bytes are not a whole number of records of %d bytes; is the file complete?", path, len(content), record)
+		return fmt.Errorf("%s: %d bytes are not a multiple of the record size of %d bytes; is the file complete?", path, len(content), record)
 	}
 	if err := memory.Check(int64(len(s.Pixels) + len(content))); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

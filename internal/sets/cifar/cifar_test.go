@@ -84,9 +84,9 @@ func TestReadTwoLabelsErrors(t *testing.T) {
 	coarse, fine := records100(2), records100(2)
 	coarse[2+Pixels], fine[3+Pixels] = 20, 100
 	for want, content := range map[string][]byte{
-		"3073 bytes are not a whole number of records of 3074 bytes; is the file complete?": records(1),
-		"record 2 has coarse label 20, must be below 20":                                    coarse,
-		"record 2 has fine label 100, must be below 100":                                    fine,
+		"3073 bytes are not a multiple of the record size of 3074 bytes; is the file complete?": records(1),
+		"record 2 has coarse label 20, must be below 20":                                        coarse,
+		"record 2 has fine label 100, must be below 100":                                        fine,
 	} {
 		path := filepath.Join(t.TempDir(), "train.bin")
 		if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -132,7 +132,7 @@ func TestReadErrors(t *testing.T) {
 		want    string
 	}{
 		{"empty", nil, "the file is empty"},
-		{"cut off", records(2)[:5000], "5000 bytes are not a whole number of records of 3073 bytes; is the file complete?"},
+		{"cut off", records(2)[:5000], "5000 bytes are not a multiple of the record size of 3073 bytes; is the file complete?"},
 		{"label", wrong, "record 2 has label 10, must be below 10"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

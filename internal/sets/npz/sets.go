@@ -17,7 +17,7 @@ import (
 const npzPath = "a file of numpy.savez(\"own.npz\", x=x, y=y, client=client), with x_test and y_test where there are test samples, and client_test if they are the clients'"
 
 // ownTargets describes what the array y may be.
-const ownTargets = "y: n or (n, 1) classes from 0, n or (n, k) floats to predict, or (n, labels) truth values (or whole numbers 0 and 1), which of the labels each has"
+const ownTargets = "y: n or (n, 1) classes from 0, n or (n, k) floats to predict, or (n, labels) booleans (or integers 0 and 1) that say which labels each has"
 
 // Sets returns the sets of users' own examples: npz-images, npz-vectors and
 // npz-tokens.
@@ -33,9 +33,9 @@ func Sets() []data.Set {
 	return []data.Set{
 		own("npz-images", "pictures. x: uint8 (k stands for k/255, see also data.image_mean) or floats of shape (n, height, width) or (n, height, width, channels); "+ownTargets+"; client: n numbers or texts",
 			"as in the file", data.Image, (*ownArrays).images),
-		own("npz-vectors", "rows of numbers. x: floats or whole numbers of shape (n, features); "+ownTargets+"; client: n numbers or texts",
+		own("npz-vectors", "rows of numbers. x: floats or integers of shape (n, features); "+ownTargets+"; client: n numbers or texts",
 			"as in the file", data.Vector, (*ownArrays).vectors),
-		own("npz-tokens", "rows of token ids from 0 to 65,535. x: whole numbers of shape (n, length), "+ownTargets+"; without y the model learns the next id at every place, and id 0 pads; client: n numbers or texts",
+		own("npz-tokens", "rows of token ids from 0 to 65,535. x: integers of shape (n, length), "+ownTargets+"; without y the model learns the next id at every place, and id 0 pads; client: n numbers or texts",
 			"as in the file", data.Tokens, (*ownArrays).tokens),
 	}
 }
@@ -185,8 +185,8 @@ func (o *ownArrays) classes() error {
 	return nil
 }
 
-// labelled returns an error unless the array of samples has so many dimensions and
-// y tells their classes.
+// labelled returns an error unless the array of samples has from least to most
+// dimensions and y holds their classes.
 func (o *ownArrays) labelled(what string, least, most int) error {
 	if err := o.form(what, least, most); err != nil {
 		return err
@@ -194,7 +194,7 @@ func (o *ownArrays) labelled(what string, least, most int) error {
 	return o.classes()
 }
 
-// form returns an error unless the array of samples has so many dimensions.
+// form returns an error unless the array of samples has from least to most dimensions.
 func (o *ownArrays) form(what string, least, most int) error {
 	x := o.parts[0].x
 	if n := len(x.Shape); n < least || n > most {

@@ -48,7 +48,7 @@ func (a *Array) Floats() ([]float32, error) {
 		get = func(b []byte) (float64, bool) { return math.Float64frombits(a.order.Uint64(b)), true }
 	}
 	if get == nil {
-		return nil, a.errorf("values of type %s, must be float32, float64 or whole numbers; save %s.astype(\"float32\")", a.Type(), a.Name)
+		return nil, a.errorf("values of type %s, must be float32, float64 or an integer type; save %s.astype(\"float32\")", a.Type(), a.Name)
 	}
 	if err := memory.Check(4 * int64(a.Len())); err != nil {
 		return nil, a.errorf("as 32-bit floats it %w", err)

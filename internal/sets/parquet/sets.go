@@ -24,7 +24,7 @@ const (
 	path     = "a file in Parquet's format, or a folder of them, as Hugging Face's sets are saved: names that begin with test hold the test samples"
 )
 
-var doc = fmt.Sprintf("; a label: column %s, whole numbers from 0, names or, to predict, floats; a client, if there is one: column %s", strings.Join(labelNames, ", "), strings.Join(clientNames, ", "))
+var doc = fmt.Sprintf("; a label: column %s, integers from 0, names or, to predict, floats; a client, if there is one: column %s", strings.Join(labelNames, ", "), strings.Join(clientNames, ", "))
 
 // Sets returns the sets of users' own examples in Parquet's format: parquet, of pictures,
 // and parquet-text.

@@ -7,8 +7,8 @@ import (
 	"github.com/fedfast/fedfast/data"
 )
 
-// MostTags is the number of tags that sets of tags have, or fewer where there are not
-// so many.
+// MostTags is the largest number of tags of a set: the most frequent ones, or all of
+// them where there are fewer.
 const MostTags = 500
 
 // MostInBags is the largest number of words that bags have: ids are of 16 bits.

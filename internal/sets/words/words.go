@@ -22,7 +22,8 @@ const (
 	Special     = 4                   // padding, others, begin, end
 )
 
-// Vocabulary numbers words and what is none; the padding has id 0.
+// Vocabulary gives ids to words. One made by New also has ids for padding, which is 0,
+// for all other words, and for the begin and the end of a sentence.
 type Vocabulary struct {
 	ids               map[string]uint16
 	other, begin, end uint16

@@ -31,12 +31,12 @@ type Budget struct {
 	taken atomic.Int64
 }
 
-// NewBudget returns the budget of a file, or of files, of so many bytes.
+// NewBudget returns the budget of a file, or of files, of size bytes in all.
 func NewBudget(size int64) *Budget { return &Budget{size: size} }
 
-// Take returns an error if so many bytes more are more than the file may become, or
-// more than can be had. It is cheap, and to be called before the bytes are made. A
-// negative number is one that was too large for 64 bits.
+// Take adds a number of bytes and returns an error if the sum is more than the file may
+// become, or if that much memory is not available. It is cheap, and to be called before
+// the allocation. A negative number is one that was too large for 64 bits.
 func (b *Budget) Take(bytes int64) error {
 	all := b.taken.Add(bytes)
 	if bytes < 0 || all < 0 {

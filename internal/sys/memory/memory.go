@@ -64,10 +64,10 @@ const (
 	garbageShare = 10
 )
 
-// Expect tells the program of work that takes so many bytes, almost all of them in
-// vectors, and returns about how many all of the program takes at its peak then. It
-// collects garbage, and has more of it collected if the work is large, unless GOGC says
-// otherwise.
+// Expect prepares the program for work that takes a number of bytes, almost all of them
+// in vectors, and returns an estimate of the whole program's peak memory during it. It
+// collects garbage, and has it collected more often if the work is large, unless GOGC is
+// set.
 func Expect(bytes int64) int64 {
 	runtime.GC()
 	if bytes >= largeWork && os.Getenv("GOGC") == "" {

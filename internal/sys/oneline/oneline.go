@@ -37,7 +37,7 @@ func Of(text string) string {
 	return cut(line.String(), len(text))
 }
 
-// cut shortens a line that was made of so many bytes.
+// cut shortens a line that is too long; of is the number of bytes that it was made from.
 func cut(line string, of int) string {
 	count := 0
 	for at := range line {

@@ -98,7 +98,7 @@ func best(ends []end, n int) []end {
 	return ends[:min(n, len(ends))]
 }
 
-// begin returns the starts for so many features.
+// begin returns where searches start, for a number of features.
 func begin(l *likelihood, features int) [][]float64 {
 	var all [][]float64
 	for _, s := range starts {

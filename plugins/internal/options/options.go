@@ -27,8 +27,8 @@ func Read(d tuners.Description, given tuners.Params) *Reader {
 	return r
 }
 
-// Whole returns a whole number from least to most. Anything else is a problem, and
-// the default stands in for it.
+// Whole returns an integer from least to most. Anything else is a problem, and the
+// default stands in for it.
 func (r *Reader) Whole(name string, least, most int) int {
 	key := "options." + name
 	if r.bad[key] {

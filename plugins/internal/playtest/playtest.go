@@ -26,7 +26,7 @@ type Study struct {
 	Next     func(running []int) int                                   // index of the trial, of those in flight in the order of their start, that reports next; nil is simulated time
 	Forked   func(trial, source int)                                   // is told of every fork before the copy's score is asked for; nil when the tuner may not fork
 	Rungs    bool                                                      // reports are handed over together and the tuner is asked after the last one, not after each
-	Cut      int                                                       // the session is closed after so many calls and opened again from its state; 0 is never
+	Cut      int                                                       // the number of calls after which the session is closed and opened again from its state, again and again; 0 is never
 	Check    func(session tuners.Session, decisions []tuners.Decision) // is shown every answer to Suggest; may be nil
 }
 
@@ -174,8 +174,8 @@ func (p *player) Reporting(_ context.Context, r tuners.TrialReport) error {
 	return nil
 }
 
-// Reopened plays the study with cuts after every so many calls and fails the test
-// when anything differs from the uncut study.
+// Reopened plays the study once for each number of calls in every, as its Cut, and
+// fails the test when anything differs from the uncut study.
 func (s Study) Reopened(t testing.TB, every ...int) {
 	t.Helper()
 	whole := s.Play(t)

@@ -44,9 +44,9 @@ def tune(config: Optional[PathLike] = None, *, seeds: Optional[int] = None, **op
     settings: keys of a study file over those of the file or preset, as a mapping that may be nested:
         {"rounds": 100, "client": {"lr": 0.1}, "space": {"client.lr": {"log10": [-3, 0]}}}.
     study: the folder of the study, new or to be resumed with equal settings; by default a dated one below "studies".
-    tuner, client_tuner: names; baseline: so many random configurations to compare with.
+    tuner, client_tuner: names; baseline: the number of random configurations to compare with.
     seed, workers, scale: as on the command line.
-    seeds: so many studies with seed, seed + 1 and so on; Seeds is returned then.
+    seeds: the number of studies, with seed, seed + 1 and so on; Seeds is returned then.
     progress: True prints the program's lines to stderr, a function gets them one by one.
     binary: the program; args: more of its flags.
 

@@ -19,7 +19,7 @@ const (
 	author       = "by William Shakespeare"
 	lastLine     = 124195 // the last line that can belong to a play; the first line counts not at all
 	flatPlay     = "THE COMEDY OF ERRORS"
-	beforeAuthor = 5 // the second play's text starts so many lines above its author
+	beforeAuthor = 5 // lines from the start of the second play's text to its author
 	minLines     = 3 // roles with fewer lines have no text
 )
 
