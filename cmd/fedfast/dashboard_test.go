@@ -211,7 +211,7 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.tab("#ask-yes")
 	b.do(chromedp.KeyEvent(kb.Enter))
-	b.until(`document.getElementById("stop-note").textContent.startsWith("The study ends")`)
+	b.until(`document.getElementById("stop-note").textContent.startsWith("The study stops")`)
 	b.clean()
 	if err := resume.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, said)

@@ -35,15 +35,15 @@ var (
 	_ Reader = (*View)(nil)
 )
 
-// NoStudyError is the error about a directory that holds no study, or is none.
+// NoStudyError is the error about a directory that contains no study, or does not exist.
 type NoStudyError string
 
-// Error describes which of both.
+// Error says which of the two it is.
 func (dir NoStudyError) Error() string {
 	if _, err := os.Stat(string(dir)); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Sprintf("%s: no such directory", string(dir))
 	}
-	return fmt.Sprintf("%s: it holds no study (no %s)", string(dir), File)
+	return fmt.Sprintf("%s: contains no study (no %s)", string(dir), File)
 }
 
 // Is makes it an fs.ErrNotExist.

@@ -82,7 +82,7 @@ class Package(unittest.TestCase):
         alone = fedfast.run(data=examples(), settings=SMALL, seed=5)
         self.assertEqual(alone.result["weights_sha256"], seeds.studies[1].result["weights_sha256"])
         self.assertEqual(fedfast.resume("s").summary, fedfast.Seeds("s").summary)
-        with self.assertRaisesRegex(fedfast.Error, "holds studies of several seeds"):
+        with self.assertRaisesRegex(fedfast.Error, "contains studies of several seeds"):
             fedfast.run(data=examples(), settings=SMALL, study="s", seed=4)
         with self.assertRaisesRegex(fedfast.Error, "holds no studies of several seeds"):
             fedfast.Seeds(alone.path)
