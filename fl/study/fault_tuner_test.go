@@ -236,7 +236,7 @@ func TestFaultBadTuner(t *testing.T) {
 		{"unknown", "trial 1000 does not exist", rules.ErrBadAnswer},
 		{"huge", "has 104857600 bytes; at most 16777216 are allowed", nil},
 		{"hang", "no response to Suggest within 2s, 3 times in a row", host.ErrLost},
-		{"exit", "it died in Suggest", host.ErrLost},
+		{"exit", "process exited during Suggest", host.ErrLost},
 		{"refuse", "it is tired", nil},
 		{"flood", "", nil},
 	} {

@@ -205,7 +205,7 @@ func TestPreparationNeedsProxySamples(t *testing.T) {
 	if s.Data, s.Model, err = config.Prepare(t.Context(), &s.Config); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(), "client tuner fedtune-hrt prepares: a proxy federation needs samples that are set apart: set data.proxy") {
+	if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(), "client tuner fedtune-hrt prepares: a proxy federation needs data.proxy samples") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -193,7 +193,7 @@ func TestPanicFailsItsTrial(t *testing.T) {
 	if r.Survivor == nil || r.Survivor.Number == 1 || r.Trials[r.Survivor.Number].Rounds != 5 {
 		t.Errorf("the survivor is %+v", r.Survivor)
 	}
-	if !strings.Contains(log.String(), "(*counting).Local") || !strings.Contains(events.text.String(), `{"event":"fail","trial":1,"round":1,"reason":"round 2: panic`) {
+	if !strings.Contains(log.String(), "(*counting).method") || !strings.Contains(events.text.String(), `{"event":"fail","trial":1,"round":1,"reason":"round 2: panic`) {
 		t.Errorf("log %s, events %s", log.String(), events.text.String())
 	}
 	again, err := work(0)

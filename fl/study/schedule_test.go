@@ -212,7 +212,7 @@ func TestARecordThatWasAskedInAnotherOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = part(t, "asha", 3, old, -1)
-	if err == nil || !strings.Contains(err.Error(), "is a report in the record and a suggest now: the record was begun by a version of fedfast that asked in another order; finish the study with that one") ||
+	if err == nil || !strings.Contains(err.Error(), "is a report in the record and a suggest now: the record was written by a version of fedfast with another order of calls; finish the study with that version") ||
 		strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v", err)
 	}

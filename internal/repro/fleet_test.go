@@ -45,9 +45,9 @@ func TestFleet(t *testing.T) {
 		defer mu.Unlock()
 		lines = append(lines, line)
 		switch {
-		case strings.HasPrefix(line, "begins: "):
+		case strings.HasPrefix(line, "started: "):
 			open++
-		case strings.HasPrefix(line, "ended: "):
+		case strings.HasPrefix(line, "finished: "):
 			open--
 		}
 		most = max(most, open)

@@ -50,7 +50,7 @@ func TestLoadErrors(t *testing.T) {
 		{"twice", "client.lr = 1\n\"client.lr\" = 2\n", nil, `key "client.lr" is set twice`},
 		{"syntax", "rounds = 3\ncohort = = 4\n", nil, `study.toml:2: `},
 		{"space", "[space]\n\"client.lr\" = {lgo10 = [-4, 0]}\n", nil, `study.toml:2: space: client.lr: unknown kind "lgo10"`},
-		{"space dotted", "[space]\nclient.lr = [-4, 0]\n", nil, `study.toml:2: space: client.lr: want one of`},
+		{"space dotted", "[space]\nclient.lr = [-4, 0]\n", nil, `study.toml:2: space: client.lr: must be one of`},
 		{"option", "[tuner.options]\na = 1\nb = [1]\n", nil, `study.toml:3: tuner.options.b: a value must be a number, a string or a bool`},
 		{"model", "model = 3\n", nil, `study.toml:1: model: must be the name of a model or a list of tables [[model.layers]]`},
 		{"layer key", "[[model.layers]]\ntype = \"dense\"\nunit = 3\n", nil, `model.layers[1]: unknown key "unit" (did you mean "units"?)`},

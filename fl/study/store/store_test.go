@@ -218,7 +218,7 @@ func TestOtherFormatsAreRefused(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "the record has format 2, this fedfast reads format 1") {
+	if _, err := Open(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "the record has format 2, want 1") {
 		t.Errorf("Open: %v", err)
 	}
 	if _, err := Look(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "the record has format 2") {

@@ -228,7 +228,7 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 	if _, err := Tune(t.Context(), fresh, small(t), Options{}); err == nil || !strings.Contains(err.Error(), "no launcher") {
 		t.Errorf("no launcher: %v", err)
 	}
-	if _, err := Tune(t.Context(), fresh, small(t, "tuner.name=nobody"), o); err == nil || !strings.Contains(err.Error(), `no tuner "nobody"`) {
+	if _, err := Tune(t.Context(), fresh, small(t, "tuner.name=nobody"), o); err == nil || !strings.Contains(err.Error(), `unknown tuner "nobody"`) {
 		t.Errorf("an unknown tuner: %v", err)
 	}
 	if _, err := Run(t.Context(), fresh, small(t, "client.lr=-1"), o); err == nil || !strings.Contains(err.Error(), "client.lr") {
