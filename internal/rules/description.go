@@ -24,7 +24,7 @@ func Description(name string, d tuners.Description) error {
 		return fmt.Errorf("%w: %s", ErrBadAnswer, fmt.Sprintf(format, args...))
 	}
 	if d.Name != name {
-		return bad("invalid name %q", tuners.Plain(d.Name, maxName))
+		return bad("its name is %q, want %q", tuners.Plain(d.Name, maxName), name)
 	}
 	if !d.Trials && !d.Rounds {
 		return bad("serves neither trials nor rounds")

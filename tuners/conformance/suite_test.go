@@ -76,7 +76,7 @@ func TestARightTunerPasses(t *testing.T) {
 func TestWrongTunersFail(t *testing.T) {
 	said := map[string]string{}
 	for _, c := range []struct{ mode, check, want string }{
-		{"anonymous", "handshake", `invalid description: bad answer: invalid name "nobody"`},
+		{"anonymous", "handshake", `invalid description: bad answer: its name is "nobody"`},
 		{"loud", "handshake", `invalid description: bad answer: its version has 1048580 characters, at most 100 are allowed: "\\x1b[2JA A A`},
 		{"nosy", "describe", `no study provides what the tuner requests: unknown probe "weights"`},
 		{"strict", "validate", "rejects every setup tried, the first because of space: nothing is good enough"},

@@ -131,7 +131,7 @@ func TestAWrongNameIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = host.Launch(t.Context(), ref, host.Options{Logger: slog.New(slog.DiscardHandler)})
-	oneLine(t, err, `tuner "liar"`, `it is called "someone-else"`)
+	oneLine(t, err, `tuner "liar"`, `its name is "someone-else", want "liar"`)
 	if !errors.Is(err, rules.ErrBadAnswer) {
 		t.Error("it does not wrap ErrBadAnswer")
 	}
