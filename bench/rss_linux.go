@@ -10,25 +10,6 @@ import (
 // forbids it, the peak is that since the process began.
 func resetPeakRSS() { _ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
 
-// peakRSS returns the most bytes that the process held in memory, 0 where the
-// system does not tell.
-func peakRSS() int64 {
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	for line := range bytes.Lines(text) {
-		if rest, ok := bytes.CutPrefix(line, []byte("VmHWM:")); ok {
-			kb, err := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(rest), []byte("kB")))), 10, 64)
-			if err != nil {
-				return 0
-			}
-			return kb << 10
-		}
-	}
-	return 0
-}
-
 // processRSS returns the bytes that another process holds in memory, 0 where the
 // system does not tell.
 func processRSS(pid int) int64 {

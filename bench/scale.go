@@ -8,6 +8,7 @@ import (
 	"runtime/metrics"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 )
@@ -119,8 +120,8 @@ func scaleRow(net network, c crowd, samples, batch, workers int) row {
 	return r
 }
 
-// memory watches the memory of this process.
-type memory struct {
+// memoryWatch watches the memory of this process.
+type memoryWatch struct {
 	quit, done chan struct{}
 	heap       int64 // most bytes of objects that were seen
 	rss        int64
@@ -128,11 +129,11 @@ type memory struct {
 
 // startMemory gives free memory back to the system, so that what others left behind
 // does not count, and begins to watch.
-func startMemory() *memory {
+func startMemory() *memoryWatch {
 	runtime.GC()
 	debug.FreeOSMemory()
 	resetPeakRSS()
-	m := &memory{quit: make(chan struct{}), done: make(chan struct{})}
+	m := &memoryWatch{quit: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
 		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
@@ -143,7 +144,7 @@ func startMemory() *memory {
 			m.heap = max(m.heap, int64(sample[0].Value.Uint64()))
 			select {
 			case <-m.quit:
-				m.rss = peakRSS()
+				m.rss = memory.Peak()
 				return
 			case <-tick.C:
 			}
@@ -154,7 +155,7 @@ func startMemory() *memory {
 
 // stop ends the watch and returns the most bytes of objects, and the most that the
 // process held. It may be called again.
-func (m *memory) stop() (heap, rss int64) {
+func (m *memoryWatch) stop() (heap, rss int64) {
 	select {
 	case <-m.done:
 	default:

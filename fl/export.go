@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -21,7 +20,9 @@ func WeightsSHA256(m *nn.Model, weights []float32) string {
 	tensors := m.Export(weights)
 	slices.SortFunc(tensors, func(a, b nn.Tensor) int { return strings.Compare(a.Name, b.Name) })
 	for _, t := range tensors {
-		_ = writeFloats(h, t.Data) // a hash takes all
+		for part := range slices.Chunk(t.Data, vectorPart) {
+			h.Write(littleEndian(part))
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -32,14 +33,4 @@ func littleEndian(x []float32) []byte {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 	}
 	return b
-}
-
-// writeFloats writes little-endian float32 values.
-func writeFloats(w io.Writer, x []float32) error {
-	for part := range slices.Chunk(x, vectorPart) {
-		if _, err := w.Write(littleEndian(part)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

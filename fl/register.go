@@ -2,13 +2,13 @@ package fl
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/naming"
 )
 
 // registry holds methods by name. Programs may register theirs at any time.
@@ -16,10 +16,6 @@ var registry = struct {
 	sync.RWMutex
 	methods map[string]Method
 }{methods: map[string]Method{}}
-
-// methodName is what a method can be called: it stands in study files, tables and
-// names of files.
-var methodName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
 // Register makes a method known by its name, so that studies of this program can
 // train with it (method = "name"), tuners can set what it uses, and lists of
@@ -31,10 +27,10 @@ func Register(m Method) error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	if !methodName.MatchString(m.Name) {
-		return fmt.Errorf("fl: method %q: a name must be lower-case letters, digits, - and _, and begin with a letter", m.Name)
+	if err := naming.CheckName("fl: method", m.Name); err != nil {
+		return err
 	}
-	if m.Doc == "" || strings.ContainsAny(m.Doc+m.Paper, "\n|") {
+	if m.Doc == "" || !naming.Fits(m.Doc+m.Paper) {
 		return fmt.Errorf("fl: method %q: Doc must be a line, and Doc and Paper without |, for they stand in tables", m.Name)
 	}
 	if strings.Contains(m.Differs, "\n") {

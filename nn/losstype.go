@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -72,16 +72,13 @@ var lossTypes = struct {
 	all []*LossType
 }{all: []*LossType{&crossEntropy, &sigmoid, &squared, &huber}}
 
-var lossName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
-
 // RegisterLoss makes a loss known by its name to study files, lists and help of this
 // program. The error describes what is wrong with it, or that the name is taken.
 func RegisterLoss(t LossType) error {
+	if err := naming.Check("nn: loss", string(t.Name), t.Doc); err != nil {
+		return err
+	}
 	switch {
-	case !lossName.MatchString(string(t.Name)):
-		return fmt.Errorf("nn: loss %q: a name must be lower-case letters, digits, - and _, and begin with a letter", t.Name)
-	case t.Doc == "" || strings.ContainsAny(t.Doc, "\n|"):
-		return fmt.Errorf("nn: loss %q: Doc must be a line without |, for it stands in tables", t.Name)
 	case t.Target > Numbers:
 		return fmt.Errorf("nn: loss %q: unknown target %d", t.Name, t.Target)
 	case (t.Target == OneLabel) != (t.Label != nil) || (t.Target == OneLabel) == (t.Targets != nil):

@@ -21,6 +21,7 @@ const module = "github.com/fedfast/fedfast"
 var mayImport = map[string][]string{
 	"kernels/det":               {},
 	"internal/sys":              {},
+	"internal/naming":           {},
 	"internal/key":              {},
 	"internal/finite":           {},
 	"internal/figure":           {},
@@ -34,7 +35,7 @@ var mayImport = map[string][]string{
 	"kernels":                   {"kernels/det"},
 	"internal/kernelstest":      {"kernels"},
 	"tensor":                    {"kernels"},
-	"nn":                        {"tensor"},
+	"nn":                        {"tensor", "internal/naming"},
 	"nn/safetensors":            {"nn", "internal/sys"},
 	"data":                      {"internal/deal", "internal/fetch", "internal/pixel"},
 	"internal/sets":             {"data", "internal/formats"},

@@ -51,7 +51,7 @@ func (s *Setup) trained(ctx context.Context) (*driver, *trial, error) {
 		return nil, nil, errNoStore
 	}
 	s.Tuner, s.ClientTuner, s.Control, s.Unscored = nil, nil, nil, true
-	s.Config.Space, s.Config.ClientTuner = nil, config.ClientTuner{}
+	s.untune()
 	s.Config.Budget = config.Budget{Rounds: given.Rounds, TrialRounds: given.Rounds}
 	d, err := newDriver(ctx, s)
 	if err != nil {

@@ -119,13 +119,16 @@ func (s *Setup) training() (fl.Config, error) {
 	}, nil
 }
 
+// untune takes out of the configuration what Run does not follow.
+func (s *Setup) untune() { s.Config.Space, s.Config.ClientTuner = nil, config.ClientTuner{} }
+
 // Memory returns how many bytes a study takes at its peak, besides what is in memory
 // already, and how many more each trial that waits to go on. The error is that of a
 // study which does not fit into the memory that there is.
 func (s *Setup) Memory() (all, waiting int64, err error) {
 	plain := *s
-	if s.Tuner == nil { // as Run has it
-		plain.Config.Space, plain.Config.ClientTuner = nil, config.ClientTuner{}
+	if s.Tuner == nil {
+		plain.untune()
 	}
 	cfg, err := plain.training()
 	if err == nil {

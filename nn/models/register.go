@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -44,8 +44,6 @@ var layerTypes = struct {
 	byName map[string]LayerType
 }{byName: map[string]LayerType{}}
 
-var typeName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
-
 // Register makes a type of layers known by its name to study files, lists and help of
 // this program. Importing package models does so for the built-in ones. The error says
 // what is wrong with the type, or that the name is taken.
@@ -56,12 +54,10 @@ func Register(t LayerType) error {
 			keys = append(keys, key)
 		}
 	}
-	switch structure := slices.Contains([]string{add, concat, mix, residual}, t.Name); {
-	case !typeName.MatchString(t.Name):
-		return fmt.Errorf("models: layer type %q: a name must be lower-case letters, digits, - and _, and begin with a letter", t.Name)
-	case t.Doc == "" || strings.ContainsAny(t.Doc, "\n|"):
-		return fmt.Errorf("models: layer type %q: Doc must be a line without |, for it stands in tables", t.Name)
-	case t.Make == nil && !structure:
+	if err := naming.Check("models: layer type", t.Name, t.Doc); err != nil {
+		return err
+	}
+	if structure := slices.Contains([]string{add, concat, mix, residual}, t.Name); t.Make == nil && !structure {
 		return fmt.Errorf("models: layer type %q: Make is nil", t.Name)
 	}
 	for _, key := range slices.Concat(t.Keys, t.Required) {

@@ -85,19 +85,25 @@ type layerKeyEntry struct {
 
 func layerEntries() []layerEntry {
 	var entries []layerEntry
+	known := config.LayerKeys()
 	for _, t := range models.LayerTypes() {
-		e := layerEntry{Name: t.Name, Doc: t.Doc, Keys: []layerKeyEntry{}}
+		var keys []key.Key
 		for _, name := range t.Keys {
-			for _, k := range config.LayerKeys() {
-				if k.Name == name {
-					e.Keys = append(e.Keys, layerKeyEntry{k.Name, k.Type(), slices.Contains(t.Required, name), k.Allowed(), k.Doc})
-				}
+			if i := slices.IndexFunc(known, func(k key.Key) bool { return k.Name == name }); i >= 0 {
+				keys = append(keys, known[i])
 			}
 		}
-		for _, k := range config.OptionKeys("options", t.Options) {
-			e.Keys = append(e.Keys, layerKeyEntry{k.Name, k.Type(), false, k.Allowed(), k.Doc})
-		}
-		entries = append(entries, e)
+		keys = append(keys, config.OptionKeys("options", t.Options)...)
+		entries = append(entries, layerEntry{Name: t.Name, Doc: t.Doc, Keys: keyEntries(keys, t.Required)})
+	}
+	return entries
+}
+
+// keyEntries describes keys of a layer or of a loss, of which some are required.
+func keyEntries(keys []key.Key, required []string) []layerKeyEntry {
+	entries := []layerKeyEntry{}
+	for _, k := range keys {
+		entries = append(entries, layerKeyEntry{k.Name, k.Type(), slices.Contains(required, k.Name), k.Allowed(), k.Doc})
 	}
 	return entries
 }

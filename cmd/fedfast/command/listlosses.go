@@ -30,11 +30,10 @@ func lossEntries() []lossEntry {
 	targets := map[nn.Target]string{nn.OneLabel: "a class", nn.ManyLabels: "several labels", nn.Numbers: "numbers"}
 	var entries []lossEntry
 	for _, t := range nn.LossTypes() {
-		e := lossEntry{Name: string(t.Name), Target: targets[t.Target], Doc: t.Doc, Hessian: t.LabelAlong != nil || t.TargetsAlong != nil, Options: []layerKeyEntry{}}
-		for _, k := range config.OptionKeys("loss.options", t.Options) {
-			e.Options = append(e.Options, layerKeyEntry{k.Name, k.Type(), false, k.Allowed(), k.Doc})
-		}
-		entries = append(entries, e)
+		entries = append(entries, lossEntry{
+			Name: string(t.Name), Target: targets[t.Target], Doc: t.Doc, Hessian: t.LabelAlong != nil || t.TargetsAlong != nil,
+			Options: keyEntries(config.OptionKeys("loss.options", t.Options), nil),
+		})
 	}
 	return entries
 }

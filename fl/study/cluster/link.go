@@ -168,13 +168,13 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 		if err == nil {
 			once, cancel := context.WithTimeout(ctx, patience)
 			var m *nats.Msg
-			if m, err = answers.NextMsgWithContext(once); err == nil {
+			m, err = answers.NextMsgWithContext(once)
+			cancel()
+			if err == nil {
 				if text, err := l.scope.open(m.Data, byCoordinator); err == nil && take(text) {
-					cancel()
 					return nil
 				}
 			}
-			cancel()
 		}
 		if ctx.Err() != nil {
 			return errLeaving

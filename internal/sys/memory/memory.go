@@ -22,11 +22,26 @@ const Unknown = math.MaxInt64
 func Available() int64 {
 	free := system()
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
-		used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-		metrics.Read(used)
-		free = min(free, limit-int64(used[0].Value.Uint64()-used[1].Value.Uint64()))
+		free = min(free, limit-held())
 	}
 	return max(0, free)
+}
+
+// held returns the bytes that Go's runtime has of the system.
+func held() int64 { return without("heap/released") }
+
+// without returns the bytes of the runtime's memory except those of some classes.
+func without(classes ...string) int64 {
+	of := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
+	for _, name := range classes {
+		of = append(of, metrics.Sample{Name: "/memory/classes/" + name + ":bytes"})
+	}
+	metrics.Read(of)
+	bytes := of[0].Value.Uint64()
+	for _, class := range of[1:] {
+		bytes -= class.Value.Uint64()
+	}
+	return int64(bytes)
 }
 
 // reserve is what Limit leaves of a limit to what is not the garbage collector's.
@@ -41,14 +56,13 @@ func Limit() error {
 	if !limited {
 		return nil
 	}
-	used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(used)
+	now := held()
 	if most < least {
 		return fmt.Errorf("the memory of this process is limited (ulimit -v), and %s more than now are needed to work at all, of which %s are left; raise the limit",
 			Size(least), Size(max(0, most)))
 	}
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
-		debug.SetMemoryLimit(most - reserve + int64(used[0].Value.Uint64()-used[1].Value.Uint64()))
+		debug.SetMemoryLimit(most - reserve + now)
 	}
 	return nil
 }
@@ -73,10 +87,8 @@ func Expect(bytes int64) int64 {
 	if bytes >= largeWork && os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbageShare)
 	}
-	used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/memory/classes/heap/free:bytes"}}
-	metrics.Read(used)
-	now := int64(used[0].Value.Uint64() - used[1].Value.Uint64() - used[2].Value.Uint64())
-	return max(peak(), program+now+bytes+bytes/100*garbageShare/2)
+	now := without("heap/released", "heap/free")
+	return max(Peak(), program+now+bytes+bytes/100*garbageShare/2)
 }
 
 // little is how many bytes always fit: the system is asked no sooner than after as

@@ -28,8 +28,8 @@ func system() int64 {
 	return free
 }
 
-// peak returns the most memory that the process has had, 0 where it is not known.
-func peak() int64 {
+// Peak returns the most memory that the process has had, 0 where it is not known.
+func Peak() int64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0

@@ -8,5 +8,5 @@ func system() int64 { return Unknown }
 // limits returns none.
 func limits() (free int64, limited bool) { return Unknown, false }
 
-// peak returns 0: it is not known.
-func peak() int64 { return 0 }
+// Peak returns 0: it is not known.
+func Peak() int64 { return 0 }
