@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/kernels/det"
 )
-
-// MostCount is more than the steps and the examples of a round are.
-const MostCount = 1 << 40
 
 // MostBytes returns how many bytes a snapshot of a trial, a part of a round and the
 // scores of clients take at most in their binary forms. Of the probes, it counts those
@@ -32,23 +30,23 @@ func (e *Engine) MostBytes() int64 {
 }
 
 // fits checks that a part is what a shard was asked for.
-func (r *round) fits(p *part, s span) error {
+func (r *round) fits(p *part, s shard.Span) error {
 	e := r.engine
-	at := fmt.Sprintf("the shard of the slots [%d,%d)", s.lo, s.hi)
+	at := fmt.Sprintf("the shard of the slots [%d,%d)", s.Lo, s.Hi)
 	if p == nil {
 		return fmt.Errorf("%s: nothing came back", at)
 	}
 	size := e.cfg.Model.Size()
 	extra := e.cfg.Method.Gather != nil
 	is := func(v []float32, asked bool) bool { return v == nil && !asked || asked && len(v) == size }
-	if p.Lo != s.lo || len(p.Slots) != s.hi-s.lo || !is(p.Sum, true) || !is(p.Extra, extra) || !is(p.Signs, r.probes.signs) {
+	if p.Lo != s.Lo || len(p.Slots) != s.Hi-s.Lo || !is(p.Sum, true) || !is(p.Extra, extra) || !is(p.Signs, r.probes.signs) {
 		return fmt.Errorf("%s: other slots or other sums came back", at)
 	}
 	taken := 0
 	for i := range p.Slots {
-		got, want := &p.Slots[i], &r.slots[s.lo+i]
+		got, want := &p.Slots[i], &r.slots[s.Lo+i]
 		if got.Client != want.Client {
-			return fmt.Errorf("%s: it has client %d in slot %d instead of client %d", at, got.Client, s.lo+i, want.Client)
+			return fmt.Errorf("%s: it has client %d in slot %d instead of client %d", at, got.Client, s.Lo+i, want.Client)
 		}
 		if got.TrainExamples != want.TrainExamples || got.ValExamples != want.ValExamples {
 			return fmt.Errorf("%s: client %d has %d and %d examples in it, not %d and %d", at, got.Client, got.TrainExamples, got.ValExamples, want.TrainExamples, want.ValExamples)
@@ -70,7 +68,7 @@ func (r *round) fits(p *part, s span) error {
 }
 
 // isCount says whether n may count steps or examples.
-func isCount(n int) bool { return n >= 0 && n <= MostCount }
+func isCount(n int) bool { return n >= 0 && n <= shard.MostCount }
 
 // measures says whether a score has the form of those of the engine's model.
 func (e *Engine) measures(s *Score) bool {
@@ -79,7 +77,7 @@ func (e *Engine) measures(s *Score) bool {
 }
 
 // answers checks that scores are those of an exam.
-func (e *Engine) answers(x *Exam, scores []clientScores) error {
+func (e *Engine) answers(x *shard.Exam, scores []clientScores) error {
 	if len(scores) != len(x.Clients) {
 		return fmt.Errorf("evaluation: the scores of %d clients came back, those of %d were asked for", len(scores), len(x.Clients))
 	}

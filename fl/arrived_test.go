@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 )
 
 // sealed puts the right checksum behind what somebody else has made.
@@ -77,7 +78,7 @@ type liars struct {
 	scores func(*[]clientScores)
 }
 
-func (l *liars) Train(ctx context.Context, s Shard, read func(io.Reader) error) error {
+func (l *liars) Train(ctx context.Context, s shard.Round, read func(io.Reader) error) error {
 	if l.silent {
 		return nil
 	}
@@ -94,7 +95,7 @@ func (l *liars) Train(ctx context.Context, s Shard, read func(io.Reader) error) 
 	})
 }
 
-func (l *liars) Measure(ctx context.Context, x Exam, read func(io.Reader) error) error {
+func (l *liars) Measure(ctx context.Context, x shard.Exam, read func(io.Reader) error) error {
 	if l.silent {
 		return nil
 	}
@@ -195,7 +196,7 @@ func TestMostBytesHoldsParts(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	e := newEngine(t, Config{Method: gathering(func(int, []float32, float64) {}), Model: model, Data: fed, Cohort: 16, Seed: 3, Workers: 1})
 	var p, all bytes.Buffer
-	if err := e.Train(t.Context(), Shard{Weights: model.NewParams(), Plan: Plan{Probes: []string{signAgreement}}, Lo: 0, Hi: 16}, &p); err != nil {
+	if err := e.Train(t.Context(), shard.Round{Weights: model.NewParams(), Plan: shard.Plan{Probes: []string{signAgreement}}, Lo: 0, Hi: 16}, &p); err != nil {
 		t.Fatal(err)
 	}
 	if err := writeScores(&all, make([]clientScores, len(fed.Clients))); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 )
 
 // centralPart is how many examples of a federation's own test set, which is of no
@@ -26,7 +27,7 @@ func (e *Engine) evaluateCentral(ctx context.Context, weights []float32) (Summar
 	for i := range parts {
 		parts[i] = i
 	}
-	scores, err := e.measure(ctx, &Exam{Weights: weights, Clients: parts, Central: true, GlobalTest: true}, nil, nil, func(int) {})
+	scores, err := e.measure(ctx, &shard.Exam{Weights: weights, Clients: parts, Central: true, GlobalTest: true}, nil, nil, func(int) {})
 	if err != nil {
 		return Summary{}, err
 	}

@@ -7,38 +7,9 @@ import (
 	"io"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/fedfast/fedfast/fl/internal/shard"
 )
-
-// Elsewhere has shards of rounds and of evaluations done by other engines, such as those
-// of other machines, which have the same model, method, data and settings. What comes of
-// it has the same bits. Its methods are called from several goroutines.
-type Elsewhere interface {
-	// Shards says into how many shards the clients of a round of a trial are to be split;
-	// 0 has them trained by this engine.
-	Shards(trial, round, clients int) int
-	// Train has a shard of a round trained by Engine.Train of another engine, and has read
-	// read what that wrote.
-	Train(ctx context.Context, s Shard, read func(io.Reader) error) error
-	// Exams returns into how many exams the measurement of a model on the given number
-	// of clients is to be split; 0 has this engine measure it.
-	Exams(clients int) int
-	// Measure has clients measure a model by Engine.Measure of another engine, and has
-	// read read what that wrote.
-	Measure(ctx context.Context, x Exam, read func(io.Reader) error) error
-}
-
-// Shard is a part of a round that any engine of its study can train.
-type Shard struct {
-	// Trial is the trial's number, Round how many rounds it has run.
-	Trial, Round int
-	// Weights are those that the server sends; read-only.
-	Weights []float32
-	// Plan is the whole round's.
-	Plan Plan
-	// Lo and Hi bound the slots to train, from Lo to before Hi: as ShardSizes splits the
-	// cohort.
-	Lo, Hi int
-}
 
 // CheckShards returns an error that says why rounds of the method, with hyperparameters of
 // clients, cannot be split into shards that other engines train.
@@ -60,7 +31,7 @@ func (e *Engine) shards() bool {
 
 // Train trains a shard of a round and writes what its clients came to together, for
 // another engine to read.
-func (e *Engine) Train(ctx context.Context, s Shard, w io.Writer) error {
+func (e *Engine) Train(ctx context.Context, s shard.Round, w io.Writer) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -69,8 +40,8 @@ func (e *Engine) Train(ctx context.Context, s Shard, w io.Writer) error {
 		return errors.New("a shard of a round: its method has rounds trained whole, or its clients keep a state")
 	case len(s.Weights) != e.cfg.Model.Size():
 		return fmt.Errorf("a shard of a round: %d weights arrived, model %s has %d", len(s.Weights), e.cfg.Model.Name(), e.cfg.Model.Size())
-	case s.Lo < 0 || s.Lo%groupSlots != 0 || s.Hi <= s.Lo || s.Hi > e.cfg.Cohort:
-		return fmt.Errorf("a shard of a round: slots [%d,%d) out of range for a cohort of %d in groups of %d", s.Lo, s.Hi, e.cfg.Cohort, groupSlots)
+	case s.Lo < 0 || s.Lo%shard.Group != 0 || s.Hi <= s.Lo || s.Hi > e.cfg.Cohort:
+		return fmt.Errorf("a shard of a round: slots [%d,%d) out of range for a cohort of %d in groups of %d", s.Lo, s.Hi, e.cfg.Cohort, shard.Group)
 	}
 	p, err := e.trainShard(&s)
 	if err != nil {
@@ -81,8 +52,8 @@ func (e *Engine) Train(ctx context.Context, s Shard, w io.Writer) error {
 }
 
 // trainShard trains a shard on this engine's workers.
-func (e *Engine) trainShard(s *Shard) (*part, error) {
-	r := &round{Trial: &Trial{engine: e, number: s.Trial, round: s.Round, weights: s.Weights}, plan: s.Plan.filled(e.cfg.Method)}
+func (e *Engine) trainShard(s *shard.Round) (*part, error) {
+	r := &round{Trial: &Trial{engine: e, number: s.Trial, round: s.Round, weights: s.Weights}, plan: Plan(s.Plan).filled(e.cfg.Method)}
 	err := r.plan.check(&e.cfg, e.cfg.Cohort)
 	if err == nil {
 		r.probes, err = parseProbes(s.Plan.Probes)
@@ -93,19 +64,19 @@ func (e *Engine) trainShard(s *Shard) (*part, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trial %d, round %d: %w", s.Trial, s.Round, err)
 	}
-	return r.trainHere(span{s.Lo, s.Hi})
+	return r.trainHere(shard.Span{Lo: s.Lo, Hi: s.Hi})
 }
 
 // trainElsewhere trains the whole cohort in shards.
 func (r *round) trainElsewhere(ctx context.Context, n int) (*part, error) {
 	e := r.engine
-	spans := shards(len(r.slots), n)
+	spans := shard.Split(len(r.slots), n)
 	all := newTree(len(spans), func(*part) {})
 	g, ctx := errgroup.WithContext(ctx)
 	for leaf, at := range spans {
 		g.Go(func() error {
 			var p *part
-			s := Shard{Trial: r.number, Round: r.round, Weights: r.weights, Plan: r.plan, Lo: at.lo, Hi: at.hi}
+			s := shard.Round{Trial: r.number, Round: r.round, Weights: r.weights, Plan: shard.Plan(r.plan), Lo: at.Lo, Hi: at.Hi}
 			err := e.cfg.Elsewhere.Train(ctx, s, func(r io.Reader) (err error) {
 				p, err = readPart(r)
 				return err
@@ -117,8 +88,8 @@ func (r *round) trainElsewhere(ctx context.Context, n int) (*part, error) {
 				return err
 			}
 			for i, s := range p.Slots {
-				s.Client, s.Params = r.slots[at.lo+i].Client, r.slots[at.lo+i].Params
-				r.slots[at.lo+i] = s
+				s.Client, s.Params = r.slots[at.Lo+i].Client, r.slots[at.Lo+i].Params
+				r.slots[at.Lo+i] = s
 			}
 			all.add(leaf, p)
 			return nil

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -59,7 +60,7 @@ type Config struct {
 
 	// Elsewhere has shards of rounds and evaluations done by other engines; nil has
 	// this one do all.
-	Elsewhere Elsewhere
+	Elsewhere shard.Engines
 
 	// NewTrainer makes the trainer of a worker; nil is Model.NewWorkspace.
 	NewTrainer func() Trainer

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -126,14 +127,14 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	}
 	ids, unseenIDs := e.evalSample(len(fed.Clients), cfg.Sample), e.evalSample(len(fed.Unseen), cfg.Sample)
 	done := counted(cfg.Done, len(ids)+len(unseenIDs))
-	seen, err := e.measure(ctx, &Exam{
+	seen, err := e.measure(ctx, &shard.Exam{
 		Weights: weights, Clients: ids, GlobalVal: true, GlobalTest: true, PersonalVal: cfg.Clients != nil, PersonalTest: cfg.Clients != nil,
 		Params: paramsOf(cfg.Clients, ids), Server: plan.Server, Round: cfg.Round,
 	}, cfg.State, e.serverOf(cfg.State, weights, cfg.Clients != nil), done)
 	if err != nil {
 		return nil, err
 	}
-	unseen, err := e.measure(ctx, &Exam{Weights: weights, Clients: unseenIDs, Unseen: true, GlobalTest: true}, nil, nil, done)
+	unseen, err := e.measure(ctx, &shard.Exam{Weights: weights, Clients: unseenIDs, Unseen: true, GlobalTest: true}, nil, nil, done)
 	if err != nil {
 		return nil, err
 	}

@@ -9,47 +9,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 )
 
-// Exam says which clients measure a model, and how. What a client measures depends
-// on no other one, so an exam can be split anywhere.
-type Exam struct {
-	// Weights are the model's; read-only.
-	Weights []float32
-	// Clients are indices of clients; with Unseen they are of those that never train,
-	// with Central of the parts of the federation's own test set.
-	Clients []int
-	Unseen  bool
-	Central bool `json:",omitempty"`
-	// GlobalVal and GlobalTest have the weights as they are measured on validation
-	// and test examples, PersonalVal and PersonalTest those that each client trains
-	// from them.
-	GlobalVal, GlobalTest, PersonalVal, PersonalTest bool
-	// Params are the hyperparameters of that training, one for all or one for each of
-	// Clients, and Server those of the server.
-	Params []ClientParams
-	Server ServerParams
-	// Round is how many rounds the model has trained.
-	Round int
-	// Arch, as ClientParams.Arch, picks a sub-network, which is measured instead of the
-	// whole network.
-	Arch string `json:",omitempty"`
-}
-
-// personal says whether clients train.
-func (x *Exam) personal() bool { return x.PersonalVal || x.PersonalTest }
-
-// shard is the exam of the clients from lo to before hi.
-func (x Exam) shard(lo, hi int) Exam {
-	x.Clients = x.Clients[lo:hi]
-	if len(x.Params) > 1 {
-		x.Params = x.Params[lo:hi]
-	}
-	return x
-}
-
 // check returns an error for an exam that this engine does not have.
-func (e *Engine) check(x *Exam) error {
+func (e *Engine) check(x *shard.Exam) error {
 	n := len(e.cfg.Data.Clients)
 	if x.Unseen {
 		n = len(e.cfg.Data.Unseen)
@@ -69,7 +33,7 @@ func (e *Engine) check(x *Exam) error {
 		return fmt.Errorf("evaluation: round %d: must be 0 or more", x.Round)
 	case len(x.Weights) != e.cfg.Model.Size():
 		return fmt.Errorf("evaluation: %d weights arrived, model %s has %d", len(x.Weights), e.cfg.Model.Name(), e.cfg.Model.Size())
-	case x.personal() && (x.Unseen || x.Central || e.looks() || len(x.Params) != 1 && len(x.Params) != len(x.Clients)):
+	case x.Personal() && (x.Unseen || x.Central || e.looks() || len(x.Params) != 1 && len(x.Params) != len(x.Clients)):
 		return fmt.Errorf("evaluation: personalized scores of %d clients with %d configurations cannot be had here", len(x.Clients), len(x.Params))
 	}
 	return nil
@@ -78,7 +42,7 @@ func (e *Engine) check(x *Exam) error {
 // Measure has clients measure a model and writes their scores, in their order, for another
 // engine to read. Methods whose clients keep a state, or look at the server's, have no
 // personalized scores here.
-func (e *Engine) Measure(ctx context.Context, x Exam, w io.Writer) error {
+func (e *Engine) Measure(ctx context.Context, x shard.Exam, w io.Writer) error {
 	if err := e.check(&x); err != nil {
 		return err
 	}
@@ -91,8 +55,8 @@ func (e *Engine) Measure(ctx context.Context, x Exam, w io.Writer) error {
 
 // measure has clients measure a model here or elsewhere; done is told how many more
 // have done so.
-func (e *Engine) measure(ctx context.Context, x *Exam, state *State, memory Server, done func(clients int)) ([]clientScores, error) {
-	if e.cfg.Elsewhere != nil && (!e.looks() || !x.personal()) && len(x.Clients) > 0 {
+func (e *Engine) measure(ctx context.Context, x *shard.Exam, state *State, memory Server, done func(clients int)) ([]clientScores, error) {
+	if e.cfg.Elsewhere != nil && (!e.looks() || !x.Personal()) && len(x.Clients) > 0 {
 		if n := e.cfg.Elsewhere.Exams(len(x.Clients)); n > 0 {
 			return e.measureElsewhere(ctx, x, n, done)
 		}
@@ -100,14 +64,14 @@ func (e *Engine) measure(ctx context.Context, x *Exam, state *State, memory Serv
 	return e.measureHere(ctx, x, state, memory, done)
 }
 
-func (e *Engine) measureElsewhere(ctx context.Context, x *Exam, n int, done func(clients int)) ([]clientScores, error) {
+func (e *Engine) measureElsewhere(ctx context.Context, x *shard.Exam, n int, done func(clients int)) ([]clientScores, error) {
 	all := make([]clientScores, len(x.Clients))
 	g, ctx := errgroup.WithContext(ctx)
 	n = min(n, len(all))
 	for i := range n {
 		lo, hi := i*len(all)/n, (i+1)*len(all)/n
 		g.Go(func() error {
-			shard := x.shard(lo, hi)
+			shard := x.Of(lo, hi)
 			var scores []clientScores
 			err := e.cfg.Elsewhere.Measure(ctx, shard, func(r io.Reader) (err error) {
 				scores, err = readScores(r)
@@ -128,7 +92,7 @@ func (e *Engine) measureElsewhere(ctx context.Context, x *Exam, n int, done func
 }
 
 // measureHere has this engine's workers measure a model.
-func (e *Engine) measureHere(ctx context.Context, x *Exam, state *State, memory Server, done func(clients int)) ([]clientScores, error) {
+func (e *Engine) measureHere(ctx context.Context, x *shard.Exam, state *State, memory Server, done func(clients int)) ([]clientScores, error) {
 	all := make([]clientScores, len(x.Clients))
 	clients, masks := e.cfg.Data.Clients, e.cfg.Data.Masks
 	if x.Unseen {
@@ -157,7 +121,7 @@ func (e *Engine) measureHere(ctx context.Context, x *Exam, state *State, memory 
 				return err
 			}
 		}
-		if x.personal() {
+		if x.Personal() {
 			if err := e.scorePersonal(w, x, i, s, state, memory); err != nil {
 				return err
 			}
@@ -169,7 +133,7 @@ func (e *Engine) measureHere(ctx context.Context, x *Exam, state *State, memory 
 }
 
 // scorePersonal has a client train and measure a model of its own.
-func (e *Engine) scorePersonal(w *worker, x *Exam, i int, s *clientScores, state *State, memory Server) error {
+func (e *Engine) scorePersonal(w *worker, x *shard.Exam, i int, s *clientScores, state *State, memory Server) error {
 	params := x.Params[0]
 	if len(x.Params) > 1 {
 		params = x.Params[i]

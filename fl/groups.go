@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/fedfast/fedfast/fl/internal/shard"
 )
 
 // round is a round at work.
@@ -23,27 +25,27 @@ func (r *round) train(ctx context.Context) (*part, error) {
 			return r.trainElsewhere(ctx, n)
 		}
 	}
-	return r.trainHere(span{0, len(r.slots)})
+	return r.trainHere(shard.Span{Hi: len(r.slots)})
 }
 
 // trainHere trains the clients of a span that begins with a group on the engine's
 // workers.
-func (r *round) trainHere(at span) (*part, error) {
+func (r *round) trainHere(at shard.Span) (*part, error) {
 	e := r.engine
 	gathers := e.cfg.Method.Gather != nil
-	groups := make([]*aggregate, 0, (at.hi-at.lo+groupSlots-1)/groupSlots)
-	for lo := at.lo; lo < at.hi; lo += groupSlots {
-		groups = append(groups, newAggregate(e.pool, sums{gathers, r.probes.signs}, min(groupSlots, at.hi-lo)))
+	groups := make([]*aggregate, 0, (at.Hi-at.Lo+shard.Group-1)/shard.Group)
+	for lo := at.Lo; lo < at.Hi; lo += shard.Group {
+		groups = append(groups, newAggregate(e.pool, sums{gathers, r.probes.signs}, min(shard.Group, at.Hi-lo)))
 	}
 	all := newTree(len(groups), e.pool.returnSums)
-	work, err := e.work(r.slots[at.lo:at.hi])
+	work, err := e.work(r.slots[at.Lo:at.Hi])
 	if err != nil {
 		return nil, err
 	}
 	order, number := taskOrder(work)
 	r.left = make([]*block, len(r.slots))
 	err = e.pool.run(len(order), func(task int, w *worker) error {
-		i, group := at.lo+order[task], order[task]/groupSlots
+		i, group := at.Lo+order[task], order[task]/shard.Group
 		var c contribution
 		delivered := false
 		defer func() { // a panic must not leave the others waiting
@@ -70,7 +72,7 @@ func (r *round) trainHere(at span) (*part, error) {
 		return nil, err
 	}
 	p := all.root
-	p.Lo, p.Slots = at.lo, r.slots[at.lo:at.hi]
+	p.Lo, p.Slots = at.Lo, r.slots[at.Lo:at.Hi]
 	return p, nil
 }
 
@@ -100,10 +102,10 @@ func (e *Engine) work(slots []Slot) ([]float64, error) {
 // but no more groups are begun at a time than a window has. The order depends only on
 // the plan, never on the machine.
 func taskOrder(work []float64) (order, number []int) {
-	begun := make([]int, (len(work)+groupSlots-1)/groupSlots)
+	begun := make([]int, (len(work)+shard.Group-1)/shard.Group)
 	for lo := 0; lo < len(work); lo += windowSlots {
 		for _, i := range longestFirst(work[lo:min(lo+windowSlots, len(work))]) {
-			group := (lo + i) / groupSlots
+			group := (lo + i) / shard.Group
 			order, number = append(order, lo+i), append(number, begun[group])
 			begun[group]++
 		}

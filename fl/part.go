@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"sync"
 
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -59,49 +60,14 @@ func (p *part) mean() (delta []float32, number float64) {
 	return p.Sum, p.Number / p.Weight
 }
 
-// A round is summed as a tree that only the size of its cohort decides. Its leaves
-// are groups of groupSlots neighbouring slots, each one chain in the order of tasks;
-// neighbours are added up two by two, then the sums of those, where one without a
-// neighbour goes up as it is. So a cohort can be split between any two groups.
-const groupSlots = 16
-
 // windowSlots is how many slots start in the order of their work: as many groups are
 // open at once, each with its sums.
-const windowSlots = 4 * groupSlots
-
-// span are the slots of a cohort from lo to before hi.
-type span struct{ lo, hi int }
-
-// ShardSizes returns the number of slots in each shard of a split cohort: the split has n
-// shards or more, if the cohort has at least n groups, and as few as that allows.
-func ShardSizes(cohort, n int) []int {
-	var sizes []int
-	for _, s := range shards(cohort, n) {
-		sizes = append(sizes, s.hi-s.lo)
-	}
-	return sizes
-}
-
-// shards splits a cohort likewise. Each shard is a subtree of the tree of sums.
-func shards(cohort, n int) []span {
-	size := groupSlots
-	for (cohort+2*size-1)/(2*size) >= n {
-		if size >= cohort {
-			break
-		}
-		size *= 2
-	}
-	var spans []span
-	for lo := 0; lo < cohort; lo += size {
-		spans = append(spans, span{lo, min(lo+size, cohort)})
-	}
-	return spans
-}
+const windowSlots = 4 * shard.Group
 
 // openSums bounds the sums of a round that are there at once.
 func openSums(cohort int) int {
-	groups := (cohort + groupSlots - 1) / groupSlots
-	return min(groups, windowSlots/groupSlots+bits.Len(uint(groups)))
+	groups := (cohort + shard.Group - 1) / shard.Group
+	return min(groups, windowSlots/shard.Group+bits.Len(uint(groups)))
 }
 
 // tree adds up the leaves of a tree of sums, in whatever order they come.

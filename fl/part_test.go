@@ -14,6 +14,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -56,13 +57,13 @@ func TestShards(t *testing.T) {
 	for _, tt := range []struct{ cohort, n, parts, first int }{
 		{10, 4, 1, 10}, {16, 1, 1, 16}, {17, 2, 2, 16}, {100, 1, 1, 100}, {100, 2, 2, 64}, {100, 3, 4, 32}, {100, 7, 7, 16}, {100, 99, 7, 16}, {1000, 5, 8, 128},
 	} {
-		spans, sizes := shards(tt.cohort, tt.n), ShardSizes(tt.cohort, tt.n)
-		if len(spans) != tt.parts || spans[0] != (span{0, tt.first}) || spans[len(spans)-1].hi != tt.cohort || len(sizes) != tt.parts {
+		spans := shard.Split(tt.cohort, tt.n)
+		if len(spans) != tt.parts || spans[0] != (shard.Span{Hi: tt.first}) || spans[len(spans)-1].Hi != tt.cohort {
 			t.Errorf("a cohort of %d is split into %v for %d", tt.cohort, spans, tt.n)
 		}
 		for i, s := range spans {
-			if i > 0 && spans[i-1].hi != s.lo || sizes[i] != s.hi-s.lo {
-				t.Errorf("a cohort of %d is split into %v of sizes %v", tt.cohort, spans, sizes)
+			if i > 0 && spans[i-1].Hi != s.Lo {
+				t.Errorf("a cohort of %d is split into %v", tt.cohort, spans)
 			}
 		}
 	}
@@ -83,7 +84,7 @@ func (o *others) Exams(int) int { return o.parts }
 
 func (o *others) one() *Engine { return o.engines[int(o.next.Add(1))%len(o.engines)] }
 
-func (o *others) Train(ctx context.Context, s Shard, read func(io.Reader) error) error {
+func (o *others) Train(ctx context.Context, s shard.Round, read func(io.Reader) error) error {
 	o.trained.Add(1)
 	s.Weights = slices.Clone(s.Weights)
 	var b bytes.Buffer
@@ -93,7 +94,7 @@ func (o *others) Train(ctx context.Context, s Shard, read func(io.Reader) error)
 	return read(&b)
 }
 
-func (o *others) Measure(ctx context.Context, x Exam, read func(io.Reader) error) error {
+func (o *others) Measure(ctx context.Context, x shard.Exam, read func(io.Reader) error) error {
 	var b bytes.Buffer
 	if err := o.one().Measure(ctx, x, &b); err != nil {
 		return err
@@ -187,7 +188,7 @@ func TestRoundsInPartsAreTheSame(t *testing.T) {
 			c := config(1)
 			c.Elsewhere = o
 			check("in parts", newEngine(t, c))
-			if want := 3 * len(shards(cohort, parts)); int(o.trained.Load()) != want {
+			if want := 3 * len(shard.Split(cohort, parts)); int(o.trained.Load()) != want {
 				t.Errorf("cohort %d: %d parts were trained, want %d", cohort, o.trained.Load(), want)
 			}
 		}
@@ -287,24 +288,24 @@ func TestPartsThatDoNotFit(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	e := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 20, Seed: 3})
 	w := model.NewParams()
-	for _, p := range []Shard{
+	for _, p := range []shard.Round{
 		{Weights: w[1:], Lo: 0, Hi: 16},
 		{Weights: w, Lo: 8, Hi: 16},
 		{Weights: w, Lo: 16, Hi: 32},
 		{Weights: w, Lo: 16, Hi: 16},
-		{Weights: w, Lo: 0, Hi: 16, Plan: Plan{Probes: []string{"none"}}},
+		{Weights: w, Lo: 0, Hi: 16, Plan: shard.Plan{Probes: []string{"none"}}},
 	} {
 		if err := e.Train(t.Context(), p, io.Discard); err == nil {
 			t.Errorf("a shard of [%d,%d) with %d weights is trained", p.Lo, p.Hi, len(p.Weights))
 		}
 	}
-	for _, x := range []Exam{{Weights: w[1:]}, {Weights: w, Clients: []int{-1}}, {Weights: w, Clients: []int{0}, Unseen: true}, {Weights: w, Clients: []int{0, 1}, PersonalVal: true}} {
+	for _, x := range []shard.Exam{{Weights: w[1:]}, {Weights: w, Clients: []int{-1}}, {Weights: w, Clients: []int{0}, Unseen: true}, {Weights: w, Clients: []int{0, 1}, PersonalVal: true}} {
 		if err := e.Measure(t.Context(), x, io.Discard); err == nil {
 			t.Errorf("an exam of %v with %d weights is held", x.Clients, len(x.Weights))
 		}
 	}
 	kept := newEngine(t, Config{Method: keeping(), Model: model, Data: fed, Cohort: 20, Seed: 3})
-	if err := kept.Train(t.Context(), Shard{Weights: w, Lo: 0, Hi: 16}, io.Discard); err == nil {
+	if err := kept.Train(t.Context(), shard.Round{Weights: w, Lo: 0, Hi: 16}, io.Discard); err == nil {
 		t.Error("clients with a state are trained in a part")
 	}
 	if err := keeping().CheckShards(hyper.DefaultClient()); err == nil || average().CheckShards(hyper.DefaultClient()) != nil {

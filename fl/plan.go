@@ -1,6 +1,10 @@
 package fl
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/fl/hyper"
+)
 
 // Plan holds the hyperparameters of a round.
 type Plan struct {
@@ -11,7 +15,7 @@ type Plan struct {
 	// the method's defaults.
 	Clients []ClientParams
 	// Table, instead of Clients, lets every client look its own up.
-	Table []Cell
+	Table []hyper.Cell
 	// Probes names the measurements to take, see Probes; each kind of
 	// val_ probe costs an evaluation of every client of the cohort.
 	Probes []string

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -189,7 +190,7 @@ func (r *run) work(w *worker) {
 func (r *run) one(i int, w *worker) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
-			err = &PanicError{Value: x, Stack: debug.Stack()}
+			err = &shard.PanicError{Value: x, Stack: debug.Stack()}
 		}
 	}()
 	return r.task(i, w)

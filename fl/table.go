@@ -5,14 +5,8 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/hyper"
 )
-
-// Cell is a row of a table that clients look up: the hyperparameters for a
-// client whose samples have about this heterogeneity index and number.
-type Cell struct {
-	HI, Samples float64
-	Params      ClientParams
-}
 
 // heterogeneity returns the heterogeneity index of samples with the given counts
 // of the classes: 1 - (c - 1) / (classes - 1) for c classes that they hold, 0 to 1.
@@ -36,7 +30,7 @@ func heterogeneity(counts []int) float64 {
 // those alone that it trains on: its training and validation examples, and its
 // test examples unless they are the files' own. The error is that of examples which
 // cannot be read.
-func (e *Engine) Lookup(table []Cell, client int) (ClientParams, error) {
+func (e *Engine) Lookup(table []hyper.Cell, client int) (ClientParams, error) {
 	c := &e.cfg.Data.Clients[client]
 	views := []data.View{c.Train, c.Val}
 	if !e.cfg.Data.FilesTest {
@@ -58,7 +52,7 @@ func (e *Engine) Lookup(table []Cell, client int) (ClientParams, error) {
 
 // lookup finds a cell. Distances within rounding of each other are equal, so that
 // a client midway between two columns takes the first.
-func lookup(table []Cell, hi, samples float64) ClientParams {
+func lookup(table []hyper.Cell, hi, samples float64) ClientParams {
 	const equal = 1e-9
 	best := 0
 	for i, c := range table {

@@ -11,10 +11,10 @@ import (
 )
 
 func TestLookup(t *testing.T) {
-	cell := func(hi, samples, lr float64) Cell {
-		return Cell{HI: hi, Samples: samples, Params: ClientParams{LR: lr}}
+	cell := func(hi, samples, lr float64) hyper.Cell {
+		return hyper.Cell{HI: hi, Samples: samples, Params: ClientParams{LR: lr}}
 	}
-	table := []Cell{cell(0.2, 100, 1), cell(0.2, 1000, 2), cell(0.6, 100, 3), cell(0.6, 1000, 4)}
+	table := []hyper.Cell{cell(0.2, 100, 1), cell(0.2, 1000, 2), cell(0.6, 100, 3), cell(0.6, 1000, 4)}
 	for _, c := range []struct{ hi, samples, lr float64 }{
 		{0.1, 90, 1},
 		{0.3, 2000, 2},
@@ -59,7 +59,7 @@ func TestTablesAreLookedUpByClients(t *testing.T) {
 	for _, c := range fed.Clients {
 		middle += float64(samplesOf(c)) / float64(len(fed.Clients))
 	}
-	table := []Cell{{Samples: middle - 10, Params: low}, {Samples: middle + 10, Params: high}}
+	table := []hyper.Cell{{Samples: middle - 10, Params: low}, {Samples: middle + 10, Params: high}}
 	tr, same := e.NewTrial(0), e.NewTrial(0)
 	r, err := tr.Round(t.Context(), Plan{Server: hyper.DefaultServer(), Table: table})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -15,7 +16,7 @@ func (e *Engine) EvaluateTest(ctx context.Context, weights []float32, clients []
 	if e.cfg.Data.Test.Len() > 0 {
 		return e.evaluateCentral(ctx, weights)
 	}
-	scores, err := e.measure(ctx, &Exam{Weights: weights, Clients: clients, GlobalTest: true}, nil, nil, func(int) {})
+	scores, err := e.measure(ctx, &shard.Exam{Weights: weights, Clients: clients, GlobalTest: true}, nil, nil, func(int) {})
 	if err != nil {
 		return Summary{}, err
 	}
@@ -24,7 +25,7 @@ func (e *Engine) EvaluateTest(ctx context.Context, weights []float32, clients []
 
 // EvaluateVal is EvaluateTest on the clients' validation examples.
 func (e *Engine) EvaluateVal(ctx context.Context, weights []float32, clients []int) (Summary, error) {
-	scores, err := e.measure(ctx, &Exam{Weights: weights, Clients: clients, GlobalVal: true}, nil, nil, func(int) {})
+	scores, err := e.measure(ctx, &shard.Exam{Weights: weights, Clients: clients, GlobalVal: true}, nil, nil, func(int) {})
 	if err != nil {
 		return Summary{}, err
 	}

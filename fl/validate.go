@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -54,7 +55,7 @@ func (e *Engine) Validate(ctx context.Context, weights []float32, v Validation) 
 	if len(ids) == 0 {
 		return nil, fmt.Errorf("evaluation: none of the %d clients has validation examples", len(e.cfg.Data.Clients))
 	}
-	measured, err := e.measure(ctx, &Exam{
+	measured, err := e.measure(ctx, &shard.Exam{
 		Weights: weights, Clients: ids, GlobalVal: v.Clients == nil, PersonalVal: v.Clients != nil,
 		Params: paramsOf(v.Clients, ids), Server: plan.Server, Round: v.Round, Arch: v.Arch,
 	}, v.State, e.serverOf(v.State, weights, v.Clients != nil), counted(v.Done, len(ids)))

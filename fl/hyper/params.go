@@ -86,3 +86,10 @@ func DefaultClient() Client { return defaults().Client }
 
 // DefaultServer returns the defaults: plain averaging.
 func DefaultServer() Server { return defaults().Server }
+
+// Cell is a row of a table that clients look up: the hyperparameters for a
+// client whose samples have about this heterogeneity index and number.
+type Cell struct {
+	HI, Samples float64
+	Params      Client
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 )
 
 // arrived checks the record of a round that was run elsewhere: it must be one that this
@@ -31,7 +32,7 @@ func (t *trial) arrived(rec *roundRecord, rounds int, observed []string) error {
 		return wrong("%d dropped clients, but %d slots", rec.Dropped, len(rec.DroppedSlots))
 	}
 	for _, count := range []int{rec.Steps, rec.Examples} {
-		if count < 0 || count > fl.MostCount {
+		if count < 0 || count > shard.MostCount {
 			return wrong("%d steps or examples", count)
 		}
 	}

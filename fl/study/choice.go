@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -129,7 +130,7 @@ func (d *driver) testClients(ctx context.Context, c *candidate) ([]fl.ClientPara
 // crashed logs the stack of a panic in an evaluation, whose error tells only its
 // value.
 func (d *driver) crashed(err error) error {
-	if p, ok := errors.AsType[*fl.PanicError](err); ok {
+	if p, ok := errors.AsType[*shard.PanicError](err); ok {
 		d.setup.log().Error("an evaluation failed", "reason", p, "stack", string(p.Stack))
 	}
 	return err

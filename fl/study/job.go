@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 )
 
 // Worker trains trials of a study whose tuners and record are elsewhere, behind a
@@ -39,12 +40,12 @@ func (w *Worker) Close() { w.engine.Close() }
 func (w *Worker) MostBytes() int64 { return w.engine.MostBytes() }
 
 // Train trains a shard of a round of a trial that is elsewhere and writes what came of it.
-func (w *Worker) Train(ctx context.Context, s fl.Shard, to io.Writer) error {
+func (w *Worker) Train(ctx context.Context, s shard.Round, to io.Writer) error {
 	return w.engine.Train(ctx, s, to)
 }
 
 // Measure has clients measure a model and writes their scores.
-func (w *Worker) Measure(ctx context.Context, x fl.Exam, to io.Writer) error {
+func (w *Worker) Measure(ctx context.Context, x shard.Exam, to io.Writer) error {
 	return w.engine.Measure(ctx, x, to)
 }
 
@@ -76,7 +77,7 @@ func (w *Worker) Facts(ctx context.Context) (Facts, error) {
 	j := w.Begin(0)
 	for range goldenRounds {
 		record, err := j.Round(ctx, plan, nil)
-		if _, panicked := errors.AsType[*fl.PanicError](err); err != nil && !panicked {
+		if _, panicked := errors.AsType[*shard.PanicError](err); err != nil && !panicked {
 			return f, err
 		}
 		sum.Write(record)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study/config"
 )
 
@@ -178,7 +179,7 @@ func (t *trial) run(ctx context.Context) (*roundRecord, error) {
 		return nil, err
 	}
 	rec, err := t.round(until, plan)
-	if panicked, ok := errors.AsType[*fl.PanicError](err); ok {
+	if panicked, ok := errors.AsType[*shard.PanicError](err); ok {
 		return nil, &failure{failRecord{Reason: fmt.Sprintf("round %d: %s", t.rounds+1, panicked), Stack: string(panicked.Stack)}}
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/key"
@@ -107,7 +108,7 @@ func (s *Setup) training() (fl.Config, error) {
 			kept = trials + c.Finalists.Snapshots
 		}
 	}
-	var elsewhere fl.Elsewhere
+	var elsewhere shard.Engines
 	if sharer := s.sharer(); sharer != nil {
 		elsewhere = sharer
 	}

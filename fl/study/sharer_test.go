@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 )
 
 // sharingCrew is a crew that now and then trains rounds together.
@@ -24,7 +24,7 @@ func (s *sharingCrew) Shards(int, int, int) int { return 3 }
 
 func (s *sharingCrew) Exams(int) int { return 2 }
 
-func (s *sharingCrew) Train(ctx context.Context, shard fl.Shard, read func(io.Reader) error) error {
+func (s *sharingCrew) Train(ctx context.Context, shard shard.Round, read func(io.Reader) error) error {
 	var b bytes.Buffer
 	if err := s.worker.Train(ctx, shard, &b); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (s *sharingCrew) Train(ctx context.Context, shard fl.Shard, read func(io.Re
 	return read(&b)
 }
 
-func (s *sharingCrew) Measure(ctx context.Context, x fl.Exam, read func(io.Reader) error) error {
+func (s *sharingCrew) Measure(ctx context.Context, x shard.Exam, read func(io.Reader) error) error {
 	var b bytes.Buffer
 	if err := s.worker.Measure(ctx, x, &b); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 )
 
 // Trainer has trials trained elsewhere, such as on the machines of a cluster. What
@@ -23,7 +24,7 @@ type Trainer interface {
 // adds up what the workers send.
 type Sharer interface {
 	Trainer
-	fl.Elsewhere
+	shard.Engines
 	// Shares reports whether the next round of a trial is trained in parts. It may depend
 	// on the clock: a round has the same bits in both ways.
 	Shares(trial int) bool
@@ -39,7 +40,7 @@ func (s *Setup) sharer() Sharer {
 // ErrLost means that the trial must be placed anew.
 type Training interface {
 	// Round runs the trial's next round, after the given number of rounds, by a plan
-	// and returns its record, as Job.Round makes it. An *fl.PanicError ends the trial,
+	// and returns its record, as Job.Round makes it. An *shard.PanicError ends the trial,
 	// not the study.
 	Round(ctx context.Context, rounds int, plan fl.Plan, observed []string) ([]byte, error)
 	// Keep has the model kept as it is now, instead of the one kept before.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -73,7 +74,7 @@ func (t *trial) merge(p tuners.Plan) (fl.Plan, error) {
 		if err != nil {
 			return fl.Plan{}, fmt.Errorf("client tuner: trial %d, round %d: %w", t.number, t.rounds, err)
 		}
-		plan.Table = append(plan.Table, fl.Cell{HI: cell.Keys[tuners.KeyHI], Samples: cell.Keys[tuners.KeySamples], Params: h.Client})
+		plan.Table = append(plan.Table, hyper.Cell{HI: cell.Keys[tuners.KeyHI], Samples: cell.Keys[tuners.KeySamples], Params: h.Client})
 	}
 	if len(plan.Clients) == 0 && len(plan.Table) == 0 {
 		plan.Clients = []fl.ClientParams{base.Client}

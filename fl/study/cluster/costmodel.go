@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study"
 )
 
@@ -111,7 +112,7 @@ const fair = 3
 // pays reports whether n workers together are faster than one, as far as measured.
 func (c *Coordinator) pays(p *costModel, n int) bool {
 	switch {
-	case n < 2 || c.cohort < 2 || len(fl.ShardSizes(c.cohort, 2)) < 2 || p.whole == 0:
+	case n < 2 || c.cohort < 2 || len(shard.Split(c.cohort, 2)) < 2 || p.whole == 0:
 		return false
 	case p.tries[n] >= fair:
 		return p.shared[n] < p.whole
@@ -135,19 +136,19 @@ func (c *Coordinator) split(p *costModel, n int) (parts int, seconds float64) {
 		client, way = 1, 0
 	}
 	for ask := c.cohort; ; {
-		sizes := fl.ShardSizes(c.cohort, ask)
+		spans := shard.Split(c.cohort, ask)
 		loads := make([]int, n)
-		for _, size := range sizes {
+		for _, s := range spans {
 			slices.Sort(loads)
-			loads[0] += size
+			loads[0] += s.Hi - s.Lo
 		}
-		if took := float64(slices.Max(loads))*client + float64(len(sizes))*way; parts == 0 || took <= seconds {
-			parts, seconds = len(sizes), took
+		if took := float64(slices.Max(loads))*client + float64(len(spans))*way; parts == 0 || took <= seconds {
+			parts, seconds = len(spans), took
 		}
-		if len(sizes) == 1 {
+		if len(spans) == 1 {
 			return parts, seconds
 		}
-		ask = (len(sizes) + 1) / 2
+		ask = (len(spans) + 1) / 2
 	}
 }
 
@@ -211,7 +212,7 @@ func (c *Coordinator) Shards(trial, round, clients int) int {
 			delete(c.lostShares, at)
 		}
 	}
-	p.round, p.began, p.left = round, time.Now(), len(fl.ShardSizes(clients, n))
+	p.round, p.began, p.left = round, time.Now(), len(shard.Split(clients, n))
 	clear(p.sharers)
 	return n
 }

@@ -44,6 +44,6 @@ func samplePlan(t *testing.T) fl.Plan {
 	}
 	p := fl.Plan{Server: hyper.DefaultServer(), Clients: []fl.ClientParams{params(), params()}, Probes: []string{"val_error_after", "examples_val"}}
 	odd(reflect.ValueOf(&p.Server).Elem())
-	p.Table = []fl.Cell{{HI: 0.1, Samples: 1.0 / 3, Params: params()}}
+	p.Table = []hyper.Cell{{HI: 0.1, Samples: 1.0 / 3, Params: params()}}
 	return p
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study"
 )
 
@@ -31,9 +32,9 @@ func (s share) String() string {
 
 // Train trains a shard of a round on the next free worker, and on another one if that is
 // lost.
-func (c *Coordinator) Train(ctx context.Context, s fl.Shard, read func(io.Reader) error) error {
+func (c *Coordinator) Train(ctx context.Context, s shard.Round, read func(io.Reader) error) error {
 	at := share{s.Trial, s.Round, s.Lo, s.Hi}
-	worker, err := c.give(ctx, at, s.Plan, task{Lo: at.lo, Hi: at.hi}, s.Weights, read)
+	worker, err := c.give(ctx, at, fl.Plan(s.Plan), task{Lo: at.lo, Hi: at.hi}, s.Weights, read)
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func (c *Coordinator) Train(ctx context.Context, s fl.Shard, read func(io.Reader
 }
 
 // Measure evaluates a model on the next free worker likewise.
-func (c *Coordinator) Measure(ctx context.Context, x fl.Exam, read func(io.Reader) error) error {
+func (c *Coordinator) Measure(ctx context.Context, x shard.Exam, read func(io.Reader) error) error {
 	plan, weights := fl.Plan{Server: x.Server, Clients: x.Params}, x.Weights
 	x.Weights, x.Params, x.Server = nil, nil, fl.ServerParams{} // they travel apart
 	first := 0
@@ -88,7 +89,7 @@ func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work task, 
 		case err != nil:
 			return "", err
 		case got.Panic != "":
-			return "", &fl.PanicError{Value: got.Panic, Stack: []byte(got.Stack)}
+			return "", &shard.PanicError{Value: got.Panic, Stack: []byte(got.Stack)}
 		}
 		if err = c.result(ctx, got, read); err == nil {
 			return s.name, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 )
 
 // task is a part of a round or of an evaluation, which any worker can do.
@@ -18,9 +19,9 @@ type task struct {
 	Weights string `json:"weights"`
 	// Lo and Hi are the slots [Lo,Hi) of a part of a round. An evaluation has an Exam
 	// instead; its weights and hyperparameters are in Weights and in the order's plan.
-	Lo   int      `json:"lo,omitempty"`
-	Hi   int      `json:"hi,omitempty"`
-	Exam *fl.Exam `json:"exam,omitempty"`
+	Lo   int         `json:"lo,omitempty"`
+	Hi   int         `json:"hi,omitempty"`
+	Exam *shard.Exam `json:"exam,omitempty"`
 }
 
 // inline is the maximum size of a result that is sent within the request.
@@ -28,8 +29,8 @@ const inline = 64 << 10
 
 // sharer carries out tasks on a worker: a study.Worker.
 type sharer interface {
-	Train(ctx context.Context, s fl.Shard, to io.Writer) error
-	Measure(ctx context.Context, x fl.Exam, to io.Writer) error
+	Train(ctx context.Context, s shard.Round, to io.Writer) error
+	Measure(ctx context.Context, x shard.Exam, to io.Writer) error
 }
 
 // share carries out a task.
@@ -55,7 +56,7 @@ func (d *workerLoop) share(ctx context.Context, o *order) request {
 	time.Sleep(d.worker.options.slow)
 	var text bytes.Buffer
 	err = d.does(ctx, does, o, p, &t, &text)
-	if panicked, ok := errors.AsType[*fl.PanicError](err); ok {
+	if panicked, ok := errors.AsType[*shard.PanicError](err); ok {
 		t.Panic, t.Stack = fmt.Sprint(panicked.Value), string(panicked.Stack)
 		return t
 	}
@@ -80,7 +81,7 @@ func (d *workerLoop) does(ctx context.Context, s sharer, o *order, p fl.Plan, t 
 		return s.Measure(ctx, *x, to)
 	}
 	t.Lo, t.Hi = o.Task.Lo, o.Task.Hi
-	err := s.Train(ctx, fl.Shard{Trial: o.Trial, Round: o.Rounds, Weights: d.weights, Plan: p, Lo: t.Lo, Hi: t.Hi}, to)
+	err := s.Train(ctx, shard.Round{Trial: o.Trial, Round: o.Rounds, Weights: d.weights, Plan: shard.Plan(p), Lo: t.Lo, Hi: t.Hi}, to)
 	if err == nil {
 		d.worker.parts.Add(1)
 	}

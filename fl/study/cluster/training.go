@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study"
 )
 
@@ -97,7 +98,7 @@ func (t *training) Round(ctx context.Context, rounds int, p fl.Plan, observed []
 		return nil, err
 	}
 	if got.Panic != "" {
-		return nil, &fl.PanicError{Value: got.Panic, Stack: []byte(got.Stack)}
+		return nil, &shard.PanicError{Value: got.Panic, Stack: []byte(got.Stack)}
 	}
 	t.past.add(o)
 	t.coordinator.mu.Lock()

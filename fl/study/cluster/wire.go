@@ -186,7 +186,7 @@ func (p *plan) decode() (fl.Plan, error) {
 		if err := json.Unmarshal(t.Params, &c); err != nil {
 			return out, err
 		}
-		out.Table = append(out.Table, fl.Cell{HI: t.HI, Samples: t.Samples, Params: c})
+		out.Table = append(out.Table, hyper.Cell{HI: t.HI, Samples: t.Samples, Params: c})
 	}
 	return out, nil
 }

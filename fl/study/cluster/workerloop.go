@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -150,7 +151,7 @@ func (d *workerLoop) round(ctx context.Context, o *order) request {
 		stall(int(d.worker.rounds.Load()))
 	}
 	record, err := d.job.Round(ctx, p, o.Observed)
-	if panicked, ok := errors.AsType[*fl.PanicError](err); ok {
+	if panicked, ok := errors.AsType[*shard.PanicError](err); ok {
 		return request{State: stateRound, Panic: fmt.Sprint(panicked.Value), Stack: string(panicked.Stack)}
 	}
 	if err != nil {
