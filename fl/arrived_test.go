@@ -144,7 +144,7 @@ func TestPartsThatLie(t *testing.T) {
 		"2^62 examples":          func(p *part) { p.Slots[1].Examples = 1 << 62 },
 		"other training sets":    func(p *part) { p.Slots[1].TrainExamples = math.MinInt },
 		"other validation sets":  func(p *part) { p.Slots[1].ValExamples++ },
-		"scores of many outputs": func(p *part) { p.Slots[1].Before.Fit.Outputs = make([]Spread, 7) },
+		"scores of many outputs": func(p *part) { p.Slots[1].Before.Fit.Outputs = make([]Fit, 7) },
 	} {
 		l.part = lie
 		if _, err := tr.Round(t.Context(), plan); err == nil || strings.Contains(err.Error(), "\n") || tr.Rounds() != 0 {
@@ -161,7 +161,7 @@ func TestPartsThatLie(t *testing.T) {
 		"no examples":     func(s *[]clientScores) { (*s)[0].globalVal.n = 0 },
 		"scores unasked":  func(s *[]clientScores) { (*s)[0].personalVal.n = 3 },
 		"masks":           func(s *[]clientScores) { (*s)[0].globalVal.masked = make([]maskedScore, 1) },
-		"many outputs":    func(s *[]clientScores) { (*s)[0].globalVal.Fit.Outputs = make([]Spread, 3) },
+		"many outputs":    func(s *[]clientScores) { (*s)[0].globalVal.Fit.Outputs = make([]Fit, 3) },
 		"an error of NaN": func(s *[]clientScores) { (*s)[0].globalVal.Error = math.NaN() },
 		"infinite error":  func(s *[]clientScores) { (*s)[0].globalTest.Error = math.Inf(1) },
 	} {

@@ -39,7 +39,7 @@ type Config struct {
 	// those of the method. Only methods that read client.widths have any.
 	Widths []float64
 	// StateMemory is how many bytes of memory the clients' states may take; what
-	// is beyond goes to a temporary file. 0 is DefaultStateMemory.
+	// is beyond goes to a temporary file. 0 is 2 GiB.
 	StateMemory int64
 	// KeepOptimizer has each client keep what its local optimizer remembers, for
 	// rounds with client.optimizer_state = "keep". Clients then have a state also where

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/internal/limit"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/nn"
@@ -94,7 +95,7 @@ func (c *Config) keeper() string {
 func (c *Config) stateRoom() int64 {
 	most := c.StateMemory
 	if most == 0 {
-		most = DefaultStateMemory
+		most = limit.StateMemory
 	}
 	if free := memory.Available(); free < memory.Unknown {
 		most = min(most, max(1, (free-whole(c.needed()))/2))

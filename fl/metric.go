@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/limit"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -20,11 +20,8 @@ type Fit struct {
 	// Mean and Square are the means of the targets and of their squares.
 	Mean, Square float64
 	// Outputs are those of each output where there are several.
-	Outputs []Spread
+	Outputs []Fit
 }
-
-// Spread is how near one output of several comes, in means as those of Fit.
-type Spread struct{ MSE, Mean, Square float64 }
 
 // RMSE returns the root of the mean squared error.
 func (f Fit) RMSE() float64 { return math.Sqrt(f.MSE) }
@@ -34,7 +31,7 @@ func (f Fit) RMSE() float64 { return math.Sqrt(f.MSE) }
 // "uniform_average" of scikit-learn.
 func (f Fit) R2() float64 {
 	if len(f.Outputs) == 0 {
-		return Spread{f.MSE, f.Mean, f.Square}.r2()
+		return f.r2()
 	}
 	var sum float64
 	for _, s := range f.Outputs {
@@ -44,18 +41,18 @@ func (f Fit) R2() float64 {
 }
 
 // r2 is that of one output.
-func (s Spread) r2() float64 {
-	variance := s.Variance()
+func (f Fit) r2() float64 {
+	variance := f.Variance()
 	if variance == 0 {
 		return 0
 	}
-	return 1 - s.MSE/variance
+	return 1 - f.MSE/variance
 }
 
-// Variance is that of the targets. It is 0 where a millionth of their size or less is
+// Variance is that of the targets of one output. It is 0 where a millionth of their size or less is
 // between them, which may be rounding: targets are float32.
-func (s Spread) Variance() float64 {
-	if v := s.Square - float64(s.Mean*s.Mean); v > 1e-12*s.Square {
+func (f Fit) Variance() float64 {
+	if v := f.Square - float64(f.Mean*f.Mean); v > 1e-12*f.Square {
 		return v
 	}
 	return 0
@@ -69,18 +66,14 @@ type Score struct {
 	// Error is what a model is judged by first, the lower the better: the share of
 	// examples classified wrongly; with several labels the share of labels that are
 	// not among the outputs that count, 1 - recall; of a regression the root of the
-	// mean squared error. Loss is the mean loss, at most DivergedLoss unless it is
-	// that of a regression. Both are NaN without examples; a model whose loss is not
+	// mean squared error. Loss is the mean loss, at most 1e6 unless it is that of
+	// a regression. Both are NaN without examples; a model whose loss is not
 	// a number has error 1, as a regression divergedFit.
 	Error float64 `json:"error"`
 	Loss  float64 `json:"loss"`
 	// Fit is that of a regression.
 	Fit Fit `json:"-"`
 }
-
-// DivergedLoss stands for a mean loss that is not finite or higher, so that it
-// can be compared, averaged and sent to a tuner.
-const DivergedLoss = 1e6
 
 // divergedFit stands for the error of a regression that is not finite or higher; its
 // square is the loss then.
@@ -124,8 +117,8 @@ func scoreOf(r outcome) Score {
 	if r.Count > 0 && math.IsNaN(s.Loss) { // what was the largest logit says nothing then
 		s.Error = 1
 	}
-	if r.Count > 0 && !(s.Loss < DivergedLoss) {
-		s.Loss = DivergedLoss
+	if r.Count > 0 && !(s.Loss < limit.DivergedLoss) {
+		s.Loss = limit.DivergedLoss
 	}
 	return s
 }
@@ -139,7 +132,7 @@ func fitOf(r outcome) Score {
 	}
 	for _, f := range r.outputs {
 		n := float64(f.Count)
-		o := Spread{MSE: f.Squares / n, Mean: f.Sum / n, Square: f.SquareSum / n}
+		o := Fit{MSE: f.Squares / n, Mean: f.Sum / n, Square: f.SquareSum / n}
 		if !(o.MSE < divergedFit*divergedFit) {
 			o.MSE = divergedFit * divergedFit
 		}
@@ -157,7 +150,7 @@ func worstScore(numbers bool) Score {
 	if numbers {
 		return Score{Error: divergedFit, Loss: divergedFit * divergedFit, Fit: Fit{MSE: divergedFit * divergedFit, MAE: divergedFit, Square: 1}}
 	}
-	return Score{Error: 1, Loss: DivergedLoss}
+	return Score{Error: 1, Loss: limit.DivergedLoss}
 }
 
 // checkLoss compares the model's loss with what there is to predict.
@@ -194,20 +187,6 @@ func (s Score) Metric(name string) float64 {
 	return math.NaN()
 }
 
-// CheckMetric returns an error for a metric that models of a loss do not have.
-func CheckMetric(m *nn.Model, name string) error {
-	own := map[nn.Target][]string{
-		nn.OneLabel:   {tuners.MetricAccuracy},
-		nn.ManyLabels: {tuners.MetricRecall},
-		nn.Numbers:    {tuners.MetricRMSE, tuners.MetricMAE, tuners.MetricR2},
-	}
-	all, names := []string{"", tuners.MetricError, tuners.MetricLoss}, own[m.Loss().Target()]
-	if slices.Contains(all, name) || slices.Contains(names, name) {
-		return nil
-	}
-	return fmt.Errorf("objective = %q: models with the loss %q have none; use %s, error or loss", name, cmp.Or(m.Loss().Kind, nn.CrossEntropy), strings.Join(names, ", "))
-}
-
 // scoreMean is the mean of scores, weighted. That of a regression is the score of
 // all its examples.
 type scoreMean struct {
@@ -225,7 +204,7 @@ func (m *scoreMean) add(s Score, n float64) {
 		f.Mean += float64(s.Fit.Mean * n)
 		f.Square += float64(s.Fit.Square * n)
 		if f.Outputs == nil {
-			f.Outputs = make([]Spread, len(s.Fit.Outputs))
+			f.Outputs = make([]Fit, len(s.Fit.Outputs))
 		}
 		for i, o := range s.Fit.Outputs {
 			to := &f.Outputs[i]
@@ -243,7 +222,7 @@ func (m *scoreMean) mean() Score {
 	if f := m.sum.Fit; !f.zero() {
 		s.Fit = Fit{MSE: f.MSE / m.weight, MAE: f.MAE / m.weight, Mean: f.Mean / m.weight, Square: f.Square / m.weight}
 		for _, o := range f.Outputs {
-			s.Fit.Outputs = append(s.Fit.Outputs, Spread{MSE: o.MSE / m.weight, Mean: o.Mean / m.weight, Square: o.Square / m.weight})
+			s.Fit.Outputs = append(s.Fit.Outputs, Fit{MSE: o.MSE / m.weight, Mean: o.Mean / m.weight, Square: o.Square / m.weight})
 		}
 		s.Error = s.Fit.RMSE()
 	}

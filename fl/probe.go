@@ -240,10 +240,10 @@ func agreement(signs []float32, u *Update) float64 {
 // smoothed returns the cosine of the round's change with the smoothed one of the
 // rounds before, and takes the change into that.
 func (t *Trial) smoothed(p smoothedProbe, g []float32) float64 {
-	i := slices.IndexFunc(t.smooth, func(s ProbeState) bool { return s.Name == p.name })
+	i := slices.IndexFunc(t.smooth, func(s probeState) bool { return s.Name == p.name })
 	if i < 0 {
 		i = len(t.smooth)
-		t.smooth = append(t.smooth, ProbeState{Name: p.name, Values: make([]float32, len(g))})
+		t.smooth = append(t.smooth, probeState{Name: p.name, Values: make([]float32, len(g))})
 	}
 	s := t.smooth[i].Values
 	var cos float64

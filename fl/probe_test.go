@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/fl/internal/limit"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -17,11 +18,11 @@ func TestScores(t *testing.T) {
 		want Score
 	}{
 		{nn.Result{Loss: 6, Correct: 1, Count: 4}, Score{Error: 0.75, Loss: 1.5}},
-		{nn.Result{Loss: math.NaN(), Count: 4}, Score{Error: 1, Loss: DivergedLoss}},
-		{nn.Result{Loss: math.NaN(), Correct: 3, Count: 4}, Score{Error: 1, Loss: DivergedLoss}},
-		{nn.Result{Loss: math.Inf(1), Correct: 4, Count: 4}, Score{Error: 0, Loss: DivergedLoss}},
+		{nn.Result{Loss: math.NaN(), Count: 4}, Score{Error: 1, Loss: limit.DivergedLoss}},
+		{nn.Result{Loss: math.NaN(), Correct: 3, Count: 4}, Score{Error: 1, Loss: limit.DivergedLoss}},
+		{nn.Result{Loss: math.Inf(1), Correct: 4, Count: 4}, Score{Error: 0, Loss: limit.DivergedLoss}},
 		// No worse than one that is not finite.
-		{nn.Result{Loss: 1e30, Count: 4}, Score{Error: 1, Loss: DivergedLoss}},
+		{nn.Result{Loss: 1e30, Count: 4}, Score{Error: 1, Loss: limit.DivergedLoss}},
 	} {
 		if got := scoreOf(outcome{Result: tt.sum}); !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%+v scores %+v, want %+v", tt.sum, got, tt.want)

@@ -83,8 +83,8 @@ func MethodByName(name string) (Method, error) {
 	return m, nil
 }
 
-// Users returns the names of the methods that use a hyperparameter, sorted.
-func Users(name string) []string {
+// users returns the names of the methods that use a hyperparameter, sorted.
+func users(name string) []string {
 	var users []string
 	for _, method := range Methods() {
 		m, err := MethodByName(method)

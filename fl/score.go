@@ -43,7 +43,7 @@ func (o ScoreOptions) Check() error {
 // personalized, else of the broadcast ones. Clients without validation
 // examples do not count; without any such client the score is NaN. Neither do
 // dropped ones, whose work did not count; when all of them were dropped, each
-// scores the worst that there is, error 1 and loss DivergedLoss, or 1e12 of a
+// scores the worst that there is, error 1 and loss 1e6, or 1e12 of a
 // regression, since the hyperparameters train nobody.
 func (r *RoundResult) ValScore(personalized bool) Score {
 	return r.NoisyScore(personalized, ScoreOptions{})

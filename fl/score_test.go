@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/fedfast/fedfast/fl/internal/limit"
 )
 
 // scoredRound has five clients, one without validation examples.
@@ -91,7 +93,7 @@ func TestDroppedSlotsDoNotScore(t *testing.T) {
 			if o.Epsilon > 0 {
 				continue
 			}
-			if all := r.NoisyScore(personalized, o); !reflect.DeepEqual(all, Score{Error: 1, Loss: DivergedLoss}) {
+			if all := r.NoisyScore(personalized, o); !reflect.DeepEqual(all, Score{Error: 1, Loss: limit.DivergedLoss}) {
 				t.Errorf("%+v, personalized %t: a round that dropped all scores %v", o, personalized, all)
 			}
 		}

@@ -28,7 +28,7 @@ type Snapshot struct {
 	// Clients hold the states of the clients that were drawn, by client.
 	Clients []ClientState
 	// Probes hold what probes remember from round to round.
-	Probes []ProbeState
+	Probes []probeState
 }
 
 // ClientState is what a client of a stateful method keeps.
@@ -39,8 +39,8 @@ type ClientState struct {
 	block  *block
 }
 
-// ProbeState is what a probe remembers.
-type ProbeState struct {
+// probeState is what a probe remembers.
+type probeState struct {
 	// Name is the probe's, with its options.
 	Name string
 	// Values are its memory.
@@ -176,7 +176,7 @@ func ReadSnapshot(r io.Reader) (*Snapshot, error) {
 		}
 	}
 	for range d.count() {
-		s.Probes = append(s.Probes, ProbeState{Name: d.text(), Values: d.vector()})
+		s.Probes = append(s.Probes, probeState{Name: d.text(), Values: d.vector()})
 		if d.err != nil {
 			break
 		}

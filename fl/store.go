@@ -7,11 +7,9 @@ import (
 	"os"
 	"runtime"
 	"sync"
-)
 
-// DefaultStateMemory is how much memory the clients' states may take when
-// Config.StateMemory is 0: 2 GiB.
-const DefaultStateMemory = 2 << 30
+	"github.com/fedfast/fedfast/fl/internal/limit"
+)
 
 // store holds the states of an engine's clients in blocks of one size: in memory
 // up to a limit, the others in a temporary file. Where a block lies never shows
@@ -38,7 +36,7 @@ type block struct {
 
 func newStore(size int, memory int64) *store {
 	if memory == 0 {
-		memory = DefaultStateMemory
+		memory = limit.StateMemory
 	}
 	return &store{size: size, limit: int(memory / int64(4*max(1, size)))}
 }

@@ -20,7 +20,7 @@ type Trial struct {
 	weights []float32
 	server  Server
 	clients []*block // states by client; nil for methods without any
-	smooth  []ProbeState
+	smooth  []probeState
 
 	returned *Own // memory of what clients return one by one; nil before it is needed
 }
@@ -101,7 +101,7 @@ func (t *Trial) Snapshot() Snapshot {
 		}
 	}
 	for _, p := range t.smooth {
-		s.Probes = append(s.Probes, ProbeState{Name: p.Name, Values: slices.Clone(p.Values)})
+		s.Probes = append(s.Probes, probeState{Name: p.Name, Values: slices.Clone(p.Values)})
 	}
 	return s
 }
@@ -169,7 +169,7 @@ func (e *Engine) Restore(s Snapshot) (*Trial, error) {
 		if len(p.Values) != len(t.weights) {
 			return nil, fmt.Errorf("snapshot of trial %d at round %d: probe %s has %d values, not %d", s.Number, s.Round, p.Name, len(p.Values), len(t.weights))
 		}
-		t.smooth = append(t.smooth, ProbeState{Name: p.Name, Values: slices.Clone(p.Values)})
+		t.smooth = append(t.smooth, probeState{Name: p.Name, Values: slices.Clone(p.Values)})
 	}
 	return t, nil
 }

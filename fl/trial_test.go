@@ -13,6 +13,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/fl/internal/limit"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
 )
@@ -188,8 +189,8 @@ func TestDivergedClientsAreLeftOut(t *testing.T) {
 	if r.Dropped != 1 || !r.Slots[1].Dropped || r.Slots[0].Dropped {
 		t.Fatalf("dropped %d slots: %+v", r.Dropped, r.Slots)
 	}
-	if s := r.Slots[1].After; s.Error != 1 || s.Loss != DivergedLoss {
-		t.Errorf("the diverged client scores %+v, want error 1 and loss %v", s, DivergedLoss)
+	if s := r.Slots[1].After; s.Error != 1 || s.Loss != limit.DivergedLoss {
+		t.Errorf("the diverged client scores %+v, want error 1 and loss %v", s, limit.DivergedLoss)
 	}
 	n0, n2 := float64(r.Slots[0].TrainExamples), float64(r.Slots[2].TrainExamples)
 	if want := (r.Slots[0].TrainLoss*n0 + r.Slots[2].TrainLoss*n2) / (n0 + n2); math.Abs(r.TrainLoss-want) > 1e-12*want {

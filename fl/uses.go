@@ -92,7 +92,7 @@ func (m Method) CheckParams(c ClientParams, s ServerParams) error {
 		if !p.Optional || p.Get(&v) == p.Default || slices.ContainsFunc(m.Uses, func(u Use) bool { return u.Key == p.Name }) {
 			continue
 		}
-		return &key.Error{Key: p.Name, Problem: fmt.Sprintf(" = %s: method %q does not use it; leave it out%s", literal(p.Value(&v)), m.Name, orUse(Users(p.Name)))}
+		return &key.Error{Key: p.Name, Problem: fmt.Sprintf(" = %s: method %q does not use it; leave it out%s", literal(p.Value(&v)), m.Name, orUse(users(p.Name)))}
 	}
 	return nil
 }

@@ -35,17 +35,11 @@ type Validation struct {
 	Done func(clients, of int)
 }
 
-// Validated is the score of a finished model.
-type Validated struct {
-	Score
-	// Clients and Examples count what was scored.
-	Clients, Examples int
-}
-
 // Validate scores weights on the validation examples of all clients that have
 // any, or of some of them. Without noise, of the same clients it gives the scores
-// that Evaluate calls GlobalVal and PersonalizedVal, bit for bit.
-func (e *Engine) Validate(ctx context.Context, weights []float32, v Validation) (*Validated, error) {
+// that Evaluate calls GlobalVal and PersonalizedVal, bit for bit. Of the Summary it
+// fills the Score, Clients and Examples.
+func (e *Engine) Validate(ctx context.Context, weights []float32, v Validation) (*Summary, error) {
 	plan, err := e.evalPlan(v.Clients, v.Server)
 	if err != nil {
 		return nil, err
@@ -96,8 +90,8 @@ func (e *Engine) validated(v Validation, stream *kernels.Stream) []int {
 }
 
 // foldValidated is the mean over clients, as NoisyScore takes that of a round.
-func foldValidated(scores []setScore, o ScoreOptions, stream *kernels.Stream) *Validated {
-	v := &Validated{Clients: len(scores)}
+func foldValidated(scores []setScore, o ScoreOptions, stream *kernels.Stream) *Summary {
+	v := &Summary{Clients: len(scores)}
 	var all scoreMean
 	for i := range scores {
 		s := &scores[i]

@@ -107,7 +107,7 @@ func checkMetrics(s *Setup) error {
 	if s.Model.Loss().Numbers() && s.Config.Score.Epsilon > 0 {
 		return &key.Error{Key: "score.epsilon", Problem: ": the error of a regression has no bound, so no noise makes it private; leave score.epsilon out"}
 	}
-	return fl.CheckMetric(s.Model, s.Config.Objective)
+	return checkMetric(s.Model, s.Config.Objective)
 }
 
 // openTuners merges the search space and checks what the client tuner asks for.

@@ -91,7 +91,7 @@ func (d *driver) scoreFinalists(ctx context.Context, models []candidate, survivo
 
 // finalScore scores a model in the study's objective and under its target, with the
 // noise that its rounds' scores have. name is that of Evaluated.
-func (d *driver) finalScore(ctx context.Context, c *candidate, name string) (*fl.Validated, error) {
+func (d *driver) finalScore(ctx context.Context, c *candidate, name string) (*fl.Summary, error) {
 	if err := d.fill(ctx, c); err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func frequent(counts []int, top int) []int {
 func variance(f fl.Fit) float64 {
 	outputs := f.Outputs
 	if len(outputs) == 0 {
-		outputs = []fl.Spread{{Mean: f.Mean, Square: f.Square}}
+		outputs = []fl.Fit{f}
 	}
 	var sum float64
 	for _, o := range outputs {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/limit"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -42,7 +42,7 @@ func (t *Trend) add(loss float64) {
 
 // diverged reports whether the losses did.
 func (t Trend) diverged() bool {
-	return t.Lost || t.Last >= fl.DivergedLoss || t.Last > t.First && t.Last >= grown*t.Lowest
+	return t.Lost || t.Last >= limit.DivergedLoss || t.Last > t.First && t.Last >= grown*t.Lowest
 }
 
 // trendOf follows the losses of a run.

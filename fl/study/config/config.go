@@ -7,6 +7,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/internal/limit"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
@@ -174,7 +175,7 @@ func Default() Config {
 		Target:     "personalized",
 		Select:     SelectFinalists,
 		Finalists:  Finalists{Snapshots: 4, Clients: 1000},
-		Data:       Data{StateMemory: fl.DefaultStateMemory >> 20, ProxyTest: 1000},
+		Data:       Data{StateMemory: limit.StateMemory >> 20, ProxyTest: 1000},
 		Eval:       Eval{Personalized: true, Every: AutoEvery},
 		Tuner:      Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},
 	}

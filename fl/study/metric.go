@@ -1,0 +1,25 @@
+package study
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// checkMetric returns an error for a metric that models of a loss do not have.
+func checkMetric(m *nn.Model, name string) error {
+	own := map[nn.Target][]string{
+		nn.OneLabel:   {tuners.MetricAccuracy},
+		nn.ManyLabels: {tuners.MetricRecall},
+		nn.Numbers:    {tuners.MetricRMSE, tuners.MetricMAE, tuners.MetricR2},
+	}
+	all, names := []string{"", tuners.MetricError, tuners.MetricLoss}, own[m.Loss().Target()]
+	if slices.Contains(all, name) || slices.Contains(names, name) {
+		return nil
+	}
+	return fmt.Errorf("objective = %q: models with the loss %q have none; use %s, error or loss", name, cmp.Or(m.Loss().Kind, nn.CrossEntropy), strings.Join(names, ", "))
+}
