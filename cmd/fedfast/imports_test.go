@@ -58,10 +58,11 @@ var mayImport = map[string][]string{
 	"internal/estimate":         {"fl/study"},
 	"fl/study/cluster":          {"fl/study"},
 	"fl/study/workdir":          {"fl/study", "tuners/host"},
+	"fl/study/export":           {"internal/view", "internal/formats", "fl/study/workdir", "plugins"},
 	"internal/report":           {"internal/view", "internal/figure", "internal/stats"},
 	"internal/repro":            {"internal/estimate", "internal/figure", "internal/stats", "fl/study/cluster", "fl/study/workdir", "plugins"},
 	"bench":                     {"internal/report", "internal/repro"},
-	"cmd":                       {"bench", "internal/scaffold", "tuners/conformance"},
+	"cmd":                       {"bench", "internal/scaffold", "tuners/conformance", "fl/study/export"},
 }
 
 // underneath returns the rooms that a room may depend on.
@@ -150,7 +151,7 @@ var public = []string{
 	"bench", "cmd/fedfast/command",
 	"data", "data/sets",
 	"fl", "fl/hyper", "fl/methods",
-	"fl/study", "fl/study/cluster", "fl/study/config", "fl/study/store", "fl/study/workdir",
+	"fl/study", "fl/study/cluster", "fl/study/config", "fl/study/export", "fl/study/store", "fl/study/workdir",
 	"kernels", "kernels/det",
 	"nn", "nn/models", "nn/safetensors",
 	"plugins",

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/predictions"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/export"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/nn/safetensors"
@@ -59,7 +59,9 @@ func (o *evalOptions) validate() error {
 		}
 	}
 	if o.predictions != "" {
-		return predictions.CheckName(o.predictions)
+		if err := export.CheckPredictions(o.predictions); err != nil {
+			return fmt.Errorf("--predictions %w", err)
+		}
 	}
 	return nil
 }
@@ -80,18 +82,14 @@ type evaluated struct {
 	Notes         []string `json:"notes,omitempty"`
 }
 
-func (o *evalOptions) run(ctx context.Context, a *app, model string, files []string) (err error) {
+func (o *evalOptions) run(ctx context.Context, a *app, model string, files []string) error {
 	r := evaluated{Model: model}
 	c, dir, err := o.config(a, &r, files)
 	if err != nil {
 		return err
 	}
-	var out *predictions.File
-	if o.predictions != "" { // before the work, for a place that cannot be written
-		if out, err = predictions.Create(o.predictions); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, out.Close()) }()
+	if err := writable([]output{{"--predictions", o.predictions}}); err != nil {
+		return err
 	}
 	fed, net, err := config.Prepare(ctx, c)
 	if err != nil {
@@ -123,30 +121,12 @@ func (o *evalOptions) run(ctx context.Context, a *app, model string, files []str
 		}
 		r.Errors = *errs
 	}
-	if out != nil {
+	if o.predictions != "" {
 		var splits []fl.Split
 		for _, s := range o.splits {
 			splits = append(splits, fl.Split(s))
 		}
-		targets := setup.Model.TargetsPerExample()
-		add, perExample := out.Add, setup.Model.LabelsPerExample()
-		if targets > 0 {
-			add, perExample = out.AddTargets, targets
-		}
-		err := out.Begin(targets > 0)
-		if err == nil {
-			err = study.Predict(ctx, setup, weights, splits, func(p fl.Predictions) error {
-				client := "" // of the data's own test set
-				if p.Client >= 0 {
-					client = setup.Data.Clients[p.Client].ID
-				}
-				return add(client, p, perExample)
-			})
-		}
-		if err == nil {
-			err = out.Commit()
-		}
-		if err != nil {
+		if err := export.Predictions(ctx, setup, weights, splits, o.predictions); err != nil {
 			return err
 		}
 		r.Predictions = o.predictions

@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/export"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/view"
@@ -125,12 +126,11 @@ func (a *app) printShown(ctx context.Context, v *store.View, entry studyEntry) e
 		{"sessions", &shown.Sessions},
 		{"workers", &shown.Workers},
 	} {
-		rows, err := v.Table(ctx, t.name)
+		rows, err := export.Rows(ctx, v, t.name)
 		if err != nil {
 			return err
 		}
-		expandParams(rows)
-		*t.into = records(rows)
+		*t.into = rows
 	}
 	return a.printJSON(shown)
 }
@@ -249,4 +249,16 @@ func (a *app) showCurves(ctx context.Context, v *store.View) error {
 		t.Row(cells...)
 	}
 	return t.Flush()
+}
+
+// cell writes a value of a row for people.
+func cell(t *store.Table, row []any, column string) string {
+	switch x := row[slices.Index(t.Columns, column)].(type) {
+	case float64:
+		return fmt.Sprintf("%.4g", x)
+	case nil:
+		return "-"
+	default:
+		return fmt.Sprint(x)
+	}
 }

@@ -1,4 +1,4 @@
-package predictions
+package export
 
 import (
 	"os"
@@ -12,8 +12,8 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// row is one of the file, as another reader of Parquet takes it.
-type row struct {
+// predicted is a row of the file, as another reader of Parquet takes it.
+type predicted struct {
 	Client      *string  `parquet:"client"`
 	Split       *string  `parquet:"split"`
 	Example     *int64   `parquet:"example"`
@@ -23,9 +23,9 @@ type row struct {
 	Probability *float64 `parquet:"probability"`
 }
 
-// TestFiles writes more rows than a group holds, with masked labels between them,
+// TestPredictionFiles writes more rows than a group holds, with masked labels between them,
 // and reads them back.
-func TestFiles(t *testing.T) {
+func TestPredictionFiles(t *testing.T) {
 	const perExample = 3
 	p := fl.Predictions{Split: fl.SplitVal}
 	var want []int64 // places of the labels that count
@@ -42,27 +42,27 @@ func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"p.parquet", "p.csv"} {
 		path := filepath.Join(dir, name)
-		f, err := Create(path)
+		f, err := create(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Begin(false); err != nil {
+		if err := f.begin(false); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Add("a, \"b\"", p, perExample); err != nil {
+		if err := f.add("a, \"b\"", p, perExample); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(path); err == nil {
 			t.Errorf("%s stands there before it is whole", name)
 		}
-		if err := f.Commit(); err != nil {
+		if err := f.commit(); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Close(); err != nil {
+		if err := f.to.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	rows, err := library.ReadFile[row](filepath.Join(dir, "p.parquet"))
+	rows, err := library.ReadFile[predicted](filepath.Join(dir, "p.parquet"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,14 +83,14 @@ func TestFiles(t *testing.T) {
 	if len(lines) != len(want)+1 || lines[1] != `"a, ""b""",val,0,0,0,0,0.25` {
 		t.Errorf("%d lines, the second %s", len(lines), lines[1])
 	}
-	if _, err := Create(filepath.Join(dir, "p.txt")); err == nil {
+	if _, err := create(filepath.Join(dir, "p.txt")); err == nil {
 		t.Error("a name without a format is taken")
 	}
-	f, err := Create(filepath.Join(dir, "gone.csv"))
+	f, err := create(filepath.Join(dir, "gone.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
+	if err := f.to.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {

@@ -1,8 +1,7 @@
-// Package predictions writes what a model predicts into a Parquet or CSV file, one
-// row a label, for pandas and the like.
-package predictions
+package export
 
 import (
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/internal/formats/parquet"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
@@ -46,32 +46,63 @@ func targetColumns() []parquet.TableColumn {
 	}
 }
 
-// File is one that is being written. It stands under its name once it is whole.
-type File struct {
+// CheckPredictions returns an error for the name of a file of Predictions that says no
+// format.
+func CheckPredictions(path string) error {
+	if ext := filepath.Ext(path); ext != ".parquet" && ext != ".csv" {
+		return fmt.Errorf("%s: file name must end in .parquet or .csv", path)
+	}
+	return nil
+}
+
+// Predictions writes what weights predict of every client's samples, of the given sets,
+// into a file, one row for each label or output: as Parquet if its name ends in .parquet,
+// as CSV if in .csv. The samples of the federation's own test set have no client. The file
+// stands under its name once it is whole.
+func Predictions(ctx context.Context, s study.Setup, weights []float32, splits []fl.Split, path string) (err error) {
+	f, err := create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.to.Close()) }()
+	targets := s.Model.TargetsPerExample()
+	if err := f.begin(targets > 0); err != nil {
+		return err
+	}
+	err = study.Predict(ctx, s, weights, splits, func(p fl.Predictions) error {
+		client := "" // of the data's own test set
+		if p.Client >= 0 {
+			client = s.Data.Clients[p.Client].ID
+		}
+		if targets > 0 {
+			return f.addTargets(client, p, targets)
+		}
+		return f.add(client, p, s.Model.LabelsPerExample())
+	})
+	if err != nil {
+		return err
+	}
+	return f.commit()
+}
+
+// predictions is a file that is being written.
+type predictions struct {
 	to      *wholefile.File
 	parquet *parquet.Writer
 	csv     *csv.Writer
 	rows    []parquet.TableColumn // that wait for their group
 }
 
-// CheckName returns an error for a name that says no format.
-func CheckName(path string) error {
-	if ext := filepath.Ext(path); ext != ".parquet" && ext != ".csv" {
-		return fmt.Errorf("--predictions %s: file name must end in .parquet or .csv", path)
-	}
-	return nil
-}
-
-// Create begins a file in the format that its name says.
-func Create(path string) (*File, error) {
-	if err := CheckName(path); err != nil {
+// create begins a file in the format that its name says.
+func create(path string) (*predictions, error) {
+	if err := CheckPredictions(path); err != nil {
 		return nil, err
 	}
 	out, err := wholefile.Create(path, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("--predictions %s: %w", path, err)
+		return nil, err
 	}
-	f := &File{to: out, rows: columns()}
+	f := &predictions{to: out, rows: columns()}
 	if filepath.Ext(path) == ".parquet" {
 		f.parquet = parquet.NewWriter(out)
 		return f, nil
@@ -80,8 +111,8 @@ func Create(path string) (*File, error) {
 	return f, nil
 }
 
-// Begin chooses the columns, before anything is added: those of targets or of classes.
-func (f *File) Begin(targets bool) error {
+// begin chooses the columns, before anything is added: those of targets or of classes.
+func (f *predictions) begin(targets bool) error {
 	if targets {
 		f.rows = targetColumns()
 	}
@@ -95,8 +126,8 @@ func (f *File) Begin(targets bool) error {
 	return f.csv.Write(head)
 }
 
-// AddTargets adds the predictions for a client's examples, with perExample targets each.
-func (f *File) AddTargets(client string, p fl.Predictions, perExample int) error {
+// addTargets adds the predictions for a client's examples, with perExample targets each.
+func (f *predictions) addTargets(client string, p fl.Predictions, perExample int) error {
 	for i, target := range p.Targets {
 		if err := f.row(client, string(p.Split), int64(i/perExample), int64(i%perExample), float64(target), float64(p.Outputs[i])); err != nil {
 			return err
@@ -105,9 +136,9 @@ func (f *File) AddTargets(client string, p fl.Predictions, perExample int) error
 	return nil
 }
 
-// Add adds the predictions for a client's examples, with perExample labels each.
+// add adds the predictions for a client's examples, with perExample labels each.
 // Masked labels are left out.
-func (f *File) Add(client string, p fl.Predictions, perExample int) error {
+func (f *predictions) add(client string, p fl.Predictions, perExample int) error {
 	for i, label := range p.Labels {
 		if label < 0 {
 			continue
@@ -121,7 +152,7 @@ func (f *File) Add(client string, p fl.Predictions, perExample int) error {
 }
 
 // row adds one row, a value a column.
-func (f *File) row(values ...any) error {
+func (f *predictions) row(values ...any) error {
 	if f.csv != nil {
 		cells := make([]string, len(values))
 		for i, v := range values {
@@ -143,7 +174,7 @@ func (f *File) row(values ...any) error {
 }
 
 // flush writes the rows that wait.
-func (f *File) flush() error {
+func (f *predictions) flush() error {
 	err := f.parquet.Group(f.rows)
 	for i := range f.rows {
 		f.rows[i].Values = f.rows[i].Values[:0]
@@ -151,8 +182,8 @@ func (f *File) flush() error {
 	return err
 }
 
-// Commit ends the file and gives it its name.
-func (f *File) Commit() error {
+// commit ends the file and gives it its name.
+func (f *predictions) commit() error {
 	var err error
 	if f.parquet != nil {
 		err = errors.Join(f.flush(), f.parquet.Close())
@@ -165,6 +196,3 @@ func (f *File) Commit() error {
 	}
 	return f.to.Commit()
 }
-
-// Close removes a file that was not committed.
-func (f *File) Close() error { return f.to.Close() }
