@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"github.com/fedfast/fedfast/plugins/internal/options"
+	"github.com/fedfast/fedfast/plugins/sha"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -48,7 +49,7 @@ func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, er
 		return nil, err
 	}
 	m := req.Budget.TrialRounds
-	return newSession(req, Schedule(req.Budget.Rounds, m, Brackets(m, eta, top)))
+	return sha.Open("hyperband", req, Schedule(req.Budget.Rounds, m, Brackets(m, eta, top)))
 }
 
 // plan reads the options.

@@ -1,6 +1,10 @@
 package hyperband
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/plugins/sha"
+)
 
 // The ends of the options.
 const (
@@ -9,32 +13,16 @@ const (
 	maxArms     = 100_000 // of one bracket: beyond it a study could not even list its trials
 )
 
-// Bracket is one run of successive halving: Arms[i] trials run until they have run
-// Rungs[i] rounds, then the best Arms[i+1] go on.
-type Bracket struct {
-	Arms, Rungs []int
-}
-
-// Cost is the number of rounds that the bracket takes when no trial fails.
-func (b Bracket) Cost() int {
-	cost, at := 0, 0
-	for i, r := range b.Rungs {
-		cost += b.Arms[i] * (r - at)
-		at = r
-	}
-	return cost
-}
-
 // Brackets returns one pass of Hyperband (Li et al. 2018) over trials of m rounds:
 // for s = top, ..., 0 the bracket that starts ceil((top+1)/(s+1) eta^s) arms, has
 // its rungs at rounds m eta^-s, ..., m/eta, m, rounded down, and keeps floor(n/eta)
 // of n arms at every rung. There must be a first rung: eta^top <= m.
-func Brackets(m, eta, top int) []Bracket {
-	out := make([]Bracket, 0, top+1)
+func Brackets(m, eta, top int) []sha.Bracket {
+	out := make([]sha.Bracket, 0, top+1)
 	for s := top; s >= 0; s-- {
 		share := power(eta, s)
 		n := ((top+1)*share + s) / (s + 1)
-		var b Bracket
+		var b sha.Bracket
 		for ; share >= 1; share /= eta {
 			b.Arms, b.Rungs = append(b.Arms, n), append(b.Rungs, m/share)
 			n /= eta
@@ -48,8 +36,8 @@ func Brackets(m, eta, top int) []Bracket {
 // again and again, each as long as it fits into what is left, then single arms of m
 // rounds and one arm of the rest. The costs add up to t. It returns nil when no
 // bracket fits.
-func Schedule(t, m int, pass []Bracket) []Bracket {
-	var out []Bracket
+func Schedule(t, m int, pass []sha.Bracket) []sha.Bracket {
+	var out []sha.Bracket
 	left := t
 	for fits := true; fits; {
 		fits = false
@@ -63,10 +51,10 @@ func Schedule(t, m int, pass []Bracket) []Bracket {
 		return nil
 	}
 	if n := left / m; n > 0 {
-		out = append(out, Bracket{Arms: []int{n}, Rungs: []int{m}})
+		out = append(out, sha.Bracket{Arms: []int{n}, Rungs: []int{m}})
 	}
 	if rest := left % m; rest > 0 {
-		out = append(out, Bracket{Arms: []int{1}, Rungs: []int{rest}})
+		out = append(out, sha.Bracket{Arms: []int{1}, Rungs: []int{rest}})
 	}
 	return out
 }

@@ -10,22 +10,42 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
+// Bracket is one run of successive halving: Arms[i] trials run until they have run
+// Rungs[i] rounds, then the best Arms[i+1] go on.
+type Bracket struct {
+	Arms, Rungs []int
+}
+
+// Cost is the number of rounds that the bracket takes when no trial fails.
+func (b Bracket) Cost() int {
+	cost, at := 0, 0
+	for i, r := range b.Rungs {
+		cost += b.Arms[i] * (r - at)
+		at = r
+	}
+	return cost
+}
+
 // session runs one study. Its params are keyed draws, so the state holds the arms
 // of the running rung only.
 type session struct {
 	tuners.TrialsOnly
 	record.Record
-	req   tuners.OpenRequest
-	eta   int
-	rungs []int
-	state state
+	name     string
+	req      tuners.OpenRequest
+	schedule []Bracket
+	state    state
 }
 
 // state is everything that calls change.
 type state struct {
-	Stage   int   `json:"stage"`   // index into rungs
-	Running bool  `json:"running"` // the stage's decisions are out
-	Arms    []arm `json:"arms"`    // of the stage, by trial number; after the last stage the survivor, or none
+	Bracket int     `json:"bracket"` // index into the schedule
+	Stage   int     `json:"stage"`   // index into the bracket's rungs
+	Next    int     `json:"next"`    // number of the next trial
+	Running bool    `json:"running"` // the stage's decisions are out
+	Arms    []arm   `json:"arms"`    // of the stage, by trial number
+	Best    int     `json:"best"`    // the best trial that ended a bracket, -1: none yet
+	Score   float64 `json:"score"`   // of Best
 }
 
 // arm is one trial of the running stage.
@@ -36,28 +56,27 @@ type arm struct {
 	Score    float64 `json:"score,omitempty"`
 }
 
-func newSession(req tuners.OpenRequest, eta int, rungs []int) (*session, error) {
-	s := &session{req: req, eta: eta, rungs: rungs}
-	if req.State != nil {
-		if err := record.Read("sha", req.State, &s.state); err != nil {
-			return nil, err
-		}
+// Open starts or continues the session of the tuner called name, which runs the
+// brackets of a schedule one after the other.
+func Open(name string, req tuners.OpenRequest, schedule []Bracket) (tuners.Session, error) {
+	s := &session{name: name, req: req, schedule: schedule, state: state{Best: -1}}
+	if req.State == nil {
+		s.draft()
 		return s, s.Save(&s.state)
 	}
-	s.state.Arms = make([]arm, s.width(0))
-	for i := range s.state.Arms {
-		s.state.Arms[i].Trial = i
+	if err := record.Read(name, req.State, &s.state); err != nil {
+		return nil, err
 	}
 	return s, s.Save(&s.state)
 }
 
-// width is the number of arms that stage i has when no trial failed: eta^(R-i).
-func (s *session) width(i int) int {
-	n := 1
-	for range len(s.rungs) - 1 - i {
-		n *= s.eta
+// draft gives the current bracket its new trials.
+func (s *session) draft() {
+	s.state.Arms = make([]arm, s.schedule[s.state.Bracket].Arms[0])
+	for i := range s.state.Arms {
+		s.state.Arms[i].Trial = s.state.Next
+		s.state.Next++
 	}
-	return n
 }
 
 // Suggest returns all trials of a rung together: they depend on no outstanding
@@ -68,17 +87,14 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 		if slices.ContainsFunc(s.state.Arms, func(a arm) bool { return !a.Reported }) {
 			return []tuners.Decision{{Kind: tuners.Wait}}, nil
 		}
-		out = s.eliminate()
+		out = s.closeStage()
 	}
-	if s.state.Stage == len(s.rungs) || len(s.state.Arms) == 0 {
-		best := -1
-		if len(s.state.Arms) > 0 {
-			best = s.state.Arms[0].Trial
-		}
-		return append(out, tuners.Decision{Kind: tuners.Done, Best: best}), s.Save(&s.state)
+	if s.state.Bracket == len(s.schedule) {
+		return append(out, tuners.Decision{Kind: tuners.Done, Best: s.state.Best}), s.Save(&s.state)
 	}
+	to := s.schedule[s.state.Bracket].Rungs[s.state.Stage]
 	for _, a := range s.state.Arms {
-		d := tuners.Decision{Kind: tuners.Resume, Trial: a.Trial, ToRound: s.rungs[s.state.Stage]}
+		d := tuners.Decision{Kind: tuners.Resume, Trial: a.Trial, ToRound: to}
 		if s.state.Stage == 0 {
 			d.Kind = tuners.Start
 			d.Params = s.req.Space.Sample(tuners.NewDraws(s.req.Seed, a.Trial, 0, "trial params"))
@@ -89,30 +105,49 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 	return out, s.Save(&s.state)
 }
 
-// eliminate closes the running stage: the best go on, see Keep.
-func (s *session) eliminate() []tuners.Decision {
+// closeStage lets the best go on, see [Keep]. A bracket that is over, or whose arms
+// all failed, is followed by the next.
+func (s *session) closeStage() []tuners.Decision {
+	b := s.schedule[s.state.Bracket]
+	last := s.state.Stage == len(b.Rungs)-1
+	keep := 1
+	if !last {
+		keep = b.Arms[s.state.Stage+1]
+	}
 	scores := make([]float64, len(s.state.Arms))
 	for i, a := range s.state.Arms {
 		if scores[i] = a.Score; a.Failed {
 			scores[i] = math.NaN()
 		}
 	}
-	s.state.Stage++
-	width := 1 // the survivor of the last stage
-	if s.state.Stage < len(s.rungs) {
-		width = s.width(s.state.Stage)
-	}
-	kept := Keep(s.req.Objective, scores, width)
+	kept := Keep(s.req.Objective, scores, keep)
 	var out []tuners.Decision
+	stop := func(trial int) {
+		out = append(out, tuners.Decision{Kind: tuners.Stop, Trial: trial}, tuners.Decision{Kind: tuners.Release, Trial: trial})
+	}
 	var next []arm
 	for i, a := range s.state.Arms {
-		if slices.Contains(kept, i) {
+		switch {
+		case !slices.Contains(kept, i):
+			stop(a.Trial)
+		case !last:
 			next = append(next, arm{Trial: a.Trial})
-		} else {
-			out = append(out, tuners.Decision{Kind: tuners.Stop, Trial: a.Trial}, tuners.Decision{Kind: tuners.Release, Trial: a.Trial})
+		case s.state.Best < 0 || s.req.Objective.Better(a.Score, s.state.Score): // ties keep the earlier bracket's
+			if s.state.Best >= 0 {
+				stop(s.state.Best)
+			}
+			s.state.Best, s.state.Score = a.Trial, a.Score
+		default:
+			stop(a.Trial)
 		}
 	}
 	s.state.Arms, s.state.Running = next, false
+	if s.state.Stage++; len(next) == 0 {
+		s.state.Stage = 0
+		if s.state.Bracket++; s.state.Bracket < len(s.schedule) {
+			s.draft()
+		}
+	}
 	return out
 }
 
@@ -120,7 +155,7 @@ func (s *session) eliminate() []tuners.Decision {
 func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	i := slices.IndexFunc(s.state.Arms, func(a arm) bool { return a.Trial == r.Trial })
 	if i < 0 || !s.state.Running || s.state.Arms[i].Reported {
-		return fmt.Errorf("sha: report for trial %d, which is not running", r.Trial)
+		return fmt.Errorf("%s: report for trial %d, which is not running", s.name, r.Trial)
 	}
 	a := &s.state.Arms[i]
 	a.Reported = true

@@ -6,8 +6,9 @@ package sha
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
+	"github.com/fedfast/fedfast/plugins/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -33,46 +34,37 @@ var description = tuners.Description{
 
 // Validate checks the options and that the budget pays for the rungs.
 func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	problems := description.CheckOptions(req.Options)
-	if len(problems) > 0 {
-		return problems, nil
-	}
-	_, _, problems = plan(req.Options, req.Budget)
+	_, problems := plan(req.Options, req.Budget)
 	return problems, nil
 }
 
 // Open starts a study's session.
-func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	if req.Trial != tuners.StudySession {
-		return nil, fmt.Errorf("sha: %w: it is a tuner, not a client tuner", tuners.ErrUnsupported)
+func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
+	b, problems := plan(req.Options, req.Budget)
+	if err := options.Open("sha", req.Trial, problems); err != nil {
+		return nil, err
 	}
-	problems := description.CheckOptions(req.Options)
-	var eta int
-	var rungs []int
-	if len(problems) == 0 {
-		eta, rungs, problems = plan(req.Options, req.Budget)
-	}
-	if len(problems) > 0 {
-		return nil, fmt.Errorf("sha: %s: %s", problems[0].Key, problems[0].Message)
-	}
-	return newSession(req, eta, rungs)
+	return Open("sha", req, []Bracket{b})
 }
 
-// plan reads the options and computes the rungs.
-func plan(options tuners.Params, b tuners.Budget) (eta int, rungs []int, problems []tuners.Problem) {
-	o := description.WithDefaults(options)
-	for _, name := range []string{"eta", "eliminations"} {
-		if x := o.Float(name, 0); x != float64(int(x)) {
-			problems = append(problems, tuners.Problem{Key: "options." + name, Message: fmt.Sprintf("%s must be an integer, not %v", name, x)})
-		}
+// plan reads the options and computes the bracket: eta^eliminations arms, of which
+// one in eta goes on at each rung.
+func plan(given tuners.Params, budget tuners.Budget) (Bracket, []tuners.Problem) {
+	r := options.Read(description, given)
+	eta, eliminations := r.Whole("eta", 2, maxArms), r.Whole("eliminations", 1, maxArms)
+	if len(r.Problems) > 0 {
+		return Bracket{}, r.Problems
 	}
-	if len(problems) > 0 {
-		return 0, nil, problems
-	}
-	eta = o.Int("eta", 0)
-	rungs, key, err := Rungs(b.Rounds, b.TrialRounds, eta, o.Int("eliminations", 0))
+	rungs, key, err := Rungs(budget.Rounds, budget.TrialRounds, eta, eliminations)
 	if err != nil {
-		problems = append(problems, tuners.Problem{Key: key, Message: err.Error()})
+		r.Problem(key, "%v", err)
+		return Bracket{}, r.Problems
 	}
-	return eta, rungs, problems
+	b := Bracket{Rungs: rungs, Arms: make([]int, len(rungs))}
+	arms := 1
+	for i := range slices.Backward(rungs) {
+		b.Arms[i] = arms
+		arms *= eta
+	}
+	return b, nil
 }
