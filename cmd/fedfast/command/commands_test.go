@@ -1,0 +1,111 @@
+package command
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// manDir is where .ci/release has the pages of man written.
+var manDir = flag.String("man", "", "write the pages of man into this directory")
+
+// commandTree returns all commands as the program has them, without what the machine or the
+// version decides.
+func commandTree(t *testing.T) *cobra.Command {
+	t.Helper()
+	t.Setenv("FEDFAST_CPU", "")
+	root := (&app{out: &bytes.Buffer{}, err: &bytes.Buffer{}}).root()
+	var plain func(c *cobra.Command)
+	plain = func(c *cobra.Command) {
+		c.DisableAutoGenTag = true
+		for _, below := range c.Commands() {
+			plain(below)
+		}
+	}
+	plain(root)
+	return root
+}
+
+// commandsPage writes one page of all commands: a section each, without what cobra repeats.
+func commandsPage(t *testing.T) string {
+	t.Helper()
+	var p strings.Builder
+	p.WriteString("# Commands\n\n<!-- Written by `go test ./cmd/fedfast/command -run TestCommandsReference -update`; do not edit. -->\n\n" +
+		"Results go to stdout, progress and logs to stderr; `--json` prints results as JSON. The exit code is 0 for success, 1 for a failure,\n" +
+		"2 for wrong usage. Work of more than about 10 seconds is estimated before it starts. The first Ctrl-C finishes the current round, saves\n" +
+		"the study and prints the command that resumes it; a second one stops at once.\n\n")
+	root := commandTree(t)
+	var sections strings.Builder
+	var write func(c *cobra.Command)
+	write = func(c *cobra.Command) {
+		if !c.IsAvailableCommand() || c.HasParent() && c.Parent().Name() == "completion" { // one shell is like the other
+			return
+		}
+		for _, paragraph := range strings.Split(c.Long, "\n\n") {
+			if strings.Contains(paragraph, "\n  ") { // a list
+				c.Long = strings.Replace(c.Long, paragraph, "```\n"+paragraph+"\n```", 1)
+			}
+		}
+		var b bytes.Buffer
+		if err := doc.GenMarkdown(c, &b); err != nil {
+			t.Fatal(err)
+		}
+		text, _, _ := strings.Cut(b.String(), "### SEE ALSO")
+		text, _, _ = strings.Cut(text, "### Options inherited from parent commands")
+		for _, heading := range []string{"### Synopsis\n\n", "### Examples\n\n", "### Options\n\n"} {
+			text = strings.Replace(text, heading, "", 1)
+		}
+		if c.Long != "" { // which begins with what the short text says
+			text = strings.Replace(text, "\n"+c.Short+"\n\n", "\n", 1)
+		}
+		anchor := strings.ReplaceAll(c.CommandPath(), " ", "-")
+		fmt.Fprintf(&p, "%s- [%s](#%s): %s\n", strings.Repeat("  ", strings.Count(anchor, "-")), c.CommandPath(), anchor, c.Short)
+		sections.WriteString("\n" + strings.TrimSpace(text) + "\n")
+		for _, below := range c.Commands() {
+			write(below)
+		}
+	}
+	write(root)
+	return p.String() + sections.String()
+}
+
+// TestCommandsReference holds that the page of commands is what they say in their help.
+func TestCommandsReference(t *testing.T) {
+	current(t, filepath.Join("..", "docs", "commands.md"), commandsPage(t))
+}
+
+// TestManPages writes the pages of man, into the directory of -man if it is given, and
+// wants one of each command. Their bytes are the same for the same source.
+func TestManPages(t *testing.T) {
+	dir := *manDir
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	root, written := commandTree(t), time.Unix(0, 0).UTC()
+	header := &doc.GenManHeader{Section: "1", Date: &written, Source: "fedfast", Manual: "fedfast"}
+	if err := doc.GenManTree(root, header, dir); err != nil {
+		t.Fatal(err)
+	}
+	var wanted func(c *cobra.Command)
+	wanted = func(c *cobra.Command) {
+		if !c.IsAvailableCommand() {
+			return
+		}
+		page, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
+		if err != nil || !bytes.Contains(page, []byte(".SH SYNOPSIS")) || c.HasFlags() && !bytes.Contains(page, []byte(".SH OPTIONS")) {
+			t.Errorf("%s: %v, a page of %d bytes", c.CommandPath(), err, len(page))
+		}
+		for _, below := range c.Commands() {
+			wanted(below)
+		}
+	}
+	wanted(root)
+}
