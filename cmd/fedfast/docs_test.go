@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -106,5 +107,34 @@ func TestLinks(t *testing.T) {
 	}
 	if found < 50 {
 		t.Errorf("only %d links", found)
+	}
+}
+
+// TestMessages holds that the program can print each message of the page of
+// troubleshooting: what stands between "..." is in one of its sources.
+func TestMessages(t *testing.T) {
+	heading := regexp.MustCompile("(?m)^### (.*)$")
+	var sources []string
+	for _, name := range tracked(t, "*.go", "*.py") {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		if content, err := os.ReadFile(filepath.Join(root, name)); err == nil {
+			sources = append(sources, strings.ReplaceAll(string(content), `\"`, `"`))
+		}
+	}
+	found := heading.FindAllStringSubmatch(readText(t, "cmd/fedfast/docs/troubleshooting.md"), -1)
+	if len(found) < 15 {
+		t.Errorf("only %d messages", len(found))
+	}
+	for _, m := range found {
+		for _, message := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(m[1], -1) {
+			parts := strings.Split(message[1], "...")
+			if !slices.ContainsFunc(sources, func(text string) bool {
+				return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, strings.TrimSpace(part)) })
+			}) {
+				t.Errorf("no source has %q", message[1])
+			}
+		}
 	}
 }

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// runPages are the pages whose commands TestPages runs, from the root of the project, with
+// the modules of Python that they need. It also runs all others in cmd/fedfast/docs.
+var runPages = map[string][]string{
+	"README.md":                    nil,
+	"cmd/fedfast/docs/numpy.md":    {"numpy"},
+	"cmd/fedfast/docs/pytorch.md":  {"torch"},
+	"cmd/fedfast/docs/my-tuner.md": {"grpc"},
+}
+
+// fence finds blocks of code: the language, the rest of the line, the text.
+var fence = regexp.MustCompile("(?ms)^```(\\w+)[ ]?([^\n]*)\n(.*?)^```$")
+
+// TestPages runs a page's blocks in a directory of its own, in order. A block is
+//
+//	sh             run, and must succeed; `sh skip` is not
+//	text           lines that the sh block before prints, in this order, however they
+//	               are spaced; "..." stands for any others
+//	LANGUAGE FILE  the content of FILE
+//
+// `fedfast` is this program, python3 one with the modules that the page needs, and the
+// folder fedfast the checkout. README's own commands are run in the checkout: ./fedfast is
+// the program.
+func TestPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains")
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("the pages show commands for a POSIX shell")
+	}
+	pages := tracked(t, "cmd/fedfast/docs/*.md")
+	for name := range runPages {
+		if !slices.Contains(pages, name) {
+			pages = append(pages, name)
+		}
+	}
+	for _, name := range pages {
+		page := readText(t, name)
+		blocks := fence.FindAllStringSubmatch(page, -1)
+		if !slices.ContainsFunc(blocks, func(b []string) bool { return b[1] == "sh" && b[2] == "" }) {
+			continue
+		}
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := pageBin(t, dir, name)
+			printed := ""
+			for _, b := range blocks {
+				switch language, info, text := b[1], b[2], b[3]; {
+				case language == "sh" && info == "skip":
+				case language == "sh":
+					printed = runBlock(t, dir, path, text)
+				case language == "text":
+					expect(t, printed, text)
+				case info != "":
+					if err := os.WriteFile(filepath.Join(dir, info), []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// readText returns a file of the project.
+func readText(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(content), "\r\n", "\n")
+}
+
+// pageBin links the checkout or the program into a page's directory, and returns a PATH
+// that begins with a folder of the Python that the page needs.
+func pageBin(t *testing.T, dir, name string) string {
+	t.Helper()
+	at, err := filepath.Abs(root)
+	if name == "README.md" {
+		at, err = exec.LookPath("fedfast") // TestMain puts it there
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	links, modules := map[string]string{"fedfast": at}, runPages[name]
+	if len(modules) > 0 {
+		found := ""
+		for _, python := range []string{"python3", "/usr/bin/python3"} {
+			if path, err := exec.LookPath(python); err == nil && exec.CommandContext(t.Context(), path, "-c", "import "+strings.Join(modules, ", ")).Run() == nil {
+				found = path
+				break
+			}
+		}
+		if found == "" {
+			t.Skipf("no python3 with %s here", strings.Join(modules, " and "))
+		}
+		links[filepath.Join("bin", "python3")] = found
+	}
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range links {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "bin") + string(os.PathListSeparator) + os.Getenv("PATH")
+}
+
+// runBlock runs commands and returns what they print on stdout.
+func runBlock(t *testing.T, dir, path, commands string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-eu", "-c", commands)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+path, "PWD="+dir, "PYTHONDONTWRITEBYTECODE=1")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v:\n%s\n%s%s", err, commands, out, stderr.String())
+	}
+	return string(out)
+}
+
+// expect fails unless the lines are printed, in their order.
+func expect(t *testing.T, printed, lines string) {
+	t.Helper()
+	rest := strings.Split(printed, "\n")
+	for line := range strings.Lines(lines) {
+		want := strings.Fields(line)
+		if len(want) == 0 || len(want) == 1 && want[0] == "..." {
+			continue
+		}
+		at := slices.IndexFunc(rest, func(got string) bool { return slices.Equal(strings.Fields(got), want) })
+		if at < 0 {
+			t.Errorf("the page shows %q, which is not printed, or not there:\n%s", strings.TrimSpace(line), printed)
+			return
+		}
+		rest = rest[at+1:]
+	}
+}
