@@ -59,6 +59,37 @@ type Evaluation struct {
 	PersonalizedTest Summary `json:"personalized_test"`
 	// Unseen scores the weights as they are on clients that never train.
 	Unseen Summary `json:"unseen"`
+	// Clients are the errors behind GlobalTest and PersonalizedTest, in the order of the
+	// clients, of those with test samples.
+	Clients []ClientError `json:"-"`
+}
+
+// ClientError is what one client's test samples measured.
+type ClientError struct {
+	// Client is its index in the federation, Samples the number of its test samples.
+	Client, Samples int
+	// Global and Personalized are the errors of the weights as they are, and of those that
+	// the client trains from them; NaN where that was not measured.
+	Global, Personalized float64
+}
+
+// clientErrors lists the test errors of clients.
+func clientErrors(ids []int, scores []clientScores) []ClientError {
+	var all []ClientError
+	for i := range scores {
+		global, personal := scores[i].globalTest, scores[i].personalTest
+		c := ClientError{Client: ids[i], Samples: max(global.n, personal.n), Global: math.NaN(), Personalized: math.NaN()}
+		if global.n > 0 {
+			c.Global = global.Error
+		}
+		if personal.n > 0 {
+			c.Personalized = personal.Error
+		}
+		if c.Samples > 0 {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // MarshalJSON writes null for what was measured on no client: an error of 0 would
@@ -150,6 +181,7 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 		PersonalizedVal:  e.fold(seen, func(c *clientScores) setScore { return c.personalVal }),
 		PersonalizedTest: e.fold(seen, func(c *clientScores) setScore { return c.personalTest }),
 		Unseen:           e.fold(unseen, func(c *clientScores) setScore { return c.globalTest }),
+		Clients:          clientErrors(ids, seen),
 	}, nil
 }
 

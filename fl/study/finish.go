@@ -18,10 +18,33 @@ type resultRecord struct {
 
 // finish records the end of the study.
 func (d *driver) finish(r resultRecord) error {
+	errs := r.errors()
+	if e := errs[0].Evaluation; e != nil && len(e.Clients) > 0 {
+		if err := d.history.append(KindClients, tuners.StudySession, 0, clientsRecordOf(e.Clients)); err != nil {
+			return err
+		}
+	}
+	for _, e := range errs {
+		if e.Evaluation != nil {
+			e.Evaluation.Clients = nil // as in a result that is read again
+		}
+	}
 	if err := d.history.append(KindResult, tuners.StudySession, 0, r); err != nil {
 		return err
 	}
 	return d.history.flush()
+}
+
+// errors are those of all models, the returned one first.
+func (r *resultRecord) errors() (all []*Errors) {
+	if r.Run != nil {
+		return []*Errors{&r.Run.Errors}
+	}
+	all = append(all, &r.Tune.Errors)
+	for _, m := range r.Tune.models() {
+		all = append(all, &m.Errors)
+	}
+	return all
 }
 
 // stored returns the recorded end of a study with the weights of its models, to

@@ -26,6 +26,7 @@ const (
 	KindRung          = "rung"          // the score at the end of a segment
 	KindFail          = "fail"          // why a trial cannot go on
 	KindFinalist      = "finalist"      // the score of a model among which the study chooses
+	KindClients       = "clients"       // the single clients' errors of the returned model
 	KindResult        = "result"        // the end of the study
 	KindBaseline      = "baseline"      // a comparison with random search begins, of a study with a result
 	KindConfiguration = "configuration" // what a random configuration of it reached

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
@@ -220,6 +221,16 @@ func (s *Study) leader(ctx context.Context, o *Overview) error {
 		o.Best = &Best{Standing: best}
 	}
 	return nil
+}
+
+// Clients returns the test errors of the returned model on single clients; none before
+// the study's end.
+func (s *Study) Clients(ctx context.Context, o *Overview) (all []fl.ClientError, err error) {
+	err = s.view.Few(ctx, o.Seq, func(r store.Row) (err error) {
+		all, err = study.ReadClients(r)
+		return err
+	}, study.KindClients)
+	return all, err
 }
 
 // Scale says how scores of the study are written.

@@ -80,18 +80,19 @@ func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Pla
 		return tuners.Plan{}, fmt.Errorf("fedex: plan of %d slots for trial %d requested from the session of trial %d", r.Slots, r.Trial, s.req.Trial)
 	}
 	if s.state.Latched || r.Purpose == tuners.Test && s.options.mle {
-		return tuners.Plan{Clients: []tuners.Params{s.configs[s.state.best()]}, Notes: s.notes()}, nil
+		return tuners.Plan{Clients: []tuners.Params{s.configs[s.state.best()]}, Notes: s.notes(r)}, nil
 	}
-	plan := tuners.Plan{Clients: make([]tuners.Params, r.Slots), Notes: s.notes()}
+	plan := tuners.Plan{Clients: make([]tuners.Params, r.Slots), Notes: s.notes(r)}
 	for i, j := range s.picks(r) {
 		plan.Clients[i] = s.configs[j]
 	}
 	return plan, nil
 }
 
-// notes show people theta, unless it is too long, with its entropy in nats. Four
+// notes show people theta, unless it is too long, with its entropy in nats, and before a
+// trial's first round the numbers of the configurations that theta is about. Four
 // decimals are enough to look at.
-func (s *session) notes() map[string][]float64 {
+func (s *session) notes(r tuners.PlanRequest) map[string][]float64 {
 	round := func(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 	notes := map[string][]float64{"entropy": {round(s.state.entropy())}}
 	if len(s.state.Z) < tuners.MaxNoteNumbers {
@@ -100,6 +101,23 @@ func (s *session) notes() map[string][]float64 {
 			theta[j] = round(p)
 		}
 		notes["theta"] = theta
+	}
+	if r.Round > 0 || (len(s.configs[0])+1)*len(s.configs) >= tuners.MaxNoteNumbers {
+		return notes
+	}
+	for _, name := range s.configs[0].Keys() {
+		values := make([]float64, len(s.configs))
+		for j, c := range s.configs {
+			x, ok := c[name].Float()
+			if !ok {
+				values = nil
+				break
+			}
+			values[j] = x
+		}
+		if values != nil {
+			notes["theta: "+name] = values
+		}
 	}
 	return notes
 }

@@ -1,0 +1,44 @@
+package study
+
+import (
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/store"
+)
+
+// mostClients is the largest number of clients whose errors are recorded; of more, those
+// at even distances are.
+const mostClients = 20_000
+
+// clientsRecord holds the errors of single clients, one entry per client in each list.
+type clientsRecord struct {
+	Clients      []int  `json:"clients"`
+	Samples      []int  `json:"samples"`
+	Global       []real `json:"global"`
+	Personalized []real `json:"personalized"`
+}
+
+func clientsRecordOf(all []fl.ClientError) clientsRecord {
+	var rec clientsRecord
+	every := (len(all) + mostClients - 1) / mostClients
+	for i := 0; i < len(all); i += every {
+		c := &all[i]
+		rec.Clients, rec.Samples = append(rec.Clients, c.Client), append(rec.Samples, c.Samples)
+		rec.Global, rec.Personalized = append(rec.Global, real(c.Global)), append(rec.Personalized, real(c.Personalized))
+	}
+	return rec
+}
+
+// ReadClients reads a row of KindClients: the test errors of the returned model on single
+// clients.
+func ReadClients(r store.Row) ([]fl.ClientError, error) {
+	rec, err := decode[clientsRecord](r.Kind, r.Data)
+	if err != nil {
+		return nil, err
+	}
+	n := min(len(rec.Clients), len(rec.Samples), len(rec.Global), len(rec.Personalized))
+	all := make([]fl.ClientError, n)
+	for i := range all {
+		all[i] = fl.ClientError{Client: rec.Clients[i], Samples: rec.Samples[i], Global: float64(rec.Global[i]), Personalized: float64(rec.Personalized[i])}
+	}
+	return all, nil
+}
