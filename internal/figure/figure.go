@@ -24,6 +24,10 @@ type Figure struct {
 	// Note says below the picture where its numbers come from.
 	Note   string
 	Panels []Panel
+	// Width and Height, unless 0, are those of the picture and of a row of panels in
+	// points, in place of the usual ones. With a width, more than four panels stand four
+	// to a row.
+	Width, Height float64
 }
 
 // Panel is a field with two axes. It holds lines and dots, or one of the others.

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"image/color"
 	"math"
 	"slices"
@@ -51,21 +52,24 @@ func (f *Figure) sheet(theme Theme) *sheet {
 	switch n := len(f.Panels); { // four in a row would be too small to read in a page
 	case n == 4:
 		s.across = 2
+	case n > 4 && f.Width > 0:
+		s.across = 4
 	case n > 4:
 		s.across = 3
 	}
 	if s.across > 1 {
 		s.wide = float64(s.across)*panelWidth + 2*margin
 	}
+	s.wide = cmp.Or(f.Width, s.wide)
 	room := s.wide - 2*margin
 	s.title = s.wrap(clean(f.Title), s.heading(), room)
 	s.note = s.wrap(clean(f.Note), plain(noteSize, s.colors.faint), room)
 	s.layLegend(room)
 	for i := range f.Panels {
 		if c := f.Panels[i].chart(); c != nil {
-			s.tall = max(s.tall, c.height())
+			s.tall = max(s.tall, cmp.Or(f.Height, c.height()))
 		} else {
-			s.tall = max(s.tall, panelHeight)
+			s.tall = max(s.tall, cmp.Or(f.Height, panelHeight))
 		}
 	}
 	rows := float64((len(f.Panels) + s.across - 1) / s.across)
@@ -221,7 +225,8 @@ func (s *sheet) panel(c canvas, p *Panel, in rect) {
 		s.places(f, p)
 		return
 	}
-	for _, draw := range []func(*plane, *Line, int){s.bands, s.runs, s.line} {
+	line := func(f *plane, l *Line, c int) { s.line(f, l, c, len(p.Dots) > 0) }
+	for _, draw := range []func(*plane, *Line, int){s.bands, s.runs, line} {
 		for i := range p.Lines {
 			l := &p.Lines[i]
 			draw(f, l, slices.Index(s.names, l.Name))
@@ -368,15 +373,19 @@ func (s *sheet) runs(f *plane, l *Line, color int) {
 }
 
 // line draws a line and its markers: all of them where there are few, else some, at
-// other places than those of other lines.
-func (s *sheet) line(f *plane, l *Line, c int) {
+// other places than those of other lines. last leaves only that of the last point, beside
+// dots, which would be taken for them.
+func (s *sheet) line(f *plane, l *Line, c int, last bool) {
 	f.path(s.pen(c), l.Points, l.Step)
 	every := 1
 	if n := len(l.Points); n > mostMarkers {
 		every = (n + 7) / 8
 	}
 	for i, q := range l.Points {
-		if (i+every-1-c*every/3%every)%every == 0 && !math.IsNaN(q.Y) {
+		if last && i < len(l.Points)-1 {
+			continue
+		}
+		if (last || (i+every-1-c*every/3%every)%every == 0) && !math.IsNaN(q.Y) {
 			s.mark(f, c, point{f.x(q.X), f.y(q.Y)})
 		}
 	}

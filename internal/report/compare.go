@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study"
@@ -13,20 +14,30 @@ import (
 	"github.com/fedfast/fedfast/internal/stats"
 )
 
+// Comparison is what several studies came to together.
+type Comparison struct {
+	// Answer tells of repeats with several seeds how good they are in the mean.
+	Answer []string
+	// Table has a row for each study, and before those of several seeds one with their
+	// mean.
+	Table Table
+	// Figures are the curves of all of them.
+	Figures []*figure.Figure
+	// Diff has the keys in which the configurations differ, nil for equal ones.
+	Diff *Table
+}
+
 // group are studies that differ in their seed alone.
 type group struct {
-	// Name is that of the studies; where another group has it too, with the directory
-	// of the first of them.
+	// Name is the directory of the first of them, or that of all seeds.
 	Name    string
 	Studies []*Study
-	Table   sheetTable
 }
 
 // groups puts studies together that differ in their seed alone.
-func groups(studies []*Study) ([]group, error) {
-	var all []group
-	place := map[string]int{}
-	names := map[string]int{} // how many groups have it
+func groups(studies []*Study) ([]*group, error) {
+	var all []*group
+	place := map[string]*group{}
 	for _, s := range studies {
 		c := *s.Config
 		c.Seed = 0
@@ -35,67 +46,192 @@ func groups(studies []*Study) ([]group, error) {
 			return nil, err
 		}
 		key := s.Mode + string(text)
-		if _, ok := place[key]; !ok {
-			names[s.Name]++
-			place[key] = len(all)
-			all = append(all, group{Name: s.Name})
+		if place[key] == nil {
+			place[key] = &group{Name: s.Dir}
+			all = append(all, place[key])
 		}
-		g := &all[place[key]]
-		g.Studies = append(g.Studies, s)
+		place[key].Studies = append(place[key].Studies, s)
 	}
-	for i := range all {
-		if g := &all[i]; names[g.Name] > 1 {
-			g.Name += ", " + g.Studies[0].Dir
+	for _, g := range all {
+		if len(g.Studies) > 1 {
+			g.Name = strings.TrimSuffix(g.Name, fmt.Sprintf("/seed-%d", g.Studies[0].Config.Seed))
 		}
 	}
 	return all, nil
 }
 
-// compare shows what several studies came to together.
-func compare(studies []*Study) ([]group, []picture, error) {
+// Compare lays several studies beside each other.
+func Compare(studies []*Study) (*Comparison, error) {
 	all, err := groups(studies)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	for i := range all {
-		all[i].Table = all[i].summary()
+	c := &Comparison{}
+	settings := make([]map[string]string, len(all))
+	for i, g := range all {
+		if settings[i], err = config.Settings(g.Studies[0].Config); err != nil {
+			return nil, err
+		}
+		delete(settings[i], "seed")
+		if answer := g.answer(); answer != "" {
+			c.Answer = append(c.Answer, answer)
+		}
 	}
-	var pictures []picture
-	for _, q := range []struct {
-		name, title string
-		of          func(*Study) scale
-	}{
-		{"test", "Test error of the best trial so far", (*Study).testScale},
-		{"score", "Best score of a rung so far", (*Study).scoreScale},
-	} {
-		// What is measured in another way has a panel of its own.
-		var panels []figure.Panel
-		for i := range all {
-			y := q.of(all[i].Studies[0])
-			line := all[i].line(y.of)
-			if len(line.Points) == 0 {
-				continue
+	keys := differing(settings)
+	c.Table = table(all, settings, keys[:min(mostKeys, len(keys))])
+	c.Diff = diff(all, settings, keys)
+	c.Figures = figures(all)
+	return c, nil
+}
+
+// mostKeys is how many keys have a column in the table of studies.
+const mostKeys = 4
+
+// differing are the keys that do not have one value everywhere.
+func differing(settings []map[string]string) []string {
+	keys := map[string]bool{}
+	for _, s := range settings {
+		for key, value := range s {
+			for _, other := range settings {
+				if x, ok := other[key]; !ok || x != value {
+					keys[key] = true
+				}
 			}
-			at := slices.IndexFunc(panels, func(p figure.Panel) bool { return p.Y.Label == y.label })
-			if at < 0 {
-				at = len(panels)
-				panels = append(panels, figure.Panel{X: figure.Axis{Label: "total rounds of all trials", Zero: true}, Y: figure.Axis{Label: y.label}})
-			}
-			panels[at].Lines = append(panels[at].Lines, line)
 		}
-		if len(panels) == 0 {
-			continue
-		}
-		p, err := draw("all", &figure.Figure{
-			Name: q.name, Title: q.title, Panels: panels,
-			Note: fmt.Sprintf("Thick line: mean over seeds; band: %.0f %% confidence interval (Student's t); thin lines: single studies.", 100*stats.Confidence),
-		})
-		if err != nil {
-			return nil, nil, err
-		}
-		pictures = append(pictures, p)
 	}
-	return all, pictures, nil
+	delete(keys, "name")
+	return slices.Sorted(maps.Keys(keys))
+}
+
+// diff has a row for each key in which groups differ.
+func diff(all []*group, settings []map[string]string, keys []string) *Table {
+	if len(keys) == 0 {
+		return nil
+	}
+	t := &Table{Title: "Differences of the configurations", Head: []string{"key"}}
+	for _, g := range all {
+		t.Head = append(t.Head, g.Name)
+	}
+	for _, key := range keys {
+		row := []string{key}
+		for _, s := range settings {
+			row = append(row, orDefault(s, key))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// orDefault is the value of a key.
+func orDefault(settings map[string]string, key string) string {
+	if x, ok := settings[key]; ok {
+		return x
+	}
+	return "default"
+}
+
+// quantity is a column of the table of studies.
+type quantity struct {
+	name string
+	of   func(*Study) float64
+}
+
+// rate reads an error of the returned model.
+func rate(of func(*study.Errors) *float64) func(*Study) float64 {
+	return func(s *Study) float64 {
+		if e := s.Errors(); e != nil {
+			if x := of(e); x != nil {
+				return *x
+			}
+		}
+		return math.NaN()
+	}
+}
+
+var quantities = []quantity{
+	{"personalized test error", rate(func(e *study.Errors) *float64 { return e.PersonalizedTest })},
+	{"P90 of clients", rate(func(e *study.Errors) *float64 {
+		if e.Evaluation == nil || e.Evaluation.PersonalizedTest.Clients == 0 {
+			return nil
+		}
+		return &e.Evaluation.PersonalizedTest.P90
+	})},
+	{"global test error", rate(func(e *study.Errors) *float64 { return e.GlobalTest })},
+	{"unseen clients", rate(func(e *study.Errors) *float64 { return e.UnseenTest })},
+}
+
+// mean writes the mean over studies with its interval.
+func (g *group) mean(of func(*Study) float64) string {
+	var values []float64
+	for _, s := range g.Studies {
+		if x := of(s); !math.IsNaN(x) {
+			values = append(values, x)
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	text := g.Studies[0].ErrorText
+	m := stats.Of(values)
+	if math.IsNaN(m.Half) {
+		return text(m.Mean)
+	}
+	return strings.TrimSuffix(text(m.Mean), " %") + " ± " + text(m.Half)
+}
+
+// answer tells of several seeds how good they are in the mean.
+func (g *group) answer() string {
+	if len(g.Studies) < 2 {
+		return ""
+	}
+	var parts []string
+	for _, q := range quantities[:3:3] {
+		if x := g.mean(q.of); x != "" && q.name != "P90 of clients" {
+			parts = append(parts, q.name+" "+x)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s (mean over %d seeds, %.0f %% confidence interval).", g.Name, strings.Join(parts, ", "), len(g.Studies), 100*stats.Confidence)
+}
+
+// table has a row for each study.
+func table(all []*group, settings []map[string]string, keys []string) Table {
+	used := slices.DeleteFunc(slices.Clone(quantities), func(q quantity) bool {
+		return !slices.ContainsFunc(all, func(g *group) bool { return g.mean(q.of) != "" })
+	})
+	t := Table{Title: fmt.Sprintf("Studies (± %.0f %% confidence interval over seeds)", 100*stats.Confidence), Head: append([]string{"study"}, keys...)}
+	if !slices.ContainsFunc(all, func(g *group) bool { return len(g.Studies) > 1 }) {
+		t.Title = "Studies"
+	}
+	for _, q := range used {
+		t.Head = append(t.Head, q.name)
+	}
+	t.Head = append(t.Head, "state", "seed", "total rounds", "training time")
+	add := func(name string, set map[string]string, g *group, state, seed string) {
+		row := []string{name}
+		for _, key := range keys {
+			row = append(row, orDefault(set, key))
+		}
+		for _, q := range used {
+			row = append(row, g.mean(q.of))
+		}
+		rounds, worked := 0, g.Studies[0].Worked-g.Studies[0].Worked
+		for _, s := range g.Studies {
+			rounds, worked = rounds+s.Rounds, worked+s.Worked
+		}
+		t.Rows = append(t.Rows, append(row, state, seed, count(rounds), worked.Round(1e8).String()))
+	}
+	for i, g := range all {
+		if len(g.Studies) > 1 {
+			add(g.Name, settings[i], g, "", strconv.Itoa(len(g.Studies))+" seeds")
+		}
+		for _, s := range g.Studies {
+			add(s.Dir, settings[i], &group{Studies: []*Study{s}}, string(s.State), strconv.FormatUint(s.Config.Seed, 10))
+		}
+	}
+	return t
 }
 
 // scale is a quantity of a study on the way, with the label of its axis.
@@ -116,9 +252,56 @@ func (s *Study) scoreScale() scale {
 	return scale{s.objective() + unit, func(p step) float64 { return by * p.score }}
 }
 
+// figures are the curves of all groups, one picture for each metric.
+func figures(all []*group) (pictures []*figure.Figure) {
+	for _, q := range []struct {
+		name, title string
+		of          func(*Study) scale
+	}{
+		{"test", "Test error of the best trial so far", (*Study).testScale},
+		{"score", "Best score of a rung so far (one cohort each)", (*Study).scoreScale},
+	} {
+		// What is measured in another way has a panel of its own.
+		var panels []figure.Panel
+		seeds, tunes := false, false
+		for _, g := range all {
+			y := q.of(g.Studies[0])
+			line := g.line(y.of)
+			if len(line.Points) == 0 {
+				continue
+			}
+			seeds, tunes = seeds || len(g.Studies) > 1, tunes || g.Studies[0].Mode == config.ModeTune
+			at := slices.IndexFunc(panels, func(p figure.Panel) bool { return p.Y.Label == y.label })
+			if at < 0 {
+				at = len(panels)
+				panels = append(panels, figure.Panel{X: figure.Axis{Label: "total rounds of all trials", Zero: true}, Y: figure.Axis{Label: y.label}})
+			}
+			panels[at].Lines = append(panels[at].Lines, line)
+		}
+		if len(panels) == 0 {
+			continue
+		}
+		f := &figure.Figure{Name: q.name, Title: q.title, Panels: panels, Height: row + 60}
+		if !tunes {
+			f.Title = "Test error of the global model"
+			for i := range panels {
+				panels[i].X.Label = "rounds"
+			}
+		}
+		if len(panels) == 1 {
+			f.Width = column
+		}
+		if seeds {
+			f.Note = fmt.Sprintf("Thick line: mean over seeds; band: %.0f %% confidence interval (Student's t); thin lines: single studies.", 100*stats.Confidence)
+		}
+		pictures = append(pictures, f)
+	}
+	return pictures
+}
+
 // line is the mean over the seeds from where all have a value to where the first ends.
 func (g *group) line(of func(step) float64) figure.Line {
-	line := figure.Line{Name: fmt.Sprintf("%s (%d studies)", g.Name, len(g.Studies)), Step: true}
+	line := figure.Line{Name: fmt.Sprintf("%s (%d seeds)", g.Name, len(g.Studies)), Step: true}
 	if len(g.Studies) == 1 {
 		line.Name = g.Name
 	}
@@ -142,6 +325,7 @@ func (g *group) line(of func(step) float64) figure.Line {
 		for _, p := range run {
 			points = append(points, figure.Point{X: float64(p.spent), Y: of(p)})
 		}
+		line.Step = line.Step && s.Mode == config.ModeTune
 		if len(g.Studies) > 1 {
 			line.Runs = append(line.Runs, thin(points))
 			line.Names = append(line.Names, fmt.Sprintf("seed %d", s.Config.Seed))
@@ -166,50 +350,4 @@ func (g *group) line(of func(step) float64) figure.Line {
 	}
 	line.Points = thin(line.Points)
 	return line
-}
-
-// summary sums up what the finished studies returned.
-func (g *group) summary() sheetTable {
-	var names []string
-	values := map[string][]float64{}
-	add := func(name string, x *float64) {
-		if x == nil || math.IsNaN(*x) {
-			return
-		}
-		if values[name] == nil {
-			names = append(names, name)
-		}
-		values[name] = append(values[name], *x)
-	}
-	finished := 0
-	for _, s := range g.Studies {
-		var r *study.Rates
-		switch {
-		case s.Tune != nil:
-			r = &s.Tune.Rates
-		case s.Run != nil:
-			r = &s.Run.Rates
-		}
-		if r == nil {
-			continue
-		}
-		finished++
-		add("global validation error", r.GlobalVal)
-		add("global test error", r.GlobalTest)
-		add("personalized validation error", r.PersonalizedVal)
-		add("personalized test error", r.PersonalizedTest)
-		add("test error of unseen clients", r.UnseenTest)
-	}
-	t := sheetTable{Head: []string{"metric of the returned models", "studies", "mean", fmt.Sprintf("%.0f %% confidence interval", 100*stats.Confidence), "standard deviation"}}
-	t.Title = fmt.Sprintf("%s: %d of %d studies are completed", g.Name, finished, len(g.Studies))
-	text := g.Studies[0].errors().text
-	for _, name := range names {
-		m := stats.Of(values[name])
-		row := []string{name, count(m.N), text(m.Mean), "", text(m.SD)}
-		if !math.IsNaN(m.Half) {
-			row[3] = strings.TrimSuffix(text(m.Mean-m.Half), " %") + " to " + text(m.Mean+m.Half)
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	return t
 }

@@ -1,7 +1,7 @@
 package report
 
 import (
-	_ "embed" // the page
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,30 +13,45 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// sentence says how far the study is.
-func (s *Study) sentence() string {
+// names are those of tuners as people write them.
+var names = map[string]string{"sha": "SHA", "asha": "ASHA", "fedex": "FedEx", "fathom": "FATHOM", "hyperband": "Hyperband", "random": "random search"}
+
+func named(tuner string) string { return cmp.Or(names[tuner], tuner) }
+
+// Subtitle says what was trained: "SHA + FedEx, glyphs, fedavg, 280 clients, seed 0".
+func (s *Study) Subtitle() string {
+	c := s.Config
+	what := "one run"
+	if s.Mode == config.ModeTune {
+		what = named(c.Tuner.Name)
+		if c.ClientTuner.Name != "" && c.ClientTuner.Name != "none" && c.ClientTuner.Name != c.Tuner.Name {
+			what += " + " + named(c.ClientTuner.Name)
+		}
+	}
+	parts := []string{what, c.Data.Name, cmp.Or(c.Model.Name, "custom network"), c.Method, fmt.Sprintf("%d clients per round", c.Cohort)}
+	if e := s.Errors(); e != nil && e.Evaluation != nil && e.Evaluation.GlobalTest.Clients > 1 {
+		parts = append(parts, count(e.Evaluation.GlobalTest.Clients)+" clients")
+	}
+	return strings.Join(append(parts, "seed "+strconv.FormatUint(c.Seed, 10)), " · ")
+}
+
+// unfinished says how far a study is that is not completed.
+func (s *Study) unfinished() string {
 	done := fmt.Sprintf("%s of %s rounds", count(s.Rounds), count(s.Budget))
+	if b := s.Baseline; b != nil {
+		done += ", " + b.Stage()
+	}
 	switch s.State {
 	case view.Completed:
-		text := []string{"Completed after " + count(s.Rounds) + " rounds."}
-		for _, v := range s.Verdict() {
-			text = append(text, "Warning: "+v+".")
-		}
-		return strings.Join(text, " ")
+		return ""
 	case view.Running:
-		if b := s.Baseline; b != nil {
-			done = b.Stage()
-		} else {
-			done += " so far"
-		}
 		return fmt.Sprintf("Running in process %d: %s. Recorded until %s.", s.PID, done, stamp(s.Last))
-	default:
-		if b := s.Baseline; b != nil {
-			done += ", " + b.Stage()
-		}
-		return fmt.Sprintf("Interrupted after %s. Resume with: fedfast study resume %s", done, s.Dir)
 	}
+	return fmt.Sprintf("Interrupted after %s. Resume with: fedfast study resume %s", done, s.Dir)
 }
+
+// again is the command that repeats the study.
+func (s *Study) again() string { return "fedfast " + s.Mode + " study.toml --study again" }
 
 // stamp writes a moment.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
@@ -50,41 +65,33 @@ func count(n int) string {
 	return text
 }
 
+// facts are what few readers ask for.
 func (s *Study) facts() []fact {
-	c := s.Config
-	facts := []fact{{"directory", s.Dir}}
-	if b := s.Best; b != nil {
-		name, text := "best so far (estimate)", fmt.Sprintf("~%s, trial %d, %s", s.Scale().Text(b.Score), b.Trial, b.Basis())
-		if b.Returned {
-			name, text = "returned model", fmt.Sprintf("%s %s, trial %d after round %d", s.Scale().Text(b.Score), s.Scale(), b.Trial, b.Round)
-		}
-		facts = append(facts, fact{name, text})
+	facts := []fact{
+		{"name", s.Name},
+		{"rounds", count(s.Rounds) + " of " + count(s.Budget)},
+		{"training time", s.Worked.Round(100 * time.Millisecond).String()},
+		{"started", stamp(s.Started)},
 	}
-	facts = append(facts, fact{"command", "fedfast " + s.Mode})
 	if s.Mode == config.ModeTune {
-		tuner := c.Tuner.Name
-		if c.ClientTuner.Name != "" && c.ClientTuner.Name != "none" {
-			tuner += " with " + c.ClientTuner.Name
-		}
-		facts = append(facts, fact{"tuner", tuner}, fact{"objective", s.objective() + ", " + s.Scale().Direction()}, fact{"trials", count(len(s.Trials))})
-		failed := 0
-		for _, t := range s.Trials {
-			if t.State == view.Failed {
-				failed++
-			}
-		}
-		if failed > 0 {
-			facts = append(facts, fact{"failed trials", count(failed)})
-		}
+		facts = append(facts, fact{"objective", s.objective() + ", " + s.Scale().Direction()})
 		facts = append(facts, s.acts()...)
 	}
-	model := c.Model.Name
-	if model == "" {
-		model = "custom network"
+	failed := 0
+	for _, t := range s.Trials {
+		if t.State == view.Failed {
+			failed++
+		}
 	}
-	facts = append(facts,
-		fact{"method", c.Method}, fact{"data", c.Data.Name}, fact{"model", model}, fact{"clients per round", count(c.Cohort)}, fact{"seed", strconv.FormatUint(c.Seed, 10)},
-		fact{"started", stamp(s.Started)}, fact{"worked", s.Worked.Round(100 * time.Millisecond).String()})
+	if failed > 0 {
+		facts = append(facts, fact{"failed trials", count(failed)})
+	}
+	switch {
+	case s.Tune != nil:
+		facts = append(facts, fact{"weights (SHA-256)", s.Tune.WeightsSHA256})
+	case s.Run != nil:
+		facts = append(facts, fact{"weights (SHA-256)", s.Run.WeightsSHA256})
+	}
 	return facts
 }
 
@@ -98,23 +105,6 @@ func (s *Study) acts() []fact {
 		case a.Act == study.ActStopTrial:
 			facts = append(facts, fact{"stopped by the user", fmt.Sprintf("trial %d after round %d, %s", a.Trial, a.Round, stamp(a.At))})
 		}
-	}
-	return facts
-}
-
-// bestParams are the params of the best trial.
-func (s *Study) bestParams() []fact {
-	best := s.best()
-	if best < 0 {
-		return nil
-	}
-	return paramFacts(s.Trials[best].Params)
-}
-
-func paramFacts(p tuners.Params) []fact {
-	var facts []fact
-	for _, key := range p.Keys() {
-		facts = append(facts, fact{key, short(p[key])})
 	}
 	return facts
 }

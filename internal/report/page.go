@@ -20,52 +20,60 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"br
 // breakable is a name that may go on in the next line behind its dots, so that a table of
 // many hyperparameters is as wide as paper.
 func breakable(name string) template.HTML {
-	return template.HTML(strings.NewReplacer(".", ".<wbr>", "_", "_<wbr>").Replace(template.HTMLEscapeString(name))) //nolint:gosec // escaped
+	return template.HTML(strings.NewReplacer(".", ".<wbr>", "_", "_<wbr>", "/", "/<wbr>").Replace(template.HTMLEscapeString(name))) //nolint:gosec // escaped
 }
 
 // page is what the template shows.
 type page struct {
 	Title   string
-	Groups  []group
-	Compare []picture
+	Answer  []string
+	Compare *comparisonSheet
 	Studies []sheet
+}
+
+// comparisonSheet is what several studies came to together.
+type comparisonSheet struct {
+	Table    Table
+	Pictures []picture
+	Diff     *Table
 }
 
 // sheet is one study of the page.
 type sheet struct {
-	ID, Title, Sentence string
-	Facts               []fact
-	Best                []fact // the configuration of the best trial
-	Errors              *sheetTable
-	Baseline            *sheetTable // beside random search
+	ID, Title, Subtitle string
+	Answer, Warnings    []string
+	Errors, Baseline    *Table
 	Sections            []section
-	Trials, Finalists   *sheetTable
-	Table               *sheetTable
-	Sessions, Workers   *sheetTable
-	Config              string
+	Trials, Pruned      *Table
+	More                []section // folded
+	Tables              []Table   // behind them
+	Facts               []fact
+	Config, Again       string
 }
 
 type fact struct{ Name, Value string }
 
-// section is a group of pictures.
+// section is a group of pictures and tables.
 type section struct {
 	ID, Title, Text string
 	Pictures        []picture
+	Tables          []Table
 }
 
 // picture is a figure with the numbers behind it.
 type picture struct {
 	SVG    template.HTML
-	Tables []sheetTable
+	Wide   bool
+	Tables []Table
 }
 
-// sheetTable is a table.
-type sheetTable struct {
-	Title string
-	Head  []string
-	Rows  [][]string
+// Table is one of a report: rows of cells as people read them.
+type Table struct {
+	Title string     `json:"title"`
+	Head  []string   `json:"head"`
+	Rows  [][]string `json:"rows"`
 	// Left is how many rows there are besides.
-	Left int
+	Left int `json:"-"`
 }
 
 // mostRows is how many rows of the numbers behind a picture are shown.
@@ -73,12 +81,16 @@ const mostRows = 300
 
 // Write writes a page about studies.
 func Write(w io.Writer, studies []*Study) error {
-	p := page{Title: "Studies"}
-	if len(studies) == 1 {
-		p.Title = studies[0].Name
-	} else {
-		var err error
-		if p.Groups, p.Compare, err = compare(studies); err != nil {
+	p := page{}
+	if len(studies) > 1 {
+		p.Title = fmt.Sprintf("%d studies", len(studies))
+		c, err := Compare(studies)
+		if err != nil {
+			return err
+		}
+		p.Answer = c.Answer
+		p.Compare = &comparisonSheet{Table: c.Table, Diff: c.Diff}
+		if p.Compare.Pictures, err = drawAll("all", c.Figures); err != nil {
 			return err
 		}
 	}
@@ -89,12 +101,15 @@ func Write(w io.Writer, studies []*Study) error {
 		}
 		p.Studies = append(p.Studies, *sheet)
 	}
+	if len(studies) == 1 {
+		p.Title, p.Answer = p.Studies[0].Title, p.Studies[0].Answer
+	}
 	return pageTemplate.Execute(w, p)
 }
 
 // draw draws a figure for the page.
 func draw(id string, f *figure.Figure) (picture, error) {
-	var p picture
+	p := picture{Wide: f.Width > column}
 	f.Name = id + "-" + f.Name
 	var svg strings.Builder
 	if err := f.Write(&svg, figure.SVG, figure.Light); err != nil {
@@ -107,9 +122,20 @@ func draw(id string, f *figure.Figure) (picture, error) {
 	return p, nil
 }
 
+func drawAll(id string, figures []*figure.Figure) (all []picture, err error) {
+	for _, f := range figures {
+		p, err := draw(id, f)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
 // cut leaves of a long table rows at even distances, with shorter numbers.
-func cut(t figure.Table) sheetTable {
-	g := sheetTable{Title: t.Title, Head: t.Head}
+func cut(t figure.Table) Table {
+	g := Table{Title: t.Title, Head: t.Head}
 	every := (len(t.Rows) + mostRows - 1) / mostRows
 	for i := 0; i < len(t.Rows); i += max(1, every) {
 		row := slices.Clone(t.Rows[i])
@@ -127,33 +153,30 @@ func cut(t figure.Table) sheetTable {
 // sheet lays a study out.
 func (s *Study) sheet(id string) (*sheet, error) {
 	out := &sheet{
-		ID: id, Title: s.Name, Sentence: s.sentence(), Facts: s.facts(), Best: s.bestParams(), Errors: s.errorTable(), Baseline: s.baselineTable(), Trials: s.trialTable(),
-		Finalists: s.finalistTable(), Table: s.cellTable(), Sessions: s.sessionTable(), Workers: s.workerTable(), Config: s.Text,
+		ID: id, Title: s.Dir, Subtitle: s.Subtitle(), Answer: s.Answer(), Warnings: s.Verdict(), Errors: s.errorTable(), Baseline: s.baselineTable(),
+		Facts: s.facts(), Config: s.Text, Again: s.again(),
 	}
-	for _, part := range []struct {
-		id, title, text string
-		figures         []*figure.Figure
-	}{
-		{"history", "History", "", []*figure.Figure{s.history(), s.spent()}},
-		{"curves", "Curves", "", s.curvePictures()},
-		{"clients", "Per-client error", "", s.spreads()},
-		{"params", "Hyperparameters", s.paramsText(), slices.Concat([]*figure.Figure{s.parallel(), s.importance()}, s.slices())},
-		{"tuner", "Client tuner", "", slices.Concat([]*figure.Figure{s.sides()}, s.tunerPictures())},
-		{"timeline", "Timeline", "", []*figure.Figure{s.timeline(), Shifts(s.Overview, s.workers, s.stretches)}},
-	} {
-		sec := section{ID: id + "-" + part.id, Title: part.title, Text: part.text}
-		for _, f := range part.figures {
-			if f == nil {
-				continue
-			}
-			p, err := draw(id, f)
-			if err != nil {
-				return nil, err
-			}
-			sec.Pictures = append(sec.Pictures, p)
+	if text := s.unfinished(); text != "" {
+		out.Warnings = slices.Insert(out.Warnings, 0, text)
+	}
+	out.Trials, out.Pruned = s.trialTables()
+	for _, part := range Parts {
+		sec := section{ID: id + "-" + part.ID, Title: part.Title, Text: s.text(part.ID), Tables: s.Tables(part.ID)}
+		var err error
+		if sec.Pictures, err = drawAll(id, s.Figures(part.ID)); err != nil {
+			return nil, err
 		}
-		if len(sec.Pictures) > 0 {
+		switch {
+		case len(sec.Pictures) == 0 && len(sec.Tables) == 0 && sec.Text == "":
+		case part.more:
+			out.More = append(out.More, sec)
+		default:
 			out.Sections = append(out.Sections, sec)
+		}
+	}
+	for _, t := range []*Table{s.finalistTable(), s.sessionTable(), s.workerTable()} {
+		if t != nil {
+			out.Tables = append(out.Tables, *t)
 		}
 	}
 	return out, nil

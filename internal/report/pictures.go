@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -103,79 +104,136 @@ func wide(lines []figure.Line) bool {
 	return lo > 0 && hi > 100*lo
 }
 
-// curvePictures are those of what each round measured.
-func (s *Study) curvePictures() []*figure.Figure {
-	unit, by := s.unit()
-	x := figure.Axis{Label: "rounds of the trial", Zero: true}
-	var all []*figure.Figure
-	add := func(name, title, label string, of func(*view.Round) float64, by float64, dots []figure.Dots) {
-		if lines := s.lines(of, by); len(lines) > 0 {
-			y := figure.Axis{Label: label, Log: name == "loss" && wide(lines)}
-			all = append(all, &figure.Figure{Name: name, Title: title, Panels: []figure.Panel{{X: x, Y: y, Lines: lines, Dots: dots}}})
+// Sizes in points of pictures of which two stand beside each other, and of wide ones.
+const column, broad, row, low = 640, 1300, 215, 145
+
+// window is over how many rounds scores of cohorts are averaged.
+const window = 5
+
+// smooth is the running mean of points over at most window of them.
+func smooth(all []figure.Point) []figure.Point {
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].Y = 0
+		from := max(0, i-window+1)
+		for _, q := range all[from : i+1] {
+			out[i].Y += q.Y / float64(i+1-from)
 		}
 	}
-	rungs := figure.Dots{Name: "rung"}
-	for i := range s.Trials {
-		for _, r := range s.Trials[i].Rungs {
-			if !math.IsInf(r.Score, 0) && !math.IsNaN(r.Score) {
-				rungs.Points = append(rungs.Points, figure.Dot{X: float64(r.Round), Y: by * r.Score, Name: s.trialName(i)})
-			}
-		}
-	}
-	if s.Mode == config.ModeTune {
-		add("score", "Validation error of the trials, with rungs", s.objective()+unit, func(r *view.Round) float64 { return r.Mean }, by, []figure.Dots{rungs})
-	}
-	add("loss", "Training loss", "training loss", func(r *view.Round) float64 { return r.TrainLoss }, 1, nil)
-	m := s.errors()
-	add("test", "Test error of the global model", "test "+m.name+m.unit, func(r *view.Round) float64 { return r.TestError }, m.by, nil)
-	return all
+	return out
 }
 
-// history shows what the study had found as it spent its rounds.
-func (s *Study) history() *figure.Figure {
-	unit, by := s.unit()
-	dots := figure.Dots{Name: "a trial at a rung"}
+// rungs are the scores at the trials' rungs, by what stands below them.
+func (s *Study) rungs(name string, x func(view.Rung) int) figure.Dots {
+	_, by := s.unit()
+	dots := figure.Dots{Name: name}
 	for i := range s.Trials {
 		for _, r := range s.Trials[i].Rungs {
 			if !math.IsInf(r.Score, 0) && !math.IsNaN(r.Score) {
-				dots.Points = append(dots.Points, figure.Dot{X: float64(r.Spent), Y: by * r.Score, Name: s.trialName(i)})
+				dots.Points = append(dots.Points, figure.Dot{X: float64(x(r)), Y: by * r.Score, Name: s.trialName(i)})
 			}
 		}
 	}
-	best := figure.Line{Name: "best score of a rung so far (one cohort each)", Step: true}
+	return dots
+}
+
+var roundsOfTrial = figure.Axis{Label: "rounds of the trial", Zero: true}
+
+// curve draws lines over the rounds of trials, nil without any.
+func curve(name, title string, y figure.Axis, lines []figure.Line, dots ...figure.Dots) *figure.Figure {
+	if len(lines) == 0 {
+		return nil
+	}
+	return &figure.Figure{Name: name, Title: title, Width: column, Height: row, Panels: []figure.Panel{{X: roundsOfTrial, Y: y, Lines: lines, Dots: dots}}}
+}
+
+// answerCurve is the test error over the rounds, else the validation score.
+func (s *Study) answerCurve() *figure.Figure {
+	m := s.errors()
+	test := s.lines(func(r *view.Round) float64 { return r.TestError }, m.by)
+	if f := curve("test", "Test error of the global model over rounds", figure.Axis{Label: "test " + m.name + m.unit}, test); f != nil {
+		return f
+	}
+	if s.Mode == config.ModeRun {
+		return s.lossCurve()
+	}
+	return s.scoreCurve()
+}
+
+// scoreCurve is the running mean of the cohorts' scores, over the single ones.
+func (s *Study) scoreCurve() *figure.Figure {
+	unit, by := s.unit()
+	lines := s.lines(func(r *view.Round) float64 { return r.Score }, by)
+	for i := range lines {
+		if lines[i].Points != nil {
+			lines[i].Runs, lines[i].Names = [][]figure.Point{lines[i].Points}, []string{"single cohorts"}
+			lines[i].Points = smooth(lines[i].Points)
+		}
+	}
+	f := curve("score", "Validation "+s.Scale().Metric+" of the trials, with rungs", figure.Axis{Label: s.objective() + unit}, lines, s.rungs("rung", func(r view.Rung) int { return r.Round }))
+	if f != nil {
+		f.Note = fmt.Sprintf("Lines: mean over %d rounds; thin: single rounds, each measured on one cohort.", window)
+	}
+	return f
+}
+
+func (s *Study) lossCurve() *figure.Figure {
+	lines := s.lines(func(r *view.Round) float64 { return r.TrainLoss }, 1)
+	return curve("loss", "Training loss", figure.Axis{Label: "training loss", Log: wide(lines)}, lines)
+}
+
+// curvePictures are those that answerCurve is not.
+func (s *Study) curvePictures() (all []*figure.Figure) {
+	first := s.answerCurve()
+	if s.Mode == config.ModeTune {
+		all = append(all, s.scoreCurve())
+	}
+	all = append(all, s.lossCurve())
+	if len(s.clients) > 0 {
+		all = append(all, s.spread())
+	}
+	return slices.DeleteFunc(all, func(f *figure.Figure) bool { return f != nil && first != nil && f.Name == first.Name })
+}
+
+// history shows what the study had found as it spent its rounds, and random search
+// beside it.
+func (s *Study) history() *figure.Figure {
+	unit, by := s.unit()
+	dots := []figure.Dots{s.rungs("a trial at a rung (one cohort)", func(r view.Rung) int { return r.Spent })}
+	if len(dots[0].Points) < 2 { // one rung is in the table of trials
+		return nil
+	}
+	best := figure.Line{Name: "lowest so far (noisy: one cohort each)", Step: true}
+	if s.Scale().Maximize {
+		best.Name = "highest so far (noisy: one cohort each)"
+	}
 	for _, p := range s.online() {
 		if !math.IsNaN(p.score) && !math.IsInf(p.score, 0) {
 			best.Points = append(best.Points, figure.Point{X: float64(p.spent), Y: by * p.score})
 		}
 	}
-	if len(dots.Points) < 2 { // one rung is in the table of trials
-		return nil
-	}
 	best.Points = thin(best.Points)
-	return &figure.Figure{Name: "history", Title: "Scores reported to the tuner", Panels: []figure.Panel{{
-		X: figure.Axis{Label: "total rounds of all trials", Zero: true}, Y: figure.Axis{Label: s.objective() + unit},
-		Lines: []figure.Line{best}, Dots: []figure.Dots{dots},
-	}}}
-}
-
-// spent shows the test error of the best trial so far as the study spends its rounds.
-func (s *Study) spent() *figure.Figure {
-	if len(s.Trials) == 1 {
-		return nil // it is the trial's curve
-	}
-	y := s.testScale()
-	line := figure.Line{Name: "test error of the best trial so far", Step: true}
-	for _, p := range s.online() {
-		if !math.IsNaN(p.test) {
-			line.Points = append(line.Points, figure.Point{X: float64(p.spent), Y: y.of(p)})
+	lines := []figure.Line{best}
+	if b := s.Baseline; b != nil {
+		line := figure.Line{Name: fmt.Sprintf("random search, best of up to %d configurations (all clients)", b.Configurations), Step: true}
+		so := math.NaN()
+		for i, t := range b.Done {
+			if x := float64(t.Score); s.Config.Aim().Better(x, so) {
+				so = x
+			}
+			if !math.IsNaN(so) && !math.IsInf(so, 0) {
+				line.Points = append(line.Points, figure.Point{X: float64((i + 1) * b.Rounds), Y: by * so})
+			}
+		}
+		if len(line.Points) > 0 {
+			lines = append(lines, line)
 		}
 	}
-	if len(line.Points) == 0 {
-		return nil
+	if s.Best != nil && s.Best.Returned && len(s.Finalists) > 0 && !math.IsInf(s.Best.Score, 0) {
+		dots = append(dots, figure.Dots{Name: "winner (all clients)", Points: []figure.Dot{{X: float64(s.Rounds), Y: by * s.Best.Score, Name: s.trialName(s.best())}}})
 	}
-	line.Points = thin(line.Points)
-	return &figure.Figure{Name: "spent", Title: "Test error over total rounds", Panels: []figure.Panel{{
-		X: figure.Axis{Label: "total rounds of all trials", Zero: true}, Y: figure.Axis{Label: y.label}, Lines: []figure.Line{line},
+	return &figure.Figure{Name: "history", Title: "Validation " + s.Scale().Metric + " over the rounds spent", Width: column, Height: row, Panels: []figure.Panel{{
+		X: figure.Axis{Label: "total rounds of all trials", Zero: true}, Y: figure.Axis{Label: s.objective() + unit}, Lines: lines, Dots: dots,
 	}}}
 }
 

@@ -204,19 +204,20 @@ func TestReportOfOneStudy(t *testing.T) {
 	f.holds(t, "Interrupted after ", "fedfast study resume "+dir)
 	tune(t, dir, small(t, "client_tuner.options.configs=3"), 0)
 	f = read(t, write(t, dir))
-	f.holds(t, "Completed after 12 rounds.", "sha with fedex", "returned model", "personalized, test", "Hyperparameter importance needs at least 30 trials",
-		"Client tuner: theta (trial ", "Client tuner: entropy", "Test error over total rounds", "Per-client error of the returned model", "10th percentile",
-		"rung", "fedex.gamma")
+	f.holds(t, "Personalized test error ", "Best: trial ", "SHA + FedEx", "personalized, test", "Hyperparameter importance needs at least 30 trials",
+		"FedEx: probability of each client configuration (trial ", "Client tuner: entropy", "over the rounds spent", "Test error over clients", "Gini", "Test error by client size",
+		"Personalization lowered the error of ", "rung", "fedex.gamma")
+	if answer, table := strings.Index(f.text, "Personalized test error "), strings.Index(f.text, "Errors of the returned model"); answer > table {
+		t.Error("the page does not begin with the answer")
+	}
 	if strings.Contains(f.text, "Which worker") {
 		t.Error("a study without a cluster has workers")
 	}
-	want := []string{
-		"Summary", "Configuration of the best trial", "History", "Curves", "Per-client error", "Hyperparameters", "Client tuner", "Timeline", "Trials", "Finalists", "Configuration",
-	}
+	want := []string{"Result", "Clients", "Hyperparameters", "Client tuner", "Trials", "Details"}
 	if !slices.Equal(f.headings, want) {
 		t.Errorf("headings %q", f.headings)
 	}
-	if n := f.count["svg"]; n < 12 || n > f.count["details"] {
+	if n := f.count["svg"]; n < 9 || n > f.count["details"] {
 		t.Errorf("%d pictures, %d with numbers behind", n, f.count["details"])
 	}
 }
@@ -229,12 +230,15 @@ func TestReportOfSeveral(t *testing.T) {
 		tune(t, dirs[i], small(t, sets...), 0)
 	}
 	f := read(t, write(t, dirs...))
-	f.holds(t, "Comparison", "quickstart, "+dirs[0]+": 2 of 2 studies are completed", "quickstart, "+dirs[2]+": 1 of 1 studies are completed", "90 % confidence interval",
-		"global test error", "Thick line: mean over seeds", "quickstart, "+dirs[0]+" (2 studies)", "cosine of the clients", "client.lr set by the client tuner")
+	f.holds(t, "Comparison", dirs[0]+": personalized test error ", "(mean over 2 seeds, 90 % confidence interval)", "2 seeds", "Differences of the configurations",
+		"client_tuner.name", "global test error", "Thick line: mean over seeds", dirs[0]+" (2 seeds)", "cosine of the clients", "client.lr set by the client tuner")
+	if strings.Contains(read(t, write(t, dirs[0], dirs[2])).text, "Thick line") {
+		t.Error("bands are explained where no study has several seeds")
+	}
 }
 
 // TestReportOfOtherMeasures: scores that are measured in another way have an axis of
-// their own, and only studies of the same name are told apart by their directories.
+// their own.
 func TestReportOfOtherMeasures(t *testing.T) {
 	var dirs []string
 	for i, sets := range [][]string{{}, {"objective=loss", "name=by-loss"}} {
@@ -242,7 +246,7 @@ func TestReportOfOtherMeasures(t *testing.T) {
 		tune(t, dirs[i], small(t, sets...), 0)
 	}
 	f := read(t, write(t, dirs...))
-	f.holds(t, "quickstart: 1 of 1 studies are completed", "by-loss: 1 of 1 studies are completed", "validation error (personalized), %", "validation loss (personalized)", "test error, %")
+	f.holds(t, "Differences of the configurations", "validation error (personalized), %", "validation loss (personalized)", "test error, %")
 }
 
 func TestReportOfARun(t *testing.T) {
@@ -250,5 +254,5 @@ func TestReportOfARun(t *testing.T) {
 	if _, err := workdir.Run(t.Context(), dir, small(t, "rounds=6"), workdir.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	read(t, write(t, dir)).holds(t, "Completed after 6 rounds.", "fedfast run", "Training loss", "Test error of the global model")
+	read(t, write(t, dir)).holds(t, "Global test error ", "fedfast run", "Training loss", "Test error of the global model over rounds")
 }

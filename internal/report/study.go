@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/internal/view"
 	"github.com/fedfast/fedfast/tuners"
@@ -29,6 +30,8 @@ type Study struct {
 	stretches []view.Stretch
 	// table is the table of the best trial's client tuner, if it has one.
 	table []tuners.Cell
+	// clients are the test errors of the returned model on single clients.
+	clients []fl.ClientError
 }
 
 // noted are a client tuner's notes about a trial.
@@ -55,6 +58,9 @@ func Read(ctx context.Context, dir string) (*Study, error) {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	if s.space, err = tuners.ParseSpace(s.Config.Space); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	if s.clients, err = v.Clients(ctx, s.Overview); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	for _, i := range s.named() {
@@ -87,9 +93,15 @@ func (s *Study) readNotes(ctx context.Context, v *view.Study, t *view.Trial) err
 // mostNamed is how many trials have a line of their own in pictures.
 const mostNamed = 4
 
-// named are the places of the trials that have a line of their own: the best one,
-// those that ran the longest, and of these those of the lowest scores.
+// named are the places of the trials that have a line of their own, the first of ranked.
 func (s *Study) named() []int {
+	all := s.ranked()
+	return all[:min(mostNamed, len(all))]
+}
+
+// ranked are the places of all trials: the best one, then those that ran the longest, and
+// of these those of the best scores.
+func (s *Study) ranked() []int {
 	all := make([]int, len(s.Trials))
 	for i := range all {
 		all[i] = i
@@ -110,7 +122,7 @@ func (s *Study) named() []int {
 	slices.SortStableFunc(all, func(a, b int) int {
 		return cmp.Or(first(a)-first(b), s.Trials[b].Rounds-s.Trials[a].Rounds, better(aim, last(a), last(b)))
 	})
-	return all[:min(mostNamed, len(all))]
+	return all
 }
 
 // better orders scores, the best first; those that are not there come last.

@@ -1,63 +1,44 @@
 package report
 
 import (
-	_ "embed" // the page
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/stats"
+	"github.com/fedfast/fedfast/internal/view"
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// evaluatedRow is one part of the evaluation of the returned model.
-type evaluatedRow struct {
-	Name         string
-	Personalized bool
-	fl.Summary
-}
-
-// evaluated are the parts of the evaluation of the returned model that have clients.
-func (s *Study) evaluated() []evaluatedRow {
-	var errs *study.Errors
-	switch {
-	case s.Tune != nil:
-		errs = &s.Tune.Errors
-	case s.Run != nil:
-		errs = &s.Run.Errors
-	}
+// errorTable has the errors of the returned model and their percentiles over the clients.
+func (s *Study) errorTable() *Table {
+	m, errs := s.errors(), s.Errors()
 	if errs == nil || errs.Evaluation == nil {
 		return nil
 	}
 	e := errs.Evaluation
-	var rows []evaluatedRow
-	for _, r := range []evaluatedRow{
-		{"global, validation", false, e.GlobalVal},
-		{"personalized, validation", true, e.PersonalizedVal},
-		{"global, test", false, e.GlobalTest},
-		{"personalized, test", true, e.PersonalizedTest},
-		{"global, unseen clients", false, e.Unseen},
+	g := &Table{Title: "Errors of the returned model", Head: []string{"model, data", m.name, "P10 of clients", "median", "P90", "clients", "samples"}}
+	for _, r := range []struct {
+		name string
+		fl.Summary
+	}{
+		{"personalized, test", e.PersonalizedTest},
+		{"global, test", e.GlobalTest},
+		{"personalized, validation", e.PersonalizedVal},
+		{"global, validation", e.GlobalVal},
+		{"global, unseen clients", e.Unseen},
 	} {
-		if r.Clients > 0 {
-			rows = append(rows, r)
+		if r.Clients == 0 {
+			continue
 		}
-	}
-	return rows
-}
-
-func (s *Study) errorTable() *sheetTable {
-	m := s.errors()
-	g := &sheetTable{Title: "Errors of the returned model", Head: []string{"model and examples", m.name, "loss", "10th percentile of clients", "median", "90th percentile", "clients", "examples"}}
-	for _, r := range s.evaluated() {
-		spread := []string{m.text(r.P10), m.text(r.P50), m.text(r.P90), count(r.Clients)}
+		spread, clients := []string{m.text(r.P10), m.text(r.P50), m.text(r.P90)}, count(r.Clients)
 		if r.Central {
-			spread = slices.Repeat([]string{"-"}, len(spread))
+			spread, clients = []string{"-", "-", "-"}, "-"
 		}
-		g.Rows = append(g.Rows, slices.Concat([]string{r.Name, m.text(r.Error), strconv.FormatFloat(r.Loss, 'f', 4, 64)}, spread, []string{count(r.Examples)}))
+		g.Rows = append(g.Rows, slices.Concat([]string{r.name, m.text(r.Error)}, spread, []string{clients, count(r.Examples)}))
 	}
 	if len(g.Rows) == 0 {
 		return nil
@@ -66,59 +47,56 @@ func (s *Study) errorTable() *sheetTable {
 }
 
 // baselineTable compares the returned model with random search.
-func (s *Study) baselineTable() *sheetTable {
+func (s *Study) baselineTable() *Table {
 	if s.Tune == nil || s.Tune.Baseline == nil || s.Tune.Baseline.Gain == nil {
 		return nil
 	}
 	m, b := s.errors(), s.Tune.Baseline
-	g := &sheetTable{
-		Title: fmt.Sprintf("Comparison with random search: %d configurations of %s rounds", len(b.Trials), count(b.Rounds)),
-		Head:  []string{"", b.Target + " test " + m.name, fmt.Sprintf("%.0f %% confidence interval", 100*stats.Confidence), "rounds"},
+	g := &Table{
+		Title: fmt.Sprintf("Random search: %d configurations of %s rounds", len(b.Trials), count(b.Rounds)),
+		Head:  []string{"", b.Target + " test " + m.name, fmt.Sprintf("%.0f %% interval", 100*stats.Confidence), "rounds"},
 	}
 	interval := func(lo, hi float64) string { return strings.TrimSuffix(m.text(lo), " %") + " to " + m.text(hi) }
 	median, gain := "", ""
 	if i := b.MedianInterval; i != nil {
-		median = interval(i[0], i[1]) + ", over configurations"
+		median = interval(i[0], i[1])
 	}
 	if h := b.GainHalf; h != nil {
-		gain = interval(*b.Gain-*h, *b.Gain+*h) + ", over clients"
+		gain = interval(*b.Gain-*h, *b.Gain+*h)
 	}
 	g.Rows = [][]string{
 		{"returned model", m.text(b.BestTest - *b.Gain), "", count(s.Tune.Rounds)},
-		{"random search, best by validation", m.text(b.BestTest), "", count(b.Spent())},
+		{"random search, best", m.text(b.BestTest), "", count(b.Spent())},
 		{"random search, median", m.text(b.MedianTest), median, ""},
 		{"gain over the best", m.text(*b.Gain), gain, ""},
 	}
 	return g
 }
 
-func (s *Study) trialTable() *sheetTable {
-	g := &sheetTable{Title: "Trials", Head: []string{"trial", "state", "rounds", s.objective() + ", one cohort"}}
-	keys := map[string]bool{}
-	var params []string
-	reasons := false
-	for i := range s.Trials {
-		for _, key := range s.Trials[i].Params.Keys() {
-			if !keys[key] {
-				keys[key], params = true, append(params, key)
-			}
-		}
-		reasons = reasons || s.Trials[i].Reason() != ""
+// trialTables list the trials, the best first, with the hyperparameters in which they
+// differ: those that were not pruned, and the pruned ones.
+func (s *Study) trialTables() (kept, pruned *Table) {
+	if len(s.Trials) == 0 || s.Mode == config.ModeRun {
+		return nil, nil
 	}
-	slices.Sort(params)
-	g.Head = append(g.Head, params...)
+	head := []string{"trial", "state", "rounds", s.objective() + ", last rung (one cohort)"}
+	dims := s.dims()
+	for _, d := range dims {
+		head = append(head, d.name)
+	}
+	reasons := slices.ContainsFunc(s.Trials, func(t view.Trial) bool { return t.Reason() != "" })
 	if reasons {
-		g.Head = append(g.Head, "reason")
+		head = append(head, "reason")
 	}
-	for i := range s.Trials {
+	kept, pruned = &Table{Title: "Trials, best first", Head: head}, &Table{Head: head}
+	for _, i := range s.ranked() {
 		t := &s.Trials[i]
-		score := ""
-		if x := t.Score(); x != nil {
-			score = s.Scale().Text(*x)
+		row := []string{strconv.Itoa(t.Number), string(t.State), count(t.Rounds), s.Scale().TextOf(t.Score())}
+		if i == s.best() && s.Best.Returned {
+			row[1] = "winner"
 		}
-		row := []string{strconv.Itoa(t.Number), string(t.State), count(t.Rounds), score}
-		for _, key := range params {
-			if v, ok := t.Params[key]; ok {
+		for _, d := range dims {
+			if v, ok := t.Params[d.name]; ok {
 				row = append(row, short(v))
 			} else {
 				row = append(row, "")
@@ -127,16 +105,24 @@ func (s *Study) trialTable() *sheetTable {
 		if reasons {
 			row = append(row, t.Reason())
 		}
-		g.Rows = append(g.Rows, row)
+		if t.State == view.Pruned && i != s.best() {
+			pruned.Rows = append(pruned.Rows, row)
+		} else {
+			kept.Rows = append(kept.Rows, row)
+		}
 	}
-	if len(g.Rows) == 0 {
-		return nil
+	pruned.Title = fmt.Sprintf("%d pruned trials", len(pruned.Rows))
+	if len(pruned.Rows) == 0 {
+		pruned = nil
 	}
-	return g
+	if len(kept.Rows) == 0 {
+		kept, pruned = pruned, nil
+	}
+	return kept, pruned
 }
 
-func (s *Study) finalistTable() *sheetTable {
-	g := &sheetTable{Title: "Finalists", Head: []string{"trial", "round", s.objective()}}
+func (s *Study) finalistTable() *Table {
+	g := &Table{Title: "Finalists", Head: []string{"trial", "round", s.objective()}}
 	for _, f := range s.Finalists {
 		g.Rows = append(g.Rows, []string{strconv.Itoa(f.Trial), count(f.Round), s.Scale().Text(f.Score)})
 	}
@@ -147,11 +133,11 @@ func (s *Study) finalistTable() *sheetTable {
 }
 
 // cellTable is the table in which clients look their hyperparameters up.
-func (s *Study) cellTable() *sheetTable {
+func (s *Study) cellTable() *Table {
 	if len(s.table) == 0 {
 		return nil
 	}
-	g := &sheetTable{Title: "Client tuner: reference table", Head: []string{"heterogeneity index", "samples"}}
+	g := &Table{Title: "Client tuner: reference table", Head: []string{"heterogeneity index", "samples"}}
 	g.Head = append(g.Head, s.table[0].Params.Keys()...)
 	for _, c := range s.table {
 		row := []string{strconv.FormatFloat(c.Keys[tuners.KeyHI], 'g', 4, 64), strconv.FormatFloat(c.Keys[tuners.KeySamples], 'g', -1, 64)}
@@ -163,8 +149,8 @@ func (s *Study) cellTable() *sheetTable {
 	return g
 }
 
-func (s *Study) sessionTable() *sheetTable {
-	g := &sheetTable{Title: "Sessions", Head: []string{"when", "version", "processor", "level", "workers"}}
+func (s *Study) sessionTable() *Table {
+	g := &Table{Title: "Sessions", Head: []string{"started", "version", "processor", "instruction set", "workers"}}
 	for _, x := range s.Sessions {
 		g.Rows = append(g.Rows, []string{stamp(x.At), x.Version, x.CPU, x.Level, strconv.Itoa(x.Workers)})
 	}
@@ -172,12 +158,4 @@ func (s *Study) sessionTable() *sheetTable {
 		return nil
 	}
 	return g
-}
-
-// paramsText says why importances are not shown.
-func (s *Study) paramsText() string {
-	if s.Mode == config.ModeTune && s.importances() == nil && len(s.dims()) > 0 {
-		return fmt.Sprintf("Hyperparameter importance needs at least %d trials (this study has %d).", leastArms, len(s.Trials))
-	}
-	return ""
 }

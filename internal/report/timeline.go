@@ -115,8 +115,8 @@ func Shifts(o *view.Overview, workers []view.Worker, stretches []view.Stretch) *
 }
 
 // workerTable tells the workers of a study with a cluster.
-func (s *Study) workerTable() *sheetTable {
-	g := &sheetTable{Title: "Workers", Head: []string{"worker", "machine", "processor", "level", "concurrent clients", "joined", "state", "trials", "rounds"}}
+func (s *Study) workerTable() *Table {
+	g := &Table{Title: "Workers", Head: []string{"worker", "machine", "processor", "instruction set", "concurrent clients", "joined", "state", "trials", "rounds"}}
 	for i := range s.workers {
 		w := &s.workers[i]
 		g.Rows = append(g.Rows, []string{w.Worker, w.Host, w.CPU, w.Level, strconv.Itoa(w.Workers), stamp(w.Joined), w.Standing(), count(w.Trials), count(w.Rounds)})

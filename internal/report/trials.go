@@ -20,7 +20,7 @@ func (s *Study) parallel() *figure.Figure {
 	for _, d := range dims {
 		p.Axes = append(p.Axes, figure.PathAxis{Axis: d.axis(), Names: d.names})
 	}
-	p.Axes = append(p.Axes, figure.PathAxis{Axis: figure.Axis{Label: "score" + unit}})
+	p.Axes = append(p.Axes, figure.PathAxis{Axis: figure.Axis{Label: s.Scale().Metric + unit}})
 	best := s.best()
 	for i := range s.Trials {
 		q := figure.Path{Name: s.trialName(i), Value: s.lastScore(i), Bold: i == best}
@@ -29,42 +29,48 @@ func (s *Study) parallel() *figure.Figure {
 		}
 		p.Paths = append(p.Paths, figure.Path{Name: q.Name, Value: q.Value, Bold: q.Bold, At: append(q.At, q.Value)})
 	}
-	return &figure.Figure{Name: "parallel", Title: "Hyperparameters and the score at the last rung", Panels: []figure.Panel{{Paths: p}}}
+	return &figure.Figure{Name: "parallel", Title: "Hyperparameters and the score at the last rung", Width: broad, Height: 270, Panels: []figure.Panel{{Paths: p}}}
 }
 
-// slices shows the score at the first rung against each param.
-func (s *Study) slices() []*figure.Figure {
+// mostScatters is how many params have a panel.
+const mostScatters = 8
+
+// scatters shows the score at the first rung against each param.
+func (s *Study) scatters() *figure.Figure {
 	unit, by := s.unit()
-	var all []*figure.Figure
+	winner := "best trial so far, at its first rung"
+	if s.Best != nil && s.Best.Returned {
+		winner = "winner, at its first rung"
+	}
+	f := &figure.Figure{Name: "scatters", Title: "Score at the first rung by hyperparameter", Width: broad, Height: low}
 	for _, d := range s.dims() {
-		if d.names != nil {
+		if d.names != nil || len(f.Panels) == mostScatters {
 			continue // parallel coordinates show choices
 		}
-		first := figure.Dots{Name: "a trial at its first rung"}
-		last := figure.Dots{Name: "best trial so far, at its first rung"}
-		if s.Best != nil && s.Best.Returned {
-			last.Name = "winner, at its first rung"
-		}
+		first, best := figure.Dots{Name: "a trial at its first rung"}, figure.Dots{Name: winner}
 		for i := range s.Trials {
 			t := &s.Trials[i]
 			x := d.at(t.Params)
 			if math.IsNaN(x) || len(t.Rungs) == 0 || math.IsInf(t.Rungs[0].Score, 0) || math.IsNaN(t.Rungs[0].Score) {
 				continue
 			}
-			dot := figure.Dot{X: x, Y: by * t.Rungs[0].Score, Name: s.trialName(i)}
+			dots := &first
 			if i == s.best() {
-				last.Points = append(last.Points, dot)
-			} else {
-				first.Points = append(first.Points, dot)
+				dots = &best
 			}
+			dots.Points = append(dots.Points, figure.Dot{X: x, Y: by * t.Rungs[0].Score, Name: s.trialName(i)})
 		}
 		if len(first.Points) > 1 {
-			all = append(all, &figure.Figure{Name: "slice-" + d.name, Title: "Score by " + d.name, Panels: []figure.Panel{{
-				X: d.axis(), Y: figure.Axis{Label: s.objective() + unit}, Dots: []figure.Dots{first, last},
-			}}})
+			f.Panels = append(f.Panels, figure.Panel{X: d.axis(), Y: figure.Axis{Label: s.Scale().Metric + unit}, Dots: []figure.Dots{first, best}})
 		}
 	}
-	return all
+	if len(f.Panels) == 0 {
+		return nil
+	}
+	if len(f.Panels) < 3 {
+		f.Width, f.Height = column, row
+	}
+	return f
 }
 
 // importance shows which params made the difference.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -16,7 +17,7 @@ import (
 
 // tunerPictures show what the client tuner told and set on its way.
 func (s *Study) tunerPictures() []*figure.Figure {
-	return slices.Concat(s.policies(), s.traces(), s.vectors(), s.planned())
+	return slices.Concat(s.policies(), s.vectors(), s.planned())
 }
 
 // traces are the notes that are one number, by name, for several trials.
@@ -26,18 +27,21 @@ func (s *Study) traces() []*figure.Figure {
 		points := map[string][]figure.Point{}
 		for i, notes := range n.notes {
 			for name, values := range notes {
-				if len(values) == 1 {
+				if len(values) == 1 && !strings.HasPrefix(name, theta+": ") {
 					points[name] = append(points[name], figure.Point{X: float64(n.rounds[i]), Y: values[0]})
 				}
 			}
 		}
 		for name, p := range points {
+			if len(p) < 2 {
+				continue // nothing to follow
+			}
 			lines[name] = append(lines[name], figure.Line{Name: fmt.Sprintf("trial %d", n.trial.Number), Points: thin(p)})
 		}
 	}
 	var all []*figure.Figure
 	for _, name := range slices.Sorted(maps.Keys(lines)) {
-		all = append(all, &figure.Figure{Name: "note-" + name, Title: "Client tuner: " + name, Panels: []figure.Panel{{
+		all = append(all, &figure.Figure{Name: "note-" + name, Title: "Client tuner: " + name, Width: column, Height: row, Panels: []figure.Panel{{
 			X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: name}, Lines: lines[name],
 		}}})
 	}
@@ -90,6 +94,10 @@ func (s *Study) vectors() []*figure.Figure {
 		}
 	}
 	var all []*figure.Figure
+	if f := n.theta(); f != nil {
+		all = append(all, f)
+		maps.DeleteFunc(long, func(name string, _ int) bool { return strings.HasPrefix(name, theta) })
+	}
 	for _, name := range slices.Sorted(maps.Keys(long)) {
 		var rows []heatRow
 		for j := range long[name] {
@@ -101,6 +109,51 @@ func (s *Study) vectors() []*figure.Figure {
 		})
 	}
 	return all
+}
+
+// theta is the name of FedEx's note of how likely it picks each configuration; a name
+// behind it and a colon is of a note with a hyperparameter of each configuration.
+const theta = "theta"
+
+// mostConfigs is how many configurations have a row.
+const mostConfigs = 12
+
+// theta shows how likely FedEx picks each configuration, the most likely ones at the end
+// with their hyperparameters; nil where the notes do not tell those.
+func (n *noted) theta() *figure.Figure {
+	last := n.notes[len(n.notes)-1][theta]
+	var keys []string
+	for key, values := range n.notes[0] {
+		if strings.HasPrefix(key, theta+": ") && len(values) == len(last) && slices.Max(values) > slices.Min(values) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	slices.Sort(keys)
+	order := make([]int, len(last))
+	for j := range order {
+		order[j] = j
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(last[b], last[a]) })
+	var rows []heatRow
+	for _, j := range order[:min(mostConfigs, len(order))] {
+		var parts []string
+		for _, key := range keys {
+			name := strings.TrimPrefix(key, theta+": ")
+			parts = append(parts, name[strings.LastIndexByte(name, '.')+1:]+" "+strconv.FormatFloat(n.notes[0][key][j], 'g', 3, 64))
+		}
+		rows = append(rows, heatRow{strings.Join(parts, ", "), theta, j})
+	}
+	note := "The most likely configurations at the end come first."
+	if left := len(order) - len(rows); left > 0 {
+		note += fmt.Sprintf(" %d others are not shown.", left)
+	}
+	return &figure.Figure{
+		Name: "theta", Title: fmt.Sprintf("FedEx: probability of each client configuration (trial %d)", n.trial.Number), Note: note, Width: broad, Height: row,
+		Panels: []figure.Panel{{X: figure.Axis{Label: "rounds of the trial"}, Heat: n.heat("probability", rows)}},
+	}
 }
 
 // planned are the hyperparameters that the client tuner set for all clients alike.
@@ -122,7 +175,7 @@ func (s *Study) planned() []*figure.Figure {
 			}
 		}
 		if len(lines) > 0 {
-			all = append(all, &figure.Figure{Name: "set-" + key, Title: key + " set by the client tuner", Panels: []figure.Panel{{
+			all = append(all, &figure.Figure{Name: "set-" + key, Title: key + " set by the client tuner", Width: column, Height: row, Panels: []figure.Panel{{
 				X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: key}, Lines: lines,
 			}}})
 		}
@@ -150,69 +203,7 @@ func (s *Study) sides() *figure.Figure {
 			h.Cells[i] = append(h.Cells[i], x)
 		}
 	}
-	return &figure.Figure{Name: "sides", Title: "Best scores on proxy federations", Panels: []figure.Panel{{
+	return &figure.Figure{Name: "sides", Title: "Best scores on proxy federations", Width: column, Panels: []figure.Panel{{
 		X: figure.Axis{Label: "heterogeneity index"}, Y: figure.Axis{Label: "samples per client"}, Heat: h,
 	}}}
-}
-
-// spreads shows percentiles of the clients' errors: of the returned model, global and
-// personalized, and of the best trial as it learned.
-func (s *Study) spreads() []*figure.Figure {
-	var all []*figure.Figure
-	if f := s.endSpread(); f != nil {
-		all = append(all, f)
-	}
-	best := s.best()
-	if best < 0 {
-		return all
-	}
-	m := s.errors()
-	var lines []figure.Line
-	for _, p := range []struct {
-		name string
-		of   func(*study.Spread) float64
-	}{
-		{"90th percentile", func(x *study.Spread) float64 { return x.P90 }},
-		{"median", func(x *study.Spread) float64 { return x.P50 }},
-		{"10th percentile", func(x *study.Spread) float64 { return x.P10 }},
-	} {
-		if q := points(s.curves[best], func(r *view.Round) float64 {
-			if r.TestSpread == nil {
-				return math.NaN()
-			}
-			return p.of(r.TestSpread)
-		}, m.by); len(q) > 0 {
-			lines = append(lines, figure.Line{Name: p.name, Points: q})
-		}
-	}
-	if len(lines) > 0 {
-		all = append(all, &figure.Figure{Name: "spread", Title: "Per-client test error, " + s.trialName(best), Panels: []figure.Panel{{
-			X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: "test " + m.name + " of the global model" + m.unit}, Lines: lines,
-		}}})
-	}
-	return all
-}
-
-// endSpread is that of the model that the study returned.
-func (s *Study) endSpread() *figure.Figure {
-	spans, m := &figure.Spans{Row: "model", Classes: []string{"global"}}, s.errors()
-	for _, row := range s.evaluated() {
-		if row.P90 < row.P10 || row.Clients == 0 {
-			continue
-		}
-		class := 0
-		if row.Personalized {
-			class, spans.Classes = 1, []string{"global", "personalized"}
-		}
-		mark := m.by * row.P50
-		spans.Spans = append(spans.Spans, figure.Span{Row: len(spans.Rows), Class: class, From: m.by * row.P10, To: m.by * row.P90, Mark: &mark})
-		spans.Rows = append(spans.Rows, row.Name)
-	}
-	if len(spans.Spans) == 0 {
-		return nil
-	}
-	return &figure.Figure{
-		Name: "clients", Title: "Per-client error of the returned model", Note: "From the 10th to the 90th percentile, with the median marked.",
-		Panels: []figure.Panel{{X: figure.Axis{Label: m.name + m.unit, Zero: true}, Spans: spans}},
-	}
 }

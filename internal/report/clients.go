@@ -1,0 +1,216 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/view"
+)
+
+// model is one of the two whose test errors are told by client.
+type model struct {
+	name string
+	of   func(*fl.ClientError) float64
+}
+
+var bothModels = []model{
+	{"personalized", func(c *fl.ClientError) float64 { return c.Personalized }},
+	{"global", func(c *fl.ClientError) float64 { return c.Global }},
+}
+
+// errorsOf are the clients' test errors of a model, the lowest first.
+func (s *Study) errorsOf(m model) (all []float64) {
+	for i := range s.clients {
+		if x := m.of(&s.clients[i]); !math.IsNaN(x) && !math.IsInf(x, 0) {
+			all = append(all, x)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// ecdf shows what share of the clients has at most an error.
+func (s *Study) ecdf() *figure.Figure {
+	e := s.errors()
+	var lines []figure.Line
+	for _, m := range bothModels {
+		xs := s.errorsOf(m)
+		if len(xs) < 2 {
+			continue
+		}
+		line := figure.Line{Name: m.name + " model", Step: true, Points: []figure.Point{{X: e.by * xs[0]}}}
+		for i, x := range xs {
+			if i+1 < len(xs) && xs[i+1] == x {
+				continue
+			}
+			line.Points = append(line.Points, figure.Point{X: e.by * x, Y: 100 * float64(i+1) / float64(len(xs))})
+		}
+		line.Points = thin(line.Points)
+		lines = append(lines, line)
+	}
+	if lines == nil {
+		return nil
+	}
+	return &figure.Figure{
+		Name: "ecdf", Title: "Test error over clients", Width: column, Height: row,
+		Panels: []figure.Panel{{X: figure.Axis{Label: "test " + e.name + " of a client" + e.unit, Zero: true}, Y: figure.Axis{Label: "clients with at most this " + e.name + ", %", Zero: true}, Lines: lines}},
+	}
+}
+
+// mostDots is how many clients have a dot.
+const mostDots = 400
+
+// sizes shows the clients' errors by their numbers of samples.
+func (s *Study) sizes() *figure.Figure {
+	e := s.errors()
+	every := max(1, len(s.clients)/mostDots)
+	var dots []figure.Dots
+	lo, hi := math.Inf(1), 0.0
+	for _, m := range bothModels {
+		d := figure.Dots{Name: m.name + " model"}
+		for i := 0; i < len(s.clients); i += every {
+			c := &s.clients[i]
+			if x := m.of(c); !math.IsNaN(x) && !math.IsInf(x, 0) {
+				d.Points = append(d.Points, figure.Dot{X: float64(c.Samples), Y: e.by * x, Name: fmt.Sprintf("client %d", c.Client)})
+				lo, hi = min(lo, float64(c.Samples)), max(hi, float64(c.Samples))
+			}
+		}
+		if len(d.Points) > 1 {
+			dots = append(dots, d)
+		}
+	}
+	if dots == nil || lo == hi {
+		return nil
+	}
+	return &figure.Figure{
+		Name: "sizes", Title: "Test error by client size", Width: column, Height: row,
+		Panels: []figure.Panel{{X: figure.Axis{Label: "test samples of the client", Log: hi > 50*lo}, Y: figure.Axis{Label: "test " + e.name + e.unit, Zero: true}, Dots: dots}},
+	}
+}
+
+// spread shows percentiles of the clients' test errors as the best trial learned.
+func (s *Study) spread() *figure.Figure {
+	best := s.best()
+	if best < 0 {
+		return nil
+	}
+	m := s.errors()
+	var lines []figure.Line
+	for _, p := range []struct {
+		name string
+		of   func(*study.Spread) float64
+	}{
+		{"90th percentile", func(x *study.Spread) float64 { return x.P90 }},
+		{"median", func(x *study.Spread) float64 { return x.P50 }},
+		{"10th percentile", func(x *study.Spread) float64 { return x.P10 }},
+	} {
+		if q := points(s.curves[best], func(r *view.Round) float64 {
+			if r.TestSpread == nil {
+				return math.NaN()
+			}
+			return p.of(r.TestSpread)
+		}, m.by); len(q) > 0 {
+			lines = append(lines, figure.Line{Name: p.name, Points: q})
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return &figure.Figure{Name: "spread", Title: "Per-client test error, " + s.trialName(best), Width: column, Height: row, Panels: []figure.Panel{{
+		X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: "test " + m.name + " of the global model" + m.unit}, Lines: lines,
+	}}}
+}
+
+// fairnessTable tells how even the clients' test errors are.
+func (s *Study) fairnessTable() *Table {
+	e := s.errors()
+	t := &Table{Title: "Test error over clients", Head: []string{"model", "mean", "standard deviation", "best 10 %", "worst 10 %", "Gini", "clients"}}
+	for _, m := range bothModels {
+		xs := s.errorsOf(m)
+		if len(xs) < 2 {
+			continue
+		}
+		n, tenth := len(xs), max(1, len(xs)/10)
+		mean, square, ranked := meanOf(xs), 0.0, 0.0
+		for i, x := range xs {
+			square += (x - mean) * (x - mean)
+			ranked += float64(2*(i+1)-n-1) * x
+		}
+		gini := ""
+		if mean > 0 {
+			gini = strconv.FormatFloat(ranked/(float64(n)*float64(n)*mean), 'f', 3, 64)
+		}
+		t.Rows = append(t.Rows, []string{
+			m.name, e.text(mean), e.text(math.Sqrt(square / float64(n-1))), e.text(meanOf(xs[:tenth])), e.text(meanOf(xs[n-tenth:])), gini, count(n),
+		})
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+func meanOf(xs []float64) (mean float64) {
+	for _, x := range xs {
+		mean += x / float64(len(xs))
+	}
+	return mean
+}
+
+// personalization says how many clients it made better and worse.
+func (s *Study) personalization() string {
+	better, worse, n := 0, 0, 0
+	for _, c := range s.clients {
+		switch {
+		case math.IsNaN(c.Personalized) || math.IsNaN(c.Global):
+			continue
+		case c.Personalized < c.Global:
+			better++
+		case c.Personalized > c.Global:
+			worse++
+		}
+		n++
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Personalization lowered the error of %d of %d clients and raised that of %d.", better, n, worse)
+}
+
+// mostWorst is how many clients WorstClients lists.
+const mostWorst = 20
+
+// WorstClients lists the clients with the highest test errors: personalized ones where
+// they were measured.
+func (s *Study) WorstClients() *Table {
+	e := s.errors()
+	all := slices.Clone(s.clients)
+	key := func(c fl.ClientError) float64 {
+		if math.IsNaN(c.Personalized) {
+			return c.Global
+		}
+		return c.Personalized
+	}
+	slices.SortStableFunc(all, func(a, b fl.ClientError) int {
+		switch x, y := key(a), key(b); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	t := &Table{Title: "Clients with the highest test error", Head: []string{"client", "test samples", "personalized", "global"}}
+	for _, c := range all[:min(mostWorst, len(all))] {
+		t.Rows = append(t.Rows, []string{strconv.Itoa(c.Client), count(c.Samples), e.text(c.Personalized), e.text(c.Global)})
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
