@@ -33,9 +33,6 @@ func (s *Study) traces() []*figure.Figure {
 			}
 		}
 		for name, p := range points {
-			if len(p) < 2 {
-				continue // nothing to follow
-			}
 			lines[name] = append(lines[name], figure.Line{Name: fmt.Sprintf("trial %d", n.trial.Number), Points: thin(p)})
 		}
 	}
