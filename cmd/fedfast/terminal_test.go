@@ -148,8 +148,8 @@ func writeStudy(t *testing.T) string {
 }
 
 // TestTuneOnTerminals shows one bar at a time, the trials that are left and the
-// speed below and beside it where there is room, and no colour; it leaves one line,
-// and no line of a table wraps.
+// speed below and beside it where there is room; it leaves one line, and no line of a table
+// wraps. The result comes last, in 14 lines of 80 columns, and begins with a line in bold type.
 func TestTuneOnTerminals(t *testing.T) {
 	t.Parallel()
 	dir := writeStudy(t)
@@ -166,6 +166,13 @@ func TestTuneOnTerminals(t *testing.T) {
 		}
 		if told := regexp.MustCompile(`\| round +\d+ of 60, \d+s left to train, \d+(\.\d)? clients/s\x1b\[K\r\nbest ~\d+\.\d\d % val error \(trial \d\), (mean of \d rounds, \d+ clients? each, |1 round, \d+ clients?, )?(loss \d+\.\d{4}, )?\d of 4 trials left, trial \d`); told.Match(s.all.Bytes()) != (columns >= 80) {
 			t.Errorf("%d columns: drawn are %q", columns, s.all.Bytes())
+		}
+		if at := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "tiny: completed in ") }); at < 0 ||
+			columns >= 80 && len(rows)-at > 14 || !strings.HasPrefix(strings.TrimSpace(rows[len(rows)-1]), "fedfast ui ") {
+			t.Errorf("%d columns: the result is no block at the end:\n%s", columns, strings.Join(rows, "\n"))
+		}
+		if !bytes.Contains(s.all.Bytes(), []byte("\x1b[1mtiny: completed in ")) {
+			t.Errorf("%d columns: the result does not begin in bold type: %q", columns, s.all.Bytes())
 		}
 		fits(t, dir, columns, "study", "show", name)
 	}
@@ -184,6 +191,15 @@ func TestTuneOnTerminals(t *testing.T) {
 		} {
 			fits(t, dir, columns, args...)
 		}
+	}
+}
+
+// TestNoColor writes the same without bold type where NO_COLOR is set.
+func TestNoColor(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	s := onTerminal(t, writeStudy(t), 80, "run", "tiny.toml", "--set", "rounds=2")
+	if code := s.end(); code != 0 || !bytes.Contains(s.all.Bytes(), []byte("tiny: completed in ")) || bytes.Contains(s.all.Bytes(), []byte("\x1b[1m")) {
+		t.Errorf("exit code %d: %q", code, s.all.Bytes())
 	}
 }
 

@@ -30,6 +30,7 @@ type app struct {
 	workers       int
 	cpu           string
 	json          bool
+	verbose       bool // of commands that print results of studies
 	tunerPaths    []string
 	tunerReattach string
 	log           slog.Level
@@ -177,6 +178,11 @@ func holding(g *cobra.Command) *cobra.Command {
 		return usageError{fmt.Errorf("unknown command %q for %q%s; available: %s", args[0], cmd.CommandPath(), key.DidYouMean(args[0], key.Names(names...)), strings.Join(names, ", "))}
 	}
 	return g
+}
+
+// verboseFlag adds the flag for more than the result of a study.
+func (a *app) verboseFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.verbose, "verbose", false, "print trials, curves, all errors and checksums before the result")
 }
 
 // printJSON writes a result as indented JSON; numbers that are not finite become

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"time"
 
@@ -125,38 +124,11 @@ func printBaseline(w io.Writer, r *study.Result) error {
 		}
 		t.Row(errorText(r.Measure, &trial.TestError)+plusMinus(share, trial.StdErr), note, short(trial.Params))
 	}
-	if err := t.Flush(); err != nil {
+	if err := t.Flush(); err != nil || b.MedianInterval == nil {
 		return err
 	}
-	_, err := fmt.Fprintln(w, comparison(r, what, share))
+	_, err := fmt.Fprintf(w, "90 %% interval of the median: %s to %s\n", errorText(r.Measure, &b.MedianInterval[0]), errorText(r.Measure, &b.MedianInterval[1]))
 	return err
-}
-
-// comparison says in lines what tuning was worth.
-func comparison(r *study.Result, what string, share bool) string {
-	b := r.Baseline
-	text := fmt.Sprintf("%s: random search best %s (by validation), median %s", what, errorText(r.Measure, &b.BestTest), errorText(r.Measure, &b.MedianTest))
-	if i := b.MedianInterval; i != nil {
-		text += fmt.Sprintf(" (90 %% interval %s to %s)", errorText(r.Measure, &i[0]), errorText(r.Measure, &i[1]))
-	}
-	if b.Gain != nil {
-		own, gain := b.BestTest-*b.Gain, math.Abs(*b.Gain)
-		side := "lower"
-		if *b.Gain < 0 {
-			side = "higher"
-		}
-		text += "; tuned " + errorText(r.Measure, &own)
-		if share {
-			text += fmt.Sprintf(", %.1f%s points %s than the best", 100*gain, half(b.GainHalf), side)
-		} else {
-			text += fmt.Sprintf(", %.4g %s than the best", gain, side)
-		}
-	}
-	text += fmt.Sprintf("\nrounds: random search %s, study %s", table.Count(b.Spent()), table.Count(r.Rounds))
-	if d := math.Abs(float64(b.Spent() - r.Rounds)); 2*d > float64(b.Rounds) {
-		text += " (not equal: --baseline " + equalCost + " makes them so)"
-	}
-	return text
 }
 
 // plusMinus writes a standard error as a share behind what it is of.

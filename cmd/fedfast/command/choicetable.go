@@ -19,7 +19,7 @@ import (
 func (a *app) printChoice(c *config.Config, r *study.Result) error {
 	if curve := r.Trials[r.Best.Number].Curve; len(curve) > 0 {
 		fmt.Fprintf(a.out, "\nglobal model of trial %d\n", r.Best.Number)
-		if err := (learned{curve: curve, goal: r.Goal, patience: r.Patience, measure: r.Measure}).print(a.out); err != nil {
+		if err := (learned{curve: curve, patience: r.Patience, measure: r.Measure}).print(a.out); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,7 @@ func ofRun(r *study.RunResult) learned {
 }
 
 // print prints training losses and test errors of the global model by round, with what the
-// client tuner set on the way, and how the training ended.
+// client tuner set on the way.
 func (l learned) print(w io.Writer) error {
 	if len(l.curve) == 0 {
 		return l.printLosses(w)
@@ -73,10 +73,7 @@ func (l learned) print(w io.Writer) error {
 		}
 		t.Row(row...)
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	return l.printEnd(w)
+	return t.Flush()
 }
 
 // printLosses prints training losses without a curve.
@@ -99,23 +96,23 @@ func lossText(x float64) string {
 	return fmt.Sprintf("%.4f", x)
 }
 
-// printEnd says whether the training broke down or ended early.
-func (l learned) printEnd(w io.Writer) error {
+// ends says whether the training broke down or ended early: labels and what they say.
+func (l learned) ends() (notes [][2]string) {
 	if best, from := study.Broke(l.curve); from != nil && l.measure != study.MeasureRMSE && 1-best.TestError >= leastBroken {
-		fmt.Fprintf(w, "diverged: from round %s the test accuracy stays below half of its best, %.1f %% after round %s\n",
-			table.Count(from.Round), 100*(1-best.TestError), table.Count(best.Round))
+		notes = append(notes, [2]string{"diverged", fmt.Sprintf("from round %s the test accuracy stays below half of its best, %.1f %% after round %s",
+			table.Count(from.Round), 100*(1-best.TestError), table.Count(best.Round))})
 	}
 	last := l.curve[len(l.curve)-1]
 	if l.goal > 0 {
+		text := fmt.Sprintf("%g %% test accuracy not reached in %s rounds and %s samples", 100*l.goal, table.Count(last.Round), table.Count(last.Examples))
 		if p := study.Reached(l.curve, l.goal); p != nil {
-			fmt.Fprintf(w, "target of %g %% test accuracy: reached after round %s and %s samples\n", 100*l.goal, table.Count(p.Round), table.Count(p.Examples))
-		} else {
-			fmt.Fprintf(w, "target of %g %% test accuracy: not reached in %s rounds and %s samples\n", 100*l.goal, table.Count(last.Round), table.Count(last.Examples))
+			text = fmt.Sprintf("%g %% test accuracy reached after round %s and %s samples", 100*l.goal, table.Count(p.Round), table.Count(p.Examples))
 		}
+		notes = append(notes, [2]string{"target", text})
 	}
 	if best, ended := study.Stale(l.curve, l.patience); ended {
-		fmt.Fprintf(w, "stopped early after round %s: validation error did not improve on %s (round %s) in %d evaluations\n",
-			table.Count(last.Round), errorText(l.measure, best.ValError), table.Count(best.Round), l.patience)
+		notes = append(notes, [2]string{"stopped early", fmt.Sprintf("after round %s: validation error did not improve on %s (round %s) in %d evaluations",
+			table.Count(last.Round), errorText(l.measure, best.ValError), table.Count(best.Round), l.patience)})
 	}
-	return nil
+	return notes
 }

@@ -47,6 +47,7 @@ func newRun(a *app) *cobra.Command {
 	}
 	o.addFlags(cmd)
 	o.cluster.addFlags(cmd.Flags())
+	a.verboseFlag(cmd)
 	return cmd
 }
 
@@ -97,37 +98,41 @@ func (a *app) showRun(s *opened, r *study.RunResult, dir string) error {
 	return a.printRun(s.Config, r, dir)
 }
 
-// runNotes adds how much was dropped, if anything.
-func runNotes(t *table.Table, c *config.Config, r *study.RunResult) {
-	if r.Dropped == 0 {
-		return
+// printRun prints the end of a run: the result, behind all about it with --verbose.
+func (a *app) printRun(c *config.Config, r *study.RunResult, dir string) error {
+	if a.verbose {
+		if err := ofRun(r).print(a.out); err != nil {
+			return err
+		}
+		if err := a.printRunDetails(r); err != nil {
+			return err
+		}
 	}
-	text := droppedText(r.Dropped)
-	if r.Dropped == r.Rounds*c.Cohort {
-		text += ", i.e. all of them: the weights are the initial ones"
-	}
-	t.Row("dropped", text)
+	return a.printRunBlock(c, r, dir)
 }
 
-// printRun prints the end of a run.
-func (a *app) printRun(c *config.Config, r *study.RunResult, dir string) error {
-	if err := ofRun(r).print(a.out); err != nil {
-		return err
-	}
+// printRunDetails prints what the block at the end of a run leaves out.
+func (a *app) printRunDetails(r *study.RunResult) error {
 	if err := printErrors(a.out, measured{"trained", r.Errors}); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.out)
 	t := table.New(a.out)
-	t.Row("rounds", table.Count(r.Rounds))
-	runNotes(t, c, r)
-	timing(t, r.Seconds, r.RoundsPerSecond)
+	t.Row("rounds/s", fmt.Sprintf("%.2f", r.RoundsPerSecond))
 	t.Row("weights_sha256", r.WeightsSHA256)
-	t.Row("study", dir)
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	return printVerdict(a.out, r.Verdict())
+	t.Row("")
+	return t.Flush()
+}
+
+// printRunBlock prints the result of a run.
+func (a *app) printRunBlock(c *config.Config, r *study.RunResult, dir string) error {
+	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Seconds)), counted(r.Rounds, "round"), "in "+dir)
+	b.errors(c, &r.Errors)
+	b.curve(ofRun(r))
+	b.dropped(r.Dropped, r.Dropped == r.Rounds*c.Cohort)
+	b.warnings(r.Verdict(), a.verbose)
+	b.next("report "+shellWord(dir), "eval "+shellWord(dir), "ui "+parentOf(dir))
+	return b.print()
 }
 
 // spread returns at most n of the numbers 0 to count-1, evenly, with the ends.
@@ -143,9 +148,4 @@ func spread(count, n int) []int {
 		chosen = append(chosen, i*(count-1)/(n-1))
 	}
 	return chosen
-}
-
-func timing(t *table.Table, seconds, rate float64) {
-	t.Row("seconds", fmt.Sprintf("%.1f", seconds))
-	t.Row("rounds/s", fmt.Sprintf("%.2f", rate))
 }

@@ -179,5 +179,5 @@ func (o *studyOptions) trainSeeds(ctx context.Context, a *app, s *seeded, mode s
 			}
 		}
 	}
-	return a.showSeeds(ctx, s.dir)
+	return a.showSeeds(ctx, s.dir, false)
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/stats"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // seedsShown is what commands on several seeds print with --json.
@@ -74,8 +74,9 @@ func seedErrorsOf(e *study.Errors) *seedErrors { return &seedErrors{e.Rates, e.M
 // notBegun is the state of a study that waits for those of other seeds.
 const notBegun = "not started"
 
-// showSeeds prints what the studies of several seeds have come to so far.
-func (a *app) showSeeds(ctx context.Context, dir string) error {
+// showSeeds prints what the studies of several seeds have come to so far, with a row for
+// each where that is asked for.
+func (a *app) showSeeds(ctx context.Context, dir string, each bool) error {
 	record, err := workdir.ReadSeeds(dir)
 	if err != nil {
 		return err
@@ -100,7 +101,20 @@ func (a *app) showSeeds(ctx context.Context, dir string) error {
 		shown.Summary = summaryOf(lines)
 		return a.printJSON(shown)
 	}
-	return a.printSeeds(&shown, lines)
+	if shown.Scaled != "" {
+		fmt.Fprintf(a.out, "scaled %s\n\n", shown.Scaled)
+	}
+	if each || a.verbose {
+		if err := a.printEachSeed(&shown); err != nil {
+			return err
+		}
+	}
+	if a.verbose && shown.Completed > 0 {
+		if err := a.printSeedLines(&shown, lines); err != nil {
+			return err
+		}
+	}
+	return a.printSeedsBlock(c, &shown, lines, each)
 }
 
 // seedEntryOf sums up the study of a seed.
@@ -243,25 +257,15 @@ func summaryOf(lines []*seedLine) seedSummary {
 	return s
 }
 
-// printSeeds prints the studies of several seeds and what they come to together.
-func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
-	if s.Scaled != "" {
-		fmt.Fprintf(a.out, "scaled %s\n\n", s.Scaled)
-	}
-	returned, scored := "winner", []string{s.scale().String()}
-	if s.Command == config.ModeRun {
-		returned, scored = "trained", nil
+// printEachSeed prints a row for each study.
+func (a *app) printEachSeed(s *seedsShown) error {
+	var scored []string
+	if s.Command == config.ModeTune {
+		scored = []string{s.scale().String()}
 	}
 	t := table.New(a.out, slices.Concat([]string{"seed", "state", "rounds"}, scored, []string{"global test", "personalized test"})...)
 	for _, e := range s.Studies {
-		state := string(e.State)
-		switch {
-		case e.PID > 0:
-			state += " (process " + strconv.Itoa(e.PID) + ")"
-		case e.Problem != "":
-			state = e.Problem
-		}
-		row := []string{strconv.FormatUint(e.Seed, 10), state, table.Count(e.Rounds)}
+		row := []string{strconv.FormatUint(e.Seed, 10), e.stateText(), table.Count(e.Rounds)}
 		if scored != nil {
 			row = append(row, e.score())
 		}
@@ -270,75 +274,123 @@ func (a *app) printSeeds(s *seedsShown, lines []*seedLine) error {
 		}
 		t.Row(row...)
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if err := s.printCurve(a.out); err != nil {
-		return err
-	}
-	if s.Completed > 0 {
-		fmt.Fprintf(a.out, "\nmean over %d of %d seeds with %.0f %% confidence interval (Student's t)\n", s.Completed, s.Seeds, 100*s.Confidence)
-		t = table.New(a.out, "model", "measure", "seeds", "mean", "interval", "standard deviation")
-		for _, l := range lines {
-			of := l.of
-			if of == ofReturned {
-				of = returned
-			}
-			t.Row(append([]string{of}, l.cells(s.measure(), s.scale())...)...)
-		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintln(a.out)
-	t = table.New(a.out)
-	t.Row("studies", workdir.SeedDir(s.Dir, s.Studies[0].Seed)+" to "+workdir.SeedDir(s.Dir, s.Studies[len(s.Studies)-1].Seed))
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if err := printVerdict(a.out, s.verdict()); err != nil || s.Completed == s.Seeds {
-		return err
-	}
-	if slices.ContainsFunc(s.Studies, func(e seedEntry) bool { return e.PID > 0 }) {
-		return nil
-	}
-	_, err := fmt.Fprintf(a.out, "\nresume with: fedfast study resume %s\n", s.Dir)
-	return err
+	t.Row("")
+	return t.Flush()
 }
 
-// verdict says what is wrong with which seeds.
-func (s *seedsShown) verdict() []string {
-	var all []string
-	for _, e := range s.Studies {
-		if len(e.Verdict) > 0 {
-			all = append(all, fmt.Sprintf("seed %d: %s", e.Seed, e.Verdict[0]))
+// printSeedLines prints all measures over the seeds.
+func (a *app) printSeedLines(s *seedsShown, lines []*seedLine) error {
+	returned := "winner"
+	if s.Command == config.ModeRun {
+		returned = "trained"
+	}
+	fmt.Fprintf(a.out, "mean over %d of %d seeds with %.0f %% confidence interval (Student's t)\n", s.Completed, s.Seeds, 100*s.Confidence)
+	t := table.New(a.out, "model", "measure", "seeds", "mean", "interval", "standard deviation")
+	for _, l := range lines {
+		of := l.of
+		if of == ofReturned {
+			of = returned
 		}
+		t.Row(append([]string{of}, l.cells(s.measure(), s.scale())...)...)
+	}
+	t.Row("")
+	return t.Flush()
+}
+
+// printSeedsBlock prints the result of the studies of several seeds.
+func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine, each bool) error {
+	running := slices.ContainsFunc(s.Studies, func(e seedEntry) bool { return e.PID > 0 })
+	head := fmt.Sprintf("%s: %d of %d seeds completed", c.Name, s.Completed, s.Seeds)
+	if s.Completed > 1 {
+		head += fmt.Sprintf(", means with %.0f %% confidence intervals", 100*s.Confidence)
+	}
+	b := newBlock(a.out, head, "in "+s.Dir)
+	targets := []string{"global", "personalized"}
+	if c.Aim().Target == tuners.TargetPersonalized {
+		slices.Reverse(targets)
+	}
+	name, _ := study.MeasureName(s.measure())
+	for _, target := range append(targets, "unseen") {
+		b.seeds(target+" test "+name, lineOf(lines, ofReturned, target+"_test_error"), s)
+	}
+	b.seeds("validation "+s.scale().Metric, lineOf(lines, ofStudy, "best_score"), s)
+	b.seeds("random search, best", lineOf(lines, ofStudy, "random_search_best_test_error"), s)
+	b.seeds("random search, median", lineOf(lines, ofStudy, "random_search_median_test_error"), s)
+	b.curve(learned{curve: s.meanCurve(), measure: s.measure()})
+	b.warnings(s.verdict(), a.verbose)
+	dir := shellWord(s.Dir)
+	var next []string
+	if s.Completed < s.Seeds && !running {
+		next = append(next, "study resume "+dir)
+	}
+	if !each {
+		next = append(next, "study show "+dir)
+	}
+	if s.Completed > 0 {
+		next = append(next, "report "+dir)
+	}
+	b.next(append(next, "ui "+dir)...)
+	return b.print()
+}
+
+// lineOf finds a measure, nil for none.
+func lineOf(lines []*seedLine, of, key string) *seedLine {
+	for _, l := range lines {
+		if l.of == of && l.key == key {
+			return l
+		}
+	}
+	return nil
+}
+
+// seeds adds the mean of a measure, and its range over the seeds.
+func (b *block) seeds(label string, l *seedLine, s *seedsShown) {
+	if l == nil {
+		return
+	}
+	text, unit := l.format(s.measure(), s.scale())
+	x := l.sample()
+	mean, least, most := text(x.Mean), slices.Min(l.values), slices.Max(l.values)
+	if !math.IsNaN(x.Half) {
+		mean += " +- " + text(x.Half)
+	}
+	b.Row(label, mean+unit, fmt.Sprintf("%s, %s to %s%s", counted(x.N, "seed"), text(least), text(most), unit))
+}
+
+// verdict says what is wrong with how many of the seeds.
+func (s *seedsShown) verdict() (all []string) {
+	var kinds []string
+	count := map[string]int{}
+	for _, e := range s.Studies {
+		if len(e.Verdict) == 0 {
+			continue
+		}
+		kind, _, _ := strings.Cut(e.Verdict[0], " (") // numbers differ
+		if count[kind]++; count[kind] == 1 {
+			kinds = append(kinds, kind)
+		}
+	}
+	for _, kind := range kinds {
+		all = append(all, fmt.Sprintf("%d of %s: %s", count[kind], counted(s.Seeds, "seed"), kind))
 	}
 	return all
 }
 
-// printCurve prints the mean test error of the global models by round, over the seeds that
-// have measured it there: two or more.
-func (s *seedsShown) printCurve(w io.Writer) error {
+// meanCurve is the mean test error of the global models by round, where all completed seeds
+// have measured it.
+func (s *seedsShown) meanCurve() (curve []study.CurvePoint) {
 	byRound := map[int][]float64{}
 	for _, e := range s.Studies {
 		for _, p := range e.curve {
 			byRound[p.Round] = append(byRound[p.Round], p.TestError)
 		}
 	}
-	maps.DeleteFunc(byRound, func(_ int, values []float64) bool { return len(values) < 2 })
-	if len(byRound) == 0 {
-		return nil
+	for _, round := range slices.Sorted(maps.Keys(byRound)) {
+		if values := byRound[round]; len(values) == s.Completed {
+			curve = append(curve, study.CurvePoint{Round: round, TestError: stats.Of(values).Mean})
+		}
 	}
-	rounds := slices.Sorted(maps.Keys(byRound))
-	fmt.Fprintf(w, "\ntest error of the global model during training: mean over seeds with %.0f %% confidence interval\n", 100*s.Confidence)
-	t := table.New(w, "round", "seeds", "mean", "interval")
-	for _, i := range spread(len(rounds), maxPoints) {
-		l := seedLine{key: "curve_error", values: byRound[rounds[i]]}
-		cells := l.cells(s.measure(), s.scale())
-		t.Row(append([]string{table.Count(rounds[i])}, cells[1:4]...)...)
-	}
-	return t.Flush()
+	return curve
 }
 
 // measure says what the errors are, see study.Errors.
@@ -361,23 +413,25 @@ func (s *seedsShown) scale() study.Scale {
 	return study.Scale{}
 }
 
-// cells writes a measure: shares in percent.
-func (l *seedLine) cells(measure string, scale study.Scale) []string {
-	x := l.sample()
-	text := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
-	unit := ""
+// format says how a measure is written, and in which unit: shares in percent.
+func (l *seedLine) format(measure string, scale study.Scale) (text func(float64) string, unit string) {
+	percent := func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) }
+	short := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 	switch {
 	case strings.HasSuffix(l.key, "_error") && measure == study.MeasureRMSE:
-		text = func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
-	case strings.HasSuffix(l.key, "_error"):
-		text = func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) }
-		unit = " %"
-	case l.key == "best_score" && scale.Percent:
-		text = func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) }
-		unit = " %"
+		return short, ""
+	case strings.HasSuffix(l.key, "_error"), l.key == "best_score" && scale.Percent:
+		return percent, " %"
 	case l.key == "best_score":
-		text = func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+		return short, ""
 	}
+	return func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }, ""
+}
+
+// cells writes a measure.
+func (l *seedLine) cells(measure string, scale study.Scale) []string {
+	x := l.sample()
+	text, unit := l.format(measure, scale)
 	name := strings.ReplaceAll(l.key, "_", " ")
 	if l.key == "best_score" {
 		name = scale.String()

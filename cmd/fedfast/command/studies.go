@@ -43,6 +43,7 @@ func newStudy(a *app) *cobra.Command {
 		RunE:              a.work(func(cmd *cobra.Command, args []string) error { return a.showStudy(cmd.Context(), args[0], all) }),
 	}
 	show.Flags().BoolVar(&all, "all", false, "show all trials, not only the top ten")
+	a.verboseFlag(show)
 	return group("study", "List, show, resume and export studies", list, show, newResume(a), newExport(a))
 }
 
@@ -92,6 +93,7 @@ func newResume(a *app) *cobra.Command {
 		}),
 	}
 	o.addTuneFlags(cmd)
+	a.verboseFlag(cmd)
 	cmd.Flags().StringArrayVar(&o.moves, "set", nil, "set `KEY=VALUE`; only data.path and data.state_memory may change (repeatable)")
 	return cmd
 }
@@ -198,19 +200,24 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 	}
 	t := table.New(a.out, "study", "command", "state", "trials", "rounds", "validation", "started")
 	for _, e := range entries {
-		state := string(e.State)
-		if e.PID > 0 {
-			state += " (process " + strconv.Itoa(e.PID) + ")"
-		}
-		if e.Stage != "" {
-			state += ", " + e.Stage
-		}
-		if e.Problem != "" {
-			state = e.Problem
-		}
-		t.Row(e.Dir, e.Command, state, table.Count(e.Trials), table.Count(e.Rounds), e.score(), e.Started)
+		t.Row(e.Dir, e.Command, e.stateText(), table.Count(e.Trials), table.Count(e.Rounds), e.score(), e.Started)
 	}
 	return t.Flush()
+}
+
+// stateText writes the state, with what a running study does and who works on it.
+func (e *studyEntry) stateText() string {
+	if e.Problem != "" {
+		return e.Problem
+	}
+	state := string(e.State)
+	if e.PID > 0 {
+		state += " (process " + strconv.Itoa(e.PID) + ")"
+	}
+	if e.Stage != "" {
+		state += ", " + e.Stage
+	}
+	return state
 }
 
 // score writes the score of the returned model, or an estimate of the best so far.

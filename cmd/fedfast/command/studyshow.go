@@ -33,7 +33,7 @@ type studyShown struct {
 // showStudy prints what a study has done so far, with ten of its trials or all.
 func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 	if workdir.HoldsSeeds(dir) {
-		return a.showSeeds(ctx, dir)
+		return a.showSeeds(ctx, dir, true)
 	}
 	v, err := store.Look(ctx, dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,35 +50,6 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 	if a.json {
 		return a.printShown(ctx, v, entry)
 	}
-	sessions, err := v.Table(ctx, "sessions")
-	if err != nil {
-		return err
-	}
-	t := table.New(a.out)
-	t.Row("study", dir)
-	t.Row("name", entry.Name)
-	t.Row("command", "fedfast "+entry.Command)
-	state := string(entry.State)
-	if entry.Stage != "" {
-		state += ", " + entry.Stage
-	}
-	t.Row("state", state)
-	if entry.PID > 0 {
-		t.Row("process", strconv.Itoa(entry.PID))
-	}
-	t.Row("started", entry.Started)
-	t.Row("sessions", table.Count(len(sessions.Rows)))
-	t.Row("trials", table.Count(entry.Trials))
-	t.Row("rounds", table.Count(entry.Rounds))
-	if b := entry.BestSoFar; b != nil {
-		t.Row("best so far", fmt.Sprintf("~%s %v, trial %d, %s", entry.scale.Text(b.Score), entry.scale, b.Trial, b.basis))
-	}
-	if entry.BestScore != nil {
-		t.Row("winner", entry.scale.Text(*entry.BestScore)+" "+entry.scale.String())
-	}
-	if entry.WeightsSHA256 != "" {
-		t.Row("weights_sha256", entry.WeightsSHA256)
-	}
 	end, err := study.Read(ctx, v)
 	if err != nil {
 		return err
@@ -87,28 +58,34 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case end.Tune != nil:
-		droppedNote(t, end.Tune)
-	case end.Run != nil:
-		runNotes(t, c, end.Run)
-	}
-	if err := t.Flush(); err != nil {
-		return err
+	if a.verbose {
+		if err := a.showSessions(ctx, v, &entry); err != nil {
+			return err
+		}
 	}
 	if err := a.showWorkers(ctx, v); err != nil {
 		return err
 	}
-	if err := a.showTrials(ctx, v, dir, all); err != nil {
+	if entry.Command == config.ModeTune {
+		if err := a.showTrials(ctx, v, c, dir, all); err != nil {
+			return err
+		}
+	}
+	return a.showEnd(ctx, v, end, c, &entry)
+}
+
+// showSessions prints how a study was worked on.
+func (a *app) showSessions(ctx context.Context, v *store.View, entry *studyEntry) error {
+	sessions, err := v.Table(ctx, "sessions")
+	if err != nil {
 		return err
 	}
-	if err := a.showEnd(ctx, v, end, c); err != nil {
-		return err
-	}
-	if entry.State == view.Interrupted {
-		fmt.Fprintf(a.out, "\nresume with: fedfast study resume %s\n", dir)
-	}
-	return nil
+	t := table.New(a.out)
+	t.Row("command", "fedfast "+entry.Command)
+	t.Row("started", entry.Started)
+	t.Row("sessions", table.Count(len(sessions.Rows)))
+	t.Row("")
+	return t.Flush()
 }
 
 // printShown prints the tables of a study as JSON.
@@ -142,7 +119,6 @@ func (a *app) showWorkers(ctx context.Context, v *store.View) error {
 		return err
 	}
 	shown := []string{"worker", "state", "last_trial", "trials", "rounds", "rounds_per_second", "workers", "level", "cpu"}
-	fmt.Fprintln(a.out)
 	t := table.New(a.out, shown...)
 	for _, row := range workers.Rows {
 		var cells []string
@@ -151,20 +127,13 @@ func (a *app) showWorkers(ctx context.Context, v *store.View) error {
 		}
 		t.Row(cells...)
 	}
+	t.Row("")
 	return t.Flush()
 }
 
 // showTrials prints the trials so far.
-func (a *app) showTrials(ctx context.Context, v *store.View, dir string, all bool) error {
+func (a *app) showTrials(ctx context.Context, v *store.View, c *config.Config, dir string, all bool) error {
 	trials, err := v.Table(ctx, "trials")
-	if err != nil {
-		return err
-	}
-	s, err := study.Read(ctx, v)
-	if err != nil {
-		return err
-	}
-	c, err := config.Load(config.Source{Text: s.Config})
 	if err != nil {
 		return err
 	}
@@ -180,8 +149,11 @@ func (a *app) showTrials(ctx context.Context, v *store.View, dir string, all boo
 	if len(rows) == 0 {
 		return nil
 	}
-	fmt.Fprintln(a.out)
-	return printTrials(a.out, c, rows, all, dir)
+	if err := printTrials(a.out, c, rows, all, dir); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.out)
+	return err
 }
 
 // trialRowOf reads a row of the table trials.
@@ -204,51 +176,80 @@ func trialRowOf(t *store.Table, row []any) (r trialRow, err error) {
 	return r, err
 }
 
-// showEnd prints how a finished study ended, as `tune` and `run` do, and the
-// curves of one that is at work.
-func (a *app) showEnd(ctx context.Context, v *store.View, s *study.Stored, c *config.Config) error {
+// showEnd prints how a finished study ended, as `tune` and `run` do, and what others have
+// come to.
+func (a *app) showEnd(ctx context.Context, v *store.View, s *study.Stored, c *config.Config, entry *studyEntry) error {
 	switch {
 	case s.Tune != nil:
-		if err := printBaseline(a.out, s.Tune); err != nil {
-			return err
+		if a.verbose {
+			if err := a.printTuneDetails(c, s.Tune); err != nil {
+				return err
+			}
 		}
-		if err := a.printChoice(c, s.Tune); err != nil {
-			return err
-		}
-		return printVerdict(a.out, s.Tune.Verdict(c))
+		return a.printTuneBlock(c, s.Tune, entry.Dir)
 	case s.Run != nil:
-		fmt.Fprintln(a.out)
 		if err := ofRun(s.Run).print(a.out); err != nil {
 			return err
 		}
-		if err := printErrors(a.out, measured{"trained", s.Run.Errors}); err != nil {
-			return err
+		if a.verbose {
+			if err := a.printRunDetails(s.Run); err != nil {
+				return err
+			}
+		} else {
+			fmt.Fprintln(a.out)
 		}
-		return printVerdict(a.out, s.Run.Verdict())
+		return a.printRunBlock(c, s.Run, entry.Dir)
 	}
-	return a.showCurves(ctx, v)
+	return a.printUnfinished(ctx, v, c, entry)
 }
 
-// showCurves prints the newest test errors that eval.every has measured.
-func (a *app) showCurves(ctx context.Context, v *store.View) error {
-	curves, err := v.Table(ctx, "curves")
-	if err != nil || len(curves.Rows) == 0 {
+// printUnfinished prints what a study has come to that is at work or was interrupted.
+func (a *app) printUnfinished(ctx context.Context, v *store.View, c *config.Config, entry *studyEntry) error {
+	rounds := c.Rounds
+	if entry.Command == config.ModeTune {
+		rounds = c.Budget.Rounds
+	}
+	head := []string{fmt.Sprintf("%s: %s after %s of %s rounds", c.Name, entry.stateText(), table.Count(entry.Rounds), table.Count(rounds))}
+	if entry.Command == config.ModeTune {
+		head = append(head, counted(entry.Trials, "trial"))
+	}
+	b := newBlock(a.out, append(head, "in "+entry.Dir)...)
+	shown := 0
+	if best := entry.BestSoFar; best != nil {
+		b.Row("best so far", fmt.Sprintf("~%s %v, trial %d, %s", entry.scale.Text(best.Score), entry.scale, best.Trial, best.basis))
+		shown = best.Trial
+	}
+	curve, err := curveOf(ctx, v, shown)
+	if err != nil {
 		return err
 	}
-	shown := []string{"trial", "round", "examples", "test_error"}
-	fmt.Fprintln(a.out, "\nglobal models, last evaluation")
-	t := table.New(a.out, shown...)
-	for i, row := range curves.Rows {
-		if i+1 < len(curves.Rows) && curves.Rows[i+1][0] == row[0] {
+	b.curve(learned{curve: curve, measure: study.MeasureOf(c)})
+	dir := shellWord(entry.Dir)
+	if entry.State == view.Interrupted {
+		b.next("study resume "+dir, "report "+dir)
+	} else {
+		b.next("ui " + parentOf(entry.Dir))
+	}
+	return b.print()
+}
+
+// curveOf reads the test errors of a trial's global model so far.
+func curveOf(ctx context.Context, v *store.View, trial int) (curve []study.CurvePoint, err error) {
+	t, err := v.Table(ctx, "curves")
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range t.Rows {
+		at := func(name string) any { return row[slices.Index(t.Columns, name)] }
+		if number, _ := at("trial").(int64); int(number) != trial {
 			continue
 		}
-		var cells []string
-		for _, name := range shown {
-			cells = append(cells, cell(curves, row, name))
+		round, _ := at("round").(int64)
+		if e, ok := at("test_error").(float64); ok {
+			curve = append(curve, study.CurvePoint{Round: int(round), TestError: e})
 		}
-		t.Row(cells...)
 	}
-	return t.Flush()
+	return curve, nil
 }
 
 // cell writes a value of a row for people.

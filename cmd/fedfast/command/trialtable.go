@@ -43,11 +43,15 @@ func printTrials(w io.Writer, c *config.Config, rows []trialRow, all bool, dir s
 	}
 	scale := study.ScaleOf(c, study.MeasureOf(c))
 	if slices.ContainsFunc(rows, func(r trialRow) bool { return r.score != nil }) {
-		fmt.Fprintf(w, "%v at each trial's last rung, on one cohort; %s\n", scale, scale.Direction())
+		if err := table.Text(w, fmt.Sprintf("%v at each trial's last rung, on one cohort; %s", scale, scale.Direction())); err != nil {
+			return err
+		}
 	}
 	t := trialTable(w, scale, shown, keys, true)
 	if !t.Fits() {
-		t = trialTable(w, scale, shown, keys, false)
+		if t = trialTable(w, scale, shown, keys, false); !all {
+			t.CutLast()
+		}
 	}
 	if err := t.Flush(); err != nil || len(shown) == len(rows) {
 		return err

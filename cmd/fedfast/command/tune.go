@@ -48,6 +48,7 @@ func newTune(a *app) *cobra.Command {
 		}),
 	}
 	o.addFlags(cmd)
+	a.verboseFlag(cmd)
 	return cmd
 }
 

@@ -12,17 +12,32 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// printTune prints the end of a study.
+// printTune prints the end of a study: the result, behind all about it with --verbose.
 func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
+	if a.verbose {
+		if err := a.printTrialsOf(c, r, dir); err != nil {
+			return err
+		}
+		if err := a.printTuneDetails(c, r); err != nil {
+			return err
+		}
+	}
+	return a.printTuneBlock(c, r, dir, "study show "+shellWord(dir))
+}
+
+// printTrialsOf prints the trials of a study, and those that prepared its client tuner.
+func (a *app) printTrialsOf(c *config.Config, r *study.Result, dir string) error {
 	if err := printSides(a.out, r.Sides); err != nil {
 		return err
 	}
 	if err := printTableOption(a.out, c, r.Sides); err != nil {
 		return err
 	}
-	if err := printTrials(a.out, c, trialRows(c, r), false, dir); err != nil {
-		return err
-	}
+	return printTrials(a.out, c, trialRows(c, r), false, dir)
+}
+
+// printTuneDetails prints what the block at the end of a study leaves out.
+func (a *app) printTuneDetails(c *config.Config, r *study.Result) error {
 	if err := printBaseline(a.out, r); err != nil {
 		return err
 	}
@@ -31,29 +46,41 @@ func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
 	}
 	fmt.Fprintln(a.out)
 	t := table.New(a.out)
-	t.Row("trials", table.Count(len(r.Trials)))
-	t.Row("rounds", table.Count(r.Rounds)+unspent(c, r))
-	notes(t, r)
-	timing(t, r.Seconds, r.RoundsPerSecond)
+	t.Row("rounds/s", fmt.Sprintf("%.2f", r.RoundsPerSecond))
 	t.Row("weights_sha256", r.WeightsSHA256)
 	if r.SurvivorSHA256 != "" {
 		t.Row("survivor_sha256", r.SurvivorSHA256)
 	}
 	t.Row("models", modelFiles(r))
-	t.Row("study", dir)
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	return printVerdict(a.out, r.Verdict(c))
+	t.Row("")
+	return t.Flush()
 }
 
-// unspent says how much of the budget a tuner that was done left over, if any.
-func unspent(c *config.Config, r *study.Result) string {
+// printTuneBlock prints the result of a study. The next commands come before those that
+// always follow.
+func (a *app) printTuneBlock(c *config.Config, r *study.Result, dir string, next ...string) error {
+	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Seconds)), counted(len(r.Trials), "trial"), spent(c, r), "in "+dir)
+	b.errors(c, &r.Errors)
+	b.baseline(r)
+	scale := study.ScaleOf(c, r.Measure)
+	b.Row("winner", fmt.Sprintf("trial %d, round %s: %s validation %s", r.Best.Number, table.Count(r.Best.Round), scale.Text(r.Best.Score), scale.Metric))
+	b.params(trained(c, r.Best.Params), varying(trialRows(c, r)))
+	l := learned{curve: r.Trials[r.Best.Number].Curve, goal: r.Goal, patience: r.Patience, measure: r.Measure}
+	b.curve(l)
+	b.notes(r)
+	b.warnings(r.Verdict(c), a.verbose)
+	b.next(append(next, "report "+shellWord(dir), "ui "+parentOf(dir))...)
+	return b.print()
+}
+
+// spent says how many rounds a study took, and how much of the budget a tuner that was
+// done left over, if any.
+func spent(c *config.Config, r *study.Result) string {
 	left := c.Budget.Rounds - r.Rounds
 	if left <= 0 || r.Stopped || r.Goal > 0 || c.Eval.Patience > 0 {
-		return ""
+		return counted(r.Rounds, "round")
 	}
-	return fmt.Sprintf(" of %s (%s left %s unspent)", table.Count(c.Budget.Rounds), c.Tuner.Name, table.Count(left))
+	return fmt.Sprintf("%s of %s rounds (%s left %s unspent)", table.Count(r.Rounds), table.Count(c.Budget.Rounds), c.Tuner.Name, table.Count(left))
 }
 
 // trialRows are the trials of a result.
@@ -70,45 +97,6 @@ func trialRows(c *config.Config, r *study.Result) []trialRow {
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-// notes adds how much was dropped and how many trials failed, if any.
-func notes(t *table.Table, r *study.Result) {
-	failed, stopped := 0, 0
-	for _, trial := range r.Trials {
-		if trial.Stopped != "" {
-			stopped++
-		}
-		if trial.Failed != "" {
-			failed++
-		}
-	}
-	droppedNote(t, r)
-	if failed > 0 {
-		t.Row("failed", table.Count(failed)+" trials; see `fedfast study show`")
-	}
-	switch {
-	case r.Stopped:
-		t.Row("stopped", "by the user, before the tuner finished")
-	case stopped > 0:
-		t.Row("stopped", table.Count(stopped)+" trials by the user")
-	}
-}
-
-// droppedNote adds how many results of clients the trials dropped, if any.
-func droppedNote(t *table.Table, r *study.Result) {
-	dropped := 0
-	for _, trial := range r.Trials {
-		dropped += trial.Dropped
-	}
-	if dropped > 0 {
-		t.Row("dropped", droppedText(dropped))
-	}
-}
-
-// droppedText says how many results of clients were left out.
-func droppedText(n int) string {
-	return table.Count(n) + " client updates with NaN or Inf"
 }
 
 // outcome says what became of a trial.

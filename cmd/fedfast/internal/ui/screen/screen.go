@@ -20,6 +20,14 @@ func Is(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
+// Bold returns a line in bold type, unless w is no terminal or NO_COLOR is set.
+func Bold(w io.Writer, line string) string {
+	if !Is(w) || os.Getenv("NO_COLOR") != "" {
+		return line
+	}
+	return "\x1b[1m" + line + "\x1b[0m"
+}
+
 // Columns returns the present width of the terminal that w is, 0 when it is none.
 func Columns(w io.Writer) int {
 	f, ok := w.(*os.File)
@@ -43,19 +51,19 @@ func Width(s string) int {
 	return len(s)
 }
 
-// dots stand for what has been cut off.
-const dots = "..."
+// Dots stand for what has been cut off.
+const Dots = "..."
 
-// Cut returns the beginning of a text, with dots, when it takes more columns than
+// Cut returns the beginning of a text, with Dots, when it takes more columns than
 // there are.
 func Cut(s string, columns int) string {
 	if Width(s) <= columns {
 		return s
 	}
-	if columns <= len(dots) {
-		return dots[:max(0, columns)]
+	if columns <= len(Dots) {
+		return Dots[:max(0, columns)]
 	}
-	return prefix(s, columns-len(dots)) + dots
+	return prefix(s, columns-len(Dots)) + Dots
 }
 
 // prefix returns as much of a text as fits into the given number of columns.

@@ -109,6 +109,8 @@ func (t *Table) measure(rows [][]string, head bool) []column {
 			switch {
 			case head && r == 0:
 				narrow = longestWord(cell)
+			case i == most-1 && t.cut:
+				narrow = min(wide, len(screen.Dots))
 			case i == most-1:
 				narrow = min(wide, least)
 			case wide > whole:
@@ -187,6 +189,10 @@ func (t *Table) line(b *strings.Builder, cells []string, p part) {
 				room -= w + gap
 			}
 		}
+		if i == last && t.cut {
+			wrapped[i] = []string{screen.Cut(cell, room)}
+			continue
+		}
 		if i == last && i > 0 && longestWord(cell) > room {
 			wrapped[i], below = nil, cell
 			continue
@@ -208,7 +214,9 @@ func (t *Table) line(b *strings.Builder, cells []string, p part) {
 			}
 			line.WriteString(text + fill + strings.Repeat(" ", gap))
 		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		if text := strings.TrimRight(line.String(), " "); text != "" || below == "" {
+			b.WriteString(text + "\n")
+		}
 	}
 	if below != "" {
 		for _, text := range wrap(below, t.columns-p.indent-indent) {

@@ -19,6 +19,7 @@ type Table struct {
 	head    bool
 	rows    [][]string
 	right   bool
+	cut     bool
 }
 
 // New returns a table with a head; no head is written when it is empty.
@@ -49,6 +50,10 @@ func (t *Table) Fits() bool {
 
 // AlignRight aligns all cells to the right, as for numbers.
 func (t *Table) AlignRight() { t.right = true }
+
+// CutLast cuts the cells of the last column where they do not fit the terminal, instead of
+// wrapping them.
+func (t *Table) CutLast() { t.cut = true }
 
 // Row adds a row. Cells at its end may be left out.
 func (t *Table) Row(cells ...string) {
@@ -89,6 +94,15 @@ func Text(w io.Writer, lines ...string) error {
 		t.Row(line)
 	}
 	return t.Flush()
+}
+
+// Lines breaks a text between words into lines that fit the terminal that w is.
+func Lines(w io.Writer, text string) []string {
+	columns := screen.Columns(w)
+	if columns == 0 {
+		return []string{text}
+	}
+	return wrap(text, columns)
 }
 
 // Percent writes an error rate, a dash when there is none.

@@ -35,6 +35,10 @@ func (t *Terminal) Columns() int { return t.columns }
 func (t *Terminal) Write(text []byte) (int, error) {
 	rest := string(text)
 	for rest != "" {
+		if bold := strings.HasPrefix(rest, "\x1b[1m"); bold || strings.HasPrefix(rest, "\x1b[0m") { // it shows no types
+			rest = rest[4:]
+			continue
+		}
 		if len(rest) > 2 && rest[:2] == "\x1b[" && t.command(rest[2]) {
 			rest = rest[3:]
 			continue
