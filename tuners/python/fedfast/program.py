@@ -7,6 +7,8 @@ import shutil
 import signal
 import subprocess
 import sys
+from importlib import metadata
+from pathlib import Path
 from threading import Thread
 from typing import Callable, Optional, Sequence, Union
 
@@ -18,12 +20,24 @@ class Error(RuntimeError):
 
 
 def find(binary: Union[str, "os.PathLike[str]", None] = None) -> str:
-    """Return the path of the program: the one that is named, that of the variable FEDFAST, or the first on PATH."""
-    name = os.fspath(binary) if binary is not None else os.environ.get("FEDFAST") or "fedfast"
+    """Return the path of the program: the named one, that of the variable FEDFAST, the one installed with this package, or the first on PATH."""
+    name = os.fspath(binary) if binary is not None else os.environ.get("FEDFAST") or _installed() or "fedfast"
     path = shutil.which(name)
     if path is None:
-        raise Error(f"{name}: no such program; build it with `go build ./cmd/fedfast` and put it on PATH, or name it by binary= or FEDFAST")
+        raise Error(f"{name}: program not found; install a wheel of fedfast, put the program on PATH, or set FEDFAST or binary=")
     return os.path.abspath(path)
+
+
+def _installed() -> Optional[str]:
+    """Return the path of the program in the wheel from which this package was installed."""
+    site = Path(__file__).resolve().parents[1]
+    name = "fedfast.exe" if os.name == "nt" else "fedfast"
+    for wheel in metadata.Distribution.discover(name="fedfast", path=[str(site)]):
+        for file in wheel.files or ():
+            if file.name == name and (path := Path(str(wheel.locate_file(file))).resolve()).is_file():
+                return str(path)
+    path = site / "bin" / name  # pip install --target
+    return str(path) if path.is_file() else None
 
 
 def call(binary: str, args: Sequence[str], progress: Progress = None) -> str:

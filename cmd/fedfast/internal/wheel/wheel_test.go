@@ -1,0 +1,186 @@
+package wheel_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/wheel"
+)
+
+var (
+	root    = filepath.Join("..", "..", "..", "..")
+	project = filepath.Join(root, "tuners", "python")
+)
+
+// write writes a wheel with a stand-in for the program.
+func write(t *testing.T, goos, arch string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "built")
+	if err := os.WriteFile(program, []byte("the program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := wheel.Wheel{Project: project, License: filepath.Join(root, "LICENSE"), Program: program, OS: goos, Arch: arch, Local: ".dev0+gab12"}
+	file, err := w.Write(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// version is the version in the changelog, which the package has, too.
+func version(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+)`).FindSubmatch(text)
+	if m == nil {
+		t.Fatal("CHANGELOG.md has no version")
+	}
+	return string(m[1])
+}
+
+func TestNamesAndPrograms(t *testing.T) {
+	stem := "fedfast-" + version(t) + ".dev0+gab12"
+	for _, c := range []struct{ goos, arch, tag, program string }{
+		{"linux", "amd64", "manylinux2014_x86_64.manylinux_2_17_x86_64.musllinux_1_1_x86_64", "fedfast"},
+		{"linux", "arm64", "manylinux2014_aarch64.manylinux_2_17_aarch64.musllinux_1_1_aarch64", "fedfast"},
+		{"darwin", "amd64", "macosx_12_0_x86_64", "fedfast"},
+		{"darwin", "arm64", "macosx_12_0_arm64", "fedfast"},
+		{"windows", "amd64", "win_amd64", "fedfast.exe"},
+	} {
+		file := write(t, c.goos, c.arch)
+		if want := fmt.Sprintf("%s-py3-none-%s.whl", stem, c.tag); filepath.Base(file) != want {
+			t.Errorf("%s, want %s", filepath.Base(file), want)
+		}
+		got := contents(t, file)
+		if string(got[stem+".data/scripts/"+c.program]) != "the program" {
+			t.Errorf("%s/%s: no program in %s", c.goos, c.arch, file)
+		}
+		var tags []string
+		for tag := range strings.SplitSeq(c.tag, ".") {
+			tags = append(tags, "Tag: py3-none-"+tag+"\n")
+		}
+		if text := string(got[stem+".dist-info/WHEEL"]); !strings.HasSuffix(text, strings.Join(tags, "")) {
+			t.Errorf("WHEEL is %s", text)
+		}
+	}
+}
+
+func TestRecordListsEveryFile(t *testing.T) {
+	file := write(t, "linux", "amd64")
+	files := contents(t, file)
+	info := "fedfast-" + version(t) + ".dev0+gab12.dist-info/"
+	lines, err := csv.NewReader(bytes.NewReader(files[info+"RECORD"])).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range lines {
+		content, ok := files[l[0]]
+		sum := sha256.Sum256(content)
+		want := []string{"sha256=" + base64.RawURLEncoding.EncodeToString(sum[:]), fmt.Sprint(len(content))}
+		if l[0] == info+"RECORD" {
+			want = []string{"", ""}
+		}
+		if !ok || !slices.Equal(l[1:], want) {
+			t.Errorf("RECORD has %v, want %v", l, want)
+		}
+		delete(files, l[0])
+	}
+	if len(files) > 0 {
+		t.Errorf("RECORD leaves out %d files", len(files))
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	files := contents(t, write(t, "linux", "amd64"))
+	info := "fedfast-" + version(t) + ".dev0+gab12.dist-info/"
+	head, readme, _ := strings.Cut(string(files[info+"METADATA"]), "\n\n")
+	for _, want := range []string{
+		"Metadata-Version: 2.4", "Name: fedfast", "Version: " + version(t) + ".dev0+gab12", "License-Expression: Apache-2.0",
+		"License-File: LICENSE", "Requires-Python: >=3.9", "Requires-Dist: numpy", `Requires-Dist: pandas; extra == "tables"`,
+	} {
+		if !strings.Contains(head+"\n", want+"\n") {
+			t.Errorf("METADATA lacks %s:\n%s", want, head)
+		}
+	}
+	if !strings.HasPrefix(readme, "# ") {
+		t.Errorf("the description begins with %.40q", readme)
+	}
+	for _, name := range []string{"fedfast/py.typed", "fedfast/__main__.py", info + "licenses/LICENSE"} {
+		if _, ok := files[name]; !ok {
+			t.Errorf("the wheel lacks %s", name)
+		}
+	}
+}
+
+func TestEqualFilesGiveEqualBytes(t *testing.T) {
+	a, errA := os.ReadFile(write(t, "linux", "amd64"))
+	b, errB := os.ReadFile(write(t, "linux", "amd64"))
+	if errA != nil || errB != nil || !bytes.Equal(a, b) {
+		t.Errorf("two wheels differ (%v, %v)", errA, errB)
+	}
+}
+
+func TestBadProjectsAreRefused(t *testing.T) {
+	for _, c := range []struct{ toml, goos, want string }{
+		{"[project]\nname = 'x'\nversion = '1'\n", "plan9", "no wheel platform tag is known for plan9/amd64"},
+		{"[project]\nname = 'x'\n", "linux", "project.version must be set"},
+		{"[project]\nname = 'x'\nversion = '1'\nscripts = {}\n", "linux", "wheels have no place for project.scripts"},
+		{"[project\n", "linux", "pyproject.toml: toml: line"},
+		{"[project]\nname = 'x'\nversion = '1'\n", "linux", "README.md"},
+	} {
+		dir, out := t.TempDir(), t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "pyproject.toml"), []byte(c.toml), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := wheel.Wheel{Project: dir, OS: c.goos, Arch: "amd64"}.Write(out)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+		if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
+			t.Errorf("left %v, %v", left, err)
+		}
+	}
+}
+
+// contents reads the files of a wheel, and checks their times and modes.
+func contents(t *testing.T, file string) map[string][]byte {
+	t.Helper()
+	z, err := zip.OpenReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = z.Close() }()
+	got := map[string][]byte{}
+	for _, f := range z.File {
+		mode := os.FileMode(0o644)
+		if strings.Contains(f.Name, ".data/scripts/") {
+			mode = 0o755
+		}
+		if f.Mode() != mode || !f.Modified.Equal(time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)) {
+			t.Errorf("%s has mode %v and time %v", f.Name, f.Mode(), f.Modified)
+		}
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got[f.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return got
+}
