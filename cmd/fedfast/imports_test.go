@@ -57,7 +57,7 @@ var mayImport = map[string][]string{
 	"internal/view":             {"fl/study"},
 	"internal/estimate":         {"fl/study"},
 	"fl/study/cluster":          {"fl/study"},
-	"fl/study/workdir":          {"fl/study", "tuners/host"},
+	"fl/study/workdir":          {"internal/estimate", "tuners/host"},
 	"fl/study/export":           {"internal/view", "internal/formats", "fl/study/workdir", "plugins"},
 	"internal/report":           {"internal/view", "internal/figure", "internal/stats"},
 	"internal/repro":            {"internal/estimate", "internal/figure", "internal/stats", "fl/study/cluster", "fl/study/workdir", "plugins"},

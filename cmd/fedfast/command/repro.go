@@ -206,7 +206,7 @@ func (o *reproOptions) tidy(jobs []*repro.Job) error {
 
 // reproduce runs a job as `fedfast tune` or `fedfast run` runs its study.
 func (a *app) reproduce(ctx context.Context, j *repro.Job) (*repro.Metrics, error) {
-	work, end := (&opened{}).work(a, j.Training.Mode)
+	work, end := (&opened{}).work(a, j.Training.Mode, 0)
 	defer end()
 	work.Launcher = a.launcher(true)
 	m, err := j.Run(ctx, work)

@@ -62,11 +62,7 @@ func (o *runOptions) run(ctx context.Context, a *app, s *opened) error {
 
 // runSeeds resumes the trainings of several seeds.
 func (o *runOptions) runSeeds(ctx context.Context, a *app, args []string) error {
-	s, err := o.openSeeds(ctx, a, args, config.ModeRun)
-	if err != nil {
-		return err
-	}
-	return o.trainSeeds(ctx, a, s, config.ModeRun, func(inner studyOptions, one *opened) error {
+	return o.trainSeeds(ctx, a, args, config.ModeRun, func(inner studyOptions, one *opened) error {
 		_, err := (&runOptions{studyOptions: inner}).finish(ctx, a, one)
 		return err
 	})
@@ -79,7 +75,7 @@ func (o *runOptions) finish(ctx context.Context, a *app, s *opened) (r *study.Ru
 	if r := s.Ran(); r != nil {
 		return r, nil
 	}
-	work, end := s.work(a, config.ModeRun)
+	work, end := s.work(a, config.ModeRun, 0)
 	o.cluster.open(a, &work, config.ModeRun)
 	r, err = s.Run(ctx, work)
 	end()

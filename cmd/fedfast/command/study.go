@@ -21,6 +21,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -92,8 +93,6 @@ type opened struct {
 	places config.Places // of the configuration's keys, where it was given
 	// label says in progress which of several seeds this is, empty for one.
 	label string
-	// random is how many random configurations are trained after the study.
-	random int
 	// loaded is the configuration without --scale, loaded anew.
 	loaded func() (*config.Config, error)
 }
@@ -141,7 +140,7 @@ func (o *studyOptions) configure(ctx context.Context, a *app, args []string, mod
 	if want.config, want.places, err = o.load(a, args); err != nil {
 		return want, err
 	}
-	if want.scaled, err = o.scale.apply(want.config, mode, a.scaledOptions(ctx)); err != nil {
+	if want.scaled, err = o.scale.apply(ctx, a, want.config, mode); err != nil {
 		return want, usageError{err}
 	}
 	if err := want.config.CheckFor(mode); err != nil {
@@ -229,18 +228,19 @@ func (w shown) Progress(p study.Progress) { w.Update(p) }
 func (shown) Event(study.Event) {}
 
 // work says how the program works on a study. A display of its rounds is opened
-// when it can begin, and closed by end.
-func (s *opened) work(a *app, command string) (o workdir.Options, end func()) {
+// when it can begin, and closed by end. baseline is that of --baseline.
+func (s *opened) work(a *app, command string, baseline int) (o workdir.Options, end func()) {
 	var display *progress.Display
-	o = workdir.Options{Workers: a.workers, Log: a.newLog()}
+	o = workdir.Options{Workers: a.workers, Log: a.newLog(), Baseline: baseline}
 	o.Ready = func(ctx context.Context, setup *study.Setup) error {
-		n, err := needOf(setup)
+		all, _, err := setup.Memory()
 		if err != nil {
 			return err
 		}
+		all = memory.Expect(all)
 		text := a.head(setup)
 		if setup.Store.Seq() == 0 { // nothing was trained yet
-			text += a.estimate(ctx, setup, command, s.random, n)
+			text += estimateOf(ctx, setup, command, baseline, all)
 			runtime.GC() // the workers need the memory that the estimate took
 		}
 		display = progress.New(a.err, terminalColumns(a.err), text, time.Now)

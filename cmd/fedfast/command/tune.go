@@ -89,11 +89,7 @@ func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) error {
 
 // tuneSeeds resumes the studies of several seeds.
 func (o *tuneOptions) tuneSeeds(ctx context.Context, a *app, args []string) error {
-	s, err := o.openSeeds(ctx, a, args, config.ModeTune)
-	if err != nil {
-		return err
-	}
-	return o.trainSeeds(ctx, a, s, config.ModeTune, func(inner studyOptions, one *opened) error {
+	return o.trainSeeds(ctx, a, args, config.ModeTune, func(inner studyOptions, one *opened) error {
 		each := *o
 		each.studyOptions = inner
 		_, err := each.finish(ctx, a, one)
@@ -105,36 +101,31 @@ func (o *tuneOptions) tuneSeeds(ctx context.Context, a *app, args []string) erro
 // back.
 func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.Result, err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
-	asked := o.baseline.n
-	if r := s.Stored.Tune; r != nil {
-		asked = o.baseline.of(s.Config, r, nil)
-	}
-	if r := s.Finished(asked); r != nil {
+	if r := s.Finished(int(o.baseline)); r != nil {
 		return r, nil
 	}
-	s.random = o.baseline.planned(s.Config)
-	work, end := s.work(a, config.ModeTune)
+	work, end := s.work(a, config.ModeTune, int(o.baseline))
 	o.cluster.open(a, &work, config.ModeTune)
 	o.ui.open(a, s.Path, &work)
-	ready := work.Ready
-	work.Ready = func(ctx context.Context, setup *study.Setup) error {
-		if err := o.baseline.checked(setup); err != nil {
-			return err
-		}
-		return ready(ctx, setup)
-	}
 	work.Launcher = a.launcher(o.allowTunerChange)
 	work.Launched = func(ctx context.Context, tuner, client workdir.Tuner) error {
 		return o.scale.enough(ctx, a, s, tuner, client)
 	}
-	work.Trained = func(ctx context.Context, setup *study.Setup, r *study.Result) (err error) {
+	work.Trained = func(context.Context, *study.Setup, *study.Result) error {
 		end()
 		o.cluster.close(true)
-		r.Baseline, err = o.random(ctx, a, s, *setup, r)
-		return err
+		return nil
+	}
+	var watch baselineWatch
+	work.Comparing = func(n, rounds int) study.Observer {
+		watch = newBaselineWatch(a.err, n, rounds)
+		return watch
 	}
 	r, err = s.Tune(ctx, work)
 	end()
+	if watch.Display != nil {
+		watch.Close()
+	}
 	o.ui.close()
 	o.cluster.finish(ctx, s, err)
 	return r, interrupted(ctx, s.places.Explain(err), o.resumable(s))

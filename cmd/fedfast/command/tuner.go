@@ -56,12 +56,6 @@ func (a *app) paths() (host.Paths, error) {
 	return paths, nil
 }
 
-// launch finds a tuner and starts it. A name that nothing has is wrong usage.
-// The tuner outlives ctx until it is closed: a round that has begun needs it.
-func (a *app) launch(ctx context.Context, role, name string) (*host.Plugin, error) {
-	return a.launchPinned(ctx, role, name, func(r host.Ref) (host.Ref, error) { return r, nil })
-}
-
 // launcher returns how studies launch their tuners: as processes, and only as the
 // very program that a study recorded, unless another one is allowed.
 func (a *app) launcher(allowChange bool) workdir.Launcher {
@@ -75,7 +69,9 @@ func (a *app) launcher(allowChange bool) workdir.Launcher {
 	}
 }
 
-// launchPinned is launch with a look at what was found before it starts.
+// launchPinned finds a tuner and starts it, after pin has looked at what was found. A name
+// that nothing has is wrong usage. The tuner outlives ctx until it is closed: a round that
+// has begun needs it.
 func (a *app) launchPinned(ctx context.Context, role, name string, pin func(host.Ref) (host.Ref, error)) (*host.Plugin, error) {
 	paths, err := a.paths()
 	if err != nil {

@@ -34,8 +34,8 @@ func TestExamplesRunInAnotherModule(t *testing.T) {
 	text += "\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + root + "\n"
 	files := map[string][]byte{"go.mod": []byte(text), "go.sum": sum}
 	examples, err := filepath.Glob("example*_test.go")
-	if err != nil || len(examples) != 4 {
-		t.Fatalf("%d examples, %v; want a study, a tuner, a method, and data with a model", len(examples), err)
+	if err != nil || len(examples) != 5 {
+		t.Fatalf("%d examples, %v; want a study, seeds, a tuner, a method, and data with a model", len(examples), err)
 	}
 	for _, name := range examples {
 		if files[name], err = os.ReadFile(name); err != nil {
@@ -50,7 +50,7 @@ func TestExamplesRunInAnotherModule(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-mod=mod", "-count=1", "-v", ".")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=", "GOPROXY=off", "GOWORK=off")
 	out, err := cmd.CombinedOutput()
-	if err != nil || strings.Count(string(out), "--- PASS: Example") != 4 {
+	if err != nil || strings.Count(string(out), "--- PASS: Example") != 8 {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

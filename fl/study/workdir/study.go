@@ -39,9 +39,16 @@ type Options struct {
 	// Ready is called when the study can begin or be resumed, with its store; it
 	// may set the set-up's Observer. Nil is none.
 	Ready func(ctx context.Context, s *study.Setup) error
-	// Trained is called with the end of a Tune before it is written; it may add to
-	// it. Nil is none.
+	// Trained is called with the end of a Tune before Baseline begins; it may add to
+	// the end, which is written afterwards. Nil is none.
 	Trained func(ctx context.Context, s *study.Setup, r *study.Result) error
+	// Baseline is the number of random configurations that a Tune trains after the study,
+	// each for as many rounds as the model that the tuner kept, to compare with:
+	// Result.Baseline. EqualRounds is as many as the study's rounds pay for, 0 none but a
+	// comparison that has begun. Launcher launches the tuner "random".
+	Baseline int
+	// Comparing is called before these train and returns what watches them. Nil is none.
+	Comparing func(configurations, rounds int) study.Observer
 }
 
 // Study is a study in a directory.
@@ -180,10 +187,12 @@ func (s *Study) New() bool { return s.dir == nil || s.dir.begun }
 func (s *Study) Path() string { return s.path }
 
 // Finished returns the result of a study of config.ModeTune that has all that is asked
-// for, the files of its models and a baseline with that number of configurations; nil
-// when there is something left to do. 0 asks for no baseline except one that has begun.
-// The result comes without weights.
+// for, the files of its models and a baseline as in Options; nil when there is something
+// left to do. The result comes without weights.
 func (s *Study) Finished(baseline int) *study.Result {
+	if s.Stored.Tune != nil && baseline == EqualRounds {
+		baseline = s.configurations(baseline, s.Stored.Tune)
+	}
 	if s.Stored.Tune == nil || baseline == 0 && s.Stored.Baseline != nil && !s.Stored.Baseline.Complete() {
 		return nil
 	}
@@ -207,6 +216,11 @@ func (s *Study) Tune(ctx context.Context, o Options) (*study.Result, error) {
 		return nil, err
 	}
 	defer closeTuners()
+	if o.Baseline != 0 {
+		if err := study.CheckBaseline(setup.Data); err != nil {
+			return nil, fmt.Errorf("baseline: %w", err)
+		}
+	}
 	if err := s.begin(ctx, o, setup, config.ModeTune, used); err != nil {
 		return nil, err
 	}
@@ -218,6 +232,9 @@ func (s *Study) Tune(ctx context.Context, o Options) (*study.Result, error) {
 		if err := o.Trained(ctx, setup, r); err != nil {
 			return nil, err
 		}
+	}
+	if r.Baseline, err = s.compare(ctx, o, *setup, r); err != nil {
+		return nil, err
 	}
 	return r, errors.Join(s.dir.result(r), s.dir.models(setup.Model, r))
 }
@@ -423,7 +440,7 @@ func Tune(ctx context.Context, path string, c *config.Config, o Options) (r *stu
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if r := s.Finished(0); r != nil {
+	if r := s.Finished(o.Baseline); r != nil {
 		return r, nil
 	}
 	return s.Tune(ctx, o)

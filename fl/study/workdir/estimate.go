@@ -1,0 +1,72 @@
+package workdir
+
+import (
+	"context"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/estimate"
+)
+
+// Cost is what a study is estimated to take on this machine. It is for people to read.
+type Cost struct {
+	// Plan says what is trained, at most: "264 trials on proxy federations and 500 rounds".
+	Plan string
+	// Seconds is how long that takes with the given number of workers, of which each
+	// trains SamplesPerSecond. They are 0 where no step could be measured.
+	Seconds          float64
+	Workers          int
+	SamplesPerSecond float64
+	// Memory is the peak in bytes, besides what the program has already, and Waiting how
+	// many bytes more each trial takes that waits to go on.
+	Memory, Waiting int64
+}
+
+// rough is how many seconds a study takes that is measured roughly.
+const rough = 5
+
+// Estimate returns what a new study of a mode, config.ModeTune or config.ModeRun, would
+// take: it opens the data and the tuners, and measures a few steps of training. The error
+// is that of a study which cannot begin, such as one that does not fit into memory.
+func Estimate(ctx context.Context, c *config.Config, mode string, o Options) (Cost, error) {
+	own := *c
+	if err := own.CheckFor(mode); err != nil {
+		return Cost{}, err
+	}
+	s := &Study{Config: &own, Stored: &study.Stored{}, log: o.Log}
+	var setup *study.Setup
+	var err error
+	if mode == config.ModeTune {
+		var closeTuners func()
+		if setup, _, closeTuners, err = s.launched(ctx, o); err == nil {
+			defer closeTuners()
+		}
+	} else {
+		setup, err = s.prepare(ctx, o)
+	}
+	if err != nil {
+		return Cost{}, err
+	}
+	return EstimateSetup(ctx, setup, mode, o.Baseline)
+}
+
+// EstimateSetup is Estimate for a study that is about to begin, see Options.Ready, with a
+// baseline as Options has one.
+func EstimateSetup(ctx context.Context, s *study.Setup, mode string, baseline int) (c Cost, err error) {
+	if c.Memory, c.Waiting, err = s.Memory(); err != nil {
+		return c, err
+	}
+	plan, err := estimate.Of(ctx, s, mode)
+	if n := planned(baseline, &s.Config); err == nil && n > 0 {
+		err = plan.Compare(s, n)
+	}
+	if err != nil {
+		return c, err
+	}
+	e, err := estimate.New().Seconds(ctx, s.Workers, rough, plan.All()...)
+	if err != nil {
+		return c, err
+	}
+	c.Plan, c.Seconds, c.Workers, c.SamplesPerSecond = plan.String(), e.Seconds, e.Workers, e.Rate
+	return c, nil
+}
