@@ -18,7 +18,7 @@ type Config struct {
 	// Path is the file or folder that holds the set; see SetInfo.Path.
 	Path string `toml:"path" doc:"file or folder of the dataset, see fedfast data list" also:"dir folder file root"`
 	// Split describes how a client's samples become training, validation and test
-	// examples; "" is "80/10/10", but "files" for users' own examples with test
+	// examples; "" is "80/10/10", but "files" for users' own data with test
 	// samples. With "a/b/c" (integers) the files' train
 	// and test samples are merged in this order, and m of them cut at the whole
 	// parts of m a/(a+b+c) and m (a+b)/(a+b+c). "a/b/files" keeps the files'

@@ -28,7 +28,7 @@ func ExampleOpen() {
 	// Output: 20 writers, images of 28 x 28 x 1 and 62 classes
 }
 
-// A program's own examples become a dataset by a name, which a configuration
+// A program's own data become a dataset by a name, which a configuration
 // or a study file may then give as data.name.
 func ExampleRegister() {
 	load := func(context.Context, data.Config) (*data.Federation, []data.Examples, error) {

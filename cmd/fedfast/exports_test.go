@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,11 +100,7 @@ func exported(t *testing.T) (dir string, o *view.Overview) {
 // compares what they print with the study.
 func TestExportsInPython(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "fl", "study", "exports.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	blocks := slices.DeleteFunc(fence.FindAllStringSubmatch(readText(t, "fl/study/exports.md"), -1), func(b []string) bool { return b[1] != "python" })
 	if len(blocks) != 7 {
 		t.Fatalf("the page has %d blocks of Python", len(blocks))
 	}
@@ -123,9 +120,9 @@ func TestExportsInPython(t *testing.T) {
 	t.Run("events", func(t *testing.T) { readByProtoc(t, dir, o) })
 	t.Run("optuna", func(t *testing.T) { opensInOptuna(t, dir, o) })
 	for i, block := range blocks {
-		module := regexp.MustCompile(`(?:import|from) (\w+)`).FindStringSubmatch(block[1])[1]
+		module := regexp.MustCompile(`(?:import|from) (\w+)`).FindStringSubmatch(block[3])[1]
 		t.Run(fmt.Sprintf("%d-%s", i+1, module), func(t *testing.T) {
-			for _, printed := range withPython(t, dir, block[1]) {
+			for _, printed := range withPython(t, dir, block[3]) {
 				if want := wants[module]; want == "" || !strings.HasPrefix(printed, want) {
 					t.Errorf("printed is %q, want %q first", printed, want)
 				}

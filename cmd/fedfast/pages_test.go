@@ -98,9 +98,9 @@ func pageBin(t *testing.T, dir, name string) string {
 	links, modules := map[string]string{"fedfast": at}, runPages[name]
 	if len(modules) > 0 {
 		found := ""
-		for _, python := range []string{"python3", "/usr/bin/python3"} {
-			if path, err := exec.LookPath(python); err == nil && exec.CommandContext(t.Context(), path, "-c", "import "+strings.Join(modules, ", ")).Run() == nil {
-				found = path
+		for _, python := range pythons() {
+			if exec.CommandContext(t.Context(), python, "-c", "import "+strings.Join(modules, ", ")).Run() == nil {
+				found = python
 				break
 			}
 		}

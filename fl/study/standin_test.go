@@ -34,7 +34,7 @@ func ownExamples(t *testing.T, labelled bool, form ...int) string {
 	return path
 }
 
-// TestOwnExamplesGetAModelThatFits trains the preset quickstart on own examples of
+// TestOwnExamplesGetAModelThatFits trains the preset quickstart on own data of
 // every form; a model that was named is not replaced.
 func TestOwnExamplesGetAModelThatFits(t *testing.T) {
 	for name, tt := range map[string]struct {

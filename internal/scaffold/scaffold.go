@@ -1,5 +1,5 @@
-// Package scaffold writes the beginning of a tuner of one's own: a small project,
-// in Go or in Python, that builds and passes its own test at once.
+// Package scaffold writes a project for a new tuner: small, in Go or in Python, and
+// building and passing its own test from the start.
 package scaffold
 
 import (
@@ -32,15 +32,15 @@ const sdk = "github.com/fedfast/fedfast"
 //go:embed golang python/*.tmpl python/fedfast_tuner/*.py
 var files embed.FS
 
-// nameForm is what a tuner may be called.
+// nameForm matches valid names of tuners.
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
 
-// Project says what to write.
+// Project describes what to write.
 type Project struct {
-	Name     string // of the tuner: small letters, digits, - and _
+	Name     string // of the tuner: lowercase letters, digits, - and _
 	Language string // Go or Python
 	Dir      string // where to; it must not exist, or be empty
-	Checkout string // for Go: the directory of fedfast's own module, which is used in place of a release; "" for none
+	Checkout string // for Go: the directory of fedfast's own module, which is used instead of a release; "" for none
 	Version  string // for Go: of the release to require, such as v1.2.3; "" leaves that to `go mod tidy`
 }
 

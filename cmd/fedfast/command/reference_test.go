@@ -43,7 +43,7 @@ func code(text string) string {
 func reference(t *testing.T) string {
 	t.Helper()
 	p := &page{}
-	p.WriteString("# Study files\n\n<!-- Written by `go test ./cmd/fedfast -run TestReference -update` from the program; do not edit. -->\n\n" +
+	p.WriteString("# Study files\n\n<!-- Written by `go test ./cmd/fedfast/command -run TestReference -update`; do not edit. -->\n\n" +
 		"The keys of study files and of `--set`. `fedfast list keys`, `layers`, `methods` and `probes` print the same;\n" +
 		"`fedfast list methods NAME` shows the hyperparameters of a method with its defaults, `fedfast list tuners NAME` the options of a tuner.\n" +
 		"Add `--json` for machine-readable output.\n\n## Keys\n\nSquare brackets include the end of a range, parentheses exclude it. Descriptions end with the methods, datasets or commands that use a key, unless all do.\n\n")
@@ -76,7 +76,7 @@ func reference(t *testing.T) string {
 func methodsPage(t *testing.T) string {
 	t.Helper()
 	p := &page{}
-	p.WriteString("# Federated methods\n\n<!-- Written by `go test ./cmd/fedfast -run TestMethodsReference -update` from the methods themselves: change those. -->\n\n" +
+	p.WriteString("# Federated methods\n\n<!-- Written by `go test ./cmd/fedfast/command -run TestMethodsReference -update` from the methods; do not edit. -->\n\n" +
 		"The values of `method` in a study file. `fedfast list methods` prints the same; `fedfast list methods NAME` shows the hyperparameters of a method and their ranges.\n" +
 		"To add a method, implement the Go type `fl.Method`; see the example of this package.\n\n" +
 		"- uses: hyperparameters in addition to those of local SGD (")
@@ -210,7 +210,7 @@ func TestDataReference(t *testing.T) {
 func setList() string {
 	p := &page{}
 	p.WriteString("\n")
-	p.table("dataset", "example", "clients", "samples", "download")
+	p.table("dataset", "sample", "clients", "samples", "download")
 	for _, e := range setEntries() {
 		by := "`data.path`"
 		switch {

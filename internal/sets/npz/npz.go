@@ -1,4 +1,4 @@
-// Package npz holds the sets of users' own examples, and reads the files that
+// Package npz holds the sets of users' own data, and reads the files that
 // numpy.savez and numpy.savez_compressed write: zip archives of arrays, each in
 // NumPy's format (NEP 1). Arrays of numbers and of strings are read, in the order of
 // C; objects, structures and Fortran's order are refused with what to do about it.

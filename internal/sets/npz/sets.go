@@ -13,18 +13,18 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
-// npzPath tells what data.path of users' own examples is.
+// npzPath tells what data.path of users' own data is.
 const npzPath = "a file of numpy.savez(\"own.npz\", x=x, y=y, client=client), with x_test and y_test where there are test samples, and client_test if they are the clients'"
 
 // ownTargets describes what the array y may be.
 const ownTargets = "y: n or (n, 1) classes from 0, n or (n, k) floats to predict, or (n, labels) booleans (or integers 0 and 1) that say which labels each has"
 
-// Sets returns the sets of users' own examples: npz-images, npz-vectors and
+// Sets returns the sets of users' own data: npz-images, npz-vectors and
 // npz-tokens.
 func Sets() []data.Set {
 	own := func(name, doc, input string, kind data.Kind, load func(*ownArrays) (data.View, error)) data.Set {
 		return data.Set{SetInfo: data.SetInfo{
-			Name: name, Doc: "your own examples: " + doc, Kind: kind, Input: input, Clients: "those that the array client names, else dealt by data.partition", Samples: "as many as the arrays have",
+			Name: name, Doc: "your own data: " + doc, Kind: kind, Input: input, Clients: "those that the array client names, else dealt by data.partition", Samples: "as many as the arrays have",
 			Path: npzPath, OwnTest: true,
 		}, Load: func(_ context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
 			return loadNPZ(cfg, load)

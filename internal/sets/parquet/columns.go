@@ -1,4 +1,4 @@
-// Package parquet holds the sets of users' own examples in Apache Parquet's format, as
+// Package parquet holds the sets of users' own data in Apache Parquet's format, as
 // Hugging Face's sets are saved: pictures in PNG or JPEG, or texts, with a label each
 // and perhaps a client.
 package parquet

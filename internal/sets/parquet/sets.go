@@ -26,7 +26,7 @@ const (
 
 var doc = fmt.Sprintf("; a label: column %s, integers from 0, names or, to predict, floats; a client, if there is one: column %s", strings.Join(labelNames, ", "), strings.Join(clientNames, ", "))
 
-// Sets returns the sets of users' own examples in Parquet's format: parquet, of pictures,
+// Sets returns the sets of users' own data in Parquet's format: parquet, of pictures,
 // and parquet-text.
 func Sets() []data.Set {
 	set := func(info data.SetInfo, load func(*own, context.Context) (data.View, error)) data.Set {
