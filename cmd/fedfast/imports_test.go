@@ -56,13 +56,15 @@ var mayImport = map[string][]string{
 	"fl/study":                  {"fl/study/config", "fl/study/store", "internal/finite", "internal/play"},
 	"internal/view":             {"fl/study"},
 	"internal/estimate":         {"fl/study"},
-	"fl/study/cluster":          {"fl/study"},
+	"fl/study/cluster":          {"fl/study/cluster/internal/wire"},
 	"fl/study/workdir":          {"internal/estimate", "tuners/host"},
 	"fl/study/export":           {"internal/view", "internal/formats", "fl/study/workdir", "plugins"},
 	"internal/report":           {"internal/view", "internal/figure", "internal/stats"},
 	"internal/repro":            {"internal/estimate", "internal/figure", "internal/stats", "fl/study/cluster", "fl/study/workdir", "plugins"},
 	"bench":                     {"internal/report", "internal/repro"},
 	"cmd":                       {"bench", "internal/scaffold", "tuners/conformance", "fl/study/export"},
+
+	"fl/study/cluster/internal/wire": {"fl/study"},
 }
 
 // underneath returns the rooms that a room may depend on.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,12 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+
+	"github.com/nats-io/nkeys"
+
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners/host"
-	"github.com/nats-io/nkeys"
 )
 
 // over lays settings over others.
@@ -129,7 +131,8 @@ type run struct {
 	options Options
 	address string
 	after   func(round int)
-	plain   bool // a training without tuning
+	opened  func(c *Coordinator) // called once it is open
+	plain   bool                 // a training without tuning
 
 	mu          sync.Mutex
 	notices     []string
@@ -188,7 +191,7 @@ func (r *run) loses(which func(*workerHandle) bool) {
 	}
 }
 
-func (r *run) join() string { return filepath.Join(r.dir, Folder, JoinFile) }
+func (r *run) join() string { return filepath.Join(r.dir, wire.Folder, wire.JoinFile) }
 
 // tune runs the coordinator until the study or ctx ends.
 func (r *run) tune(ctx context.Context) (string, error) {
@@ -204,6 +207,9 @@ func (r *run) tune(ctx context.Context) (string, error) {
 	c, err := Open(ctx, &s, r.address, r.options)
 	if err != nil {
 		return "", err
+	}
+	if r.opened != nil {
+		r.opened(c)
 	}
 	r.mu.Lock()
 	r.coordinator = c
@@ -314,20 +320,20 @@ func TestClusterRefuses(t *testing.T) {
 		ended <- err
 	}()
 	err := ends(t, r.worker(t.Context(), func(o *WorkerOptions) { o.Version = "0.1" }))
-	if refused, ok := errors.AsType[*RefusedError](err); !ok || refused.Why != "version 0.1 of fedfast, the coordinator has test; run the coordinator's version" {
+	if refused, ok := errors.AsType[*wire.RefusedError](err); !ok || refused.Why != "version 0.1 of fedfast, the coordinator has test; run the coordinator's version" {
 		t.Errorf("another version: %v", err)
 	}
 	c := &Coordinator{options: Options{Version: "test"}, level: "avx2", facts: study.Facts{Data: "these", Layout: "a", Golden: "b"}}
-	good := hello{Machine: Machine{Protocol: protocolVersion, Version: "test", Level: "avx512"}, Facts: &study.Facts{Data: "these", Layout: "a", Golden: "b"}}
+	good := wire.Hello{Machine: wire.Machine{Protocol: wire.Protocol, Version: "test", Level: "avx512"}, Facts: &study.Facts{Data: "these", Layout: "a", Golden: "b"}}
 	if why := c.refuse(&good); why != "" {
 		t.Errorf("a good worker is refused: %s", why)
 	}
-	for want, change := range map[string]func(*hello){
-		"protocol version 7,":               func(h *hello) { h.Protocol = 7 },
-		"CPU level generic,":                func(h *hello) { h.Level = "generic" },
-		"data those, the study has these;":  func(h *hello) { h.Facts = &study.Facts{Data: "those", Layout: "a", Golden: "b"} },
-		"the model's memory layout differs": func(h *hello) { h.Facts = &study.Facts{Data: "these", Layout: "c", Golden: "b"} },
-		"its first rounds give other bits":  func(h *hello) { h.Facts = &study.Facts{Data: "these", Layout: "a", Golden: "c"} },
+	for want, change := range map[string]func(*wire.Hello){
+		"protocol version 7,":               func(h *wire.Hello) { h.Protocol = 7 },
+		"CPU level generic,":                func(h *wire.Hello) { h.Level = "generic" },
+		"data those, the study has these;":  func(h *wire.Hello) { h.Facts = &study.Facts{Data: "those", Layout: "a", Golden: "b"} },
+		"the model's memory layout differs": func(h *wire.Hello) { h.Facts = &study.Facts{Data: "these", Layout: "c", Golden: "b"} },
+		"its first rounds give other bits":  func(h *wire.Hello) { h.Facts = &study.Facts{Data: "these", Layout: "a", Golden: "c"} },
 	} {
 		h := good
 		change(&h)
@@ -338,30 +344,6 @@ func TestClusterRefuses(t *testing.T) {
 	stop()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
-	}
-}
-
-// TestPlanKeepsItsBits sends every hyperparameter there and back.
-func TestPlanKeepsItsBits(t *testing.T) {
-	p := samplePlan(t)
-	wire, err := encodePlan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(wire)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got plan
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
-	back, err := got.decode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a, b := fmt.Sprintf("%#v", p), fmt.Sprintf("%#v", back); a != b {
-		t.Errorf("sent\n%s\narrived\n%s", a, b)
 	}
 }
 
@@ -378,15 +360,15 @@ func TestWorkerEndsWithTheJoinFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := join{Fedfast: protocolVersion, URLs: []string{"nats://127.0.0.1:1"}, Key: string(seed)} // nobody listens there
-	if _, err := j.write(r.dir); err != nil {
+	j := wire.Join{Fedfast: wire.Protocol, URLs: []string{"nats://127.0.0.1:1"}, Key: string(seed)} // nobody listens there
+	if _, err := j.Write(r.dir); err != nil {
 		t.Fatal(err)
 	}
 	ended := r.worker(t.Context(), func(o *WorkerOptions) { o.Patience = time.Hour })
 	for r.told("reconnecting to the coordinator") == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if err := removeJoin(r.join()); err != nil {
+	if err := wire.RemoveJoin(r.join()); err != nil {
 		t.Fatal(err)
 	}
 	if err := ends(t, ended); err != nil {

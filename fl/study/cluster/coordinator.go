@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -67,8 +69,8 @@ const maxLost = 3
 type Coordinator struct {
 	options Options
 	hub     *Hub // nil for a study alone
-	broker  *broker
-	blobs   *blobs
+	broker  *wire.Broker
+	blobs   *wire.Blobs
 	store   *store.Store
 	config  string // the study file
 	facts   study.Facts
@@ -94,16 +96,15 @@ type Coordinator struct {
 	unsent  map[int]int        // consecutive failures of workers to send a trial
 
 	cohort      int
-	plain       bool                                    // see study.Setup.Unscored
-	whole       error                                   // why rounds cannot be shared, nil if they can
-	interrupted func(do context.CancelFunc) func() bool // calls do when the study is interrupted
+	plain       bool  // see study.Setup.Unscored
+	whole       error // why rounds cannot be shared, nil if they can
+	interrupted interruption
 	transfers   transferTimes
 	costs       map[int]*costModel // by trial
 	shares      map[share]result
 	lostShares  map[share][]string
-	sent        map[*float32]*sent // weights in transit
-	unused      []string           // digests of weights that are kept on the server
-	err         error              // ends the study
+	broadcast   *broadcast
+	err         error // ends the study
 }
 
 var _ study.Trainer = (*Coordinator)(nil)
@@ -125,22 +126,23 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 	if err != nil {
 		return nil, err
 	}
-	if c.broker, err = dial(ctx, s.Store.Dir(), address, &o); err != nil {
+	if c.broker, err = wire.Open(ctx, s.Store.Dir(), address, o.Credentials, o.CA); err != nil {
 		return nil, err
 	}
-	if c.blobs, err = createBlobs(ctx, c.broker.conn, c.broker.scope); err == nil {
-		c.blobs.most = c.most
-		err = c.broker.listen(c.onHello, c.onRequest, c.onHeartbeat)
+	if c.blobs, err = c.broker.CreateBlobs(ctx); err == nil {
+		c.blobs = c.blobs.Of("", c.most)
+		c.broadcast = newBroadcast(c.blobs, c.interrupted)
+		err = c.broker.Listen(c.onHello, c.onRequest, c.onHeartbeat)
 	}
 	if err == nil && c.whole == nil && c.options.Rounds == RoundsAuto {
 		err = c.measureTransfers(ctx, s)
 	}
 	if err != nil {
-		c.broker.close()
+		c.broker.Close()
 		return nil, err
 	}
 	c.work.Go(c.watch)
-	c.options.Notice(c.broker.greeting())
+	c.options.Notice(c.broker.Greeting())
 	return c, nil
 }
 
@@ -150,8 +152,8 @@ func newCoordinator(ctx context.Context, s *study.Setup, o Options) (*Coordinato
 	c := &Coordinator{
 		options: o, store: s.Store, stop: make(chan struct{}), handles: map[string]*workerHandle{},
 		unsent: map[int]int{}, rounds: map[place]result{}, settled: map[int]int{}, paces: map[int]*pace{}, lost: map[place][]string{},
-		cohort: s.Config.Cohort, plain: s.Unscored, costs: map[int]*costModel{}, shares: map[share]result{}, lostShares: map[share][]string{}, sent: map[*float32]*sent{},
-		interrupted: func(do context.CancelFunc) func() bool { return context.AfterFunc(ctx, do) },
+		cohort: s.Config.Cohort, plain: s.Unscored, costs: map[int]*costModel{}, shares: map[share]result{}, lostShares: map[share][]string{},
+		interrupted: func(do func()) func() bool { return context.AfterFunc(ctx, do) },
 	}
 	text, err := config.Encode(&s.Config)
 	if err != nil {
@@ -211,12 +213,10 @@ func (c *Coordinator) Close(ended bool) {
 		return
 	}
 	if ended {
-		_ = c.broker.conn.FlushTimeout(time.Second) // a worker that misses it sees that the file is gone
+		c.broker.End()
+		return
 	}
-	c.broker.close()
-	if ended {
-		_ = removeJoin(c.broker.path) // late workers do not need it
-	}
+	c.broker.Close()
 }
 
 // dismissal is how long Close waits for workers to learn that the study has ended.
@@ -231,8 +231,8 @@ func (c *Coordinator) dismiss() {
 		for _, s := range c.handles {
 			switch {
 			case s.pending != nil:
-				s.answer(order{Order: orderStop})
-			case !s.out && (s.last == nil || s.last.Order != orderStop):
+				s.answer(wire.Order{Order: wire.OrderStop})
+			case !s.out && (s.last == nil || s.last.Order != wire.OrderStop):
 				missing++
 			}
 		}
@@ -240,20 +240,6 @@ func (c *Coordinator) dismiss() {
 		if missing == 0 || time.Now().After(end) {
 			return
 		}
-	}
-}
-
-// haste bounds blob transfers once the study is interrupted.
-const haste = 2 * time.Second
-
-// hurried returns a context that ends soon after the study is interrupted, even if ctx
-// does not; done releases it.
-func (c *Coordinator) hurried(ctx context.Context) (_ context.Context, done func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := c.interrupted(func() { time.AfterFunc(haste, cancel) })
-	return ctx, func() {
-		stop()
-		cancel()
 	}
 }
 

@@ -88,15 +88,15 @@ type transferTimes struct{ put, get float64 }
 // measureTransfers uploads and downloads the model.
 func (c *Coordinator) measureTransfers(ctx context.Context, s *study.Setup) error {
 	start := time.Now()
-	name, err := c.blobs.put(ctx, &fl.Snapshot{Weights: s.Model.NewParams()})
+	name, err := c.blobs.Put(ctx, &fl.Snapshot{Weights: s.Model.NewParams()})
 	if err != nil {
 		return err
 	}
 	c.transfers.put = time.Since(start).Seconds()
 	start = time.Now()
-	if _, err = c.blobs.get(ctx, name); err == nil {
+	if _, err = c.blobs.Get(ctx, name); err == nil {
 		c.transfers.get = time.Since(start).Seconds()
-		err = c.blobs.remove(ctx, name)
+		err = c.blobs.Remove(ctx, name)
 	}
 	return err
 }

@@ -23,7 +23,7 @@
 // processes of a study, and each is recorded durably before it is granted; a message
 // under an old lease is compared and dropped. Each coordinator creates new keys and
 // certificates, so the join file is the only secret. On an external server all
-// messages are encrypted (scope).
+// messages are encrypted. Package wire is all of that.
 //
 // Nothing that depends on machines or on the clock reaches a result. A round at which
 // several workers in a row are lost therefore does not fail its trial, which the tuner

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nkeys"
 
@@ -31,7 +33,7 @@ func encryptedSite(t *testing.T, dir string) siteFiles {
 		}
 		return path
 	}
-	ca, pair, err := certify([]string{"127.0.0.1"})
+	ca, pair, err := wire.Certify([]string{"127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
 	}

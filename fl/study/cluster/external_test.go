@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
@@ -222,7 +224,7 @@ func newSpy(t *testing.T, url string) *spy {
 }
 
 func (s *spy) hear(m *nats.Msg) {
-	if !strings.HasPrefix(m.Subject, home+"-") {
+	if !strings.HasPrefix(m.Subject, wire.Home+"-") {
 		return
 	}
 	s.mu.Lock()

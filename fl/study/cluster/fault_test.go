@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
@@ -242,12 +244,16 @@ func TestFaultLyingWorker(t *testing.T) {
 	}
 }
 
-// TestFaultDuplicates has workers say everything twice.
+// TestFaultDuplicates has the coordinator receive, and answer, everything twice.
 func TestFaultDuplicates(t *testing.T) {
 	r := newRun(t, func() study.Setup { return tinyStudy(t) })
 	r.after = func(int) { r.await(2) }
-	twice := func(o *WorkerOptions) { o.twice = true }
-	r.sameAsAlone(t, r.worker(t.Context(), twice), r.worker(t.Context(), twice))
+	r.opened = func(c *Coordinator) {
+		if err := c.broker.Listen(c.onHello, c.onRequest, c.onHeartbeat); err != nil { // again
+			t.Error(err)
+		}
+	}
+	r.sameAsAlone(t, r.worker(t.Context(), nil), r.worker(t.Context(), nil))
 	if r.told(" joined (") != 2 {
 		t.Errorf("notices %q", r.notices)
 	}
@@ -343,7 +349,7 @@ func TestFaultRoundThatKills(t *testing.T) {
 	}
 	go func() {
 		for ctx.Err() == nil {
-			r.loses(func(s *workerHandle) bool { return s.busy && s.last.Order == orderRound })
+			r.loses(func(s *workerHandle) bool { return s.busy && s.last.Order == wire.OrderRound })
 			time.Sleep(10 * time.Millisecond)
 		}
 	}()
@@ -413,7 +419,7 @@ func (c *cable) join(t *testing.T, path string) string {
 	t.Cleanup(func() { _ = l.Close() })
 	through := filepath.Join(t.TempDir(), "through")
 	go func() {
-		j, err := waitJoin(t.Context(), path, func() bool { return false }, func(string) {})
+		j, err := wire.WaitJoin(t.Context(), path, func() bool { return false }, func(string) {})
 		if err != nil {
 			return
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+
 	"github.com/nats-io/nats.go"
 
 	"github.com/fedfast/fedfast/fl/study"
@@ -13,8 +15,8 @@ import (
 type workerHandle struct {
 	name    string
 	inbox   string // name of its connection
-	machine Machine
-	scope   *scope
+	machine wire.Machine
+	scope   *wire.Scope
 
 	seen, connected time.Time // of the last message, and when it was last connected
 	out             bool      // it was lost or has left
@@ -28,48 +30,48 @@ type workerHandle struct {
 	busy          bool   // it is running the next round
 	share         *share // what the lease is for, nil for a whole trial
 
-	pending *request  // waits for an order
-	reply   *nats.Msg // the message of the pending request
-	last    *order    // the answer to the previous request
+	pending *wire.Request // waits for an order
+	reply   *nats.Msg     // the message of the pending request
+	last    *wire.Order   // the answer to the previous request
 	arrived chan struct{}
 }
 
-func newHandle(h hello, inbox, name string) *workerHandle {
+func newHandle(h wire.Hello, inbox, name string) *workerHandle {
 	return &workerHandle{name: name, inbox: inbox, machine: h.Machine, seen: time.Now(), connected: time.Now(), gone: make(chan struct{}), arrived: make(chan struct{}, 1)}
 }
 
 // free reports whether the worker waits for a trial.
 func (s *workerHandle) free() bool {
-	return !s.out && !s.taken && !s.leaving && s.lease == 0 && s.pending != nil && (s.pending.State == stateIdle || s.pending.State == stateShared)
+	return !s.out && !s.taken && !s.leaving && s.lease == 0 && s.pending != nil && (s.pending.State == wire.StateIdle || s.pending.State == wire.StateShared)
 }
 
 // ordered reports whether a request carries the outcome of the worker's last order, if
 // that was a round or a part of one. The lease may have ended in the meantime.
-func (s *workerHandle) ordered(t *request) bool {
+func (s *workerHandle) ordered(t *wire.Request) bool {
 	o := s.last
 	if o == nil || t.Lease != o.Lease || t.Trial != o.Trial {
 		return false
 	}
 	switch t.State {
-	case stateRound:
-		return o.Order == orderRound && t.Rounds == o.Rounds+1
-	case stateShared:
-		return o.Order == orderShare && t.Rounds == o.Rounds && t.Lo == o.Task.Lo && t.Hi == o.Task.Hi
+	case wire.StateRound:
+		return o.Order == wire.OrderRound && t.Rounds == o.Rounds+1
+	case wire.StateShared:
+		return o.Order == wire.OrderShare && t.Rounds == o.Rounds && t.Lo == o.Task.Lo && t.Hi == o.Task.Hi
 	}
 	return false
 }
 
 // answer replies to the pending request with an order.
-func (s *workerHandle) answer(o order) {
+func (s *workerHandle) answer(o wire.Order) {
 	o.Seq = s.pending.Seq
 	s.last, s.pending = &o, nil
-	s.scope.respond(s.reply, o)
+	s.scope.Respond(s.reply, o)
 }
 
 // onHeartbeat handles a heartbeat.
 func (c *Coordinator) onHeartbeat(m *nats.Msg) {
-	var b heartbeat
-	if !c.scope().read(m, &b) {
+	var b wire.Heartbeat
+	if !c.scope().Read(m, &b) {
 		return
 	}
 	c.mu.Lock()
@@ -83,29 +85,29 @@ func (c *Coordinator) onHeartbeat(m *nats.Msg) {
 // outcome. If the lease is not the current one, the record is compared and the worker is
 // ordered to drop the trial.
 func (c *Coordinator) onRequest(m *nats.Msg) {
-	var t request
-	if !c.scope().read(m, &t) {
+	var t wire.Request
+	if !c.scope().Read(m, &t) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.handles[t.Worker]
 	if s == nil {
-		c.scope().respond(m, order{Seq: t.Seq, Order: orderAgain})
+		c.scope().Respond(m, wire.Order{Seq: t.Seq, Order: wire.OrderAgain})
 		return
 	}
-	if why := t.wrong(c.blobs.tag); why != "" {
+	if why := t.Wrong(c.blobs.Tag); why != "" {
 		if !s.out {
 			c.lose(s, "invalid message: "+why)
 		}
-		c.scope().respond(m, order{Seq: t.Seq, Order: orderLeave, Why: "invalid message: " + why})
+		c.scope().Respond(m, wire.Order{Seq: t.Seq, Order: wire.OrderLeave, Why: "invalid message: " + why})
 		return
 	}
-	t.plain()
+	t.Plain()
 	s.seen = time.Now()
 	if s.last != nil && t.Seq <= s.last.Seq { // its answer was lost
 		if t.Seq == s.last.Seq {
-			s.scope.respond(m, s.last)
+			s.scope.Respond(m, s.last)
 		}
 		return
 	}
@@ -117,27 +119,27 @@ func (c *Coordinator) onRequest(m *nats.Msg) {
 	}
 	if s.ordered(&t) {
 		if err := c.judge(s.name, &t); err != nil {
-			s.answer(order{Order: orderLeave, Why: err.Error()})
+			s.answer(wire.Order{Order: wire.OrderLeave, Why: err.Error()})
 			return
 		}
 	}
 	switch {
-	case t.State == stateBye:
-		s.answer(order{Order: orderStop})
+	case t.State == wire.StateBye:
+		s.answer(wire.Order{Order: wire.OrderStop})
 		if !s.out {
 			c.remove(s, study.WorkerLeft)
 			c.options.Notice(fmt.Sprintf("%s left; %s", s.name, c.count()))
 		}
 	case s.out:
-		s.answer(order{Order: orderAgain})
-	case t.State == stateIdle && s.lease == 0:
+		s.answer(wire.Order{Order: wire.OrderAgain})
+	case t.State == wire.StateIdle && s.lease == 0:
 		c.offer(s)
 	case t.Lease != s.lease:
-		if t.State == stateIdle { // it has given up its trial
+		if t.State == wire.StateIdle { // it has given up its trial
 			s.lease = 0
 			s.wake()
 		}
-		s.answer(order{Order: orderDrop})
+		s.answer(wire.Order{Order: wire.OrderDrop})
 	default:
 		s.wake()
 	}

@@ -3,112 +3,23 @@ package cluster
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/semaphore"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 )
 
-// sending is a coordinator that can do no more than send weights to a server.
-func sending(t *testing.T) *Coordinator {
-	t.Helper()
-	b, _ := openTest(t, false)
-	c := &Coordinator{broker: b, sent: map[*float32]*sent{}, interrupted: func(context.CancelFunc) func() bool { return func() bool { return true } }}
-	var err error
-	if c.blobs, err = createBlobs(t.Context(), b.conn, nil); err != nil {
-		t.Fatal(err)
-	}
-	c.blobs.most = 1 << 20
-	return c
-}
-
-// TestBroadcastForgetsWhatFailed sends weights where that fails, then others from the
-// same memory: they arrive as they are.
-func TestBroadcastForgetsWhatFailed(t *testing.T) {
-	c := sending(t)
-	weights := []float32{1, 2, 3}
-	whole := c.blobs
-	broken := *whole
-	broken.store = brokenStore{ObjectStore: whole.store}
-	c.blobs = &broken
-	for range 2 {
-		if _, _, err := c.broadcast(t.Context(), weights); !errors.Is(err, errBroken) {
-			t.Fatalf("weights are sent where nothing can be: %v", err)
-		}
-	}
-	if len(c.sent) > 0 {
-		t.Errorf("what could not be sent is kept: %v", c.sent)
-	}
-	c.blobs = whole
-	weights[0] = 7
-	name, done, err := c.broadcast(t.Context(), weights)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.blobs.get(t.Context(), name)
-	if err != nil || s.Weights[0] != 7 {
-		t.Errorf("other weights arrive as %+v: %v", s, err)
-	}
-	if done(); len(c.sent) > 0 || len(c.unused) != 1 {
-		t.Errorf("they are kept: %v, %q", c.sent, c.unused)
-	}
-}
-
-// TestBroadcastIsInterrupted interrupts tasks whose weights are on a way that does not
-// end: they end at once, and others can be sent from the same memory.
-func TestBroadcastIsInterrupted(t *testing.T) {
-	c := sending(t)
-	full := *c.blobs
-	full.room = semaphore.NewWeighted(0)
-	whole := c.blobs
-	c.blobs = &full
-	weights := []float32{1, 2, 3}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 2)
-	for range 2 {
-		go func() {
-			_, _, err := c.broadcast(ctx, weights)
-			ended <- err
-		}()
-	}
-	time.Sleep(50 * time.Millisecond)
-	stop()
-	for range 2 {
-		select {
-		case err := <-ended:
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("it ends with %v", err)
-			}
-		case <-time.After(2 * time.Second):
-			t.Fatal("a task waits for its weights although it is interrupted")
-		}
-	}
-	c.blobs = whole
-	weights[1] = 9
-	name, done, err := c.broadcast(t.Context(), weights)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer done()
-	if s, err := c.blobs.get(t.Context(), name); err != nil || s.Weights[1] != 9 {
-		t.Errorf("other weights arrive as %+v: %v", s, err)
-	}
-}
-
 // TestInterruptWaitsForNoBlob interrupts a study whose worker does not send what it is to
 // send, or says that it has and has not: the study ends soon, and can be resumed.
 func TestInterruptWaitsForNoBlob(t *testing.T) {
-	for name, fetched := range map[string]*request{
+	for name, fetched := range map[string]*wire.Request{
 		"silent":         nil,
-		"a blob to come": {State: stateFetched, Model: strings.Repeat("a", digestSize), Snapshot: strings.Repeat("a", digestSize)},
+		"a blob to come": {State: wire.StateFetched, Model: strings.Repeat("a", wire.DigestSize), Snapshot: strings.Repeat("a", wire.DigestSize)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, func() study.Setup {
@@ -129,16 +40,16 @@ func TestInterruptWaitsForNoBlob(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			claim(t, p.link, strings.Repeat("a", digestSize), `{"name": "`+strings.Repeat("a", digestSize)+`", "bucket": "`+bucket+`", "nuid": "x", "size": 2000, "chunks": 1}`)
+			claimBlob(t, p.Link, strings.Repeat("a", wire.DigestSize), `{"name": "`+strings.Repeat("a", wire.DigestSize)+`", "bucket": "`+wire.Bucket+`", "nuid": "x", "size": 2000, "chunks": 1}`)
 			asked := make(chan struct{}, 100)
 			honest := r.honest(t)
-			p.work(func(o *order) *request {
+			p.work(func(o *wire.Order) *wire.Request {
 				switch o.Order {
-				case orderStart:
-					return &request{State: stateReady}
-				case orderRound:
+				case wire.OrderStart:
+					return &wire.Request{State: wire.StateReady}
+				case wire.OrderRound:
 					return honest(o)
-				case orderFetch:
+				case wire.OrderFetch:
 					asked <- struct{}{}
 					if fetched == nil {
 						<-t.Context().Done()
@@ -148,7 +59,7 @@ func TestInterruptWaitsForNoBlob(t *testing.T) {
 					said.Rounds = o.Rounds
 					return &said
 				}
-				return &request{State: stateIdle}
+				return &wire.Request{State: wire.StateIdle}
 			})
 			select {
 			case <-asked:
@@ -169,7 +80,7 @@ func TestInterruptWaitsForNoBlob(t *testing.T) {
 }
 
 // honest returns what does rounds as a worker does them.
-func (r *run) honest(t *testing.T) func(o *order) *request {
+func (r *run) honest(t *testing.T) func(o *wire.Order) *wire.Request {
 	t.Helper()
 	trains, err := study.NewWorker(r.setup())
 	if err != nil {
@@ -177,11 +88,11 @@ func (r *run) honest(t *testing.T) func(o *order) *request {
 	}
 	t.Cleanup(trains.Close)
 	var j *study.Job
-	return func(o *order) *request {
+	return func(o *wire.Order) *wire.Request {
 		if j == nil {
 			j = trains.Begin(o.Trial)
 		}
-		p, err := o.Plan.decode()
+		p, err := o.Plan.Decode()
 		if err != nil {
 			t.Error(err)
 			return nil
@@ -191,7 +102,7 @@ func (r *run) honest(t *testing.T) func(o *order) *request {
 			t.Error(err)
 			return nil
 		}
-		return &request{State: stateRound, Rounds: j.Rounds(), Record: record}
+		return &wire.Request{State: wire.StateRound, Rounds: j.Rounds(), Record: record}
 	}
 }
 
@@ -239,16 +150,16 @@ func TestVigil(t *testing.T) {
 	told := 0
 	o := &Options{alone: 5 * time.Second, Notice: func(string) { told++ }}
 	v := vigil{}
-	v.look(true, 0, o, &broker{})
+	v.look(true, 0, o, &wire.Broker{})
 	began := time.Now()
 	for second := range 24 * 3600 { // a day
 		v.since = began.Add(-time.Duration(second) * time.Second)
-		v.look(true, 1, o, &broker{})
+		v.look(true, 1, o, &wire.Broker{})
 	}
 	if told < 20 || told > 40 {
 		t.Errorf("told %d times in a day", told)
 	}
-	v.look(false, 1, o, &broker{})
+	v.look(false, 1, o, &wire.Broker{})
 	if !v.since.IsZero() {
 		t.Error("it waits although there is a worker")
 	}
@@ -289,7 +200,7 @@ func TestWorkerLeavesAtTheEnd(t *testing.T) {
 			r.mu.Lock()
 			c := r.coordinator
 			r.mu.Unlock()
-			c.broker.server.Shutdown()
+			c.broker.Close()
 		} else {
 			fast = r.worker(t.Context(), nil)
 			r.await(2)
@@ -314,35 +225,4 @@ func TestWorkerLeavesAtTheEnd(t *testing.T) {
 			t.Error(err)
 		}
 	}
-}
-
-// TestWorkerLeavesBeforeItIsReady asks a worker to leave that waits for a coordinator
-// which does not answer.
-func TestWorkerLeavesBeforeItIsReady(t *testing.T) {
-	b, _ := openTest(t, false)
-	if err := b.listen(func(*nats.Msg) {}, func(*nats.Msg) {}, func(*nats.Msg) {}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- Work(ctx, WorkerOptions{Join: b.path, Version: "test"}) }()
-	time.Sleep(100 * time.Millisecond)
-	stop()
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Errorf("the worker ends with %v", err)
-		}
-	case <-time.After(2 * time.Second):
-		t.Error("the worker stays")
-	}
-}
-
-var errBroken = errors.New("the store is broken")
-
-// brokenStore is a store in which nothing can be put.
-type brokenStore struct{ jetstream.ObjectStore }
-
-func (brokenStore) Put(context.Context, jetstream.ObjectMeta, io.Reader) (*jetstream.ObjectInfo, error) {
-	return nil, errBroken
 }

@@ -2,7 +2,8 @@ package cluster
 
 import (
 	"fmt"
-	"strings"
+
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 
 	"github.com/nats-io/nats.go"
 
@@ -12,70 +13,59 @@ import (
 
 // onHello handles the hello of a worker.
 func (c *Coordinator) onHello(m *nats.Msg) {
-	var h hello
-	if c.scope().read(m, &h) {
-		c.greet(m, &h, token())
+	var h wire.Hello
+	if c.scope().Read(m, &h) {
+		c.greet(m, &h, wire.Token())
 	}
 }
 
 // greet admits a worker, in two messages, or refuses it. The answer to the first message
 // assigns it the token worker, which its requests must contain.
-func (c *Coordinator) greet(m *nats.Msg, h *hello, worker string) bool {
-	respond := c.scope().respond
-	why := h.wrong()
-	if h.plain(); why == "" {
+func (c *Coordinator) greet(m *nats.Msg, h *wire.Hello, worker string) bool {
+	respond := c.scope().Respond
+	why := h.Wrong()
+	if h.Plain(); why == "" {
 		why = c.refuse(h)
 	}
 	if why != "" {
 		why = oneline.Of(why)
 		c.options.Notice(fmt.Sprintf("refused a worker on %s: %s", h.Host, why))
-		respond(m, welcome{Refused: why})
+		respond(m, wire.Welcome{Refused: why})
 		return false
 	}
 	if h.Facts == nil {
-		respond(m, welcome{Worker: worker, Tag: c.blobs.tag, Config: c.config, Plain: c.plain, Heartbeat: c.options.Heartbeat.Milliseconds()})
+		respond(m, wire.Welcome{Worker: worker, Tag: c.blobs.Tag, Config: c.config, Plain: c.plain, Heartbeat: c.options.Heartbeat.Milliseconds()})
 		return true
 	}
-	if !isToken(h.Worker) {
-		respond(m, welcome{Refused: "second hello without a first"})
+	if !wire.IsToken(h.Worker) {
+		respond(m, wire.Welcome{Refused: "second hello without a first"})
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.handles[h.Worker]
-	if s == nil && len(c.handles) >= maxWorkers {
-		respond(m, welcome{Refused: fmt.Sprintf("the maximum of %d workers is reached", len(c.handles))})
+	if s == nil && len(c.handles) >= wire.MaxWorkers {
+		respond(m, wire.Welcome{Refused: fmt.Sprintf("the maximum of %d workers is reached", len(c.handles))})
 		return false
 	}
 	if s == nil { // else the answer was lost
 		c.joined++
-		s = newHandle(*h, c.scope().inboxOf(m.Reply), fmt.Sprintf("%s-%d", h.Host, c.joined))
+		s = newHandle(*h, c.scope().InboxOf(m.Reply), fmt.Sprintf("%s-%d", h.Host, c.joined))
 		s.scope = c.scope()
 		c.handles[h.Worker] = s
 		c.record(study.WorkerRecord{Worker: s.name, State: study.WorkerJoined, Host: h.Host, PID: h.PID, CPU: h.CPU, Level: h.Level, Workers: h.Workers})
 		c.options.Notice(fmt.Sprintf("%s joined (%s, level %s, %d concurrent clients); %s", s.name, h.CPU, h.Level, h.Workers, c.count()))
 	}
-	respond(m, welcome{Worker: h.Worker, Name: s.name})
+	respond(m, wire.Welcome{Worker: h.Worker, Name: s.name})
 	return true
 }
 
 // scope returns the scope on the server.
-func (c *Coordinator) scope() *scope {
+func (c *Coordinator) scope() *wire.Scope {
 	if c.broker == nil {
 		return nil
 	}
-	return c.broker.scope
-}
-
-// inboxOf returns the name of the connection to which an inbox belongs, empty if reply
-// is not an inbox.
-func (s *scope) inboxOf(reply string) string {
-	rest, ok := strings.CutPrefix(reply, s.subject(inboxes))
-	name, _, found := strings.Cut(rest, ".")
-	if !ok || !found {
-		return ""
-	}
-	return name
+	return c.broker.Scope
 }
 
 // count returns the number of workers in words.
@@ -95,11 +85,11 @@ func (c *Coordinator) here() int {
 }
 
 // refuse returns why a worker may not join, empty if it may.
-func (c *Coordinator) refuse(h *hello) string {
+func (c *Coordinator) refuse(h *wire.Hello) string {
 	generic := func(level string) bool { return level == "generic" }
 	switch {
-	case h.Protocol != protocolVersion:
-		return fmt.Sprintf("protocol version %d, the coordinator has %d; run the coordinator's version of fedfast", h.Protocol, protocolVersion)
+	case h.Protocol != wire.Protocol:
+		return fmt.Sprintf("protocol version %d, the coordinator has %d; run the coordinator's version of fedfast", h.Protocol, wire.Protocol)
 	case h.Version != c.options.Version:
 		return fmt.Sprintf("version %s of fedfast, the coordinator has %s; run the coordinator's version", h.Version, c.options.Version)
 	case generic(h.Level) != generic(c.level):

@@ -9,13 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 
 	"github.com/nats-io/nats.go"
 
@@ -25,106 +24,80 @@ import (
 // These tests speak to a real server with what a join file holds, as whoever has the
 // file can: with numbers that no worker says.
 
-// takes returns how many bytes f allocates.
-func takes(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
+// openServer starts a server for a test.
+func openServer(t *testing.T) *wire.Broker {
+	t.Helper()
+	b, err := wire.Open(t.Context(), t.TempDir(), "127.0.0.1:0", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
 }
 
-// claim says of a blob what no blob has.
-func claim(t *testing.T, l *link, name, meta string) {
+// connectTo connects to a server as who has its join file can.
+func connectTo(t *testing.T, b *wire.Broker) *wire.Link {
 	t.Helper()
-	subject := "$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
-	m, err := l.conn.Request(subject, []byte(meta), 10*time.Second)
+	j, err := wire.ReadJoin(b.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := wire.Connect(j, b.Path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+// puppet is a worker whose requests a test makes.
+type puppet struct {
+	*wire.Link
+	t *testing.T
+}
+
+// puppetOf has a puppet join a study that is open.
+func puppetOf(t *testing.T, r *run, change func(first, second *wire.Hello)) (*puppet, error) {
+	t.Helper()
+	r.mu.Lock()
+	c := r.coordinator
+	r.mu.Unlock()
+	l := connectTo(t, c.broker)
+	first := wire.Hello{Machine: thisMachine("test")}
+	second := wire.Hello{Machine: first.Machine, Facts: &c.facts}
+	if change != nil {
+		change(&first, &second)
+	}
+	w, err := l.Hello(t.Context(), first)
+	if err != nil {
+		return nil, err
+	}
+	second.Worker = w.Worker
+	if _, err = l.Hello(t.Context(), second); err != nil {
+		return nil, err
+	}
+	l.Begin(w)
+	return &puppet{l, t}, nil
+}
+
+// claimBlob says of a blob what no blob has.
+func claimBlob(t *testing.T, l *wire.Link, name, meta string) {
+	t.Helper()
+	subject := "$O." + wire.Bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
+	m, err := l.Conn.Request(subject, []byte(meta), 10*time.Second)
 	if err != nil || bytes.Contains(m.Data, []byte("error")) {
 		t.Fatalf("the metadata of a blob: %s, %v", m.Data, err)
 	}
 }
 
-// TestThreatHugeBlob: the size of a blob that somebody claims takes no memory.
-func TestThreatHugeBlob(t *testing.T) {
-	b, j := openTest(t, false)
-	ours, err := createBlobs(t.Context(), b.conn, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours.most = 1 << 20
-	l, err := connect(j, "join")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.close()
-	for i, size := range []string{"4611686018427387904", "9223372036854775813", "18446744073709551615", "100000000000", "1048577", "-1", "1e99", "NaN"} {
-		name := fmt.Sprintf("%064x", i)
-		claim(t, l, name, fmt.Sprintf(`{"name": %q, "bucket": %q, "nuid": "x", "size": %s, "chunks": 1}`, name, bucket, size))
-		var err error
-		if n := takes(func() { _, err = ours.bytes(t.Context(), name) }); err == nil || n > 4<<20 || strings.Contains(err.Error(), "\n") {
-			t.Errorf("a blob of %s bytes takes %d bytes: %v", size, n, err)
-		}
-	}
-	name := strings.Repeat("a", digestSize)
-	claim(t, l, name, fmt.Sprintf(`{"name": %q, "bucket": %q, "nuid": "x", "size": 9, "options": {"link": {"bucket": %q, "name": %q}}}`, name, bucket, bucket, name))
-	if _, err := ours.bytes(t.Context(), name); err == nil || !strings.HasSuffix(err.Error(), "is a link") {
-		t.Errorf("a blob that is a link to itself: %v", err)
-	}
-	for _, name := range []string{"", "x", strings.Repeat("a", 1<<20), strings.Repeat("z", digestSize), "../" + strings.Repeat("a", digestSize-3)} {
-		if _, err := ours.bytes(t.Context(), name); err == nil || len(err.Error()) > 200 {
-			t.Errorf("a blob of the name %.20q: %v", name, err)
-		}
-	}
-}
-
-// puppet is a worker whose requests a test makes.
-type puppet struct {
-	*link
-	t *testing.T
-}
-
-// puppetOf has a puppet join a study that is open.
-func puppetOf(t *testing.T, r *run, change func(first, second *hello)) (*puppet, error) {
-	t.Helper()
-	r.mu.Lock()
-	c := r.coordinator
-	r.mu.Unlock()
-	j, err := readJoin(r.join())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := connect(j, r.join())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.conn.Close() })
-	first := hello{Machine: thisMachine("test")}
-	second := hello{Machine: first.Machine, Facts: &c.facts}
-	if change != nil {
-		change(&first, &second)
-	}
-	w, err := l.hello(t.Context(), first)
-	if err != nil {
-		return nil, err
-	}
-	if second.Worker = w.Worker; change == nil {
-		l.heartbeat = 100 * time.Millisecond
-	}
-	if _, err = l.hello(t.Context(), second); err != nil {
-		return nil, err
-	}
-	l.worker, l.tag = w.Worker, w.Tag
-	return &puppet{l, t}, nil
-}
-
 // raw sends a message as it stands, for no answer or one elsewhere.
 func (p *puppet) raw(subject, reply, text string) {
 	p.t.Helper()
-	text = strings.ReplaceAll(text, "WORKER", p.worker)
-	if err := p.conn.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Data: []byte(text)}); err != nil {
+	text = strings.ReplaceAll(text, "WORKER", p.Worker)
+	if err := p.Conn.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Data: []byte(text)}); err != nil {
 		p.t.Fatal(err)
 	}
-	if err := p.conn.Flush(); err != nil {
+	if err := p.Conn.Flush(); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -156,25 +129,25 @@ func TestThreatHostileRequests(t *testing.T) {
 
 func (r *run) hostileRequests(t *testing.T) {
 	long := strings.Repeat("a", 1<<20)
-	for what, say := range map[string]request{
+	for what, say := range map[string]wire.Request{
 		"a state of a megabyte":   {State: long},
 		"no state":                {},
-		"trial 2^62":              {State: stateRound, Trial: 1 << 62, Record: []byte("{}")},
-		"a negative round":        {State: stateRound, Rounds: -5, Record: []byte("{}")},
-		"round 2^63-1":            {State: stateRound, Rounds: 1<<63 - 1, Record: []byte("{}")},
-		"slots of a negative":     {State: stateShared, Lo: -1, Hi: 1 << 40},
-		"a lease below none":      {State: stateIdle, Lease: -1 << 63},
-		"a blob elsewhere":        {State: stateShared, Blob: "../../etc/passwd"},
-		"a model without an end":  {State: stateFetched, Model: long},
-		"a state of another kind": {State: stateFetched, Snapshot: strings.Repeat("0", digestSize) + "-1"},
-		"a megabyte of a result":  {State: stateShared, Result: []byte(long)},
+		"trial 2^62":              {State: wire.StateRound, Trial: 1 << 62, Record: []byte("{}")},
+		"a negative round":        {State: wire.StateRound, Rounds: -5, Record: []byte("{}")},
+		"round 2^63-1":            {State: wire.StateRound, Rounds: 1<<63 - 1, Record: []byte("{}")},
+		"slots of a negative":     {State: wire.StateShared, Lo: -1, Hi: 1 << 40},
+		"a lease below none":      {State: wire.StateIdle, Lease: -1 << 63},
+		"a blob elsewhere":        {State: wire.StateShared, Blob: "../../etc/passwd"},
+		"a model without an end":  {State: wire.StateFetched, Model: long},
+		"a state of another kind": {State: wire.StateFetched, Snapshot: strings.Repeat("0", wire.DigestSize) + "-1"},
+		"a megabyte of a result":  {State: wire.StateShared, Result: []byte(long)},
 	} {
 		p, err := puppetOf(t, r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := p.ask(t.Context(), say)
-		if err != nil || o.Order != orderLeave || len(o.Why) > 400 {
+		o, err := p.Ask(t.Context(), say)
+		if err != nil || o.Order != wire.OrderLeave || len(o.Why) > 400 {
 			t.Errorf("%s is answered with %+v, %v", what, o, err)
 		}
 	}
@@ -185,11 +158,11 @@ func (r *run) hostileRequests(t *testing.T) {
 	}
 	for trial := range 3 {
 		for rounds := range 30 {
-			for _, say := range []request{
-				{State: stateRound, Lease: int64(trial + 1), Trial: trial, Rounds: rounds, Record: []byte(`{"score": 0}`)},
-				{State: stateShared, Lease: int64(trial + 1), Trial: trial, Rounds: rounds, Hi: 16, Result: []byte("x")},
+			for _, say := range []wire.Request{
+				{State: wire.StateRound, Lease: int64(trial + 1), Trial: trial, Rounds: rounds, Record: []byte(`{"score": 0}`)},
+				{State: wire.StateShared, Lease: int64(trial + 1), Trial: trial, Rounds: rounds, Hi: 16, Result: []byte("x")},
 			} {
-				if o, err := p.ask(t.Context(), say); err != nil || o.Order != orderDrop {
+				if o, err := p.Ask(t.Context(), say); err != nil || o.Order != wire.OrderDrop {
 					t.Fatalf("a round of nobody's is answered with %+v, %v", o, err)
 				}
 			}
@@ -200,64 +173,59 @@ func (r *run) hostileRequests(t *testing.T) {
 		`{"worker": "WORKER", "seq": 1e999, "state": "idle"}`, `{"worker": "WORKER", "seq": 9223372036854775813, "state": "idle"}`,
 		`{"worker": "WORKER", "seq": NaN}`, `{"worker": "WORKER", "seq": 70, "state": "round", "rounds": 1.5}`, `[[[[`, strings.Repeat("[", 1<<20), "\x00\xff", ``,
 	} {
-		p.raw(subjectRequest, "", text)
-		p.raw(subjectHello, "", text)
-		p.raw(subjectHeartbeat, "", text)
+		p.raw(wire.SubjectRequest, "", text)
+		p.raw(wire.SubjectHello, "", text)
+		p.raw(wire.SubjectHeartbeat, "", text)
 	}
-	theirs, err := openBlobs(t.Context(), p.conn, nil)
+	theirs, err := p.OpenBlobs(t.Context(), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs.most = 1 << 20
-	kept, err := theirs.putBytes(t.Context(), []byte("what is to stay"))
+	kept, err := theirs.PutBytes(t.Context(), []byte("what is to stay"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, reply := range []string{"$JS.API.STREAM.PURGE.OBJ_" + bucket, subjectRequest, inboxes, inboxes + "x.y", inboxes + "*.>", "$O." + bucket + ".M.x"} {
-		p.raw(subjectHello, reply, `{"protocol": 1}`)
-		p.raw(subjectRequest, reply, `{"worker": "WORKER", "seq": 1000, "state": "idle"}`)
+	for _, reply := range []string{"$JS.API.STREAM.PURGE.OBJ_" + wire.Bucket, wire.SubjectRequest, wire.Inboxes, wire.Inboxes + "x.y", wire.Inboxes + "*.>", "$O." + wire.Bucket + ".M.x"} {
+		p.raw(wire.SubjectHello, reply, `{"protocol": 1}`)
+		p.raw(wire.SubjectRequest, reply, `{"worker": "WORKER", "seq": 1000, "state": "idle"}`)
 	}
-	if _, err := theirs.bytes(t.Context(), kept); err != nil {
+	if _, err := theirs.Bytes(t.Context(), kept); err != nil {
 		t.Errorf("the coordinator's answers have removed a blob: %v", err)
 	}
 	// Workers with numbers and names that no machine has.
-	for what, change := range map[string]func(first, second *hello){
-		"a name of a megabyte":   func(_, second *hello) { second.Host = long },
-		"a CPU of a megabyte":    func(_, second *hello) { second.CPU = long },
-		"a negative process":     func(_, second *hello) { second.PID = -1 },
-		"2^62 workers":           func(_, second *hello) { second.Workers = 1 << 62 },
-		"a version of no end":    func(first, _ *hello) { first.Version = long },
-		"another protocol":       func(first, _ *hello) { first.Protocol = -1 << 62 },
-		"facts without an end":   func(_, second *hello) { second.Facts = &study.Facts{Data: long} },
-		"a layout of no network": func(_, second *hello) { second.Facts = &study.Facts{Data: second.Facts.Data, Layout: long} },
+	for what, change := range map[string]func(first, second *wire.Hello){
+		"a name of a megabyte":   func(_, second *wire.Hello) { second.Host = long },
+		"a CPU of a megabyte":    func(_, second *wire.Hello) { second.CPU = long },
+		"a negative process":     func(_, second *wire.Hello) { second.PID = -1 },
+		"2^62 workers":           func(_, second *wire.Hello) { second.Workers = 1 << 62 },
+		"a version of no end":    func(first, _ *wire.Hello) { first.Version = long },
+		"another protocol":       func(first, _ *wire.Hello) { first.Protocol = -1 << 62 },
+		"facts without an end":   func(_, second *wire.Hello) { second.Facts = &study.Facts{Data: long} },
+		"a layout of no network": func(_, second *wire.Hello) { second.Facts = &study.Facts{Data: second.Facts.Data, Layout: long} },
 	} {
-		var refused *RefusedError
+		var refused *wire.RefusedError
 		if _, err := puppetOf(t, r, change); !errors.As(err, &refused) || len(refused.Why) > 5000 || strings.ContainsAny(refused.Why, "\n\x1b") {
 			t.Errorf("%s: %.300v", what, err)
 		}
 	}
-	if _, err := puppetOf(t, r, func(_, second *hello) { second.Host = "a\x1b[2J\nb" }); err != nil || r.told("\x1b") > 0 || r.told("\n") > 0 {
+	if _, err := puppetOf(t, r, func(_, second *wire.Hello) { second.Host = "a\x1b[2J\nb" }); err != nil || r.told("\x1b") > 0 || r.told("\n") > 0 {
 		t.Errorf("a host that is no name: %v, %q", err, r.notices)
 	}
 }
 
 // TestThreatManyWorkers: no more workers join than there may be.
 func TestThreatManyWorkers(t *testing.T) {
-	c := &Coordinator{options: Options{Version: "test", Notice: func(string) {}}, level: thisMachine("").Level, handles: map[string]*workerHandle{}, blobs: &blobs{}}
-	for i := range maxWorkers {
-		c.handles[strconv.Itoa(i)] = newHandle(hello{}, "", "")
+	c := &Coordinator{options: Options{Version: "test", Notice: func(string) {}}, level: thisMachine("").Level, handles: map[string]*workerHandle{}, blobs: &wire.Blobs{}}
+	for i := range wire.MaxWorkers {
+		c.handles[strconv.Itoa(i)] = newHandle(wire.Hello{}, "", "")
 	}
-	b, j := openTest(t, false)
-	if _, err := b.conn.Subscribe(subjectHello, c.onHello); err != nil {
+	b := openServer(t)
+	if _, err := b.Conn.Subscribe(wire.SubjectHello, c.onHello); err != nil {
 		t.Fatal(err)
 	}
-	l, err := connect(j, "join")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.close()
-	var refused *RefusedError
-	if _, err := l.hello(t.Context(), hello{Machine: thisMachine("test"), Worker: token(), Facts: &study.Facts{}}); !errors.As(err, &refused) || len(c.handles) != maxWorkers {
+	l := connectTo(t, b)
+	var refused *wire.RefusedError
+	if _, err := l.Hello(t.Context(), wire.Hello{Machine: thisMachine("test"), Worker: wire.Token(), Facts: &study.Facts{}}); !errors.As(err, &refused) || len(c.handles) != wire.MaxWorkers {
 		t.Errorf("another worker: %v; there are %d", err, len(c.handles))
 	}
 }
@@ -317,13 +285,12 @@ func TestThreatHostileRecords(t *testing.T) {
 }
 
 // work has a puppet heartbeat, and answer orders until the study ends or it returns nil.
-func (p *puppet) work(answer func(o *order) *request) {
-	p.begin(p.worker, 100*time.Millisecond)
+func (p *puppet) work(answer func(o *wire.Order) *wire.Request) {
 	go func() {
-		next := request{State: stateIdle}
+		next := wire.Request{State: wire.StateIdle}
 		for {
-			o, err := p.ask(p.t.Context(), next)
-			if err != nil || o.Order == orderStop || o.Order == orderLeave || o.Order == orderAgain {
+			o, err := p.Ask(p.t.Context(), next)
+			if err != nil || o.Order == wire.OrderStop || o.Order == wire.OrderLeave || o.Order == wire.OrderAgain {
 				return
 			}
 			t := answer(o)
@@ -331,8 +298,8 @@ func (p *puppet) work(answer func(o *order) *request) {
 				return
 			}
 			t.Lease, t.Trial = o.Lease, o.Trial
-			if o.Order == orderDrop {
-				*t = request{State: stateIdle}
+			if o.Order == wire.OrderDrop {
+				*t = wire.Request{State: wire.StateIdle}
 			}
 			next = *t
 		}
@@ -388,15 +355,15 @@ func TestThreatHostileParts(t *testing.T) {
 				stop()
 				t.Fatalf("%v, the study with %v", err, <-ended)
 			}
-			digest := strings.Repeat("ab", digestSize/2)
+			digest := strings.Repeat("ab", wire.DigestSize/2)
 			if tt.blob != "" {
-				claim(t, p.link, digest, fmt.Sprintf(`{"name": %q, "bucket": %q, "nuid": "x", "size": %s, "chunks": 1}`, digest, bucket, tt.blob))
+				claimBlob(t, p.Link, digest, fmt.Sprintf(`{"name": %q, "bucket": %q, "nuid": "x", "size": %s, "chunks": 1}`, digest, wire.Bucket, tt.blob))
 			}
-			p.work(func(o *order) *request {
-				if o.Order != orderShare {
-					return &request{State: stateIdle}
+			p.work(func(o *wire.Order) *wire.Request {
+				if o.Order != wire.OrderShare {
+					return &wire.Request{State: wire.StateIdle}
 				}
-				said := request{State: stateShared, Rounds: o.Rounds, Lo: o.Task.Lo, Hi: o.Task.Hi, Result: tt.text}
+				said := wire.Request{State: wire.StateShared, Rounds: o.Rounds, Lo: o.Task.Lo, Hi: o.Task.Hi, Result: tt.text}
 				if tt.blob != "" {
 					said.Blob = digest
 				}
@@ -415,94 +382,33 @@ func TestThreatHostileParts(t *testing.T) {
 	}
 }
 
-// TestThreatHostileCoordinator has workers hear what no coordinator says: each ends with
-// a line about it.
-func TestThreatHostileCoordinator(t *testing.T) {
-	good := welcome{Heartbeat: 100}
-	digest := strings.Repeat("0", digestSize)
-	plan := `{"server": {}}`
-	for name, tt := range map[string]struct {
-		first welcome
-		order string
+// TestThreatForgedRequest: who does not know a worker's secret cannot speak for it, and
+// one whose lease has ended is told to drop its trial.
+func TestThreatForgedRequest(t *testing.T) {
+	c := &Coordinator{handles: map[string]*workerHandle{}, rounds: map[place]result{}, blobs: &wire.Blobs{}}
+	s := newHandle(wire.Hello{}, "in", "one")
+	s.lease, s.trial = 7, 3
+	c.handles["secret"] = s
+	b := openServer(t)
+	if _, err := b.Conn.Subscribe(wire.SubjectRequest, c.onRequest); err != nil {
+		t.Fatal(err)
+	}
+	l := connectTo(t, b)
+	for i, tt := range []struct {
+		worker string
+		t      wire.Request
+		want   string
 	}{
-		"no heartbeat":           {welcome{}, ""},
-		"a negative heartbeat":   {welcome{Heartbeat: -1}, ""},
-		"a heartbeat of 2^62 ms": {welcome{Heartbeat: 1 << 62}, ""},
-		"a tag of a megabyte":    {welcome{Heartbeat: 100, Tag: strings.Repeat("x", 1<<20)}, ""},
-		"a refusal in colours":   {welcome{Refused: "\x1b[31mred\n\n" + strings.Repeat("x", 1<<20)}, ""},
-		"a negative trial":       {good, `"order": "start", "trial": -1`},
-		"trial 2^62":             {good, `"order": "start", "trial": 4611686018427387904`},
-		"a lease below none":     {good, `"order": "start", "lease": -1`},
-		"a snapshot elsewhere":   {good, `"order": "start", "snapshot": "../x"`},
-		"a round without plan":   {good, `"order": "round"`},
-		"a task without plan":    {good, `"order": "share", "task": {"weights": "` + digest + `"}`},
-		"slot 2^62":              {good, `"order": "share", "plan": ` + plan + `, "task": {"weights": "` + digest + `", "hi": 4611686018427387904}`},
-		"a negative slot":        {good, `"order": "share", "plan": ` + plan + `, "task": {"weights": "` + digest + `", "lo": -16}`},
-		"a task of no weights":   {good, `"order": "share", "plan": ` + plan + `, "task": {"weights": "", "hi": 16}`},
-		"a leave in colours":     {good, `"order": "leave", "why": "\u001b[31m\n"`},
-		"round 2^62":             {good, `"order": "round", "rounds": 4611686018427387904, "plan": ` + plan},
+		{"guessed", wire.Request{State: wire.StateIdle}, wire.OrderAgain},
+		{"secret", wire.Request{State: wire.StateRound, Lease: 6, Trial: 3, Rounds: 5, Record: []byte("{}")}, wire.OrderDrop},
 	} {
-		t.Run(name, func(t *testing.T) {
-			b, _ := openTest(t, false)
-			if _, err := createBlobs(t.Context(), b.conn, nil); err != nil {
-				t.Fatal(err)
-			}
-			secret := token()
-			err := b.listen(func(m *nats.Msg) {
-				tt.first.Worker = secret
-				b.scope.respond(m, tt.first)
-			}, func(m *nats.Msg) {
-				var said request
-				if b.scope.read(m, &said) {
-					_ = m.Respond(fmt.Appendf(nil, `{"seq": %d, %s}`, said.Seq, tt.order))
-				}
-			}, func(*nats.Msg) {})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := newWorker(WorkerOptions{Join: b.path, Version: "test", Ended: func() bool { return false }, Notice: func(string) {}, Patience: time.Second})
-			w.study = stub{most: 1 << 20}
-			ended := make(chan error, 1)
-			go func() { ended <- w.work(t.Context()) }()
-			select {
-			case err = <-ended:
-			case <-time.After(30 * time.Second):
-				t.Fatal("the worker goes on")
-			}
-			if err == nil || len(err.Error()) > 5000 || strings.ContainsAny(err.Error(), "\n\x1b") {
-				t.Errorf("it ends with %.200v", err)
-			}
-		})
-	}
-}
-
-// TestThreatHostileJoinFile reads files that are none.
-func TestThreatHostileJoinFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "join")
-	for name, text := range map[string]string{
-		"nothing":     "",
-		"no URL":      fmt.Sprintf(`{"fedfast_cluster": %d, "key": "x", "urls": []}`, protocolVersion),
-		"a web page":  fmt.Sprintf(`{"fedfast_cluster": %d, "key": "x", "urls": ["https://x:1"]}`, protocolVersion),
-		"no host":     fmt.Sprintf(`{"fedfast_cluster": %d, "key": "x", "urls": ["nats://"]}`, protocolVersion),
-		"2^62":        `{"fedfast_cluster": 4611686018427387904, "key": "x", "urls": ["nats://x:1"]}`,
-		"2^63+5":      `{"fedfast_cluster": 9223372036854775813, "key": "x", "urls": ["nats://x:1"]}`,
-		"two million": strings.Repeat(" ", 2<<20) + "{}",
-	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := readJoin(path); err == nil || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "--join") {
-			t.Errorf("%s: %v", name, err)
+		l.Worker = tt.worker
+		o, err := l.Ask(t.Context(), tt.t)
+		if err != nil || o.Order != tt.want {
+			t.Errorf("request %d is answered %v, %v; want %s", i, o, err, tt.want)
 		}
 	}
-	if err := os.Truncate(path, 100e9); err != nil {
-		t.Skip(err)
-	}
-	var err error
-	if n := takes(func() { _, err = readJoin(path) }); err == nil || n > 16<<20 {
-		t.Errorf("a file of 100 GB takes %d bytes: %v", n, err)
-	}
-	if _, err = readJoin(filepath.Dir(path)); err == nil {
-		t.Error("a folder is read")
+	if s.lease != 7 {
+		t.Error("a stale request has ended the present lease")
 	}
 }

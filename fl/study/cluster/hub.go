@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+
 	"github.com/nats-io/nats.go"
 
 	"github.com/fedfast/fedfast/fl/study"
@@ -17,8 +19,8 @@ import (
 // time. When it has nothing to do there it moves to a study whose trials wait.
 type Hub struct {
 	options Options
-	broker  *broker
-	blobs   *blobs
+	broker  *wire.Broker
+	blobs   *wire.Blobs
 	stop    chan struct{}
 	work    sync.WaitGroup
 
@@ -54,18 +56,18 @@ func OpenHub(ctx context.Context, dir, address string, o Options) (*Hub, error) 
 		parked: map[string]parked{},
 	}
 	var err error
-	if s.broker, err = dial(ctx, dir, address, &o); err != nil {
+	if s.broker, err = wire.Open(ctx, dir, address, o.Credentials, o.CA); err != nil {
 		return nil, err
 	}
-	if s.blobs, err = createBlobs(ctx, s.broker.conn, s.broker.scope); err == nil {
-		err = s.broker.listen(s.onHello, s.onRequest, s.onHeartbeat)
+	if s.blobs, err = s.broker.CreateBlobs(ctx); err == nil {
+		err = s.broker.Listen(s.onHello, s.onRequest, s.onHeartbeat)
 	}
 	if err != nil {
-		s.broker.close()
+		s.broker.Close()
 		return nil, err
 	}
 	s.work.Go(s.watch)
-	o.Notice(s.broker.greeting())
+	o.Notice(s.broker.Greeting())
 	return s, nil
 }
 
@@ -79,7 +81,8 @@ func (s *Hub) Open(ctx context.Context, setup *study.Setup) (*Coordinator, error
 	defer s.mu.Unlock()
 	s.opened++
 	c.hub, c.broker = s, s.broker
-	c.blobs = s.blobs.of(fmt.Sprintf("-%d", s.opened), c.most)
+	c.blobs = s.blobs.Of(fmt.Sprintf("-%d", s.opened), c.most)
+	c.broadcast = newBroadcast(c.blobs, c.interrupted)
 	s.open = append(s.open, c)
 	c.work.Go(c.watch)
 	return c, nil
@@ -110,15 +113,15 @@ func (s *Hub) Close(ended bool) {
 	s.mu.Lock()
 	if ended {
 		for _, w := range s.parked {
-			s.broker.scope.respond(w.hello, welcome{Over: true})
+			s.broker.Scope.Respond(w.hello, wire.Welcome{Over: true})
 		}
-		_ = s.broker.conn.FlushTimeout(time.Second) // a worker that misses it sees that the file is gone
 	}
 	s.mu.Unlock()
-	s.broker.close()
 	if ended {
-		_ = removeJoin(s.broker.path) // late workers do not need it
+		s.broker.End()
+		return
 	}
+	s.broker.Close()
 }
 
 // remove removes a study.
@@ -211,11 +214,11 @@ func (s *Hub) unpark() *nats.Msg {
 
 // send answers a worker's first hello.
 func (s *Hub) send(m *nats.Msg, c *Coordinator) {
-	var h hello
-	if !s.broker.scope.read(m, &h) {
+	var h wire.Hello
+	if !s.broker.Scope.Read(m, &h) {
 		return
 	}
-	worker := token()
+	worker := wire.Token()
 	if c.greet(m, &h, worker) {
 		s.where[worker] = c
 		s.coming[c] = append(s.coming[c], time.Now())
@@ -224,24 +227,24 @@ func (s *Hub) send(m *nats.Msg, c *Coordinator) {
 
 // onHello parks new workers and forwards those that have been assigned to a study.
 func (s *Hub) onHello(m *nats.Msg) {
-	var h hello
-	if !s.broker.scope.read(m, &h) {
+	var h wire.Hello
+	if !s.broker.Scope.Read(m, &h) {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h.Facts == nil {
 		if why := s.full(&h); why != "" {
-			s.broker.scope.respond(m, welcome{Refused: why})
+			s.broker.Scope.Respond(m, wire.Welcome{Refused: why})
 			return
 		}
-		s.parked[s.broker.scope.inboxOf(m.Reply)] = parked{m, time.Now()}
+		s.parked[s.broker.Scope.InboxOf(m.Reply)] = parked{m, time.Now()}
 		s.place()
 		return
 	}
 	c := s.where[h.Worker]
 	if c == nil {
-		s.broker.scope.respond(m, welcome{Again: true})
+		s.broker.Scope.Respond(m, wire.Welcome{Again: true})
 		return
 	}
 	if c.greet(m, &h, "") && len(s.coming[c]) > 0 {
@@ -250,33 +253,33 @@ func (s *Hub) onHello(m *nats.Msg) {
 }
 
 // full returns why a worker cannot wait here, empty if it can.
-func (s *Hub) full(h *hello) string {
-	if len(s.parked) >= maxWorkers {
+func (s *Hub) full(h *wire.Hello) string {
+	if len(s.parked) >= wire.MaxWorkers {
 		maps.DeleteFunc(s.parked, func(_ string, w parked) bool { return time.Since(w.since) > arrives })
 	}
-	if len(s.parked) >= maxWorkers {
+	if len(s.parked) >= wire.MaxWorkers {
 		return fmt.Sprintf("the maximum of %d waiting workers is reached", len(s.parked))
 	}
-	return h.wrong()
+	return h.Wrong()
 }
 
 // onRequest forwards a request to the worker's study.
 func (s *Hub) onRequest(m *nats.Msg) {
-	var t request
-	if !s.broker.scope.read(m, &t) {
+	var t wire.Request
+	if !s.broker.Scope.Read(m, &t) {
 		return
 	}
 	if c := s.at(t.Worker); c != nil {
 		c.onRequest(m)
 		return
 	}
-	s.broker.scope.respond(m, order{Seq: t.Seq, Order: orderAgain})
+	s.broker.Scope.Respond(m, wire.Order{Seq: t.Seq, Order: wire.OrderAgain})
 }
 
 // onHeartbeat forwards a heartbeat.
 func (s *Hub) onHeartbeat(m *nats.Msg) {
-	var b heartbeat
-	if s.broker.scope.read(m, &b) {
+	var b wire.Heartbeat
+	if s.broker.Scope.Read(m, &b) {
 		if c := s.at(b.Worker); c != nil {
 			c.onHeartbeat(m)
 		}
@@ -311,7 +314,7 @@ func (c *Coordinator) letGo() bool {
 	}
 	for _, s := range c.handles {
 		if s.free() {
-			s.answer(order{Order: orderAgain})
+			s.answer(wire.Order{Order: wire.OrderAgain})
 			c.remove(s, study.WorkerLeft)
 			c.options.Notice(fmt.Sprintf("%s moves to another study; %s", s.name, c.count()))
 			return true
@@ -327,7 +330,7 @@ func (c *Coordinator) leaveHub() {
 	defer c.mu.Unlock()
 	for _, s := range c.handles {
 		if s.pending != nil {
-			s.answer(order{Order: orderAgain})
+			s.answer(wire.Order{Order: wire.OrderAgain})
 		}
 	}
 }

@@ -1,15 +1,18 @@
 package cluster
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
+
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 )
 
 // judge compares a worker's result of a round, or of a part of one, with that of another
 // worker. The first result is kept.
-func (c *Coordinator) judge(worker string, t *request) error {
+func (c *Coordinator) judge(worker string, t *wire.Request) error {
 	switch {
-	case t.State == stateShared:
+	case t.State == wire.StateShared:
 		return c.judgeShare(worker, t)
 	case t.Record == nil:
 		return nil
@@ -57,4 +60,9 @@ func (c *Coordinator) describe(name string) string {
 		}
 	}
 	return name
+}
+
+// digest returns the digest of a task's result.
+func digest(parts ...[]byte) [32]byte {
+	return sha256.Sum256(bytes.Join(parts, nil))
 }

@@ -21,9 +21,9 @@ func ip(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// wire connects a network namespace of its own with this one, or skips the test. It
+// attach connects a network namespace of its own with this one, or skips the test. It
 // returns the name of the namespace and of this side's device.
-func wire(t *testing.T, here, there string) (space, device string) {
+func attach(t *testing.T, here, there string) (space, device string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
@@ -53,7 +53,7 @@ func TestFaultNamespace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
-	space, device := wire(t, "10.213.77.1", "10.213.77.2")
+	space, device := attach(t, "10.213.77.1", "10.213.77.2")
 	bad := exec.CommandContext(t.Context(), "tc", "qdisc", "add", "dev", device, "root", "netem", "delay", "10ms", "loss", "1%", "rate", "1gbit")
 	if out, err := bad.CombinedOutput(); err != nil {
 		t.Logf("the network is as good as it is: %v: %s", err, out)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 )
@@ -131,7 +133,7 @@ func (c *Coordinator) begin(ctx context.Context, s *workerHandle, trial int, sta
 	rounds, blob := 0, ""
 	if err == nil && from != nil {
 		rounds = from.Round
-		blob, err = c.blobs.put(ctx, from)
+		blob, err = c.blobs.Put(ctx, from)
 	}
 	c.mu.Lock()
 	s.taken = false
@@ -149,10 +151,10 @@ func (c *Coordinator) begin(ctx context.Context, s *workerHandle, trial int, sta
 	if err := study.RecordLease(c.store, trial, rounds, study.LeaseRecord{Lease: t.lease, Worker: s.name}); err != nil {
 		return t, err
 	}
-	_, err = t.call(ctx, order{Order: orderStart, Lease: t.lease, Trial: trial, Snapshot: blob}, stateReady)
+	_, err = t.call(ctx, wire.Order{Order: wire.OrderStart, Lease: t.lease, Trial: trial, Snapshot: blob}, wire.StateReady)
 	if blob != "" {
-		hurry, done := c.hurried(context.WithoutCancel(ctx))
-		err = errors.Join(err, c.blobs.remove(hurry, blob))
+		hurry, done := c.interrupted.hurry(context.WithoutCancel(ctx))
+		err = errors.Join(err, c.blobs.Remove(hurry, blob))
 		done()
 	}
 	return t, err

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study"
@@ -34,7 +36,7 @@ func (s share) String() string {
 // lost.
 func (c *Coordinator) Train(ctx context.Context, s shard.Round, read func(io.Reader) error) error {
 	at := share{s.Trial, s.Round, s.Lo, s.Hi}
-	worker, err := c.give(ctx, at, fl.Plan(s.Plan), task{Lo: at.lo, Hi: at.hi}, s.Weights, read)
+	worker, err := c.give(ctx, at, fl.Plan(s.Plan), wire.Task{Lo: at.lo, Hi: at.hi}, s.Weights, read)
 	if err != nil {
 		return err
 	}
@@ -49,7 +51,7 @@ func (c *Coordinator) Measure(ctx context.Context, x shard.Exam, read func(io.Re
 	if len(x.Clients) > 0 {
 		first = x.Clients[0]
 	}
-	_, err := c.give(ctx, share{rounds: x.Round, lo: first}, plan, task{Exam: &x}, weights, read)
+	_, err := c.give(ctx, share{rounds: x.Round, lo: first}, plan, wire.Task{Exam: &x}, weights, read)
 	return err
 }
 
@@ -57,16 +59,16 @@ func (c *Coordinator) Measure(ctx context.Context, x shard.Exam, read func(io.Re
 const unread = 5
 
 // give gives a task to a worker and reads the result.
-func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work task, weights []float32, read func(io.Reader) error) (worker string, err error) {
+func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work wire.Task, weights []float32, read func(io.Reader) error) (worker string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer c.interrupted(cancel)()
 	c.begins()
-	wire, err := encodePlan(p)
+	plan, err := wire.EncodePlan(p)
 	if err != nil {
 		return "", err
 	}
-	name, done, err := c.broadcast(ctx, weights)
+	name, done, err := c.broadcast.send(ctx, weights)
 	if err != nil {
 		return "", err
 	}
@@ -78,7 +80,7 @@ func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work task, 
 			return "", err
 		}
 		t := c.lend(s, at)
-		got, err := t.call(ctx, order{Order: orderShare, Lease: t.lease, Trial: at.trial, Rounds: at.rounds, Plan: wire, Task: &work}, stateShared)
+		got, err := t.call(ctx, wire.Order{Order: wire.OrderShare, Lease: t.lease, Trial: at.trial, Rounds: at.rounds, Plan: plan, Task: &work}, wire.StateShared)
 		t.End()
 		switch {
 		case errors.Is(err, errGivenUp) && tries < unread:
@@ -114,11 +116,11 @@ func (c *Coordinator) lend(s *workerHandle, at share) *training {
 }
 
 // result reads the result of a task from the request, or from its blob.
-func (c *Coordinator) result(ctx context.Context, t *request, read func(io.Reader) error) error {
+func (c *Coordinator) result(ctx context.Context, t *wire.Request, read func(io.Reader) error) error {
 	text := t.Result
 	if t.Blob != "" {
 		var err error
-		if text, err = c.blobs.bytes(ctx, t.Blob); err != nil {
+		if text, err = c.blobs.Bytes(ctx, t.Blob); err != nil {
 			return err
 		}
 	}
@@ -126,114 +128,6 @@ func (c *Coordinator) result(ctx context.Context, t *request, read func(io.Reade
 		return err
 	}
 	return c.forget(ctx, t.Blob) // only a valid result: another blob may still be needed
-}
-
-// sent holds weights in transit to workers.
-type sent struct {
-	read  chan struct{} // closed once the weights were read
-	made  chan struct{} // closed once name or err is set
-	name  string
-	err   error
-	users int
-	stop  context.CancelFunc
-}
-
-// unused is the number of weights kept on the server although no task uses them: the
-// next round may start with those of an evaluation.
-const unused = 2
-
-// broadcast uploads weights, once for all concurrent tasks that use them, and returns
-// their digest. done is called when a task has ended. Weights are identified by their
-// address, which may be reused as soon as all tasks have ended.
-func (c *Coordinator) broadcast(ctx context.Context, weights []float32) (name string, done func(), err error) {
-	key := &weights[0]
-	c.mu.Lock()
-	b := c.sent[key]
-	if b == nil {
-		put, stop := context.WithCancel(context.WithoutCancel(ctx)) // other tasks may need it, too
-		b = &sent{read: make(chan struct{}), made: make(chan struct{}), stop: stop}
-		c.sent[key] = b
-		go b.put(put, c.blobs, weights)
-	}
-	b.users++
-	c.mu.Unlock()
-	done = func() { c.received(ctx, key, b) }
-	select {
-	case <-b.made:
-		err = b.err
-	case <-ctx.Done():
-		<-b.read
-		err = ctx.Err()
-	}
-	if err != nil {
-		done()
-		return "", nil, err
-	}
-	return b.name, done, nil
-}
-
-// put uploads the weights.
-func (b *sent) put(ctx context.Context, blobs *blobs, weights []float32) {
-	defer close(b.made)
-	text, err := encode(&fl.Snapshot{Weights: weights})
-	close(b.read)
-	if b.err = err; err == nil {
-		b.name, b.err = blobs.putBytes(ctx, text)
-	}
-}
-
-// arrived reports whether the weights were uploaded.
-func (b *sent) arrived() bool {
-	select {
-	case <-b.made:
-		return b.err == nil
-	default:
-		return false
-	}
-}
-
-// received removes weights that are no longer used, except the newest ones.
-func (c *Coordinator) received(ctx context.Context, key *float32, b *sent) {
-	c.mu.Lock()
-	b.users--
-	if b.users > 0 {
-		c.mu.Unlock()
-		return
-	}
-	delete(c.sent, key)
-	b.stop()
-	if !b.arrived() {
-		c.mu.Unlock()
-		return
-	}
-	c.unused = append(slices.DeleteFunc(c.unused, func(name string) bool { return name == b.name }), b.name)
-	var old []string
-	for len(c.unused) > unused {
-		name := c.unused[0]
-		c.unused = c.unused[1:]
-		if !c.uses(name) {
-			old = append(old, name)
-		}
-	}
-	c.mu.Unlock()
-	hurry, end := c.hurried(context.WithoutCancel(ctx))
-	defer end()
-	_ = c.forget(hurry, old...) // a leftover ends with the server
-}
-
-// uses reports whether some task uses the weights with a digest.
-func (c *Coordinator) uses(name string) bool {
-	for b := range maps.Values(c.sent) {
-		select {
-		case <-b.made:
-			if b.name == name {
-				return true
-			}
-		default: // it may turn out to be these
-			return true
-		}
-	}
-	return false
 }
 
 // trained notes that a worker has trained a part of a round. The workers that share a
@@ -261,7 +155,7 @@ func (c *Coordinator) trained(at share, worker string) error {
 }
 
 // judgeShare compares a part of a round with another worker's result for it.
-func (c *Coordinator) judgeShare(worker string, t *request) error {
+func (c *Coordinator) judgeShare(worker string, t *wire.Request) error {
 	if t.Hi == 0 {
 		return nil
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/view"
@@ -191,8 +193,8 @@ func TestClusterDecidesByTime(t *testing.T) {
 	const trial = 3
 	c := &Coordinator{options: Options{Rounds: RoundsAuto, Notice: func(string) {}}, cohort: 64, costs: map[int]*costModel{}, handles: map[string]*workerHandle{}}
 	for i := range 4 {
-		s := newHandle(hello{}, "", "w")
-		s.pending = &request{State: stateIdle}
+		s := newHandle(wire.Hello{}, "", "w")
+		s.pending = &wire.Request{State: wire.StateIdle}
 		c.handles[string(rune('a'+i))] = s
 	}
 	shares := func(what string, want bool) {

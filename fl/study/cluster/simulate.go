@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+
 	"github.com/fedfast/fedfast/fl"
 )
 
@@ -30,11 +32,11 @@ func (c *Coordinator) Simulate(ctx context.Context, s Simulation) error {
 	ended := make([]error, s.Workers)
 	if s.State != nil { // it may be larger than a state of the study's model
 		c.most += int64(4 * len(s.State.Weights))
-		c.blobs.most = c.most
+		c.blobs = c.blobs.Of(c.blobs.Tag, c.most)
 	}
 	for i := range ended {
-		w := newWorker(WorkerOptions{Join: c.broker.path, Version: c.options.Version, Ended: func() bool { return false }, Notice: func(string) {}, Patience: time.Minute})
-		w.of, w.study, w.facts = welcome{Config: c.config}, stub{Simulation: s, most: c.most}, c.facts
+		w := newWorker(WorkerOptions{Join: c.broker.Path, Version: c.options.Version, Ended: func() bool { return false }, Notice: func(string) {}, Patience: time.Minute})
+		w.of, w.study, w.facts = wire.Welcome{Config: c.config}, stub{Simulation: s, most: c.most}, c.facts
 		w.machine.Host = fmt.Sprintf("simulated-%d", i+1)
 		all.Go(func() { ended[i] = w.work(ctx) })
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 )
@@ -24,11 +26,11 @@ const maxPast = 1000
 // past holds the orders of a trial since its last state was fetched: what a backup task
 // has to repeat.
 type past struct {
-	orders []order
+	orders []wire.Order
 	lost   bool // there were too many
 }
 
-func (p *past) add(o order) {
+func (p *past) add(o wire.Order) {
 	if p.lost = p.lost || len(p.orders) == maxPast; p.lost {
 		p.orders = nil
 		return
@@ -39,8 +41,8 @@ func (p *past) add(o order) {
 func (p *past) clear() { p.orders, p.lost = nil, false }
 
 // since returns the orders of the rounds in [from, to), and whether all are known.
-func (p *past) since(from, to int) ([]order, bool) {
-	i := slices.IndexFunc(p.orders, func(o order) bool { return o.Rounds == from })
+func (p *past) since(from, to int) ([]wire.Order, bool) {
+	i := slices.IndexFunc(p.orders, func(o wire.Order) bool { return o.Rounds == from })
 	if i < 0 {
 		return nil, from == to
 	}
@@ -92,7 +94,7 @@ func (c *Coordinator) took(trial int, d time.Duration) {
 // speculate runs a round on the worker. If the round is late and another worker is idle,
 // a backup task trains it there too, starting from the newest state. The first one to
 // finish keeps the trial; the result of the other one is compared when it arrives.
-func (t *training) speculate(ctx context.Context, o *order) (*request, error) {
+func (t *training) speculate(ctx context.Context, o *wire.Order) (*wire.Request, error) {
 	began := time.Now()
 	if err := t.send(o); err != nil {
 		return nil, err
@@ -108,7 +110,7 @@ func (t *training) speculate(ctx context.Context, o *order) (*request, error) {
 	for {
 		select {
 		case <-arrived:
-			got, err := t.arrived(stateRound)
+			got, err := t.arrived(wire.StateRound)
 			if errors.Is(err, study.ErrLost) && second != nil {
 				arrived, gone = nil, nil
 				continue
@@ -167,7 +169,7 @@ type backup struct {
 // error.
 type verdict struct {
 	copy *training
-	got  *request
+	got  *wire.Request
 	err  error
 }
 
@@ -181,7 +183,7 @@ func (r *backup) ends() <-chan verdict {
 
 // second starts a backup task on an idle worker. It returns nil if there is none, or if
 // the trial's past is unknown.
-func (t *training) second(ctx context.Context, o *order) (*backup, error) {
+func (t *training) second(ctx context.Context, o *wire.Order) (*backup, error) {
 	c := t.coordinator
 	c.mu.Lock()
 	var s *workerHandle
@@ -231,10 +233,10 @@ func (t *training) second(ctx context.Context, o *order) (*backup, error) {
 }
 
 // repeat runs the rounds of some orders and returns the worker's report of the last one.
-func (t *training) repeat(ctx context.Context, orders []order) (got *request, err error) {
+func (t *training) repeat(ctx context.Context, orders []wire.Order) (got *wire.Request, err error) {
 	for i := range orders {
 		o := orders[i]
-		got, err = t.call(ctx, o, stateRound)
+		got, err = t.call(ctx, o, wire.StateRound)
 		if got, err = t.ran(&o, got, err); err != nil || i == len(orders)-1 {
 			return got, err
 		}
@@ -264,7 +266,7 @@ func (c *Coordinator) expect(p place) {
 }
 
 // outrun ends the backup task of a training that was faster.
-func (t *training) outrun(r *backup, o *order) error {
+func (t *training) outrun(r *backup, o *wire.Order) error {
 	c := t.coordinator
 	r.cancel()
 	go func() {
@@ -280,14 +282,14 @@ func (t *training) outrun(r *backup, o *order) error {
 }
 
 // overtaken continues with the backup task.
-func (t *training) overtaken(v *verdict, o *order) {
+func (t *training) overtaken(v *verdict, o *wire.Order) {
 	c, slow := t.coordinator, t.handle
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !slow.out && slow.lease == t.lease {
 		slow.lease, slow.busy = 0, false
 		if slow.pending != nil {
-			slow.answer(order{Order: orderDrop})
+			slow.answer(wire.Order{Order: wire.OrderDrop})
 		}
 	}
 	c.expect(place{t.trial, o.Rounds})

@@ -3,29 +3,16 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 )
-
-// task is a part of a round or of an evaluation, which any worker can do.
-type task struct {
-	// Weights is the digest of the blob that holds the model.
-	Weights string `json:"weights"`
-	// Lo and Hi are the slots [Lo,Hi) of a part of a round. An evaluation has an Exam
-	// instead; its weights and hyperparameters are in Weights and in the order's plan.
-	Lo   int         `json:"lo,omitempty"`
-	Hi   int         `json:"hi,omitempty"`
-	Exam *shard.Exam `json:"exam,omitempty"`
-}
-
-// inline is the maximum size of a result that is sent within the request.
-const inline = 64 << 10
 
 // sharer carries out tasks on a worker: a study.Worker.
 type sharer interface {
@@ -34,18 +21,18 @@ type sharer interface {
 }
 
 // share carries out a task.
-func (d *workerLoop) share(ctx context.Context, o *order) request {
+func (d *workerLoop) share(ctx context.Context, o *wire.Order) wire.Request {
 	d.drop()
-	t := request{State: stateShared, Lease: o.Lease, Trial: o.Trial, Rounds: o.Rounds}
-	failed := func(err error) request {
-		t.State, t.Problem = stateFailed, err.Error()
+	t := wire.Request{State: wire.StateShared, Lease: o.Lease, Trial: o.Trial, Rounds: o.Rounds}
+	failed := func(err error) wire.Request {
+		t.State, t.Problem = wire.StateFailed, err.Error()
 		return t
 	}
 	does, ok := d.worker.study.(sharer)
 	if !ok || o.Task == nil || o.Plan == nil {
 		return failed(errors.New("order without a task that this worker can do"))
 	}
-	p, err := o.Plan.decode()
+	p, err := o.Plan.Decode()
 	if err != nil {
 		return failed(fmt.Errorf("invalid plan: %w", err))
 	}
@@ -63,11 +50,11 @@ func (d *workerLoop) share(ctx context.Context, o *order) request {
 	if err != nil {
 		return failed(err)
 	}
-	if text.Len() <= inline {
+	if text.Len() <= wire.MaxResult {
 		t.Result = text.Bytes()
 		return t
 	}
-	if t.Blob, err = again(func() (string, error) { return d.link.blobs.putBytes(ctx, text.Bytes()) }); err != nil {
+	if t.Blob, err = again(func() (string, error) { return d.blobs.PutBytes(ctx, text.Bytes()) }); err != nil {
 		d.worker.options.Notice(fmt.Sprintf("cannot send the result of a task: %v", err))
 		return d.drop()
 	}
@@ -75,7 +62,7 @@ func (d *workerLoop) share(ctx context.Context, o *order) request {
 }
 
 // does carries out a task and writes its result.
-func (d *workerLoop) does(ctx context.Context, s sharer, o *order, p fl.Plan, t *request, to io.Writer) error {
+func (d *workerLoop) does(ctx context.Context, s sharer, o *wire.Order, p fl.Plan, t *wire.Request, to io.Writer) error {
 	if x := o.Task.Exam; x != nil {
 		x.Weights, x.Params, x.Server = d.weights, p.Clients, p.Server
 		return s.Measure(ctx, *x, to)
@@ -93,15 +80,10 @@ func (d *workerLoop) load(ctx context.Context, name string) error {
 	if d.holds == name {
 		return nil
 	}
-	s, err := again(func() (*fl.Snapshot, error) { return d.link.blobs.get(ctx, name) })
+	s, err := again(func() (*fl.Snapshot, error) { return d.blobs.Get(ctx, name) })
 	if err != nil {
 		return err
 	}
 	d.weights, d.holds = s.Weights, name
 	return nil
-}
-
-// digest returns the digest of a task's result.
-func digest(parts ...[]byte) [32]byte {
-	return sha256.Sum256(bytes.Join(parts, nil))
 }

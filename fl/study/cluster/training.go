@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study"
@@ -28,7 +30,7 @@ type training struct {
 var _ study.Training = (*training)(nil)
 
 // call gives the worker an order and waits for the outcome.
-func (t *training) call(ctx context.Context, o order, want string) (*request, error) {
+func (t *training) call(ctx context.Context, o wire.Order, want string) (*wire.Request, error) {
 	if err := t.send(&o); err != nil {
 		return nil, err
 	}
@@ -43,7 +45,7 @@ func (t *training) call(ctx context.Context, o order, want string) (*request, er
 }
 
 // send gives the worker an order. The worker must be waiting for one.
-func (t *training) send(o *order) error {
+func (t *training) send(o *wire.Order) error {
 	c, s := t.coordinator, t.handle
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +67,7 @@ func (t *training) send(o *order) error {
 }
 
 // arrived returns the worker's report.
-func (t *training) arrived(want string) (*request, error) {
+func (t *training) arrived(want string) (*wire.Request, error) {
 	c, s := t.coordinator, t.handle
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +76,7 @@ func (t *training) arrived(want string) (*request, error) {
 	switch {
 	case got == nil || got.Lease != t.lease:
 		return nil, errGivenUp
-	case got.State == stateFailed:
+	case got.State == wire.StateFailed:
 		return nil, fmt.Errorf("worker %s: trial %d, round %d: %s", s.name, t.trial, t.rounds+1, got.Problem)
 	case got.State != want:
 		return nil, fmt.Errorf("worker %s: trial %d, round %d: reported state %q, want %q", s.name, t.trial, t.rounds+1, got.State, want)
@@ -87,11 +89,11 @@ func (t *training) Round(ctx context.Context, rounds int, p fl.Plan, observed []
 	if t.Leaving() && t.fetched {
 		return nil, study.ErrLost // as it will be
 	}
-	wire, err := encodePlan(p)
+	plan, err := wire.EncodePlan(p)
 	if err != nil {
 		return nil, err
 	}
-	o := order{Order: orderRound, Rounds: rounds, Plan: wire, Observed: observed}
+	o := wire.Order{Order: wire.OrderRound, Rounds: rounds, Plan: plan, Observed: observed}
 	start := time.Now()
 	got, err := t.speculate(ctx, &o)
 	if err != nil {
@@ -109,7 +111,7 @@ func (t *training) Round(ctx context.Context, rounds int, p fl.Plan, observed []
 }
 
 // ran checks that a worker has run the round of an order.
-func (t *training) ran(o *order, got *request, err error) (*request, error) {
+func (t *training) ran(o *wire.Order, got *wire.Request, err error) (*wire.Request, error) {
 	if err == nil && got.Panic == "" && (got.Trial != t.trial || got.Rounds != o.Rounds+1 || got.Record == nil) {
 		return nil, fmt.Errorf("worker %s: ran trial %d to round %d, want trial %d to round %d", t.handle.name, got.Trial, got.Rounds, t.trial, o.Rounds+1)
 	}
@@ -130,7 +132,7 @@ const maxUnsent = 5
 // interrupted it may fail.
 func (t *training) Fetch(ctx context.Context, kept, state bool) (model, trial *fl.Snapshot, err error) {
 	c := t.coordinator
-	hurry, done := c.hurried(ctx)
+	hurry, done := c.interrupted.hurry(ctx)
 	defer done()
 	model, trial, err = t.bring(hurry, kept, state)
 	if err != nil && hurry.Err() != nil && ctx.Err() == nil {
@@ -151,7 +153,7 @@ func (t *training) Fetch(ctx context.Context, kept, state bool) (model, trial *f
 
 // bring implements Fetch.
 func (t *training) bring(ctx context.Context, kept, state bool) (model, trial *fl.Snapshot, err error) {
-	got, err := t.call(ctx, order{Order: orderFetch, Model: kept, State: state}, stateFetched)
+	got, err := t.call(ctx, wire.Order{Order: wire.OrderFetch, Model: kept, State: state}, wire.StateFetched)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -182,7 +184,7 @@ func (c *Coordinator) fetch(ctx context.Context, name string) (*fl.Snapshot, err
 	if name == "" {
 		return nil, errors.New("sent no blob")
 	}
-	return c.blobs.get(ctx, name)
+	return c.blobs.Get(ctx, name)
 }
 
 // forget removes downloaded blobs. The kept model and the state of a trial may be the
@@ -192,7 +194,7 @@ func (c *Coordinator) forget(ctx context.Context, names ...string) error {
 		if name == "" {
 			continue
 		}
-		if err := c.blobs.remove(ctx, name); err != nil {
+		if err := c.blobs.Remove(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -218,9 +220,9 @@ func (t *training) End() {
 	s.lease, s.busy, s.share = 0, false, nil
 	switch {
 	case s.pending == nil:
-	case shared && s.pending.State == stateShared && !s.leaving:
+	case shared && s.pending.State == wire.StateShared && !s.leaving:
 		c.offer(s) // it has nothing to drop
 	default:
-		s.answer(order{Order: orderDrop})
+		s.answer(wire.Order{Order: wire.OrderDrop})
 	}
 }

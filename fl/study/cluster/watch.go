@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 
 	"github.com/fedfast/fedfast/fl/study"
 )
@@ -20,13 +20,13 @@ func (c *Coordinator) watch() {
 			return
 		case <-tick.C:
 		}
-		here := c.connected()
+		here, known := c.broker.Connected()
 		c.mu.Lock()
 		if c.hub == nil {
 			c.alone.look(c.here() == 0 && len(c.waiting) > 0, c.joined, &c.options, c.broker)
 		}
 		for _, s := range c.handles {
-			if here[s.inbox] {
+			if here[s.inbox] || !known { // then only heartbeats show it
 				s.connected = time.Now()
 			}
 			switch {
@@ -48,7 +48,7 @@ type vigil struct {
 }
 
 // look reports that trials wait: soon, then less and less often.
-func (v *vigil) look(waits bool, joined int, o *Options, b *broker) {
+func (v *vigil) look(waits bool, joined int, o *Options, b *wire.Broker) {
 	if !waits {
 		*v = vigil{}
 		return
@@ -65,28 +65,7 @@ func (v *vigil) look(waits bool, joined int, o *Options, b *broker) {
 	if joined > 0 {
 		so = fmt.Sprintf("%d joined so far, none left", joined)
 	}
-	o.Notice(fmt.Sprintf("no worker for %v (%s); add one with: fedfast worker --join %s", waited.Round(time.Second), so, b.path))
-}
-
-// connected returns the names of the open connections.
-func (c *Coordinator) connected() map[string]bool {
-	here := map[string]bool{}
-	if c.broker.server == nil { // an external server: only heartbeats show it
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, s := range c.handles {
-			here[s.inbox] = true
-		}
-		return here
-	}
-	all, err := c.broker.server.Connz(&server.ConnzOptions{Limit: 1 << 16})
-	if err != nil {
-		return here
-	}
-	for _, conn := range all.Conns {
-		here[conn.Name] = true
-	}
-	return here
+	o.Notice(fmt.Sprintf("no worker for %v (%s); add one with: fedfast worker --join %s", waited.Round(time.Second), so, b.Path))
 }
 
 // lose gives up a worker.
@@ -118,7 +97,7 @@ func (c *Coordinator) remove(s *workerHandle, state string) {
 	s.out, s.lease, s.share = true, 0, nil
 	close(s.gone)
 	if s.pending != nil { // it is alive and waits for an order that will not come
-		s.answer(order{Order: orderAgain})
+		s.answer(wire.Order{Order: wire.OrderAgain})
 	}
 	c.record(study.WorkerRecord{Worker: s.name, State: state})
 }

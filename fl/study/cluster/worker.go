@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+
 	"github.com/klauspost/cpuid/v2"
 
 	"github.com/fedfast/fedfast/fl/study"
@@ -43,45 +45,35 @@ type WorkerOptions struct {
 
 	change func(record []byte) []byte // in tests: changes its records
 	slow   time.Duration              // in tests: delays each round
-	twice  bool                       // in tests: sends each message twice
 	stall  func(rounds int)           // in tests: called before each round
 }
 
-// The reasons why a worker's session ends, besides other errors.
-var (
-	errAgain   = errors.New("the coordinator has dropped this worker")
-	errNoLink  = errors.New("connection lost")
-	errOver    = errors.New("all studies have ended")
-	errLeaving = errors.New("this worker was asked to leave")
-	errGone    = errors.New("the join file was removed: the study has probably ended")
-)
+// errGone ends a session whose join file is gone.
+var errGone = errors.New("the join file was removed: the study has probably ended")
 
 // grace is how long a join file may be missing before the study counts as ended.
 const grace = 3 * time.Second
 
-// RefusedError is returned when a coordinator refuses a worker.
-type RefusedError struct{ Why string }
-
-// Error implements the error interface.
-func (e *RefusedError) Error() string { return "the coordinator refused this worker: " + e.Why }
+// RefusedError is returned when a coordinator refuses a worker. Its field Why is the reason.
+type RefusedError = wire.RefusedError
 
 // thisMachine describes this process and its machine.
-func thisMachine(version string) Machine {
+func thisMachine(version string) wire.Machine {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
 		host = "worker"
 	}
-	return Machine{
-		Protocol: protocolVersion, Version: version, Level: kernels.Current().String(), Host: host, PID: os.Getpid(), CPU: cpuid.CPU.BrandName,
+	return wire.Machine{
+		Protocol: wire.Protocol, Version: version, Level: kernels.Current().String(), Host: host, PID: os.Getpid(), CPU: cpuid.CPU.BrandName,
 	}
 }
 
 // worker is the worker of this process.
 type worker struct {
 	options WorkerOptions
-	machine Machine
+	machine wire.Machine
 
-	of     welcome // what it is prepared for, empty if nothing
+	of     wire.Welcome // what it is prepared for, empty if nothing
 	study  trainer
 	facts  study.Facts
 	rounds atomic.Int64
@@ -148,8 +140,8 @@ func (w *worker) work(ctx context.Context) error {
 	for {
 		err := w.session(ctx, &lost)
 		switch {
-		case (errors.Is(err, errGone) || errors.Is(err, errNoLink)) && o.Ended():
-			err = errOver
+		case (errors.Is(err, errGone) || errors.Is(err, wire.ErrNoLink)) && o.Ended():
+			err = wire.ErrOver
 		case !errors.Is(err, errGone):
 			gone = time.Time{}
 		case gone.IsZero():
@@ -158,16 +150,16 @@ func (w *worker) work(ctx context.Context) error {
 			err = nil
 		}
 		switch {
-		case err == nil || errors.Is(err, errOver):
+		case err == nil || errors.Is(err, wire.ErrOver):
 			o.Notice("the study has ended; this worker trained " + w.done())
 			return nil
-		case errors.Is(err, errLeaving):
+		case errors.Is(err, wire.ErrLeaving):
 			o.Notice("left; this worker trained " + w.done())
 			return nil
-		case errors.Is(err, errAgain):
+		case errors.Is(err, wire.ErrAgain):
 			lost = time.Time{}
 			continue
-		case !errors.Is(err, errNoLink) && !errors.Is(err, errGone):
+		case !errors.Is(err, wire.ErrNoLink) && !errors.Is(err, errGone):
 			return err
 		}
 		if lost.IsZero() {
@@ -210,7 +202,7 @@ func (w *worker) close() {
 func (w *worker) forget() {
 	if w.study != nil {
 		w.study.Close()
-		w.study, w.of = nil, welcome{}
+		w.study, w.of = nil, wire.Welcome{}
 	}
 }
 
@@ -225,38 +217,37 @@ func (w *worker) session(ctx context.Context, lost *time.Time) error {
 	if err != nil {
 		return err
 	}
-	defer l.close()
-	l.twice, l.ended = w.options.twice, w.options.Ended
-	first, err := l.hello(ctx, hello{Machine: w.machine})
+	defer l.Close()
+	l.Ended = w.options.Ended
+	first, err := l.Hello(ctx, wire.Hello{Machine: w.machine})
 	if err != nil {
 		return err
 	}
-	if why := first.wrong(); why != "" {
+	if why := first.Wrong(); why != "" {
 		return fmt.Errorf("invalid welcome from the coordinator: %s", why)
 	}
 	if err := w.prepared(ctx, l, first); err != nil {
 		return err
 	}
-	second, err := l.hello(ctx, hello{Machine: w.machine, Worker: first.Worker, Facts: &w.facts})
+	second, err := l.Hello(ctx, wire.Hello{Machine: w.machine, Worker: first.Worker, Facts: &w.facts})
 	if err != nil {
 		return err
 	}
 	*lost = time.Time{}
 	w.options.Notice("joined as " + oneline.Of(second.Name))
-	l.tag = first.Tag
-	l.begin(first.Worker, time.Duration(first.Heartbeat)*time.Millisecond)
+	l.Begin(first)
 	return (&workerLoop{worker: w, link: l}).serve(ctx)
 }
 
 // connect connects to a coordinator but returns when ctx ends: a coordinator that does
 // not answer takes a long time.
-func (w *worker) connect(ctx context.Context, j *join) (*link, error) {
-	var l *link
+func (w *worker) connect(ctx context.Context, j *wire.Join) (*wire.Link, error) {
+	var l *wire.Link
 	var err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		l, err = connect(j, w.options.Join, credentials(w.options.Credentials)...)
+		l, err = wire.Connect(j, w.options.Join, w.options.Credentials)
 	}()
 	select {
 	case <-done:
@@ -265,29 +256,29 @@ func (w *worker) connect(ctx context.Context, j *join) (*link, error) {
 	}
 	go func() {
 		if <-done; l != nil {
-			l.close()
+			l.Close()
 		}
 	}()
 	return nil, ctx.Err()
 }
 
 // join reads the join file. The first time it waits for it.
-func (w *worker) join(ctx context.Context) (*join, error) {
+func (w *worker) join(ctx context.Context) (*wire.Join, error) {
 	if w.found {
-		j, err := readJoin(w.options.Join)
+		j, err := wire.ReadJoin(w.options.Join)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, errGone
 		}
 		return j, err
 	}
-	j, err := waitJoin(ctx, w.options.Join, w.options.Ended, w.options.Notice)
+	j, err := wire.WaitJoin(ctx, w.options.Join, w.options.Ended, w.options.Notice)
 	w.found = err == nil
 	return j, err
 }
 
 // prepared calls prepare as long as the connection is alive.
-func (w *worker) prepared(ctx context.Context, l *link, of *welcome) error {
-	while, done := l.alive(ctx)
+func (w *worker) prepared(ctx context.Context, l *wire.Link, of *wire.Welcome) error {
+	while, done := l.Alive(ctx)
 	defer done()
 	var err error
 	left := w.aside(while, func() { err = w.prepare(while, of) })
@@ -295,7 +286,7 @@ func (w *worker) prepared(ctx context.Context, l *link, of *welcome) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case while.Err() != nil:
-		return errNoLink
+		return wire.ErrNoLink
 	case left != nil:
 		return left
 	}
@@ -304,8 +295,8 @@ func (w *worker) prepared(ctx context.Context, l *link, of *welcome) error {
 
 // prepare opens the data, builds the model and trains a few rounds whose bits the
 // coordinator compares.
-func (w *worker) prepare(ctx context.Context, of *welcome) error {
-	task := welcome{Config: of.Config, Plain: of.Plain}
+func (w *worker) prepare(ctx context.Context, of *wire.Welcome) error {
+	task := wire.Welcome{Config: of.Config, Plain: of.Plain}
 	if w.of == task {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package cluster
+package wire
 
 import (
 	"context"
@@ -11,6 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
+
+// dropTime bounds the deletion of the bucket on an external server.
+const dropTime = 2 * time.Second
 
 // serverTime bounds a request to an external server.
 const serverTime = 20 * time.Second
@@ -30,15 +33,15 @@ func credentials(path string) []nats.Option {
 }
 
 // joinServer connects to an external server and writes the join file.
-func joinServer(ctx context.Context, study, address, creds, ca string) (_ *broker, err error) {
-	b := &broker{url: address}
+func joinServer(ctx context.Context, study, address, creds, ca string) (_ *Broker, err error) {
+	b := &Broker{url: address}
 	defer func() {
 		if err != nil {
-			b.close()
+			b.Close()
 		}
 	}()
-	j := join{Fedfast: protocolVersion, URLs: []string{address}}
-	if b.scope, j.Scope, j.Secret, err = newScope(); err != nil {
+	j := Join{Fedfast: Protocol, URLs: []string{address}}
+	if b.Scope, j.Scope, j.Secret, err = newScope(); err != nil {
 		return nil, err
 	}
 	if ca != "" {
@@ -52,15 +55,15 @@ func joinServer(ctx context.Context, study, address, creds, ca string) (_ *broke
 	if err != nil {
 		return nil, fmt.Errorf("--ca %s: %w", ca, err)
 	}
-	name := token()
-	options := append(credentials(creds), nats.Name(name), nats.CustomInboxPrefix(b.scope.subject(inboxes)+name),
+	name := Token()
+	options := append(credentials(creds), nats.Name(name), nats.CustomInboxPrefix(b.Scope.subject(Inboxes)+name),
 		nats.MaxReconnects(-1), nats.ReconnectWait(500*time.Millisecond), nats.Timeout(10*time.Second), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
-	if b.conn, err = nats.Connect(address, append(options, trust...)...); err != nil {
+	if b.Conn, err = nats.Connect(address, append(options, trust...)...); err != nil {
 		return nil, fmt.Errorf("--cluster %s: %w", hideUser(address), err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, serverTime)
 	defer cancel()
-	js, err := jetstream.New(b.conn)
+	js, err := jetstream.New(b.Conn)
 	if err != nil {
 		return nil, err
 	}
@@ -68,10 +71,10 @@ func joinServer(ctx context.Context, study, address, creds, ca string) (_ *broke
 		return nil, fmt.Errorf("--cluster %s: JetStream of NATS 2.9 or newer must be enabled for this user: %w", hideUser(address), err)
 	}
 	b.url = hideUser(address)
-	if old, err := readJoin(filepath.Join(study, Folder, JoinFile)); err == nil && old.Scope != "" { // left by a coordinator that was killed
-		_ = dropBucket(ctx, b.conn, old.Scope)
+	if old, err := ReadJoin(filepath.Join(study, Folder, JoinFile)); err == nil && old.Scope != "" { // left by a coordinator that was killed
+		_ = dropBucket(ctx, b.Conn, old.Scope)
 	}
-	b.path, err = j.write(study)
+	b.Path, err = j.Write(study)
 	return b, err
 }
 

@@ -1,4 +1,4 @@
-package cluster
+package wire
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 func TestFaultManyBlobs(t *testing.T) {
 	const size, workers = 900_000, 6
 	b, j := openTest(t, false, func(o *server.Options) { o.StreamMaxBufferedSize = 1 << 20 })
-	ours, err := createBlobs(t.Context(), b.conn, nil)
+	ours, err := b.CreateBlobs(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,27 +24,26 @@ func TestFaultManyBlobs(t *testing.T) {
 	defer cancel()
 	var all sync.WaitGroup
 	for i := range workers {
-		l, err := connect(j, "join")
+		l, err := Connect(j, "join", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.close()
-		theirs, err := openBlobs(ctx, l.conn, nil)
+		defer l.Close()
+		theirs, err := l.OpenBlobs(ctx, size)
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs.denied = l.denied
 		text := bytes.Repeat([]byte{byte(i)}, size)
 		all.Go(func() {
-			name, err := theirs.putBytes(ctx, text)
+			name, err := theirs.PutBytes(ctx, text)
 			if err != nil {
 				t.Errorf("blob %d is not there: %v", i, err)
 				return
 			}
-			if got, err := ours.bytes(ctx, name); err != nil || !bytes.Equal(got, text) {
+			if got, err := ours.Bytes(ctx, name); err != nil || !bytes.Equal(got, text) {
 				t.Errorf("blob %d comes back as %d bytes, %v", i, len(got), err)
 			}
-			if err := ours.remove(ctx, name); err != nil {
+			if err := ours.Remove(ctx, name); err != nil {
 				t.Error(err)
 			}
 		})

@@ -1,4 +1,4 @@
-package cluster
+package wire
 
 import (
 	"crypto/ecdsa"
@@ -18,7 +18,7 @@ import (
 
 // trust returns the options for TLS with the CA of the join file as the only root, none
 // if it has no CA.
-func (j *join) trust() ([]nats.Option, error) {
+func (j *Join) trust() ([]nats.Option, error) {
 	if j.CA == "" {
 		return nil, nil
 	}
@@ -33,10 +33,10 @@ func (j *join) trust() ([]nats.Option, error) {
 	return []nats.Option{nats.Secure(&tls.Config{RootCAs: roots, MinVersion: least})}, nil
 }
 
-// certify creates a certificate authority for one run of a coordinator. It returns the
+// Certify creates a certificate authority for one run of a coordinator. It returns the
 // authority's certificate, as PEM, and a server certificate for hosts. The authority's
 // key is discarded: it signs nothing else.
-func certify(hosts []string) (ca string, server tls.Certificate, err error) {
+func Certify(hosts []string) (ca string, server tls.Certificate, err error) {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return "", server, err

@@ -1,19 +1,18 @@
-package cluster
+package wire
 
 import (
 	"encoding/json"
 
-	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study"
 )
 
-// protocolVersion is the version of the messages. Both sides must have the same one.
-const protocolVersion = 2
+// Protocol is the version of the messages. Both sides must have the same one.
+const Protocol = 2
 
-// hello is the first message of a worker, and the second one, which adds the facts about
+// Hello is the first message of a worker, and the second one, which adds the facts about
 // its data, model and first rounds.
-type hello struct {
+type Hello struct {
 	Machine
 	// Worker is empty in the first message, then the token of the answer.
 	Worker string `json:"worker,omitempty"`
@@ -32,8 +31,8 @@ type Machine struct {
 	Workers  int    `json:"workers"`
 }
 
-// welcome answers a hello.
-type welcome struct {
+// Welcome answers a hello.
+type Welcome struct {
 	// Refused is the reason why the worker may not join.
 	Refused string `json:"refused,omitempty"`
 	// Worker is the token of the worker's requests, a secret that it shares with the
@@ -56,17 +55,17 @@ type welcome struct {
 
 // The states of a worker in a request.
 const (
-	stateIdle    = "idle"    // has no trial
-	stateReady   = "ready"   // has loaded a trial
-	stateRound   = "round"   // has run a round: Record, or Panic
-	stateFetched = "fetched" // has uploaded blobs
-	stateShared  = "shared"  // has done a task: Result or Blob, or Panic
-	stateFailed  = "failed"  // could not carry out the order: Problem
-	stateBye     = "bye"     // leaves
+	StateIdle    = "idle"    // has no trial
+	StateReady   = "ready"   // has loaded a trial
+	StateRound   = "round"   // has run a round: Record, or Panic
+	StateFetched = "fetched" // has uploaded blobs
+	StateShared  = "shared"  // has done a task: Result or Blob, or Panic
+	StateFailed  = "failed"  // could not carry out the order: Problem
+	StateBye     = "bye"     // leaves
 )
 
-// request is a worker's report on its last order, and asks for the next one.
-type request struct {
+// Request is a worker's report on its last order, and asks for the next one.
+type Request struct {
 	Worker string `json:"worker"`
 	// Seq is the sequence number: the same request may arrive twice.
 	Seq   int64  `json:"seq"`
@@ -95,18 +94,18 @@ type request struct {
 
 // The orders of the coordinator.
 const (
-	orderStart = "start" // take a trial: Lease, Trial, Snapshot
-	orderRound = "round" // run a round: Rounds, Plan, Observed
-	orderFetch = "fetch" // upload blobs: of the kept Model, of the State
-	orderShare = "share" // do a Task of Trial after Rounds, by Plan
-	orderDrop  = "drop"  // drop the trial
-	orderAgain = "again" // start over with a hello
-	orderStop  = "stop"  // the study has ended
-	orderLeave = "leave" // the worker is dismissed: Why
+	OrderStart = "start" // take a trial: Lease, Trial, Snapshot
+	OrderRound = "round" // run a round: Rounds, Plan, Observed
+	OrderFetch = "fetch" // upload blobs: of the kept Model, of the State
+	OrderShare = "share" // do a Task of Trial after Rounds, by Plan
+	OrderDrop  = "drop"  // drop the trial
+	OrderAgain = "again" // start over with a hello
+	OrderStop  = "stop"  // the study has ended
+	OrderLeave = "leave" // the worker is dismissed: Why
 )
 
-// order answers a request.
-type order struct {
+// Order answers a request.
+type Order struct {
 	Seq      int64  `json:"seq"` // of the request
 	Order    string `json:"order"`
 	Lease    int64  `json:"lease,omitempty"`
@@ -115,78 +114,26 @@ type order struct {
 	// Keep tells the worker to keep the current model before anything else.
 	Keep     bool     `json:"keep,omitempty"`
 	Rounds   int      `json:"rounds,omitempty"` // number of rounds run before
-	Plan     *plan    `json:"plan,omitempty"`
+	Plan     *Plan    `json:"plan,omitempty"`
 	Observed []string `json:"observed,omitempty"`
-	Task     *task    `json:"task,omitempty"`
+	Task     *Task    `json:"task,omitempty"`
 	Model    bool     `json:"model,omitempty"`
 	State    bool     `json:"state,omitempty"`
 	Why      string   `json:"why,omitempty"`
 }
 
-// heartbeat shows that a worker is alive.
-type heartbeat struct {
+// Task is a part of a round or of an evaluation, which any worker can do.
+type Task struct {
+	// Weights is the digest of the blob that holds the model.
+	Weights string `json:"weights"`
+	// Lo and Hi are the slots [Lo,Hi) of a part of a round. An evaluation has an Exam
+	// instead; its weights and hyperparameters are in Weights and in the order's plan.
+	Lo   int         `json:"lo,omitempty"`
+	Hi   int         `json:"hi,omitempty"`
+	Exam *shard.Exam `json:"exam,omitempty"`
+}
+
+// Heartbeat shows that a worker is alive.
+type Heartbeat struct {
 	Worker string `json:"worker"`
-}
-
-// plan is an fl.Plan in JSON. A float64 is written in the shortest form that is read back
-// as the same bits.
-type plan struct {
-	Server  json.RawMessage   `json:"server"`
-	Clients []json.RawMessage `json:"clients,omitempty"`
-	Table   []cell            `json:"table,omitempty"`
-	Probes  []string          `json:"probes,omitempty"`
-}
-
-type cell struct {
-	HI      float64         `json:"hi"`
-	Samples float64         `json:"samples"`
-	Params  json.RawMessage `json:"params"`
-}
-
-// encodePlan encodes a plan.
-func encodePlan(p fl.Plan) (*plan, error) {
-	out := &plan{Probes: p.Probes}
-	var err error
-	if out.Server, err = json.Marshal(p.Server); err != nil {
-		return nil, err
-	}
-	for i := range p.Clients {
-		c, err := json.Marshal(p.Clients[i])
-		if err != nil {
-			return nil, err
-		}
-		out.Clients = append(out.Clients, c)
-	}
-	for i := range p.Table {
-		c, err := json.Marshal(p.Table[i].Params)
-		if err != nil {
-			return nil, err
-		}
-		out.Table = append(out.Table, cell{p.Table[i].HI, p.Table[i].Samples, c})
-	}
-	return out, nil
-}
-
-// decode decodes a plan. Params must begin as the defaults; every field is then
-// overwritten.
-func (p *plan) decode() (fl.Plan, error) {
-	out := fl.Plan{Server: hyper.DefaultServer(), Probes: p.Probes}
-	if err := json.Unmarshal(p.Server, &out.Server); err != nil {
-		return out, err
-	}
-	for _, raw := range p.Clients {
-		c := hyper.DefaultClient()
-		if err := json.Unmarshal(raw, &c); err != nil {
-			return out, err
-		}
-		out.Clients = append(out.Clients, c)
-	}
-	for _, t := range p.Table {
-		c := hyper.DefaultClient()
-		if err := json.Unmarshal(t.Params, &c); err != nil {
-			return out, err
-		}
-		out.Table = append(out.Table, hyper.Cell{HI: t.HI, Samples: t.Samples, Params: c})
-	}
-	return out, nil
 }

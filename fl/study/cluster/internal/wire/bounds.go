@@ -1,4 +1,4 @@
-package cluster
+package wire
 
 import (
 	"encoding/hex"
@@ -19,22 +19,23 @@ import (
 const (
 	maxName      = 256           // bytes of a name: of a host, a CPU, a version or a level
 	maxNumber    = math.MaxInt32 // trials, rounds, slots, processes
+	MaxResult    = 64 << 10      // bytes of a result within a request; larger ones are blobs
 	maxPanic     = 64 << 10      // bytes of a panic's message, and of its stack
-	maxWorkers   = 1 << 14       // workers that join during one process of the coordinator
+	MaxWorkers   = 1 << 14       // workers that join during one process of the coordinator
 	maxJoin      = 1 << 20       // bytes of a join file or of a certificate
 	minHeartbeat = time.Millisecond
 	maxHeartbeat = time.Hour
 )
 
-// digestSize is the length of a SHA-256 in hexadecimal.
-const digestSize = 64
+// DigestSize is the length of a SHA-256 in hexadecimal.
+const DigestSize = 64
 
 // isDigest reports whether a name is that of a blob with a tag.
 func isDigest(name, tag string) bool {
-	if len(name) != digestSize+len(tag) || name[digestSize:] != tag {
+	if len(name) != DigestSize+len(tag) || name[DigestSize:] != tag {
 		return false
 	}
-	_, err := hex.DecodeString(name[:digestSize])
+	_, err := hex.DecodeString(name[:DigestSize])
 	return err == nil
 }
 
@@ -48,8 +49,8 @@ func countable(numbers ...int) bool {
 	return true
 }
 
-// wrong describes what is invalid in a hello, empty for nothing.
-func (h *hello) wrong() string {
+// Wrong describes what is invalid in a hello, empty for nothing.
+func (h *Hello) Wrong() string {
 	for _, name := range []string{h.Version, h.Level, h.Host, h.CPU} {
 		if len(name) > maxName {
 			return fmt.Sprintf("name of %d bytes, want at most %d", len(name), maxName)
@@ -61,16 +62,16 @@ func (h *hello) wrong() string {
 	return ""
 }
 
-// plain makes the names in a hello safe to be shown and recorded.
-func (h *hello) plain() {
+// Plain makes the names in a hello safe to be shown and recorded.
+func (h *Hello) Plain() {
 	h.Host, h.CPU = oneline.Name(h.Host), oneline.Of(h.CPU)
 }
 
-// wrong describes what is invalid in a request, empty for nothing; tag is that of the
+// Wrong describes what is invalid in a request, empty for nothing; tag is that of the
 // study's blobs.
-func (t *request) wrong(tag string) string {
+func (t *Request) Wrong(tag string) string {
 	switch t.State {
-	case stateIdle, stateReady, stateRound, stateFetched, stateShared, stateFailed, stateBye:
+	case StateIdle, StateReady, StateRound, StateFetched, StateShared, StateFailed, StateBye:
 	default:
 		return fmt.Sprintf("unknown state %.20q", t.State)
 	}
@@ -82,25 +83,25 @@ func (t *request) wrong(tag string) string {
 			return fmt.Sprintf("invalid blob name %.20q", name)
 		}
 	}
-	if len(t.Result) > inline {
-		return fmt.Sprintf("inline result of %d bytes, want at most %d", len(t.Result), inline)
+	if len(t.Result) > MaxResult {
+		return fmt.Sprintf("inline result of %d bytes, want at most %d", len(t.Result), MaxResult)
 	}
 	return ""
 }
 
-// plain shortens the texts in a request.
-func (t *request) plain() {
+// Plain shortens the texts in a request.
+func (t *Request) Plain() {
 	t.Problem = oneline.Of(t.Problem)
 	t.Panic, t.Stack = t.Panic[:min(len(t.Panic), maxPanic)], t.Stack[:min(len(t.Stack), maxPanic)]
 }
 
-// wrong describes what is invalid in a welcome, empty for nothing.
-func (w *welcome) wrong() string {
+// Wrong describes what is invalid in a welcome, empty for nothing.
+func (w *Welcome) Wrong() string {
 	heartbeat := time.Duration(w.Heartbeat) * time.Millisecond
 	switch {
 	case w.Heartbeat > int64(maxHeartbeat/time.Millisecond) || heartbeat < minHeartbeat:
 		return fmt.Sprintf("heartbeat of %d ms, want %d to %d", w.Heartbeat, minHeartbeat.Milliseconds(), maxHeartbeat.Milliseconds())
-	case !isToken(w.Worker):
+	case !IsToken(w.Worker):
 		return "invalid worker token"
 	case len(w.Tag) > maxName:
 		return fmt.Sprintf("tag of %d bytes, want at most %d", len(w.Tag), maxName)
@@ -110,7 +111,7 @@ func (w *welcome) wrong() string {
 
 // wrong describes what is invalid in an order, empty for nothing; tag is that of the
 // study's blobs.
-func (o *order) wrong(tag string) string {
+func (o *Order) wrong(tag string) string {
 	if o.Lease < 0 || !countable(o.Trial, o.Rounds) {
 		return fmt.Sprintf("lease %d, trial %d, round %d: out of range", o.Lease, o.Trial, o.Rounds)
 	}
@@ -120,14 +121,14 @@ func (o *order) wrong(tag string) string {
 	if t := o.Task; t != nil && (!isDigest(t.Weights, tag) || !countable(t.Lo, t.Hi)) {
 		return fmt.Sprintf("invalid task: slots [%d,%d), blob %.20q", t.Lo, t.Hi, t.Weights)
 	}
-	if o.Plan == nil && (o.Order == orderRound || o.Order == orderShare) {
+	if o.Plan == nil && (o.Order == OrderRound || o.Order == OrderShare) {
 		return "round without a plan"
 	}
 	return ""
 }
 
 // wrong describes what is invalid in a join file, empty for nothing.
-func (j *join) wrong() string {
+func (j *Join) wrong() string {
 	for _, address := range j.URLs {
 		u, err := url.Parse(address)
 		if err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls" {

@@ -1,11 +1,10 @@
-package cluster
+package wire
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -17,32 +16,34 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
-// link is a worker's connection to a coordinator.
-type link struct {
-	conn      *nats.Conn
-	scope     *scope
+// Link is a worker's connection to a coordinator.
+type Link struct {
+	// Conn is the connection.
+	Conn *nats.Conn
+	// Worker is the token of the requests, set by Begin.
+	Worker string
+	// Leaving reports whether the worker was asked to leave; nil means no.
+	Leaving func() bool
+	// Ended reports whether the study has its result; nil means no.
+	Ended func() bool
+
+	scope     *Scope
 	tag       string // of blobs
-	blobs     *blobs
-	worker    string
 	heartbeat time.Duration
 	seq       int64
-	key       string // of the join file
-	path      string // of the join file
+	from      joined
 	denied    chan struct{}
-
-	twice   bool        // in tests: each message is sent twice
-	leaving func() bool // reports whether the worker was asked to leave; nil means no
-	ended   func() bool // reports whether the study has its result
-
-	stop chan struct{}
-	work sync.WaitGroup
+	stop      chan struct{}
+	work      sync.WaitGroup
 }
 
 // blip is how long a connection may be down before the worker starts a new session.
 const blip = 10 * time.Second
 
-// connect connects to the coordinator of a join file.
-func connect(j *join, path string, more ...nats.Option) (*link, error) {
+// Connect connects to the coordinator of a join file, with a file of credentials if its
+// path is not empty.
+func Connect(j *Join, path, creds string) (*Link, error) {
+	more := credentials(creds)
 	at, err := scopeOf(j.Scope, j.Secret)
 	if err != nil {
 		return nil, fmt.Errorf("--join %s: %w", path, err)
@@ -54,9 +55,9 @@ func connect(j *join, path string, more ...nats.Option) (*link, error) {
 		}
 		more = append(more, signed(key))
 	}
-	name, denied := token(), make(chan struct{}, 1)
+	name, denied := Token(), make(chan struct{}, 1)
 	options := []nats.Option{
-		nats.Name(name), nats.CustomInboxPrefix(at.subject(inboxes) + name), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
+		nats.Name(name), nats.CustomInboxPrefix(at.subject(Inboxes) + name), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
 		nats.Timeout(10 * time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(3), nats.IgnoreDiscoveredServers(),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { // other errors are returned by the calls themselves
 			if errors.Is(err, nats.ErrPermissionViolation) {
@@ -73,23 +74,26 @@ func connect(j *join, path string, more ...nats.Option) (*link, error) {
 	}
 	conn, err := nats.Connect(strings.Join(j.URLs, ","), slices.Concat(options, more, trust)...)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", errNoLink, hideUser(j.URLs[0]), err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrNoLink, hideUser(j.URLs[0]), err)
 	}
-	return &link{conn: conn, scope: at, key: j.Key + j.Secret, path: path, denied: denied, heartbeat: time.Second, stop: make(chan struct{})}, nil
+	return &Link{Conn: conn, scope: at, from: joined{path, j.Key + j.Secret}, denied: denied, heartbeat: time.Second, stop: make(chan struct{})}, nil
 }
 
-// close closes the connection after flushing it.
-func (l *link) close() {
+// Close closes the connection after flushing it.
+func (l *Link) Close() {
 	close(l.stop)
 	l.work.Wait()
-	_ = l.conn.FlushTimeout(time.Second) // the server may be gone
-	l.conn.Close()
+	if l.Conn.IsConnected() {
+		_ = l.Conn.FlushTimeout(time.Second) // the server may be gone
+	}
+	l.Conn.Close()
 }
 
-// begin starts sending heartbeats.
-func (l *link) begin(worker string, every time.Duration) {
-	l.worker, l.heartbeat = worker, every
-	text, err := json.Marshal(heartbeat{Worker: worker})
+// Begin starts sending heartbeats, as a welcome has it.
+func (l *Link) Begin(w *Welcome) {
+	every := time.Duration(w.Heartbeat) * time.Millisecond
+	l.Worker, l.tag, l.heartbeat = w.Worker, w.Tag, every
+	text, err := json.Marshal(Heartbeat{Worker: w.Worker})
 	if err != nil {
 		return
 	}
@@ -99,7 +103,7 @@ func (l *link) begin(worker string, every time.Duration) {
 		for {
 			select {
 			case <-tick.C:
-				_ = l.conn.Publish(l.scope.subject(subjectHeartbeat), l.scope.seal(text, byWorker)) // the next heartbeat may arrive
+				_ = l.Conn.Publish(l.scope.subject(SubjectHeartbeat), l.scope.seal(text, byWorker)) // the next heartbeat may arrive
 			case <-l.stop:
 				return
 			}
@@ -107,48 +111,54 @@ func (l *link) begin(worker string, every time.Duration) {
 	})
 }
 
-// hello sends a hello until it is answered.
-func (l *link) hello(ctx context.Context, h hello) (*welcome, error) {
-	var answer welcome
-	if err := l.request(ctx, subjectHello, h, 5*time.Second, func(text []byte) bool { return json.Unmarshal(text, &answer) == nil }); err != nil {
+// Hello sends a hello until it is answered.
+func (l *Link) Hello(ctx context.Context, h Hello) (*Welcome, error) {
+	var answer Welcome
+	if err := l.request(ctx, SubjectHello, h, 5*time.Second, func(text []byte) bool { return json.Unmarshal(text, &answer) == nil }); err != nil {
 		return nil, err
 	}
 	if answer.Refused != "" {
 		return nil, &RefusedError{oneline.Of(answer.Refused)}
 	}
 	if answer.Over {
-		return nil, errOver
+		return nil, ErrOver
 	}
 	if answer.Again {
-		return nil, errAgain
+		return nil, ErrAgain
 	}
 	return &answer, nil
 }
 
-// ask reports what was done and returns the next order.
-func (l *link) ask(ctx context.Context, t request) (*order, error) {
+// Ask reports what was done and returns the next order.
+func (l *Link) Ask(ctx context.Context, t Request) (*Order, error) {
 	l.seq++
-	t.Seq, t.Worker = l.seq, l.worker
-	var o order
-	err := l.request(ctx, subjectRequest, t, max(l.heartbeat, 100*time.Millisecond), func(text []byte) bool {
-		o = order{}
+	t.Seq, t.Worker = l.seq, l.Worker
+	var o Order
+	err := l.request(ctx, SubjectRequest, t, max(l.heartbeat, 100*time.Millisecond), func(text []byte) bool {
+		o = Order{}
 		return json.Unmarshal(text, &o) == nil && o.Seq == t.Seq
 	})
-	return &o, err
+	if err != nil {
+		return nil, err
+	}
+	if why := o.wrong(l.tag); why != "" {
+		return nil, fmt.Errorf("invalid order from the coordinator: %s", why)
+	}
+	return &o, nil
 }
 
 // request sends a message until take accepts an answer, as long as there is a connection
 // or one may come back. An answer to any repetition counts, and repetitions become less
 // frequent, so a slow coordinator is not flooded.
-func (l *link) request(ctx context.Context, subject string, v any, patience time.Duration, take func([]byte) bool) error {
+func (l *Link) request(ctx context.Context, subject string, v any, patience time.Duration, take func([]byte) bool) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
 	text, subject = l.scope.seal(text, byWorker), l.scope.subject(subject)
-	answers, err := l.conn.SubscribeSync(l.conn.NewInbox())
+	answers, err := l.Conn.SubscribeSync(l.Conn.NewInbox())
 	if err != nil {
-		return errNoLink
+		return ErrNoLink
 	}
 	defer func() { _ = answers.Unsubscribe() }() // the connection may be closed
 	down, looked := time.Time{}, time.Now()
@@ -159,10 +169,7 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 			if !sent.IsZero() {
 				wait = min(2*wait, maxPatience*patience)
 			}
-			if l.twice {
-				_ = l.conn.PublishRequest(subject, l.conn.NewInbox(), text) // it may arrive
-			}
-			err = l.conn.PublishRequest(subject, answers.Subject, text)
+			err = l.Conn.PublishRequest(subject, answers.Subject, text)
 			sent = time.Now()
 		}
 		if err == nil {
@@ -177,14 +184,14 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 			}
 		}
 		if ctx.Err() != nil {
-			return errLeaving
+			return ErrLeaving
 		}
 		silent := errors.Is(err, nats.ErrNoResponders) // an external server outlives the coordinator
 		switch {
-		case l.conn.IsConnected() && !silent:
+		case l.Conn.IsConnected() && !silent:
 			down = time.Time{}
-		case l.leaving != nil && l.leaving():
-			return errLeaving
+		case l.Leaving != nil && l.Leaving():
+			return ErrLeaving
 		case down.IsZero():
 			down = time.Now()
 		}
@@ -192,8 +199,8 @@ func (l *link) request(ctx context.Context, subject string, v any, patience time
 		if due {
 			looked = time.Now()
 		}
-		if l.dead() || due && l.moved() || !down.IsZero() && time.Since(down) > blip {
-			return errNoLink
+		if l.dead() || due && l.from.moved() || !down.IsZero() && time.Since(down) > blip {
+			return ErrNoLink
 		}
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			sent, wait = time.Time{}, patience
@@ -208,9 +215,9 @@ const maxPatience = 8
 // look is how often the join file is checked while connected.
 const look = time.Second
 
-// alive returns a context that ends when the connection is given up, so that the worker
+// Alive returns a context that ends when the connection is given up, so that the worker
 // does not wait for blobs or train for a study that has ended; done releases it.
-func (l *link) alive(ctx context.Context) (_ context.Context, done context.CancelFunc) {
+func (l *Link) Alive(ctx context.Context) (_ context.Context, done context.CancelFunc) {
 	ctx, done = context.WithCancel(ctx)
 	every := min(max(l.heartbeat, 100*time.Millisecond), look) // begin sets the heartbeat, maybe before the goroutine has seen done
 	go func() {
@@ -223,12 +230,12 @@ func (l *link) alive(ctx context.Context) (_ context.Context, done context.Cance
 				return
 			case <-tick.C:
 			}
-			if l.conn.IsConnected() {
+			if l.Conn.IsConnected() {
 				down = time.Now()
 			}
 			gone := false
 			if time.Since(looked) >= look { // an external server outlives the coordinator
-				looked, gone = time.Now(), l.moved()
+				looked, gone = time.Now(), l.from.moved()
 			}
 			if gone || l.dead() || time.Since(down) > blip {
 				done()
@@ -240,18 +247,9 @@ func (l *link) alive(ctx context.Context) (_ context.Context, done context.Cance
 
 // dead reports whether the connection is given up: it is closed, or it is down and the
 // join file names another coordinator or the study has its result.
-func (l *link) dead() bool {
-	if l.conn.IsClosed() {
+func (l *Link) dead() bool {
+	if l.Conn.IsClosed() {
 		return true
 	}
-	return !l.conn.IsConnected() && (l.moved() || l.ended != nil && l.ended())
-}
-
-// moved reports whether the join file names another coordinator, or is gone.
-func (l *link) moved() bool {
-	j, err := readJoin(l.path)
-	if err != nil {
-		return errors.Is(err, fs.ErrNotExist) // a shared file system may fail for a moment
-	}
-	return j.Key+j.Secret != l.key
+	return !l.Conn.IsConnected() && (l.from.moved() || l.Ended != nil && l.Ended())
 }

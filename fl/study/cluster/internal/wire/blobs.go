@@ -1,4 +1,4 @@
-package cluster
+package wire
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/semaphore"
 
@@ -39,26 +38,26 @@ const (
 // tooMany is the error code of a server that is too busy to store more.
 const tooMany jetstream.ErrorCode = 10167
 
-// blobs holds snapshots in transit, by their SHA-256. They are kept in the server's
+// Blobs holds snapshots in transit, by their SHA-256. They are kept in the server's
 // memory until the coordinator has fetched them.
-type blobs struct {
+type Blobs struct {
 	store jetstream.ObjectStore
-	scope *scope
+	scope *Scope
 	room  *semaphore.Weighted // for bytes in transit
-	tag   string              // suffix of the names: one per study of a hub
+	Tag   string              // suffix of the names: one per study of a hub
 	most  int64               // maximum size of a blob in bytes, given the study's model
 
 	denied chan struct{} // receives when the server has denied something; may be nil
 }
 
-// of returns the blobs of a study, whose names end with a tag and whose size is at most
+// Of returns the blobs of a study, whose names end with a tag and whose size is at most
 // most.
-func (b *blobs) of(tag string, most int64) *blobs {
-	return &blobs{store: b.store, scope: b.scope, room: b.room, tag: tag, most: most, denied: b.denied}
+func (b *Blobs) Of(tag string, most int64) *Blobs {
+	return &Blobs{store: b.store, scope: b.scope, room: b.room, Tag: tag, most: most, denied: b.denied}
 }
 
 // fly waits until a blob may be transferred.
-func (b *blobs) fly(ctx context.Context, size int64) (land func(), err error) {
+func (b *Blobs) fly(ctx context.Context, size int64) (land func(), err error) {
 	size = min(size, flyingBlob)
 	if err := b.room.Acquire(ctx, size); err != nil {
 		return nil, err
@@ -66,40 +65,47 @@ func (b *blobs) fly(ctx context.Context, size int64) (land func(), err error) {
 	return func() { b.room.Release(size) }, nil
 }
 
-func newBlobs(s jetstream.ObjectStore, at *scope) *blobs {
-	return &blobs{store: s, scope: at, room: semaphore.NewWeighted(maxFlying)}
+func newBlobs(s jetstream.ObjectStore, at *Scope) *Blobs {
+	return &Blobs{store: s, scope: at, room: semaphore.NewWeighted(maxFlying)}
 }
 
-// createBlobs creates the bucket, openBlobs opens it.
-func createBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error) {
-	js, err := jetstream.New(conn)
+// CreateBlobs creates the bucket.
+func (b *Broker) CreateBlobs(ctx context.Context) (*Blobs, error) {
+	js, err := jetstream.New(b.Conn)
 	if err != nil {
 		return nil, err
 	}
-	s, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: at.subject(bucket), Storage: jetstream.MemoryStorage})
-	return newBlobs(s, at), err
+	s, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: b.Scope.subject(Bucket), Storage: jetstream.MemoryStorage})
+	return newBlobs(s, b.Scope), err
 }
 
-func openBlobs(ctx context.Context, conn *nats.Conn, at *scope) (*blobs, error) {
-	js, err := jetstream.New(conn)
+// OpenBlobs opens the bucket for the blobs of the study that the worker was welcomed to,
+// of at most a number of bytes each.
+func (l *Link) OpenBlobs(ctx context.Context, most int64) (*Blobs, error) {
+	js, err := jetstream.New(l.Conn)
 	if err != nil {
 		return nil, err
 	}
-	s, err := js.ObjectStore(ctx, at.subject(bucket))
-	return newBlobs(s, at), err
+	s, err := js.ObjectStore(ctx, l.scope.subject(Bucket))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoLink, err)
+	}
+	b := newBlobs(s, l.scope).Of(l.tag, most)
+	b.denied = l.denied
+	return b, nil
 }
 
-// put stores a snapshot and returns its digest.
-func (b *blobs) put(ctx context.Context, s *fl.Snapshot) (string, error) {
-	text, err := encode(s)
+// Put stores a snapshot and returns its digest.
+func (b *Blobs) Put(ctx context.Context, s *fl.Snapshot) (string, error) {
+	text, err := EncodeSnapshot(s)
 	if err != nil {
 		return "", err
 	}
-	return b.putBytes(ctx, text)
+	return b.PutBytes(ctx, text)
 }
 
-// encode returns a snapshot in its binary form.
-func encode(s *fl.Snapshot) ([]byte, error) {
+// EncodeSnapshot returns a snapshot in its binary form.
+func EncodeSnapshot(s *fl.Snapshot) ([]byte, error) {
 	var text bytes.Buffer
 	numbers := len(s.Weights)
 	for _, v := range s.Server {
@@ -110,10 +116,10 @@ func encode(s *fl.Snapshot) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// putBytes stores bytes and returns their digest.
-func (b *blobs) putBytes(ctx context.Context, text []byte) (string, error) {
+// PutBytes stores bytes and returns their digest.
+func (b *Blobs) PutBytes(ctx context.Context, text []byte) (string, error) {
 	sum := sha256.Sum256(text)
-	name := hex.EncodeToString(sum[:]) + b.tag
+	name := hex.EncodeToString(sum[:]) + b.Tag
 	return name, within(ctx, name, func(ctx context.Context) error {
 		size := b.scope.sealed(len(text))
 		if info, err := b.info(ctx, name); err == nil && info.Size == uint64(size) {
@@ -143,7 +149,7 @@ func (b *blobs) putBytes(ctx context.Context, text []byte) (string, error) {
 // try stores bytes under a name, once. After a failure the client purges the parts of the
 // blob and waits for the answer until its deadline, but a worker has no permission for
 // that: so a denial ends the call.
-func (b *blobs) try(ctx context.Context, name string, sealed []byte) error {
+func (b *Blobs) try(ctx context.Context, name string, sealed []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if b.denied != nil {
@@ -164,7 +170,7 @@ func (b *blobs) try(ctx context.Context, name string, sealed []byte) error {
 }
 
 // info queries the metadata of a blob.
-func (b *blobs) info(ctx context.Context, name string) (info *jetstream.ObjectInfo, err error) {
+func (b *Blobs) info(ctx context.Context, name string) (info *jetstream.ObjectInfo, err error) {
 	err = asked(ctx, func(ctx context.Context) (err error) {
 		info, err = b.store.GetInfo(ctx, name)
 		return err
@@ -200,9 +206,9 @@ func within(ctx context.Context, name string, do func(ctx context.Context) error
 	return fmt.Errorf("blob %.8s: %w", name, err)
 }
 
-// get returns a snapshot by its digest.
-func (b *blobs) get(ctx context.Context, name string) (*fl.Snapshot, error) {
-	text, err := b.bytes(ctx, name)
+// Get returns a snapshot by its digest.
+func (b *Blobs) Get(ctx context.Context, name string) (*fl.Snapshot, error) {
+	text, err := b.Bytes(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +217,7 @@ func (b *blobs) get(ctx context.Context, name string) (*fl.Snapshot, error) {
 
 // fits checks the metadata of a blob before memory is allocated for it: any worker can
 // upload arbitrary metadata.
-func (b *blobs) fits(info *jetstream.ObjectInfo) error {
+func (b *Blobs) fits(info *jetstream.ObjectInfo) error {
 	if info.Opts != nil && info.Opts.Link != nil {
 		return errors.New("is a link")
 	}
@@ -246,9 +252,9 @@ func (a awake) fill(text []byte, from io.Reader) error {
 	return nil
 }
 
-// bytes returns a blob by its digest.
-func (b *blobs) bytes(ctx context.Context, name string) ([]byte, error) {
-	if !isDigest(name, b.tag) {
+// Bytes returns a blob by its digest.
+func (b *Blobs) Bytes(ctx context.Context, name string) ([]byte, error) {
+	if !isDigest(name, b.Tag) {
 		return nil, fmt.Errorf("blob %.8q: not a blob of this study", name)
 	}
 	var text []byte
@@ -280,14 +286,14 @@ func (b *blobs) bytes(ctx context.Context, name string) ([]byte, error) {
 	if text, err = b.scope.open(text, byEither); err != nil {
 		return nil, fmt.Errorf("blob %.8s: not encrypted for this study: %w", name, err)
 	}
-	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:])+b.tag != name {
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:])+b.Tag != name {
 		return nil, fmt.Errorf("blob %.8s: digest mismatch", name)
 	}
 	return text, nil
 }
 
-// remove deletes a blob.
-func (b *blobs) remove(ctx context.Context, name string) error {
+// Remove deletes a blob.
+func (b *Blobs) Remove(ctx context.Context, name string) error {
 	return within(ctx, name, func(ctx context.Context) error {
 		err := asked(ctx, func(ctx context.Context) error { return b.store.Delete(ctx, name) })
 		if errors.Is(err, jetstream.ErrObjectNotFound) {

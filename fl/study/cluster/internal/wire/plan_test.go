@@ -1,6 +1,8 @@
-package cluster
+package wire
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
 	"reflect"
 	"testing"
@@ -46,4 +48,28 @@ func samplePlan(t *testing.T) fl.Plan {
 	odd(reflect.ValueOf(&p.Server).Elem())
 	p.Table = []hyper.Cell{{HI: 0.1, Samples: 1.0 / 3, Params: params()}}
 	return p
+}
+
+// TestPlanKeepsItsBits sends every hyperparameter there and back.
+func TestPlanKeepsItsBits(t *testing.T) {
+	p := samplePlan(t)
+	wire, err := EncodePlan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Plan
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	back, err := got.Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := fmt.Sprintf("%#v", p), fmt.Sprintf("%#v", back); a != b {
+		t.Errorf("sent\n%s\narrived\n%s", a, b)
+	}
 }

@@ -1,4 +1,4 @@
-package cluster
+package wire
 
 import (
 	"context"
@@ -20,8 +20,8 @@ const (
 	JoinFile = "join"
 )
 
-// join is the content of the join file.
-type join struct {
+// Join is the content of the join file.
+type Join struct {
 	// Fedfast is the version of the protocol, protocolVersion.
 	Fedfast int `json:"fedfast_cluster"`
 	// URLs are the addresses of the server, Key the seed of the workers' nkey.
@@ -37,8 +37,8 @@ type join struct {
 	Secret string `json:"secret,omitempty"`
 }
 
-// write writes the join file, readable by its owner only.
-func (j *join) write(study string) (string, error) {
+// Write writes the join file, readable by its owner only.
+func (j *Join) Write(study string) (string, error) {
 	folder := filepath.Join(study, Folder)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", fmt.Errorf("cluster: %w", err)
@@ -51,8 +51,8 @@ func (j *join) write(study string) (string, error) {
 	return path, wholefile.Write(path, append(text, '\n'), 0o600)
 }
 
-// readJoin reads a join file.
-func readJoin(path string) (*join, error) {
+// ReadJoin reads a join file.
+func ReadJoin(path string) (*Join, error) {
 	text, err := readSmall(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -60,12 +60,12 @@ func readJoin(path string) (*join, error) {
 		}
 		return nil, fmt.Errorf("--join: %w", err)
 	}
-	var j join
+	var j Join
 	if err := json.Unmarshal(text, &j); err != nil || j.Key == "" && j.Secret == "" || len(j.URLs) == 0 {
 		return nil, fmt.Errorf("--join %s: not a join file; `fedfast tune --cluster` writes it to %s in the study's directory", path, filepath.Join(Folder, JoinFile))
 	}
-	if j.Fedfast != protocolVersion {
-		return nil, fmt.Errorf("--join %s: protocol version %d, this fedfast has version %d; use the coordinator's version of fedfast", path, j.Fedfast, protocolVersion)
+	if j.Fedfast != Protocol {
+		return nil, fmt.Errorf("--join %s: protocol version %d, this fedfast has version %d; use the coordinator's version of fedfast", path, j.Fedfast, Protocol)
 	}
 	if why := j.wrong(); why != "" {
 		return nil, fmt.Errorf("--join %s: %s", path, why)
@@ -73,15 +73,15 @@ func readJoin(path string) (*join, error) {
 	return &j, nil
 }
 
-// waitJoin waits until the join file exists, unless the study has ended.
-func waitJoin(ctx context.Context, path string, ended func() bool, notice func(string)) (*join, error) {
+// WaitJoin waits until the join file exists, unless the study has ended.
+func WaitJoin(ctx context.Context, path string, ended func() bool, notice func(string)) (*Join, error) {
 	for first := true; ; first = false {
-		j, err := readJoin(path)
+		j, err := ReadJoin(path)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return j, err
 		}
 		if ended() {
-			return nil, errOver
+			return nil, ErrOver
 		}
 		if first {
 			notice(fmt.Sprintf("waiting for %s from the coordinator", path))
@@ -94,7 +94,19 @@ func waitJoin(ctx context.Context, path string, ended func() bool, notice func(s
 	}
 }
 
-// removeJoin removes the join file of a study that has ended.
-func removeJoin(path string) error {
+// RemoveJoin removes the join file of a study that has ended.
+func RemoveJoin(path string) error {
 	return errors.Join(os.Remove(path), os.Remove(filepath.Dir(path)))
+}
+
+// joined is a join file that was read, with the key in it.
+type joined struct{ path, key string }
+
+// moved reports whether the join file names another coordinator, or is gone.
+func (f joined) moved() bool {
+	j, err := ReadJoin(f.path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) // a shared file system may fail for a moment
+	}
+	return j.Key+j.Secret != f.key
 }

@@ -1,4 +1,4 @@
-package cluster
+package wire
 
 import (
 	"errors"
@@ -17,14 +17,14 @@ import (
 )
 
 // openTest starts a server for a test, and returns what its join file says.
-func openTest(t *testing.T, encrypted bool, change ...func(*server.Options)) (*broker, *join) {
+func openTest(t *testing.T, encrypted bool, change ...func(*server.Options)) (*Broker, *Join) {
 	t.Helper()
 	b, err := listen(t.TempDir(), "127.0.0.1", 0, encrypted, change...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.close)
-	j, err := readJoin(b.path)
+	t.Cleanup(b.Close)
+	j, err := ReadJoin(b.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,10 +47,10 @@ func TestThreatStranger(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, options := range map[string][]nats.Option{
-		"nothing":                  {nats.Name(token())},
-		"a password":               {nats.Name(token()), nats.UserInfo("coordinator", "x")},
-		"another key":              {nats.Name(token()), signed(other)},
-		"another key's signature":  {nats.Name(token()), nats.Nkey(public, other.Sign)},
+		"nothing":                  {nats.Name(Token())},
+		"a password":               {nats.Name(Token()), nats.UserInfo("coordinator", "x")},
+		"another key":              {nats.Name(Token()), signed(other)},
+		"another key's signature":  {nats.Name(Token()), nats.Nkey(public, other.Sign)},
 		"a name that is no secret": {nats.Name("me"), signed(key)},
 	} {
 		conn, err := nats.Connect(j.URLs[0], options...)
@@ -61,11 +61,11 @@ func TestThreatStranger(t *testing.T) {
 			t.Errorf("with %s: %v", name, err)
 		}
 	}
-	l, err := connect(j, "join")
+	l, err := Connect(j, "join", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.close()
+	l.Close()
 }
 
 // TestThreatListener: beyond loopback nothing is said in the clear, and nobody but
@@ -75,18 +75,18 @@ func TestThreatListener(t *testing.T) {
 	if !strings.HasPrefix(j.URLs[0], "tls://127.0.0.1:") || j.CA == "" {
 		t.Fatalf("the join file says %v", j.URLs)
 	}
-	l, err := connect(j, "join")
+	l, err := Connect(j, "join", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state, err := l.conn.TLSConnectionState(); err != nil || state.Version < 0x304 {
+	if state, err := l.Conn.TLSConnectionState(); err != nil || state.Version < 0x304 {
 		t.Errorf("TLS %x: %v", state.Version, err)
 	}
-	l.close()
+	l.Close()
 	_, other := openTest(t, true)
 	posed := *j
 	posed.URLs = other.URLs
-	if _, err := connect(&posed, "join"); !errors.Is(err, errNoLink) || !strings.Contains(err.Error(), "certificate") {
+	if _, err := Connect(&posed, "join", ""); !errors.Is(err, ErrNoLink) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("an impostor: %v", err)
 	}
 	key, err := nkeys.FromSeed([]byte(j.Key))
@@ -94,7 +94,7 @@ func TestThreatListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := strings.Replace(j.URLs[0], "tls://", "nats://", 1)
-	if conn, err := nats.Connect(plain, nats.Name(token()), signed(key)); err == nil {
+	if conn, err := nats.Connect(plain, nats.Name(Token()), signed(key)); err == nil {
 		conn.Close()
 		t.Error("a connection without the certificate is accepted")
 	}
@@ -109,34 +109,34 @@ func TestThreatListener(t *testing.T) {
 // to nobody but the coordinator.
 func TestThreatNosyWorker(t *testing.T) {
 	b, j := openTest(t, false)
-	if _, err := createBlobs(t.Context(), b.conn, nil); err != nil {
+	if _, err := b.CreateBlobs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	l, err := connect(j, "join")
+	l, err := Connect(j, "join", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.close()
+	defer l.Close()
 	refused := make(chan error, 100)
-	l.conn.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err })
+	l.Conn.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err })
 	heard := func(*nats.Msg) {}
 	tries := map[string]func(string) error{}
-	for _, subject := range []string{">", "*.*", inboxes + ">", inboxes + token() + ".>", subjectRequest, subjectHello, "$O.>", "$JS.>", "_INBOX.>"} {
+	for _, subject := range []string{">", "*.*", Inboxes + ">", Inboxes + Token() + ".>", SubjectRequest, SubjectHello, "$O.>", "$JS.>", "_INBOX.>"} {
 		tries[subject] = func(s string) error {
-			_, err := l.conn.Subscribe(s, heard)
+			_, err := l.Conn.Subscribe(s, heard)
 			return err
 		}
 	}
 	for _, subject := range []string{
-		inboxes + token() + ".x", "$JS.API.STREAM.DELETE.OBJ_" + bucket, "$JS.API.STREAM.PURGE.OBJ_" + bucket, "$JS.API.STREAM.CREATE.x", "$JS.API.STREAM.LIST", "other",
+		Inboxes + Token() + ".x", "$JS.API.STREAM.DELETE.OBJ_" + Bucket, "$JS.API.STREAM.PURGE.OBJ_" + Bucket, "$JS.API.STREAM.CREATE.x", "$JS.API.STREAM.LIST", "other",
 	} {
-		tries[subject] = func(s string) error { return l.conn.Publish(s, []byte("{}")) }
+		tries[subject] = func(s string) error { return l.Conn.Publish(s, []byte("{}")) }
 	}
 	for subject, try := range tries {
 		if err := try(subject); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.conn.Flush(); err != nil {
+		if err := l.Conn.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -153,25 +153,24 @@ func TestThreatNosyWorker(t *testing.T) {
 // TestThreatForgedBlob: bytes that are not those of their name are not used.
 func TestThreatForgedBlob(t *testing.T) {
 	b, j := openTest(t, false)
-	if _, err := createBlobs(t.Context(), b.conn, nil); err != nil {
+	if _, err := b.CreateBlobs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	l, err := connect(j, "join")
+	l, err := Connect(j, "join", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.close()
-	theirs, err := openBlobs(t.Context(), l.conn, nil)
+	defer l.Close()
+	theirs, err := l.OpenBlobs(t.Context(), 2<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs.most = 2 << 20
 	s := &fl.Snapshot{Model: "m", Method: "fedavg", Weights: make([]float32, 300_000)}
-	name, err := theirs.put(t.Context(), s)
+	name, err := theirs.Put(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := theirs.get(t.Context(), name)
+	got, err := theirs.Get(t.Context(), name)
 	if err != nil || len(got.Weights) != len(s.Weights) || got.Model != "m" {
 		t.Fatalf("a blob comes back as %v, %v", got, err)
 	}
@@ -179,10 +178,10 @@ func TestThreatForgedBlob(t *testing.T) {
 	if _, err := theirs.store.PutBytes(t.Context(), forged, []byte("something else")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := theirs.get(t.Context(), forged); err == nil || !strings.Contains(err.Error(), "digest mismatch") {
+	if _, err := theirs.Get(t.Context(), forged); err == nil || !strings.Contains(err.Error(), "digest mismatch") {
 		t.Errorf("a forged blob: %v", err)
 	}
-	if err := l.conn.Publish(subjectRequest, make([]byte, maxMessage+1)); !errors.Is(err, nats.ErrMaxPayload) {
+	if err := l.Conn.Publish(SubjectRequest, make([]byte, maxMessage+1)); !errors.Is(err, nats.ErrMaxPayload) {
 		t.Errorf("a message of %d bytes: %v", maxMessage+1, err)
 	}
 }
@@ -193,41 +192,10 @@ func TestThreatJoinFile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no such modes there")
 	}
-	for path, want := range map[string]os.FileMode{b.path: 0o600, filepath.Dir(b.path): 0o700} {
+	for path, want := range map[string]os.FileMode{b.Path: 0o600, filepath.Dir(b.Path): 0o700} {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}
-	}
-}
-
-// TestThreatForgedRequest: who does not know a worker's secret cannot speak for it, and
-// one whose lease has ended is told to drop its trial.
-func TestThreatForgedRequest(t *testing.T) {
-	c := &Coordinator{handles: map[string]*workerHandle{}, rounds: map[place]result{}, blobs: &blobs{}}
-	s := newHandle(hello{}, "in", "one")
-	s.lease, s.trial = 7, 3
-	c.handles["secret"] = s
-	b, _ := openTest(t, false)
-	if _, err := b.conn.Subscribe(subjectRequest, c.onRequest); err != nil {
-		t.Fatal(err)
-	}
-	l := &link{conn: b.conn, heartbeat: time.Second}
-	for i, tt := range []struct {
-		worker string
-		t      request
-		want   string
-	}{
-		{"guessed", request{State: stateIdle}, orderAgain},
-		{"secret", request{State: stateRound, Lease: 6, Trial: 3, Rounds: 5, Record: []byte("{}")}, orderDrop},
-	} {
-		l.worker = tt.worker
-		o, err := l.ask(t.Context(), tt.t)
-		if err != nil || o.Order != tt.want {
-			t.Errorf("request %d is answered %v, %v; want %s", i, o, err, tt.want)
-		}
-	}
-	if s.lease != 7 {
-		t.Error("a stale request has ended the present lease")
 	}
 }

@@ -1,0 +1,94 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// Broker is the server, with the coordinator's own connection to it.
+type Broker struct {
+	// Scope is nil for the coordinator's own server.
+	Scope *Scope
+	// Conn is the coordinator's connection, Path the path of the join file.
+	Conn *nats.Conn
+	Path string
+
+	server *server.Server // nil for an external server
+	folder string         // of the server, removed at the end
+	url    string         // first address, to be shown
+}
+
+// Open starts a server at an address, or connects to an external one with a file of
+// credentials and one with a CA's certificate, each empty for none. It writes the join
+// file below a directory.
+func Open(ctx context.Context, dir, address, creds, ca string) (*Broker, error) {
+	if external(address) {
+		return joinServer(ctx, dir, address, creds, ca)
+	}
+	return startServer(dir, address)
+}
+
+// Listen subscribes the handlers of workers' messages.
+func (b *Broker) Listen(hello, request, heartbeat func(*nats.Msg)) error {
+	var errs []error
+	for subject, f := range map[string]func(*nats.Msg){SubjectHello: hello, SubjectRequest: request, SubjectHeartbeat: heartbeat} {
+		_, err := b.Conn.Subscribe(b.Scope.subject(subject), f)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Greeting tells how to add workers.
+func (b *Broker) Greeting() string {
+	return fmt.Sprintf("coordinator at %s; add workers with: fedfast worker --join %s", b.url, b.Path)
+}
+
+// End closes the broker when its studies have ended and removes the join file, which late
+// workers do not need.
+func (b *Broker) End() {
+	_ = b.Conn.FlushTimeout(time.Second) // a worker that misses it sees that the file is gone
+	b.Close()
+	_ = RemoveJoin(b.Path) // it may be gone
+}
+
+// Close closes the connection and stops the server.
+func (b *Broker) Close() {
+	if b.Conn != nil && b.Scope != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), dropTime)
+		_ = dropBucket(ctx, b.Conn, b.Scope.subject(Bucket)) // it may not be there
+		cancel()
+	}
+	if b.Conn != nil {
+		b.Conn.Close()
+	}
+	if b.server != nil {
+		b.server.Shutdown()
+		b.server.WaitForShutdown()
+	}
+	if b.folder != "" {
+		_ = os.RemoveAll(b.folder) // it holds nothing but the server's own
+	}
+}
+
+// Connected returns the names of the open connections. An external server does not show
+// them: known is false then.
+func (b *Broker) Connected() (names map[string]bool, known bool) {
+	names = map[string]bool{}
+	if b.server == nil {
+		return names, false
+	}
+	all, err := b.server.Connz(&server.ConnzOptions{Limit: 1 << 16})
+	if err != nil {
+		return names, true
+	}
+	for _, conn := range all.Conns {
+		names[conn.Name] = true
+	}
+	return names, true
+}
