@@ -171,7 +171,7 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 // match returns an error when a study is not the recorded one.
 func (r *studyRecord) match(dir string, c *config.Config, mode string) error {
 	if r.Mode != mode {
-		return fmt.Errorf("%s contains a study of `fedfast %s`; this is `fedfast %s`", dir, r.Mode, mode)
+		return fmt.Errorf("%s contains a study of `fedfast %s`; this is `fedfast %s`: choose another directory, or resume it with `fedfast study resume %s`", dir, r.Mode, mode, dir)
 	}
 	return config.Match(dir, r.Config, c)
 }

@@ -117,6 +117,7 @@ func (a *app) root() *cobra.Command {
 	}
 	completeFlags(root)
 	explainUsage(root)
+	arrangeHelp(root)
 	return root
 }
 

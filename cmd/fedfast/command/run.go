@@ -28,8 +28,10 @@ func newRun(a *app) *cobra.Command {
 			"(default: quickstart), with the hyperparameters of [client] and [server].\n\n" +
 			"With only --study DIR, resume the run in DIR, or print its result if it has finished. A new DIR\n" +
 			"requires FILE, --preset or --set.",
-		Example: "  fedfast run --preset femnist --set data.path=DIR\n" +
-			"  fedfast run study.toml --study studies/a --seeds 5",
+		Example: "  fedfast run --preset quickstart --set rounds=50 --study a   # on the embedded data\n" +
+			"  fedfast run --preset femnist --set data.path=DIR            # fedfast data fetch downloads it\n" +
+			"  fedfast run --set method=fedprox --set client.mu=0.1 --seeds 5\n" +
+			"  fedfast run --study a                                       # resume it, or print its result again",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.cluster.validate(o.seeds > 0)

@@ -30,8 +30,10 @@ func newTune(a *app) *cobra.Command {
 			"(default: quickstart).\n\n" +
 			"With only --study DIR, resume the study in DIR, or print its result if it has finished. A new DIR\n" +
 			"requires FILE, --preset or --set.",
-		Example: "  fedfast tune --study studies/first\n" +
-			"  fedfast tune study.toml --tuner asha --baseline equal",
+		Example: "  fedfast tune --preset quickstart --study first         # a CNN on the embedded data\n" +
+			"  fedfast tune study.toml --tuner asha --baseline equal  # compare with random search\n" +
+			"  fedfast tune study.toml --scale 0.1 --ui               # a tenth of the rounds, shown in a browser\n" +
+			"  fedfast tune --study first                             # resume it, or print its result again",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -95,7 +96,7 @@ func hint(err error) string {
 		}
 	}
 	if dir, ok := errors.AsType[store.NoStudyError](err); ok {
-		return meantStudy(string(dir))
+		return cmp.Or(meantStudy(string(dir)), "; see `fedfast study list`")
 	}
 	return ""
 }

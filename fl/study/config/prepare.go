@@ -126,7 +126,12 @@ func dataNames() []string {
 	return known
 }
 
-// unknownName returns the error for a key with an unknown name as its value.
+// unknownName returns the error for a key with an unknown name as its value: with the one
+// that is likely meant, or else with all that are known.
 func unknownName(name, value string, known []string) error {
-	return &key.Error{Key: name, Problem: fmt.Sprintf(" = %q: unknown name%s; use one of %s", clip(value), key.DidYouMean(value, key.Names(known...)), strings.Join(known, ", "))}
+	right := key.DidYouMean(value, key.Names(known...))
+	if right == "" {
+		right = "; use one of " + strings.Join(known, ", ")
+	}
+	return &key.Error{Key: name, Problem: fmt.Sprintf(" = %q: unknown name%s", clip(value), right)}
 }
