@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 	"fl/study":                  {"fl/study/config", "fl/study/store", "internal/finite", "internal/play"},
 	"internal/view":             {"fl/study"},
 	"internal/estimate":         {"fl/study"},
-	"fl/study/cluster":          {"fl/study/cluster/internal/wire"},
+	"fl/study/cluster":          {"fl/study/cluster/internal/worker"},
 	"fl/study/workdir":          {"internal/estimate", "tuners/host"},
 	"fl/study/export":           {"internal/view", "internal/formats", "fl/study/workdir", "plugins"},
 	"internal/report":           {"internal/view", "internal/figure", "internal/stats"},
@@ -64,7 +64,8 @@ var mayImport = map[string][]string{
 	"bench":                     {"internal/report", "internal/repro"},
 	"cmd":                       {"bench", "internal/scaffold", "tuners/conformance", "fl/study/export"},
 
-	"fl/study/cluster/internal/wire": {"fl/study"},
+	"fl/study/cluster/internal/wire":   {"fl/study"},
+	"fl/study/cluster/internal/worker": {"fl/study/cluster/internal/wire"},
 }
 
 // underneath returns the rooms that a room may depend on.

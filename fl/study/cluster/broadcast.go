@@ -6,9 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
-
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 )
 
 // broadcast uploads weights to workers, once for all concurrent tasks that use them.

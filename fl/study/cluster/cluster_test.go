@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
-
 	"github.com/nats-io/nkeys"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/worker"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/plugins"
@@ -232,13 +232,15 @@ func (r *run) tune(ctx context.Context) (string, error) {
 }
 
 // worker starts a worker in a goroutine; the channel tells how it ended.
-func (r *run) worker(ctx context.Context, change func(*WorkerOptions)) chan error {
-	o := WorkerOptions{Join: r.join(), Version: "test", Workers: 1, Notice: r.notice, Patience: 10 * time.Second}
-	if change != nil {
-		change(&o)
-	}
+func (r *run) worker(ctx context.Context, change func(*levers)) chan error {
+	l := &levers{WorkerOptions: WorkerOptions{Join: r.join(), Version: "test", Workers: 1, Notice: r.notice, Patience: 10 * time.Second}}
 	ended := make(chan error, 1)
-	go func() { ended <- Work(ctx, o) }()
+	if change == nil {
+		go func() { ended <- Work(ctx, l.WorkerOptions) }()
+		return ended
+	}
+	change(l)
+	go func() { ended <- worker.New(worker.Options(l.WorkerOptions), l.open).Work(ctx) }()
 	return ended
 }
 
@@ -319,7 +321,7 @@ func TestClusterRefuses(t *testing.T) {
 		_, err := r.tune(ctx)
 		ended <- err
 	}()
-	err := ends(t, r.worker(t.Context(), func(o *WorkerOptions) { o.Version = "0.1" }))
+	err := ends(t, r.worker(t.Context(), func(o *levers) { o.Version = "0.1" }))
 	if refused, ok := errors.AsType[*wire.RefusedError](err); !ok || refused.Why != "version 0.1 of fedfast, the coordinator has test; run the coordinator's version" {
 		t.Errorf("another version: %v", err)
 	}
@@ -364,7 +366,7 @@ func TestWorkerEndsWithTheJoinFile(t *testing.T) {
 	if _, err := j.Write(r.dir); err != nil {
 		t.Fatal(err)
 	}
-	ended := r.worker(t.Context(), func(o *WorkerOptions) { o.Patience = time.Hour })
+	ended := r.worker(t.Context(), func(o *levers) { o.Patience = time.Hour })
 	for r.told("reconnecting to the coordinator") == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -6,12 +6,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
-
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/kernels"
 )
 
 // Options configure a coordinator. None of them affects a result.
@@ -178,7 +178,7 @@ func newCoordinator(ctx context.Context, s *study.Setup, o Options) (*Coordinato
 	if c.facts, err = w.Facts(ctx); err != nil {
 		return nil, err
 	}
-	c.level, c.most = thisMachine("").Level, w.MostBytes()
+	c.level, c.most = kernels.Current().String(), w.MostBytes()
 	return c, nil
 }
 

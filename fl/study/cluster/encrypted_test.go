@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
-
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nkeys"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 	"github.com/fedfast/fedfast/fl/study/config"
 )
 
@@ -120,8 +119,8 @@ func TestExternalEncrypted(t *testing.T) {
 			r.address = "tls://" + address
 			r.options.CA, r.options.Credentials = files.ca, files.creds
 			r.after = func(int) { r.await(1) }
-			admitted := func(o *WorkerOptions) { o.Credentials = files.creds }
-			stranger := r.worker(t.Context(), func(o *WorkerOptions) { o.Credentials, o.Patience = files.strangers, time.Second })
+			admitted := func(o *levers) { o.Credentials = files.creds }
+			stranger := r.worker(t.Context(), func(o *levers) { o.Credentials, o.Patience = files.strangers, time.Second })
 			r.sameAsAlone(t, r.worker(t.Context(), admitted))
 			_ = ends(t, stranger) // it has looked for a coordinator until the join file went
 			if r.told(" joined (") != 1 || r.told("uthorization Violation; reconnecting") == 0 {

@@ -16,9 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
-
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
@@ -65,7 +64,7 @@ func TestFaultProcess(t *testing.T) {
 			_, err := os.Stat(r.dir + ".outcome")
 			return err == nil
 		}
-		if err := ends(t, r.worker(t.Context(), func(o *WorkerOptions) { o.Ended = ended })); err != nil {
+		if err := ends(t, r.worker(t.Context(), func(o *levers) { o.Ended = ended })); err != nil {
 			t.Fatal(err)
 		}
 	case "coordinator":
@@ -223,7 +222,7 @@ func TestFaultLyingWorker(t *testing.T) {
 	r := newRun(t, func() study.Setup { return tinyStudy(t) })
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	liar := r.worker(ctx, func(o *WorkerOptions) {
+	liar := r.worker(ctx, func(o *levers) {
 		o.slow = 20 * time.Millisecond
 		o.change = func(record []byte) []byte { return bytes.Replace(record, []byte(`"steps":`), []byte(`"steps":1`), 1) }
 	})
@@ -273,7 +272,7 @@ func TestFaultSlowWorker(t *testing.T) {
 			})
 			r.options.Late = 200 * time.Millisecond
 			goOn, stalled := make(chan struct{}), false
-			slow := r.worker(t.Context(), func(o *WorkerOptions) {
+			slow := r.worker(t.Context(), func(o *levers) {
 				o.slow = 5 * time.Millisecond
 				o.stall = func(rounds int) {
 					if rounds == 12 {
@@ -345,7 +344,7 @@ func TestFaultRoundThatKills(t *testing.T) {
 	defer stop()
 	var workers []chan error
 	for range maxLost {
-		workers = append(workers, r.worker(ctx, func(o *WorkerOptions) { o.slow = time.Second }))
+		workers = append(workers, r.worker(ctx, func(o *levers) { o.slow = time.Second }))
 	}
 	go func() {
 		for ctx.Err() == nil {
@@ -370,12 +369,12 @@ func TestFaultPartition(t *testing.T) {
 	r := newRun(t, func() study.Setup { return tinyStudy(t) })
 	r.options.Silence = 500 * time.Millisecond
 	cable := &cable{}
-	slow := r.worker(t.Context(), func(o *WorkerOptions) { o.slow, o.Join = 30*time.Millisecond, cable.join(t, r.join()) })
+	slow := r.worker(t.Context(), func(o *levers) { o.slow, o.Join = 30*time.Millisecond, cable.join(t, r.join()) })
 	var fast chan error
 	r.after = func(round int) {
 		if round == 4 {
 			cable.cut(true)
-			fast = r.worker(t.Context(), func(o *WorkerOptions) { o.slow = 30 * time.Millisecond })
+			fast = r.worker(t.Context(), func(o *levers) { o.slow = 30 * time.Millisecond })
 			time.AfterFunc(1500*time.Millisecond, func() { cable.cut(false) })
 		}
 		if round == 30 {

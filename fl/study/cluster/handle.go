@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
-
 	"github.com/nats-io/nats.go"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 )
 
 // workerHandle is the coordinator's view of a worker. Coordinator.mu guards it.

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
-
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 	"github.com/fedfast/fedfast/fl/study/config"
 )
 
@@ -175,7 +174,7 @@ func TestWorkerLeavesAtTheEnd(t *testing.T) {
 			return s
 		})
 		goOn, stalled := make(chan struct{}), make(chan struct{})
-		slow := r.worker(t.Context(), func(o *WorkerOptions) {
+		slow := r.worker(t.Context(), func(o *levers) {
 			o.Patience = time.Hour
 			o.Ended = func() bool { return exists(r.dir + ".result") }
 			o.stall = func(rounds int) {

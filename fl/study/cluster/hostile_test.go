@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
-
 	"github.com/nats-io/nats.go"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/worker"
 )
 
 // These tests speak to a real server with what a join file holds, as whoever has the
@@ -63,7 +63,7 @@ func puppetOf(t *testing.T, r *run, change func(first, second *wire.Hello)) (*pu
 	c := r.coordinator
 	r.mu.Unlock()
 	l := connectTo(t, c.broker)
-	first := wire.Hello{Machine: thisMachine("test")}
+	first := wire.Hello{Machine: worker.Machine("test")}
 	second := wire.Hello{Machine: first.Machine, Facts: &c.facts}
 	if change != nil {
 		change(&first, &second)
@@ -215,7 +215,7 @@ func (r *run) hostileRequests(t *testing.T) {
 
 // TestThreatManyWorkers: no more workers join than there may be.
 func TestThreatManyWorkers(t *testing.T) {
-	c := &Coordinator{options: Options{Version: "test", Notice: func(string) {}}, level: thisMachine("").Level, handles: map[string]*workerHandle{}, blobs: &wire.Blobs{}}
+	c := &Coordinator{options: Options{Version: "test", Notice: func(string) {}}, level: worker.Machine("").Level, handles: map[string]*workerHandle{}, blobs: &wire.Blobs{}}
 	for i := range wire.MaxWorkers {
 		c.handles[strconv.Itoa(i)] = newHandle(wire.Hello{}, "", "")
 	}
@@ -225,7 +225,7 @@ func TestThreatManyWorkers(t *testing.T) {
 	}
 	l := connectTo(t, b)
 	var refused *wire.RefusedError
-	if _, err := l.Hello(t.Context(), wire.Hello{Machine: thisMachine("test"), Worker: wire.Token(), Facts: &study.Facts{}}); !errors.As(err, &refused) || len(c.handles) != wire.MaxWorkers {
+	if _, err := l.Hello(t.Context(), wire.Hello{Machine: worker.Machine("test"), Worker: wire.Token(), Facts: &study.Facts{}}); !errors.As(err, &refused) || len(c.handles) != wire.MaxWorkers {
 		t.Errorf("another worker: %v; there are %d", err, len(c.handles))
 	}
 }
@@ -260,7 +260,7 @@ func TestThreatHostileRecords(t *testing.T) {
 			r := newRun(t, func() study.Setup { return tinyStudy(t) })
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			liar := r.worker(ctx, func(o *WorkerOptions) {
+			liar := r.worker(ctx, func(o *levers) {
 				o.change = func(record []byte) []byte {
 					var fields map[string]any
 					if err := json.Unmarshal(record, &fields); err != nil {

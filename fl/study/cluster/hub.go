@@ -8,11 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
-
 	"github.com/nats-io/nats.go"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 )
 
 // Hub lets several studies share the same workers. A worker belongs to one study at a

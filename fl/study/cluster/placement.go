@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
-
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 )
 
 // Place starts or resumes the training of a trial on the next free worker.

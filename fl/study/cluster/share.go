@@ -11,11 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
-
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 )
 
 var _ study.Sharer = (*Coordinator)(nil)

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
-
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/view"
 )

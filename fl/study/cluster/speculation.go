@@ -7,10 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
-
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 )
 
 // A round is late when it takes lateFactor times as long as the median of the last

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
-
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 )
 
 // training is a trial that is leased to a worker. It is the study's Training.

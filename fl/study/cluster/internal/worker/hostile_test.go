@@ -1,4 +1,4 @@
-package cluster
+package worker
 
 import (
 	"context"
@@ -7,10 +7,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
-
 	"github.com/nats-io/nats.go"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 )
+
+// openServer starts a server for a test.
+func openServer(t *testing.T) *wire.Broker {
+	t.Helper()
+	b, err := wire.Open(t.Context(), t.TempDir(), "127.0.0.1:0", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
 
 // TestThreatHostileCoordinator has workers hear what no coordinator says: each ends with
 // a line about it.
@@ -57,10 +69,9 @@ func TestThreatHostileCoordinator(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := newWorker(WorkerOptions{Join: b.Path, Version: "test", Ended: func() bool { return false }, Notice: func(string) {}, Patience: time.Second})
-			w.study = stub{most: 1 << 20}
+			w := Simulated(Options{Join: b.Path, Version: "test", Patience: time.Second}, "host", Stub{Most: 1 << 20}, study.Facts{})
 			ended := make(chan error, 1)
-			go func() { ended <- w.work(t.Context()) }()
+			go func() { ended <- w.Work(t.Context()) }()
 			select {
 			case err = <-ended:
 			case <-time.After(30 * time.Second):
@@ -82,7 +93,7 @@ func TestWorkerLeavesBeforeItIsReady(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Work(ctx, WorkerOptions{Join: b.Path, Version: "test"}) }()
+	go func() { ended <- New(Options{Join: b.Path, Version: "test"}, nil).Work(ctx) }()
 	time.Sleep(100 * time.Millisecond)
 	stop()
 	select {
