@@ -71,6 +71,31 @@ func (r Range) Single() bool { return !r.bounded && len(r.single) == 1 }
 // String returns the range in the form of ParseRange, empty for every finite number.
 func (r Range) String() string { return r.text }
 
+// Schema returns the keywords of JSON Schema that restrict a number to the range.
+func (r Range) Schema() map[string]any {
+	interval := map[string]any{}
+	limit := func(x float64, included bool, with, without string) {
+		switch {
+		case math.IsInf(x, 0):
+		case included:
+			interval[with] = x
+		default:
+			interval[without] = x
+		}
+	}
+	if r.bounded {
+		limit(r.lo, r.low, "minimum", "exclusiveMinimum")
+		limit(r.hi, r.high, "maximum", "exclusiveMaximum")
+	}
+	switch {
+	case len(r.single) == 0:
+		return interval
+	case !r.bounded:
+		return map[string]any{"enum": r.single}
+	}
+	return map[string]any{"anyOf": []any{interval, map[string]any{"enum": r.single}}}
+}
+
 // words describes the numbers in the range, for an error.
 func (r Range) words(whole bool) string {
 	number := "a finite number"

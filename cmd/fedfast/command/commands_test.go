@@ -49,7 +49,7 @@ func commandsPage(t *testing.T) string {
 		if !c.IsAvailableCommand() || c.HasParent() && c.Parent().Name() == "completion" { // one shell is like the other
 			return
 		}
-		for _, paragraph := range strings.Split(c.Long, "\n\n") {
+		for paragraph := range strings.SplitSeq(c.Long, "\n\n") {
 			if strings.Contains(paragraph, "\n  ") { // a list
 				c.Long = strings.Replace(c.Long, paragraph, "```\n"+paragraph+"\n```", 1)
 			}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
@@ -26,6 +27,32 @@ func estimateOf(ctx context.Context, setup *study.Setup, mode string, baseline i
 		return ""
 	}
 	return estimateLine(c)
+}
+
+// printEstimate prints what a new study of one seed would take, and trains nothing.
+func (o *studyOptions) printEstimate(ctx context.Context, a *app, args []string, mode string, baseline int) error {
+	if o.seeds > 0 {
+		return usageError{errors.New("--estimate is for one seed: leave out --seeds")}
+	}
+	if !o.given(a, args) {
+		return usageError{errors.New("--estimate is for a new study: leave out --study, or give a study file or a preset")}
+	}
+	want, err := o.configure(ctx, a, args, mode)
+	if err != nil {
+		return err
+	}
+	c, err := workdir.Estimate(ctx, want.config, mode, workdir.Options{
+		Workers: a.workers, Log: a.newLog(), Launcher: a.launcher(false), Baseline: baseline,
+	})
+	if err != nil {
+		return want.places.Explain(err)
+	}
+	c.Memory = memory.Expect(c.Memory)
+	if a.json {
+		return a.printJSON(c)
+	}
+	_, err = fmt.Fprint(a.out, estimateLine(c))
+	return err
 }
 
 // estimateLine writes an estimate.

@@ -37,6 +37,9 @@ func newRun(a *app) *cobra.Command {
 			return o.cluster.validate(o.seeds > 0)
 		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if o.estimate {
+				return o.printEstimate(cmd.Context(), a, args, config.ModeRun, 0)
+			}
 			if o.seeds > 0 {
 				return o.runSeeds(cmd.Context(), a, args)
 			}

@@ -73,6 +73,8 @@ type studyOptions struct {
 	dir   string
 	scale scale
 	seeds seedCount
+	// estimate says to print the cost and to train nothing.
+	estimate bool
 	// unnamed says that dir is one that nobody named.
 	unnamed bool
 	// outer is the directory of several seeds' studies of which this is one.
@@ -84,6 +86,7 @@ func (o *studyOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.init, "init", "", "initial weights: torch, glorot, keras, haiku, gpt2, or a .safetensors `FILE`")
 	cmd.Flags().StringVar(&o.dir, "study", "", "study `DIR`, new or to resume (default studies/DATE-NAME)")
 	cmd.Flags().Var(&o.scale, "scale", "multiply rounds, budgets and proxy federations by `FACTOR` (0 < FACTOR <= 1), for a quick test")
+	cmd.Flags().BoolVar(&o.estimate, "estimate", false, "print the estimated time and memory and exit, without training")
 	cmd.Flags().Var(&o.seeds, "seeds", "repeat with `N` consecutive seeds, each in its own subdirectory of --study")
 }
 

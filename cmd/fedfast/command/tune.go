@@ -39,6 +39,9 @@ func newTune(a *app) *cobra.Command {
 			return o.validate()
 		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if o.estimate {
+				return o.printEstimate(cmd.Context(), a, args, config.ModeTune, int(o.baseline))
+			}
 			if o.seeds > 0 {
 				return o.tuneSeeds(cmd.Context(), a, args)
 			}

@@ -11,15 +11,16 @@ import (
 // Cost is what a study is estimated to take on this machine. It is for people to read.
 type Cost struct {
 	// Plan says what is trained, at most: "264 trials on proxy federations and 500 rounds".
-	Plan string
+	Plan string `json:"plan"`
 	// Seconds is how long that takes with the given number of workers, of which each
 	// trains SamplesPerSecond. They are 0 where no step could be measured.
-	Seconds          float64
-	Workers          int
-	SamplesPerSecond float64
+	Seconds          float64 `json:"seconds"`
+	Workers          int     `json:"workers"`
+	SamplesPerSecond float64 `json:"samples_per_second"`
 	// Memory is the peak in bytes, besides what the program has already, and Waiting how
 	// many bytes more each trial takes that waits to go on.
-	Memory, Waiting int64
+	Memory  int64 `json:"memory_bytes"`
+	Waiting int64 `json:"waiting_bytes"`
 }
 
 // rough is how many seconds a study takes that is measured roughly.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,7 +92,7 @@ func TestRecordListsEveryFile(t *testing.T) {
 	for _, l := range lines {
 		content, ok := files[l[0]]
 		sum := sha256.Sum256(content)
-		want := []string{"sha256=" + base64.RawURLEncoding.EncodeToString(sum[:]), fmt.Sprint(len(content))}
+		want := []string{"sha256=" + base64.RawURLEncoding.EncodeToString(sum[:]), strconv.Itoa(len(content))}
 		if l[0] == info+"RECORD" {
 			want = []string{"", ""}
 		}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// agentOf connects the SDK's client to the program.
+func agentOf(t *testing.T, flags ...string) (call func(tool string, args map[string]any) (string, bool), session *mcp.ClientSession) {
+	t.Helper()
+	program, err := exec.LookPath("fedfast") // TestMain puts it there
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, append([]string{"mcp"}, flags...)...)
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	session, err = client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	return func(tool string, args map[string]any) (string, bool) {
+		t.Helper()
+		r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+		if err != nil {
+			t.Fatalf("%s: %v", tool, err)
+		}
+		return r.Content[0].(*mcp.TextContent).Text, !r.IsError
+	}, session
+}
+
+// small is a training of a second or two.
+func small(study string, rounds int) map[string]any {
+	return map[string]any{
+		"command": "run", "study": study,
+		"settings": map[string]any{"rounds": rounds, "cohort": 4, "data.clients": 12, "data.samples": 30, "client.lr": 0.05, "method": "fedprox", "client.mu": 0.1},
+	}
+}
+
+// TestAgent trains and reads a study as an agent does.
+func TestAgent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	call, session := agentOf(t, "--dir", dir, "--budget", "10m")
+	tools, err := session.ListTools(t.Context(), nil)
+	if err != nil || len(tools.Tools) != 9 {
+		t.Fatalf("tools: %v, %v", tools, err)
+	}
+	if text, ok := call("list", map[string]any{"kind": "methods", "name": "fedprox"}); !ok || !strings.Contains(text, "client.mu") {
+		t.Errorf("list: %s", text)
+	}
+	start := small("first", 5)
+	var cost struct {
+		Seconds float64
+		Memory  float64 `json:"memory_bytes"`
+	}
+	text, ok := call("estimate", map[string]any{"command": "run", "settings": start["settings"]})
+	if err := json.Unmarshal([]byte(text), &cost); !ok || err != nil || !(cost.Seconds > 0) || !(cost.Memory > 1e6) {
+		t.Errorf("estimate: %s", text)
+	}
+	if text, ok := call("start", start); !ok || !strings.Contains(text, `"limit_seconds"`) {
+		t.Fatalf("start: %s", text)
+	}
+	var rounds int
+	for state, next := "running", 0; state == "running"; {
+		text, ok := call("watch", map[string]any{"study": "first", "after": next, "wait_seconds": 30})
+		var seen struct {
+			State string
+			Next  int
+			Rows  []struct{ Event string }
+		}
+		if err := json.Unmarshal([]byte(text), &seen); !ok || err != nil {
+			t.Fatalf("watch: %s", text)
+		}
+		state, next = seen.State, seen.Next
+		for _, r := range seen.Rows {
+			if r.Event == "round" {
+				rounds++
+			}
+		}
+		if state != "running" && state != "completed" {
+			t.Fatalf("state %s", state)
+		}
+	}
+	if rounds != 5 {
+		t.Errorf("%d rounds were seen, want 5", rounds)
+	}
+	if text, ok := call("show", map[string]any{"study": "first"}); !ok || !strings.Contains(text, `"weights_sha256"`) {
+		t.Errorf("show: %s", text)
+	}
+	if text, ok := call("export", map[string]any{"study": "first", "table": "rounds", "after": 3}); !ok || !strings.Contains(text, `"next":5`) {
+		t.Errorf("export: %s", text)
+	}
+	if text, ok := call("studies", nil); !ok || !strings.Contains(text, `"completed"`) || !strings.Contains(text, `"running":[]`) {
+		t.Errorf("studies: %s", text)
+	}
+	for _, wrong := range []struct {
+		tool string
+		args map[string]any
+		want string
+	}{
+		{"show", map[string]any{"study": "../first"}, "must be a name"},
+		{"show", map[string]any{"study": "--help"}, "must be a name"},
+		{"start", small("first", 5), "exists"},
+		{"start", map[string]any{"command": "run", "study": "b", "settings": map[string]any{"client.lr": -1}}, "client.lr = -1"},
+		{"start", map[string]any{"command": "bench", "study": "b"}, "must be run or tune"},
+		{"stop", map[string]any{"study": "first"}, "not running"},
+		{"list", map[string]any{"kind": "methods", "name": "fedproxx"}, `did you mean "fedprox"`},
+		{"watch", map[string]any{"study": "none"}, "no study"},
+	} {
+		if text, ok := call(wrong.tool, wrong.args); ok || !strings.Contains(text, wrong.want) || strings.Contains(text, "\n") {
+			t.Errorf("%s %v: %q, want %q", wrong.tool, wrong.args, text, wrong.want)
+		}
+	}
+	if text, ok := call("show", map[string]any{"study": 3}); ok {
+		t.Errorf("a number for a name: %s", text)
+	}
+}
+
+// TestAgentBudget exceeds a budget, before a training and while it runs.
+func TestAgentBudget(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	call, session := agentOf(t, "--dir", dir, "--budget", "20s")
+	if text, ok := call("start", small("long", 1_000_000)); ok || !strings.Contains(text, "would take about") {
+		t.Errorf("start: %s", text)
+	}
+	start := small("cut", 3000)
+	start["max_seconds"] = 2
+	text, ok := call("start", start)
+	if !ok { // a slow machine estimates more
+		if !strings.Contains(text, "would take about") {
+			t.Fatalf("start: %s", text)
+		}
+		return
+	}
+	if text, ok := call("start", small("second", 5)); ok || !strings.Contains(text, "at most 1 training") && !strings.Contains(text, "budget") {
+		t.Errorf("a second training: %s", text)
+	}
+	text, _ = call("stop", map[string]any{"study": "cut"})
+	if !strings.Contains(text, "interrupted") && !strings.Contains(text, "completed") && !strings.Contains(text, "not running") {
+		t.Errorf("stop: %s", text)
+	}
+	if err := session.Close(); err != nil {
+		t.Log(err)
+	}
+	out, err := exec.Command("fedfast", "study", "show", filepath.Join(dir, "cut"), "--json").Output()
+	var shown struct{ State string }
+	if err != nil || json.Unmarshal(out, &shown) != nil || !slices.Contains([]string{"interrupted", "completed"}, shown.State) {
+		t.Errorf("study show: %s, %v", out, err)
+	}
+}
