@@ -1,8 +1,15 @@
 // Package plugins lists the built-in tuners. Each is a plain Go package, served by
-// the fedfast binary to itself as a subprocess over the same protocol as anyone's.
+// the fedfast binary to itself as a subprocess over the same protocol as anyone's. A
+// program that is fedfast with tuners of its own registers them here.
 package plugins
 
 import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/plugins/asha"
 	"github.com/fedfast/fedfast/plugins/bo"
 	"github.com/fedfast/fedfast/plugins/fathom"
@@ -18,22 +25,51 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Builtin returns the built-in tuners by name.
+// registered are the tuners of this program.
+var registered = struct {
+	sync.RWMutex
+	tuners map[string]tuners.Tuner
+}{tuners: map[string]tuners.Tuner{
+	"asha":        asha.Tuner{},
+	"bo":          bo.Tuner{},
+	"fathom":      fathom.Tuner{},
+	"fedex":       fedex.Tuner{},
+	"fedoras":     fedoras.Tuner{},
+	"fedtune-hrt": fedtune.Tuner{},
+	"grid":        grid.Tuner{},
+	"hyperband":   hyperband.Tuner{},
+	"pbt":         pbt.Tuner{},
+	"perfedrlnas": perfedrlnas.Tuner{},
+	"random":      random.Tuner{},
+	"sha":         sha.Tuner{},
+}}
+
+// Builtin returns the built-in tuners by name, with those that were registered.
 func Builtin() map[string]tuners.Tuner {
-	return map[string]tuners.Tuner{
-		"asha":        asha.Tuner{},
-		"bo":          bo.Tuner{},
-		"fathom":      fathom.Tuner{},
-		"fedex":       fedex.Tuner{},
-		"fedoras":     fedoras.Tuner{},
-		"fedtune-hrt": fedtune.Tuner{},
-		"grid":        grid.Tuner{},
-		"hyperband":   hyperband.Tuner{},
-		"pbt":         pbt.Tuner{},
-		"perfedrlnas": perfedrlnas.Tuner{},
-		"random":      random.Tuner{},
-		"sha":         sha.Tuner{},
+	registered.RLock()
+	defer registered.RUnlock()
+	return maps.Clone(registered.tuners)
+}
+
+// Register adds a tuner to those of this program, by the name by which it describes
+// itself: `fedfast tuner serve` serves it as it does the built-in ones, and studies and
+// lists of the program know it. The error says what is wrong with the description, or that
+// the name is taken.
+func Register(t tuners.Tuner) error {
+	about, err := t.Describe(context.Background())
+	if err != nil {
+		return fmt.Errorf("plugins: %w", err)
 	}
+	if err := naming.Check("plugins: tuner", about.Name, about.Doc); err != nil {
+		return err
+	}
+	registered.Lock()
+	defer registered.Unlock()
+	if registered.tuners[about.Name] != nil {
+		return fmt.Errorf("plugins: tuner %q: the name is taken", about.Name)
+	}
+	registered.tuners[about.Name] = t
+	return nil
 }
 
 // Namesakes says what a name may mean that is not a tuner's since two methods carry

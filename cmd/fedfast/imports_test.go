@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"internal/play":             {"internal/rules"},
 	"tuners/host":               {"internal/rules"},
 	"tuners/conformance":        {"internal/play", "tuners/host"},
-	"plugins":                   {"internal/play", "internal/stats"},
+	"plugins":                   {"internal/play", "internal/stats", "internal/naming"},
 	"plugins/internal/playtest": {"plugins", "tuners/host"},
 	"fl/hyper":                  {"internal/key", "tuners"},
 	"fl":                        {"fl/hyper", "nn", "data"},

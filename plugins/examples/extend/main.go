@@ -1,7 +1,8 @@
-// Command extend is fedfast with a layer and a loss of its own, from a module of its own:
-// each is one file, which registers it, and all commands know it by its name.
+// Command extend is fedfast with a layer, a loss, a method, a data set and a tuner of its
+// own, from a module of its own: each is one file, which registers it, and all commands
+// know it by its name.
 //
-//	go run . run study.toml --study first
+//	go run . tune study.toml --study first
 package main
 
 import (
