@@ -72,7 +72,7 @@ func (b *browser) listen(event any) {
 	defer b.mu.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
-		if !strings.HasPrefix(e.Request.URL, b.home) && e.Request.URL != "about:blank" {
+		if !strings.HasPrefix(e.Request.URL, b.home) && e.Request.URL != "about:blank" && !strings.HasPrefix(e.Request.URL, "data:image/svg+xml,") {
 			b.wrong = append(b.wrong, "asked for "+e.Request.URL)
 		}
 	case *runtime.EventExceptionThrown:
@@ -120,7 +120,7 @@ func (b *browser) value(expression string) any {
 // a person sees where that is.
 func (b *browser) tab(selector string) {
 	b.t.Helper()
-	for range 60 {
+	for range 200 {
 		if b.value(fmt.Sprintf("document.activeElement.matches(%q)", selector)) == true {
 			if b.value(`getComputedStyle(document.activeElement).outlineStyle`) == "none" {
 				b.t.Errorf("nothing shows that %s has the focus", selector)

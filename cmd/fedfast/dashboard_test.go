@@ -26,7 +26,7 @@ import (
 )
 
 // rounds is how many rounds the curves of a page show.
-const rounds = `fedfast.curves.data.slice(1).flat().filter((y) => y !== null).length`
+const rounds = `fedfast.curves.sets.score.slice(1).flat().filter((y) => y !== null).length`
 
 // working starts the program on a study of a folder.
 func working(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, said *heard) {
@@ -90,7 +90,7 @@ func TestDashboardFollowsAStudy(t *testing.T) {
 	tune, _ := working(t, dir, slowStudy("first")...)
 	b.until(`document.querySelector("tbody .running")`)
 	b.do(chromedp.Click("tbody a"))
-	b.until(`window.fedfast && fedfast.curves.data && ` + rounds + ` > 40`)
+	b.until(`window.fedfast && fedfast.curves.sets && ` + rounds + ` > 40`)
 	seen := b.value(rounds).(float64)
 	b.until(fmt.Sprintf("%s > %v && fedfast.times.updates > 0", rounds, seen))
 	kill(t, tune)
@@ -110,10 +110,10 @@ func TestDashboardFollowsAStudy(t *testing.T) {
 	kill(t, resumed)
 	b.until(`document.getElementById("state").textContent === "interrupted" && fedfast.page.behind === 0`)
 	b.away(false)
-	const drawn = `JSON.stringify(fedfast.curves.data.map((c) => c.map((y) => y === null ? y : +y.toPrecision(4))))`
+	const drawn = `JSON.stringify(fedfast.curves.sets.score.map((c) => c.map((y) => y === null ? y : +y.toPrecision(4))))`
 	grown := b.value(drawn)
 	b.do(chromedp.Reload())
-	b.until(`window.fedfast && fedfast.curves.data && ` + rounds + ` > 40`)
+	b.until(`window.fedfast && fedfast.curves.sets && ` + rounds + ` > 40`)
 	b.until(fmt.Sprintf("%s === %q", drawn, grown))
 	b.do(chromedp.Click(`input[value="loss"]`))
 	b.until(`fedfast.curves.metric === "loss" && document.querySelectorAll("#trials tr").length >= 1`)
@@ -172,7 +172,7 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 	origin, _, _ := strings.Cut(home, "/study")
 	b := newBrowser(t, origin)
 	b.do(chromedp.Navigate(home))
-	b.until(`window.fedfast && fedfast.page.drawn && !location.href.includes("token") && document.querySelector("#trials button")`)
+	b.until(`window.fedfast && fedfast.page.drawn && !location.href.includes("token") && document.querySelector("#trials [aria-label^=Stop]")`)
 	b.looks("buttons")
 	number := int(b.value(`+document.querySelector("#trials .running").parentNode.children[0].textContent`).(float64))
 	button := fmt.Sprintf(`button[aria-label="Stop trial %d"]`, number)
@@ -196,11 +196,11 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 	b.asks(origin)
 	b.do(chromedp.Navigate(home))
 	b.away(false)
-	b.until(`window.fedfast && fedfast.page.drawn && document.querySelector("#trials button")`)
-	b.tab("#trials button") // the table grows meanwhile
+	b.until(`window.fedfast && fedfast.page.drawn && document.querySelector("#trials [aria-label^=Stop]")`)
+	b.tab("#trials [aria-label^=Stop]") // the table grows meanwhile
 	seen := int(b.value(`fedfast.times.updates`).(float64))
 	b.until(fmt.Sprintf(`fedfast.times.updates >= %d`, seen+3))
-	if b.value(`document.activeElement.matches("#trials button")`) != true {
+	if b.value(`document.activeElement.matches("#trials [aria-label^=Stop]")`) != true {
 		t.Errorf("the button of a trial loses the focus to %v", b.value("document.activeElement.outerHTML"))
 	}
 	b.tab("#stop-study")
@@ -240,14 +240,15 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 	}
 }
 
-// TestReportInABrowser opens the report of a small study.
-func TestReportInABrowser(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	b := newBrowser(t, "file://"+dir+"/")
+// smallStudies makes a study and runs with two seeds in a folder.
+func smallStudies(t *testing.T, dir string) {
+	t.Helper()
+	sets := []string{"--preset", "quickstart", "--set", "model=logistic", "--set", "data.clients=30", "--set", "eval.every=1", "--set", "rounds=6"}
 	for _, args := range [][]string{
-		{"tune", "--preset", "quickstart", "--study", "first", "--set", "budget.rounds=60", "--set", "budget.trial_rounds=9", "--set", "model=logistic", "--set", "finalists.clients=20", "--set", "data.clients=30", "--set", "eval.every=1"},
-		{"report", "first", "--out", "report.html"},
+		append([]string{"tune", "--study", "first", "--set", "budget.rounds=60", "--set", "budget.trial_rounds=9", "--set", "finalists.clients=20"}, sets...),
+		append([]string{"run", "--study", "seeds", "--seeds", "2"}, sets...),
+		{"report", "first"},
+		{"report", "first", "seeds", "--out", "all.html"},
 	} {
 		cmd := exec.CommandContext(t.Context(), "fedfast", args...)
 		cmd.Dir = dir
@@ -255,10 +256,99 @@ func TestReportInABrowser(t *testing.T) {
 			t.Fatalf("%v: %v: %s", args, err, out)
 		}
 	}
-	b.do(chromedp.Navigate("file://" + filepath.Join(dir, "report.html")))
-	b.until(`document.readyState === "complete" && document.querySelectorAll("svg").length > 3`)
-	b.looks("report")
+}
+
+// TestPagesOfFinishedStudies uses the pages as a person does who looks for the best
+// trial, for the worst clients and for which of two studies is better.
+func TestPagesOfFinishedStudies(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	smallStudies(t, dir)
+	home, stop := startUI(t, dir, "127.0.0.1:0")
+	defer stop()
+	b := newBrowser(t, home)
+
+	b.do(chromedp.Navigate(home))
+	b.until(`document.querySelectorAll("#rows tr").length === 2 && document.getElementById("rows").textContent.includes("2 seeds")`)
+	if b.value(`document.querySelector("#rows th").textContent.includes("seeds")`) != true {
+		t.Error("the newest study is not the first")
+	}
+	b.looks("list")
+	b.do(chromedp.Click(`#rows [aria-expanded]`))
+	b.until(`document.querySelectorAll("#rows tr").length === 4`)
+	b.value(`by("filter").value = "fedex"; by("filter").dispatchEvent(new Event("input"))`)
+	b.until(`document.querySelectorAll("#rows tr").length === 1 && by("caption").textContent.includes("1 shown")`)
+	b.value(`by("filter").value = ""; by("filter").dispatchEvent(new Event("input"))`)
+	b.do(chromedp.Click(`[aria-label="Compare seeds"]`), chromedp.Click(`[aria-label="Compare first"]`))
+	b.until(`by("compare").textContent === "Compare 3 studies"`)
+	b.do(chromedp.Click("#compare"))
+	b.until(`document.querySelectorAll("#shown table").length === 2 && [...document.querySelectorAll("#shown img")].every((i) => i.naturalWidth > 100)`)
+	if text := b.value(`document.body.innerText`).(string); !strings.Contains(text, "mean over 2 seeds") || !strings.Contains(text, "Differences of the configurations") {
+		t.Errorf("the comparison says %s", text)
+	}
+	b.looks("compare")
 	b.clean()
+
+	b.do(chromedp.Navigate(home + "study?dir=first"))
+	b.until(`window.fedfast && fedfast.page.drawn && by("answer").textContent.startsWith("Personalized test error")`)
+	b.looks("finished")
+	b.do(chromedp.Click(`#trial-head th:nth-child(4) button`))
+	b.until(`[...document.querySelectorAll("#trials tr td:nth-child(4)")].map(value).every((x, i, all) => i === 0 || typeof x !== "number" || all[i - 1] <= x)`)
+	b.value(`by("trial-filter").value = "lr < 0.01"; by("trial-filter").dispatchEvent(new Event("input"))`)
+	b.until(`fedfast.page.study.all.every((t) => fedfast.page.rows.get(t.number).hidden === t.params["client.lr"] >= 0.01)`)
+	b.value(`by("trial-filter").value = ""; by("trial-filter").dispatchEvent(new Event("input"))`)
+	// The pointer is where the best trial has its last point.
+	b.value(`(() => {
+		const u = fedfast.curves.plot, i = fedfast.page.study.best.trial + 1, at = u.data[i].findLastIndex((y) => y !== null);
+		u.setCursor({left: u.valToPos(u.data[0][at], "x"), top: u.valToPos(u.data[i][at], "y")});
+		u.setSeries(i, {focus: true});
+	})()`)
+	b.until(`!by("card").hidden && by("card").textContent.includes("(best)") && by("card").textContent.includes("client.lr")`)
+	b.value(`window.saved = {}; save = async (name, x) => (saved[name] = x instanceof Blob ? x.type + " " + x.size : x)`)
+	for _, form := range []string{"SVG", "PNG", "CSV"} {
+		b.do(chromedp.Click(fmt.Sprintf(`[aria-label="Download the curves as %s"]`, form)))
+	}
+	b.until(`saved["curves.svg"]?.startsWith("<svg") && /^image\/png \d{4,}$/.test(saved["curves.png"]) && saved["curves.csv"].split("\n").length > 20`)
+	for _, axis := range []string{"seconds", "updates"} {
+		b.value(fmt.Sprintf(`by("axis").value = %q; by("axis").dispatchEvent(new Event("change"))`, axis))
+		b.until(fmt.Sprintf(`fedfast.curves.by === %q && fedfast.curves.data.slice(1).flat().some((y) => y !== null)`, axis))
+	}
+	b.do(chromedp.Click(`#trials button`))
+	b.until(`by("drawer").open && by("drawer-config").textContent.includes("[client]") && document.querySelectorAll("#drawer-part img").length >= 2`)
+	b.looks("drawer")
+	b.do(chromedp.Click("#drawer-close"))
+	for tab, want := range map[string]string{"params": "Hyperparameter importance needs", "clients": "Gini", "tuner": "", "timeline": "Sessions", "config": "[client_tuner]"} {
+		b.do(chromedp.Click("#tab-" + tab))
+		b.until(fmt.Sprintf(`!by("other").hidden && !by("part").textContent.startsWith("Reading") && by("other").textContent.includes(%q)`, want))
+		b.looks("tab-" + tab)
+	}
+	b.do(chromedp.Click("#tab-params"))
+	b.until(`document.querySelectorAll("#parallel .grip").length > 2`)
+	b.value(`(() => {
+		const grip = [...document.querySelectorAll("#parallel .grip")].at(-1), box = grip.getBoundingClientRect();
+		grip.setPointerCapture = () => 0;
+		for (const [kind, y] of [["pointerdown", 0.7], ["pointermove", 0.99], ["pointerup", 0.99]]) grip.dispatchEvent(new PointerEvent(kind, {clientX: box.x + 5, clientY: box.y + y * box.height}));
+	})()`)
+	b.until(`+by("parallel").dataset.chosen > 0 && +by("parallel").dataset.chosen < fedfast.page.study.all.length && document.querySelector(".path.off")`)
+	b.clean()
+}
+
+// TestReportInABrowser opens the reports of small studies: that of one begins with its
+// errors and is not long.
+func TestReportInABrowser(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b := newBrowser(t, "file://"+dir+"/")
+	smallStudies(t, dir)
+	for _, name := range []string{filepath.Join("first", "report.html"), "all.html"} {
+		b.do(chromedp.EmulateViewport(1440, 900), chromedp.Navigate("file://"+filepath.Join(dir, name)))
+		b.until(`document.readyState === "complete" && document.querySelectorAll("svg").length > 3`)
+		if high := b.value(`document.documentElement.scrollHeight`).(float64); high > 3000 {
+			t.Errorf("%s is %v pixels high", name, high)
+		}
+		b.looks("report")
+		b.clean()
+	}
 }
 
 // TestDashboardOfManyRounds shows a study of 200 trials: 400 rounds each, or 4,000
@@ -304,7 +394,7 @@ func TestDashboardOfManyRounds(t *testing.T) {
 func largeStudy(t *testing.T, dir string, trials, length int) (*store.Store, func(trial, round int)) {
 	t.Helper()
 	c, err := config.Load(config.Source{Preset: "quickstart", Sets: []string{
-		fmt.Sprintf("budget.rounds=%d", trials*length), fmt.Sprintf("budget.trial_rounds=%d", length), "tuner.name=random", "client_tuner.name=none",
+		fmt.Sprintf("budget.rounds=%d", trials*length), fmt.Sprintf("budget.trial_rounds=%d", length), "tuner.name=random", "client_tuner.name=none", "eval.every=0",
 	}})
 	if err != nil {
 		t.Fatal(err)

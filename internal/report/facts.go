@@ -18,8 +18,8 @@ var names = map[string]string{"sha": "SHA", "asha": "ASHA", "fedex": "FedEx", "f
 
 func named(tuner string) string { return cmp.Or(names[tuner], tuner) }
 
-// Subtitle says what was trained: "SHA + FedEx, glyphs, fedavg, 280 clients, seed 0".
-func (s *Study) Subtitle() string {
+// Subtitle says what was trained: "SHA + FedEx · glyphs · cnn · fedavg · 280 clients · seed 0".
+func Subtitle(s *view.Overview) string {
 	c := s.Config
 	what := "one run"
 	if s.Mode == config.ModeTune {

@@ -153,7 +153,7 @@ func cut(t figure.Table) Table {
 // sheet lays a study out.
 func (s *Study) sheet(id string) (*sheet, error) {
 	out := &sheet{
-		ID: id, Title: s.Dir, Subtitle: s.Subtitle(), Answer: s.Answer(), Warnings: s.Verdict(), Errors: s.errorTable(), Baseline: s.baselineTable(),
+		ID: id, Title: s.Dir, Subtitle: Subtitle(s.Overview), Answer: s.Answer(), Warnings: s.Verdict(), Errors: s.errorTable(), Baseline: s.baselineTable(),
 		Facts: s.facts(), Config: s.Text, Again: s.again(),
 	}
 	if text := s.unfinished(); text != "" {
@@ -161,7 +161,7 @@ func (s *Study) sheet(id string) (*sheet, error) {
 	}
 	out.Trials, out.Pruned = s.trialTables()
 	for _, part := range Parts {
-		sec := section{ID: id + "-" + part.ID, Title: part.Title, Text: s.text(part.ID), Tables: s.Tables(part.ID)}
+		sec := section{ID: id + "-" + part.ID, Title: part.Title, Text: s.Remark(part.ID), Tables: s.Tables(part.ID)}
 		var err error
 		if sec.Pictures, err = drawAll(id, s.Figures(part.ID)); err != nil {
 			return nil, err

@@ -2,9 +2,12 @@ package report
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/view"
 )
 
 // Part is a group of pictures of a study.
@@ -70,8 +73,8 @@ func (s *Study) Tables(part string) (all []Table) {
 	return all
 }
 
-// text is what a part says besides.
-func (s *Study) text(part string) string {
+// Remark is what a part says besides, by its ID.
+func (s *Study) Remark(part string) string {
 	switch {
 	case part == "params" && s.Mode == config.ModeTune && s.importances() == nil && len(s.dims()) > 0:
 		return fmt.Sprintf("Hyperparameter importance needs at least %d trials (this study has %d).", leastArms, len(s.Trials))
@@ -79,4 +82,35 @@ func (s *Study) text(part string) string {
 		return s.personalization()
 	}
 	return ""
+}
+
+// TrialFigures are the curves of one trial, and of the winner how its errors are spread
+// over clients; none of a number that no trial has.
+func (s *Study) TrialFigures(number int) []*figure.Figure {
+	i := slices.IndexFunc(s.Trials, func(t view.Trial) bool { return t.Number == number })
+	if i < 0 {
+		return nil
+	}
+	unit, by := s.unit()
+	m := s.errors()
+	raw := points(s.curves[i], func(r *view.Round) float64 { return r.Score }, by)
+	score := figure.Line{Name: fmt.Sprintf("mean over %d rounds", window), Points: smooth(raw), Runs: [][]figure.Point{raw}, Names: []string{"single cohorts"}}
+	rungs := figure.Dots{Name: "rung"}
+	for _, r := range s.Trials[i].Rungs {
+		if !math.IsNaN(r.Score) && !math.IsInf(r.Score, 0) {
+			rungs.Points = append(rungs.Points, figure.Dot{X: float64(r.Round), Y: by * r.Score})
+		}
+	}
+	test := figure.Line{Name: "all clients measured", Points: points(s.curves[i], func(r *view.Round) float64 { return r.TestError }, m.by)}
+	var all []*figure.Figure
+	if s.Mode == config.ModeTune && len(raw) > 0 {
+		all = append(all, curve("score", "Validation "+s.Scale().Metric, figure.Axis{Label: s.objective() + unit}, []figure.Line{score}, rungs))
+	}
+	if len(test.Points) > 0 {
+		all = append(all, curve("test", "Test error of the global model", figure.Axis{Label: "test " + m.name + m.unit}, []figure.Line{test}))
+	}
+	if i == s.best() {
+		all = append(all, s.histogram(), s.spread())
+	}
+	return some(all...)
 }

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -44,14 +45,33 @@ func (x reals) MarshalJSON() ([]byte, error) {
 	return append(text, ']'), nil
 }
 
-// drawn holds the curves of a study's trials in columns of Width rounds. A column of
-// one round holds its value, a wider one the lowest and the highest value of its
-// rounds.
+// drawn holds the curves of a study's trials in columns of Width units of the axis. A
+// column of one round holds its value, a wider one the lowest and the highest value of
+// its rounds.
 type drawn struct {
-	Seq   int64 `json:"seq"`
-	Width int   `json:"width"`
+	Seq   int64   `json:"seq"`
+	Width float64 `json:"width"`
+	// End is that of the axis.
+	End float64 `json:"end"`
 	// Curves are those of each metric, by the places of the trials.
 	Curves map[string][]reals `json:"curves"`
+}
+
+// axes say where rounds stand on an axis, for those of one trial in their order.
+var axes = map[string]func(o *view.Overview) func(*view.Round) float64{
+	"": func(*view.Overview) func(*view.Round) float64 {
+		return func(r *view.Round) float64 { return float64(r.Round - 1) }
+	},
+	"seconds": func(o *view.Overview) func(*view.Round) float64 {
+		return func(r *view.Round) float64 { return max(0, r.At.Sub(o.Started).Seconds()) }
+	},
+	"updates": func(*view.Overview) func(*view.Round) float64 {
+		sum := 0
+		return func(r *view.Round) float64 {
+			sum += r.Clients
+			return float64(sum)
+		}
+	},
 }
 
 // curves tells the curves of all trials, or where a sketch is asked for one round of
@@ -62,12 +82,32 @@ func (s *Server) curves(r *http.Request) (any, error) {
 		return nil, err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	d := drawn{Seq: o.Seq, Width: width(length(o), len(o.Trials)), Curves: map[string][]reals{}}
+	d := drawn{Seq: o.Seq, Curves: map[string][]reals{}}
+	by := axes[r.FormValue("by")]
 	var curves [][]view.Round
-	if r.FormValue("sketch") != "" {
-		curves, err = v.Sketch(r.Context(), o, d.Width)
-	} else {
-		curves, err = v.Curves(r.Context(), o)
+	switch r.FormValue("by") {
+	case "":
+		d.End = float64(length(o))
+		d.Width = float64(width(length(o), len(o.Trials)))
+		if r.FormValue("sketch") != "" {
+			curves, err = v.Sketch(r.Context(), o, int(d.Width))
+		} else {
+			curves, err = v.Curves(r.Context(), o)
+		}
+	default:
+		if by == nil {
+			return nil, errAxis
+		}
+		if curves, err = v.Curves(r.Context(), o); err != nil {
+			return nil, err
+		}
+		for _, rounds := range curves {
+			at := by(o)
+			for i := range rounds {
+				d.End = max(d.End, at(&rounds[i]))
+			}
+		}
+		d.Width = max(d.End, 1) / float64(min(max(allColumns/max(1, len(o.Trials)), fewColumns), mostColumns))
 	}
 	if err != nil {
 		return nil, err
@@ -75,11 +115,14 @@ func (s *Server) curves(r *http.Request) (any, error) {
 	for _, metric := range metrics(o) {
 		d.Curves[metric] = []reals{}
 		for _, rounds := range curves {
-			d.Curves[metric] = append(d.Curves[metric], thin(rounds, measure[metric], d.Width))
+			d.Curves[metric] = append(d.Curves[metric], thin(rounds, measure[metric], by(o), d.Width))
 		}
 	}
 	return d, nil
 }
+
+// errAxis is about an axis that no curve has.
+var errAxis = errors.New("by: must be seconds or updates")
 
 // width is how many rounds a column holds, so that curves of a length have few
 // enough of them.
@@ -88,27 +131,26 @@ func width(length, curves int) int {
 	return max(1, (length+columns-1)/columns)
 }
 
-// thin puts a curve into columns of width rounds.
-func thin(rounds []view.Round, of func(*view.Round) float64, width int) reals {
-	if len(rounds) == 0 {
-		return reals{}
-	}
-	per := min(width, 2)
-	out := make(reals, per*((rounds[len(rounds)-1].Round-1)/width+1))
-	for i := range out {
-		out[i] = math.NaN()
+// thin puts a curve into columns of a width.
+func thin(rounds []view.Round, of, at func(*view.Round) float64, width float64) reals {
+	out := reals{}
+	per := 2
+	if width == 1 {
+		per = 1
 	}
 	for i := range rounds {
-		x := of(&rounds[i])
-		at := per * ((rounds[i].Round - 1) / width)
+		x, place := of(&rounds[i]), per*int(at(&rounds[i])/width)
+		for len(out) < place+per {
+			out = append(out, math.NaN())
+		}
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			continue
 		}
-		if math.IsNaN(out[at]) {
-			out[at], out[at+per-1] = x, x
+		if math.IsNaN(out[place]) {
+			out[place], out[place+per-1] = x, x
 			continue
 		}
-		out[at], out[at+per-1] = min(out[at], x), max(out[at+per-1], x)
+		out[place], out[place+per-1] = min(out[place], x), max(out[place+per-1], x)
 	}
 	return out
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // policy allows a page what comes from this server, and nothing else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // guarded answers only who asks for a host of the loopback, which a foreign name that
 // is made to point there is not, and refuses what other origins' pages send.

@@ -39,14 +39,15 @@ func (s *Server) Handler() http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/", http.StripPrefix("/assets/", http.FileServerFS(files)))
-	for path, file := range map[string]string{"GET /{$}": "index.html", "GET /study": "study.html"} {
+	for path, file := range map[string]string{"GET /{$}": "index.html", "GET /study": "study.html", "GET /compare": "compare.html"} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, file) })
 	}
 	mux.HandleFunc("GET /api/studies", answer(func(r *http.Request) (any, error) { return s.studies(r.Context()) }))
 	mux.HandleFunc("GET /api/study", answer(s.study))
 	mux.HandleFunc("GET /api/curves", answer(s.curves))
 	mux.HandleFunc("GET /api/events", s.events)
-	mux.HandleFunc("GET /api/workers.svg", s.workers)
+	mux.HandleFunc("GET /api/part", answer(s.part))
+	mux.HandleFunc("GET /api/compare", answer(s.compare))
 	if s.Control != nil {
 		mux.HandleFunc("POST /api/stop", s.stop)
 	}
@@ -104,8 +105,10 @@ func (dir noStudyError) Error() string { return string(dir) + ": study not found
 func (noStudyError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // folder is that of the study that a request is about, by its path below the root.
-func (s *Server) folder(r *http.Request) (string, error) {
-	name := r.FormValue("dir")
+func (s *Server) folder(r *http.Request) (string, error) { return s.at(r.FormValue("dir")) }
+
+// at is the folder of a study by its path below the root.
+func (s *Server) at(name string) (string, error) {
 	path := filepath.FromSlash(name)
 	if !filepath.IsLocal(path) || !store.Exists(filepath.Join(s.Root, path)) {
 		return "", noStudyError(name)

@@ -338,7 +338,7 @@ func TestThin(t *testing.T) {
 		1: "[0,1,4,2,2,4,1,0,1,4]",
 		3: "[0,4,2,4,0,1,4,4]",
 	} {
-		got, err := json.Marshal(thin(rounds, measure["score"], width))
+		got, err := json.Marshal(thin(rounds, measure["score"], axes[""](nil), float64(width)))
 		if err != nil || string(got) != want {
 			t.Errorf("columns of %d rounds: %s, %v, want %s", width, got, err, want)
 		}
@@ -346,21 +346,6 @@ func TestThin(t *testing.T) {
 	for _, tt := range []struct{ length, curves, want int }{{100, 27, 1}, {4000, 1, 4}, {4000, 20, 4}, {4000, 200, 40}, {50_000, 3, 50}} {
 		if got := width(tt.length, tt.curves); got != tt.want {
 			t.Errorf("%d curves of %d rounds have columns of %d, want %d", tt.curves, tt.length, got, tt.want)
-		}
-	}
-}
-
-// TestErrorsSayWhatTheyAre: the errors of a regression are no shares, which the page
-// would write in percent.
-func TestErrorsSayWhatTheyAre(t *testing.T) {
-	x := 0.5
-	for measure, want := range map[string]measured{
-		"":                  {"global test error", &x, true},
-		study.MeasureRecall: {"global test 1 - recall", &x, true},
-		study.MeasureRMSE:   {"global test RMSE", &x, false},
-	} {
-		if got := errorsOf(measure, &x, nil); got[0] != want || got[1].Value != nil || got[1].Share != want.Share {
-			t.Errorf("%q: %+v", measure, got)
 		}
 	}
 }
@@ -382,10 +367,7 @@ func TestComparisonIsNotTheEnd(t *testing.T) {
 		State, Stage string
 		Control      bool
 		Best         struct{ Returned bool }
-		Errors       []struct {
-			Name  string
-			Value *float64
-		}
+		Answer       []string
 	},
 	) {
 		t.Helper()
@@ -407,14 +389,8 @@ func TestComparisonIsNotTheEnd(t *testing.T) {
 	}
 	add(study.KindConfiguration, `{"number":0,"params":{},"score":0.4,"test_error":0.5,"std_error":0.04}`)
 	p := look()
-	told := map[string]float64{}
-	for _, e := range p.Errors {
-		if e.Value != nil {
-			told[e.Name] = *e.Value
-		}
-	}
-	const name = "random search (2 x 3 rounds), global test error: "
-	if p.State != "completed" || p.Stage != "" || told[name+"best"] != 0.5 || told[name+"median"] != 0.56 {
-		t.Errorf("in the end: %+v, errors %v", p, told)
+	const said = "Random search (2 x 3 rounds): best 50.00 %, median 56.00 % global test error; the best is 20.0 points worse."
+	if p.State != "completed" || p.Stage != "" || !slices.Contains(p.Answer, said) {
+		t.Errorf("in the end: %+v", p)
 	}
 }

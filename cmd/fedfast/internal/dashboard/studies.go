@@ -2,15 +2,20 @@ package dashboard
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
+	"math"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/report"
+	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/view"
 	"github.com/fedfast/fedfast/tuners"
@@ -35,6 +40,16 @@ type entry struct {
 	Worked  float64    `json:"worked"` // seconds
 	Started *time.Time `json:"started"`
 	Problem string     `json:"problem,omitempty"`
+	// About says what was trained. Test is the test error of the returned model under the
+	// study's target, P90 that which nine of ten clients do not exceed; Share says that
+	// both are shares.
+	About string   `json:"about"`
+	Test  *float64 `json:"test"`
+	P90   *float64 `json:"p90"`
+	Share bool     `json:"share"`
+	// Half is half the width of the interval of Test over Seeds, which the entry stands for.
+	Half  *float64 `json:"half,omitempty"`
+	Seeds []entry  `json:"seeds,omitempty"`
 }
 
 // best is the best model so far, by an estimate, or the returned one.
@@ -54,7 +69,8 @@ type scale struct {
 	Percent   bool   `json:"percent"`
 }
 
-// studies lists what there is below the root.
+// studies lists what there is below the root, the newest first, seeds of one
+// configuration as one.
 func (s *Server) studies(ctx context.Context) ([]entry, error) {
 	entries := []entry{}
 	err := filepath.WalkDir(s.Root, func(path string, d fs.DirEntry, err error) error {
@@ -65,9 +81,63 @@ func (s *Server) studies(ctx context.Context) ([]entry, error) {
 			entries = append(entries, s.entry(ctx, path))
 			return fs.SkipDir
 		}
+		if d.IsDir() && workdir.HoldsSeeds(path) {
+			g := entry{Dir: s.below(path), Seeds: []entry{}}
+			dirs, err := filepath.Glob(filepath.Join(path, "seed-*"))
+			for _, dir := range dirs {
+				if store.Exists(dir) {
+					g.Seeds = append(g.Seeds, s.entry(ctx, dir))
+				}
+			}
+			if len(g.Seeds) > 0 {
+				g.sum()
+				entries = append(entries, g)
+			}
+			if err != nil {
+				return err
+			}
+			return fs.SkipDir
+		}
 		return ctx.Err()
 	})
+	slices.SortStableFunc(entries, func(a, b entry) int { return b.begun().Compare(a.begun()) })
 	return entries, err
+}
+
+// begun is when the study was, or its first seed.
+func (e *entry) begun() time.Time {
+	if e.Started == nil {
+		return time.Time{}
+	}
+	return *e.Started
+}
+
+// sum makes an entry stand for its seeds.
+func (e *entry) sum() {
+	dir, seeds, first := e.Dir, e.Seeds, e.Seeds[0]
+	*e = first
+	e.Dir, e.Seeds, e.Test, e.P90, e.Best, e.Left, e.PID = dir, seeds, nil, nil, nil, nil, 0
+	e.Trials, e.Rounds, e.Budget, e.Worked = 0, 0, 0, 0
+	order := []view.State{view.Completed, view.Interrupted, view.Running}
+	var tests []float64
+	for _, s := range seeds {
+		e.Trials, e.Rounds, e.Budget, e.Worked = e.Trials+s.Trials, e.Rounds+s.Rounds, e.Budget+s.Budget, e.Worked+s.Worked
+		if slices.Index(order, s.State) > slices.Index(order, e.State) {
+			e.State = s.State
+		}
+		if s.Left != nil {
+			e.Left = s.Left
+		}
+		if s.Test != nil {
+			tests = append(tests, *s.Test)
+		}
+	}
+	if m := stats.Of(tests); m.N > 0 {
+		e.Test = &m.Mean
+		if !math.IsNaN(m.Half) {
+			e.Half = &m.Half
+		}
+	}
 }
 
 // entry sums a study up.
@@ -105,6 +175,22 @@ func (s *Server) head(o *view.Overview) entry {
 		s := o.Scale()
 		e.Scale = scale{s.String(), s.Metric, s.Direction(), s.Percent}
 	}
+	e.About = report.Subtitle(o)
+	_, e.Share = study.MeasureName(o.Measure())
+	if errs := o.Errors(); errs != nil {
+		part := fl.Summary{}
+		if e.Test = errs.GlobalTest; errs.Evaluation != nil {
+			part = errs.Evaluation.GlobalTest
+		}
+		if errs.PersonalizedTest != nil && o.Config.Aim().Target != tuners.TargetGlobal {
+			if e.Test = errs.PersonalizedTest; errs.Evaluation != nil {
+				part = errs.Evaluation.PersonalizedTest
+			}
+		}
+		if part.Clients > 1 {
+			e.P90 = &part.P90
+		}
+	}
 	left := o.Budget - o.Rounds
 	if b := o.Baseline; b != nil && o.State != view.Completed {
 		e.Stage, left = b.Stage(), b.Rounds*(b.Configurations-len(b.Done))
@@ -124,13 +210,16 @@ type page struct {
 	// Seq is the last entry of the record that is told here.
 	Seq int64 `json:"seq"`
 	// Length is how many rounds a trial has at most.
-	Length   int        `json:"length"`
-	All      []trial    `json:"all"`
-	Sessions []session  `json:"sessions"`
-	Workers  []worker   `json:"workers"` // of a study with a cluster
-	Metrics  []string   `json:"metrics"` // that curves can tell
-	Errors   []measured `json:"errors"`  // of the returned model
-	Verdict  []string   `json:"verdict"` // what is wrong with it
+	Length   int       `json:"length"`
+	All      []trial   `json:"all"`
+	Parts    []part    `json:"parts"` // tabs
+	Path     string    `json:"path"`  // of the folder, as commands name it
+	Config   string    `json:"config"`
+	Sessions []session `json:"sessions"`
+	Workers  []worker  `json:"workers"` // of a study with a cluster
+	Metrics  []string  `json:"metrics"` // that curves can tell
+	Answer   []string  `json:"answer"`  // how good the model is
+	Verdict  []string  `json:"verdict"` // what is wrong with it
 	// Control says that this server can stop the study; Halted that a person has.
 	Control bool `json:"control"`
 	Halted  bool `json:"halted"`
@@ -157,30 +246,6 @@ type session struct {
 	Workers int       `json:"workers"`
 }
 
-// measured is an error of the returned model; a share is written in percent.
-type measured struct {
-	Name  string   `json:"name"`
-	Value *float64 `json:"value"`
-	Share bool     `json:"share"`
-}
-
-// errorsOf names the errors of the returned model by what they measure.
-func errorsOf(measure string, global, personalized *float64) []measured {
-	what, share := study.MeasureName(measure)
-	return []measured{{"global test " + what, global, share}, {"personalized test " + what, personalized, share}}
-}
-
-// baselineOf names what random search reached beside the study, if that is known.
-func baselineOf(r *study.Result) []measured {
-	b := r.Baseline
-	if b == nil {
-		return nil
-	}
-	what, share := study.MeasureName(r.Measure)
-	name := fmt.Sprintf("random search (%d x %d rounds), %s test %s: ", len(b.Trials), b.Rounds, b.Target, what)
-	return []measured{{name + "best", &b.BestTest, share}, {name + "median", &b.MedianTest, share}}
-}
-
 // look opens the study that a request is about; who asked closes it.
 func (s *Server) look(r *http.Request) (*view.Study, *view.Overview, error) {
 	dir, err := s.folder(r)
@@ -197,7 +262,8 @@ func (s *Server) study(r *http.Request) (any, error) {
 		return nil, err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	p := page{entry: s.head(o), Seq: o.Seq, Length: length(o), All: []trial{}, Sessions: []session{}, Metrics: metrics(o), Verdict: o.Verdict()}
+	p := page{entry: s.head(o), Seq: o.Seq, Length: length(o), All: []trial{}, Sessions: []session{}, Metrics: metrics(o), Verdict: o.Verdict(),
+		Answer: o.Answer(), Path: o.Dir, Config: o.Text, Parts: tabs(o)}
 	for i := range o.Trials {
 		t := &o.Trials[i]
 		p.All = append(p.All, trial{t.Number, t.State, t.Rounds, t.To, t.Score(), t.Params, t.Source, t.Reason()})
@@ -211,12 +277,6 @@ func (s *Server) study(r *http.Request) (any, error) {
 	p.Control = s.Control != nil && v.Dir() == s.Root && o.State == view.Running && o.Tune == nil
 	for _, a := range o.Acts {
 		p.Halted = p.Halted || a.Trial < 0
-	}
-	if o.Tune != nil {
-		p.Errors = append(errorsOf(o.Tune.Measure, o.Tune.GlobalTest, o.Tune.PersonalizedTest), baselineOf(o.Tune)...)
-	}
-	if o.Run != nil {
-		p.Errors = errorsOf(o.Run.Measure, o.Run.GlobalTest, o.Run.PersonalizedTest)
 	}
 	return p, nil
 }
@@ -236,12 +296,11 @@ func length(o *view.Overview) int {
 // metrics are those that rounds of the study tell.
 func metrics(o *view.Overview) []string {
 	var names []string
-	if o.Mode == config.ModeTune {
-		names = append(names, "score")
-	}
-	names = append(names, "loss")
 	if o.Config.Eval.Every != 0 {
 		names = append(names, "test")
 	}
-	return names
+	if o.Mode == config.ModeTune {
+		names = append(names, "score")
+	}
+	return append(names, "loss")
 }

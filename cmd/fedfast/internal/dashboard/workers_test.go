@@ -65,11 +65,10 @@ func TestWorkersAreShown(t *testing.T) {
 			t.Errorf("%s: %v, workers %s, want %s", dir, err, p.Workers, want)
 		}
 	}
-	code, kind, text := fetched(t, url+"/api/workers.svg?dir=with")
-	if code != http.StatusOK || kind != "image/svg+xml" || !strings.Contains(text, "box-1") || !strings.Contains(text, "den-2") {
-		t.Errorf("the picture is %d %s %s", code, kind, text)
-	}
-	if code, _, text := fetched(t, url+"/api/workers.svg?dir=alone"); code != http.StatusNotFound || !strings.Contains(text, "no remote worker") {
-		t.Errorf("without workers: %d %s", code, text)
+	for dir, want := range map[string]bool{"with": true, "alone": false} {
+		code, kind, text := fetched(t, url+"/api/part?part=timeline&dir="+dir)
+		if code != http.StatusOK || kind != "application/json" || strings.Contains(text, "Timeline of workers") != want {
+			t.Errorf("the timeline of %s is %d %s %.300s", dir, code, kind, text)
+		}
 	}
 }

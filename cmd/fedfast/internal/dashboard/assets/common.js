@@ -8,11 +8,18 @@ function make(tag, text, attributes) {
   return e;
 }
 
+const by = (id) => document.getElementById(id);
+
 /** ask fetches JSON; an answer that is an error throws its line. */
 async function ask(path, query) {
   const answer = await fetch(path + "?" + new URLSearchParams(query || {}));
   if (!answer.ok) throw new Error((await answer.text()).trim());
   return answer.json();
+}
+
+/** tell shows what went wrong. */
+function tell(e) {
+  by("note").textContent = e.message;
 }
 
 const count = new Intl.NumberFormat("en");
@@ -32,8 +39,111 @@ function score(x, scale) {
   return scale.percent ? (100 * x).toFixed(2) + " %" : String(+x.toPrecision(4));
 }
 
-/** bestText writes the score of the returned model, or the estimate of the best one so far. */
-const bestText = (s) => (s.best ? (s.best.returned ? "" : "~") + score(s.best.score, s.scale) : "–");
-
 /** day writes a time of the record. */
 const day = (t) => (t ? new Date(t).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }) : "–");
+
+/** copy is a command with a button that copies it. */
+function copy(text) {
+  const span = make("span", null, { class: "copy" }), button = make("button", "Copy", { type: "button", "aria-label": "Copy " + text });
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(text).then(() => (button.textContent = "Copied"), () => (button.textContent = "Press Ctrl-C"));
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  });
+  span.append(make("code", text), button);
+  return span;
+}
+
+/** save lets a person keep a file. */
+function save(name, content, type) {
+  const a = make("a", null, { href: URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type })), download: name });
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+}
+
+/** downloads are buttons that save a picture in each form: what makes the content, by ending. */
+function downloads(name, title, forms) {
+  const row = make("span", null, { class: "downloads" });
+  for (const [form, content] of Object.entries(forms)) {
+    const button = make("button", form.toUpperCase(), { type: "button", "aria-label": "Download " + title + " as " + form.toUpperCase() });
+    button.addEventListener("click", async () => {
+      try {
+        save(name + "." + form, await content(), { svg: "image/svg+xml", csv: "text/csv" }[form]);
+      } catch (e) {
+        tell(e);
+      }
+    });
+    row.append(button);
+  }
+  return row;
+}
+
+/** png draws a picture at twice its size. */
+async function png(svg) {
+  const img = make("img", null, { src: "data:image/svg+xml," + encodeURIComponent(svg) });
+  await img.decode();
+  const canvas = make("canvas", null, { width: 2 * img.naturalWidth, height: 2 * img.naturalHeight });
+  canvas.getContext("2d").drawImage(img, 0, 0, canvas.width, canvas.height);
+  return new Promise((done) => canvas.toBlob(done));
+}
+
+/** figure shows a picture that the server has drawn. */
+function figure(p) {
+  const f = make("figure", null, p.wide ? { class: "wide" } : {});
+  f.append(make("img", null, { alt: p.title, src: "data:image/svg+xml," + encodeURIComponent(p.svg) }), downloads(p.name, p.title, { svg: () => p.svg, png: () => png(p.svg), csv: () => p.csv }));
+  return f;
+}
+
+/** grid is a table that its heads sort. */
+function grid(t) {
+  const scroll = make("div", null, { class: "scroll", role: "region", "aria-label": t.title, tabindex: "0" });
+  const table = make("table"), head = make("tr"), body = make("tbody"), thead = make("thead");
+  for (const name of t.head) head.append(make("th", name, { scope: "col" }));
+  for (const cells of t.rows) {
+    const tr = make("tr");
+    for (const [i, cell] of cells.entries()) tr.append(make(i ? "td" : "th", cell, i ? {} : { scope: "row" }));
+    body.append(tr);
+  }
+  thead.append(head);
+  table.append(make("caption", t.title), thead, body);
+  sortable(table);
+  scroll.append(table);
+  return scroll;
+}
+
+/** value is what a cell is sorted by: a number where it begins with one. */
+function value(cell) {
+  const text = cell.dataset.value ?? cell.textContent.replaceAll(",", "").replace(/^~/, ""), x = parseFloat(text);
+  return Number.isNaN(x) ? text : x;
+}
+
+/** order sorts the rows of a table by a column; missing values come last. */
+function order(table, column, down) {
+  const known = (v) => typeof v === "number" || (v !== "" && v !== "–");
+  const rows = [...table.tBodies[0].rows].map((tr) => [value(tr.cells[column]), tr]);
+  rows.sort(([a], [b]) => {
+    if (known(a) !== known(b)) return known(a) ? -1 : 1;
+    return (down ? -1 : 1) * (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
+  });
+  table.tBodies[0].append(...rows.map(([, tr]) => tr));
+  for (const [i, th] of [...table.tHead.rows[0].cells].entries()) {
+    if (i === column) th.setAttribute("aria-sort", down ? "descending" : "ascending");
+    else th.removeAttribute("aria-sort");
+  }
+}
+
+/** sortable puts buttons into the heads of a table. */
+function sortable(table) {
+  for (const [i, th] of [...table.tHead.rows[0].cells].entries()) {
+    const button = make("button", th.textContent, { type: "button", class: "sort" });
+    button.addEventListener("click", () => order(table, i, th.getAttribute("aria-sort") === "ascending"));
+    if (th.textContent) th.replaceChildren(button);
+  }
+}
+
+/** shown puts texts, pictures and tables of the server into an element. */
+function shown(root, p) {
+  const pictures = make("div", null, { class: "pictures" });
+  pictures.append(...p.pictures.map(figure));
+  root.replaceChildren(...p.text.map((t) => make("p", t)), pictures, ...p.tables.map(grid));
+  if (!p.text.length && !p.pictures.length && !p.tables.length) root.append(make("p", "Nothing to show yet.", { class: "faint" }));
+}

@@ -2,20 +2,34 @@
 
 /** The place of each metric in a row of news: trial, round, score, loss, test. */
 const metricAt = { score: 2, loss: 3, test: 4 };
-const metricName = { score: "validation score", loss: "training loss", test: "test error" };
+const metricName = { score: "validation score", loss: "training loss", test: "test error (global model)" };
+const axisName = { "": "round", seconds: "time since the start", updates: "client updates sent" };
 
 /** The distances of marks on the axis of rounds: whole ones. */
 const wholeSteps = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((x) => [x, 2 * x, 5 * x]);
 
-/** Curves draws the curves of all trials; each column holds the same number of rounds. */
+/** smoothed is the mean over so many values before each. */
+function smoothed(curve, many) {
+  const out = new Array(curve.length).fill(null), last = [];
+  let sum = 0;
+  for (const [i, y] of curve.entries()) {
+    if (y === null || y === undefined) continue;
+    last.push(y);
+    sum += y;
+    if (last.length > many) sum -= last.shift();
+    out[i] = sum / last.length;
+  }
+  return out;
+}
+
+/** Curves draws the curves of all trials in columns of one width. */
 class Curves {
-  constructor(root, over, onLight) {
-    this.root = root;
-    this.over = over;
-    this.onLight = onLight;
+  constructor(root, card, onLight, onPick) {
+    Object.assign(this, { root, card, onLight, onPick, smoothing: 5, by: "", best: -1 });
     this.times = { updates: 0, slowest: 0, last: 0 };
-    new ResizeObserver(() => this.plot && this.plot.setSize(this.size())).observe(root);
+    new ResizeObserver(() => this.plot && root.clientWidth && this.plot.setSize(this.size())).observe(root);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.build());
+    root.addEventListener("click", () => this.lit >= 0 && this.onPick(this.lit));
   }
 
   size() {
@@ -23,14 +37,15 @@ class Curves {
   }
 
   /** set takes the curves of all metrics as the server thinned them. */
-  set(length, drawn, metric, best) {
+  set(by, drawn, metric, best) {
+    this.by = by;
     this.width = drawn.width;
-    this.per = Math.min(2, drawn.width);
+    this.per = drawn.width === 1 && !by ? 1 : 2;
     this.best = best;
-    const columns = Math.ceil(length / this.width);
+    const columns = by ? Math.floor(drawn.end / this.width) + 1 : Math.ceil(drawn.end / this.width);
     this.end = 0;
     this.xs = [];
-    for (let c = 0; c < columns; c++) for (let k = 0; k < this.per; k++) this.xs.push(c * this.width + 1 + (k * this.width) / 2);
+    for (let c = 0; c < columns; c++) for (let k = 0; k < this.per; k++) this.xs.push(c * this.width + (by ? 0 : 1) + (k * this.width) / 2);
     this.sets = {};
     for (const [name, curves] of Object.entries(drawn.curves)) this.sets[name] = [this.xs, ...curves.map((c) => this.fill(c))];
     this.last = 0; // the last column with a number
@@ -38,10 +53,16 @@ class Curves {
     this.choose(metric);
   }
 
-  /** shown is as much of the curves as there is, with room to grow. */
+  /** noisy says that a metric is of one cohort each round. */
+  noisy() {
+    return this.metric !== "test" && this.smoothing > 0;
+  }
+
+  /** shown is as much of the curves as there is, with room to grow; behind them the single rounds of the best trial. */
   shown() {
-    if (!this.end || this.last >= this.end) this.end = Math.min(this.xs.length, Math.max(20 * this.per, Math.ceil(1.25 * (this.last + 1))));
-    return this.data.map((c) => c.slice(0, this.end));
+    if (!this.end || this.last >= this.end) this.end = this.data.length === 2 ? this.xs.length : Math.min(this.xs.length, Math.max(20 * this.per, Math.ceil(1.25 * (this.last + 1))));
+    const all = this.data.map((c, i) => (i && this.noisy() ? smoothed(c.slice(0, this.end), this.smoothing * this.per) : c.slice(0, this.end)));
+    return [...all, (this.noisy() && this.data[this.best + 1]?.slice(0, this.end)) || new Array(this.end).fill(null)];
   }
 
   /** choose draws another metric. */
@@ -87,47 +108,88 @@ class Curves {
 
   /** percent says that a metric is written in percent. */
   percent(metric) {
-    return metric === "score" && this.scale?.percent;
+    return (metric === "score" && this.scale?.percent) || (metric === "test" && this.share);
+  }
+
+  /** text writes a value of the metric. */
+  text(y) {
+    return this.percent(this.metric) ? (100 * y).toFixed(2) + " %" : String(+y.toPrecision(4));
+  }
+
+  /** place writes where a column stands. */
+  place(x) {
+    return this.by === "seconds" ? span(x) : count.format(Math.round(x));
   }
 
   /** series says how a trial is drawn: the best one stands out. */
   series(i) {
-    const css = getComputedStyle(document.documentElement), lit = i === this.best;
+    const css = getComputedStyle(document.documentElement), lit = i === this.best, alone = this.data.length === 2;
     return {
       label: "trial " + i,
       stroke: css.getPropertyValue(lit ? "--best" : "--line").trim(),
-      width: lit ? 2.5 : 1,
-      alpha: lit ? 1 : Math.max(0.25, Math.min(1, 12 / this.data.length)),
+      width: lit || alone ? 2.5 : 1,
+      alpha: lit || alone ? 1 : Math.max(0.25, Math.min(1, 12 / this.data.length)),
       spanGaps: true,
-      points: { show: lit && this.data[0].length < 60 },
+      points: { show: (lit || alone) && this.metric === "test" },
     };
   }
 
   /** build draws anew. */
   build() {
     if (!this.data) return;
-    const css = getComputedStyle(document.documentElement), faint = css.getPropertyValue("--faint").trim(), grid = css.getPropertyValue("--grid").trim();
+    const css = getComputedStyle(document.documentElement), faint = css.getPropertyValue("--faint").trim(), grid = css.getPropertyValue("--grid").trim(), best = css.getPropertyValue("--best").trim();
     const axis = { stroke: faint, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
+    let lo = Infinity, hi = 0; // a loss that exploded would flatten all others
+    if (this.metric === "loss") for (const c of this.data.slice(1)) for (const y of c) if (y !== null) (lo = Math.min(lo, y)), (hi = Math.max(hi, y));
     this.plot?.destroy();
     this.plot = new uPlot({
       ...this.size(),
-      series: [{ label: "round" }, ...this.data.slice(1).map((_, i) => this.series(i))],
-      scales: { x: { time: false } },
-      axes: [{ ...axis, label: "round", labelSize: 22, incrs: wholeSteps }, { ...axis, label: this.nameOf(this.metric), size: 64, labelSize: 22, ...(this.percent(this.metric) ? { values: (u, ys) => ys.map((y) => +(100 * y).toPrecision(6) + " %") } : {}) }],
+      series: [{ label: axisName[this.by] }, ...this.data.slice(1).map((_, i) => this.series(i)), { label: "single rounds", stroke: best, alpha: 0.35, paths: () => null, points: { show: true, size: 3, fill: best } }],
+      scales: { x: { time: false }, y: lo > 0 && hi > 100 * lo ? { distr: 3 } : {} },
+      axes: [
+        { ...axis, label: axisName[this.by], labelSize: 22, ...(this.by ? { values: (u, xs) => xs.map((x) => this.place(x)) } : { incrs: wholeSteps }) },
+        { ...axis, label: this.nameOf(this.metric), size: 64, labelSize: 22, ...(this.percent(this.metric) ? { values: (u, ys) => ys.map((y) => +(100 * y).toPrecision(6) + " %") } : {}) },
+      ],
       legend: { show: false },
       cursor: { focus: { prox: 24 }, points: { show: false }, drag: { x: true, y: false } },
       focus: { alpha: 0.25 },
       hooks: {
         setSeries: [(u, i) => this.light(i)],
+        setCursor: [() => this.tell()],
         draw: [() => this.drawn()],
       },
     }, this.shown(), this.root);
   }
 
-  /** light tells which trial the pointer is at. */
+  /** light notes which trial the pointer is at. */
   light(i) {
-    this.over.textContent = i ? "trial " + (i - 1) : "";
-    this.onLight(i ? i - 1 : -1);
+    this.lit = i && i < this.data.length ? i - 1 : -1;
+    this.tell();
+    this.onLight(this.lit);
+  }
+
+  /** tell shows a card about the trial that the pointer is at. */
+  tell() {
+    const u = this.plot, ys = u?.data[this.lit + 1];
+    let at = u?.cursor.idx ?? -1;
+    while (ys && at >= 0 && (ys[at] === null || ys[at] === undefined)) at--;
+    this.card.hidden = !(this.lit >= 0) || at < 0;
+    if (this.card.hidden) return;
+    const t = this.trials?.()[this.lit];
+    this.card.replaceChildren(
+      make("b", "trial " + this.lit + (this.lit === this.best ? " (best)" : "")),
+      make("div", axisName[this.by] + " " + this.place(u.data[0][at]) + ": " + this.text(ys[at])),
+      ...Object.entries(t?.params || {}).map(([k, v]) => make("div", k + " " + param(v), { class: "faint" })),
+      make("div", "Click for details", { class: "faint" }),
+    );
+    const box = this.root.getBoundingClientRect(), right = u.cursor.left + u.bbox.left / devicePixelRatio > box.width / 2;
+    this.card.style.left = Math.max(4, Math.min(box.width - this.card.offsetWidth, u.cursor.left + u.bbox.left / devicePixelRatio + (right ? -this.card.offsetWidth - 16 : 16))) + "px";
+    this.card.style.top = this.root.offsetTop + Math.max(0, Math.min(340 - this.card.offsetHeight, u.cursor.top)) + "px";
+  }
+
+  /** focus draws a trial before the others, -1 for none. */
+  focus(trial) {
+    this.plot?.setSeries(trial < 0 ? null : trial + 1, { focus: true }, false);
   }
 
   /** update draws what was added. */
@@ -147,6 +209,13 @@ class Curves {
     if (i < 0 || !s) return;
     const { stroke, width, alpha } = this.series(i);
     Object.assign(s, { stroke: () => stroke, width, alpha });
+  }
+
+  /** csv is a line for each value of the metric that is drawn. */
+  csv() {
+    const lines = ["trial," + axisName[this.by] + "," + this.metric];
+    for (const [i, c] of this.data.slice(1).entries()) for (const [j, y] of c.entries()) if (y !== null && y !== undefined) lines.push([i, this.xs[j], y].join());
+    return lines.join("\n") + "\n";
   }
 
   /** drawn measures how long an update took. */

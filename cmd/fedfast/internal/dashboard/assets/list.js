@@ -3,43 +3,81 @@
 /** The list asks again this often, in milliseconds, and only while it is seen. */
 const again = 2000;
 
-/** row shows one study. */
-function row(s) {
-  const tr = make("tr");
+const chosen = new Set(), open = new Set();
+let studies = [];
+
+/** dirs are the studies that an entry stands for. */
+const dirs = (s) => (s.seeds ? s.seeds.map((x) => x.dir) : [s.dir]);
+
+/** test writes the test error of an entry, or the best one so far as an estimate. */
+function test(s) {
+  const share = { percent: s.share };
+  if (s.test !== null) return [score(s.test, share) + (s.half ? " ± " + score(s.half, share) : ""), s.p90 === null ? "" : "P90 " + score(s.p90, share)];
+  if (s.best) return ["~" + score(s.best.score, s.scale), "val, estimate"];
+  return ["–", ""];
+}
+
+/** row shows one study, or all seeds of one. */
+function row(s, inside) {
+  const tr = make("tr", null, inside ? { class: "inside" } : {});
   const head = make("th", null, { scope: "row" });
-  head.append(make("a", s.dir, { href: "/study?" + new URLSearchParams({ dir: s.dir }) }));
-  tr.append(head, make("td", s.name));
+  const box = make("input", null, { type: "checkbox", "aria-label": "Compare " + s.dir });
+  box.checked = dirs(s).every((d) => chosen.has(d));
+  box.addEventListener("change", () => {
+    for (const d of dirs(s)) box.checked ? chosen.add(d) : chosen.delete(d);
+    draw();
+  });
+  const pick = make("td", null, { class: "pick" });
+  if (!s.problem) pick.append(box);
+  if (s.seeds) {
+    const b = make("button", (open.has(s.dir) ? "▾ " : "▸ ") + s.dir, { type: "button", class: "sort", "aria-expanded": open.has(s.dir) });
+    b.addEventListener("click", () => (open.delete(s.dir) || open.add(s.dir), draw()));
+    head.append(b, make("small", s.seeds.length + " seeds"));
+  } else head.append(make("a", s.dir, { href: "/study?" + new URLSearchParams({ dir: s.dir }) }));
+  tr.append(pick, head);
   if (s.problem) {
     tr.append(make("td", s.problem, { class: "note", colspan: 6 }));
     return tr;
   }
+  const [error, more] = test(s), state = make("td", s.stage ? s.state + ", " + s.stage : s.state, { class: "state " + s.state });
+  if (s.left !== null) state.append(make("small", span(s.left) + " left"));
+  const cell = make("td", error, { class: "n error" });
+  if (more) cell.append(make("small", more));
   tr.append(
-    make("td", s.stage ? s.state + ", " + s.stage : s.state, { class: "state " + s.state }),
-    make("td", s.best ? bestText(s) + " " + s.scale.metric : "–", { class: "n" }),
-    make("td", count.format(s.trials), { class: "n" }),
-    make("td", count.format(s.rounds) + " of " + count.format(s.budget), { class: "n" }),
-    make("td", s.left === null ? "–" : span(s.left), { class: "n" }),
-    make("td", day(s.started)),
+    make("td", s.about, { class: "about" }), state, cell,
+    make("td", count.format(s.trials), { class: "n wide" }),
+    make("td", count.format(s.rounds) + " of " + count.format(s.budget), { class: "n wide" }),
+    make("td", day(s.started), { class: "wide" }),
   );
   return tr;
 }
 
+/** draw shows the studies that match the filter. */
+function draw() {
+  const words = by("filter").value.toLowerCase().split(/\s+/);
+  const seen = studies.filter((s) => words.every((w) => [s.dir, s.about, s.state, s.name].join(" ").toLowerCase().includes(w)));
+  const running = studies.filter((s) => s.state === "running").length;
+  by("caption").textContent = studies.length === 0 ? "No studies yet." : count.format(studies.length) + (studies.length === 1 ? " study" : " studies") + ", " + running + " running" + (seen.length < studies.length ? ", " + seen.length + " shown" : "");
+  const active = document.activeElement, kept = active?.getAttribute("href") ? `[href="${CSS.escape(active.getAttribute("href"))}"]` : active?.getAttribute("aria-label") ? `[aria-label="${CSS.escape(active.getAttribute("aria-label"))}"]` : "";
+  by("rows").replaceChildren(...seen.flatMap((s) => [row(s), ...(s.seeds && open.has(s.dir) ? s.seeds.map((x) => row(x, true)) : [])]));
+  if (kept) by("rows").querySelector(kept)?.focus();
+  by("compare").disabled = chosen.size < 2;
+  by("compare").textContent = chosen.size < 2 ? "Compare" : "Compare " + chosen.size + " studies";
+}
+
 /** show asks for the studies and shows them. */
 async function show() {
-  const note = document.getElementById("note");
   try {
-    const studies = await ask("/api/studies");
-    const running = studies.filter((s) => s.state === "running").length;
-    document.getElementById("caption").textContent = studies.length === 0 ? "No studies yet." : count.format(studies.length) + " studies, " + running + " running";
-    const rows = document.getElementById("rows"), kept = document.activeElement && document.activeElement.getAttribute("href");
-    rows.replaceChildren(...studies.map(row));
-    if (kept) rows.querySelector(`a[href="${CSS.escape(kept)}"]`)?.focus();
-    note.textContent = "";
+    studies = await ask("/api/studies");
+    draw();
+    by("note").textContent = "";
   } catch (e) {
-    note.textContent = "Lost connection to fedfast: " + e.message;
+    by("note").textContent = "Lost connection to fedfast: " + e.message;
   }
 }
 
+by("filter").addEventListener("input", draw);
+by("compare").addEventListener("click", () => (location.href = "/compare?" + new URLSearchParams([...chosen].map((d) => ["dir", d]))));
 show();
 setInterval(() => document.hidden || show(), again);
 document.addEventListener("visibilitychange", () => document.hidden || show());

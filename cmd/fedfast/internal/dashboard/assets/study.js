@@ -3,10 +3,13 @@
 /** News are drawn together, this many milliseconds after the first. */
 const together = 250;
 
+/** Curves over another axis than rounds are asked for again at most this often. */
+const redraw = 3000;
+
 const dir = new URLSearchParams(location.search).get("dir") || ".";
-const by = (id) => document.getElementById(id);
-const page = { study: null, waiting: [], metric: "", rows: new Map(), behind: 0 };
-const curves = new Curves(by("chart"), by("over"), light);
+const page = { study: null, waiting: [], metric: "", rows: new Map(), behind: 0, tab: "overview" };
+const curves = new Curves(by("chart"), by("card"), light, drawer);
+curves.trials = () => page.study.all;
 window.fedfast = { times: curves.times, curves, page }; // for tests and the curious
 
 /** light marks the row of a trial. */
@@ -14,84 +17,56 @@ function light(number) {
   for (const [n, tr] of page.rows) tr.classList.toggle("lit", n === number);
 }
 
-/** The states of trials that have not ended. */
-const mayGoOn = ["running", "interrupted"];
-
-/** facts shows what the study has come to. */
-function facts(s) {
-  document.title = s.name + " – fedfast";
-  by("title").textContent = s.name;
-  const facts = [
-    ["rounds", count.format(s.rounds), "of " + count.format(s.budget)],
-    ...(s.scale.name ? [[(s.best?.returned ? "winner: " : "best so far: ") + s.scale.name + ", " + s.scale.direction, bestText(s), s.best ? "trial " + s.best.trial + (s.best.returned ? ", round " + s.best.round : ", estimate: " + s.best.basis) : ""]] : []),
-    ["trials", count.format(s.trials), s.all.filter((t) => mayGoOn.includes(t.state)).length + " left"],
-    ["time left", s.left === null ? "–" : span(s.left), ""],
-    ["training time", span(s.worked), ""],
-    ["command", s.command, s.pid ? "process " + s.pid : ""],
-    ...(s.errors || []).filter((e) => e.value !== null).map((e) => [e.name, e.share ? (100 * e.value).toFixed(2) + " %" : e.value.toPrecision(4), ""]),
-    ...(s.verdict || []).map((v) => ["warning", v, ""]),
-  ];
-  by("facts").replaceChildren(...facts.map(([name, value, more]) => {
-    const div = make("div"), dd = make("dd", value);
-    if (more) dd.append(" ", make("small", more));
-    div.append(make("dt", name), dd);
-    return div;
-  }));
+/** head shows what the study has come to. */
+function head(s) {
+  document.title = s.dir + " – fedfast";
+  by("title").textContent = s.dir === "." ? s.path : s.dir;
+  by("about").textContent = s.about;
+  by("answer").replaceChildren(...s.answer.map((a, i) => make("p", a, i ? {} : { class: "answer" })), ...(s.verdict || []).map((v) => make("p", "Warning: " + v + ".", { class: "warn" })));
+  by("facts").textContent = [
+    count.format(s.rounds) + " of " + count.format(s.budget) + " rounds",
+    ...(s.command === "tune" ? [count.format(s.trials) + " trials"] : []),
+    "training time " + span(s.worked),
+    ...(s.left === null ? [] : ["time left " + span(s.left)]),
+    ...(s.scale.name ? [s.scale.name + ", " + s.scale.direction] : []),
+    ...(s.pid ? ["process " + s.pid] : []),
+  ].join(" · ");
   by("progress").value = s.budget ? s.rounds / s.budget : 0;
+  by("progress").hidden = s.state === "completed";
+  by("bar").hidden = s.state !== "interrupted";
   stopping(s);
   state(s.state, s.stage);
+}
+
+/** commands offers what to run next. */
+function commands(s) {
+  const key = s.state + s.path;
+  if (page.offered === key) return;
+  page.offered = key;
+  by("bar").replaceChildren("Interrupted at round " + count.format(s.rounds) + " of " + count.format(s.budget) + ". ", copy("fedfast study resume " + s.path));
+  by("commands").replaceChildren(...["report", ...(s.state === "completed" ? ["eval"] : [])].map((c) => copy("fedfast " + c + " " + s.path)));
 }
 
 /** state shows how far the study is. */
 function state(name, stage) {
   by("state").textContent = stage ? name + ", " + stage : name;
-  by("state").className = "state " + name;
+  by("state").className = "state pill " + name;
 }
 
-/** table shows the trials. */
-function table(s) {
-  const keys = [...new Set(s.all.flatMap((t) => Object.keys(t.params || {})))].sort();
-  const head = make("tr");
-  const kept = document.activeElement?.getAttribute("aria-label");
-  for (const [name, n] of [["trial", 1], ["state", 0], ["rounds", 1], ["last rung, one cohort", 1], ...keys.map((k) => [k, 1])]) head.append(make("th", name, n ? { scope: "col", class: "n" } : { scope: "col" }));
-  by("trial-head").replaceChildren(head);
-  page.rows.clear();
-  by("trials").replaceChildren(...s.all.map((t) => {
-    const tr = make("tr", null, s.best && s.best.trial === t.number ? { class: "best" } : {});
-    const told = make("td", t.state, { class: "state " + t.state });
-    if (t.reason) told.append(" ", make("span", t.reason, { class: t.state === "failed" ? "note" : "faint" }));
-    const button = stopButton(s, t);
-    if (button) told.append(" ", button);
-    tr.append(make("th", t.number, { scope: "row", class: "n" }), told, make("td", t.rounds + " of " + t.to, { class: "n" }), make("td", score(t.score, s.scale), { class: "n" }));
-    for (const k of keys) tr.append(make("td", param((t.params || {})[k]), { class: "n" }));
-    page.rows.set(t.number, tr);
-    return tr;
-  }));
-  if (kept) by("trials").querySelector(`button[aria-label="${CSS.escape(kept)}"]`)?.focus();
+/** sessions shows the processes, and the workers of a cluster. */
+function sessions(s) {
   by("sessions").replaceChildren(...s.sessions.map((x) => {
     const tr = make("tr");
     tr.append(make("td", day(x.at)), make("td", x.workers, { class: "n" }), make("td", x.cpu), make("td", x.level), make("td", x.version));
     return tr;
   }));
-}
-
-/** cluster shows the workers elsewhere, and who trained what, drawn again at most every few seconds. */
-function cluster(s) {
-  by("cluster").hidden = !s.workers;
-  if (!s.workers) return;
-  by("workers").replaceChildren(...s.workers.map((w) => {
+  by("workers").replaceChildren(...(s.workers || []).map((w) => {
     const tr = make("tr");
     tr.append(make("th", w.name, { scope: "row" }), make("td", w.machine), make("td", w.state, { class: "state " + w.state }), make("td", w.trial ?? "–", { class: "n" }),
       make("td", w.workers, { class: "n" }), make("td", w.cpu), make("td", w.level));
     return tr;
   }));
-  if (page.shifts > performance.now() - 5000 && s.state === "running") return;
-  page.shifts = performance.now();
-  by("shifts").onload = () => (by("shifts").hidden = false);
-  by("shifts").src = "/api/workers.svg?" + new URLSearchParams({ dir, seq: s.seq });
 }
-
-const param = (v) => (v === undefined ? "–" : typeof v === "number" ? String(+v.toPrecision(4)) : String(v));
 
 /** best is the number of the trial that stands out, -1 for none. */
 const best = () => (page.study.best ? page.study.best.trial : -1);
@@ -99,29 +74,88 @@ const best = () => (page.study.best ? page.study.best.trial : -1);
 /** refresh asks for all but the curves again. */
 async function refresh() {
   page.study = await ask("/api/study", { dir });
-  facts(page.study);
-  table(page.study);
-  cluster(page.study);
+  head(page.study);
+  commands(page.study);
+  trialTable(page.study);
+  sessions(page.study);
+  tabs(page.study.parts);
 }
+
+/** tabs makes those that a study has. */
+function tabs(parts) {
+  for (const p of parts) {
+    if (by("tab-" + p.id)) continue;
+    by("tabs").append(make("button", p.title, { type: "button", role: "tab", id: "tab-" + p.id, "aria-controls": "other", "aria-selected": "false", tabindex: "-1" }));
+  }
+}
+
+/** show shows a tab. */
+async function tab(id) {
+  page.tab = id;
+  for (const t of by("tabs").children) {
+    t.setAttribute("aria-selected", t.id === "tab-" + id);
+    t.tabIndex = t.id === "tab-" + id ? 0 : -1;
+  }
+  by("overview").hidden = id !== "overview";
+  by("other").hidden = id === "overview";
+  by("other").setAttribute("aria-labelledby", "tab-" + id);
+  by("processes").hidden = id !== "timeline";
+  by("cluster").hidden = id !== "timeline" || !page.study.workers;
+  by("parallel").replaceChildren();
+  if (id === "overview") return;
+  if (id === "config") {
+    const pre = make("pre", page.study.config, { tabindex: "0" });
+    by("part").replaceChildren(copyButton(page.study.config), pre);
+    return;
+  }
+  by("part").replaceChildren(make("p", "Reading the study…", { class: "faint" }));
+  if (id === "params") parallel(by("parallel"), page.study, drawer);
+  try {
+    const p = await ask("/api/part", { dir, part: id });
+    if (page.tab !== id) return;
+    const twice = p.pictures.find((x) => x.name === "parallel");
+    if (twice) by("parallel").append(downloads("parallel", twice.title, { svg: () => twice.svg, png: () => png(twice.svg), csv: () => twice.csv }));
+    p.pictures = p.pictures.filter((x) => x !== twice);
+    shown(by("part"), p);
+  } catch (e) {
+    by("part").textContent = e.message;
+  }
+}
+
+by("tabs").addEventListener("click", (e) => e.target.id.startsWith("tab-") && tab(e.target.id.slice(4)));
+by("tabs").addEventListener("keydown", (e) => {
+  const all = [...by("tabs").children], step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+  if (!step) return;
+  const next = all[(all.indexOf(document.activeElement) + step + all.length) % all.length];
+  next.focus();
+  next.click();
+});
 
 /** Above this number of rounds, the curves are sketched before all rounds are read. */
 const many = 50000;
 
 /** draw draws the curves so far, and follows the study from there on. */
 async function draw() {
-  if (page.study.rounds > many && !page.sketched) {
+  const axis = by("axis").value;
+  if (page.study.rounds > many && !page.sketched && !axis) {
     const sketch = await ask("/api/curves", { dir, sketch: 1 });
-    curves.set(page.study.length, sketch, page.metric, best());
+    curves.set(axis, sketch, page.metric, best());
     by("over").textContent = "Showing every " + sketch.width + "th round; loading the rest.";
     page.sketched = performance.now();
   }
-  const drawn = await ask("/api/curves", { dir });
+  const drawn = await ask("/api/curves", { dir, by: axis });
+  if (!page.chosen) choose(page.study.metrics.find((m) => drawn.curves[m].some((c) => c.some((y) => y !== null))) || page.metric);
   page.waiting = [];
   page.behind = 0;
-  curves.set(page.study.length, drawn, page.metric, best());
+  curves.set(axis, drawn, page.metric, best());
   page.drawn = performance.now();
-  by("over").textContent = "";
+  hint();
   follow(drawn.seq);
+}
+
+/** hint says what the lines are. */
+function hint() {
+  by("over").textContent = curves.noisy() ? "Lines: mean over the " + curves.smoothing + " rounds before; dots: single rounds of the best trial, each measured on one cohort of clients." : "";
 }
 
 /** follow listens to what is recorded behind an entry: one stream a tab. */
@@ -155,7 +189,9 @@ async function show() {
   page.changed = false;
   if (changed) await refresh();
   else tally(rows);
-  if (rows.length > 0 || changed) curves.update(rows, best());
+  if (curves.by) {
+    if (performance.now() - page.drawn > redraw) await draw();
+  } else if (rows.length > 0 || changed) curves.update(rows, best());
   page.behind -= rows.length;
 }
 
@@ -170,11 +206,7 @@ function tally(rows) {
     if (t) t.rounds = Math.max(t.rounds, round);
   }
   for (const t of grown) page.rows.get(t.number).children[2].textContent = t.rounds + " of " + t.to;
-  facts(page.study);
-}
-
-function tell(e) {
-  by("note").textContent = e.message;
+  head(page.study);
 }
 
 /** metrics lets a person choose what the curves tell. */
@@ -184,18 +216,48 @@ function metrics(names) {
     input.checked = i === 0;
     input.addEventListener("change", () => {
       page.metric = name;
+      page.chosen = true;
       if (curves.sets) curves.choose(name);
+      hint();
     });
     label.append(input, curves.nameOf(name));
     by("metrics").append(label);
   }
 }
 
+/** choose marks the first metric that any round has, until a person marks one. */
+function choose(name) {
+  page.metric = name;
+  for (const input of by("metrics").querySelectorAll("input")) input.checked = input.value === name;
+}
+
+/** pictureOf asks the server to draw the curves. */
+async function pictureOf(metric) {
+  for (const part of ["result", "curves"]) {
+    const p = (await ask("/api/part", { dir, part })).pictures.find((x) => x.name === metric);
+    if (p) return p.svg;
+  }
+  throw new Error("no round has a " + curves.nameOf(metric));
+}
+
+by("axis").addEventListener("change", () => draw().catch(tell));
+by("smoothing").addEventListener("input", () => {
+  curves.smoothing = +by("smoothing").value;
+  curves.build();
+  hint();
+});
+by("trial-filter").addEventListener("input", filterTrials);
+by("drawer-close").addEventListener("click", () => by("drawer").close());
+by("curve-files").append(downloads("curves", "the curves", {
+  svg: () => pictureOf(page.metric), png: () => new Promise((done) => curves.plot.ctx.canvas.toBlob(done)), csv: () => curves.csv(),
+}));
+
 /** start shows the page, as soon as there is a study to show. */
 async function start() {
   try {
     await refresh();
     curves.scale = page.study.scale;
+    curves.share = page.study.share;
     by("note").textContent = "";
     page.painted = performance.now();
     metrics(page.study.metrics);

@@ -1,0 +1,6 @@
+"use strict";
+
+ask("/api/compare", location.search.slice(1)).then((c) => {
+  by("note").textContent = "";
+  shown(by("shown"), c);
+}, tell);

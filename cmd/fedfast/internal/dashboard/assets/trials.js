@@ -1,0 +1,101 @@
+"use strict";
+
+const param = (v) => (v === undefined || v === null ? "–" : typeof v === "number" ? String(+v.toPrecision(4)) : String(v));
+
+/** ranked are the trials, the best first, then those that ran longest, and of these those of the best scores. */
+function ranked(s) {
+  const first = (t) => (s.best && s.best.trial === t.number ? 0 : 1), up = s.scale.direction?.startsWith("higher") ? -1 : 1;
+  return [...s.all].sort((a, b) => first(a) - first(b) || b.rounds - a.rounds || (a.score === null) - (b.score === null) || up * (a.score - b.score));
+}
+
+/** differing are the hyperparameters that trials do not share. */
+function differing(all) {
+  const keys = [...new Set(all.flatMap((t) => Object.keys(t.params || {})))].sort();
+  return keys.filter((k) => all.length < 2 || new Set(all.map((t) => JSON.stringify(t.params?.[k]))).size > 1);
+}
+
+/** trialTable shows the trials, in the order that a person has chosen. */
+function trialTable(s) {
+  const keys = differing(s.all), kept = document.activeElement?.getAttribute("aria-label"), sorted = document.querySelector("#trial-head [aria-sort]");
+  const column = sorted ? sorted.cellIndex : -1, down = sorted?.getAttribute("aria-sort") === "descending", head = make("tr");
+  for (const [name, n] of [["trial", 1], ["state", 0], ["rounds", 1], ["last rung, one cohort", 1], ...keys.map((k) => [k, 1])]) head.append(make("th", name, n ? { scope: "col", class: "n" } : { scope: "col" }));
+  by("trial-head").replaceChildren(head);
+  page.rows.clear();
+  by("trials").replaceChildren(...ranked(s).map((t) => {
+    const tr = make("tr", null, s.best && s.best.trial === t.number ? { class: "best" } : {});
+    const told = make("td", t.state, { class: "state " + t.state });
+    if (t.reason) told.append(" ", make("span", t.reason, { class: t.state === "failed" ? "note" : "faint" }));
+    const button = stopButton(s, t), name = make("th", null, { scope: "row", class: "n" }), open = make("button", t.number, { type: "button", class: "sort", "aria-label": "Trial " + t.number });
+    if (button) told.append(" ", button);
+    open.addEventListener("click", () => drawer(t.number));
+    name.append(open);
+    tr.append(name, told, make("td", t.rounds + " of " + t.to, { class: "n" }), make("td", score(t.score, s.scale), { class: "n" }));
+    for (const k of keys) tr.append(make("td", param((t.params || {})[k]), { class: "n", "data-value": t.params?.[k] ?? "" }));
+    tr.addEventListener("click", (e) => e.target.closest("button") || drawer(t.number));
+    tr.addEventListener("mouseenter", () => curves.focus(t.number));
+    tr.addEventListener("mouseleave", () => curves.focus(-1));
+    page.rows.set(t.number, tr);
+    return tr;
+  }));
+  sortable(by("trial-table"));
+  if (column >= 0) order(by("trial-table"), column, down);
+  filterTrials();
+  if (kept) by("trials").querySelector(`button[aria-label="${CSS.escape(kept)}"]`)?.focus();
+}
+
+/** matches says whether a trial is what a filter asks for: a hyperparameter beside a number, or words. */
+function matches(t, text) {
+  const m = /^\s*(\S+?)\s*([<>])=?\s*(\S+)\s*$/.exec(text);
+  if (!m) return text.toLowerCase().split(/\s+/).every((w) => ["trial " + t.number, t.state, t.reason || "", ...Object.values(t.params || {})].join(" ").toLowerCase().includes(w));
+  const key = Object.keys(t.params || {}).find((k) => k === m[1] || k.endsWith("." + m[1])), x = m[1] === "rounds" ? t.rounds : t.params?.[key];
+  return typeof x === "number" && (m[2] === "<" ? x <= +m[3] : x >= +m[3]);
+}
+
+/** filterTrials shows the trials that match. */
+function filterTrials() {
+  let seen = 0;
+  for (const t of page.study.all) {
+    const on = matches(t, by("trial-filter").value);
+    page.rows.get(t.number).hidden = !on;
+    seen += on;
+  }
+  by("trial-count").textContent = seen + " of " + page.study.all.length + " trials";
+}
+
+/** toml writes the hyperparameters of a trial as a study file has them. */
+function toml(params) {
+  const tables = {}, other = [];
+  for (const [k, v] of Object.entries(params || {})) {
+    const [, table, key] = /^(client|server)\.(.+)$/.exec(k) || [];
+    if (table) (tables[table] ||= []).push(key + " = " + JSON.stringify(v));
+    else other.push("# " + k + " = " + JSON.stringify(v));
+  }
+  return [...Object.entries(tables).map(([t, lines]) => "[" + t + "]\n" + lines.join("\n") + "\n"), ...other].join("\n");
+}
+
+/** drawer tells all of a trial. */
+async function drawer(number) {
+  const s = page.study, t = s.all.find((x) => x.number === number);
+  if (!t) return;
+  const won = s.best?.trial === number;
+  by("drawer-title").textContent = "Trial " + number + (won ? (s.best.returned ? " (winner)" : " (best so far)") : "");
+  by("drawer-text").textContent = t.state + ", " + t.rounds + " of " + t.to + " rounds" + (t.score === null ? "" : ", last rung " + score(t.score, s.scale) + " " + s.scale.name + " (one cohort)") + (t.reason ? ": " + t.reason : "") + ".";
+  const text = toml(t.params) || "# the configuration of the study";
+  by("drawer-config").textContent = text;
+  by("drawer-copy").replaceChildren(copyButton(text));
+  by("drawer-part").replaceChildren(make("p", "Reading its curve…", { class: "faint" }));
+  if (!by("drawer").open) by("drawer").showModal();
+  try {
+    const p = await ask("/api/part", { dir, trial: number });
+    if (by("drawer-title").textContent.startsWith("Trial " + number)) shown(by("drawer-part"), p);
+  } catch (e) {
+    by("drawer-part").textContent = e.message;
+  }
+}
+
+/** copyButton copies the configuration of a trial. */
+function copyButton(text) {
+  const b = make("button", "Copy configuration", { type: "button" });
+  b.addEventListener("click", () => navigator.clipboard.writeText(text).then(() => (b.textContent = "Copied"), tell));
+  return b;
+}
