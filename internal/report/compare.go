@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -217,11 +218,11 @@ func table(all []*group, settings []map[string]string, keys []string) Table {
 		for _, q := range used {
 			row = append(row, g.mean(q.of))
 		}
-		rounds, worked := 0, g.Studies[0].Worked-g.Studies[0].Worked
+		rounds, worked := 0, time.Duration(0)
 		for _, s := range g.Studies {
 			rounds, worked = rounds+s.Rounds, worked+s.Worked
 		}
-		t.Rows = append(t.Rows, append(row, state, seed, count(rounds), worked.Round(1e8).String()))
+		t.Rows = append(t.Rows, append(row, state, seed, count(rounds), worked.Round(100*time.Millisecond).String()))
 	}
 	for i, g := range all {
 		if len(g.Studies) > 1 {

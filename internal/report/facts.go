@@ -41,10 +41,10 @@ func (s *Study) unfinished() string {
 	if b := s.Baseline; b != nil {
 		done += ", " + b.Stage()
 	}
-	switch s.State {
-	case view.Completed:
+	if s.State == view.Completed {
 		return ""
-	case view.Running:
+	}
+	if s.State == view.Running {
 		return fmt.Sprintf("Running in process %d: %s. Recorded until %s.", s.PID, done, stamp(s.Last))
 	}
 	return fmt.Sprintf("Interrupted after %s. Resume with: fedfast study resume %s", done, s.Dir)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
@@ -99,5 +100,5 @@ func (o *Overview) estimate() []string {
 	if o.Mode == config.ModeTune {
 		return []string{"No trial has a score yet."}
 	}
-	return []string{oneline.Count(o.Rounds, "round") + " of " + fmt.Sprint(o.Budget) + " trained; errors are measured at the end."}
+	return []string{oneline.Count(o.Rounds, "round") + " of " + strconv.Itoa(o.Budget) + " trained; errors are measured at the end."}
 }

@@ -262,8 +262,10 @@ func (s *Server) study(r *http.Request) (any, error) {
 		return nil, err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	p := page{entry: s.head(o), Seq: o.Seq, Length: length(o), All: []trial{}, Sessions: []session{}, Metrics: metrics(o), Verdict: o.Verdict(),
-		Answer: o.Answer(), Path: o.Dir, Config: o.Text, Parts: tabs(o)}
+	p := page{
+		entry: s.head(o), Seq: o.Seq, Length: length(o), All: []trial{}, Sessions: []session{}, Metrics: metrics(o), Verdict: o.Verdict(),
+		Answer: o.Answer(), Path: o.Dir, Config: o.Text, Parts: tabs(o),
+	}
 	for i := range o.Trials {
 		t := &o.Trials[i]
 		p.All = append(p.All, trial{t.Number, t.State, t.Rounds, t.To, t.Score(), t.Params, t.Source, t.Reason()})

@@ -62,7 +62,7 @@ class Curves {
   shown() {
     if (!this.end || this.last >= this.end) this.end = this.data.length === 2 ? this.xs.length : Math.min(this.xs.length, Math.max(20 * this.per, Math.ceil(1.25 * (this.last + 1))));
     const all = this.data.map((c, i) => (i && this.noisy() ? smoothed(c.slice(0, this.end), this.smoothing * this.per) : c.slice(0, this.end)));
-    return [...all, (this.noisy() && this.data[this.best + 1]?.slice(0, this.end)) || new Array(this.end).fill(null)];
+    return [...all, (this.noisy() && this.data[(this.data.length === 2 ? 0 : this.best) + 1 || this.data.length]?.slice(0, this.end)) || new Array(this.end).fill(null)];
   }
 
   /** choose draws another metric. */

@@ -33,6 +33,7 @@ function head(s) {
   ].join(" · ");
   by("progress").value = s.budget ? s.rounds / s.budget : 0;
   by("progress").hidden = s.state === "completed";
+  by("trials-part").hidden = s.command === "run";
   by("bar").hidden = s.state !== "interrupted";
   stopping(s);
   state(s.state, s.stage);
@@ -155,7 +156,7 @@ async function draw() {
 
 /** hint says what the lines are. */
 function hint() {
-  by("over").textContent = curves.noisy() ? "Lines: mean over the " + curves.smoothing + " rounds before; dots: single rounds of the best trial, each measured on one cohort of clients." : "";
+  by("over").textContent = curves.noisy() ? "Lines: mean over the " + curves.smoothing + " rounds before; dots: single rounds" + (page.study.trials > 1 ? " of the best trial" : "") + ", each of one cohort of clients." : "";
 }
 
 /** follow listens to what is recorded behind an entry: one stream a tab. */
