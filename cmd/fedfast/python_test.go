@@ -4,40 +4,111 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
-// TestPython runs the tests and the example of the Python package with this
-// program, under every Python here that has NumPy.
+// pythonDir is the directory of the Python package.
+var pythonDir = filepath.Join("..", "..", "tuners", "python")
+
+// TestPython runs the tests of the Python package with this program, under every
+// Python here that has NumPy.
 func TestPython(t *testing.T) {
 	t.Parallel()
-	program, err := exec.LookPath("fedfast") // TestMain puts it there
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := filepath.Abs(filepath.Join("..", "..", "tuners", "python"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := map[string]bool{}
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		path, err := exec.LookPath(python)
-		if err != nil || found[path] || exec.Command(path, "-c", "import numpy").Run() != nil {
+	for _, python := range pythons() {
+		if found[python] || exec.Command(python, "-c", "import numpy").Run() != nil {
 			continue
 		}
-		found[path] = true
-		for _, script := range []string{"tests/test_fedfast.py", "example.py"} {
-			t.Run(filepath.Base(script), func(t *testing.T) {
-				cmd := exec.Command(path, filepath.Join(dir, script))
-				cmd.Dir = t.TempDir()
-				cmd.Env = append(os.Environ(), "FEDFAST="+program, "PYTHONPATH="+dir, "PYTHONDONTWRITEBYTECODE=1")
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Errorf("%v:\n%s", err, out)
-				}
-			})
+		found[python] = true
+		for _, script := range scripts(t, "tests") {
+			t.Run(filepath.Base(script), func(t *testing.T) { runPython(t, python, script) })
 		}
 	}
 	if len(found) == 0 {
 		t.Skip("no python3 here has numpy; install Debian's python3-numpy to test the Python package")
 	}
+}
+
+// TestPythonExamples runs the examples at a small scale, by a Python that has what they need.
+func TestPythonExamples(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("trains some twenty federations")
+	}
+	for _, script := range append(scripts(t, "examples"), readmeScript(t)) {
+		t.Run(filepath.Base(script), func(t *testing.T) {
+			text, err := os.ReadFile(script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			needs := []string{"numpy"}
+			for _, module := range []string{"torch", "optuna"} {
+				if strings.Contains(string(text), "\nimport "+module+"\n") {
+					needs = append(needs, module)
+				}
+			}
+			python := pythonWith(strings.Join(needs, ", "))
+			if python == "" {
+				t.Skipf("no python3 here has all of %v", needs)
+			}
+			t.Logf("%s", runPython(t, python, script, "0.05"))
+		})
+	}
+}
+
+// readmeScript writes the first Python block of the package's README.md to a file.
+func readmeScript(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(pythonDir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```python\n")
+	block, _, found := strings.Cut(rest, "```\n")
+	if !found {
+		t.Fatal("the README has no block of Python")
+	}
+	script := filepath.Join(t.TempDir(), "readme.py")
+	if err := os.WriteFile(script, []byte(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return script
+}
+
+// scripts are the absolute paths of the Python scripts in a directory of the package.
+func scripts(t *testing.T, dir string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(pythonDir, dir, "*.py"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no scripts in %s (%v)", dir, err)
+	}
+	for i, path := range paths {
+		if paths[i], err = filepath.Abs(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return paths
+}
+
+// runPython runs a script with the package in an empty directory, and returns what it prints.
+func runPython(t *testing.T, python, script string, args ...string) []byte {
+	t.Helper()
+	program, err := exec.LookPath("fedfast") // TestMain puts it there
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.Abs(pythonDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, slices.Concat([]string{script}, args)...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "FEDFAST="+program, "PYTHONPATH="+dir, "PYTHONDONTWRITEBYTECODE=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %v:\n%s", python, err, out)
+	}
+	return out
 }

@@ -1,70 +1,128 @@
-"""What is asked of the program."""
+"""Training, tuning and everything else that the program does."""
 
 from __future__ import annotations
 
-import json
+import json as _json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Optional, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Optional, TypedDict, Union, overload
 
 from . import program
-from .arrays import Arrays
+from .arrays import Data, arrays
+from .net import import_module
 from .program import Progress
 from .seeds import Seeds, holds_seeds
-from .study import Study
+from .settings import flatten, only, toml
+from .study import Study, Tail
+
+if TYPE_CHECKING:
+    import torch
+    from typing_extensions import Unpack
 
 PathLike = Union[str, "os.PathLike[str]"]
-Settings = Mapping[str, Any]
+
+
+class Options(TypedDict, total=False):
+    """Options of run and tune. Those of a study file go over its keys, or over those of the preset.
+
+    preset: the name of a preset; by default quickstart, without a study file.
+    data: Arrays, a tuple (x, y) or (x, y, client), a pandas.DataFrame (see Arrays.frame), or the name of a dataset. Arrays are saved beside
+        the study's directory.
+    model: the name of a model, a list of layers as dicts, or a torch.nn.Module, whose weights are where training starts.
+    method: the name of a federated method.
+    settings: keys of a study file, nested or with dots: {"rounds": 100, "client": {"lr": 0.1}}; `fedfast list keys` describes them.
+    study: the study's directory, new or to resume with equal settings; by default a dated one below "studies".
+    seed, workers, scale: as on the command line.
+    progress: True prints the program's lines to stderr, or updates one display in a notebook; a function receives them one by one; by default
+        they are shown in notebooks only.
+    on_event: a function that receives each round, rung and finalist, as Study.events lists them. What it raises ends the training.
+    """
+
+    preset: str
+    data: Data
+    model: "Union[str, Sequence[Mapping[str, Any]], torch.nn.Module]"
+    method: str
+    settings: "Mapping[str, Any]"
+    study: PathLike
+    seed: int
+    workers: int
+    scale: float
+    progress: Progress
+    on_event: "Callable[[dict[str, Any]], object]"
+
+
+class TuneOptions(Options, total=False):
+    """Options of tune alone.
+
+    space: the search space, such as {"client.lr": {"log10": [-3, 0]}}. It replaces a preset's, and extends a study file's.
+    tuner, client_tuner: names; "none" disables one.
+    baseline: the number of random configurations with which to compare, or "equal".
+    """
+
+    space: "Mapping[str, Any]"
+    tuner: str
+    client_tuner: str
+    baseline: Union[int, str]
 
 
 @overload
-def run(config: Optional[PathLike] = None, *, seeds: int, **options: Any) -> Seeds: ...
+def run(config: Optional[PathLike] = None, *, seeds: int, **options: "Unpack[Options]") -> Seeds: ...
 @overload
-def run(config: Optional[PathLike] = None, *, seeds: None = None, **options: Any) -> Study: ...
+def run(config: Optional[PathLike] = None, *, seeds: None = None, **options: "Unpack[Options]") -> Study: ...
 def run(config: Optional[PathLike] = None, *, seeds: Optional[int] = None, **options: Any) -> "Union[Study, Seeds]":
-    """Train one federation, without tuning, and return what it left; see tune for the options, of which tuner, client_tuner and baseline
-    are not for it."""
-    for name in ("tuner", "client_tuner", "baseline"):
+    """Train one federation without tuning, and return it as a Study. config is a study file; Options lists the options.
+
+    With seeds it is repeated with that many consecutive seeds, and Seeds is returned. Failures raise an Error.
+    """
+    for name in ("space", "tuner", "client_tuner", "baseline"):
         if name in options:
             raise TypeError(f"run takes no {name}; tune does")
     return _start("run", config, seeds=seeds, **options)
 
 
 @overload
-def tune(config: Optional[PathLike] = None, *, seeds: int, **options: Any) -> Seeds: ...
+def tune(config: Optional[PathLike] = None, *, seeds: int, **options: "Unpack[TuneOptions]") -> Seeds: ...
 @overload
-def tune(config: Optional[PathLike] = None, *, seeds: None = None, **options: Any) -> Study: ...
+def tune(config: Optional[PathLike] = None, *, seeds: None = None, **options: "Unpack[TuneOptions]") -> Study: ...
 def tune(config: Optional[PathLike] = None, *, seeds: Optional[int] = None, **options: Any) -> "Union[Study, Seeds]":
-    """Tune a federated training and return the study.
-
-    config: a study file; or preset: the name of one; without both the preset quickstart.
-    data: Arrays, whose file goes into the folder of the study's folder.
-    settings: keys of a study file over those of the file or preset, as a mapping that may be nested:
-        {"rounds": 100, "client": {"lr": 0.1}, "space": {"client.lr": {"log10": [-3, 0]}}}.
-    study: the folder of the study, new or to be resumed with equal settings; by default a dated one below "studies".
-    tuner, client_tuner: names; baseline: the number of random configurations to compare with.
-    seed, workers, scale: as on the command line.
-    seeds: the number of studies, with seed, seed + 1 and so on; Seeds is returned then.
-    progress: True prints the program's lines to stderr, a function gets them one by one.
-    binary: the program; args: more of its flags.
-
-    An Error is raised with the program's one line about what is wrong.
-    """
+    """Tune the hyperparameters of a federated training, and return the Study. See run; TuneOptions lists more options."""
     return _start("tune", config, seeds=seeds, **options)
 
 
-def resume(
-    study: PathLike, *, progress: Progress = None, binary: Optional[PathLike] = None, args: "tuple[str, ...] | list[str]" = ()
-) -> "Union[Study, Seeds]":
-    """Resume a study, a training or those of several seeds that were interrupted; what is finished is returned as it is."""
-    program.call(program.find(binary), ["study", "resume", os.fspath(study), "--json", *args], progress)
-    return _left(study, binary)
+def resume(study: PathLike, *, progress: Progress = None) -> "Union[Study, Seeds]":
+    """Resume an interrupted study, training or repetition over seeds. What has finished is returned as it is."""
+    program.call(["study", "resume", os.fspath(study), "--json"], progress)
+    return _left(study)
 
 
-def _left(path: PathLike, binary: Optional[PathLike]) -> "Union[Study, Seeds]":
-    return Seeds(path, binary=binary) if holds_seeds(path) else Study(path, binary=binary)
+def call(*command: str, json: bool = False, progress: Progress = None, **flags: Any) -> Any:
+    """Run any command of the program: call("data", "info", "glyphs", json=True), call("report", "mine", out="mine.html").
+
+    flags are the command's: True for one without a value, a list to repeat it, a mapping for KEY=VALUE in TOML. Returns what the command
+    prints, with json parsed.
+    """
+    out = program.call([*command, *_arguments({"json": json, **flags})], progress)
+    return _json.loads(out) if json else out
+
+
+def _arguments(flags: "Mapping[str, Any]") -> "list[str]":
+    args: "list[str]" = []
+    for name, value in flags.items():
+        flag = "--" + name.replace("_", "-")
+        if isinstance(value, Mapping):
+            value = [f"{k}={toml(v)}" for k, v in flatten(value)]
+        for v in value if isinstance(value, (list, tuple)) else [value]:
+            if v is True:
+                args.append(flag)
+            elif v is not None and v is not False:
+                args += [flag, str(v)]
+    return args
+
+
+def _left(path: PathLike) -> "Union[Study, Seeds]":
+    return Seeds(path) if holds_seeds(path) else Study(path)
 
 
 def _start(
@@ -72,49 +130,64 @@ def _start(
     config: Optional[PathLike],
     *,
     preset: Optional[str] = None,
-    data: Optional[Arrays] = None,
-    settings: Optional[Settings] = None,
+    data: Any = None,
+    model: Any = None,
+    method: Optional[str] = None,
+    space: "Optional[Mapping[str, Any]]" = None,
+    settings: "Optional[Mapping[str, Any]]" = None,
     study: Optional[PathLike] = None,
-    tuner: Optional[str] = None,
-    client_tuner: Optional[str] = None,
-    baseline: Optional[int] = None,
-    seed: Optional[int] = None,
-    seeds: Optional[int] = None,
-    workers: Optional[int] = None,
-    scale: Optional[float] = None,
     progress: Progress = None,
-    binary: Optional[PathLike] = None,
-    args: "tuple[str, ...] | list[str]" = (),
+    on_event: "Optional[Callable[[dict[str, Any]], object]]" = None,
+    **flags: Any,
 ) -> "Union[Study, Seeds]":
+    unknown = flags.keys() - {"tuner", "client_tuner", "baseline", "seed", "seeds", "workers", "scale"}
+    if unknown:
+        raise TypeError(f"{command} takes no option {min(unknown)}")
+    fixed = study is not None
     path = Path(study) if study is not None else _dated(command)
-    given = dict(flatten(settings or {}))
-    examples = str(data.save(path.absolute().parent)) if data is not None else None
-    if data is not None:
-        given = {"data.name": data.name(), "data.path": examples, **given}
-    if config is None and preset is None and (study is None or not path.exists()):
-        preset = "quickstart"
-    call = [command, *([os.fspath(config)] if config is not None else []), "--study", str(path), "--json"]
-    flags = {
-        "--preset": preset, "--tuner": tuner, "--client-tuner": client_tuner, "--baseline": baseline, "--seed": seed, "--seeds": seeds, "--workers": workers, "--scale": scale,
-    }
-    for flag, value in flags.items():
-        if value is not None:
-            call += [flag, str(value)]
-    for key, value in given.items():
-        call += ["--set", f"{key}={toml(value)}"]
+    shown = {}  # paths in messages, and what to call them
     try:
-        program.call(program.find(binary), [*call, *args], progress)
+        given: "dict[str, Any]" = {"method": method} if method is not None else {}
+        begun = (path / "config.toml").exists() and all(v is None for v in (data, model, method, space, settings))
+        if config is None and preset is None and not begun:
+            preset = "quickstart"
+        if isinstance(data, str):
+            given["data.name"] = data
+        elif data is not None:
+            data = arrays(data)
+            file = data.save(path.absolute().parent)
+            given.update({"data.name": data.name(), "data.path": file})
+            shown[str(file)] = "data"
+        if isinstance(model, str):
+            given["model"] = model
+        elif isinstance(model, (list, tuple)):
+            given["model.layers"] = model
+        elif model is not None:
+            if config is not None or data is None or isinstance(data, str):
+                raise TypeError("model: a module needs data of arrays, and no study file")
+            config = import_module(model, data.form(), path.absolute().parent)
+        if space is not None:
+            given.update(only(space, preset) if preset is not None else {f"space.{name}": dim for name, dim in space.items()})
+        given.update(flatten(settings or {}))
+        sets = [f"{key}={toml(value)}" for key, value in given.items()]
+        args = _arguments({"preset": preset, "set": sets, "study": path, "json": True, **flags})
+        tail = Tail(path / "metrics.jsonl")
+        watch = None if on_event is None else lambda: [on_event(event) for event in tail.new()]
+        program.call([command, *([os.fspath(config)] if config is not None else []), *args], progress, watch)
     except BaseException as e:
-        if study is None and not any(path.iterdir()):
+        if not fixed and not any(path.iterdir()):
             path.rmdir()
-        if isinstance(e, program.Error) and examples is not None:
-            raise program.Error(str(e).replace(examples, "data")) from None
+        if isinstance(e, program.Error):
+            text = str(e)
+            for file, name in shown.items():
+                text = text.replace(file, name)
+            raise program.Error(text) from None
         raise
-    return _left(path, binary)
+    return _left(path)
 
 
 def _dated(command: str) -> Path:
-    """Make a new folder, which no other call gets."""
+    """Make a new directory, which no other call gets."""
     name = time.strftime("%Y%m%d-%H%M%S-") + command
     for n in range(1, 1000):
         path = Path("studies") / (name if n == 1 else f"{name}-{n}")
@@ -124,31 +197,3 @@ def _dated(command: str) -> Path:
         except FileExistsError:
             pass
     raise program.Error(f"studies/{name}: a thousand studies began within a second; name one by study=")
-
-
-def flatten(settings: Settings, prefix: str = "") -> "list[tuple[str, Any]]":
-    """Turn a nested mapping into keys with dots. What stands under space, and under options, are names with values of their own."""
-    out: "list[tuple[str, Any]]" = []
-    for key, value in settings.items():
-        if isinstance(value, Mapping) and not prefix.startswith("space."):
-            out += flatten(value, f"{prefix}{key}.")
-        else:
-            out.append((prefix + key, value))
-    return out
-
-
-def toml(value: Any) -> str:
-    """Write a value as TOML does."""
-    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:  # a scalar of NumPy
-        value = value.item()
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, (str, os.PathLike)):
-        return json.dumps(os.fspath(value))
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(k)} = {toml(v)}" for k, v in value.items()) + "}"
-    if hasattr(value, "__iter__"):
-        return "[" + ", ".join(toml(v) for v in value) + "]"
-    raise TypeError(f"{value!r} cannot stand in a study file")

@@ -1,4 +1,4 @@
-"""One's own examples, as the program reads them."""
+"""Samples in memory, as the program reads them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import pandas
 
 KINDS = ("images", "vectors", "tokens")
 
 
 @dataclass(frozen=True)
 class Arrays:
-    """Examples in memory.
+    """Samples in memory.
 
     x: images of shape (n, height, width) or (n, height, width, channels), as uint8 or floats; vectors of shape (n, features); or token ids,
-    from 0, of shape (n, length). y: n classes from 0; without it a model of tokens learns the next id. client: n numbers or names that say
-    whose the examples are; without it, set `data.partition`, which deals them. x_test, y_test and client_test: test examples, else the program
-    sets some of x aside. kind: "images", "vectors" or "tokens"; by default what the shape says, and tokens for a matrix of integers.
+    from 0, of shape (n, length). y: n classes from 0; without it a model of tokens learns the next id. client: n numbers or names of the
+    samples' clients; without it, set `data.partition`, which deals the samples. x_test, y_test and client_test: test samples; by default the
+    program sets some of x aside. kind: "images", "vectors" or "tokens"; by default from the shape, and tokens for a matrix of integers.
     """
 
     x: Any
@@ -31,8 +34,31 @@ class Arrays:
     client_test: Any = None
     kind: Optional[str] = None
 
+    @staticmethod
+    def frame(frame: "pandas.DataFrame", *, label: str = "label", client: str = "client") -> "Arrays":
+        """Return the samples of a DataFrame, one in each row.
+
+        Its columns are the label, the client and features: numbers, which become vectors in the order of the columns, or one column of arrays of
+        equal shapes. Labels that are no integers are numbered in their order.
+        """
+        for name in (label, client):
+            if name not in frame.columns:
+                raise ValueError(f"the frame has no column {name!r}; name it by Arrays.frame(frame, label=, client=)")
+        features = frame.drop(columns=[label, client])
+        if features.shape[1] == 0:
+            raise ValueError("the frame has no column of features")
+        if features.shape[1] == 1 and features.dtypes.iloc[0] == object:
+            x = np.stack([np.asarray(v) for v in features.iloc[:, 0]])
+        else:
+            x = features.to_numpy(dtype=np.float32)
+        y = frame[label].to_numpy()
+        if not np.issubdtype(y.dtype, np.integer):
+            y = np.unique(y.astype(str), return_inverse=True)[1]
+        owner = frame[client].to_numpy()
+        return Arrays(x, y, client=owner if np.issubdtype(owner.dtype, np.integer) else owner.astype(str))
+
     def name(self) -> str:
-        """Return the name of the set in a study file, `data.name`."""
+        """Return the name of the dataset in a study file, `data.name`."""
         kind = self.kind
         if kind is None:
             x = np.asarray(self.x)
@@ -41,19 +67,26 @@ class Arrays:
             raise ValueError(f"kind = {kind!r}: must be one of {', '.join(KINDS)}")
         return "npz-" + kind
 
-    def save(self, folder: "os.PathLike[str] | str") -> Path:
-        """Write the arrays into a file of numpy.savez in a folder, named after what they hold, and return its path.
+    def form(self) -> str:
+        """Return the shape of a sample: channels x height x width, features, or a number of tokens."""
+        shape = np.shape(self.x)[1:]
+        if self.name() == "npz-images":
+            return f"{shape[2] if len(shape) > 2 else 1}x{shape[0]}x{shape[1]}"
+        return f"{shape[0]}tokens" if self.name() == "npz-tokens" else str(shape[0])
 
-        Equal arrays have one file, so that a study finds its examples when it is resumed.
+    def save(self, directory: "os.PathLike[str] | str") -> Path:
+        """Write the arrays into a file of numpy.savez in a directory, named after its contents, and return its path.
+
+        Equal arrays have one file, so that a study finds its samples when it is resumed.
         """
         given = {k: np.ascontiguousarray(v) for k in ("x", "y", "client", "x_test", "y_test", "client_test") if (v := getattr(self, k)) is not None}
         digest = hashlib.sha256()
         for key, array in given.items():
             if array.dtype == object:
-                raise ValueError(f"{key}: an array of Python objects; make it one of numbers or of text")
+                raise ValueError(f"{key}: an array of Python objects; must be numbers or text")
             digest.update(f"{key} {array.dtype.str} {array.shape} ".encode())
             digest.update(array.tobytes())
-        path = Path(folder).absolute() / f"examples-{digest.hexdigest()[:16]}.npz"
+        path = Path(directory).absolute() / f"samples-{digest.hexdigest()[:16]}.npz"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_name(f".{path.name}.{os.getpid()}")
@@ -61,3 +94,17 @@ class Arrays:
                 np.savez(file, **given)
             os.replace(part, path)
         return path
+
+
+Data = Union[Arrays, "tuple[Any, ...]", "pandas.DataFrame", str]
+
+
+def arrays(data: Any) -> Arrays:
+    """Return what a user gives for data as Arrays."""
+    if isinstance(data, Arrays):
+        return data
+    if isinstance(data, tuple) and 2 <= len(data) <= 3:
+        return Arrays(*data)
+    if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+        return Arrays.frame(data)
+    raise TypeError(f"data: must be Arrays, (x, y), (x, y, client), a DataFrame or the name of a dataset, not {type(data).__name__}")

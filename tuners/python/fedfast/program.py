@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import queue
 import shutil
 import signal
 import subprocess
@@ -10,21 +12,21 @@ import sys
 from importlib import metadata
 from pathlib import Path
 from threading import Thread
-from typing import Callable, Optional, Sequence, Union
+from typing import IO, Any, Callable, Optional, Sequence, Union
 
 Progress = Union[bool, Callable[[str], None], None]
 
 
 class Error(RuntimeError):
-    """What the program says when it cannot do what was asked for, in one line."""
+    """A failure that the program reports in one line."""
 
 
-def find(binary: Union[str, "os.PathLike[str]", None] = None) -> str:
-    """Return the path of the program: the named one, that of the variable FEDFAST, the one installed with this package, or the first on PATH."""
-    name = os.fspath(binary) if binary is not None else os.environ.get("FEDFAST") or _installed() or "fedfast"
+def find() -> str:
+    """Return the path of the program: that of the variable FEDFAST, the one installed with this package, or the first on PATH."""
+    name = os.environ.get("FEDFAST") or _installed() or "fedfast"
     path = shutil.which(name)
     if path is None:
-        raise Error(f"{name}: program not found; install a wheel of fedfast, put the program on PATH, or set FEDFAST or binary=")
+        raise Error(f"{name}: program not found; install a wheel of fedfast, put the program on PATH, or set FEDFAST to its path")
     return os.path.abspath(path)
 
 
@@ -40,36 +42,51 @@ def _installed() -> Optional[str]:
     return str(path) if path.is_file() else None
 
 
-def call(binary: str, args: Sequence[str], progress: Progress = None) -> str:
-    """Run the program and return what it prints. progress gets the lines of stderr as they come; True prints them there.
+def call(args: Sequence[str], progress: Progress = None, watch: Optional[Callable[[], object]] = None) -> str:
+    """Run the program and return what it prints.
 
-    An interrupt (Ctrl-C) is passed on once: the program then ends its round, saves the study and says how to resume it.
+    progress receives the lines of stderr: True prints them, or updates one display in a notebook; None does so in a notebook only. watch is
+    called several times a second; what it raises ends the program at once. Ctrl-C is passed on: the program then finishes its round, saves the
+    study and prints how to resume it. A second Ctrl-C ends it at once.
     """
-    show = (lambda line: print(line, file=sys.stderr, flush=True)) if progress is True else progress or (lambda line: None)
+    show = _printer(progress)
+    windows = os.name == "nt"
     with subprocess.Popen(
-        [binary, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True
+        [find(), *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
+        start_new_session=not windows, creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if windows else 0,  # type: ignore[attr-defined]
     ) as process:
-        last: list[str] = []
+        lines: queue.Queue[Optional[str]] = queue.Queue()
         out: list[str] = []
-        reader = _thread(lambda: out.append(process.stdout.read()))  # type: ignore[union-attr]
+        threads = [Thread(target=_read, args=(process.stderr, lines), daemon=True)]
+        threads.append(Thread(target=lambda: out.append(process.stdout.read()), daemon=True))  # type: ignore[union-attr]
+        for thread in threads:
+            thread.start()
+        last: list[str] = []
+        line: Optional[str] = ""
         interrupted = False
-        while True:
+        while line is not None:
             try:
-                line = process.stderr.readline()  # type: ignore[union-attr]
-                if not line:
-                    break
-                line = line.rstrip("\n")
-                if line:
-                    last = [*last[-19:], line]
-                    show(line)
+                try:
+                    line = lines.get(timeout=0.2)
+                    if line:
+                        last = [*last[-19:], line]
+                        show(line)
+                except queue.Empty:
+                    pass
+                if watch is not None:
+                    watch()
             except KeyboardInterrupt:
-                process.send_signal(signal.SIGKILL if interrupted else signal.SIGINT)
+                if interrupted:
+                    process.kill()
+                else:
+                    process.send_signal(signal.CTRL_BREAK_EVENT if windows else signal.SIGINT)  # type: ignore[attr-defined]
                 interrupted = True
             except BaseException:
                 process.kill()
                 raise
         code = process.wait()
-        reader.join()
+        for thread in threads:
+            thread.join()
     if interrupted:
         raise KeyboardInterrupt
     if code != 0:
@@ -77,10 +94,39 @@ def call(binary: str, args: Sequence[str], progress: Progress = None) -> str:
     return out[0]
 
 
-def _thread(target: Callable[[], object]) -> Thread:
-    thread = Thread(target=target, daemon=True)
-    thread.start()
-    return thread
+def ask(*args: str) -> Any:
+    """Run the program and return the JSON that it prints."""
+    return json.loads(call([*args, "--json"], progress=False))
+
+
+def _read(stream: IO[str], lines: "queue.Queue[Optional[str]]") -> None:
+    for line in stream:
+        lines.put(line.rstrip("\n"))
+    lines.put(None)
+
+
+def _printer(progress: Progress) -> Callable[[str], None]:
+    if callable(progress):
+        return progress
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and progress is not False else None
+    if shell is not None and hasattr(shell, "kernel"):
+        return _display()
+    return (lambda line: print(line, file=sys.stderr, flush=True)) if progress else lambda line: None
+
+
+def _display() -> Callable[[str], None]:
+    """Show the latest lines in one display of a notebook."""
+    from IPython.display import display  # type: ignore[import-not-found]
+
+    lines: list[str] = []
+    shown = display({"text/plain": ""}, raw=True, display_id=True)
+
+    def show(line: str) -> None:
+        lines[:] = [*lines[-7:], line]
+        shown.update({"text/plain": "\n".join(lines)}, raw=True)
+
+    return show
 
 
 def _reason(lines: Sequence[str], code: int) -> str:

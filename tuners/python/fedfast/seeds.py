@@ -1,51 +1,54 @@
-"""What one configuration left behind with several seeds."""
+"""One configuration with several seeds."""
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 from . import program
+from .figures import Figure, pick
 from .study import Study
 
 FILE = "seeds.json"
 
 
 class Seeds:
-    """A folder of studies that differ in their seed only; they may still be at work."""
+    """A directory of studies that differ only in their seed. They may still run."""
 
-    def __init__(self, path: "Union[str, os.PathLike[str]]", *, binary: "Union[str, os.PathLike[str], None]" = None):
+    def __init__(self, path: "Union[str, os.PathLike[str]]"):
         self.path = Path(path).absolute()
         if not holds_seeds(self.path):
-            raise program.Error(f"{self.path} holds no studies of several seeds: it has no {FILE}")
-        self._binary = binary
+            raise program.Error(f"{self.path} contains no studies of several seeds: it has no {FILE}")
 
     def __repr__(self) -> str:
         return f"fedfast.Seeds({str(self.path)!r})"
 
-    def show(self) -> dict[str, Any]:
-        """What the program tells of all studies: how many are finished, the summary, and each one's state, errors and checksums."""
-        return json.loads(program.call(program.find(self._binary), ["study", "show", str(self.path), "--json"]))
+    def show(self) -> "dict[str, Any]":
+        """Return what `fedfast study show --json` prints: how many studies are finished, their summary, and each one's state and errors."""
+        return program.ask("study", "show", str(self.path))  # type: ignore[no-any-return]
 
     @property
-    def summary(self) -> dict[str, Any]:
-        """Sums of the finished studies: "rounds", "seconds" and "best_score", and by their names the errors of the models "returned" and
-        "last_survivor". Each is a dict of n, mean, sd and half, half the width of the mean's 90 % interval by Student's t."""
-        return self.show()["summary"]
+    def summary(self) -> "dict[str, Any]":
+        """Statistics of the finished studies: "rounds", "seconds" and "best_score", and the errors of the models "returned" and
+        "last_survivor" by name. Each is a dict of n, mean, sd and half, half the width of the mean's 90 % interval by Student's t."""
+        return self.show()["summary"]  # type: ignore[no-any-return]
 
     @property
-    def studies(self) -> list[Study]:
+    def studies(self) -> "list[Study]":
         """The studies that have begun, in the order of their seeds."""
-        return [Study(self.path / Path(s["dir"]).name, binary=self._binary) for s in self.show()["studies"] if s["state"] != "not begun"]
+        return [Study(self.path / Path(s["dir"]).name) for s in self.show()["studies"] if s["state"] != "not begun"]
 
     @property
     def finished(self) -> bool:
         shown = self.show()
-        return shown["completed"] == shown["seeds"]
+        return bool(shown["completed"] == shown["seeds"])
+
+    def plot(self, name: Optional[str] = None) -> Figure:
+        """Return a figure of the report on all seeds, by default the test error over rounds, with means and intervals."""
+        return pick((self,), name, ("test",))
 
 
 def holds_seeds(path: "Union[str, os.PathLike[str]]") -> bool:
-    """Tell whether a folder holds the studies of several seeds."""
+    """Report whether a directory holds the studies of several seeds."""
     return (Path(path) / FILE).exists()

@@ -1,114 +1,170 @@
-"""What a study or a training left behind."""
+"""A study or a training in a directory."""
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-import numpy as np
-
 from . import program
+from .figures import Figure, pick
+from .net import Model
+from .program import Progress
 
 if TYPE_CHECKING:
     import pandas
 
+    Table = Union[pandas.DataFrame, list[dict[str, Any]]]
+
+FIGURES = ("history", "test", "loss")
+
 
 class Study:
-    """A folder that `run` or `tune` has written; it may still be at work.
+    """A directory that `run` or `tune` has written, in this process or in another one, which may still run."""
 
-    result is result.json as a dict, None while the study is not finished.
-    """
-
-    def __init__(self, path: "Union[str, os.PathLike[str]]", *, binary: "Union[str, os.PathLike[str], None]" = None):
+    def __init__(self, path: "Union[str, os.PathLike[str]]"):
         self.path = Path(path).absolute()
         if not (self.path / "config.toml").exists():
-            raise program.Error(f"{self.path} holds no study: it has no config.toml")
-        self._binary = binary
+            raise program.Error(f"{self.path} contains no study: it has no config.toml")
 
     def __repr__(self) -> str:
         return f"fedfast.Study({str(self.path)!r})"
 
+    def _repr_html_(self) -> str:
+        shown = self.show()
+        rows = {"study": self.path.name, "state": shown["state"], "rounds": shown["rounds"], "trials": len(shown["trials"])}
+        if self.result is not None:
+            rows.update(self.best.get("params", {}))
+            rows.update({k.replace("_", " "): f"{v:.2%}" for k, v in self.best.items() if k.endswith("_error") and v is not None})
+        cells = "".join(f"<tr><th>{html.escape(str(k))}</th><td>{html.escape(str(v))}</td></tr>" for k, v in rows.items())
+        try:
+            svg = self.plot().svg
+        except program.Error:  # too early
+            svg = ""
+        return f"<table>{cells}</table>{svg}"
+
     @property
-    def result(self) -> Optional[dict[str, Any]]:
+    def result(self) -> "Optional[dict[str, Any]]":
+        """The contents of result.json, None while the study is not finished."""
         try:
             text = (self.path / "result.json").read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
-        return json.loads(text)
+        return json.loads(text)  # type: ignore[no-any-return]
 
     @property
     def finished(self) -> bool:
         return self.result is not None
 
     @property
-    def best(self) -> dict[str, Any]:
-        """The returned model: of a study its trial's number, params and score, and of both its errors on the clients' validation and test examples."""
+    def best(self) -> "dict[str, Any]":
+        """The returned model: a study's trial number, params and score, and the errors on the clients' validation and test samples."""
         result = self.result
         if result is None:
             raise program.Error(f"{self.path}: the study is not finished; resume it with fedfast.resume")
-        return result.get("best", result)
+        return result.get("best", result)  # type: ignore[no-any-return]
 
     @property
     def config(self) -> str:
         """The whole study file, as TOML."""
         return (self.path / "config.toml").read_text(encoding="utf-8")
 
-    def events(self) -> list[dict[str, Any]]:
-        """The rounds and rungs so far, as dicts in the order in which they were recorded."""
-        try:
-            lines = (self.path / "metrics.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-        except FileNotFoundError:
-            return []
-        return [json.loads(line) for line in lines if line.endswith("\n")]  # the last one may be half-written
+    @property
+    def model(self) -> Model:
+        """The returned model: arrays by name; its method torch makes a PyTorch module."""
+        return Model(self.path)
 
-    def table(self, name: str = "trials") -> "Union[pandas.DataFrame, list[dict[str, Any]]]":
-        """A table of the study, such as trials, rounds, rungs, decisions, reports or sessions.
+    @property
+    def trials(self) -> "Table":
+        """The table of trials."""
+        return self.table("trials")
 
-        It is a pandas.DataFrame, read from Parquet, where pandas and one of its Parquet engines are installed; a DataFrame made of JSON where
-        only pandas is; and otherwise a list of dicts.
+    def show(self) -> "dict[str, Any]":
+        """Return what `fedfast study show --json` prints: the state, such as "running" or "completed", trials, finalists and models."""
+        return program.ask("study", "show", str(self.path))  # type: ignore[no-any-return]
+
+    def resume(self, *, progress: Progress = None) -> "Study":
+        """Resume an interrupted study, and return it when it is finished."""
+        program.call(["study", "resume", str(self.path), "--json"], progress)
+        return self
+
+    def plot(self, name: Optional[str] = None) -> Figure:
+        """Return a figure of the study's report, by default the history of scores, or of a training the test error. fedfast.figures lists all."""
+        return pick((self,), name, FIGURES)
+
+    def events(self) -> "list[dict[str, Any]]":
+        """Return the rounds, rungs and finalists so far, in the order in which they were recorded."""
+        return list(Tail(self.path / "metrics.jsonl").new())
+
+    def follow(self, poll: float = 0.5) -> "Iterator[dict[str, Any]]":
+        """Yield the events of a study, those so far and those that come, until it has finished or no process runs it.
+
+        poll is the time between two looks at the study, in seconds.
+        """
+        tail, checked = Tail(self.path / "metrics.jsonl"), time.monotonic()
+        over = False
+        while True:
+            events = list(tail.new())
+            yield from events
+            if over:
+                return
+            if events:
+                checked = time.monotonic()
+            elif self.finished:
+                over = True
+                continue
+            elif time.monotonic() - checked >= max(5 * poll, 2):
+                checked = time.monotonic()
+                over = self.show()["state"] != "running"
+                continue
+            time.sleep(poll)
+
+    def table(self, name: str) -> "Table":
+        """Return a table of the study: trials, rounds, rungs, curves, finalists, decisions, reports, sessions and others.
+
+        It is a pandas.DataFrame if pandas is installed, read from Parquet if one of its engines is, and otherwise a list of dicts.
         """
         try:
             import pandas
         except ImportError:
             return self._rows(name)
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, name + ".parquet")
-            self._export(name, "parquet", path)
+        with tempfile.TemporaryDirectory() as directory:
             try:
-                return pandas.read_parquet(path)
+                return pandas.read_parquet(self._export(name, "parquet", directory))
             except ImportError:  # no engine
                 return pandas.DataFrame(self._rows(name))
 
-    def _rows(self, name: str) -> list[dict[str, Any]]:
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, name + ".jsonl")
-            self._export(name, "jsonl", path)
-            with open(path, encoding="utf-8") as file:
-                return [json.loads(line) for line in file]
+    def _rows(self, name: str) -> "list[dict[str, Any]]":
+        with tempfile.TemporaryDirectory() as directory, open(self._export(name, "jsonl", directory), encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
 
-    def _export(self, table: str, form: str, out: str) -> None:
-        program.call(program.find(self._binary), ["study", "export", str(self.path), "--table", table, "--format", form, "--out", out])
-
-    def model(self) -> dict[str, "np.ndarray[Any, Any]"]:
-        """The returned model's tensors by name, in PyTorch's layout: `torch.from_numpy` makes a state dict of them."""
-        return read_safetensors(self.path / "model.safetensors")
+    def _export(self, table: str, form: str, directory: str) -> str:
+        out = os.path.join(directory, f"{table}.{form}")
+        program.call(["study", "export", str(self.path), "--table", table, "--format", form, "--out", out], progress=False)
+        return out
 
 
-def read_safetensors(path: "Union[str, os.PathLike[str]]") -> dict[str, "np.ndarray[Any, Any]"]:
-    """Read the float32 tensors of a file that fedfast wrote."""
-    raw = Path(path).read_bytes()
-    size = int.from_bytes(raw[:8], "little")
-    if len(raw) < 8 or size > len(raw) - 8:
-        raise program.Error(f"{os.fspath(path)}: no file of safetensors, or cut short")
-    header, body, tensors = json.loads(raw[8 : 8 + size]), memoryview(raw)[8 + size :], {}
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
-        start, end = entry["data_offsets"]
-        if entry["dtype"] != "F32" or end > len(body):
-            raise program.Error(f"{os.fspath(path)}: tensor {name} is not of float32, or cut short")
-        tensors[name] = np.frombuffer(body[start:end], dtype="<f4").reshape(entry["shape"]).copy()
-    return tensors
+class Tail:
+    """A file of JSON lines that may still grow."""
+
+    def __init__(self, path: Path):
+        self.path, self.read = path, 0
+
+    def new(self) -> "Iterator[dict[str, Any]]":
+        """Yield the lines that have been added since the last call."""
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self.read)
+                lines = file.readlines()
+        except FileNotFoundError:
+            return
+        for line in lines:
+            if not line.endswith(b"\n"):  # half-written
+                return
+            self.read += len(line)
+            yield json.loads(line)

@@ -10,14 +10,15 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
 import fedfast
-from fedfast.api import flatten, toml
+from fedfast.settings import flatten, toml
 
 
-def examples(n=120, clients=6):
+def samples(n=120, clients=6):
     draws = np.random.default_rng(1)
     y = draws.integers(0, 3, n)
     x = draws.normal(size=(n, 5)).astype(np.float32)
@@ -38,15 +39,15 @@ class Package(unittest.TestCase):
 
     def test_run(self):
         lines = []
-        study = fedfast.run(data=examples(), settings=SMALL, seed=3, progress=lines.append)
+        study = fedfast.run(data=samples(), settings=SMALL, seed=3, progress=lines.append)
         self.assertTrue(study.finished)
         self.assertLess(study.best["global_test_error"], 0.5)
         self.assertTrue(any("npz-vectors" in line for line in lines), lines)
-        model = study.model()
+        model = study.model
         self.assertEqual({k: v.shape for k, v in model.items()}, {"dense1.weight": (3, 5), "dense1.bias": (3,)})
         self.assertTrue(all(np.isfinite(v).all() and np.any(v != 0) for v in model.values()))
         self.assertEqual([e["round"] for e in study.events() if e["event"] == "round"], [1, 2, 3])
-        again = fedfast.run(data=examples(), settings=SMALL, seed=3, workers=1)
+        again = fedfast.run(data=samples(), settings=SMALL, seed=3, workers=1)
         self.assertNotEqual(again.path, study.path)
         self.assertEqual(again.result["weights_sha256"], study.result["weights_sha256"])
         rounds = study.table("rounds")
@@ -59,18 +60,21 @@ class Package(unittest.TestCase):
             **SMALL, "budget": {"rounds": 12, "trial_rounds": 3}, "eval": {"personalized": False},
             "space": {"client.lr": {"log10": [-3, 0]}},
         }
-        study = fedfast.tune(data=examples(), settings=settings, study="s", tuner="random", client_tuner="none", seed=np.int64(2))
-        self.assertEqual(len(study.table()), 4)
+        study = fedfast.tune(data=samples(), settings=settings, study="s", tuner="random", client_tuner="none", seed=np.int64(2))
+        self.assertEqual(len(study.trials), 4)
         self.assertIn("client.lr", study.best["params"])
         self.assertTrue(0.001 <= study.best["params"]["client.lr"] <= 1)
         # Equal settings: the finished study, not another one.
+        again = fedfast.tune(data=samples(), settings=settings, study="s", tuner="random", client_tuner="none", seed=2)
+        self.assertEqual(again.result, study.result)
+        self.assertEqual(fedfast.tune(study="s").result, study.result)
         self.assertEqual(fedfast.resume("s").result, study.result)
         self.assertEqual(fedfast.Study("s").result, study.result)
 
     def test_seeds(self):
-        few = fedfast.run(data=examples(), settings=SMALL, study="s", seed=4, seeds=2)
+        few = fedfast.run(data=samples(), settings=SMALL, study="s", seed=4, seeds=2)
         self.assertEqual(few.summary["rounds"]["n"], 2)
-        seeds = fedfast.run(data=examples(), settings=SMALL, study="s", seed=4, seeds=3)
+        seeds = fedfast.run(data=samples(), settings=SMALL, study="s", seed=4, seeds=3)
         self.assertTrue(seeds.finished)
         self.assertEqual([s.path.name for s in seeds.studies], ["seed-4", "seed-5", "seed-6"])
         self.assertEqual([s.best for s in seeds.studies][:2], [s.best for s in few.studies][:2])
@@ -79,33 +83,38 @@ class Package(unittest.TestCase):
         self.assertAlmostEqual(got["mean"], np.mean(errors))
         self.assertAlmostEqual(got["sd"], np.std(errors, ddof=1))
         self.assertAlmostEqual(got["half"], 2.919985580353726 * np.std(errors, ddof=1) / np.sqrt(3))  # Student's t with 2 degrees of freedom
-        alone = fedfast.run(data=examples(), settings=SMALL, seed=5)
+        alone = fedfast.run(data=samples(), settings=SMALL, seed=5)
         self.assertEqual(alone.result["weights_sha256"], seeds.studies[1].result["weights_sha256"])
         self.assertEqual(fedfast.resume("s").summary, fedfast.Seeds("s").summary)
         with self.assertRaisesRegex(fedfast.Error, "contains studies of several seeds"):
-            fedfast.run(data=examples(), settings=SMALL, study="s", seed=4)
-        with self.assertRaisesRegex(fedfast.Error, "holds no studies of several seeds"):
+            fedfast.run(data=samples(), settings=SMALL, study="s", seed=4)
+        with self.assertRaisesRegex(fedfast.Error, "contains no studies of several seeds"):
             fedfast.Seeds(alone.path)
 
     def test_errors(self):
         for settings, want in (({"cohrt": 3}, "cohort"), ({"client": {"lr": -1}}, "client.lr")):
             with self.assertRaisesRegex(fedfast.Error, want) as caught:
-                fedfast.run(data=examples(), settings={**SMALL, **settings})
+                fedfast.run(data=samples(), settings={**SMALL, **settings})
             self.assertNotIn("\n", str(caught.exception))
-        with self.assertRaisesRegex(fedfast.Error, "holds no study"):
+        with self.assertRaisesRegex(fedfast.Error, "contains no study"):
             fedfast.Study("nowhere")
-        with self.assertRaisesRegex(fedfast.Error, "no such program"):
-            fedfast.run(binary="nowhere/fedfast")
+        with mock.patch.dict(os.environ, FEDFAST="nowhere/fedfast"), self.assertRaisesRegex(fedfast.Error, "program not found"):
+            fedfast.run()
+        self.assertEqual([name for name in os.listdir("studies") if name.endswith("run")], [])
         with self.assertRaisesRegex(ValueError, "must be one of"):
             fedfast.run(data=fedfast.Arrays(np.zeros((3, 4)), kind="sounds"))
         with self.assertRaisesRegex(ValueError, "Python objects"):
             fedfast.run(data=fedfast.Arrays(np.array([[1], [None]])))
         with self.assertRaisesRegex(TypeError, "run takes no tuner"):
             fedfast.run(tuner="random")
+        with self.assertRaisesRegex(TypeError, "no option sede"):
+            fedfast.tune(sede=3)
+        with self.assertRaisesRegex(TypeError, "data: must be"):
+            fedfast.run(data=[1, 2])
 
     def test_interrupt(self):
         settings = {**SMALL, "rounds": 100000}
-        script = "import sys, fedfast, test_fedfast as t\nfedfast.run(data=t.examples(), settings=%r, study='s')" % settings
+        script = "import sys, fedfast, test_fedfast as t\nfedfast.run(data=t.samples(), settings=%r, study='s')" % settings
         env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
         with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True, env=env) as child:
             until = time.monotonic() + 120
@@ -129,13 +138,13 @@ class Package(unittest.TestCase):
         self.assertEqual(
             [toml(v) for v in values], ["true", "3", "0.5", json.dumps('a "b"\n'), '[1, "x"]', '{"choice" = [0, 0.9]}', "0.25", "[1, 2]"]
         )
-        with self.assertRaisesRegex(TypeError, "cannot stand"):
+        with self.assertRaisesRegex(TypeError, "has no form"):
             toml(None)
 
     def test_kinds(self):
         names = [fedfast.Arrays(x).name() for x in (np.zeros((2, 4, 4)), np.zeros((2, 4)), np.zeros((2, 4), int), np.zeros((2, 4, 4, 3)))]
         self.assertEqual(names, ["npz-images", "npz-vectors", "npz-tokens", "npz-images"])
-        self.assertEqual(examples().save("."), examples().save("."))
+        self.assertEqual(samples().save("."), samples().save("."))
         self.assertEqual(len(list(Path(".").glob("*.npz"))), 1)
 
     def test_orders(self):
