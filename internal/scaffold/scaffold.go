@@ -1,5 +1,5 @@
-// Package scaffold writes a project for a new tuner: small, in Go or in Python, and
-// building and passing its own test from the start.
+// Package scaffold writes a project for a new tuner: small, in Go or in Python, also
+// with Optuna, and building and passing its own test from the start.
 package scaffold
 
 import (
@@ -20,6 +20,7 @@ import (
 const (
 	Go     = "go"
 	Python = "python"
+	Optuna = "optuna" // Python, with a sampler and a pruner of Optuna
 )
 
 // sdk is the module that a project in Go imports.
@@ -27,9 +28,9 @@ const sdk = "github.com/fedfast/fedfast"
 
 // files holds the templates: names that end in .tmpl lose that and have the
 // project's names put in, golang/*.txt become go.mod and go.sum, anything else is
-// copied.
+// copied. A project with Optuna has the files of optuna in place of Python's.
 //
-//go:embed golang python/*.tmpl python/fedfast_tuner/*.py
+//go:embed golang python/*.tmpl python/fedfast_tuner/*.py optuna
 var files embed.FS
 
 // nameForm matches valid names of tuners.
@@ -38,7 +39,7 @@ var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
 // Project describes what to write.
 type Project struct {
 	Name     string // of the tuner: lowercase letters, digits, - and _
-	Language string // Go or Python
+	Language string // Go, Python or Optuna
 	Dir      string // where to; it must not exist, or be empty
 	Checkout string // for Go: the directory of fedfast's own module, which is used instead of a release; "" for none
 	Version  string // for Go: of the release to require, such as v1.2.3; "" leaves that to `go mod tidy`
@@ -52,9 +53,9 @@ func (p Project) Write() (err error) {
 	if !nameForm.MatchString(p.Name) {
 		return fmt.Errorf("invalid tuner name %q: must contain only lowercase letters, digits, - and _", p.Name)
 	}
-	folder := map[string]string{Go: "golang", Python: "python"}[p.Language]
-	if folder == "" {
-		return fmt.Errorf("unknown language %q; must be %s or %s", p.Language, Go, Python)
+	folders := map[string][]string{Go: {"golang"}, Python: {"python"}, Optuna: {"python", "optuna"}}[p.Language]
+	if folders == nil {
+		return fmt.Errorf("unknown language %q; must be %s, %s or %s", p.Language, Go, Python, Optuna)
 	}
 	made, err := emptyDir(p.Dir)
 	if err != nil {
@@ -72,7 +73,17 @@ func (p Project) Write() (err error) {
 			_ = os.RemoveAll(p.Dir)
 		}
 	}()
-	return fs.WalkDir(files, folder, func(from string, entry fs.DirEntry, err error) error {
+	for _, folder := range folders {
+		if written, err = p.copy(folder, written); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copy writes the files of a folder of templates, and adds their paths to written.
+func (p Project) copy(folder string, written []string) ([]string, error) {
+	err := fs.WalkDir(files, folder, func(from string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -95,6 +106,7 @@ func (p Project) Write() (err error) {
 		written = append(written, target)
 		return wholefile.Write(target, []byte(content), mode)
 	})
+	return written, err
 }
 
 // file returns where a template goes and what it becomes.
@@ -118,7 +130,11 @@ func (p Project) file(name, text string) (to, content string) {
 	case "gitignore":
 		name = ".gitignore"
 	}
-	return name, strings.NewReplacer("@NAME@", p.Name, "@CLASS@", class(p.Name), "@PROGRAM@", p.Program()).Replace(text)
+	needs := `("grpc",)`
+	if p.Language == Optuna {
+		needs = `("grpc", "optuna")`
+	}
+	return name, strings.NewReplacer("@NAME@", p.Name, "@CLASS@", class(p.Name), "@PROGRAM@", p.Program(), "@NEEDS@", needs).Replace(text)
 }
 
 // goMod turns the go.mod of the example in fedfast's repository into the project's.

@@ -40,8 +40,11 @@ func in(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
+// quick are the checks that take little time.
+var quick = []string{"options", "sessions", "state", "failures", "latency", "stdout", "orphan"}
+
 // conforms checks the tuner of a directory.
-func conforms(t *testing.T, dir string) {
+func conforms(t *testing.T, dir string, checks ...string) {
 	t.Helper()
 	ref, err := host.At(dir)
 	if err != nil {
@@ -53,7 +56,7 @@ func conforms(t *testing.T, dir string) {
 	}
 	r, err := conformance.Run(t.Context(), ref, conformance.Options{
 		Abandon: []string{self, "abandon"}, Timeout: 20 * time.Second,
-		Only: []string{"options", "sessions", "state", "failures", "latency", "stdout", "orphan"}, // the quick ones
+		Only: checks,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -84,36 +87,47 @@ func TestAGoProjectBuildsAndPasses(t *testing.T) {
 	}
 	in(t, dir, "go", "test", ".")
 	in(t, dir, "go", "build", "-o", p.Program(), ".")
-	conforms(t, dir)
+	conforms(t, dir, quick...)
 }
 
-// python returns a Python with grpcio.
-func python(t *testing.T) string {
+// python returns a Python that can import modules.
+func python(t *testing.T, modules string) string {
 	t.Helper()
 	for _, name := range []string{"/usr/bin/python3", "python3"} {
-		if exec.Command(name, "-c", "import grpc, google.protobuf").Run() == nil {
+		if exec.Command(name, "-c", "import "+modules).Run() == nil {
 			return name
 		}
 	}
-	t.Skip("no python3 with grpcio here")
+	t.Skip("no python3 here has all of " + modules)
 	return ""
 }
 
-func TestAPythonProjectPasses(t *testing.T) {
+func TestPythonProjectsPass(t *testing.T) {
 	t.Parallel()
-	interpreter := python(t)
-	dir := filepath.Join(t.TempDir(), "mine")
-	p := scaffold.Project{Name: "9-lives", Language: scaffold.Python, Dir: dir}
-	if err := p.Write(); err != nil {
-		t.Fatal(err)
+	for _, c := range []struct {
+		language, modules, tests string
+		checks                   []string
+	}{
+		{scaffold.Python, "grpc, google.protobuf", "Ran 4 tests", quick},
+		{scaffold.Optuna, "grpc, google.protobuf, optuna", "Ran 3 tests", []string{"state"}}, // a process needs seconds to import Optuna
+	} {
+		t.Run(c.language, func(t *testing.T) {
+			t.Parallel()
+			interpreter := python(t, c.modules)
+			dir := filepath.Join(t.TempDir(), "mine")
+			p := scaffold.Project{Name: "9-lives", Language: c.language, Dir: dir}
+			if err := p.Write(); err != nil {
+				t.Fatal(err)
+			}
+			if out := in(t, dir, interpreter, "-m", "unittest"); !strings.Contains(out, c.tests) {
+				t.Errorf("the tests print %s", out)
+			}
+			if testing.Short() {
+				t.Skip("the conformance suite takes seconds")
+			}
+			conforms(t, dir, c.checks...)
+		})
 	}
-	if out := in(t, dir, interpreter, "-m", "unittest"); !strings.Contains(out, "Ran 4 tests") {
-		t.Errorf("the tests say %s", out)
-	}
-	if testing.Short() {
-		t.Skip("the conformance suite takes seconds")
-	}
-	conforms(t, dir)
 }
 
 func TestTheGoProjectNeedsWhatTheExampleNeeds(t *testing.T) {
@@ -158,7 +172,7 @@ func TestBadProjectsAreRefused(t *testing.T) {
 		want string
 	}{
 		{scaffold.Project{Name: "My Tuner", Language: scaffold.Go, Dir: t.TempDir()}, `invalid tuner name "My Tuner"`},
-		{scaffold.Project{Name: "mine", Language: "perl", Dir: t.TempDir()}, `unknown language "perl"; must be go or python`},
+		{scaffold.Project{Name: "mine", Language: "perl", Dir: t.TempDir()}, `unknown language "perl"; must be go, python or optuna`},
 		{scaffold.Project{Name: "mine", Language: scaffold.Go, Dir: full}, full + " is not empty"},
 	} {
 		if err := c.p.Write(); err == nil || !strings.Contains(err.Error(), c.want) {

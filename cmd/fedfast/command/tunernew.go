@@ -18,7 +18,7 @@ func newTunerNew(a *app) *cobra.Command {
 	p := scaffold.Project{}
 	cmd := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Create a project for a new tuner in Go or Python",
+		Short: "Create a project for a new tuner in Go, Python or with Optuna",
 		Args:  cobra.ExactArgs(1),
 		RunE: a.work(func(_ *cobra.Command, args []string) error {
 			p.Name = args[0]
@@ -26,7 +26,7 @@ func newTunerNew(a *app) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&p.Language, "lang", scaffold.Go, "programming `LANGUAGE`: go or python")
+	f.StringVar(&p.Language, "lang", scaffold.Go, "programming `LANGUAGE`: go, python, or optuna (Python with a sampler and a pruner of Optuna)")
 	f.StringVar(&p.Dir, "dir", "", "create the project in `DIR` (default NAME)")
 	f.StringVar(&p.Checkout, "checkout", "", "for go: `DIR` of a fedfast checkout to build with (default: the one containing the current directory or this binary, else a release)")
 	return cmd
@@ -55,13 +55,12 @@ func (a *app) newTunerProject(p scaffold.Project) error {
 		return usageError{err}
 	}
 	var steps, note string
-	if p.Language == scaffold.Python {
-		python := interpreter()
-		if python == "" {
-			python, note = "python3", "\ngrpcio is not installed; run: apt-get install python3-grpcio, or: pip install grpcio protobuf\n"
-		}
-		steps = python + " -m unittest"
-	} else {
+	switch p.Language {
+	case scaffold.Python:
+		steps, note = pythonSteps("grpcio", "import grpc, google.protobuf")
+	case scaffold.Optuna:
+		steps, note = pythonSteps("grpcio or Optuna", "import grpc, google.protobuf, optuna")
+	default:
 		steps = fmt.Sprintf("go test . && go build -o %s .", p.Program())
 		if p.Checkout == "" {
 			steps = "go mod tidy && " + steps
@@ -75,14 +74,15 @@ func (a *app) newTunerProject(p scaffold.Project) error {
 	return err
 }
 
-// interpreter returns a python3 that has grpcio, "" when there is none.
-func interpreter() string {
+// pythonSteps returns the command that tests a project in Python, by a python3 that can import what the
+// project needs, and a note where there is none.
+func pythonSteps(lacks, imports string) (steps, note string) {
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(name, "-c", "import grpc, google.protobuf").Run() == nil {
-			return name
+		if exec.Command(name, "-c", imports).Run() == nil {
+			return name + " -m unittest", ""
 		}
 	}
-	return ""
+	return "python3 -m unittest", "\n" + lacks + " is not installed; see README.md\n"
 }
 
 // releaseForm is what versions of releases look like.
