@@ -233,7 +233,7 @@ func (d *driver) roundDone(t *trial, toRound int, r *roundRecord, score float64)
 	t.recent.Add(own, len(r.Clients))
 	t.standing = t.recent.Standing(t.number, t.rounds, len(t.rungs) > 0 || t.rounds >= toRound)
 	p := Progress{
-		Trial: t.number, TrialRound: t.rounds, ToRound: toRound, Round: d.rounds, Rounds: d.budget.Rounds,
+		Trial: t.number, TrialRound: t.rounds, ToRound: toRound, Rung: len(t.rungs) + 1, Round: d.rounds, Rounds: d.budget.Rounds,
 		Loss: float64(r.TrainLoss), Dropped: r.Dropped, Measure: measureOf(d.setup.Model), Score: score, Best: d.leader(), Scale: d.scale, Clients: t.clients,
 		Trials: len(d.trials), TrialsLeft: len(d.trials) - d.over,
 	}

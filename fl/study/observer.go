@@ -51,6 +51,8 @@ type Progress struct {
 	// Trial and TrialRound say which round of which trial has just ended,
 	// ToRound where the trial runs to.
 	Trial, TrialRound, ToRound int
+	// Rung is the trial's rung to which it runs, from 1 on; 0 while preparing.
+	Rung int
 	// Round of Rounds have ended over all trials; Rounds is 0 when unknown.
 	Round, Rounds int
 	// Loss is the round's training loss, the mean over the clients that were not

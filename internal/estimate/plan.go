@@ -25,6 +25,25 @@ type Plan struct {
 	// long each trains, at most.
 	Random, RandomRounds int
 	RandomWork           []Work
+	ends                 float64 // examples of Work that are of evaluations at the end
+}
+
+// Rest returns how much work comes behind the rounds, in multiples of that of the rounds:
+// evaluations of models, and random configurations.
+func (p Plan) Rest() (evaluations, random float64) {
+	rounds := total(p.Work) - p.ends
+	if !(rounds > 0) {
+		return 0, 0
+	}
+	return (p.ends + total(p.FinalWork)) / rounds, total(p.RandomWork) / rounds
+}
+
+// total counts the examples of work.
+func total(work []Work) (examples float64) {
+	for _, w := range work {
+		examples += w.Examples
+	}
+	return examples
 }
 
 // All is the whole work.
@@ -79,7 +98,8 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 		return Plan{}, fmt.Errorf("estimate: %w", err)
 	}
 	if mode == config.ModeRun {
-		return Plan{Rounds: c.Rounds, Work: task.rounds(c.Rounds, 1, []fl.ClientParams{localOf(c)}, int(task.cohort))}, nil
+		points := []fl.ClientParams{localOf(c)}
+		return Plan{Rounds: c.Rounds, Work: task.rounds(c.Rounds, 1, points, int(task.cohort)), ends: total(task.rounds(0, 1, points, 0))}, nil
 	}
 	about, err := s.Tuner.Describe(ctx)
 	if err != nil {
@@ -109,7 +129,7 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 	if before.Trials > 0 {
 		p.Sides, p.SideWork = before.Trials, task.sides(before, points)
 	}
-	p.Work = task.rounds(rounds, 2, points, parallel)
+	p.Work, p.ends = task.rounds(rounds, 2, points, parallel), total(task.rounds(0, 2, points, 0))
 	if c.Select == config.SelectFinalists {
 		p.FinalWork = task.finalists(finalists, points)
 	}
@@ -117,6 +137,7 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 	if err != nil {
 		return Plan{}, fmt.Errorf("estimate: %w", err)
 	}
+	p.ends *= part
 	for _, work := range [][]Work{p.Work, p.FinalWork} {
 		for i := range work {
 			work[i].Examples *= part

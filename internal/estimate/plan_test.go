@@ -154,6 +154,23 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// TestRest: what comes behind the rounds is counted apart from them.
+func TestRest(t *testing.T) {
+	s := setup(t, "random", "", func(c *config.Config) { c.Select, c.Eval.Every = config.SelectFinalists, 0 })
+	p, err := OfCounts(t.Context(), s, config.ModeTune, even(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.RandomWork = []Work{{Examples: 3 * (total(p.Work) - p.ends)}}
+	evaluations, random := p.Rest()
+	if all := total(p.Work) + total(p.FinalWork); p.ends <= 0 || !near(evaluations, all/(total(p.Work)-p.ends)-1) || !near(random, 3) {
+		t.Errorf("%v and %v times the rounds", evaluations, random)
+	}
+	if a, b := (Plan{}).Rest(); a != 0 || b != 0 {
+		t.Errorf("nothing has %v and %v", a, b)
+	}
+}
+
 func TestPlansOfWrongOptions(t *testing.T) {
 	s := setup(t, "fedtune-hrt", "", func(c *config.Config) { c.Tuner.Options = map[string]any{"init": 0} })
 	if _, err := Of(t.Context(), s, config.ModeTune); err == nil || !strings.Contains(err.Error(), "options.init") {

@@ -248,6 +248,7 @@ func (s *opened) work(a *app, command string, baseline int) (o workdir.Options, 
 		}
 		display = progress.New(a.err, terminalColumns(a.err), text, time.Now)
 		display.Label(s.label)
+		display.Rest(workdir.Rest(ctx, setup, command, baseline))
 		a.logs.redirect(display)
 		setup.Observer, setup.Log = shown{display}, a.newLog()
 		return nil

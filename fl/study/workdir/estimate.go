@@ -57,10 +57,7 @@ func EstimateSetup(ctx context.Context, s *study.Setup, mode string, baseline in
 	if c.Memory, c.Waiting, err = s.Memory(); err != nil {
 		return c, err
 	}
-	plan, err := estimate.Of(ctx, s, mode)
-	if n := planned(baseline, &s.Config); err == nil && n > 0 {
-		err = plan.Compare(s, n)
-	}
+	plan, err := planOf(ctx, s, mode, baseline)
 	if err != nil {
 		return c, err
 	}
@@ -70,4 +67,24 @@ func EstimateSetup(ctx context.Context, s *study.Setup, mode string, baseline in
 	}
 	c.Plan, c.Seconds, c.Workers, c.SamplesPerSecond = plan.String(), e.Seconds, e.Workers, e.Rate
 	return c, nil
+}
+
+// Rest returns how much work comes behind the rounds of a study that is about to begin or to
+// be resumed, in multiples of that of the rounds: evaluations of models, and the
+// configurations of a baseline. Both are 0 where that cannot be estimated.
+func Rest(ctx context.Context, s *study.Setup, mode string, baseline int) (evaluations, configurations float64) {
+	plan, err := planOf(ctx, s, mode, baseline)
+	if err != nil {
+		return 0, 0
+	}
+	return plan.Rest()
+}
+
+// planOf plans a study with its baseline.
+func planOf(ctx context.Context, s *study.Setup, mode string, baseline int) (estimate.Plan, error) {
+	plan, err := estimate.Of(ctx, s, mode)
+	if n := planned(baseline, &s.Config); err == nil && n > 0 {
+		err = plan.Compare(s, n)
+	}
+	return plan, err
 }

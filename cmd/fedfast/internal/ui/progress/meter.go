@@ -10,9 +10,13 @@ import (
 // meter measures how fast a study is.
 type meter struct {
 	since   time.Time
-	ended   int // rounds since then, or trials of a preparation
-	before  int // trials of a preparation that an earlier run had recorded
-	clients int // that trained in the rounds
+	ended   int           // rounds since then, or trials of a preparation
+	before  int           // trials of a preparation that an earlier run had recorded
+	clients int           // that trained in the rounds
+	each    time.Duration // of a round, 0 before one
+	// evaluations and random are the work behind the rounds, in multiples of that of all
+	// rounds.
+	evaluations, random float64
 }
 
 // add counts a round that has ended, or a trial of a preparation. It begins anew
@@ -26,15 +30,22 @@ func (m *meter) add(p study.Progress, begun bool, now time.Time) {
 		}
 		m.ended = p.Round - m.before
 	case begun || p.Clients == 0:
-		*m = meter{since: now}
+		*m = meter{since: now, evaluations: m.evaluations, random: m.random}
 	default:
 		m.ended++
 		m.clients += p.Clients
+		m.each = now.Sub(m.since) / time.Duration(m.ended)
 	}
 }
 
-// remaining estimates the time left from the mean time of a round. It is that of
-// the rounds: what evaluations take is not known before them.
+// rest estimates the time of what comes behind all rounds.
+func (m *meter) rest(p study.Progress) (evaluations, random time.Duration) {
+	all := float64(m.each) * float64(p.Rounds)
+	return time.Duration(m.evaluations * all), time.Duration(m.random * all)
+}
+
+// remaining estimates the time left from the mean time of a round, with all that comes
+// behind the rounds.
 func (m *meter) remaining(p study.Progress, now time.Time) string {
 	switch {
 	case p.Rounds == 0 || p.Preparing && p.Rounds <= p.Round:
@@ -43,13 +54,15 @@ func (m *meter) remaining(p study.Progress, now time.Time) string {
 		return "now evaluating"
 	case m.ended == 0:
 		return ""
+	case p.Preparing:
+		return duration(left(m.since, now, m.ended, p.Rounds-p.Round)) + " left to prepare"
 	}
-	text := left(m.since, now, m.ended, p.Rounds-p.Round)
-	if p.Preparing {
-		return text + " to prepare"
-	}
-	return text + " to train"
+	evaluations, random := m.rest(p)
+	return eta(m.each*time.Duration(p.Rounds-p.Round) + evaluations + random)
 }
+
+// eta writes an estimate of the time left.
+func eta(t time.Duration) string { return "ETA " + duration(t) }
 
 // rate tells how many clients train in a second.
 func (m *meter) rate(now time.Time) string {
@@ -70,27 +83,32 @@ type examMeter struct {
 	of      int
 	since   time.Time // when the first clients of the model had been measured
 	clients int       // how many these were
+	begun   time.Time // when the first model's had been
 }
 
 // add takes note of clients that have been measured. It begins anew with each model.
 func (m *examMeter) add(e study.Evaluated, now time.Time) {
 	if m.since.IsZero() || e.Model != m.model || e.Of != m.of {
-		*m = examMeter{e.Model, e.Of, now, e.Clients}
+		if m.begun.IsZero() {
+			m.begun = now
+		}
+		*m = examMeter{e.Model, e.Of, now, e.Clients, m.begun}
 	}
 }
 
-// remaining estimates the time left for the model, from the mean time of a client.
-func (m *examMeter) remaining(e study.Evaluated, now time.Time) string {
+// remaining estimates the time left for the model, from the mean time of a client; 0 is
+// unknown.
+func (m *examMeter) remaining(e study.Evaluated, now time.Time) time.Duration {
 	if e.Clients <= m.clients || e.Clients >= e.Of {
-		return ""
+		return 0
 	}
 	return left(m.since, now, e.Clients-m.clients, e.Of-e.Clients)
 }
 
 // left estimates the time for more rounds or clients from the time since then, which
 // done of them took.
-func left(since, now time.Time, done, more int) string {
-	return duration(now.Sub(since)/time.Duration(done)*time.Duration(more)) + " left"
+func left(since, now time.Time, done, more int) time.Duration {
+	return now.Sub(since) / time.Duration(done) * time.Duration(more)
 }
 
 // duration writes a time in its two largest units, so that it changes its width

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // Interval is the time between plain lines.
@@ -64,6 +65,14 @@ func (d *Display) Label(text string) {
 	d.label = text
 }
 
+// Rest sets how much work comes behind the rounds, in multiples of that of all rounds:
+// evaluations of models, and random configurations.
+func (d *Display) Rest(evaluations, random float64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.speed.evaluations, d.speed.random = evaluations, random
+}
+
 // begin writes the head, once.
 func (d *Display) begin() {
 	if d.head != "" {
@@ -94,7 +103,7 @@ func (d *Display) Update(p study.Progress) {
 		d.line.Show(d.state(d.now()))
 		return
 	}
-	if now := d.now(); now.Sub(d.shown) >= Interval || p.Round == p.Rounds {
+	if now := d.now(); d.due(now) || p.Round == p.Rounds {
 		d.plain(now)
 	}
 }
@@ -114,7 +123,7 @@ func (d *Display) Evaluated(e study.Evaluated) {
 	if e.Model != "" {
 		text = e.Model + ": " + text
 	}
-	left := d.exam.remaining(e, now)
+	left := d.evaluating(e, now)
 	if d.line != nil {
 		s := State{Done: int64(e.Clients), All: int64(e.Of), Parts: []Part{{Text: text}}}
 		if left != "" {
@@ -123,10 +132,32 @@ func (d *Display) Evaluated(e study.Evaluated) {
 		d.line.Show(s)
 		return
 	}
-	if now.Sub(d.shown) >= Interval {
+	if d.due(now) {
 		d.shown = now
 		fmt.Fprintln(d.w, d.prefix()+joined(text, left))
 	}
+}
+
+// due says whether it is time for a plain line: ever less often, so that a log of days has
+// hundreds of lines.
+func (d *Display) due(now time.Time) bool {
+	return now.Sub(d.shown) >= max(Interval, now.Sub(d.start)/20)
+}
+
+// evaluating estimates the time left while models are evaluated, for rounds and random
+// configurations behind them, too; it is empty when unknown.
+func (d *Display) evaluating(e study.Evaluated, now time.Time) string {
+	t := d.exam.remaining(e, now)
+	if p := d.last; p.Round < p.Rounds {
+		t += d.speed.each * time.Duration(p.Rounds-p.Round)
+	} else {
+		evaluations, random := d.speed.rest(p)
+		t = max(t, evaluations-now.Sub(d.exam.begun)) + random
+	}
+	if t == 0 {
+		return ""
+	}
+	return eta(t)
 }
 
 // plain writes the newest state as a plain line.
@@ -221,12 +252,19 @@ func testError(p study.Progress) string {
 	return fmt.Sprintf("test error %.1f %%", 100**p.TestError)
 }
 
-// trials tells how many trials go on.
+// trials tells how many trials go on, and to which rung unless it is the first.
 func trials(p study.Progress) string {
 	if p.Trials == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d trials left", p.TrialsLeft, p.Trials)
+	text := fmt.Sprintf("%d of %d trials active", p.TrialsLeft, p.Trials)
+	if p.TrialsLeft == p.Trials {
+		text = oneline.Count(p.Trials, "trial")
+	}
+	if p.Rung > 1 {
+		text = fmt.Sprintf("rung %d, %s", p.Rung, text)
+	}
+	return text
 }
 
 // describe says what the newest round tells.

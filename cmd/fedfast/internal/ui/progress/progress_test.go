@@ -29,9 +29,9 @@ func TestPlainLines(t *testing.T) {
 	d.Close()
 	d.Close()
 	want := `a head
-round 3 of 10, trial 3 at round 2 of 4, 3 of 5 trials left, loss 1.5000, best ~50.00 % val error (trial 1), mean of 5 rounds, 12 clients each, 4.0 clients/s, 21s left to train
+round 3 of 10, trial 3 at round 2 of 4, 3 of 5 trials active, loss 1.5000, best ~50.00 % val error (trial 1), mean of 5 rounds, 12 clients each, 4.0 clients/s, ETA 21s
 log
-round 4 of 10 in 8s, trial 3 at round 2 of 4, 3 of 5 trials left, loss 1.2500, best ~25.00 % val error (trial 1), mean of 5 rounds, 12 clients each
+round 4 of 10 in 8s, trial 3 at round 2 of 4, 3 of 5 trials active, loss 1.2500, best ~25.00 % val error (trial 1), mean of 5 rounds, 12 clients each
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -59,7 +59,7 @@ func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
 	want := `preparing client tuner: trial 1 of 8 on proxy federations, error 0.7500, 2m55s left to prepare
 preparing client tuner: trial 4 of 8 on proxy federations, error 0.5000, 1m40s left to prepare
 round 1 of 10, loss 2.0000
-round 3 of 10, loss 1.0000, 0.8 clients/s, 42s left to train
+round 3 of 10, loss 1.0000, 0.8 clients/s, ETA 42s
 round 3 of 10 in 6s, loss 1.0000
 `
 	if out.String() != want {
@@ -106,13 +106,43 @@ func TestEvaluationsAreTimed(t *testing.T) {
 	}
 	d.Close()
 	want := `finalist 1 of 2: evaluated on 2 of 50 clients
-finalist 1 of 2: evaluated on 22 of 50 clients, 14s left
+finalist 1 of 2: evaluated on 22 of 50 clients, ETA 14s
 finalist 2 of 2: evaluated on 1 of 50 clients
-finalist 2 of 2: evaluated on 11 of 50 clients, 1m18s left
+finalist 2 of 2: evaluated on 11 of 50 clients, ETA 1m18s
 evaluated on 4 of 4 clients
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+// TestOneEstimate: the time left is that of all rounds, evaluations and random
+// configurations, and goes on while models are evaluated.
+func TestOneEstimate(t *testing.T) {
+	var out strings.Builder
+	clock := time.Unix(0, 0)
+	d := New(&out, nil, "", func() time.Time { return clock })
+	d.Rest(0.5, 2)
+	none := study.Standing{Score: math.NaN()}
+	for i := 1; i <= 10; i++ {
+		clock = time.Unix(int64(6*i), 0)
+		d.Update(study.Progress{TrialRound: i, ToRound: 10, Round: i, Rounds: 10, Loss: 1, Score: math.NaN(), Best: none, Clients: 5})
+	}
+	for i := range 3 {
+		clock = time.Unix(int64(61+10*i), 0)
+		d.Evaluated(study.Evaluated{Model: "finalist 1 of 2", Clients: 1 + i, Of: 50})
+	}
+	for _, want := range []string{
+		"round 1 of 10, loss 1.0000, 0.8 clients/s, ETA 3m24s\n", // 54 s of rounds, 30 s and 2 minutes behind them
+		"round 10 of 10, loss 1.0000, 0.8 clients/s, now evaluating\n",
+		"finalist 1 of 2: evaluated on 2 of 50 clients, ETA 10m00s\n", // slower than expected
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+	if d.Close(); strings.Contains(out.String(), " left") {
+		t.Errorf("it says\n%s", out.String())
 	}
 }
 
@@ -164,7 +194,7 @@ func TestSpeedIsOfWhatWasTrained(t *testing.T) {
 		d.Update(study.Progress{TrialRound: round, ToRound: 100, Round: round, Rounds: 100, Loss: 1, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}, Clients: clients})
 	}
 	d.Close()
-	if want := "round 49 of 100, loss 1.0000, 10 clients/s, 1m42s left to train\nround 50 of 100 in 20s, loss 1.0000\n"; !strings.HasSuffix(out.String(), want) {
+	if want := "round 49 of 100, loss 1.0000, 10 clients/s, ETA 1m42s\nround 50 of 100 in 20s, loss 1.0000\n"; !strings.HasSuffix(out.String(), want) {
 		t.Errorf("got\n%s, want %s at the end", out.String(), want)
 	}
 }
