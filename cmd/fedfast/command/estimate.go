@@ -57,14 +57,10 @@ func (o *studyOptions) printEstimate(ctx context.Context, a *app, args []string,
 
 // estimateLine writes an estimate.
 func estimateLine(c workdir.Cost) string {
-	workers, each := "1 worker", ""
-	if c.Workers > 1 {
-		workers, each = table.Count(c.Workers)+" workers", " each"
-	}
 	waits := ""
 	if c.Waiting > worthTellingMemory/100 {
 		waits = fmt.Sprintf(" and %s per waiting trial", memory.Size(c.Waiting))
 	}
-	return fmt.Sprintf("estimate: %s: %s on %s (%s examples/s%s), %s of memory%s\n",
-		c.Plan, estimate.Words(c.Seconds), workers, table.Count(int(c.SamplesPerSecond)), each, memory.Size(c.Memory), waits)
+	return fmt.Sprintf("estimate: %s: %s on %s (%s samples/s per worker), %s of memory%s\n",
+		c.Plan, estimate.Words(c.Seconds), counted(c.Workers, "worker"), table.Count(int(c.SamplesPerSecond)), memory.Size(c.Memory), waits)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
@@ -284,11 +285,19 @@ func terminalColumns(w io.Writer) func() int {
 	return func() int { return screen.Columns(w) }
 }
 
+// networkName names a network; one of layers from a study file has no name of its own.
+func networkName(m *nn.Model) string {
+	if name := m.Name(); name != "layers" {
+		return name
+	}
+	return "custom network"
+}
+
 // head says in lines what is trained, and notes about data that were not told before.
 func (a *app) head(s *study.Setup) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d clients, %s with %s parameters, level %v, seed %d\n",
-		s.Data.Name, len(s.Data.Clients), s.Model.Name(), table.Count(s.Model.NumParams()), kernels.Current(), s.Config.Seed)
+		s.Data.Name, len(s.Data.Clients), networkName(s.Model), table.Count(s.Model.NumParams()), kernels.Current(), s.Config.Seed)
 	for _, note := range s.Data.Notes {
 		if slices.Contains(a.told, note) {
 			continue // with another seed

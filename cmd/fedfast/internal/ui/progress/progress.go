@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
@@ -76,7 +77,11 @@ func (d *Display) Rest(evaluations, random float64) {
 // begin writes the head, once.
 func (d *Display) begin() {
 	if d.head != "" {
-		fmt.Fprint(d.w, d.prefix()+d.head)
+		for line := range strings.Lines(d.prefix() + d.head) {
+			for _, part := range table.Lines(d.w, strings.TrimSuffix(line, "\n")) {
+				fmt.Fprintln(d.w, part)
+			}
+		}
 		d.head = ""
 	}
 }
