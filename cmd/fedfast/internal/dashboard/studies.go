@@ -263,7 +263,7 @@ func (s *Server) study(r *http.Request) (any, error) {
 	}
 	defer func() { _ = v.Close() }() // it was read only
 	p := page{
-		entry: s.head(o), Seq: o.Seq, Length: length(o), All: []trial{}, Sessions: []session{}, Metrics: metrics(o), Verdict: o.Verdict(),
+		entry: s.head(o), Seq: o.Seq, All: []trial{}, Sessions: []session{}, Metrics: metrics(o), Verdict: o.Verdict(),
 		Answer: o.Answer(), Path: o.Dir, Config: o.Text, Parts: tabs(o),
 	}
 	for i := range o.Trials {
