@@ -14,6 +14,9 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/internal/replay"
+	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/play"
 	"github.com/fedfast/fedfast/tuners"
@@ -59,7 +62,7 @@ type BaselineTrial struct {
 	Params tuners.Params `json:"params"`
 	// Score is the study's objective on the clients' validation examples, NaN
 	// without any.
-	Score real `json:"score"`
+	Score record.Real `json:"score"`
 	// TestError is the test error, StdErr its standard error over clients, nil where
 	// it has none.
 	TestError float64  `json:"test_error"`
@@ -182,7 +185,7 @@ func Baseline(ctx context.Context, s Setup, r *Result, n, rounds int) (*Baseline
 	if err != nil {
 		return nil, err
 	}
-	record := &history{store: s.Store}
+	record := replay.New(s.Store)
 	s.ClientTuner, s.Store, s.Trainer, s.Control = nil, nil, nil, nil
 	s.Config.ClientTuner = config.ClientTuner{}
 	s.Config.Eval.Every, s.Config.Eval.EveryClients, s.Config.Eval.Goal, s.Config.Eval.Patience = 0, 0, 0, 0
@@ -203,7 +206,7 @@ func Baseline(ctx context.Context, s Setup, r *Result, n, rounds int) (*Baseline
 	for _, t := range c.Done {
 		b.before = max(b.before, t.Seconds)
 	}
-	if _, err := (play.Study{Session: session, Book: session.book(), Parallel: s.Config.Tuner.Parallel, Lanes: d.lanes(), Runner: b}).Play(ctx); err != nil {
+	if _, err := (play.Study{Session: session, Book: session.Book(), Parallel: s.Config.Tuner.Parallel, Lanes: d.lanes(), Runner: b}).Play(ctx); err != nil {
 		return nil, err
 	}
 	if !c.Complete() {
@@ -243,17 +246,17 @@ func beginBaseline(ctx context.Context, s *store.Store, rec baselineRecord) (*Co
 			return c, nil
 		}
 	}
-	h := &history{store: s}
-	if err := h.append(KindBaseline, tuners.StudySession, rec.Rounds, rec); err != nil {
+	h := replay.New(s)
+	if err := h.Append(KindBaseline, tuners.StudySession, rec.Rounds, rec); err != nil {
 		return nil, err
 	}
-	return c, h.flush()
+	return c, h.Flush()
 }
 
 // baseline runs the configurations of a comparison.
 type baseline struct {
 	runner
-	record *history
+	record *replay.Past
 	start  time.Time
 	before float64 // seconds that earlier processes took
 
@@ -268,9 +271,7 @@ func (b *baseline) Run(ctx context.Context, s play.Segment, begins func(rounds i
 	defer t.lane.end()
 	t.lowest = math.NaN() // no model is kept
 	if done := b.done(t); done != nil {
-		d.mu.Lock()
-		d.rounds += s.To
-		d.mu.Unlock()
+		d.count(s.To)
 		return tuners.TrialReport{Trial: s.Trial, Round: s.To, Score: float64(done.Score)}, nil
 	}
 	t.floor = math.Inf(-1)
@@ -280,24 +281,25 @@ func (b *baseline) Run(ctx context.Context, s play.Segment, begins func(rounds i
 	if err := t.segment(ctx, s.To, begins, t.lane.event); err != nil {
 		return tuners.TrialReport{}, err
 	}
-	if t.fail != nil {
-		return tuners.TrialReport{}, fmt.Errorf("baseline: trial %d failed in %s", t.number, t.fail.Reason)
+	if t.Phase() == trial.Failed {
+		return tuners.TrialReport{}, fmt.Errorf("baseline: trial %d failed in %s", t.Number, t.Reason())
 	}
-	e, err := b.evaluate(ctx, t)
+	m := t.LastModel(math.NaN())
+	e, err := b.evaluate(ctx, &m)
 	if err != nil {
 		return tuners.TrialReport{}, err
 	}
-	r := BaselineTrial{Number: t.number, Params: t.params, Score: real(math.NaN()), Seconds: b.before + time.Since(b.start).Seconds()}
+	r := BaselineTrial{Number: t.Number, Params: t.Params, Score: record.Real(math.NaN()), Seconds: b.before + time.Since(b.start).Seconds()}
 	val, test := e.GlobalVal, e.GlobalTest
 	if b.comparison.Target == tuners.TargetPersonalized {
 		val, test = e.PersonalizedVal, e.PersonalizedTest
 	}
 	if val.Clients > 0 {
-		r.Score = real(val.Metric(d.objective.Metric))
+		r.Score = record.Real(val.Metric(d.objective.Metric))
 	}
 	r.TestError, r.StdErr = test.Error, test.StdErr
-	t.train = nil
-	if err := errors.Join(b.record.append(KindConfiguration, tuners.StudySession, t.rounds, r), b.record.flush()); err != nil {
+	t.Free()
+	if err := errors.Join(b.record.Append(KindConfiguration, tuners.StudySession, t.Rounds(), r), b.record.Flush()); err != nil {
 		return tuners.TrialReport{}, err
 	}
 	b.mu.Lock()
@@ -307,11 +309,11 @@ func (b *baseline) Run(ctx context.Context, s play.Segment, begins func(rounds i
 }
 
 // done returns what is recorded of a trial, nil for nothing.
-func (b *baseline) done(t *trial) *BaselineTrial {
+func (b *baseline) done(t *entrant) *BaselineTrial {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range b.comparison.Done {
-		if have := &b.comparison.Done[i]; have.Number == t.number && have.Params.Equal(t.params) {
+		if have := &b.comparison.Done[i]; have.Number == t.Number && have.Params.Equal(t.Params) {
 			return have
 		}
 	}
@@ -319,16 +321,13 @@ func (b *baseline) done(t *trial) *BaselineTrial {
 }
 
 // evaluate measures a configuration on all clients.
-func (b *baseline) evaluate(ctx context.Context, t *trial) (*fl.Evaluation, error) {
-	d := b.driver
+func (b *baseline) evaluate(ctx context.Context, m *trial.Model) (*fl.Evaluation, error) {
+	if err := m.Fill(ctx); err != nil {
+		return nil, err
+	}
 	var clients []fl.ClientParams
 	if b.comparison.Target == tuners.TargetPersonalized {
-		clients = t.own().Clients
+		clients = m.Trial.Own().Clients
 	}
-	name := fmt.Sprintf("configuration %d of %d", t.number+1, b.comparison.Configurations)
-	e, err := d.engine.Evaluate(ctx, t.train.Weights(), evaluation(&d.setup.Config, t.rounds, clients, t.hyper.Server, t.train.State(), d.setup.Observer, name))
-	if err != nil {
-		return nil, d.crashed(err)
-	}
-	return e, nil
+	return b.driver.measure(ctx, m, clients, fmt.Sprintf("configuration %d of %d", m.Trial.Number+1, b.comparison.Configurations))
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -24,7 +25,7 @@ func TestBaselineSumsUp(t *testing.T) {
 		if i == 1 {
 			score = 0.1 // the one that validation would choose, though not the best one
 		}
-		c.add(BaselineTrial{Number: 8 - i, Score: real(score), TestError: x, StdErr: &se, Seconds: float64(i)})
+		c.add(BaselineTrial{Number: 8 - i, Score: record.Real(score), TestError: x, StdErr: &se, Seconds: float64(i)})
 	}
 	own := 0.04
 	r := &Result{Errors: Errors{Evaluation: &fl.Evaluation{

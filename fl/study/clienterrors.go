@@ -2,6 +2,7 @@ package study
 
 import (
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/store"
 )
 
@@ -11,10 +12,10 @@ const mostClients = 20_000
 
 // clientsRecord holds the errors of single clients, one entry per client in each list.
 type clientsRecord struct {
-	Clients      []int  `json:"clients"`
-	Samples      []int  `json:"samples"`
-	Global       []real `json:"global"`
-	Personalized []real `json:"personalized"`
+	Clients      []int         `json:"clients"`
+	Samples      []int         `json:"samples"`
+	Global       []record.Real `json:"global"`
+	Personalized []record.Real `json:"personalized"`
 }
 
 func clientsRecordOf(all []fl.ClientError) clientsRecord {
@@ -23,7 +24,7 @@ func clientsRecordOf(all []fl.ClientError) clientsRecord {
 	for i := 0; i < len(all); i += every {
 		c := &all[i]
 		rec.Clients, rec.Samples = append(rec.Clients, c.Client), append(rec.Samples, c.Samples)
-		rec.Global, rec.Personalized = append(rec.Global, real(c.Global)), append(rec.Personalized, real(c.Personalized))
+		rec.Global, rec.Personalized = append(rec.Global, record.Real(c.Global)), append(rec.Personalized, record.Real(c.Personalized))
 	}
 	return rec
 }
@@ -31,7 +32,7 @@ func clientsRecordOf(all []fl.ClientError) clientsRecord {
 // ReadClients reads a row of KindClients: the test errors of the returned model on single
 // clients.
 func ReadClients(r store.Row) ([]fl.ClientError, error) {
-	rec, err := decode[clientsRecord](r.Kind, r.Data)
+	rec, err := record.Decode[clientsRecord](r.Kind, r.Data)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -63,6 +64,7 @@ func TestARoundThatHasBegunEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.study.Engine = d.engine
 	session, err := d.openStudySession(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -71,9 +73,12 @@ func TestARoundThatHasBegunEnds(t *testing.T) {
 		t.Errorf("got error %v, want the bare context.Canceled", err)
 	}
 	tr := d.trial(0)
-	if tr.rounds != 3 || tr.train.Rounds() != 3 || string(tr.session.live.State()) != "3" || len(rec.events) != 3 {
-		t.Errorf("the trial counts %d rounds, its weights %d, the client tuner %s, the events %d; want 3 each",
-			tr.rounds, tr.train.Rounds(), tr.session.live.State(), len(rec.events))
+	m := tr.LastModel(0)
+	if err := m.Fill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if tr.Rounds() != 3 || string(m.State) != "3" || len(rec.events) != 3 {
+		t.Errorf("the trial counts %d rounds, the client tuner %s, the events %d; want 3 each", tr.Rounds(), m.State, len(rec.events))
 	}
 }
 
@@ -127,15 +132,15 @@ func TestBestModelsWhateverTheOrder(t *testing.T) {
 		want   []int
 	}{{config.SelectPaper, []int{1}}, {config.SelectFinalists, []int{1, 2}}} {
 		for _, order := range orders {
-			d := &driver{history: &history{}, setup: &Setup{Config: config.Config{Select: tt.choice, Finalists: config.Finalists{Snapshots: 2}}}}
+			s := newShelf(&config.Config{Select: tt.choice, Finalists: config.Finalists{Snapshots: 2}}, tuners.Objective{})
 			for _, number := range order {
-				if err := d.take(t.Context(), candidate{score: scores[number], trial: &trial{number: number}}, true); err != nil {
+				if err := s.take(t.Context(), trial.Model{Score: scores[number], Trial: &trial.Trial{Spec: trial.Spec{Number: number}}}, true); err != nil {
 					t.Fatal(err)
 				}
 			}
 			var got []int
-			for _, c := range d.best {
-				got = append(got, c.trial.number)
+			for _, c := range s.best {
+				got = append(got, c.Trial.Number)
 			}
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("%s: trials ending as %v keep the models of %v, want %v", tt.choice, order, got, tt.want)
@@ -265,7 +270,7 @@ func TestFewModelsWait(t *testing.T) {
 	if _, err := d.follow(t.Context(), session); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.best) != s.Config.Finalists.Snapshots || d.best[0].weights == nil || len(d.free) > s.Workers {
+	if len(d.best) != s.Config.Finalists.Snapshots || d.best[0].Weights == nil || len(d.free) > s.Workers {
 		t.Errorf("%d best models; %d wait beside them, want at most %d", len(d.best), len(d.free), s.Workers)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
@@ -170,7 +171,7 @@ func droppedSlots(t *testing.T, dir string) [][]int {
 	defer func() { _ = v.Close() }()
 	var out [][]int
 	err = v.Each(t.Context(), func(r store.Row) error {
-		rec, err := decode[roundRecord](r.Kind, r.Data)
+		rec, err := record.Decode[record.Round](r.Kind, r.Data)
 		if err == nil {
 			out = append(out, rec.DroppedSlots)
 		}

@@ -2,15 +2,14 @@ package study
 
 import (
 	"encoding/json"
-	"math"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Entry is a row of a study's record, read for those who look at it. What a row's
-// kind does not tell is nil.
+// Entry is a row of a study's record. What a row of its kind does not have is nil.
 type Entry struct {
 	// Seq numbers the entries of a study in their order.
 	Seq int64
@@ -39,7 +38,7 @@ type Entry struct {
 	Stored *Stored
 }
 
-// Opened tells how a trial began.
+// Opened is how a trial began.
 type Opened struct {
 	Params tuners.Params
 	// Source is the trial that it was forked from, nil for none.
@@ -69,101 +68,60 @@ type Measured struct {
 	Params tuners.Params
 }
 
-// simulatedSeconds is the probe of a client's time on the simulated device.
-const simulatedSeconds = "seconds_simulated"
-
 // ReadEntry reads a row of the record.
 func ReadEntry(r store.Row) (*Entry, error) {
 	e := &Entry{Seq: r.Seq, At: time.UnixMilli(r.At), Kind: r.Kind, Trial: r.Trial, Round: r.Round}
 	return e, e.fill(r)
 }
 
-// fill reads what the row's kind tells.
-func (e *Entry) fill(r store.Row) error {
+// fill reads what a row of its kind has.
+func (e *Entry) fill(r store.Row) (err error) {
 	switch r.Kind {
 	case KindTrial:
-		rec, err := decode[trialRecord](r.Kind, r.Data)
-		if err == nil {
-			e.Opened = &Opened{rec.Params, rec.Source}
-		}
-		return err
+		return record.Into(r, func(rec *record.Trial) { e.Opened = &Opened{rec.Params, rec.Source} })
 	case KindRound:
-		rec, err := decode[roundRecord](r.Kind, r.Data)
-		if err == nil {
-			e.Measured = rec.measured()
-		}
-		return err
+		return record.Into(r, func(rec *record.Round) { e.Measured = measuredOf(rec) })
 	case KindPlan:
-		plan, err := decode[tuners.Plan](r.Kind, r.Data)
-		e.Plan = plan
-		return err
+		return record.Into(r, func(plan *tuners.Plan) { e.Plan = plan })
 	case KindRung:
-		rec, err := decode[rungRecord](r.Kind, r.Data)
-		if err == nil {
-			e.Score = new(float64(rec.Score))
-		}
-		return err
+		return record.Into(r, func(rec *record.Rung) { e.Score = new(float64(rec.Score)) })
 	case KindFinalist:
-		rec, err := decode[finalistRecord](r.Kind, r.Data)
-		if err == nil {
-			e.Score = new(float64(rec.Score))
-		}
-		return err
+		return record.Into(r, func(rec *record.Finalist) { e.Score = new(float64(rec.Score)) })
 	case KindFail:
-		rec, err := decode[failRecord](r.Kind, r.Data)
-		if err == nil {
-			e.Failed = &rec.Reason
-		}
-		return err
+		return record.Into(r, func(rec *record.Fail) { e.Failed = &rec.Reason })
 	case KindAct:
-		rec, err := decode[actRecord](r.Kind, r.Data)
-		if err == nil {
-			e.Act = &rec.Act
-		}
-		return err
-	case KindSuggest:
-		return e.fillDecisions(r)
+		return record.Into(r, func(rec *record.Act) { e.Act = &rec.Act })
 	case KindResult:
-		rec, err := decode[resultRecord](r.Kind, r.Data)
+		return record.Into(r, func(rec *resultRecord) { e.Stored = &Stored{Tune: rec.Tune, Run: rec.Run} })
+	case KindSuggest:
+		if r.Trial != tuners.StudySession {
+			return nil
+		}
+		rec, err := record.Decode[record.Call](r.Kind, r.Data)
 		if err == nil {
-			e.Stored = &Stored{Tune: rec.Tune, Run: rec.Run}
+			e.Decisions, err = rec.Suggested()
 		}
 		return err
 	}
 	return nil
 }
 
-// fillDecisions reads those of the study's own session.
-func (e *Entry) fillDecisions(r store.Row) error {
-	if r.Trial != tuners.StudySession {
-		return nil
+// measuredOf is the record of a round for those who look at it.
+func measuredOf(rec *record.Round) *Measured {
+	return &Measured{
+		Score: float64(rec.Score), Other: rec.Other.Float(), TrainLoss: float64(rec.TrainLoss), TestError: rec.TestError.Float(), Seconds: rec.Seconds.Float(),
+		Examples: rec.Examples, Steps: rec.Steps, Clients: len(rec.Clients), Dropped: rec.Dropped, Params: rec.Params, TestSpread: (*Spread)(rec.TestSpread),
 	}
-	rec, err := decode[callRecord](r.Kind, r.Data)
-	if err == nil {
-		e.Decisions, err = rec.decisions()
-	}
-	return err
 }
 
-// measured is the record for those who look at it.
-func (rec *roundRecord) measured() *Measured {
-	m := &Measured{
-		Score: float64(rec.Score), Other: math.NaN(), TrainLoss: float64(rec.TrainLoss), TestError: math.NaN(), Seconds: math.NaN(),
-		Examples: rec.Examples, Steps: rec.Steps, Clients: len(rec.Clients), Dropped: rec.Dropped, Params: rec.Params, TestSpread: rec.TestSpread,
-	}
-	if rec.Other != nil {
-		m.Other = float64(*rec.Other)
-	}
-	if rec.TestError != nil {
-		m.TestError = float64(*rec.TestError)
-	}
-	if rec.Seconds != nil {
-		m.Seconds = float64(*rec.Seconds)
-	}
-	return m
+// Spread are percentiles of errors over clients.
+type Spread struct {
+	P10 float64 `json:"p10"`
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
 }
 
-// Session is a process that worked on a study, as its environment tells it.
+// Session is a process that worked on a study, as its environment describes it.
 type Session struct {
 	At      time.Time `json:"-"`
 	Version string    `json:"version"`

@@ -59,16 +59,16 @@ func TestFinalists(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []place{{r.Survivor.Number, 6}}
+		want := []moment{{r.Survivor.Number, 6}}
 		for _, e := range lowest(rec.events)[:3] {
-			if at := (place{e.Trial, e.Round}); at != want[0] {
+			if at := (moment{e.Trial, e.Round}); at != want[0] {
 				want = append(want, at)
 			}
 		}
-		var got []place
+		var got []moment
 		best := r.Finalists[0]
 		for _, f := range r.Finalists {
-			got = append(got, place{f.Trial, f.Round})
+			got = append(got, moment{f.Trial, f.Round})
 			if f.Score < best.Score {
 				best = f
 			}
@@ -209,19 +209,38 @@ func TestFinalistsResume(t *testing.T) {
 // TestSurvivors: of trials that all run to the end, the tuner's choice comes first,
 // then the others by their last scores, and those that were stopped never.
 func TestSurvivors(t *testing.T) {
-	ended := func(number, rounds int, score float64, stopped bool) *trial {
-		return &trial{number: number, rounds: rounds, stopped: stopped, rungs: []Rung{{rounds, score}}}
+	s := glyphStudy(t, &script{})
+	s.Config.Finalists.Snapshots, s.Config.Budget = 3, config.Budget{Rounds: 54, TrialRounds: 9}
+	d, err := newDriver(t.Context(), &s)
+	if err != nil {
+		t.Fatal(err)
 	}
-	d := &driver{setup: &Setup{Config: config.Config{Finalists: config.Finalists{Snapshots: 3}}}}
-	d.trials = []*trial{ended(0, 9, 0.5, false), ended(1, 9, 0.3, false), ended(2, 9, 0.1, true), ended(3, 5, 0.2, false), ended(4, 9, 0.3, false), ended(5, 9, 0.4, false)}
+	defer d.close()
+	for number, score := range []float64{0.5, 0.3, 0.1, 0.2, 0.3, 0.4} {
+		at, err := d.open(t.Context(), number, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rounds := 9
+		if number == 3 {
+			rounds = 5
+		}
+		if err := at.segment(t.Context(), rounds, func(int) {}, func(Event) {}); err != nil {
+			t.Fatal(err)
+		}
+		at.rungs = []Rung{{rounds, score}}
+	}
+	if err := d.trials[2].Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for choice, want := range map[int][]int{5: {5, 1, 4}, -1: {1, 4, 5}, 3: {3, 1, 4}} {
-		var chosen *trial
+		var chosen *entrant
 		if choice >= 0 {
 			chosen = d.trials[choice]
 		}
 		var got []int
 		for _, t := range d.survivors(chosen) {
-			got = append(got, t.number)
+			got = append(got, t.Number)
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("choice %d: survivors %v, want %v", choice, got, want)

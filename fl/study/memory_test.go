@@ -38,6 +38,7 @@ func TestReturnedModelHasTheMemoryOfItsRound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			e.Clients = nil // they have a row of their own
 			if !reflect.DeepEqual(c.Evaluation, e) {
 				t.Errorf("%s, trial %d after round %d: the study tells %+v, the trial run again %+v", method, c.Number, c.Round, *c.Evaluation, *e)
 			}

@@ -2,7 +2,6 @@ package study
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -60,21 +59,6 @@ func TestNotesAreRecorded(t *testing.T) {
 	plans, spreads, timed := toldOf(t, dir)
 	if len(plans) != r.Rounds || spreads == 0 || timed != r.Rounds {
 		t.Errorf("of %d rounds %d plans have notes, %d simulated seconds, %d spreads", r.Rounds, len(plans), timed, spreads)
-	}
-}
-
-// TestNotesDecideNothing compares plans that were recorded with those that a tuner
-// makes when it is asked again.
-func TestNotesDecideNothing(t *testing.T) {
-	plan := func(lr, note float64) tuners.Plan {
-		return tuners.Plan{Clients: []tuners.Params{{"client.lr": tuners.Num(lr)}}, Notes: map[string][]float64{"n": {note}}}
-	}
-	data, err := json.Marshal(plan(0.1, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !samePlan(data, plan(0.1, 2)) || samePlan(data, plan(0.2, 1)) || samePlan(nil, plan(0.1, 1)) {
-		t.Error("plans are the same where their params are, whatever their notes")
 	}
 }
 

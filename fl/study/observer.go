@@ -9,7 +9,7 @@ import (
 // Event is one line of a study's metrics: a round or a rung of a trial. The
 // sequence of events is the same for any number of workers.
 type Event struct {
-	// Event is "round", "rung", "fail", "stop" (by a person) or "finalist".
+	// Event is "round", "rung", "fail", "stop" (by a user) or "finalist".
 	Event string `json:"event"`
 	Trial int    `json:"trial"`
 	// Round is how many rounds the trial has run.
@@ -41,14 +41,14 @@ type Event struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Progress tells how far a study is, for a display.
+// Progress is how far a study is, for a display.
 type Progress struct {
-	// Preparing says that the client tuner is being prepared: Trial is the
+	// Preparing is set while the client tuner is being prepared: Trial is the
 	// number of a trial on a proxy federation that has ended, Round and Rounds
 	// are how many have, of those that are known by now, and Loss and Best are
 	// NaN.
 	Preparing bool
-	// Trial and TrialRound say which round of which trial has just ended,
+	// Trial and TrialRound are the round of a trial that has just ended,
 	// ToRound where the trial runs to.
 	Trial, TrialRound, ToRound int
 	// Rung is the trial's rung to which it runs, from 1 on; 0 while preparing.
@@ -97,12 +97,12 @@ type Evaluated struct {
 	Clients, Of int
 }
 
-// evaluated tells an observer how the evaluation of a model goes on.
+// evaluated passes the progress of a model's evaluation to an observer.
 func evaluated(o Observer, model string) func(clients, of int) {
 	return func(clients, of int) { o.Evaluated(Evaluated{model, clients, of}) }
 }
 
-// silent is an Observer that looks away.
+// silent is an Observer that does nothing.
 type silent struct{}
 
 func (silent) Event(Event)         {}
@@ -112,12 +112,12 @@ func (silent) Evaluated(Evaluated) {}
 // lanes brings the events of trials that run beside each other into an order that
 // does not depend on which is faster. With tuner.parallel = 1 that is the order of
 // the decisions: the events of the first unfinished lane pass at once, those of
-// later ones wait. Else those of a lane wait until the tuner is told of its trial.
+// later ones wait. Else those of a lane wait until the report of its trial.
 type lanes struct {
-	mu    sync.Mutex
-	to    Observer
-	told  bool    // they wait until the tuner is told
-	queue []*lane // in the order of the decisions
+	mu       sync.Mutex
+	to       Observer
+	byReport bool    // they wait for the report of their trial
+	queue    []*lane // in the order of the decisions
 }
 
 // lane is the events of one segment.
@@ -132,7 +132,7 @@ func (l *lanes) open() *lane {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := &lane{of: l}
-	if !l.told {
+	if !l.byReport {
 		l.queue = append(l.queue, n)
 	}
 	return n
@@ -143,14 +143,14 @@ func (n *lane) event(e Event) {
 	l := n.of
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.told && l.queue[0] == n {
+	if !l.byReport && l.queue[0] == n {
 		l.to.Event(e)
 		return
 	}
 	n.waiting = append(n.waiting, e)
 }
 
-// end says that no event will follow.
+// end marks the lane as complete.
 func (n *lane) end() {
 	l := n.of
 	l.mu.Lock()
@@ -164,11 +164,11 @@ func (n *lane) end() {
 	}
 }
 
-// tell says that the tuner is told of the lane's trial.
-func (n *lane) tell() {
+// report passes on the events of a trial whose report is about to be made.
+func (n *lane) report() {
 	n.of.mu.Lock()
 	defer n.of.mu.Unlock()
-	if n.of.told {
+	if n.of.byReport {
 		n.pass()
 	}
 }

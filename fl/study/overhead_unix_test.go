@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -28,16 +30,16 @@ func cpu(b *testing.B) float64 {
 // recordRounds gives a function that records a round as the driver does: a plan
 // for 20 slots, what three probes measured, and a state of the client tuner of
 // 8 KiB after each call.
-func recordRounds(b *testing.B) (*history, func(round int)) {
+func recordRounds(b *testing.B) (*replay.Past, func(round int)) {
 	b.Helper()
 	s, err := store.Open(b.Context(), b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = s.Close() })
-	h := &history{store: s}
+	h := replay.New(s)
 	var plan tuners.Plan
-	rec := &roundRecord{Score: 0.123456789, TrainLoss: 2.3456789, Steps: 400, Examples: 4000, Probes: map[string][]real{}}
+	rec := &record.Round{Score: 0.123456789, TrainLoss: 2.3456789, Steps: 400, Examples: 4000, Probes: map[string][]record.Real{}}
 	for slot := range 20 {
 		rec.Clients = append(rec.Clients, 17*slot)
 		plan.Clients = append(plan.Clients, tuners.Params{
@@ -45,14 +47,14 @@ func recordRounds(b *testing.B) (*history, func(round int)) {
 			"client.epochs": tuners.Num(3), "client.dropout": tuners.Num(0.25), "client.weight_decay": tuners.Num(1e-4),
 		})
 		for _, probe := range []string{"val_error_before", "val_error_after", "examples_val"} {
-			rec.Probes[probe] = append(rec.Probes[probe], real(0.1234567*float64(slot)))
+			rec.Probes[probe] = append(rec.Probes[probe], record.Real(0.1234567*float64(slot)))
 		}
 	}
 	state := make([]byte, 8<<10)
 	return h, func(round int) {
 		for i, err := range []error{
-			h.append(KindPlan, 0, round, plan), h.setState(0, 1, 2*round-1, state),
-			h.append(KindRound, 0, round, rec), h.setState(0, 0, 2*round, state),
+			h.Append(KindPlan, 0, round, plan), h.SetState(0, 1, 2*round-1, state),
+			h.Append(KindRound, 0, round, rec), h.SetState(0, 0, 2*round, state),
 		} {
 			if err != nil {
 				b.Fatal(i, err)
@@ -70,7 +72,7 @@ func BenchmarkRecordRound(b *testing.B) {
 		record(round)
 		if round++; round%100 == 0 {
 			b.StopTimer()
-			if err := h.flush(); err != nil {
+			if err := h.Flush(); err != nil {
 				b.Fatal(err)
 			}
 			b.StartTimer()
@@ -89,7 +91,7 @@ func BenchmarkRecordAndCommitRound(b *testing.B) {
 	for b.Loop() {
 		record(round)
 		round++
-		if err := h.flush(); err != nil {
+		if err := h.Flush(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -110,7 +112,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		err := s.WriteSnapshot(fmt.Sprintf(trialSnapshot, 0, n%2), func(w io.Writer) error {
+		err := s.WriteSnapshot(fmt.Sprintf("trial-%06d-round-%08d", 0, n%2), func(w io.Writer) error {
 			_, err := snap.WriteTo(w)
 			return err
 		})

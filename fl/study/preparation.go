@@ -3,7 +3,7 @@ package study
 import (
 	"context"
 	"fmt"
-	"slices"
+	"math"
 	"sync"
 
 	"github.com/fedfast/fedfast/data"
@@ -25,8 +25,8 @@ func (d *driver) prepare(ctx context.Context) (err error) {
 	if err != nil || !desc.Prepare {
 		return err
 	}
-	session := d.decider(c.ClientTuner.Name, d.setup.ClientTuner, desc, tuners.OpenRequest{
-		Study: c.Name, Space: d.space, Options: d.clientOptions, Budget: d.budget, Objective: d.sideObjective(),
+	session := d.past.NewTuner(c.ClientTuner.Name, d.setup.ClientTuner, desc, tuners.OpenRequest{
+		Study: c.Name, Space: d.space, Options: d.study.Client.Request.Options, Budget: d.budget, Objective: d.sideObjective(),
 		Seed: c.Seed, Trial: tuners.PrepareSession,
 	})
 	defer func() {
@@ -37,17 +37,14 @@ func (d *driver) prepare(ctx context.Context) (err error) {
 			err = fmt.Errorf("client tuner %s prepares: %w", c.ClientTuner.Name, err)
 		}
 	}()
-	p := &preparer{driver: d, starts: map[int]tuners.Decision{}, past: session.reports()}
+	p := &preparer{driver: d, starts: map[int]tuners.Decision{}, past: session.Reports()}
 	p.free = sync.NewCond(&p.mu)
 	defer p.leave()
-	if _, err := (play.Study{Session: session, Runner: p, Book: session.book(), Lanes: d.engine.Workers()}).Play(ctx); err != nil {
+	if _, err := (play.Study{Session: session, Runner: p, Book: session.Book(), Lanes: d.engine.Workers()}).Play(ctx); err != nil {
 		return err
 	}
-	if err := session.wake(ctx); err != nil {
-		return err
-	}
-	d.prepared = slices.Clone(session.live.State())
-	return nil
+	d.study.Client.Prepared, err = session.State(ctx)
+	return err
 }
 
 // sideObjective is that of trials on proxy federations, which is always minimized:
@@ -60,16 +57,98 @@ func (d *driver) sideObjective() tuners.Objective {
 	return o
 }
 
-// reports returns the recorded reports by trial, of a session in which a trial
-// reports once.
-func (s *decider) reports() map[int]tuners.TrialReport {
-	out := map[int]tuners.TrialReport{}
-	for i := range s.past {
-		if c := &s.past[i]; c.kind == KindReport {
-			out[*c.Trial] = c.report()
-		}
+// preparer runs the trials of a preparation: those of one proxy federation beside
+// each other, one proxy federation after the other.
+type preparer struct {
+	driver *driver
+	past   map[int]tuners.TrialReport
+
+	mu     sync.Mutex // guards what follows
+	starts map[int]tuners.Decision
+	free   *sync.Cond // a trial has left the proxy federation at work
+	at     *side      // nil for none
+	users  int        // trials on it
+	done   int        // trials in all
+}
+
+// Act takes note of a trial.
+func (p *preparer) Act(_ context.Context, dec tuners.Decision) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if dec.Kind == tuners.Start {
+		p.starts[dec.Trial] = dec
 	}
-	return out
+	return nil
+}
+
+// Run trains a trial on its proxy federation, unless it is recorded what came of
+// it.
+func (p *preparer) Run(ctx context.Context, s play.Segment, _ func(int)) (tuners.TrialReport, error) {
+	r, recorded := p.past[s.Trial]
+	dec, at, err := p.enter(s.Trial, recorded)
+	if err != nil || recorded {
+		return r, err
+	}
+	r, err = at.trial(ctx, dec)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.users--
+	p.free.Broadcast()
+	if err != nil {
+		return r, err
+	}
+	p.done++
+	p.driver.setup.Observer.Progress(Progress{
+		Preparing: true, Trial: dec.Trial, TrialRound: dec.ToRound, ToRound: dec.ToRound,
+		Round: p.done, Rounds: len(p.starts), Score: r.Score, Best: Standing{Score: math.NaN()}, Loss: math.NaN(),
+	})
+	return r, nil
+}
+
+// enter returns the decision to start a trial and its proxy federation, once no
+// other one is at work. A trial that is recorded needs none.
+func (p *preparer) enter(trial int, recorded bool) (tuners.Decision, *side, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	dec := p.starts[trial]
+	if recorded {
+		p.done++
+		return dec, nil, nil
+	}
+	for p.at != nil && p.at.environment != *dec.Environment && p.users > 0 {
+		p.free.Wait()
+	}
+	if p.at == nil || p.at.environment != *dec.Environment {
+		p.leave()
+		at, err := p.driver.side(dec.Environment)
+		if err != nil {
+			return dec, nil, err
+		}
+		p.at = at
+	}
+	p.users++
+	return dec, p.at, nil
+}
+
+// leave ends the workers of the proxy federation at work.
+func (p *preparer) leave() {
+	if p.at != nil {
+		p.at.engine.Close()
+		p.at = nil
+	}
+}
+
+// Reporting keeps what a trial came to.
+func (p *preparer) Reporting(_ context.Context, r tuners.TrialReport) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	dec := p.starts[r.Trial]
+	t := SideTrial{Environment: *dec.Environment, Params: dec.Params, Rounds: r.Round}
+	if !r.Unusable() {
+		t.Score = &r.Score
+	}
+	p.driver.sides = append(p.driver.sides, t)
+	return nil
 }
 
 // side is a proxy federation at work.
@@ -87,10 +166,10 @@ func (d *driver) side(e *tuners.Environment) (*side, error) {
 		return nil, err
 	}
 	for _, note := range fed.Notes {
-		d.setup.log().Info(note, "hi", e.HI, "samples", e.Samples)
+		d.setup.Log.Info(note, "hi", e.HI, "samples", e.Samples)
 	}
 	engine, err := fl.New(fl.Config{
-		Model: d.setup.Model, Data: fed, Method: d.method, Cohort: e.Cohort, Seed: e.Seed, Workers: d.setup.Workers, Server: &c.Server,
+		Model: d.setup.Model, Data: fed, Method: d.study.Hyper.Method, Cohort: e.Cohort, Seed: e.Seed, Workers: d.setup.Workers, Server: &c.Server,
 		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(),
 	})
 	if err != nil {
@@ -106,11 +185,11 @@ func (s *side) trial(ctx context.Context, dec tuners.Decision) (tuners.TrialRepo
 	failed := func(err error) (tuners.TrialReport, error) {
 		return tuners.TrialReport{}, fmt.Errorf("trial %d: %w", dec.Trial, err)
 	}
-	h, err := d.base.With(dec.Params, d.adds)
+	h, err := d.study.Hyper.Base.With(dec.Params, d.study.Hyper.Adds)
 	if err != nil {
 		return failed(err)
 	}
-	if err := d.method.CheckParams(h.Client, h.Server); err != nil {
+	if err := d.study.Hyper.Method.CheckParams(h.Client, h.Server); err != nil {
 		return failed(err)
 	}
 	tr := s.engine.NewTrial(dec.Trial)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
 )
 
 // Remeasure evaluates a model of the finished study in s.Store as the study did: with
@@ -30,26 +31,27 @@ func Remeasure(ctx context.Context, s Setup, eval config.Eval, sha256 string) (*
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range rec.Tune.models() {
-		if m.SHA256 != sha256 {
+	for _, c := range rec.Tune.models() {
+		if c.SHA256 != sha256 {
 			continue
 		}
-		c, err := d.candidateOf(m)
+		m, err := d.modelOf(c)
 		if err == nil {
-			err = d.fill(ctx, &c)
+			err = m.Fill(ctx)
 		}
 		if err != nil {
 			return nil, err
 		}
 		s.Config.Eval = eval
-		again := &Chosen{Number: m.Number, Params: c.trial.params, Round: m.Round, Score: m.Score, CohortScore: m.CohortScore, SHA256: sha256, weights: c.weights}
-		return again, d.evaluate(ctx, again, &c, "")
+		again := &Chosen{Number: c.Number, Params: m.Trial.Params, Round: c.Round, Score: c.Score, CohortScore: c.CohortScore, SHA256: sha256, weights: m.Weights}
+		again.Errors, err = d.evaluate(ctx, &m, "")
+		return again, err
 	}
 	return nil, otherModel(sha256)
 }
 
 func remeasureRun(ctx context.Context, s Setup, eval config.Eval, sha256 string) (*Chosen, error) {
-	d, t, err := s.trained(ctx)
+	d, _, m, err := s.trained(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -62,17 +64,15 @@ func remeasureRun(ctx context.Context, s Setup, eval config.Eval, sha256 string)
 		return nil, otherModel(sha256)
 	}
 	s.Config.Eval = eval
-	e, err := d.evaluateRun(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	return &Chosen{Round: t.rounds, SHA256: sha256, Errors: *e, weights: t.train.Weights()}, nil
+	again := &Chosen{Round: m.Round, SHA256: sha256, weights: m.Weights}
+	again.Errors, err = d.evaluate(ctx, &m, "")
+	return again, err
 }
 
 // finishedHere is finished on the data of the study alone.
 func (d *driver) finishedHere() (*resultRecord, error) {
-	if h := d.history; h.data != nil {
-		if err := h.on(d.setup.Data, d.setup.Model); err != nil {
+	if d.past.HasData() {
+		if err := d.past.CheckData(d.setup.Data, d.setup.Model); err != nil {
 			return nil, err
 		}
 	}
@@ -81,39 +81,36 @@ func (d *driver) finishedHere() (*resultRecord, error) {
 
 // finished returns the recorded end of the study.
 func (d *driver) finished() (*resultRecord, error) {
-	h := d.history
-	if h.result == nil {
-		return nil, fmt.Errorf("%s: the study has not finished", h.store.Dir())
+	if d.past.Result == nil {
+		return nil, fmt.Errorf("%s: the study has not finished", d.past.Store.Dir())
 	}
-	return decode[resultRecord](KindResult, d.history.result)
+	return record.Decode[resultRecord](KindResult, d.past.Result)
 }
 
 func otherModel(sha256 string) error {
 	return fmt.Errorf("the study has no model with the weights %s", sha256)
 }
 
-// evaluate fills in the errors of a model on the clients that Config.Eval says. name is
-// that of Evaluated.
-func (d *driver) evaluate(ctx context.Context, m *Chosen, c *candidate, name string) error {
-	clients, err := d.testClients(ctx, c)
+// stored returns the recorded end of a study with the weights of its models, to
+// which the record has led the driver.
+func (d *driver) stored(ctx context.Context) (*Result, error) {
+	rec, err := d.finished()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e, err := d.engine.Evaluate(ctx, c.weights, evaluation(&d.setup.Config, c.round, clients, c.trial.hyper.Server, c.memory, d.setup.Observer, name))
-	if err != nil {
-		return d.crashed(err)
+	r := rec.Tune
+	for _, f := range r.Finalists {
+		d.setup.Observer.Event(f.event())
 	}
-	m.Errors, err = errorsOf(d.setup, d.engine, e)
-	return err
-}
-
-// evaluateRun measures what a plain run has trained.
-func (d *driver) evaluateRun(ctx context.Context, t *trial) (*Errors, error) {
-	s := d.setup
-	e, err := d.engine.Evaluate(ctx, t.train.Weights(), evaluation(&s.Config, t.rounds, t.own().Clients, s.Config.Server, t.train.State(), s.Observer, ""))
-	if err != nil {
-		return nil, d.crashed(err)
+	for _, c := range r.models() {
+		m, err := d.modelOf(c)
+		if err == nil {
+			err = m.Fill(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.weights = m.Weights
 	}
-	r, err := errorsOf(s, d.engine, e)
-	return &r, err
+	return r, nil
 }

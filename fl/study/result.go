@@ -5,8 +5,28 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
+)
+
+// State is how far a study or a trial is.
+type State string
+
+// The states of studies and trials. A study is never pruned or failed.
+const (
+	// Running is what a process works on. A trial that waits at a rung is running.
+	Running State = "running"
+	// Completed has come to its end. A trial has when it has run all its rounds, or
+	// was not stopped before the study ended.
+	Completed State = "completed"
+	// Pruned is a trial that was stopped before its last round: by the tuner or by a
+	// user.
+	Pruned State = "pruned"
+	// Failed is a trial that cannot go on.
+	Failed State = "failed"
+	// Interrupted is what no process works on although it has not come to its end.
+	Interrupted State = "interrupted"
 )
 
 // Rung is a round at which the tuner decided about a trial.
@@ -67,7 +87,7 @@ func (c *Chosen) Weights() []float32 { return c.weights }
 type Finalist struct {
 	Trial int `json:"trial"`
 	Round int `json:"round"`
-	// Survivor says that the trial had run so far when the budget was spent; else
+	// Survivor is set for a trial that had run so far when the budget was spent; else
 	// it is the trial's snapshot of the lowest score.
 	Survivor bool `json:"survivor"`
 	// CohortScore is the trial's score after that round, on its cohort.
@@ -218,7 +238,7 @@ type Result struct {
 	// eval.patience, which ends it, too.
 	Goal     float64 `json:"goal,omitempty"`
 	Patience int     `json:"patience,omitempty"`
-	// Stopped says that a person ended the study before its tuner was done.
+	// Stopped is set if a user ended the study before its tuner was done.
 	Stopped bool `json:"stopped_by_person,omitempty"`
 	// Baseline is set when one was asked for.
 	Baseline *BaselineResult `json:"baseline,omitempty"`
@@ -227,7 +247,7 @@ type Result struct {
 // Weights returns the returned model's weights in the model's packed layout.
 func (r *Result) Weights() []float32 { return r.Best.weights }
 
-// models are those that the result tells of.
+// models are those that the result describes.
 func (r *Result) models() []*Chosen {
 	all := []*Chosen{&r.Best}
 	for _, c := range []*Chosen{r.Survivor, r.Luckiest} {
@@ -243,16 +263,16 @@ type Losses []float64
 
 // MarshalJSON writes NaN as null.
 func (l Losses) MarshalJSON() ([]byte, error) {
-	reals := make([]real, len(l))
+	reals := make([]record.Real, len(l))
 	for i, x := range l {
-		reals[i] = real(x)
+		reals[i] = record.Real(x)
 	}
 	return json.Marshal(reals)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (l *Losses) UnmarshalJSON(text []byte) error {
-	var reals []*real // null leaves nil
+	var reals []*record.Real // null leaves nil
 	if err := json.Unmarshal(text, &reals); err != nil {
 		return err
 	}

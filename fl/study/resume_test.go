@@ -97,9 +97,9 @@ func evalTasks(r *Result) int {
 	for _, f := range r.Finalists {
 		n += f.Clients
 	}
-	seen := map[place]bool{}
+	seen := map[moment]bool{}
 	for _, m := range r.models() {
-		if at := (place{m.Number, m.Round}); !seen[at] {
+		if at := (moment{m.Number, m.Round}); !seen[at] {
 			seen[at] = true
 			n += m.Evaluation.PersonalizedTest.Clients
 		}

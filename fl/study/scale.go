@@ -15,9 +15,9 @@ import (
 type Scale struct {
 	// Metric is what is measured, such as "error"; Target is that of the objective.
 	Metric, Target string
-	// Percent says that scores are shares.
+	// Percent is set if scores are shares.
 	Percent bool
-	// Maximize says that higher scores are better.
+	// Maximize is set if higher scores are better.
 	Maximize bool
 }
 
@@ -42,7 +42,7 @@ func ScaleOf(c *config.Config, measure string) Scale {
 }
 
 // MeasureOf describes what the errors of a study's models are, see Errors.Measure, as far
-// as its configuration tells.
+// as its configuration determines it.
 func MeasureOf(c *config.Config) string {
 	target := nn.Loss{Kind: nn.LossKind(c.Loss.Name)}.Target()
 	switch {

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -40,7 +41,7 @@ type Setup struct {
 	// Evaluated are models of a study whose rounds this one shares, with their
 	// errors: a model among them is not evaluated again.
 	Evaluated []Chosen
-	// Environment says where the study runs, as JSON in its record.
+	// Environment describes where the study runs, as JSON in its record.
 	Environment any
 	// SnapshotEvery is the least time between two snapshots of a running trial
 	// outside of rungs and of the end; 0 is 30 s. A rung whose rounds took less
@@ -58,21 +59,7 @@ type Setup struct {
 	method *fl.Method // nil is that of Config.Method; tests set another one
 }
 
-func (s *Setup) snapshotEvery() time.Duration {
-	if s.SnapshotEvery == 0 {
-		return 30 * time.Second
-	}
-	return s.SnapshotEvery
-}
-
-func (s *Setup) log() *slog.Logger {
-	if s.Log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return s.Log
-}
-
-// engine starts the workers for a set-up.
+// engine fills in what a set-up leaves out and starts its workers.
 func (s *Setup) engine() (*fl.Engine, error) {
 	cfg, err := s.training()
 	if err != nil {
@@ -84,6 +71,10 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	if s.Control == nil {
 		s.Control = &Control{}
 	}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	s.SnapshotEvery = cmp.Or(s.SnapshotEvery, 30*time.Second)
 	return fl.New(cfg)
 }
 

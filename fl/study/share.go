@@ -6,8 +6,9 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/store"
-	"github.com/fedfast/fedfast/tuners"
 )
 
 // Share begins a study with the rounds of another one, which differs from it in the
@@ -25,13 +26,8 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Con
 	if err := sharable(other, c); err != nil {
 		return nil, err
 	}
-	text, err := config.Encode(c)
-	if err != nil {
-		return nil, err
-	}
-	h := &history{store: to}
-	rec := studyRecord{Name: c.Name, Mode: config.ModeTune, Config: string(text), TrialRounds: c.Budget.TrialRounds, Direction: fmt.Sprint(c.Aim().Direction)}
-	if err := h.append(KindStudy, tuners.StudySession, 0, rec); err != nil {
+	h := replay.New(to)
+	if err := h.AppendStudy(c, config.ModeTune); err != nil {
 		return nil, err
 	}
 	// States and snapshots without their rounds would be of no use, rounds without
@@ -40,7 +36,7 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Con
 		if r.Kind != KindRound {
 			return to.Append(r.Kind, r.Trial, r.Round, r.Data)
 		}
-		rec, err := decode[roundRecord](KindRound, r.Data)
+		rec, err := record.Decode[record.Round](KindRound, r.Data)
 		if err != nil {
 			return err
 		}
@@ -48,7 +44,7 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Con
 			return fmt.Errorf("trial %d, round %d has no score under the other target", r.Trial, r.Round)
 		}
 		rec.Score, *rec.Other = *rec.Other, rec.Score
-		return h.append(KindRound, r.Trial, r.Round, rec)
+		return h.Append(KindRound, r.Trial, r.Round, rec)
 	}, KindData, KindTrial, KindPlan, KindRound, KindFail)
 	if err != nil {
 		return nil, err
@@ -82,11 +78,11 @@ func sharable(other *Stored, c *config.Config) error {
 		return fmt.Errorf("its rounds cannot be shared: it has the same target, %s", c.Target)
 	}
 	o.Target, o.Name = c.Target, c.Name
-	r := studyRecord{Mode: other.Mode, Config: other.Config}
+	r := record.Study{Mode: other.Mode, Config: other.Config}
 	if text, err := config.Encode(o); err == nil {
 		r.Config = string(text)
 	}
-	err = r.match("", c, config.ModeTune)
+	err = r.Match("", c, config.ModeTune)
 	if differ, ok := errors.AsType[*config.DiffError](err); ok {
 		return fmt.Errorf("its rounds cannot be shared: more than the target differs: %s", differ.Diff[0])
 	}

@@ -25,7 +25,7 @@ type Trend struct {
 	First  float64 `json:"first"`
 	Lowest float64 `json:"lowest"`
 	Last   float64 `json:"last"`
-	// Lost says that all clients of the last round were dropped.
+	// Lost is set if all clients of the last round were dropped.
 	Lost bool `json:"lost,omitempty"`
 }
 
@@ -110,7 +110,7 @@ func beats(c *config.Config, trivial *Trivial, score float64) bool {
 	return true
 }
 
-// diverged says that a training did, and how that shows.
+// diverged describes how a training diverged, if it did.
 func diverged(t Trend, dropped int) []string {
 	if !t.diverged() {
 		return nil

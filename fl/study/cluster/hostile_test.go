@@ -248,7 +248,7 @@ func TestThreatHostileRecords(t *testing.T) {
 		"2^62 steps":              {func(r map[string]any) { r["steps"] = 1 << 62 }, "4611686018427387904 steps"},
 		"negative examples":       {func(r map[string]any) { r["examples"] = -1 }, "-1 steps"},
 		"an infinite score":       {func(r map[string]any) { r["score"] = "-inf" }, "its score is infinite"},
-		"a score of NaN":          {func(r map[string]any) { r["score"] = nil }, "no client of the cohort has validation examples to score on"},
+		"a score of NaN":          {func(r map[string]any) { r["score"] = nil }, "no client of the cohort has validation samples to score on"},
 		"endless seconds":         {func(r map[string]any) { r["seconds_simulated"] = "inf" }, "simulated seconds"},
 		"hyperparameters":         {func(r map[string]any) { r["params"] = map[string]any{"client.lr": 1} }, "hyperparameters are set"},
 		"one value of a probe":    {func(r map[string]any) { r["probes"] = map[string]any{"val_error_before": []int{1}} }, "1 values of the probe"},

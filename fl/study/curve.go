@@ -1,0 +1,103 @@
+package study
+
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// CurvePoint is the global model of a trial as it was after a round.
+type CurvePoint struct {
+	// Round is how many rounds the trial had run, Examples how many training
+	// examples its clients had processed in them.
+	Round    int `json:"round"`
+	Examples int `json:"examples"`
+	// TestError is the classification error on the clients' test examples.
+	TestError float64 `json:"test_error"`
+	// ValError is that on their validation examples, measured for eval.patience.
+	ValError *float64 `json:"val_error,omitempty"`
+	// Masked are the same without the labels of the federation's masks, by their
+	// names; empty where it has none.
+	Masked map[string]float64 `json:"masked_test_errors,omitempty"`
+	// Params are what the client tuner had set for all clients of the round
+	// alike; empty without one.
+	Params tuners.Params `json:"params,omitempty"`
+}
+
+// Reached returns the first point of a curve at which the test accuracy is the
+// goal or above; nil when there is none.
+func Reached(curve []CurvePoint, goal float64) *CurvePoint {
+	for i := range curve {
+		if 1-curve[i].TestError >= goal {
+			return &curve[i]
+		}
+	}
+	return nil
+}
+
+// Stale returns the point of a curve with the lowest validation error, nil where none was
+// measured, and whether as many measurements as patience have followed it: each without
+// a lower one. A patience of 0 never ends.
+func Stale(curve []CurvePoint, patience int) (best *CurvePoint, ended bool) {
+	since := 0
+	for i := range curve {
+		p := &curve[i]
+		if p.ValError == nil {
+			continue
+		}
+		if since++; best == nil || *p.ValError < *best.ValError {
+			best, since = p, 0
+		}
+	}
+	return best, best != nil && patience > 0 && since >= patience
+}
+
+// Broke returns where a training broke down: the point of the best test accuracy, and
+// the first one from which on it stays below half of that; nil when it did not. It is
+// not for regressions, whose errors leave no accuracy.
+func Broke(curve []CurvePoint) (best, from *CurvePoint) {
+	for i := range curve {
+		p := &curve[i]
+		switch {
+		case best == nil || 2*(1-p.TestError) >= 1-best.TestError:
+			if from = nil; best == nil || p.TestError <= best.TestError {
+				best = p
+			}
+		case from == nil:
+			from = p
+		}
+	}
+	if from == nil {
+		return nil, nil
+	}
+	return best, from
+}
+
+// checkCurve returns an error for keys that ask for a curve of what there is not.
+func checkCurve(s *Setup) error {
+	eval, kind := s.Config.Eval, s.Model.Loss().Kind
+	if s.Model.Loss().Numbers() && eval.Goal > 0 {
+		return &key.Error{Key: "eval.goal", Problem: fmt.Sprintf(" = %v: models with the loss %q have no accuracy; leave it out", eval.Goal, kind)}
+	}
+	if eval.Patience == 0 {
+		return nil
+	}
+	for _, part := range []struct {
+		name string
+		of   func(*data.Client) data.View
+	}{
+		{"validation", func(c *data.Client) data.View { return c.Val }},
+		{"test", func(c *data.Client) data.View { return c.Test }},
+	} {
+		some := part.name == "test" && s.Data.Test.Len() > 0
+		for i := range s.Data.Clients {
+			some = some || part.of(&s.Data.Clients[i]).Len() > 0
+		}
+		if !some {
+			return &key.Error{Key: "eval.patience", Problem: fmt.Sprintf(" = %d: no client has %s samples; set data.split, or leave eval.patience out", eval.Patience, part.name)}
+		}
+	}
+	return nil
+}

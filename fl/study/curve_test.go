@@ -1,0 +1,79 @@
+package study
+
+import (
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl/study/config"
+)
+
+// TestCurveChangesNoWeights measures on the way and does not.
+func TestCurveChangesNoWeights(t *testing.T) {
+	s := glyphStudy(t, nil)
+	s.Config.Rounds, s.Config.Eval.Every = 40, 0
+	without, err := Run(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Config.Eval.Every = config.Default().Eval.Every
+	with, err := Run(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if without.WeightsSHA256 != with.WeightsSHA256 || len(without.Curve) != 0 || len(with.Curve) < 5 {
+		t.Errorf("weights %s without and %s with a curve of %d points", without.WeightsSHA256, with.WeightsSHA256, len(with.Curve))
+	}
+}
+
+// TestPatience ends a run whose validation error stops falling, whole, interrupted at its
+// end, and trained elsewhere.
+func TestPatience(t *testing.T) {
+	s := glyphStudy(t, nil)
+	s.Config.Rounds, s.Config.Eval.Every, s.Config.Eval.Patience, s.Config.Client.LR = 200, 1, 3, 2
+	whole, err := Run(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best, ended := Stale(whole.Curve, 3)
+	if !ended || whole.Rounds == 200 || whole.Rounds != best.Round+3 || len(whole.Curve) != whole.Rounds {
+		t.Fatalf("it ends after %d rounds with %+v as the best of %d", whole.Rounds, best, len(whole.Curve))
+	}
+	for _, p := range whole.Curve[best.Round:] {
+		if *p.ValError < *best.ValError {
+			t.Errorf("round %d has %v, below %v of round %d", p.Round, *p.ValError, *best.ValError, best.Round)
+		}
+	}
+	if _, sooner := Stale(whole.Curve[:len(whole.Curve)-1], 3); sooner {
+		t.Error("it could have ended a round sooner")
+	}
+	dir := filepath.Join(t.TempDir(), "study")
+	s.Store = openStore(t, dir)
+	s.Trainer = newCrew(t, s, 2, nil)
+	elsewhere, err := Run(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.Store, s.Trainer = openStore(t, dir), nil
+	again, err := Run(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Store.Close()
+	for _, r := range []*RunResult{elsewhere, again} {
+		if !reflect.DeepEqual(r.Curve, whole.Curve) || r.WeightsSHA256 != whole.WeightsSHA256 {
+			t.Errorf("%d rounds and weights %s, want %d and %s", r.Rounds, r.WeightsSHA256, whole.Rounds, whole.WeightsSHA256)
+		}
+	}
+	s.Store, s.Config.Data.Split = nil, "90/0/10"
+	if s.Data, s.Model, err = config.Prepare(t.Context(), &s.Config); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "eval.patience = 3: no client has validation samples") {
+		t.Errorf("without validation samples: %v", err)
+	}
+}

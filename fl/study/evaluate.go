@@ -1,0 +1,93 @@
+package study
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Measure evaluates weights on the federation of a set-up as Run does with those
+// that it has trained: on the clients of Config.Eval, globally and, unless
+// it is set otherwise, after each client's local training with the configuration's
+// hyperparameters and, over them, those of params. Names in params that are no
+// hyperparameters, which client tuners bring, are passed over. Clients that keep a
+// state begin without one, in round 0; Remeasure has what a study knows besides.
+func Measure(ctx context.Context, s Setup, weights []float32, params tuners.Params) (*Errors, error) {
+	engine, err := s.engine()
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Close()
+	foreign := map[string]bool{}
+	for name := range params {
+		foreign[name] = true
+	}
+	h, err := s.Config.Hyper().With(params, foreign)
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.Evaluate(ctx, weights, evaluation(&s.Config, 0, []fl.ClientParams{h.Client}, h.Server, nil, s.Observer, ""))
+	if err != nil {
+		return nil, err
+	}
+	r, err := errorsOf(&s, engine, e)
+	if err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// Predict passes on what weights predict of every client's samples; see
+// fl.Engine.Predict.
+func Predict(ctx context.Context, s Setup, weights []float32, splits []fl.Split, each func(fl.Predictions) error) error {
+	engine, err := s.engine()
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	return engine.Predict(ctx, weights, splits, each)
+}
+
+// evaluation returns how a model after a round of a configuration is measured, with the
+// hyperparameters of the personalized model's local training. The method remembers
+// memory of the trial. model is that of Evaluated.
+func evaluation(c *config.Config, round int, clients []fl.ClientParams, server fl.ServerParams, memory *fl.State, o Observer, model string) fl.EvalConfig {
+	if !c.Eval.Personalized {
+		clients = nil
+	}
+	return fl.EvalConfig{Clients: clients, Round: round, Server: &server, State: memory, Sample: c.Eval.Clients, Done: evaluated(o, model)}
+}
+
+// evaluate returns the errors of a model on the clients of Config.Eval. name is that of
+// Evaluated.
+func (d *driver) evaluate(ctx context.Context, m *trial.Model, name string) (Errors, error) {
+	clients, err := m.TestClients(ctx)
+	if err != nil {
+		return Errors{}, err
+	}
+	e, err := d.measure(ctx, m, clients, name)
+	if err != nil {
+		return Errors{}, err
+	}
+	return errorsOf(d.setup, d.engine, e)
+}
+
+// measure measures a model, and the personalized ones of clients with hyperparameters.
+func (d *driver) measure(ctx context.Context, m *trial.Model, clients []fl.ClientParams, name string) (*fl.Evaluation, error) {
+	e, err := d.engine.Evaluate(ctx, m.Weights, evaluation(&d.setup.Config, m.Round, clients, m.Trial.Hyper.Server, m.Memory, d.setup.Observer, name))
+	return e, d.crashed(err)
+}
+
+// crashed logs the stack of a panic in an evaluation, whose error has only its
+// value.
+func (d *driver) crashed(err error) error {
+	if p, ok := errors.AsType[*shard.PanicError](err); ok {
+		d.setup.Log.Error("an evaluation failed", "reason", p, "stack", string(p.Stack))
+	}
+	return err
+}

@@ -1,0 +1,124 @@
+// Package meter makes the records of what rounds measure: with the configuration, the
+// data and the model alone, so that it is the same wherever a round is trained.
+package meter
+
+import (
+	"context"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// SimulatedSeconds is the probe of a client's time on the simulated device.
+const SimulatedSeconds = "seconds_simulated"
+
+// Study is what a meter needs to know of a study.
+type Study struct {
+	Config   *config.Config
+	Data     *data.Federation
+	Model    *nn.Model
+	Unscored bool // a plain run: there are no scores
+}
+
+// Meter makes records of rounds.
+type Meter struct {
+	Study
+	Objective tuners.Objective
+	engine    *fl.Engine
+	every     int                   // rounds from one measurement of the global model to the next; 0 is never
+	clients   func(round int) []int // on which it is measured
+}
+
+// New returns the meter of an engine's trials.
+func New(s Study, e *fl.Engine) *Meter {
+	m := &Meter{Study: s, Objective: s.Config.Aim(), engine: e}
+	m.setPace()
+	return m
+}
+
+// scoreOf returns a round's score in the study's objective under a target.
+func (m *Meter) scoreOf(r *fl.RoundResult, personalized bool) float64 {
+	return r.NoisyScore(personalized, m.Config.Score.Options()).Metric(m.Objective.Metric)
+}
+
+// Record keeps of a round's result what is recorded, with the probes that the
+// client tuner observes; tr is the training after the round.
+func (m *Meter) Record(ctx context.Context, tr *fl.Trial, observed []string, r *fl.RoundResult) (*record.Round, error) {
+	rec := m.results(observed, r)
+	if m.every == 0 || tr.Rounds()%m.every != 0 {
+		return rec, nil
+	}
+	clients := m.clients(tr.Rounds())
+	s, err := m.engine.EvaluateTest(ctx, tr.Weights(), clients)
+	if err != nil {
+		return nil, err
+	}
+	if s.Clients > 0 {
+		rec.TestError = new(record.Real(s.Error))
+		if !s.Central {
+			rec.TestSpread = &record.Spread{P10: s.P10, P50: s.P50, P90: s.P90}
+		}
+	}
+	for _, masked := range s.Masked {
+		if rec.Masked == nil {
+			rec.Masked = map[string]record.Real{}
+		}
+		rec.Masked[masked.Mask] = record.Real(masked.Error)
+	}
+	if m.Config.Eval.Patience == 0 {
+		return rec, nil
+	}
+	v, err := m.engine.EvaluateVal(ctx, tr.Weights(), clients)
+	if err != nil {
+		return nil, err
+	}
+	if v.Clients > 0 {
+		rec.ValError = new(record.Real(v.Error))
+	}
+	return rec, nil
+}
+
+// results keeps what the round itself measured.
+func (m *Meter) results(observed []string, r *fl.RoundResult) *record.Round {
+	personalized := m.Objective.Target == tuners.TargetPersonalized
+	rec := &record.Round{
+		Score: record.Real(m.scoreOf(r, personalized)), TrainLoss: record.Real(r.TrainLoss),
+		Steps: r.Steps, Examples: r.Examples, Dropped: r.Dropped, Clients: make([]int, len(r.Slots)),
+	}
+	if m.Config.Score.Both && !m.Unscored {
+		rec.Other = new(record.Real(m.scoreOf(r, !personalized)))
+	}
+	if x, ok := r.Probe(SimulatedSeconds); ok {
+		rec.Seconds = new(record.Real(x))
+	}
+	for i := range r.Slots {
+		rec.Clients[i] = r.Slots[i].Client
+		if r.Slots[i].Dropped {
+			rec.DroppedSlots = append(rec.DroppedSlots, i)
+		}
+	}
+	for _, name := range observed {
+		if _, ofSlots := r.Slots[0].Probe(name); !ofSlots {
+			if rec.Aggregates == nil {
+				rec.Aggregates = map[string]record.Real{}
+			}
+			x, _ := r.Probe(name)
+			rec.Aggregates[name] = record.Real(x)
+			continue
+		}
+		if rec.Probes == nil {
+			rec.Probes = map[string][]record.Real{}
+		}
+		values := make([]record.Real, len(r.Slots))
+		for i := range r.Slots {
+			x, _ := r.Slots[i].Probe(name)
+			values[i] = record.Real(x)
+		}
+		rec.Probes[name] = values
+	}
+	return rec
+}

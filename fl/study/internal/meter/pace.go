@@ -1,0 +1,130 @@
+package meter
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// What config.AutoEvery stands for.
+const (
+	autoPoints  = 20  // measurements of a trial
+	autoClients = 100 // clients at most
+	fewClients  = 25  // clients that are kept before measurements become rarer
+	// AutoShare is the most that the measurements take of the training's
+	// multiply-adds.
+	AutoShare = 0.05
+)
+
+// AutoPoints returns how many measurements config.AutoEvery takes during a number of
+// rounds of a trial of a given length, and on how many of n clients, before AutoShare
+// bounds them.
+func AutoPoints(rounds, trialRounds, n int) (points, clients int) {
+	return rounds / every(trialRounds), min(n, autoClients)
+}
+
+// every is how many rounds lie between the measurements of a trial.
+func every(trialRounds int) int { return max(1, (trialRounds+autoPoints-1)/autoPoints) }
+
+// setPace decides when the global model is measured on the way, and on which clients.
+func (m *Meter) setPace() {
+	c, e := m.Config.Eval, m.engine
+	m.every, m.clients = c.Every, func(int) []int { return e.EvalSample(c.Clients) }
+	if c.EveryClients > 0 {
+		m.clients = func(round int) []int { return e.DrawTested(c.EveryClients, round) }
+	}
+	if c.Every != config.AutoEvery {
+		return
+	}
+	rounds := m.Config.Budget.TrialRounds
+	if m.Unscored {
+		rounds = m.Config.Rounds
+	}
+	m.every = every(rounds)
+	forward, train := m.Model.FLOPs()
+	afford := AutoShare * m.trainedSamples() * float64(train) / float64(max(1, forward)) // samples measured a round
+	if c.EveryClients > 0 {
+		m.stretch(e.DrawTested(c.EveryClients, 0), afford)
+		return
+	}
+	draw := e.EvalSample // of validation samples: the test set is of no client
+	if m.Data.Test.Len() == 0 {
+		draw = func(n int) []int { return e.DrawTested(n, 0) }
+	}
+	drawn := draw(min(cmp.Or(c.Clients, autoClients), autoClients))
+	if n, total := len(drawn), m.measuredSamples(drawn); n > fewClients && float64(total) > afford*float64(m.every) {
+		n = max(fewClients, int(float64(n)*afford*float64(m.every)/float64(total)))
+		drawn = draw(n)
+	}
+	m.clients = func(int) []int { return drawn }
+	m.stretch(drawn, afford)
+}
+
+// stretch makes measurements on clients rarer until they are affordable, given how many
+// samples may be measured a round. A short training may go without any.
+func (m *Meter) stretch(clients []int, afford float64) {
+	n := m.measuredSamples(clients)
+	if n == 0 || !(afford > 0) {
+		m.every = 0
+		return
+	}
+	m.every = int(min(math.MaxInt32, max(float64(m.every), math.Ceil(float64(n)/afford))))
+}
+
+// measuredSamples counts what a measurement on clients takes.
+func (m *Meter) measuredSamples(clients []int) int {
+	n := m.Data.Test.Len()
+	for _, i := range clients {
+		n += m.Data.Clients[i].Test.Len()
+		if m.Config.Eval.Patience > 0 {
+			n += m.Data.Clients[i].Val.Len()
+		}
+	}
+	return n
+}
+
+// trainedSamples is how many samples a round trains on, at least: with the fewest epochs
+// and steps of the search space, and on the mean client.
+func (m *Meter) trainedSamples() float64 {
+	c := m.Config
+	var samples float64
+	for i := range m.Data.Clients {
+		samples += float64(m.Data.Clients[i].Train.Len())
+	}
+	n := samples / float64(len(m.Data.Clients))
+	lowest := func(name string, own float64) float64 {
+		if m.Unscored || c.Space[name] == nil {
+			return own
+		}
+		d, err := tuners.ParseDim(name, c.Space[name])
+		if err != nil {
+			return own // opening the study fails on it
+		}
+		return least(d, own)
+	}
+	batch := min(lowest("client.batch", float64(c.Client.Batch)), n)
+	each := max(batch, n*lowest("client.epochs", c.Client.Epochs))
+	if steps := lowest("client.steps", float64(c.Client.Steps)); steps > 0 {
+		each = steps * batch
+	}
+	return float64(c.Cohort) * each
+}
+
+// least returns the least number of a dimension, own where it has none.
+func least(d tuners.Dim, own float64) float64 {
+	low, ends := math.Inf(1), d.Choices
+	if d.Kind != tuners.Choice {
+		ends = []tuners.Value{d.Value(d.Lo), d.Value(d.Hi)}
+	}
+	for _, v := range ends {
+		if x, ok := v.Float(); ok {
+			low = min(low, x)
+		}
+	}
+	if math.IsInf(low, 1) {
+		return own
+	}
+	return low
+}

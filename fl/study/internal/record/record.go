@@ -1,0 +1,96 @@
+// Package record has the rows of a study's journal as Go types: their JSON is what the
+// store holds.
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/fedfast/fedfast/fl/study/store"
+)
+
+// The kinds of rows in a study's journal.
+const (
+	KindStudy         = "study"         // what the study is; the first row
+	KindMoved         = "moved"         // its configuration with keys changed that change no result
+	KindData          = "data"          // the data it began on
+	KindSession       = "session"       // a process begins to work on it
+	KindSuggest       = "suggest"       // an answer of the trial tuner: decisions
+	KindReport        = "report"        // a report to the trial tuner
+	KindTrial         = "trial"         // a trial is opened
+	KindPlan          = "plan"          // an answer of the client tuner, before its round
+	KindRound         = "round"         // what a round measured
+	KindRung          = "rung"          // the score at the end of a segment
+	KindFail          = "fail"          // why a trial cannot go on
+	KindFinalist      = "finalist"      // the score of a model among which the study chooses
+	KindClients       = "clients"       // the single clients' errors of the returned model
+	KindResult        = "result"        // the end of the study
+	KindBaseline      = "baseline"      // a comparison with random search begins, of a study with a result
+	KindConfiguration = "configuration" // what a random configuration of it reached
+	KindWorker        = "worker"        // a worker elsewhere joined or is gone
+	KindLease         = "lease"         // a worker elsewhere trains a trial from here on
+	KindAct           = "act"           // a user ended a trial, or the study, here
+)
+
+// Real is a float64 whose JSON holds every value: NaN is null, infinities are
+// strings.
+type Real float64
+
+// MarshalJSON writes the shortest number that reads back as the same bits.
+func (x Real) MarshalJSON() ([]byte, error) {
+	switch f := float64(x); {
+	case math.IsNaN(f):
+		return []byte("null"), nil
+	case math.IsInf(f, 1):
+		return []byte(`"inf"`), nil
+	case math.IsInf(f, -1):
+		return []byte(`"-inf"`), nil
+	default:
+		return json.Marshal(f)
+	}
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (x *Real) UnmarshalJSON(b []byte) error {
+	switch string(b) {
+	case "null":
+		*x = Real(math.NaN())
+	case `"inf"`:
+		*x = Real(math.Inf(1))
+	case `"-inf"`:
+		*x = Real(math.Inf(-1))
+	default:
+		return json.Unmarshal(b, (*float64)(x))
+	}
+	return nil
+}
+
+// Float returns a number that may be missing, as NaN.
+func (x *Real) Float() float64 {
+	if x == nil {
+		return math.NaN()
+	}
+	return float64(*x)
+}
+
+// Pointer returns a number that may be missing, as nil.
+func (x *Real) Pointer() *float64 { return (*float64)(x) }
+
+// Into reads a row and passes what it has to set.
+func Into[T any](r store.Row, set func(*T)) error {
+	v, err := Decode[T](r.Kind, r.Data)
+	if err == nil {
+		set(v)
+	}
+	return err
+}
+
+// Decode reads the data of a row.
+func Decode[T any](kind string, data []byte) (*T, error) {
+	v := new(T)
+	if err := json.Unmarshal(data, v); err != nil {
+		return nil, fmt.Errorf("invalid record of kind %s: %w", kind, err)
+	}
+	return v, nil
+}

@@ -1,0 +1,118 @@
+package record
+
+import (
+	"math"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Trial is how a trial was opened.
+type Trial struct {
+	Params tuners.Params `json:"params"`
+	// Source is the trial that it was forked from.
+	Source *int `json:"source,omitempty"`
+	// Probes are those that the client tuner's session sees.
+	Probes []string `json:"probes,omitempty"`
+}
+
+// Round is what a round measured, as far as anything later depends on it.
+type Round struct {
+	// Score is the round's own, before earlier rounds are weighed in.
+	Score Real `json:"score"`
+	// Other is the score under the other target, with score.both.
+	Other *Real `json:"other,omitempty"`
+	// TrainLoss is the mean over the clients that were not dropped, NaN if all were.
+	TrainLoss Real `json:"train_loss"`
+	Steps     int  `json:"steps"`
+	Examples  int  `json:"examples"`
+	Dropped   int  `json:"dropped"`
+	// DroppedSlots are the slots whose results were not finite and were left out,
+	// in order.
+	DroppedSlots []int `json:"dropped_slots,omitempty"`
+	// Clients are the indices of the cohort.
+	Clients []int `json:"clients"`
+	// Seconds is how long the slowest client takes on the simulated device.
+	Seconds *Real `json:"seconds_simulated,omitempty"`
+	// Probes are what the client tuner observes, by name, one a slot.
+	Probes map[string][]Real `json:"probes,omitempty"`
+	// Aggregates are those that a round has as a whole.
+	Aggregates map[string]Real `json:"aggregates,omitempty"`
+	// Params are what the client tuner set for all clients of the round alike.
+	Params tuners.Params `json:"params,omitempty"`
+	// TestError is the global model's after the round, where eval.every has it
+	// measured.
+	TestError *Real `json:"test_error,omitempty"`
+	// ValError is that on validation examples, measured for eval.patience.
+	ValError *Real `json:"val_error,omitempty"`
+	// TestSpread are percentiles of the clients' errors behind it.
+	TestSpread *Spread `json:"test_spread,omitempty"`
+	// Masked are the same without the labels of the federation's masks, by their
+	// names.
+	Masked map[string]Real `json:"masked_test_errors,omitempty"`
+}
+
+// Spread are percentiles of errors over clients.
+type Spread struct {
+	P10 float64 `json:"p10"`
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
+}
+
+// Rung is a score at which the tuner decides.
+type Rung struct {
+	Score Real `json:"score"`
+}
+
+// Fail is why a trial cannot go on.
+type Fail struct {
+	Reason string `json:"reason"`
+	Stack  string `json:"stack,omitempty"`
+}
+
+// Finalist is a finalist's score.
+type Finalist struct {
+	Score    Real `json:"score"`
+	Clients  int  `json:"clients"`
+	Examples int  `json:"examples"`
+}
+
+// Act is a user action.
+type Act struct {
+	Act string `json:"act"`
+}
+
+// Observation is what the client tuner receives about a recorded round, from 0.
+func (rec *Round) Observation(trial, round int) tuners.Observation {
+	o := tuners.Observation{Trial: trial, Round: round, Slots: make([]tuners.Slot, len(rec.Clients)), Aggregates: map[string]float64{}}
+	if loss := float64(rec.TrainLoss); !math.IsNaN(loss) { // as it is when all clients were dropped
+		o.Aggregates["train_loss"] = loss
+	}
+	for name, x := range rec.Aggregates {
+		o.Aggregates[name] = float64(x)
+	}
+	for _, i := range rec.DroppedSlots {
+		o.Slots[i].Dropped = true
+	}
+	for i := range o.Slots {
+		if o.Slots[i].Dropped {
+			continue
+		}
+		o.Slots[i].Probes = make(map[string]float64, len(rec.Probes))
+		for name, values := range rec.Probes {
+			o.Slots[i].Probes[name] = float64(values[i])
+		}
+	}
+	return o
+}
+
+// MaskedErrors returns the errors without the labels of masks, nil without any.
+func (rec *Round) MaskedErrors() map[string]float64 {
+	if rec.Masked == nil {
+		return nil
+	}
+	m := make(map[string]float64, len(rec.Masked))
+	for name, x := range rec.Masked {
+		m[name] = float64(x)
+	}
+	return m
+}

@@ -1,0 +1,67 @@
+package record
+
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// Study is the first row.
+type Study struct {
+	Name string `json:"name"`
+	// Mode is "tune" or "run".
+	Mode string `json:"mode"`
+	// Config is the study file that Encode writes.
+	Config      string `json:"config"`
+	TrialRounds int    `json:"trial_rounds"`
+	// Direction is that of the scores: "minimize" or "maximize".
+	Direction string `json:"direction"`
+}
+
+// StudyOf describes a study; mode is config.ModeTune or config.ModeRun.
+func StudyOf(c *config.Config, mode string) (Study, error) {
+	text, err := config.Encode(c)
+	return Study{Name: c.Name, Mode: mode, Config: string(text), TrialRounds: c.Budget.TrialRounds, Direction: fmt.Sprint(c.Aim().Direction)}, err
+}
+
+// Match returns an error when a study is not the recorded one, a *config.DiffError when
+// their configurations differ. dir is for messages.
+func (r *Study) Match(dir string, c *config.Config, mode string) error {
+	if r.Mode != mode {
+		return fmt.Errorf("%s contains a study of `fedfast %s`; this is `fedfast %s`: choose another directory, or resume it with `fedfast study resume %s`", dir, r.Mode, mode, dir)
+	}
+	return config.Match(dir, r.Config, c)
+}
+
+// Moved is the study file with other values of keys that change no result.
+type Moved struct {
+	Config string `json:"config"`
+}
+
+// Data identifies the data that a study began on.
+type Data struct {
+	Name        string `json:"name"`
+	Fingerprint string `json:"fingerprint"`
+	Clients     int    `json:"clients"` // of the federation
+	Train       int    `json:"train"`   // samples in the files
+	Test        int    `json:"test"`
+	// Start is the digest of the weights in the file that init names, if it does.
+	Start string `json:"start,omitempty"`
+}
+
+// DataOf describes a federation and the weights that a model begins from.
+func DataOf(fed *data.Federation, m *nn.Model) Data {
+	r := Data{Name: fed.Name, Fingerprint: fed.Fingerprint, Clients: len(fed.Clients), Train: fed.Files.Train, Test: fed.Files.Test}
+	if w := m.Start(); w != nil {
+		r.Start = fl.WeightsSHA256(m, w)
+	}
+	return r
+}
+
+// String describes the data.
+func (r Data) String() string {
+	return fmt.Sprintf("%s of %d clients, %d training and %d test samples in its files, fingerprint %s", r.Name, r.Clients, r.Train, r.Test, r.Fingerprint)
+}

@@ -1,0 +1,85 @@
+package replay
+
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Begin records that a process works on the study, and first what the study is,
+// or compares that with the record. Only an unfinished study needs its data.
+func (p *Past) Begin(c *config.Config, mode string, fed *data.Federation, m *nn.Model, environment any) error {
+	if p.Store == nil {
+		return nil
+	}
+	if p.Study != nil {
+		if err := p.Study.Match(p.Store.Dir(), c, mode); err != nil {
+			return err
+		}
+	} else if err := p.AppendStudy(c, mode); err != nil {
+		return err
+	}
+	if p.Result != nil {
+		return nil
+	}
+	if err := p.CheckData(fed, m); err != nil {
+		return err
+	}
+	if err := p.moved(c); err != nil {
+		return err
+	}
+	if err := p.Append(record.KindSession, tuners.StudySession, 0, environment); err != nil {
+		return err
+	}
+	return p.Flush() // from here on it can be resumed
+}
+
+// AppendStudy records what the study is.
+func (p *Past) AppendStudy(c *config.Config, mode string) error {
+	rec, err := record.StudyOf(c, mode)
+	if err != nil {
+		return err
+	}
+	return p.Append(record.KindStudy, tuners.StudySession, 0, rec)
+}
+
+// moved records a configuration that differs from the recorded one in keys that
+// change no result, once the data there were found to be the study's.
+func (p *Past) moved(c *config.Config) error {
+	if p.Study == nil {
+		return nil // it was just recorded
+	}
+	recorded, err := config.Load(config.Source{Text: p.Study.Config})
+	if err != nil || recorded.Data.Path == c.Data.Path && recorded.Data.StateMemory == c.Data.StateMemory {
+		return err
+	}
+	text, err := config.Encode(c)
+	if err != nil {
+		return err
+	}
+	return p.Append(record.KindMoved, tuners.StudySession, 0, record.Moved{Config: string(text)})
+}
+
+// CheckData records the data that the study begins on, or compares them with the
+// record: rounds on two datasets would be no training.
+func (p *Past) CheckData(fed *data.Federation, m *nn.Model) error {
+	rec := record.DataOf(fed, m)
+	switch {
+	case rec.Fingerprint == "" && rec.Start == "":
+		return nil // it was drawn, or is the caller's own
+	case p.data == nil:
+		return p.Append(record.KindData, tuners.StudySession, 0, rec)
+	case p.data.Start != rec.Start:
+		return fmt.Errorf("%s contains a study that started from other weights than those in its init file: then %s; now %s; restore the file, or use another directory", p.Store.Dir(), p.data.Start, rec.Start)
+	case p.data.Fingerprint != rec.Fingerprint:
+		return fmt.Errorf("%s contains a study that started with other data than those at its data.path: then %s; now %s; restore the data, or use another directory", p.Store.Dir(), p.data, rec)
+	}
+	return nil
+}
+
+// HasData reports whether it is recorded on which data the study began.
+func (p *Past) HasData() bool { return p.data != nil }

@@ -1,0 +1,126 @@
+package trial
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// plan returns the plan of the next round: the recorded one, or the client tuner's.
+func (t *Trial) plan(ctx context.Context) (fl.Plan, error) {
+	if t.session == nil {
+		return t.Own(), nil
+	}
+	data, err := t.past.Plan(ctx, t.rounds)
+	if err != nil {
+		return fl.Plan{}, err
+	}
+	if data != nil {
+		t.session.Skip(1)
+		return t.planOf(data)
+	}
+	p, err := t.session.plan(ctx)
+	if err != nil {
+		return fl.Plan{}, err
+	}
+	return t.complete(p)
+}
+
+// Own is the plan of a trial without a client tuner.
+func (t *Trial) Own() fl.Plan {
+	return fl.Plan{Server: t.Hyper.Server, Clients: []fl.ClientParams{t.Hyper.Client}, Probes: t.study.Hyper.Probes}
+}
+
+// planOf reads a recorded plan.
+func (t *Trial) planOf(data []byte) (fl.Plan, error) {
+	var p tuners.Plan
+	if err := json.Unmarshal(data, &p); err != nil {
+		return fl.Plan{}, fmt.Errorf("trial %d, round %d: the recorded plan: %w", t.Number, t.rounds+1, err)
+	}
+	return t.complete(p)
+}
+
+// complete lays a client tuner's plan over the trial's own hyperparameters and
+// adds the probes.
+func (t *Trial) complete(p tuners.Plan) (fl.Plan, error) {
+	plan, err := t.merge(p)
+	if err != nil {
+		return plan, fmt.Errorf("client tuner: trial %d, round %d: %w", t.Number, t.rounds, err)
+	}
+	plan.Probes = slices.Concat(t.study.Hyper.Probes, t.session.probes)
+	return plan, nil
+}
+
+// merge lays a client tuner's plan over the trial's own hyperparameters.
+func (t *Trial) merge(p tuners.Plan) (plan fl.Plan, err error) {
+	adds := t.study.Hyper.Adds
+	base, err := t.Hyper.With(p.Server, adds)
+	if err != nil {
+		return plan, err
+	}
+	plan.Server = base.Server
+	for _, c := range p.Clients {
+		h, err := base.With(c, adds)
+		if err != nil {
+			return plan, err
+		}
+		plan.Clients = append(plan.Clients, h.Client)
+	}
+	for _, cell := range p.Table {
+		h, err := base.With(cell.Params, adds)
+		if err != nil {
+			return plan, err
+		}
+		plan.Table = append(plan.Table, hyper.Cell{HI: cell.Keys[tuners.KeyHI], Samples: cell.Keys[tuners.KeySamples], Params: h.Client})
+	}
+	if len(plan.Clients) == 0 && len(plan.Table) == 0 {
+		plan.Clients = []fl.ClientParams{base.Client}
+	}
+	return plan, nil
+}
+
+// TestClients returns the hyperparameters with which every client trains before the
+// model's personalized scores are taken.
+func (m *Model) TestClients(ctx context.Context) (clients []fl.ClientParams, err error) {
+	t := m.Trial
+	if t.session == nil {
+		return []fl.ClientParams{t.Hyper.Client}, nil
+	}
+	s, err := t.open(ctx, m.State)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = s.Close(context.WithoutCancel(ctx)) }() // it has answered
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("client tuner: test of trial %d: %w", t.Number, err)
+		}
+	}()
+	slots := len(t.study.Meter.Data.Clients)
+	request := tuners.PlanRequest{Trial: t.Number, Round: m.Round, Slots: slots, Purpose: tuners.Test}
+	if t.study.Client.keys() {
+		for i := range slots {
+			request.ClientKeys = append(request.ClientKeys, uint64(i))
+		}
+	}
+	p, err := s.PlanRound(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := t.merge(p)
+	if err != nil || len(plan.Table) == 0 {
+		return plan.Clients, err
+	}
+	clients = make([]fl.ClientParams, slots)
+	for i := range clients {
+		if clients[i], err = t.study.Engine.Lookup(plan.Table, i); err != nil {
+			return nil, err
+		}
+	}
+	return clients, nil
+}

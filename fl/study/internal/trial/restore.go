@@ -1,0 +1,123 @@
+package trial
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/fedfast/fedfast/fl"
+)
+
+// reread makes rounds that were run elsewhere, of which this process has nothing but
+// the record, recorded ones.
+func (t *Trial) reread() error {
+	if t.study.Away.Place == nil {
+		return nil
+	}
+	return t.past.Reread(t.rounds)
+}
+
+// Load brings the trial's weights to the round that the trial has reached by its record.
+func (t *Trial) Load(ctx context.Context) (err error) {
+	if t.train == nil {
+		t.train, err = t.restore(ctx, t.rounds)
+	}
+	return err
+}
+
+// restore returns the training of a trial as it was after a number of rounds: from
+// its newest whole snapshot before, or from its beginning, the rounds from there
+// on being run again from the recorded plans. What they measure must equal the
+// record.
+func (t *Trial) restore(ctx context.Context, rounds int) (*fl.Trial, error) {
+	if err := t.reread(); err != nil {
+		return nil, err
+	}
+	tr, err := t.startingPoint(ctx, rounds)
+	if err != nil {
+		return nil, err
+	}
+	return tr, t.catchUp(ctx, here{t.study, tr}, rounds)
+}
+
+// catchUp brings a training to a round by running the recorded ones again.
+func (t *Trial) catchUp(ctx context.Context, tr training, rounds int) error {
+	for tr.Rounds() < rounds {
+		if err := t.repeat(ctx, tr); err != nil {
+			return err
+		}
+		if m := &t.best; tr.Rounds() == m.Round && m.Trial == t && m.Weights == nil && !m.stored() {
+			tr.keep(m)
+		}
+	}
+	return nil
+}
+
+// startingPoint returns the newest state of a trial at a round or before that
+// can be had without training it.
+func (t *Trial) startingPoint(ctx context.Context, rounds int) (*fl.Trial, error) {
+	names, err := t.snapshots(rounds)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		tr, err := t.study.loadTrial(name)
+		if err == nil {
+			return tr, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.study.Log.Warn("a snapshot cannot be used; an earlier state is used and its rounds are run again", "why", err)
+		}
+	}
+	if t.Source != nil {
+		source, err := t.Source.restore(ctx, t.base)
+		if err != nil {
+			return nil, err
+		}
+		return t.study.fork(source, t.Number)
+	}
+	return t.study.Engine.NewTrial(t.Number), nil
+}
+
+// fork returns a copy of a training under another number.
+func (s *Study) fork(source *fl.Trial, number int) (*fl.Trial, error) {
+	snapshot := source.Snapshot()
+	snapshot.Number = number
+	return s.Engine.Restore(snapshot)
+}
+
+// repeat runs a recorded round again.
+func (t *Trial) repeat(ctx context.Context, tr training) error {
+	round := tr.Rounds()
+	plan := t.Own()
+	if t.session != nil {
+		data, err := t.past.Plan(ctx, round)
+		if err != nil {
+			return err
+		}
+		if plan, err = t.planOf(data); err != nil {
+			return err
+		}
+	}
+	rec, err := tr.round(ctx, plan, t.probes())
+	if err != nil {
+		return err
+	}
+	t.noteParams(rec, plan)
+	again, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	want, err := t.past.RoundData(ctx, round)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(again, want) {
+		return fmt.Errorf("trial %d, round %d: repeated from its recorded plan, it measures %s instead of the recorded %s; the study was started by another version of fedfast, on other data or on another kind of CPU",
+			t.Number, round+1, again, want)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
+)
+
+// FailError is an error that ends a trial, not the study.
+type FailError struct{ record.Fail }
+
+func (f *FailError) Error() string { return f.Reason }
+
+// Next brings the trial one round on: from the record, or by running the round.
+// ctx is looked at only before: a round that has begun ends.
+func (t *Trial) Next(ctx context.Context) (*record.Round, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	rec, err := t.past.Round(ctx, t.rounds)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case rec != nil:
+		if t.session != nil {
+			t.session.Skip(2)
+		}
+	case t.past.Fail != nil:
+		return nil, &FailError{*t.past.Fail}
+	default:
+		if t.Phase() == Replaying {
+			if err := t.transition(Training, ""); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := t.training(ctx); err != nil { // not to be counted as the round's time
+			return nil, err
+		}
+		start := time.Now()
+		if rec, err = t.run(ctx); err != nil {
+			return nil, err
+		}
+		t.stored.spent += time.Since(start)
+	}
+	t.rounds++
+	return rec, nil
+}
+
+// run plans, trains and observes one round; each step is recorded before the
+// next. ctx is looked at only where the round must be begun again elsewhere.
+func (t *Trial) run(ctx context.Context) (*record.Round, error) {
+	until := ctx
+	ctx = context.WithoutCancel(ctx)
+	plan, err := t.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := t.round(until, plan)
+	if panicked, ok := errors.AsType[*shard.PanicError](err); ok {
+		return nil, &FailError{record.Fail{Reason: fmt.Sprintf("round %d: %s", t.rounds+1, panicked), Stack: string(panicked.Stack)}}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if rec.Dropped > 0 && t.study.Meter.Config.Nonfinite == config.NonfiniteFail {
+		return nil, &FailError{record.Fail{Reason: fmt.Sprintf("round %d: the results of %d clients are not finite", t.rounds+1, rec.Dropped)}}
+	}
+	if err := t.study.Past.Append(record.KindRound, t.Number, t.rounds+1, rec); err != nil {
+		return nil, err
+	}
+	if t.session != nil {
+		if err := t.session.observe(ctx, rec); err != nil {
+			return nil, err
+		}
+	}
+	return rec, nil
+}
+
+// round trains the next round. One whose worker is lost is begun again elsewhere,
+// while ctx lasts.
+func (t *Trial) round(ctx context.Context, plan fl.Plan) (*record.Round, error) {
+	for {
+		tr, err := t.training(ctx)
+		if err != nil {
+			return nil, err
+		}
+		rec, err := tr.round(context.WithoutCancel(ctx), plan, t.probes())
+		if err == nil {
+			t.noteParams(rec, plan)
+		}
+		if !errors.Is(err, ErrLost) {
+			return rec, err
+		}
+		t.Leave()
+	}
+}
+
+// noteParams adds to a round's record what the client tuner set for all clients alike.
+func (t *Trial) noteParams(rec *record.Round, plan fl.Plan) {
+	if t.session == nil || len(plan.Clients) != 1 {
+		return
+	}
+	set := hyper.Values{Client: plan.Clients[0], Server: plan.Server}.Matching(t.study.Client.Controls)
+	if len(set) > 0 { // else nil, as it is read from the record
+		rec.Params = set
+	}
+}

@@ -1,0 +1,60 @@
+// Package trial runs one trial of a study: a federated training with hyperparameters of
+// its own, whose rounds come from the record as far as that goes, and are trained, here
+// or elsewhere, after it.
+package trial
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/study/internal/meter"
+	"github.com/fedfast/fedfast/fl/study/internal/replay"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Study is what the trials of a study have in common.
+type Study struct {
+	Engine *fl.Engine
+	Meter  *meter.Meter
+	Past   *replay.Past
+	Hyper  Hyper
+	Client *ClientTuner // nil without one
+	Away   Away
+	Shelf  Shelf
+	Stored Stored
+	Forks  bool // the tuner copies trials, also stopped ones
+	Log    *slog.Logger
+}
+
+// Hyper is from where the hyperparameters of trials start.
+type Hyper struct {
+	Base   hyper.Values
+	Adds   map[string]bool // names of the client tuner's own dimensions
+	Method fl.Method
+	Probes []string // from which scores come
+}
+
+// ClientTuner opens the client tuner's sessions.
+type ClientTuner struct {
+	Tuner    tuners.Tuner
+	Request  tuners.OpenRequest // without what is of one trial
+	Scalars  []string           // facts about clients that it asks for
+	Controls []string           // patterns of the hyperparameters that it sets
+	Prepared []byte             // state that opens its sessions, nil without a preparation
+}
+
+// Shelf keeps the best models of a study.
+type Shelf interface {
+	// Wants reports whether a model has a place among those that are kept.
+	Wants(m *Model) bool
+	// Buffer returns memory for the weights of a model, nil when none is free.
+	Buffer() []float32
+}
+
+// Stored decides which snapshots of trials are stored.
+type Stored struct {
+	Every time.Duration // the least time between two of a running trial
+	Last  bool          // the last one of every trial stays
+}

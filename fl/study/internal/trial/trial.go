@@ -1,0 +1,262 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/internal/replay"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Spec is what does not change in a trial.
+type Spec struct {
+	Number int
+	Params tuners.Params
+	Hyper  hyper.Values // of the study, with Params
+	Source *Trial       // that it was forked from, nil for none
+	base   int          // the rounds that it had then
+}
+
+// Trial is a trial of a study. But for Phase and Reason it is for one goroutine at a time.
+type Trial struct {
+	Spec
+	study    *Study
+	past     *replay.Trial
+	session  *session  // the client tuner's, nil without one
+	train    *fl.Trial // nil while rounds come from the record or are run elsewhere, or when dropped
+	away     *away     // where else the trial trains, nil for nowhere
+	rounds   int
+	best     Model // of the segment at work
+	stored   stored
+	released bool // the tuner will not fork it any more
+
+	state
+}
+
+// state is the phase of a trial.
+type state struct {
+	mu     sync.Mutex // guards what follows
+	phase  Phase
+	reason string
+}
+
+// Open starts a trial, with fresh weights or as a copy of source. Its weights
+// and the client tuner's session come when they are needed.
+func (s *Study) Open(ctx context.Context, number int, params tuners.Params, source *Trial) (*Trial, error) {
+	if params == nil {
+		params = tuners.Params{} // as a tuner's answer has it; the record leaves it out
+	}
+	h, err := s.Hyper.Base.With(params, s.Hyper.Adds)
+	if err == nil {
+		err = s.Hyper.Method.CheckParams(h.Client, h.Server)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("trial %d: %w", number, err)
+	}
+	t := &Trial{study: s, Spec: Spec{Number: number, Params: params, Hyper: h, Source: source}, past: s.Past.Trial(number)}
+	rec := &record.Trial{Params: params}
+	if source != nil {
+		t.base, t.rounds = source.rounds, source.rounds
+		rec.Source = &source.Number
+	}
+	if s.Client != nil {
+		if err := t.openSession(ctx); err != nil {
+			return nil, err
+		}
+		rec.Probes = t.session.probes
+	}
+	if t.past != nil {
+		if have := t.past.Opened.Params; !have.Equal(params) {
+			return nil, fmt.Errorf("trial %d: its recorded rounds have other params, %v", number, have)
+		}
+		t.past.Rounds = max(t.past.Rounds, t.base)
+		return t, nil
+	}
+	if t.past, err = s.Past.NewTrial(number, t.base, rec); err != nil || source == nil {
+		return t, err
+	}
+	// The source may run on before the copy does.
+	if err := source.Load(ctx); err != nil {
+		return nil, err
+	}
+	if t.train, err = s.fork(source.train, number); err != nil {
+		return nil, err
+	}
+	return t, t.Save(ctx)
+}
+
+// Rounds returns how many rounds the trial has run.
+func (t *Trial) Rounds() int { return t.rounds }
+
+// Recorded reports whether the next round is recorded.
+func (t *Trial) Recorded() bool { return t.rounds < t.past.Rounds }
+
+// Begin begins a segment.
+func (t *Trial) Begin() error {
+	t.best = Model{Score: math.NaN(), Trial: t}
+	t.stored.at = time.Now()
+	return t.transition(Replaying, "")
+}
+
+// Pause ends a segment; completed means that it was the trial's last. It stores the trial
+// if that is worth it, and brings its best model here if that may be kept.
+func (t *Trial) Pause(ctx context.Context, completed bool) error {
+	to := Waiting
+	if completed {
+		to = Completed
+	}
+	if err := t.transition(to, ""); err != nil {
+		return err
+	}
+	if err := t.settle(ctx); err != nil {
+		return err
+	}
+	if t.worthwhile() {
+		return t.Save(context.WithoutCancel(ctx))
+	}
+	return nil
+}
+
+// CloseRung records the score at the end of a segment.
+func (t *Trial) CloseRung(score float64) error {
+	if t.past.Rungs[t.rounds] {
+		return nil
+	}
+	return t.study.Past.Append(record.KindRung, t.Number, t.rounds, record.Rung{Score: record.Real(score)})
+}
+
+// Keep takes the model as it is for its segment's best.
+func (t *Trial) Keep(score float64) error {
+	t.best.Score, t.best.Round, t.best.State = score, t.rounds, nil
+	switch {
+	case t.away != nil:
+		t.away.keep(&t.best)
+	case t.train != nil:
+		here{t.study, t.train}.keep(&t.best)
+	default: // its weights may never be needed; if so, they can be had
+		t.best.Weights = nil
+		return nil
+	}
+	if t.session == nil || !t.session.Awake() {
+		return nil
+	}
+	var err error
+	t.best.State, err = t.session.Keep(bestSlot)
+	return err
+}
+
+// BestScore is that of the best model that the segment has kept, NaN for none.
+func (t *Trial) BestScore() float64 { return t.best.Score }
+
+// TakeBest returns the best model that the segment has kept, whose Score is NaN for none,
+// and forgets it.
+func (t *Trial) TakeBest() Model {
+	m := t.best
+	t.best = Model{}
+	return m
+}
+
+// Stop ends the trial's rounds as the tuner decided. What only further rounds need is
+// freed, unless a tuner that forks may still copy the trial. A trial that has ended
+// otherwise stays as it is: its tuner may stop it nevertheless.
+func (t *Trial) Stop(ctx context.Context) error {
+	if t.Phase() > Completed {
+		return nil
+	}
+	if err := t.transition(Stopped, ""); err != nil {
+		return err
+	}
+	err := t.CloseSession(ctx)
+	if t.study.Forks && !t.released {
+		return err
+	}
+	return errors.Join(err, t.drop())
+}
+
+// Release notes that the tuner will not fork the trial.
+func (t *Trial) Release() error {
+	if t.released = true; t.Phase() == Stopped {
+		return t.drop()
+	}
+	return nil
+}
+
+// End ends the trial as a user wanted.
+func (t *Trial) End(ctx context.Context, reason string) error {
+	if err := t.settle(ctx); err != nil {
+		return err
+	}
+	return t.abandon(ctx, Ended, reason)
+}
+
+// Note notes that a user has ended the trial, which will not run again.
+func (t *Trial) Note(reason string) error { return t.transition(Ended, reason) }
+
+// Fail ends a trial that cannot go on.
+func (t *Trial) Fail(ctx context.Context, f *FailError) error {
+	if t.past.Fail == nil {
+		t.study.Log.Error("a trial failed and is given up", "trial", t.Number, "reason", f.Reason, "stack", f.Stack)
+		if err := t.study.Past.Append(record.KindFail, t.Number, t.rounds, f.Fail); err != nil {
+			return err
+		}
+	}
+	return t.abandon(ctx, Failed, f.Reason)
+}
+
+func (t *Trial) abandon(ctx context.Context, to Phase, reason string) error {
+	if err := t.transition(to, reason); err != nil {
+		return err
+	}
+	return errors.Join(t.CloseSession(context.WithoutCancel(ctx)), t.drop())
+}
+
+// CloseSession ends the client tuner's session, if it is open.
+func (t *Trial) CloseSession(ctx context.Context) error {
+	if t.session == nil {
+		return nil
+	}
+	if t.study.Forks {
+		t.session.Remember()
+	}
+	return t.session.Close(ctx)
+}
+
+// drop frees the weights and deletes the snapshots but those of models, and the last one
+// of a trial that other studies may resume.
+func (t *Trial) drop() error {
+	t.Free()
+	if t.study.Stored.Last {
+		return t.Prune(1)
+	}
+	return t.Prune(0)
+}
+
+// Free frees the weights.
+func (t *Trial) Free() { t.train = nil }
+
+// Weights and Memory are those of the trial after its last round, Memory that of the
+// method. Load has them.
+func (t *Trial) Weights() []float32 { return t.train.Weights() }
+
+// Memory is the method's, see Weights.
+func (t *Trial) Memory() *fl.State { return t.train.State() }
+
+// Measured returns what is recorded of the n-th time that sub-networks of the trial were
+// scored, from 0.
+func (t *Trial) Measured(n int) ([]tuners.Measured, bool) { return t.past.Measured(n) }
+
+// Probes are those that the client tuner observes.
+func (t *Trial) probes() []string {
+	if t.session == nil {
+		return nil
+	}
+	return slices.Clip(t.session.probes)
+}

@@ -1,0 +1,163 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/replay"
+	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// openTuners merges the search space and checks what the client tuner asks for.
+func (d *driver) openTuners(ctx context.Context) error {
+	c := &d.setup.Config
+	var err error
+	if d.space, err = tuners.ParseSpace(c.Space); err != nil {
+		return fmt.Errorf("space: %w", err)
+	}
+	options, err := parseOptions("client_tuner", c.ClientTuner.Options)
+	if err != nil {
+		return err
+	}
+	if t := d.setup.ClientTuner; t != nil {
+		desc, err := t.Describe(ctx)
+		if err != nil {
+			return fmt.Errorf("client tuner %s: %w", c.ClientTuner.Name, err)
+		}
+		if !desc.Rounds {
+			return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: it sets no client hyperparameters; use it as tuner.name", desc.Name)}
+		}
+		d.study.Client = &trial.ClientTuner{Tuner: t, Scalars: desc.Scalars, Controls: desc.Controls, Request: tuners.OpenRequest{
+			Study: c.Name, Options: options, Budget: d.budget, Objective: d.objective, Seed: c.Seed,
+		}}
+		for _, name := range slices.Concat(desc.Probes, desc.Scalars) {
+			if err := c.Allows(name, slices.Contains(desc.Scalars, name)); err != nil {
+				return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: %v", desc.Name, err)}
+			}
+		}
+		for _, dim := range desc.Adds {
+			d.study.Hyper.Adds[dim.Name] = true
+			if !slices.ContainsFunc(d.space, func(have tuners.Dim) bool { return have.Name == dim.Name }) {
+				d.space = append(d.space, dim)
+			}
+		}
+	}
+	if err := d.joinChoices(ctx); err != nil {
+		return err
+	}
+	slices.SortFunc(d.space, func(a, b tuners.Dim) int { return strings.Compare(a.Name, b.Name) })
+	for _, dim := range d.space {
+		if strings.HasPrefix(dim.Name, tuners.ArchPrefix) {
+			continue // joinChoices has checked it
+		}
+		if _, ok := hyper.FindTunable(dim.Name); !ok && !d.study.Hyper.Adds[dim.Name] {
+			return &key.Error{Key: config.SpaceKey(dim.Name), Problem: ": " + hyper.Unknown(dim.Name).Error()}
+		}
+	}
+	if d.study.Client != nil {
+		d.study.Client.Request.Space = d.space
+	}
+	return nil
+}
+
+// validate lets a tuner check the set-up; every problem becomes an error that
+// names its key.
+func (d *driver) validate(ctx context.Context, role string, t tuners.Tuner, options tuners.Params) error {
+	if err := knownOptions(ctx, role, t, options); err != nil {
+		return err
+	}
+	problems, err := t.Validate(ctx, tuners.ValidateRequest{Space: d.space, Options: options, Budget: d.budget, Objective: d.objective})
+	if err != nil {
+		return fmt.Errorf("%s: %w", role, err)
+	}
+	var errs []error
+	for _, p := range problems {
+		name := p.Key
+		if option, ok := strings.CutPrefix(name, "options."); ok {
+			name = role + ".options." + option
+		}
+		errs = append(errs, &key.Error{Key: name, Problem: ": " + p.Message})
+	}
+	return errors.Join(errs...)
+}
+
+// knownOptions returns an error for the first option that the tuner does not have.
+func knownOptions(ctx context.Context, role string, t tuners.Tuner, options tuners.Params) error {
+	desc, err := t.Describe(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", role, err)
+	}
+	var known []string
+	for _, o := range desc.Options {
+		known = append(known, o.Name)
+	}
+	for _, name := range options.Keys() {
+		switch {
+		case slices.Contains(known, name):
+		case len(known) == 0:
+			return &key.Error{Key: role + ".options." + name, Problem: fmt.Sprintf(": %s has no options", desc.Name)}
+		default:
+			return &key.Error{Key: role + ".options." + name, Problem: fmt.Sprintf(": %s has no such option%s; it has %s", desc.Name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))}
+		}
+	}
+	return nil
+}
+
+// parseOptions reads a tuner's table of options.
+func parseOptions(role string, table map[string]any) (tuners.Params, error) {
+	p, err := tuners.ParamsOf(table)
+	if err != nil {
+		return nil, fmt.Errorf("%s.options.%w", role, err)
+	}
+	return p, nil
+}
+
+// openStudySession lets the tuners check the set-up and returns the trial
+// tuner's session.
+func (d *driver) openStudySession(ctx context.Context) (*replay.Tuner, error) {
+	c := &d.setup.Config
+	if c.Budget.Rounds < 1 || c.Budget.TrialRounds < 1 {
+		return nil, &key.Error{Key: "budget.rounds", Problem: fmt.Sprintf(" = %d, budget.trial_rounds = %d: both must be 1 or more", c.Budget.Rounds, c.Budget.TrialRounds)}
+	}
+	if len(d.space) == 0 && (d.study.Client == nil || len(d.study.Client.Controls) == 0) {
+		return nil, &key.Error{Key: "space", Problem: ": it is empty; a study needs at least one dimension, such as \"client.lr\" = {log10 = [-4, 0]}"}
+	}
+	if d.past.Study == nil { // one that runs is not ended by what it may never draw
+		if err := config.CheckDims(d.space, d.study.Hyper.Base, d.study.Hyper.Method); err != nil {
+			return nil, err
+		}
+	}
+	desc, err := d.setup.Tuner.Describe(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("tuner %s: %w", c.Tuner.Name, err)
+	}
+	if !desc.Trials {
+		return nil, &key.Error{Key: "tuner.name", Problem: fmt.Sprintf(" = %q: it runs no trials; use it as client_tuner.name under a tuner such as sha or random", desc.Name)}
+	}
+	if d.lone && !d.study.Forks && c.Budget.Rounds > c.Budget.TrialRounds {
+		return nil, &key.Error{Key: "budget.rounds", Problem: fmt.Sprintf(" = %d, budget.trial_rounds = %d: %s as tuner.name runs one trial, so both must be the same; or use it as client_tuner.name under a tuner of many trials, such as sha", c.Budget.Rounds, c.Budget.TrialRounds, desc.Name)}
+	}
+	options, err := parseOptions("tuner", c.Tuner.Options)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.validate(ctx, "tuner", d.setup.Tuner, options); err != nil {
+		return nil, err
+	}
+	if t := d.study.Client; t != nil {
+		if err := d.validate(ctx, "client_tuner", t.Tuner, t.Request.Options); err != nil {
+			return nil, err
+		}
+	}
+	return d.past.NewTuner(c.Tuner.Name, d.setup.Tuner, desc, tuners.OpenRequest{
+		Study: c.Name, Space: d.space, Options: options, Budget: d.budget,
+		Objective: d.objective, Seed: c.Seed, Trial: tuners.StudySession,
+	}), nil
+}

@@ -1,0 +1,87 @@
+package study
+
+import (
+	"math"
+	"sync"
+
+	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// entrants are the trials of a study by their numbers, and how far they are.
+type entrants struct {
+	mu     sync.Mutex // guards what follows
+	trials []*entrant
+	rounds int
+}
+
+// add takes in a trial, whose number is the next.
+func (e *entrants) add(t *entrant) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.trials = append(e.trials, t)
+}
+
+// trial returns the one with a number, nil if there is no such trial.
+func (e *entrants) trial(number int) *entrant {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if number < 0 || number >= len(e.trials) {
+		return nil
+	}
+	return e.trials[number]
+}
+
+// count counts rounds of all trials.
+func (e *entrants) count(rounds int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.rounds += rounds
+}
+
+// left counts the trials that are not over. e.mu is held.
+func (e *entrants) left() (n int) {
+	for _, t := range e.trials {
+		if !t.Phase().Over() {
+			n++
+		}
+	}
+	return n
+}
+
+// leader is the standing of the best trial so far; failed ones have none. e.mu is held.
+func (e *entrants) leader(aim tuners.Objective) Standing {
+	best := Standing{Score: math.NaN()}
+	for _, t := range e.trials {
+		if t.recent.rounds > 0 && t.Phase() != trial.Failed && t.standing.Before(best, aim) {
+			best = t.standing
+		}
+	}
+	return best
+}
+
+// roundDone counts a round and reports the progress.
+func (d *driver) roundDone(t *entrant, toRound int, r *record.Round, score float64) {
+	own, measure := float64(r.Score), measureOf(d.setup.Model)
+	if d.setup.Unscored {
+		own = math.NaN()
+	}
+	p := Progress{
+		Trial: t.Number, TrialRound: t.Rounds(), ToRound: toRound, Rung: len(t.rungs) + 1, Rounds: d.budget.Rounds, Loss: float64(r.TrainLoss), Dropped: r.Dropped,
+		Measure: measure, Score: score, Scale: ScaleOf(&d.setup.Config, measure),
+	}
+	if t.Phase() == trial.Training {
+		p.Clients = len(r.Clients)
+	}
+	if n := len(t.curve); n > 0 {
+		p.TestError = &t.curve[n-1].TestError
+	}
+	d.mu.Lock()
+	d.rounds++
+	t.recent.Add(own, len(r.Clients))
+	t.standing = t.recent.Standing(t.Number, t.Rounds(), len(t.rungs) > 0 || t.Rounds() >= toRound)
+	p.Round, p.Best, p.Trials, p.TrialsLeft = d.rounds, d.leader(d.objective), len(d.trials), d.left()
+	d.mu.Unlock()
+	d.setup.Observer.Progress(p)
+}

@@ -1,0 +1,110 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/fedfast/fedfast/fl/study/internal/replay"
+	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/internal/play"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// named puts the trial tuner's name before what could not be done for it.
+func (d *driver) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("tuner %s: %w", d.setup.Config.Tuner.Name, err)
+}
+
+// follow does what the tuner suggests until it is done and returns the trial
+// that it names as its choice, or nil.
+func (d *driver) follow(ctx context.Context, session *replay.Tuner) (*entrant, error) {
+	parallel := d.setup.Config.Tuner.Parallel
+	control := d.setup.Control
+	control.open(d)
+	best, err := play.Study{
+		Session: &stoppable{Tuner: session, control: control}, Book: session.Book(), Parallel: parallel, Lanes: d.lanes(),
+		Runner: &runner{driver: d, lanes: &lanes{to: d.setup.Observer, byReport: parallel > 1}},
+	}.Play(ctx)
+	if closeErr := control.close(d.trials); err == nil {
+		err = closeErr
+	}
+	if err != nil || best < 0 || d.trial(best).Phase() == trial.Ended {
+		return nil, err
+	}
+	return d.trial(best), nil
+}
+
+// runner runs the trials of a study.
+type runner struct {
+	driver *driver
+	lanes  *lanes
+}
+
+// Act opens, stops or releases a trial, and makes one that is sent on ready to run.
+func (r *runner) Act(ctx context.Context, dec tuners.Decision) error {
+	d := r.driver
+	switch dec.Kind {
+	case tuners.Start, tuners.Fork:
+		var source *trial.Trial
+		if dec.Kind == tuners.Fork {
+			source = d.trial(dec.Source).Trial
+		}
+		if _, err := d.open(ctx, dec.Trial, dec.Params, source); err != nil {
+			return d.named(err)
+		}
+	case tuners.Stop:
+		return d.named(d.trial(dec.Trial).Stop(ctx))
+	case tuners.Release:
+		return d.named(d.trial(dec.Trial).Release())
+	case tuners.Resume, tuners.Score:
+	case tuners.Wait, tuners.Done:
+		return nil
+	}
+	t := d.trial(dec.Trial)
+	t.floor, t.lane = d.floor(t.Trial), r.lanes.open()
+	return nil
+}
+
+// Run trains a trial on and keeps its model if that is one of the best.
+func (r *runner) Run(ctx context.Context, s play.Segment, begins func(rounds int)) (tuners.TrialReport, error) {
+	d := r.driver
+	t := d.trial(s.Trial)
+	if len(s.Points) > 0 {
+		report, err := t.measure(ctx, s.Points)
+		t.lane.end()
+		return report, d.named(err)
+	}
+	err := t.segment(ctx, s.To, begins, t.lane.event)
+	t.lane.end()
+	// Now and not at its report, so that few models wait. A segment that
+	// was interrupted is not over: what it stored stays.
+	t.lowest = t.BestScore()
+	if failed := d.take(ctx, t.TakeBest(), err == nil); failed != nil && err == nil {
+		err = failed
+	}
+	if err != nil {
+		return tuners.TrialReport{}, err
+	}
+	return t.report(), nil
+}
+
+// Reporting takes in a report that is about to reach the tuner.
+func (r *runner) Reporting(_ context.Context, report tuners.TrialReport) error {
+	d := r.driver
+	t := d.trial(report.Trial)
+	d.rank(&d.reported, trial.Model{Score: t.lowest, Trial: t.Trial})
+	t.lane.report()
+	return nil
+}
+
+// lanes is how many trials run at once.
+func (d *driver) lanes() int {
+	if d.setup.Trainer != nil {
+		return math.MaxInt
+	}
+	return d.engine.Workers()
+}

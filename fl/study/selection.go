@@ -1,0 +1,115 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/trial"
+)
+
+// result chooses the model that the study returns, and evaluates it, the last
+// survivor and the luckiest model.
+func (d *driver) result(ctx context.Context, survivor *entrant) (*Result, error) {
+	c := &d.setup.Config
+	if len(d.best) == 0 && d.setup.Control.over() {
+		return nil, errors.New("the study was stopped before any trial had run a round: there is no model to return")
+	}
+	if len(d.best) == 0 {
+		return nil, fmt.Errorf("tuner %s: it finished without running a trial", c.Tuner.Name)
+	}
+	r := &Result{Study: c.Name, Select: c.Select, Rounds: d.rounds, Sides: d.sides, Goal: c.Eval.Goal, Patience: c.Eval.Patience, Stopped: d.setup.Control.over()}
+	for _, t := range d.trials {
+		r.Trials = append(r.Trials, t.result())
+	}
+	if c.Select == config.SelectFinalists {
+		models, survivors := d.finalists(survivor)
+		if err := d.scoreFinalists(ctx, models, survivors, r); err != nil {
+			return nil, err
+		}
+		best := 0
+		for i := range r.Finalists {
+			if d.objective.Better(r.Finalists[i].Score, r.Finalists[best].Score) {
+				best = i
+			}
+		}
+		return r, d.returns(ctx, r, models[best], survivor)
+	}
+	return r, d.returns(ctx, r, d.best[0], survivor)
+}
+
+// returns fills in the models of a result: the returned one, the last survivor
+// and the luckiest.
+func (d *driver) returns(ctx context.Context, r *Result, returned trial.Model, survivor *entrant) error {
+	best, err := d.choose(ctx, r, returned, "returned model")
+	if err != nil {
+		return err
+	}
+	r.Best, r.Errors, r.WeightsSHA256 = *best, best.Errors, best.SHA256
+	if survivor != nil {
+		if r.Survivor, err = d.choose(ctx, r, d.lastOf(survivor), "survivor"); err != nil {
+			return err
+		}
+		r.SurvivorSHA256 = r.Survivor.SHA256
+	}
+	if r.Select == config.SelectFinalists {
+		r.Luckiest, err = d.choose(ctx, r, d.best[0], "luckiest model")
+	}
+	return err
+}
+
+// lastOf is a trial as it was after its last round.
+func (d *driver) lastOf(t *entrant) trial.Model {
+	if m, ok := d.find(t.Number, t.Rounds()); ok {
+		return m
+	}
+	return t.LastModel(t.rungs[len(t.rungs)-1].Score)
+}
+
+// modelOf finds a model of a result again.
+func (d *driver) modelOf(c *Chosen) (trial.Model, error) {
+	if m, ok := d.find(c.Number, c.Round); ok {
+		return m, nil
+	}
+	t := d.trial(c.Number)
+	if t == nil {
+		return trial.Model{}, fmt.Errorf("trial %d: returned by the record, which has only %d trials", c.Number, len(d.trials))
+	}
+	if t.Rounds() != c.Round {
+		return trial.Model{}, fmt.Errorf("trial %d: the record returns it after round %d but ends it after round %d; it was written by another version of fedfast", c.Number, c.Round, t.Rounds())
+	}
+	return d.lastOf(t), nil
+}
+
+// choose evaluates a model on all clients, unless the result or another study
+// has it evaluated. name is that of Evaluated.
+func (d *driver) choose(ctx context.Context, r *Result, m trial.Model, name string) (*Chosen, error) {
+	for _, have := range []*Chosen{&r.Best, r.Survivor} {
+		if have != nil && have.weights != nil && have.Number == m.Trial.Number && have.Round == m.Round {
+			return have, nil
+		}
+	}
+	if err := m.Fill(ctx); err != nil {
+		return nil, err
+	}
+	chosen := &Chosen{
+		Number: m.Trial.Number, Params: m.Trial.Params, Round: m.Round, Score: m.Score, CohortScore: m.Score,
+		SHA256: fl.WeightsSHA256(d.setup.Model, m.Weights), weights: m.Weights,
+	}
+	for _, f := range r.Finalists {
+		if f.Trial == chosen.Number && f.Round == chosen.Round {
+			chosen.Score = f.Score
+		}
+	}
+	for _, k := range d.setup.Evaluated {
+		if k.Number == chosen.Number && k.Round == chosen.Round && k.SHA256 == chosen.SHA256 {
+			chosen.Errors = k.Errors
+			return chosen, nil
+		}
+	}
+	var err error
+	chosen.Errors, err = d.evaluate(ctx, &m, name)
+	return chosen, err
+}

@@ -1,0 +1,111 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// resultRecord is the end of a study as it is stored: one of both.
+type resultRecord struct {
+	Tune *Result    `json:"tune,omitempty"`
+	Run  *RunResult `json:"run,omitempty"`
+}
+
+// finish records the end of the study.
+func (d *driver) finish(r resultRecord) error {
+	errs := r.errors()
+	if e := errs[0].Evaluation; e != nil && len(e.Clients) > 0 {
+		if err := d.past.Append(KindClients, tuners.StudySession, 0, clientsRecordOf(e.Clients)); err != nil {
+			return err
+		}
+	}
+	for _, e := range errs {
+		if e.Evaluation != nil {
+			e.Evaluation.Clients = nil // as in a result that is read again
+		}
+	}
+	return errors.Join(d.past.Append(KindResult, tuners.StudySession, 0, r), d.past.Flush())
+}
+
+// errors are those of all models, the returned one first.
+func (r *resultRecord) errors() (all []*Errors) {
+	if r.Run != nil {
+		return []*Errors{&r.Run.Errors}
+	}
+	all = append(all, &r.Tune.Errors)
+	for _, m := range r.Tune.models() {
+		all = append(all, &m.Errors)
+	}
+	return all
+}
+
+// Stored is what a directory holds of a study.
+type Stored struct {
+	// Config is the study file of the study, empty when nothing is recorded.
+	Config string
+	// Mode is "tune" or "run".
+	Mode string
+	// Environment is the Setup.Environment of the process that began the study.
+	Environment json.RawMessage
+	// Tune or Run is the end of a finished study, without its weights.
+	Tune *Result
+	Run  *RunResult
+	// Baseline is the comparison with random search that was begun last, nil for none.
+	Baseline *Comparison
+}
+
+// Finished reports whether the study has ended.
+func (s *Stored) Finished() bool { return s.Tune != nil || s.Run != nil }
+
+// Match returns an error when the directory holds the study of another
+// configuration (a *config.DiffError) or of another command than mode.
+func (s *Stored) Match(dir string, c *config.Config, mode string) error {
+	if s.Config == "" {
+		return nil
+	}
+	r := record.Study{Mode: s.Mode, Config: s.Config}
+	return r.Match(dir, c, mode)
+}
+
+// Read returns what a store holds of a study.
+func Read(ctx context.Context, s store.Reader) (*Stored, error) {
+	out := &Stored{}
+	err := s.Each(ctx, func(r store.Row) error {
+		switch r.Kind {
+		case KindStudy:
+			return record.Into(r, func(rec *record.Study) { out.Config, out.Mode = rec.Config, rec.Mode })
+		case KindMoved:
+			return record.Into(r, func(rec *record.Moved) { out.Config = rec.Config })
+		case KindSession:
+			if out.Environment == nil {
+				out.Environment = r.Data
+			}
+			return nil
+		case KindBaseline:
+			return record.Into(r, func(rec *baselineRecord) {
+				c := rec.comparison()
+				if out.Baseline != nil {
+					c.Done = out.Baseline.Done
+				}
+				out.Baseline = c
+			})
+		case KindConfiguration:
+			return record.Into(r, func(rec *BaselineTrial) {
+				if out.Baseline != nil {
+					out.Baseline.add(*rec)
+				}
+			})
+		}
+		return record.Into(r, func(rec *resultRecord) { out.Tune, out.Run = rec.Tune, rec.Run })
+	}, KindStudy, KindMoved, KindSession, KindResult, KindBaseline, KindConfiguration)
+	if out.Tune != nil && out.Baseline != nil && out.Baseline.Complete() {
+		out.Tune.Baseline = out.Baseline.result(out.Tune)
+	}
+	return out, err
+}
