@@ -60,7 +60,7 @@ func (b *BaselineResult) Spent() int { return b.Rounds * len(b.Trials) }
 type BaselineTrial struct {
 	Number int           `json:"number"`
 	Params tuners.Params `json:"params"`
-	// Score is the study's objective on the clients' validation examples, NaN
+	// Score is the study's objective on the clients' validation samples, NaN
 	// without any.
 	Score record.Real `json:"score"`
 	// TestError is the test error, StdErr its standard error over clients, nil where
@@ -162,7 +162,7 @@ func median(xs []float64) (float64, *[2]float64) {
 	return middle, nil
 }
 
-// clientsTest reports whether clients have test examples.
+// clientsTest reports whether clients have test samples.
 func clientsTest(fed *data.Federation) bool {
 	return slices.ContainsFunc(fed.Clients, func(c data.Client) bool { return c.Test.Len() > 0 })
 }
@@ -172,14 +172,14 @@ func CheckBaseline(fed *data.Federation) error {
 	if fed.Test.Len() > 0 || clientsTest(fed) {
 		return nil
 	}
-	return errors.New("no client has test examples for the comparison; set data.split so that they do")
+	return errors.New("no client has test samples for the comparison; set data.split so that they do")
 }
 
 // Baseline trains n configurations that the tuner of s suggests, each for the same
 // number of rounds and without a client tuner, and measures each under the study's
 // target. With random search as the tuner it is the yardstick of the study that ended
 // with r. What the store of s holds is not trained again; each configuration is in it
-// once it is measured. The clients have test examples, see CheckBaseline.
+// once it is measured. The clients have test samples, see CheckBaseline.
 func Baseline(ctx context.Context, s Setup, r *Result, n, rounds int) (*BaselineResult, error) {
 	c, err := beginBaseline(ctx, s.Store, baselineRecord{n, rounds, targetOf(&s.Config, s.Data), s.Config.Aim().Direction == tuners.Maximize})
 	if err != nil {
@@ -216,7 +216,7 @@ func Baseline(ctx context.Context, s Setup, r *Result, n, rounds int) (*Baseline
 }
 
 // targetOf is whose errors are compared: personalized ones only where clients have test
-// examples of their own.
+// samples of their own.
 func targetOf(c *config.Config, fed *data.Federation) string {
 	if c.Target == tuners.TargetPersonalized && c.Eval.Personalized && clientsTest(fed) {
 		return c.Target

@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/key"
@@ -11,12 +12,12 @@ import (
 // CurvePoint is the global model of a trial as it was after a round.
 type CurvePoint struct {
 	// Round is how many rounds the trial had run, Examples how many training
-	// examples its clients had processed in them.
+	// samples its clients had processed in them.
 	Round    int `json:"round"`
 	Examples int `json:"examples"`
-	// TestError is the classification error on the clients' test examples.
+	// TestError is the classification error on the clients' test samples.
 	TestError float64 `json:"test_error"`
-	// ValError is that on their validation examples, measured for eval.patience.
+	// ValError is that on their validation samples, measured for eval.patience.
 	ValError *float64 `json:"val_error,omitempty"`
 	// Masked are the same without the labels of the federation's masks, by their
 	// names; empty where it has none.
@@ -84,20 +85,14 @@ func checkCurve(s *Setup) error {
 	if eval.Patience == 0 {
 		return nil
 	}
-	for _, part := range []struct {
-		name string
-		of   func(*data.Client) data.View
-	}{
-		{"validation", func(c *data.Client) data.View { return c.Val }},
-		{"test", func(c *data.Client) data.View { return c.Test }},
-	} {
-		some := part.name == "test" && s.Data.Test.Len() > 0
-		for i := range s.Data.Clients {
-			some = some || part.of(&s.Data.Clients[i]).Len() > 0
-		}
-		if !some {
-			return &key.Error{Key: "eval.patience", Problem: fmt.Sprintf(" = %d: no client has %s samples; set data.split, or leave eval.patience out", eval.Patience, part.name)}
-		}
+	missing := ""
+	switch {
+	case !slices.ContainsFunc(s.Data.Clients, func(c data.Client) bool { return c.Val.Len() > 0 }):
+		missing = "validation"
+	case CheckBaseline(s.Data) != nil:
+		missing = "test"
+	default:
+		return nil
 	}
-	return nil
+	return &key.Error{Key: "eval.patience", Problem: fmt.Sprintf(" = %d: no client has %s samples; set data.split, or leave eval.patience out", eval.Patience, missing)}
 }

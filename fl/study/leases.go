@@ -64,22 +64,15 @@ func ReadLease(r store.Row) (*LeaseRecord, error) { return record.Decode[LeaseRe
 func Leases(ctx context.Context, s store.Reader) (workers int, here []string, lease int64, err error) {
 	err = s.Each(ctx, func(r store.Row) error {
 		if r.Kind == KindLease {
-			rec, err := ReadLease(r)
-			if err == nil {
-				lease = max(lease, rec.Lease)
+			return record.Into(r, func(rec *LeaseRecord) { lease = max(lease, rec.Lease) })
+		}
+		return record.Into(r, func(rec *WorkerRecord) {
+			if rec.State == WorkerJoined {
+				workers, here = workers+1, append(here, rec.Worker)
+			} else {
+				here = slices.DeleteFunc(here, func(name string) bool { return name == rec.Worker })
 			}
-			return err
-		}
-		rec, err := ReadWorker(r)
-		switch {
-		case err != nil:
-			return err
-		case rec.State == WorkerJoined:
-			workers, here = workers+1, append(here, rec.Worker)
-		default:
-			here = slices.DeleteFunc(here, func(name string) bool { return name == rec.Worker })
-		}
-		return nil
+		})
 	}, KindWorker, KindLease)
 	return workers, here, lease, err
 }

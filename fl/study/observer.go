@@ -15,7 +15,7 @@ type Event struct {
 	// Round is how many rounds the trial has run.
 	Round int `json:"round"`
 	// Score is the trial's score, nil where the clients have no validation
-	// examples or none was asked for.
+	// samples or none was asked for.
 	Score *float64 `json:"score,omitempty"`
 	// OtherScore is a round's own score under the other target, nil without
 	// score.both.
@@ -33,7 +33,7 @@ type Event struct {
 	Params tuners.Params `json:"params,omitempty"`
 	// TestError is the global model's after the round, every eval.every rounds.
 	TestError *float64 `json:"test_error,omitempty"`
-	// ValError is that on the clients' validation examples, with eval.patience.
+	// ValError is that on the clients' validation samples, with eval.patience.
 	ValError *float64 `json:"val_error,omitempty"`
 	// Masked are the same without the labels of the federation's masks.
 	Masked map[string]float64 `json:"masked_test_errors,omitempty"`

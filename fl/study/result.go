@@ -71,7 +71,7 @@ type Chosen struct {
 	// of the returned model is the study's best score.
 	Score float64 `json:"score"`
 	// CohortScore is the trial's score after that round, on the validation
-	// examples of the round's cohort.
+	// samples of the round's cohort.
 	CohortScore float64 `json:"cohort_score"`
 	// SHA256 is the weights' digest, see fl.WeightsSHA256.
 	SHA256 string `json:"weights_sha256"`
@@ -92,7 +92,7 @@ type Finalist struct {
 	Survivor bool `json:"survivor"`
 	// CohortScore is the trial's score after that round, on its cohort.
 	CohortScore float64 `json:"cohort_score"`
-	// Score is the study's objective on validation examples; Clients is the number
+	// Score is the study's objective on validation samples; Clients is the number
 	// of clients that have them, and Examples their total number.
 	Score    float64 `json:"score"`
 	Clients  int     `json:"clients"`
@@ -104,9 +104,9 @@ func (f *Finalist) event() Event {
 	return Event{Event: "finalist", Trial: f.Trial, Round: f.Round, Score: &f.Score}
 }
 
-// Rates are the classification errors of a model, weighted by examples:
+// Rates are the classification errors of a model, weighted by samples:
 // of its weights as they are (global) and of those that each client trains
-// from them (personalized), on the clients' validation and test examples.
+// from them (personalized), on the clients' validation and test samples.
 type Rates struct {
 	GlobalVal        *float64 `json:"global_val_error"`
 	GlobalTest       *float64 `json:"global_test_error"`
@@ -123,7 +123,7 @@ type Errors struct {
 	// order; nil where it has none.
 	Masked []MaskedRates `json:"masked,omitempty"`
 	// Measure is what the errors are: MeasureRecall or MeasureRMSE, or empty for the
-	// share of examples classified wrongly.
+	// share of samples classified wrongly.
 	Measure string `json:"error_measure,omitempty"`
 	// Trivial are the errors of predictors that learn nothing, nil without test samples.
 	Trivial *Trivial `json:"trivial,omitempty"`

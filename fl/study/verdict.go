@@ -164,8 +164,8 @@ func (e *Errors) Verdict() []string {
 	case "mean":
 		most, cause = "predicting the mean", "all test targets are the same"
 	case "tags":
-		cause = "no test example has other tags"
-		own = "no client's test examples have other tags"
+		cause = "no test sample has other tags"
+		own = "no client's test samples have other tags"
 	}
 	add("global model", e.GlobalTest, &e.Trivial.Global, most, cause)
 	add("personalized models", e.PersonalizedTest, e.Trivial.Personalized, "guessing each client's most frequent "+e.Trivial.Answer, own)

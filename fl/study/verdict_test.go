@@ -62,8 +62,8 @@ func TestPerfectWithoutTraining(t *testing.T) {
 			"personalized models: always guessing each client's most frequent class is perfect without any training (0.00 % error), so the error says nothing about the model: the test labels of each client are all the same",
 		}},
 		{"tags", MeasureRecall, []string{
-			"global model: always guessing the most frequent tags is perfect without any training (0.00 % error), so the error says nothing about the model: no test example has other tags",
-			"personalized models: always guessing each client's most frequent tags is perfect without any training (0.00 % error), so the error says nothing about the model: no client's test examples have other tags",
+			"global model: always guessing the most frequent tags is perfect without any training (0.00 % error), so the error says nothing about the model: no test sample has other tags",
+			"personalized models: always guessing each client's most frequent tags is perfect without any training (0.00 % error), so the error says nothing about the model: no client's test samples have other tags",
 		}},
 		{"mean", MeasureRMSE, []string{
 			"global model: always predicting the mean is perfect without any training (RMSE 0), so the error says nothing about the model: all test targets are the same",
