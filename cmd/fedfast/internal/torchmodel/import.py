@@ -221,7 +221,7 @@ class Importer:
         if result.dims == "NCT":
             self.transposed = True
         elif result.dims not in ("NC", "NTC"):
-            raise Unknown(f"the module returns a tensor of the form {tuple(result.sizes.values())}; a network ends with an output for each class, from a linear layer")
+            raise Unknown(f"the module returns a tensor of shape {tuple(result.sizes.values())}; a network ends with an output for each class, from a linear layer")
         self.last = result
         return result
 
@@ -310,7 +310,7 @@ class Importer:
     def foreign(self, own, m, name, x, out):
         """A layer that fedfast does not have itself."""
         if list(out.shape) != [x.sizes[d] for d in x.dims]:
-            raise Unknown(f"{self.seeing} gives another form than it reads, which layers of type {own['type']} do not")
+            raise Unknown(f"{self.seeing} changes the shape, which layers of type {own['type']} do not")
         self.once(m, name)
         options = {option: getattr(m, attribute) for option, attribute in (own["attributes"] or {}).items()}
         spec = {"type": own["type"], "options": options} if options else {"type": own["type"]}
@@ -325,7 +325,7 @@ class Importer:
     def rownorm(self, m, name, x, out):
         rms = type(m).__name__ == "RMSNorm"
         if len(m.normalized_shape) != 1 or x.dims[-1] != "C":
-            raise Unknown(f"{self.seeing} normalizes {tuple(m.normalized_shape)} of a tensor of the form {tuple(out.shape)}; fedfast normalizes the channels of each step, pixel or vector")
+            raise Unknown(f"{self.seeing} normalizes {tuple(m.normalized_shape)} of a tensor of shape {tuple(out.shape)}; fedfast normalizes the channels of each step, pixel or vector")
         self.affine(m, m.weight, 2.0 ** -23 if rms else 1e-5)
         self.once(m, name)
         return self.emit({"type": "rmsnorm" if rms else "layernorm"}, [x], x.dims, out, name, weight=m.weight, bias=None if rms else m.bias)
@@ -603,7 +603,7 @@ class Importer:
             a, b = b, a
         if isinstance(b, Feature):
             if a.dims != b.dims or a.sizes != b.sizes:
-                raise Unknown(f"{self.seeing} adds tensors of the forms {tuple(a.sizes.values())} and {tuple(b.sizes.values())}; both must be the same")
+                raise Unknown(f"{self.seeing} adds tensors of shapes {tuple(a.sizes.values())} and {tuple(b.sizes.values())}; both must be the same")
             return self.sum(a, b, out)
         if isinstance(a, Feature) and isinstance(b, Const) and a.dims in ("NTC", "TNC") and isinstance(b.tensor, torch.Tensor):
             n = a.dims.index("N")
@@ -945,7 +945,7 @@ def main(script, name, form, weights, folder):
         except Exception as e:
             if form.isdigit() and any(isinstance(m, nn.Embedding) for m in model.modules()):
                 raise Unknown(f"{type(model).__name__} reads tokens, by nn.Embedding: say --input {form}tokens")
-            raise Unknown(f"{type(model).__name__} does not read an input of {form}: {one_line(e)}")
+            raise Unknown(f"{type(model).__name__} does not take an input of shape {form}: {one_line(e)}")
     if not torch.equal(y, again):
         raise Unknown(f"{type(model).__name__} predicts something else each time, also with eval(): it draws random numbers, which no layer supports")
     importer = Importer(model.train(), x)

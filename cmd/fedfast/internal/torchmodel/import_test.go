@@ -48,7 +48,7 @@ var refusals = []struct{ input, body, forward, want string }{
 	{"3x8x8", "self.conv = nn.Conv2d(3, 8, (3, 1))", "self.conv(x)", `module "conv" (nn.Conv2d) has kernel_size=(3, 1); rows and columns must have the same`},
 	{"3x8x8", "self.conv, self.fc = nn.Conv2d(3, 3, 1), nn.Linear(3, 2)", "self.fc(self.conv(self.conv(x)).mean((2, 3)))", `module "conv" (nn.Conv2d) is used twice, and layers share no weights; make two modules of it`},
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) @ torch.ones(4, 4)", `function matmul is not supported as a layer; for attention use nn.MultiheadAttention`},
-	{"9", "self.fc = nn.Linear(8, 4)", "self.fc(x)", `Net does not read an input of 9: mat1 and mat2 shapes cannot be multiplied`},
+	{"9", "self.fc = nn.Linear(8, 4)", "self.fc(x)", `Net does not take an input of shape 9: mat1 and mat2 shapes cannot be multiplied`},
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) if x.sum() > 0 else x", `symbolically traced variables cannot be used as inputs to control flow`},
 	{
 		"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5, bidirectional=True, batch_first=True), nn.Linear(10, 3)", "self.f(self.l(self.e(x))[0][:, -1])",
