@@ -8,7 +8,7 @@ const axisName = { "": "round", seconds: "time since the start", updates: "clien
 /** The distances of marks on the axis of rounds: whole ones. */
 const wholeSteps = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((x) => [x, 2 * x, 5 * x]);
 
-/** smoothed is the mean over so many values before each. */
+/** smoothed is the running mean over a number of values. */
 function smoothed(curve, many) {
   const out = new Array(curve.length).fill(null), last = [];
   let sum = 0;
