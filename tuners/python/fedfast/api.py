@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json as _json
 import os
 import time
@@ -25,7 +26,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 
 class Options(TypedDict, total=False):
-    """Options of run and tune. Those of a study file go over its keys, or over those of the preset.
+    """Options of run and tune. They override the keys of the study file or preset.
 
     preset: the name of a preset; by default quickstart, without a study file.
     data: Arrays, a tuple (x, y) or (x, y, client), a pandas.DataFrame (see Arrays.frame), or the name of a dataset. Arrays are saved beside
@@ -89,6 +90,19 @@ def tune(config: Optional[PathLike] = None, *, seeds: None = None, **options: "U
 def tune(config: Optional[PathLike] = None, *, seeds: Optional[int] = None, **options: Any) -> "Union[Study, Seeds]":
     """Tune the hyperparameters of a federated training, and return the Study. See run; TuneOptions lists more options."""
     return _start("tune", config, seeds=seeds, **options)
+
+
+def _describe(function: "Callable[..., Any]", *options: Any) -> None:
+    """Show the options in the signature and the documentation of a function, as notebooks and help() do."""
+    names = dict.fromkeys(name for o in options for name in o.__annotations__)
+    keyword = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in ("seeds", *names)]
+    config = inspect.Parameter("config", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
+    function.__signature__ = inspect.Signature([config, *keyword])  # type: ignore[attr-defined]
+    function.__doc__ = "\n\n".join(inspect.cleandoc(o.__doc__ or "") for o in (function, *options))
+
+
+_describe(run, Options)
+_describe(tune, Options, TuneOptions)
 
 
 def resume(study: PathLike, *, progress: Progress = None) -> "Union[Study, Seeds]":

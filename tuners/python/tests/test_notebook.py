@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of what notebooks use: figures, tables, displays, and studies of other processes."""
 
-import json
+import inspect
 import os
 import subprocess
 import sys
@@ -79,7 +79,7 @@ class Notebook(unittest.TestCase):
         found.save("history.svg")
         self.assertEqual(Path("history.svg").read_text(encoding="utf-8"), found.svg)
         self.assertIn("loss", fedfast.figures(self.study))
-        with self.assertRaisesRegex(fedfast.Error, "no figure 'histories'; there are history, "):
+        with self.assertRaisesRegex(fedfast.Error, "no figure 'histories'; there are .*history"):
             self.study.plot("histories")
         page = self.study._repr_html_()
         self.assertIn("<th>client.lr</th>", page)
@@ -101,6 +101,12 @@ class Notebook(unittest.TestCase):
         self.assertEqual(shown, fedfast.Study("called").result)
         with self.assertRaisesRegex(fedfast.Error, "unknown command"):
             fedfast.call("tunes")
+
+    def test_help(self):
+        self.assertIn("on_event", inspect.signature(fedfast.run).parameters)
+        self.assertNotIn("space", inspect.signature(fedfast.run).parameters)
+        self.assertIn("client_tuner", inspect.signature(fedfast.tune).parameters)
+        self.assertIn("baseline: the number", fedfast.tune.__doc__)
 
     def test_display(self):
         """A notebook has one display, which is updated; fake, since IPython is no dependency."""
