@@ -182,9 +182,9 @@ func (r *run) loses(which func(*workerHandle) bool) {
 	if c == nil {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range c.handles {
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
+	for _, s := range c.pool.handles {
 		if !s.out && which(s) {
 			c.lose(s, "test")
 		}
@@ -325,7 +325,7 @@ func TestClusterRefuses(t *testing.T) {
 	if refused, ok := errors.AsType[*wire.RefusedError](err); !ok || refused.Why != "version 0.1 of fedfast, the coordinator has test; run the coordinator's version" {
 		t.Errorf("another version: %v", err)
 	}
-	c := &Coordinator{options: Options{Version: "test"}, level: "avx2", facts: study.Facts{Data: "these", Layout: "a", Golden: "b"}}
+	c := &terms{version: "test", level: "avx2", facts: study.Facts{Data: "these", Layout: "a", Golden: "b"}}
 	good := wire.Hello{Machine: wire.Machine{Protocol: wire.Protocol, Version: "test", Level: "avx512"}, Facts: &study.Facts{Data: "these", Layout: "a", Golden: "b"}}
 	if why := c.refuse(&good); why != "" {
 		t.Errorf("a good worker is refused: %s", why)

@@ -111,7 +111,12 @@ func TestWaitsForAWorker(t *testing.T) {
 	for _, rounds := range []Rounds{RoundsNever, RoundsAlways} {
 		t.Run(string(rounds), func(t *testing.T) {
 			r := newRun(t, func() study.Setup { return largeCohorts(t) })
-			r.options.Rounds, r.options.alone = rounds, 100*time.Millisecond
+			r.options.Rounds = rounds
+			r.opened = func(c *Coordinator) {
+				c.pool.mu.Lock()
+				defer c.pool.mu.Unlock()
+				c.pool.alone.first = 100 * time.Millisecond
+			}
 			how := "; add one with: fedfast worker --join " + r.join()
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
@@ -147,18 +152,18 @@ func TestWaitsForAWorker(t *testing.T) {
 // TestVigil holds how often people are told.
 func TestVigil(t *testing.T) {
 	told := 0
-	o := &Options{alone: 5 * time.Second, Notice: func(string) { told++ }}
-	v := vigil{}
-	v.look(true, 0, o, &wire.Broker{})
+	notice := func(string) { told++ }
+	v := newVigil()
+	v.look(true, 0, notice, "")
 	began := time.Now()
 	for second := range 24 * 3600 { // a day
 		v.since = began.Add(-time.Duration(second) * time.Second)
-		v.look(true, 1, o, &wire.Broker{})
+		v.look(true, 1, notice, "")
 	}
 	if told < 20 || told > 40 {
 		t.Errorf("told %d times in a day", told)
 	}
-	v.look(false, 1, o, &wire.Broker{})
+	v.look(false, 1, notice, "")
 	if !v.since.IsZero() {
 		t.Error("it waits although there is a worker")
 	}

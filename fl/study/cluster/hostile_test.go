@@ -50,6 +50,14 @@ func connectTo(t *testing.T, b *wire.Broker) *wire.Link {
 	return l
 }
 
+// emptyCoordinator returns a coordinator without a study and a server.
+func emptyCoordinator() *Coordinator {
+	return &Coordinator{
+		options: Options{Notice: func(string) {}}, terms: terms{version: "test", level: worker.Machine("").Level},
+		transit: &transit{Blobs: &wire.Blobs{}}, journal: &journal{}, pool: newPool(), ledger: newLedger(), costs: newCosts(RoundsAuto, 64, nil),
+	}
+}
+
 // puppet is a worker whose requests a test makes.
 type puppet struct {
 	*wire.Link
@@ -64,7 +72,7 @@ func puppetOf(t *testing.T, r *run, change func(first, second *wire.Hello)) (*pu
 	r.mu.Unlock()
 	l := connectTo(t, c.broker)
 	first := wire.Hello{Machine: worker.Machine("test")}
-	second := wire.Hello{Machine: first.Machine, Facts: &c.facts}
+	second := wire.Hello{Machine: first.Machine, Facts: &c.terms.facts}
 	if change != nil {
 		change(&first, &second)
 	}
@@ -215,9 +223,9 @@ func (r *run) hostileRequests(t *testing.T) {
 
 // TestThreatManyWorkers: no more workers join than there may be.
 func TestThreatManyWorkers(t *testing.T) {
-	c := &Coordinator{options: Options{Version: "test", Notice: func(string) {}}, level: worker.Machine("").Level, handles: map[string]*workerHandle{}, blobs: &wire.Blobs{}}
+	c := emptyCoordinator()
 	for i := range wire.MaxWorkers {
-		c.handles[strconv.Itoa(i)] = newHandle(wire.Hello{}, "", "")
+		c.pool.handles[strconv.Itoa(i)] = newHandle(wire.Hello{}, "", "", nil)
 	}
 	b := openServer(t)
 	if _, err := b.Conn.Subscribe(wire.SubjectHello, c.onHello); err != nil {
@@ -225,8 +233,8 @@ func TestThreatManyWorkers(t *testing.T) {
 	}
 	l := connectTo(t, b)
 	var refused *wire.RefusedError
-	if _, err := l.Hello(t.Context(), wire.Hello{Machine: worker.Machine("test"), Worker: wire.Token(), Facts: &study.Facts{}}); !errors.As(err, &refused) || len(c.handles) != wire.MaxWorkers {
-		t.Errorf("another worker: %v; there are %d", err, len(c.handles))
+	if _, err := l.Hello(t.Context(), wire.Hello{Machine: worker.Machine("test"), Worker: wire.Token(), Facts: &study.Facts{}}); !errors.As(err, &refused) || len(c.pool.handles) != wire.MaxWorkers {
+		t.Errorf("another worker: %v; there are %d", err, len(c.pool.handles))
 	}
 }
 
@@ -385,10 +393,10 @@ func TestThreatHostileParts(t *testing.T) {
 // TestThreatForgedRequest: who does not know a worker's secret cannot speak for it, and
 // one whose lease has ended is told to drop its trial.
 func TestThreatForgedRequest(t *testing.T) {
-	c := &Coordinator{handles: map[string]*workerHandle{}, rounds: map[place]result{}, blobs: &wire.Blobs{}}
-	s := newHandle(wire.Hello{}, "in", "one")
+	c := emptyCoordinator()
+	s := newHandle(wire.Hello{}, "in", "one", nil)
 	s.lease, s.trial = 7, 3
-	c.handles["secret"] = s
+	c.pool.handles["secret"] = s
 	b := openServer(t)
 	if _, err := b.Conn.Subscribe(wire.SubjectRequest, c.onRequest); err != nil {
 		t.Fatal(err)

@@ -17,13 +17,12 @@ import (
 // Hub lets several studies share the same workers. A worker belongs to one study at a
 // time. When it has nothing to do there it moves to a study whose trials wait.
 type Hub struct {
-	options Options
-	broker  *wire.Broker
-	blobs   *wire.Blobs
-	stop    chan struct{}
-	work    sync.WaitGroup
+	options  Options
+	broker   *wire.Broker
+	blobs    *wire.Blobs
+	watching background
 
-	mu     sync.Mutex // guards what follows; locked before a Coordinator's mu
+	mu     sync.Mutex // guards what follows; locked before a pool's
 	open   []*Coordinator
 	where  map[string]*Coordinator      // by the worker's token
 	coming map[*Coordinator][]time.Time // workers that were sent there and have not arrived
@@ -51,7 +50,7 @@ func OpenHub(ctx context.Context, dir, address string, o Options) (*Hub, error) 
 	o.Rounds = RoundsNever
 	o.fill()
 	s := &Hub{
-		options: o, stop: make(chan struct{}), where: map[string]*Coordinator{}, coming: map[*Coordinator][]time.Time{},
+		options: o, alone: newVigil(), where: map[string]*Coordinator{}, coming: map[*Coordinator][]time.Time{},
 		parked: map[string]parked{},
 	}
 	var err error
@@ -65,7 +64,7 @@ func OpenHub(ctx context.Context, dir, address string, o Options) (*Hub, error) 
 		s.broker.Close()
 		return nil, err
 	}
-	s.work.Go(s.watch)
+	s.watching.begin(s.watch)
 	o.Notice(s.broker.Greeting())
 	return s, nil
 }
@@ -80,10 +79,9 @@ func (s *Hub) Open(ctx context.Context, setup *study.Setup) (*Coordinator, error
 	defer s.mu.Unlock()
 	s.opened++
 	c.hub, c.broker = s, s.broker
-	c.blobs = s.blobs.Of(fmt.Sprintf("-%d", s.opened), c.most)
-	c.broadcast = newBroadcast(c.blobs, c.interrupted)
+	c.send(s.blobs.Of(fmt.Sprintf("-%d", s.opened), c.terms.most))
 	s.open = append(s.open, c)
-	c.work.Go(c.watch)
+	c.watching.begin(c.watch)
 	return c, nil
 }
 
@@ -107,8 +105,7 @@ func (s *Hub) Idle() int {
 // Close closes the hub after all its studies are closed. Workers end if ended is set,
 // otherwise they wait for the hub to be opened again.
 func (s *Hub) Close(ended bool) {
-	close(s.stop)
-	s.work.Wait()
+	s.watching.end()
 	s.mu.Lock()
 	if ended {
 		for _, w := range s.parked {
@@ -137,12 +134,12 @@ func (s *Hub) remove(c *Coordinator) {
 }
 
 // watch assigns workers to studies.
-func (s *Hub) watch() {
+func (s *Hub) watch(stop <-chan struct{}) {
 	tick := time.NewTicker(hubTick)
 	defer tick.Stop()
 	for {
 		select {
-		case <-s.stop:
+		case <-stop:
 			return
 		case <-tick.C:
 		}
@@ -157,11 +154,12 @@ func (s *Hub) watch() {
 func (s *Hub) lonely() {
 	here, joined, wanted := len(s.parked), 0, 0
 	for _, c := range s.open {
-		c.mu.Lock()
-		here, joined, wanted = here+c.here()+len(s.coming[c]), joined+c.joined, wanted+len(c.waiting)
-		c.mu.Unlock()
+		p := c.pool
+		p.mu.Lock()
+		here, joined, wanted = here+p.here()+len(s.coming[c]), joined+p.joined, wanted+len(p.waiting)
+		p.mu.Unlock()
 	}
-	s.alone.look(here == 0 && wanted > 0, joined, &s.options, s.broker)
+	s.alone.look(here == 0 && wanted > 0, joined, s.options.Notice, s.broker.Path)
 }
 
 // neediest returns the study with the most trials waiting for a worker, nil if no trial
@@ -294,28 +292,23 @@ func (s *Hub) at(worker string) *Coordinator {
 
 // balance returns the number of idle workers and of waiting trials.
 func (c *Coordinator) balance() (free, wanted int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range c.handles {
-		if s.free() {
-			free++
-		}
-	}
-	return free, len(c.waiting)
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
+	return c.pool.count((*workerHandle).free), len(c.pool.waiting)
 }
 
 // letGo releases an idle worker, if there is one.
 func (c *Coordinator) letGo() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.waiting) > 0 {
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
+	if len(c.pool.waiting) > 0 {
 		return false
 	}
-	for _, s := range c.handles {
+	for _, s := range c.pool.handles {
 		if s.free() {
 			s.answer(wire.Order{Order: wire.OrderAgain})
 			c.remove(s, study.WorkerLeft)
-			c.options.Notice(fmt.Sprintf("%s moves to another study; %s", s.name, c.count()))
+			c.options.Notice(fmt.Sprintf("%s moves to another study; %s", s.name, c.pool.inWords()))
 			return true
 		}
 	}
@@ -325,9 +318,9 @@ func (c *Coordinator) letGo() bool {
 // leaveHub takes the coordinator's study out of its hub and releases its workers.
 func (c *Coordinator) leaveHub() {
 	c.hub.remove(c)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range c.handles {
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
+	for _, s := range c.pool.handles {
 		if s.pending != nil {
 			s.answer(wire.Order{Order: wire.OrderAgain})
 		}

@@ -6,10 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/shard"
@@ -58,11 +54,12 @@ func (c *Coordinator) Measure(ctx context.Context, x shard.Exam, read func(io.Re
 const unread = 5
 
 // give gives a task to a worker and reads the result.
-func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work wire.Task, weights []float32, read func(io.Reader) error) (worker string, err error) {
+func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work wire.Task, weights []float32,
+	read func(io.Reader) error) (worker string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer c.interrupted(cancel)()
-	c.begins()
+	defer c.transit.interrupted(cancel)()
+	c.journal.begins()
 	plan, err := wire.EncodePlan(p)
 	if err != nil {
 		return "", err
@@ -74,12 +71,14 @@ func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work wire.T
 	defer done()
 	work.Weights = name
 	for tries := 1; ; {
-		s, err := c.take(ctx)
+		s, err := c.pool.take(ctx)
 		if err != nil {
 			return "", err
 		}
-		t := c.lend(s, at)
-		got, err := t.call(ctx, wire.Order{Order: wire.OrderShare, Lease: t.lease, Trial: at.trial, Rounds: at.rounds, Plan: plan, Task: &work}, wire.StateShared)
+		// for one order, so it is not recorded: see trained
+		t := c.lease(s, leased{trial: at.trial, rounds: at.rounds, share: &at})
+		got, err := t.call(ctx, wire.Order{Order: wire.OrderShare, Lease: t.lease, Trial: at.trial, Rounds: at.rounds,
+			Plan: plan, Task: &work}, wire.StateShared)
 		t.End()
 		switch {
 		case errors.Is(err, errGivenUp) && tries < unread:
@@ -101,69 +100,48 @@ func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work wire.T
 	}
 }
 
-// lend gives a free worker a lease for a part of a round or of an evaluation. The lease
-// lasts for one order, so it is not recorded: see trained.
-func (c *Coordinator) lend(s *workerHandle, at share) *training {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s.taken = false
-	c.lease++
-	if !s.out {
-		s.lease, s.trial, s.rounds, s.busy, s.share = c.lease, at.trial, at.rounds, false, &at
-	}
-	return &training{coordinator: c, handle: s, lease: c.lease, trial: at.trial, rounds: at.rounds}
-}
-
 // result reads the result of a task from the request, or from its blob.
 func (c *Coordinator) result(ctx context.Context, t *wire.Request, read func(io.Reader) error) error {
 	text := t.Result
 	if t.Blob != "" {
 		var err error
-		if text, err = c.blobs.Bytes(ctx, t.Blob); err != nil {
+		if text, err = c.transit.Bytes(ctx, t.Blob); err != nil {
 			return err
 		}
 	}
 	if err := read(bytes.NewReader(text)); err != nil {
 		return err
 	}
-	return c.forget(ctx, t.Blob) // only a valid result: another blob may still be needed
+	return c.transit.forget(ctx, t.Blob) // only a valid result: another blob may still be needed
 }
 
-// trained notes that a worker has trained a part of a round. The workers that share a
-// trial's rounds are recorded at the first shared round and whenever they change.
+// trained records the workers that share a trial's rounds when they have changed.
 func (c *Coordinator) trained(at share, worker string) error {
-	c.mu.Lock()
-	p := c.costOf(at.trial)
-	p.left--
-	p.sharers[worker] = true
-	names := slices.Sorted(maps.Keys(p.sharers))
-	text := strings.Join(names, " ")
-	if p.left > 0 || text == p.recorded {
-		if p.left == 0 {
-			p.ended(time.Now())
-		}
-		c.mu.Unlock()
+	names := c.costs.trained(at.trial, worker)
+	if names == nil {
 		return nil
 	}
-	p.ended(time.Now())
-	p.recorded = text
-	c.lease++
-	lease := c.lease
-	c.mu.Unlock()
-	return study.RecordLease(c.store, at.trial, at.rounds, study.LeaseRecord{Lease: lease, Workers: names})
+	return c.journal.leased(at.trial, at.rounds, study.LeaseRecord{Lease: c.journal.next(), Workers: names})
 }
 
-// judgeShare compares a part of a round with another worker's result for it.
-func (c *Coordinator) judgeShare(worker string, t *wire.Request) error {
-	if t.Hi == 0 {
-		return nil
+// Shares reports whether the next round of a trial is shared.
+func (c *Coordinator) Shares(trial int) bool {
+	yes, notice := c.costs.shares(trial, c.pool.supply(trial))
+	if notice != "" {
+		c.options.Notice(notice)
 	}
-	at := share{t.Trial, t.Rounds, t.Lo, t.Hi}
-	now := result{sum: digest([]byte(t.Blob), t.Result), worker: worker}
-	then, known := c.shares[at]
-	if !known {
-		c.shares[at] = now
-		return nil
-	}
-	return c.agree(at.String(), then, now)
+	return yes
 }
+
+// Shards returns the number of shards a round is split into.
+func (c *Coordinator) Shards(trial, round, clients int) int {
+	n := c.costs.shards(trial, round, clients, c.pool.supply(trial))
+	if n > 0 {
+		c.ledger.forgetShares(trial, round)
+	}
+	return n
+}
+
+// Exams returns the number of parts an evaluation on the given number of clients is
+// split into.
+func (c *Coordinator) Exams(clients int) int { return c.costs.exams(clients, c.pool.supply(-1)) }

@@ -190,11 +190,11 @@ func TestClusterSharesOneTraining(t *testing.T) {
 // TestClusterDecidesByTime holds when rounds are shared by themselves.
 func TestClusterDecidesByTime(t *testing.T) {
 	const trial = 3
-	c := &Coordinator{options: Options{Rounds: RoundsAuto, Notice: func(string) {}}, cohort: 64, costs: map[int]*costModel{}, handles: map[string]*workerHandle{}}
+	c := emptyCoordinator()
 	for i := range 4 {
-		s := newHandle(wire.Hello{}, "", "w")
+		s := newHandle(wire.Hello{}, "", "w", nil)
 		s.pending = &wire.Request{State: wire.StateIdle}
-		c.handles[string(rune('a'+i))] = s
+		c.pool.handles[string(rune('a'+i))] = s
 	}
 	shares := func(what string, want bool) {
 		t.Helper()
@@ -203,8 +203,8 @@ func TestClusterDecidesByTime(t *testing.T) {
 		}
 	}
 	shares("before a round was measured", false)
-	c.tookWhole(trial, 1, 4*time.Second)
-	c.transfers = transferTimes{put: 0.05, get: 0.05}
+	c.costs.tookWhole(trial, 1, 4*time.Second)
+	c.costs.transfers = transferTimes{put: 0.05, get: 0.05}
 	shares("by four idle workers of a round of 4 s", true)
 	if n := c.Shards(trial, 1, 64); n != 4 {
 		t.Errorf("cut into %d parts", n)
@@ -212,32 +212,32 @@ func TestClusterDecidesByTime(t *testing.T) {
 	if n := c.Shards(trial+1, 1, 64); n != 0 {
 		t.Errorf("a trial that is not shared is cut into %d parts", n)
 	}
-	c.cohort = 100 // 7 groups, of which the last has 4 clients: pairs are as fast and fewer
+	c.costs.cohort = 100 // 7 groups, of which the last has 4 clients: pairs are as fast and fewer
 	if n := c.Shards(trial, 1, 100); n != 4 {
 		t.Errorf("100 clients are cut into %d parts for 4 workers", n)
 	}
-	c.cohort = 64
-	c.transfers = transferTimes{put: 0.5, get: 0.7}
+	c.costs.cohort = 64
+	c.costs.transfers = transferTimes{put: 0.5, get: 0.7}
 	shares("where the ways take longer", false)
-	c.transfers = transferTimes{}
-	c.placing = 1
+	c.costs.transfers = transferTimes{}
+	c.pool.placing = 1
 	shares("while a trial waits for a worker", false)
-	c.placing = 0
-	c.costOf(trial).shared[4], c.costOf(trial).tries[4] = 5, 1
+	c.pool.placing = 0
+	c.costs.of(trial).shared[4], c.costs.of(trial).tries[4] = 5, 1
 	shares("where one shared round took longer", true)
-	c.costOf(trial).tries[4] = fair
+	c.costs.of(trial).tries[4] = fair
 	shares("where shared rounds took longer", false)
-	c.costOf(trial).shared[4] = 3
+	c.costs.of(trial).shared[4] = 3
 	shares("where they took less", true)
-	for _, s := range c.handles {
+	for _, s := range c.pool.handles {
 		s.lease, s.trial = 1, trial+1
 	}
 	shares("where all workers have trials", false)
-	c.whole, c.options.Rounds = errors.New("a state"), RoundsAlways
+	c.costs.whole, c.costs.mode = errors.New("a state"), RoundsAlways
 	shares("of clients with states", false)
-	c.whole, c.cohort, c.options.Rounds = nil, 16, RoundsAuto
-	c.handles = map[string]*workerHandle{"a": c.handles["a"], "b": c.handles["b"]}
-	for _, s := range c.handles {
+	c.costs.whole, c.costs.cohort, c.costs.mode = nil, 16, RoundsAuto
+	c.pool.handles = map[string]*workerHandle{"a": c.pool.handles["a"], "b": c.pool.handles["b"]}
+	for _, s := range c.pool.handles {
 		s.lease = 0
 	}
 	shares("of a cohort of one group", false)

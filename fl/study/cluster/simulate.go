@@ -30,13 +30,15 @@ func (c *Coordinator) Simulate(ctx context.Context, s Simulation) error {
 	var all sync.WaitGroup
 	ended := make([]error, s.Workers)
 	if s.State != nil { // it may be larger than a state of the study's model
-		c.most += int64(4 * len(s.State.Weights))
-		c.blobs = c.blobs.Of(c.blobs.Tag, c.most)
+		c.terms.most += int64(4 * len(s.State.Weights))
+		c.transit.Blobs = c.transit.Of(c.transit.Tag, c.terms.most)
 	}
 	for i := range ended {
-		stub := worker.Stub{Record: s.Record, State: s.State, Duration: s.Round, Most: c.most}
-		o := worker.Options{Join: c.broker.Path, Version: c.options.Version, Workers: 1, Patience: time.Minute}
-		all.Go(func() { ended[i] = worker.Simulated(o, fmt.Sprintf("simulated-%d", i+1), stub, c.facts).Work(ctx) })
+		stub := worker.Stub{Record: s.Record, State: s.State, Duration: s.Round, Most: c.terms.most}
+		o := worker.Options{Join: c.broker.Path, Version: c.terms.version, Workers: 1, Patience: time.Minute}
+		all.Go(func() {
+			ended[i] = worker.Simulated(o, fmt.Sprintf("simulated-%d", i+1), stub, c.terms.facts).Work(ctx)
+		})
 	}
 	all.Wait()
 	return errors.Join(ended...)
@@ -44,7 +46,7 @@ func (c *Coordinator) Simulate(ctx context.Context, s Simulation) error {
 
 // Joined returns the number of connected workers.
 func (c *Coordinator) Joined() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.here()
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
+	return c.pool.here()
 }

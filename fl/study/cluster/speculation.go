@@ -12,13 +12,6 @@ import (
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 )
 
-// A round is late when it takes lateFactor times as long as the median of the last
-// paceRounds rounds of its trial or, if that has none yet, of all trials.
-const (
-	lateFactor = 4
-	paceRounds = 16
-)
-
 // maxPast is the maximum number of orders kept for a backup task.
 const maxPast = 1000
 
@@ -48,48 +41,6 @@ func (p *past) since(from, to int) ([]wire.Order, bool) {
 	return p.orders[i:], len(p.orders)-i == to-from
 }
 
-// pace holds the durations of a few rounds.
-type pace struct{ times []time.Duration }
-
-func (p *pace) add(d time.Duration) {
-	if len(p.times) == paceRounds {
-		p.times = p.times[1:]
-	}
-	p.times = append(p.times, d)
-}
-
-// late returns the time after which a round is late, 0 if unknown.
-func (p *pace) late(least time.Duration) time.Duration {
-	if len(p.times) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(p.times))
-	return max(least, lateFactor*sorted[len(sorted)/2])
-}
-
-// late returns the time after which a round of a trial is late, 0 if unknown.
-func (c *Coordinator) late(trial int) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := c.paces[trial]; p != nil {
-		return p.late(c.options.Late)
-	}
-	return c.pace.late(c.options.Late)
-}
-
-// took records the duration of a round of a trial.
-func (c *Coordinator) took(trial int, d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.paces[trial]
-	if p == nil {
-		p = &pace{}
-		c.paces[trial] = p
-	}
-	p.add(d)
-	c.pace.add(d)
-}
-
 // speculate runs a round on the worker. If the round is late and another worker is idle,
 // a backup task trains it there too, starting from the newest state. The first one to
 // finish keeps the trial; the result of the other one is compared when it arrives.
@@ -101,7 +52,7 @@ func (t *training) speculate(ctx context.Context, o *wire.Order) (*wire.Request,
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
 	defer timer.Stop()
-	if after := t.coordinator.late(t.trial); after > 0 {
+	if after := t.coordinator.paces.late(t.trial); after > 0 {
 		timer.Reset(after)
 	}
 	arrived, gone := t.handle.arrived, t.handle.gone // nil when the worker is lost
@@ -118,7 +69,7 @@ func (t *training) speculate(ctx context.Context, o *wire.Order) (*wire.Request,
 				err = errors.Join(err, t.outrun(second, o))
 			}
 			if err == nil {
-				t.coordinator.took(t.trial, time.Since(began))
+				t.coordinator.paces.took(t.trial, time.Since(began))
 			}
 			return t.ran(o, got, err)
 		case <-gone:
@@ -184,12 +135,12 @@ func (r *backup) ends() <-chan verdict {
 // the trial's past is unknown.
 func (t *training) second(ctx context.Context, o *wire.Order) (*backup, error) {
 	c := t.coordinator
-	c.mu.Lock()
+	c.pool.mu.Lock()
 	var s *workerHandle
-	if !t.past.lost && c.err == nil && len(c.waiting) == 0 {
-		s = c.spare()
+	if !t.past.lost && c.pool.err == nil && len(c.pool.waiting) == 0 {
+		s = c.pool.spare()
 	}
-	c.mu.Unlock()
+	c.pool.mu.Unlock()
 	if s == nil {
 		return nil, nil
 	}
@@ -201,18 +152,15 @@ func (t *training) second(ctx context.Context, o *wire.Order) (*backup, error) {
 	orders, known := t.past.since(at, t.rounds)
 	if err != nil || !known { // known is false if the newest state is older than the kept orders
 		t.past.lost = true
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		s.taken = false
-		c.offer(s)
+		c.pool.release(s)
 		return nil, err
 	}
 	orders = append(slices.Clone(orders), *o)
 	ctx, cancel := context.WithCancel(ctx)
 	r := &backup{handle: s, cancel: cancel, done: make(chan verdict, 1)}
-	c.mu.Lock()
+	c.pool.mu.Lock()
 	s.copies = cancel
-	c.mu.Unlock()
+	c.pool.mu.Unlock()
 	go func() {
 		defer cancel()
 		v := verdict{}
@@ -223,9 +171,9 @@ func (t *training) second(ctx context.Context, o *wire.Order) (*backup, error) {
 		if v.err != nil && v.copy != nil {
 			v.copy.End()
 		}
-		c.mu.Lock()
+		c.pool.mu.Lock()
 		s.copies = nil
-		c.mu.Unlock()
+		c.pool.mu.Unlock()
 		r.done <- v
 	}()
 	return r, nil
@@ -245,25 +193,6 @@ func (t *training) repeat(ctx context.Context, orders []wire.Order) (got *wire.R
 	return got, err
 }
 
-// endCopy cancels one backup task, to free a worker for a trial that waits.
-func (c *Coordinator) endCopy() {
-	for _, s := range c.handles {
-		if s.copies != nil {
-			s.copies()
-			s.copies = nil
-			return
-		}
-	}
-}
-
-// expect keeps the result of a round until the second worker reports it too.
-func (c *Coordinator) expect(p place) {
-	if r, known := c.rounds[p]; known {
-		r.due = true
-		c.rounds[p] = r
-	}
-}
-
 // outrun ends the backup task of a training that was faster.
 func (t *training) outrun(r *backup, o *wire.Order) error {
 	c := t.coordinator
@@ -273,25 +202,24 @@ func (t *training) outrun(r *backup, o *wire.Order) error {
 			v.copy.End()
 		}
 	}()
-	c.mu.Lock()
-	c.expect(place{t.trial, o.Rounds})
-	c.mu.Unlock()
+	c.ledger.expect(place{t.trial, o.Rounds})
 	c.options.Notice(fmt.Sprintf("trial %d, round %d: %s finished first", t.trial, t.rounds+1, t.handle.name))
-	return study.RecordLease(c.store, t.trial, o.Rounds, study.LeaseRecord{Lease: t.lease, Worker: t.handle.name})
+	return c.journal.leased(t.trial, o.Rounds, study.LeaseRecord{Lease: t.lease, Worker: t.handle.name})
 }
 
 // overtaken continues with the backup task.
 func (t *training) overtaken(v *verdict, o *wire.Order) {
 	c, slow := t.coordinator, t.handle
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
 	if !slow.out && slow.lease == t.lease {
 		slow.lease, slow.busy = 0, false
 		if slow.pending != nil {
 			slow.answer(wire.Order{Order: wire.OrderDrop})
 		}
 	}
-	c.expect(place{t.trial, o.Rounds})
+	c.ledger.expect(place{t.trial, o.Rounds})
 	t.handle, t.lease, t.past, t.fetched = v.copy.handle, v.copy.lease, v.copy.past, false
-	c.options.Notice(fmt.Sprintf("trial %d, round %d: %s finished first and keeps the trial; %s drops it", t.trial, t.rounds+1, t.handle.name, slow.name))
+	c.options.Notice(fmt.Sprintf("trial %d, round %d: %s finished first and keeps the trial; %s drops it", t.trial,
+		t.rounds+1, t.handle.name, slow.name))
 }

@@ -46,11 +46,11 @@ func (t *training) call(ctx context.Context, o wire.Order, want string) (*wire.R
 // send gives the worker an order. The worker must be waiting for one.
 func (t *training) send(o *wire.Order) error {
 	c, s := t.coordinator, t.handle
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
 	switch {
-	case c.err != nil:
-		return c.err
+	case c.pool.err != nil:
+		return c.pool.err
 	case s.out || s.lease != t.lease || s.pending == nil:
 		return study.ErrLost
 	}
@@ -68,8 +68,8 @@ func (t *training) send(o *wire.Order) error {
 // arrived returns the worker's report.
 func (t *training) arrived(want string) (*wire.Request, error) {
 	c, s := t.coordinator, t.handle
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
 	s.busy = false
 	got := s.pending
 	switch {
@@ -78,7 +78,8 @@ func (t *training) arrived(want string) (*wire.Request, error) {
 	case got.State == wire.StateFailed:
 		return nil, fmt.Errorf("worker %s: trial %d, round %d: %s", s.name, t.trial, t.rounds+1, got.Problem)
 	case got.State != want:
-		return nil, fmt.Errorf("worker %s: trial %d, round %d: reported state %q, want %q", s.name, t.trial, t.rounds+1, got.State, want)
+		return nil, fmt.Errorf("worker %s: trial %d, round %d: reported state %q, want %q", s.name, t.trial, t.rounds+1,
+			got.State, want)
 	}
 	return got, nil
 }
@@ -102,17 +103,18 @@ func (t *training) Round(ctx context.Context, rounds int, p fl.Plan, observed []
 		return nil, &shard.PanicError{Value: got.Panic, Stack: []byte(got.Stack)}
 	}
 	t.past.add(o)
-	t.coordinator.mu.Lock()
+	t.coordinator.pool.mu.Lock()
 	t.rounds, t.handle.rounds = got.Rounds, got.Rounds
-	t.coordinator.tookWhole(t.trial, got.Rounds, time.Since(start))
-	t.coordinator.mu.Unlock()
+	t.coordinator.pool.mu.Unlock()
+	t.coordinator.costs.tookWhole(t.trial, got.Rounds, time.Since(start))
 	return got.Record, nil
 }
 
 // ran checks that a worker has run the round of an order.
 func (t *training) ran(o *wire.Order, got *wire.Request, err error) (*wire.Request, error) {
 	if err == nil && got.Panic == "" && (got.Trial != t.trial || got.Rounds != o.Rounds+1 || got.Record == nil) {
-		return nil, fmt.Errorf("worker %s: ran trial %d to round %d, want trial %d to round %d", t.handle.name, got.Trial, got.Rounds, t.trial, o.Rounds+1)
+		return nil, fmt.Errorf("worker %s: ran trial %d to round %d, want trial %d to round %d", t.handle.name, got.Trial,
+			got.Rounds, t.trial, o.Rounds+1)
 	}
 	return got, err
 }
@@ -123,28 +125,20 @@ func (t *training) Keep() { t.keep = true }
 // errGivenUp means that a worker could not carry out an order and has dropped its trial.
 var errGivenUp = fmt.Errorf("%w: it dropped its trial", study.ErrLost)
 
-// maxUnsent is how often in a row workers may drop a trial because they cannot fetch or
-// send it.
-const maxUnsent = 5
-
 // Fetch downloads the kept model and the state of the trial. Once the study is
 // interrupted it may fail.
 func (t *training) Fetch(ctx context.Context, kept, state bool) (model, trial *fl.Snapshot, err error) {
 	c := t.coordinator
-	hurry, done := c.interrupted.hurry(ctx)
+	hurry, done := c.transit.interrupted.hurry(ctx)
 	defer done()
 	model, trial, err = t.bring(hurry, kept, state)
 	if err != nil && hurry.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w: %w", study.ErrLost, context.Canceled)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case err == nil:
-		delete(c.unsent, t.trial)
-	case errors.Is(err, errGivenUp):
-		if c.unsent[t.trial]++; c.unsent[t.trial] >= maxUnsent {
-			return nil, nil, fmt.Errorf("trial %d, round %d: workers failed to send it %d times in a row; check the workers' output, then resume the study", t.trial, t.rounds, maxUnsent)
+	if err == nil || errors.Is(err, errGivenUp) {
+		if c.ledger.sent(t.trial, err == nil) {
+			return nil, nil, fmt.Errorf("trial %d, round %d: workers failed to send it %d times in a row; "+
+				"check the workers' output, then resume the study", t.trial, t.rounds, maxUnsent)
 		}
 	}
 	return model, trial, err
@@ -157,70 +151,46 @@ func (t *training) bring(ctx context.Context, kept, state bool) (model, trial *f
 		return nil, nil, err
 	}
 	if kept {
-		model, err = t.coordinator.fetch(ctx, got.Model)
+		model, err = t.coordinator.transit.fetch(ctx, got.Model)
 	}
 	if state && err == nil {
-		trial, err = t.coordinator.fetch(ctx, got.Snapshot)
+		trial, err = t.coordinator.transit.fetch(ctx, got.Snapshot)
 	}
 	if err == nil {
-		err = t.coordinator.forget(ctx, got.Model, got.Snapshot)
+		err = t.coordinator.transit.forget(ctx, got.Model, got.Snapshot)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("worker %s: %w", t.handle.name, err)
 	}
 	if state {
 		t.past.clear()
-		t.coordinator.mu.Lock()
-		t.coordinator.settle(t.trial, t.rounds)
-		t.coordinator.mu.Unlock()
+		t.coordinator.ledger.settle(t.trial, t.rounds)
 	}
 	t.fetched = t.fetched || state && t.Leaving()
 	return model, trial, nil
 }
 
-// fetch downloads a blob.
-func (c *Coordinator) fetch(ctx context.Context, name string) (*fl.Snapshot, error) {
-	if name == "" {
-		return nil, errors.New("sent no blob")
-	}
-	return c.blobs.Get(ctx, name)
-}
-
-// forget removes downloaded blobs. The kept model and the state of a trial may be the
-// same bytes, so it is called after both were fetched.
-func (c *Coordinator) forget(ctx context.Context, names ...string) error {
-	for _, name := range names {
-		if name == "" {
-			continue
-		}
-		if err := c.blobs.Remove(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Leaving reports whether the worker was asked to leave.
 func (t *training) Leaving() bool {
-	t.coordinator.mu.Lock()
-	defer t.coordinator.mu.Unlock()
+	t.coordinator.pool.mu.Lock()
+	defer t.coordinator.pool.mu.Unlock()
 	return t.handle.leaving
 }
 
 // End ends the worker's lease.
 func (t *training) End() {
 	c, s := t.coordinator, t.handle
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
 	if s.out || s.lease != t.lease {
 		return
 	}
 	shared := s.share != nil
-	s.lease, s.busy, s.share = 0, false, nil
+	s.leased = leased{trial: s.trial, rounds: s.rounds}
 	switch {
 	case s.pending == nil:
 	case shared && s.pending.State == wire.StateShared && !s.leaving:
-		c.offer(s) // it has nothing to drop
+		c.pool.offer(s) // it has nothing to drop
 	default:
 		s.answer(wire.Order{Order: wire.OrderDrop})
 	}

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
@@ -10,21 +9,22 @@ import (
 )
 
 // watch finds workers that are lost.
-func (c *Coordinator) watch() {
+func (c *Coordinator) watch(stop <-chan struct{}) {
 	tick := time.NewTicker(c.options.Heartbeat / 2)
 	defer tick.Stop()
 	for {
 		select {
-		case <-c.stop:
+		case <-stop:
 			return
 		case <-tick.C:
 		}
 		here, known := c.broker.Connected()
-		c.mu.Lock()
+		p := c.pool
+		p.mu.Lock()
 		if c.hub == nil {
-			c.alone.look(c.here() == 0 && len(c.waiting) > 0, c.joined, &c.options, c.broker)
+			p.alone.look(p.here() == 0 && len(p.waiting) > 0, p.joined, c.options.Notice, c.broker.Path)
 		}
-		for _, s := range c.handles {
+		for _, s := range p.handles {
 			if here[s.inbox] || !known { // then only heartbeats show it
 				s.connected = time.Now()
 			}
@@ -36,35 +36,8 @@ func (c *Coordinator) watch() {
 				c.lose(s, "connection closed")
 			}
 		}
-		c.mu.Unlock()
+		p.mu.Unlock()
 	}
-}
-
-// vigil tracks how long trials have waited without any worker.
-type vigil struct {
-	since time.Time     // zero if nothing waits
-	next  time.Duration // when the next notice is due
-}
-
-// look reports that trials wait: soon, then less and less often.
-func (v *vigil) look(waits bool, joined int, o *Options, b *wire.Broker) {
-	if !waits {
-		*v = vigil{}
-		return
-	}
-	if v.since.IsZero() {
-		v.since, v.next = time.Now(), o.alone
-	}
-	waited := time.Since(v.since)
-	if waited < v.next {
-		return
-	}
-	v.next = min(2*v.next, v.next+time.Hour)
-	so := "none has joined yet"
-	if joined > 0 {
-		so = fmt.Sprintf("%d joined so far, none left", joined)
-	}
-	o.Notice(fmt.Sprintf("no worker for %v (%s); add one with: fedfast worker --join %s", waited.Round(time.Second), so, b.Path))
 }
 
 // lose gives up a worker.
@@ -73,22 +46,12 @@ func (c *Coordinator) lose(s *workerHandle, why string) {
 	switch {
 	case s.lease != 0 && s.share != nil:
 		at = fmt.Sprintf(" with %s, which another worker takes over", s.share)
-		c.lostShares[*s.share] = append(c.lostShares[*s.share], s.name)
-		if names := c.lostShares[*s.share]; len(names) >= maxLost {
-			c.fail(fmt.Errorf("%d workers were lost while running %s: %s; check why they ended, then resume the study", len(names), s.share, strings.Join(names, ", ")))
-		}
 	case s.lease != 0:
 		at = fmt.Sprintf(" with trial %d after round %d, which another worker takes over", s.trial, s.rounds)
-		if s.busy {
-			p := place{s.trial, s.rounds}
-			c.lost[p] = append(c.lost[p], s.name)
-			if names := c.lost[p]; len(names) >= maxLost {
-				c.fail(fmt.Errorf("trial %d, round %d: %d workers were lost while training it: %s; check why they ended, then resume the study", p.trial, p.rounds+1, len(names), strings.Join(names, ", ")))
-			}
-		}
 	}
+	c.pool.fail(c.ledger.loses(s))
 	c.remove(s, study.WorkerLost)
-	c.options.Notice(fmt.Sprintf("%s lost%s: %s; %s", s.name, at, why, c.count()))
+	c.options.Notice(fmt.Sprintf("%s lost%s: %s; %s", s.name, at, why, c.pool.inWords()))
 }
 
 // remove removes a worker. Its handle stays, so that a late report is still compared.
@@ -98,5 +61,5 @@ func (c *Coordinator) remove(s *workerHandle, state string) {
 	if s.pending != nil { // it is alive and waits for an order that will not come
 		s.answer(wire.Order{Order: wire.OrderAgain})
 	}
-	c.record(study.WorkerRecord{Worker: s.name, State: state})
+	c.journal.worker(study.WorkerRecord{Worker: s.name, State: state})
 }

@@ -75,7 +75,8 @@ func (b *Broker) CreateBlobs(ctx context.Context) (*Blobs, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: b.Scope.subject(Bucket), Storage: jetstream.MemoryStorage})
+	s, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: b.Scope.subject(Bucket),
+		Storage: jetstream.MemoryStorage})
 	return newBlobs(s, b.Scope), err
 }
 
@@ -165,7 +166,8 @@ func (b *Blobs) try(ctx context.Context, name string, sealed []byte) error {
 			}
 		}()
 	}
-	_, err := b.store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}, bytes.NewReader(sealed))
+	_, err := b.store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}},
+		bytes.NewReader(sealed))
 	return err
 }
 

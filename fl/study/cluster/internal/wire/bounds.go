@@ -76,7 +76,8 @@ func (t *Request) Wrong(tag string) string {
 		return fmt.Sprintf("unknown state %.20q", t.State)
 	}
 	if t.Seq < 1 || t.Lease < 0 || !countable(t.Trial, t.Rounds, t.Lo, t.Hi) {
-		return fmt.Sprintf("request %d, lease %d, trial %d, round %d, slots [%d,%d): out of range", t.Seq, t.Lease, t.Trial, t.Rounds, t.Lo, t.Hi)
+		return fmt.Sprintf("request %d, lease %d, trial %d, round %d, slots [%d,%d): out of range", t.Seq, t.Lease, t.Trial,
+			t.Rounds, t.Lo, t.Hi)
 	}
 	for _, name := range []string{t.Blob, t.Model, t.Snapshot} {
 		if name != "" && !isDigest(name, tag) {
@@ -100,7 +101,8 @@ func (w *Welcome) Wrong() string {
 	heartbeat := time.Duration(w.Heartbeat) * time.Millisecond
 	switch {
 	case w.Heartbeat > int64(maxHeartbeat/time.Millisecond) || heartbeat < minHeartbeat:
-		return fmt.Sprintf("heartbeat of %d ms, want %d to %d", w.Heartbeat, minHeartbeat.Milliseconds(), maxHeartbeat.Milliseconds())
+		return fmt.Sprintf("heartbeat of %d ms, want %d to %d", w.Heartbeat, minHeartbeat.Milliseconds(),
+			maxHeartbeat.Milliseconds())
 	case !IsToken(w.Worker):
 		return "invalid worker token"
 	case len(w.Tag) > maxName:
@@ -132,7 +134,8 @@ func (j *Join) wrong() string {
 	for _, address := range j.URLs {
 		u, err := url.Parse(address)
 		if err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls" {
-			return fmt.Sprintf("invalid address %s: must be nats://HOST:PORT or tls://HOST:PORT", oneline.Name(hideUser(address)))
+			return fmt.Sprintf("invalid address %s: must be nats://HOST:PORT or tls://HOST:PORT",
+				oneline.Name(hideUser(address)))
 		}
 	}
 	return ""

@@ -43,7 +43,8 @@ func Certify(hosts []string) (ca string, server tls.Certificate, err error) {
 	}
 	begin := time.Now().Add(-time.Hour) // clocks differ
 	root := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "fedfast cluster"}, NotBefore: begin, NotAfter: begin.AddDate(1, 0, 0),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "fedfast cluster"},
+		NotBefore: begin, NotAfter: begin.AddDate(1, 0, 0),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, MaxPathLenZero: true,
 	}
 	caDER, err := x509.CreateCertificate(rand.Reader, root, root, &caKey.PublicKey, caKey)
@@ -55,7 +56,8 @@ func Certify(hosts []string) (ca string, server tls.Certificate, err error) {
 		return "", server, err
 	}
 	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "fedfast coordinator"}, NotBefore: root.NotBefore, NotAfter: root.NotAfter,
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "fedfast coordinator"},
+		NotBefore: root.NotBefore, NotAfter: root.NotAfter,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	for _, h := range hosts {

@@ -57,7 +57,8 @@ func joinServer(ctx context.Context, study, address, creds, ca string) (_ *Broke
 	}
 	name := Token()
 	options := append(credentials(creds), nats.Name(name), nats.CustomInboxPrefix(b.Scope.subject(Inboxes)+name),
-		nats.MaxReconnects(-1), nats.ReconnectWait(500*time.Millisecond), nats.Timeout(10*time.Second), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+		nats.MaxReconnects(-1), nats.ReconnectWait(500*time.Millisecond), nats.Timeout(10*time.Second),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if b.Conn, err = nats.Connect(address, append(options, trust...)...); err != nil {
 		return nil, fmt.Errorf("--cluster %s: %w", hideUser(address), err)
 	}
@@ -68,10 +69,12 @@ func joinServer(ctx context.Context, study, address, creds, ca string) (_ *Broke
 		return nil, err
 	}
 	if _, err := js.AccountInfo(ctx); err != nil {
-		return nil, fmt.Errorf("--cluster %s: JetStream of NATS 2.9 or newer must be enabled for this user: %w", hideUser(address), err)
+		return nil, fmt.Errorf("--cluster %s: JetStream of NATS 2.9 or newer must be enabled for this user: %w",
+			hideUser(address), err)
 	}
 	b.url = hideUser(address)
-	if old, err := ReadJoin(filepath.Join(study, Folder, JoinFile)); err == nil && old.Scope != "" { // left by a coordinator that was killed
+	// left by a coordinator that was killed
+	if old, err := ReadJoin(filepath.Join(study, Folder, JoinFile)); err == nil && old.Scope != "" {
 		_ = dropBucket(ctx, b.Conn, old.Scope)
 	}
 	b.Path, err = j.Write(study)

@@ -62,10 +62,14 @@ func ReadJoin(path string) (*Join, error) {
 	}
 	var j Join
 	if err := json.Unmarshal(text, &j); err != nil || j.Key == "" && j.Secret == "" || len(j.URLs) == 0 {
-		return nil, fmt.Errorf("--join %s: not a join file; `fedfast tune --cluster` writes it to %s in the study's directory", path, filepath.Join(Folder, JoinFile))
+		return nil, fmt.Errorf("--join %s: not a join file; `fedfast tune --cluster` "+
+			"writes it to %s in the study's directory",
+			path, filepath.Join(Folder, JoinFile))
 	}
 	if j.Fedfast != Protocol {
-		return nil, fmt.Errorf("--join %s: protocol version %d, this fedfast has version %d; use the coordinator's version of fedfast", path, j.Fedfast, Protocol)
+		return nil, fmt.Errorf("--join %s: protocol version %d, this fedfast has version %d; "+
+			"use the coordinator's version of fedfast",
+			path, j.Fedfast, Protocol)
 	}
 	if why := j.wrong(); why != "" {
 		return nil, fmt.Errorf("--join %s: %s", path, why)

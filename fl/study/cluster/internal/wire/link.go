@@ -57,9 +57,12 @@ func Connect(j *Join, path, creds string) (*Link, error) {
 	}
 	name, denied := Token(), make(chan struct{}, 1)
 	options := []nats.Option{
-		nats.Name(name), nats.CustomInboxPrefix(at.subject(Inboxes) + name), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
-		nats.Timeout(10 * time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(3), nats.IgnoreDiscoveredServers(),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { // other errors are returned by the calls themselves
+		nats.Name(name), nats.CustomInboxPrefix(at.subject(Inboxes) + name), nats.MaxReconnects(-1),
+		nats.ReconnectWait(200 * time.Millisecond),
+		nats.Timeout(10 * time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(3),
+		nats.IgnoreDiscoveredServers(),
+		// other errors are returned by the calls themselves
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if errors.Is(err, nats.ErrPermissionViolation) {
 				select {
 				case denied <- struct{}{}:
@@ -76,7 +79,8 @@ func Connect(j *Join, path, creds string) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrNoLink, hideUser(j.URLs[0]), err)
 	}
-	return &Link{Conn: conn, scope: at, from: joined{path, j.Key + j.Secret}, denied: denied, heartbeat: time.Second, stop: make(chan struct{})}, nil
+	return &Link{Conn: conn, scope: at, from: joined{path, j.Key + j.Secret}, denied: denied, heartbeat: time.Second,
+		stop: make(chan struct{})}, nil
 }
 
 // Close closes the connection after flushing it.
@@ -114,7 +118,8 @@ func (l *Link) Begin(w *Welcome) {
 // Hello sends a hello until it is answered.
 func (l *Link) Hello(ctx context.Context, h Hello) (*Welcome, error) {
 	var answer Welcome
-	if err := l.request(ctx, SubjectHello, h, 5*time.Second, func(text []byte) bool { return json.Unmarshal(text, &answer) == nil }); err != nil {
+	if err := l.request(ctx, SubjectHello, h, 5*time.Second,
+		func(text []byte) bool { return json.Unmarshal(text, &answer) == nil }); err != nil {
 		return nil, err
 	}
 	if answer.Refused != "" {
@@ -150,7 +155,8 @@ func (l *Link) Ask(ctx context.Context, t Request) (*Order, error) {
 // request sends a message until take accepts an answer, as long as there is a connection
 // or one may come back. An answer to any repetition counts, and repetitions become less
 // frequent, so a slow coordinator is not flooded.
-func (l *Link) request(ctx context.Context, subject string, v any, patience time.Duration, take func([]byte) bool) error {
+func (l *Link) request(ctx context.Context, subject string, v any, patience time.Duration,
+	take func([]byte) bool) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -219,7 +225,8 @@ const look = time.Second
 // does not wait for blobs or train for a study that has ended; done releases it.
 func (l *Link) Alive(ctx context.Context) (_ context.Context, done context.CancelFunc) {
 	ctx, done = context.WithCancel(ctx)
-	every := min(max(l.heartbeat, 100*time.Millisecond), look) // begin sets the heartbeat, maybe before the goroutine has seen done
+	// begin sets the heartbeat, maybe before the goroutine has seen done
+	every := min(max(l.heartbeat, 100*time.Millisecond), look)
 	go func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()

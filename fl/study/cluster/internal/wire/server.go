@@ -49,7 +49,8 @@ func splitAddress(address string) (host string, port int, err error) {
 		port, err = strconv.Atoi(text)
 	}
 	if err != nil || host == "" || port < 0 || port > 65535 {
-		return "", 0, fmt.Errorf("--cluster %s: must be HOST:PORT, such as 127.0.0.1:0 (port 0: any free port), or nats://HOST:PORT of an external server", address)
+		return "", 0, fmt.Errorf("--cluster %s: must be HOST:PORT, such as 127.0.0.1:0 (port 0: any free port), "+
+			"or nats://HOST:PORT of an external server", address)
 	}
 	return host, port, nil
 }
@@ -117,10 +118,12 @@ func listen(study, host string, port int, encrypted bool, change ...func(*server
 		return nil, err
 	}
 	o := &server.Options{
-		ServerName: "fedfast", Host: host, Port: port, NoSigs: true, NoLog: true, MaxPayload: maxMessage, MaxControlLine: 4096,
-		JetStream: true, StoreDir: b.folder, JetStreamMaxMemory: max(memory.Available()/2, 1<<30), JetStreamMaxStore: 1,
-		CustomClientAuthentication: authenticator, AlwaysEnableNonce: true, NoSystemAccount: true, DisableShortFirstPing: true,
-		PingInterval: 5 * time.Second, MaxPingsOut: 3, WriteDeadline: time.Minute,
+		ServerName: "fedfast", Host: host, Port: port, NoSigs: true, NoLog: true, MaxPayload: maxMessage,
+		MaxControlLine: 4096,
+		JetStream:      true, StoreDir: b.folder, JetStreamMaxMemory: max(memory.Available()/2, 1<<30), JetStreamMaxStore: 1,
+		CustomClientAuthentication: authenticator, AlwaysEnableNonce: true, NoSystemAccount: true,
+		DisableShortFirstPing: true,
+		PingInterval:          5 * time.Second, MaxPingsOut: 3, WriteDeadline: time.Minute,
 	}
 	o.StreamMaxBufferedSize = o.JetStreamMaxMemory // many workers may send their states at the same time
 	for _, f := range change {
@@ -148,7 +151,8 @@ func listen(study, host string, port int, encrypted bool, change ...func(*server
 	}
 	b.server.Start()
 	if !b.server.ReadyForConnections(20 * time.Second) {
-		return nil, fmt.Errorf("--cluster %s: cannot listen; use an address of this machine and a free port, or port 0", address)
+		return nil, fmt.Errorf("--cluster %s: cannot listen; use an address of this machine and a free port, or port 0",
+			address)
 	}
 	_, listening, err := net.SplitHostPort(b.server.Addr().String())
 	if err != nil {
@@ -163,7 +167,8 @@ func listen(study, host string, port int, encrypted bool, change ...func(*server
 		return nil, err
 	}
 	j.Key = string(seed)
-	options := []nats.Option{nats.InProcessServer(b.server), nats.Name(authenticator.coordinator), nats.CustomInboxPrefix(Inboxes + authenticator.coordinator)}
+	options := []nats.Option{nats.InProcessServer(b.server), nats.Name(authenticator.coordinator),
+		nats.CustomInboxPrefix(Inboxes + authenticator.coordinator)}
 	if b.Conn, err = nats.Connect("", append(options, signed(own))...); err != nil {
 		return nil, err
 	}

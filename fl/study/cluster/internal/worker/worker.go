@@ -78,7 +78,8 @@ func Machine(version string) wire.Machine {
 		host = "worker"
 	}
 	return wire.Machine{
-		Protocol: wire.Protocol, Version: version, Level: kernels.Current().String(), Host: host, PID: os.Getpid(), CPU: cpuid.CPU.BrandName,
+		Protocol: wire.Protocol, Version: version, Level: kernels.Current().String(), Host: host,
+		PID: os.Getpid(), CPU: cpuid.CPU.BrandName,
 	}
 }
 
