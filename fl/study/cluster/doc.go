@@ -23,7 +23,8 @@
 // processes of a study, and each is recorded durably before it is granted; a message
 // under an old lease is compared and dropped. Each coordinator creates new keys and
 // certificates, so the join file is the only secret. On an external server all
-// messages are encrypted. Package wire is all of that.
+// messages are encrypted. All of this is in internal/wire, and a worker in
+// internal/worker.
 //
 // Nothing that depends on machines or on the clock reaches a result. A round at which
 // several workers in a row are lost therefore does not fail its trial, which the tuner

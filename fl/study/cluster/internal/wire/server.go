@@ -17,7 +17,7 @@ import (
 )
 
 // The subjects of a cluster, all served by the coordinator. Answers go to an inbox below
-// inboxes, whose name only the worker and the server know.
+// Inboxes, whose name only the worker and the server know.
 const (
 	Home             = "fedfast"
 	SubjectHello     = Home + ".hello"
