@@ -33,8 +33,10 @@ func (c *Coordinator) greet(m *nats.Msg, h *wire.Hello, worker string) bool {
 		return false
 	}
 	if h.Facts == nil {
-		respond(m, wire.Welcome{Worker: worker, Tag: c.transit.Tag, Config: c.terms.config, Plain: c.terms.plain,
-			Heartbeat: c.options.Heartbeat.Milliseconds()})
+		respond(m, wire.Welcome{
+			Worker: worker, Tag: c.transit.Tag, Config: c.terms.config, Plain: c.terms.plain,
+			Heartbeat: c.options.Heartbeat.Milliseconds(),
+		})
 		return true
 	}
 	if !wire.IsToken(h.Worker) {
@@ -52,8 +54,10 @@ func (c *Coordinator) greet(m *nats.Msg, h *wire.Hello, worker string) bool {
 		c.pool.joined++
 		s = newHandle(*h, c.scope().InboxOf(m.Reply), fmt.Sprintf("%s-%d", h.Host, c.pool.joined), c.scope())
 		c.pool.handles[h.Worker] = s
-		c.journal.worker(study.WorkerRecord{Worker: s.name, State: study.WorkerJoined, Host: h.Host, PID: h.PID, CPU: h.CPU,
-			Level: h.Level, Workers: h.Workers})
+		c.journal.worker(study.WorkerRecord{
+			Worker: s.name, State: study.WorkerJoined, Host: h.Host, PID: h.PID, CPU: h.CPU,
+			Level: h.Level, Workers: h.Workers,
+		})
 		c.options.Notice(fmt.Sprintf("%s joined (%s, level %s, %d concurrent clients); %s", s.name, h.CPU, h.Level,
 			h.Workers, c.pool.inWords()))
 	}

@@ -44,7 +44,8 @@ func (c *Coordinator) Begun() bool { return c.journal.hasBegun() }
 
 // begin leases a trial to a worker.
 func (c *Coordinator) begin(ctx context.Context, s *workerHandle, trial int,
-	start func() (*fl.Snapshot, error)) (*training, error) {
+	start func() (*fl.Snapshot, error),
+) (*training, error) {
 	from, err := start()
 	rounds, blob := 0, ""
 	if err == nil && from != nil {

@@ -55,7 +55,8 @@ const unread = 5
 
 // give gives a task to a worker and reads the result.
 func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work wire.Task, weights []float32,
-	read func(io.Reader) error) (worker string, err error) {
+	read func(io.Reader) error,
+) (worker string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer c.transit.interrupted(cancel)()
@@ -77,8 +78,10 @@ func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work wire.T
 		}
 		// for one order, so it is not recorded: see trained
 		t := c.lease(s, leased{trial: at.trial, rounds: at.rounds, share: &at})
-		got, err := t.call(ctx, wire.Order{Order: wire.OrderShare, Lease: t.lease, Trial: at.trial, Rounds: at.rounds,
-			Plan: plan, Task: &work}, wire.StateShared)
+		got, err := t.call(ctx, wire.Order{
+			Order: wire.OrderShare, Lease: t.lease, Trial: at.trial, Rounds: at.rounds,
+			Plan: plan, Task: &work,
+		}, wire.StateShared)
 		t.End()
 		switch {
 		case errors.Is(err, errGivenUp) && tries < unread:

@@ -75,8 +75,10 @@ func (b *Broker) CreateBlobs(ctx context.Context) (*Blobs, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: b.Scope.subject(Bucket),
-		Storage: jetstream.MemoryStorage})
+	s, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
+		Bucket:  b.Scope.subject(Bucket),
+		Storage: jetstream.MemoryStorage,
+	})
 	return newBlobs(s, b.Scope), err
 }
 

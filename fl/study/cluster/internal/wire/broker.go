@@ -37,8 +37,10 @@ func Open(ctx context.Context, dir, address, creds, ca string) (*Broker, error) 
 // Listen subscribes the handlers of workers' messages.
 func (b *Broker) Listen(hello, request, heartbeat func(*nats.Msg)) error {
 	var errs []error
-	for subject, f := range map[string]func(*nats.Msg){SubjectHello: hello, SubjectRequest: request,
-		SubjectHeartbeat: heartbeat} {
+	for subject, f := range map[string]func(*nats.Msg){
+		SubjectHello: hello, SubjectRequest: request,
+		SubjectHeartbeat: heartbeat,
+	} {
 		_, err := b.Conn.Subscribe(b.Scope.subject(subject), f)
 		errs = append(errs, err)
 	}

@@ -79,8 +79,10 @@ func Connect(j *Join, path, creds string) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrNoLink, hideUser(j.URLs[0]), err)
 	}
-	return &Link{Conn: conn, scope: at, from: joined{path, j.Key + j.Secret}, denied: denied, heartbeat: time.Second,
-		stop: make(chan struct{})}, nil
+	return &Link{
+		Conn: conn, scope: at, from: joined{path, j.Key + j.Secret}, denied: denied, heartbeat: time.Second,
+		stop: make(chan struct{}),
+	}, nil
 }
 
 // Close closes the connection after flushing it.
@@ -156,7 +158,8 @@ func (l *Link) Ask(ctx context.Context, t Request) (*Order, error) {
 // or one may come back. An answer to any repetition counts, and repetitions become less
 // frequent, so a slow coordinator is not flooded.
 func (l *Link) request(ctx context.Context, subject string, v any, patience time.Duration,
-	take func([]byte) bool) error {
+	take func([]byte) bool,
+) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err

@@ -167,8 +167,10 @@ func listen(study, host string, port int, encrypted bool, change ...func(*server
 		return nil, err
 	}
 	j.Key = string(seed)
-	options := []nats.Option{nats.InProcessServer(b.server), nats.Name(authenticator.coordinator),
-		nats.CustomInboxPrefix(Inboxes + authenticator.coordinator)}
+	options := []nats.Option{
+		nats.InProcessServer(b.server), nats.Name(authenticator.coordinator),
+		nats.CustomInboxPrefix(Inboxes + authenticator.coordinator),
+	}
 	if b.Conn, err = nats.Connect("", append(options, signed(own))...); err != nil {
 		return nil, err
 	}

@@ -137,8 +137,10 @@ func (l *loop) start(ctx context.Context, o *wire.Order) wire.Request {
 // round runs a round.
 func (l *loop) round(ctx context.Context, o *wire.Order) wire.Request {
 	if o.Rounds != l.job.Rounds() {
-		return wire.Request{State: wire.StateFailed,
-			Problem: fmt.Sprintf("round out of order: %d rounds were run, ordered the one after %d", l.job.Rounds(), o.Rounds)}
+		return wire.Request{
+			State:   wire.StateFailed,
+			Problem: fmt.Sprintf("round out of order: %d rounds were run, ordered the one after %d", l.job.Rounds(), o.Rounds),
+		}
 	}
 	p, err := o.Plan.Decode()
 	if err != nil {

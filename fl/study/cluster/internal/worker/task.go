@@ -58,8 +58,10 @@ func (l *loop) train(ctx context.Context, o *wire.Order, p fl.Plan, t *wire.Requ
 		return l.worker.engine.Measure(ctx, *x, to)
 	}
 	t.Lo, t.Hi = o.Task.Lo, o.Task.Hi
-	err := l.worker.engine.Train(ctx, shard.Round{Trial: o.Trial, Round: o.Rounds, Weights: l.weights,
-		Plan: shard.Plan(p), Lo: t.Lo, Hi: t.Hi}, to)
+	err := l.worker.engine.Train(ctx, shard.Round{
+		Trial: o.Trial, Round: o.Rounds, Weights: l.weights,
+		Plan: shard.Plan(p), Lo: t.Lo, Hi: t.Hi,
+	}, to)
 	if err == nil {
 		l.worker.parts.Add(1)
 	}
