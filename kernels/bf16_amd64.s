@@ -41808,10 +41808,13 @@ done1:
 	JMP     group1
 
 groupdone1:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000004, (DI)
 	ADDQ $0x00000040, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -42378,10 +42381,13 @@ done1:
 	JMP     group1
 
 groupdone1:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000008, (DI)
 	ADDQ $0x00000080, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -43124,10 +43130,13 @@ done1:
 	JMP     group1
 
 groupdone1:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x0000000c, (DI)
 	ADDQ $0x000000c0, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -44046,10 +44055,13 @@ done1:
 	JMP     group1
 
 groupdone1:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000010, (DI)
 	ADDQ $0x00000100, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -45144,10 +45156,13 @@ done1:
 	JMP     group1
 
 groupdone1:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000014, (DI)
 	ADDQ $0x00000140, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -46418,10 +46433,13 @@ done1:
 	JMP     group1
 
 groupdone1:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000018, (DI)
 	ADDQ $0x00000180, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -47110,10 +47128,13 @@ done1:
 	JMP     group1
 
 groupdone1:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x0000001c, (DI)
 	ADDQ $0x000001c0, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -47881,10 +47902,13 @@ done1:
 	JMP     group1
 
 groupdone1:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000020, (DI)
 	ADDQ $0x00000200, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -48731,10 +48755,13 @@ done1:
 	JMP     group1
 
 groupdone1:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000024, (DI)
 	ADDQ $0x00000240, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -49660,10 +49687,13 @@ done1:
 	JMP     group1
 
 groupdone1:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000028, (DI)
 	ADDQ $0x00000280, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -50668,10 +50698,13 @@ done1:
 	JMP     group1
 
 groupdone1:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x0000002c, (DI)
 	ADDQ $0x000002c0, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -51755,10 +51788,13 @@ done1:
 	JMP     group1
 
 groupdone1:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000030, (DI)
 	ADDQ $0x00000300, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -52921,10 +52957,13 @@ done1:
 	JMP     group1
 
 groupdone1:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000034, (DI)
 	ADDQ $0x00000340, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -54166,10 +54205,13 @@ done1:
 	JMP     group1
 
 groupdone1:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000038, (DI)
 	ADDQ $0x00000380, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 

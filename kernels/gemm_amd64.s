@@ -7649,10 +7649,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000004, (DI)
 	ADDQ $0x00000040, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -8009,10 +8012,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000008, (DI)
 	ADDQ $0x00000080, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -8440,10 +8446,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x0000000c, (DI)
 	ADDQ $0x000000c0, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -8715,10 +8724,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000010, (DI)
 	ADDQ $0x00000100, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -9024,10 +9036,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000014, (DI)
 	ADDQ $0x00000140, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -9367,10 +9382,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000018, (DI)
 	ADDQ $0x00000180, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -9744,10 +9762,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x0000001c, (DI)
 	ADDQ $0x000001c0, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -10155,10 +10176,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000020, (DI)
 	ADDQ $0x00000200, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -10600,10 +10624,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000024, (DI)
 	ADDQ $0x00000240, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -11079,10 +11106,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000028, (DI)
 	ADDQ $0x00000280, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -11592,10 +11622,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x0000002c, (DI)
 	ADDQ $0x000002c0, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -12139,10 +12172,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000030, (DI)
 	ADDQ $0x00000300, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -12720,10 +12756,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000034, (DI)
 	ADDQ $0x00000340, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -13335,10 +13374,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000038, (DI)
 	ADDQ $0x00000380, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -14147,11 +14189,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000004, (DI)
 	ADDQ $0x00000040, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -15437,11 +15482,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000008, (DI)
 	ADDQ $0x00000080, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -17169,11 +17217,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x0000000c, (DI)
 	ADDQ $0x000000c0, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -18230,11 +18281,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000010, (DI)
 	ADDQ $0x00000100, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -19481,11 +19535,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000014, (DI)
 	ADDQ $0x00000140, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -20922,11 +20979,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000018, (DI)
 	ADDQ $0x00000180, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -22553,11 +22613,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x0000001c, (DI)
 	ADDQ $0x000001c0, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -24374,11 +24437,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000020, (DI)
 	ADDQ $0x00000200, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -26385,11 +26451,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000024, (DI)
 	ADDQ $0x00000240, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -28586,11 +28655,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000028, (DI)
 	ADDQ $0x00000280, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -30977,11 +31049,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x0000002c, (DI)
 	ADDQ $0x000002c0, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -33558,11 +33633,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000030, (DI)
 	ADDQ $0x00000300, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -36329,11 +36407,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000034, (DI)
 	ADDQ $0x00000340, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -39290,11 +39371,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000038, (DI)
 	ADDQ $0x00000380, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -48364,10 +48448,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000004, (DI)
 	ADDQ $0x00000040, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -48634,10 +48721,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000008, (DI)
 	ADDQ $0x00000080, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -48962,10 +49052,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x0000000c, (DI)
 	ADDQ $0x000000c0, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -49127,10 +49220,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000010, (DI)
 	ADDQ $0x00000100, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -49313,10 +49409,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000014, (DI)
 	ADDQ $0x00000140, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -49520,10 +49619,13 @@ mdone1x0:
 	JMP     group1x0
 
 groupdone1x0:
+	DECQ 96(DI)
+	JEQ  last
 	ADDQ $0x00000018, (DI)
 	ADDQ $0x00000180, 16(DI)
-	DECQ 96(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -50829,11 +50931,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000004, (DI)
 	ADDQ $0x00000040, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -51887,11 +51992,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000008, (DI)
 	ADDQ $0x00000080, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -53333,11 +53441,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x0000000c, (DI)
 	ADDQ $0x000000c0, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -54017,11 +54128,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000010, (DI)
 	ADDQ $0x00000100, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -54831,11 +54945,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000014, (DI)
 	ADDQ $0x00000140, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -55775,11 +55892,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000018, (DI)
 	ADDQ $0x00000180, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -60204,11 +60324,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000004, (DI)
 	ADDQ $0x00000040, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -61566,11 +61689,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000008, (DI)
 	ADDQ $0x00000080, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -63413,11 +63539,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x0000000c, (DI)
 	ADDQ $0x000000c0, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -64536,11 +64665,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000010, (DI)
 	ADDQ $0x00000100, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -65866,11 +65998,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000014, (DI)
 	ADDQ $0x00000140, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -67403,11 +67538,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000018, (DI)
 	ADDQ $0x00000180, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -69147,11 +69285,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x0000001c, (DI)
 	ADDQ $0x000001c0, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -71098,11 +71239,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000020, (DI)
 	ADDQ $0x00000200, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -73256,11 +73400,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000024, (DI)
 	ADDQ $0x00000240, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -75621,11 +75768,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000028, (DI)
 	ADDQ $0x00000280, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -78193,11 +78343,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x0000002c, (DI)
 	ADDQ $0x000002c0, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -80972,11 +81125,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000030, (DI)
 	ADDQ $0x00000300, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -83958,11 +84114,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000034, (DI)
 	ADDQ $0x00000340, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 
@@ -87151,11 +87310,14 @@ stepped1x0:
 
 groupdone1x0:
 	ADDQ $0x00000001, 128(DI)
+	DECQ 104(DI)
+	JEQ  last
 	ADDQ $0x00000038, (DI)
 	ADDQ $0x00000380, 16(DI)
 	MOVQ 16(DI), R12
-	DECQ 104(DI)
-	JNE  block
+	JMP  block
+
+last:
 	VZEROUPPER
 	RET
 

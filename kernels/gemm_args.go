@@ -38,7 +38,7 @@ const (
 // tnArgs is what a TN tile function reads: tiles of fixed height below one another
 // over some panels. Distances are in bytes. Its offsets are known to _asm/gemm.
 type tnArgs struct {
-	a, g, c      *float32 // a and c are those of the rows that follow after the call
+	a, g, c      *float32 // a and c are those of the last tile after the call
 	lda, ldg     int
 	aNext, gNext int // from the end of a segment to the start of the next
 	m            int // at least 1
@@ -67,7 +67,7 @@ type ntArgs struct {
 // tsArgs is what a TS tile function reads: tiles of fixed height below one another
 // over some panels. Distances are in bytes. Its offsets are known to _asm/gemm.
 type tsArgs struct {
-	a, g, w  *float32 // a and w are those of the rows that follow after the call
+	a, g, w  *float32 // a and w are those of the last tile after the call
 	v        *float32 // nil without momentum; that of w before the call, or with sums where w comes from
 	lda, ldg int
 	m        int // at least 1

@@ -72,16 +72,18 @@ row:                                 \
 	ADD  R15, R3;                    \
 	SUBS $1, R10;                    \
 	BNE  panel;                      \
+	MOVD tnArgs_blocks(R0), R13;     \
+	SUBS $1, R13;                    \
+	MOVD R13, tnArgs_blocks(R0);     \
+	BEQ  last;                       \
 	MOVD tnArgs_a(R0), R1;           \
 	ADD  $(4*ROWS), R1;              \
 	MOVD R1, tnArgs_a(R0);           \
 	MOVD tnArgs_c(R0), R3;           \
 	ADD  $(64*ROWS), R3;             \
 	MOVD R3, tnArgs_c(R0);           \
-	MOVD tnArgs_blocks(R0), R13;     \
-	SUBS $1, R13;                    \
-	MOVD R13, tnArgs_blocks(R0);     \
-	BNE  block
+	B    block;                      \
+last:
 
 // func tnNEONx1(args *tnArgs)
 TEXT ·tnNEONx1(SB), NOSPLIT, $0-8

@@ -40,10 +40,12 @@ func tn(v isa, rows int) {
 	for _, n := range v.groups(rows) {
 		tnGroup(tile{isa: v, rows: rows, panels: n})
 	}
+	DECQ(Mem{Base: args, Disp: tnBlocks})
+	JEQ(LabelRef("last")) // a pointer behind the last row would be one to whatever the collector has there
 	ADDQ(U32(uint32(4*rows)), Mem{Base: args, Disp: tnA})
 	ADDQ(U32(uint32(64*rows)), Mem{Base: args, Disp: tnC})
-	DECQ(Mem{Base: args, Disp: tnBlocks})
-	JNE(LabelRef("block"))
+	JMP(LabelRef("block"))
+	Label("last")
 	VZEROUPPER()
 	RET()
 }

@@ -60,11 +60,13 @@ func ts(v isa, rows int) {
 	for _, n := range v.groups(rows) {
 		tsGroup(tile{isa: v, rows: rows, panels: n})
 	}
+	DECQ(Mem{Base: args, Disp: tsBlocks})
+	JEQ(LabelRef("last")) // a pointer behind the last row would be one to whatever the collector has there
 	ADDQ(U32(uint32(4*rows)), Mem{Base: args, Disp: tsA})
 	ADDQ(U32(uint32(64*rows)), Mem{Base: args, Disp: tsW})
 	MOVQ(Mem{Base: args, Disp: tsW}, cp)
-	DECQ(Mem{Base: args, Disp: tsBlocks})
-	JNE(LabelRef("block"))
+	JMP(LabelRef("block"))
+	Label("last")
 	VZEROUPPER()
 	RET()
 }
