@@ -49,6 +49,15 @@ func (dir NoStudyError) Error() string {
 // Is makes it an fs.ErrNotExist.
 func (NoStudyError) Is(target error) bool { return target == fs.ErrNotExist }
 
+// notBegunError is the error about a study in the moment before its record begins.
+type notBegunError string
+
+// Error names the directory.
+func (dir notBegunError) Error() string { return string(dir) + ": the study has no record yet" }
+
+// Is makes it an fs.ErrNotExist.
+func (notBegunError) Is(target error) bool { return target == fs.ErrNotExist }
+
 // Look opens the study in a directory for reading. A directory without one is an
 // error that wraps fs.ErrNotExist.
 func Look(ctx context.Context, dir string) (*View, error) {
@@ -74,14 +83,18 @@ func Look(ctx context.Context, dir string) (*View, error) {
 		if v.db, err = sql.Open("sqlite", name); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
+		var begun bool
 		var rows int
-		if _, err = checkFormat(ctx, v.db); err == nil {
+		if begun, err = checkFormat(ctx, v.db); begun && err == nil {
 			err = v.db.QueryRowContext(ctx, "SELECT count(*) FROM journal").Scan(&rows)
 		}
-		if err == nil {
+		if begun && err == nil {
 			return v, nil
 		}
 		_ = v.db.Close() // the first error stands
+		if err == nil {
+			return nil, notBegunError(dir)
+		}
 		if errors.Is(err, errFormat) {
 			break
 		}

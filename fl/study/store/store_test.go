@@ -446,3 +446,15 @@ func TestElapsedLeavesOutTheTimeBetween(t *testing.T) {
 		t.Errorf("elapsed %v, %v; want 500ms", d, err)
 	}
 }
+
+// TestLookBeforeTheRecord looks at a study whose file has no tables yet.
+func TestLookBeforeTheRecord(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, File), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Look(t.Context(), dir)
+	if !errors.Is(err, fs.ErrNotExist) || err.Error() != dir+": the study has no record yet" {
+		t.Error(err)
+	}
+}
