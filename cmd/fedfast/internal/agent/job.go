@@ -117,15 +117,15 @@ func (j *job) over() bool {
 
 // launch starts a training of a study in the background. It is interrupted after what
 // is left of the budget, shared among all that run, and killed when it does not end.
-func (s *Server) launch(study string, most time.Duration, args ...string) (time.Duration, error) {
+func (s *Server) launch(study string, most time.Duration, args ...string) (*job, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	running := s.running()
 	if slices.Contains(running, study) {
-		return 0, fmt.Errorf("study %s is running", study)
+		return nil, fmt.Errorf("study %s is running", study)
 	}
 	if len(running) >= s.Jobs {
-		return 0, fmt.Errorf("%d of at most %d trainings are running (%s); stop one or wait", len(running), s.Jobs, strings.Join(running, ", "))
+		return nil, fmt.Errorf("%d of at most %d trainings are running (%s); stop one or wait", len(running), s.Jobs, strings.Join(running, ", "))
 	}
 	free := s.left()
 	for _, name := range running { // each may still take all that it was given
@@ -135,7 +135,7 @@ func (s *Server) launch(study string, most time.Duration, args ...string) (time.
 		most = free
 	}
 	if most < time.Second {
-		return 0, fmt.Errorf("the budget of %v is used up", s.Budget)
+		return nil, fmt.Errorf("the budget of %v is used up", s.Budget)
 	}
 	ctx, stop := context.WithTimeout(context.Background(), most)
 	errs := &tail{}
@@ -146,7 +146,7 @@ func (s *Server) launch(study string, most time.Duration, args ...string) (time.
 	j := &job{study: study, cmd: cmd, began: time.Now(), limit: most, stop: stop, ended: make(chan struct{})}
 	if err := cmd.Start(); err != nil {
 		stop()
-		return 0, err
+		return nil, err
 	}
 	s.jobs[study] = j
 	go func() {
@@ -160,7 +160,7 @@ func (s *Server) launch(study string, most time.Duration, args ...string) (time.
 		}
 		close(j.ended)
 	}()
-	return most, nil
+	return j, nil
 }
 
 // close interrupts all trainings and waits for them.

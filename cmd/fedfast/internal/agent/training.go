@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,7 +54,7 @@ func (t *Training) args() (args []string, done func(), err error) {
 		}
 		args = append(args, f.Name())
 	default:
-		args = append(args, "--preset="+or(t.Preset, "quickstart"))
+		args = append(args, "--preset="+cmp.Or(t.Preset, "quickstart"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(t.Settings)) {
 		value, err := toml(t.Settings[key])
@@ -72,13 +73,6 @@ func (t *Training) args() (args []string, done func(), err error) {
 		args = append(args, "--baseline="+strconv.Itoa(t.Baseline))
 	}
 	return args, done, nil
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // toml writes a value from JSON as TOML. Numbers without a fraction are integers.
@@ -142,20 +136,23 @@ func (s *Server) start(ctx context.Context, _ *mcp.CallToolRequest, in Start) (*
 		return nil, nil, fmt.Errorf("study %s exists; resume it, or choose another name", in.Study)
 	}
 	args, done, err := in.args()
+	var j *job
+	defer func() {
+		if j == nil {
+			done()
+		}
+	}()
 	if err != nil {
-		done()
 		return nil, nil, err
 	}
 	text, err := s.call(ctx, append(slices.Clone(args), "--estimate", "--json")...)
 	if err != nil {
-		done()
 		return nil, nil, err
 	}
 	var e struct {
 		Seconds float64 `json:"seconds"`
 	}
 	if err := json.Unmarshal(text, &e); err != nil {
-		done()
 		return nil, nil, err
 	}
 	s.mu.Lock()
@@ -165,17 +162,11 @@ func (s *Server) start(ctx context.Context, _ *mcp.CallToolRequest, in Start) (*
 		left = min(left, seconds(in.MaxSeconds))
 	}
 	if e.Seconds > left.Seconds() {
-		done()
 		return nil, nil, fmt.Errorf("the training would take about %.0f seconds, more than the %.0f that are left; lower rounds or budget.rounds, or set scale", e.Seconds, left.Seconds())
 	}
-	_, _, err = s.begin(in.Study, in.MaxSeconds, append(args, "--study="+dir)...)
-	if err != nil {
-		done()
+	if j, err = s.begin(in.Study, in.MaxSeconds, append(args, "--study="+dir)...); err != nil {
 		return nil, nil, err
 	}
-	s.mu.Lock()
-	j := s.jobs[in.Study]
-	s.mu.Unlock()
 	go func() { // the program has read the file long before it ends
 		<-j.ended
 		done()
@@ -188,7 +179,11 @@ func (s *Server) resume(_ context.Context, _ *mcp.CallToolRequest, in Limited) (
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.begin(in.Study, in.MaxSeconds, "study", "resume", dir)
+	j, err := s.begin(in.Study, in.MaxSeconds, "study", "resume", dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	return encoded(map[string]any{"study": in.Study, "limit_seconds": j.limit.Seconds()})
 }
 
 // Limited names a study and bounds its time.
@@ -198,15 +193,11 @@ type Limited struct {
 }
 
 // begin launches a training.
-func (s *Server) begin(study string, most float64, args ...string) (*mcp.CallToolResult, any, error) {
+func (s *Server) begin(study string, most float64, args ...string) (*job, error) {
 	if most < 0 {
-		return nil, nil, fmt.Errorf("max_seconds = %v: must be a number > 0", most)
+		return nil, fmt.Errorf("max_seconds = %v: must be a number > 0", most)
 	}
-	limit, err := s.launch(study, seconds(most), args...)
-	if err != nil {
-		return nil, nil, err
-	}
-	return encoded(map[string]any{"study": study, "limit_seconds": limit.Seconds()})
+	return s.launch(study, seconds(most), args...)
 }
 
 // seconds converts a number of seconds, at most a year.
