@@ -95,15 +95,20 @@ func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// until waits until an expression of JavaScript is true.
+// until waits until an expression of JavaScript is true. A page that is being left for
+// another cannot answer, and one that is being built may lack what it is asked for: both
+// are asked again.
 func (b *browser) until(expression string) {
 	b.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if b.value("Boolean("+expression+")") == true {
+	var last error
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end) && b.ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+		v, err := chromedp.Run(b.ctx, chromedp.Evaluate[any]("Boolean("+expression+")"))
+		if err == nil && v == true {
 			return
 		}
+		last = err
 	}
-	b.t.Fatalf("%s does not come true; the page says %v", expression, b.value("document.body.innerText"))
+	b.t.Fatalf("%s does not come true (%v); the page says %v", expression, last, b.value("document.body.innerText"))
 }
 
 // value is that of an expression of JavaScript.
