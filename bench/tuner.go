@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/tuner/fedex"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/plugins"
-	"github.com/fedfast/fedfast/plugins/fedex"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
 )

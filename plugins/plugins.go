@@ -1,6 +1,6 @@
-// Package plugins lists the built-in tuners. Each is a plain Go package, served by
-// the fedfast binary to itself as a subprocess over the same protocol as anyone's. A
-// program that is fedfast with tuners of its own registers them here.
+// Package plugins is the catalogue of built-in tuners. Each is a plain Go package below
+// internal/tuner, served by the fedfast binary to itself as a subprocess over the same
+// protocol as anyone's. A program that is fedfast with tuners of its own registers them here.
 package plugins
 
 import (
@@ -10,18 +10,18 @@ import (
 	"sync"
 
 	"github.com/fedfast/fedfast/internal/naming"
-	"github.com/fedfast/fedfast/plugins/asha"
-	"github.com/fedfast/fedfast/plugins/bo"
-	"github.com/fedfast/fedfast/plugins/fathom"
-	"github.com/fedfast/fedfast/plugins/fedex"
-	"github.com/fedfast/fedfast/plugins/fedoras"
-	"github.com/fedfast/fedfast/plugins/fedtune"
-	"github.com/fedfast/fedfast/plugins/grid"
-	"github.com/fedfast/fedfast/plugins/hyperband"
-	"github.com/fedfast/fedfast/plugins/pbt"
-	"github.com/fedfast/fedfast/plugins/perfedrlnas"
-	"github.com/fedfast/fedfast/plugins/random"
-	"github.com/fedfast/fedfast/plugins/sha"
+	"github.com/fedfast/fedfast/internal/tuner/asha"
+	"github.com/fedfast/fedfast/internal/tuner/bo"
+	"github.com/fedfast/fedfast/internal/tuner/fathom"
+	"github.com/fedfast/fedfast/internal/tuner/fedex"
+	"github.com/fedfast/fedfast/internal/tuner/fedoras"
+	"github.com/fedfast/fedfast/internal/tuner/fedtune"
+	"github.com/fedfast/fedfast/internal/tuner/grid"
+	"github.com/fedfast/fedfast/internal/tuner/hyperband"
+	"github.com/fedfast/fedfast/internal/tuner/pbt"
+	"github.com/fedfast/fedfast/internal/tuner/perfedrlnas"
+	"github.com/fedfast/fedfast/internal/tuner/random"
+	"github.com/fedfast/fedfast/internal/tuner/sha"
 	"github.com/fedfast/fedfast/tuners"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
-	"github.com/fedfast/fedfast/plugins/fedex"
-	"github.com/fedfast/fedfast/plugins/sha"
+	"github.com/fedfast/fedfast/internal/tuner/fedex"
+	"github.com/fedfast/fedfast/internal/tuner/sha"
 	"github.com/fedfast/fedfast/tuners"
 )
 

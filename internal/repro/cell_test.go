@@ -83,7 +83,7 @@ func TestEveryTableAndFigure(t *testing.T) {
 		workshopPaper: {"Figure 1": {0, 8}, "Figure 2": {0, 6}, "Figure 3": {0, 3}},
 		fathomPaper: {
 			"Table 1": {48, 48}, "Figure 1": {0, 24}, "Theorem 3": {0, 1}, "abstract": {0, 40},
-			// Figure 2 is a diagram; Theorems 1 and 2 are about gradients, which tests of plugins/fathom compare.
+			// Figure 2 is a diagram; Theorems 1 and 2 are about gradients, which tests of internal/tuner/fathom compare.
 		},
 		fedtunePaper: {
 			"Table 1": {12, 12}, "Table 2": {12, 13}, "Figure 1a": {1, 1}, "Figure 1b": {0, 1}, "Figure 1c": {0, 1}, "Figure 2a": {2, 2}, "Figure 2b": {1, 1}, "Figure 2c": {0, 1},

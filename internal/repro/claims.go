@@ -37,7 +37,7 @@ func AbstractClaims(all []*Metrics) (Table, error) {
 		published, interval := publishedGains("fedex-table1/" + set.name)
 		t.Rows = append(t.Rows, []string{"FedEx", several + set.title, published, interval, ours, verdict})
 	}
-	t.Rows = append(t.Rows, []string{"FedEx", "a variant tunes the clients' step size (Theorem 4.1)", "regret of at most ((m/tau)^(1/3) + V) m^(1/2)", "-", "0.39 after 16,384 tasks, bound 1.81 (`TestRegretOfTheorem41` of plugins/fedex)", "holds"})
+	t.Rows = append(t.Rows, []string{"FedEx", "a variant tunes the clients' step size (Theorem 4.1)", "regret of at most ((m/tau)^(1/3) + V) m^(1/2)", "-", "0.39 after 16,384 tasks, bound 1.81 (`TestRegretOfTheorem41` of internal/tuner/fedex)", "holds"})
 
 	fmnist := fedtuneSets[3].accuracy
 	ours, verdict := r.fedtuneSays()

@@ -9,9 +9,9 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/stats"
+	"github.com/fedfast/fedfast/internal/tuner/perfedrlnas"
 	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/nn"
-	"github.com/fedfast/fedfast/plugins/perfedrlnas"
 )
 
 // ClientLine tells of a client for which a tuner keeps a policy of its own.

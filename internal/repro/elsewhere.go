@@ -9,7 +9,7 @@ func fedexElsewhere() []Cell {
 		},
 		{
 			Name: "fedex-theorem4.1", Paper: fedexPaper, Where: "Theorem 4.1", Unit: "task-averaged regret", Instead: "at most ((m/tau)^(1/3) + V) m^(1/2), but for logarithms",
-			Why: "a claim about online convex optimization, not about a federation: TestRegretOfTheorem41 of plugins/fedex plays it, with baseline = zero",
+			Why: "a claim about online convex optimization, not about a federation: TestRegretOfTheorem41 of internal/tuner/fedex plays it, with baseline = zero",
 		},
 	}
 }

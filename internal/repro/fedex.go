@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/plugins/fedex"
+	"github.com/fedfast/fedfast/internal/tuner/fedex"
 	"github.com/fedfast/fedfast/tuners"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/internal/stats"
-	"github.com/fedfast/fedfast/plugins/sha"
+	"github.com/fedfast/fedfast/internal/tuner/sha"
 	"github.com/fedfast/fedfast/tuners"
 )
 

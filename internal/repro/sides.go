@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/plugins/fedtune"
+	"github.com/fedfast/fedfast/internal/tuner/fedtune"
 	"github.com/fedfast/fedfast/tuners"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/plugins/fedex"
+	"github.com/fedfast/fedfast/internal/tuner/fedex"
 )
 
 // Training is a study or a plain run with a paper's settings.

@@ -1,0 +1,102 @@
+// Package asha is the built-in tuner `asha`: asynchronous successive halving (Li et
+// al. 2020). A trial goes on as soon as it is among the best 1/eta of its rung,
+// without waiting for the rung to fill; otherwise a new trial starts.
+package asha
+
+import (
+	"context"
+
+	"github.com/fedfast/fedfast/internal/tuner/internal/options"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// The ends of the options.
+const (
+	maxEta          = 1000
+	maxEliminations = 64
+	maxTrials       = 100_000
+)
+
+// Tuner is asynchronous successive halving. The zero value is ready to use.
+type Tuner struct{}
+
+var _ tuners.Tuner = Tuner{}
+
+// Describe says what asynchronous successive halving is.
+func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
+
+var description = tuners.Description{
+	Name:    "asha",
+	Version: "1.0.0",
+	Doc:     "Asynchronous successive halving (ASHA): promotes a trial as soon as it is among the best 1/eta of its rung, otherwise starts a new one.",
+	Options: []tuners.Option{
+		{Name: "eta", Default: tuners.Num(3), Doc: "promote one of eta trials at each rung; rungs are a factor of eta rounds apart"},
+		{Name: "eliminations", Default: tuners.Num(3), Doc: "number of rungs before the last one, which is at budget.trial_rounds"},
+		{Name: "trials", Default: tuners.Num(0), Doc: "maximum number of trials; 0: as many as budget.rounds allows"},
+	},
+	Trials:        true,
+	Architectures: true,
+}
+
+// Validate checks the options and that the budget can bring a trial to the last
+// rung.
+func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
+	_, problems := newPlan(req.Options, req.Budget)
+	return problems, nil
+}
+
+// Open starts a study's session.
+func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
+	p, problems := newPlan(req.Options, req.Budget)
+	if err := options.Open("asha", req.Trial, problems); err != nil {
+		return nil, err
+	}
+	return newSession(req, p)
+}
+
+// plan is what the options and the budget fix.
+type plan struct {
+	eta    int
+	rungs  []int // rounds, ascending; the last is budget.trial_rounds
+	trials int   // most trials to start
+	rounds int   // most rounds to spend
+}
+
+// newPlan reads the options and places the rungs at M eta^-R, ..., M/eta, M,
+// rounded down.
+func newPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
+	r := options.Read(description, given)
+	p := plan{
+		eta: r.Whole("eta", 2, maxEta), trials: r.Whole("trials", 0, maxTrials), rounds: b.Rounds,
+	}
+	eliminations := r.Whole("eliminations", 1, maxEliminations)
+	if b.TrialRounds < 1 {
+		r.Problem("budget.trial_rounds", "a trial needs at least 1 round, not %d", b.TrialRounds)
+	}
+	if len(r.Problems) > 0 {
+		return plan{}, r.Problems
+	}
+	if p.trials == 0 {
+		p.trials = maxTrials
+	}
+	p.rungs = []int{b.TrialRounds}
+	least := 0 // rounds of a synchronous halving that ends with one trial
+	arms := 1
+	for share := b.TrialRounds; len(p.rungs) <= eliminations; {
+		// floor(floor(M/eta^k)/eta) = floor(M/eta^(k+1))
+		if share /= p.eta; share < 1 {
+			r.Problem("options.eliminations", "%d eliminations with eta = %d put the first rung below 1 of %d rounds (budget.trial_rounds); at most %d are possible",
+				eliminations, p.eta, b.TrialRounds, len(p.rungs)-1)
+			return plan{}, r.Problems
+		}
+		least += arms * (p.rungs[0] - share)
+		p.rungs = append([]int{share}, p.rungs...)
+		arms *= p.eta
+	}
+	least += arms * p.rungs[0]
+	if p.rounds < least {
+		r.Problem("budget.rounds", "halving %d trials with eta = %d up to %d rounds (budget.trial_rounds) takes %d rounds, but budget.rounds is %d: raise it or lower options.eliminations",
+			arms, p.eta, b.TrialRounds, least, p.rounds)
+	}
+	return p, r.Problems
+}

@@ -1,0 +1,92 @@
+// Package bo is the built-in tuner `bo`: Bayesian optimization. After some random
+// trials it models the score as a Gaussian process over the search space (package
+// gp) and runs the point of largest expected improvement next.
+//
+// Given the scores, decisions are the same on every amd64 CPU, whatever its level.
+// Between architectures that is not promised: gonum finds the model's
+// hyperparameters, its last bits differ between amd64 and arm64, and where the
+// likelihood is flat the search may then stop at another point. Everything else is
+// the same everywhere: given the hyperparameters, the posterior and the expected
+// improvement are plain Go with written-out roundings, and the maximum is taken
+// over a finite list, ties to its first.
+package bo
+
+import (
+	"context"
+
+	"github.com/fedfast/fedfast/internal/tuner/internal/options"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// The ends of the options.
+const (
+	maxTrials     = 500 // each proposal takes time that grows with the square of the trials before it, each fit with the cube
+	maxCandidates = 16384
+)
+
+// Tuner is Bayesian optimization. The zero value is ready to use.
+type Tuner struct{}
+
+var _ tuners.Tuner = Tuner{}
+
+// Describe says what Bayesian optimization is.
+func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
+
+var description = tuners.Description{
+	Name:    "bo",
+	Version: "1.0.0",
+	Doc:     "Bayesian optimization: proposes the point of largest expected improvement under a Gaussian process; trains each trial for budget.trial_rounds rounds.",
+	Options: []tuners.Option{
+		{Name: "init", Default: tuners.Num(5), Doc: "number of random trials before the model proposes"},
+		{Name: "trials", Default: tuners.Num(0), Doc: "number of trials; 0: floor(budget.rounds / budget.trial_rounds), at most 500"},
+		{Name: "candidates", Default: tuners.Num(1024), Doc: "number of points at which expected improvement is evaluated; smaller spaces are evaluated completely"},
+	},
+	Trials:        true,
+	Architectures: true,
+}
+
+// plan is what the options and the budget fix.
+type plan struct{ initial, trials, candidates int }
+
+// Validate checks the options and that the budget pays for a trial that the model
+// proposes.
+func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
+	_, problems := newPlan(req.Options, req.Budget)
+	return problems, nil
+}
+
+// Open starts a study's session.
+func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
+	p, problems := newPlan(req.Options, req.Budget)
+	if err := options.Open("bo", req.Trial, problems); err != nil {
+		return nil, err
+	}
+	return newSession(req, p)
+}
+
+// newPlan reads the options.
+func newPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
+	r := options.Read(description, given)
+	p := plan{initial: r.Whole("init", 1, maxTrials), trials: r.Whole("trials", 0, maxTrials), candidates: r.Whole("candidates", 1, maxCandidates)}
+	if b.TrialRounds < 1 {
+		r.Problem("budget.trial_rounds", "a trial needs at least 1 round, not %d", b.TrialRounds)
+	}
+	if len(r.Problems) > 0 {
+		return plan{}, r.Problems
+	}
+	fit := max(0, b.Rounds/b.TrialRounds)
+	switch {
+	case fit < 1:
+		r.Problem("budget.rounds", "budget.rounds = %d is less than one trial of %d rounds (budget.trial_rounds)", b.Rounds, b.TrialRounds)
+		return plan{}, r.Problems
+	case p.trials > fit:
+		r.Problem("options.trials", "%d trials of %d rounds exceed budget.rounds = %d; at most %d fit", p.trials, b.TrialRounds, b.Rounds, fit)
+		return plan{}, r.Problems
+	case p.trials == 0:
+		p.trials = min(fit, maxTrials)
+	}
+	if p.initial >= p.trials {
+		r.Problem("options.init", "%d random trials leave none of %d for the model: lower options.init or raise budget.rounds", p.initial, p.trials)
+	}
+	return p, r.Problems
+}

@@ -1,0 +1,227 @@
+package fedex
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/fedfast/fedfast/internal/tuner/internal/record"
+	"github.com/fedfast/fedfast/kernels/det"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// session is one trial's FedEx.
+type session struct {
+	tuners.RoundsOnly
+	record.Record
+	req           tuners.OpenRequest
+	options       options
+	configs       []tuners.Params
+	gamma, eta0   float64
+	after, before string // names of the probes
+	state         state
+}
+
+var _ tuners.Prober = (*session)(nil)
+
+func newSession(req tuners.OpenRequest, o options) (*session, error) {
+	s := &session{req: req, options: o, gamma: o.gamma, after: "val_error_after", before: "val_error_before"}
+	if req.Objective.Metric == tuners.MetricLoss {
+		s.after, s.before = "val_loss_after", "val_loss_before"
+	}
+	if o.gamma == -1 {
+		g, ok := req.Params[Gamma].Float()
+		if !ok || !(g >= 0 && g <= 1) {
+			return nil, fmt.Errorf("fedex: trial %d: %s must be from 0 to 1, not %s", req.Trial, Gamma, req.Params[Gamma])
+		}
+		s.gamma = g
+	}
+	space := req.Space.Matching(description.Controls...)
+	for _, d := range space {
+		v, ok := req.Params[d.Name]
+		if !ok {
+			return nil, fmt.Errorf("fedex: trial %d has no %s, the centre of its configurations", req.Trial, d.Name)
+		}
+		if err := d.Contains(v); err != nil {
+			return nil, fmt.Errorf("fedex: trial %d: %w", req.Trial, err)
+		}
+	}
+	s.state.Origin = req.Trial
+	if req.State != nil {
+		if err := record.Read("fedex", req.State, &s.state); err != nil {
+			return nil, err
+		}
+	}
+	s.configs = drawConfigs(space, req.Params, o, req.Seed, s.state.Origin)
+	if req.State == nil {
+		s.state = uniform(len(s.configs), req.Trial)
+	} else if len(s.state.Z) != len(s.configs) {
+		return nil, fmt.Errorf("fedex: the recorded state has %d configurations, the options give %d", len(s.state.Z), len(s.configs))
+	}
+	if s.eta0 = o.eta0; s.eta0 == 0 {
+		s.eta0 = math.Sqrt(float64(2 * det.Log(float64(len(s.configs)))))
+	}
+	return s, s.Save(&s.state)
+}
+
+// Probes names what the session's steps use.
+func (s *session) Probes() []string {
+	if s.options.diff {
+		return []string{s.after, s.before}
+	}
+	return []string{s.after}
+}
+
+// PlanRound draws a configuration for each slot from theta, or takes the arg max
+// for all when latched (or testing with mle). All plans for Test draw the same
+// numbers.
+func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Plan, error) {
+	if r.Trial != s.req.Trial || r.Slots < 1 {
+		return tuners.Plan{}, fmt.Errorf("fedex: plan of %d slots for trial %d requested from the session of trial %d", r.Slots, r.Trial, s.req.Trial)
+	}
+	if s.state.Latched || r.Purpose == tuners.Test && s.options.mle {
+		return tuners.Plan{Clients: []tuners.Params{s.configs[s.state.best()]}, Notes: s.notes(r)}, nil
+	}
+	plan := tuners.Plan{Clients: make([]tuners.Params, r.Slots), Notes: s.notes(r)}
+	for i, j := range s.picks(r) {
+		plan.Clients[i] = s.configs[j]
+	}
+	return plan, nil
+}
+
+// notes show people theta, unless it is too long, with its entropy in nats, and before a
+// trial's first round the numbers of the configurations that theta is about. Four
+// decimals are enough to look at.
+func (s *session) notes(r tuners.PlanRequest) map[string][]float64 {
+	round := func(x float64) float64 { return math.Round(x*1e4) / 1e4 }
+	notes := map[string][]float64{"entropy": {round(s.state.entropy())}}
+	if len(s.state.Z) < tuners.MaxNoteNumbers {
+		theta := s.state.theta()
+		for j, p := range theta {
+			theta[j] = round(p)
+		}
+		notes["theta"] = theta
+	}
+	if r.Round > 0 || (len(s.configs[0])+1)*len(s.configs) >= tuners.MaxNoteNumbers {
+		return notes
+	}
+	for _, name := range s.configs[0].Keys() {
+		values := make([]float64, len(s.configs))
+		for j, c := range s.configs {
+			x, ok := c[name].Float()
+			if !ok {
+				values = nil
+				break
+			}
+			values[j] = x
+		}
+		if values != nil {
+			notes["theta: "+name] = values
+		}
+	}
+	return notes
+}
+
+// picks draws j_i for each slot. The draws are keyed, so ObserveRound finds the
+// same ones again.
+func (s *session) picks(r tuners.PlanRequest) []int {
+	draws := tuners.NewDraws(s.req.Seed, s.req.Trial, r.Round, "fedex picks")
+	if r.Purpose == tuners.Test {
+		draws = tuners.NewDraws(s.req.Seed, s.req.Trial, 0, "fedex test picks")
+	}
+	theta := s.state.theta()
+	j := make([]int, r.Slots)
+	for i := range j {
+		j[i] = draws.Pick(theta)
+	}
+	return j
+}
+
+// ObserveRound takes the step that the round's probes give. A client whose result was
+// dropped counts against its configuration, see options.dropped: it has an error of 1, or
+// under the loss the round's largest one, and the mean weight of the round's others, since
+// nothing else is known of it. Clients without validation examples do not count; a score
+// that is not finite counts as the worst finite one of the round. A round without any score
+// changes nothing.
+func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
+	if o.Trial != s.req.Trial {
+		return fmt.Errorf("fedex: observation of trial %d sent to the session of trial %d", o.Trial, s.req.Trial)
+	}
+	if s.state.Latched {
+		return nil
+	}
+	picks := s.picks(tuners.PlanRequest{Trial: o.Trial, Round: o.Round, Slots: len(o.Slots)})
+	var round []outcome
+	var dropped []int // configurations, one a slot
+	total, worst := 0.0, math.Inf(-1)
+	for i, slot := range o.Slots {
+		if slot.Dropped {
+			dropped = append(dropped, picks[i])
+			continue
+		}
+		weight, score, err := s.score(slot)
+		if err != nil {
+			return fmt.Errorf("fedex: round %d, slot %d: %w", o.Round, i, err)
+		}
+		if weight == 0 {
+			continue
+		}
+		total += weight
+		if det.Finite(score) {
+			worst = max(worst, score)
+		}
+		round = append(round, outcome{config: picks[i], score: score, weight: weight})
+	}
+	if s.options.dropped == Worst {
+		mean := 1.0
+		if len(round) > 0 {
+			mean = total / float64(len(round))
+		}
+		if s.req.Objective.Metric != tuners.MetricLoss && len(dropped) > 0 {
+			worst = max(worst, 1)
+		}
+		for _, j := range dropped {
+			round = append(round, outcome{config: j, score: math.Inf(1), weight: mean})
+			total += mean
+		}
+	}
+	if !det.Finite(worst) {
+		return nil
+	}
+	for i := range round {
+		round[i].weight /= total
+		if !det.Finite(round[i].score) {
+			round[i].score = worst
+		}
+	}
+	lambda := 0.0
+	if s.options.baseline == Past {
+		lambda = s.state.baseline()
+	}
+	if err := s.state.step(round, lambda, s.gamma, s.eta0, s.options.cutoff, s.options.schedule); err != nil {
+		return err
+	}
+	return s.Save(&s.state)
+}
+
+// score reads a slot's weight |V_i| and score.
+func (s *session) score(slot tuners.Slot) (weight, score float64, err error) {
+	weight, ok := slot.Probes["examples_val"]
+	if !ok || !det.Finite(weight) || weight < 0 {
+		return 0, 0, fmt.Errorf("examples_val is missing or no count (%v)", weight)
+	}
+	if weight == 0 {
+		return 0, 0, nil
+	}
+	if score, ok = slot.Probes[s.after]; !ok {
+		return 0, 0, fmt.Errorf("probe %s is missing", s.after)
+	}
+	if s.options.diff {
+		before, ok := slot.Probes[s.before]
+		if !ok {
+			return 0, 0, fmt.Errorf("probe %s is missing", s.before)
+		}
+		score -= before
+	}
+	return weight, score, nil
+}

@@ -1,0 +1,107 @@
+// Package fedtune is the built-in tuner `fedtune-hrt`: the Hyperparameter Reference
+// Table of FedTune (Demystifying Hyperparameter Optimization in Federated Learning,
+// ICLR 2022 submission). Before the first trial it tunes the clients' learning
+// rate, batch and local epochs for every cell of a table, by how heterogeneous a
+// client is and by how many samples it has, on small proxy federations that are
+// drawn from proxy samples. Then every client looks its own cell up, by facts that
+// it tells nobody.
+//
+// It is a client tuner: put it under `random` or `sha`, which draw the server's
+// hyperparameters; alone it runs one trial of budget.trial_rounds rounds. The study
+// must set samples apart for the proxy federations (data.proxy).
+//
+// Several studies, such as one of several seeds, can look up one table: the option
+// "table" holds one that is ready, and TableOf writes that of a study that filled
+// its own. A study that is given the table which it would fill trains the same
+// weights.
+package fedtune
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fedfast/fedfast/internal/tuner/internal/batch"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// The params that the table holds.
+const (
+	lr     = "client.lr"
+	epochs = "client.epochs"
+	size   = "client.batch"
+)
+
+// The ways to search a cell.
+const (
+	Bayes  = "bo"     // Bayesian optimization: a Gaussian process, and the point of largest expected improvement next
+	Random = "random" // random points, none twice
+	Grid   = "grid"   // points spread evenly over the list of all
+)
+
+// Tuner is fedtune-hrt. The zero value is ready to use.
+type Tuner struct{}
+
+var _ tuners.Tuner = Tuner{}
+
+// Describe says what fedtune-hrt is.
+func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
+
+var description = tuners.Description{
+	Name:    "fedtune-hrt",
+	Version: "1.0.0",
+	Doc:     "FedTune reference table: tunes learning rate, batch size and epochs on proxy federations per heterogeneity and size; clients look up their values.",
+	Options: []tuners.Option{
+		{Name: "hi", Default: tuners.Str("0.2, 0.4, 0.6, 0.8"), Doc: "heterogeneity indices (columns of the table), 0..1"},
+		{Name: "samples", Default: tuners.Str("100, 200, 400, 600, 800, 1000"), Doc: "samples per client (rows of the table), including those not trained on"},
+		{Name: "lr_min", Default: tuners.Num(0.002), Doc: "lowest learning rate"},
+		{Name: "lr_max", Default: tuners.Num(0.8), Doc: "highest learning rate"},
+		{Name: "lr_step", Default: tuners.Num(0.002), Doc: "distance between neighboring learning rates"},
+		{Name: "batches", Default: tuners.Str("4, 8, 16"), Doc: "batch sizes"},
+		{Name: "epochs", Default: tuners.Str("5, 10, 15"), Doc: "local epochs"},
+		{Name: "clients", Default: tuners.Num(5), Doc: "clients of a proxy federation; all train in every round"},
+		{Name: "rounds", Default: tuners.Num(20), Doc: "rounds of a proxy federation"},
+		{Name: "scale", Default: tuners.Num(1), Doc: "multiply rounds and samples of proxy federations by this factor, 0..1 (0 excluded); clients look up the original sizes", Scaled: true},
+		{Name: "search", Default: tuners.Str(Bayes), Doc: "search within a cell: bo, random or grid"},
+		{Name: "init", Default: tuners.Num(5), Doc: "random points per cell before the search proposes"},
+		{Name: "patience", Default: tuners.Num(5), Doc: "stop a cell after this many proposals without improvement; 0: never"},
+		{Name: "proposals", Default: tuners.Num(0), Doc: "maximum proposals per cell after the random points; 0: no limit"},
+		{Name: "table", Default: tuners.Str(""), Doc: "use this table, \"HI SAMPLES LR BATCH EPOCHS; HI ...\", instead of training proxy federations; other options are ignored"},
+	},
+	Trials:   true,
+	Rounds:   true,
+	Tables:   true,
+	Prepare:  true,
+	Free:     true,
+	Controls: []string{size, epochs, lr},
+}
+
+// Validate checks the options.
+func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
+	_, problems := readPlan(req.Options)
+	return problems, nil
+}
+
+// Work returns the trials on proxy federations and the points of their cells.
+func (Tuner) Work(_ context.Context, req tuners.ValidateRequest) (tuners.Work, error) {
+	p, problems := readPlan(req.Options)
+	if len(problems) > 0 {
+		return tuners.Work{}, fmt.Errorf("fedtune-hrt: %s: %s", problems[0].Key, problems[0].Message)
+	}
+	return p.work(), nil
+}
+
+// Open starts the session that fills the table, the session of one trial, or, for
+// fedtune-hrt alone, that of the study.
+func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
+	p, problems := readPlan(req.Options)
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("fedtune-hrt: %s: %s", problems[0].Key, problems[0].Message)
+	}
+	switch req.Trial {
+	case tuners.PrepareSession:
+		return newSearch(req, p)
+	case tuners.StudySession:
+		return batch.Lone("fedtune-hrt", req)
+	}
+	return newLookup(req, p)
+}

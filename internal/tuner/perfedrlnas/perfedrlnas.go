@@ -1,0 +1,121 @@
+// Package perfedrlnas is the built-in tuner `perfedrlnas`: PerFedRLNAS (Yao and Li,
+// AAAI 2024), which searches a network for every client while all of them train one
+// supernet. The tuner keeps a policy for each client: for each choice of the supernet a
+// distribution over its options. A client of a round trains the sub-network that is
+// drawn from its policy, and the policy moves by REINFORCE on how well that did.
+//
+// It is a client tuner for the method `supernet` and needs client_key, by which it
+// knows clients again. Alone it runs one trial of budget.trial_rounds rounds.
+package perfedrlnas
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fedfast/fedfast/internal/tuner/internal/batch"
+	"github.com/fedfast/fedfast/internal/tuner/internal/options"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// picks are the dimensions that the tuner controls.
+const picks = tuners.ArchPrefix + "*"
+
+// The probes that rewards are made of.
+const (
+	errorProbe   = "val_error_after"
+	secondsProbe = "seconds_simulated"
+)
+
+// What a client's accuracy is compared with: the options of baseline.
+const (
+	OfClients = "clients" // the mean, over the clients seen so far, of their best accuracy: the paper's
+	OfOwn     = "own"     // a moving mean of the client's own accuracy
+	OfCohort  = "cohort"  // the mean accuracy of the round's clients
+)
+
+// Tuner is PerFedRLNAS. The zero value is ready to use.
+type Tuner struct{}
+
+var _ tuners.Tuner = Tuner{}
+
+// Describe says what PerFedRLNAS is.
+func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
+
+var description = tuners.Description{
+	Name:    "perfedrlnas",
+	Version: "1.0.0",
+	Doc:     "PerFedRLNAS: a policy per client selects the sub-network of a supernet to train, and learns by REINFORCE.",
+	Options: []tuners.Option{
+		{Name: "lr", Default: tuners.Num(0.5), Doc: "learning rate of Adam on the policies (FedRLNAS: 0.003)"},
+		{Name: "beta1", Default: tuners.Num(0.5), Doc: "decay rate of Adam's first moment, 0..1 (1 excluded)"},
+		{Name: "beta2", Default: tuners.Num(0.999), Doc: "decay rate of Adam's second moment, 0..1 (1 excluded)"},
+		{Name: "baseline", Default: tuners.Str(OfClients), Doc: "baseline of the reward: clients (mean best accuracy of the clients seen), own (moving average of the client) or cohort (mean of the round)"},
+		{Name: "own_weight", Default: tuners.Num(0.3), Doc: "weight of the newest accuracy in the moving average of baseline = \"own\", 0..1"},
+		{Name: "latency", Default: tuners.Num(0.001), Doc: "reward penalty per simulated second slower than the round's fastest client"},
+		{Name: "shared", Default: tuners.Bool(false), Doc: "one policy for all clients, as in FedRLNAS; then baseline clients means cohort, and own a moving average over all clients"},
+		{Name: "uniform", Default: tuners.Bool(false), Doc: "draw options uniformly and learn nothing, as a control"},
+		{Name: "as_paper", Default: tuners.Bool(false), Doc: "beta2 = 0.99, as in the paper; the released code uses 0.999"},
+	},
+	Trials: true, Rounds: true, Architectures: true,
+	Controls: []string{picks},
+	Probes:   []string{secondsProbe, errorProbe},
+	Scalars:  []string{tuners.ScalarClientKey},
+}
+
+// Validate checks the options and that there is something to pick.
+func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
+	_, problems := readSettings(req.Options)
+	dims := req.Space.Matching(picks)
+	if len(dims) == 0 {
+		problems = append(problems, tuners.Problem{Key: "method", Message: "perfedrlnas needs choices: use method \"supernet\" and a model with choices, such as mbv3-cifar"})
+	}
+	for _, d := range dims {
+		if d.Kind != tuners.Choice {
+			problems = append(problems, tuners.Problem{Key: "space." + d.Name, Message: "perfedrlnas supports only choices"})
+		}
+	}
+	return problems, nil
+}
+
+// Open starts the session of one trial, or, for PerFedRLNAS alone, that of the study.
+func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session, error) {
+	problems, err := t.Validate(ctx, tuners.ValidateRequest{Space: req.Space, Options: req.Options})
+	if err != nil {
+		return nil, err
+	}
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("perfedrlnas: %s: %s", problems[0].Key, problems[0].Message)
+	}
+	if req.Trial == tuners.StudySession {
+		return batch.Lone("perfedrlnas", req)
+	}
+	set, _ := readSettings(req.Options) // checked above
+	return newSession(req, set)
+}
+
+// settings are the checked options.
+type settings struct {
+	lr, beta1, beta2, own, latency float64
+	baseline                       string
+	shared, uniform                bool
+}
+
+// readSettings fills in the defaults and returns everything that is wrong.
+func readSettings(given tuners.Params) (settings, []tuners.Problem) {
+	r := options.Read(description, given)
+	decay := func(name string) float64 {
+		return r.Real(name, "from 0 to 1, 1 excluded", func(x float64) bool { return x >= 0 && x < 1 })
+	}
+	s := settings{
+		lr:    r.Real("lr", "greater than 0", func(x float64) bool { return x > 0 }),
+		beta1: decay("beta1"), beta2: decay("beta2"),
+		own:      r.Real("own_weight", "greater than 0 and at most 1", func(x float64) bool { return x > 0 && x <= 1 }),
+		latency:  r.Real("latency", "non-negative", func(x float64) bool { return x >= 0 }),
+		baseline: r.OneOf("baseline", OfClients, OfOwn, OfCohort),
+		shared:   r.Truth("shared"), uniform: r.Truth("uniform"),
+	}
+	if r.Truth("as_paper") {
+		s.beta2 = 0.99
+	}
+	return s, r.Problems
+}

@@ -1,0 +1,166 @@
+package sha
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/fedfast/fedfast/internal/tuner/internal/record"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Bracket is one run of successive halving: Arms[i] trials run until they have run
+// Rungs[i] rounds, then the best Arms[i+1] go on.
+type Bracket struct {
+	Arms, Rungs []int
+}
+
+// Cost is the number of rounds that the bracket takes when no trial fails.
+func (b Bracket) Cost() int {
+	cost, at := 0, 0
+	for i, r := range b.Rungs {
+		cost += b.Arms[i] * (r - at)
+		at = r
+	}
+	return cost
+}
+
+// session runs one study. Its params are keyed draws, so the state holds the arms
+// of the running rung only.
+type session struct {
+	tuners.TrialsOnly
+	record.Record
+	name     string
+	req      tuners.OpenRequest
+	schedule []Bracket
+	state    state
+}
+
+// state is everything that calls change.
+type state struct {
+	Bracket int     `json:"bracket"` // index into the schedule
+	Stage   int     `json:"stage"`   // index into the bracket's rungs
+	Next    int     `json:"next"`    // number of the next trial
+	Running bool    `json:"running"` // the stage's decisions are out
+	Arms    []arm   `json:"arms"`    // of the stage, by trial number
+	Best    int     `json:"best"`    // the best trial that ended a bracket, -1: none yet
+	Score   float64 `json:"score"`   // of Best
+}
+
+// arm is one trial of the running stage.
+type arm struct {
+	Trial    int     `json:"trial"`
+	Reported bool    `json:"reported,omitempty"`
+	Failed   bool    `json:"failed,omitempty"`
+	Score    float64 `json:"score,omitempty"`
+}
+
+// Open starts or continues the session of the tuner called name, which runs the
+// brackets of a schedule one after the other.
+func Open(name string, req tuners.OpenRequest, schedule []Bracket) (tuners.Session, error) {
+	s := &session{name: name, req: req, schedule: schedule, state: state{Best: -1}}
+	if req.State == nil {
+		s.draft()
+		return s, s.Save(&s.state)
+	}
+	if err := record.Read(name, req.State, &s.state); err != nil {
+		return nil, err
+	}
+	return s, s.Save(&s.state)
+}
+
+// draft gives the current bracket its new trials.
+func (s *session) draft() {
+	s.state.Arms = make([]arm, s.schedule[s.state.Bracket].Arms[0])
+	for i := range s.state.Arms {
+		s.state.Arms[i].Trial = s.state.Next
+		s.state.Next++
+	}
+}
+
+// Suggest returns all trials of a rung together: they depend on no outstanding
+// report.
+func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
+	var out []tuners.Decision
+	if s.state.Running {
+		if slices.ContainsFunc(s.state.Arms, func(a arm) bool { return !a.Reported }) {
+			return []tuners.Decision{{Kind: tuners.Wait}}, nil
+		}
+		out = s.closeStage()
+	}
+	if s.state.Bracket == len(s.schedule) {
+		return append(out, tuners.Decision{Kind: tuners.Done, Best: s.state.Best}), s.Save(&s.state)
+	}
+	to := s.schedule[s.state.Bracket].Rungs[s.state.Stage]
+	for _, a := range s.state.Arms {
+		d := tuners.Decision{Kind: tuners.Resume, Trial: a.Trial, ToRound: to}
+		if s.state.Stage == 0 {
+			d.Kind = tuners.Start
+			d.Params = s.req.Space.Sample(tuners.NewDraws(s.req.Seed, a.Trial, 0, "trial params"))
+		}
+		out = append(out, d)
+	}
+	s.state.Running = true
+	return out, s.Save(&s.state)
+}
+
+// closeStage lets the best go on, see [Keep]. A bracket that is over, or whose arms
+// all failed, is followed by the next.
+func (s *session) closeStage() []tuners.Decision {
+	b := s.schedule[s.state.Bracket]
+	last := s.state.Stage == len(b.Rungs)-1
+	keep := 1
+	if !last {
+		keep = b.Arms[s.state.Stage+1]
+	}
+	scores := make([]float64, len(s.state.Arms))
+	for i, a := range s.state.Arms {
+		if scores[i] = a.Score; a.Failed {
+			scores[i] = math.NaN()
+		}
+	}
+	kept := Keep(s.req.Objective, scores, keep)
+	var out []tuners.Decision
+	stop := func(trial int) {
+		out = append(out, tuners.Decision{Kind: tuners.Stop, Trial: trial}, tuners.Decision{Kind: tuners.Release, Trial: trial})
+	}
+	var next []arm
+	for i, a := range s.state.Arms {
+		switch {
+		case !slices.Contains(kept, i):
+			stop(a.Trial)
+		case !last:
+			next = append(next, arm{Trial: a.Trial})
+		case s.state.Best < 0 || s.req.Objective.Better(a.Score, s.state.Score): // ties keep the earlier bracket's
+			if s.state.Best >= 0 {
+				stop(s.state.Best)
+			}
+			s.state.Best, s.state.Score = a.Trial, a.Score
+		default:
+			stop(a.Trial)
+		}
+	}
+	s.state.Arms, s.state.Running = next, false
+	if s.state.Stage++; len(next) == 0 {
+		s.state.Stage = 0
+		if s.state.Bracket++; s.state.Bracket < len(s.schedule) {
+			s.draft()
+		}
+	}
+	return out
+}
+
+// Report keeps an arm's score.
+func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
+	i := slices.IndexFunc(s.state.Arms, func(a arm) bool { return a.Trial == r.Trial })
+	if i < 0 || !s.state.Running || s.state.Arms[i].Reported {
+		return fmt.Errorf("%s: report for trial %d, which is not running", s.name, r.Trial)
+	}
+	a := &s.state.Arms[i]
+	a.Reported = true
+	if a.Failed = r.Unusable(); !a.Failed {
+		a.Score = r.Score
+	}
+	return s.Save(&s.state)
+}
