@@ -49,7 +49,8 @@ var mayImport = map[string][]string{
 	"internal/tuner":           {"internal/play", "internal/stats"},
 	"plugins":                  {"internal/tuner", "internal/naming"},
 	"fl/hyper":                 {"internal/key", "tuners"},
-	"fl":                       {"fl/hyper", "nn", "data"},
+	"fl/fleet":                 {"internal/draw", "internal/key"},
+	"fl":                       {"fl/hyper", "fl/fleet", "nn", "data"},
 	"fl/methods":               {"fl"},
 	"fl/study/config":          {"fl/methods", "data/sets", "nn/safetensors"},
 	"fl/study/store":           {"internal/sys"},
@@ -158,7 +159,7 @@ func breaches(p pkg) []string {
 var public = []string{
 	"bench", "cmd/fedfast/command",
 	"data", "data/sets",
-	"fl", "fl/hyper", "fl/methods",
+	"fl", "fl/fleet", "fl/hyper", "fl/methods",
 	"fl/study", "fl/study/cluster", "fl/study/config", "fl/study/export", "fl/study/store", "fl/study/workdir",
 	"kernels", "kernels/det",
 	"nn", "nn/models", "nn/safetensors",
