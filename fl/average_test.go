@@ -1,12 +1,15 @@
 package fl
 
-import "github.com/fedfast/fedfast/kernels"
+import (
+	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/kernels"
+)
 
 // average is a method like FedAvg, which package fl/methods holds and these tests
 // cannot import.
 func average() Method {
 	return Method{
-		Name: "average", Doc: "the mean of the clients' weights", Uses: UsingSGD(),
+		Name: "average", Doc: "the mean of the clients' weights", Uses: hyper.UsingSGD(),
 		Local:     func(l *Local) error { return l.SGD(LocalRun{}) },
 		NewServer: func(int) Server { return averageServer{} },
 	}
@@ -21,7 +24,7 @@ func (averageServer) State() [][]float32 { return nil }
 // momentum has a proximal term and a server with a state.
 func momentum() Method {
 	m := average()
-	m.Uses = append(m.Uses, Using("client.mu", "server.lr", "server.momentum", "server.decay")...)
+	m.Uses = append(m.Uses, hyper.Using("client.mu", "server.lr", "server.momentum", "server.decay")...)
 	m.Local = func(l *Local) error { return l.SGD(LocalRun{Mu: l.Params.Mu}) }
 	m.NewServer = func(size int) Server { return &momentumServer{make([]float32, size)} }
 	return m

@@ -34,7 +34,7 @@ type Method struct {
 
 	// Uses lists the hyperparameters that the method uses; it refuses others that are
 	// set.
-	Uses []Use
+	Uses []hyper.Use
 	// SetDefaults sets hyperparameters of its own that must not be 0 in those that all
 	// methods start from, see Defaults.
 	SetDefaults func(c *ClientParams, s *ServerParams)

@@ -38,9 +38,6 @@ func Register(m Method) error {
 	}
 	seen := map[string]bool{}
 	for _, u := range m.Uses {
-		if _, ok := hyper.Find(u.Key); !ok {
-			return u.unknown(m.Name)
-		}
 		if seen[u.Key] {
 			return fmt.Errorf("fl: method %q uses %s twice", m.Name, u.Key)
 		}
@@ -48,7 +45,7 @@ func Register(m Method) error {
 	}
 	c, s := m.Defaults()
 	if err := m.CheckParams(c, s); err != nil {
-		return fmt.Errorf("fl: method %q refuses its own defaults: %w", m.Name, err)
+		return fmt.Errorf("fl: method %q with its own defaults: %w", m.Name, err)
 	}
 	registry.Lock()
 	defer registry.Unlock()
@@ -88,7 +85,7 @@ func users(name string) []string {
 	var users []string
 	for _, method := range Methods() {
 		m, err := MethodByName(method)
-		if err == nil && slices.ContainsFunc(m.Uses, func(u Use) bool { return u.Key == name && !u.Fixed() }) {
+		if err == nil && slices.ContainsFunc(m.Uses, func(u hyper.Use) bool { return u.Key == name && !u.Fixed() }) {
 			users = append(users, method)
 		}
 	}

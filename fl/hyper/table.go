@@ -140,6 +140,14 @@ func (p Param) Get(v *Values) float64 {
 // Value returns the value itself: a float64, int, bool or string.
 func (p Param) Value(v *Values) any { return p.field(v).Interface() }
 
+// Literal writes the hyperparameter in v as a study file does.
+func (p Param) Literal(v *Values) string {
+	if text, ok := p.Value(v).(string); ok {
+		return strconv.Quote(text)
+	}
+	return fmt.Sprint(p.Value(v))
+}
+
 // put sets the value for which Get returns x.
 func (p Param) put(v *Values, x float64) {
 	switch f := p.field(v); {

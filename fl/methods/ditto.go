@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 )
 
 // ditto is Ditto (Li et al. 2021, algorithm 1): FedAvg, and beside it a model v_i
@@ -15,7 +16,7 @@ func ditto() fl.Method {
 		Name:        "ditto",
 		Doc:         "Ditto: FedAvg, and a model of each client's own held near by client.lambda",
 		Paper:       "Li et al. 2021, Ditto: Fair and Robust Federated Learning Through Personalization, arXiv:2012.04221",
-		Uses:        slices.Concat(localSGD, fl.Using("client.lambda", "client.personal_epochs")),
+		Uses:        slices.Concat(localSGD, hyper.Using("client.lambda", "client.personal_epochs")),
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda = 0.1 },
 		StateLen:    modelLen,
 		Memories:    2, // of the model that goes to the server and of the client's own

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 )
 
@@ -31,7 +32,7 @@ func TestPersonalizedRate(t *testing.T) {
 		}
 		want := eval(func(*fl.ClientParams) {})
 		uses := func(key string) bool {
-			return slices.ContainsFunc(m.Uses, func(u fl.Use) bool { return u.Key == key })
+			return slices.ContainsFunc(m.Uses, func(u hyper.Use) bool { return u.Key == key })
 		}
 		if uses("client.lr_schedule") {
 			got := eval(func(c *fl.ClientParams) { c.Kind, c.Length = "cosine", rounds })

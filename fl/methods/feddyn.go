@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -19,7 +20,7 @@ func fedDyn() fl.Method {
 		Name:        "feddyn",
 		Doc:         "FedDyn: a dynamic regularizer aligns local optima with the global one",
 		Paper:       "Acar et al. 2021, Federated Learning Based on Dynamic Regularization, arXiv:2111.04263",
-		Uses:        slices.Concat(localSGD, fl.Needing("server.alpha", "(0, inf)", "such as 0.01"), fl.Using("server.weighted")),
+		Uses:        slices.Concat(localSGD, hyper.Needing("server.alpha", "(0, inf)", "such as 0.01"), hyper.Using("server.weighted")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 0.01 },
 		StateLen:    modelLen,
 		Local:       fedDynLocal,

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -38,8 +39,8 @@ func fedNAS() fl.Method {
 		Paper: "He et al. 2020, Towards Non-I.I.D. and Invisible Data with FedNAS: Federated Deep Learning via Neural Architecture Search, arXiv:2004.08546",
 		Differs: "the weights of operations descend the loss on validation examples alone (the first order of DARTS); in the paper they also descend the training loss (MiLeNAS). " +
 			"The server averages them, as the paper says; the authors' code does not, and takes their gradients on test examples",
-		Uses: slices.Concat(fl.UsingSGD(), personalLR, forgets("each local search starts its optimizers afresh"),
-			fl.Needing("client.alpha_lr", "(0, inf)", "such as 3e-4"), fl.Using("client.alpha_beta1", "client.alpha_beta2", "client.alpha_decay")),
+		Uses: slices.Concat(hyper.UsingSGD(), personalLR, forgets("each local search starts its optimizers afresh"),
+			hyper.Needing("client.alpha_lr", "(0, inf)", "such as 3e-4"), hyper.Using("client.alpha_beta1", "client.alpha_beta2", "client.alpha_decay")),
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { // the paper's Adam
 			c.AlphaLR, c.AlphaBeta1, c.AlphaBeta2, c.AlphaDecay = 3e-4, 0.5, 0.999, 1e-3
 		},

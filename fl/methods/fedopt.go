@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 )
 
 // fedAvgM is FedAvg with momentum on the server (Hsu et al. 2019):
@@ -35,8 +36,8 @@ func fedOpt(name, doc string, beta1, beta2 float64, second func(v, g, b2 float32
 		Name:  name,
 		Doc:   doc,
 		Paper: "Reddi et al. 2021, Adaptive Federated Optimization, arXiv:2003.00295",
-		Uses: slices.Concat(localSGD, serverRate, fl.Using("server.beta1", "server.weighted"), fl.Needing("server.tau", "(0, inf)", "such as 0.001"),
-			fl.Needing("server.momentum", "0", "its momentum is server.beta1")),
+		Uses: slices.Concat(localSGD, serverRate, hyper.Using("server.beta1", "server.weighted"), hyper.Needing("server.tau", "(0, inf)", "such as 0.001"),
+			hyper.Needing("server.momentum", "0", "its momentum is server.beta1")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) {
 			s.LR, s.Beta1, s.Beta2, s.Tau, s.Weighted = 0.01, beta1, beta2, 1e-3, true
 		},
@@ -49,7 +50,7 @@ func fedOpt(name, doc string, beta1, beta2 float64, second func(v, g, b2 float32
 		},
 	}
 	if beta2 > 0 {
-		m.Uses = append(m.Uses, fl.Using("server.beta2")...)
+		m.Uses = append(m.Uses, hyper.Using("server.beta2")...)
 	}
 	return m
 }

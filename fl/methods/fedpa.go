@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -18,10 +19,10 @@ func fedPA() fl.Method {
 		Name:  "fedpa",
 		Doc:   "federated posterior averaging, by sampled covariances",
 		Paper: "Al-Shedivat et al. 2021, Federated Learning via Posterior Averaging: A New Perspective and Practical Algorithms, arXiv:2010.05273",
-		Uses: slices.Concat(fl.UsingSteps(), personalLR, forgets("a buffer of other rounds biases the samples of the posterior"),
-			fl.Needing("client.optimizer", "sgd", "Adam's steps do not sample the posterior"), fl.Using("client.momentum", "client.nesterov", "client.weight_decay", "client.bias_decay"),
-			fl.Needing("client.clip_norm", "0", "clipped steps do not sample the posterior"), serverStep, fl.Needing("client.window", "[1, inf)", ""),
-			fl.Using("client.burn_in", "client.rho", "server.burn_in")),
+		Uses: slices.Concat(hyper.UsingSteps(), personalLR, forgets("a buffer of other rounds biases the samples of the posterior"),
+			hyper.Needing("client.optimizer", "sgd", "Adam's steps do not sample the posterior"), hyper.Using("client.momentum", "client.nesterov", "client.weight_decay", "client.bias_decay"),
+			hyper.Needing("client.clip_norm", "0", "clipped steps do not sample the posterior"), serverStep, hyper.Needing("client.window", "[1, inf)", ""),
+			hyper.Using("client.burn_in", "client.rho", "server.burn_in")),
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Window, c.Rho = 3, 0.1 },
 		Local:       posteriorLocal,
 		Vectors:     4,

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 )
 
 // fedProx is FedAvg with a proximal term in the local objective,
@@ -13,7 +14,7 @@ func fedProx() fl.Method {
 		Name:        "fedprox",
 		Doc:         "FedAvg with a proximal term of weight client.mu",
 		Paper:       "Li et al. 2020, Federated Optimization in Heterogeneous Networks, arXiv:1812.06127",
-		Uses:        slices.Concat(localSGD, fl.Needing("client.mu", "(0, inf)", `with 0 it is method "fedavg"`)),
+		Uses:        slices.Concat(localSGD, hyper.Needing("client.mu", "(0, inf)", `with 0 it is method "fedavg"`)),
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Mu = 0.01 },
 		Local:       proximalSGD,
 		NewServer:   averaging,

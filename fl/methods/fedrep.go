@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 )
 
 // fedRep is FedRep (Collins et al. 2021, algorithm 1): the clients share a body and
@@ -30,7 +31,7 @@ func fedRep() fl.Method {
 }
 
 // headEpochs is what methods that train the head alone use.
-var headEpochs = fl.Needing("client.head_epochs", "(0, 1e6]", "such as 1")
+var headEpochs = hyper.Needing("client.head_epochs", "(0, 1e6]", "such as 1")
 
 func oneHeadEpoch(c *fl.ClientParams, _ *fl.ServerParams) { c.HeadEpochs = 1 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -33,8 +34,8 @@ func fedTP() fl.Method {
 		Paper: "Li et al. 2022, FedTP: Federated Learning by Transformer Personalization, arXiv:2211.01572",
 		Differs: "the hypernetwork and the embeddings take plain gradient steps, as the paper's text has it; the authors' code adds a momentum of 0.9 and a weight decay of 0.001. " +
 			"The sizes of the hypernetwork are those of the code. The global model has the mean of the projections that the last round's clients returned, as in the code",
-		Uses: slices.Concat(fl.UsingSGD(), forgets("the server makes a client's own weights anew in each round"), fl.Needing("server.hyper_lr", "(0, inf)", ""),
-			fl.Needing("server.hyper_width", "[1, 65536]", ""), fl.Using("server.hyper_depth"), fl.Needing("server.embedding", "[1, 65536]", "")),
+		Uses: slices.Concat(hyper.UsingSGD(), forgets("the server makes a client's own weights anew in each round"), hyper.Needing("server.hyper_lr", "(0, inf)", ""),
+			hyper.Needing("server.hyper_width", "[1, 65536]", ""), hyper.Using("server.hyper_depth"), hyper.Needing("server.embedding", "[1, 65536]", "")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) {
 			s.HyperLR, s.HyperWidth, s.HyperDepth, s.Embedding = 0.01, 150, 3, 128
 		},

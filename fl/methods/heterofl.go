@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -35,8 +36,8 @@ func heteroFL() fl.Method {
 // widths are the shares of the channels that sub-networks can have.
 var widths = []float64{1, 0.5, 0.25, 0.125, 0.0625}
 
-var usesWidths = slices.Concat(fl.UsingSGD(), personalLR, forgets("a client's sub-network may have another width in the next round"),
-	fl.Needing("client.width", "0 or 1 or 0.5 or 0.25 or 0.125 or 0.0625", "0 is the client's own"))
+var usesWidths = slices.Concat(hyper.UsingSGD(), personalLR, forgets("a client's sub-network may have another width in the next round"),
+	hyper.Needing("client.width", "0 or 1 or 0.5 or 0.25 or 0.125 or 0.0625", "0 is the client's own"))
 
 // prepareWidths checks that a model has sub-networks of every width that is set; shift tells
 // the channel from which on a client has them.

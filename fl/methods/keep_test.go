@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -26,7 +27,7 @@ func keeping(m fl.Method, rule string) fl.Plan {
 
 // keeps says whether a method lets clients keep what their optimizers remember.
 func keeps(m fl.Method) bool {
-	return slices.ContainsFunc(m.Uses, func(u fl.Use) bool { return u.Key == "client.optimizer_state" && !u.Fixed() })
+	return slices.ContainsFunc(m.Uses, func(u hyper.Use) bool { return u.Key == "client.optimizer_state" && !u.Fixed() })
 }
 
 // TestKeptOptimizersKeepThePromises: the same bits for any number of workers, with states

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -23,7 +24,7 @@ func maml() fl.Method {
 		Name:        "maml",
 		Doc:         "MAML: meta-gradients on validation examples after client.inner_steps",
 		Paper:       "Finn et al. 2017, Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, arXiv:1703.03400; Chen et al. 2018, Federated Meta-Learning with Fast Convergence and Efficient Communication, arXiv:1802.07876",
-		Uses:        slices.Concat(innerSteps, fl.Using("client.batch", "client.dropout", "client.wrap"), serverStep),
+		Uses:        slices.Concat(innerSteps, hyper.Using("client.batch", "client.dropout", "client.wrap"), serverStep),
 		SetDefaults: func(c *fl.ClientParams, s *fl.ServerParams) { c.InnerLR, c.InnerSteps, s.LR = 0.01, 5, 0.03 },
 		Local:       metaGradient,
 		Vectors:     7,
@@ -35,8 +36,8 @@ func maml() fl.Method {
 }
 
 // innerSteps are what methods with inner steps use.
-var innerSteps = slices.Concat(forgets("plain gradient steps remember nothing"), fl.Needing("client.optimizer", "sgd", "its meta-gradients are those of plain gradient steps"), fl.Needing("client.inner_lr", "(0, inf)", "such as 0.01"), fl.Needing("client.inner_steps", "[1, inf)", ""),
-	fl.Using("client.first_order", "server.weighted"))
+var innerSteps = slices.Concat(forgets("plain gradient steps remember nothing"), hyper.Needing("client.optimizer", "sgd", "its meta-gradients are those of plain gradient steps"), hyper.Needing("client.inner_lr", "(0, inf)", "such as 0.01"), hyper.Needing("client.inner_steps", "[1, inf)", ""),
+	hyper.Using("client.first_order", "server.weighted"))
 
 // inner returns the hyperparameters of the inner steps.
 func inner(c fl.ClientParams) fl.ClientParams {

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 )
 
 // builtIn are the methods of this package.
@@ -32,17 +33,17 @@ func init() {
 
 // localSGD is what local training goes by whose clients may keep what their optimizers
 // remember.
-var localSGD = slices.Clip(slices.Concat(fl.UsingSGD(), personalLR, fl.Using("client.optimizer_state")))
+var localSGD = slices.Clip(slices.Concat(hyper.UsingSGD(), personalLR, hyper.Using("client.optimizer_state")))
 
 // personalLR is what the personalized models of methods go by whose evaluations train
 // them as rounds do.
-var personalLR = fl.Using("client.personal_lr")
+var personalLR = hyper.Using("client.personal_lr")
 
 // forgets has a method refuse to keep what local optimizers remember.
-func forgets(why string) []fl.Use { return fl.Needing("client.optimizer_state", "reset", why) }
+func forgets(why string) []hyper.Use { return hyper.Needing("client.optimizer_state", "reset", why) }
 
 // serverStep is what the server of Reptile uses.
-var serverStep = slices.Concat(serverRate, fl.Using("server.momentum"))
+var serverStep = slices.Concat(serverRate, hyper.Using("server.momentum"))
 
 // serverRate is what the server's learning rate of a round goes by.
-var serverRate = fl.Using("server.lr", "server.lr_schedule", "server.lr_min", "server.lr_length", "server.lr_every", "server.lr_factor", "server.lr_warmup", "server.decay")
+var serverRate = hyper.Using("server.lr", "server.lr_schedule", "server.lr_min", "server.lr_length", "server.lr_every", "server.lr_factor", "server.lr_warmup", "server.decay")

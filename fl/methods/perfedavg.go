@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -20,7 +21,7 @@ func perFedAvg() fl.Method {
 		Name:  "perfedavg",
 		Doc:   "Per-FedAvg: an initial model that inner steps personalize well",
 		Paper: "Fallah et al. 2020, Personalized Federated Learning: A Meta-Learning Approach, arXiv:2002.07948",
-		Uses:  slices.Concat(fl.UsingSteps(), innerSteps),
+		Uses:  slices.Concat(hyper.UsingSteps(), innerSteps),
 		// the paper's inner step, a = 0.01, with which FEMNIST's writers train at FedAvg's
 		// client.lr = 0.1
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.InnerLR, c.InnerSteps = 0.01, 1 },

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -24,10 +25,10 @@ func pFedMe() fl.Method {
 		Name:  "pfedme",
 		Doc:   "pFedMe: personalized models held near the shared one by client.lambda, which descends their Moreau envelopes",
 		Paper: "Dinh et al. 2020, Personalized Federated Learning with Moreau Envelopes, arXiv:2006.08848",
-		Uses: slices.Concat(fl.UsingSteps(), forgets("its plain steps remember nothing"),
-			fl.Needing("client.optimizer", "sgd", "its steps descend Moreau envelopes by their gradients"), fl.Using("client.weight_decay"),
-			fl.Needing("client.lambda", "(0, inf)", ""), fl.Needing("client.inner_lr", "(0, inf)", ""), fl.Needing("client.inner_steps", "[1, inf)", ""),
-			serverStep, fl.Using("server.weighted")),
+		Uses: slices.Concat(hyper.UsingSteps(), forgets("its plain steps remember nothing"),
+			hyper.Needing("client.optimizer", "sgd", "its steps descend Moreau envelopes by their gradients"), hyper.Using("client.weight_decay"),
+			hyper.Needing("client.lambda", "(0, inf)", ""), hyper.Needing("client.inner_lr", "(0, inf)", ""), hyper.Needing("client.inner_steps", "[1, inf)", ""),
+			serverStep, hyper.Using("server.weighted")),
 		// lambda and the steps of the authors' experiments; their inner learning rate is 0.05
 		// to 0.1 on networks of one and two layers
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda, c.InnerLR, c.InnerSteps = 15, 0.03, 5 },

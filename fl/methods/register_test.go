@@ -22,9 +22,9 @@ func TestRegisterRefuses(t *testing.T) {
 		`method "mine": Differs must be a line`:         func(m *fl.Method) { m.Differs = "two\nlines" },
 		`method "fedavg": the name is taken`:            func(m *fl.Method) { m.Name = "fedavg" },
 		"a name must be lower-case letters":             func(m *fl.Method) { m.Name = "My Method" },
-		"uses client.speed, which is no hyperparameter": func(m *fl.Method) { m.Uses = fl.Using("client.speed") },
-		"uses client.lr twice":                          func(m *fl.Method) { m.Uses = fl.Using("client.lr", "client.lr") },
-		"refuses its own defaults: client.mu = 0":       func(m *fl.Method) { m.Uses = fl.Needing("client.mu", "(0, inf)", "such as 1") },
+		"uses client.speed, which is no hyperparameter": func(m *fl.Method) { m.Uses = hyper.Using("client.speed") },
+		"uses client.lr twice":                          func(m *fl.Method) { m.Uses = hyper.Using("client.lr", "client.lr") },
+		"with its own defaults: client.mu = 0":          func(m *fl.Method) { m.Uses = hyper.Needing("client.mu", "(0, inf)", "such as 1") },
 	} {
 		m := FedAvg()
 		m.Name = "mine"

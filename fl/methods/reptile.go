@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -15,7 +16,7 @@ func Reptile() fl.Method {
 		Name:      "reptile",
 		Doc:       "FedAvg with a server step: learning rate, momentum and decay",
 		Paper:     "Nichol et al. 2018, On First-Order Meta-Learning Algorithms, arXiv:1803.02999",
-		Uses:      slices.Concat(localSGD, serverStep, fl.Using("client.mu")),
+		Uses:      slices.Concat(localSGD, serverStep, hyper.Using("client.mu")),
 		Local:     proximalSGD,
 		NewServer: stepping,
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -21,9 +22,9 @@ func scaffold() fl.Method {
 		Name:  "scaffold",
 		Doc:   "SCAFFOLD: control variates correct the drift of local steps",
 		Paper: "Karimireddy et al. 2020, SCAFFOLD: Stochastic Controlled Averaging for Federated Learning, arXiv:1910.06378",
-		Uses: slices.Concat(fl.UsingSteps(), personalLR, forgets("its plain steps remember nothing"), fl.Needing("client.optimizer", "sgd", why),
-			fl.Needing("client.momentum", "0", why), fl.Needing("client.clip_norm", "0", why), serverRate,
-			fl.Using("client.weight_decay", "client.bias_decay", "server.weighted")),
+		Uses: slices.Concat(hyper.UsingSteps(), personalLR, forgets("its plain steps remember nothing"), hyper.Needing("client.optimizer", "sgd", why),
+			hyper.Needing("client.momentum", "0", why), hyper.Needing("client.clip_norm", "0", why), serverRate,
+			hyper.Using("client.weight_decay", "client.bias_decay", "server.weighted")),
 		StateLen:  modelLen,
 		Local:     scaffoldLocal,
 		Vectors:   2,

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -21,8 +22,8 @@ func supernet() fl.Method {
 		Name:  "supernet",
 		Doc:   "supernet: clients train sub-networks of a model with choices, which a tuner picks",
 		Paper: "Yao and Li 2024, PerFedRLNAS: One-for-All Personalized Federated Neural Architecture Search, AAAI 38(15)",
-		Uses: slices.Concat(fl.UsingSGD(), personalLR, forgets("a client may have another sub-network in the next round"),
-			fl.Using("server.holders", "server.weighted")),
+		Uses: slices.Concat(hyper.UsingSGD(), personalLR, forgets("a client may have another sub-network in the next round"),
+			hyper.Using("server.holders", "server.weighted")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Weighted = true },
 		Models:      []string{"mbv3-cifar"},
 		Prepare:     needsChoices,

@@ -61,7 +61,7 @@ func usersOf(name string) []string {
 	var users []string
 	for _, method := range fl.Methods() {
 		m, err := fl.MethodByName(method)
-		if err == nil && slices.ContainsFunc(m.Uses, func(u fl.Use) bool { return u.Key == name && !u.Fixed() }) {
+		if err == nil && slices.ContainsFunc(m.Uses, func(u hyper.Use) bool { return u.Key == name && !u.Fixed() }) {
 			users = append(users, method)
 		}
 	}
