@@ -18,6 +18,7 @@ var runPages = map[string][]string{
 	"cmd/fedfast/docs/numpy.md":    {"numpy"},
 	"cmd/fedfast/docs/pytorch.md":  {"torch"},
 	"cmd/fedfast/docs/my-tuner.md": {"grpc"},
+	"cmd/fedfast/docs/python.md":   {"numpy"},
 }
 
 // fence finds blocks of code: the language, the rest of the line, the text.
@@ -25,14 +26,14 @@ var fence = regexp.MustCompile("(?ms)^```(\\w+)[ ]?([^\n]*)\n(.*?)^```$")
 
 // TestPages runs a page's blocks in a directory of its own, in order. A block is
 //
-//	sh             run, and must succeed; `sh skip` is not
+//	sh             run, and must succeed; `sh skip` is not, and `sh slurm` by TestSlurm alone
 //	text           lines that the sh block before prints, in this order, however they
 //	               are spaced; "..." stands for any others
 //	LANGUAGE FILE  the content of FILE
 //
 // `fedfast` is this program, python3 one with the modules that the page needs, and the
 // folder fedfast the checkout. README's own commands are run in the checkout: ./fedfast is
-// the program.
+// the program. Python finds the package fedfast.
 func TestPages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains")
@@ -59,7 +60,7 @@ func TestPages(t *testing.T) {
 			printed := ""
 			for _, b := range blocks {
 				switch language, info, text := b[1], b[2], b[3]; {
-				case language == "sh" && info == "skip":
+				case language == "sh" && info != "":
 				case language == "sh":
 					printed = runBlock(t, dir, path, text)
 				case language == "text":
@@ -125,7 +126,11 @@ func runBlock(t *testing.T, dir, path, commands string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-eu", "-c", commands)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+path, "PWD="+dir, "PYTHONDONTWRITEBYTECODE=1")
+	python, err := filepath.Abs(pythonDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(os.Environ(), "PATH="+path, "PWD="+dir, "PYTHONPATH="+python, "PYTHONDONTWRITEBYTECODE=1")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -216,5 +217,37 @@ func TestSlurm(t *testing.T) {
 	}
 	if joined, ended := bytes.Count(told, []byte(" joined (")), bytes.Count(told, []byte("the study has ended")); joined < 3 || ended != 2 {
 		t.Errorf("%d workers joined and %d ended with the study: %s", joined, ended, told)
+	}
+	q.page(t, "cmd/fedfast/docs/cluster.md")
+}
+
+// page runs a page's blocks `sh slurm` with the files that it shows, and waits for their jobs.
+func (q *queue) page(t *testing.T, name string) {
+	t.Helper()
+	dir := t.TempDir()
+	q.dir, q.env = dir, append(q.env, "SBATCH_WAIT=1")
+	checkout, err := filepath.Abs(root)
+	if err == nil {
+		err = os.Symlink(checkout, filepath.Join(dir, "fedfast"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range fence.FindAllStringSubmatch(readText(t, name), -1) {
+		switch language, info, text := b[1], b[2], b[3]; {
+		case language == "sh" && info == "slurm":
+			if out, err := q.command("sh", "-eu", "-c", text).CombinedOutput(); err != nil {
+				t.Fatalf("%v:\n%s\n%s", err, text, out)
+			}
+		case language != "sh" && info != "":
+			if err := os.WriteFile(filepath.Join(dir, info), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for seed := range 3 {
+		if !has(filepath.Join(dir, "seeds", strconv.Itoa(seed+1), "result.json")) {
+			t.Errorf("seed %d of the job array has no result", seed+1)
+		}
 	}
 }

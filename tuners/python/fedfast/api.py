@@ -59,12 +59,14 @@ class TuneOptions(Options, total=False):
 
     space: the search space, such as {"client.lr": {"log10": [-3, 0]}}. It replaces a preset's, and extends a study file's.
     tuner, client_tuner: names; "none" disables one.
+    tuner_path: the directory of a tuner of your own.
     baseline: the number of random configurations with which to compare, or "equal".
     """
 
     space: "Mapping[str, Any]"
     tuner: str
     client_tuner: str
+    tuner_path: PathLike
     baseline: Union[int, str]
 
 
@@ -77,7 +79,7 @@ def run(config: Optional[PathLike] = None, *, seeds: Optional[int] = None, **opt
 
     With seeds it is repeated with that many consecutive seeds, and Seeds is returned. Failures raise an Error.
     """
-    for name in ("space", "tuner", "client_tuner", "baseline"):
+    for name in ("space", "tuner", "client_tuner", "tuner_path", "baseline"):
         if name in options:
             raise TypeError(f"run takes no {name}; tune does")
     return _start("run", config, seeds=seeds, **options)
@@ -154,7 +156,7 @@ def _start(
     on_event: "Optional[Callable[[dict[str, Any]], object]]" = None,
     **flags: Any,
 ) -> "Union[Study, Seeds]":
-    unknown = flags.keys() - {"tuner", "client_tuner", "baseline", "seed", "seeds", "workers", "scale"}
+    unknown = flags.keys() - {"tuner", "client_tuner", "tuner_path", "baseline", "seed", "seeds", "workers", "scale"}
     if unknown:
         raise TypeError(f"{command} takes no option {min(unknown)}")
     fixed = study is not None
