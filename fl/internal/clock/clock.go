@@ -1,0 +1,239 @@
+// Package clock computes when the clients of a training start and end on a fleet of
+// unequal devices, and which of their updates each step of the server takes. It trains
+// nothing: a schedule depends on its configuration, its keys, the fleet and the work of
+// each job alone.
+package clock
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/fedfast/fedfast/fl/fleet"
+)
+
+// Fleet is what a schedule asks of a fleet.Fleet.
+type Fleet interface {
+	// Available says whether a client is there at a time, and until when that may last.
+	Available(client int, t int64) (on bool, until int64)
+	// Run says how a job goes.
+	Run(j fleet.Job) fleet.Outcome
+}
+
+// Config says how the server works. All times are nanoseconds.
+type Config struct {
+	// Clients are those of the federation.
+	Clients int
+	// Async has the server take updates as they come; otherwise it works in rounds.
+	Async bool
+
+	// Cohort is how many updates a round takes, of Drawn clients that it begins with.
+	Cohort, Drawn int
+	// Deadline ends a round, 0 never.
+	Deadline int64
+	// MinUpdates are those without which a round fails, MaxFailed the rounds that may
+	// fail in a row.
+	MinUpdates, MaxFailed int
+	// CohortKey keys the draw of a round's clients.
+	CohortKey func(round int) uint64
+
+	// Concurrency is how many clients work at a time, Buffer how many updates a step
+	// takes, Open how many clients must have ended before others begin.
+	Concurrency, Buffer, Open int
+	// MaxStaleness is the most steps between the start and the arrival of an update that
+	// is taken.
+	MaxStaleness int
+	// Hold draws no client whose update waits for the step.
+	Hold bool
+	// DispatchKey keys the draws of single clients.
+	DispatchKey uint64
+	// Jitter is added to the number of a job, so that trials differ.
+	Jitter uint64
+
+	// Server is how long a step of the server takes.
+	Server int64
+}
+
+// Fate is what becomes of a job.
+type Fate uint8
+
+// The fates of jobs.
+const (
+	Took   Fate = iota // its update was taken
+	Late               // it had not arrived when its round ended
+	Failed             // it ended before it was done
+	Stale              // too many steps had been made since its start
+)
+
+// Job is the training of a client.
+type Job struct {
+	Client int
+	// Place is where it was drawn in its round, from 0; without rounds it is 0.
+	Place int
+	// Sequence numbers the jobs of a trial.
+	Sequence uint64
+	// Start is when the client begins to receive the weights, Received when it has them,
+	// Computed when it has trained, End when the server has its update or it fails.
+	Start, Received, Computed, End int64
+	// Base is how many steps the server had made at the start, Staleness how many it has
+	// made since.
+	Base, Staleness int
+	Fate            Fate
+}
+
+// before orders the ends of jobs: a failure before an arrival at the same time.
+func (j *Job) before(o *Job) bool {
+	switch {
+	case j.End != o.End:
+		return j.End < o.End
+	case (j.Fate == Failed) != (o.Fate == Failed):
+		return j.Fate == Failed
+	case j.Client != o.Client:
+		return j.Client < o.Client
+	}
+	return j.Sequence < o.Sequence
+}
+
+// Step is a step of the server.
+type Step struct {
+	// Start is when the step before ended, End when this one does.
+	Start, End int64
+	// Taken are the jobs whose updates it takes: those of a round in the order of drawing,
+	// others in that of their arrival.
+	Taken []Job
+	// Lost are the jobs whose work was lost since the step before.
+	Lost []Job
+	// Failed is how many rounds failed before it.
+	Failed int
+}
+
+// Work is what a client's job takes: operations, and bytes to receive and to send.
+type Work func(place, client int) (flops float64, down, up int64)
+
+// State is what a schedule is between two steps.
+type State struct {
+	// Now is the time, Steps how many the server has made, Next the number of the next job.
+	Now   int64
+	Steps int
+	Next  uint64
+	// Flying are the jobs at work, in no order that matters.
+	Flying []Job
+}
+
+// Schedule is the schedule of a trial.
+type Schedule struct {
+	cfg   Config
+	fleet Fleet
+	state State // Flying is a heap by Job.before
+	idle  idle  // clients that may be drawn
+	step  Step  // in the making
+	wake  int64 // when it is worth while to look for clients again
+	order []int32
+	swaps []int32
+	drawn []Job
+}
+
+// ErrNobody is wrapped by the error of a schedule without clients.
+var ErrNobody = errors.New("no client is available at any later time")
+
+// ErrFailing is wrapped by the error of a schedule whose rounds fail again and again.
+var ErrFailing = errors.New("too many rounds failed in a row")
+
+// New returns a schedule at its beginning.
+func New(cfg Config, f Fleet) *Schedule {
+	s := &Schedule{cfg: cfg, fleet: f}
+	s.Restore(State{})
+	return s
+}
+
+// State returns what the schedule is between two steps.
+func (s *Schedule) State() State {
+	c := s.state
+	c.Flying = append([]Job(nil), c.Flying...)
+	return c
+}
+
+// Restore puts the schedule into a state.
+func (s *Schedule) Restore(c State) {
+	s.state, s.order = c, nil
+	s.state.Flying = nil
+	s.idle = idle{}
+	if !s.cfg.Async {
+		return
+	}
+	s.idle = newIdle(s.cfg.Clients)
+	for _, j := range c.Flying {
+		s.push(j)
+		s.idle.remove(j.Client)
+	}
+}
+
+// Check returns an error for a state that a schedule cannot have.
+func (s *Schedule) Check(c State) error {
+	if c.Now < 0 || c.Steps < 0 || len(c.Flying) > s.cfg.Concurrency {
+		return fmt.Errorf("a clock at %d ns after %d steps with %d clients at work, of %d at most", c.Now, c.Steps, len(c.Flying), s.cfg.Concurrency)
+	}
+	seen := make(map[int]bool, len(c.Flying))
+	for _, j := range c.Flying {
+		if j.Client < 0 || j.Client >= s.cfg.Clients || seen[j.Client] || j.Base < 0 || j.Base > c.Steps || j.Sequence >= c.Next || j.Start > j.End {
+			return fmt.Errorf("a clock with an impossible job of client %d", j.Client)
+		}
+		seen[j.Client] = true
+	}
+	return nil
+}
+
+// Now returns the time.
+func (s *Schedule) Now() int64 { return s.state.Now }
+
+// Bases calls f with the steps that had been made when jobs at work began which may
+// still be taken.
+func (s *Schedule) Bases(f func(base int)) {
+	for i := range s.state.Flying {
+		if j := &s.state.Flying[i]; j.Fate == Took && s.state.Steps-j.Base <= s.cfg.MaxStaleness {
+			f(j.Base)
+		}
+	}
+}
+
+// Next returns the next step; its slices are those of the schedule, and change with the
+// step after. The error is of a fleet that cannot go on.
+func (s *Schedule) Next(work Work) (*Step, error) {
+	s.step = Step{Start: s.state.Now, Taken: s.step.Taken[:0], Lost: s.step.Lost[:0]}
+	next := s.nextRound
+	if s.cfg.Async {
+		next = s.nextUpdates
+	}
+	if err := next(work); err != nil {
+		return nil, err
+	}
+	s.state.Now = after(s.state.Now, s.cfg.Server)
+	s.state.Steps++
+	s.step.End = s.state.Now
+	return &s.step, nil
+}
+
+// start has a client begin a job.
+func (s *Schedule) start(place, client int, work Work) Job {
+	flops, down, up := work(place, client)
+	j := Job{Client: client, Place: place, Sequence: s.state.Next, Start: s.state.Now, Base: s.state.Steps}
+	s.state.Next++
+	o := s.fleet.Run(fleet.Job{Client: client, Sequence: s.cfg.Jitter + j.Sequence, Start: j.Start, FLOPs: flops, Down: down, Up: up})
+	j.Received, j.Computed, j.End = o.Received, o.Computed, o.End
+	if o.Failed {
+		j.Fate = Failed
+	}
+	return j
+}
+
+// after adds times; the sum saturates.
+func after(t, d int64) int64 {
+	if d > math.MaxInt64-t {
+		return math.MaxInt64
+	}
+	return t + d
+}
+
+// Text writes a time.
+func Text(t int64) string { return time.Duration(t).String() }

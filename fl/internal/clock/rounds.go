@@ -1,0 +1,119 @@
+package clock
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// maxJumps bounds how often in a row the clock goes on to a time at which a client may
+// have come, and none has.
+const maxJumps = 100_000
+
+// nextRound runs rounds until one has enough updates.
+func (s *Schedule) nextRound(work Work) error {
+	for s.step.Failed = 0; ; s.step.Failed++ {
+		if s.step.Failed > s.cfg.MaxFailed {
+			return fmt.Errorf("%w: %d rounds had fewer than %d updates", ErrFailing, s.step.Failed, s.cfg.MinUpdates)
+		}
+		if err := s.drawCohort(work); err != nil {
+			return err
+		}
+		if s.endRound() {
+			return nil
+		}
+	}
+}
+
+// drawCohort has the clients of a round begin: with the draws of the round's key, those
+// that come first in a shuffle of all clients and are available.
+func (s *Schedule) drawCohort(work Work) error {
+	if s.order == nil {
+		s.order = make([]int32, s.cfg.Clients)
+		for i := range s.order {
+			s.order[i] = int32(i)
+		}
+	}
+	least := min(s.cfg.MinUpdates, s.cfg.Drawn, s.cfg.Clients)
+	for range maxJumps {
+		s.drawn, s.swaps = s.drawn[:0], s.swaps[:0]
+		draws, change := kernels.NewStream(s.cfg.CohortKey(s.state.Steps), uint64(s.step.Failed)), int64(math.MaxInt64)
+		for i := 0; i < len(s.order) && len(s.drawn) < s.cfg.Drawn; i++ {
+			k := i + draws.IntN(len(s.order)-i)
+			s.order[i], s.order[k] = s.order[k], s.order[i]
+			s.swaps = append(s.swaps, int32(k))
+			client := int(s.order[i])
+			if on, until := s.fleet.Available(client, s.state.Now); !on {
+				change = min(change, until)
+				continue
+			}
+			s.drawn = append(s.drawn, Job{Client: client})
+		}
+		for i := len(s.swaps) - 1; i >= 0; i-- {
+			k := s.swaps[i]
+			s.order[i], s.order[k] = s.order[k], s.order[i]
+		}
+		if len(s.drawn) >= least {
+			for i := range s.drawn {
+				s.drawn[i] = s.start(i, s.drawn[i].Client, work)
+			}
+			return nil
+		}
+		if change == math.MaxInt64 {
+			break
+		}
+		s.state.Now = max(change, after(s.state.Now, 1))
+	}
+	return fmt.Errorf("%w: %d of %d are there at %s", ErrNobody, len(s.drawn), least, Text(s.state.Now))
+}
+
+// endRound takes the updates of a round and says whether they are enough. The time goes
+// on to the last one that it waits for.
+func (s *Schedule) endRound() bool {
+	order := s.swaps[:0]
+	for i := range s.drawn {
+		order = append(order, int32(i))
+	}
+	s.swaps = order
+	slices.SortFunc(order, func(a, b int32) int {
+		if s.drawn[a].before(&s.drawn[b]) {
+			return -1
+		}
+		return 1
+	})
+	due := int64(math.MaxInt64)
+	if s.cfg.Deadline > 0 {
+		due = after(s.state.Now, s.cfg.Deadline)
+	}
+	taken := 0
+	for _, i := range order {
+		j := &s.drawn[i]
+		if taken == s.cfg.Cohort {
+			j.Fate = Late
+			continue
+		}
+		s.state.Now = min(j.End, due)
+		switch {
+		case j.End > due:
+			j.Fate = Late
+		case j.Fate == Took:
+			taken++
+		}
+	}
+	enough := taken >= min(s.cfg.MinUpdates, s.cfg.Cohort)
+	for i := range s.drawn {
+		j := s.drawn[i]
+		switch {
+		case j.Fate != Took:
+			s.step.Lost = append(s.step.Lost, j)
+		case enough:
+			s.step.Taken = append(s.step.Taken, j)
+		default:
+			j.Fate = Late
+			s.step.Lost = append(s.step.Lost, j)
+		}
+	}
+	return enough
+}
