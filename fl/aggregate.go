@@ -29,6 +29,7 @@ type sums struct{ extra, signs bool }
 type contribution struct {
 	delta  []float32
 	weight float64
+	scale  float64                      // of the change, but not of its weight; 0 is 1
 	gather func(extra, delta []float32) // adds to the second sum; may be nil
 	number float64                      // see Update.Number
 }
@@ -94,7 +95,11 @@ func (a *aggregate) take(c contribution) {
 	a.begin()
 	p := &a.part
 	if c.weight > 0 {
-		kernels.Axpy(p.Sum, float32(c.weight), c.delta)
+		scale := c.weight
+		if c.scale != 0 {
+			scale = float64(c.weight * c.scale)
+		}
+		kernels.Axpy(p.Sum, float32(scale), c.delta)
 		p.Weight += c.weight
 		p.Number += float64(c.weight * c.number)
 		p.Taken++

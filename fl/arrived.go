@@ -23,6 +23,10 @@ func (e *Engine) MostBytes() int64 {
 	if e.store != nil {
 		snapshot += clients * int64(2*number+4*e.store.size)
 	}
+	if e.fleet != nil {
+		const job, params = 400, 1 << 13 // as JSON
+		snapshot += int64(c.Time.working(c.Cohort))*job + int64(c.Time.versions(c.Cohort))*(vector+params)
+	}
 	score := number * int64(8+3*several(c.Model))
 	slot := 16*number + 2*score
 	exam := 4 * (score + 2*number + 2*number*int64(len(c.Data.Masks)))

@@ -26,7 +26,7 @@ func (m Method) CheckShards(c ClientParams) error {
 
 // shards says whether rounds can be trained elsewhere in shards.
 func (e *Engine) shards() bool {
-	return e.cfg.Elsewhere != nil && !e.looks()
+	return e.cfg.Elsewhere != nil && !e.looks() && e.fleet == nil
 }
 
 // Train trains a shard of a round and writes what its clients came to together, for

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/fleet"
+	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/nn"
@@ -58,6 +60,12 @@ type Config struct {
 	// the method's defaults.
 	Server *ServerParams
 
+	// Fleet are the clients' devices, on which trainings run in simulated time; nil is a
+	// training without. Time says how the server works on them; the zero Time is
+	// DefaultTime.
+	Fleet *fleet.Config
+	Time  Time
+
 	// Elsewhere has shards of rounds and evaluations done by other engines; nil has
 	// this one do all.
 	Elsewhere shard.Engines
@@ -78,6 +86,7 @@ type Engine struct {
 	store  *store // of the clients' states, nil for methods without any
 	setup  any    // of the method
 	layout func() [32]byte
+	fleet  clock.Fleet // nil for none
 
 	trainFLOPs   float64 // of an example
 	hessianFLOPs float64 // of an example in a product with a Hessian
@@ -116,6 +125,12 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.HeadLayers < 0 || cfg.StateMemory < 0 {
 		return nil, fmt.Errorf("head_layers = %d, data.state_memory = %d: must be 0 (the default) or more", cfg.HeadLayers, cfg.StateMemory)
 	}
+	if cfg.Time == (Time{}) {
+		cfg.Time = DefaultTime()
+	}
+	if err := cfg.checkTime(); err != nil {
+		return nil, err
+	}
 	if err := cfg.CheckMemory(); err != nil {
 		return nil, err
 	}
@@ -143,6 +158,12 @@ func New(cfg Config) (*Engine, error) {
 	}
 	if err := e.checkSender(); err != nil {
 		return nil, err
+	}
+	if cfg.Fleet != nil {
+		var err error
+		if e.fleet, err = newFleet(&cfg); err != nil {
+			return nil, err
+		}
 	}
 	if cfg.NewTrainer == nil {
 		cfg.NewTrainer = func() Trainer { return cfg.Model.NewWorkspace() }

@@ -22,6 +22,8 @@ const (
 	purposeTested
 	purposeValidate
 	purposeSend
+	purposeDispatch
+	purposeAsync
 )
 
 // Local is one client's local training, the argument of Method.Local. It belongs to

@@ -105,7 +105,7 @@ func (c *Config) stateRoom() int64 {
 
 // needed returns the bytes that a training has at its peak, without garbage.
 func (c *Config) needed() float64 {
-	trials, server, sums := max(1, c.Trials), c.serverVectors(), openSums(c.Cohort)
+	trials, server, sums := max(1, c.Trials), c.serverVectors(), openSums(c.Time.Updates(c.Cohort))
 	workers := min(c.workers(), max(trials*c.Cohort, len(c.Data.Clients))) // others touch no memory
 	if c.Method.Gather != nil {
 		sums *= 2
@@ -123,7 +123,7 @@ func (c *Config) needed() float64 {
 		early = min(sparePerWorker*workers, max(0, trials*c.Cohort-1)) * 3 / 4
 	}
 	vectors := snapshotVectors + server + float64(trials)*(trialVectors+server) +
-		float64(min(trials, workers)*sums+c.Kept+early+workers*each)
+		float64(trials*c.Time.versions(c.Cohort)+min(trials, workers)*sums+c.Kept+early+workers*each)
 	state, _ := c.stateSize() // of the client at work, and as it was
 	return vectors*4*float64(c.Model.Size()) + float64(workers)*(float64(c.Model.WorkspaceBytes(second)+int64(c.mostKept()))+2*4*float64(state))
 }

@@ -85,6 +85,14 @@ type Method struct {
 	// with the most work train first. The error says why there is no such sub-network.
 	SubnetFLOPs func(setup any, c ClientParams) (float64, error)
 
+	// Trains returns a sub-network as large as the one that a client trains: what its
+	// training takes on a fleet goes by it. nil, and a nil Subnet, are that of Subnet, or
+	// else the whole network.
+	Trains func(setup any, client int, c ClientParams) (*Subnet, error)
+	// Synchronous says in a line why a step of the server cannot take updates that began
+	// from different versions of the model; empty if it can.
+	Synchronous string
+
 	// NewServer returns the server side of Agg_b for one trial of a model with size packed
 	// parameters. The engine calls it for every new or restored trial. Required, unless
 	// there is NewSender.
@@ -195,6 +203,14 @@ type Workload struct {
 	// Hessian is the work of a product with the Hessian over that of a gradient, 0 with
 	// client.first_order.
 	Hessian float64
+}
+
+// Of returns the work under a method, see Method.Work.
+func (w Workload) Of(m *Method) float64 {
+	if m.Work == nil {
+		return w.SGD()
+	}
+	return m.Work(w)
 }
 
 // SGD returns the examples of the local steps that Local.SGD takes.

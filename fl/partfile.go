@@ -34,7 +34,7 @@ const (
 const maxList = 1 << 20
 
 // numbersOf calls f with every number in a struct, in the order of its fields, but for
-// hyperparameters, which who has a slot trained knows; and with every list, before what
+// hyperparameters and jobs, which who has a slot trained knows; and with every list, before what
 // is in it.
 func numbersOf(v reflect.Value, f func(reflect.Value)) {
 	if v.Kind() != reflect.Struct {
@@ -47,7 +47,7 @@ func numbersOf(v reflect.Value, f func(reflect.Value)) {
 		return
 	}
 	for _, field := range v.Fields() {
-		if field.Type() != reflect.TypeFor[ClientParams]() {
+		if t := field.Type(); t != reflect.TypeFor[ClientParams]() && t != reflect.TypeFor[Job]() {
 			numbersOf(field, f)
 		}
 	}

@@ -38,9 +38,12 @@ type Slot struct {
 	// local steps but the first, of the step's gradient and the displacement before
 	// it; 0 for a single step, and else as MinCosine.
 	MinPriorCosine float64
-	// Seconds is the local training's time on the simulated device, a
-	// phone of 2020 that does 10 GFLOPS and sends or receives 1.25 MB a second.
+	// Seconds is the local training's time on the simulated device: that of Job, or
+	// without a fleet on a phone of 2020 that does 10 GFLOPS and sends or receives
+	// 1.25 MB a second.
 	Seconds float64
+	// Job is when the client worked, with a fleet.
+	Job Job
 	// Dropped says that the change held a number that is not finite, so that
 	// it was left out of the aggregate.
 	Dropped bool
@@ -50,7 +53,8 @@ type Slot struct {
 type RoundResult struct {
 	// Round is the round's number, from 0.
 	Round int
-	// Slots has one entry a place of the cohort, in the order of drawing.
+	// Slots has one entry a place of the cohort, in the order of drawing; with an
+	// asynchronous server one an update that the step took, in the order of arrival.
 	Slots []Slot
 	// TrainLoss is the mean training loss of the slots that were not dropped, weighted
 	// by the number of training examples; NaN if all were dropped.
@@ -59,6 +63,13 @@ type RoundResult struct {
 	Steps, Examples int
 	// Dropped counts the slots that were left out of the aggregate.
 	Dropped int
+	// Start and End are the simulated seconds at which the step before ended and this one
+	// does, with a fleet; else NaN.
+	Start, End float64
+	// Lost are the jobs whose work was lost between them, Failed counts the rounds that
+	// failed.
+	Lost   []Job
+	Failed int
 
 	// draws keys the noise on scores.
 	draws      uint64
@@ -67,11 +78,11 @@ type RoundResult struct {
 }
 
 // Cohort returns the clients that a round of a trial of that number trains, in the
-// order of its slots.
+// order of its slots, where Drawn says that the round alone decides it.
 func (e *Engine) Cohort(trial, round int) []int {
 	cfg := &e.cfg
 	clients := len(cfg.Data.Clients)
-	stream := kernels.NewStream(kernels.Key(cfg.Seed, uint64(trial), uint64(round), purposeCohort), 0)
+	stream := kernels.NewStream(cohortKey(cfg.Seed, uint64(trial), round), 0)
 	if cfg.Replacement {
 		drawn := make([]int, cfg.Cohort)
 		for i := range drawn {
@@ -80,6 +91,11 @@ func (e *Engine) Cohort(trial, round int) []int {
 		return drawn
 	}
 	return draw(stream, clients, cfg.Cohort)
+}
+
+// cohortKey keys the draw of a round's clients.
+func cohortKey(seed, trial uint64, round int) uint64 {
+	return kernels.Key(seed, trial, uint64(round), purposeCohort)
 }
 
 // draw returns k different numbers below n, in the order of drawing: the first
@@ -117,21 +133,35 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 		return nil, err
 	}
 	result := &RoundResult{
-		Round: t.round, aggregates: map[string]float64{},
+		Round: t.round, aggregates: map[string]float64{}, Start: math.NaN(), End: math.NaN(),
 		draws: kernels.Key(cfg.Seed, uint64(t.number), uint64(t.round), purposeScore), numbers: cfg.Model.Loss().Numbers(),
 	}
-	if result.Slots, err = t.slots(plan); err != nil {
+	fail := func(err error) (*RoundResult, error) {
 		return nil, fmt.Errorf("trial %d, round %d: %w", t.number, t.round, err)
+	}
+	if t.clock != nil {
+		before, kept := t.clock.State(), fail
+		fail = func(err error) (*RoundResult, error) {
+			t.clock.Restore(before)
+			return kept(err)
+		}
+		err = t.simulate(plan, result)
+	} else {
+		result.Slots, err = t.slots(plan)
+	}
+	if err != nil {
+		return fail(err)
 	}
 	r := &round{Trial: t, plan: plan, probes: probes, slots: result.Slots}
 	own := t.own(result.Slots)
 	whole, err := r.train(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("trial %d, round %d: %w", t.number, t.round, err)
+		return fail(err)
 	}
 	mean, number := whole.mean()
 	u := &Update{Mean: mean, Number: number, Extra: whole.Extra, Own: own, Weight: whole.Weight, Taken: whole.Taken, Clients: len(cfg.Data.Clients), Round: t.round}
 	t.observe(result, u, whole.Signs, probes)
+	t.keepVersion(plan)
 	t.step(u, plan.Server)
 	t.engine.pool.returnSums(whole)
 	t.commit(result.Slots, r.left)
@@ -144,17 +174,21 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 func (t *Trial) slots(plan Plan) ([]Slot, error) {
 	slots := make([]Slot, t.engine.cfg.Cohort)
 	for i, client := range t.engine.Cohort(t.number, t.round) {
-		c := &t.engine.cfg.Data.Clients[client]
 		params, err := plan.client(t.engine, i, client)
+		if err == nil {
+			slots[i], err = t.engine.slot(client, params)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if err := t.engine.cfg.checkKept(params); err != nil {
-			return nil, err
-		}
-		slots[i] = Slot{Client: client, Params: params, TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}
 	}
 	return slots, nil
+}
+
+// slot returns the place of a client, before anything is measured.
+func (e *Engine) slot(client int, params ClientParams) (Slot, error) {
+	c := &e.cfg.Data.Clients[client]
+	return Slot{Client: client, Params: params, TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}, e.cfg.checkKept(params)
 }
 
 // step has the server move the weights. Frozen ones stay, whatever the method's
@@ -178,10 +212,13 @@ func (t *Trial) step(u *Update, p ServerParams) {
 func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, probes probeSet) (contribution, *block, error) {
 	e := t.engine
 	client := &e.cfg.Data.Clients[s.Client]
-	key := kernels.Key(e.cfg.Seed, uint64(t.number), uint64(t.round), uint64(slot), uint64(s.Client))
+	key, round := t.place(slot, s)
 	aug := &data.Augment{Key: kernels.Key(key, purposeAugment)}
 	s.Before, s.After, s.MinCosine, s.MinPriorCosine = unscored(), unscored(), math.NaN(), math.NaN()
-	v := localTask{engine: e, client: s.Client, params: s.Params, server: server, round: t.round, weights: t.weights, key: key}
+	v := localTask{engine: e, client: s.Client, params: s.Params, server: server, round: round, weights: t.weights, key: key}
+	if s.Job.Base != t.round && e.cfg.Time.Async() {
+		v.weights = t.versions[s.Job.Base].Weights
+	}
 	if t.clients != nil {
 		v.kept = t.clients[s.Client]
 	}
@@ -219,6 +256,9 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		s.After = scoreOf(r)
 	}
 	s.Steps, s.Examples, s.Seconds = l.Steps, l.Examples, l.seconds()
+	if e.fleet != nil {
+		s.Seconds = seconds(s.Job.End - s.Job.Start)
+	}
 	s.TrainLoss = l.trainLoss()
 	if probes.phi {
 		s.MinCosine = direction(l.phi)
@@ -237,6 +277,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		s.Dropped = true
 		return contribution{delta: w.local}, nil, nil
 	}
+	t.age(&c, s, v.weights)
 	if server := e.sending(t.server); server != nil {
 		t.returned.take(slot, server, c)
 	}

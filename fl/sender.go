@@ -23,7 +23,7 @@ func (t *Trial) own(slots []Slot) *Own {
 	if s == nil {
 		return nil
 	}
-	if t.returned == nil {
+	if t.returned == nil || len(t.returned.Clients) != len(slots) {
 		n := s.OwnLen()
 		t.returned = &Own{Clients: make([]int, len(slots)), Weights: make([]float64, len(slots)), Changes: make([]float32, len(slots)*n), each: n}
 	}

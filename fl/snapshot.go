@@ -3,6 +3,7 @@ package fl
 import (
 	"bufio"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -10,6 +11,9 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/internal/clock"
 )
 
 // Snapshot is the state of a trial between two rounds. A trial restored from it
@@ -29,6 +33,10 @@ type Snapshot struct {
 	Clients []ClientState
 	// Probes hold what probes remember from round to round.
 	Probes []probeState
+	// Clock is the simulated time with the clients at work, nil without a fleet, and
+	// Versions are the models that they began from.
+	Clock    *clock.State
+	Versions []Version
 }
 
 // ClientState is what a client of a stateful method keeps.
@@ -49,7 +57,7 @@ type probeState struct {
 
 // The binary form of a snapshot, all numbers little-endian:
 //
-//	8 bytes   "ffsnap", 0, the version: 1
+//	8 bytes   "ffsnap", 0, the version: 2
 //	string    model
 //	string    method
 //	32 bytes  layout
@@ -58,11 +66,13 @@ type probeState struct {
 //	uint32    number of server arrays, then a vector for each
 //	uint32    number of clients, then for each a uint64 index and a vector
 //	uint32    number of probes, then for each a string and a vector
+//	uint32    0, or 1 with a clock: a JSON document of it and the versions' numbers and
+//	          hyperparameters, and a vector for each version
 //	uint32    CRC-32C of all before
 //
 // A string is a uint32 length and its bytes; a vector is a uint64 length and its
 // float32 values in the packed layout that the digest names.
-const snapshotMagic = "ffsnap\x00\x01"
+const snapshotMagic = "ffsnap\x00\x02"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -93,6 +103,9 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	for _, p := range s.Probes {
 		e.text(p.Name)
 		e.vector(p.Values)
+	}
+	if err := e.clock(s); err != nil {
+		return e.n, err
 	}
 	return e.end(fmt.Sprintf("snapshot of trial %d", s.Number))
 }
@@ -181,6 +194,7 @@ func ReadSnapshot(r io.Reader) (*Snapshot, error) {
 			break
 		}
 	}
+	d.clock(s)
 	if err := d.end("snapshot"); err != nil {
 		return nil, err
 	}
@@ -261,4 +275,82 @@ func (d *snapshotReader) vector() []float32 {
 		n -= part
 	}
 	return x
+}
+
+// clockHead is what a snapshot has of a clock besides vectors.
+type clockHead struct {
+	State    clock.State
+	Versions []versionHead
+}
+
+// versionHead is a Version without its weights.
+type versionHead struct {
+	Base   int
+	Params json.RawMessage
+}
+
+const maxClock = 1 << 30 // bytes of a clock
+
+func (e *snapshotWriter) clock(s *Snapshot) error {
+	if s.Clock == nil {
+		e.uint32(0)
+		return nil
+	}
+	head := clockHead{State: *s.Clock}
+	for _, v := range s.Versions {
+		params, err := json.Marshal(v.Params)
+		if err != nil {
+			return err
+		}
+		head.Versions = append(head.Versions, versionHead{v.Base, params})
+	}
+	text, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	e.uint32(1)
+	e.uint64(uint64(len(text)))
+	e.write(text)
+	for _, v := range s.Versions {
+		e.vector(v.Weights)
+	}
+	return nil
+}
+
+func (d *snapshotReader) clock(s *Snapshot) {
+	if d.count() == 0 || d.err != nil {
+		return
+	}
+	n := d.uint64()
+	if n > maxClock && d.err == nil {
+		d.err = fmt.Errorf("it is damaged: a clock of %d bytes", n)
+	}
+	if d.err != nil {
+		return
+	}
+	var text []byte
+	for n > 0 && d.err == nil {
+		part := min(n, vectorPart)
+		text = append(text, d.bytes(int(part))...)
+		n -= part
+	}
+	if d.err != nil {
+		return
+	}
+	var head clockHead
+	if err := json.Unmarshal(text, &head); err != nil {
+		d.err = fmt.Errorf("it is damaged: its clock: %w", err)
+		return
+	}
+	s.Clock = &head.State
+	for _, h := range head.Versions {
+		v := Version{Base: h.Base, Params: hyper.DefaultClient()}
+		if err := json.Unmarshal(h.Params, &v.Params); err != nil && d.err == nil {
+			d.err = fmt.Errorf("it is damaged: hyperparameters of its clock: %w", err)
+		}
+		if v.Weights = d.vector(); d.err != nil {
+			return
+		}
+		s.Versions = append(s.Versions, v)
+	}
 }

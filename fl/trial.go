@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -21,6 +22,9 @@ type Trial struct {
 	server  Server
 	clients []*block // states by client; nil for methods without any
 	smooth  []probeState
+	clock   *clock.Schedule // nil without a fleet
+
+	versions map[int]Version // that clients at work began from, by their number of steps
 
 	returned *Own // memory of what clients return one by one; nil before it is needed
 }
@@ -45,7 +49,7 @@ func (e *Engine) begin(s Server, w []float32, number int) {
 func (e *Engine) emptyTrial(number, round int) *Trial {
 	return &Trial{
 		engine: e, number: number, round: round, weights: e.cfg.Model.NewParams(),
-		server: e.newServer(), clients: e.newClients(),
+		server: e.newServer(), clients: e.newClients(), clock: e.newClock(number), versions: map[int]Version{},
 	}
 }
 
@@ -102,6 +106,10 @@ func (t *Trial) Snapshot() Snapshot {
 	}
 	for _, p := range t.smooth {
 		s.Probes = append(s.Probes, probeState{Name: p.Name, Values: slices.Clone(p.Values)})
+	}
+	if t.clock != nil {
+		state := t.clock.State()
+		s.Clock, s.Versions = &state, t.sortedVersions()
 	}
 	return s
 }
@@ -171,5 +179,5 @@ func (e *Engine) Restore(s Snapshot) (*Trial, error) {
 		}
 		t.smooth = append(t.smooth, probeState{Name: p.Name, Values: slices.Clone(p.Values)})
 	}
-	return t, nil
+	return t, t.restoreClock(&s)
 }

@@ -26,6 +26,7 @@ func fedDyn() fl.Method {
 		Local:       fedDynLocal,
 		Vectors:     2,
 		NewServer:   func(size int) fl.Server { return &fedDynServer{h: make([]float32, size)} },
+		Synchronous: "its regularizers add up changes of one version of the model",
 	}
 }
 

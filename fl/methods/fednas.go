@@ -49,6 +49,8 @@ func fedNAS() fl.Method {
 		Local:     searchLocal,
 		Vectors:   4,
 		NewServer: averaging,
+
+		Synchronous: "clients search in turns of rounds on one version of the mixture",
 	}
 }
 

@@ -46,6 +46,7 @@ func fedTP() fl.Method {
 		Personalize: func(*fl.Local) error { return nil }, // what the server has made
 		NewSender:   newFedTPServer,
 		SenderLen:   fedTPServerLen,
+		Synchronous: "the server makes each client's weights of what it keeps now",
 	}
 }
 

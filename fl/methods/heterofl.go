@@ -30,6 +30,11 @@ func heteroFL() fl.Method {
 		Vectors:   1,
 		NewServer: func(int) fl.Server { return heteroServer{} },
 		Gather:    gatherWidth,
+		Trains: func(setup any, client int, c fl.ClientParams) (*fl.Subnet, error) {
+			h := setup.(*heteroSetup)
+			return h.net(slice{h.width(client, c), 0})
+		},
+		Synchronous: "each weight is the mean over the clients of a round that hold it",
 	}
 }
 
@@ -100,11 +105,15 @@ func (h *heteroSetup) net(s slice) (*fl.Subnet, error) {
 
 // of returns the client's sub-network.
 func (h *heteroSetup) of(l *fl.Local) (*fl.Subnet, error) {
-	width := l.Params.Width
-	if width <= 0 {
-		width = h.widths[l.Client%len(h.widths)]
+	return h.net(slice{h.width(l.Client, l.Params), h.shift(l)})
+}
+
+// width returns the share of the channels that a client trains.
+func (h *heteroSetup) width(client int, c fl.ClientParams) float64 {
+	if c.Width > 0 {
+		return c.Width
 	}
-	return h.net(slice{width, h.shift(l)})
+	return h.widths[client%len(h.widths)]
 }
 
 func trainWidth(l *fl.Local) error {

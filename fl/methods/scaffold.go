@@ -30,6 +30,8 @@ func scaffold() fl.Method {
 		Vectors:   2,
 		NewServer: func(size int) fl.Server { return &scaffoldServer{c: make([]float32, size)} },
 		Gather:    scaffoldGather,
+
+		Synchronous: "its control variates correct one version of the model",
 	}
 }
 

@@ -33,6 +33,7 @@ func supernet() fl.Method {
 		SubnetFLOPs: pickedFLOPs,
 		NewServer:   func(int) fl.Server { return supernetServer{} },
 		Gather:      gatherPicked,
+		Synchronous: "each weight is the mean over the clients of a round that hold it",
 	}
 }
 

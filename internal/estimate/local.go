@@ -24,10 +24,7 @@ func examples(m fl.Method, p fl.ClientParams, n, val, hessian float64) float64 {
 	if p.FirstOrder {
 		w.Hessian = 0
 	}
-	if m.Work == nil {
-		return w.SGD()
-	}
-	return m.Work(w)
+	return w.Of(&m)
 }
 
 // hessian returns how many gradients a product with the Hessian takes, by their

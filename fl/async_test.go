@@ -1,0 +1,220 @@
+package fl
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl/fleet"
+	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// rounds is a fleet that forces the draws of FedAvg on an asynchronous server: while it
+// has made a number of steps, the clients of that round are there, and end in the order in
+// which the round draws them.
+type rounds struct {
+	trial *Trial
+}
+
+func (r *rounds) cohort() []int { return r.trial.engine.Cohort(r.trial.number, r.trial.round) }
+
+func (r *rounds) Available(client int, t int64) (bool, int64) {
+	return slices.Contains(r.cohort(), client), t + 1
+}
+
+func (r *rounds) Run(j fleet.Job) fleet.Outcome {
+	end := j.Start + 1000 + int64(slices.Index(r.cohort(), j.Client))
+	return fleet.Outcome{Received: j.Start, Computed: end, End: end}
+}
+
+// keyed has a method's clients draw by the round and the client alone.
+func keyed(m Method) Method {
+	train := m.Local
+	m.Local = func(l *Local) error {
+		l.key = kernels.Key(uint64(l.Round), uint64(l.Client))
+		return train(l)
+	}
+	return m
+}
+
+// TestBufferedIsAveraging: a buffer of a cohort, of which all begin together, has the bits
+// of rounds, when both draw the same.
+func TestBufferedIsAveraging(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 24, 30)
+	cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: keyed(average()), Cohort: 5, Seed: 3}
+	run := func(cfg Config, force bool) (sha string, clients [][]int) {
+		e := newEngine(t, cfg)
+		r := &rounds{}
+		if force {
+			e.fleet = r
+		}
+		r.trial = e.NewTrial(2)
+		for _, result := range runRounds(t, r.trial, Plan{}, 4) {
+			var drawn []int
+			for i := range result.Slots {
+				drawn = append(drawn, result.Slots[i].Client)
+			}
+			clients = append(clients, drawn)
+		}
+		return WeightsSHA256(e.Model(), r.trial.Weights()), clients
+	}
+	want, cohorts := run(cfg, false)
+	cfg.Fleet, cfg.Time = &fleet.Config{}, DefaultTime()
+	cfg.Time.Mode, cfg.Time.Buffer, cfg.Time.Open, cfg.Time.Weighted = TimeBuffered, 5, 5, true
+	got, drawn := run(cfg, true)
+	if !slices.EqualFunc(cohorts, drawn, slices.Equal) {
+		t.Fatalf("it draws %v, want %v", drawn, cohorts)
+	}
+	if got != want {
+		t.Errorf("it trains to %s, want %s", got, want)
+	}
+}
+
+// TestRoundsOnAFleetAreRounds: where nobody is late or away a fleet changes the time, not
+// the weights.
+func TestRoundsOnAFleetAreRounds(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 24, 30)
+	cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 5, Seed: 3}
+	run := func() (string, []*RoundResult) {
+		e := newEngine(t, cfg)
+		tr := e.NewTrial(2)
+		results := runRounds(t, tr, Plan{}, 3)
+		return WeightsSHA256(e.Model(), tr.Weights()), results
+	}
+	want, plain := run()
+	if !math.IsNaN(plain[2].End) {
+		t.Errorf("without a fleet a round ends at %v s", plain[2].End)
+	}
+	cfg.Fleet = &fleet.Config{}
+	got, timed := run()
+	if got != want {
+		t.Errorf("it trains to %s, want %s", got, want)
+	}
+	for i, r := range timed {
+		slowest := 0.0
+		for k := range r.Slots {
+			slowest = max(slowest, r.Slots[k].Seconds)
+			if r.Slots[k].Client != plain[i].Slots[k].Client {
+				t.Fatalf("round %d has other clients", i)
+			}
+		}
+		if math.Abs(r.End-r.Start-slowest) > 1e-8 || i > 0 && r.Start != timed[i-1].End {
+			t.Errorf("round %d lasts from %v to %v s, its slowest client %v", i, r.Start, r.End, slowest)
+		}
+		// the phones of a fleet without a configuration are those of seconds_simulated
+		if was, _ := plain[i].Probe("seconds_simulated"); math.Abs(slowest-was) > 1e-6*was {
+			t.Errorf("round %d takes %v s on the fleet, %v s without", i, slowest, was)
+		}
+	}
+}
+
+// TestStalenessWeights compares the weights of updates with their formulas, and what an
+// asynchronous step does with what the client returned.
+func TestStalenessWeights(t *testing.T) {
+	for _, tt := range []struct {
+		change func(*Time)
+		want   []float64 // by staleness
+	}{
+		{func(c *Time) { c.Staleness = StalenessConstant }, []float64{1, 1, 1, 1}},
+		{func(*Time) {}, []float64{1, 1 / math.Sqrt(2), 1 / math.Sqrt(3), 0.5}},
+		{func(c *Time) { c.Exponent = 2 }, []float64{1, 1. / 4, 1. / 9, 1. / 16}},
+		{func(c *Time) { c.Staleness, c.HingeSlope, c.HingeAfter = StalenessHinge, 10, 1 }, []float64{1, 1, 1. / 11, 1. / 21}},
+		{func(c *Time) { c.Mode = TimeAsync }, []float64{0.6, 0.6 / math.Sqrt(2), 0.6 / math.Sqrt(3), 0.3}},
+	} {
+		c := DefaultTime()
+		c.Mode = TimeBuffered
+		tt.change(&c)
+		for staleness, want := range tt.want {
+			if got := c.weight(staleness); math.Abs(got-want) > 1e-15 {
+				t.Errorf("%s, %+v: the weight of staleness %d is %v, want %v", c.Mode, c, staleness, got, want)
+			}
+		}
+	}
+}
+
+// TestAsyncStepMixes: a step of FedAsync is w <- (1 - a s) w + a s w_i, of FedBuff w <- w -
+// mean of s (w_base - w_i), for updates that are stale.
+func TestAsyncStepMixes(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 24, 30)
+	for _, mode := range []string{TimeAsync, TimeBuffered} {
+		cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6, Seed: 3, Fleet: &fleet.Config{}, Time: DefaultTime()}
+		cfg.Time.Mode, cfg.Time.Buffer = mode, 2
+		returned := map[[2]int][]float32{} // by client and version
+		train := cfg.Method.Local
+		cfg.Workers = 1
+		cfg.Method.Local = func(l *Local) error {
+			err := train(l)
+			returned[[2]int{l.Client, l.Round}] = slices.Clone(l.Weights)
+			return err
+		}
+		tr := newEngine(t, cfg).NewTrial(0)
+		models, stale := [][]float32{slices.Clone(tr.Weights())}, 0
+		for step := range 12 {
+			r := runRounds(t, tr, Plan{}, 1)[0]
+			want := slices.Clone(models[step])
+			for _, s := range r.Slots {
+				j := s.Job
+				if j.Staleness != step-j.Base {
+					t.Fatalf("step %d: staleness %d from version %d", step, j.Staleness, j.Base)
+				}
+				stale += min(j.Staleness, 1)
+				for i, x := range returned[[2]int{s.Client, j.Base}] {
+					if mode == TimeAsync {
+						a := float32(0.6 / math.Sqrt(float64(1+j.Staleness)))
+						want[i] = (1-a)*models[step][i] + a*x
+					} else {
+						want[i] -= (models[j.Base][i] - x) / float32(2*math.Sqrt(float64(1+j.Staleness)))
+					}
+				}
+			}
+			for i, x := range tr.Weights() {
+				if math.Abs(float64(x-want[i])) > 1e-5 {
+					t.Fatalf("%s, step %d: weight %d is %v, want %v", mode, step, i, x, want[i])
+				}
+			}
+			models = append(models, slices.Clone(tr.Weights()))
+		}
+		if stale < 6 {
+			t.Errorf("%s: only %d updates are stale", mode, stale)
+		}
+	}
+}
+
+// TestTimeIsChecked refuses servers that cannot work.
+func TestTimeIsChecked(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 12, 30)
+	model := fltest.SmallCNN(t, fed)
+	for want, change := range map[string]func(*Config){
+		`time.mode = "later": must be sync, buffered or async`:                              func(c *Config) { c.Time.Mode = "later" },
+		`time.mode = "buffered": needs a fleet: Config.Fleet`:                               func(c *Config) { c.Time.Mode, c.Fleet = TimeBuffered, nil },
+		`sampling = "with" (replacement): a client of a fleet cannot work twice`:            func(c *Config) { c.Replacement = true },
+		`time.overselect: 18 clients at a time, glyphs has 10; lower it, or cohort`:         func(c *Config) { c.Time.Overselect = 3 },
+		`time.concurrency: 13 clients at a time, glyphs has 10; lower it, or cohort`:        func(c *Config) { c.Time.Mode, c.Time.Concurrency = TimeAsync, 13 },
+		`time.min_updates = 7: a round has 6 updates at most (cohort)`:                      func(c *Config) { c.Time.MinUpdates = 7 },
+		`time.open = 7: 6 clients work at a time (time.concurrency)`:                        func(c *Config) { c.Time.Mode, c.Time.Open = TimeAsync, 7 },
+		`method "average" cannot be asynchronous: it is shy; use mode "sync"`:               func(c *Config) { c.Time.Mode, c.Method.Synchronous = TimeAsync, "it is shy" },
+		`client.optimizer_state = "keep" keeps a state for each client, so that each is at`: func(c *Config) { c.Time.Mode, c.Time.Buffer, c.KeepOptimizer = TimeBuffered, 11, true },
+	} {
+		cfg := Config{Model: model, Data: fed, Method: average(), Cohort: 6, Seed: 3, Fleet: &fleet.Config{}, Time: DefaultTime()}
+		change(&cfg)
+		e, err := New(cfg)
+		if err == nil {
+			e.Close()
+			t.Errorf("no error, want %q", want)
+		} else if !contains(err, want) {
+			t.Errorf("got %q, want %q", err, want)
+		}
+	}
+	cfg := Config{Model: model, Data: fed, Method: average(), Cohort: 6, Seed: 3, Fleet: &fleet.Config{}, Time: DefaultTime()}
+	cfg.Time.Mode = TimeAsync
+	c := hyper.DefaultClient()
+	_, err := newEngine(t, cfg).NewTrial(0).Round(t.Context(), Plan{Clients: []ClientParams{c, c, c, c, c, c}})
+	if !contains(err, `only rounds of time.mode = "sync" without time.overselect have them`) {
+		t.Errorf("hyperparameters of each slot: %v", err)
+	}
+}
+
+func contains(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }

@@ -1,0 +1,215 @@
+package fl
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/fedfast/fedfast/fl/fleet"
+	"github.com/fedfast/fedfast/fl/internal/clock"
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// Job is when a client of a fleet worked, and what became of that.
+type Job = clock.Job
+
+// The fates of jobs: its update was taken; it had not arrived when its round ended; the
+// client vanished; too many steps had been made since its start.
+const (
+	FateTook   = clock.Took
+	FateLate   = clock.Late
+	FateFailed = clock.Failed
+	FateStale  = clock.Stale
+)
+
+// Version is a model that clients at work began from, with what they train with.
+type Version struct {
+	// Base is how many steps the server had made.
+	Base int
+	// Weights are the model's packed weights; read-only.
+	Weights []float32
+	// Params are the hyperparameters of the clients.
+	Params ClientParams
+}
+
+// newFleet returns the engine's fleet.
+func newFleet(c *Config) (*fleet.Fleet, error) {
+	clients := make([]fleet.Client, len(c.Data.Clients))
+	for i := range clients {
+		clients[i] = fleet.Client{ID: c.Data.Clients[i].ID, Samples: c.Data.Clients[i].Train.Len()}
+	}
+	return fleet.New(*c.Fleet, c.Seed, clients)
+}
+
+// jobWork returns what the training of a client takes, as far as it is known before:
+// operations, and bytes to receive and to send.
+func (e *Engine) jobWork(client int, p ClientParams) (flops float64, down, up int64, err error) {
+	c := &e.cfg.Data.Clients[client]
+	hessian := 0.0
+	if !p.FirstOrder && e.trainFLOPs > 0 {
+		hessian = e.hessianFLOPs / e.trainFLOPs
+	}
+	w := Workload{Params: p, Train: float64(c.Train.Len()), Val: float64(c.Val.Len()), Hessian: hessian}
+	each, parameters := e.trainFLOPs, e.cfg.Model.NumTrainable()
+	var s *Subnet
+	switch m := &e.cfg.Method; {
+	case m.Trains != nil:
+		s, err = m.Trains(e.setup, client, p)
+	case m.Subnet != nil:
+		s, err = m.Subnet(e.setup, p)
+	}
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	if s != nil {
+		each, parameters = s.flops, s.model.NumTrainable()
+	}
+	bytes := 4 * int64(parameters)
+	return float64(w.Of(&e.cfg.Method) * each), bytes, bytes, nil
+}
+
+// advance has the clock go on to the trial's next step.
+func (t *Trial) advance(plan Plan) (*clock.Step, error) {
+	e := t.engine
+	if t := &e.cfg.Time; len(plan.Table)+len(plan.Clients) > 1 && (t.Async() || t.Overselect > 1) {
+		return nil, fmt.Errorf("clients with hyperparameters of their own: only rounds of time.mode = %q without time.overselect have them", TimeSync)
+	}
+	var failed error
+	step, err := t.clock.Next(func(place, client int) (float64, int64, int64) {
+		params, err := plan.client(e, place, client)
+		var flops float64
+		var down, up int64
+		if err == nil {
+			flops, down, up, err = e.jobWork(client, params)
+		}
+		if err != nil && failed == nil {
+			failed = err
+		}
+		return flops, down, up
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	return step, err
+}
+
+// simulate has the clock go on to the trial's next step, and lists its slots.
+func (t *Trial) simulate(plan Plan, r *RoundResult) error {
+	step, err := t.advance(plan)
+	if err != nil {
+		return err
+	}
+	r.Start, r.End, r.Failed, r.Lost = seconds(step.Start), seconds(step.End), step.Failed, slices.Clone(step.Lost)
+	r.Slots = make([]Slot, len(step.Taken))
+	for i, j := range step.Taken {
+		params := t.versions[j.Base].Params
+		if j.Base == t.round {
+			if params, err = plan.client(t.engine, j.Place, j.Client); err != nil {
+				return err
+			}
+		}
+		if r.Slots[i], err = t.engine.slot(j.Client, params); err != nil {
+			return err
+		}
+		r.Slots[i].Job = j
+	}
+	return nil
+}
+
+// keepVersion keeps the model as it is before the step where clients at work need it.
+func (t *Trial) keepVersion(plan Plan) {
+	if !t.engine.cfg.Time.Async() {
+		return
+	}
+	needed := map[int]bool{}
+	t.clock.Bases(func(base int) { needed[base] = true })
+	maps.DeleteFunc(t.versions, func(base int, _ Version) bool { return !needed[base] })
+	if needed[t.round] {
+		w := t.engine.cfg.Model.NewParams()
+		copy(w, t.weights)
+		t.versions[t.round] = Version{Base: t.round, Weights: w, Params: plan.Clients[0]}
+	}
+}
+
+// place returns what a slot's training is keyed by, and the round that it is in.
+func (t *Trial) place(slot int, s *Slot) (key uint64, round int) {
+	cfg := &t.engine.cfg
+	if cfg.Fleet == nil {
+		return kernels.Key(cfg.Seed, uint64(t.number), uint64(t.round), uint64(slot), uint64(s.Client)), t.round
+	}
+	if cfg.Time.Async() {
+		return kernels.Key(cfg.Seed, uint64(t.number), purposeAsync, s.Job.Sequence, uint64(s.Client)), s.Job.Base
+	}
+	return kernels.Key(cfg.Seed, uint64(t.number), uint64(t.round), uint64(s.Job.Place), uint64(s.Client)), t.round
+}
+
+// age weighs a client's change by its staleness. In mode async the change becomes that
+// from the server's weights to the client's.
+func (t *Trial) age(c *contribution, s *Slot, base []float32) {
+	tm := &t.engine.cfg.Time
+	if !tm.Async() {
+		return
+	}
+	c.scale = tm.weight(s.Job.Staleness)
+	if tm.Mode == TimeAsync && s.Job.Base != t.round {
+		for i := range c.delta {
+			c.delta[i] += t.weights[i] - base[i]
+		}
+	}
+	if c.weight > 0 && !tm.Weighted {
+		c.weight = 1
+	}
+}
+
+// seconds returns a simulated time in seconds.
+func seconds(ns int64) float64 { return float64(ns) / 1e9 }
+
+// restoreClock puts the clock of a trial into the state of a snapshot.
+func (t *Trial) restoreClock(s *Snapshot) error {
+	switch {
+	case t.clock == nil && s.Clock == nil:
+		return nil
+	case t.clock == nil || s.Clock == nil:
+		return fmt.Errorf("snapshot of trial %d at round %d: only one of it and the training has a fleet", s.Number, s.Round)
+	}
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("snapshot of trial %d at round %d: %s", s.Number, s.Round, fmt.Sprintf(format, args...))
+	}
+	if err := t.clock.Check(*s.Clock); err != nil {
+		return bad("%v", err)
+	}
+	if s.Clock.Steps != s.Round {
+		return bad("its clock made %d steps", s.Clock.Steps)
+	}
+	t.clock.Restore(*s.Clock)
+	for _, v := range s.Versions {
+		if len(v.Weights) != len(t.weights) {
+			return bad("the model after %d steps has %d values, not %d", v.Base, len(v.Weights), len(t.weights))
+		}
+		t.versions[v.Base] = v
+	}
+	missing := -1
+	t.clock.Bases(func(base int) {
+		if _, ok := t.versions[base]; !ok {
+			missing = base
+		}
+	})
+	if missing >= 0 {
+		return bad("it lacks the model after %d steps", missing)
+	}
+	return nil
+}
+
+// sortedVersions returns the kept models, the earliest first.
+func (t *Trial) sortedVersions() []Version {
+	return slices.SortedFunc(maps.Values(t.versions), func(a, b Version) int { return a.Base - b.Base })
+}
+
+// Seconds returns the trial's simulated time; NaN without a fleet.
+func (t *Trial) Seconds() float64 {
+	if t.clock == nil {
+		return math.NaN()
+	}
+	return seconds(t.clock.Now())
+}
