@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 	"internal/tuner":           {"internal/play", "internal/stats"},
 	"plugins":                  {"internal/tuner", "internal/naming"},
 	"fl/hyper":                 {"internal/key", "tuners"},
-	"fl/fleet":                 {"internal/draw", "internal/key"},
+	"fl/fleet":                 {"internal/draw", "internal/key", "internal/sys"},
 	"fl":                       {"fl/hyper", "fl/fleet", "nn", "data"},
 	"fl/methods":               {"fl"},
 	"fl/study/config":          {"fl/methods", "data/sets", "nn/safetensors"},

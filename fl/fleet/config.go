@@ -1,5 +1,142 @@
 package fleet
 
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/internal/key"
+)
+
 // Config describes a fleet. The zero Config is a fleet of equal phones, always available,
-// whose jobs never fail.
-type Config struct{}
+// whose jobs never fail. Its tags are those of package internal/key; with lists the values
+// of Devices and Availability that use a key (file and intervals are those of files).
+type Config struct {
+	// Devices is one of Kinds, or the path of a CSV file.
+	Devices string `toml:"devices" doc:"the clients' devices: equal; lognormal, exponential, pareto or zipf for unequal speeds; classes with fleet.shares; phones for a fleet of measured phones; or a .csv file with the columns client, flops, down and up; default: equal" also:"heterogeneity clients"`
+	// FLOPS, Down and Up have one value, or one for each class. nil is that of
+	// DefaultDevice.
+	FLOPS  []float64 `toml:"flops" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"operations per second of a device: with lognormal the median, with exponential 1 / the mean time of an operation, with pareto and zipf the fastest device's; with classes one for each class, or one for all; default: 1e10" also:"speed compute"`
+	Down   []float64 `toml:"down" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"bytes per second that a device receives; with classes one for each class, or one for all; default: 1.25e6" also:"download bandwidth downlink"`
+	Up     []float64 `toml:"up" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"bytes per second that a device sends; with classes one for each class, or one for all; default: 1.25e6" also:"upload uplink"`
+	Shares []float64 `toml:"shares" in:"(0, inf)" with:"classes" doc:"share of the clients in each class, in any unit, such as [0.5, 0.3, 0.2]" also:"proportions"`
+	Sigma  float64   `toml:"sigma" in:"(0, inf)" with:"lognormal" doc:"standard deviation of the logarithm of the speed; default: 1" also:"spread"`
+	// Exponent is that of the slowdown K >= 1 of a device: with pareto P(K > k) =
+	// k^-Exponent, with zipf P(K = k) is proportional to k^-Exponent for k = 1, ..., 1000.
+	Exponent float64 `toml:"exponent" in:"(0, inf)" with:"pareto zipf" doc:"exponent of the power law of how many times slower than the fastest device a device is; smaller is more unequal; default: 2" also:"alpha shape"`
+	// Correlation is that of a Gaussian copula of the clients' numbers of training
+	// samples and speeds, by their ranks.
+	Correlation float64 `toml:"correlation" in:"[-1, 1]" with:"lognormal exponential pareto zipf classes phones file" doc:"correlation of a client's number of training samples and its speed, by ranks (a Gaussian copula); 1: the client with the most samples has the fastest device; 0: none"`
+	// Jitter is the standard deviation of a transfer's speed as a share of its mean.
+	Jitter      float64 `toml:"jitter" in:"[0, inf)" with:"equal lognormal exponential pareto zipf classes file" doc:"standard deviation of the log-normal speed of a transfer, as a share of the link's mean speed; phones have measured ones; 0: none"`
+	Latency     float64 `toml:"latency" in:"[0, inf)" doc:"seconds from the request of a job to the start of its download" also:"delay"`
+	BF16Speedup float64 `toml:"bf16_speedup" in:"(0, inf)" doc:"how many times faster devices compute with precision = \"bf16\"; default: 1"`
+
+	// Availability is one of Patterns, or the path of a CSV file.
+	Availability string  `toml:"availability" doc:"when clients are available: always; daily, most of them at night; markov, on and off at random times; or a .csv file with the columns client, start and end in seconds; default: always"`
+	Mean         float64 `toml:"mean" in:"(0, 1]" with:"daily" doc:"mean share of clients that are available; default: 0.16, the share of time for which 1,000 phones were seen charging"`
+	Swing        float64 `toml:"swing" in:"(0, 1]" with:"daily" doc:"how much the share of available clients is above the mean at 2 a.m., and below at 2 p.m.; the share stays within [0, 1]; default: fleet.mean"`
+	Zones        float64 `toml:"zones" in:"[0, 24]" with:"daily" doc:"hours over which the clients' time zones are spread; 0: all are in one zone, where the training starts at midnight" also:"phases timezones"`
+	On           float64 `toml:"on" in:"[1, inf)" with:"markov" doc:"mean seconds for which a client stays available; default: 3600"`
+	Off          float64 `toml:"off" in:"[1, inf)" with:"markov" doc:"mean seconds for which a client stays away; default: 7200"`
+	Period       float64 `toml:"period" in:"[0, inf)" with:"intervals" doc:"seconds after which the intervals of the file repeat; 0: never, clients are away after their last interval"`
+	Assign       string  `toml:"assign" of:"id draw" with:"file intervals" doc:"how clients get the rows of a .csv file: by their ID in the dataset, or drawn by the seed from all names in the file; default: id"`
+	Dropout      float64 `toml:"dropout" in:"[0, 1]" doc:"probability that a job fails, at a uniform share of its time" also:"dropout_rate failure drop_prob"`
+	Hazard       float64 `toml:"hazard" in:"[0, inf)" doc:"failures per second of a job, so that long jobs fail more often: with 0.001, half of those that last 693 seconds" also:"failure_rate"`
+	Offline      string  `toml:"offline" of:"fail pause" with:"daily markov intervals" doc:"what becomes of a job whose client goes away: it fails, or pauses until the client is back; default: fail"`
+
+	// BF16 says that the clients' models compute in bf16.
+	BF16 bool `toml:"-"`
+}
+
+// Kinds are the values of Config.Devices that are no file.
+var Kinds = []string{"equal", "lognormal", "exponential", "pareto", "zipf", "classes", "phones"}
+
+// Patterns are the values of Config.Availability that are no file.
+var Patterns = []string{"always", "daily", "markov"}
+
+// The values of Config.Assign and Config.Offline; the first of each is the default.
+const (
+	assignID     = "id"
+	assignDraw   = "draw"
+	offlineFail  = "fail"
+	offlinePause = "pause"
+)
+
+// What uses a key beside Kinds and Patterns.
+const (
+	file      = "file"
+	intervals = "intervals"
+)
+
+var keys = key.Of(reflect.TypeFor[Config](), "fleet.")
+
+// IsFile reports whether a value of Devices or Availability is the path of a file.
+func IsFile(value string) bool { return strings.HasSuffix(strings.ToLower(value), ".csv") }
+
+// kind returns what Devices, or Availability, is: one of known, the first for "", or what
+// a file is called.
+func kind(name, value string, known []string, asFile string) (string, error) {
+	switch {
+	case value == "":
+		return known[0], nil
+	case slices.Contains(known, value):
+		return value, nil
+	case IsFile(value):
+		return asFile, nil
+	}
+	return "", &key.Error{Key: name, Problem: fmt.Sprintf(" = %.200q: must be one of %s, or the path of a .csv file%s", value, strings.Join(known, ", "), key.DidYouMean(value, key.Names(known...)))}
+}
+
+// Check returns an error for the first key that is wrong, as far as that can be seen
+// without the files and the clients.
+func (c Config) Check() error {
+	devices, err := kind("fleet.devices", c.Devices, Kinds, file)
+	if err != nil {
+		return err
+	}
+	times, err := kind("fleet.availability", c.Availability, Patterns, intervals)
+	if err != nil {
+		return err
+	}
+	v := reflect.ValueOf(c)
+	for _, k := range keys {
+		if v.FieldByIndex(k.Index).IsZero() {
+			continue
+		}
+		if err := k.Check(v); err != nil {
+			return err
+		}
+		if users := strings.Fields(k.Tag.Get("with")); len(users) > 0 && !slices.Contains(users, devices) && !slices.Contains(users, times) {
+			return &key.Error{Key: k.Name, Problem: fmt.Sprintf(": not used by a fleet with devices = %q and availability = %q; leave it out", devices, times)}
+		}
+	}
+	if c.Correlation != 0 && devices == file && c.Assign != assignDraw {
+		return &key.Error{Key: "fleet.correlation", Problem: ": the file says which client has which device; leave it out, or set fleet.assign = \"draw\""}
+	}
+	return c.checkClasses(devices)
+}
+
+// checkClasses returns an error unless the lists are as long as there are classes.
+func (c Config) checkClasses(devices string) error {
+	if devices == "classes" && len(c.Shares) == 0 {
+		return errors.New("fleet.shares: required by fleet.devices = \"classes\", such as [0.5, 0.3, 0.2]")
+	}
+	classes := max(1, len(c.Shares))
+	for _, list := range []struct {
+		name string
+		n    int
+	}{{"flops", len(c.FLOPS)}, {"down", len(c.Down)}, {"up", len(c.Up)}} {
+		if list.n <= 1 || list.n == classes {
+			continue
+		}
+		want := "must be a single number"
+		if classes > 1 {
+			want = fmt.Sprintf("must be a single number, or have one for each of the %d fleet.shares", classes)
+		}
+		return &key.Error{Key: "fleet." + list.name, Problem: fmt.Sprintf(": %d numbers; %s", list.n, want)}
+	}
+	return nil
+}

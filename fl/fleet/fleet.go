@@ -1,10 +1,11 @@
 package fleet
 
 import (
-	"math"
+	"encoding/hex"
+	"strings"
 )
 
-// Client is what a fleet is told of a client of the federation.
+// Client is what a fleet needs to know of a client of the federation.
 type Client struct {
 	// ID is the client's name in the federation, unique.
 	ID string
@@ -24,64 +25,54 @@ type Device struct {
 // stated model.
 func DefaultDevice() Device { return Device{FLOPS: 10e9, Down: 1.25e6, Up: 1.25e6} }
 
-// Job is the work of one client for one update.
-type Job struct {
-	// Client is the number of the client in the federation.
-	Client int
-	// Sequence is the number of the job in its trial; it keys the draws of the job.
-	Sequence uint64
-	// Start is when the client begins to receive, >= 0.
-	Start int64
-	// FLOPs are the operations of the local training, >= 0.
-	FLOPs float64
-	// Down and Up are the bytes to receive before it and to send after it, >= 0.
-	Down, Up int64
-}
-
-// Outcome is when the parts of a job end. Those that a failed job did not reach end with
-// the failure.
-type Outcome struct {
-	// Received, Computed and End are the ends of the download, of the local
-	// training, and of the upload.
-	Received, Computed, End int64
-	// Failed reports that the update does not arrive: End is when the client failed.
-	Failed bool
-}
-
 // Fleet answers for the devices of a federation's clients. Its methods may be called
-// from several goroutines, allocate nothing, and panic on a client's number out of range.
+// from several goroutines, allocate nothing, and may panic on a client's number out of
+// range.
 type Fleet struct {
 	cfg     Config
-	seed    uint64
+	base    uint64 // key of the draws
 	clients int
+	files   []string // SHA-256 of those that were read, in hexadecimal
+
+	rows  []row
+	upto  []float64               // share of the clients with one of the rows up to a number; nil where all rows are equally likely
+	of    []int32                 // the clients' rows; nil where they are drawn
+	apart bool                    // rows are drawn whatever the speed
+	speed func(u float64) float64 // of the device at a quantile; nil where the row has it
+	rank  []int32                 // of the clients' speeds; nil where they are independent
+
+	when pattern // nil for always
+}
+
+// row is a device with the deviations of the logarithms of its transfers' speeds.
+type row struct {
+	Device
+	down, up float64
 }
 
 // New returns the fleet of a federation's clients. An error names the key of cfg, or the
-// line of a file, that is wrong.
+// file and line, that is wrong.
 func New(cfg Config, seed uint64, clients []Client) (*Fleet, error) {
-	return &Fleet{cfg: cfg, seed: seed, clients: len(clients)}, nil
-}
-
-// Device returns the mean speed of a client's device.
-func (f *Fleet) Device(client int) Device { return DefaultDevice() }
-
-// Available reports whether a client is available at a time t >= 0, and until when that
-// certainly stays so; math.MaxInt64 is for ever.
-func (f *Fleet) Available(client int, t int64) (on bool, until int64) { return true, math.MaxInt64 }
-
-// Run returns when the parts of a job end.
-func (f *Fleet) Run(j Job) Outcome {
-	d := f.Device(j.Client)
-	received := later(j.Start, float64(j.Down)/d.Down)
-	computed := later(received, j.FLOPs/d.FLOPS)
-	return Outcome{Received: received, Computed: computed, End: later(computed, float64(j.Up)/d.Up)}
-}
-
-// later returns the time some seconds after t.
-func later(t int64, seconds float64) int64 {
-	ns := math.RoundToEven(float64(seconds * 1e9))
-	if !(ns < float64(math.MaxInt64-t)) {
-		return math.MaxInt64
+	if err := cfg.Check(); err != nil {
+		return nil, err
 	}
-	return t + int64(ns)
+	f := &Fleet{cfg: cfg, base: base(seed), clients: len(clients)}
+	if err := f.setDevices(clients); err != nil {
+		return nil, err
+	}
+	if cfg.Correlation != 0 {
+		f.rank = f.ranks(clients)
+	}
+	if err := f.setPattern(clients); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
+
+// Fingerprint identifies the contents of the files of which the fleet was made: their
+// SHA-256 in hexadecimal, the devices' before the intervals', with a + between them; empty
+// without files.
+func (f *Fleet) Fingerprint() string { return strings.Join(f.files, "+") }
+
+// read keeps the digest of a file.
+func (f *Fleet) read(sum [32]byte) { f.files = append(f.files, hex.EncodeToString(sum[:])) }

@@ -1,4 +1,4 @@
-// Package draw holds the random streams of package data. Every draw depends on
+// Package draw holds the random streams of packages data and fleet. Every draw depends on
 // its key alone and is the same on every CPU: the bits come from PCG, the
 // functions that real numbers need from kernels/det.
 package draw
@@ -17,6 +17,7 @@ const (
 	Jitter                      // augmentation
 	Synthetic                   // the set Synthetic(alpha, beta)
 	Proxy                       // samples set apart for proxy federations
+	Fleet                       // devices, their availability and their jobs
 )
 
 // Key mixes parts to one 64-bit key; their order matters.

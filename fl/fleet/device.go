@@ -1,0 +1,176 @@
+package fleet
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/fedfast/fedfast/kernels/det"
+)
+
+// most is the largest slowdown of zipf.
+const most = 1000
+
+// setDevices makes the rows of which clients have one, and the distribution of speeds.
+func (f *Fleet) setDevices(clients []Client) error {
+	c := &f.cfg
+	name, err := kind("fleet.devices", c.Devices, Kinds, file)
+	if err != nil {
+		return err
+	}
+	first := f.class(0)
+	f.rows = []row{first}
+	switch name {
+	case "lognormal":
+		sigma := cmp.Or(c.Sigma, 1)
+		f.speed = func(u float64) float64 { return first.FLOPS * det.Exp(sigma*probit(u)) }
+	case "exponential":
+		f.speed = func(u float64) float64 { return first.FLOPS / -det.Log(u) }
+	case "pareto":
+		f.speed = func(u float64) float64 { return first.FLOPS * det.Exp(det.Log(u)/cmp.Or(c.Exponent, 2)) }
+	case "zipf":
+		f.rows = make([]row, most)
+		shares := make([]float64, most)
+		for i := range f.rows {
+			slower := float64(most - i)
+			f.rows[i] = first
+			f.rows[i].FLOPS /= slower
+			shares[i] = det.Exp(-cmp.Or(c.Exponent, 2) * det.Log(slower))
+		}
+		f.upto = sums(shares)
+	case "classes":
+		f.setClasses()
+	case "phones":
+		f.speed, f.apart, f.rows = phoneSpeed, true, nil
+		for _, l := range links {
+			r := row{down: deviation(l[1] / l[0]), up: deviation(l[3] / l[2])}
+			r.Down, r.Up = l[0]*1000, l[2]*1000
+			f.rows = append(f.rows, r)
+		}
+	case file:
+		if err := f.readDevices(clients); err != nil {
+			return err
+		}
+	}
+	if c.BF16 && c.BF16Speedup > 0 {
+		for i := range f.rows {
+			f.rows[i].FLOPS *= c.BF16Speedup
+		}
+		if speed := f.speed; speed != nil {
+			f.speed = func(u float64) float64 { return float64(c.BF16Speedup * speed(u)) }
+		}
+	}
+	return nil
+}
+
+// class returns the device of a class; the lists have one value, or one for each.
+func (f *Fleet) class(i int) row {
+	value := func(list []float64, standard float64) float64 {
+		if len(list) == 0 {
+			return standard
+		}
+		return list[min(i, len(list)-1)]
+	}
+	c, d := &f.cfg, DefaultDevice()
+	jitter := deviation(c.Jitter)
+	return row{Device{value(c.FLOPS, d.FLOPS), value(c.Down, d.Down), value(c.Up, d.Up)}, jitter, jitter}
+}
+
+// setClasses makes a row of each class, from the slowest.
+func (f *Fleet) setClasses() {
+	order := make([]int, len(f.cfg.Shares))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f.class(a).FLOPS, f.class(b).FLOPS) })
+	var shares []float64
+	f.rows = nil
+	for _, i := range order {
+		f.rows, shares = append(f.rows, f.class(i)), append(shares, f.cfg.Shares[i])
+	}
+	f.upto = sums(shares)
+}
+
+// sums returns the sums of the shares up to each, as parts of all.
+func sums(shares []float64) []float64 {
+	upto, sum := make([]float64, len(shares)), 0.0
+	for i, s := range shares {
+		sum += s
+		upto[i] = sum
+	}
+	for i := range upto {
+		upto[i] /= sum
+	}
+	return upto
+}
+
+// deviation returns the deviation of the logarithm of a log-normal number whose own is a
+// share of its mean.
+func deviation(share float64) float64 { return math.Sqrt(det.Log(1 + float64(share*share))) }
+
+// device returns a client's row.
+func (f *Fleet) device(client int) row {
+	var i int
+	var u float64
+	if f.speed != nil || f.of == nil && len(f.rows) > 1 {
+		u = f.quantile(client)
+	}
+	switch {
+	case f.of != nil:
+		i = int(f.of[client])
+	case len(f.rows) == 1:
+	case f.apart:
+		i = f.below(drawLink, client, len(f.rows))
+	case f.upto != nil:
+		i = min(sort.SearchFloat64s(f.upto, u), len(f.rows)-1)
+	default:
+		i = min(int(u*float64(len(f.rows))), len(f.rows)-1)
+	}
+	r := f.rows[i]
+	if f.speed != nil {
+		r.FLOPS = f.speed(u)
+	}
+	return r
+}
+
+// quantile returns where a client's speed is among all that there may be, in (0, 1).
+func (f *Fleet) quantile(client int) float64 {
+	u := f.unit(drawSpeed, client, 0)
+	if f.rank != nil {
+		u = min((float64(f.rank[client])+u)/float64(f.clients), 1-0x1p-53)
+	}
+	return u
+}
+
+// Device returns the mean speed of a client's device.
+func (f *Fleet) Device(client int) Device { return f.device(client).Device }
+
+// ranks returns the rank of each client's speed, from the slowest: that of a normal number
+// which has the correlation with one of the rank of the client's samples. Clients with
+// equally many samples are in a random order.
+func (f *Fleet) ranks(clients []Client) []int32 {
+	rho := f.cfg.Correlation
+	own := math.Sqrt(1 - float64(rho*rho))
+	order := make([]int32, len(clients))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	scores := make([]float64, len(clients))
+	for i := range scores {
+		scores[i] = f.unit(drawTie, i, 0)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(clients[a].Samples, clients[b].Samples), cmp.Compare(scores[a], scores[b]), cmp.Compare(a, b))
+	})
+	for i, client := range order {
+		z := probit((float64(i) + 0.5) / float64(len(order)))
+		scores[client] = float64(rho*z) + float64(own*probit(f.unit(drawScore, int(client), 0)))
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(scores[a], scores[b]), cmp.Compare(a, b)) })
+	rank := make([]int32, len(order))
+	for i, client := range order {
+		rank[client] = int32(i)
+	}
+	return rank
+}
