@@ -73,9 +73,10 @@ func TestDevicesOfAFile(t *testing.T) {
 	if f.Device(0) != (Device{1, 2, 3}) || f.Device(1) != (Device{4, 5, 6}) {
 		t.Errorf("got %v and %v", f.Device(0), f.Device(1))
 	}
+	print, err := Config{Devices: path}.Fingerprint()
 	sum := sha256.Sum256([]byte(text))
-	if want := hex.EncodeToString(sum[:]); f.Fingerprint() != want {
-		t.Errorf("fingerprint %s, want %s", f.Fingerprint(), want)
+	if want := hex.EncodeToString(sum[:]); print != want || err != nil {
+		t.Errorf("fingerprint %s, %v, want %s", print, err, want)
 	}
 	draw := made(t, Config{Devices: path, Assign: "draw", Correlation: 1}, 1, 50) // by samples
 	if draw.Device(0) != (Device{1, 2, 3}) || draw.Device(49) != (Device{9, 9, 9}) {

@@ -1,14 +1,15 @@
 package fleet
 
 import (
-	"bufio"
 	"cmp"
 	"crypto/sha256"
 	"encoding/csv"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,32 +24,25 @@ const maxFile = 256 << 20
 const maxName = 1000
 
 // readCSV calls row for each row below the header of a file, with the name in the first
-// column and the numbers in the others, and returns the file's SHA-256. Errors name file and
-// line.
-func readCSV(path string, columns []string, row func(name string, numbers []float64) error) (sum [32]byte, err error) {
-	f, err := regular.Open(path)
+// column and the numbers in the others. Errors name file and line.
+func readCSV(path string, columns []string, row func(name string, numbers []float64) error) error {
+	f, err := openFile(path)
 	if err != nil {
-		return sum, err
+		return err
 	}
 	defer func() { _ = f.Close() }() // only read
-	if info, err := f.Stat(); err != nil {
-		return sum, err
-	} else if info.Size() > maxFile {
-		return sum, fmt.Errorf("%s: %d MiB; must be at most %d", path, info.Size()>>20, maxFile>>20)
-	}
-	digest := sha256.New()
-	r := csv.NewReader(bufio.NewReaderSize(io.TeeReader(io.LimitReader(f, maxFile), digest), 1<<16))
+	r := csv.NewReader(io.LimitReader(f, maxFile))
 	r.ReuseRecord, r.FieldsPerRecord = true, -1
 	numbers := make([]float64, len(columns)-1)
 	for header := true; ; header = false {
 		cells, err := r.Read()
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if bad, ok := errors.AsType[*csv.ParseError](err); ok {
-			return sum, fmt.Errorf("%s:%d: %w", path, bad.Line, bad.Err)
+			return fmt.Errorf("%s:%d: %w", path, bad.Line, bad.Err)
 		} else if err != nil {
-			return sum, fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		if header {
 			err = checkHeader(cells, columns)
@@ -57,10 +51,48 @@ func readCSV(path string, columns []string, row func(name string, numbers []floa
 		}
 		if err != nil {
 			line, _ := r.FieldPos(0)
-			return sum, fmt.Errorf("%s:%d: %w", path, line, err)
+			return fmt.Errorf("%s:%d: %w", path, line, err)
 		}
 	}
-	return [32]byte(digest.Sum(nil)), nil
+}
+
+// openFile opens a file of bounded size.
+func openFile(path string) (*os.File, error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Size() > maxFile {
+		err = fmt.Errorf("%s: %d MiB; must be at most %d", path, info.Size()>>20, maxFile>>20)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Fingerprint identifies the contents of the configuration's files by their SHA-256 in
+// hexadecimal, the devices' before the intervals', with a + between them; empty without
+// files.
+func (c Config) Fingerprint() (string, error) {
+	var digests []string
+	for _, path := range []string{c.Devices, c.Availability} {
+		if !IsFile(path) {
+			continue
+		}
+		f, err := openFile(path)
+		if err != nil {
+			return "", fmt.Errorf("fleet: %w", err)
+		}
+		sum := sha256.New()
+		_, err = io.Copy(sum, f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return "", fmt.Errorf("fleet: %w", err)
+		}
+		digests = append(digests, hex.EncodeToString(sum.Sum(nil)))
+	}
+	return strings.Join(digests, "+"), nil
 }
 
 // checkHeader returns an error unless the cells are the columns' names.
@@ -120,7 +152,7 @@ func (f *Fleet) readDevices(clients []Client) error {
 	names := map[string]int32{}
 	f.rows = nil
 	columns := []string{"client", "flops", "down", "up"}
-	sum, err := readCSV(path, columns, func(name string, numbers []float64) error {
+	err := readCSV(path, columns, func(name string, numbers []float64) error {
 		if _, ok := names[name]; ok {
 			return fmt.Errorf("client %q has two rows; leave one out", name)
 		}
@@ -136,7 +168,6 @@ func (f *Fleet) readDevices(clients []Client) error {
 	if err != nil {
 		return fmt.Errorf("fleet.devices: %w", err)
 	}
-	f.read(sum)
 	if f.of, err = f.assigned(path, names, clients); err != nil {
 		return fmt.Errorf("fleet.devices: %w", err)
 	}

@@ -1,10 +1,5 @@
 package fleet
 
-import (
-	"encoding/hex"
-	"strings"
-)
-
 // Client is what a fleet needs to know of a client of the federation.
 type Client struct {
 	// ID is the client's name in the federation, unique.
@@ -32,7 +27,6 @@ type Fleet struct {
 	cfg     Config
 	base    uint64 // key of the draws
 	clients int
-	files   []string // SHA-256 of those that were read, in hexadecimal
 
 	rows  []row
 	upto  []float64               // share of the clients with one of the rows up to a number; nil where all rows are equally likely
@@ -68,11 +62,3 @@ func New(cfg Config, seed uint64, clients []Client) (*Fleet, error) {
 	}
 	return f, nil
 }
-
-// Fingerprint identifies the contents of the files of which the fleet was made: their
-// SHA-256 in hexadecimal, the devices' before the intervals', with a + between them; empty
-// without files.
-func (f *Fleet) Fingerprint() string { return strings.Join(f.files, "+") }
-
-// read keeps the digest of a file.
-func (f *Fleet) read(sum [32]byte) { f.files = append(f.files, hex.EncodeToString(sum[:])) }

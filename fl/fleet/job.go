@@ -57,8 +57,7 @@ func (f *Fleet) transfer(what uint64, j Job, mean, sigma float64) float64 {
 	return max(float64(mean*det.Exp(float64(sigma*z)-float64(sigma*sigma)/2)), min(slowest, mean))
 }
 
-// failure returns after which part of its work a job of so many nanoseconds fails, if it
-// does.
+// failure returns whether a job fails, and after how much of its work, in nanoseconds.
 func (f *Fleet) failure(j Job, work int64) (after int64, fails bool) {
 	after = math.MaxInt64
 	if k := f.key(drawDropout, j.Client, j.Sequence); f.cfg.Dropout > 0 && det.Unit(k) < f.cfg.Dropout {

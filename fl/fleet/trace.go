@@ -22,7 +22,7 @@ func (f *Fleet) readTrace(clients []Client) (*trace, error) {
 	var ends []int64 // of each name so far
 	var of []int32   // the name of each row
 	var start, end []int64
-	sum, err := readCSV(path, []string{"client", "start", "end"}, func(name string, numbers []float64) error {
+	err := readCSV(path, []string{"client", "start", "end"}, func(name string, numbers []float64) error {
 		from, to := nanoseconds(numbers[0]), nanoseconds(numbers[1])
 		n, ok := names[name]
 		if !ok {
@@ -49,7 +49,6 @@ func (f *Fleet) readTrace(clients []Client) (*trace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fleet.availability: %w", err)
 	}
-	f.read(sum)
 	tr.group(len(names), of, start, end)
 	return tr, nil
 }

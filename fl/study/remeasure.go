@@ -72,7 +72,7 @@ func remeasureRun(ctx context.Context, s Setup, eval config.Eval, sha256 string)
 // finishedHere is finished on the data of the study alone.
 func (d *driver) finishedHere() (*resultRecord, error) {
 	if d.past.HasData() {
-		if err := d.past.CheckData(d.setup.Data, d.setup.Model); err != nil {
+		if err := d.past.CheckData(&d.setup.Config, d.setup.Data, d.setup.Model); err != nil {
 			return nil, err
 		}
 	}

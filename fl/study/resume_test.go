@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
@@ -163,6 +165,35 @@ func TestOtherDataIsRefused(t *testing.T) {
 				t.Errorf("with the former data again: %v", err)
 			}
 		})
+	}
+}
+
+// TestOtherFleetIsRefused: a study is not resumed with other devices in the fleet's file.
+func TestOtherFleetIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	devices := filepath.Join(dir, "devices.csv")
+	work := func(speed string, stopAfter int) error {
+		text := "client,flops,down,up\na," + speed + ",1e6,1e6\n"
+		if err := os.WriteFile(devices, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := glyphStudy(t, &script{params: learningRates(0.1), rung: 2, to: 4})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		s.Config.Fleet = fleet.Config{Devices: devices, Assign: "draw"}
+		s.Observer, s.Store = &eventLog{stop: stop, after: stopAfter}, openStore(t, filepath.Join(dir, "study"))
+		defer func() { _ = s.Store.Close() }()
+		_, err := Tune(ctx, s)
+		return err
+	}
+	if err := work("1e9", 3); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := work("2e9", 0); err == nil || !strings.Contains(err.Error(), "other contents of the files in [fleet]") {
+		t.Errorf("with a faster device: %v", err)
+	}
+	if err := work("1e9", 0); err != nil {
+		t.Errorf("with the former device again: %v", err)
 	}
 }
 

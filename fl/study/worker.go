@@ -68,10 +68,16 @@ const goldenRounds = 3
 // Facts trains a few rounds with the configuration's own hyperparameters to see
 // what bits they have here.
 func (w *Worker) Facts(ctx context.Context) (Facts, error) {
-	record := record.DataOf(w.setup.Data, w.setup.Model)
+	record, err := record.DataOf(&w.setup.Config, w.setup.Data, w.setup.Model)
+	if err != nil {
+		return Facts{}, err
+	}
 	f := Facts{Data: record.String(), Layout: hex.EncodeToString(w.layout[:])}
 	if record.Start != "" {
 		f.Data += ", beginning from weights " + record.Start
+	}
+	if record.Fleet != "" {
+		f.Data += ", with fleet files of SHA-256 " + record.Fleet
 	}
 	base := w.setup.Config.Hyper()
 	plan := fl.Plan{Server: base.Server, Clients: []fl.ClientParams{base.Client}, Probes: w.setup.scoreProbes()}

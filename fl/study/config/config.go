@@ -3,9 +3,11 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+	"reflect"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/limit"
 	"github.com/fedfast/fedfast/internal/key"
@@ -37,6 +39,7 @@ type Config struct {
 	Client      Client         `toml:"client"`
 	Server      Server         `toml:"server"`
 	Data        Data           `toml:"data"`
+	Fleet       fleet.Config   `toml:"fleet"`
 	Score       Score          `toml:"score" by:"tune"`
 	Finalists   Finalists      `toml:"finalists" by:"tune"`
 	Eval        Eval           `toml:"eval"`
@@ -234,6 +237,16 @@ func (e Eval) check() error {
 	return nil
 }
 
+// Devices returns the configuration for fleet.New, nil for a study without [fleet].
+func (c *Config) Devices() *fleet.Config {
+	if reflect.DeepEqual(c.Fleet, fleet.Config{}) {
+		return nil
+	}
+	f := c.Fleet
+	f.BF16 = c.Precision == nn.BF16.String()
+	return &f
+}
+
 // data returns the configuration for data.Open.
 func (c *Config) data() data.Config {
 	d := c.Data.Config
@@ -244,15 +257,23 @@ func (c *Config) data() data.Config {
 // Absolute makes file names absolute, so that a study can be resumed from any working
 // directory.
 func (c *Config) Absolute() (err error) {
-	if c.Data.Path != "" {
-		if c.Data.Path, err = filepath.Abs(c.Data.Path); err != nil {
+	for _, name := range []struct {
+		path   *string
+		isFile bool
+	}{
+		{&c.Data.Path, c.Data.Path != ""},
+		{&c.Init, FromFile(c.Init)},
+		{&c.Fleet.Devices, fleet.IsFile(c.Fleet.Devices)},
+		{&c.Fleet.Availability, fleet.IsFile(c.Fleet.Availability)},
+	} {
+		if !name.isFile {
+			continue
+		}
+		if *name.path, err = filepath.Abs(*name.path); err != nil {
 			return err
 		}
 	}
-	if FromFile(c.Init) {
-		c.Init, err = filepath.Abs(c.Init)
-	}
-	return err
+	return nil
 }
 
 // Aim returns the objective of a study.

@@ -3,9 +3,11 @@ package config
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/nn/models"
@@ -23,7 +25,7 @@ type KeyInfo struct {
 	// values.
 	Allowed string `json:"allowed"`
 	Doc     string `json:"doc"`
-	// UsedBy lists the methods, datasets or command that use the key, empty for all.
+	// UsedBy lists the methods, datasets, fleets or command that use the key, empty for all.
 	UsedBy []string `json:"used_by"`
 	// Tunable is set if a search space may contain the key.
 	Tunable bool `json:"tunable"`
@@ -68,7 +70,7 @@ func usersOf(name string) []string {
 	return users
 }
 
-// usedBy returns the methods, datasets or the command that use a key, empty for a key
+// usedBy returns the methods, datasets, fleets or the command that use a key, empty for a key
 // that all use.
 func usedBy(k key.Key) []string {
 	users := []string{}
@@ -90,6 +92,7 @@ func usedBy(k key.Key) []string {
 			}
 		}
 	}
+	users = append(users, strings.Fields(k.Tag.Get("with"))...)
 	if k.By != "" {
 		users = append(users, "fedfast "+k.By)
 	}
@@ -120,6 +123,10 @@ func Values(name string) []string {
 		return models.Names()
 	case "data.name":
 		return dataNames()
+	case "fleet.devices":
+		return fleet.Kinds
+	case "fleet.availability":
+		return fleet.Patterns
 	}
 	for _, k := range allKeys() {
 		switch {

@@ -50,15 +50,19 @@ type Data struct {
 	Test        int    `json:"test"`
 	// Start is the digest of the weights in the file that init names, if it does.
 	Start string `json:"start,omitempty"`
+	// Fleet is the fingerprint of the files of the fleet, if there are any.
+	Fleet string `json:"fleet,omitempty"`
 }
 
-// DataOf describes a federation and the weights that a model begins from.
-func DataOf(fed *data.Federation, m *nn.Model) Data {
-	r := Data{Name: fed.Name, Fingerprint: fed.Fingerprint, Clients: len(fed.Clients), Train: fed.Files.Train, Test: fed.Files.Test}
+// DataOf describes a federation, the weights that a model begins from and the files of the
+// clients' devices.
+func DataOf(c *config.Config, fed *data.Federation, m *nn.Model) (r Data, err error) {
+	r = Data{Name: fed.Name, Fingerprint: fed.Fingerprint, Clients: len(fed.Clients), Train: fed.Files.Train, Test: fed.Files.Test}
 	if w := m.Start(); w != nil {
 		r.Start = fl.WeightsSHA256(m, w)
 	}
-	return r
+	r.Fleet, err = c.Fleet.Fingerprint()
+	return r, err
 }
 
 // String describes the data.

@@ -26,7 +26,7 @@ func (p *Past) Begin(c *config.Config, mode string, fed *data.Federation, m *nn.
 	if p.Result != nil {
 		return nil
 	}
-	if err := p.CheckData(fed, m); err != nil {
+	if err := p.CheckData(c, fed, m); err != nil {
 		return err
 	}
 	if err := p.moved(c); err != nil {
@@ -66,15 +66,19 @@ func (p *Past) moved(c *config.Config) error {
 
 // CheckData records the data that the study begins on, or compares them with the
 // record: rounds on two datasets would be no training.
-func (p *Past) CheckData(fed *data.Federation, m *nn.Model) error {
-	rec := record.DataOf(fed, m)
+func (p *Past) CheckData(c *config.Config, fed *data.Federation, m *nn.Model) error {
+	rec, err := record.DataOf(c, fed, m)
 	switch {
-	case rec.Fingerprint == "" && rec.Start == "":
+	case err != nil:
+		return err
+	case rec.Fingerprint == "" && rec.Start == "" && rec.Fleet == "":
 		return nil // it was drawn, or is the caller's own
 	case p.data == nil:
 		return p.Append(record.KindData, tuners.StudySession, 0, rec)
 	case p.data.Start != rec.Start:
 		return fmt.Errorf("%s contains a study that started from other weights than those in its init file: then %s; now %s; restore the file, or use another directory", p.Store.Dir(), p.data.Start, rec.Start)
+	case p.data.Fleet != rec.Fleet:
+		return fmt.Errorf("%s contains a study that started with other contents of the files in [fleet]: SHA-256 then %s, now %s; restore the files, or use another directory", p.Store.Dir(), p.data.Fleet, rec.Fleet)
 	case p.data.Fingerprint != rec.Fingerprint:
 		return fmt.Errorf("%s contains a study that started with other data than those at its data.path: then %s; now %s; restore the data, or use another directory", p.Store.Dir(), p.data, rec)
 	}
