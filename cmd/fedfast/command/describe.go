@@ -1,6 +1,8 @@
 package command
 
 import (
+	_ "embed" // the schemas of outputs
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -19,12 +21,19 @@ import (
 // that reads it has to.
 const describeVersion = 1
 
+// outputSchemas has the version of what commands print with --json, and a JSON Schema for each.
+// TestOutputs of cmd/fedfast holds the commands to it.
+//
+//go:embed outputs.json
+var outputSchemas []byte
+
 // described is everything that the program can be told.
 type described struct {
 	Describe  int                `json:"describe_version"`
 	Version   workdir.Version    `json:"version"`
 	Commands  []describedCommand `json:"commands"`
 	StudyFile map[string]any     `json:"study_file"` // a JSON Schema
+	JSON      json.RawMessage    `json:"json"`       // outputSchemas
 }
 
 type describedCommand struct {
@@ -45,11 +54,11 @@ func newDescribe(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe",
 		Short: "Print all commands, flags and keys as JSON, for programs",
-		Long: "Print all commands with their flags, and a JSON Schema (2020-12) of study files with the type, range,\n" +
-			"default and description of every key, as JSON.",
+		Long: "Print all commands with their flags, a JSON Schema (2020-12) of study files with the type, range,\n" +
+			"default and description of every key, and versioned JSON Schemas of what commands print with --json.",
 		Args: cobra.NoArgs,
 		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
-			d := described{Describe: describeVersion, Version: workdir.ThisVersion(), StudyFile: studySchema()}
+			d := described{Describe: describeVersion, Version: workdir.ThisVersion(), StudyFile: studySchema(), JSON: outputSchemas}
 			d.add(cmd.Root())
 			return a.printJSON(d)
 		}),

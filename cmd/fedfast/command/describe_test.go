@@ -12,6 +12,29 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 )
 
+// TestOutputSchemas reads the schemas of outputs with an independent reader of JSON Schema.
+func TestOutputSchemas(t *testing.T) {
+	var all struct {
+		Version int                           `json:"version"`
+		Outputs map[string]*jsonschema.Schema `json:"outputs"`
+	}
+	if err := json.Unmarshal(outputSchemas, &all); err != nil || all.Version < 1 || len(all.Outputs) < 35 {
+		t.Fatalf("version %d, %d outputs, %v", all.Version, len(all.Outputs), err)
+	}
+	for name, schema := range all.Outputs {
+		if _, err := schema.Resolve(nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	version, err := all.Outputs["version"].Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version.Validate(map[string]any{"version": 1.0}) == nil {
+		t.Error("version: any object is accepted")
+	}
+}
+
 // TestStudySchema validates study files with an independent reader of JSON Schema.
 func TestStudySchema(t *testing.T) {
 	text, err := json.Marshal(studySchema())
