@@ -22,6 +22,7 @@ var acting = map[string][]string{
 	"data":           {"json"},
 	"data info":      {"seed", "json"},
 	"data partition": {"seed", "json"},
+	"dp":             {"json"},
 	"model":          {"cpu", "json"},
 	"model genotype": {"seed", "json"},
 	"tuner":          {"json"},
@@ -59,7 +60,7 @@ var helpGroups = []struct {
 }{
 	{"Train and tune:", []string{"run", "tune", "worker"}},
 	{"Look at studies:", []string{"study", "report", "ui", "eval"}},
-	{"Prepare:", []string{"data", "model", "tuner", "list"}},
+	{"Prepare:", []string{"data", "model", "dp", "tuner", "list"}},
 	{"Measure and reproduce:", []string{"bench", "repro"}},
 }
 

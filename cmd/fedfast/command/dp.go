@@ -1,0 +1,124 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/privacy"
+)
+
+// dpOptions are the flags of the commands of dp.
+type dpOptions struct {
+	plan           privacy.Plan
+	epsilon, delta float64
+}
+
+func newDP(a *app) *cobra.Command {
+	const about = "The release is a sum over a cohort, plus Gaussian noise, in each of a number of steps. Clients are drawn by\n" +
+		"Poisson sampling: each with probability --q in each step, and neighbors differ by one client. With --fixed,\n" +
+		"cohorts have a fixed size, --q is the share of the clients in one, and neighbors differ in one client's data,\n" +
+		"so that the sensitivity is twice the clipping norm; only RDP accounts for that."
+	o := &dpOptions{}
+	epsilon := &cobra.Command{
+		Use:   "epsilon",
+		Short: "Compute the epsilon of a plan",
+		Long:  "Compute the epsilon that a plan costs at a delta, by Rényi divergences (RDP) and by the distribution of the\nprivacy loss (PLD). Both are upper bounds.\n\n" + about,
+		Args:  cobra.NoArgs,
+		RunE:  a.work(func(*cobra.Command, []string) error { return flagged(o.printEpsilon(a)) }),
+	}
+	sigma := &cobra.Command{
+		Use:   "sigma",
+		Short: "Compute the noise that an epsilon needs",
+		Long:  "Compute the least noise multiplier with which a plan costs at most --epsilon at a delta, by Rényi divergences\n(RDP) and by the distribution of the privacy loss (PLD).\n\n" + about,
+		Args:  cobra.NoArgs,
+		RunE:  a.work(func(*cobra.Command, []string) error { return flagged(o.printSigma(a)) }),
+	}
+	for _, cmd := range []*cobra.Command{epsilon, sigma} {
+		f := cmd.Flags()
+		f.Float64Var(&o.plan.Q, "q", 0.01, "sampling rate: the expected share of the clients in a cohort")
+		f.IntVar(&o.plan.Steps, "steps", 1000, "number of releases, such as rounds")
+		f.Float64Var(&o.delta, "delta", 1e-6, "delta")
+		f.BoolVar(&o.plan.Fixed, "fixed", false, "cohorts have a fixed size")
+	}
+	epsilon.Flags().Float64Var(&o.plan.Sigma, "sigma", 1, "noise multiplier: the standard deviation over the sensitivity")
+	sigma.Flags().Float64Var(&o.epsilon, "epsilon", 2, "epsilon to stay within")
+	return group("dp", "Account for differential privacy", epsilon, sigma)
+}
+
+// flagged writes an error about a value as one about its flag, as wrong usage.
+func flagged(err error) error {
+	if bad, ok := errors.AsType[*key.Error](err); ok {
+		return usageError{errors.New("--" + bad.Key + strings.Replace(bad.Problem, " =", "", 1))}
+	}
+	return err
+}
+
+// accountedPlan is what dp epsilon prints. PLD is NaN, null in JSON, where there is none.
+type accountedPlan struct {
+	RDP   float64 `json:"rdp"`
+	Order float64 `json:"order"`
+	PLD   float64 `json:"pld"`
+}
+
+func (o *dpOptions) printEpsilon(a *app) error {
+	if err := o.plan.Check(); err != nil {
+		return err
+	}
+	if err := privacy.CheckDelta(o.delta); err != nil {
+		return err
+	}
+	result := accountedPlan{PLD: math.NaN()}
+	result.RDP, result.Order = o.plan.RDP(o.delta)
+	if !o.plan.Fixed {
+		result.PLD = o.plan.PLD(o.delta)
+	}
+	if a.json {
+		return a.printJSON(result)
+	}
+	return a.printAccounts("epsilon", result.RDP, fmt.Sprintf("RDP, order %g", result.Order), result.PLD)
+}
+
+// calibratedPlan is what dp sigma prints.
+type calibratedPlan struct {
+	RDP float64 `json:"rdp"`
+	PLD float64 `json:"pld"`
+}
+
+func (o *dpOptions) printSigma(a *app) error {
+	o.plan.Sigma = 1 // not read
+	if err := o.plan.Check(); err != nil {
+		return err
+	}
+	if err := privacy.CheckDelta(o.delta); err != nil {
+		return err
+	}
+	result := calibratedPlan{PLD: math.NaN()}
+	var err error
+	if result.RDP, err = o.plan.Noise(o.epsilon, o.delta, privacy.ByRDP); err != nil {
+		return err
+	}
+	if !o.plan.Fixed {
+		if result.PLD, err = o.plan.Noise(o.epsilon, o.delta, privacy.Plan.PLD); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return a.printJSON(result)
+	}
+	return a.printAccounts("sigma", result.RDP, "RDP", result.PLD)
+}
+
+// printAccounts prints a number by both accountants.
+func (a *app) printAccounts(what string, rdp float64, by string, pld float64) error {
+	text := fmt.Sprintf("%s %.6f (%s)\n", what, rdp, by)
+	if !math.IsNaN(pld) {
+		text += fmt.Sprintf("%s %.6f (PLD)\n", what, pld)
+	}
+	_, err := fmt.Fprint(a.out, text)
+	return err
+}

@@ -1,0 +1,64 @@
+// Package privacy accounts for differential privacy: how much (epsilon, delta) some steps
+// of a Gaussian mechanism on sampled clients cost, and how much noise a budget needs. It
+// knows two accountants, Rényi differential privacy and the distribution of the privacy
+// loss. Both return upper bounds; the second is tighter.
+package privacy
+
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/internal/key"
+)
+
+// Plan is what is accounted for: steps that each release the sum of the sampled clients'
+// vectors plus Gaussian noise.
+type Plan struct {
+	// Q is the probability with which a client is sampled in a step, or, with Fixed, the
+	// share of the clients in each cohort; in (0, 1].
+	Q float64
+	// Sigma is the noise multiplier z: the noise's standard deviation over the sensitivity
+	// of the sum.
+	Sigma float64
+	// Steps is how many releases there are.
+	Steps int
+	// Fixed says that each step draws a cohort of a fixed size without replacement.
+	// Neighbors then differ in one client's data, and the sensitivity is twice the bound of
+	// a client's norm. Otherwise each client is drawn by itself (Poisson sampling), and
+	// neighbors differ by one client.
+	Fixed bool
+}
+
+// Bounds of what the accountants compute within seconds.
+const (
+	// LeastSigma is the least noise multiplier.
+	LeastSigma = 0.1
+	// MostSigma is the largest noise multiplier.
+	MostSigma = 10_000
+	// MostSteps bounds the steps.
+	MostSteps = 100_000_000
+	// MostEpsilon is the largest target for Noise.
+	MostEpsilon = 1000
+
+	leastQ, leastDelta = 1e-12, 1e-30
+)
+
+// Check returns an error that names the first field out of its range, by its flag's name.
+func (p Plan) Check() error {
+	switch {
+	case !(p.Q >= leastQ && p.Q <= 1):
+		return &key.Error{Key: "q", Problem: fmt.Sprintf(" = %v: must be from %v to 1, the share of the clients in a cohort", p.Q, leastQ)}
+	case !(p.Sigma >= LeastSigma && p.Sigma <= MostSigma):
+		return &key.Error{Key: "sigma", Problem: fmt.Sprintf(" = %v: must be from %v to %d", p.Sigma, LeastSigma, MostSigma)}
+	case p.Steps < 0 || p.Steps > MostSteps:
+		return &key.Error{Key: "steps", Problem: fmt.Sprintf(" = %d: must be from 0 to %d", p.Steps, MostSteps)}
+	}
+	return nil
+}
+
+// CheckDelta returns an error for a delta that is out of range.
+func CheckDelta(delta float64) error {
+	if !(delta >= leastDelta && delta < 1) {
+		return &key.Error{Key: "delta", Problem: fmt.Sprintf(" = %v: must be at least %v and below 1; choose it well below 1 over the number of clients", delta, leastDelta)}
+	}
+	return nil
+}
