@@ -10,6 +10,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/fl/internal/trainer"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/nn"
@@ -71,7 +72,7 @@ func TestPoolSharesRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPool(m, 2, func() Trainer { return m.NewWorkspace() })
+	p := newPool(m, 2, func() trainer.Trainer { return m.NewWorkspace() })
 	defer p.close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

@@ -59,7 +59,7 @@ func TestBufferedIsAveraging(t *testing.T) {
 			}
 			clients = append(clients, drawn)
 		}
-		return WeightsSHA256(e.Model(), r.trial.Weights()), clients
+		return e.Model().SHA256(r.trial.Weights()), clients
 	}
 	want, cohorts := run(cfg, false)
 	cfg.Fleet, cfg.Time = &fleet.Config{}, DefaultTime()
@@ -82,7 +82,7 @@ func TestRoundsOnAFleetAreRounds(t *testing.T) {
 		e := newEngine(t, cfg)
 		tr := e.NewTrial(2)
 		results := runRounds(t, tr, Plan{}, 3)
-		return WeightsSHA256(e.Model(), tr.Weights()), results
+		return e.Model().SHA256(tr.Weights()), results
 	}
 	want, plain := run()
 	if !math.IsNaN(plain[2].End) {

@@ -37,12 +37,12 @@ func TestCentral(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		alone, err := e.EvaluateTest(t.Context(), weights, e.EvalSample(0))
+		alone, err := e.EvaluateSplit(t.Context(), weights, "test", e.EvalSample(0))
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := 0
-		err = e.Predict(t.Context(), weights, []Split{SplitTest}, func(p Predictions) error {
+		err = e.Predict(t.Context(), weights, []string{"test"}, func(p Predictions) error {
 			if n += len(p.Labels); len(p.Labels) > 0 && p.Client != map[bool]int{true: -1, false: 1}[fed.Test.Len() > 0] {
 				t.Errorf("%d predictions of client %d", len(p.Labels), p.Client)
 			}

@@ -105,19 +105,19 @@ func TestLongestFirst(t *testing.T) {
 	}
 }
 
-func TestValScoreWeighsByExamples(t *testing.T) {
+func TestScoreWeighsByExamples(t *testing.T) {
 	r := &RoundResult{Slots: []Slot{
 		{ValExamples: 10, After: Score{Error: 0.5, Loss: 2}, Before: Score{Error: 1, Loss: 3}},
 		{ValExamples: 30, After: Score{Error: 0.1, Loss: 1}, Before: Score{Error: 0.6, Loss: 3}},
 		{ValExamples: 0, After: Score{Error: math.NaN(), Loss: math.NaN()}},
 	}}
-	if got := r.ValScore(true); math.Abs(got.Error-0.2) > 1e-15 || math.Abs(got.Loss-1.25) > 1e-15 {
+	if got := r.Score(true, ScoreOptions{}); math.Abs(got.Error-0.2) > 1e-15 || math.Abs(got.Loss-1.25) > 1e-15 {
 		t.Errorf("personalized score %+v, want error 0.2 and loss 1.25", got)
 	}
-	if got := r.ValScore(false); math.Abs(got.Error-0.7) > 1e-15 {
+	if got := r.Score(false, ScoreOptions{}); math.Abs(got.Error-0.7) > 1e-15 {
 		t.Errorf("global score %+v, want error 0.7", got)
 	}
-	if got := (&RoundResult{}).ValScore(true); !math.IsNaN(got.Error) {
+	if got := (&RoundResult{}).Score(true, ScoreOptions{}); !math.IsNaN(got.Error) {
 		t.Errorf("score without examples is %v, want NaN", got.Error)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/fl/internal/trainer"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -71,7 +72,7 @@ type Config struct {
 	Elsewhere shard.Engines
 
 	// NewTrainer makes the trainer of a worker; nil is Model.NewWorkspace.
-	NewTrainer func() Trainer
+	NewTrainer func() trainer.Trainer
 }
 
 // Head returns where the parameters of the model's head lie.
@@ -166,7 +167,7 @@ func New(cfg Config) (*Engine, error) {
 		}
 	}
 	if cfg.NewTrainer == nil {
-		cfg.NewTrainer = func() Trainer { return cfg.Model.NewWorkspace() }
+		cfg.NewTrainer = func() trainer.Trainer { return cfg.Model.NewWorkspace() }
 	}
 	e.pool = newPool(cfg.Model, cfg.Workers, cfg.NewTrainer)
 	return e, nil
@@ -215,7 +216,7 @@ func (e *Engine) Workers() int { return e.cfg.Workers }
 func (e *Engine) Model() *nn.Model { return e.cfg.Model }
 
 // Close stops the workers; rounds and evaluations must have ended. Those that
-// follow fail with ErrClosed.
+// follow fail.
 func (e *Engine) Close() {
 	e.pool.close()
 	if e.store != nil {

@@ -56,11 +56,11 @@ func TestPanicsInTasksAreErrors(t *testing.T) {
 		e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: faults.method(), Cohort: len(fed.Clients), Seed: 1, Workers: workers})
 		tr := e.NewTrial(7)
 		plan := Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{hyper.DefaultClient()}}
-		before := WeightsSHA256(e.Model(), tr.Weights())
+		before := e.Model().SHA256(tr.Weights())
 		if _, err := tr.Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "trial 7, round 0: panic in a client task: out of luck") {
 			t.Fatalf("%d workers: got error %v", workers, err)
 		}
-		if tr.Rounds() != 0 || WeightsSHA256(e.Model(), tr.Weights()) != before {
+		if tr.Rounds() != 0 || e.Model().SHA256(tr.Weights()) != before {
 			t.Errorf("%d workers: the failed round changed the trial", workers)
 		}
 		// The pool is whole again: the same round without the panic is that of
@@ -69,7 +69,7 @@ func TestPanicsInTasksAreErrors(t *testing.T) {
 		runRounds(t, tr, plan, 2)
 		fresh := e.NewTrial(7)
 		runRounds(t, fresh, plan, 2)
-		if a, b := WeightsSHA256(e.Model(), tr.Weights()), WeightsSHA256(e.Model(), fresh.Weights()); a != b {
+		if a, b := e.Model().SHA256(tr.Weights()), e.Model().SHA256(fresh.Weights()); a != b {
 			t.Errorf("%d workers: after a panic the trial ends at %s, a fresh one at %s", workers, a, b)
 		}
 	}

@@ -3,6 +3,7 @@ package fl
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -142,6 +143,15 @@ type EvalConfig struct {
 	// Sample, when > 0, is the number of clients to measure on, drawn by the seed
 	// alone: the same ones for every model. 0 measures on all.
 	Sample int
+	// Noise is that of a round's score, which Validate adds. Its Clients are drawn anew for
+	// each Trial and Round, as is the noise of its Epsilon, whose scale is that of a mean over
+	// all scored clients. Evaluate refuses it.
+	Noise ScoreOptions
+	// Trial is the number of the trial that trained the model, by which Noise is drawn.
+	Trial int
+	// Arch, as ClientParams.Arch, picks a sub-network, whose weights Validate scores as they
+	// are. Evaluate refuses it.
+	Arch string
 	// Done, when not nil, is told after each client, from several goroutines,
 	// how many of how many clients have been measured.
 	Done func(clients, of int)
@@ -151,6 +161,9 @@ type EvalConfig struct {
 // personalized scores draws from a random stream that belongs to evaluation:
 // equal weights and hyperparameters give equal scores.
 func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig) (*Evaluation, error) {
+	if cfg.Arch != "" || cfg.Noise != (ScoreOptions{}) {
+		return nil, errors.New("evaluation: Arch and Noise are for Validate")
+	}
 	fed := e.cfg.Data
 	plan, err := e.evalPlan(cfg.Clients, cfg.Server)
 	if err != nil {

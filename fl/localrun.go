@@ -1,6 +1,9 @@
 package fl
 
-import "github.com/fedfast/fedfast/nn"
+import (
+	"github.com/fedfast/fedfast/fl/internal/trainer"
+	"github.com/fedfast/fedfast/nn"
+)
 
 // LocalRun is a run of local steps, see Local.SGD. Its zero value is that of
 // FedAvg.
@@ -160,7 +163,7 @@ func (l *Local) trainLoss() float64 {
 }
 
 // trainer computes gradients of what the client trains.
-func (l *Local) trainer() Trainer {
+func (l *Local) trainer() trainer.Trainer {
 	if l.subnet != nil {
 		return l.subnet.ws
 	}

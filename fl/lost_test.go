@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/fl/internal/trainer"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -30,7 +31,7 @@ func TestLost(t *testing.T) {
 				var steps atomic.Int64
 				e := newEngine(t, Config{
 					Model: model, Data: fed, Method: method, Cohort: 4, Seed: 3, Workers: 2,
-					NewTrainer: func() Trainer { return fltest.CountedSteps{Workspace: model.NewWorkspace(), Steps: &steps} },
+					NewTrainer: func() trainer.Trainer { return fltest.CountedSteps{Workspace: model.NewWorkspace(), Steps: &steps} },
 				})
 				tr := e.NewTrial(0)
 				var out strings.Builder

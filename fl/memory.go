@@ -36,16 +36,14 @@ func (c *Config) checkHessian(p ClientParams) error {
 	return nil
 }
 
-// CheckModel returns an error for a model that no training fits into the memory
-// that there is, before any of it is taken.
-func CheckModel(m *nn.Model) error {
-	return checkMemory(m, 1, 1, 0, 4*int64(m.Size())*leastVectors)
-}
-
 // CheckMemory returns an error for a training that needs more memory than there is,
 // before any of it is taken. Examples are in memory already. Of the clients' states it
-// counts those at work: the others go to a file where there is no room.
+// counts those at work: the others go to a file where there is no room. Without Data it is
+// the least that any training of the Model needs.
 func (c *Config) CheckMemory() error {
+	if c.Data == nil {
+		return checkMemory(c.Model, 1, 1, 0, 4*int64(c.Model.Size())*leastVectors)
+	}
 	return checkMemory(c.Model, c.workers(), max(1, c.Trials), c.Kept, whole(c.needed()))
 }
 

@@ -63,7 +63,7 @@ func TestR2OfSeveralOutputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		var outputs, targets [2][]float64
-		if err := e.Predict(t.Context(), tr.Weights(), []Split{SplitTest}, func(p Predictions) error {
+		if err := e.Predict(t.Context(), tr.Weights(), []string{"test"}, func(p Predictions) error {
 			for i, y := range p.Targets {
 				outputs[i%2], targets[i%2] = append(outputs[i%2], float64(p.Outputs[i])), append(targets[i%2], float64(y))
 			}

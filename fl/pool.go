@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/fl/internal/trainer"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -32,7 +33,7 @@ type pool struct {
 // wait for a slower client before them in the order of summing.
 const sparePerWorker = 2
 
-func newPool(m *nn.Model, workers int, newTrainer func() Trainer) *pool {
+func newPool(m *nn.Model, workers int, newTrainer func() trainer.Trainer) *pool {
 	p := &pool{runs: make(chan *run), closed: make(chan struct{}), workers: workers, size: m.Size(), left: sparePerWorker * workers}
 	for range workers {
 		w := &worker{
@@ -72,9 +73,9 @@ func (p *pool) close() {
 	p.wg.Wait()
 }
 
-// ErrClosed is wrapped by the error of a round or an evaluation on an engine
+// errClosed is wrapped by the error of a round or an evaluation on an engine
 // that was closed.
-var ErrClosed = errors.New("the engine is closed: start another one with New, and restore the trial from a snapshot that was taken before")
+var errClosed = errors.New("the engine is closed: start another one with New, and restore the trial from a snapshot that was taken before")
 
 // spare returns a weight-sized buffer for an early result, or nil when all are
 // in use.
@@ -123,11 +124,11 @@ func (p *pool) returnSums(part *part) {
 
 // run runs n tasks and waits for all of them. The first panic of a task, in the
 // order of the tasks, becomes an error. Closing the pool either lets all of them run
-// or none, which is ErrClosed.
+// or none, which is errClosed.
 func (p *pool) run(n int, task func(i int, w *worker) error) error {
 	select {
 	case <-p.closed:
-		return ErrClosed
+		return errClosed
 	default:
 	}
 	if n == 0 {
@@ -136,7 +137,7 @@ func (p *pool) run(n int, task func(i int, w *worker) error) error {
 	r := &run{task: task, errs: make([]error, n), done: make(chan struct{})}
 	r.left.Store(int64(n))
 	if !p.offer(r) {
-		return ErrClosed
+		return errClosed
 	}
 	<-r.done
 	for _, err := range r.errs {
@@ -198,7 +199,7 @@ func (r *run) one(i int, w *worker) (err error) {
 
 // worker is what one client task at a time works in.
 type worker struct {
-	ws       Trainer
+	ws       trainer.Trainer
 	local    []float32 // the weights of the client at work
 	velocity []float32
 	second   []float32 // nil until a client trains with Adam
@@ -272,7 +273,7 @@ func (w *worker) evaluate(weights []float32, v data.View, aug *data.Augment, t *
 }
 
 // evaluateIn measures the weights of another network than the whole one.
-func (w *worker) evaluateIn(ws Trainer, weights []float32, v data.View, aug *data.Augment, t *tally) (outcome, error) {
+func (w *worker) evaluateIn(ws trainer.Trainer, weights []float32, v data.View, aug *data.Augment, t *tally) (outcome, error) {
 	sum := outcome{outputs: make([]nn.Fit, w.several)}
 	for at := 0; at < v.Len(); at += evalBatch {
 		n := min(evalBatch, v.Len()-at)

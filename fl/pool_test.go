@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/fedfast/fedfast/fl/internal/trainer"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -16,7 +17,7 @@ func TestPoolClosesBeforeARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		p := newPool(m, 1, func() Trainer { return m.NewWorkspace() })
+		p := newPool(m, 1, func() trainer.Trainer { return m.NewWorkspace() })
 		release, first, second := make(chan struct{}), make(chan error, 1), make(chan error, 1)
 		go func() { first <- p.run(2, func(int, *worker) error { <-release; return nil }) }()
 		synctest.Wait()
@@ -24,7 +25,7 @@ func TestPoolClosesBeforeARun(t *testing.T) {
 		synctest.Wait()
 		go p.close()
 		synctest.Wait()
-		if err := <-second; !errors.Is(err, ErrClosed) {
+		if err := <-second; !errors.Is(err, errClosed) {
 			t.Errorf("the run that waited: %v", err)
 		}
 		close(release)

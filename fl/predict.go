@@ -2,6 +2,7 @@ package fl
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/fedfast/fedfast/data"
@@ -14,8 +15,8 @@ type Predictions struct {
 	// Client is the client's number in the federation, -1 for the federation's own test
 	// set, which comes last.
 	Client int
-	// Split is which of its sets it is.
-	Split Split
+	// Split is which of its sets it is: "train", "val" or "test".
+	Split string
 	// Labels holds the true classes, example after example, as many per example as
 	// the model predicts; a negative one is not counted. Best holds the model's
 	// prediction for each of them.
@@ -27,22 +28,12 @@ type Predictions struct {
 	Targets, Outputs []float32
 }
 
-// Split is one of a client's sets of examples.
-type Split string
-
-// The sets of a client.
-const (
-	SplitTrain Split = "train"
-	SplitVal   Split = "val"
-	SplitTest  Split = "test"
-)
-
-// of returns the set of a client.
-func (s Split) of(c *data.Client) data.View {
-	switch s {
-	case SplitTrain:
+// splitOf returns the set of a client by its name.
+func splitOf(c *data.Client, name string) data.View {
+	switch name {
+	case "train":
 		return c.Train
-	case SplitVal:
+	case "val":
 		return c.Val
 	default:
 		return c.Test
@@ -53,28 +44,33 @@ func (s Split) of(c *data.Client) data.View {
 const predictBlock = 256
 
 // Predict calls each with what the weights, as they are, predict of some sets of
-// every client's examples, in the order of the clients and, for each, of the
-// splits. It stops at the first error, that of each or of ctx.
-func (e *Engine) Predict(ctx context.Context, weights []float32, splits []Split, each func(Predictions) error) error {
+// every client's samples, "train", "val" or "test", in the order of the clients and, for
+// each, of the splits. It stops at the first error, that of each or of ctx.
+func (e *Engine) Predict(ctx context.Context, weights []float32, splits []string, each func(Predictions) error) error {
+	for _, s := range splits {
+		if s != "train" && s != "val" && s != "test" {
+			return fmt.Errorf("unknown split %q: must be train, val or test", s)
+		}
+	}
 	test := e.cfg.Data.Test
-	if err := e.predictEach(ctx, weights, e.cfg.Data.Clients, splits, each); err != nil || test.Len() == 0 || !slices.Contains(splits, SplitTest) {
+	if err := e.predictEach(ctx, weights, e.cfg.Data.Clients, splits, each); err != nil || test.Len() == 0 || !slices.Contains(splits, "test") {
 		return err
 	}
-	return e.predictEach(ctx, weights, []data.Client{{Test: test}}, []Split{SplitTest}, func(p Predictions) error {
+	return e.predictEach(ctx, weights, []data.Client{{Test: test}}, []string{"test"}, func(p Predictions) error {
 		p.Client = -1
 		return each(p)
 	})
 }
 
 // predictEach is Predict of some clients.
-func (e *Engine) predictEach(ctx context.Context, weights []float32, clients []data.Client, splits []Split, each func(Predictions) error) error {
+func (e *Engine) predictEach(ctx context.Context, weights []float32, clients []data.Client, splits []string, each func(Predictions) error) error {
 	for at := 0; at < len(clients); at += predictBlock {
 		block := make([]Predictions, min(predictBlock, len(clients)-at)*len(splits))
 		err := e.each(ctx, len(block), func(i int, w *worker) error {
 			client, split := at+i/len(splits), splits[i%len(splits)]
 			p := &block[i]
 			p.Client, p.Split = client, split
-			return w.predict(p, weights, split.of(&clients[client]), !e.cfg.Model.Loss().Numbers())
+			return w.predict(p, weights, splitOf(&clients[client], split), !e.cfg.Model.Loss().Numbers())
 		})
 		if err != nil {
 			return err

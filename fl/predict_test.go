@@ -3,6 +3,7 @@ package fl
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/hyper"
@@ -21,8 +22,8 @@ func TestPredict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong, all, at := map[Split]int{}, map[Split]int{}, 0
-	splits := []Split{SplitVal, SplitTest}
+	wrong, all, at := map[string]int{}, map[string]int{}, 0
+	splits := []string{"val", "test"}
 	err = e.Predict(t.Context(), tr.Weights(), splits, func(p Predictions) error {
 		if p.Client != at/2 || p.Split != splits[at%2] || len(p.Labels) != len(p.Best) {
 			t.Errorf("call %d is about client %d, split %s, %d labels and %d predictions", at, p.Client, p.Split, len(p.Labels), len(p.Best))
@@ -42,7 +43,7 @@ func TestPredict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for split, s := range map[Split]Summary{SplitVal: want.GlobalVal, SplitTest: want.GlobalTest} {
+	for split, s := range map[string]Summary{"val": want.GlobalVal, "test": want.GlobalTest} {
 		if got := float64(wrong[split]) / float64(all[split]); all[split] != s.Examples || math.Abs(got-s.Error) > 1e-12 {
 			t.Errorf("%s: %v of %d are wrong, want %v of %d", split, got, all[split], s.Error, s.Examples)
 		}
@@ -51,6 +52,15 @@ func TestPredict(t *testing.T) {
 	calls := 0
 	if err := e.Predict(t.Context(), tr.Weights(), splits, func(Predictions) error { calls++; return stop }); !errors.Is(err, stop) || calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)
+	}
+	if err := e.Predict(t.Context(), tr.Weights(), []string{"all"}, nil); err == nil || !strings.Contains(err.Error(), `unknown split "all"`) {
+		t.Errorf("a split that no client has: %v", err)
+	}
+	if _, err := e.EvaluateSplit(t.Context(), tr.Weights(), "train", []int{0}); err == nil || !strings.Contains(err.Error(), `unknown split "train"`) {
+		t.Errorf("an evaluation on training samples: %v", err)
+	}
+	if _, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Noise: ScoreOptions{Clients: 1}}); err == nil {
+		t.Error("Evaluate ignores the noise of scores")
 	}
 }
 
@@ -62,7 +72,7 @@ func TestStart(t *testing.T) {
 	model.Init(w, 77)
 	e := newEngine(t, Config{Method: average(), Model: model.WithStart(w), Data: fed, Cohort: 1, Seed: 8})
 	for _, number := range []int{0, 5} {
-		if got := e.NewTrial(number).Weights(); WeightsSHA256(model, got) != WeightsSHA256(model, w) {
+		if got := e.NewTrial(number).Weights(); model.SHA256(got) != model.SHA256(w) {
 			t.Errorf("trial %d does not start from the given weights", number)
 		}
 	}

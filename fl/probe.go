@@ -110,10 +110,10 @@ func unknownProbe(name string) error {
 	return fmt.Errorf("unknown probe %q%s; the probes are %s", name, key.DidYouMean(name, key.Names(probeNames()...)), strings.Join(probeNames(), ", "))
 }
 
-// CheckProbes returns an error for the first name that is no probe, or whose
-// options are wrong.
-func CheckProbes(names ...string) error {
-	_, err := parseProbes(names)
+// CheckProbes returns an error for the first of Probes that is unknown, or whose options
+// are wrong.
+func (p Plan) CheckProbes() error {
+	_, err := parseProbes(p.Probes)
 	return err
 }
 

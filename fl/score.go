@@ -38,21 +38,14 @@ func (o ScoreOptions) Check() error {
 	return nil
 }
 
-// ValScore returns the mean score of the round on the clients' validation
-// examples, weighted by their number: of the clients' own weights when
-// personalized, else of the broadcast ones. Clients without validation
+// Score returns the mean score of the round on the clients' validation samples, by
+// options: of the clients' own weights when personalized, else of the broadcast ones. Clients without validation
 // examples do not count; without any such client the score is NaN. Neither do
 // dropped ones, whose work did not count; when all of them were dropped, each
 // scores the worst that there is, error 1 and loss 1e6, or 1e12 of a
-// regression, since the hyperparameters train nobody.
-func (r *RoundResult) ValScore(personalized bool) Score {
-	return r.NoisyScore(personalized, ScoreOptions{})
-}
-
-// NoisyScore is ValScore taken by options. Noise is drawn for the round of its
-// trial, and only on the error: the loss is NaN with an Epsilon, since it has no
-// bound.
-func (r *RoundResult) NoisyScore(personalized bool, o ScoreOptions) Score {
+// regression, since the hyperparameters train nobody. Noise is drawn for the round of its
+// trial, and only on the error: the loss is NaN with an Epsilon, since it has no bound.
+func (r *RoundResult) Score(personalized bool, o ScoreOptions) Score {
 	var all scoreMean
 	stream := kernels.NewStream(r.draws, 0)
 	counted := 0

@@ -26,22 +26,22 @@ func TestNoisyScores(t *testing.T) {
 		}
 	}
 	r := scoredRound(1)
-	near("weighted", r.ValScore(false).Error, (0.2*30+0.3*20+0.4*40)/100)
-	near("uniform", r.NoisyScore(false, ScoreOptions{Uniform: true}).Error, 0.9/4)
-	near("uniform, personalized", r.NoisyScore(true, ScoreOptions{Uniform: true}).Error, 0.45/4)
-	near("more clients than there are", r.NoisyScore(false, ScoreOptions{Clients: 9}).Loss, r.ValScore(false).Loss)
+	near("weighted", r.Score(false, ScoreOptions{}).Error, (0.2*30+0.3*20+0.4*40)/100)
+	near("uniform", r.Score(false, ScoreOptions{Uniform: true}).Error, 0.9/4)
+	near("uniform, personalized", r.Score(true, ScoreOptions{Uniform: true}).Error, 0.45/4)
+	near("more clients than there are", r.Score(false, ScoreOptions{Clients: 9}).Loss, r.Score(false, ScoreOptions{}).Loss)
 	// Two of four clients, equally often each.
 	const rounds = 4000
 	counts := map[float64]int{}
 	var noise, square float64
 	for i := range uint64(rounds) {
 		r := scoredRound(i)
-		s := r.NoisyScore(false, ScoreOptions{Clients: 2, Uniform: true})
+		s := r.Score(false, ScoreOptions{Clients: 2, Uniform: true})
 		counts[math.Round(s.Error*1e6)]++
-		if again := r.NoisyScore(false, ScoreOptions{Clients: 2, Uniform: true}); !reflect.DeepEqual(again, s) {
+		if again := r.Score(false, ScoreOptions{Clients: 2, Uniform: true}); !reflect.DeepEqual(again, s) {
 			t.Fatalf("round %d scores %v, then %v", i, s, again)
 		}
-		private := r.NoisyScore(false, ScoreOptions{Uniform: true, Epsilon: 2})
+		private := r.Score(false, ScoreOptions{Uniform: true, Epsilon: 2})
 		if !math.IsNaN(private.Loss) {
 			t.Fatalf("a private loss of %v", private.Loss)
 		}
@@ -83,7 +83,7 @@ func TestDroppedSlotsDoNotScore(t *testing.T) {
 			r, rest := scoredRound(7), scoredRound(7)
 			r.Slots[3].Dropped, r.Slots[4].Dropped = true, true
 			rest.Slots = rest.Slots[:3]
-			got, want := r.NoisyScore(personalized, o), rest.NoisyScore(personalized, o)
+			got, want := r.Score(personalized, o), rest.Score(personalized, o)
 			if got.Error != want.Error || got.Loss != want.Loss && !math.IsNaN(want.Loss) {
 				t.Errorf("%+v, personalized %t: %v with two dropped clients, %v without them", o, personalized, got, want)
 			}
@@ -93,13 +93,13 @@ func TestDroppedSlotsDoNotScore(t *testing.T) {
 			if o.Epsilon > 0 {
 				continue
 			}
-			if all := r.NoisyScore(personalized, o); !reflect.DeepEqual(all, Score{Error: 1, Loss: limit.DivergedLoss}) {
+			if all := r.Score(personalized, o); !reflect.DeepEqual(all, Score{Error: 1, Loss: limit.DivergedLoss}) {
 				t.Errorf("%+v, personalized %t: a round that dropped all scores %v", o, personalized, all)
 			}
 		}
 	}
 	r := &RoundResult{Slots: []Slot{{Dropped: true}}}
-	if got := r.ValScore(false); !math.IsNaN(got.Error) {
+	if got := r.Score(false, ScoreOptions{}); !math.IsNaN(got.Error) {
 		t.Errorf("without validation examples a round that dropped all scores %v, want NaN", got)
 	}
 }

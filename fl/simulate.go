@@ -63,7 +63,8 @@ func (e *Engine) jobWork(client int, p ClientParams) (flops float64, down, up in
 		return 0, 0, 0, err
 	}
 	if s != nil {
-		each, parameters = s.flops, s.model.NumTrainable()
+		_, flops := s.Model.FLOPs()
+		each, parameters = float64(flops), s.Model.NumTrainable()
 	}
 	bytes := 4 * int64(parameters)
 	return float64(w.Of(&e.cfg.Method) * each), bytes, bytes, nil

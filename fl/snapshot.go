@@ -30,7 +30,7 @@ type Snapshot struct {
 	// Server holds the arrays of the server's state.
 	Server [][]float32
 	// Clients hold the states of the clients that were drawn, by client.
-	Clients []ClientState
+	Clients []clientState
 	// Probes hold what probes remember from round to round.
 	Probes []probeState
 	// Clock is the simulated time with the clients at work, nil without a fleet, and
@@ -39,8 +39,8 @@ type Snapshot struct {
 	Versions []Version
 }
 
-// ClientState is what a client of a stateful method keeps.
-type ClientState struct {
+// clientState is what a client of a stateful method keeps.
+type clientState struct {
 	// Client is the index of the client in the federation.
 	Client int
 	store  *store
@@ -111,7 +111,7 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 }
 
 // Values returns the state's numbers; they may be read only.
-func (c ClientState) Values() ([]float32, error) {
+func (c clientState) Values() ([]float32, error) {
 	if c.block.values != nil {
 		return c.block.values, nil
 	}
@@ -183,7 +183,7 @@ func ReadSnapshot(r io.Reader) (*Snapshot, error) {
 		}
 	}
 	for range d.count() {
-		s.Clients = append(s.Clients, ClientState{Client: d.index(), block: &block{values: d.vector(), shared: true}})
+		s.Clients = append(s.Clients, clientState{Client: d.index(), block: &block{values: d.vector(), shared: true}})
 		if d.err != nil {
 			break
 		}

@@ -37,7 +37,7 @@ func filledSnapshot(t testing.TB) Snapshot {
 	return Snapshot{
 		Model: "m", Method: "ditto", Layout: [32]byte{1, 2, 3}, Number: 7, Round: 9,
 		Weights: []float32{1.5, -2, float32(math.Inf(1))}, Server: [][]float32{{4}, nil},
-		Clients: []ClientState{{Client: 5, store: st, block: b}},
+		Clients: []clientState{{Client: 5, store: st, block: b}},
 		Probes:  []probeState{{Name: "cos_delta_smoothed{alpha=0.5}", Values: []float32{1, 2, 3}}},
 	}
 }

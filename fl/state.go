@@ -34,7 +34,7 @@ func (s *State) AddTo(snap *Snapshot) {
 	snap.Clients = nil
 	for client, b := range s.clients {
 		if b != nil {
-			snap.Clients = append(snap.Clients, ClientState{Client: client, store: s.store, block: b})
+			snap.Clients = append(snap.Clients, clientState{Client: client, store: s.store, block: b})
 		}
 	}
 }

@@ -132,3 +132,11 @@ func (s *store) close() {
 		dropStateFile(s.file)
 	}
 }
+
+func littleEndian(x []float32) []byte {
+	b := make([]byte, 0, 4*len(x))
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}

@@ -9,27 +9,17 @@ import (
 
 // Subnet is a smaller network whose parameters are some of the whole one's.
 type Subnet struct {
-	model *nn.Model
-	place []int32
-	flops float64 // of a training step, for an example
+	Model *nn.Model
+	// Place holds, for each packed parameter of Model, where it lies in the whole network's
+	// packed vector, -1 for padding. It must not change.
+	Place []int32
 }
-
-// NewSubnet returns the sub-network m. place holds, for each of its packed
-// parameters, where it lies in the whole network's packed vector, -1 for padding.
-func NewSubnet(m *nn.Model, place []int32) *Subnet {
-	_, flops := m.FLOPs()
-	return &Subnet{model: m, place: place, flops: float64(flops)}
-}
-
-// Place returns where the packed parameters lie in the whole network, see
-// NewSubnet; read-only.
-func (s *Subnet) Place() []int32 { return s.place }
 
 // Cost returns the operations of a forward pass, for one example, and the number of
 // parameters.
 func (s *Subnet) Cost() (flops, params float64) {
-	forward, _ := s.model.FLOPs()
-	return float64(forward), float64(s.model.NumParams())
+	forward, _ := s.Model.FLOPs()
+	return float64(forward), float64(s.Model.NumParams())
 }
 
 // maxSubnets bounds the sub-networks for which a worker keeps memory: HeteroFL has as
@@ -59,13 +49,14 @@ func (l *Local) TrainSubnet(s *Subnet) []float32 {
 	sub := l.worker.subnet(s, most)
 	sub.fill(s, l.Broadcast)
 	copy(sub.start, sub.weights)
-	l.subnet, l.exampleFLOPs, l.traffic = sub, s.flops, s.model.NumTrainable()
+	_, flops := s.Model.FLOPs()
+	l.subnet, l.exampleFLOPs, l.traffic = sub, float64(flops), s.Model.NumTrainable()
 	return sub.weights
 }
 
 // fill takes a sub-network's weights out of the whole network's.
 func (sub *subnetWorker) fill(s *Subnet, whole []float32) {
-	for i, at := range s.place {
+	for i, at := range s.Place {
 		if at >= 0 {
 			sub.weights[i] = whole[at]
 		}
@@ -99,7 +90,7 @@ func (e *Engine) Subnet(c ClientParams) (*Subnet, error) {
 // that it trained last, up to the given number; sub-networks that differ only in their
 // places in the whole network share one.
 func (w *worker) subnet(s *Subnet, most int) *subnetWorker {
-	i := slices.IndexFunc(w.subnets, func(sub *subnetWorker) bool { return sub.model == s.model })
+	i := slices.IndexFunc(w.subnets, func(sub *subnetWorker) bool { return sub.model == s.Model })
 	if i >= 0 {
 		sub := w.subnets[i]
 		w.subnets = append(slices.Delete(w.subnets, i, i+1), sub)
@@ -108,7 +99,7 @@ func (w *worker) subnet(s *Subnet, most int) *subnetWorker {
 	if len(w.subnets) == most {
 		w.subnets = slices.Delete(w.subnets, 0, 1)
 	}
-	m := s.model
+	m := s.Model
 	sub := &subnetWorker{model: m, ws: m.NewWorkspace(), weights: m.NewParams(), start: m.NewParams(), velocity: m.NewParams()}
 	w.subnets = append(w.subnets, sub)
 	return sub

@@ -83,7 +83,7 @@ func TestTablesAreLookedUpByClients(t *testing.T) {
 		t.Fatalf("the cohort uses %v; both cells should be", used)
 	}
 	runRounds(t, same, Plan{Server: hyper.DefaultServer(), Clients: each}, 1)
-	if a, b := WeightsSHA256(e.Model(), tr.Weights()), WeightsSHA256(e.Model(), same.Weights()); a != b {
+	if a, b := e.Model().SHA256(tr.Weights()), e.Model().SHA256(same.Weights()); a != b {
 		t.Errorf("with the table %s, with the same hyperparameters a slot %s", a, b)
 	}
 	_, err = tr.Round(t.Context(), Plan{Server: hyper.DefaultServer(), Table: table, Clients: each})

@@ -2,34 +2,35 @@ package fl
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// EvaluateTest measures weights as they are on the test examples of the clients
-// with the given indices, or on the federation's own test set if it has one, and
-// nothing else. Of the same clients it gives what Evaluate calls GlobalTest, bit for
-// bit.
-func (e *Engine) EvaluateTest(ctx context.Context, weights []float32, clients []int) (Summary, error) {
-	if e.cfg.Data.Test.Len() > 0 {
+// EvaluateSplit measures weights as they are on the samples of one split, "val" or "test",
+// of the clients with the given indices, and nothing else. The test samples are those of the
+// federation's own test set if it has one. Of the same clients it gives what Evaluate calls
+// GlobalVal or GlobalTest, bit for bit.
+func (e *Engine) EvaluateSplit(ctx context.Context, weights []float32, split string, clients []int) (Summary, error) {
+	x := shard.Exam{Weights: weights, Clients: clients}
+	of := func(c *clientScores) setScore { return c.globalTest }
+	switch {
+	case split == "val":
+		x.GlobalVal, of = true, func(c *clientScores) setScore { return c.globalVal }
+	case split != "test":
+		return Summary{}, fmt.Errorf("evaluation: unknown split %q: must be val or test", split)
+	case e.cfg.Data.Test.Len() > 0:
 		return e.evaluateCentral(ctx, weights)
+	default:
+		x.GlobalTest = true
 	}
-	scores, err := e.measure(ctx, &shard.Exam{Weights: weights, Clients: clients, GlobalTest: true}, nil, nil, func(int) {})
+	scores, err := e.measure(ctx, &x, nil, nil, func(int) {})
 	if err != nil {
 		return Summary{}, err
 	}
-	return e.fold(scores, func(c *clientScores) setScore { return c.globalTest }), nil
-}
-
-// EvaluateVal is EvaluateTest on the clients' validation examples.
-func (e *Engine) EvaluateVal(ctx context.Context, weights []float32, clients []int) (Summary, error) {
-	scores, err := e.measure(ctx, &shard.Exam{Weights: weights, Clients: clients, GlobalVal: true}, nil, nil, func(int) {})
-	if err != nil {
-		return Summary{}, err
-	}
-	return e.fold(scores, func(c *clientScores) setScore { return c.globalVal }), nil
+	return e.fold(scores, of), nil
 }
 
 // EvalSample returns the indices, ascending, of the clients that Evaluate measures

@@ -10,9 +10,9 @@ import (
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 )
 
-// TestEvaluateTest compares measurements on the test examples alone with whole
+// TestEvaluateSplit compares measurements on the test examples alone with whole
 // evaluations.
-func TestEvaluateTest(t *testing.T) {
+func TestEvaluateSplit(t *testing.T) {
 	fed := *fltest.OpenGlyphs(t, 12, 40)
 	fed.Clients = slices.Clone(fed.Clients)
 	fed.Clients[3].Test = data.View{}
@@ -24,7 +24,7 @@ func TestEvaluateTest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := e.EvaluateTest(t.Context(), weights, e.EvalSample(sample))
+		got, err := e.EvaluateSplit(t.Context(), weights, "test", e.EvalSample(sample))
 		if err != nil || !reflect.DeepEqual(got, whole.GlobalTest) {
 			t.Errorf("of %d clients: %+v, %v; want %+v", sample, got, err, whole.GlobalTest)
 		}

@@ -101,7 +101,7 @@ func (t *Trial) Snapshot() Snapshot {
 	}
 	for client, b := range t.share() {
 		if b != nil {
-			s.Clients = append(s.Clients, ClientState{Client: client, store: e.store, block: b})
+			s.Clients = append(s.Clients, clientState{Client: client, store: e.store, block: b})
 		}
 	}
 	for _, p := range t.smooth {

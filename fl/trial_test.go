@@ -70,7 +70,7 @@ func TestSameBitsForAnyNumberOfWorkers(t *testing.T) {
 		e := newEngine(t, Config{Model: model, Data: fed, Method: momentum(), Cohort: 7, Replacement: true, Seed: 11, Workers: workers})
 		tr := e.NewTrial(3)
 		o := &outcome{rounds: runRounds(t, tr, mixedPlan(7), 4)}
-		o.sha = WeightsSHA256(model, tr.Weights())
+		o.sha = model.SHA256(tr.Weights())
 		var err error
 		if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Clients: []ClientParams{hyper.DefaultClient()}}); err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestSnapshotGoesOnWithTheSameBits(t *testing.T) {
 		t.Fatal(err)
 	}
 	runRounds(t, again, plan, 2)
-	if a, b := WeightsSHA256(model, tr.Weights()), WeightsSHA256(model, again.Weights()); a != b {
+	if a, b := model.SHA256(tr.Weights()), model.SHA256(again.Weights()); a != b {
 		t.Errorf("restored trial ends at %s, the uninterrupted one at %s", b, a)
 	}
 	other := newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 5, Seed: 2})

@@ -10,36 +10,12 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// Validation says how a finished model is scored on validation examples.
-type Validation struct {
-	// Clients, Server and State are as in EvalConfig: with Clients the models
-	// that clients train for themselves are scored, without them the weights as
-	// they are.
-	Clients []ClientParams
-	Server  *ServerParams
-	State   *State
-	// Most, when > 0, bounds the number of clients that are scored. They are
-	// drawn by the seed alone: the same ones for every model.
-	Most int
-	// Arch, as ClientParams.Arch, picks a sub-network, whose weights are scored as they
-	// are.
-	Arch string
-	// Score is the noise that a round's score has, too. Its Clients are drawn
-	// anew for each Trial and Round, as is the noise of its Epsilon, whose scale
-	// is that of a mean over all scored clients.
-	Score ScoreOptions
-	// Trial and Round say which model it is.
-	Trial, Round int
-	// Done, when not nil, is told after each client, from several goroutines,
-	// how many of how many clients have been scored.
-	Done func(clients, of int)
-}
-
-// Validate scores weights on the validation examples of all clients that have
-// any, or of some of them. Without noise, of the same clients it gives the scores
-// that Evaluate calls GlobalVal and PersonalizedVal, bit for bit. Of the Summary it
-// fills the Score, Clients and Examples.
-func (e *Engine) Validate(ctx context.Context, weights []float32, v Validation) (*Summary, error) {
+// Validate scores weights on the validation samples of the clients that have any: with
+// EvalConfig.Clients the models that clients train for themselves, without them the weights
+// as they are. Without noise, of the same clients it gives the scores that Evaluate calls
+// GlobalVal and PersonalizedVal, bit for bit. Of the Summary it fills the Score, Clients and
+// Examples.
+func (e *Engine) Validate(ctx context.Context, weights []float32, v EvalConfig) (*Summary, error) {
 	plan, err := e.evalPlan(v.Clients, v.Server)
 	if err != nil {
 		return nil, err
@@ -62,11 +38,11 @@ func (e *Engine) Validate(ctx context.Context, weights []float32, v Validation) 
 			scores[i] = measured[i].personalVal
 		}
 	}
-	return foldValidated(scores, v.Score, stream), nil
+	return foldValidated(scores, v.Noise, stream), nil
 }
 
 // validated returns the indices, ascending, of the clients that are scored.
-func (e *Engine) validated(v Validation, stream *kernels.Stream) []int {
+func (e *Engine) validated(v EvalConfig, stream *kernels.Stream) []int {
 	var ids []int
 	for i := range e.cfg.Data.Clients {
 		if e.cfg.Data.Clients[i].Val.Len() > 0 {
@@ -84,12 +60,12 @@ func (e *Engine) validated(v Validation, stream *kernels.Stream) []int {
 		slices.Sort(drawn)
 		ids = drawn
 	}
-	some(kernels.NewStream(kernels.Key(e.cfg.Seed, purposeValidate), 0), v.Most)
-	some(stream, v.Score.Clients)
+	some(kernels.NewStream(kernels.Key(e.cfg.Seed, purposeValidate), 0), v.Sample)
+	some(stream, v.Noise.Clients)
 	return ids
 }
 
-// foldValidated is the mean over clients, as NoisyScore takes that of a round.
+// foldValidated is the mean over clients, as RoundResult.Score takes that of a round.
 func foldValidated(scores []setScore, o ScoreOptions, stream *kernels.Stream) *Summary {
 	v := &Summary{Clients: len(scores)}
 	var all scoreMean

@@ -71,7 +71,7 @@ func TestAsynchronousMethods(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			o.sha = fl.WeightsSHA256(e.Model(), tr.Weights())
+			o.sha = e.Model().SHA256(tr.Weights())
 			return o
 		}
 		want := run(1, false)

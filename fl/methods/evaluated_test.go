@@ -84,7 +84,7 @@ func TestFedBABUScoresAtItsRate(t *testing.T) {
 		change(&plan.Clients[0])
 		e := newEngine(t, fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: fedBABU(), Cohort: 3, Seed: 3})
 		r := runRounds(t, e.NewTrial(0), plan, 1)
-		return r[0].ValScore(true).Loss
+		return r[0].Score(true, fl.ScoreOptions{}).Loss
 	}
 	plain := score(func(c *fl.ClientParams) {})
 	if got := score(func(c *fl.ClientParams) { c.Kind, c.Length, c.Min, c.Warmup = "cosine", 9, 0, 3 }); got != plain {

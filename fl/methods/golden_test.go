@@ -24,7 +24,7 @@ func TestGoldenRun(t *testing.T) {
 	tr := e.NewTrial(2)
 	plan := mixedPlan(3)
 	runRounds(t, tr, plan, 3)
-	if got := fl.WeightsSHA256(model, tr.Weights()); got != goldenWeights {
+	if got := model.SHA256(tr.Weights()); got != goldenWeights {
 		t.Errorf("level %s trains to weights %s, want %s", kernels.Current(), got, goldenWeights)
 	}
 }
@@ -38,7 +38,7 @@ func TestGoldenTree(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	tr := newEngine(t, fl.Config{Model: model, Data: fed, Method: Reptile(), Cohort: 20, Seed: 6}).NewTrial(2)
 	runRounds(t, tr, mixedPlan(20), 2)
-	if got := fl.WeightsSHA256(model, tr.Weights()); got != goldenTree {
+	if got := model.SHA256(tr.Weights()); got != goldenTree {
 		t.Errorf("a cohort of 20 trains to weights %s, want %s", got, goldenTree)
 	}
 }

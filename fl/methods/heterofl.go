@@ -157,7 +157,7 @@ func (h *heteroSetup) eachHeld(net *fl.Subnet, absent []int32, f func(at int32, 
 		lacks[class] = true
 	}
 	classOf, lo := h.outputs()
-	for i, at := range net.Place() {
+	for i, at := range net.Place {
 		if at < 0 || int(at) >= lo && lacks[classOf[int(at)-lo]] {
 			continue
 		}

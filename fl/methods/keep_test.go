@@ -49,7 +49,7 @@ func TestKeptOptimizersKeepThePromises(t *testing.T) {
 			for r := from; r < to; r++ {
 				runRounds(t, tr, keeping(m, []string{"sgd", "sgd", "adam", "adamw", "sgd"}[r]), 1)
 			}
-			return fl.WeightsSHA256(model, tr.Weights())
+			return model.SHA256(tr.Weights())
 		}
 		cfg := fl.Config{Model: model, Data: fed, Method: m, Cohort: 6, Seed: 5, Workers: 1, KeepOptimizer: true}
 		e := newEngine(t, cfg)

@@ -44,7 +44,7 @@ func (s *keptSubnets[K]) of(key K, make func() (*fl.Subnet, error)) (*fl.Subnet,
 	s.kept = append(s.kept, keptSubnet[K]{key, net})
 	places := 0
 	for i, k := range slices.Backward(s.kept) {
-		if places += len(k.net.Place()); len(s.kept)-i > maxSubnets || i < len(s.kept)-1 && places > maxKept*s.size {
+		if places += len(k.net.Place); len(s.kept)-i > maxSubnets || i < len(s.kept)-1 && places > maxKept*s.size {
 			s.kept = slices.Delete(s.kept, 0, i+1)
 			break
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/fl/internal/trainer"
 )
 
 // TestLostClientsOfEveryMethod has clients whose rates break their training: whatever a
@@ -36,7 +37,7 @@ func TestLostClientsOfEveryMethod(t *testing.T) {
 			var steps atomic.Int64
 			e := newEngine(t, fl.Config{
 				Model: model, Data: fed, Method: m, Cohort: 5, Seed: seed, Workers: 1,
-				NewTrainer: func() fl.Trainer { return fltest.CountedSteps{Workspace: model.NewWorkspace(), Steps: &steps} },
+				NewTrainer: func() trainer.Trainer { return fltest.CountedSteps{Workspace: model.NewWorkspace(), Steps: &steps} },
 			})
 			tr := e.NewTrial(0)
 			var out strings.Builder
@@ -55,7 +56,7 @@ func TestLostClientsOfEveryMethod(t *testing.T) {
 					fmt.Fprintln(&out, s.DeltaNorm, s.Steps)
 				}
 			}
-			fmt.Fprintln(&out, fl.WeightsSHA256(model, tr.Weights()))
+			fmt.Fprintln(&out, model.SHA256(tr.Weights()))
 			return out.String(), steps.Load()
 		}
 		for seed := range uint64(9) { // the eighth told FedRep's norms apart when lost heads were enough

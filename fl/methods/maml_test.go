@@ -41,7 +41,7 @@ func TestFirstOrderNeedsNoTangents(t *testing.T) {
 		}
 		t.Cleanup(e.Close)
 		trial, p := e.NewTrial(0), defaultPlan(m)
-		before := fl.WeightsSHA256(model, trial.Weights())
+		before := model.SHA256(trial.Weights())
 		want := `round 0: method "` + m.Name + `": model stiff: layers of type stiff take no tangents along, of which products with the Hessian are made; client.first_order = true leaves them out`
 		if _, err = trial.Round(t.Context(), p); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -50,7 +50,7 @@ func TestFirstOrderNeedsNoTangents(t *testing.T) {
 		if _, err = trial.Round(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
-		if fl.WeightsSHA256(model, trial.Weights()) == before {
+		if model.SHA256(trial.Weights()) == before {
 			t.Errorf("%s moved no weight", m.Name)
 		}
 	}

@@ -115,7 +115,7 @@ func TestEveryMethodKeepsThePromises(t *testing.T) {
 		}
 		finish := func(e *fl.Engine, tr *fl.Trial, rounds int) outcome {
 			o := outcome{rounds: runRounds(t, tr, plan, rounds)}
-			o.sha = fl.WeightsSHA256(model, tr.Weights())
+			o.sha = model.SHA256(tr.Weights())
 			var err error
 			if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients[2:3], Server: &plan.Server, State: tr.State(), Sample: 6}); err != nil {
 				t.Fatal(err)
@@ -173,7 +173,7 @@ func TestEveryMethodKeepsThePromises(t *testing.T) {
 		plan.Probes = nil
 		plain := e4.NewTrial(3)
 		runRounds(t, plain, plan, 5)
-		if sha := fl.WeightsSHA256(model, plain.Weights()); sha != want.sha {
+		if sha := model.SHA256(plain.Weights()); sha != want.sha {
 			t.Errorf("without probes it trains to %s, with them to %s", sha, want.sha)
 		}
 	})

@@ -28,5 +28,5 @@ func (h *heteroSetup) narrow(s slice) (*fl.Subnet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fl.NewSubnet(sub, place), nil
+	return &fl.Subnet{Model: sub, Place: place}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/fl/internal/trainer"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -112,7 +113,7 @@ func newQuadratics(t *testing.T, m fl.Method, clients, cohort int) *quadratics {
 	fed := &whole
 	model := fltest.SmallCNN(t, fed)
 	q := &quadratics{fed: fed}
-	q.engine = newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: cohort, Seed: 3, Workers: 2, NewTrainer: func() fl.Trainer { return &quadratic{} }})
+	q.engine = newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: cohort, Seed: 3, Workers: 2, NewTrainer: func() trainer.Trainer { return &quadratic{} }})
 	total := 0
 	of := func(v data.View) (float64, []float64) {
 		return (&quadratic{}).batch(fltest.Batch(t, model, v))

@@ -29,11 +29,11 @@ func TestScoresOfSubnets(t *testing.T) {
 	var seen []float64
 	for _, pick := range [][3]int{{0, 3, 6}, {1, 3, 8}, {0, 5, 6}, {1, 5, 8}} {
 		c := picked(plan.Clients[0], pick[0], pick[1], pick[2])
-		got, err := one.Validate(t.Context(), weights, fl.Validation{Arch: c.Arch})
+		got, err := one.Validate(t.Context(), weights, fl.EvalConfig{Arch: c.Arch})
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := four.Validate(t.Context(), weights, fl.Validation{Arch: c.Arch})
+		again, err := four.Validate(t.Context(), weights, fl.EvalConfig{Arch: c.Arch})
 		if err != nil || again.Error != got.Error || again.Loss != got.Loss {
 			t.Errorf("%s: 4 workers measure %+v (%v), one %+v", c.Arch, again, err, got)
 		}
@@ -73,13 +73,13 @@ func TestScoresOfSubnets(t *testing.T) {
 			t.Errorf("%s costs %v operations with %v parameters, want %d and %d", c.Arch, flops, params, forward, sub.NumParams())
 		}
 	}
-	if plain, err := one.Validate(t.Context(), weights, fl.Validation{}); err != nil || plain.Loss != seen[3] {
+	if plain, err := one.Validate(t.Context(), weights, fl.EvalConfig{}); err != nil || plain.Loss != seen[3] {
 		t.Errorf("the whole network has a loss of %v (%v), the pick of everything %v", plain, err, seen[3])
 	}
-	if _, err := one.Validate(t.Context(), weights, fl.Validation{Arch: "width=7"}); err == nil || !strings.Contains(err.Error(), "width = 7; it must be among [6 8]") {
+	if _, err := one.Validate(t.Context(), weights, fl.EvalConfig{Arch: "width=7"}); err == nil || !strings.Contains(err.Error(), "width = 7; it must be among [6 8]") {
 		t.Errorf("an unknown pick: error %v", err)
 	}
-	if _, err := newEngine(t, fl.Config{Model: model, Data: fed, Method: FedAvg(), Cohort: 4}).Validate(t.Context(), weights, fl.Validation{Arch: "width=6"}); err == nil || !strings.Contains(err.Error(), "trains the whole network") {
+	if _, err := newEngine(t, fl.Config{Model: model, Data: fed, Method: FedAvg(), Cohort: 4}).Validate(t.Context(), weights, fl.EvalConfig{Arch: "width=6"}); err == nil || !strings.Contains(err.Error(), "trains the whole network") {
 		t.Errorf("FedAvg has no sub-networks: error %v", err)
 	}
 }

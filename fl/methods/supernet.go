@@ -63,7 +63,7 @@ func (s *subnets) of(c fl.ClientParams) (*fl.Subnet, error) {
 		if err != nil {
 			return nil, err
 		}
-		return fl.NewSubnet(sub, place), nil
+		return &fl.Subnet{Model: sub, Place: place}, nil
 	})
 }
 
@@ -87,7 +87,7 @@ func trainPicked(l *fl.Local) error {
 	if err := l.SGD(fl.LocalRun{}); err != nil {
 		return err
 	}
-	for i, at := range net.Place() {
+	for i, at := range net.Place {
 		if at >= 0 {
 			l.Weights[at] = weights[i]
 		}
@@ -104,7 +104,7 @@ func gatherPicked(extra, _ []float32, l *fl.Local) {
 	if err != nil {
 		return // Local has failed
 	}
-	for _, at := range net.Place() {
+	for _, at := range net.Place {
 		if at >= 0 {
 			extra[at] += float32(l.Weight)
 		}

@@ -30,7 +30,7 @@ func TestSupernetOfWholeNetworks(t *testing.T) {
 		e := newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: 4, Seed: 2})
 		tr := e.NewTrial(0)
 		runRounds(t, tr, plan, 3)
-		return fl.WeightsSHA256(model, tr.Weights())
+		return model.SHA256(tr.Weights())
 	}
 	plan := defaultPlan(supernet())
 	unweighted := plan

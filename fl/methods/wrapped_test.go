@@ -49,7 +49,7 @@ func TestWrappedMethods(t *testing.T) {
 			for _, r := range runRounds(t, tr, plan, rounds) {
 				o.slots = append(o.slots, r.Slots)
 			}
-			o.sha = fl.WeightsSHA256(e.Model(), tr.Weights())
+			o.sha = e.Model().SHA256(tr.Weights())
 			var err error
 			if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients[:1], Server: &plan.Server, Round: rounds, State: tr.State(), Sample: sample}); err != nil {
 				t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/plugins"
@@ -71,7 +70,7 @@ func stopped(t *testing.T, s Setup, dir string, trials []moment, all moment, cut
 	if err != nil {
 		return nil, nil, err
 	}
-	if sum := fl.WeightsSHA256(s.Model, r.Weights()); sum != r.WeightsSHA256 {
+	if sum := s.Model.SHA256(r.Weights()); sum != r.WeightsSHA256 {
 		t.Errorf("the weights are %s, the result says %s", sum, r.WeightsSHA256)
 	}
 	if err := p.control.StopStudy(); err == nil {

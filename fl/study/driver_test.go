@@ -104,11 +104,11 @@ func TestReturnedModelIsThatOfItsRound(t *testing.T) {
 			}
 		}
 		engine.Close()
-		if sum := fl.WeightsSHA256(s.Model, tr.Weights()); sum != c.SHA256 {
+		if sum := s.Model.SHA256(tr.Weights()); sum != c.SHA256 {
 			t.Errorf("trial %d after round %d has the weights %s, the study returned %s", c.Number, c.Round, sum, c.SHA256)
 		}
 	}
-	if fl.WeightsSHA256(s.Model, r.Weights()) != r.WeightsSHA256 {
+	if s.Model.SHA256(r.Weights()) != r.WeightsSHA256 {
 		t.Error("Weights are not those of the digest")
 	}
 }

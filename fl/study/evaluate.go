@@ -44,7 +44,7 @@ func Measure(ctx context.Context, s Setup, weights []float32, params tuners.Para
 
 // Predict passes on what weights predict of every client's samples; see
 // fl.Engine.Predict.
-func Predict(ctx context.Context, s Setup, weights []float32, splits []fl.Split, each func(fl.Predictions) error) error {
+func Predict(ctx context.Context, s Setup, weights []float32, splits []string, each func(fl.Predictions) error) error {
 	engine, err := s.engine()
 	if err != nil {
 		return err

@@ -89,9 +89,9 @@ func (d *driver) finalScore(ctx context.Context, m *trial.Model, name string) (*
 		return nil, err
 	}
 	config := &d.setup.Config
-	v := fl.Validation{
-		Server: &m.Trial.Hyper.Server, State: m.Memory, Most: config.Finalists.Clients,
-		Score: config.Score.Options(), Trial: m.Trial.Number, Round: m.Round, Done: evaluated(d.setup.Observer, name),
+	v := fl.EvalConfig{
+		Server: &m.Trial.Hyper.Server, State: m.Memory, Sample: config.Finalists.Clients,
+		Noise: config.Score.Options(), Trial: m.Trial.Number, Round: m.Round, Done: evaluated(d.setup.Observer, name),
 	}
 	if d.objective.Target == tuners.TargetPersonalized {
 		var err error

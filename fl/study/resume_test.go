@@ -88,7 +88,7 @@ func TestResumeTrainsOnlyTheRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if total+int64(evalTasks(again)) != before || again.WeightsSHA256 != r.WeightsSHA256 || fl.WeightsSHA256(glyphStudy(t, nil).Model, again.Weights()) != r.WeightsSHA256 {
+	if total+int64(evalTasks(again)) != before || again.WeightsSHA256 != r.WeightsSHA256 || glyphStudy(t, nil).Model.SHA256(again.Weights()) != r.WeightsSHA256 {
 		t.Errorf("a finished study trains: %d tasks, then %d", before, total)
 	}
 }
@@ -327,7 +327,7 @@ func TestForkIsExact(t *testing.T) {
 	zero := run(engine.NewTrial(0), lrs[0], 2)
 	run(fork(zero, 1), lrs[1], 4)
 	last := run(fork(run(zero, lrs[0], 4), 2), lrs[0], 5)
-	want := fl.WeightsSHA256(s.Model, last.Weights())
+	want := s.Model.SHA256(last.Weights())
 
 	dir := filepath.Join(t.TempDir(), "study")
 	var whole string

@@ -6,7 +6,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 )
@@ -37,7 +36,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	}
 	r := &RunResult{
 		Study: given.Name, TrainLoss: t.losses, Curve: t.curve, Goal: given.Eval.Goal, Patience: given.Eval.Patience, Errors: e,
-		WeightsSHA256: fl.WeightsSHA256(s.Model, m.Weights), weights: m.Weights, Rounds: m.Round, Dropped: t.dropped, Examples: t.examples,
+		WeightsSHA256: s.Model.SHA256(m.Weights), weights: m.Weights, Rounds: m.Round, Dropped: t.dropped, Examples: t.examples,
 		Seconds: time.Since(start).Seconds(), RoundsPerSecond: float64(m.Round) / trained,
 	}
 	return r, d.finish(resultRecord{Run: r})

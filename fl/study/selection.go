@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 )
@@ -96,7 +95,7 @@ func (d *driver) choose(ctx context.Context, r *Result, m trial.Model, name stri
 	}
 	chosen := &Chosen{
 		Number: m.Trial.Number, Params: m.Trial.Params, Round: m.Round, Score: m.Score, CohortScore: m.Score,
-		SHA256: fl.WeightsSHA256(d.setup.Model, m.Weights), weights: m.Weights,
+		SHA256: d.setup.Model.SHA256(m.Weights), weights: m.Weights,
 	}
 	for _, f := range r.Finalists {
 		if f.Trial == chosen.Number && f.Round == chosen.Round {

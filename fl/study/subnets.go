@@ -134,8 +134,8 @@ func (t *entrant) measured(ctx context.Context, c *trial.Model, point tuners.Par
 	if err != nil {
 		return tuners.Measured{}, err
 	}
-	v, err := d.engine.Validate(ctx, c.Weights, fl.Validation{
-		Arch: h.Client.Arch, Most: d.setup.Config.Finalists.Clients, Score: d.setup.Config.Score.Options(), Trial: c.Trial.Number, Round: c.Round,
+	v, err := d.engine.Validate(ctx, c.Weights, fl.EvalConfig{
+		Arch: h.Client.Arch, Sample: d.setup.Config.Finalists.Clients, Noise: d.setup.Config.Score.Options(), Trial: c.Trial.Number, Round: c.Round,
 	})
 	if err != nil {
 		return tuners.Measured{}, d.crashed(err)

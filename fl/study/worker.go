@@ -90,7 +90,7 @@ func (w *Worker) Facts(ctx context.Context) (Facts, error) {
 		}
 		sum.Write(record)
 	}
-	sum.Write([]byte(fl.WeightsSHA256(w.setup.Model, j.trial.Weights())))
+	sum.Write([]byte(w.setup.Model.SHA256(j.trial.Weights())))
 	f.Golden = hex.EncodeToString(sum.Sum(nil))
 	return f, nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/export"
@@ -48,7 +47,7 @@ func newEval(a *app) *cobra.Command {
 	}
 	o.addFlags(cmd)
 	cmd.Flags().StringVar(&o.predictions, "predictions", "", "write the global model's prediction for each example to `FILE` (.parquet or .csv)")
-	cmd.Flags().StringSliceVar(&o.splits, "split", []string{string(fl.SplitTest)}, "with --predictions, which examples: train, val, test")
+	cmd.Flags().StringSliceVar(&o.splits, "split", []string{"test"}, "with --predictions, which examples: train, val, test")
 	return cmd
 }
 
@@ -66,7 +65,7 @@ func (o *evalOptions) validate() error {
 	return nil
 }
 
-var splitNames = []string{string(fl.SplitTrain), string(fl.SplitVal), string(fl.SplitTest)}
+var splitNames = []string{"train", "val", "test"}
 
 // evaluated is what eval tells.
 type evaluated struct {
@@ -100,7 +99,7 @@ func (o *evalOptions) run(ctx context.Context, a *app, model string, files []str
 	if err != nil {
 		return err
 	}
-	r.Data, r.Clients, r.WeightsSHA256 = setup.Data.Name, len(setup.Data.Clients), fl.WeightsSHA256(setup.Model, weights)
+	r.Data, r.Clients, r.WeightsSHA256 = setup.Data.Name, len(setup.Data.Clients), setup.Model.SHA256(weights)
 	var saved *savedModel
 	if dir != "" {
 		saved = findSaved(ctx, dir, &r)
@@ -122,11 +121,7 @@ func (o *evalOptions) run(ctx context.Context, a *app, model string, files []str
 		r.Errors = *errs
 	}
 	if o.predictions != "" {
-		var splits []fl.Split
-		for _, s := range o.splits {
-			splits = append(splits, fl.Split(s))
-		}
-		if err := export.Predictions(ctx, setup, weights, splits, o.predictions); err != nil {
+		if err := export.Predictions(ctx, setup, weights, o.splits, o.predictions); err != nil {
 			return err
 		}
 		r.Predictions = o.predictions

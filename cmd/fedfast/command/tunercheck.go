@@ -86,7 +86,7 @@ func (o *checkOptions) run(ctx context.Context, a *app, what string) (err error)
 		return fmt.Errorf("locate the fedfast binary: %w", err)
 	}
 	o.suite.Abandon = []string{self, "tuner", "abandon"}
-	o.suite.Probes = fl.CheckProbes
+	o.suite.Probes = func(names ...string) error { return fl.Plan{Probes: names}.CheckProbes() }
 	o.suite.Logger = a.newLog()
 	o.suite.Began = func(name string) { fmt.Fprintf(a.err, "checking %s: %s\n", ref.Name, name) }
 	report, err := conformance.Run(ctx, ref, o.suite)

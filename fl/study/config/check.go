@@ -84,5 +84,5 @@ func (c *Config) Allows(name string, scalar bool) error {
 	if (scalar || slices.Contains(facts, name)) && !slices.Contains(c.Tuner.Allow, name) {
 		return fmt.Errorf("requests %q of each client, but tuner.allow has only %q", name, c.Tuner.Allow)
 	}
-	return fl.CheckProbes(name)
+	return fl.Plan{Probes: []string{name}}.CheckProbes()
 }

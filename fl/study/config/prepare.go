@@ -40,7 +40,7 @@ func PrepareModel(c *Config, fed *data.Federation) (*nn.Model, error) {
 	if m, err = c.withLoss(m, fed.Target); err != nil {
 		return nil, err
 	}
-	if err := fl.CheckModel(m); err != nil {
+	if err := (&fl.Config{Model: m}).CheckMemory(); err != nil {
 		return nil, err
 	}
 	if m, err = c.WithPrecision(m); err != nil {

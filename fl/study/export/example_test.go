@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/export"
@@ -82,7 +81,7 @@ func ExamplePredictions() {
 	}
 	setup := study.Setup{Config: *c, Data: fed, Model: model}
 	file := filepath.Join(dir, "test.csv")
-	if err := export.Predictions(context.Background(), setup, weights, []fl.Split{fl.SplitTest}, file); err != nil {
+	if err := export.Predictions(context.Background(), setup, weights, []string{"test"}, file); err != nil {
 		panic(err)
 	}
 	text, err := os.ReadFile(file)

@@ -59,7 +59,7 @@ func CheckPredictions(path string) error {
 // into a file, one row for each label or output: as Parquet if its name ends in .parquet,
 // as CSV if in .csv. The samples of the federation's own test set have no client. The file
 // stands under its name once it is whole.
-func Predictions(ctx context.Context, s study.Setup, weights []float32, splits []fl.Split, path string) (err error) {
+func Predictions(ctx context.Context, s study.Setup, weights []float32, splits []string, path string) (err error) {
 	f, err := create(path)
 	if err != nil {
 		return err

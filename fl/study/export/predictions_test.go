@@ -27,7 +27,7 @@ type predicted struct {
 // and reads them back.
 func TestPredictionFiles(t *testing.T) {
 	const perExample = 3
-	p := fl.Predictions{Split: fl.SplitVal}
+	p := fl.Predictions{Split: "val"}
 	var want []int64 // places of the labels that count
 	for i := range perExample * 30_000 {
 		label := int32(i % 7)

@@ -42,7 +42,7 @@ func New(s Study, e *fl.Engine) *Meter {
 
 // scoreOf returns a round's score in the study's objective under a target.
 func (m *Meter) scoreOf(r *fl.RoundResult, personalized bool) float64 {
-	return r.NoisyScore(personalized, m.Config.Score.Options()).Metric(m.Objective.Metric)
+	return r.Score(personalized, m.Config.Score.Options()).Metric(m.Objective.Metric)
 }
 
 // Record keeps of a round's result what is recorded, with the probes that the
@@ -53,7 +53,7 @@ func (m *Meter) Record(ctx context.Context, tr *fl.Trial, observed []string, r *
 		return rec, nil
 	}
 	clients := m.clients(tr.Rounds())
-	s, err := m.engine.EvaluateTest(ctx, tr.Weights(), clients)
+	s, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "test", clients)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (m *Meter) Record(ctx context.Context, tr *fl.Trial, observed []string, r *
 	if m.Config.Eval.Patience == 0 {
 		return rec, nil
 	}
-	v, err := m.engine.EvaluateVal(ctx, tr.Weights(), clients)
+	v, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "val", clients)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -59,7 +58,7 @@ type Data struct {
 func DataOf(c *config.Config, fed *data.Federation, m *nn.Model) (r Data, err error) {
 	r = Data{Name: fed.Name, Fingerprint: fed.Fingerprint, Clients: len(fed.Clients), Train: fed.Files.Train, Test: fed.Files.Test}
 	if w := m.Start(); w != nil {
-		r.Start = fl.WeightsSHA256(m, w)
+		r.Start = m.SHA256(w)
 	}
 	r.Fleet, err = c.Fleet.Fingerprint()
 	return r, err

@@ -1,10 +1,11 @@
-package fl
+// Package trainer is the seam at which tests put other trainers into an engine.
+package trainer
 
 import "github.com/fedfast/fedfast/nn"
 
 // Trainer computes losses and gradients for one worker, as the methods of
 // nn.Workspace of these names do: a *nn.Workspace is one. Another one can compute
-// those of a function that is no network, or elsewhere; see Config.NewTrainer.
+// those of a function that is no network, or elsewhere; see fl.Config.NewTrainer.
 type Trainer interface {
 	// Step takes a step of an optimizer along the gradient.
 	Step(w []float32, b *nn.Batch, o nn.TrainOpts, opt *nn.Optimizer) nn.Result
