@@ -42,7 +42,7 @@ func newData(a *app) *cobra.Command {
 		}),
 	}
 	o.addFlags(info)
-	return group("data", "List, describe, partition and download datasets", list, info, newDataPartition(a), newDataFetch(a))
+	return group("data", "List, describe, partition and download datasets; show devices", list, info, newDataPartition(a), newDataFleet(a), newDataFetch(a))
 }
 
 // validate resolves the configuration.

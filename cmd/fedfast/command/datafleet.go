@@ -1,0 +1,281 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/fleet"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/estimate"
+	"github.com/fedfast/fedfast/internal/figure"
+)
+
+// fleetOptions are the flags of data fleet.
+type fleetOptions struct {
+	configOptions
+	plot plotOptions
+}
+
+func newDataFleet(a *app) *cobra.Command {
+	o := &fleetOptions{}
+	cmd := &cobra.Command{
+		Use:   "fleet [FILE]",
+		Short: "Show the simulated devices of the clients",
+		Long: "Show the simulated devices of the clients: their speeds and links, how long a client's local training\n" +
+			"takes with the model and the method of a study, how many jobs fail, and how many clients are\n" +
+			"available over a day. Nothing is trained. Times are those of the whole model and of a client that\n" +
+			"stays available.",
+		Example: "  fedfast data fleet --preset quickstart --set fleet.devices=phones --set fleet.availability=daily \\\n" +
+			"      --plot fleet.svg",
+		Args:    cobra.MaximumNArgs(1),
+		PreRunE: func(*cobra.Command, []string) error { return o.plot.validate() },
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			c, places, err := o.load(a, args)
+			if err != nil {
+				return err
+			}
+			if err := c.Check(); err != nil {
+				return usageError{places.Explain(err)}
+			}
+			return o.run(cmd.Context(), a, c)
+		}),
+	}
+	o.addFlags(cmd)
+	o.plot.addFlags(cmd, "plot the devices, their times and their availability")
+	return cmd
+}
+
+// levels are the quantiles that are shown.
+var levels = []float64{0, 0.05, 0.25, 0.5, 0.75, 0.95, 1}
+
+// quantity is how a quantity differs over the clients.
+type quantity struct {
+	Name      string    `json:"name"`
+	Unit      string    `json:"unit"`
+	Quantiles []float64 `json:"quantiles"`
+	sorted    []float64
+}
+
+// fleetSummary is what data fleet tells.
+type fleetSummary struct {
+	Devices      string     `json:"devices"`
+	Availability string     `json:"availability"`
+	Clients      int        `json:"clients"`
+	Levels       []float64  `json:"levels"` // of the quantiles
+	Quantities   []quantity `json:"quantities"`
+	// Failed is the share of jobs that fail, of those that begin while the client is
+	// available.
+	Failed float64 `json:"failed"`
+	// Available is the share of clients that are available at each quarter of an hour of
+	// the first day, from 0.
+	Available []float64 `json:"available"`
+	Notes     []string  `json:"notes"`
+}
+
+func (o *fleetOptions) run(ctx context.Context, a *app, c *config.Config) error {
+	fed, m, err := config.Prepare(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = fed.Close() }() // it was read only
+	job, err := estimate.Jobs(c, fed, m)
+	if err != nil {
+		return err
+	}
+	s, err := summarizeFleet(c, fed, job)
+	if err != nil {
+		return err
+	}
+	if err := o.plot.write(func() (*figure.Figure, error) { return s.figure(), nil }); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(s)
+	}
+	return s.print(a)
+}
+
+// summarizeFleet asks a fleet of all its clients.
+func summarizeFleet(c *config.Config, fed *data.Federation, job func(client int) fleet.Job) (*fleetSummary, error) {
+	var cfg fleet.Config
+	if given := c.Devices(); given != nil {
+		cfg = *given
+	}
+	clients := make([]fleet.Client, len(fed.Clients))
+	for i := range clients {
+		clients[i] = fleet.Client{ID: fed.Clients[i].ID, Samples: fed.Clients[i].Train.Len()}
+	}
+	f, err := fleet.New(cfg, c.Seed, clients)
+	if err != nil {
+		return nil, err
+	}
+	steady := cfg
+	steady.Availability, steady.Mean, steady.Swing, steady.Zones, steady.On, steady.Off, steady.Period, steady.Offline = "", 0, 0, 0, 0, 0, 0, ""
+	steady.Dropout, steady.Hazard = 0, 0
+	if !fleet.IsFile(cfg.Devices) {
+		steady.Assign = ""
+	}
+	undisturbed, err := fleet.New(steady, c.Seed, clients)
+	if err != nil {
+		return nil, err
+	}
+	s := &fleetSummary{Devices: cmp.Or(cfg.Devices, fleet.Kinds[0]), Availability: cmp.Or(cfg.Availability, fleet.Patterns[0]), Clients: len(clients), Levels: levels, Notes: []string{}}
+	s.measure(undisturbed, job)
+	s.Failed = failing(f, len(clients), job)
+	s.Available = available(f, len(clients))
+	if cfg.Devices == "phones" {
+		s.Notes = append(s.Notes, "phones: links of 19 users, scores of 279 phones and the training times of 3, measured for FLASH; speeds assume 10 examples in FLASH's batches, which is not verified")
+	}
+	return s, nil
+}
+
+// measure gathers the speeds and times of all clients.
+func (s *fleetSummary) measure(f *fleet.Fleet, job func(client int) fleet.Job) {
+	s.Quantities = []quantity{
+		{Name: "speed", Unit: "GFLOP/s"}, {Name: "download", Unit: "MB/s"}, {Name: "upload", Unit: "MB/s"},
+		{Name: "time to receive", Unit: "s"}, {Name: "time to train", Unit: "s"}, {Name: "time to send", Unit: "s"}, {Name: "time of a job", Unit: "s"},
+	}
+	for client := range s.Clients {
+		d, o := f.Device(client), f.Run(job(client))
+		for i, x := range []float64{
+			d.FLOPS / 1e9, d.Down / 1e6, d.Up / 1e6,
+			float64(o.Received) / 1e9, float64(o.Computed-o.Received) / 1e9, float64(o.End-o.Computed) / 1e9, float64(o.End) / 1e9,
+		} {
+			s.Quantities[i].sorted = append(s.Quantities[i].sorted, x)
+		}
+	}
+	for i := range s.Quantities {
+		x := &s.Quantities[i]
+		slices.Sort(x.sorted)
+		for _, level := range levels {
+			x.Quantiles = append(x.Quantiles, x.at(level))
+		}
+	}
+}
+
+// at returns the quantile at a level: the smallest value that such a share is not above.
+func (x *quantity) at(level float64) float64 {
+	n := len(x.sorted)
+	return x.sorted[min(n-1, int(level*float64(n)))]
+}
+
+// failing returns the share of jobs that fail, of one for each client that begins when
+// the client is first available after a day.
+func failing(f *fleet.Fleet, clients int, job func(client int) fleet.Job) float64 {
+	failed, begun := 0, 0
+	for client := range clients {
+		j := job(client)
+		j.Start = day
+		on, until := f.Available(client, j.Start)
+		for n := 0; !on && until < 1000*day && n < 1000; n++ {
+			j.Start = until
+			on, until = f.Available(client, j.Start)
+		}
+		if !on {
+			continue
+		}
+		begun++
+		if f.Run(j).Failed {
+			failed++
+		}
+	}
+	return float64(failed) / float64(max(1, begun))
+}
+
+const (
+	day = int64(86400e9) // nanoseconds
+	// quarters are those of an hour in a day.
+	quarters = 96
+	// mostAsked bounds how many clients are asked when they are available.
+	mostAsked = 5000
+)
+
+// available returns the share of clients that are available at each quarter of an hour.
+func available(f *fleet.Fleet, clients int) []float64 {
+	shares := make([]float64, quarters+1)
+	asked := min(clients, mostAsked)
+	for i := range asked {
+		client := i * clients / asked
+		for q := range shares {
+			if on, _ := f.Available(client, int64(q)*(day/quarters)); on {
+				shares[q]++
+			}
+		}
+	}
+	for q := range shares {
+		shares[q] /= float64(max(1, asked))
+	}
+	return shares
+}
+
+func (s *fleetSummary) print(a *app) error {
+	t := table.New(a.out)
+	t.Row("devices", s.Devices)
+	t.Row("availability", s.Availability)
+	t.Row("clients", table.Count(s.Clients))
+	least, most := slices.Min(s.Available), slices.Max(s.Available)
+	mean := 0.0
+	for _, x := range s.Available[:quarters] {
+		mean += x / quarters
+	}
+	t.Row("available", fmt.Sprintf("%.1f %% of the clients over a day, %.1f to %.1f %%", 100*mean, 100*least, 100*most))
+	t.Row("jobs that fail", fmt.Sprintf("%.1f %%", 100*s.Failed))
+	for _, n := range s.Notes {
+		t.Row("note", n)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	q := table.New(a.out, "clients", "unit", "least", "5 %", "25 %", "median", "75 %", "95 %", "most")
+	for _, x := range s.Quantities {
+		cells := []string{x.Name, x.Unit}
+		for _, v := range x.Quantiles {
+			cells = append(cells, strconv.FormatFloat(v, 'g', 3, 64))
+		}
+		q.Row(cells...)
+	}
+	return q.Flush()
+}
+
+// figure draws the shares of clients up to each speed and time, and those available.
+func (s *fleetSummary) figure() *figure.Figure {
+	upTo := func(x quantity) figure.Line {
+		line := figure.Line{Name: x.Name}
+		const points = 200
+		for i := range min(points, len(x.sorted)) + 1 {
+			level := float64(i) / float64(min(points, len(x.sorted)))
+			line.Points = append(line.Points, figure.Point{X: x.at(level), Y: level})
+		}
+		return line
+	}
+	panel := func(title, label string, quantities ...quantity) figure.Panel {
+		p := figure.Panel{Title: title, X: figure.Axis{Label: label, Log: true}, Y: figure.Axis{Label: "share of clients", Zero: true}}
+		for _, x := range quantities {
+			if x.sorted[0] > 0 {
+				p.Lines = append(p.Lines, upTo(x))
+			}
+		}
+		return p
+	}
+	there := figure.Line{Name: "available"}
+	for q, x := range s.Available {
+		there.Points = append(there.Points, figure.Point{X: float64(q) / 4, Y: x})
+	}
+	return &figure.Figure{
+		Name: "fleet", Title: fmt.Sprintf("%d clients: devices %s, availability %s", s.Clients, s.Devices, s.Availability),
+		Panels: []figure.Panel{
+			panel("Speed up to", "speed, GFLOP/s", s.Quantities[0]),
+			panel("Links up to", "link, MB/s", s.Quantities[1:3]...),
+			panel("Times up to", "time, s", s.Quantities[3:]...),
+			{Title: "Available", X: figure.Axis{Label: "time, hours"}, Y: figure.Axis{Label: "share of clients", Zero: true}, Lines: []figure.Line{there}},
+		},
+	}
+}

@@ -1,0 +1,26 @@
+package estimate
+
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/fleet"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/nn"
+)
+
+// Jobs returns what a client's local training of the whole network takes on its device, by
+// the client's number in the federation, with the hyperparameters of a configuration.
+func Jobs(c *config.Config, fed *data.Federation, m *nn.Model) (func(client int) fleet.Job, error) {
+	method, err := fl.MethodByName(c.Method)
+	if err != nil {
+		return nil, fmt.Errorf("estimate: %w", err)
+	}
+	_, flops := m.FLOPs()
+	p, second, bytes := localOf(c), hessian(m), 4*int64(m.NumTrainable())
+	return func(client int) fleet.Job {
+		n, val := float64(fed.Clients[client].Train.Len()), float64(fed.Clients[client].Val.Len())
+		return fleet.Job{Client: client, FLOPs: examples(method, p, n, val, second) * float64(flops), Down: bytes, Up: bytes}
+	}, nil
+}
