@@ -78,7 +78,7 @@ type RoundResult struct {
 }
 
 // Cohort returns the clients that a round of a trial of that number trains, in the
-// order of its slots, where Drawn says that the round alone decides it.
+// order of its slots, where DrawsCohorts says that the round alone decides it.
 func (e *Engine) Cohort(trial, round int) []int {
 	cfg := &e.cfg
 	clients := len(cfg.Data.Clients)

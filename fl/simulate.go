@@ -23,6 +23,13 @@ const (
 	FateStale  = clock.Stale
 )
 
+// What ends a trial on a fleet: no client will ever be available again, or too many
+// rounds in a row had too few updates.
+var (
+	ErrNobody  = clock.ErrNobody
+	ErrFailing = clock.ErrFailing
+)
+
 // Version is a model that clients at work began from, with what they train with.
 type Version struct {
 	// Base is how many steps the server had made.
@@ -31,6 +38,17 @@ type Version struct {
 	Weights []float32
 	// Params are the hyperparameters of the clients.
 	Params ClientParams
+}
+
+// DrawsCohorts reports whether Cohort tells which clients a round trains: not on an
+// asynchronous server, nor on a fleet whose clients may be away, fail or be late.
+func (e *Engine) DrawsCohorts() bool { return e.fleet == nil || e.cfg.steady() }
+
+// steady reports whether all clients of every round arrive.
+func (c *Config) steady() bool {
+	t, f := &c.Time, c.Fleet
+	there := f.Availability == "" || f.Availability == fleet.Patterns[0]
+	return !t.Async() && t.Deadline == 0 && t.Overselect == 1 && there && f.Dropout == 0 && f.Hazard == 0
 }
 
 // newFleet returns the engine's fleet.

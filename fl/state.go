@@ -46,7 +46,7 @@ func (e *Engine) StateOf(s Snapshot) (*State, error) {
 	if !e.looks() {
 		return nil, nil
 	}
-	t, err := e.Restore(s)
+	t, err := e.restore(s)
 	if err != nil {
 		return nil, err
 	}

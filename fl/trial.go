@@ -131,8 +131,17 @@ func (e *Engine) CheckSnapshot(s *Snapshot) error {
 }
 
 // Restore returns a trial in the state of a snapshot that an engine with the
-// same model, method and federation took.
+// same model, method, federation and fleet took.
 func (e *Engine) Restore(s Snapshot) (*Trial, error) {
+	t, err := e.restore(s)
+	if err == nil {
+		err = t.restoreClock(&s)
+	}
+	return t, err
+}
+
+// restore is Restore without the clock, which the snapshot of a model lacks.
+func (e *Engine) restore(s Snapshot) (*Trial, error) {
 	if err := e.CheckSnapshot(&s); err != nil {
 		return nil, err
 	}
@@ -179,5 +188,5 @@ func (e *Engine) Restore(s Snapshot) (*Trial, error) {
 		}
 		t.smooth = append(t.smooth, probeState{Name: p.Name, Values: slices.Clone(p.Values)})
 	}
-	return t, t.restoreClock(&s)
+	return t, nil
 }

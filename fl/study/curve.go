@@ -15,6 +15,8 @@ type CurvePoint struct {
 	// samples its clients had processed in them.
 	Round    int `json:"round"`
 	Examples int `json:"examples"`
+	// Clock is the simulated time in seconds, nil without a fleet.
+	Clock *float64 `json:"clock,omitempty"`
 	// TestError is the classification error on the clients' test samples.
 	TestError float64 `json:"test_error"`
 	// ValError is that on their validation samples, measured for eval.patience.

@@ -64,6 +64,8 @@ type Measured struct {
 	// Seconds is how long the round's slowest client takes on the simulated device,
 	// NaN where it is not recorded.
 	Seconds float64
+	// Fleet is what became of the clients' work on a fleet, nil without one.
+	Fleet *FleetRound
 	// Params are what the client tuner set for all clients of the round alike.
 	Params tuners.Params
 }
@@ -110,9 +112,12 @@ func (e *Entry) fill(r store.Row) (err error) {
 func measuredOf(rec *record.Round) *Measured {
 	return &Measured{
 		Score: float64(rec.Score), Other: rec.Other.Float(), TrainLoss: float64(rec.TrainLoss), TestError: rec.TestError.Float(), Seconds: rec.Seconds.Float(),
-		Examples: rec.Examples, Steps: rec.Steps, Clients: len(rec.Clients), Dropped: rec.Dropped, Params: rec.Params, TestSpread: (*Spread)(rec.TestSpread),
+		Examples: rec.Examples, Steps: rec.Steps, Clients: len(rec.Clients), Dropped: rec.Dropped, Params: rec.Params, TestSpread: (*Spread)(rec.TestSpread), Fleet: rec.Fleet,
 	}
 }
+
+// FleetRound is what became of the clients' work between two steps of a server.
+type FleetRound = record.Fleet
 
 // Spread are percentiles of errors over clients.
 type Spread struct {

@@ -29,6 +29,14 @@ type Event struct {
 	// their results were not finite.
 	DroppedSlots []int    `json:"dropped_slots,omitempty"`
 	Clients      []string `json:"clients,omitempty"`
+	// Clock is the simulated time after the round, nil without a fleet; Late, Vanished
+	// and Stale count the jobs whose work was lost, FailedRounds the rounds that were
+	// repeated.
+	Clock        *float64 `json:"clock,omitempty"`
+	Late         int      `json:"late,omitempty"`
+	Vanished     int      `json:"vanished,omitempty"`
+	Stale        int      `json:"stale,omitempty"`
+	FailedRounds int      `json:"failed_rounds,omitempty"`
 	// Params are what the client tuner set for all clients of the round alike.
 	Params tuners.Params `json:"params,omitempty"`
 	// TestError is the global model's after the round, every eval.every rounds.
@@ -59,6 +67,8 @@ type Progress struct {
 	// dropped; NaN when all were. Dropped counts those whose results were not finite.
 	Loss    float64
 	Dropped int
+	// Fleet is the trial's simulated time and lost work so far, nil without a fleet.
+	Fleet *Simulated
 	// TestError is the trial's newest one, nil before the first measurement; Measure
 	// describes what it is, as Errors.Measure.
 	TestError *float64

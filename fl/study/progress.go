@@ -74,6 +74,10 @@ func (d *driver) roundDone(t *entrant, toRound int, r *record.Round, score float
 	if t.Phase() == trial.Training {
 		p.Clients = len(r.Clients)
 	}
+	if t.fleet != nil {
+		fleet := *t.fleet
+		p.Fleet = &fleet
+	}
 	if n := len(t.curve); n > 0 {
 		p.TestError = &t.curve[n-1].TestError
 	}

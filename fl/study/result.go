@@ -53,6 +53,8 @@ type TrialResult struct {
 	Loss Trend `json:"train_loss"`
 	// Curve holds what eval.every had measured.
 	Curve []CurvePoint `json:"curve,omitempty"`
+	// Fleet is its simulated time and lost work, nil without a fleet.
+	Fleet *Simulated `json:"fleet,omitempty"`
 	// Source is the trial that this one was forked from.
 	Source *int `json:"source,omitempty"`
 	// Failed returns why the trial was given up, empty when it was not.
@@ -293,6 +295,10 @@ type RunResult struct {
 	TrainLoss Losses `json:"train_loss"`
 	// Curve holds what eval.every had measured.
 	Curve []CurvePoint `json:"curve,omitempty"`
+	// Fleet is the simulated time and lost work, nil without a fleet; SecondsToGoal the
+	// simulated time at which the test accuracy was first measured at the goal or above.
+	Fleet         *Simulated `json:"fleet,omitempty"`
+	SecondsToGoal *float64   `json:"seconds_to_goal,omitempty"`
 	// Goal is the test accuracy at which the run ends, 0 without one; Patience is
 	// eval.patience, which ends it, too.
 	Goal     float64 `json:"goal,omitempty"`

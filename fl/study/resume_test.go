@@ -180,7 +180,7 @@ func TestOtherFleetIsRefused(t *testing.T) {
 		s := glyphStudy(t, &script{params: learningRates(0.1), rung: 2, to: 4})
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		s.Config.Fleet = fleet.Config{Devices: devices, Assign: "draw"}
+		s.Config.Sampling, s.Config.Fleet = "without", fleet.Config{Devices: devices, Assign: "draw"}
 		s.Observer, s.Store = &eventLog{stop: stop, after: stopAfter}, openStore(t, filepath.Join(dir, "study"))
 		defer func() { _ = s.Store.Close() }()
 		_, err := Tune(ctx, s)

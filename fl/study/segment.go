@@ -28,6 +28,7 @@ type entrant struct {
 // tally sums up the rounds of a trial.
 type tally struct {
 	dropped  int
+	fleet    *Simulated // nil without one
 	examples int
 	losses   []float64 // by round, of a plain run
 	loss     Trend
@@ -102,9 +103,10 @@ func (t *entrant) count(rec *record.Round) {
 	if t.driver.setup.Unscored {
 		t.losses = append(t.losses, float64(rec.TrainLoss))
 	}
+	t.addFleet(rec)
 	if rec.TestError != nil {
 		t.curve = append(t.curve, CurvePoint{
-			Round: t.Rounds(), Examples: t.examples, TestError: float64(*rec.TestError), ValError: rec.ValError.Pointer(), Masked: rec.MaskedErrors(), Params: rec.Params,
+			Round: t.Rounds(), Examples: t.examples, Clock: clockOf(rec), TestError: float64(*rec.TestError), ValError: rec.ValError.Pointer(), Masked: rec.MaskedErrors(), Params: rec.Params,
 		})
 	}
 }
@@ -134,6 +136,9 @@ func (t *entrant) reached() bool {
 	}
 	eval := t.driver.setup.Config.Eval
 	if eval.Goal > 0 && Reached(t.curve, eval.Goal) != nil {
+		return true
+	}
+	if most := t.driver.setup.Config.Time.Seconds; most > 0 && t.fleet != nil && t.fleet.Clock >= most {
 		return true
 	}
 	_, stale := Stale(t.curve, eval.Patience)
@@ -167,6 +172,9 @@ func (t *entrant) event(rec *record.Round, score float64) Event {
 		Event: "round", Trial: t.Number, Round: t.Rounds(), TrainLoss: &loss, Steps: rec.Steps, Examples: rec.Examples, Dropped: rec.Dropped,
 		DroppedSlots: rec.DroppedSlots, Params: rec.Params, TestError: rec.TestError.Pointer(), ValError: rec.ValError.Pointer(), OtherScore: rec.Other.Pointer(),
 	}
+	if f := rec.Fleet; f != nil {
+		e.Clock, e.Late, e.Vanished, e.Stale, e.FailedRounds = clockOf(rec), f.Late, f.Vanished, f.Stale, f.Failed
+	}
 	if rec.TestError != nil {
 		e.Masked = rec.MaskedErrors()
 	}
@@ -192,7 +200,7 @@ func (t *entrant) report() tuners.TrialReport {
 // result is the trial's row of the study's result.
 func (t *entrant) result() TrialResult {
 	r := TrialResult{
-		Number: t.Number, State: Completed, Params: t.Params, Rounds: t.Rounds(), Rungs: t.rungs, Dropped: t.dropped, Loss: t.loss, Curve: t.curve,
+		Number: t.Number, State: Completed, Params: t.Params, Rounds: t.Rounds(), Rungs: t.rungs, Dropped: t.dropped, Loss: t.loss, Curve: t.curve, Fleet: t.fleet,
 	}
 	if n := len(t.rungs); n > 0 {
 		r.Score = t.rungs[n-1].Score

@@ -42,6 +42,9 @@ func (l learned) print(w io.Writer) error {
 	}
 	keys, masks := l.curve[0].Params.Keys(), slices.Sorted(maps.Keys(l.curve[0].Masked))
 	head := []string{"round", "samples"}
+	if l.curve[0].Clock != nil {
+		head = append(head, "simulated time")
+	}
 	if l.losses != nil {
 		head = append(head, "train loss")
 	}
@@ -53,6 +56,9 @@ func (l learned) print(w io.Writer) error {
 	for _, i := range spread(len(l.curve), maxPoints) {
 		p := l.curve[i]
 		row := []string{table.Count(p.Round), table.Count(p.Examples)}
+		if p.Clock != nil {
+			row = append(row, simulated(*p.Clock))
+		}
 		if l.losses != nil {
 			row = append(row, lossText(l.losses[p.Round-1]))
 		}
@@ -107,6 +113,9 @@ func (l learned) ends() (notes [][2]string) {
 		text := fmt.Sprintf("%g %% test accuracy not reached in %s rounds and %s samples", 100*l.goal, table.Count(last.Round), table.Count(last.Examples))
 		if p := study.Reached(l.curve, l.goal); p != nil {
 			text = fmt.Sprintf("%g %% test accuracy reached after round %s and %s samples", 100*l.goal, table.Count(p.Round), table.Count(p.Examples))
+			if p.Clock != nil {
+				text += ", in " + simulated(*p.Clock) + " of simulated time"
+			}
 		}
 		notes = append(notes, [2]string{"target", text})
 	}

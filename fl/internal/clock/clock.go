@@ -74,7 +74,8 @@ type Job struct {
 	// Sequence numbers the jobs of a trial.
 	Sequence uint64
 	// Start is when the client begins to receive the weights, Received when it has them,
-	// Computed when it has trained, End when the server has its update or it fails.
+	// Computed when it has trained, End when the server has its update, or it fails or is
+	// late.
 	Start, Received, Computed, End int64
 	// Base is how many steps the server had made at the start, Staleness how many it has
 	// made since.

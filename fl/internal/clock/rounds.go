@@ -105,6 +105,9 @@ func (s *Schedule) endRound() bool {
 	enough := taken >= min(s.cfg.MinUpdates, s.cfg.Cohort)
 	for i := range s.drawn {
 		j := s.drawn[i]
+		if j.Fate == Late { // the server tells it to stop
+			j.Received, j.Computed, j.End = min(j.Received, s.state.Now), min(j.Computed, s.state.Now), min(j.End, s.state.Now)
+		}
 		switch {
 		case j.Fate != Took:
 			s.step.Lost = append(s.step.Lost, j)

@@ -40,6 +40,7 @@ type Config struct {
 	Server      Server         `toml:"server"`
 	Data        Data           `toml:"data"`
 	Fleet       fleet.Config   `toml:"fleet"`
+	Time        fl.Time        `toml:"time"`
 	Score       Score          `toml:"score" by:"tune"`
 	Finalists   Finalists      `toml:"finalists" by:"tune"`
 	Eval        Eval           `toml:"eval"`
@@ -138,6 +139,7 @@ type Finalists struct {
 type Eval struct {
 	Clients      int     `toml:"clients" in:"[0, inf)" doc:"number of clients, drawn by the seed, on which the final result is measured; 0: all"`
 	Personalized bool    `toml:"personalized" doc:"also measure the models that these clients train from the result, which costs their training"`
+	EverySeconds float64 `toml:"every_seconds" in:"[0, inf)" doc:"simulated seconds between these measurements, instead of eval.every, on a fleet; 0: none"`
 	Every        int     `toml:"every" in:"[0, inf) or -1" doc:"number of rounds between measurements of the global model on test samples (the learning curve); 0: never; -1: about 20 measurements per trial on up to 100 clients, always the same ones, fewer if that would take more than 5 % of the training's multiply-adds" also:"eval_every eval_interval test_every"`
 	EveryClients int     `toml:"every_clients" in:"[0, inf)" doc:"number of clients for each of these measurements, drawn anew each time, the same for all trials; 0: as for the final result, or with eval.every = -1 as described there"`
 	Goal         float64 `toml:"goal" in:"[0, 1]" doc:"global test accuracy at which fedfast run, or the single trial of a client tuner without a tuner, stops; 0: none" also:"target_accuracy"`
@@ -179,6 +181,7 @@ func Default() Config {
 		Select:     SelectFinalists,
 		Finalists:  Finalists{Snapshots: 4, Clients: 1000},
 		Data:       Data{StateMemory: limit.StateMemory >> 20, ProxyTest: 1000},
+		Time:       fl.DefaultTime(),
 		Eval:       Eval{Personalized: true, Every: AutoEvery},
 		Tuner:      Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},
 	}
@@ -225,7 +228,9 @@ func (e *Eval) DropAuto() {
 // check returns an error for settings that have no effect without eval.every.
 func (e Eval) check() error {
 	switch {
-	case e.Every != 0:
+	case e.EverySeconds > 0 && e.Every > 0:
+		return &key.Error{Key: "eval.every_seconds", Problem: ": cannot be used with eval.every; leave one of them out"}
+	case e.Every != 0 || e.EverySeconds > 0:
 		return nil
 	case e.Goal > 0:
 		return &key.Error{Key: "eval.goal", Problem: needsEvery}
@@ -237,9 +242,10 @@ func (e Eval) check() error {
 	return nil
 }
 
-// Devices returns the configuration for fleet.New, nil for a study without [fleet].
+// Devices returns the configuration for fleet.New, nil for a study without simulated time:
+// without [fleet], [time] and eval.every_seconds.
 func (c *Config) Devices() *fleet.Config {
-	if reflect.DeepEqual(c.Fleet, fleet.Config{}) {
+	if reflect.DeepEqual(c.Fleet, fleet.Config{}) && c.Time == fl.DefaultTime() && c.Eval.EverySeconds == 0 {
 		return nil
 	}
 	f := c.Fleet

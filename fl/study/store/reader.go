@@ -151,7 +151,7 @@ func (v *View) Busy() int {
 // Tables are the views that can be exported, in the order in which they are
 // shown.
 func Tables() []string {
-	return []string{"trials", "rounds", "rungs", "curves", "finalists", "models", "notes", "baseline", "decisions", "reports", "acts", "sessions", "workers", "worker_rounds"}
+	return []string{"trials", "rounds", "rungs", "curves", "finalists", "models", "notes", "baseline", "decisions", "reports", "acts", "sessions", "workers", "worker_rounds", "jobs"}
 }
 
 // Table is the content of a view.

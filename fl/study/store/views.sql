@@ -25,6 +25,7 @@ CREATE VIEW curves AS
 SELECT * FROM (
   SELECT trial, round, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time,
          sum(json_extract(data, '$.examples')) OVER (PARTITION BY trial ORDER BY round) AS examples,
+         json_extract(data, '$.fleet.clock') AS clock,
          json_extract(data, '$.test_error') AS test_error,
          json_extract(data, '$.val_error') AS val_error,
          json_extract(data, '$.masked_test_errors') AS masked_test_errors,
@@ -54,6 +55,17 @@ SELECT trial, round, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS
        json_extract(data, '$.clients') AS clients,
        json_extract(data, '$.examples') AS examples
 FROM journal WHERE kind = 'finalist';
+
+-- The jobs of clients on a fleet, each in the step that took its update or counted it as
+-- lost: fate is taken, late, vanished or stale. Times are simulated seconds.
+DROP VIEW IF EXISTS jobs;
+CREATE VIEW jobs AS
+SELECT j.trial AS trial, j.round AS round, json_extract(e.value, '$.client') AS client,
+       json_extract(e.value, '$.start') AS start, json_extract(e.value, '$.received') AS received,
+       json_extract(e.value, '$.computed') AS computed, json_extract(e.value, '$.end') AS "end",
+       coalesce(json_extract(e.value, '$.staleness'), 0) AS staleness, coalesce(json_extract(e.value, '$.fate'), 'taken') AS fate
+FROM journal j, json_each(j.data, '$.fleet.jobs') e
+WHERE j.kind = 'round';
 
 DROP VIEW IF EXISTS models;
 CREATE VIEW models AS
@@ -98,7 +110,12 @@ SELECT trial, round, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS
        json_extract(data, '$.examples') AS examples,
        json_extract(data, '$.dropped') AS dropped,
        json_extract(data, '$.dropped_slots') AS dropped_slots,
-       json_extract(data, '$.seconds_simulated') AS seconds_simulated
+       json_extract(data, '$.seconds_simulated') AS seconds_simulated,
+       json_extract(data, '$.fleet.clock') AS clock,
+       json_extract(data, '$.fleet.late') AS late,
+       json_extract(data, '$.fleet.vanished') AS vanished,
+       json_extract(data, '$.fleet.stale') AS stale,
+       json_extract(data, '$.fleet.failed_rounds') AS failed_rounds
 FROM journal WHERE kind = 'round';
 
 DROP VIEW IF EXISTS rungs;

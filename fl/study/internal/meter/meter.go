@@ -4,6 +4,7 @@ package meter
 
 import (
 	"context"
+	"math"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
@@ -30,6 +31,7 @@ type Meter struct {
 	Objective tuners.Objective
 	engine    *fl.Engine
 	every     int                   // rounds from one measurement of the global model to the next; 0 is never
+	seconds   float64               // the same in simulated seconds
 	clients   func(round int) []int // on which it is measured
 }
 
@@ -49,7 +51,7 @@ func (m *Meter) scoreOf(r *fl.RoundResult, personalized bool) float64 {
 // client tuner observes; tr is the training after the round.
 func (m *Meter) Record(ctx context.Context, tr *fl.Trial, observed []string, r *fl.RoundResult) (*record.Round, error) {
 	rec := m.results(observed, r)
-	if m.every == 0 || tr.Rounds()%m.every != 0 {
+	if !m.due(tr.Rounds(), r) {
 		return rec, nil
 	}
 	clients := m.clients(tr.Rounds())
@@ -82,6 +84,15 @@ func (m *Meter) Record(ctx context.Context, tr *fl.Trial, observed []string, r *
 	return rec, nil
 }
 
+// due reports whether the global model is measured after a round: with eval.every_seconds
+// after the first one that ends at or after each multiple of that time.
+func (m *Meter) due(rounds int, r *fl.RoundResult) bool {
+	if m.seconds > 0 {
+		return math.Floor(r.End/m.seconds) > math.Floor(r.Start/m.seconds)
+	}
+	return m.every > 0 && rounds%m.every == 0
+}
+
 // results keeps what the round itself measured.
 func (m *Meter) results(observed []string, r *fl.RoundResult) *record.Round {
 	personalized := m.Objective.Target == tuners.TargetPersonalized
@@ -94,6 +105,9 @@ func (m *Meter) results(observed []string, r *fl.RoundResult) *record.Round {
 	}
 	if x, ok := r.Probe(SimulatedSeconds); ok {
 		rec.Seconds = new(record.Real(x))
+	}
+	if rec.Fleet = fleetOf(r); rec.Fleet != nil {
+		rec.Seconds = new(record.Real(r.End - r.Start))
 	}
 	for i := range r.Slots {
 		rec.Clients[i] = r.Slots[i].Client

@@ -31,6 +31,7 @@ func every(trialRounds int) int { return max(1, (trialRounds+autoPoints-1)/autoP
 // setPace decides when the global model is measured on the way, and on which clients.
 func (m *Meter) setPace() {
 	c, e := m.Config.Eval, m.engine
+	m.seconds = c.EverySeconds
 	m.every, m.clients = c.Every, func(int) []int { return e.EvalSample(c.Clients) }
 	if c.EveryClients > 0 {
 		m.clients = func(round int) []int { return e.DrawTested(c.EveryClients, round) }

@@ -33,6 +33,8 @@ type Round struct {
 	Clients []int `json:"clients"`
 	// Seconds is how long the slowest client takes on the simulated device.
 	Seconds *Real `json:"seconds_simulated,omitempty"`
+	// Fleet is there where the clients' devices are simulated.
+	Fleet *Fleet `json:"fleet,omitempty"`
 	// Probes are what the client tuner observes, by name, one a slot.
 	Probes map[string][]Real `json:"probes,omitempty"`
 	// Aggregates are those that a round has as a whole.
@@ -50,6 +52,39 @@ type Round struct {
 	// names.
 	Masked map[string]Real `json:"masked_test_errors,omitempty"`
 }
+
+// Fleet is what became of the clients' work between two steps of a server on a fleet.
+type Fleet struct {
+	// Clock is the simulated time after the step, in seconds.
+	Clock Real `json:"clock"`
+	// Late, Vanished and Stale count the jobs whose work was lost, Failed the rounds that
+	// were repeated.
+	Late     int `json:"late,omitempty"`
+	Vanished int `json:"vanished,omitempty"`
+	Stale    int `json:"stale,omitempty"`
+	Failed   int `json:"failed_rounds,omitempty"`
+	// Jobs are those whose updates the step took, in the order of its slots, then those
+	// that were lost.
+	Jobs []Job `json:"jobs"`
+}
+
+// Job is the work of a client; times are simulated seconds.
+type Job struct {
+	Client int `json:"client"`
+	// Start to End are when the client began to receive, began to train, began to send,
+	// and ended.
+	Start    Real `json:"start"`
+	Received Real `json:"received"`
+	Computed Real `json:"computed"`
+	End      Real `json:"end"`
+	// Staleness is how many steps the server made meanwhile.
+	Staleness int `json:"staleness,omitempty"`
+	// Fate is empty for an update that was taken, or "late", "vanished" or "stale".
+	Fate string `json:"fate,omitempty"`
+}
+
+// Lost counts the jobs whose work was lost.
+func (f *Fleet) Lost() int { return f.Late + f.Vanished + f.Stale }
 
 // Spread are percentiles of errors over clients.
 type Spread struct {

@@ -90,8 +90,15 @@ func (t *Trial) fetch(ctx context.Context, state bool) (fl.Snapshot, error) {
 // the client tuner observes. Its numbers are believed.
 func (t *Trial) checkRound(rec *record.Round, rounds int, observed []string) error {
 	n := len(rec.Clients)
-	if !slices.Equal(rec.Clients, t.study.Engine.Cohort(t.Number, rounds)) {
-		return errors.New("other clients than those of the round")
+	if t.study.Engine.DrawsCohorts() {
+		if !slices.Equal(rec.Clients, t.study.Engine.Cohort(t.Number, rounds)) {
+			return errors.New("other clients than those of the round")
+		}
+	} else if err := t.checkClients(rec.Clients); err != nil {
+		return err
+	}
+	if err := t.checkFleet(rec); err != nil {
+		return err
 	}
 	last := -1
 	for _, slot := range rec.DroppedSlots {

@@ -67,6 +67,9 @@ func (t *Trial) run(ctx context.Context) (*record.Round, error) {
 	if panicked, ok := errors.AsType[*shard.PanicError](err); ok {
 		return nil, &FailError{record.Fail{Reason: fmt.Sprintf("round %d: %s", t.rounds+1, panicked), Stack: string(panicked.Stack)}}
 	}
+	if errors.Is(err, fl.ErrNobody) || errors.Is(err, fl.ErrFailing) {
+		return nil, &FailError{record.Fail{Reason: fmt.Sprintf("round %d: %v", t.rounds+1, err)}}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -281,11 +281,23 @@ func describe(p study.Progress) string {
 	if p.Rounds != p.ToRound {
 		parts = append(parts, fmt.Sprintf("trial %d at round %s", p.Trial, of(p.TrialRound, p.ToRound)), trials(p))
 	}
-	parts = append(parts, loss(p), testError(p))
+	parts = append(parts, loss(p), testError(p), simulated(p.Fleet))
 	if !math.IsNaN(p.Best.Score) {
 		parts = append(parts, best(p)+", "+p.Best.Basis())
 	}
 	return joined(parts...)
+}
+
+// simulated tells the trial's simulated time, and how much of the clients' work was lost.
+func simulated(f *study.Simulated) string {
+	if f == nil {
+		return ""
+	}
+	text := duration(time.Duration(f.Clock*float64(time.Second))) + " simulated"
+	if n := f.Lost(); n > 0 {
+		text += fmt.Sprintf(", %d of %d updates lost", n, n+f.Updates)
+	}
+	return text
 }
 
 // joined lists the parts that say anything.

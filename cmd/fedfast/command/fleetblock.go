@@ -1,0 +1,53 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl/study"
+)
+
+// fleet adds how long a training took in simulated time, and what of the clients' work
+// was lost, if their devices are simulated.
+func (b *block) fleet(f *study.Simulated, rounds int) {
+	if f == nil || rounds == 0 {
+		return
+	}
+	b.Row("simulated time", fmt.Sprintf("%s, %s per round", simulated(f.Clock), simulated(f.Clock/float64(rounds))))
+	text := counted(f.Updates, "update")
+	if f.Staleness > 0 {
+		text += fmt.Sprintf(" with a mean staleness of %.1f rounds", float64(f.Staleness)/float64(f.Updates))
+	}
+	if n := f.Lost(); n > 0 {
+		text += fmt.Sprintf("; %s lost (%s), %.0f %% of the clients' time", table.Count(n), lostWork(f), 100*f.Wasted/(f.Spent+f.Wasted))
+	} else {
+		text += "; none lost"
+	}
+	b.Row("client updates", text)
+	if f.FailedRounds > 0 {
+		b.Row("failed rounds", table.Count(f.FailedRounds)+" with too few updates, repeated with other clients")
+	}
+}
+
+// simulated writes a simulated time, which may be very short.
+func simulated(seconds float64) string {
+	if seconds < 10 {
+		return fmt.Sprintf("%.2gs", seconds)
+	}
+	return took(seconds)
+}
+
+// lostWork tells why the work of clients was lost.
+func lostWork(f *study.Simulated) string {
+	var parts []string
+	for _, of := range []struct {
+		n   int
+		why string
+	}{{f.Late, "late"}, {f.Vanished, "vanished"}, {f.Stale, "too stale"}} {
+		if of.n > 0 {
+			parts = append(parts, table.Count(of.n)+" "+of.why)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

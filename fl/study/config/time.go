@@ -1,0 +1,40 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/internal/key"
+)
+
+// checkTime returns an error for a key of [time] that its mode, or its weight of staleness,
+// does not use.
+func (c *Config) checkTime() error {
+	given, unset := reflect.ValueOf(c.Time), reflect.ValueOf(fl.DefaultTime())
+	for _, k := range key.Of(given.Type(), "time.") {
+		if given.FieldByIndex(k.Index).Interface() == unset.FieldByIndex(k.Index).Interface() {
+			continue
+		}
+		if users := strings.Fields(k.Tag.Get("with")); len(users) > 0 && !slices.Contains(users, c.Time.Mode) {
+			return &key.Error{Key: k.Name, Problem: fmt.Sprintf(": not used with time.mode = %q, but with %s; leave it out", c.Time.Mode, strings.Join(users, " and "))}
+		}
+		if shape := shapeOf(k.Name); shape != "" && shape != c.Time.Staleness {
+			return &key.Error{Key: k.Name, Problem: fmt.Sprintf(": not used with time.staleness = %q, but with %q; leave it out", c.Time.Staleness, shape)}
+		}
+	}
+	return nil
+}
+
+// shapeOf returns the value of time.staleness that a key is for, empty for all.
+func shapeOf(name string) string {
+	switch name {
+	case "time.exponent":
+		return fl.StalenessPolynomial
+	case "time.hinge_slope", "time.hinge_after":
+		return fl.StalenessHinge
+	}
+	return ""
+}

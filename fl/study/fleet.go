@@ -1,0 +1,60 @@
+package study
+
+import "github.com/fedfast/fedfast/fl/study/internal/record"
+
+// Simulated is the simulated time of a trial on a fleet, with the work that came to nothing.
+type Simulated struct {
+	// Clock is the simulated time, in seconds.
+	Clock float64 `json:"clock"`
+	// Updates counts the clients' jobs whose updates were taken.
+	Updates int `json:"updates"`
+	// Late counts those that had not arrived when their round ended, Vanished those whose
+	// client failed or went away, Stale those that began too many steps before.
+	Late     int `json:"late"`
+	Vanished int `json:"vanished"`
+	Stale    int `json:"stale"`
+	// FailedRounds had too few updates and were repeated.
+	FailedRounds int `json:"failed_rounds"`
+	// Spent are the simulated seconds that clients worked on updates that were taken,
+	// Wasted those on others; Staleness is the sum of the stalenesses of the former.
+	Spent     float64 `json:"spent_seconds"`
+	Wasted    float64 `json:"wasted_seconds"`
+	Staleness int     `json:"staleness"`
+}
+
+// Lost counts the jobs whose work was lost.
+func (l *Simulated) Lost() int { return l.Late + l.Vanished + l.Stale }
+
+// addFleet takes in what a round tells of a fleet.
+func (t *tally) addFleet(rec *record.Round) {
+	f := rec.Fleet
+	if f == nil {
+		return
+	}
+	if t.fleet == nil {
+		t.fleet = &Simulated{}
+	}
+	l := t.fleet
+	l.Clock = float64(f.Clock)
+	l.Updates += len(rec.Clients)
+	l.Late += f.Late
+	l.Vanished += f.Vanished
+	l.Stale += f.Stale
+	l.FailedRounds += f.Failed
+	for _, j := range f.Jobs {
+		if j.Fate != "" {
+			l.Wasted += float64(j.End - j.Start)
+			continue
+		}
+		l.Spent += float64(j.End - j.Start)
+		l.Staleness += j.Staleness
+	}
+}
+
+// clockOf returns the simulated time after a round, nil without a fleet.
+func clockOf(rec *record.Round) *float64 {
+	if rec.Fleet == nil {
+		return nil
+	}
+	return rec.Fleet.Clock.Pointer()
+}

@@ -1,0 +1,38 @@
+package meter
+
+import (
+	"math"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
+)
+
+// fleetOf records what became of the clients' work, nil without a fleet.
+func fleetOf(r *fl.RoundResult) *record.Fleet {
+	if math.IsNaN(r.End) {
+		return nil
+	}
+	f := &record.Fleet{Clock: record.Real(r.End), Failed: r.Failed}
+	for i := range r.Slots {
+		f.Jobs = append(f.Jobs, jobOf(&r.Slots[i].Job))
+	}
+	for i := range r.Lost {
+		j := jobOf(&r.Lost[i])
+		switch r.Lost[i].Fate {
+		case fl.FateLate:
+			f.Late, j.Fate = f.Late+1, "late"
+		case fl.FateFailed:
+			f.Vanished, j.Fate = f.Vanished+1, "vanished"
+		default:
+			f.Stale, j.Fate = f.Stale+1, "stale"
+		}
+		f.Jobs = append(f.Jobs, j)
+	}
+	return f
+}
+
+// jobOf records a job.
+func jobOf(j *fl.Job) record.Job {
+	s := func(ns int64) record.Real { return record.Real(float64(ns) / 1e9) }
+	return record.Job{Client: j.Client, Start: s(j.Start), Received: s(j.Received), Computed: s(j.Computed), End: s(j.End), Staleness: j.Staleness}
+}
