@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
+	tunerv1 "github.com/fedfast/fedfast/tuners/internal/proto"
 )
 
 // Remote is a tuner at the other end of a connection. It does not supervise:

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
+	tunerv1 "github.com/fedfast/fedfast/tuners/internal/proto"
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"

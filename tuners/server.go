@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
+	tunerv1 "github.com/fedfast/fedfast/tuners/internal/proto"
 )
 
 // server serves tuners to a host: the far end of Remote.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
+	tunerv1 "github.com/fedfast/fedfast/tuners/internal/proto"
 )
 
 // The functions here turn the SDK's types into protocol messages and back. Reading

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"os/exec"
 	gopath "path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -94,10 +97,6 @@ var mayImportModules = map[string][]string{
 	"nn":          {},
 }
 
-// interfacesOnly are the packages of tuners that the engine must not see: it
-// knows tuners by their interface. Only fl/study/workdir launches them.
-var interfacesOnly = []string{"tuners/host", "tuners/proto"}
-
 // withoutHost are the packages that must not start processes, not even through
 // others: what is decided does not depend on where a tuner runs.
 var withoutHost = []string{"tuners", "internal/rules", "internal/play", "fl", "fl/study", "fl/study/cluster"}
@@ -142,7 +141,7 @@ func breaches(p pkg) []string {
 	}
 	for _, path := range p.Imports {
 		if rest, ours := strings.CutPrefix(path, module+"/"); ours {
-			if strings.HasPrefix(from, "fl") && from != "fl/study/workdir" && slices.Contains(interfacesOnly, rest) {
+			if rest == "tuners/host" && strings.HasPrefix(from, "fl") && from != "fl/study/workdir" {
 				wrong = append(wrong, fmt.Sprintf("%s imports %s: the engine knows tuners by their interface only", p.ImportPath, path))
 			}
 			continue
@@ -166,10 +165,11 @@ var public = []string{
 	"nn", "nn/models", "nn/safetensors",
 	"plugins",
 	"tensor",
-	"tuners", "tuners/conformance", "tuners/host", "tuners/proto",
+	"tuners", "tuners/conformance", "tuners/host",
 }
 
-// TestPublicPackages keeps the list of public packages short, and each documented.
+// TestPublicPackages keeps the list of public packages short, and each with a comment and
+// an Example whose output go test compares.
 func TestPublicPackages(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Name}} {{.ImportPath}} {{.Doc}}", module+"/...").Output()
 	if err != nil {
@@ -186,11 +186,28 @@ func TestPublicPackages(t *testing.T) {
 		if found = append(found, path); doc == "" {
 			t.Errorf("%s has no package comment", path)
 		}
+		if !hasExample(t, path) {
+			t.Errorf("%s has no Example with an Output", path)
+		}
 	}
 	slices.Sort(found)
 	if want := slices.Sorted(slices.Values(public)); !slices.Equal(found, want) {
 		t.Errorf("public packages are\n%v\nwant\n%v", found, want)
 	}
+}
+
+// hasExample says whether go test runs an example of a package's.
+func hasExample(t *testing.T, path string) bool {
+	t.Helper()
+	example := regexp.MustCompile(`(?ms)^func Example\w*\(\) \{.*?^\t// Output:`)
+	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(path), "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(name string) bool {
+		text, err := os.ReadFile(name)
+		return err == nil && example.Match(text)
+	})
 }
 
 func TestImportsPointDown(t *testing.T) {

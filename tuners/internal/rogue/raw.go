@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/fedfast/fedfast/tuners"
-	tunerv1 "github.com/fedfast/fedfast/tuners/proto"
+	tunerv1 "github.com/fedfast/fedfast/tuners/internal/proto"
 )
 
 // serveRaw serves without what tuners.Serve adds: limits and the watch of the host.

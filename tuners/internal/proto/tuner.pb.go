@@ -2535,7 +2535,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x06Report\x12\x1f.fedfast.tuner.v1.ReportRequest\x1a\x1d.fedfast.tuner.v1.ReportReply\x12Q\n" +
 	"\tPlanRound\x12\".fedfast.tuner.v1.PlanRoundRequest\x1a .fedfast.tuner.v1.PlanRoundReply\x12Z\n" +
 	"\fObserveRound\x12%.fedfast.tuner.v1.ObserveRoundRequest\x1a#.fedfast.tuner.v1.ObserveRoundReply\x12E\n" +
-	"\x05Close\x12\x1e.fedfast.tuner.v1.CloseRequest\x1a\x1c.fedfast.tuner.v1.CloseReplyB1Z/github.com/fedfast/fedfast/tuners/proto;tunerv1b\x06proto3"
+	"\x05Close\x12\x1e.fedfast.tuner.v1.CloseRequest\x1a\x1c.fedfast.tuner.v1.CloseReplyB:Z8github.com/fedfast/fedfast/tuners/internal/proto;tunerv1b\x06proto3"
 
 var (
 	file_tuner_proto_rawDescOnce sync.Once
