@@ -30,7 +30,7 @@ func (e *Engine) MostBytes() int64 {
 	score := number * int64(8+3*several(c.Model))
 	slot := 16*number + 2*score
 	exam := 4 * (score + 2*number + 2*number*int64(len(c.Data.Masks)))
-	return max(snapshot, frame+3*vector+int64(c.Cohort)*slot, frame+max(clients, unseen)*exam)
+	return max(snapshot, frame+3*vector+int64(c.mostCohort())*slot, frame+max(clients, unseen)*exam)
 }
 
 // fits checks that a part is what a shard was asked for.

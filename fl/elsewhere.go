@@ -40,8 +40,8 @@ func (e *Engine) Train(ctx context.Context, s shard.Round, w io.Writer) error {
 		return errors.New("a shard of a round: its method has rounds trained whole, or its clients keep a state")
 	case len(s.Weights) != e.cfg.Model.Size():
 		return fmt.Errorf("a shard of a round: %d weights arrived, model %s has %d", len(s.Weights), e.cfg.Model.Name(), e.cfg.Model.Size())
-	case s.Lo < 0 || s.Lo%shard.Group != 0 || s.Hi <= s.Lo || s.Hi > e.cfg.Cohort:
-		return fmt.Errorf("a shard of a round: slots [%d,%d) out of range for a cohort of %d in groups of %d", s.Lo, s.Hi, e.cfg.Cohort, shard.Group)
+	case s.Lo < 0 || s.Lo%shard.Group != 0 || s.Hi <= s.Lo || s.Hi > e.cfg.mostCohort():
+		return fmt.Errorf("a shard of a round: slots [%d,%d) out of range for a cohort of %d in groups of %d", s.Lo, s.Hi, e.cfg.mostCohort(), shard.Group)
 	}
 	p, err := e.trainShard(&s)
 	if err != nil {
@@ -53,7 +53,7 @@ func (e *Engine) Train(ctx context.Context, s shard.Round, w io.Writer) error {
 
 // trainShard trains a shard on this engine's workers.
 func (e *Engine) trainShard(s *shard.Round) (*part, error) {
-	r := &round{Trial: &Trial{engine: e, number: s.Trial, round: s.Round, weights: s.Weights}, plan: Plan(s.Plan).filled(e.cfg.Method)}
+	r := &round{Trial: &Trial{engine: e, number: s.Trial, round: s.Round, weights: s.Weights, clip: []float32{s.Clip}}, plan: Plan(s.Plan).filled(e.cfg.Method)}
 	err := r.plan.check(&e.cfg, e.cfg.Cohort)
 	if err == nil {
 		r.probes, err = parseProbes(s.Plan.Probes)
@@ -63,6 +63,9 @@ func (e *Engine) trainShard(s *shard.Round) (*part, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("trial %d, round %d: %w", s.Trial, s.Round, err)
+	}
+	if s.Hi > len(r.slots) {
+		return nil, fmt.Errorf("trial %d, round %d: slots [%d,%d) out of range for a cohort of %d", s.Trial, s.Round, s.Lo, s.Hi, len(r.slots))
 	}
 	return r.trainHere(shard.Span{Lo: s.Lo, Hi: s.Hi})
 }
@@ -76,7 +79,7 @@ func (r *round) trainElsewhere(ctx context.Context, n int) (*part, error) {
 	for leaf, at := range spans {
 		g.Go(func() error {
 			var p *part
-			s := shard.Round{Trial: r.number, Round: r.round, Weights: r.weights, Plan: shard.Plan(r.plan), Lo: at.Lo, Hi: at.Hi}
+			s := shard.Round{Trial: r.number, Round: r.round, Weights: r.weights, Plan: shard.Plan(r.plan), Clip: float32(r.Clip()), Lo: at.Lo, Hi: at.Hi}
 			err := e.cfg.Elsewhere.Train(ctx, s, func(r io.Reader) (err error) {
 				p, err = readPart(r)
 				return err

@@ -29,6 +29,11 @@ type Config struct {
 	// Replacement draws cohorts with replacement: a client drawn twice
 	// trains twice. Otherwise Cohort is at most the number of clients.
 	Replacement bool
+	// Poisson draws each client by itself in each round, with probability Cohort over the
+	// number of clients: cohorts vary in size and may be empty.
+	Poisson bool
+	// Privacy, when not nil, clips the clients' changes and adds noise to their sum.
+	Privacy *Privacy
 	// Seed keys every random draw.
 	Seed uint64
 	// Workers is the number of client tasks that run at once; 0 means one per
@@ -129,7 +134,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Time == (Time{}) {
 		cfg.Time = DefaultTime()
 	}
-	if err := cfg.checkTime(); err != nil {
+	if err := errors.Join(cfg.checkTime(), cfg.checkPoisson(), cfg.checkPrivacy()); err != nil {
 		return nil, err
 	}
 	if err := cfg.CheckMemory(); err != nil {

@@ -20,12 +20,27 @@ type round struct {
 
 // train trains the whole cohort.
 func (r *round) train(ctx context.Context) (*part, error) {
+	if len(r.slots) == 0 {
+		return r.empty(), nil
+	}
 	if r.engine.shards() {
 		if n := r.engine.cfg.Elsewhere.Shards(r.number, r.round, len(r.slots)); n > 0 {
 			return r.trainElsewhere(ctx, n)
 		}
 	}
 	return r.trainHere(shard.Span{Hi: len(r.slots)})
+}
+
+// empty returns the sums over no client.
+func (r *round) empty() *part {
+	p := &part{Sum: r.engine.pool.borrowSum()}
+	if r.engine.cfg.Method.Gather != nil {
+		p.Extra = r.engine.pool.borrowSum()
+	}
+	if r.probes.signs {
+		p.Signs = r.engine.pool.borrowSum()
+	}
+	return p
 }
 
 // trainHere trains the clients of a span that begins with a group on the engine's

@@ -24,6 +24,7 @@ const (
 	purposeSend
 	purposeDispatch
 	purposeAsync
+	purposeNoise
 )
 
 // Local is one client's local training, the argument of Method.Local. It belongs to

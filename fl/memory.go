@@ -103,7 +103,7 @@ func (c *Config) stateRoom() int64 {
 
 // needed returns the bytes that a training has at its peak, without garbage.
 func (c *Config) needed() float64 {
-	trials, server, sums := max(1, c.Trials), c.serverVectors(), openSums(c.Time.Updates(c.Cohort))
+	trials, server, sums := max(1, c.Trials), c.serverVectors(), openSums(c.Time.Updates(c.mostCohort()))
 	workers := min(c.workers(), max(trials*c.Cohort, len(c.Data.Clients))) // others touch no memory
 	if c.Method.Gather != nil {
 		sums *= 2

@@ -83,6 +83,9 @@ func (e *Engine) Cohort(trial, round int) []int {
 	cfg := &e.cfg
 	clients := len(cfg.Data.Clients)
 	stream := kernels.NewStream(cohortKey(cfg.Seed, uint64(trial), round), 0)
+	if cfg.Poisson {
+		return cfg.poisson(stream)
+	}
 	if cfg.Replacement {
 		drawn := make([]int, cfg.Cohort)
 		for i := range drawn {
@@ -158,6 +161,7 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	if err != nil {
 		return fail(err)
 	}
+	t.privatize(whole, result.Slots)
 	mean, number := whole.mean()
 	u := &Update{Mean: mean, Number: number, Extra: whole.Extra, Own: own, Weight: whole.Weight, Taken: whole.Taken, Clients: len(cfg.Data.Clients), Round: t.round}
 	t.observe(result, u, whole.Signs, probes)
@@ -172,8 +176,9 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 
 // slots returns the places of the next round's cohort, before anything is measured.
 func (t *Trial) slots(plan Plan) ([]Slot, error) {
-	slots := make([]Slot, t.engine.cfg.Cohort)
-	for i, client := range t.engine.Cohort(t.number, t.round) {
+	cohort := t.engine.Cohort(t.number, t.round)
+	slots := make([]Slot, len(cohort))
+	for i, client := range cohort {
 		params, err := plan.client(t.engine, i, client)
 		if err == nil {
 			slots[i], err = t.engine.slot(client, params)
@@ -278,6 +283,9 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		return contribution{delta: w.local}, nil, nil
 	}
 	t.age(&c, s, v.weights)
+	if err := t.clipped(&c, s.DeltaNorm); err != nil {
+		return contribution{delta: w.local}, nil, err
+	}
 	if server := e.sending(t.server); server != nil {
 		t.returned.take(slot, server, c)
 	}

@@ -26,7 +26,8 @@ type Trial struct {
 
 	versions map[int]Version // that clients at work began from, by their number of steps
 
-	returned *Own // memory of what clients return one by one; nil before it is needed
+	clip     []float32 // the clipping norm; nil without Config.Privacy
+	returned *Own      // memory of what clients return one by one; nil before it is needed
 }
 
 // NewTrial starts a training from freshly drawn weights. The number keys all
@@ -49,7 +50,7 @@ func (e *Engine) begin(s Server, w []float32, number int) {
 func (e *Engine) emptyTrial(number, round int) *Trial {
 	return &Trial{
 		engine: e, number: number, round: round, weights: e.cfg.Model.NewParams(),
-		server: e.newServer(), clients: e.newClients(), clock: e.newClock(number), versions: map[int]Version{},
+		server: e.newServer(), clients: e.newClients(), clip: e.newClip(), clock: e.newClock(number), versions: map[int]Version{},
 	}
 }
 
@@ -96,7 +97,7 @@ func (t *Trial) Snapshot() Snapshot {
 		Model: e.cfg.Model.Name(), Method: e.cfg.Method.Name, Layout: e.layout(),
 		Number: t.number, Round: t.round, Weights: slices.Clone(t.weights),
 	}
-	for _, a := range t.server.State() {
+	for _, a := range t.kept() {
 		s.Server = append(s.Server, slices.Clone(a))
 	}
 	for client, b := range t.share() {
@@ -154,7 +155,7 @@ func (e *Engine) restore(s Snapshot) (*Trial, error) {
 		return nil
 	}
 	copy(t.weights, s.Weights)
-	state := t.server.State()
+	state := t.kept()
 	if len(s.Server) != len(state) {
 		return nil, fmt.Errorf("snapshot of trial %d at round %d: the server's state has %d arrays, not %d", s.Number, s.Round, len(s.Server), len(state))
 	}

@@ -44,6 +44,8 @@ type Round struct {
 	Weights []float32
 	// Plan is the whole round's.
 	Plan Plan
+	// Clip is the norm to which changes are clipped, where they are.
+	Clip float32
 	// Lo and Hi bound the slots to train, from Lo to before Hi: as Sizes splits the cohort.
 	Lo, Hi int
 }

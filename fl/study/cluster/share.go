@@ -31,7 +31,7 @@ func (s share) String() string {
 // lost.
 func (c *Coordinator) Train(ctx context.Context, s shard.Round, read func(io.Reader) error) error {
 	at := share{s.Trial, s.Round, s.Lo, s.Hi}
-	worker, err := c.give(ctx, at, fl.Plan(s.Plan), wire.Task{Lo: at.lo, Hi: at.hi}, s.Weights, read)
+	worker, err := c.give(ctx, at, fl.Plan(s.Plan), wire.Task{Lo: at.lo, Hi: at.hi, Clip: s.Clip}, s.Weights, read)
 	if err != nil {
 		return err
 	}

@@ -128,8 +128,10 @@ type Task struct {
 	Weights string `json:"weights"`
 	// Lo and Hi are the slots [Lo,Hi) of a part of a round. An evaluation has an Exam
 	// instead; its weights and hyperparameters are in Weights and in the order's plan.
-	Lo   int         `json:"lo,omitempty"`
-	Hi   int         `json:"hi,omitempty"`
+	Lo int `json:"lo,omitempty"`
+	Hi int `json:"hi,omitempty"`
+	// Clip is the norm to which changes are clipped, where they are.
+	Clip float32     `json:"clip,omitempty"`
 	Exam *shard.Exam `json:"exam,omitempty"`
 }
 

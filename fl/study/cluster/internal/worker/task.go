@@ -60,7 +60,7 @@ func (l *loop) train(ctx context.Context, o *wire.Order, p fl.Plan, t *wire.Requ
 	t.Lo, t.Hi = o.Task.Lo, o.Task.Hi
 	err := l.worker.engine.Train(ctx, shard.Round{
 		Trial: o.Trial, Round: o.Rounds, Weights: l.weights,
-		Plan: shard.Plan(p), Lo: t.Lo, Hi: t.Hi,
+		Plan: shard.Plan(p), Clip: o.Task.Clip, Lo: t.Lo, Hi: t.Hi,
 	}, to)
 	if err == nil {
 		l.worker.parts.Add(1)

@@ -1,0 +1,194 @@
+package fl
+
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/det"
+)
+
+// Privacy has rounds release no more of a client than differential privacy at user level
+// allows: each client's change is clipped to a norm, all clients have the weight 1, and the
+// server adds Gaussian noise to the sum of the changes before it divides by the expected
+// number of clients, whatever the number that came (McMahan et al. 2018, arXiv 1710.06963).
+// What that costs is for the caller to account for. It holds for the weights alone: the
+// measurements of clients in a RoundResult are not private.
+type Privacy struct {
+	// Clip is the largest norm of a client's change, with Quantile at first.
+	Clip float64
+	// Noise is the standard deviation of the noise on the sum, over the clipping norm.
+	Noise float64
+	// Quantile, when above 0, has the clipping norm follow that quantile of the changes'
+	// norms (Andrew et al. 2021, arXiv 1905.03871); CountNoise is the standard deviation of
+	// the noise on the number of clients below it.
+	Quantile, CountNoise float64
+}
+
+// clipRate is how fast the clipping norm follows a quantile, the paper's eta_C.
+const clipRate = 0.2
+
+// The streams of a round's noise.
+const (
+	sumNoise uint64 = iota
+	countNoise
+)
+
+// checkPrivacy returns an error for what cannot be private.
+func (c *Config) checkPrivacy() error {
+	p := c.Privacy
+	if p == nil {
+		return nil
+	}
+	bad := func(name, format string, args ...any) error {
+		return &key.Error{Key: name, Problem: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case !(p.Clip > 0) || !det.Finite(p.Clip):
+		return bad("dp.clip", " = %v: must be above 0, such as 0.5", p.Clip)
+	case !(p.Noise >= 0) || !det.Finite(p.Noise):
+		return bad("dp.noise", " = %v: must be 0 or more", p.Noise)
+	case !(p.Quantile >= 0 && p.Quantile < 1) || !(p.CountNoise >= 0):
+		return bad("dp.quantile", " = %v: must be 0 for a fixed clipping norm, or below 1", p.Quantile)
+	case c.Replacement:
+		return bad("sampling", " = \"with\": a client that is drawn twice in a round is not protected by the noise for one; use \"poisson\" or \"without\"")
+	case c.Fleet != nil:
+		return bad("dp", ": rounds on a fleet have cohorts that are not drawn at random alone; leave [fleet] out")
+	case c.Method.Gather != nil || c.Method.NewSender != nil:
+		return bad("dp", ": clients of method %q send more than the change of their weights, which is neither clipped nor noised; use a method such as \"fedavg\"", c.Method.Name)
+	}
+	return nil
+}
+
+// mostCohort returns how many clients a round may have.
+func (c *Config) mostCohort() int {
+	if c.Poisson {
+		return len(c.Data.Clients)
+	}
+	return c.Cohort
+}
+
+// checkPoisson returns an error for what has cohorts of a fixed size.
+func (c *Config) checkPoisson() error {
+	problem := ""
+	switch {
+	case !c.Poisson:
+		return nil
+	case c.Replacement:
+		problem = "a client is drawn at most once in a round; leave Replacement out"
+	case c.Fleet != nil:
+		problem = "rounds on a fleet have cohorts of a fixed size; use \"without\", or leave [fleet] out"
+	case c.Method.NewSender != nil:
+		problem = fmt.Sprintf("the server of method %q has cohorts of a fixed size; use \"without\"", c.Method.Name)
+	default:
+		return nil
+	}
+	return &key.Error{Key: "sampling", Problem: " = \"poisson\": " + problem}
+}
+
+// poisson draws each client with probability cohort/clients.
+func (c *Config) poisson(stream *kernels.Stream) []int {
+	clients := len(c.Data.Clients)
+	rate := float64(c.Cohort) / float64(clients)
+	drawn := make([]int, 0, 2*c.Cohort)
+	for i := range clients {
+		if stream.Float64() < rate {
+			drawn = append(drawn, i)
+		}
+	}
+	return drawn
+}
+
+// shrink keeps a client's clipped change within the bound after all roundings to float32.
+const shrink = 1 - 0x1p-20
+
+// clipped clips a client's change of a norm and gives it the weight of all others. The
+// error is that of a method whose clients send more.
+func (t *Trial) clipped(c *contribution, norm float64) error {
+	if t.engine.cfg.Privacy == nil {
+		return nil
+	}
+	if c.number != 0 {
+		return &key.Error{Key: "dp", Problem: fmt.Sprintf(": clients of method %q send a number besides the change of their weights, which is neither clipped nor noised; use a method such as \"fedavg\"", t.engine.cfg.Method.Name)}
+	}
+	if c.weight > 0 {
+		c.weight = 1
+	}
+	if bound := float64(t.clip[0]) * shrink; norm > bound {
+		c.scale = bound / norm
+	}
+	return nil
+}
+
+// privatize adds the noise to the sum of a round, has it divided by the expected number of
+// clients, and adapts the clipping norm.
+func (t *Trial) privatize(p *part, slots []Slot) {
+	c := &t.engine.cfg
+	if c.Privacy == nil {
+		return
+	}
+	clip := float64(t.clip[0])
+	noise := kernels.Key(c.Seed, uint64(t.number), uint64(t.round), purposeNoise)
+	addNoise(t.engine, p.Sum, float64(c.Privacy.Noise*clip), kernels.NewStream(noise, sumNoise))
+	p.Weight, p.Taken, p.Number = float64(c.Cohort), c.Cohort, 0
+	if c.Privacy.Quantile == 0 {
+		return
+	}
+	below := float64(c.Privacy.CountNoise * kernels.NewStream(noise, countNoise).NormFloat64())
+	for i := range slots {
+		switch {
+		case slots[i].Dropped:
+		case slots[i].DeltaNorm <= clip:
+			below += 0.5
+		default:
+			below -= 0.5
+		}
+	}
+	share := below/float64(c.Cohort) + 0.5
+	clip = float64(clip * det.Exp(-clipRate*(share-c.Privacy.Quantile)))
+	t.clip[0] = float32(max(leastClip, min(clip, mostClip)))
+}
+
+// The clipping norm stays a number whatever the noise.
+const leastClip, mostClip = 1e-20, 1e20
+
+// addNoise adds Gaussian noise to each trained parameter, in the order of the model's usual
+// layout; the padding of its memory gets none.
+func addNoise(e *Engine, sum []float32, deviation float64, s *kernels.Stream) {
+	if deviation == 0 {
+		return
+	}
+	m := e.cfg.Model
+	m.EachPlace(func(_ string, _ []int, at []int32) {
+		for _, i := range at {
+			sum[i] += float32(deviation * s.NormFloat64())
+		}
+	})
+	m.Hold(sum, nil)
+}
+
+// newClip returns what a trial keeps of its clipping norm, nil without Privacy.
+func (e *Engine) newClip() []float32 {
+	if e.cfg.Privacy == nil {
+		return nil
+	}
+	return []float32{float32(e.cfg.Privacy.Clip)}
+}
+
+// kept returns the arrays of the server's side that a snapshot has.
+func (t *Trial) kept() [][]float32 {
+	state := t.server.State()
+	if p := t.engine.cfg.Privacy; p != nil && p.Quantile > 0 {
+		state = append(state[:len(state):len(state)], t.clip)
+	}
+	return state
+}
+
+// Clip returns the norm to which the next round clips the clients' changes, 0 without
+// Config.Privacy.
+func (t *Trial) Clip() float64 {
+	if t.clip == nil {
+		return 0
+	}
+	return float64(t.clip[0])
+}

@@ -1,0 +1,290 @@
+package fl
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl/fleet"
+	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// sending is a method whose client i sends a fixed vector of the norm i/4.
+func sending(got *[]float32) Method {
+	m := average()
+	m.Local = func(l *Local) error {
+		l.Upload = l.Vector(0)
+		copy(l.Upload, sentBy(l.Client, len(l.Upload)))
+		return nil
+	}
+	m.NewServer = func(int) Server { return &recordingServer{got: got} }
+	return m
+}
+
+func sentBy(client, size int) []float32 {
+	d := make([]float32, size)
+	s := kernels.NewStream(uint64(client), 0)
+	for i := range d {
+		d[i] = s.Float32() - 0.5
+	}
+	kernels.Scale(d, float32(float64(client)/4/kernels.Norm(d)))
+	return d
+}
+
+type recordingServer struct {
+	averageServer
+	got *[]float32
+}
+
+func (s *recordingServer) Step(w []float32, u *Update, _ ServerParams) {
+	*s.got = slices.Clone(u.Mean)
+	kernels.Sub(w, w, u.Mean)
+}
+
+// TestPrivateSums compares a round's clipped mean with its definition, over the expected
+// cohort even where others came.
+func TestPrivateSums(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 20, 60)
+	model := fltest.SmallCNN(t, fed)
+	const clip = 1.3
+	var got []float32
+	for _, poisson := range []bool{false, true} {
+		e := newEngine(t, Config{Model: model, Data: fed, Method: sending(&got), Cohort: 6, Poisson: poisson, Privacy: &Privacy{Clip: clip}})
+		tr := e.NewTrial(1)
+		for round := range 5 {
+			want := make([]float64, model.Size())
+			for _, client := range e.Cohort(1, round) {
+				factor := min(1, clip/max(1e-9, float64(client)/4)) / 6
+				for i, x := range sentBy(client, model.Size()) {
+					want[i] += factor * float64(x)
+				}
+			}
+			runRounds(t, tr, Plan{}, 1)
+			for i := range want {
+				if math.Abs(float64(got[i])-want[i]) > 1e-5*clip/math.Sqrt(float64(len(want))) {
+					t.Fatalf("poisson %v, round %d: parameter %d moves by %v, want %v", poisson, round, i, got[i], want[i])
+				}
+			}
+		}
+	}
+	// No single client moves the sum by more than the bound, to the last bit.
+	for seed := range uint64(20) {
+		e := newEngine(t, Config{Model: model, Data: fed, Method: sending(&got), Cohort: 1, Seed: seed, Privacy: &Privacy{Clip: clip}})
+		runRounds(t, e.NewTrial(1), Plan{}, 1)
+		if norm := kernels.Norm(got); norm > clip {
+			t.Errorf("client %d: the sum's norm is %v > %v", e.Cohort(1, 0)[0], norm, clip)
+		}
+	}
+}
+
+// TestNoise draws a million numbers and compares them with the normal distribution by the
+// test of Kolmogorov and Smirnov; padding and frozen parameters get none.
+func TestNoise(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 8, 60)
+	whole := fltest.SmallTransformer(t, fed)
+	model, err := whole.WithTrainable([]string{"dense*"}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parameters, frozen := map[int32]bool{}, 0
+	whole.EachPlace(func(name string, _ []int, at []int32) {
+		for _, i := range at {
+			if parameters[i] = strings.HasPrefix(name, "dense"); !parameters[i] {
+				frozen++
+			}
+		}
+	})
+	noisy := func(m *Config, key uint64) []float32 {
+		e := newEngine(t, *m)
+		sum := make([]float32, m.Model.Size())
+		addNoise(e, sum, 2, kernels.NewStream(key, 0))
+		return sum
+	}
+	for i, x := range noisy(&Config{Model: model, Data: fed, Method: average(), Cohort: 1}, 7) {
+		if trained := parameters[int32(i)]; trained != (x != 0) {
+			t.Fatalf("place %d, trained %v, has the noise %v", i, trained, x)
+		}
+	}
+	if frozen == 0 || len(parameters) == whole.Size() {
+		t.Fatal("the model has nothing frozen or no padding")
+	}
+	var draws []float64
+	var last []float32
+	cfg := Config{Model: whole, Data: fed, Method: average(), Cohort: 1}
+	e := newEngine(t, cfg)
+	for round := uint64(0); len(draws) < 1_000_000; round++ {
+		sum := make([]float32, whole.Size())
+		addNoise(e, sum, 2, kernels.NewStream(kernels.Key(1, 2, round, purposeNoise), sumNoise))
+		if last != nil {
+			if cos := kernels.Dot(sum, last) / kernels.Dot(sum, sum); math.Abs(cos) > 6/math.Sqrt(float64(len(parameters))) {
+				t.Errorf("round %d: the noise has the cosine %v with the round's before", round, cos)
+			}
+		}
+		last = sum
+		for i := range parameters {
+			draws = append(draws, float64(sum[i])/2)
+		}
+	}
+	slices.Sort(draws)
+	worst := 0.0
+	for i, x := range draws {
+		p := math.Erfc(-x/math.Sqrt2) / 2
+		n := float64(len(draws))
+		worst = max(worst, p-float64(i)/n, float64(i+1)/n-p)
+	}
+	if limit := 1.95 / math.Sqrt(float64(len(draws))); worst > limit { // p = 0.001
+		t.Errorf("Kolmogorov-Smirnov distance %v of %d draws, want at most %v", worst, len(draws), limit)
+	}
+}
+
+// TestPrivateRoundsAreTheSame has the same bits for any number of workers, for shards that
+// other engines train, and after a snapshot, with Poisson sampling and a clipping norm that
+// follows a quantile.
+func TestPrivateRoundsAreTheSame(t *testing.T) {
+	fed := *fltest.OpenGlyphs(t, 48, 30)
+	model := fltest.SmallCNN(t, &fed)
+	config := func(workers int) Config {
+		return Config{
+			Model: model, Data: &fed, Method: average(), Cohort: 24, Poisson: true, Seed: 3, Workers: workers,
+			Privacy: &Privacy{Clip: 0.1, Noise: 0.2, Quantile: 0.5, CountNoise: 1},
+		}
+	}
+	const rounds = 4
+	one := newEngine(t, config(1))
+	first := one.NewTrial(2)
+	runRounds(t, first, Plan{}, rounds)
+	check := func(what string, tr *Trial) {
+		t.Helper()
+		if !slices.Equal(tr.Weights(), first.Weights()) || tr.Clip() != first.Clip() {
+			t.Errorf("%s: other weights, or a clipping norm of %v instead of %v", what, tr.Clip(), first.Clip())
+		}
+	}
+	if first.Clip() == 0.1 {
+		t.Error("the clipping norm does not move")
+	}
+	five := newEngine(t, config(5)).NewTrial(2)
+	runRounds(t, five, Plan{}, rounds)
+	check("5 workers", five)
+	c := config(1)
+	o := &others{engines: []*Engine{one, newEngine(t, config(3))}, parts: 2}
+	c.Elsewhere = o
+	away := newEngine(t, c).NewTrial(2)
+	runRounds(t, away, Plan{}, rounds)
+	check("in shards", away)
+	if o.trained.Load() == 0 {
+		t.Error("no shard was trained elsewhere")
+	}
+	half := one.NewTrial(2)
+	runRounds(t, half, Plan{}, rounds/2)
+	again, err := newEngine(t, config(2)).Restore(written(t, half.Snapshot()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runRounds(t, again, Plan{}, rounds/2)
+	check("resumed", again)
+	quiet := config(1)
+	quiet.Privacy.Noise = 0
+	other := newEngine(t, quiet).NewTrial(2)
+	if runRounds(t, other, Plan{}, rounds); slices.Equal(other.Weights(), first.Weights()) {
+		t.Error("the noise moves no weight")
+	}
+}
+
+// TestClipFollowsQuantile compares the clipping norm with its recursion.
+func TestClipFollowsQuantile(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 20, 60)
+	var got []float32
+	e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: sending(&got), Cohort: 20, Privacy: &Privacy{Clip: 0.1, Quantile: 0.3}})
+	tr := e.NewTrial(1)
+	want := 0.1
+	for range 100 {
+		below := 0
+		for client := range 20 {
+			if float64(client)/4 <= want+1e-6 {
+				below++
+			}
+		}
+		runRounds(t, tr, Plan{}, 1)
+		want *= math.Exp(-0.2 * (float64(below)/20 - 0.3))
+		if math.Abs(tr.Clip()/want-1) > 1e-4 {
+			t.Fatalf("the clipping norm is %v, want %v", tr.Clip(), want)
+		}
+		want = tr.Clip()
+	}
+	if want < 1.2 || want > 1.6 { // 6 of the norms 0, 0.25, ... lie below 1.25 to 1.5
+		t.Errorf("the clipping norm ends at %v, which is not the quantile", want)
+	}
+}
+
+func TestPoissonCohorts(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 20, 60)
+	model := fltest.SmallCNN(t, fed)
+	e := newEngine(t, Config{Model: model, Data: fed, Method: average(), Cohort: 5, Poisson: true, Seed: 4})
+	const rounds = 4000
+	var counts [20]int
+	var size, squares float64
+	for round := range rounds {
+		cohort := e.Cohort(1, round)
+		for _, client := range cohort {
+			counts[client]++
+		}
+		size += float64(len(cohort))
+		squares += float64(len(cohort) * len(cohort))
+	}
+	size /= rounds
+	if v := squares/rounds - size*size; math.Abs(size-5) > 0.2 || math.Abs(v-20*0.25*0.75) > 0.4 {
+		t.Errorf("cohorts have a mean of %v and a variance of %v, want 5 and 3.75", size, v)
+	}
+	for client, n := range counts {
+		if math.Abs(float64(n)-rounds/4) > 6*math.Sqrt(rounds*0.25*0.75) {
+			t.Errorf("client %d was drawn %d times of %d", client, n, rounds)
+		}
+	}
+	// A round without clients moves nothing, but for noise.
+	rare := Config{Model: model, Data: fed, Method: average(), Cohort: 1, Poisson: true}
+	for rare.Seed = 0; ; rare.Seed++ {
+		if e := newEngine(t, rare); len(e.Cohort(1, 0)) == 0 {
+			tr := e.NewTrial(1)
+			before := slices.Clone(tr.Weights())
+			r := runRounds(t, tr, Plan{Probes: []string{signAgreement, "delta_norm"}}, 1)[0]
+			if !slices.Equal(before, tr.Weights()) || len(r.Slots) != 0 || !math.IsNaN(r.TrainLoss) {
+				t.Errorf("an empty round moved the weights, or measured %+v", r)
+			}
+			break
+		}
+	}
+	rare.Privacy = &Privacy{Clip: 1, Noise: 1}
+	tr := newEngine(t, rare).NewTrial(1)
+	before := slices.Clone(tr.Weights())
+	if runRounds(t, tr, Plan{}, 1); slices.Equal(before, tr.Weights()) {
+		t.Error("an empty round has no noise")
+	}
+}
+
+func TestWhatCannotBePrivate(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 8, 60)
+	model := fltest.SmallCNN(t, fed)
+	base := Config{Model: model, Data: fed, Method: average(), Cohort: 2, Privacy: &Privacy{Clip: 1, Noise: 1}}
+	for want, change := range map[string]func(c *Config){
+		"dp.clip = 0":                 func(c *Config) { c.Privacy = &Privacy{Noise: 1} },
+		"dp.noise = -1":               func(c *Config) { c.Privacy = &Privacy{Clip: 1, Noise: -1} },
+		"dp.quantile = 1":             func(c *Config) { c.Privacy = &Privacy{Clip: 1, Quantile: 1} },
+		`sampling = "with"`:           func(c *Config) { c.Replacement = true },
+		"leave [fleet] out":           func(c *Config) { c.Fleet = &fleet.Config{} },
+		`"gathering" send more`:       func(c *Config) { c.Method = gathering(nil) },
+		`"poisson": a client is`:      func(c *Config) { c.Privacy, c.Poisson, c.Replacement = nil, true, true },
+		`"poisson": rounds on a flee`: func(c *Config) { c.Privacy, c.Poisson, c.Fleet = nil, true, &fleet.Config{} },
+	} {
+		c := base
+		change(&c)
+		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got %v, want one line with %q", err, want)
+		}
+	}
+	base.Method.Local = func(l *Local) error { l.Number = 2; return nil }
+	if _, err := newEngine(t, base).NewTrial(0).Round(t.Context(), Plan{}); err == nil || !strings.Contains(err.Error(), "send a number besides") {
+		t.Errorf("a method that sends a number gives %v", err)
+	}
+}
