@@ -30,7 +30,8 @@ type Comparison struct {
 
 // group are studies that differ in their seed alone.
 type group struct {
-	// Name is the directory of the first of them, or that of all seeds.
+	// Name is the directory of the first of them, or that of all seeds. Groups whose studies
+	// have names of their own have these.
 	Name    string
 	Studies []*Study
 }
@@ -56,6 +57,15 @@ func groups(studies []*Study) ([]*group, error) {
 	for _, g := range all {
 		if len(g.Studies) > 1 {
 			g.Name = strings.TrimSuffix(g.Name, fmt.Sprintf("/seed-%d", g.Studies[0].Config.Seed))
+		}
+	}
+	own := map[string]bool{"": true}
+	for _, g := range all {
+		own[g.Studies[0].Config.Name] = true
+	}
+	if len(own) == len(all)+1 && len(all) > 1 {
+		for _, g := range all {
+			g.Name = g.Studies[0].Config.Name
 		}
 	}
 	return all, nil

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import os
 import re
 import tempfile
@@ -29,6 +31,11 @@ class Figure:
 
     def _repr_svg_(self) -> str:
         return self.svg
+
+    def _repr_html_(self) -> str:
+        """Return an image, which pages made of notebooks keep; they strip elements from SVG."""
+        data = base64.b64encode(self.svg.encode()).decode()
+        return f'<img alt="{html.escape(html.unescape(self.title))}" src="data:image/svg+xml;base64,{data}">'
 
     def save(self, path: "Union[str, os.PathLike[str]]") -> None:
         """Write the figure to an SVG file."""

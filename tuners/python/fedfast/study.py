@@ -43,10 +43,10 @@ class Study:
             rows.update({k.replace("_", " "): f"{v:.2%}" for k, v in self.best.items() if k.endswith("_error") and v is not None})
         cells = "".join(f"<tr><th>{html.escape(str(k))}</th><td>{html.escape(str(v))}</td></tr>" for k, v in rows.items())
         try:
-            svg = self.plot().svg
+            figure = self.plot()._repr_html_()
         except program.Error:  # too early
-            svg = ""
-        return f"<table>{cells}</table>{svg}"
+            figure = ""
+        return f"<table>{cells}</table>{figure}"
 
     @property
     def result(self) -> "Optional[dict[str, Any]]":

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Tests of what notebooks use: figures, tables, displays, and studies of other processes."""
 
+import base64
 import inspect
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -83,7 +85,8 @@ class Notebook(unittest.TestCase):
             self.study.plot("histories")
         page = self.study._repr_html_()
         self.assertIn("<th>client.lr</th>", page)
-        self.assertIn("<svg", page)
+        image = re.search(r'<img alt="Validation error[^"]*" src="data:image/svg\+xml;base64,([^"]*)">$', page)
+        self.assertEqual(base64.b64decode(image[1]).decode(), found.svg)
         seeds = fedfast.run(data=samples(), settings=SMALL, seeds=2)
         self.assertEqual(seeds.plot().name, "test")
 
