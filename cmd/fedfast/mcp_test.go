@@ -94,8 +94,11 @@ func TestAgent(t *testing.T) {
 	if text, ok := call("show", map[string]any{"study": "first"}); !ok || !strings.Contains(text, `"weights_sha256"`) {
 		t.Errorf("show: %s", text)
 	}
-	if text, ok := call("export", map[string]any{"study": "first", "table": "rounds", "after": 3}); !ok || !strings.Contains(text, `"next":5`) {
-		t.Errorf("export: %s", text)
+	for after, want := range []string{`{"more":true,"next":2,`, `{"more":true,"next":3,`, `{"more":true,"next":4,`, `{"more":false,"next":5,`, `{"more":false,"next":5,`, `{"more":false,"next":5,"rows":[]}`} {
+		args := map[string]any{"study": "first", "table": "rounds", "after": after, "limit": 2}
+		if text, ok := call("export", args); !ok || !strings.HasPrefix(text, want) {
+			t.Errorf("export after %d: %s", after, text)
+		}
 	}
 	if text, ok := call("studies", nil); !ok || !strings.Contains(text, `"completed"`) || !strings.Contains(text, `"running":[]`) {
 		t.Errorf("studies: %s", text)
@@ -113,6 +116,8 @@ func TestAgent(t *testing.T) {
 		{"stop", map[string]any{"study": "first"}, "not running"},
 		{"list", map[string]any{"kind": "methods", "name": "fedproxx"}, `did you mean "fedprox"`},
 		{"watch", map[string]any{"study": "none"}, "no study"},
+		{"resume", map[string]any{"study": "none"}, "no study"},
+		{"export", map[string]any{"study": "first", "table": "rounds", "after": -1}, "after = -1"},
 	} {
 		if text, ok := call(wrong.tool, wrong.args); ok || !strings.Contains(text, wrong.want) || strings.Contains(text, "\n") {
 			t.Errorf("%s %v: %q, want %q", wrong.tool, wrong.args, text, wrong.want)

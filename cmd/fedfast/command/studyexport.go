@@ -20,7 +20,10 @@ import (
 )
 
 // exportOptions are the flags of study export.
-type exportOptions struct{ format, table, out string }
+type exportOptions struct {
+	format, table, out string
+	after, limit       int
+}
 
 func newExport(a *app) *cobra.Command {
 	o := &exportOptions{}
@@ -42,6 +45,8 @@ func newExport(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "csv", "output `FORMAT`: csv, jsonl, parquet, optuna or tensorboard")
 	f.StringVar(&o.table, "table", "", "export only this `TABLE`, to stdout or to the file --out")
+	f.IntVar(&o.after, "after", 0, "with --table, skip this number of rows")
+	f.IntVar(&o.limit, "limit", 0, "with --table, export at most this number of rows (0: all)")
 	f.StringVar(&o.out, "out", "", "write to `PATH`: a directory (default DIR/export), or a file with --table")
 	return cmd
 }
@@ -55,6 +60,12 @@ func (o *exportOptions) validate() error {
 		return fmt.Errorf("--table %s: cannot be combined with --format %s, which exports trials", o.table, o.format)
 	case o.table != "" && !slices.Contains(store.Tables(), o.table):
 		return fmt.Errorf("--table %s: must be one of %s", o.table, strings.Join(store.Tables(), ", "))
+	case o.after < 0:
+		return fmt.Errorf("--after %d: must be at least 0", o.after)
+	case o.limit < 0:
+		return fmt.Errorf("--limit %d: must be at least 0", o.limit)
+	case o.table == "" && (o.after > 0 || o.limit > 0):
+		return errors.New("--after and --limit need --table")
 	case o.table != "":
 		return writable([]output{{"--out", o.out}})
 	}
@@ -70,7 +81,7 @@ func (o *exportOptions) run(ctx context.Context, a *app, dir string) (err error)
 			err = usageError{err}
 		}
 	}()
-	table := func(w io.Writer) error { return export.Table(ctx, w, dir, o.table, o.format) }
+	table := func(w io.Writer) error { return export.Table(ctx, w, dir, o.table, o.format, o.after, o.limit) }
 	switch {
 	case o.table == "":
 		files, err := export.Study(ctx, dir, cmp.Or(o.out, filepath.Join(dir, "export")), o.format)

@@ -59,7 +59,7 @@ func ExampleTable() {
 	defer func() { _ = os.RemoveAll(dir) }()
 	path, _ := tuned(dir)
 	var csv bytes.Buffer
-	if err := export.Table(context.Background(), &csv, path, "trials", "csv"); err != nil {
+	if err := export.Table(context.Background(), &csv, path, "trials", "csv", 0, 0); err != nil {
 		panic(err)
 	}
 	fmt.Println(strings.Count(csv.String(), "\n")-1, "trials")

@@ -68,7 +68,7 @@ func Study(ctx context.Context, dir, out, format string) ([]string, error) {
 		if err := wholefile.Folder(out); err != nil {
 			return nil, err
 		}
-		if err := wholefile.Stream(path, 0o644, func(w io.Writer) error { return write(ctx, v, w, name, format) }); err != nil {
+		if err := wholefile.Stream(path, 0o644, func(w io.Writer) error { return write(ctx, v, w, name, format, 0, 0) }); err != nil {
 			return nil, err
 		}
 		files = append(files, path)
@@ -77,9 +77,9 @@ func Study(ctx context.Context, dir, out, format string) ([]string, error) {
 }
 
 // Table writes one of store.Tables of the study in a directory in the format csv, jsonl or
-// parquet. Hyperparameters are columns params_client.lr and so on. Its errors are those of
-// Study.
-func Table(ctx context.Context, w io.Writer, dir, name, format string) error {
+// parquet: at most limit rows after the first ones, all of these if limit is 0.
+// Hyperparameters are columns params_client.lr and so on. Its errors are those of Study.
+func Table(ctx context.Context, w io.Writer, dir, name, format string, after, limit int) error {
 	switch {
 	case !slices.Contains(tablefile.Formats(), format):
 		return unknown(format, tablefile.Formats())
@@ -91,7 +91,7 @@ func Table(ctx context.Context, w io.Writer, dir, name, format string) error {
 		return err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	return write(ctx, v, w, name, format)
+	return write(ctx, v, w, name, format, after, limit)
 }
 
 func unknown(format string, known []string) error {
@@ -104,7 +104,7 @@ func ofSeeds(dir string) error {
 
 // Rows returns one of store.Tables as Table writes it, each row by the names of the columns.
 func Rows(ctx context.Context, v *store.View, name string) ([]map[string]any, error) {
-	t, err := expanded(ctx, v, name)
+	t, err := expanded(ctx, v, name, 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +120,8 @@ func Rows(ctx context.Context, v *store.View, name string) ([]map[string]any, er
 }
 
 // write writes a table of a study.
-func write(ctx context.Context, v *store.View, w io.Writer, name, format string) error {
-	t, err := expanded(ctx, v, name)
+func write(ctx context.Context, v *store.View, w io.Writer, name, format string, after, limit int) error {
+	t, err := expanded(ctx, v, name, after, limit)
 	if err != nil {
 		return err
 	}
@@ -129,8 +129,8 @@ func write(ctx context.Context, v *store.View, w io.Writer, name, format string)
 }
 
 // expanded returns a table of a study with a column for each hyperparameter.
-func expanded(ctx context.Context, v *store.View, name string) (*store.Table, error) {
-	t, err := v.Table(ctx, name)
+func expanded(ctx context.Context, v *store.View, name string, after, limit int) (*store.Table, error) {
+	t, err := v.Part(ctx, name, after, limit)
 	if err == nil && name != "decisions" {
 		tablefile.Expand(t)
 	}

@@ -169,6 +169,12 @@ var ownViews = "PRAGMA temp_store = MEMORY;\n" +
 
 // Table reads a view whole, one of Tables, ordered by its first two columns.
 func (v *View) Table(ctx context.Context, name string) (*Table, error) {
+	return v.Part(ctx, name, 0, 0)
+}
+
+// Part reads rows of a view as Table does: at most limit after the first ones, all of these
+// if limit is 0.
+func (v *View) Part(ctx context.Context, name string, after, limit int) (*Table, error) {
 	known := false
 	for _, t := range Tables() {
 		known = known || t == name
@@ -184,7 +190,10 @@ func (v *View) Table(ctx context.Context, name string) (*Table, error) {
 	if _, err := conn.ExecContext(ctx, ownViews); err != nil {
 		return nil, err
 	}
-	rows, err := conn.QueryContext(ctx, "SELECT * FROM "+name+" ORDER BY 1, 2")
+	if limit == 0 {
+		limit = -1 // in SQLite: all
+	}
+	rows, err := conn.QueryContext(ctx, "SELECT * FROM "+name+" ORDER BY 1, 2 LIMIT ? OFFSET ?", limit, after)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"sync"
 	"time"
 
@@ -69,7 +70,7 @@ func (s *Server) server() *mcp.Server {
 	mcp.AddTool(out, &mcp.Tool{Name: "watch", Annotations: reads, Description: "Return the events of a study after a number of events, waiting for new ones for up to a minute."}, s.watch)
 	mcp.AddTool(out, &mcp.Tool{Name: "stop", Description: "Interrupt a training of this server. It finishes its round and saves the study."}, s.stop)
 	mcp.AddTool(out, &mcp.Tool{Name: "show", Annotations: reads, Description: "Show the result of a study, finished or not: trials, models and their errors, curves."}, s.show)
-	mcp.AddTool(out, &mcp.Tool{Name: "export", Annotations: reads, Description: "Read rows of a table of a study: trials, rounds, rungs, decisions, reports, sessions, clients and others."}, s.export)
+	mcp.AddTool(out, &mcp.Tool{Name: "export", Annotations: reads, Description: "Read rows of a table of a study: trials, rounds, rungs, decisions, reports, sessions, clients and others. Where there are more, ask again after next."}, s.export)
 	return out
 }
 
@@ -167,10 +168,18 @@ func (s *Server) export(ctx context.Context, _ *mcp.CallToolRequest, in Table) (
 	if !studyName.MatchString(in.Table) {
 		return nil, nil, fmt.Errorf("table %.80q: must be a name such as trials", in.Table)
 	}
-	text, err := s.call(ctx, "study", "export", dir, "--table", in.Table, "--format", "jsonl")
+	if in.After < 0 {
+		return nil, nil, fmt.Errorf("after = %d: must be at least 0", in.After)
+	}
+	if in.Limit <= 0 || in.Limit > maxRows {
+		in.Limit = maxRows
+	}
+	text, err := s.call(ctx, "study", "export", dir, "--table", in.Table, "--format", "jsonl", "--after", strconv.Itoa(in.After), "--limit", strconv.Itoa(in.Limit+1))
 	if err != nil {
 		return nil, nil, err
 	}
 	rows := lines(text)
-	return encoded(page(rows, in.After, in.Limit, maxRows))
+	more := len(rows) > in.Limit
+	rows = rows[:min(len(rows), in.Limit)]
+	return encoded(map[string]any{"rows": append([]result{}, rows...), "next": in.After + len(rows), "more": more})
 }

@@ -179,6 +179,9 @@ func (s *Server) resume(_ context.Context, _ *mcp.CallToolRequest, in Limited) (
 	if err != nil {
 		return nil, nil, err
 	}
+	if _, err := os.Lstat(filepath.Join(dir, "config.toml")); err != nil {
+		return nil, nil, fmt.Errorf("no study %q", in.Study)
+	}
 	j, err := s.begin(in.Study, in.MaxSeconds, "study", "resume", dir)
 	if err != nil {
 		return nil, nil, err
@@ -254,7 +257,7 @@ func (s *Server) watch(ctx context.Context, _ *mcp.CallToolRequest, in Watch) (*
 		}
 		events := lines(text)
 		if len(events) > in.After || over || time.Now().After(end) {
-			out := page(events, in.After, maxEvents, maxEvents)
+			out := page(events, in.After)
 			if out["state"] = "not running here; see show"; j != nil {
 				out["state"] = s.state(j)
 			}
@@ -279,12 +282,9 @@ func lines(text []byte) []result {
 	return out
 }
 
-// page returns rows after the first ones, at most most of them.
-func page(rows []result, after, limit, most int) map[string]any {
-	if limit <= 0 || limit > most {
-		limit = most
-	}
-	after = min(max(after, 0), len(rows))
-	end := min(after+limit, len(rows))
-	return map[string]any{"rows": append([]result{}, rows[after:end]...), "next": end, "all": len(rows)}
+// page returns events after the first ones, at most maxEvents of them.
+func page(events []result, after int) map[string]any {
+	after = min(max(after, 0), len(events))
+	end := min(after+maxEvents, len(events))
+	return map[string]any{"rows": append([]result{}, events[after:end]...), "next": end, "all": len(events)}
 }
