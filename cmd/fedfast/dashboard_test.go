@@ -245,7 +245,8 @@ func smallStudies(t *testing.T, dir string) {
 	t.Helper()
 	sets := []string{"--preset", "quickstart", "--set", "model=logistic", "--set", "data.clients=30", "--set", "eval.every=1", "--set", "rounds=6"}
 	for _, args := range [][]string{
-		append([]string{"tune", "--study", "first", "--set", "budget.rounds=60", "--set", "budget.trial_rounds=9", "--set", "finalists.clients=20"}, sets...),
+		append([]string{"tune", "--study", "first", "--set", "budget.rounds=60", "--set", "budget.trial_rounds=9", "--set", "finalists.clients=20",
+			"--set", "fleet.devices=phones"}, sets...),
 		append([]string{"run", "--study", "seeds", "--seeds", "2"}, sets...),
 		{"report", "first"},
 		{"report", "first", "seeds", "--out", "all.html"},
@@ -309,7 +310,7 @@ func TestPagesOfFinishedStudies(t *testing.T) {
 		b.do(chromedp.Click(fmt.Sprintf(`[aria-label="Download the curves as %s"]`, form)))
 	}
 	b.until(`saved["curves.svg"]?.startsWith("<svg") && /^image\/png \d{4,}$/.test(saved["curves.png"]) && saved["curves.csv"].split("\n").length > 20`)
-	for _, axis := range []string{"seconds", "updates"} {
+	for _, axis := range []string{"seconds", "clock", "updates"} {
 		b.value(fmt.Sprintf(`by("axis").value = %q; by("axis").dispatchEvent(new Event("change"))`, axis))
 		b.until(fmt.Sprintf(`fedfast.curves.by === %q && fedfast.curves.data.slice(1).flat().some((y) => y !== null)`, axis))
 	}
@@ -317,7 +318,7 @@ func TestPagesOfFinishedStudies(t *testing.T) {
 	b.until(`by("drawer").open && by("drawer-config").textContent.includes("[client]") && document.querySelectorAll("#drawer-part img").length >= 2`)
 	b.looks("drawer")
 	b.do(chromedp.Click("#drawer-close"))
-	for tab, want := range map[string]string{"params": "Hyperparameter importance needs", "clients": "Gini", "tuner": "", "timeline": "Sessions", "config": "[client_tuner]"} {
+	for tab, want := range map[string]string{"params": "Hyperparameter importance needs", "clients": "Gini", "fleet": "vanished", "tuner": "", "timeline": "Sessions", "config": "[client_tuner]"} {
 		b.do(chromedp.Click("#tab-" + tab))
 		b.until(fmt.Sprintf(`!by("other").hidden && !by("part").textContent.startsWith("Reading") && by("other").textContent.includes(%q)`, want))
 		b.looks("tab-" + tab)

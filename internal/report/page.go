@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/figure"
 )
 
@@ -168,7 +169,7 @@ func (s *Study) sheet(id string) (*sheet, error) {
 		}
 		switch {
 		case len(sec.Pictures) == 0 && len(sec.Tables) == 0 && sec.Text == "":
-		case part.more:
+		case part.more || part.ID == "fleet" && s.Mode == config.ModeTune:
 			out.More = append(out.More, sec)
 		default:
 			out.Sections = append(out.Sections, sec)

@@ -20,6 +20,7 @@ type Part struct {
 var Parts = []Part{
 	{"result", "Result", false},
 	{"clients", "Clients", false},
+	{"fleet", "Fleet", false},
 	{"params", "Hyperparameters", false},
 	{"tuner", "Client tuner", false},
 	{"curves", "More curves", true},
@@ -30,12 +31,21 @@ var Parts = []Part{
 func (s *Study) Figures(part string) []*figure.Figure {
 	switch part {
 	case "result":
+		if s.Mode == config.ModeRun {
+			return some(s.answerCurve(), s.clockCurve(), s.history())
+		}
 		return some(s.answerCurve(), s.history())
 	case "clients":
 		if len(s.clients) == 0 {
 			return some(s.spread())
 		}
 		return some(s.ecdf(), s.sizes())
+	case "fleet":
+		all := some(s.clientTimeline(), s.fleetUse(), s.staleness())
+		if s.Mode == config.ModeTune {
+			all = append(all, some(s.clockCurve())...)
+		}
+		return all
 	case "params":
 		return some(s.importance(), s.parallel(), s.scatters())
 	case "tuner":
@@ -64,6 +74,8 @@ func (s *Study) Tables(part string) (all []Table) {
 	switch part {
 	case "clients":
 		t = s.fairnessTable()
+	case "fleet":
+		t = s.fleetTable()
 	case "tuner":
 		t = s.cellTable()
 	}

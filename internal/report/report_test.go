@@ -249,6 +249,24 @@ func TestReportOfOtherMeasures(t *testing.T) {
 	f.holds(t, "Differences of the configurations", "validation error (personalized), %", "validation loss (personalized)", "test error, %")
 }
 
+// TestReportOfAFleet shows what clients did in simulated time, only where there was any.
+func TestReportOfAFleet(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	c := small(t, "rounds=40", "fleet.devices=phones", "fleet.dropout=0.2", "time.mode=buffered", "time.concurrency=4", "time.buffer=2")
+	if _, err := workdir.Run(t.Context(), dir, c, workdir.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	f := read(t, write(t, dir))
+	f.holds(t, "Fleet", "Test error of the global model over simulated time", "Clients of trial 0 at work", "waiting for the step",
+		"Clients at work over simulated time", "work that is lost", "Updates by staleness", "clients that contributed", "vanished")
+	if _, err := workdir.Run(t.Context(), dir+"2", small(t, "rounds=3"), workdir.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if f := read(t, write(t, dir+"2")); slices.Contains(f.headings, "Fleet") || strings.Contains(f.text, "simulated time") {
+		t.Errorf("a study without a fleet has headings %q", f.headings)
+	}
+}
+
 func TestReportOfARun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	if _, err := workdir.Run(t.Context(), dir, small(t, "rounds=6"), workdir.Options{}); err != nil {

@@ -65,6 +65,14 @@ var axes = map[string]func(o *view.Overview) func(*view.Round) float64{
 	"seconds": func(o *view.Overview) func(*view.Round) float64 {
 		return func(r *view.Round) float64 { return max(0, r.At.Sub(o.Started).Seconds()) }
 	},
+	"clock": func(*view.Overview) func(*view.Round) float64 {
+		return func(r *view.Round) float64 {
+			if r.Fleet == nil {
+				return 0
+			}
+			return max(0, float64(r.Fleet.Clock))
+		}
+	},
 	"updates": func(*view.Overview) func(*view.Round) float64 {
 		sum := 0
 		return func(r *view.Round) float64 {
@@ -122,7 +130,7 @@ func (s *Server) curves(r *http.Request) (any, error) {
 }
 
 // errAxis is about an axis that no curve has.
-var errAxis = errors.New("by: must be seconds or updates")
+var errAxis = errors.New("by: must be seconds, clock or updates")
 
 // width is how many rounds a column holds, so that curves of a length have few
 // enough of them.

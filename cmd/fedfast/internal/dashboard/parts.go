@@ -25,6 +25,9 @@ func tabs(o *view.Overview) []part {
 		all = append(all, part{"params", "Hyperparameters"})
 	}
 	all = append(all, part{"clients", "Clients"})
+	if o.Config.Devices() != nil {
+		all = append(all, part{"fleet", "Fleet"})
+	}
 	if name := o.Config.ClientTuner.Name; o.Mode == config.ModeTune && name != "" && name != "none" {
 		all = append(all, part{"tuner", "Client tuner"})
 	}

@@ -3,7 +3,7 @@
 /** The place of each metric in a row of news: trial, round, score, loss, test. */
 const metricAt = { score: 2, loss: 3, test: 4 };
 const metricName = { score: "validation score", loss: "training loss", test: "test error (global model)" };
-const axisName = { "": "round", seconds: "time since the start", updates: "client updates sent" };
+const axisName = { "": "round", seconds: "time since the start", clock: "simulated time", updates: "client updates sent" };
 
 /** The distances of marks on the axis of rounds: whole ones. */
 const wholeSteps = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((x) => [x, 2 * x, 5 * x]);
@@ -118,7 +118,8 @@ class Curves {
 
   /** place writes where a column stands. */
   place(x) {
-    return this.by === "seconds" ? span(x) : count.format(Math.round(x));
+    if (this.by === "clock" && x < 10) return +x.toPrecision(3) + "s";
+    return this.by === "seconds" || this.by === "clock" ? span(x) : count.format(Math.round(x));
   }
 
   /** series says how a trial is drawn: the best one stands out. */

@@ -86,6 +86,7 @@ async function refresh() {
 function tabs(parts) {
   for (const p of parts) {
     if (by("tab-" + p.id)) continue;
+    if (p.id === "fleet") by("clock").hidden = by("clock").disabled = false;
     by("tabs").append(make("button", p.title, { type: "button", role: "tab", id: "tab-" + p.id, "aria-controls": "other", "aria-selected": "false", tabindex: "-1" }));
   }
 }
