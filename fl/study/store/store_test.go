@@ -381,7 +381,7 @@ func TestViews(t *testing.T) {
 	for _, r := range []Row{
 		{Kind: "worker", Trial: -1, Data: []byte(`{"worker":"a-1","state":"joined","host":"a","pid":7,"level":"avx2","workers":2}`)},
 		{Kind: "lease", Trial: 0, Round: 2, Data: []byte(`{"lease":1,"worker":"a-1"}`)},
-		{Kind: "round", Trial: 0, Round: 3, Data: []byte(`{"examples":3,"test_error":0.5}`)},
+		{Kind: "round", Trial: 0, Round: 3, Data: []byte(`{"examples":3,"test_error":0.5,"fleet":{"clock":9,"jobs":[{"client":1,"end":9}]}}`)},
 		{Kind: "worker", Trial: -1, Data: []byte(`{"worker":"a-1","state":"lost"}`)},
 		{Kind: "act", Trial: -1, Data: []byte(`{"act":"stop study"}`)},
 		{Kind: "plan", Trial: 0, Round: 3, Data: []byte(`{"Server":null,"Clients":[{}],"Table":null,"Notes":{"theta":[0.5,0.5]}}`)},
