@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 // faultStudies are small studies that between them use all that a study records:
 // rungs and stops with a client tuner, forks of trials whose clients keep states,
 // and a plain run of such. For their test they are killed so often.
-var faultStudies = map[string]int{"sha-fedex": 22, "pbt": 18, "run": 10}
+var faultStudies = map[string]int{"sha-fedex": 22, "pbt": 18, "run": 10, "fleet": 8}
 
 // faultSetup is the set-up of one of faultStudies.
 func faultSetup(ctx context.Context, kind string) (Setup, error) {
@@ -80,6 +80,14 @@ func faultSetup(ctx context.Context, kind string) (Setup, error) {
 		c.Rounds = 400
 		setMethod(&c, "scaffold")
 		c.Client.LR = 0.01
+	case "fleet":
+		c.Tuner = config.Tuner{Name: "pbt", Parallel: 1, Options: map[string]any{"population": 4, "interval": 8}}
+		c.Budget = config.Budget{Rounds: 200, TrialRounds: 40}
+		setMethod(&c, "ditto")
+		delete(c.Space, "server.lr")
+		c.Fleet.Devices, c.Fleet.Dropout = "lognormal", 0.2
+		c.Time.Mode, c.Time.Buffer, c.Time.MaxStaleness = fl.TimeBuffered, 2, 2
+		s.Tuner = builtin["pbt"]
 	default:
 		return s, fmt.Errorf("no study %q", kind)
 	}

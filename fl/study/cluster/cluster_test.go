@@ -285,9 +285,10 @@ func (r *run) isAsAlone(t *testing.T, got string, err error, workers ...chan err
 // on the way: everything is as in one process.
 func TestClusterIsTheSame(t *testing.T) {
 	for name, sets := range map[string][]string{
-		"sha over fedex": nil,
-		"asha":           {"tuner.name=asha", "client_tuner.name=", "tuner.parallel=4"},
-		"client states":  {"client_tuner.name=", "method=scaffold", "target=global", "eval.every=4"},
+		"sha over fedex":      nil,
+		"asha":                {"tuner.name=asha", "client_tuner.name=", "tuner.parallel=4"},
+		"client states":       {"client_tuner.name=", "method=scaffold", "target=global", "eval.every=4"},
+		"buffered on a fleet": {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "fleet.devices=lognormal", "fleet.dropout=0.2", "time.mode=buffered", "time.buffer=2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, func() study.Setup { return tinyStudy(t, sets...) })

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -85,6 +86,9 @@ func whole(s *study.Setup) error {
 	m, err := fl.MethodByName(s.Config.Method)
 	if err != nil {
 		return err
+	}
+	if s.Config.Devices() != nil {
+		return errors.New("the clock of a fleet draws the clients, which other workers do not know: its rounds are trained whole")
 	}
 	return m.CheckShards(s.Config.Client.Client)
 }
