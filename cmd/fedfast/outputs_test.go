@@ -49,6 +49,7 @@ var outputs = [][2]string{
 	{"data info", "data info synthetic --set data.clients=12"},
 	{"data info", "data info glyphs --set data.clients=12"},
 	{"data partition", "data partition npz-vectors --set data.path=own.npz --set data.clients=3 --set data.partition=dirichlet --set data.alpha=9"},
+	{"data fleet", "data fleet small/config.toml --set fleet.devices=phones"},
 	{"data fetch", "data fetch tff-femnist --from . --dir got"},
 	{"data fetch --list", "data fetch --list"},
 	{"list keys", "list keys"},

@@ -22,6 +22,7 @@ var acting = map[string][]string{
 	"data":           {"json"},
 	"data info":      {"seed", "json"},
 	"data partition": {"seed", "json"},
+	"data fleet":     {"seed", "json"},
 	"dp":             {"json"},
 	"model":          {"cpu", "json"},
 	"model genotype": {"seed", "json"},
