@@ -82,11 +82,7 @@ const (
 
 // clientTimeline shows what the first clients do from the start on.
 func (s *Study) clientTimeline() *figure.Figure {
-	i := s.fleetTrial()
-	if i < 0 {
-		return nil
-	}
-	rounds, jobs := s.curves[i], 0
+	rounds, jobs := s.atWork, 0
 	for n := range rounds {
 		if jobs += len(rounds[n].Fleet.Jobs); jobs > mostJobs && n > 0 {
 			rounds = rounds[:n]
@@ -124,7 +120,7 @@ func (s *Study) clientTimeline() *figure.Figure {
 		return nil
 	}
 	return &figure.Figure{
-		Name: "clients-at-work", Title: fmt.Sprintf("Clients of %s at work", s.trialName(i)), Width: broad,
+		Name: "clients-at-work", Title: fmt.Sprintf("Clients of %s at work", s.trialName(s.fleetTrial())), Width: broad,
 		Note:   fmt.Sprintf("The first %d clients in the first %d rounds.", len(rows), len(rounds)),
 		Panels: []figure.Panel{{X: axis, Y: figure.Axis{Label: "client"}, Spans: spans}},
 	}
@@ -135,11 +131,7 @@ const columns = 100
 
 // fleetUse shows how many clients are at work over simulated time.
 func (s *Study) fleetUse() *figure.Figure {
-	i := s.fleetTrial()
-	if i < 0 {
-		return nil
-	}
-	end := clockOf(s.curves[i])
+	end := clockOf(s.atWork)
 	axis, by := simulated(end)
 	names := []string{"training", "receiving or sending", "work that is lost"}
 	busy := make([][columns]float64, len(names)) // seconds of clients
@@ -152,8 +144,8 @@ func (s *Study) fleetUse() *figure.Figure {
 			}
 		}
 	}
-	for n := range s.curves[i] {
-		for _, j := range s.curves[i][n].Fleet.Jobs {
+	for n := range s.atWork {
+		for _, j := range s.atWork[n].Fleet.Jobs {
 			start, received, computed, end := float64(j.Start), float64(j.Received), float64(j.Computed), float64(j.End)
 			if j.Fate != "" {
 				add(2, start, end)
@@ -187,13 +179,9 @@ func (s *Study) fleetUse() *figure.Figure {
 // staleness counts the updates by how many steps the server made while their clients
 // worked.
 func (s *Study) staleness() *figure.Figure {
-	i := s.fleetTrial()
-	if i < 0 {
-		return nil
-	}
 	var counts []int
-	for n := range s.curves[i] {
-		for _, j := range s.curves[i][n].Fleet.Jobs {
+	for n := range s.atWork {
+		for _, j := range s.atWork[n].Fleet.Jobs {
 			if j.Fate != "" {
 				continue
 			}
@@ -217,14 +205,13 @@ func (s *Study) staleness() *figure.Figure {
 
 // fleetTable sums up the clients' work in a trial.
 func (s *Study) fleetTable() *Table {
-	i := s.fleetTrial()
-	if i < 0 {
+	if s.atWork == nil {
 		return nil
 	}
 	fates, jobs, each := map[string]int{}, 0, map[int]int{}
 	var spent, wasted float64
-	for n := range s.curves[i] {
-		for _, j := range s.curves[i][n].Fleet.Jobs {
+	for n := range s.atWork {
+		for _, j := range s.atWork[n].Fleet.Jobs {
 			jobs++
 			fates[j.Fate]++
 			if took := float64(j.End - j.Start); j.Fate == "" {
@@ -240,9 +227,9 @@ func (s *Study) fleetTable() *Table {
 		most = max(most, n)
 	}
 	percent := func(x, of float64) string { return strconv.FormatFloat(100*x/max(of, 1e-9), 'f', 1, 64) + " %" }
-	clock := time.Duration(clockOf(s.curves[i]) * 1e9).Round(time.Millisecond)
+	clock := time.Duration(clockOf(s.atWork) * 1e9).Round(time.Millisecond)
 	return &Table{
-		Title: "Clients of " + s.trialName(i), Head: []string{"simulated time", "updates", "late", "vanished", "too stale", "lost work", "clients that contributed", "most updates of a client"},
+		Title: "Clients of " + s.trialName(s.fleetTrial()), Head: []string{"simulated time", "updates", "late", "vanished", "too stale", "lost work", "clients that contributed", "most updates of a client"},
 		Rows: [][]string{{clock.String(), count(fates[""]), count(fates["late"]), count(fates["vanished"]), count(fates["stale"]), percent(wasted, spent+wasted), count(len(each)), count(most)}},
 	}
 }

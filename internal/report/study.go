@@ -30,6 +30,9 @@ type Study struct {
 	stretches []view.Stretch
 	// table is the table of the best trial's client tuner, if it has one.
 	table []tuners.Cell
+	// atWork are the rounds of the trial whose clients are shown, with their jobs on a
+	// fleet; nil without one.
+	atWork []view.Round
 	// clients are the test errors of the returned model on single clients.
 	clients []fl.ClientError
 }
@@ -62,6 +65,11 @@ func Read(ctx context.Context, dir string) (*Study, error) {
 	}
 	if s.clients, err = v.Clients(ctx, s.Overview); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	if i := s.fleetTrial(); i >= 0 {
+		if s.atWork, err = v.Curve(ctx, &s.Trials[i], 0, s.Config.Score.Discount); err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
 	}
 	for _, i := range s.named() {
 		if err := s.readNotes(ctx, v, &s.Trials[i]); err != nil {

@@ -61,8 +61,16 @@ func (s *Study) Curve(ctx context.Context, t *Trial, after int, discount float64
 	return rounds, err
 }
 
+// drop forgets the single jobs of clients, of which all trials together may have more than
+// memory holds.
+func (r *Round) drop() {
+	if r.Fleet != nil {
+		r.Fleet.Jobs = nil
+	}
+}
+
 // Curves returns the rounds of all trials of an overview, which it tells of, by the
-// places of the trials there. It reads the record once from its beginning on: for
+// places of the trials there, without the jobs of clients on a fleet, which Curve has. It reads the record once from its beginning on: for
 // many trials that takes less time than Curve for each.
 func (s *Study) Curves(ctx context.Context, o *Overview) ([][]Round, error) {
 	curves := make([][]Round, len(o.Trials))
@@ -78,6 +86,7 @@ func (s *Study) Curves(ctx context.Context, o *Overview) ([][]Round, error) {
 			return nil
 		}
 		round, err := followers[i].next(r)
+		round.drop()
 		curves[i] = append(curves[i], round)
 		return err
 	}, study.KindRound)
@@ -96,7 +105,9 @@ func (s *Study) Sketch(ctx context.Context, o *Overview, every int) ([][]Round, 
 			if err != nil {
 				return err
 			}
-			curves[i] = append(curves[i], Round{Round: e.Round, At: e.At, Seq: e.Seq, Measured: *e.Measured, Mean: e.Measured.Score})
+			round := Round{Round: e.Round, At: e.At, Seq: e.Seq, Measured: *e.Measured, Mean: e.Measured.Score}
+			round.drop()
+			curves[i] = append(curves[i], round)
 			return nil
 		}, study.KindRound)
 		if err != nil {
