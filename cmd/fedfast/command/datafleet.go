@@ -139,8 +139,13 @@ func summarizeFleet(c *config.Config, fed *data.Federation, job func(client int)
 // measure gathers the speeds and times of all clients.
 func (s *fleetSummary) measure(f *fleet.Fleet, job func(client int) fleet.Job) {
 	s.Quantities = []quantity{
-		{Name: "speed", Unit: "GFLOP/s"}, {Name: "download", Unit: "MB/s"}, {Name: "upload", Unit: "MB/s"},
-		{Name: "time to receive", Unit: "s"}, {Name: "time to train", Unit: "s"}, {Name: "time to send", Unit: "s"}, {Name: "time of a job", Unit: "s"},
+		{Name: "speed", Unit: "GFLOP/s"},
+		{Name: "download", Unit: "MB/s"},
+		{Name: "upload", Unit: "MB/s"},
+		{Name: "time to receive", Unit: "s"},
+		{Name: "time to train", Unit: "s"},
+		{Name: "time to send", Unit: "s"},
+		{Name: "time of a job", Unit: "s"},
 	}
 	for client := range s.Clients {
 		d, o := f.Device(client), f.Run(job(client))
@@ -225,7 +230,11 @@ func (s *fleetSummary) print(a *app) error {
 	for _, x := range s.Available[:quarters] {
 		mean += x / quarters
 	}
-	t.Row("available", fmt.Sprintf("%.1f %% of the clients over a day, %.1f to %.1f %%", 100*mean, 100*least, 100*most))
+	there := "all clients at any time"
+	if least < 1 {
+		there = fmt.Sprintf("%.1f %% of the clients over a day, %.1f to %.1f %%", 100*mean, 100*least, 100*most)
+	}
+	t.Row("available", there)
 	t.Row("jobs that fail", fmt.Sprintf("%.1f %%", 100*s.Failed))
 	for _, n := range s.Notes {
 		t.Row("note", n)
@@ -234,7 +243,7 @@ func (s *fleetSummary) print(a *app) error {
 		return err
 	}
 	fmt.Fprintln(a.out)
-	q := table.New(a.out, "clients", "unit", "least", "5 %", "25 %", "median", "75 %", "95 %", "most")
+	q := table.New(a.out, "per client", "unit", "least", "5 %", "25 %", "median", "75 %", "95 %", "most")
 	for _, x := range s.Quantities {
 		cells := []string{x.Name, x.Unit}
 		for _, v := range x.Quantiles {
