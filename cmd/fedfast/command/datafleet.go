@@ -281,9 +281,9 @@ func (s *fleetSummary) figure() *figure.Figure {
 	return &figure.Figure{
 		Name: "fleet", Title: fmt.Sprintf("%d clients: devices %s, availability %s", s.Clients, s.Devices, s.Availability),
 		Panels: []figure.Panel{
-			panel("Speed up to", "speed, GFLOP/s", s.Quantities[0]),
-			panel("Links up to", "link, MB/s", s.Quantities[1:3]...),
-			panel("Times up to", "time, s", s.Quantities[3:]...),
+			panel("Speed (cumulative)", "speed, GFLOP/s", s.Quantities[0]),
+			panel("Links (cumulative)", "link, MB/s", s.Quantities[1:3]...),
+			panel("Times (cumulative)", "time, s", s.Quantities[3:]...),
 			{Title: "Available", X: figure.Axis{Label: "time, hours"}, Y: figure.Axis{Label: "share of clients", Zero: true}, Lines: []figure.Line{there}},
 		},
 	}
