@@ -40,8 +40,11 @@ func (a *Axis) layOut(lo, hi float64, most int) scale {
 	if a.Zero {
 		lo, hi = min(lo, 0), max(hi, 0)
 	}
+	if lo == 0 && hi == 0 {
+		hi = 1
+	}
 	if lo == hi { // one value: room around it
-		around := max(math.Abs(lo)/10, 1e-9)
+		around := math.Abs(lo) / 10
 		lo, hi = lo-around, hi+around
 		if a.Zero {
 			lo, hi = min(0, 2*lo), max(0, 2*hi)

@@ -16,7 +16,9 @@ torch.manual_seed(0)
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.features = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.GroupNorm(2, 8), nn.SiLU(), nn.MaxPool2d(2), nn.Flatten())
+        self.features = nn.Sequential(
+            nn.Conv2d(1, 8, 3, padding=1), nn.GroupNorm(2, 8), nn.SiLU(), nn.MaxPool2d(2), nn.Flatten()
+        )
         self.head = nn.Linear(8 * 6 * 6, 2)
 
     def forward(self, x):
@@ -30,7 +32,7 @@ class Net(nn.Module):
 draws = np.random.default_rng(0)
 y = draws.integers(0, 2, 1200)
 stripes = np.sin(np.mgrid[0:12, 0:12])
-x = (stripes[y] + draws.normal(0, 1, (1200, 12, 12))).astype(np.float32)
+x = (stripes[y] + draws.normal(0, 4, (1200, 12, 12))).astype(np.float32)
 
 net = Net()
 study = fedfast.run(
