@@ -69,7 +69,7 @@ class Arrays:
 
     def form(self) -> str:
         """Return the shape of a sample: channels x height x width, features, or a number of tokens."""
-        shape = np.shape(self.x)[1:]
+        shape = list(np.shape(self.x)[1:])
         if self.name() == "npz-images":
             return f"{shape[2] if len(shape) > 2 else 1}x{shape[0]}x{shape[1]}"
         return f"{shape[0]}tokens" if self.name() == "npz-tokens" else str(shape[0])
@@ -106,5 +106,6 @@ def arrays(data: Any) -> Arrays:
     if isinstance(data, tuple) and 2 <= len(data) <= 3:
         return Arrays(*data)
     if hasattr(data, "columns") and hasattr(data, "to_numpy"):
-        return Arrays.frame(data)
+        frame: Any = data
+        return Arrays.frame(frame)
     raise TypeError(f"data: must be Arrays, (x, y), (x, y, client), a DataFrame or the name of a dataset, not {type(data).__name__}")

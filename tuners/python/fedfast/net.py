@@ -68,13 +68,14 @@ def import_module(module: "torch.nn.Module", form: str, directory: Path) -> Path
     form is the shape of an input, as Arrays.form gives it. A module of a class that no file defines, as in a notebook, is traced by torch.fx.
     """
     import torch
+    import torch.fx
 
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"model: must be a name, a list of layers or a torch.nn.Module, not {type(module).__name__}")
     text = f"{module}\n{form}\n" + "".join(f"{type(m).__module__}.{type(m).__qualname__}\n" for m in module.modules())
     if any(type(m).__module__ == "__main__" for m in module.modules()):
         try:
-            traced = torch.fx.symbolic_trace(module)
+            traced = torch.fx.symbolic_trace(module)  # type: ignore[attr-defined,unused-ignore]
         except Exception as e:
             raise program.Error(f"{type(module).__name__} cannot be traced, and no file defines it; write it into a module: {str(e).splitlines()[0]}") from None
         traced.__class__.__name__ = type(module).__name__

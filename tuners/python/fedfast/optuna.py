@@ -63,6 +63,7 @@ def run(trial: "optuna.trial.Trial", **options: "Unpack[api.Options]") -> float:
             if trial.should_prune():
                 raise optuna.TrialPruned(f"pruned at round {event['round']}")
 
-    study = api.run(settings=settings, on_event=report, **options)
+    rest: "dict[str, Any]" = {**options}
+    study = api.run(settings=settings, on_event=report, **rest)
     trial.set_user_attr("study", str(study.path))
     return float(study.best["global_val_error"])

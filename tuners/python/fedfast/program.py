@@ -120,7 +120,7 @@ def _display() -> Callable[[str], None]:
     from IPython.display import display  # type: ignore[import-not-found]
 
     lines: list[str] = []
-    shown = display({"text/plain": ""}, raw=True, display_id=True)
+    shown: Any = display({"text/plain": ""}, raw=True, display_id=True)
 
     def show(line: str) -> None:
         lines[:] = [*lines[-7:], line]

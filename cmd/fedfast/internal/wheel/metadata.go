@@ -3,6 +3,8 @@ package wheel
 import (
 	"fmt"
 	"maps"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -77,5 +79,18 @@ func (p project) metadata(readme string) string {
 		}
 	}
 	add("Description-Content-Type", "text/markdown")
-	return b.String() + "\n" + readme
+	return b.String() + "\n" + p.absolute(readme)
+}
+
+// folder is where the project is in its repository.
+const folder = "tuners/python"
+
+// relative is a link of Markdown to a file of the repository.
+var relative = regexp.MustCompile(`\]\(\.[^)]*\)`)
+
+// absolute makes links to other files of the repository lead there: an index shows the readme without them.
+func (p project) absolute(readme string) string {
+	return relative.ReplaceAllStringFunc(readme, func(link string) string {
+		return "](" + p.URLs["Source"] + "/blob/HEAD/" + path.Join(folder, link[2:])
+	})
 }

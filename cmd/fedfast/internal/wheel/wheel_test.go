@@ -8,6 +8,8 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"net/mail"
+	"net/textproto"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -124,6 +126,83 @@ func TestMetadata(t *testing.T) {
 	for _, name := range []string{"fedfast/py.typed", "fedfast/__main__.py", info + "licenses/LICENSE"} {
 		if _, ok := files[name]; !ok {
 			t.Errorf("the wheel lacks %s", name)
+		}
+	}
+}
+
+// TestStandards checks a wheel by the rules that package indexes and checkers of metadata apply.
+func TestStandards(t *testing.T) {
+	file := write(t, "linux", "amd64")
+	name := regexp.MustCompile(`^([A-Za-z0-9_]+)-([^-]+)-(py3)-(none)-([a-z0-9_.]+)\.whl$`).FindStringSubmatch(filepath.Base(file)) // PEP 427
+	if name == nil {
+		t.Fatalf("%s is no name of a wheel", file)
+	}
+	if !regexp.MustCompile(`^(0|[1-9]\d*)(\.(0|[1-9]\d*))*(\.dev\d+)?(\+[a-z0-9]+)?$`).MatchString(name[2]) { // PEP 440, canonical
+		t.Errorf("version %s", name[2])
+	}
+	files := contents(t, file)
+	info := name[1] + "-" + name[2] + ".dist-info/"
+	for _, of := range []struct {
+		file, want string
+		once       []string // keys
+	}{
+		{"METADATA", "Name: " + name[1], []string{
+			"Metadata-Version", "Name", "Version", "Summary", "Description-Content-Type", "License-Expression", "Requires-Python", "Keywords",
+		}},
+		{"WHEEL", "Wheel-Version: 1.0", []string{"Wheel-Version", "Generator", "Root-Is-Purelib"}},
+	} {
+		m, err := mail.ReadMessage(bytes.NewReader(append(files[info+of.file], '\n'))) // the format of both
+		if err != nil {
+			t.Fatalf("%s: %v", of.file, err)
+		}
+		for _, key := range of.once {
+			if values := m.Header[textproto.CanonicalMIMEHeaderKey(key)]; len(values) != 1 || values[0] == "" {
+				t.Errorf("%s: %s is %q", of.file, key, values)
+			}
+		}
+		if !bytes.Contains(files[info+of.file], []byte(of.want+"\n")) {
+			t.Errorf("%s lacks %s", of.file, of.want)
+		}
+		if of.file == "WHEEL" {
+			continue
+		}
+		if m.Header.Get("Version") != name[2] {
+			t.Errorf("the file's version is %s, METADATA's %s", name[2], m.Header.Get("Version"))
+		}
+		if got := m.Header.Get("Description-Content-Type"); got != "text/markdown" {
+			t.Errorf("the description is %s", got)
+		}
+		for _, license := range m.Header["License-File"] { // PEP 639
+			if len(files[info+"licenses/"+license]) < 1000 {
+				t.Errorf("no license in %s", license)
+			}
+		}
+		for _, link := range m.Header["Project-Url"] {
+			if label, url, found := strings.Cut(link, ", "); !found || label == "" || len(label) > 32 || !strings.HasPrefix(url, "https://") {
+				t.Errorf("project URL %q", link)
+			}
+		}
+		for _, c := range m.Header["Classifier"] {
+			if strings.HasPrefix(c, "License ::") || !strings.Contains(c, " :: ") { // a license expression is in its place
+				t.Errorf("classifier %q", c)
+			}
+		}
+		if summary := m.Header.Get("Summary"); len(summary) > 512 {
+			t.Errorf("the summary has %d bytes", len(summary))
+		}
+		page, err := io.ReadAll(m.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllSubmatch(page, -1) { // an index shows the page elsewhere
+			if !bytes.HasPrefix(link[1], []byte("https://")) {
+				t.Errorf("METADATA: the link %s leads nowhere on an index", link[1])
+			}
+		}
+	}
+	for name := range files {
+		if strings.Contains(name, "\\") || strings.HasPrefix(name, "/") || strings.Contains(name, "..") {
+			t.Errorf("path %q", name)
 		}
 	}
 }
