@@ -98,7 +98,7 @@ func (t *Time) weight(staleness int) float64 {
 	case t.Staleness == StalenessPolynomial && t.Exponent == 0.5:
 		return mixing / math.Sqrt(1+s)
 	case t.Staleness == StalenessPolynomial:
-		return mixing * det.Exp(-float64(t.Exponent*det.Log(1+s)))
+		return mixing * max(det.Exp(-float64(t.Exponent*det.Log(1+s))), math.SmallestNonzeroFloat32)
 	}
 	return mixing
 }

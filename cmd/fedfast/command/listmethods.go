@@ -17,6 +17,8 @@ type methodEntry struct {
 	Paper string `json:"paper"`
 	// Differs says how the method differs from its paper, empty where it does not say.
 	Differs string `json:"differs,omitempty"`
+	// Synchronous says why an asynchronous server cannot use the method, empty if it can.
+	Synchronous string `json:"synchronous,omitempty"`
 	// Settings are other keys of a study file that the method reads.
 	Settings []string `json:"settings"`
 	// Hyperparameters are those of `list methods NAME` only.
@@ -35,7 +37,7 @@ type hyperEntry struct {
 }
 
 func newMethodEntry(m fl.Method) methodEntry {
-	return methodEntry{Name: m.Name, Doc: m.Doc, Paper: m.Paper, Differs: m.Differs, Settings: append([]string{}, m.Settings()...)}
+	return methodEntry{Name: m.Name, Doc: m.Doc, Paper: m.Paper, Differs: m.Differs, Synchronous: m.Synchronous, Settings: append([]string{}, m.Settings()...)}
 }
 
 func (a *app) listMethods(context.Context) error {
@@ -101,6 +103,9 @@ func (a *app) showMethod(_ context.Context, name string) error {
 	t.Row("paper", e.Paper)
 	if e.Differs != "" {
 		t.Row("differs", e.Differs)
+	}
+	if e.Synchronous != "" {
+		t.Row("synchronous", "refuses the modes buffered and async of [time]: "+e.Synchronous)
 	}
 	if len(e.Settings) > 0 {
 		t.Row("also reads", strings.Join(e.Settings, ", "))
