@@ -211,7 +211,11 @@ func TestTimeIsChecked(t *testing.T) {
 	cfg := Config{Model: model, Data: fed, Method: average(), Cohort: 6, Seed: 3, Fleet: &fleet.Config{}, Time: DefaultTime()}
 	cfg.Time.Mode = TimeAsync
 	c := hyper.DefaultClient()
-	_, err := newEngine(t, cfg).NewTrial(0).Round(t.Context(), Plan{Clients: []ClientParams{c, c, c, c, c, c}})
+	_, err := newEngine(t, cfg).NewTrial(0).Round(t.Context(), Plan{Table: []hyper.Cell{{Params: c}}})
+	if !contains(err, `only rounds of time.mode = "sync"`) {
+		t.Errorf("a table: %v", err)
+	}
+	_, err = newEngine(t, cfg).NewTrial(0).Round(t.Context(), Plan{Clients: []ClientParams{c, c, c, c, c, c}})
 	if !contains(err, `only rounds of time.mode = "sync" without time.overselect have them`) {
 		t.Errorf("hyperparameters of each slot: %v", err)
 	}

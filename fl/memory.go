@@ -44,7 +44,11 @@ func (c *Config) CheckMemory() error {
 	if c.Data == nil {
 		return checkMemory(c.Model, 1, 1, 0, 4*int64(c.Model.Size())*leastVectors)
 	}
-	return checkMemory(c.Model, c.workers(), max(1, c.Trials), c.Kept, whole(c.needed()))
+	err := checkMemory(c.Model, c.workers(), max(1, c.Trials), c.Kept, whole(c.needed()))
+	if err != nil && c.Time.versions(c.Cohort) > 0 {
+		return fmt.Errorf("%w, or lower time.concurrency or time.max_staleness", err)
+	}
+	return err
 }
 
 // Memory returns how many bytes a training takes at its peak, besides the examples, with
@@ -58,10 +62,10 @@ func (c *Config) Memory() int64 {
 	return whole(need)
 }
 
-// TrialMemory returns how many bytes the weights of a trial and its method's server
-// take: what a trial that waits between two of its rounds holds.
+// TrialMemory returns how many bytes the weights of a trial, the versions of them that
+// clients at work began from, and its method's server take: what a trial that waits between two of its rounds holds.
 func (c *Config) TrialMemory() int64 {
-	return whole((trialVectors + c.serverVectors()) * 4 * float64(c.Model.Size()))
+	return whole((trialVectors + float64(c.Time.versions(c.Cohort)) + c.serverVectors()) * 4 * float64(c.Model.Size()))
 }
 
 // whole returns bytes as a number that can be added to.

@@ -91,7 +91,7 @@ func (e *Engine) jobWork(client int, p ClientParams) (flops float64, down, up in
 // advance has the clock go on to the trial's next step.
 func (t *Trial) advance(plan Plan) (*clock.Step, error) {
 	e := t.engine
-	if t := &e.cfg.Time; len(plan.Table)+len(plan.Clients) > 1 && (t.Async() || t.Overselect > 1) {
+	if t := &e.cfg.Time; t.Async() && len(plan.Clients) != 1 || t.Overselect > 1 && len(plan.Clients) > 1 {
 		return nil, fmt.Errorf("clients with hyperparameters of their own: only rounds of time.mode = %q without time.overselect have them", TimeSync)
 	}
 	var failed error

@@ -51,7 +51,7 @@ type tasks struct {
 
 func newTasks(s *study.Setup, n Counts) (*tasks, error) {
 	m, err := fl.MethodByName(s.Config.Method)
-	return &tasks{setup: s, method: m, cohort: float64(min(s.Config.Cohort, n.Clients)), Counts: n}, err
+	return &tasks{setup: s, method: m, cohort: float64(min(s.Config.Updates(), n.Clients)), Counts: n}, err
 }
 
 // rounds returns the work of a number of rounds, whose clients take one of the points

@@ -28,7 +28,7 @@ func Subtitle(s *view.Overview) string {
 			what += " + " + named(c.ClientTuner.Name)
 		}
 	}
-	parts := []string{what, c.Data.Name, cmp.Or(c.Model.Name, "custom network"), c.Method, fmt.Sprintf("%d clients per round", c.Cohort)}
+	parts := []string{what, c.Data.Name, cmp.Or(c.Model.Name, "custom network"), c.Method, fmt.Sprintf("%d clients per round", c.Updates())}
 	if e := s.Errors(); e != nil && e.Evaluation != nil && e.Evaluation.GlobalTest.Clients > 1 {
 		parts = append(parts, count(e.Evaluation.GlobalTest.Clients)+" clients")
 	}

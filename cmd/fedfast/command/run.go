@@ -131,7 +131,7 @@ func (a *app) printRunBlock(c *config.Config, r *study.RunResult, dir string) er
 	b.errors(c, &r.Errors)
 	b.curve(ofRun(r))
 	b.fleet(r.Fleet, r.Rounds)
-	b.dropped(r.Dropped, r.Dropped == r.Rounds*c.Cohort)
+	b.dropped(r.Dropped, r.Dropped == r.Rounds*c.Updates())
 	b.warnings(r.Verdict(), a.verbose)
 	b.next("report "+shellWord(dir), "eval "+shellWord(dir), "ui "+parentOf(dir))
 	return b.print()

@@ -253,6 +253,9 @@ func (c *Config) Devices() *fleet.Config {
 	return &f
 }
 
+// Updates returns how many clients' updates a round takes, at most.
+func (c *Config) Updates() int { return c.Time.Updates(c.Cohort) }
+
 // data returns the configuration for data.Open.
 func (c *Config) data() data.Config {
 	d := c.Data.Config

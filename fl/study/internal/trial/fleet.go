@@ -12,7 +12,7 @@ import (
 // there has decided.
 func (t *Trial) checkClients(clients []int) error {
 	c, all := t.study.Meter.Config, len(t.study.Meter.Data.Clients)
-	if n, most := len(clients), c.Time.Updates(c.Cohort); n == 0 || n > most {
+	if n, most := len(clients), c.Updates(); n == 0 || n > most {
 		return fmt.Errorf("%d clients in a step of at most %d", n, most)
 	}
 	for _, client := range clients {
