@@ -66,15 +66,16 @@ def call(args: Sequence[str], progress: Progress = None, watch: Optional[Callabl
         interrupted = False
         while line is not None:
             try:
-                try:
-                    line = lines.get(timeout=0.2)
-                    if line:
-                        last = [*last[-19:], line]
-                        show(line)
-                except queue.Empty:
-                    pass
-                if watch is not None:
-                    watch()
+                while line is not None:  # in here, so that no Ctrl-C falls between two lines
+                    try:
+                        line = lines.get(timeout=0.2)
+                        if line:
+                            last = [*last[-19:], line]
+                            show(line)
+                    except queue.Empty:
+                        pass
+                    if watch is not None:
+                        watch()
             except KeyboardInterrupt:
                 if interrupted:
                     process.kill()
