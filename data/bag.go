@@ -72,12 +72,12 @@ func newBags(words, labels int, numbers []uint16) (*bags, error) {
 		i := int32(len(s.starts) - 1)
 		for _, w := range s.known(i) {
 			if int(w) >= words {
-				return nil, fmt.Errorf("example %d has word %d, must be in [0, %d)", i, w, words)
+				return nil, fmt.Errorf("sample %d has word %d, must be in [0, %d)", i, w, words)
 			}
 		}
 		for _, l := range s.tags(i) {
 			if int(l) >= labels {
-				return nil, fmt.Errorf("example %d has label %d, must be in [0, %d)", i, l, labels)
+				return nil, fmt.Errorf("sample %d has label %d, must be in [0, %d)", i, l, labels)
 			}
 		}
 		at = end
@@ -136,7 +136,7 @@ func NewLazyBags(words, labels int, load func(client int) ([]uint16, error)) *La
 			return s, int64(2*cap(numbers) + 4*cap(s.starts)), nil
 		}),
 		count: func(s source) int { return len(s.(*bags).starts) },
-		unit:  "examples",
+		unit:  "samples",
 	}
 }
 

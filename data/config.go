@@ -24,7 +24,7 @@ type Config struct {
 	// parts of m a/(a+b+c) and m (a+b)/(a+b+c). "a/b/files" keeps the files'
 	// test samples as test examples and cuts the others a to b; "files" is
 	// "90/10/files".
-	Split string `toml:"split" doc:"shares of a client's training, validation and test examples; files, or a/b/files, keeps the test examples of the files; default: 80/10/10, or files for an npz file with x_test"`
+	Split string `toml:"split" doc:"shares of a client's training, validation and test samples; files, or a/b/files, keeps the test samples of the files; default: 80/10/10, or files for an npz file with x_test"`
 	// IID reports whether a client's samples are shuffled before the cut or keep the
 	// order of the files. nil shuffles the pictures and vectors of clients that
 	// come with the files, which may be stored class by class, as LEAF's are, so

@@ -102,7 +102,7 @@ func TestDealtPartsAreAlike(t *testing.T) {
 			}
 			mean, deviation := randomDistance(t, fed, name, cfg.Seed)
 			if d.Mean > mean+6*deviation+slack {
-				t.Errorf("%s examples of a client are %.3f apart in the mean of %d clients, must be near the %.3f +- %.3f of random cuts", name, d.Mean, d.Clients, mean, deviation)
+				t.Errorf("%s samples of a client are %.3f apart in the mean of %d clients, must be near the %.3f +- %.3f of random cuts", name, d.Mean, d.Clients, mean, deviation)
 			}
 		}
 		if files && cfg.Partition != deal.WayIID && cfg.MaxSamples == 0 {

@@ -43,7 +43,7 @@ func TestFillEveryStep(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("labels for one step an example were enough")
+			t.Error("labels for one step a sample were enough")
 		}
 	}()
 	must(t, v.Fill([]int32{0, 1}, nil, tokens, labels[:2], nil))

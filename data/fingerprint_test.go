@@ -21,7 +21,7 @@ func TestFingerprintSamples(t *testing.T) {
 	for _, at := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, n - 3, n - 2, n - 1} {
 		differs := mustFingerprint(t, sets(at), false) != want
 		if differs != (at%3 == 0) {
-			t.Errorf("a change of example %d is seen: %v", at, differs)
+			t.Errorf("a change of sample %d is seen: %v", at, differs)
 		}
 		if differs {
 			seen++
@@ -31,7 +31,7 @@ func TestFingerprintSamples(t *testing.T) {
 		t.Errorf("%d changes seen, must be 5", seen)
 	}
 	if mustFingerprint(t, sets(0), true) != mustFingerprint(t, sets(-1), true) {
-		t.Error("the examples of a lazy set were read")
+		t.Error("the samples of a lazy set were read")
 	}
 	moved := sets(-1)
 	moved[0].Client = "A"

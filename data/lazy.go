@@ -147,12 +147,12 @@ func NewLazyVectors(n, classes int, load func(client int) (values []float32, lab
 				}
 			}
 			if len(values) != n*len(labels) {
-				return nil, 0, fmt.Errorf("there are %d numbers of %d examples, must be %d each", len(values), len(labels), n)
+				return nil, 0, fmt.Errorf("there are %d numbers of %d samples, must be %d each", len(values), len(labels), n)
 			}
 			return &vectors{n: n, values: values, labels: labels}, int64(4*cap(values) + 4*cap(labels)), nil
 		}),
 		count: func(s source) int { return len(s.(*vectors).labels) },
-		unit:  "examples",
+		unit:  "samples",
 	}
 }
 
@@ -175,7 +175,7 @@ func (c *lazyClient) open() (source, error) {
 		}
 	}
 	if err != nil {
-		return nil, &ReadError{fmt.Errorf("read examples: %w", err)}
+		return nil, &ReadError{fmt.Errorf("read samples: %w", err)}
 	}
 	return s, nil
 }
@@ -206,4 +206,4 @@ func (s *lazyVectors) read(int32, []float32, []int32, *Augment) int32 { panic(no
 
 // notOpened is a mistake of the program: what reads single examples has not called
 // opened.
-const notOpened = "data: examples in a file are read before they are in memory"
+const notOpened = "data: samples in a file are read before they are in memory"

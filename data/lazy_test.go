@@ -72,7 +72,7 @@ func TestLazyRowsAreChecked(t *testing.T) {
 		"there is a token 50, must be in [0, 50)":   {1, 50, 3},
 		"client number 4 has 2 tokens, must have 3": {1, 2},
 		"client number 4 has 6 tokens, must have 3": {1, 2, 3, 4, 5, 6},
-		"read examples: the file is gone":           nil,
+		"read samples: the file is gone":            nil,
 	} {
 		lazy := NewLazyRows(2, 50, func(int) ([]uint16, error) {
 			if rows == nil {

@@ -44,7 +44,7 @@ func (c *Config) fill(fed *Federation, examples []Examples) error {
 		return err
 	}
 	if fed.Lazy && c.Proxy > 0 {
-		return fmt.Errorf("data.proxy = %d: the examples are not in memory; leave it out", c.Proxy)
+		return fmt.Errorf("data.proxy = %d: the samples are not in memory; leave it out", c.Proxy)
 	}
 	examples, err := c.normalize(fed, examples)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *Config) fill(fed *Federation, examples []Examples) error {
 	c.chooseSplit(fed, examples)
 	pooled := len(examples) == 1 && examples[0].Pooled
 	if pooled && !c.dealt() {
-		return fmt.Errorf("its examples have no clients; set how to deal them, for example data.partition = %q", deal.WayIID)
+		return fmt.Errorf("its samples have no clients; set how to deal them, for example data.partition = %q", deal.WayIID)
 	}
 	if pooled {
 		all := examples[0]

@@ -109,7 +109,7 @@ func (f *Federation) Side(s Side) (*Federation, error) {
 	case n == 0:
 		return nil, errors.New("a proxy federation needs data.proxy samples")
 	case f.Kind == Tokens:
-		return nil, fmt.Errorf("a proxy federation needs one class per example; %s is text", f.Name)
+		return nil, fmt.Errorf("a proxy federation needs one class per sample; %s is text", f.Name)
 	case s.Test < 1 || s.Test >= n:
 		return nil, fmt.Errorf("data.proxy_test = %d: must be from 1 to %d, less than data.proxy", s.Test, n-1)
 	case s.Clients < 1 || s.Samples < 1 || !(s.HI >= 0 && s.HI <= 1):

@@ -138,12 +138,12 @@ func TestRegisteredExamplesAreChecked(t *testing.T) {
 		examples data.Examples
 		want     string
 	}{
-		"of nobody":    {data.Vector, &form, data.Examples{Train: one, Pooled: true}, `its examples have no clients; set how to deal them, for example data.partition = "iid"`},
+		"of nobody":    {data.Vector, &form, data.Examples{Train: one, Pooled: true}, `its samples have no clients; set how to deal them, for example data.partition = "iid"`},
 		"nothing":      {data.Vector, nil, data.Examples{}, "returned no federation"},
-		"no form":      {data.Vector, &data.Federation{Classes: 3}, data.Examples{}, "must say the form of an example"},
+		"no form":      {data.Vector, &data.Federation{Classes: 3}, data.Examples{}, "must say the form of a sample"},
 		"two views":    {data.Vector, &form, data.Examples{Client: "c", Train: one, Test: other}, `client "c": Train and Test must be parts of one view`},
 		"other size":   {data.Vector, &data.Federation{H: 1, W: 1, C: 5, Classes: 3}, data.Examples{Client: "c", Train: one}, "have 2 numbers and 0 tokens, the federation's 5 and 0"},
-		"label":        {data.Vector, &form, data.Examples{Client: "c", Train: data.VectorView(2, make([]float32, 4), []int32{0, 3})}, "example 1 has label 3, must be in [0, 3)"},
+		"label":        {data.Vector, &form, data.Examples{Client: "c", Train: data.VectorView(2, make([]float32, 4), []int32{0, 3})}, "sample 1 has label 3, must be in [0, 3)"},
 		"negative":     {data.Vector, &form, data.Examples{Client: "c", Train: data.VectorView(2, make([]float32, 2), []int32{-1})}, "label -1"},
 		"step labels":  {data.Tokens, &data.Federation{SeqLen: 2, Vocab: 10, Classes: 10}, data.Examples{Client: "c", Train: steps}, "EveryStep of the federation is false"},
 		"step classes": {data.Tokens, &data.Federation{SeqLen: 2, Vocab: 10, Classes: 9, EveryStep: true}, data.Examples{Client: "c", Train: steps}, "has label 9, must be in [0, 9)"},

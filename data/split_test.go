@@ -31,7 +31,7 @@ func read(v View) []int {
 	for i := range got {
 		got[i] = int(x[i])
 		if labels[i] != int32(got[i]%3) {
-			panic("a label of another example")
+			panic("a label of another sample")
 		}
 	}
 	return got

@@ -57,7 +57,7 @@ func (t *tally) nobody(c *Config) string {
 	case t.small > 0 && c.dealt():
 		remedy = "; lower it, or deal more samples to fewer clients (data.clients)"
 	case t.bare > 0:
-		remedy = "; give the training examples a larger share"
+		remedy = "; give the training samples a larger share"
 	case t.small > 0:
 		remedy = "; lower it"
 	}

@@ -43,7 +43,7 @@ type targetSource interface {
 // v.Len() rows of n. It keeps the slice, which must not change.
 func NumbersView(v View, n int, values []float32) View {
 	if len(values) != v.n*n || n < 1 {
-		panic("data: NumbersView has not n numbers an example")
+		panic("data: NumbersView has not n numbers per sample")
 	}
 	v.whole()
 	v.src = &valued{v.src, n, values}
@@ -55,7 +55,7 @@ func NumbersView(v View, n int, values []float32) View {
 // change.
 func LabelsView(v View, n int, starts, labels []int32) View {
 	if len(starts) != v.n+1 || n < 1 || int(starts[v.n]) != len(labels) {
-		panic("data: LabelsView has not one list of labels an example")
+		panic("data: LabelsView has not one list of labels per sample")
 	}
 	v.whole()
 	v.src = &tagged{v.src, n, starts, labels}
@@ -150,13 +150,13 @@ func (f *Federation) checkTargets(v View) error {
 		kind, n = src.kind()
 	}
 	if kind != f.Target || n != f.Classes {
-		return fmt.Errorf("its examples have %s as targets, %d, the federation %s, %d", kind, n, f.Target, f.Classes)
+		return fmt.Errorf("its samples have %s as targets, %d, the federation %s, %d", kind, n, f.Target, f.Classes)
 	}
 	if s, ok := src.(*tagged); ok {
 		for i := range v.n {
 			for _, l := range s.of(v.at(i)) {
 				if l < 0 || int(l) >= n {
-					return fmt.Errorf("example %d has label %d, must be in [0, %d)", i, l, n)
+					return fmt.Errorf("sample %d has label %d, must be in [0, %d)", i, l, n)
 				}
 			}
 		}

@@ -144,7 +144,7 @@ func (v View) Fill(pos []int32, x []float32, tokens, labels []int32, aug *Augmen
 		each = ids
 	}
 	if len(x) < len(pos)*floats || len(tokens) < len(pos)*ids || len(labels) < len(pos)*each {
-		panic("data: Fill into a buffer shorter than its examples")
+		panic("data: Fill into a buffer shorter than its samples")
 	}
 	for i, p := range pos {
 		if uint(p) >= uint(v.n) {

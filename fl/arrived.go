@@ -53,10 +53,10 @@ func (r *round) fits(p *part, s shard.Span) error {
 			return fmt.Errorf("%s: it has client %d in slot %d instead of client %d", at, got.Client, s.Lo+i, want.Client)
 		}
 		if got.TrainExamples != want.TrainExamples || got.ValExamples != want.ValExamples {
-			return fmt.Errorf("%s: client %d has %d and %d examples in it, not %d and %d", at, got.Client, got.TrainExamples, got.ValExamples, want.TrainExamples, want.ValExamples)
+			return fmt.Errorf("%s: client %d has %d and %d samples in it, not %d and %d", at, got.Client, got.TrainExamples, got.ValExamples, want.TrainExamples, want.ValExamples)
 		}
 		if !isCount(got.Steps) || !isCount(got.Examples) {
-			return fmt.Errorf("%s: client %d cannot have taken %d steps with %d examples", at, got.Client, got.Steps, got.Examples)
+			return fmt.Errorf("%s: client %d cannot have taken %d steps with %d samples", at, got.Client, got.Steps, got.Examples)
 		}
 		if !e.measures(&got.Before) || !e.measures(&got.After) {
 			return fmt.Errorf("%s: client %d has scores of another model", at, got.Client)
@@ -95,7 +95,7 @@ func (e *Engine) answers(x *shard.Exam, scores []clientScores) error {
 		for k, want := range []int{asked(x.GlobalVal, val), asked(x.GlobalTest, test), asked(x.PersonalVal, val), asked(x.PersonalTest, test)} {
 			set := scores[i].sets()[k]
 			if set.n != want {
-				return fmt.Errorf("evaluation: client %s was measured on %d examples, not on %d", c.ID, set.n, want)
+				return fmt.Errorf("evaluation: client %s was measured on %d samples, not on %d", c.ID, set.n, want)
 			}
 			if want == 0 {
 				continue

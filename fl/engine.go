@@ -122,7 +122,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	for _, c := range cfg.Data.Clients {
 		if c.Train.Len() == 0 {
-			return nil, fmt.Errorf("%s: client %s has no training examples", cfg.Data.Name, c.ID)
+			return nil, fmt.Errorf("%s: client %s has no training samples", cfg.Data.Name, c.ID)
 		}
 	}
 	if err := checkFit(cfg.Model, cfg.Data); err != nil {
@@ -201,9 +201,9 @@ func checkFit(m *nn.Model, d *data.Federation) error {
 	}
 	switch n := m.LabelsPerExample(); {
 	case n != 1 && !d.EveryStep:
-		return fmt.Errorf("model %s predicts at each of %d steps, data %s has one label an example", m.Name(), n, d.Name)
+		return fmt.Errorf("model %s predicts at each of %d steps, data %s has one label per sample", m.Name(), n, d.Name)
 	case n == 1 && d.EveryStep:
-		return fmt.Errorf("model %s predicts once an example, data %s has a label at every step", m.Name(), d.Name)
+		return fmt.Errorf("model %s predicts once per sample, data %s has a label at every step", m.Name(), d.Name)
 	}
 	if err := checkLoss(m, d); err != nil {
 		return err

@@ -32,13 +32,13 @@ const (
 )
 
 var probes = []Probe{
-	{Name: "val_error_before", Doc: "error of the broadcast weights on the client's validation examples", Cost: evaluation, of: func(s *Slot) float64 { return s.Before.Error }},
-	{Name: "val_error_after", Doc: "error of the client's own model on its validation examples", Cost: evaluation, of: func(s *Slot) float64 { return s.After.Error }},
-	{Name: "val_loss_before", Doc: "loss of the broadcast weights on the client's validation examples", Cost: evaluation, of: func(s *Slot) float64 { return s.Before.Loss }},
-	{Name: "val_loss_after", Doc: "loss of the client's own model on its validation examples", Cost: evaluation, of: func(s *Slot) float64 { return s.After.Loss }},
+	{Name: "val_error_before", Doc: "error of the broadcast weights on the client's validation samples", Cost: evaluation, of: func(s *Slot) float64 { return s.Before.Error }},
+	{Name: "val_error_after", Doc: "error of the client's own model on its validation samples", Cost: evaluation, of: func(s *Slot) float64 { return s.After.Error }},
+	{Name: "val_loss_before", Doc: "loss of the broadcast weights on the client's validation samples", Cost: evaluation, of: func(s *Slot) float64 { return s.Before.Loss }},
+	{Name: "val_loss_after", Doc: "loss of the client's own model on its validation samples", Cost: evaluation, of: func(s *Slot) float64 { return s.After.Loss }},
 	{Name: "train_loss", Doc: "mean loss over the client's local steps", of: func(s *Slot) float64 { return s.TrainLoss }},
-	{Name: "examples_train", Doc: "training examples of the client, a fact that tuner.allow must list", of: func(s *Slot) float64 { return float64(s.TrainExamples) }},
-	{Name: "examples_val", Doc: "validation examples of the client, a fact that tuner.allow must list", of: func(s *Slot) float64 { return float64(s.ValExamples) }},
+	{Name: "examples_train", Doc: "training samples of the client, a fact that tuner.allow must list", of: func(s *Slot) float64 { return float64(s.TrainExamples) }},
+	{Name: "examples_val", Doc: "validation samples of the client, a fact that tuner.allow must list", of: func(s *Slot) float64 { return float64(s.ValExamples) }},
 	{Name: "client_key", Doc: "number of the client, the same in all rounds, a fact that tuner.allow must list and only a tuner's scalars can ask for", of: func(s *Slot) float64 { return float64(s.Client) }},
 	{Name: "steps", Doc: "local steps that the client took", of: func(s *Slot) float64 { return float64(s.Steps) }},
 	{Name: "delta_norm", Doc: "length of the client's change of the weights", of: func(s *Slot) float64 { return s.DeltaNorm }},

@@ -23,7 +23,7 @@ func (e *Engine) Validate(ctx context.Context, weights []float32, v EvalConfig) 
 	stream := kernels.NewStream(kernels.Key(e.cfg.Seed, uint64(v.Trial), uint64(v.Round), purposeValidate), 0)
 	ids := e.validated(v, stream)
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("evaluation: none of the %d clients has validation examples", len(e.cfg.Data.Clients))
+		return nil, fmt.Errorf("evaluation: none of the %d clients has validation samples", len(e.cfg.Data.Clients))
 	}
 	measured, err := e.measure(ctx, &shard.Exam{
 		Weights: weights, Clients: ids, GlobalVal: v.Clients == nil, PersonalVal: v.Clients != nil,

@@ -56,7 +56,7 @@ func (m *Model) WithLoss(l Loss) (*Model, error) {
 		return nil, fmt.Errorf("model %s: %w", m.name, err)
 	}
 	if l.Targets() && m.LabelsPerExample() > 1 {
-		return nil, fmt.Errorf("model %s: the loss %q is for one output an example, this model has %d; use %q", m.name, l.Kind, m.LabelsPerExample(), CrossEntropy)
+		return nil, fmt.Errorf("model %s: the loss %q is for one output per sample, this model has %d; use %q", m.name, l.Kind, m.LabelsPerExample(), CrossEntropy)
 	}
 	c := *m
 	c.lossType, _ = l.Type() // it was checked

@@ -30,7 +30,7 @@ type Model struct {
 }
 
 // NewModel chains layers into a classifier of classes classes. The last layer
-// must give classes channels, once a sample or once a step. A ReLU that follows a
+// must give classes channels, once per sample or once a step. A ReLU that follows a
 // dense or convolutional layer is computed within it.
 func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, error) {
 	m := &Model{name: name, input: input, classes: classes, layers: slices.Clone(layers), lossType: &crossEntropy}

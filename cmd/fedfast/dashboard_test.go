@@ -20,7 +20,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 )
@@ -413,15 +412,15 @@ func largeStudy(t *testing.T, dir string, trials, length int) (*store.Store, fun
 			t.Fatal(err)
 		}
 	}
-	add(study.KindStudy, -1, 0, `{"name":"large","mode":"tune","config":%q,"trial_rounds":%d}`, text, length)
-	add(study.KindSession, -1, 0, `{"version":"test","cpu":"none","level":"avx2","workers":2}`)
+	add(store.KindStudy, -1, 0, `{"name":"large","mode":"tune","config":%q,"trial_rounds":%d}`, text, length)
+	add(store.KindSession, -1, 0, `{"version":"test","cpu":"none","level":"avx2","workers":2}`)
 	for trial := range trials {
-		add(study.KindSuggest, -1, 0, `{"n":1,"decisions":[{"kind":"start","trial":%d,"params":{"client.lr":0.1},"to_round":%d}]}`, trial, length)
-		add(study.KindTrial, trial, 0, `{"params":{"client.lr":%v}}`, math.Pow(10, -float64(trial)/80))
+		add(store.KindSuggest, -1, 0, `{"n":1,"decisions":[{"kind":"start","trial":%d,"params":{"client.lr":0.1},"to_round":%d}]}`, trial, length)
+		add(store.KindTrial, trial, 0, `{"params":{"client.lr":%v}}`, math.Pow(10, -float64(trial)/80))
 	}
 	measured := func(trial, round int) {
 		score := 0.1 + float64(trial%7)/20 + 0.8*math.Exp(-float64(round)/float64(length/8)) + 0.02*math.Sin(float64(round*trial))
-		add(study.KindRound, trial, round, `{"score":%v,"train_loss":%v,"steps":100,"examples":2000,"dropped":0,"clients":[1,2,3,4,5,6,7,8,9,10]}`, score, 3*score)
+		add(store.KindRound, trial, round, `{"score":%v,"train_loss":%v,"steps":100,"examples":2000,"dropped":0,"clients":[1,2,3,4,5,6,7,8,9,10]}`, score, 3*score)
 	}
 	for round := 1; round <= length-20; round++ {
 		for trial := range trials {

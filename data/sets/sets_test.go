@@ -55,7 +55,7 @@ func TestOpenErrors(t *testing.T) {
 		{"beta below 0", data.Config{Name: "synthetic", Alpha: 1, Beta: -1}, "data.alpha = 1, data.beta = -1: synthetic needs numbers in [0, 1000]"},
 		{"alpha of models is no number", data.Config{Name: "synthetic", Alpha: math.NaN()}, "data.alpha = NaN, data.beta = 0: synthetic needs"},
 		{"partition of drawn clients", data.Config{Name: "synthetic", Partition: "iid"}, `data.partition = "iid": synthetic has its own clients`},
-		{"too many to draw", data.Config{Name: "synthetic", Clients: 1<<20 + 1}, "open synthetic: data.clients = 1048577, data.samples = 0: at most 1048576 clients of 4194304 examples are drawn"},
+		{"too many to draw", data.Config{Name: "synthetic", Clients: 1<<20 + 1}, "open synthetic: data.clients = 1048577, data.samples = 0: at most 1048576 clients of 4194304 samples are drawn"},
 		{"too many of a mean", data.Config{Name: "synthetic", Clients: 5000, Samples: 4_000_000}, "open synthetic: data.clients = 5000, data.samples = 4000000: the largest client has "},
 		{"samples of clients", data.Config{Name: "qmnist", Path: none, Samples: 5}, "data.samples = 5: qmnist has its own clients; use data.max_samples"},
 		{"encoding of images", data.Config{Name: "glyphs", Encoding: "leaf"}, `data.encoding = "leaf": glyphs does not support it; leave data.encoding out`},
@@ -74,7 +74,7 @@ func TestOpenErrors(t *testing.T) {
 		{"deviation is no number", data.Config{Name: "glyphs", ImageMean: []float64{0.5}, ImageStd: []float64{math.NaN()}}, "data.image_std = [NaN]: must be from 1e-06 to 1"},
 		{"means of other channels", data.Config{Name: "glyphs", Clients: 3, Samples: 20, ImageMean: []float64{0.1, 0.2, 0.3}, ImageStd: []float64{0.5}}, "open glyphs: data.image_mean = [0.1 0.2 0.3]: must be one number for all channels or one for each; the images are 28 x 28 x 1"},
 		{"nobody left", data.Config{Name: "glyphs", Clients: 3, Samples: 20, MinSamples: 1000}, "open glyphs: no client is left to train on: 3 have fewer samples than data.min_samples = 1000; lower it"},
-		{"nobody to train on", data.Config{Name: "glyphs", Clients: 3, Samples: 20, MinSamples: 1, Split: "1/1000/0"}, `open glyphs: no client is left to train on: 3 have too few samples for one to train on with data.split = "1/1000/0"; give the training examples a larger share`},
+		{"nobody to train on", data.Config{Name: "glyphs", Clients: 3, Samples: 20, MinSamples: 1, Split: "1/1000/0"}, `open glyphs: no client is left to train on: 3 have too few samples for one to train on with data.split = "1/1000/0"; give the training samples a larger share`},
 		{"more clients than memory", data.Config{Name: "glyphs", Clients: 1<<31 - 1, Samples: 1<<31 - 1}, "open glyphs: data.clients = 2147483647, data.samples = 2147483647: what is drawn needs "},
 		{"more samples than memory", data.Config{Name: "glyphs", Samples: 1<<31 - 1}, "open glyphs: data.clients = 0, data.samples = 2147483647: what is drawn needs "},
 	} {

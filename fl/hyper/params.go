@@ -21,9 +21,9 @@ type Client struct {
 	WeightDecay    float64 `toml:"weight_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on all parameters; decoupled weight decay with AdamW" also:"wd l2 decay"`
 	BiasDecay      float64 `toml:"bias_decay" in:"[0, inf) or -1" off:"-1" doc:"L2 coefficient on biases and the parameters of normalization layers instead of client.weight_decay; -1: client.weight_decay" also:"norm_decay bias_weight_decay"`
 	Mu             float64 `toml:"mu" in:"[0, inf)" off:"0" doc:"weight of the proximal term mu/2 |w_k - w|^2 in the local objective" also:"proximal prox proximal_mu"`
-	Epochs         float64 `toml:"epochs" in:"(0, 1e6]" default:"1" doc:"passes over a client's training examples per round; a fraction is part of one more shuffled pass" also:"local_epochs num_epochs passes"`
+	Epochs         float64 `toml:"epochs" in:"(0, 1e6]" default:"1" doc:"passes over a client's training samples per round; a fraction is part of one more shuffled pass" also:"local_epochs num_epochs passes"`
 	Steps          int     `toml:"steps" in:"[0, inf)" doc:"local steps per round; 0: given by client.epochs" also:"local_steps num_steps iterations"`
-	Batch          int     `toml:"batch" in:"[1, inf)" default:"20" doc:"examples per local step" also:"batch_size batchsize bs"`
+	Batch          int     `toml:"batch" in:"[1, inf)" default:"20" doc:"samples per local step" also:"batch_size batchsize bs"`
 	Dropout        float64 `toml:"dropout" in:"[0, 1) or -1" default:"-1" doc:"rate of all dropout layers; -1: the model's own rates" also:"dropout_rate"`
 	Wrap           bool    `toml:"wrap" tune:"no" doc:"fill the last batch of a pass from the next pass, so that all batches are full; otherwise it is smaller"`
 	Floor          bool    `toml:"floor" tune:"no" doc:"with client.wrap, round the number of steps down instead of up, as in FATHOM's paper"`
@@ -39,7 +39,7 @@ type Client struct {
 	Window         int     `toml:"window" in:"[0, inf)" off:"0" doc:"local steps that are averaged into a sample of the posterior"`
 	Rho            float64 `toml:"rho" in:"[0, inf)" off:"0" doc:"shrinkage of the posterior's covariance; 0: FedAvg on the mean of the samples" also:"shrinkage"`
 	Width          float64 `toml:"width" in:"[0, 1]" off:"0" doc:"share of the channels in a client's sub-network; 0: given by client.widths"`
-	AlphaLR        float64 `toml:"alpha_lr" in:"[0, inf)" off:"0" doc:"learning rate of Adam for the weights of mixed operations, in steps on validation examples" also:"arch_lr arch_learning_rate"`
+	AlphaLR        float64 `toml:"alpha_lr" in:"[0, inf)" off:"0" doc:"learning rate of Adam for the weights of mixed operations, in steps on validation samples" also:"arch_lr arch_learning_rate"`
 	AlphaBeta1     float64 `toml:"alpha_beta1" in:"[0, 1)" off:"0" doc:"decay rate of the first moment of that Adam"`
 	AlphaBeta2     float64 `toml:"alpha_beta2" in:"[0, 1)" off:"0" doc:"decay rate of the second moment of that Adam"`
 	AlphaDecay     float64 `toml:"alpha_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on the weights of mixed operations instead of client.weight_decay" also:"arch_weight_decay"`
@@ -62,7 +62,7 @@ type Server struct {
 	Beta2    float64 `toml:"beta2" in:"[0, 1)" off:"0" doc:"decay rate of the server's second moment" also:"beta_2"`
 	Tau      float64 `toml:"tau" in:"[0, inf)" off:"0" doc:"degree of adaptivity, added to the root of the second moment" also:"epsilon eps"`
 	Alpha    float64 `toml:"alpha" in:"[0, inf)" off:"0" doc:"weight of the dynamic regularizer"`
-	Weighted bool    `toml:"weighted" off:"0" doc:"weight clients by their number of training examples instead of equally"`
+	Weighted bool    `toml:"weighted" off:"0" doc:"weight clients by their number of training samples instead of equally"`
 	BurnIn   int     `toml:"burn_in" in:"[0, inf)" off:"0" doc:"number of initial rounds that are plain FedAvg" also:"burnin"`
 	Holders  bool    `toml:"holders" off:"0" doc:"average the changes of each parameter only over the clients that hold it, instead of over all clients"`
 

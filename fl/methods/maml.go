@@ -22,7 +22,7 @@ import (
 func maml() fl.Method {
 	return fl.Method{
 		Name:        "maml",
-		Doc:         "MAML: meta-gradients on validation examples after client.inner_steps",
+		Doc:         "MAML: meta-gradients on validation samples after client.inner_steps",
 		Paper:       "Finn et al. 2017, Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, arXiv:1703.03400; Chen et al. 2018, Federated Meta-Learning with Fast Convergence and Efficient Communication, arXiv:1802.07876",
 		Uses:        slices.Concat(innerSteps, hyper.Using("client.batch", "client.dropout", "client.wrap"), serverStep),
 		SetDefaults: func(c *fl.ClientParams, s *fl.ServerParams) { c.InnerLR, c.InnerSteps, s.LR = 0.01, 5, 0.03 },

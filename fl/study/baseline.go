@@ -247,7 +247,7 @@ func beginBaseline(ctx context.Context, s *store.Store, rec baselineRecord) (*Co
 		}
 	}
 	h := replay.New(s)
-	if err := h.Append(KindBaseline, tuners.StudySession, rec.Rounds, rec); err != nil {
+	if err := h.Append(store.KindBaseline, tuners.StudySession, rec.Rounds, rec); err != nil {
 		return nil, err
 	}
 	return c, h.Flush()
@@ -299,7 +299,7 @@ func (b *baseline) Run(ctx context.Context, s play.Segment, begins func(rounds i
 	}
 	r.TestError, r.StdErr = test.Error, test.StdErr
 	t.Free()
-	if err := errors.Join(b.record.Append(KindConfiguration, tuners.StudySession, t.Rounds(), r), b.record.Flush()); err != nil {
+	if err := errors.Join(b.record.Append(store.KindConfiguration, tuners.StudySession, t.Rounds(), r), b.record.Flush()); err != nil {
 		return tuners.TrialReport{}, err
 	}
 	b.mu.Lock()

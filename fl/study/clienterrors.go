@@ -29,7 +29,7 @@ func clientsRecordOf(all []fl.ClientError) clientsRecord {
 	return rec
 }
 
-// ReadClients reads a row of KindClients: the test errors of the returned model on single
+// ReadClients reads a row of store.KindClients: the test errors of the returned model on single
 // clients.
 func ReadClients(r store.Row) ([]fl.ClientError, error) {
 	rec, err := record.Decode[clientsRecord](r.Kind, r.Data)

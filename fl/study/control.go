@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
+	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -104,7 +105,7 @@ func (c *Control) able() error {
 // record makes an act part of the study.
 func (c *Control) record(trial, round int, act record.Act) error {
 	h := c.driver.past
-	if err := h.Append(KindAct, trial, round, act); err != nil {
+	if err := h.Append(store.KindAct, trial, round, act); err != nil {
 		return err
 	}
 	if trial >= 0 {

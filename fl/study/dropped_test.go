@@ -176,7 +176,7 @@ func droppedSlots(t *testing.T, dir string) [][]int {
 			out = append(out, rec.DroppedSlots)
 		}
 		return err
-	}, KindRound)
+	}, store.KindRound)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,26 +15,26 @@ type Entry struct {
 	Seq int64
 	// At is when it was recorded.
 	At time.Time
-	// Kind is one of those above: KindTrial, KindRound and so on.
+	// Kind is one of those above: store.KindTrial, store.KindRound and so on.
 	Kind string
 	// Trial is below 0 for what is of no trial. Round is how many rounds the trial
 	// had run.
 	Trial, Round int
-	// Opened is of KindTrial.
+	// Opened is of store.KindTrial.
 	Opened *Opened
-	// Measured is of KindRound.
+	// Measured is of store.KindRound.
 	Measured *Measured
-	// Plan is of KindPlan: for the trial's round of that number.
+	// Plan is of store.KindPlan: for the trial's round of that number.
 	Plan *tuners.Plan
-	// Score is of KindRung and KindFinalist.
+	// Score is of store.KindRung and store.KindFinalist.
 	Score *float64
-	// Failed is of KindFail.
+	// Failed is of store.KindFail.
 	Failed *string
-	// Act is of KindAct: ActStopTrial or ActStopStudy.
+	// Act is of store.KindAct: ActStopTrial or ActStopStudy.
 	Act *string
-	// Decisions are of KindSuggest in the study's own session.
+	// Decisions are of store.KindSuggest in the study's own session.
 	Decisions []tuners.Decision
-	// Stored is of KindResult.
+	// Stored is of store.KindResult.
 	Stored *Stored
 }
 
@@ -79,23 +79,23 @@ func ReadEntry(r store.Row) (*Entry, error) {
 // fill reads what a row of its kind has.
 func (e *Entry) fill(r store.Row) (err error) {
 	switch r.Kind {
-	case KindTrial:
+	case store.KindTrial:
 		return record.Into(r, func(rec *record.Trial) { e.Opened = &Opened{rec.Params, rec.Source} })
-	case KindRound:
+	case store.KindRound:
 		return record.Into(r, func(rec *record.Round) { e.Measured = measuredOf(rec) })
-	case KindPlan:
+	case store.KindPlan:
 		return record.Into(r, func(plan *tuners.Plan) { e.Plan = plan })
-	case KindRung:
+	case store.KindRung:
 		return record.Into(r, func(rec *record.Rung) { e.Score = new(float64(rec.Score)) })
-	case KindFinalist:
+	case store.KindFinalist:
 		return record.Into(r, func(rec *record.Finalist) { e.Score = new(float64(rec.Score)) })
-	case KindFail:
+	case store.KindFail:
 		return record.Into(r, func(rec *record.Fail) { e.Failed = &rec.Reason })
-	case KindAct:
+	case store.KindAct:
 		return record.Into(r, func(rec *record.Act) { e.Act = &rec.Act })
-	case KindResult:
+	case store.KindResult:
 		return record.Into(r, func(rec *resultRecord) { e.Stored = &Stored{Tune: rec.Tune, Run: rec.Run} })
-	case KindSuggest:
+	case store.KindSuggest:
 		if r.Trial != tuners.StudySession {
 			return nil
 		}
@@ -135,7 +135,7 @@ type Session struct {
 	Workers int       `json:"workers"`
 }
 
-// ReadSession reads a row of KindSession. What it does not tell is empty.
+// ReadSession reads a row of store.KindSession. What it does not tell is empty.
 func ReadSession(r store.Row) Session {
 	s := Session{At: time.UnixMilli(r.At)}
 	_ = json.Unmarshal(r.Data, &s) // an environment is any JSON

@@ -179,10 +179,10 @@ func TestFaultWrongRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := []string{KindStudy, KindSession, KindSuggest, KindReport, KindTrial, KindPlan, KindRound, KindRung}
+	all := []string{store.KindStudy, store.KindSession, store.KindSuggest, store.KindReport, store.KindTrial, store.KindPlan, store.KindRound, store.KindRung}
 	forged := 0
 	err = from.Each(t.Context(), func(r store.Row) error {
-		if r.Kind == KindRound && r.Round == 2 {
+		if r.Kind == store.KindRound && r.Round == 2 {
 			forged++
 			r.Data = []byte(strings.Replace(string(r.Data), `"train_loss":`, `"train_loss":1`, 1))
 		}

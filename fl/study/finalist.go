@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -65,7 +66,7 @@ func (d *driver) scoreFinalists(ctx context.Context, models []trial.Model, survi
 				return err
 			}
 			rec = &record.Finalist{Score: record.Real(v.Metric(d.objective.Metric)), Clients: v.Clients, Examples: v.Examples}
-			if err := h.Append(KindFinalist, m.Trial.Number, m.Round, rec); err != nil {
+			if err := h.Append(store.KindFinalist, m.Trial.Number, m.Round, rec); err != nil {
 				return err
 			}
 			if err := h.Flush(); err != nil {

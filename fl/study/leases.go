@@ -42,28 +42,28 @@ type LeaseRecord struct {
 
 // RecordWorker adds a row about a worker to a study's record.
 func RecordWorker(s *store.Store, r WorkerRecord) error {
-	return replay.New(s).Append(KindWorker, tuners.StudySession, 0, r)
+	return replay.New(s).Append(store.KindWorker, tuners.StudySession, 0, r)
 }
 
 // RecordLease adds a lease of a trial after the given number of rounds, and makes it
 // durable.
 func RecordLease(s *store.Store, trial, round int, r LeaseRecord) error {
-	return errors.Join(replay.New(s).Append(KindLease, trial, round, r), s.Flush())
+	return errors.Join(replay.New(s).Append(store.KindLease, trial, round, r), s.Flush())
 }
 
-// ReadWorker reads a row of KindWorker.
+// ReadWorker reads a row of store.KindWorker.
 func ReadWorker(r store.Row) (*WorkerRecord, error) {
 	return record.Decode[WorkerRecord](r.Kind, r.Data)
 }
 
-// ReadLease reads a row of KindLease.
+// ReadLease reads a row of store.KindLease.
 func ReadLease(r store.Row) (*LeaseRecord, error) { return record.Decode[LeaseRecord](r.Kind, r.Data) }
 
 // Leases returns how many workers a study has had, which of them are not recorded as
 // gone, and the number of its newest lease.
 func Leases(ctx context.Context, s store.Reader) (workers int, here []string, lease int64, err error) {
 	err = s.Each(ctx, func(r store.Row) error {
-		if r.Kind == KindLease {
+		if r.Kind == store.KindLease {
 			return record.Into(r, func(rec *LeaseRecord) { lease = max(lease, rec.Lease) })
 		}
 		return record.Into(r, func(rec *WorkerRecord) {
@@ -73,6 +73,6 @@ func Leases(ctx context.Context, s store.Reader) (workers int, here []string, le
 				here = slices.DeleteFunc(here, func(name string) bool { return name == rec.Worker })
 			}
 		})
-	}, KindWorker, KindLease)
+	}, store.KindWorker, store.KindLease)
 	return workers, here, lease, err
 }

@@ -91,7 +91,7 @@ func toldOf(t *testing.T, dir string) (notes []float64, spreads, timed int) {
 			timed++
 		}
 		return nil
-	}, KindPlan, KindRound); err != nil {
+	}, store.KindPlan, store.KindRound); err != nil {
 		t.Fatal(err)
 	}
 	return notes, spreads, timed

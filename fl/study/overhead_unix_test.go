@@ -53,8 +53,8 @@ func recordRounds(b *testing.B) (*replay.Past, func(round int)) {
 	state := make([]byte, 8<<10)
 	return h, func(round int) {
 		for i, err := range []error{
-			h.Append(KindPlan, 0, round, plan), h.SetState(0, 1, 2*round-1, state),
-			h.Append(KindRound, 0, round, rec), h.SetState(0, 0, 2*round, state),
+			h.Append(store.KindPlan, 0, round, plan), h.SetState(0, 1, 2*round-1, state),
+			h.Append(store.KindRound, 0, round, rec), h.SetState(0, 0, 2*round, state),
 		} {
 			if err != nil {
 				b.Fatal(i, err)

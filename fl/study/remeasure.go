@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/store"
 )
 
 // Remeasure evaluates a model of the finished study in s.Store as the study did: with
@@ -84,7 +85,7 @@ func (d *driver) finished() (*resultRecord, error) {
 	if d.past.Result == nil {
 		return nil, fmt.Errorf("%s: the study has not finished", d.past.Store.Dir())
 	}
-	return record.Decode[resultRecord](KindResult, d.past.Result)
+	return record.Decode[resultRecord](store.KindResult, d.past.Result)
 }
 
 func otherModel(sha256 string) error {

@@ -28,14 +28,14 @@ func Rounds(ctx context.Context, s store.Reader, f func(RoundRow) error) error {
 	return s.Each(ctx, func(r store.Row) error {
 		when := time.UnixMilli(r.At)
 		switch r.Kind {
-		case KindSession:
+		case store.KindSession:
 			began = true
 			clear(at)
 			return nil
-		case KindRung:
+		case store.KindRung:
 			delete(at, r.Trial)
 			return nil
-		case KindPlan:
+		case store.KindPlan:
 			at[r.Trial] = when
 			return nil
 		}
@@ -49,5 +49,5 @@ func Rounds(ctx context.Context, s store.Reader, f func(RoundRow) error) error {
 		}
 		at[r.Trial] = when
 		return f(row)
-	}, KindSession, KindPlan, KindRound, KindRung)
+	}, store.KindSession, store.KindPlan, store.KindRound, store.KindRung)
 }

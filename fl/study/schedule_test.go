@@ -143,7 +143,7 @@ func calledIn(t *testing.T, dir string) []string {
 	err = v.Each(t.Context(), func(r store.Row) error {
 		out = append(out, r.Kind+" "+string(r.Data))
 		return nil
-	}, KindSuggest, KindReport)
+	}, store.KindSuggest, store.KindReport)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,13 +197,13 @@ func TestARecordThatWasAskedInAnotherOrder(t *testing.T) {
 	to := openStore(t, old)
 	seen := 0
 	err = v.Each(t.Context(), func(r store.Row) error {
-		if r.Kind == KindSuggest {
+		if r.Kind == store.KindSuggest {
 			if seen++; seen > 1 {
 				return nil
 			}
 		}
 		return to.Append(r.Kind, r.Trial, r.Round, r.Data)
-	}, KindStudy, KindSession, KindSuggest, KindReport, KindTrial, KindRound, KindRung)
+	}, store.KindStudy, store.KindSession, store.KindSuggest, store.KindReport, store.KindTrial, store.KindRound, store.KindRung)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,10 +33,10 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Con
 	// States and snapshots without their rounds would be of no use, rounds without
 	// them cost time: so rounds come first.
 	err = from.Each(ctx, func(r store.Row) error {
-		if r.Kind != KindRound {
+		if r.Kind != store.KindRound {
 			return to.Append(r.Kind, r.Trial, r.Round, r.Data)
 		}
-		rec, err := record.Decode[record.Round](KindRound, r.Data)
+		rec, err := record.Decode[record.Round](store.KindRound, r.Data)
 		if err != nil {
 			return err
 		}
@@ -44,8 +44,8 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Con
 			return fmt.Errorf("trial %d, round %d has no score under the other target", r.Trial, r.Round)
 		}
 		rec.Score, *rec.Other = *rec.Other, rec.Score
-		return h.Append(KindRound, r.Trial, r.Round, rec)
-	}, KindData, KindTrial, KindPlan, KindRound, KindFail)
+		return h.Append(store.KindRound, r.Trial, r.Round, rec)
+	}, store.KindData, store.KindTrial, store.KindPlan, store.KindRound, store.KindFail)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ type resultRecord struct {
 func (d *driver) finish(r resultRecord) error {
 	errs := r.errors()
 	if e := errs[0].Evaluation; e != nil && len(e.Clients) > 0 {
-		if err := d.past.Append(KindClients, tuners.StudySession, 0, clientsRecordOf(e.Clients)); err != nil {
+		if err := d.past.Append(store.KindClients, tuners.StudySession, 0, clientsRecordOf(e.Clients)); err != nil {
 			return err
 		}
 	}
@@ -30,7 +30,7 @@ func (d *driver) finish(r resultRecord) error {
 			e.Evaluation.Clients = nil // as in a result that is read again
 		}
 	}
-	return errors.Join(d.past.Append(KindResult, tuners.StudySession, 0, r), d.past.Flush())
+	return errors.Join(d.past.Append(store.KindResult, tuners.StudySession, 0, r), d.past.Flush())
 }
 
 // errors are those of all models, the returned one first.
@@ -78,16 +78,16 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 	out := &Stored{}
 	err := s.Each(ctx, func(r store.Row) error {
 		switch r.Kind {
-		case KindStudy:
+		case store.KindStudy:
 			return record.Into(r, func(rec *record.Study) { out.Config, out.Mode = rec.Config, rec.Mode })
-		case KindMoved:
+		case store.KindMoved:
 			return record.Into(r, func(rec *record.Moved) { out.Config = rec.Config })
-		case KindSession:
+		case store.KindSession:
 			if out.Environment == nil {
 				out.Environment = r.Data
 			}
 			return nil
-		case KindBaseline:
+		case store.KindBaseline:
 			return record.Into(r, func(rec *baselineRecord) {
 				c := rec.comparison()
 				if out.Baseline != nil {
@@ -95,7 +95,7 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 				}
 				out.Baseline = c
 			})
-		case KindConfiguration:
+		case store.KindConfiguration:
 			return record.Into(r, func(rec *BaselineTrial) {
 				if out.Baseline != nil {
 					out.Baseline.add(*rec)
@@ -103,7 +103,7 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 			})
 		}
 		return record.Into(r, func(rec *resultRecord) { out.Tune, out.Run = rec.Tune, rec.Run })
-	}, KindStudy, KindMoved, KindSession, KindResult, KindBaseline, KindConfiguration)
+	}, store.KindStudy, store.KindMoved, store.KindSession, store.KindResult, store.KindBaseline, store.KindConfiguration)
 	if out.Tune != nil && out.Baseline != nil && out.Baseline.Complete() {
 		out.Tune.Baseline = out.Baseline.result(out.Tune)
 	}

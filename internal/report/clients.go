@@ -57,7 +57,7 @@ func (s *Study) ecdf() *figure.Figure {
 		return nil
 	}
 	return &figure.Figure{
-		Name: "ecdf", Title: "Test error over clients", Width: column, Height: row,
+		Name: "ecdf", Title: "Test " + e.name + " over clients", Width: column, Height: row,
 		Panels: []figure.Panel{{X: figure.Axis{Label: "test " + e.name + " of a client" + e.unit, Zero: true}, Y: figure.Axis{Label: "clients with at most this " + e.name + ", %", Zero: true}, Lines: lines}},
 	}
 }
@@ -92,7 +92,7 @@ func (s *Study) histogram() *figure.Figure {
 	if lines == nil {
 		return nil
 	}
-	return &figure.Figure{Name: "histogram", Title: "Clients by test error", Width: column, Height: row, Panels: []figure.Panel{{
+	return &figure.Figure{Name: "histogram", Title: "Clients by test " + e.name, Width: column, Height: row, Panels: []figure.Panel{{
 		X: figure.Axis{Label: "test " + e.name + e.unit, Zero: true}, Y: figure.Axis{Label: "clients", Zero: true}, Lines: lines,
 	}}}
 }
@@ -123,7 +123,7 @@ func (s *Study) sizes() *figure.Figure {
 		return nil
 	}
 	return &figure.Figure{
-		Name: "sizes", Title: "Test error by client size", Width: column, Height: row,
+		Name: "sizes", Title: "Test " + e.name + " by client size", Width: column, Height: row,
 		Panels: []figure.Panel{{X: figure.Axis{Label: "test samples of the client", Log: hi > 50*lo}, Y: figure.Axis{Label: "test " + e.name + e.unit, Zero: true}, Dots: dots}},
 	}
 }
@@ -156,7 +156,7 @@ func (s *Study) spread() *figure.Figure {
 	if len(lines) == 0 {
 		return nil
 	}
-	return &figure.Figure{Name: "spread", Title: "Per-client test error, " + s.trialName(best), Width: column, Height: row, Panels: []figure.Panel{{
+	return &figure.Figure{Name: "spread", Title: "Per-client test " + m.name + ", " + s.trialName(best), Width: column, Height: row, Panels: []figure.Panel{{
 		X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: "test " + m.name + " of the global model" + m.unit}, Lines: lines,
 	}}}
 }
@@ -164,7 +164,7 @@ func (s *Study) spread() *figure.Figure {
 // fairnessTable tells how even the clients' test errors are.
 func (s *Study) fairnessTable() *Table {
 	e := s.errors()
-	t := &Table{Title: "Test error over clients", Head: []string{"model", "mean", "standard deviation", "best 10 %", "worst 10 %", "Gini", "clients"}}
+	t := &Table{Title: "Test " + e.name + " over clients", Head: []string{"model", "mean", "standard deviation", "best 10 %", "worst 10 %", "Gini", "clients"}}
 	for _, m := range bothModels {
 		xs := s.errorsOf(m)
 		if len(xs) < 2 {
@@ -240,7 +240,7 @@ func (s *Study) WorstClients() *Table {
 		}
 		return 0
 	})
-	t := &Table{Title: "Clients with the highest test error", Head: []string{"client", "test samples", "personalized", "global"}}
+	t := &Table{Title: "Clients with the highest test " + e.name, Head: []string{"client", "test samples", "personalized", "global"}}
 	for _, c := range all[:min(mostWorst, len(all))] {
 		t.Rows = append(t.Rows, []string{strconv.Itoa(c.Client), count(c.Samples), e.text(c.Personalized), e.text(c.Global)})
 	}

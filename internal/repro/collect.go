@@ -130,7 +130,7 @@ func thetas(ctx context.Context, v *store.View) (entropies, last []float64, err 
 			last = plan.Notes["theta"]
 		}
 		return nil
-	}, study.KindPlan)
+	}, store.KindPlan)
 	return entropies, last, err
 }
 

@@ -38,7 +38,7 @@ func nasElsewhere() []Cell {
 	for _, row := range []struct{ name, why string }{
 		{"fednas", "the method fednas searches such cells, the model darts-cifar, at 5 times the work of mbv3-cifar's networks: this experiment has no arm of it yet"},
 		{"direct-fednas", "the method directfednas searches such cells, as DSNAS does; the paper's own space is of shuffle blocks. This experiment has no arm of it yet"},
-		{"spider", "beside a shared supernet of such cells, with uniform shares, each client trains one of its own, pulled towards it, and every few rounds decides an edge by how much accuracy on validation examples each of its operations costs when left out, then the inputs of each node: it takes a second network and its mask in each client's state, which mixtures read, and some 200 evaluations a client"},
+		{"spider", "beside a shared supernet of such cells, with uniform shares, each client trains one of its own, pulled towards it, and every few rounds decides an edge by how much accuracy on validation samples each of its operations costs when left out, then the inputs of each node: it takes a second network and its mask in each client's state, which mixtures read, and some 200 evaluations a client"},
 		{"fedoras", "the tuner fedoras runs it, but one network for all clients of a tier, trained on from a shared supernet: it takes an arm of its own, whose trials are forks and whose rounds are counted otherwise"},
 		{"fedtp", "it makes the projections of attention for each client, and mbv3-cifar has none; the preset cifar10-fedtp runs it on a transformer"},
 	} {

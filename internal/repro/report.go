@@ -297,7 +297,7 @@ func index(b bool) int {
 	return 0
 }
 
-// deviations gathers what is not as in the papers.
+// deviations gathers the deviations from the papers.
 func (r *Report) deviations() {
 	byText := map[string]map[string]bool{}
 	for i := range r.Rows {
@@ -344,7 +344,7 @@ func droppedDeviations(ms []*Metrics) []string {
 		}
 	}
 	if untold > 0 {
-		notes = append(notes, what+"how often, metrics of earlier versions do not tell")
+		notes = append(notes, what+"how often is not recorded")
 	}
 	return notes
 }
@@ -358,7 +358,7 @@ func skipped(m *Metrics) bool {
 // dataDeviations says on what the metrics were measured.
 func (m *Metrics) dataDeviations() []string {
 	d := &m.Head.Data
-	notes := []string{fmt.Sprintf("data: %s, %d clients, %d training, %d validation and %d test examples", d.Name, d.Clients, d.Train, d.Val, d.Test)}
+	notes := []string{fmt.Sprintf("data: %s, %d clients, %d training, %d validation and %d test samples", d.Name, d.Clients, d.Train, d.Val, d.Test)}
 	for _, n := range d.Notes {
 		notes = append(notes, "data: "+n)
 	}

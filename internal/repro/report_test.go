@@ -51,7 +51,7 @@ func TestVerdicts(t *testing.T) {
 }
 
 // TestDroppedDeviations counts the clients that were left out, and says where
-// metrics do not tell.
+// metrics do not record it.
 func TestDroppedDeviations(t *testing.T) {
 	zero, two, three := 0, 2, 3
 	seed := func(end *int, arms ...*int) *Metrics {
@@ -67,7 +67,7 @@ func TestDroppedDeviations(t *testing.T) {
 	}{
 		{[]*Metrics{seed(&zero, &zero, &zero), seed(&zero)}, nil},
 		{[]*Metrics{seed(&three, &zero, &three), seed(&two), seed(&zero)}, []string{": 5 results, in 2 of 4 arms"}},
-		{[]*Metrics{seed(nil, nil, nil), seed(&two, &two)}, []string{": 2 results, in 1 of 1 arm", "earlier versions do not tell"}},
+		{[]*Metrics{seed(nil, nil, nil), seed(&two, &two)}, []string{": 2 results, in 1 of 1 arm", "how often is not recorded"}},
 		{[]*Metrics{{Head: Head{Config: "nonfinite = \"fail\"\n"}, End: End{Dropped: &two}}}, nil},
 	} {
 		got := droppedDeviations(c.metrics)

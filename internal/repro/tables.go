@@ -62,7 +62,7 @@ func (r *Report) Tables() []Table {
 	out = append(out, r.pairTables()...)
 	out = append(out, r.sideTables()...)
 	if len(r.Deviations) > 0 {
-		notes := Table{Title: "not as in the papers", Head: []string{"what", "where"}}
+		notes := Table{Title: "deviations from the papers", Head: []string{"deviation", "runs"}}
 		for _, d := range r.Deviations {
 			where := d.Trainings[0]
 			if n := len(d.Trainings); n > 1 {
@@ -293,7 +293,7 @@ func (r *Report) where() []string {
 	var lines []string
 	for _, machine := range slices.Sorted(maps.Keys(sums)) {
 		s := sums[machine]
-		lines = append(lines, fmt.Sprintf("%s of %s in all on %s, begun from %s to %s: %.1f hours of wall-clock time.", oneline.Count(s.runs, "run"), oneline.Count(s.rounds, "round"), machine, s.from, s.to, s.seconds/3600))
+		lines = append(lines, fmt.Sprintf("%s of %s in all on %s, started between %s and %s: %.1f hours of wall-clock time.", oneline.Count(s.runs, "run"), oneline.Count(s.rounds, "round"), machine, s.from, s.to, s.seconds/3600))
 	}
 	return lines
 }

@@ -57,7 +57,7 @@ func (s *Study) Curve(ctx context.Context, t *Trial, after int, discount float64
 			rounds = append(rounds, round)
 		}
 		return err
-	}, study.KindRound)
+	}, store.KindRound)
 	return rounds, err
 }
 
@@ -89,7 +89,7 @@ func (s *Study) Curves(ctx context.Context, o *Overview) ([][]Round, error) {
 		round.drop()
 		curves[i] = append(curves[i], round)
 		return err
-	}, study.KindRound)
+	}, store.KindRound)
 	return curves, err
 }
 
@@ -109,7 +109,7 @@ func (s *Study) Sketch(ctx context.Context, o *Overview, every int) ([][]Round, 
 			round.drop()
 			curves[i] = append(curves[i], round)
 			return nil
-		}, study.KindRound)
+		}, store.KindRound)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func (s *Study) Sketch(ctx context.Context, o *Overview, every int) ([][]Round, 
 }
 
 // Plans calls f for each recorded plan of a trial's client tuner behind a round, in
-// their order: entries of study.KindPlan, whose Round the plan is for.
+// their order: entries of store.KindPlan, whose Round the plan is for.
 func (s *Study) Plans(ctx context.Context, trial, after int, f func(*study.Entry) error) error {
 	return s.view.Of(ctx, trial, after, func(r store.Row) error {
 		e, err := study.ReadEntry(r)
@@ -126,19 +126,19 @@ func (s *Study) Plans(ctx context.Context, trial, after int, f func(*study.Entry
 			return err
 		}
 		return f(e)
-	}, study.KindPlan)
+	}, store.KindPlan)
 }
 
 // news are the kinds of entries that Since returns.
 var news = []string{
-	study.KindSession, study.KindSuggest, study.KindTrial, study.KindRound, study.KindRung, study.KindFail, study.KindAct, study.KindFinalist, study.KindResult,
-	study.KindBaseline, study.KindConfiguration,
+	store.KindSession, store.KindSuggest, store.KindTrial, store.KindRound, store.KindRung, store.KindFail, store.KindAct, store.KindFinalist, store.KindResult,
+	store.KindBaseline, store.KindConfiguration,
 }
 
 // Since returns at most limit entries behind the one numbered after, in order, so
 // that what follows a study at work asks again behind the last one that it got.
 // Plans are not among them. Of an entry that adds to an Overview, all but those of
-// study.KindRound, a reader may simply ask for the overview again.
+// store.KindRound, a reader may simply ask for the overview again.
 func (s *Study) Since(ctx context.Context, after int64, limit int) ([]study.Entry, error) {
 	var entries []study.Entry
 	err := s.view.Since(ctx, after, limit, func(r store.Row) error {

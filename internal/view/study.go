@@ -136,7 +136,7 @@ type Act struct {
 }
 
 // few are the kinds of rows of which a study has few.
-var few = []string{study.KindSession, study.KindSuggest, study.KindTrial, study.KindRung, study.KindFail, study.KindAct, study.KindFinalist}
+var few = []string{store.KindSession, store.KindSuggest, store.KindTrial, store.KindRung, store.KindFail, store.KindAct, store.KindFinalist}
 
 // Overview reads what the study has come to so far.
 func (s *Study) Overview(ctx context.Context) (*Overview, error) {
@@ -172,7 +172,7 @@ func (s *Study) Overview(ctx context.Context) (*Overview, error) {
 	if err := s.view.Few(ctx, o.Seq, b.read, few...); err != nil {
 		return nil, err
 	}
-	last, err := s.view.Latest(ctx, o.Seq, study.KindRound)
+	last, err := s.view.Latest(ctx, o.Seq, store.KindRound)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (s *Study) leader(ctx context.Context, o *Overview) error {
 				recent.Add(e.Measured.Score, e.Measured.Clients)
 			}
 			return err
-		}, study.KindRound)
+		}, store.KindRound)
 		if err != nil {
 			return err
 		}
@@ -229,7 +229,7 @@ func (s *Study) Clients(ctx context.Context, o *Overview) (all []fl.ClientError,
 	err = s.view.Few(ctx, o.Seq, func(r store.Row) (err error) {
 		all, err = study.ReadClients(r)
 		return err
-	}, study.KindClients)
+	}, store.KindClients)
 	return all, err
 }
 
@@ -254,7 +254,7 @@ func (s *Study) times(ctx context.Context, o *Overview) error {
 	if err := s.view.Few(ctx, o.Seq, func(r store.Row) error {
 		begins = append(begins, r.Seq)
 		return nil
-	}, study.KindSession); err != nil {
+	}, store.KindSession); err != nil {
 		return err
 	}
 	for i, begin := range begins {

@@ -92,7 +92,7 @@ func (b *builder) trial(number int) *Trial {
 
 // read takes in a row.
 func (b *builder) read(r store.Row) error {
-	if r.Kind == study.KindSession {
+	if r.Kind == store.KindSession {
 		b.o.Sessions = append(b.o.Sessions, study.ReadSession(r))
 		return nil
 	}
@@ -110,23 +110,23 @@ func (b *builder) read(r store.Row) error {
 		}
 	}
 	switch e.Kind {
-	case study.KindTrial:
+	case store.KindTrial:
 		b.o.Trials = append(b.o.Trials, Trial{Number: e.Trial, Params: e.Opened.Params, Source: e.Opened.Source, First: e.Round, Rounds: e.Round, Opened: e.At, Last: e.At})
-	case study.KindRung:
+	case store.KindRung:
 		if t := b.trial(e.Trial); t != nil {
 			b.spent += e.Round - t.since(e.Round)
 			t.Rungs = append(t.Rungs, Rung{Round: e.Round, Score: *e.Score, Spent: b.spent, At: e.At, Seq: e.Seq})
 		}
-	case study.KindFail:
+	case store.KindFail:
 		if t := b.trial(e.Trial); t != nil {
 			t.Failed = *e.Failed
 		}
-	case study.KindAct:
+	case store.KindAct:
 		b.o.Acts = append(b.o.Acts, Act{e.At, *e.Act, e.Trial, e.Round})
 		if t := b.trial(e.Trial); t != nil {
 			t.Act = *e.Act
 		}
-	case study.KindFinalist:
+	case store.KindFinalist:
 		b.o.Finalists = append(b.o.Finalists, Finalist{e.Trial, e.Round, *e.Score})
 	}
 	return nil

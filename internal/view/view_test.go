@@ -211,7 +211,7 @@ func checkSince(t *testing.T, v *view.Study, part, whole *view.Overview) {
 	}
 	rounds := 0
 	for i, e := range all {
-		if e.Kind == study.KindRound {
+		if e.Kind == store.KindRound {
 			rounds++
 		}
 		if i >= len(steps) || steps[i].Seq != e.Seq || steps[i].Kind != e.Kind {
@@ -312,12 +312,12 @@ func TestTrialIsInterrupted(t *testing.T) {
 		trial, round int
 		data         string
 	}{
-		{study.KindStudy, -1, 0, fmt.Sprintf(`{"name":"one","mode":"tune","config":%q,"trial_rounds":6}`, text)},
-		{study.KindSession, -1, 0, `{"workers":2}`},
-		{study.KindSuggest, -1, 0, `{"n":2,"decisions":[{"kind":"start","trial":0,"to_round":3},{"kind":"start","trial":1,"to_round":3}]}`},
-		{study.KindTrial, 0, 0, `{"params":{"client.lr":0.1}}`},
-		{study.KindTrial, 1, 0, `{"params":{"client.lr":0.2}}`},
-		{study.KindRound, 0, 1, `{"score":0.5,"train_loss":2,"clients":[1]}`},
+		{store.KindStudy, -1, 0, fmt.Sprintf(`{"name":"one","mode":"tune","config":%q,"trial_rounds":6}`, text)},
+		{store.KindSession, -1, 0, `{"workers":2}`},
+		{store.KindSuggest, -1, 0, `{"n":2,"decisions":[{"kind":"start","trial":0,"to_round":3},{"kind":"start","trial":1,"to_round":3}]}`},
+		{store.KindTrial, 0, 0, `{"params":{"client.lr":0.1}}`},
+		{store.KindTrial, 1, 0, `{"params":{"client.lr":0.2}}`},
+		{store.KindRound, 0, 1, `{"score":0.5,"train_loss":2,"clients":[1]}`},
 	} {
 		if err := st.Append(r.kind, r.trial, r.round, []byte(r.data)); err != nil {
 			t.Fatal(err)

@@ -46,7 +46,7 @@ type Stretch struct {
 // the workers are told, and nothing of what they trained is counted.
 func (s *Study) Workers(ctx context.Context, o *Overview, curves [][]Round) ([]Worker, []Stretch, error) {
 	l := ledger{places: map[string]int{}, leases: map[int][]lease{}}
-	if err := s.view.Few(ctx, o.Seq, l.read, study.KindSession, study.KindWorker, study.KindLease); err != nil {
+	if err := s.view.Few(ctx, o.Seq, l.read, store.KindSession, store.KindWorker, store.KindLease); err != nil {
 		return nil, nil, err
 	}
 	if len(l.workers) == 0 {
@@ -79,9 +79,9 @@ type lease struct {
 // read takes in a row.
 func (l *ledger) read(r store.Row) error {
 	switch r.Kind {
-	case study.KindSession:
+	case store.KindSession:
 		l.begun = append(l.begun, r.Seq)
-	case study.KindWorker:
+	case store.KindWorker:
 		w, err := study.ReadWorker(r)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (l *ledger) read(r store.Row) error {
 		}
 		l.places[w.Worker] = len(l.workers)
 		l.workers = append(l.workers, Worker{WorkerRecord: *w, Joined: time.UnixMilli(r.At), Last: -1})
-	case study.KindLease:
+	case store.KindLease:
 		rec, err := study.ReadLease(r)
 		if err != nil {
 			return err

@@ -5,8 +5,8 @@ import "github.com/fedfast/fedfast/nn"
 var mobilenetSmall = model{
 	name: "mobilenet-small",
 	doc: "MobileNetV3-Small (Howard et al. 2019) for CIFAR: a stem of 16 filters with stride 1, 11 inverted residual blocks of depthwise convolutions 3x3 and 5x5 with squeeze-and-excitation, " +
-		"conv 1x1 576, mean, dense 1024 with dropout 0.2, dense 10 on 32 x 32 x 3; 1,528,106 parameters. Group normalisation of 8 channels a group stands for batch normalisation, whose averages over " +
-		"a client's few examples are no model for all. PyTorch's initialisation: weights and biases uniform in +-1/sqrt(inputs of a unit).",
+		"conv 1x1 576, mean, dense 1024 with dropout 0.2, dense 10 on 32 x 32 x 3; 1,528,106 parameters. Group normalisation of 8 channels per group stands for batch normalisation, whose averages over " +
+		"a client's few samples are no model for all. PyTorch's initialisation: weights and biases uniform in +-1/sqrt(inputs of a unit).",
 	input:   nn.Shape{H: 32, W: 32, C: 3},
 	classes: 10,
 	layers: func(classes int) []nn.Layer {

@@ -51,7 +51,7 @@ func scoredOn(r *study.Result) string {
 		return "lowest score of any cohort; optimistic"
 	}
 	f := r.Finalists[0]
-	return fmt.Sprintf("on the validation examples of %s clients", table.Count(f.Clients))
+	return fmt.Sprintf("on the validation samples of %s clients", table.Count(f.Clients))
 }
 
 // printFinalists prints the models among which the study chose.

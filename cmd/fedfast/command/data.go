@@ -126,9 +126,9 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
 	if f.Synthetic {
 		synthetic = " (synthetic)"
 	}
-	t.Row("set", f.Name+synthetic)
-	t.Row("what", f.Doc)
-	t.Row("examples", f.Kind+", "+f.Input)
+	t.Row("dataset", f.Name+synthetic)
+	t.Row("description", f.Doc)
+	t.Row("samples", f.Kind+", "+f.Input)
 	if f.Target == "" {
 		t.Row("classes", table.Count(f.Classes))
 	} else {
@@ -139,7 +139,7 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
 		t.Row("unseen clients", table.Count(f.Unseen))
 	}
 	t.Row("train / validation / test", table.Count(f.Train)+" / "+table.Count(f.Val)+" / "+table.Count(f.Test))
-	t.Row("examples per client", fmt.Sprintf("%s to %s, median %s", table.Count(f.Smallest), table.Count(f.Largest), table.Count(f.Median)))
+	t.Row("samples per client", fmt.Sprintf("%s to %s, median %s", table.Count(f.Smallest), table.Count(f.Largest), table.Count(f.Median)))
 	read := "in the files"
 	if f.Synthetic {
 		read = "drawn"

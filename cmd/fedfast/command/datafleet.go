@@ -131,7 +131,7 @@ func summarizeFleet(c *config.Config, fed *data.Federation, job func(client int)
 	s.Failed = failing(f, len(clients), job)
 	s.Available = available(f, len(clients))
 	if cfg.Devices == "phones" {
-		s.Notes = append(s.Notes, "phones: links of 19 users, scores of 279 phones and the training times of 3, measured for FLASH; speeds assume 10 examples in FLASH's batches, which is not verified")
+		s.Notes = append(s.Notes, "phones: links of 19 users, scores of 279 phones and the training times of 3, measured for FLASH; speeds assume 10 samples in FLASH's batches, which is not verified")
 	}
 	return s, nil
 }

@@ -24,9 +24,9 @@ func newDataPartition(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "partition [NAME]",
 		ValidArgsFunction: completeFirst(setNames),
-		Short:             "Show how examples and classes are distributed over clients",
-		Long: "Show how the examples and classes of a dataset are distributed over clients, and how much the class\n" +
-			"distributions of each client's training, validation and test examples differ: their total variation\n" +
+		Short:             "Show how samples and classes are distributed over clients",
+		Long: "Show how the samples and classes of a dataset are distributed over clients, and how much the class\n" +
+			"distributions of each client's training, validation and test samples differ: their total variation\n" +
 			"distance, from 0 (equal) to 1 (disjoint), next to that of random splits of the same sizes. A dataset\n" +
 			"without clients is partitioned by the keys of the data. This example partitions by FedTune's\n" +
 			"heterogeneity index, with sizes from a power law:",
@@ -130,14 +130,14 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) er
 		name string
 		amounts
 	}{{"train", s.Train}, {"validation", s.Val}, {"test", s.Test}} {
-		t.Row(part.name+" examples", table.Count(part.Total)+", per client "+part.text())
+		t.Row(part.name+" samples", table.Count(part.Total)+", per client "+part.text())
 	}
 	if s.Central > 0 {
-		t.Row("test set", table.Count(s.Central)+" examples not owned by any client")
+		t.Row("test set", table.Count(s.Central)+" samples not owned by any client")
 	}
 	t.Row("classes", table.Count(s.Classes)+", per client "+s.Held.text())
 	if !fed.Lazy || fed.Synthetic {
-		t.Row("class entropy", fmt.Sprintf("%.3f nats over all examples, %.3f per client on average", s.Entropy, s.MeanEntropy))
+		t.Row("class entropy", fmt.Sprintf("%.3f nats over all samples, %.3f per client on average", s.Entropy, s.MeanEntropy))
 	}
 	for _, pair := range []struct {
 		parts string
@@ -162,7 +162,7 @@ func (s amounts) text() string {
 func partitionFigure(fed *data.Federation, clients []figure.Bar) *figure.Figure {
 	title := fmt.Sprintf("%s: %d clients, %d classes", fed.Name, len(clients), fed.Classes)
 	bars := &figure.Bars{Unit: "client", Class: "class", Bars: clients}
-	return &figure.Figure{Name: "partition", Title: title, Panels: []figure.Panel{{Y: figure.Axis{Label: "examples"}, Bars: bars}}}
+	return &figure.Figure{Name: "partition", Title: title, Panels: []figure.Panel{{Y: figure.Axis{Label: "samples"}, Bars: bars}}}
 }
 
 // classesOf counts the classes of every client's examples.

@@ -21,7 +21,7 @@ type measured struct {
 // labels of masks, and how their test errors are spread over the clients.
 func printErrors(w io.Writer, models ...measured) error {
 	measure := models[0].errors.Measure
-	fmt.Fprintf(w, "\n%s (example-weighted)\n", measures[measure])
+	fmt.Fprintf(w, "\n%s (sample-weighted)\n", measures[measure])
 	parts := slices.DeleteFunc(slices.Clone(ratesShown), func(p ratePart) bool {
 		return !slices.ContainsFunc(models, func(m measured) bool { return p.of(&m.errors.Rates) != nil })
 	})
@@ -51,7 +51,7 @@ func printErrors(w io.Writer, models ...measured) error {
 		return err
 	}
 	if s := models[0].errors.Evaluation.GlobalTest; s.Central {
-		fmt.Fprintf(w, "\nglobal test uses the dataset's own test set: %s examples not owned by any client\n", table.Count(s.Examples))
+		fmt.Fprintf(w, "\nglobal test uses the dataset's own test set: %s samples not owned by any client\n", table.Count(s.Examples))
 	}
 	t, rows := table.New(w, "model", "target", "clients", "mean", "P10", "median", "P90"), 0
 	for _, m := range models {
@@ -118,7 +118,7 @@ func printFits(w io.Writer, models []measured) error {
 	if models[0].errors.Measure != study.MeasureRMSE {
 		return nil
 	}
-	fmt.Fprintln(w, "\nof the test examples")
+	fmt.Fprintln(w, "\nof the test samples")
 	t := table.New(w, "model", "target", "RMSE", "MAE", "R2")
 	for _, m := range models {
 		for _, s := range targetsOf(m.errors.Evaluation) {

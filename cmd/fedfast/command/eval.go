@@ -46,8 +46,8 @@ func newEval(a *app) *cobra.Command {
 		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0], args[1:]) }),
 	}
 	o.addFlags(cmd)
-	cmd.Flags().StringVar(&o.predictions, "predictions", "", "write the global model's prediction for each example to `FILE` (.parquet or .csv)")
-	cmd.Flags().StringSliceVar(&o.splits, "split", []string{"test"}, "with --predictions, which examples: train, val, test")
+	cmd.Flags().StringVar(&o.predictions, "predictions", "", "write the global model's prediction for each sample to `FILE` (.parquet or .csv)")
+	cmd.Flags().StringSliceVar(&o.splits, "split", []string{"test"}, "with --predictions, which samples: train, val, test")
 	return cmd
 }
 

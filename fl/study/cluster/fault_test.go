@@ -210,7 +210,7 @@ func rows(t *testing.T, dir string) int {
 	}
 	defer func() { _ = v.Close() }()
 	n := 0
-	if err := v.Each(t.Context(), func(store.Row) error { n++; return nil }, study.KindRound); err != nil {
+	if err := v.Each(t.Context(), func(store.Row) error { n++; return nil }, store.KindRound); err != nil {
 		return 0
 	}
 	return n

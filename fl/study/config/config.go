@@ -102,7 +102,7 @@ type Data struct {
 type Score struct {
 	Discount float64 `toml:"discount" in:"[0, 1]" doc:"weight of earlier rounds since the last rung in a score: discount^age; 0 scores the last round only"`
 	Clients  int     `toml:"clients" in:"[0, inf)" doc:"number of clients of the cohort to score on, drawn anew each round; 0: all"`
-	Uniform  bool    `toml:"uniform" doc:"weight scored clients equally instead of by their number of validation examples"`
+	Uniform  bool    `toml:"uniform" doc:"weight scored clients equally instead of by their number of validation samples"`
 	Epsilon  float64 `toml:"epsilon" in:"[0, inf)" doc:"privacy budget of each round's score and of each finalist's: Laplace noise of scale 1/(epsilon k) on the error of k clients; 0: none"`
 	Both     bool    `toml:"both" doc:"also record each round's score under the other target, so that a study with that target can share the rounds"`
 }
@@ -132,7 +132,7 @@ func (s Score) Options() fl.ScoreOptions {
 // noise as the study's others: score.clients, score.uniform and score.epsilon apply too.
 type Finalists struct {
 	Snapshots int `toml:"snapshots" in:"[1, inf)" doc:"number of trials whose lowest-scoring model becomes a finalist; also the maximum number of survivors that do: trials that were not stopped and ran longest"`
-	Clients   int `toml:"clients" in:"[0, inf)" doc:"number of clients on whose validation examples finalists are scored, drawn by the seed and the same for all; 0: all"`
+	Clients   int `toml:"clients" in:"[0, inf)" doc:"number of clients on whose validation samples finalists are scored, drawn by the seed and the same for all; 0: all"`
 }
 
 // Eval holds the keys eval.*.
@@ -143,7 +143,7 @@ type Eval struct {
 	Every        int     `toml:"every" in:"[0, inf) or -1" doc:"number of rounds between measurements of the global model on test samples (the learning curve); 0: never; -1: about 20 measurements per trial on up to 100 clients, always the same ones, fewer if that would take more than 5 % of the training's multiply-adds" also:"eval_every eval_interval test_every"`
 	EveryClients int     `toml:"every_clients" in:"[0, inf)" doc:"number of clients for each of these measurements, drawn anew each time, the same for all trials; 0: as for the final result, or with eval.every = -1 as described there"`
 	Goal         float64 `toml:"goal" in:"[0, 1]" doc:"global test accuracy at which fedfast run, or the single trial of a client tuner without a tuner, stops; 0: none" also:"target_accuracy"`
-	Patience     int     `toml:"patience" in:"[0, inf)" doc:"early stopping: fedfast run, or the single trial of a client tuner without a tuner, stops after this number of consecutive measurements without a lower error on the clients' validation examples, which eval.every then measures too; 0: off" also:"early_stopping early_stop"`
+	Patience     int     `toml:"patience" in:"[0, inf)" doc:"early stopping: fedfast run, or the single trial of a client tuner without a tuner, stops after this number of consecutive measurements without a lower error on the clients' validation samples, which eval.every then measures too; 0: off" also:"early_stopping early_stop"`
 }
 
 // Budget holds the keys budget.*.
@@ -156,7 +156,7 @@ type Budget struct {
 type Tuner struct {
 	Name     string         `toml:"name" doc:"tuner, which decides which trials run and for how many rounds, see fedfast list tuners"`
 	Parallel int            `toml:"parallel" in:"[1, 10000]" doc:"number of concurrent trials; from 2 on, each trial is reported as soon as it reaches its round, in simulated order, and the tuner is asked again" also:"concurrency"`
-	Allow    []string       `toml:"allow" of:"client_key examples_train examples_val" doc:"facts about clients that tuners may see: their identity, and the numbers of their examples"`
+	Allow    []string       `toml:"allow" of:"client_key examples_train examples_val" doc:"facts about clients that tuners may see: their identity, and the numbers of their samples"`
 	Options  map[string]any `toml:"options" doc:"an option of the tuner, see fedfast list tuners NAME"`
 }
 

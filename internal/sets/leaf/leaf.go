@@ -39,12 +39,12 @@ type Form struct {
 // User is what one file holds of one user.
 type User struct {
 	ID, File string
-	// Images: one label a sample; Form.Pixels bytes k a sample, which stand for
+	// Images: one label per sample; Form.Pixels bytes k a sample, which stand for
 	// k/255, or floats if any pixel of the user is no k/255.
 	Labels []int32
 	Pixels []byte
 	Values []float32
-	// Lines: one a sample, with its label.
+	// Lines: one per sample, with its label.
 	Lines []string
 	// Texts: sample i is the SeqLen characters of Text from character Starts[i]
 	// on, and its y the one after them. Samples that continue one another

@@ -109,11 +109,11 @@ func Check(t testing.TB, fed *data.Federation) {
 		for p := range v.Len() {
 			Must(t, v.Fill([]int32{int32(p)}, x, tokens, label, nil))
 			if label[0] < 0 || int(label[0]) >= fed.Classes {
-				t.Fatalf("client %s, example %d: label %d of %d classes", id, p, label[0], fed.Classes)
+				t.Fatalf("client %s, sample %d: label %d of %d classes", id, p, label[0], fed.Classes)
 			}
 			for _, token := range tokens {
 				if token < 0 || int(token) >= fed.Vocab {
-					t.Fatalf("client %s, example %d: token %d of %d", id, p, token, fed.Vocab)
+					t.Fatalf("client %s, sample %d: token %d of %d", id, p, token, fed.Vocab)
 				}
 			}
 		}

@@ -15,12 +15,12 @@ func ExampleNew() {
 	}
 	for i := range clients.Sizes {
 		c := clients.Client(i)
-		fmt.Println("client", i, "has", len(c.Labels), "examples of", len(c.X)/len(c.Labels), "numbers")
+		fmt.Println("client", i, "has", len(c.Labels), "samples of", len(c.X)/len(c.Labels), "numbers")
 	}
 	// Output:
-	// client 0 has 15 examples of 60 numbers
-	// client 1 has 337 examples of 60 numbers
-	// client 2 has 10 examples of 60 numbers
-	// client 3 has 10 examples of 60 numbers
-	// client 4 has 128 examples of 60 numbers
+	// client 0 has 15 samples of 60 numbers
+	// client 1 has 337 samples of 60 numbers
+	// client 2 has 10 samples of 60 numbers
+	// client 3 has 10 samples of 60 numbers
+	// client 4 has 128 samples of 60 numbers
 }

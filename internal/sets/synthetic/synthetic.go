@@ -95,7 +95,7 @@ func (d *Clients) All(ctx context.Context) ([]Client, error) {
 		total += size
 	}
 	if total > maxTogether {
-		return nil, fmt.Errorf("data.clients = %d, data.samples = %d, data.proxy above 0: at most %d examples can be in memory together, not %d", d.config.Clients, d.config.Samples, maxTogether, total)
+		return nil, fmt.Errorf("data.clients = %d, data.samples = %d, data.proxy above 0: at most %d samples can be in memory together, not %d", d.config.Clients, d.config.Samples, maxTogether, total)
 	}
 	clients := make([]Client, len(d.Sizes))
 	for k := range clients {
@@ -114,7 +114,7 @@ func (c *Config) sizes() ([]int, error) {
 		clients = defaultClients
 	}
 	if clients > maxClients || c.Samples > maxExamples {
-		return nil, fmt.Errorf("data.clients = %d, data.samples = %d: at most %d clients of %d examples are drawn", c.Clients, c.Samples, maxClients, maxExamples)
+		return nil, fmt.Errorf("data.clients = %d, data.samples = %d: at most %d clients of %d samples are drawn", c.Clients, c.Samples, maxClients, maxExamples)
 	}
 	key := draw.Key(c.Seed, draw.Synthetic, purposeSizes)
 	var sizes []int
@@ -128,7 +128,7 @@ func (c *Config) sizes() ([]int, error) {
 		}
 	}
 	if largest := slices.Max(sizes); largest > maxExamples {
-		return nil, fmt.Errorf("data.clients = %d, data.samples = %d: the largest client has %d examples, more than the %d that are drawn; lower data.samples, their mean", c.Clients, c.Samples, largest, maxExamples)
+		return nil, fmt.Errorf("data.clients = %d, data.samples = %d: the largest client has %d samples, more than the %d that are drawn; lower data.samples, their mean", c.Clients, c.Samples, largest, maxExamples)
 	}
 	return sizes, nil
 }

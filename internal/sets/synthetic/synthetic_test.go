@@ -57,7 +57,7 @@ func TestSizes(t *testing.T) {
 		}
 	}
 	if total != 2800 {
-		t.Errorf("%d examples, must be 40 x 70", total)
+		t.Errorf("%d samples, must be 40 x 70", total)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestBits(t *testing.T) {
 		}
 	}
 	if want := uint64(0xc49f7f3b6e0ed95e); h != want {
-		t.Errorf("drawn examples hash to %#x, must be %#x", h, want)
+		t.Errorf("drawn samples hash to %#x, must be %#x", h, want)
 	}
 }
 

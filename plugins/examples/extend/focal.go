@@ -14,7 +14,7 @@ func init() {
 
 // focal holds the options of the loss.
 type focal struct {
-	Gamma float64 `toml:"gamma" in:"[1, 10]" doc:"how little examples count whose label has a large share"`
+	Gamma float64 `toml:"gamma" in:"[1, 10]" doc:"how little samples count whose label has a large share"`
 }
 
 // focalRow: with n = -log p the loss is f(n) = (1-p)^gamma n, and its derivative by an

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/view"
 )
 
@@ -123,7 +124,7 @@ func (s *stream) of(ctx context.Context, entries []study.Entry) (*news, error) {
 	first := map[int]int{} // round of each trial that has new ones
 	for i := range entries {
 		e := &entries[i]
-		if e.Kind != study.KindRound {
+		if e.Kind != store.KindRound {
 			n.Changed = true
 			continue
 		}

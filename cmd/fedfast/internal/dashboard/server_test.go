@@ -69,16 +69,16 @@ func recorded(t *testing.T, dir string) (st *store.Store, round func()) {
 			t.Fatal(err)
 		}
 	}
-	add(study.KindStudy, -1, 0, `{"name":"one","mode":"tune","config":%q,"trial_rounds":100}`, text)
-	add(study.KindSession, -1, 0, `{"version":"test","workers":2}`)
-	add(study.KindTrial, 0, 0, `{"params":{"client.lr":0.1}}`)
+	add(store.KindStudy, -1, 0, `{"name":"one","mode":"tune","config":%q,"trial_rounds":100}`, text)
+	add(store.KindSession, -1, 0, `{"version":"test","workers":2}`)
+	add(store.KindTrial, 0, 0, `{"params":{"client.lr":0.1}}`)
 	if err := st.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
 	return st, func() {
 		n++
-		add(study.KindRound, 0, n, `{"score":%v,"train_loss":2,"clients":[1]}`, 1/float64(n))
+		add(store.KindRound, 0, n, `{"score":%v,"train_loss":2,"clients":[1]}`, 1/float64(n))
 	}
 }
 
@@ -381,13 +381,13 @@ func TestComparisonIsNotTheEnd(t *testing.T) {
 		}
 		return p
 	}
-	add(study.KindResult, `{"tune":{"best":{"number":0,"round":1,"score":0.5},"rounds":1,"rounds_per_second":1,"global_test_error":0.3,"evaluation":{"global_test":{"error":0.3,"clients":9,"std_error":0.03}}}}`)
-	add(study.KindBaseline, `{"configurations":2,"rounds":3,"target":"global"}`)
-	add(study.KindConfiguration, `{"number":1,"params":{},"score":0.6,"test_error":0.62,"std_error":0.04}`)
+	add(store.KindResult, `{"tune":{"best":{"number":0,"round":1,"score":0.5},"rounds":1,"rounds_per_second":1,"global_test_error":0.3,"evaluation":{"global_test":{"error":0.3,"clients":9,"std_error":0.03}}}}`)
+	add(store.KindBaseline, `{"configurations":2,"rounds":3,"target":"global"}`)
+	add(store.KindConfiguration, `{"number":1,"params":{},"score":0.6,"test_error":0.62,"std_error":0.04}`)
 	if p := look(); p.State != "running" || p.Stage != "comparing with random search (1 of 2)" || !p.Best.Returned || p.Control {
 		t.Errorf("meanwhile: %+v", p)
 	}
-	add(study.KindConfiguration, `{"number":0,"params":{},"score":0.4,"test_error":0.5,"std_error":0.04}`)
+	add(store.KindConfiguration, `{"number":0,"params":{},"score":0.4,"test_error":0.5,"std_error":0.04}`)
 	p := look()
 	const said = "Random search (2 x 3 rounds): best 50.00 %, median 56.00 % global test error; the best is 20.0 points worse."
 	if p.State != "completed" || p.Stage != "" || !slices.Contains(p.Answer, said) {

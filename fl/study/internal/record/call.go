@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -46,7 +47,7 @@ type Decision struct {
 
 // SuggestOf records a Suggest.
 func SuggestOf(n int, decisions []tuners.Decision) Call {
-	c := Call{Kind: KindSuggest, N: n, Decisions: []Decision{}}
+	c := Call{Kind: store.KindSuggest, N: n, Decisions: []Decision{}}
 	for _, d := range decisions {
 		r := Decision{Kind: d.Kind.String(), Trial: d.Trial, Params: d.Params, ToRound: d.ToRound, Environment: d.Environment, Points: d.Points}
 		switch d.Kind {
@@ -63,7 +64,7 @@ func SuggestOf(n int, decisions []tuners.Decision) Call {
 
 // ReportOf records a Report.
 func ReportOf(r tuners.TrialReport) Call {
-	c := Call{Kind: KindReport, Trial: &r.Trial, Round: r.Round, Failed: r.Failed, Reason: r.Reason}
+	c := Call{Kind: store.KindReport, Trial: &r.Trial, Round: r.Round, Failed: r.Failed, Reason: r.Reason}
 	if !r.Failed {
 		c.Score = new(Real(r.Score))
 	}

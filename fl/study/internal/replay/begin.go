@@ -6,6 +6,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -32,7 +33,7 @@ func (p *Past) Begin(c *config.Config, mode string, fed *data.Federation, m *nn.
 	if err := p.moved(c); err != nil {
 		return err
 	}
-	if err := p.Append(record.KindSession, tuners.StudySession, 0, environment); err != nil {
+	if err := p.Append(store.KindSession, tuners.StudySession, 0, environment); err != nil {
 		return err
 	}
 	return p.Flush() // from here on it can be resumed
@@ -44,7 +45,7 @@ func (p *Past) AppendStudy(c *config.Config, mode string) error {
 	if err != nil {
 		return err
 	}
-	return p.Append(record.KindStudy, tuners.StudySession, 0, rec)
+	return p.Append(store.KindStudy, tuners.StudySession, 0, rec)
 }
 
 // moved records a configuration that differs from the recorded one in keys that
@@ -61,7 +62,7 @@ func (p *Past) moved(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	return p.Append(record.KindMoved, tuners.StudySession, 0, record.Moved{Config: string(text)})
+	return p.Append(store.KindMoved, tuners.StudySession, 0, record.Moved{Config: string(text)})
 }
 
 // CheckData records the data that the study begins on, or compares them with the
@@ -74,7 +75,7 @@ func (p *Past) CheckData(c *config.Config, fed *data.Federation, m *nn.Model) er
 	case rec.Fingerprint == "" && rec.Start == "" && rec.Fleet == "":
 		return nil // it was drawn, or is the caller's own
 	case p.data == nil:
-		return p.Append(record.KindData, tuners.StudySession, 0, rec)
+		return p.Append(store.KindData, tuners.StudySession, 0, rec)
 	case p.data.Start != rec.Start:
 		return fmt.Errorf("%s contains a study that started from other weights than those in its init file: then %s; now %s; restore the file, or use another directory", p.Store.Dir(), p.data.Start, rec.Start)
 	case p.data.Fleet != rec.Fleet:

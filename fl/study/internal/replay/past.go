@@ -49,15 +49,15 @@ func Read(ctx context.Context, s *store.Store) (*Past, error) {
 	}
 	p.upTo = s.Seq()
 	var err error
-	if p.Elapsed, err = s.Elapsed(ctx, record.KindSession); err != nil {
+	if p.Elapsed, err = s.Elapsed(ctx, store.KindSession); err != nil {
 		return nil, err
 	}
-	err = s.Each(ctx, p.read, record.KindStudy, record.KindMoved, record.KindData, record.KindSuggest, record.KindReport, record.KindTrial, record.KindRung,
-		record.KindFail, record.KindFinalist, record.KindAct, record.KindResult)
+	err = s.Each(ctx, p.read, store.KindStudy, store.KindMoved, store.KindData, store.KindSuggest, store.KindReport, store.KindTrial, store.KindRung,
+		store.KindFail, store.KindFinalist, store.KindAct, store.KindResult)
 	if err != nil {
 		return nil, err
 	}
-	last, err := s.LastRounds(ctx, record.KindRound)
+	last, err := s.LastRounds(ctx, store.KindRound)
 	if err != nil {
 		return nil, err
 	}
@@ -80,17 +80,17 @@ func (p *Past) trial(number int) *Trial {
 // read takes in one row.
 func (p *Past) read(r store.Row) error {
 	switch r.Kind {
-	case record.KindStudy:
+	case store.KindStudy:
 		return record.Into(r, func(rec *record.Study) { p.Study = rec })
-	case record.KindMoved:
+	case store.KindMoved:
 		return record.Into(r, func(rec *record.Moved) {
 			if p.Study != nil {
 				p.Study.Config = rec.Config
 			}
 		})
-	case record.KindData:
+	case store.KindData:
 		return record.Into(r, func(rec *record.Data) { p.data = rec })
-	case record.KindSuggest, record.KindReport:
+	case store.KindSuggest, store.KindReport:
 		return record.Into(r, func(rec *record.Call) {
 			rec.Kind = r.Kind
 			if rec.Measured != nil && r.Trial == tuners.StudySession {
@@ -99,15 +99,15 @@ func (p *Past) read(r store.Row) error {
 			}
 			p.calls[r.Trial] = append(p.calls[r.Trial], *rec)
 		})
-	case record.KindTrial:
+	case store.KindTrial:
 		return record.Into(r, func(rec *record.Trial) { p.trial(r.Trial).Opened = rec })
-	case record.KindRung:
+	case store.KindRung:
 		p.trial(r.Trial).Rungs[r.Round] = true
-	case record.KindFail:
+	case store.KindFail:
 		return record.Into(r, func(rec *record.Fail) { p.trial(r.Trial).Fail = rec })
-	case record.KindFinalist:
+	case store.KindFinalist:
 		return record.Into(r, func(rec *record.Finalist) { p.Finalists[Point{r.Trial, r.Round}] = rec })
-	case record.KindAct:
+	case store.KindAct:
 		return record.Into(r, func(rec *record.Act) {
 			if r.Trial == tuners.StudySession {
 				p.Halted = true
@@ -115,7 +115,7 @@ func (p *Past) read(r store.Row) error {
 				p.Acts[r.Trial] = *rec
 			}
 		})
-	case record.KindResult:
+	case store.KindResult:
 		p.Result = r.Data
 	}
 	return nil

@@ -32,7 +32,7 @@ func (p *Past) Trial(number int) *Trial { return p.trials[number] }
 // NewTrial records that a trial is opened after base rounds, those of its source.
 func (p *Past) NewTrial(number, base int, rec *record.Trial) (*Trial, error) {
 	t := &Trial{past: p, number: number, Opened: rec, Rounds: base, Rungs: map[int]bool{}}
-	return t, p.Append(record.KindTrial, number, base, rec)
+	return t, p.Append(store.KindTrial, number, base, rec)
 }
 
 // Measured returns what was recorded when sub-networks of the trial were scored for the
@@ -51,7 +51,7 @@ func (t *Trial) Round(ctx context.Context, rounds int) (*record.Round, error) {
 	if err != nil || data == nil {
 		return nil, err
 	}
-	return record.Decode[record.Round](record.KindRound, data)
+	return record.Decode[record.Round](store.KindRound, data)
 }
 
 // RoundData is the record of a round as it is stored.
@@ -64,7 +64,7 @@ func (t *Trial) RoundData(ctx context.Context, rounds int) ([]byte, error) {
 	}
 	if len(t.page) == 0 || t.page[0].Round != rounds+1 {
 		var err error
-		if t.page, err = t.rows(ctx, record.KindRound, rounds+1, pageRounds); err != nil {
+		if t.page, err = t.rows(ctx, store.KindRound, rounds+1, pageRounds); err != nil {
 			return nil, err
 		}
 	}
@@ -80,7 +80,7 @@ func (t *Trial) Plan(ctx context.Context, rounds int) ([]byte, error) {
 	if t.past.Store == nil || rounds > t.Rounds {
 		return nil, nil
 	}
-	rows, err := t.rows(ctx, record.KindPlan, rounds+1, 1)
+	rows, err := t.rows(ctx, store.KindPlan, rounds+1, 1)
 	if err != nil || len(rows) == 0 || rows[0].Round != rounds+1 {
 		return nil, err
 	}

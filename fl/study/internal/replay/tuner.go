@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -38,7 +39,7 @@ func (s *Tuner) Replayed() bool { return s.Replayer.calls == len(s.calls) }
 func (s *Tuner) Reports() map[int]tuners.TrialReport {
 	out := map[int]tuners.TrialReport{}
 	for i := range s.calls {
-		if c := &s.calls[i]; c.Kind == record.KindReport {
+		if c := &s.calls[i]; c.Kind == store.KindReport {
 			out[*c.Trial] = c.Report()
 		}
 	}
@@ -71,7 +72,7 @@ func (s *Tuner) Reopen(ctx context.Context, state []byte, calls int) (*rules.Ses
 	}
 	for i := range s.calls[:calls] {
 		c := &s.calls[i]
-		if c.Kind == record.KindReport {
+		if c.Kind == store.KindReport {
 			live.RecallReport(c.Report())
 			continue
 		}
@@ -87,7 +88,7 @@ func (s *Tuner) Reopen(ctx context.Context, state []byte, calls int) (*rules.Ses
 // Repeat makes a recorded call again.
 func (s *Tuner) Repeat(ctx context.Context, live *rules.Session, call int) error {
 	c := &s.calls[call]
-	if c.Kind == record.KindReport {
+	if c.Kind == store.KindReport {
 		return live.Report(ctx, c.Report())
 	}
 	decisions, err := live.Suggest(ctx, c.N)
@@ -112,7 +113,7 @@ func (s *Tuner) answered(c record.Call) error {
 // Suggest returns the next decisions, which are durable before anyone acts on
 // them.
 func (s *Tuner) Suggest(ctx context.Context, n int) ([]tuners.Decision, error) {
-	c, err := s.next(record.KindSuggest)
+	c, err := s.next(store.KindSuggest)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (s *Tuner) Suggest(ctx context.Context, n int) ([]tuners.Decision, error) {
 // Report passes the report of a trial to the tuner.
 func (s *Tuner) Report(ctx context.Context, r tuners.TrialReport) error {
 	now := record.ReportOf(r)
-	c, err := s.next(record.KindReport)
+	c, err := s.next(store.KindReport)
 	if err != nil {
 		return err
 	}

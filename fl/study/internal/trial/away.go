@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/store"
 )
 
 // Away trains trials elsewhere, as a study.Trainer does; the zero value trains none.
@@ -47,7 +48,7 @@ func (a *away) round(ctx context.Context, plan fl.Plan, observed []string) (*rec
 	if err != nil {
 		return nil, err
 	}
-	rec, err := record.Decode[record.Round](record.KindRound, data)
+	rec, err := record.Decode[record.Round](store.KindRound, data)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
+	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -146,7 +147,7 @@ func (s *session) plan(ctx context.Context) (tuners.Plan, error) {
 	if err != nil {
 		return tuners.Plan{}, fmt.Errorf("client tuner: %w", err)
 	}
-	if err := t.study.Past.Append(record.KindPlan, t.Number, t.rounds+1, p); err != nil {
+	if err := t.study.Past.Append(store.KindPlan, t.Number, t.rounds+1, p); err != nil {
 		return tuners.Plan{}, err
 	}
 	return p, s.Answered()

@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/store"
 )
 
 // FailError is an error that ends a trial, not the study.
@@ -76,7 +77,7 @@ func (t *Trial) run(ctx context.Context) (*record.Round, error) {
 	if rec.Dropped > 0 && t.study.Meter.Config.Nonfinite == config.NonfiniteFail {
 		return nil, &FailError{record.Fail{Reason: fmt.Sprintf("round %d: the results of %d clients are not finite", t.rounds+1, rec.Dropped)}}
 	}
-	if err := t.study.Past.Append(record.KindRound, t.Number, t.rounds+1, rec); err != nil {
+	if err := t.study.Past.Append(store.KindRound, t.Number, t.rounds+1, rec); err != nil {
 		return nil, err
 	}
 	if t.session != nil {

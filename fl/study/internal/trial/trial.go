@@ -13,6 +13,7 @@ import (
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
+	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -130,7 +131,7 @@ func (t *Trial) CloseRung(score float64) error {
 	if t.past.Rungs[t.rounds] {
 		return nil
 	}
-	return t.study.Past.Append(record.KindRung, t.Number, t.rounds, record.Rung{Score: record.Real(score)})
+	return t.study.Past.Append(store.KindRung, t.Number, t.rounds, record.Rung{Score: record.Real(score)})
 }
 
 // Keep takes the model as it is for its segment's best.
@@ -204,7 +205,7 @@ func (t *Trial) Note(reason string) error { return t.transition(Ended, reason) }
 func (t *Trial) Fail(ctx context.Context, f *FailError) error {
 	if t.past.Fail == nil {
 		t.study.Log.Error("a trial failed and is given up", "trial", t.Number, "reason", f.Reason, "stack", f.Stack)
-		if err := t.study.Past.Append(record.KindFail, t.Number, t.rounds, f.Fail); err != nil {
+		if err := t.study.Past.Append(store.KindFail, t.Number, t.rounds, f.Fail); err != nil {
 			return err
 		}
 	}
