@@ -96,10 +96,10 @@ func TestAttentionErrors(t *testing.T) {
 		{image, []Layer{conv, Positions{}}, "layer 2 (positions): positions are added to a sequence of vectors"},
 		{image, []Layer{conv, Steps{}}, "layer 2 (steps): steps are taken from a sequence of vectors"},
 		{image, []Layer{conv, Tied{}}, "layer 2 (tied): the first layer of a network whose outputs are tied must be an embedding"},
-		{text, []Layer{Embedding{Dim: 9}, Dense{Units: 4}, Tied{}}, "layer 3 (tied): the layer before gives 6 steps of 4 values, the embedding has rows of 9; both must be the same"},
+		{text, []Layer{Embedding{Dim: 9}, Dense{Units: 4}, Tied{}}, "layer 3 (tied): the previous layer gives 6 steps of 4 values, the embedding has rows of 9; they must be equal"},
 		{text, []Layer{Residual{Body: []Layer{Embedding{Dim: 9}}}}, "layer 1 (residual): a residual block cannot read tokens"},
-		{text, []Layer{Embedding{Dim: 9}, Residual{Body: []Layer{Steps{}}}}, "layer 2 (residual): the body gives 1 x 1 x 9 values, the shortcut 6 steps of 9 values; both must give the same"},
-		{image, []Layer{conv, Residual{Body: []Layer{Sequence{}}}}, "layer 2 (residual): the body gives 9 steps of 12 values"},
+		{text, []Layer{Embedding{Dim: 9}, Residual{Body: []Layer{Steps{}}}}, "layer 2 (residual): the output of the body is 1 x 1 x 9 values, of the shortcut 6 steps of 9 values; they must be equal"},
+		{image, []Layer{conv, Residual{Body: []Layer{Sequence{}}}}, "layer 2 (residual): the output of the body is 9 steps of 12 values"},
 	} {
 		_, err := NewModel("test", c.in, 3, append(c.layers, Dense{Units: 3})...)
 		if err == nil || !strings.HasPrefix(err.Error(), "model test: "+c.want) || strings.Contains(err.Error(), "\n") {

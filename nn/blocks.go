@@ -49,7 +49,7 @@ func (b *blocks) layer(at int, s Stage, in []int) []int {
 	of := s.Layer.Abilities().Blocks
 	if of == nil {
 		if len(in) > 1 && s.params > 0 {
-			b.refuse(at, s, fmt.Errorf("it has parameters and says nothing of channels of %v, of which sub-networks have others", in))
+			b.refuse(at, s, fmt.Errorf("it has parameters but no Blocks, so it cannot be narrowed behind channels of %v", in))
 		}
 		if s.Out.C != s.In.C {
 			return nil
@@ -98,6 +98,6 @@ func (b *blocks) sum(at int, s Stage, x, y []int) []int {
 	if slices.Equal(x, y) {
 		return x
 	}
-	b.refuse(at, s, fmt.Errorf("it adds channels of %v and of %v, which sub-networks have different ones of", x, y))
+	b.refuse(at, s, fmt.Errorf("it adds channels of %v and %v, which are narrowed differently", x, y))
 	return []int{s.Out.C}
 }

@@ -100,7 +100,7 @@ func (l Conv2D) bind(in Flow, relu, mask bool) (*boundConv, error) {
 	case in.Seq > 0:
 		return nil, errors.New("a convolution needs an image as its input")
 	case l.Filters < 1:
-		return nil, fmt.Errorf("%d filters; there must be at least 1", l.Filters)
+		return nil, fmt.Errorf("%d filters; must be at least 1", l.Filters)
 	case l.Kernel < 1 || l.KernelW < 1 || l.Stride < 1:
 		return nil, fmt.Errorf("kernel %d x %d, stride %d; all must be at least 1", l.Kernel, l.KernelW, l.Stride)
 	case l.Pad < 0 || l.Pad >= l.Kernel || l.Pad >= l.KernelW || l.Same && l.Pad > 0:

@@ -65,7 +65,7 @@ func (l Dense) bind(in Flow, relu bool) (Bound, error) {
 		return nil, errors.New("a dense layer cannot read tokens; an embedding must come before")
 	}
 	if l.Units < 1 {
-		return nil, fmt.Errorf("%d units; there must be at least 1", l.Units)
+		return nil, fmt.Errorf("%d units; must be at least 1", l.Units)
 	}
 	if err := l.Init.check(); err != nil {
 		return nil, err

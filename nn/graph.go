@@ -152,9 +152,9 @@ func (br Branch) input(i int, in Flow, before []Flow) (Flow, error) {
 	}
 	switch {
 	case len(flows) == 0 || len(flows) == 1 && br.Join != 0 || len(flows) > 1 && br.Join == 0 || br.Join > Mix:
-		return Flow{}, fmt.Errorf("%d inputs; a join has at least 2, and without one there is 1", len(flows))
+		return Flow{}, fmt.Errorf("%d inputs: a join has at least 2, a branch without a join has 1", len(flows))
 	case (br.Join == Mix) != (br.Weights != "") || br.Zero && br.Join != Mix:
-		return Flow{}, fmt.Errorf("weights %q; a mix has a name for them, and nothing else has", br.Weights)
+		return Flow{}, fmt.Errorf("weights %q: a mix must name its weights, and no other join has any", br.Weights)
 	case len(flows) == 1:
 		return flows[0], nil
 	}

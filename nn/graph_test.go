@@ -228,7 +228,7 @@ func TestGraphErrors(t *testing.T) {
 	}{
 		{image, join(Sum, Branch{From: in}, wide), "layer 9 (add): input 1 has 8 x 8 x 4 values, input 2 8 x 8 x 5 values; all must be the same"},
 		{image, join(Concat, wide, small), "layer 9 (concat): input 1 has 8 x 8 x 5 values, input 2 4 x 4 x 4 values; all must have the same height, width and steps"},
-		{image, join(Sum, wide), "layer 9 (add): 1 inputs; a join has at least 2"},
+		{image, join(Sum, wide), "layer 9 (add): 1 inputs: a join has at least 2"},
 		{image, join(Sum, Branch{From: []int{3}}, wide), "layer 1 (): it reads branch 3; there are 0 before it"},
 		{image, []Layer{Graph{Branches: []Branch{{From: in}, {From: []int{0, 0}, Join: Sum, Number: 2}}}}, "layer 2 (add): it reads the network's input as it is; a layer must come between"},
 		{image, []Layer{Graph{}}, "a graph must end with a join of branches"},

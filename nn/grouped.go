@@ -50,7 +50,7 @@ func (l GroupedConv2D) narrow(n Narrowing) (Narrowed, error) {
 	}
 	groups := n.Width * float64(l.Groups)
 	if groups != math.Trunc(groups) || groups < 1 {
-		return Narrowed{}, fmt.Errorf("a share of %v of %d groups are no whole groups", n.Width, l.Groups)
+		return Narrowed{}, fmt.Errorf("width %v of %d groups is not an integer number of groups", n.Width, l.Groups)
 	}
 	l.Filters = l.Filters / l.Groups * int(groups)
 	l.Groups = int(groups)
@@ -67,7 +67,7 @@ func (l GroupedConv2D) blocks(s Stage, in []int) Blocks {
 	}
 	b := Blocks{Fixed: true}
 	if len(in) > 1 {
-		b.Err = fmt.Errorf("its %d groups read channels of %v, of which sub-networks have other groups", l.Groups, in)
+		b.Err = fmt.Errorf("its %d groups read channels of %v, which are narrowed in other groups", l.Groups, in)
 	}
 	return b
 }

@@ -7,10 +7,10 @@ import "fmt"
 // GroupNorm without parameters.
 func (m *Model) CheckHessian() error {
 	if kind := m.nodes.rigid(); kind != "" {
-		return fmt.Errorf("model %s: layers of type %s take no tangents along, of which products with the Hessian are made", m.name, kind)
+		return fmt.Errorf("model %s: layers of type %s do not support products with the Hessian", m.name, kind)
 	}
 	if !m.lossType.along() {
-		return fmt.Errorf("model %s: the loss %q takes no tangents along, of which products with the Hessian are made", m.name, m.lossType.Name)
+		return fmt.Errorf("model %s: the loss %q does not support products with the Hessian", m.name, m.lossType.Name)
 	}
 	return nil
 }

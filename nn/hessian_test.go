@@ -312,7 +312,7 @@ func TestCheckHessian(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const want = "model stiff: layers of type rigid take no tangents along, of which products with the Hessian are made"
+		const want = "model stiff: layers of type rigid do not support products with the Hessian"
 		if err := m.CheckHessian(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}

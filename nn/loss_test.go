@@ -273,7 +273,7 @@ func TestLossChecks(t *testing.T) {
 		{Loss{Weights: []float64{1, 1, 1, 1, 1, 1, math.NaN()}}, "class weight 6 is NaN: must be 0 or above"},
 		{Loss{Kind: Squared, Weights: make([]float64, 7)}, "has no classes"},
 		{Loss{Kind: Sigmoid, Top: 8}, "must be from 1 to 6"},
-		{Loss{Kind: Sigmoid, Top: 7}, "recall among all 7 outputs: no model misses a label then; must be from 1 to 6"},
+		{Loss{Kind: Sigmoid, Top: 7}, "recall among all 7 outputs is always 1: must be from 1 to 6"},
 		{Loss{Top: 1}, "has none; leave it out"},
 	} {
 		if err := c.loss.Check(7); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -184,7 +184,7 @@ func (l Loss) Check(outputs int) error {
 	case l.Top < 0 || l.Top > outputs:
 		return fmt.Errorf("recall among the %d largest of %d outputs: must be from 1 to %d", l.Top, outputs, max(1, outputs-1))
 	case l.Top == outputs && outputs > 1:
-		return fmt.Errorf("recall among all %d outputs: no model misses a label then; must be from 1 to %d", outputs, outputs-1)
+		return fmt.Errorf("recall among all %d outputs is always 1: must be from 1 to %d", outputs, outputs-1)
 	case l.Top != 0 && t.Target != ManyLabels:
 		return fmt.Errorf("recall among the %d largest outputs: the loss %q has none; leave it out", l.Top, t.Name)
 	case l.Options != nil && reflect.TypeOf(l.Options) != reflect.TypeOf(t.Options):

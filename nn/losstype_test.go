@@ -82,7 +82,7 @@ func TestRegisterLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `the loss "margin" takes no tangents along, of which products with the Hessian are made`
+	const want = `the loss "margin" does not support products with the Hessian`
 	if err := m.CheckHessian(); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

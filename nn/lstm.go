@@ -93,7 +93,7 @@ func (l LSTM) Bind(in Flow) (Bound, error) {
 	case l.Hidden < 1:
 		return nil, errors.New("the hidden size must be at least 1")
 	case l.Layers < 0:
-		return nil, errors.New("there must be at least 1 layer")
+		return nil, errors.New("layers must be at least 1")
 	case !(l.Dropout >= 0 && l.Dropout < 1):
 		return nil, fmt.Errorf("dropout rate %v; it must be at least 0 and below 1", l.Dropout)
 	}

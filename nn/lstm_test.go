@@ -252,7 +252,7 @@ func TestLSTMBind(t *testing.T) {
 		{image, []Layer{Embedding{Dim: 4}}, "model m: layer 1 (embedding): an embedding must be the first layer, on an input of tokens"},
 		{tokens, []Layer{Embedding{}}, "model m: layer 1 (embedding): the width of an embedding must be at least 1"},
 		{tokens, []Layer{Embedding{Dim: 4}, LSTM{}}, "model m: layer 2 (lstm): the hidden size must be at least 1"},
-		{tokens, []Layer{Embedding{Dim: 4}, LSTM{Hidden: 3, Layers: -1}}, "model m: layer 2 (lstm): there must be at least 1 layer"},
+		{tokens, []Layer{Embedding{Dim: 4}, LSTM{Hidden: 3, Layers: -1}}, "model m: layer 2 (lstm): layers must be at least 1"},
 		{tokens, []Layer{Embedding{Dim: 4}, LSTM{Hidden: 3, Dropout: 1}}, "model m: layer 2 (lstm): dropout rate 1; it must be at least 0 and below 1"},
 	} {
 		_, err := NewModel("m", c.in, 3, c.layers...)

@@ -29,7 +29,7 @@ func (m mixtures) add(b Branch) (*mixture, error) {
 	}
 	if before := m[x.name]; len(before) > 0 {
 		if first := before[0]; first.n != x.n || first.zero != x.zero {
-			return nil, fmt.Errorf("the weights %q are those of %d alternatives, here there are %d; all must have the same", x.name, first.n, x.n)
+			return nil, fmt.Errorf("the weights %q have %d alternatives elsewhere and %d here; they must be equal", x.name, first.n, x.n)
 		}
 		before[len(before)-1].last = false
 		x.owns = false

@@ -247,10 +247,10 @@ func TestMixErrors(t *testing.T) {
 		branches []Branch
 		want     string
 	}{
-		{[]Branch{conv, mix("", false, 0, GraphInput)}, "layer 1 (mix): weights \"\"; a mix has a name"},
-		{[]Branch{conv, {From: []int{0, GraphInput}, Join: Sum, Zero: true}}, "layer 1 (add): weights \"\"; a mix has"},
+		{[]Branch{conv, mix("", false, 0, GraphInput)}, "layer 1 (mix): weights \"\": a mix must name its weights"},
+		{[]Branch{conv, {From: []int{0, GraphInput}, Join: Sum, Zero: true}}, "layer 1 (add): weights \"\": a mix must"},
 		{[]Branch{pool, mix("a", false, 0, GraphInput)}, "layer 1 (mix): input 1 has 4 x 4 x 4 values, input 2 8 x 8 x 4 values; all must be the same"},
-		{[]Branch{conv, mix("a", false, 0, GraphInput), mix("a", true, 0, 1)}, "layer 1 (mix): the weights \"a\" are those of 2 alternatives, here there are 3"},
+		{[]Branch{conv, mix("a", false, 0, GraphInput), mix("a", true, 0, 1)}, "layer 1 (mix): the weights \"a\" have 2 alternatives elsewhere and 3 here"},
 	} {
 		_, err := NewModel("test", Shape{H: 8, W: 8, C: 1}, 3, Conv2D{Filters: 4, Kernel: 1}, Graph{Branches: c.branches}, Dense{Units: 3})
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

@@ -42,7 +42,7 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 		return nil, fmt.Errorf("model %s: attention that masks padding needs tokens as the network's input", name)
 	}
 	if classes < 1 {
-		return nil, fmt.Errorf("model %s: %d classes; there must be at least 1", name, classes)
+		return nil, fmt.Errorf("model %s: %d classes; must be at least 1", name, classes)
 	}
 	if m.nodes, flow, err = bindChain(layers, flow, binding{}); err != nil {
 		return nil, fmt.Errorf("model %s: %w", name, err)

@@ -111,7 +111,7 @@ func narrowed(layers []Layer, n Narrowing) ([]Layer, int, error) {
 // narrow cuts the branches.
 func (l Graph) narrow(n Narrowing) (Narrowed, error) {
 	if n.whole && n.last {
-		return Narrowed{}, errors.New("the outputs of the network are not cut; a dense layer must come last")
+		return Narrowed{}, errors.New("the outputs of the network cannot be narrowed; the last layer must be dense")
 	}
 	given := map[int]int{GraphInput: n.Channels}
 	l.Branches = slices.Clone(l.Branches)

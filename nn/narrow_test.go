@@ -293,7 +293,7 @@ func TestNarrowGroups(t *testing.T) {
 	}
 	own, rest := cutOut(t, places, m, sub, w, 0)
 	sameOutputs(t, outputsOf(sub, own, b), outputsOf(m, rest, b))
-	if _, err := places.Rotated(sub, 1); err == nil || !strings.Contains(err.Error(), "the channels of conv2 cannot begin elsewhere") {
+	if _, err := places.Rotated(sub, 1); err == nil || !strings.Contains(err.Error(), "the channels of conv2 cannot start elsewhere") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -314,18 +314,18 @@ func TestNarrowClash(t *testing.T) {
 		layers []Layer
 		want   string
 	}{
-		{graph(6, Dense{Units: 2}), "layer 2 (graph): it adds channels of [4 2] and of [6], which sub-networks have different ones of"},
+		{graph(6, Dense{Units: 2}), "layer 2 (graph): it adds channels of [4 2] and [6], which are narrowed differently"},
 		{[]Layer{conv(4), Graph{Branches: []Branch{
 			{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 2}}},
 			{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 2}}},
 			{From: []int{0, 1}, Join: Sum},
-		}}}, "layer 2 (graph): the outputs of the network are not cut; a dense layer must come last"},
+		}}}, "layer 2 (graph): the outputs of the network cannot be narrowed; the last layer must be dense"},
 		{[]Layer{conv(6), Sequence{}, Attention{Heads: 2}, Steps{}, Dense{Units: 2}}, "layer 3 (attention): 2 heads of 3 channels at width 0.5; the heads must divide the channels"},
-		{[]Layer{conv(6), GroupedConv2D{Filters: 6, Kernel: 1, Groups: 3}, Dense{Units: 2}}, "layer 2 (conv): a share of 0.5 of 3 groups are no whole groups"},
+		{[]Layer{conv(6), GroupedConv2D{Filters: 6, Kernel: 1, Groups: 3}, Dense{Units: 2}}, "layer 2 (conv): width 0.5 of 3 groups is not an integer number of groups"},
 		{[]Layer{conv(4), Graph{Branches: []Branch{
 			{From: []int{GraphInput}, Layers: []Layer{conv(4)}},
 			{From: []int{GraphInput, 0}, Join: Concat},
-		}}, GroupedConv2D{Filters: 4, Kernel: 1, Groups: 2}, Dense{Units: 2}}, "layer 3 (conv): its 2 groups read channels of [4 4], of which sub-networks have other groups"},
+		}}, GroupedConv2D{Filters: 4, Kernel: 1, Groups: 2}, Dense{Units: 2}}, "layer 3 (conv): its 2 groups read channels of [4 4], which are narrowed in other groups"},
 	} {
 		m, err := NewModel("clash", Shape{H: 3, W: 3, C: 1}, 2, c.layers...)
 		if err != nil {

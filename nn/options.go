@@ -27,7 +27,7 @@ func ReadOptions(defaults any, given map[string]any) (any, error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		f, ok := fields[name]
 		if !ok {
-			return nil, fmt.Errorf("unknown option %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
+			return nil, fmt.Errorf("unknown option %q; available: %s", name, strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
 		}
 		if want := setOption(f, given[name]); want != "" {
 			return nil, fmt.Errorf("option %s = %v: must be %s", name, given[name], want)

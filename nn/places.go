@@ -100,7 +100,7 @@ func (p *Places) Rotated(sub *Model, shift int) ([]int32, error) {
 	}
 	blocks := blocksOf(sub)
 	if shift > 0 && blocks.still != "" {
-		return nil, fmt.Errorf("model %s: the channels of %s cannot begin elsewhere: its groups read neighbours", p.whole.name, blocks.still)
+		return nil, fmt.Errorf("model %s: the channels of %s cannot start elsewhere, because its groups read neighbours", p.whole.name, blocks.still)
 	}
 	var err error
 	sub.each(func(_ int, name string, t Param, offset int) {
@@ -110,7 +110,7 @@ func (p *Places) Rotated(sub *Model, shift int) ([]int32, error) {
 		}
 		shape := channelsOf(t.Shape)
 		if !isPart(shape, whole.shape) {
-			err = fmt.Errorf("model %s: %s %v of a sub-network is no part of the whole network's %v", p.whole.name, name, shape, whole.shape)
+			err = fmt.Errorf("model %s: %s %v of a sub-network is not part of the whole network's %v", p.whole.name, name, shape, whole.shape)
 			return
 		}
 		if slices.Equal(shape, whole.shape) { // it lies in the same way

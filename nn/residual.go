@@ -82,7 +82,7 @@ func (l Residual) bind(in Flow, relu bool) (Bound, error) {
 	case len(body) == 0:
 		return nil, errors.New("the body has no layers; it must have at least one")
 	case out.H != other.H || out.W != other.W || out.C != other.C || out.Seq != other.Seq:
-		return nil, fmt.Errorf("the body gives %v, the shortcut %v; both must give the same", values(out), values(other))
+		return nil, fmt.Errorf("the output of the body is %v, of the shortcut %v; they must be equal", values(out), values(other))
 	case other.Raw:
 		return nil, errors.New("a residual block without a shortcut cannot be the first layer")
 	}

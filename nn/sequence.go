@@ -306,7 +306,7 @@ func (l Steps) Bind(in Flow) (Bound, error) {
 		return nil, errors.New("steps are taken from a sequence of vectors")
 	}
 	if l.Take > TakeMean {
-		return nil, fmt.Errorf("unknown way to take steps, %d", l.Take)
+		return nil, fmt.Errorf("unknown choice of steps: %d", l.Take)
 	}
 	return &boundSteps{in: in, take: l.Take}, nil
 }

@@ -176,7 +176,7 @@ func TestSmoothErrors(t *testing.T) {
 		{[]Layer{first, DepthwiseConv2D{Kernel: 5, Dilation: 2}}, "layer 2 (depthwise): a kernel that reaches over 9 pixels on an image of 8 x 8"},
 		{[]Layer{first, DepthwiseConv2D{Kernel: 3, Pad: 3}}, "layer 2 (depthwise): padding 3 with a kernel that reaches over 3 pixels"},
 		{[]Layer{first, DepthwiseConv2D{}}, "layer 2 (depthwise): kernel 0; it must be from 1 to 11"},
-		{[]Layer{first, SqueezeExcitation{}}, "layer 2 (squeeze): 0 units; there must be at least 1"},
+		{[]Layer{first, SqueezeExcitation{}}, "layer 2 (squeeze): 0 units; must be at least 1"},
 	} {
 		_, err := NewModel("test", image, 3, append(c.layers, Dense{Units: 3})...)
 		if err == nil || !strings.HasPrefix(err.Error(), "model test: "+c.want) || strings.Contains(err.Error(), "\n") {

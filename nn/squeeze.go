@@ -62,7 +62,7 @@ func (l SqueezeExcitation) Bind(in Flow) (Bound, error) {
 	case in.Seq > 0 || in.Raw:
 		return nil, errors.New("squeeze-and-excitation needs the image of a convolution as its input")
 	case l.Units < 1:
-		return nil, fmt.Errorf("%d units; there must be at least 1", l.Units)
+		return nil, fmt.Errorf("%d units; must be at least 1", l.Units)
 	}
 	if err := l.Init.check(); err != nil {
 		return nil, err

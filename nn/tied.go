@@ -44,7 +44,7 @@ func (l Tied) Bind(in Flow) (Bound, error) {
 	case l.table.ZeroPadding:
 		return nil, errors.New("an embedding whose token 0 is a row of zeros cannot be tied")
 	case in.Image() || in.C != l.table.Dim || in.Raw || in.Vocab > 0:
-		return nil, fmt.Errorf("the layer before gives %s, the embedding has rows of %d; both must be the same", values(in), l.table.Dim)
+		return nil, fmt.Errorf("the previous layer gives %s, the embedding has rows of %d; they must be equal", values(in), l.table.Dim)
 	}
 	return &boundTied{l: l, in: in, t: tensor.Dense{K: in.Ld(), N: kernels.Pad(l.vocab)}}, nil
 }

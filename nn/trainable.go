@@ -35,7 +35,7 @@ func (m *Model) WithTrainable(patterns []string, head int) (*Model, error) {
 		c.trainable = append(c.trainable, any)
 	})
 	if i := slices.Index(matched, false); i >= 0 {
-		return nil, fmt.Errorf("%q matches no parameter of model %s; there are %s, which are head.* (the last layers) and body.* too", patterns[i], m.name, m.someNames())
+		return nil, fmt.Errorf("%q matches no parameter of model %s; the parameters are %s, which are head.* (the last layers) and body.* too", patterns[i], m.name, m.someNames())
 	}
 	c.freeze()
 	return &c, nil

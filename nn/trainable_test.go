@@ -123,7 +123,7 @@ func TestTrainablePatterns(t *testing.T) {
 		}
 	}
 	_, err := m.WithTrainable([]string{"*", "dense9.*"}, 1)
-	if want := `"dense9.*" matches no parameter of model test; there are conv1.weight, `; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := `"dense9.*" matches no parameter of model test; the parameters are conv1.weight, `; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v; want it to begin with %s", err, want)
 	}
 }

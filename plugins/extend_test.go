@@ -73,7 +73,7 @@ func TestExtendedFromAnotherModule(t *testing.T) {
 		{"run study.toml --set method=fedrolex --set client.widths=[1,0.5] --set rounds=2 --study rolex", `(?m)^study: completed `},
 		{"model export s", `(?m)^python +s.model.py$`},
 		{"run range.toml --study no", `^fails: fedfast: range.toml:\d+: model.layers\[2\].options.start = 2: must be in \[0, 1\]\n$`},
-		{"run unknown.toml --study no", `^fails: fedfast: unknown.toml:\d+: model.layers\[2\].options: unknown option "stat"; there are start\n$`},
+		{"run unknown.toml --study no", `^fails: fedfast: unknown.toml:\d+: model.layers\[2\].options: unknown option "stat"; available: start\n$`},
 		{"run first.toml --study no", `^fails: fedfast: .*layer 1 \(prelu\): a PReLU cannot be the first layer\n$`},
 		{"run study.toml --set loss.options.gamma=0.5 --study no", `^fails: fedfast: .*loss.options.gamma = 0.5: must be in \[1, 10\]\n$`},
 		{"run study.toml --set loss.label_smoothing=0.1 --study no", `^fails: fedfast: .*the loss "focal" smooths no labels; leave it out\n$`},

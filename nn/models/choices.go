@@ -182,7 +182,7 @@ func choicesOf(specs []LayerSpec) (choices []nn.Choice, as map[string]string, er
 			for _, o := range choices {
 				above = append(above, o.Name)
 			}
-			return 0, 0, fmt.Errorf("no layer above has this choice; there are %s", cmp.Or(strings.Join(above, ", "), "none"))
+			return 0, 0, fmt.Errorf("no layer above has this choice; available: %s", cmp.Or(strings.Join(above, ", "), "none"))
 		}
 		n := choices[i].Options[len(choices[i].Options)-1]
 		as[name] = c.As

@@ -159,7 +159,7 @@ func TestWrongChoices(t *testing.T) {
 		{[]LayerSpec{with(same, "stride", 1, 2)}, "stride = { choices = [1, 2] }: of this type's keys filters, kernel, groups can have choices"},
 		{[]LayerSpec{with(same, "kernel", 3, 4)}, "all odd or all even"},
 		{[]LayerSpec{with(LayerSpec{Type: "conv", Filters: 16}, "kernel", 3, 5)}, `padding must be "same"`},
-		{[]LayerSpec{{Type: "conv", Kernel: 3, Choices: map[string]LayerChoice{"filters": {As: "x"}}}}, `filters = { as = "x" }: no layer above has this choice; there are none`},
+		{[]LayerSpec{{Type: "conv", Kernel: 3, Choices: map[string]LayerChoice{"filters": {As: "x"}}}}, `filters = { as = "x" }: no layer above has this choice; available: none`},
 		{[]LayerSpec{left}, "optional and depth are for layers one after the other"},
 		{[]LayerSpec{with(same, "filters", 16, 32), {Type: "residual", Body: []LayerSpec{{Type: "conv", Filters: 32, Kernel: 1}}}}, "model.layers with conv1.filters = 16: model layers: layer 2 (residual)"},
 		{[]LayerSpec{with(same, "filters", 16, 32), {Type: "sequence"}, {Type: "attention", Heads: 2}, {Type: "steps"}}, "model.layers with conv1.filters = 16: attention1.in_proj_weight has other rows: attention can have no choice of the width that it reads"},

@@ -174,13 +174,13 @@ func checkEdges(edges []Edge) error {
 	for _, e := range edges {
 		switch {
 		case e.Node < 2 || e.Node >= 2+dartsNodes:
-			return fmt.Errorf("there is no node %d to be computed; they are 2 to %d", e.Node, 1+dartsNodes)
+			return fmt.Errorf("unknown node %d: must be from 2 to %d", e.Node, 1+dartsNodes)
 		case e.From < 0 || e.From >= e.Node:
 			return fmt.Errorf("node %d reads node %d; it must be one before it", e.Node, e.From)
 		case slices.Contains(read[e.Node], e.From):
 			return fmt.Errorf("node %d reads node %d twice", e.Node, e.From)
 		case !slices.Contains(dartsOperations[1:], e.Operation):
-			return fmt.Errorf("node %d reads node %d by %q; there are %s", e.Node, e.From, e.Operation, strings.Join(dartsOperations[1:], ", "))
+			return fmt.Errorf("node %d reads node %d by %q; available: %s", e.Node, e.From, e.Operation, strings.Join(dartsOperations[1:], ", "))
 		}
 		read[e.Node] = append(read[e.Node], e.From)
 	}

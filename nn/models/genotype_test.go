@@ -99,11 +99,11 @@ func TestDeriveErrors(t *testing.T) {
 		spoil func(g *Genotype)
 		want  string
 	}{
-		{func(g *Genotype) { g.Reduce[0].Operation = "none" }, `the reduce cell: node 2 reads node 0 by "none"; there are max_pool_3x3`},
+		{func(g *Genotype) { g.Reduce[0].Operation = "none" }, `the reduce cell: node 2 reads node 0 by "none"; available: max_pool_3x3`},
 		{func(g *Genotype) { g.Normal[7].From = 5 }, "the normal cell: node 5 reads node 5; it must be one before it"},
 		{func(g *Genotype) { g.Normal[1].From = 0 }, "the normal cell: node 2 reads node 0 twice"},
 		{func(g *Genotype) { g.Normal = g.Normal[:7] }, "the normal cell: node 5 reads 1 nodes; it must be 2"},
-		{func(g *Genotype) { g.Normal[0].Node = 6 }, "the normal cell: there is no node 6"},
+		{func(g *Genotype) { g.Normal[0].Node = 6 }, "the normal cell: unknown node 6"},
 	} {
 		g := RandomGenotype(1)
 		c.spoil(g)

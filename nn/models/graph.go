@@ -50,7 +50,7 @@ func sources(specs []LayerSpec) ([][]int, error) {
 		case s.Name == inputName:
 			return nil, fmt.Errorf("layer %d (%s): name = %q is what the first layer reads; choose another one", i+1, s.Type, inputName)
 		case twice:
-			return nil, fmt.Errorf("layer %d (%s): name = %q is that of an earlier layer, too; choose another one", i+1, s.Type, s.Name)
+			return nil, fmt.Errorf("layer %d (%s): name = %q is taken by an earlier layer; choose another one", i+1, s.Type, s.Name)
 		case !layerName.MatchString(s.Name):
 			return nil, fmt.Errorf("layer %d (%s): name = %q; it must be of letters, digits, _, - and single dots within, and begin with a letter or _", i+1, s.Type, s.Name)
 		}
@@ -70,18 +70,18 @@ func sources(specs []LayerSpec) ([][]int, error) {
 			n, ok := numbers[name]
 			switch {
 			case !ok:
-				return nil, fmt.Errorf("layer %d (%s): it reads %q, which is no layer's name; there are %s", i+1, s.Type, name, strings.Join(append(names, inputName), ", "))
+				return nil, fmt.Errorf("layer %d (%s): it reads %q, which is not the name of a layer; the names are %s", i+1, s.Type, name, strings.Join(append(names, inputName), ", "))
 			case slices.Contains(from[:k], name):
 				return nil, fmt.Errorf("layer %d (%s): inputs names %q twice", i+1, s.Type, name)
 			case n == len(specs)-1:
-				return nil, fmt.Errorf("layer %d (%s): it reads %s, the last layer, which gives the output and goes nowhere else", i+1, s.Type, label(specs, n))
+				return nil, fmt.Errorf("layer %d (%s): it reads %s, the last layer, whose output is the network's only", i+1, s.Type, label(specs, n))
 			}
 			reads[i] = append(reads[i], n)
 		}
 	}
 	for i := range len(specs) - 1 {
 		if !slices.ContainsFunc(reads, func(from []int) bool { return slices.Contains(from, i) }) {
-			return nil, fmt.Errorf("layer %d (%s): no layer reads what it gives; name it in input or inputs of another one, or leave it out", i+1, specs[i].Type)
+			return nil, fmt.Errorf("layer %d (%s): no layer reads its output; name it in input or inputs of another layer, or remove it", i+1, specs[i].Type)
 		}
 	}
 	return reads, nil
@@ -128,7 +128,7 @@ func cycle(specs []LayerSpec, reads [][]int, placed map[int]bool) error {
 	for k := range way {
 		reading = append(reading, " reads "+label(specs, way[(k+1)%len(way)]))
 	}
-	return errors.New(label(specs, i) + strings.Join(reading, ", which") + ": layers must not read each other in a circle")
+	return errors.New(label(specs, i) + strings.Join(reading, ", which") + ": layers must not form a cycle")
 }
 
 // graph makes the layers of specs that were checked and are no chain: layers one

@@ -94,15 +94,15 @@ func TestGraphOfLayersErrors(t *testing.T) {
 		specs []LayerSpec
 		want  string
 	}{
-		{[]LayerSpec{spec(conv4, "a", "b"), spec(conv4, "b", "c"), spec(conv4, "c", "a"), spec(denseIn, "", "c")}, `model.layers: "a" reads "b", which reads "c", which reads "a": layers must not read each other in a circle`},
+		{[]LayerSpec{spec(conv4, "a", "b"), spec(conv4, "b", "c"), spec(conv4, "c", "a"), spec(denseIn, "", "c")}, `model.layers: "a" reads "b", which reads "c", which reads "a": layers must not form a cycle`},
 		{[]LayerSpec{spec(conv4, "a", "a"), spec(denseIn, "", "a")}, `model.layers: "a" reads "a": layers must not`},
-		{[]LayerSpec{spec(conv4, "a", ""), spec(denseIn, "", "x")}, `model.layers: layer 2 (dense): it reads "x", which is no layer's name; there are a, input`},
-		{[]LayerSpec{spec(conv4, "a", ""), spec(conv4, "", "input"), denseIn}, `model.layers: layer 1 (conv): no layer reads what it gives`},
-		{[]LayerSpec{spec(conv4, "a", ""), spec(conv4, "a", ""), denseIn}, `model.layers: layer 2 (conv): name = "a" is that of an earlier layer, too`},
+		{[]LayerSpec{spec(conv4, "a", ""), spec(denseIn, "", "x")}, `model.layers: layer 2 (dense): it reads "x", which is not the name of a layer; the names are a, input`},
+		{[]LayerSpec{spec(conv4, "a", ""), spec(conv4, "", "input"), denseIn}, `model.layers: layer 1 (conv): no layer reads its output`},
+		{[]LayerSpec{spec(conv4, "a", ""), spec(conv4, "a", ""), denseIn}, `model.layers: layer 2 (conv): name = "a" is taken by an earlier layer`},
 		{[]LayerSpec{spec(conv4, "a..b", ""), denseIn}, `model.layers: layer 1 (conv): name = "a..b"; it must be of letters`},
 		{[]LayerSpec{spec(conv4, "input", ""), denseIn}, `model.layers: layer 1 (conv): name = "input" is what the first layer reads`},
 		{[]LayerSpec{spec(conv4, "a", "out"), spec(denseIn, "out", "a")}, `model.layers: layer 1 (conv): it reads "out", the last layer`},
-		{[]LayerSpec{spec(conv4, "a", ""), spec(sum, "", "a"), denseIn}, `model.layers[2] (add): inputs names 1 layer; there must be at least 2`},
+		{[]LayerSpec{spec(conv4, "a", ""), spec(sum, "", "a"), denseIn}, `model.layers[2] (add): inputs has 1 layer; must have at least 2`},
 		{[]LayerSpec{spec(conv4, "a", ""), spec(sum, "", "a a"), denseIn}, `model.layers: layer 2 (add): inputs names "a" twice`},
 		{[]LayerSpec{spec(conv4, "a", ""), {Type: "relu", Inputs: []string{"a", "input"}}, denseIn}, `model.layers[2] (relu): key "inputs" does not belong to this type`},
 		{[]LayerSpec{spec(conv4, "a", ""), {Type: concat, Input: "a"}, denseIn}, `model.layers[2] (concat): key "input" does not belong to this type; it takes inputs`},

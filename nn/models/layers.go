@@ -172,7 +172,7 @@ func checkLayers(key string, specs []LayerSpec, network bool) error {
 		at := fmt.Sprintf("%s[%d]", key, i+1)
 		t, ok := typeOf(s.Type)
 		if !ok {
-			return fmt.Errorf("%s: unknown type %q; there are %s", at, s.Type, strings.Join(LayerNames(), ", "))
+			return fmt.Errorf("%s: unknown type %q; available: %s", at, s.Type, strings.Join(LayerNames(), ", "))
 		}
 		if err := s.check(t, network && i+1 == len(specs)); err != nil {
 			return fmt.Errorf("%s (%s): %w", at, s.Type, err)
@@ -217,7 +217,7 @@ func (s LayerSpec) check(t LayerType, last bool) error {
 	}
 	switch {
 	case s.joins() && len(s.Inputs) < 2:
-		return fmt.Errorf("inputs names %d layer; there must be at least 2", len(s.Inputs))
+		return fmt.Errorf("inputs has %d layer; must have at least 2", len(s.Inputs))
 	case s.Weights != "" && !layerName.MatchString(s.Weights):
 		return fmt.Errorf("weights = %q; it must be of letters, digits, _, - and single dots within, and begin with a letter or _", s.Weights)
 	case s.Rate != nil && !(*s.Rate >= 0 && *s.Rate < 1):

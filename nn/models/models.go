@@ -38,7 +38,7 @@ func withInit(layers []nn.Layer, name string) ([]nn.Layer, error) {
 	}
 	i, ok := inits[name]
 	if !ok {
-		return nil, fmt.Errorf("init = %q: unknown initialisation; there are %s", name, strings.Join(Inits(), ", "))
+		return nil, fmt.Errorf("init = %q: unknown initialization; must be one of %s", name, strings.Join(Inits(), ", "))
 	}
 	return nn.WithInit(layers, i), nil
 }
@@ -78,7 +78,7 @@ func New(name string, o Options) (*nn.Model, error) {
 			return m.build(o)
 		}
 	}
-	return nil, fmt.Errorf("unknown model %q; there are %s", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("unknown model %q; available: %s", name, strings.Join(Names(), ", "))
 }
 
 func (m model) build(o Options) (*nn.Model, error) {

@@ -68,7 +68,7 @@ func TestNewErrors(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"leaf", Options{}, `unknown model "leaf"; there are logistic, leaf-femnist-cnn, `},
+		{"leaf", Options{}, `unknown model "leaf"; available: logistic, leaf-femnist-cnn, `},
 		{"leaf-char-lstm", Options{Input: nn.Shape{H: 28, W: 28, C: 1}}, "model leaf-char-lstm is for text, not for images"},
 		{"logistic", Options{Input: nn.Shape{Seq: 80, Vocab: 80}}, "model logistic is for images, not for text"},
 		{"fedex-femnist-cnn", Options{Classes: -1}, "model fedex-femnist-cnn: -1 classes"},
@@ -215,7 +215,7 @@ func TestInitOption(t *testing.T) {
 			}
 		}
 	}
-	if _, err := New("logistic", Options{Init: "zeros"}); err == nil || !strings.Contains(err.Error(), "there are torch, glorot, keras, haiku") {
+	if _, err := New("logistic", Options{Init: "zeros"}); err == nil || !strings.Contains(err.Error(), "must be one of torch, glorot, keras, haiku") {
 		t.Errorf("got %v", err)
 	}
 }

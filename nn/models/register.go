@@ -62,11 +62,11 @@ func Register(t LayerType) error {
 	}
 	for _, key := range slices.Concat(t.Keys, t.Required) {
 		if !slices.Contains(keys, key) {
-			return fmt.Errorf("models: layer type %q: there is no key %q for layers; have it in Options", t.Name, key)
+			return fmt.Errorf("models: layer type %q: unknown key %q of layers; put it into Options", t.Name, key)
 		}
 	}
 	if len(t.Attributes) > 0 && t.Module == "" {
-		return fmt.Errorf("models: layer type %q: Attributes are those of a Module, which is not named", t.Name)
+		return fmt.Errorf("models: layer type %q: Attributes need a Module", t.Name)
 	}
 	if err := nn.CheckOptions(t.Options); err != nil {
 		return fmt.Errorf("models: layer type %q: %w", t.Name, err)

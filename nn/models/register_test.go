@@ -39,7 +39,7 @@ func TestRegister(t *testing.T) {
 		{func(l *models.LayerType) { l.Name = "Leaky" }, `layer type "Leaky": a name must be lower-case`},
 		{func(l *models.LayerType) { l.Name, l.Doc = "other", "" }, `layer type "other": Doc must be a line`},
 		{func(l *models.LayerType) { l.Name, l.Make = "other", nil }, `layer type "other": Make is nil`},
-		{func(l *models.LayerType) { l.Name, l.Keys = "other", []string{"slope"} }, `layer type "other": there is no key "slope" for layers; have it in Options`},
+		{func(l *models.LayerType) { l.Name, l.Keys = "other", []string{"slope"} }, `layer type "other": unknown key "slope" of layers; put it into Options`},
 		{func(l *models.LayerType) { l.Name, l.Options = "other", 3 }, `layer type "other": options are a int; they must be a struct`},
 		{func(l *models.LayerType) {
 			l.Name, l.Options = "other", struct {
@@ -66,11 +66,11 @@ func TestRegister(t *testing.T) {
 		t.Errorf("got %+v", made)
 	}
 	for want, options := range map[string]map[string]any{
-		`model.layers[2] (leaky): unknown option "slop"; there are mode, on, slope, times`: {"slop": 1.0},
-		`model.layers[2] (leaky): option slope = x: must be a finite number`:               {"slope": "x"},
-		`model.layers[2] (leaky): option times = 1.5: must be an integer of 32 bits`:       {"times": 1.5},
-		`model.layers[2] (leaky): option mode = true: must be a string`:                    {"mode": true},
-		`model.layers[2] (leaky): option on = 1: must be true or false`:                    {"on": int64(1)},
+		`model.layers[2] (leaky): unknown option "slop"; available: mode, on, slope, times`: {"slop": 1.0},
+		`model.layers[2] (leaky): option slope = x: must be a finite number`:                {"slope": "x"},
+		`model.layers[2] (leaky): option times = 1.5: must be an integer of 32 bits`:        {"times": 1.5},
+		`model.layers[2] (leaky): option mode = true: must be a string`:                     {"mode": true},
+		`model.layers[2] (leaky): option on = 1: must be true or false`:                     {"on": int64(1)},
 	} {
 		if err := build(options); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

@@ -100,7 +100,7 @@ func open(path string) (*file, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: it is no regular file", path)
+		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
 	in, err := os.Open(path)
 	if err != nil {
@@ -122,7 +122,7 @@ func (f *file) read(size int64) error {
 	case err != nil && !errors.Is(err, io.EOF):
 		return cause(err)
 	case err != nil, n > uint64(size-lead):
-		return errors.New("it is cut short, or no safetensors file")
+		return errors.New("truncated, or not a safetensors file")
 	case n > maxHeader:
 		return fmt.Errorf("its header has %d bytes, must have at most %d", n, maxHeader)
 	}
@@ -151,7 +151,7 @@ func cause(err error) error {
 // header reads the entries of the header, one after the other.
 func (f *file) header(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
-	no := func(err error) error { return fmt.Errorf("the header is no JSON object of tensors: %w", err) }
+	no := func(err error) error { return fmt.Errorf("the header is not a JSON object of tensors: %w", err) }
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return no(errors.New("it must begin with {"))
 	}
@@ -213,7 +213,7 @@ func (f *file) cover(size int64) error {
 		case from < at:
 			return fmt.Errorf("tensor %.80q lies at %d to %d, and overlaps the one before, which ends at %d", t.name, from, to, at)
 		case from > at:
-			return fmt.Errorf("tensor %.80q lies at %d to %d, and no tensor at %d to %d", t.name, from, to, at, from)
+			return fmt.Errorf("tensor %.80q lies at %d to %d, but no tensor at %d to %d", t.name, from, to, at, from)
 		}
 		at = to
 	}

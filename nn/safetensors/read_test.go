@@ -48,8 +48,8 @@ func TestTensorsCoverTheFile(t *testing.T) {
 		content    []byte
 	}{
 		{"overlap", `tensor "b" lies at 4 to 12, and overlaps the one before, which ends at 8`, tensorFile(join(listed("a", 2, 0, 8), listed("b", 2, 4, 12)), 12)},
-		{"hole", `tensor "b" lies at 12 to 16, and no tensor at 8 to 12`, tensorFile(join(listed("b", 1, 12, 16), listed("a", 2, 0, 8)), 16)},
-		{"hole at the start", `tensor "a" lies at 4 to 8, and no tensor at 0 to 4`, tensorFile(join(listed("a", 1, 4, 8)), 8)},
+		{"hole", `tensor "b" lies at 12 to 16, but no tensor at 8 to 12`, tensorFile(join(listed("b", 1, 12, 16), listed("a", 2, 0, 8)), 16)},
+		{"hole at the start", `tensor "a" lies at 4 to 8, but no tensor at 0 to 4`, tensorFile(join(listed("a", 1, 4, 8)), 8)},
 		{"bytes behind", "it has 74 bytes, but its tensors need 70", tensorFile(join(listed("a", 2, 0, 8)), 12)},
 		{"cut", "it has 66 bytes, but its tensors need 70", tensorFile(join(listed("a", 2, 0, 8)), 4)},
 		{"the same bytes", `tensor "t1" lies at 0 to 100000, and overlaps the one before, which ends at 100000`, tensorFile(join(same...), 100_000)},
@@ -60,10 +60,10 @@ func TestTensorsCoverTheFile(t *testing.T) {
 		{"large shape", `tensor "a": its shape is [4611686018427387904 4]`, tensorFile(`{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}}`, 4)},
 		{"halves", `tensor "a": its values are "F16"; they must be F32`, tensorFile(`{"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}}`, 4)},
 		{"no tensors", "it has no tensors", tensorFile("{}", 0)},
-		{"no object", "the header is no JSON object of tensors: it must begin with {", tensorFile("[1]", 0)},
+		{"no object", "the header is not a JSON object of tensors: it must begin with {", tensorFile("[1]", 0)},
 		{"long header", "its header has 100000001 bytes, must have at most 100000000", binary.LittleEndian.AppendUint64(nil, maxHeader+1)},
-		{"longer than the file", "it is cut short, or no safetensors file", binary.LittleEndian.AppendUint64(nil, 1<<63)},
-		{"empty", "it is cut short, or no safetensors file", nil},
+		{"longer than the file", "truncated, or not a safetensors file", binary.LittleEndian.AppendUint64(nil, 1<<63)},
+		{"empty", "truncated, or not a safetensors file", nil},
 	} {
 		path := saved(t, tt.content)
 		if tt.name == "long header" {

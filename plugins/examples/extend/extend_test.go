@@ -147,7 +147,7 @@ func TestNarrow(t *testing.T) {
 	if _, err := nn.NewPlaces(m).Of(half); err != nil {
 		t.Error(err)
 	}
-	const want = `model layers: the loss "focal" takes no tangents along, of which products with the Hessian are made`
+	const want = `model layers: the loss "focal" does not support products with the Hessian`
 	if err := m.CheckHessian(); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
