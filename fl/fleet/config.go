@@ -31,7 +31,7 @@ type Config struct {
 	Correlation float64 `toml:"correlation" in:"[-1, 1]" with:"lognormal exponential pareto zipf classes phones file" doc:"correlation of a client's number of training samples and its speed, by ranks (a Gaussian copula); 1: the client with the most samples has the fastest device; 0: none"`
 	// Jitter is the standard deviation of a transfer's speed as a share of its mean.
 	Jitter      float64 `toml:"jitter" in:"[0, inf)" with:"equal lognormal exponential pareto zipf classes file" doc:"standard deviation of the log-normal speed of a transfer, as a share of the link's mean speed; phones have measured ones; 0: none"`
-	Latency     float64 `toml:"latency" in:"[0, inf)" doc:"seconds from the request of a job to the start of its download" also:"delay"`
+	Latency     float64 `toml:"latency" in:"[0, 1e9]" doc:"seconds from the request of a job to the start of its download" also:"delay"`
 	BF16Speedup float64 `toml:"bf16_speedup" in:"(0, inf)" doc:"how many times faster devices compute with precision = \"bf16\"; default: 1"`
 
 	// Availability is one of Patterns, or the path of a CSV file.
@@ -39,9 +39,9 @@ type Config struct {
 	Mean         float64 `toml:"mean" in:"(0, 1]" with:"daily" doc:"mean share of clients that are available; default: 0.16, the share of time for which 1,000 phones were seen charging"`
 	Swing        float64 `toml:"swing" in:"(0, 1]" with:"daily" doc:"how much the share of available clients is above the mean at 2 a.m., and below at 2 p.m.; the share stays within [0, 1]; default: fleet.mean"`
 	Zones        float64 `toml:"zones" in:"[0, 24]" with:"daily" doc:"hours over which the clients' time zones are spread; 0: all are in one zone, where the training starts at midnight" also:"phases timezones"`
-	On           float64 `toml:"on" in:"[1, inf)" with:"markov" doc:"mean seconds for which a client stays available; default: 3600"`
-	Off          float64 `toml:"off" in:"[1, inf)" with:"markov" doc:"mean seconds for which a client stays away; default: 7200"`
-	Period       float64 `toml:"period" in:"[0, inf)" with:"intervals" doc:"seconds after which the intervals of the file repeat; 0: never, clients are away after their last interval"`
+	On           float64 `toml:"on" in:"[1, 1e8]" with:"markov" doc:"mean seconds for which a client stays available; default: 3600"`
+	Off          float64 `toml:"off" in:"[1, 1e8]" with:"markov" doc:"mean seconds for which a client stays away; default: 7200"`
+	Period       float64 `toml:"period" in:"[0, 1e9]" with:"intervals" doc:"seconds after which the intervals of the file repeat; 0: never, clients are away after their last interval"`
 	Assign       string  `toml:"assign" of:"id draw" with:"file intervals" doc:"how clients get the rows of a .csv file: by their ID in the dataset, or drawn by the seed from all names in the file; default: id"`
 	Dropout      float64 `toml:"dropout" in:"[0, 1]" doc:"probability that a job fails, at a uniform share of its time" also:"dropout_rate failure drop_prob"`
 	Hazard       float64 `toml:"hazard" in:"[0, inf)" doc:"failures per second of a job, so that long jobs fail more often: with 0.001, half of those that last 693 seconds" also:"failure_rate"`

@@ -109,7 +109,7 @@ type markov struct {
 
 func newMarkov(on, off float64) *markov {
 	gap := 1e9 / (1/on + 1/off)
-	return &markov{share: on / (on + off), gap: gap, block: int64(min(2*gap, 1<<61))}
+	return &markov{share: on / (on + off), gap: gap, block: int64(2 * gap)}
 }
 
 // most events that are looked at for the next change; more of them say that nothing

@@ -84,6 +84,7 @@ func TestUntil(t *testing.T) {
 	for _, cfg := range []Config{
 		{Availability: "markov", On: 50, Off: 70},
 		{Availability: "markov", On: 5000, Off: 1},
+		{Availability: "markov", On: 1e8, Off: 1e8},
 		{Availability: "daily", Mean: 0.5, Zones: 3},
 		{Availability: path, Assign: "draw", Period: 3600},
 	} {
