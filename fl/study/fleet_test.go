@@ -192,7 +192,7 @@ func TestFleetFailsATrial(t *testing.T) {
 		deadline(c)
 		c.Time.Deadline, c.Time.MaxFailed = 1e-6, 2
 	})
-	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "training failed in round 1: ") || !strings.Contains(err.Error(), "too many rounds failed in a row: 3 rounds had fewer than 2 updates") {
+	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "training failed in round 1: ") || !strings.Contains(err.Error(), "too many rounds failed in a row: 3 rounds had fewer updates than the minimum of 2") {
 		t.Errorf("got error %v", err)
 	}
 }

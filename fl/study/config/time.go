@@ -13,6 +13,9 @@ import (
 // checkTime returns an error for a key of [time] that its mode, or its weight of staleness,
 // does not use.
 func (c *Config) checkTime() error {
+	if !slices.Contains([]string{fl.TimeSync, fl.TimeBuffered, fl.TimeAsync}, c.Time.Mode) {
+		return nil // checkKeys says so
+	}
 	given, unset := reflect.ValueOf(c.Time), reflect.ValueOf(fl.DefaultTime())
 	for _, k := range key.Of(given.Type(), "time.") {
 		if given.FieldByIndex(k.Index).Interface() == unset.FieldByIndex(k.Index).Interface() {
