@@ -2,6 +2,7 @@ package fl
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/kernels"
@@ -99,8 +100,9 @@ func (c *Config) poisson(stream *kernels.Stream) []int {
 	return drawn
 }
 
-// shrink keeps a client's clipped change within the bound after all roundings to float32.
-const shrink = 1 - 0x1p-20
+// shrink keeps a client's clipped change within the bound whatever is rounded: a norm is
+// the root of sums of 256 squares in float32, see kernels.Dot, whose error is below 2^-16.
+const shrink = 1 - 0x1p-16
 
 // clipped clips a client's change of a norm and gives it the weight of all others. The
 // error is that of a method whose clients send more.
@@ -179,7 +181,7 @@ func (e *Engine) newClip() []float32 {
 func (t *Trial) kept() [][]float32 {
 	state := t.server.State()
 	if p := t.engine.cfg.Privacy; p != nil && p.Quantile > 0 {
-		state = append(state[:len(state):len(state)], t.clip)
+		state = append(slices.Clip(state), t.clip)
 	}
 	return state
 }

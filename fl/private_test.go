@@ -63,7 +63,7 @@ func TestPrivateSums(t *testing.T) {
 			}
 			runRounds(t, tr, Plan{}, 1)
 			for i := range want {
-				if math.Abs(float64(got[i])-want[i]) > 1e-5*clip/math.Sqrt(float64(len(want))) {
+				if math.Abs(float64(got[i])-want[i]) > 3e-5*clip/math.Sqrt(float64(len(want))) {
 					t.Fatalf("poisson %v, round %d: parameter %d moves by %v, want %v", poisson, round, i, got[i], want[i])
 				}
 			}
@@ -73,7 +73,11 @@ func TestPrivateSums(t *testing.T) {
 	for seed := range uint64(20) {
 		e := newEngine(t, Config{Model: model, Data: fed, Method: sending(&got), Cohort: 1, Seed: seed, Privacy: &Privacy{Clip: clip}})
 		runRounds(t, e.NewTrial(1), Plan{}, 1)
-		if norm := kernels.Norm(got); norm > clip {
+		var squares float64
+		for _, x := range got {
+			squares += float64(x) * float64(x)
+		}
+		if norm := math.Sqrt(squares); norm > clip {
 			t.Errorf("client %d: the sum's norm is %v > %v", e.Cohort(1, 0)[0], norm, clip)
 		}
 	}

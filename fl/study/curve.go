@@ -19,6 +19,8 @@ type CurvePoint struct {
 	Clock *float64 `json:"clock,omitempty"`
 	// TestError is the classification error on the clients' test samples.
 	TestError float64 `json:"test_error"`
+	// Epsilon is what the rounds have cost in privacy, of a run with dp.
+	Epsilon *float64 `json:"epsilon,omitempty"`
 	// ValError is that on their validation samples, measured for eval.patience.
 	ValError *float64 `json:"val_error,omitempty"`
 	// Masked are the same without the labels of the federation's masks, by their

@@ -64,7 +64,7 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 
 // measured is the set-up as its meter needs it.
 func (s *Setup) measured() meter.Study {
-	return meter.Study{Config: &s.Config, Data: s.Data, Model: s.Model, Unscored: s.Unscored}
+	return meter.Study{Config: &s.Config, Data: s.Data, Model: s.Model, Unscored: s.Unscored, Account: s.account}
 }
 
 // scoreProbes are the probes from which a round's scores come.

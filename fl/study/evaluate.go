@@ -18,6 +18,7 @@ import (
 // hyperparameters, which client tuners bring, are passed over. Clients that keep a
 // state begin without one, in round 0; Remeasure has what a study knows besides.
 func Measure(ctx context.Context, s Setup, weights []float32, params tuners.Params) (*Errors, error) {
+	s.Config.DP = config.DP{} // nothing is trained for the server
 	engine, err := s.engine()
 	if err != nil {
 		return nil, err
@@ -45,6 +46,7 @@ func Measure(ctx context.Context, s Setup, weights []float32, params tuners.Para
 // Predict passes on what weights predict of every client's samples; see
 // fl.Engine.Predict.
 func Predict(ctx context.Context, s Setup, weights []float32, splits []string, each func(fl.Predictions) error) error {
+	s.Config.DP = config.DP{}
 	engine, err := s.engine()
 	if err != nil {
 		return err

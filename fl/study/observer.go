@@ -41,6 +41,8 @@ type Event struct {
 	Params tuners.Params `json:"params,omitempty"`
 	// TestError is the global model's after the round, every eval.every rounds.
 	TestError *float64 `json:"test_error,omitempty"`
+	// Epsilon is what the rounds have cost by then in privacy, of a run with dp.
+	Epsilon *float64 `json:"epsilon,omitempty"`
 	// ValError is that on the clients' validation samples, with eval.patience.
 	ValError *float64 `json:"val_error,omitempty"`
 	// Masked are the same without the labels of the federation's masks.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
@@ -306,6 +307,8 @@ type RunResult struct {
 	Errors
 	WeightsSHA256 string `json:"weights_sha256"`
 	Rounds        int    `json:"rounds"`
+	// Privacy is what the run cost, with dp; nil without.
+	Privacy *config.Account `json:"privacy,omitempty"`
 	// Dropped counts client results left out because they were not finite.
 	Dropped         int     `json:"dropped"`
 	Examples        int     `json:"examples"`

@@ -43,6 +43,9 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	if p := Reached(r.Curve, r.Goal); p != nil && r.Goal > 0 {
 		r.SecondsToGoal = p.Clock
 	}
+	if d.setup.account != nil {
+		r.Privacy = d.setup.account.After(m.Round)
+	}
 	return r, d.finish(resultRecord{Run: r})
 }
 

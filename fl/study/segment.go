@@ -106,7 +106,7 @@ func (t *entrant) count(rec *record.Round) {
 	t.addFleet(rec)
 	if rec.TestError != nil {
 		t.curve = append(t.curve, CurvePoint{
-			Round: t.Rounds(), Examples: t.examples, Clock: clockOf(rec), TestError: float64(*rec.TestError), ValError: rec.ValError.Pointer(), Masked: rec.MaskedErrors(), Params: rec.Params,
+			Round: t.Rounds(), Examples: t.examples, Clock: clockOf(rec), TestError: float64(*rec.TestError), ValError: rec.ValError.Pointer(), Epsilon: rec.Epsilon.Pointer(), Masked: rec.MaskedErrors(), Params: rec.Params,
 		})
 	}
 }
@@ -170,7 +170,7 @@ func (t *entrant) event(rec *record.Round, score float64) Event {
 	loss := float64(rec.TrainLoss)
 	e := Event{
 		Event: "round", Trial: t.Number, Round: t.Rounds(), TrainLoss: &loss, Steps: rec.Steps, Examples: rec.Examples, Dropped: rec.Dropped,
-		DroppedSlots: rec.DroppedSlots, Params: rec.Params, TestError: rec.TestError.Pointer(), ValError: rec.ValError.Pointer(), OtherScore: rec.Other.Pointer(),
+		DroppedSlots: rec.DroppedSlots, Params: rec.Params, TestError: rec.TestError.Pointer(), ValError: rec.ValError.Pointer(), Epsilon: rec.Epsilon.Pointer(), OtherScore: rec.Other.Pointer(),
 	}
 	if f := rec.Fleet; f != nil {
 		e.Clock, e.Late, e.Vanished, e.Stale, e.FailedRounds = clockOf(rec), f.Late, f.Vanished, f.Stale, f.Failed

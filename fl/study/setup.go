@@ -56,13 +56,17 @@ type Setup struct {
 	// Log receives messages about failed trials and damaged files; nil discards them.
 	Log *slog.Logger
 
-	method *fl.Method // nil is that of Config.Method; tests set another one
+	account *config.Account // of a private run; nil without dp.*
+	method  *fl.Method      // nil is that of Config.Method; tests set another one
 }
 
 // engine fills in what a set-up leaves out and starts its workers.
 func (s *Setup) engine() (*fl.Engine, error) {
 	cfg, err := s.training()
 	if err != nil {
+		return nil, err
+	}
+	if cfg.Privacy, s.account, err = s.Config.Privacy(len(s.Data.Clients)); err != nil {
 		return nil, err
 	}
 	if s.Observer == nil {
@@ -88,8 +92,11 @@ func (s *Setup) training() (fl.Config, error) {
 	if s.method != nil {
 		method = *s.method
 	}
-	if c.Sampling != "with" && c.Sampling != "without" {
-		return fl.Config{}, &key.Error{Key: "sampling", Problem: fmt.Sprintf(" = %q: must be \"with\" or \"without\" (replacement)", c.Sampling)}
+	if c.Sampling != "with" && c.Sampling != "without" && c.Sampling != "poisson" {
+		return fl.Config{}, &key.Error{Key: "sampling", Problem: fmt.Sprintf(" = %q: must be \"with\" or \"without\" (replacement) or \"poisson\"", c.Sampling)}
+	}
+	if s.Tuner != nil && c.Private() {
+		return fl.Config{}, c.CheckFor(config.ModeTune)
 	}
 	trials, kept := 1, 0
 	if s.Tuner != nil {
@@ -104,7 +111,7 @@ func (s *Setup) training() (fl.Config, error) {
 		elsewhere = sharer
 	}
 	return fl.Config{
-		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with",
+		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with", Poisson: c.Sampling == "poisson",
 		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, Server: &c.Server, StateMemory: int64(c.Data.StateMemory) << 20,
 		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(), Momentum: c.MayHaveMomentum(),
 		Trials: trials, Kept: kept, Elsewhere: elsewhere,

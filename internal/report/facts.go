@@ -90,6 +90,9 @@ func (s *Study) facts() []fact {
 	case s.Tune != nil:
 		facts = append(facts, fact{"weights (SHA-256)", s.Tune.WeightsSHA256})
 	case s.Run != nil:
+		if a := s.Run.Privacy; a != nil {
+			facts = append(facts, fact{"privacy", a.Cost() + "; " + a.Describe()})
+		}
 		facts = append(facts, fact{"weights (SHA-256)", s.Run.WeightsSHA256})
 	}
 	return facts

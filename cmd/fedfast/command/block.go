@@ -179,6 +179,21 @@ func (b *block) dropped(n int, all bool) {
 	b.Row("dropped", text)
 }
 
+// privacy adds what a private run cost.
+func (b *block) privacy(a *config.Account) {
+	if a == nil {
+		return
+	}
+	b.Row("privacy", a.Cost(), a.Describe())
+	if a.Deployment {
+		own := "beyond any account"
+		if a.Own != nil {
+			own = fmt.Sprintf("epsilon %.4g at delta %g", *a.Own, a.Delta)
+		}
+		b.Row("privacy of this run", own, "without dp.population and dp.noise_cohort")
+	}
+}
+
 // notes adds how much was dropped and how many trials failed or were stopped, if any.
 func (b *block) notes(r *study.Result) {
 	dropped, failed, stopped := 0, 0, 0

@@ -49,6 +49,9 @@ func (l learned) print(w io.Writer) error {
 		head = append(head, "train loss")
 	}
 	head = append(head, "test error")
+	if l.curve[0].Epsilon != nil {
+		head = append(head, "epsilon")
+	}
 	if l.patience > 0 {
 		head = append(head, "val error")
 	}
@@ -63,6 +66,9 @@ func (l learned) print(w io.Writer) error {
 			row = append(row, lossText(l.losses[p.Round-1]))
 		}
 		row = append(row, errorText(l.measure, &p.TestError))
+		if p.Epsilon != nil {
+			row = append(row, fmt.Sprintf("%.4g", *p.Epsilon))
+		}
 		if l.patience > 0 {
 			row = append(row, errorText(l.measure, p.ValError))
 		}

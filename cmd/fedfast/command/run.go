@@ -130,6 +130,7 @@ func (a *app) printRunBlock(c *config.Config, r *study.RunResult, dir string) er
 	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Seconds)), counted(r.Rounds, "round"), "in "+dir)
 	b.errors(c, &r.Errors)
 	b.curve(ofRun(r))
+	b.privacy(r.Privacy)
 	b.fleet(r.Fleet, r.Rounds)
 	b.dropped(r.Dropped, r.Dropped == r.Rounds*c.Updates())
 	b.warnings(r.Verdict(), a.verbose)

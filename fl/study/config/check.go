@@ -22,7 +22,7 @@ func (c *Config) Check() error {
 	if known := models.Names(); c.Model.Name != "" && !slices.Contains(known, c.Model.Name) {
 		return unknownName("model", c.Model.Name, known)
 	}
-	return errors.Join(append(c.checkKeys(), c.checkHead(), c.checkSet(), c.checkInit(), c.Fleet.Check(), c.checkTime(), c.Client.Check(), c.Server.Check(), c.Score.check(c.Objective), c.Eval.check(), c.Tuner.check(), c.Loss.check())...)
+	return errors.Join(append(c.checkKeys(), c.checkHead(), c.checkSet(), c.checkInit(), c.Fleet.Check(), c.checkTime(), c.Client.Check(), c.Server.Check(), c.checkDP(), c.Score.check(c.Objective), c.Eval.check(), c.Tuner.check(), c.Loss.check())...)
 }
 
 // checkHead returns an error if head_layers is set for a method without a head.
@@ -41,6 +41,9 @@ func (c *Config) CheckFor(mode string) error {
 		return err
 	}
 	if mode == ModeTune {
+		if err := c.checkUntuned(); err != nil {
+			return err
+		}
 		return c.CheckSpace()
 	}
 	method, err := fl.MethodByName(c.Method)

@@ -28,7 +28,7 @@ type Config struct {
 	Precision  string `toml:"precision" of:"fp32 bf16" doc:"format of the operands of matrix products: bf16 is faster and needs a CPU with AVX512_BF16 (or --cpu generic: slow, the same bits except for GRUs); weights, sums and everything else are fp32 in both" also:"dtype amp mixed_precision"`
 	Rounds     int    `toml:"rounds" by:"run" in:"[1, inf)" doc:"number of rounds of fedfast run; a study has budget.rounds" also:"num_rounds communication_rounds iterations"`
 	Cohort     int    `toml:"cohort" in:"[1, inf)" doc:"number of clients per round" also:"clients_per_round participants cohort_size sample_size"`
-	Sampling   string `toml:"sampling" of:"without with" doc:"whether cohorts are sampled with or without replacement"`
+	Sampling   string `toml:"sampling" of:"without with poisson" doc:"how cohorts are sampled: without or with replacement, or each client by itself with probability cohort/clients (poisson), so that cohorts vary in size"`
 	Nonfinite  string `toml:"nonfinite" of:"drop fail" doc:"on a client result that is not finite: drop and count the client, or fail the trial"`
 	Seed       uint64 `toml:"seed" in:"[0, inf)" doc:"seed of all random draws" also:"random_seed"`
 	Objective  string `toml:"objective" by:"tune" of:"error loss accuracy recall rmse mae r2" doc:"metric to optimize: error and loss for all data (the error is 1 - recall for multi-label data, the RMSE for regression), accuracy for classes, recall for multi-label data, rmse, mae and r2 for regression (r2 is the mean over the outputs); accuracy, recall and r2 are maximized, the others minimized" also:"metric"`
@@ -41,6 +41,7 @@ type Config struct {
 	Data        Data           `toml:"data"`
 	Fleet       fleet.Config   `toml:"fleet"`
 	Time        fl.Time        `toml:"time"`
+	DP          DP             `toml:"dp" by:"run"`
 	Score       Score          `toml:"score" by:"tune"`
 	Finalists   Finalists      `toml:"finalists" by:"tune"`
 	Eval        Eval           `toml:"eval"`
@@ -180,6 +181,7 @@ func Default() Config {
 		Target:     "personalized",
 		Select:     SelectFinalists,
 		Finalists:  Finalists{Snapshots: 4, Clients: 1000},
+		DP:         DP{Delta: defaultDelta},
 		Data:       Data{StateMemory: limit.StateMemory >> 20, ProxyTest: 1000},
 		Time:       fl.DefaultTime(),
 		Eval:       Eval{Personalized: true, Every: AutoEvery},

@@ -22,7 +22,8 @@ type Study struct {
 	Config   *config.Config
 	Data     *data.Federation
 	Model    *nn.Model
-	Unscored bool // a plain run: there are no scores
+	Unscored bool            // a plain run: there are no scores
+	Account  *config.Account // of a private run, else nil
 }
 
 // Meter makes records of rounds.
@@ -53,6 +54,9 @@ func (m *Meter) Record(ctx context.Context, tr *fl.Trial, observed []string, r *
 	rec := m.results(observed, r)
 	if !m.due(tr.Rounds(), r) {
 		return rec, nil
+	}
+	if m.Account != nil {
+		rec.Epsilon = new(record.Real(m.Account.After(tr.Rounds()).Epsilon))
 	}
 	clients := m.clients(tr.Rounds())
 	s, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "test", clients)

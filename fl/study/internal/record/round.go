@@ -44,6 +44,8 @@ type Round struct {
 	// TestError is the global model's after the round, where eval.every has it
 	// measured.
 	TestError *Real `json:"test_error,omitempty"`
+	// Epsilon is what the rounds have cost by then, of a private run.
+	Epsilon *Real `json:"epsilon,omitempty"`
 	// ValError is that on validation examples, measured for eval.patience.
 	ValError *Real `json:"val_error,omitempty"`
 	// TestSpread are percentiles of the clients' errors behind it.
