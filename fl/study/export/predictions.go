@@ -129,7 +129,7 @@ func (f *predictions) begin(targets bool) error {
 // addTargets adds the predictions for a client's examples, with perExample targets each.
 func (f *predictions) addTargets(client string, p fl.Predictions, perExample int) error {
 	for i, target := range p.Targets {
-		if err := f.row(client, string(p.Split), int64(i/perExample), int64(i%perExample), float64(target), float64(p.Outputs[i])); err != nil {
+		if err := f.row(client, p.Split, int64(i/perExample), int64(i%perExample), float64(target), float64(p.Outputs[i])); err != nil {
 			return err
 		}
 	}
@@ -143,7 +143,7 @@ func (f *predictions) add(client string, p fl.Predictions, perExample int) error
 		if label < 0 {
 			continue
 		}
-		err := f.row(client, string(p.Split), int64(i/perExample), int64(i%perExample), int64(label), int64(p.Best[i].Class), float64(p.Best[i].Probability))
+		err := f.row(client, p.Split, int64(i/perExample), int64(i%perExample), int64(label), int64(p.Best[i].Class), float64(p.Best[i].Probability))
 		if err != nil {
 			return err
 		}
