@@ -16,7 +16,7 @@ const maxJumps = 100_000
 func (s *Schedule) nextRound(work Work) error {
 	for s.step.Failed = 0; ; s.step.Failed++ {
 		if s.step.Failed > s.cfg.MaxFailed {
-			return fmt.Errorf("%w: %d rounds had fewer updates than the minimum of %d", ErrFailing, s.step.Failed, s.cfg.MinUpdates)
+			return fmt.Errorf("%w: %d rounds had fewer updates than the minimum of %d; raise time.deadline or time.overselect, or make jobs fail less often", ErrFailing, s.step.Failed, s.cfg.MinUpdates)
 		}
 		if err := s.drawCohort(work); err != nil {
 			return err

@@ -204,7 +204,11 @@ func (t *Trial) Note(reason string) error { return t.transition(Ended, reason) }
 // Fail ends a trial that cannot go on.
 func (t *Trial) Fail(ctx context.Context, f *FailError) error {
 	if t.past.Fail == nil {
-		t.study.Log.Error("a trial failed and is given up", "trial", t.Number, "reason", f.Reason, "stack", f.Stack)
+		log := t.study.Log
+		if f.Stack != "" {
+			log = log.With("stack", f.Stack)
+		}
+		log.Error("a trial failed and is given up", "trial", t.Number, "reason", f.Reason)
 		if err := t.study.Past.Append(store.KindFail, t.Number, t.rounds, f.Fail); err != nil {
 			return err
 		}
