@@ -141,9 +141,9 @@ func TestModelsThatDoNotFitTheData(t *testing.T) {
 		{text(5, 9, 9, "last"), &tokens, ""},
 		{text(6, 9, 9, "last"), &tokens, "the sequence length is 6 in the model and 5 in the data"},
 		{text(5, 8, 9, "last"), &tokens, "the vocabulary is 8 in the model and 9 in the data"},
-		{text(5, 9, 9, "every"), &tokens, "predicts at each of 5 steps, data tokens has one label an example"},
+		{text(5, 9, 9, "every"), &tokens, "predicts at each of 5 steps, data tokens has one label per sample"},
 		{text(5, 9, 9, "every"), &steps, ""},
-		{text(5, 9, 9, "last"), &steps, "predicts once an example, data steps has a label at every step"},
+		{text(5, 9, 9, "last"), &steps, "predicts once per sample, data steps has a label at every step"},
 		{compose(nn.Shape{H: 1, W: 1, C: 16}, 9, dense), &tokens, "the sequence length is 0 in the model and 5 in the data"},
 	} {
 		err := checkFit(tt.model, tt.data)
