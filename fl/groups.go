@@ -33,24 +33,23 @@ func (r *round) train(ctx context.Context) (*part, error) {
 
 // empty returns the sums over no client.
 func (r *round) empty() *part {
-	p := &part{Sum: r.engine.pool.borrowSum()}
-	if r.engine.cfg.Method.Gather != nil {
-		p.Extra = r.engine.pool.borrowSum()
-	}
-	if r.probes.signs {
-		p.Signs = r.engine.pool.borrowSum()
-	}
-	return p
+	a := newAggregate(r.engine.pool, r.sums(), 0)
+	a.begin()
+	return &a.part
+}
+
+// sums says which sums the round has.
+func (r *round) sums() sums {
+	return sums{extra: r.engine.cfg.Method.Gather != nil, signs: r.probes.signs}
 }
 
 // trainHere trains the clients of a span that begins with a group on the engine's
 // workers.
 func (r *round) trainHere(at shard.Span) (*part, error) {
 	e := r.engine
-	gathers := e.cfg.Method.Gather != nil
 	groups := make([]*aggregate, 0, (at.Hi-at.Lo+shard.Group-1)/shard.Group)
 	for lo := at.Lo; lo < at.Hi; lo += shard.Group {
-		groups = append(groups, newAggregate(e.pool, sums{gathers, r.probes.signs}, min(shard.Group, at.Hi-lo)))
+		groups = append(groups, newAggregate(e.pool, r.sums(), min(shard.Group, at.Hi-lo)))
 	}
 	all := newTree(len(groups), e.pool.returnSums)
 	work, err := e.work(r.slots[at.Lo:at.Hi])

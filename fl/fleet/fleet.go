@@ -44,6 +44,14 @@ type row struct {
 	down, up float64
 }
 
+// Steady returns the fleet with the same devices whose clients are always available and
+// whose jobs never fail.
+func (f *Fleet) Steady() *Fleet {
+	s := *f
+	s.when, s.cfg.Dropout, s.cfg.Hazard = nil, 0, 0
+	return &s
+}
+
 // New returns the fleet of a federation's clients. An error names the key of cfg, or the
 // file and line, that is wrong.
 func New(cfg Config, seed uint64, clients []Client) (*Fleet, error) {

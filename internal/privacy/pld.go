@@ -41,7 +41,7 @@ func (p Plan) PLD(delta float64) float64 {
 	remove := p.window(func(t float64) float64 { return moment(1 + t) }, tilt, delta)
 	add := p.window(func(t float64) float64 { return moment(-t) }, tilt, delta)
 	width := max(remove.high-remove.low, add.high-add.low)
-	step := p.loss(1+reach*p.Sigma) - log1p(-p.Q)
+	step := p.loss(1+reach*p.Sigma) - math.Log1p(-p.Q)
 	finest := max(width, step) / mostCells
 	h := max(coarsest, finest)
 	for try := 0; ; try++ {
@@ -112,7 +112,7 @@ type losses struct {
 // two points of the grid lies a range of the outputs x; its probabilities under P and Q are
 // split between the points so that both sums stay, which rounds pessimistically.
 func (p Plan) onGrid(h float64) (removed, added losses) {
-	low := int(math.Floor(log1p(-p.Q) / h))
+	low := int(math.Floor(math.Log1p(-p.Q) / h))
 	high := int(math.Ceil(p.loss(1+reach*p.Sigma) / h))
 	n := high - low + 1
 	removed = losses{p: make([]float64, n), low: low, h: h}
@@ -143,7 +143,7 @@ func (p Plan) onGrid(h float64) (removed, added losses) {
 // output returns the x at which the privacy loss is l, minus infinity below all losses.
 func (p Plan) output(l float64) float64 {
 	if l > 30 {
-		return p.Sigma*p.Sigma*(l+log1p((p.Q-1)*math.Exp(-l))-math.Log(p.Q)) + 0.5
+		return p.Sigma*p.Sigma*(l+math.Log1p((p.Q-1)*math.Exp(-l))-math.Log(p.Q)) + 0.5
 	}
 	y := math.Expm1(l) + p.Q
 	if y <= 0 {
@@ -180,7 +180,7 @@ func (l *losses) epsilon(steps int, w window, delta float64) float64 {
 		transformed[i] = power(z, n)
 	}
 	all := fft.Sequence(wrapped, transformed)
-	infinite := beyond - math.Expm1(n*log1p(-l.infinite))
+	infinite := beyond - math.Expm1(n*math.Log1p(-l.infinite))
 	// From the top down: delta(e) = infinite + sum over l > e of p_l (1 - exp(e-l)).
 	var sum, scaled float64
 	shrink := math.Exp(-l.h)
@@ -273,5 +273,5 @@ func logAbove(x float64) float64 {
 		return math.Log(above(x))
 	}
 	y := 1 / (x * x) // the asymptotic series
-	return -x*x/2 - math.Log(x*math.Sqrt(2*math.Pi)) + log1p(-y*(1-3*y*(1-5*y)))
+	return -x*x/2 - math.Log(x*math.Sqrt(2*math.Pi)) + math.Log1p(-y*(1-3*y*(1-5*y)))
 }

@@ -34,7 +34,7 @@ func (p Plan) RDP(delta float64) (epsilon, order float64) {
 	for i, r := range p.divergences() {
 		a := orders[i]
 		r *= float64(p.Steps)
-		e := r + log1p(-1/a) - (det.Log(delta)+det.Log(a))/(a-1)
+		e := r + math.Log1p(-1/a) - (det.Log(delta)+det.Log(a))/(a-1)
 		if delta*delta > -math.Expm1(-r) { // the total variation is below delta
 			e = 0
 		}
@@ -80,7 +80,7 @@ func (p Plan) integer(a int) float64 {
 		return float64(a*(a-1)) / (2 * p.Sigma * p.Sigma)
 	}
 	terms := make([]float64, a+1)
-	in, out := det.Log(p.Q), log1p(-p.Q)
+	in, out := det.Log(p.Q), math.Log1p(-p.Q)
 	for k := range terms {
 		n := float64(k)
 		terms[k] = logChoose(a, k) + float64(n*in) + float64(float64(a-k)*out) + (n*n-n)/(2*p.Sigma*p.Sigma)
@@ -121,9 +121,9 @@ func (p Plan) moments(top float64, nodes int) func(a float64) float64 {
 func (p Plan) loss(x float64) float64 {
 	u := (2*x - 1) / (2 * p.Sigma * p.Sigma)
 	if u > 30 { // beyond what exp can hold
-		return u + log1p((1-p.Q)/p.Q*det.Exp(-u)) + det.Log(p.Q)
+		return u + math.Log1p((1-p.Q)/p.Q*det.Exp(-u)) + det.Log(p.Q)
 	}
-	return log1p(p.Q * math.Expm1(u))
+	return math.Log1p(p.Q * math.Expm1(u))
 }
 
 // fixed returns, by order, the divergences of a step with cohorts of a fixed size drawn
@@ -196,5 +196,3 @@ var factorials = func() []float64 {
 	}
 	return all
 }()
-
-func log1p(x float64) float64 { return math.Log1p(x) }

@@ -116,18 +116,8 @@ func summarizeFleet(c *config.Config, fed *data.Federation, job func(client int)
 	if err != nil {
 		return nil, err
 	}
-	steady := cfg
-	steady.Availability, steady.Mean, steady.Swing, steady.Zones, steady.On, steady.Off, steady.Period, steady.Offline = "", 0, 0, 0, 0, 0, 0, ""
-	steady.Dropout, steady.Hazard = 0, 0
-	if !fleet.IsFile(cfg.Devices) {
-		steady.Assign = ""
-	}
-	undisturbed, err := fleet.New(steady, c.Seed, clients)
-	if err != nil {
-		return nil, err
-	}
 	s := &fleetSummary{Devices: cmp.Or(cfg.Devices, fleet.Kinds[0]), Availability: cmp.Or(cfg.Availability, fleet.Patterns[0]), Clients: len(clients), Levels: levels, Notes: []string{}}
-	s.measure(undisturbed, job)
+	s.measure(f.Steady(), job)
 	s.Failed = failing(f, len(clients), job)
 	s.Available = available(f, len(clients))
 	if cfg.Devices == "phones" {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/fedfast/fedfast/fl/fleet"
 )
@@ -235,6 +234,3 @@ func after(t, d int64) int64 {
 	}
 	return t + d
 }
-
-// Text writes a time.
-func Text(t int64) string { return time.Duration(t).String() }

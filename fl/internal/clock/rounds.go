@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -66,7 +67,7 @@ func (s *Schedule) drawCohort(work Work) error {
 		}
 		s.state.Now = max(change, after(s.state.Now, 1))
 	}
-	return fmt.Errorf("%w: %d of %d are there at %s", ErrNobody, len(s.drawn), least, Text(s.state.Now))
+	return fmt.Errorf("%w: %d of %d are there at %s", ErrNobody, len(s.drawn), least, time.Duration(s.state.Now))
 }
 
 // endRound takes the updates of a round and says whether they are enough. The time goes

@@ -3,6 +3,7 @@ package clock
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -31,7 +32,7 @@ func (s *Schedule) nextUpdates(work Work) error {
 				to = flying[0].End
 			}
 			if jumps++; to == math.MaxInt64 || jumps == maxJumps {
-				return fmt.Errorf("%w: %d are at work at %s", ErrNobody, len(flying), Text(s.state.Now))
+				return fmt.Errorf("%w: %d are at work at %s", ErrNobody, len(flying), time.Duration(s.state.Now))
 			}
 			s.state.Now = to
 		}

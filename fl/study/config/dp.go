@@ -69,6 +69,9 @@ type Account struct {
 // Private reports whether a run is differentially private.
 func (c *Config) Private() bool { return c.DP.Epsilon > 0 || c.DP.Noise > 0 }
 
+// fixedCohorts reports whether cohorts are accounted for as of a fixed size.
+func (c *Config) fixedCohorts() bool { return c.Sampling != "poisson" && c.DP.Assume == "" }
+
 // checkDP returns an error for keys dp.* that do not fit together.
 func (c *Config) checkDP() error {
 	d := &c.DP
@@ -81,7 +84,7 @@ func (c *Config) checkDP() error {
 		}
 		return nil
 	}
-	fixed := c.Sampling != "poisson" && d.Assume == ""
+	fixed := c.fixedCohorts()
 	switch {
 	case d.Epsilon > 0 && d.Noise > 0:
 		return bad("noise", " = %v: computed from dp.epsilon = %v; leave one of them out", d.Noise, d.Epsilon)
@@ -121,7 +124,7 @@ func (c *Config) Privacy(clients int) (*fl.Privacy, *Account, error) {
 		return nil, nil, err
 	}
 	d := &c.DP
-	fixed := c.Sampling != "poisson" && d.Assume == ""
+	fixed := c.fixedCohorts()
 	noiseCohort, population := cmp.Or(d.NoiseCohort, c.Cohort), cmp.Or(d.Population, clients)
 	rate := float64(max(c.Cohort, noiseCohort)) / float64(population)
 	if rate > 1 {
@@ -178,12 +181,19 @@ func (a *Account) account() func(privacy.Plan, float64) float64 {
 func (a *Account) After(rounds int) *Account {
 	spent := *a
 	spent.Rounds, spent.plan.Steps, spent.own.Steps = rounds, rounds, rounds
-	spent.Epsilon = a.account()(spent.plan, a.Delta)
+	spent.Epsilon = a.Spent(rounds)
 	if a.Deployment && spent.own.Sigma >= privacy.LeastSigma {
 		own := a.account()(spent.own, a.Delta)
 		spent.Own = &own
 	}
 	return &spent
+}
+
+// Spent returns the epsilon after a number of rounds.
+func (a *Account) Spent(rounds int) float64 {
+	plan := a.plan
+	plan.Steps = rounds
+	return a.account()(plan, a.Delta)
 }
 
 // Cost writes the epsilon.

@@ -56,7 +56,7 @@ func (m *Meter) Record(ctx context.Context, tr *fl.Trial, observed []string, r *
 		return rec, nil
 	}
 	if m.Account != nil {
-		rec.Epsilon = new(record.Real(m.Account.After(tr.Rounds()).Epsilon))
+		rec.Epsilon = new(record.Real(m.Account.Spent(tr.Rounds())))
 	}
 	clients := m.clients(tr.Rounds())
 	s, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "test", clients)
