@@ -63,7 +63,8 @@ func (c *Config) Memory() int64 {
 }
 
 // TrialMemory returns how many bytes the weights of a trial, the versions of them that
-// clients at work began from, and its method's server take: what a trial that waits between two of its rounds holds.
+// clients at work began from, and its method's server take: what a trial that waits
+// between two of its rounds holds.
 func (c *Config) TrialMemory() int64 {
 	return whole((trialVectors + float64(c.Time.versions(c.Cohort)) + c.serverVectors()) * 4 * float64(c.Model.Size()))
 }

@@ -39,8 +39,8 @@ func (o ScoreOptions) Check() error {
 }
 
 // Score returns the mean score of the round on the clients' validation samples, by
-// options: of the clients' own weights when personalized, else of the broadcast ones. Clients without validation
-// examples do not count; without any such client the score is NaN. Neither do
+// options: of the clients' own weights when personalized, else of the broadcast ones.
+// Clients without validation samples do not count; without any such client the score is NaN. Neither do
 // dropped ones, whose work did not count; when all of them were dropped, each
 // scores the worst that there is, error 1 and loss 1e6, or 1e12 of a
 // regression, since the hyperparameters train nobody. Noise is drawn for the round of its

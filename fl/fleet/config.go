@@ -109,7 +109,7 @@ func (c Config) Check() error {
 		if err := k.Check(v); err != nil {
 			return err
 		}
-		if users := strings.Fields(k.Tag.Get("with")); len(users) > 0 && !slices.Contains(users, devices) && !slices.Contains(users, times) {
+		if !k.UsedWith(devices, times) {
 			return &key.Error{Key: k.Name, Problem: fmt.Sprintf(": not used by a fleet with devices = %q and availability = %q; leave it out", devices, times)}
 		}
 	}

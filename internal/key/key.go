@@ -6,7 +6,8 @@
 // The tags are: toml, the name within the struct's table (a field without it is not a
 // key); in, the range of a number; of, the values of a string, separated by spaces; doc,
 // a one-line description; also, other names, from which errors suggest the right one;
-// by, the only command that reads the key, or all keys of a table.
+// by, the only command that reads the key, or all keys of a table; with, the values of
+// another key that use this one, separated by spaces.
 package key
 
 import (
@@ -33,6 +34,8 @@ type Key struct {
 	Also []string
 	// By is the only command that reads the key, empty for all.
 	By string
+	// With are the values of another key that use this one, nil for all.
+	With []string
 	// Index is the index of the field in the struct, see
 	// reflect.Value.FieldByIndex.
 	Index []int
@@ -76,7 +79,7 @@ func below(i int, keys []Key) []Key {
 }
 
 func newKey(name string, i int, f reflect.StructField) Key {
-	k := Key{Name: name, Doc: f.Tag.Get("doc"), Also: strings.Fields(f.Tag.Get("also")), Words: strings.Fields(f.Tag.Get("of")), By: f.Tag.Get("by"), Index: []int{i}, Tag: f.Tag, of: f.Type}
+	k := Key{Name: name, Doc: f.Tag.Get("doc"), Also: strings.Fields(f.Tag.Get("also")), Words: strings.Fields(f.Tag.Get("of")), By: f.Tag.Get("by"), With: strings.Fields(f.Tag.Get("with")), Index: []int{i}, Tag: f.Tag, of: f.Type}
 	if in, ok := f.Tag.Lookup("in"); ok {
 		k.In = In(in)
 	}
@@ -186,6 +189,11 @@ func (k Key) check(v reflect.Value) error {
 		return nil
 	}
 	return &Error{k.Name, fmt.Sprintf(" = %s: must be %s", shown(v), k.Want())}
+}
+
+// UsedWith reports whether one of the values of other keys uses the key.
+func (k Key) UsedWith(values ...string) bool {
+	return len(k.With) == 0 || slices.ContainsFunc(k.With, func(v string) bool { return slices.Contains(values, v) })
 }
 
 // shown formats a value for errors.

@@ -70,7 +70,8 @@ func (r *Round) drop() {
 }
 
 // Curves returns the rounds of all trials of an overview, which it tells of, by the
-// places of the trials there, without the jobs of clients on a fleet, which Curve has. It reads the record once from its beginning on: for
+// places of the trials there, without the jobs of clients on a
+// fleet, which Curve has. It reads the record once from its beginning on: for
 // many trials that takes less time than Curve for each.
 func (s *Study) Curves(ctx context.Context, o *Overview) ([][]Round, error) {
 	curves := make([][]Round, len(o.Trials))

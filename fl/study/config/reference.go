@@ -3,7 +3,6 @@ package config
 import (
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
@@ -92,7 +91,7 @@ func usedBy(k key.Key) []string {
 			}
 		}
 	}
-	users = append(users, strings.Fields(k.Tag.Get("with"))...)
+	users = append(users, k.With...)
 	if k.By != "" {
 		users = append(users, "fedfast "+k.By)
 	}

@@ -21,8 +21,8 @@ func (c *Config) checkTime() error {
 		if given.FieldByIndex(k.Index).Interface() == unset.FieldByIndex(k.Index).Interface() {
 			continue
 		}
-		if users := strings.Fields(k.Tag.Get("with")); len(users) > 0 && !slices.Contains(users, c.Time.Mode) {
-			return &key.Error{Key: k.Name, Problem: fmt.Sprintf(": not used with time.mode = %q, but with %s; leave it out", c.Time.Mode, strings.Join(users, " and "))}
+		if !k.UsedWith(c.Time.Mode) {
+			return &key.Error{Key: k.Name, Problem: fmt.Sprintf(": not used with time.mode = %q, but with %s; leave it out", c.Time.Mode, strings.Join(k.With, " and "))}
 		}
 		if shape := shapeOf(k.Name); shape != "" && shape != c.Time.Staleness {
 			return &key.Error{Key: k.Name, Problem: fmt.Sprintf(": not used with time.staleness = %q, but with %q; leave it out", c.Time.Staleness, shape)}

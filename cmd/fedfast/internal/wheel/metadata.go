@@ -88,7 +88,8 @@ const folder = "tuners/python"
 // relative is a link of Markdown to a file of the repository.
 var relative = regexp.MustCompile(`\]\(\.[^)]*\)`)
 
-// absolute makes links to other files of the repository lead there: an index shows the readme without them.
+// absolute makes links to other files of the repository lead there: an index shows the
+// readme without them.
 func (p project) absolute(readme string) string {
 	return relative.ReplaceAllStringFunc(readme, func(link string) string {
 		return "](" + p.URLs["Source"] + "/blob/HEAD/" + path.Join(folder, link[2:])
