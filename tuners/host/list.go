@@ -87,7 +87,7 @@ func builtins(p Paths, used map[string]string) []Entry {
 	if len(p.Builtin) == 0 {
 		return nil
 	}
-	sum, err := checksum(p.Serve[0])
+	sum, err := builtin.checksum(p.Serve[0])
 	var entries []Entry
 	for _, name := range p.Builtin {
 		e := Entry{Ref: Ref{Name: name, Path: p.Serve[0], Args: append(slices.Clone(p.Serve[1:]), name), Builtin: true, SHA256: sum}}

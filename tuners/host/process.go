@@ -224,7 +224,11 @@ func (p *process) explain(err error, ended bool, timeout time.Duration) error {
 
 // sameProgram checks the program against the checksum with which it was found.
 func sameProgram(ref Ref) error {
-	switch sum, err := programSum(ref.Path); {
+	sum := programSum
+	if ref.Builtin {
+		sum = builtin.checksum
+	}
+	switch sum, err := sum(ref.Path); {
 	case err != nil:
 		return fmt.Errorf("cannot be started: %w", err)
 	case sum != ref.SHA256:
