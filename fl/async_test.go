@@ -62,8 +62,8 @@ func TestBufferedIsAveraging(t *testing.T) {
 		return e.Model().SHA256(r.trial.Weights()), clients
 	}
 	want, cohorts := run(cfg, false)
-	cfg.Fleet, cfg.Time = &fleet.Config{}, DefaultTime()
-	cfg.Time.Mode, cfg.Time.Buffer, cfg.Time.Open, cfg.Time.Weighted = TimeBuffered, 5, 5, true
+	cfg.Fleet, cfg.Time = &fleet.Config{}, fleet.DefaultTime()
+	cfg.Time.Mode, cfg.Time.Buffer, cfg.Time.Open, cfg.Time.Weighted = fleet.Buffered, 5, 5, true
 	got, drawn := run(cfg, true)
 	if !slices.EqualFunc(cohorts, drawn, slices.Equal) {
 		t.Fatalf("it draws %v, want %v", drawn, cohorts)
@@ -115,20 +115,20 @@ func TestRoundsOnAFleetAreRounds(t *testing.T) {
 // asynchronous step does with what the client returned.
 func TestStalenessWeights(t *testing.T) {
 	for _, tt := range []struct {
-		change func(*Time)
+		change func(*fleet.Time)
 		want   []float64 // by staleness
 	}{
-		{func(c *Time) { c.Staleness = StalenessConstant }, []float64{1, 1, 1, 1}},
-		{func(*Time) {}, []float64{1, 1 / math.Sqrt(2), 1 / math.Sqrt(3), 0.5}},
-		{func(c *Time) { c.Exponent = 2 }, []float64{1, 1. / 4, 1. / 9, 1. / 16}},
-		{func(c *Time) { c.Staleness, c.HingeSlope, c.HingeAfter = StalenessHinge, 10, 1 }, []float64{1, 1, 1. / 11, 1. / 21}},
-		{func(c *Time) { c.Mode = TimeAsync }, []float64{0.6, 0.6 / math.Sqrt(2), 0.6 / math.Sqrt(3), 0.3}},
+		{func(c *fleet.Time) { c.Staleness = fleet.Constant }, []float64{1, 1, 1, 1}},
+		{func(*fleet.Time) {}, []float64{1, 1 / math.Sqrt(2), 1 / math.Sqrt(3), 0.5}},
+		{func(c *fleet.Time) { c.Exponent = 2 }, []float64{1, 1. / 4, 1. / 9, 1. / 16}},
+		{func(c *fleet.Time) { c.Staleness, c.HingeSlope, c.HingeAfter = fleet.Hinge, 10, 1 }, []float64{1, 1, 1. / 11, 1. / 21}},
+		{func(c *fleet.Time) { c.Mode = fleet.Async }, []float64{0.6, 0.6 / math.Sqrt(2), 0.6 / math.Sqrt(3), 0.3}},
 	} {
-		c := DefaultTime()
-		c.Mode = TimeBuffered
+		c := fleet.DefaultTime()
+		c.Mode = fleet.Buffered
 		tt.change(&c)
 		for staleness, want := range tt.want {
-			if got := c.weight(staleness); math.Abs(got-want) > 1e-15 {
+			if got := c.Weight(staleness); math.Abs(got-want) > 1e-15 {
 				t.Errorf("%s, %+v: the weight of staleness %d is %v, want %v", c.Mode, c, staleness, got, want)
 			}
 		}
@@ -139,8 +139,8 @@ func TestStalenessWeights(t *testing.T) {
 // mean of s (w_base - w_i), for updates that are stale.
 func TestAsyncStepMixes(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 30)
-	for _, mode := range []string{TimeAsync, TimeBuffered} {
-		cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6, Seed: 3, Fleet: &fleet.Config{}, Time: DefaultTime()}
+	for _, mode := range []string{fleet.Async, fleet.Buffered} {
+		cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6, Seed: 3, Fleet: &fleet.Config{}, Time: fleet.DefaultTime()}
 		cfg.Time.Mode, cfg.Time.Buffer = mode, 2
 		returned := map[[2]int][]float32{} // by client and version
 		train := cfg.Method.Local
@@ -162,7 +162,7 @@ func TestAsyncStepMixes(t *testing.T) {
 				}
 				stale += min(j.Staleness, 1)
 				for i, x := range returned[[2]int{s.Client, j.Base}] {
-					if mode == TimeAsync {
+					if mode == fleet.Async {
 						a := float32(0.6 / math.Sqrt(float64(1+j.Staleness)))
 						want[i] = (1-a)*models[step][i] + a*x
 					} else {
@@ -189,16 +189,16 @@ func TestTimeIsChecked(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	for want, change := range map[string]func(*Config){
 		`time.mode = "later": must be sync, buffered or async`:                              func(c *Config) { c.Time.Mode = "later" },
-		`time.mode = "buffered": needs a fleet: Config.Fleet`:                               func(c *Config) { c.Time.Mode, c.Fleet = TimeBuffered, nil },
+		`time.mode = "buffered": needs a fleet: Config.Fleet`:                               func(c *Config) { c.Time.Mode, c.Fleet = fleet.Buffered, nil },
 		`sampling = "with" (replacement): a client of a fleet cannot work twice`:            func(c *Config) { c.Replacement = true },
 		`time.overselect: 18 clients at a time, glyphs has 10; lower it, or cohort`:         func(c *Config) { c.Time.Overselect = 3 },
-		`time.concurrency: 13 clients at a time, glyphs has 10; lower it, or cohort`:        func(c *Config) { c.Time.Mode, c.Time.Concurrency = TimeAsync, 13 },
+		`time.concurrency: 13 clients at a time, glyphs has 10; lower it, or cohort`:        func(c *Config) { c.Time.Mode, c.Time.Concurrency = fleet.Async, 13 },
 		`time.min_updates = 7: a round has 6 updates at most (cohort)`:                      func(c *Config) { c.Time.MinUpdates = 7 },
-		`time.open = 7: 6 clients work at a time (time.concurrency)`:                        func(c *Config) { c.Time.Mode, c.Time.Open = TimeAsync, 7 },
-		`method "average" cannot be asynchronous: it is shy; use mode "sync"`:               func(c *Config) { c.Time.Mode, c.Method.Synchronous = TimeAsync, "it is shy" },
-		`client.optimizer_state = "keep" keeps a state for each client, so that each is at`: func(c *Config) { c.Time.Mode, c.Time.Buffer, c.KeepOptimizer = TimeBuffered, 11, true },
+		`time.open = 7: 6 clients work at a time (time.concurrency)`:                        func(c *Config) { c.Time.Mode, c.Time.Open = fleet.Async, 7 },
+		`method "average" cannot be asynchronous: it is shy; use mode "sync"`:               func(c *Config) { c.Time.Mode, c.Method.Synchronous = fleet.Async, "it is shy" },
+		`client.optimizer_state = "keep" keeps a state for each client, so that each is at`: func(c *Config) { c.Time.Mode, c.Time.Buffer, c.KeepOptimizer = fleet.Buffered, 11, true },
 	} {
-		cfg := Config{Model: model, Data: fed, Method: average(), Cohort: 6, Seed: 3, Fleet: &fleet.Config{}, Time: DefaultTime()}
+		cfg := Config{Model: model, Data: fed, Method: average(), Cohort: 6, Seed: 3, Fleet: &fleet.Config{}, Time: fleet.DefaultTime()}
 		change(&cfg)
 		e, err := New(cfg)
 		if err == nil {
@@ -208,8 +208,8 @@ func TestTimeIsChecked(t *testing.T) {
 			t.Errorf("got %q, want %q", err, want)
 		}
 	}
-	cfg := Config{Model: model, Data: fed, Method: average(), Cohort: 6, Seed: 3, Fleet: &fleet.Config{}, Time: DefaultTime()}
-	cfg.Time.Mode = TimeAsync
+	cfg := Config{Model: model, Data: fed, Method: average(), Cohort: 6, Seed: 3, Fleet: &fleet.Config{}, Time: fleet.DefaultTime()}
+	cfg.Time.Mode = fleet.Async
 	c := hyper.DefaultClient()
 	_, err := newEngine(t, cfg).NewTrial(0).Round(t.Context(), Plan{Table: []hyper.Cell{{Params: c}}})
 	if !contains(err, `only rounds of time.mode = "sync"`) {

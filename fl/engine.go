@@ -67,10 +67,10 @@ type Config struct {
 	Server *ServerParams
 
 	// Fleet are the clients' devices, on which trainings run in simulated time; nil is a
-	// training without. Time says how the server works on them; the zero Time is
-	// DefaultTime.
+	// training without. Time says how the server works on them; the zero value is
+	// fleet.DefaultTime.
 	Fleet *fleet.Config
-	Time  Time
+	Time  fleet.Time
 
 	// Elsewhere has shards of rounds and evaluations done by other engines; nil has
 	// this one do all.
@@ -131,8 +131,8 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.HeadLayers < 0 || cfg.StateMemory < 0 {
 		return nil, fmt.Errorf("head_layers = %d, data.state_memory = %d: must be 0 (the default) or more", cfg.HeadLayers, cfg.StateMemory)
 	}
-	if cfg.Time == (Time{}) {
-		cfg.Time = DefaultTime()
+	if cfg.Time == (fleet.Time{}) {
+		cfg.Time = fleet.DefaultTime()
 	}
 	if err := errors.Join(cfg.checkTime(), cfg.checkPoisson(), cfg.checkPrivacy()); err != nil {
 		return nil, err

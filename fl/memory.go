@@ -45,7 +45,7 @@ func (c *Config) CheckMemory() error {
 		return checkMemory(c.Model, 1, 1, 0, 4*int64(c.Model.Size())*leastVectors)
 	}
 	err := checkMemory(c.Model, c.workers(), max(1, c.Trials), c.Kept, whole(c.needed()))
-	if err != nil && c.Time.versions(c.Cohort) > 0 {
+	if err != nil && c.Time.Versions(c.Cohort) > 0 {
 		return fmt.Errorf("%w, or lower time.concurrency or time.max_staleness", err)
 	}
 	return err
@@ -66,7 +66,7 @@ func (c *Config) Memory() int64 {
 // clients at work began from, and its method's server take: what a trial that waits
 // between two of its rounds holds.
 func (c *Config) TrialMemory() int64 {
-	return whole((trialVectors + float64(c.Time.versions(c.Cohort)) + c.serverVectors()) * 4 * float64(c.Model.Size()))
+	return whole((trialVectors + float64(c.Time.Versions(c.Cohort)) + c.serverVectors()) * 4 * float64(c.Model.Size()))
 }
 
 // whole returns bytes as a number that can be added to.
@@ -126,7 +126,7 @@ func (c *Config) needed() float64 {
 		early = min(sparePerWorker*workers, max(0, trials*c.Cohort-1)) * 3 / 4
 	}
 	vectors := snapshotVectors + server + float64(trials)*(trialVectors+server) +
-		float64(trials*c.Time.versions(c.Cohort)+min(trials, workers)*sums+c.Kept+early+workers*each)
+		float64(trials*c.Time.Versions(c.Cohort)+min(trials, workers)*sums+c.Kept+early+workers*each)
 	state, _ := c.stateSize() // of the client at work, and as it was
 	return vectors*4*float64(c.Model.Size()) + float64(workers)*(float64(c.Model.WorkspaceBytes(second)+int64(c.mostKept()))+2*4*float64(state))
 }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"math"
 	"reflect"
+
+	"github.com/fedfast/fedfast/fl/internal/clock"
 )
 
 // The binary forms of a part and of scores, all numbers little-endian; vectors and the
@@ -47,7 +49,7 @@ func numbersOf(v reflect.Value, f func(reflect.Value)) {
 		return
 	}
 	for _, field := range v.Fields() {
-		if t := field.Type(); t != reflect.TypeFor[ClientParams]() && t != reflect.TypeFor[Job]() {
+		if t := field.Type(); t != reflect.TypeFor[ClientParams]() && t != reflect.TypeFor[clock.Job]() {
 			numbersOf(field, f)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/clock"
+	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
 )
@@ -43,7 +45,7 @@ type Slot struct {
 	// 1.25 MB a second.
 	Seconds float64
 	// Job is when the client worked, with a fleet.
-	Job Job
+	Job clock.Job
 	// Dropped says that the change held a number that is not finite, so that
 	// it was left out of the aggregate.
 	Dropped bool
@@ -68,7 +70,7 @@ type RoundResult struct {
 	Start, End float64
 	// Lost are the jobs whose work was lost between them, Failed counts the rounds that
 	// failed.
-	Lost   []Job
+	Lost   []clock.Job
 	Failed int
 
 	// draws keys the noise on scores.
@@ -221,7 +223,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	aug := &data.Augment{Key: kernels.Key(key, purposeAugment)}
 	s.Before, s.After, s.MinCosine, s.MinPriorCosine = unscored(), unscored(), math.NaN(), math.NaN()
 	v := localTask{engine: e, client: s.Client, params: s.Params, server: server, round: round, weights: t.weights, key: key}
-	if s.Job.Base != t.round && e.cfg.Time.Async() {
+	if s.Job.Base != t.round && e.cfg.Time.Asynchronous() {
 		v.weights = t.versions[s.Job.Base].Weights
 	}
 	if t.clients != nil {
@@ -262,7 +264,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	}
 	s.Steps, s.Examples, s.Seconds = l.Steps, l.Examples, l.seconds()
 	if e.fleet != nil {
-		s.Seconds = seconds(s.Job.End - s.Job.Start)
+		s.Seconds = nanos.Seconds(s.Job.End - s.Job.Start)
 	}
 	s.TrainLoss = l.trainLoss()
 	if probes.phi {

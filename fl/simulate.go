@@ -8,26 +8,8 @@ import (
 
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/internal/clock"
+	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels"
-)
-
-// Job is when a client of a fleet worked, and what became of that.
-type Job = clock.Job
-
-// The fates of jobs: its update was taken; it had not arrived when its round ended; the
-// client vanished; too many steps had been made since its start.
-const (
-	FateTook   = clock.Took
-	FateLate   = clock.Late
-	FateFailed = clock.Failed
-	FateStale  = clock.Stale
-)
-
-// What ends a trial on a fleet: no client will ever be available again, or too many
-// rounds in a row had too few updates.
-var (
-	ErrNobody  = clock.ErrNobody
-	ErrFailing = clock.ErrFailing
 )
 
 // Version is a model that clients at work began from, with what they train with.
@@ -48,7 +30,7 @@ func (e *Engine) DrawsCohorts() bool { return e.fleet == nil || e.cfg.steady() }
 func (c *Config) steady() bool {
 	t, f := &c.Time, c.Fleet
 	there := f.Availability == "" || f.Availability == fleet.Patterns[0]
-	return !t.Async() && t.Deadline == 0 && t.Overselect == 1 && there && f.Dropout == 0 && f.Hazard == 0
+	return !t.Asynchronous() && t.Deadline == 0 && t.Overselect == 1 && there && f.Dropout == 0 && f.Hazard == 0
 }
 
 // newFleet returns the engine's fleet.
@@ -91,8 +73,8 @@ func (e *Engine) jobWork(client int, p ClientParams) (flops float64, down, up in
 // advance has the clock go on to the trial's next step.
 func (t *Trial) advance(plan Plan) (*clock.Step, error) {
 	e := t.engine
-	if t := &e.cfg.Time; t.Async() && len(plan.Clients) != 1 || t.Overselect > 1 && len(plan.Clients) > 1 {
-		return nil, fmt.Errorf("clients with hyperparameters of their own: only rounds of time.mode = %q without time.overselect have them", TimeSync)
+	if t := &e.cfg.Time; t.Asynchronous() && len(plan.Clients) != 1 || t.Overselect > 1 && len(plan.Clients) > 1 {
+		return nil, fmt.Errorf("clients with hyperparameters of their own: only rounds of time.mode = %q without time.overselect have them", fleet.Sync)
 	}
 	var failed error
 	step, err := t.clock.Next(func(place, client int) (float64, int64, int64) {
@@ -119,7 +101,7 @@ func (t *Trial) simulate(plan Plan, r *RoundResult) error {
 	if err != nil {
 		return err
 	}
-	r.Start, r.End, r.Failed, r.Lost = seconds(step.Start), seconds(step.End), step.Failed, slices.Clone(step.Lost)
+	r.Start, r.End, r.Failed, r.Lost = nanos.Seconds(step.Start), nanos.Seconds(step.End), step.Failed, slices.Clone(step.Lost)
 	r.Slots = make([]Slot, len(step.Taken))
 	for i, j := range step.Taken {
 		params := t.versions[j.Base].Params
@@ -138,7 +120,7 @@ func (t *Trial) simulate(plan Plan, r *RoundResult) error {
 
 // keepVersion keeps the model as it is before the step where clients at work need it.
 func (t *Trial) keepVersion(plan Plan) {
-	if !t.engine.cfg.Time.Async() {
+	if !t.engine.cfg.Time.Asynchronous() {
 		return
 	}
 	needed := map[int]bool{}
@@ -157,7 +139,7 @@ func (t *Trial) place(slot int, s *Slot) (key uint64, round int) {
 	if cfg.Fleet == nil {
 		return kernels.Key(cfg.Seed, uint64(t.number), uint64(t.round), uint64(slot), uint64(s.Client)), t.round
 	}
-	if cfg.Time.Async() {
+	if cfg.Time.Asynchronous() {
 		return kernels.Key(cfg.Seed, uint64(t.number), purposeAsync, s.Job.Sequence, uint64(s.Client)), s.Job.Base
 	}
 	return kernels.Key(cfg.Seed, uint64(t.number), uint64(t.round), uint64(s.Job.Place), uint64(s.Client)), t.round
@@ -167,11 +149,11 @@ func (t *Trial) place(slot int, s *Slot) (key uint64, round int) {
 // from the server's weights to the client's.
 func (t *Trial) age(c *contribution, s *Slot, base []float32) {
 	tm := &t.engine.cfg.Time
-	if !tm.Async() {
+	if !tm.Asynchronous() {
 		return
 	}
-	c.scale = tm.weight(s.Job.Staleness)
-	if tm.Mode == TimeAsync && s.Job.Base != t.round {
+	c.scale = tm.Weight(s.Job.Staleness)
+	if tm.Mode == fleet.Async && s.Job.Base != t.round {
 		for i := range c.delta {
 			c.delta[i] += t.weights[i] - base[i]
 		}
@@ -180,9 +162,6 @@ func (t *Trial) age(c *contribution, s *Slot, base []float32) {
 		c.weight = 1
 	}
 }
-
-// seconds returns a simulated time in seconds.
-func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 // restoreClock puts the clock of a trial into the state of a snapshot.
 func (t *Trial) restoreClock(s *Snapshot) error {
@@ -230,5 +209,5 @@ func (t *Trial) Seconds() float64 {
 	if t.clock == nil {
 		return math.NaN()
 	}
-	return seconds(t.clock.Now())
+	return nanos.Seconds(t.clock.Now())
 }

@@ -3,6 +3,7 @@ package fleet
 import (
 	"math"
 
+	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
@@ -33,10 +34,10 @@ type Outcome struct {
 // Run returns when the parts of a job end.
 func (f *Fleet) Run(j Job) Outcome {
 	d := f.device(j.Client)
-	down := nanoseconds(f.cfg.Latency + float64(j.Down)/f.transfer(drawDown, j, d.Down, d.down))
-	train := nanoseconds(j.FLOPs / d.FLOPS)
-	up := nanoseconds(float64(j.Up) / f.transfer(drawUp, j, d.Up, d.up))
-	w := walk{f: f, client: j.Client, now: j.Start, left: addUp(addUp(down, train), up)}
+	down := nanos.Of(f.cfg.Latency + float64(j.Down)/f.transfer(drawDown, j, d.Down, d.down))
+	train := nanos.Of(j.FLOPs / d.FLOPS)
+	up := nanos.Of(float64(j.Up) / f.transfer(drawUp, j, d.Up, d.up))
+	w := walk{f: f, client: j.Client, now: j.Start, left: nanos.Add(nanos.Add(down, train), up)}
 	if end, fails := f.failure(j, w.left); fails {
 		w.left, w.failed = end, true
 	}
@@ -64,7 +65,7 @@ func (f *Fleet) failure(j Job, work int64) (after int64, fails bool) {
 		after, fails = int64(float64(open(det.Mix(k))*float64(work))), true
 	}
 	if f.cfg.Hazard > 0 {
-		if t := nanoseconds(-det.Log(f.unit(drawHazard, j.Client, j.Sequence)) / f.cfg.Hazard); t < min(after, work) {
+		if t := nanos.Of(-det.Log(f.unit(drawHazard, j.Client, j.Sequence)) / f.cfg.Hazard); t < min(after, work) {
 			after, fails = t, true
 		}
 	}
@@ -95,7 +96,7 @@ func (w *walk) work(need int64) int64 {
 	}
 	w.left -= need
 	if w.f.when == nil {
-		w.now = addUp(w.now, need)
+		w.now = nanos.Add(w.now, need)
 		return w.now
 	}
 	for pauses := 0; need > 0; pauses++ {
@@ -113,21 +114,4 @@ func (w *walk) work(need int64) int64 {
 		w.now = until
 	}
 	return w.now
-}
-
-// nanoseconds returns a duration, math.MaxInt64 if it does not fit.
-func nanoseconds(seconds float64) int64 {
-	ns := math.RoundToEven(float64(seconds * 1e9))
-	if !(ns < math.MaxInt64) {
-		return math.MaxInt64
-	}
-	return int64(ns)
-}
-
-// addUp returns the sum of two times >= 0, or math.MaxInt64.
-func addUp(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }

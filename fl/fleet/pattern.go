@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
@@ -77,7 +78,7 @@ func newDaily(mean, swing, zones float64) *daily {
 func (d *daily) available(f *Fleet, client int, t int64) (on bool, until int64) {
 	// Within a zone clocks differ by up to an hour, or all would draw at one time.
 	ahead := int64(float64(float64(d.zones*f.unit(drawZone, client, 0))+f.unit(drawZone, client, 1)) * float64(hour))
-	now := addUp(t, ahead)
+	now := nanos.Add(t, ahead)
 	if now == math.MaxInt64 {
 		return false, now
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"sort"
+
+	"github.com/fedfast/fedfast/internal/nanos"
 )
 
 // trace has the intervals of a file in which clients are available.
@@ -17,13 +19,13 @@ type trace struct {
 // readTrace reads the intervals of Config.Availability.
 func (f *Fleet) readTrace(clients []Client) (*trace, error) {
 	path := f.cfg.Availability
-	tr := &trace{period: nanoseconds(f.cfg.Period)}
+	tr := &trace{period: nanos.Of(f.cfg.Period)}
 	names := map[string]int32{}
 	var ends []int64 // of each name so far
 	var of []int32   // the name of each row
 	var start, end []int64
 	err := readCSV(path, []string{"client", "start", "end"}, func(name string, numbers []float64) error {
-		from, to := nanoseconds(numbers[0]), nanoseconds(numbers[1])
+		from, to := nanos.Of(numbers[0]), nanos.Of(numbers[1])
 		n, ok := names[name]
 		if !ok {
 			n = int32(len(names))
@@ -86,11 +88,11 @@ func (tr *trace) available(f *Fleet, client int, t int64) (on bool, until int64)
 	i := lo + sort.Search(hi-lo, func(k int) bool { return tr.end[lo+k] > at })
 	switch {
 	case i < hi && tr.start[i] <= at:
-		return true, addUp(begun, tr.end[i])
+		return true, nanos.Add(begun, tr.end[i])
 	case i < hi:
-		return false, addUp(begun, tr.start[i])
+		return false, nanos.Add(begun, tr.start[i])
 	case tr.period > 0:
-		return false, addUp(addUp(begun, tr.period), tr.start[lo])
+		return false, nanos.Add(nanos.Add(begun, tr.period), tr.start[lo])
 	}
 	return false, math.MaxInt64
 }

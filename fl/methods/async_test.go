@@ -24,9 +24,9 @@ func TestAsynchronousMethods(t *testing.T) {
 		wrapped.Local = func(l *fl.Local) error { return m.Local(l) }
 		cfg := fl.Config{
 			Model: modelOf(t, m, fed), Data: fed, Method: wrapped, Cohort: 6, Seed: 8, KeepOptimizer: keeps(m),
-			Fleet: &fleet.Config{}, Time: fl.DefaultTime(),
+			Fleet: &fleet.Config{}, Time: fleet.DefaultTime(),
 		}
-		cfg.Time.Mode, cfg.Time.Buffer, cfg.Time.MaxStaleness = fl.TimeBuffered, 3, 2
+		cfg.Time.Mode, cfg.Time.Buffer, cfg.Time.MaxStaleness = fleet.Buffered, 3, 2
 		if slices.Contains(synchronous, m.Name) {
 			e, err := fl.New(cfg)
 			if err == nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/plugins"
@@ -86,7 +87,7 @@ func faultSetup(ctx context.Context, kind string) (Setup, error) {
 		setMethod(&c, "ditto")
 		delete(c.Space, "server.lr")
 		c.Fleet.Devices, c.Fleet.Dropout = "lognormal", 0.2
-		c.Time.Mode, c.Time.Buffer, c.Time.MaxStaleness = fl.TimeBuffered, 2, 2
+		c.Time.Mode, c.Time.Buffer, c.Time.MaxStaleness = fleet.Buffered, 2, 2
 		s.Tuner = builtin["pbt"]
 	default:
 		return s, fmt.Errorf("no study %q", kind)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/plugins"
@@ -37,7 +37,7 @@ func fleetSetup(t *testing.T, change func(*config.Config)) Setup {
 }
 
 func buffered(c *config.Config) {
-	c.Time.Mode, c.Time.Buffer, c.Time.MaxStaleness = fl.TimeBuffered, 3, 4
+	c.Time.Mode, c.Time.Buffer, c.Time.MaxStaleness = fleet.Buffered, 3, 4
 }
 
 func deadline(c *config.Config) {

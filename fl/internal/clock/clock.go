@@ -7,9 +7,9 @@ package clock
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/fedfast/fedfast/fl/fleet"
+	"github.com/fedfast/fedfast/internal/nanos"
 )
 
 // Fleet is what a schedule asks of a fleet.Fleet.
@@ -208,7 +208,7 @@ func (s *Schedule) Next(work Work) (*Step, error) {
 	if err := next(work); err != nil {
 		return nil, err
 	}
-	s.state.Now = after(s.state.Now, s.cfg.Server)
+	s.state.Now = nanos.Add(s.state.Now, s.cfg.Server)
 	s.state.Steps++
 	s.step.End = s.state.Now
 	return &s.step, nil
@@ -225,12 +225,4 @@ func (s *Schedule) start(place, client int, work Work) Job {
 		j.Fate = Failed
 	}
 	return j
-}
-
-// after adds times; the sum saturates.
-func after(t, d int64) int64 {
-	if d > math.MaxInt64-t {
-		return math.MaxInt64
-	}
-	return t + d
 }

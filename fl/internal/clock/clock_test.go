@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/fleet"
+	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
 )
@@ -30,7 +31,7 @@ func (k known) Available(client int, t int64) (bool, int64) {
 
 func (k known) Run(j fleet.Job) fleet.Outcome {
 	d, failed := k.takes(j)
-	end := after(j.Start, d)
+	end := nanos.Add(j.Start, d)
 	return fleet.Outcome{Received: j.Start, Computed: end, End: end, Failed: failed}
 }
 

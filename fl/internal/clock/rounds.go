@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -65,7 +66,7 @@ func (s *Schedule) drawCohort(work Work) error {
 		if change == math.MaxInt64 {
 			break
 		}
-		s.state.Now = max(change, after(s.state.Now, 1))
+		s.state.Now = max(change, nanos.Add(s.state.Now, 1))
 	}
 	return fmt.Errorf("%w: %d of %d are there at %s", ErrNobody, len(s.drawn), least, time.Duration(s.state.Now))
 }
@@ -86,7 +87,7 @@ func (s *Schedule) endRound() bool {
 	})
 	due := int64(math.MaxInt64)
 	if s.cfg.Deadline > 0 {
-		due = after(s.state.Now, s.cfg.Deadline)
+		due = nanos.Add(s.state.Now, s.cfg.Deadline)
 	}
 	taken := 0
 	for _, i := range order {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -87,7 +88,7 @@ func (s *Schedule) draw() (client int, change int64) {
 			client = c
 		}
 	}
-	return client, max(change, after(s.state.Now, 1))
+	return client, max(change, nanos.Add(s.state.Now, 1))
 }
 
 // arrive ends the job that ends first.

@@ -40,7 +40,7 @@ type Config struct {
 	Server      Server         `toml:"server"`
 	Data        Data           `toml:"data"`
 	Fleet       fleet.Config   `toml:"fleet"`
-	Time        fl.Time        `toml:"time"`
+	Time        fleet.Time     `toml:"time"`
 	DP          DP             `toml:"dp" by:"run"`
 	Score       Score          `toml:"score" by:"tune"`
 	Finalists   Finalists      `toml:"finalists" by:"tune"`
@@ -183,7 +183,7 @@ func Default() Config {
 		Finalists:  Finalists{Snapshots: 4, Clients: 1000},
 		DP:         DP{Delta: defaultDelta},
 		Data:       Data{StateMemory: limit.StateMemory >> 20, ProxyTest: 1000},
-		Time:       fl.DefaultTime(),
+		Time:       fleet.DefaultTime(),
 		Eval:       Eval{Personalized: true, Every: AutoEvery},
 		Tuner:      Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},
 	}
@@ -247,7 +247,7 @@ func (e Eval) check() error {
 // Devices returns the configuration for fleet.New, nil for a study without simulated time:
 // without [fleet], [time] and eval.every_seconds.
 func (c *Config) Devices() *fleet.Config {
-	if reflect.DeepEqual(c.Fleet, fleet.Config{}) && c.Time == fl.DefaultTime() && c.Eval.EverySeconds == 0 {
+	if reflect.DeepEqual(c.Fleet, fleet.Config{}) && c.Time == fleet.DefaultTime() && c.Eval.EverySeconds == 0 {
 		return nil
 	}
 	f := c.Fleet

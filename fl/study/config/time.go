@@ -6,17 +6,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/internal/key"
 )
 
 // checkTime returns an error for a key of [time] that its mode, or its weight of staleness,
 // does not use.
 func (c *Config) checkTime() error {
-	if !slices.Contains([]string{fl.TimeSync, fl.TimeBuffered, fl.TimeAsync}, c.Time.Mode) {
+	if !slices.Contains([]string{fleet.Sync, fleet.Buffered, fleet.Async}, c.Time.Mode) {
 		return nil // checkKeys says so
 	}
-	given, unset := reflect.ValueOf(c.Time), reflect.ValueOf(fl.DefaultTime())
+	given, unset := reflect.ValueOf(c.Time), reflect.ValueOf(fleet.DefaultTime())
 	for _, k := range key.Of(given.Type(), "time.") {
 		if given.FieldByIndex(k.Index).Interface() == unset.FieldByIndex(k.Index).Interface() {
 			continue
@@ -35,9 +35,9 @@ func (c *Config) checkTime() error {
 func shapeOf(name string) string {
 	switch name {
 	case "time.exponent":
-		return fl.StalenessPolynomial
+		return fleet.Polynomial
 	case "time.hinge_slope", "time.hinge_after":
-		return fl.StalenessHinge
+		return fleet.Hinge
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 )
 
@@ -19,9 +20,9 @@ func fleetOf(r *fl.RoundResult) *record.Fleet {
 	for i := range r.Lost {
 		j := jobOf(&r.Lost[i])
 		switch r.Lost[i].Fate {
-		case fl.FateLate:
+		case clock.Late:
 			f.Late, j.Fate = f.Late+1, "late"
-		case fl.FateFailed:
+		case clock.Failed:
 			f.Vanished, j.Fate = f.Vanished+1, "vanished"
 		default:
 			f.Stale, j.Fate = f.Stale+1, "stale"
@@ -32,7 +33,7 @@ func fleetOf(r *fl.RoundResult) *record.Fleet {
 }
 
 // jobOf records a job.
-func jobOf(j *fl.Job) record.Job {
+func jobOf(j *clock.Job) record.Job {
 	s := func(ns int64) record.Real { return record.Real(float64(ns) / 1e9) }
 	return record.Job{Client: j.Client, Start: s(j.Start), Received: s(j.Received), Computed: s(j.Computed), End: s(j.End), Staleness: j.Staleness}
 }

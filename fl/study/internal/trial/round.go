@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
@@ -68,7 +69,7 @@ func (t *Trial) run(ctx context.Context) (*record.Round, error) {
 	if panicked, ok := errors.AsType[*shard.PanicError](err); ok {
 		return nil, &FailError{record.Fail{Reason: fmt.Sprintf("round %d: %s", t.rounds+1, panicked), Stack: string(panicked.Stack)}}
 	}
-	if errors.Is(err, fl.ErrNobody) || errors.Is(err, fl.ErrFailing) {
+	if errors.Is(err, clock.ErrNobody) || errors.Is(err, clock.ErrFailing) {
 		return nil, &FailError{record.Fail{Reason: fmt.Sprintf("round %d: %v", t.rounds+1, err)}}
 	}
 	if err != nil {
