@@ -14,7 +14,8 @@ type ImageNorm struct {
 	Shift      []float32
 	Grad       []float32
 	ReLU       bool
-	Sum, Inner []float64 // of each channel, see NormSums
+	Sum, Inner []float64 // of each channel, see NormSums and NormSquares
+	Mean       []float64 // of each channel, see NormSquares
 }
 
 // normTable holds the loops of one level over one or more rows. Channels are
@@ -22,6 +23,7 @@ type ImageNorm struct {
 // bytes from the end of a row to the next one.
 type normTable struct {
 	sums     func(sum, inner *float64, a, b *float32, channels, rows, pixels, aNext, bNext int)
+	squares  func(inner, mean *float64, x *float32, channels, rows, pixels, next int)
 	forward  func(y, x, value, shift *float32, channels, pixels, relu int)
 	backward func(dx, dy, x, grad, value, shift *float32, channels, pixels int)
 }
@@ -72,6 +74,29 @@ func NormSums(n *ImageNorm) {
 //go:noinline
 func callNormSums(sum, inner *float64, a, b *float32, channels, rows, pixels, aNext, bNext int) {
 	norms.sums(sum, inner, a, b, channels, rows, pixels, aNext, bNext)
+}
+
+// NormSquares stores in Inner the sums over the pixels, row after row, of the squares of
+// X - Mean in float64, every operation rounded.
+func NormSquares(n *ImageNorm) {
+	n.image(n.X, n.XRow)
+	if len(n.Inner) < n.C || len(n.Mean) < n.C {
+		panic(msgNorm)
+	}
+	clear(n.Inner[:n.C])
+	if n.empty() {
+		return
+	}
+	n.rows(n.X, n.XRow, raceRead[float32])
+	most := max(mapBlock/(n.W*n.C), 1)
+	for y := 0; y < n.H; y += most {
+		callNormSquares(&n.Inner[0], &n.Mean[0], &n.X[y*n.XRow], n.C/Width, min(most, n.H-y), n.W, 4*(n.XRow-n.W*n.C))
+	}
+}
+
+//go:noinline
+func callNormSquares(inner, mean *float64, x *float32, channels, rows, pixels, next int) {
+	norms.squares(inner, mean, x, channels, rows, pixels, next)
 }
 
 // NormForward stores Value*x + Shift of every pixel x in Y, both operations

@@ -4,7 +4,7 @@ package kernels
 
 func normAt(l Level) normTable {
 	if l == NEON {
-		return normTable{sums: normSumsNEON, forward: normForwardNEON, backward: normBackwardNEON}
+		return normTable{sums: normSumsNEON, squares: normSquaresGeneric, forward: normForwardNEON, backward: normBackwardNEON}
 	}
 	return normGeneric
 }

@@ -2,7 +2,7 @@ package kernels
 
 import "unsafe"
 
-var normGeneric = normTable{sums: normSumsGeneric, forward: normForwardGeneric, backward: normBackwardGeneric}
+var normGeneric = normTable{sums: normSumsGeneric, squares: normSquaresGeneric, forward: normForwardGeneric, backward: normBackwardGeneric}
 
 func normSumsGeneric(sum, inner *float64, a, b *float32, channels, rows, pixels, aNext, bNext int) {
 	n := channels * Width
@@ -19,6 +19,22 @@ func normSumsGeneric(sum, inner *float64, a, b *float32, channels, rows, pixels,
 			a, b = lane(a, 4*n), lane(b, 4*n)
 		}
 		a, b = lane(a, aNext), lane(b, bNext)
+	}
+}
+
+func normSquaresGeneric(inner, mean *float64, x *float32, channels, rows, pixels, next int) {
+	n := channels * Width
+	squares := unsafe.Slice(inner, n)
+	means := unsafe.Slice(mean, n)
+	for range rows {
+		for range pixels {
+			for c, v := range unsafe.Slice(x, n) {
+				d := float64(v) - means[c]
+				squares[c] += float64(d * d)
+			}
+			x = lane(x, 4*n)
+		}
+		x = lane(x, next)
 	}
 }
 

@@ -9,6 +9,11 @@ package kernels
 //go:noescape
 func normSumsAVX2(sum *float64, inner *float64, a *float32, b *float32, channels int, rows int, pixels int, aNext int, bNext int)
 
+// normSquaresAVX2 is a loop of normTable.
+//
+//go:noescape
+func normSquaresAVX2(inner *float64, mean *float64, x *float32, channels int, rows int, pixels int, next int)
+
 // normForwardAVX2 is a loop of normTable.
 //
 //go:noescape
@@ -23,6 +28,11 @@ func normBackwardAVX2(dx *float32, dy *float32, x *float32, grad *float32, value
 //
 //go:noescape
 func normSumsAVX512(sum *float64, inner *float64, a *float32, b *float32, channels int, rows int, pixels int, aNext int, bNext int)
+
+// normSquaresAVX512 is a loop of normTable.
+//
+//go:noescape
+func normSquaresAVX512(inner *float64, mean *float64, x *float32, channels int, rows int, pixels int, next int)
 
 // normForwardAVX512 is a loop of normTable.
 //

@@ -16,6 +16,7 @@ func main() {
 	for _, l := range Levels("norm") {
 		v := isa{l}
 		sums(v)
+		squares(v)
 		forward(v)
 		backward(v)
 	}
@@ -69,6 +70,48 @@ func sums(v isa) {
 	ADDQ(Imm(128), inner)
 	ADDQ(Imm(64), a)
 	ADDQ(Imm(64), b)
+	DECQ(channels)
+	JNE(LabelRef("channel"))
+	v.End()
+}
+
+// squares keeps the sums and the means of 16 channels in registers while it goes over the pixels.
+func squares(v isa) {
+	v.Text("normSquares", "(inner, mean *float64, x *float32, channels, rows, pixels, next int)", "is a loop of normTable.")
+	inner, mean, a, channels, next := Integer("inner"), Integer("mean"), Integer("x"), Integer("channels"), Integer("next")
+	pixel := GP64()
+	MOVQ(channels, pixel)
+	SHLQ(Imm(6), pixel)
+	parts := 128 / v.Bytes() // registers for 16 float64
+	Label("channel")
+	sums, means := make([]reg.VecVirtual, parts), make([]reg.VecVirtual, parts)
+	for i := range parts {
+		sums[i], means[i] = v.Load(Mem{Base: inner, Disp: i * v.Bytes()}), v.Load(Mem{Base: mean, Disp: i * v.Bytes()})
+	}
+	x, rows, count := GP64(), Integer("rows"), GP64()
+	MOVQ(a, x)
+	Label("row")
+	Load(Param("pixels"), count)
+	Label("pixel")
+	for i := range parts {
+		d := v.Vec()
+		VCVTPS2PD(Mem{Base: x, Disp: i * v.Bytes() / 2}, d)
+		VSUBPD(means[i], d, d)
+		VMULPD(d, d, d)
+		VADDPD(d, sums[i], sums[i])
+	}
+	ADDQ(pixel, x)
+	DECQ(count)
+	JNE(LabelRef("pixel"))
+	ADDQ(next, x)
+	DECQ(rows)
+	JNE(LabelRef("row"))
+	for i := range parts {
+		VMOVUPS(sums[i], Mem{Base: inner, Disp: i * v.Bytes()})
+	}
+	ADDQ(Imm(128), inner)
+	ADDQ(Imm(128), mean)
+	ADDQ(Imm(64), a)
 	DECQ(channels)
 	JNE(LabelRef("channel"))
 	v.End()
