@@ -17,16 +17,33 @@ type node struct {
 	prefix string // of its parameters' names, with its dot
 	in     Flow
 	offset int // of its parameters, from the chain's first
+	buffer int // of its buffers, likewise
 	params []Param
 }
 
-// size returns the packed floats of the layer's parameters.
-func (n node) size() int {
+// size returns the packed floats of the layer's parameters, buffers those of its buffers.
+func (n node) size() int    { return sizeOf(n.params, false) }
+func (n node) buffers() int { return sizeOf(n.params, true) }
+
+func sizeOf(params []Param, buffers bool) int {
 	size := 0
-	for _, p := range n.params {
-		size += p.Size
+	for _, p := range params {
+		if p.Buffer == buffers {
+			size += p.Size
+		}
 	}
 	return size
+}
+
+// values returns how many of the layer's values are trained, without padding.
+func (n node) values() int {
+	sum := 0
+	for _, p := range n.params {
+		if !p.Buffer {
+			sum += p.Len()
+		}
+	}
+	return sum
 }
 
 // bindChain binds the layers one after the other to the flow in. It returns the
@@ -40,7 +57,7 @@ func bindChain(layers []Layer, in Flow, to binding) (chain, Flow, error) {
 	if to.mixed == nil {
 		to.mixed = mixtures{}
 	}
-	flow, offset := in, 0
+	flow, offset, buffer := in, 0, 0
 	for _, l := range fuse(layers, to) {
 		if a := l.Abilities(); a.tied != nil {
 			l.Layer = a.tied(in.Vocab, layers[0])
@@ -55,12 +72,13 @@ func bindChain(layers []Layer, in Flow, to binding) (chain, Flow, error) {
 		case b == nil:
 			continue
 		}
-		n := node{Bound: b, kind: l.Kind(), in: flow, offset: offset, params: b.Params()}
+		n := node{Bound: b, kind: l.Kind(), in: flow, offset: offset, buffer: buffer, params: b.Params()}
 		if !graph {
 			to.count[l.Kind()]++
 			n.prefix = cmp.Or(l.name, fmt.Sprintf("%s%d", l.Kind(), to.count[l.Kind()])) + "."
 		}
 		offset += n.size()
+		buffer += n.buffers()
 		c = append(c, n)
 		flow = b.Out()
 	}
@@ -74,6 +92,15 @@ func (c chain) size() int {
 	}
 	last := c[len(c)-1]
 	return last.offset + last.size()
+}
+
+// buffers returns the packed floats of all buffers.
+func (c chain) buffers() int {
+	if len(c) == 0 {
+		return 0
+	}
+	last := c[len(c)-1]
+	return last.buffer + last.buffers()
 }
 
 // rigid returns the kind of the first layer that takes no tangents along, "" when
@@ -201,6 +228,7 @@ type place struct {
 	arena   *tensor.Arena
 	samples int // most samples of a chunk
 	offset  int // of the chain's first parameter
+	buffers int // of its first buffer
 	groups  groups
 	scratch *scratch
 	// needDX says that the first layer must return its input's gradient.
@@ -218,7 +246,7 @@ func (c chain) states(p place) []State {
 	need := p.needDX
 	for i, nd := range c {
 		e := &Env{
-			Arena: p.arena, Samples: p.samples, Offset: p.offset + nd.offset, Index: p.index(i), NeedDX: need, Tangents: p.tangents,
+			Arena: p.arena, Samples: p.samples, Offset: p.offset + nd.offset, Buffers: p.buffers + nd.buffer, Index: p.index(i), NeedDX: need, Tangents: p.tangents,
 			in: nd.in, out: nd.Out(), shareGrad: p.groups[i], passes: c.passes(i, p.groups), scratch: p.scratch,
 		}
 		if !c.keeps(i, p.groups) {
@@ -243,7 +271,7 @@ func (c chain) states(p place) []State {
 			}
 		}
 		states = append(states, nd.NewState(e))
-		need = need || len(nd.params) > 0
+		need = need || nd.size() > 0
 	}
 	return states
 }

@@ -103,6 +103,7 @@ func (m *Model) Defers(batch, steps int, momentum bool) bool {
 // Whether they do depends on the model, the arguments and, with a proximal term, on
 // whether w is the anchor; never on the machine.
 func (ws *Workspace) Begin(w []float32, batch, steps int, o TrainOpts, opt *Optimizer) {
+	ws.fit(batch)
 	ws.m.check(w)
 	ws.stop()
 	u := SGD{LR: opt.LR, Momentum: opt.Momentum, WeightDecay: opt.WeightDecay, Mu: opt.Mu, Nesterov: opt.Nesterov}

@@ -111,10 +111,10 @@ func (l Graph) Bind(in Flow) (Bound, error) {
 		l.to.mixed = mixtures{}
 	}
 	b := &boundGraph{in: in, group: 1}
-	flows, offset := []Flow{}, 0
+	flows, offset, buffer := []Flow{}, 0, 0
 	for i, br := range l.Branches {
 		flow, err := br.input(i, in, flows)
-		p := part{branch: branch{}, from: br.From, join: br.Join, in: flow, offset: offset}
+		p := part{branch: branch{}, from: br.From, join: br.Join, in: flow, offset: offset, buffer: buffer}
 		if err == nil && br.Join == Mix {
 			p.mix, err = l.to.mixed.add(br)
 		}
@@ -129,6 +129,7 @@ func (l Graph) Bind(in Flow) (Bound, error) {
 			p.above = p.above || from >= 0 && (b.parts[from].mix != nil || b.parts[from].above)
 		}
 		offset += p.size()
+		buffer += p.buffers()
 		flows = append(flows, out)
 		b.parts = append(b.parts, p)
 	}
@@ -182,6 +183,7 @@ type part struct {
 	mix    *mixture // of a Mix
 	in     Flow     // of the chain, behind the join
 	offset int      // of its parameters, from the graph's first: the mixture's, then the chain's
+	buffer int      // of its buffers, likewise
 	above  bool     // a Mix of the graph is among what it reads, near or far
 }
 
@@ -258,6 +260,7 @@ func (b *boundGraph) Traits() Traits {
 		for _, nd := range p.chain {
 			traits := nd.Traits()
 			t.Tangents = t.Tangents && traits.Tangents
+			t.Whole = t.Whole || traits.Whole
 			if c := traits.Chunk; c > 0 && (t.Chunk == 0 || c < t.Chunk) {
 				t.Chunk = c
 			}

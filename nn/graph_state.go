@@ -57,7 +57,7 @@ func (b *boundGraph) NewState(e *Env) State {
 			ps.grad = newAct(e.Arena, p.out(), e.Samples, border, b.group, e.Tangents)
 		}
 		ps.states = p.states(place{
-			arena: e.Arena, samples: e.Samples, offset: e.Offset + p.offset + p.mix.size(), groups: p.groups, needDX: need, whole: b.group == 0,
+			arena: e.Arena, samples: e.Samples, offset: e.Offset + p.offset + p.mix.size(), buffers: e.Buffers + p.buffer, groups: p.groups, needDX: need, whole: b.group == 0,
 			tangents: e.Tangents, scratch: e.scratch, outBorder: b.border(i),
 			// No layer of a model or of a residual block has such a number.
 			index: func(k int) int { return ((e.Index+1)<<14+i+1)<<10 + k },

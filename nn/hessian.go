@@ -33,13 +33,13 @@ func (m *Model) HessianFLOPs() int64 {
 	learned := false
 	for _, nd := range m.nodes {
 		n += nd.FLOPs()
-		if len(nd.params) > 0 {
+		if nd.size() > 0 {
 			n += 2 * nd.FLOPs()
 		}
 		if learned {
 			n += 5 * nd.FLOPs()
 		}
-		learned = learned || len(nd.params) > 0
+		learned = learned || nd.size() > 0
 	}
 	return n
 }
@@ -65,9 +65,11 @@ func (ws *Workspace) Hessian(dst, w, v []float32, b *Batch, o TrainOpts) {
 		t = ws.m.withTangents().NewWorkspace()
 		ws.twice = t
 	}
+	t.fit(b.N)
 	t.start(Run{W: w, V: v, G: dst}, o)
 	t.chunks(b, t.scale(b, count), nil)
 	ws.m.Hold(dst, nil)
+	clear(dst[ws.m.Buffers().Lo:])
 }
 
 // softmaxTangents computes the tangents of dlogit = scale*(p - onehot) from those

@@ -55,6 +55,9 @@ type Traits struct {
 	Chunk int
 	// Tangents says that the layer takes tangents along when there is a Run.V.
 	Tangents bool
+	// Whole says that the layer trains on all samples of a batch at once: a batch is
+	// then one chunk. It is not PerSample.
+	Whole bool
 }
 
 // Param describes one parameter tensor of a layer.
@@ -75,6 +78,10 @@ type Param struct {
 	// wherever it is used, and does not train, to canonical values.
 	Constant func(canonical []float32, sign float32)
 
+	// Buffer says that the values are no parameter but what training passes measure, such
+	// as running statistics: they have no gradient, and no optimizer moves them.
+	Buffer bool
+
 	mixes bool // it is the alpha of a Mix
 }
 
@@ -92,6 +99,7 @@ type Env struct {
 	Arena   *tensor.Arena
 	Samples int  // most samples of a chunk
 	Offset  int  // of the layer's first parameter in the flat vectors
+	Buffers int  // of its first buffer, behind all parameters
 	Index   int  // of the layer in its model, for drawing keys
 	NeedDX  bool // whether Backward must return the input's gradient
 	// Tangents says that every Act has tangents but that of the network's input,
@@ -201,6 +209,7 @@ type Run struct {
 	// operations; lowest is the first layer of the model that has a backward pass.
 	mixing bool
 	lowest int
+	still  bool // running statistics stay as they are
 	// drawn has each Mix give one of its inputs, see TrainOpts.Drawn.
 	drawn bool
 

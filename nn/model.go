@@ -56,7 +56,7 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 		return nil, fmt.Errorf("model %s: %w", name, err)
 	}
 	m.each(func(_ int, _ string, p Param, offset int) {
-		if len(p.Shape) == 1 {
+		if len(p.Shape) == 1 && !p.Buffer {
 			m.biases = append(m.biases, Span{offset, offset + p.Size})
 		}
 	})
@@ -133,15 +133,29 @@ func (m *Model) LabelsPerExample() int {
 func (m *Model) NumParams() int {
 	n := 0
 	for _, nd := range m.nodes {
-		for _, p := range nd.params {
-			n += p.Len()
-		}
+		n += nd.values()
 	}
 	return n
 }
 
-// Size returns the length of a packed parameter vector, a multiple of 16.
-func (m *Model) Size() int { return m.nodes.size() }
+// Size returns the length of a packed parameter vector, a multiple of 16: the parameters,
+// and behind them the buffers.
+func (m *Model) Size() int { return m.nodes.size() + m.nodes.buffers() }
+
+// Buffers returns where the buffers lie in a packed vector, such as the running
+// statistics of batch normalization: no parameters, but sent and kept with them. It is
+// empty, at the vector's end, for a model without.
+func (m *Model) Buffers() Span { return Span{m.nodes.size(), m.Size()} }
+
+// NumBuffers returns how many values they hold, without padding.
+func (m *Model) NumBuffers() (n int) {
+	m.each(func(_ int, _ string, p Param, _ int) {
+		if p.Buffer {
+			n += p.Len()
+		}
+	})
+	return n
+}
 
 // Largest returns the name and the number of values of the largest parameter.
 func (m *Model) Largest() (name string, n int) {
@@ -167,13 +181,13 @@ func (m *Model) FLOPs() (forward, train int64) {
 		if i < lowest {
 			continue
 		}
-		if len(nd.params) > 0 {
+		if nd.size() > 0 {
 			train += f
 		}
 		if learned {
 			train += f
 		}
-		learned = learned || len(nd.params) > 0
+		learned = learned || nd.size() > 0
 	}
 	return forward, train
 }
@@ -187,14 +201,20 @@ type Tensor struct {
 	Data  []float32
 }
 
-// each calls f with every parameter, its full name and its offset, in order.
+// each calls f with every parameter and buffer, its full name and its offset, in the order
+// of the layers.
 func (m *Model) each(f func(i int, name string, p Param, offset int)) {
 	i := 0
 	for _, nd := range m.nodes {
-		at := nd.offset
+		at, buffer := nd.offset, m.nodes.size()+nd.buffer
 		for _, p := range nd.params {
-			f(i, nd.prefix+p.Name, p, at)
-			at += p.Size
+			if p.Buffer {
+				f(i, nd.prefix+p.Name, p, buffer)
+				buffer += p.Size
+			} else {
+				f(i, nd.prefix+p.Name, p, at)
+				at += p.Size
+			}
 			i++
 		}
 	}

@@ -89,10 +89,11 @@ func (l Residual) bind(in Flow, relu bool) (Bound, error) {
 	b := &boundResidual{in: in, out: out, relu: relu}
 	if body.perSample() && shortcut.perSample() {
 		b.group = max(body.groups().most(), shortcut.groups().most())
-	} else if in.Image() {
-		return nil, fmt.Errorf("a layer of type %s; a residual block of an image takes only layers on images", cmp.Or(body.whole(), shortcut.whole()))
+	} else if kind := cmp.Or(body.whole(), shortcut.whole()); in.Image() && kind != "" {
+		return nil, fmt.Errorf("a layer of type %s; a residual block of an image takes only layers on images", kind)
 	}
 	for _, nd := range slices.Concat(body, shortcut) {
+		b.all = b.all || nd.Traits().Whole
 		if c := nd.Traits().Chunk; c > 0 && (b.chunk == 0 || c < b.chunk) {
 			b.chunk = c
 		}
@@ -118,25 +119,28 @@ func values(f Flow) string {
 	return fmt.Sprintf("%v values", Shape{H: f.H, W: f.W, C: f.C})
 }
 
-// whole returns the kind of the first layer that does not treat each sample of an
-// image alone, "" when all do.
+// whole returns the kind of the first layer that neither treats each sample of an image
+// alone nor all of a batch, "" when all do.
 func (c chain) whole() string {
 	for _, nd := range c {
-		if !nd.Traits().PerSample {
+		if t := nd.Traits(); !t.PerSample && !t.Whole {
 			return nd.kind
 		}
 	}
 	return ""
 }
 
-func (c chain) perSample() bool { return c.whole() == "" }
+func (c chain) perSample() bool {
+	return !slices.ContainsFunc(c, func(nd node) bool { return !nd.Traits().PerSample })
+}
 
 type boundResidual struct {
 	in, out        Flow
 	body, shortcut branch
 	relu           bool
-	chunk          int // most samples of a chunk that a layer wants, 0 if none says
-	group          int // samples that go through the branches at a time, 0 means all of a chunk
+	all            bool // a layer wants all samples of a batch
+	chunk          int  // most samples of a chunk that a layer wants, 0 if none says
+	group          int  // samples that go through the branches at a time, 0 means all of a chunk
 }
 
 func (b *boundResidual) Out() Flow { return b.out }
@@ -165,6 +169,7 @@ func (b *boundResidual) Traits() Traits {
 		InBorder:   b.body.chain[0].Traits().InBorder,
 		GradBorder: b.body.last().Traits().GradBorder,
 		Group:      b.group,
+		Whole:      b.all,
 		Chunk:      b.chunk,
 		Extra:      b.body.floats(b.body.groups) + b.shortcut.floats(b.shortcut.groups),
 	}

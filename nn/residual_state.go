@@ -21,15 +21,15 @@ type residualState struct {
 
 func (b *boundResidual) NewState(e *Env) State {
 	s := &residualState{b: b, at: e.Offset}
-	branch := func(number, offset int, c branch) []State {
+	branch := func(number, offset, buffers int, c branch) []State {
 		return c.states(place{
-			arena: e.Arena, samples: e.Samples, offset: offset, groups: c.groups, needDX: e.NeedDX, tangents: e.Tangents, scratch: e.scratch,
+			arena: e.Arena, samples: e.Samples, offset: offset, buffers: buffers, groups: c.groups, needDX: e.NeedDX, tangents: e.Tangents, scratch: e.scratch,
 			// No layer of a model has such a number, and none of another block.
 			index: func(i int) int { return (e.Index+1)<<10 + number<<9 + i },
 		})
 	}
-	s.body = branch(0, e.Offset, b.body)
-	s.shortcut = branch(1, e.Offset+b.body.size(), b.shortcut)
+	s.body = branch(0, e.Offset, e.Buffers, b.body)
+	s.shortcut = branch(1, e.Offset+b.body.size(), e.Buffers+b.body.buffers(), b.shortcut)
 	s.over = !e.Tangents && b.in.Seq > 0 && !b.relu && len(s.shortcut) == 0 && givesAway(s.body[len(s.body)-1])
 	if !s.over {
 		s.y = e.Output()

@@ -14,7 +14,7 @@ func (s Span) Len() int { return s.Hi - s.Lo }
 // Head returns the span of the last n layers with parameters, n >= 1; it is the
 // whole vector when there are no more than n. A residual block counts as one.
 func (m *Model) Head(n int) Span {
-	s := Span{0, m.Size()}
+	s := Span{0, m.nodes.size()}
 	for _, nd := range slices.Backward(m.nodes) {
 		if nd.size() == 0 {
 			continue

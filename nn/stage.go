@@ -21,7 +21,7 @@ type Stage struct {
 	// Branches are the chains of layers of a Graph, one a Branch.
 	Branches [][]Stage
 
-	params int // how many it has
+	params int // packed floats
 }
 
 // Stages returns the model's layers in their places.
@@ -49,7 +49,7 @@ func stages(layers []Layer, in Flow, prefix string, count map[string]int) []Stag
 		}
 		g, graph := l.(Graph)
 		if b != nil {
-			s.Out, s.params = b.Out(), len(b.Params())
+			s.Out, s.params = b.Out(), sizeOf(b.Params(), false)
 			if !graph {
 				count[l.Kind()]++
 				s.Name = prefix + cmp.Or(name, fmt.Sprintf("%s%d", l.Kind(), count[l.Kind()]))

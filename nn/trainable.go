@@ -21,7 +21,7 @@ func (m *Model) WithTrainable(patterns []string, head int) (*Model, error) {
 	}
 	from := m.Head(head).Lo
 	matched := make([]bool, len(patterns))
-	m.each(func(_ int, name string, _ Param, offset int) {
+	m.each(func(_ int, name string, p Param, offset int) {
 		part := "body."
 		if offset >= from {
 			part = "head."
@@ -32,7 +32,7 @@ func (m *Model) WithTrainable(patterns []string, head int) (*Model, error) {
 				matched[i], any = true, true
 			}
 		}
-		c.trainable = append(c.trainable, any)
+		c.trainable = append(c.trainable, any || p.Buffer)
 	})
 	if i := slices.Index(matched, false); i >= 0 {
 		return nil, fmt.Errorf("%q matches no parameter of model %s; the parameters are %s, which are head.* (the last layers) and body.* too", patterns[i], m.name, m.someNames())
@@ -48,7 +48,7 @@ func (m *Model) freeze() {
 		return
 	}
 	m.each(func(i int, _ string, p Param, offset int) {
-		if m.trainable[i] || p.Size == 0 {
+		if m.trainable[i] || p.Size == 0 || p.Buffer {
 			return
 		}
 		if n := len(m.frozen); n > 0 && m.frozen[n-1].Hi == offset {
@@ -80,7 +80,7 @@ func (m *Model) holding(others []Span) []Span {
 func (m *Model) NumTrainable() int {
 	n := 0
 	m.each(func(i int, _ string, p Param, _ int) {
-		if m.trainable == nil || m.trainable[i] {
+		if !p.Buffer && (m.trainable == nil || m.trainable[i]) {
 			n += p.Len()
 		}
 	})

@@ -65,6 +65,10 @@ type TrainOpts struct {
 	// alone, those of Model.Mixing; what Grad has elsewhere is of no use.
 	Mixing bool
 
+	// Still, for Gradient, leaves the running statistics of batch normalization as they
+	// are; else they move in w with each pass that trains, and w must not be shared.
+	Still bool
+
 	// What follows is for Step alone.
 
 	// Only, when not empty, is the span of the parameters that are trained; the
@@ -189,18 +193,37 @@ func (m *Model) newWorkspace(chunk int) *Workspace {
 
 // lay makes a workspace in the memory of an arena.
 func (m *Model) lay(arena *tensor.Arena, chunk int) *Workspace {
-	ws := &Workspace{m: m, arena: arena, chunk: chunk, near: m.near()}
+	ws := &Workspace{m: m, near: min(m.chunk(), m.near())}
+	ws.lay(arena, chunk)
+	return ws
+}
+
+// fit makes room for a batch of n samples where layers take all of one at once.
+func (ws *Workspace) fit(n int) {
+	if n > ws.chunk && ws.m.whole() {
+		ws.lay(&tensor.Arena{}, n)
+	}
+}
+
+// whole reports whether a layer trains on all samples of a batch at once.
+func (m *Model) whole() bool {
+	return slices.ContainsFunc(m.nodes, func(nd node) bool { return nd.Traits().Whole })
+}
+
+// lay takes the memory of chunks from an arena.
+func (ws *Workspace) lay(arena *tensor.Arena, chunk int) {
+	m := ws.m
+	ws.arena, ws.chunk, ws.scratch = arena, chunk, scratch{}
 	if m.LabelsPerExample() > 1 {
 		ws.labels = make([]int32, chunk*m.LabelsPerExample())
 	}
 	ws.states = m.nodes.states(place{
-		arena: arena, samples: chunk, groups: m.groups, scratch: &ws.scratch, tangents: m.tangents,
+		arena: arena, samples: chunk, buffers: m.nodes.size(), groups: m.groups, scratch: &ws.scratch, tangents: m.tangents,
 		index: func(i int) int { return i },
 	})
 	ws.scratch.floats = arena.Alloc(ws.scratch.size)
 	last := m.nodes[len(m.nodes)-1].Out()
 	ws.dlogit = newAct(arena, last, chunk, Border{}, 0, m.tangents)
-	return ws
 }
 
 // Grad returns the gradient that Gradient computed last, packed.
@@ -246,7 +269,8 @@ func (ws *Workspace) Step(w []float32, b *Batch, o TrainOpts, opt *Optimizer) Re
 		for _, f := range ws.step.frozen {
 			clear(ws.grad[f.Lo:f.Hi])
 		}
-		ws.step.whole(w, ws.grad)
+		n := ws.m.Buffers().Lo
+		ws.step.whole(w[:n], ws.grad[:n])
 		if sum.Count == 0 {
 			clear(ws.grad) // of what Shift left there
 		}
@@ -275,6 +299,7 @@ func (ws *Workspace) train(w []float32, b *Batch, o TrainOpts, only Span, u *upd
 		return Result{}
 	}
 	ws.start(Run{W: w, G: ws.grad, drawn: o.Drawn, mixing: o.Mixing && u == nil}, o)
+	ws.fit(b.N)
 	ws.lowest = ws.m.lowest(only)
 	ws.run.lowest = ws.lowest
 	return ws.chunks(b, ws.scale(b, count), u)
@@ -301,7 +326,7 @@ func (ws *Workspace) scale(b *Batch, count int) float32 {
 
 // start begins a pass that trains.
 func (ws *Workspace) start(r Run, o TrainOpts) {
-	r.Train, r.Dropout, r.Key = true, o.Dropout, kernels.Key(o.Key, uint64(o.Step))
+	r.Train, r.still, r.Dropout, r.Key = true, o.Still, o.Dropout, kernels.Key(o.Key, uint64(o.Step))
 	ws.run, ws.absent, ws.lowest = r, o.Absent, 0
 }
 

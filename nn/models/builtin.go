@@ -51,6 +51,17 @@ var builtIn = []LayerType{
 		},
 	},
 	{
+		Name: "batchnorm", Doc: "batch normalization of the channels of images or sequences, or of the features of vectors",
+		Keys: []string{"momentum", "cumulative", "eps", "no_affine"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			l := nn.BatchNorm{Epsilon: or(s.Eps, 0), Momentum: or(s.Momentum, 0.1), Cumulative: s.Cumulative, NoAffine: s.NoAffine}
+			if s.Cumulative {
+				l.Momentum = 0
+			}
+			return l
+		},
+	},
+	{
 		Name: "relu", Doc: "max(x, 0)",
 		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.ReLU{} },
 	},

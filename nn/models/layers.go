@@ -32,7 +32,10 @@ type LayerSpec struct {
 	Size        int         `toml:"size,omitempty" json:"size,omitempty" in:"[1, 1048576]" doc:"window of a pool (an average pool without it averages the whole image), or dimension of an embedding" also:"dim pool_size embedding_dim"`
 	ZeroPadding bool        `toml:"zero_padding,omitempty" json:"zero_padding,omitempty" doc:"make token 0 of an embedding a zero vector that is not trained"`
 	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, 1048576]" doc:"number of channel groups of a group normalization or of a convolution; default: 1" also:"num_groups"`
-	NoAffine    bool        `toml:"no_affine,omitempty" json:"no_affine,omitempty" doc:"omit the learned parameters of a group normalization, affine=False in PyTorch"`
+	NoAffine    bool        `toml:"no_affine,omitempty" json:"no_affine,omitempty" doc:"omit the learned parameters of a group or batch normalization, affine=False in PyTorch"`
+	Momentum    *float64    `toml:"momentum,omitempty" json:"momentum,omitempty" in:"[0, 1]" doc:"share of each batch in the running statistics of a batch normalization; default: 0.1"`
+	Cumulative  bool        `toml:"cumulative,omitempty" json:"cumulative,omitempty" doc:"make the running statistics the means over all batches, momentum=None in PyTorch"`
+	Eps         *float64    `toml:"eps,omitempty" json:"eps,omitempty" in:"(0, 1)" doc:"constant added to the variance of a batch normalization; default: 0.00001"`
 	Radius      int         `toml:"radius,omitempty" json:"radius,omitempty" in:"[1, 1048576]" doc:"number of channels on each side in the normalization of a channel"`
 	Bias        *float64    `toml:"bias,omitempty" json:"bias,omitempty" doc:"additive constant of the normalization; default: 1"`
 	Alpha       *float64    `toml:"alpha,omitempty" json:"alpha,omitempty" doc:"factor of the sum of squares"`
@@ -222,6 +225,12 @@ func (s LayerSpec) check(t LayerType, last bool) error {
 		return fmt.Errorf("weights = %q; it must be of letters, digits, _, - and single dots within, and begin with a letter or _", s.Weights)
 	case s.Rate != nil && !(*s.Rate >= 0 && *s.Rate < 1):
 		return fmt.Errorf("rate = %v; it must be at least 0 and below 1", *s.Rate)
+	case s.Momentum != nil && !(*s.Momentum >= 0 && *s.Momentum <= 1):
+		return fmt.Errorf("momentum = %v; it must be in [0, 1]", *s.Momentum)
+	case s.Momentum != nil && s.Cumulative:
+		return errors.New("momentum and cumulative are both given; only one of them can be")
+	case s.Eps != nil && !(*s.Eps > 0 && *s.Eps < 1):
+		return fmt.Errorf("eps = %v; it must be above 0 and below 1", *s.Eps)
 	case s.Padding != "" && s.Pad > 0:
 		return errors.New("padding and pad are both given; only one of them can be")
 	case s.Biases > 2:

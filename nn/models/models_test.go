@@ -32,6 +32,7 @@ func TestParameterCounts(t *testing.T) {
 		{"fedtune-4conv2dense", Options{}, 2_196_042},
 		{"mcmahan-cifar-cnn", Options{}, 1_068_298},
 		{"resnet18-gn", Options{}, 11_173_962},
+		{"resnet18", Options{}, 11_173_962},
 		{"resnet18-gn", Options{Classes: 100}, 11_220_132},
 		{"resnet18-gn", Options{Input: nn.Shape{H: 17, W: 20, C: 3}}, 11_173_962},
 		{"char-gpt", Options{}, 813_824},

@@ -1,0 +1,222 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// batchNormState is a batch normalization in one workspace. Sums are taken in float64, for
+// each channel over the pixels of a sample, row after row, and then over the samples; of a
+// sequence or of vectors over all rows.
+type batchNormState struct {
+	b                     *boundBatchNorm
+	weight, bias          int // offsets of the parameters
+	mean, variance, count int // offsets of the buffers
+	x, y, dx              Act
+	rows                  int       // of the chunk that is sequences or vectors
+	center, scale         []float64 // of each channel; scale is 1/sqrt(variance + Epsilon)
+	sum, inner            []float64 // of each channel over the batch
+	// norm holds two sums for each channel, and the factors: dx = Grad*dy + Value*x
+	// + Shift, and y = Value*x + Shift.
+	norm kernels.ImageNorm
+
+	tangents *batchNormTangents // nil without
+	// Without parameters, what stands for them and takes their gradients.
+	ones, zeros, unread []float32
+}
+
+func (b *boundBatchNorm) NewState(e *Env) State {
+	ld := b.in.Ld()
+	floats := func() []float64 { return make([]float64, ld) }
+	s := &batchNormState{
+		b: b, weight: e.Offset, bias: e.Offset + ld, mean: e.Buffers, variance: e.Buffers + ld, count: e.Buffers + 2*ld,
+		y: e.Output(), center: floats(), scale: floats(), sum: floats(), inner: floats(),
+		norm: kernels.ImageNorm{
+			H: b.in.H, W: b.in.W, C: ld, ReLU: b.relu,
+			Value: e.Arena.Alloc(ld), Shift: e.Arena.Alloc(ld), Grad: e.Arena.Alloc(ld), Sum: floats(), Inner: floats(),
+		},
+	}
+	s.norm.Mean = s.center
+	if b.l.NoAffine {
+		s.ones, s.zeros, s.unread = e.Arena.Alloc(ld), e.Arena.Alloc(ld), e.Arena.Alloc(ld)
+		for i := range b.in.C {
+			s.ones[i] = 1
+		}
+	}
+	if e.NeedDX {
+		s.dx = e.Gradient()
+	}
+	if e.Tangents {
+		s.tangents = newBatchNormTangents(b, e)
+	}
+	return s
+}
+
+// images calls f for each image among the samples [lo, hi); rows of sequences or vectors
+// are one image of as many rows.
+func (s *batchNormState) images(lo, hi int, f func(i int)) {
+	if !s.b.in.Image() {
+		s.norm.H = s.b.in.Rows(hi - lo)
+		f(s.b.in.Rows(lo))
+		return
+	}
+	for i := lo; i < hi; i++ {
+		f(i)
+	}
+}
+
+// row returns how far apart the rows of the images of an Act are.
+func (b *boundBatchNorm) row(a Act) int {
+	if b.in.Image() {
+		return a.Row
+	}
+	return a.Sample
+}
+
+func (s *batchNormState) parameters(r *Run) (weight, bias []float32) {
+	if s.b.l.NoAffine {
+		return s.ones, s.zeros
+	}
+	return r.W[s.weight:], r.W[s.bias:]
+}
+
+func (s *batchNormState) Forward(r *Run, x Act, lo, hi int) Act {
+	s.x = x
+	if r.Train {
+		s.moments(r, lo, hi)
+	} else {
+		for c := range s.b.in.C {
+			s.center[c] = float64(r.W[s.mean+c])
+			s.scale[c] = 1 / math.Sqrt(max(float64(r.W[s.variance+c]), 0)+s.b.l.Epsilon)
+		}
+	}
+	n := &s.norm
+	weight, bias := s.parameters(r)
+	for c := range s.b.in.C {
+		v := float64(s.scale[c] * float64(weight[c]))
+		n.Value[c] = float32(v)
+		n.Shift[c] = float32(float64(bias[c]) - float64(s.center[c]*v))
+	}
+	s.images(lo, hi, func(i int) {
+		n.X, n.XRow = x.At(i, 0, 0), s.b.row(x)
+		n.Y, n.YRow = s.y.At(i, 0, 0), s.b.row(s.y)
+		kernels.NormForward(n)
+	})
+	if r.V != nil {
+		s.forwardTangents(r, lo, hi)
+	}
+	return s.y
+}
+
+// moments computes the mean and the scale of each channel in two passes, and moves the
+// running statistics.
+func (s *batchNormState) moments(r *Run, lo, hi int) {
+	s.sums(s.sum, s.inner, s.x, s.x, lo, hi)
+	m := s.values(hi - lo)
+	for c := range s.b.in.C {
+		s.center[c] = s.sum[c] / m
+	}
+	clear(s.inner)
+	s.images(lo, hi, func(i int) {
+		s.norm.X, s.norm.XRow = s.x.At(i, 0, 0), s.b.row(s.x)
+		kernels.NormSquares(&s.norm)
+		add(s.inner, s.norm.Inner)
+	})
+	q := s.b.l.Momentum
+	if still := r.V != nil || r.still; still {
+		q = 0
+	} else if s.b.l.Cumulative {
+		r.W[s.count]++
+		q = 1 / float64(r.W[s.count])
+	}
+	for c := range s.b.in.C {
+		v := s.inner[c] / m
+		s.scale[c] = 1 / math.Sqrt(v+s.b.l.Epsilon)
+		if q == 0 {
+			continue
+		}
+		mean, variance := &r.W[s.mean+c], &r.W[s.variance+c]
+		*mean = float32(float64((1-q)*float64(*mean)) + float64(q*s.center[c]))
+		*variance = float32(float64((1-q)*float64(*variance)) + float64(q*(s.inner[c]/max(m-1, 1))))
+	}
+}
+
+// values returns how many values each channel has in a number of samples.
+func (s *batchNormState) values(samples int) float64 {
+	return float64(s.b.in.Rows(samples) * s.b.in.H * s.b.in.W)
+}
+
+// sums computes, for each channel, the sum of v and that of v*x over the samples [lo, hi).
+func (s *batchNormState) sums(sum, inner []float64, v, x Act, lo, hi int) {
+	clear(sum)
+	clear(inner)
+	n := &s.norm
+	s.images(lo, hi, func(i int) {
+		n.X, n.XRow = x.At(i, 0, 0), s.b.row(x)
+		n.Y, n.YRow = v.At(i, 0, 0), s.b.row(v)
+		kernels.NormSums(n)
+		add(sum, n.Sum)
+		add(inner, n.Inner)
+	})
+}
+
+// add adds some numbers to others.
+func add(to, some []float64) {
+	for i, x := range some {
+		to[i] += x
+	}
+}
+
+// Backward: with z = (x - mean)*scale and u = dy*weight, over the n values of a channel,
+//
+//	dx = scale * (u - sum(u)/n - z*sum(u z)/n)
+func (s *batchNormState) Backward(r *Run, dy Act, lo, hi int) Act {
+	if s.b.relu {
+		for i := s.b.in.Rows(lo); i < s.b.in.Rows(hi); i++ {
+			maskRows(dy, s.y, i, s.b.in.H, s.b.in.W)
+		}
+	}
+	if r.V != nil {
+		s.backwardTangents(r, dy, lo, hi)
+		return s.dx
+	}
+	s.sums(s.sum, s.inner, dy, s.x, lo, hi)
+	weight, _ := s.parameters(r)
+	gw, gb := s.gradients(r)
+	m, n := s.values(hi-lo), &s.norm
+	for c := range s.b.in.C {
+		mean, scale, w := s.center[c], s.scale[c], float64(weight[c])
+		dw := float64(scale * (s.inner[c] - float64(mean*s.sum[c])))
+		gw[c], gb[c] = float32(dw), float32(s.sum[c])
+		grad := float64(scale * w)
+		value := float64(-grad*scale) * dw / m
+		n.Grad[c], n.Value[c] = float32(grad), float32(value)
+		n.Shift[c] = float32(float64(-grad*s.sum[c])/m - float64(value*mean))
+	}
+	if s.dx.Data != nil {
+		s.images(lo, hi, func(i int) { s.input(n, s.dx, dy, s.x, i, i) })
+	}
+	return s.dx
+}
+
+// gradients returns where those of the parameters go, zeroed.
+func (s *batchNormState) gradients(r *Run) (weight, bias []float32) {
+	if s.b.l.NoAffine {
+		return s.unread, s.unread
+	}
+	ld := s.b.in.Ld()
+	weight, bias = r.G[s.weight:][:ld], r.G[s.bias:][:ld]
+	clear(weight)
+	clear(bias)
+	return weight, bias
+}
+
+// input computes image to of dx from image i of dy and x.
+func (s *batchNormState) input(n *kernels.ImageNorm, dx, dy, x Act, to, i int) {
+	n.H = s.norm.H
+	n.X, n.XRow = x.At(i, 0, 0), s.b.row(x)
+	n.Y, n.YRow = dy.At(i, 0, 0), s.b.row(dy)
+	n.DX, n.DXRow = dx.At(to, 0, 0), s.b.row(dx)
+	kernels.NormBackward(n)
+}
