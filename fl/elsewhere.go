@@ -53,7 +53,8 @@ func (e *Engine) Train(ctx context.Context, s shard.Round, w io.Writer) error {
 
 // trainShard trains a shard on this engine's workers.
 func (e *Engine) trainShard(s *shard.Round) (*part, error) {
-	r := &round{Trial: &Trial{engine: e, number: s.Trial, round: s.Round, weights: s.Weights, clip: []float32{s.Clip}}, plan: Plan(s.Plan).filled(e.cfg.Method)}
+	r := &round{Trial: &Trial{engine: e, number: s.Trial, round: s.Round, weights: s.Weights, clip: []float32{s.Clip}}, plan: Plan(s.Plan).filled(&e.cfg)}
+	r.time = r.plan.Time
 	err := r.plan.check(&e.cfg, e.cfg.Cohort)
 	if err == nil {
 		r.probes, err = parseProbes(s.Plan.Probes)

@@ -134,7 +134,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Time == (fleet.Time{}) {
 		cfg.Time = fleet.DefaultTime()
 	}
-	if err := errors.Join(cfg.checkTime(), cfg.checkPoisson(), cfg.checkPrivacy()); err != nil {
+	if err := errors.Join(cfg.CheckTime(cfg.Time), cfg.checkPoisson(), cfg.checkPrivacy()); err != nil {
 		return nil, err
 	}
 	if err := cfg.CheckMemory(); err != nil {

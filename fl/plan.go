@@ -3,6 +3,7 @@ package fl
 import (
 	"fmt"
 
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/hyper"
 )
 
@@ -16,6 +17,9 @@ type Plan struct {
 	Clients []ClientParams
 	// Table, instead of Clients, lets every client look its own up.
 	Table []hyper.Cell
+	// Time is how the server works on the fleet; the zero value is Config.Time, which
+	// bounds it: the same mode, and no more clients at a time.
+	Time fleet.Time
 	// Probes names the measurements to take, see Probes; each kind of
 	// val_ probe costs an evaluation of every client of the cohort.
 	Probes []string
@@ -32,11 +36,14 @@ func (p Plan) client(e *Engine, slot, client int) (ClientParams, error) {
 	return p.Clients[slot], nil
 }
 
-// filled returns the plan with the method's defaults for what it leaves out.
-func (p Plan) filled(m Method) Plan {
-	client, server := m.Defaults()
+// filled returns the plan with the defaults of the training for what it leaves out.
+func (p Plan) filled(c *Config) Plan {
+	client, server := c.Method.Defaults()
 	if p.Server == (ServerParams{}) {
 		p.Server = server
+	}
+	if p.Time == (fleet.Time{}) {
+		p.Time = c.Time
 	}
 	if p.Clients == nil && len(p.Table) == 0 {
 		p.Clients = []ClientParams{client}

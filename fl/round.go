@@ -2,6 +2,7 @@ package fl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -125,10 +126,10 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 		return nil, err
 	}
 	cfg := &t.engine.cfg
-	plan = plan.filled(cfg.Method)
+	plan = plan.filled(cfg)
 	err := plan.check(cfg, cfg.Cohort)
 	if err == nil {
-		err = t.engine.checkBuilt(plan.Server)
+		err = errors.Join(t.engine.checkBuilt(plan.Server), cfg.checkPlanned(&plan.Time))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("round %d: %w", t.round, err)

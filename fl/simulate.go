@@ -24,11 +24,11 @@ type Version struct {
 
 // DrawsCohorts reports whether Cohort tells which clients a round trains: not on an
 // asynchronous server, nor on a fleet whose clients may be away, fail or be late.
-func (e *Engine) DrawsCohorts() bool { return e.fleet == nil || e.cfg.steady() }
+func (e *Engine) DrawsCohorts() bool { return e.fleet == nil || e.cfg.steady(&e.cfg.Time) }
 
 // steady reports whether all clients of every round arrive.
-func (c *Config) steady() bool {
-	t, f := &c.Time, c.Fleet
+func (c *Config) steady(t *fleet.Time) bool {
+	f := c.Fleet
 	there := f.Availability == "" || f.Availability == fleet.Patterns[0]
 	return !t.Asynchronous() && t.Deadline == 0 && t.Overselect == 1 && there && f.Dropout == 0 && f.Hazard == 0
 }
@@ -73,7 +73,11 @@ func (e *Engine) jobWork(client int, p ClientParams) (flops float64, down, up in
 // advance has the clock go on to the trial's next step.
 func (t *Trial) advance(plan Plan) (*clock.Step, error) {
 	e := t.engine
-	if t := &e.cfg.Time; t.Asynchronous() && len(plan.Clients) != 1 || t.Overselect > 1 && len(plan.Clients) > 1 {
+	if plan.Time != t.time {
+		t.time = plan.Time
+		t.clock.Set(e.clockConfig(t.number, &t.time))
+	}
+	if t := &t.time; t.Asynchronous() && len(plan.Clients) != 1 || t.Overselect > 1 && len(plan.Clients) > 1 {
 		return nil, fmt.Errorf("clients with hyperparameters of their own: only rounds of time.mode = %q without time.overselect have them", fleet.Sync)
 	}
 	var failed error
@@ -148,7 +152,7 @@ func (t *Trial) place(slot int, s *Slot) (key uint64, round int) {
 // age weighs a client's change by its staleness. In mode async the change becomes that
 // from the server's weights to the client's.
 func (t *Trial) age(c *contribution, s *Slot, base []float32) {
-	tm := &t.engine.cfg.Time
+	tm := &t.time
 	if !tm.Asynchronous() {
 		return
 	}

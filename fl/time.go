@@ -1,6 +1,7 @@
 package fl
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/fedfast/fedfast/fl/fleet"
@@ -10,9 +11,21 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// checkTime returns an error for a server that cannot work as it is to.
-func (c *Config) checkTime() error {
-	t, clients := &c.Time, len(c.Data.Clients)
+// checkPlanned returns an error for how the server is to work in a round, unless that lies
+// within what memory was counted for.
+func (c *Config) checkPlanned(t *fleet.Time) error {
+	if *t == c.Time {
+		return nil
+	}
+	if t.Mode != c.Time.Mode || t.Working(c.Cohort) > c.Time.Working(c.Cohort) || t.Versions(c.Cohort) > c.Time.Versions(c.Cohort) || t.Updates(c.Cohort) > c.Time.Updates(c.Cohort) || c.steady(&c.Time) && !c.steady(t) {
+		return errors.New("plan: Time has another mode than Config.Time, or more clients or updates at a time, or it loses updates")
+	}
+	return c.CheckTime(*t)
+}
+
+// CheckTime returns an error for a server that cannot work so on the fleet.
+func (c *Config) CheckTime(t fleet.Time) error {
+	clients := len(c.Data.Clients)
 	bad := func(name, problem string, args ...any) error {
 		return &key.Error{Key: name, Problem: fmt.Sprintf(problem, args...)}
 	}
@@ -73,12 +86,17 @@ func (e *Engine) newClock(number int) *clock.Schedule {
 	if e.fleet == nil {
 		return nil
 	}
-	c, t, trial := &e.cfg, &e.cfg.Time, uint64(number)
-	return clock.New(clock.Config{
+	return clock.New(e.clockConfig(number, &e.cfg.Time), e.fleet)
+}
+
+// clockConfig says how the server works in a trial.
+func (e *Engine) clockConfig(number int, t *fleet.Time) clock.Config {
+	c, trial := &e.cfg, uint64(number)
+	return clock.Config{
 		Clients: len(c.Data.Clients), Async: t.Asynchronous(), Cohort: c.Cohort, Drawn: t.Working(c.Cohort),
 		Deadline: nanos.Of(t.Deadline), MinUpdates: t.MinUpdates, MaxFailed: t.MaxFailed,
 		CohortKey:   func(round int) uint64 { return cohortKey(c.Seed, trial, round) },
 		Concurrency: t.Working(c.Cohort), Buffer: t.Updates(c.Cohort), Open: t.Open, MaxStaleness: t.MaxStaleness, Hold: c.keeps(),
 		DispatchKey: kernels.Key(c.Seed, trial, purposeDispatch), Jitter: trial << 32, Server: nanos.Of(t.Server),
-	}, e.fleet)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
@@ -23,6 +24,7 @@ type Trial struct {
 	clients []*block // states by client; nil for methods without any
 	smooth  []probeState
 	clock   *clock.Schedule // nil without a fleet
+	time    fleet.Time      // how the server works in it
 
 	versions map[int]Version // that clients at work began from, by their number of steps
 
@@ -50,7 +52,7 @@ func (e *Engine) begin(s Server, w []float32, number int) {
 func (e *Engine) emptyTrial(number, round int) *Trial {
 	return &Trial{
 		engine: e, number: number, round: round, weights: e.cfg.Model.NewParams(),
-		server: e.newServer(), clients: e.newClients(), clip: e.newClip(), clock: e.newClock(number), versions: map[int]Version{},
+		server: e.newServer(), clients: e.newClients(), clip: e.newClip(), clock: e.newClock(number), time: e.cfg.Time, versions: map[int]Version{},
 	}
 }
 

@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	"tuners/conformance":       {"internal/play", "tuners/host"},
 	"internal/tuner":           {"internal/play", "internal/stats"},
 	"plugins":                  {"internal/tuner", "internal/naming"},
-	"fl/hyper":                 {"internal/key", "tuners"},
+	"fl/hyper":                 {"fl/fleet", "internal/key", "tuners"},
 	"fl/fleet":                 {"internal/draw", "internal/key", "internal/nanos", "internal/sys"},
 	"fl":                       {"fl/hyper", "fl/fleet", "nn", "data", "internal/privacy"},
 	"fl/methods":               {"fl"},

@@ -23,16 +23,16 @@ const (
 // Time says how the server works on a fleet, in simulated time: the keys time.*.
 type Time struct {
 	Mode         string  `toml:"mode" of:"sync buffered async" doc:"when the server steps: sync, after a round's cohort; buffered, after every time.buffer updates (FedBuff); async, after every update (FedAsync)" also:"schedule"`
-	Concurrency  int     `toml:"concurrency" in:"[0, inf)" with:"buffered async" doc:"number of clients that work at a time; 0: as many as cohort"`
-	Buffer       int     `toml:"buffer" in:"[1, inf)" with:"buffered" doc:"number of updates that a step takes" also:"buffer_size K"`
+	Concurrency  int     `toml:"concurrency" tune:"yes" in:"[0, inf)" with:"buffered async" doc:"number of clients that work at a time; 0: as many as cohort"`
+	Buffer       int     `toml:"buffer" tune:"yes" in:"[1, inf)" with:"buffered" doc:"number of updates that a step takes" also:"buffer_size K"`
 	Open         int     `toml:"open" in:"[1, inf)" with:"buffered async" doc:"number of clients that must have ended before others begin"`
-	Deadline     float64 `toml:"deadline" in:"[0, 1e9]" with:"sync" doc:"simulated seconds after which a round takes no more updates; 0: none" also:"timeout"`
-	Overselect   float64 `toml:"overselect" in:"[1, 100]" with:"sync" doc:"factor by which more clients than cohort begin a round, of which the first cohort are taken" also:"over_selection overcommit"`
+	Deadline     float64 `toml:"deadline" tune:"yes" in:"[0, 1e9]" with:"sync" doc:"simulated seconds after which a round takes no more updates; 0: none" also:"timeout"`
+	Overselect   float64 `toml:"overselect" tune:"yes" in:"[1, 100]" with:"sync" doc:"factor by which more clients than cohort begin a round, of which the first cohort are taken" also:"over_selection overcommit"`
 	MinUpdates   int     `toml:"min_updates" in:"[1, inf)" with:"sync" doc:"number of updates without which a round fails: it is repeated with other clients, and its time is lost"`
 	MaxFailed    int     `toml:"max_failed" in:"[0, inf)" with:"sync" doc:"number of rounds in a row that may fail; one more ends the trial"`
 	MaxStaleness int     `toml:"max_staleness" in:"[0, inf)" with:"buffered async" doc:"largest staleness of an update: the number of steps since its client began; staler ones are discarded"`
 	Staleness    string  `toml:"staleness" of:"constant polynomial hinge" with:"buffered async" doc:"weight s of an update with staleness t: constant is 1, polynomial 1/(1+t)^exponent, hinge 1 up to t = hinge_after and 1/(1 + hinge_slope (t - hinge_after)) beyond"`
-	Exponent     float64 `toml:"exponent" in:"[0, 100]" with:"buffered async" doc:"exponent of time.staleness = \"polynomial\""`
+	Exponent     float64 `toml:"exponent" tune:"yes" in:"[0, 100]" with:"buffered async" doc:"exponent of time.staleness = \"polynomial\""`
 	HingeSlope   float64 `toml:"hinge_slope" in:"[0, 1e6]" with:"buffered async" doc:"slope of time.staleness = \"hinge\""`
 	HingeAfter   float64 `toml:"hinge_after" in:"[0, 1e6]" with:"buffered async" doc:"staleness from which time.staleness = \"hinge\" weights less"`
 	Mixing       float64 `toml:"mixing" in:"(0, 1]" with:"async" doc:"weight of a client's model in the mean with the server's, times s(t)" also:"alpha"`

@@ -6,7 +6,8 @@
 // The tags are those of package key, and these: default, the default value, which a
 // method may override (0 if missing); off, the default value if it disables the
 // hyperparameter, so that a method that does not use it rejects every other value; tune,
-// "no" for a hyperparameter that a search space cannot contain.
+// "no" for a hyperparameter that a search space cannot contain, "yes" for a key of time.*
+// that it can.
 package hyper
 
 import (
@@ -19,13 +20,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/internal/key"
 )
 
-// Values holds the hyperparameters of a round: the pair (c, b).
+// Values holds the hyperparameters of a round: the pair (c, b), and how the server works
+// on a fleet.
 type Values struct {
-	Client Client `toml:"client"`
-	Server Server `toml:"server"`
+	Client Client     `toml:"client"`
+	Server Server     `toml:"server"`
+	Time   fleet.Time `toml:"time"`
 }
 
 // Param is one hyperparameter.
@@ -40,12 +44,19 @@ type Param struct {
 	Tunable bool
 }
 
-var table = read()
+// table has the hyperparameters of clients and servers, times the tunable keys of time.*,
+// which all methods have.
+var table, times = read()
 
-// read reads the table from the tags. It panics if they are invalid.
-func read() []Param {
-	var all []Param
+// read reads the tables from the tags. It panics if they are invalid.
+func read() (all, times []Param) {
 	for _, k := range key.Of(reflect.TypeFor[Values](), "") {
+		if strings.HasPrefix(k.Name, "time.") {
+			if k.Tag.Get("tune") == "yes" {
+				times = append(times, Param{Key: k, Tunable: true})
+			}
+			continue
+		}
 		p := Param{Key: k, Tunable: k.Tag.Get("tune") != "no"}
 		text, given := k.Tag.Lookup("default")
 		off, optional := k.Tag.Lookup("off")
@@ -65,7 +76,7 @@ func read() []Param {
 		}
 		all = append(all, p)
 	}
-	return all
+	return all, times
 }
 
 // Table returns all hyperparameters, those of clients first, in the order in which they
@@ -97,7 +108,7 @@ func Find(name string) (Param, bool) {
 // Tunable returns the keys that a search space may contain, sorted.
 func Tunable() []string {
 	var keys []string
-	for _, p := range table {
+	for _, p := range slices.Concat(table, times) {
 		if p.Tunable {
 			keys = append(keys, p.Name)
 		}
@@ -111,7 +122,7 @@ func defaults() Values {
 	for _, p := range table {
 		p.put(&v, p.Default)
 	}
-	v.Client.begun = true
+	v.Client.begun, v.Time = true, fleet.DefaultTime()
 	return v
 }
 
@@ -222,6 +233,16 @@ func (c Client) Check() error {
 	}
 	if c.Floor && (!c.Wrap || c.Steps > 0) {
 		return &key.Error{Key: "client.floor", Problem: " = true: requires client.wrap = true and client.steps = 0"}
+	}
+	return nil
+}
+
+// CheckTime returns an error for the first tunable key of time.* that is out of range.
+func (v Values) CheckTime() error {
+	for _, p := range times {
+		if err := p.Check(reflect.ValueOf(v)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

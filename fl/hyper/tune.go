@@ -2,6 +2,7 @@ package hyper
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/key"
@@ -10,6 +11,9 @@ import (
 
 // FindTunable returns a hyperparameter that a search space may contain.
 func FindTunable(name string) (Param, bool) {
+	if i := slices.IndexFunc(times, func(p Param) bool { return p.Name == name }); i >= 0 {
+		return times[i], true
+	}
 	p, ok := Find(name)
 	return p, ok && p.Tunable
 }
@@ -17,7 +21,7 @@ func FindTunable(name string) (Param, bool) {
 // Unknown returns the error for an unknown hyperparameter.
 func Unknown(name string) error {
 	var known []key.Name
-	for _, p := range Table() {
+	for _, p := range slices.Concat(table, times) {
 		if p.Tunable {
 			known = append(known, key.Name{Name: p.Name, Also: p.Also})
 		}

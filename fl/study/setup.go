@@ -110,13 +110,15 @@ func (s *Setup) training() (fl.Config, error) {
 	if sharer := s.sharer(); sharer != nil {
 		elsewhere = sharer
 	}
-	return fl.Config{
+	least, most := c.Times()
+	cfg := fl.Config{
 		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with", Poisson: c.Sampling == "poisson",
 		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, Server: &c.Server, StateMemory: int64(c.Data.StateMemory) << 20,
 		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(), Momentum: c.MayHaveMomentum(),
 		Trials: trials, Kept: kept, Elsewhere: elsewhere,
-		Fleet: c.Devices(), Time: c.Time,
-	}, nil
+		Fleet: c.Devices(), Time: most,
+	}
+	return cfg, cfg.CheckTime(least)
 }
 
 // untune takes out of the configuration what Run does not follow.

@@ -51,16 +51,29 @@ func (a *app) printKeys(infos []config.KeyInfo) error {
 	return t.Flush()
 }
 
-// keyDoc is what a key means, with those who alone use it.
+// keyDoc is what a key means, with those who alone use it, and whether it is tunable.
 func keyDoc(k config.KeyInfo) string {
-	if len(k.UsedBy) == 0 {
+	var notes []string
+	if users := keyUsers(k); users != "" {
+		notes = append(notes, users)
+	}
+	if k.Tunable {
+		notes = append(notes, "tunable")
+	}
+	if len(notes) == 0 {
 		return k.Doc
 	}
+	return k.Doc + " (" + strings.Join(notes, "; ") + ")"
+}
+
+// keyUsers lists those who use a key, or the methods that do not if they are fewer; empty
+// if all do.
+func keyUsers(k config.KeyInfo) string {
 	others := slices.DeleteFunc(fl.Methods(), func(name string) bool { return slices.Contains(k.UsedBy, name) })
 	if len(others) < len(k.UsedBy) && len(others)+len(k.UsedBy) == len(fl.Methods()) {
-		return k.Doc + " (not " + strings.Join(others, ", ") + ")"
+		return "not " + strings.Join(others, ", ")
 	}
-	return k.Doc + " (" + strings.Join(k.UsedBy, ", ") + ")"
+	return strings.Join(k.UsedBy, ", ")
 }
 
 // layerChoices says how layers get choices.

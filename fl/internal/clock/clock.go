@@ -147,6 +147,9 @@ func New(cfg Config, f Fleet) *Schedule {
 	return s
 }
 
+// Set changes how the server works from the next step on; the clients and Async stay.
+func (s *Schedule) Set(cfg Config) { s.cfg = cfg }
+
 // State returns what the schedule is between two steps.
 func (s *Schedule) State() State {
 	c := s.state

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/hyper"
 )
 
@@ -33,6 +34,7 @@ type Plan struct {
 	Server  hyper.Server
 	Clients []hyper.Client
 	Table   []hyper.Cell
+	Time    fleet.Time
 	Probes  []string
 }
 

@@ -2,8 +2,11 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
@@ -212,7 +215,9 @@ func (c *Config) MayHaveMomentum() bool {
 }
 
 // Hyper returns the hyperparameters before any tuning.
-func (c *Config) Hyper() hyper.Values { return hyper.Values{Client: c.Client.Client, Server: c.Server} }
+func (c *Config) Hyper() hyper.Values {
+	return hyper.Values{Client: c.Client.Client, Server: c.Server, Time: c.Time}
+}
 
 // AutoEvery as Eval.Every measures the global model about 20 times per trial.
 const AutoEvery = -1
@@ -245,9 +250,10 @@ func (e Eval) check() error {
 }
 
 // Devices returns the configuration for fleet.New, nil for a study without simulated time:
-// without [fleet], [time] and eval.every_seconds.
+// without [fleet], [time], dimensions of time.* and eval.every_seconds.
 func (c *Config) Devices() *fleet.Config {
-	if reflect.DeepEqual(c.Fleet, fleet.Config{}) && c.Time == fleet.DefaultTime() && c.Eval.EverySeconds == 0 {
+	tuned := func(name string) bool { return strings.HasPrefix(name, "time.") }
+	if reflect.DeepEqual(c.Fleet, fleet.Config{}) && c.Time == fleet.DefaultTime() && c.Eval.EverySeconds == 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(c.Space)), tuned) {
 		return nil
 	}
 	f := c.Fleet
@@ -256,7 +262,10 @@ func (c *Config) Devices() *fleet.Config {
 }
 
 // Updates returns how many clients' updates a round takes, at most.
-func (c *Config) Updates() int { return c.Time.Updates(c.Cohort) }
+func (c *Config) Updates() int {
+	_, most := c.Times()
+	return most.Updates(c.Cohort)
+}
 
 // data returns the configuration for data.Open.
 func (c *Config) data() data.Config {

@@ -50,6 +50,11 @@ func CheckDims(dims []tuners.Dim, base hyper.Values, method fl.Method) error {
 		if !ok {
 			continue
 		}
+		if strings.HasPrefix(dim.Name, "time.") {
+			if problem := unused(p.Key, &base.Time); problem != "" {
+				return &key.Error{Key: SpaceKey(dim.Name), Problem: ": " + problem}
+			}
+		}
 		values := trials(dim)
 		for _, v := range values {
 			if err := p.Set(&hyper.Values{}, v.Any()); err != nil {
@@ -64,7 +69,7 @@ func CheckDims(dims []tuners.Dim, base hyper.Values, method fl.Method) error {
 			for _, v := range tried[dim.Name] {
 				h, err := base.With(others.Merge(tuners.Params{dim.Name: v}), nil)
 				if err == nil {
-					err = method.CheckParams(h.Client, h.Server)
+					err = errors.Join(method.CheckParams(h.Client, h.Server), h.CheckTime())
 				}
 				if err != nil {
 					return blame(dims, dim, err)

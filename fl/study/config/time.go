@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/fleet"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // checkTime returns an error for a key of [time] that its mode, or its weight of staleness,
@@ -21,14 +23,46 @@ func (c *Config) checkTime() error {
 		if given.FieldByIndex(k.Index).Interface() == unset.FieldByIndex(k.Index).Interface() {
 			continue
 		}
-		if !k.UsedWith(c.Time.Mode) {
-			return &key.Error{Key: k.Name, Problem: fmt.Sprintf(": not used with time.mode = %q, but with %s; leave it out", c.Time.Mode, strings.Join(k.With, " and "))}
-		}
-		if shape := shapeOf(k.Name); shape != "" && shape != c.Time.Staleness {
-			return &key.Error{Key: k.Name, Problem: fmt.Sprintf(": not used with time.staleness = %q, but with %q; leave it out", c.Time.Staleness, shape)}
+		if problem := unused(k, &c.Time); problem != "" {
+			return &key.Error{Key: k.Name, Problem: ": " + problem}
 		}
 	}
 	return nil
+}
+
+// unused returns why a server that works so does not use a key, empty if it does.
+func unused(k key.Key, t *fleet.Time) string {
+	if !k.UsedWith(t.Mode) {
+		return fmt.Sprintf("not used with time.mode = %q, but with %s; leave it out", t.Mode, strings.Join(k.With, " and "))
+	}
+	if shape := shapeOf(k.Name); shape != "" && shape != t.Staleness {
+		return fmt.Sprintf("not used with time.staleness = %q, but with %q; leave it out", t.Staleness, shape)
+	}
+	return ""
+}
+
+// Times returns how the server works at the ends of the search space: with the least and
+// with the most clients and updates at a time.
+func (c *Config) Times() (least, most fleet.Time) {
+	ends := [2]hyper.Values{c.Hyper(), c.Hyper()}
+	for name, given := range c.Space {
+		p, ok := hyper.FindTunable(name)
+		d, err := tuners.ParseDim(name, given)
+		if !ok || err != nil || !strings.HasPrefix(name, "time.") {
+			continue // CheckSpace returns these errors
+		}
+		values := trials(d)
+		if name == "time.concurrency" {
+			for i, v := range values {
+				if x, _ := v.Float(); x == 0 {
+					values[i] = tuners.Num(float64(c.Cohort))
+				}
+			}
+		}
+		_ = p.Set(&ends[0], slices.MinFunc(values, compareValues).Any()) // CheckSpace returns these errors
+		_ = p.Set(&ends[1], slices.MaxFunc(values, compareValues).Any())
+	}
+	return ends[0].Time, ends[1].Time
 }
 
 // shapeOf returns the value of time.staleness that a key is for, empty for all.

@@ -110,7 +110,8 @@ func (m *Meter) trainedSamples() float64 {
 	if steps := lowest("client.steps", float64(c.Client.Steps)); steps > 0 {
 		each = steps * batch
 	}
-	return float64(c.Updates()) * each
+	fewest, _ := c.Times()
+	return float64(fewest.Updates(c.Cohort)) * each
 }
 
 // least returns the least number of a dimension, own where it has none.

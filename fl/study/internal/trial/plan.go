@@ -33,7 +33,7 @@ func (t *Trial) plan(ctx context.Context) (fl.Plan, error) {
 
 // Own is the plan of a trial without a client tuner.
 func (t *Trial) Own() fl.Plan {
-	return fl.Plan{Server: t.Hyper.Server, Clients: []fl.ClientParams{t.Hyper.Client}, Probes: t.study.Hyper.Probes}
+	return fl.Plan{Server: t.Hyper.Server, Time: t.Hyper.Time, Clients: []fl.ClientParams{t.Hyper.Client}, Probes: t.study.Hyper.Probes}
 }
 
 // planOf reads a recorded plan.
@@ -63,7 +63,7 @@ func (t *Trial) merge(p tuners.Plan) (plan fl.Plan, err error) {
 	if err != nil {
 		return plan, err
 	}
-	plan.Server = base.Server
+	plan.Server, plan.Time = base.Server, base.Time
 	for _, c := range p.Clients {
 		h, err := base.With(c, adds)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/hyper"
 )
 
@@ -13,6 +14,7 @@ type Plan struct {
 	Server  json.RawMessage   `json:"server"`
 	Clients []json.RawMessage `json:"clients,omitempty"`
 	Table   []cell            `json:"table,omitempty"`
+	Time    fleet.Time        `json:"time,omitzero"`
 	Probes  []string          `json:"probes,omitempty"`
 }
 
@@ -24,7 +26,7 @@ type cell struct {
 
 // EncodePlan encodes a plan.
 func EncodePlan(p fl.Plan) (*Plan, error) {
-	out := &Plan{Probes: p.Probes}
+	out := &Plan{Time: p.Time, Probes: p.Probes}
 	var err error
 	if out.Server, err = json.Marshal(p.Server); err != nil {
 		return nil, err
@@ -49,7 +51,7 @@ func EncodePlan(p fl.Plan) (*Plan, error) {
 // Decode decodes a plan. Params must begin as the defaults; every field is then
 // overwritten.
 func (p *Plan) Decode() (fl.Plan, error) {
-	out := fl.Plan{Server: hyper.DefaultServer(), Probes: p.Probes}
+	out := fl.Plan{Server: hyper.DefaultServer(), Time: p.Time, Probes: p.Probes}
 	if err := json.Unmarshal(p.Server, &out.Server); err != nil {
 		return out, err
 	}

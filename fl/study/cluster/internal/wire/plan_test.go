@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/hyper"
 )
 
@@ -46,6 +47,8 @@ func samplePlan(t *testing.T) fl.Plan {
 	}
 	p := fl.Plan{Server: hyper.DefaultServer(), Clients: []fl.ClientParams{params(), params()}, Probes: []string{"val_error_after", "examples_val"}}
 	odd(reflect.ValueOf(&p.Server).Elem())
+	p.Time = fleet.DefaultTime()
+	p.Time.Mode, p.Time.Buffer, p.Time.Exponent = fleet.Buffered, 7, 1.0/3
 	p.Table = []hyper.Cell{{HI: 0.1, Samples: 1.0 / 3, Params: params()}}
 	return p
 }
