@@ -62,7 +62,10 @@ func (b *Batches) Next() (*nn.Batch, error) {
 		return b.Read(b.view, b.last)
 	}
 	w := b.l.worker
-	return w.sized(len(b.last)), b.visit.fill(w, b.view, b.last, &b.aug)
+	batch := w.sized(len(b.last))
+	err := b.visit.fill(w, b.view, b.last, &b.aug)
+	b.l.flip(batch)
+	return batch, err
 }
 
 // count counts the examples of a batch and a training step's operations on them.
@@ -80,7 +83,11 @@ func (b *Batches) Positions() []int32 { return b.last }
 // Read reads examples of a view of the client's as Next does, with the same
 // augmentation, and counts nothing.
 func (b *Batches) Read(v data.View, pos []int32) (*nn.Batch, error) {
-	return b.l.worker.fill(v, pos, &b.aug)
+	batch, err := b.l.worker.fill(v, pos, &b.aug)
+	if err == nil {
+		b.l.flip(batch)
+	}
+	return batch, err
 }
 
 // next returns the positions of the next batch, valid until the call after.

@@ -13,8 +13,8 @@ import (
 
 // CheckShards returns an error that says why rounds of the method, with hyperparameters of
 // clients, cannot be split into shards that other engines train.
-func (m Method) CheckShards(c ClientParams) error {
-	cfg := Config{Method: m, KeepOptimizer: c.Keeps()}
+func (m Method) CheckShards(c ClientParams, u Updates) error {
+	cfg := Config{Method: m, KeepOptimizer: c.Keeps(), Updates: u}
 	if cfg.keeps() {
 		return fmt.Errorf("%s a state for each client, which would have to follow it from worker to worker: its rounds are trained whole", cfg.keeper())
 	}

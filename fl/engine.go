@@ -34,6 +34,8 @@ type Config struct {
 	Poisson bool
 	// Privacy, when not nil, clips the clients' changes and adds noise to their sum.
 	Privacy *Privacy
+	// Updates says what happens to the clients' updates on their way to the server.
+	Updates Updates
 	// Seed keys every random draw.
 	Seed uint64
 	// Workers is the number of client tasks that run at once; 0 means one per
@@ -93,6 +95,7 @@ type Engine struct {
 	setup  any    // of the method
 	layout func() [32]byte
 	fleet  clock.Fleet // nil for none
+	uplink *uplink     // of the clients' updates; nil where nothing happens to them
 
 	trainFLOPs   float64 // of an example
 	hessianFLOPs float64 // of an example in a product with a Hessian
@@ -134,7 +137,10 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Time == (fleet.Time{}) {
 		cfg.Time = fleet.DefaultTime()
 	}
-	if err := errors.Join(cfg.CheckTime(cfg.Time), cfg.checkPoisson(), cfg.checkPrivacy()); err != nil {
+	if cfg.Updates == (Updates{}) {
+		cfg.Updates = DefaultUpdates()
+	}
+	if err := errors.Join(cfg.checkUpdates(), cfg.CheckTime(cfg.Time), cfg.checkPoisson(), cfg.checkPrivacy()); err != nil {
 		return nil, err
 	}
 	if err := cfg.CheckMemory(); err != nil {
@@ -145,6 +151,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg.Server = &s
 	}
 	e := &Engine{cfg: cfg, head: cfg.Head(), layout: sync.OnceValue(func() [32]byte { return layout(cfg.Model) })}
+	e.uplink = newUplink(&e.cfg)
 	_, flops := cfg.Model.FLOPs()
 	e.trainFLOPs, e.hessianFLOPs = float64(flops), float64(cfg.Model.HessianFLOPs())
 	if size, keeps := cfg.stateSize(); keeps {

@@ -25,6 +25,8 @@ const (
 	purposeDispatch
 	purposeAsync
 	purposeNoise
+	purposeUpdate
+	purposeAttackers
 )
 
 // Local is one client's local training, the argument of Method.Local. It belongs to
@@ -75,9 +77,11 @@ type Local struct {
 	worker *worker
 	// personal are Params.Personal before any schedule.
 	personal ClientParams
-	// kept is all that the client keeps: State, then what its optimizers remember.
+	// kept is all that the client keeps: State, then what its optimizers remember, then left.
 	kept, memories []float32
-	key            uint64 // of this training: seed, trial, round, slot, client
+	left           []float32                        // of kept: what compression left out of the client's updates
+	label          func(label, classes int32) int32 // of an attacker who trains with other labels
+	key            uint64                           // of this training: seed, trial, round, slot, client
 	passes         uint64
 
 	score        func(weights []float32) error // measures the personalized model; nil when nobody asks
@@ -204,11 +208,12 @@ func (w *worker) begin(v localTask) (*Local, error) {
 	}
 	w.state = grown(w.state, e.store.size)
 	l.kept = w.state
-	own := e.store.size - e.cfg.memories()*memorySize(e.cfg.Model)
+	memories := e.cfg.memories() * memorySize(e.cfg.Model)
+	own := e.store.size - memories - e.uplink.left()
 	if e.cfg.Method.StateLen != nil {
 		l.State = l.kept[:own:own]
 	}
-	l.memories = l.kept[own:]
+	l.memories, l.left = l.kept[own:own+memories], l.kept[own+memories:]
 	if l.Fresh {
 		clear(l.kept)
 		return l, nil

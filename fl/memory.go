@@ -19,6 +19,7 @@ const (
 	workerVectors   = 1 // the client's weights; the gradient is in the workspace
 	momentumVectors = 1 // of a worker: the velocity, which is never touched without momentum
 	adamVectors     = 1 // of a worker: second moments
+	updateVectors   = 3 // of a worker: what its client sends, its places, and what it was before
 )
 
 // leastVectors are those of a training with one worker, its sum and its gradient.
@@ -77,12 +78,12 @@ func (c *Config) stateSize() (floats int, keeps bool) {
 	if c.Method.StateLen != nil {
 		floats = c.Method.StateLen(c)
 	}
-	return floats + c.memories()*memorySize(c.Model), c.keeps()
+	return floats + c.memories()*memorySize(c.Model) + c.feedbackLen(), c.keeps()
 }
 
 // keeps says whether clients keep anything.
 func (c *Config) keeps() bool {
-	return c.Method.StateLen != nil || c.KeepOptimizer
+	return c.Method.StateLen != nil || c.KeepOptimizer || c.Updates.KeepsErrors()
 }
 
 // keeper says what has clients keep something.
@@ -90,7 +91,10 @@ func (c *Config) keeper() string {
 	if c.Method.StateLen != nil {
 		return fmt.Sprintf("method %q keeps", c.Method.Name)
 	}
-	return fmt.Sprintf("client.optimizer_state = %q keeps", hyper.Keep)
+	if c.KeepOptimizer {
+		return fmt.Sprintf("client.optimizer_state = %q keeps", hyper.Keep)
+	}
+	return "update.feedback = true keeps"
 }
 
 // stateRoom returns the bytes of memory that clients' states may take: what the
@@ -119,6 +123,9 @@ func (c *Config) needed() float64 {
 	}
 	if c.Adam && !c.KeepOptimizer {
 		each += adamVectors
+	}
+	if c.Updates.changes() {
+		each += updateVectors
 	}
 	second := c.Method.SecondOrder && c.Model.CheckHessian() == nil
 	early := 0 // results that wait for those of other workers: by chance, most of what may

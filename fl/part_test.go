@@ -308,7 +308,7 @@ func TestPartsThatDoNotFit(t *testing.T) {
 	if err := kept.Train(t.Context(), shard.Round{Weights: w, Lo: 0, Hi: 16}, io.Discard); err == nil {
 		t.Error("clients with a state are trained in a part")
 	}
-	if err := keeping().CheckShards(hyper.DefaultClient()); err == nil || average().CheckShards(hyper.DefaultClient()) != nil {
+	if err := keeping().CheckShards(hyper.DefaultClient(), Updates{}); err == nil || average().CheckShards(hyper.DefaultClient(), Updates{}) != nil {
 		t.Errorf("methods whose rounds cannot be split: %v", err)
 	}
 }

@@ -214,10 +214,11 @@ type worker struct {
 	pass     [][]int32 // positions of passes over the training examples
 	visit    visit     // of the client at work
 
-	state     []float32       // of the client at work
-	sent      []float32       // what it was sent, where that is its own
-	vectors   [][]float32     // weight-sized scratch memory that methods borrow
-	trained   []float32       // the client's weights while others are scored
+	state     []float32   // of the client at work
+	sent      []float32   // what it was sent, where that is its own
+	vectors   [][]float32 // weight-sized scratch memory that methods borrow
+	trained   []float32   // the client's weights while others are scored
+	uplink    uplinkMemory
 	probe     nn.Displacement // of the steps
 	optimizer nn.Optimizer    // of the run of steps
 	subnets   []*subnetWorker // that the worker had last, the newest last

@@ -30,7 +30,7 @@ type Slot struct {
 	// V_i; NaN where no probe asked for them.
 	Before, After Score
 	// DeltaNorm is the Euclidean norm of what the client returned, w - w_i unless
-	// the method says otherwise.
+	// the method or Config.Updates say otherwise.
 	DeltaNorm float64
 	// MinCosine is FATHOM's phi_i: the least cosine, over the local steps, of the
 	// step's gradient and the displacement from the broadcast weights after it;
@@ -47,6 +47,10 @@ type Slot struct {
 	Seconds float64
 	// Job is when the client worked, with a fleet.
 	Job clock.Job
+	// Down and Up are the bytes that the client received and sent.
+	Down, Up int64
+	// Attacker says that the client is one, see Updates.
+	Attacker bool
 	// Dropped says that the change held a number that is not finite, so that
 	// it was left out of the aggregate.
 	Dropped bool
@@ -64,8 +68,11 @@ type RoundResult struct {
 	TrainLoss float64
 	// Steps and Examples are sums over the slots.
 	Steps, Examples int
-	// Dropped counts the slots that were left out of the aggregate.
-	Dropped int
+	// Down and Up are the bytes that they received and sent.
+	Down, Up int64
+	// Dropped counts the slots that were left out of the aggregate, Attackers those of
+	// attackers.
+	Dropped, Attackers int
 	// Start and End are the simulated seconds at which the step before ended and this one
 	// does, with a fleet; else NaN.
 	Start, End float64
@@ -252,6 +259,9 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 			return err
 		}
 	}
+	if s.Attacker = e.uplink.attacks(s.Client); s.Attacker {
+		l.label = e.uplink.attack.Label
+	}
 	if err := e.cfg.Method.Local(l); err != nil {
 		return contribution{}, nil, err
 	}
@@ -264,6 +274,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		s.After = scoreOf(r)
 	}
 	s.Steps, s.Examples, s.Seconds = l.Steps, l.Examples, l.seconds()
+	s.Down, s.Up = l.bytes()
 	if e.fleet != nil {
 		s.Seconds = nanos.Seconds(s.Job.End - s.Job.Start)
 	}
@@ -279,6 +290,9 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		s.DeltaNorm = kernels.Norm(w.local)
 	} else {
 		s.DeltaNorm = delta(l.Broadcast, w.local)
+	}
+	if det.Finite(s.DeltaNorm) && e.uplink.send(w, w.local, l.left, Upload{Client: s.Client, Round: round, key: key}) {
+		s.DeltaNorm = kernels.Norm(w.local)
 	}
 	c := contribution{delta: w.local, weight: l.Weight, number: l.Number}
 	if !det.Finite(s.DeltaNorm) || l.kept != nil && !det.Finite(kernels.Norm(l.kept)) {
@@ -309,6 +323,11 @@ func (r *RoundResult) total() {
 		s := &r.Slots[i]
 		r.Steps += s.Steps
 		r.Examples += s.Examples
+		r.Down += s.Down
+		r.Up += s.Up
+		if s.Attacker {
+			r.Attackers++
+		}
 		if s.Dropped {
 			r.Dropped++
 			continue

@@ -3,9 +3,20 @@ package fl
 import "github.com/fedfast/fedfast/fl/fleet"
 
 // seconds returns how long the local training lasts on a device of the default fleet,
-// so that what depends on time depends on nothing of this machine: the weights on their
-// way there and back as float32, and the operations of the local steps.
+// so that what depends on time depends on nothing of this machine: the bytes on their
+// way there and back, and the operations of the local steps.
 func (l *Local) seconds() float64 {
 	d := fleet.DefaultDevice()
-	return l.flops/d.FLOPS + 2*4*float64(l.traffic)/d.Down
+	down, up := l.bytes()
+	return l.flops/d.FLOPS + float64(down+up)/d.Down
+}
+
+// bytes returns how many the client receives and sends: its parameters as float32, and what
+// Config.Updates leave of them.
+func (l *Local) bytes() (down, up int64) { return l.engine.bytes(l.traffic) }
+
+// bytes returns how many a client with a number of parameters receives and sends.
+func (e *Engine) bytes(params int) (down, up int64) {
+	w := e.uplink.wire(params)
+	return 4 * int64(params), w.Bytes()
 }

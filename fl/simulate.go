@@ -66,8 +66,8 @@ func (e *Engine) jobWork(client int, p ClientParams) (flops float64, down, up in
 		_, flops := s.Model.FLOPs()
 		each, parameters = float64(flops), s.Model.NumTrainable()
 	}
-	bytes := 4 * int64(parameters)
-	return float64(w.Of(&e.cfg.Method) * each), bytes, bytes, nil
+	down, up = e.bytes(parameters)
+	return float64(w.Of(&e.cfg.Method) * each), down, up, nil
 }
 
 // advance has the clock go on to the trial's next step.

@@ -190,7 +190,7 @@ func TestFedTPRefuses(t *testing.T) {
 	if want := "round 0: server.embedding = 64: the servers of this study have 128"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	if err := fedTP().CheckShards(hyper.DefaultClient()); err == nil || !strings.HasPrefix(err.Error(), `the server of method "fedtp" makes`) {
+	if err := fedTP().CheckShards(hyper.DefaultClient(), fl.Updates{}); err == nil || !strings.HasPrefix(err.Error(), `the server of method "fedtp" makes`) {
 		t.Errorf("rounds that are cut: error %v", err)
 	}
 }

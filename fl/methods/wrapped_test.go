@@ -54,7 +54,7 @@ func TestWrappedMethods(t *testing.T) {
 			if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients[:1], Server: &plan.Server, Round: rounds, State: tr.State(), Sample: sample}); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.CheckShards(plan.Clients[0]); err != nil {
+			if err := m.CheckShards(plan.Clients[0], fl.Updates{}); err != nil {
 				o.shard = err.Error()
 			}
 			return o

@@ -116,7 +116,7 @@ func (s *Setup) training() (fl.Config, error) {
 		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, Server: &c.Server, StateMemory: int64(c.Data.StateMemory) << 20,
 		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(), Momentum: c.MayHaveMomentum(),
 		Trials: trials, Kept: kept, Elsewhere: elsewhere,
-		Fleet: c.Devices(), Time: most,
+		Fleet: c.Devices(), Time: most, Updates: c.Update,
 	}
 	return cfg, cfg.CheckTime(least)
 }

@@ -90,7 +90,7 @@ func whole(s *study.Setup) error {
 	if s.Config.Devices() != nil {
 		return errors.New("the clock of a fleet draws the clients, which other workers do not know: its rounds are trained whole")
 	}
-	return m.CheckShards(s.Config.Client.Client)
+	return m.CheckShards(s.Config.Client.Client, s.Config.Update)
 }
 
 // Close closes the cluster. If the study has ended, its workers end too; otherwise they

@@ -44,6 +44,7 @@ type Config struct {
 	Data        Data           `toml:"data"`
 	Fleet       fleet.Config   `toml:"fleet"`
 	Time        fleet.Time     `toml:"time"`
+	Update      fl.Updates     `toml:"update"`
 	DP          DP             `toml:"dp" by:"run"`
 	Score       Score          `toml:"score" by:"tune"`
 	Finalists   Finalists      `toml:"finalists" by:"tune"`
@@ -184,6 +185,7 @@ func Default() Config {
 		Target:     "personalized",
 		Select:     SelectFinalists,
 		Finalists:  Finalists{Snapshots: 4, Clients: 1000},
+		Update:     fl.DefaultUpdates(),
 		DP:         DP{Delta: defaultDelta},
 		Data:       Data{StateMemory: limit.StateMemory >> 20, ProxyTest: 1000},
 		Time:       fleet.DefaultTime(),

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
@@ -41,10 +42,17 @@ var keys = key.Of(reflect.TypeFor[Config](), "")
 func allKeys() []key.Key {
 	all := slices.Clone(keys)
 	for i := range all {
-		if all[i].Name == "loss.name" {
+		switch all[i].Name {
+		case "loss.name":
 			for _, kind := range nn.LossKinds() {
 				all[i].Words = append(all[i].Words, string(kind))
 			}
+		case fl.StageAttack.String():
+			all[i].Words = fl.TransformNames(fl.StageAttack)
+		case fl.StageSparsify.String():
+			all[i].Words = fl.TransformNames(fl.StageSparsify)
+		case fl.StageQuantize.String():
+			all[i].Words = fl.TransformNames(fl.StageQuantize)
 		}
 	}
 	return all

@@ -1,0 +1,58 @@
+package fl
+
+import (
+	"math"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
+)
+
+var signFlip = Transform{
+	Name: "sign_flip", Stage: StageAttack, Uses: []string{"update.strength"}, Strength: 1,
+	Doc:   "attackers send their update times -strength (1)",
+	Apply: func(u *Upload) { kernels.Scale(u.Values, float32(-u.strength())) },
+}
+
+var scaled = Transform{
+	Name: "scaled", Stage: StageAttack, Uses: []string{"update.strength"}, Strength: 10,
+	Doc:   "attackers send their update times strength (10)",
+	Apply: func(u *Upload) { kernels.Scale(u.Values, float32(u.strength())) },
+}
+
+var gaussian = Transform{
+	Name: "gaussian", Stage: StageAttack, Uses: []string{"update.strength"}, Strength: 1,
+	Doc: "attackers send Gaussian noise with, on average, the squared norm of their update, times strength (1)",
+	Apply: func(u *Upload) {
+		deviation := u.strength() * kernels.Norm(u.Values) / math.Sqrt(float64(len(u.Values)))
+		draws := u.Draws()
+		for i := range u.Values {
+			u.Values[i] = float32(deviation * draws.NormFloat64())
+		}
+	},
+}
+
+var labelFlip = Transform{
+	Name: "label_flip", Stage: StageAttack,
+	Doc:   "attackers train with the label classes - 1 - label",
+	Label: func(label, classes int32) int32 { return classes - 1 - label },
+}
+
+// strength returns that of the attack.
+func (u *Upload) strength() float64 { return u.Updates.strength(u.attack) }
+
+// flips reports whether labels can be flipped.
+func (c *Config) flips() bool { return c.Data.Target == data.OneClass }
+
+// flip has an attacker train with other labels.
+func (l *Local) flip(b *nn.Batch) {
+	if l.label == nil {
+		return
+	}
+	classes := int32(l.engine.cfg.Data.Classes)
+	for i, label := range b.Labels {
+		if label >= 0 { // others are padding
+			b.Labels[i] = l.label(label, classes)
+		}
+	}
+}
