@@ -20,6 +20,10 @@ func (e *Engine) MostBytes() int64 {
 	for _, a := range e.newServer().State() {
 		snapshot += int64(number + 4*len(a))
 	}
+	if c.Sampler.Kind != "" {
+		const each, frame = 12, 1 << 13 // arrays of the clients, and of a few numbers
+		snapshot += clients*each + frame
+	}
 	if e.store != nil {
 		snapshot += clients * int64(2*number+4*e.store.size)
 	}

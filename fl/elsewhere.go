@@ -26,7 +26,7 @@ func (m Method) CheckShards(c ClientParams, u Updates) error {
 
 // shards says whether rounds can be trained elsewhere in shards.
 func (e *Engine) shards() bool {
-	return e.cfg.Elsewhere != nil && !e.looks() && e.fleet == nil
+	return e.cfg.Elsewhere != nil && !e.looks() && e.fleet == nil && e.cfg.Sampler.Kind == ""
 }
 
 // Train trains a shard of a round and writes what its clients came to together, for
@@ -43,7 +43,7 @@ func (e *Engine) Train(ctx context.Context, s shard.Round, w io.Writer) error {
 	case s.Lo < 0 || s.Lo%shard.Group != 0 || s.Hi <= s.Lo || s.Hi > e.cfg.mostCohort():
 		return fmt.Errorf("a shard of a round: slots [%d,%d) out of range for a cohort of %d in groups of %d", s.Lo, s.Hi, e.cfg.mostCohort(), shard.Group)
 	}
-	p, err := e.trainShard(&s)
+	p, err := e.trainShard(ctx, &s)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (e *Engine) Train(ctx context.Context, s shard.Round, w io.Writer) error {
 }
 
 // trainShard trains a shard on this engine's workers.
-func (e *Engine) trainShard(s *shard.Round) (*part, error) {
+func (e *Engine) trainShard(ctx context.Context, s *shard.Round) (*part, error) {
 	r := &round{Trial: &Trial{engine: e, number: s.Trial, round: s.Round, weights: s.Weights, clip: []float32{s.Clip}}, plan: Plan(s.Plan).filled(&e.cfg)}
 	r.time = r.plan.Time
 	err := r.plan.check(&e.cfg, e.cfg.Cohort)
@@ -60,7 +60,7 @@ func (e *Engine) trainShard(s *shard.Round) (*part, error) {
 		r.probes, err = parseProbes(s.Plan.Probes)
 	}
 	if err == nil {
-		r.slots, err = r.Trial.slots(r.plan)
+		r.slots, err = r.Trial.slots(ctx, r.plan)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("trial %d, round %d: %w", s.Trial, s.Round, err)

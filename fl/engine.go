@@ -74,6 +74,9 @@ type Config struct {
 	Fleet *fleet.Config
 	Time  fleet.Time
 
+	// Sampler says how clients are chosen; the zero Sampler draws them at random.
+	Sampler fleet.Sampler
+
 	// Elsewhere has shards of rounds and evaluations done by other engines; nil has
 	// this one do all.
 	Elsewhere shard.Engines
@@ -96,6 +99,7 @@ type Engine struct {
 	layout func() [32]byte
 	fleet  clock.Fleet // nil for none
 	uplink *uplink     // of the clients' updates; nil where nothing happens to them
+	tiers  []int32     // of the clients; nil without fleet.Tiers
 
 	trainFLOPs   float64 // of an example
 	hessianFLOPs float64 // of an example in a product with a Hessian
@@ -140,7 +144,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Updates == (Updates{}) {
 		cfg.Updates = DefaultUpdates()
 	}
-	if err := errors.Join(cfg.checkUpdates(), cfg.CheckTime(cfg.Time), cfg.checkPoisson(), cfg.checkPrivacy()); err != nil {
+	if err := errors.Join(cfg.checkUpdates(), cfg.CheckTime(cfg.Time), cfg.checkPoisson(), cfg.checkPrivacy(), cfg.checkSampler()); err != nil {
 		return nil, err
 	}
 	if err := cfg.CheckMemory(); err != nil {
@@ -177,6 +181,9 @@ func New(cfg Config) (*Engine, error) {
 		if e.fleet, err = newFleet(&cfg); err != nil {
 			return nil, err
 		}
+	}
+	if cfg.Sampler.Kind == fleet.Tiers {
+		e.tiers = e.newTiers()
 	}
 	if cfg.NewTrainer == nil {
 		cfg.NewTrainer = func() trainer.Trainer { return cfg.Model.NewWorkspace() }

@@ -27,6 +27,7 @@ const (
 	purposeNoise
 	purposeUpdate
 	purposeAttackers
+	purposeChoice
 )
 
 // Local is one client's local training, the argument of Method.Local. It belongs to
@@ -72,6 +73,8 @@ type Local struct {
 	// taken before its step.
 	Loss   float64
 	Labels int
+
+	squares float64 // of the batches' mean losses, each times its labels
 
 	engine *Engine
 	worker *worker

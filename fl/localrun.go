@@ -150,6 +150,9 @@ func (l *Local) Count(r nn.Result) {
 	l.Steps++
 	l.Loss += r.Loss
 	l.Labels += r.Count
+	if r.Count > 0 {
+		l.squares += float64(r.Loss / float64(r.Count) * r.Loss)
+	}
 	l.labelWeight += r.Weight
 }
 

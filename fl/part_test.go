@@ -199,7 +199,7 @@ func TestRoundsInPartsAreTheSame(t *testing.T) {
 func (t *Trial) trainedOnce(tb testing.TB, plan Plan) (*part, error) {
 	r := &round{Trial: t, plan: plan}
 	var err error
-	if r.slots, err = t.slots(plan); err != nil {
+	if r.slots, err = t.slots(tb.Context(), plan); err != nil {
 		return nil, err
 	}
 	return r.train(tb.Context())

@@ -36,8 +36,8 @@ const (
 const maxList = 1 << 20
 
 // numbersOf calls f with every number in a struct, in the order of its fields, but for
-// hyperparameters and jobs, which who has a slot trained knows; and with every list, before what
-// is in it.
+// hyperparameters and jobs, which who has a slot trained knows, and what only rounds that are
+// trained whole need, which is unexported; and with every list, before what is in it.
 func numbersOf(v reflect.Value, f func(reflect.Value)) {
 	if v.Kind() != reflect.Struct {
 		f(v)
@@ -48,8 +48,8 @@ func numbersOf(v reflect.Value, f func(reflect.Value)) {
 		}
 		return
 	}
-	for _, field := range v.Fields() {
-		if t := field.Type(); t != reflect.TypeFor[ClientParams]() && t != reflect.TypeFor[clock.Job]() {
+	for of, field := range v.Fields() {
+		if t := field.Type(); of.IsExported() && t != reflect.TypeFor[ClientParams]() && t != reflect.TypeFor[clock.Job]() {
 			numbersOf(field, f)
 		}
 	}

@@ -183,7 +183,7 @@ func (t *Trial) kept() [][]float32 {
 	if p := t.engine.cfg.Privacy; p != nil && p.Quantile > 0 {
 		state = append(slices.Clip(state), t.clip)
 	}
-	return state
+	return append(slices.Clip(state), t.chooser.arrays()...)
 }
 
 // Clip returns the norm to which the next round clips the clients' changes, 0 without

@@ -54,6 +54,8 @@ type Slot struct {
 	// Dropped says that the change held a number that is not finite, so that
 	// it was left out of the aggregate.
 	Dropped bool
+
+	squaredLoss float64 // mean of the squares of its batches' losses
 }
 
 // RoundResult is what a round measured.
@@ -158,9 +160,9 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 			t.clock.Restore(before)
 			return kept(err)
 		}
-		err = t.simulate(plan, result)
+		err = t.simulate(ctx, plan, result)
 	} else {
-		result.Slots, err = t.slots(plan)
+		result.Slots, err = t.slots(ctx, plan)
 	}
 	if err != nil {
 		return fail(err)
@@ -179,14 +181,23 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	t.step(u, plan.Server)
 	t.engine.pool.returnSums(whole)
 	t.commit(result.Slots, r.left)
+	t.chooser.learn(result.Slots, result.Lost)
 	t.round++
 	result.total()
 	return result, nil
 }
 
 // slots returns the places of the next round's cohort, before anything is measured.
-func (t *Trial) slots(plan Plan) ([]Slot, error) {
-	cohort := t.engine.Cohort(t.number, t.round)
+func (t *Trial) slots(ctx context.Context, plan Plan) ([]Slot, error) {
+	cohort := []int(nil)
+	if t.chooser == nil {
+		cohort = t.engine.Cohort(t.number, t.round)
+	} else {
+		var err error
+		if cohort, err = t.chooser.cohort(ctx); err != nil {
+			return nil, err
+		}
+	}
 	slots := make([]Slot, len(cohort))
 	for i, client := range cohort {
 		params, err := plan.client(t.engine, i, client)
@@ -278,7 +289,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	if e.fleet != nil {
 		s.Seconds = nanos.Seconds(s.Job.End - s.Job.Start)
 	}
-	s.TrainLoss = l.trainLoss()
+	s.TrainLoss, s.squaredLoss = l.trainLoss(), l.squares/float64(max(1, l.Labels))
 	if probes.phi {
 		s.MinCosine = direction(l.phi)
 	}

@@ -1,6 +1,7 @@
 package fl
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -23,8 +24,11 @@ type Version struct {
 }
 
 // DrawsCohorts reports whether Cohort tells which clients a round trains: not on an
-// asynchronous server, nor on a fleet whose clients may be away, fail or be late.
-func (e *Engine) DrawsCohorts() bool { return e.fleet == nil || e.cfg.steady(&e.cfg.Time) }
+// asynchronous server, nor on a fleet whose clients may be away, fail or be late, nor with
+// Config.Sampler.
+func (e *Engine) DrawsCohorts() bool {
+	return e.cfg.Sampler.Kind == "" && (e.fleet == nil || e.cfg.steady(&e.cfg.Time))
+}
 
 // steady reports whether all clients of every round arrive.
 func (c *Config) steady(t *fleet.Time) bool {
@@ -71,7 +75,7 @@ func (e *Engine) jobWork(client int, p ClientParams) (flops float64, down, up in
 }
 
 // advance has the clock go on to the trial's next step.
-func (t *Trial) advance(plan Plan) (*clock.Step, error) {
+func (t *Trial) advance(ctx context.Context, plan Plan) (*clock.Step, error) {
 	e := t.engine
 	if plan.Time != t.time {
 		t.time = plan.Time
@@ -80,6 +84,13 @@ func (t *Trial) advance(plan Plan) (*clock.Step, error) {
 	if t := &t.time; t.Asynchronous() && len(plan.Clients) != 1 || t.Overselect > 1 && len(plan.Clients) > 1 {
 		return nil, fmt.Errorf("clients with hyperparameters of their own: only rounds of time.mode = %q without time.overselect have them", fleet.Sync)
 	}
+	var pick clock.Pick
+	if t.chooser != nil {
+		pick = t.chooser.pick(ctx, func(candidates []int32) []int32 {
+			return t.clock.Ask(candidates, func(_, client int) (float64, int64, int64) { return e.candidateWork(client) })
+		})
+	}
+	has := e.cfg.Sampler.Kind == fleet.Power // the weights, which it has evaluated
 	var failed error
 	step, err := t.clock.Next(func(place, client int) (float64, int64, int64) {
 		params, err := plan.client(e, place, client)
@@ -91,8 +102,11 @@ func (t *Trial) advance(plan Plan) (*clock.Step, error) {
 		if err != nil && failed == nil {
 			failed = err
 		}
+		if has {
+			down = 0
+		}
 		return flops, down, up
-	})
+	}, pick)
 	if failed != nil {
 		return nil, failed
 	}
@@ -100,8 +114,8 @@ func (t *Trial) advance(plan Plan) (*clock.Step, error) {
 }
 
 // simulate has the clock go on to the trial's next step, and lists its slots.
-func (t *Trial) simulate(plan Plan, r *RoundResult) error {
-	step, err := t.advance(plan)
+func (t *Trial) simulate(ctx context.Context, plan Plan, r *RoundResult) error {
+	step, err := t.advance(ctx, plan)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,8 @@ import "slices"
 // every client that was drawn keep. It does not change, and it shares the
 // clients' part with the trial, so that taking it is cheap.
 type State struct {
-	server  Server // a copy, never changed
+	server  Server      // a copy, never changed
+	others  [][]float32 // what else of the server's side a snapshot has
 	store   *store
 	clients []*block // by client; nil marks one that was never drawn
 }
@@ -19,8 +20,12 @@ func (t *Trial) State() *State {
 		return nil
 	}
 	s := &State{server: t.engine.newServer(), store: t.engine.store, clients: t.share()}
-	for i, a := range s.server.State() {
+	own := s.server.State()
+	for i, a := range own {
 		copy(a, t.server.State()[i])
+	}
+	for _, a := range t.kept()[len(own):] {
+		s.others = append(s.others, slices.Clone(a))
 	}
 	return s
 }
@@ -30,7 +35,7 @@ func (s *State) AddTo(snap *Snapshot) {
 	if s == nil {
 		return
 	}
-	snap.Server = s.server.State()
+	snap.Server = append(slices.Clip(s.server.State()), s.others...)
 	snap.Clients = nil
 	for client, b := range s.clients {
 		if b != nil {

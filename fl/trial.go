@@ -25,6 +25,7 @@ type Trial struct {
 	smooth  []probeState
 	clock   *clock.Schedule // nil without a fleet
 	time    fleet.Time      // how the server works in it
+	chooser *chooser        // nil where clients are drawn at random
 
 	versions map[int]Version // that clients at work began from, by their number of steps
 
@@ -50,10 +51,12 @@ func (e *Engine) begin(s Server, w []float32, number int) {
 }
 
 func (e *Engine) emptyTrial(number, round int) *Trial {
-	return &Trial{
+	t := &Trial{
 		engine: e, number: number, round: round, weights: e.cfg.Model.NewParams(),
 		server: e.newServer(), clients: e.newClients(), clip: e.newClip(), clock: e.newClock(number), time: e.cfg.Time, versions: map[int]Version{},
 	}
+	t.chooser = t.newChooser()
+	return t
 }
 
 // Number returns the number that keys the trial's draws.

@@ -61,6 +61,13 @@ func TestFleetRunsAreRepeatable(t *testing.T) {
 	for name, change := range map[string]func(*config.Config){"buffered": buffered, "deadline": deadline, "states": func(c *config.Config) {
 		buffered(c)
 		setMethod(c, "ditto")
+	}, "oort": func(c *config.Config) {
+		buffered(c)
+		c.Sampling = fleet.Oort
+	}, "power": func(c *config.Config) {
+		deadline(c)
+		setMethod(c, "ditto")
+		c.Sampling = fleet.Power
 	}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,7 +78,7 @@ func TestFleetRunsAreRepeatable(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.Fleet.Lost() == 0 || r.Fleet.Vanished == 0 || r.Fleet.Clock <= 0 || name == "deadline" && r.Fleet.Late == 0 || name != "deadline" && r.Fleet.Staleness == 0 {
+				if r.Fleet.Lost() == 0 || r.Fleet.Vanished == 0 || r.Fleet.Clock <= 0 || (r.Fleet.Late == 0) == (s.Config.Time.Deadline > 0) || (r.Fleet.Staleness == 0) == s.Config.Time.Asynchronous() {
 					t.Errorf("what it takes of the fleet is dull: %+v", r.Fleet)
 				}
 				return ended(t, r)

@@ -36,7 +36,7 @@ func (d *driver) openTuners(ctx context.Context) error {
 			return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: it sets no client hyperparameters; use it as tuner.name", desc.Name)}
 		}
 		if !d.study.Engine.DrawsCohorts() {
-			return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: a client tuner needs every client of a round, but with these settings some are late, away or lost; use time.mode = %q without time.deadline and time.overselect, fleet.availability = %q, and neither fleet.dropout nor fleet.hazard", desc.Name, fleet.Sync, fleet.Patterns[0])}
+			return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: a client tuner needs every client of a round, and to know them before: with these settings clients are chosen by what they have done, or some are late, away or lost; use sampling = \"without\", time.mode = %q without time.deadline and time.overselect, fleet.availability = %q, and neither fleet.dropout nor fleet.hazard", desc.Name, fleet.Sync, fleet.Patterns[0])}
 		}
 		d.study.Client = &trial.ClientTuner{Tuner: t, Scalars: desc.Scalars, Controls: desc.Controls, Request: tuners.OpenRequest{
 			Study: c.Name, Options: options, Budget: d.budget, Objective: d.objective, Seed: c.Seed,

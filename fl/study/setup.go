@@ -2,7 +2,6 @@ package study
 
 import (
 	"cmp"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
-	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -92,9 +90,6 @@ func (s *Setup) training() (fl.Config, error) {
 	if s.method != nil {
 		method = *s.method
 	}
-	if c.Sampling != "with" && c.Sampling != "without" && c.Sampling != "poisson" {
-		return fl.Config{}, &key.Error{Key: "sampling", Problem: fmt.Sprintf(" = %q: must be \"with\" or \"without\" (replacement) or \"poisson\"", c.Sampling)}
-	}
 	if s.Tuner != nil && c.Private() {
 		return fl.Config{}, c.CheckFor(config.ModeTune)
 	}
@@ -116,7 +111,7 @@ func (s *Setup) training() (fl.Config, error) {
 		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, Server: &c.Server, StateMemory: int64(c.Data.StateMemory) << 20,
 		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(), Momentum: c.MayHaveMomentum(),
 		Trials: trials, Kept: kept, Elsewhere: elsewhere,
-		Fleet: c.Devices(), Time: most, Updates: c.Update,
+		Fleet: c.Devices(), Time: most, Sampler: c.Chosen(), Updates: c.Update,
 	}
 	return cfg, cfg.CheckTime(least)
 }

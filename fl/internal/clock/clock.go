@@ -201,14 +201,15 @@ func (s *Schedule) Bases(f func(base int)) {
 }
 
 // Next returns the next step; its slices are those of the schedule, and change with the
-// step after. The error is of a fleet that cannot go on.
-func (s *Schedule) Next(work Work) (*Step, error) {
+// step after. Without pick, clients are drawn at random. The error is that of pick, or of a
+// fleet that cannot go on.
+func (s *Schedule) Next(work Work, pick Pick) (*Step, error) {
 	s.step = Step{Start: s.state.Now, Taken: s.step.Taken[:0], Lost: s.step.Lost[:0]}
 	next := s.nextRound
 	if s.cfg.Async {
 		next = s.nextUpdates
 	}
-	if err := next(work); err != nil {
+	if err := next(work, pick); err != nil {
 		return nil, err
 	}
 	s.state.Now = nanos.Add(s.state.Now, s.cfg.Server)

@@ -55,7 +55,7 @@ func sync(clients, cohort, drawn int) Config {
 
 func next(t testing.TB, s *Schedule) *Step {
 	t.Helper()
-	step, err := s.Next(free)
+	step, err := s.Next(free, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestStepsWait(t *testing.T) {
 		t.Errorf("after two rounds of 2 s that fail: %+v", step)
 	}
 	slow = 100
-	if _, err := New(c, f).Next(free); !errors.Is(err, ErrFailing) {
+	if _, err := New(c, f).Next(free, nil); !errors.Is(err, ErrFailing) {
 		t.Errorf("rounds fail for ever: %v", err)
 	}
 }
@@ -235,7 +235,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 	f.on = func(int, int64) (bool, int64) { return false, math.MaxInt64 }
 	for name, c := range map[string]Config{"rounds": sync(3, 1, 1), "updates": async(3, 2, 1)} {
-		if _, err := New(c, f).Next(free); !errors.Is(err, ErrNobody) {
+		if _, err := New(c, f).Next(free, nil); !errors.Is(err, ErrNobody) {
 			t.Errorf("%s: nobody ever comes: %v", name, err)
 		}
 	}
@@ -370,7 +370,7 @@ func benchmark(b *testing.B, clients int) {
 	b.ResetTimer()
 	events := 0
 	for b.Loop() {
-		step, err := s.Next(free)
+		step, err := s.Next(free, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -389,7 +389,7 @@ func TestNoAllocations(t *testing.T) {
 		for range 200 {
 			next(t, s)
 		}
-		if n := testing.AllocsPerRun(100, func() { _, _ = s.Next(free) }); n > 0 {
+		if n := testing.AllocsPerRun(100, func() { _, _ = s.Next(free, nil) }); n > 0 {
 			t.Errorf("%s: a step allocates %v times", name, n)
 		}
 	}

@@ -15,12 +15,12 @@ import (
 const maxJumps = 100_000
 
 // nextRound runs rounds until one has enough updates.
-func (s *Schedule) nextRound(work Work) error {
+func (s *Schedule) nextRound(work Work, pick Pick) error {
 	for s.step.Failed = 0; ; s.step.Failed++ {
 		if s.step.Failed > s.cfg.MaxFailed {
 			return fmt.Errorf("%w: %d rounds had fewer updates than the minimum of %d; raise time.deadline or time.overselect, or make jobs fail less often", ErrFailing, s.step.Failed, s.cfg.MinUpdates)
 		}
-		if err := s.drawCohort(work); err != nil {
+		if err := s.drawCohort(work, pick); err != nil {
 			return err
 		}
 		if s.endRound() {
@@ -29,33 +29,14 @@ func (s *Schedule) nextRound(work Work) error {
 	}
 }
 
-// drawCohort has the clients of a round begin: with the draws of the round's key, those
-// that come first in a shuffle of all clients and are available.
-func (s *Schedule) drawCohort(work Work) error {
-	if s.order == nil {
-		s.order = make([]int32, s.cfg.Clients)
-		for i := range s.order {
-			s.order[i] = int32(i)
-		}
-	}
+// drawCohort has the clients of a round begin.
+func (s *Schedule) drawCohort(work Work, pick Pick) error {
 	least := min(s.cfg.MinUpdates, s.cfg.Drawn, s.cfg.Clients)
 	for range maxJumps {
-		s.drawn, s.swaps = s.drawn[:0], s.swaps[:0]
-		draws, change := kernels.NewStream(s.cfg.CohortKey(s.state.Steps), uint64(s.step.Failed)), int64(math.MaxInt64)
-		for i := 0; i < len(s.order) && len(s.drawn) < s.cfg.Drawn; i++ {
-			k := i + draws.IntN(len(s.order)-i)
-			s.order[i], s.order[k] = s.order[k], s.order[i]
-			s.swaps = append(s.swaps, int32(k))
-			client := int(s.order[i])
-			if on, until := s.fleet.Available(client, s.state.Now); !on {
-				change = min(change, until)
-				continue
-			}
-			s.drawn = append(s.drawn, Job{Client: client})
-		}
-		for i := len(s.swaps) - 1; i >= 0; i-- {
-			k := s.swaps[i]
-			s.order[i], s.order[k] = s.order[k], s.order[i]
+		s.drawn = s.drawn[:0]
+		change, err := s.drawThere(least, pick)
+		if err != nil {
+			return err
 		}
 		if len(s.drawn) >= least {
 			for i := range s.drawn {
@@ -69,6 +50,50 @@ func (s *Schedule) drawCohort(work Work) error {
 		s.state.Now = max(change, nanos.Add(s.state.Now, 1))
 	}
 	return fmt.Errorf("%w: %d of %d are there at %s", ErrNobody, len(s.drawn), least, time.Duration(s.state.Now))
+}
+
+// drawThere draws the clients of a round, and returns when others may be there.
+func (s *Schedule) drawThere(least int, pick Pick) (change int64, err error) {
+	if pick == nil {
+		return s.shuffle(), nil
+	}
+	if change = s.there(); len(s.order) < least {
+		return change, nil
+	}
+	chosen, err := s.choose(s.order, s.cfg.Drawn, pick)
+	for _, client := range chosen {
+		s.drawn = append(s.drawn, Job{Client: int(client)})
+	}
+	return s.state.Now, err // where too few answered, others may
+}
+
+// shuffle draws, with the draws of the round's key, the clients that come first in a shuffle
+// of all and are available.
+func (s *Schedule) shuffle() (change int64) {
+	if s.order == nil {
+		s.order = make([]int32, s.cfg.Clients)
+		for i := range s.order {
+			s.order[i] = int32(i)
+		}
+	}
+	s.swaps, change = s.swaps[:0], math.MaxInt64
+	draws := kernels.NewStream(s.cfg.CohortKey(s.state.Steps), uint64(s.step.Failed))
+	for i := 0; i < len(s.order) && len(s.drawn) < s.cfg.Drawn; i++ {
+		k := i + draws.IntN(len(s.order)-i)
+		s.order[i], s.order[k] = s.order[k], s.order[i]
+		s.swaps = append(s.swaps, int32(k))
+		client := int(s.order[i])
+		if on, until := s.fleet.Available(client, s.state.Now); !on {
+			change = min(change, until)
+			continue
+		}
+		s.drawn = append(s.drawn, Job{Client: client})
+	}
+	for i := len(s.swaps) - 1; i >= 0; i-- {
+		k := s.swaps[i]
+		s.order[i], s.order[k] = s.order[k], s.order[i]
+	}
+	return change
 }
 
 // endRound takes the updates of a round and says whether they are enough. The time goes

@@ -10,7 +10,7 @@ import (
 )
 
 // nextUpdates goes on until as many updates have arrived as a step takes.
-func (s *Schedule) nextUpdates(work Work) error {
+func (s *Schedule) nextUpdates(work Work, pick Pick) error {
 	s.wake = 0
 	for jumps := 0; ; {
 		flying := s.state.Flying
@@ -26,7 +26,9 @@ func (s *Schedule) nextUpdates(work Work) error {
 			}
 			jumps, s.wake = 0, 0
 		case s.wake <= s.state.Now && s.opens():
-			s.dispatch(work)
+			if err := s.dispatch(work, pick); err != nil {
+				return err
+			}
 		default:
 			to := s.wake
 			if len(flying) > 0 && (to <= s.state.Now || flying[0].End < to) {
@@ -47,16 +49,34 @@ func (s *Schedule) opens() bool {
 }
 
 // dispatch has clients begin until as many work as may, or nobody else is there.
-func (s *Schedule) dispatch(work Work) {
-	for s.wake = s.state.Now; len(s.state.Flying) < s.cfg.Concurrency; {
+func (s *Schedule) dispatch(work Work, pick Pick) error {
+	s.wake = s.state.Now
+	if pick != nil {
+		change, free := s.there(), s.cfg.Concurrency-len(s.state.Flying)
+		chosen, err := s.choose(s.order, free, pick)
+		for _, client := range chosen {
+			s.begin(int(client), work)
+		}
+		if len(chosen) < free {
+			s.wake = max(change, nanos.Add(s.state.Now, 1))
+		}
+		return err
+	}
+	for len(s.state.Flying) < s.cfg.Concurrency {
 		client, change := s.draw()
 		if client < 0 {
 			s.wake = change
-			return
+			return nil
 		}
-		s.idle.remove(client)
-		s.push(s.start(0, client, work))
+		s.begin(client, work)
 	}
+	return nil
+}
+
+// begin has an idle client begin.
+func (s *Schedule) begin(client int, work Work) {
+	s.idle.remove(client)
+	s.push(s.start(0, client, work))
 }
 
 // draw draws a client that is idle and available; -1 for nobody, and when that may change.

@@ -31,7 +31,7 @@ type Config struct {
 	Precision  string `toml:"precision" of:"fp32 bf16" doc:"format of the operands of matrix products: bf16 is faster and needs a CPU with AVX512_BF16 (or --cpu generic: slow, the same bits except for GRUs); weights, sums and everything else are fp32 in both" also:"dtype amp mixed_precision"`
 	Rounds     int    `toml:"rounds" by:"run" in:"[1, inf)" doc:"number of rounds of fedfast run; a study has budget.rounds" also:"num_rounds communication_rounds iterations"`
 	Cohort     int    `toml:"cohort" in:"[1, inf)" doc:"number of clients per round" also:"clients_per_round participants cohort_size sample_size"`
-	Sampling   string `toml:"sampling" of:"without with poisson" doc:"how cohorts are sampled: without or with replacement, or each client by itself with probability cohort/clients (poisson), so that cohorts vary in size"`
+	Sampling   string `toml:"sampling" of:"without with poisson power oort longest_waiting tiers" doc:"how cohorts are sampled: at random without or with replacement, or each client by itself with probability cohort/clients (poisson), so that cohorts vary in size; or by what clients have done: those with the highest losses among candidates (power of choice), by losses and seconds (oort), those that have waited longest, or all from one tier of equally fast clients (TiFL)" also:"selection client_selection selector sampler"`
 	Nonfinite  string `toml:"nonfinite" of:"drop fail" doc:"on a client result that is not finite: drop and count the client, or fail the trial"`
 	Seed       uint64 `toml:"seed" in:"[0, inf)" doc:"seed of all random draws" also:"random_seed"`
 	Objective  string `toml:"objective" by:"tune" of:"error loss accuracy recall rmse mae r2" doc:"metric to optimize: error and loss for all data (the error is 1 - recall for multi-label data, the RMSE for regression), accuracy for classes, recall for multi-label data, rmse, mae and r2 for regression (r2 is the mean over the outputs); accuracy, recall and r2 are maximized, the others minimized" also:"metric"`
@@ -45,6 +45,7 @@ type Config struct {
 	Fleet       fleet.Config   `toml:"fleet"`
 	Time        fleet.Time     `toml:"time"`
 	Update      fl.Updates     `toml:"update"`
+	Sampler     fleet.Sampler  `toml:"sampler"`
 	DP          DP             `toml:"dp" by:"run"`
 	Score       Score          `toml:"score" by:"tune"`
 	Finalists   Finalists      `toml:"finalists" by:"tune"`
@@ -189,6 +190,7 @@ func Default() Config {
 		DP:         DP{Delta: defaultDelta},
 		Data:       Data{StateMemory: limit.StateMemory >> 20, ProxyTest: 1000},
 		Time:       fleet.DefaultTime(),
+		Sampler:    fleet.DefaultSampler(),
 		Eval:       Eval{Personalized: true, Every: AutoEvery},
 		Tuner:      Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},
 	}

@@ -12,6 +12,26 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
+// Chosen says how clients are chosen.
+func (c *Config) Chosen() fleet.Sampler {
+	s := c.Sampler
+	if s.Kind = c.Sampling; slices.Contains([]string{"without", "with", "poisson"}, c.Sampling) {
+		s.Kind = ""
+	}
+	return s
+}
+
+// checkSampler returns an error for a key of [sampler] that the sampling does not use.
+func (c *Config) checkSampler() error {
+	given, unset := reflect.ValueOf(c.Sampler), reflect.ValueOf(fleet.DefaultSampler())
+	for _, k := range key.Of(given.Type(), "sampler.") {
+		if given.FieldByIndex(k.Index).Interface() != unset.FieldByIndex(k.Index).Interface() && !k.UsedWith(c.Sampling) {
+			return &key.Error{Key: k.Name, Problem: fmt.Sprintf(": not used with sampling = %q, but with %s; leave it out", c.Sampling, strings.Join(k.With, " and "))}
+		}
+	}
+	return nil
+}
+
 // checkTime returns an error for a key of [time] that its mode, or its weight of staleness,
 // does not use.
 func (c *Config) checkTime() error {
