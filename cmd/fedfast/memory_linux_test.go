@@ -30,13 +30,13 @@ func TestMemoryIsAsEstimated(t *testing.T) {
 	const block = `{type="residual", body=[{type="layernorm"}, {type="attention", heads=8}]}, ` +
 		`{type="residual", body=[{type="layernorm"}, {type="dense", units=2048}, {type="gelu"}, {type="dense", units=512}]}, `
 	for name, model := range map[string]string{
-		"cnn": `model="leaf-femnist-cnn"`,
-		"transformer": `model.layers=[{type="conv", filters=512, kernel=7, stride=7}, {type="sequence", class_token=true}, {type="positions"}, ` +
+		"cnn": "rounds=2\nmodel=\"leaf-femnist-cnn\"",
+		"transformer": "rounds=1\n" + `model.layers=[{type="conv", filters=512, kernel=7, stride=7}, {type="sequence", class_token=true}, {type="positions"}, ` +
 			block + block + block + block + `{type="steps", take="first"}, {type="dense"}]`,
 	} {
 		workers := map[string]string{"cnn": "12", "transformer": "4"}[name]
 		file := filepath.Join(dir, name+".toml")
-		text := model + "\nrounds=2\ncohort=12\ndata.name=\"glyphs\"\ndata.clients=12\ndata.samples=40\nclient.epochs=0.5\n"
+		text := model + "\ncohort=12\ndata.name=\"glyphs\"\ndata.clients=12\ndata.samples=40\nclient.epochs=0.5\n"
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
