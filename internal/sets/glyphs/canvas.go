@@ -77,19 +77,17 @@ func (c *canvas) place(st *style, o *outline) {
 
 // soften mixes the image with its binomial 3x3 blur.
 func (c *canvas) soften(share float64) {
-	src := c.grey
-	at := func(y, x int) float64 {
-		if y < 0 || y >= Side || x < 0 || x >= Side {
-			return 0
-		}
-		return src[y][x]
+	var src [Side + 2][Side + 2]float64 // with a border of zeros
+	for y := range c.grey {
+		copy(src[y+1][1:], c.grey[y][:])
 	}
 	for y := range c.grey {
-		for x := range c.grey[y] {
-			blur := (at(y-1, x-1) + 2*at(y-1, x) + at(y-1, x+1) +
-				2*at(y, x-1) + 4*at(y, x) + 2*at(y, x+1) +
-				at(y+1, x-1) + 2*at(y+1, x) + at(y+1, x+1)) / 16
-			c.grey[y][x] = src[y][x] + float64(share*(blur-src[y][x]))
+		above, here, below, row := &src[y], &src[y+1], &src[y+2], &c.grey[y]
+		for x := range row {
+			blur := (above[x] + 2*above[x+1] + above[x+2] +
+				2*here[x] + 4*here[x+1] + 2*here[x+2] +
+				below[x] + 2*below[x+1] + below[x+2]) / 16
+			row[x] = here[x+1] + float64(share*(blur-here[x+1]))
 		}
 	}
 }
