@@ -28,6 +28,7 @@ const (
 	purposeUpdate
 	purposeAttackers
 	purposeChoice
+	purposeGroups
 )
 
 // Local is one client's local training, the argument of Method.Local. It belongs to

@@ -136,7 +136,11 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	}
 	cfg := &t.engine.cfg
 	plan = plan.filled(cfg)
-	err := plan.check(cfg, cfg.Cohort)
+	slots := cfg.Cohort
+	if cfg.Poisson {
+		slots = len(t.engine.Cohort(t.number, t.round))
+	}
+	err := plan.check(cfg, slots)
 	if err == nil {
 		err = errors.Join(t.engine.checkBuilt(plan.Server), cfg.checkPlanned(&plan.Time))
 	}

@@ -23,6 +23,13 @@ type ScoreOptions struct {
 	// in [0, 1]. It needs Uniform. A study that scores m times at a total of e has
 	// Epsilon = e/m.
 	Epsilon float64
+	// Noise, when > 0, makes a score private beside Config.Privacy: it is the standard
+	// deviation of Gaussian noise on the sum, over the scored clients, of their errors less
+	// 1/2, which is divided by Expected, the number of clients that are expected, whatever the
+	// number that came. One client more or less moves the sum by at most 1/2. It excludes
+	// the other options.
+	Noise    float64
+	Expected int
 }
 
 // Check returns an error that names the first option that cannot be used.
@@ -46,8 +53,17 @@ func (o ScoreOptions) Check() error {
 // regression, since the hyperparameters train nobody. Noise is drawn for the round of its
 // trial, and only on the error: the loss is NaN with an Epsilon, since it has no bound.
 func (r *RoundResult) Score(personalized bool, o ScoreOptions) Score {
-	var all scoreMean
 	stream := kernels.NewStream(r.draws, 0)
+	if o.Noise > 0 {
+		sum := 0.0
+		for i := range r.Slots {
+			if s := &r.Slots[i]; s.ValExamples > 0 {
+				sum += centered(s.error(personalized))
+			}
+		}
+		return o.private(sum, stream)
+	}
+	var all scoreMean
 	counted := 0
 	for _, i := range r.scored(o, stream) {
 		s := &r.Slots[i]
@@ -71,6 +87,32 @@ func (r *RoundResult) Score(personalized bool, o ScoreOptions) Score {
 		score.Loss = math.NaN()
 	}
 	return score
+}
+
+// error returns the error of a slot; that of one that was dropped is 1.
+func (s *Slot) error(personalized bool) float64 {
+	switch {
+	case s.Dropped:
+		return 1
+	case personalized:
+		return s.After.Error
+	}
+	return s.Before.Error
+}
+
+// centered returns what a client adds to a private score: its error less 1/2, which lies
+// within 1/2 of 0 whatever the client measures.
+func centered(x float64) float64 {
+	if !(x <= 1) { // or NaN
+		x = 1
+	}
+	return max(0, x) - 0.5
+}
+
+// private returns the score of a sum of centered errors.
+func (o ScoreOptions) private(sum float64, stream *kernels.Stream) Score {
+	sum += float64(o.Noise * stream.NormFloat64())
+	return Score{Error: sum/float64(o.Expected) + 0.5, Loss: math.NaN()}
 }
 
 // scored returns the slots with validation examples that a score counts: those

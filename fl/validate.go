@@ -68,6 +68,14 @@ func (e *Engine) validated(v EvalConfig, stream *kernels.Stream) []int {
 // foldValidated is the mean over clients, as RoundResult.Score takes that of a round.
 func foldValidated(scores []setScore, o ScoreOptions, stream *kernels.Stream) *Summary {
 	v := &Summary{Clients: len(scores)}
+	if o.Noise > 0 {
+		sum := 0.0
+		for i := range scores {
+			sum += centered(scores[i].Error)
+		}
+		v.Score, v.Clients = o.private(sum, stream), o.Expected
+		return v
+	}
 	var all scoreMean
 	for i := range scores {
 		s := &scores[i]

@@ -90,9 +90,10 @@ func (d *driver) finalScore(ctx context.Context, m *trial.Model, name string) (*
 		return nil, err
 	}
 	config := &d.setup.Config
+	_, noise := d.setup.account.Scores(config.Score.Options())
 	v := fl.EvalConfig{
 		Server: &m.Trial.Hyper.Server, State: m.Memory, Sample: config.Finalists.Clients,
-		Noise: config.Score.Options(), Trial: m.Trial.Number, Round: m.Round, Done: evaluated(d.setup.Observer, name),
+		Noise: noise, Trial: m.Trial.Number, Round: m.Round, Done: evaluated(d.setup.Observer, name),
 	}
 	if d.objective.Target == tuners.TargetPersonalized {
 		var err error

@@ -41,7 +41,8 @@ type Event struct {
 	Params tuners.Params `json:"params,omitempty"`
 	// TestError is the global model's after the round, every eval.every rounds.
 	TestError *float64 `json:"test_error,omitempty"`
-	// Epsilon is what the rounds have cost by then in privacy, of a run with dp.
+	// Epsilon is what the trial's rounds alone have cost by then in privacy, with dp, every
+	// eval.every rounds.
 	Epsilon *float64 `json:"epsilon,omitempty"`
 	// ValError is that on the clients' validation samples, with eval.patience.
 	ValError *float64 `json:"val_error,omitempty"`
@@ -75,6 +76,9 @@ type Progress struct {
 	// describes what it is, as Errors.Measure.
 	TestError *float64
 	Measure   string
+	// Epsilon is an upper bound of what the rounds of all trials have cost in privacy, nil
+	// without dp.
+	Epsilon *float64
 	// Score is the trial's on the cohort of the round, NaN when unknown.
 	Score float64
 	// Best is the standing of the best trial so far, whose score is NaN before any;

@@ -46,6 +46,12 @@ func (d *driver) openTuners(ctx context.Context) error {
 				return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: %v", desc.Name, err)}
 			}
 		}
+		if a := d.setup.account; a != nil && !a.Tuning.Public {
+			d.study.Client.Noise = a.GroupNoise()
+			if err := checkPrivate(desc); err != nil {
+				return err
+			}
+		}
 		for _, dim := range desc.Adds {
 			d.study.Hyper.Adds[dim.Name] = true
 			if !slices.ContainsFunc(d.space, func(have tuners.Dim) bool { return have.Name == dim.Name }) {
@@ -67,6 +73,16 @@ func (d *driver) openTuners(ctx context.Context) error {
 	}
 	if d.study.Client != nil {
 		d.study.Client.Request.Space = d.space
+	}
+	return nil
+}
+
+// checkPrivate returns an error for a client tuner that a private study cannot have.
+func checkPrivate(desc tuners.Description) error {
+	for _, name := range slices.Concat(desc.Probes, desc.Scalars) {
+		if !trial.Private(name) {
+			return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: it observes %s, which has no bound, so noise cannot make it private; use fedex or dp.scores = \"public\"", desc.Name, name)}
+		}
 	}
 	return nil
 }

@@ -87,5 +87,8 @@ func (d *driver) roundDone(t *entrant, toRound int, r *record.Round, score float
 	t.standing = t.recent.Standing(t.Number, t.Rounds(), len(t.rungs) > 0 || t.Rounds() >= toRound)
 	p.Round, p.Best, p.Trials, p.TrialsLeft = d.rounds, d.leader(d.objective), len(d.trials), d.left()
 	d.mu.Unlock()
+	if a := d.setup.account; a != nil {
+		p.Epsilon = new(a.Bound(p.Round))
+	}
 	d.setup.Observer.Progress(p)
 }

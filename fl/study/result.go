@@ -241,6 +241,8 @@ type Result struct {
 	// eval.patience, which ends it, too.
 	Goal     float64 `json:"goal,omitempty"`
 	Patience int     `json:"patience,omitempty"`
+	// Privacy is what the study may have cost, with dp: that of its whole budget; nil without.
+	Privacy *config.Account `json:"privacy,omitempty"`
 	// Stopped is set if a user ended the study before its tuner was done.
 	Stopped bool `json:"stopped_by_person,omitempty"`
 	// Baseline is set when one was asked for.

@@ -64,7 +64,7 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Privacy, s.account, err = s.Config.Privacy(len(s.Data.Clients)); err != nil {
+	if cfg.Privacy, s.account, err = s.Config.Privacy(len(s.Data.Clients), !s.Unscored); err != nil {
 		return nil, err
 	}
 	if s.Observer == nil {
@@ -91,7 +91,9 @@ func (s *Setup) training() (fl.Config, error) {
 		method = *s.method
 	}
 	if s.Tuner != nil && c.Private() {
-		return fl.Config{}, c.CheckFor(config.ModeTune)
+		if err := c.CheckFor(config.ModeTune); err != nil {
+			return fl.Config{}, err
+		}
 	}
 	trials, kept := 1, 0
 	if s.Tuner != nil {

@@ -11,21 +11,15 @@ import (
 // decide no result.
 const grain = 1e-6
 
-// Noise returns about the least noise multiplier, a multiple of 1e-6, with which the plan
-// costs at most epsilon at delta by an accountant, such as Plan.PLD. Sigma of the plan is
-// not read. The error says that no noise in the range of the accountants is enough.
-func (p Plan) Noise(epsilon, delta float64, account func(p Plan, delta float64) float64) (float64, error) {
+// Noise returns about the least factor, a multiple of 1e-6, by which the plans' Sigma are
+// multiplied so that they cost at most epsilon at delta, by PLD or else by RDP. Of a plan
+// with a Sigma of 1 it is the noise multiplier. The error says that no noise in the range of
+// the accountants is enough.
+func (ps Plans) Noise(epsilon, delta float64, pld bool) (float64, error) {
 	if !(epsilon > 0 && epsilon <= MostEpsilon) {
 		return 0, &key.Error{Key: "epsilon", Problem: fmt.Sprintf(" = %v: must be above 0 and at most %d", epsilon, MostEpsilon)}
 	}
-	cost := func(sigma float64) float64 {
-		p.Sigma = sigma
-		return account(p, delta)
-	}
-	byRDP := func(sigma float64) float64 {
-		p.Sigma = sigma
-		return ByRDP(p, delta)
-	}
+	byRDP := func(factor float64) float64 { return ByRDP(ps.Scaled(factor), delta) }
 	low, high := LeastSigma, float64(MostSigma)
 	switch {
 	case byRDP(low) <= epsilon:
@@ -40,21 +34,28 @@ func (p Plan) Noise(epsilon, delta float64, account func(p Plan, delta float64) 
 			low = middle
 		}
 	}
-	return math.Ceil(tighten(cost, epsilon, high)/grain) * grain, nil
+	if pld {
+		rough := tighten(func(factor float64) float64 { return ps.Scaled(factor).Rough(delta) }, epsilon, high, high)
+		high = tighten(func(factor float64) float64 { return ps.Scaled(factor).PLD(delta) }, epsilon, high, rough)
+	}
+	return math.Ceil(high/grain) * grain, nil
 }
 
-// ByRDP returns the epsilon of Plan.RDP, for Noise.
-func ByRDP(p Plan, delta float64) float64 {
-	epsilon, _ := p.RDP(delta)
+// ByRDP returns the epsilon of Plans.RDP, for Noise.
+func ByRDP(ps Plans, delta float64) float64 {
+	epsilon, _ := ps.RDP(delta)
 	return epsilon
 }
 
 // tighten lowers a noise multiplier that is enough as far as the cost, which is about one
-// over the noise, stays at most epsilon: the secant method in logarithms.
-func tighten(cost func(sigma float64) float64, epsilon, enough float64) float64 {
+// over the noise, stays at most epsilon: the secant method in logarithms, from a guess.
+func tighten(cost func(sigma float64) float64, epsilon, enough, guess float64) float64 {
 	const tries, near = 12, 1e-7
 	off := func(sigma float64) float64 { return math.Log(max(cost(sigma), 1e-12) / epsilon) }
-	last, lastOff := enough, off(enough)
+	last, lastOff := guess, off(guess)
+	if lastOff <= 0 {
+		enough = min(enough, guess)
+	}
 	slope := -1.0
 	for range tries {
 		if lastOff > -near && lastOff <= 0 {

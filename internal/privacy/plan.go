@@ -6,6 +6,7 @@ package privacy
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fedfast/fedfast/internal/key"
 )
@@ -26,6 +27,19 @@ type Plan struct {
 	// a client's norm. Otherwise each client is drawn by itself (Poisson sampling), and
 	// neighbors differ by one client.
 	Fixed bool
+}
+
+// Plans are accounted for together: all their steps, each of which may depend on what the
+// others released.
+type Plans []Plan
+
+// Scaled returns the plans with the noise of all multiplied by a factor.
+func (ps Plans) Scaled(factor float64) Plans {
+	scaled := slices.Clone(ps)
+	for i := range scaled {
+		scaled[i].Sigma *= factor
+	}
+	return scaled
 }
 
 // Bounds of what the accountants compute within seconds.

@@ -7,11 +7,12 @@ import (
 )
 
 // The grid of privacy losses is as fine as needed to round epsilon up by no more than about
-// wanted, and no coarser than coarsest; but neither a step's losses nor those of all steps
-// may take more than mostCells.
+// a wanted part, fine or rough, and no coarser than coarsest times that; but neither a step's
+// losses nor those of all steps may take more than mostCells.
 const (
-	coarsest  = 1e-4
-	wanted    = 4e-5
+	fine      = 4e-5
+	rough     = 4e-4
+	coarsest  = 2.5
 	mostCells = 1 << 21
 	mostTries = 4
 )
@@ -20,48 +21,96 @@ const (
 // a probability below 1e-30 and counts as an infinite loss.
 const reach = 11.5
 
+// PLD is Plans.PLD of one plan.
+func (p Plan) PLD(delta float64) float64 { return Plans{p}.PLD(delta) }
+
 // PLD returns the epsilon at a delta by the distribution of the privacy loss. A step's loss
 // is put on a grid so that its hockey-stick divergence is exact at the grid's points and
 // never less between them ("connect the dots", Doroshenko et al. 2022, arXiv 2207.04380),
-// its distribution over all steps is a power of the Fourier transform, and the probability
-// of what the grid leaves out is added to delta. Both directions are accounted for, a
-// client removed and a client added; the larger epsilon counts. Plans with Fixed have no
-// such bound: use RDP.
-func (p Plan) PLD(delta float64) float64 {
-	if p.Steps == 0 {
+// its distribution over all steps is a power of the Fourier transform, that over all plans
+// their product, and the probability of what the grid leaves out is added to delta. Both
+// directions are accounted for, a client removed and a client added; the larger epsilon
+// counts. Plans with Fixed have no such bound: use RDP.
+func (ps Plans) PLD(delta float64) float64 { return ps.within(fine, delta) }
+
+// Rough is like PLD, but rounds up by up to about 0.01 and is some 10 times faster.
+func (ps Plans) Rough(delta float64) float64 { return ps.within(rough, delta) }
+
+func (ps Plans) within(wanted, delta float64) float64 {
+	var parts []part
+	whole := 0.0 // the squared mean, in standard deviations, of what all clients take part in
+	for _, p := range ps {
+		switch {
+		case p.Steps == 0:
+		case p.Q == 1:
+			whole += float64(p.Steps) / (p.Sigma * p.Sigma)
+		default:
+			parts = append(parts, part{plan: p})
+		}
+	}
+	switch {
+	case len(parts) == 0 && whole == 0:
 		return 0
+	case len(parts) == 0:
+		return gaussian(math.Sqrt(whole), delta)
+	case whole > 0:
+		parts = append(parts, part{plan: Plan{Q: 1, Sigma: 1 / math.Sqrt(whole), Steps: 1}})
 	}
-	if p.Q == 1 {
-		return gaussian(math.Sqrt(float64(p.Steps))/p.Sigma, delta)
-	}
-	rdp, order := p.RDP(delta)
+	rdp, order := ps.RDP(delta)
 	tilt := min((order-1)/2, mostMoment/4)
-	// log E[exp(t loss)] of a step, for a client removed and added.
-	moment := p.moments(mostMoment, 8)
-	remove := p.window(func(t float64) float64 { return moment(1 + t) }, tilt, delta)
-	add := p.window(func(t float64) float64 { return moment(-t) }, tilt, delta)
-	width := max(remove.high-remove.low, add.high-add.low)
-	step := p.loss(1+reach*p.Sigma) - math.Log1p(-p.Q)
-	finest := max(width, step) / mostCells
-	h := max(coarsest, finest)
+	step := 0.0
+	for i := range parts {
+		parts[i].logs = parts[i].plan.moments(mostMoment, 8)
+		step = max(step, parts[i].plan.highest()-parts[i].plan.lowest())
+	}
+	// log E[exp(t loss)] of all steps, for a client removed and added.
+	remove := bounds(func(t float64) float64 { return moments(parts, 1+t) }, tilt, delta)
+	add := bounds(func(t float64) float64 { return moments(parts, -t) }, tilt, delta)
+	finest := max(remove.high-remove.low, add.high-add.low, step) / mostCells
+	h := max(coarsest*wanted, finest)
 	for try := 0; ; try++ {
-		removed, added := p.onGrid(h)
+		var removed, added []losses
+		for _, p := range parts {
+			r, a := p.plan.onGrid(h)
+			r.logs, a.logs = func(t float64) float64 { return p.logs(1 + t) }, func(t float64) float64 { return p.logs(-t) }
+			removed, added = append(removed, r), append(added, a)
+		}
 		// The grid's part of epsilon, which falls as h^2 or, for coarse grids, as h.
-		n := float64(p.Steps)
-		more := n / tilt * max(removed.moment(tilt, remove.level)-remove.level, added.moment(tilt, add.level)-add.level)
+		more := max(excess(removed, tilt), excess(added, tilt)) / tilt
 		if !(more > wanted && h > finest) || try == mostTries {
-			return min(rdp, max(removed.epsilon(p.Steps, remove, delta), added.epsilon(p.Steps, add, delta)))
+			return min(rdp, max(epsilon(removed, remove, delta), epsilon(added, add, delta)))
 		}
 		h = max(finest, h*max(0.1, min(0.7, math.Sqrt(wanted/more))))
 	}
+}
+
+// part is a plan with log E_Q[(P/Q)^a] of its step as a function of a.
+type part struct {
+	plan Plan
+	logs func(a float64) float64
+}
+
+// moments returns log E_Q[(P/Q)^a] of all steps.
+func moments(parts []part, a float64) (sum float64) {
+	for _, p := range parts {
+		sum += float64(p.plan.Steps) * p.logs(a)
+	}
+	return sum
+}
+
+// excess returns by how much the grid raises log E[exp(t loss)] of all steps.
+func excess(all []losses, t float64) (sum float64) {
+	for i := range all {
+		sum += all[i].steps * (all[i].moment(t) - all[i].logs(t))
+	}
+	return sum
 }
 
 // window is a range of losses of all steps that holds all but a negligible part of them.
 type window struct {
 	low, high float64
 	tilt      float64
-	level     float64 // log E[exp(tilt loss)] of a step
-	s, far    float64 // the Chernoff bound at the high end: log E[exp(s loss)] of a step is far
+	s         float64 // the exponent of the Chernoff bound at the high end
 }
 
 // negligible is the part of delta that may lie beyond the window, and of the tilted
@@ -71,26 +120,25 @@ const negligible = 1e-10
 // mostMoment bounds the exponents of Chernoff bounds.
 const mostMoment = 500
 
-// window bounds the losses of all steps by Chernoff's inequality. Above the window they
+// bounds bounds the losses of all steps by Chernoff's inequality. Above the window they
 // have a probability of a negligible part of delta. Below it they have one that is
-// negligible once it is tilted.
-func (p Plan) window(moment func(t float64) float64, tilt, delta float64) window {
-	n := float64(p.Steps)
-	w := window{low: math.Inf(-1), high: math.Inf(1), tilt: tilt, level: moment(tilt)}
+// negligible once it is tilted. moment is log E[exp(t loss)] of all steps.
+func bounds(moment func(t float64) float64, tilt, delta float64) window {
+	w := window{low: math.Inf(-1), high: math.Inf(1), tilt: tilt}
+	level := moment(tilt)
 	small := math.Log(delta * negligible)
 	for s := 1e-3; s < mostMoment-1; s *= 1.3 {
-		far := moment(s)
-		if top := (n*far - small) / s; top < w.high {
-			w.high, w.s, w.far = top, s, far
+		if top := (moment(s) - small) / s; top < w.high {
+			w.high, w.s = top, s
 		}
-		w.low = max(w.low, (math.Log(negligible*1e-6)-n*(moment(tilt-s)-w.level))/s)
+		w.low = max(w.low, (math.Log(negligible*1e-6)-(moment(tilt-s)-level))/s)
 	}
 	// The transform wraps around: what lies below the window comes out a width higher, with a
 	// weight lower by the tilt, and what lies above the window the other way round.
 	width := -small / tilt
 	above := math.Inf(1)
 	for s := tilt + 1e-3; s < mostMoment-1; s = tilt + 1.3*(s-tilt) {
-		above = min(above, (n*moment(s)-small-s*max(0, w.low))/(s-tilt))
+		above = min(above, (moment(s)-small-s*max(0, w.low))/(s-tilt))
 	}
 	width = max(width, above)
 	w.high = max(w.high, 0.1*width)
@@ -105,18 +153,30 @@ type losses struct {
 	low      int
 	h        float64
 	infinite float64
+	steps    float64                 // how many there are
+	logs     func(t float64) float64 // log E[exp(t loss)] without the grid
 }
+
+// lowest and highest return the least and the largest loss of a step that the grid has.
+func (p Plan) lowest() float64 {
+	if p.Q == 1 {
+		return p.loss(-reach * p.Sigma)
+	}
+	return math.Log1p(-p.Q)
+}
+
+func (p Plan) highest() float64 { return p.loss(1 + reach*p.Sigma) }
 
 // onGrid returns the privacy losses of a step for a client that is removed, with P the
 // mixture and Q the noise alone, and for one that is added, with P and Q exchanged. Between
 // two points of the grid lies a range of the outputs x; its probabilities under P and Q are
 // split between the points so that both sums stay, which rounds pessimistically.
 func (p Plan) onGrid(h float64) (removed, added losses) {
-	low := int(math.Floor(math.Log1p(-p.Q) / h))
-	high := int(math.Ceil(p.loss(1+reach*p.Sigma) / h))
+	low := int(math.Floor(p.lowest() / h))
+	high := int(math.Ceil(p.highest() / h))
 	n := high - low + 1
-	removed = losses{p: make([]float64, n), low: low, h: h}
-	added = losses{p: make([]float64, n), low: -high, h: h}
+	removed = losses{p: make([]float64, n), low: low, h: h, steps: float64(p.Steps)}
+	added = losses{p: make([]float64, n), low: -high, h: h, steps: float64(p.Steps)}
 	up, down := 1/-math.Expm1(-h), math.Exp(-h)
 	out, in := point(math.Inf(-1)), point(math.Inf(-1)) // of the clients' sum without and with the client
 	for i := range n - 1 {
@@ -137,11 +197,17 @@ func (p Plan) onGrid(h float64) (removed, added losses) {
 	}
 	removed.infinite = (1-p.Q)*out.tail + p.Q*in.tail
 	added.p[0] += out.tail
+	if p.Q == 1 { // which is symmetric, where added has no lowest loss
+		return removed, removed
+	}
 	return removed, added
 }
 
 // output returns the x at which the privacy loss is l, minus infinity below all losses.
 func (p Plan) output(l float64) float64 {
+	if p.Q == 1 {
+		return p.Sigma*p.Sigma*l + 0.5
+	}
 	if l > 30 {
 		return p.Sigma*p.Sigma*(l+math.Log1p((p.Q-1)*math.Exp(-l))-math.Log(p.Q)) + 0.5
 	}
@@ -152,40 +218,50 @@ func (p Plan) output(l float64) float64 {
 	return p.Sigma*p.Sigma*math.Log(y/p.Q) + 0.5
 }
 
-// moment returns log E[exp(t loss)] over the finite losses; near is about that.
-func (l *losses) moment(t, near float64) float64 {
+// moment returns log E[exp(t loss)] over the finite losses of a step.
+func (l *losses) moment(t float64) float64 {
 	var sum float64
+	near := l.logs(t)
 	for i, p := range l.p {
 		sum += p * math.Exp(t*float64(l.low+i)*l.h-near)
 	}
 	return near + math.Log(sum)
 }
 
-// epsilon returns the epsilon at a delta after a number of steps. The probabilities are
-// tilted, multiplied by exp(tilt loss), so that those that matter for delta are the largest
-// and rounding does not reach them.
-func (l *losses) epsilon(steps int, w window, delta float64) float64 {
-	n, tilt := float64(steps), w.tilt
-	bottom := int(math.Floor(w.low / l.h))
-	size := fastSize(int(math.Ceil(w.high/l.h)) - bottom + 2)
-	beyond := math.Exp(n*l.moment(w.s, w.far) - w.s*float64(bottom+size-1)*l.h)
-	level := l.moment(tilt, w.level)
-	wrapped := make([]float64, size)
-	for i, p := range l.p {
-		wrapped[modulo(l.low+i, size)] += p * math.Exp(tilt*float64(l.low+i)*l.h-level)
-	}
+// epsilon returns the epsilon at a delta of all steps. The probabilities are tilted,
+// multiplied by exp(tilt loss), so that those that matter for delta are the largest and
+// rounding does not reach them.
+func epsilon(all []losses, w window, delta float64) float64 {
+	h, tilt := all[0].h, w.tilt
+	bottom := int(math.Floor(w.low / h))
+	size := fastSize(int(math.Ceil(w.high/h)) - bottom + 2)
+	var far, level, finite float64
 	fft := fourier.NewFFT(size)
-	transformed := fft.Coefficients(nil, wrapped)
-	for i, z := range transformed {
-		transformed[i] = power(z, n)
+	transformed := make([]complex128, size/2+1)
+	for i := range transformed {
+		transformed[i] = 1
 	}
-	all := fft.Sequence(wrapped, transformed)
-	infinite := beyond - math.Expm1(n*math.Log1p(-l.infinite))
+	for k := range all {
+		l := &all[k]
+		own := l.moment(tilt)
+		wrapped := make([]float64, size)
+		for i, p := range l.p {
+			wrapped[modulo(l.low+i, size)] += p * math.Exp(tilt*float64(l.low+i)*h-own)
+		}
+		for i, z := range fft.Coefficients(nil, wrapped) {
+			transformed[i] *= power(z, l.steps)
+		}
+		far += l.steps * l.moment(w.s)
+		level += l.steps * own
+		finite += l.steps * math.Log1p(-l.infinite)
+	}
+	together := fft.Sequence(nil, transformed)
+	infinite := math.Exp(far-w.s*float64(bottom+size-1)*h) - math.Expm1(finite)
 	// From the top down: delta(e) = infinite + sum over l > e of p_l (1 - exp(e-l)).
 	var sum, scaled float64
-	shrink := math.Exp(-l.h)
+	shrink := math.Exp(-h)
 	for i := bottom + size - 1; i >= bottom; i-- {
-		at := float64(i) * l.h
+		at := float64(i) * h
 		scaled *= shrink // sum of p_l exp(at - l)
 		if infinite+sum-scaled >= delta {
 			return max(0, at+math.Log((infinite+sum-delta)/scaled))
@@ -193,12 +269,12 @@ func (l *losses) epsilon(steps int, w window, delta float64) float64 {
 		if at <= 0 {
 			return 0
 		}
-		g := all[modulo(i, size)] / float64(size)
-		p := math.Exp(math.Log(max(g, 0)) + n*level - tilt*at)
+		g := together[modulo(i, size)] / float64(size)
+		p := math.Exp(math.Log(max(g, 0)) + level - tilt*at)
 		sum += p
 		scaled += p
 	}
-	return max(0, float64(bottom)*l.h)
+	return max(0, float64(bottom)*h)
 }
 
 // power returns z^n.

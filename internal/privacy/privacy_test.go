@@ -58,7 +58,11 @@ func TestPublicAccountants(t *testing.T) {
 				t.Skip("seconds")
 			}
 			// Our grid is finer where that of 1e-4 rounds up by more.
-			if got := p.PLD(v.delta); got > v.pld+1e-4 || got < v.pld-1e-4 && v.steps < 10_000 || got < v.pld-5e-3 {
+			got := p.PLD(v.delta)
+			if rough := (privacy.Plans{p}).Rough(v.delta); rough < got-1e-7 || rough > got+1e-2 {
+				t.Errorf("the rough PLD gives %.6f, the fine one %.6f", rough, got)
+			}
+			if got > v.pld+1e-4 || got < v.pld-1e-4 && v.steps < 10_000 || got < v.pld-5e-3 {
 				t.Errorf("PLD gives %.6f, want %v", got, v.pld)
 			}
 		})
@@ -107,29 +111,29 @@ func TestMonotone(t *testing.T) {
 	more, wider, quieter := base, base, base
 	more.Steps, wider.Q, quieter.Sigma = 330, 0.022, 1.1
 	for name, account := range accountants {
-		e := account(base, 1e-5)
+		e := account(privacy.Plans{base}, 1e-5)
 		worse := []privacy.Plan{more, wider, quieter}
 		if name == "pld" && testing.Short() {
 			worse = worse[:1]
 		}
 		for _, p := range worse {
-			if account(p, 1e-5) <= e {
-				t.Errorf("%s: %+v costs %v, %+v %v", name, p, account(p, 1e-5), base, e)
+			if got := account(privacy.Plans{p}, 1e-5); got <= e {
+				t.Errorf("%s: %+v costs %v, %+v %v", name, p, got, base, e)
 			}
 		}
-		if account(base, 1e-4) >= e {
+		if account(privacy.Plans{base}, 1e-4) >= e {
 			t.Errorf("%s: a larger delta costs no less epsilon", name)
 		}
 		base := base
-		if base.Steps = 0; account(base, 1e-5) != 0 {
-			t.Errorf("%s: no step costs %v", name, account(base, 1e-5))
+		if base.Steps = 0; account(privacy.Plans{base}, 1e-5) != 0 {
+			t.Errorf("%s: no step costs %v", name, account(privacy.Plans{base}, 1e-5))
 		}
 	}
 }
 
-var accountants = map[string]func(privacy.Plan, float64) float64{
+var accountants = map[string]func(privacy.Plans, float64) float64{
 	"rdp": privacy.ByRDP,
-	"pld": privacy.Plan.PLD,
+	"pld": privacy.Plans.PLD,
 }
 
 // TestFixedCohorts has dp_accounting's epsilon for cohorts of 100 of 10,000.
@@ -139,7 +143,7 @@ func TestFixedCohorts(t *testing.T) {
 		t.Errorf("RDP gives %v at order %v, want 0.638971 at 25", got, order)
 	}
 	whole, poisson := privacy.Plan{Q: 1, Sigma: 4, Steps: 3, Fixed: true}, privacy.Plan{Q: 1, Sigma: 4, Steps: 3}
-	if a, b := accountants["rdp"](whole, 1e-5), accountants["rdp"](poisson, 1e-5); a != b {
+	if a, b := accountants["rdp"](privacy.Plans{whole}, 1e-5), accountants["rdp"](privacy.Plans{poisson}, 1e-5); a != b {
 		t.Errorf("all clients at a fixed size cost %v, by Poisson sampling %v", a, b)
 	}
 }
@@ -155,23 +159,50 @@ func TestNoise(t *testing.T) {
 		{1, 1e-5, .01, 1000, 1.513122, 1.414631},
 		{8, 1e-6, 1.0 / 34, 1500, 1.066239, 1.023200},
 	} {
-		p := privacy.Plan{Q: c.q, Steps: c.steps}
+		p := privacy.Plans{{Q: c.q, Sigma: 1, Steps: c.steps}}
 		for name, want := range map[string]float64{"rdp": c.rdp, "pld": c.pld} {
 			if name == "pld" && testing.Short() && c.steps != 1000 {
 				continue
 			}
-			got, err := p.Noise(c.epsilon, c.delta, accountants[name])
+			got, err := p.Noise(c.epsilon, c.delta, name == "pld")
 			if err != nil || got > want+2e-5 || got < want-1e-4 {
 				t.Errorf("%s: epsilon %v needs %v (%v), want %v", name, c.epsilon, got, err, want)
 			}
-			p.Sigma = got
-			if e := accountants[name](p, c.delta); e > c.epsilon || e < c.epsilon*(1-1e-4) {
+			if e := accountants[name](p.Scaled(got), c.delta); e > c.epsilon || e < c.epsilon*(1-1e-4) {
 				t.Errorf("%s: noise of %v costs %v, not %v", name, got, e, c.epsilon)
 			}
 		}
 	}
-	if _, err := (privacy.Plan{Q: 1, Steps: 1e8}).Noise(1e-3, 1e-9, accountants["rdp"]); err == nil || !strings.Contains(err.Error(), "out of reach") {
+	if _, err := (privacy.Plans{{Q: 1, Sigma: 1, Steps: 1e8}}).Noise(1e-3, 1e-9, false); err == nil || !strings.Contains(err.Error(), "out of reach") {
 		t.Errorf("an epsilon out of reach gives %v", err)
+	}
+}
+
+// TestTogether compares plans that are accounted for together with one of all their steps,
+// and with bounds that hold for any.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	const delta = 1e-5
+	sampled, whole := privacy.Plan{Q: 0.05, Sigma: 1, Steps: 60}, privacy.Plan{Q: 1, Sigma: 4, Steps: 3}
+	more := sampled
+	more.Steps = 140
+	all := more
+	all.Steps = 200
+	for name, account := range accountants {
+		of := func(ps ...privacy.Plan) float64 { return account(ps, delta) }
+		if one, two := of(all), of(sampled, more); math.Abs(one-two) > 1e-6 {
+			t.Errorf("%s: 60 and 140 steps cost %v, 200 cost %v", name, two, one)
+		}
+		// Fewer clients in what all take part in cost less.
+		almost := whole
+		almost.Q = 0.999999
+		together, near := of(sampled, whole), of(sampled, almost)
+		if together < near-1e-6 || together > near+1e-3 {
+			t.Errorf("%s: a release of all clients costs %v, one of almost all %v", name, together, near)
+		}
+		if a, b := of(sampled), of(whole); together <= max(a, b) || together >= a+b {
+			t.Errorf("%s: %v and %v together cost %v", name, a, b, together)
+		}
 	}
 }
 

@@ -23,17 +23,60 @@ var orders = func() []float64 {
 // integral for each order below.
 const mostFixedOrder = 256
 
+// RDP is Plans.RDP of one plan.
+func (p Plan) RDP(delta float64) (epsilon, order float64) { return Plans{p}.RDP(delta) }
+
 // RDP returns the epsilon at a delta by Rényi differential privacy, and the order that
 // gives it. The sum of the steps' divergences is converted by Proposition 12 of Canonne,
 // Kamath and Steinke 2020 (arXiv 2004.00010).
-func (p Plan) RDP(delta float64) (epsilon, order float64) {
+func (ps Plans) RDP(delta float64) (epsilon, order float64) {
+	all := make([]float64, len(orders))
+	for _, p := range ps {
+		p.add(all)
+	}
+	return convert(all, delta)
+}
+
+// Bound returns a function that is RDP at a delta after a number of steps of the first plan
+// and all of the others, which takes microseconds.
+func (ps Plans) Bound(delta float64) func(steps int) float64 {
+	first, rest := make([]float64, len(orders)), make([]float64, len(orders))
+	one := ps[0]
+	one.Steps = 1
+	one.add(first)
+	for _, p := range ps[1:] {
+		p.add(rest)
+	}
+	return func(steps int) float64 {
+		all := slices.Clone(rest)
+		for i, r := range first {
+			if steps > 0 {
+				all[i] += float64(steps) * r
+			}
+		}
+		epsilon, _ := convert(all, delta)
+		return epsilon
+	}
+}
+
+// add adds the divergences of all steps to those of others.
+func (p Plan) add(all []float64) {
 	if p.Steps == 0 {
+		return
+	}
+	for i, r := range p.divergences() {
+		all[i] += r * float64(p.Steps)
+	}
+}
+
+// convert returns the epsilon at a delta that divergences give, and the best order.
+func convert(all []float64, delta float64) (epsilon, order float64) {
+	if !slices.ContainsFunc(all, func(r float64) bool { return r != 0 }) {
 		return 0, orders[len(orders)-1]
 	}
 	epsilon = math.Inf(1)
-	for i, r := range p.divergences() {
+	for i, r := range all {
 		a := orders[i]
-		r *= float64(p.Steps)
 		e := r + math.Log1p(-1/a) - (det.Log(delta)+det.Log(a))/(a-1)
 		if delta*delta > -math.Expm1(-r) { // the total variation is below delta
 			e = 0
@@ -62,8 +105,6 @@ func (p Plan) divergences() []float64 {
 	logs := p.moments(11, nodes)
 	for i, a := range orders {
 		switch {
-		case p.Q == 1:
-			each[i] = a / (2 * p.Sigma * p.Sigma)
 		case a == math.Floor(a):
 			each[i] = max(0, p.integer(int(a))/(a-1))
 		default:
@@ -98,6 +139,9 @@ const span = 12
 // moments returns a function of the order a for log E_Q[(P/Q)^a], where Q is N(0, sigma^2)
 // and P/Q = 1-q + q exp((2x-1)/(2 sigma^2)), for orders up to top: the trapezoidal rule.
 func (p Plan) moments(top float64, nodes int) func(a float64) float64 {
+	if p.Q == 1 {
+		return func(a float64) float64 { return a * (a - 1) / (2 * p.Sigma * p.Sigma) }
+	}
 	step := p.Sigma / float64(nodes)
 	n := int((top + 2*span*p.Sigma) / step)
 	logs, weights := make([]float64, n), make([]float64, n)
@@ -120,6 +164,9 @@ func (p Plan) moments(top float64, nodes int) func(a float64) float64 {
 // loss returns log(1-q + q exp((2x-1)/(2 sigma^2))), the privacy loss at x.
 func (p Plan) loss(x float64) float64 {
 	u := (2*x - 1) / (2 * p.Sigma * p.Sigma)
+	if p.Q == 1 {
+		return u
+	}
 	if u > 30 { // beyond what exp can hold
 		return u + math.Log1p((1-p.Q)/p.Q*det.Exp(-u)) + det.Log(p.Q)
 	}

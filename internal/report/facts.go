@@ -88,11 +88,10 @@ func (s *Study) facts() []fact {
 	}
 	switch {
 	case s.Tune != nil:
+		facts = append(facts, privacy(s.Tune.Privacy)...)
 		facts = append(facts, fact{"weights (SHA-256)", s.Tune.WeightsSHA256})
 	case s.Run != nil:
-		if a := s.Run.Privacy; a != nil {
-			facts = append(facts, fact{"privacy", a.Cost() + "; " + a.Describe()})
-		}
+		facts = append(facts, privacy(s.Run.Privacy)...)
 		facts = append(facts, fact{"weights (SHA-256)", s.Run.WeightsSHA256})
 	}
 	return facts
@@ -121,4 +120,12 @@ func short(v tuners.Value) string {
 		return x
 	}
 	return v.String()
+}
+
+// privacy is what a private study cost, nothing of one that is not.
+func privacy(a *config.Account) []fact {
+	if a == nil {
+		return nil
+	}
+	return []fact{{"privacy", a.Cost() + "; " + a.Describe()}}
 }

@@ -90,20 +90,20 @@ type calibratedPlan struct {
 }
 
 func (o *dpOptions) printSigma(a *app) error {
-	o.plan.Sigma = 1 // not read
+	o.plan.Sigma = 1
 	if err := o.plan.Check(); err != nil {
 		return err
 	}
 	if err := privacy.CheckDelta(o.delta); err != nil {
 		return err
 	}
-	result := calibratedPlan{PLD: math.NaN()}
+	result, plans := calibratedPlan{PLD: math.NaN()}, privacy.Plans{o.plan}
 	var err error
-	if result.RDP, err = o.plan.Noise(o.epsilon, o.delta, privacy.ByRDP); err != nil {
+	if result.RDP, err = plans.Noise(o.epsilon, o.delta, false); err != nil {
 		return err
 	}
 	if !o.plan.Fixed {
-		if result.PLD, err = o.plan.Noise(o.epsilon, o.delta, privacy.Plan.PLD); err != nil {
+		if result.PLD, err = plans.Noise(o.epsilon, o.delta, true); err != nil {
 			return err
 		}
 	}

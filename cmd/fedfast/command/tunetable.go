@@ -68,6 +68,7 @@ func (a *app) printTuneBlock(c *config.Config, r *study.Result, dir string, next
 	l := learned{curve: r.Trials[r.Best.Number].Curve, goal: r.Goal, patience: r.Patience, measure: r.Measure}
 	b.curve(l)
 	b.fleet(r.Trials[r.Best.Number].Fleet, r.Trials[r.Best.Number].Rounds)
+	b.privacy(r.Privacy)
 	b.notes(r)
 	b.warnings(r.Verdict(c), a.verbose)
 	b.next(append(next, "report "+shellWord(dir), "ui "+parentOf(dir))...)

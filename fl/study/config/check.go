@@ -42,7 +42,7 @@ func (c *Config) CheckFor(mode string) error {
 		return err
 	}
 	if mode == ModeTune {
-		if err := c.checkUntuned(); err != nil {
+		if err := c.checkPrivateTuning(); err != nil {
 			return err
 		}
 		return c.CheckSpace()

@@ -46,7 +46,7 @@ type Config struct {
 	Time        fleet.Time     `toml:"time"`
 	Update      fl.Updates     `toml:"update"`
 	Sampler     fleet.Sampler  `toml:"sampler"`
-	DP          DP             `toml:"dp" by:"run"`
+	DP          DP             `toml:"dp"`
 	Score       Score          `toml:"score" by:"tune"`
 	Finalists   Finalists      `toml:"finalists" by:"tune"`
 	Eval        Eval           `toml:"eval"`

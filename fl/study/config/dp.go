@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/privacy"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // DP holds the keys dp.*: central differential privacy at user level.
@@ -22,6 +25,8 @@ type DP struct {
 	Assume      string  `toml:"assume" of:"poisson" doc:"account for cohorts of a fixed size as if they were drawn by Poisson sampling, as other simulators do; results say so"`
 	Population  int     `toml:"population" in:"[0, inf)" doc:"number of clients of the deployment that is simulated, to account for instead of the dataset's; 0: the dataset's"`
 	NoiseCohort int     `toml:"noise_cohort" in:"[0, inf)" doc:"cohort of the deployment that is simulated: the noise on the sum is scaled by cohort/noise_cohort, so that the mean has the noise of the deployment's; 0: cohort"`
+	Scores      string  `toml:"scores" by:"tune" of:"noisy public" doc:"scores of rounds and finalists, and the errors that a client tuner sees: noisy, private and in the account, or public, exact, of validation samples of other people; default: noisy"`
+	TuningShare float64 `toml:"tuning_share" by:"tune" in:"[0, 1)" doc:"share of the privacy budget that noisy scores take, in units of 1/noise^2; default: 0.1"`
 }
 
 // The values of Account.Relation: what neighboring datasets differ by.
@@ -34,10 +39,13 @@ const (
 	defaultDelta = 1e-6
 	startClip    = 0.1 // of adaptive clipping
 	countShare   = 20  // the noise on the count is the cohort over this
+	tuningShare  = 0.1
+	scoresPublic = "public"
 )
 
-// Account is what a run with dp.* costs. Its epsilons are upper bounds and hold for the
-// weights of the rounds, not for losses and other measurements of clients.
+// Account is what a run or study with dp.* costs. Its epsilons are upper bounds and hold for
+// the weights of the rounds of all trials and, but for public ones, the scores by which a
+// study decides, not for losses and other measurements of clients.
 type Account struct {
 	// Epsilon is what the rounds cost at Delta.
 	Epsilon float64 `json:"epsilon"`
@@ -63,7 +71,26 @@ type Account struct {
 	// Deployment is set where Epsilon is that of another deployment.
 	Deployment bool `json:"deployment,omitempty"`
 
-	plan, own privacy.Plan
+	// Tuning is what a study's decisions take of the budget; nil of a run.
+	Tuning *TuningAccount `json:"tuning,omitempty"`
+
+	plans, own privacy.Plans // of the rounds, and of the finalists
+	sums       float64       // noise on the sum of a score
+	finals     float64       // noise on the sum of a finalist's, of expected clients
+	expected   [2]int        // clients of a round and of a finalist's score
+	bound      func() func(rounds int) float64
+}
+
+// TuningAccount is what a private study's decisions take of its budget.
+type TuningAccount struct {
+	// Public says that validation samples are of other people, so that scores are exact and
+	// cost nothing. Else scores take Share of the budget.
+	Public bool    `json:"public_scores,omitempty"`
+	Share  float64 `json:"share,omitempty"`
+	// ScoreNoise is the standard deviation of the noise on a round's score, FinalistNoise that
+	// on a finalist's, 0 without finalists.
+	ScoreNoise    float64 `json:"score_noise,omitempty"`
+	FinalistNoise float64 `json:"finalist_noise,omitempty"`
 }
 
 // Private reports whether a run is differentially private.
@@ -108,18 +135,31 @@ func (c *Config) checkDP() error {
 	return nil
 }
 
-// checkUntuned returns an error for a study whose trials would be private.
-func (c *Config) checkUntuned() error {
-	if !c.Private() {
-		return nil
+// checkPrivateTuning returns an error for a private study that would reveal more than its
+// account has.
+func (c *Config) checkPrivateTuning() error {
+	bad := func(name, format string, args ...any) error {
+		return &key.Error{Key: name, Problem: fmt.Sprintf(format, args...)}
 	}
-	return &key.Error{Key: "dp.epsilon", Problem: ": studies of many trials release scores, which are not accounted for; use fedfast run"}
+	switch score := c.Score; {
+	case !c.Private() || c.DP.Scores == scoresPublic:
+		return nil
+	case score.Epsilon > 0:
+		return bad("score.epsilon", " = %v: scores have the noise of dp.tuning_share already; leave it out", score.Epsilon)
+	case score.Clients > 0:
+		return bad("score.clients", " = %d: private scores are of the whole cohort; leave it out", score.Clients)
+	case score.Both:
+		return bad("score.both", ": the second score is not accounted for; leave it out")
+	case c.Objective != tuners.MetricError && c.Objective != tuners.MetricAccuracy && c.Objective != tuners.MetricRecall:
+		return bad("objective", " = %q: it has no bound, so noise cannot make it private; use \"error\" or \"accuracy\", or dp.scores = %q", c.Objective, scoresPublic)
+	}
+	return nil
 }
 
 // Privacy returns what makes rounds private, with noise computed from dp.epsilon, and the
-// account of a run of c.Rounds rounds; nil without dp.*. clients is their number in the
-// federation.
-func (c *Config) Privacy(clients int) (*fl.Privacy, *Account, error) {
+// account of a run of c.Rounds rounds, or with tune of a study of c.Budget.Rounds rounds;
+// nil without dp.*. clients is their number in the federation.
+func (c *Config) Privacy(clients int, tune bool) (*fl.Privacy, *Account, error) {
 	if err := c.checkDP(); err != nil || !c.Private() {
 		return nil, nil, err
 	}
@@ -137,7 +177,20 @@ func (c *Config) Privacy(clients int) (*fl.Privacy, *Account, error) {
 	a := &Account{
 		Delta: d.Delta, Noise: d.Noise, Clip: d.Clip, Quantile: d.Quantile, Accountant: cmp.Or(d.Accountant, "pld"), Relation: RelationAddRemove,
 		Rate: rate, Assumed: d.Assume != "", Deployment: d.Population > 0 || d.NoiseCohort > 0,
-		plan: privacy.Plan{Q: rate, Sigma: d.Noise, Steps: c.Rounds, Fixed: fixed},
+	}
+	rounds := c.Rounds
+	if tune {
+		rounds = c.Budget.Rounds
+		a.Tuning = &TuningAccount{Public: d.Scores == scoresPublic}
+	}
+	a.Rounds, a.plans = rounds, privacy.Plans{{Q: rate, Sigma: 1, Steps: rounds, Fixed: fixed}}
+	finals := 0.0 // the finalists' noise multiplier over that of the rounds
+	if tune && !a.Tuning.Public {
+		a.Tuning.Share = cmp.Or(d.TuningShare, tuningShare)
+		if c.Select == SelectFinalists {
+			finals = 1 / (rate * math.Sqrt(a.Tuning.Share*float64(rounds)))
+			a.plans = append(a.plans, privacy.Plan{Q: 1, Sigma: finals, Steps: 1, Fixed: fixed})
+		}
 	}
 	if d.Clip == 0 {
 		a.Clip = startClip
@@ -148,15 +201,35 @@ func (c *Config) Privacy(clients int) (*fl.Privacy, *Account, error) {
 	}
 	if d.Epsilon > 0 {
 		var err error
-		if a.Noise, err = a.plan.Noise(d.Epsilon, d.Delta, a.account()); err != nil {
+		if a.Noise, err = a.plans.Noise(d.Epsilon, d.Delta, a.Accountant == "pld"); err != nil {
 			return nil, nil, fmt.Errorf("dp.%w", err)
 		}
-		a.plan.Sigma = a.Noise
 	}
+	a.plans = a.plans.Scaled(a.Noise)
+	a.bound = sync.OnceValue(func() func(int) float64 { return a.plans[:1].Bound(a.Delta) })
 	scale := float64(c.Cohort) / float64(noiseCohort)
-	a.own = a.plan
-	a.own.Q, a.own.Sigma = float64(c.Cohort)/float64(clients), a.Noise*scale
+	a.own = slices.Clone(a.plans)
+	a.own[0].Q, a.own[0].Sigma = float64(c.Cohort)/float64(clients), a.Noise*scale
 	p := &fl.Privacy{Clip: a.Clip, Noise: a.Noise * sensitivity * scale}
+	update := 1.0 // share of the update in 1/noise^2
+	if t := a.Tuning; t != nil && !t.Public {
+		update -= t.Share
+		p.Noise /= math.Sqrt(update)
+		kinds := 1.0 // of sums that are released: scores, and what a client tuner sees
+		if c.ClientTuner.Name != "" {
+			kinds = 2
+		}
+		a.sums = a.Noise * scale * sensitivity / 2 * math.Sqrt(kinds/t.Share)
+		a.expected[0], t.ScoreNoise = c.Cohort, a.sums/float64(c.Cohort)
+		if finals > 0 {
+			most := func(n int) int { return min(n, cmp.Or(c.Finalists.Clients, n)) }
+			// A client moves the scores of all finalists by half of what it moves one, or all.
+			t.FinalistNoise = a.Noise * finals * sensitivity / 2 * math.Sqrt(float64(2*c.Finalists.Snapshots)) / float64(most(population))
+			a.expected[1] = most(clients)
+			a.finals = t.FinalistNoise * float64(a.expected[1])
+			a.own[1].Sigma *= float64(a.expected[1]) / float64(most(population))
+		}
+	}
 	if d.Quantile > 0 {
 		// A client moves the count of those below the norm by 1/2, or replaced by 1.
 		p.Quantile, p.CountNoise = d.Quantile, float64(c.Cohort)/countShare
@@ -164,37 +237,65 @@ func (c *Config) Privacy(clients int) (*fl.Privacy, *Account, error) {
 		if a.Noise >= count {
 			return nil, nil, &key.Error{Key: "dp.quantile", Problem: fmt.Sprintf(" = %v: adaptive clipping with a noise multiplier of %.4g needs a cohort of more than %.0f; raise cohort or leave it out", d.Quantile, a.Noise, a.Noise*countShare*sensitivity/2)}
 		}
-		p.Noise = sensitivity / math.Sqrt(1/(a.Noise*a.Noise)-1/(count*count))
+		left := update/(a.Noise*a.Noise) - 1/(count*count)
+		if left <= 0 {
+			return nil, nil, &key.Error{Key: "dp.quantile", Problem: fmt.Sprintf(" = %v: dp.tuning_share = %v and the noise on the count leave nothing of the budget; raise cohort or lower dp.tuning_share", d.Quantile, a.Tuning.Share)}
+		}
+		p.Noise = sensitivity / math.Sqrt(left)
 	}
 	return p, a, nil
 }
 
+// Scores returns the options of a round's scores, and of a finalist's, with the noise that
+// the account has for them. A nil Account leaves them as they are.
+func (a *Account) Scores(o fl.ScoreOptions) (round, finalist fl.ScoreOptions) {
+	if a == nil || a.sums == 0 {
+		return o, o
+	}
+	return fl.ScoreOptions{Noise: a.sums, Expected: a.expected[0]}, fl.ScoreOptions{Noise: a.finals, Expected: a.expected[1]}
+}
+
+// GroupNoise returns the noise on the sums of errors that a client tuner sees.
+func (a *Account) GroupNoise() float64 { return a.sums }
+
 // account returns the accountant's function.
-func (a *Account) account() func(privacy.Plan, float64) float64 {
+func (a *Account) account() func(privacy.Plans, float64) float64 {
 	if a.Accountant == "rdp" {
 		return privacy.ByRDP
 	}
-	return privacy.Plan.PLD
+	return privacy.Plans.PLD
 }
 
-// After returns the account after a number of rounds.
+// After returns the account after a number of rounds, with the finalists of a study.
 func (a *Account) After(rounds int) *Account {
 	spent := *a
-	spent.Rounds, spent.plan.Steps, spent.own.Steps = rounds, rounds, rounds
-	spent.Epsilon = a.Spent(rounds)
-	if a.Deployment && spent.own.Sigma >= privacy.LeastSigma {
-		own := a.account()(spent.own, a.Delta)
+	spent.Rounds, spent.Epsilon = rounds, a.account()(after(a.plans, rounds), a.Delta)
+	if a.Deployment && !slices.ContainsFunc(a.own, func(p privacy.Plan) bool { return p.Sigma < privacy.LeastSigma }) {
+		own := a.account()(after(a.own, rounds), a.Delta)
 		spent.Own = &own
 	}
 	return &spent
 }
 
-// Spent returns the epsilon after a number of rounds.
-func (a *Account) Spent(rounds int) float64 {
-	plan := a.plan
-	plan.Steps = rounds
-	return a.account()(plan, a.Delta)
+// after returns plans whose first, that of the rounds, has a number of them.
+func after(plans privacy.Plans, rounds int) privacy.Plans {
+	plans = slices.Clone(plans)
+	plans[0].Steps = rounds
+	return plans
 }
+
+// Spent returns the epsilon after a number of rounds, without finalists, rounded up by up to
+// 0.01.
+func (a *Account) Spent(rounds int) float64 {
+	plans := after(a.plans[:1], rounds)
+	if a.Accountant == "rdp" {
+		return privacy.ByRDP(plans, a.Delta)
+	}
+	return plans.Rough(a.Delta)
+}
+
+// Bound is like Spent, by Rényi divergences: it takes microseconds and may be larger.
+func (a *Account) Bound(rounds int) float64 { return a.bound()(rounds) }
 
 // Cost writes the epsilon.
 func (a *Account) Cost() string { return fmt.Sprintf("epsilon %.4g at delta %g", a.Epsilon, a.Delta) }
@@ -208,5 +309,15 @@ func (a *Account) Describe() string {
 	case a.Assumed:
 		sampling = "cohorts of a fixed size, accounted for as Poisson sampling"
 	}
-	return fmt.Sprintf("%s; noise multiplier %.4g, clipping norm %.4g; neighbors differ by %s; %s", strings.ToUpper(a.Accountant), a.Noise, a.Clip, neighbors, sampling)
+	text := fmt.Sprintf("%s; noise multiplier %.4g, clipping norm %.4g; neighbors differ by %s; %s", strings.ToUpper(a.Accountant), a.Noise, a.Clip, neighbors, sampling)
+	switch t := a.Tuning; {
+	case t == nil:
+	case t.Public:
+		text += "; scores are exact and not in the account: validation samples are of other people"
+	case t.FinalistNoise > 0:
+		text += fmt.Sprintf("; noise of %.2g on each round's score, %.2g on each finalist's", t.ScoreNoise, t.FinalistNoise)
+	default:
+		text += fmt.Sprintf("; noise of %.2g on each round's score", t.ScoreNoise)
+	}
+	return text
 }

@@ -217,6 +217,9 @@ func (s *Study) Tune(ctx context.Context, o Options) (*study.Result, error) {
 	}
 	defer closeTuners()
 	if o.Baseline != 0 {
+		if setup.Config.Private() {
+			return nil, errors.New("baseline: its trainings are not in the account of dp.epsilon; leave it out, or run random search as a study of its own")
+		}
 		if err := study.CheckBaseline(setup.Data); err != nil {
 			return nil, fmt.Errorf("baseline: %w", err)
 		}

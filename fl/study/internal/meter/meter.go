@@ -45,7 +45,8 @@ func New(s Study, e *fl.Engine) *Meter {
 
 // scoreOf returns a round's score in the study's objective under a target.
 func (m *Meter) scoreOf(r *fl.RoundResult, personalized bool) float64 {
-	return r.Score(personalized, m.Config.Score.Options()).Metric(m.Objective.Metric)
+	round, _ := m.Account.Scores(m.Config.Score.Options())
+	return r.Score(personalized, round).Metric(m.Objective.Metric)
 }
 
 // Record keeps of a round's result what is recorded, with the probes that the

@@ -37,6 +37,9 @@ type Round struct {
 	Fleet *Fleet `json:"fleet,omitempty"`
 	// Probes are what the client tuner observes, by name, one a slot.
 	Probes map[string][]Real `json:"probes,omitempty"`
+	// Private, of a private study, is what the client tuner observes instead of Probes, one a
+	// planned slot, whose number is that of the clients that were expected.
+	Private map[string][]Real `json:"private,omitempty"`
 	// Aggregates are those that a round has as a whole.
 	Aggregates map[string]Real `json:"aggregates,omitempty"`
 	// Params are what the client tuner set for all clients of the round alike.
@@ -120,6 +123,9 @@ type Act struct {
 
 // Observation is what the client tuner receives about a recorded round, from 0.
 func (rec *Round) Observation(trial, round int) tuners.Observation {
+	if rec.Private != nil {
+		return rec.private(trial, round)
+	}
 	o := tuners.Observation{Trial: trial, Round: round, Slots: make([]tuners.Slot, len(rec.Clients)), Aggregates: map[string]float64{}}
 	if loss := float64(rec.TrainLoss); !math.IsNaN(loss) { // as it is when all clients were dropped
 		o.Aggregates["train_loss"] = loss
@@ -137,6 +143,23 @@ func (rec *Round) Observation(trial, round int) tuners.Observation {
 		o.Slots[i].Probes = make(map[string]float64, len(rec.Probes))
 		for name, values := range rec.Probes {
 			o.Slots[i].Probes[name] = float64(values[i])
+		}
+	}
+	return o
+}
+
+// private is the observation of a private round.
+func (rec *Round) private(trial, round int) tuners.Observation {
+	o := tuners.Observation{Trial: trial, Round: round, Aggregates: map[string]float64{}}
+	for name, values := range rec.Private {
+		if o.Slots == nil {
+			o.Slots = make([]tuners.Slot, len(values))
+		}
+		for i, x := range values {
+			if o.Slots[i].Probes == nil {
+				o.Slots[i].Probes = map[string]float64{}
+			}
+			o.Slots[i].Probes[name] = float64(x)
 		}
 	}
 	return o

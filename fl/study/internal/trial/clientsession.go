@@ -40,6 +40,7 @@ func (t *Trial) openSession(ctx context.Context) error {
 	live, err := s.Live(ctx)
 	if err == nil {
 		s.probes = slices.Concat(live.Probes(), t.study.Client.Scalars)
+		err = t.study.Client.checkPrivate(s.probes)
 	}
 	return err
 }
@@ -125,6 +126,9 @@ func samePlan(data []byte, plan tuners.Plan) bool {
 func (s *session) request(round int) tuners.PlanRequest {
 	t := s.trial
 	r := tuners.PlanRequest{Trial: t.Number, Round: round, Slots: t.study.Meter.Config.Cohort}
+	if t.study.Meter.Config.Sampling == "poisson" && t.study.Client.Noise == 0 {
+		r.Slots = max(1, len(t.study.Engine.Cohort(t.Number, round)))
+	}
 	if t.study.Client.keys() {
 		for _, client := range t.study.Engine.Cohort(t.Number, round) {
 			r.ClientKeys = append(r.ClientKeys, uint64(client))

@@ -22,13 +22,13 @@ func (t *Trial) plan(ctx context.Context) (fl.Plan, error) {
 	}
 	if data != nil {
 		t.session.Skip(1)
-		return t.planOf(data)
+		return t.planOf(data, t.rounds)
 	}
 	p, err := t.session.plan(ctx)
 	if err != nil {
 		return fl.Plan{}, err
 	}
-	return t.complete(p)
+	return t.complete(p, t.rounds)
 }
 
 // Own is the plan of a trial without a client tuner.
@@ -36,23 +36,26 @@ func (t *Trial) Own() fl.Plan {
 	return fl.Plan{Server: t.Hyper.Server, Time: t.Hyper.Time, Clients: []fl.ClientParams{t.Hyper.Client}, Probes: t.study.Hyper.Probes}
 }
 
-// planOf reads a recorded plan.
-func (t *Trial) planOf(data []byte) (fl.Plan, error) {
+// planOf reads the recorded plan of a round.
+func (t *Trial) planOf(data []byte, round int) (fl.Plan, error) {
 	var p tuners.Plan
 	if err := json.Unmarshal(data, &p); err != nil {
-		return fl.Plan{}, fmt.Errorf("trial %d, round %d: the recorded plan: %w", t.Number, t.rounds+1, err)
+		return fl.Plan{}, fmt.Errorf("trial %d, round %d: the recorded plan: %w", t.Number, round+1, err)
 	}
-	return t.complete(p)
+	return t.complete(p, round)
 }
 
 // complete lays a client tuner's plan over the trial's own hyperparameters and
 // adds the probes.
-func (t *Trial) complete(p tuners.Plan) (fl.Plan, error) {
+func (t *Trial) complete(p tuners.Plan, round int) (fl.Plan, error) {
 	plan, err := t.merge(p)
 	if err != nil {
-		return plan, fmt.Errorf("client tuner: trial %d, round %d: %w", t.Number, t.rounds, err)
+		return plan, fmt.Errorf("client tuner: trial %d, round %d: %w", t.Number, round, err)
 	}
 	plan.Probes = slices.Concat(t.study.Hyper.Probes, t.session.probes)
+	if t.study.Client.Noise > 0 {
+		t.takeSlots(&plan, round)
+	}
 	return plan, nil
 }
 

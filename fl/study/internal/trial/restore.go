@@ -98,7 +98,7 @@ func (t *Trial) repeat(ctx context.Context, tr training) error {
 		if err != nil {
 			return err
 		}
-		if plan, err = t.planOf(data); err != nil {
+		if plan, err = t.planOf(data, round); err != nil {
 			return err
 		}
 	}
@@ -107,6 +107,7 @@ func (t *Trial) repeat(ctx context.Context, tr training) error {
 		return err
 	}
 	t.noteParams(rec, plan)
+	t.privatize(rec, round)
 	again, err := json.Marshal(rec)
 	if err != nil {
 		return err

@@ -100,6 +100,7 @@ func (t *Trial) round(ctx context.Context, plan fl.Plan) (*record.Round, error) 
 		rec, err := tr.round(context.WithoutCancel(ctx), plan, t.probes())
 		if err == nil {
 			t.noteParams(rec, plan)
+			t.privatize(rec, t.rounds)
 		}
 		if !errors.Is(err, ErrLost) {
 			return rec, err

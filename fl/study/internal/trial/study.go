@@ -43,6 +43,7 @@ type ClientTuner struct {
 	Scalars  []string           // facts about clients that it asks for
 	Controls []string           // patterns of the hyperparameters that it sets
 	Prepared []byte             // state that opens its sessions, nil without a preparation
+	Noise    float64            // on the sums of errors that it observes, of a private study
 }
 
 // Shelf keeps the best models of a study.

@@ -32,6 +32,7 @@ type Trial struct {
 	study    *Study
 	past     *replay.Trial
 	session  *session  // the client tuner's, nil without one
+	private  private   // how the newest round's clients took its plan
 	train    *fl.Trial // nil while rounds come from the record or are run elsewhere, or when dropped
 	away     *away     // where else the trial trains, nil for nowhere
 	rounds   int

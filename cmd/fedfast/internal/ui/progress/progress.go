@@ -219,6 +219,7 @@ func (d *Display) state(now time.Time) State {
 		add(below, 5, behind, p.Best.Basis())
 	}
 	add(below, 2, behind, testError(p))
+	add(below, 3, behind, epsilon(p))
 	add(below, 4, behind, loss(p))
 	if p.Rounds != p.ToRound {
 		add(below, 1, behind, trials(p))
@@ -257,6 +258,14 @@ func testError(p study.Progress) string {
 	return fmt.Sprintf("test error %.1f %%", 100**p.TestError)
 }
 
+// epsilon tells what the rounds have cost in privacy.
+func epsilon(p study.Progress) string {
+	if p.Epsilon == nil {
+		return ""
+	}
+	return fmt.Sprintf("epsilon %.2f", *p.Epsilon)
+}
+
 // trials tells how many trials go on, and to which rung unless it is the first.
 func trials(p study.Progress) string {
 	if p.Trials == 0 {
@@ -281,7 +290,7 @@ func describe(p study.Progress) string {
 	if p.Rounds != p.ToRound {
 		parts = append(parts, fmt.Sprintf("trial %d at round %s", p.Trial, of(p.TrialRound, p.ToRound)), trials(p))
 	}
-	parts = append(parts, loss(p), testError(p), simulated(p.Fleet))
+	parts = append(parts, loss(p), testError(p), epsilon(p), simulated(p.Fleet))
 	if !math.IsNaN(p.Best.Score) {
 		parts = append(parts, best(p)+", "+p.Best.Basis())
 	}

@@ -1,0 +1,71 @@
+package config
+
+import (
+	"math"
+	"testing"
+
+	"github.com/fedfast/fedfast/internal/privacy"
+)
+
+// TestPrivateStudy adds up what a study releases in a round, in units of 1/noise^2 over the
+// sensitivity, which must be what its account has: the update, the count of adaptive
+// clipping, the score, and what a client tuner sees; and once the finalists' scores.
+func TestPrivateStudy(t *testing.T) {
+	t.Parallel()
+	for _, sampling := range []string{"poisson", "without"} {
+		for _, client := range []string{"", "fedex"} {
+			if client == "" && sampling == "without" && testing.Short() {
+				continue // seconds
+			}
+			for _, quantile := range []float64{0, 0.5} {
+				c := Default()
+				c.Sampling, c.Cohort, c.ClientTuner.Name = sampling, 300, client
+				c.Budget = Budget{Rounds: 40, TrialRounds: 10}
+				c.DP = DP{Noise: 1.5, Delta: 1e-5, Clip: 0.5, Quantile: quantile, TuningShare: 0.2, Accountant: "rdp"}
+				const clients = 3000
+				p, a, err := c.Privacy(clients, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				moves := 1.0 // how far a client moves the sum of the updates, over the clipping norm
+				if sampling == "without" {
+					moves = 2
+				}
+				square := func(x float64) float64 { return x * x }
+				round, final := a.Scores(c.Score.Options())
+				sum := square(moves/p.Noise) + square(moves/2/round.Noise)
+				if quantile > 0 {
+					sum += square(moves / 2 / p.CountNoise)
+				}
+				if client != "" {
+					sum += square(moves / 2 / a.GroupNoise())
+				}
+				if z := 1 / math.Sqrt(sum); math.Abs(z/a.Noise-1) > 1e-9 {
+					t.Errorf("%s, client tuner %q, quantile %v: the releases of a round have a noise multiplier of %v together, the account has %v", sampling, client, quantile, z, a.Noise)
+				}
+				most := math.Sqrt(float64(2 * c.Finalists.Snapshots)) // finalists, each moved by one client
+				plans := privacy.Plans{
+					{Q: 0.1, Sigma: a.Noise, Steps: 40, Fixed: moves == 2},
+					{Q: 1, Sigma: final.Noise / (moves / 2 * most), Steps: 1, Fixed: moves == 2},
+				}
+				if got, want := a.After(40).Epsilon, privacy.ByRDP(plans, 1e-5); math.Abs(got-want) > 1e-9 {
+					t.Errorf("%s: the study costs %v, its releases %v", sampling, got, want)
+				}
+				if final.Expected != c.Finalists.Clients || round.Expected != 300 {
+					t.Errorf("scores are over %d clients, those of finalists over %d", round.Expected, final.Expected)
+				}
+				if a.Bound(20) < a.Spent(20)-1e-9 || a.Spent(20) >= a.Spent(40) || a.Spent(40) >= a.After(40).Epsilon {
+					t.Errorf("the rounds cost %v, %v and with finalists %v", a.Spent(20), a.Spent(40), a.After(40).Epsilon)
+				}
+				c.DP.Scores = "public"
+				_, public, err := c.Privacy(clients, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if o, _ := public.Scores(c.Score.Options()); o != c.Score.Options() || public.After(40).Epsilon >= a.After(40).Epsilon {
+					t.Errorf("with public scores the study costs no less, and scores have %+v", o)
+				}
+			}
+		}
+	}
+}
