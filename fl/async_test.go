@@ -188,7 +188,7 @@ func TestTimeIsChecked(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	model := fltest.SmallCNN(t, fed)
 	for want, change := range map[string]func(*Config){
-		`time.mode = "later": must be sync, buffered or async`:                              func(c *Config) { c.Time.Mode = "later" },
+		`time.mode = "later": must be sync, buffered, async or window`:                      func(c *Config) { c.Time.Mode = "later" },
 		`time.mode = "buffered": needs a fleet: Config.Fleet`:                               func(c *Config) { c.Time.Mode, c.Fleet = fleet.Buffered, nil },
 		`sampling = "with" (replacement): a client of a fleet cannot work twice`:            func(c *Config) { c.Replacement = true },
 		`time.overselect: 18 clients at a time, glyphs has 10; lower it, or cohort`:         func(c *Config) { c.Time.Overselect = 3 },

@@ -30,9 +30,9 @@ func (c *Config) CheckTime(t fleet.Time) error {
 		return &key.Error{Key: name, Problem: fmt.Sprintf(problem, args...)}
 	}
 	switch t.Mode {
-	case fleet.Sync, fleet.Buffered, fleet.Async:
+	case fleet.Sync, fleet.Buffered, fleet.Async, fleet.Window:
 	default:
-		return bad("time.mode", " = %q: must be sync, buffered or async", t.Mode)
+		return bad("time.mode", " = %q: must be sync, buffered, async or window", t.Mode)
 	}
 	if c.Fleet == nil {
 		if t.Asynchronous() {
@@ -91,12 +91,16 @@ func (e *Engine) newClock(number int) *clock.Schedule {
 
 // clockConfig says how the server works in a trial.
 func (e *Engine) clockConfig(number int, t *fleet.Time) clock.Config {
-	c, trial := &e.cfg, uint64(number)
+	c, trial, window := &e.cfg, uint64(number), int64(0)
+	if t.Mode == fleet.Window {
+		window = nanos.Of(t.Window)
+	}
 	return clock.Config{
 		Clients: len(c.Data.Clients), Async: t.Asynchronous(), Cohort: c.Cohort, Drawn: t.Working(c.Cohort),
 		Deadline: nanos.Of(t.Deadline), MinUpdates: t.MinUpdates, MaxFailed: t.MaxFailed,
 		CohortKey:   func(round int) uint64 { return cohortKey(c.Seed, trial, round) },
-		Concurrency: t.Working(c.Cohort), Buffer: t.Updates(c.Cohort), Open: t.Open, MaxStaleness: t.MaxStaleness, Hold: c.keeps(),
+		Concurrency: t.Working(c.Cohort), Buffer: t.Updates(c.Cohort), Open: t.Open, MaxStaleness: t.MaxStaleness, Hold: c.keeps() || window > 0,
+		Window:      window,
 		DispatchKey: kernels.Key(c.Seed, trial, purposeDispatch), Jitter: trial << 32, Server: nanos.Of(t.Server),
 	}
 }

@@ -10,6 +10,7 @@ import (
 const (
 	Sync     = "sync"
 	Buffered = "buffered"
+	Window   = "window"
 	Async    = "async"
 )
 
@@ -22,21 +23,22 @@ const (
 
 // Time says how the server works on a fleet, in simulated time: the keys time.*.
 type Time struct {
-	Mode         string  `toml:"mode" of:"sync buffered async" doc:"when the server steps: sync, after a round's cohort; buffered, after every time.buffer updates (FedBuff); async, after every update (FedAsync)" also:"schedule"`
-	Concurrency  int     `toml:"concurrency" tune:"yes" in:"[0, inf)" with:"buffered async" doc:"number of clients that work at a time; 0: as many as cohort"`
+	Mode         string  `toml:"mode" of:"sync buffered async window" doc:"when the server steps: sync, after a round's cohort; buffered, after every time.buffer updates (FedBuff); async, after every update (FedAsync); window, every time.window seconds, with the updates that have arrived (semi-synchronous)" also:"schedule"`
+	Concurrency  int     `toml:"concurrency" tune:"yes" in:"[0, inf)" with:"buffered async window" doc:"number of clients that work at a time; 0: as many as cohort"`
 	Buffer       int     `toml:"buffer" tune:"yes" in:"[1, inf)" with:"buffered" doc:"number of updates that a step takes" also:"buffer_size K"`
-	Open         int     `toml:"open" in:"[1, inf)" with:"buffered async" doc:"number of clients that must have ended before others begin"`
+	Window       float64 `toml:"window" in:"(0, 1e9]" with:"window" doc:"simulated seconds of a window, at whose end the server takes the updates that have arrived and their clients begin again; a window without any is followed by another" also:"interval period"`
+	Open         int     `toml:"open" in:"[1, inf)" with:"buffered async window" doc:"number of clients that must have ended before others begin"`
 	Deadline     float64 `toml:"deadline" tune:"yes" in:"[0, 1e9]" with:"sync" doc:"simulated seconds after which a round takes no more updates; 0: none" also:"timeout"`
 	Overselect   float64 `toml:"overselect" tune:"yes" in:"[1, 100]" with:"sync" doc:"factor by which more clients than cohort begin a round, of which the first cohort are taken" also:"over_selection overcommit"`
 	MinUpdates   int     `toml:"min_updates" in:"[1, inf)" with:"sync" doc:"number of updates without which a round fails: it is repeated with other clients, and its time is lost"`
 	MaxFailed    int     `toml:"max_failed" in:"[0, inf)" with:"sync" doc:"number of rounds in a row that may fail; one more ends the trial"`
-	MaxStaleness int     `toml:"max_staleness" in:"[0, inf)" with:"buffered async" doc:"largest staleness of an update: the number of steps since its client began; staler ones are discarded"`
-	Staleness    string  `toml:"staleness" of:"constant polynomial hinge" with:"buffered async" doc:"weight s of an update with staleness t: constant is 1, polynomial 1/(1+t)^exponent, hinge 1 up to t = hinge_after and 1/(1 + hinge_slope (t - hinge_after)) beyond"`
-	Exponent     float64 `toml:"exponent" tune:"yes" in:"[0, 100]" with:"buffered async" doc:"exponent of time.staleness = \"polynomial\""`
-	HingeSlope   float64 `toml:"hinge_slope" in:"[0, 1e6]" with:"buffered async" doc:"slope of time.staleness = \"hinge\""`
-	HingeAfter   float64 `toml:"hinge_after" in:"[0, 1e6]" with:"buffered async" doc:"staleness from which time.staleness = \"hinge\" weights less"`
+	MaxStaleness int     `toml:"max_staleness" in:"[0, inf)" with:"buffered async window" doc:"largest staleness of an update: the number of steps since its client began; staler ones are discarded"`
+	Staleness    string  `toml:"staleness" of:"constant polynomial hinge" with:"buffered async window" doc:"weight s of an update with staleness t: constant is 1, polynomial 1/(1+t)^exponent, hinge 1 up to t = hinge_after and 1/(1 + hinge_slope (t - hinge_after)) beyond"`
+	Exponent     float64 `toml:"exponent" tune:"yes" in:"[0, 100]" with:"buffered async window" doc:"exponent of time.staleness = \"polynomial\""`
+	HingeSlope   float64 `toml:"hinge_slope" in:"[0, 1e6]" with:"buffered async window" doc:"slope of time.staleness = \"hinge\""`
+	HingeAfter   float64 `toml:"hinge_after" in:"[0, 1e6]" with:"buffered async window" doc:"staleness from which time.staleness = \"hinge\" weights less"`
 	Mixing       float64 `toml:"mixing" in:"(0, 1]" with:"async" doc:"weight of a client's model in the mean with the server's, times s(t)" also:"alpha"`
-	Weighted     bool    `toml:"weighted" with:"buffered" doc:"weight the updates of a step by the clients' weights in the method, not equally"`
+	Weighted     bool    `toml:"weighted" with:"buffered window" doc:"weight the updates of a step by the clients' weights in the method, not equally"`
 	Seconds      float64 `toml:"seconds" in:"[0, inf)" doc:"simulated seconds after which fedfast run, or the single trial of a client tuner without a tuner, stops; 0: none" also:"time_budget max_seconds"`
 	Server       float64 `toml:"server" in:"[0, 1e9]" doc:"simulated seconds that a step of the server takes"`
 }
@@ -44,13 +46,13 @@ type Time struct {
 // DefaultTime returns the defaults of the keys time.*: rounds that wait for all clients.
 func DefaultTime() Time {
 	return Time{
-		Mode: Sync, Buffer: 10, Open: 1, Overselect: 1, MinUpdates: 1, MaxFailed: 10, MaxStaleness: 100,
+		Mode: Sync, Buffer: 10, Window: 60, Open: 1, Overselect: 1, MinUpdates: 1, MaxFailed: 10, MaxStaleness: 100,
 		Staleness: Polynomial, Exponent: 0.5, HingeSlope: 10, HingeAfter: 4, Mixing: 0.6,
 	}
 }
 
 // Asynchronous reports whether the server steps without waiting for rounds.
-func (t *Time) Asynchronous() bool { return t.Mode == Buffered || t.Mode == Async }
+func (t *Time) Asynchronous() bool { return t.Mode != Sync }
 
 // Updates returns how many updates a step takes at most.
 func (t *Time) Updates(cohort int) int {
@@ -59,6 +61,8 @@ func (t *Time) Updates(cohort int) int {
 		return t.Buffer
 	case Async:
 		return 1
+	case Window:
+		return t.Working(cohort)
 	}
 	return cohort
 }

@@ -61,6 +61,8 @@ func TestFleetRunsAreRepeatable(t *testing.T) {
 	for name, change := range map[string]func(*config.Config){"buffered": buffered, "deadline": deadline, "states": func(c *config.Config) {
 		buffered(c)
 		setMethod(c, "ditto")
+	}, "window": func(c *config.Config) {
+		c.Time.Mode, c.Time.Window, c.Time.MaxStaleness = fleet.Window, 5, 4
 	}, "oort": func(c *config.Config) {
 		buffered(c)
 		c.Sampling = fleet.Oort

@@ -105,7 +105,7 @@ func (a *app) showMethod(_ context.Context, name string) error {
 		t.Row("differs", e.Differs)
 	}
 	if e.Synchronous != "" {
-		t.Row("synchronous", "refuses the modes buffered and async of [time]: "+e.Synchronous)
+		t.Row("synchronous", "refuses the modes buffered, async and window of [time]: "+e.Synchronous)
 	}
 	if len(e.Settings) > 0 {
 		t.Row("also reads", strings.Join(e.Settings, ", "))

@@ -116,7 +116,7 @@ func methodsPage(t *testing.T) string {
 			fmt.Fprintf(p, "- `%s`: %s.\n", e.Name, e.Differs)
 		}
 	}
-	p.WriteString("\n## Methods that cannot be asynchronous\n\nAll others also train with `time.mode` buffered and async.\n\n")
+	p.WriteString("\n## Methods that cannot be asynchronous\n\nAll others also train with `time.mode` buffered, async and window.\n\n")
 	for _, name := range fl.Methods() {
 		if e := methodOf(t, name); e.Synchronous != "" {
 			fmt.Fprintf(p, "- `%s`: %s.\n", e.Name, e.Synchronous)

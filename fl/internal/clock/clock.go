@@ -40,6 +40,9 @@ type Config struct {
 	// Concurrency is how many clients work at a time, Buffer how many updates a step
 	// takes, Open how many clients must have ended before others begin.
 	Concurrency, Buffer, Open int
+	// Window, when above 0, has a step take what has arrived at the end of a window of that
+	// time, instead of Buffer updates; it needs Hold.
+	Window int64
 	// MaxStaleness is the most steps between the start and the arrival of an update that
 	// is taken.
 	MaxStaleness int

@@ -3,6 +3,7 @@ package clock
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -203,6 +204,32 @@ func TestStepsWait(t *testing.T) {
 	slow = 100
 	if _, err := New(c, f).Next(free, nil); !errors.Is(err, ErrFailing) {
 		t.Errorf("rounds fail for ever: %v", err)
+	}
+}
+
+// TestWindows has clients of 1 s, 3 s and 9 s in windows of 2 s, by hand: those that have
+// arrived wait for the end of the window, and a window without any is followed by another.
+func TestWindows(t *testing.T) {
+	c := async(3, 3, 3)
+	c.Window, c.Hold = 2*second, true
+	s := New(c, speeds(second, 3*second, 9*second))
+	want := [][]string{{"0/0"}, {"1/1", "0/0"}, {"0/0"}, {"1/1", "0/0"}, {"0/0", "2/4"}, {"1/1", "0/0"}}
+	for i, want := range want {
+		step := next(t, s)
+		var got []string
+		for _, j := range step.Taken {
+			got = append(got, fmt.Sprintf("%d/%d", j.Client, j.Staleness))
+		}
+		slices.Sort(got)
+		if slices.Sort(want); step.End != int64(2*(i+1))*second || !slices.Equal(got, want) {
+			t.Errorf("step %d at %v s takes %v, want %v", i, step.End/second, got, want)
+		}
+	}
+	s = New(c, speeds(9*second, 9*second, 13*second))
+	for i, want := range []int64{10, 14, 20} {
+		if step := next(t, s); step.End != want*second || len(step.Taken) != []int{2, 1, 2}[i] {
+			t.Errorf("step %d ends at %d s with %d updates, want %d s", i, step.End/second, len(step.Taken), want)
+		}
 	}
 }
 

@@ -9,30 +9,38 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// nextUpdates goes on until as many updates have arrived as a step takes.
+// nextUpdates goes on until as many updates have arrived as a step takes, or until the end of
+// the first window in which any has.
 func (s *Schedule) nextUpdates(work Work, pick Pick) error {
 	s.wake = 0
+	due := int64(math.MaxInt64) // the end of the window
 	for jumps := 0; ; {
 		flying := s.state.Flying
 		switch {
 		case len(flying) > 0 && flying[0].End <= s.state.Now:
-			if s.arrive(); len(s.step.Taken) == s.cfg.Buffer {
-				if s.cfg.Hold {
-					for i := range s.step.Taken {
-						s.idle.add(s.step.Taken[i].Client)
-					}
-				}
+			s.arrive()
+			switch n := len(s.step.Taken); {
+			case s.cfg.Window > 0 && n == 1 && due == math.MaxInt64:
+				due = s.windowEnd()
+			case s.cfg.Window == 0 && n == s.cfg.Buffer:
+				s.release()
 				return nil
 			}
 			jumps, s.wake = 0, 0
+		case due <= s.state.Now:
+			s.release()
+			return nil
 		case s.wake <= s.state.Now && s.opens():
 			if err := s.dispatch(work, pick); err != nil {
 				return err
 			}
 		default:
-			to := s.wake
-			if len(flying) > 0 && (to <= s.state.Now || flying[0].End < to) {
-				to = flying[0].End
+			to := due
+			if s.wake > s.state.Now {
+				to = min(to, s.wake)
+			}
+			if len(flying) > 0 {
+				to = min(to, flying[0].End)
 			}
 			if jumps++; to == math.MaxInt64 || jumps == maxJumps {
 				return fmt.Errorf("%w: %d are at work at %s", ErrNobody, len(flying), time.Duration(s.state.Now))
@@ -42,9 +50,35 @@ func (s *Schedule) nextUpdates(work Work, pick Pick) error {
 	}
 }
 
+// windowEnd returns when the window ends that the clock is in.
+func (s *Schedule) windowEnd() int64 {
+	windows := (s.state.Now - s.step.Start + s.cfg.Window - 1) / s.cfg.Window
+	return nanos.Add(s.step.Start, max(windows, 1)*s.cfg.Window)
+}
+
+// release lets the clients whose updates are taken begin again.
+func (s *Schedule) release() {
+	if !s.cfg.Hold {
+		return
+	}
+	for i := range s.step.Taken {
+		s.idle.add(s.step.Taken[i].Client)
+	}
+}
+
+// free returns how many clients may begin. In a window, those whose updates have arrived wait
+// for its end.
+func (s *Schedule) free() int {
+	free := s.cfg.Concurrency - len(s.state.Flying)
+	if s.cfg.Window > 0 {
+		free -= len(s.step.Taken)
+	}
+	return free
+}
+
 // opens says whether clients are to begin.
 func (s *Schedule) opens() bool {
-	free := s.cfg.Concurrency - len(s.state.Flying)
+	free := s.free()
 	return free >= s.cfg.Open || free > 0 && len(s.state.Flying) == 0
 }
 
@@ -52,7 +86,7 @@ func (s *Schedule) opens() bool {
 func (s *Schedule) dispatch(work Work, pick Pick) error {
 	s.wake = s.state.Now
 	if pick != nil {
-		change, free := s.there(), s.cfg.Concurrency-len(s.state.Flying)
+		change, free := s.there(), s.free()
 		chosen, err := s.choose(s.order, free, pick)
 		for _, client := range chosen {
 			s.begin(int(client), work)
@@ -62,7 +96,7 @@ func (s *Schedule) dispatch(work Work, pick Pick) error {
 		}
 		return err
 	}
-	for len(s.state.Flying) < s.cfg.Concurrency {
+	for s.free() > 0 {
 		client, change := s.draw()
 		if client < 0 {
 			s.wake = change

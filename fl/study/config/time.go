@@ -35,7 +35,7 @@ func (c *Config) checkSampler() error {
 // checkTime returns an error for a key of [time] that its mode, or its weight of staleness,
 // does not use.
 func (c *Config) checkTime() error {
-	if !slices.Contains([]string{fleet.Sync, fleet.Buffered, fleet.Async}, c.Time.Mode) {
+	if !slices.Contains([]string{fleet.Sync, fleet.Buffered, fleet.Async, fleet.Window}, c.Time.Mode) {
 		return nil // checkKeys says so
 	}
 	given, unset := reflect.ValueOf(c.Time), reflect.ValueOf(fleet.DefaultTime())
