@@ -189,7 +189,7 @@ func (t *Trial) losses(ctx context.Context, clients []int32) (map[int32]float64,
 // operations, and the loss that it sends.
 func (e *Engine) candidateWork(client int) (flops float64, down, up int64) {
 	each, _ := e.cfg.Model.FLOPs()
-	return float64(float64(each) * float64(e.cfg.Data.Clients[client].Train.Len())), 4 * int64(e.cfg.Model.NumTrainable()), 4
+	return float64(float64(each) * float64(e.cfg.Data.Clients[client].Train.Len())), 4 * int64(e.cfg.Sent()), 4
 }
 
 // tier returns clients of one tier, drawn in proportion to the tiers' losses (TiFL, Chai et

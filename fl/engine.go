@@ -48,6 +48,9 @@ type Config struct {
 	// i has Widths[i mod len], unless ClientParams.Width says otherwise. nil are
 	// those of the method. Only methods that read client.widths have any.
 	Widths []float64
+	// Statistics says what becomes of the running statistics of batch normalization:
+	// StatisticsAverage or another of these; empty is the method's.
+	Statistics string
 	// StateMemory is how many bytes of memory the clients' states may take; what
 	// is beyond goes to a temporary file. 0 is 2 GiB.
 	StateMemory int64
@@ -55,6 +58,9 @@ type Config struct {
 	// rounds with client.optimizer_state = "keep". Clients then have a state also where
 	// the method keeps none. It must be set where a round's hyperparameters keep.
 	KeepOptimizer bool
+	// Batch is the largest batch that clients may train on, by which New counts the memory
+	// of batch normalization; 0 is 64.
+	Batch int
 	// Adam says that clients may train by Adam or AdamW, so that New counts the memory
 	// of their second moments, Momentum that they may train with momentum.
 	Adam, Momentum bool
@@ -94,8 +100,10 @@ type Engine struct {
 	cfg    Config
 	pool   *pool
 	head   nn.Span
-	store  *store // of the clients' states, nil for methods without any
-	setup  any    // of the method
+	store  *store    // of the clients' states, nil for methods without any
+	setup  any       // of the method
+	kept   []nn.Span // of the model, that clients keep by Config.Statistics
+	aside  []nn.Span // that only their means move
 	layout func() [32]byte
 	fleet  clock.Fleet // nil for none
 	uplink *uplink     // of the clients' updates; nil where nothing happens to them
@@ -144,7 +152,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Updates == (Updates{}) {
 		cfg.Updates = DefaultUpdates()
 	}
-	if err := errors.Join(cfg.checkUpdates(), cfg.CheckTime(cfg.Time), cfg.checkPoisson(), cfg.checkPrivacy(), cfg.checkSampler()); err != nil {
+	if err := errors.Join(cfg.checkUpdates(), cfg.CheckTime(cfg.Time), cfg.checkPoisson(), cfg.checkPrivacy(), cfg.checkSampler(), cfg.checkStatistics()); err != nil {
 		return nil, err
 	}
 	if err := cfg.CheckMemory(); err != nil {
@@ -155,6 +163,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg.Server = &s
 	}
 	e := &Engine{cfg: cfg, head: cfg.Head(), layout: sync.OnceValue(func() [32]byte { return layout(cfg.Model) })}
+	e.kept, e.aside = cfg.keptSpans(), cfg.asideSpans()
 	e.uplink = newUplink(&e.cfg)
 	_, flops := cfg.Model.FLOPs()
 	e.trainFLOPs, e.hessianFLOPs = float64(flops), float64(cfg.Model.HessianFLOPs())

@@ -81,12 +81,14 @@ type Local struct {
 	worker *worker
 	// personal are Params.Personal before any schedule.
 	personal ClientParams
-	// kept is all that the client keeps: State, then what its optimizers remember, then left.
-	kept, memories []float32
-	left           []float32                        // of kept: what compression left out of the client's updates
-	label          func(label, classes int32) int32 // of an attacker who trains with other labels
-	key            uint64                           // of this training: seed, trial, round, slot, client
-	passes         uint64
+	// kept is all that the client keeps: State, then what its optimizers remember, then
+	// left, then its own part of the model.
+	kept, memories, own []float32
+
+	left   []float32                        // of kept: what compression left out of the client's updates
+	label  func(label, classes int32) int32 // of an attacker who trains with other labels
+	key    uint64                           // of this training: seed, trial, round, slot, client
+	passes uint64
 
 	score        func(weights []float32) error // measures the personalized model; nil when nobody asks
 	subnet       *subnetWorker                 // trained instead of the whole network; nil trains the whole
@@ -199,7 +201,7 @@ func (w *worker) begin(v localTask) (*Local, error) {
 		Params: v.params.InRound(v.round), ServerParams: v.server, Round: v.round, Client: v.client, Train: c.Train, Val: c.Val,
 		Setup: e.setup, Server: v.state, Broadcast: v.weights, Weights: w.local, Fresh: v.kept == nil, Weight: float64(c.Train.Len()),
 		engine: e, worker: w, key: v.key, personal: v.params.Personal(),
-		phi: math.Inf(1), prior: math.Inf(1), exampleFLOPs: e.trainFLOPs, traffic: e.cfg.Model.NumTrainable(),
+		phi: math.Inf(1), prior: math.Inf(1), exampleFLOPs: e.trainFLOPs, traffic: e.cfg.Sent(),
 	}
 	if s := e.sending(v.state); s != nil {
 		s.Send(l)
@@ -213,16 +215,20 @@ func (w *worker) begin(v localTask) (*Local, error) {
 	w.state = grown(w.state, e.store.size)
 	l.kept = w.state
 	memories := e.cfg.memories() * memorySize(e.cfg.Model)
-	own := e.store.size - memories - e.uplink.left()
+	left := e.uplink.left()
+	own := e.store.size - memories - left - e.cfg.keptLen()
 	if e.cfg.Method.StateLen != nil {
 		l.State = l.kept[:own:own]
 	}
-	l.memories, l.left = l.kept[own:own+memories], l.kept[own+memories:]
+	rest := l.kept[own:]
+	l.memories, l.left, l.own = rest[:memories:memories], rest[memories:memories+left:memories+left], rest[memories+left:]
 	if l.Fresh {
 		clear(l.kept)
-		return l, nil
+	} else if err := e.store.read(l.kept, v.kept); err != nil {
+		return nil, err
 	}
-	return l, e.store.read(l.kept, v.kept)
+	l.ownValues()
+	return l, nil
 }
 
 // trainOpts are the options of the training's steps, without their number.

@@ -178,7 +178,7 @@ func (l *Local) trainer() trainer.Trainer {
 // it keys the dropout masks, with the rate of p. It counts nothing, see Count.
 func (l *Local) Gradient(w []float32, b *nn.Batch, p ClientParams, step int) (grad []float32, r nn.Result) {
 	o := l.trainOpts(p)
-	o.Step = uint32(step)
+	o.Step, o.Still = uint32(step), &w[0] == &l.Broadcast[0] // which others read
 	r = l.trainer().Gradient(w, b, o)
 	return l.trainer().Grad(), r
 }

@@ -78,12 +78,12 @@ func (c *Config) stateSize() (floats int, keeps bool) {
 	if c.Method.StateLen != nil {
 		floats = c.Method.StateLen(c)
 	}
-	return floats + c.memories()*memorySize(c.Model) + c.feedbackLen(), c.keeps()
+	return floats + c.memories()*memorySize(c.Model) + c.feedbackLen() + c.keptLen(), c.keeps()
 }
 
 // keeps says whether clients keep anything.
 func (c *Config) keeps() bool {
-	return c.Method.StateLen != nil || c.KeepOptimizer || c.Updates.KeepsErrors()
+	return c.Method.StateLen != nil || c.KeepOptimizer || c.Updates.KeepsErrors() || c.keepsStatistics()
 }
 
 // keeper says what has clients keep something.
@@ -93,6 +93,9 @@ func (c *Config) keeper() string {
 	}
 	if c.KeepOptimizer {
 		return fmt.Sprintf("client.optimizer_state = %q keeps", hyper.Keep)
+	}
+	if c.keepsStatistics() {
+		return fmt.Sprintf("norm.statistics = %q keeps", c.statistics())
 	}
 	return "update.feedback = true keeps"
 }
@@ -135,7 +138,7 @@ func (c *Config) needed() float64 {
 	vectors := snapshotVectors + server + float64(trials)*(trialVectors+server) +
 		float64(trials*c.Time.Versions(c.Cohort)+min(trials, workers)*sums+c.Kept+early+workers*each)
 	state, _ := c.stateSize() // of the client at work, and as it was
-	return vectors*4*float64(c.Model.Size()) + float64(workers)*(float64(c.Model.WorkspaceBytes(second)+int64(c.mostKept()))+2*4*float64(state))
+	return vectors*4*float64(c.Model.Size()) + float64(workers)*(float64(c.Model.WorkspaceBytes(c.Batch, second)+int64(c.mostKept()))+2*4*float64(state))
 }
 
 // serverVectors returns how many vectors of the model's size the method's server has.

@@ -41,6 +41,9 @@ type Method struct {
 	// Reads lists other keys of a study file that the method reads, such as
 	// "head_layers", for reference pages and errors.
 	Reads []string
+	// Statistics is Config.Statistics where the method does not work with another, else
+	// empty.
+	Statistics string
 	// Models are built-in models that the method can train, the first one to begin with;
 	// nil if it can train any network.
 	Models []string

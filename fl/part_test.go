@@ -195,6 +195,23 @@ func TestRoundsInPartsAreTheSame(t *testing.T) {
 	}
 }
 
+// TestStatisticsInParts holds that running statistics of clients that others train add up
+// to the same bits.
+func TestStatisticsInParts(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 48, 20)
+	config := Config{Model: fltest.SmallNormalized(t, fed), Data: fed, Method: average(), Cohort: 36, Seed: 4, Workers: 1}
+	plan := Plan{}
+	one := newEngine(t, config)
+	want := one.NewTrial(1)
+	runRounds(t, want, plan, 2)
+	config.Elsewhere = &others{engines: []*Engine{one, newEngine(t, config)}, parts: 3}
+	got := newEngine(t, config).NewTrial(1)
+	runRounds(t, got, plan, 2)
+	if !slices.Equal(got.Weights(), want.Weights()) {
+		t.Error("other weights")
+	}
+}
+
 // trainedOnce trains a cohort without the server's step.
 func (t *Trial) trainedOnce(tb testing.TB, plan Plan) (*part, error) {
 	r := &round{Trial: t, plan: plan}

@@ -71,5 +71,8 @@ func (p Plan) check(cfg *Config, slots int) error {
 			return err
 		}
 	}
+	if len(clients) == 1 {
+		return cfg.checkBatches(clients[0], 0, len(cfg.Data.Clients))
+	}
 	return nil
 }

@@ -217,6 +217,7 @@ type worker struct {
 	state     []float32   // of the client at work
 	sent      []float32   // what it was sent, where that is its own
 	vectors   [][]float32 // weight-sized scratch memory that methods borrow
+	aside     []float32   // what it trained that the server's optimizer must not see
 	trained   []float32   // the client's weights while others are scored
 	uplink    uplinkMemory
 	probe     nn.Displacement // of the steps

@@ -1,6 +1,7 @@
 package fl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,10 +180,11 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	}
 	t.privatize(whole, result.Slots)
 	mean, number := whole.mean()
+	aside := t.engine.takeAside(mean)
 	u := &Update{Mean: mean, Number: number, Extra: whole.Extra, Own: own, Weight: whole.Weight, Taken: whole.Taken, Clients: len(cfg.Data.Clients), Round: t.round}
 	t.observe(result, u, whole.Signs, probes)
 	t.keepVersion(plan)
-	t.step(u, plan.Server)
+	t.step(u, plan.Server, aside)
 	t.engine.pool.returnSums(whole)
 	t.commit(result.Slots, r.left)
 	t.chooser.learn(result.Slots, result.Lost)
@@ -218,22 +220,23 @@ func (t *Trial) slots(ctx context.Context, plan Plan) ([]Slot, error) {
 // slot returns the place of a client, before anything is measured.
 func (e *Engine) slot(client int, params ClientParams) (Slot, error) {
 	c := &e.cfg.Data.Clients[client]
-	return Slot{Client: client, Params: params, TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}, e.cfg.checkKept(params)
+	return Slot{Client: client, Params: params, TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}, cmp.Or(e.cfg.checkKept(params), e.cfg.checkBatches(params, client, client+1))
 }
 
 // step has the server move the weights. Frozen ones stay, whatever the method's
-// arithmetic makes of a change of 0.
-func (t *Trial) step(u *Update, p ServerParams) {
+// arithmetic makes of a change of 0; what was set aside moves by its mean.
+func (t *Trial) step(u *Update, p ServerParams, aside []float32) {
 	m := t.engine.cfg.Model
-	if len(m.Frozen()) == 0 {
+	if len(m.Frozen()) == 0 && len(aside) == 0 {
 		t.server.Step(t.weights, u, p)
 		return
 	}
 	before := t.engine.pool.borrowSum()
 	defer t.engine.pool.returnSums(&part{Sum: before})
-	m.Hold(before, t.weights)
+	copy(before, t.weights)
 	t.server.Step(t.weights, u, p)
 	m.Hold(t.weights, before)
+	t.moveAside(before, aside)
 }
 
 // localTask trains the client of a slot and measures it. It returns the client's
@@ -300,6 +303,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	if probes.prior {
 		s.MinPriorCosine = direction(l.prior)
 	}
+	l.setAside(v.weights)
 	if l.Upload != nil {
 		copy(w.local, l.Upload)
 		s.DeltaNorm = kernels.Norm(w.local)
@@ -310,7 +314,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		s.DeltaNorm = kernels.Norm(w.local)
 	}
 	c := contribution{delta: w.local, weight: l.Weight, number: l.Number}
-	if !det.Finite(s.DeltaNorm) || l.kept != nil && !det.Finite(kernels.Norm(l.kept)) {
+	if !l.putBack(w.local) || !det.Finite(s.DeltaNorm) || l.kept != nil && !det.Finite(kernels.Norm(l.kept)) {
 		s.Dropped = true
 		return contribution{delta: w.local}, nil, nil
 	}

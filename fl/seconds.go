@@ -15,8 +15,10 @@ func (l *Local) seconds() float64 {
 // Config.Updates leave of them.
 func (l *Local) bytes() (down, up int64) { return l.engine.bytes(l.traffic) }
 
-// bytes returns how many a client with a number of parameters receives and sends.
-func (e *Engine) bytes(params int) (down, up int64) {
-	w := e.uplink.wire(params)
-	return 4 * int64(params), w.Bytes()
+// bytes returns how many a client receives and sends whose values are of a number, with the
+// statistics, which are sent as they are.
+func (e *Engine) bytes(values int) (down, up int64) {
+	exact := e.cfg.sentBuffers()
+	w := e.uplink.wire(values - exact)
+	return 4 * int64(values), w.Bytes() + 4*int64(exact)
 }

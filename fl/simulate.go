@@ -55,7 +55,7 @@ func (e *Engine) jobWork(client int, p ClientParams) (flops float64, down, up in
 		hessian = e.hessianFLOPs / e.trainFLOPs
 	}
 	w := Workload{Params: p, Train: float64(c.Train.Len()), Val: float64(c.Val.Len()), Hessian: hessian}
-	each, parameters := e.trainFLOPs, e.cfg.Model.NumTrainable()
+	each, parameters := e.trainFLOPs, e.cfg.Sent()
 	var s *Subnet
 	switch m := &e.cfg.Method; {
 	case m.Trains != nil:

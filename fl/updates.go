@@ -173,5 +173,5 @@ func (c *Config) feedbackLen() int {
 	if !c.Updates.KeepsErrors() {
 		return 0
 	}
-	return c.Model.NumTrainable()
+	return c.Sent() - c.sentBuffers()
 }

@@ -86,7 +86,7 @@ func TestFeedbackConserves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := trainedPlaces(model)
+	places := trainedPlaces(&Config{Model: model})
 	if len(places) != model.NumTrainable() {
 		t.Fatalf("%d places of %d parameters", len(places), model.NumTrainable())
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/fedfast/fedfast/fl/internal/codec"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/nn"
 )
 
 // uplink is the way of clients' updates to the server, nil where nothing happens to them.
@@ -31,7 +30,7 @@ func newUplink(c *Config) *uplink {
 	if err != nil || len(chain) == 0 {
 		return nil
 	}
-	u := &uplink{updates: &c.Updates, chain: chain, attackers: c.drawAttackers(), places: trainedPlaces(c.Model)}
+	u := &uplink{updates: &c.Updates, chain: chain, attackers: c.drawAttackers(), places: trainedPlaces(c)}
 	if chain[0].Stage == StageAttack {
 		u.attack = &chain[0]
 	}
@@ -45,13 +44,17 @@ func newUplink(c *Config) *uplink {
 	return u
 }
 
-// trainedPlaces returns where the trained parameters lie.
-func trainedPlaces(m *nn.Model) []int32 {
+// trainedPlaces returns where the trained parameters lie that clients send.
+func trainedPlaces(c *Config) []int32 {
+	m := c.Model
 	trained := m.NewParams()
 	for i := range trained {
 		trained[i] = 1
 	}
 	m.Hold(trained, nil)
+	for _, s := range c.asideSpans() {
+		clear(trained[s.Lo:s.Hi])
+	}
 	places := make([]int32, 0, m.NumTrainable())
 	m.EachPlace(func(_ string, _ []int, at []int32) {
 		for _, i := range at {

@@ -98,7 +98,11 @@ type boundBatchNorm struct {
 func (b *boundBatchNorm) Out() Flow { return b.in }
 
 func (b *boundBatchNorm) Traits() Traits {
-	return Traits{Whole: true, ReadsInput: true, ReadsOutput: b.relu, Tangents: true}
+	t := Traits{Whole: true, ReadsInput: true, ReadsOutput: b.relu, Tangents: true}
+	if b.in.Rows(1)*b.in.H*b.in.W == 1 {
+		t.Least = 2
+	}
+	return t
 }
 
 // FLOPs returns 0: the few operations for each value are not counted.
@@ -111,7 +115,7 @@ func (b *boundBatchNorm) Params() []Param {
 				t[i] = x
 			}
 		})
-		p.Name = name
+		p.Name, p.norm = name, true
 		return p
 	}
 	var ps []Param

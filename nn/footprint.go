@@ -1,29 +1,37 @@
 package nn
 
-import "github.com/fedfast/fedfast/tensor"
+import (
+	"cmp"
+
+	"github.com/fedfast/fedfast/tensor"
+)
 
 // WorkspaceBytes returns how many bytes a workspace takes, before one is made. With
-// hessian it includes what products with the Hessian need. Of what takes more than
+// hessian it includes what products with the Hessian need. batch is the largest batch,
+// which batch normalization goes by; 0 is 64. Of what takes more than
 // tensor.MostCounted floats it says less than the whole.
-func (m *Model) WorkspaceBytes(hessian bool) int64 {
-	bytes := 4 * (m.counted() + int64(m.Size()))
+func (m *Model) WorkspaceBytes(batch int, hessian bool) int64 {
+	bytes := 4 * (m.counted(batch) + int64(m.Size()))
 	if hessian {
-		bytes += 4 * (m.withTangents().counted() + int64(m.Size()))
+		bytes += 4 * (m.withTangents().counted(batch) + int64(m.Size()))
 	}
 	return bytes
 }
 
 // counted returns the floats that the arena of a workspace is asked for.
-func (m *Model) counted() (floats int64) {
-	arena := tensor.Counting()
+func (m *Model) counted(batch int) (floats int64) {
+	arena, chunk := tensor.Counting(), m.chunk()
+	if m.whole() {
+		chunk = max(chunk, cmp.Or(batch, 64))
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			if p != any(tensor.ErrUncounted) {
 				panic(p)
 			}
-			floats = max(int64(arena.Asked()), 2*int64(m.chunk())*int64(m.nodes.floats(m.groups)))
+			floats = max(int64(arena.Asked()), 2*int64(chunk)*int64(m.nodes.floats(m.groups)))
 		}
 	}()
-	m.lay(arena, m.chunk())
+	m.lay(arena, chunk)
 	return int64(arena.Asked())
 }

@@ -260,7 +260,7 @@ func (b *boundGraph) Traits() Traits {
 		for _, nd := range p.chain {
 			traits := nd.Traits()
 			t.Tangents = t.Tangents && traits.Tangents
-			t.Whole = t.Whole || traits.Whole
+			t.Whole, t.Least = t.Whole || traits.Whole, max(t.Least, traits.Least)
 			if c := traits.Chunk; c > 0 && (t.Chunk == 0 || c < t.Chunk) {
 				t.Chunk = c
 			}

@@ -56,8 +56,10 @@ type Traits struct {
 	// Tangents says that the layer takes tangents along when there is a Run.V.
 	Tangents bool
 	// Whole says that the layer trains on all samples of a batch at once: a batch is
-	// then one chunk. It is not PerSample.
+	// then one chunk. It is not PerSample. Least is how many samples there must be, 0
+	// for 1.
 	Whole bool
+	Least int
 }
 
 // Param describes one parameter tensor of a layer.
@@ -83,6 +85,7 @@ type Param struct {
 	Buffer bool
 
 	mixes bool // it is the alpha of a Mix
+	norm  bool // it is of a BatchNorm
 }
 
 // Len returns the number of canonical values.

@@ -147,6 +147,37 @@ func (m *Model) Size() int { return m.nodes.size() + m.nodes.buffers() }
 // empty, at the vector's end, for a model without.
 func (m *Model) Buffers() Span { return Span{m.nodes.size(), m.Size()} }
 
+// Normalizations returns where the scales and shifts of batch normalizations lie, in
+// ascending order; NumNormalizations how many trainable ones there are.
+func (m *Model) Normalizations() (spans []Span) {
+	m.each(func(_ int, _ string, p Param, offset int) {
+		if p.norm && !p.Buffer {
+			spans = append(spans, Span{offset, offset + p.Size})
+		}
+	})
+	return spans
+}
+
+// NumNormalizations returns how many values they hold that are not frozen.
+func (m *Model) NumNormalizations() (n int) {
+	m.each(func(i int, _ string, p Param, _ int) {
+		if p.norm && !p.Buffer && (m.trainable == nil || m.trainable[i]) {
+			n += p.Len()
+		}
+	})
+	return n
+}
+
+// LeastBatch returns how many samples a batch must have to train on: 2 where batch
+// normalization has one value of each for a channel, else 1.
+func (m *Model) LeastBatch() int {
+	least := 1
+	for _, nd := range m.nodes {
+		least = max(least, nd.Traits().Least)
+	}
+	return least
+}
+
 // NumBuffers returns how many values they hold, without padding.
 func (m *Model) NumBuffers() (n int) {
 	m.each(func(_ int, _ string, p Param, _ int) {

@@ -93,7 +93,7 @@ func (l Residual) bind(in Flow, relu bool) (Bound, error) {
 		return nil, fmt.Errorf("a layer of type %s; a residual block of an image takes only layers on images", kind)
 	}
 	for _, nd := range slices.Concat(body, shortcut) {
-		b.all = b.all || nd.Traits().Whole
+		b.all, b.least = b.all || nd.Traits().Whole, max(b.least, nd.Traits().Least)
 		if c := nd.Traits().Chunk; c > 0 && (b.chunk == 0 || c < b.chunk) {
 			b.chunk = c
 		}
@@ -139,6 +139,7 @@ type boundResidual struct {
 	body, shortcut branch
 	relu           bool
 	all            bool // a layer wants all samples of a batch
+	least          int  // samples that it must have
 	chunk          int  // most samples of a chunk that a layer wants, 0 if none says
 	group          int  // samples that go through the branches at a time, 0 means all of a chunk
 }
@@ -170,6 +171,7 @@ func (b *boundResidual) Traits() Traits {
 		GradBorder: b.body.last().Traits().GradBorder,
 		Group:      b.group,
 		Whole:      b.all,
+		Least:      b.least,
 		Chunk:      b.chunk,
 		Extra:      b.body.floats(b.body.groups) + b.shortcut.floats(b.shortcut.groups),
 	}

@@ -40,7 +40,8 @@ type Optimizer struct {
 	Steps int
 }
 
-// Step updates the weights w, of the model's size like their gradient, in one pass:
+// Step updates the weights w, of the model's size like their gradient, or without the
+// model's buffers, in one pass:
 //
 //	d = grad + WeightDecay*w + Mu*(w - Anchor)
 //	Velocity = d in the first step, else Momentum*Velocity + d

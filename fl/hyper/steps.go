@@ -31,6 +31,20 @@ func (c Client) Examples(n int) int {
 	return min(steps*c.Batch, int(math.Ceil(c.Epochs*float64(n))))
 }
 
+// DealsOne reports whether a client with n >= 1 training examples trains on a batch of a
+// single one.
+func (c Client) DealsOne(n int) bool {
+	one := func(examples int) bool { return c.Batch == 1 || examples%c.Batch == 1 }
+	if c.Wrap {
+		return c.Batch == 1
+	}
+	if c.Steps > 0 {
+		return c.Steps*c.Batch >= n && one(n)
+	}
+	whole, part := math.Modf(c.Epochs)
+	return whole >= 1 && one(n) || part > 0 && one(max(1, int(math.Ceil(part*float64(n)))))
+}
+
 // Rate returns the server's learning rate in round t = 0, 1, ...: lr gamma^t, with lr
 // that of its schedule.
 func (s Server) Rate(t int) float64 {

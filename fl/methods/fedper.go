@@ -43,14 +43,15 @@ func trainJoined(l *fl.Local) error {
 // joinHead puts the client's own head on the broadcast body, if it has one yet.
 func joinHead(l *fl.Local) {
 	if !l.Fresh {
-		copy(l.Weights[l.Head().Lo:], l.State)
+		copy(l.Weights[l.Head().Lo:l.Head().Hi], l.State)
 	}
 }
 
 // keepHead makes the head that was trained the client's state. What goes to the
 // server has the head that came from there.
 func keepHead(l *fl.Local) {
-	head := l.Weights[l.Head().Lo:]
+	span := l.Head()
+	head := l.Weights[span.Lo:span.Hi]
 	copy(l.State, head)
-	copy(head, l.Broadcast[l.Head().Lo:])
+	copy(head, l.Broadcast[span.Lo:])
 }

@@ -77,6 +77,8 @@ func modelOf(t *testing.T, m fl.Method, fed *data.Federation) *nn.Model {
 		return fltest.SmallTransformer(t, fed)
 	case "supernet":
 		return fltest.SmallSupernet(t, fed)
+	case "fedbn":
+		return fltest.SmallNormalized(t, fed)
 	case "fednas", "directfednas":
 		return fltest.SmallMixture(t, fed)
 	}

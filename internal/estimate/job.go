@@ -18,7 +18,8 @@ func Jobs(c *config.Config, fed *data.Federation, m *nn.Model) (func(client int)
 		return nil, fmt.Errorf("estimate: %w", err)
 	}
 	_, flops := m.FLOPs()
-	p, second, bytes := localOf(c), hessian(m), 4*int64(m.NumTrainable())
+	sent := fl.Config{Model: m, Method: method, Statistics: c.Norm.Statistics}
+	p, second, bytes := localOf(c), hessian(m), 4*int64(sent.Sent())
 	return func(client int) fleet.Job {
 		n, val := float64(fed.Clients[client].Train.Len()), float64(fed.Clients[client].Val.Len())
 		return fleet.Job{Client: client, FLOPs: examples(method, p, n, val, second) * float64(flops), Down: bytes, Up: bytes}

@@ -25,7 +25,7 @@ func TestWorkspaceBytes(t *testing.T) {
 		ws := m.NewWorkspace()
 		took := heap() - before
 		runtime.KeepAlive(ws)
-		if want := m.WorkspaceBytes(false); want < took-8<<20 || want > took+took/2+4*int64(m.Size())+8<<20 {
+		if want := m.WorkspaceBytes(0, false); want < took-8<<20 || want > took+took/2+4*int64(m.Size())+8<<20 {
 			t.Errorf("%s: a workspace takes %d bytes, %d were expected", name, took, want)
 		}
 	}
@@ -33,7 +33,7 @@ func TestWorkspaceBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := large.WorkspaceBytes(false); got < 64*28*28*100_000*4/8 {
+	if got := large.WorkspaceBytes(0, false); got < 64*28*28*100_000*4/8 {
 		t.Errorf("100,000 filters of 784 pixels, 8 samples or more: %d bytes", got)
 	}
 }

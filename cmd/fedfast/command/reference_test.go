@@ -135,6 +135,9 @@ func keeps(t *testing.T, name string) string {
 	if m.NewSender != nil {
 		return "nothing; the server keeps an embedding of it"
 	}
+	if m.Statistics != "" {
+		return "its batch normalizations"
+	}
 	if m.StateLen == nil {
 		return ""
 	}

@@ -39,6 +39,26 @@ func SmallCNN(t testing.TB, fed *data.Federation) *nn.Model {
 	return m
 }
 
+// SmallNormalized is a network with batch normalization, of 24 channels that leave padding.
+func SmallNormalized(t testing.TB, fed *data.Federation) *nn.Model {
+	t.Helper()
+	conv := func(filters, stride int) models.LayerSpec {
+		return models.LayerSpec{Type: "conv", Filters: filters, Kernel: 3, Pad: 1, Stride: stride, NoBias: true}
+	}
+	norm, relu := models.LayerSpec{Type: "batchnorm"}, models.LayerSpec{Type: "relu"}
+	m, err := models.FromLayers([]models.LayerSpec{
+		conv(24, 4), norm, relu,
+		{Type: "residual", Body: []models.LayerSpec{conv(24, 1), norm}},
+		relu,
+		{Type: "avgpool"},
+		{Type: "dense", Units: fed.Classes},
+	}, nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // SmallTransformer is a network with two layers of self-attention, whose 24 channels
 // leave padding in the packed weights.
 func SmallTransformer(t testing.TB, fed *data.Federation) *nn.Model {

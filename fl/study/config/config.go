@@ -41,6 +41,7 @@ type Config struct {
 	Loss        Loss           `toml:"loss"`
 	Client      Client         `toml:"client"`
 	Server      Server         `toml:"server"`
+	Norm        Norm           `toml:"norm"`
 	Data        Data           `toml:"data"`
 	Fleet       fleet.Config   `toml:"fleet"`
 	Time        fleet.Time     `toml:"time"`
@@ -96,6 +97,11 @@ type Client struct {
 
 // Server holds the keys server.*; a trial's params override them.
 type Server = hyper.Server
+
+// Norm holds the keys norm.*.
+type Norm struct {
+	Statistics string `toml:"statistics" of:"average keep affine-shared" doc:"running statistics of batch normalization: average: the mean of the clients' (default); keep: each client keeps them with the scales and shifts, which is method fedbn; affine-shared: each client keeps the statistics alone (SiloBN)" also:"batchnorm bn"`
+}
 
 // Data holds the keys data.*.
 type Data struct {

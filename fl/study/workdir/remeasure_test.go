@@ -60,6 +60,8 @@ func modelFor(t *testing.T, method string, fed *data.Federation) *nn.Model {
 		return fltest.SmallTransformer(t, fed)
 	case "supernet":
 		return fltest.SmallSupernet(t, fed)
+	case "fedbn":
+		return fltest.SmallNormalized(t, fed)
 	case "fednas", "directfednas":
 		return fltest.SmallMixture(t, fed)
 	}

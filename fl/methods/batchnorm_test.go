@@ -1,0 +1,195 @@
+package methods
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
+)
+
+// recorded is what clients began and ended a round with.
+type recorded struct {
+	mu         sync.Mutex
+	start, end map[int][]float32
+	weight     map[int]float64
+}
+
+// record wraps a method so that the weights of clients are recorded.
+func record(m fl.Method) (fl.Method, *recorded) {
+	r := &recorded{start: map[int][]float32{}, end: map[int][]float32{}, weight: map[int]float64{}}
+	local := m.Local
+	m.Local = func(l *fl.Local) error {
+		start := slices.Clone(l.Weights)
+		err := local(l)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.start[l.Client], r.end[l.Client], r.weight[l.Client] = start, slices.Clone(l.Weights), l.Weight
+		return err
+	}
+	return m, r
+}
+
+// mean returns the weighted mean of what a round's clients ended with at a place.
+func (r *recorded) mean(round *fl.RoundResult, at int) float64 {
+	var sum, weights float64
+	for _, s := range round.Slots {
+		sum += r.weight[s.Client] * float64(r.end[s.Client][at])
+		weights += r.weight[s.Client]
+	}
+	return sum / weights
+}
+
+// TestStatisticsAreAveraged holds that the running statistics are the means of the
+// clients', whatever the method and its server make of weights, and that they move.
+func TestStatisticsAreAveraged(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 12, 30)
+	model := fltest.SmallNormalized(t, fed)
+	forEachMethod(t, func(t *testing.T, m fl.Method) {
+		if m.Subnet != nil || m.Trains != nil || m.NewSender != nil || strings.HasSuffix(m.Name, "fednas") {
+			return
+		}
+		m, r := record(m)
+		e := newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: 4, Seed: 11, Workers: 1})
+		tr := e.NewTrial(3)
+		before := slices.Clone(tr.Weights())
+		for range 2 {
+			round := runRounds(t, tr, defaultPlan(m), 1)[0]
+			moved := 0
+			for at := model.Buffers().Lo; at < model.Size(); at++ {
+				if got, want := float64(tr.Weights()[at]), r.mean(round, at); math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
+					t.Fatalf("statistic %d is %v, the mean of the clients' is %v", at, got, want)
+				}
+				if tr.Weights()[at] != before[at] {
+					moved++
+				}
+			}
+			if moved < model.NumBuffers()/2 {
+				t.Errorf("%d of %d statistics moved", moved, model.NumBuffers())
+			}
+		}
+	})
+}
+
+// TestStatisticsKeepThePromises: the same bits for any number of workers and after a
+// snapshot, whatever becomes of the statistics.
+func TestStatisticsKeepThePromises(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 12, 30)
+	model := fltest.SmallNormalized(t, fed)
+	seen := map[string]string{}
+	for _, what := range []string{fl.StatisticsAverage, fl.StatisticsKeep, fl.StatisticsAffineShared} {
+		t.Run(what, func(t *testing.T) {
+			cfg := fl.Config{Model: model, Data: fed, Method: FedAvg(), Statistics: what, Cohort: 6, Seed: 11, Workers: 1}
+			plan := defaultPlan(cfg.Method)
+			e := newEngine(t, cfg)
+			tr := e.NewTrial(3)
+			runRounds(t, tr, plan, 2)
+			snap := written(t, tr.Snapshot())
+			runRounds(t, tr, plan, 2)
+			want := model.SHA256(tr.Weights())
+			cfg.Workers = 4
+			e4 := newEngine(t, cfg)
+			many := e4.NewTrial(3)
+			runRounds(t, many, plan, 4)
+			again, err := e4.Restore(snap)
+			if err != nil {
+				t.Fatal(err)
+			}
+			runRounds(t, again, plan, 2)
+			for _, tr := range []*fl.Trial{many, again} {
+				if sha := model.SHA256(tr.Weights()); sha != want {
+					t.Errorf("weights %s, want %s", sha, want)
+				}
+			}
+			if before, ok := seen[want]; ok {
+				t.Errorf("it trains to the weights of %s", before)
+			}
+			seen[want] = what
+		})
+	}
+}
+
+// TestClientsKeepNormalizations holds that a client goes on from its own values, that the
+// shared ones are broadcast, and that norms leave the former out.
+func TestClientsKeepNormalizations(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 8, 30)
+	model := fltest.SmallNormalized(t, fed)
+	for what, own := range map[string][]nn.Span{
+		fl.StatisticsKeep: append(model.Normalizations(), model.Buffers()), fl.StatisticsAffineShared: {model.Buffers()},
+	} {
+		m, r := record(FedAvg())
+		e := newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Statistics: what, Cohort: len(fed.Clients), Seed: 2})
+		tr := e.NewTrial(0)
+		runRounds(t, tr, defaultPlan(m), 1)
+		ends, sent := r.end, slices.Clone(tr.Weights())
+		r.end = map[int][]float32{}
+		round := runRounds(t, tr, defaultPlan(m), 1)[0]
+		for _, s := range round.Slots {
+			norm, at := 0.0, 0
+			for i, w := range r.start[s.Client] {
+				for at < len(own) && i >= own[at].Hi {
+					at++
+				}
+				want := sent[i]
+				if at < len(own) && i >= own[at].Lo {
+					want = ends[s.Client][i]
+				} else {
+					d := float64(w) - float64(r.end[s.Client][i])
+					norm += d * d
+				}
+				if w != want {
+					t.Fatalf("%s: client %d begins with %v at %d, want %v", what, s.Client, w, i, want)
+				}
+			}
+			if math.Abs(math.Sqrt(norm)-s.DeltaNorm) > 1e-4*s.DeltaNorm {
+				t.Errorf("%s: the norm of the change is %v, of the shared weights' %v", what, s.DeltaNorm, math.Sqrt(norm))
+			}
+		}
+	}
+}
+
+// TestBatchNormRefusals wants one line for what batch normalization does not go with.
+func TestBatchNormRefusals(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 8, 30)
+	model, plain := fltest.SmallNormalized(t, fed), fltest.SmallCNN(t, fed)
+	vectors, err := models.FromLayers([]models.LayerSpec{{Type: "dense", Units: 5}, {Type: "batchnorm"}, {Type: "dense"}}, model.Input(), fed.Classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		model      *nn.Model
+		method     fl.Method
+		statistics string
+		dp         *fl.Privacy
+		want       string
+	}{
+		{model, FedAvg(), "", &fl.Privacy{Clip: 1}, "dp: model layers has batch normalization, whose statistics mix samples and are neither clipped nor noised; use groupnorm"},
+		{model, heteroFL(), "", nil, `model layers has batch normalization, and method "heterofl" trains sub-networks, whose statistics are others; use groupnorm`},
+		{model, scaffold(), "keep", nil, `norm.statistics = "keep": clients of method "scaffold" keep or send more than their weights, of the whole network; use "average" or "affine-shared"`},
+		{model, fedBN(), "average", nil, `norm.statistics = "average": method "fedbn" has "keep"; leave it out`},
+		{plain, FedAvg(), "keep", nil, `norm.statistics = "keep": model layers has no batch normalization; use a model that has, or leave it out`},
+		{model, FedAvg(), "none", nil, `norm.statistics = "none": must be average, keep or affine-shared`},
+	} {
+		_, err := fl.New(fl.Config{Model: c.model, Data: fed, Method: c.method, Statistics: c.statistics, Privacy: c.dp, Cohort: 2})
+		if err == nil || err.Error() != c.want {
+			t.Errorf("error %v, want %s", err, c.want)
+		}
+	}
+	e := newEngine(t, fl.Config{Model: vectors, Data: fed, Method: FedAvg(), Cohort: 2})
+	plan := defaultPlan(FedAvg())
+	n := fed.Clients[0].Train.Len()
+	for _, batch := range []int{1, n - 1} {
+		plan.Clients[0].Batch = batch
+		_, err := e.NewTrial(0).Round(t.Context(), plan)
+		if err == nil || !strings.Contains(err.Error(), "batch normalization of vectors needs 2 or more") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("batches of %d: error %v", batch, err)
+		}
+	}
+	plan.Clients[0].Wrap = true
+	runRounds(t, e.NewTrial(0), plan, 1)
+}
