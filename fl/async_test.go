@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -183,6 +184,45 @@ func TestAsyncStepMixes(t *testing.T) {
 	}
 }
 
+// TestPartialWork: a client that would miss the deadline trains as many steps as fit, and is
+// late where not one does.
+func TestPartialWork(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 24, 40)
+	cfg := Config{
+		Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 9, Seed: 3, Time: fleet.DefaultTime(),
+		Fleet: &fleet.Config{Devices: "classes", Shares: []float64{1, 1, 1}, FLOPS: []float64{1e8, 2e7, 2e6}, Down: []float64{1e9}, Up: []float64{1e9}},
+	}
+	e := newEngine(t, cfg)
+	p, _ := cfg.Method.Defaults()
+	p.Batch, p.Epochs = 4, 4
+	step := float64(p.Batch) * e.trainFLOPs // operations
+	const fit = 5.5                         // steps of the middle class before the deadline
+	cfg.Time.Deadline, cfg.Time.Partial = fit*step/2e7+1e-4, true
+	e = newEngine(t, cfg)
+	var seen [3]int
+	for _, r := range runRounds(t, e.NewTrial(0), Plan{Clients: []ClientParams{p}}, 4) {
+		for i := range r.Slots {
+			s := &r.Slots[i]
+			whole := p.LocalSteps(s.TrainExamples)
+			want, class := min(27, whole), 0
+			if e.device(s.Client).FLOPS == 2e7 {
+				want, class = min(5, whole), 1
+			}
+			if seen[class]++; s.Steps != want || s.Job.Steps != 0 && s.Job.Steps != want || r.End-r.Start > cfg.Time.Deadline+1e-9 {
+				t.Errorf("client %d of class %d takes %d steps (%d) of %d, want %d, in %v s", s.Client, class, s.Steps, s.Job.Steps, whole, want, r.End-r.Start)
+			}
+		}
+		for i := range r.Lost {
+			if seen[2]++; e.device(r.Lost[i].Client).FLOPS != 2e6 || r.Lost[i].Fate != clock.Late || r.Lost[i].Steps != 0 {
+				t.Errorf("lost: %+v", r.Lost[i])
+			}
+		}
+	}
+	if slices.Min(seen[:]) == 0 {
+		t.Errorf("%v clients of the classes", seen)
+	}
+}
+
 // TestTimeIsChecked refuses servers that cannot work.
 func TestTimeIsChecked(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
@@ -193,6 +233,8 @@ func TestTimeIsChecked(t *testing.T) {
 		`sampling = "with" (replacement): a client of a fleet cannot work twice`:            func(c *Config) { c.Replacement = true },
 		`time.overselect: 18 clients at a time, glyphs has 10; lower it, or cohort`:         func(c *Config) { c.Time.Overselect = 3 },
 		`time.concurrency: 13 clients at a time, glyphs has 10; lower it, or cohort`:        func(c *Config) { c.Time.Mode, c.Time.Concurrency = fleet.Async, 13 },
+		`time.partial: clients do fewer steps before a deadline`:                            func(c *Config) { c.Time.Partial = true },
+		`time.partial: clients of method "average" cannot do fewer local steps: it is shy;`: func(c *Config) { c.Time.Partial, c.Time.Deadline, c.Method.Whole = true, 1, "it is shy" },
 		`time.min_updates = 7: a round has 6 updates at most (cohort)`:                      func(c *Config) { c.Time.MinUpdates = 7 },
 		`time.open = 7: 6 clients work at a time (time.concurrency)`:                        func(c *Config) { c.Time.Mode, c.Time.Open = fleet.Async, 7 },
 		`method "average" cannot be asynchronous: it is shy; use mode "sync"`:               func(c *Config) { c.Time.Mode, c.Method.Synchronous = fleet.Async, "it is shy" },

@@ -187,9 +187,10 @@ func (t *Trial) losses(ctx context.Context, clients []int32) (map[int32]float64,
 
 // candidateWork returns what a candidate's evaluation takes: the weights that it receives,
 // operations, and the loss that it sends.
-func (e *Engine) candidateWork(client int) (flops float64, down, up int64) {
+func (e *Engine) candidateWork(_, client, _ int) clock.Load {
 	each, _ := e.cfg.Model.FLOPs()
-	return float64(float64(each) * float64(e.cfg.Data.Clients[client].Train.Len())), 4 * int64(e.cfg.Sent()), 4
+	down, _ := e.bytes(e.cfg.Sent())
+	return clock.Load{FLOPs: float64(float64(each) * float64(e.cfg.Data.Clients[client].Train.Len())), Down: down, Up: 4}
 }
 
 // tier returns clients of one tier, drawn in proportion to the tiers' losses (TiFL, Chai et

@@ -95,6 +95,9 @@ type Method struct {
 	// Synchronous says in a line why a step of the server cannot take updates that began
 	// from different versions of the model; empty if it can.
 	Synchronous string
+	// Whole says in a line why a client cannot do fewer local steps than it was told, as it
+	// does with Time.Partial before a deadline; empty if it can.
+	Whole string
 
 	// NewServer returns the server side of Agg_b for one trial of a model with size packed
 	// parameters. The engine calls it for every new or restored trial. Required, unless

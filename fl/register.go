@@ -33,8 +33,8 @@ func Register(m Method) error {
 	if m.Doc == "" || !naming.Fits(m.Doc+m.Paper) {
 		return fmt.Errorf("fl: method %q: Doc must be a line, and Doc and Paper without |, for they stand in tables", m.Name)
 	}
-	if strings.Contains(m.Differs+m.Synchronous, "\n") {
-		return fmt.Errorf("fl: method %q: Differs and Synchronous must each be a line", m.Name)
+	if strings.Contains(m.Differs+m.Synchronous+m.Whole, "\n") {
+		return fmt.Errorf("fl: method %q: Differs, Synchronous and Whole must each be a line", m.Name)
 	}
 	seen := map[string]bool{}
 	for _, u := range m.Uses {

@@ -87,25 +87,27 @@ func (t *Trial) advance(ctx context.Context, plan Plan) (*clock.Step, error) {
 	var pick clock.Pick
 	if t.chooser != nil {
 		pick = t.chooser.pick(ctx, func(candidates []int32) []int32 {
-			return t.clock.Ask(candidates, func(_, client int) (float64, int64, int64) { return e.candidateWork(client) })
+			return t.clock.Ask(candidates, e.candidateWork)
 		})
 	}
 	has := e.cfg.Sampler.Kind == fleet.Power // the weights, which it has evaluated
 	var failed error
-	step, err := t.clock.Next(func(place, client int) (float64, int64, int64) {
+	step, err := t.clock.Next(func(place, client, steps int) clock.Load {
 		params, err := plan.client(e, place, client)
-		var flops float64
-		var down, up int64
+		var l clock.Load
 		if err == nil {
-			flops, down, up, err = e.jobWork(client, params)
+			if l.Steps = params.LocalSteps(e.cfg.Data.Clients[client].Train.Len()); steps > 0 {
+				params.Steps = steps
+			}
+			l.FLOPs, l.Down, l.Up, err = e.jobWork(client, params)
 		}
 		if err != nil && failed == nil {
 			failed = err
 		}
 		if has {
-			down = 0
+			l.Down = 0
 		}
-		return flops, down, up
+		return l
 	}, pick)
 	if failed != nil {
 		return nil, failed
@@ -127,6 +129,9 @@ func (t *Trial) simulate(ctx context.Context, plan Plan, r *RoundResult) error {
 			if params, err = plan.client(t.engine, j.Place, j.Client); err != nil {
 				return err
 			}
+		}
+		if j.Steps > 0 {
+			params.Steps = j.Steps
 		}
 		if r.Slots[i], err = t.engine.slot(j.Client, params); err != nil {
 			return err

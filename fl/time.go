@@ -50,6 +50,12 @@ func (c *Config) CheckTime(t fleet.Time) error {
 	if working > clients {
 		return bad(name, ": %d clients at a time, %s has %d; lower it, or cohort", working, c.Data.Name, clients)
 	}
+	if t.Partial && t.Deadline == 0 {
+		return bad("time.partial", ": clients do fewer steps before a deadline; set time.deadline, or leave it out")
+	}
+	if why := c.Method.Whole; t.Partial && why != "" {
+		return bad("time.partial", ": clients of method %q cannot do fewer local steps: %s; leave it out, or use another method", c.Method.Name, why)
+	}
 	if !t.Asynchronous() {
 		if t.MinUpdates > c.Cohort {
 			return bad("time.min_updates", " = %d: a round has %d updates at most (cohort)", t.MinUpdates, c.Cohort)
@@ -97,7 +103,7 @@ func (e *Engine) clockConfig(number int, t *fleet.Time) clock.Config {
 	}
 	return clock.Config{
 		Clients: len(c.Data.Clients), Async: t.Asynchronous(), Cohort: c.Cohort, Drawn: t.Working(c.Cohort),
-		Deadline: nanos.Of(t.Deadline), MinUpdates: t.MinUpdates, MaxFailed: t.MaxFailed,
+		Deadline: nanos.Of(t.Deadline), Partial: t.Partial, MinUpdates: t.MinUpdates, MaxFailed: t.MaxFailed,
 		CohortKey:   func(round int) uint64 { return cohortKey(c.Seed, trial, round) },
 		Concurrency: t.Working(c.Cohort), Buffer: t.Updates(c.Cohort), Open: t.Open, MaxStaleness: t.MaxStaleness, Hold: c.keeps() || window > 0,
 		Window:      window,

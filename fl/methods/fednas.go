@@ -50,6 +50,7 @@ func fedNAS() fl.Method {
 		Vectors:   4,
 		NewServer: averaging,
 
+		Whole:       "each step on the weights is one of the search, too",
 		Synchronous: "clients search in turns of rounds on one version of the mixture",
 	}
 }

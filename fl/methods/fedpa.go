@@ -28,6 +28,7 @@ func fedPA() fl.Method {
 		Vectors:     4,
 		Personalize: plainSGD,
 		NewServer:   stepping,
+		Whole:       "its steps are divided into those before and between its posterior's samples",
 		Synchronous: "a client's change is its posterior's at one version of the model",
 	}
 }

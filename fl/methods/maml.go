@@ -31,6 +31,7 @@ func maml() fl.Method {
 		Personalize: adapt,
 		SecondOrder: true,
 		Work:        func(w fl.Workload) float64 { return (1+w.Hessian)*w.Steps(w.Params.InnerSteps) + w.Val },
+		Whole:       "its inner steps are one change of the model",
 		NewServer:   stepping,
 	}
 }

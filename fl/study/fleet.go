@@ -13,6 +13,8 @@ type Simulated struct {
 	Late     int `json:"late"`
 	Vanished int `json:"vanished"`
 	Stale    int `json:"stale"`
+	// Partial counts the updates that were taken of clients that did fewer local steps.
+	Partial int `json:"partial"`
 	// FailedRounds had too few updates and were repeated.
 	FailedRounds int `json:"failed_rounds"`
 	// Spent are the simulated seconds that clients worked on updates that were taken,
@@ -48,6 +50,9 @@ func (t *tally) addFleet(rec *record.Round) {
 		}
 		l.Spent += float64(j.End - j.Start)
 		l.Staleness += j.Staleness
+		if j.Partial {
+			l.Partial++
+		}
 	}
 }
 

@@ -63,6 +63,9 @@ func TestFleetRunsAreRepeatable(t *testing.T) {
 		setMethod(c, "ditto")
 	}, "window": func(c *config.Config) {
 		c.Time.Mode, c.Time.Window, c.Time.MaxStaleness = fleet.Window, 5, 4
+	}, "partial": func(c *config.Config) {
+		deadline(c)
+		c.Time.Partial, c.Client.Epochs = true, 20
 	}, "oort": func(c *config.Config) {
 		buffered(c)
 		c.Sampling = fleet.Oort

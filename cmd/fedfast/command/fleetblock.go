@@ -16,6 +16,9 @@ func (b *block) fleet(f *study.Simulated, rounds int) {
 	}
 	b.Row("simulated time", fmt.Sprintf("%s, %s per round", simulated(f.Clock), simulated(f.Clock/float64(rounds))))
 	text := counted(f.Updates, "update")
+	if f.Partial > 0 {
+		text += fmt.Sprintf(", %d of them with fewer local steps", f.Partial)
+	}
 	if f.Staleness > 0 {
 		text += fmt.Sprintf(" with a mean staleness of %.1f rounds", float64(f.Staleness)/float64(f.Updates))
 	}

@@ -3,8 +3,6 @@ package clock
 import (
 	"math"
 	"slices"
-
-	"github.com/fedfast/fedfast/fl/fleet"
 )
 
 // Choice is which clients may begin, and how many are to.
@@ -52,8 +50,8 @@ func (s *Schedule) Ask(clients []int32, work Work) []int32 {
 	end := s.state.Now
 	answered := make([]int32, 0, len(clients))
 	for place, client := range clients {
-		flops, down, up := work(place, int(client))
-		o := s.fleet.Run(fleet.Job{Client: int(client), Sequence: s.cfg.Jitter + s.state.Next, Start: s.state.Now, FLOPs: flops, Down: down, Up: up})
+		j := Job{Client: int(client), Sequence: s.state.Next, Start: s.state.Now}
+		o := s.run(&j, work(place, int(client), 0))
 		s.state.Next++
 		end = max(end, o.End)
 		if !o.Failed {

@@ -7,6 +7,7 @@ package clock
 import (
 	"errors"
 	"fmt"
+	"sort"
 
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/internal/nanos"
@@ -31,6 +32,8 @@ type Config struct {
 	Cohort, Drawn int
 	// Deadline ends a round, 0 never.
 	Deadline int64
+	// Partial has a client that would be late take as many local steps as fit.
+	Partial bool
 	// MinUpdates are those without which a round fails, MaxFailed the rounds that may
 	// fail in a row.
 	MinUpdates, MaxFailed int
@@ -82,7 +85,9 @@ type Job struct {
 	// Base is how many steps the server had made at the start, Staleness how many it has
 	// made since.
 	Base, Staleness int
-	Fate            Fate
+	// Steps are the local steps that fit before the deadline; 0 for all.
+	Steps int `json:",omitempty"`
+	Fate  Fate
 }
 
 // before orders the ends of jobs: a failure before an arrival at the same time.
@@ -111,8 +116,16 @@ type Step struct {
 	Failed int
 }
 
-// Work is what a client's job takes: operations, and bytes to receive and to send.
-type Work func(place, client int) (flops float64, down, up int64)
+// Load is what a client's job takes: operations, and bytes to receive and to send.
+type Load struct {
+	FLOPs    float64
+	Down, Up int64
+	// Steps are the local steps of all of it.
+	Steps int
+}
+
+// Work returns the load of a client's job; with steps above 0 that of so many local steps.
+type Work func(place, client, steps int) Load
 
 // State is what a schedule is between two steps.
 type State struct {
@@ -223,13 +236,24 @@ func (s *Schedule) Next(work Work, pick Pick) (*Step, error) {
 
 // start has a client begin a job.
 func (s *Schedule) start(place, client int, work Work) Job {
-	flops, down, up := work(place, client)
 	j := Job{Client: client, Place: place, Sequence: s.state.Next, Start: s.state.Now, Base: s.state.Steps}
 	s.state.Next++
-	o := s.fleet.Run(fleet.Job{Client: client, Sequence: s.cfg.Jitter + j.Sequence, Start: j.Start, FLOPs: flops, Down: down, Up: up})
+	load := work(place, client, 0)
+	o := s.run(&j, load)
+	if due := nanos.Add(s.state.Now, s.cfg.Deadline); s.cfg.Partial && s.cfg.Deadline > 0 && o.End > due {
+		j.Steps = sort.Search(max(load.Steps-1, 0), func(steps int) bool { return s.run(&j, work(place, client, steps+1)).End > due })
+		if j.Steps > 0 {
+			o = s.run(&j, work(place, client, j.Steps))
+		}
+	}
 	j.Received, j.Computed, j.End = o.Received, o.Computed, o.End
 	if o.Failed {
 		j.Fate = Failed
 	}
 	return j
+}
+
+// run says how a job goes with a load.
+func (s *Schedule) run(j *Job, l Load) fleet.Outcome {
+	return s.fleet.Run(fleet.Job{Client: j.Client, Sequence: s.cfg.Jitter + j.Sequence, Start: j.Start, FLOPs: l.FLOPs, Down: l.Down, Up: l.Up})
 }

@@ -41,7 +41,7 @@ func speeds(takes ...int64) known {
 	return known{takes: func(j fleet.Job) (int64, bool) { return takes[j.Client], false }}
 }
 
-func free(int, int) (float64, int64, int64) { return 0, 0, 0 }
+func free(int, int, int) Load { return Load{} }
 
 func async(clients, concurrency, buffer int) Config {
 	return Config{Clients: clients, Async: true, Concurrency: concurrency, Buffer: buffer, Open: 1, MaxStaleness: math.MaxInt, DispatchKey: 7}

@@ -35,5 +35,5 @@ func fleetOf(r *fl.RoundResult) *record.Fleet {
 // jobOf records a job.
 func jobOf(j *clock.Job) record.Job {
 	s := func(ns int64) record.Real { return record.Real(float64(ns) / 1e9) }
-	return record.Job{Client: j.Client, Start: s(j.Start), Received: s(j.Received), Computed: s(j.Computed), End: s(j.End), Staleness: j.Staleness}
+	return record.Job{Client: j.Client, Start: s(j.Start), Received: s(j.Received), Computed: s(j.Computed), End: s(j.End), Staleness: j.Staleness, Partial: j.Steps > 0}
 }

@@ -84,6 +84,8 @@ type Job struct {
 	End      Real `json:"end"`
 	// Staleness is how many steps the server made meanwhile.
 	Staleness int `json:"staleness,omitempty"`
+	// Partial says that the client did fewer local steps, before a deadline.
+	Partial bool `json:"partial,omitempty"`
 	// Fate is empty for an update that was taken, or "late", "vanished" or "stale".
 	Fate string `json:"fate,omitempty"`
 }
