@@ -105,9 +105,10 @@ type Engine struct {
 	kept   []nn.Span // of the model, that clients keep by Config.Statistics
 	aside  []nn.Span // that only their means move
 	layout func() [32]byte
-	fleet  clock.Fleet // nil for none
-	uplink *uplink     // of the clients' updates; nil where nothing happens to them
-	tiers  []int32     // of the clients; nil without fleet.Tiers
+	fleet  clock.Fleet    // nil for none
+	noisy  func() []int32 // where private noise goes
+	uplink *uplink        // of the clients' updates; nil where nothing happens to them
+	tiers  []int32        // of the clients; nil without fleet.Tiers
 
 	trainFLOPs   float64 // of an example
 	hessianFLOPs float64 // of an example in a product with a Hessian
@@ -164,6 +165,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, head: cfg.Head(), layout: sync.OnceValue(func() [32]byte { return layout(cfg.Model) })}
 	e.kept, e.aside = cfg.keptSpans(), cfg.asideSpans()
+	e.noisy = sync.OnceValue(func() []int32 { return trainedPlaces(&e.cfg) })
 	e.uplink = newUplink(&e.cfg)
 	_, flops := cfg.Model.FLOPs()
 	e.trainFLOPs, e.hessianFLOPs = float64(flops), float64(cfg.Model.HessianFLOPs())

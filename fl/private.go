@@ -53,6 +53,8 @@ func (c *Config) checkPrivacy() error {
 		return bad("dp.quantile", " = %v: must be 0 for a fixed clipping norm, or below 1", p.Quantile)
 	case c.Replacement:
 		return bad("sampling", " = \"with\": a client that is drawn twice in a round is not protected by the noise for one; use \"poisson\" or \"without\"")
+	case c.Sampler.Kind != "":
+		return bad("sampling", " = %q: cohorts that depend on what clients measured are not accounted for; use \"poisson\" or \"without\"", c.Sampler.Kind)
 	case c.Fleet != nil:
 		return bad("dp", ": rounds on a fleet have cohorts that are not drawn at random alone; leave [fleet] out")
 	case c.Method.Gather != nil || c.Method.NewSender != nil:
@@ -124,17 +126,19 @@ func (t *Trial) clipped(c *contribution, norm float64) error {
 
 // privatize adds the noise to the sum of a round, has it divided by the expected number of
 // clients, and adapts the clipping norm.
-func (t *Trial) privatize(p *part, slots []Slot) {
+func (t *Trial) privatize(p *part, slots []Slot) error {
 	c := &t.engine.cfg
 	if c.Privacy == nil {
-		return
+		return nil
 	}
 	clip := float64(t.clip[0])
 	noise := kernels.Key(c.Seed, uint64(t.number), uint64(t.round), purposeNoise)
-	addNoise(t.engine, p.Sum, float64(c.Privacy.Noise*clip), kernels.NewStream(noise, sumNoise))
+	if err := addNoise(t.engine, p.Sum, float64(c.Privacy.Noise*clip), kernels.Key(noise, sumNoise)); err != nil {
+		return err
+	}
 	p.Weight, p.Taken, p.Number = float64(c.Cohort), c.Cohort, 0
 	if c.Privacy.Quantile == 0 {
-		return
+		return nil
 	}
 	below := float64(c.Privacy.CountNoise * kernels.NewStream(noise, countNoise).NormFloat64())
 	for i := range slots {
@@ -149,24 +153,29 @@ func (t *Trial) privatize(p *part, slots []Slot) {
 	share := below/float64(c.Cohort) + 0.5
 	clip = float64(clip * det.Exp(-clipRate*(share-c.Privacy.Quantile)))
 	t.clip[0] = float32(max(leastClip, min(clip, mostClip)))
+	return nil
 }
 
 // The clipping norm stays a number whatever the noise.
 const leastClip, mostClip = 1e-20, 1e20
 
+// noiseBlock is how many numbers a stream of noise has, so that workers share them.
+const noiseBlock = 4096
+
 // addNoise adds Gaussian noise to each trained parameter, in the order of the model's usual
 // layout; the padding of its memory gets none.
-func addNoise(e *Engine, sum []float32, deviation float64, s *kernels.Stream) {
+func addNoise(e *Engine, sum []float32, deviation float64, key uint64) error {
 	if deviation == 0 {
-		return
+		return nil
 	}
-	m := e.cfg.Model
-	m.EachPlace(func(_ string, _ []int, at []int32) {
-		for _, i := range at {
-			sum[i] += float32(deviation * s.NormFloat64())
+	places := e.noisy()
+	return e.pool.run((len(places)+noiseBlock-1)/noiseBlock, func(i int, _ *worker) error {
+		g := newGauss(key, uint64(i))
+		for _, j := range places[i*noiseBlock : min((i+1)*noiseBlock, len(places))] {
+			sum[j] += float32(deviation * g.next())
 		}
+		return nil
 	})
-	m.Hold(sum, nil)
 }
 
 // newClip returns what a trial keeps of its clipping norm, nil without Privacy.

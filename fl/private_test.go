@@ -1,6 +1,7 @@
 package fl
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn/models"
 )
 
 // sending is a method whose client i sends a fixed vector of the norm i/4.
@@ -103,7 +105,9 @@ func TestNoise(t *testing.T) {
 	noisy := func(m *Config, key uint64) []float32 {
 		e := newEngine(t, *m)
 		sum := make([]float32, m.Model.Size())
-		addNoise(e, sum, 2, kernels.NewStream(key, 0))
+		if err := addNoise(e, sum, 2, key); err != nil {
+			t.Fatal(err)
+		}
 		return sum
 	}
 	for i, x := range noisy(&Config{Model: model, Data: fed, Method: average(), Cohort: 1}, 7) {
@@ -120,7 +124,9 @@ func TestNoise(t *testing.T) {
 	e := newEngine(t, cfg)
 	for round := uint64(0); len(draws) < 1_000_000; round++ {
 		sum := make([]float32, whole.Size())
-		addNoise(e, sum, 2, kernels.NewStream(kernels.Key(1, 2, round, purposeNoise), sumNoise))
+		if err := addNoise(e, sum, 2, kernels.Key(1, 2, round, purposeNoise)); err != nil {
+			t.Fatal(err)
+		}
 		if last != nil {
 			if cos := kernels.Dot(sum, last) / kernels.Dot(sum, sum); math.Abs(cos) > 6/math.Sqrt(float64(len(parameters))) {
 				t.Errorf("round %d: the noise has the cosine %v with the round's before", round, cos)
@@ -290,5 +296,46 @@ func TestWhatCannotBePrivate(t *testing.T) {
 	base.Method.Local = func(l *Local) error { l.Number = 2; return nil }
 	if _, err := newEngine(t, base).NewTrial(0).Round(t.Context(), Plan{}); err == nil || !strings.Contains(err.Error(), "send a number besides") {
 		t.Errorf("a method that sends a number gives %v", err)
+	}
+}
+
+// TestGauss compares the ends of the ziggurat and the tail with the normal distribution.
+func TestGauss(t *testing.T) {
+	t.Parallel()
+	if edges[layers] != 0 || math.Abs(float64(edges[layers-1]*(heights[layers]-heights[layers-1]))-area) > 1e-9 {
+		t.Errorf("the uppermost layer is %v wide and %v high", edges[layers-1], heights[layers]-heights[layers-1])
+	}
+	g := newGauss(3, 5)
+	const n = 3_000_000
+	beyond, squares := 0, 0.0
+	for range n {
+		x := g.next()
+		squares += x * x
+		if math.Abs(x) > 3.9 {
+			beyond++
+		}
+	}
+	want := n * math.Erfc(3.9/math.Sqrt2)
+	if math.Abs(float64(beyond)-want) > 5*math.Sqrt(want) || math.Abs(squares/n-1) > 5*math.Sqrt(2.0/n) {
+		t.Errorf("%d of %d draws lie beyond 3.9, want %.0f; their variance is %v", beyond, n, want, squares/n)
+	}
+}
+
+// BenchmarkPrivateRound compares a round of the CNN of LEAF's FEMNIST with and without
+// clipping and noise.
+func BenchmarkPrivateRound(b *testing.B) {
+	fed := fltest.OpenGlyphs(b, 10, 100)
+	model, err := models.New("leaf-femnist-cnn", models.Options{Classes: fed.Classes})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, p := range []*Privacy{nil, {Clip: 0.5, Noise: 1}} {
+		b.Run(fmt.Sprintf("private=%v", p != nil), func(b *testing.B) {
+			e := newEngine(b, Config{Model: model, Data: fed, Method: average(), Cohort: 10, Privacy: p})
+			tr := e.NewTrial(0)
+			for b.Loop() {
+				runRounds(b, tr, Plan{}, 1)
+			}
+		})
 	}
 }

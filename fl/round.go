@@ -178,7 +178,9 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	if err != nil {
 		return fail(err)
 	}
-	t.privatize(whole, result.Slots)
+	if err := t.privatize(whole, result.Slots); err != nil {
+		return fail(err)
+	}
 	mean, number := whole.mean()
 	aside := t.engine.takeAside(mean)
 	u := &Update{Mean: mean, Number: number, Extra: whole.Extra, Own: own, Weight: whole.Weight, Taken: whole.Taken, Clients: len(cfg.Data.Clients), Round: t.round}
