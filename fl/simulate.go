@@ -2,6 +2,7 @@ package fl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -113,6 +114,32 @@ func (t *Trial) advance(ctx context.Context, plan Plan) (*clock.Step, error) {
 		return nil, failed
 	}
 	return step, err
+}
+
+// mostForecast is how many rounds Forecast looks at.
+const mostForecast = 200
+
+// Forecast returns about how many rounds a trial runs in simulated seconds, by its clock
+// alone: where many do, in proportion to the first ones.
+func (e *Engine) Forecast(ctx context.Context, plan Plan, seconds float64) (float64, error) {
+	if e.fleet == nil {
+		return 0, errors.New("forecast of simulated time: the training has no fleet")
+	}
+	plan = plan.filled(&e.cfg)
+	t := &Trial{engine: e, clock: e.newClock(0), time: e.cfg.Time}
+	for n := 1.0; ; n++ {
+		if _, err := t.advance(ctx, plan); errors.Is(err, clock.ErrNobody) || errors.Is(err, clock.ErrFailing) {
+			return n, nil // the trial fails, too
+		} else if err != nil {
+			return 0, err
+		}
+		switch now := nanos.Seconds(t.clock.Now()); {
+		case now >= seconds:
+			return n, nil
+		case n == mostForecast:
+			return n * seconds / max(now, 1e-9), nil
+		}
+	}
 }
 
 // simulate has the clock go on to the trial's next step, and lists its slots.

@@ -15,6 +15,7 @@ type Description struct {
 	Tables        bool // its plans may hold a table that clients look up themselves
 	Architectures bool // the choices of a model join its space as dimensions client.arch.NAME, where clients train sub-networks
 	Fork          bool // it may fork trials
+	Seconds       bool // its budget may be one in simulated seconds, see Budget.Seconds
 	Prepare       bool // as a client tuner it gets its own Suggest / Report loop before the first trial
 
 	// Free says that a client tuner's plans may set controlled params to values
@@ -115,4 +116,8 @@ func (o Objective) Compare(a, b float64) int {
 type Budget struct {
 	Rounds      int // all trials together (T of the FedEx paper)
 	TrialRounds int // one trial at most (M)
+	// Seconds says that both, Decision.ToRound and TrialReport.Round count simulated
+	// seconds in place of rounds: a trial reports after the first round that ends at or
+	// after ToRound. Only a tuner with Description.Seconds receives such a budget.
+	Seconds bool
 }

@@ -117,17 +117,17 @@ func objectiveFromWire(o *tunerv1.Objective) Objective {
 }
 
 func budgetToWire(b Budget) *tunerv1.Budget {
-	return &tunerv1.Budget{Rounds: int64(b.Rounds), TrialRounds: int64(b.TrialRounds)}
+	return &tunerv1.Budget{Rounds: int64(b.Rounds), TrialRounds: int64(b.TrialRounds), Seconds: b.Seconds}
 }
 
 func budgetFromWire(b *tunerv1.Budget) Budget {
-	return Budget{Rounds: int(b.GetRounds()), TrialRounds: int(b.GetTrialRounds())}
+	return Budget{Rounds: int(b.GetRounds()), TrialRounds: int(b.GetTrialRounds()), Seconds: b.GetSeconds()}
 }
 
 func descriptionToWire(d Description) *tunerv1.DescribeReply {
 	w := &tunerv1.DescribeReply{
 		Name: d.Name, Version: d.Version, Doc: d.Doc,
-		Trials: d.Trials, Rounds: d.Rounds, Tables: d.Tables, Architectures: d.Architectures, Fork: d.Fork, Prepare: d.Prepare, Free: d.Free,
+		Trials: d.Trials, Rounds: d.Rounds, Tables: d.Tables, Architectures: d.Architectures, Fork: d.Fork, Prepare: d.Prepare, Free: d.Free, Seconds: d.Seconds,
 		Controls: d.Controls, Adds: dimsToWire(d.Adds), Probes: d.Probes, Scalars: d.Scalars,
 	}
 	for _, o := range d.Options {
@@ -144,7 +144,7 @@ func descriptionFromWire(w *tunerv1.DescribeReply) (Description, error) {
 	d := Description{
 		Name: w.GetName(), Version: w.GetVersion(), Doc: w.GetDoc(),
 		Trials: w.GetTrials(), Rounds: w.GetRounds(), Tables: w.GetTables(), Architectures: w.GetArchitectures(),
-		Fork: w.GetFork(), Prepare: w.GetPrepare(), Free: w.GetFree(),
+		Fork: w.GetFork(), Prepare: w.GetPrepare(), Free: w.GetFree(), Seconds: w.GetSeconds(),
 		Controls: w.GetControls(), Adds: adds, Probes: w.GetProbes(), Scalars: w.GetScalars(),
 	}
 	for _, o := range w.GetOptions() {

@@ -47,7 +47,7 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	method, _ := fl.MethodByName(c.Method) // the engine has it
 	m := meter.New(s.measured(), engine)
 	d := &driver{
-		setup: s, engine: engine, past: past, objective: m.Objective, budget: tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds},
+		setup: s, engine: engine, past: past, objective: m.Objective, budget: c.Budget.Tuners(),
 		shelf: newShelf(c, m.Objective),
 	}
 	d.study = &trial.Study{

@@ -40,10 +40,10 @@ func (d *driver) survivors(choice *entrant) []*entrant {
 	for _, t := range d.trials {
 		if p := t.Phase(); (p == trial.Waiting || p == trial.Completed) && len(t.rungs) > 0 {
 			alive = append(alive, t)
-			longest = max(longest, t.Rounds())
+			longest = max(longest, t.length())
 		}
 	}
-	alive = slices.DeleteFunc(alive, func(t *entrant) bool { return t == choice || t.Rounds() < longest })
+	alive = slices.DeleteFunc(alive, func(t *entrant) bool { return t == choice || t.length() < longest })
 	slices.SortStableFunc(alive, func(a, b *entrant) int {
 		return d.objective.Compare(a.rungs[len(a.rungs)-1].Score, b.rungs[len(b.rungs)-1].Score)
 	})

@@ -228,7 +228,7 @@ func TestSurvivors(t *testing.T) {
 		if err := at.segment(t.Context(), rounds, func(int) {}, func(Event) {}); err != nil {
 			t.Fatal(err)
 		}
-		at.rungs = []Rung{{rounds, score}}
+		at.rungs = []Rung{{Round: rounds, Score: score}}
 	}
 	if err := d.trials[2].Stop(t.Context()); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,8 @@ type Event struct {
 	Trial int    `json:"trial"`
 	// Round is how many rounds the trial has run.
 	Round int `json:"round"`
+	// Second is the simulated second of a rung, with budget.seconds.
+	Second int `json:"second,omitempty"`
 	// Score is the trial's score, nil where the clients have no validation
 	// samples or none was asked for.
 	Score *float64 `json:"score,omitempty"`
@@ -64,8 +66,10 @@ type Progress struct {
 	Trial, TrialRound, ToRound int
 	// Rung is the trial's rung to which it runs, from 1 on; 0 while preparing.
 	Rung int
-	// Round of Rounds have ended over all trials; Rounds is 0 when unknown.
+	// Round of Rounds have ended over all trials; Rounds is 0 when unknown. Seconds is set
+	// where these, TrialRound and ToRound are simulated seconds, of budget.seconds.
 	Round, Rounds int
+	Seconds       bool
 	// Loss is the round's training loss, the mean over the clients that were not
 	// dropped; NaN when all were. Dropped counts those whose results were not finite.
 	Loss    float64

@@ -13,6 +13,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -99,11 +100,11 @@ func (d *driver) validate(ctx context.Context, role string, t tuners.Tuner, opti
 	}
 	var errs []error
 	for _, p := range problems {
-		name := p.Key
+		name := rules.Unit(d.budget, p.Key)
 		if option, ok := strings.CutPrefix(name, "options."); ok {
 			name = role + ".options." + option
 		}
-		errs = append(errs, &key.Error{Key: name, Problem: ": " + p.Message})
+		errs = append(errs, &key.Error{Key: name, Problem: ": " + rules.Unit(d.budget, p.Message)})
 	}
 	return errors.Join(errs...)
 }
@@ -143,7 +144,7 @@ func parseOptions(role string, table map[string]any) (tuners.Params, error) {
 // tuner's session.
 func (d *driver) openStudySession(ctx context.Context) (*replay.Tuner, error) {
 	c := &d.setup.Config
-	if c.Budget.Rounds < 1 || c.Budget.TrialRounds < 1 {
+	if d.budget.Rounds < 1 || d.budget.TrialRounds < 1 {
 		return nil, &key.Error{Key: "budget.rounds", Problem: fmt.Sprintf(" = %d, budget.trial_rounds = %d: both must be 1 or more", c.Budget.Rounds, c.Budget.TrialRounds)}
 	}
 	if len(d.space) == 0 && (d.study.Client == nil || len(d.study.Client.Controls) == 0) {
@@ -161,8 +162,11 @@ func (d *driver) openStudySession(ctx context.Context) (*replay.Tuner, error) {
 	if !desc.Trials {
 		return nil, &key.Error{Key: "tuner.name", Problem: fmt.Sprintf(" = %q: it runs no trials; use it as client_tuner.name under a tuner such as sha or random", desc.Name)}
 	}
-	if d.lone && !d.study.Forks && c.Budget.Rounds > c.Budget.TrialRounds {
-		return nil, &key.Error{Key: "budget.rounds", Problem: fmt.Sprintf(" = %d, budget.trial_rounds = %d: %s as tuner.name runs one trial, so both must be the same; or use it as client_tuner.name under a tuner of many trials, such as sha", c.Budget.Rounds, c.Budget.TrialRounds, desc.Name)}
+	if d.budget.Seconds && !desc.Seconds {
+		return nil, &key.Error{Key: "budget.seconds", Problem: fmt.Sprintf(": tuner %s counts rounds alone; use budget.rounds and budget.trial_rounds", desc.Name)}
+	}
+	if b := d.budget; d.lone && !d.study.Forks && b.Rounds > b.TrialRounds {
+		return nil, &key.Error{Key: rules.Unit(b, "budget.rounds"), Problem: rules.Unit(b, fmt.Sprintf(" = %d, budget.trial_rounds = %d: %s as tuner.name runs one trial, so both must be the same; or use it as client_tuner.name under a tuner of many trials, such as sha", b.Rounds, b.TrialRounds, desc.Name))}
 	}
 	options, err := parseOptions("tuner", c.Tuner.Options)
 	if err != nil {

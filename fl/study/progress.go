@@ -11,9 +11,10 @@ import (
 
 // entrants are the trials of a study by their numbers, and how far they are.
 type entrants struct {
-	mu     sync.Mutex // guards what follows
-	trials []*entrant
-	rounds int
+	mu      sync.Mutex // guards what follows
+	trials  []*entrant
+	rounds  int
+	seconds int // simulated ones, of a budget in seconds
 }
 
 // add takes in a trial, whose number is the next.
@@ -61,14 +62,22 @@ func (e *entrants) leader(aim tuners.Objective) Standing {
 	return best
 }
 
+// spend counts the simulated seconds of a trial on its way to a rung, in which no trial
+// spends more. d.mu is held.
+func (d *driver) spend(t *entrant, to int) {
+	now := max(t.counted, min(t.spent(), to))
+	d.seconds += now - t.counted
+	t.counted = now
+}
+
 // roundDone counts a round and reports the progress.
-func (d *driver) roundDone(t *entrant, toRound int, r *record.Round, score float64) {
+func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
 	own, measure := float64(r.Score), measureOf(d.setup.Model)
 	if d.setup.Unscored {
 		own = math.NaN()
 	}
 	p := Progress{
-		Trial: t.Number, TrialRound: t.Rounds(), ToRound: toRound, Rung: len(t.rungs) + 1, Rounds: d.budget.Rounds, Loss: float64(r.TrainLoss), Dropped: r.Dropped,
+		Trial: t.Number, TrialRound: min(t.spent(), to), ToRound: to, Rung: len(t.rungs) + 1, Rounds: d.budget.Rounds, Loss: float64(r.TrainLoss), Dropped: r.Dropped,
 		Measure: measure, Score: score, Scale: ScaleOf(&d.setup.Config, measure),
 	}
 	if t.Phase() == trial.Training {
@@ -83,9 +92,13 @@ func (d *driver) roundDone(t *entrant, toRound int, r *record.Round, score float
 	}
 	d.mu.Lock()
 	d.rounds++
+	d.spend(t, to)
 	t.recent.Add(own, len(r.Clients))
-	t.standing = t.recent.Standing(t.Number, t.Rounds(), len(t.rungs) > 0 || t.Rounds() >= toRound)
-	p.Round, p.Best, p.Trials, p.TrialsLeft = d.rounds, d.leader(d.objective), len(d.trials), d.left()
+	t.standing = t.recent.Standing(t.Number, t.Rounds(), len(t.rungs) > 0 || t.spent() >= to)
+	if p.Round = d.rounds; d.budget.Seconds {
+		p.Round, p.Seconds = d.seconds, true
+	}
+	p.Best, p.Trials, p.TrialsLeft = d.leader(d.objective), len(d.trials), d.left()
 	d.mu.Unlock()
 	if a := d.setup.account; a != nil {
 		p.Epsilon = new(a.Bound(p.Round))

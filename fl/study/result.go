@@ -34,6 +34,9 @@ const (
 type Rung struct {
 	Round int     `json:"round"`
 	Score float64 `json:"score"`
+	// Second is the simulated second that the rung stands for, with budget.seconds: Round
+	// is the first one that ended then or later.
+	Second int `json:"second,omitempty"`
 }
 
 // TrialResult is one trial of a study.
@@ -231,8 +234,10 @@ type Result struct {
 	Errors
 	WeightsSHA256  string `json:"weights_sha256"`
 	SurvivorSHA256 string `json:"survivor_sha256,omitempty"`
-	// Rounds is the number of rounds of all trials together.
-	Rounds int `json:"rounds"`
+	// Rounds is the number of rounds of all trials together, SimulatedSeconds what they
+	// spent of budget.seconds.
+	Rounds           int `json:"rounds"`
+	SimulatedSeconds int `json:"simulated_seconds,omitempty"`
 	// Seconds is the wall time from the first round to the last evaluation,
 	// RoundsPerSecond the rate over the rounds alone.
 	Seconds         float64 `json:"seconds"`

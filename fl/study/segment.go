@@ -21,6 +21,8 @@ type entrant struct {
 	mean     Discounted // of the scores since the last rung
 	lane     *lane      // of its events
 	measures int        // how often its sub-networks were scored
+	last     float64    // score after the last round
+	counted  int        // of its simulated seconds, of a budget in seconds
 	recent   Recent     // board.mu guards it and the standing, which are for the display only
 	standing Standing
 }
@@ -43,14 +45,18 @@ func (d *driver) open(ctx context.Context, number int, params tuners.Params, sou
 		return nil, err
 	}
 	e := &entrant{Trial: t, driver: d}
+	if source != nil && d.budget.Seconds { // its clock goes on
+		from := d.trial(source.Number)
+		e.fleet, e.last, e.counted = &Simulated{Clock: from.clock()}, from.last, from.counted
+	}
 	d.add(e)
 	return e, nil
 }
 
-// segment runs the trial on to a round and closes a rung there; it calls begins
-// before each round with those that the trial has run. The best model of the
+// segment runs the trial on to a round, or a simulated second, and closes a rung there; it
+// calls begins before each round with those that the trial has run, or its seconds. The best model of the
 // segment that beats t.floor is kept. The error is of what ends the study.
-func (t *entrant) segment(ctx context.Context, toRound int, begins func(rounds int), emit func(Event)) error {
+func (t *entrant) segment(ctx context.Context, to int, begins func(rounds int), emit func(Event)) error {
 	d := t.driver
 	if err := t.Begin(); err != nil {
 		return err
@@ -58,9 +64,9 @@ func (t *entrant) segment(ctx context.Context, toRound int, begins func(rounds i
 	defer t.Leave()
 	d.setup.Control.begins(t)
 	defer d.setup.Control.ends(t)
-	var score float64
-	for t.Rounds() < toRound && !t.reached() {
-		begins(t.Rounds())
+	score := t.last
+	for t.spent() < to && !t.reached() {
+		begins(t.spent())
 		if reason, err := d.setup.Control.due(ctx, t); err != nil || reason != "" {
 			return t.endBy(ctx, reason, err, emit)
 		}
@@ -81,8 +87,9 @@ func (t *entrant) segment(ctx context.Context, toRound int, begins func(rounds i
 		if score, err = t.score(rec); err != nil {
 			return err
 		}
+		t.last = score
 		emit(t.event(rec, score))
-		d.roundDone(t, toRound, rec, score)
+		d.roundDone(t, to, rec, score)
 		if t.Due() {
 			err := t.Save(context.WithoutCancel(ctx))
 			if errors.Is(err, ErrLost) {
@@ -92,7 +99,7 @@ func (t *entrant) segment(ctx context.Context, toRound int, begins func(rounds i
 			}
 		}
 	}
-	return t.rung(ctx, score, emit)
+	return t.rung(ctx, to, score, emit)
 }
 
 // count takes in a round.
@@ -129,8 +136,45 @@ func (t *entrant) score(rec *record.Round) (float64, error) {
 	return score, nil
 }
 
-// reached reports whether the trial ends early: at its goal, or out of patience.
+// mostRounds is how many rounds a trial has at most where its budget is in seconds.
+const mostRounds = 1_000_000
+
+// spent is how much of its budget the trial has used: rounds, or whole simulated seconds.
+func (t *entrant) spent() int {
+	switch {
+	case !t.driver.budget.Seconds:
+		return t.Rounds()
+	case t.Rounds() >= mostRounds:
+		return t.driver.budget.TrialRounds
+	}
+	return int(min(t.clock(), float64(t.driver.budget.TrialRounds)))
+}
+
+// clock is the trial's simulated time, 0 before the first round and without a fleet.
+func (t *entrant) clock() float64 {
+	if t.fleet == nil {
+		return 0
+	}
+	return t.fleet.Clock
+}
+
+// length is how long the trial ran up to its last rung, in rounds or seconds.
+func (t *entrant) length() int {
+	if r := t.rungs[len(t.rungs)-1]; t.driver.budget.Seconds {
+		return r.Second
+	}
+	return t.Rounds()
+}
+
+// whole reports whether the trial has used all that a trial may.
+func (t *entrant) whole() bool { return t.spent() >= t.driver.budget.TrialRounds }
+
+// reached reports whether the trial ends early: at its goal, out of patience, or out of
+// time.
 func (t *entrant) reached() bool {
+	if most := t.driver.setup.Config.Budget.TrialSeconds; most > 0 && !t.driver.setup.Unscored && t.clock() >= float64(most) {
+		return true
+	}
 	if !t.driver.lone && !t.driver.setup.Unscored {
 		return false
 	}
@@ -138,7 +182,7 @@ func (t *entrant) reached() bool {
 	if eval.Goal > 0 && Reached(t.curve, eval.Goal) != nil {
 		return true
 	}
-	if most := t.driver.setup.Config.Time.Seconds; most > 0 && t.fleet != nil && t.fleet.Clock >= most {
+	if most := t.driver.setup.Config.Time.Seconds; most > 0 && t.clock() >= most {
 		return true
 	}
 	_, stale := Stale(t.curve, eval.Patience)
@@ -146,13 +190,21 @@ func (t *entrant) reached() bool {
 }
 
 // rung ends a segment that has reached its round, or the goal.
-func (t *entrant) rung(ctx context.Context, score float64, emit func(Event)) error {
+func (t *entrant) rung(ctx context.Context, to int, score float64, emit func(Event)) error {
 	t.mean = Discounted{}
-	if err := t.Pause(ctx, t.reached() || t.Rounds() >= t.driver.budget.TrialRounds); err != nil || t.driver.setup.Unscored {
+	if err := t.Pause(ctx, t.reached() || t.whole()); err != nil || t.driver.setup.Unscored {
 		return err
 	}
-	t.rungs = append(t.rungs, Rung{Round: t.Rounds(), Score: score})
-	emit(Event{Event: "rung", Trial: t.Number, Round: t.Rounds(), Score: &score})
+	rung := Rung{Round: t.Rounds(), Score: score}
+	if t.driver.budget.Seconds { // a trial that ends early has begun its last second
+		rung.Second = min(to, t.spent()+1)
+		t.driver.mu.Lock()
+		t.driver.seconds += max(0, rung.Second-t.counted)
+		t.counted = max(t.counted, rung.Second)
+		t.driver.mu.Unlock()
+	}
+	t.rungs = append(t.rungs, rung)
+	emit(Event{Event: "rung", Trial: t.Number, Round: rung.Round, Second: rung.Second, Score: &score})
 	return t.CloseRung(score)
 }
 
@@ -191,10 +243,14 @@ func (t *entrant) event(rec *record.Round, score float64) Event {
 // report is that of the end of a segment.
 func (t *entrant) report() tuners.TrialReport {
 	if p := t.Phase(); p == trial.Failed || p == trial.Ended {
-		return tuners.TrialReport{Trial: t.Number, Round: t.Rounds(), Score: math.NaN(), Failed: true, Reason: t.Reason()}
+		return tuners.TrialReport{Trial: t.Number, Round: t.spent(), Score: math.NaN(), Failed: true, Reason: t.Reason()}
 	}
 	rung := t.rungs[len(t.rungs)-1]
-	return tuners.TrialReport{Trial: t.Number, Round: rung.Round, Score: rung.Score}
+	r := tuners.TrialReport{Trial: t.Number, Round: rung.Round, Score: rung.Score}
+	if t.driver.budget.Seconds {
+		r.Round = rung.Second
+	}
+	return r
 }
 
 // result is the trial's row of the study's result.
@@ -214,7 +270,7 @@ func (t *entrant) result() TrialResult {
 	case trial.Failed:
 		r.State, r.Failed = Failed, t.Reason()
 	case trial.Stopped:
-		if t.Rounds() < t.driver.budget.TrialRounds {
+		if !t.whole() {
 			r.State = Pruned
 		}
 	default:

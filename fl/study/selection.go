@@ -19,7 +19,7 @@ func (d *driver) result(ctx context.Context, survivor *entrant) (*Result, error)
 	if len(d.best) == 0 {
 		return nil, fmt.Errorf("tuner %s: it finished without running a trial", c.Tuner.Name)
 	}
-	r := &Result{Study: c.Name, Select: c.Select, Rounds: d.rounds, Sides: d.sides, Goal: c.Eval.Goal, Patience: c.Eval.Patience, Stopped: d.setup.Control.over()}
+	r := &Result{Study: c.Name, Select: c.Select, Rounds: d.rounds, SimulatedSeconds: d.seconds, Sides: d.sides, Goal: c.Eval.Goal, Patience: c.Eval.Patience, Stopped: d.setup.Control.over()}
 	if a := d.setup.account; a != nil {
 		r.Privacy = a.After(c.Budget.Rounds) // how many rounds were spent may depend on scores
 	}

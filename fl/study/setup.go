@@ -2,6 +2,7 @@ package study
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"time"
 
@@ -117,6 +118,23 @@ func (s *Setup) training() (fl.Config, error) {
 		Fleet: c.Devices(), Time: most, Sampler: c.Chosen(), Updates: c.Update,
 	}
 	return cfg, cfg.CheckTime(least)
+}
+
+// RoundsIn returns about how many rounds a trial runs in simulated seconds with the
+// hyperparameters that the configuration sets. Nothing is trained.
+func (s *Setup) RoundsIn(ctx context.Context, seconds float64) (float64, error) {
+	cfg, err := s.training()
+	if err != nil {
+		return 0, err
+	}
+	cfg.Trials, cfg.Kept, cfg.Elsewhere = 1, 0, nil
+	e, err := fl.New(cfg)
+	if err != nil {
+		return 0, err
+	}
+	defer e.Close()
+	h := s.Config.Hyper()
+	return e.Forecast(ctx, fl.Plan{Server: h.Server, Time: h.Time, Clients: []fl.ClientParams{h.Client}}, seconds)
 }
 
 // untune takes out of the configuration what Run does not follow.

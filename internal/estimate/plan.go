@@ -2,7 +2,9 @@ package estimate
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
@@ -105,14 +107,18 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 	if err != nil {
 		return Plan{}, fmt.Errorf("estimate: %w", err)
 	}
-	rounds, parallel, finalists := c.Budget.Rounds, 0, 2*c.Finalists.Snapshots
+	budget, err := roundsOf(ctx, s)
+	if err != nil {
+		return Plan{}, fmt.Errorf("estimate: %w", err)
+	}
+	rounds, parallel, finalists := budget.Rounds, 0, 2*c.Finalists.Snapshots
 	lone := s.ClientTuner == nil && about.Rounds
 	if most, ok := number(c.Tuner.Options["trials"]); ok && most > 0 {
-		rounds = int(min(float64(rounds), most*float64(c.Budget.TrialRounds)))
+		rounds = int(min(float64(rounds), most*float64(budget.TrialRounds)))
 		finalists = int(min(float64(finalists), 2*most))
 	}
 	if lone {
-		rounds, parallel, finalists = c.Budget.TrialRounds, int(task.cohort), 2
+		rounds, parallel, finalists = budget.TrialRounds, int(task.cohort), 2
 	}
 	points, err := pointsOf(c)
 	if err != nil {
@@ -144,6 +150,28 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 		}
 	}
 	return p, nil
+}
+
+// roundsOf returns the budget in rounds, about, if it is one in simulated seconds.
+func roundsOf(ctx context.Context, s *study.Setup) (config.Budget, error) {
+	b := s.Config.Budget
+	most := b.TrialSeconds
+	if most == 0 {
+		return b, nil
+	}
+	if s.Data == nil {
+		return b, errors.New("budget.trial_seconds: the rounds of simulated seconds are unknown without the data")
+	}
+	each, err := s.RoundsIn(ctx, float64(most))
+	if err != nil {
+		return b, err
+	}
+	if b.Seconds > 0 {
+		share := float64(b.Seconds) / float64(most)
+		return config.Budget{Rounds: int(math.Ceil(share * each)), TrialRounds: int(math.Ceil(each))}, nil
+	}
+	share := min(1, each/float64(b.TrialRounds))
+	return config.Budget{Rounds: int(math.Ceil(share * float64(b.Rounds))), TrialRounds: int(math.Ceil(share * float64(b.TrialRounds)))}, nil
 }
 
 // workOf asks the client tuner, or the tuner that is both, what it trains beside

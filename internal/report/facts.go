@@ -37,7 +37,7 @@ func Subtitle(s *view.Overview) string {
 
 // unfinished says how far a study is that is not completed.
 func (s *Study) unfinished() string {
-	done := fmt.Sprintf("%s of %s rounds", count(s.Rounds), count(s.Budget))
+	done := s.trained()
 	if b := s.Baseline; b != nil {
 		done += ", " + b.Stage()
 	}
@@ -48,6 +48,18 @@ func (s *Study) unfinished() string {
 		return fmt.Sprintf("Running in process %d: %s. Recorded until %s.", s.PID, done, stamp(s.Last))
 	}
 	return fmt.Sprintf("Interrupted after %s. Resume with: fedfast study resume %s", done, s.Dir)
+}
+
+// trained says how much of its budget the study has used.
+func (s *Study) trained() string {
+	if most := s.Config.Budget.Seconds; most > 0 && s.Mode == config.ModeTune {
+		text := count(s.Rounds) + " rounds"
+		if s.Tune != nil {
+			text += ", " + count(s.Tune.SimulatedSeconds)
+		}
+		return text + " of " + count(most) + " simulated seconds"
+	}
+	return fmt.Sprintf("%s of %s rounds", count(s.Rounds), count(s.Budget))
 }
 
 // again is the command that repeats the study.
@@ -69,7 +81,7 @@ func count(n int) string {
 func (s *Study) facts() []fact {
 	facts := []fact{
 		{"name", s.Name},
-		{"rounds", count(s.Rounds) + " of " + count(s.Budget)},
+		{"trained", s.trained()},
 		{"training time", s.Worked.Round(100 * time.Millisecond).String()},
 		{"started", stamp(s.Started)},
 	}

@@ -47,7 +47,7 @@ func (b *Book) Decide(decisions []tuners.Decision) error {
 	proceeds := false
 	for i, d := range decisions {
 		if err := b.enter(d); err != nil {
-			return bad(b.about.Name, "Suggest", "decision %d, %s: %v", i, d.Kind, err)
+			return bad(b.about.Name, "Suggest", "decision %d, %s: %s", i, d.Kind, Unit(b.req.Budget, err.Error()))
 		}
 		switch d.Kind {
 		case tuners.Start, tuners.Resume, tuners.Fork, tuners.Score:

@@ -135,7 +135,9 @@ func (b *builder) read(r store.Row) error {
 // finish fills in what the newest rounds tell.
 func (b *builder) finish(last map[int]store.Latest) {
 	o := b.o
-	o.Budget = o.Config.Budget.Rounds
+	if o.Budget = o.Config.Budget.Rounds; o.Config.Budget.Seconds > 0 {
+		o.Budget = 0
+	}
 	if o.Mode == config.ModeRun {
 		o.Budget = o.Config.Rounds
 	}
@@ -155,6 +157,9 @@ func (b *builder) finish(last map[int]store.Latest) {
 // state says how far a trial is.
 func (b *builder) state(t *Trial) State {
 	whole := t.Rounds >= b.o.Config.Budget.TrialRounds
+	if most := b.o.Config.Budget.TrialSeconds; b.o.Config.Budget.Seconds > 0 {
+		whole = b.sent[t.Number] >= most
+	}
 	ended := b.o.Tune != nil || b.o.Run != nil
 	switch {
 	case t.Failed != "":

@@ -199,7 +199,7 @@ func readHead(line []byte) (*Recorded, error) {
 	}
 	r := NewRecorded(space)
 	if h.Budget != nil {
-		r.Budget = tuners.Budget(*h.Budget)
+		r.Budget = tuners.Budget{Rounds: h.Budget.Rounds, TrialRounds: h.Budget.TrialRounds}
 	}
 	if h.Maximize {
 		r.Objective.Direction = tuners.Maximize

@@ -209,7 +209,11 @@ func (a *app) printUnfinished(ctx context.Context, v *store.View, c *config.Conf
 	if entry.Command == config.ModeTune {
 		rounds = c.Budget.Rounds
 	}
-	head := []string{fmt.Sprintf("%s: %s after %s of %s rounds", c.Name, entry.stateText(), table.Count(entry.Rounds), table.Count(rounds))}
+	done := table.Count(entry.Rounds) + " of " + table.Count(rounds)
+	if entry.Command == config.ModeTune && c.Budget.Seconds > 0 {
+		done = table.Count(entry.Rounds)
+	}
+	head := []string{fmt.Sprintf("%s: %s after %s rounds", c.Name, entry.stateText(), done)}
 	if entry.Command == config.ModeTune {
 		head = append(head, counted(entry.Trials, "trial"))
 	}

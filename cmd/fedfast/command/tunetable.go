@@ -78,6 +78,9 @@ func (a *app) printTuneBlock(c *config.Config, r *study.Result, dir string, next
 // spent says how many rounds a study took, and how much of the budget a tuner that was
 // done left over, if any.
 func spent(c *config.Config, r *study.Result) string {
+	if c.Budget.Seconds > 0 {
+		return fmt.Sprintf("%s, %s of %s simulated seconds", counted(r.Rounds, "round"), table.Count(r.SimulatedSeconds), table.Count(c.Budget.Seconds))
+	}
 	left := c.Budget.Rounds - r.Rounds
 	if left <= 0 || r.Stopped || r.Goal > 0 || c.Eval.Patience > 0 {
 		return counted(r.Rounds, "round")

@@ -160,8 +160,30 @@ type Eval struct {
 
 // Budget holds the keys budget.*.
 type Budget struct {
-	Rounds      int `toml:"rounds" in:"[1, inf)" doc:"total number of rounds of all trials of a study"`
-	TrialRounds int `toml:"trial_rounds" in:"[1, inf)" doc:"maximum number of rounds of one trial; scaled in proportion if only budget.rounds is set"`
+	Rounds       int `toml:"rounds" in:"[1, inf)" doc:"total number of rounds of all trials of a study; not used with budget.seconds"`
+	TrialRounds  int `toml:"trial_rounds" in:"[1, inf)" doc:"maximum number of rounds of one trial; scaled in proportion if only budget.rounds is set; not used with budget.seconds"`
+	Seconds      int `toml:"seconds" in:"[1, 1e9]" doc:"total simulated seconds of all trials of a study on a fleet, which its tuner spends instead of rounds: at a rung, a trial ends at its first step at or after that second" also:"time max_seconds"`
+	TrialSeconds int `toml:"trial_seconds" in:"[1, 1e9]" doc:"simulated seconds of one trial, which ends at its first step at or after them; scaled in proportion if only budget.seconds is set"`
+}
+
+// Tuners returns the budget as a tuner receives it, in rounds or in simulated seconds.
+func (b Budget) Tuners() tuners.Budget {
+	if b.Seconds > 0 {
+		return tuners.Budget{Rounds: b.Seconds, TrialRounds: b.TrialSeconds, Seconds: true}
+	}
+	return tuners.Budget{Rounds: b.Rounds, TrialRounds: b.TrialRounds}
+}
+
+// checkBudget returns an error for a budget in seconds that has none for a trial, or whose
+// rounds nobody can account for.
+func (c *Config) checkBudget() error {
+	switch b := c.Budget; {
+	case b.Seconds > 0 && b.TrialSeconds == 0:
+		return &key.Error{Key: "budget.trial_seconds", Problem: ": required by budget.seconds: the most simulated seconds of one trial"}
+	case b.Seconds > 0 && c.Private():
+		return &key.Error{Key: "budget.seconds", Problem: ": the account of dp.epsilon counts rounds; use budget.rounds and budget.trial_rounds"}
+	}
+	return nil
 }
 
 // Tuner holds the keys tuner.*.
@@ -260,10 +282,10 @@ func (e Eval) check() error {
 }
 
 // Devices returns the configuration for fleet.New, nil for a study without simulated time:
-// without [fleet], [time], dimensions of time.* and eval.every_seconds.
+// without [fleet], [time], dimensions of time.*, eval.every_seconds and budget.trial_seconds.
 func (c *Config) Devices() *fleet.Config {
 	tuned := func(name string) bool { return strings.HasPrefix(name, "time.") }
-	if reflect.DeepEqual(c.Fleet, fleet.Config{}) && c.Time == fleet.DefaultTime() && c.Eval.EverySeconds == 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(c.Space)), tuned) {
+	if reflect.DeepEqual(c.Fleet, fleet.Config{}) && c.Time == fleet.DefaultTime() && c.Eval.EverySeconds == 0 && c.Budget.TrialSeconds == 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(c.Space)), tuned) {
 		return nil
 	}
 	f := c.Fleet
@@ -322,6 +344,6 @@ func (c *Config) Request(options map[string]any) (tuners.ValidateRequest, error)
 	}
 	return tuners.ValidateRequest{
 		Space: space, Options: params, Objective: c.Aim(),
-		Budget: tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds},
+		Budget: c.Budget.Tuners(),
 	}, nil
 }

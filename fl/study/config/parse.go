@@ -37,7 +37,7 @@ type Source struct {
 //
 // The defaults of client.* and server.* are those of the method. Three rules go beyond
 // overriding. A layer that sets budget.rounds but not budget.trial_rounds scales the
-// latter in proportion. The options of a tuner that a later layer replaces are dropped.
+// latter in proportion, and so with seconds. The options of a tuner that a later layer replaces are dropped.
 // client_tuner.name = "none" removes the client tuner, and the value "none" a dimension
 // of the space.
 func Load(src Source) (*Config, error) {
@@ -249,9 +249,16 @@ func (r *resolver) close(settings []setting, before Budget, tuner, clientTuner s
 		}
 		return false
 	}
-	if has("budget.rounds") && !has("budget.trial_rounds") && before.Rounds > 0 && before.TrialRounds > 0 {
-		share := float64(before.TrialRounds) / float64(before.Rounds)
-		c.Budget.TrialRounds = max(1, int(math.Round(share*float64(c.Budget.Rounds))))
+	inProportion := func(all, trial int, now int, part *int) {
+		if all > 0 && trial > 0 {
+			*part = max(1, int(math.Round(float64(trial)/float64(all)*float64(now))))
+		}
+	}
+	if has("budget.rounds") && !has("budget.trial_rounds") {
+		inProportion(before.Rounds, before.TrialRounds, c.Budget.Rounds, &c.Budget.TrialRounds)
+	}
+	if has("budget.seconds") && !has("budget.trial_seconds") {
+		inProportion(before.Seconds, before.TrialSeconds, c.Budget.Seconds, &c.Budget.TrialSeconds)
 	}
 }
 

@@ -101,7 +101,7 @@ func TestKeysHaveEqualForms(t *testing.T) {
 		}
 		if first == nil {
 			first = c
-			if c.Client.LR != 0.5 || c.Budget != (Budget{9, 3}) || len(c.Space) != 1 || c.Name != "study" {
+			if c.Client.LR != 0.5 || c.Budget != (Budget{Rounds: 9, TrialRounds: 3}) || len(c.Space) != 1 || c.Name != "study" {
 				t.Fatalf("form 0 gives %+v", c)
 			}
 		}
@@ -153,20 +153,20 @@ func TestLayersOverride(t *testing.T) {
 		return c
 	}
 	preset := load(Source{Preset: "femnist-fedex"})
-	if preset.Budget != (Budget{2000, 200}) || preset.Tuner.Options["eta"] != 3.0 || preset.ClientTuner.Name != "fedex" || preset.Name != "femnist-fedex" {
+	if preset.Budget != (Budget{Rounds: 2000, TrialRounds: 200}) || preset.Tuner.Options["eta"] != 3.0 || preset.ClientTuner.Name != "fedex" || preset.Name != "femnist-fedex" {
 		t.Fatalf("the preset gives %+v", preset)
 	}
 	file := write(t, "budget.rounds = 1000\nclient.lr = 0.7\nname = \"mine\"\n")
 	c := load(Source{Preset: "femnist-fedex", File: file, Sets: []string{"client.lr=0.3"}})
-	if c.Budget != (Budget{1000, 100}) || c.Client.LR != 0.3 || c.Name != "mine" || c.Cohort != preset.Cohort {
+	if c.Budget != (Budget{Rounds: 1000, TrialRounds: 100}) || c.Client.LR != 0.3 || c.Name != "mine" || c.Cohort != preset.Cohort {
 		t.Errorf("the layers give %+v", c)
 	}
 	for sets, want := range map[string]Budget{
-		"budget.rounds=200":                        {200, 20},
-		"budget.rounds=4":                          {4, 1},
-		"budget.rounds=200 budget.trial_rounds=50": {200, 50},
-		"budget.trial_rounds=50 budget.rounds=200": {200, 50},
-		"budget.trial_rounds=50":                   {2000, 50},
+		"budget.rounds=200":                        {Rounds: 200, TrialRounds: 20},
+		"budget.rounds=4":                          {Rounds: 4, TrialRounds: 1},
+		"budget.rounds=200 budget.trial_rounds=50": {Rounds: 200, TrialRounds: 50},
+		"budget.trial_rounds=50 budget.rounds=200": {Rounds: 200, TrialRounds: 50},
+		"budget.trial_rounds=50":                   {Rounds: 2000, TrialRounds: 50},
 	} {
 		if c := load(Source{Preset: "femnist-fedex", Sets: strings.Fields(sets)}); c.Budget != want {
 			t.Errorf("%s gives %+v, want %+v", sets, c.Budget, want)

@@ -36,6 +36,8 @@ func Scale(ctx context.Context, c *config.Config, mode string, factor float64, l
 	shrink("rounds", &c.Rounds, run)
 	shrink("budget.rounds", &c.Budget.Rounds, !run)
 	shrink("budget.trial_rounds", &c.Budget.TrialRounds, !run)
+	shrink("budget.seconds", &c.Budget.Seconds, !run)
+	shrink("budget.trial_seconds", &c.Budget.TrialSeconds, !run)
 	for _, of := range []struct {
 		role, name string
 		options    *map[string]any

@@ -220,6 +220,9 @@ func (s *Study) Tune(ctx context.Context, o Options) (*study.Result, error) {
 		if setup.Config.Private() {
 			return nil, errors.New("baseline: its trainings are not in the account of dp.epsilon; leave it out, or run random search as a study of its own")
 		}
+		if s.Config.Budget.Seconds > 0 {
+			return nil, errors.New("baseline: random configurations are compared by rounds; use budget.rounds, or tune with tuner.name = \"random\"")
+		}
 		if err := study.CheckBaseline(setup.Data); err != nil {
 			return nil, fmt.Errorf("baseline: %w", err)
 		}

@@ -35,6 +35,7 @@ var description = tuners.Description{
 		{Name: "trials", Default: tuners.Num(0), Doc: "maximum number of trials; 0: as many as budget.rounds allows"},
 	},
 	Trials:        true,
+	Seconds:       true,
 	Architectures: true,
 }
 

@@ -42,6 +42,7 @@ var description = tuners.Description{
 		{Name: "candidates", Default: tuners.Num(1024), Doc: "number of points at which expected improvement is evaluated; smaller spaces are evaluated completely"},
 	},
 	Trials:        true,
+	Seconds:       true,
 	Architectures: true,
 }
 

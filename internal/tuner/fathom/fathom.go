@@ -59,6 +59,7 @@ var description = tuners.Description{
 		{Name: "as_paper", Default: tuners.Bool(false), Doc: "compute the local cosine with the displacement before a step, times the learning rate, as in the paper (use with client.floor = true)"},
 	},
 	Trials:   true,
+	Seconds:  true,
 	Rounds:   true,
 	Free:     true,
 	Controls: []string{size, epochs, lr},

@@ -70,6 +70,7 @@ var description = tuners.Description{
 		{Name: "as_paper", Default: tuners.Bool(false), Doc: "integer dimensions: neighbors from c - floor(w) to c + ceil(w), as printed in the paper"},
 	},
 	Trials:        true,
+	Seconds:       true,
 	Architectures: true,
 	Rounds:        true,
 	Controls:      []string{"client.*"},

@@ -68,6 +68,7 @@ var description = tuners.Description{
 		{Name: "table", Default: tuners.Str(""), Doc: "use this table, \"HI SAMPLES LR BATCH EPOCHS; HI ...\", instead of training proxy federations; other options are ignored"},
 	},
 	Trials:   true,
+	Seconds:  true,
 	Rounds:   true,
 	Tables:   true,
 	Prepare:  true,

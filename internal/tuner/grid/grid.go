@@ -31,7 +31,8 @@ var description = tuners.Description{
 	Options: []tuners.Option{
 		{Name: "points", Default: tuners.Num(3), Doc: "points per real dimension, end to end on its scale; 1: the middle"},
 	},
-	Trials: true,
+	Trials:  true,
+	Seconds: true,
 }
 
 // Validate checks the options and that the budget pays for the whole grid.

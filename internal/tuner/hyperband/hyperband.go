@@ -33,6 +33,7 @@ var description = tuners.Description{
 		{Name: "brackets", Default: tuners.Num(0), Doc: "number of brackets, R+1: the first eliminates R times, the last never; 0: 4, or fewer if budget.trial_rounds < eta^3"},
 	},
 	Trials:        true,
+	Seconds:       true,
 	Architectures: true,
 }
 

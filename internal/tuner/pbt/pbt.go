@@ -32,6 +32,7 @@ var description = tuners.Description{
 		{Name: "resample", Default: tuners.Num(0.25), Doc: "probability of resampling a hyperparameter of a copy instead, 0..1"},
 	},
 	Trials:        true,
+	Seconds:       true,
 	Architectures: true,
 	Fork:          true,
 }

@@ -27,6 +27,7 @@ var description = tuners.Description{
 		{Name: "trials", Default: tuners.Num(0), Doc: "number of trials; 0: floor(budget.rounds / budget.trial_rounds)"},
 	},
 	Trials:        true,
+	Seconds:       true,
 	Architectures: true,
 }
 

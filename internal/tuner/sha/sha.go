@@ -29,6 +29,7 @@ var description = tuners.Description{
 		{Name: "eliminations", Default: tuners.Num(3), Doc: "number of rungs at which trials are pruned"},
 	},
 	Trials:        true,
+	Seconds:       true,
 	Architectures: true,
 }
 

@@ -467,9 +467,12 @@ func (x *Space) GetDims() []*Dim {
 }
 
 type Budget struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Rounds        int64                  `protobuf:"varint,1,opt,name=rounds,proto3" json:"rounds,omitempty"`                              // all trials together
-	TrialRounds   int64                  `protobuf:"varint,2,opt,name=trial_rounds,json=trialRounds,proto3" json:"trial_rounds,omitempty"` // one trial at most
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Rounds      int64                  `protobuf:"varint,1,opt,name=rounds,proto3" json:"rounds,omitempty"`                              // all trials together
+	TrialRounds int64                  `protobuf:"varint,2,opt,name=trial_rounds,json=trialRounds,proto3" json:"trial_rounds,omitempty"` // one trial at most
+	// Both, Decision.to_round and ReportRequest.round count simulated seconds in place of rounds: a trial reports after the first round that
+	// ends at or after to_round. Only a tuner with DescribeReply.seconds receives such a budget.
+	Seconds       bool `protobuf:"varint,3,opt,name=seconds,proto3" json:"seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -516,6 +519,13 @@ func (x *Budget) GetTrialRounds() int64 {
 		return x.TrialRounds
 	}
 	return 0
+}
+
+func (x *Budget) GetSeconds() bool {
+	if x != nil {
+		return x.Seconds
+	}
+	return false
 }
 
 type Objective struct {
@@ -639,6 +649,7 @@ type DescribeReply struct {
 	Probes        []string                `protobuf:"bytes,13,rep,name=probes,proto3" json:"probes,omitempty"`     // per-slot probes that it can use
 	Scalars       []string                `protobuf:"bytes,14,rep,name=scalars,proto3" json:"scalars,omitempty"`   // "examples_train", "examples_val", "client_key"
 	Free          bool                    `protobuf:"varint,15,opt,name=free,proto3" json:"free,omitempty"`        // its plans may leave the space, which then only says where trials start
+	Seconds       bool                    `protobuf:"varint,16,opt,name=seconds,proto3" json:"seconds,omitempty"`  // takes budgets in simulated seconds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -774,6 +785,13 @@ func (x *DescribeReply) GetScalars() []string {
 func (x *DescribeReply) GetFree() bool {
 	if x != nil {
 		return x.Free
+	}
+	return false
+}
+
+func (x *DescribeReply) GetSeconds() bool {
+	if x != nil {
+		return x.Seconds
 	}
 	return false
 }
@@ -2356,16 +2374,17 @@ const file_tuner_proto_rawDesc = "" +
 	"\n" +
 	"\x06CHOICE\x10\x06\"2\n" +
 	"\x05Space\x12)\n" +
-	"\x04dims\x18\x01 \x03(\v2\x15.fedfast.tuner.v1.DimR\x04dims\"C\n" +
+	"\x04dims\x18\x01 \x03(\v2\x15.fedfast.tuner.v1.DimR\x04dims\"]\n" +
 	"\x06Budget\x12\x16\n" +
 	"\x06rounds\x18\x01 \x01(\x03R\x06rounds\x12!\n" +
-	"\ftrial_rounds\x18\x02 \x01(\x03R\vtrialRounds\"W\n" +
+	"\ftrial_rounds\x18\x02 \x01(\x03R\vtrialRounds\x12\x18\n" +
+	"\aseconds\x18\x03 \x01(\bR\aseconds\"W\n" +
 	"\tObjective\x12\x16\n" +
 	"\x06metric\x18\x01 \x01(\tR\x06metric\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\tR\x06target\x12\x1a\n" +
 	"\bmaximize\x18\x03 \x01(\bR\bmaximize\"'\n" +
 	"\x0fDescribeRequest\x12\x14\n" +
-	"\x05tuner\x18\x01 \x01(\tR\x05tuner\"\xb5\x04\n" +
+	"\x05tuner\x18\x01 \x01(\tR\x05tuner\"\xcf\x04\n" +
 	"\rDescribeReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
@@ -2382,7 +2401,8 @@ const file_tuner_proto_rawDesc = "" +
 	"\x04adds\x18\f \x03(\v2\x15.fedfast.tuner.v1.DimR\x04adds\x12\x16\n" +
 	"\x06probes\x18\r \x03(\tR\x06probes\x12\x18\n" +
 	"\ascalars\x18\x0e \x03(\tR\ascalars\x12\x12\n" +
-	"\x04free\x18\x0f \x01(\bR\x04free\x1ay\n" +
+	"\x04free\x18\x0f \x01(\bR\x04free\x12\x18\n" +
+	"\aseconds\x18\x10 \x01(\bR\aseconds\x1ay\n" +
 	"\x06Option\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\adefault\x18\x02 \x01(\v2\x17.fedfast.tuner.v1.ValueR\adefault\x12\x10\n" +

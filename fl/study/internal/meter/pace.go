@@ -39,6 +39,11 @@ func (m *Meter) setPace() {
 	if c.Every != config.AutoEvery {
 		return
 	}
+	if most := m.Config.Budget.TrialSeconds; m.Config.Budget.Seconds > 0 && !m.Unscored {
+		m.every, m.seconds = 0, float64(most)/autoPoints
+		m.clients = func(int) []int { return e.EvalSample(cmp.Or(c.Clients, autoClients)) }
+		return
+	}
 	rounds := m.Config.Budget.TrialRounds
 	if m.Unscored {
 		rounds = m.Config.Rounds

@@ -36,6 +36,7 @@ class Request:
     trial: int = STUDY_SESSION  # or the trial's number, for a client tuner
     params: dict = field(default_factory=dict)  # of the trial, for a client tuner
     state: object = None  # None, or what state() of an earlier session returned: go on from there
+    seconds: bool = False  # rounds, trial_rounds, to_round and the round of a report are simulated seconds
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,7 @@ class Tuner:
     probes = ()  # per-slot probes that it uses, such as "val_error_after"
     scalars = ()  # per-slot scalars that it needs, such as "examples_val", or "client_key": who sits in the slots
     architectures = False  # a model's choices join its space as dimensions client.arch.NAME
+    seconds = False  # it takes budgets in simulated seconds, see Request.seconds
 
     def validate(self, request):
         """Every Problem of a study, beyond what is wrong with the options' names and types."""

@@ -47,7 +47,7 @@ def to_dim(d):
 def request(r, **more):
     return tuner.Request(
         space=[dim(d) for d in r.space.dims], options=params(r.options), rounds=r.budget.rounds, trial_rounds=r.budget.trial_rounds,
-        maximize=r.objective.maximize, metric=r.objective.metric or "error", target=r.objective.target or "personalized", **more,
+        maximize=r.objective.maximize, metric=r.objective.metric or "error", target=r.objective.target or "personalized", seconds=r.budget.seconds, **more,
     )
 
 
@@ -58,7 +58,7 @@ def open_request(r):
 def description(t):
     return pb.DescribeReply(
         name=t.name, version=t.version, doc=t.doc, trials=t.trials, rounds=t.rounds, fork=t.fork, controls=t.controls,
-        adds=[to_dim(d) for d in t.adds], probes=t.probes, scalars=t.scalars, architectures=t.architectures,
+        adds=[to_dim(d) for d in t.adds], probes=t.probes, scalars=t.scalars, architectures=t.architectures, seconds=t.seconds,
         options=[pb.DescribeReply.Option(name=o.name, default=to_value(o.default), doc=o.doc) for o in t.options],
     )
 

@@ -11,9 +11,10 @@ import (
 type meter struct {
 	since   time.Time
 	ended   int           // rounds since then, or trials of a preparation
+	first   int           // simulated second at which it began, of a budget in seconds
 	before  int           // trials of a preparation that an earlier run had recorded
 	clients int           // that trained in the rounds
-	each    time.Duration // of a round, 0 before one
+	each    time.Duration // of a round, or of a simulated second; 0 before one
 	// evaluations and random are the work behind the rounds, in multiples of that of all
 	// rounds.
 	evaluations, random float64
@@ -30,11 +31,15 @@ func (m *meter) add(p study.Progress, begun bool, now time.Time) {
 		}
 		m.ended = p.Round - m.before
 	case begun || p.Clients == 0:
-		*m = meter{since: now, evaluations: m.evaluations, random: m.random}
+		*m = meter{since: now, first: p.Round, evaluations: m.evaluations, random: m.random}
 	default:
 		m.ended++
 		m.clients += p.Clients
-		m.each = now.Sub(m.since) / time.Duration(m.ended)
+		n := m.ended
+		if p.Seconds {
+			n = max(1, p.Round-m.first)
+		}
+		m.each = now.Sub(m.since) / time.Duration(n)
 	}
 }
 

@@ -173,7 +173,7 @@ func (d *Display) plain(now time.Time) {
 		fmt.Fprintln(d.w, d.prefix()+joined(describe(p), d.speed.remaining(p, now)))
 		return
 	}
-	fmt.Fprintln(d.w, d.prefix()+joined("round "+of(p.Round, p.Rounds), describe(p), d.speed.rate(now), d.speed.remaining(p, now)))
+	fmt.Fprintln(d.w, d.prefix()+joined(unit(p)+of(p.Round, p.Rounds), describe(p), d.speed.rate(now), d.speed.remaining(p, now)))
 }
 
 // took says how long the rounds took.
@@ -231,11 +231,11 @@ func (d *Display) state(now time.Time) State {
 // end is the one line that stays on a terminal.
 func (d *Display) end(now time.Time) State {
 	p := d.last
-	did := "round"
+	did := unit(p)
 	if p.Preparing {
-		did = "proxy trial"
+		did = "proxy trial "
 	}
-	s := State{Parts: []Part{{Text: d.prefix() + did + " " + of(p.Round, p.Rounds) + d.took(now)}}}
+	s := State{Parts: []Part{{Text: d.prefix() + did + of(p.Round, p.Rounds) + d.took(now)}}}
 	if !math.IsNaN(p.Best.Score) {
 		s.Parts = append(s.Parts, Part{Text: best(p), Rank: 1})
 	}
@@ -288,7 +288,7 @@ func describe(p study.Progress) string {
 	}
 	var parts []string
 	if p.Rounds != p.ToRound {
-		parts = append(parts, fmt.Sprintf("trial %d at round %s", p.Trial, of(p.TrialRound, p.ToRound)), trials(p))
+		parts = append(parts, fmt.Sprintf("trial %d at %s%s", p.Trial, unit(p), of(p.TrialRound, p.ToRound)), trials(p))
 	}
 	parts = append(parts, loss(p), testError(p), epsilon(p), simulated(p.Fleet))
 	if !math.IsNaN(p.Best.Score) {
@@ -314,9 +314,17 @@ func joined(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
 }
 
+// unit is what the progress counts.
+func unit(p study.Progress) string {
+	if p.Seconds {
+		return "simulated second "
+	}
+	return "round "
+}
+
 // padded tells what has ended in a width that does not change.
 func padded(p study.Progress) string {
-	unit, text := "round ", of(p.Round, p.Rounds)
+	unit, text := unit(p), of(p.Round, p.Rounds)
 	if p.Preparing {
 		unit = ""
 	}
