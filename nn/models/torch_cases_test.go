@@ -269,8 +269,8 @@ var torchCases = []struct {
 		opSame(1), opRelu, opSame(1), opRelu, opPool, opSame(1), opRelu, opSame(1), opRelu, opPool,
 		opFlatten, opLinear, opRelu, opLinear,
 	}, nn.Shape{}},
-	{"leaf-char-lstm", 4, 0.1, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 2, Biases: 1, ForgetBias: 1}, opLast, opLinear}, nn.Shape{}},
-	{"fedex-char-lstm", 4, 0.1, []torchOp{{Op: "embedding", PaddingIdx: zeroIndex()}, {Op: "lstm", Layers: 2, Biases: 2}, opLast, opLinear}, nn.Shape{}},
+	{"leaf-char-lstm", 4, 0.1, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 2, Biases: 1, ForgetBias: 1}, opLast, opLinear}, nn.Shape{Seq: 20, Vocab: 80}},
+	{"fedex-char-lstm", 4, 0.1, []torchOp{{Op: "embedding", PaddingIdx: zeroIndex()}, {Op: "lstm", Layers: 2, Biases: 2}, opLast, opLinear}, nn.Shape{Seq: 20, Vocab: 101}},
 	{"tff-char-lstm", 4, 0.1, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 2, Biases: 1}, opEvery, opLinear}, nn.Shape{Seq: 25, Vocab: 90}},
 	{"so-nwp-lstm", 4, 0.1, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 1, Biases: 1}, opEvery, opLinear, opLinear}, nn.Shape{Seq: 8, Vocab: 10004}},
 }

@@ -78,6 +78,9 @@ func TestOptimizersMatchTorch(t *testing.T) {
 			"biases apart":           {SGD: nn.SGD{LR: c.lr, Momentum: 0.9, WeightDecay: 1e-3}, BiasDecay: 0.2},
 			"biases apart, adamw":    {SGD: nn.SGD{LR: 1e-3, WeightDecay: 0.1}, Adam: nn.Adam{On: true, Decoupled: true, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}, BiasDecay: 2},
 		} {
+			if c.model != "fedex-cifar-cnn" && name != "clipped, all the rest" && name != "adam, all the rest" && name != "biases apart, adamw" {
+				continue // what the optimizers do apart does not depend on the network
+			}
 			t.Run(c.model+"/"+name, func(t *testing.T) {
 				m, err := New(c.model, Options{Input: c.input})
 				if err != nil {
