@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tensor"
@@ -277,7 +278,7 @@ func (m *Model) Export(w []float32) []Tensor {
 	m.check(w)
 	var ts []Tensor
 	m.each(func(_ int, name string, p Param, offset int) {
-		t := Tensor{Name: name, Shape: append([]int(nil), p.Shape...), Data: make([]float32, p.Len())}
+		t := Tensor{Name: name, Shape: append([]int{}, p.Shape...), Data: make([]float32, p.Len())}
 		p.Unpack(t.Data, w[offset:offset+p.Size])
 		ts = append(ts, t)
 	})
@@ -320,7 +321,8 @@ func (m *Model) fold(ts []Tensor, sign float32) {
 	})
 }
 
-// Import fills w from tensors as Export gives them, in any order. On an error w is
+// Import fills w from tensors as Export gives them, in any order. What PyTorch counts
+// beside running statistics, num_batches_tracked, may be among them. On an error w is
 // unchanged; all problems are reported.
 func (m *Model) Import(w []float32, ts []Tensor) error {
 	m.check(w)
@@ -343,6 +345,9 @@ func (m *Model) Import(w []float32, ts []Tensor) error {
 			return
 		}
 		delete(unknown, name)
+		if prefix, ok := strings.CutSuffix(name, "running_mean"); ok && p.Buffer {
+			delete(unknown, prefix+"num_batches_tracked")
+		}
 		if fmt.Sprint(t.Shape) != fmt.Sprint(p.Shape) || len(t.Data) != p.Len() {
 			errs = append(errs, fmt.Errorf("model %s: tensor %s has shape %v and %d values; it must have %v", m.name, name, t.Shape, len(t.Data), p.Shape))
 		}

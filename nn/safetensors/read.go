@@ -225,6 +225,13 @@ func (f *file) cover(size int64) error {
 
 // read reads a tensor from the bytes behind the header.
 func (t *entry) read(in io.ReaderAt) (nn.Tensor, error) {
+	if t.DType == "I64" && len(t.Shape) == 0 && t.Offsets[1]-t.Offsets[0] == 8 && strings.HasSuffix(t.name, "num_batches_tracked") {
+		var raw [8]byte
+		if _, err := in.ReadAt(raw[:], t.Offsets[0]); err != nil {
+			return nn.Tensor{}, cause(err)
+		}
+		return nn.Tensor{Name: t.name, Shape: []int{}, Data: []float32{float32(int64(binary.LittleEndian.Uint64(raw[:])))}}, nil
+	}
 	if t.DType != "F32" {
 		return nn.Tensor{}, fmt.Errorf("its values are %.20q; they must be F32", t.DType)
 	}

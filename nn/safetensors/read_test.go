@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/internal/sys/memory/memtest"
+	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 )
 
@@ -91,6 +92,33 @@ func TestTensorsCoverTheFile(t *testing.T) {
 			t.Errorf("unknown tensors: error %v", err)
 		}
 	})
+}
+
+// TestReadsCountsOfBatches holds that a state of PyTorch is read whose batch normalizations
+// count their batches, which only cumulative statistics go by.
+func TestReadsCountsOfBatches(t *testing.T) {
+	for _, norm := range []nn.BatchNorm{{Momentum: 0.1}, {Cumulative: true}} {
+		m, err := nn.NewModel("small", nn.Shape{H: 1, W: 1, C: 1}, 1, nn.Dense{Units: 1}, norm, nn.Dense{Units: 1, NoBias: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries := []string{`"dense1.weight":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}`, `"dense2.weight":{"dtype":"F32","shape":[1,1],"data_offsets":[4,8]}`}
+		for k, name := range []string{"dense1.bias", "batchnorm1.weight", "batchnorm1.bias", "batchnorm1.running_mean", "batchnorm1.running_var"} {
+			entries = append(entries, listed(name, 1, 8+4*k, 12+4*k))
+		}
+		entries = append(entries, `"batchnorm1.num_batches_tracked":{"dtype":"I64","shape":[],"data_offsets":[28,36]}`)
+		content := tensorFile("{"+strings.Join(entries, ",")+"}", 36)
+		content[len(content)-8] = 7
+		w, err := Read(saved(t, content), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range m.Export(w) {
+			if x.Name == "batchnorm1.num_batches_tracked" && x.Data[0] != 7 {
+				t.Errorf("it counts %v batches, want 7", x.Data)
+			}
+		}
+	}
 }
 
 // FuzzReadTensors: any bytes give tensors that are as large as the file, or one line.

@@ -7,7 +7,7 @@ answer a JSON list of the losses before each step, when OUT.f64 is written.
 With a direction it does not train: it writes the product of the loss' Hessian with it.
 
 JOB.json holds
-  layers   list of {"op": conv | depthwise | squeeze | pool | maxpool | avgpool | lrn | groupnorm | layernorm | rmsnorm | residual | mean | relu | gelu and others |
+  layers   list of {"op": conv | depthwise | squeeze | pool | maxpool | avgpool | lrn | groupnorm | batchnorm | layernorm | rmsnorm | residual | mean | relu | gelu and others |
            sequence | positions | attention | steps | tied |
            flatten | linear | embedding | lstm | gru | graph (branches of from, concat or mix, body) | last | every, ...}
   shapes   shape of every parameter, in the order in which the layers consume them
@@ -148,6 +148,9 @@ def forward(layers, it, x):
             x = F.local_response_norm(x, size, alpha=layer["alpha"] * size, beta=layer["beta"], k=layer["k"])
         elif op == "groupnorm":
             x = F.group_norm(x, layer["groups"], *(() if layer.get("no_affine") else (next(it), next(it))))
+        elif op == "batchnorm":
+            weight, bias, mean, variance = next(it), next(it), next(it).requires_grad_(False), next(it).requires_grad_(False)
+            x = F.batch_norm(x, mean, variance, weight, bias, training=True)
         elif op == "residual":
             body = forward(layer["body"], it, x)
             x = body + forward(layer.get("shortcut", []), it, x)
@@ -158,7 +161,7 @@ def forward(layers, it, x):
                 x = x.permute(0, 2, 3, 1)
             x = x.flatten(1)
         elif op == "linear":
-            x = F.linear(x, next(it), next(it))
+            x = F.linear(x, next(it), None if layer.get("no_bias") else next(it))
         elif op == "embedding":
             x = F.embedding(x, next(it), padding_idx=layer.get("padding_idx"))
         elif op == "lstm":

@@ -54,13 +54,16 @@ def load(path=WEIGHTS):
 def save(model, path):
     """Writes the weights for fedfast's --init."""
     header, parts, end = {}, [], 0
-    for name, p in model.named_parameters():
-        if p.requires_grad:
-            p = p.detach().float().cpu().contiguous()
-            values = ctypes.string_at(p.data_ptr(), 4 * p.numel())
-            header[name] = {"dtype": "F32", "shape": list(p.shape), "data_offsets": [end, end + len(values)]}
-            parts.append(values)
-            end += len(values)
+    tensors = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    for name, b in model.named_buffers():
+        if not name.endswith("num_batches_tracked") or model.get_submodule(name.rpartition(".")[0]).momentum is None:
+            tensors.append((name, b))
+    for name, t in tensors:
+        t = t.detach().float().cpu().contiguous()
+        values = ctypes.string_at(t.data_ptr(), 4 * t.numel())
+        header[name] = {"dtype": "F32", "shape": list(t.shape), "data_offsets": [end, end + len(values)]}
+        parts.append(values)
+        end += len(values)
     text = json.dumps(header).encode()
     Path(path).write_bytes(struct.pack("<Q", len(text)) + text + b"".join(parts))
 

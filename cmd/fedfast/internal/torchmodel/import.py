@@ -270,9 +270,6 @@ class Importer:
 
     def module(self, m, name, args, kwargs, out):
         x = args[0] if args else next(iter(kwargs.values()))
-        if isinstance(m, nn.modules.batchnorm._NormBase) and "Instance" not in type(m).__name__:
-            raise Unknown(f"{self.seeing} couples the samples of a batch, which clients must not share, and keeps statistics that are no parameters; "
-                          f"use nn.GroupNorm instead, such as nn.GroupNorm({groups(m.num_features)}, {m.num_features})")
         if isinstance(m, nn.Embedding) and isinstance(x, Tokens):
             return self.embedding(m, name, out)
         if isinstance(m, nn.MultiheadAttention):
@@ -298,6 +295,8 @@ class Importer:
             self.affine(m, m.weight)
             self.once(m, name)
             return self.emit({"type": "groupnorm", "groups": m.num_groups}, [x], x.dims, out, name, weight=m.weight, bias=m.bias)
+        if isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm)):
+            return self.batchnorm(m, name, x, out)
         if isinstance(m, nn.LayerNorm) or type(m).__name__ == "RMSNorm" and type(m).__module__.startswith("torch.nn"):
             return self.rownorm(m, name, x, out)
         if type(m).__name__ in FOREIGN:
@@ -321,6 +320,23 @@ class Importer:
             raise Unknown(f"{self.seeing} has no weights; leave out elementwise_affine=False, affine=False and bias=False")
         if m.eps is not None and m.eps != eps:
             raise Unknown(f"{self.seeing} has eps={m.eps}; fedfast's is {eps}")
+
+    def batchnorm(self, m, name, x, out):
+        if m.running_mean is None:
+            raise Unknown(f"{self.seeing} has no running statistics; leave out track_running_stats=False")
+        self.wants(x, "NCHW", "NC", "NCT", "NCP")
+        spec = {"type": "batchnorm"}
+        if m.momentum is None:
+            spec["cumulative"] = True
+        elif m.momentum != 0.1:
+            spec["momentum"] = m.momentum
+        if m.eps != 1e-5:
+            spec["eps"] = m.eps
+        if not m.affine:
+            spec["no_affine"] = True
+        self.once(m, name)
+        return self.emit(spec, [x], x.dims, out, name, weight=m.weight, bias=m.bias, running_mean=m.running_mean, running_var=m.running_var,
+                         num_batches_tracked=m.num_batches_tracked if m.momentum is None else None)
 
     def rownorm(self, m, name, x, out):
         rms = type(m).__name__ == "RMSNorm"
@@ -765,16 +781,12 @@ MODULES = {
 ADVICE = {
     "Dropout2d": "use nn.Dropout", "dropout2d": "use F.dropout", "ReLU6": "use nn.ReLU", "scaled_dot_product_attention": "use nn.MultiheadAttention",
     "matmul": "for attention use nn.MultiheadAttention", "bmm": "for attention use nn.MultiheadAttention", "chunk": "for attention use nn.MultiheadAttention",
-    "batch_norm": "use nn.GroupNorm", "Conv1d": "there are no convolutions of series", "conv1d": "there are no convolutions of series",
+    "batch_norm": "use nn.BatchNorm2d", "Conv1d": "there are no convolutions of series", "conv1d": "there are no convolutions of series",
 }
 
 
 def kind(module):
     return ("nn." if type(module).__module__.startswith("torch.nn") else "") + type(module).__name__
-
-
-def groups(channels):
-    return next(g for g in (8, 4, 2, 1) if channels % g == 0)
 
 
 def leaves(x):
@@ -948,7 +960,11 @@ def main(script, name, form, weights, folder):
             raise Unknown(f"{type(model).__name__} does not take an input of shape {form}: {one_line(e)}")
     if not torch.equal(y, again):
         raise Unknown(f"{type(model).__name__} predicts something else each time, also with eval(): it draws random numbers, which no layer supports")
-    importer = Importer(model.train(), x)
+    model.train()
+    for m in model.modules():
+        if isinstance(m, nn.modules.batchnorm._BatchNorm):
+            m.eval()  # its statistics stay as they are
+    importer = Importer(model, x)
     importer.run()
     if importer.last.dims == "NCT":
         y = y.transpose(1, 2)

@@ -30,6 +30,9 @@ type job struct {
 var networks = []job{
 	{"lenet.py", "", "1x28x28", ""},
 	{"resnet.py", "", "3x16x16", ""},
+	{"resnet.py", "ResNet(norm=nn.BatchNorm2d)", "3x16x16", ""},
+	{"features.py", "Features", "9", ""},
+	{"features.py", "Steps", "12tokens", ""},
 	{"charlstm.py", "NextChar(vocab=25)", "12tokens", ""},
 	{"charlstm.py", "Words", "12tokens", ""},
 	{"vit.py", "ViT", "3x16x16", ""},
@@ -40,8 +43,8 @@ var networks = []job{
 // refusals are modules that have no layers, and why.
 var refusals = []struct{ input, body, forward, want string }{
 	{
-		"3x8x8", "self.conv, self.bn = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)", "self.bn(self.conv(x))",
-		`module "bn" (nn.BatchNorm2d) couples the samples of a batch, which clients must not share, and keeps statistics that are no parameters; use nn.GroupNorm instead, such as nn.GroupNorm(8, 8)`,
+		"3x8x8", "self.conv, self.bn = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8, track_running_stats=False)", "self.bn(self.conv(x))",
+		`module "bn" (nn.BatchNorm2d) has no running statistics; leave out track_running_stats=False`,
 	},
 	{"3x8x8", "self.a = nn.Sequential(nn.Conv2d(3, 8, 3), nn.PReLU())", "self.a(x)", `module "a.1" (nn.PReLU) is not supported as a layer, see fedfast list layers`},
 	{"3x8x8", "self.conv = nn.Conv2d(3, 8, 3, padding_mode='reflect')", "self.conv(x)", `module "conv" (nn.Conv2d) has padding_mode='reflect'; fedfast pads with zeros`},

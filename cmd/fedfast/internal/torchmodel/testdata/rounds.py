@@ -40,7 +40,7 @@ def train(job, x, labels):
             F.cross_entropy(model(x[part]), labels[part]).backward()
             optimizer.step()
         share = size / sum(SIZES)
-        state = {name: p.detach().double() * share for name, p in model.named_parameters()}
+        state = {name: p.detach().double() * share for name, p in model.state_dict().items()}
         mean = state if mean is None else {name: mean[name] + p for name, p in state.items()}
     return mean
 
