@@ -22,19 +22,27 @@ type Simulated struct {
 	Spent     float64 `json:"spent_seconds"`
 	Wasted    float64 `json:"wasted_seconds"`
 	Staleness int     `json:"staleness"`
+	// Contributed counts the clients, of all Clients, of which an update was taken, and
+	// MostUpdates those of the client with the most.
+	Clients     int `json:"clients"`
+	Contributed int `json:"contributed"`
+	MostUpdates int `json:"most_updates"`
+	// Fairness is Jain's index of the numbers of updates of all clients: 1 if all contribute
+	// equally, 1 / Clients if only one does.
+	Fairness float64 `json:"fairness"`
 }
 
 // Lost counts the jobs whose work was lost.
 func (l *Simulated) Lost() int { return l.Late + l.Vanished + l.Stale }
 
 // addFleet takes in what a round tells of a fleet.
-func (t *tally) addFleet(rec *record.Round) {
+func (t *tally) addFleet(rec *record.Round, clients int) {
 	f := rec.Fleet
 	if f == nil {
 		return
 	}
 	if t.fleet == nil {
-		t.fleet = &Simulated{}
+		t.fleet, t.updates = &Simulated{Clients: clients}, map[int]int{}
 	}
 	l := t.fleet
 	l.Clock = float64(f.Clock)
@@ -50,9 +58,17 @@ func (t *tally) addFleet(rec *record.Round) {
 		}
 		l.Spent += float64(j.End - j.Start)
 		l.Staleness += j.Staleness
+		n := t.updates[j.Client]
+		t.updates[j.Client] = n + 1
+		t.squares += 2*n + 1
+		l.MostUpdates = max(l.MostUpdates, n+1)
 		if j.Partial {
 			l.Partial++
 		}
+	}
+	l.Contributed = len(t.updates)
+	if t.squares > 0 {
+		l.Fairness = float64(l.Updates) / float64(l.Clients) * float64(l.Updates) / float64(t.squares)
 	}
 }
 

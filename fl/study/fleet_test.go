@@ -143,12 +143,16 @@ func TestFleetRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, lost := 0.0, 0
+	updates := map[int]float64{}
 	for _, row := range rounds {
 		f := row.Fleet
 		if f == nil || len(f.Jobs) != row.Clients+f.Lost() || math.Abs(float64(f.Clock)-before-row.Seconds) > 1e-9 {
 			t.Fatalf("round %d: %+v", row.Round, row.Measured)
 		}
 		for i, j := range f.Jobs {
+			if j.Fate == "" {
+				updates[j.Client]++
+			}
 			if float64(j.Start) < before || j.End > f.Clock && j.Fate != "vanished" || (j.Fate == "") != (i < row.Clients) || j.End < j.Computed || j.Computed < j.Received || j.Received < j.Start {
 				t.Errorf("round %d from %v to %v s has a job %+v", row.Round, before, float64(f.Clock), j)
 			}
@@ -157,6 +161,14 @@ func TestFleetRecords(t *testing.T) {
 	}
 	if len(rounds) != 12 || r.Fleet.Clock != before || r.Fleet.Lost() != lost {
 		t.Errorf("%d rounds to %v s with %d lost jobs, the result has %+v", len(rounds), before, lost, r.Fleet)
+	}
+	sum, squares, most := 0.0, 0.0, 0.0
+	for _, n := range updates {
+		sum, squares, most = sum+n, squares+n*n, max(most, n)
+	}
+	clients := len(s.Data.Clients)
+	if f := r.Fleet; f.Clients != clients || f.Contributed != len(updates) || f.MostUpdates != int(most) || math.Abs(f.Fairness-sum*sum/float64(clients)/squares) > 1e-12 {
+		t.Errorf("participation: %+v, want %d clients with %v updates", f, len(updates), updates)
 	}
 	if n := len(r.Curve); n != 3 || r.Curve[2].Clock == nil || *r.Curve[2].Clock != before {
 		t.Errorf("the curve is %+v", r.Curve)

@@ -30,7 +30,9 @@ type entrant struct {
 // tally sums up the rounds of a trial.
 type tally struct {
 	dropped  int
-	fleet    *Simulated // nil without one
+	fleet    *Simulated  // nil without one
+	updates  map[int]int // that were taken of each client of the fleet
+	squares  int         // of their numbers
 	examples int
 	losses   []float64 // by round, of a plain run
 	loss     Trend
@@ -110,7 +112,7 @@ func (t *entrant) count(rec *record.Round) {
 	if t.driver.setup.Unscored {
 		t.losses = append(t.losses, float64(rec.TrainLoss))
 	}
-	t.addFleet(rec)
+	t.addFleet(rec, len(t.driver.setup.Data.Clients))
 	if rec.TestError != nil {
 		t.curve = append(t.curve, CurvePoint{
 			Round: t.Rounds(), Examples: t.examples, Clock: clockOf(rec), TestError: float64(*rec.TestError), ValError: rec.ValError.Pointer(), Epsilon: rec.Epsilon.Pointer(), Masked: rec.MaskedErrors(), Params: rec.Params,

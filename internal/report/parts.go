@@ -76,6 +76,9 @@ func (s *Study) Tables(part string) (all []Table) {
 		t = s.fairnessTable()
 	case "fleet":
 		t = s.fleetTable()
+		if speeds := s.speedTable(); t != nil && speeds != nil {
+			return []Table{*t, *speeds}
+		}
 	case "tuner":
 		t = s.cellTable()
 	}

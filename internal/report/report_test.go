@@ -258,7 +258,7 @@ func TestReportOfAFleet(t *testing.T) {
 	}
 	f := read(t, write(t, dir))
 	f.holds(t, "Fleet", "Test error of the global model over simulated time", "Clients of trial 0 at work", "waiting for the step",
-		"Clients at work over simulated time", "work that is lost", "Updates by staleness", "clients that contributed", "vanished")
+		"Clients at work over simulated time", "work that is lost", "Updates by staleness", "clients that contributed", "vanished", "slowest fifth")
 	if _, err := workdir.Run(t.Context(), dir+"2", small(t, "rounds=3"), workdir.Options{}); err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ func (b *block) fleet(f *study.Simulated, rounds int) {
 		text += "; none lost"
 	}
 	b.Row("client updates", text)
+	b.Row("participation", fmt.Sprintf("%s of %s contributed, with %d updates at most; fairness %.2f (Jain's index)", table.Count(f.Contributed), counted(f.Clients, "client"), f.MostUpdates, f.Fairness))
 	if f.FailedRounds > 0 {
 		b.Row("failed rounds", table.Count(f.FailedRounds)+" with too few updates, repeated with other clients")
 	}
