@@ -60,15 +60,19 @@ func (d Direction) String() string {
 
 // The metrics and targets of an objective.
 const (
-	MetricError        = "error"        // share of examples classified wrongly, 0..1; 1 - recall or RMSE of other losses
-	MetricLoss         = "loss"         // mean loss per example
-	MetricAccuracy     = "accuracy"     // share of examples classified rightly, maximized
-	MetricRecall       = "recall"       // share of labels among the outputs that count, maximized
-	MetricRMSE         = "rmse"         // root of the mean squared error of a regression
-	MetricMAE          = "mae"          // mean absolute error of a regression
-	MetricR2           = "r2"           // coefficient of determination of a regression, maximized
-	TargetPersonalized = "personalized" // the client's model after its local training, on the client's validation examples
-	TargetGlobal       = "global"       // the broadcast model on the client's validation examples
+	MetricError    = "error"    // share of examples classified wrongly, 0..1; 1 - recall or RMSE of other losses
+	MetricLoss     = "loss"     // mean loss per example
+	MetricAccuracy = "accuracy" // share of examples classified rightly, maximized
+	MetricRecall   = "recall"   // share of labels among the outputs that count, maximized
+	MetricRMSE     = "rmse"     // root of the mean squared error of a regression
+	MetricMAE      = "mae"      // mean absolute error of a regression
+	MetricR2       = "r2"       // coefficient of determination of a regression, maximized
+	// MetricSecondsToGoal is the simulated seconds after which a trial reaches eval.goal. One
+	// that does not scores M (1 + its error), where M is budget.trial_seconds: behind all
+	// that do, and in the order of their errors.
+	MetricSecondsToGoal = "seconds_to_goal"
+	TargetPersonalized  = "personalized" // the client's model after its local training, on the client's validation examples
+	TargetGlobal        = "global"       // the broadcast model on the client's validation examples
 )
 
 // Objective says what the scores of a study measure.

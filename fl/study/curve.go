@@ -86,7 +86,7 @@ func checkCurve(s *Setup) error {
 	if s.Model.Loss().Numbers() && eval.Goal > 0 {
 		return &key.Error{Key: "eval.goal", Problem: fmt.Sprintf(" = %v: models with the loss %q have no accuracy; leave it out", eval.Goal, kind)}
 	}
-	if eval.Patience == 0 {
+	if !s.Config.Validates() {
 		return nil
 	}
 	missing := ""
@@ -97,6 +97,9 @@ func checkCurve(s *Setup) error {
 		missing = "test"
 	default:
 		return nil
+	}
+	if eval.Patience == 0 {
+		return &key.Error{Key: "objective", Problem: fmt.Sprintf(" = %q: no client has %s samples; set data.split", s.Config.Objective, missing)}
 	}
 	return &key.Error{Key: "eval.patience", Problem: fmt.Sprintf(" = %d: no client has %s samples; set data.split, or leave eval.patience out", eval.Patience, missing)}
 }

@@ -13,8 +13,8 @@ import (
 // checkMetric returns an error for a metric that models of a loss do not have.
 func checkMetric(m *nn.Model, name string) error {
 	own := map[nn.Target][]string{
-		nn.OneLabel:   {tuners.MetricAccuracy},
-		nn.ManyLabels: {tuners.MetricRecall},
+		nn.OneLabel:   {tuners.MetricAccuracy, tuners.MetricSecondsToGoal},
+		nn.ManyLabels: {tuners.MetricRecall, tuners.MetricSecondsToGoal},
 		nn.Numbers:    {tuners.MetricRMSE, tuners.MetricMAE, tuners.MetricR2},
 	}
 	all, names := []string{"", tuners.MetricError, tuners.MetricLoss}, own[m.Loss().Target()]

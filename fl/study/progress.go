@@ -93,6 +93,9 @@ func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
 	d.mu.Lock()
 	d.rounds++
 	d.spend(t, to)
+	if d.setup.Config.ToGoal() { // rounds before the goal say nothing of the time to it
+		t.recent = Recent{}
+	}
 	t.recent.Add(own, len(r.Clients))
 	t.standing = t.recent.Standing(t.Number, t.Rounds(), len(t.rungs) > 0 || t.spent() >= to)
 	if p.Round = d.rounds; d.budget.Seconds {

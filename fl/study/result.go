@@ -57,8 +57,10 @@ type TrialResult struct {
 	Loss Trend `json:"train_loss"`
 	// Curve holds what eval.every had measured.
 	Curve []CurvePoint `json:"curve,omitempty"`
-	// Fleet is its simulated time and lost work, nil without a fleet.
-	Fleet *Simulated `json:"fleet,omitempty"`
+	// Fleet is its simulated time and lost work, nil without a fleet; SecondsToGoal the
+	// simulated time at which it reached the goal, where that is the objective.
+	Fleet         *Simulated `json:"fleet,omitempty"`
+	SecondsToGoal *float64   `json:"seconds_to_goal,omitempty"`
 	// Source is the trial that this one was forked from.
 	Source *int `json:"source,omitempty"`
 	// Failed returns why the trial was given up, empty when it was not.

@@ -19,6 +19,9 @@ type Scale struct {
 	Percent bool
 	// Maximize is set if higher scores are better.
 	Maximize bool
+	// Within is, for times to a goal, the seconds above which a score is that of a trial that
+	// missed it; else 0.
+	Within float64
 }
 
 // ScaleOf returns the scale of a study's scores. measure is Errors.Measure of its
@@ -37,6 +40,8 @@ func ScaleOf(c *config.Config, measure string) Scale {
 		s.Metric = "MAE"
 	case tuners.MetricR2:
 		s.Metric = "R2"
+	case tuners.MetricSecondsToGoal:
+		s.Metric, s.Within = "time to goal", float64(c.Budget.TrialSeconds)
 	}
 	return s
 }
@@ -75,6 +80,9 @@ func (s Scale) Unit() string {
 	if s.Percent {
 		return "%"
 	}
+	if s.Within > 0 {
+		return "s"
+	}
 	return ""
 }
 
@@ -85,6 +93,10 @@ func (s Scale) Text(x float64) string {
 		return "-"
 	case s.Percent:
 		return fmt.Sprintf("%.2f %%", 100*x)
+	case s.Within > 0 && x > s.Within:
+		return fmt.Sprintf("missed (%.2f %% error)", 100*(x/s.Within-1))
+	case s.Within > 0:
+		return fmt.Sprintf("%.4g s", x)
 	}
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }

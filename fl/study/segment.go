@@ -21,6 +21,7 @@ type entrant struct {
 	mean     Discounted // of the scores since the last rung
 	lane     *lane      // of its events
 	measures int        // how often its sub-networks were scored
+	hit      bool       // it has reached the goal, where time to it is the objective
 	last     float64    // score after the last round
 	counted  int        // of its simulated seconds, of a budget in seconds
 	recent   Recent     // board.mu guards it and the standing, which are for the display only
@@ -47,9 +48,12 @@ func (d *driver) open(ctx context.Context, number int, params tuners.Params, sou
 		return nil, err
 	}
 	e := &entrant{Trial: t, driver: d}
-	if source != nil && d.budget.Seconds { // its clock goes on
+	if source != nil {
 		from := d.trial(source.Number)
-		e.fleet, e.last, e.counted = &Simulated{Clock: from.clock()}, from.last, from.counted
+		e.last, e.hit, e.counted = from.last, from.hit, from.counted
+		if from.fleet != nil { // its clock goes on
+			e.fleet = &Simulated{Clock: from.clock()}
+		}
 	}
 	d.add(e)
 	return e, nil
@@ -131,7 +135,10 @@ func (t *entrant) score(rec *record.Round) (float64, error) {
 	if math.IsNaN(float64(rec.Score)) {
 		return 0, fmt.Errorf("trial %d, round %d: no client of the cohort has validation samples to score on; enlarge the cohort or change data.split", t.Number, t.Rounds())
 	}
-	score := t.mean.Add(float64(rec.Score), d.setup.Config.Score.Discount)
+	score := float64(rec.Score)
+	if t.hit = d.setup.Config.ToGoal() && score <= float64(d.setup.Config.Budget.TrialSeconds); !t.hit {
+		score = t.mean.Add(score, d.setup.Config.Score.Discount)
+	}
 	if d.objective.Better(score, t.floor) && d.objective.Better(score, t.BestScore()) {
 		return score, t.Keep(score)
 	}
@@ -174,6 +181,9 @@ func (t *entrant) whole() bool { return t.spent() >= t.driver.budget.TrialRounds
 // reached reports whether the trial ends early: at its goal, out of patience, or out of
 // time.
 func (t *entrant) reached() bool {
+	if t.hit {
+		return true
+	}
 	if most := t.driver.setup.Config.Budget.TrialSeconds; most > 0 && !t.driver.setup.Unscored && t.clock() >= float64(most) {
 		return true
 	}
@@ -262,6 +272,9 @@ func (t *entrant) result() TrialResult {
 	}
 	if n := len(t.rungs); n > 0 {
 		r.Score = t.rungs[n-1].Score
+	}
+	if t.hit {
+		r.SecondsToGoal = &t.last
 	}
 	if t.Source != nil {
 		r.Source = &t.Source.Number

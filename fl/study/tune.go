@@ -60,6 +60,9 @@ func follow(ctx context.Context, s *Setup) (_ *driver, survivor *entrant, err er
 		s.ClientTuner = s.Tuner
 		s.Config.ClientTuner = config.ClientTuner{Name: s.Config.Tuner.Name, Options: s.Config.Tuner.Options}
 	}
+	if s.Config.ToGoal() { // no evaluation of a model tells when it reached the goal
+		s.Config.Select = config.SelectPaper
+	}
 	d, err := newDriver(ctx, s)
 	if err != nil {
 		return nil, nil, err

@@ -136,7 +136,7 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 		p.Sides, p.SideWork = before.Trials, task.sides(before, points)
 	}
 	p.Work, p.ends = task.rounds(rounds, 2, points, parallel), total(task.rounds(0, 2, points, 0))
-	if c.Select == config.SelectFinalists {
+	if c.Select == config.SelectFinalists && !c.ToGoal() {
 		p.FinalWork = task.finalists(finalists, points)
 	}
 	part, err := share(ctx, s)

@@ -82,7 +82,7 @@ func (t *tasks) curve(rounds int, tuned bool) float64 {
 	if tuned {
 		length = c.Budget.TrialRounds
 	}
-	if c.Eval.Patience > 0 {
+	if c.Validates() {
 		each += t.Val
 	}
 	if c.Eval.Every >= 0 {

@@ -206,6 +206,9 @@ func (s *Study) leader(ctx context.Context, o *Overview) error {
 		err := s.view.Of(ctx, t.Number, max(t.First, t.Rounds-study.StandingRounds), func(r store.Row) error {
 			e, err := study.ReadEntry(r)
 			if err == nil && e.Seq <= o.Seq {
+				if o.Config.ToGoal() { // as study.Progress has it
+					recent = study.Recent{}
+				}
 				recent.Add(e.Measured.Score, e.Measured.Clients)
 			}
 			return err

@@ -23,7 +23,7 @@ func (c *Config) Check() error {
 		return unknownName("model", c.Model.Name, known)
 	}
 	_, badUpdate := c.Update.Chain()
-	return errors.Join(append(c.checkKeys(), badUpdate, c.checkHead(), c.checkSet(), c.checkInit(), c.Fleet.Check(), c.checkTime(), c.checkSampler(), c.Client.Check(), c.Server.Check(), c.checkDP(), c.Score.check(c.Objective), c.Eval.check(), c.checkBudget(), c.Tuner.check(), c.Loss.check())...)
+	return errors.Join(append(c.checkKeys(), badUpdate, c.checkHead(), c.checkSet(), c.checkInit(), c.Fleet.Check(), c.checkTime(), c.checkSampler(), c.Client.Check(), c.Server.Check(), c.checkDP(), c.Score.check(c.Objective), c.Eval.check(), c.checkBudget(), c.checkAim(), c.Tuner.check(), c.Loss.check())...)
 }
 
 // checkHead returns an error if head_layers is set for a method without a head.

@@ -34,7 +34,7 @@ type Config struct {
 	Sampling   string `toml:"sampling" of:"without with poisson power oort longest_waiting tiers" doc:"how cohorts are sampled: at random without or with replacement, or each client by itself with probability cohort/clients (poisson), so that cohorts vary in size; or by what clients have done: those with the highest losses among candidates (power of choice), by losses and seconds (oort), those that have waited longest, or all from one tier of equally fast clients (TiFL)" also:"selection client_selection selector sampler"`
 	Nonfinite  string `toml:"nonfinite" of:"drop fail" doc:"on a client result that is not finite: drop and count the client, or fail the trial"`
 	Seed       uint64 `toml:"seed" in:"[0, inf)" doc:"seed of all random draws" also:"random_seed"`
-	Objective  string `toml:"objective" by:"tune" of:"error loss accuracy recall rmse mae r2" doc:"metric to optimize: error and loss for all data (the error is 1 - recall for multi-label data, the RMSE for regression), accuracy for classes, recall for multi-label data, rmse, mae and r2 for regression (r2 is the mean over the outputs); accuracy, recall and r2 are maximized, the others minimized" also:"metric"`
+	Objective  string `toml:"objective" by:"tune" of:"error loss accuracy recall rmse mae r2 seconds_to_goal" doc:"metric to optimize: error and loss for all data (the error is 1 - recall for multi-label data, the RMSE for regression), accuracy for classes, recall for multi-label data, rmse, mae and r2 for regression (r2 is the mean over the outputs); seconds_to_goal is the simulated time after which the global model reaches the accuracy eval.goal on the clients' validation samples, measured as eval.every or eval.every_seconds says: a trial that misses it within budget.trial_seconds ranks behind, by its error; accuracy, recall and r2 are maximized, the others minimized" also:"metric"`
 	Target     string `toml:"target" by:"tune" of:"personalized global" doc:"whether the objective is measured on the personalized models, after local training, or on the global model"`
 	Select     string `toml:"select" by:"tune" of:"finalists paper" doc:"how the returned model is selected: among finalists, which are scored on all clients once the budget is spent, or by the best score of any cohort"`
 
@@ -172,6 +172,34 @@ func (b Budget) Tuners() tuners.Budget {
 		return tuners.Budget{Rounds: b.Seconds, TrialRounds: b.TrialSeconds, Seconds: true}
 	}
 	return tuners.Budget{Rounds: b.Rounds, TrialRounds: b.TrialRounds}
+}
+
+// ToGoal reports whether the objective is the simulated time to a goal.
+func (c *Config) ToGoal() bool { return c.Objective == tuners.MetricSecondsToGoal }
+
+// Validates reports whether measurements on the way take validation samples, too.
+func (c *Config) Validates() bool { return c.Eval.Patience > 0 || c.ToGoal() }
+
+// checkAim returns an error for the first key without which there is no time to a goal.
+func (c *Config) checkAim() error {
+	name, problem := "", ""
+	switch {
+	case !c.ToGoal():
+		return nil
+	case c.Eval.Goal == 0:
+		name, problem = "eval.goal", "the accuracy to reach, such as 0.5"
+	case c.Budget.TrialSeconds == 0:
+		name, problem = "budget.trial_seconds", "the simulated seconds within which a trial has to reach eval.goal"
+	case c.Eval.Every == 0 && c.Eval.EverySeconds == 0:
+		name, problem = "eval.every_seconds", "the simulated seconds between measurements, such as 10"
+	case c.Target != tuners.TargetGlobal:
+		name, problem = "target = \"global\"", "the goal is one of the global model"
+	case c.Score.Both:
+		name, problem = "score.both = false", "a time to a goal has no other target"
+	default:
+		return nil
+	}
+	return &key.Error{Key: "objective", Problem: fmt.Sprintf(" = %q: requires %s: %s", c.Objective, name, problem)}
 }
 
 // checkBudget returns an error for a budget in seconds that has none for a trial, or whose

@@ -46,15 +46,39 @@ func New(s Study, e *fl.Engine) *Meter {
 // scoreOf returns a round's score in the study's objective under a target.
 func (m *Meter) scoreOf(r *fl.RoundResult, personalized bool) float64 {
 	round, _ := m.Account.Scores(m.Config.Score.Options())
-	return r.Score(personalized, round).Metric(m.Objective.Metric)
+	metric := m.Objective.Metric
+	if m.Config.ToGoal() {
+		metric = tuners.MetricError
+	}
+	return r.Score(personalized, round).Metric(metric)
 }
 
 // Record keeps of a round's result what is recorded, with the probes that the
 // client tuner observes; tr is the training after the round.
 func (m *Meter) Record(ctx context.Context, tr *fl.Trial, observed []string, r *fl.RoundResult) (*record.Round, error) {
 	rec := m.results(observed, r)
+	if err := m.measure(ctx, tr, r, rec); err != nil {
+		return nil, err
+	}
+	if m.Config.ToGoal() && !m.Unscored {
+		rec.Score = record.Real(m.toGoal(r, rec))
+	}
+	return rec, nil
+}
+
+// toGoal is the score of a round for tuners.MetricSecondsToGoal.
+func (m *Meter) toGoal(r *fl.RoundResult, rec *record.Round) float64 {
+	most := float64(m.Config.Budget.TrialSeconds)
+	if rec.ValError != nil && 1-float64(*rec.ValError) >= m.Config.Eval.Goal && r.End <= most {
+		return r.End
+	}
+	return most * (1 + float64(rec.Score))
+}
+
+// measure measures the global model on the way, when it is time.
+func (m *Meter) measure(ctx context.Context, tr *fl.Trial, r *fl.RoundResult, rec *record.Round) error {
 	if !m.due(tr.Rounds(), r) {
-		return rec, nil
+		return nil
 	}
 	if m.Account != nil {
 		rec.Epsilon = new(record.Real(m.Account.Spent(tr.Rounds())))
@@ -62,7 +86,7 @@ func (m *Meter) Record(ctx context.Context, tr *fl.Trial, observed []string, r *
 	clients := m.clients(tr.Rounds())
 	s, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "test", clients)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if s.Clients > 0 {
 		rec.TestError = new(record.Real(s.Error))
@@ -76,17 +100,17 @@ func (m *Meter) Record(ctx context.Context, tr *fl.Trial, observed []string, r *
 		}
 		rec.Masked[masked.Mask] = record.Real(masked.Error)
 	}
-	if m.Config.Eval.Patience == 0 {
-		return rec, nil
+	if !m.Config.Validates() {
+		return nil
 	}
 	v, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "val", clients)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if v.Clients > 0 {
 		rec.ValError = new(record.Real(v.Error))
 	}
-	return rec, nil
+	return nil
 }
 
 // due reports whether the global model is measured after a round: with eval.every_seconds

@@ -84,7 +84,7 @@ func (m *Meter) measuredSamples(clients []int) int {
 	n := m.Data.Test.Len()
 	for _, i := range clients {
 		n += m.Data.Clients[i].Test.Len()
-		if m.Config.Eval.Patience > 0 {
+		if m.Config.Validates() {
 			n += m.Data.Clients[i].Val.Len()
 		}
 	}
