@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
@@ -34,7 +35,11 @@ func (e *Engine) MostBytes() int64 {
 	score := number * int64(8+3*several(c.Model))
 	slot := 16*number + 2*score
 	exam := 4 * (score + 2*number + 2*number*int64(len(c.Data.Masks)))
-	return max(snapshot, frame+3*vector+int64(c.mostCohort())*slot, frame+max(clients, unseen)*exam)
+	part := frame + 3*vector + int64(c.mostCohort())*slot
+	if e.holding {
+		part += int64(c.mostCohort()) * (number + vector)
+	}
+	return max(snapshot, part, frame+max(clients, unseen)*exam)
 }
 
 // fits checks that a part is what a shard was asked for.
@@ -49,6 +54,9 @@ func (r *round) fits(p *part, s shard.Span) error {
 	is := func(v []float32, asked bool) bool { return v == nil && !asked || asked && len(v) == size }
 	if p.Lo != s.Lo || len(p.Slots) != s.Hi-s.Lo || !is(p.Sum, true) || !is(p.Extra, extra) || !is(p.Signs, r.probes.signs) {
 		return fmt.Errorf("%s: other slots or other sums came back", at)
+	}
+	if !e.rowsFit(p) {
+		return fmt.Errorf("%s: other updates of single clients came back", at)
 	}
 	taken := 0
 	for i := range p.Slots {
@@ -73,6 +81,25 @@ func (r *round) fits(p *part, s shard.Span) error {
 		return fmt.Errorf("%s: %d of %d clients with weights of %v and numbers of %v cannot be", at, p.Taken, taken, p.Weight, p.Number)
 	}
 	return nil
+}
+
+// rowsFit says whether the single updates of a part are those of its slots.
+func (e *Engine) rowsFit(p *part) bool {
+	if !e.holding {
+		return len(p.Rows) == 0
+	}
+	if len(p.Rows) != len(p.Slots) {
+		return false
+	}
+	for i, row := range p.Rows {
+		w := p.RowWeights[i]
+		switch {
+		case row == nil && w == 0:
+		case len(row) != e.cfg.Model.Size() || p.Slots[i].Dropped || !(w > 0) || !det.Finite(w) || !det.Finite(kernels.Norm(row)):
+			return false
+		}
+	}
+	return true
 }
 
 // isCount says whether n may count steps or examples.

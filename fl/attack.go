@@ -38,6 +38,44 @@ var labelFlip = Transform{
 	Label: func(label, classes int32) int32 { return classes - 1 - label },
 }
 
+var alie = Transform{
+	Name: "alie", Stage: StageAttack, Uses: []string{"update.strength"}, Strength: 1.5,
+	Doc:   "attackers send the mean of the others' updates minus strength (1.5) standard deviations",
+	Paper: "Baruch et al. 2019, A Little Is Enough, arXiv:1902.06156",
+	Collude: func(lie []float32, honest [][]float32, z float64) {
+		for j := range lie {
+			mean, squares := moments(honest, j)
+			lie[j] = float32(mean - float64(z*math.Sqrt(squares)))
+		}
+	},
+}
+
+var innerProduct = Transform{
+	Name: "ipm", Stage: StageAttack, Uses: []string{"update.strength"}, Strength: 1,
+	Doc:   "attackers send the mean of the others' updates times -strength (1)",
+	Paper: "Xie et al. 2019, Fall of Empires, arXiv:1903.03936",
+	Collude: func(lie []float32, honest [][]float32, s float64) {
+		for j := range lie {
+			mean, _ := moments(honest, j)
+			lie[j] = float32(-s * mean)
+		}
+	},
+}
+
+// moments returns the mean and the variance of a coordinate.
+func moments(updates [][]float32, j int) (mean, variance float64) {
+	n := float64(len(updates))
+	for _, u := range updates {
+		mean += float64(u[j])
+	}
+	mean /= n
+	for _, u := range updates {
+		d := float64(u[j]) - mean
+		variance += float64(d * d)
+	}
+	return mean, variance / n
+}
+
 // strength returns that of the attack.
 func (u *Upload) strength() float64 { return u.Updates.strength(u.attack) }
 

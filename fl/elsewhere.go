@@ -68,7 +68,12 @@ func (e *Engine) trainShard(ctx context.Context, s *shard.Round) (*part, error) 
 	if s.Hi > len(r.slots) {
 		return nil, fmt.Errorf("trial %d, round %d: slots [%d,%d) out of range for a cohort of %d", s.Trial, s.Round, s.Lo, s.Hi, len(r.slots))
 	}
-	return r.trainHere(shard.Span{Lo: s.Lo, Hi: s.Hi})
+	r.hold(len(r.slots))
+	p, err := r.trainHere(shard.Span{Lo: s.Lo, Hi: s.Hi})
+	if err == nil && e.holding {
+		p.Rows, p.RowWeights = r.held.rows[s.Lo:s.Hi], r.held.weights[s.Lo:s.Hi]
+	}
+	return p, err
 }
 
 // trainElsewhere trains the whole cohort in shards.
@@ -94,6 +99,10 @@ func (r *round) trainElsewhere(ctx context.Context, n int) (*part, error) {
 			for i, s := range p.Slots {
 				s.Client, s.Params = r.slots[at.Lo+i].Client, r.slots[at.Lo+i].Params
 				r.slots[at.Lo+i] = s
+			}
+			if e.holding {
+				copy(r.held.rows[at.Lo:], p.Rows)
+				copy(r.held.weights[at.Lo:], p.RowWeights)
 			}
 			all.add(leaf, p)
 			return nil

@@ -34,8 +34,10 @@ type Config struct {
 	Poisson bool
 	// Privacy, when not nil, clips the clients' changes and adds noise to their sum.
 	Privacy *Privacy
-	// Updates says what happens to the clients' updates on their way to the server.
-	Updates Updates
+	// Updates says what happens to the clients' updates on their way to the server,
+	// Aggregation what the server makes of them.
+	Updates     Updates
+	Aggregation Aggregation
 	// Seed keys every random draw.
 	Seed uint64
 	// Workers is the number of client tasks that run at once; 0 means one per
@@ -110,6 +112,9 @@ type Engine struct {
 	uplink *uplink        // of the clients' updates; nil where nothing happens to them
 	tiers  []int32        // of the clients; nil without fleet.Tiers
 
+	aggregator Aggregator
+	holding    bool // the updates of a round one by one
+
 	trainFLOPs   float64 // of an example
 	hessianFLOPs float64 // of an example in a product with a Hessian
 }
@@ -153,7 +158,11 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Updates == (Updates{}) {
 		cfg.Updates = DefaultUpdates()
 	}
-	if err := errors.Join(cfg.checkUpdates(), cfg.CheckTime(cfg.Time), cfg.checkPoisson(), cfg.checkPrivacy(), cfg.checkSampler(), cfg.checkStatistics()); err != nil {
+	if cfg.Aggregation == (Aggregation{}) {
+		cfg.Aggregation = DefaultAggregation()
+	}
+	aggregator, err := cfg.Aggregation.Aggregator()
+	if err := errors.Join(err, cfg.checkUpdates(), cfg.checkAggregator(&aggregator), cfg.CheckTime(cfg.Time), cfg.checkPoisson(), cfg.checkPrivacy(), cfg.checkSampler(), cfg.checkStatistics()); err != nil {
 		return nil, err
 	}
 	if err := cfg.CheckMemory(); err != nil {
@@ -166,7 +175,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, head: cfg.Head(), layout: sync.OnceValue(func() [32]byte { return layout(cfg.Model) })}
 	e.kept, e.aside = cfg.keptSpans(), cfg.asideSpans()
 	e.noisy = sync.OnceValue(func() []int32 { return trainedPlaces(&e.cfg) })
-	e.uplink = newUplink(&e.cfg)
+	e.uplink, e.aggregator, e.holding = newUplink(&e.cfg), aggregator, cfg.holds()
 	_, flops := cfg.Model.FLOPs()
 	e.trainFLOPs, e.hessianFLOPs = float64(flops), float64(cfg.Model.HessianFLOPs())
 	if size, keeps := cfg.stateSize(); keeps {

@@ -49,6 +49,9 @@ func (c *Config) CheckMemory() error {
 	if err != nil && c.Time.Versions(c.Cohort) > 0 {
 		return fmt.Errorf("%w, or lower time.concurrency or time.max_staleness", err)
 	}
+	if err != nil && c.holds() {
+		return fmt.Errorf("%w, or lower cohort: with aggregator.name = %q the server holds the updates of all clients of a round", err, c.Aggregation.Name)
+	}
 	return err
 }
 
@@ -137,6 +140,9 @@ func (c *Config) needed() float64 {
 	}
 	vectors := snapshotVectors + server + float64(trials)*(trialVectors+server) +
 		float64(trials*c.Time.Versions(c.Cohort)+min(trials, workers)*sums+c.Kept+early+workers*each)
+	if c.holds() {
+		vectors += float64(trials * c.Time.Updates(c.mostCohort()))
+	}
 	state, _ := c.stateSize() // of the client at work, and as it was
 	return vectors*4*float64(c.Model.Size()) + float64(workers)*(float64(c.Model.WorkspaceBytes(c.Batch, second)+int64(c.mostKept()))+2*4*float64(state))
 }

@@ -21,6 +21,10 @@ type part struct {
 	// Extra is the sum of Method.Gather, Signs that of weight_i sign(w - w_i)
 	// where a probe asks for it; nil without.
 	Extra, Signs []float32
+	// Rows are the updates by slot from Lo on, nil for one that was left out, and RowWeights
+	// their weights, where the server holds them and the part comes from another engine.
+	Rows       [][]float32
+	RowWeights []float64
 	// Slots are the places of the cohort in which the clients are, measured, from
 	// slot Lo of the round on.
 	Slots []Slot

@@ -16,9 +16,10 @@ import (
 // The binary forms of a part and of scores, all numbers little-endian; vectors and the
 // checksum at the end are as in a snapshot:
 //
-//	8 bytes   "ffpart", 0, the version: 2
+//	8 bytes   "ffpart", 0, the version: 3
 //	uint64    weight, number, clients taken, the first slot
 //	vector    sum, extra, signs
+//	uint32    number of rows, then the weight and the vector of each
 //	uint32    number of slots, then the numbers of each
 //
 //	8 bytes   "ffexam", 0, the version: 2
@@ -28,7 +29,7 @@ import (
 // A number is a uint64: the bits of a float64, or an integer. The length of a list comes
 // before its numbers.
 const (
-	partMagic = "ffpart\x00\x02"
+	partMagic = "ffpart\x00\x03"
 	examMagic = "ffexam\x00\x02"
 )
 
@@ -152,6 +153,11 @@ func (p *part) writeTo(w io.Writer) error {
 	for _, v := range [][]float32{p.Sum, p.Extra, p.Signs} {
 		e.vector(v)
 	}
+	e.uint32(len(p.Rows))
+	for i, row := range p.Rows {
+		e.uint64(math.Float64bits(p.RowWeights[i]))
+		e.vector(row)
+	}
 	e.uint32(len(p.Slots))
 	for i := range p.Slots {
 		numbersOf(reflect.ValueOf(p.Slots[i]), e.number)
@@ -167,6 +173,13 @@ func readPart(r io.Reader) (*part, error) {
 	d.magic(partMagic, "part of a round")
 	p := &part{Weight: math.Float64frombits(d.uint64()), Number: math.Float64frombits(d.uint64()), Taken: d.index(), Lo: d.index()}
 	p.Sum, p.Extra, p.Signs = d.vector(), d.vector(), d.vector()
+	for range d.count() {
+		weight, row := math.Float64frombits(d.uint64()), d.vector()
+		if d.err != nil {
+			break
+		}
+		p.RowWeights, p.Rows = append(p.RowWeights, weight), append(p.Rows, row)
+	}
 	for range d.count() {
 		var s Slot
 		numbersOf(reflect.ValueOf(&s).Elem(), d.number)

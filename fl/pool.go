@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/robust"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/internal/trainer"
 	"github.com/fedfast/fedfast/nn"
@@ -220,6 +221,7 @@ type worker struct {
 	aside     []float32   // what it trained that the server's optimizer must not see
 	trained   []float32   // the client's weights while others are scored
 	uplink    uplinkMemory
+	robust    robust.Memory
 	probe     nn.Displacement // of the steps
 	optimizer nn.Optimizer    // of the run of steps
 	subnets   []*subnetWorker // that the worker had last, the newest last

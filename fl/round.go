@@ -174,6 +174,7 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	}
 	r := &round{Trial: t, plan: plan, probes: probes, slots: result.Slots}
 	own := t.own(result.Slots)
+	t.hold(len(result.Slots))
 	whole, err := r.train(ctx)
 	if err != nil {
 		return fail(err)
@@ -182,6 +183,10 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 		return fail(err)
 	}
 	mean, number := whole.mean()
+	if err := t.combine(mean, result.Slots); err != nil {
+		t.engine.pool.returnSums(whole)
+		return fail(err)
+	}
 	aside := t.engine.takeAside(mean)
 	u := &Update{Mean: mean, Number: number, Extra: whole.Extra, Own: own, Weight: whole.Weight, Taken: whole.Taken, Clients: len(cfg.Data.Clients), Round: t.round}
 	t.observe(result, u, whole.Signs, probes)
@@ -323,6 +328,10 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	t.age(&c, s, v.weights)
 	if err := t.clipped(&c, s.DeltaNorm); err != nil {
 		return contribution{delta: w.local}, nil, err
+	}
+	e.bounded(&c, s.DeltaNorm)
+	if e.holding {
+		t.held.take(slot, &c, e.aside)
 	}
 	if server := e.sending(t.server); server != nil {
 		t.returned.take(slot, server, c)

@@ -112,7 +112,7 @@ func TestProbeOptions(t *testing.T) {
 		"cos_delta_smoothed{alpha=x}":  "{alpha=A}",
 		"sign_agreement{alpha=0.5}":    "sign_agreement takes no options",
 		"steps{alpha=0.5}":             "steps takes no options",
-		"min_cos":                      `unknown probe "min_cos" (did you mean "min_cos_grad_displacement"?); the probes are client_key, cos_delta_smoothed, delta_norm`,
+		"min_cos":                      `unknown probe "min_cos" (did you mean "min_cos_grad_displacement"?); the probes are bytes_up, client_key, cos_delta_smoothed, delta_norm`,
 		"cos_delta_smoothed_more{a=0}": "unknown probe",
 	} {
 		if _, err := parseProbes([]string{name}); err == nil || !strings.Contains(err.Error(), want) {

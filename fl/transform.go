@@ -60,8 +60,9 @@ type Transform struct {
 	// classes-1.
 	Label func(label, classes int32) int32
 	// Collude fills lie, what every attacker sends, from what the other clients of the round
-	// send. It is for attackers who know the others, and has the server hold all updates.
-	Collude func(lie []float32, honest [][]float32, p *Updates)
+	// send and the attack's strength. It is for attackers who know the others, and has the
+	// server hold all updates.
+	Collude func(lie []float32, honest [][]float32, strength float64)
 }
 
 // Upload is what a client sends to the server: its change w - w_i, as Transform.Apply finds it.

@@ -9,7 +9,7 @@ import (
 
 // builtInTransforms are the transforms that fedfast has, in the order of lists.
 var builtInTransforms = []Transform{
-	signFlip, scaled, gaussian, labelFlip,
+	signFlip, scaled, gaussian, labelFlip, alie, innerProduct,
 	topK, randomK,
 	qsgd, uniform, sign, drive,
 }

@@ -30,6 +30,7 @@ type Trial struct {
 	versions map[int]Version // that clients at work began from, by their number of steps
 
 	clip     []float32 // the clipping norm; nil without Config.Privacy
+	held     held      // updates that the server holds
 	returned *Own      // memory of what clients return one by one; nil before it is needed
 }
 

@@ -27,6 +27,11 @@ type Event struct {
 	Steps     int      `json:"steps,omitempty"`
 	Examples  int      `json:"examples,omitempty"`
 	Dropped   int      `json:"dropped,omitempty"`
+	// Down and Up are the bytes that clients received and sent; Attackers counts the
+	// attackers among them.
+	Down      int64 `json:"bytes_down,omitempty"`
+	Up        int64 `json:"bytes_up,omitempty"`
+	Attackers int   `json:"attackers,omitempty"`
 	// DroppedSlots are the places in Clients of those that were left out since
 	// their results were not finite.
 	DroppedSlots []int    `json:"dropped_slots,omitempty"`

@@ -318,6 +318,8 @@ type RunResult struct {
 	Rounds        int    `json:"rounds"`
 	// Privacy is what the run cost, with dp; nil without.
 	Privacy *config.Account `json:"privacy,omitempty"`
+	// Traffic is what was sent, and what happened to updates on their way.
+	Traffic *Traffic `json:"traffic,omitempty"`
 	// Dropped counts client results left out because they were not finite.
 	Dropped         int     `json:"dropped"`
 	Examples        int     `json:"examples"`

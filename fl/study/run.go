@@ -39,7 +39,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 		WeightsSHA256: s.Model.SHA256(m.Weights), weights: m.Weights, Rounds: m.Round, Dropped: t.dropped, Examples: t.examples,
 		Seconds: time.Since(start).Seconds(), RoundsPerSecond: float64(m.Round) / trained,
 	}
-	r.Fleet = t.fleet
+	r.Fleet, r.Traffic = t.fleet, t.trafficOf(&given)
 	if p := Reached(r.Curve, r.Goal); p != nil && r.Goal > 0 {
 		r.SecondsToGoal = p.Clock
 	}

@@ -34,6 +34,7 @@ type tally struct {
 	fleet    *Simulated  // nil without one
 	updates  map[int]int // that were taken of each client of the fleet
 	squares  int         // of their numbers
+	traffic  Traffic     // of its rounds
 	examples int
 	losses   []float64 // by round, of a plain run
 	loss     Trend
@@ -112,6 +113,7 @@ func (t *entrant) segment(ctx context.Context, to int, begins func(rounds int), 
 func (t *entrant) count(rec *record.Round) {
 	t.dropped += rec.Dropped
 	t.examples += rec.Examples
+	t.traffic.add(rec)
 	t.loss.add(float64(rec.TrainLoss))
 	if t.driver.setup.Unscored {
 		t.losses = append(t.losses, float64(rec.TrainLoss))
@@ -234,6 +236,7 @@ func (t *entrant) event(rec *record.Round, score float64) Event {
 	loss := float64(rec.TrainLoss)
 	e := Event{
 		Event: "round", Trial: t.Number, Round: t.Rounds(), TrainLoss: &loss, Steps: rec.Steps, Examples: rec.Examples, Dropped: rec.Dropped,
+		Down: rec.Down, Up: rec.Up, Attackers: rec.Attackers,
 		DroppedSlots: rec.DroppedSlots, Params: rec.Params, TestError: rec.TestError.Pointer(), ValError: rec.ValError.Pointer(), Epsilon: rec.Epsilon.Pointer(), OtherScore: rec.Other.Pointer(),
 	}
 	if f := rec.Fleet; f != nil {

@@ -115,7 +115,7 @@ func (s *Setup) training() (fl.Config, error) {
 		Statistics: c.Norm.Statistics, Batch: c.Client.Batch,
 		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(), Momentum: c.MayHaveMomentum(),
 		Trials: trials, Kept: kept, Elsewhere: elsewhere,
-		Fleet: c.Devices(), Time: most, Sampler: c.Chosen(), Updates: c.Update,
+		Fleet: c.Devices(), Time: most, Sampler: c.Chosen(), Updates: c.Update, Aggregation: c.Aggregator,
 	}
 	return cfg, cfg.CheckTime(least)
 }

@@ -104,6 +104,9 @@ func (s *Study) facts() []fact {
 		facts = append(facts, fact{"weights (SHA-256)", s.Tune.WeightsSHA256})
 	case s.Run != nil:
 		facts = append(facts, privacy(s.Run.Privacy)...)
+		if t := s.Run.Traffic; t != nil && !t.Plainly() {
+			facts = append(facts, fact{"updates", t.Describe()})
+		}
 		facts = append(facts, fact{"weights (SHA-256)", s.Run.WeightsSHA256})
 	}
 	return facts

@@ -39,13 +39,15 @@ func newList(a *app) *cobra.Command {
 		{"methods", "List federated methods, or show one with its hyperparameters", a.listMethods, a.showMethod, fl.Methods},
 		{"models", "List models, or show one with its parameters", a.listModels, a.showModel, models.Names},
 		{"tuners", "List built-in and external tuners, or show one with its options", a.listTuners, a.showTuner, builtinNames},
+		{"updates", "List what can happen to clients' updates: attacks and compression, or show one", a.listUpdates, a.showUpdate, func() []string { return namesOf(updateEntries()) }},
+		{"aggregators", "List how the server can combine updates, or show one", a.listAggregators, a.showAggregator, fl.AggregatorNames},
 		{"probes", "List the measurements that a tuner can request of a round", a.listProbes, nil, nil},
 		{"data", "List datasets", func(context.Context) error { return a.listData() }, nil, nil},
 		{"presets", "List built-in study files, or print one", a.listPresets, a.showPreset, presetNames},
 	} {
 		commands = append(commands, l.command(a))
 	}
-	return group("list", "List available methods, models, datasets, tuners, presets, keys, layers, losses and probes", commands...)
+	return group("list", "List available methods, models, datasets, tuners, presets, keys, layers, losses, updates, aggregators and probes", commands...)
 }
 
 func (l listing) command(a *app) *cobra.Command {

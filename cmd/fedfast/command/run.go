@@ -131,6 +131,9 @@ func (a *app) printRunBlock(c *config.Config, r *study.RunResult, dir string) er
 	b.errors(c, &r.Errors)
 	b.curve(ofRun(r))
 	b.privacy(r.Privacy)
+	if r.Traffic != nil && !r.Traffic.Plainly() {
+		b.Row("updates", r.Traffic.Describe())
+	}
 	b.fleet(r.Fleet, r.Rounds)
 	b.dropped(r.Dropped, r.Dropped == r.Rounds*c.Updates())
 	b.warnings(r.Verdict(), a.verbose)

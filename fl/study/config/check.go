@@ -23,7 +23,8 @@ func (c *Config) Check() error {
 		return unknownName("model", c.Model.Name, known)
 	}
 	_, badUpdate := c.Update.Chain()
-	return errors.Join(append(c.checkKeys(), badUpdate, c.checkHead(), c.checkSet(), c.checkInit(), c.Fleet.Check(), c.checkTime(), c.checkSampler(), c.Client.Check(), c.Server.Check(), c.checkDP(), c.Score.check(c.Objective), c.Eval.check(), c.checkBudget(), c.checkAim(), c.Tuner.check(), c.Loss.check())...)
+	_, badAggregator := c.Aggregator.Aggregator()
+	return errors.Join(append(c.checkKeys(), badUpdate, badAggregator, c.checkHead(), c.checkSet(), c.checkInit(), c.Fleet.Check(), c.checkTime(), c.checkSampler(), c.Client.Check(), c.Server.Check(), c.checkDP(), c.Score.check(c.Objective), c.Eval.check(), c.checkBudget(), c.checkAim(), c.Tuner.check(), c.Loss.check())...)
 }
 
 // checkHead returns an error if head_layers is set for a method without a head.
@@ -65,13 +66,13 @@ func (t Tuner) check() error {
 }
 
 // checkKeys returns an error for each key whose value is not allowed. A key that is not
-// set is valid, even if 0 or an empty string is not allowed. Hyperparameters, the fleet
-// and updates have checks of their own.
+// set is valid, even if 0 or an empty string is not allowed. Hyperparameters, the fleet,
+// updates and aggregators have checks of their own.
 func (c *Config) checkKeys() []error {
 	var errs []error
 	given, unset := reflect.ValueOf(c).Elem(), Default()
 	for _, k := range allKeys() {
-		if _, ok := hyper.Find(k.Name); ok || strings.HasPrefix(k.Name, "fleet.") || strings.HasPrefix(k.Name, "update.") || reflect.DeepEqual(given.FieldByIndex(k.Index).Interface(), reflect.ValueOf(unset).FieldByIndex(k.Index).Interface()) {
+		if _, ok := hyper.Find(k.Name); ok || strings.HasPrefix(k.Name, "fleet.") || strings.HasPrefix(k.Name, "update.") || strings.HasPrefix(k.Name, "aggregator.") || reflect.DeepEqual(given.FieldByIndex(k.Index).Interface(), reflect.ValueOf(unset).FieldByIndex(k.Index).Interface()) {
 			continue
 		}
 		errs = append(errs, k.Check(given))

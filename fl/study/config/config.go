@@ -46,6 +46,7 @@ type Config struct {
 	Fleet       fleet.Config   `toml:"fleet"`
 	Time        fleet.Time     `toml:"time"`
 	Update      fl.Updates     `toml:"update"`
+	Aggregator  fl.Aggregation `toml:"aggregator"`
 	Sampler     fleet.Sampler  `toml:"sampler"`
 	DP          DP             `toml:"dp"`
 	Score       Score          `toml:"score" by:"tune"`
@@ -243,6 +244,7 @@ func Default() Config {
 		Select:     SelectFinalists,
 		Finalists:  Finalists{Snapshots: 4, Clients: 1000},
 		Update:     fl.DefaultUpdates(),
+		Aggregator: fl.DefaultAggregation(),
 		DP:         DP{Delta: defaultDelta},
 		Data:       Data{StateMemory: limit.StateMemory >> 20, ProxyTest: 1000},
 		Time:       fleet.DefaultTime(),

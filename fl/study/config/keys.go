@@ -47,6 +47,8 @@ func allKeys() []key.Key {
 			for _, kind := range nn.LossKinds() {
 				all[i].Words = append(all[i].Words, string(kind))
 			}
+		case "aggregator.name":
+			all[i].Words = fl.AggregatorNames()
 		case fl.StageAttack.String():
 			all[i].Words = fl.TransformNames(fl.StageAttack)
 		case fl.StageSparsify.String():

@@ -128,6 +128,7 @@ func (m *Meter) results(observed []string, r *fl.RoundResult) *record.Round {
 	rec := &record.Round{
 		Score: record.Real(m.scoreOf(r, personalized)), TrainLoss: record.Real(r.TrainLoss),
 		Steps: r.Steps, Examples: r.Examples, Dropped: r.Dropped, Clients: make([]int, len(r.Slots)),
+		Down: r.Down, Up: r.Up, Attackers: r.Attackers,
 	}
 	if m.Config.Score.Both && !m.Unscored {
 		rec.Other = new(record.Real(m.scoreOf(r, !personalized)))

@@ -26,6 +26,11 @@ type Round struct {
 	Steps     int  `json:"steps"`
 	Examples  int  `json:"examples"`
 	Dropped   int  `json:"dropped"`
+	// Down and Up are the bytes that clients received and sent; Attackers counts the slots
+	// of attackers.
+	Down      int64 `json:"bytes_down,omitempty"`
+	Up        int64 `json:"bytes_up,omitempty"`
+	Attackers int   `json:"attackers,omitempty"`
 	// DroppedSlots are the slots whose results were not finite and were left out,
 	// in order.
 	DroppedSlots []int `json:"dropped_slots,omitempty"`
