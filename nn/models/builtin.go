@@ -45,9 +45,9 @@ var builtIn = []LayerType{
 	},
 	{
 		Name: "groupnorm", Doc: "group normalization",
-		Keys: []string{"groups", "no_affine"}, Required: []string{"groups"},
+		Keys: []string{"groups", "no_affine", "eps"}, Required: []string{"groups"},
 		Make: func(s LayerSpec, _ any) nn.Layer {
-			return nn.GroupNorm{Groups: s.Groups, NoAffine: s.NoAffine}
+			return nn.GroupNorm{Groups: s.Groups, Epsilon: or(s.Eps, 0), NoAffine: s.NoAffine}
 		},
 	},
 	{
@@ -150,11 +150,13 @@ var builtIn = []LayerType{
 	},
 	{
 		Name: "layernorm", Doc: "normalization of the channels of each step or pixel, or of a vector",
-		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.LayerNorm{} },
+		Keys: []string{"eps"},
+		Make: func(s LayerSpec, _ any) nn.Layer { return nn.LayerNorm{Epsilon: or(s.Eps, 0)} },
 	},
 	{
 		Name: "rmsnorm", Doc: "their division by their root mean square",
-		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.RMSNorm{} },
+		Keys: []string{"eps"},
+		Make: func(s LayerSpec, _ any) nn.Layer { return nn.RMSNorm{Epsilon: or(s.Eps, 0)} },
 	},
 	{
 		Name: "gelu", Doc: "x times the share of a normal distribution below x",

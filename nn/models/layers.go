@@ -35,7 +35,7 @@ type LayerSpec struct {
 	NoAffine    bool        `toml:"no_affine,omitempty" json:"no_affine,omitempty" doc:"omit the learned parameters of a group or batch normalization, affine=False in PyTorch"`
 	Momentum    *float64    `toml:"momentum,omitempty" json:"momentum,omitempty" in:"[0, 1]" doc:"share of each batch in the running statistics of a batch normalization; default: 0.1"`
 	Cumulative  bool        `toml:"cumulative,omitempty" json:"cumulative,omitempty" doc:"make the running statistics the means over all batches, momentum=None in PyTorch"`
-	Eps         *float64    `toml:"eps,omitempty" json:"eps,omitempty" in:"(0, 1)" doc:"constant added to the variance of a batch normalization; default: 0.00001"`
+	Eps         *float64    `toml:"eps,omitempty" json:"eps,omitempty" in:"(0, 1)" doc:"constant added to the variance of a normalization; default: 0.00001, of rmsnorm 2^-23"`
 	Radius      int         `toml:"radius,omitempty" json:"radius,omitempty" in:"[1, 1048576]" doc:"number of channels on each side in the normalization of a channel"`
 	Bias        *float64    `toml:"bias,omitempty" json:"bias,omitempty" doc:"additive constant of the normalization; default: 1"`
 	Alpha       *float64    `toml:"alpha,omitempty" json:"alpha,omitempty" doc:"factor of the sum of squares"`

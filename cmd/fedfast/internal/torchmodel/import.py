@@ -292,9 +292,11 @@ class Importer:
             return self.reshape(x, out)
         if isinstance(m, nn.GroupNorm):
             self.wants(x, "NCHW")
-            self.affine(m, m.weight)
             self.once(m, name)
-            return self.emit({"type": "groupnorm", "groups": m.num_groups}, [x], x.dims, out, name, weight=m.weight, bias=m.bias)
+            spec = {"type": "groupnorm", "groups": m.num_groups}
+            if not m.affine:
+                spec["no_affine"] = True
+            return self.emit(self.eps(m, spec, 1e-5), [x], x.dims, out, name, weight=m.weight, bias=m.bias)
         if isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm)):
             return self.batchnorm(m, name, x, out)
         if isinstance(m, nn.LayerNorm) or type(m).__name__ == "RMSNorm" and type(m).__module__.startswith("torch.nn"):
@@ -315,11 +317,13 @@ class Importer:
         spec = {"type": own["type"], "options": options} if options else {"type": own["type"]}
         return self.emit(spec, [x], x.dims, out, name, **{n.replace(".", "__"): p for n, p in m.named_parameters()})
 
-    def affine(self, m, weight, eps=1e-5):
+    def affine(self, m, weight):
         if weight is None or getattr(m, "bias", weight) is None:
             raise Unknown(f"{self.seeing} has no weights; leave out elementwise_affine=False, affine=False and bias=False")
-        if m.eps is not None and m.eps != eps:
-            raise Unknown(f"{self.seeing} has eps={m.eps}; fedfast's is {eps}")
+
+    def eps(self, m, spec, default):
+        """The layer with the module's eps, unless that is fedfast's."""
+        return spec if m.eps is None or m.eps == default else dict(spec, eps=m.eps)
 
     def batchnorm(self, m, name, x, out):
         if m.running_mean is None:
@@ -330,21 +334,19 @@ class Importer:
             spec["cumulative"] = True
         elif m.momentum != 0.1:
             spec["momentum"] = m.momentum
-        if m.eps != 1e-5:
-            spec["eps"] = m.eps
         if not m.affine:
             spec["no_affine"] = True
         self.once(m, name)
-        return self.emit(spec, [x], x.dims, out, name, weight=m.weight, bias=m.bias, running_mean=m.running_mean, running_var=m.running_var,
+        return self.emit(self.eps(m, spec, 1e-5), [x], x.dims, out, name, weight=m.weight, bias=m.bias, running_mean=m.running_mean, running_var=m.running_var,
                          num_batches_tracked=m.num_batches_tracked if m.momentum is None else None)
 
     def rownorm(self, m, name, x, out):
         rms = type(m).__name__ == "RMSNorm"
         if len(m.normalized_shape) != 1 or x.dims[-1] != "C":
             raise Unknown(f"{self.seeing} normalizes {tuple(m.normalized_shape)} of a tensor of shape {tuple(out.shape)}; fedfast normalizes the channels of each step, pixel or vector")
-        self.affine(m, m.weight, 2.0 ** -23 if rms else 1e-5)
+        self.affine(m, m.weight)
         self.once(m, name)
-        return self.emit({"type": "rmsnorm" if rms else "layernorm"}, [x], x.dims, out, name, weight=m.weight, bias=None if rms else m.bias)
+        return self.emit(self.eps(m, {"type": "rmsnorm" if rms else "layernorm"}, 2.0 ** -23 if rms else 1e-5), [x], x.dims, out, name, weight=m.weight, bias=None if rms else m.bias)
 
     def wants(self, x, *forms):
         if not isinstance(x, Feature) or x.dims not in forms:
@@ -413,9 +415,9 @@ class Importer:
         states = leaves((args[1:], kwargs))
         if any(isinstance(v, Feature) or isinstance(v, Const) and isinstance(v.tensor, torch.Tensor) and bool(v.tensor.any()) for v in states):
             raise Unknown(f"{self.seeing} starts from a state that is not 0")
-        if m.num_layers > 1 and not lstm:
-            raise Unknown(f"{self.seeing} has {m.num_layers} layers; make as many nn.GRU of one layer")
         self.once(m, name)
+        if m.num_layers > 1 and not lstm:
+            return self.stacked(m, name, x, out)
         spec = {"type": "lstm" if lstm else "gru", "hidden": m.hidden_size, "output": "every"}
         if m.num_layers > 1:
             spec["layers"] = m.num_layers
@@ -424,6 +426,15 @@ class Importer:
         every = self.emit(spec, [x], x.dims, out[0], name, **dict(m.named_parameters()))
         last = LastStates(every, m.num_layers)
         return [every, [last, None] if lstm else last]
+
+    def stacked(self, m, name, x, out):
+        """A GRU of several layers, each a layer of its own."""
+        for i in range(m.num_layers):
+            if i > 0:
+                x = self.drop(x, m.dropout, out[0])
+            given = {key[:-len(f"_l{i}")] + "_l0": p for key, p in m.named_parameters() if key.endswith(f"_l{i}")}
+            x = self.emit({"type": "gru", "hidden": m.hidden_size, "output": "every"}, [x], x.dims, out[0], name if i == 0 else f"{name}.layer{i}", **given)
+        return [x, LastStates(x, m.num_layers)]
 
     def multihead(self, m, name, args, kwargs, out):
         names = ["query", "key", "value", "key_padding_mask", "need_weights", "attn_mask"]
@@ -562,7 +573,7 @@ class Importer:
             rate = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
             training = kwargs.get("training", args[2] if len(args) > 2 else True)
             return self.drop(x, rate, out) if training else x
-        if name in ("max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "mean"):
+        if name in ("max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "adaptive_max_pool2d", "mean"):
             return self.pool(name, x, args[1:], kwargs, out)
         if name == "local_response_norm":
             size, alpha, beta, k = (kwargs.get(key, args[i + 1] if len(args) > i + 1 else default)
@@ -729,21 +740,33 @@ class Importer:
                 return self.emit({"type": "avgpool"}, [x], {2: "NC", 3: "NCP", 4: "NCHW"}[out.dim()], out)
             raise self.unknown("there are means over the steps of a sequence and over the rows and columns of an image")
         self.wants(x, "NCHW")
-        if name == "adaptive_avg_pool2d":
+        if name in ("adaptive_avg_pool2d", "adaptive_max_pool2d"):
+            mean = name == "adaptive_avg_pool2d"
             rows, columns = out.shape[2:]
-            if (rows, columns) == (1, 1):
+            if (rows, columns) == (1, 1) and mean:
                 return self.emit({"type": "avgpool"}, [x], x.dims, out)
             size = x.sizes["H"] // rows
             if (rows * size, columns * size) != (x.sizes["H"], x.sizes["W"]):
                 raise Unknown(f"{self.seeing} makes {rows}x{columns} of {x.sizes['H']}x{x.sizes['W']} pixels; the windows must have one size")
-            return self.emit({"type": "avgpool", "size": size}, [x], x.dims, out) if size > 1 else x
+            return self.emit({"type": "avgpool" if mean else "maxpool", "size": size}, [x], x.dims, out) if size > 1 else x
         size = self.one(given("kernel_size", 0), "kernel_size")
         stride = self.one(given("stride", 1) or size, "stride")
-        if self.one(given("padding", 2, 0), "padding") or given("ceil_mode", 4 if name == "max_pool2d" else 3, False) or self.one(given("dilation", 3, 1) if name == "max_pool2d" else 1, "dilation") != 1:
-            raise Unknown(f"{self.seeing} has padding, ceil_mode or dilation, which no layer supports")
-        spec = {"type": "maxpool" if name == "max_pool2d" else "avgpool", "size": size}
+        largest, padding = name == "max_pool2d", self.one(given("padding", 2, 0), "padding")
+        if largest and self.one(given("dilation", 3, 1), "dilation") != 1:
+            raise Unknown(f"{self.seeing} has dilation, which no layer supports")
+        spec = {"type": "maxpool" if largest else "avgpool", "size": size}
         if stride != size:
             spec["stride"] = stride
+        if padding:
+            if not largest and given("count_include_pad", 4, True):
+                raise Unknown(f"{self.seeing} counts padding in its means; set count_include_pad=False")
+            spec["pad"] = padding
+        sides = [(x.sizes[d], n) for d, n in zip("HW", out.shape[2:])]
+        if any(n != (side + 2 * padding - size) // stride + 1 for side, n in sides):  # ceil_mode
+            # "same" also lets the last window end one behind the image.
+            if not largest or padding or any(n != -(-side // stride) or (n - 1) * stride + size - side not in (0, 1) for side, n in sides):
+                raise Unknown(f"{self.seeing} has ceil_mode with windows that no layer supports")
+            spec["padding"] = "same"
         return self.emit(spec, [x], x.dims, out)
 
 
@@ -774,7 +797,7 @@ MODULES = {
     nn.ReLU: ("relu", []), nn.GELU: ("gelu", ["approximate"]), nn.SiLU: ("silu", []), nn.Hardswish: ("hardswish", []), nn.Hardsigmoid: ("hardsigmoid", []),
     nn.Sigmoid: ("sigmoid", []), nn.Tanh: ("tanh", []), nn.Dropout: ("dropout", ["p"]), nn.LogSoftmax: ("log_softmax", []), nn.Softmax: ("softmax", []),
     nn.MaxPool2d: ("max_pool2d", ["kernel_size", "stride", "padding", "dilation", "ceil_mode"]),
-    nn.AvgPool2d: ("avg_pool2d", ["kernel_size", "stride", "padding", "ceil_mode"]), nn.AdaptiveAvgPool2d: ("adaptive_avg_pool2d", []),
+    nn.AvgPool2d: ("avg_pool2d", ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]), nn.AdaptiveAvgPool2d: ("adaptive_avg_pool2d", []), nn.AdaptiveMaxPool2d: ("adaptive_max_pool2d", []),
     nn.LocalResponseNorm: ("local_response_norm", ["size", "alpha", "beta", "k"]),
 }
 

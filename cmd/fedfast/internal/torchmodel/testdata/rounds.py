@@ -8,6 +8,7 @@ data.json {"values", "labels", "sizes": examples of each client}, trained.f32 wi
 import ctypes
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -60,7 +61,8 @@ for job in json.loads(Path(sys.argv[2]).read_text()):
     state = train(job, x, labels)
     with open(out / "trained.f32", "wb") as f:
         for t in made["tensors"]:  # positions and class tokens are parameters of their own
-            p = state.get(t["name"], state.get(t["name"].rpartition(".")[0]))
+            name = re.sub(r"\.layer(\d+)\.(\w+)_l0$", r".\2_l\1", t["name"])  # a GRU of several layers
+            p = state.get(name, state.get(name.rpartition(".")[0]))
             p = p.float().contiguous()
             f.write(ctypes.string_at(p.data_ptr(), 4 * p.numel()))
     (out / "data.json").write_text(json.dumps({"values": x.flatten().tolist(), "labels": labels.tolist(), "sizes": SIZES}))

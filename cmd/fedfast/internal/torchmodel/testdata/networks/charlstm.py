@@ -5,15 +5,15 @@ import torch.nn as nn
 class Words(nn.Module):
     """A GRU with the steps first, whose last hidden state goes on."""
 
-    def __init__(self, vocab=25, hidden=12, classes=6):
+    def __init__(self, vocab=25, hidden=12, classes=6, layers=1):
         super().__init__()
         self.embeddings = nn.Embedding(vocab, 8)
-        self.gru = nn.GRU(8, hidden)
+        self.gru = nn.GRU(8, hidden, num_layers=layers)
         self.fc = nn.Linear(hidden, classes)
 
     def forward(self, tokens):
         _, h = self.gru(self.embeddings(tokens).permute(1, 0, 2))
-        return self.fc(h.squeeze(0))
+        return self.fc(h[-1] if self.gru.num_layers > 1 else h.squeeze(0))
 
 
 class NextChar(nn.Module):
