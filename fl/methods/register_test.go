@@ -19,7 +19,7 @@ func TestRegisterRefuses(t *testing.T) {
 		`method "mine" must have both NewSender and`:    func(m *fl.Method) { m.SenderLen = fedTP().SenderLen },
 		`method "mine" must have both Subnet and`:       func(m *fl.Method) { m.Subnet = supernet().Subnet },
 		`method "mine": Doc must be a line`:             func(m *fl.Method) { m.Doc = "two\nlines" },
-		`Differs and Synchronous must each be a line`:   func(m *fl.Method) { m.Differs = "two\nlines" },
+		`Synchronous and Whole must each be a line`:     func(m *fl.Method) { m.Differs = "two\nlines" },
 		`method "fedavg": the name is taken`:            func(m *fl.Method) { m.Name = "fedavg" },
 		"a name must be lower-case letters":             func(m *fl.Method) { m.Name = "My Method" },
 		"uses client.speed, which is no hyperparameter": func(m *fl.Method) { m.Uses = hyper.Using("client.speed") },
