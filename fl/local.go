@@ -29,6 +29,7 @@ const (
 	purposeAttackers
 	purposeChoice
 	purposeGroups
+	purposeAudit
 )
 
 // Local is one client's local training, the argument of Method.Local. It belongs to

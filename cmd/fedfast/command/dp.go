@@ -47,7 +47,7 @@ func newDP(a *app) *cobra.Command {
 	}
 	epsilon.Flags().Float64Var(&o.plan.Sigma, "sigma", 1, "noise multiplier: the standard deviation over the sensitivity")
 	sigma.Flags().Float64Var(&o.epsilon, "epsilon", 2, "epsilon to stay within")
-	return group("dp", "Account for differential privacy", epsilon, sigma)
+	return group("dp", "Account for differential privacy", epsilon, sigma, newDPAudit(a))
 }
 
 // flagged writes an error about a value as one about its flag, as wrong usage.
