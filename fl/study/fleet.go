@@ -41,11 +41,14 @@ func (t *tally) addFleet(rec *record.Round, clients int) {
 	if f == nil {
 		return
 	}
-	if t.fleet == nil {
-		t.fleet, t.updates = &Simulated{Clients: clients}, map[int]int{}
+	if t.fleet == nil { // else it may be that of a copy, whose clock goes on
+		t.fleet = &Simulated{}
+	}
+	if t.updates == nil {
+		t.updates = map[int]int{}
 	}
 	l := t.fleet
-	l.Clock = float64(f.Clock)
+	l.Clients, l.Clock = clients, float64(f.Clock)
 	l.Updates += len(rec.Clients)
 	l.Late += f.Late
 	l.Vanished += f.Vanished
