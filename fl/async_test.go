@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -180,6 +181,24 @@ func TestAsyncStepMixes(t *testing.T) {
 		}
 		if stale < 6 {
 			t.Errorf("%s: only %d updates are stale", mode, stale)
+		}
+	}
+}
+
+// TestSecondsPerSample: an epoch of a client lasts its samples times the seconds of one.
+func TestSecondsPerSample(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 24, 40)
+	cfg := Config{
+		Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6, Seed: 3, Time: fleet.DefaultTime(),
+		Fleet: &fleet.Config{SecondsPerSample: []float64{0.25}},
+	}
+	p, _ := cfg.Method.Defaults()
+	p.Epochs = 3
+	r := runRounds(t, newEngine(t, cfg).NewTrial(0), Plan{Clients: []ClientParams{p}}, 1)[0]
+	for i := range r.Slots {
+		s := &r.Slots[i]
+		if got, want := nanos.Seconds(s.Job.Computed-s.Job.Received), 3*0.25*float64(s.TrainExamples); math.Abs(got-want) > 1e-6 {
+			t.Errorf("client %d with %d samples trains for %v s, want %v", s.Client, s.TrainExamples, got, want)
 		}
 	}
 }

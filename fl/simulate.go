@@ -44,7 +44,10 @@ func newFleet(c *Config) (*fleet.Fleet, error) {
 	for i := range clients {
 		clients[i] = fleet.Client{ID: c.Data.Clients[i].ID, Samples: c.Data.Clients[i].Train.Len()}
 	}
-	return fleet.New(*c.Fleet, c.Seed, clients)
+	cfg := *c.Fleet
+	_, flops := c.Model.FLOPs()
+	cfg.SampleFLOPs = float64(flops)
+	return fleet.New(cfg, c.Seed, clients)
 }
 
 // jobWork returns what the training of a client takes, as far as it is known before:

@@ -18,11 +18,12 @@ type Config struct {
 	Devices string `toml:"devices" doc:"the clients' devices: equal; lognormal, exponential, pareto or zipf for unequal speeds; classes with fleet.shares; phones for a fleet of measured phones; or a .csv file with the columns client, flops, down and up; default: equal" also:"heterogeneity clients"`
 	// FLOPS, Down and Up have one value, or one for each class. nil is that of
 	// DefaultDevice.
-	FLOPS  []float64 `toml:"flops" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"operations per second of a device: with lognormal the median, with exponential 1 / the mean time of an operation, with pareto and zipf the fastest device's; with classes one for each class, or one for all; default: 1e10" also:"speed compute"`
-	Down   []float64 `toml:"down" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"bytes per second that a device receives; with classes one for each class, or one for all; default: 1.25e6" also:"download bandwidth downlink"`
-	Up     []float64 `toml:"up" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"bytes per second that a device sends; with classes one for each class, or one for all; default: 1.25e6" also:"upload uplink"`
-	Shares []float64 `toml:"shares" in:"(0, inf)" with:"classes" doc:"share of the clients in each class, in any unit, such as [0.5, 0.3, 0.2]" also:"proportions"`
-	Sigma  float64   `toml:"sigma" in:"(0, inf)" with:"lognormal" doc:"standard deviation of the logarithm of the speed; default: 1" also:"spread"`
+	FLOPS            []float64 `toml:"flops" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"operations per second of a device: with lognormal the median, with exponential 1 / the mean time of an operation, with pareto and zipf the fastest device's; with classes one for each class, or one for all; default: 1e10" also:"speed compute"`
+	SecondsPerSample []float64 `toml:"seconds_per_sample" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"seconds that a device trains on a sample with the study's whole model, instead of fleet.flops: with lognormal the median, with exponential the mean, with pareto and zipf the fastest device's; with classes one for each class, or one for all" also:"sample_seconds time_per_sample"`
+	Down             []float64 `toml:"down" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"bytes per second that a device receives; with classes one for each class, or one for all; default: 1.25e6" also:"download bandwidth downlink"`
+	Up               []float64 `toml:"up" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"bytes per second that a device sends; with classes one for each class, or one for all; default: 1.25e6" also:"upload uplink"`
+	Shares           []float64 `toml:"shares" in:"(0, inf)" with:"classes" doc:"share of the clients in each class, in any unit, such as [0.5, 0.3, 0.2]" also:"proportions"`
+	Sigma            float64   `toml:"sigma" in:"(0, inf)" with:"lognormal" doc:"standard deviation of the logarithm of the speed; default: 1" also:"spread"`
 	// Exponent is that of the slowdown K >= 1 of a device: with pareto P(K > k) =
 	// k^-Exponent, with zipf P(K = k) is proportional to k^-Exponent for k = 1, ..., 1000.
 	Exponent float64 `toml:"exponent" in:"(0, inf)" with:"pareto zipf" doc:"exponent of the power law of how many times slower than the fastest device a device is; smaller is more unequal; default: 2" also:"alpha shape"`
@@ -47,6 +48,9 @@ type Config struct {
 	Hazard       float64 `toml:"hazard" in:"[0, inf)" doc:"failures per second of a job, so that long jobs fail more often: with 0.001, half of those that last 693 seconds" also:"failure_rate"`
 	Offline      string  `toml:"offline" of:"fail pause" with:"daily markov intervals" doc:"what becomes of a job whose client goes away: it fails, or pauses until the client is back; default: fail"`
 
+	// SampleFLOPs are the operations of a training step for a sample of the whole model, for
+	// SecondsPerSample.
+	SampleFLOPs float64 `toml:"-"`
 	// BF16 says that the clients' models compute in bf16.
 	BF16 bool `toml:"-"`
 }
@@ -116,6 +120,9 @@ func (c Config) Check() error {
 	if c.Correlation != 0 && devices == file && c.Assign != assignDraw {
 		return &key.Error{Key: "fleet.correlation", Problem: ": the file says which client has which device; leave it out, or set fleet.assign = \"draw\""}
 	}
+	if len(c.FLOPS) > 0 && len(c.SecondsPerSample) > 0 {
+		return &key.Error{Key: "fleet.seconds_per_sample", Problem: ": cannot be used with fleet.flops; leave one of them out"}
+	}
 	return c.checkClasses(devices)
 }
 
@@ -128,7 +135,7 @@ func (c Config) checkClasses(devices string) error {
 	for _, list := range []struct {
 		name string
 		n    int
-	}{{"flops", len(c.FLOPS)}, {"down", len(c.Down)}, {"up", len(c.Up)}} {
+	}{{"flops", len(c.FLOPS)}, {"seconds_per_sample", len(c.SecondsPerSample)}, {"down", len(c.Down)}, {"up", len(c.Up)}} {
 		if list.n <= 1 || list.n == classes {
 			continue
 		}

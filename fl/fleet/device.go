@@ -73,8 +73,11 @@ func (f *Fleet) class(i int) row {
 		return list[min(i, len(list)-1)]
 	}
 	c, d := &f.cfg, DefaultDevice()
-	jitter := deviation(c.Jitter)
-	return row{Device{value(c.FLOPS, d.FLOPS), value(c.Down, d.Down), value(c.Up, d.Up)}, jitter, jitter}
+	jitter, flops := deviation(c.Jitter), value(c.FLOPS, d.FLOPS)
+	if len(c.SecondsPerSample) > 0 {
+		flops = c.SampleFLOPs / value(c.SecondsPerSample, 1)
+	}
+	return row{Device{flops, value(c.Down, d.Down), value(c.Up, d.Up)}, jitter, jitter}
 }
 
 // setClasses makes a row of each class, from the slowest.

@@ -1,5 +1,7 @@
 package fleet
 
+import "github.com/fedfast/fedfast/internal/key"
+
 // Client is what a fleet needs to know of a client of the federation.
 type Client struct {
 	// ID is the client's name in the federation, unique.
@@ -57,6 +59,9 @@ func (f *Fleet) Steady() *Fleet {
 func New(cfg Config, seed uint64, clients []Client) (*Fleet, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
+	}
+	if len(cfg.SecondsPerSample) > 0 && !(cfg.SampleFLOPs > 0) {
+		return nil, &key.Error{Key: "fleet.seconds_per_sample", Problem: ": the operations of the model for a sample are not known; use fleet.flops"}
 	}
 	f := &Fleet{cfg: cfg, base: base(seed), clients: len(clients)}
 	if err := f.setDevices(clients); err != nil {

@@ -89,7 +89,8 @@ func (o *fleetOptions) run(ctx context.Context, a *app, c *config.Config) error 
 	if err != nil {
 		return err
 	}
-	s, err := summarizeFleet(c, fed, job)
+	_, flops := m.FLOPs()
+	s, err := summarizeFleet(c, fed, float64(flops), job)
 	if err != nil {
 		return err
 	}
@@ -102,12 +103,14 @@ func (o *fleetOptions) run(ctx context.Context, a *app, c *config.Config) error 
 	return s.print(a)
 }
 
-// summarizeFleet asks a fleet of all its clients.
-func summarizeFleet(c *config.Config, fed *data.Federation, job func(client int) fleet.Job) (*fleetSummary, error) {
+// summarizeFleet asks a fleet of all its clients; flops are the operations of the model for a
+// sample.
+func summarizeFleet(c *config.Config, fed *data.Federation, flops float64, job func(client int) fleet.Job) (*fleetSummary, error) {
 	var cfg fleet.Config
 	if given := c.Devices(); given != nil {
 		cfg = *given
 	}
+	cfg.SampleFLOPs = flops
 	clients := make([]fleet.Client, len(fed.Clients))
 	for i := range clients {
 		clients[i] = fleet.Client{ID: fed.Clients[i].ID, Samples: fed.Clients[i].Train.Len()}

@@ -124,7 +124,8 @@ type Load struct {
 	Steps int
 }
 
-// Work returns the load of a client's job; with steps above 0 that of so many local steps.
+// Work returns the load of a client's job; with steps above 0 that of this number of
+// local steps.
 type Work func(place, client, steps int) Load
 
 // State is what a schedule is between two steps.
