@@ -54,7 +54,8 @@ func (l BatchNorm) Abilities() Abilities {
 			if t.Flat || t.In.Seq > 0 {
 				dims = 1
 			}
-			call := t.Module("nn.BatchNorm%dd(%d, eps=%v, momentum=%s%s)", dims, t.In.C, cmp.Or(l.Epsilon, 1e-5), momentum, affine)
+			eps := cmp.Or(l.Epsilon, 1e-5)
+			call := t.Module("nn.BatchNorm%dd(%d, eps=%v, momentum=%s%s)", dims, t.In.C, eps, momentum, affine)
 			if t.In.Seq > 0 {
 				t.Set("%s(%s.transpose(1, 2)).transpose(1, 2)", call, t.X)
 				return

@@ -14,7 +14,6 @@ type batchNormState struct {
 	weight, bias          int // offsets of the parameters
 	mean, variance, count int // offsets of the buffers
 	x, y, dx              Act
-	rows                  int       // of the chunk that is sequences or vectors
 	center, scale         []float64 // of each channel; scale is 1/sqrt(variance + Epsilon)
 	sum, inner            []float64 // of each channel over the batch
 	// norm holds two sums for each channel, and the factors: dx = Grad*dy + Value*x
