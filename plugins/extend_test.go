@@ -67,6 +67,7 @@ func TestExtendedFromAnotherModule(t *testing.T) {
 		{"tune study.toml --set tuner.options.goal=1 --study soon --json", `"rounds": 10,`},
 		{"list losses", `(?m)^focal +a class +no `},
 		{"list losses focal", `(?m)^loss.options.gamma +number +\[1, 10\] `},
+		{"run study.toml --set rounds=2 --set update.quantize=ternary --set aggregator.name=midrange --study small", `(?m)^updates +clients sent .* instead of .*; combined by midrange$`},
 		{"run study.toml --set rounds=2 --study s", `(?m)^study: completed `},
 		{"run study.toml --set rounds=2 --study t --workers 1", `(?m)^study: completed `},
 		{"eval s", `(?m)^model `},
