@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 
 // faultStudies are small studies that between them use all that a study records:
 // rungs and stops with a client tuner, forks of trials whose clients keep states,
-// and a plain run of such. For their test they are killed so often.
+// compress updates or not, and a plain run of such. For their test they are killed so often.
 var faultStudies = map[string]int{"sha-fedex": 22, "pbt": 18, "run": 10, "fleet": 8}
 
 // faultSetup is the set-up of one of faultStudies.
@@ -87,6 +87,7 @@ func faultSetup(ctx context.Context, kind string) (Setup, error) {
 		setMethod(&c, "ditto")
 		delete(c.Space, "server.lr")
 		c.Fleet.Devices, c.Fleet.Dropout = "lognormal", 0.2
+		c.Update.Sparsify, c.Update.Keep, c.Aggregator.Name = "topk", 0.1, "median"
 		c.Time.Mode, c.Time.Buffer, c.Time.MaxStaleness = fleet.Buffered, 2, 2
 		s.Tuner = builtin["pbt"]
 	default:

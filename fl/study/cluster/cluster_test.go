@@ -288,6 +288,8 @@ func TestClusterIsTheSame(t *testing.T) {
 		"sha over fedex":      nil,
 		"asha":                {"tuner.name=asha", "client_tuner.name=", "tuner.parallel=4"},
 		"client states":       {"client_tuner.name=", "method=scaffold", "target=global", "eval.every=4"},
+		"compressed":          {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "update.sparsify=topk", "update.keep=0.1", "update.quantize=qsgd"},
+		"updates one by one":  {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "update.attack=alie", "update.attackers=0.4", "aggregator.name=median"},
 		"buffered on a fleet": {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "fleet.devices=lognormal", "fleet.dropout=0.2", "time.mode=buffered", "time.buffer=2"},
 	} {
 		t.Run(name, func(t *testing.T) {
