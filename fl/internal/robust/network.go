@@ -3,6 +3,7 @@ package robust
 import (
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // Network sorts columns of numbers, some places of them at least, by exchanges of two places
@@ -36,8 +37,7 @@ func NewNetwork(n, lo, hi int) *Network {
 		wanted[i] = true
 	}
 	kept := len(net.exchanges)
-	for i := len(net.exchanges) - 1; i >= 0; i-- {
-		e := net.exchanges[i]
+	for _, e := range slices.Backward(net.exchanges) {
 		if !wanted[e[0]] && !wanted[e[1]] {
 			continue
 		}
