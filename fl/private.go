@@ -53,8 +53,6 @@ func (c *Config) checkPrivacy() error {
 		return bad("dp.quantile", " = %v: must be 0 for a fixed clipping norm, or below 1", p.Quantile)
 	case c.Replacement:
 		return bad("sampling", " = \"with\": a client that is drawn twice in a round is not protected by the noise for one; use \"poisson\" or \"without\"")
-	case c.Model != nil && c.Model.NumBuffers() > 0 && c.statistics() == StatisticsAverage:
-		return bad("dp", ": the average of the clients' running statistics has no bound and gets no noise; set client.statistics = %q or %q, or use a model without batch normalization", StatisticsKeep, StatisticsAffineShared)
 	case c.Sampler.Kind != "":
 		return bad("sampling", " = %q: cohorts that depend on what clients measured are not accounted for; use \"poisson\" or \"without\"", c.Sampler.Kind)
 	case c.Fleet != nil:

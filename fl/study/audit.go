@@ -24,7 +24,7 @@ type AuditResult struct {
 	Rounds      int  `json:"rounds"`
 }
 
-// Audit trains the private run of a set-up in which so many clients are canaries, and tells
+// Audit trains the private run of a set-up in which some clients are canaries, and tells
 // from what the server receives which of them took part; see fl.Audit.
 func Audit(ctx context.Context, s Setup, canaries int) (*AuditResult, error) {
 	s.Unscored = true

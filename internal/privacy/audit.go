@@ -58,8 +58,8 @@ func LowerBound(scores []float64, in []bool, delta, confidence float64) float64 
 	return best
 }
 
-// likely bounds the probability that so many of r guesses are correct where the mechanism
-// has an epsilon and a delta: Theorem 5.2 of the paper.
+// likely bounds the probability that at least correct of r guesses are correct where the
+// mechanism has an epsilon and a delta: Theorem 5.2 of the paper.
 func likely(r, correct, canaries int, delta, epsilon float64) float64 {
 	b := distuv.Binomial{N: float64(r), P: 1 / (1 + math.Exp(-epsilon))}
 	beta, alpha, near := 1.0, 0.0, 0.0
