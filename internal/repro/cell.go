@@ -68,13 +68,13 @@ type Comparison struct {
 func Cells() []Cell {
 	return slices.Concat(
 		fedexTable(), fedexFigures(), fedexElsewhere(), workshopCells(), pairedCells(), ablationCells(), rivalCells(), fathomCells(), fathomElsewhere(),
-		fedtuneCells(), fedtuneElsewhere(), sidesCells(), nasCells(), nasElsewhereToo(),
+		fedtuneCells(), fedtuneElsewhere(), sidesCells(), nasCells(), nasElsewhereToo(), deviceCells(),
 	)
 }
 
 // Comparisons returns the papers' claims about pairs of cells.
 func Comparisons() []Comparison {
-	return slices.Concat(fedexClaims(), workshopClaims(), pairedClaims(), ablationClaims(), fathomClaims(), fedtuneClaims(), nasClaims())
+	return slices.Concat(fedexClaims(), workshopClaims(), pairedClaims(), ablationClaims(), fathomClaims(), fedtuneClaims(), nasClaims(), deviceClaims())
 }
 
 // Select returns the cells of a name: the one, or all below it.
