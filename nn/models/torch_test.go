@@ -197,16 +197,25 @@ func TestBatchNormStepsMatchTorch(t *testing.T) {
 	norm, relu := LayerSpec{Type: "batchnorm"}, LayerSpec{Type: "relu"}
 	conv := LayerSpec{Type: "conv", Filters: 18, Kernel: 3, Pad: 1, NoBias: true}
 	m, err := FromLayers([]LayerSpec{
-		conv, norm, relu, {Type: "residual", Body: []LayerSpec{conv, norm, relu, conv, norm}}, relu, {Type: "avgpool"},
-		{Type: "dense", Units: 12, NoBias: true}, norm, relu, {Type: "dense"},
+		conv, norm, relu,
+		{Type: "residual", Body: []LayerSpec{conv, norm, relu, conv, norm}},
+		relu,
+		{Type: "avgpool"},
+		{Type: "dense", Units: 12, NoBias: true},
+		norm, relu,
+		{Type: "dense"},
 	}, nn.Shape{H: 11, W: 12, C: 3}, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	batchNorm := torchOp{Op: "batchnorm"}
 	ops := []torchOp{
-		opPlain(1, 1), batchNorm, opRelu, {Op: "residual", Body: []torchOp{opPlain(1, 1), batchNorm, opRelu, opPlain(1, 1), batchNorm}}, opRelu,
-		{Op: "mean"}, {Op: "linear", NoBias: true}, batchNorm, opRelu, opLinear,
+		opPlain(1, 1), batchNorm, opRelu,
+		{Op: "residual", Body: []torchOp{opPlain(1, 1), batchNorm, opRelu, opPlain(1, 1), batchNorm}},
+		opRelu,
+		{Op: "mean"},
+		{Op: "linear", NoBias: true},
+		batchNorm, opRelu, opLinear,
 	}
 	compareSteps(t, python, m, ops, torchBatch(m, 7), momentum(0.02))
 }
