@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/fedfast/fedfast/fl/internal/robust"
@@ -88,9 +87,8 @@ func RegisterAggregator(a Aggregator) error {
 	case a.Factor != nil && a.Combine != nil:
 		return fail("it has either Factor or Combine")
 	}
-	known := keysOf[Aggregation]("aggregator.")
 	for _, name := range a.Uses {
-		if !slices.ContainsFunc(known, func(k key.Key) bool { return k.Name == name }) {
+		if !hasKey[Aggregation]("aggregator.", name) {
 			return fail("uses the unknown key " + name)
 		}
 	}
@@ -122,6 +120,11 @@ func AggregatorNames() []string {
 // keysOf returns the keys of a table.
 func keysOf[T any](prefix string) []key.Key { return key.Of(reflect.TypeFor[T](), prefix) }
 
+// hasKey reports whether a table has a key.
+func hasKey[T any](prefix, name string) bool {
+	return slices.ContainsFunc(keysOf[T](prefix), func(k key.Key) bool { return k.Name == name })
+}
+
 // Aggregator returns the aggregator that is named. The error names a key whose value is not
 // allowed, or that it does not use.
 func (p *Aggregation) Aggregator() (Aggregator, error) {
@@ -131,11 +134,7 @@ func (p *Aggregation) Aggregator() (Aggregator, error) {
 	}
 	i := slices.IndexFunc(all, func(a Aggregator) bool { return a.Name == p.Name })
 	if i < 0 {
-		right := key.DidYouMean(p.Name, key.Names(AggregatorNames()...))
-		if right == "" {
-			right = "; use one of " + strings.Join(AggregatorNames(), ", ")
-		}
-		return Aggregator{}, &key.Error{Key: "aggregator.name", Problem: fmt.Sprintf(" = %.200q: unknown name%s", p.Name, right)}
+		return Aggregator{}, key.Unknown("aggregator.name", fmt.Sprintf("%.200s", p.Name), AggregatorNames())
 	}
 	a := all[i]
 	given, unset := reflect.ValueOf(*p), reflect.ValueOf(DefaultAggregation())

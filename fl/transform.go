@@ -3,7 +3,6 @@ package fl
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/fedfast/fedfast/internal/key"
@@ -146,7 +145,7 @@ func RegisterTransform(t Transform) error {
 		return fail("an attack needs Apply, Label or Collude")
 	}
 	for _, name := range t.Uses {
-		if _, known := updateKey(name); !known {
+		if !hasKey[Updates]("update.", name) {
 			return fail("uses the unknown key %s", name)
 		}
 	}
@@ -188,10 +187,5 @@ func transformByName(s Stage, name string) (Transform, error) {
 	if i := slices.IndexFunc(all, func(t Transform) bool { return t.Name == name }); i >= 0 {
 		return all[i], nil
 	}
-	names := TransformNames(s)
-	right := key.DidYouMean(name, key.Names(names...))
-	if right == "" {
-		right = "; use one of " + strings.Join(names, ", ")
-	}
-	return Transform{}, &key.Error{Key: s.String(), Problem: fmt.Sprintf(" = %.200q: unknown name%s", name, right)}
+	return Transform{}, key.Unknown(s.String(), fmt.Sprintf("%.200s", name), TransformNames(s))
 }

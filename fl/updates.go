@@ -32,16 +32,6 @@ func DefaultUpdates() Updates { return Updates{Attackers: 0.2, Keep: 0.01, Bits:
 // names returns the names of the transforms by stage, empty for none.
 func (u *Updates) names() [stages]string { return [stages]string{u.Attack, u.Sparsify, u.Quantize} }
 
-// updateKey returns a key of Updates.
-func updateKey(name string) (key.Key, bool) {
-	keys := key.Of(reflect.TypeFor[Updates](), "update.")
-	i := slices.IndexFunc(keys, func(k key.Key) bool { return k.Name == name })
-	if i < 0 {
-		return key.Key{}, false
-	}
-	return keys[i], true
-}
-
 // Chain returns the transforms that updates go through, in their order. The error names a key
 // whose value is not allowed, or that none of them uses.
 func (u *Updates) Chain() ([]Transform, error) {
@@ -68,7 +58,7 @@ func (u *Updates) Chain() ([]Transform, error) {
 		}
 	}
 	given, unset := reflect.ValueOf(*u), reflect.ValueOf(DefaultUpdates())
-	for _, k := range key.Of(given.Type(), "update.") {
+	for _, k := range keysOf[Updates]("update.") {
 		value := given.FieldByIndex(k.Index).Interface()
 		if value == unset.FieldByIndex(k.Index).Interface() {
 			continue

@@ -102,3 +102,13 @@ func between(r rune) bool { return r == '-' || r == '_' || r == '.' }
 func squash(word string) string { return signs.Replace(strings.ToLower(word)) }
 
 var signs = strings.NewReplacer("_", "", "-", "", " ", "")
+
+// Unknown returns the error of a key whose value is not a known name: with the one that is
+// likely meant, or else with all.
+func Unknown(of, value string, known []string) error {
+	right := DidYouMean(value, Names(known...))
+	if right == "" {
+		right = "; use one of " + strings.Join(known, ", ")
+	}
+	return &Error{Key: of, Problem: fmt.Sprintf(" = %q: unknown name%s", value, right)}
+}

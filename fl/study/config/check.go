@@ -20,7 +20,7 @@ func (c *Config) Check() error {
 		return err
 	}
 	if known := models.Names(); c.Model.Name != "" && !slices.Contains(known, c.Model.Name) {
-		return unknownName("model", c.Model.Name, known)
+		return key.Unknown("model", clip(c.Model.Name), known)
 	}
 	_, badUpdate := c.Update.Chain()
 	_, badAggregator := c.Aggregator.Aggregator()

@@ -112,7 +112,7 @@ func OpenData(ctx context.Context, c *Config) (*data.Federation, error) {
 // checkSet returns an error for an unknown dataset.
 func (c *Config) checkSet() error {
 	if known := dataNames(); c.Data.Name != "" && !slices.Contains(known, c.Data.Name) {
-		return unknownName("data.name", c.Data.Name, known)
+		return key.Unknown("data.name", clip(c.Data.Name), known)
 	}
 	return nil
 }
@@ -124,14 +124,4 @@ func dataNames() []string {
 		known = append(known, s.Name)
 	}
 	return known
-}
-
-// unknownName returns the error for a key with an unknown name as its value: with the one
-// that is likely meant, or else with all that are known.
-func unknownName(name, value string, known []string) error {
-	right := key.DidYouMean(value, key.Names(known...))
-	if right == "" {
-		right = "; use one of " + strings.Join(known, ", ")
-	}
-	return &key.Error{Key: name, Problem: fmt.Sprintf(" = %q: unknown name%s", clip(value), right)}
 }
