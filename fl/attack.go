@@ -44,8 +44,8 @@ var alie = Transform{
 	Paper: "Baruch et al. 2019, A Little Is Enough, arXiv:1902.06156",
 	Collude: func(lie []float32, honest [][]float32, z float64) {
 		for j := range lie {
-			mean, squares := moments(honest, j)
-			lie[j] = float32(mean - float64(z*math.Sqrt(squares)))
+			m := meanAt(honest, j)
+			lie[j] = float32(m - float64(z*math.Sqrt(varianceAt(honest, j, m))))
 		}
 	},
 }
@@ -56,24 +56,28 @@ var innerProduct = Transform{
 	Paper: "Xie et al. 2019, Fall of Empires, arXiv:1903.03936",
 	Collude: func(lie []float32, honest [][]float32, s float64) {
 		for j := range lie {
-			mean, _ := moments(honest, j)
-			lie[j] = float32(-s * mean)
+			lie[j] = float32(-s * meanAt(honest, j))
 		}
 	},
 }
 
-// moments returns the mean and the variance of a coordinate.
-func moments(updates [][]float32, j int) (mean, variance float64) {
-	n := float64(len(updates))
+// meanAt returns the mean of a coordinate.
+func meanAt(updates [][]float32, j int) float64 {
+	sum := 0.0
 	for _, u := range updates {
-		mean += float64(u[j])
+		sum += float64(u[j])
 	}
-	mean /= n
+	return sum / float64(len(updates))
+}
+
+// varianceAt returns the variance of a coordinate with a mean.
+func varianceAt(updates [][]float32, j int, mean float64) float64 {
+	sum := 0.0
 	for _, u := range updates {
 		d := float64(u[j]) - mean
-		variance += float64(d * d)
+		sum += float64(d * d)
 	}
-	return mean, variance / n
+	return sum / float64(len(updates))
 }
 
 // strength returns that of the attack.

@@ -90,10 +90,10 @@ func (t *Trial) combine(out []float32, slots []Slot) error {
 // collude has all attackers of a round send what they make of the others' updates.
 func (t *Trial) collude(slots []Slot) {
 	e := t.engine
-	lie := e.cfg.colludes()
-	if lie == nil {
+	if e.uplink == nil || e.uplink.attack == nil || e.uplink.attack.Collude == nil {
 		return
 	}
+	lie := e.uplink.attack
 	var honest [][]float32
 	var attackers []int
 	for i, row := range t.held.rows {

@@ -217,7 +217,7 @@ func (w *worker) begin(v localTask) (*Local, error) {
 	l.kept = w.state
 	memories := e.cfg.memories() * memorySize(e.cfg.Model)
 	left := e.uplink.left()
-	own := e.store.size - memories - left - e.cfg.keptLen()
+	own := e.store.size - memories - left - length(e.kept)
 	if e.cfg.Method.StateLen != nil {
 		l.State = l.kept[:own:own]
 	}

@@ -61,8 +61,11 @@ func (c *Config) asideSpans() []nn.Span {
 }
 
 // keptLen returns the floats of what a client keeps by Statistics.
-func (c *Config) keptLen() (n int) {
-	for _, s := range c.keptSpans() {
+func (c *Config) keptLen() int { return length(c.keptSpans()) }
+
+// length returns the floats of spans.
+func length(spans []nn.Span) (n int) {
+	for _, s := range spans {
 		n += s.Len()
 	}
 	return n
