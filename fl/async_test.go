@@ -1,6 +1,7 @@
 package fl
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -200,6 +201,46 @@ func TestSecondsPerSample(t *testing.T) {
 		if got, want := nanos.Seconds(s.Job.Computed-s.Job.Received), 3*0.25*float64(s.TrainExamples); math.Abs(got-want) > 1e-6 {
 			t.Errorf("client %d with %d samples trains for %v s, want %v", s.Client, s.TrainExamples, got, want)
 		}
+	}
+}
+
+// TestMemoryOfDevices: clients whose devices have too little memory never take part, and the
+// engine knows the others of a round before it.
+func TestMemoryOfDevices(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 24, 40)
+	cfg := Config{
+		Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6, Seed: 3, Time: fleet.DefaultTime(), Batch: 10,
+		Fleet: &fleet.Config{Devices: "classes", Shares: []float64{1, 1}, FLOPS: []float64{1e9, 2e9}},
+	}
+	need := float64(cfg.DeviceMemory(cfg.Model))
+	if least := float64(4 * 3 * cfg.Model.NumParams()); need < least || need > 20*least {
+		t.Fatalf("local training takes %v bytes; its weights and gradient are %v", need, least)
+	}
+	cfg.Fleet.Memory = []float64{need - 1, need}
+	e := newEngine(t, cfg)
+	f := e.fleet.(*fleet.Fleet)
+	n := len(fed.Clients)
+	if small := e.Small(); small == 0 || small == n || small+f.Able() != n {
+		t.Fatalf("%d of %d clients are left out", small, n)
+	}
+	p, _ := cfg.Method.Defaults()
+	seen := map[int]bool{}
+	for i, r := range runRounds(t, e.NewTrial(0), Plan{Clients: []ClientParams{p}}, 12) {
+		cohort := e.Cohort(0, i)
+		for k := range r.Slots {
+			s := &r.Slots[k]
+			seen[s.Client] = true
+			if d := f.Device(s.Client); s.Client != cohort[k] || d.Memory < need || d.FLOPS != 2e9 {
+				t.Fatalf("round %d: client %d of memory %v trains; the cohort is %v", i, s.Client, d.Memory, cohort)
+			}
+		}
+	}
+	if len(seen) != f.Able() {
+		t.Errorf("%d clients took part in 12 rounds, %d can", len(seen), f.Able())
+	}
+	cfg.Fleet.Memory = []float64{need - 1}
+	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("fleet.memory: 0 of %d clients have the memory", n)) {
+		t.Errorf("no client with enough memory: %v", err)
 	}
 }
 

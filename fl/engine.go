@@ -198,7 +198,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	if cfg.Fleet != nil {
 		var err error
-		if e.fleet, err = newFleet(&cfg); err != nil {
+		if e.fleet, err = newFleet(&cfg, e.setup); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels"
@@ -106,7 +107,23 @@ func (e *Engine) Cohort(trial, round int) []int {
 		}
 		return drawn
 	}
-	return draw(stream, clients, cfg.Cohort)
+	return drawAmong(stream, clients, cfg.Cohort, e.able)
+}
+
+// Small returns the number of clients that never take part, since their devices have too
+// little memory for their local training.
+func (e *Engine) Small() int {
+	if f, ok := e.fleet.(*fleet.Fleet); ok {
+		return len(e.cfg.Data.Clients) - f.Able()
+	}
+	return 0
+}
+
+// able reports whether a client's device has the memory for its local training, which no
+// round changes.
+func (e *Engine) able(client int) bool {
+	f, ok := e.fleet.(*fleet.Fleet)
+	return !ok || f.Fits(client)
 }
 
 // cohortKey keys the draw of a round's clients.
@@ -117,15 +134,23 @@ func cohortKey(seed, trial uint64, round int) uint64 {
 // draw returns k different numbers below n, in the order of drawing: the first
 // steps of a Fisher-Yates shuffle.
 func draw(stream *kernels.Stream, n, k int) []int {
-	ids := make([]int, n)
+	return drawAmong(stream, n, k, func(int) bool { return true })
+}
+
+// drawAmong is draw for the numbers that may be drawn.
+func drawAmong(stream *kernels.Stream, n, k int, may func(int) bool) []int {
+	ids, drawn := make([]int, n), make([]int, 0, k)
 	for i := range ids {
 		ids[i] = i
 	}
-	for i := range k {
+	for i := 0; i < n && len(drawn) < k; i++ {
 		j := i + stream.IntN(n-i)
 		ids[i], ids[j] = ids[j], ids[i]
+		if may(ids[i]) {
+			drawn = append(drawn, ids[i])
+		}
 	}
-	return ids[:k]
+	return drawn
 }
 
 // Round runs the trial's next round and moves its weights. On an error the

@@ -1,6 +1,7 @@
 package fl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,10 @@ import (
 
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/internal/clock"
+	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // Version is a model that clients at work began from, with what they train with.
@@ -39,15 +42,47 @@ func (c *Config) steady(t *fleet.Time) bool {
 }
 
 // newFleet returns the engine's fleet.
-func newFleet(c *Config) (*fleet.Fleet, error) {
+func newFleet(c *Config, setup any) (*fleet.Fleet, error) {
 	clients := make([]fleet.Client, len(c.Data.Clients))
+	params, _ := c.Method.Defaults()
+	memory := c.DeviceMemory(c.Model)
 	for i := range clients {
-		clients[i] = fleet.Client{ID: c.Data.Clients[i].ID, Samples: c.Data.Clients[i].Train.Len()}
+		clients[i] = fleet.Client{ID: c.Data.Clients[i].ID, Samples: c.Data.Clients[i].Train.Len(), Memory: memory}
+		if c.Method.Trains == nil {
+			continue
+		}
+		s, err := c.Method.Trains(setup, i, params)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil {
+			clients[i].Memory = c.DeviceMemory(s.Model)
+		}
 	}
 	cfg := *c.Fleet
 	_, flops := c.Model.FLOPs()
 	cfg.SampleFLOPs = float64(flops)
-	return fleet.New(cfg, c.Seed, clients)
+	f, err := fleet.New(cfg, c.Seed, clients)
+	if working := c.Time.Working(c.Cohort); err == nil && f.Able() < working {
+		return nil, &key.Error{Key: "fleet.memory", Problem: fmt.Sprintf(": %d of %d clients have the memory that local training takes, %.3g MB, but %d work at a time; lower cohort or client.batch, or take a smaller model", f.Able(), len(clients), float64(memory)/1e6, working)}
+	}
+	return f, err
+}
+
+// DeviceMemory returns the bytes that the local training of a model takes on a client's
+// device: the weights as they were received and as they are trained, the gradient, what the
+// optimizer and the method keep, and for a batch the layers' outputs and their gradients.
+func (c *Config) DeviceMemory(m *nn.Model) int64 {
+	vectors := 3 + c.Method.Vectors
+	if c.Momentum || c.Adam {
+		vectors++
+	}
+	if c.Adam {
+		vectors++
+	}
+	params, _ := c.Method.Defaults()
+	batch := cmp.Or(c.Batch, params.Batch)
+	return 4 * (int64(vectors)*int64(m.NumParams()+m.NumBuffers()) + 2*int64(batch)*int64(m.Outputs()))
 }
 
 // jobWork returns what the training of a client takes, as far as it is known before:

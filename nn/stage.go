@@ -30,6 +30,24 @@ func (m *Model) Stages() []Stage {
 	return stages(m.layers, flow, "", map[string]int{})
 }
 
+// Outputs returns how many values all layers give for a sample: what a step of training
+// keeps between its forward and its backward pass where no layers are fused.
+func (m *Model) Outputs() int { return given(m.Stages()) }
+
+func given(all []Stage) (n int) {
+	for i := range all {
+		s := &all[i]
+		if s.Name != "" {
+			n += s.Out.Rows(1) * max(1, s.Out.H) * max(1, s.Out.W) * s.Out.C
+		}
+		n += given(s.Body) + given(s.Shortcut)
+		for _, b := range s.Branches {
+			n += given(b)
+		}
+	}
+	return n
+}
+
 // stages walks layers as bindChain does, but fuses none.
 func stages(layers []Layer, in Flow, prefix string, count map[string]int) []Stage {
 	var all []Stage

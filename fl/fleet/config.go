@@ -15,13 +15,14 @@ import (
 // of Devices and Availability that use a key (file and intervals are those of files).
 type Config struct {
 	// Devices is one of Kinds, or the path of a CSV file.
-	Devices string `toml:"devices" doc:"the clients' devices: equal; lognormal, exponential, pareto or zipf for unequal speeds; classes with fleet.shares; phones for a fleet of measured phones; or a .csv file with the columns client, flops, down and up; default: equal" also:"heterogeneity clients"`
-	// FLOPS, Down and Up have one value, or one for each class. nil is that of
+	Devices string `toml:"devices" doc:"the clients' devices: equal; lognormal, exponential, pareto or zipf for unequal speeds; classes with fleet.shares; phones for a fleet of measured phones; or a .csv file with the columns client, flops or seconds_per_sample, down and up, and if need be memory; default: equal" also:"heterogeneity clients"`
+	// FLOPS, Down, Up and Memory have one value, or one for each class. nil is that of
 	// DefaultDevice.
 	FLOPS            []float64 `toml:"flops" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"operations per second of a device: with lognormal the median, with exponential 1 / the mean time of an operation, with pareto and zipf the fastest device's; with classes one for each class, or one for all; default: 1e10" also:"speed compute"`
 	SecondsPerSample []float64 `toml:"seconds_per_sample" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"seconds that a device trains on a sample with the study's whole model, instead of fleet.flops: with lognormal the median, with exponential the mean, with pareto and zipf the fastest device's; with classes one for each class, or one for all" also:"sample_seconds time_per_sample"`
 	Down             []float64 `toml:"down" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"bytes per second that a device receives; with classes one for each class, or one for all; default: 1.25e6" also:"download bandwidth downlink"`
 	Up               []float64 `toml:"up" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"bytes per second that a device sends; with classes one for each class, or one for all; default: 1.25e6" also:"upload uplink"`
+	Memory           []float64 `toml:"memory" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes phones" doc:"bytes of memory of a device; a client whose local training takes more never takes part; with classes one for each class, or one for all; default: no limit" also:"ram"`
 	Shares           []float64 `toml:"shares" in:"(0, inf)" with:"classes" doc:"share of the clients in each class, in any unit, such as [0.5, 0.3, 0.2]" also:"proportions"`
 	Sigma            float64   `toml:"sigma" in:"(0, inf)" with:"lognormal" doc:"standard deviation of the logarithm of the speed; default: 1" also:"spread"`
 	// Exponent is that of the slowdown K >= 1 of a device: with pareto P(K > k) =
@@ -135,7 +136,7 @@ func (c Config) checkClasses(devices string) error {
 	for _, list := range []struct {
 		name string
 		n    int
-	}{{"flops", len(c.FLOPS)}, {"seconds_per_sample", len(c.SecondsPerSample)}, {"down", len(c.Down)}, {"up", len(c.Up)}} {
+	}{{"flops", len(c.FLOPS)}, {"seconds_per_sample", len(c.SecondsPerSample)}, {"down", len(c.Down)}, {"up", len(c.Up)}, {"memory", len(c.Memory)}} {
 		if list.n <= 1 || list.n == classes {
 			continue
 		}

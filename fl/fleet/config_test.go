@@ -3,6 +3,7 @@ package fleet
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -41,7 +42,8 @@ func TestWrongFiles(t *testing.T) {
 	path := filepath.Join(dir, "f.csv")
 	for _, c := range []struct{ text, want string }{
 		{"", "f.csv: no rows below the first line"},
-		{"client,flops\n", `f.csv:1: the first line is "client,flops"; must be client,flops,down,up`},
+		{"client,flops\n", `f.csv:1: the first line is "client,flops"; must be client,flops,down,up, or client,flops,down,up,memory, or client,seconds_per_sample,down,up, or`},
+		{"client,seconds_per_sample,down,up\nc0,0.1,2,3\n", "f.csv:2: seconds_per_sample: the operations of the model for a sample are not known; use flops"},
 		{"client,flops,down,up\n", "f.csv: no rows below the first line"},
 		{"client,flops,down,up\nc0,1,2\n", "f.csv:2: 3 columns; must be 4: client,flops,down,up"},
 		{"client,flops,down,up\nc0,1,2,3\n\nc1,1,x,3\n", `f.csv:4: down = "x": must be a finite number`},
@@ -73,7 +75,7 @@ func TestDevicesOfAFile(t *testing.T) {
 	text := "\ufeffclient,flops,down,up\r\nother,9,9,9\r\nc1, 4,5,6\r\nc0,1,2,3\r\n"
 	write(t, path, text)
 	f := made(t, Config{Devices: path}, 1, 2)
-	if f.Device(0) != (Device{1, 2, 3}) || f.Device(1) != (Device{4, 5, 6}) {
+	if f.Device(0) != (Device{1, 2, 3, math.Inf(1)}) || f.Device(1) != (Device{4, 5, 6, math.Inf(1)}) {
 		t.Errorf("got %v and %v", f.Device(0), f.Device(1))
 	}
 	print, err := Config{Devices: path}.Fingerprint()
@@ -82,7 +84,7 @@ func TestDevicesOfAFile(t *testing.T) {
 		t.Errorf("fingerprint %s, %v, want %s", print, err, want)
 	}
 	draw := made(t, Config{Devices: path, Assign: "draw", Correlation: 1}, 1, 50) // by samples
-	if draw.Device(0) != (Device{1, 2, 3}) || draw.Device(49) != (Device{9, 9, 9}) {
+	if draw.Device(0) != (Device{1, 2, 3, math.Inf(1)}) || draw.Device(49) != (Device{9, 9, 9, math.Inf(1)}) {
 		t.Errorf("drawn: got %v and %v", draw.Device(0), draw.Device(49))
 	}
 }

@@ -24,8 +24,9 @@ const maxFile = 256 << 20
 const maxName = 1000
 
 // readCSV calls row for each row below the header of a file, with the name in the first
-// column and the numbers in the others. Errors name file and line.
-func readCSV(path string, columns []string, row func(name string, numbers []float64) error) error {
+// column and the numbers in the others. The header is one of the lists of columns. Errors
+// name file and line.
+func readCSV(path string, headers [][]string, row func(columns []string, name string, numbers []float64) error) error {
 	f, err := openFile(path)
 	if err != nil {
 		return err
@@ -33,7 +34,8 @@ func readCSV(path string, columns []string, row func(name string, numbers []floa
 	defer func() { _ = f.Close() }() // only read
 	r := csv.NewReader(io.LimitReader(f, maxFile))
 	r.ReuseRecord, r.FieldsPerRecord = true, -1
-	numbers := make([]float64, len(columns)-1)
+	var columns []string
+	var numbers []float64
 	for header := true; ; header = false {
 		cells, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -45,9 +47,10 @@ func readCSV(path string, columns []string, row func(name string, numbers []floa
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		if header {
-			err = checkHeader(cells, columns)
+			columns, err = findHeader(cells, headers)
+			numbers = make([]float64, max(1, len(columns))-1)
 		} else if err = parse(cells, columns, numbers); err == nil {
-			err = row(strings.TrimSpace(cells[0]), numbers)
+			err = row(columns, strings.TrimSpace(cells[0]), numbers)
 		}
 		if err != nil {
 			line, _ := r.FieldPos(0)
@@ -95,16 +98,20 @@ func (c Config) Fingerprint() (string, error) {
 	return strings.Join(digests, "+"), nil
 }
 
-// checkHeader returns an error unless the cells are the columns' names.
-func checkHeader(cells, columns []string) error {
+// findHeader returns the list of columns whose names the cells are.
+func findHeader(cells []string, headers [][]string) ([]string, error) {
 	found := slices.Clone(cells)
 	for i := range found {
 		found[i] = strings.TrimSpace(strings.TrimPrefix(found[i], "\ufeff"))
 	}
-	if slices.Equal(found, columns) {
-		return nil
+	var want []string
+	for _, columns := range headers {
+		if slices.Equal(found, columns) {
+			return columns, nil
+		}
+		want = append(want, strings.Join(columns, ","))
 	}
-	return fmt.Errorf("the first line is %.200q; must be %s", strings.Join(cells, ","), strings.Join(columns, ","))
+	return nil, fmt.Errorf("the first line is %.200q; must be %s", strings.Join(cells, ","), strings.Join(want, ", or "))
 }
 
 // parse reads the numbers of a row.
@@ -145,14 +152,23 @@ func (f *Fleet) assigned(path string, names map[string]int32, clients []Client) 
 	return of, nil
 }
 
+// deviceColumns are the headers of a file of devices.
+var deviceColumns = [][]string{
+	{"client", "flops", "down", "up"},
+	{"client", "flops", "down", "up", "memory"},
+	{"client", secondsPerSample, "down", "up"},
+	{"client", secondsPerSample, "down", "up", "memory"},
+}
+
+const secondsPerSample = "seconds_per_sample"
+
 // readDevices reads the rows of Config.Devices. Where clients draw one, they are ordered by
 // speed.
 func (f *Fleet) readDevices(clients []Client) error {
 	path, jitter := f.cfg.Devices, deviation(f.cfg.Jitter)
 	names := map[string]int32{}
 	f.rows = nil
-	columns := []string{"client", "flops", "down", "up"}
-	err := readCSV(path, columns, func(name string, numbers []float64) error {
+	err := readCSV(path, deviceColumns, func(columns []string, name string, numbers []float64) error {
 		if _, ok := names[name]; ok {
 			return fmt.Errorf("client %q has two rows; leave one out", name)
 		}
@@ -162,7 +178,17 @@ func (f *Fleet) readDevices(clients []Client) error {
 			}
 		}
 		names[name] = int32(len(f.rows))
-		f.rows = append(f.rows, row{Device{numbers[0], numbers[1], numbers[2]}, jitter, jitter})
+		d := Device{numbers[0], numbers[1], numbers[2], math.Inf(1)}
+		if columns[1] == secondsPerSample {
+			if !(f.cfg.SampleFLOPs > 0) {
+				return errors.New("seconds_per_sample: the operations of the model for a sample are not known; use flops")
+			}
+			d.FLOPS = f.cfg.SampleFLOPs / numbers[0]
+		}
+		if len(numbers) > 3 {
+			d.Memory = numbers[3]
+		}
+		f.rows = append(f.rows, row{d, jitter, jitter})
 		return nil
 	})
 	if err != nil {

@@ -45,7 +45,7 @@ func (f *Fleet) setDevices(clients []Client) error {
 		f.speed, f.apart, f.rows = phoneSpeed, true, nil
 		for _, l := range links {
 			r := row{down: deviation(l[1] / l[0]), up: deviation(l[3] / l[2])}
-			r.Down, r.Up = l[0]*1000, l[2]*1000
+			r.Down, r.Up, r.Memory = l[0]*1000, l[2]*1000, first.Memory
 			f.rows = append(f.rows, r)
 		}
 	case file:
@@ -77,7 +77,7 @@ func (f *Fleet) class(i int) row {
 	if len(c.SecondsPerSample) > 0 {
 		flops = c.SampleFLOPs / value(c.SecondsPerSample, 1)
 	}
-	return row{Device{flops, value(c.Down, d.Down), value(c.Up, d.Up)}, jitter, jitter}
+	return row{Device{flops, value(c.Down, d.Down), value(c.Up, d.Up), value(c.Memory, d.Memory)}, jitter, jitter}
 }
 
 // setClasses makes a row of each class, from the slowest.

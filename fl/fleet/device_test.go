@@ -3,6 +3,7 @@ package fleet
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
@@ -119,8 +120,29 @@ func TestClasses(t *testing.T) {
 	if len(counts) != 3 {
 		t.Errorf("got %d classes: %v", len(counts), counts)
 	}
-	for d, want := range map[Device]float64{{5, 1.25e6, 100}: 0.5, {9, 1.25e6, 200}: 0.25, {1, 1.25e6, 300}: 0.25} {
+	all := math.Inf(1)
+	for d, want := range map[Device]float64{{5, 1.25e6, 100, all}: 0.5, {9, 1.25e6, 200, all}: 0.25, {1, 1.25e6, 300, all}: 0.25} {
 		near(t, fmt.Sprint(d), float64(counts[d])/n, want, 5*math.Sqrt(0.25/n))
+	}
+}
+
+// TestColumnsOfDevices: a file may have seconds a sample in place of operations, and memory.
+func TestColumnsOfDevices(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "devices.csv")
+	write(t, path, "client,seconds_per_sample,down,up,memory\nc0,0.5,10,20,100\nc1,0.25,10,20,99\n")
+	clients := people(2)
+	for i := range clients {
+		clients[i].Memory = 100
+	}
+	f, err := New(Config{Devices: path, SampleFLOPs: 1000}, 1, clients)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := (Device{2000, 10, 20, 100}), (Device{4000, 10, 20, 99}); f.Device(0) != a || f.Device(1) != b {
+		t.Errorf("%v, %v; want %v, %v", f.Device(0), f.Device(1), a, b)
+	}
+	if on, until := f.Available(1, 5); on || until != math.MaxInt64 || f.Able() != 1 || !f.Fits(0) {
+		t.Errorf("a client with 99 of 100 bytes is there (%v), %d clients are able", on, f.Able())
 	}
 }
 

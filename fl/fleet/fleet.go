@@ -1,6 +1,10 @@
 package fleet
 
-import "github.com/fedfast/fedfast/internal/key"
+import (
+	"math"
+
+	"github.com/fedfast/fedfast/internal/key"
+)
 
 // Client is what a fleet needs to know of a client of the federation.
 type Client struct {
@@ -8,6 +12,9 @@ type Client struct {
 	ID string
 	// Samples is its number of training samples.
 	Samples int
+	// Memory are the bytes that its local training takes. It never takes part with a
+	// device that has less.
+	Memory int64
 }
 
 // Device is a device's mean speed.
@@ -16,11 +23,15 @@ type Device struct {
 	FLOPS float64
 	// Down and Up are the bytes that it receives and sends in a second.
 	Down, Up float64
+	// Memory are the bytes that it has for a local training; +Inf without a limit.
+	Memory float64
 }
 
 // DefaultDevice returns the device of a fleet of equal phones: a phone of 2020, a
 // stated model.
-func DefaultDevice() Device { return Device{FLOPS: 10e9, Down: 1.25e6, Up: 1.25e6} }
+func DefaultDevice() Device {
+	return Device{FLOPS: 10e9, Down: 1.25e6, Up: 1.25e6, Memory: math.Inf(1)}
+}
 
 // Fleet answers for the devices of a federation's clients. Its methods may be called
 // from several goroutines, allocate nothing, and may panic on a client's number out of
@@ -37,7 +48,9 @@ type Fleet struct {
 	speed func(u float64) float64 // of the device at a quantile; nil where the row has it
 	rank  []int32                 // of the clients' speeds; nil where they are independent
 
-	when pattern // nil for always
+	when  pattern // nil for always
+	small []bool  // which clients' devices have too little memory; nil for none
+	able  int     // the others
 }
 
 // row is a device with the deviations of the logarithms of its transfers' speeds.
@@ -73,5 +86,28 @@ func New(cfg Config, seed uint64, clients []Client) (*Fleet, error) {
 	if err := f.setPattern(clients); err != nil {
 		return nil, err
 	}
+	f.setMemory(clients)
 	return f, nil
 }
+
+// setMemory finds the clients whose devices have too little memory.
+func (f *Fleet) setMemory(clients []Client) {
+	f.able = len(clients)
+	for i, c := range clients {
+		if f.Device(i).Memory >= float64(c.Memory) {
+			continue
+		}
+		if f.small == nil {
+			f.small = make([]bool, len(clients))
+		}
+		f.small[i] = true
+		f.able--
+	}
+}
+
+// Fits reports whether a client's device has the memory that its local training takes.
+func (f *Fleet) Fits(client int) bool { return f.small == nil || !f.small[client] }
+
+// Able returns the number of clients whose devices have the memory that their local
+// training takes.
+func (f *Fleet) Able() int { return f.able }

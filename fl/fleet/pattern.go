@@ -37,7 +37,10 @@ func (f *Fleet) setPattern(clients []Client) error {
 // Available reports whether a client is available at a time t >= 0, and until when that
 // certainly stays so; math.MaxInt64 is for ever.
 func (f *Fleet) Available(client int, t int64) (on bool, until int64) {
-	if f.when == nil {
+	switch {
+	case !f.Fits(client):
+		return false, math.MaxInt64
+	case f.when == nil:
 		return true, math.MaxInt64
 	}
 	return f.when.available(f, client, t)

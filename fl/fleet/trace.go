@@ -24,7 +24,7 @@ func (f *Fleet) readTrace(clients []Client) (*trace, error) {
 	var ends []int64 // of each name so far
 	var of []int32   // the name of each row
 	var start, end []int64
-	err := readCSV(path, []string{"client", "start", "end"}, func(name string, numbers []float64) error {
+	err := readCSV(path, [][]string{{"client", "start", "end"}}, func(_ []string, name string, numbers []float64) error {
 		from, to := nanos.Of(numbers[0]), nanos.Of(numbers[1])
 		n, ok := names[name]
 		if !ok {

@@ -27,6 +27,9 @@ type Simulated struct {
 	Clients     int `json:"clients"`
 	Contributed int `json:"contributed"`
 	MostUpdates int `json:"most_updates"`
+	// Small counts the clients that never took part, since their devices have too little
+	// memory for their local training.
+	Small int `json:"small"`
 	// Fairness is Jain's index of the numbers of updates of all clients: 1 if all contribute
 	// equally, 1 / Clients if only one does.
 	Fairness float64 `json:"fairness"`
@@ -36,7 +39,7 @@ type Simulated struct {
 func (l *Simulated) Lost() int { return l.Late + l.Vanished + l.Stale }
 
 // addFleet takes in what a round tells of a fleet.
-func (t *tally) addFleet(rec *record.Round, clients int) {
+func (t *tally) addFleet(rec *record.Round, clients, small int) {
 	f := rec.Fleet
 	if f == nil {
 		return
@@ -48,7 +51,7 @@ func (t *tally) addFleet(rec *record.Round, clients int) {
 		t.updates = map[int]int{}
 	}
 	l := t.fleet
-	l.Clients, l.Clock = clients, float64(f.Clock)
+	l.Clients, l.Small, l.Clock = clients, small, float64(f.Clock)
 	l.Updates += len(rec.Clients)
 	l.Late += f.Late
 	l.Vanished += f.Vanished

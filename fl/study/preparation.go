@@ -170,7 +170,7 @@ func (d *driver) side(e *tuners.Environment) (*side, error) {
 	}
 	engine, err := fl.New(fl.Config{
 		Model: d.setup.Model, Data: fed, Method: d.study.Hyper.Method, Cohort: e.Cohort, Seed: e.Seed, Workers: d.setup.Workers, Server: &c.Server,
-		Statistics: c.Norm.Statistics, Batch: c.Client.Batch,
+		Statistics: c.Norm.Statistics, Batch: c.LargestBatch(),
 		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(),
 	})
 	if err != nil {

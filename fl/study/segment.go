@@ -118,7 +118,7 @@ func (t *entrant) count(rec *record.Round) {
 	if t.driver.setup.Unscored {
 		t.losses = append(t.losses, float64(rec.TrainLoss))
 	}
-	t.addFleet(rec, len(t.driver.setup.Data.Clients))
+	t.addFleet(rec, len(t.driver.setup.Data.Clients), t.driver.study.Engine.Small())
 	if rec.TestError != nil {
 		t.curve = append(t.curve, CurvePoint{
 			Round: t.Rounds(), Examples: t.examples, Clock: clockOf(rec), TestError: float64(*rec.TestError), ValError: rec.ValError.Pointer(), Epsilon: rec.Epsilon.Pointer(), Masked: rec.MaskedErrors(), Params: rec.Params,

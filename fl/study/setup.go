@@ -112,7 +112,7 @@ func (s *Setup) training() (fl.Config, error) {
 	cfg := fl.Config{
 		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with", Poisson: c.Sampling == "poisson",
 		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, Server: &c.Server, StateMemory: int64(c.Data.StateMemory) << 20,
-		Statistics: c.Norm.Statistics, Batch: c.Client.Batch,
+		Statistics: c.Norm.Statistics, Batch: c.LargestBatch(),
 		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(), Momentum: c.MayHaveMomentum(),
 		Trials: trials, Kept: kept, Elsewhere: elsewhere,
 		Fleet: c.Devices(), Time: most, Sampler: c.Chosen(), Updates: c.Update, Aggregation: c.Aggregator,

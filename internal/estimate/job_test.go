@@ -43,7 +43,7 @@ func TestJobsAreTheEngines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job, err := Jobs(c, fed, m)
+		job, _, err := Jobs(c, fed, m)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -65,11 +65,15 @@ type quantity struct {
 
 // fleetSummary is what data fleet tells.
 type fleetSummary struct {
-	Devices      string     `json:"devices"`
-	Availability string     `json:"availability"`
-	Clients      int        `json:"clients"`
-	Levels       []float64  `json:"levels"` // of the quantiles
-	Quantities   []quantity `json:"quantities"`
+	Devices      string `json:"devices"`
+	Availability string `json:"availability"`
+	Clients      int    `json:"clients"`
+	// Memory are the bytes that the local training of the whole network takes, Small the
+	// clients whose devices have less.
+	Memory     int64      `json:"memory"`
+	Small      int        `json:"small"`
+	Levels     []float64  `json:"levels"` // of the quantiles
+	Quantities []quantity `json:"quantities"`
 	// Failed is the share of jobs that fail, of those that begin while the client is
 	// available.
 	Failed float64 `json:"failed"`
@@ -85,12 +89,12 @@ func (o *fleetOptions) run(ctx context.Context, a *app, c *config.Config) error 
 		return err
 	}
 	defer func() { _ = fed.Close() }() // it was read only
-	job, err := estimate.Jobs(c, fed, m)
+	job, memory, err := estimate.Jobs(c, fed, m)
 	if err != nil {
 		return err
 	}
 	_, flops := m.FLOPs()
-	s, err := summarizeFleet(c, fed, float64(flops), job)
+	s, err := summarizeFleet(c, fed, float64(flops), memory, job)
 	if err != nil {
 		return err
 	}
@@ -104,8 +108,8 @@ func (o *fleetOptions) run(ctx context.Context, a *app, c *config.Config) error 
 }
 
 // summarizeFleet asks a fleet of all its clients; flops are the operations of the model for a
-// sample.
-func summarizeFleet(c *config.Config, fed *data.Federation, flops float64, job func(client int) fleet.Job) (*fleetSummary, error) {
+// sample, memory the bytes of its local training.
+func summarizeFleet(c *config.Config, fed *data.Federation, flops float64, memory int64, job func(client int) fleet.Job) (*fleetSummary, error) {
 	var cfg fleet.Config
 	if given := c.Devices(); given != nil {
 		cfg = *given
@@ -113,13 +117,13 @@ func summarizeFleet(c *config.Config, fed *data.Federation, flops float64, job f
 	cfg.SampleFLOPs = flops
 	clients := make([]fleet.Client, len(fed.Clients))
 	for i := range clients {
-		clients[i] = fleet.Client{ID: fed.Clients[i].ID, Samples: fed.Clients[i].Train.Len()}
+		clients[i] = fleet.Client{ID: fed.Clients[i].ID, Samples: fed.Clients[i].Train.Len(), Memory: memory}
 	}
 	f, err := fleet.New(cfg, c.Seed, clients)
 	if err != nil {
 		return nil, err
 	}
-	s := &fleetSummary{Devices: cmp.Or(cfg.Devices, fleet.Kinds[0]), Availability: cmp.Or(cfg.Availability, fleet.Patterns[0]), Clients: len(clients), Levels: levels, Notes: []string{}}
+	s := &fleetSummary{Devices: cmp.Or(cfg.Devices, fleet.Kinds[0]), Availability: cmp.Or(cfg.Availability, fleet.Patterns[0]), Clients: len(clients), Memory: memory, Small: len(clients) - f.Able(), Levels: levels, Notes: []string{}}
 	s.measure(f.Steady(), job)
 	s.Failed = failing(f, len(clients), job)
 	s.Available = available(f, len(clients))
@@ -228,6 +232,11 @@ func (s *fleetSummary) print(a *app) error {
 		there = fmt.Sprintf("%.1f %% of the clients over a day, %.1f to %.1f %%", 100*mean, 100*least, 100*most)
 	}
 	t.Row("available", there)
+	need := fmt.Sprintf("local training takes %.3g MB", float64(s.Memory)/1e6)
+	if s.Small > 0 {
+		need += fmt.Sprintf("; %s less and never take part", counted(s.Small, "client")+have(s.Small))
+	}
+	t.Row("memory", need)
 	t.Row("jobs that fail", fmt.Sprintf("%.1f %%", 100*s.Failed))
 	for _, n := range s.Notes {
 		t.Row("note", n)

@@ -28,10 +28,22 @@ func (b *block) fleet(f *study.Simulated, rounds int) {
 		text += "; none lost"
 	}
 	b.Row("client updates", text)
-	b.Row("participation", fmt.Sprintf("%s of %s contributed, with %d updates at most; fairness %.2f (Jain's index)", table.Count(f.Contributed), counted(f.Clients, "client"), f.MostUpdates, f.Fairness))
+	part := fmt.Sprintf("%s of %s contributed, with %d updates at most; fairness %.2f (Jain's index)", table.Count(f.Contributed), counted(f.Clients, "client"), f.MostUpdates, f.Fairness)
+	if f.Small > 0 {
+		part += fmt.Sprintf("; %s too little memory", table.Count(f.Small)+have(f.Small))
+	}
+	b.Row("participation", part)
 	if f.FailedRounds > 0 {
 		b.Row("failed rounds", table.Count(f.FailedRounds)+" with too few updates, repeated with other clients")
 	}
+}
+
+// have is the verb of a number of clients.
+func have(n int) string {
+	if n == 1 {
+		return " has"
+	}
+	return " have"
 }
 
 // simulated writes a simulated time, which may be very short.

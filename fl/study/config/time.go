@@ -64,11 +64,20 @@ func unused(k key.Key, t *fleet.Time) string {
 // Times returns how the server works at the ends of the search space: with the least and
 // with the most clients and updates at a time.
 func (c *Config) Times() (least, most fleet.Time) {
+	ends := c.ends()
+	return ends[0].Time, ends[1].Time
+}
+
+// LargestBatch returns the largest client.batch of the search space, or of the study.
+func (c *Config) LargestBatch() int { return c.ends()[1].Client.Batch }
+
+// ends returns the ends of the search space for what memory and the clock go by.
+func (c *Config) ends() [2]hyper.Values {
 	ends := [2]hyper.Values{c.Hyper(), c.Hyper()}
 	for name, given := range c.Space {
 		p, ok := hyper.FindTunable(name)
 		d, err := tuners.ParseDim(name, given)
-		if !ok || err != nil || !strings.HasPrefix(name, "time.") {
+		if !ok || err != nil || !strings.HasPrefix(name, "time.") && name != "client.batch" {
 			continue // CheckSpace returns these errors
 		}
 		values := trials(d)
@@ -82,7 +91,7 @@ func (c *Config) Times() (least, most fleet.Time) {
 		_ = p.Set(&ends[0], slices.MinFunc(values, compareValues).Any()) // CheckSpace returns these errors
 		_ = p.Set(&ends[1], slices.MaxFunc(values, compareValues).Any())
 	}
-	return ends[0].Time, ends[1].Time
+	return ends
 }
 
 // shapeOf returns the value of time.staleness that a key is for, empty for all.
