@@ -100,7 +100,7 @@ func TestTorchHasTheSameNetworks(t *testing.T) {
 		t.Skip("builds every model")
 	}
 	want := []string{
-		"logistic", "leaf-femnist-cnn", "reddi-emnist-cnn", "fedex-femnist-cnn", "fedex-cifar-cnn", "mcmahan-cifar-cnn", "fedtune-2conv2dense", "fedtune-4conv2dense",
+		"logistic", "leaf-femnist-cnn", "reddi-emnist-cnn", "fedex-femnist-cnn", "fedex-cifar-cnn", "mcmahan-cifar-cnn", "fedtune-2conv2dense", "fedtune-4conv2dense", "pfllib-cnn",
 		"resnet18-gn", "mobilenet-small", "mbv3-cifar", "mbv3-cifar-mid", "mbv3-paper32", "darts-cifar", "vit-tiny", "leaf-char-lstm", "fedex-char-lstm", "tff-char-lstm", "so-nwp-lstm", "char-gpt", "so-tag-lr",
 	}
 	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"nn-forward", "layers"}, Models: want, Batch: 2, Quick: true, Torch: []*bench.Torch{torch}}, nil)

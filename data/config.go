@@ -40,16 +40,18 @@ type Config struct {
 	// Partition deals a set without clients of its own to Clients clients:
 	// "iid" (or ""), "dirichlet" by Alpha, "shards" by Shards, or "classes" by
 	// ClientClasses or HI; how many samples each gets is a matter of Samples,
-	// Sizes, SizeSigma and SizeExponent. A set that comes with clients keeps
+	// Sizes, SizeSigma and SizeExponent. "dirichlet-capped" by Alpha and
+	// "classes-blocked" by ClientClasses are those of PFLlib, which deal all samples
+	// in sizes of their own. A set that comes with clients keeps
 	// them ("natural" or ""), or has their samples put together and dealt so.
-	Partition string `toml:"partition" of:"natural iid dirichlet shards classes" doc:"how samples are dealt to clients; default: a dataset's own clients, or iid for a dataset without clients" also:"distribution"`
+	Partition string `toml:"partition" of:"natural iid dirichlet shards classes dirichlet-capped classes-blocked" doc:"how samples are dealt to clients; the last two are PFLlib's dir and pat, in which client sizes differ, too; default: a dataset's own clients, or iid for a dataset without clients" also:"distribution"`
 	// Alpha is the concentration of the Dirichlet partition: small is skewed. For
 	// the dataset "synthetic" it is how far the clients' models are apart, and
 	// Beta how far their points are, as standard deviations.
-	Alpha         float64 `toml:"alpha" in:"[0, inf)" doc:"concentration of the Dirichlet partition, smaller is more skewed; for the dataset synthetic, how much the clients' models differ" also:"dirichlet_alpha concentration"`
+	Alpha         float64 `toml:"alpha" in:"[0, inf)" doc:"concentration of the Dirichlet partitions, smaller is more skewed; for the dataset synthetic, how much the clients' models differ" also:"dirichlet_alpha concentration"`
 	Beta          float64 `toml:"beta" in:"[0, inf)" doc:"for the dataset synthetic, how much the clients' inputs differ"`
 	Shards        int     `toml:"shards" in:"[0, inf)" doc:"shards per client in the partition shards, of the samples sorted by class; 0: 2" also:"num_shards"`
-	ClientClasses int     `toml:"client_classes" in:"[0, inf)" doc:"number of classes per client in the partition classes" also:"classes_per_client"`
+	ClientClasses int     `toml:"client_classes" in:"[0, inf)" doc:"number of classes per client in the partitions classes and classes-blocked" also:"classes_per_client"`
 	// HI says the same as a heterogeneity index in [0, 1]: of C classes a client
 	// holds c with HI = 1 - (c-1)/(C-1), to the nearest integer. Of several,
 	// client i gets number floor(i/S) modulo their number, S being the number

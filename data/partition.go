@@ -20,7 +20,7 @@ const (
 // checkPartition reports what is wrong with Partition and the fields that shape
 // it, and fills in its defaults.
 func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
-	ways := []string{deal.WayIID, deal.WayDirichlet, deal.WayShards, deal.WayClasses}
+	ways := []string{deal.WayIID, deal.WayDirichlet, deal.WayShards, deal.WayClasses, deal.WayCapped, deal.WayBlocked}
 	if !s.Dealt {
 		ways = append(ways, partitionNatural)
 	}
@@ -34,13 +34,14 @@ func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
 		bad("data.partition = %q: %s has its own clients; leave data.partition out", c.Partition, s.Name)
 		return
 	}
+	mixed := c.Partition == deal.WayDirichlet || c.Partition == deal.WayCapped
 	switch {
-	case c.Partition == deal.WayDirichlet && !(c.Alpha > 0 && c.Alpha <= 1e6):
+	case mixed && !(c.Alpha > 0 && c.Alpha <= 1e6):
 		bad("data.alpha = %v: the Dirichlet partition needs a number in (0, 1e6]", c.Alpha)
 	case s.AlphaBeta && !(c.Alpha >= 0 && c.Alpha <= maxApart && c.Beta >= 0 && c.Beta <= maxApart):
 		bad("data.alpha = %v, data.beta = %v: %s needs numbers in [0, %d]", c.Alpha, c.Beta, s.Name, maxApart)
-	case c.Partition != deal.WayDirichlet && !s.AlphaBeta && c.Alpha != 0:
-		bad("data.alpha = %v: only data.partition = %q and the set synthetic use it", c.Alpha, deal.WayDirichlet)
+	case !mixed && !s.AlphaBeta && c.Alpha != 0:
+		bad("data.alpha = %v: only data.partition = %q, %q and the set synthetic use it", c.Alpha, deal.WayDirichlet, deal.WayCapped)
 	case !s.AlphaBeta && c.Beta != 0:
 		bad("data.beta = %v: only the set synthetic uses it", c.Beta)
 	}
@@ -60,8 +61,12 @@ func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
 func (c *Config) checkClasses(bad func(string, ...any)) {
 	asked := c.ClientClasses != 0 || len(c.HI) > 0
 	switch {
+	case c.Partition == deal.WayBlocked:
+		if c.ClientClasses < 1 || len(c.HI) > 0 {
+			bad("data.client_classes = %d, data.hi = %v: data.partition = %q needs the first, 1 or more, and not the other", c.ClientClasses, c.HI, c.Partition)
+		}
 	case asked && c.Partition != deal.WayClasses:
-		bad("data.client_classes = %d, data.hi = %v: only data.partition = %q uses them", c.ClientClasses, c.HI, deal.WayClasses)
+		bad("data.client_classes = %d, data.hi = %v: only data.partition = %q and %q use them", c.ClientClasses, c.HI, deal.WayClasses, deal.WayBlocked)
 	case !asked && c.Partition == deal.WayClasses, c.ClientClasses != 0 && len(c.HI) > 0:
 		bad("data.client_classes = %d, data.hi = %v: data.partition = %q needs one of the two", c.ClientClasses, c.HI, deal.WayClasses)
 	case c.ClientClasses < 0:
@@ -86,6 +91,8 @@ func (c *Config) checkSizes(s *SetInfo, bad func(string, ...any)) {
 	switch {
 	case ways > 0 && !s.Dealt && !c.dealt():
 		bad("data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: %s has its own clients; leave them out, or set data.partition", c.Sizes, c.SizeSigma, c.SizeExponent, s.Name)
+	case (ways > 0 || c.Samples > 0) && (c.Partition == deal.WayCapped || c.Partition == deal.WayBlocked):
+		bad("data.samples = %d, data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: data.partition = %q deals all samples, in sizes of its own; leave them out", c.Samples, c.Sizes, c.SizeSigma, c.SizeExponent, c.Partition)
 	case ways > 1:
 		bad("data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: use one of the three", c.Sizes, c.SizeSigma, c.SizeExponent)
 	case len(c.Sizes) > 0 && c.Samples > 0:

@@ -17,6 +17,7 @@ type Batches struct {
 	params ClientParams
 	order  []int32 // of the pass
 	rest   []int32 // of the pass, not yet dealt
+	begun  bool    // there was a pass
 	pos    []int32 // a batch that runs over the end of a pass
 	left   float64 // passes that are not yet begun
 	aug    data.Augment
@@ -94,8 +95,9 @@ func (b *Batches) Read(v data.View, pos []int32) (*nn.Batch, error) {
 func (b *Batches) next() []int32 {
 	size := b.params.Batch
 	if !b.params.Wrap {
-		if len(b.rest) == 0 {
+		if len(b.rest) == 0 || b.begun && len(b.rest) < size && !b.val && b.params.Drops(b.view.Len()) {
 			b.shuffle()
+			b.begun = true
 			if n := b.view.Len(); b.left < 1 {
 				part := int(math.Ceil(b.left * float64(n)))
 				b.rest = b.rest[:max(1, min(n, part))]

@@ -3,6 +3,7 @@ package fl
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/fedfast/fedfast/fl/hyper"
 )
@@ -230,6 +231,11 @@ func (w Workload) SGD() float64 {
 // Epochs returns the examples of passes over the training examples, of one step at
 // least.
 func (w Workload) Epochs(passes float64) float64 {
+	if b := float64(w.Params.Batch); w.Params.Drops(int(w.Train)) {
+		whole, part := math.Modf(passes)
+		full := func(examples float64) float64 { return b * math.Floor(examples/b) }
+		return max(whole*full(w.Train)+full(math.Ceil(part*w.Train)), min(b, math.Ceil(part*w.Train)))
+	}
 	return max(passes*w.Train, min(float64(w.Params.Batch), w.Train))
 }
 

@@ -49,8 +49,8 @@ def femnist_pair(kernel, padding, width, rates):
     return [conv(32, kernel, padding), RELU, conv(64, kernel, padding), RELU, pool(2), dropout(rates[0]), dense(width), RELU, dropout(rates[1]), dense()]
 
 
-def leaf_femnist(width):
-    return [conv(32, 5, "same"), RELU, pool(2), conv(64, 5, "same"), RELU, pool(2), dense(width), RELU, dense()]
+def leaf_femnist(width, padding="same"):
+    return [conv(32, 5, padding), RELU, pool(2), conv(64, 5, padding), RELU, pool(2), dense(width), RELU, dense()]
 
 
 def fedex_cifar():
@@ -167,6 +167,7 @@ NETWORKS = {
     "mcmahan-cifar-cnn": mcmahan_cifar(),
     "fedtune-2conv2dense": leaf_femnist(512),
     "fedtune-4conv2dense": fedtune_four(),
+    "pfllib-cnn": leaf_femnist(512, "valid"),
     "resnet18-gn": resnet18(),
     "mobilenet-small": mobilenet_small(),
     "mbv3-cifar": mbv3([(32, 2, 5, 4, 2), (48, 3, 5, 4, 2), (80, 3, 5, 4, 1), (96, 2, 5, 4, 2)]),

@@ -17,9 +17,16 @@ func (c Client) LocalSteps(n int) int {
 	if c.Wrap {
 		return max(1, perPass(c.Epochs*float64(n)))
 	}
+	if c.Drops(n) {
+		perPass = func(examples float64) int { return int(examples) / c.Batch }
+	}
 	whole, part := math.Modf(c.Epochs)
 	return max(1, int(whole)*perPass(float64(n))+perPass(part*float64(n)))
 }
+
+// Drops reports whether a client with n training examples leaves out the incomplete last
+// batches of its passes. One that has no complete batch does not.
+func (c Client) Drops(n int) bool { return c.DropLast && n >= c.Batch }
 
 // Examples returns how many training examples a client with n of them
 // processes, the measure of its work.
@@ -37,6 +44,9 @@ func (c Client) DealsOne(n int) bool {
 	one := func(examples int) bool { return c.Batch == 1 || examples%c.Batch == 1 }
 	if c.Wrap {
 		return c.Batch == 1
+	}
+	if c.Drops(n) { // which deals only complete batches but where it would deal none
+		return c.Batch == 1 || c.Steps == 0 && c.Epochs*float64(n) <= 1
 	}
 	if c.Steps > 0 {
 		return c.Steps*c.Batch >= n && one(n)

@@ -234,6 +234,9 @@ func (c Client) Check() error {
 	if c.Floor && (!c.Wrap || c.Steps > 0) {
 		return &key.Error{Key: "client.floor", Problem: " = true: requires client.wrap = true and client.steps = 0"}
 	}
+	if c.DropLast && c.Wrap {
+		return &key.Error{Key: "client.drop_last", Problem: " = true: must be false with client.wrap, which leaves no incomplete batch"}
+	}
 	return nil
 }
 

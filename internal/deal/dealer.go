@@ -13,6 +13,8 @@ const (
 	WayDirichlet = "dirichlet"
 	WayShards    = "shards"
 	WayClasses   = "classes"
+	WayCapped    = "dirichlet-capped"
+	WayBlocked   = "classes-blocked"
 )
 
 // Plan describes how samples are dealt. Its fields are those of data.Config, which
@@ -40,6 +42,12 @@ type Dealer struct {
 
 // Train deals the samples of d.Labels: the places of those that each client gets.
 func (d *Dealer) Train() ([][]int32, error) {
+	switch d.Way {
+	case WayCapped:
+		return d.capped()
+	case WayBlocked:
+		return d.blocked()
+	}
 	sizes, err := d.sizes()
 	if err != nil {
 		return nil, err

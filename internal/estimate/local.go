@@ -11,7 +11,7 @@ import (
 func localOf(c *config.Config) fl.ClientParams {
 	k := c.Client
 	return fl.ClientParams{
-		Epochs: k.Epochs, Steps: k.Steps, Batch: k.Batch, Wrap: k.Wrap, PersonalEpochs: k.PersonalEpochs, HeadEpochs: k.HeadEpochs,
+		Epochs: k.Epochs, Steps: k.Steps, Batch: k.Batch, Wrap: k.Wrap, DropLast: k.DropLast, PersonalEpochs: k.PersonalEpochs, HeadEpochs: k.HeadEpochs,
 		InnerSteps: k.InnerSteps, FirstOrder: k.FirstOrder,
 	}
 }

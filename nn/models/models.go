@@ -57,7 +57,7 @@ type model struct {
 // named lists the models in the order in which they are shown.
 var named = []model{
 	logistic,
-	leafFEMNIST, reddiEMNIST, fedexFEMNIST, fedexCIFAR, mcmahanCIFAR, fedtune2Conv, fedtune4Conv, resnet18GN, resnet18, mobilenetSmall, mbv3CIFAR, mbv3Mid, mbv3Paper32, dartsCIFAR, vitTiny,
+	leafFEMNIST, reddiEMNIST, fedexFEMNIST, fedexCIFAR, mcmahanCIFAR, fedtune2Conv, fedtune4Conv, pfllibCNN, resnet18GN, resnet18, mobilenetSmall, mbv3CIFAR, mbv3Mid, mbv3Paper32, dartsCIFAR, vitTiny,
 	leafCharLSTM, fedexCharLSTM, tffCharLSTM, soNWPLSTM, charGPT, soTagLR,
 }
 

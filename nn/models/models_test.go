@@ -30,6 +30,8 @@ func TestParameterCounts(t *testing.T) {
 		{"fedtune-2conv2dense", Options{}, 1_663_370},
 		{"fedtune-2conv2dense", Options{Classes: 62}, 1_690_046},
 		{"fedtune-4conv2dense", Options{}, 2_196_042},
+		{"pfllib-cnn", Options{}, 582_026},
+		{"pfllib-cnn", Options{Input: nn.Shape{H: 32, W: 32, C: 3}}, 878_538},
 		{"mcmahan-cifar-cnn", Options{}, 1_068_298},
 		{"resnet18-gn", Options{}, 11_173_962},
 		{"resnet18", Options{}, 11_173_962},

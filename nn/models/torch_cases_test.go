@@ -265,6 +265,7 @@ var torchCases = []struct {
 	{"mbv3-paper32", 2, 0.005, opPaper32(), nn.Shape{}},
 	{"darts-cifar", 2, 0.02, opDARTS(), nn.Shape{H: 12, W: 12, C: 3}},
 	{"fedtune-2conv2dense", 6, 0.1, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
+	{"pfllib-cnn", 6, 0.1, []torchOp{opConv, opRelu, opPool, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
 	{"fedtune-4conv2dense", 6, 0.1, []torchOp{
 		opSame(1), opRelu, opSame(1), opRelu, opPool, opSame(1), opRelu, opSame(1), opRelu, opPool,
 		opFlatten, opLinear, opRelu, opLinear,

@@ -1,0 +1,41 @@
+package fl
+
+import (
+	"testing"
+
+	"github.com/fedfast/fedfast/data"
+)
+
+// TestDropLastDealsCompleteBatches: without its incomplete last batch a pass is three
+// batches of seven of 25 samples, no sample twice, also where steps run on over passes.
+func TestDropLastDealsCompleteBatches(t *testing.T) {
+	l := &Local{Train: data.VectorView(1, make([]float32, 25), make([]int32, 25)), engine: &Engine{}, worker: &worker{}}
+	for _, p := range []ClientParams{{Epochs: 3, Batch: 7, DropLast: true}, {Steps: 9, Batch: 7, DropLast: true}} {
+		b := l.batches(0, p, l.Train)
+		if b.left = p.Epochs; p.Steps > 0 {
+			b.left = 9
+		}
+		if steps := p.LocalSteps(25); steps != 9 {
+			t.Fatalf("%d steps", steps)
+		}
+		var seen map[int32]bool
+		for step := range 9 {
+			if step%3 == 0 {
+				seen = map[int32]bool{}
+			}
+			for _, at := range b.next() {
+				if seen[at] {
+					t.Errorf("step %d: sample %d again", step, at)
+				}
+				seen[at] = true
+			}
+			if want := 7 * (step%3 + 1); len(seen) != want {
+				t.Errorf("step %d: %d samples of the pass, want %d", step, len(seen), want)
+			}
+		}
+	}
+	small := l.batches(0, ClientParams{Epochs: 2, Batch: 26, DropLast: true}, l.Train)
+	if small.left = 2; len(small.next()) != 25 || len(small.next()) != 25 {
+		t.Error("a client without a complete batch does not train on what it has")
+	}
+}
