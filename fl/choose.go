@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -149,121 +148,6 @@ func (c *chooser) longest(p clock.Choice, key uint64) []int32 {
 	})
 }
 
-// power returns the clients with the highest losses among candidates (Cho et al. 2020).
-func (c *chooser) power(ctx context.Context, p clock.Choice, key uint64, ask func([]int32) []int32) ([]int32, error) {
-	clients := c.trial.engine.cfg.Data.Clients
-	d := c.Candidates
-	if d == 0 {
-		d = 2 * p.Number
-	}
-	candidates := ask(weighted(p.Clients, d, key, func(client int32) float64 { return float64(clients[client].Train.Len()) }))
-	losses, err := c.trial.losses(ctx, candidates)
-	if err != nil {
-		return nil, err
-	}
-	return least(candidates, p.Number, func(client int32) float64 { return -losses[client] }), nil
-}
-
-// losses measures the trial's weights on the training samples of clients. One that has no
-// finite loss has none.
-func (t *Trial) losses(ctx context.Context, clients []int32) (map[int32]float64, error) {
-	e := t.engine
-	all := make([]float64, len(clients))
-	err := e.each(ctx, len(clients), func(i int, w *worker) error {
-		r, err := w.evaluate(t.weights, e.cfg.Data.Clients[clients[i]].Train, nil, nil)
-		if err == nil {
-			all[i] = scoreOf(r).Loss
-		}
-		return err
-	})
-	of := make(map[int32]float64, len(all))
-	for i, client := range clients {
-		if of[client] = all[i]; !det.Finite(all[i]) {
-			of[client] = -math.MaxFloat64
-		}
-	}
-	return of, err
-}
-
-// candidateWork returns what a candidate's evaluation takes: the weights that it receives,
-// operations, and the loss that it sends.
-func (e *Engine) candidateWork(_, client, _ int) clock.Load {
-	each, _ := e.cfg.Model.FLOPs()
-	down, _ := e.bytes(e.cfg.Sent())
-	return clock.Load{FLOPs: float64(float64(each) * float64(e.cfg.Data.Clients[client].Train.Len())), Down: down, Up: 4}
-}
-
-// tier returns clients of one tier, drawn in proportion to the tiers' losses (TiFL, Chai et
-// al. 2020). A tier that has not trained counts as the one with the highest loss.
-func (c *chooser) tier(p clock.Choice, key uint64) []int32 {
-	of := c.trial.engine.tiers
-	there := make([][]int32, len(c.losses))
-	for _, client := range p.Clients {
-		there[of[client]] = append(there[of[client]], client)
-	}
-	highest := float64(slices.Max(c.losses))
-	if highest <= 0 {
-		highest = 1
-	}
-	most := 0
-	for _, clients := range there {
-		most = max(most, len(clients))
-	}
-	tiers := make([]int32, 0, len(there))
-	for i, clients := range there {
-		if len(clients) >= min(p.Number, most) {
-			tiers = append(tiers, int32(i))
-		}
-	}
-	one := func(int32) float64 { return 1 }
-	tier := weighted(tiers, 1, kernels.Key(key, math.MaxUint64), func(i int32) float64 {
-		if loss := float64(c.losses[i]); loss >= 0 {
-			return max(loss, 1e-6*highest)
-		}
-		return highest
-	})
-	return weighted(there[tier[0]], p.Number, key, one)
-}
-
-// newTiers returns the tiers of the clients, from the fastest.
-func (e *Engine) newTiers() []int32 {
-	seconds := e.expectedSeconds()
-	order := make([]int32, len(seconds))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(seconds[a], seconds[b]), cmp.Compare(a, b)) })
-	tiers := make([]int32, len(order))
-	for place, client := range order {
-		tiers[client] = int32(place * e.cfg.Sampler.Tiers / len(order))
-	}
-	return tiers
-}
-
-// expectedSeconds returns how long the clients' jobs take on the mean, with the method's
-// default hyperparameters and without failures.
-func (e *Engine) expectedSeconds() []float64 {
-	all := make([]float64, len(e.cfg.Data.Clients))
-	params, _ := e.cfg.Method.Defaults()
-	for i := range all {
-		d := e.device(i)
-		flops, down, up, err := e.jobWork(i, params)
-		if err != nil { // other hyperparameters are needed: by the samples
-			flops = e.trainFLOPs * float64(e.cfg.Data.Clients[i].Train.Len())
-		}
-		all[i] = flops/d.FLOPS + float64(down)/d.Down + float64(up)/d.Up
-	}
-	return all
-}
-
-// device returns the mean speed of a client's device.
-func (e *Engine) device(client int) fleet.Device {
-	if f, ok := e.fleet.(*fleet.Fleet); ok {
-		return f.Device(client)
-	}
-	return fleet.DefaultDevice()
-}
-
 // weighted draws n different clients in proportion to their weights, one after the other:
 // those with the least exponential times of these rates (Efraimidis and Spirakis 2006).
 func weighted(clients []int32, n int, key uint64, weight func(client int32) float64) []int32 {
@@ -316,19 +200,5 @@ func (c *chooser) learn(slots []Slot, lost []clock.Job) {
 		c.learnUtilities(slots, lost)
 	case fleet.Tiers:
 		c.learnTier(slots)
-	}
-}
-
-// learnTier keeps the mean loss of a round as its tier's.
-func (c *chooser) learnTier(slots []Slot) {
-	sum, n := 0.0, 0.0
-	for i := range slots {
-		if s := &slots[i]; !s.Dropped && det.Finite(s.TrainLoss) {
-			sum += float64(s.TrainLoss * float64(s.TrainExamples))
-			n += float64(s.TrainExamples)
-		}
-	}
-	if n > 0 {
-		c.losses[c.trial.engine.tiers[slots[0].Client]] = float32(sum / n)
 	}
 }
