@@ -37,7 +37,7 @@ func TestCentral(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		alone, err := e.EvaluateSplit(t.Context(), weights, "test", e.EvalSample(0))
+		alone, err := e.EvaluateSplit(t.Context(), weights, "test", e.EvalSample(0), EvalConfig{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -134,6 +134,9 @@ type EvalConfig struct {
 	// Server holds the server hyperparameters that such training looks at; nil is
 	// the method's defaults.
 	Server *ServerParams
+	// Kept has the personalized scores be those of the models that the clients have, see
+	// Method.Kept, instead of those that they train. It needs Clients all the same.
+	Kept bool
 	// Round is how many rounds the model has trained, which is Local.Round of the local
 	// training. Its learning rate is that of ClientParams.Personal in every round.
 	Round int
@@ -173,7 +176,7 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	done := counted(cfg.Done, len(ids)+len(unseenIDs))
 	seen, err := e.measure(ctx, &shard.Exam{
 		Weights: weights, Clients: ids, GlobalVal: true, GlobalTest: true, PersonalVal: cfg.Clients != nil, PersonalTest: cfg.Clients != nil,
-		Params: paramsOf(cfg.Clients, ids), Server: plan.Server, Round: cfg.Round,
+		Kept: cfg.Kept, Params: paramsOf(cfg.Clients, ids), Server: plan.Server, Round: cfg.Round,
 	}, cfg.State, e.serverOf(cfg.State, weights, cfg.Clients != nil), done)
 	if err != nil {
 		return nil, err
@@ -228,20 +231,25 @@ func paramsOf(all []ClientParams, clients []int) []ClientParams {
 }
 
 // personal trains a client's own model from weights, by a random stream that
-// belongs to evaluation. memory is the server's, of the state.
-func (e *Engine) personal(w *worker, weights []float32, client, round int, params ClientParams, server ServerParams, state *State, memory Server) (*Local, error) {
+// belongs to evaluation, or has it make the one that it has. memory is the server's, of
+// the state.
+func (e *Engine) personal(w *worker, x *shard.Exam, client int, params ClientParams, state *State, memory Server) (*Local, error) {
 	l, err := w.begin(localTask{
-		engine: e, client: client, params: params.Personal(), server: server, round: round, weights: weights,
+		engine: e, client: client, params: params.Personal(), server: x.Server, round: x.Round, weights: x.Weights,
 		state: memory, kept: state.of(client), key: kernels.Key(e.cfg.Seed, uint64(client), purposeTest),
 	})
 	if err != nil {
 		return nil, err
 	}
-	train := e.cfg.Method.Local
-	if e.cfg.Method.Personalize != nil {
-		train = e.cfg.Method.Personalize
+	m := &e.cfg.Method
+	switch {
+	case !x.Kept && m.Personalize != nil:
+		err = m.Personalize(l)
+	case !x.Kept:
+		err = m.Local(l)
+	case m.Kept != nil:
+		err = m.Kept(l)
 	}
-	err = train(l)
 	l.hold()
 	return l, err
 }

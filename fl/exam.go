@@ -138,7 +138,7 @@ func (e *Engine) scorePersonal(w *worker, x *shard.Exam, i int, s *clientScores,
 	if len(x.Params) > 1 {
 		params = x.Params[i]
 	}
-	l, err := e.personal(w, x.Weights, x.Clients[i], x.Round, params, x.Server, state, memory)
+	l, err := e.personal(w, x, x.Clients[i], params, state, memory)
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,11 @@ type Method struct {
 	// personalized model. It may read l.State, but nothing of what it changes besides the
 	// weights is kept. Evaluations call it instead of Local.
 	Personalize func(l *Local) error
+	// Kept makes l.Weights, which hold the broadcast weights, the model that the client has
+	// before it trains: of these weights and what it keeps. It may read and change what
+	// Personalize may. Evaluations with EvalConfig.Kept call it instead of that; nil leaves
+	// the weights as they are.
+	Kept func(l *Local) error
 	// StateLen returns the floats that each client keeps from round to round. New calls it
 	// once; Local then finds the state in Local.State and changes it in place. A state that
 	// is not finite afterwards drops the client from the round and stays as it was.

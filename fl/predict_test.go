@@ -56,7 +56,7 @@ func TestPredict(t *testing.T) {
 	if err := e.Predict(t.Context(), tr.Weights(), []string{"all"}, nil); err == nil || !strings.Contains(err.Error(), `unknown split "all"`) {
 		t.Errorf("a split that no client has: %v", err)
 	}
-	if _, err := e.EvaluateSplit(t.Context(), tr.Weights(), "train", []int{0}); err == nil || !strings.Contains(err.Error(), `unknown split "train"`) {
+	if _, err := e.EvaluateSplit(t.Context(), tr.Weights(), "train", []int{0}, EvalConfig{}); err == nil || !strings.Contains(err.Error(), `unknown split "train"`) {
 		t.Errorf("an evaluation on training samples: %v", err)
 	}
 	if _, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Noise: ScoreOptions{Clients: 1}}); err == nil {

@@ -64,6 +64,8 @@ type Slot struct {
 type RoundResult struct {
 	// Round is the round's number, from 0.
 	Round int
+	// Server are the server's hyperparameters of the round.
+	Server ServerParams
 	// Slots has one entry a place of the cohort, in the order of drawing; with an
 	// asynchronous server one an update that the step took, in the order of arrival.
 	Slots []Slot
@@ -178,7 +180,7 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 		return nil, err
 	}
 	result := &RoundResult{
-		Round: t.round, aggregates: map[string]float64{}, Start: math.NaN(), End: math.NaN(),
+		Round: t.round, Server: plan.Server, aggregates: map[string]float64{}, Start: math.NaN(), End: math.NaN(),
 		draws: kernels.Key(cfg.Seed, uint64(t.number), uint64(t.round), purposeScore), numbers: cfg.Model.Loss().Numbers(),
 	}
 	fail := func(err error) (*RoundResult, error) {

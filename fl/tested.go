@@ -9,24 +9,34 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// EvaluateSplit measures weights as they are on the samples of one split, "val" or "test",
-// of the clients with the given indices, and nothing else. The test samples are those of the
+// EvaluateSplit measures a model on the samples of one split, "val" or "test", of the
+// clients with the given indices, and nothing else: with EvalConfig.Clients the personalized
+// models, without them the weights as they are. The test samples of these are those of the
 // federation's own test set if it has one. Of the same clients it gives what Evaluate calls
-// GlobalVal or GlobalTest, bit for bit.
-func (e *Engine) EvaluateSplit(ctx context.Context, weights []float32, split string, clients []int) (Summary, error) {
-	x := shard.Exam{Weights: weights, Clients: clients}
-	of := func(c *clientScores) setScore { return c.globalTest }
+// GlobalVal, GlobalTest, PersonalizedVal or PersonalizedTest, bit for bit.
+func (e *Engine) EvaluateSplit(ctx context.Context, weights []float32, split string, clients []int, v EvalConfig) (Summary, error) {
+	plan, err := e.evalPlan(v.Clients, v.Server)
+	if err != nil {
+		return Summary{}, err
+	}
+	x := shard.Exam{Weights: weights, Clients: clients, Kept: v.Kept, Params: paramsOf(v.Clients, clients), Server: plan.Server, Round: v.Round}
+	personal := v.Clients != nil
+	var of func(c *clientScores) setScore
 	switch {
+	case split == "val" && personal:
+		x.PersonalVal, of = true, func(c *clientScores) setScore { return c.personalVal }
 	case split == "val":
 		x.GlobalVal, of = true, func(c *clientScores) setScore { return c.globalVal }
 	case split != "test":
 		return Summary{}, fmt.Errorf("evaluation: unknown split %q: must be val or test", split)
+	case personal:
+		x.PersonalTest, of = true, func(c *clientScores) setScore { return c.personalTest }
 	case e.cfg.Data.Test.Len() > 0:
 		return e.evaluateCentral(ctx, weights)
 	default:
-		x.GlobalTest = true
+		x.GlobalTest, of = true, func(c *clientScores) setScore { return c.globalTest }
 	}
-	scores, err := e.measure(ctx, &x, nil, nil, func(int) {})
+	scores, err := e.measure(ctx, &x, v.State, e.serverOf(v.State, weights, personal), func(int) {})
 	if err != nil {
 		return Summary{}, err
 	}

@@ -24,7 +24,7 @@ func TestEvaluateSplit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := e.EvaluateSplit(t.Context(), weights, "test", e.EvalSample(sample))
+		got, err := e.EvaluateSplit(t.Context(), weights, "test", e.EvalSample(sample), EvalConfig{})
 		if err != nil || !reflect.DeepEqual(got, whole.GlobalTest) {
 			t.Errorf("of %d clients: %+v, %v; want %+v", sample, got, err, whole.GlobalTest)
 		}

@@ -40,6 +40,8 @@ type Client struct {
 	Window         int     `toml:"window" in:"[0, inf)" off:"0" doc:"local steps that are averaged into a sample of the posterior"`
 	Rho            float64 `toml:"rho" in:"[0, inf)" off:"0" doc:"shrinkage of the posterior's covariance; 0: FedAvg on the mean of the samples" also:"shrinkage"`
 	Width          float64 `toml:"width" in:"[0, 1]" off:"0" doc:"share of the channels in a client's sub-network; 0: given by client.widths"`
+	Alpha          float64 `toml:"alpha" in:"[0, 1]" off:"0" doc:"weight of a client's own model in its mixture with the shared one, in its first round"`
+	AlphaAdapt     bool    `toml:"alpha_adapt" off:"0" doc:"learn that weight along with the models"`
 	AlphaLR        float64 `toml:"alpha_lr" in:"[0, inf)" off:"0" doc:"learning rate of Adam for the weights of mixed operations, in steps on validation samples" also:"arch_lr arch_learning_rate"`
 	AlphaBeta1     float64 `toml:"alpha_beta1" in:"[0, 1)" off:"0" doc:"decay rate of the first moment of that Adam"`
 	AlphaBeta2     float64 `toml:"alpha_beta2" in:"[0, 1)" off:"0" doc:"decay rate of the second moment of that Adam"`

@@ -21,7 +21,8 @@ func ditto() fl.Method {
 		StateLen:    modelLen,
 		Memories:    2, // of the model that goes to the server and of the client's own
 		Local:       dittoLocal,
-		Personalize: dittoPersonalize,
+		Personalize: dittoKept,
+		Kept:        dittoKept,
 		Work:        dittoWork,
 		NewServer:   averaging,
 	}
@@ -50,8 +51,8 @@ func dittoLocal(l *fl.Local) error {
 	return l.Personalized(l.State)
 }
 
-// dittoPersonalize takes v_i, or w for a client that was never drawn.
-func dittoPersonalize(l *fl.Local) error {
+// dittoKept takes v_i, or w for a client that was never drawn.
+func dittoKept(l *fl.Local) error {
 	if !l.Fresh {
 		copy(l.Weights, l.State)
 	}

@@ -1,6 +1,9 @@
 package methods
 
-import "github.com/fedfast/fedfast/fl"
+import (
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/nn"
+)
 
 // fedPer is FedPer (Arivazhagan et al. 2019, algorithms 1 and 2): the clients share
 // a body and each keeps a head of its own, and local training trains both together;
@@ -14,8 +17,9 @@ func fedPer() fl.Method {
 		Reads:       []string{"head_layers"},
 		Prepare:     needsBody,
 		StateLen:    headLen,
-		Local:       fedPerLocal,
-		Personalize: trainJoined,
+		Local:       func(l *fl.Local) error { return trainKeeping(l, l.Head()) },
+		Personalize: func(l *fl.Local) error { return trainJoined(l, l.Head()) },
+		Kept:        joinHead,
 		NewServer:   averaging,
 	}
 }
@@ -23,35 +27,43 @@ func fedPer() fl.Method {
 // headLen is the size of a state that is a head.
 func headLen(cfg *fl.Config) int { return cfg.Head().Len() }
 
-func fedPerLocal(l *fl.Local) error {
-	if err := trainJoined(l); err != nil {
+// joinHead puts the client's own head on the broadcast body.
+func joinHead(l *fl.Local) error {
+	join(l, l.Head())
+	return nil
+}
+
+// trainKeeping trains the broadcast weights joined with what the client keeps, the
+// parameters of a span, and keeps these.
+func trainKeeping(l *fl.Local, own nn.Span) error {
+	if err := trainJoined(l, own); err != nil {
 		return err
 	}
 	if err := l.Personalized(l.Weights); err != nil {
 		return err
 	}
-	keepHead(l)
+	keep(l, own)
 	return nil
 }
 
-// trainJoined joins the broadcast body and the client's head and trains them.
-func trainJoined(l *fl.Local) error {
-	joinHead(l)
+// trainJoined trains the broadcast weights joined with what the client keeps.
+func trainJoined(l *fl.Local, own nn.Span) error {
+	join(l, own)
 	return l.SGD(fl.LocalRun{})
 }
 
-// joinHead puts the client's own head on the broadcast body, if it has one yet.
-func joinHead(l *fl.Local) {
+// join puts the client's own parameters of a span on the broadcast weights, if it has any
+// yet.
+func join(l *fl.Local, own nn.Span) {
 	if !l.Fresh {
-		copy(l.Weights[l.Head().Lo:l.Head().Hi], l.State)
+		copy(l.Weights[own.Lo:own.Hi], l.State)
 	}
 }
 
-// keepHead makes the head that was trained the client's state. What goes to the
-// server has the head that came from there.
-func keepHead(l *fl.Local) {
-	span := l.Head()
-	head := l.Weights[span.Lo:span.Hi]
-	copy(l.State, head)
-	copy(head, l.Broadcast[span.Lo:])
+// keep makes the parameters of a span, as they were trained, the client's state. What goes
+// to the server has those that came from there.
+func keep(l *fl.Local, own nn.Span) {
+	trained := l.Weights[own.Lo:own.Hi]
+	copy(l.State, trained)
+	copy(trained, l.Broadcast[own.Lo:])
 }

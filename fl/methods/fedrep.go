@@ -25,6 +25,7 @@ func fedRep() fl.Method {
 		Memories:    2, // of the body and the head
 		Local:       fedRepLocal,
 		Personalize: trainOwnHead,
+		Kept:        joinHead,
 		Work:        headWork,
 		NewServer:   averaging,
 	}
@@ -48,13 +49,13 @@ func fedRepLocal(l *fl.Local) error {
 	if err := l.SGD(fl.LocalRun{Only: l.Body()}); err != nil {
 		return err
 	}
-	keepHead(l)
+	keep(l, l.Head())
 	return nil
 }
 
 // trainOwnHead joins the broadcast body and the client's head after its epochs.
 func trainOwnHead(l *fl.Local) error {
-	joinHead(l)
+	join(l, l.Head())
 	return trainHead(l, fl.LocalRun{Memory: 1})
 }
 

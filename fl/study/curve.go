@@ -5,11 +5,13 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// CurvePoint is the global model of a trial as it was after a round.
+// CurvePoint is what eval.every measured of a trial after a round: the global model, or
+// the personalized ones.
 type CurvePoint struct {
 	// Round is how many rounds the trial had run, Examples how many training
 	// samples its clients had processed in them.
@@ -17,7 +19,7 @@ type CurvePoint struct {
 	Examples int `json:"examples"`
 	// Clock is the simulated time in seconds, nil without a fleet.
 	Clock *float64 `json:"clock,omitempty"`
-	// TestError is the classification error on the clients' test samples.
+	// TestError is the error on the clients' test samples.
 	TestError float64 `json:"test_error"`
 	// Epsilon is what the rounds have cost in privacy, of a run with dp.
 	Epsilon *float64 `json:"epsilon,omitempty"`
@@ -86,6 +88,9 @@ func checkCurve(s *Setup) error {
 	if s.Model.Loss().Numbers() && eval.Goal > 0 {
 		return &key.Error{Key: "eval.goal", Problem: fmt.Sprintf(" = %v: models with the loss %q have no accuracy; leave it out", eval.Goal, kind)}
 	}
+	if err := checkPersonal(s); err != nil {
+		return err
+	}
 	if !s.Config.Validates() {
 		return nil
 	}
@@ -102,4 +107,24 @@ func checkCurve(s *Setup) error {
 		return &key.Error{Key: "objective", Problem: fmt.Sprintf(" = %q: no client has %s samples; set data.split", s.Config.Objective, missing)}
 	}
 	return &key.Error{Key: "eval.patience", Problem: fmt.Sprintf(" = %d: no client has %s samples; set data.split, or leave eval.patience out", eval.Patience, missing)}
+}
+
+// checkPersonal returns an error for measurements of personalized models that cannot be had.
+func checkPersonal(s *Setup) error {
+	c := &s.Config
+	if m, err := fl.MethodByName(c.Method); err == nil && !c.Eval.Adapt && (m.Subnet != nil || m.Trains != nil) {
+		return &key.Error{Key: "eval.adapt", Problem: fmt.Sprintf(" = false: clients of method %q train sub-networks, which no client keeps; leave it out", c.Method)}
+	}
+	problem := ""
+	switch {
+	case c.Eval.EveryTarget != tuners.TargetPersonalized:
+		return nil
+	case !slices.ContainsFunc(s.Data.Clients, func(c data.Client) bool { return c.Test.Len() > 0 }):
+		problem = "no client has test samples; set data.split, or leave it out"
+	case c.Eval.Adapt && c.ClientTuner.Name != "":
+		problem = fmt.Sprintf("client tuner %q sets the hyperparameters of each round, and none between rounds; set eval.adapt = false, or leave it out", c.ClientTuner.Name)
+	default:
+		return nil
+	}
+	return &key.Error{Key: "eval.every_target", Problem: fmt.Sprintf(" = %q: %s", c.Eval.EveryTarget, problem)}
 }

@@ -27,6 +27,40 @@ func TestCurveChangesNoWeights(t *testing.T) {
 	}
 }
 
+// TestCurveOfPersonalizedModels: the last point is the final result, of the models that
+// clients have, which is the global one where they keep nothing, and of those that they train.
+func TestCurveOfPersonalizedModels(t *testing.T) {
+	for _, adapt := range []bool{false, true} {
+		s := glyphStudy(t, nil)
+		s.Config.Rounds = 4
+		s.Config.Eval.Every, s.Config.Eval.EveryTarget, s.Config.Eval.Adapt, s.Config.Eval.Personalized = 2, "personalized", adapt, true
+		r, err := Run(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(r.Curve); n != 2 || r.PersonalizedTest == nil || r.Curve[1].TestError != *r.PersonalizedTest {
+			t.Fatalf("adapt %v: a curve %+v, at the end %v", adapt, r.Curve, r.PersonalizedTest)
+		}
+		if own, global := r.Evaluation.PersonalizedTest.Loss, r.Evaluation.GlobalTest.Loss; (own == global) == adapt {
+			t.Errorf("adapt %v: a personalized loss of %v, a global one of %v", adapt, own, global)
+		}
+	}
+	for _, tt := range []struct {
+		change func(c *config.Config)
+		want   string
+	}{
+		{func(c *config.Config) { c.Method, c.Eval.Adapt = "heterofl", false }, `eval.adapt = false: clients of method "heterofl" train sub-networks`},
+		{func(c *config.Config) { c.ClientTuner.Name = "fathom" }, `eval.every_target = "personalized": client tuner "fathom" sets the hyperparameters`},
+	} {
+		s := glyphStudy(t, nil)
+		s.Config.Eval.Every, s.Config.Eval.EveryTarget = 2, "personalized"
+		tt.change(&s.Config)
+		if err := checkCurve(&s); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("error %v, want %s", err, tt.want)
+		}
+	}
+}
+
 // TestPatience ends a run whose validation error stops falling, whole, interrupted at its
 // end, and trained elsewhere.
 func TestPatience(t *testing.T) {

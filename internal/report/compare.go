@@ -294,7 +294,7 @@ func figures(all []*group) (pictures []*figure.Figure) {
 		}
 		f := &figure.Figure{Name: q.name, Title: q.title, Panels: panels, Height: row + 60}
 		if !tunes {
-			f.Title = "Test " + all[0].Studies[0].errors().name + " of the global model"
+			f.Title = "Test " + all[0].Studies[0].errors().name + " of " + all[0].Studies[0].Config.Eval.Models()
 			for i := range panels {
 				panels[i].X.Label = "rounds"
 			}

@@ -151,7 +151,7 @@ func curve(name, title string, y figure.Axis, lines []figure.Line, dots ...figur
 func (s *Study) answerCurve() *figure.Figure {
 	m := s.errors()
 	test := s.lines(func(r *view.Round) float64 { return r.TestError }, m.by)
-	if f := curve("test", "Test "+m.name+" of the global model over rounds", figure.Axis{Label: "test " + m.name + m.unit}, test); f != nil {
+	if f := curve("test", "Test "+m.name+" of "+s.Config.Eval.Models()+" over rounds", figure.Axis{Label: "test " + m.name + m.unit}, test); f != nil {
 		return f
 	}
 	if s.Mode == config.ModeRun {

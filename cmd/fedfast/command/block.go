@@ -98,7 +98,7 @@ func spreadText(measure string, s *fl.Summary) string {
 	return strings.Join(parts, "; ")
 }
 
-// curve adds a few test errors of the global model by round, and how a training ended
+// curve adds a few test errors by round, and how a training ended
 // early or broke down.
 func (b *block) curve(l learned) {
 	if len(l.curve) == 0 {
@@ -123,7 +123,7 @@ func (b *block) curve(l learned) {
 	if len(rounds) == 1 {
 		after = " after round "
 	}
-	b.Row("global test by round", strings.Join(errors, ", ")+unit+after+strings.Join(rounds, ", "))
+	b.Row(l.target+" test by round", strings.Join(errors, ", ")+unit+after+strings.Join(rounds, ", "))
 	for _, note := range l.ends() {
 		b.Row(note[0], note[1])
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // maxPoints is how many lines a printed curve has; the files of the study hold
@@ -27,11 +28,12 @@ type learned struct {
 	goal     float64
 	patience int
 	measure  string // see study.Errors
+	target   string // whose errors the curve has, see config.Eval
 }
 
 // ofRun is how a run went.
-func ofRun(r *study.RunResult) learned {
-	return learned{r.TrainLoss, r.Curve, r.Goal, r.Patience, r.Measure}
+func ofRun(c *config.Config, r *study.RunResult) learned {
+	return learned{r.TrainLoss, r.Curve, r.Goal, r.Patience, r.Measure, c.Eval.EveryTarget}
 }
 
 // print prints training losses and test errors of the global model by round, with what the

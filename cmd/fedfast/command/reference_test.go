@@ -149,8 +149,12 @@ func keeps(t *testing.T, name string) string {
 	switch n := m.StateLen(&cfg); n {
 	case model.Size():
 		return "a vector of the model's size"
+	case model.Size() + 1:
+		return "a model and its weight in the mixture"
 	case cfg.Head().Len():
 		return "a head"
+	case cfg.Head().Lo:
+		return "a body"
 	default:
 		t.Fatalf("method %s keeps %d floats: say what they are", name, n)
 		return ""

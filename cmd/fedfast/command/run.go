@@ -102,7 +102,7 @@ func (a *app) showRun(s *opened, r *study.RunResult, dir string) error {
 // printRun prints the end of a run: the result, behind all about it with --verbose.
 func (a *app) printRun(c *config.Config, r *study.RunResult, dir string) error {
 	if a.verbose {
-		if err := ofRun(r).print(a.out); err != nil {
+		if err := ofRun(c, r).print(a.out); err != nil {
 			return err
 		}
 		if err := a.printRunDetails(r); err != nil {
@@ -129,7 +129,7 @@ func (a *app) printRunDetails(r *study.RunResult) error {
 func (a *app) printRunBlock(c *config.Config, r *study.RunResult, dir string) error {
 	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Seconds)), counted(r.Rounds, "round"), "in "+dir)
 	b.errors(c, &r.Errors)
-	b.curve(ofRun(r))
+	b.curve(ofRun(c, r))
 	b.privacy(r.Privacy)
 	if r.Traffic != nil && !r.Traffic.Plainly() {
 		b.Row("updates", r.Traffic.Describe())

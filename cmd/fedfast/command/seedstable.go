@@ -316,7 +316,7 @@ func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine
 	b.seeds("validation "+s.scale().Metric, lineOf(lines, ofStudy, "best_score"), s)
 	b.seeds("random search, best", lineOf(lines, ofStudy, "random_search_best_test_error"), s)
 	b.seeds("random search, median", lineOf(lines, ofStudy, "random_search_median_test_error"), s)
-	b.curve(learned{curve: s.meanCurve(), measure: s.measure()})
+	b.curve(learned{curve: s.meanCurve(), measure: s.measure(), target: c.Eval.EveryTarget})
 	b.warnings(s.verdict(), a.verbose)
 	dir := shellWord(s.Dir)
 	var next []string

@@ -188,7 +188,7 @@ func (a *app) showEnd(ctx context.Context, v *store.View, s *study.Stored, c *co
 		}
 		return a.printTuneBlock(c, s.Tune, entry.Dir)
 	case s.Run != nil:
-		if err := ofRun(s.Run).print(a.out); err != nil {
+		if err := ofRun(c, s.Run).print(a.out); err != nil {
 			return err
 		}
 		if a.verbose {
@@ -227,7 +227,7 @@ func (a *app) printUnfinished(ctx context.Context, v *store.View, c *config.Conf
 	if err != nil {
 		return err
 	}
-	b.curve(learned{curve: curve, measure: study.MeasureOf(c)})
+	b.curve(learned{curve: curve, measure: study.MeasureOf(c), target: c.Eval.EveryTarget})
 	dir := shellWord(entry.Dir)
 	if entry.State == view.Interrupted {
 		b.next("study resume "+dir, "report "+dir)

@@ -66,6 +66,9 @@ type Exam struct {
 	// and test examples, PersonalVal and PersonalTest those that each client trains
 	// from them.
 	GlobalVal, GlobalTest, PersonalVal, PersonalTest bool
+	// Kept has PersonalVal and PersonalTest measure the models that the clients have
+	// instead, without training.
+	Kept bool `json:",omitempty"`
 	// Params are the hyperparameters of that training, one for all or one for each of
 	// Clients, and Server those of the server.
 	Params []hyper.Client

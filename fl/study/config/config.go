@@ -151,11 +151,13 @@ type Finalists struct {
 // Eval holds the keys eval.*.
 type Eval struct {
 	Clients      int     `toml:"clients" in:"[0, inf)" doc:"number of clients, drawn by the seed, on which the final result is measured; 0: all"`
-	Personalized bool    `toml:"personalized" doc:"also measure the models that these clients train from the result, which costs their training"`
+	Personalized bool    `toml:"personalized" doc:"also measure the clients' personalized models"`
+	Adapt        bool    `toml:"adapt" doc:"before measurements of personalized models, train them on each client's samples, which costs this training; false: measure the model that each client has without it: the global one with what the client keeps under the method" also:"fine_tune finetune"`
 	EverySeconds float64 `toml:"every_seconds" in:"[0, inf)" doc:"simulated seconds between these measurements, instead of eval.every, on a fleet; 0: none"`
-	Every        int     `toml:"every" in:"[0, inf) or -1" doc:"number of rounds between measurements of the global model on test samples (the learning curve); 0: never; -1: about 20 measurements per trial on up to 100 clients, always the same ones, fewer if that would take more than 5 % of the training's multiply-adds" also:"eval_every eval_interval test_every"`
+	Every        int     `toml:"every" in:"[0, inf) or -1" doc:"number of rounds between measurements of a trial's model on test samples (the learning curve); 0: never; -1: about 20 measurements per trial on up to 100 clients, always the same ones, fewer if that would take more than 5 % of the training's multiply-adds" also:"eval_every eval_interval test_every"`
+	EveryTarget  string  `toml:"every_target" of:"global personalized" doc:"which models these measurements are of: the global model, or the clients' personalized ones, see eval.adapt"`
 	EveryClients int     `toml:"every_clients" in:"[0, inf)" doc:"number of clients for each of these measurements, drawn anew each time, the same for all trials; 0: as for the final result, or with eval.every = -1 as described there"`
-	Goal         float64 `toml:"goal" in:"[0, 1]" doc:"global test accuracy at which fedfast run, or the single trial of a client tuner without a tuner, stops; 0: none" also:"target_accuracy"`
+	Goal         float64 `toml:"goal" in:"[0, 1]" doc:"test accuracy, as eval.every measures it, at which fedfast run, or the single trial of a client tuner without a tuner, stops; 0: none" also:"target_accuracy"`
 	Patience     int     `toml:"patience" in:"[0, inf)" doc:"early stopping: fedfast run, or the single trial of a client tuner without a tuner, stops after this number of consecutive measurements without a lower error on the clients' validation samples, which eval.every then measures too; 0: off" also:"early_stopping early_stop"`
 }
 
@@ -195,6 +197,8 @@ func (c *Config) checkAim() error {
 		name, problem = "eval.every_seconds", "the simulated seconds between measurements, such as 10"
 	case c.Target != tuners.TargetGlobal:
 		name, problem = "target = \"global\"", "the goal is one of the global model"
+	case c.Eval.EveryTarget == tuners.TargetPersonalized:
+		name, problem = "eval.every_target = \"global\"", "the goal is one of the global model"
 	case c.Score.Both:
 		name, problem = "score.both = false", "a time to a goal has no other target"
 	default:
@@ -249,7 +253,7 @@ func Default() Config {
 		Data:       Data{StateMemory: limit.StateMemory >> 20, ProxyTest: 1000},
 		Time:       fleet.DefaultTime(),
 		Sampler:    fleet.DefaultSampler(),
-		Eval:       Eval{Personalized: true, Every: AutoEvery},
+		Eval:       Eval{Personalized: true, Adapt: true, Every: AutoEvery, EveryTarget: tuners.TargetGlobal},
 		Tuner:      Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},
 	}
 	c.setHyper(hyper.DefaultClient(), hyper.DefaultServer())
@@ -281,7 +285,7 @@ func (c *Config) Hyper() hyper.Values {
 	return hyper.Values{Client: c.Client.Client, Server: c.Server, Time: c.Time}
 }
 
-// AutoEvery as Eval.Every measures the global model about 20 times per trial.
+// AutoEvery as Eval.Every measures a trial's model about 20 times.
 const AutoEvery = -1
 
 const needsEvery = ": requires eval.every, the number of rounds between measurements, such as 5"
@@ -292,6 +296,14 @@ func (e *Eval) DropAuto() {
 	if e.Every == AutoEvery {
 		e.Every = 0
 	}
+}
+
+// Models names the models that Every measures.
+func (e Eval) Models() string {
+	if e.EveryTarget == tuners.TargetPersonalized {
+		return "personalized models"
+	}
+	return "the global model"
 }
 
 // check returns an error for settings that have no effect without eval.every.
@@ -307,6 +319,8 @@ func (e Eval) check() error {
 		return &key.Error{Key: "eval.patience", Problem: needsEvery}
 	case e.EveryClients > 0:
 		return &key.Error{Key: "eval.every_clients", Problem: needsEvery}
+	case e.EveryTarget == tuners.TargetPersonalized:
+		return &key.Error{Key: "eval.every_target", Problem: needsEvery}
 	}
 	return nil
 }

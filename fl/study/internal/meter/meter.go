@@ -75,7 +75,16 @@ func (m *Meter) toGoal(r *fl.RoundResult, rec *record.Round) float64 {
 	return most * (1 + float64(rec.Score))
 }
 
-// measure measures the global model on the way, when it is time.
+// whose says which models of a trial are measured on the way.
+func (m *Meter) whose(tr *fl.Trial, r *fl.RoundResult) fl.EvalConfig {
+	if m.Config.Eval.EveryTarget != tuners.TargetPersonalized {
+		return fl.EvalConfig{}
+	}
+	// without a client tuner, which checks refuse where clients train, all slots are alike
+	return fl.EvalConfig{Clients: []fl.ClientParams{r.Slots[0].Params}, Server: &r.Server, Kept: !m.Config.Eval.Adapt, Round: tr.Rounds(), State: tr.State()}
+}
+
+// measure measures models on the way, when it is time.
 func (m *Meter) measure(ctx context.Context, tr *fl.Trial, r *fl.RoundResult, rec *record.Round) error {
 	if !m.due(tr.Rounds(), r) {
 		return nil
@@ -83,8 +92,8 @@ func (m *Meter) measure(ctx context.Context, tr *fl.Trial, r *fl.RoundResult, re
 	if m.Account != nil {
 		rec.Epsilon = new(record.Real(m.Account.Spent(tr.Rounds())))
 	}
-	clients := m.clients(tr.Rounds())
-	s, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "test", clients)
+	clients, whose := m.clients(tr.Rounds()), m.whose(tr, r)
+	s, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "test", clients, whose)
 	if err != nil {
 		return err
 	}
@@ -103,7 +112,7 @@ func (m *Meter) measure(ctx context.Context, tr *fl.Trial, r *fl.RoundResult, re
 	if !m.Config.Validates() {
 		return nil
 	}
-	v, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "val", clients)
+	v, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "val", clients, whose)
 	if err != nil {
 		return err
 	}
