@@ -25,8 +25,17 @@ func TestDropLast(t *testing.T) {
 		steps, examples int
 		one             bool // a batch of one sample
 	}{
-		{25, 10, 1, 2, 20, false}, {20, 10, 1, 2, 20, false}, {21, 10, 3, 6, 60, false}, {10, 10, 2, 2, 20, false}, {7, 10, 3, 3, 21, false},
-		{25, 10, 1.5, 3, 30, false}, {25, 10, 1.2, 2, 20, false}, {25, 10, 0.2, 1, 5, false}, {25, 10, 0.04, 1, 1, true}, {1, 10, 2, 2, 2, true}, {5, 1, 1, 5, 5, true},
+		{25, 10, 1, 2, 20, false},
+		{20, 10, 1, 2, 20, false},
+		{21, 10, 3, 6, 60, false},
+		{10, 10, 2, 2, 20, false},
+		{7, 10, 3, 3, 21, false},
+		{25, 10, 1.5, 3, 30, false},
+		{25, 10, 1.2, 2, 20, false},
+		{25, 10, 0.2, 1, 5, false},
+		{25, 10, 0.04, 1, 1, true},
+		{1, 10, 2, 2, 2, true},
+		{5, 1, 1, 5, 5, true},
 	} {
 		c := Client{Batch: tt.batch, Epochs: tt.epochs, DropLast: true}
 		if steps, examples, one := c.LocalSteps(tt.n), c.Examples(tt.n), c.DealsOne(tt.n); steps != tt.steps || examples != tt.examples || one != tt.one {

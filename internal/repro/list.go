@@ -187,10 +187,13 @@ var fullSets = map[string]fullSet{
 // counts returns how a configuration splits the whole set.
 func (f fullSet) counts(c *config.Config) estimate.Counts {
 	n := estimate.Counts{Clients: f.clients, Train: f.train, Test: f.test, Proxy: float64(c.Data.ProxyTest)}
+	whole := c.Data.Samples == 0 && len(c.Data.Sizes) == 0
 	if c.Data.Partition != "" {
 		n.Clients, n.Train = c.Data.Clients, float64(c.Data.Samples)
 		if c.Data.Samples == 0 && f.clients > 0 { // all that the set has
 			n.Train = f.train * float64(f.clients) / float64(n.Clients)
+		} else if whole {
+			n.Train = f.train / float64(n.Clients)
 		}
 		if len(c.Data.Sizes) > 0 {
 			n.Train = 0
@@ -212,7 +215,7 @@ func (f fullSet) counts(c *config.Config) estimate.Counts {
 		return n
 	}
 	all := n.Train
-	if c.Data.Partition == "" { // else all that a client is dealt is split
+	if c.Data.Partition == "" || whole { // else all that a client is dealt is split
 		all += n.Test
 	}
 	if c.Data.MaxSamples > 0 {

@@ -20,7 +20,9 @@ func TestFullCounts(t *testing.T) {
 		// 500 clients of 100, and 10,000 test images
 		"fedex-table1/cifar10-iid/rs/global/fedex": {Clients: 500, Train: 80, Val: 20, Test: 20},
 		// 100 to 1,000 samples, 516.7 in the mean
-		"fedtune-table1/fmnist/global":  {Clients: 50, Train: 465, Val: 51.7, Test: 200},
+		"fedtune-table1/fmnist/global": {Clients: 50, Train: 465, Val: 51.7, Test: 200},
+		// all 70,000 samples
+		"pfllib/fmnist-dir01/fedavg":    {Clients: 20, Train: 2625, Test: 875},
 		"fedtune-table1/femnist/global": {Clients: 192, Train: 465, Val: 51.7, Test: 419.4},
 	} {
 		cells, err := Select(name)

@@ -1,0 +1,145 @@
+package repro
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+const pfllibPaper = "PFLlib (JMLR 2025)"
+
+// pfllibSetting is one way in which the leaderboard deals Fashion-MNIST.
+type pfllibSetting struct {
+	name, where string
+	sets        []string
+}
+
+var pfllibSettings = []pfllibSetting{
+	{"fmnist-dir01", "leaderboard, practical label skew", nil},
+	{"fmnist-pat2", "leaderboard, pathological label skew", []string{"data.partition=classes-blocked", "data.alpha=0", "data.client_classes=2", "data.min_samples=10"}},
+}
+
+// pfllibArm is a method with the settings that it has beside the preset's.
+type pfllibArm struct {
+	method string
+	sets   []string
+	// published are the leaderboard's numbers in the order of pfllibSettings; without
+	// them they are not at hand.
+	published []Published
+	// own says that the leaderboard measures models of the clients' own.
+	own      bool
+	deviates []string
+	why      string // it cannot be run, empty where it can
+}
+
+var pfllibArms = []pfllibArm{
+	{method: "fedavg", published: []Published{{Mean: 85.85, SD: 0.19}, {Mean: 80.41, SD: 0.08}}},
+	{
+		method: "fedprox", published: []Published{{Mean: 85.63, SD: 0.57}, {Mean: 78.08, SD: 0.15}},
+		sets: []string{"client.mu=0.001"}, deviates: []string{"client.mu is 0.001: ours; the default of the authors' code is 0, which is FedAvg"},
+	},
+	{method: "fedgen", published: []Published{{Mean: 84.90, SD: 0.31}, {Mean: 79.76, SD: 0.60}}, why: noSuchMethod},
+	{
+		method: "perfedavg", published: []Published{{Mean: 95.10, SD: 0.10}, {Mean: 99.18, SD: 0.08}}, own: true,
+		sets:     []string{"client.inner_lr=0.005", "client.inner_steps=1", "client.first_order=true"},
+		deviates: []string{"Per-FedAvg draws two batches of 10 for each local step, where the authors' code halves one of 20 and takes half as many steps"},
+	},
+	{
+		method: "pfedme", published: []Published{{Mean: 97.25, SD: 0.17}, {Mean: 99.35, SD: 0.14}}, own: true,
+		sets:     []string{"client.lambda=15", "client.inner_lr=0.01", "client.inner_steps=5", "server.weighted=true"},
+		deviates: []string{"pFedMe has its paper's lambda of 15 and a server rate of 1, where the defaults of the authors' code are 1 and 0"},
+	},
+	{
+		method: "ditto", published: []Published{{Mean: 97.47, SD: 0.04}, {Mean: 99.44, SD: 0.06}}, own: true,
+		sets: []string{"client.lambda=0.1", "client.personal_epochs=1"}, deviates: []string{"Ditto's lambda is 0.1: ours; the default of the authors' code is 0, which are local models"},
+	},
+	{method: "apfl", published: []Published{{Mean: 97.25, SD: 0.08}, {Mean: 99.41, SD: 0.02}}, why: noSuchMethod},
+	{method: "fedfomo", published: []Published{{Mean: 97.21, SD: 0.02}, {Mean: 99.46, SD: 0.01}}, why: noSuchMethod},
+	{method: "fedamp", published: []Published{{Mean: 97.20, SD: 0.06}, {Mean: 99.42, SD: 0.03}}, why: noSuchMethod},
+	{method: "apple", published: []Published{{Mean: 97.06, SD: 0.07}, {Mean: 99.30, SD: 0.01}}, why: noSuchMethod},
+	{method: "fedala", published: []Published{{Mean: 97.66, SD: 0.02}, {Mean: 99.57, SD: 0.01}}, why: noSuchMethod},
+	{method: "fedrep", own: true, sets: []string{"client.head_epochs=1"}},
+	{method: "fedper", own: true},
+	{method: "fedbabu", own: true, sets: []string{"client.head_epochs=10"}, deviates: []string{"FedBABU tunes the head alone before it is measured, where the authors' code tunes the whole network"}},
+}
+
+const noSuchMethod = "the method is not built in"
+
+// pfllibTraining is the training of an arm.
+func pfllibTraining(s pfllibSetting, arm pfllibArm) *Training {
+	t := &Training{
+		Key: "pfllib-" + s.name + "-" + arm.method, Mode: config.ModeRun, Preset: "fmnist-pfllib", Tuner: "random", Seeds: 5, Needs: "fashion-mnist", Shrink: shrinkPFLlib,
+		Sets: slices.Concat([]string{"method=" + arm.method, "eval.every=1", "budget.rounds=2000", "budget.trial_rounds=2000", "tuner.options.trials=1", fmt.Sprintf("eval.personalized=%v", arm.own)}, s.sets, arm.sets),
+		Deviates: append([]string{
+			"each seed has a partition of its own, where PFLlib deals once for all repeats; the number of its repeats is not printed",
+			"the leaderboard does not print the methods' own hyperparameters",
+		}, arm.deviates...),
+	}
+	if arm.own {
+		t.Deviates = append(t.Deviates, "clients' own models are measured once, after the last round and as eval.personalized makes them; the leaderboard has the best of all rounds, each measured before training")
+	}
+	return t
+}
+
+// shrinkPFLlib scales the rounds.
+func shrinkPFLlib(c *config.Config, scale float64) []string {
+	rounds := c.Rounds
+	c.Rounds = shrunk(rounds, scale, 1)
+	c.Budget.Rounds, c.Budget.TrialRounds = c.Rounds, c.Rounds // as a study of one trial has
+	return []string{fmt.Sprintf("scaled by %v: %d rounds instead of %d", scale, c.Rounds, rounds)}
+}
+
+func pfllibCells() []Cell {
+	var cells []Cell
+	for i, s := range pfllibSettings {
+		for _, arm := range pfllibArms {
+			t, name := pfllibTraining(s, arm), "pfllib/"+s.name+"/"+arm.method
+			last := Cell{Name: name + "/last", Paper: pfllibPaper, Where: s.where, Unit: "% test accuracy", Instead: notAtHand, Training: t, Measure: lastAccuracy(arm.own)}
+			best := last
+			best.Name, best.Measure = name+"/best", bestAccuracy
+			if arm.published != nil {
+				best.Published = &arm.published[i]
+			}
+			switch {
+			case arm.why != "":
+				best.Training, best.Measure, best.Why = nil, nil, arm.why
+				cells = append(cells, best)
+			case arm.own:
+				last.Published = best.Published
+				cells = append(cells, last)
+			default:
+				last.Instead = "the best of all rounds alone"
+				cells = append(cells, best, last)
+			}
+		}
+	}
+	return cells
+}
+
+// lastAccuracy is the test accuracy after the last round, of clients' own models or of the
+// global one.
+func lastAccuracy(own bool) func(*Metrics) (float64, bool) {
+	return func(m *Metrics) (float64, bool) {
+		if n := len(m.End.Curve); !own && n > 0 {
+			return m.End.accuracy(m.End.Curve[n-1].TestError), true
+		}
+		return 100 - m.End.test(m.End.Survivor, tuners.TargetPersonalized), true
+	}
+}
+
+func pfllibClaims() []Comparison {
+	var claims []Comparison
+	for _, s := range pfllibSettings {
+		for _, arm := range pfllibArms {
+			if arm.own && arm.published != nil && arm.why == "" {
+				claims = append(claims, Comparison{
+					Name: "pfllib/" + s.name, Claim: "clients' own models beat FedAvg's", Higher: true,
+					New: "pfllib/" + s.name + "/" + arm.method + "/last", Old: "pfllib/" + s.name + "/fedavg/best",
+				})
+			}
+		}
+	}
+	return claims
+}
