@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -13,18 +14,22 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/stats"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // Comparison is what several studies came to together.
 type Comparison struct {
-	// Answer tells of repeats with several seeds how good they are in the mean.
+	// Name is that of the one group that all studies are in, empty for several.
+	Name string
+	// Answer tells which are the best, and of repeats with several seeds how good they
+	// are in the mean.
 	Answer []string
 	// Table has a row for each study, and before those of several seeds one with their
-	// mean.
+	// mean. It has the keys in which configurations differ, if these are few.
 	Table Table
 	// Figures are the curves of all of them.
 	Figures []*figure.Figure
-	// Diff has the keys in which the configurations differ, nil for equal ones.
+	// Diff has the keys in which the configurations differ, if these are many.
 	Diff *Table
 }
 
@@ -78,6 +83,11 @@ func Compare(studies []*Study) (*Comparison, error) {
 		return nil, err
 	}
 	c := &Comparison{}
+	if len(all) == 1 {
+		c.Name = all[0].Name
+	} else if answer := order(all); answer != "" {
+		c.Answer = append(c.Answer, answer)
+	}
 	settings := make([]map[string]string, len(all))
 	for i, g := range all {
 		if settings[i], err = config.Settings(g.Studies[0].Config); err != nil {
@@ -89,56 +99,53 @@ func Compare(studies []*Study) (*Comparison, error) {
 		}
 	}
 	keys := differing(settings)
-	c.Table = table(all, settings, keys[:min(mostKeys, len(keys))])
-	c.Diff = diff(all, settings, keys)
+	for i, g := range all {
+		if err := fill(settings[i], keys, g.Studies[0].Text); err != nil {
+			return nil, err
+		}
+	}
+	if len(keys) > mostKeys {
+		c.Diff, keys = diff(all, settings, keys), nil
+	}
+	c.Table = table(all, settings, keys)
 	c.Figures = figures(all)
 	return c, nil
 }
 
-// mostKeys is how many keys have a column in the table of studies.
-const mostKeys = 4
+// mostOrdered is how many groups order names.
+const mostOrdered = 4
 
-// differing are the keys that do not have one value everywhere.
-func differing(settings []map[string]string) []string {
-	keys := map[string]bool{}
-	for _, s := range settings {
-		for key, value := range s {
-			for _, other := range settings {
-				if x, ok := other[key]; !ok || x != value {
-					keys[key] = true
-				}
-			}
-		}
+// order tells which groups have the lowest test errors, empty where these cannot be
+// compared.
+func order(all []*group) string {
+	at, first := 2, all[0].Studies[0]
+	if first.Config.Aim().Target != tuners.TargetGlobal {
+		at = 0
 	}
-	delete(keys, "name")
-	return slices.Sorted(maps.Keys(keys))
-}
-
-// diff has a row for each key in which groups differ.
-func diff(all []*group, settings []map[string]string, keys []string) *Table {
-	if len(keys) == 0 {
-		return nil
+	q := quantities[at]
+	type place struct {
+		error float64
+		text  string
 	}
-	t := &Table{Title: "Differences of the configurations", Head: []string{"key"}}
+	var places []place
 	for _, g := range all {
-		t.Head = append(t.Head, g.Name)
-	}
-	for _, key := range keys {
-		row := []string{key}
-		for _, s := range settings {
-			row = append(row, orDefault(s, key))
+		s := g.Studies[0]
+		if s.Config.Aim().Target != first.Config.Aim().Target || s.errors() != first.errors() {
+			return ""
 		}
-		t.Rows = append(t.Rows, row)
+		if x := g.sample(q.of).Mean; !math.IsNaN(x) {
+			places = append(places, place{x, g.Name + " " + g.mean(q.of)})
+		}
 	}
-	return t
-}
-
-// orDefault is the value of a key.
-func orDefault(settings map[string]string, key string) string {
-	if x, ok := settings[key]; ok {
-		return x
+	if len(places) < 2 {
+		return ""
 	}
-	return "default"
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.error, b.error) })
+	var texts []string
+	for _, p := range places[:min(mostOrdered, len(places))] {
+		texts = append(texts, p.text)
+	}
+	return "Lowest " + q.name + ": " + texts[0] + ", before " + strings.Join(texts[1:], ", ") + "."
 }
 
 // quantity is a column of the table of studies.
@@ -171,19 +178,24 @@ var quantities = []quantity{
 	{"unseen clients", rate(func(e *study.Errors) *float64 { return e.UnseenTest })},
 }
 
-// mean writes the mean over studies with its interval.
-func (g *group) mean(of func(*Study) float64) string {
+// sample sums up a quantity of the studies that have it.
+func (g *group) sample(of func(*Study) float64) stats.Sample {
 	var values []float64
 	for _, s := range g.Studies {
 		if x := of(s); !math.IsNaN(x) {
 			values = append(values, x)
 		}
 	}
-	if len(values) == 0 {
+	return stats.Of(values)
+}
+
+// mean writes the mean over studies with its interval.
+func (g *group) mean(of func(*Study) float64) string {
+	m := g.sample(of)
+	if m.N == 0 {
 		return ""
 	}
 	text := g.Studies[0].ErrorText
-	m := stats.Of(values)
 	if math.IsNaN(m.Half) {
 		return text(m.Mean)
 	}
@@ -212,21 +224,21 @@ func table(all []*group, settings []map[string]string, keys []string) Table {
 	used := slices.DeleteFunc(slices.Clone(quantities), func(q quantity) bool {
 		return !slices.ContainsFunc(all, func(g *group) bool { return g.mean(q.of) != "" })
 	})
-	t := Table{Title: fmt.Sprintf("Studies (± %.0f %% confidence interval over seeds)", 100*stats.Confidence), Head: append([]string{"study"}, keys...)}
+	t := Table{Title: fmt.Sprintf("Studies (± %.0f %% confidence interval over seeds)", 100*stats.Confidence), Head: []string{"study"}}
 	if !slices.ContainsFunc(all, func(g *group) bool { return len(g.Studies) > 1 }) {
 		t.Title = "Studies"
 	}
 	for _, q := range used {
 		t.Head = append(t.Head, q.name)
 	}
-	t.Head = append(t.Head, "state", "seed", "total rounds", "training time")
+	t.Head = append(append(t.Head, keys...), "state", "seed", "total rounds", "training time")
 	add := func(name string, set map[string]string, g *group, state, seed string) {
 		row := []string{name}
-		for _, key := range keys {
-			row = append(row, orDefault(set, key))
-		}
 		for _, q := range used {
 			row = append(row, g.mean(q.of))
+		}
+		for _, key := range keys {
+			row = append(row, set[key])
 		}
 		rounds, worked := 0, time.Duration(0)
 		for _, s := range g.Studies {

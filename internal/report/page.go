@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed" // the page
 	"fmt"
 	"html/template"
@@ -84,12 +85,11 @@ const mostRows = 300
 func Write(w io.Writer, studies []*Study) error {
 	p := page{}
 	if len(studies) > 1 {
-		p.Title = fmt.Sprintf("%d studies", len(studies))
 		c, err := Compare(studies)
 		if err != nil {
 			return err
 		}
-		p.Answer = c.Answer
+		p.Title, p.Answer = cmp.Or(c.Name, fmt.Sprintf("%d studies", len(studies))), c.Answer
 		p.Compare = &comparisonSheet{Table: c.Table, Diff: c.Diff}
 		if p.Compare.Pictures, err = drawAll("all", c.Figures); err != nil {
 			return err

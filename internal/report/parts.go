@@ -81,6 +81,8 @@ func (s *Study) Tables(part string) (all []Table) {
 		}
 	case "tuner":
 		t = s.cellTable()
+	case "config":
+		t = s.settingsTable()
 	}
 	if t != nil {
 		all = append(all, *t)

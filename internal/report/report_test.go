@@ -230,8 +230,8 @@ func TestReportOfSeveral(t *testing.T) {
 		tune(t, dirs[i], small(t, sets...), 0)
 	}
 	f := read(t, write(t, dirs...))
-	f.holds(t, "Comparison", dirs[0]+": personalized test error ", "(mean over 2 seeds, 90 % confidence interval)", "2 seeds", "Differences of the configurations",
-		"client_tuner.name", "global test error", "Thick line: mean over seeds", dirs[0]+" (2 seeds)", "cosine of the clients", "client.lr set by the client tuner")
+	f.holds(t, "Comparison", dirs[0]+": personalized test error ", "(mean over 2 seeds, 90 % confidence interval)", "2 seeds", "Lowest personalized test error: ", ", before ",
+		"fathom", "global test error", "Thick line: mean over seeds", dirs[0]+" (2 seeds)", "cosine of the clients", "client.lr set by the client tuner")
 	if strings.Contains(read(t, write(t, dirs[0], dirs[2])).text, "Thick line") {
 		t.Error("bands are explained where no study has several seeds")
 	}
@@ -241,7 +241,7 @@ func TestReportOfSeveral(t *testing.T) {
 // their own.
 func TestReportOfOtherMeasures(t *testing.T) {
 	var dirs []string
-	for i, sets := range [][]string{{}, {"objective=loss", "name=by-loss"}} {
+	for i, sets := range [][]string{{}, {"objective=loss", "name=by-loss", "client.epochs=2", "client.momentum=0.5", "server.lr=0.7", "client.weight_decay=0.001"}} {
 		dirs = append(dirs, filepath.Join(t.TempDir(), fmt.Sprint("study", i)))
 		tune(t, dirs[i], small(t, sets...), 0)
 	}

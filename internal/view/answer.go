@@ -33,6 +33,28 @@ func (o *Overview) ErrorText(x float64) string {
 	return study.Scale{Percent: share}.Text(x)
 }
 
+// Test is the test error of the returned model under the study's target, and the one that
+// nine of ten clients do not exceed; nil for what was not measured.
+func (o *Overview) Test() (test, p90 *float64) {
+	e := o.Errors()
+	if e == nil {
+		return nil, nil
+	}
+	clients := fl.Summary{}
+	if test = e.GlobalTest; e.Evaluation != nil {
+		clients = e.Evaluation.GlobalTest
+	}
+	if e.PersonalizedTest != nil && o.Config.Aim().Target != tuners.TargetGlobal {
+		if test = e.PersonalizedTest; e.Evaluation != nil {
+			clients = e.Evaluation.PersonalizedTest
+		}
+	}
+	if clients.Clients > 1 {
+		p90 = &clients.P90
+	}
+	return test, p90
+}
+
 // part is one of the errors of a returned model.
 type part struct {
 	name string
@@ -87,7 +109,11 @@ func (o *Overview) versus(b *study.BaselineResult) string {
 		if *b.Gain < 0 {
 			better = "better"
 		}
-		text += fmt.Sprintf("; the best is %.1f points %s", 100*math.Abs(*b.Gain), better)
+		half := ""
+		if b.GainHalf != nil {
+			half = fmt.Sprintf(" ± %.1f", 100**b.GainHalf)
+		}
+		text += fmt.Sprintf("; the best is %.1f%s points %s", 100*math.Abs(*b.Gain), half, better)
 	}
 	return text + "."
 }

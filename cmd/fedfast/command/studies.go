@@ -5,26 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
-	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/workdir"
-	"github.com/fedfast/fedfast/internal/sys/oneline"
-	"github.com/fedfast/fedfast/internal/view"
 )
 
 func newStudy(a *app) *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list [DIR]",
 		Short: "List studies",
-		Long:  "List the studies in a directory (default: studies) and its subdirectories.",
+		Long:  "List the studies in a directory (default: studies) and its subdirectories, the newest first, with the\ntest error of the returned model. Seeds of one study are one line, with their mean and 90 % interval.",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			root := workdir.Home
@@ -134,142 +128,4 @@ func modeOf(ctx context.Context, dir string) (string, error) {
 		return "", fmt.Errorf("%s: cannot be resumed: neither %s nor %s and %s are readable; start again in another directory", dir, store.File, workdir.ConfigFile, workdir.EnvFile)
 	}
 	return mode, nil
-}
-
-// studyEntry is a line of `study list --json`.
-type studyEntry struct {
-	Dir  string `json:"dir"`
-	Name string `json:"name"`
-	// Command is "tune" or "run".
-	Command string     `json:"command"`
-	State   view.State `json:"state"`
-	// PID is the process that works on a running study.
-	PID    int `json:"pid,omitempty"`
-	Trials int `json:"trials"`
-	Rounds int `json:"rounds"`
-	// Stage says what a running study does after its trials, empty for nothing else.
-	Stage string `json:"stage,omitempty"`
-	// BestSoFar is an estimate of the best trial of a study without a returned model;
-	// BestScore is the score of that. null without any.
-	BestSoFar *bestSoFar `json:"best_so_far"`
-	BestScore *float64   `json:"best_score"`
-	// Objective and Direction say what scores are and which are better.
-	Objective     string `json:"objective,omitempty"`
-	Direction     string `json:"direction,omitempty"`
-	WeightsSHA256 string `json:"weights_sha256,omitempty"`
-	Started       string `json:"started,omitempty"`
-	Problem       string `json:"problem,omitempty"`
-	scale         study.Scale
-}
-
-// bestSoFar is a study.Standing.
-type bestSoFar struct {
-	Trial   int     `json:"trial"`
-	Round   int     `json:"round"`
-	Score   float64 `json:"score"`
-	Rounds  int     `json:"rounds"`
-	Clients int     `json:"clients"`
-	basis   string
-}
-
-// listStudies prints the studies below a directory.
-func (a *app) listStudies(ctx context.Context, root string) error {
-	entries := []studyEntry{}
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if e.IsDir() && store.Exists(path) {
-			entries = append(entries, entryOf(ctx, path))
-			return fs.SkipDir
-		}
-		return ctx.Err()
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return usageError{fmt.Errorf("%s: directory not found", root)}
-	}
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(entries)
-	}
-	if len(entries) == 0 {
-		fmt.Fprintf(a.out, "no studies in %s\n", root)
-		return nil
-	}
-	t := table.New(a.out, "study", "command", "state", "trials", "rounds", "validation", "started")
-	for _, e := range entries {
-		t.Row(e.Dir, e.Command, e.stateText(), table.Count(e.Trials), table.Count(e.Rounds), e.score(), e.Started)
-	}
-	return t.Flush()
-}
-
-// stateText writes the state, with what a running study does and who works on it.
-func (e *studyEntry) stateText() string {
-	if e.Problem != "" {
-		return e.Problem
-	}
-	state := string(e.State)
-	if e.PID > 0 {
-		state += " (process " + strconv.Itoa(e.PID) + ")"
-	}
-	if e.Stage != "" {
-		state += ", " + e.Stage
-	}
-	return state
-}
-
-// score writes the score of the returned model, or an estimate of the best so far.
-func (e *studyEntry) score() string {
-	switch {
-	case e.BestScore != nil:
-		return e.scale.Text(*e.BestScore) + " " + e.scale.Metric
-	case e.BestSoFar != nil:
-		return "~" + e.scale.Text(e.BestSoFar.Score) + " " + e.scale.Metric
-	}
-	return "-"
-}
-
-// entryOf sums a study up.
-func entryOf(ctx context.Context, path string) studyEntry {
-	e, err := summed(ctx, path)
-	if err != nil {
-		e.Problem = oneline.Of(err.Error())
-	}
-	return e
-}
-
-// summed sums a study up as far as it can be read.
-func summed(ctx context.Context, path string) (studyEntry, error) {
-	e := studyEntry{Dir: path}
-	v, o, err := view.Open(ctx, path)
-	if err != nil {
-		return e, err
-	}
-	defer func() { _ = v.Close() }() // it was read only
-	e.Name, e.Command, e.State, e.Trials, e.Rounds = o.Name, o.Mode, o.State, len(o.Trials), o.Rounds
-	if o.State == view.Running {
-		e.PID = o.PID
-	}
-	if !o.Started.IsZero() {
-		e.Started = o.Started.UTC().Format(time.RFC3339)
-	}
-	switch {
-	case o.Tune != nil:
-		e.WeightsSHA256, e.BestScore = o.Tune.WeightsSHA256, &o.Tune.Best.Score
-	case o.Run != nil:
-		e.WeightsSHA256 = o.Run.WeightsSHA256
-	}
-	if o.Mode == config.ModeTune {
-		e.scale = o.Scale()
-		e.Objective, e.Direction = e.scale.String(), o.Config.Aim().Direction.String()
-		if b := o.Best; b != nil && !b.Returned {
-			e.BestSoFar = &bestSoFar{b.Trial, b.Round, b.Score, b.Rounds, b.Clients, b.Basis()}
-		}
-		if o.Baseline != nil && o.State != view.Completed {
-			e.Stage = o.Baseline.Stage()
-		}
-	}
-	return e, nil
 }

@@ -114,6 +114,7 @@ func (s *Server) compare(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		st.Dir = name
 		studies = append(studies, st)
 	}
 	c, err := report.Compare(studies)

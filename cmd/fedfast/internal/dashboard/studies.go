@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"math"
 	"net/http"
@@ -9,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
@@ -48,8 +48,10 @@ type entry struct {
 	P90   *float64 `json:"p90"`
 	Share bool     `json:"share"`
 	// Half is half the width of the interval of Test over Seeds, which the entry stands for.
-	Half  *float64 `json:"half,omitempty"`
-	Seeds []entry  `json:"seeds,omitempty"`
+	Half *float64 `json:"half,omitempty"`
+	// Verdict is what is wrong with the returned model, of Seeds with any of theirs.
+	Verdict []string `json:"verdict,omitempty"`
+	Seeds   []entry  `json:"seeds,omitempty"`
 }
 
 // best is the best model so far, by an estimate, or the returned one.
@@ -120,7 +122,11 @@ func (e *entry) sum() {
 	e.Trials, e.Rounds, e.Budget, e.Worked = 0, 0, 0, 0
 	order := []view.State{view.Completed, view.Interrupted, view.Running}
 	var tests []float64
+	bad := 0
 	for _, s := range seeds {
+		if len(s.Verdict) > 0 {
+			bad++
+		}
 		e.Trials, e.Rounds, e.Budget, e.Worked = e.Trials+s.Trials, e.Rounds+s.Rounds, e.Budget+s.Budget, e.Worked+s.Worked
 		if slices.Index(order, s.State) > slices.Index(order, e.State) {
 			e.State = s.State
@@ -131,6 +137,9 @@ func (e *entry) sum() {
 		if s.Test != nil {
 			tests = append(tests, *s.Test)
 		}
+	}
+	if e.Verdict = nil; bad > 0 {
+		e.Verdict = []string{fmt.Sprintf("%d of %d seeds have warnings", bad, len(seeds))}
 	}
 	if m := stats.Of(tests); m.N > 0 {
 		e.Test = &m.Mean
@@ -177,20 +186,8 @@ func (s *Server) head(o *view.Overview) entry {
 	}
 	e.About = report.Subtitle(o)
 	_, e.Share = study.MeasureName(o.Measure())
-	if errs := o.Errors(); errs != nil {
-		part := fl.Summary{}
-		if e.Test = errs.GlobalTest; errs.Evaluation != nil {
-			part = errs.Evaluation.GlobalTest
-		}
-		if errs.PersonalizedTest != nil && o.Config.Aim().Target != tuners.TargetGlobal {
-			if e.Test = errs.PersonalizedTest; errs.Evaluation != nil {
-				part = errs.Evaluation.PersonalizedTest
-			}
-		}
-		if part.Clients > 1 {
-			e.P90 = &part.P90
-		}
-	}
+	e.Test, e.P90 = o.Test()
+	e.Verdict = o.Verdict()
 	left := o.Budget - o.Rounds
 	if b := o.Baseline; b != nil && o.State != view.Completed {
 		e.Stage, left = b.Stage(), b.Rounds*(b.Configurations-len(b.Done))
@@ -263,7 +260,7 @@ func (s *Server) study(r *http.Request) (any, error) {
 	}
 	defer func() { _ = v.Close() }() // it was read only
 	p := page{
-		entry: s.head(o), Seq: o.Seq, All: []trial{}, Sessions: []session{}, Metrics: metrics(o), Verdict: o.Verdict(),
+		entry: s.head(o), Seq: o.Seq, All: []trial{}, Sessions: []session{}, Metrics: metrics(o),
 		Answer: o.Answer(), Path: o.Dir, Config: o.Text, Parts: tabs(o),
 	}
 	for i := range o.Trials {

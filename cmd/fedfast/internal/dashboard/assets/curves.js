@@ -148,8 +148,8 @@ class Curves {
       series: [{ label: axisName[this.by] }, ...this.data.slice(1).map((_, i) => this.series(i)), { label: "single rounds", stroke: best, alpha: 0.35, paths: () => null, points: { show: true, size: 3, fill: best } }],
       scales: { x: { time: false }, y: lo > 0 && hi > 100 * lo ? { distr: 3 } : {} },
       axes: [
-        { ...axis, label: axisName[this.by], labelSize: 22, ...(this.by ? { values: (u, xs) => xs.map((x) => this.place(x)) } : { incrs: wholeSteps }) },
-        { ...axis, label: this.nameOf(this.metric), size: 64, labelSize: 22, ...(this.percent(this.metric) ? { values: (u, ys) => ys.map((y) => +(100 * y).toPrecision(6) + " %") } : {}) },
+        { ...axis, label: axisName[this.by], size: 32, labelSize: 22, ...(this.by ? { values: (u, xs) => xs.map((x) => this.place(x)) } : { incrs: wholeSteps }) },
+        { ...axis, label: this.metric === "score" && this.scale?.name ? this.scale.name : metricName[this.metric], size: 64, labelSize: 22, ...(this.percent(this.metric) ? { values: (u, ys) => ys.map((y) => +(100 * y).toPrecision(6) + " %") } : {}) },
       ],
       legend: { show: false },
       cursor: { focus: { prox: 24 }, points: { show: false }, drag: { x: true, y: false } },

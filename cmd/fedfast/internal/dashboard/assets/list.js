@@ -41,10 +41,12 @@ function row(s, inside) {
   }
   const [error, more] = test(s), state = make("td", s.stage ? s.state + ", " + s.stage : s.state, { class: "state " + s.state });
   if (s.left !== null) state.append(make("small", span(s.left) + " left"));
+  const about = make("td", s.about, { class: "about" });
+  if (s.verdict) about.append(make("small", "Warning: " + s.verdict.join("; "), { class: "warn" }));
   const cell = make("td", error, { class: "n error" });
   if (more) cell.append(make("small", more));
   tr.append(
-    make("td", s.about, { class: "about" }), state, cell,
+    about, state, cell,
     make("td", count.format(s.trials), { class: "n wide" }),
     make("td", count.format(s.rounds) + " of " + count.format(s.budget), { class: "n wide" }),
     make("td", day(s.started), { class: "wide" }),

@@ -105,11 +105,6 @@ async function tab(id) {
   by("cluster").hidden = id !== "timeline" || !page.study.workers;
   by("parallel").replaceChildren();
   if (id === "overview") return;
-  if (id === "config") {
-    const pre = make("pre", page.study.config, { tabindex: "0" });
-    by("part").replaceChildren(copyButton(page.study.config), pre);
-    return;
-  }
   by("part").replaceChildren(make("p", "Reading the study…", { class: "faint" }));
   if (id === "params") parallel(by("parallel"), page.study, drawer);
   try {
@@ -119,6 +114,10 @@ async function tab(id) {
     if (twice) by("parallel").append(downloads("parallel", twice.title, { svg: () => twice.svg, png: () => png(twice.svg), csv: () => twice.csv }));
     p.pictures = p.pictures.filter((x) => x !== twice);
     shown(by("part"), p);
+    if (id !== "config") return;
+    const all = make("details");
+    all.append(make("summary", "All keys, as a study file"), copyButton(page.study.config), make("pre", page.study.config, { tabindex: "0" }));
+    by("part").append(all);
   } catch (e) {
     by("part").textContent = e.message;
   }
