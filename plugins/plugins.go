@@ -22,6 +22,7 @@ import (
 	"github.com/fedfast/fedfast/internal/tuner/perfedrlnas"
 	"github.com/fedfast/fedfast/internal/tuner/random"
 	"github.com/fedfast/fedfast/internal/tuner/sha"
+	"github.com/fedfast/fedfast/internal/tuner/tpe"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -42,6 +43,7 @@ var registered = struct {
 	"perfedrlnas": perfedrlnas.Tuner{},
 	"random":      random.Tuner{},
 	"sha":         sha.Tuner{},
+	"tpe":         tpe.Tuner{},
 }}
 
 // Builtin returns the built-in tuners by name, with those that were registered.

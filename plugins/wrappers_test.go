@@ -21,6 +21,7 @@ var wrappers = []struct {
 	{"hyperband", tuners.Budget{Rounds: 300, TrialRounds: 27}},
 	{"asha", tuners.Budget{Rounds: 300, TrialRounds: 27}},
 	{"bo", tuners.Budget{Rounds: 350, TrialRounds: 10}},
+	{"tpe", tuners.Budget{Rounds: 350, TrialRounds: 10}},
 }
 
 func TestWrappersInSubprocessesDecideAsTheTunersThemselves(t *testing.T) {

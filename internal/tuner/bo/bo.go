@@ -14,6 +14,7 @@ package bo
 import (
 	"context"
 
+	"github.com/fedfast/fedfast/internal/tuner/internal/guided"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -47,7 +48,10 @@ var description = tuners.Description{
 }
 
 // plan is what the options and the budget fix.
-type plan struct{ initial, trials, candidates int }
+type plan struct {
+	guided.Plan
+	candidates int
+}
 
 // Validate checks the options and that the budget pays for a trial that the model
 // proposes.
@@ -62,32 +66,11 @@ func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, er
 	if err := options.Open("bo", req.Trial, problems); err != nil {
 		return nil, err
 	}
-	return newSession(req, p)
+	return guided.Open("bo", req, p.Plan, &model{req: req, scale: scale{req.Space}, candidates: p.candidates})
 }
 
 // newPlan reads the options.
 func newPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
 	r := options.Read(description, given)
-	p := plan{initial: r.Whole("init", 1, maxTrials), trials: r.Whole("trials", 0, maxTrials), candidates: r.Whole("candidates", 1, maxCandidates)}
-	if b.TrialRounds < 1 {
-		r.Problem("budget.trial_rounds", "a trial needs at least 1 round, not %d", b.TrialRounds)
-	}
-	if len(r.Problems) > 0 {
-		return plan{}, r.Problems
-	}
-	fit := max(0, b.Rounds/b.TrialRounds)
-	switch {
-	case fit < 1:
-		r.Problem("budget.rounds", "budget.rounds = %d is less than one trial of %d rounds (budget.trial_rounds)", b.Rounds, b.TrialRounds)
-		return plan{}, r.Problems
-	case p.trials > fit:
-		r.Problem("options.trials", "%d trials of %d rounds exceed budget.rounds = %d; at most %d fit", p.trials, b.TrialRounds, b.Rounds, fit)
-		return plan{}, r.Problems
-	case p.trials == 0:
-		p.trials = min(fit, maxTrials)
-	}
-	if p.initial >= p.trials {
-		r.Problem("options.init", "%d random trials leave none of %d for the model: lower options.init or raise budget.rounds", p.initial, p.trials)
-	}
-	return p, r.Problems
+	return plan{candidates: r.Whole("candidates", 1, maxCandidates), Plan: guided.ReadPlan(r, b, 1, maxTrials)}, r.Problems
 }

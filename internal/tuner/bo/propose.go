@@ -5,6 +5,7 @@ import (
 
 	"github.com/fedfast/fedfast/internal/tuner/grid"
 	"github.com/fedfast/fedfast/internal/tuner/internal/gp"
+	"github.com/fedfast/fedfast/internal/tuner/internal/points"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -133,7 +134,7 @@ func (s scale) candidates(seed uint64, trial, n int) []point {
 	if !s.real() {
 		if count, all := grid.Count(s.space, 1, n); all {
 			for i := range count {
-				out = append(out, s.point(grid.Point(s.space, 1, i)))
+				out = append(out, points.Of(s.space, grid.Point(s.space, 1, i)))
 			}
 			return out
 		}

@@ -4,41 +4,14 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/tuner/internal/points"
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// point is a point of the space: one number per dimension, on its drawn scale, or
-// the index of a choice.
-type point []float64
+type point = points.Point
 
-// scale turns points into params and into the model's features.
+// scale turns points into the model's features.
 type scale struct{ space tuners.Space }
-
-// point returns the point of params.
-func (s scale) point(p tuners.Params) point {
-	out := make(point, len(s.space))
-	for i, d := range s.space {
-		if d.Kind == tuners.Choice {
-			out[i] = float64(max(0, slices.Index(d.Choices, p[d.Name])))
-		} else {
-			out[i] = d.Scale(p[d.Name])
-		}
-	}
-	return out
-}
-
-// params returns the params of a point.
-func (s scale) params(p point) tuners.Params {
-	out := make(tuners.Params, len(s.space))
-	for i, d := range s.space {
-		if d.Kind == tuners.Choice {
-			out[d.Name] = d.Choices[int(p[i])]
-		} else {
-			out[d.Name] = d.Value(p[i])
-		}
-	}
-	return out
-}
 
 // features returns a point's features: (s - Lo) / (Hi - Lo) of a dimension with a
 // scale; of a choice one number per value, 1 for the one that is taken and 0 for
@@ -97,7 +70,7 @@ func (s scale) near(p point, step float64) []point {
 			continue
 		}
 		by := float64(step * (d.Hi - d.Lo))
-		if d.Kind == tuners.Int || d.Kind == tuners.Log2 {
+		if points.Whole(d) {
 			by = max(1, math.Round(by))
 		}
 		with(i, min(p[i]+by, d.Hi))
@@ -109,6 +82,6 @@ func (s scale) near(p point, step float64) []point {
 // real says whether a dimension is continuous: its points cannot be listed.
 func (s scale) real() bool {
 	return slices.ContainsFunc(s.space, func(d tuners.Dim) bool {
-		return d.Kind != tuners.Choice && d.Kind != tuners.Int && d.Kind != tuners.Log2 && d.Lo < d.Hi
+		return d.Kind != tuners.Choice && !points.Whole(d) && d.Lo < d.Hi
 	})
 }

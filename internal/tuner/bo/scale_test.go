@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/tuner/internal/points"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -21,14 +22,14 @@ func TestFeaturesAreTheScaledDimensions(t *testing.T) {
 	p := tuners.Params{
 		"a": tuners.Bool(true), "b": tuners.Str("only"), "c": tuners.Num(2), "d": tuners.Num(0.1), "e": tuners.Num(64), "f": tuners.Num(2),
 	}
-	at := all.point(p)
+	at := points.Of(all.space, p)
 	if want := (point{1, 0, 2, -1, 6, 2}); !slices.Equal(at, want) {
 		t.Errorf("the point is %v, want %v", at, want)
 	}
 	if got, want := all.features(at), []float64{0, 1, 0, 0.25, 0.75, 0.75}; !slices.Equal(got, want) {
 		t.Errorf("features %v, want %v", got, want)
 	}
-	if back := all.params(at); !back.Equal(p) {
+	if back := at.Params(all.space); !back.Equal(p) {
 		t.Errorf("back to params: %s, want %s", back, p)
 	}
 }
@@ -39,7 +40,7 @@ func TestDrawsAndNeighboursStayInTheSpace(t *testing.T) {
 	for range 2000 {
 		p := all.draw(d)
 		counts[p[2]]++
-		if err := all.space.Contains(all.params(p)); err != nil {
+		if err := all.space.Contains(p.Params(all.space)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -77,6 +77,28 @@ func (r *Reader) OneOf(name string, valid ...string) string {
 	return r.defaults.Text(name, "")
 }
 
+// Trials returns the option trials of a tuner whose trials all have
+// budget.trial_rounds rounds: at most as many as the budget pays for, which 0 stands
+// for, and at most the given number. A budget that pays for none is a problem.
+func (r *Reader) Trials(b tuners.Budget, most int) int {
+	n := r.Whole("trials", 0, most)
+	if b.TrialRounds < 1 {
+		r.Problem("budget.trial_rounds", "a trial needs at least 1 round, not %d", b.TrialRounds)
+	}
+	if len(r.Problems) > 0 {
+		return 0
+	}
+	switch fit := max(0, b.Rounds/b.TrialRounds); {
+	case fit < 1:
+		r.Problem("budget.rounds", "budget.rounds = %d is less than one trial of %d rounds (budget.trial_rounds)", b.Rounds, b.TrialRounds)
+	case n > fit:
+		r.Problem("options.trials", "%d trials of %d rounds exceed budget.rounds = %d; at most %d fit", n, b.TrialRounds, b.Rounds, fit)
+	case n == 0:
+		n = min(fit, most)
+	}
+	return n
+}
+
 // Problem adds a problem with a key.
 func (r *Reader) Problem(key, format string, args ...any) {
 	r.bad[key] = true

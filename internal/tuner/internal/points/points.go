@@ -1,0 +1,57 @@
+// Package points has the points of a search space as numbers, as models of scores
+// take them.
+package points
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Point is a point of a space: one number per dimension, on its drawn scale, or the
+// index of a choice.
+type Point []float64
+
+// Of returns the point of params.
+func Of(space tuners.Space, p tuners.Params) Point {
+	out := make(Point, len(space))
+	for i, d := range space {
+		if d.Kind == tuners.Choice {
+			out[i] = float64(max(0, slices.Index(d.Choices, p[d.Name])))
+		} else {
+			out[i] = d.Scale(p[d.Name])
+		}
+	}
+	return out
+}
+
+// Params returns the params of the point.
+func (p Point) Params(space tuners.Space) tuners.Params {
+	out := make(tuners.Params, len(space))
+	for i, d := range space {
+		if d.Kind == tuners.Choice {
+			out[d.Name] = d.Choices[int(p[i])]
+		} else {
+			out[d.Name] = d.Value(p[i])
+		}
+	}
+	return out
+}
+
+// Check returns an error unless the point has a number for each dimension, a choice
+// one of those that there are.
+func (p Point) Check(space tuners.Space) error {
+	if len(p) != len(space) {
+		return fmt.Errorf("%d coordinates, the space has %d dimensions", len(p), len(space))
+	}
+	for i, d := range space {
+		if d.Kind == tuners.Choice && (p[i] < 0 || int(p[i]) >= len(d.Choices)) {
+			return fmt.Errorf("choice %v of %s, which has %d", p[i], d.Name, len(d.Choices))
+		}
+	}
+	return nil
+}
+
+// Whole says whether a dimension takes whole numbers on its drawn scale.
+func Whole(d tuners.Dim) bool { return d.Kind == tuners.Int || d.Kind == tuners.Log2 }

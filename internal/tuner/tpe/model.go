@@ -1,0 +1,181 @@
+package tpe
+
+import (
+	"math"
+	"slices"
+
+	"github.com/fedfast/fedfast/internal/tuner/internal/guided"
+	"github.com/fedfast/fedfast/internal/tuner/internal/kde"
+	"github.com/fedfast/fedfast/internal/tuner/internal/points"
+	"github.com/fedfast/fedfast/internal/tuner/sha"
+	"github.com/fedfast/fedfast/kernels/det"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// model proposes points by two densities.
+type model struct {
+	req                 tuners.OpenRequest
+	initial, candidates int
+}
+
+// Memory is none: the trials say everything.
+func (*model) Memory() any { return nil }
+
+// Propose returns the points of the next trials, none while fewer trials than the
+// first random ones have ended. Each counts as in flight for those behind it.
+func (m *model) Propose(trials []guided.Trial, n int) ([]points.Point, error) {
+	over, scored := 0, false
+	for _, t := range trials {
+		if t.Reported {
+			over++
+			scored = scored || !t.Failed
+		}
+	}
+	if over < m.initial || !scored {
+		return nil, nil
+	}
+	known := slices.Clone(trials)
+	var out []points.Point
+	for i := range n {
+		p := newPair(m.req, known).choose(tuners.NewDraws(m.req.Seed, len(trials)+i, 0, "tpe candidates"), m.candidates)
+		out = append(out, p)
+		known = append(known, guided.Trial{Point: p})
+	}
+	return out, nil
+}
+
+// pair are the densities of the good trials and of the others.
+type pair struct {
+	space       tuners.Space
+	axes        []int // dimensions with more than one value
+	good, other *kde.Mixture
+}
+
+// newPair splits trials, which are in the order of their numbers.
+func newPair(req tuners.OpenRequest, trials []guided.Trial) *pair {
+	p := &pair{space: req.Space}
+	var axes []kde.Axis
+	for i, d := range req.Space {
+		switch {
+		case d.Kind == tuners.Choice && len(d.Choices) > 1:
+			axes = append(axes, kde.Axis{Choices: len(d.Choices)})
+		case d.Kind == tuners.Choice || d.Lo == d.Hi:
+			continue
+		case points.Whole(d):
+			axes = append(axes, kde.Axis{Low: d.Lo - 0.5, High: d.Hi + 0.5, Cell: true})
+		default:
+			axes = append(axes, kde.Axis{Low: d.Lo, High: d.Hi})
+		}
+		p.axes = append(p.axes, i)
+	}
+	good := split(req.Objective, trials)
+	var below, above [][]float64
+	for i, t := range trials {
+		if x := p.project(t.Point); good[i] {
+			below = append(below, x)
+		} else {
+			above = append(above, x)
+		}
+	}
+	p.good, p.other = kde.New(axes, kernels(axes, below)), kde.New(axes, kernels(axes, above))
+	return p
+}
+
+// maxGood is the most trials that count as good.
+const maxGood = 25
+
+// split says which of the trials are good: of those that have reported the tenth with
+// the best scores, rounded up, ties to lower numbers. Failed trials count, but never as
+// good.
+func split(o tuners.Objective, trials []guided.Trial) []bool {
+	over := 0
+	scores := make([]float64, len(trials))
+	for i, t := range trials {
+		if scores[i] = math.NaN(); t.Reported {
+			over++
+		}
+		if t.Reported && !t.Failed {
+			scores[i] = t.Score
+		}
+	}
+	good := make([]bool, len(trials))
+	for _, i := range sha.Keep(o, scores, min((over+9)/10, maxGood)) {
+		good[i] = true
+	}
+	return good
+}
+
+// full is how many of the latest trials have full weight.
+const full = 25
+
+// kernels returns one kernel for each point, in their order, and behind them that of
+// the prior.
+func kernels(axes []kde.Axis, at [][]float64) []kde.Kernel {
+	n := len(at)
+	// 0.2 n^(-1/(D+4)) of an axis' length, but no less than the magic clip.
+	share := float64(0.2 * det.Exp(-det.Log(float64(max(n, 1)))/float64(len(axes)+4)))
+	share = min(max(share, 1/min(100, float64(n+2))), 1)
+	width, middle, wide := make([]float64, len(axes)), make([]float64, len(axes)), make([]float64, len(axes))
+	for i, a := range axes {
+		if c := float64(a.Choices); c > 0 {
+			// 1/(n+1) is added to the count of each choice, which is 1 or 0.
+			width[i], wide[i] = (c-1)/(c+float64(n+1)), (c-1)/c
+			continue
+		}
+		width[i], middle[i], wide[i] = float64(share*(a.High-a.Low)), float64(0.5*(a.Low+a.High)), a.High-a.Low
+	}
+	out := make([]kde.Kernel, 0, n+1)
+	for i, x := range at {
+		out = append(out, kde.Kernel{Weight: weight(i, n), Centre: x, Width: width})
+	}
+	return append(out, kde.Kernel{Weight: 1, Centre: middle, Width: wide})
+}
+
+// weight is that of trial i of n: 1 for the latest 25, before them rising evenly from
+// 1/n to 1.
+func weight(i, n int) float64 {
+	ramp := n - full
+	switch {
+	case i >= ramp:
+		return 1
+	case ramp == 1:
+		return 1 / float64(n)
+	}
+	least := 1 / float64(n)
+	return least + float64((1-least)*float64(i))/float64(ramp-1)
+}
+
+// gain is what a point is chosen by: how much likelier it is among the good.
+func (p *pair) gain(x []float64) float64 { return p.good.LogDensity(x) - p.other.LogDensity(x) }
+
+// choose returns the point of the largest gain of some that are drawn from the good
+// ones' density, the first of a tie.
+func (p *pair) choose(d *tuners.Draws, candidates int) points.Point {
+	var best []float64
+	top := math.Inf(-1)
+	for range candidates {
+		x := p.good.Draw(d, 1)
+		if gain := p.gain(x); best == nil || gain > top {
+			best, top = x, gain
+		}
+	}
+	out := make(points.Point, len(p.space))
+	for i, d := range p.space {
+		if d.Kind != tuners.Choice {
+			out[i] = d.Lo
+		}
+	}
+	for i, axis := range p.axes {
+		out[axis] = best[i]
+	}
+	return out
+}
+
+// project leaves dimensions of one value out of a point.
+func (p *pair) project(at points.Point) []float64 {
+	x := make([]float64, len(p.axes))
+	for i, axis := range p.axes {
+		x[i] = at[axis]
+	}
+	return x
+}
