@@ -73,7 +73,7 @@ func (r *round) fits(p *part, s shard.Span) error {
 		if !e.measures(&got.Before) || !e.measures(&got.After) {
 			return fmt.Errorf("%s: client %d has scores of another model", at, got.Client)
 		}
-		if !got.Dropped {
+		if !got.Dropped || e.cfg.Privacy.noises(LocalNoise) { // who then sends noise
 			taken++
 		}
 	}

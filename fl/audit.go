@@ -32,7 +32,7 @@ func Audit(ctx context.Context, cfg Config, plan Plan, promised Privacy, rounds,
 	if canaries < 2 || canaries > clients || canaries > cfg.Model.NumTrainable() {
 		return nil, fmt.Errorf("canaries = %d: must be from 2 to the number of clients (%d) and of trained parameters (%d)", canaries, clients, cfg.Model.NumTrainable())
 	}
-	a := &audit{promised: promised, places: trainedPlaces(&cfg), number: map[int]int{}, cohort: float64(cfg.Cohort)}
+	a := &audit{promised: promised, places: trainedPlaces(&cfg), number: map[int]int{}, cohort: float64(cfg.Cohort), pass: max(1, clients/max(1, cfg.Cohort))}
 	a.In, a.Scores = make([]bool, canaries), make([]float64, canaries)
 	stream := kernels.NewStream(kernels.Key(cfg.Seed, purposeAudit), 0)
 	for i, client := range draw(stream, clients, canaries) {
@@ -73,6 +73,7 @@ type audit struct {
 	places   []int32     // of the trained parameters
 	number   map[int]int // of a client that is a canary
 	cohort   float64
+	pass     int // rounds in a pass over the clients, of a tree
 }
 
 // size returns how many parameters a canary owns: each len(In)-th one.
@@ -86,17 +87,32 @@ func (a *audit) send(to []float32, canary int) {
 	}
 }
 
+// noise returns the promised deviation of the noise of what a round releases, over the
+// clipping norm; 0 where it shares noise with other rounds.
+func (a *audit) noise(u *Update) float64 {
+	switch a.promised.Mechanism {
+	case LocalNoise:
+		return a.promised.Noise * math.Sqrt(float64(u.Taken))
+	case TreeNoise:
+		if u.Round%a.pass%2 == 1 {
+			return 0
+		}
+	}
+	return a.promised.Noise
+}
+
 // see takes in what a round releases.
-func (a *audit) see(mean []float32) {
+func (a *audit) see(u *Update) {
+	noise := a.noise(u)
 	sums := make([]float64, len(a.In))
 	for i, place := range a.places {
-		sums[i%len(sums)] += float64(mean[place])
+		sums[i%len(sums)] += float64(u.Mean[place])
 	}
 	for i, sum := range sums {
 		x := sum * a.cohort / math.Sqrt(float64(a.size(i))) / a.promised.Clip
 		a.Scores[i] += x
-		if !a.In[i] && a.promised.Noise > 0 {
-			a.Squares += (x / a.promised.Noise) * (x / a.promised.Noise)
+		if !a.In[i] && noise > 0 {
+			a.Squares += (x / noise) * (x / noise)
 			a.Draws++
 		}
 	}
@@ -109,6 +125,6 @@ type auditServer struct {
 }
 
 func (s *auditServer) Step(w []float32, u *Update, p ServerParams) {
-	s.audit.see(u.Mean)
+	s.audit.see(u)
 	s.Server.Step(w, u, p)
 }

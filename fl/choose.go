@@ -27,8 +27,8 @@ func (c *Config) checkSampler() error {
 	}
 	clients, most := len(c.Data.Clients), c.Time.Working(c.Cohort)
 	switch {
-	case c.Replacement || c.Poisson:
-		problem = "its clients are neither drawn with replacement nor by Poisson sampling; leave Replacement and Poisson out"
+	case c.Replacement || c.Poisson || c.Shuffle:
+		problem = "its clients are not drawn at random; leave Replacement, Poisson and Shuffle out"
 	case c.Privacy != nil:
 		problem = "the account of dp.* holds for clients that are drawn at random alone; use \"poisson\" or \"without\""
 	case s.Kind == fleet.Power && c.Time.Asynchronous():

@@ -260,7 +260,7 @@ func TestSamplersAreChecked(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 30)
 	for want, cfg := range map[string]Config{
 		`sampling = "best": must be one of without, with, poisson, power, oort, longest_waiting, tiers`: chosen(t, fed, "best", nil),
-		`sampling = "oort": its clients are neither drawn with replacement`:                             chosen(t, fed, fleet.Oort, func(c *Config) { c.Poisson = true }),
+		`sampling = "oort": its clients are not drawn at random`:                                        chosen(t, fed, fleet.Oort, func(c *Config) { c.Poisson = true }),
 		`sampling = "oort": the account of dp.*`:                                                        chosen(t, fed, fleet.Oort, func(c *Config) { c.Privacy = &Privacy{Clip: 1} }),
 		`sampling = "power": a round waits for the losses of its candidates`:                            chosen(t, fed, fleet.Power, inBuffer),
 		`sampling = "tiers": tiers are of clients with unequal devices`:                                 chosen(t, fed, fleet.Tiers, nil),

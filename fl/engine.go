@@ -32,6 +32,9 @@ type Config struct {
 	// Poisson draws each client by itself in each round, with probability Cohort over the
 	// number of clients: cohorts vary in size and may be empty.
 	Poisson bool
+	// Shuffle goes through the clients in passes: each pass has a random order of them and as
+	// many rounds as it has whole cohorts, and trains no client twice.
+	Shuffle bool
 	// Privacy, when not nil, clips the clients' changes and adds noise to their sum.
 	Privacy *Privacy
 	// Updates says what happens to the clients' updates on their way to the server,
@@ -162,7 +165,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg.Aggregation = DefaultAggregation()
 	}
 	aggregator, err := cfg.Aggregation.Aggregator()
-	if err := errors.Join(err, cfg.checkUpdates(), cfg.checkAggregator(&aggregator), cfg.CheckTime(cfg.Time), cfg.checkPoisson(), cfg.checkPrivacy(), cfg.checkSampler(), cfg.checkStatistics()); err != nil {
+	if err := errors.Join(err, cfg.checkUpdates(), cfg.checkAggregator(&aggregator), cfg.CheckTime(cfg.Time), cfg.checkCohorts(), cfg.checkPrivacy(), cfg.checkSampler(), cfg.checkStatistics()); err != nil {
 		return nil, err
 	}
 	if err := cfg.CheckMemory(); err != nil {

@@ -30,6 +30,8 @@ const (
 	purposeChoice
 	purposeGroups
 	purposeAudit
+	purposePass
+	purposeTree
 )
 
 // Local is one client's local training, the argument of Method.Local. It belongs to

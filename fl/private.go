@@ -16,15 +16,31 @@ import (
 // What that costs is for the caller to account for. It holds for the weights alone: the
 // measurements of clients in a RoundResult are not private.
 type Privacy struct {
+	// Mechanism says who adds which noise: CentralNoise, also if empty, LocalNoise or TreeNoise.
+	Mechanism string
 	// Clip is the largest norm of a client's change, with Quantile at first.
 	Clip float64
-	// Noise is the standard deviation of the noise on the sum, over the clipping norm.
+	// Noise is the standard deviation of the noise on the sum, over the clipping norm; with
+	// LocalNoise that of each client on its change, with TreeNoise that of a node of the tree.
 	Noise float64
 	// Quantile, when above 0, has the clipping norm follow that quantile of the changes'
 	// norms (Andrew et al. 2021, arXiv 1905.03871); CountNoise is the standard deviation of
 	// the noise on the number of clients below it.
 	Quantile, CountNoise float64
 }
+
+// The values of Privacy.Mechanism.
+const (
+	// CentralNoise has the server add noise to the sum of a round.
+	CentralNoise = "central"
+	// LocalNoise has each client add noise to its own clipped change: the server need not be
+	// trusted.
+	LocalNoise = "local"
+	// TreeNoise has the server add noise to the sums of all rounds so far, by a binary tree for
+	// each pass over the clients (DP-FTRL), so that the noise of later rounds takes off some of
+	// that before. It needs Config.Shuffle.
+	TreeNoise = "tree"
+)
 
 // clipRate is how fast the clipping norm follows a quantile, the paper's eta_C.
 const clipRate = 0.2
@@ -51,6 +67,12 @@ func (c *Config) checkPrivacy() error {
 		return bad("dp.noise", " = %v: must be 0 or more", p.Noise)
 	case !(p.Quantile >= 0 && p.Quantile < 1) || !(p.CountNoise >= 0):
 		return bad("dp.quantile", " = %v: must be 0 for a fixed clipping norm, or below 1", p.Quantile)
+	case !slices.Contains([]string{"", CentralNoise, LocalNoise, TreeNoise}, p.Mechanism):
+		return bad("dp.mechanism", " = %q: must be one of %s, %s, %s", p.Mechanism, CentralNoise, LocalNoise, TreeNoise)
+	case p.Quantile > 0 && p.noises(LocalNoise, TreeNoise):
+		return bad("dp.quantile", " = %v: with dp.mechanism = %q the clipping norm is fixed; set dp.clip", p.Quantile, p.Mechanism)
+	case p.noises(TreeNoise) && !c.Shuffle:
+		return bad("dp.mechanism", " = %q: a client must not take part twice in a tree; set sampling = \"shuffle\"", p.Mechanism)
 	case c.Replacement:
 		return bad("sampling", " = \"with\": a client that is drawn twice in a round is not protected by the noise for one; use \"poisson\" or \"without\"")
 	case c.Sampler.Kind != "":
@@ -63,57 +85,28 @@ func (c *Config) checkPrivacy() error {
 	return nil
 }
 
-// mostCohort returns how many clients a round may have.
-func (c *Config) mostCohort() int {
-	if c.Poisson {
-		return len(c.Data.Clients)
-	}
-	return c.Cohort
-}
-
-// checkPoisson returns an error for what has cohorts of a fixed size.
-func (c *Config) checkPoisson() error {
-	problem := ""
-	switch {
-	case !c.Poisson:
-		return nil
-	case c.Replacement:
-		problem = "a client is drawn at most once in a round; leave Replacement out"
-	case c.Fleet != nil:
-		problem = "rounds on a fleet have cohorts of a fixed size; use \"without\", or leave [fleet] out"
-	case c.Method.NewSender != nil:
-		problem = fmt.Sprintf("the server of method %q has cohorts of a fixed size; use \"without\"", c.Method.Name)
-	default:
-		return nil
-	}
-	return &key.Error{Key: "sampling", Problem: " = \"poisson\": " + problem}
-}
-
-// poisson draws each client with probability cohort/clients.
-func (c *Config) poisson(stream *kernels.Stream) []int {
-	clients := len(c.Data.Clients)
-	rate := float64(c.Cohort) / float64(clients)
-	drawn := make([]int, 0, 2*c.Cohort)
-	for i := range clients {
-		if stream.Float64() < rate {
-			drawn = append(drawn, i)
-		}
-	}
-	return drawn
+// noises reports whether the mechanism is one of some; nil has none.
+func (p *Privacy) noises(mechanisms ...string) bool {
+	return p != nil && slices.Contains(mechanisms, p.Mechanism)
 }
 
 // shrink keeps a client's clipped change within the bound whatever is rounded: a norm is
 // the root of sums of 256 squares in float32, see kernels.Dot, whose error is below 2^-16.
 const shrink = 1 - 0x1p-16
 
-// clipped clips a client's change of a norm and gives it the weight of all others. The
-// error is that of a method whose clients send more.
-func (t *Trial) clipped(c *contribution, norm float64) error {
-	if t.engine.cfg.Privacy == nil {
+// clipped clips a client's change of a norm and gives it the weight of all others; draws keys
+// the client's draws. The error is that of a method whose clients send more.
+func (t *Trial) clipped(c *contribution, norm float64, draws uint64) error {
+	p := t.engine.cfg.Privacy
+	if p == nil {
 		return nil
 	}
 	if c.number != 0 {
 		return &key.Error{Key: "dp", Problem: fmt.Sprintf(": clients of method %q send a number besides the change of their weights, which is neither clipped nor noised; use a method such as \"fedavg\"", t.engine.cfg.Method.Name)}
+	}
+	if p.noises(LocalNoise) {
+		t.engine.release(c, norm, float64(t.clip[0]), kernels.Key(draws, purposeNoise))
+		return nil
 	}
 	if c.weight > 0 {
 		c.weight = 1
@@ -133,10 +126,21 @@ func (t *Trial) privatize(p *part, slots []Slot) error {
 	}
 	clip := float64(t.clip[0])
 	noise := kernels.Key(c.Seed, uint64(t.number), uint64(t.round), purposeNoise)
-	if err := addNoise(t.engine, p.Sum, float64(c.Privacy.Noise*clip), kernels.Key(noise, sumNoise)); err != nil {
+	from, off := kernels.Key(noise, sumNoise), []uint64(nil)
+	deviation := float64(c.Privacy.Noise * clip)
+	switch c.Privacy.Mechanism {
+	case LocalNoise:
+		deviation = 0
+	case TreeNoise:
+		from, off = t.treeNoise()
+	}
+	if err := addNoise(t.engine, p.Sum, deviation, from, off...); err != nil {
 		return err
 	}
-	p.Weight, p.Taken, p.Number = float64(c.Cohort), c.Cohort, 0
+	p.Weight, p.Number = float64(c.Cohort), 0
+	if !c.Privacy.noises(LocalNoise) { // of which the server knows who sends
+		p.Taken = c.Cohort
+	}
 	if c.Privacy.Quantile == 0 {
 		return nil
 	}
@@ -158,25 +162,6 @@ func (t *Trial) privatize(p *part, slots []Slot) error {
 
 // The clipping norm stays a number whatever the noise.
 const leastClip, mostClip = 1e-20, 1e20
-
-// noiseBlock is how many numbers a stream of noise has, so that workers share them.
-const noiseBlock = 4096
-
-// addNoise adds Gaussian noise to each trained parameter, in the order of the model's usual
-// layout; the padding of its memory gets none.
-func addNoise(e *Engine, sum []float32, deviation float64, key uint64) error {
-	if deviation == 0 {
-		return nil
-	}
-	places := e.noisy()
-	return e.pool.run((len(places)+noiseBlock-1)/noiseBlock, func(i int, _ *worker) error {
-		g := newGauss(key, uint64(i))
-		for _, j := range places[i*noiseBlock : min((i+1)*noiseBlock, len(places))] {
-			sum[j] += float32(deviation * g.next())
-		}
-		return nil
-	})
-}
 
 // newClip returns what a trial keeps of its clipping norm, nil without Privacy.
 func (e *Engine) newClip() []float32 {

@@ -150,16 +150,28 @@ func TestNoise(t *testing.T) {
 }
 
 // TestPrivateRoundsAreTheSame has the same bits for any number of workers, for shards that
-// other engines train, and after a snapshot, with Poisson sampling and a clipping norm that
-// follows a quantile.
+// other engines train, and after a snapshot: with Poisson sampling and a clipping norm that
+// follows a quantile, and with the other mechanisms.
 func TestPrivateRoundsAreTheSame(t *testing.T) {
+	for name, p := range map[string]Privacy{
+		CentralNoise: {Quantile: 0.5, CountNoise: 1}, LocalNoise: {}, TreeNoise: {},
+	} {
+		p.Mechanism, p.Clip, p.Noise = name, 0.1, 0.2
+		t.Run(name, func(t *testing.T) { testSamePrivateRounds(t, p) })
+	}
+}
+
+func testSamePrivateRounds(t *testing.T, p Privacy) {
 	fed := *fltest.OpenGlyphs(t, 48, 30)
 	model := fltest.SmallCNN(t, &fed)
 	config := func(workers int) Config {
-		return Config{
-			Model: model, Data: &fed, Method: average(), Cohort: 24, Poisson: true, Seed: 3, Workers: workers,
-			Privacy: &Privacy{Clip: 0.1, Noise: 0.2, Quantile: 0.5, CountNoise: 1},
+		c := Config{
+			Model: model, Data: &fed, Method: average(), Cohort: 24, Poisson: true, Seed: 3, Workers: workers, Privacy: &p,
 		}
+		if p.Mechanism == TreeNoise {
+			c.Poisson, c.Shuffle, c.Cohort = false, true, 18
+		}
+		return c
 	}
 	const rounds = 4
 	one := newEngine(t, config(1))
@@ -171,7 +183,7 @@ func TestPrivateRoundsAreTheSame(t *testing.T) {
 			t.Errorf("%s: other weights, or a clipping norm of %v instead of %v", what, tr.Clip(), first.Clip())
 		}
 	}
-	if first.Clip() == 0.1 {
+	if p.Quantile > 0 && first.Clip() == 0.1 {
 		t.Error("the clipping norm does not move")
 	}
 	five := newEngine(t, config(5)).NewTrial(2)
@@ -194,8 +206,8 @@ func TestPrivateRoundsAreTheSame(t *testing.T) {
 	}
 	runRounds(t, again, Plan{}, rounds/2)
 	check("resumed", again)
-	quiet := config(1)
-	quiet.Privacy.Noise = 0
+	quiet, without := config(1), p
+	without.Noise, quiet.Privacy = 0, &without
 	other := newEngine(t, quiet).NewTrial(2)
 	if runRounds(t, other, Plan{}, rounds); slices.Equal(other.Weights(), first.Weights()) {
 		t.Error("the noise moves no weight")
@@ -280,6 +292,12 @@ func TestWhatCannotBePrivate(t *testing.T) {
 	for want, change := range map[string]func(c *Config){
 		"dp.clip = 0":                 func(c *Config) { c.Privacy = &Privacy{Noise: 1} },
 		"dp.noise = -1":               func(c *Config) { c.Privacy = &Privacy{Clip: 1, Noise: -1} },
+		`dp.mechanism = "shy"`:        func(c *Config) { c.Privacy = &Privacy{Mechanism: "shy", Clip: 1} },
+		"dp.quantile = 0.5: with":     func(c *Config) { c.Privacy = &Privacy{Mechanism: LocalNoise, Clip: 1, Quantile: 0.5} },
+		`set sampling = "shuffle"`:    func(c *Config) { c.Privacy = &Privacy{Mechanism: TreeNoise, Clip: 1} },
+		`"shuffle": a client is`:      func(c *Config) { c.Privacy, c.Shuffle, c.Replacement = nil, true, true },
+		`"shuffle": which clients`:    func(c *Config) { c.Privacy, c.Shuffle, c.Fleet = nil, true, &fleet.Config{} },
+		"leave Poisson or Shuffle":    func(c *Config) { c.Privacy, c.Shuffle, c.Poisson = nil, true, true },
 		"dp.quantile = 1":             func(c *Config) { c.Privacy = &Privacy{Clip: 1, Quantile: 1} },
 		`sampling = "with"`:           func(c *Config) { c.Replacement = true },
 		"leave [fleet] out":           func(c *Config) { c.Fleet = &fleet.Config{} },

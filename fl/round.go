@@ -8,7 +8,6 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels"
@@ -91,68 +90,6 @@ type RoundResult struct {
 	draws      uint64
 	numbers    bool               // of a regression
 	aggregates map[string]float64 // probes of the whole round
-}
-
-// Cohort returns the clients that a round of a trial of that number trains, in the
-// order of its slots, where DrawsCohorts says that the round alone decides it.
-func (e *Engine) Cohort(trial, round int) []int {
-	cfg := &e.cfg
-	clients := len(cfg.Data.Clients)
-	stream := kernels.NewStream(cohortKey(cfg.Seed, uint64(trial), round), 0)
-	if cfg.Poisson {
-		return cfg.poisson(stream)
-	}
-	if cfg.Replacement {
-		drawn := make([]int, cfg.Cohort)
-		for i := range drawn {
-			drawn[i] = stream.IntN(clients)
-		}
-		return drawn
-	}
-	return drawAmong(stream, clients, cfg.Cohort, e.able)
-}
-
-// Small returns the number of clients that never take part, since their devices have too
-// little memory for their local training.
-func (e *Engine) Small() int {
-	if f, ok := e.fleet.(*fleet.Fleet); ok {
-		return len(e.cfg.Data.Clients) - f.Able()
-	}
-	return 0
-}
-
-// able reports whether a client's device has the memory for its local training, which no
-// round changes.
-func (e *Engine) able(client int) bool {
-	f, ok := e.fleet.(*fleet.Fleet)
-	return !ok || f.Fits(client)
-}
-
-// cohortKey keys the draw of a round's clients.
-func cohortKey(seed, trial uint64, round int) uint64 {
-	return kernels.Key(seed, trial, uint64(round), purposeCohort)
-}
-
-// draw returns k different numbers below n, in the order of drawing: the first
-// steps of a Fisher-Yates shuffle.
-func draw(stream *kernels.Stream, n, k int) []int {
-	return drawAmong(stream, n, k, func(int) bool { return true })
-}
-
-// drawAmong is draw for the numbers that may be drawn.
-func drawAmong(stream *kernels.Stream, n, k int, may func(int) bool) []int {
-	ids, drawn := make([]int, n), make([]int, 0, k)
-	for i := range ids {
-		ids[i] = i
-	}
-	for i := 0; i < n && len(drawn) < k; i++ {
-		j := i + stream.IntN(n-i)
-		ids[i], ids[j] = ids[j], ids[i]
-		if may(ids[i]) {
-			drawn = append(drawn, ids[i])
-		}
-	}
-	return drawn
 }
 
 // Round runs the trial's next round and moves its weights. On an error the
@@ -350,10 +287,14 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	c := contribution{delta: w.local, weight: l.Weight, number: l.Number}
 	if !l.putBack(w.local) || !det.Finite(s.DeltaNorm) || l.kept != nil && !det.Finite(kernels.Norm(l.kept)) {
 		s.Dropped = true
-		return contribution{delta: w.local}, nil, nil
+		c = contribution{delta: w.local}
+		if e.cfg.Privacy.noises(LocalNoise) {
+			err = t.clipped(&c, 0, key)
+		}
+		return c, nil, err
 	}
 	t.age(&c, s, v.weights)
-	if err := t.clipped(&c, s.DeltaNorm); err != nil {
+	if err := t.clipped(&c, s.DeltaNorm, key); err != nil {
 		return contribution{delta: w.local}, nil, err
 	}
 	e.bounded(&c, s.DeltaNorm)

@@ -29,6 +29,7 @@ var outputs = [][2]string{
 	{"run", "run small/config.toml --study bare --set eval.personalized=false --set method=fedavgm --set eval.goal=0.9"},
 	{"run", "run small/config.toml --study private --set eval.every=1 --set dp.epsilon=8 --set dp.clip=0.5 --set sampling=poisson --set dp.accountant=rdp"},
 	{"run", "run small/config.toml --study public --set dp.noise=1 --set dp.quantile=0.5 --set cohort=12 --set dp.population=1000 --set dp.assume=poisson --set dp.accountant=rdp"},
+	{"run", "run small/config.toml --study own --set dp.noise=1 --set dp.clip=0.5 --set dp.mechanism=local --set dp.accountant=rdp"},
 	{"run", "run small/config.toml --study fleet --set fleet.devices=phones --set eval.every=1"},
 	{"run --seeds", "run small/config.toml --study rs --seeds 2"},
 	{"run --estimate", "run small/config.toml --estimate"},

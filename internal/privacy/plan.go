@@ -6,6 +6,7 @@ package privacy
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/fedfast/fedfast/internal/key"
@@ -32,6 +33,15 @@ type Plan struct {
 // Plans are accounted for together: all their steps, each of which may depend on what the
 // others released.
 type Plans []Plan
+
+// TreeSteps returns how many releases of the Gaussian mechanism the sums of all steps so far
+// come to where a binary tree adds the noise, which begins anew after each of a number of
+// steps in which a client takes part once (Kairouz et al. 2021, arXiv 2103.00039, Theorem 4.1):
+// a client is in one node of each level. Sigma is then that of a node over the bound of a
+// client's norm, Q is 1, and neighbors differ by one client that sends nothing.
+func TreeSteps(steps, restart int) int {
+	return steps/restart*bits.Len(uint(restart)) + bits.Len(uint(steps%restart))
+}
 
 // Scaled returns the plans with the noise of all multiplied by a factor.
 func (ps Plans) Scaled(factor float64) Plans {

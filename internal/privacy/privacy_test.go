@@ -148,6 +148,30 @@ func TestFixedCohorts(t *testing.T) {
 	}
 }
 
+// TestTreeSteps builds the trees: it counts the nodes that end by then and cover a step.
+func TestTreeSteps(t *testing.T) {
+	t.Parallel()
+	for restart := 1; restart <= 40; restart++ {
+		for steps := range 3 * restart {
+			want := 0
+			for left := steps; left > 0; left -= restart {
+				most := 0
+				for step := range min(left, restart) {
+					nodes := 0
+					for size := 1; step/size*size+size <= min(left, restart); size *= 2 {
+						nodes++
+					}
+					most = max(most, nodes)
+				}
+				want += most
+			}
+			if got := privacy.TreeSteps(steps, restart); got != want {
+				t.Errorf("%d steps of trees of %d have a client in %d nodes, want %d", steps, restart, got, want)
+			}
+		}
+	}
+}
+
 func TestNoise(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

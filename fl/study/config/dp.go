@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/fedfast/fedfast/fl"
@@ -14,11 +13,12 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// DP holds the keys dp.*: central differential privacy at user level.
+// DP holds the keys dp.*: differential privacy at user level.
 type DP struct {
 	Epsilon     float64 `toml:"epsilon" in:"[0, 1000]" doc:"epsilon of user-level differential privacy that the whole run may cost: the noise is computed from it; 0: off, unless dp.noise is set"`
 	Delta       float64 `toml:"delta" in:"[1e-30, 1)" doc:"delta of differential privacy; choose it well below 1 over the number of clients"`
 	Noise       float64 `toml:"noise" in:"[0, 10000]" doc:"noise multiplier, the standard deviation of the noise on the sum over its sensitivity, instead of dp.epsilon, which is then computed" also:"noise_multiplier sigma z"`
+	Mechanism   string  `toml:"mechanism" by:"run" of:"central local tree" doc:"who adds the noise: central, the server to the sum of each round; local, each client to its own update, so that the server need not be trusted; tree, the server to the sums of all rounds so far by a binary tree (DP-FTRL), for sampling = \"shuffle\"; default: central" also:"ftrl ldp"`
 	Clip        float64 `toml:"clip" in:"[0, 1e9]" doc:"norm to which each client's change of the weights is clipped; with dp.quantile the first one; default with dp.quantile: 0.1" also:"clip_norm clipping_norm max_grad_norm"`
 	Quantile    float64 `toml:"quantile" in:"[0, 1)" doc:"adaptive clipping: the clipping norm follows this quantile of the norms of the clients' changes, such as 0.5; 0: the norm is fixed"`
 	Accountant  string  `toml:"accountant" of:"pld rdp" doc:"accountant: pld, the privacy loss distribution, or rdp, Rényi differential privacy; default: pld, but rdp for cohorts of a fixed size"`
@@ -29,12 +29,6 @@ type DP struct {
 	TuningShare float64 `toml:"tuning_share" by:"tune" in:"[0, 1)" doc:"share of the privacy budget that noisy scores take, in units of 1/noise^2; default: 0.1"`
 }
 
-// The values of Account.Relation: what neighboring datasets differ by.
-const (
-	RelationAddRemove = "add_remove"
-	RelationReplace   = "replace"
-)
-
 const (
 	defaultDelta = 1e-6
 	startClip    = 0.1 // of adaptive clipping
@@ -43,61 +37,16 @@ const (
 	scoresPublic = "public"
 )
 
-// Account is what a run or study with dp.* costs. Its epsilons are upper bounds and hold for
-// the weights of the rounds of all trials and, but for public ones, the scores by which a
-// study decides, not for losses and other measurements of clients.
-type Account struct {
-	// Epsilon is what the rounds cost at Delta.
-	Epsilon float64 `json:"epsilon"`
-	Delta   float64 `json:"delta"`
-	// Noise is the noise multiplier, of the update and with adaptive clipping of the count
-	// of clients together.
-	Noise float64 `json:"noise"`
-	// Clip is the clipping norm, with adaptive clipping the first round's.
-	Clip     float64 `json:"clip"`
-	Quantile float64 `json:"quantile,omitempty"`
-	// Accountant is pld or rdp, Relation what neighboring datasets differ by: one client
-	// more or less (add_remove), or the data of one (replace).
-	Accountant string `json:"accountant"`
-	Relation   string `json:"relation"`
-	// Rate is the sampling rate that was accounted for, Rounds the number of rounds.
-	Rate   float64 `json:"rate"`
-	Rounds int     `json:"rounds"`
-	// Assumed says that cohorts of a fixed size are accounted for as Poisson sampling.
-	Assumed bool `json:"assumed_poisson,omitempty"`
-	// Own is the epsilon of the run itself where Epsilon is that of another deployment, by
-	// dp.population or dp.noise_cohort; nil where it is the same, or beyond any account.
-	Own *float64 `json:"own_epsilon,omitempty"`
-	// Deployment is set where Epsilon is that of another deployment.
-	Deployment bool `json:"deployment,omitempty"`
-
-	// Tuning is what a study's decisions take of the budget; nil of a run.
-	Tuning *TuningAccount `json:"tuning,omitempty"`
-
-	plans, own privacy.Plans // of the rounds, and of the finalists
-	sums       float64       // noise on the sum of a score
-	finals     float64       // noise on the sum of a finalist's, of expected clients
-	expected   [2]int        // clients of a round and of a finalist's score
-	bound      func() func(rounds int) float64
-}
-
-// TuningAccount is what a private study's decisions take of its budget.
-type TuningAccount struct {
-	// Public says that validation samples are of other people, so that scores are exact and
-	// cost nothing. Else scores take Share of the budget.
-	Public bool    `json:"public_scores,omitempty"`
-	Share  float64 `json:"share,omitempty"`
-	// ScoreNoise is the standard deviation of the noise on a round's score, FinalistNoise that
-	// on a finalist's, 0 without finalists.
-	ScoreNoise    float64 `json:"score_noise,omitempty"`
-	FinalistNoise float64 `json:"finalist_noise,omitempty"`
-}
-
 // Private reports whether a run is differentially private.
 func (c *Config) Private() bool { return c.DP.Epsilon > 0 || c.DP.Noise > 0 }
 
 // fixedCohorts reports whether cohorts are accounted for as of a fixed size.
-func (c *Config) fixedCohorts() bool { return c.Sampling != "poisson" && c.DP.Assume == "" }
+func (c *Config) fixedCohorts() bool {
+	return c.Sampling != "poisson" && c.DP.Assume == "" && c.DP.central()
+}
+
+// central reports whether the server adds noise to the sum of each round.
+func (d *DP) central() bool { return d.Mechanism == "" || d.Mechanism == fl.CentralNoise }
 
 // checkDP returns an error for keys dp.* that do not fit together.
 func (c *Config) checkDP() error {
@@ -112,6 +61,9 @@ func (c *Config) checkDP() error {
 		return nil
 	}
 	fixed := c.fixedCohorts()
+	if err := d.checkMechanism(c.Sampling); err != nil {
+		return err
+	}
 	switch {
 	case d.Epsilon > 0 && d.Noise > 0:
 		return bad("noise", " = %v: computed from dp.epsilon = %v; leave one of them out", d.Noise, d.Epsilon)
@@ -125,6 +77,8 @@ func (c *Config) checkDP() error {
 		return bad("assume", " = %q: sampling = \"poisson\" needs no assumption; leave it out", d.Assume)
 	case c.Sampling == "with":
 		return &key.Error{Key: "sampling", Problem: " = \"with\": a client that is drawn twice in a round is not protected by the noise for one; use \"poisson\" or \"without\" with dp"}
+	case c.Sampling == "shuffle" && d.central():
+		return &key.Error{Key: "sampling", Problem: " = \"shuffle\": a round's cohort is not drawn independently of the others, as the account of dp.mechanism = \"central\" needs; use \"poisson\" or \"without\", or dp.mechanism = \"tree\""}
 	case d.Quantile > 0 && d.NoiseCohort > 0:
 		return bad("quantile", ": the clipping norm cannot follow a quantile with the noise of another cohort; leave out dp.noise_cohort")
 	case c.Nonfinite == NonfiniteFail:
@@ -135,6 +89,29 @@ func (c *Config) checkDP() error {
 	return nil
 }
 
+// checkMechanism returns an error for keys that a mechanism cannot be used with.
+func (d *DP) checkMechanism(sampling string) error {
+	if d.central() {
+		return nil
+	}
+	given := ""
+	switch {
+	case d.Quantile > 0:
+		given = fmt.Sprintf("dp.quantile = %v", d.Quantile)
+	case d.Population > 0:
+		given = fmt.Sprintf("dp.population = %d", d.Population)
+	case d.NoiseCohort > 0:
+		given = fmt.Sprintf("dp.noise_cohort = %d", d.NoiseCohort)
+	case d.Assume != "":
+		given = fmt.Sprintf("dp.assume = %q", d.Assume)
+	case d.Mechanism == fl.TreeNoise && sampling != "shuffle":
+		return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: a client must not take part twice in a tree, as it may with sampling = %q; use sampling = \"shuffle\"", d.Mechanism, sampling)}
+	default:
+		return nil
+	}
+	return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: cannot be used with %s; leave one of them out", d.Mechanism, given)}
+}
+
 // checkPrivateTuning returns an error for a private study that would reveal more than its
 // account has.
 func (c *Config) checkPrivateTuning() error {
@@ -142,6 +119,8 @@ func (c *Config) checkPrivateTuning() error {
 		return &key.Error{Key: name, Problem: fmt.Sprintf(format, args...)}
 	}
 	switch score := c.Score; {
+	case c.Private() && !c.DP.central():
+		return bad("dp.mechanism", " = %q: a study is accounted for with \"central\" only; tune without dp.*, or use fedfast run", c.DP.Mechanism)
 	case !c.Private() || c.DP.Scores == scoresPublic:
 		return nil
 	case score.Epsilon > 0:
@@ -183,7 +162,11 @@ func (c *Config) Privacy(clients int, tune bool) (*fl.Privacy, *Account, error) 
 		rounds = c.Budget.Rounds
 		a.Tuning = &TuningAccount{Public: d.Scores == scoresPublic}
 	}
-	a.Rounds, a.plans = rounds, privacy.Plans{{Q: rate, Sigma: 1, Steps: rounds, Fixed: fixed}}
+	a.Rounds = rounds
+	if err := a.mechanism(c, clients); err != nil {
+		return nil, nil, err
+	}
+	a.plans = privacy.Plans{{Q: a.Rate, Sigma: 1, Steps: a.steps(rounds), Fixed: fixed}}
 	finals := 0.0 // the finalists' noise multiplier over that of the rounds
 	if tune && !a.Tuning.Public {
 		a.Tuning.Share = cmp.Or(d.TuningShare, tuningShare)
@@ -196,7 +179,12 @@ func (c *Config) Privacy(clients int, tune bool) (*fl.Privacy, *Account, error) 
 		a.Clip = startClip
 	}
 	sensitivity := 1.0 // over the clipping norm
-	if fixed {
+	switch {
+	case a.Mechanism == fl.LocalNoise:
+		a.Relation, sensitivity = RelationReplace, 2
+	case a.Mechanism == fl.TreeNoise:
+		a.Relation = RelationZeroOut
+	case fixed:
 		a.Accountant, a.Relation, sensitivity = "rdp", RelationReplace, 2
 	}
 	if d.Epsilon > 0 {
@@ -210,7 +198,7 @@ func (c *Config) Privacy(clients int, tune bool) (*fl.Privacy, *Account, error) 
 	scale := float64(c.Cohort) / float64(noiseCohort)
 	a.own = slices.Clone(a.plans)
 	a.own[0].Q, a.own[0].Sigma = float64(c.Cohort)/float64(clients), a.Noise*scale
-	p := &fl.Privacy{Clip: a.Clip, Noise: a.Noise * sensitivity * scale}
+	p := &fl.Privacy{Mechanism: a.Mechanism, Clip: a.Clip, Noise: a.Noise * sensitivity * scale}
 	update := 1.0 // share of the update in 1/noise^2
 	if t := a.Tuning; t != nil && !t.Public {
 		update -= t.Share
@@ -244,80 +232,4 @@ func (c *Config) Privacy(clients int, tune bool) (*fl.Privacy, *Account, error) 
 		p.Noise = sensitivity / math.Sqrt(left)
 	}
 	return p, a, nil
-}
-
-// Scores returns the options of a round's scores, and of a finalist's, with the noise that
-// the account has for them. A nil Account leaves them as they are.
-func (a *Account) Scores(o fl.ScoreOptions) (round, finalist fl.ScoreOptions) {
-	if a == nil || a.sums == 0 {
-		return o, o
-	}
-	return fl.ScoreOptions{Noise: a.sums, Expected: a.expected[0]}, fl.ScoreOptions{Noise: a.finals, Expected: a.expected[1]}
-}
-
-// GroupNoise returns the noise on the sums of errors that a client tuner sees.
-func (a *Account) GroupNoise() float64 { return a.sums }
-
-// account returns the accountant's function.
-func (a *Account) account() func(privacy.Plans, float64) float64 {
-	if a.Accountant == "rdp" {
-		return privacy.ByRDP
-	}
-	return privacy.Plans.PLD
-}
-
-// After returns the account after a number of rounds, with the finalists of a study.
-func (a *Account) After(rounds int) *Account {
-	spent := *a
-	spent.Rounds, spent.Epsilon = rounds, a.account()(after(a.plans, rounds), a.Delta)
-	if a.Deployment && !slices.ContainsFunc(a.own, func(p privacy.Plan) bool { return p.Sigma < privacy.LeastSigma }) {
-		own := a.account()(after(a.own, rounds), a.Delta)
-		spent.Own = &own
-	}
-	return &spent
-}
-
-// after returns plans whose first, that of the rounds, has a number of them.
-func after(plans privacy.Plans, rounds int) privacy.Plans {
-	plans = slices.Clone(plans)
-	plans[0].Steps = rounds
-	return plans
-}
-
-// Spent returns the epsilon after a number of rounds, without finalists, rounded up by up to
-// 0.01.
-func (a *Account) Spent(rounds int) float64 {
-	plans := after(a.plans[:1], rounds)
-	if a.Accountant == "rdp" {
-		return privacy.ByRDP(plans, a.Delta)
-	}
-	return plans.Rough(a.Delta)
-}
-
-// Bound is like Spent, by Rényi divergences: it takes microseconds and may be larger.
-func (a *Account) Bound(rounds int) float64 { return a.bound()(rounds) }
-
-// Cost writes the epsilon.
-func (a *Account) Cost() string { return fmt.Sprintf("epsilon %.4g at delta %g", a.Epsilon, a.Delta) }
-
-// Describe writes in a line how the epsilon was accounted for.
-func (a *Account) Describe() string {
-	neighbors, sampling := "one client more or less", "Poisson sampling"
-	switch {
-	case a.Relation == RelationReplace:
-		neighbors, sampling = "the data of one client", "cohorts of a fixed size"
-	case a.Assumed:
-		sampling = "cohorts of a fixed size, accounted for as Poisson sampling"
-	}
-	text := fmt.Sprintf("%s; noise multiplier %.4g, clipping norm %.4g; neighbors differ by %s; %s", strings.ToUpper(a.Accountant), a.Noise, a.Clip, neighbors, sampling)
-	switch t := a.Tuning; {
-	case t == nil:
-	case t.Public:
-		text += "; scores are exact and not in the account: validation samples are of other people"
-	case t.FinalistNoise > 0:
-		text += fmt.Sprintf("; noise of %.2g on each round's score, %.2g on each finalist's", t.ScoreNoise, t.FinalistNoise)
-	default:
-		text += fmt.Sprintf("; noise of %.2g on each round's score", t.ScoreNoise)
-	}
-	return text
 }

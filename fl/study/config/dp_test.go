@@ -2,8 +2,10 @@ package config
 
 import (
 	"math"
+	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/internal/privacy"
 )
 
@@ -66,6 +68,62 @@ func TestPrivateStudy(t *testing.T) {
 					t.Errorf("with public scores the study costs no less, and scores have %+v", o)
 				}
 			}
+		}
+	}
+}
+
+// TestMechanisms accounts for local noise by the client that takes part most often, and for
+// trees by the nodes that a client is in; both are Gaussian without amplification.
+func TestMechanisms(t *testing.T) {
+	t.Parallel()
+	const clients, delta = 50, 1e-5
+	c := Default()
+	c.Cohort, c.Rounds, c.Seed = 10, 23, 4
+	for _, mechanism := range []string{fl.LocalNoise, fl.TreeNoise} {
+		for _, sampling := range []string{"poisson", "without", "shuffle"} {
+			c.Sampling, c.DP = sampling, DP{Mechanism: mechanism, Epsilon: 4, Delta: delta, Clip: 0.5}
+			p, a, err := c.Privacy(clients, false)
+			if mechanism == fl.TreeNoise && sampling != "shuffle" {
+				if err == nil || !strings.Contains(err.Error(), `use sampling = "shuffle"`) {
+					t.Errorf("trees with sampling %q give %v", sampling, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			draws := fl.Config{Seed: 4, Cohort: 10, Poisson: sampling == "poisson", Shuffle: sampling == "shuffle"}
+			taken := draws.MostTaken(clients, 0, c.Rounds)
+			moves := 2.0 // how far a client moves what it sends, over the clipping norm
+			steps := func(rounds int) int { return taken[rounds] }
+			if mechanism == fl.TreeNoise { // of 5 rounds, whose root covers 4
+				moves = 1
+				steps = func(rounds int) int { return rounds/5*3 + []int{0, 1, 2, 2, 3}[rounds%5] }
+			}
+			for _, rounds := range []int{0, 1, 7, 23} {
+				want := privacy.Plan{Q: 1, Sigma: p.Noise / moves, Steps: steps(rounds)}.PLD(delta)
+				spent := a.After(rounds)
+				if spent.Participations != taken[rounds] || math.Abs(spent.Epsilon-want) > 1e-9 || math.Abs(a.Spent(rounds)-want) > 1e-9 || a.Bound(rounds) < want {
+					t.Errorf("%s, %s: %d rounds cost %v, %v and at most %v with %d participations, want %v with %d", mechanism, sampling, rounds, spent.Epsilon, a.Spent(rounds), a.Bound(rounds), spent.Participations, want, taken[rounds])
+				}
+			}
+			if e := a.After(c.Rounds).Epsilon; e > 4 || e < 3.999 {
+				t.Errorf("%s: an epsilon of 4 became %v", mechanism, e)
+			}
+		}
+	}
+	for want, change := range map[string]func(c *Config){
+		`dp.mechanism = "local": cannot be used with dp.quantile = 0.5`: func(c *Config) { c.DP.Quantile = 0.5 },
+		`cannot be used with dp.population = 9`:                         func(c *Config) { c.DP.Population = 9 },
+		`cannot be used with dp.noise_cohort = 9`:                       func(c *Config) { c.DP.NoiseCohort = 9 },
+		`cannot be used with dp.assume = "poisson"`:                     func(c *Config) { c.DP.Assume = "poisson" },
+		`sampling = "shuffle": a round's cohort is not`:                 func(c *Config) { c.DP.Mechanism = "" },
+		`rounds = 10000000: dp.mechanism = "local" accounts for 1`:      func(c *Config) { c.Rounds = 10_000_000 },
+	} {
+		c.Sampling, c.Rounds, c.DP = "shuffle", 23, DP{Mechanism: fl.LocalNoise, Epsilon: 4, Delta: delta, Clip: 0.5}
+		change(&c)
+		if _, _, err := c.Privacy(clients, false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 // Chosen says how clients are chosen.
 func (c *Config) Chosen() fleet.Sampler {
 	s := c.Sampler
-	if s.Kind = c.Sampling; slices.Contains([]string{"without", "with", "poisson"}, c.Sampling) {
+	if s.Kind = c.Sampling; slices.Contains([]string{"without", "with", "poisson", "shuffle"}, c.Sampling) {
 		s.Kind = ""
 	}
 	return s
