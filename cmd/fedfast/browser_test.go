@@ -193,7 +193,7 @@ func (b *browser) asks(home string) {
 }
 
 // looks checks the page in both themes and sizes: nothing is wider than the window,
-// and axe-core, at each size in another theme, finds nothing serious. With
+// and axe-core, at each size in another theme, finds nothing. With
 // FEDFAST_SHOTS, a folder, pictures are kept there.
 func (b *browser) looks(name string) {
 	b.t.Helper()
@@ -228,7 +228,7 @@ func (b *browser) looks(name string) {
 				continue
 			}
 			found, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]string](
-				`axe.run({resultTypes: ["violations"]}).then((r) => r.violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).join("; ")))`,
+				`axe.run({resultTypes: ["violations"]}).then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).join("; ")))`,
 				chromedp.EvalAwaitPromise))
 			if err != nil {
 				b.t.Fatal(err)
