@@ -214,20 +214,8 @@ func (s *Study) history() *figure.Figure {
 	}
 	best.Points = thin(best.Points)
 	lines := []figure.Line{best}
-	if b := s.Baseline; b != nil {
-		line := figure.Line{Name: fmt.Sprintf("random search, best of up to %d configurations (all clients)", b.Configurations), Step: true}
-		so := math.NaN()
-		for i, t := range b.Done {
-			if x := float64(t.Score); s.Config.Aim().Better(x, so) {
-				so = x
-			}
-			if !math.IsNaN(so) && !math.IsInf(so, 0) {
-				line.Points = append(line.Points, figure.Point{X: float64((i + 1) * b.Rounds), Y: by * so})
-			}
-		}
-		if len(line.Points) > 0 {
-			lines = append(lines, line)
-		}
+	if line := s.randomSearch(); len(line.Points) > 0 {
+		lines = append(lines, line)
 	}
 	if s.Best != nil && s.Best.Returned && len(s.Finalists) > 0 && !math.IsInf(s.Best.Score, 0) {
 		dots = append(dots, figure.Dots{Name: "winner (all clients)", Points: []figure.Dot{{X: float64(s.Rounds), Y: by * s.Best.Score, Name: s.trialName(s.best())}}})
