@@ -224,22 +224,7 @@ const mostWorst = 20
 // they were measured.
 func (s *Study) WorstClients() *Table {
 	e := s.errors()
-	all := slices.Clone(s.clients)
-	key := func(c fl.ClientError) float64 {
-		if math.IsNaN(c.Personalized) {
-			return c.Global
-		}
-		return c.Personalized
-	}
-	slices.SortStableFunc(all, func(a, b fl.ClientError) int {
-		switch x, y := key(a), key(b); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
+	all := view.Worst(s.clients)
 	t := &Table{Title: "Clients with the highest test " + e.name, Head: []string{"client", "test samples", "personalized", "global"}}
 	for _, c := range all[:min(mostWorst, len(all))] {
 		t.Rows = append(t.Rows, []string{strconv.Itoa(c.Client), count(c.Samples), e.text(c.Personalized), e.text(c.Global)})

@@ -1,9 +1,11 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
@@ -234,6 +236,23 @@ func (s *Study) Clients(ctx context.Context, o *Overview) (all []fl.ClientError,
 		return err
 	}, store.KindClients)
 	return all, err
+}
+
+// Worst orders clients by the test error of their personalized model, else by that of the
+// global one, the highest first.
+func Worst(clients []fl.ClientError) []fl.ClientError {
+	all := slices.Clone(clients)
+	slices.SortStableFunc(all, func(a, b fl.ClientError) int { return cmp.Compare(Own(b), Own(a)) })
+	return all
+}
+
+// Own is the test error of a client's personalized model, or of the global one where
+// none was measured.
+func Own(c fl.ClientError) float64 {
+	if math.IsNaN(c.Personalized) {
+		return c.Global
+	}
+	return c.Personalized
 }
 
 // Scale says how scores of the study are written.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
@@ -71,7 +72,35 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 			return err
 		}
 	}
+	if err := a.showWorst(ctx, dir); err != nil {
+		return err
+	}
 	return a.showEnd(ctx, v, end, c, &entry)
+}
+
+// mostWorst is how many clients showWorst names.
+const mostWorst = 5
+
+// showWorst prints the clients with the highest test errors, by number.
+func (a *app) showWorst(ctx context.Context, dir string) error {
+	v, o, err := view.Open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = v.Close() }() // it was read only
+	all, err := v.Clients(ctx, o)
+	if err != nil || len(all) < 2 {
+		return err
+	}
+	var worst []string
+	for _, c := range view.Worst(all)[:min(mostWorst, len(all))] {
+		worst = append(worst, fmt.Sprintf("%d (%s of %s)", c.Client, o.ErrorText(view.Own(c)), counted(c.Samples, "sample")))
+	}
+	if err := table.Text(a.out, "worst clients: "+strings.Join(worst, ", ")); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.out)
+	return err
 }
 
 // showSessions prints how a study was worked on.

@@ -65,7 +65,7 @@ func (a *app) printTuneBlock(c *config.Config, r *study.Result, dir string, next
 	scale := study.ScaleOf(c, r.Measure)
 	b.Row("winner", fmt.Sprintf("trial %d, round %s: %s validation %s", r.Best.Number, table.Count(r.Best.Round), scale.Text(r.Best.Score), scale.Metric))
 	b.params(trained(c, r.Best.Params), varying(trialRows(c, r)))
-	l := learned{curve: r.Trials[r.Best.Number].Curve, goal: r.Goal, patience: r.Patience, measure: r.Measure}
+	l := learned{curve: r.Trials[r.Best.Number].Curve, goal: r.Goal, patience: r.Patience, measure: r.Measure, target: c.Eval.EveryTarget}
 	b.curve(l)
 	b.fleet(r.Trials[r.Best.Number].Fleet, r.Trials[r.Best.Number].Rounds)
 	b.privacy(r.Privacy)
