@@ -118,6 +118,7 @@ type Engine struct {
 	aggregator Aggregator
 	holding    bool // the updates of a round one by one
 
+	forwardFLOPs float64 // of an example in an evaluation
 	trainFLOPs   float64 // of an example
 	hessianFLOPs float64 // of an example in a product with a Hessian
 }
@@ -179,8 +180,8 @@ func New(cfg Config) (*Engine, error) {
 	e.kept, e.aside = cfg.keptSpans(), cfg.asideSpans()
 	e.noisy = sync.OnceValue(func() []int32 { return trainedPlaces(&e.cfg) })
 	e.uplink, e.aggregator, e.holding = newUplink(&e.cfg), aggregator, cfg.holds()
-	_, flops := cfg.Model.FLOPs()
-	e.trainFLOPs, e.hessianFLOPs = float64(flops), float64(cfg.Model.HessianFLOPs())
+	forward, flops := cfg.Model.FLOPs()
+	e.forwardFLOPs, e.trainFLOPs, e.hessianFLOPs = float64(forward), float64(flops), float64(cfg.Model.HessianFLOPs())
 	if size, keeps := cfg.stateSize(); keeps {
 		if cfg.Replacement {
 			return nil, fmt.Errorf("sampling = \"with\" (replacement): %s a state for each client, so a client cannot be twice in a cohort; use \"without\"", cfg.keeper())

@@ -181,6 +181,14 @@ func (l *Local) measure(v data.View, aug *data.Augment, t *tally) (outcome, erro
 	return l.worker.evaluate(l.Weights, v, aug, t)
 }
 
+// MeanLoss returns the mean loss of weights of the model's size on samples of the client's,
+// without augmentation. It must not be called between two batches of Batches.
+func (l *Local) MeanLoss(weights []float32, v data.View) (float64, error) {
+	r, err := l.worker.evaluate(weights, v, nil, nil)
+	l.flops += float64(v.Len()) * l.engine.forwardFLOPs
+	return scoreOf(r).Loss, err
+}
+
 // localTask is what the engine tells a worker about one client's local training.
 type localTask struct {
 	engine  *Engine
@@ -207,7 +215,9 @@ func (w *worker) begin(v localTask) (*Local, error) {
 		phi: math.Inf(1), prior: math.Inf(1), exampleFLOPs: e.trainFLOPs, traffic: e.cfg.Sent(),
 	}
 	if s := e.sending(v.state); s != nil {
-		s.Send(l)
+		if err := s.Send(l); err != nil {
+			return nil, err
+		}
 		w.sent = grown(w.sent, len(l.Weights))
 		copy(w.sent, l.Weights)
 		l.Broadcast = w.sent

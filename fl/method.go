@@ -162,12 +162,14 @@ type SendingServer interface {
 	// draws.
 	Begin(w []float32, key uint64)
 	// Send makes l.Weights, which hold the trial's, those that the client is sent. It
-	// reads the server's state alone: several workers call it at once.
-	Send(l *Local)
+	// reads the server's state alone: several workers call it at once. An error ends the
+	// round.
+	Send(l *Local) error
 	// OwnLen returns how many floats of a client's change Step gets one by one.
 	OwnLen() int
-	// Take copies them from a client's change, w - w_i, to own, which is 0 at first.
-	Take(own, delta []float32)
+	// Take copies them from a client's change, w - w_i, to own, which is 0 at first. l is as
+	// Local left it, and so are its Vectors.
+	Take(own, delta []float32, l *Local)
 }
 
 // Update is what a round's clients returned together.
@@ -200,6 +202,8 @@ type Own struct {
 	// Changes hold OwnLen floats a slot, 0 for one that was left out. The server may
 	// overwrite them.
 	Changes []float32
+	// Numbers are what the clients left in Local.Number; NaN for one that was left out.
+	Numbers []float64
 
 	each int
 }

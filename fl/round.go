@@ -302,7 +302,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		t.held.take(slot, &c, e.aside)
 	}
 	if server := e.sending(t.server); server != nil {
-		t.returned.take(slot, server, c)
+		t.returned.take(slot, server, c, l)
 	}
 	if gather := e.cfg.Method.Gather; gather != nil {
 		c.gather = func(extra, delta []float32) { gather(extra, delta, l) }

@@ -2,6 +2,7 @@ package fl
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/hyper"
@@ -11,9 +12,9 @@ import (
 )
 
 // take notes what a slot's client returned.
-func (o *Own) take(slot int, s SendingServer, c contribution) {
-	o.Weights[slot] = c.weight
-	s.Take(o.Of(slot), c.delta)
+func (o *Own) take(slot int, s SendingServer, c contribution, l *Local) {
+	o.Weights[slot], o.Numbers[slot] = c.weight, c.number
+	s.Take(o.Of(slot), c.delta, l)
 }
 
 // own returns cleared memory for what the clients of a round return one by one, nil
@@ -25,12 +26,15 @@ func (t *Trial) own(slots []Slot) *Own {
 	}
 	if t.returned == nil || len(t.returned.Clients) != len(slots) {
 		n := s.OwnLen()
-		t.returned = &Own{Clients: make([]int, len(slots)), Weights: make([]float64, len(slots)), Changes: make([]float32, len(slots)*n), each: n}
+		t.returned = &Own{
+			Clients: make([]int, len(slots)), Weights: make([]float64, len(slots)), Numbers: make([]float64, len(slots)),
+			Changes: make([]float32, len(slots)*n), each: n,
+		}
 	}
 	clear(t.returned.Weights)
 	clear(t.returned.Changes)
 	for i := range slots {
-		t.returned.Clients[i] = slots[i].Client
+		t.returned.Clients[i], t.returned.Numbers[i] = slots[i].Client, math.NaN()
 	}
 	return t.returned
 }

@@ -42,6 +42,8 @@ type Client struct {
 	Width          float64 `toml:"width" in:"[0, 1]" off:"0" doc:"share of the channels in a client's sub-network; 0: given by client.widths"`
 	Alpha          float64 `toml:"alpha" in:"[0, 1]" off:"0" doc:"weight of a client's own model in its mixture with the shared one, in its first round"`
 	AlphaAdapt     bool    `toml:"alpha_adapt" off:"0" doc:"learn that weight along with the models"`
+	ALARate        float64 `toml:"ala_rate" in:"[0, inf)" off:"0" doc:"learning rate of the weights with which a client mixes its own head into the shared one" also:"ala_lr ala_eta"`
+	ALAShare       float64 `toml:"ala_share" in:"[0, 1]" off:"0" doc:"share of the training samples on which a pass learns these weights" also:"rand_percent"`
 	AlphaLR        float64 `toml:"alpha_lr" in:"[0, inf)" off:"0" doc:"learning rate of Adam for the weights of mixed operations, in steps on validation samples" also:"arch_lr arch_learning_rate"`
 	AlphaBeta1     float64 `toml:"alpha_beta1" in:"[0, 1)" off:"0" doc:"decay rate of the first moment of that Adam"`
 	AlphaBeta2     float64 `toml:"alpha_beta2" in:"[0, 1)" off:"0" doc:"decay rate of the second moment of that Adam"`
@@ -68,6 +70,11 @@ type Server struct {
 	Weighted bool    `toml:"weighted" off:"0" doc:"weight clients by their number of training samples instead of equally"`
 	BurnIn   int     `toml:"burn_in" in:"[0, inf)" off:"0" doc:"number of initial rounds that are plain FedAvg" also:"burnin"`
 	Holders  bool    `toml:"holders" off:"0" doc:"average the changes of each parameter only over the clients that hold it, instead of over all clients"`
+
+	Q        float64 `toml:"q" in:"[0, 100]" off:"0" doc:"exponent of fairness: clients count by this power of their loss; 0: all alike"`
+	LambdaLR float64 `toml:"lambda_lr" in:"[0, inf)" off:"0" doc:"learning rate of the clients' weights, which rise with their losses" also:"drfa_gamma gamma_lambda"`
+	AMPAlpha float64 `toml:"amp_alpha" in:"[0, inf)" off:"0" doc:"step size alpha of attentive message passing between the clients' models" also:"alphaK alpha_k"`
+	AMPSigma float64 `toml:"amp_sigma" in:"[0, inf)" off:"0" doc:"scale sigma of the squared distance at which two clients' models stop attracting each other" also:"sigma"`
 
 	HyperLR    float64 `toml:"hyper_lr" in:"[0, inf)" off:"0" doc:"learning rate of the hypernetwork and of its client embeddings" also:"hypernetwork_lr hnet_lr"`
 	HyperWidth int     `toml:"hyper_width" in:"[0, 65536]" off:"0" tune:"no" doc:"units per hidden layer of the hypernetwork" also:"hyper_hid hidden_dim hypernetwork_width"`

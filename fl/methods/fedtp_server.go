@@ -38,12 +38,13 @@ func (s *fedTPServer) Begin(w []float32, key uint64) {
 }
 
 // Send puts the client's projections into the weights.
-func (s *fedTPServer) Send(l *fl.Local) {
+func (s *fedTPServer) Send(l *fl.Local) error {
 	made := l.Vector(0)[:s.net.head().N]
 	s.project(made, l.Client)
 	for j, at := range s.at {
 		l.Weights[at] = made[j]
 	}
+	return nil
 }
 
 // project makes the projections of a client.
@@ -60,7 +61,7 @@ func (s *fedTPServer) OwnLen() int { return ownLen(len(s.at)) }
 func ownLen(n int) int { return kernels.Pad(n) | kernels.Width }
 
 // Take copies the change of the projections.
-func (s *fedTPServer) Take(own, delta []float32) {
+func (s *fedTPServer) Take(own, delta []float32, _ *fl.Local) {
 	for j, at := range s.at {
 		own[j] = delta[at]
 	}

@@ -220,10 +220,10 @@ func TestMethodsRefuseBadCombinations(t *testing.T) {
 		want   string
 	}{
 		{"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 }, `client.momentum = 0.9: method "scaffold" needs 0; its control variates`},
-		{"perfedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 }, `client.momentum = 0.9: method "perfedavg" does not use it; leave it out, or use one of the methods directfednas, ditto, `},
+		{"perfedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 }, `client.momentum = 0.9: method "perfedavg" does not use it; leave it out, or use one of the methods afl, directfednas, `},
 		{"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 }, `client.clip_norm = 1: method "scaffold" needs 0; its control variates are means of gradients`},
 		{"fedpa", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 }, `client.clip_norm = 1: method "fedpa" needs 0; clipped steps do not sample`},
-		{"pfedme", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 }, `client.clip_norm = 1: method "pfedme" does not use it; leave it out, or use one of the methods directfednas, ditto, `},
+		{"pfedme", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 }, `client.clip_norm = 1: method "pfedme" does not use it; leave it out, or use one of the methods afl, directfednas, `},
 		{"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" }, `client.optimizer = "adam": method "scaffold" needs "sgd"; its control variates are means of gradients`},
 		{"fednova", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adamw" }, `client.optimizer = "adamw": method "fednova" needs "sgd"; it counts how often each gradient`},
 		{"fedpa", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" }, `client.optimizer = "adam": method "fedpa" needs "sgd"; Adam's steps do not sample`},
@@ -252,6 +252,11 @@ func TestMethodsRefuseBadCombinations(t *testing.T) {
 		{"fedavg", func(_ *fl.ClientParams, s *fl.ServerParams) { s.HyperLR = 1 }, `server.hyper_lr = 1: method "fedavg" does not use it; leave it out, or use method "fedtp"`},
 		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda = 1 }, `client.lambda = 1: method "fedavg" does not use it`},
 		{"ditto", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Mu = 1 }, `client.mu = 1: method "ditto" does not use it; leave it out, or use one of the methods fedprox, reptile`},
+		{"apfl", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Alpha = 0 }, `client.alpha = 0: method "apfl" needs in (0, 1]`},
+		{"fedala", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ALAShare = 0 }, `client.ala_share = 0: method "fedala" needs in (0, 1]`},
+		{"fedamp", func(_ *fl.ClientParams, s *fl.ServerParams) { s.AMPSigma = 0 }, `server.amp_sigma = 0: method "fedamp" needs a finite number > 0`},
+		{"qfedavg", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Q = 101 }, `server.q = 101: must be in [0, 100]`},
+		{"afl", func(_ *fl.ClientParams, s *fl.ServerParams) { s.LambdaLR = 0 }, `server.lambda_lr = 0: method "afl" needs a finite number > 0`},
 		{"fedavgm", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 1 }, `server.alpha = 1: method "fedavgm" does not use it; leave it out, or use method "feddyn"`},
 	} {
 		m, err := fl.MethodByName(tt.method)

@@ -132,8 +132,15 @@ func keeps(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.NewSender != nil {
+	switch name {
+	case "fedtp":
 		return "nothing; the server keeps an embedding of it"
+	case "fedamp":
+		return "nothing; the server keeps its model"
+	case "afl":
+		return "nothing; the server keeps its weight"
+	case "fedala":
+		return "a head and the weights that mix it with the shared one"
 	}
 	if m.Statistics != "" {
 		return "its batch normalizations"
