@@ -96,18 +96,24 @@ func clientErrors(ids []int, scores []clientScores) []ClientError {
 // MarshalJSON writes null for what was measured on no client: an error of 0 would
 // be that of a perfect model. It is read back as a Summary whose Clients are 0.
 func (e Evaluation) MarshalJSON() ([]byte, error) {
-	some := func(s *Summary) *Summary {
-		if s.Clients == 0 {
+	some := func(s *Summary) any {
+		switch {
+		case s.Clients == 0:
 			return nil
+		case math.IsNaN(s.Loss): // see Summarize
+			return struct {
+				Summary
+				Loss *float64 `json:"loss"`
+			}{Summary: *s}
 		}
 		return s
 	}
 	return json.Marshal(struct {
-		GlobalVal        *Summary `json:"global_val"`
-		GlobalTest       *Summary `json:"global_test"`
-		PersonalizedVal  *Summary `json:"personalized_val"`
-		PersonalizedTest *Summary `json:"personalized_test"`
-		Unseen           *Summary `json:"unseen"`
+		GlobalVal        any `json:"global_val"`
+		GlobalTest       any `json:"global_test"`
+		PersonalizedVal  any `json:"personalized_val"`
+		PersonalizedTest any `json:"personalized_test"`
+		Unseen           any `json:"unseen"`
 	}{some(&e.GlobalVal), some(&e.GlobalTest), some(&e.PersonalizedVal), some(&e.PersonalizedTest), some(&e.Unseen)})
 }
 

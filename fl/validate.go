@@ -21,8 +21,13 @@ func (e *Engine) Validate(ctx context.Context, weights []float32, v EvalConfig) 
 		return nil, err
 	}
 	stream := kernels.NewStream(kernels.Key(e.cfg.Seed, uint64(v.Trial), uint64(v.Round), purposeValidate), 0)
-	ids := e.validated(v, stream)
-	if len(ids) == 0 {
+	var ids []int
+	for i := range e.cfg.Data.Clients {
+		if e.cfg.Data.Clients[i].Val.Len() > 0 {
+			ids = append(ids, i)
+		}
+	}
+	if ids = validated(e.cfg.Seed, ids, v, stream); len(ids) == 0 {
 		return nil, fmt.Errorf("evaluation: none of the %d clients has validation samples", len(e.cfg.Data.Clients))
 	}
 	measured, err := e.measure(ctx, &shard.Exam{
@@ -41,14 +46,9 @@ func (e *Engine) Validate(ctx context.Context, weights []float32, v EvalConfig) 
 	return foldValidated(scores, v.Noise, stream), nil
 }
 
-// validated returns the indices, ascending, of the clients that are scored.
-func (e *Engine) validated(v EvalConfig, stream *kernels.Stream) []int {
-	var ids []int
-	for i := range e.cfg.Data.Clients {
-		if e.cfg.Data.Clients[i].Val.Len() > 0 {
-			ids = append(ids, i)
-		}
-	}
+// validated returns the indices, ascending, of the clients that are scored, of those that
+// have validation samples.
+func validated(seed uint64, ids []int, v EvalConfig, stream *kernels.Stream) []int {
 	some := func(stream *kernels.Stream, n int) {
 		if n == 0 || n >= len(ids) {
 			return
@@ -60,7 +60,7 @@ func (e *Engine) validated(v EvalConfig, stream *kernels.Stream) []int {
 		slices.Sort(drawn)
 		ids = drawn
 	}
-	some(kernels.NewStream(kernels.Key(e.cfg.Seed, purposeValidate), 0), v.Sample)
+	some(kernels.NewStream(kernels.Key(seed, purposeValidate), 0), v.Sample)
 	some(stream, v.Noise.Clients)
 	return ids
 }

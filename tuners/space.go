@@ -117,6 +117,26 @@ func (s Space) Perturb(centre Params, eps float64, d *Draws) Params {
 	return p
 }
 
+// Unit maps a point to the unit cube, in the order of the dimensions: the drawn scale for
+// numbers, the place among the choices for a choice, 0.5 for what is missing.
+func (s Space) Unit(p Params) []float64 {
+	at := make([]float64, len(s))
+	for i, d := range s {
+		at[i] = 0.5
+		v, ok := p[d.Name]
+		switch {
+		case !ok:
+		case d.Kind == Choice:
+			if n := slices.Index(d.Choices, v); n >= 0 && len(d.Choices) > 1 {
+				at[i] = float64(n) / float64(len(d.Choices)-1)
+			}
+		case d.Hi > d.Lo:
+			at[i] = (d.Scale(v) - d.Lo) / (d.Hi - d.Lo)
+		}
+	}
+	return at
+}
+
 // Contains says why p is no point of the space: a dimension is missing, a value
 // lies outside, a name is unknown. nil when it is one.
 func (s Space) Contains(p Params) error {

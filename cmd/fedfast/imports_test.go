@@ -71,7 +71,8 @@ var mayImport = map[string][]string{
 	"fl/study/export":          {"internal/view", "internal/formats", "fl/study/workdir", "plugins"},
 	"internal/report":          {"internal/view", "internal/figure", "internal/stats"},
 	"internal/repro":           {"internal/estimate", "internal/figure", "internal/stats", "fl/study/cluster", "fl/study/workdir", "plugins"},
-	"bench":                    {"internal/report", "internal/repro"},
+	"internal/table":           {"fl/study/workdir", "internal/formats", "plugins"},
+	"bench":                    {"internal/report", "internal/repro", "internal/table"},
 	"cmd":                      {"bench", "internal/scaffold", "tuners/conformance", "fl/study/export"},
 
 	"internal/tuner/internal/playtest": {"internal/tuner", "tuners/host"},

@@ -17,41 +17,64 @@ import (
 // survivors, of which it describes how many there are, the tuner's choice before all,
 // then the best snapshots.
 func (d *driver) finalists(survivor *entrant) (all []trial.Model, survivors int) {
-	last := d.survivors(survivor)
-	seen := map[replay.Point]bool{}
-	for _, t := range last {
-		c := d.lastOf(t)
-		all, seen[replay.Point{Trial: t.Number, Round: t.Rounds()}] = append(all, c), true
+	var last []trial.Model
+	for _, t := range survivorsOf(d.trials, survivor, d.objective, d.setup.Config.Finalists.Snapshots) {
+		last = append(last, d.lastOf(t))
 	}
-	for _, m := range d.best {
-		if !seen[replay.Point{Trial: m.Trial.Number, Round: m.Round}] {
-			all = append(all, m)
-		}
-	}
-	return all, len(last)
+	return withBest(last, d.best), len(last)
 }
 
-// survivors returns the tuner's choice and those that ran the longest of the
-// trials that were not stopped, the best last score first; at most
-// finalists.snapshots of them.
-func (d *driver) survivors(choice *entrant) []*entrant {
-	var alive []*entrant
+// withBest returns models with those of the best that are not among them.
+func withBest(models []trial.Model, best ranking) []trial.Model {
+	seen := map[replay.Point]bool{}
+	for _, m := range models {
+		seen[replay.Point{Trial: m.Trial.Number, Round: m.Round}] = true
+	}
+	for _, m := range best {
+		if !seen[replay.Point{Trial: m.Trial.Number, Round: m.Round}] {
+			models = append(models, m)
+		}
+	}
+	return models
+}
+
+// survivor is a trial that may be a finalist: alive if it was neither stopped nor failed
+// after a rung, whose score final returns.
+type survivor interface {
+	comparable
+	alive() bool
+	length() int
+	final() float64
+}
+
+// survivorsOf returns the tuner's choice, unless it is zero, and those that ran the longest of
+// the trials that were not stopped, the best last score first; at most n of them.
+func survivorsOf[T survivor](trials []T, choice T, aim tuners.Objective, n int) []T {
+	var alive []T
+	var none T
 	longest := 0
-	for _, t := range d.trials {
-		if p := t.Phase(); (p == trial.Waiting || p == trial.Completed) && len(t.rungs) > 0 {
+	for _, t := range trials {
+		if t.alive() {
 			alive = append(alive, t)
 			longest = max(longest, t.length())
 		}
 	}
-	alive = slices.DeleteFunc(alive, func(t *entrant) bool { return t == choice || t.length() < longest })
-	slices.SortStableFunc(alive, func(a, b *entrant) int {
-		return d.objective.Compare(a.rungs[len(a.rungs)-1].Score, b.rungs[len(b.rungs)-1].Score)
-	})
-	if choice != nil {
+	alive = slices.DeleteFunc(alive, func(t T) bool { return t == choice || t.length() < longest })
+	slices.SortStableFunc(alive, func(a, b T) int { return aim.Compare(a.final(), b.final()) })
+	if choice != none {
 		alive = slices.Insert(alive, 0, choice)
 	}
-	return alive[:min(len(alive), d.setup.Config.Finalists.Snapshots)]
+	return alive[:min(len(alive), n)]
 }
+
+// alive reports whether the trial was neither stopped nor failed, after a rung.
+func (t *entrant) alive() bool {
+	p := t.Phase()
+	return (p == trial.Waiting || p == trial.Completed) && len(t.rungs) > 0
+}
+
+// final is the score at the trial's last rung.
+func (t *entrant) final() float64 { return t.rungs[len(t.rungs)-1].Score }
 
 // scoreFinalists scores the models, the first of which are survivors, and adds
 // them to the result. Each score is recorded before the next model is scored.

@@ -239,7 +239,7 @@ func TestSurvivors(t *testing.T) {
 			chosen = d.trials[choice]
 		}
 		var got []int
-		for _, t := range d.survivors(chosen) {
+		for _, t := range survivorsOf(d.trials, chosen, d.objective, d.setup.Config.Finalists.Snapshots) {
 			got = append(got, t.Number)
 		}
 		if !slices.Equal(got, want) {

@@ -183,12 +183,7 @@ func errorsOf(s *Setup, engine *fl.Engine, e *fl.Evaluation) (Errors, error) {
 	if err != nil {
 		return Errors{}, err
 	}
-	r := Errors{Trivial: trivial, Measure: measureOf(m), Evaluation: e, Rates: ratesOf(e, func(s fl.Summary) *float64 {
-		if s.Clients == 0 {
-			return nil
-		}
-		return &s.Error
-	})}
+	r := Errors{Trivial: trivial, Measure: measureOf(m), Evaluation: e, Rates: ratesOf(e, someError)}
 	for _, mask := range s.Data.Masks {
 		r.Masked = append(r.Masked, MaskedRates{mask.Name, ratesOf(e, func(s fl.Summary) *float64 {
 			for _, m := range s.Masked {
@@ -200,6 +195,14 @@ func errorsOf(s *Setup, engine *fl.Engine, e *fl.Evaluation) (Errors, error) {
 		})})
 	}
 	return r, nil
+}
+
+// someError is the error of a summary, nil if it is of no clients.
+func someError(s fl.Summary) *float64 {
+	if s.Clients == 0 {
+		return nil
+	}
+	return &s.Error
 }
 
 // ratesOf takes one error, nil where there is none, of each part of an evaluation.

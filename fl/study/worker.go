@@ -122,11 +122,7 @@ func (j *Job) Rounds() int { return j.trial.Rounds() }
 // Round runs a round and returns its record, with the probes that the client tuner
 // observes; what the client tuner set is added by the study.
 func (j *Job) Round(ctx context.Context, plan fl.Plan, observed []string) ([]byte, error) {
-	r, err := j.trial.Round(ctx, plan)
-	if err != nil {
-		return nil, err
-	}
-	rec, err := j.worker.meter.Record(ctx, j.trial, observed, r)
+	rec, err := j.worker.meter.Round(ctx, j.trial, plan, observed)
 	if err != nil {
 		return nil, err
 	}

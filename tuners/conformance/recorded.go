@@ -52,7 +52,7 @@ func (r *Recorded) Add(p tuners.Params, round int, score float64) error {
 	i := slices.IndexFunc(r.curves, func(c *curve) bool { return c.params.Equal(p) })
 	if i < 0 {
 		i = len(r.curves)
-		r.curves = append(r.curves, &curve{params: p, at: unit(r.space, p)})
+		r.curves = append(r.curves, &curve{params: p, at: r.space.Unit(p)})
 	}
 	c := r.curves[i]
 	at, found := slices.BinarySearchFunc(c.scores, round, func(s scored, round int) int { return s.round - round })
@@ -72,7 +72,7 @@ func (r *Recorded) Space() tuners.Space { return r.space }
 
 // Score is that of the nearest recorded point; of several the first.
 func (r *Recorded) Score(p tuners.Params, round int) float64 {
-	at := unit(r.space, p)
+	at := r.space.Unit(p)
 	best, nearest := math.Inf(1), (*curve)(nil)
 	for _, c := range r.curves {
 		sum := 0.0

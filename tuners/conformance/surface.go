@@ -113,7 +113,7 @@ func (s analytic) Space() tuners.Space { return s.space }
 // Score falls exponentially from 0.9 to 0.05 + 0.8 h where h is the height of the
 // point.
 func (s analytic) Score(p tuners.Params, round int) float64 {
-	at := unit(s.space, p)
+	at := s.space.Unit(p)
 	end := 0.05 + 0.8*math.Min(1, s.height(at))
 	return end + (0.9-end)*math.Exp(-float64(round)/s.speed(at))
 }
@@ -144,24 +144,4 @@ func (s analytic) Lowest(round int) float64 {
 	}
 	walk(0)
 	return low
-}
-
-// unit maps a point to the unit cube: the drawn scale for numbers, the place among
-// the choices for a choice, 0.5 for what is missing.
-func unit(space tuners.Space, p tuners.Params) []float64 {
-	at := make([]float64, len(space))
-	for i, d := range space {
-		at[i] = 0.5
-		v, ok := p[d.Name]
-		switch {
-		case !ok:
-		case d.Kind == tuners.Choice:
-			if n := slices.Index(d.Choices, v); n >= 0 && len(d.Choices) > 1 {
-				at[i] = float64(n) / float64(len(d.Choices)-1)
-			}
-		case d.Hi > d.Lo:
-			at[i] = (d.Scale(v) - d.Lo) / (d.Hi - d.Lo)
-		}
-	}
-	return at
 }

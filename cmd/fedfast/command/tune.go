@@ -18,6 +18,7 @@ type tuneOptions struct {
 	ui               uiFlag
 	baseline         baselineFlag
 	allowTunerChange bool
+	table            string
 }
 
 func newTune(a *app) *cobra.Command {
@@ -33,12 +34,19 @@ func newTune(a *app) *cobra.Command {
 		Example: "  fedfast tune --preset quickstart --study first         # a CNN on the embedded data\n" +
 			"  fedfast tune study.toml --tuner asha --baseline equal  # compare with random search\n" +
 			"  fedfast tune study.toml --scale 0.1 --ui               # a tenth of the rounds, shown in a browser\n" +
-			"  fedfast tune --study first                             # resume it, or print its result again",
+			"  fedfast tune --study first                             # resume it, or print its result again\n" +
+			"  fedfast tune --table t.parquet --tuner hyperband       # on recorded trainings, in no time",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
 		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if o.table != "" {
+				if len(args) > 0 {
+					return usageError{errors.New("--table: the table says what was trained; leave out the study file")}
+				}
+				return o.playTable(cmd.Context(), a)
+			}
 			if o.estimate {
 				return o.printEstimate(cmd.Context(), a, args, config.ModeTune, int(o.baseline))
 			}
@@ -62,7 +70,11 @@ func (o *tuneOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.tuner, "tuner", "", "use the tuner `NAME` (see fedfast list tuners)")
 	f.StringVar(&o.clientTuner, "client-tuner", "", "use the client tuner `NAME`; \"none\" disables it")
+	f.StringVar(&o.table, "table", "", "train nothing, but replay the tuner on the recorded table `FILE` (see fedfast table record)")
 	o.addTuneFlags(cmd)
+	for _, other := range []string{"preset", "init", "study", "scale", "estimate", "seeds", "cluster", "ui", "baseline", "allow-tuner-change"} {
+		cmd.MarkFlagsMutuallyExclusive("table", other)
+	}
 }
 
 // addTuneFlags adds the flags that do not belong to the configuration.

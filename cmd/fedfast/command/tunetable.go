@@ -59,7 +59,14 @@ func (a *app) printTuneDetails(c *config.Config, r *study.Result) error {
 // printTuneBlock prints the result of a study. The next commands come before those that
 // always follow.
 func (a *app) printTuneBlock(c *config.Config, r *study.Result, dir string, next ...string) error {
-	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Seconds)), counted(len(r.Trials), "trial"), spent(c, r), "in "+dir)
+	b := a.tuneBlock(c, r, "in "+dir)
+	b.next(append(next, "report "+shellWord(dir), "ui "+parentOf(dir))...)
+	return b.print()
+}
+
+// tuneBlock is the result of a study; where says where it is or was played.
+func (a *app) tuneBlock(c *config.Config, r *study.Result, where string) *block {
+	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Seconds)), counted(len(r.Trials), "trial"), spent(c, r), where)
 	b.errors(c, &r.Errors)
 	b.baseline(r)
 	scale := study.ScaleOf(c, r.Measure)
@@ -71,8 +78,7 @@ func (a *app) printTuneBlock(c *config.Config, r *study.Result, dir string, next
 	b.privacy(r.Privacy)
 	b.notes(r)
 	b.warnings(r.Verdict(c), a.verbose)
-	b.next(append(next, "report "+shellWord(dir), "ui "+parentOf(dir))...)
-	return b.print()
+	return b
 }
 
 // spent says how many rounds a study took, and how much of the budget a tuner that was

@@ -58,6 +58,27 @@ func (c *Config) stay(other *Config) {
 	c.Data.Path, c.Data.StateMemory = other.Data.Path, other.Data.StateMemory
 }
 
+// Replays returns an error for the first key in which a configuration differs from that of
+// recorded trainings and which decides how clients train.
+func (c *Config) Replays(recorded *Config) error {
+	same := *c
+	same.Name, same.Seed, same.Objective, same.Target = recorded.Name, recorded.Seed, recorded.Objective, recorded.Target
+	same.Select, same.Finalists, same.Score, same.Budget = recorded.Select, recorded.Finalists, recorded.Score, recorded.Budget
+	same.Tuner, same.ClientTuner = recorded.Tuner, recorded.ClientTuner
+	base, err := Encode(recorded)
+	if err != nil {
+		return err
+	}
+	text, err := Encode(&same)
+	if err != nil {
+		return err
+	}
+	if diff := diffConfigs(string(base), string(text)); len(diff) > 0 {
+		return fmt.Errorf("%s: the table was trained otherwise; only objective, target, select, finalists.*, score.*, budget.* and tuner.* can change", diff[0])
+	}
+	return nil
+}
+
 // Match returns a *DiffError with the study's directory if a configuration differs from
 // the encoded one of a record. Keys that are missing in the record have their defaults.
 func Match(dir, record string, c *Config) error {

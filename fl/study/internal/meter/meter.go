@@ -53,9 +53,27 @@ func (m *Meter) scoreOf(r *fl.RoundResult, personalized bool) float64 {
 	return r.Score(personalized, round).Metric(metric)
 }
 
-// Record keeps of a round's result what is recorded, with the probes that the
-// client tuner observes; tr is the training after the round.
-func (m *Meter) Record(ctx context.Context, tr *fl.Trial, observed []string, r *fl.RoundResult) (*record.Round, error) {
+// Round runs the next round of a training by a plan and returns its record, with the probes
+// that the client tuner observes.
+func (m *Meter) Round(ctx context.Context, tr *fl.Trial, plan fl.Plan, observed []string) (*record.Round, error) {
+	table, err := m.before(ctx, tr)
+	if err != nil {
+		return nil, err
+	}
+	r, err := tr.Round(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := m.record(ctx, tr, observed, r)
+	if err != nil {
+		return nil, err
+	}
+	rec.Table, err = m.after(ctx, tr, table)
+	return rec, err
+}
+
+// record keeps of a round's result what is recorded; tr is the training after the round.
+func (m *Meter) record(ctx context.Context, tr *fl.Trial, observed []string, r *fl.RoundResult) (*record.Round, error) {
 	rec := m.results(observed, r)
 	if err := m.measure(ctx, tr, r, rec); err != nil {
 		return nil, err

@@ -1,6 +1,9 @@
 package record
 
 import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
 	"math"
 
 	"github.com/fedfast/fedfast/tuners"
@@ -56,6 +59,8 @@ type Round struct {
 	Epsilon *Real `json:"epsilon,omitempty"`
 	// ValError is that on validation examples, measured for eval.patience.
 	ValError *Real `json:"val_error,omitempty"`
+	// Table holds what eval.record_every has recorded.
+	Table *Table `json:"table,omitempty"`
 	// TestSpread are percentiles of the clients' errors behind it.
 	TestSpread *Spread `json:"test_spread,omitempty"`
 	// Masked are the same without the labels of the federation's masks, by their
@@ -103,6 +108,61 @@ type Spread struct {
 	P10 float64 `json:"p10"`
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
+}
+
+// Table holds the errors of clients after a round, and after the first round also those
+// before it.
+type Table struct {
+	Before *Errors `json:"before,omitempty"`
+	After  *Errors `json:"after,omitempty"`
+}
+
+// Holds reports whether all errors are of a number of clients; nil has none.
+func (t *Table) Holds(clients int) bool {
+	if t == nil {
+		return true
+	}
+	for _, e := range []*Errors{t.Before, t.After} {
+		if e != nil && (len(e.Val) != clients || e.Test != nil && len(e.Test) != clients) {
+			return false
+		}
+	}
+	return true
+}
+
+// Errors are those of every client, in their order, NaN without samples. Test is nil where
+// the federation has a test set of its own, whose error Central is.
+type Errors struct {
+	Val     Floats `json:"val"`
+	Test    Floats `json:"test,omitempty"`
+	Central *Real  `json:"central,omitempty"`
+	// SHA256 is the digest of the weights.
+	SHA256 string `json:"weights_sha256"`
+}
+
+// Floats is a list whose JSON is the base64 of its little-endian bytes.
+type Floats []float64
+
+// MarshalText writes the bytes.
+func (f Floats) MarshalText() ([]byte, error) {
+	raw := make([]byte, 0, 8*len(f))
+	for _, x := range f {
+		raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(x))
+	}
+	return base64.StdEncoding.AppendEncode(nil, raw), nil
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (f *Floats) UnmarshalText(text []byte) error {
+	raw, err := base64.StdEncoding.AppendDecode(nil, text)
+	if err != nil || len(raw)%8 != 0 {
+		return errors.New("invalid list of errors")
+	}
+	*f = make(Floats, len(raw)/8)
+	for i := range *f {
+		(*f)[i] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:]))
+	}
+	return nil
 }
 
 // Rung is a score at which the tuner decides.

@@ -125,6 +125,9 @@ func (t *Trial) checkRound(rec *record.Round, rounds int, observed []string) err
 	if rec.Params != nil {
 		return errors.New("hyperparameters are set")
 	}
+	if !rec.Table.Holds(len(t.study.Meter.Data.Clients)) {
+		return errors.New("a table of other clients")
+	}
 	for name, values := range rec.Probes {
 		if len(values) != n || !slices.Contains(observed, name) {
 			return fmt.Errorf("%d values of the probe %.40q for %d clients", len(values), name, n)

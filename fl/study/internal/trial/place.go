@@ -25,11 +25,7 @@ type here struct {
 }
 
 func (h here) round(ctx context.Context, plan fl.Plan, observed []string) (*record.Round, error) {
-	r, err := h.Round(ctx, plan)
-	if err != nil {
-		return nil, err
-	}
-	return h.study.Meter.Record(ctx, h.Trial, observed, r)
+	return h.study.Meter.Round(ctx, h.Trial, plan, observed)
 }
 
 func (h here) keep(m *Model) {

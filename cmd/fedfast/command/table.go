@@ -1,0 +1,244 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+	recorded "github.com/fedfast/fedfast/internal/table"
+)
+
+// tableOptions are the flags of table record.
+type tableOptions struct {
+	studyOptions
+	configs, rounds, every int
+	output                 string
+}
+
+func newTable(a *app) *cobra.Command {
+	o := &tableOptions{}
+	record := &cobra.Command{
+		Use:               "record [FILE]",
+		ValidArgsFunction: completeFile,
+		Short:             "Train configurations of a study's space and record every client's errors",
+		Long: "Train configurations of a study's space and record every client's errors. The space and all else are\n" +
+			"those of the study file FILE or a preset (default: quickstart), without its client tuner and with the\n" +
+			"target global. The configurations are the first points of a scrambled Sobol sequence: the same ones\n" +
+			"for every dataset and seed.\n\n" +
+			"The table is a Parquet file and, beside it, a JSON file that says how to train any row again. The\n" +
+			"studies that trained it are kept in the directory NAME-studies; the same command resumes them.",
+		Example: "  fedfast table record --preset quickstart --configs 8 --rounds 6 --output t.parquet\n" +
+			"  fedfast table record study.toml --configs 128 --rounds 405 --every 15 --output t.parquet --seeds 3",
+		Args: cobra.MaximumNArgs(1),
+		PreRunE: func(*cobra.Command, []string) error {
+			return o.validate()
+		},
+		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args) }),
+	}
+	o.configOptions.addFlags(record)
+	f := record.Flags()
+	f.IntVar(&o.configs, "configs", 128, "number of configurations")
+	f.IntVar(&o.rounds, "rounds", 0, "rounds of each (default: budget.trial_rounds)")
+	f.IntVar(&o.every, "every", 0, "rounds between the recorded ones (default: about 30 of them; 1 for rungs at any round)")
+	f.Var(&o.seeds, "seeds", "train with `N` consecutive seeds (default 1)")
+	f.StringVar(&o.output, "output", "", "`FILE` to write, whose name ends in .parquet")
+	info := &cobra.Command{
+		Use:   "info FILE",
+		Short: "Describe a recorded table",
+		Args:  cobra.ExactArgs(1),
+		RunE:  a.work(func(_ *cobra.Command, args []string) error { return a.tableInfo(args[0]) }),
+	}
+	return group("table", "Record and describe tables of tuning, on which tuners are replayed", record, info)
+}
+
+func (o *tableOptions) validate() error {
+	if o.output == "" {
+		return errors.New("--output: name the file to write, such as t.parquet")
+	}
+	if err := recorded.CheckPath(o.output); err != nil {
+		return fmt.Errorf("--output %w", err)
+	}
+	const most = 1 << 20
+	if o.configs < 1 || o.rounds < 0 || o.every < 0 || max(o.configs, o.rounds, o.every) > most {
+		return fmt.Errorf("--configs, --rounds and --every: must be positive integers, at most %d", most)
+	}
+	return writable([]output{{"--output", o.output}, {"--output", recorded.HeadPath(o.output)}})
+}
+
+// run trains what is not trained yet and writes the table.
+func (o *tableOptions) run(ctx context.Context, a *app, args []string) error {
+	asked, places, err := o.load(a, args)
+	if err != nil {
+		return err
+	}
+	if o.rounds == 0 {
+		o.rounds = asked.Budget.TrialRounds
+	}
+	if o.rounds < 1 {
+		return usageError{errors.New("--rounds: give the rounds of each configuration, since budget.trial_rounds is not set")}
+	}
+	if o.every == 0 {
+		o.every = recorded.Every(o.rounds)
+	}
+	c, err := recorded.Training(asked, o.configs, o.rounds, min(o.every, o.rounds))
+	if err == nil {
+		err = c.Absolute()
+	}
+	if err != nil {
+		return usageError{places.Explain(err)}
+	}
+	all, err := workdir.OpenRepeated(strings.TrimSuffix(o.output, recorded.Suffix)+"-studies", c, config.ModeTune, max(1, int(o.seeds)))
+	if err != nil {
+		return wrongStudy(err)
+	}
+	var dirs []string
+	var seeds []uint64
+	err = all.Each(ctx, func(i int, path string, c *config.Config) error {
+		dirs, seeds = append(dirs, path), append(seeds, c.Seed)
+		return o.train(ctx, a, path, c, fmt.Sprintf("seed %d of %d", i+1, all.Seeds))
+	})
+	if err != nil {
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return errors.New("interrupted; the same command goes on")
+		}
+		return places.Explain(err)
+	}
+	fed, model, err := config.Prepare(ctx, c)
+	if err != nil {
+		return err
+	}
+	t, err := recorded.New(ctx, asked, fed, model, dirs, seeds)
+	if err = errors.Join(err, fed.Close()); err != nil {
+		return err
+	}
+	if err := t.Write(o.output); err != nil {
+		return err
+	}
+	return a.tableInfo(o.output)
+}
+
+// train brings the study of a seed to its end, unless it is there.
+func (o *tableOptions) train(ctx context.Context, a *app, path string, c *config.Config, label string) (err error) {
+	st, err := workdir.Open(ctx, path, c, config.ModeTune, a.newLog())
+	if err != nil {
+		return wrongStudy(err)
+	}
+	s := &opened{Study: st, label: label}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if s.Finished(0) != nil {
+		return nil
+	}
+	work, end := s.work(a, config.ModeTune, 0)
+	work.Launcher = recorded.Launcher()
+	_, err = s.Tune(ctx, work)
+	end()
+	return err
+}
+
+// tableSummary is what table info prints with --json.
+type tableSummary struct {
+	File string `json:"file"`
+	recorded.Head
+	// BestConfig has the lowest validation error after the last round, on all clients.
+	BestConfig   int     `json:"best_config"`
+	BestValError float64 `json:"best_val_error"`
+	Bytes        int64   `json:"bytes"`
+}
+
+// tableInfo describes a table.
+func (a *app) tableInfo(path string) error {
+	t, err := recorded.Open(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	best, lowest := t.Best()
+	if a.json {
+		return a.printJSON(tableSummary{File: path, Head: t.Head, BestConfig: best, BestValError: lowest, Bytes: info.Size()})
+	}
+	b := newBlock(a.out, fmt.Sprintf("%s: table of %s", path, t.Name), counted(len(t.Configurations), "configuration"), counted(t.Rounds, "round"), counted(t.Seeds(), "seed"))
+	failed := 0
+	for i := range t.Rows {
+		if t.Rows[i].Failed != "" {
+			failed++
+		}
+	}
+	b.Row("recorded", fmt.Sprintf("%s at rounds 0, %d, ... %d", counted(len(t.Clients), "client"), t.RecordEvery, t.Rounds), table.Count(int(info.Size()))+" bytes")
+	if failed > 0 {
+		b.Row("failed", counted(failed, "training"))
+	}
+	if best >= 0 {
+		b.Row("best", fmt.Sprintf("configuration %d: %.1f %% validation error", best, 100*lowest))
+		b.params(t.Configurations[best], t.Configurations[best].Keys())
+	}
+	b.Row("fedfast", t.Fedfast.String())
+	b.next("tune --table " + shellWord(path) + " --tuner sha")
+	return b.print()
+}
+
+// tableReplay is what tune --table prints with --json: the result of a study, and how the
+// table answered.
+type tableReplay struct {
+	*study.Result
+	Table string `json:"table"`
+	// Near counts trials that took the row of another configuration, Again those that took a
+	// row that another trial had.
+	Near  int `json:"near"`
+	Again int `json:"again"`
+}
+
+// playTable plays a tuner on a table.
+func (o *tuneOptions) playTable(ctx context.Context, a *app) error {
+	t, err := recorded.Open(o.table)
+	if err != nil {
+		return usageError{err}
+	}
+	var seed *uint64
+	if a.seedGiven {
+		seed = &a.seed
+	}
+	c, err := t.Study(o.sets, seed, o.tuner)
+	if err != nil {
+		return usageError{err}
+	}
+	if o.clientTuner != "none" {
+		c.ClientTuner.Name = o.clientTuner
+	}
+	tuner, err := a.launcher(false)(ctx, workdir.Launch{Key: "tuner.name", Name: c.Tuner.Name})
+	if err != nil {
+		return err
+	}
+	defer tuner.Close()
+	curves := t.Player(c.Seed)
+	r, err := study.Played{Config: *c, Tuner: tuner, Curves: curves, Measure: t.Measure}.Play(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(tableReplay{r, o.table, curves.Near, curves.Again})
+	}
+	if a.verbose {
+		if err := printTrials(a.out, c, trialRows(c, r), true, ""); err != nil {
+			return err
+		}
+	}
+	b := a.tuneBlock(c, r, "on "+o.table)
+	if curves.Near > 0 {
+		b.Row("table", fmt.Sprintf("%s of %d took the nearest configuration", counted(curves.Near, "trial"), len(r.Trials)))
+	}
+	if curves.Again > 0 {
+		b.Row("", fmt.Sprintf("%s took one that another had taken", counted(curves.Again, "trial")))
+	}
+	return b.print()
+}

@@ -1,0 +1,99 @@
+package fl
+
+import (
+	"context"
+	"math"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// ClientErrors measures weights as they are on the validation and the test samples of every
+// client, in the order of the clients; NaN without samples. The errors are those behind
+// Evaluation.GlobalVal and GlobalTest.
+func (e *Engine) ClientErrors(ctx context.Context, weights []float32) (val, test []float64, err error) {
+	n := len(e.cfg.Data.Clients)
+	x := &shard.Exam{Weights: weights, Clients: e.evalSample(n, 0), GlobalVal: true, GlobalTest: true}
+	scores, err := e.measure(ctx, x, nil, nil, func(int) {})
+	if err != nil {
+		return nil, nil, err
+	}
+	val, test = make([]float64, n), make([]float64, n)
+	of := func(s *setScore) float64 {
+		if s.n == 0 {
+			return math.NaN()
+		}
+		return s.Error
+	}
+	for i := range scores {
+		val[i], test[i] = of(&scores[i].globalVal), of(&scores[i].globalTest)
+	}
+	return val, test, nil
+}
+
+// Recorded takes scores from recorded errors of clients, such as those of ClientErrors, with
+// the draws of an engine: from the errors of a trial's weights before a round it makes the
+// score that RoundResult.Score made of that round, bit for bit, where the clients were drawn
+// at random.
+type Recorded struct {
+	// Seed, Cohort, Replacement and Poisson are as in Config.
+	Seed                 uint64
+	Cohort               int
+	Replacement, Poisson bool
+	// Val are the numbers of validation samples of all clients.
+	Val []int
+}
+
+// Clients draws the clients of a round of a trial, as Engine.Cohort does.
+func (r *Recorded) Clients(trial, round int) []int {
+	e := Engine{cfg: Config{
+		Seed: r.Seed, Cohort: r.Cohort, Replacement: r.Replacement, Poisson: r.Poisson, Data: &data.Federation{Clients: make([]data.Client, len(r.Val))},
+	}}
+	return e.Cohort(trial, round)
+}
+
+// Score returns the score of a round of a trial, from 0. errors are those of all clients on
+// their validation samples; dropped are the places in the cohort, ascending, whose work did
+// not count. Its loss is NaN.
+func (r *Recorded) Score(trial, round int, errors []float64, dropped []int, o ScoreOptions) Score {
+	clients := r.Clients(trial, round)
+	result := &RoundResult{Round: round, draws: kernels.Key(r.Seed, uint64(trial), uint64(round), purposeScore), Slots: make([]Slot, len(clients))}
+	for i, c := range clients {
+		result.Slots[i] = Slot{Client: c, ValExamples: r.Val[c], Before: Score{Error: errors[c], Loss: math.NaN()}}
+	}
+	for _, i := range dropped {
+		if i < len(clients) {
+			result.Slots[i].Dropped = true
+		}
+	}
+	return result.Score(false, o)
+}
+
+// Validate returns what Engine.Validate does of a model that a trial had after a round; of v
+// it takes Sample, Noise, Trial and Round. errors are those of all clients on their
+// validation samples.
+func (r *Recorded) Validate(errors []float64, v EvalConfig) *Summary {
+	var ids []int
+	for i, n := range r.Val {
+		if n > 0 {
+			ids = append(ids, i)
+		}
+	}
+	stream := kernels.NewStream(kernels.Key(r.Seed, uint64(v.Trial), uint64(v.Round), purposeValidate), 0)
+	var scores []setScore
+	for _, i := range validated(r.Seed, ids, v, stream) {
+		scores = append(scores, setScore{Score: Score{Error: errors[i], Loss: math.NaN()}, n: r.Val[i]})
+	}
+	return foldValidated(scores, v.Noise, stream)
+}
+
+// Summarize returns the summary of errors of clients with their numbers of samples, 0 for
+// those that have none. Its loss is NaN.
+func Summarize(errors []float64, samples []int) Summary {
+	clients := make([]clientScores, len(errors))
+	for i, n := range samples {
+		clients[i].globalTest = setScore{Score: Score{Error: errors[i], Loss: math.NaN()}, n: n}
+	}
+	return summarize(clients, func(c *clientScores) setScore { return c.globalTest })
+}

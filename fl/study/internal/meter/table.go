@@ -1,0 +1,50 @@
+package meter
+
+import (
+	"context"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
+)
+
+// before measures every client before a trial's first round, if eval.record_every says so.
+func (m *Meter) before(ctx context.Context, tr *fl.Trial) (*record.Table, error) {
+	if m.Config.Eval.RecordEvery == 0 || tr.Rounds() > 0 {
+		return nil, nil
+	}
+	e, err := m.clientErrors(ctx, tr)
+	return &record.Table{Before: e}, err
+}
+
+// after adds the errors after a round, if it is one of those that are recorded; t is nil or
+// what before has returned.
+func (m *Meter) after(ctx context.Context, tr *fl.Trial, t *record.Table) (*record.Table, error) {
+	every, last := m.Config.Eval.RecordEvery, m.Config.Budget.TrialRounds
+	if m.Unscored {
+		last = m.Config.Rounds
+	}
+	if every == 0 || tr.Rounds()%every != 0 && tr.Rounds() != last {
+		return t, nil
+	}
+	if t == nil {
+		t = &record.Table{}
+	}
+	var err error
+	t.After, err = m.clientErrors(ctx, tr)
+	return t, err
+}
+
+// clientErrors measures the global model of a trial on every client.
+func (m *Meter) clientErrors(ctx context.Context, tr *fl.Trial) (*record.Errors, error) {
+	val, test, err := m.engine.ClientErrors(ctx, tr.Weights())
+	if err != nil {
+		return nil, err
+	}
+	e := &record.Errors{Val: val, Test: test, SHA256: m.Model.SHA256(tr.Weights())}
+	if m.Data.Test.Len() == 0 {
+		return e, nil
+	}
+	s, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "test", nil, fl.EvalConfig{})
+	e.Test, e.Central = nil, new(record.Real(s.Error))
+	return e, err
+}

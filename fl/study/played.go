@@ -1,0 +1,360 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/replay"
+	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/play"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Curves are trainings that were recorded. A Played takes them instead of training.
+type Curves interface {
+	// Take returns the training that stands for a new trial. own means that it drew as the
+	// trial itself would: it is of the study's seed and of the trial's number.
+	Take(trial int, p tuners.Params) (r *Recording, own bool)
+	// Samples are the numbers of validation and test samples of all clients. central is
+	// that of the federation's own test set, 0 without one.
+	Samples() (val, test []int, central int)
+}
+
+// Played is a study whose trials are recorded ones: a tuner is asked, checked and told as by
+// Tune, and scores are drawn and taken by the same code.
+type Played struct {
+	// Config is that of the study. Its target is global, and it has no client tuner.
+	Config config.Config
+	Tuner  tuners.Tuner
+	Curves Curves
+	// Measure is what the errors are, see Errors.Measure.
+	Measure string
+	// Told, unless it is nil, is called after each report to the tuner.
+	Told func(Step)
+}
+
+// Step is what a tuner was told when it had spent a number of rounds.
+type Step struct {
+	Spent        int
+	Trial, Round int
+	// Score is what it was told, NaN of a trial that failed, and Val the error on the
+	// validation samples of all clients.
+	Score, Val float64
+}
+
+// Play plays the study to its end. The result has no weights; its digests are those of the
+// recorded trainings, empty where the round was not recorded.
+func (p Played) Play(ctx context.Context) (*Result, error) {
+	start := time.Now()
+	s, err := p.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	choice, err := play.Study{Session: s.session, Book: s.session.Book(), Runner: s, Parallel: p.Config.Tuner.Parallel}.Play(ctx)
+	if closeErr := s.session.Close(context.WithoutCancel(ctx)); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.result(choice)
+	if err == nil {
+		r.Seconds = time.Since(start).Seconds()
+		r.RoundsPerSecond = float64(r.Rounds) / r.Seconds
+	}
+	return r, err
+}
+
+// replayed is one at work.
+type replayed struct {
+	Played
+	*shelf
+	session *replay.Tuner
+	scores  fl.Recorded
+	trials  []*replayedTrial
+	spent   int
+}
+
+// replayedTrial is a trial of it.
+type replayedTrial struct {
+	*trial.Trial // its number and params alone
+	*Recording
+	own     bool
+	rounds  int
+	mean    Discounted
+	floor   float64
+	best    trial.Model
+	rungs   []Rung
+	stopped bool
+	failed  bool
+}
+
+// open checks the study and opens the tuner's session.
+func (p Played) open(ctx context.Context) (*replayed, error) {
+	c := &p.Config
+	about, err := p.Tuner.Describe(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("tuner %s: %w", c.Tuner.Name, err)
+	}
+	refuse := func(name, problem string) error { return &key.Error{Key: name, Problem: problem} }
+	switch {
+	case c.ClientTuner.Name != "":
+		return nil, refuse("client_tuner.name", fmt.Sprintf(" = %q: it changes how clients train, which a table cannot replay; leave it out", c.ClientTuner.Name))
+	case about.Rounds || !about.Trials:
+		return nil, refuse("tuner.name", fmt.Sprintf(" = %q: it changes how clients train, which a table cannot replay; use a tuner of trials, such as sha", c.Tuner.Name))
+	case about.Fork:
+		return nil, refuse("tuner.name", fmt.Sprintf(" = %q: it copies trials, which a table cannot replay; use a tuner that does not, such as sha", c.Tuner.Name))
+	case c.Private():
+		return nil, refuse("dp.epsilon", ": a table cannot replay private trainings; leave it out")
+	case c.Budget.Seconds > 0 || c.ToGoal():
+		return nil, refuse("budget.seconds", ": a table replays rounds; use budget.rounds and budget.trial_rounds")
+	case c.Target != tuners.TargetGlobal:
+		return nil, refuse("target", fmt.Sprintf(" = %q: a table holds errors of the global model; use \"global\"", c.Target))
+	}
+	d := &driver{setup: &Setup{Config: *c, Tuner: p.Tuner}, budget: c.Budget.Tuners(), objective: c.Aim(), study: &trial.Study{}}
+	if math.IsNaN((fl.Score{Error: 0.5, Loss: math.NaN()}).Metric(c.Objective)) {
+		return nil, refuse("objective", fmt.Sprintf(" = %q: a table holds errors; use \"error\" or \"accuracy\"", c.Objective))
+	}
+	if d.space, err = tuners.ParseSpace(c.Space); err != nil {
+		return nil, fmt.Errorf("space: %w", err)
+	}
+	options, err := parseOptions("tuner", c.Tuner.Options)
+	if err == nil {
+		err = d.validate(ctx, "tuner", p.Tuner, options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	val, _, _ := p.Curves.Samples()
+	return &replayed{
+		Played: p, shelf: newShelf(c, d.objective),
+		scores: fl.Recorded{Seed: c.Seed, Cohort: c.Cohort, Replacement: c.Sampling == "with", Poisson: c.Sampling == "poisson", Val: val},
+		session: replay.New(nil).NewTuner(c.Tuner.Name, p.Tuner, about, tuners.OpenRequest{
+			Study: c.Name, Space: d.space, Options: options, Budget: d.budget, Objective: d.objective, Seed: c.Seed, Trial: tuners.StudySession,
+		}),
+	}, nil
+}
+
+// Act opens or stops a trial.
+func (s *replayed) Act(_ context.Context, dec tuners.Decision) error {
+	switch dec.Kind {
+	case tuners.Start:
+		t := &replayedTrial{Trial: &trial.Trial{Spec: trial.Spec{Number: dec.Trial, Params: dec.Params}}}
+		t.Recording, t.own = s.Curves.Take(dec.Trial, dec.Params)
+		s.trials = append(s.trials, t)
+	case tuners.Stop:
+		s.trials[dec.Trial].stopped = true
+	case tuners.Fork, tuners.Score:
+		return fmt.Errorf("tuner %s: a table cannot replay the decision %s", s.Config.Tuner.Name, dec.Kind)
+	case tuners.Resume, tuners.Release, tuners.Wait, tuners.Done:
+	}
+	if dec.Sends() {
+		s.trials[dec.Trial].floor = s.floor(s.trials[dec.Trial].Trial)
+	}
+	return nil
+}
+
+// Run reads a trial's curve on.
+func (s *replayed) Run(ctx context.Context, segment play.Segment, begins func(rounds int)) (tuners.TrialReport, error) {
+	t := s.trials[segment.Trial]
+	score := math.NaN()
+	if n := len(t.rungs); n > 0 {
+		score = t.rungs[n-1].Score
+	}
+	t.best = trial.Model{Score: math.NaN(), Trial: t.Trial}
+	for t.rounds < segment.To {
+		if err := ctx.Err(); err != nil {
+			return tuners.TrialReport{}, err
+		}
+		begins(t.rounds)
+		if t.failed = t.rounds >= t.Rounds(); t.failed {
+			break
+		}
+		var err error
+		if score, err = s.score(t); err != nil {
+			return tuners.TrialReport{}, err
+		}
+	}
+	s.rank(&s.best, t.best)
+	if t.failed {
+		return tuners.TrialReport{Trial: t.Number, Round: t.rounds, Score: math.NaN(), Failed: true, Reason: t.reason()}, nil
+	}
+	t.mean = Discounted{}
+	t.rungs = append(t.rungs, Rung{Round: t.rounds, Score: score})
+	return tuners.TrialReport{Trial: t.Number, Round: t.rounds, Score: score}, nil
+}
+
+// Rounds is how many are recorded.
+func (t *replayedTrial) Rounds() int { return t.Recording.Rounds }
+
+// reason says why a trial failed.
+func (t *replayedTrial) reason() string {
+	if t.Failed != "" {
+		return t.Failed
+	}
+	return fmt.Sprintf("only %d rounds are recorded", t.Recording.Rounds)
+}
+
+// score runs one round and returns the trial's score after it.
+func (s *replayed) score(t *replayedTrial) (float64, error) {
+	var dropped []int
+	if t.own {
+		dropped = t.Dropped[t.rounds+1]
+	}
+	round := s.scores.Score(t.Number, t.rounds, t.At(t.rounds).Val, dropped, s.Config.Score.Options()).Metric(s.objective.Metric)
+	t.rounds++
+	s.spent++
+	if math.IsNaN(round) {
+		return 0, fmt.Errorf("trial %d, round %d: no client of the cohort has validation samples to score on; enlarge the cohort", t.Number, t.rounds)
+	}
+	score := t.mean.Add(round, s.Config.Score.Discount)
+	if s.objective.Better(score, t.floor) && s.objective.Better(score, t.best.Score) {
+		t.best.Score, t.best.Round = score, t.rounds
+	}
+	return score, nil
+}
+
+// Reporting takes in a report that is about to reach the tuner.
+func (s *replayed) Reporting(_ context.Context, r tuners.TrialReport) error {
+	t := s.trials[r.Trial]
+	s.rank(&s.reported, trial.Model{Score: t.best.Score, Trial: t.Trial})
+	if s.Told != nil {
+		s.Told(Step{Spent: s.spent, Trial: r.Trial, Round: r.Round, Score: r.Score, Val: s.full(t, r.Round).Error})
+	}
+	return nil
+}
+
+// full is the validation error of a trial after a round, on all clients.
+func (s *replayed) full(t *replayedTrial, round int) fl.Summary {
+	val, _, _ := s.Curves.Samples()
+	return fl.Summarize(t.At(round).Val, val)
+}
+
+// alive, length and final are those of a survivor.
+func (t *replayedTrial) alive() bool    { return !t.stopped && !t.failed && len(t.rungs) > 0 }
+func (t *replayedTrial) length() int    { return t.rounds }
+func (t *replayedTrial) final() float64 { return t.rungs[len(t.rungs)-1].Score }
+
+// result chooses as Tune does.
+func (s *replayed) result(choice int) (*Result, error) {
+	c := &s.Config
+	if len(s.best) == 0 {
+		return nil, fmt.Errorf("tuner %s: it finished without running a trial", c.Tuner.Name)
+	}
+	r := &Result{Study: c.Name, Select: c.Select, Rounds: s.spent}
+	for _, t := range s.trials {
+		r.Trials = append(r.Trials, s.trialResult(t))
+	}
+	var survivor *replayedTrial
+	if choice >= 0 {
+		survivor = s.trials[choice]
+	}
+	returned := s.best[0]
+	if c.Select == config.SelectFinalists {
+		var err error
+		if returned, err = s.choose(r, survivor); err != nil {
+			return nil, err
+		}
+		r.Luckiest = s.chosen(s.best[0], r)
+	}
+	r.Best = *s.chosen(returned, r)
+	r.Errors, r.WeightsSHA256 = r.Best.Errors, r.Best.SHA256
+	if survivor != nil {
+		r.Survivor = s.chosen(s.last(survivor), r)
+		r.SurvivorSHA256 = r.Survivor.SHA256
+	}
+	return r, nil
+}
+
+// last is a trial's model after its last round.
+func (s *replayed) last(t *replayedTrial) trial.Model {
+	if m, ok := s.find(t.Number, t.rounds); ok {
+		return m
+	}
+	return trial.Model{Score: t.final(), Trial: t.Trial, Round: t.rounds}
+}
+
+// choose scores the finalists and returns the best.
+func (s *replayed) choose(r *Result, survivor *replayedTrial) (best trial.Model, err error) {
+	var last []trial.Model
+	for _, t := range survivorsOf(s.trials, survivor, s.objective, s.Config.Finalists.Snapshots) {
+		last = append(last, s.last(t))
+	}
+	models := withBest(last, s.best)
+	lowest := math.NaN()
+	for i, m := range models {
+		v := s.scores.Validate(s.trials[m.Trial.Number].At(m.Round).Val, fl.EvalConfig{
+			Sample: s.Config.Finalists.Clients, Noise: s.Config.Score.Options(), Trial: m.Trial.Number, Round: m.Round,
+		})
+		if v.Clients == 0 {
+			return best, errors.New("the table has no client with validation samples")
+		}
+		f := Finalist{
+			Trial: m.Trial.Number, Round: m.Round, Survivor: i < len(last), CohortScore: m.Score,
+			Score: v.Metric(s.objective.Metric), Clients: v.Clients, Examples: v.Examples,
+		}
+		r.Finalists = append(r.Finalists, f)
+		if s.objective.Better(f.Score, lowest) {
+			best, lowest = m, f.Score
+		}
+	}
+	return best, nil
+}
+
+// chosen describes a model with its errors.
+func (s *replayed) chosen(m trial.Model, r *Result) *Chosen {
+	t := s.trials[m.Trial.Number]
+	point := t.At(m.Round)
+	c := &Chosen{Number: t.Number, Params: t.Trial.Params, Round: m.Round, Score: m.Score, CohortScore: m.Score}
+	if point.Round == m.Round {
+		c.SHA256 = point.SHA256
+	}
+	for _, f := range r.Finalists {
+		if f.Trial == c.Number && f.Round == c.Round {
+			c.Score = f.Score
+		}
+	}
+	val, test, _ := s.Curves.Samples()
+	e := &fl.Evaluation{GlobalVal: fl.Summarize(point.Val, val), GlobalTest: s.tested(point, test)}
+	c.Errors = Errors{Measure: s.Measure, Evaluation: e, Rates: ratesOf(e, someError)}
+	return c
+}
+
+// tested is the test error of a point.
+func (s *replayed) tested(p *RecordedPoint, samples []int) fl.Summary {
+	if p.Test != nil {
+		return fl.Summarize(p.Test, samples)
+	}
+	_, _, central := s.Curves.Samples()
+	test := fl.Summarize([]float64{p.Central}, []int{central})
+	test.Central = true
+	return test
+}
+
+// trialResult is the row of a trial.
+func (s *replayed) trialResult(t *replayedTrial) TrialResult {
+	r := TrialResult{Number: t.Number, State: Completed, Params: t.Trial.Params, Rounds: t.rounds, Rungs: t.rungs}
+	if len(t.rungs) > 0 {
+		r.Score = t.final()
+	}
+	_, test, _ := s.Curves.Samples()
+	for i := range t.Points {
+		p := &t.Points[i]
+		if e := s.tested(p, test); p.Round > 0 && p.Round <= t.rounds && e.Clients > 0 {
+			r.Curve = append(r.Curve, CurvePoint{Round: p.Round, TestError: e.Error})
+		}
+	}
+	switch {
+	case t.failed:
+		r.State, r.Failed = Failed, t.reason()
+	case t.stopped && t.rounds < s.Config.Budget.TrialRounds:
+		r.State = Pruned
+	}
+	return r
+}

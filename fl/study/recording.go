@@ -1,0 +1,104 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Recording is a trial whose clients' errors eval.record_every has recorded.
+type Recording struct {
+	// Trial is its number, Seed the study's: both key what it drew.
+	Trial  int
+	Seed   uint64
+	Params tuners.Params
+	// Rounds is how many it ran; Failed is why it ended early, empty if it did not.
+	Rounds int
+	Failed string
+	// Dropped are, by round from 1 on, the places in the cohort whose results were left out.
+	Dropped map[int][]int
+	// Points are in the order of their rounds, the first one before any.
+	Points []RecordedPoint
+}
+
+// RecordedPoint is what was recorded of a trial after a round.
+type RecordedPoint struct {
+	Round int
+	// Val and Test are the errors of all clients, NaN without samples; Test is nil where
+	// the federation has a test set of its own, whose error Central is, else NaN.
+	Val, Test []float64
+	Central   float64
+	SHA256    string
+	// TrainLoss is that of the round, NaN before any. Seconds are simulated, NaN without;
+	// they, Bytes, which clients received and sent, and Dropped, the results that were left
+	// out, are sums over the rounds so far.
+	TrainLoss, Seconds float64
+	Bytes              int64
+	Dropped            int
+}
+
+// At returns the point whose round is the nearest to a round; of two the later one.
+func (r *Recording) At(round int) *RecordedPoint {
+	best := &r.Points[0]
+	for i := range r.Points {
+		p := &r.Points[i]
+		if max(p.Round-round, round-p.Round) <= max(best.Round-round, round-best.Round) {
+			best = p
+		}
+	}
+	return best
+}
+
+// Recordings returns what a study recorded with eval.record_every, by trial.
+func Recordings(ctx context.Context, s store.Reader, seed uint64) ([]Recording, error) {
+	var all []Recording
+	sums := map[int]*RecordedPoint{}
+	err := s.Each(ctx, func(r store.Row) error {
+		if r.Kind == store.KindTrial {
+			return record.Into(r, func(rec *record.Trial) {
+				all = append(all, Recording{Trial: r.Trial, Seed: seed, Params: rec.Params, Dropped: map[int][]int{}})
+				sums[r.Trial] = &RecordedPoint{}
+			})
+		}
+		at := slices.IndexFunc(all, func(t Recording) bool { return t.Trial == r.Trial })
+		if at < 0 {
+			return fmt.Errorf("trial %d: its rounds are recorded before it", r.Trial)
+		}
+		if r.Kind == store.KindFail {
+			return record.Into(r, func(rec *record.Fail) { all[at].Failed = rec.Reason })
+		}
+		return record.Into(r, func(rec *record.Round) { all[at].take(r.Round, rec, sums[r.Trial]) })
+	}, store.KindTrial, store.KindRound, store.KindFail)
+	slices.SortFunc(all, func(a, b Recording) int { return a.Trial - b.Trial })
+	return all, err
+}
+
+// take takes in a round; sum holds the sums so far.
+func (r *Recording) take(round int, rec *record.Round, sum *RecordedPoint) {
+	point := func(round int, e *record.Errors) {
+		if e == nil {
+			return
+		}
+		p := *sum
+		p.Round, p.Val, p.Test, p.Central, p.SHA256 = round, e.Val, e.Test, e.Central.Float(), e.SHA256
+		r.Points = append(r.Points, p)
+	}
+	table := rec.Table
+	if table == nil {
+		table = &record.Table{}
+	}
+	sum.TrainLoss = math.NaN()
+	point(0, table.Before)
+	r.Rounds = round
+	sum.TrainLoss, sum.Seconds = float64(rec.TrainLoss), sum.Seconds+rec.Seconds.Float()
+	sum.Bytes, sum.Dropped = sum.Bytes+rec.Down+rec.Up, sum.Dropped+rec.Dropped
+	point(round, table.After)
+	if len(rec.DroppedSlots) > 0 {
+		r.Dropped[round] = rec.DroppedSlots
+	}
+}

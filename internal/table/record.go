@@ -1,0 +1,123 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/tuner/sobol"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// gridPoints is how many recorded rounds Every leaves a table about.
+const gridPoints = 30
+
+// Every is the default number of rounds between the recorded ones.
+func Every(rounds int) int { return max(1, (rounds+gridPoints-1)/gridPoints) }
+
+// Training returns the study that trains a number of configurations of the space of a study,
+// from 0 on, for some rounds each, and records every client's errors at some of them.
+func Training(c *config.Config, configurations, rounds, every int) (*config.Config, error) {
+	t := *c
+	switch {
+	case c.Private():
+		return nil, &key.Error{Key: "dp.epsilon", Problem: ": a table shows errors of single clients, which is not private; leave it out"}
+	case c.Budget.Seconds > 0 || c.ToGoal():
+		return nil, &key.Error{Key: "budget.seconds", Problem: ": a table is of rounds; leave it and the objective seconds_to_goal out"}
+	case len(c.Space) == 0:
+		return nil, &key.Error{Key: "space", Problem: ": it is empty; a table needs at least one dimension, such as \"client.lr\" = {log10 = [-4, 0]}"}
+	}
+	t.Budget = config.Budget{Rounds: configurations * rounds, TrialRounds: rounds}
+	t.Tuner, t.ClientTuner = config.Tuner{Name: sobol.Name, Parallel: 1, Allow: c.Tuner.Allow}, config.ClientTuner{}
+	t.Target, t.Objective, t.Score, t.Select = tuners.TargetGlobal, tuners.MetricError, config.Score{}, config.SelectPaper
+	t.Eval = config.Default().Eval
+	t.Eval.Personalized, t.Eval.Every, t.Eval.RecordEvery = false, 0, every
+	return &t, t.CheckFor(config.ModeTune)
+}
+
+// Launcher launches the tuner of Training.
+func Launcher() workdir.Launcher {
+	return workdir.InProcess(map[string]tuners.Tuner{sobol.Name: sobol.Tuner{}})
+}
+
+// New makes the table of studies that Training has configured, by the study c that was asked for.
+// They are in the order of their seeds.
+func New(ctx context.Context, c *config.Config, fed *data.Federation, m *nn.Model, dirs []string, seeds []uint64) (*Table, error) {
+	if m.Loss().Numbers() {
+		return nil, fmt.Errorf("data.name = %q: a table holds shares of samples classified wrongly, not errors of regressions", c.Data.Name)
+	}
+	t := &Table{Head: Head{Format: format, Fedfast: workdir.ThisVersion(), Name: c.Name, Data: fed.Fingerprint, Space: c.Space, Central: fed.Test.Len()}}
+	for i := range fed.Clients {
+		client := &fed.Clients[i]
+		t.Clients = append(t.Clients, Client{ID: client.ID, Val: client.Val.Len(), Test: client.Test.Len()})
+	}
+	for i, dir := range dirs {
+		if err := t.add(ctx, dir, seeds[i]); err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil, errNone
+	}
+	return t, t.replays(c, seeds[0])
+}
+
+// add adds the trainings of a study.
+func (t *Table) add(ctx context.Context, dir string, seed uint64) error {
+	v, err := store.Look(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = v.Close() }() // it was read only
+	stored, err := study.Read(ctx, v)
+	if err != nil {
+		return err
+	}
+	if stored.Tune == nil {
+		return errors.New("the study has not ended")
+	}
+	t.Config, t.Measure = stored.Config, stored.Tune.Measure
+	recordings, err := study.Recordings(ctx, v, seed)
+	if err != nil {
+		return err
+	}
+	first := len(t.Configurations) == 0
+	for _, r := range recordings {
+		if first {
+			t.Configurations = append(t.Configurations, r.Params)
+		}
+		if len(r.Points) == 0 {
+			return fmt.Errorf("trial %d has no recorded errors", r.Trial)
+		}
+		row := Row{Config: r.Trial, Seed: seed, Rounds: r.Rounds, Failed: r.Failed, Dropped: r.Dropped}
+		for _, p := range r.Points {
+			row.Recorded, row.SHA256 = append(row.Recorded, p.Round), append(row.SHA256, p.SHA256)
+		}
+		t.Rows, t.Trained = append(t.Rows, row), append(t.Trained, r)
+	}
+	return nil
+}
+
+// replays makes of the configuration that trained the one that replays begin from: with the
+// tuner, the objective and the scores of the study that was asked for, and as many rounds as
+// the table has of one seed.
+func (t *Table) replays(c *config.Config, seed uint64) error {
+	trained, err := config.Load(config.Source{Text: t.Config})
+	if err != nil {
+		return err
+	}
+	r := *trained
+	r.Seed, r.Tuner, r.Objective, r.Score, r.Select, r.Finalists = seed, c.Tuner, c.Objective, c.Score, c.Select, c.Finalists
+	t.Rounds, t.RecordEvery = trained.Budget.TrialRounds, trained.Eval.RecordEvery
+	r.Budget = config.Budget{Rounds: len(t.Configurations) * t.Rounds, TrialRounds: t.Rounds}
+	text, err := config.Encode(&r)
+	t.Config = string(text)
+	return err
+}

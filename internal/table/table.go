@@ -1,0 +1,255 @@
+// Package table has recorded tables of federated tuning: configurations that were trained
+// to the end, with every client's errors on the way. Any tuner can be played on them in no
+// time. A table is a Parquet file, a row for each client of a recorded round, and a JSON
+// file beside it that says what was trained and how to train any of it again.
+package table
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/finite"
+	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Suffix ends the names of tables.
+const Suffix = ".parquet"
+
+// format is the version of the form of both files.
+const format = 1
+
+// Head is what the JSON file holds.
+type Head struct {
+	Format int `json:"format"`
+	// Fedfast is the version that trained.
+	Fedfast workdir.Version `json:"fedfast"`
+	// Name is the study's. Config is its study file without a seed: each row was trained by
+	// it, with the params of its configuration and the row's seed, as the trial of the
+	// configuration's number.
+	Name   string         `json:"name"`
+	Config string         `json:"config"`
+	Space  map[string]any `json:"space"`
+	// Data is the fingerprint of what was read, empty for data that are drawn.
+	Data string `json:"data_fingerprint,omitempty"`
+	// Measure is what the errors are, as Errors.Measure; empty for the share of samples
+	// classified wrongly.
+	Measure string `json:"error_measure,omitempty"`
+	// Rounds is how many each row was trained, RecordEvery how many lie between the recorded ones.
+	Rounds      int `json:"rounds"`
+	RecordEvery int `json:"record_every"`
+	// Clients are in the order of their indices in the rows; Central is the number of
+	// samples of the federation's own test set, 0 without one, whose error stands at client -1.
+	Clients []Client `json:"clients"`
+	Central int      `json:"test_set,omitempty"`
+	// Configurations are points of the space, by their numbers.
+	Configurations []tuners.Params `json:"configurations"`
+	// Rows are by seed, then by configuration.
+	Rows []Row `json:"rows"`
+	// SHA256 is the digest of the Parquet file.
+	SHA256 string `json:"parquet_sha256"`
+}
+
+// Client is a client and its numbers of samples.
+type Client struct {
+	ID   string `json:"id"`
+	Val  int    `json:"val"`
+	Test int    `json:"test"`
+}
+
+// Row is one training.
+type Row struct {
+	Config int    `json:"config"`
+	Seed   uint64 `json:"seed"`
+	Rounds int    `json:"rounds"`
+	// Failed is why it ended early, empty if it did not.
+	Failed string `json:"failed,omitempty"`
+	// Dropped are, by round, the places in the cohort whose results were left out.
+	Dropped map[int][]int `json:"dropped,omitempty"`
+	// Recorded are the rounds that are in the Parquet file, SHA256 the digests of the
+	// weights after them.
+	Recorded []int    `json:"recorded"`
+	SHA256   []string `json:"weights_sha256"`
+}
+
+// Table is a table in memory.
+type Table struct {
+	Head
+	// Trained are the trainings in the order of Head.Rows.
+	Trained []study.Recording
+	space   tuners.Space
+}
+
+// HeadPath returns the path of the JSON file that belongs to a Parquet file.
+func HeadPath(path string) string { return strings.TrimSuffix(path, Suffix) + ".json" }
+
+// CheckPath returns an error for a path that no table has.
+func CheckPath(path string) error {
+	if name := filepath.Base(path); !strings.HasSuffix(name, Suffix) || name == Suffix {
+		return fmt.Errorf("%s: the name of a table ends in %s", path, Suffix)
+	}
+	return nil
+}
+
+// Write writes both files, the JSON file last.
+func (t *Table) Write(path string) error {
+	digest := sha256.New()
+	err := wholefile.Stream(path, 0o644, func(w io.Writer) error { return t.writeRows(io.MultiWriter(w, digest)) })
+	if err != nil {
+		return err
+	}
+	t.Format, t.SHA256 = format, hex.EncodeToString(digest.Sum(nil))
+	text, err := finite.MarshalIndent(t.Head)
+	if err != nil {
+		return err
+	}
+	return wholefile.Write(HeadPath(path), append(text, '\n'), 0o644)
+}
+
+// Open reads a table. Its errors are one line and name the file.
+func Open(path string) (*Table, error) {
+	if err := CheckPath(path); err != nil {
+		return nil, err
+	}
+	t, err := readHead(HeadPath(path))
+	if err != nil {
+		return nil, err
+	}
+	if err := t.check(path); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, t.readRows(path)
+}
+
+// readHead reads the JSON file.
+func readHead(path string) (*Table, error) {
+	text, err := wholefile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{}
+	if err := json.Unmarshal(text, &t.Head); err != nil {
+		return nil, fmt.Errorf("%s: not the JSON file of a table: %w", path, err)
+	}
+	if err := t.valid(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// errNone is the error of a table that has nothing.
+var errNone = errors.New("a table has clients, configurations and rows")
+
+// valid checks what the JSON file says, and makes room for the trainings.
+func (t *Table) valid() error {
+	if t.Format != format {
+		return fmt.Errorf("format %d: this version of fedfast reads tables of format %d", t.Format, format)
+	}
+	var err error
+	if t.space, err = tuners.ParseSpace(t.Space); err != nil {
+		return fmt.Errorf("space: %w", err)
+	}
+	for i, p := range t.Configurations {
+		if err := t.space.Contains(p); err != nil {
+			return fmt.Errorf("configuration %d: %w", i, err)
+		}
+	}
+	for i, c := range t.Clients {
+		if c.Val < 0 || c.Test < 0 {
+			return fmt.Errorf("client %d: negative number of samples", i)
+		}
+	}
+	if len(t.Clients) == 0 || len(t.Configurations) == 0 || len(t.Rows) == 0 {
+		return errNone
+	}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if r.Config < 0 || r.Config >= len(t.Configurations) || len(r.Recorded) == 0 || len(r.SHA256) != len(r.Recorded) || r.Recorded[0] != 0 ||
+			!slices.IsSorted(r.Recorded) || r.Recorded[len(r.Recorded)-1] > r.Rounds || r.Rounds > t.Rounds {
+			return fmt.Errorf("row %d: of no configuration, or its recorded rounds are wrong", i)
+		}
+		for _, slots := range r.Dropped {
+			if slices.ContainsFunc(slots, func(at int) bool { return at < 0 }) {
+				return fmt.Errorf("row %d: a negative place of a dropped client", i)
+			}
+		}
+		t.Trained = append(t.Trained, study.Recording{
+			Trial: r.Config, Seed: r.Seed, Params: t.Configurations[r.Config], Rounds: r.Rounds, Failed: r.Failed, Dropped: r.Dropped,
+		})
+	}
+	return nil
+}
+
+// check compares the Parquet file with its digest.
+func (t *Table) check(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was read only
+	digest := sha256.New()
+	if _, err := io.Copy(digest, f); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(digest.Sum(nil)); got != t.SHA256 {
+		return fmt.Errorf("its SHA-256 is %s, but %s has %s: the files do not belong together, or one is damaged", got, filepath.Base(HeadPath(path)), t.SHA256)
+	}
+	return nil
+}
+
+// Seeds returns how many seeds the table has.
+func (t *Table) Seeds() int {
+	seeds := map[uint64]bool{}
+	for i := range t.Rows {
+		seeds[t.Rows[i].Seed] = true
+	}
+	return len(seeds)
+}
+
+// Study returns the configuration of a replay: that of the table, with assignments like those of
+// config.Source. Only what does not change how clients train can be set.
+func (t *Table) Study(sets []string, seed *uint64, tuner string) (*config.Config, error) {
+	c, err := config.Load(config.Source{Text: t.Config, Sets: sets, Seed: seed, Tuner: tuner})
+	if err != nil {
+		return nil, err
+	}
+	base, err := config.Load(config.Source{Text: t.Config})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Replays(base); err != nil {
+		return nil, err
+	}
+	if c.Budget.TrialRounds > t.Rounds {
+		return nil, &key.Error{Key: "budget.trial_rounds", Problem: fmt.Sprintf(" = %d: the table has %d rounds", c.Budget.TrialRounds, t.Rounds)}
+	}
+	return c, c.CheckFor(config.ModeTune)
+}
+
+// Best returns the lowest validation error of a row at its last recorded round, of which
+// configuration it is, NaN and -1 without any.
+func (t *Table) Best() (configuration int, lowest float64) {
+	configuration, lowest = -1, math.NaN()
+	for i := range t.Trained {
+		if t.Trained[i].Failed != "" {
+			continue
+		}
+		if e := t.error(&t.Trained[i], t.Rounds); math.IsNaN(lowest) || e < lowest {
+			configuration, lowest = t.Rows[i].Config, e
+		}
+	}
+	return configuration, lowest
+}
