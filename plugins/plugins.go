@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/internal/tuner/asha"
 	"github.com/fedfast/fedfast/internal/tuner/bo"
+	"github.com/fedfast/fedfast/internal/tuner/bohb"
 	"github.com/fedfast/fedfast/internal/tuner/fathom"
 	"github.com/fedfast/fedfast/internal/tuner/fedex"
 	"github.com/fedfast/fedfast/internal/tuner/fedoras"
@@ -33,6 +34,7 @@ var registered = struct {
 }{tuners: map[string]tuners.Tuner{
 	"asha":        asha.Tuner{},
 	"bo":          bo.Tuner{},
+	"bohb":        bohb.Tuner{},
 	"fathom":      fathom.Tuner{},
 	"fedex":       fedex.Tuner{},
 	"fedoras":     fedoras.Tuner{},

@@ -27,7 +27,8 @@ func tuned(t *testing.T, name string) Setup {
 	s.Config.Budget = config.Budget{Rounds: 36, TrialRounds: 4}
 	halves := map[string]any{"eta": int64(2), "eliminations": int64(2)}
 	s.Config.Tuner.Options = map[string]map[string]any{
-		"sha": halves, "asha": halves, "hyperband": {"eta": int64(2), "brackets": int64(2)}, "bo": {"init": int64(3)}, "tpe": {"init": int64(3)},
+		"sha": halves, "asha": halves, "hyperband": {"eta": int64(2), "brackets": int64(2)},
+		"bohb": {"eta": int64(2), "brackets": int64(2)}, "bo": {"init": int64(3)}, "tpe": {"init": int64(3)},
 		"fedex": {"configs": int64(3)}, "pbt": {"interval": int64(1)},
 		"fedoras": {"population": int64(4), "generations": int64(2), "tiers": int64(2)},
 	}[name]

@@ -14,7 +14,9 @@ import (
 )
 
 // names are those of tuners as people write them.
-var names = map[string]string{"sha": "SHA", "asha": "ASHA", "fedex": "FedEx", "fathom": "FATHOM", "hyperband": "Hyperband", "random": "random search", "tpe": "TPE"}
+var names = map[string]string{
+	"sha": "SHA", "asha": "ASHA", "bohb": "BOHB", "fedex": "FedEx", "fathom": "FATHOM", "hyperband": "Hyperband", "random": "random search", "tpe": "TPE",
+}
 
 func named(tuner string) string { return cmp.Or(names[tuner], tuner) }
 

@@ -25,50 +25,54 @@ var _ tuners.Tuner = Tuner{}
 func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
 
 var description = tuners.Description{
-	Name:    "hyperband",
-	Version: "1.0.0",
-	Doc:     "Hyperband: brackets of successive halving, from many short trials to few long ones, repeated until budget.rounds is spent.",
-	Options: []tuners.Option{
-		{Name: "eta", Default: tuners.Num(3), Doc: "keep one of eta trials at each rung"},
-		{Name: "brackets", Default: tuners.Num(0), Doc: "number of brackets, R+1: the first eliminates R times, the last never; 0: 4, or fewer if budget.trial_rounds < eta^3"},
-	},
+	Name:          "hyperband",
+	Version:       "1.0.0",
+	Doc:           "Hyperband: brackets of successive halving, from many short trials to few long ones, repeated until budget.rounds is spent.",
+	Options:       Options,
 	Trials:        true,
 	Seconds:       true,
 	Architectures: true,
 }
 
+// Options are those that Read reads.
+var Options = []tuners.Option{
+	{Name: "eta", Default: tuners.Num(3), Doc: "keep one of eta trials at each rung"},
+	{Name: "brackets", Default: tuners.Num(0), Doc: "number of brackets, R+1: the first eliminates R times, the last never; 0: 4, or fewer if budget.trial_rounds < eta^3"},
+}
+
 // Validate checks the options and that the budget pays for a bracket.
 func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	_, _, problems := plan(req.Options, req.Budget)
-	return problems, nil
+	r := options.Read(description, req.Options)
+	Read(r, req.Budget)
+	return r.Problems, nil
 }
 
 // Open starts a study's session.
 func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	eta, top, problems := plan(req.Options, req.Budget)
-	if err := options.Open("hyperband", req.Trial, problems); err != nil {
+	r := options.Read(description, req.Options)
+	schedule := Read(r, req.Budget)
+	if err := options.Open("hyperband", req.Trial, r.Problems); err != nil {
 		return nil, err
 	}
-	m := req.Budget.TrialRounds
-	return sha.Open("hyperband", req, Schedule(req.Budget.Rounds, m, Brackets(m, eta, top)))
+	return sha.Open("hyperband", req, schedule, nil)
 }
 
-// plan reads the options.
-func plan(given tuners.Params, b tuners.Budget) (eta, top int, problems []tuners.Problem) {
-	r := options.Read(description, given)
-	eta = r.Whole("eta", 2, maxEta)
-	brackets := r.Whole("brackets", 0, maxBrackets)
+// Read reads Options and returns what a study of the budget runs, see Schedule.
+func Read(r *options.Reader, b tuners.Budget) []sha.Bracket {
+	eta, brackets := r.Whole("eta", 2, maxEta), r.Whole("brackets", 0, maxBrackets)
 	if b.TrialRounds < 1 {
 		r.Problem("budget.trial_rounds", "a trial needs at least 1 round, not %d", b.TrialRounds)
 	}
 	if len(r.Problems) > 0 {
-		return 0, 0, r.Problems
+		return nil
 	}
-	if top = brackets - 1; brackets == 0 {
+	top := brackets - 1
+	if brackets == 0 {
 		top = topBracket(b.TrialRounds, eta, defaultTop)
 	}
 	if key, message := check(b.Rounds, b.TrialRounds, eta, top); key != "" {
 		r.Problem(key, "%s", message)
+		return nil
 	}
-	return eta, top, r.Problems
+	return Schedule(b.Rounds, b.TrialRounds, Brackets(b.TrialRounds, eta, top))
 }

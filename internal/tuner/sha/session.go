@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/tuner/internal/points"
 	"github.com/fedfast/fedfast/internal/tuner/internal/record"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -26,14 +27,26 @@ func (b Bracket) Cost() int {
 	return cost
 }
 
-// session runs one study. Its params are keyed draws, so the state holds the arms
-// of the running rung only.
+// Guide proposes params of new trials and learns from scores. What it proposes must
+// depend only on its memory and on keyed draws.
+type Guide interface {
+	// Propose returns the point of a new trial; nil leaves it to chance.
+	Propose(trial int) points.Point
+	// Learn tells how a trial at a point did at a rung, or on the way to it.
+	Learn(at points.Point, rung int, r tuners.TrialReport)
+	// Memory is a pointer to what the guide keeps in the session's state.
+	Memory() any
+}
+
+// session runs one study. Without a guide its params are keyed draws, so the state
+// holds the arms of the running rung only.
 type session struct {
 	tuners.TrialsOnly
 	record.Record
 	name     string
 	req      tuners.OpenRequest
 	schedule []Bracket
+	guide    Guide
 	state    state
 }
 
@@ -46,20 +59,25 @@ type state struct {
 	Arms    []arm   `json:"arms"`    // of the stage, by trial number
 	Best    int     `json:"best"`    // the best trial that ended a bracket, -1: none yet
 	Score   float64 `json:"score"`   // of Best
+	Guide   any     `json:"guide,omitempty"`
 }
 
 // arm is one trial of the running stage.
 type arm struct {
-	Trial    int     `json:"trial"`
-	Reported bool    `json:"reported,omitempty"`
-	Failed   bool    `json:"failed,omitempty"`
-	Score    float64 `json:"score,omitempty"`
+	Trial    int          `json:"trial"`
+	Point    points.Point `json:"point,omitempty"` // with a guide
+	Reported bool         `json:"reported,omitempty"`
+	Failed   bool         `json:"failed,omitempty"`
+	Score    float64      `json:"score,omitempty"`
 }
 
 // Open starts or continues the session of the tuner called name, which runs the
-// brackets of a schedule one after the other.
-func Open(name string, req tuners.OpenRequest, schedule []Bracket) (tuners.Session, error) {
-	s := &session{name: name, req: req, schedule: schedule, state: state{Best: -1}}
+// brackets of a schedule one after the other. The guide may be nil.
+func Open(name string, req tuners.OpenRequest, schedule []Bracket, g Guide) (tuners.Session, error) {
+	s := &session{name: name, req: req, schedule: schedule, guide: g, state: state{Best: -1}}
+	if g != nil {
+		s.state.Guide = g.Memory()
+	}
 	if req.State == nil {
 		s.draft()
 		return s, s.Save(&s.state)
@@ -93,16 +111,29 @@ func (s *session) Suggest(context.Context, int) ([]tuners.Decision, error) {
 		return append(out, tuners.Decision{Kind: tuners.Done, Best: s.state.Best}), s.Save(&s.state)
 	}
 	to := s.schedule[s.state.Bracket].Rungs[s.state.Stage]
-	for _, a := range s.state.Arms {
-		d := tuners.Decision{Kind: tuners.Resume, Trial: a.Trial, ToRound: to}
+	for i := range s.state.Arms {
+		d := tuners.Decision{Kind: tuners.Resume, Trial: s.state.Arms[i].Trial, ToRound: to}
 		if s.state.Stage == 0 {
-			d.Kind = tuners.Start
-			d.Params = s.req.Space.Sample(tuners.NewDraws(s.req.Seed, a.Trial, 0, "trial params"))
+			d.Kind, d.Params = tuners.Start, s.params(&s.state.Arms[i])
 		}
 		out = append(out, d)
 	}
 	s.state.Running = true
 	return out, s.Save(&s.state)
+}
+
+// params returns the params of a new arm, and notes its point for the guide.
+func (s *session) params(a *arm) tuners.Params {
+	if s.guide != nil {
+		if a.Point = s.guide.Propose(a.Trial); a.Point != nil {
+			return a.Point.Params(s.req.Space)
+		}
+	}
+	p := s.req.Space.Sample(tuners.NewDraws(s.req.Seed, a.Trial, 0, "trial params"))
+	if s.guide != nil {
+		a.Point = points.Of(s.req.Space, p)
+	}
+	return p
 }
 
 // closeStage lets the best go on, see [Keep]. A bracket that is over, or whose arms
@@ -131,7 +162,7 @@ func (s *session) closeStage() []tuners.Decision {
 		case !slices.Contains(kept, i):
 			stop(a.Trial)
 		case !last:
-			next = append(next, arm{Trial: a.Trial})
+			next = append(next, arm{Trial: a.Trial, Point: a.Point})
 		case s.state.Best < 0 || s.req.Objective.Better(a.Score, s.state.Score): // ties keep the earlier bracket's
 			if s.state.Best >= 0 {
 				stop(s.state.Best)
@@ -161,6 +192,9 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	a.Reported = true
 	if a.Failed = r.Unusable(); !a.Failed {
 		a.Score = r.Score
+	}
+	if s.guide != nil {
+		s.guide.Learn(a.Point, s.schedule[s.state.Bracket].Rungs[s.state.Stage], r)
 	}
 	return s.Save(&s.state)
 }

@@ -45,7 +45,7 @@ func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, er
 	if err := options.Open("sha", req.Trial, problems); err != nil {
 		return nil, err
 	}
-	return Open("sha", req, []Bracket{b})
+	return Open("sha", req, []Bracket{b}, nil)
 }
 
 // plan reads the options and computes the bracket: eta^eliminations arms, of which

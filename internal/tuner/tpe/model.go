@@ -47,31 +47,28 @@ func (m *model) Propose(trials []guided.Trial, n int) ([]points.Point, error) {
 // pair are the densities of the good trials and of the others.
 type pair struct {
 	space       tuners.Space
-	axes        []int // dimensions with more than one value
+	free        []int // dimensions
 	good, other *kde.Mixture
 }
 
 // newPair splits trials, which are in the order of their numbers.
 func newPair(req tuners.OpenRequest, trials []guided.Trial) *pair {
-	p := &pair{space: req.Space}
-	var axes []kde.Axis
-	for i, d := range req.Space {
-		switch {
-		case d.Kind == tuners.Choice && len(d.Choices) > 1:
-			axes = append(axes, kde.Axis{Choices: len(d.Choices)})
-		case d.Kind == tuners.Choice || d.Lo == d.Hi:
-			continue
+	p := &pair{space: req.Space, free: points.Free(req.Space)}
+	axes := make([]kde.Axis, len(p.free))
+	for i, dim := range p.free {
+		switch d := req.Space[dim]; {
+		case d.Kind == tuners.Choice:
+			axes[i] = kde.Axis{Choices: len(d.Choices)}
 		case points.Whole(d):
-			axes = append(axes, kde.Axis{Low: d.Lo - 0.5, High: d.Hi + 0.5, Cell: true})
+			axes[i] = kde.Axis{Low: d.Lo - 0.5, High: d.Hi + 0.5, Cell: true}
 		default:
-			axes = append(axes, kde.Axis{Low: d.Lo, High: d.Hi})
+			axes[i] = kde.Axis{Low: d.Lo, High: d.Hi}
 		}
-		p.axes = append(p.axes, i)
 	}
 	good := split(req.Objective, trials)
 	var below, above [][]float64
 	for i, t := range trials {
-		if x := p.project(t.Point); good[i] {
+		if x := t.Point.Project(p.free); good[i] {
 			below = append(below, x)
 		} else {
 			above = append(above, x)
@@ -154,28 +151,10 @@ func (p *pair) choose(d *tuners.Draws, candidates int) points.Point {
 	var best []float64
 	top := math.Inf(-1)
 	for range candidates {
-		x := p.good.Draw(d, 1)
+		x := p.good.Draw(d)
 		if gain := p.gain(x); best == nil || gain > top {
 			best, top = x, gain
 		}
 	}
-	out := make(points.Point, len(p.space))
-	for i, d := range p.space {
-		if d.Kind != tuners.Choice {
-			out[i] = d.Lo
-		}
-	}
-	for i, axis := range p.axes {
-		out[axis] = best[i]
-	}
-	return out
-}
-
-// project leaves dimensions of one value out of a point.
-func (p *pair) project(at points.Point) []float64 {
-	x := make([]float64, len(p.axes))
-	for i, axis := range p.axes {
-		x[i] = at[axis]
-	}
-	return x
+	return points.At(p.space, p.free, best)
 }

@@ -112,9 +112,8 @@ func mass(from, to float64) float64 {
 	return gp.NormalCDF(to) - gp.NormalCDF(from)
 }
 
-// Draw draws a point from a kernel that is drawn by the weights. Normal widths are
-// multiplied by the given number.
-func (m *Mixture) Draw(d *tuners.Draws, widen float64) []float64 {
+// Draw draws a point from a kernel that is drawn by the weights.
+func (m *Mixture) Draw(d *tuners.Draws) []float64 {
 	k := m.kernels[d.Pick(m.weights)]
 	x := make([]float64, len(m.axes))
 	for i, a := range m.axes {
@@ -122,7 +121,7 @@ func (m *Mixture) Draw(d *tuners.Draws, widen float64) []float64 {
 			x[i] = choose(d, a.Choices, k.Centre[i], k.Width[i])
 			continue
 		}
-		x[i] = truncated(d, a, k.Centre[i], float64(k.Width[i]*widen))
+		x[i] = truncated(d, a, k.Centre[i], k.Width[i])
 		if a.Cell {
 			x[i] = min(max(math.Round(x[i]), a.Low+0.5), a.High-0.5)
 		}
@@ -143,8 +142,8 @@ func choose(d *tuners.Draws, choices int, centre, width float64) float64 {
 }
 
 // truncated draws from the normal distribution cut off at the ends of an axis, by
-// rejection. The centre is on the axis and the width hardly longer than it, so about
-// a third of the draws stay or more.
+// rejection. The centre is on the axis and the width at most twice as long as it, so a
+// sixth of the draws stay or more.
 func truncated(d *tuners.Draws, a Axis, centre, width float64) float64 {
 	for {
 		z, _, ok := det.Polar(d.Float64(), d.Float64())

@@ -24,7 +24,7 @@ func TestDrawsFollowTheDensity(t *testing.T) {
 	const draws, cells, fine = 40_000, 6, 40
 	var counts [cells][4][3]float64
 	for range draws {
-		x := m.Draw(d, 1)
+		x := m.Draw(d)
 		counts[int((x[0]+1)/3*cells)][int(x[1])-1][int(x[2])]++
 	}
 	sum := 0.0
@@ -56,7 +56,7 @@ func TestOpenKernelsAreCutOffInDrawsAlone(t *testing.T) {
 	}
 	d := tuners.NewDraws(1, 0, 0, "test")
 	for range 1000 {
-		if x := m.Draw(d, 3)[0]; x < 0 || x > 1 {
+		if x := m.Draw(d)[0]; x < 0 || x > 1 {
 			t.Fatalf("drew %v", x)
 		}
 	}

@@ -53,5 +53,40 @@ func (p Point) Check(space tuners.Space) error {
 	return nil
 }
 
+// Free returns the indices of the dimensions that have more than one value.
+func Free(space tuners.Space) []int {
+	var out []int
+	for i, d := range space {
+		if d.Kind == tuners.Choice && len(d.Choices) > 1 || d.Kind != tuners.Choice && d.Lo < d.Hi {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// At returns the point with the given numbers at the dimensions that are free, and
+// whatever the space has at the others.
+func At(space tuners.Space, free []int, x []float64) Point {
+	out := make(Point, len(space))
+	for i, d := range space {
+		if d.Kind != tuners.Choice {
+			out[i] = d.Lo
+		}
+	}
+	for i, dim := range free {
+		out[dim] = x[i]
+	}
+	return out
+}
+
+// Project returns the numbers of a point at the dimensions that are free.
+func (p Point) Project(free []int) []float64 {
+	x := make([]float64, len(free))
+	for i, dim := range free {
+		x[i] = p[dim]
+	}
+	return x
+}
+
 // Whole says whether a dimension takes whole numbers on its drawn scale.
 func Whole(d tuners.Dim) bool { return d.Kind == tuners.Int || d.Kind == tuners.Log2 }

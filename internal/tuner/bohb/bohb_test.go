@@ -1,0 +1,115 @@
+package bohb_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/internal/tuner/bohb"
+	"github.com/fedfast/fedfast/internal/tuner/hyperband"
+	"github.com/fedfast/fedfast/internal/tuner/internal/playtest"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+var space = tuners.Space{
+	{Name: "client.epochs", Kind: tuners.Int, Lo: 1, Hi: 5},
+	{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0},
+	{Name: "server.lr", Kind: tuners.Log10, Lo: -1, Hi: 1},
+}
+
+// bowl is lowest (0) at client.lr = 0.01, server.lr = 1, client.epochs = 3.
+func bowl(_ int, p tuners.Params, _ int) float64 {
+	c, s := math.Log10(p.Float("client.lr", 0))+2, math.Log10(p.Float("server.lr", 0))
+	e := p.Float("client.epochs", 0) - 3
+	return c*c + s*s + e*e/10
+}
+
+func study(tuner tuners.Tuner, rounds, trialRounds int, options tuners.Params) playtest.Study {
+	return playtest.Study{Tuner: tuner, Score: bowl, Request: tuners.OpenRequest{
+		Space: space, Options: options, Budget: tuners.Budget{Rounds: rounds, TrialRounds: trialRounds}, Seed: 4, Trial: tuners.StudySession,
+	}}
+}
+
+func TestWithRandomPointsAloneItIsHyperband(t *testing.T) {
+	for _, parallel := range []int{1, 3} {
+		s := study(bohb.Tuner{}, 3000, 81, tuners.Params{"random": tuners.Num(1)})
+		s.Parallel = parallel
+		got := s.Play(t)
+		s = study(hyperband.Tuner{}, 3000, 81, nil)
+		s.Parallel = parallel
+		if want := s.Play(t); !slices.Equal(got.Log, want.Log) || got.Best != want.Best {
+			t.Errorf("%d in flight: it decides otherwise than hyperband", parallel)
+		}
+	}
+}
+
+func TestBeatsHyperband(t *testing.T) {
+	const seeds = 10
+	wins := 0
+	var ours, theirs float64
+	for seed := range uint64(seeds) {
+		var best [2]float64
+		for i, tuner := range []tuners.Tuner{bohb.Tuner{}, hyperband.Tuner{}} {
+			s := study(tuner, 3000, 27, nil)
+			s.Request.Seed = seed
+			r := s.Play(t)
+			best[i] = bowl(0, r.Params[r.Best], 27)
+			if r.Spent != 3000 {
+				t.Errorf("spent %d rounds", r.Spent)
+			}
+		}
+		ours, theirs = ours+best[0]/seeds, theirs+best[1]/seeds
+		if best[0] < best[1] {
+			wins++
+		}
+	}
+	t.Logf("mean best error: bohb %.2g, hyperband %.2g; bohb is better with %d of %d seeds", ours, theirs, wins, seeds)
+	if wins < seeds-3 || ours > 0.75*theirs {
+		t.Errorf("mean best error %v, hyperband %v; better with %d of %d seeds", ours, theirs, wins, seeds)
+	}
+}
+
+func TestGoesOnFromItsState(t *testing.T) {
+	s := study(bohb.Tuner{}, 600, 27, nil)
+	s.Reopened(t, 1, 3)
+	s.Rungs = true
+	first := s.Play(t)
+	s.Next = func(running []int) int { return len(running) - 1 }
+	if last := s.Play(t); !slices.Equal(last.Log, first.Log) {
+		t.Error("the order of reports changes decisions")
+	}
+}
+
+func TestMaximizeAndFailures(t *testing.T) {
+	s := study(bohb.Tuner{}, 600, 27, nil)
+	down := s.Play(t)
+	s.Request.Objective.Direction = tuners.Maximize
+	s.Score = func(trial int, p tuners.Params, round int) float64 { return -bowl(trial, p, round) }
+	if up := s.Play(t); up.Best != down.Best || !slices.Equal(up.Log, down.Log) {
+		t.Errorf("maximizing -f: best %d, want %d as in minimizing f", up.Best, down.Best)
+	}
+	s.Score = func(int, tuners.Params, int) float64 { return math.NaN() }
+	if r := s.Play(t); r.Best != -1 {
+		t.Errorf("all fail: best %d", r.Best)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, c := range []struct {
+		options tuners.Params
+		want    string
+	}{
+		{tuners.Params{"random": tuners.Num(1.1)}, "options.random: random must be from 0 to 1, not 1.1"},
+		{tuners.Params{"eta": tuners.Num(1)}, "options.eta: eta must be an integer from 2 to 1000, not 1"},
+		{tuners.Params{"top": tuners.Num(1)}, "available: eta, brackets, random, candidates"},
+	} {
+		_, err := bohb.Tuner{}.Open(t.Context(), study(bohb.Tuner{}, 600, 27, c.options).Request)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+	if _, err := (bohb.Tuner{}).Open(t.Context(), study(bohb.Tuner{}, 20, 27, nil).Request); err == nil {
+		t.Error("a budget that pays for no bracket is accepted")
+	}
+}
