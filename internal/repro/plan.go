@@ -190,7 +190,7 @@ func payable(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return fmt.Errorf("tuner.options.%w", err)
 	}
-	problems, err := tuner.Validate(ctx, tuners.ValidateRequest{Space: space, Options: options, Budget: tuners.Budget{Rounds: c.Budget.Rounds, TrialRounds: c.Budget.TrialRounds}})
+	problems, err := tuner.Validate(ctx, tuners.ValidateRequest{Space: space, Options: options, Budget: c.Budget.Tuners()})
 	for _, p := range problems {
 		if strings.HasPrefix(p.Key, "budget.") {
 			return fmt.Errorf("%s: %s", p.Key, p.Message)
