@@ -6,6 +6,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // fedALA is FedALA (Zhang et al. 2023, algorithm 1): FedAvg, but a client starts from its own
@@ -14,16 +15,16 @@ import (
 //	t = v + (w - v) * W,  W <- clip01(W - s grad_t * (w - v)),  s = client.ala_rate
 //
 // where * is elementwise and the W of a client starts at 1, then goes on from round to round.
-// A pass learns W on client.ala_share of the training samples. In the second round of a client
-// passes go on until the deviation of the last ten losses is below 0.1, afterwards there is
-// one. What is trained from t is v of the next round. The paper's number p of mixed layers is
+// A round learns W on client.ala_share of the training samples. In the second round of a client
+// passes over them go on until the deviation of the last ten losses, each that of a pass's
+// last batch, is below 0.1; afterwards there is one pass. What is trained from t is v of the next round. The paper's number p of mixed layers is
 // head_layers.
 func fedALA() fl.Method {
 	return fl.Method{
 		Name:        "fedala",
 		Doc:         "FedALA: FedAvg that starts from each client's own head, mixed into the broadcast one by weights that are learned",
 		Paper:       "Zhang et al. 2023, FedALA: Adaptive Local Aggregation for Personalized Federated Learning, arXiv:2212.01197",
-		Differs:     "each pass that learns the weights draws samples of its own, where the authors' code takes a run of neighbors in each round; the first weights take at most 100 passes",
+		Differs:     "the samples that learn the weights of a round are drawn one by one, where the authors' code takes a run of neighbors; the first weights take at most 100 passes",
 		Uses:        slices.Concat(localSGD, hyper.Needing("client.ala_rate", "(0, inf)", ""), hyper.Needing("client.ala_share", "(0, 1]", "")),
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.ALARate, c.ALAShare = 1, 0.8 },
 		Reads:       []string{"head_layers"},
@@ -80,12 +81,12 @@ func mixHead(l *fl.Local) error {
 	p := l.Params
 	p.Epochs, p.Steps, p.Wrap, p.DropLast = p.ALAShare, 0, false, false
 	rate, step := float32(p.ALARate), 0
+	batches, dealt := l.Batches(1, p), make([][]int32, p.LocalSteps(l.Train.Len()))
 	var losses []float64
 	for pass := range alaPasses {
-		batches := l.Batches(1, p)
 		last := 0.0
-		for range p.LocalSteps(l.Train.Len()) {
-			b, err := batches.Next()
+		for i := range dealt {
+			b, err := again(l, batches, &dealt[i])
 			if err != nil {
 				return err
 			}
@@ -104,6 +105,17 @@ func mixHead(l *fl.Local) error {
 	}
 	*learned = 1
 	return nil
+}
+
+// again deals a batch, and from then on the same one.
+func again(l *fl.Local, batches *fl.Batches, dealt *[]int32) (*nn.Batch, error) {
+	if *dealt != nil {
+		l.Again(len(*dealt))
+		return batches.Read(l.Train, *dealt)
+	}
+	b, err := batches.Next()
+	*dealt = slices.Clone(batches.Positions())
+	return b, err
 }
 
 // deviation is the standard deviation of numbers, divided by their count.
