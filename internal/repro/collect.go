@@ -54,9 +54,6 @@ func collect(ctx context.Context, dir string, head Head, fed *data.Federation, m
 	m := &Metrics{Head: head}
 	if s.Run != nil {
 		m.End = End{Kind: "end", Measure: s.Run.Measure, Curve: s.Run.Curve, Goal: s.Run.Goal, Rounds: s.Run.Rounds, Seconds: rounded(s.Run.Seconds), SHA256: s.Run.WeightsSHA256, Dropped: &s.Run.Dropped}
-		if r := s.Run; r.PersonalizedTest != nil {
-			m.End.Survivor = &Returned{Round: r.Rounds, GlobalTest: r.GlobalTest, PersonalizedTest: r.PersonalizedTest}
-		}
 		return m, nil
 	}
 	r := s.Tune

@@ -2,10 +2,10 @@ package repro
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/tuners"
 )
 
 const pfllibPaper = "PFLlib (JMLR 2025)"
@@ -28,41 +28,49 @@ type pfllibArm struct {
 	// published are the leaderboard's numbers in the order of pfllibSettings; without
 	// them they are not at hand.
 	published []Published
-	// own says that the leaderboard measures models of the clients' own.
-	own      bool
-	deviates []string
-	why      string // it cannot be run, empty where it can
+	// own says that the leaderboard measures models of the clients' own, adapt that they
+	// train before they are measured here.
+	own, adapt bool
+	deviates   []string
+	why        string // it cannot be run, empty where it can
 }
 
 var pfllibArms = []pfllibArm{
 	{method: "fedavg", published: []Published{{Mean: 85.85, SD: 0.19}, {Mean: 80.41, SD: 0.08}}},
 	{
 		method: "fedprox", published: []Published{{Mean: 85.63, SD: 0.57}, {Mean: 78.08, SD: 0.15}},
-		sets: []string{"client.mu=0.001"}, deviates: []string{"client.mu is 0.001: ours; the default of the authors' code is 0, which is FedAvg"},
+		sets: []string{"client.mu=0.001"}, deviates: []string{"client.mu is 0.001: ours; the default of PFLlib's code is 0, which is FedAvg"},
 	},
 	{method: "fedgen", published: []Published{{Mean: 84.90, SD: 0.31}, {Mean: 79.76, SD: 0.60}}, why: noSuchMethod},
 	{
-		method: "perfedavg", published: []Published{{Mean: 95.10, SD: 0.10}, {Mean: 99.18, SD: 0.08}}, own: true,
+		method: "perfedavg", published: []Published{{Mean: 95.10, SD: 0.10}, {Mean: 99.18, SD: 0.08}}, own: true, adapt: true,
 		sets:     []string{"client.inner_lr=0.005", "client.inner_steps=1", "client.first_order=true"},
-		deviates: []string{"Per-FedAvg draws two batches of 10 for each local step, where the authors' code halves one of 20 and takes half as many steps"},
+		deviates: []string{"Per-FedAvg draws two batches of 10 for each local step, where PFLlib's code halves one of 20 and takes half as many steps"},
 	},
 	{
-		method: "pfedme", published: []Published{{Mean: 97.25, SD: 0.17}, {Mean: 99.35, SD: 0.14}}, own: true,
+		method: "pfedme", published: []Published{{Mean: 97.25, SD: 0.17}, {Mean: 99.35, SD: 0.14}}, own: true, adapt: true,
 		sets:     []string{"client.lambda=15", "client.inner_lr=0.01", "client.inner_steps=5", "server.weighted=true"},
-		deviates: []string{"pFedMe has its paper's lambda of 15 and a server rate of 1, where the defaults of the authors' code are 1 and 0"},
+		deviates: []string{"pFedMe has its paper's lambda of 15 and a server rate of 1, where the defaults of PFLlib's code are 1 and 0; its models are measured after training from the broadcast one, not as the last round left them"},
 	},
 	{
 		method: "ditto", published: []Published{{Mean: 97.47, SD: 0.04}, {Mean: 99.44, SD: 0.06}}, own: true,
-		sets: []string{"client.lambda=0.1", "client.personal_epochs=1"}, deviates: []string{"Ditto's lambda is 0.1: ours; the default of the authors' code is 0, which are local models"},
+		sets: []string{"client.lambda=0.1", "client.personal_epochs=1"}, deviates: []string{"Ditto's lambda is 0.1: ours; the default of PFLlib's code is 0, which are local models"},
 	},
-	{method: "apfl", published: []Published{{Mean: 97.25, SD: 0.08}, {Mean: 99.41, SD: 0.02}}, why: noSuchMethod},
+	{
+		method: "apfl", published: []Published{{Mean: 97.25, SD: 0.08}, {Mean: 99.41, SD: 0.02}}, own: true,
+		sets: []string{"client.alpha=0.5", "server.weighted=true"}, deviates: []string{"APFL's alpha starts at 0.5, and its steps are the paper's, where PFLlib's code starts at 1 and mixes otherwise"},
+	},
 	{method: "fedfomo", published: []Published{{Mean: 97.21, SD: 0.02}, {Mean: 99.46, SD: 0.01}}, why: noSuchMethod},
 	{method: "fedamp", published: []Published{{Mean: 97.20, SD: 0.06}, {Mean: 99.42, SD: 0.03}}, why: noSuchMethod},
 	{method: "apple", published: []Published{{Mean: 97.06, SD: 0.07}, {Mean: 99.30, SD: 0.01}}, why: noSuchMethod},
 	{method: "fedala", published: []Published{{Mean: 97.66, SD: 0.02}, {Mean: 99.57, SD: 0.01}}, why: noSuchMethod},
 	{method: "fedrep", own: true, sets: []string{"client.head_epochs=1"}},
 	{method: "fedper", own: true},
-	{method: "fedbabu", own: true, sets: []string{"client.head_epochs=10"}, deviates: []string{"FedBABU tunes the head alone before it is measured, where the authors' code tunes the whole network"}},
+	{method: "lgfedavg", own: true},
+	{
+		method: "fedbabu", own: true, adapt: true, sets: []string{"client.head_epochs=1"},
+		deviates: []string{"FedBABU tunes the head for one epoch before each measurement, where PFLlib tunes the whole network for 10 after the last round"},
+	},
 }
 
 const noSuchMethod = "the method is not built in"
@@ -71,14 +79,14 @@ const noSuchMethod = "the method is not built in"
 func pfllibTraining(s pfllibSetting, arm pfllibArm) *Training {
 	t := &Training{
 		Key: "pfllib-" + s.name + "-" + arm.method, Mode: config.ModeRun, Preset: "fmnist-pfllib", Tuner: "random", Seeds: 5, Needs: "fashion-mnist", Shrink: shrinkPFLlib,
-		Sets: slices.Concat([]string{"method=" + arm.method, "eval.every=1", "budget.rounds=2000", "budget.trial_rounds=2000", "tuner.options.trials=1", fmt.Sprintf("eval.personalized=%v", arm.own)}, s.sets, arm.sets),
+		Sets: slices.Concat([]string{"method=" + arm.method, "eval.every=1", "eval.personalized=false", "budget.rounds=2000", "budget.trial_rounds=2000", "tuner.options.trials=1"}, s.sets, arm.sets),
 		Deviates: append([]string{
 			"each seed has a partition of its own, where PFLlib deals once for all repeats; the number of its repeats is not printed",
 			"the leaderboard does not print the methods' own hyperparameters",
 		}, arm.deviates...),
 	}
 	if arm.own {
-		t.Deviates = append(t.Deviates, "clients' own models are measured once, after the last round and as eval.personalized makes them; the leaderboard has the best of all rounds, each measured before training")
+		t.Sets = append(t.Sets, "eval.every_target=personalized", fmt.Sprintf("eval.adapt=%v", arm.adapt))
 	}
 	return t
 }
@@ -96,37 +104,29 @@ func pfllibCells() []Cell {
 	for i, s := range pfllibSettings {
 		for _, arm := range pfllibArms {
 			t, name := pfllibTraining(s, arm), "pfllib/"+s.name+"/"+arm.method
-			last := Cell{Name: name + "/last", Paper: pfllibPaper, Where: s.where, Unit: "% test accuracy", Instead: notAtHand, Training: t, Measure: lastAccuracy(arm.own)}
-			best := last
-			best.Name, best.Measure = name+"/best", bestAccuracy
+			best := Cell{Name: name + "/best", Paper: pfllibPaper, Where: s.where, Unit: "% test accuracy, the best of all rounds", Instead: notAtHand, Why: arm.why}
 			if arm.published != nil {
 				best.Published = &arm.published[i]
 			}
-			switch {
-			case arm.why != "":
-				best.Training, best.Measure, best.Why = nil, nil, arm.why
+			if arm.why != "" {
 				cells = append(cells, best)
-			case arm.own:
-				last.Published = best.Published
-				cells = append(cells, last)
-			default:
-				last.Instead = "the best of all rounds alone"
-				cells = append(cells, best, last)
+				continue
 			}
+			best.Training, best.Measure = t, bestAccuracy
+			last := best
+			last.Name, last.Unit, last.Published, last.Instead, last.Measure = name+"/last", "% test accuracy after the last round", nil, "not published", lastAccuracy
+			cells = append(cells, best, last)
 		}
 	}
 	return cells
 }
 
-// lastAccuracy is the test accuracy after the last round, of clients' own models or of the
-// global one.
-func lastAccuracy(own bool) func(*Metrics) (float64, bool) {
-	return func(m *Metrics) (float64, bool) {
-		if n := len(m.End.Curve); !own && n > 0 {
-			return m.End.accuracy(m.End.Curve[n-1].TestError), true
-		}
-		return 100 - m.End.test(m.End.Survivor, tuners.TargetPersonalized), true
+// lastAccuracy is the test accuracy that was measured last.
+func lastAccuracy(m *Metrics) (float64, bool) {
+	if n := len(m.End.Curve); n > 0 {
+		return m.End.accuracy(m.End.Curve[n-1].TestError), true
 	}
+	return math.NaN(), true
 }
 
 func pfllibClaims() []Comparison {
@@ -136,7 +136,7 @@ func pfllibClaims() []Comparison {
 			if arm.own && arm.published != nil && arm.why == "" {
 				claims = append(claims, Comparison{
 					Name: "pfllib/" + s.name, Claim: "clients' own models beat FedAvg's", Higher: true,
-					New: "pfllib/" + s.name + "/" + arm.method + "/last", Old: "pfllib/" + s.name + "/fedavg/best",
+					New: "pfllib/" + s.name + "/" + arm.method + "/best", Old: "pfllib/" + s.name + "/fedavg/best",
 				})
 			}
 		}

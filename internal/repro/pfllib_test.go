@@ -40,8 +40,8 @@ func barsFolder(t *testing.T) string {
 }
 
 // TestPFLlib runs FedAvg and Ditto in both settings of the leaderboard, on small images
-// and for two rounds: the rows have the published numbers, the best and the last accuracy
-// of FedAvg's curve, and the accuracy of Ditto's own models.
+// and for two rounds: the rows have the published numbers, and the best and the last
+// accuracy of a curve, of the clients' own models with Ditto.
 func TestPFLlib(t *testing.T) {
 	all := pfllibCells()
 	var cells []Cell
@@ -66,7 +66,7 @@ func TestPFLlib(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Rows) != 6 || len(report.Verdicts) != 2 {
+	if len(report.Rows) != 8 || len(report.Verdicts) != 2 {
 		t.Fatalf("%d rows, %d claims", len(report.Rows), len(report.Verdicts))
 	}
 	for _, row := range report.Rows {
@@ -78,11 +78,14 @@ func TestPFLlib(t *testing.T) {
 			t.Fatalf("%s: measured at %v", row.Name, curve)
 		}
 		want := 100 * (1 - math.Min(curve[0].TestError, curve[1].TestError))
-		if strings.HasSuffix(row.Name, "fedavg/best") && row.Values[0] != want {
+		if want := 100 * (1 - curve[1].TestError); strings.HasSuffix(row.Name, "/last") && row.Values[0] != want {
+			t.Errorf("%s: %v, want %v", row.Name, row.Values[0], want)
+		}
+		if strings.HasSuffix(row.Name, "/best") && row.Values[0] != want {
 			t.Errorf("%s: %v, want %v", row.Name, row.Values[0], want)
 		}
 	}
-	if best := report.Rows[3].Published; report.Rows[3].Name != "pfllib/fmnist-pat2/fedavg/best" || best.Mean != 80.41 {
+	if best := report.Rows[4].Published; report.Rows[4].Name != "pfllib/fmnist-pat2/fedavg/best" || best.Mean != 80.41 {
 		t.Errorf("%s, published %+v", report.Rows[3].Name, best)
 	}
 }
