@@ -69,6 +69,9 @@ type Local struct {
 	Upload []float32
 	// Absent lists classes whose logits are held at 0 while the client trains.
 	Absent []int32
+	// LogitBias is added to the logits while the client trains, see nn.TrainOpts; nil adds
+	// nothing.
+	LogitBias []float32
 
 	// Steps counts the local steps taken, Examples the training examples
 	// processed.
@@ -246,5 +249,5 @@ func (w *worker) begin(v localTask) (*Local, error) {
 
 // trainOpts are the options of the training's steps, without their number.
 func (l *Local) trainOpts(p ClientParams) nn.TrainOpts {
-	return nn.TrainOpts{Key: kernels.Key(l.key, purposeDropout), Dropout: float32(p.Dropout), Absent: l.Absent}
+	return nn.TrainOpts{Key: kernels.Key(l.key, purposeDropout), Dropout: float32(p.Dropout), Absent: l.Absent, LogitBias: l.LogitBias}
 }

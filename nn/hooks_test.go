@@ -224,3 +224,46 @@ func TestAbsentClasses(t *testing.T) {
 		t.Errorf("holding classes changes nothing: %+v", all)
 	}
 }
+
+// TestLogitBias compares loss and gradients with those of a network whose output layer has
+// the bias in its own, and of one whose logits of a class are far below the others where
+// the class is left out, under the plain loss and under one with weights.
+func TestLogitBias(t *testing.T) {
+	weighted, err := dropoutNet(t).WithLoss(Loss{Weights: []float64{1, 2, 0.5, 1, 3, 1, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*Model{dropoutNet(t), weighted} {
+		ws, b := m.NewWorkspace(), images(m, 9)
+		for i, l := range b.Labels {
+			b.Labels[i] = min(l, 5) // of class 6 there is none
+		}
+		bias := []float32{0.5, -1, 0.25, -0.5, 0, 1, float32(math.Inf(-1))}
+		w, _, _ := drawn(m)
+		ts := m.Export(w)
+		own := ts[len(ts)-1].Data
+		for c := range own {
+			own[c] += max(bias[c], -1000)
+		}
+		shifted := m.NewParams()
+		if err := m.Import(shifted, ts); err != nil {
+			t.Fatal(err)
+		}
+		want := ws.Gradient(shifted, b, TrainOpts{})
+		wanted := m.Export(ws.Grad())
+		got := ws.Gradient(w, b, TrainOpts{LogitBias: bias})
+		if math.Abs(got.Loss-want.Loss) > 1e-5 || got.Count != want.Count || got.Correct != want.Correct {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		for i, g := range m.Export(ws.Grad()) {
+			for j, x := range g.Data {
+				if math.Abs(float64(x-wanted[i].Data[j])) > 1e-6 {
+					t.Fatalf("%s: the gradient is %v, want %v", g.Name, x, wanted[i].Data[j])
+				}
+			}
+		}
+		if all := ws.Evaluate(w, b); all.Loss == got.Loss {
+			t.Errorf("the bias changes nothing: %+v", all)
+		}
+	}
+}

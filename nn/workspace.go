@@ -49,6 +49,10 @@ type TrainOpts struct {
 	// and have no gradient, as HeteroFL masks the classes that a client lacks (Diao
 	// et al. 2021, and their code). No label may be one of them.
 	Absent []int32
+	// LogitBias, when not nil, is added to the logits, one number for each class, before
+	// their loss: the loss's own prior of the classes, which evaluations do not have. The
+	// logits of Absent classes stay 0. A loss that reads targets does not look at it.
+	LogitBias []float32
 
 	// Drawn has each Mix give one of its inputs, drawn by its shares, instead of
 	// the sum of them all; those of one name draw the same. Nothing else is computed.
@@ -118,6 +122,7 @@ type Workspace struct {
 	late    deferral // the steps of now, if layers defer them
 	scratch scratch
 	absent  []int32    // classes
+	bias    []float32  // of the logits
 	lowest  int        // the first layer that needs its backward pass
 	twice   *Workspace // of Hessian, made when it is called first
 }
@@ -327,7 +332,7 @@ func (ws *Workspace) scale(b *Batch, count int) float32 {
 // start begins a pass that trains.
 func (ws *Workspace) start(r Run, o TrainOpts) {
 	r.Train, r.still, r.Dropout, r.Key = true, o.Still, o.Dropout, kernels.Key(o.Key, uint64(o.Step))
-	ws.run, ws.absent, ws.lowest = r, o.Absent, 0
+	ws.run, ws.absent, ws.bias, ws.lowest = r, o.Absent, o.LogitBias, 0
 }
 
 // count returns the unmasked labels of a batch, or its examples.
@@ -348,7 +353,7 @@ func (ws *Workspace) count(b *Batch) int {
 func (ws *Workspace) Evaluate(w []float32, b *Batch) Result {
 	ws.m.check(w)
 	ws.run = Run{W: w}
-	ws.absent = nil
+	ws.absent, ws.bias = nil, nil
 	return ws.chunks(b, 0, nil)
 }
 
@@ -395,6 +400,7 @@ func (ws *Workspace) classify(b *Batch, at int, logits Act, scale float32) (sum 
 	r, perLabel := &ws.run, ws.m.LabelsPerExample()
 	labels := ws.order(b.Labels[at*perLabel:(at+r.N)*perLabel], r.N)
 	rows := len(labels)
+	ws.lean(logits, rows)
 	ws.hold(logits, rows)
 	switch {
 	case r.Train:
@@ -437,6 +443,7 @@ func (ws *Workspace) criterion(b *Batch, at int, logits Act, scale float32) (sum
 	}
 	perLabel := ws.m.LabelsPerExample()
 	labels := ws.order(b.Labels[at*perLabel:(at+r.N)*perLabel], r.N)
+	ws.lean(logits, len(labels))
 	ws.hold(logits, len(labels))
 	if b.Right != nil || b.Best != nil {
 		ws.tell(b, at*perLabel, logits, labels)
@@ -520,6 +527,19 @@ func (ws *Workspace) hold(rows Act, n int) {
 		row := rows.At(i, 0, 0)
 		for _, class := range ws.absent {
 			row[class] = 0
+		}
+	}
+}
+
+// lean adds the bias to rows of logits.
+func (ws *Workspace) lean(logits Act, n int) {
+	if ws.bias == nil {
+		return
+	}
+	for i := range n {
+		row := logits.At(i, 0, 0)
+		for class, b := range ws.bias {
+			row[class] += b
 		}
 	}
 }
