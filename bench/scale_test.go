@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,5 +119,37 @@ func TestScaleFigure(t *testing.T) {
 	}
 	if _, err := (&bench.Report{}).ScaleFigure(); err == nil {
 		t.Error("no error for a report without the suite")
+	}
+}
+
+// TestSpeedFigure draws the recorded comparison with PyTorch, and compares it with the
+// picture beside it.
+func TestSpeedFigure(t *testing.T) {
+	report, err := bench.ReadReport("results/nn-zen4.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := report.Figure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var svg bytes.Buffer
+	if err := f.Write(&svg, figure.SVG, figure.Light); err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := os.ReadFile("results/speed.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOARCH == "amd64" && !bytes.Equal(svg.Bytes(), recorded) {
+		t.Error("results/speed.svg is stale: fedfast bench --from bench/results/nn-zen4.json --plot bench/results/speed.svg draws it")
+	}
+	// In results/nn-zen4.md: 2.2 times PyTorch's best in fp32 and 3.8 times in bf16.
+	lines := f.Panels[0].Lines
+	if at := slices.Index(f.Panels[0].X.Names, "leaf-femnist-cnn"); at < 0 || math.Abs(lines[0].Points[at].Y-3.76) > 0.01 || math.Abs(lines[1].Points[at].Y-2.22) > 0.01 || lines[2].Points[at].Y != 1 {
+		t.Errorf("the lines are %+v", lines)
+	}
+	if _, err := (&bench.Report{}).Figure(); err == nil {
+		t.Error("no error for a report without either")
 	}
 }

@@ -24,13 +24,20 @@ type tick struct {
 	lower int // lines by which the label stands below those of others
 }
 
+// mostBeside is how many names of an axis stand in one line; more stand in two by turns.
+const mostBeside = 8
+
 // layOut returns the scale of an axis whose values are in [lo, hi]. Its ends are
 // ticks, but for the upper end of x axes.
 func (a *Axis) layOut(lo, hi float64, most int) scale {
 	if n := len(a.Names); n > 0 {
 		s := scale{lo: 0.5, hi: float64(n) + 0.5}
 		for i, name := range a.Names {
-			s.ticks = append(s.ticks, tick{at: float64(i + 1), label: clean(name)})
+			t := tick{at: float64(i + 1), label: clean(name)}
+			if n > mostBeside {
+				t.lower = i % 2
+			}
+			s.ticks = append(s.ticks, t)
 		}
 		return s
 	}

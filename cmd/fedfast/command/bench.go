@@ -88,7 +88,7 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.config.Keep, "keep", "", "keep finished runs of the suite accuracy in this `DIR`, to resume after an interruption")
 	f.StringVar(&o.report, "report", "", "also write the report as JSON to this `FILE`")
 	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this `FILE`")
-	o.plot.addFlags(cmd, "also plot the suite scale")
+	o.plot.addFlags(cmd, "also plot the suite scale, else the speed beside PyTorch,")
 	f.StringSliceVar(&o.from, "from", nil, "show and plot the report in `FILE`, written by --report, instead of measuring; several from one machine are merged")
 	f.BoolVar(&o.gobench, "gobench", false, "print every measurement in benchstat format instead of the table")
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile for go tool pprof to this `FILE`")
@@ -283,7 +283,7 @@ func (o *benchOptions) write(report *bench.Report) error {
 		_, err = w.Write(append(text, '\n'))
 		return err
 	}
-	errs = append(errs, writeFile(o.report, asJSON), writeFile(o.markdown, report.WriteMarkdown), o.plot.write(report.ScaleFigure))
+	errs = append(errs, writeFile(o.report, asJSON), writeFile(o.markdown, report.WriteMarkdown), o.plot.write(report.Figure))
 	return errors.Join(errs...)
 }
 
