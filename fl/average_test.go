@@ -9,7 +9,7 @@ import (
 // cannot import.
 func average() Method {
 	return Method{
-		Name: "average", Doc: "the mean of the clients' weights", Uses: hyper.UsingSGD(),
+		Name: "average", Plain: true, Doc: "the mean of the clients' weights", Uses: hyper.UsingSGD(),
 		Local:     func(l *Local) error { return l.SGD(LocalRun{}) },
 		NewServer: func(int) Server { return averageServer{} },
 	}

@@ -32,6 +32,7 @@ const (
 	purposeAudit
 	purposePass
 	purposeTree
+	purposeExamples
 )
 
 // Local is one client's local training, the argument of Method.Local. It belongs to

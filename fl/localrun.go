@@ -86,6 +86,15 @@ func (l *Local) SGD(r LocalRun) error {
 	if p.BiasDecay >= 0 {
 		opt.Biases, opt.BiasDecay = l.model().Biases(), float32(p.BiasDecay)
 	}
+	if l.engine.cfg.Privacy.noises(SampleNoise) {
+		if err := l.privateSteps(p, w, opts, opt); err != nil {
+			return err
+		}
+		if memory != nil {
+			remember(opt, memory)
+		}
+		return nil
+	}
 	batches, steps := l.Batches(0, p), p.LocalSteps(l.Train.Len())
 	if memory == nil && r.Each == nil {
 		l.trainer().Begin(w, p.Batch, steps, opts, opt)

@@ -133,6 +133,9 @@ func (c *Config) needed() float64 {
 	if c.Updates.changes() {
 		each += updateVectors
 	}
+	if c.Privacy.noises(SampleNoise) {
+		each++ // the sum of the gradients
+	}
 	second := c.Method.SecondOrder && c.Model.CheckHessian() == nil
 	early := 0 // results that wait for those of other workers: by chance, most of what may
 	if workers > 1 {

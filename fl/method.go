@@ -75,6 +75,9 @@ type Method struct {
 	// Memories is how many runs of steps a local training has that each remember by
 	// themselves, see LocalRun.Memory; 0 is 1.
 	Memories int
+	// Plain says that Local looks at the samples by Local.SGD alone, with nothing set in its
+	// LocalRun but Mu, and sends the change of the weights: so it can train by DP-SGD.
+	Plain bool
 	// SecondOrder says that clients use products with the Hessian, which need memory of
 	// their own, unless client.first_order leaves them out.
 	SecondOrder bool

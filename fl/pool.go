@@ -219,6 +219,7 @@ type worker struct {
 	sent      []float32   // what it was sent, where that is its own
 	vectors   [][]float32 // weight-sized scratch memory that methods borrow
 	aside     []float32   // what it trained that the server's optimizer must not see
+	gradients []float32   // of the examples of a private step, together
 	trained   []float32   // the client's weights while others are scored
 	uplink    uplinkMemory
 	robust    robust.Memory

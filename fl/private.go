@@ -20,8 +20,10 @@ type Privacy struct {
 	Mechanism string
 	// Clip is the largest norm of a client's change, with Quantile at first.
 	Clip float64
+	// With SampleNoise it is the largest norm of a sample's gradient; changes are not clipped.
 	// Noise is the standard deviation of the noise on the sum, over the clipping norm; with
-	// LocalNoise that of each client on its change, with TreeNoise that of a node of the tree.
+	// LocalNoise that of each client on its change, with TreeNoise that of a node of the tree,
+	// with SampleNoise that on the sum of a local step's gradients.
 	Noise float64
 	// Quantile, when above 0, has the clipping norm follow that quantile of the changes'
 	// norms (Andrew et al. 2021, arXiv 1905.03871); CountNoise is the standard deviation of
@@ -40,6 +42,9 @@ const (
 	// each pass over the clients (DP-FTRL), so that the noise of later rounds takes off some of
 	// that before. It needs Config.Shuffle.
 	TreeNoise = "tree"
+	// SampleNoise has each client clip the gradient of each of its samples and add noise to
+	// the sum in each local step (DP-SGD): it protects a client's samples, not clients.
+	SampleNoise = "sample"
 )
 
 // clipRate is how fast the clipping norm follows a quantile, the paper's eta_C.
@@ -67,9 +72,11 @@ func (c *Config) checkPrivacy() error {
 		return bad("dp.noise", " = %v: must be 0 or more", p.Noise)
 	case !(p.Quantile >= 0 && p.Quantile < 1) || !(p.CountNoise >= 0):
 		return bad("dp.quantile", " = %v: must be 0 for a fixed clipping norm, or below 1", p.Quantile)
-	case !slices.Contains([]string{"", CentralNoise, LocalNoise, TreeNoise}, p.Mechanism):
-		return bad("dp.mechanism", " = %q: must be one of %s, %s, %s", p.Mechanism, CentralNoise, LocalNoise, TreeNoise)
-	case p.Quantile > 0 && p.noises(LocalNoise, TreeNoise):
+	case !slices.Contains([]string{"", CentralNoise, LocalNoise, TreeNoise, SampleNoise}, p.Mechanism):
+		return bad("dp.mechanism", " = %q: must be one of %s, %s, %s, %s", p.Mechanism, CentralNoise, LocalNoise, TreeNoise, SampleNoise)
+	case p.noises(SampleNoise) && !c.Method.Plain:
+		return bad("dp.mechanism", " = %q: clients of method %q look at samples not only by plain local SGD; use a method such as \"fedavg\"", p.Mechanism, c.Method.Name)
+	case p.Quantile > 0 && !p.noises("", CentralNoise):
 		return bad("dp.quantile", " = %v: with dp.mechanism = %q the clipping norm is fixed; set dp.clip", p.Quantile, p.Mechanism)
 	case p.noises(TreeNoise) && !c.Shuffle:
 		return bad("dp.mechanism", " = %q: a client must not take part twice in a tree; set sampling = \"shuffle\"", p.Mechanism)
@@ -98,7 +105,7 @@ const shrink = 1 - 0x1p-16
 // the client's draws. The error is that of a method whose clients send more.
 func (t *Trial) clipped(c *contribution, norm float64, draws uint64) error {
 	p := t.engine.cfg.Privacy
-	if p == nil {
+	if p == nil || p.noises(SampleNoise) {
 		return nil
 	}
 	if c.number != 0 {
@@ -121,7 +128,7 @@ func (t *Trial) clipped(c *contribution, norm float64, draws uint64) error {
 // clients, and adapts the clipping norm.
 func (t *Trial) privatize(p *part, slots []Slot) error {
 	c := &t.engine.cfg
-	if c.Privacy == nil {
+	if c.Privacy == nil || c.Privacy.noises(SampleNoise) {
 		return nil
 	}
 	clip := float64(t.clip[0])

@@ -1,7 +1,6 @@
 package fl
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -154,7 +153,7 @@ func TestNoise(t *testing.T) {
 // follows a quantile, and with the other mechanisms.
 func TestPrivateRoundsAreTheSame(t *testing.T) {
 	for name, p := range map[string]Privacy{
-		CentralNoise: {Quantile: 0.5, CountNoise: 1}, LocalNoise: {}, TreeNoise: {},
+		CentralNoise: {Quantile: 0.5, CountNoise: 1}, LocalNoise: {}, TreeNoise: {}, SampleNoise: {},
 	} {
 		p.Mechanism, p.Clip, p.Noise = name, 0.1, 0.2
 		t.Run(name, func(t *testing.T) { testSamePrivateRounds(t, p) })
@@ -293,6 +292,7 @@ func TestWhatCannotBePrivate(t *testing.T) {
 		"dp.clip = 0":                 func(c *Config) { c.Privacy = &Privacy{Noise: 1} },
 		"dp.noise = -1":               func(c *Config) { c.Privacy = &Privacy{Clip: 1, Noise: -1} },
 		`dp.mechanism = "shy"`:        func(c *Config) { c.Privacy = &Privacy{Mechanism: "shy", Clip: 1} },
+		`"average" look at samples`:   func(c *Config) { c.Method.Plain, c.Privacy = false, &Privacy{Mechanism: SampleNoise, Clip: 1} },
 		"dp.quantile = 0.5: with":     func(c *Config) { c.Privacy = &Privacy{Mechanism: LocalNoise, Clip: 1, Quantile: 0.5} },
 		`set sampling = "shuffle"`:    func(c *Config) { c.Privacy = &Privacy{Mechanism: TreeNoise, Clip: 1} },
 		`"shuffle": a client is`:      func(c *Config) { c.Privacy, c.Shuffle, c.Replacement = nil, true, true },
@@ -347,8 +347,12 @@ func BenchmarkPrivateRound(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, p := range []*Privacy{nil, {Clip: 0.5, Noise: 1}} {
-		b.Run(fmt.Sprintf("private=%v", p != nil), func(b *testing.B) {
+	for _, p := range []*Privacy{nil, {Clip: 0.5, Noise: 1}, {Mechanism: SampleNoise, Clip: 0.5, Noise: 1}} {
+		name := "public"
+		if p != nil {
+			name = "private" + p.Mechanism
+		}
+		b.Run(name, func(b *testing.B) {
 			e := newEngine(b, Config{Model: model, Data: fed, Method: average(), Cohort: 10, Privacy: p})
 			tr := e.NewTrial(0)
 			for b.Loop() {

@@ -54,10 +54,16 @@ func (e *Engine) release(c *contribution, norm, clip float64, key uint64) {
 		kernels.Scale(c.delta, float32(bound/norm))
 	}
 	c.weight, c.scale = 1, 0
-	if deviation := float64(e.cfg.Privacy.Noise * clip); deviation > 0 {
-		for i := range (len(e.noisy()) + noiseBlock - 1) / noiseBlock {
-			e.addBlock(c.delta, i, deviation, key, nil)
-		}
+	e.addAll(c.delta, float64(e.cfg.Privacy.Noise*clip), key)
+}
+
+// addAll does what addNoise does, in the goroutine of a worker.
+func (e *Engine) addAll(sum []float32, deviation float64, key uint64) {
+	if deviation == 0 {
+		return
+	}
+	for i := range (len(e.noisy()) + noiseBlock - 1) / noiseBlock {
+		e.addBlock(sum, i, deviation, key, nil)
 	}
 }
 

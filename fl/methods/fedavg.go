@@ -14,6 +14,7 @@ func FedAvg() fl.Method {
 		Paper:     "McMahan et al. 2017, Communication-Efficient Learning of Deep Networks from Decentralized Data, arXiv:1602.05629",
 		Uses:      localSGD,
 		Local:     plainSGD,
+		Plain:     true,
 		NewServer: averaging,
 	}
 }

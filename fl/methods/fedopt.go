@@ -18,6 +18,7 @@ func fedAvgM() fl.Method {
 		Uses:        slices.Concat(localSGD, serverStep),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Momentum = 0.9 },
 		Local:       plainSGD,
+		Plain:       true,
 		NewServer:   stepping,
 	}
 }
@@ -45,6 +46,7 @@ func fedOpt(name, doc string, beta1, beta2 float64, second func(v, g, b2 float32
 			l.Uniform()
 			return l.SGD(fl.LocalRun{})
 		},
+		Plain: true,
 		NewServer: func(size int) fl.Server {
 			return &adaptiveServer{second: second, m: make([]float32, size), v: make([]float32, size), begun: make([]float32, 1)}
 		},

@@ -17,6 +17,7 @@ func fedProx() fl.Method {
 		Uses:        slices.Concat(localSGD, hyper.Needing("client.mu", "(0, inf)", `with 0 it is method "fedavg"`)),
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Mu = 0.01 },
 		Local:       proximalSGD,
+		Plain:       true,
 		NewServer:   averaging,
 	}
 }

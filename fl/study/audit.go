@@ -36,11 +36,14 @@ func Audit(ctx context.Context, s Setup, canaries int) (*AuditResult, error) {
 	if c.DP.Quantile > 0 {
 		return nil, &key.Error{Key: "dp.quantile", Problem: fmt.Sprintf(" = %v: an audit needs a fixed clipping norm; set dp.clip", c.DP.Quantile)}
 	}
+	if c.DP.Mechanism == fl.SampleNoise {
+		return nil, &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: the canaries of an audit are clients, and it protects samples; use another mechanism", c.DP.Mechanism)}
+	}
 	cfg, err := s.training()
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Privacy, s.account, err = c.Privacy(len(s.Data.Clients), false); err != nil {
+	if cfg.Privacy, s.account, err = c.Privacy(s.sizes(), false); err != nil {
 		return nil, err
 	}
 	h := c.Hyper()

@@ -65,7 +65,7 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Privacy, s.account, err = s.Config.Privacy(len(s.Data.Clients), !s.Unscored); err != nil {
+	if cfg.Privacy, s.account, err = s.Config.Privacy(s.sizes(), !s.Unscored); err != nil {
 		return nil, err
 	}
 	if s.Observer == nil {
@@ -79,6 +79,15 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	}
 	s.SnapshotEvery = cmp.Or(s.SnapshotEvery, 30*time.Second)
 	return fl.New(cfg)
+}
+
+// sizes returns the clients' numbers of training samples.
+func (s *Setup) sizes() []int {
+	sizes := make([]int, len(s.Data.Clients))
+	for i := range sizes {
+		sizes[i] = s.Data.Clients[i].Train.Len()
+	}
+	return sizes
 }
 
 // training returns what the engine of a set-up is to do.

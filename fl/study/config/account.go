@@ -15,6 +15,7 @@ const (
 	RelationAddRemove = "add_remove"
 	RelationReplace   = "replace"
 	RelationZeroOut   = "zero_out"
+	RelationSample    = "add_remove_sample"
 )
 
 // Account is what a run or study with dp.* costs. Its epsilons are upper bounds and hold for
@@ -31,14 +32,14 @@ type Account struct {
 	Clip     float64 `json:"clip"`
 	Quantile float64 `json:"quantile,omitempty"`
 	// Accountant is pld or rdp, Relation what neighboring datasets differ by: one client
-	// more or less (add_remove), the data of one (replace), or one that sends nothing
-	// (zero_out).
+	// more or less (add_remove), the data of one (replace), one that sends nothing
+	// (zero_out), or one sample of a client more or less (add_remove_sample).
 	Accountant string `json:"accountant"`
 	Relation   string `json:"relation"`
 	// Rate is the sampling rate that was accounted for, Rounds the number of rounds.
 	Rate   float64 `json:"rate"`
 	Rounds int     `json:"rounds"`
-	// Mechanism is fl.LocalNoise or fl.TreeNoise, empty for fl.CentralNoise. With them
+	// Mechanism is fl.LocalNoise and so on, empty for fl.CentralNoise. With another one
 	// Participations is the number of rounds in which the client takes part that takes part
 	// in most, by the cohorts that the seed draws.
 	Mechanism      string `json:"mechanism,omitempty"`
@@ -57,9 +58,11 @@ type Account struct {
 	plans, own privacy.Plans // of the rounds, and of the finalists
 	taken      []int         // participations by the number of rounds, with a Mechanism
 	restart    int           // rounds of a tree
-	sums       float64       // noise on the sum of a score
-	finals     float64       // noise on the sum of a finalist's, of expected clients
-	expected   [2]int        // clients of a round and of a finalist's score
+	kinds      []kind        // of clients, with fl.SampleNoise
+	spent      func() []func(taken int) float64
+	sums       float64 // noise on the sum of a score
+	finals     float64 // noise on the sum of a finalist's, of expected clients
+	expected   [2]int  // clients of a round and of a finalist's score
 	bound      func() func(rounds int) float64
 }
 
@@ -78,10 +81,18 @@ type TuningAccount struct {
 // mostRounds bounds the rounds whose cohorts are drawn for an account.
 const mostRounds = 1_000_000
 
-// mechanism fills in what the account of a mechanism other than the central one needs: each
-// client's releases are Gaussian, without amplification by sampling, and their number is that
-// of the rounds in which it takes part.
-func (a *Account) mechanism(c *Config, clients int) error {
+// kind is what an account needs of the clients with as many training samples as one another.
+type kind struct {
+	rate  float64 // with which a local step draws a sample
+	steps int     // of a round
+}
+
+// mechanism fills in what the account of a mechanism other than the central one needs. Their
+// releases are Gaussian, without amplification by sampling of clients, and their number goes
+// by the rounds in which the client takes part that takes part in most. sizes are the clients'
+// numbers of training samples.
+func (a *Account) mechanism(c *Config, sizes []int) error {
+	clients := len(sizes)
 	m := c.DP.Mechanism
 	if c.DP.central() {
 		return nil
@@ -91,7 +102,52 @@ func (a *Account) mechanism(c *Config, clients int) error {
 	}
 	draws := &fl.Config{Seed: c.Seed, Cohort: c.Cohort, Poisson: c.Sampling == "poisson", Shuffle: c.Sampling == "shuffle"}
 	a.Mechanism, a.Rate, a.taken, a.restart = m, 1, draws.MostTaken(clients, 0, a.Rounds), clients/c.Cohort
+	if m == fl.SampleNoise { // the smallest clients first
+		sizes = slices.Compact(slices.Sorted(slices.Values(sizes)))
+		for _, n := range sizes {
+			a.kinds = append(a.kinds, kind{min(1, float64(c.Client.Batch)/float64(n)), c.Client.LocalSteps(n)})
+		}
+		a.Rate = a.kinds[0].rate
+	}
 	return nil
+}
+
+// byKind returns the account of the clients of each kind with a noise multiplier, as a function
+// of the rounds in which one takes part.
+func (a *Account) byKind(noise float64) []func(taken int) float64 {
+	var all []func(int) float64
+	for _, k := range a.kinds {
+		bound := privacy.Plans{{Q: k.rate, Sigma: noise}}.Bound(a.Delta)
+		all = append(all, func(taken int) float64 { return bound(k.steps * taken) })
+	}
+	return all
+}
+
+// costliest returns the number of the kind of clients that spends most, and what it does.
+func costliest(all []func(taken int) float64, taken int) (worst int, epsilon float64) {
+	for i, spent := range all {
+		if e := spent(taken); e > epsilon {
+			worst, epsilon = i, e
+		}
+	}
+	return worst, epsilon
+}
+
+// calibrate returns the least noise multiplier with which no kind of client spends more than
+// an epsilon.
+func (a *Account) calibrate(epsilon float64) (noise float64, err error) {
+	taken := a.taken[a.Rounds]
+	worst, _ := costliest(a.byKind(1), taken)
+	for { // each kind needs more noise than those before
+		k := a.kinds[worst]
+		if noise, err = (privacy.Plans{{Q: k.rate, Sigma: 1, Steps: k.steps * taken}}).Noise(epsilon, a.Delta, false); err != nil {
+			return 0, err
+		}
+		most := 0.0
+		if worst, most = costliest(a.byKind(noise), taken); most <= epsilon {
+			return noise, nil
+		}
+	}
 }
 
 // steps returns how many releases of the Gaussian mechanism a number of rounds are.
@@ -128,7 +184,10 @@ func (a *Account) account() func(privacy.Plans, float64) float64 {
 // After returns the account after a number of rounds, with the finalists of a study.
 func (a *Account) After(rounds int) *Account {
 	spent := *a
-	spent.Rounds, spent.Epsilon = rounds, a.account()(a.after(a.plans, rounds), a.Delta)
+	spent.Rounds = rounds
+	if spent.Epsilon = a.Bound(rounds); a.kinds == nil {
+		spent.Epsilon = a.account()(a.after(a.plans, rounds), a.Delta)
+	}
 	if a.taken != nil {
 		spent.Participations = a.taken[rounds]
 	}
@@ -149,15 +208,20 @@ func (a *Account) after(plans privacy.Plans, rounds int) privacy.Plans {
 // Spent returns the epsilon after a number of rounds, without finalists, rounded up by up to
 // 0.01.
 func (a *Account) Spent(rounds int) float64 {
-	plans := a.after(a.plans[:1], rounds)
 	if a.Accountant == "rdp" {
-		return privacy.ByRDP(plans, a.Delta)
+		return a.Bound(rounds)
 	}
-	return plans.Rough(a.Delta)
+	return a.after(a.plans[:1], rounds).Rough(a.Delta)
 }
 
 // Bound is like Spent, by Rényi divergences: it takes microseconds and may be larger.
-func (a *Account) Bound(rounds int) float64 { return a.bound()(a.steps(rounds)) }
+func (a *Account) Bound(rounds int) float64 {
+	if a.kinds != nil {
+		_, epsilon := costliest(a.spent(), a.taken[rounds])
+		return epsilon
+	}
+	return a.bound()(a.steps(rounds))
+}
 
 // Cost writes the epsilon.
 func (a *Account) Cost() string { return fmt.Sprintf("epsilon %.4g at delta %g", a.Epsilon, a.Delta) }
@@ -170,6 +234,8 @@ func (a *Account) Describe() string {
 		neighbors, sampling = "the data of one client", fmt.Sprintf("each client adds noise to its own update, and sends at most %d", a.Participations)
 	case a.Mechanism == fl.TreeNoise:
 		neighbors, sampling = "one client that sends nothing", fmt.Sprintf("noise by trees of %d rounds, in each of which a client sends once", a.restart)
+	case a.Mechanism == fl.SampleNoise:
+		neighbors, sampling = "one sample of a client more or less", fmt.Sprintf("noise on each client's gradients, and a client takes part at most %d times", a.Participations)
 	case a.Relation == RelationReplace:
 		neighbors, sampling = "the data of one client", "cohorts of a fixed size"
 	case a.Assumed:

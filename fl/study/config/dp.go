@@ -18,8 +18,8 @@ type DP struct {
 	Epsilon     float64 `toml:"epsilon" in:"[0, 1000]" doc:"epsilon of user-level differential privacy that the whole run may cost: the noise is computed from it; 0: off, unless dp.noise is set"`
 	Delta       float64 `toml:"delta" in:"[1e-30, 1)" doc:"delta of differential privacy; choose it well below 1 over the number of clients"`
 	Noise       float64 `toml:"noise" in:"[0, 10000]" doc:"noise multiplier, the standard deviation of the noise on the sum over its sensitivity, instead of dp.epsilon, which is then computed" also:"noise_multiplier sigma z"`
-	Mechanism   string  `toml:"mechanism" by:"run" of:"central local tree" doc:"who adds the noise: central, the server to the sum of each round; local, each client to its own update, so that the server need not be trusted; tree, the server to the sums of all rounds so far by a binary tree (DP-FTRL), for sampling = \"shuffle\"; default: central" also:"ftrl ldp"`
-	Clip        float64 `toml:"clip" in:"[0, 1e9]" doc:"norm to which each client's change of the weights is clipped; with dp.quantile the first one; default with dp.quantile: 0.1" also:"clip_norm clipping_norm max_grad_norm"`
+	Mechanism   string  `toml:"mechanism" by:"run" of:"central local tree sample" doc:"who adds the noise: central, the server to the sum of each round; local, each client to its own update, so that the server need not be trusted; tree, the server to the sums of all rounds so far by a binary tree (DP-FTRL), for sampling = \"shuffle\"; sample, each client to its clipped gradients (DP-SGD), which protects samples instead of clients; default: central" also:"ftrl ldp sgd"`
+	Clip        float64 `toml:"clip" in:"[0, 1e9]" doc:"norm to which each client's change of the weights is clipped, or with dp.mechanism = \"sample\" each sample's gradient; with dp.quantile the first one; default with dp.quantile: 0.1" also:"clip_norm clipping_norm max_grad_norm"`
 	Quantile    float64 `toml:"quantile" in:"[0, 1)" doc:"adaptive clipping: the clipping norm follows this quantile of the norms of the clients' changes, such as 0.5; 0: the norm is fixed"`
 	Accountant  string  `toml:"accountant" of:"pld rdp" doc:"accountant: pld, the privacy loss distribution, or rdp, Rényi differential privacy; default: pld, but rdp for cohorts of a fixed size"`
 	Assume      string  `toml:"assume" of:"poisson" doc:"account for cohorts of a fixed size as if they were drawn by Poisson sampling, as other simulators do; results say so"`
@@ -104,6 +104,8 @@ func (d *DP) checkMechanism(sampling string) error {
 		given = fmt.Sprintf("dp.noise_cohort = %d", d.NoiseCohort)
 	case d.Assume != "":
 		given = fmt.Sprintf("dp.assume = %q", d.Assume)
+	case d.Mechanism == fl.SampleNoise && d.Accountant == "pld":
+		return &key.Error{Key: "dp.accountant", Problem: fmt.Sprintf(" = \"pld\": clients with unequal numbers of samples are accounted for by \"rdp\" only with dp.mechanism = %q; leave it out", d.Mechanism)}
 	case d.Mechanism == fl.TreeNoise && sampling != "shuffle":
 		return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: a client must not take part twice in a tree, as it may with sampling = %q; use sampling = \"shuffle\"", d.Mechanism, sampling)}
 	default:
@@ -137,8 +139,9 @@ func (c *Config) checkPrivateTuning() error {
 
 // Privacy returns what makes rounds private, with noise computed from dp.epsilon, and the
 // account of a run of c.Rounds rounds, or with tune of a study of c.Budget.Rounds rounds;
-// nil without dp.*. clients is their number in the federation.
-func (c *Config) Privacy(clients int, tune bool) (*fl.Privacy, *Account, error) {
+// nil without dp.*. sizes are the numbers of training samples of the federation's clients.
+func (c *Config) Privacy(sizes []int, tune bool) (*fl.Privacy, *Account, error) {
+	clients := len(sizes)
 	if err := c.checkDP(); err != nil || !c.Private() {
 		return nil, nil, err
 	}
@@ -163,7 +166,7 @@ func (c *Config) Privacy(clients int, tune bool) (*fl.Privacy, *Account, error) 
 		a.Tuning = &TuningAccount{Public: d.Scores == scoresPublic}
 	}
 	a.Rounds = rounds
-	if err := a.mechanism(c, clients); err != nil {
+	if err := a.mechanism(c, sizes); err != nil {
 		return nil, nil, err
 	}
 	a.plans = privacy.Plans{{Q: a.Rate, Sigma: 1, Steps: a.steps(rounds), Fixed: fixed}}
@@ -184,17 +187,25 @@ func (c *Config) Privacy(clients int, tune bool) (*fl.Privacy, *Account, error) 
 		a.Relation, sensitivity = RelationReplace, 2
 	case a.Mechanism == fl.TreeNoise:
 		a.Relation = RelationZeroOut
+	case a.Mechanism == fl.SampleNoise:
+		a.Accountant, a.Relation = "rdp", RelationSample
 	case fixed:
 		a.Accountant, a.Relation, sensitivity = "rdp", RelationReplace, 2
 	}
-	if d.Epsilon > 0 {
-		var err error
-		if a.Noise, err = a.plans.Noise(d.Epsilon, d.Delta, a.Accountant == "pld"); err != nil {
-			return nil, nil, fmt.Errorf("dp.%w", err)
-		}
+	var err error
+	switch {
+	case d.Epsilon == 0:
+	case a.kinds != nil:
+		a.Noise, err = a.calibrate(d.Epsilon)
+	default:
+		a.Noise, err = a.plans.Noise(d.Epsilon, d.Delta, a.Accountant == "pld")
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("dp.%w", err)
 	}
 	a.plans = a.plans.Scaled(a.Noise)
 	a.bound = sync.OnceValue(func() func(int) float64 { return a.plans[:1].Bound(a.Delta) })
+	a.spent = sync.OnceValue(func() []func(int) float64 { return a.byKind(a.Noise) })
 	scale := float64(c.Cohort) / float64(noiseCohort)
 	a.own = slices.Clone(a.plans)
 	a.own[0].Q, a.own[0].Sigma = float64(c.Cohort)/float64(clients), a.Noise*scale

@@ -25,7 +25,7 @@ func TestPrivateStudy(t *testing.T) {
 				c.Budget = Budget{Rounds: 40, TrialRounds: 10}
 				c.DP = DP{Noise: 1.5, Delta: 1e-5, Clip: 0.5, Quantile: quantile, TuningShare: 0.2, Accountant: "rdp"}
 				const clients = 3000
-				p, a, err := c.Privacy(clients, true)
+				p, a, err := c.Privacy(make([]int, clients), true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -60,7 +60,7 @@ func TestPrivateStudy(t *testing.T) {
 					t.Errorf("the rounds cost %v, %v and with finalists %v", a.Spent(20), a.Spent(40), a.After(40).Epsilon)
 				}
 				c.DP.Scores = "public"
-				_, public, err := c.Privacy(clients, true)
+				_, public, err := c.Privacy(make([]int, clients), true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -82,7 +82,7 @@ func TestMechanisms(t *testing.T) {
 	for _, mechanism := range []string{fl.LocalNoise, fl.TreeNoise} {
 		for _, sampling := range []string{"poisson", "without", "shuffle"} {
 			c.Sampling, c.DP = sampling, DP{Mechanism: mechanism, Epsilon: 4, Delta: delta, Clip: 0.5}
-			p, a, err := c.Privacy(clients, false)
+			p, a, err := c.Privacy(make([]int, clients), false)
 			if mechanism == fl.TreeNoise && sampling != "shuffle" {
 				if err == nil || !strings.Contains(err.Error(), `use sampling = "shuffle"`) {
 					t.Errorf("trees with sampling %q give %v", sampling, err)
@@ -122,8 +122,38 @@ func TestMechanisms(t *testing.T) {
 	} {
 		c.Sampling, c.Rounds, c.DP = "shuffle", 23, DP{Mechanism: fl.LocalNoise, Epsilon: 4, Delta: delta, Clip: 0.5}
 		change(&c)
-		if _, _, err := c.Privacy(clients, false); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := c.Privacy(make([]int, clients), false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// TestSampleAccount has the client that spends most decide, by its samples, local steps and
+// participations.
+func TestSampleAccount(t *testing.T) {
+	t.Parallel()
+	c := Default()
+	c.Cohort, c.Rounds, c.Sampling, c.Client.Batch, c.Client.Epochs = 2, 9, "shuffle", 10, 2
+	sizes := []int{7, 35, 35, 48, 200, 90}
+	for _, steps := range []int{0, 40} {
+		c.Client.Steps, c.DP = steps, DP{Mechanism: fl.SampleNoise, Epsilon: 3, Delta: 1e-5, Clip: 1}
+		p, a, err := c.Privacy(sizes, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, taken := range []int{0, 2, 3} {
+			want := 0.0
+			for _, n := range sizes {
+				plan := privacy.Plan{Q: min(1, 10/float64(n)), Sigma: p.Noise, Steps: taken * c.Client.LocalSteps(n)}
+				want = max(want, privacy.ByRDP(privacy.Plans{plan}, 1e-5))
+			}
+			spent := a.After(3 * taken)
+			if math.Abs(spent.Epsilon-want) > 1e-9 || a.Spent(3*taken) != spent.Epsilon || a.Bound(3*taken) != spent.Epsilon || spent.Participations != taken {
+				t.Errorf("%d participations cost %v, and %d, want %v", taken, spent.Epsilon, spent.Participations, want)
+			}
+		}
+		if e := a.After(9).Epsilon; e > 3 || e < 2.999 {
+			t.Errorf("an epsilon of 3 became %v", e)
 		}
 	}
 }
