@@ -16,6 +16,7 @@ import (
 	"github.com/fedfast/fedfast/internal/tuner/fathom"
 	"github.com/fedfast/fedfast/internal/tuner/fedex"
 	"github.com/fedfast/fedfast/internal/tuner/fedoras"
+	"github.com/fedfast/fedfast/internal/tuner/fedpop"
 	"github.com/fedfast/fedfast/internal/tuner/fedtune"
 	"github.com/fedfast/fedfast/internal/tuner/grid"
 	"github.com/fedfast/fedfast/internal/tuner/hyperband"
@@ -38,6 +39,7 @@ var registered = struct {
 	"fathom":      fathom.Tuner{},
 	"fedex":       fedex.Tuner{},
 	"fedoras":     fedoras.Tuner{},
+	"fedpop":      fedpop.Tuner{},
 	"fedtune-hrt": fedtune.Tuner{},
 	"grid":        grid.Tuner{},
 	"hyperband":   hyperband.Tuner{},

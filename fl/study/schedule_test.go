@@ -29,13 +29,13 @@ func tuned(t *testing.T, name string) Setup {
 	s.Config.Tuner.Options = map[string]map[string]any{
 		"sha": halves, "asha": halves, "hyperband": {"eta": int64(2), "brackets": int64(2)},
 		"bohb": {"eta": int64(2), "brackets": int64(2)}, "bo": {"init": int64(3)}, "tpe": {"init": int64(3)},
-		"fedex": {"configs": int64(3)}, "pbt": {"interval": int64(1)},
+		"fedex": {"configs": int64(3)}, "fedpop": {"interval": int64(2)}, "pbt": {"interval": int64(1)},
 		"fedoras": {"population": int64(4), "generations": int64(2), "tiers": int64(2)},
 	}[name]
 	if name == "sha" {
 		s.Config.Budget = config.Budget{Rounds: 20, TrialRounds: 9} // its rungs use all of it
 	}
-	if name == "fedex" { // it runs one trial
+	if name == "fedex" || name == "fedpop" { // it runs one trial
 		s.Config.Budget = config.Budget{Rounds: 9, TrialRounds: 9}
 	}
 	if name == "fathom" { // it sets what clients train with, and needs trials to do so

@@ -15,7 +15,8 @@ import (
 
 // names are those of tuners as people write them.
 var names = map[string]string{
-	"sha": "SHA", "asha": "ASHA", "bohb": "BOHB", "fedex": "FedEx", "fathom": "FATHOM", "hyperband": "Hyperband", "random": "random search", "tpe": "TPE",
+	"sha": "SHA", "asha": "ASHA", "bohb": "BOHB", "fedex": "FedEx", "fathom": "FATHOM", "fedpop": "FedPop", "hyperband": "Hyperband",
+	"random": "random search", "tpe": "TPE",
 }
 
 func named(tuner string) string { return cmp.Or(names[tuner], tuner) }

@@ -12,7 +12,6 @@ package fathom
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/fedfast/fedfast/internal/tuner/internal/batch"
@@ -76,8 +75,8 @@ func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.P
 // Open starts the session of one trial, or, for FATHOM alone, that of the study.
 func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
 	set, problems := readSettings(req.Options)
-	if len(problems) > 0 {
-		return nil, fmt.Errorf("fathom: %s: %s", problems[0].Key, problems[0].Message)
+	if err := options.First("fathom", problems); err != nil {
+		return nil, err
 	}
 	if req.Trial == tuners.StudySession {
 		return batch.Lone("fathom", req)

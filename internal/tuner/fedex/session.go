@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/internal/tuner/internal/record"
+	"github.com/fedfast/fedfast/internal/tuner/internal/start"
 	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -36,15 +37,9 @@ func newSession(req tuners.OpenRequest, o options) (*session, error) {
 		}
 		s.gamma = g
 	}
-	space := req.Space.Matching(description.Controls...)
-	for _, d := range space {
-		v, ok := req.Params[d.Name]
-		if !ok {
-			return nil, fmt.Errorf("fedex: trial %d has no %s, the centre of its configurations", req.Trial, d.Name)
-		}
-		if err := d.Contains(v); err != nil {
-			return nil, fmt.Errorf("fedex: trial %d: %w", req.Trial, err)
-		}
+	space, err := start.Dims("fedex", req, description.Controls...)
+	if err != nil {
+		return nil, err
 	}
 	s.state.Origin = req.Trial
 	if req.State != nil {

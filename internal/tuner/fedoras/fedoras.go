@@ -80,8 +80,8 @@ func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session
 	if err != nil {
 		return nil, err
 	}
-	if len(problems) > 0 {
-		return nil, fmt.Errorf("fedoras: %s: %s", problems[0].Key, problems[0].Message)
+	if err := options.First("fedoras", problems); err != nil {
+		return nil, err
 	}
 	set, _ := readSettings(req.Options, req.Budget) // checked above
 	if req.Trial == tuners.StudySession {

@@ -21,6 +21,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/internal/tuner/internal/batch"
+	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -95,8 +96,8 @@ func (Tuner) Work(_ context.Context, req tuners.ValidateRequest) (tuners.Work, e
 // fedtune-hrt alone, that of the study.
 func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
 	p, problems := readPlan(req.Options)
-	if len(problems) > 0 {
-		return nil, fmt.Errorf("fedtune-hrt: %s: %s", problems[0].Key, problems[0].Message)
+	if err := options.First("fedtune-hrt", problems); err != nil {
+		return nil, err
 	}
 	switch req.Trial {
 	case tuners.PrepareSession:

@@ -10,7 +10,6 @@ package perfedrlnas
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/fedfast/fedfast/internal/tuner/internal/batch"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
@@ -84,8 +83,8 @@ func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session
 	if err != nil {
 		return nil, err
 	}
-	if len(problems) > 0 {
-		return nil, fmt.Errorf("perfedrlnas: %s: %s", problems[0].Key, problems[0].Message)
+	if err := options.First("perfedrlnas", problems); err != nil {
+		return nil, err
 	}
 	if req.Trial == tuners.StudySession {
 		return batch.Lone("perfedrlnas", req)

@@ -111,8 +111,13 @@ func Open(name string, trial int, problems []tuners.Problem) error {
 	if trial != tuners.StudySession {
 		return fmt.Errorf("%s: %w: it is a tuner, not a client tuner", name, tuners.ErrUnsupported)
 	}
-	if len(problems) > 0 {
-		return fmt.Errorf("%s: %s: %s", name, problems[0].Key, problems[0].Message)
+	return First(name, problems)
+}
+
+// First returns the first of the problems as an error; nil without.
+func First(name string, problems []tuners.Problem) error {
+	if len(problems) == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s: %s: %s", name, problems[0].Key, problems[0].Message)
 }
