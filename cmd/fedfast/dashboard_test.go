@@ -291,6 +291,8 @@ func TestPagesOfFinishedStudies(t *testing.T) {
 	b.looks("compare")
 	b.clean()
 
+	b.do(chromedp.Navigate(home + "study?dir=seeds/seed-0"))
+	b.until(`window.fedfast && fedfast.page.drawn && by("answer").textContent.includes("Warning: ") && by("metrics").textContent.includes("test error (global model)")`)
 	b.do(chromedp.Navigate(home + "study?dir=first"))
 	b.until(`window.fedfast && fedfast.page.drawn && by("answer").textContent.startsWith("Personalized test error")`)
 	b.looks("finished")

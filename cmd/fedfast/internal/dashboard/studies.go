@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
@@ -215,8 +216,8 @@ type page struct {
 	Sessions []session `json:"sessions"`
 	Workers  []worker  `json:"workers"` // of a study with a cluster
 	Metrics  []string  `json:"metrics"` // that curves can tell
+	Models   string    `json:"models"`  // of which curves have test errors
 	Answer   []string  `json:"answer"`  // how good the model is
-	Verdict  []string  `json:"verdict"` // what is wrong with it
 	// Control says that this server can stop the study; Halted that a person has.
 	Control bool `json:"control"`
 	Halted  bool `json:"halted"`
@@ -261,7 +262,7 @@ func (s *Server) study(r *http.Request) (any, error) {
 	defer func() { _ = v.Close() }() // it was read only
 	p := page{
 		entry: s.head(o), Seq: o.Seq, All: []trial{}, Sessions: []session{}, Metrics: metrics(o),
-		Answer: o.Answer(), Path: o.Dir, Config: o.Text, Parts: tabs(o),
+		Models: strings.TrimPrefix(o.Config.Eval.Models(), "the "), Answer: o.Answer(), Path: o.Dir, Config: o.Text, Parts: tabs(o),
 	}
 	for i := range o.Trials {
 		t := &o.Trials[i]

@@ -2,7 +2,7 @@
 
 /** The place of each metric in a row of news: trial, round, score, loss, test. */
 const metricAt = { score: 2, loss: 3, test: 4 };
-const metricName = { score: "validation score", loss: "training loss", test: "test error (global model)" };
+const metricName = { score: "validation score", loss: "training loss", test: "test error" };
 const axisName = { "": "round", seconds: "time since the start", clock: "simulated time", updates: "client updates sent" };
 
 /** The distances of marks on the axis of rounds: whole ones. */

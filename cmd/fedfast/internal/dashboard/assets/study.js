@@ -259,6 +259,7 @@ async function start() {
     await refresh();
     curves.scale = page.study.scale;
     curves.share = page.study.share;
+    metricName.test = "test error (" + page.study.models + ")";
     by("note").textContent = "";
     page.painted = performance.now();
     metrics(page.study.metrics);
