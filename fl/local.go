@@ -218,6 +218,9 @@ func (w *worker) begin(v localTask) (*Local, error) {
 		engine: e, worker: w, key: v.key, personal: v.params.Personal(),
 		phi: math.Inf(1), prior: math.Inf(1), exampleFLOPs: e.trainFLOPs, traffic: e.cfg.Sent(),
 	}
+	if err := l.recall(v.kept); err != nil {
+		return nil, err
+	}
 	if s := e.sending(v.state); s != nil {
 		if err := s.Send(l); err != nil {
 			return nil, err
@@ -226,8 +229,15 @@ func (w *worker) begin(v localTask) (*Local, error) {
 		copy(w.sent, l.Weights)
 		l.Broadcast = w.sent
 	}
+	l.ownValues()
+	return l, nil
+}
+
+// recall has the client find what it keeps; nil is what one that was never drawn does.
+func (l *Local) recall(kept *block) error {
+	e, w := l.engine, l.worker
 	if e.store == nil {
-		return l, nil
+		return nil
 	}
 	w.state = grown(w.state, e.store.size)
 	l.kept = w.state
@@ -241,11 +251,9 @@ func (w *worker) begin(v localTask) (*Local, error) {
 	l.memories, l.left, l.own = rest[:memories:memories], rest[memories:memories+left:memories+left], rest[memories+left:]
 	if l.Fresh {
 		clear(l.kept)
-	} else if err := e.store.read(l.kept, v.kept); err != nil {
-		return nil, err
+		return nil
 	}
-	l.ownValues()
-	return l, nil
+	return e.store.read(l.kept, kept)
 }
 
 // trainOpts are the options of the training's steps, without their number.

@@ -164,8 +164,8 @@ type SendingServer interface {
 	// Begin fills the state of a trial that begins with the weights w; key keys what it
 	// draws.
 	Begin(w []float32, key uint64)
-	// Send makes l.Weights, which hold the trial's, those that the client is sent. It
-	// reads the server's state alone: several workers call it at once. An error ends the
+	// Send makes l.Weights, which hold the trial's, those that the client is sent. It does
+	// not change the server's state: several workers call it at once. An error ends the
 	// round.
 	Send(l *Local) error
 	// OwnLen returns how many floats of a client's change Step gets one by one.
@@ -217,6 +217,8 @@ func (o *Own) Of(slot int) []float32 { return o.Changes[slot*o.each:][:o.each] }
 // Workload is what the work of a client's local training depends on.
 type Workload struct {
 	Params ClientParams
+	// Server has those of the server that no round changes.
+	Server ServerParams
 	// Train and Val are the numbers of the client's training and validation examples.
 	Train, Val float64
 	// Hessian is the work of a product with the Hessian over that of a gradient, 0 with

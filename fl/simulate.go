@@ -93,7 +93,7 @@ func (e *Engine) jobWork(client int, p ClientParams) (flops float64, down, up in
 	if !p.FirstOrder && e.trainFLOPs > 0 {
 		hessian = e.hessianFLOPs / e.trainFLOPs
 	}
-	w := Workload{Params: p, Train: float64(c.Train.Len()), Val: float64(c.Val.Len()), Hessian: hessian}
+	w := Workload{Params: p, Server: *e.cfg.Server, Train: float64(c.Train.Len()), Val: float64(c.Val.Len()), Hessian: hessian}
 	each, parameters := e.trainFLOPs, e.cfg.Sent()
 	var s *Subnet
 	switch m := &e.cfg.Method; {

@@ -78,6 +78,9 @@ type Server struct {
 	AMPAlpha float64 `toml:"amp_alpha" in:"[0, inf)" off:"0" doc:"step size alpha of attentive message passing between the clients' models" also:"alphaK alpha_k"`
 	AMPSigma float64 `toml:"amp_sigma" in:"[0, inf)" off:"0" doc:"scale sigma of the squared distance at which two clients' models stop attracting each other" also:"sigma"`
 
+	Clusters int `toml:"clusters" in:"[0, 100]" off:"0" tune:"no" doc:"number of models of which each client trains the one with its lowest loss" also:"num_clusters n_clusters"`
+	Models   int `toml:"models" in:"[0, 1000]" off:"0" tune:"no" doc:"number of other clients' models that a client is sent" also:"num_models"`
+
 	HyperLR    float64 `toml:"hyper_lr" in:"[0, inf)" off:"0" doc:"learning rate of the hypernetwork and of its client embeddings" also:"hypernetwork_lr hnet_lr"`
 	HyperWidth int     `toml:"hyper_width" in:"[0, 65536]" off:"0" tune:"no" doc:"units per hidden layer of the hypernetwork" also:"hyper_hid hidden_dim hypernetwork_width"`
 	HyperDepth int     `toml:"hyper_depth" in:"[0, 100]" off:"0" tune:"no" doc:"number of hidden layers of the hypernetwork" also:"n_hidden hypernetwork_depth"`

@@ -37,33 +37,24 @@ func fedAMP() fl.Method {
 		Vectors:     1,
 		Personalize: ownModel,
 		Kept:        ownModel,
-		NewSender: func(cfg *fl.Config, _ any) fl.SendingServer {
-			return &fedAMPServer{ownModels{cfg.Model.Size(), make([]float32, len(cfg.Data.Clients)*cfg.Model.Size())}}
-		},
-		SenderLen: func(cfg *fl.Config, _ any) (kept, own int) {
-			return len(cfg.Data.Clients) * cfg.Model.Size(), cfg.Model.Size()
-		},
+		NewSender:   func(cfg *fl.Config, _ any) fl.SendingServer { return &fedAMPServer{newOwnModels(cfg)} },
+		SenderLen:   ownModelsLen,
 		Synchronous: "the server mixes each client's weights of the models that it keeps now",
 	}
 }
 
 func fedAMPLocal(l *fl.Local) error {
-	if err := l.SGD(fl.LocalRun{Mu: l.Params.Lambda / l.ServerParams.AMPAlpha}); err != nil {
-		return err
-	}
-	l.Upload = l.Vector(0)
-	kernels.Sub(l.Upload, l.Server.(*fedAMPServer).of(l.Client), l.Weights)
-	return nil
+	return trainOwnModel(l, fl.LocalRun{Mu: l.Params.Lambda / l.ServerParams.AMPAlpha})
 }
 
 // fedAMPServer mixes the clients' models.
-type fedAMPServer struct{ ownModels }
+type fedAMPServer struct{ *ownModels }
 
 func (s *fedAMPServer) Send(l *fl.Local) error {
 	alpha, sigma := l.ServerParams.AMPAlpha, l.ServerParams.AMPSigma
 	own, away, others := s.of(l.Client), l.Vector(0), 0.0
 	copy(l.Weights, own)
-	for j := range len(s.models) / s.size {
+	for j := range s.clients() {
 		if j == l.Client {
 			continue
 		}
@@ -73,61 +64,8 @@ func (s *fedAMPServer) Send(l *fl.Local) error {
 		kernels.Axpy(l.Weights, float32(weight), away)
 	}
 	if others > 1 {
-		most := sigma / float64(len(s.models)/s.size-1)
+		most := sigma / float64(s.clients()-1)
 		return &key.Error{Key: "server.amp_alpha", Problem: fmt.Sprintf(" = %v: client %d has a weight of %.3g in its own mixture, below 0; %.3g or less never gives such", alpha, l.Client, 1-others, most)}
 	}
-	return nil
-}
-
-// ownModels are a model for each client, which a server keeps. Clients upload their changes
-// from these, and the trial's weights are their mean.
-type ownModels struct {
-	size   int
-	models []float32
-}
-
-// needsOwnModels returns an error for settings in which a server cannot keep a model for
-// each client.
-func needsOwnModels(cfg *fl.Config) (any, error) {
-	switch {
-	case cfg.Replacement:
-		return nil, fmt.Errorf("sampling = \"with\" (replacement): the server of method %q keeps a model for each client, so a client cannot be twice in a cohort; use \"without\"", cfg.Method.Name)
-	case cfg.Model.NumBuffers() > 0:
-		return nil, fmt.Errorf("method %q: the server keeps a model for each client, without the statistics of batch normalization, which model %s has; use groupnorm", cfg.Method.Name, cfg.Model.Name())
-	}
-	return nil, nil
-}
-
-// of returns the model of a client.
-func (o *ownModels) of(client int) []float32 { return o.models[client*o.size:][:o.size] }
-
-// Begin has all models begin with the trial's weights.
-func (o *ownModels) Begin(w []float32, _ uint64) {
-	for at := 0; at < len(o.models); at += o.size {
-		copy(o.models[at:], w)
-	}
-}
-
-// OwnLen is that of a model.
-func (o *ownModels) OwnLen() int { return o.size }
-
-// Take copies the change of a client's model.
-func (o *ownModels) Take(own, delta []float32, _ *fl.Local) { copy(own, delta) }
-
-// Step changes the models of the clients that returned something, and the weights to the mean.
-func (o *ownModels) Step(w []float32, u *fl.Update, _ fl.ServerParams) {
-	for slot, client := range u.Own.Clients {
-		change := u.Own.Of(slot)
-		kernels.Sub(o.of(client), o.of(client), change)
-		kernels.Axpy(w, -1/float32(u.Clients), change)
-	}
-}
-
-// State returns the models.
-func (o *ownModels) State() [][]float32 { return [][]float32{o.models} }
-
-// ownModel makes the weights the client's model, as a server keeps it.
-func ownModel(l *fl.Local) error {
-	copy(l.Weights, l.Server.(interface{ of(client int) []float32 }).of(l.Client))
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 var builtIn = []func() fl.Method{
 	FedAvg, fedAvgM, fedProx, fedLC, fedNova, scaffold, fedDyn, Reptile, maml, perFedAvg, pFedMe, ditto, fedPer, fedRep, fedBABU, fedBN, fedPA,
 	heteroFL, fedRolex, fedTP, supernet, fedNAS, directFedNAS, fedAdagrad, fedAdam, fedYogi, mifa, apfl, lgFedAvg, fedALA, fedAMP, qFedAvg, afl,
+	ifca, fedFomo, mimeLite,
 }
 
 // init registers the built-in methods. One that cannot be registered is a mistake

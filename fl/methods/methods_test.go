@@ -257,6 +257,9 @@ func TestMethodsRefuseBadCombinations(t *testing.T) {
 		{"fedamp", func(_ *fl.ClientParams, s *fl.ServerParams) { s.AMPSigma = 0 }, `server.amp_sigma = 0: method "fedamp" needs a finite number > 0`},
 		{"qfedavg", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Q = 101 }, `server.q = 101: must be in [0, 100]`},
 		{"afl", func(_ *fl.ClientParams, s *fl.ServerParams) { s.LambdaLR = 0 }, `server.lambda_lr = 0: method "afl" needs a finite number > 0`},
+		{"ifca", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Clusters = 0 }, `server.clusters = 0: method "ifca" needs an integer in [1, 100]`},
+		{"fedfomo", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Models = 0 }, `server.models = 0: method "fedfomo" needs an integer in [1, 1000]`},
+		{"mimelite", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 }, `client.momentum = 0.9: method "mimelite" needs 0; local steps use the server's momentum; set server.beta1`},
 		{"fedavgm", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 1 }, `server.alpha = 1: method "fedavgm" does not use it; leave it out, or use method "feddyn"`},
 	} {
 		m, err := fl.MethodByName(tt.method)
@@ -273,13 +276,13 @@ func TestMethodsRefuseBadCombinations(t *testing.T) {
 		}
 	}
 	fed := fltest.OpenGlyphs(t, 12, 30)
-	for _, m := range []fl.Method{scaffold(), fedDyn(), ditto(), fedRep(), fedPer()} {
+	for _, m := range []fl.Method{scaffold(), fedDyn(), ditto(), fedRep(), fedPer(), apfl(), lgFedAvg(), fedALA(), fedAMP(), fedFomo()} {
 		_, err := fl.New(fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: m, Cohort: 2, Replacement: true})
 		if err == nil || !strings.Contains(err.Error(), "twice in a cohort") {
 			t.Errorf("%s with replacement: error %v", m.Name, err)
 		}
 	}
-	for _, m := range []fl.Method{fedRep(), fedPer(), fedBABU()} {
+	for _, m := range []fl.Method{fedRep(), fedPer(), fedBABU(), lgFedAvg()} {
 		_, err := fl.New(fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: m, Cohort: 2, HeadLayers: 2})
 		if err == nil || !strings.Contains(err.Error(), "head_layers = 2: model") {
 			t.Errorf("%s with a model that is all head: error %v", m.Name, err)

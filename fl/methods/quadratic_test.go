@@ -105,15 +105,20 @@ type quadratics struct {
 	valC     [][]float64
 }
 
-// newQuadratics opens clients whose batches are all of their examples.
-func newQuadratics(t *testing.T, m fl.Method, clients, cohort int) *quadratics {
+// newQuadratics opens clients whose batches are all of their examples; server sets what the
+// server is built with.
+func newQuadratics(t *testing.T, m fl.Method, clients, cohort int, server ...func(*fl.ServerParams)) *quadratics {
 	t.Helper()
 	whole := *fltest.OpenGlyphs(t, 6*clients, 14)
 	whole.Clients = whole.Clients[:clients]
 	fed := &whole
 	model := fltest.SmallCNN(t, fed)
 	q := &quadratics{fed: fed}
-	q.engine = newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: cohort, Seed: 3, Workers: 2, NewTrainer: func() trainer.Trainer { return &quadratic{} }})
+	_, built := m.Defaults()
+	for _, set := range server {
+		set(&built)
+	}
+	q.engine = newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: cohort, Seed: 3, Workers: 2, Server: &built, NewTrainer: func() trainer.Trainer { return &quadratic{} }})
 	total := 0
 	of := func(v data.View) (float64, []float64) {
 		return (&quadratic{}).batch(fltest.Batch(t, model, v))

@@ -23,6 +23,6 @@ func Jobs(c *config.Config, fed *data.Federation, m *nn.Model) (job func(client 
 	p, second, bytes := localOf(c), hessian(m), 4*int64(training.Sent())
 	return func(client int) fleet.Job {
 		n, val := float64(fed.Clients[client].Train.Len()), float64(fed.Clients[client].Val.Len())
-		return fleet.Job{Client: client, FLOPs: examples(method, p, n, val, second) * float64(flops), Down: bytes, Up: bytes}
+		return fleet.Job{Client: client, FLOPs: examples(method, p, c.Server, n, val, second) * float64(flops), Down: bytes, Up: bytes}
 	}, training.DeviceMemory(m), nil
 }

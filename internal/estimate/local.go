@@ -12,15 +12,15 @@ func localOf(c *config.Config) fl.ClientParams {
 	k := c.Client
 	return fl.ClientParams{
 		Epochs: k.Epochs, Steps: k.Steps, Batch: k.Batch, Wrap: k.Wrap, DropLast: k.DropLast, PersonalEpochs: k.PersonalEpochs, HeadEpochs: k.HeadEpochs,
-		InnerSteps: k.InnerSteps, FirstOrder: k.FirstOrder,
+		InnerSteps: k.InnerSteps, FirstOrder: k.FirstOrder, ALAShare: k.ALAShare,
 	}
 }
 
 // examples returns how many training examples the local training of a client with n of
 // them, and val validation examples, takes under a method, in units of one gradient of the
 // whole network, of which a product with a Hessian is hessian.
-func examples(m fl.Method, p fl.ClientParams, n, val, hessian float64) float64 {
-	w := fl.Workload{Params: p, Train: n, Val: val, Hessian: hessian}
+func examples(m fl.Method, p fl.ClientParams, s fl.ServerParams, n, val, hessian float64) float64 {
+	w := fl.Workload{Params: p, Server: s, Train: n, Val: val, Hessian: hessian}
 	if p.FirstOrder {
 		w.Hessian = 0
 	}

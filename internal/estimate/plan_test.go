@@ -223,12 +223,12 @@ func TestVisits(t *testing.T) {
 	} {
 		p := base
 		c.change(&p)
-		if got := examples(methodOf(t, name), p, 30, 4, 2.5); got != c.want {
+		if got := examples(methodOf(t, name), p, fl.ServerParams{}, 30, 4, 2.5); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 	base.FirstOrder = true
-	if m, p := examples(methodOf(t, "maml"), base, 30, 4, 2.5), examples(methodOf(t, "perfedavg"), base, 30, 4, 2.5); m != 28 || p != 120 {
+	if m, p := examples(methodOf(t, "maml"), base, fl.ServerParams{}, 30, 4, 2.5), examples(methodOf(t, "perfedavg"), base, fl.ServerParams{}, 30, 4, 2.5); m != 28 || p != 120 {
 		t.Errorf("of first order: %v and %v", m, p)
 	}
 }

@@ -137,6 +137,10 @@ func keeps(t *testing.T, name string) string {
 		return "nothing; the server keeps an embedding of it"
 	case "fedamp":
 		return "nothing; the server keeps its model"
+	case "ifca", "mimelite":
+		return ""
+	case "fedfomo":
+		return "how much each other client's model was worth; the server keeps its model"
 	case "afl":
 		return "nothing; the server keeps its weight"
 	case "fedala":
