@@ -48,8 +48,9 @@ type Step struct {
 	Score, Val float64
 }
 
-// Play plays the study to its end. The result has no weights; its digests are those of the
-// recorded trainings, empty where the round was not recorded.
+// Play plays the study to its end. The params in the result are those that were
+// trained. It has no weights; its digests are those of the recorded trainings, empty where the
+// round was not recorded.
 func (p Played) Play(ctx context.Context) (*Result, error) {
 	start := time.Now()
 	s, err := p.open(ctx)
@@ -69,6 +70,12 @@ func (p Played) Play(ctx context.Context) (*Result, error) {
 		r.RoundsPerSecond = float64(r.Rounds) / r.Seconds
 	}
 	return r, err
+}
+
+// Check returns the error of a study that cannot be played.
+func (p Played) Check(ctx context.Context) error {
+	_, err := p.open(ctx)
+	return err
 }
 
 // replayed is one at work.
@@ -311,7 +318,7 @@ func (s *replayed) choose(r *Result, survivor *replayedTrial) (best trial.Model,
 func (s *replayed) chosen(m trial.Model, r *Result) *Chosen {
 	t := s.trials[m.Trial.Number]
 	point := t.At(m.Round)
-	c := &Chosen{Number: t.Number, Params: t.Trial.Params, Round: m.Round, Score: m.Score, CohortScore: m.Score}
+	c := &Chosen{Number: t.Number, Params: t.Params, Round: m.Round, Score: m.Score, CohortScore: m.Score}
 	if point.Round == m.Round {
 		c.SHA256 = point.SHA256
 	}
@@ -339,7 +346,7 @@ func (s *replayed) tested(p *RecordedPoint, samples []int) fl.Summary {
 
 // trialResult is the row of a trial.
 func (s *replayed) trialResult(t *replayedTrial) TrialResult {
-	r := TrialResult{Number: t.Number, State: Completed, Params: t.Trial.Params, Rounds: t.rounds, Rungs: t.rungs}
+	r := TrialResult{Number: t.Number, State: Completed, Params: t.Params, Rounds: t.rounds, Rungs: t.rungs}
 	if len(t.rungs) > 0 {
 		r.Score = t.final()
 	}

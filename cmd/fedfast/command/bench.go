@@ -35,6 +35,8 @@ type benchOptions struct {
 	from     []string
 	profile  string
 	gobench  bool
+	tables   string
+	tuners   []string
 }
 
 func newBench(a *app) *cobra.Command {
@@ -47,8 +49,9 @@ func newBench(a *app) *cobra.Command {
 			suites() + "\n\n" +
 			"--json prints the report instead of the table; --report also writes it to a file. --model takes\n" +
 			"names of models, or study files with layers.",
-		Example: "  fedfast bench --suite nn --model FILE.toml --input 28x28x1",
-		Args:    cobra.NoArgs,
+		Example: "  fedfast bench --suite nn --model FILE.toml --input 28x28x1\n" +
+			"  fedfast bench --suite tuners --tables DIR --tuner-path . --tuner random,sha,mine",
+		Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			if a.json && o.gobench {
 				return errors.New("--json and --gobench cannot be combined; use --report FILE to write the report as JSON")
@@ -63,7 +66,7 @@ func newBench(a *app) *cobra.Command {
 
 func suites() string {
 	var lines []string
-	for _, s := range bench.Suites() {
+	for _, s := range append(bench.Suites(), tunersSuite) {
 		lines = append(lines, fmt.Sprintf("  %-12s %s", s[0], s[1]))
 	}
 	return strings.Join(lines, "\n")
@@ -83,12 +86,14 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&o.pythons, "python", nil, "Python interpreters for --against torch, each with its own PyTorch (default: $FEDFAST_PYTHON, python3 or /usr/bin/python3)")
 	f.StringSliceVar(&o.precise, "precision", nil, "precisions to measure: fp32 (default), bf16, or both to compare them, including PyTorch's autocast")
 	f.IntVar(&o.config.Passes, "passes", 0, "alternating passes per row of the suite fl (0: 5)")
-	f.IntVar(&o.config.Seeds, "seeds", 0, "number of seeds for the suite accuracy (0: 3)")
+	f.IntVar(&o.config.Seeds, "seeds", 0, "number of seeds for the suites accuracy (0: 3) and tuners (0: 100)")
 	f.IntVar(&o.config.Rounds, "rounds", 0, "rounds per run of the suite accuracy (0: 40)")
 	f.StringVar(&o.config.Keep, "keep", "", "keep finished runs of the suite accuracy in this `DIR`, to resume after an interruption")
 	f.StringVar(&o.report, "report", "", "also write the report as JSON to this `FILE`")
 	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this `FILE`")
-	o.plot.addFlags(cmd, "also plot the suite scale, else the speed beside PyTorch,")
+	f.StringVar(&o.tables, "tables", "", "directory `DIR` of tables for the suite tuners (see fedfast table record)")
+	f.StringSliceVar(&o.tuners, "tuner", nil, "`NAMES` of the tuners of the suite tuners (default: the built-in ones)")
+	o.plot.addFlags(cmd, "also plot the suite scale or tuners, else the speed beside PyTorch,")
 	f.StringSliceVar(&o.from, "from", nil, "show and plot the report in `FILE`, written by --report, instead of measuring; several from one machine are merged")
 	f.BoolVar(&o.gobench, "gobench", false, "print every measurement in benchstat format instead of the table")
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile for go tool pprof to this `FILE`")
@@ -156,17 +161,20 @@ func (o *benchOptions) validate() error {
 	}
 	for _, name := range o.config.Suites {
 		var known []string
-		for _, s := range bench.Suites() {
+		for _, s := range append(bench.Suites(), tunersSuite) {
 			known = append(known, s[0])
 		}
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("--suite %s: unknown suite%s; available: %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
 		}
 	}
-	return nil
+	return o.validateTuners()
 }
 
 func (o *benchOptions) run(ctx context.Context, a *app) (err error) {
+	if o.tables != "" {
+		return o.runTuners(ctx, a)
+	}
 	if len(o.from) > 0 {
 		report, err := readReports(o.from)
 		if err != nil {

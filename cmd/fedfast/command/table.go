@@ -235,10 +235,10 @@ func (o *tuneOptions) playTable(ctx context.Context, a *app) error {
 	}
 	b := a.tuneBlock(c, r, "on "+o.table)
 	if curves.Near > 0 {
-		b.Row("table", fmt.Sprintf("%s of %d took the nearest configuration", counted(curves.Near, "trial"), len(r.Trials)))
+		b.Row("table", fmt.Sprintf("%d of %s not in it, replaced by the nearest configuration", curves.Near, counted(len(r.Trials), "suggestion")))
 	}
 	if curves.Again > 0 {
-		b.Row("", fmt.Sprintf("%s took one that another had taken", counted(curves.Again, "trial")))
+		b.Row("", fmt.Sprintf("%s used again, since all were used", counted(curves.Again, "configuration")))
 	}
 	return b.print()
 }

@@ -1,0 +1,180 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+	recorded "github.com/fedfast/fedfast/internal/table"
+	"github.com/fedfast/fedfast/plugins"
+	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/tuners/host"
+)
+
+// tunersSuite is the suite that plays tuners on recorded tables. It measures no machine, so
+// that it is none of package bench.
+var tunersSuite = [2]string{"tuners", "tuners on the recorded tables of --tables: regret, ranks and wins over seeds; only when named"}
+
+// tunersSeeds is the default number of seeds.
+const tunersSeeds = 100
+
+// validateTuners checks the flags of the suite tuners.
+func (o *benchOptions) validateTuners() error {
+	named := slices.Contains(o.config.Suites, tunersSuite[0])
+	switch {
+	case !named && (o.tables != "" || len(o.tuners) > 0):
+		return errors.New("--tables and --tuner require --suite tuners")
+	case named && len(o.config.Suites) > 1:
+		return errors.New("--suite tuners: cannot be combined with other suites")
+	case named && o.tables == "":
+		return errors.New("--suite tuners: requires --tables DIR, a directory of tables that fedfast table record wrote")
+	case named && (o.gobench || o.report != "" || o.markdown != "" || o.profile != "" || o.against != ""):
+		return errors.New("--suite tuners: cannot be combined with --gobench, --report, --markdown, --profile or --against; use --json or --plot")
+	}
+	return nil
+}
+
+// runTuners plays tuners on tables.
+func (o *benchOptions) runTuners(ctx context.Context, a *app) error {
+	c := recorded.Contest{Seeds: o.config.Seeds, Workers: a.workers}
+	if c.Seeds == 0 {
+		c.Seeds = tunersSeeds
+	}
+	if c.Workers == 0 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
+	paths, err := filepath.Glob(filepath.Join(escaped(o.tables), "*"+recorded.Suffix))
+	if err != nil || len(paths) == 0 {
+		return usageError{fmt.Errorf("--tables %s: no table (*%s) in this directory", o.tables, recorded.Suffix)}
+	}
+	for _, path := range paths {
+		t, err := recorded.Open(path)
+		if err != nil {
+			return usageError{err}
+		}
+		c.Tables = append(c.Tables, recorded.Named[*recorded.Table]{Name: strings.TrimSuffix(filepath.Base(path), recorded.Suffix), It: t})
+	}
+	stop, err := o.entrants(ctx, a, &c)
+	defer stop()
+	if err != nil {
+		return err
+	}
+	s, err := c.Play(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.plot.write(s.Figure); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(s)
+	}
+	return a.printStandings(s)
+}
+
+// escaped is a path in a pattern.
+func escaped(path string) string {
+	return strings.NewReplacer("[", `\[`, "*", `\*`, "?", `\?`).Replace(path)
+}
+
+// entrants adds the tuners: built-in ones in this process, others each in one of its own until
+// stop is called.
+func (o *benchOptions) entrants(ctx context.Context, a *app, c *recorded.Contest) (stop func(), err error) {
+	var launched []workdir.Tuner
+	stop = func() {
+		for _, t := range launched {
+			t.Close()
+		}
+	}
+	names, builtin := o.tuners, plugins.Builtin()
+	paths, err := a.paths()
+	if err != nil {
+		return stop, err
+	}
+	if len(names) == 0 {
+		if names, err = playable(ctx, builtin); err != nil {
+			return stop, err
+		}
+	}
+	for _, name := range names {
+		ref, err := host.Find(name, paths)
+		if err == nil && ref.Builtin {
+			c.Tuners = append(c.Tuners, recorded.Named[tuners.Tuner]{Name: name, It: host.Local(builtin[name])})
+			continue
+		}
+		t, err := a.launcher(false)(ctx, workdir.Launch{Key: "--tuner", Name: name})
+		if err != nil {
+			return stop, err
+		}
+		launched = append(launched, t)
+		c.Tuners = append(c.Tuners, recorded.Named[tuners.Tuner]{Name: name, It: t})
+	}
+	return stop, nil
+}
+
+// playable returns the names of the built-in tuners that a table can replay, in order.
+func playable(ctx context.Context, builtin map[string]tuners.Tuner) ([]string, error) {
+	var names []string
+	for name, t := range builtin {
+		d, err := t.Describe(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if d.Trials && !d.Rounds && !d.Fork && name != "grid" { // a grid of any space has too many points
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// printStandings prints the ranks, and the regrets on each table.
+func (a *app) printStandings(s *recorded.Standings) error {
+	t := table.New(a.out, "tuner", "mean rank", "wins")
+	for _, r := range s.Ranks {
+		t.Row(r.Tuner, fmt.Sprintf("%.2f +- %.2f", r.Rank.Mean, r.Rank.Half), fmt.Sprintf("%.0f %%", 100*r.Wins))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, name := range s.Tables {
+		head := []string{name}
+		var rows [][]string
+		for i := range s.Cells {
+			cell := &s.Cells[i]
+			if cell.Table != name {
+				continue
+			}
+			row, n := []string{cell.Tuner}, len(cell.Curve)
+			head = head[:1]
+			for _, k := range []int{n/4 - 1, n/2 - 1, n - 1} {
+				r := cell.Curve[k]
+				head = append(head, "regret at "+counted(r.Rounds, "round"))
+				row = append(row, fmt.Sprintf("%.2f (%.2f to %.2f)", 100*r.Median, 100*r.Q1, 100*r.Q3))
+			}
+			rows = append(rows, row)
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		fmt.Fprintln(a.out)
+		t := table.New(a.out, head...)
+		for _, row := range rows {
+			t.Row(row...)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(a.out, "\n%s, points of validation error above the lowest of the table: median (quartiles) over seeds;\nranks with 90 %% intervals\n", counted(s.Seeds, "seed"))
+	for _, line := range s.LeftOut {
+		fmt.Fprintln(a.out, "left out: "+line)
+	}
+	return nil
+}
