@@ -168,7 +168,6 @@ func (c *Config) checkAggregator(a *Aggregator) error {
 	bad := func(problem string, args ...any) error {
 		return &key.Error{Key: name, Problem: text + fmt.Sprintf(problem, args...)}
 	}
-	m := &c.Method
 	switch {
 	case lie != nil && (c.Updates.Sparsify != "" || c.Updates.Quantize != ""):
 		return bad("which are not known before they are combined; leave out update.sparsify and update.quantize")
@@ -178,12 +177,8 @@ func (c *Config) checkAggregator(a *Aggregator) error {
 		return nil
 	case c.Privacy != nil:
 		return bad("the noise of dp is for a sum of clipped updates; leave out dp, or use aggregator.name = \"mean\" without such attacks")
-	case m.Gather != nil:
-		return bad("clients send more than the change of their weights with method = %q; use a method such as \"fedavg\"", m.Name)
-	case m.NewSender != nil:
-		return bad("the server of method = %q takes each client's changes by itself; use a method such as \"fedavg\"", m.Name)
-	case m.Subnet != nil || m.Trains != nil:
-		return bad("clients of method = %q train sub-networks, whose updates cannot be compared; use a method such as \"fedavg\"", m.Name)
+	case c.Method.updates() != "":
+		return bad("%s", c.Method.updates())
 	}
 	if a.Least != nil {
 		updates := c.Time.Updates(c.Cohort)

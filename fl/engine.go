@@ -111,7 +111,7 @@ type Engine struct {
 	aside  []nn.Span // that only their means move
 	layout func() [32]byte
 	fleet  clock.Fleet    // nil for none
-	noisy  func() []int32 // where private noise goes
+	places func() []int32 // of the trained parameters, in the usual order
 	uplink *uplink        // of the clients' updates; nil where nothing happens to them
 	tiers  []int32        // of the clients; nil without fleet.Tiers
 
@@ -178,8 +178,8 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, head: cfg.Head(), layout: sync.OnceValue(func() [32]byte { return layout(cfg.Model) })}
 	e.kept, e.aside = cfg.keptSpans(), cfg.asideSpans()
-	e.noisy = sync.OnceValue(func() []int32 { return trainedPlaces(&e.cfg) })
-	e.uplink, e.aggregator, e.holding = newUplink(&e.cfg), aggregator, cfg.holds()
+	e.places = sync.OnceValue(func() []int32 { return trainedPlaces(&e.cfg) })
+	e.uplink, e.aggregator, e.holding = newUplink(&e.cfg, e.places), aggregator, cfg.holds()
 	forward, flops := cfg.Model.FLOPs()
 	e.forwardFLOPs, e.trainFLOPs, e.hessianFLOPs = float64(forward), float64(flops), float64(cfg.Model.HessianFLOPs())
 	if size, keeps := cfg.stateSize(); keeps {

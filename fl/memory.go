@@ -143,6 +143,9 @@ func (c *Config) needed() float64 {
 	}
 	vectors := snapshotVectors + server + float64(trials)*(trialVectors+server) +
 		float64(trials*c.Time.Versions(c.Cohort)+min(trials, workers)*sums+c.Kept+early+workers*each)
+	if c.Privacy != nil || c.Updates.changes() {
+		vectors++ // places of the parameters, as large as floats
+	}
 	if c.holds() {
 		vectors += float64(trials * c.Time.Updates(c.mostCohort()))
 	}

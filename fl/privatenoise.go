@@ -15,7 +15,7 @@ func addNoise(e *Engine, sum []float32, deviation float64, key uint64, off ...ui
 	if deviation == 0 {
 		return nil
 	}
-	return e.pool.run((len(e.noisy())+noiseBlock-1)/noiseBlock, func(i int, _ *worker) error {
+	return e.pool.run((len(e.places())+noiseBlock-1)/noiseBlock, func(i int, _ *worker) error {
 		e.addBlock(sum, i, deviation, key, off)
 		return nil
 	})
@@ -23,7 +23,7 @@ func addNoise(e *Engine, sum []float32, deviation float64, key uint64, off ...ui
 
 // addBlock adds a block of what addNoise does.
 func (e *Engine) addBlock(sum []float32, block int, deviation float64, key uint64, off []uint64) {
-	places := e.noisy()
+	places := e.places()
 	places = places[block*noiseBlock : min((block+1)*noiseBlock, len(places))]
 	g := newGauss(key, uint64(block))
 	if len(off) == 0 {
@@ -62,7 +62,7 @@ func (e *Engine) addAll(sum []float32, deviation float64, key uint64) {
 	if deviation == 0 {
 		return
 	}
-	for i := range (len(e.noisy()) + noiseBlock - 1) / noiseBlock {
+	for i := range (len(e.places()) + noiseBlock - 1) / noiseBlock {
 		e.addBlock(sum, i, deviation, key, nil)
 	}
 }

@@ -60,7 +60,7 @@ func TestTreeNoise(t *testing.T) {
 		Model: fltest.SmallTransformer(t, &fed), Data: &fed, Method: silent(&got), Cohort: cohort, Shuffle: true, Seed: 2,
 		Privacy: &Privacy{Mechanism: TreeNoise, Clip: clip, Noise: noise},
 	})
-	tr, places := e.NewTrial(3), e.noisy()
+	tr, places := e.NewTrial(3), e.places()
 	sum := make([]float64, len(places))
 	var before []float64 // after the first pass
 	after := map[int][]float64{}
@@ -123,7 +123,7 @@ func TestLocalNoise(t *testing.T) {
 				t.Errorf("clients send %v together, where each is clipped to %v", norm, clip)
 			}
 			var draws []float64
-			for _, at := range e.noisy() {
+			for _, at := range e.places() {
 				draws = append(draws, float64(noisy[at]-got[at])*float64(n))
 			}
 			if last != nil && math.Abs(correlation(draws, last)) > 5 {

@@ -25,7 +25,7 @@ func TestPrivateSteps(t *testing.T) {
 			t.Fatalf("%d steps took %d of %d samples", s.Steps, s.Examples, s.TrainExamples)
 		}
 		var at []float32
-		for _, i := range e.noisy() {
+		for _, i := range e.places() {
 			at = append(at, got[i])
 		}
 		return at

@@ -98,6 +98,23 @@ func (u *Updates) strength(t *Transform) float64 {
 	return t.Strength
 }
 
+// updates says why the method's updates are not each one change of all trained weights; empty
+// if they are.
+func (m *Method) updates() string {
+	what := ""
+	switch {
+	case m.Gather != nil:
+		what = "clients send more than the change of their weights"
+	case m.NewSender != nil:
+		what = "the server sends each client weights of its own and takes its changes one by one"
+	case m.Subnet != nil || m.Trains != nil:
+		what = "clients train sub-networks, whose parts of an update are all that they have"
+	default:
+		return ""
+	}
+	return fmt.Sprintf("%s with method = %q; use a method such as \"fedavg\"", what, m.Name)
+}
+
 // checkUpdates returns an error for what updates cannot go through.
 func (c *Config) checkUpdates() error {
 	chain, err := c.Updates.Chain()
@@ -109,19 +126,9 @@ func (c *Config) checkUpdates() error {
 		bad := func(format string, args ...any) error {
 			return &key.Error{Key: t.Stage.String(), Problem: fmt.Sprintf(" = %q: ", t.Name) + fmt.Sprintf(format, args...)}
 		}
-		what := ""
-		switch {
-		case t.Stage == StageAttack:
-		case m.Gather != nil:
-			what = "clients send more than the change of their weights"
-		case m.NewSender != nil:
-			what = "the server sends each client weights of its own and takes its changes one by one"
-		case m.Subnet != nil || m.Trains != nil:
-			what = "clients train sub-networks, whose parts of an update are all that they have"
-		}
-		switch {
-		case what != "":
-			return bad("%s with method = %q; use a method such as \"fedavg\"", what, m.Name)
+		switch problem := m.updates(); {
+		case problem != "" && t.Stage != StageAttack:
+			return bad("%s", problem)
 		case t.Label != nil && c.Data != nil && !c.flips():
 			return bad("it needs data with one class as the label of a sample, which %s does not have", c.Data.Name)
 		case t.Stage == StageAttack && c.Data != nil && c.attackers() == 0:

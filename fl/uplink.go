@@ -25,12 +25,12 @@ type uplinkMemory struct {
 }
 
 // newUplink returns that of an engine, whose configuration was checked.
-func newUplink(c *Config) *uplink {
+func newUplink(c *Config, places func() []int32) *uplink {
 	chain, err := c.Updates.Chain()
 	if err != nil || len(chain) == 0 {
 		return nil
 	}
-	u := &uplink{updates: &c.Updates, chain: chain, attackers: c.drawAttackers(), places: trainedPlaces(c)}
+	u := &uplink{updates: &c.Updates, chain: chain, attackers: c.drawAttackers(), places: places()}
 	if chain[0].Stage == StageAttack {
 		u.attack = &chain[0]
 	}

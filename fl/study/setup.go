@@ -158,6 +158,9 @@ func (s *Setup) Memory() (all, waiting int64, err error) {
 		plain.untune()
 	}
 	cfg, err := plain.training()
+	if s.Config.Private() {
+		cfg.Privacy = &fl.Privacy{Mechanism: s.Config.DP.Mechanism}
+	}
 	if err == nil {
 		err = cfg.CheckMemory()
 	}
