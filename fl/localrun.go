@@ -27,6 +27,10 @@ type LocalRun struct {
 	Drawn bool
 	// Shift, when not nil, is added to each gradient: a vector of the model's size.
 	Shift []float32
+	// Before, when not nil, is called with the batch of each step before it is taken, and
+	// Aside adds a term to the loss of the step.
+	Before func(b *nn.Batch)
+	Aside  nn.Aside
 	// Each, when not nil, is called after each step with its number in the run,
 	// from 0.
 	Each func(step int)
@@ -78,7 +82,7 @@ func (l *Local) SGD(r LocalRun) error {
 	}
 	opts := l.trainOpts(p)
 	opts.Only, opts.Hold, opts.Shift = r.Only, r.Hold, r.Shift
-	opts.Held, opts.Drawn = r.Held, r.Drawn
+	opts.Held, opts.Drawn, opts.Aside = r.Held, r.Drawn, r.Aside
 	if (l.wantPhi || l.wantPrior) && !r.Other {
 		opts.Probe = &l.worker.probe
 		opts.Probe.Anchor, opts.Probe.Prior = start, l.wantPrior
@@ -96,7 +100,7 @@ func (l *Local) SGD(r LocalRun) error {
 		return nil
 	}
 	batches, steps := l.Batches(0, p), p.LocalSteps(l.Train.Len())
-	if memory == nil && r.Each == nil {
+	if memory == nil && r.Each == nil && r.Before == nil {
 		l.trainer().Begin(w, p.Batch, steps, opts, opt)
 		defer l.trainer().End()
 	}
@@ -105,6 +109,9 @@ func (l *Local) SGD(r LocalRun) error {
 		b, err := batches.Next()
 		if err != nil {
 			return err
+		}
+		if r.Before != nil {
+			r.Before(b)
 		}
 		opts.Step = uint32(l.Steps)
 		if opts.Probe != nil {
@@ -218,6 +225,16 @@ func (l *Local) Step(w []float32, b *nn.Batch, opt *nn.Optimizer, p ClientParams
 	o := l.trainOpts(p)
 	o.Step = uint32(step)
 	return l.trainer().Step(w, b, o, opt)
+}
+
+// Outputs writes what the network with the weights w gives of the examples of a batch to
+// out, as many numbers for each as it has outputs, without dropout, and counts the
+// operations.
+func (l *Local) Outputs(out, w []float32, b *nn.Batch) {
+	seen := *b
+	seen.Outputs = out
+	l.trainer().Evaluate(w, &seen)
+	l.flops += float64(b.N) * l.engine.forwardFLOPs
 }
 
 // Again counts the operations of passes over a number of examples, beyond the one pass

@@ -13,7 +13,7 @@ import (
 // a wide space of learning rates have many such clients, most of them from their first
 // steps on.
 func (l *Local) lost(r LocalRun, w []float32, probed bool, loss float64) bool {
-	if !math.IsNaN(loss) || probed || l.subnet != nil || r.Weights != nil || r.Each != nil || r.Other || !l.engine.cfg.Model.Lost(w) {
+	if !math.IsNaN(loss) || probed || l.subnet != nil || r.Weights != nil || r.Each != nil || r.Before != nil || r.Other || !l.engine.cfg.Model.Lost(w) {
 		return false
 	}
 	body := w[:l.Body().Hi]

@@ -224,6 +224,8 @@ type Workload struct {
 	// Hessian is the work of a product with the Hessian over that of a gradient, 0 with
 	// client.first_order.
 	Hessian float64
+	// Forward is the work of a forward pass over that of a gradient.
+	Forward float64
 }
 
 // Of returns the work under a method, see Method.Work.

@@ -53,6 +53,9 @@ type TrainOpts struct {
 	// their loss: the loss's own prior of the classes, which evaluations do not have. The
 	// logits of Absent classes stay 0. A loss that reads targets does not look at it.
 	LogitBias []float32
+	// Aside, when not nil, adds to the loss of each sample and to the gradient of its logits.
+	// It is for models with one label a sample.
+	Aside Aside
 
 	// Drawn has each Mix give one of its inputs, drawn by its shares, instead of
 	// the sum of them all; those of one name draw the same. Nothing else is computed.
@@ -88,6 +91,14 @@ type TrainOpts struct {
 	Probe *Displacement
 }
 
+// Aside adds a term to the mean loss of a batch.
+type Aside interface {
+	// Add returns the term of sample i of the batch, with the given label and logits as the
+	// loss has them, and adds scale times its gradient to grad. Samples with masked labels
+	// are left out.
+	Add(i int, label int32, logits, grad []float32, scale float32) float64
+}
+
 // Result is what a pass over a batch measured.
 type Result struct {
 	// Loss is the sum over the unmasked labels, or over the examples of a loss that
@@ -121,8 +132,9 @@ type Workspace struct {
 	step    update
 	late    deferral // the steps of now, if layers defer them
 	scratch scratch
-	absent  []int32    // classes
-	bias    []float32  // of the logits
+	absent  []int32   // classes
+	bias    []float32 // of the logits
+	aside   Aside
 	lowest  int        // the first layer that needs its backward pass
 	twice   *Workspace // of Hessian, made when it is called first
 }
@@ -332,7 +344,7 @@ func (ws *Workspace) scale(b *Batch, count int) float32 {
 // start begins a pass that trains.
 func (ws *Workspace) start(r Run, o TrainOpts) {
 	r.Train, r.still, r.Dropout, r.Key = true, o.Still, o.Dropout, kernels.Key(o.Key, uint64(o.Step))
-	ws.run, ws.absent, ws.bias, ws.lowest = r, o.Absent, o.LogitBias, 0
+	ws.run, ws.absent, ws.bias, ws.aside, ws.lowest = r, o.Absent, o.LogitBias, o.Aside, 0
 }
 
 // count returns the unmasked labels of a batch, or its examples.
@@ -383,6 +395,9 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 			sum.Add(ws.classify(b, at, logits, scale))
 		} else {
 			sum.Add(ws.criterion(b, at, logits, scale))
+		}
+		if r.Train && ws.aside != nil {
+			sum.Loss += ws.addAside(b.Labels[at:at+r.N], logits, scale)
 		}
 		if at+r.N == b.N {
 			r.update, r.last = u, true
@@ -542,4 +557,16 @@ func (ws *Workspace) lean(logits Act, n int) {
 			row[class] += b
 		}
 	}
+}
+
+// addAside adds the other term of the loss of a chunk.
+func (ws *Workspace) addAside(labels []int32, logits Act, scale float32) (loss float64) {
+	n := ws.m.classes
+	for i, label := range labels {
+		if label >= 0 {
+			loss += ws.aside.Add(ws.run.Base+i, label, logits.At(i, 0, 0)[:n], ws.dlogit.At(i, 0, 0)[:n], scale)
+		}
+	}
+	ws.hold(ws.dlogit, len(labels))
+	return loss
 }

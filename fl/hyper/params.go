@@ -49,7 +49,8 @@ type Client struct {
 	AlphaBeta2     float64 `toml:"alpha_beta2" in:"[0, 1)" off:"0" doc:"decay rate of the second moment of that Adam"`
 	AlphaDecay     float64 `toml:"alpha_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on the weights of mixed operations instead of client.weight_decay" also:"arch_weight_decay"`
 
-	Temperature float64 `toml:"temperature" in:"[0, inf)" off:"0" doc:"temperature of FedLC's calibration of logits" also:"tau"`
+	Temperature float64 `toml:"temperature" in:"[0, inf)" off:"0" doc:"temperature of FedLC's calibration of logits, and of distillation" also:"tau"`
+	Distill     float64 `toml:"distill" in:"[0, inf)" off:"0" doc:"weight of the distillation of the broadcast model in the local loss" also:"distillation kd_weight"`
 
 	// Arch is the sub-network of a client of the method supernet, empty for the whole
 	// network; see Pick. It has no key: dimensions below tuners.ArchPrefix set it.

@@ -8,7 +8,6 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/nn"
-	"github.com/fedfast/fedfast/nn/models"
 )
 
 // TestCalibrationByHand takes a client's step of logistic regression in float64: the
@@ -16,10 +15,7 @@ import (
 // that the client has, of z_c - t n_c^(-1/4).
 func TestCalibrationByHand(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 3, 30)
-	model, err := models.New("logistic", models.Options{Classes: fed.Classes, Input: nn.Shape{H: fed.H, W: fed.W, C: fed.C}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := logisticOn(t, fed)
 	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: fedLC(), Cohort: 1, Seed: 9})
 	c, s := fedLC().Defaults()
 	c = fullBatch(c, 0.5, 1)

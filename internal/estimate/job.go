@@ -20,9 +20,9 @@ func Jobs(c *config.Config, fed *data.Federation, m *nn.Model) (job func(client 
 	}
 	_, flops := m.FLOPs()
 	training := fl.Config{Model: m, Method: method, Statistics: c.Norm.Statistics, Batch: c.LargestBatch(), Adam: c.MayAdapt(), Momentum: c.MayHaveMomentum()}
-	p, second, bytes := localOf(c), hessian(m), 4*int64(training.Sent())
+	p, second, first, bytes := localOf(c), hessian(m), forward(m), 4*int64(training.Sent())
 	return func(client int) fleet.Job {
 		n, val := float64(fed.Clients[client].Train.Len()), float64(fed.Clients[client].Val.Len())
-		return fleet.Job{Client: client, FLOPs: examples(method, p, c.Server, n, val, second) * float64(flops), Down: bytes, Up: bytes}
+		return fleet.Job{Client: client, FLOPs: examples(method, p, c.Server, n, val, second, first) * float64(flops), Down: bytes, Up: bytes}
 	}, training.DeviceMemory(m), nil
 }

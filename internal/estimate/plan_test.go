@@ -203,7 +203,7 @@ func TestManyBatchesAreFew(t *testing.T) {
 }
 
 // TestVisits counts the gradients of methods by hand: 30 examples in batches of 8,
-// where a product with a Hessian takes 2.5 gradients.
+// where a product with a Hessian takes 2.5 gradients and a forward pass half of one.
 func TestVisits(t *testing.T) {
 	base := fl.ClientParams{Epochs: 2, Batch: 8, InnerSteps: 3, HeadEpochs: 0.5}
 	for name, c := range map[string]struct {
@@ -219,16 +219,17 @@ func TestVisits(t *testing.T) {
 		"fedrep":    {func(*fl.ClientParams) {}, 75},
 		"pfedme":    {func(*fl.ClientParams) {}, 180},
 		"perfedavg": {func(*fl.ClientParams) {}, 60 + 60 + 2.5*60},
+		"fedntd":    {func(*fl.ClientParams) {}, 60 + 0.5*60},
 		"maml":      {func(*fl.ClientParams) {}, 24 + 2.5*24 + 4},
 	} {
 		p := base
 		c.change(&p)
-		if got := examples(methodOf(t, name), p, fl.ServerParams{}, 30, 4, 2.5); got != c.want {
+		if got := examples(methodOf(t, name), p, fl.ServerParams{}, 30, 4, 2.5, 0.5); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 	base.FirstOrder = true
-	if m, p := examples(methodOf(t, "maml"), base, fl.ServerParams{}, 30, 4, 2.5), examples(methodOf(t, "perfedavg"), base, fl.ServerParams{}, 30, 4, 2.5); m != 28 || p != 120 {
+	if m, p := examples(methodOf(t, "maml"), base, fl.ServerParams{}, 30, 4, 2.5, 0.5), examples(methodOf(t, "perfedavg"), base, fl.ServerParams{}, 30, 4, 2.5, 0.5); m != 28 || p != 120 {
 		t.Errorf("of first order: %v and %v", m, p)
 	}
 }

@@ -132,7 +132,7 @@ func (t *tasks) work(trainings, train, val, evaluated float64, points []fl.Clien
 	for _, p := range points {
 		batch := max(1, min(p.Batch, int(math.Ceil(train))))
 		visits := trainings / float64(len(points))
-		trained := visits * examples(t.method, p, c.Server, train, val, hessian(m))
+		trained := visits * examples(t.method, p, c.Server, train, val, hessian(m), forward(m))
 		byBatch[batch] = byBatch[batch].and(load{visits, trained, Evaluated(m, evaluated) / float64(len(points))})
 	}
 	var out []Work
