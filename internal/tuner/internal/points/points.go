@@ -88,5 +88,5 @@ func (p Point) Project(free []int) []float64 {
 	return x
 }
 
-// Whole says whether a dimension takes whole numbers on its drawn scale.
+// Whole says whether a dimension takes integers on its drawn scale.
 func Whole(d tuners.Dim) bool { return d.Kind == tuners.Int || d.Kind == tuners.Log2 }
