@@ -54,6 +54,10 @@ var probes = []Probe{
 		Name: smoothedCosine, Round: true, Cost: "a vector of the weights' size",
 		Doc: "cosine of the round's change with the smoothed one of the rounds before; {alpha=A} behind the name sets the smoothing, A in [0, 1), 0.5 without",
 	},
+	{
+		Name: previousDot, Round: true, Cost: "a vector of the weights' size",
+		Doc: "inner product of the round's mean change with that of the round before, before the server's step; 0 in the first round (FedHyper)",
+	},
 }
 
 // Probes returns all probes, sorted by name.
@@ -88,6 +92,8 @@ const (
 	// s_t = alpha s_{t-1} + (1 - alpha) g_t and s_0 = 0, so that it is 0 in the
 	// first round in which it is asked for. Its option is alpha in [0, 1).
 	smoothedCosine = "cos_delta_smoothed"
+	// previousDot is FedHyper's hypergradient of the server's step, <D_t, D_{t-1}>.
+	previousDot = "dot_delta_previous"
 )
 
 const (
@@ -96,8 +102,8 @@ const (
 )
 
 // probeNames returns the names of all probes, sorted, without options: those of
-// slots, and "cos_delta_smoothed" and "sign_agreement", which a round has as a
-// whole. Options follow a name in braces: "cos_delta_smoothed{alpha=0.5}".
+// slots, and "cos_delta_smoothed", "dot_delta_previous" and "sign_agreement", which a
+// round has as a whole. Options follow a name in braces: "cos_delta_smoothed{alpha=0.5}".
 func probeNames() []string {
 	var names []string
 	for _, p := range Probes() {
@@ -127,6 +133,7 @@ type probeSet struct {
 type smoothedProbe struct {
 	name  string // as it was asked for
 	alpha float64
+	dot   bool // the inner product is wanted, in place of the cosine
 }
 
 func parseProbes(names []string) (probeSet, error) {
@@ -144,7 +151,7 @@ func parseProbes(names []string) (probeSet, error) {
 				}
 			}
 			if !slices.ContainsFunc(p.smoothed, func(s smoothedProbe) bool { return s.name == name }) {
-				p.smoothed = append(p.smoothed, smoothedProbe{name, alpha})
+				p.smoothed = append(p.smoothed, smoothedProbe{name: name, alpha: alpha})
 			}
 			if len(p.smoothed) > mostSmoothed || len(name) > maxText {
 				return p, fmt.Errorf("probes: at most %d of %s can be asked for, each with a short name", mostSmoothed, smoothedCosine)
@@ -153,6 +160,10 @@ func parseProbes(names []string) (probeSet, error) {
 			return p, fmt.Errorf("probe %q: %s takes no options", name, base)
 		case base == signAgreement:
 			p.signs = true
+		case base == previousDot:
+			if !slices.ContainsFunc(p.smoothed, func(s smoothedProbe) bool { return s.dot }) {
+				p.smoothed = append(p.smoothed, smoothedProbe{name: name, dot: true}) // smoothed by 0 it is the last change
+			}
 		case ofSlot(name) == nil:
 			return p, unknownProbe(name)
 		}
@@ -238,8 +249,8 @@ func agreement(signs []float32, u *Update) float64 {
 	return sum / (float64(moved) * u.Weight)
 }
 
-// smoothed returns the cosine of the round's change with the smoothed one of the
-// rounds before, and takes the change into that.
+// smoothed returns the cosine or the inner product of the round's change with the
+// smoothed one of the rounds before, and takes the change into that.
 func (t *Trial) smoothed(p smoothedProbe, g []float32) float64 {
 	i := slices.IndexFunc(t.smooth, func(s probeState) bool { return s.Name == p.name })
 	if i < 0 {
@@ -247,11 +258,13 @@ func (t *Trial) smoothed(p smoothedProbe, g []float32) float64 {
 		t.smooth = append(t.smooth, probeState{Name: p.name, Values: make([]float32, len(g))})
 	}
 	s := t.smooth[i].Values
-	var cos float64
-	if norms := kernels.Norm(s) * kernels.Norm(g); norms > 0 {
-		cos = kernels.Dot(s, g) / norms
+	var value float64
+	if p.dot {
+		value = kernels.Dot(s, g)
+	} else if norms := kernels.Norm(s) * kernels.Norm(g); norms > 0 {
+		value = kernels.Dot(s, g) / norms
 	}
 	kernels.Scale(s, float32(p.alpha))
 	kernels.Axpy(s, float32(1-p.alpha), g)
-	return cos
+	return value
 }

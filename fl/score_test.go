@@ -111,6 +111,7 @@ func TestProbeOptions(t *testing.T) {
 		"cos_delta_smoothed{alpha=0.5": "{alpha=A}",
 		"cos_delta_smoothed{alpha=x}":  "{alpha=A}",
 		"sign_agreement{alpha=0.5}":    "sign_agreement takes no options",
+		"dot_delta_previous{alpha=0}":  "dot_delta_previous takes no options",
 		"steps{alpha=0.5}":             "steps takes no options",
 		"min_cos":                      `unknown probe "min_cos" (did you mean "min_cos_grad_displacement"?); the probes are bytes_up, client_key, cos_delta_smoothed, delta_norm`,
 		"cos_delta_smoothed_more{a=0}": "unknown probe",

@@ -38,10 +38,25 @@ func (m Method) CheckParams(c ClientParams, s ServerParams) error {
 		}
 	}
 	for p := range hyper.All() {
-		if !p.Optional || p.Get(&v) == p.Default || slices.ContainsFunc(m.Uses, func(u hyper.Use) bool { return u.Key == p.Name }) {
-			continue
+		if p.Get(&v) != p.Default && m.ignores(p) {
+			return &key.Error{Key: p.Name, Problem: fmt.Sprintf(" = %s: method %q does not use it; leave it out%s", p.Literal(&v), m.Name, orUse(users(p.Name)))}
 		}
-		return &key.Error{Key: p.Name, Problem: fmt.Sprintf(" = %s: method %q does not use it; leave it out%s", p.Literal(&v), m.Name, orUse(users(p.Name)))}
+	}
+	return nil
+}
+
+// ignores says whether a hyperparameter means nothing to the method.
+func (m Method) ignores(p *hyper.Param) bool {
+	return p.Optional && !slices.ContainsFunc(m.Uses, func(u hyper.Use) bool { return u.Key == p.Name })
+}
+
+// CheckControl returns an error if the method ignores the hyperparameter of a name, which a
+// client tuner wants to set in each round. Names of no hyperparameter are not checked.
+func (m Method) CheckControl(name string) error {
+	for p := range hyper.All() {
+		if p.Name == name && m.ignores(p) {
+			return fmt.Errorf("it sets %s, which method %q does not use; leave it out%s", name, m.Name, orUse(users(name)))
+		}
 	}
 	return nil
 }

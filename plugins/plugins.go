@@ -15,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/internal/tuner/bohb"
 	"github.com/fedfast/fedfast/internal/tuner/fathom"
 	"github.com/fedfast/fedfast/internal/tuner/fedex"
+	"github.com/fedfast/fedfast/internal/tuner/fedhyper"
 	"github.com/fedfast/fedfast/internal/tuner/fedoras"
 	"github.com/fedfast/fedfast/internal/tuner/fedpop"
 	"github.com/fedfast/fedfast/internal/tuner/fedtune"
@@ -38,6 +39,7 @@ var registered = struct {
 	"bohb":        bohb.Tuner{},
 	"fathom":      fathom.Tuner{},
 	"fedex":       fedex.Tuner{},
+	"fedhyper":    fedhyper.Tuner{},
 	"fedoras":     fedoras.Tuner{},
 	"fedpop":      fedpop.Tuner{},
 	"fedtune-hrt": fedtune.Tuner{},

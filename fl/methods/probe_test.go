@@ -15,8 +15,8 @@ func TestProbesOfRounds(t *testing.T) {
 	const steps, lr, alpha = 4, 0.2, 0.3
 	q := newQuadratics(t, FedAvg(), 6, 6)
 	tr := q.engine.NewTrial(0)
-	plan := fl.Plan{Server: hyper.DefaultServer(), Clients: []fl.ClientParams{fullBatch(hyper.DefaultClient(), lr, steps)}, Probes: []string{"cos_delta_smoothed{alpha=0.3}", "sign_agreement", "min_cos_grad_displacement", "steps"}}
-	smooth := make([]float64, dims)
+	plan := fl.Plan{Server: hyper.DefaultServer(), Clients: []fl.ClientParams{fullBatch(hyper.DefaultClient(), lr, steps)}, Probes: []string{"cos_delta_smoothed{alpha=0.3}", "dot_delta_previous", "sign_agreement", "min_cos_grad_displacement", "steps"}}
+	smooth, previous := make([]float64, dims), make([]float64, dims)
 	for round := range 3 {
 		w := slices.Clone(tr.Weights())
 		r := runRounds(t, tr, plan, 1)[0]
@@ -28,13 +28,18 @@ func TestProbesOfRounds(t *testing.T) {
 				signs[j] += q.share[i] * math.Copysign(1, delta)
 			}
 		}
-		var sg, ss, gg, agree float64
+		var sg, ss, gg, dot, agree float64
 		for j := range dims {
 			sg += smooth[j] * g[j]
 			ss += smooth[j] * smooth[j]
 			gg += g[j] * g[j]
+			dot += previous[j] * g[j]
 			agree += math.Abs(signs[j]) / dims
 			smooth[j] = alpha*smooth[j] + (1-alpha)*g[j]
+		}
+		previous = g
+		if got, ok := r.Probe("dot_delta_previous"); !ok || math.Abs(got-dot) > 1e-4*gg || round > 0 && dot == 0 {
+			t.Errorf("round %d: inner product %v (%v), want %v", round, got, ok, dot)
 		}
 		want := 0.0
 		if round > 0 {

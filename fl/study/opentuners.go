@@ -39,6 +39,11 @@ func (d *driver) openTuners(ctx context.Context) error {
 		if !d.study.Engine.DrawsCohorts() {
 			return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: a client tuner needs every client of a round, and to know them before: with these settings clients are chosen by what they have done, or some are late, away or lost; use sampling = \"without\", time.mode = %q without time.deadline and time.overselect, fleet.availability = %q, and neither fleet.dropout nor fleet.hazard", desc.Name, fleet.Sync, fleet.Patterns[0])}
 		}
+		for _, name := range desc.Controls {
+			if err := d.study.Hyper.Method.CheckControl(name); err != nil {
+				return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: %v", desc.Name, err)}
+			}
+		}
 		d.study.Client = &trial.ClientTuner{Tuner: t, Scalars: desc.Scalars, Controls: desc.Controls, Request: tuners.OpenRequest{
 			Study: c.Name, Options: options, Budget: d.budget, Objective: d.objective, Seed: c.Seed,
 		}}

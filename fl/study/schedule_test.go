@@ -42,6 +42,10 @@ func tuned(t *testing.T, name string) Setup {
 		s.Tuner, s.ClientTuner = builtin["random"], builtin[name]
 		s.Config.Tuner.Name, s.Config.ClientTuner.Name = "random", name
 	}
+	if name == "fedhyper" { // it needs a method with a server step
+		s.Tuner, s.ClientTuner = builtin["random"], builtin[name]
+		s.Config.Method, s.Config.Tuner.Name, s.Config.ClientTuner.Name = "reptile", "random", name
+	}
 	if name == "perfedrlnas" { // nor is there anything to pick without a supernet
 		s.Tuner, s.ClientTuner, s.Model = builtin["random"], builtin[name], fltest.SmallSupernet(t, s.Data)
 		s.Config.Method, s.Config.Sampling, s.Config.Tuner.Name, s.Config.ClientTuner.Name = "supernet", "without", "random", name
