@@ -206,9 +206,7 @@ func (s *Server) head(o *view.Overview) entry {
 type page struct {
 	entry
 	// Seq is the last entry of the record that is told here.
-	Seq int64 `json:"seq"`
-	// Length is how many rounds a trial has at most.
-	Length   int       `json:"length"`
+	Seq      int64     `json:"seq"`
 	All      []trial   `json:"all"`
 	Parts    []part    `json:"parts"` // tabs
 	Path     string    `json:"path"`  // of the folder, as commands name it
