@@ -34,6 +34,13 @@ type Summary struct {
 	P10 float64 `json:"p10"`
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
+	// Worst is the mean error of the tenth of the clients with the highest, of one client at
+	// least; Variance that of the clients' errors, all of them alike.
+	Worst    float64 `json:"worst_decile"`
+	Variance float64 `json:"variance"`
+	// Jain is Jain's index of the clients' accuracies: 1 if all are equal, 1/n if one of n
+	// clients has all. nil of regressions.
+	Jain *float64 `json:"jain,omitempty"`
 	// Central says that the examples are the federation's own test set, which is of no
 	// client: it counts as one.
 	Central bool `json:"central,omitempty"`
@@ -346,5 +353,25 @@ func summarize(clients []clientScores, of func(*clientScores) setScore) Summary 
 	s.P10 = stat.Quantile(0.1, stat.Empirical, rates, nil)
 	s.P50 = stat.Quantile(0.5, stat.Empirical, rates, nil)
 	s.P90 = stat.Quantile(0.9, stat.Empirical, rates, nil)
+	s.spread(rates)
 	return s
+}
+
+// spread fills in how even errors are, which ascend.
+func (s *Summary) spread(rates []float64) {
+	n := len(rates)
+	worst := rates[n-max(1, n/10):]
+	for _, x := range worst {
+		s.Worst += x / float64(len(worst))
+	}
+	var sum, squares float64
+	for _, x := range rates {
+		away, right := x-s.Unweighted, 1-x
+		s.Variance += float64(away*away) / float64(n)
+		sum += right
+		squares += float64(right * right)
+	}
+	if s.Fit.zero() && squares > 0 {
+		s.Jain = new(float64(sum*sum) / (float64(n) * squares))
+	}
 }

@@ -79,12 +79,39 @@ func TestEvaluationInJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const measured = `{"error":0,"loss":0.5,"unweighted":0,"p10":0,"p50":0,"p90":0,"clients":4,"examples":9}`
+	const measured = `{"error":0,"loss":0.5,"unweighted":0,"p10":0,"p50":0,"p90":0,"worst_decile":0,"variance":0,"clients":4,"examples":9}`
 	if wantText := `{"global_val":null,"global_test":` + measured + `,"personalized_val":null,"personalized_test":null,"unseen":null}`; string(text) != wantText {
 		t.Errorf("written as %s, want %s", text, wantText)
 	}
 	var got Evaluation
 	if err := json.Unmarshal(text, &got); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("read back as %+v, %v", got, err)
+	}
+}
+
+// TestSpreadOfErrors, by hand: of 20 clients the worst two have a mean error of 0.75.
+func TestSpreadOfErrors(t *testing.T) {
+	clients := make([]clientScores, 20)
+	for i := range clients {
+		clients[i].globalTest = setScore{Score: Score{Error: 0.2}, n: 5 + i}
+	}
+	clients[3].globalTest.Error, clients[9].globalTest.Error = 0.5, 1
+	s := summarize(clients, func(c *clientScores) setScore { return c.globalTest })
+	mean, right := (18*0.2+0.5+1)/20, 18*0.8+0.5
+	variance := (18*math.Pow(0.2-mean, 2) + math.Pow(0.5-mean, 2) + math.Pow(1-mean, 2)) / 20
+	if d := math.Abs(s.Worst - 0.75); d > 1e-12 {
+		t.Errorf("the worst tenth has a mean error of %v", s.Worst)
+	}
+	if d := math.Abs(s.Variance - variance); d > 1e-12 {
+		t.Errorf("variance %v, want %v", s.Variance, variance)
+	}
+	if want := right * right / (20 * (18*0.64 + 0.25)); s.Jain == nil || math.Abs(*s.Jain-want) > 1e-12 {
+		t.Errorf("Jain's index %v, want %v", s.Jain, want)
+	}
+	for i := range clients {
+		clients[i].globalTest.Error = 1
+	}
+	if s := summarize(clients, func(c *clientScores) setScore { return c.globalTest }); s.Jain != nil {
+		t.Errorf("Jain's index without any right answer: %v", *s.Jain)
 	}
 }

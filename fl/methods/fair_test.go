@@ -20,12 +20,15 @@ func (q *quadratics) trainingLoss(t *testing.T, i int, w []float64) float64 {
 	return (&quadratic{}).Evaluate(at, b).Loss / float64(b.N)
 }
 
+// trainedRate is the learning rate of trained.
+const trainedRate = 0.2
+
 // trained is a model after full-batch steps of a client.
-func (q *quadratics) trained(i int, w []float64, lr float64, steps int) []float64 {
+func (q *quadratics) trained(i int, w []float64, steps int) []float64 {
 	at := slices.Clone(w)
 	for range steps {
 		for j := range at {
-			at[j] -= lr * q.alpha[i] * (at[j] - q.c[i][j])
+			at[j] -= trainedRate * q.alpha[i] * (at[j] - q.c[i][j])
 		}
 	}
 	return at
@@ -40,7 +43,7 @@ func firstDims(w []float32) (first []float64) {
 
 // TestQFedAvgByHand works two rounds out in float64.
 func TestQFedAvgByHand(t *testing.T) {
-	const lr, steps = 0.2, 3
+	const lr, steps = trainedRate, 3
 	for _, exponent := range []float64{0, 0.5, 2} {
 		for _, weighted := range []bool{false, true} {
 			q := newQuadratics(t, qFedAvg(), 6, 3)
@@ -58,7 +61,7 @@ func TestQFedAvgByHand(t *testing.T) {
 						weight = float64(slot.TrainExamples)
 					}
 					square := 0.0
-					for j, x := range q.trained(slot.Client, w, lr, steps) {
+					for j, x := range q.trained(slot.Client, w, steps) {
 						d := (w[j] - x) / lr
 						square += d * d
 						change[j] += weight * math.Pow(loss, exponent) * d
@@ -79,7 +82,7 @@ func TestQFedAvgByHand(t *testing.T) {
 // TestAFLByHand works three rounds out in float64, with cohorts of all clients and of half
 // of them.
 func TestAFLByHand(t *testing.T) {
-	const lr, steps, rate, clients = 0.2, 3, 0.02, 6
+	const lr, steps, rate, clients = trainedRate, 3, 0.02, 6
 	for _, cohort := range []int{6, 3} {
 		q := newQuadratics(t, afl(), clients, cohort)
 		c, s := afl().Defaults()
@@ -92,7 +95,7 @@ func TestAFLByHand(t *testing.T) {
 			mean, total, raised := make([]float64, dims), 0.0, slices.Clone(lambda)
 			for _, slot := range r.Slots {
 				i := slot.Client
-				for j, x := range q.trained(i, w, lr, steps) {
+				for j, x := range q.trained(i, w, steps) {
 					mean[j] += lambda[i] * x
 				}
 				total += lambda[i]

@@ -65,7 +65,7 @@ func (s *fedAMPServer) Send(l *fl.Local) error {
 	}
 	if others > 1 {
 		most := sigma / float64(s.clients()-1)
-		return &key.Error{Key: "server.amp_alpha", Problem: fmt.Sprintf(" = %v: client %d has a weight of %.3g in its own mixture, below 0; %.3g or less never gives such", alpha, l.Client, 1-others, most)}
+		return &key.Error{Key: "server.amp_alpha", Problem: fmt.Sprintf(" = %v: the model of client %d has the weight %.3g in its own mixture, which must be 0 or more; use at most %.4g", alpha, l.Client, 1-others, most)}
 	}
 	return nil
 }

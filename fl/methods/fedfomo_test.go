@@ -11,7 +11,7 @@ import (
 
 // TestFedFomoByHand works rounds with small cohorts out in float64.
 func TestFedFomoByHand(t *testing.T) {
-	const lr, steps, rounds, clients, models = 0.2, 2, 6, 6, 2
+	const lr, steps, rounds, clients, models = trainedRate, 2, 6, 6, 2
 	setModels := func(s *fl.ServerParams) { s.Models = models }
 	q := newQuadratics(t, fedFomo(), clients, 4, setModels)
 	c, s := fedFomo().Defaults()
@@ -71,7 +71,7 @@ func TestFedFomoByHand(t *testing.T) {
 					}
 				}
 			}
-			v[i] = q.trained(i, mixed, lr, steps)
+			v[i] = q.trained(i, mixed, steps)
 		}
 	}
 	if moved < 5 {

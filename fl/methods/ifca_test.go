@@ -12,7 +12,7 @@ import (
 // TestIFCAByHand works rounds out in float64: who chooses which model, the means over
 // those, and the models that clients have.
 func TestIFCAByHand(t *testing.T) {
-	const lr, steps, rounds, clients, clusters = 0.2, 3, 3, 6, 3
+	const lr, steps, rounds, clients, clusters = trainedRate, 3, 3, 6, 3
 	for _, weighted := range []bool{false, true} {
 		q := newQuadratics(t, ifca(), clients, 4, func(s *fl.ServerParams) { s.Clusters = clusters })
 		c, s := ifca().Defaults()
@@ -58,7 +58,7 @@ func TestIFCAByHand(t *testing.T) {
 				if next[j] == nil {
 					next[j] = make([]float64, dims)
 				}
-				for k, x := range q.trained(slot.Client, models[j], lr, steps) {
+				for k, x := range q.trained(slot.Client, models[j], steps) {
 					next[j][k] += weight * x
 				}
 			}

@@ -17,8 +17,7 @@ type ownModels struct {
 // needsOwnModels returns an error for settings in which a server cannot keep a model for
 // each client.
 func needsOwnModels(cfg *fl.Config) (any, error) {
-	switch {
-	case cfg.Replacement:
+	if cfg.Replacement {
 		return nil, fmt.Errorf("sampling = \"with\" (replacement): the server of method %q keeps a model for each client, so a client cannot be twice in a cohort; use \"without\"", cfg.Method.Name)
 	}
 	return nil, refuseStatistics(cfg)

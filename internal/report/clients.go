@@ -164,24 +164,28 @@ func (s *Study) spread() *figure.Figure {
 // fairnessTable tells how even the clients' test errors are.
 func (s *Study) fairnessTable() *Table {
 	e := s.errors()
-	t := &Table{Title: "Test " + e.name + " over clients", Head: []string{"model", "mean", "standard deviation", "best 10 %", "worst 10 %", "Gini", "clients"}}
+	t := &Table{Title: "Test " + e.name + " over clients", Head: []string{"model", "mean", "standard deviation", "best 10 %", "worst 10 %", "Gini", "Jain", "clients"}}
 	for _, m := range bothModels {
 		xs := s.errorsOf(m)
 		if len(xs) < 2 {
 			continue
 		}
 		n, tenth := len(xs), max(1, len(xs)/10)
-		mean, square, ranked := meanOf(xs), 0.0, 0.0
+		mean, square, ranked, right := meanOf(xs), 0.0, 0.0, 0.0
 		for i, x := range xs {
 			square += (x - mean) * (x - mean)
 			ranked += float64(2*(i+1)-n-1) * x
+			right += (1 - x) * (1 - x)
 		}
-		gini := ""
+		gini, jain := "", ""
+		if _, share := study.MeasureName(study.MeasureOf(s.Config)); share && right > 0 {
+			jain = strconv.FormatFloat(float64(n)*(1-mean)*(1-mean)/right, 'f', 3, 64)
+		}
 		if mean > 0 {
 			gini = strconv.FormatFloat(ranked/(float64(n)*float64(n)*mean), 'f', 3, 64)
 		}
 		t.Rows = append(t.Rows, []string{
-			m.name, e.text(mean), e.text(math.Sqrt(square / float64(n-1))), e.text(meanOf(xs[:tenth])), e.text(meanOf(xs[n-tenth:])), gini, count(n),
+			m.name, e.text(mean), e.text(math.Sqrt(square / float64(n-1))), e.text(meanOf(xs[:tenth])), e.text(meanOf(xs[n-tenth:])), gini, jain, count(n),
 		})
 	}
 	if len(t.Rows) == 0 {
