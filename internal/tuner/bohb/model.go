@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/internal/tuner/internal/kde"
 	"github.com/fedfast/fedfast/internal/tuner/internal/points"
+	"github.com/fedfast/fedfast/internal/tuner/internal/record"
 	"github.com/fedfast/fedfast/internal/tuner/sha"
 	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/tuners"
@@ -30,11 +31,10 @@ type memory struct {
 
 // outcome is how a trial did at a rung.
 type outcome struct {
-	Rung   int          `json:"rung"` // rounds
-	Trial  int          `json:"trial"`
-	Point  points.Point `json:"point"`
-	Failed bool         `json:"failed,omitempty"`
-	Score  float64      `json:"score,omitempty"`
+	Rung  int          `json:"rung"` // rounds
+	Trial int          `json:"trial"`
+	Point points.Point `json:"point"`
+	record.Outcome
 }
 
 // maxSeen is how many outcomes of a rung count: the latest.
@@ -47,10 +47,7 @@ func (m *model) Memory() any { return &m.memory }
 
 // Learn notes an outcome, and forgets what no longer matters.
 func (m *model) Learn(at points.Point, rung int, r tuners.TrialReport) {
-	o := outcome{Rung: rung, Trial: r.Trial, Point: at, Failed: r.Unusable()}
-	if !o.Failed {
-		o.Score = r.Score
-	}
+	o := outcome{Rung: rung, Trial: r.Trial, Point: at, Outcome: record.OutcomeOf(r)}
 	seen := m.memory.Seen
 	i, _ := slices.BinarySearchFunc(seen, o, func(a, b outcome) int {
 		return cmp.Or(cmp.Compare(a.Rung, b.Rung), cmp.Compare(a.Trial, b.Trial))
@@ -77,9 +74,7 @@ func (m *model) Learn(at points.Point, rung int, r tuners.TrialReport) {
 func (m *model) split(rung []outcome) (good, bad []outcome) {
 	scores := make([]float64, len(rung))
 	for i, o := range rung {
-		if scores[i] = o.Score; o.Failed {
-			scores[i] = math.NaN()
-		}
+		scores[i] = o.Number()
 	}
 	ranked := sha.Rank(m.req.Objective, scores)
 	least := len(m.free) + 1

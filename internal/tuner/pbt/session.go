@@ -3,7 +3,6 @@ package pbt
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/fedfast/fedfast/internal/tuner/internal/record"
@@ -30,11 +29,9 @@ type state struct {
 
 // member is a trial of the population.
 type member struct {
-	Trial    int           `json:"trial"`
-	Params   tuners.Params `json:"params"`
-	Reported bool          `json:"reported,omitempty"`
-	Failed   bool          `json:"failed,omitempty"`
-	Score    float64       `json:"score,omitempty"`
+	Trial  int           `json:"trial"`
+	Params tuners.Params `json:"params"`
+	record.Outcome
 }
 
 func newSession(req tuners.OpenRequest, p plan) (*session, error) {
@@ -127,9 +124,7 @@ func (s *session) exploit(ranked []int, round int) []tuners.Decision {
 func (s *session) rank() []int {
 	scores := make([]float64, len(s.state.Members))
 	for i, m := range s.state.Members {
-		if scores[i] = m.Score; m.Failed {
-			scores[i] = math.NaN()
-		}
+		scores[i] = m.Number()
 	}
 	return sha.Rank(s.req.Objective, scores)
 }
@@ -140,10 +135,6 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	if i < 0 || s.state.Members[i].Reported {
 		return fmt.Errorf("pbt: report for trial %d, which is not running", r.Trial)
 	}
-	m := &s.state.Members[i]
-	m.Reported = true
-	if m.Failed = r.Unusable(); !m.Failed {
-		m.Score = r.Score
-	}
+	s.state.Members[i].Outcome = record.OutcomeOf(r)
 	return s.Save(&s.state)
 }

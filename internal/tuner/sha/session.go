@@ -3,7 +3,6 @@ package sha
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/fedfast/fedfast/internal/tuner/internal/points"
@@ -64,11 +63,9 @@ type state struct {
 
 // arm is one trial of the running stage.
 type arm struct {
-	Trial    int          `json:"trial"`
-	Point    points.Point `json:"point,omitempty"` // with a guide
-	Reported bool         `json:"reported,omitempty"`
-	Failed   bool         `json:"failed,omitempty"`
-	Score    float64      `json:"score,omitempty"`
+	Trial int          `json:"trial"`
+	Point points.Point `json:"point,omitempty"` // with a guide
+	record.Outcome
 }
 
 // Open starts or continues the session of the tuner called name, which runs the
@@ -147,9 +144,7 @@ func (s *session) closeStage() []tuners.Decision {
 	}
 	scores := make([]float64, len(s.state.Arms))
 	for i, a := range s.state.Arms {
-		if scores[i] = a.Score; a.Failed {
-			scores[i] = math.NaN()
-		}
+		scores[i] = a.Number()
 	}
 	kept := Keep(s.req.Objective, scores, keep)
 	var out []tuners.Decision
@@ -189,10 +184,7 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 		return fmt.Errorf("%s: report for trial %d, which is not running", s.name, r.Trial)
 	}
 	a := &s.state.Arms[i]
-	a.Reported = true
-	if a.Failed = r.Unusable(); !a.Failed {
-		a.Score = r.Score
-	}
+	a.Outcome = record.OutcomeOf(r)
 	if s.guide != nil {
 		s.guide.Learn(a.Point, s.schedule[s.state.Bracket].Rungs[s.state.Stage], r)
 	}

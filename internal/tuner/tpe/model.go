@@ -89,10 +89,8 @@ func split(o tuners.Objective, trials []guided.Trial) []bool {
 	scores := make([]float64, len(trials))
 	for i, t := range trials {
 		if scores[i] = math.NaN(); t.Reported {
+			scores[i] = t.Number()
 			over++
-		}
-		if t.Reported && !t.Failed {
-			scores[i] = t.Score
 		}
 	}
 	good := make([]bool, len(trials))

@@ -6,7 +6,6 @@ package guided
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/internal/tuner/internal/points"
@@ -47,22 +46,17 @@ type Model interface {
 
 // Trial is what became of one trial.
 type Trial struct {
-	Point    points.Point `json:"point"`
-	Reported bool         `json:"reported,omitempty"`
-	Failed   bool         `json:"failed,omitempty"`
-	Score    float64      `json:"score,omitempty"`
+	Point points.Point `json:"point"`
+	record.Outcome
 }
 
 // Value returns the score of a trial that has reported, turned so that lower is
 // better; NaN when it failed.
 func (t Trial) Value(o tuners.Objective) float64 {
-	switch {
-	case t.Failed:
-		return math.NaN()
-	case o.Direction == tuners.Maximize:
-		return -t.Score
+	if o.Direction == tuners.Maximize {
+		return -t.Number()
 	}
-	return t.Score
+	return t.Number()
 }
 
 // session runs one study. What it decides depends on the reports so far, in any
@@ -164,10 +158,6 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	if r.Trial < 0 || r.Trial >= len(s.state.Trials) || s.state.Trials[r.Trial].Reported {
 		return fmt.Errorf("%s: report for trial %d, which is not running", s.name, r.Trial)
 	}
-	t := &s.state.Trials[r.Trial]
-	t.Reported = true
-	if t.Failed = r.Unusable(); !t.Failed {
-		t.Score = r.Score
-	}
+	s.state.Trials[r.Trial].Outcome = record.OutcomeOf(r)
 	return s.Save(&s.state)
 }
