@@ -250,3 +250,24 @@ func TestBadPlans(t *testing.T) {
 		t.Error("delta must lie above 0 and below 1")
 	}
 }
+
+// TestBestOf compares with the closed form for a Gaussian, whose divergence at the order a is
+// rho a.
+func TestBestOf(t *testing.T) {
+	t.Parallel()
+	const delta = 1e-6
+	for _, sigma := range []float64{2, 10} {
+		p := privacy.Plans{{Q: 1, Sigma: sigma, Steps: 1}}
+		rho := 1 / (2 * sigma * sigma)
+		for _, mean := range []float64{2, 10, 1000, 1e9} {
+			want := math.Inf(1)
+			for a := 1.05; a < 1000; a *= 1.01 {
+				whole := rho*(a-1) + math.Log(mean)/(a-1) + 4*math.Sqrt(rho*math.Log(mean)) - rho
+				want = min(want, whole+math.Log1p(-1/a)-math.Log(delta*a)/(a-1))
+			}
+			if got, _ := p.BestOf(mean, delta); got < want-1e-3 || got > want*1.02 { // by a grid of orders
+				t.Errorf("sigma %v: the best of %v trials costs %v, want %v", sigma, mean, got, want)
+			}
+		}
+	}
+}

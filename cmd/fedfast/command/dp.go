@@ -16,6 +16,7 @@ import (
 type dpOptions struct {
 	plan           privacy.Plan
 	epsilon, delta float64
+	trials         float64
 }
 
 func newDP(a *app) *cobra.Command {
@@ -27,9 +28,11 @@ func newDP(a *app) *cobra.Command {
 	epsilon := &cobra.Command{
 		Use:   "epsilon",
 		Short: "Compute the epsilon of a plan",
-		Long:  "Compute the epsilon that a plan costs at a delta, by Rényi divergences (RDP) and by the distribution of the\nprivacy loss (PLD). Both are upper bounds.\n\n" + about,
-		Args:  cobra.NoArgs,
-		RunE:  a.work(func(*cobra.Command, []string) error { return flagged(o.printEpsilon(a)) }),
+		Long: "Compute the epsilon that a plan costs at a delta, by Rényi divergences (RDP) and by the distribution of the\nprivacy loss (PLD). Both are upper bounds. With --trials it is that of tuning: each trial\n" +
+			"follows the plan, whose last step releases its score, after each one tuning ends with probability 1/--trials,\n" +
+			"and nothing but the best trial is released (Papernot and Steinke 2022); only RDP accounts for that.\n\n" + about,
+		Args: cobra.NoArgs,
+		RunE: a.work(func(*cobra.Command, []string) error { return flagged(o.printEpsilon(a)) }),
 	}
 	sigma := &cobra.Command{
 		Use:   "sigma",
@@ -46,6 +49,7 @@ func newDP(a *app) *cobra.Command {
 		f.BoolVar(&o.plan.Fixed, "fixed", false, "cohorts have a fixed size")
 	}
 	epsilon.Flags().Float64Var(&o.plan.Sigma, "sigma", 1, "noise multiplier: the standard deviation over the sensitivity")
+	epsilon.Flags().Float64Var(&o.trials, "trials", 0, "mean number of trials, of which only the best is released; 0: a single training")
 	sigma.Flags().Float64Var(&o.epsilon, "epsilon", 2, "epsilon to stay within")
 	return group("dp", "Account for differential privacy", epsilon, sigma, newDPAudit(a))
 }
@@ -72,9 +76,16 @@ func (o *dpOptions) printEpsilon(a *app) error {
 	if err := privacy.CheckDelta(o.delta); err != nil {
 		return err
 	}
+	if o.trials != 0 && !(o.trials >= 1 && o.trials <= privacy.MostTrials) {
+		return &key.Error{Key: "trials", Problem: fmt.Sprintf(" = %v: must be from 1 to %v, or 0 for a single training", o.trials, privacy.MostTrials)}
+	}
 	result := accountedPlan{PLD: math.NaN()}
-	result.RDP, result.Order = o.plan.RDP(o.delta)
-	if !o.plan.Fixed {
+	if o.trials > 0 {
+		result.RDP, result.Order = privacy.Plans{o.plan}.BestOf(o.trials, o.delta)
+	} else {
+		result.RDP, result.Order = o.plan.RDP(o.delta)
+	}
+	if !o.plan.Fixed && o.trials == 0 {
 		result.PLD = o.plan.PLD(o.delta)
 	}
 	if a.json {
