@@ -122,6 +122,18 @@ func TestTrend(t *testing.T) {
 	}
 }
 
+// TestHighLossDiverged: a classifier whose loss is high from the first round on diverged, but
+// not a regression.
+func TestHighLossDiverged(t *testing.T) {
+	r := RunResult{TrainLoss: []float64{118010, 118000, 117000}}
+	if v := r.Verdict(); !slices.Equal(v, []string{"diverged: the training loss is 1.17e+05 at the end; try a smaller client.lr"}) {
+		t.Errorf("it says %q", v)
+	}
+	if r.Measure = MeasureRMSE; len(r.Verdict()) > 0 {
+		t.Errorf("of a regression it says %q", r.Verdict())
+	}
+}
+
 func TestTrivialTags(t *testing.T) {
 	clients := []labelCounts{{[]int{3, 1, 0}, 2}, {[]int{0, 2, 2}, 6}}
 	got := missed(clients, func(int) []int { return frequent([]int{3, 3, 2}, 2) })
