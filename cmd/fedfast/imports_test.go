@@ -71,7 +71,7 @@ var mayImport = map[string][]string{
 	"fl/study/export":          {"internal/view", "internal/formats", "fl/study/workdir", "plugins"},
 	"internal/report":          {"internal/view", "internal/figure", "internal/stats"},
 	"internal/repro":           {"internal/estimate", "internal/figure", "internal/stats", "fl/study/cluster", "fl/study/workdir", "plugins"},
-	"internal/table":           {"fl/study/workdir", "internal/formats", "plugins"},
+	"internal/table":           {"fl/study/workdir", "internal/figure", "internal/formats", "internal/stats", "plugins"},
 	"bench":                    {"internal/report", "internal/repro", "internal/table"},
 	"cmd":                      {"bench", "internal/scaffold", "tuners/conformance", "fl/study/export"},
 

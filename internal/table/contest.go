@@ -24,6 +24,9 @@ type Contest struct {
 	Tables []Named[*Table]
 	Tuners []Named[tuners.Tuner]
 	Seeds  int
+	// Sets are assignments to the configuration of every study, as Table.Study takes them;
+	// the total of the rounds is the contest's own.
+	Sets []string
 	// Workers is how many studies are played at once.
 	Workers int
 }
@@ -110,7 +113,7 @@ func (c Contest) Play(ctx context.Context) (*Standings, error) {
 // cell plays a tuner on a table, with half the rounds that the table has of a seed or, where the
 // tuner does not accept these, the most trials' rounds below that it accepts.
 func (c Contest) cell(ctx context.Context, t Named[*Table], tuner Named[tuners.Tuner]) (*Cell, error) {
-	base, err := t.It.Study(nil, nil, tuner.Name)
+	base, err := t.It.Study(c.Sets, nil, tuner.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (t *Table) add(ctx context.Context, dir string, seed uint64) error {
 			t.Configurations = append(t.Configurations, r.Params)
 		}
 		if len(r.Points) == 0 {
-			return fmt.Errorf("trial %d has no recorded errors", r.Trial)
+			return fmt.Errorf("configuration %d failed in its first round (%s); narrow the space, or set nonfinite = %q", r.Trial, r.Failed, config.NonfiniteDrop)
 		}
 		row := Row{Config: r.Trial, Seed: seed, Rounds: r.Rounds, Failed: r.Failed, Dropped: r.Dropped}
 		for _, p := range r.Points {

@@ -28,8 +28,8 @@ const tunersSeeds = 100
 func (o *benchOptions) validateTuners() error {
 	named := slices.Contains(o.config.Suites, tunersSuite[0])
 	switch {
-	case !named && (o.tables != "" || len(o.tuners) > 0):
-		return errors.New("--tables and --tuner require --suite tuners")
+	case !named && (o.tables != "" || len(o.tuners) > 0 || len(o.sets) > 0):
+		return errors.New("--tables, --tuner and --set require --suite tuners")
 	case named && len(o.config.Suites) > 1:
 		return errors.New("--suite tuners: cannot be combined with other suites")
 	case named && o.tables == "":
@@ -42,7 +42,7 @@ func (o *benchOptions) validateTuners() error {
 
 // runTuners plays tuners on tables.
 func (o *benchOptions) runTuners(ctx context.Context, a *app) error {
-	c := recorded.Contest{Seeds: o.config.Seeds, Workers: a.workers}
+	c := recorded.Contest{Seeds: o.config.Seeds, Sets: o.sets, Workers: a.workers}
 	if c.Seeds == 0 {
 		c.Seeds = tunersSeeds
 	}

@@ -56,7 +56,39 @@ func newTable(a *app) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE:  a.work(func(_ *cobra.Command, args []string) error { return a.tableInfo(args[0]) }),
 	}
-	return group("table", "Record and describe tables of tuning, on which tuners are replayed", record, info)
+	return group("table", "Record, describe and check tables of tuning, on which tuners are replayed", record, info, newTableCheck(a))
+}
+
+// newTableCheck trains a row again.
+func newTableCheck(a *app) *cobra.Command {
+	var row int
+	var sets []string
+	cmd := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Train a row of a table again, and compare it to the bit",
+		Args:  cobra.ExactArgs(1),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			t, err := recorded.Open(args[0])
+			if err != nil {
+				return err
+			}
+			if row < 0 || row >= len(t.Rows) {
+				return usageError{fmt.Errorf("--row %d: the table has the rows 0 to %d", row, len(t.Rows)-1)}
+			}
+			if err := t.Retrain(cmd.Context(), row, a.workers, sets); err != nil {
+				return err
+			}
+			checked := &t.Rows[row]
+			if a.json {
+				return a.printJSON(checked)
+			}
+			_, err = fmt.Fprintf(a.out, "row %d (configuration %d, seed %d): the same errors and weights after %s\n", row, checked.Config, checked.Seed, counted(checked.Rounds, "round"))
+			return err
+		}),
+	}
+	cmd.Flags().IntVar(&row, "row", 0, "number of the row, from 0: by seed, then by configuration")
+	cmd.Flags().StringArrayVar(&sets, "set", nil, "set `KEY=VALUE`; only data.path and data.state_memory may change (repeatable)")
+	return cmd
 }
 
 func (o *tableOptions) validate() error {

@@ -1,0 +1,37 @@
+package study
+
+import (
+	"context"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/internal/meter"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Retrain trains one trial of a set-up with Config.Eval.RecordEvery alone, without a tuner and
+// to its last round, and returns what is recorded of it: the same bits as in the study, since all
+// that a trial draws is keyed by its number.
+func Retrain(ctx context.Context, s Setup, trial int, params tuners.Params) (*Recording, error) {
+	s.Tuner, s.ClientTuner = nil, nil
+	engine, err := s.engine()
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Close()
+	h, err := s.Config.Hyper().With(params, nil)
+	if err != nil {
+		return nil, err
+	}
+	m := meter.New(s.measured(), engine)
+	plan := fl.Plan{Server: h.Server, Time: h.Time, Clients: []fl.ClientParams{h.Client}, Probes: s.scoreProbes()}
+	r := &Recording{Trial: trial, Seed: s.Config.Seed, Params: params, Dropped: map[int][]int{}}
+	sum := &RecordedPoint{}
+	for tr := engine.NewTrial(trial); tr.Rounds() < s.Config.Budget.TrialRounds; {
+		rec, err := m.Round(ctx, tr, plan, nil)
+		if err != nil {
+			return nil, err
+		}
+		r.take(tr.Rounds(), rec, sum)
+	}
+	return r, nil
+}
