@@ -39,7 +39,7 @@ func TestWithRandomPointsAloneItIsHyperband(t *testing.T) {
 		s = study(hyperband.Tuner{}, 3000, 81, nil)
 		s.Parallel = parallel
 		if want := s.Play(t); !slices.Equal(got.Log, want.Log) || got.Best != want.Best {
-			t.Errorf("%d in flight: it decides otherwise than hyperband", parallel)
+			t.Errorf("%d in flight: its decisions differ from those of hyperband", parallel)
 		}
 	}
 }
