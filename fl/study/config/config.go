@@ -152,7 +152,7 @@ type Finalists struct {
 type Eval struct {
 	Clients      int     `toml:"clients" in:"[0, inf)" doc:"number of clients, drawn by the seed, on which the final result is measured; 0: all"`
 	Personalized bool    `toml:"personalized" doc:"also measure the clients' personalized models"`
-	Adapt        bool    `toml:"adapt" doc:"before measurements of personalized models, train them on each client's samples, which costs this training; false: measure the model that each client has without it: the global one with what the client keeps under the method" also:"fine_tune finetune"`
+	Adapt        bool    `toml:"adapt" doc:"before measurements of personalized models, train them on each client's samples, which costs this training; false: measure the model that each client has without it, the global one with what it keeps under the method; scores of rounds and finalists always train" also:"fine_tune finetune"`
 	EverySeconds float64 `toml:"every_seconds" in:"[0, inf)" doc:"simulated seconds between these measurements, instead of eval.every, on a fleet; 0: none"`
 	Every        int     `toml:"every" in:"[0, inf) or -1" doc:"number of rounds between measurements of a trial's model on test samples (the learning curve); 0: never; -1: about 20 measurements per trial on up to 100 clients, always the same ones, fewer if that would take more than 5 % of the training's multiply-adds" also:"eval_every eval_interval test_every"`
 	EveryTarget  string  `toml:"every_target" of:"global personalized" doc:"which models these measurements are of: the global model, or the clients' personalized ones, see eval.adapt"`
