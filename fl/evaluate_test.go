@@ -98,7 +98,8 @@ func TestSpreadOfErrors(t *testing.T) {
 	clients[3].globalTest.Error, clients[9].globalTest.Error = 0.5, 1
 	s := summarize(clients, func(c *clientScores) setScore { return c.globalTest })
 	mean, right := (18*0.2+0.5+1)/20, 18*0.8+0.5
-	variance := (18*math.Pow(0.2-mean, 2) + math.Pow(0.5-mean, 2) + math.Pow(1-mean, 2)) / 20
+	square := func(x float64) float64 { return x * x }
+	variance := (18*square(0.2-mean) + square(0.5-mean) + square(1-mean)) / 20
 	if d := math.Abs(s.Worst - 0.75); d > 1e-12 {
 		t.Errorf("the worst tenth has a mean error of %v", s.Worst)
 	}

@@ -59,7 +59,7 @@ func trendOf(losses []float64) (t Trend) {
 // Verdict describes in sentences what is wrong with the trained model: that it diverged, or
 // learned nothing. It is empty for one that has learned.
 func (r *RunResult) Verdict() []string {
-	return append(diverged(trendOf(r.TrainLoss), r.Dropped, r.Errors.Measure), r.Errors.Verdict()...)
+	return append(diverged(trendOf(r.TrainLoss), r.Dropped, r.Measure), r.Errors.Verdict()...)
 }
 
 // Verdict describes in sentences what is wrong with the returned model, as that of a
@@ -68,7 +68,7 @@ func (r *Result) Verdict(c *config.Config) []string {
 	var all []string
 	for i := range r.Trials {
 		if t := &r.Trials[i]; t.Number == r.Best.Number {
-			all = append(diverged(t.Loss, t.Dropped, r.Errors.Measure), r.Errors.Verdict()...)
+			all = append(diverged(t.Loss, t.Dropped, r.Measure), r.Errors.Verdict()...)
 		}
 	}
 	if n := r.unlearned(c); 2*n >= len(r.Trials) && len(r.Trials) > 1 {
