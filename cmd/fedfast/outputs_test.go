@@ -40,6 +40,7 @@ var outputs = [][2]string{
 	{"tune --estimate", "tune --preset quickstart SMALL --estimate"},
 	{"table", "table record --preset quickstart SMALL --configs 3 --rounds 2 --output t.parquet"},
 	{"table", "table info t.parquet"},
+	{"table", `table record --preset quickstart SMALL --set space={"client.lr"={log10=[0,37]}} --set nonfinite=fail --configs 4 --rounds 2 --output f.parquet`},
 	{"table check", "table check t.parquet"},
 	{"tune --table", "tune --table t.parquet --tuner random"},
 	{"tune", "study resume t"},

@@ -18,9 +18,8 @@ import (
 
 // Curves are trainings that were recorded. A Played takes them instead of training.
 type Curves interface {
-	// Take returns the training that stands for a new trial. own means that it drew as the
-	// trial itself would: it is of the study's seed and of the trial's number.
-	Take(trial int, p tuners.Params) (r *Recording, own bool)
+	// Take returns the training that stands for a new trial.
+	Take(trial int, p tuners.Params) *Recording
 	// Samples are the numbers of validation and test samples of all clients. central is
 	// that of the federation's own test set, 0 without one.
 	Samples() (val, test []int, central int)
@@ -43,8 +42,8 @@ type Played struct {
 type Step struct {
 	Spent        int
 	Trial, Round int
-	// Score is what it was told, NaN of a trial that failed, and Val the error on the
-	// validation samples of all clients.
+	// Score is what it was told and Val the error on the validation samples of all clients,
+	// both NaN of a trial that failed.
 	Score, Val float64
 }
 
@@ -92,7 +91,6 @@ type replayed struct {
 type replayedTrial struct {
 	*trial.Trial // its number and params alone
 	*Recording
-	own     bool
 	rounds  int
 	mean    Discounted
 	floor   float64
@@ -153,7 +151,7 @@ func (s *replayed) Act(_ context.Context, dec tuners.Decision) error {
 	switch dec.Kind {
 	case tuners.Start:
 		t := &replayedTrial{Trial: &trial.Trial{Spec: trial.Spec{Number: dec.Trial, Params: dec.Params}}}
-		t.Recording, t.own = s.Curves.Take(dec.Trial, dec.Params)
+		t.Recording = s.Curves.Take(dec.Trial, dec.Params)
 		s.trials = append(s.trials, t)
 	case tuners.Stop:
 		s.trials[dec.Trial].stopped = true
@@ -210,11 +208,7 @@ func (t *replayedTrial) reason() string {
 
 // score runs one round and returns the trial's score after it.
 func (s *replayed) score(t *replayedTrial) (float64, error) {
-	var dropped []int
-	if t.own {
-		dropped = t.Dropped[t.rounds+1]
-	}
-	round := s.scores.Score(t.Number, t.rounds, t.At(t.rounds).Val, dropped, s.Config.Score.Options()).Metric(s.objective.Metric)
+	round := s.scores.Score(t.Number, t.rounds, t.At(t.rounds).Val, t.Dropped[t.rounds+1], s.Config.Score.Options()).Metric(s.objective.Metric)
 	t.rounds++
 	s.spent++
 	if math.IsNaN(round) {
@@ -232,15 +226,14 @@ func (s *replayed) Reporting(_ context.Context, r tuners.TrialReport) error {
 	t := s.trials[r.Trial]
 	s.rank(&s.reported, trial.Model{Score: t.best.Score, Trial: t.Trial})
 	if s.Told != nil {
-		s.Told(Step{Spent: s.spent, Trial: r.Trial, Round: r.Round, Score: r.Score, Val: s.full(t, r.Round).Error})
+		step := Step{Spent: s.spent, Trial: r.Trial, Round: r.Round, Score: r.Score, Val: math.NaN()}
+		if !r.Failed {
+			val, _, _ := s.Curves.Samples()
+			step.Val = fl.Summarize(t.At(r.Round).Val, val).Error
+		}
+		s.Told(step)
 	}
 	return nil
-}
-
-// full is the validation error of a trial after a round, on all clients.
-func (s *replayed) full(t *replayedTrial, round int) fl.Summary {
-	val, _, _ := s.Curves.Samples()
-	return fl.Summarize(t.At(round).Val, val)
 }
 
 // alive, length and final are those of a survivor.
@@ -251,12 +244,12 @@ func (t *replayedTrial) final() float64 { return t.rungs[len(t.rungs)-1].Score }
 // result chooses as Tune does.
 func (s *replayed) result(choice int) (*Result, error) {
 	c := &s.Config
-	if len(s.best) == 0 {
-		return nil, fmt.Errorf("tuner %s: it finished without running a trial", c.Tuner.Name)
-	}
 	r := &Result{Study: c.Name, Select: c.Select, Rounds: s.spent}
 	for _, t := range s.trials {
 		r.Trials = append(r.Trials, s.trialResult(t))
+	}
+	if len(s.best) == 0 {
+		return nil, noModel(c.Tuner.Name, r.Trials)
 	}
 	var survivor *replayedTrial
 	if choice >= 0 {

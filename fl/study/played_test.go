@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,8 +19,8 @@ type ownCurves struct {
 	setup      *Setup
 }
 
-func (c ownCurves) Take(trial int, _ tuners.Params) (*Recording, bool) {
-	return &c.recordings[trial], true
+func (c ownCurves) Take(trial int, _ tuners.Params) *Recording {
+	return &c.recordings[trial]
 }
 
 func (c ownCurves) Samples() (val, test []int, central int) {
@@ -65,6 +66,10 @@ func TestPlayedIsTheStudy(t *testing.T) {
 				s := tuned(t, name)
 				s.Config.Target, s.Config.Eval.Personalized, s.Config.Score = "global", false, score
 				s.Config.Sampling, s.Config.Finalists.Snapshots = "without", 3
+				if diverges := score.Clients == 0; diverges {
+					s.Config.Space["client.lr"] = map[string]any{"log10": []any{-2.0, 37.0}}
+					s.Config.Nonfinite = config.NonfiniteFail
+				}
 				want, err := Tune(t.Context(), s)
 				if err != nil {
 					t.Fatal(err)
@@ -82,6 +87,10 @@ func TestPlayedIsTheStudy(t *testing.T) {
 					if !reflect.DeepEqual(have, trial) {
 						t.Errorf("trial %d: %+v, want %+v", i, have, trial)
 					}
+				}
+				failed := slices.ContainsFunc(got.Trials, func(r TrialResult) bool { return r.State == Failed })
+				if failed != (score.Clients == 0) {
+					t.Errorf("a trial failed: %t", failed)
 				}
 				if !reflect.DeepEqual(got.Finalists, want.Finalists) || got.Rounds != want.Rounds || steps < len(want.Trials) {
 					t.Errorf("finalists %+v of %d rounds in %d steps, want %+v of %d", got.Finalists, got.Rounds, steps, want.Finalists, want.Rounds)

@@ -20,9 +20,13 @@ type Recording struct {
 	// Rounds is how many it ran; Failed is why it ended early, empty if it did not.
 	Rounds int
 	Failed string
+	// Diverged is the round, from 1 on, in which it failed or from which on all results
+	// were left out, 0 for none.
+	Diverged int
 	// Dropped are, by round from 1 on, the places in the cohort whose results were left out.
 	Dropped map[int][]int
-	// Points are in the order of their rounds, the first one before any.
+	// Points are in the order of their rounds, the first one before any; there are none of a
+	// trial that failed in its first round.
 	Points []RecordedPoint
 }
 
@@ -42,7 +46,8 @@ type RecordedPoint struct {
 	Dropped            int
 }
 
-// At returns the point whose round is the nearest to a round; of two the later one.
+// At returns the point whose round is the nearest to a round, of two the later one. There must be
+// points.
 func (r *Recording) At(round int) *RecordedPoint {
 	best := &r.Points[0]
 	for i := range r.Points {
@@ -70,7 +75,7 @@ func Recordings(ctx context.Context, s store.Reader, seed uint64) ([]Recording, 
 			return fmt.Errorf("trial %d: its rounds are recorded before it", r.Trial)
 		}
 		if r.Kind == store.KindFail {
-			return record.Into(r, func(rec *record.Fail) { all[at].Failed = rec.Reason })
+			return record.Into(r, func(rec *record.Fail) { all[at].fail(rec.Reason) })
 		}
 		return record.Into(r, func(rec *record.Round) { all[at].take(r.Round, rec, sums[r.Trial]) })
 	}, store.KindTrial, store.KindRound, store.KindFail)
@@ -100,5 +105,19 @@ func (r *Recording) take(round int, rec *record.Round, sum *RecordedPoint) {
 	point(round, table.After)
 	if len(rec.DroppedSlots) > 0 {
 		r.Dropped[round] = rec.DroppedSlots
+	}
+	switch {
+	case rec.Dropped < len(rec.Clients):
+		r.Diverged = 0
+	case r.Diverged == 0:
+		r.Diverged = round
+	}
+}
+
+// fail notes that the next round failed.
+func (r *Recording) fail(reason string) {
+	r.Failed = reason
+	if r.Diverged == 0 {
+		r.Diverged = r.Rounds + 1
 	}
 }

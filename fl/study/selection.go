@@ -16,15 +16,15 @@ func (d *driver) result(ctx context.Context, survivor *entrant) (*Result, error)
 	if len(d.best) == 0 && d.setup.Control.over() {
 		return nil, errors.New("the study was stopped before any trial had run a round: there is no model to return")
 	}
-	if len(d.best) == 0 {
-		return nil, fmt.Errorf("tuner %s: it finished without running a trial", c.Tuner.Name)
-	}
 	r := &Result{Study: c.Name, Select: c.Select, Rounds: d.rounds, SimulatedSeconds: d.seconds, Sides: d.sides, Goal: c.Eval.Goal, Patience: c.Eval.Patience, Stopped: d.setup.Control.over()}
 	if a := d.setup.account; a != nil {
 		r.Privacy = a.After(c.Budget.Rounds) // how many rounds were spent may depend on scores
 	}
 	for _, t := range d.trials {
 		r.Trials = append(r.Trials, t.result())
+	}
+	if len(d.best) == 0 {
+		return nil, noModel(c.Tuner.Name, r.Trials)
 	}
 	if c.Select == config.SelectFinalists {
 		models, survivors := d.finalists(survivor)
@@ -40,6 +40,16 @@ func (d *driver) result(ctx context.Context, survivor *entrant) (*Result, error)
 		return r, d.returns(ctx, r, models[best], survivor)
 	}
 	return r, d.returns(ctx, r, d.best[0], survivor)
+}
+
+// noModel is the error of a study that has no model to return.
+func noModel(tuner string, trials []TrialResult) error {
+	for _, t := range trials {
+		if t.Failed != "" {
+			return fmt.Errorf("all trials failed: trial %d in %s", t.Number, t.Failed)
+		}
+	}
+	return fmt.Errorf("tuner %s: it finished without running a trial", tuner)
 }
 
 // returns fills in the models of a result: the returned one, the last survivor

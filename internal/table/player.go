@@ -39,7 +39,7 @@ func (p *Player) Samples() (val, test []int, central int) { return p.val, p.test
 // Take returns the training of the configuration that the params are, of several that of the
 // trial's number, else of the nearest unused one. Of several seeds it is the study's, else one
 // that is drawn.
-func (p *Player) Take(trial int, params tuners.Params) (r *study.Recording, own bool) {
+func (p *Player) Take(trial int, params tuners.Params) *study.Recording {
 	all := p.table.Configurations
 	at := -1
 	if trial < len(all) && !p.used[trial] && all[trial].Equal(params) {
@@ -59,15 +59,15 @@ func (p *Player) Take(trial int, params tuners.Params) (r *study.Recording, own 
 	for i := range p.table.Rows {
 		if row := &p.table.Rows[i]; row.Config == at {
 			if row.Seed == p.seed {
-				return &p.table.Trained[i], at == trial
+				return &p.table.Trained[i]
 			}
 			rows = append(rows, i)
 		}
 	}
 	if len(rows) == 0 {
-		return &p.table.Trained[0], false
+		return &p.table.Trained[0]
 	}
-	return &p.table.Trained[rows[kernels.Key(p.seed, uint64(trial))%uint64(len(rows))]], false
+	return &p.table.Trained[rows[kernels.Key(p.seed, uint64(trial))%uint64(len(rows))]]
 }
 
 // nearest returns the nearest configuration that is not used, of equal ones the first; of all if

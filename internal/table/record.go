@@ -63,9 +63,6 @@ func New(ctx context.Context, c *config.Config, fed *data.Federation, m *nn.Mode
 			return nil, fmt.Errorf("%s: %w", dir, err)
 		}
 	}
-	if len(t.Rows) == 0 {
-		return nil, errNone
-	}
 	return t, t.replays(c, seeds[0])
 }
 
@@ -93,10 +90,7 @@ func (t *Table) add(ctx context.Context, dir string, seed uint64) error {
 		if first {
 			t.Configurations = append(t.Configurations, r.Params)
 		}
-		if len(r.Points) == 0 {
-			return fmt.Errorf("configuration %d failed in its first round (%s); narrow the space, or set nonfinite = %q", r.Trial, r.Failed, config.NonfiniteDrop)
-		}
-		row := Row{Config: r.Trial, Seed: seed, Rounds: r.Rounds, Failed: r.Failed, Dropped: r.Dropped}
+		row := Row{Config: r.Trial, Seed: seed, Rounds: r.Rounds, Failed: r.Failed, Diverged: r.Diverged, Dropped: r.Dropped, Recorded: []int{}, SHA256: []string{}}
 		for _, p := range r.Points {
 			row.Recorded, row.SHA256 = append(row.Recorded, p.Round), append(row.SHA256, p.SHA256)
 		}

@@ -25,6 +25,9 @@ func (t *Table) Retrain(ctx context.Context, row, workers int, sets []string) er
 	}
 	have := &t.Trained[row]
 	c.Seed, c.Budget.TrialRounds = have.Seed, have.Rounds
+	if have.Failed != "" {
+		c.Budget.TrialRounds++
+	}
 	fed, m, err := config.Prepare(ctx, c)
 	if err != nil {
 		return err
@@ -37,12 +40,23 @@ func (t *Table) Retrain(ctx context.Context, row, workers int, sets []string) er
 	if err != nil {
 		return err
 	}
+	if got.Failed != have.Failed {
+		return fmt.Errorf("row %d: %s, recorded %s; the table was recorded by %s", row, failing(got), failing(have), t.Fedfast)
+	}
 	for _, p := range have.Points {
 		if err := differs(got.At(p.Round), &p); err != nil {
 			return fmt.Errorf("row %d, round %d: %w; the table was recorded by %s", row, p.Round, err, t.Fedfast)
 		}
 	}
 	return nil
+}
+
+// failing says how a training ended.
+func failing(r *study.Recording) string {
+	if r.Failed == "" {
+		return "it did not fail"
+	}
+	return fmt.Sprintf("it failed (%s)", r.Failed)
 }
 
 // differs returns an error for the first number of a recorded round that differs.

@@ -39,6 +39,9 @@ var columns = []struct {
 func (t *Table) writeRows(w io.Writer) error {
 	f := parquet.NewWriter(w)
 	for i := range t.Trained {
+		if len(t.Trained[i].Points) == 0 {
+			continue
+		}
 		group := make([]parquet.TableColumn, len(columns))
 		for k, c := range columns {
 			group[k] = parquet.TableColumn{Name: c.name, Kind: c.kind}

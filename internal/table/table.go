@@ -75,12 +75,14 @@ type Row struct {
 	Config int    `json:"config"`
 	Seed   uint64 `json:"seed"`
 	Rounds int    `json:"rounds"`
-	// Failed is why it ended early, empty if it did not.
-	Failed string `json:"failed,omitempty"`
+	// Failed is why it ended early, empty if it did not. Diverged is the round, from 1 on, in
+	// which it failed or from which on all results were left out, 0 for none.
+	Failed   string `json:"failed,omitempty"`
+	Diverged int    `json:"diverged,omitempty"`
 	// Dropped are, by round, the places in the cohort whose results were left out.
 	Dropped map[int][]int `json:"dropped,omitempty"`
-	// Recorded are the rounds that are in the Parquet file, SHA256 the digests of the
-	// weights after them.
+	// Recorded are the rounds that are in the Parquet file, none of a training that failed in
+	// its first one. SHA256 are the digests of the weights after them.
 	Recorded []int    `json:"recorded"`
 	SHA256   []string `json:"weights_sha256"`
 }
@@ -177,9 +179,12 @@ func (t *Table) valid() error {
 	}
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		if r.Config < 0 || r.Config >= len(t.Configurations) || len(r.Recorded) == 0 || len(r.SHA256) != len(r.Recorded) || r.Recorded[0] != 0 ||
-			!slices.IsSorted(r.Recorded) || r.Recorded[len(r.Recorded)-1] > r.Rounds || r.Rounds > t.Rounds {
-			return fmt.Errorf("row %d: of no configuration, or its recorded rounds are wrong", i)
+		if r.Config < 0 || r.Config >= len(t.Configurations) || r.Rounds < 0 || r.Rounds > t.Rounds || len(r.SHA256) != len(r.Recorded) {
+			return fmt.Errorf("row %d: of no configuration, or its rounds are wrong", i)
+		}
+		if n := len(r.Recorded); n == 0 && (r.Rounds > 0 || r.Failed == "") ||
+			n > 0 && (r.Recorded[0] != 0 || !slices.IsSorted(r.Recorded) || r.Recorded[n-1] > r.Rounds) {
+			return fmt.Errorf("row %d: its recorded rounds are wrong", i)
 		}
 		for _, slots := range r.Dropped {
 			if slices.ContainsFunc(slots, func(at int) bool { return at < 0 }) {
@@ -187,7 +192,7 @@ func (t *Table) valid() error {
 			}
 		}
 		t.Trained = append(t.Trained, study.Recording{
-			Trial: r.Config, Seed: r.Seed, Params: t.Configurations[r.Config], Rounds: r.Rounds, Failed: r.Failed, Dropped: r.Dropped,
+			Trial: r.Config, Seed: r.Seed, Params: t.Configurations[r.Config], Rounds: r.Rounds, Failed: r.Failed, Diverged: r.Diverged, Dropped: r.Dropped,
 		})
 	}
 	return nil

@@ -82,7 +82,11 @@ func newTableCheck(a *app) *cobra.Command {
 			if a.json {
 				return a.printJSON(checked)
 			}
-			_, err = fmt.Fprintf(a.out, "row %d (configuration %d, seed %d): the same errors and weights after %s\n", row, checked.Config, checked.Seed, counted(checked.Rounds, "round"))
+			same := "the same errors and weights after " + counted(checked.Rounds, "round")
+			if checked.Failed != "" {
+				same += ", then failed as recorded: " + checked.Failed
+			}
+			_, err = fmt.Fprintf(a.out, "row %d (configuration %d, seed %d): %s\n", row, checked.Config, checked.Seed, same)
 			return err
 		}),
 	}
@@ -179,6 +183,9 @@ func (o *tableOptions) train(ctx context.Context, a *app, path string, c *config
 type tableSummary struct {
 	File string `json:"file"`
 	recorded.Head
+	// Diverged counts the trainings that failed or whose results were all left out from a
+	// round on.
+	Diverged int `json:"diverged"`
 	// BestConfig has the lowest validation error after the last round, on all clients.
 	BestConfig   int     `json:"best_config"`
 	BestValError float64 `json:"best_val_error"`
@@ -195,20 +202,20 @@ func (a *app) tableInfo(path string) error {
 	if err != nil {
 		return err
 	}
-	best, lowest := t.Best()
-	if a.json {
-		return a.printJSON(tableSummary{File: path, Head: t.Head, BestConfig: best, BestValError: lowest, Bytes: info.Size()})
-	}
-	b := newBlock(a.out, fmt.Sprintf("%s: table of %s", path, t.Name), counted(len(t.Configurations), "configuration"), counted(t.Rounds, "round"), counted(t.Seeds(), "seed"))
-	failed := 0
+	diverged := 0
 	for i := range t.Rows {
-		if t.Rows[i].Failed != "" {
-			failed++
+		if t.Rows[i].Diverged > 0 {
+			diverged++
 		}
 	}
+	best, lowest := t.Best()
+	if a.json {
+		return a.printJSON(tableSummary{File: path, Head: t.Head, Diverged: diverged, BestConfig: best, BestValError: lowest, Bytes: info.Size()})
+	}
+	b := newBlock(a.out, fmt.Sprintf("%s: table of %s", path, t.Name), counted(len(t.Configurations), "configuration"), counted(t.Rounds, "round"), counted(t.Seeds(), "seed"))
 	b.Row("recorded", fmt.Sprintf("%s at rounds 0, %d, ... %d", counted(len(t.Clients), "client"), t.RecordEvery, t.Rounds), table.Count(int(info.Size()))+" bytes")
-	if failed > 0 {
-		b.Row("failed", counted(failed, "training"))
+	if diverged > 0 {
+		b.Row("diverged", fmt.Sprintf("%d of %s", diverged, counted(len(t.Rows), "training")))
 	}
 	if best >= 0 {
 		b.Row("best", fmt.Sprintf("configuration %d: %.1f %% validation error", best, 100*lowest))

@@ -66,17 +66,8 @@ func (t *Trial) run(ctx context.Context) (*record.Round, error) {
 		return nil, err
 	}
 	rec, err := t.round(until, plan)
-	if panicked, ok := errors.AsType[*shard.PanicError](err); ok {
-		return nil, &FailError{record.Fail{Reason: fmt.Sprintf("round %d: %s", t.rounds+1, panicked), Stack: string(panicked.Stack)}}
-	}
-	if errors.Is(err, clock.ErrNobody) || errors.Is(err, clock.ErrFailing) {
-		return nil, &FailError{record.Fail{Reason: fmt.Sprintf("round %d: %v", t.rounds+1, err)}}
-	}
-	if err != nil {
+	if err = Fails(t.rounds+1, rec, err, t.study.Meter.Config.Nonfinite); err != nil {
 		return nil, err
-	}
-	if rec.Dropped > 0 && t.study.Meter.Config.Nonfinite == config.NonfiniteFail {
-		return nil, &FailError{record.Fail{Reason: fmt.Sprintf("round %d: the results of %d clients are not finite", t.rounds+1, rec.Dropped)}}
 	}
 	if err := t.study.Past.Append(store.KindRound, t.Number, t.rounds+1, rec); err != nil {
 		return nil, err
@@ -87,6 +78,20 @@ func (t *Trial) run(ctx context.Context) (*record.Round, error) {
 		}
 	}
 	return rec, nil
+}
+
+// Fails returns the error of a round, counted from 1: a *FailError if it ends the trial alone.
+func Fails(round int, rec *record.Round, err error, nonfinite string) error {
+	if panicked, ok := errors.AsType[*shard.PanicError](err); ok {
+		return &FailError{record.Fail{Reason: fmt.Sprintf("round %d: %s", round, panicked), Stack: string(panicked.Stack)}}
+	}
+	if errors.Is(err, clock.ErrNobody) || errors.Is(err, clock.ErrFailing) {
+		return &FailError{record.Fail{Reason: fmt.Sprintf("round %d: %v", round, err)}}
+	}
+	if err == nil && rec.Dropped > 0 && nonfinite == config.NonfiniteFail {
+		return &FailError{record.Fail{Reason: fmt.Sprintf("round %d: the results of %d clients are not finite", round, rec.Dropped)}}
+	}
+	return err
 }
 
 // round trains the next round. One whose worker is lost is begun again elsewhere,
