@@ -61,16 +61,8 @@ func (l *Local) SGD(r LocalRun) error {
 		w, velocity, start = s.weights, s.velocity, s.start
 	}
 	opt := &l.worker.optimizer
-	*opt = nn.Optimizer{
-		SGD: nn.SGD{
-			LR: float32(p.LR), Momentum: float32(p.Momentum), WeightDecay: float32(p.WeightDecay), Mu: float32(r.Mu),
-			Nesterov: p.Nesterov, ClipNorm: float32(p.ClipNorm),
-		},
-		Velocity: velocity,
-	}
-	if p.Adaptive() {
-		opt.Adam = nn.Adam{On: true, Decoupled: p.Optimizer == "adamw", Beta1: p.Beta1, Beta2: p.Beta2, Eps: p.Eps}
-	}
+	*opt = l.Optimizer(p, nn.Span{Hi: l.model().Size()})
+	opt.Mu, opt.Velocity = float32(r.Mu), velocity
 	memory := l.memory(r, p)
 	if memory != nil {
 		recall(opt, memory)
@@ -86,9 +78,6 @@ func (l *Local) SGD(r LocalRun) error {
 	if (l.wantPhi || l.wantPrior) && !r.Other {
 		opts.Probe = &l.worker.probe
 		opts.Probe.Anchor, opts.Probe.Prior = start, l.wantPrior
-	}
-	if p.BiasDecay >= 0 {
-		opt.Biases, opt.BiasDecay = l.model().Biases(), float32(p.BiasDecay)
 	}
 	if l.engine.cfg.Privacy.noises(SampleNoise) {
 		if err := l.privateSteps(p, w, opts, opt); err != nil {
@@ -141,6 +130,27 @@ func (l *Local) SGD(r LocalRun) error {
 		remember(opt, memory)
 	}
 	return nil
+}
+
+// Optimizer returns the rule of local steps by p for vectors of the parameters of a span
+// alone. It has no memory yet for what it remembers, Velocity and Second.
+func (l *Local) Optimizer(p ClientParams, of nn.Span) nn.Optimizer {
+	opt := nn.Optimizer{SGD: nn.SGD{
+		LR: float32(p.LR), Momentum: float32(p.Momentum), WeightDecay: float32(p.WeightDecay), Nesterov: p.Nesterov, ClipNorm: float32(p.ClipNorm),
+	}}
+	if p.Adaptive() {
+		opt.Adam = nn.Adam{On: true, Decoupled: p.Optimizer == "adamw", Beta1: p.Beta1, Beta2: p.Beta2, Eps: p.Eps}
+	}
+	if p.BiasDecay >= 0 {
+		opt.BiasDecay = float32(p.BiasDecay)
+		opt.Biases = []nn.Span{} // not nil: biases decay apart
+		for _, b := range l.model().Biases() {
+			if b.Lo >= of.Lo && b.Hi <= of.Hi {
+				opt.Biases = append(opt.Biases, nn.Span{Lo: b.Lo - of.Lo, Hi: b.Hi - of.Lo})
+			}
+		}
+	}
+	return opt
 }
 
 // model returns what the client trains.
@@ -197,6 +207,17 @@ func (l *Local) Gradient(w []float32, b *nn.Batch, p ClientParams, step int) (gr
 	o.Step, o.Still = uint32(step), &w[0] == &l.Broadcast[0] // which others read
 	r = l.trainer().Gradient(w, b, o)
 	return l.trainer().Grad(), r
+}
+
+// SpanGradient is Gradient for the parameters of a span of the last layers, without LogitBias,
+// at weights of the method's own: elsewhere grad is of no use. It counts the operations of a
+// forward pass.
+func (l *Local) SpanGradient(of nn.Span, w []float32, b *nn.Batch, p ClientParams, step int) (grad []float32) {
+	o := l.trainOpts(p)
+	o.Step, o.Only, o.LogitBias, o.Still = uint32(step), of, nil, true
+	l.trainer().Gradient(w, b, o)
+	l.flops += float64(b.N) * l.engine.forwardFLOPs
+	return l.trainer().Grad()[of.Lo:of.Hi]
 }
 
 // MixingGradient is Gradient for the weights of mixed operations alone, see

@@ -29,6 +29,8 @@ func TestOnlyASpanIsTrained(t *testing.T) {
 		o := TrainOpts{Key: 7, Dropout: -1}
 		whole := slices.Clone(start)
 		ws.Step(whole, b, o, &Optimizer{SGD: s, Velocity: slices.Clone(velocity), Steps: 1})
+		ws.Gradient(start, b, o)
+		grad := slices.Clone(ws.Grad())
 		head := m.Head(1)
 		if head.Hi != m.Size() || head.Len() <= 0 || m.Head(100) != (Span{0, m.Size()}) || m.Head(2).Lo >= head.Lo {
 			t.Fatalf("heads: %v of 1 layer, %v of 2, %v of 100", head, m.Head(2), m.Head(100))
@@ -40,6 +42,8 @@ func TestOnlyASpanIsTrained(t *testing.T) {
 			sameBits(t, w[only.Lo:only.Hi], whole[only.Lo:only.Hi], "trained span")
 			sameBits(t, w[:only.Lo], start[:only.Lo], "before the span")
 			sameBits(t, w[only.Hi:], start[only.Hi:], "behind the span")
+			ws.Gradient(start, b, o)
+			sameBits(t, ws.Grad()[only.Lo:only.Hi], grad[only.Lo:only.Hi], "gradient of the span")
 		}
 	})
 }

@@ -26,3 +26,10 @@ func (m *Model) Head(n int) Span {
 	}
 	return s
 }
+
+// EndsDense reports whether the network ends in a dense layer, Head(1), so that its outputs
+// are linear in that layer's parameters.
+func (m *Model) EndsDense() bool {
+	last, ok := m.nodes[len(m.nodes)-1].Bound.(*boundDense)
+	return ok && !last.relu
+}

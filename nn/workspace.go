@@ -76,11 +76,12 @@ type TrainOpts struct {
 	// are; else they move in w with each pass that trains, and w must not be shared.
 	Still bool
 
+	// Only, when not empty, is the span of the parameters that are trained; the
+	// others are frozen, and what Grad has there is of no use.
+	Only Span
+
 	// What follows is for Step alone.
 
-	// Only, when not empty, is the span of the parameters that are trained; the
-	// others are frozen.
-	Only Span
 	// Hold are places, ascending, that are frozen besides the model's own.
 	Hold []Span
 	// Held, when not nil, gets the gradient at the places of Hold, one after the other.
@@ -250,7 +251,7 @@ func (ws *Workspace) Grad() []float32 { return ws.grad }
 // labels into Grad, overwriting it.
 func (ws *Workspace) Gradient(w []float32, b *Batch, o TrainOpts) Result {
 	ws.m.check(w)
-	only := Span{}
+	only := o.Only
 	if o.Mixing {
 		only = Span{ws.m.firstMixing(), ws.m.Size()}
 	}
