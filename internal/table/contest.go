@@ -110,26 +110,17 @@ func (c Contest) Play(ctx context.Context) (*Standings, error) {
 	return s, nil
 }
 
-// cell plays a tuner on a table, with half the rounds that the table has of a seed or, where the
-// tuner does not accept these, the most trials' rounds below that it accepts.
+// cell plays a tuner on a table, with half the rounds that the table has of a seed or those that
+// Table.Fit finds.
 func (c Contest) cell(ctx context.Context, t Named[*Table], tuner Named[tuners.Tuner]) (*Cell, error) {
 	base, err := t.It.Study(c.Sets, nil, tuner.Name)
 	if err != nil {
 		return nil, err
 	}
 	budget := (len(t.It.Configurations) + 1) / 2 * t.It.Rounds
-	var refused error
-	for base.Budget.Rounds = budget; base.Budget.Rounds > 0; base.Budget.Rounds -= t.It.Rounds {
-		err := study.Played{Config: *base, Tuner: tuner.It, Curves: t.It.Player(0)}.Check(ctx)
-		if err == nil {
-			break
-		}
-		if refused == nil {
-			refused = err
-		}
-	}
-	if base.Budget.Rounds == 0 {
-		return nil, refused
+	base.Budget.Rounds = budget
+	if err := t.It.Fit(ctx, base, tuner.It); err != nil {
+		return nil, err
 	}
 	lowest, worst := t.It.extremes()
 	parts := make([]int, curvePoints)

@@ -5,6 +5,7 @@
 package table
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -242,6 +243,27 @@ func (t *Table) Study(sets []string, seed *uint64, tuner string) (*config.Config
 		return nil, &key.Error{Key: "budget.trial_rounds", Problem: fmt.Sprintf(" = %d: the table has %d rounds", c.Budget.TrialRounds, t.Rounds)}
 	}
 	return c, c.CheckFor(config.ModeTune)
+}
+
+// Fit lowers the total of the rounds, by those of a trial, until the tuner accepts it.
+func (t *Table) Fit(ctx context.Context, c *config.Config, tuner tuners.Tuner) error {
+	var first error
+	for rounds := c.Budget.Rounds; rounds > 0; rounds -= c.Budget.TrialRounds {
+		fitted := *c
+		fitted.Budget.Rounds = rounds
+		err := study.Played{Config: fitted, Tuner: tuner, Curves: t.Player(0)}.Check(ctx)
+		if err == nil {
+			*c = fitted
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if at, ok := errors.AsType[*key.Error](first); ok && at.Key == "budget.rounds" {
+		return fmt.Errorf("no total of %d rounds or fewer suits trials of %d: %w", c.Budget.Rounds, c.Budget.TrialRounds, first)
+	}
+	return first
 }
 
 // Best returns the lowest validation error of a row at its last recorded round, of which

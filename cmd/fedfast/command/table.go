@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -222,7 +223,7 @@ func (a *app) tableInfo(path string) error {
 		b.params(t.Configurations[best], t.Configurations[best].Keys())
 	}
 	b.Row("fedfast", t.Fedfast.String())
-	b.next("tune --table " + shellWord(path) + " --tuner sha")
+	b.next("tune --table " + shellWord(path) + " --tuner hyperband")
 	return b.print()
 }
 
@@ -259,6 +260,12 @@ func (o *tuneOptions) playTable(ctx context.Context, a *app) error {
 		return err
 	}
 	defer tuner.Close()
+	whole := c.Budget.Rounds
+	if !slices.ContainsFunc(o.sets, func(set string) bool { return strings.HasPrefix(set, "budget.rounds=") }) {
+		if err := t.Fit(ctx, c, tuner); err != nil {
+			return usageError{err}
+		}
+	}
 	curves := t.Player(c.Seed)
 	r, err := study.Played{Config: *c, Tuner: tuner, Curves: curves, Measure: t.Measure}.Play(ctx)
 	if err != nil {
@@ -273,6 +280,9 @@ func (o *tuneOptions) playTable(ctx context.Context, a *app) error {
 		}
 	}
 	b := a.tuneBlock(c, r, "on "+o.table)
+	if c.Budget.Rounds < whole {
+		b.Row("budget", fmt.Sprintf("%d rounds: the table has %d, of which %s accepts no more", c.Budget.Rounds, whole, c.Tuner.Name))
+	}
 	if curves.Near > 0 {
 		b.Row("table", fmt.Sprintf("%d of %s not in it, replaced by the nearest configuration", curves.Near, counted(len(r.Trials), "suggestion")))
 	}
