@@ -25,8 +25,8 @@ type Recording struct {
 	Diverged int
 	// Dropped are, by round from 1 on, the places in the cohort whose results were left out.
 	Dropped map[int][]int
-	// Points are in the order of their rounds, the first one before any; there are none of a
-	// trial that failed in its first round.
+	// Points are in the order of their rounds, the first one before any. A trial that failed in
+	// its first round has no points.
 	Points []RecordedPoint
 }
 

@@ -55,19 +55,22 @@ func (p *Player) Take(trial int, params tuners.Params) *study.Recording {
 		p.Again++
 	}
 	p.used[at] = true
+	return p.table.training(at, p.seed, kernels.Key(p.seed, uint64(trial)))
+}
+
+// training returns the training of a configuration with a seed, without one that which the key
+// draws.
+func (t *Table) training(config int, seed, key uint64) *study.Recording {
 	var rows []int
-	for i := range p.table.Rows {
-		if row := &p.table.Rows[i]; row.Config == at {
-			if row.Seed == p.seed {
-				return &p.table.Trained[i]
+	for i := range t.Rows {
+		if row := &t.Rows[i]; row.Config == config {
+			if row.Seed == seed {
+				return &t.Trained[i]
 			}
 			rows = append(rows, i)
 		}
 	}
-	if len(rows) == 0 {
-		return &p.table.Trained[0]
-	}
-	return &p.table.Trained[rows[kernels.Key(p.seed, uint64(trial))%uint64(len(rows))]]
+	return &t.Trained[rows[key%uint64(len(rows))]]
 }
 
 // nearest returns the nearest configuration that is not used, of equal ones the first; of all if

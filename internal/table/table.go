@@ -153,9 +153,6 @@ func readHead(path string) (*Table, error) {
 	return t, nil
 }
 
-// errNone is the error of a table that has nothing.
-var errNone = errors.New("a table has clients, configurations and rows")
-
 // valid checks what the JSON file says, and makes room for the trainings.
 func (t *Table) valid() error {
 	if t.Format != format {
@@ -175,9 +172,10 @@ func (t *Table) valid() error {
 			return fmt.Errorf("client %d: negative number of samples", i)
 		}
 	}
-	if len(t.Clients) == 0 || len(t.Configurations) == 0 || len(t.Rows) == 0 {
-		return errNone
+	if len(t.Clients) == 0 || len(t.Configurations) == 0 {
+		return errors.New("a table has clients and configurations")
 	}
+	trained := make([]bool, len(t.Configurations))
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		if r.Config < 0 || r.Config >= len(t.Configurations) || r.Rounds < 0 || r.Rounds > t.Rounds || len(r.SHA256) != len(r.Recorded) {
@@ -192,9 +190,13 @@ func (t *Table) valid() error {
 				return fmt.Errorf("row %d: a negative place of a dropped client", i)
 			}
 		}
+		trained[r.Config] = true
 		t.Trained = append(t.Trained, study.Recording{
 			Trial: r.Config, Seed: r.Seed, Params: t.Configurations[r.Config], Rounds: r.Rounds, Failed: r.Failed, Diverged: r.Diverged, Dropped: r.Dropped,
 		})
+	}
+	if i := slices.Index(trained, false); i >= 0 {
+		return fmt.Errorf("configuration %d: no row", i)
 	}
 	return nil
 }

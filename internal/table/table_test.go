@@ -2,9 +2,11 @@ package table
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,7 +86,12 @@ func TestBadHeads(t *testing.T) {
 		"row 0: of no configuration": func(h map[string]any) {
 			h["rows"] = []any{map[string]any{"config": 7, "rounds": 9, "recorded": []int{0}, "weights_sha256": []string{""}}}
 		},
-		"24 rows, but the JSON file has 3 clients at 4 rounds": func(h map[string]any) { h["rows"] = h["rows"].([]any)[:1] },
+		"configuration 1: no row": func(h map[string]any) { h["rows"] = h["rows"].([]any)[:1] },
+		"24 rows, but the JSON file has 3 clients at 7 rounds": func(h map[string]any) {
+			row := h["rows"].([]any)[0].(map[string]any)
+			row["recorded"], row["weights_sha256"] = row["recorded"].([]any)[1:], row["weights_sha256"].([]any)[1:]
+			row["recorded"].([]any)[0] = 0
+		},
 		"its SHA-256 is": func(h map[string]any) { h["parquet_sha256"] = "0" },
 	} {
 		var h map[string]any
@@ -155,6 +162,66 @@ func TestContest(t *testing.T) {
 		t.Errorf("%+v, %v", again, err)
 	}
 	if _, err := s.Figure(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNoise: what random search takes without noise is distributed as the best of a draw without
+// replacement, and noise takes it to the distribution of all configurations.
+func TestNoise(t *testing.T) {
+	table, _ := opened(t, 40)
+	table.Trained[39].Diverged = 3 // the best is never taken
+	out, err := Noise{Table: table, Trials: 5, Repeats: 4000, Workers: 2}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make([]float64, 40) // by rank
+	for i := range 39 {
+		errs[i] = table.error(&table.Trained[38-i], 9)
+	}
+	errs[39] = 1
+	want := func(p float64) float64 { // the first rank at or before which the best is with p
+		for i := range errs {
+			later := 1.0
+			for k := range 5 {
+				later *= float64(max(0, 39-i-k)) / float64(40-k)
+			}
+			if 1-later >= p {
+				return errs[i]
+			}
+		}
+		panic("unreachable")
+	}
+	exact := Quartiles{want(0.25), want(0.5), want(0.75)}
+	unweighted := func(e float64) float64 { return (2*e + e*e) / 3 }
+	if *out.Exact != exact {
+		t.Errorf("exact %+v, want %+v", *out.Exact, exact)
+	}
+	cells := map[string]NoiseCell{}
+	for _, c := range out.Cells {
+		cells[fmt.Sprintf("%d %s", c.Clients, c.Name())] = c
+	}
+	if len(cells) != 12 { // 1 and all 3 clients
+		t.Fatalf("%+v", out.Cells)
+	}
+	if got := cells["3 weighted"].Quartiles; got != exact {
+		t.Errorf("all clients %+v, want %+v", got, exact)
+	}
+	free := cells["3 epsilon inf"].Median
+	e := 1 - 0.9*float64(39-slices.Index(errs, exact.Median))/40 // of a client whose error is not squared
+	if math.Abs(free-unweighted(e)) > 1e-12 {
+		t.Errorf("all clients alike: median %v, want %v", free, unweighted(e))
+	}
+	if loud := cells["1 epsilon 0.1"]; math.Abs(loud.Median-errs[20]) > 0.05 {
+		t.Errorf("under much noise the median is %v, of all configurations %v", loud.Median, errs[20])
+	}
+	if calm, loud := cells["3 epsilon 100"], cells["3 epsilon 1"]; !(free <= calm.Median && calm.Median < loud.Median) {
+		t.Errorf("medians %v, with noise %v and %v", free, calm.Median, loud.Median)
+	}
+	if _, err := out.Figure(); err != nil {
+		t.Error(err)
+	}
+	if _, err := (Noise{Table: table, Trials: 41}).Run(t.Context()); err == nil || err.Error() != "--trials 41: the table has 40 configurations" {
 		t.Error(err)
 	}
 }
