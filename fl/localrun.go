@@ -28,9 +28,10 @@ type LocalRun struct {
 	// Shift, when not nil, is added to each gradient: a vector of the model's size.
 	Shift []float32
 	// Before, when not nil, is called with the batch of each step before it is taken, and
-	// Aside adds a term to the loss of the step.
-	Before func(b *nn.Batch)
-	Aside  nn.Aside
+	// Aside adds a term of the logits to the loss of the step, Features one of what the last
+	// layer takes, see nn.TrainOpts.
+	Before          func(b *nn.Batch)
+	Aside, Features nn.Aside
 	// Each, when not nil, is called after each step with its number in the run,
 	// from 0.
 	Each func(step int)
@@ -74,7 +75,7 @@ func (l *Local) SGD(r LocalRun) error {
 	}
 	opts := l.trainOpts(p)
 	opts.Only, opts.Hold, opts.Shift = r.Only, r.Hold, r.Shift
-	opts.Held, opts.Drawn, opts.Aside = r.Held, r.Drawn, r.Aside
+	opts.Held, opts.Drawn, opts.Aside, opts.Features = r.Held, r.Drawn, r.Aside, r.Features
 	if (l.wantPhi || l.wantPrior) && !r.Other {
 		opts.Probe = &l.worker.probe
 		opts.Probe.Anchor, opts.Probe.Prior = start, l.wantPrior
@@ -254,7 +255,19 @@ func (l *Local) Step(w []float32, b *nn.Batch, opt *nn.Optimizer, p ClientParams
 func (l *Local) Outputs(out, w []float32, b *nn.Batch) {
 	seen := *b
 	seen.Outputs = out
-	l.trainer().Evaluate(w, &seen)
+	l.look(w, &seen)
+}
+
+// Features writes what the last layer takes of the examples of a batch with the weights w to
+// out, nn.Model.Features numbers for each, as Outputs does.
+func (l *Local) Features(out, w []float32, b *nn.Batch) {
+	seen := *b
+	seen.Features = out
+	l.look(w, &seen)
+}
+
+func (l *Local) look(w []float32, b *nn.Batch) {
+	l.trainer().Evaluate(w, b)
 	l.flops += float64(b.N) * l.engine.forwardFLOPs
 }
 

@@ -29,6 +29,9 @@ type Batch struct {
 	// Outputs, when not nil, gets from Evaluate what the network gives, label by
 	// label: as many numbers as it has outputs for each.
 	Outputs []float32
+	// Features, when not nil, gets from Evaluate what the last layer takes, Model.Features
+	// numbers for each sample.
+	Features []float32
 }
 
 // Prediction is the class of the largest logit, the lowest one of several, and its
@@ -56,6 +59,9 @@ type TrainOpts struct {
 	// Aside, when not nil, adds to the loss of each sample and to the gradient of its logits.
 	// It is for models with one label a sample.
 	Aside Aside
+	// Features, when not nil, does the same with what the last layer takes in place of the
+	// logits, for models that have Features: its gradient goes back through the layers before.
+	Features Aside
 
 	// Drawn has each Mix give one of its inputs, drawn by its shares, instead of
 	// the sum of them all; those of one name draw the same. Nothing else is computed.
@@ -95,8 +101,8 @@ type TrainOpts struct {
 // Aside adds a term to the mean loss of a batch.
 type Aside interface {
 	// Add returns the term of sample i of the batch, with the given label and logits as the
-	// loss has them, and adds scale times its gradient to grad. Samples with masked labels
-	// are left out.
+	// loss has them, or features, and adds scale times its gradient to grad. Samples with
+	// masked labels are left out.
 	Add(i int, label int32, logits, grad []float32, scale float32) float64
 }
 
@@ -136,6 +142,7 @@ type Workspace struct {
 	absent  []int32   // classes
 	bias    []float32 // of the logits
 	aside   Aside
+	tap     *tap       // of the last layer, nil unless a pass looks at what it takes
 	lowest  int        // the first layer that needs its backward pass
 	twice   *Workspace // of Hessian, made when it is called first
 }
@@ -318,6 +325,9 @@ func (ws *Workspace) train(w []float32, b *Batch, o TrainOpts, only Span, u *upd
 	}
 	ws.start(Run{W: w, G: ws.grad, drawn: o.Drawn, mixing: o.Mixing && u == nil}, o)
 	ws.fit(b.N)
+	if o.Features != nil {
+		ws.tap = ws.tapping(o.Features)
+	}
 	ws.lowest = ws.m.lowest(only)
 	ws.run.lowest = ws.lowest
 	return ws.chunks(b, ws.scale(b, count), u)
@@ -346,6 +356,7 @@ func (ws *Workspace) scale(b *Batch, count int) float32 {
 func (ws *Workspace) start(r Run, o TrainOpts) {
 	r.Train, r.still, r.Dropout, r.Key = true, o.Still, o.Dropout, kernels.Key(o.Key, uint64(o.Step))
 	ws.run, ws.absent, ws.bias, ws.aside, ws.lowest = r, o.Absent, o.LogitBias, o.Aside, 0
+	ws.tap = nil
 }
 
 // count returns the unmasked labels of a batch, or its examples.
@@ -366,7 +377,10 @@ func (ws *Workspace) count(b *Batch) int {
 func (ws *Workspace) Evaluate(w []float32, b *Batch) Result {
 	ws.m.check(w)
 	ws.run = Run{W: w}
-	ws.absent, ws.bias = nil, nil
+	ws.absent, ws.bias, ws.tap = nil, nil, nil
+	if b.Features != nil {
+		ws.tap = ws.tapping(nil)
+	}
 	return ws.chunks(b, 0, nil)
 }
 
@@ -375,7 +389,10 @@ func (ws *Workspace) Evaluate(w []float32, b *Batch) Result {
 func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 	var sum Result
 	in := ws.m.input
-	r := &ws.run
+	r, states := &ws.run, ws.states
+	if ws.tap != nil {
+		states = append(slices.Clone(states[:len(states)-1]), ws.tap)
+	}
 	chunk := ws.chunk
 	if !r.Train {
 		chunk = min(chunk, ws.near)
@@ -388,9 +405,12 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 		} else {
 			x = Act{Data: b.X[at*in.Size() : (at+r.N)*in.Size()], Sample: in.Size(), Row: in.W * in.C, Pixel: in.C}
 		}
-		logits := ws.m.groups.forward(ws.states, r, x, 0, r.N)
+		logits := ws.m.groups.forward(states, r, x, 0, r.N)
 		if b.Outputs != nil && !r.Train {
 			ws.copyOut(b.Outputs, logits)
+		}
+		if b.Features != nil && !r.Train {
+			ws.tap.copyOut(b.Features, r)
 		}
 		if ws.m.plain() {
 			sum.Add(ws.classify(b, at, logits, scale))
@@ -400,12 +420,18 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 		if r.Train && ws.aside != nil {
 			sum.Loss += ws.addAside(b.Labels[at:at+r.N], logits, scale)
 		}
+		if r.Train && ws.tap != nil {
+			ws.tap.labels, ws.tap.scale = b.Labels[at:at+r.N], scale
+		}
 		if at+r.N == b.N {
 			r.update, r.last = u, true
 		}
 		if r.Train {
-			ws.m.groups.backward(ws.states, ws.lowest, r, ws.dlogit, 0, r.N)
+			ws.m.groups.backward(states, ws.lowest, r, ws.dlogit, 0, r.N)
 		}
+	}
+	if r.Train && ws.tap != nil {
+		sum.Loss += ws.tap.loss
 	}
 	return sum
 }

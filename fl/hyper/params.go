@@ -20,7 +20,7 @@ type Client struct {
 	Eps            float64 `toml:"eps" in:"[1e-30, inf)" off:"1e-8" doc:"constant that local Adam and AdamW add to the root of the second moment" also:"epsilon"`
 	WeightDecay    float64 `toml:"weight_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on all parameters; decoupled weight decay with AdamW" also:"wd l2 decay"`
 	BiasDecay      float64 `toml:"bias_decay" in:"[0, inf) or -1" off:"-1" doc:"L2 coefficient on biases and the parameters of normalization layers instead of client.weight_decay; -1: client.weight_decay" also:"norm_decay bias_weight_decay"`
-	Mu             float64 `toml:"mu" in:"[0, inf)" off:"0" doc:"weight of the proximal term mu/2 |w_k - w|^2 in the local objective" also:"proximal prox proximal_mu"`
+	Mu             float64 `toml:"mu" in:"[0, inf)" off:"0" doc:"weight of the proximal term mu/2 |w_k - w|^2 in the local objective, or of MOON's contrastive term" also:"proximal prox proximal_mu"`
 	Epochs         float64 `toml:"epochs" in:"(0, 1e6]" default:"1" doc:"passes over a client's training samples per round; a fraction is part of one more shuffled pass" also:"local_epochs num_epochs passes"`
 	Steps          int     `toml:"steps" in:"[0, inf)" doc:"local steps per round; 0: given by client.epochs" also:"local_steps num_steps iterations"`
 	Batch          int     `toml:"batch" in:"[1, inf)" default:"20" doc:"samples per local step" also:"batch_size batchsize bs"`
@@ -49,7 +49,7 @@ type Client struct {
 	AlphaBeta2     float64 `toml:"alpha_beta2" in:"[0, 1)" off:"0" doc:"decay rate of the second moment of that Adam"`
 	AlphaDecay     float64 `toml:"alpha_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on the weights of mixed operations instead of client.weight_decay" also:"arch_weight_decay"`
 
-	Temperature float64 `toml:"temperature" in:"[0, inf)" off:"0" doc:"temperature of FedLC's calibration of logits, and of distillation" also:"tau"`
+	Temperature float64 `toml:"temperature" in:"[0, inf)" off:"0" doc:"temperature of FedLC's calibration of logits, of distillation, and of MOON's similarities" also:"tau"`
 	Distill     float64 `toml:"distill" in:"[0, inf)" off:"0" doc:"weight of the distillation of the broadcast model in the local loss" also:"distillation kd_weight"`
 
 	// Arch is the sub-network of a client of the method supernet, empty for the whole

@@ -58,17 +58,17 @@ func calibratedSGD(l *fl.Local) error {
 	if err != nil {
 		return err
 	}
-	l.LogitBias = calibration(counts, l.Params.Temperature)
+	l.LogitBias = classBias(counts, func(n float64) float64 { return -l.Params.Temperature / math.Sqrt(math.Sqrt(n)) })
 	return l.SGD(fl.LocalRun{})
 }
 
-// calibration is -t n^(-1/4) for each of the counts.
-func calibration(counts []int, t float64) []float32 {
+// classBias is a function of each of the counts, and leaves out classes whose count is 0.
+func classBias(counts []int, of func(n float64) float64) []float32 {
 	bias := make([]float32, len(counts))
 	for c, n := range counts {
 		bias[c] = float32(math.Inf(-1))
 		if n > 0 {
-			bias[c] = float32(-t / math.Sqrt(math.Sqrt(float64(n))))
+			bias[c] = float32(of(float64(n)))
 		}
 	}
 	return bias

@@ -2,7 +2,6 @@ package methods
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
@@ -80,7 +79,7 @@ func trainTwoHeads(l *fl.Local) error {
 	if err != nil {
 		return err
 	}
-	l.LogitBias = logCounts(counts)
+	l.LogitBias = classBias(counts, det.Log)
 	p, head, joined := l.Params, l.Model().Head(1), l.Vector(0)
 	opt := l.Optimizer(p, head)
 	opt.Velocity, opt.Second = l.Vector(1)[:head.Len()], l.Vector(2)[:head.Len()]
@@ -91,16 +90,4 @@ func trainTwoHeads(l *fl.Local) error {
 		opt.LR = float32(p.RateAt(opt.Steps, steps))
 		opt.Step(l.State, l.SpanGradient(head, joined, b, p, l.Steps))
 	}})
-}
-
-// logCounts is the logarithm of each of the counts.
-func logCounts(counts []int) []float32 {
-	bias := make([]float32, len(counts))
-	for c, n := range counts {
-		bias[c] = float32(math.Inf(-1))
-		if n > 0 {
-			bias[c] = float32(det.Log(float64(n)))
-		}
-	}
-	return bias
 }

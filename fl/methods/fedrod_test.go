@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -108,7 +109,7 @@ func TestPersonalHeadsLeaveTheNetworkAlone(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		l.LogitBias = logCounts(counts)
+		l.LogitBias = classBias(counts, det.Log)
 		l.State[0] = 1
 		return l.SGD(fl.LocalRun{})
 	}

@@ -221,6 +221,7 @@ func TestVisits(t *testing.T) {
 		"perfedavg": {func(*fl.ClientParams) {}, 60 + 60 + 2.5*60},
 		"fedntd":    {func(*fl.ClientParams) {}, 60 + 0.5*60},
 		"fedrod":    {func(*fl.ClientParams) {}, 60 + 0.5*60},
+		"moon":      {func(*fl.ClientParams) {}, 60 + 60},
 		"maml":      {func(*fl.ClientParams) {}, 24 + 2.5*24 + 4},
 	} {
 		p := base
