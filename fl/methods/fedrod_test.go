@@ -99,10 +99,9 @@ func TestTwoHeadsByHand(t *testing.T) {
 }
 
 // TestPersonalHeadsLeaveTheNetworkAlone: the network trains as by the balanced softmax alone,
-// with dropout, too.
+// with dropout and running statistics, too.
 func TestPersonalHeadsLeaveTheNetworkAlone(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 6, 30)
-	model := fltest.SmallCNN(t, fed)
 	alone := fedRoD()
 	alone.Local = func(l *fl.Local) error {
 		counts, err := l.Train.ClassCounts(l.Model().Classes())
@@ -110,20 +109,18 @@ func TestPersonalHeadsLeaveTheNetworkAlone(t *testing.T) {
 			return err
 		}
 		l.LogitBias = classBias(counts, det.Log)
-		l.State[0] = 1
 		return l.SGD(fl.LocalRun{})
 	}
-	var want string
-	for _, m := range []fl.Method{alone, fedRoD()} {
-		plan := defaultPlan(m)
-		plan.Clients[0].Momentum, plan.Clients[0].Dropout = 0.9, 0.3
-		tr := newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: 3, Seed: 5, Momentum: true}).NewTrial(0)
-		runRounds(t, tr, plan, 2)
-		got := model.SHA256(tr.Weights())
-		if want == "" {
-			want = got
-		} else if got != want {
-			t.Errorf("weights %s, by the network's steps alone %s", got, want)
+	for _, model := range []*nn.Model{fltest.SmallCNN(t, fed), fltest.SmallNormalized(t, fed)} {
+		trained := func(m fl.Method) string {
+			plan := defaultPlan(m)
+			plan.Clients[0].Momentum, plan.Clients[0].Dropout = 0.9, 0.3
+			tr := newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: 2, Seed: 5, Momentum: true}).NewTrial(0)
+			runRounds(t, tr, plan, 2)
+			return model.SHA256(tr.Weights())
+		}
+		if got, want := trained(fedRoD()), trained(alone); got != want {
+			t.Errorf("%s: weights %s, by the network's steps alone %s", model.Name(), got, want)
 		}
 	}
 }

@@ -19,9 +19,9 @@ import (
 //	-m log(e^(cos(h, h_w)/t) / (e^(cos(h, h_w)/t) + e^(cos(h, h_v)/t)))
 //
 // with the features h of the client's model, what its last layer takes, h_w of the broadcast
-// one and h_v of the client's from its last round, m = client.mu and t =
-// client.temperature. In its first round v is w, which has no gradient. Features that are
-// all 0 have the cosine 0 and no gradient.
+// one and h_v of the client's from its last round, both as evaluations have them, m =
+// client.mu and t = client.temperature. In its first round v is w, which has no gradient.
+// Features that are all 0 have the cosine 0 and no gradient.
 func moon() fl.Method {
 	return fl.Method{
 		Name:  "moon",
