@@ -250,7 +250,7 @@ func (t *Table) Study(sets []string, seed *uint64, tuner string) (*config.Config
 // Fit lowers the total of the rounds, by those of a trial, until the tuner accepts it.
 func (t *Table) Fit(ctx context.Context, c *config.Config, tuner tuners.Tuner) error {
 	var first error
-	for rounds := c.Budget.Rounds; rounds > 0; rounds -= c.Budget.TrialRounds {
+	for rounds := c.Budget.Rounds; rounds > 0; rounds -= max(1, c.Budget.TrialRounds) {
 		fitted := *c
 		fitted.Budget.Rounds = rounds
 		err := study.Played{Config: fitted, Tuner: tuner, Curves: t.Player(0)}.Check(ctx)
