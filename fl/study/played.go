@@ -287,7 +287,6 @@ func (s *replayed) choose(r *Result, survivor *replayedTrial) (best trial.Model,
 		last = append(last, s.last(t))
 	}
 	models := withBest(last, s.best)
-	lowest := math.NaN()
 	for i, m := range models {
 		v := s.scores.Validate(s.trials[m.Trial.Number].At(m.Round).Val, fl.EvalConfig{
 			Sample: s.Config.Finalists.Clients, Noise: s.Config.Score.Options(), Trial: m.Trial.Number, Round: m.Round,
@@ -295,30 +294,21 @@ func (s *replayed) choose(r *Result, survivor *replayedTrial) (best trial.Model,
 		if v.Clients == 0 {
 			return best, errors.New("the table has no client with validation samples")
 		}
-		f := Finalist{
+		r.Finalists = append(r.Finalists, Finalist{
 			Trial: m.Trial.Number, Round: m.Round, Survivor: i < len(last), CohortScore: m.Score,
 			Score: v.Metric(s.objective.Metric), Clients: v.Clients, Examples: v.Examples,
-		}
-		r.Finalists = append(r.Finalists, f)
-		if s.objective.Better(f.Score, lowest) {
-			best, lowest = m, f.Score
-		}
+		})
 	}
-	return best, nil
+	return models[r.bestFinalist(s.objective)], nil
 }
 
 // chosen describes a model with its errors.
 func (s *replayed) chosen(m trial.Model, r *Result) *Chosen {
-	t := s.trials[m.Trial.Number]
+	c, t := r.chosen(m), s.trials[m.Trial.Number]
+	c.Params = t.Params // those that were trained
 	point := t.At(m.Round)
-	c := &Chosen{Number: t.Number, Params: t.Params, Round: m.Round, Score: m.Score, CohortScore: m.Score}
 	if point.Round == m.Round {
 		c.SHA256 = point.SHA256
-	}
-	for _, f := range r.Finalists {
-		if f.Trial == c.Number && f.Round == c.Round {
-			c.Score = f.Score
-		}
 	}
 	val, test, _ := s.Curves.Samples()
 	e := &fl.Evaluation{GlobalVal: fl.Summarize(point.Val, val), GlobalTest: s.tested(point, test)}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // result chooses the model that the study returns, and evaluates it, the last
@@ -31,13 +32,7 @@ func (d *driver) result(ctx context.Context, survivor *entrant) (*Result, error)
 		if err := d.scoreFinalists(ctx, models, survivors, r); err != nil {
 			return nil, err
 		}
-		best := 0
-		for i := range r.Finalists {
-			if d.objective.Better(r.Finalists[i].Score, r.Finalists[best].Score) {
-				best = i
-			}
-		}
-		return r, d.returns(ctx, r, models[best], survivor)
+		return r, d.returns(ctx, r, models[r.bestFinalist(d.objective)], survivor)
 	}
 	return r, d.returns(ctx, r, d.best[0], survivor)
 }
@@ -50,6 +45,28 @@ func noModel(tuner string, trials []TrialResult) error {
 		}
 	}
 	return fmt.Errorf("tuner %s: it finished without running a trial", tuner)
+}
+
+// bestFinalist returns the index of the finalist with the best score, of equal ones the first.
+func (r *Result) bestFinalist(o tuners.Objective) int {
+	best := 0
+	for i := range r.Finalists {
+		if o.Better(r.Finalists[i].Score, r.Finalists[best].Score) {
+			best = i
+		}
+	}
+	return best
+}
+
+// chosen describes a model, without its errors, by its score among the finalists if it is one.
+func (r *Result) chosen(m trial.Model) *Chosen {
+	c := &Chosen{Number: m.Trial.Number, Params: m.Trial.Params, Round: m.Round, Score: m.Score, CohortScore: m.Score}
+	for _, f := range r.Finalists {
+		if f.Trial == c.Number && f.Round == c.Round {
+			c.Score = f.Score
+		}
+	}
+	return c
 }
 
 // returns fills in the models of a result: the returned one, the last survivor
@@ -106,15 +123,8 @@ func (d *driver) choose(ctx context.Context, r *Result, m trial.Model, name stri
 	if err := m.Fill(ctx); err != nil {
 		return nil, err
 	}
-	chosen := &Chosen{
-		Number: m.Trial.Number, Params: m.Trial.Params, Round: m.Round, Score: m.Score, CohortScore: m.Score,
-		SHA256: d.setup.Model.SHA256(m.Weights), weights: m.Weights,
-	}
-	for _, f := range r.Finalists {
-		if f.Trial == chosen.Number && f.Round == chosen.Round {
-			chosen.Score = f.Score
-		}
-	}
+	chosen := r.chosen(m)
+	chosen.SHA256, chosen.weights = d.setup.Model.SHA256(m.Weights), m.Weights
 	for _, k := range d.setup.Evaluated {
 		if k.Number == chosen.Number && k.Round == chosen.Round && k.SHA256 == chosen.SHA256 {
 			chosen.Errors = k.Errors

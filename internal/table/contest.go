@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -64,10 +63,8 @@ type Cell struct {
 
 // Regret are quartiles over the seeds.
 type Regret struct {
-	Rounds int     `json:"rounds"`
-	Q1     float64 `json:"q1"`
-	Median float64 `json:"median"`
-	Q3     float64 `json:"q3"`
+	Rounds int `json:"rounds"`
+	Quartiles
 }
 
 // Rank is the place of a tuner by its regret at the end.
@@ -146,9 +143,7 @@ func (c Contest) cell(ctx context.Context, t Named[*Table], tuner Named[tuners.T
 			at[seed] = regrets[seed][k]
 		}
 		cell.final = slices.Clone(at)
-		slices.Sort(at)
-		q := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, at, nil) }
-		cell.Curve = append(cell.Curve, Regret{Rounds: parts[k], Q1: q(0.25), Median: q(0.5), Q3: q(0.75)})
+		cell.Curve = append(cell.Curve, Regret{parts[k], quartiles(at, nil)})
 	}
 	return cell, nil
 }
