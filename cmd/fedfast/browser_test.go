@@ -95,6 +95,26 @@ func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
+// click clicks on what selectors find, one after the other. A page may draw a node anew
+// between finding it and clicking on it: it is looked for again.
+func (b *browser) click(selectors ...string) {
+	b.t.Helper()
+	for _, selector := range selectors {
+		var err error
+		for range 10 {
+			if err = chromedp.Do(b.ctx, chromedp.Click(selector)); err == nil || !strings.Contains(err.Error(), noNode) {
+				break
+			}
+		}
+		if err != nil {
+			b.t.Fatalf("click on %s: %v", selector, err)
+		}
+	}
+}
+
+// noNode is what the browser says of a node that is no longer there.
+const noNode = "Could not find node"
+
 // until waits until an expression of JavaScript is true. A page that is being left for
 // another cannot answer, and one that is being built may lack what it is asked for: both
 // are asked again.
