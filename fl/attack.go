@@ -86,6 +86,20 @@ func (u *Upload) strength() float64 { return u.Updates.strength(u.attack) }
 // flips reports whether labels can be flipped.
 func (c *Config) flips() bool { return c.Data.Target == data.OneClass }
 
+// ClassCounts returns how many of the client's training samples have each class, by the
+// labels that it trains with: those of an attacker may be flipped.
+func (l *Local) ClassCounts() ([]int, error) {
+	counts, err := l.Train.ClassCounts(l.Model().Classes())
+	if err != nil || l.label == nil {
+		return counts, err
+	}
+	flipped, classes := make([]int, len(counts)), int32(l.engine.cfg.Data.Classes)
+	for c := range classes {
+		flipped[l.label(c, classes)] += counts[c]
+	}
+	return flipped, nil
+}
+
 // flip has an attacker train with other labels.
 func (l *Local) flip(b *nn.Batch) {
 	if l.label == nil {

@@ -1,9 +1,11 @@
 package fl
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/fltest"
 )
 
 // TestDropLastDealsCompleteBatches: without its incomplete last batch a pass is three
@@ -40,5 +42,22 @@ func TestDropLastDealsCompleteBatches(t *testing.T) {
 		if n := len(small.next()); n != 25 {
 			t.Errorf("pass %d of a client without a complete batch has %d samples, want all 25", pass, n)
 		}
+	}
+}
+
+// TestClassCountsOfAnAttacker are those of the labels that it trains with.
+func TestClassCountsOfAnAttacker(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 24, 40)
+	e := &Engine{cfg: Config{Data: fed, Model: fltest.SmallCNN(t, fed)}}
+	l := &Local{Train: fed.Clients[0].Train, engine: e}
+	honest, err := l.ClassCounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.label = labelFlip.Label
+	flipped, err := l.ClassCounts()
+	slices.Reverse(flipped[:fed.Classes])
+	if err != nil || !slices.Equal(honest, flipped) || slices.Max(honest) == 0 {
+		t.Errorf("%v; of flipped labels, from the last class on: %v, %v", honest, flipped, err)
 	}
 }

@@ -54,7 +54,7 @@ func oneLabel(cfg *fl.Config) error {
 }
 
 func calibratedSGD(l *fl.Local) error {
-	counts, err := l.Train.ClassCounts(l.Model().Classes())
+	counts, err := l.ClassCounts()
 	if err != nil {
 		return err
 	}

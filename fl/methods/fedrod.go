@@ -75,7 +75,7 @@ func addHead(l *fl.Local, weights []float32) {
 // trainTwoHeads takes the local steps of the network, each after one of the personal head on
 // the same batch.
 func trainTwoHeads(l *fl.Local) error {
-	counts, err := l.Train.ClassCounts(l.Model().Classes())
+	counts, err := l.ClassCounts()
 	if err != nil {
 		return err
 	}
