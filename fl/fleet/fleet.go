@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"math"
+	"slices"
 
 	"github.com/fedfast/fedfast/internal/key"
 )
@@ -93,6 +94,9 @@ func New(cfg Config, seed uint64, clients []Client) (*Fleet, error) {
 // setMemory finds the clients whose devices have too little memory.
 func (f *Fleet) setMemory(clients []Client) {
 	f.able = len(clients)
+	if !slices.ContainsFunc(f.rows, func(r row) bool { return !math.IsInf(r.Memory, 1) }) {
+		return // a device of a million clients is not looked at for nothing
+	}
 	for i, c := range clients {
 		if f.Device(i).Memory >= float64(c.Memory) {
 			continue
