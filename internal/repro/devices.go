@@ -92,12 +92,15 @@ func deviceCells() []Cell {
 
 // clockToGoal is the simulated time at which a training reached its goal.
 func clockToGoal(m *Metrics) (float64, bool) {
-	return m.reached(func(p study.CurvePoint) float64 {
-		if p.Clock == nil {
-			return math.NaN()
-		}
-		return *p.Clock
-	})
+	return m.reached(clockAt)
+}
+
+// clockAt is the simulated time of a point, NaN without a fleet.
+func clockAt(p study.CurvePoint) float64 {
+	if p.Clock == nil {
+		return math.NaN()
+	}
+	return *p.Clock
 }
 
 // clockPerRound is the simulated time of a whole training over its rounds.

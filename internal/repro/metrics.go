@@ -168,9 +168,14 @@ type Returned struct {
 // reached returns x at the first point of the curve that reaches the goal, or, with
 // false, at its end when none does.
 func (m *Metrics) reached(x func(study.CurvePoint) float64) (float64, bool) {
+	return reached(m.End.Curve, m.End.Goal, x)
+}
+
+// reached is Metrics.reached of a curve and a goal.
+func reached(curve []study.CurvePoint, goal float64, x func(study.CurvePoint) float64) (float64, bool) {
 	spent := math.NaN()
-	for _, p := range m.End.Curve {
-		if spent = x(p); 1-p.TestError >= m.End.Goal {
+	for _, p := range curve {
+		if spent = x(p); 1-p.TestError >= goal {
 			return spent, true
 		}
 	}

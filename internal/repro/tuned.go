@@ -81,19 +81,11 @@ func winners(name string) func(*Metrics) (float64, bool) {
 
 // winnerToGoal is the simulated time at which the returned trial reached the goal.
 func winnerToGoal(m *Metrics) (float64, bool) {
-	w, spent := m.winner(), math.NaN()
+	w := m.winner()
 	if w == nil {
-		return spent, false
+		return math.NaN(), false
 	}
-	for _, p := range w.Test {
-		if p.Clock != nil {
-			spent = *p.Clock
-		}
-		if 1-p.TestError >= timeGoal {
-			return spent, true
-		}
-	}
-	return spent, false
+	return reached(w.Test, timeGoal, clockAt)
 }
 
 // shrinkSeconds scales the simulated seconds of a study.

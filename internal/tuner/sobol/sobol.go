@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/internal/tuner/internal/batch"
+	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -49,8 +50,8 @@ func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session
 	if err != nil {
 		return nil, err
 	}
-	if len(problems) > 0 {
-		return nil, fmt.Errorf("sobol: %s: %s", problems[0].Key, problems[0].Message)
+	if err := options.First(Name, problems); err != nil {
+		return nil, err
 	}
 	key := uint64(description.WithDefaults(req.Options).Int("scramble", 1))
 	return batch.Open(Name, req, req.Budget.Rounds/req.Budget.TrialRounds, func(trial int) tuners.Params {
