@@ -81,6 +81,10 @@ var pfllibArms = []pfllibArm{
 		method: "fedbabu", published: []Published{{Mean: 97.46, SD: 0.07}, {Mean: 99.41, SD: 0.05}}, own: true, adapt: true, sets: []string{"client.head_epochs=1"},
 		deviates: []string{"FedBABU tunes the head for one epoch before each measurement, where PFLlib tunes the whole network for 10 after the last round"},
 	},
+	{method: "scaffold"},
+	{method: "moon", deviates: []string{"MOON has a mu of 1, where the default of PFLlib's code is 0, which is FedAvg"}},
+	{method: "fedntd", deviates: []string{"FedNTD has its paper's beta of 1, where the default of PFLlib's code is 0, which is FedAvg"}},
+	{method: "fedlc", deviates: []string{"FedLC calibrates by a client's own classes, where PFLlib's code counts those of all clients"}},
 }
 
 const noSuchMethod = "the method is not built in"
@@ -101,12 +105,24 @@ func pfllibTraining(s pfllibSetting, arm pfllibArm) *Training {
 	return t
 }
 
-// shrinkPFLlib scales the rounds.
+// pfllibSamples is how many samples a client of the leaderboard has in the mean.
+const pfllibSamples = 70_000 / 20
+
+// shrinkPFLlib scales the rounds, and by the square root of the scale the most samples that a
+// client has. Learning rates grow by that root, up to tenfold: at PFLlib's own the few steps
+// that are left would hardly move a network.
 func shrinkPFLlib(c *config.Config, scale float64) []string {
-	rounds := c.Rounds
+	rounds, lr, root := c.Rounds, c.Client.LR, math.Sqrt(scale)
 	c.Rounds = shrunk(rounds, scale, 1)
 	c.Budget.Rounds, c.Budget.TrialRounds = c.Rounds, c.Rounds // as a study of one trial has
-	return []string{fmt.Sprintf("scaled by %v: %d rounds instead of %d", scale, c.Rounds, rounds)}
+	c.Data.MaxSamples = shrunk(pfllibSamples, root, c.Data.MinSamples)
+	faster := min(10, math.Round(1/root))
+	c.Client.LR = float64(lr * faster)
+	if c.Client.InnerLR == lr { // Per-FedAvg's
+		c.Client.InnerLR = c.Client.LR
+	}
+	return []string{fmt.Sprintf("scaled by %v: %d rounds instead of %d, at most %d samples a client, training and test, instead of %d in the mean, and a learning rate of %v instead of %v",
+		scale, c.Rounds, rounds, c.Data.MaxSamples, pfllibSamples, c.Client.LR, lr)}
 }
 
 func pfllibCells() []Cell {
