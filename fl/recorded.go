@@ -11,7 +11,8 @@ import (
 
 // ClientErrors measures weights as they are on the validation and the test samples of every
 // client, in the order of the clients; NaN without samples. The errors are those behind
-// Evaluation.GlobalVal and GlobalTest.
+// Evaluation.GlobalVal and GlobalTest, of a regression the mean squared ones, whose means over
+// clients are exact.
 func (e *Engine) ClientErrors(ctx context.Context, weights []float32) (val, test []float64, err error) {
 	n := len(e.cfg.Data.Clients)
 	x := &shard.Exam{Weights: weights, Clients: e.evalSample(n, 0), GlobalVal: true, GlobalTest: true}
@@ -24,7 +25,7 @@ func (e *Engine) ClientErrors(ctx context.Context, weights []float32) (val, test
 		if s.n == 0 {
 			return math.NaN()
 		}
-		return s.Error
+		return s.recorded(e.cfg.Model.Loss().Numbers())
 	}
 	for i := range scores {
 		val[i], test[i] = of(&scores[i].globalVal), of(&scores[i].globalTest)
@@ -43,6 +44,24 @@ type Recorded struct {
 	Replacement, Poisson bool
 	// Val are the numbers of validation samples of all clients.
 	Val []int
+	// Numbers says that errors are the mean squared ones of regressions.
+	Numbers bool
+}
+
+// recorded returns the error as it is recorded.
+func (s Score) recorded(numbers bool) float64 {
+	if numbers {
+		return s.Fit.MSE
+	}
+	return s.Error
+}
+
+// scoreOfRecorded is the score that an error was recorded of, as far as it is known.
+func scoreOfRecorded(e float64, numbers bool) Score {
+	if numbers {
+		return Score{Error: math.Sqrt(e), Loss: math.NaN(), Fit: Fit{MSE: e, Square: 1}}
+	}
+	return Score{Error: e, Loss: math.NaN()}
 }
 
 // Clients draws the clients of a round of a trial, as Engine.Cohort does.
@@ -60,7 +79,7 @@ func (r *Recorded) Score(trial, round int, errors []float64, dropped []int, o Sc
 	clients := r.Clients(trial, round)
 	result := &RoundResult{Round: round, draws: kernels.Key(r.Seed, uint64(trial), uint64(round), purposeScore), Slots: make([]Slot, len(clients))}
 	for i, c := range clients {
-		result.Slots[i] = Slot{Client: c, ValExamples: r.Val[c], Before: Score{Error: errors[c], Loss: math.NaN()}}
+		result.Slots[i] = Slot{Client: c, ValExamples: r.Val[c], Before: scoreOfRecorded(errors[c], r.Numbers)}
 	}
 	for _, i := range dropped {
 		if i < len(clients) {
@@ -83,17 +102,20 @@ func (r *Recorded) Validate(errors []float64, v EvalConfig) *Summary {
 	stream := kernels.NewStream(kernels.Key(r.Seed, uint64(v.Trial), uint64(v.Round), purposeValidate), 0)
 	var scores []setScore
 	for _, i := range validated(r.Seed, ids, v, stream) {
-		scores = append(scores, setScore{Score: Score{Error: errors[i], Loss: math.NaN()}, n: r.Val[i]})
+		scores = append(scores, setScore{Score: scoreOfRecorded(errors[i], r.Numbers), n: r.Val[i]})
 	}
 	return foldValidated(scores, v.Noise, stream)
 }
 
 // Summarize returns the summary of errors of clients with their numbers of samples, 0 for
-// those that have none. Its loss is NaN.
-func Summarize(errors []float64, samples []int) Summary {
+// those that have none; numbers says that they are the mean squared ones of regressions. Its loss
+// is NaN, and it has neither MAE nor R2.
+func Summarize(errors []float64, samples []int, numbers bool) Summary {
 	clients := make([]clientScores, len(errors))
 	for i, n := range samples {
-		clients[i].globalTest = setScore{Score: Score{Error: errors[i], Loss: math.NaN()}, n: n}
+		clients[i].globalTest = setScore{Score: scoreOfRecorded(errors[i], numbers), n: n}
 	}
-	return summarize(clients, func(c *clientScores) setScore { return c.globalTest })
+	s := summarize(clients, func(c *clientScores) setScore { return c.globalTest })
+	s.MAE, s.R2 = nil, nil
+	return s
 }

@@ -88,9 +88,14 @@ func checkMetrics(s *Setup) error {
 		return err
 	}
 	if s.Model.Loss().Numbers() && s.Config.Score.Epsilon > 0 {
-		return &key.Error{Key: "score.epsilon", Problem: ": the error of a regression has no bound, so no noise makes it private; leave score.epsilon out"}
+		return errUnbounded()
 	}
 	return checkMetric(s.Model, s.Config.Objective)
+}
+
+// errUnbounded is the error of a private score of a regression.
+func errUnbounded() error {
+	return &key.Error{Key: "score.epsilon", Problem: ": the error of a regression has no bound, so no noise makes it private; leave score.epsilon out"}
 }
 
 // close ends the sessions of all trials and the engine.

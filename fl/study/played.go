@@ -71,6 +71,9 @@ func (p Played) Play(ctx context.Context) (*Result, error) {
 	return r, err
 }
 
+// numbers says that the errors are those of a regression.
+func (p Played) numbers() bool { return p.Measure == MeasureRMSE }
+
 // Check returns the error of a study that cannot be played.
 func (p Played) Check(ctx context.Context) error {
 	_, err := p.open(ctx)
@@ -123,8 +126,14 @@ func (p Played) open(ctx context.Context) (*replayed, error) {
 		return nil, refuse("target", fmt.Sprintf(" = %q: a table holds errors of the global model; use \"global\"", c.Target))
 	}
 	d := &driver{setup: &Setup{Config: *c, Tuner: p.Tuner}, budget: c.Budget.Tuners(), objective: c.Aim(), study: &trial.Study{}}
-	if math.IsNaN((fl.Score{Error: 0.5, Loss: math.NaN()}).Metric(c.Objective)) {
+	if !p.numbers() && math.IsNaN((fl.Score{Error: 0.5, Loss: math.NaN()}).Metric(c.Objective)) {
 		return nil, refuse("objective", fmt.Sprintf(" = %q: a table holds errors; use \"error\" or \"accuracy\"", c.Objective))
+	}
+	if p.numbers() && c.Objective != tuners.MetricError && c.Objective != tuners.MetricRMSE {
+		return nil, refuse("objective", fmt.Sprintf(" = %q: a table of a regression holds its RMSE; use \"rmse\"", c.Objective))
+	}
+	if p.numbers() && c.Score.Epsilon > 0 {
+		return nil, errUnbounded()
 	}
 	if d.space, err = tuners.ParseSpace(c.Space); err != nil {
 		return nil, fmt.Errorf("space: %w", err)
@@ -139,7 +148,7 @@ func (p Played) open(ctx context.Context) (*replayed, error) {
 	val, _, _ := p.Curves.Samples()
 	return &replayed{
 		Played: p, shelf: newShelf(c, d.objective),
-		scores: fl.Recorded{Seed: c.Seed, Cohort: c.Cohort, Replacement: c.Sampling == "with", Poisson: c.Sampling == "poisson", Val: val},
+		scores: fl.Recorded{Seed: c.Seed, Cohort: c.Cohort, Replacement: c.Sampling == "with", Poisson: c.Sampling == "poisson", Val: val, Numbers: p.numbers()},
 		session: replay.New(nil).NewTuner(c.Tuner.Name, p.Tuner, about, tuners.OpenRequest{
 			Study: c.Name, Space: d.space, Options: options, Budget: d.budget, Objective: d.objective, Seed: c.Seed, Trial: tuners.StudySession,
 		}),
@@ -229,7 +238,7 @@ func (s *replayed) Reporting(_ context.Context, r tuners.TrialReport) error {
 		step := Step{Spent: s.spent, Trial: r.Trial, Round: r.Round, Score: r.Score, Val: math.NaN()}
 		if !r.Failed {
 			val, _, _ := s.Curves.Samples()
-			step.Val = fl.Summarize(t.At(r.Round).Val, val).Error
+			step.Val = fl.Summarize(t.At(r.Round).Val, val, s.numbers()).Error
 		}
 		s.Told(step)
 	}
@@ -311,7 +320,7 @@ func (s *replayed) chosen(m trial.Model, r *Result) *Chosen {
 		c.SHA256 = point.SHA256
 	}
 	val, test, _ := s.Curves.Samples()
-	e := &fl.Evaluation{GlobalVal: fl.Summarize(point.Val, val), GlobalTest: s.tested(point, test)}
+	e := &fl.Evaluation{GlobalVal: fl.Summarize(point.Val, val, s.numbers()), GlobalTest: s.tested(point, test)}
 	c.Errors = Errors{Measure: s.Measure, Evaluation: e, Rates: ratesOf(e, someError)}
 	return c
 }
@@ -319,10 +328,10 @@ func (s *replayed) chosen(m trial.Model, r *Result) *Chosen {
 // tested is the test error of a point.
 func (s *replayed) tested(p *RecordedPoint, samples []int) fl.Summary {
 	if p.Test != nil {
-		return fl.Summarize(p.Test, samples)
+		return fl.Summarize(p.Test, samples, s.numbers())
 	}
 	_, _, central := s.Curves.Samples()
-	test := fl.Summarize([]float64{p.Central}, []int{central})
+	test := fl.Summarize([]float64{p.Central}, []int{central}, s.numbers())
 	test.Central = true
 	return test
 }

@@ -34,7 +34,8 @@ type Recording struct {
 type RecordedPoint struct {
 	Round int
 	// Val and Test are the errors of all clients, NaN without samples; Test is nil where
-	// the federation has a test set of its own, whose error Central is, else NaN.
+	// the federation has a test set of its own, whose error Central is, else NaN. Errors of a
+	// regression are the mean squared ones.
 	Val, Test []float64
 	Central   float64
 	SHA256    string

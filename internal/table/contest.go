@@ -63,7 +63,7 @@ func (c Contest) Play(ctx context.Context) (*Standings, error) {
 }
 
 // cell plays a tuner on a table, with half the rounds that the table has of a seed or those that
-// Table.Fit finds.
+// Table.Fit finds. The regret of a regression is a share of the lowest error.
 func (c Contest) cell(ctx context.Context, t Named[*Table], tuner Named[tuners.Tuner]) (*Cell, error) {
 	base, err := t.It.Study(c.Sets, nil, tuner.Name)
 	if err != nil {
@@ -79,12 +79,19 @@ func (c Contest) cell(ctx context.Context, t Named[*Table], tuner Named[tuners.T
 	for k := range parts {
 		parts[k] = budget * (k + 1) / curvePoints
 	}
+	scale := 1.0
+	if t.It.Numbers() && lowest > 0 {
+		scale = lowest
+	}
 	regrets := make([][]float64, c.Seeds)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, c.Workers))
 	for seed := range c.Seeds {
 		group.Go(func() (err error) {
 			regrets[seed], err = play(ctx, t.It, tuner.It, *base, uint64(seed), parts, worst-lowest, lowest)
+			for k := range regrets[seed] {
+				regrets[seed][k] = min(regrets[seed][k], worst-lowest) / scale
+			}
 			return err
 		})
 	}
@@ -128,13 +135,17 @@ func play(ctx context.Context, t *Table, tuner tuners.Tuner, c config.Config, se
 	return regret, err
 }
 
-// extremes returns the lowest and the highest validation error of the table.
+// extremes returns the lowest and the highest validation error of the table; of a regression,
+// whose errors have no bound, the highest is that before any training.
 func (t *Table) extremes() (lowest, highest float64) {
 	lowest, highest = math.Inf(1), 0
 	for i := range t.Trained {
 		for _, p := range t.Trained[i].Points {
 			e := t.error(&t.Trained[i], p.Round)
-			lowest, highest = min(lowest, e), max(highest, e)
+			lowest = min(lowest, e)
+			if !t.Numbers() || p.Round == 0 {
+				highest = max(highest, e)
+			}
 		}
 	}
 	return lowest, highest

@@ -81,6 +81,9 @@ const defaultTrials = 16
 
 // Run makes the searches. The same ones are made in all cells.
 func (n Noise) Run(ctx context.Context) (*NoiseTable, error) {
+	if n.Table.Numbers() {
+		return nil, errors.New("the table is of a regression, whose error has no bound: no noise makes it private")
+	}
 	all := len(n.Table.Configurations)
 	if n.Trials == 0 {
 		n.Trials = max(1, min(defaultTrials, all/2))
@@ -168,7 +171,7 @@ func (n Noise) error(r *study.Recording, test, uniform bool) float64 {
 	if errs == nil {
 		return p.Central
 	}
-	s := fl.Summarize(errs, samples)
+	s := fl.Summarize(errs, samples, false)
 	if uniform {
 		return s.Unweighted
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/tuner/sobol"
-	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -49,10 +48,7 @@ func Launcher() workdir.Launcher {
 
 // New makes the table of studies that Training has configured, by the study c that was asked for.
 // They are in the order of their seeds.
-func New(ctx context.Context, c *config.Config, fed *data.Federation, m *nn.Model, dirs []string, seeds []uint64) (*Table, error) {
-	if m.Loss().Numbers() {
-		return nil, fmt.Errorf("data.name = %q: a table holds shares of samples classified wrongly, not errors of regressions", c.Data.Name)
-	}
+func New(ctx context.Context, c *config.Config, fed *data.Federation, dirs []string, seeds []uint64) (*Table, error) {
 	t := &Table{Head: Head{Format: format, Fedfast: workdir.ThisVersion(), Name: c.Name, Data: fed.Fingerprint, Space: c.Space, Central: fed.Test.Len()}}
 	for i := range fed.Clients {
 		client := &fed.Clients[i]

@@ -169,10 +169,14 @@ func (t *Table) readRows(path string) error {
 
 // finite checks that clients with samples have errors.
 func (t *Table) finite(path string) error {
+	most := 1.0
+	if t.Numbers() {
+		most = math.MaxFloat64
+	}
 	for i := range t.Trained {
 		for _, p := range t.Trained[i].Points {
 			for c, e := range p.Val {
-				if t.Clients[c].Val > 0 && !(e >= 0 && e <= 1) {
+				if t.Clients[c].Val > 0 && !(e >= 0 && e <= most) {
 					return fmt.Errorf("%s: configuration %d, round %d, client %d: validation error %v", path, t.Rows[i].Config, p.Round, c, e)
 				}
 			}
@@ -192,5 +196,8 @@ func (t *Table) Samples() (val, test []int, central int) {
 // error is the validation error of a training at a round, on all clients.
 func (t *Table) error(r *study.Recording, round int) float64 {
 	val, _, _ := t.Samples()
-	return fl.Summarize(r.At(round).Val, val).Error
+	return fl.Summarize(r.At(round).Val, val, t.Numbers()).Error
 }
+
+// Numbers says that the table is of a regression: the recorded errors are mean squared ones.
+func (t *Table) Numbers() bool { return t.Measure == study.MeasureRMSE }

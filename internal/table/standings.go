@@ -24,8 +24,9 @@ type Standings struct {
 }
 
 // Cell is a tuner on a table: its regret is the validation error, on all clients, of the
-// incumbent, less the lowest of the table. The incumbent is the trial that has run the furthest,
-// of several the one with the best score that the tuner was told.
+// incumbent, less the lowest of the table, of a regression as a share of the lowest. The
+// incumbent is the trial that has run the furthest, of several the one with the best score that
+// the tuner was told.
 type Cell struct {
 	Table string `json:"table"`
 	Tuner string `json:"tuner"`
@@ -106,10 +107,10 @@ func (s *Standings) Figure() (*figure.Figure, error) {
 	}
 	f := &figure.Figure{
 		Name: "tuners", Title: "Regret against rounds spent",
-		Note: fmt.Sprintf("validation error, on all clients, of the incumbent less the lowest of the table; medians of %s", oneline.Count(s.Seeds, "seed")),
+		Note: fmt.Sprintf("validation error, on all clients, of the incumbent above the lowest of the table, in points, of an RMSE in %%; medians of %s", oneline.Count(s.Seeds, "seed")),
 	}
 	for _, name := range s.Tables {
-		panel := figure.Panel{Title: name, X: figure.Axis{Label: "rounds", Whole: true}, Y: figure.Axis{Label: "regret, points", Zero: true}}
+		panel := figure.Panel{Title: name, X: figure.Axis{Label: "rounds", Whole: true}, Y: figure.Axis{Label: "regret, points or %", Zero: true}}
 		for i := range s.Cells {
 			cell := &s.Cells[i]
 			if cell.Table != name {

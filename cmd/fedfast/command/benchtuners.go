@@ -172,7 +172,7 @@ func (a *app) printStandings(s *recorded.Standings) error {
 			return err
 		}
 	}
-	fmt.Fprintf(a.out, "\n%s, points of validation error above the lowest of the table: median (quartiles) over seeds;\nranks with 90 %% intervals\n", counted(s.Seeds, "seed"))
+	fmt.Fprintf(a.out, "\n%s, validation error above the lowest of the table, in points (an RMSE in %%): median (quartiles) over seeds;\nranks with 90 %% intervals\n", counted(s.Seeds, "seed"))
 	for _, line := range s.LeftOut {
 		fmt.Fprintln(a.out, "left out: "+line)
 	}

@@ -148,11 +148,11 @@ func (o *tableOptions) run(ctx context.Context, a *app, args []string) error {
 		}
 		return places.Explain(err)
 	}
-	fed, model, err := config.Prepare(ctx, c)
+	fed, _, err := config.Prepare(ctx, c)
 	if err != nil {
 		return err
 	}
-	t, err := recorded.New(ctx, asked, fed, model, dirs, seeds)
+	t, err := recorded.New(ctx, asked, fed, dirs, seeds)
 	if err = errors.Join(err, fed.Close()); err != nil {
 		return err
 	}
@@ -210,6 +210,8 @@ func (a *app) tableInfo(path string) error {
 		}
 	}
 	best, lowest := t.Best()
+	scale := study.Scale{}
+	scale.Metric, scale.Percent = study.MeasureName(t.Measure)
 	if a.json {
 		return a.printJSON(tableSummary{File: path, Head: t.Head, Diverged: diverged, BestConfig: best, BestValError: lowest, Bytes: info.Size()})
 	}
@@ -219,7 +221,7 @@ func (a *app) tableInfo(path string) error {
 		b.Row("diverged", fmt.Sprintf("%d of %s", diverged, counted(len(t.Rows), "training")))
 	}
 	if best >= 0 {
-		b.Row("best", fmt.Sprintf("configuration %d: %.1f %% validation error", best, 100*lowest))
+		b.Row("best", fmt.Sprintf("configuration %d: %s validation %s", best, scale.Text(lowest), scale.Metric))
 		b.params(t.Configurations[best], t.Configurations[best].Keys())
 	}
 	b.Row("fedfast", t.Fedfast.String())

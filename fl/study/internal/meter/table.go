@@ -45,6 +45,10 @@ func (m *Meter) clientErrors(ctx context.Context, tr *fl.Trial) (*record.Errors,
 		return e, nil
 	}
 	s, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "test", nil, fl.EvalConfig{})
-	e.Test, e.Central = nil, new(record.Real(s.Error))
+	central := s.Error
+	if m.Model.Loss().Numbers() {
+		central = s.Fit.MSE
+	}
+	e.Test, e.Central = nil, new(record.Real(central))
 	return e, err
 }
