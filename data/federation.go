@@ -67,7 +67,8 @@ type Federation struct {
 	FilesTest bool
 	// Clients take part in training. Each has at least one training example.
 	Clients []Client
-	// Unseen clients have test examples only; nil unless Config.Unseen.
+	// Unseen clients never train: with Config.Unseen those that have test examples only,
+	// then those of Config.UnseenClients, which have others, too.
 	Unseen []Client
 	// Test is a test set of no client, on which the global model is measured. It is
 	// empty for most sets, whose clients have test examples; where it is not, they

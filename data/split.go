@@ -106,6 +106,9 @@ func (c *Config) split(fed *Federation, writers []Examples) error {
 	if len(fed.Clients) == 0 {
 		return errors.New(left.nobody(c))
 	}
+	if err := c.holdOut(fed); err != nil {
+		return err
+	}
 	fed.Notes = append(fed.Notes, left.notes(c, parts)...)
 	if c.Augment == AugmentFedEx {
 		fed.Notes = append(fed.Notes, fmt.Sprintf("validation images are changed at random, as training images are, so scores see them so (data.augment = %q, as FedEx's code); %q leaves them as they are", AugmentFedEx, AugmentFedExTrain))

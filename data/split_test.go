@@ -157,6 +157,53 @@ func TestSplitClients(t *testing.T) {
 	}
 }
 
+// TestHoldOut: the seed decides which clients never train, a number or a share of those that
+// have test samples.
+func TestHoldOut(t *testing.T) {
+	src := line(1000)
+	var writers []Examples
+	for i := range 10 {
+		w := Examples{Client: numbered(i, 2), Train: span(src, 100*i, 90), Test: span(src, 100*i+90, 10)}
+		if i < 2 { // no test samples
+			w.Test = View{}
+		}
+		writers = append(writers, w)
+	}
+	open := func(cfg Config) (*Federation, error) {
+		fed := &Federation{Name: "test", Classes: 3}
+		cfg.Split, cfg.MinSamples = "90/10/files", 10
+		return fed, cfg.split(fed, writers)
+	}
+	held := func(seed uint64, n float64) (ids string) {
+		fed, err := open(Config{UnseenClients: n, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range fed.Unseen {
+			ids += c.ID + " "
+			if c.Train.Len() != 81 || c.Val.Len() != 9 || c.Test.Len() != 10 || slices.ContainsFunc(fed.Clients, func(other Client) bool { return other.ID == c.ID }) {
+				t.Errorf("client %s is held out with %d, %d, %d samples", c.ID, c.Train.Len(), c.Val.Len(), c.Test.Len())
+			}
+		}
+		if len(fed.Clients)+len(fed.Unseen) != 10 {
+			t.Errorf("%d clients train, %d do not", len(fed.Clients), len(fed.Unseen))
+		}
+		return ids
+	}
+	three := held(1, 3)
+	if strings.Count(three, " ") != 3 || three != held(1, 0.3) || three == held(2, 3) && three == held(3, 3) {
+		t.Errorf("held out: %q", three)
+	}
+	for n, want := range map[float64]string{2.5: "number of clients, or below 1 their share", 9: "only 8 of 10", 10: "is 10 of 10", 0.01: "is 0 of 10"} {
+		if _, err := open(Config{UnseenClients: n}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("data.unseen_clients = %v: %v", n, err)
+		}
+	}
+	if _, err := open(Config{UnseenClients: 1, Proxy: 5}); err == nil || !strings.Contains(err.Error(), "data.proxy") {
+		t.Errorf("with proxy samples: %v", err)
+	}
+}
+
 func TestView(t *testing.T) {
 	src := line(10)
 	v := chosen(src, []int32{3, 4, 8, 0})

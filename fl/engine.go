@@ -150,6 +150,9 @@ func New(cfg Config) (*Engine, error) {
 			return nil, fmt.Errorf("%s: client %s has no training samples", cfg.Data.Name, c.ID)
 		}
 	}
+	if why := cfg.Method.Closed; why != "" && slices.ContainsFunc(cfg.Data.Unseen, func(c data.Client) bool { return c.Train.Len() > 0 }) {
+		return nil, &key.Error{Key: "data.unseen_clients", Problem: fmt.Sprintf(": a new client has no model in method %q: %s; leave it out, or use another method", cfg.Method.Name, why)}
+	}
 	if err := checkFit(cfg.Model, cfg.Data); err != nil {
 		return nil, err
 	}

@@ -67,6 +67,9 @@ type Evaluation struct {
 	PersonalizedTest Summary `json:"personalized_test"`
 	// Unseen scores the weights as they are on clients that never train.
 	Unseen Summary `json:"unseen"`
+	// UnseenAdapted scores the personalized models of those of them that have training
+	// examples, after local training as in a client's first round.
+	UnseenAdapted Summary `json:"unseen_adapted"`
 	// Clients are the errors behind GlobalTest and PersonalizedTest, in the order of the
 	// clients, of those with test samples.
 	Clients []ClientError `json:"-"`
@@ -121,7 +124,8 @@ func (e Evaluation) MarshalJSON() ([]byte, error) {
 		PersonalizedVal  any `json:"personalized_val"`
 		PersonalizedTest any `json:"personalized_test"`
 		Unseen           any `json:"unseen"`
-	}{some(&e.GlobalVal), some(&e.GlobalTest), some(&e.PersonalizedVal), some(&e.PersonalizedTest), some(&e.Unseen)})
+		UnseenAdapted    any `json:"unseen_adapted"`
+	}{some(&e.GlobalVal), some(&e.GlobalTest), some(&e.PersonalizedVal), some(&e.PersonalizedTest), some(&e.Unseen), some(&e.UnseenAdapted)})
 }
 
 // clientScores are the scores of one client; a count of 0 marks a set without
@@ -142,7 +146,7 @@ type setScore struct {
 type EvalConfig struct {
 	// Clients holds the hyperparameters of the local training behind the
 	// personalized scores: one for all clients of the federation, or one for
-	// each. nil leaves the personalized scores out.
+	// each, which unseen clients take in turn. nil leaves the personalized scores out.
 	Clients []ClientParams
 	// Server holds the server hyperparameters that such training looks at; nil is
 	// the method's defaults.
@@ -194,7 +198,10 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	if err != nil {
 		return nil, err
 	}
-	unseen, err := e.measure(ctx, &shard.Exam{Weights: weights, Clients: unseenIDs, Unseen: true, GlobalTest: true}, nil, nil, done)
+	unseen, err := e.measure(ctx, &shard.Exam{
+		Weights: weights, Clients: unseenIDs, Unseen: true, GlobalTest: true, PersonalTest: cfg.Clients != nil,
+		Params: inTurn(cfg.Clients, unseenIDs), Server: plan.Server, Round: cfg.Round,
+	}, cfg.State, e.serverOf(cfg.State, weights, cfg.Clients != nil), done)
 	if err != nil {
 		return nil, err
 	}
@@ -210,6 +217,7 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 		PersonalizedVal:  e.fold(seen, func(c *clientScores) setScore { return c.personalVal }),
 		PersonalizedTest: e.fold(seen, func(c *clientScores) setScore { return c.personalTest }),
 		Unseen:           e.fold(unseen, func(c *clientScores) setScore { return c.globalTest }),
+		UnseenAdapted:    e.fold(unseen, func(c *clientScores) setScore { return c.personalTest }),
 		Clients:          clientErrors(ids, seen),
 	}, nil
 }
@@ -239,6 +247,19 @@ func paramsOf(all []ClientParams, clients []int) []ClientParams {
 	some := make([]ClientParams, len(clients))
 	for i, c := range clients {
 		some[i] = all[c]
+	}
+	return some
+}
+
+// inTurn returns the hyperparameters of some unseen clients, who take those of the others in
+// turn where each has its own.
+func inTurn(all []ClientParams, unseen []int) []ClientParams {
+	if len(all) <= 1 {
+		return all
+	}
+	some := make([]ClientParams, len(unseen))
+	for i, c := range unseen {
+		some[i] = all[c%len(all)]
 	}
 	return some
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/kernels"
 )
 
 // check returns an error for an exam that this engine does not have.
@@ -33,7 +34,7 @@ func (e *Engine) check(x *shard.Exam) error {
 		return fmt.Errorf("evaluation: round %d: must be 0 or more", x.Round)
 	case len(x.Weights) != e.cfg.Model.Size():
 		return fmt.Errorf("evaluation: %d weights arrived, model %s has %d", len(x.Weights), e.cfg.Model.Name(), e.cfg.Model.Size())
-	case x.Personal() && (x.Unseen || x.Central || e.looks() || len(x.Params) != 1 && len(x.Params) != len(x.Clients)):
+	case x.Personal() && (x.Central || e.looks() || len(x.Params) != 1 && len(x.Params) != len(x.Clients)):
 		return fmt.Errorf("evaluation: personalized scores of %d clients with %d configurations cannot be had here", len(x.Clients), len(x.Params))
 	}
 	return nil
@@ -138,6 +139,9 @@ func (e *Engine) scorePersonal(w *worker, x *shard.Exam, i int, s *clientScores,
 	if len(x.Params) > 1 {
 		params = x.Params[i]
 	}
+	if x.Unseen {
+		return e.scoreJoined(w, x, x.Clients[i], params, s, memory)
+	}
 	l, err := e.personal(w, x, x.Clients[i], params, state, memory)
 	if err != nil {
 		return err
@@ -151,6 +155,48 @@ func (e *Engine) scorePersonal(w *worker, x *shard.Exam, i int, s *clientScores,
 		s.personalTest, err = l.scoreSet(e.cfg.Data.Clients[x.Clients[i]].Test)
 	}
 	return err
+}
+
+// scoreJoined has an unseen client adapt, see Method.Closed, and measures the model that it
+// makes. One without training examples makes none.
+func (e *Engine) scoreJoined(w *worker, x *shard.Exam, unseen int, params ClientParams, s *clientScores, memory Server) error {
+	c, number := &e.cfg.Data.Unseen[unseen], len(e.cfg.Data.Clients)+unseen
+	if c.Train.Len() == 0 {
+		return nil
+	}
+	l, err := w.begin(localTask{
+		engine: e, client: number, params: params.Personal(), server: x.Server, round: x.Round, weights: x.Weights,
+		state: memory, key: kernels.Key(e.cfg.Seed, uint64(number), purposeTest),
+	})
+	if err != nil {
+		return err
+	}
+	score := func(of func(data.View) (setScore, error)) (err error) {
+		if x.PersonalVal {
+			if s.personalVal, err = of(c.Val); err != nil {
+				return err
+			}
+		}
+		if x.PersonalTest {
+			s.personalTest, err = of(c.Test)
+		}
+		return err
+	}
+	if m := &e.cfg.Method; m.Personalize != nil && m.StateLen == nil && len(e.kept) == 0 {
+		err = m.Personalize(l)
+	} else {
+		l.score = func(weights []float32) error {
+			return score(func(v data.View) (setScore, error) { return w.score(weights, v, e.cfg.Data.Masks) })
+		}
+		if err = m.Local(l); err == nil && l.score == nil {
+			return nil // the method has said which model it is
+		}
+	}
+	if err != nil {
+		return err
+	}
+	l.hold()
+	return score(l.scoreSet)
 }
 
 // counted returns a function that adds up how many clients have measured.

@@ -42,7 +42,7 @@ type Local struct {
 	Params       ClientParams
 	ServerParams ServerParams
 	// Round is the number of the round, from 0; Client that of the client in the
-	// federation.
+	// federation, where unseen clients come after the others.
 	Round, Client int
 	// Train and Val hold the client's training and validation examples.
 	Train, Val data.View
@@ -193,10 +193,19 @@ func (l *Local) MeanLoss(weights []float32, v data.View) (float64, error) {
 	return scoreOf(r).Loss, err
 }
 
+// client returns a client of the federation by its number, where unseen ones come after the
+// others.
+func (e *Engine) client(number int) *data.Client {
+	if n := len(e.cfg.Data.Clients); number >= n {
+		return &e.cfg.Data.Unseen[number-n]
+	}
+	return &e.cfg.Data.Clients[number]
+}
+
 // localTask is what the engine tells a worker about one client's local training.
 type localTask struct {
 	engine  *Engine
-	client  int
+	client  int // unseen ones come after the others
 	params  ClientParams
 	server  ServerParams
 	round   int
@@ -211,7 +220,7 @@ func (w *worker) begin(v localTask) (*Local, error) {
 	copy(w.local, v.weights)
 	w.visit.begun = false
 	e := v.engine
-	c := &e.cfg.Data.Clients[v.client]
+	c := e.client(v.client)
 	l := &Local{
 		Params: v.params.InRound(v.round), ServerParams: v.server, Round: v.round, Client: v.client, Train: c.Train, Val: c.Val,
 		Setup: e.setup, Server: v.state, Broadcast: v.weights, Weights: w.local, Fresh: v.kept == nil, Weight: float64(c.Train.Len()),

@@ -68,6 +68,10 @@ type Method struct {
 	// Personalize may. Evaluations with EvalConfig.Kept call it instead of that; nil leaves
 	// the weights as they are.
 	Kept func(l *Local) error
+	// Closed says in a line why a client that joins when the training is over has no model of
+	// its own. Empty if it has: by Personalize where clients keep nothing, else by Local, as in
+	// its first round, and then its model is the personalized one of that round.
+	Closed string
 	// StateLen returns the floats that each client keeps from round to round. New calls it
 	// once; Local then finds the state in Local.State and changes it in place. A state that
 	// is not finite afterwards drops the client from the round and stays as it was.

@@ -1,6 +1,7 @@
 package fl
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/fedfast/fedfast/fl/fleet"
@@ -72,7 +73,7 @@ func (p Plan) check(cfg *Config, slots int) error {
 		}
 	}
 	if len(clients) == 1 {
-		return cfg.checkBatches(clients[0], 0, len(cfg.Data.Clients))
+		return cmp.Or(cfg.checkBatches(clients[0], cfg.Data.Clients...), cfg.checkBatches(clients[0], cfg.Data.Unseen...))
 	}
 	return nil
 }

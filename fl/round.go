@@ -191,7 +191,7 @@ func (t *Trial) slots(ctx context.Context, plan Plan) ([]Slot, error) {
 // slot returns the place of a client, before anything is measured.
 func (e *Engine) slot(client int, params ClientParams) (Slot, error) {
 	c := &e.cfg.Data.Clients[client]
-	return Slot{Client: client, Params: params, TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}, cmp.Or(e.cfg.checkKept(params), e.cfg.checkBatches(params, client, client+1))
+	return Slot{Client: client, Params: params, TrainExamples: c.Train.Len(), ValExamples: c.Val.Len()}, cmp.Or(e.cfg.checkKept(params), e.cfg.checkBatches(params, *c))
 }
 
 // step has the server move the weights. Frozen ones stay, whatever the method's

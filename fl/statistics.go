@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
@@ -116,8 +117,8 @@ func (c *Config) checkStatistics() error {
 }
 
 // checkBatches returns an error for batches of one sample where the model needs more: those
-// of clients [lo, hi) that train by p.
-func (c *Config) checkBatches(p ClientParams, lo, hi int) error {
+// of clients that train by p.
+func (c *Config) checkBatches(p ClientParams, clients ...data.Client) error {
 	if c.Model.LeastBatch() < 2 {
 		return nil
 	}
@@ -128,8 +129,8 @@ func (c *Config) checkBatches(p ClientParams, lo, hi int) error {
 	if p.Wrap {
 		return nil
 	}
-	for i := lo; i < hi; i++ {
-		client := &c.Data.Clients[i]
+	for i := range clients {
+		client := &clients[i]
 		n := client.Train.Len()
 		if p.DealsOne(n) {
 			return &key.Error{Key: "client.batch", Problem: fmt.Sprintf(" = %d: a batch of client %s, with %d training samples, has 1, and %s; set client.wrap = true, or another batch size", p.Batch, client.ID, n, needs)}

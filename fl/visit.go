@@ -1,6 +1,10 @@
 package fl
 
-import "github.com/fedfast/fedfast/data"
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/data"
+)
 
 // visit keeps a client's training images as its training read them first: with one
 // Augment an image is the same in every pass. Crop and jitter of colours take a quarter
@@ -33,7 +37,7 @@ func (c *Config) keepsImages() bool {
 func (c *Config) mostKept() int {
 	most := 0
 	if c.keepsImages() {
-		for _, client := range c.Data.Clients {
+		for _, client := range slices.Concat(c.Data.Clients, c.Data.Unseen) {
 			most = max(most, kept(client.Train.Len(), c.Model.Input().Size()))
 		}
 	}

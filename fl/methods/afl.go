@@ -38,7 +38,9 @@ func afl() fl.Method {
 }
 
 func aflLocal(l *fl.Local) (err error) {
-	l.Weight = float64(l.Server.(*aflServer).lambda[l.Client])
+	if lambda := l.Server.(*aflServer).lambda; l.Client < len(lambda) { // else it is an unseen client
+		l.Weight = float64(lambda[l.Client])
+	}
 	if l.Number, err = l.MeanLoss(l.Broadcast, l.Train); err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ func fedAMP() fl.Method {
 		Kept:        ownModel,
 		NewSender:   func(cfg *fl.Config, _ any) fl.SendingServer { return &fedAMPServer{newOwnModels(cfg)} },
 		SenderLen:   ownModelsLen,
+		Closed:      "the server mixes a client's weights of the model that it keeps of it",
 		Synchronous: "the server mixes each client's weights of the models that it keeps now",
 	}
 }

@@ -47,6 +47,7 @@ func fedFomo() fl.Method {
 			return &fedFomoServer{newOwnModels(cfg)}
 		},
 		SenderLen:   ownModelsLen,
+		Closed:      "the server keeps models of the clients that train alone, and what these are worth to each other",
 		Synchronous: "the server sends each client models that it keeps now",
 	}
 }

@@ -46,6 +46,7 @@ func fedTP() fl.Method {
 		Personalize: func(*fl.Local) error { return nil }, // what the server has made
 		NewSender:   newFedTPServer,
 		SenderLen:   fedTPServerLen,
+		Closed:      "the server has no embedding of it, from which it makes a client's weights",
 		Synchronous: "the server makes each client's weights of what it keeps now",
 	}
 }

@@ -122,6 +122,8 @@ type Rates struct {
 	PersonalizedTest *float64 `json:"personalized_test_error"`
 	// UnseenTest is the error on clients that never train, null without any.
 	UnseenTest *float64 `json:"unseen_test_error,omitempty"`
+	// UnseenAdapted is the same after these clients have trained, as in a first round.
+	UnseenAdapted *float64 `json:"unseen_adapted_test_error,omitempty"`
 }
 
 // Errors are a model's.
@@ -209,7 +211,7 @@ func someError(s fl.Summary) *float64 {
 func ratesOf(e *fl.Evaluation, of func(fl.Summary) *float64) Rates {
 	return Rates{
 		GlobalVal: of(e.GlobalVal), GlobalTest: of(e.GlobalTest), PersonalizedVal: of(e.PersonalizedVal),
-		PersonalizedTest: of(e.PersonalizedTest), UnseenTest: of(e.Unseen),
+		PersonalizedTest: of(e.PersonalizedTest), UnseenTest: of(e.Unseen), UnseenAdapted: of(e.UnseenAdapted),
 	}
 }
 

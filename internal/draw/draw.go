@@ -18,6 +18,7 @@ const (
 	Synthetic                   // the set Synthetic(alpha, beta)
 	Proxy                       // samples set apart for proxy federations
 	Fleet                       // devices, their availability and their jobs
+	HoldOut                     // clients that never train
 )
 
 // Key mixes parts to one 64-bit key; their order matters.

@@ -176,6 +176,7 @@ var quantities = []quantity{
 	})},
 	{"global test error", rate(func(e *study.Errors) *float64 { return e.GlobalTest })},
 	{"unseen clients", rate(func(e *study.Errors) *float64 { return e.UnseenTest })},
+	{"unseen clients, adapted", rate(func(e *study.Errors) *float64 { return e.UnseenAdapted })},
 }
 
 // sample sums up a quantity of the studies that have it.

@@ -30,6 +30,7 @@ func (s *Study) errorTable() *Table {
 		{"personalized, validation", e.PersonalizedVal},
 		{"global, validation", e.GlobalVal},
 		{"global, unseen clients", e.Unseen},
+		{"adapted, unseen clients", e.UnseenAdapted},
 	} {
 		if r.Clients == 0 {
 			continue

@@ -58,7 +58,9 @@ func (b *block) errors(c *config.Config, e *study.Errors) {
 	if c.Aim().Target == tuners.TargetPersonalized {
 		slices.Reverse(rows)
 	}
-	rows = append(rows, errorRow{"unseen clients", func(r *study.Rates) *float64 { return r.UnseenTest }, e.Evaluation.Unseen})
+	rows = append(rows,
+		errorRow{"unseen clients", func(r *study.Rates) *float64 { return r.UnseenTest }, e.Evaluation.Unseen},
+		errorRow{"unseen, adapted", func(r *study.Rates) *float64 { return r.UnseenAdapted }, e.Evaluation.UnseenAdapted})
 	name, _ := study.MeasureName(e.Measure)
 	for _, r := range rows {
 		if r.of(&e.Rates) == nil {

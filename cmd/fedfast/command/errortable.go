@@ -85,6 +85,7 @@ var ratesShown = []ratePart{
 	{"personalized val", func(r *study.Rates) *float64 { return r.PersonalizedVal }},
 	{"personalized test", func(r *study.Rates) *float64 { return r.PersonalizedTest }},
 	{"unseen test", func(r *study.Rates) *float64 { return r.UnseenTest }},
+	{"unseen adapted test", func(r *study.Rates) *float64 { return r.UnseenAdapted }},
 }
 
 // targetSummary is a model's test summary in one of its uses.
@@ -95,7 +96,7 @@ type targetSummary struct {
 
 // targetsOf returns the test summaries of an evaluation.
 func targetsOf(e *fl.Evaluation) []targetSummary {
-	return []targetSummary{{"global", e.GlobalTest}, {"personalized", e.PersonalizedTest}, {"unseen", e.Unseen}}
+	return []targetSummary{{"global", e.GlobalTest}, {"personalized", e.PersonalizedTest}, {"unseen", e.Unseen}, {"unseen, adapted", e.UnseenAdapted}}
 }
 
 // measures name the values of study.Errors.Measure.

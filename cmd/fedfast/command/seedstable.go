@@ -194,6 +194,7 @@ func sumUp(studies []seedEntry) []*seedLine {
 			{"personalized_val_error", r.PersonalizedVal},
 			{"personalized_test_error", r.PersonalizedTest},
 			{"unseen_test_error", r.UnseenTest},
+			{"unseen_adapted_test_error", r.UnseenAdapted},
 		} {
 			add(of, mask+x.key, x.rate)
 		}
@@ -310,8 +311,8 @@ func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine
 		slices.Reverse(targets)
 	}
 	name, _ := study.MeasureName(s.measure())
-	for _, target := range append(targets, "unseen") {
-		b.seeds(target+" test "+name, lineOf(lines, ofReturned, target+"_test_error"), s)
+	for _, target := range append(targets, "unseen", "unseen adapted") {
+		b.seeds(target+" test "+name, lineOf(lines, ofReturned, strings.ReplaceAll(target, " ", "_")+"_test_error"), s)
 	}
 	b.seeds("validation "+s.scale().Metric, lineOf(lines, ofStudy, "best_score"), s)
 	b.seeds("random search, best", lineOf(lines, ofStudy, "random_search_best_test_error"), s)

@@ -82,6 +82,7 @@ SELECT number, model, json_extract(m, '$.number') AS trial, json_extract(m, '$.r
        json_extract(m, '$.personalized_val_error') AS personalized_val_error,
        json_extract(m, '$.personalized_test_error') AS personalized_test_error,
        json_extract(m, '$.unseen_test_error') AS unseen_test_error,
+       json_extract(m, '$.unseen_adapted_test_error') AS unseen_adapted_test_error,
        json_extract(m, '$.weights_sha256') AS weights_sha256
 FROM told WHERE m IS NOT NULL;
 

@@ -1,0 +1,58 @@
+package methods
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/fltest"
+)
+
+// TestUnseenClientsJoin: clients that never train adapt as in a first round, with the same
+// bits for any number of workers, and nothing of the training changes by it. Where a method
+// personalizes a client that was never drawn by the same steps, both are the same.
+func TestUnseenClientsJoin(t *testing.T) {
+	t.Parallel()
+	all := fltest.OpenGlyphs(t, 12, 30)
+	fed, n := *all, len(all.Clients)-2
+	fed.Clients, fed.Unseen = all.Clients[:n], all.Clients[n:]
+	// those in which clients that were never drawn use the weights as they are
+	unadapted := []string{"apfl", "ditto", "fedbn"}
+	forEachMethod(t, func(t *testing.T, m fl.Method) {
+		cfg := fl.Config{Model: modelOf(t, m, &fed), Data: &fed, Method: m, Cohort: 4, Seed: 5, Workers: 1}
+		if m.Closed != "" {
+			if _, err := fl.New(cfg); err == nil || !strings.HasPrefix(err.Error(), "data.unseen_clients: a new client has no model in method") {
+				t.Errorf("it gives no reason: %v", err)
+			}
+			return
+		}
+		e := newEngine(t, cfg)
+		tr := e.NewTrial(1)
+		runRounds(t, tr, defaultPlan(m), 3)
+		before := cfg.Model.SHA256(tr.Weights())
+		eval := fl.EvalConfig{Clients: defaultPlan(m).Clients, State: tr.State(), Round: 3}
+		got, err := e.Evaluate(t.Context(), tr.Weights(), eval)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Unseen.Clients != 2 || got.UnseenAdapted.Clients != 2 || got.UnseenAdapted.Loss == got.Unseen.Loss {
+			t.Errorf("before %+v, after %+v", got.Unseen, got.UnseenAdapted)
+		}
+		cfg.Workers = 3
+		again, err := newEngine(t, cfg).Evaluate(t.Context(), tr.Weights(), eval)
+		if err != nil || !reflect.DeepEqual(again.UnseenAdapted, got.UnseenAdapted) || cfg.Model.SHA256(tr.Weights()) != before {
+			t.Errorf("another number of workers: %+v, want %+v, %v", again.UnseenAdapted, got.UnseenAdapted, err)
+		}
+		whole := cfg
+		whole.Data = all
+		same, err := newEngine(t, whole).EvaluateSplit(t.Context(), tr.Weights(), "test", []int{n, n + 1}, eval)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reflect.DeepEqual(same, got.UnseenAdapted) == slices.Contains(unadapted, m.Name) {
+			t.Errorf("clients that were never drawn: %+v, unseen ones %+v", same, got.UnseenAdapted)
+		}
+	})
+}
