@@ -33,7 +33,7 @@ type torchJob struct {
 	Loss        torchLoss `json:"loss"`
 }
 
-// TestStepsMatchTorch trains each model for 5 steps here and in float64 PyTorch
+// TestStepsMatchTorch trains each model for 3 steps here and in float64 PyTorch
 // from the same weights on the same batch: per tensor, the change over the steps
 // may differ by 1e-3 of its norm.
 func TestStepsMatchTorch(t *testing.T) {
@@ -316,7 +316,7 @@ func canonical(ts []nn.Tensor) []float32 {
 func compareSteps(t *testing.T, python string, m *nn.Model, ops []torchOp, b *nn.Batch, opt nn.Optimizer) {
 	t.Helper()
 	job := newTorchJob(m, ops, b)
-	job.LR, job.Momentum, job.WeightDecay, job.Steps = float64(opt.LR), float64(opt.Momentum), float64(opt.WeightDecay), 5
+	job.LR, job.Momentum, job.WeightDecay, job.Steps = float64(opt.LR), float64(opt.Momentum), float64(opt.WeightDecay), 3
 	if job.BiasDecay = job.WeightDecay; opt.Biases != nil {
 		job.BiasDecay = float64(opt.BiasDecay)
 	}
