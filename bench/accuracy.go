@@ -208,7 +208,7 @@ func trainings(cfg Config, shared map[uint64]opened) ([]training, error) {
 		t := training{name: method, preset: preset, sets: slices.Concat(base, single(rounds), []string{"method=" + method}), opened: shared}
 		if len(m.Models) > 0 { // it cannot train the preset's network
 			if cfg.Quick { // its steps take a hundred times as long
-				t.sets = slices.Concat([]string{"data.clients=20", "data.samples=20"}, single(rounds/2), []string{"method=" + method})
+				t.sets = slices.Concat([]string{"data.clients=6", "data.samples=20", "data.min_samples=1", "cohort=3", "eval.clients=3"}, single(rounds/2), []string{"method=" + method})
 			}
 			t.sets, t.opened = append(t.sets, "model="+m.Models[0]), map[uint64]opened{}
 		}

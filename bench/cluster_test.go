@@ -3,18 +3,22 @@ package bench
 import (
 	"context"
 	"math"
+	"os"
 	"testing"
 
 	"github.com/fedfast/fedfast/internal/repro"
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
-// TestRunCluster measures a small cluster, of the built program too.
+// TestRunCluster measures a small cluster, of processes of the program too.
 func TestRunCluster(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it builds the program and lets it work for seconds")
+		t.Skip("lets the program work for seconds")
 	}
-	exe := Program(t)
+	exe, err := os.Executable() // TestMain makes it the program
+	if err != nil {
+		t.Fatal(err)
+	}
 	report, err := Run(t.Context(), Config{Suites: []string{"cluster"}, Quick: true, Workers: 1, Tuners: host.Paths{Serve: []string{exe}}}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/fedfast/fedfast/bench"
@@ -11,9 +12,12 @@ import (
 // moment.
 func TestRunFaults(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it builds the program and lets it work for seconds")
+		t.Skip("lets the program work for seconds")
 	}
-	exe := bench.Program(t)
+	exe, err := os.Executable() // TestMain makes it the program
+	if err != nil {
+		t.Fatal(err)
+	}
 	cfg := bench.Config{Suites: []string{"faults"}, Quick: true, Tuners: host.Paths{Serve: []string{exe}}}
 	report, err := bench.Run(t.Context(), cfg, nil)
 	if err != nil {

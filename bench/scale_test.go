@@ -3,7 +3,6 @@ package bench_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"runtime"
@@ -12,23 +11,16 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/bench"
+	"github.com/fedfast/fedfast/cmd/fedfast/command"
 	"github.com/fedfast/fedfast/internal/figure"
-	"github.com/fedfast/fedfast/plugins"
-	"github.com/fedfast/fedfast/tuners"
 )
 
-// TestMain makes this test binary serve the built-in tuners, as fedfast does.
+// TestMain makes this test binary the program fedfast where a command is given.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == "tuner" && os.Args[2] == "serve" {
-		tuners.Serve(plugins.Builtin()[os.Args[3]])
-		return
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		os.Exit(command.Main(os.Args[1:], os.Stdout, os.Stderr))
 	}
-	code := m.Run()
-	if err := bench.RemoveProgram(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 // TestRunTuner times a tuner that is this test binary.
