@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 // faultStudies are small studies that between them use all that a study records:
 // rungs and stops with a client tuner, forks of trials whose clients keep states,
 // compress updates or not, and a plain run of such. For their test they are killed so often.
-var faultStudies = map[string]int{"sha-fedex": 22, "pbt": 18, "run": 10, "fleet": 8}
+var faultStudies = map[string]int{"sha-fedex": 10, "pbt": 8, "run": 6, "fleet": 6}
 
 // faultSetup is the set-up of one of faultStudies.
 func faultSetup(ctx context.Context, kind string) (Setup, error) {
@@ -221,7 +221,7 @@ func (o *outcome) equal(t *testing.T, want *outcome, when string) {
 // and lets others resume it.
 func TestFaultKillHost(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts processes for half a minute")
+		t.Skip("it starts processes for many seconds")
 	}
 	exe, err := os.Executable()
 	if err != nil {
