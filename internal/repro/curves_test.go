@@ -16,11 +16,7 @@ import (
 // TestCurvesAreThoseRecorded draws every curve of the recorded metrics, and
 // compares the pictures with those beside them.
 func TestCurvesAreThoseRecorded(t *testing.T) {
-	found, err := Find(filepath.Join("..", "..", "bench", "results", "repro"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := NewReport(Cells(), found)
+	report, err := NewReport(Cells(), recorded(t))
 	if err != nil {
 		t.Fatal(err)
 	}

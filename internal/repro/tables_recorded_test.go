@@ -19,10 +19,7 @@ func TestTablesAreThoseRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := Find(filepath.Join("..", "..", "bench", "results", "repro"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := recorded(t)
 	commands := regexp.MustCompile(`repro merge bench/results/repro --name (\S+) --markdown bench/results/(\S+\.md)`).FindAllSubmatch(page, -1)
 	if len(commands) < 9 {
 		t.Fatalf("papers.md has %d commands that write a table", len(commands))
