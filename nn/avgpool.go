@@ -11,11 +11,17 @@ import (
 // AvgPool takes the mean over windows of Size x Size pixels.
 type AvgPool struct {
 	Size   int // 0 means the whole image
-	Stride int // 0 means Size
+	SizeW  int // columns of the windows, 0 means Size
+	Stride int // 0 means the larger side of a window
 	// Pad is the number of rows and columns by which windows may reach over each edge,
-	// at most half of Size. The mean is that of the pixels in the image: PyTorch's
-	// padding with count_include_pad = False.
-	Pad int
+	// at most half of the window, and none along a side on which that is 1. The mean is
+	// that of the pixels in the image, PyTorch's padding with count_include_pad = False;
+	// with CountPad zeros of padding count, too.
+	Pad      int
+	CountPad bool
+	// Ceil, OutH and OutW are those of MaxPool.
+	Ceil       bool
+	OutH, OutW int
 }
 
 // Kind returns "avgpool".
@@ -27,59 +33,64 @@ func (l AvgPool) Abilities() Abilities {
 		Narrow: Follow, Scaling: ScaleBehind,
 		Torch: func(t *Torch) {
 			t.Image()
-			if l.Size == 0 {
+			switch {
+			case l.OutH > 0:
+				t.Set("F.adaptive_avg_pool2d(%s, (%d, %d))", t.X, l.OutH, l.OutW)
+				return
+			case l.Size == 0:
 				t.Set("F.adaptive_avg_pool2d(%s, 1)", t.X)
 				return
 			}
-			pad := ""
-			if l.Pad > 0 {
-				pad = fmt.Sprintf(", %d, count_include_pad=False", l.Pad)
+			columns := cmp.Or(l.SizeW, l.Size)
+			pad := torchPadding(padded(l.Size, l.Pad), padded(columns, l.Pad)) + torchCeil(l.Ceil)
+			if l.Pad > 0 && !l.CountPad {
+				pad += ", count_include_pad=False"
 			}
-			t.Set("F.avg_pool2d(%s, %d, %d%s)", t.X, l.Size, cmp.Or(l.Stride, l.Size), pad)
+			t.Set("F.avg_pool2d(%s, %s, %d%s)", t.X, torchSides(l.Size, columns), cmp.Or(l.Stride, max(l.Size, columns)), pad)
 		},
 	}
 }
 
 // Bind fixes the layer for its input.
 func (l AvgPool) Bind(in Flow) (Bound, error) {
-	h, w, stride := l.Size, l.Size, l.Stride
+	h, w := l.Size, cmp.Or(l.SizeW, l.Size)
 	if l.Size == 0 {
 		h, w = in.H, in.W
 	}
-	if l.Stride == 0 {
-		stride = max(h, w)
-	}
+	stride, top, left := cmp.Or(l.Stride, max(h, w)), padded(h, l.Pad), padded(w, l.Pad)
+	b := &boundAvgPool{in: in, count: l.CountPad}
 	switch {
 	case in.Seq > 0 || in.Raw:
 		return nil, errors.New("an average pool needs the image of a convolution as its input")
-	case l.Size < 0 || l.Stride < 0:
-		return nil, fmt.Errorf("size %d, stride %d; neither may be negative", l.Size, l.Stride)
-	case l.Pad < 0 || 2*l.Pad > l.Size:
-		return nil, fmt.Errorf("padding %d of windows of size %d; it must be at most half of that", l.Pad, l.Size)
-	case h > in.H+2*l.Pad || w > in.W+2*l.Pad:
-		return nil, fmt.Errorf("size %d on an image of %d x %d; the image must be as large", l.Size, in.H, in.W)
+	case l.OutH > 0 && l.OutW > 0 && l == AvgPool{OutH: l.OutH, OutW: l.OutW}:
+		b.rows, b.cols = adaptive(in.H, l.OutH), adaptive(in.W, l.OutW)
+	case l.OutH != 0 || l.OutW != 0:
+		return nil, fmt.Errorf("an output of %d x %d; both must be at least 1, and no size, stride or padding be given", l.OutH, l.OutW)
+	case l.Size < 0 || l.SizeW < 0 || l.Stride < 0 || l.Size == 0 && l.SizeW > 0:
+		return nil, fmt.Errorf("size %s, stride %d; neither may be negative", sides(l.Size, w), l.Stride)
+	case l.Pad < 0 || 2*top > h || 2*left > w || l.Size == 0 && l.Pad > 0:
+		return nil, fmt.Errorf("padding %d of windows of size %s; it must be at most half of that", l.Pad, sides(h, w))
+	case h > in.H+2*top || w > in.W+2*left:
+		return nil, fmt.Errorf("size %s on an image of %d x %d; the image must be as large", sides(h, w), in.H, in.W)
+	default:
+		b.rows, b.cols = strided(in.H, h, stride, top, l.Ceil), strided(in.W, w, stride, left, l.Ceil)
 	}
-	b := &boundAvgPool{in: in, rows: avgWindows(in.H, h, stride, l.Pad), cols: avgWindows(in.W, w, stride, l.Pad)}
 	b.out = Flow{H: len(b.rows), W: len(b.cols), C: in.C}
 	return b, nil
 }
 
-// avgWindow is the rows, or columns, of an image that a window holds.
-type avgWindow struct{ from, size int }
-
-// avgWindows returns those of all outputs.
-func avgWindows(pixels, size, stride, pad int) []avgWindow {
-	var all []avgWindow
-	for at := -pad; at+size <= pixels+pad; at += stride {
-		from := max(at, 0)
-		all = append(all, avgWindow{from, min(at+size, pixels) - from})
-	}
-	return all
-}
-
 type boundAvgPool struct {
 	in, out    Flow
-	rows, cols []avgWindow
+	rows, cols []pixels
+	count      bool // padding, too
+}
+
+// part returns the share of each pixel in the mean of a window.
+func (b *boundAvgPool) part(row, col pixels) float32 {
+	if b.count {
+		return 1 / float32(row.padded*col.padded)
+	}
+	return 1 / float32(row.size*col.size)
 }
 
 func (b *boundAvgPool) Out() Flow { return b.out }
@@ -123,7 +134,7 @@ func (s *avgPoolState) means(to, x Act, lo, hi int) {
 				for r := range row.size {
 					kernels.ColSum(y, x.At(i, row.from+r, col.from), col.size, ld, ld)
 				}
-				kernels.Scale(y, 1/float32(row.size*col.size))
+				kernels.Scale(y, b.part(row, col))
 			}
 		}
 	}
@@ -147,7 +158,7 @@ func (s *avgPoolState) spread(dx, dy Act, lo, hi int) {
 		clear(dx.At(i, 0, -dx.Border.Left)[:b.in.H*dx.Row])
 		for oy, row := range b.rows {
 			for ox, col := range b.cols {
-				g, part := dy.At(i, oy, ox)[:ld], 1/float32(row.size*col.size)
+				g, part := dy.At(i, oy, ox)[:ld], b.part(row, col)
 				for r := range row.size {
 					pixels := dx.At(i, row.from+r, col.from)
 					for px := range col.size {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tensor"
@@ -23,7 +22,7 @@ type Conv2D struct {
 	// (Kernel-1)/2. Without it there is no padding ("valid").
 	Same bool
 	// Pad puts that many rows and columns of zeros on each side, as PyTorch's
-	// padding does; it excludes Same.
+	// padding does, but none along a side on which the kernel is 1; it excludes Same.
 	Pad int
 	// NoBias leaves out the bias, as before a normalisation that has its own.
 	NoBias bool
@@ -48,12 +47,8 @@ func (l Conv2D) Abilities() Abilities {
 		Blocks: InputBlocks("weight"),
 		Torch: func(t *Torch) {
 			wide := cmp.Or(l.KernelW, l.Kernel)
-			kernel := strconv.Itoa(l.Kernel)
-			if wide != l.Kernel {
-				kernel = fmt.Sprintf("(%d, %d)", l.Kernel, wide)
-			}
 			pad := t.pad(window{l.Kernel, wide, max(1, l.Stride), l.Same, l.Pad, "0"})
-			t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %s%s%s%s)", t.In.C, l.Filters, kernel, torchOption("stride", l.Stride, 1), torchOption("padding", pad, 0), torchBias(l.NoBias)), t.X)
+			t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %s%s%s%s)", t.In.C, l.Filters, torchSides(l.Kernel, wide), torchOption("stride", l.Stride, 1), pad, torchBias(l.NoBias)), t.X)
 		},
 	}
 }
@@ -96,6 +91,7 @@ func (l Conv2D) bind(in Flow, relu, mask bool) (*boundConv, error) {
 	if l.Stride == 0 {
 		l.Stride = 1
 	}
+	rows, columns := padded(l.Kernel, l.Pad), padded(l.KernelW, l.Pad)
 	switch {
 	case in.Seq > 0:
 		return nil, errors.New("a convolution needs an image as its input")
@@ -103,9 +99,9 @@ func (l Conv2D) bind(in Flow, relu, mask bool) (*boundConv, error) {
 		return nil, fmt.Errorf("%d filters; must be at least 1", l.Filters)
 	case l.Kernel < 1 || l.KernelW < 1 || l.Stride < 1:
 		return nil, fmt.Errorf("kernel %d x %d, stride %d; all must be at least 1", l.Kernel, l.KernelW, l.Stride)
-	case l.Pad < 0 || l.Pad >= l.Kernel || l.Pad >= l.KernelW || l.Same && l.Pad > 0:
+	case l.Pad < 0 || rows >= l.Kernel || columns >= l.KernelW || l.Pad > 0 && (l.Same || rows+columns == 0):
 		return nil, fmt.Errorf("padding %d with a kernel of %d x %d; it must be less than the kernel, and 0 where the padding is \"same\"", l.Pad, l.Kernel, l.KernelW)
-	case !l.Same && (l.Kernel > in.H+2*l.Pad || l.KernelW > in.W+2*l.Pad):
+	case !l.Same && (l.Kernel > in.H+2*rows || l.KernelW > in.W+2*columns):
 		return nil, fmt.Errorf("kernel %d x %d on an image of %d x %d; a valid convolution needs the image to be as large", l.Kernel, l.KernelW, in.H, in.W)
 	}
 	if err := l.Init.check(); err != nil {
@@ -113,7 +109,7 @@ func (l Conv2D) bind(in Flow, relu, mask bool) (*boundConv, error) {
 	}
 	t := tensor.NewConv(in.H, in.W, in.Ld(), kernels.Pad(l.Filters), l.Kernel, l.KernelW, l.Stride, l.Same)
 	if l.Pad > 0 {
-		t = tensor.NewPaddedConv(in.H, in.W, in.Ld(), kernels.Pad(l.Filters), l.Kernel, l.KernelW, l.Stride, l.Pad)
+		t = tensor.NewPaddedConv(in.H, in.W, in.Ld(), kernels.Pad(l.Filters), l.Kernel, l.KernelW, l.Stride, rows, columns)
 	}
 	return &boundConv{l: l, in: in, t: t, back: t.Input(), fast: newWinogradPlan(t, l.bf16), relu: relu, mask: mask}, nil
 }

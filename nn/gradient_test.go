@@ -168,7 +168,7 @@ func (s slopeTable) compare(t *testing.T, gradient []Tensor, elements int, share
 // of a float64 network written apart. The tolerance, 2e-5 of a
 // tensor's norm, is some hundred roundings of a float32.
 func TestGradient(t *testing.T) {
-	for _, c := range slices.Concat(imageCases, blockCases, smoothCases, graphCases, mixCases, groupedCases) {
+	for _, c := range slices.Concat(imageCases, blockCases, smoothCases, graphCases, mixCases, groupedCases, seriesCases) {
 		t.Run(c.name, func(t *testing.T) {
 			m := c.model(t)
 			w := m.NewParams()
@@ -193,7 +193,7 @@ func TestGradient(t *testing.T) {
 // TestEvaluate compares evaluation with the reference and with the loss that the
 // gradient reports.
 func TestEvaluate(t *testing.T) {
-	for _, c := range slices.Concat(imageCases, blockCases, smoothCases, graphCases, mixCases, groupedCases) {
+	for _, c := range slices.Concat(imageCases, blockCases, smoothCases, graphCases, mixCases, groupedCases, seriesCases) {
 		t.Run(c.name, func(t *testing.T) {
 			m := c.model(t)
 			w := m.NewParams()

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,10 +12,11 @@ import (
 // GroupedConv2D is a convolution whose filters are in groups that read a group of
 // channels each, or whose kernel's neighbours are apart: PyTorch's Conv2d with groups
 // between 1 and the number of channels, for which there is DepthwiseConv2D, or with a
-// dilation. The parameters are weight [Filters, channels/Groups, Kernel, Kernel] and,
+// dilation. The parameters are weight [Filters, channels/Groups, Kernel, KernelW] and,
 // unless NoBias, bias [Filters]. Products are float32 in any precision.
 type GroupedConv2D struct {
 	Filters, Kernel int
+	KernelW         int // columns of the kernel, 0 means Kernel
 	Groups          int // 0 means 1; must divide the channels and Filters
 	Dilation        int // the distance of the kernel's neighbours, 0 means 1; above 1 the stride must be 1
 	Stride          int // 0 means 1
@@ -35,9 +37,9 @@ func (l GroupedConv2D) Abilities() Abilities {
 		Narrow: l.narrow,
 		Blocks: l.blocks,
 		Torch: func(t *Torch) {
-			wide := (l.Kernel-1)*max(1, l.Dilation) + 1
-			pad := t.pad(window{wide, wide, max(1, l.Stride), l.Same, l.Pad, "0"})
-			t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %d%s%s%s%s%s)", t.In.C, l.Filters, l.Kernel, torchOption("stride", l.Stride, 1), torchOption("padding", pad, 0),
+			d, columns := max(1, l.Dilation), cmp.Or(l.KernelW, l.Kernel)
+			pad := t.pad(window{(l.Kernel-1)*d + 1, (columns-1)*d + 1, max(1, l.Stride), l.Same, l.Pad, "0"})
+			t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %s%s%s%s%s%s)", t.In.C, l.Filters, torchSides(l.Kernel, columns), torchOption("stride", l.Stride, 1), pad,
 				torchOption("dilation", l.Dilation, 1), torchOption("groups", l.Groups, 1), torchBias(l.NoBias)), t.X)
 		},
 	}
@@ -74,8 +76,9 @@ func (l GroupedConv2D) blocks(s Stage, in []int) Blocks {
 
 // Bind fixes the layer for its input.
 func (l GroupedConv2D) Bind(in Flow) (Bound, error) {
-	l.Groups, l.Dilation, l.Stride = max(l.Groups, 1), max(l.Dilation, 1), max(l.Stride, 1)
-	wide := (l.Kernel-1)*l.Dilation + 1
+	l.Groups, l.Dilation, l.Stride, l.KernelW = max(l.Groups, 1), max(l.Dilation, 1), max(l.Stride, 1), cmp.Or(l.KernelW, l.Kernel)
+	high, wide := (l.Kernel-1)*l.Dilation+1, (l.KernelW-1)*l.Dilation+1
+	rows, columns := padded(l.Kernel, l.Pad), padded(l.KernelW, l.Pad)
 	switch {
 	case in.Seq > 0:
 		return nil, errors.New("a convolution needs an image as its input")
@@ -83,28 +86,32 @@ func (l GroupedConv2D) Bind(in Flow) (Bound, error) {
 		return nil, fmt.Errorf("%d groups of %d channels and %d filters; the groups must divide both", l.Groups, in.C, l.Filters)
 	case l.Dilation > 1 && l.Stride > 1:
 		return nil, fmt.Errorf("dilation %d with stride %d; one of them must be 1", l.Dilation, l.Stride)
-	case l.Pad < 0 || l.Pad >= max(wide, 1) || l.Same && l.Pad > 0:
-		return nil, fmt.Errorf("padding %d with a kernel that reaches over %d pixels; it must be less, and 0 where the padding is \"same\"", l.Pad, wide)
-	case !l.Same && (wide > in.H+2*l.Pad || wide > in.W+2*l.Pad):
-		return nil, fmt.Errorf("a kernel that reaches over %d pixels on an image of %d x %d; a valid convolution needs the image to be as large", wide, in.H, in.W)
+	case l.Kernel < 1 || l.KernelW < 1:
+		return nil, fmt.Errorf("kernel %d x %d; both must be at least 1", l.Kernel, l.KernelW)
+	case l.Pad < 0 || rows >= high || columns >= wide || l.Pad > 0 && (l.Same || rows+columns == 0):
+		return nil, fmt.Errorf("padding %d with a kernel that reaches over %s pixels; it must be less, and 0 where the padding is \"same\"", l.Pad, sides(high, wide))
+	case !l.Same && (high > in.H+2*rows || wide > in.W+2*columns):
+		return nil, fmt.Errorf("a kernel that reaches over %s pixels on an image of %d x %d; a valid convolution needs the image to be as large", sides(high, wide), in.H, in.W)
 	}
 	b := &boundGrouped{l: l, in: in, d: l.Dilation, part: Flow{H: in.H, W: in.W, C: in.C / l.Groups}}
-	conv := Conv2D{Filters: l.Filters / l.Groups, Kernel: l.Kernel, Stride: l.Stride, Same: l.Same, Pad: l.Pad, NoBias: true, Init: l.Init}
+	conv := Conv2D{Filters: l.Filters / l.Groups, Kernel: l.Kernel, KernelW: l.KernelW, Stride: l.Stride, Same: l.Same, Pad: l.Pad, NoBias: true, Init: l.Init}
 	if b.d > 1 {
-		b.before, b.after = l.Pad, l.Pad
+		b.top, b.left = rows, columns
+		h, w := in.H+2*rows, in.W+2*columns
 		if l.Same {
-			b.before, b.after = (wide-1)/2, wide/2
+			b.top, b.left = (high-1)/2, (wide-1)/2
+			h, w = in.H+high-1, in.W+wide-1
 		}
-		b.part.H, b.part.W = (in.H+b.before+b.after+b.d-1)/b.d, (in.W+b.before+b.after+b.d-1)/b.d
+		b.out.H, b.out.W = h-high+1, w-wide+1
+		b.part.H, b.part.W = (h+b.d-1)/b.d, (w+b.d-1)/b.d
 		conv.Same, conv.Pad = false, 0
 	}
 	var err error
 	if b.conv, err = conv.bind(b.part, false, false); err != nil {
 		return nil, err
 	}
-	b.out = Flow{H: b.conv.t.OH, W: b.conv.t.OW, C: l.Filters}
-	if b.d > 1 {
-		b.out.H, b.out.W = in.H+b.before+b.after-wide+1, in.W+b.before+b.after-wide+1
+	if b.out.C = l.Filters; b.d == 1 {
+		b.out.H, b.out.W = b.conv.t.OH, b.conv.t.OW
 	}
 	return b, nil
 }
@@ -113,12 +120,12 @@ func (l GroupedConv2D) Bind(in Flow) (Bound, error) {
 // dilation d, the d x d images of every d-th row and column, on which a kernel's
 // neighbours are side by side.
 type boundGrouped struct {
-	l             GroupedConv2D
-	in, out       Flow
-	d             int
-	before, after int        // rows and columns of zeros around the image, with a dilation
-	part          Flow       // of one of the images
-	conv          *boundConv // on it
+	l         GroupedConv2D
+	in, out   Flow
+	d         int
+	top, left int        // rows and columns of zeros before the image, with a dilation
+	part      Flow       // of one of the images
+	conv      *boundConv // on it
 }
 
 func (b *boundGrouped) Out() Flow { return b.out }
@@ -136,7 +143,7 @@ func (b *boundGrouped) FLOPs() int64 {
 	if b.d == 1 {
 		return int64(b.l.Groups) * b.conv.FLOPs()
 	}
-	return 2 * int64(b.out.H*b.out.W) * int64(b.l.Kernel*b.l.Kernel*b.part.C) * int64(b.l.Filters)
+	return 2 * int64(b.out.H*b.out.W) * int64(b.l.Kernel*b.l.KernelW*b.part.C) * int64(b.l.Filters)
 }
 
 // weights returns the packed floats of a group's weights.
@@ -161,6 +168,6 @@ func (b *boundGrouped) Params() []Param {
 	if b.l.NoBias {
 		return ps
 	}
-	fan := b.l.Kernel * b.l.Kernel * b.part.C
+	fan := b.l.Kernel * b.l.KernelW * b.part.C
 	return append(ps, biasParam(b.l.Filters, func(t []float32, s *kernels.Stream) { b.l.Init.bias(t, fan, s) }))
 }

@@ -50,13 +50,13 @@ func (s *groupedState) within(r *Run) *Run {
 type pair struct{ i, y, x, part, py, px int }
 
 // each calls f with all pixels of the samples [lo, hi) of an image of the size of w
-// that lies at an offset in the parts.
-func (s *groupedState) each(w Flow, offset, lo, hi int, f func(p pair)) {
+// that lies top rows and left columns from the edge in the parts.
+func (s *groupedState) each(w Flow, top, left, lo, hi int, f func(p pair)) {
 	d := s.b.d
 	for i := lo; i < hi; i++ {
 		for y := range w.H {
 			for x := range w.W {
-				py, px := y+offset, x+offset
+				py, px := y+top, x+left
 				f(pair{i, y, x, (i*d+py%d)*d + px%d, py / d, px / d})
 			}
 		}
@@ -68,9 +68,9 @@ func (s *groupedState) Forward(r *Run, x Act, lo, hi int) Act {
 	run := s.within(r)
 	for g := range s.parts {
 		part := &s.parts[g]
-		s.takeApart(part.x, x, s.b.in, s.b.before, lo, hi, g*c, c)
+		s.takeApart(part.x, x, s.b.in, s.b.top, s.b.left, lo, hi, g*c, c)
 		y := part.conv.Forward(run, part.x, lo*all, hi*all)
-		s.putTogether(s.y, y, s.b.out, 0, lo, hi, g*f, f)
+		s.putTogether(s.y, y, s.b.out, 0, 0, lo, hi, g*f, f)
 	}
 	s.shift(s.y, r.W, lo, hi)
 	if r.V != nil {
@@ -103,9 +103,9 @@ func (s *groupedState) Backward(r *Run, dy Act, lo, hi int) Act {
 	run := s.within(r)
 	for g := range s.parts {
 		part := &s.parts[g]
-		s.takeApart(part.dy, dy, s.b.out, 0, lo, hi, g*f, f)
+		s.takeApart(part.dy, dy, s.b.out, 0, 0, lo, hi, g*f, f)
 		if dx := part.conv.Backward(run, part.dy, lo*all, hi*all); dx.Data != nil {
-			s.putTogether(s.dx, dx, s.b.in, s.b.before, lo, hi, g*c, c)
+			s.putTogether(s.dx, dx, s.b.in, s.b.top, s.b.left, lo, hi, g*c, c)
 		}
 	}
 	return s.dx
@@ -130,17 +130,17 @@ func (s *groupedState) sum(r *Run, dy Act, lo, hi int) {
 
 // takeApart copies n channels, from channel at on, of the samples [lo, hi) of images of
 // the size of w into the parts; the other pixels of these stay zero.
-func (s *groupedState) takeApart(parts, x Act, w Flow, offset, lo, hi, at, n int) {
+func (s *groupedState) takeApart(parts, x Act, w Flow, top, left, lo, hi, at, n int) {
 	if parts.Along > 0 {
-		s.takeApart(parts.Tangent(), x.Tangent(), w, offset, lo, hi, at, n)
+		s.takeApart(parts.Tangent(), x.Tangent(), w, top, left, lo, hi, at, n)
 	}
-	s.each(w, offset, lo, hi, func(p pair) { copy(parts.At(p.part, p.py, p.px)[:n], x.At(p.i, p.y, p.x)[at:]) })
+	s.each(w, top, left, lo, hi, func(p pair) { copy(parts.At(p.part, p.py, p.px)[:n], x.At(p.i, p.y, p.x)[at:]) })
 }
 
 // putTogether copies the parts back.
-func (s *groupedState) putTogether(x, parts Act, w Flow, offset, lo, hi, at, n int) {
+func (s *groupedState) putTogether(x, parts Act, w Flow, top, left, lo, hi, at, n int) {
 	if parts.Along > 0 {
-		s.putTogether(x.Tangent(), parts.Tangent(), w, offset, lo, hi, at, n)
+		s.putTogether(x.Tangent(), parts.Tangent(), w, top, left, lo, hi, at, n)
 	}
-	s.each(w, offset, lo, hi, func(p pair) { copy(x.At(p.i, p.y, p.x)[at:][:n], parts.At(p.part, p.py, p.px)) })
+	s.each(w, top, left, lo, hi, func(p pair) { copy(x.At(p.i, p.y, p.x)[at:][:n], parts.At(p.part, p.py, p.px)) })
 }

@@ -54,7 +54,7 @@ func testHessian(t *testing.T, m *Model, b *Batch, curve func(w, v []Tensor, p, 
 // TestHessian compares products with the Hessian with those of float64 networks
 // written apart, whose derivatives are exact.
 func TestHessian(t *testing.T) {
-	for _, c := range slices.Concat(imageCases, blockCases, smoothCases, graphCases, groupedCases) {
+	for _, c := range slices.Concat(imageCases, blockCases, smoothCases, graphCases, groupedCases, seriesCases) {
 		t.Run(c.name, func(t *testing.T) {
 			m := c.model(t)
 			b := images(m, 4)

@@ -12,15 +12,22 @@ import (
 // the first, row by row, gets the gradient.
 type MaxPool struct {
 	Size   int
-	Stride int // 0 means Size
+	SizeW  int // columns of the windows, 0 means Size
+	Stride int // 0 means the larger side of a window
 	// Same lets windows reach over the edge, where there is nothing to take, so
 	// that the output has ceil(size/Stride) rows and columns; an odd row or column
 	// beyond the edge is at the end, as in TensorFlow. Without it, windows lie
 	// fully in the image.
 	Same bool
 	// Pad is the number of rows and columns by which they may reach over each edge, as
-	// PyTorch's padding; at most half of Size.
+	// PyTorch's padding; at most half of the window, and none along a side on which that is 1.
 	Pad int
+	// Ceil lets a last window reach over the far edge that begins before it, as PyTorch's
+	// ceil_mode.
+	Ceil bool
+	// OutH and OutW, unless 0, are how many rows and columns the output has, of windows that
+	// cover the image, as PyTorch's adaptive pools have them; the other fields are then 0.
+	OutH, OutW int
 }
 
 // Kind returns "pool".
@@ -31,9 +38,15 @@ func (l MaxPool) Abilities() Abilities {
 	return Abilities{
 		Narrow: Follow, Scaling: ScaleBehind,
 		Torch: func(t *Torch) {
-			stride := cmp.Or(l.Stride, l.Size)
-			pad := t.pad(window{l.Size, l.Size, stride, l.Same, l.Pad, "-float(\"inf\")"})
-			t.Set("F.max_pool2d(%s, %d, %d%s)", t.X, l.Size, stride, torchOption("padding", pad, 0))
+			if l.OutH > 0 {
+				t.Image()
+				t.Set("F.adaptive_max_pool2d(%s, (%d, %d))", t.X, l.OutH, l.OutW)
+				return
+			}
+			columns := cmp.Or(l.SizeW, l.Size)
+			stride := cmp.Or(l.Stride, max(l.Size, columns))
+			pad := t.pad(window{l.Size, columns, stride, l.Same, l.Pad, "-float(\"inf\")"})
+			t.Set("F.max_pool2d(%s, %s, %d%s%s)", t.X, torchSides(l.Size, columns), stride, pad, torchCeil(l.Ceil))
 		},
 	}
 }
@@ -48,28 +61,43 @@ type maskedPool struct{ MaxPool }
 func (l maskedPool) Bind(in Flow) (Bound, error) { return l.bind(in, true) }
 
 func (l MaxPool) bind(in Flow, mask bool) (Bound, error) {
-	if l.Stride == 0 {
-		l.Stride = l.Size
-	}
+	adaptive := l.OutH > 0 && l.OutW > 0 && l == MaxPool{OutH: l.OutH, OutW: l.OutW}
+	l.SizeW = cmp.Or(l.SizeW, l.Size)
+	l.Stride = cmp.Or(l.Stride, max(l.Size, l.SizeW), 1)
 	switch {
 	case in.Seq > 0 || in.Raw:
 		return nil, errors.New("a max-pool needs the image of a convolution as its input")
-	case l.Size < 1 || l.Stride < 1 || l.Size > 16:
-		return nil, fmt.Errorf("size %d, stride %d; the size must be 1 to 16, the stride at least 1", l.Size, l.Stride)
-	case l.Pad < 0 || 2*l.Pad > l.Size || l.Same && l.Pad > 0:
-		return nil, fmt.Errorf("padding %d of windows of size %d; it must be at most half of that, and 0 where the padding is \"same\"", l.Pad, l.Size)
-	case !l.Same && (l.Size > in.H+2*l.Pad || l.Size > in.W+2*l.Pad):
-		return nil, fmt.Errorf("size %d on an image of %d x %d; the image must be as large", l.Size, in.H, in.W)
+	case adaptive:
+	case l.OutH != 0 || l.OutW != 0:
+		return nil, fmt.Errorf("an output of %d x %d; both must be at least 1, and no size, stride or padding be given", l.OutH, l.OutW)
+	case l.Size < 1 || l.Stride < 1 || l.SizeW < 1 || l.Size*l.SizeW > 256:
+		return nil, fmt.Errorf("size %s, stride %d; a window must have 1 to 256 pixels, the stride be at least 1", sides(l.Size, l.SizeW), l.Stride)
+	case l.Pad < 0 || 2*padded(l.Size, l.Pad) > l.Size || 2*padded(l.SizeW, l.Pad) > l.SizeW || l.Same && (l.Pad > 0 || l.Ceil):
+		return nil, fmt.Errorf("padding %d of windows of size %s; it must be at most half of that, and 0 where the padding is \"same\"", l.Pad, sides(l.Size, l.SizeW))
+	case !l.Same && (l.Size > in.H+2*padded(l.Size, l.Pad) || l.SizeW > in.W+2*padded(l.SizeW, l.Pad)):
+		return nil, fmt.Errorf("size %s on an image of %d x %d; the image must be as large", sides(l.Size, l.SizeW), in.H, in.W)
 	}
-	b := &boundPool{l: l, in: in, mask: mask, rows: l.spans(in.H), cols: l.spans(in.W)}
+	b := &boundPool{l: l, in: in, mask: mask, rows: l.spans(in.H, l.Size, l.OutH), cols: l.spans(in.W, l.SizeW, l.OutW)}
+	if r, c := widest(b.rows), widest(b.cols); r*c > 256 {
+		return nil, fmt.Errorf("windows of %d x %d; they must have at most 256 pixels", r, c)
+	}
 	b.out = Flow{H: outputs(b.rows), W: outputs(b.cols), C: in.C}
 	return b, nil
+}
+
+func widest(spans []poolSpan) (size int) {
+	for _, s := range spans {
+		size = max(size, s.size)
+	}
+	return size
 }
 
 // halves reports whether the windows are 2 x 2 pixels that lie side by side in the
 // image.
 func (l MaxPool) halves() bool {
-	return l.Size == 2 && (l.Stride == 0 || l.Stride == 2) && !l.Same && l.Pad == 0
+	l.SizeW = cmp.Or(l.SizeW, l.Size)
+	l.Stride = cmp.Or(l.Stride, l.Size)
+	return l == (MaxPool{Size: 2, SizeW: 2, Stride: 2})
 }
 
 // poolSpan is a run of output rows, or columns, whose windows have the same size
@@ -80,16 +108,11 @@ type poolSpan struct {
 	size  int
 }
 
-// spans returns the runs over an image of the given rows or columns.
-func (l MaxPool) spans(size int) []poolSpan {
-	n, before := (size+2*l.Pad-l.Size)/l.Stride+1, l.Pad
-	if l.Same {
-		n = (size + l.Stride - 1) / l.Stride
-		before = max((n-1)*l.Stride+l.Size-size, 0) / 2
-	}
+// spans returns the runs of windows over an image of the given rows or columns.
+func (l MaxPool) spans(size, window, outputs int) []poolSpan {
 	var spans []poolSpan
-	for i := range n {
-		from, to := max(i*l.Stride-before, 0), min(i*l.Stride-before+l.Size, size)
+	for i, w := range l.windows(size, window, outputs) {
+		from, to := w.from, w.from+w.size
 		if last := len(spans) - 1; last >= 0 {
 			if s := &spans[last]; s.size == to-from && s.from+s.n*l.Stride == from {
 				s.n++
@@ -99,6 +122,23 @@ func (l MaxPool) spans(size int) []poolSpan {
 		spans = append(spans, poolSpan{at: i, n: 1, from: from, size: to - from})
 	}
 	return spans
+}
+
+// windows returns the rows or columns of the image that are in each window.
+func (l MaxPool) windows(size, window, outputs int) []pixels {
+	if outputs > 0 {
+		return adaptive(size, outputs)
+	}
+	if !l.Same {
+		return strided(size, window, l.Stride, padded(window, l.Pad), l.Ceil)
+	}
+	n := (size + l.Stride - 1) / l.Stride
+	before := max((n-1)*l.Stride+window-size, 0) / 2
+	var all []pixels
+	for i := range n {
+		all = append(all, clipped(i*l.Stride-before, window, size, 0))
+	}
+	return all
 }
 
 func outputs(spans []poolSpan) int {

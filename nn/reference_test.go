@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"math"
 	"math/cmplx"
 	"slices"
@@ -26,6 +27,8 @@ type reference struct {
 type refOp struct {
 	op           string
 	stride, size int
+	columns      int // of a window, 0 for size; of the output of adaptive, whose rows are size
+	largest      bool
 	before       int // padding above and left
 	after        int // padding below and right
 	dilation     int
@@ -140,7 +143,9 @@ func (m refImage) at(c, y, x int) complex128 {
 
 func (m refImage) conv(w []complex128, shape []int, b []complex128, o refOp) refImage {
 	kh, kw, d := shape[2], shape[3], max(o.dilation, 1)
-	out := newRefImage(shape[0], (m.h+o.before+o.after-d*(kh-1)-1)/o.stride+1, (m.w+o.before+o.after-d*(kw-1)-1)/o.stride+1)
+	up, rows := o.padding(kh)
+	left, columns := o.padding(kw)
+	out := newRefImage(shape[0], (m.h+rows-d*(kh-1)-1)/o.stride+1, (m.w+columns-d*(kw-1)-1)/o.stride+1)
 	in, each := shape[1], shape[0]*shape[1]/m.c // channels that a filter reads, and filters of a group
 	for f := range out.c {
 		for y := range out.h {
@@ -149,7 +154,7 @@ func (m refImage) conv(w []complex128, shape []int, b []complex128, o refOp) ref
 				for c := range in {
 					for i := range kh {
 						for j := range kw {
-							s += w[((f*in+c)*kh+i)*kw+j] * m.at(f/each*in+c, y*o.stride+i*d-o.before, x*o.stride+j*d-o.before)
+							s += w[((f*in+c)*kh+i)*kw+j] * m.at(f/each*in+c, y*o.stride+i*d-up, x*o.stride+j*d-left)
 						}
 					}
 				}
@@ -163,17 +168,47 @@ func (m refImage) conv(w []complex128, shape []int, b []complex128, o refOp) ref
 // windows calls f for every output of a pool with the values that are within the
 // image.
 func (m refImage) windows(o refOp, f func(v []complex128) complex128) refImage {
-	out := newRefImage(m.c, (m.h+o.before+o.after-o.size)/o.stride+1, (m.w+o.before+o.after-o.size)/o.stride+1)
+	wide := cmp.Or(o.columns, o.size)
+	up, rows := o.padding(o.size)
+	left, columns := o.padding(wide)
+	out := newRefImage(m.c, (m.h+rows-o.size)/o.stride+1, (m.w+columns-wide)/o.stride+1)
 	for i := range out.v {
 		c, y, x := i/(out.h*out.w), i/out.w%out.h, i%out.w
 		var values []complex128
-		for j := range o.size * o.size {
-			sy, sx := y*o.stride+j/o.size-o.before, x*o.stride+j%o.size-o.before
+		for j := range o.size * wide {
+			sy, sx := y*o.stride+j/wide-up, x*o.stride+j%wide-left
 			if sy >= 0 && sy < m.h && sx >= 0 && sx < m.w {
 				values = append(values, m.at(c, sy, sx))
 			}
 		}
 		out.v[i] = f(values)
+	}
+	return out
+}
+
+// padding returns what stands before an image along a side of a kernel, and in all.
+func (o refOp) padding(kernel int) (before, all int) {
+	if kernel == 1 {
+		return 0, 0
+	}
+	return o.before, o.before + o.after
+}
+
+// adaptive is the means, or maxima, of windows that cover the image.
+func (m refImage) adaptive(o refOp) refImage {
+	rows, columns := o.size, o.columns
+	out := newRefImage(m.c, rows, columns)
+	for i := range out.v {
+		c, y, x := i/(rows*columns), i/columns%rows, i%columns
+		var values []complex128
+		for sy := y * m.h / rows; sy*rows < (y+1)*m.h; sy++ {
+			for sx := x * m.w / columns; sx*columns < (x+1)*m.w; sx++ {
+				values = append(values, m.at(c, sy, sx))
+			}
+		}
+		if out.v[i] = mean(values); o.largest {
+			out.v[i] = largest(values)
+		}
 	}
 	return out
 }
@@ -247,6 +282,8 @@ func (r *reference) run(m refImage, ops []refOp, next *int) refImage {
 			m = m.windows(o, largest)
 		case "avgpool":
 			m = m.windows(o, mean)
+		case "adaptive":
+			m = m.adaptive(o)
 		case "lrn":
 			m = m.normalize(o.lrn)
 		case "groupnorm":

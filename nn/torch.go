@@ -1,6 +1,9 @@
 package nn
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 // Torch is where a layer writes itself as a step of a PyTorch module's forward function:
 //
@@ -87,28 +90,58 @@ func torchBias(none bool) string {
 	return ""
 }
 
+// torchSides writes a number of rows and one of columns.
+func torchSides(rows, columns int) string {
+	if rows == columns {
+		return strconv.Itoa(rows)
+	}
+	return fmt.Sprintf("(%d, %d)", rows, columns)
+}
+
 // window is what goes over an image, and how the image is padded.
 type window struct {
 	h, w, stride int
 	same         bool
-	padding      int
+	padding      int    // on each side
 	with         string // what padding holds
 }
 
 // pad makes an image of what is read, pads it as TensorFlow's "same" does, where an odd
-// row or column goes to the end, and returns the padding that the layer itself adds.
-// PyTorch's layers pad both ends alike, so that anything else is a step before.
-func (t *Torch) pad(w window) (inside int) {
+// row or column goes to the end, and returns the keyword of the padding that the layer
+// itself adds. PyTorch's layers pad both ends alike, so that anything else is a step before.
+func (t *Torch) pad(w window) (inside string) {
 	t.Image()
-	if !w.same {
-		return w.padding
+	if w.same {
+		rows, columns := missing(t.In.H, w.h, w.stride), missing(t.In.W, w.w, w.stride)
+		if rows%2+columns%2 > 0 || rows > w.h || columns > w.w { // PyTorch's pools take half a window at most
+			t.Set("F.pad(%s, (%d, %d, %d, %d), value=%s)", t.X, columns/2, columns-columns/2, rows/2, rows-rows/2, w.with)
+			return ""
+		}
+		return torchPadding(rows/2, columns/2)
 	}
-	rows, columns := missing(t.In.H, w.h, w.stride), missing(t.In.W, w.w, w.stride)
-	if rows == columns && rows%2 == 0 && rows <= w.h { // PyTorch's pools take half a window at most
-		return rows / 2
+	return torchPadding(padded(w.h, w.padding), padded(w.w, w.padding))
+}
+
+func torchPadding(rows, columns int) string {
+	if rows+columns == 0 {
+		return ""
 	}
-	t.Set("F.pad(%s, (%d, %d, %d, %d), value=%s)", t.X, columns/2, columns-columns/2, rows/2, rows-rows/2, w.with)
-	return 0
+	return ", padding=" + torchSides(rows, columns)
+}
+
+func torchCeil(ceil bool) string {
+	if ceil {
+		return ", ceil_mode=True"
+	}
+	return ""
+}
+
+// padded returns the padding along a side of a window: none where the window is 1.
+func padded(window, padding int) int {
+	if window == 1 {
+		return 0
+	}
+	return padding
 }
 
 // missing is how many rows or columns "same" adds.

@@ -41,11 +41,11 @@ func NewConv(h, w, c, n, kh, kw, stride int, same bool) Conv {
 	return v.withEdges()
 }
 
-// NewPaddedConv fills in the output size for pad zero rows and columns on each of
-// the four sides, as PyTorch has it. pad must be less than kh and kw.
-func NewPaddedConv(h, w, c, n, kh, kw, stride, pad int) Conv {
-	v := Conv{H: h, W: w, C: c, N: n, KH: kh, KW: kw, Stride: stride, Top: pad, Left: pad}
-	v.OH, v.OW = (h+2*pad-kh)/stride+1, (w+2*pad-kw)/stride+1
+// NewPaddedConv fills in the output size for rows of zeros above and below and columns
+// of zeros left and right of the image, as PyTorch has it. They must be less than kh and kw.
+func NewPaddedConv(h, w, c, n, kh, kw, stride, rows, columns int) Conv {
+	v := Conv{H: h, W: w, C: c, N: n, KH: kh, KW: kw, Stride: stride, Top: rows, Left: columns}
+	v.OH, v.OW = (h+2*rows-kh)/stride+1, (w+2*columns-kw)/stride+1
 	v.RightBorder = max((v.OW-1)*stride+kw-v.Left-w, 0)
 	return v.withEdges()
 }

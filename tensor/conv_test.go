@@ -104,7 +104,7 @@ func TestConv(t *testing.T) {
 		t.Run(c.String(), func(t *testing.T) {
 			v := NewConv(c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.same)
 			if c.pad > 0 {
-				v = NewPaddedConv(c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.pad)
+				v = NewPaddedConv(c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.pad, c.pad)
 			}
 			if c.same && (v.OH != (c.h+c.stride-1)/c.stride || v.OW != (c.w+c.stride-1)/c.stride) {
 				t.Fatalf("output is %d x %d", v.OH, v.OW)

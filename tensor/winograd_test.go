@@ -30,7 +30,7 @@ func TestWinograd(t *testing.T) {
 		t.Run(fmt.Sprintf("%d of %v", c.images, c.convCase), func(t *testing.T) {
 			v := NewConv(c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.same)
 			if c.pad > 0 {
-				v = NewPaddedConv(c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.pad)
+				v = NewPaddedConv(c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.pad, c.pad)
 			}
 			s := kernels.NewStream(1, 2)
 			x, w, bias := draw(s, c.images*c.h*c.w*c.c), draw(s, v.Rows()*c.n), draw(s, c.n)

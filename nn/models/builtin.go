@@ -7,12 +7,12 @@ import "github.com/fedfast/fedfast/nn"
 var builtIn = []LayerType{
 	{
 		Name: "conv", Doc: "a convolution of images",
-		Keys: []string{"filters", "kernel", "padding", "pad", "no_bias", "stride", "groups", "dilation", "init"}, Required: []string{"filters", "kernel"},
+		Keys: []string{"filters", "kernel", "width", "padding", "pad", "no_bias", "stride", "groups", "dilation", "init"}, Required: []string{"filters", "kernel"},
 		Make: func(s LayerSpec, _ any) nn.Layer {
 			if s.Groups > 1 || s.Dilation > 1 {
-				return nn.GroupedConv2D{Filters: s.Filters, Kernel: s.Kernel, Groups: s.Groups, Dilation: s.Dilation, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init()}
+				return nn.GroupedConv2D{Filters: s.Filters, Kernel: s.Kernel, KernelW: s.Width, Groups: s.Groups, Dilation: s.Dilation, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init()}
 			}
-			return nn.Conv2D{Filters: s.Filters, Kernel: s.Kernel, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init()}
+			return nn.Conv2D{Filters: s.Filters, Kernel: s.Kernel, KernelW: s.Width, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init()}
 		},
 	},
 	{
@@ -24,16 +24,16 @@ var builtIn = []LayerType{
 	},
 	{
 		Name: "maxpool", Doc: "the maximum of each window of an image",
-		Keys: []string{"size", "stride", "padding", "pad"}, Required: []string{"size"},
+		Keys: []string{"size", "width", "stride", "padding", "pad", "ceil", "rows", "columns"},
 		Make: func(s LayerSpec, _ any) nn.Layer {
-			return nn.MaxPool{Size: s.Size, Stride: s.Stride, Same: s.Padding == "same", Pad: s.Pad}
+			return nn.MaxPool{Size: s.Size, SizeW: s.Width, Stride: s.Stride, Same: s.Padding == "same", Pad: s.Pad, Ceil: s.Ceil, OutH: s.Rows, OutW: s.Columns}
 		},
 	},
 	{
 		Name: "avgpool", Doc: "the mean of each window, or of the whole image",
-		Keys: []string{"size", "stride", "pad"},
+		Keys: []string{"size", "width", "stride", "pad", "count_pad", "ceil", "rows", "columns"},
 		Make: func(s LayerSpec, _ any) nn.Layer {
-			return nn.AvgPool{Size: s.Size, Stride: s.Stride, Pad: s.Pad}
+			return nn.AvgPool{Size: s.Size, SizeW: s.Width, Stride: s.Stride, Pad: s.Pad, CountPad: s.CountPad, Ceil: s.Ceil, OutH: s.Rows, OutW: s.Columns}
 		},
 	},
 	{
@@ -133,6 +133,10 @@ var builtIn = []LayerType{
 		},
 	},
 	{
+		Name: "image", Doc: "the steps of a sequence as an image of one row, for convolutions and pools over steps",
+		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.Image{} },
+	},
+	{
 		Name: "positions", Doc: "adds a learned vector to each step of a sequence",
 		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.Positions{} },
 	},
@@ -145,7 +149,6 @@ var builtIn = []LayerType{
 	},
 	{
 		Name: "tied", Doc: "an output for each token, by the table of the embedding",
-		Ends: true,
 		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.Tied{} },
 	},
 	{

@@ -24,12 +24,17 @@ type LayerSpec struct {
 	Units       int         `toml:"units,omitempty" json:"units,omitempty" in:"[1, 1048576]" doc:"outputs of a dense layer, or of the first layer of squeeze-and-excitation; optional for the last layer of a network: one per class" also:"size neurons out_features"`
 	Filters     int         `toml:"filters,omitempty" json:"filters,omitempty" in:"[1, 1048576]" doc:"output channels of a convolution" also:"channels out_channels"`
 	Kernel      int         `toml:"kernel,omitempty" json:"kernel,omitempty" in:"[1, 256]" doc:"height and width of a convolution's kernel, up to 11 for a depthwise one" also:"kernel_size"`
+	Width       int         `toml:"width,omitempty" json:"width,omitempty" in:"[1, 1048576]" doc:"columns of a convolution's kernel or of a pool's window, where they differ from its rows, kernel or size"`
 	Padding     string      `toml:"padding,omitempty" json:"padding,omitempty" of:"valid same" doc:"valid (default): no padding; same: zero padding that keeps the image size at stride 1"`
-	Pad         int         `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, 1048576]" doc:"rows and columns of zero padding on each side, as in PyTorch, instead of padding; for a pool, padding that is ignored by the maximum or mean"`
+	Pad         int         `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, 1048576]" doc:"rows and columns of zero padding on each side, as in PyTorch, instead of padding; none along a side on which the kernel or window is 1; for a pool, padding that is ignored by the maximum or mean"`
 	NoBias      bool        `toml:"no_bias,omitempty" json:"no_bias,omitempty" doc:"omit the bias of a convolution or dense layer"`
 	Stride      int         `toml:"stride,omitempty" json:"stride,omitempty" in:"[1, 1048576]" doc:"stride of a convolution (default: 1) or of a pool (default: size)"`
 	Dilation    int         `toml:"dilation,omitempty" json:"dilation,omitempty" in:"[1, 1048576]" doc:"dilation of a convolution; default: 1"`
 	Size        int         `toml:"size,omitempty" json:"size,omitempty" in:"[1, 1048576]" doc:"window of a pool (an average pool without it averages the whole image), or dimension of an embedding" also:"dim pool_size embedding_dim"`
+	Rows        int         `toml:"rows,omitempty" json:"rows,omitempty" in:"[1, 1048576]" doc:"rows of the output of an adaptive pool, instead of size; needs columns"`
+	Columns     int         `toml:"columns,omitempty" json:"columns,omitempty" in:"[1, 1048576]" doc:"columns of the output of an adaptive pool"`
+	Ceil        bool        `toml:"ceil,omitempty" json:"ceil,omitempty" doc:"let a last window of a pool reach over the end of the image, ceil_mode=True in PyTorch"`
+	CountPad    bool        `toml:"count_pad,omitempty" json:"count_pad,omitempty" doc:"count the padding in the means of an average pool, as PyTorch does unless count_include_pad=False"`
 	ZeroPadding bool        `toml:"zero_padding,omitempty" json:"zero_padding,omitempty" doc:"make token 0 of an embedding a zero vector that is not trained"`
 	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, 1048576]" doc:"number of channel groups of a group normalization or of a convolution; default: 1" also:"num_groups"`
 	NoAffine    bool        `toml:"no_affine,omitempty" json:"no_affine,omitempty" doc:"omit the learned parameters of a group or batch normalization, affine=False in PyTorch"`
@@ -134,10 +139,6 @@ func FromLayers(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, erro
 	var kinds []string
 	for _, s := range specs {
 		kinds = append(kinds, s.Type)
-	}
-	last := kinds[len(kinds)-1]
-	if t, _ := typeOf(last); !t.Ends {
-		return nil, fmt.Errorf("model.layers[%d] (%s): the last layer must be dense", len(specs), last)
 	}
 	specs = withClasses(specs, classes)
 	build := plain

@@ -318,11 +318,11 @@ func TestFromLayersErrors(t *testing.T) {
 		want  string
 	}{
 		{nil, image, "model.layers is empty"},
-		{[]LayerSpec{{Type: "convolution"}}, image, `model.layers[1]: unknown type "convolution"; available: add, attention, avgpool, batchnorm, concat, conv, dense, depthwise, dropout, embedding, flatten, gelu, groupnorm, gru, hardsigmoid, hardswish, layernorm, lrn, lstm, maxpool, mix, positions, relu, residual, rmsnorm, sequence, sigmoid, silu, squeeze, steps, tanh, tied`},
+		{[]LayerSpec{{Type: "convolution"}}, image, `model.layers[1]: unknown type "convolution"; available: add, attention, avgpool, batchnorm, concat, conv, dense, depthwise, dropout, embedding, flatten, gelu, groupnorm, gru, hardsigmoid, hardswish, image, layernorm, lrn, lstm, maxpool, mix, positions, relu, residual, rmsnorm, sequence, sigmoid, silu, squeeze, steps, tanh, tied`},
 		{[]LayerSpec{{Type: "conv", Kernel: 3}, dense}, image, `model.layers[1] (conv): key "filters" is missing`},
 		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: -4}, dense}, image, "model.layers[1] (conv): filters = -4; it must be at least 1"},
 		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Padding: "full"}, dense}, image, `model.layers[1] (conv): padding = "full"; it must be valid or same`},
-		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Units: 4}, dense}, image, `model.layers[1] (conv): key "units" does not belong to this type; it takes filters, kernel, padding, pad, no_bias, stride, groups, dilation, init`},
+		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Units: 4}, dense}, image, `model.layers[1] (conv): key "units" does not belong to this type; it takes filters, kernel, width, padding, pad, no_bias, stride, groups, dilation, init`},
 		{[]LayerSpec{{Type: "dense", Units: 5}, {Type: "relu", Size: 2}, dense}, image, `model.layers[2] (relu): key "size" does not belong to this type; it takes no keys`},
 		{[]LayerSpec{{Type: "dense"}, dense}, image, `model.layers[1] (dense): key "units" is missing`},
 		{[]LayerSpec{{Type: "dropout"}, dense}, image, `model.layers[1] (dropout): key "rate" is missing`},
@@ -338,7 +338,6 @@ func TestFromLayersErrors(t *testing.T) {
 		{[]LayerSpec{{Type: "residual", Body: []LayerSpec{{Type: "relu"}, {Type: "dense"}}}, dense}, image, `model.layers[1].body[2] (dense): key "units" is missing`},
 		{[]LayerSpec{{Type: "residual", Body: []LayerSpec{{Type: "relu"}}, Shortcut: []LayerSpec{{Type: "pool"}}}, dense}, image, `model.layers[1].shortcut[1]: unknown type "pool"; available: `},
 		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "residual", Body: []LayerSpec{dense}}, dense}, image, "model layers: layer 2 (residual): the output of the body is 1 x 1 x 3 values, of the shortcut 6 x 6 x 4 values; they must be equal"},
-		{[]LayerSpec{dense, {Type: "relu"}}, image, "model.layers[2] (relu): the last layer must be dense"},
 		{[]LayerSpec{{Type: "lstm", Hidden: 3}, dense}, image, "model layers: layer 1 (lstm): "},
 		{[]LayerSpec{{Type: "conv", Kernel: 9, Filters: 4}, dense}, image, "model layers: layer 1 (conv): "},
 		{[]LayerSpec{{Type: "dense", Units: 4}}, image, "model layers: the last layer gives"},

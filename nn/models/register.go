@@ -24,8 +24,8 @@ type LayerType struct {
 	// what it means, in is the range of a number and of lists the words that a string may
 	// be. A file has them in options = { NAME = VALUE }.
 	Options any
-	// Ends says that it may be the last layer of a network. There it may leave the key
-	// units out, which then is the number of classes.
+	// Ends says that as the last layer of a network it may leave out the key units, which
+	// then is the number of classes.
 	Ends bool
 	// Module is the name of the class of PyTorch's modules that are such a layer, with the
 	// same parameters and a result of the form of what they read: `fedfast model import`

@@ -51,7 +51,7 @@ func newModelImport(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Class, "class", "", "`MODULE` to import: a class, function or instance in the script, or a call such as 'Net(10)'; required if there are several")
-	f.StringVar(&o.Input, "input", "", "input `SHAPE`: 3x32x32 (channels, rows, columns), 784, or 80tokens")
+	f.StringVar(&o.Input, "input", "", "input `SHAPE`: 3x32x32 (channels, rows, columns), 9x128 (channels, steps), 784, or 80tokens")
 	f.StringVar(&o.Weights, "weights", "", "load the state_dict from this `FILE`, written by torch.save (default: initialize with seed 0)")
 	f.StringVar(&o.Python, "python", "", "Python `INTERPRETER` with PyTorch 1.13 or later (default: $FEDFAST_PYTHON, python3 or /usr/bin/python3)")
 	f.StringVar(&o.output, "output", "", "write NAME.toml and NAME.safetensors (default `NAME`: the script's)")

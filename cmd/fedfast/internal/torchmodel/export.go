@@ -18,7 +18,7 @@ import (
 func Export(m *nn.Model, weights string) (string, error) {
 	e := &exporter{needed: map[string]bool{}, shared: map[string]string{}}
 	in := m.Input()
-	v, err := e.chain(m.Stages(), value{name: "x", flat: in.Seq == 0 && in.H*in.W == 1})
+	v, err := e.chain(m.Stages(), value{name: "x", flat: in.Seq == 0 && in.H*in.W == 1, steps: in.Seq > 0})
 	if err != nil {
 		return "", fmt.Errorf("model %s: %w", m.Name(), err)
 	}
@@ -52,10 +52,11 @@ func gives(m *nn.Model) string {
 }
 
 // value is what a layer gives: a variable of the forward function. flat is false for
-// images, which have two dimensions more than vectors, also where these are 1.
+// images, which have two dimensions more than vectors, also where these are 1; steps is true
+// for sequences.
 type value struct {
-	name string
-	flat bool
+	name        string
+	flat, steps bool
 }
 
 // exporter writes the two functions of a module.
@@ -113,7 +114,7 @@ var reserved = []string{
 // chain writes layers one after the other, which read v, and returns what the last one
 // gives, in another variable unless v is x.
 func (e *exporter) chain(stages []nn.Stage, v value) (value, error) {
-	to := value{name: v.name, flat: v.flat}
+	to := v
 	if v.name != "x" && len(stages) > 0 {
 		to.name = e.fresh()
 	}
@@ -122,6 +123,7 @@ func (e *exporter) chain(stages []nn.Stage, v value) (value, error) {
 		if to.flat, err = e.stage(s, v, to.name); err != nil {
 			return to, fmt.Errorf("layer %d (%s): %w", i+1, s.Layer.Kind(), err)
 		}
+		to.steps = s.Out.Seq > 0
 		v = to
 	}
 	return to, nil
@@ -206,7 +208,7 @@ func (e *exporter) graph(g nn.Graph, s nn.Stage, v value, to string) (flat bool,
 				e.set(now.name, "%s", strings.Join(names, " + "))
 			case b.Join == nn.Mix:
 				e.mix(now.name, b, names)
-			case s.In.Seq > 0:
+			case now.steps:
 				e.set(now.name, "torch.cat((%s), 2)", strings.Join(names, ", "))
 			default:
 				e.set(now.name, "torch.cat((%s), 1)", strings.Join(names, ", "))

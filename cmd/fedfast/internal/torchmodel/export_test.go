@@ -112,6 +112,25 @@ var everyLayer = map[string]struct {
 		{ type = "gru", hidden = 7, output = "every" }
 		{ type = "lstm", hidden = 4, init = "haiku", biases = 1 }
 		{ type = "dense" }`},
+	"windows": {nn.Shape{H: 11, W: 12, C: 3}, 4, `
+		[[layers]]
+		{ type = "conv", filters = 6, kernel = 3, width = 5, pad = 1 }
+		{ type = "maxpool", size = 3, stride = 2, ceil = true }
+		{ type = "conv", filters = 6, kernel = 1, width = 3, groups = 2, pad = 1 }
+		{ type = "avgpool", size = 2, width = 3, stride = 1, pad = 1, count_pad = true }
+		{ type = "maxpool", rows = 4, columns = 3 }
+		{ type = "avgpool", rows = 2, columns = 7 }
+		{ type = "conv", filters = 4, kernel = 1 }
+		{ type = "avgpool" }`},
+	"steps": {nn.Shape{Seq: 9, Vocab: 11}, 3, `
+		[[layers]]
+		{ type = "embedding", size = 8 }
+		{ type = "image" }
+		{ type = "conv", filters = 6, kernel = 1, width = 3 }
+		{ type = "tanh" }
+		{ type = "sequence" }
+		{ type = "gru", hidden = 5 }
+		{ type = "dense" }`},
 	"means": {nn.Shape{Seq: 6, Vocab: 11}, 11, `
 		[[layers]]
 		{ type = "embedding", size = 8 }

@@ -28,8 +28,8 @@ type Source struct {
 	// Script is the Python file, Class what of it is the module: a class, a function, an
 	// instance or a call, empty where there is one alone.
 	Script, Class string
-	// Input is the form of a sample: 3x32x32 for channels, rows and columns, 784 for a
-	// vector, 80tokens for a sequence.
+	// Input is the form of a sample: 3x32x32 for channels, rows and columns, 9x128 for
+	// channels and steps of a series, 784 for a vector, 80tokens for a sequence.
 	Input string
 	// Weights is a file of torch.save with the module's state, empty for the weights
 	// that the module draws with seed 0.
@@ -38,18 +38,12 @@ type Source struct {
 	Python string
 }
 
-var inputForm = regexp.MustCompile(`^[1-9]\d{0,6}(x[1-9]\d{0,6}x[1-9]\d{0,6}|tokens)?$`)
-
-// seriesForm is channels x steps.
-var seriesForm = regexp.MustCompile(`^\d+x\d+$`)
+var inputForm = regexp.MustCompile(`^[1-9]\d{0,6}((x[1-9]\d{0,6}){1,2}|tokens)?$`)
 
 // Check returns an error for an invalid input shape.
 func (s *Source) Check() error {
-	if seriesForm.MatchString(s.Input) {
-		return fmt.Errorf("--input %s: 1d convolutions are not supported; must be an image such as 3x32x32, a vector such as 784, or tokens such as 80tokens", s.Input)
-	}
 	if !inputForm.MatchString(s.Input) {
-		return fmt.Errorf("--input %q: must be channels x rows x columns such as 3x32x32, a vector size such as 784, or a number of tokens such as 80tokens", s.Input)
+		return fmt.Errorf("--input %q: must be channels x rows x columns such as 3x32x32, channels x steps such as 9x128, a vector size such as 784, or a number of tokens such as 80tokens", s.Input)
 	}
 	return nil
 }

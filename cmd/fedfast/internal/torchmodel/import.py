@@ -2,12 +2,12 @@
 
     python import.py SCRIPT NAME INPUT WEIGHTS OUT
 
-NAME is a class, a function, an instance or a call in the script, or empty; INPUT is 3x32x32, 784 or 80tokens; WEIGHTS is a file of
+NAME is a class, a function, an instance or a call in the script, or empty; INPUT is 3x32x32, 9x128, 784 or 80tokens; WEIGHTS is a file of
 torch.save or empty. OUT is a folder, in which foreign.json lists the modules that are layers of other programs: [{"type", "module": the name of a
 class, "attributes": of a module, by the layer's options}]. It gets
 
     model.json   {"name", "layers": a table of [[model.layers]] each, "tensors": name, shape and first value of each, "classes", "notes",
-                 "tokens": whether the input is, "shape" and "values" of an input, "outputs": what the module predicts for it,
+                 "tokens": whether the input is, "shape", of an image four numbers, and "values" of an input, "outputs": what the module predicts for it,
                  "log_softmax": whether these are logarithms of probabilities}
     weights.f32  the values of the tensors, little-endian
 
@@ -117,8 +117,8 @@ def attribute(module, path):
 
 
 class Feature:
-    """What a layer gives. dims names its dimensions: N samples, C channels, H rows, W columns, T steps, P pixels, and F the values of a flattened
-    image."""
+    """What a layer gives. dims names its dimensions: N samples, C channels, H rows, W columns, T steps, P pixels, L pixels of an image of one row, 1
+    that row, and F the values of a flattened image."""
 
     def __init__(self, layer, dims, sizes):
         self.layer, self.dims, self.sizes = layer, dims, dict(zip(dims, sizes))
@@ -183,6 +183,11 @@ class Importer:
             raise Unknown(f"{self.seeing} is used twice, and layers share no weights; make two modules of it")
         self.used[id(module)] = name
 
+    def shape(self):
+        """The form of the input, of an image with its channels, rows and columns."""
+        shape = list(getattr(self, "example_shape", self.example.shape))
+        return shape[:2] + [1] + shape[2:] if len(shape) == 3 else shape
+
     # The walk.
 
     def run(self):
@@ -207,7 +212,7 @@ class Importer:
                 elif self.example.dtype == torch.long:
                     self.env[node] = Tokens()
                 else:
-                    self.env[node] = Feature("input", "NC" if self.example.dim() == 2 else "NCHW", self.example.shape)
+                    self.env[node] = Feature("input", {2: "NC", 3: "NCL", 4: "NCHW"}[self.example.dim()], self.example.shape)
             else:
                 self.env[node] = self.step(node)
         raise Unknown("the module returns nothing")
@@ -284,14 +289,14 @@ class Importer:
             return self.recurrent(m, name, args, kwargs, out)
         if isinstance(m, nn.Linear):
             return self.linear(m, name, x, out)
-        if isinstance(m, nn.Conv2d):
+        if isinstance(m, (nn.Conv1d, nn.Conv2d)):
             return self.conv(m, name, x, out)
         if isinstance(m, nn.Identity):
             return x
         if isinstance(m, nn.Flatten):
             return self.reshape(x, out)
         if isinstance(m, nn.GroupNorm):
-            self.wants(x, "NCHW")
+            x = self.image(x, "NCHW", "NCL")
             self.once(m, name)
             spec = {"type": "groupnorm", "groups": m.num_groups}
             if not m.affine:
@@ -328,7 +333,7 @@ class Importer:
     def batchnorm(self, m, name, x, out):
         if m.running_mean is None:
             raise Unknown(f"{self.seeing} has no running statistics; leave out track_running_stats=False")
-        self.wants(x, "NCHW", "NC", "NCT", "NCP")
+        self.wants(x, "NCHW", "NCL", "NC", "NCT", "NCP")
         spec = {"type": "batchnorm"}
         if m.momentum is None:
             spec["cumulative"] = True
@@ -373,21 +378,57 @@ class Importer:
             spec["no_bias"] = True
         return self.emit(spec, [x], "NC" if x.dims == "NF" else x.dims, out, name, weight=m.weight, bias=m.bias)
 
+    def image(self, x, *forms):
+        """The steps of a sequence as the pixels of an image of one row, where they are read as such."""
+        if isinstance(x, Feature) and x.dims == "NCT" and "NCL" in forms:
+            return self.emit({"type": "image"}, [x], "NCL", torch.empty(*x.sizes.values()))
+        self.wants(x, *forms)
+        return x
+
+    def sides(self, value, x):
+        """Rows and columns of a window or a step; an image of one row has one row of it."""
+        values = list(value) if isinstance(value, (tuple, list)) else [value]
+        if x.dims == "NCL":
+            return 1, values[0]
+        return (values * 2)[:2]
+
+    def stride(self, value, x, out):
+        """The one stride: where there is one row, or one column, of outputs it does not matter."""
+        rows, columns = self.sides(value, x)
+        if rows != columns and x.dims == "NCHW" and 1 not in out.shape[2:]:
+            raise Unknown(f"{self.seeing} has stride={tuple(value)}; rows and columns must have the same")
+        return columns if x.dims == "NCL" or out.shape[2] == 1 else rows
+
+    def padded(self, window, value, x):
+        """The one padding, which counts only along sides on which the window is larger than 1."""
+        pads = self.sides(value, x)
+        used = {p for p, n in zip(pads, window) if n > 1}
+        if any(p for p, n in zip(pads, window) if n == 1) and x.dims == "NCHW" or len(used) > 1:
+            raise Unknown(f"{self.seeing} has padding={value}; it must be the same on all sides, and 0 along a side on which the window is 1")
+        return used.pop() if used else 0
+
+    def window(self, spec, key, sides):
+        """Puts the rows and columns of a window into a layer."""
+        spec[key] = sides[0]
+        if sides[1] != sides[0]:
+            spec["width"] = sides[1]
+
     def conv(self, m, name, x, out):
-        self.wants(x, "NCHW")
+        x = self.image(x, "NCL" if isinstance(m, nn.Conv1d) else "NCHW")
         if m.padding_mode != "zeros":
             raise Unknown(f"{self.seeing} has padding_mode={m.padding_mode!r}; fedfast pads with zeros")
-        kernel, stride, dilation = (self.square(m, key) for key in ("kernel_size", "stride", "dilation"))
-        spec = {"type": "conv", "filters": m.out_channels, "kernel": kernel}
-        if m.groups == m.in_channels == m.out_channels and m.groups > 1:
-            spec = {"type": "depthwise", "kernel": kernel}
+        kernel, stride, dilation = self.sides(m.kernel_size, x), self.stride(m.stride, x, out), self.one(m.dilation, "dilation")
+        spec = {"type": "conv", "filters": m.out_channels}
+        self.window(spec, "kernel", kernel)
+        if m.groups == m.in_channels == m.out_channels and m.groups > 1 and kernel[0] == kernel[1]:
+            spec = {"type": "depthwise", "kernel": kernel[0]}
         elif m.groups > 1:
             spec["groups"] = m.groups
         if m.padding == "same":
             if stride == 1:
                 spec["padding"] = "same"
-        elif m.padding != "valid" and self.square(m, "padding"):
-            spec["pad"] = self.square(m, "padding")
+        elif m.padding != "valid" and self.padded(kernel, m.padding, x):
+            spec["pad"] = self.padded(kernel, m.padding, x)
         if stride > 1:
             spec["stride"] = stride
         if dilation > 1:
@@ -395,11 +436,7 @@ class Importer:
         if m.bias is None:
             spec["no_bias"] = True
         self.once(m, name)
-        return self.emit(spec, [x], x.dims, out, name, weight=m.weight, bias=m.bias)
-
-    def square(self, m, key):
-        value = getattr(m, key)
-        return self.one(value, key)
+        return self.emit(spec, [x], x.dims, out, name, weight=m.weight.unsqueeze(2) if x.dims == "NCL" else m.weight, bias=m.bias)
 
     def one(self, value, key):
         values = set(value) if isinstance(value, (tuple, list)) else {value}
@@ -573,7 +610,7 @@ class Importer:
             rate = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
             training = kwargs.get("training", args[2] if len(args) > 2 else True)
             return self.drop(x, rate, out) if training else x
-        if name in ("max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "adaptive_max_pool2d", "mean"):
+        if name in POOLS:
             return self.pool(name, x, args[1:], kwargs, out)
         if name == "local_response_norm":
             size, alpha, beta, k = (kwargs.get(key, args[i + 1] if len(args) > i + 1 else default)
@@ -697,6 +734,18 @@ class Importer:
         n, shape = x.sizes.get("N"), tuple(out.shape)
         if shape == tuple(x.sizes.values()):
             return x
+        if x.dims == "NCL" and x.layer == "input" and len(shape) == 4 and shape[:2] == (n, 1):
+            return self.whole(x.view("NCHW", out))
+        if x.dims == "NC" and x.layer == "input" and shape == (n, 1, x.sizes["C"]):
+            return self.whole(x.view("NCL", out))
+        if x.dims == "NCL":
+            c, pixels = x.sizes["C"], x.sizes["L"]
+            if shape == (n, c * pixels):
+                return x.view("NC" if pixels == 1 else "NF", out)
+            if shape == (n, c, 1, pixels):
+                return x.view("NCHW", out)
+        if x.dims == "NTC" and x.sizes["T"] == 1 and shape == (n, x.sizes["C"]):
+            return self.steps(x, "last", out)
         if x.dims == "NCHW":
             c, pixels = x.sizes["C"], x.sizes["H"] * x.sizes["W"]
             if shape == (n, c * pixels):
@@ -713,6 +762,13 @@ class Importer:
             return self.emit({"type": "sequence"}, [x], "NTC", out)
         raise Unknown(f"{self.seeing} makes {shape} of {tuple(x.sizes.values())}, which no layer supports")
 
+    def whole(self, x):
+        """The input, which the module makes another image of before anything reads it."""
+        if self.layers:
+            raise Unknown(f"{self.seeing} makes {tuple(x.sizes.values())} of the input, which layers have read already")
+        self.example_shape = tuple(x.sizes.values())
+        return x
+
     def permute(self, name, x, args, kwargs, out):
         order = list(range(len(x.dims)))
         if name == "permute":
@@ -721,8 +777,8 @@ class Importer:
             i, j = (a % len(order) for a in (args or list(kwargs.values())))
             order[i], order[j] = order[j], order[i]
         dims = "".join(x.dims[i] for i in order)
-        if dims in ("NPC", "PNC"):
-            return self.emit({"type": "sequence"}, [x], dims.replace("P", "T"), out)
+        if dims in ("NPC", "PNC", "NLC", "LNC"):
+            return self.emit({"type": "sequence"}, [x], re.sub("[PL]", "T", dims), out)
         if sorted(dims) in (sorted("NCHW"), sorted("NTC")) and dims in ("NCHW", "NHWC", "NTC", "TNC", "NCT"):
             return x.view(dims, out)
         raise Unknown(f"{self.seeing} gives the order {'x'.join(dims)}, which no layer reads")
@@ -736,37 +792,33 @@ class Importer:
             over = "".join(sorted(x.dims[a % len(x.dims)] for a in axes))
             if over == "T":
                 return self.steps(x, "mean", out)
-            if over == "HW" and x.dims == "NCHW" or over == "P" and x.dims == "NCP":
-                return self.emit({"type": "avgpool"}, [x], {2: "NC", 3: "NCP", 4: "NCHW"}[out.dim()], out)
+            if over == "HW" and x.dims == "NCHW" or over in ("P", "L") and x.dims in ("NCP", "NCL"):
+                return self.emit({"type": "avgpool"}, [x], {2: "NC", 3: x.dims, 4: "NCHW"}[out.dim()], out)
             raise self.unknown("there are means over the steps of a sequence and over the rows and columns of an image")
-        self.wants(x, "NCHW")
-        if name in ("adaptive_avg_pool2d", "adaptive_max_pool2d"):
-            mean = name == "adaptive_avg_pool2d"
-            rows, columns = out.shape[2:]
-            if (rows, columns) == (1, 1) and mean:
-                return self.emit({"type": "avgpool"}, [x], x.dims, out)
-            size = x.sizes["H"] // rows
-            if (rows * size, columns * size) != (x.sizes["H"], x.sizes["W"]):
-                raise Unknown(f"{self.seeing} makes {rows}x{columns} of {x.sizes['H']}x{x.sizes['W']} pixels; the windows must have one size")
-            return self.emit({"type": "avgpool" if mean else "maxpool", "size": size}, [x], x.dims, out) if size > 1 else x
-        size = self.one(given("kernel_size", 0), "kernel_size")
-        stride = self.one(given("stride", 1) or size, "stride")
-        largest, padding = name == "max_pool2d", self.one(given("padding", 2, 0), "padding")
+        x = self.image(x, "NCL" if "1d" in name else "NCHW")
+        inside, outside = (1, *list(x.sizes.values())[2:])[-2:], (1, *out.shape[2:])[-2:]
+        largest = "max" in name
+        spec = {"type": "maxpool" if largest else "avgpool"}
+        if "adaptive" in name:
+            if outside == inside:
+                return x
+            if outside != (1, 1) or largest:
+                spec["rows"], spec["columns"] = outside
+            return self.emit(spec, [x], x.dims, out)
+        size = self.sides(given("kernel_size", 0), x)
+        stride = self.stride(given("stride", 1) or given("kernel_size", 0), x, out)
+        padding = self.padded(size, given("padding", 2, 0), x)
         if largest and self.one(given("dilation", 3, 1), "dilation") != 1:
             raise Unknown(f"{self.seeing} has dilation, which no layer supports")
-        spec = {"type": "maxpool" if largest else "avgpool", "size": size}
-        if stride != size:
+        self.window(spec, "size", size)
+        if stride != max(size):
             spec["stride"] = stride
         if padding:
-            if not largest and given("count_include_pad", 4, True):
-                raise Unknown(f"{self.seeing} counts padding in its means; set count_include_pad=False")
             spec["pad"] = padding
-        sides = [(x.sizes[d], n) for d, n in zip("HW", out.shape[2:])]
-        if any(n != (side + 2 * padding - size) // stride + 1 for side, n in sides):  # ceil_mode
-            # "same" also lets the last window end one behind the image.
-            if not largest or padding or any(n != -(-side // stride) or (n - 1) * stride + size - side not in (0, 1) for side, n in sides):
-                raise Unknown(f"{self.seeing} has ceil_mode with windows that no layer supports")
-            spec["padding"] = "same"
+            if not largest and given("count_include_pad", 4, True):
+                spec["count_pad"] = True
+        if any(n != (side + 2 * (padding if k > 1 else 0) - k) // stride + 1 for side, k, n in zip(inside, size, outside)):
+            spec["ceil"] = True
         return self.emit(spec, [x], x.dims, out)
 
 
@@ -787,6 +839,8 @@ class Ramp:
 # What x times a function of x is.
 PRODUCTS = {"sigmoid": "silu", "hardsigmoid": "hardswish"}
 
+POOLS = {f"{kind}_pool{n}d" for n in (1, 2) for kind in ("max", "avg", "adaptive_max", "adaptive_avg")} | {"mean"}
+
 CURVES = {
     "relu": {"type": "relu"}, "gelu": {"type": "gelu"}, "silu": {"type": "silu"}, "hardswish": {"type": "hardswish"},
     "hardsigmoid": {"type": "hardsigmoid"}, "sigmoid": {"type": "sigmoid"}, "tanh": {"type": "tanh"},
@@ -796,15 +850,18 @@ CURVES = {
 MODULES = {
     nn.ReLU: ("relu", []), nn.GELU: ("gelu", ["approximate"]), nn.SiLU: ("silu", []), nn.Hardswish: ("hardswish", []), nn.Hardsigmoid: ("hardsigmoid", []),
     nn.Sigmoid: ("sigmoid", []), nn.Tanh: ("tanh", []), nn.Dropout: ("dropout", ["p"]), nn.LogSoftmax: ("log_softmax", []), nn.Softmax: ("softmax", []),
+    nn.MaxPool1d: ("max_pool1d", ["kernel_size", "stride", "padding", "dilation", "ceil_mode"]),
     nn.MaxPool2d: ("max_pool2d", ["kernel_size", "stride", "padding", "dilation", "ceil_mode"]),
-    nn.AvgPool2d: ("avg_pool2d", ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]), nn.AdaptiveAvgPool2d: ("adaptive_avg_pool2d", []), nn.AdaptiveMaxPool2d: ("adaptive_max_pool2d", []),
+    nn.AvgPool1d: ("avg_pool1d", ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]), nn.AdaptiveAvgPool1d: ("adaptive_avg_pool1d", []),
+    nn.AvgPool2d: ("avg_pool2d", ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]), nn.AdaptiveAvgPool2d: ("adaptive_avg_pool2d", []),
+    nn.AdaptiveMaxPool1d: ("adaptive_max_pool1d", []), nn.AdaptiveMaxPool2d: ("adaptive_max_pool2d", []),
     nn.LocalResponseNorm: ("local_response_norm", ["size", "alpha", "beta", "k"]),
 }
 
 ADVICE = {
     "Dropout2d": "use nn.Dropout", "dropout2d": "use F.dropout", "ReLU6": "use nn.ReLU", "scaled_dot_product_attention": "use nn.MultiheadAttention",
     "matmul": "for attention use nn.MultiheadAttention", "bmm": "for attention use nn.MultiheadAttention", "chunk": "for attention use nn.MultiheadAttention",
-    "batch_norm": "use nn.BatchNorm2d", "Conv1d": "there are no convolutions of series", "conv1d": "there are no convolutions of series",
+    "batch_norm": "use nn.BatchNorm2d",
 }
 
 
@@ -993,7 +1050,7 @@ def main(script, name, form, weights, folder):
         y = y.transpose(1, 2)
     result = {
         "name": type(model).__name__, "layers": tables(importer), "classes": y.shape[-1], "notes": importer.notes, "log_softmax": importer.log_softmax,
-        "tokens": x.dtype == torch.long, "vocab": getattr(importer, "vocab", 0), "shape": list(x.shape), "values": x.flatten().tolist(), "outputs": y.flatten().tolist(),
+        "tokens": x.dtype == torch.long, "vocab": getattr(importer, "vocab", 0), "shape": importer.shape(), "values": x.flatten().tolist(), "outputs": y.flatten().tolist(),
         "tensors": [{"name": n, "shape": list(p.shape)} for n, p in importer.params.items()],
     }
     folder = Path(folder)

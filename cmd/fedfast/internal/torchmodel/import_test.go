@@ -40,6 +40,13 @@ var networks = []job{
 	{"vit.py", "ViT", "3x16x16", ""},
 	{"vit.py", "TextEncoder", "12tokens", ""},
 	{"mobile.py", "", "3x16x16", ""},
+	{"series.py", "Wave", "1x97", ""},
+	{"series.py", "Heart", "3x40", ""},
+	{"series.py", "Activity", "3x20", ""},
+	{"series.py", "Sensors", "3x1x32", ""},
+	{"series.py", "TextCNN", "12tokens", ""},
+	{"series.py", "Grey", "12x14", ""},
+	{"series.py", "Windows", "3x12x13", ""},
 }
 
 // refusals are modules that have no layers, and why.
@@ -50,7 +57,8 @@ var refusals = []struct{ input, body, forward, want string }{
 	},
 	{"3x8x8", "self.a = nn.Sequential(nn.Conv2d(3, 8, 3), nn.PReLU())", "self.a(x)", `module "a.1" (nn.PReLU) is not supported as a layer, see fedfast list layers`},
 	{"3x8x8", "self.conv = nn.Conv2d(3, 8, 3, padding_mode='reflect')", "self.conv(x)", `module "conv" (nn.Conv2d) has padding_mode='reflect'; fedfast pads with zeros`},
-	{"3x8x8", "self.conv = nn.Conv2d(3, 8, (3, 1))", "self.conv(x)", `module "conv" (nn.Conv2d) has kernel_size=(3, 1); rows and columns must have the same`},
+	{"3x8x8", "self.conv = nn.Conv2d(3, 8, 3, stride=(2, 1))", "self.conv(x)", `module "conv" (nn.Conv2d) has stride=(2, 1); rows and columns must have the same`},
+	{"3x8x8", "self.conv = nn.Conv2d(3, 8, (3, 5), padding=(1, 2))", "self.conv(x)", `module "conv" (nn.Conv2d) has padding=(1, 2); it must be the same on all sides`},
 	{"3x8x8", "self.conv, self.fc = nn.Conv2d(3, 3, 1), nn.Linear(3, 2)", "self.fc(self.conv(self.conv(x)).mean((2, 3)))", `module "conv" (nn.Conv2d) is used twice, and layers share no weights; make two modules of it`},
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) @ torch.ones(4, 4)", `function matmul is not supported as a layer; for attention use nn.MultiheadAttention`},
 	{"9", "self.fc = nn.Linear(8, 4)", "self.fc(x)", `Net does not take an input of shape 9: mat1 and mat2 shapes cannot be multiplied`},
@@ -123,7 +131,7 @@ func TestImport(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, folder := range folders {
-		near(t, "exported after the round", readFloats(t, filepath.Join(folder, "outputs.f32")), predicted[folder])
+		near(t, filepath.Base(folder)+" exported after the round", readFloats(t, filepath.Join(folder, "outputs.f32")), predicted[folder])
 	}
 }
 

@@ -58,7 +58,8 @@ for job in json.loads(Path(sys.argv[2]).read_text()):
     shape = [sum(SIZES)] + made["shape"][1:]
     x = torch.randint(1, made["vocab"], shape) if made["tokens"] else torch.rand(shape) - 0.5
     labels = torch.randint(0, made["classes"], (shape[0],))
-    state = train(job, x, labels)
+    form = [] if made["tokens"] else [int(n) for n in job["input"].split("x")]  # what the module itself reads
+    state = train(job, x.reshape(len(x), *form) if form else x, labels)
     with open(out / "trained.f32", "wb") as f:
         for t in made["tensors"]:  # positions and class tokens are parameters of their own
             name = re.sub(r"\.layer(\d+)\.(\w+)_l0$", r".\2_l\1", t["name"])  # a GRU of several layers

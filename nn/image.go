@@ -1,0 +1,87 @@
+package nn
+
+import "errors"
+
+// Image makes of a sequence of vectors an image of one row, with a pixel for each step:
+// what one-dimensional convolutions and pools of PyTorch read. Sequence is the way back.
+type Image struct{}
+
+// Kind returns "image".
+func (Image) Kind() string { return "image" }
+
+// Abilities returns what the layer can do.
+func (Image) Abilities() Abilities {
+	return Abilities{
+		Narrow: Follow, Scaling: ScaleBehind,
+		Torch: func(t *Torch) { t.Set("%s.transpose(1, 2).unsqueeze(2)", t.X) },
+	}
+}
+
+// Bind fixes the layer for its input.
+func (Image) Bind(in Flow) (Bound, error) {
+	if in.Seq < 1 || in.Vocab > 0 {
+		return nil, errors.New("an image of one row is made of a sequence of vectors; an embedding must come before on tokens")
+	}
+	return &boundImage{in: in}, nil
+}
+
+type boundImage struct{ in Flow }
+
+func (b *boundImage) Out() Flow { return Flow{H: 1, W: b.in.Seq, C: b.in.C} }
+
+func (b *boundImage) Params() []Param { return nil }
+
+func (b *boundImage) Traits() Traits { return Traits{Tangents: true} }
+
+// FLOPs returns 0: it computes nothing.
+func (b *boundImage) FLOPs() int64 { return 0 }
+
+func (b *boundImage) NewState(e *Env) State {
+	s := &imageState{in: b.in, y: e.Output()}
+	if e.NeedDX {
+		s.dx = e.Gradient()
+	}
+	return s
+}
+
+type imageState struct {
+	in    Flow
+	y, dx Act
+}
+
+func (s *imageState) Forward(r *Run, x Act, _, _ int) Act {
+	s.lay(s.y, x, r.N)
+	if r.V != nil {
+		s.lay(s.y.Tangent(), x.Tangent(), r.N)
+	}
+	return s.y
+}
+
+// lay makes the images y of n sequences x.
+func (s *imageState) lay(y, x Act, n int) {
+	for t := range s.in.Seq {
+		for i := range n {
+			copy(y.At(i, 0, t)[:s.in.Ld()], x.At(t*n+i, 0, 0))
+		}
+	}
+}
+
+func (s *imageState) Backward(r *Run, dy Act, _, _ int) Act {
+	if s.dx.Data == nil {
+		return s.dx
+	}
+	s.lift(s.dx, dy, r.N)
+	if r.V != nil {
+		s.lift(s.dx.Tangent(), dy.Tangent(), r.N)
+	}
+	return s.dx
+}
+
+// lift makes the gradients dx of n sequences of those of their images.
+func (s *imageState) lift(dx, dy Act, n int) {
+	for t := range s.in.Seq {
+		for i := range n {
+			copy(dx.At(t*n+i, 0, 0)[:s.in.Ld()], dy.At(i, 0, t))
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package nn
+
+// seriesCases are networks for TestGradient and others on images of one row, and of windows
+// that are no squares.
+var seriesCases = []imageCase{
+	{
+		"one row, which becomes a sequence and an image again",
+		Shape{H: 1, W: 21, C: 3},
+		[]Layer{
+			Conv2D{Filters: 6, Kernel: 1, KernelW: 5, Pad: 2},
+			ReLU{},
+			MaxPool{Size: 1, SizeW: 3, Stride: 2, Pad: 1},
+			GroupedConv2D{Filters: 8, Kernel: 1, KernelW: 3, Groups: 2, Dilation: 2, Pad: 2},
+			Sequence{},
+			Image{},
+			GroupedConv2D{Filters: 4, Kernel: 1, KernelW: 3, Groups: 2, Stride: 2, Pad: 1, NoBias: true},
+			AvgPool{Size: 1, SizeW: 2, Stride: 1},
+			AvgPool{OutH: 1, OutW: 3},
+			Dense{Units: 3},
+		},
+		[]refOp{
+			conv(1, 2, 2), relu, {op: "pool", size: 1, columns: 3, stride: 2, before: 1, after: 1},
+			{op: "conv", stride: 1, before: 2, after: 2, dilation: 2}, plainConv(2, 1, 1), {op: "avgpool", size: 1, columns: 2, stride: 1},
+			{op: "adaptive", size: 1, columns: 3}, dense,
+		},
+	},
+	{
+		"windows of other rows than columns",
+		Shape{H: 8, W: 7, C: 2},
+		[]Layer{
+			Conv2D{Filters: 5, Kernel: 3, KernelW: 1, Pad: 1},
+			AvgPool{Size: 3, SizeW: 2, Stride: 2, Ceil: true},
+			Conv2D{Filters: 4, Kernel: 2, KernelW: 3, Pad: 1},
+			MaxPool{OutH: 3, OutW: 2},
+			AvgPool{OutH: 2, OutW: 5},
+			Conv2D{Filters: 3, Kernel: 1},
+			AvgPool{},
+		},
+		[]refOp{
+			conv(1, 1, 1), {op: "avgpool", size: 3, columns: 2, stride: 2, after: 1}, conv(1, 1, 1),
+			{op: "adaptive", size: 3, columns: 2, largest: true}, {op: "adaptive", size: 2, columns: 5}, conv(1, 0, 0), {op: "adaptive", size: 1, columns: 1},
+		},
+	},
+}
