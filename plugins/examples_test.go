@@ -1,11 +1,13 @@
 package plugins_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/sys/goworktest"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -21,6 +23,7 @@ func buildExample(t *testing.T, name, dir string) {
 	}
 	build := exec.Command("go", "build", "-mod=readonly", "-o", out, ".")
 	build.Dir = filepath.Join("examples", name)
+	build.Env = append(os.Environ(), goworktest.Env(t, build.Dir))
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

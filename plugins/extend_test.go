@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/fedfast/fedfast/internal/sys/goworktest"
 )
 
 // TestExtendedFromAnotherModule runs the tests of examples/extend, a module that registers
@@ -23,11 +25,12 @@ func TestExtendedFromAnotherModule(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
+	work := goworktest.Env(t, source)
 	for _, args := range [][]string{{"test", "-mod=readonly", "."}, {"build", "-mod=readonly", "-o", program, "."}} {
 		cmd := exec.Command("go", args...)
-		cmd.Dir = source
+		cmd.Dir, cmd.Env = source, append(os.Environ(), work)
 		if text, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("go %v in %s, is its go.mod stale? %v\n%s", args, source, err, text)
+			t.Fatalf("go %v in %s: %v\n%s", args, source, err, text)
 		}
 	}
 	study, err := os.ReadFile(filepath.Join(source, "study.toml"))

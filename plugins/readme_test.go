@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/internal/scaffold"
+	"github.com/fedfast/fedfast/internal/sys/goworktest"
 	"github.com/fedfast/fedfast/tuners/conformance"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -64,9 +65,10 @@ func TestTheTunerOfTheReadmeWorksInGo(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(code), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	work := goworktest.Env(t, dir)
 	for _, args := range [][]string{{"go", "vet", "."}, {"go", "build", "-mod=readonly", "-o", p.Program(), "."}, {"gofmt", "-l", "."}} {
 		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Dir = dir
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), work)
 		if out, err := cmd.CombinedOutput(); err != nil || args[0] == "gofmt" && len(out) > 0 {
 			t.Fatalf("%s: %v\n%s", args, err, out)
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fedfast/fedfast/internal/sys/goworktest"
 )
 
 // runPages are the pages whose commands TestPages runs, from the root of the project, with
@@ -47,6 +49,7 @@ func TestPages(t *testing.T) {
 			pages = append(pages, name)
 		}
 	}
+	work := goworktest.Env(t, filepath.Join(root, "plugins", "examples", "extend")) // which a page builds
 	for _, name := range pages {
 		page := readText(t, name)
 		blocks := fence.FindAllStringSubmatch(page, -1)
@@ -56,13 +59,13 @@ func TestPages(t *testing.T) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			path := pageBin(t, dir, name)
+			path := "PATH=" + pageBin(t, dir, name)
 			printed := ""
 			for _, b := range blocks {
 				switch language, info, text := b[1], b[2], b[3]; {
 				case language == "sh" && info != "":
 				case language == "sh":
-					printed = runBlock(t, dir, path, text)
+					printed = runBlock(t, dir, text, path, work)
 				case language == "text":
 					expect(t, printed, text)
 				case info != "":
@@ -122,7 +125,7 @@ func pageBin(t *testing.T, dir, name string) string {
 }
 
 // runBlock runs commands and returns what they print on stdout.
-func runBlock(t *testing.T, dir, path, commands string) string {
+func runBlock(t *testing.T, dir, commands string, env ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-eu", "-c", commands)
 	cmd.Dir = dir
@@ -130,7 +133,7 @@ func runBlock(t *testing.T, dir, path, commands string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = append(os.Environ(), "PATH="+path, "PWD="+dir, "PYTHONPATH="+python, "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(append(os.Environ(), env...), "PWD="+dir, "PYTHONPATH="+python, "PYTHONDONTWRITEBYTECODE=1")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

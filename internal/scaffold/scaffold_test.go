@@ -6,11 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fedfast/fedfast/internal/scaffold"
+	"github.com/fedfast/fedfast/internal/sys/goworktest"
 	"github.com/fedfast/fedfast/tuners/conformance"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -27,12 +29,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// in runs a command in a directory.
-func in(t *testing.T, dir, name string, args ...string) string {
+// in runs a command in a directory, with environment variables of its own.
+func in(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOPROXY=off", "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = slices.Concat(os.Environ(), env)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
@@ -82,11 +84,12 @@ func TestAGoProjectBuildsAndPasses(t *testing.T) {
 	if err := p.Write(); err != nil {
 		t.Fatal(err)
 	}
-	if text := in(t, dir, "gofmt", "-l", "."); text != "" {
+	work := []string{goworktest.Env(t, dir), "GOPROXY=off"}
+	if text := in(t, dir, work, "gofmt", "-l", "."); text != "" {
 		t.Errorf("not formatted: %s", text)
 	}
-	in(t, dir, "go", "test", ".")
-	in(t, dir, "go", "build", "-o", p.Program(), ".")
+	in(t, dir, work, "go", "test", ".")
+	in(t, dir, work, "go", "build", "-o", p.Program(), ".")
 	conforms(t, dir, quick...)
 }
 
@@ -119,7 +122,7 @@ func TestPythonProjectsPass(t *testing.T) {
 			if err := p.Write(); err != nil {
 				t.Fatal(err)
 			}
-			if out := in(t, dir, interpreter, "-m", "unittest"); !strings.Contains(out, c.tests) {
+			if out := in(t, dir, []string{"PYTHONDONTWRITEBYTECODE=1"}, interpreter, "-m", "unittest"); !strings.Contains(out, c.tests) {
 				t.Errorf("the tests print %s", out)
 			}
 			if testing.Short() {
