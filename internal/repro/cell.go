@@ -68,7 +68,7 @@ type Comparison struct {
 func Cells() []Cell {
 	return slices.Concat(
 		fedexTable(), fedexFigures(), fedexElsewhere(), workshopCells(), pairedCells(), ablationCells(), rivalCells(), fathomCells(), fathomElsewhere(),
-		fedtuneCells(), fedtuneElsewhere(), sidesCells(), nasCells(), nasElsewhereToo(), deviceCells(), tunedCells(), pfllibCells(),
+		fedtuneCells(), fedtuneElsewhere(), sidesCells(), nasCells(), nasElsewhereToo(), deviceCells(), tunedCells(), pfllibCells(), boardCells(),
 	)
 }
 

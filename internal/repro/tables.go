@@ -54,7 +54,7 @@ func (r *Report) Tables() []Table {
 		}
 		out = append(out, claims)
 	}
-	for _, t := range []Table{r.staticTable(), r.armTable()} {
+	for _, t := range []Table{r.staticTable(), r.orderTable(), r.armTable()} {
 		if len(t.Rows) > 0 {
 			out = append(out, t)
 		}
