@@ -31,6 +31,6 @@ func TestMasked(t *testing.T) {
 	}
 	one := span(&windows{seq: 3, text: []byte{1, 2, 3, 4}}, 0, 1)
 	if one.Masked(masks[0]).src != one.src || (View{}).Masked(masks[0]).Len() != 0 {
-		t.Error("a view with one label a sample is masked")
+		t.Error("a view with one label per sample is masked")
 	}
 }

@@ -57,7 +57,7 @@ type TrainOpts struct {
 	// logits of Absent classes stay 0. A loss that reads targets does not look at it.
 	LogitBias []float32
 	// Aside, when not nil, adds to the loss of each sample and to the gradient of its logits.
-	// It is for models with one label a sample.
+	// It is for models with one label per sample.
 	Aside Aside
 	// Features, when not nil, does the same with what the last layer takes in place of the
 	// logits, for models that have Features: its gradient goes back through the layers before.

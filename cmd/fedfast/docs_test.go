@@ -32,7 +32,8 @@ func TestVocabulary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var patterns, better []string
+	var patterns []*regexp.Regexp
+	var better []string
 	for line := range strings.Lines(string(words)) {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -41,20 +42,21 @@ func TestVocabulary(t *testing.T) {
 		if !found {
 			t.Fatalf("vocabulary.txt: no tab in %q", line)
 		}
-		patterns, better = append(patterns, "("+pattern+")"), append(better, instead)
+		// A pattern that begins with letters is found many times as fast.
+		patterns, better = append(patterns, regexp.MustCompile(strings.TrimPrefix(pattern, `\b`))), append(better, instead)
 	}
-	any := regexp.MustCompile("(?i)" + strings.Join(patterns, "|"))
+	within := regexp.MustCompile(`\w$`)
 	newline := regexp.MustCompile(`\n\s*(//|#)?\s*`)
 	for _, name := range tracked(t, "*.go", "*.md", "*.txtar", "*.toml", "*.html", "*.js", "*.py", "*.sql", "*.proto", ".ci/*") {
 		content, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			continue // deleted, but not committed yet
 		}
-		text := newline.ReplaceAll(content, []byte(" ")) // a phrase may go over the end of a line
-		for _, at := range any.FindAllSubmatchIndex(text, -1) {
-			for i, instead := range better {
-				if at[2*i+2] >= 0 {
-					t.Errorf("%s: %q: write %s", name, text[max(0, at[0]-20):min(len(text), at[1]+20)], instead)
+		text := bytes.ToLower(newline.ReplaceAll(content, []byte(" "))) // a phrase may go over the end of a line
+		for i, pattern := range patterns {
+			for _, at := range pattern.FindAllIndex(text, -1) {
+				if !within.Match(text[max(0, at[0]-1):at[0]]) {
+					t.Errorf("%s: %q: write %s", name, text[max(0, at[0]-20):min(len(text), at[1]+20)], better[i])
 				}
 			}
 		}

@@ -21,7 +21,7 @@ type Table struct {
 	Rows  [][]string `json:"rows"`
 }
 
-// Tables returns the report as text: the cells, the claims, what is not as in the
+// Tables returns the report as text: the cells, the claims, and deviations from the
 // papers.
 func (r *Report) Tables() []Table {
 	cells := Table{

@@ -13,7 +13,7 @@ JOB.json holds
   shapes   shape of every parameter, in the order in which the layers consume them
   tokens   list of token sequences (token models), or null
   x        [batch, channels, height, width] (image models), or null; INPUT.f32 then holds the images, channel first
-  labels   one label a sample, or one a position, sample by sample; -1 is masked
+  labels   one label per sample, or one per position, sample by sample; -1 is masked
   lr, momentum, nesterov, weight_decay, bias_decay (of what has one dimension), clip_norm (0 is none), steps
   optimizer  sgd, adam or adamw, which have betas and eps
   loss     {"kind": cross_entropy | sigmoid | squared | huber, "smoothing", "delta", "weights": one a class or null,
