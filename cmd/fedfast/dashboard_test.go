@@ -266,6 +266,7 @@ func TestPagesOfFinishedStudies(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	smallStudies(t, dir)
+	t.Run("reports", func(t *testing.T) { reportsInABrowser(t, dir) })
 	home, stop := startUI(t, dir, "127.0.0.1:0")
 	defer stop()
 	b := newBrowser(t, home)
@@ -337,13 +338,11 @@ func TestPagesOfFinishedStudies(t *testing.T) {
 	b.clean()
 }
 
-// TestReportInABrowser opens the reports of small studies: that of one begins with its
+// reportsInABrowser opens the reports of small studies: that of one begins with its
 // errors and is not long.
-func TestReportInABrowser(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+func reportsInABrowser(t *testing.T, dir string) {
+	t.Helper()
 	b := newBrowser(t, "file://"+dir+"/")
-	smallStudies(t, dir)
 	for _, name := range []string{filepath.Join("first", "report.html"), "all.html"} {
 		b.do(chromedp.EmulateViewport(1440, 900), chromedp.Navigate("file://"+filepath.Join(dir, name)))
 		b.until(`document.readyState === "complete" && document.querySelectorAll("svg").length > 3`)
