@@ -73,6 +73,8 @@ type Score struct {
 	Loss  float64 `json:"loss"`
 	// Fit is that of a regression.
 	Fit Fit `json:"-"`
+	// P90 is the 90th percentile of the errors of the clients behind the score of a round.
+	P90 float64 `json:"-"`
 }
 
 // divergedFit stands for the error of a regression that is not finite or higher; its
@@ -179,6 +181,8 @@ func (s Score) Metric(name string) float64 {
 		return 1 - s.Error
 	case tuners.MetricLoss:
 		return s.Loss
+	case tuners.MetricErrorP90:
+		return s.P90
 	case tuners.MetricMAE:
 		return s.Fit.MAE
 	case tuners.MetricR2:

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
@@ -65,6 +68,7 @@ func (r *RoundResult) Score(personalized bool, o ScoreOptions) Score {
 	}
 	var all scoreMean
 	counted := 0
+	var errors []float64
 	for _, i := range r.scored(o, stream) {
 		s := &r.Slots[i]
 		score := s.Before
@@ -79,9 +83,15 @@ func (r *RoundResult) Score(personalized bool, o ScoreOptions) Score {
 			n = 1
 		}
 		all.add(score, n)
+		errors = append(errors, score.Error)
 		counted++
 	}
 	score := all.mean()
+	score.P90 = math.NaN()
+	if counted > 0 {
+		slices.Sort(errors)
+		score.P90 = stat.Quantile(0.9, stat.Empirical, errors, nil)
+	}
 	if o.Epsilon > 0 && counted > 0 {
 		score.Error += laplace(stream) / (o.Epsilon * float64(counted))
 		score.Loss = math.NaN()

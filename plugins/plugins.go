@@ -21,6 +21,7 @@ import (
 	"github.com/fedfast/fedfast/internal/tuner/fedtune"
 	"github.com/fedfast/fedfast/internal/tuner/grid"
 	"github.com/fedfast/fedfast/internal/tuner/hyperband"
+	"github.com/fedfast/fedfast/internal/tuner/nsga2"
 	"github.com/fedfast/fedfast/internal/tuner/pbt"
 	"github.com/fedfast/fedfast/internal/tuner/perfedrlnas"
 	"github.com/fedfast/fedfast/internal/tuner/random"
@@ -45,6 +46,7 @@ var registered = struct {
 	"fedtune-hrt": fedtune.Tuner{},
 	"grid":        grid.Tuner{},
 	"hyperband":   hyperband.Tuner{},
+	"nsga2":       nsga2.Tuner{},
 	"pbt":         pbt.Tuner{},
 	"perfedrlnas": perfedrlnas.Tuner{},
 	"random":      random.Tuner{},

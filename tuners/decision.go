@@ -90,6 +90,9 @@ type TrialReport struct {
 	Score  float64 // in the study's objective; NaN when Failed
 	Failed bool    // the trial cannot go on (its loss is not finite, a client failed)
 	Reason string  // why it failed
+	// Values are the trial's, by metric, of several objectives and constraints, see
+	// Aims.Metrics; nil with one objective alone.
+	Values map[string]float64
 	// Measured are, after a Score, its points in their order. Score is that of the
 	// trial's last report then.
 	Measured []Measured

@@ -17,6 +17,10 @@ type Description struct {
 	Fork          bool // it may fork trials
 	Seconds       bool // its budget may be one in simulated seconds, see Budget.Seconds
 	Prepare       bool // as a client tuner it gets its own Suggest / Report loop before the first trial
+	Multi         bool // it takes several objectives
+	Constraints   bool // it takes constraints
+	Priors        bool // it takes trials of finished studies
+	Conditions    bool // it takes dimensions with a condition, see Dim.When
 
 	// Free says that a client tuner's plans may set controlled params to values
 	// outside of the study's space, which then only says where trials start: it

@@ -28,6 +28,14 @@ type Dim struct {
 	Kind    DimKind // how it is drawn
 	Lo, Hi  float64 // ends on the drawn scale, both included; unused for Choice
 	Choices []Value // Choice: the values, without repetition
+	When    *When   // the points to which it belongs; nil is all
+}
+
+// When makes a dimension one of the points alone whose value of the dimension Parent, a
+// Choice, is among Values. Other points lack it, and train with what the study file sets.
+type When struct {
+	Parent string
+	Values []Value
 }
 
 // tolerance is how far, relative to the larger end, a value may lie outside of its

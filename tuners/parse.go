@@ -18,7 +18,7 @@ func ParseSpace(table map[string]any) (Space, error) {
 		}
 		space = append(space, dim)
 	}
-	return space, nil
+	return space, space.checkConditions()
 }
 
 // ParseDim reads a dimension from what a TOML decoder gives for its inline table,
@@ -27,19 +27,29 @@ func ParseSpace(table map[string]any) (Space, error) {
 //	{uniform = [a, b]}  {log10 = [-4, 0]}  {log10_1m = [-4, -2]}  {int = [1, 5]}  {log2 = [3, 7]}  {choice = [0, 0.9]}
 //
 // Pairs are the ends on the drawn scale: exponents of ten for log10 and log10_1m
-// (of 1 - x), whole exponents of two for log2. The error is one line that begins
-// with the name.
+// (of 1 - x), whole exponents of two for log2. Beside its kind a dimension may have a
+// condition, see When: {uniform = [0, 1], when = {"client.optimizer" = ["adam"]}}.
+// The error is one line that begins with the name.
 func ParseDim(name string, v any) (Dim, error) {
 	const want = "must be one of {uniform = [a, b]}, {log10 = [a, b]}, {log10_1m = [a, b]}, {int = [a, b]}, {log2 = [a, b]}, {choice = [...]}"
 	table, ok := v.(map[string]any)
 	if !ok {
 		return Dim{}, fmt.Errorf("%s: %s, not %.200v", name, want, v)
 	}
-	if len(table) != 1 {
+	dim := Dim{Name: name}
+	kinds := slices.Sorted(maps.Keys(table))
+	if x, ok := table["when"]; ok {
+		var err error
+		if dim.When, err = parseWhen(name, x); err != nil {
+			return Dim{}, err
+		}
+		kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "when" })
+	}
+	if len(kinds) != 1 {
 		return Dim{}, fmt.Errorf("%s: %s, exactly one", name, want)
 	}
-	kind := slices.Sorted(maps.Keys(table))[0]
-	return parseKind(Dim{Name: name, Kind: DimKind(kind)}, table[kind], want)
+	dim.Kind = DimKind(kinds[0])
+	return parseKind(dim, table[kinds[0]], want)
 }
 
 // parseKind fills a dimension from the list after its kind.
@@ -96,17 +106,15 @@ func anyList(x any) ([]any, bool) {
 // 0]}.
 func (d Dim) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q = {%s = [", d.Name, string(d.Kind))
-	if d.Kind != Choice {
-		fmt.Fprintf(&b, "%v, %v", d.Lo, d.Hi)
+	fmt.Fprintf(&b, "%q = {%s = ", d.Name, string(d.Kind))
+	if d.Kind == Choice {
+		b.WriteString(valuesText(d.Choices))
+	} else {
+		fmt.Fprintf(&b, "[%v, %v]", d.Lo, d.Hi)
 	}
-	for i, v := range d.Choices {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		text, _ := v.MarshalTOML() // Check refuses the absent values that would fail here
-		b.Write(text)
+	if d.When != nil {
+		fmt.Fprintf(&b, ", when = {%q = %s}", d.When.Parent, valuesText(d.When.Values))
 	}
-	b.WriteString("]}")
+	b.WriteString("}")
 	return b.String()
 }

@@ -91,6 +91,7 @@ func (r *Remote) validate(ctx context.Context, req ValidateRequest) (*tunerv1.Va
 	w, err := r.rpc.Validate(ctx, &tunerv1.ValidateRequest{
 		Tuner: r.name, Space: &tunerv1.Space{Dims: dimsToWire(req.Space)}, Options: paramsToWire(req.Options),
 		Budget: budgetToWire(req.Budget), Objective: objectiveToWire(req.Objective),
+		Extra: objectivesToWire(req.Extra), Constraints: constraintsToWire(req.Constraints),
 	})
 	return w, received(err)
 }
@@ -174,7 +175,7 @@ func (s *RemoteSession) Suggest(ctx context.Context, n int) ([]Decision, error) 
 func (s *RemoteSession) Report(ctx context.Context, r TrialReport) error {
 	w, err := s.rpc.Report(ctx, &tunerv1.ReportRequest{
 		Session: s.id, Seq: s.seq + 1, Trial: int64(r.Trial), Round: int64(r.Round), Score: r.Score, Failed: r.Failed, Reason: r.Reason,
-		Measured: measuredToWire(r.Measured),
+		Measured: measuredToWire(r.Measured), Values: r.Values,
 	})
 	if err != nil {
 		return received(err)

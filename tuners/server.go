@@ -84,6 +84,7 @@ func (s *server) Validate(ctx context.Context, r *tunerv1.ValidateRequest) (*tun
 	}
 	req := ValidateRequest{
 		Space: space, Options: paramsFromWire(r.GetOptions()), Budget: budgetFromWire(r.GetBudget()), Objective: objectiveFromWire(r.GetObjective()),
+		Extra: objectivesFromWire(r.GetExtra()), Constraints: constraintsFromWire(r.GetConstraints()),
 	}
 	problems, err := t.Validate(ctx, req)
 	if err != nil {
@@ -195,7 +196,7 @@ func (s *server) Report(ctx context.Context, r *tunerv1.ReportRequest) (*tunerv1
 	state, err := s.mutate(r.GetSession(), r.GetSeq(), func(session Session) error {
 		return session.Report(ctx, TrialReport{
 			Trial: int(r.GetTrial()), Round: int(r.GetRound()), Score: r.GetScore(), Failed: r.GetFailed(), Reason: r.GetReason(),
-			Measured: measuredFromWire(r.GetMeasured()),
+			Measured: measuredFromWire(r.GetMeasured()), Values: r.GetValues(),
 		})
 	})
 	return &tunerv1.ReportReply{State: state}, err

@@ -35,7 +35,7 @@ func (s Space) Check() error {
 			return fmt.Errorf("space must be sorted by name, but %s follows %s", d.Name, s[i-1].Name)
 		}
 	}
-	return nil
+	return s.checkConditions()
 }
 
 // Dim returns the dimension of that name, and whether there is one.
@@ -92,13 +92,14 @@ func (s Space) drawn() Space {
 }
 
 // Sample draws a point: one number per dimension, those of clients and server
-// first, in the order of their names.
+// first, in the order of their names. The point lacks the dimensions whose condition it
+// does not meet.
 func (s Space) Sample(d *Draws) Params {
 	p := make(Params, len(s))
 	for _, dim := range s.drawn() {
 		p[dim.Name] = dim.Sample(d.Float64())
 	}
-	return p
+	return s.Active(p)
 }
 
 // Perturb draws a neighbour of centre, dimension by dimension in the order of
@@ -142,6 +143,12 @@ func (s Space) Unit(p Params) []float64 {
 func (s Space) Contains(p Params) error {
 	for _, d := range s {
 		v, ok := p[d.Name]
+		if !s.active(d, p) {
+			if ok {
+				return fmt.Errorf("%s = %s, but %s is not %s", d.Name, v, d.When.Parent, valuesText(d.When.Values))
+			}
+			continue
+		}
 		if !ok {
 			return fmt.Errorf("%s is missing", d.Name)
 		}

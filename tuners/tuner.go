@@ -32,6 +32,10 @@ type ValidateRequest struct {
 	Options   Params
 	Budget    Budget
 	Objective Objective
+	// Extra are further objectives, of equal rank, and Constraints bounds: only a tuner
+	// with Description.Multi and Description.Constraints receives them.
+	Extra       []Objective
+	Constraints []Constraint
 }
 
 // Problem is one thing that is wrong with a study's set-up.
@@ -59,6 +63,16 @@ type OpenRequest struct {
 	Trial     int    // StudySession, PrepareSession, or the trial's number
 	Params    Params // the trial's params; nil for a study session
 	State     []byte // nil, or a State of an earlier session with otherwise the same request: go on from there
+	// Extra and Constraints are as in ValidateRequest. Priors are trials of finished
+	// studies, of a tuner with Description.Priors.
+	Extra       []Objective
+	Constraints []Constraint
+	Priors      []Prior
+}
+
+// Aims are the objectives and constraints of the study.
+func (r *OpenRequest) Aims() Aims {
+	return Aims{Objectives: append([]Objective{r.Objective}, r.Extra...), Constraints: r.Constraints}
 }
 
 // Session is one conversation about a study or about one trial. The host calls it

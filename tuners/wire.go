@@ -70,6 +70,12 @@ func dimsToWire(dims []Dim) []*tunerv1.Dim {
 		for _, v := range d.Choices {
 			w.Choices = append(w.Choices, valueToWire(v))
 		}
+		if d.When != nil {
+			w.When = &tunerv1.When{Parent: d.When.Parent}
+			for _, v := range d.When.Values {
+				w.When.Values = append(w.When.Values, valueToWire(v))
+			}
+		}
 		out = append(out, w)
 	}
 	return out
@@ -86,6 +92,12 @@ func dimsFromWire(dims []*tunerv1.Dim) ([]Dim, error) {
 		}
 		for _, v := range w.GetChoices() {
 			d.Choices = append(d.Choices, valueFromWire(v))
+		}
+		if when := w.GetWhen(); when != nil {
+			d.When = &When{Parent: when.GetParent()}
+			for _, v := range when.GetValues() {
+				d.When.Values = append(d.When.Values, valueFromWire(v))
+			}
 		}
 		if err := d.Check(); err != nil {
 			return nil, err
@@ -116,6 +128,54 @@ func objectiveFromWire(o *tunerv1.Objective) Objective {
 	return out
 }
 
+func objectivesToWire(all []Objective) []*tunerv1.Objective {
+	var out []*tunerv1.Objective
+	for _, o := range all {
+		out = append(out, objectiveToWire(o))
+	}
+	return out
+}
+
+func objectivesFromWire(all []*tunerv1.Objective) []Objective {
+	var out []Objective
+	for _, o := range all {
+		out = append(out, objectiveFromWire(o))
+	}
+	return out
+}
+
+func constraintsToWire(all []Constraint) []*tunerv1.Constraint {
+	var out []*tunerv1.Constraint
+	for _, c := range all {
+		out = append(out, &tunerv1.Constraint{Metric: c.Metric, Bound: c.Bound, Least: c.Least})
+	}
+	return out
+}
+
+func constraintsFromWire(all []*tunerv1.Constraint) []Constraint {
+	var out []Constraint
+	for _, w := range all {
+		out = append(out, Constraint{Metric: w.GetMetric(), Bound: w.GetBound(), Least: w.GetLeast()})
+	}
+	return out
+}
+
+func priorsToWire(all []Prior) []*tunerv1.Prior {
+	var out []*tunerv1.Prior
+	for _, p := range all {
+		out = append(out, &tunerv1.Prior{Params: paramsToWire(p.Params), Round: int64(p.Round), Whole: p.Whole, Values: p.Values})
+	}
+	return out
+}
+
+func priorsFromWire(all []*tunerv1.Prior) []Prior {
+	var out []Prior
+	for _, w := range all {
+		out = append(out, Prior{Params: paramsFromWire(w.GetParams()), Round: int(w.GetRound()), Whole: w.GetWhole(), Values: w.GetValues()})
+	}
+	return out
+}
+
 func budgetToWire(b Budget) *tunerv1.Budget {
 	return &tunerv1.Budget{Rounds: int64(b.Rounds), TrialRounds: int64(b.TrialRounds), Seconds: b.Seconds}
 }
@@ -128,6 +188,7 @@ func descriptionToWire(d Description) *tunerv1.DescribeReply {
 	w := &tunerv1.DescribeReply{
 		Name: d.Name, Version: d.Version, Doc: d.Doc,
 		Trials: d.Trials, Rounds: d.Rounds, Tables: d.Tables, Architectures: d.Architectures, Fork: d.Fork, Prepare: d.Prepare, Free: d.Free, Seconds: d.Seconds,
+		Multi: d.Multi, Constraints: d.Constraints, Priors: d.Priors, Conditions: d.Conditions,
 		Controls: d.Controls, Adds: dimsToWire(d.Adds), Probes: d.Probes, Scalars: d.Scalars,
 	}
 	for _, o := range d.Options {
@@ -145,6 +206,7 @@ func descriptionFromWire(w *tunerv1.DescribeReply) (Description, error) {
 		Name: w.GetName(), Version: w.GetVersion(), Doc: w.GetDoc(),
 		Trials: w.GetTrials(), Rounds: w.GetRounds(), Tables: w.GetTables(), Architectures: w.GetArchitectures(),
 		Fork: w.GetFork(), Prepare: w.GetPrepare(), Free: w.GetFree(), Seconds: w.GetSeconds(),
+		Multi: w.GetMulti(), Constraints: w.GetConstraints(), Priors: w.GetPriors(), Conditions: w.GetConditions(),
 		Controls: w.GetControls(), Adds: adds, Probes: w.GetProbes(), Scalars: w.GetScalars(),
 	}
 	for _, o := range w.GetOptions() {
@@ -223,6 +285,7 @@ func openToWire(tuner string, r OpenRequest, seq uint64) *tunerv1.OpenRequest {
 		Tuner: tuner, Study: r.Study, Space: &tunerv1.Space{Dims: dimsToWire(r.Space)}, Options: paramsToWire(r.Options),
 		Budget: budgetToWire(r.Budget), Objective: objectiveToWire(r.Objective), Seed: r.Seed, Trial: int64(r.Trial),
 		Params: paramsToWire(r.Params), State: r.State, Resume: r.State != nil, Seq: seq,
+		Extra: objectivesToWire(r.Extra), Constraints: constraintsToWire(r.Constraints), Priors: priorsToWire(r.Priors),
 	}
 }
 
@@ -234,6 +297,7 @@ func openFromWire(w *tunerv1.OpenRequest) (OpenRequest, error) {
 	r := OpenRequest{
 		Study: w.GetStudy(), Space: space, Options: paramsFromWire(w.GetOptions()), Budget: budgetFromWire(w.GetBudget()),
 		Objective: objectiveFromWire(w.GetObjective()), Seed: w.GetSeed(), Trial: int(w.GetTrial()), Params: paramsFromWire(w.GetParams()),
+		Extra: objectivesFromWire(w.GetExtra()), Constraints: constraintsFromWire(w.GetConstraints()), Priors: priorsFromWire(w.GetPriors()),
 	}
 	if w.GetResume() {
 		r.State = append([]byte{}, w.GetState()...)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/internal/meter"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/internal/key"
@@ -20,8 +21,10 @@ type driver struct {
 	space     tuners.Space
 	budget    tuners.Budget
 	objective tuners.Objective
-	lone      bool // the client tuner has no wrapper: there is one trial
+	aims      tuners.Aims // which objective begins
+	lone      bool        // the client tuner has no wrapper: there is one trial
 	sides     []SideTrial
+	begun     *record.Priors // with what the tuner begins, nil with nothing
 	*shelf
 	entrants
 }
@@ -47,7 +50,7 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	method, _ := fl.MethodByName(c.Method) // the engine has it
 	m := meter.New(s.measured(), engine)
 	d := &driver{
-		setup: s, engine: engine, past: past, objective: m.Objective, budget: c.Budget.Tuners(),
+		setup: s, engine: engine, past: past, objective: m.Objective, aims: c.Aims(), budget: c.Budget.Tuners(),
 		shelf: newShelf(c, m.Objective),
 	}
 	d.study = &trial.Study{
@@ -90,7 +93,12 @@ func checkMetrics(s *Setup) error {
 	if s.Model.Loss().Numbers() && s.Config.Score.Epsilon > 0 {
 		return errUnbounded()
 	}
-	return checkMetric(s.Model, s.Config.Objective)
+	for _, name := range s.Config.Aims().Metrics() {
+		if err := checkMetric(s.Model, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // errUnbounded is the error of a private score of a regression.

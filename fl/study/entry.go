@@ -28,6 +28,8 @@ type Entry struct {
 	Plan *tuners.Plan
 	// Score is of store.KindRung and store.KindFinalist.
 	Score *float64
+	// Values are of store.KindRung in a study of several objectives or with constraints.
+	Values map[string]float64
 	// Failed is of store.KindFail.
 	Failed *string
 	// Act is of store.KindAct: ActStopTrial or ActStopStudy.
@@ -86,7 +88,7 @@ func (e *Entry) fill(r store.Row) (err error) {
 	case store.KindPlan:
 		return record.Into(r, func(plan *tuners.Plan) { e.Plan = plan })
 	case store.KindRung:
-		return record.Into(r, func(rec *record.Rung) { e.Score = new(float64(rec.Score)) })
+		return record.Into(r, func(rec *record.Rung) { e.Score, e.Values = new(float64(rec.Score)), record.Numbers(rec.Values) })
 	case store.KindFinalist:
 		return record.Into(r, func(rec *record.Finalist) { e.Score = new(float64(rec.Score)) })
 	case store.KindFail:

@@ -18,10 +18,24 @@ import (
 // then the best snapshots.
 func (d *driver) finalists(survivor *entrant) (all []trial.Model, survivors int) {
 	var last []trial.Model
-	for _, t := range survivorsOf(d.trials, survivor, d.objective, d.setup.Config.Finalists.Snapshots) {
+	able := eligible(d.trials, d.aims)
+	if survivor != nil && !slices.Contains(able, survivor) {
+		survivor = nil
+	}
+	for _, t := range survivorsOf(able, survivor, d.objective, d.setup.Config.Finalists.Snapshots) {
 		last = append(last, d.lastOf(t))
 	}
-	return withBest(last, d.best), len(last)
+	return withBest(last, ofThem(d.best, able, d.aims)), len(last)
+}
+
+// ofThem returns the best models of trials that are eligible.
+func ofThem[T survivor](best ranking, able []T, aims tuners.Aims) ranking {
+	if len(aims.Constraints) == 0 || len(able) == 0 {
+		return best
+	}
+	return slices.DeleteFunc(slices.Clone(best), func(m trial.Model) bool {
+		return !slices.ContainsFunc(able, func(t T) bool { return t.number() == m.Trial.Number })
+	})
 }
 
 // withBest returns models with those of the best that are not among them.
@@ -45,6 +59,8 @@ type survivor interface {
 	alive() bool
 	length() int
 	final() float64
+	valued() map[string]float64 // at its last rung, by metric
+	number() int
 }
 
 // survivorsOf returns the tuner's choice, unless it is zero, and those that ran the longest of
@@ -72,6 +88,11 @@ func (t *entrant) alive() bool {
 	p := t.Phase()
 	return (p == trial.Waiting || p == trial.Completed) && len(t.rungs) > 0
 }
+
+// valued are the values of the trial at its last rung.
+func (t *entrant) valued() map[string]float64 { return t.rungs[len(t.rungs)-1].Values }
+
+func (t *entrant) number() int { return t.Number }
 
 // final is the score at the trial's last rung.
 func (t *entrant) final() float64 { return t.rungs[len(t.rungs)-1].Score }

@@ -17,7 +17,10 @@ func checkMetric(m *nn.Model, name string) error {
 		nn.ManyLabels: {tuners.MetricRecall, tuners.MetricSecondsToGoal},
 		nn.Numbers:    {tuners.MetricRMSE, tuners.MetricMAE, tuners.MetricR2},
 	}
-	all, names := []string{"", tuners.MetricError, tuners.MetricLoss}, own[m.Loss().Target()]
+	if tuners.Summed(name) {
+		return nil
+	}
+	all, names := []string{"", tuners.MetricError, tuners.MetricLoss, tuners.MetricErrorP90}, own[m.Loss().Target()]
 	if slices.Contains(all, name) || slices.Contains(names, name) {
 		return nil
 	}

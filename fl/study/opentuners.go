@@ -93,13 +93,30 @@ func checkPrivate(desc tuners.Description) error {
 	return nil
 }
 
+// able returns an error for what a study has and its tuner cannot do.
+func able(about tuners.Description, aims tuners.Aims, space tuners.Space) error {
+	refuse := func(name, what, others string) error {
+		return &key.Error{Key: name, Problem: fmt.Sprintf(": tuner %s takes no %s; use %s", about.Name, what, others)}
+	}
+	switch {
+	case len(aims.Objectives) > 1 && !about.Multi:
+		return refuse("objectives", "further objectives", "nsga2, tpe or random")
+	case len(aims.Constraints) > 0 && !about.Constraints:
+		return refuse("constraints", "constraints", "nsga2, tpe or random")
+	case space.Conditional() && !about.Conditions:
+		i := slices.IndexFunc(space, func(d tuners.Dim) bool { return d.When != nil })
+		return refuse(config.SpaceKey(space[i].Name), "dimensions with a condition", "random, tpe, sobol or nsga2, or leave when out")
+	}
+	return nil
+}
+
 // validate lets a tuner check the set-up; every problem becomes an error that
 // names its key.
 func (d *driver) validate(ctx context.Context, role string, t tuners.Tuner, options tuners.Params) error {
 	if err := knownOptions(ctx, role, t, options); err != nil {
 		return err
 	}
-	problems, err := t.Validate(ctx, tuners.ValidateRequest{Space: d.space, Options: options, Budget: d.budget, Objective: d.objective})
+	problems, err := t.Validate(ctx, tuners.ValidateRequest{Space: d.space, Options: options, Budget: d.budget, Objective: d.objective, Extra: d.aims.Objectives[1:], Constraints: d.aims.Constraints})
 	if err != nil {
 		return fmt.Errorf("%s: %w", role, err)
 	}
@@ -173,6 +190,9 @@ func (d *driver) openStudySession(ctx context.Context) (*replay.Tuner, error) {
 	if b := d.budget; d.lone && !d.study.Forks && b.Rounds > b.TrialRounds {
 		return nil, &key.Error{Key: rules.Unit(b, "budget.rounds"), Problem: rules.Unit(b, fmt.Sprintf(" = %d, budget.trial_rounds = %d: %s as tuner.name runs one trial, so both must be the same; or use it as client_tuner.name under a tuner of many trials, such as sha", b.Rounds, b.TrialRounds, desc.Name))}
 	}
+	if err := able(desc, d.aims, d.space); err != nil {
+		return nil, err
+	}
 	options, err := parseOptions("tuner", c.Tuner.Options)
 	if err != nil {
 		return nil, err
@@ -185,8 +205,12 @@ func (d *driver) openStudySession(ctx context.Context) (*replay.Tuner, error) {
 			return nil, err
 		}
 	}
+	if d.begun, err = d.priors(ctx, desc); err != nil {
+		return nil, err
+	}
 	return d.past.NewTuner(c.Tuner.Name, d.setup.Tuner, desc, tuners.OpenRequest{
 		Study: c.Name, Space: d.space, Options: options, Budget: d.budget,
-		Objective: d.objective, Seed: c.Seed, Trial: tuners.StudySession,
+		Objective: d.objective, Extra: d.aims.Objectives[1:], Constraints: d.aims.Constraints, Seed: c.Seed, Trial: tuners.StudySession,
+		Priors: d.begun.List(),
 	}), nil
 }

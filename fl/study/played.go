@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/internal/key"
@@ -84,6 +86,8 @@ func (p Played) Check(ctx context.Context) error {
 type replayed struct {
 	Played
 	*shelf
+	aims    tuners.Aims
+	begun   *record.Priors
 	session *replay.Tuner
 	scores  fl.Recorded
 	trials  []*replayedTrial
@@ -94,6 +98,7 @@ type replayed struct {
 type replayedTrial struct {
 	*trial.Trial // its number and params alone
 	*Recording
+	worth
 	rounds  int
 	mean    Discounted
 	floor   float64
@@ -125,7 +130,7 @@ func (p Played) open(ctx context.Context) (*replayed, error) {
 	case c.Target != tuners.TargetGlobal:
 		return nil, refuse("target", fmt.Sprintf(" = %q: a table holds errors of the global model; use \"global\"", c.Target))
 	}
-	d := &driver{setup: &Setup{Config: *c, Tuner: p.Tuner}, budget: c.Budget.Tuners(), objective: c.Aim(), study: &trial.Study{}}
+	d := &driver{setup: &Setup{Config: *c, Tuner: p.Tuner}, budget: c.Budget.Tuners(), objective: c.Aim(), aims: c.Aims(), study: &trial.Study{}}
 	if !p.numbers() && math.IsNaN((fl.Score{Error: 0.5, Loss: math.NaN()}).Metric(c.Objective)) {
 		return nil, refuse("objective", fmt.Sprintf(" = %q: a table holds errors; use \"error\" or \"accuracy\"", c.Objective))
 	}
@@ -135,8 +140,19 @@ func (p Played) open(ctx context.Context) (*replayed, error) {
 	if p.numbers() && c.Score.Epsilon > 0 {
 		return nil, errUnbounded()
 	}
+	for _, name := range d.aims.Metrics()[1:] {
+		switch {
+		case name == tuners.MetricSecondsSimulated || name == tuners.MetricErrorP90 || name == tuners.MetricError:
+		case name == tuners.MetricRMSE && p.numbers() || name == tuners.MetricAccuracy && !p.numbers():
+		default:
+			return nil, refuse("objectives", fmt.Sprintf(": a table holds no %s; use error, accuracy, error_p90 or seconds_simulated", name))
+		}
+	}
 	if d.space, err = tuners.ParseSpace(c.Space); err != nil {
 		return nil, fmt.Errorf("space: %w", err)
+	}
+	if err := able(about, d.aims, d.space); err != nil {
+		return nil, err
 	}
 	options, err := parseOptions("tuner", c.Tuner.Options)
 	if err == nil {
@@ -145,12 +161,16 @@ func (p Played) open(ctx context.Context) (*replayed, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.begun, err = d.priors(ctx, about); err != nil {
+		return nil, err
+	}
 	val, _, _ := p.Curves.Samples()
 	return &replayed{
-		Played: p, shelf: newShelf(c, d.objective),
+		Played: p, shelf: newShelf(c, d.objective), aims: d.aims, begun: d.begun,
 		scores: fl.Recorded{Seed: c.Seed, Cohort: c.Cohort, Replacement: c.Sampling == "with", Poisson: c.Sampling == "poisson", Val: val, Numbers: p.numbers()},
 		session: replay.New(nil).NewTuner(c.Tuner.Name, p.Tuner, about, tuners.OpenRequest{
-			Study: c.Name, Space: d.space, Options: options, Budget: d.budget, Objective: d.objective, Seed: c.Seed, Trial: tuners.StudySession,
+			Study: c.Name, Space: d.space, Options: options, Budget: d.budget, Objective: d.objective, Extra: d.aims.Objectives[1:], Constraints: d.aims.Constraints, Seed: c.Seed, Trial: tuners.StudySession,
+			Priors: d.begun.List(),
 		}),
 	}, nil
 }
@@ -200,8 +220,9 @@ func (s *replayed) Run(ctx context.Context, segment play.Segment, begins func(ro
 		return tuners.TrialReport{Trial: t.Number, Round: t.rounds, Score: math.NaN(), Failed: true, Reason: t.reason()}, nil
 	}
 	t.mean = Discounted{}
-	t.rungs = append(t.rungs, Rung{Round: t.rounds, Score: score})
-	return tuners.TrialReport{Trial: t.Number, Round: t.rounds, Score: score}, nil
+	rung := Rung{Round: t.rounds, Score: score, Values: t.worth.rung(nil, 0)}
+	t.rungs = append(t.rungs, rung)
+	return tuners.TrialReport{Trial: t.Number, Round: t.rounds, Score: score, Values: rung.Values}, nil
 }
 
 // Rounds is how many are recorded.
@@ -217,13 +238,20 @@ func (t *replayedTrial) reason() string {
 
 // score runs one round and returns the trial's score after it.
 func (s *replayed) score(t *replayedTrial) (float64, error) {
-	round := s.scores.Score(t.Number, t.rounds, t.At(t.rounds).Val, t.Dropped[t.rounds+1], s.Config.Score.Options()).Metric(s.objective.Metric)
+	measured := s.scores.Score(t.Number, t.rounds, t.At(t.rounds).Val, t.Dropped[t.rounds+1], s.Config.Score.Options())
+	round := measured.Metric(s.objective.Metric)
 	t.rounds++
 	s.spent++
 	if math.IsNaN(round) {
 		return 0, fmt.Errorf("trial %d, round %d: no client of the cohort has validation samples to score on; enlarge the cohort", t.Number, t.rounds)
 	}
 	score := t.mean.Add(round, s.Config.Score.Discount)
+	t.worth.add(s.aims, score, s.Config.Score.Discount, func(metric string) float64 {
+		if metric == tuners.MetricSecondsSimulated { // of recorded rounds, all between two are alike
+			return t.secondsBetween(t.rounds-1, t.rounds)
+		}
+		return measured.Metric(metric)
+	})
 	if s.objective.Better(score, t.floor) && s.objective.Better(score, t.best.Score) {
 		t.best.Score, t.best.Round = score, t.rounds
 	}
@@ -245,18 +273,41 @@ func (s *replayed) Reporting(_ context.Context, r tuners.TrialReport) error {
 	return nil
 }
 
+// secondsBetween returns the simulated seconds of the rounds between two, in proportion
+// where not each is recorded.
+func (r *Recording) secondsBetween(from, to int) float64 {
+	return r.secondsAt(to) - r.secondsAt(from)
+}
+
+// secondsAt returns the simulated seconds of the first rounds.
+func (r *Recording) secondsAt(rounds int) float64 {
+	before := RecordedPoint{}
+	for _, p := range r.Points {
+		if p.Round >= rounds && p.Round > before.Round {
+			return before.Seconds + (p.Seconds-before.Seconds)*float64(rounds-before.Round)/float64(p.Round-before.Round)
+		}
+		before = p
+	}
+	return before.Seconds
+}
+
 // alive, length and final are those of a survivor.
 func (t *replayedTrial) alive() bool    { return !t.stopped && !t.failed && len(t.rungs) > 0 }
 func (t *replayedTrial) length() int    { return t.rounds }
 func (t *replayedTrial) final() float64 { return t.rungs[len(t.rungs)-1].Score }
+func (t *replayedTrial) number() int    { return t.Number }
+
+// valued are its values there.
+func (t *replayedTrial) valued() map[string]float64 { return t.rungs[len(t.rungs)-1].Values }
 
 // result chooses as Tune does.
 func (s *replayed) result(choice int) (*Result, error) {
 	c := &s.Config
-	r := &Result{Study: c.Name, Select: c.Select, Rounds: s.spent}
+	r := &Result{Study: c.Name, Select: c.Select, Rounds: s.spent, WarmStart: warmStart(s.begun)}
 	for _, t := range s.trials {
 		r.Trials = append(r.Trials, s.trialResult(t))
 	}
+	r.compare(s.aims)
 	if len(s.best) == 0 {
 		return nil, noModel(c.Tuner.Name, r.Trials)
 	}
@@ -292,10 +343,14 @@ func (s *replayed) last(t *replayedTrial) trial.Model {
 // choose scores the finalists and returns the best.
 func (s *replayed) choose(r *Result, survivor *replayedTrial) (best trial.Model, err error) {
 	var last []trial.Model
-	for _, t := range survivorsOf(s.trials, survivor, s.objective, s.Config.Finalists.Snapshots) {
+	able := eligible(s.trials, s.aims)
+	if survivor != nil && !slices.Contains(able, survivor) {
+		survivor = nil
+	}
+	for _, t := range survivorsOf(able, survivor, s.objective, s.Config.Finalists.Snapshots) {
 		last = append(last, s.last(t))
 	}
-	models := withBest(last, s.best)
+	models := withBest(last, ofThem(s.best, able, s.aims))
 	for i, m := range models {
 		v := s.scores.Validate(s.trials[m.Trial.Number].At(m.Round).Val, fl.EvalConfig{
 			Sample: s.Config.Finalists.Clients, Noise: s.Config.Score.Options(), Trial: m.Trial.Number, Round: m.Round,

@@ -82,6 +82,7 @@ func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
 	}
 	if t.Phase() == trial.Training {
 		p.Clients = len(r.Clients)
+		d.setup.wall.round()
 	}
 	if t.fleet != nil {
 		fleet := *t.fleet

@@ -37,6 +37,8 @@ type Rung struct {
 	// Second is the simulated second that the rung stands for, with budget.seconds: Round
 	// is the first one that ended then or later.
 	Second int `json:"second,omitempty"`
+	// Values are those of all objectives and constraints, by metric; nil with one objective.
+	Values map[string]float64 `json:"values,omitempty"`
 }
 
 // TrialResult is one trial of a study.
@@ -51,6 +53,12 @@ type TrialResult struct {
 	Score float64 `json:"score"`
 	// Rungs are all its rungs in order.
 	Rungs []Rung `json:"rungs"`
+	// Values are those at the last rung of all objectives and constraints, by metric; nil
+	// with one objective. Infeasible trials are beyond a constraint; Front is set for those
+	// that completed, are feasible, and that no other such trial beats in all objectives.
+	Values     map[string]float64 `json:"values,omitempty"`
+	Infeasible bool               `json:"infeasible,omitempty"`
+	Front      bool               `json:"front,omitempty"`
 	// Dropped counts client results left out because they were not finite.
 	Dropped int `json:"dropped"`
 	// Loss is how its training loss went.
@@ -237,6 +245,10 @@ type Result struct {
 	Luckiest *Chosen `json:"luckiest,omitempty"`
 	// Trials are all trials in the order of their numbers.
 	Trials []TrialResult `json:"trials"`
+	// Objectives are the metrics of several objectives, or of one with constraints, in
+	// their order; Front are the numbers of the trials on the Pareto front.
+	Objectives []string `json:"objectives,omitempty"`
+	Front      []int    `json:"front,omitempty"`
 	// Errors are the returned model's, as in Best.
 	Errors
 	WeightsSHA256  string `json:"weights_sha256"`
@@ -255,6 +267,10 @@ type Result struct {
 	Patience int     `json:"patience,omitempty"`
 	// Privacy is what the study may have cost, with dp: that of its whole budget; nil without.
 	Privacy *config.Account `json:"privacy,omitempty"`
+	// WarmStart is with what the tuner began, nil without tuner.from. Pauses counts how often
+	// the study stopped at budget.wall_seconds and was resumed.
+	WarmStart *WarmStart `json:"warm_start,omitempty"`
+	Pauses    int        `json:"pauses,omitempty"`
 	// Stopped is set if a user ended the study before its tuner was done.
 	Stopped bool `json:"stopped_by_person,omitempty"`
 	// Baseline is set when one was asked for.

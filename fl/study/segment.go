@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 
 	"github.com/fedfast/fedfast/fl/study/internal/record"
@@ -16,6 +17,7 @@ type entrant struct {
 	*trial.Trial
 	driver *driver
 	tally
+	worth
 	floor    float64    // below which its models are kept
 	lowest   float64    // score of the last segment's best, NaN for none
 	mean     Discounted // of the scores since the last rung
@@ -51,7 +53,7 @@ func (d *driver) open(ctx context.Context, number int, params tuners.Params, sou
 	e := &entrant{Trial: t, driver: d}
 	if source != nil {
 		from := d.trial(source.Number)
-		e.last, e.hit, e.counted = from.last, from.hit, from.counted
+		e.last, e.hit, e.counted, e.values = from.last, from.hit, from.counted, maps.Clone(from.values)
 		if from.fleet != nil { // its clock goes on
 			e.fleet = &Simulated{Clock: from.clock()}
 		}
@@ -141,6 +143,7 @@ func (t *entrant) score(rec *record.Round) (float64, error) {
 	if t.hit = d.setup.Config.ToGoal() && score <= float64(d.setup.Config.Budget.TrialSeconds); !t.hit {
 		score = t.mean.Add(score, d.setup.Config.Score.Discount)
 	}
+	t.worth.add(d.aims, score, d.setup.Config.Score.Discount, roundValue(rec))
 	if d.objective.Better(score, t.floor) && d.objective.Better(score, t.BestScore()) {
 		return score, t.Keep(score)
 	}
@@ -209,7 +212,7 @@ func (t *entrant) rung(ctx context.Context, to int, score float64, emit func(Eve
 	if err := t.Pause(ctx, t.reached() || t.whole()); err != nil || t.driver.setup.Unscored {
 		return err
 	}
-	rung := Rung{Round: t.Rounds(), Score: score}
+	rung := Rung{Round: t.Rounds(), Score: score, Values: t.worth.rung(t.driver.setup.account, t.Rounds())}
 	if t.driver.budget.Seconds { // a trial that ends early has begun its last second
 		rung.Second = min(to, t.spent()+1)
 		t.driver.mu.Lock()
@@ -218,8 +221,8 @@ func (t *entrant) rung(ctx context.Context, to int, score float64, emit func(Eve
 		t.driver.mu.Unlock()
 	}
 	t.rungs = append(t.rungs, rung)
-	emit(Event{Event: "rung", Trial: t.Number, Round: rung.Round, Second: rung.Second, Score: &score})
-	return t.CloseRung(score)
+	emit(Event{Event: "rung", Trial: t.Number, Round: rung.Round, Second: rung.Second, Score: &score, Values: rung.Values})
+	return t.CloseRung(score, rung.Values)
 }
 
 // endBy ends the trial as a user wanted.
@@ -261,7 +264,7 @@ func (t *entrant) report() tuners.TrialReport {
 		return tuners.TrialReport{Trial: t.Number, Round: t.spent(), Score: math.NaN(), Failed: true, Reason: t.Reason()}
 	}
 	rung := t.rungs[len(t.rungs)-1]
-	r := tuners.TrialReport{Trial: t.Number, Round: rung.Round, Score: rung.Score}
+	r := tuners.TrialReport{Trial: t.Number, Round: rung.Round, Score: rung.Score, Values: rung.Values}
 	if t.driver.budget.Seconds {
 		r.Round = rung.Second
 	}

@@ -17,13 +17,14 @@ func (d *driver) result(ctx context.Context, survivor *entrant) (*Result, error)
 	if len(d.best) == 0 && d.setup.Control.over() {
 		return nil, errors.New("the study was stopped before any trial had run a round: there is no model to return")
 	}
-	r := &Result{Study: c.Name, Select: c.Select, Rounds: d.rounds, SimulatedSeconds: d.seconds, Sides: d.sides, Goal: c.Eval.Goal, Patience: c.Eval.Patience, Stopped: d.setup.Control.over()}
+	r := &Result{Study: c.Name, Select: c.Select, Rounds: d.rounds, SimulatedSeconds: d.seconds, Sides: d.sides, Goal: c.Eval.Goal, Patience: c.Eval.Patience, Stopped: d.setup.Control.over(), WarmStart: warmStart(d.begun), Pauses: d.past.Pauses}
 	if a := d.setup.account; a != nil {
 		r.Privacy = a.After(c.Budget.Rounds) // how many rounds were spent may depend on scores
 	}
 	for _, t := range d.trials {
 		r.Trials = append(r.Trials, t.result())
 	}
+	r.compare(d.aims)
 	if len(d.best) == 0 {
 		return nil, noModel(c.Tuner.Name, r.Trials)
 	}

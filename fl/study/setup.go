@@ -55,6 +55,7 @@ type Setup struct {
 	// Log receives messages about failed trials and damaged files; nil discards them.
 	Log *slog.Logger
 
+	wall    *wall           // its limit of wall time; nil without
 	account *config.Account // of a private run; nil without dp.*
 	method  *fl.Method      // nil is that of Config.Method; tests set another one
 }

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 var errNoStore = errors.New("a study with a Trainer needs a Store: without a record, lost trials cannot be taken over")
@@ -17,6 +19,8 @@ var errNoStore = errors.New("a study with a Trainer needs a Store: without a rec
 // might have returned.
 func Tune(ctx context.Context, s Setup) (*Result, error) {
 	start := time.Now()
+	ctx, s.wall = newWall(ctx, s.Config.Budget.WallSeconds)
+	defer s.wall.end()
 	d, survivor, err := follow(ctx, &s)
 	if err != nil {
 		return nil, err
@@ -29,7 +33,7 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 	trained := time.Since(start).Seconds()
 	r, err := d.result(ctx, survivor)
 	if err != nil {
-		return nil, err
+		return nil, s.wall.stopped(ctx, d.past, err)
 	}
 	r.RoundsPerSecond = float64(r.Rounds) / trained
 	r.Seconds = time.Since(start).Seconds()
@@ -80,12 +84,22 @@ func follow(ctx context.Context, s *Setup) (_ *driver, survivor *entrant, err er
 	if err := d.past.Begin(&given, config.ModeTune, s.Data, s.Model, s.Environment); err != nil {
 		return nil, nil, err
 	}
-	if err := d.prepare(ctx); err != nil {
-		return nil, nil, err
+	if d.begun != nil && d.past.Priors == nil {
+		if err := d.past.Append(store.KindPriors, tuners.StudySession, 0, d.begun); err != nil {
+			return nil, nil, err
+		}
 	}
-	survivor, err = d.follow(ctx, session)
+	if d.past.Result == nil {
+		s.wall.start()
+	}
+	if err = d.prepare(ctx); err == nil {
+		survivor, err = d.follow(ctx, session)
+	}
 	if closeErr := session.Close(context.WithoutCancel(ctx)); err == nil && closeErr != nil {
 		err = fmt.Errorf("tuner %s: %w", s.Config.Tuner.Name, closeErr)
+	}
+	if err != nil && s.wall != nil {
+		err = s.wall.stopped(ctx, d.past, err)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -16,7 +16,7 @@ import (
 // names are those of tuners as people write them.
 var names = map[string]string{
 	"sha": "SHA", "asha": "ASHA", "bohb": "BOHB", "fedex": "FedEx", "fathom": "FATHOM", "fedhyper": "FedHyper", "fedpop": "FedPop", "hyperband": "Hyperband",
-	"random": "random search", "tpe": "TPE",
+	"random": "random search", "tpe": "TPE", "nsga2": "NSGA-II",
 }
 
 func named(tuner string) string { return cmp.Or(names[tuner], tuner) }

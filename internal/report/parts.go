@@ -34,7 +34,7 @@ func (s *Study) Figures(part string) []*figure.Figure {
 		if s.Mode == config.ModeRun {
 			return some(s.answerCurve(), s.clockCurve(), s.history())
 		}
-		return some(s.answerCurve(), s.history())
+		return some(s.front(), s.answerCurve(), s.history())
 	case "clients":
 		if len(s.clients) == 0 {
 			return some(s.spread())

@@ -36,6 +36,7 @@ func Training(c *config.Config, configurations, rounds, every int) (*config.Conf
 	t.Budget = config.Budget{Rounds: configurations * rounds, TrialRounds: rounds}
 	t.Tuner, t.ClientTuner = config.Tuner{Name: sobol.Name, Parallel: 1, Allow: c.Tuner.Allow}, config.ClientTuner{}
 	t.Target, t.Objective, t.Score, t.Select = tuners.TargetGlobal, tuners.MetricError, config.Score{}, config.SelectPaper
+	t.Objectives, t.Constraints = nil, nil
 	t.Eval = config.Default().Eval
 	t.Eval.Personalized, t.Eval.Every, t.Eval.RecordEvery = false, 0, every
 	return &t, t.CheckFor(config.ModeTune)
@@ -105,6 +106,7 @@ func (t *Table) replays(c *config.Config, seed uint64) error {
 	}
 	r := *trained
 	r.Seed, r.Tuner, r.Objective, r.Score, r.Select, r.Finalists = seed, c.Tuner, c.Objective, c.Score, c.Select, c.Finalists
+	r.Objectives, r.Constraints = c.Objectives, c.Constraints
 	t.Rounds, t.RecordEvery = trained.Budget.TrialRounds, trained.Eval.RecordEvery
 	r.Budget = config.Budget{Rounds: len(t.Configurations) * t.Rounds, TrialRounds: t.Rounds}
 	text, err := config.Encode(&r)

@@ -35,6 +35,8 @@ type Trial struct {
 type Rung struct {
 	Round int
 	Score float64
+	// Values are those of all objectives and constraints, by metric; nil with one objective.
+	Values map[string]float64
 	// Spent are the rounds that all trials together had run for the rungs up to this
 	// one, in the order in which they were recorded.
 	Spent int
@@ -48,6 +50,14 @@ func (t *Trial) Score() *float64 {
 		return nil
 	}
 	return &t.Rungs[len(t.Rungs)-1].Score
+}
+
+// Values are those of the newest rung, nil before the first.
+func (t *Trial) Values() map[string]float64 {
+	if len(t.Rungs) == 0 {
+		return nil
+	}
+	return t.Rungs[len(t.Rungs)-1].Values
 }
 
 // Reason says why the trial failed, or which act of a person ended it; empty for any
@@ -115,7 +125,7 @@ func (b *builder) read(r store.Row) error {
 	case store.KindRung:
 		if t := b.trial(e.Trial); t != nil {
 			b.spent += e.Round - t.since(e.Round)
-			t.Rungs = append(t.Rungs, Rung{Round: e.Round, Score: *e.Score, Spent: b.spent, At: e.At, Seq: e.Seq})
+			t.Rungs = append(t.Rungs, Rung{Round: e.Round, Score: *e.Score, Values: e.Values, Spent: b.spent, At: e.At, Seq: e.Seq})
 		}
 	case store.KindFail:
 		if t := b.trial(e.Trial); t != nil {

@@ -62,7 +62,7 @@ func (r *runner) Run(ctx context.Context, seg play.Segment, begins func(int)) (t
 		t.Score = math.NaN()
 		return tuners.TrialReport{Trial: t.Number, Round: t.Rounds, Score: t.Score, Failed: true, Reason: "failed on purpose"}, nil
 	}
-	return tuners.TrialReport{Trial: t.Number, Round: t.Rounds, Score: t.Score}, nil
+	return tuners.TrialReport{Trial: t.Number, Round: t.Rounds, Score: t.Score, Values: s.values(t)}, nil
 }
 
 // measure makes up what sub-networks come to: the larger ones cost more and, up to

@@ -21,21 +21,41 @@ type Study struct {
 	Options   tuners.Params // of the tuner
 	Budget    tuners.Budget
 	Objective tuners.Objective
-	Seed      uint64
-	Parallel  int                    // trials in flight, as tuner.parallel; 0 is 1
-	Fails     func(trial int) bool   // whether a trial fails instead of reporting a score; nil is never
-	Before    func()                 // is called before every call of a session; may be nil
-	Timed     func(time.Duration)    // is told how long every call of a session took; may be nil
-	Reopen    bool                   // every session is opened anew from its state after each of its calls
-	Limit     func(trials int) error // is told how many trials have reported and asked before every call of a session; an error ends the study; may be nil
-	Clients   tuners.Tuner           // a client tuner under the tuner; nil is none
-	Slots     int                    // clients in a cohort; 0 is 4
+	// Extra are further objectives and Constraints bounds; bytes_up, the one metric that
+	// they may name beside the objective, is the sum of a point's numbers, each from 0 to 1.
+	Extra       []tuners.Objective
+	Constraints []tuners.Constraint
+	Seed        uint64
+	Parallel    int                    // trials in flight, as tuner.parallel; 0 is 1
+	Fails       func(trial int) bool   // whether a trial fails instead of reporting a score; nil is never
+	Before      func()                 // is called before every call of a session; may be nil
+	Timed       func(time.Duration)    // is told how long every call of a session took; may be nil
+	Reopen      bool                   // every session is opened anew from its state after each of its calls
+	Limit       func(trials int) error // is told how many trials have reported and asked before every call of a session; an error ends the study; may be nil
+	Clients     tuners.Tuner           // a client tuner under the tuner; nil is none
+	Slots       int                    // clients in a cohort; 0 is 4
 	// ClientOptions are those of the client tuner.
 	ClientOptions tuners.Params
 	Probes        func(names ...string) error // returns an error for names that are no probes; nil takes all
 	Tests         bool                        // ask for a plan of an evaluation after every second round
 
 	prepared []byte // the state that opens the client tuner's sessions
+}
+
+// many reports whether trials are told apart by more than a score.
+func (s *Study) many() bool { return len(s.Extra) > 0 || len(s.Constraints) > 0 }
+
+// values are those of a trial, nil with one objective.
+func (s *Study) values(t *Trial) map[string]float64 {
+	if !s.many() {
+		return nil
+	}
+	sum := 0.0
+	for _, x := range s.Surface.Space().Unit(t.Params) {
+		sum += x
+	}
+	metric := s.Objective.Metric
+	return map[string]float64{metric: t.Score, tuners.MetricBytesUp: sum}
 }
 
 // Trial is what became of one trial.
@@ -94,6 +114,7 @@ func (s Study) Play(ctx context.Context, t tuners.Tuner) (*Outcome, error) {
 	out := &Outcome{Best: -1}
 	req := tuners.OpenRequest{
 		Study: "check", Space: s.Surface.Space(), Options: s.Options, Budget: s.Budget, Objective: s.Objective, Seed: s.Seed, Trial: tuners.StudySession,
+		Extra: s.Extra, Constraints: s.Constraints,
 	}
 	clients := t
 	if s.Clients != nil {

@@ -259,13 +259,24 @@ func (s *suite) roles() []Study {
 }
 
 // studies are the roles and, for a tuner that decides about trials, a study with
-// several of them in flight.
+// several of them in flight, and if it can one with several objectives or a constraint.
 func (s *suite) studies() []Study {
 	all := s.roles()
 	if s.about.Trials {
 		many := all[0]
 		many.Parallel, many.Seed, many.Objective = 3, 8, tuners.Objective{Metric: tuners.MetricLoss}
 		all = append(all, many)
+		several := all[0]
+		several.Seed = 9
+		if s.about.Multi {
+			several.Extra = []tuners.Objective{{Metric: tuners.MetricBytesUp}}
+		}
+		if s.about.Constraints {
+			several.Constraints = []tuners.Constraint{{Metric: tuners.MetricBytesUp, Bound: 1.5}}
+		}
+		if several.many() {
+			all = append(all, several)
+		}
 	}
 	return all
 }

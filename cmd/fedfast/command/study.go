@@ -267,6 +267,9 @@ func (o *studyOptions) resumable(s *opened) string { return cmp.Or(o.outer, s.Pa
 // interrupted turns the error of a study that was interrupted into how to resume
 // it.
 func interrupted(ctx context.Context, err error, dir string) error {
+	if errors.Is(err, study.ErrWall) {
+		return fmt.Errorf("%w; resume with: fedfast study resume %s", err, dir)
+	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		if !workdir.Holds(dir) && !workdir.HoldsSeeds(dir) {
 			return errors.New("interrupted before the study started; there is nothing to resume")

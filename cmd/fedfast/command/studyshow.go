@@ -172,7 +172,7 @@ func (a *app) showTrials(ctx context.Context, v *store.View, c *config.Config, d
 		if err != nil {
 			return err
 		}
-		r.params = trained(c, r.params)
+		r.params, r.values = trained(c, r.params), further(c, r.values)
 		rows = append(rows, r)
 	}
 	if len(rows) == 0 {
@@ -198,6 +198,14 @@ func trialRowOf(t *store.Table, row []any) (r trialRow, err error) {
 	}
 	if source, ok := at("source").(int64); ok {
 		r.source = strconv.FormatInt(source, 10)
+	}
+	if front, _ := at("front").(int64); front == 1 {
+		r.state += ", Pareto front"
+	}
+	if text, ok := at("values").(string); ok {
+		if err := json.Unmarshal([]byte(text), &r.values); err != nil {
+			return r, err
+		}
 	}
 	if text, ok := at("params").(string); ok {
 		err = json.Unmarshal([]byte(text), &r.params)

@@ -25,6 +25,7 @@ type trialRow struct {
 	score          *float64 // nil before its first rung
 	source, reason string   // empty for none
 	params         tuners.Params
+	values         map[string]float64 // of further objectives and constraints
 }
 
 // printTrials prints trials, those that ran longest first and of these the best: ten, or
@@ -84,7 +85,14 @@ func trialTable(w io.Writer, scale study.Scale, rows []trialRow, keys []string, 
 	) bool {
 		return !slices.ContainsFunc(rows, func(r trialRow) bool { return o.of(r) != "" })
 	})
-	head := []string{"trial", "state", "rounds", "last rung"}
+	metrics := map[string]bool{}
+	for _, r := range rows {
+		for name := range r.values {
+			metrics[name] = true
+		}
+	}
+	further := slices.Sorted(maps.Keys(metrics))
+	head := append([]string{"trial", "state", "rounds", "last rung"}, further...)
 	for _, o := range optional {
 		head = append(head, o.name)
 	}
@@ -96,6 +104,13 @@ func trialTable(w io.Writer, scale study.Scale, rows []trialRow, keys []string, 
 	t := table.New(w, head...)
 	for _, r := range rows {
 		cells := []string{strconv.Itoa(r.number), r.state, strconv.Itoa(r.rounds), scale.TextOf(r.score)}
+		for _, name := range further {
+			text := "-"
+			if x, ok := r.values[name]; ok {
+				text = fmt.Sprintf("%.4g", x)
+			}
+			cells = append(cells, text)
+		}
 		for _, o := range optional {
 			cells = append(cells, cmp.Or(o.of(r), "-"))
 		}

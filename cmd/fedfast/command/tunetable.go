@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -72,6 +73,7 @@ func (a *app) tuneBlock(c *config.Config, r *study.Result, where string) *block 
 	scale := study.ScaleOf(c, r.Measure)
 	b.Row("winner", fmt.Sprintf("trial %d, round %s: %s validation %s", r.Best.Number, table.Count(r.Best.Round), scale.Text(r.Best.Score), scale.Metric))
 	b.params(trained(c, r.Best.Params), varying(trialRows(c, r)))
+	b.front(c, r)
 	l := learned{curve: r.Trials[r.Best.Number].Curve, goal: r.Goal, patience: r.Patience, measure: r.Measure, target: c.Eval.EveryTarget}
 	b.curve(l)
 	b.fleet(r.Trials[r.Best.Number].Fleet, r.Trials[r.Best.Number].Rounds)
@@ -98,7 +100,7 @@ func spent(c *config.Config, r *study.Result) string {
 func trialRows(c *config.Config, r *study.Result) []trialRow {
 	var rows []trialRow
 	for _, t := range r.Trials {
-		row := trialRow{number: t.Number, rounds: t.Rounds, state: outcome(r, t), reason: cmp.Or(t.Failed, t.Stopped), params: trained(c, t.Params)}
+		row := trialRow{number: t.Number, rounds: t.Rounds, state: outcome(r, t), reason: cmp.Or(t.Failed, t.Stopped), params: trained(c, t.Params), values: further(c, t.Values)}
 		if len(t.Rungs) > 0 {
 			row.score = &t.Score
 		}
@@ -110,11 +112,59 @@ func trialRows(c *config.Config, r *study.Result) []trialRow {
 	return rows
 }
 
+// further are the values of all metrics but the objective.
+func further(c *config.Config, values map[string]float64) map[string]float64 {
+	values = maps.Clone(values)
+	delete(values, c.Aim().Metric)
+	return values
+}
+
+// front adds with what a tuner began, how often a study stopped at its limit of wall time,
+// how many trials are on the Pareto front, and how many are beyond a constraint.
+func (b *block) front(c *config.Config, r *study.Result) {
+	beyond := 0
+	for _, t := range r.Trials {
+		if t.Infeasible {
+			beyond++
+		}
+	}
+	if w := r.WarmStart; w != nil {
+		text := fmt.Sprintf("%s of %s", counted(w.Trials, "trial"), finishedStudies(w.Studies))
+		if w.Dropped > 0 {
+			text += fmt.Sprintf(", without %d that do not fit the space or the objectives", w.Dropped)
+		}
+		b.Row("warm start", text)
+	}
+	if r.Pauses > 0 {
+		b.Row("wall time", fmt.Sprintf("stopped %s at budget.wall_seconds, and resumed", counted(r.Pauses, "time")))
+	}
+	if len(r.Objectives) > 1 {
+		b.Row("Pareto front", fmt.Sprintf("%d of %s, in %s", len(r.Front), counted(len(r.Trials), "trial"), strings.Join(r.Objectives, ", ")))
+	}
+	if beyond > 0 {
+		b.Row("infeasible", fmt.Sprintf("%s beyond %s", counted(beyond, "trial"), strings.Join(c.Constraints, ", ")))
+	}
+}
+
+// finishedStudies counts finished studies.
+func finishedStudies(n int) string {
+	if n == 1 {
+		return "1 finished study"
+	}
+	return fmt.Sprintf("%d finished studies", n)
+}
+
 // outcome says what became of a trial.
 func outcome(r *study.Result, t study.TrialResult) string {
 	words := []string{string(t.State)}
 	if t.Stopped != "" {
 		words = append(words, "by the user")
+	}
+	if t.Front {
+		words = append(words, "Pareto front")
+	}
+	if t.Infeasible {
+		words = append(words, "infeasible")
 	}
 	if t.Number == r.Best.Number {
 		words = append(words, "winner")

@@ -24,7 +24,7 @@ func (c *Config) Check() error {
 	}
 	_, badUpdate := c.Update.Chain()
 	_, badAggregator := c.Aggregator.Aggregator()
-	return errors.Join(append(c.checkKeys(), badUpdate, badAggregator, c.checkHead(), c.checkSet(), c.checkInit(), c.Fleet.Check(), c.checkTime(), c.checkSampler(), c.Client.Check(), c.Server.Check(), c.checkDP(), c.Score.check(c.Objective), c.Eval.check(), c.checkBudget(), c.checkAim(), c.Tuner.check(), c.Loss.check())...)
+	return errors.Join(append(c.checkKeys(), badUpdate, badAggregator, c.checkHead(), c.checkSet(), c.checkInit(), c.Fleet.Check(), c.checkTime(), c.checkSampler(), c.Client.Check(), c.Server.Check(), c.checkDP(), c.Score.check(c.Objective), c.Eval.check(), c.checkBudget(), c.checkAim(), c.checkAims(), c.Tuner.check(), c.checkFrom(), c.Loss.check())...)
 }
 
 // checkHead returns an error if head_layers is set for a method without a head.
@@ -60,6 +60,26 @@ func (t Tuner) check() error {
 	for i, name := range t.Allow {
 		if slices.Contains(t.Allow[:i], name) {
 			return &key.Error{Key: "tuner.allow", Problem: fmt.Sprintf(": %q is listed twice", name)}
+		}
+	}
+	return nil
+}
+
+// checkFrom returns an error for a study that cannot begin with trials of others.
+func (c *Config) checkFrom() error {
+	from := c.Tuner.From
+	refuse := func(problem string) error { return &key.Error{Key: "tuner.from", Problem: problem} }
+	switch {
+	case len(from) == 0:
+		return nil
+	case c.Private():
+		return refuse(": what other studies found is not in the account of dp.epsilon; leave it out")
+	case c.Budget.Seconds > 0 || c.ToGoal():
+		return refuse(": trials of other studies count rounds; use budget.rounds, and not seconds_to_goal")
+	}
+	for i, dir := range from {
+		if dir == "" || slices.Contains(from[:i], dir) {
+			return refuse(fmt.Sprintf(": %q is empty or listed twice; list each directory of a finished study once", dir))
 		}
 	}
 	return nil

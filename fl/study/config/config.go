@@ -23,20 +23,22 @@ import (
 // those of the study file. The tags describe each key, see package key; errors, the
 // reference and completion use them.
 type Config struct {
-	Name       string `toml:"name" doc:"name of the study, used for its folder and logs; default: the name of the file or preset"`
-	Method     string `toml:"method" doc:"federated method, see fedfast list methods" also:"algorithm strategy"`
-	HeadLayers int    `toml:"head_layers" in:"[1, inf)" doc:"number of last layers with parameters that form the head, for methods that treat the head separately"`
-	Model      Model  `toml:"model" doc:"the model: a name from fedfast list models, or its layers as [[model.layers]], see fedfast list layers"`
-	Init       string `toml:"init" doc:"initialization: torch, glorot, keras, haiku or gpt2 for the defaults of PyTorch, TensorFlow, Keras, Haiku or GPT-2, or a .safetensors file with the weights; default: the model's own; a layer's own init takes precedence" also:"initializer initialization pretrained checkpoint"`
-	Precision  string `toml:"precision" of:"fp32 bf16" doc:"format of the operands of matrix products: bf16 is faster and needs a CPU with AVX512_BF16 (or --cpu generic: slow, the same bits except for GRUs); weights, sums and everything else are fp32 in both" also:"dtype amp mixed_precision"`
-	Rounds     int    `toml:"rounds" by:"run" in:"[1, inf)" doc:"number of rounds of fedfast run; a study has budget.rounds" also:"num_rounds communication_rounds iterations"`
-	Cohort     int    `toml:"cohort" in:"[1, inf)" doc:"number of clients per round" also:"clients_per_round participants cohort_size sample_size"`
-	Sampling   string `toml:"sampling" of:"without with poisson shuffle power oort longest_waiting tiers" doc:"how cohorts are sampled: at random without or with replacement, each client by itself with probability cohort/clients (poisson), so that cohorts vary in size, or in passes over all clients in a random order (shuffle); or by what clients have done: those with the highest losses among candidates (power of choice), by losses and seconds (oort), those that have waited longest, or all from one tier of equally fast clients (TiFL)" also:"selection client_selection selector sampler"`
-	Nonfinite  string `toml:"nonfinite" of:"drop fail" doc:"on a client result that is not finite: drop and count the client, or fail the trial"`
-	Seed       uint64 `toml:"seed" in:"[0, inf)" doc:"seed of all random draws" also:"random_seed"`
-	Objective  string `toml:"objective" by:"tune" of:"error loss accuracy recall rmse mae r2 seconds_to_goal" doc:"metric to optimize: error and loss for all data (the error is 1 - recall for multi-label data, the RMSE for regression), accuracy for classes, recall for multi-label data, rmse, mae and r2 for regression (r2 is the mean over the outputs); seconds_to_goal is the simulated time after which the global model reaches the accuracy eval.goal on the clients' validation samples, measured as eval.every or eval.every_seconds says: a trial that misses it within budget.trial_seconds ranks behind, by its error; accuracy, recall and r2 are maximized, the others minimized" also:"metric"`
-	Target     string `toml:"target" by:"tune" of:"personalized global" doc:"whether the objective is measured on the personalized models, after local training, or on the global model"`
-	Select     string `toml:"select" by:"tune" of:"finalists paper" doc:"how the returned model is selected: among finalists, which are scored on all clients once the budget is spent, or by the best score of any cohort"`
+	Name        string   `toml:"name" doc:"name of the study, used for its folder and logs; default: the name of the file or preset"`
+	Method      string   `toml:"method" doc:"federated method, see fedfast list methods" also:"algorithm strategy"`
+	HeadLayers  int      `toml:"head_layers" in:"[1, inf)" doc:"number of last layers with parameters that form the head, for methods that treat the head separately"`
+	Model       Model    `toml:"model" doc:"the model: a name from fedfast list models, or its layers as [[model.layers]], see fedfast list layers"`
+	Init        string   `toml:"init" doc:"initialization: torch, glorot, keras, haiku or gpt2 for the defaults of PyTorch, TensorFlow, Keras, Haiku or GPT-2, or a .safetensors file with the weights; default: the model's own; a layer's own init takes precedence" also:"initializer initialization pretrained checkpoint"`
+	Precision   string   `toml:"precision" of:"fp32 bf16" doc:"format of the operands of matrix products: bf16 is faster and needs a CPU with AVX512_BF16 (or --cpu generic: slow, the same bits except for GRUs); weights, sums and everything else are fp32 in both" also:"dtype amp mixed_precision"`
+	Rounds      int      `toml:"rounds" by:"run" in:"[1, inf)" doc:"number of rounds of fedfast run; a study has budget.rounds" also:"num_rounds communication_rounds iterations"`
+	Cohort      int      `toml:"cohort" in:"[1, inf)" doc:"number of clients per round" also:"clients_per_round participants cohort_size sample_size"`
+	Sampling    string   `toml:"sampling" of:"without with poisson shuffle power oort longest_waiting tiers" doc:"how cohorts are sampled: at random without or with replacement, each client by itself with probability cohort/clients (poisson), so that cohorts vary in size, or in passes over all clients in a random order (shuffle); or by what clients have done: those with the highest losses among candidates (power of choice), by losses and seconds (oort), those that have waited longest, or all from one tier of equally fast clients (TiFL)" also:"selection client_selection selector sampler"`
+	Nonfinite   string   `toml:"nonfinite" of:"drop fail" doc:"on a client result that is not finite: drop and count the client, or fail the trial"`
+	Seed        uint64   `toml:"seed" in:"[0, inf)" doc:"seed of all random draws" also:"random_seed"`
+	Objective   string   `toml:"objective" by:"tune" of:"error loss accuracy recall rmse mae r2 seconds_to_goal" doc:"metric to optimize: error and loss for all data (the error is 1 - recall for multi-label data, the RMSE for regression), accuracy for classes, recall for multi-label data, rmse, mae and r2 for regression (r2 is the mean over the outputs); seconds_to_goal is the simulated time after which the global model reaches the accuracy eval.goal on the clients' validation samples, measured as eval.every or eval.every_seconds says: a trial that misses it within budget.trial_seconds ranks behind, by its error; accuracy, recall and r2 are maximized, the others minimized" also:"metric"`
+	Objectives  []string `toml:"objectives" by:"tune" of:"error loss accuracy recall rmse mae r2 error_p90 seconds_simulated bytes_up bytes_down epsilon" doc:"all metrics to optimize, objective first, for a tuner that takes several: the study then shows the trials that no other one beats in all of them (the Pareto front), and returns the model that is best in objective; error_p90 is the 90th percentile of the clients' errors in a round's cohort; seconds_simulated, bytes_up, bytes_down and epsilon are of all rounds of a trial, and are minimized; default: objective alone" also:"multi_objective metrics"`
+	Constraints []string `toml:"constraints" by:"tune" doc:"bounds on metrics of a trial, those of objectives, such as \"bytes_up <= 1e9\" or \"accuracy >= 0.5\", for a tuner that takes them: trials beyond them come behind all others" also:"bounds"`
+	Target      string   `toml:"target" by:"tune" of:"personalized global" doc:"whether the objective is measured on the personalized models, after local training, or on the global model"`
+	Select      string   `toml:"select" by:"tune" of:"finalists paper" doc:"how the returned model is selected: among finalists, which are scored on all clients once the budget is spent, or by the best score of any cohort"`
 
 	Loss        Loss           `toml:"loss"`
 	Client      Client         `toml:"client"`
@@ -168,6 +170,8 @@ type Budget struct {
 	TrialRounds  int `toml:"trial_rounds" in:"[1, inf)" doc:"maximum number of rounds of one trial; scaled in proportion if only budget.rounds is set; not used with budget.seconds"`
 	Seconds      int `toml:"seconds" in:"[1, 1e9]" doc:"total simulated seconds of all trials of a study on a fleet, which its tuner spends instead of rounds: at a rung, a trial ends at its first step at or after that second" also:"time max_seconds"`
 	TrialSeconds int `toml:"trial_seconds" in:"[1, 1e9]" doc:"simulated seconds of one trial, which ends at its first step at or after them; scaled in proportion if only budget.seconds is set"`
+	// WallSeconds changes no result.
+	WallSeconds float64 `toml:"wall_seconds" in:"[0, inf)" doc:"wall time in seconds for which fedfast tune works on the study, each time that it is started or resumed: then it stops after the rounds at work, as if it was interrupted; changes no result; 0: no limit" also:"time_limit timeout max_time"`
 }
 
 // Tuners returns the budget as a tuner receives it, in rounds or in simulated seconds.
@@ -224,6 +228,7 @@ func (c *Config) checkBudget() error {
 type Tuner struct {
 	Name     string         `toml:"name" doc:"tuner, which decides which trials run and for how many rounds, see fedfast list tuners"`
 	Parallel int            `toml:"parallel" in:"[1, 10000]" doc:"number of concurrent trials; from 2 on, each trial is reported as soon as it reaches its round, in simulated order, and the tuner is asked again" also:"concurrency"`
+	From     []string       `toml:"from" doc:"directories of finished studies whose trials the tuner begins with (warm start): those of the same objective and target; trials outside of the space are left out and counted; the study keeps what it read" also:"warm_start priors resume_from"`
 	Allow    []string       `toml:"allow" of:"client_key examples_train examples_val" doc:"facts about clients that tuners may see: their identity, and the numbers of their samples"`
 	Options  map[string]any `toml:"options" doc:"an option of the tuner, see fedfast list tuners NAME"`
 }
@@ -370,11 +375,32 @@ func (c *Config) Absolute() (err error) {
 			return err
 		}
 	}
+	for i, dir := range c.Tuner.From {
+		if c.Tuner.From[i], err = filepath.Abs(dir); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 // Aim returns the objective of a study.
 func (c *Config) Aim() tuners.Objective { return tuners.ObjectiveOf(c.Objective, c.Target) }
+
+// Aims returns all objectives, Aim first, and the constraints of a study that Check accepts.
+func (c *Config) Aims() tuners.Aims {
+	a := tuners.Aims{Objectives: []tuners.Objective{c.Aim()}}
+	for i, name := range c.Objectives {
+		if i > 0 {
+			a.Objectives = append(a.Objectives, tuners.ObjectiveOf(name, c.Target))
+		}
+	}
+	for _, text := range c.Constraints {
+		if bound, err := tuners.ParseConstraint(text); err == nil {
+			a.Constraints = append(a.Constraints, bound)
+		}
+	}
+	return a
+}
 
 // Request returns the request with which a tuner validates a study with the configuration
 // and these options. Its space does not contain the client tuner's dimensions.
@@ -387,8 +413,9 @@ func (c *Config) Request(options map[string]any) (tuners.ValidateRequest, error)
 	if err != nil {
 		return tuners.ValidateRequest{}, fmt.Errorf("options.%w", err)
 	}
+	aims := c.Aims()
 	return tuners.ValidateRequest{
-		Space: space, Options: params, Objective: c.Aim(),
+		Space: space, Options: params, Objective: aims.Objectives[0], Extra: aims.Objectives[1:], Constraints: aims.Constraints,
 		Budget: c.Budget.Tuners(),
 	}, nil
 }

@@ -28,8 +28,8 @@ func (e *DiffError) Error() string {
 }
 
 // movable are the keys that do not change results: the path of the data, whose
-// fingerprint a study records, and the memory limit.
-var movable = []string{"data.path", "data.state_memory"}
+// fingerprint a study records, the memory limit, and that of wall time.
+var movable = []string{"data.path", "data.state_memory", "budget.wall_seconds"}
 
 // Move changes keys of a recorded configuration by assignments, like the Sets of a
 // Source. Only keys that do not change results are allowed.
@@ -47,7 +47,7 @@ func (c *Config) Move(sets []string) error {
 	if other, err := Encode(&same); err != nil {
 		return err
 	} else if diff := diffConfigs(string(text), string(other)); len(diff) > 0 {
-		return fmt.Errorf("--set: only %s can be changed after a study has started: %s", strings.Join(movable, " and "), diff[0])
+		return fmt.Errorf("--set: only %s can be changed after a study has started: %s", strings.Join(movable[:len(movable)-1], ", ")+" and "+movable[len(movable)-1], diff[0])
 	}
 	*c = *moved
 	return nil
@@ -55,7 +55,7 @@ func (c *Config) Move(sets []string) error {
 
 // stay copies the movable keys of another configuration.
 func (c *Config) stay(other *Config) {
-	c.Data.Path, c.Data.StateMemory = other.Data.Path, other.Data.StateMemory
+	c.Data.Path, c.Data.StateMemory, c.Budget.WallSeconds = other.Data.Path, other.Data.StateMemory, other.Budget.WallSeconds
 }
 
 // Replays returns an error for the first key in which a configuration differs from that of
@@ -63,6 +63,7 @@ func (c *Config) stay(other *Config) {
 func (c *Config) Replays(recorded *Config) error {
 	same := *c
 	same.Name, same.Seed, same.Objective, same.Target = recorded.Name, recorded.Seed, recorded.Objective, recorded.Target
+	same.Objectives, same.Constraints = recorded.Objectives, recorded.Constraints
 	same.Select, same.Finalists, same.Score, same.Budget = recorded.Select, recorded.Finalists, recorded.Score, recorded.Budget
 	same.Tuner, same.ClientTuner = recorded.Tuner, recorded.ClientTuner
 	base, err := Encode(recorded)
@@ -74,7 +75,7 @@ func (c *Config) Replays(recorded *Config) error {
 		return err
 	}
 	if diff := diffConfigs(string(base), string(text)); len(diff) > 0 {
-		return fmt.Errorf("%s: the table was trained otherwise; only objective, target, select, finalists.*, score.*, budget.* and tuner.* can change", diff[0])
+		return fmt.Errorf("%s: the table was trained otherwise; only objective, objectives, constraints, target, select, finalists.*, score.*, budget.* and tuner.* can change", diff[0])
 	}
 	return nil
 }

@@ -156,7 +156,15 @@ func (c *Config) setDim(s setting) error {
 			list = append(list, v.Any())
 		}
 	}
-	c.Space[s.name] = map[string]any{string(dim.Kind): list}
+	table := map[string]any{string(dim.Kind): list}
+	if dim.When != nil {
+		values := make([]any, len(dim.When.Values))
+		for i, v := range dim.When.Values {
+			values[i] = v.Any()
+		}
+		table["when"] = map[string]any{dim.When.Parent: values}
+	}
+	c.Space[s.name] = table
 	return nil
 }
 

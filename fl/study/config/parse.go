@@ -280,8 +280,10 @@ func (r *resolver) finish() {
 	if len(c.Space) == 0 {
 		c.Space = nil
 	}
-	if len(c.Tuner.Allow) == 0 {
-		c.Tuner.Allow = nil
+	for _, list := range []*[]string{&c.Tuner.Allow, &c.Tuner.From, &c.Objectives, &c.Constraints} {
+		if len(*list) == 0 {
+			*list = nil
+		}
 	}
 }
 

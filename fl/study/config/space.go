@@ -30,6 +30,10 @@ func (c *Config) CheckSpace() error {
 		}
 		dims = append(dims, dim)
 	}
+	if err := tuners.Space(dims).Check(); err != nil {
+		name, problem, _ := strings.Cut(err.Error(), ": ")
+		return &key.Error{Key: SpaceKey(name), Problem: ": " + problem}
+	}
 	return CheckDims(dims, c.Hyper(), method)
 }
 
@@ -67,17 +71,36 @@ func CheckDims(dims []tuners.Dim, base hyper.Values, method fl.Method) error {
 	for _, others := range []tuners.Params{least, greatest} {
 		for _, dim := range dims {
 			for _, v := range tried[dim.Name] {
-				h, err := base.With(others.Merge(tuners.Params{dim.Name: v}), nil)
-				if err == nil {
-					err = errors.Join(method.CheckParams(h.Client, h.Server), h.CheckTime())
-				}
-				if err != nil {
-					return blame(dims, dim, err)
+				for _, met := range meeting(dims, dim) {
+					h, err := base.With(tuners.Space(dims).Active(others.Merge(met).Merge(tuners.Params{dim.Name: v})), nil)
+					if err == nil {
+						err = errors.Join(method.CheckParams(h.Client, h.Server), h.CheckTime())
+					}
+					if err != nil {
+						return blame(dims, dim, err)
+					}
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// meeting returns params with which a point has a dimension: one for each value that its
+// condition lists.
+func meeting(dims tuners.Space, dim tuners.Dim) []tuners.Params {
+	if dim.When == nil {
+		return []tuners.Params{nil}
+	}
+	var all []tuners.Params
+	for _, v := range dim.When.Values {
+		p := tuners.Params{dim.When.Parent: v}
+		for d, ok := dims.Dim(dim.When.Parent); ok && d.When != nil; d, ok = dims.Dim(d.When.Parent) {
+			p[d.When.Parent] = d.When.Values[0]
+		}
+		all = append(all, p)
+	}
+	return all
 }
 
 // trials returns the values of a dimension to try: all if there are few, otherwise the

@@ -5,6 +5,8 @@ const (
 	KindStudy         = "study"         // what the study is; the first row
 	KindMoved         = "moved"         // its configuration with keys changed that change no result
 	KindData          = "data"          // the data it began on
+	KindPriors        = "priors"        // trials of finished studies that the tuner begins with
+	KindPause         = "pause"         // a process stopped at its limit of wall time
 	KindSession       = "session"       // a process begins to work on it
 	KindSuggest       = "suggest"       // an answer of the trial tuner: decisions
 	KindReport        = "report"        // a report to the trial tuner

@@ -45,6 +45,7 @@ var description = tuners.Description{
 	Trials:        true,
 	Seconds:       true,
 	Architectures: true,
+	Priors:        true,
 }
 
 // plan is what the options and the budget fix.

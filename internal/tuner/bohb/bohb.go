@@ -36,6 +36,7 @@ var description = tuners.Description{
 	Trials:        true,
 	Seconds:       true,
 	Architectures: true,
+	Priors:        true,
 }
 
 // Validate checks the options and that the budget pays for a bracket.
@@ -52,6 +53,9 @@ func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, er
 	schedule := read(r, req.Budget, m)
 	if err := options.Open("bohb", req.Trial, r.Problems); err != nil {
 		return nil, err
+	}
+	if req.State == nil {
+		m.recall(schedule)
 	}
 	return sha.Open("bohb", req, schedule, m)
 }

@@ -68,6 +68,16 @@ func (m *model) Learn(at points.Point, rung int, r tuners.TrialReport) {
 	m.memory.Seen, m.current = seen, nil
 }
 
+// recall learns the trials of finished studies whose rounds are those of a rung, in the
+// order before all others.
+func (m *model) recall(schedule []sha.Bracket) {
+	for i, p := range m.req.Priors {
+		if slices.ContainsFunc(schedule, func(b sha.Bracket) bool { return slices.Contains(b.Rungs, p.Round) }) {
+			m.Learn(points.Of(m.req.Space, p.Params), p.Round, tuners.TrialReport{Trial: i - len(m.req.Priors), Score: p.Values[m.req.Objective.Metric]})
+		}
+	}
+}
+
 // split returns the good and the bad of a rung's outcomes: the best 15 % and as many
 // of the others as 85 % are, each at least one more than the dimensions; nil when
 // there are too few. Failed trials are the worst and never good.

@@ -1,10 +1,9 @@
 package fedoras
 
 import (
-	"cmp"
-	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/pareto"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -67,56 +66,20 @@ func (s *study) child(draws *tuners.Draws) []int {
 }
 
 // fittest returns the parents of the next generation, at most as many as a generation
-// has networks, the fittest first: front after front of those that none of the rest
-// beats in both score and operations, and within a front those with the most room around
-// them first.
+// has networks, the fittest first in score and operations, as NSGA-II keeps them.
 func (s *study) fittest(all []int) []int {
-	rest := slices.Clone(all)
+	losses := make([][]float64, len(all))
+	for k, i := range all {
+		n := &s.state.Seen[i]
+		score := n.score()
+		if s.req.Objective.Direction == tuners.Maximize {
+			score = -score
+		}
+		losses[k] = []float64{score, n.FLOPs}
+	}
 	var out []int
-	for len(rest) > 0 && len(out) < s.set.population {
-		var front, behind []int
-		for _, i := range rest {
-			if slices.ContainsFunc(rest, func(j int) bool { return s.dominates(j, i) }) {
-				behind = append(behind, i)
-			} else {
-				front = append(front, i)
-			}
-		}
-		out = append(out, s.spread(front)...)
-		rest = behind
+	for _, k := range pareto.Fittest(losses, s.set.population) {
+		out = append(out, all[k])
 	}
-	return out[:min(len(out), s.set.population)]
-}
-
-// dominates says whether network i is as good as j in both and better in one.
-func (s *study) dominates(i, j int) bool {
-	a, b := &s.state.Seen[i], &s.state.Seen[j]
-	x, y := a.score(), b.score()
-	better, worse := s.req.Objective.Better(x, y), s.req.Objective.Better(y, x)
-	return !worse && a.FLOPs <= b.FLOPs && (better || a.FLOPs < b.FLOPs)
-}
-
-// spread sorts a front by crowding distance, the largest first: how far a network's
-// neighbours along the front are from each other, in shares of the front's extent.
-func (s *study) spread(front []int) []int {
-	slices.SortStableFunc(front, func(i, j int) int { return cmp.Compare(s.state.Seen[i].FLOPs, s.state.Seen[j].FLOPs) })
-	last := len(front) - 1
-	room := make(map[int]float64, len(front))
-	part := func(of func(n *network) float64, i int) float64 {
-		at := func(k int) float64 { return of(&s.state.Seen[front[k]]) }
-		whole := math.Abs(at(last) - at(0))
-		if !(whole > 0) { // also where a score is no number
-			return 0
-		}
-		return math.Abs(at(i+1)-at(i-1)) / whole
-	}
-	for i, n := range front {
-		if i == 0 || i == last {
-			room[n] = math.Inf(1)
-			continue
-		}
-		room[n] = part(func(n *network) float64 { return n.FLOPs }, i) + part((*network).score, i)
-	}
-	slices.SortStableFunc(front, func(i, j int) int { return cmp.Compare(room[j], room[i]) })
-	return front
+	return out
 }

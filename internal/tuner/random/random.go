@@ -29,6 +29,9 @@ var description = tuners.Description{
 	Trials:        true,
 	Seconds:       true,
 	Architectures: true,
+	Multi:         true,
+	Constraints:   true,
+	Conditions:    true,
 }
 
 // maxTrials bounds the option trials.

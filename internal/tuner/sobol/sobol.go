@@ -26,7 +26,7 @@ var description = tuners.Description{
 	Version: "1.0.0",
 	Doc:     "Points of a scrambled Sobol sequence, each trained for budget.trial_rounds rounds.",
 	Options: []tuners.Option{{Name: "scramble", Default: tuners.Num(1), Doc: "number that keys the scrambling: equal numbers give equal points"}},
-	Trials:  true,
+	Trials:  true, Conditions: true,
 }
 
 // Describe says what the tuner is.
@@ -65,5 +65,5 @@ func Point(space tuners.Space, key uint64, number int) tuners.Params {
 	for i, d := range space {
 		p[d.Name] = d.Sample(Unit(key, uint32(number), i))
 	}
-	return p
+	return space.Active(p)
 }

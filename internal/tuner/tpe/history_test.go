@@ -107,7 +107,7 @@ func compare(t *testing.T, h history, p *pair, want func(gain) float64) {
 
 func TestGainsOfOptuna(t *testing.T) {
 	for _, h := range histories() {
-		good := split(tuners.Objective{}, h.trials)
+		good := split(tuners.Aims{Objectives: make([]tuners.Objective, 1)}, h.trials)
 		for i, is := range good {
 			if is != slices.Contains(h.good, i) {
 				t.Errorf("%s: trial %d is good: %t", h.name, i, is)

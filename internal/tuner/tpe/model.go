@@ -1,6 +1,7 @@
 package tpe
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -48,12 +49,13 @@ func (m *model) Propose(trials []guided.Trial, n int) ([]points.Point, error) {
 type pair struct {
 	space       tuners.Space
 	free        []int // dimensions
+	conditional bool
 	good, other *kde.Mixture
 }
 
 // newPair splits trials, which are in the order of their numbers.
 func newPair(req tuners.OpenRequest, trials []guided.Trial) *pair {
-	p := &pair{space: req.Space, free: points.Free(req.Space)}
+	p := &pair{space: req.Space, free: points.Free(req.Space), conditional: req.Space.Conditional()}
 	axes := make([]kde.Axis, len(p.free))
 	for i, dim := range p.free {
 		switch d := req.Space[dim]; {
@@ -65,36 +67,68 @@ func newPair(req tuners.OpenRequest, trials []guided.Trial) *pair {
 			axes[i] = kde.Axis{Low: d.Lo, High: d.Hi}
 		}
 	}
-	good := split(req.Objective, trials)
+	good := split(req.Aims(), trials)
 	var below, above [][]float64
+	var best []guided.Trial
 	for i, t := range trials {
-		if x := t.Point.Project(p.free); good[i] {
-			below = append(below, x)
+		if x := p.active(t.Point.Project(p.free)); good[i] {
+			below, best = append(below, x), append(best, t)
 		} else {
 			above = append(above, x)
 		}
 	}
-	p.good, p.other = kde.New(axes, kernels(axes, below)), kde.New(axes, kernels(axes, above))
+	p.good, p.other = kde.New(axes, kernels(axes, below, worths(req.Aims(), best))), kde.New(axes, kernels(axes, above, nil))
 	return p
+}
+
+// active returns the numbers of a point, NaN at dimensions whose condition it does not meet.
+func (p *pair) active(x []float64) []float64 {
+	if !p.conditional {
+		return x
+	}
+	params := points.At(p.space, p.free, x).Params(p.space)
+	x = slices.Clone(x)
+	for i, dim := range p.free {
+		if _, ok := params[p.space[dim].Name]; !ok {
+			x[i] = math.NaN()
+		}
+	}
+	return x
 }
 
 // maxGood is the most trials that count as good.
 const maxGood = 25
 
-// split says which of the trials are good: of those that have reported the tenth with
-// the best scores, rounded up, ties to lower numbers. Failed trials count, but never as
-// good.
-func split(o tuners.Objective, trials []guided.Trial) []bool {
+// split says which of the trials are good: of those that have reported a tenth, rounded
+// up. It takes the feasible ones with the best scores, ties to lower numbers, or in several
+// objectives see fittest; then those that exceed constraints the least. Failed trials
+// count, but never as good.
+func split(aims tuners.Aims, trials []guided.Trial) []bool {
 	over := 0
 	scores := make([]float64, len(trials))
+	var feasible, others []int
 	for i, t := range trials {
-		if scores[i] = math.NaN(); t.Reported {
+		if scores[i] = math.NaN(); !t.Reported {
+			continue
+		}
+		over++
+		switch {
+		case t.Failed:
+		case t.Violation > 0:
+			others = append(others, i)
+		default:
 			scores[i] = t.Number()
-			over++
+			feasible = append(feasible, i)
 		}
 	}
+	n := min((over+9)/10, maxGood)
+	best := sha.Keep(aims.Objectives[0], scores, n)
+	if len(aims.Objectives) > 1 && len(feasible) > n {
+		best = fittest(trials, feasible, n)
+	}
+	slices.SortStableFunc(others, func(i, j int) int { return cmp.Compare(trials[i].Violation, trials[j].Violation) })
 	good := make([]bool, len(trials))
-	for _, i := range sha.Keep(o, scores, min((over+9)/10, maxGood)) {
+	for _, i := range slices.Concat(best, others[:min(n-len(best), len(others))]) {
 		good[i] = true
 	}
 	return good
@@ -105,7 +139,8 @@ const full = 25
 
 // kernels returns one kernel for each point, in their order, and behind them that of
 // the prior.
-func kernels(axes []kde.Axis, at [][]float64) []kde.Kernel {
+// The weights are those given, or if they are nil those by age.
+func kernels(axes []kde.Axis, at [][]float64, weights []float64) []kde.Kernel {
 	n := len(at)
 	// 0.2 n^(-1/(D+4)) of an axis' length, but no less than the magic clip.
 	share := float64(0.2 * det.Exp(-det.Log(float64(max(n, 1)))/float64(len(axes)+4)))
@@ -121,7 +156,19 @@ func kernels(axes []kde.Axis, at [][]float64) []kde.Kernel {
 	}
 	out := make([]kde.Kernel, 0, n+1)
 	for i, x := range at {
-		out = append(out, kde.Kernel{Weight: weight(i, n), Centre: x, Width: width})
+		k := kde.Kernel{Weight: weight(i, n), Centre: x, Width: width}
+		if weights != nil {
+			k.Weight = weights[i]
+		}
+		if slices.ContainsFunc(x, math.IsNaN) { // there it says as little as the prior
+			k.Centre, k.Width = slices.Clone(x), slices.Clone(width)
+			for dim := range x {
+				if x[dim] != x[dim] {
+					k.Centre[dim], k.Width[dim] = middle[dim], wide[dim]
+				}
+			}
+		}
+		out = append(out, k)
 	}
 	return append(out, kde.Kernel{Weight: 1, Centre: middle, Width: wide})
 }
@@ -150,7 +197,7 @@ func (p *pair) choose(d *tuners.Draws, candidates int) points.Point {
 	top := math.Inf(-1)
 	for range candidates {
 		x := p.good.Draw(d)
-		if gain := p.gain(x); best == nil || gain > top {
+		if gain := p.gain(p.active(x)); best == nil || gain > top {
 			best, top = x, gain
 		}
 	}

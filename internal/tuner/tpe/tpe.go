@@ -40,6 +40,10 @@ var description = tuners.Description{
 	Trials:        true,
 	Seconds:       true,
 	Architectures: true,
+	Multi:         true,
+	Constraints:   true,
+	Conditions:    true,
+	Priors:        true,
 }
 
 // Validate checks the options and that the budget pays for a trial that the model

@@ -153,7 +153,7 @@ func (x Decision_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Decision_Kind.Descriptor instead.
 func (Decision_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{13, 0}
+	return file_tuner_proto_rawDescGZIP(), []int{16, 0}
 }
 
 type PlanRoundRequest_Purpose int32
@@ -199,7 +199,7 @@ func (x PlanRoundRequest_Purpose) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlanRoundRequest_Purpose.Descriptor instead.
 func (PlanRoundRequest_Purpose) EnumDescriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{19, 0}
+	return file_tuner_proto_rawDescGZIP(), []int{22, 0}
 }
 
 type Value struct {
@@ -352,6 +352,7 @@ type Dim struct {
 	Lo            float64                `protobuf:"fixed64,3,opt,name=lo,proto3" json:"lo,omitempty"`
 	Hi            float64                `protobuf:"fixed64,4,opt,name=hi,proto3" json:"hi,omitempty"`
 	Choices       []*Value               `protobuf:"bytes,5,rep,name=choices,proto3" json:"choices,omitempty"`
+	When          *When                  `protobuf:"bytes,6,opt,name=when,proto3" json:"when,omitempty"` // absent: it belongs to every point. Only a tuner with DescribeReply.conditions receives such a dimension
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -421,6 +422,66 @@ func (x *Dim) GetChoices() []*Value {
 	return nil
 }
 
+func (x *Dim) GetWhen() *When {
+	if x != nil {
+		return x.When
+	}
+	return nil
+}
+
+// When makes a dimension one of the points alone whose value of another one, a CHOICE, is among values; in others it is absent.
+type When struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Parent        string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
+	Values        []*Value               `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *When) Reset() {
+	*x = When{}
+	mi := &file_tuner_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *When) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*When) ProtoMessage() {}
+
+func (x *When) ProtoReflect() protoreflect.Message {
+	mi := &file_tuner_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use When.ProtoReflect.Descriptor instead.
+func (*When) Descriptor() ([]byte, []int) {
+	return file_tuner_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *When) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *When) GetValues() []*Value {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 // Space holds the dimensions in ascending order of their names.
 type Space struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -431,7 +492,7 @@ type Space struct {
 
 func (x *Space) Reset() {
 	*x = Space{}
-	mi := &file_tuner_proto_msgTypes[3]
+	mi := &file_tuner_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -443,7 +504,7 @@ func (x *Space) String() string {
 func (*Space) ProtoMessage() {}
 
 func (x *Space) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[3]
+	mi := &file_tuner_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -456,7 +517,7 @@ func (x *Space) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Space.ProtoReflect.Descriptor instead.
 func (*Space) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{3}
+	return file_tuner_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Space) GetDims() []*Dim {
@@ -479,7 +540,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_tuner_proto_msgTypes[4]
+	mi := &file_tuner_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -491,7 +552,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[4]
+	mi := &file_tuner_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -504,7 +565,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{4}
+	return file_tuner_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Budget) GetRounds() int64 {
@@ -539,7 +600,7 @@ type Objective struct {
 
 func (x *Objective) Reset() {
 	*x = Objective{}
-	mi := &file_tuner_proto_msgTypes[5]
+	mi := &file_tuner_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -551,7 +612,7 @@ func (x *Objective) String() string {
 func (*Objective) ProtoMessage() {}
 
 func (x *Objective) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[5]
+	mi := &file_tuner_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -564,7 +625,7 @@ func (x *Objective) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Objective.ProtoReflect.Descriptor instead.
 func (*Objective) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{5}
+	return file_tuner_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Objective) GetMetric() string {
@@ -588,6 +649,136 @@ func (x *Objective) GetMaximize() bool {
 	return false
 }
 
+// Constraint is a bound on a metric of a trial: one beyond it is not feasible, and comes behind all that are.
+type Constraint struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Metric        string                 `protobuf:"bytes,1,opt,name=metric,proto3" json:"metric,omitempty"`
+	Bound         float64                `protobuf:"fixed64,2,opt,name=bound,proto3" json:"bound,omitempty"`
+	Least         bool                   `protobuf:"varint,3,opt,name=least,proto3" json:"least,omitempty"` // the metric has to be at least bound, else at most
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Constraint) Reset() {
+	*x = Constraint{}
+	mi := &file_tuner_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Constraint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Constraint) ProtoMessage() {}
+
+func (x *Constraint) ProtoReflect() protoreflect.Message {
+	mi := &file_tuner_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Constraint.ProtoReflect.Descriptor instead.
+func (*Constraint) Descriptor() ([]byte, []int) {
+	return file_tuner_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Constraint) GetMetric() string {
+	if x != nil {
+		return x.Metric
+	}
+	return ""
+}
+
+func (x *Constraint) GetBound() float64 {
+	if x != nil {
+		return x.Bound
+	}
+	return 0
+}
+
+func (x *Constraint) GetLeast() bool {
+	if x != nil {
+		return x.Least
+	}
+	return false
+}
+
+// Prior is what a finished study found for params, after a number of rounds.
+type Prior struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Params        *Params                `protobuf:"bytes,1,opt,name=params,proto3" json:"params,omitempty"` // a point of this study's space
+	Round         int64                  `protobuf:"varint,2,opt,name=round,proto3" json:"round,omitempty"`
+	Whole         bool                   `protobuf:"varint,3,opt,name=whole,proto3" json:"whole,omitempty"`                                                                              // the trial had run all rounds of a trial of its study
+	Values        map[string]float64     `protobuf:"bytes,4,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"` // by metric: those of the objectives and constraints
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Prior) Reset() {
+	*x = Prior{}
+	mi := &file_tuner_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Prior) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Prior) ProtoMessage() {}
+
+func (x *Prior) ProtoReflect() protoreflect.Message {
+	mi := &file_tuner_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Prior.ProtoReflect.Descriptor instead.
+func (*Prior) Descriptor() ([]byte, []int) {
+	return file_tuner_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Prior) GetParams() *Params {
+	if x != nil {
+		return x.Params
+	}
+	return nil
+}
+
+func (x *Prior) GetRound() int64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *Prior) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+func (x *Prior) GetValues() map[string]float64 {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 type DescribeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tuner         string                 `protobuf:"bytes,1,opt,name=tuner,proto3" json:"tuner,omitempty"` // name; a process that serves one tuner may ignore it
@@ -597,7 +788,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_tuner_proto_msgTypes[6]
+	mi := &file_tuner_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -609,7 +800,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[6]
+	mi := &file_tuner_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -622,7 +813,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{6}
+	return file_tuner_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DescribeRequest) GetTuner() string {
@@ -644,19 +835,23 @@ type DescribeReply struct {
 	Architectures bool                    `protobuf:"varint,8,opt,name=architectures,proto3" json:"architectures,omitempty"` // a model's choices join the space as dimensions client.arch.NAME
 	Fork          bool                    `protobuf:"varint,9,opt,name=fork,proto3" json:"fork,omitempty"`
 	Prepare       bool                    `protobuf:"varint,10,opt,name=prepare,proto3" json:"prepare,omitempty"`
-	Controls      []string                `protobuf:"bytes,11,rep,name=controls,proto3" json:"controls,omitempty"` // params that it sets per round; "client.*" takes every name with the prefix
-	Adds          []*Dim                  `protobuf:"bytes,12,rep,name=adds,proto3" json:"adds,omitempty"`         // dimensions of its own
-	Probes        []string                `protobuf:"bytes,13,rep,name=probes,proto3" json:"probes,omitempty"`     // per-slot probes that it can use
-	Scalars       []string                `protobuf:"bytes,14,rep,name=scalars,proto3" json:"scalars,omitempty"`   // "examples_train", "examples_val", "client_key"
-	Free          bool                    `protobuf:"varint,15,opt,name=free,proto3" json:"free,omitempty"`        // its plans may leave the space, which then only says where trials start
-	Seconds       bool                    `protobuf:"varint,16,opt,name=seconds,proto3" json:"seconds,omitempty"`  // takes budgets in simulated seconds
+	Controls      []string                `protobuf:"bytes,11,rep,name=controls,proto3" json:"controls,omitempty"`        // params that it sets per round; "client.*" takes every name with the prefix
+	Adds          []*Dim                  `protobuf:"bytes,12,rep,name=adds,proto3" json:"adds,omitempty"`                // dimensions of its own
+	Probes        []string                `protobuf:"bytes,13,rep,name=probes,proto3" json:"probes,omitempty"`            // per-slot probes that it can use
+	Scalars       []string                `protobuf:"bytes,14,rep,name=scalars,proto3" json:"scalars,omitempty"`          // "examples_train", "examples_val", "client_key"
+	Free          bool                    `protobuf:"varint,15,opt,name=free,proto3" json:"free,omitempty"`               // its plans may leave the space, which then only says where trials start
+	Seconds       bool                    `protobuf:"varint,16,opt,name=seconds,proto3" json:"seconds,omitempty"`         // takes budgets in simulated seconds
+	Multi         bool                    `protobuf:"varint,17,opt,name=multi,proto3" json:"multi,omitempty"`             // takes several objectives
+	Constraints   bool                    `protobuf:"varint,18,opt,name=constraints,proto3" json:"constraints,omitempty"` // takes constraints
+	Priors        bool                    `protobuf:"varint,19,opt,name=priors,proto3" json:"priors,omitempty"`           // takes trials of finished studies
+	Conditions    bool                    `protobuf:"varint,20,opt,name=conditions,proto3" json:"conditions,omitempty"`   // takes dimensions with a condition
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DescribeReply) Reset() {
 	*x = DescribeReply{}
-	mi := &file_tuner_proto_msgTypes[7]
+	mi := &file_tuner_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -668,7 +863,7 @@ func (x *DescribeReply) String() string {
 func (*DescribeReply) ProtoMessage() {}
 
 func (x *DescribeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[7]
+	mi := &file_tuner_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -681,7 +876,7 @@ func (x *DescribeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeReply.ProtoReflect.Descriptor instead.
 func (*DescribeReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{7}
+	return file_tuner_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DescribeReply) GetName() string {
@@ -796,6 +991,34 @@ func (x *DescribeReply) GetSeconds() bool {
 	return false
 }
 
+func (x *DescribeReply) GetMulti() bool {
+	if x != nil {
+		return x.Multi
+	}
+	return false
+}
+
+func (x *DescribeReply) GetConstraints() bool {
+	if x != nil {
+		return x.Constraints
+	}
+	return false
+}
+
+func (x *DescribeReply) GetPriors() bool {
+	if x != nil {
+		return x.Priors
+	}
+	return false
+}
+
+func (x *DescribeReply) GetConditions() bool {
+	if x != nil {
+		return x.Conditions
+	}
+	return false
+}
+
 type ValidateRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tuner         string                 `protobuf:"bytes,1,opt,name=tuner,proto3" json:"tuner,omitempty"`
@@ -803,13 +1026,15 @@ type ValidateRequest struct {
 	Options       *Params                `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
 	Budget        *Budget                `protobuf:"bytes,4,opt,name=budget,proto3" json:"budget,omitempty"`
 	Objective     *Objective             `protobuf:"bytes,5,opt,name=objective,proto3" json:"objective,omitempty"`
+	Extra         []*Objective           `protobuf:"bytes,6,rep,name=extra,proto3" json:"extra,omitempty"` // further objectives, of equal rank
+	Constraints   []*Constraint          `protobuf:"bytes,7,rep,name=constraints,proto3" json:"constraints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ValidateRequest) Reset() {
 	*x = ValidateRequest{}
-	mi := &file_tuner_proto_msgTypes[8]
+	mi := &file_tuner_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -821,7 +1046,7 @@ func (x *ValidateRequest) String() string {
 func (*ValidateRequest) ProtoMessage() {}
 
 func (x *ValidateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[8]
+	mi := &file_tuner_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -834,7 +1059,7 @@ func (x *ValidateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateRequest.ProtoReflect.Descriptor instead.
 func (*ValidateRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{8}
+	return file_tuner_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ValidateRequest) GetTuner() string {
@@ -872,6 +1097,20 @@ func (x *ValidateRequest) GetObjective() *Objective {
 	return nil
 }
 
+func (x *ValidateRequest) GetExtra() []*Objective {
+	if x != nil {
+		return x.Extra
+	}
+	return nil
+}
+
+func (x *ValidateRequest) GetConstraints() []*Constraint {
+	if x != nil {
+		return x.Constraints
+	}
+	return nil
+}
+
 // ValidateReply lists every problem at once; none means usable.
 type ValidateReply struct {
 	state         protoimpl.MessageState   `protogen:"open.v1"`
@@ -883,7 +1122,7 @@ type ValidateReply struct {
 
 func (x *ValidateReply) Reset() {
 	*x = ValidateReply{}
-	mi := &file_tuner_proto_msgTypes[9]
+	mi := &file_tuner_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -895,7 +1134,7 @@ func (x *ValidateReply) String() string {
 func (*ValidateReply) ProtoMessage() {}
 
 func (x *ValidateReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[9]
+	mi := &file_tuner_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -908,7 +1147,7 @@ func (x *ValidateReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateReply.ProtoReflect.Descriptor instead.
 func (*ValidateReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{9}
+	return file_tuner_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ValidateReply) GetProblems() []*ValidateReply_Problem {
@@ -939,13 +1178,16 @@ type OpenRequest struct {
 	State         []byte                 `protobuf:"bytes,10,opt,name=state,proto3" json:"state,omitempty"`    // of an earlier session: go on from there
 	Resume        bool                   `protobuf:"varint,11,opt,name=resume,proto3" json:"resume,omitempty"` // state is set (it may be empty)
 	Seq           uint64                 `protobuf:"varint,12,opt,name=seq,proto3" json:"seq,omitempty"`       // mutating calls that were answered before
+	Extra         []*Objective           `protobuf:"bytes,13,rep,name=extra,proto3" json:"extra,omitempty"`    // further objectives, of equal rank
+	Constraints   []*Constraint          `protobuf:"bytes,14,rep,name=constraints,proto3" json:"constraints,omitempty"`
+	Priors        []*Prior               `protobuf:"bytes,15,rep,name=priors,proto3" json:"priors,omitempty"` // the same whenever the study's session is opened
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OpenRequest) Reset() {
 	*x = OpenRequest{}
-	mi := &file_tuner_proto_msgTypes[10]
+	mi := &file_tuner_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1199,7 @@ func (x *OpenRequest) String() string {
 func (*OpenRequest) ProtoMessage() {}
 
 func (x *OpenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[10]
+	mi := &file_tuner_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1212,7 @@ func (x *OpenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
 func (*OpenRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{10}
+	return file_tuner_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *OpenRequest) GetTuner() string {
@@ -1057,6 +1299,27 @@ func (x *OpenRequest) GetSeq() uint64 {
 	return 0
 }
 
+func (x *OpenRequest) GetExtra() []*Objective {
+	if x != nil {
+		return x.Extra
+	}
+	return nil
+}
+
+func (x *OpenRequest) GetConstraints() []*Constraint {
+	if x != nil {
+		return x.Constraints
+	}
+	return nil
+}
+
+func (x *OpenRequest) GetPriors() []*Prior {
+	if x != nil {
+		return x.Priors
+	}
+	return nil
+}
+
 type OpenReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
@@ -1068,7 +1331,7 @@ type OpenReply struct {
 
 func (x *OpenReply) Reset() {
 	*x = OpenReply{}
-	mi := &file_tuner_proto_msgTypes[11]
+	mi := &file_tuner_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1080,7 +1343,7 @@ func (x *OpenReply) String() string {
 func (*OpenReply) ProtoMessage() {}
 
 func (x *OpenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[11]
+	mi := &file_tuner_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1093,7 +1356,7 @@ func (x *OpenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenReply.ProtoReflect.Descriptor instead.
 func (*OpenReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{11}
+	return file_tuner_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *OpenReply) GetSession() string {
@@ -1128,7 +1391,7 @@ type SuggestRequest struct {
 
 func (x *SuggestRequest) Reset() {
 	*x = SuggestRequest{}
-	mi := &file_tuner_proto_msgTypes[12]
+	mi := &file_tuner_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1140,7 +1403,7 @@ func (x *SuggestRequest) String() string {
 func (*SuggestRequest) ProtoMessage() {}
 
 func (x *SuggestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[12]
+	mi := &file_tuner_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1153,7 +1416,7 @@ func (x *SuggestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuggestRequest.ProtoReflect.Descriptor instead.
 func (*SuggestRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{12}
+	return file_tuner_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SuggestRequest) GetSession() string {
@@ -1193,7 +1456,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_tuner_proto_msgTypes[13]
+	mi := &file_tuner_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1205,7 +1468,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[13]
+	mi := &file_tuner_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +1481,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{13}
+	return file_tuner_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Decision) GetKind() Decision_Kind {
@@ -1292,7 +1555,7 @@ type Environment struct {
 
 func (x *Environment) Reset() {
 	*x = Environment{}
-	mi := &file_tuner_proto_msgTypes[14]
+	mi := &file_tuner_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1567,7 @@ func (x *Environment) String() string {
 func (*Environment) ProtoMessage() {}
 
 func (x *Environment) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[14]
+	mi := &file_tuner_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1580,7 @@ func (x *Environment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Environment.ProtoReflect.Descriptor instead.
 func (*Environment) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{14}
+	return file_tuner_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Environment) GetKind() string {
@@ -1372,7 +1635,7 @@ type SuggestReply struct {
 
 func (x *SuggestReply) Reset() {
 	*x = SuggestReply{}
-	mi := &file_tuner_proto_msgTypes[15]
+	mi := &file_tuner_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1384,7 +1647,7 @@ func (x *SuggestReply) String() string {
 func (*SuggestReply) ProtoMessage() {}
 
 func (x *SuggestReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[15]
+	mi := &file_tuner_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1397,7 +1660,7 @@ func (x *SuggestReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuggestReply.ProtoReflect.Descriptor instead.
 func (*SuggestReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{15}
+	return file_tuner_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SuggestReply) GetDecisions() []*Decision {
@@ -1423,14 +1686,15 @@ type ReportRequest struct {
 	Score         float64                `protobuf:"fixed64,5,opt,name=score,proto3" json:"score,omitempty"`
 	Failed        bool                   `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`
 	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
-	Measured      []*Measured            `protobuf:"bytes,8,rep,name=measured,proto3" json:"measured,omitempty"` // after a SCORE: its points in their order; score is that of the trial's last report then
+	Measured      []*Measured            `protobuf:"bytes,8,rep,name=measured,proto3" json:"measured,omitempty"`                                                                         // after a SCORE: its points in their order; score is that of the trial's last report then
+	Values        map[string]float64     `protobuf:"bytes,9,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"` // by metric, of the objectives and constraints, where there is more than one objective
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_tuner_proto_msgTypes[16]
+	mi := &file_tuner_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1706,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[16]
+	mi := &file_tuner_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1719,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{16}
+	return file_tuner_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReportRequest) GetSession() string {
@@ -1514,6 +1778,13 @@ func (x *ReportRequest) GetMeasured() []*Measured {
 	return nil
 }
 
+func (x *ReportRequest) GetValues() map[string]float64 {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 // Measured is a sub-network that was not trained for it: the trial's weights on validation examples of all clients, or as many as
 // finalists.clients says, under the target global.
 type Measured struct {
@@ -1527,7 +1798,7 @@ type Measured struct {
 
 func (x *Measured) Reset() {
 	*x = Measured{}
-	mi := &file_tuner_proto_msgTypes[17]
+	mi := &file_tuner_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1539,7 +1810,7 @@ func (x *Measured) String() string {
 func (*Measured) ProtoMessage() {}
 
 func (x *Measured) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[17]
+	mi := &file_tuner_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1552,7 +1823,7 @@ func (x *Measured) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Measured.ProtoReflect.Descriptor instead.
 func (*Measured) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{17}
+	return file_tuner_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Measured) GetScore() float64 {
@@ -1585,7 +1856,7 @@ type ReportReply struct {
 
 func (x *ReportReply) Reset() {
 	*x = ReportReply{}
-	mi := &file_tuner_proto_msgTypes[18]
+	mi := &file_tuner_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1868,7 @@ func (x *ReportReply) String() string {
 func (*ReportReply) ProtoMessage() {}
 
 func (x *ReportReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[18]
+	mi := &file_tuner_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1881,7 @@ func (x *ReportReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportReply.ProtoReflect.Descriptor instead.
 func (*ReportReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{18}
+	return file_tuner_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReportReply) GetState() []byte {
@@ -1635,7 +1906,7 @@ type PlanRoundRequest struct {
 
 func (x *PlanRoundRequest) Reset() {
 	*x = PlanRoundRequest{}
-	mi := &file_tuner_proto_msgTypes[19]
+	mi := &file_tuner_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1918,7 @@ func (x *PlanRoundRequest) String() string {
 func (*PlanRoundRequest) ProtoMessage() {}
 
 func (x *PlanRoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[19]
+	mi := &file_tuner_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1931,7 @@ func (x *PlanRoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRoundRequest.ProtoReflect.Descriptor instead.
 func (*PlanRoundRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{19}
+	return file_tuner_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PlanRoundRequest) GetSession() string {
@@ -1725,7 +1996,7 @@ type PlanRoundReply struct {
 
 func (x *PlanRoundReply) Reset() {
 	*x = PlanRoundReply{}
-	mi := &file_tuner_proto_msgTypes[20]
+	mi := &file_tuner_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1737,7 +2008,7 @@ func (x *PlanRoundReply) String() string {
 func (*PlanRoundReply) ProtoMessage() {}
 
 func (x *PlanRoundReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[20]
+	mi := &file_tuner_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1750,7 +2021,7 @@ func (x *PlanRoundReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRoundReply.ProtoReflect.Descriptor instead.
 func (*PlanRoundReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{20}
+	return file_tuner_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PlanRoundReply) GetServer() *Params {
@@ -1798,7 +2069,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_tuner_proto_msgTypes[21]
+	mi := &file_tuner_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1810,7 +2081,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[21]
+	mi := &file_tuner_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1823,7 +2094,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{21}
+	return file_tuner_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Note) GetValues() []float64 {
@@ -1844,7 +2115,7 @@ type Cell struct {
 
 func (x *Cell) Reset() {
 	*x = Cell{}
-	mi := &file_tuner_proto_msgTypes[22]
+	mi := &file_tuner_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1856,7 +2127,7 @@ func (x *Cell) String() string {
 func (*Cell) ProtoMessage() {}
 
 func (x *Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[22]
+	mi := &file_tuner_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +2140,7 @@ func (x *Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cell.ProtoReflect.Descriptor instead.
 func (*Cell) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{22}
+	return file_tuner_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Cell) GetKeys() map[string]float64 {
@@ -1896,7 +2167,7 @@ type Slot struct {
 
 func (x *Slot) Reset() {
 	*x = Slot{}
-	mi := &file_tuner_proto_msgTypes[23]
+	mi := &file_tuner_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1908,7 +2179,7 @@ func (x *Slot) String() string {
 func (*Slot) ProtoMessage() {}
 
 func (x *Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[23]
+	mi := &file_tuner_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1921,7 +2192,7 @@ func (x *Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slot.ProtoReflect.Descriptor instead.
 func (*Slot) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{23}
+	return file_tuner_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Slot) GetProbes() map[string]float64 {
@@ -1952,7 +2223,7 @@ type ObserveRoundRequest struct {
 
 func (x *ObserveRoundRequest) Reset() {
 	*x = ObserveRoundRequest{}
-	mi := &file_tuner_proto_msgTypes[24]
+	mi := &file_tuner_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1964,7 +2235,7 @@ func (x *ObserveRoundRequest) String() string {
 func (*ObserveRoundRequest) ProtoMessage() {}
 
 func (x *ObserveRoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[24]
+	mi := &file_tuner_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1977,7 +2248,7 @@ func (x *ObserveRoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRoundRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRoundRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{24}
+	return file_tuner_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ObserveRoundRequest) GetSession() string {
@@ -2031,7 +2302,7 @@ type ObserveRoundReply struct {
 
 func (x *ObserveRoundReply) Reset() {
 	*x = ObserveRoundReply{}
-	mi := &file_tuner_proto_msgTypes[25]
+	mi := &file_tuner_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2043,7 +2314,7 @@ func (x *ObserveRoundReply) String() string {
 func (*ObserveRoundReply) ProtoMessage() {}
 
 func (x *ObserveRoundReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[25]
+	mi := &file_tuner_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2056,7 +2327,7 @@ func (x *ObserveRoundReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRoundReply.ProtoReflect.Descriptor instead.
 func (*ObserveRoundReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{25}
+	return file_tuner_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ObserveRoundReply) GetState() []byte {
@@ -2075,7 +2346,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_tuner_proto_msgTypes[26]
+	mi := &file_tuner_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2358,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[26]
+	mi := &file_tuner_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2371,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{26}
+	return file_tuner_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CloseRequest) GetSession() string {
@@ -2118,7 +2389,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_tuner_proto_msgTypes[27]
+	mi := &file_tuner_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2130,7 +2401,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[27]
+	mi := &file_tuner_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2143,7 +2414,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{27}
+	return file_tuner_proto_rawDescGZIP(), []int{30}
 }
 
 type DescribeReply_Option struct {
@@ -2158,7 +2429,7 @@ type DescribeReply_Option struct {
 
 func (x *DescribeReply_Option) Reset() {
 	*x = DescribeReply_Option{}
-	mi := &file_tuner_proto_msgTypes[29]
+	mi := &file_tuner_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2170,7 +2441,7 @@ func (x *DescribeReply_Option) String() string {
 func (*DescribeReply_Option) ProtoMessage() {}
 
 func (x *DescribeReply_Option) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[29]
+	mi := &file_tuner_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2183,7 +2454,7 @@ func (x *DescribeReply_Option) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeReply_Option.ProtoReflect.Descriptor instead.
 func (*DescribeReply_Option) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{7, 0}
+	return file_tuner_proto_rawDescGZIP(), []int{10, 0}
 }
 
 func (x *DescribeReply_Option) GetName() string {
@@ -2224,7 +2495,7 @@ type ValidateReply_Problem struct {
 
 func (x *ValidateReply_Problem) Reset() {
 	*x = ValidateReply_Problem{}
-	mi := &file_tuner_proto_msgTypes[30]
+	mi := &file_tuner_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2236,7 +2507,7 @@ func (x *ValidateReply_Problem) String() string {
 func (*ValidateReply_Problem) ProtoMessage() {}
 
 func (x *ValidateReply_Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[30]
+	mi := &file_tuner_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2249,7 +2520,7 @@ func (x *ValidateReply_Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateReply_Problem.ProtoReflect.Descriptor instead.
 func (*ValidateReply_Problem) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{9, 0}
+	return file_tuner_proto_rawDescGZIP(), []int{12, 0}
 }
 
 func (x *ValidateReply_Problem) GetKey() string {
@@ -2280,7 +2551,7 @@ type ValidateReply_Work struct {
 
 func (x *ValidateReply_Work) Reset() {
 	*x = ValidateReply_Work{}
-	mi := &file_tuner_proto_msgTypes[31]
+	mi := &file_tuner_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2292,7 +2563,7 @@ func (x *ValidateReply_Work) String() string {
 func (*ValidateReply_Work) ProtoMessage() {}
 
 func (x *ValidateReply_Work) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[31]
+	mi := &file_tuner_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2305,7 +2576,7 @@ func (x *ValidateReply_Work) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateReply_Work.ProtoReflect.Descriptor instead.
 func (*ValidateReply_Work) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{9, 1}
+	return file_tuner_proto_rawDescGZIP(), []int{12, 1}
 }
 
 func (x *ValidateReply_Work) GetTrials() int32 {
@@ -2357,13 +2628,14 @@ const file_tuner_proto_rawDesc = "" +
 	"\x06values\x18\x01 \x03(\v2$.fedfast.tuner.v1.Params.ValuesEntryR\x06values\x1aR\n" +
 	"\vValuesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
-	"\x05value\x18\x02 \x01(\v2\x17.fedfast.tuner.v1.ValueR\x05value:\x028\x01\"\xff\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x17.fedfast.tuner.v1.ValueR\x05value:\x028\x01\"\xab\x02\n" +
 	"\x03Dim\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.fedfast.tuner.v1.Dim.KindR\x04kind\x12\x0e\n" +
 	"\x02lo\x18\x03 \x01(\x01R\x02lo\x12\x0e\n" +
 	"\x02hi\x18\x04 \x01(\x01R\x02hi\x121\n" +
-	"\achoices\x18\x05 \x03(\v2\x17.fedfast.tuner.v1.ValueR\achoices\"a\n" +
+	"\achoices\x18\x05 \x03(\v2\x17.fedfast.tuner.v1.ValueR\achoices\x12*\n" +
+	"\x04when\x18\x06 \x01(\v2\x16.fedfast.tuner.v1.WhenR\x04when\"a\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aUNIFORM\x10\x01\x12\t\n" +
@@ -2372,7 +2644,10 @@ const file_tuner_proto_rawDesc = "" +
 	"\x03INT\x10\x04\x12\b\n" +
 	"\x04LOG2\x10\x05\x12\n" +
 	"\n" +
-	"\x06CHOICE\x10\x06\"2\n" +
+	"\x06CHOICE\x10\x06\"O\n" +
+	"\x04When\x12\x16\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\x12/\n" +
+	"\x06values\x18\x02 \x03(\v2\x17.fedfast.tuner.v1.ValueR\x06values\"2\n" +
 	"\x05Space\x12)\n" +
 	"\x04dims\x18\x01 \x03(\v2\x15.fedfast.tuner.v1.DimR\x04dims\"]\n" +
 	"\x06Budget\x12\x16\n" +
@@ -2382,9 +2657,22 @@ const file_tuner_proto_rawDesc = "" +
 	"\tObjective\x12\x16\n" +
 	"\x06metric\x18\x01 \x01(\tR\x06metric\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\tR\x06target\x12\x1a\n" +
-	"\bmaximize\x18\x03 \x01(\bR\bmaximize\"'\n" +
+	"\bmaximize\x18\x03 \x01(\bR\bmaximize\"P\n" +
+	"\n" +
+	"Constraint\x12\x16\n" +
+	"\x06metric\x18\x01 \x01(\tR\x06metric\x12\x14\n" +
+	"\x05bound\x18\x02 \x01(\x01R\x05bound\x12\x14\n" +
+	"\x05least\x18\x03 \x01(\bR\x05least\"\xdd\x01\n" +
+	"\x05Prior\x120\n" +
+	"\x06params\x18\x01 \x01(\v2\x18.fedfast.tuner.v1.ParamsR\x06params\x12\x14\n" +
+	"\x05round\x18\x02 \x01(\x03R\x05round\x12\x14\n" +
+	"\x05whole\x18\x03 \x01(\bR\x05whole\x12;\n" +
+	"\x06values\x18\x04 \x03(\v2#.fedfast.tuner.v1.Prior.ValuesEntryR\x06values\x1a9\n" +
+	"\vValuesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"'\n" +
 	"\x0fDescribeRequest\x12\x14\n" +
-	"\x05tuner\x18\x01 \x01(\tR\x05tuner\"\xcf\x04\n" +
+	"\x05tuner\x18\x01 \x01(\tR\x05tuner\"\xbf\x05\n" +
 	"\rDescribeReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
@@ -2402,18 +2690,26 @@ const file_tuner_proto_rawDesc = "" +
 	"\x06probes\x18\r \x03(\tR\x06probes\x12\x18\n" +
 	"\ascalars\x18\x0e \x03(\tR\ascalars\x12\x12\n" +
 	"\x04free\x18\x0f \x01(\bR\x04free\x12\x18\n" +
-	"\aseconds\x18\x10 \x01(\bR\aseconds\x1ay\n" +
+	"\aseconds\x18\x10 \x01(\bR\aseconds\x12\x14\n" +
+	"\x05multi\x18\x11 \x01(\bR\x05multi\x12 \n" +
+	"\vconstraints\x18\x12 \x01(\bR\vconstraints\x12\x16\n" +
+	"\x06priors\x18\x13 \x01(\bR\x06priors\x12\x1e\n" +
+	"\n" +
+	"conditions\x18\x14 \x01(\bR\n" +
+	"conditions\x1ay\n" +
 	"\x06Option\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\adefault\x18\x02 \x01(\v2\x17.fedfast.tuner.v1.ValueR\adefault\x12\x10\n" +
 	"\x03doc\x18\x03 \x01(\tR\x03doc\x12\x16\n" +
-	"\x06scaled\x18\x04 \x01(\bR\x06scaled\"\xf7\x01\n" +
+	"\x06scaled\x18\x04 \x01(\bR\x06scaled\"\xea\x02\n" +
 	"\x0fValidateRequest\x12\x14\n" +
 	"\x05tuner\x18\x01 \x01(\tR\x05tuner\x12-\n" +
 	"\x05space\x18\x02 \x01(\v2\x17.fedfast.tuner.v1.SpaceR\x05space\x122\n" +
 	"\aoptions\x18\x03 \x01(\v2\x18.fedfast.tuner.v1.ParamsR\aoptions\x120\n" +
 	"\x06budget\x18\x04 \x01(\v2\x18.fedfast.tuner.v1.BudgetR\x06budget\x129\n" +
-	"\tobjective\x18\x05 \x01(\v2\x1b.fedfast.tuner.v1.ObjectiveR\tobjective\"\xe6\x02\n" +
+	"\tobjective\x18\x05 \x01(\v2\x1b.fedfast.tuner.v1.ObjectiveR\tobjective\x121\n" +
+	"\x05extra\x18\x06 \x03(\v2\x1b.fedfast.tuner.v1.ObjectiveR\x05extra\x12>\n" +
+	"\vconstraints\x18\a \x03(\v2\x1c.fedfast.tuner.v1.ConstraintR\vconstraints\"\xe6\x02\n" +
 	"\rValidateReply\x12C\n" +
 	"\bproblems\x18\x01 \x03(\v2'.fedfast.tuner.v1.ValidateReply.ProblemR\bproblems\x128\n" +
 	"\x04work\x18\x02 \x01(\v2$.fedfast.tuner.v1.ValidateReply.WorkR\x04work\x1a5\n" +
@@ -2425,7 +2721,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x06rounds\x18\x02 \x01(\x05R\x06rounds\x12\x18\n" +
 	"\aclients\x18\x03 \x01(\x05R\aclients\x12\x1a\n" +
 	"\bexamples\x18\x04 \x01(\x01R\bexamples\x120\n" +
-	"\x06points\x18\x05 \x03(\v2\x18.fedfast.tuner.v1.ParamsR\x06points\"\xa5\x03\n" +
+	"\x06points\x18\x05 \x03(\v2\x18.fedfast.tuner.v1.ParamsR\x06points\"\xc9\x04\n" +
 	"\vOpenRequest\x12\x14\n" +
 	"\x05tuner\x18\x01 \x01(\tR\x05tuner\x12\x14\n" +
 	"\x05study\x18\x02 \x01(\tR\x05study\x12-\n" +
@@ -2439,7 +2735,10 @@ const file_tuner_proto_rawDesc = "" +
 	"\x05state\x18\n" +
 	" \x01(\fR\x05state\x12\x16\n" +
 	"\x06resume\x18\v \x01(\bR\x06resume\x12\x10\n" +
-	"\x03seq\x18\f \x01(\x04R\x03seq\"S\n" +
+	"\x03seq\x18\f \x01(\x04R\x03seq\x121\n" +
+	"\x05extra\x18\r \x03(\v2\x1b.fedfast.tuner.v1.ObjectiveR\x05extra\x12>\n" +
+	"\vconstraints\x18\x0e \x03(\v2\x1c.fedfast.tuner.v1.ConstraintR\vconstraints\x12/\n" +
+	"\x06priors\x18\x0f \x03(\v2\x17.fedfast.tuner.v1.PriorR\x06priors\"S\n" +
 	"\tOpenReply\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\fR\x05state\x12\x16\n" +
@@ -2477,7 +2776,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x04seed\x18\x06 \x01(\x04R\x04seed\"^\n" +
 	"\fSuggestReply\x128\n" +
 	"\tdecisions\x18\x01 \x03(\v2\x1a.fedfast.tuner.v1.DecisionR\tdecisions\x12\x14\n" +
-	"\x05state\x18\x02 \x01(\fR\x05state\"\xe5\x01\n" +
+	"\x05state\x18\x02 \x01(\fR\x05state\"\xe5\x02\n" +
 	"\rReportRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
@@ -2486,7 +2785,11 @@ const file_tuner_proto_rawDesc = "" +
 	"\x05score\x18\x05 \x01(\x01R\x05score\x12\x16\n" +
 	"\x06failed\x18\x06 \x01(\bR\x06failed\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x126\n" +
-	"\bmeasured\x18\b \x03(\v2\x1a.fedfast.tuner.v1.MeasuredR\bmeasured\"N\n" +
+	"\bmeasured\x18\b \x03(\v2\x1a.fedfast.tuner.v1.MeasuredR\bmeasured\x12C\n" +
+	"\x06values\x18\t \x03(\v2+.fedfast.tuner.v1.ReportRequest.ValuesEntryR\x06values\x1a9\n" +
+	"\vValuesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"N\n" +
 	"\bMeasured\x12\x14\n" +
 	"\x05score\x18\x01 \x01(\x01R\x05score\x12\x14\n" +
 	"\x05flops\x18\x02 \x01(\x01R\x05flops\x12\x16\n" +
@@ -2570,7 +2873,7 @@ func file_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_tuner_proto_goTypes = []any{
 	(Dim_Kind)(0),                 // 0: fedfast.tuner.v1.Dim.Kind
 	(Decision_Kind)(0),            // 1: fedfast.tuner.v1.Decision.Kind
@@ -2578,99 +2881,114 @@ var file_tuner_proto_goTypes = []any{
 	(*Value)(nil),                 // 3: fedfast.tuner.v1.Value
 	(*Params)(nil),                // 4: fedfast.tuner.v1.Params
 	(*Dim)(nil),                   // 5: fedfast.tuner.v1.Dim
-	(*Space)(nil),                 // 6: fedfast.tuner.v1.Space
-	(*Budget)(nil),                // 7: fedfast.tuner.v1.Budget
-	(*Objective)(nil),             // 8: fedfast.tuner.v1.Objective
-	(*DescribeRequest)(nil),       // 9: fedfast.tuner.v1.DescribeRequest
-	(*DescribeReply)(nil),         // 10: fedfast.tuner.v1.DescribeReply
-	(*ValidateRequest)(nil),       // 11: fedfast.tuner.v1.ValidateRequest
-	(*ValidateReply)(nil),         // 12: fedfast.tuner.v1.ValidateReply
-	(*OpenRequest)(nil),           // 13: fedfast.tuner.v1.OpenRequest
-	(*OpenReply)(nil),             // 14: fedfast.tuner.v1.OpenReply
-	(*SuggestRequest)(nil),        // 15: fedfast.tuner.v1.SuggestRequest
-	(*Decision)(nil),              // 16: fedfast.tuner.v1.Decision
-	(*Environment)(nil),           // 17: fedfast.tuner.v1.Environment
-	(*SuggestReply)(nil),          // 18: fedfast.tuner.v1.SuggestReply
-	(*ReportRequest)(nil),         // 19: fedfast.tuner.v1.ReportRequest
-	(*Measured)(nil),              // 20: fedfast.tuner.v1.Measured
-	(*ReportReply)(nil),           // 21: fedfast.tuner.v1.ReportReply
-	(*PlanRoundRequest)(nil),      // 22: fedfast.tuner.v1.PlanRoundRequest
-	(*PlanRoundReply)(nil),        // 23: fedfast.tuner.v1.PlanRoundReply
-	(*Note)(nil),                  // 24: fedfast.tuner.v1.Note
-	(*Cell)(nil),                  // 25: fedfast.tuner.v1.Cell
-	(*Slot)(nil),                  // 26: fedfast.tuner.v1.Slot
-	(*ObserveRoundRequest)(nil),   // 27: fedfast.tuner.v1.ObserveRoundRequest
-	(*ObserveRoundReply)(nil),     // 28: fedfast.tuner.v1.ObserveRoundReply
-	(*CloseRequest)(nil),          // 29: fedfast.tuner.v1.CloseRequest
-	(*CloseReply)(nil),            // 30: fedfast.tuner.v1.CloseReply
-	nil,                           // 31: fedfast.tuner.v1.Params.ValuesEntry
-	(*DescribeReply_Option)(nil),  // 32: fedfast.tuner.v1.DescribeReply.Option
-	(*ValidateReply_Problem)(nil), // 33: fedfast.tuner.v1.ValidateReply.Problem
-	(*ValidateReply_Work)(nil),    // 34: fedfast.tuner.v1.ValidateReply.Work
-	nil,                           // 35: fedfast.tuner.v1.PlanRoundReply.NotesEntry
-	nil,                           // 36: fedfast.tuner.v1.Cell.KeysEntry
-	nil,                           // 37: fedfast.tuner.v1.Slot.ProbesEntry
-	nil,                           // 38: fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	(*When)(nil),                  // 6: fedfast.tuner.v1.When
+	(*Space)(nil),                 // 7: fedfast.tuner.v1.Space
+	(*Budget)(nil),                // 8: fedfast.tuner.v1.Budget
+	(*Objective)(nil),             // 9: fedfast.tuner.v1.Objective
+	(*Constraint)(nil),            // 10: fedfast.tuner.v1.Constraint
+	(*Prior)(nil),                 // 11: fedfast.tuner.v1.Prior
+	(*DescribeRequest)(nil),       // 12: fedfast.tuner.v1.DescribeRequest
+	(*DescribeReply)(nil),         // 13: fedfast.tuner.v1.DescribeReply
+	(*ValidateRequest)(nil),       // 14: fedfast.tuner.v1.ValidateRequest
+	(*ValidateReply)(nil),         // 15: fedfast.tuner.v1.ValidateReply
+	(*OpenRequest)(nil),           // 16: fedfast.tuner.v1.OpenRequest
+	(*OpenReply)(nil),             // 17: fedfast.tuner.v1.OpenReply
+	(*SuggestRequest)(nil),        // 18: fedfast.tuner.v1.SuggestRequest
+	(*Decision)(nil),              // 19: fedfast.tuner.v1.Decision
+	(*Environment)(nil),           // 20: fedfast.tuner.v1.Environment
+	(*SuggestReply)(nil),          // 21: fedfast.tuner.v1.SuggestReply
+	(*ReportRequest)(nil),         // 22: fedfast.tuner.v1.ReportRequest
+	(*Measured)(nil),              // 23: fedfast.tuner.v1.Measured
+	(*ReportReply)(nil),           // 24: fedfast.tuner.v1.ReportReply
+	(*PlanRoundRequest)(nil),      // 25: fedfast.tuner.v1.PlanRoundRequest
+	(*PlanRoundReply)(nil),        // 26: fedfast.tuner.v1.PlanRoundReply
+	(*Note)(nil),                  // 27: fedfast.tuner.v1.Note
+	(*Cell)(nil),                  // 28: fedfast.tuner.v1.Cell
+	(*Slot)(nil),                  // 29: fedfast.tuner.v1.Slot
+	(*ObserveRoundRequest)(nil),   // 30: fedfast.tuner.v1.ObserveRoundRequest
+	(*ObserveRoundReply)(nil),     // 31: fedfast.tuner.v1.ObserveRoundReply
+	(*CloseRequest)(nil),          // 32: fedfast.tuner.v1.CloseRequest
+	(*CloseReply)(nil),            // 33: fedfast.tuner.v1.CloseReply
+	nil,                           // 34: fedfast.tuner.v1.Params.ValuesEntry
+	nil,                           // 35: fedfast.tuner.v1.Prior.ValuesEntry
+	(*DescribeReply_Option)(nil),  // 36: fedfast.tuner.v1.DescribeReply.Option
+	(*ValidateReply_Problem)(nil), // 37: fedfast.tuner.v1.ValidateReply.Problem
+	(*ValidateReply_Work)(nil),    // 38: fedfast.tuner.v1.ValidateReply.Work
+	nil,                           // 39: fedfast.tuner.v1.ReportRequest.ValuesEntry
+	nil,                           // 40: fedfast.tuner.v1.PlanRoundReply.NotesEntry
+	nil,                           // 41: fedfast.tuner.v1.Cell.KeysEntry
+	nil,                           // 42: fedfast.tuner.v1.Slot.ProbesEntry
+	nil,                           // 43: fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
 }
 var file_tuner_proto_depIdxs = []int32{
-	31, // 0: fedfast.tuner.v1.Params.values:type_name -> fedfast.tuner.v1.Params.ValuesEntry
+	34, // 0: fedfast.tuner.v1.Params.values:type_name -> fedfast.tuner.v1.Params.ValuesEntry
 	0,  // 1: fedfast.tuner.v1.Dim.kind:type_name -> fedfast.tuner.v1.Dim.Kind
 	3,  // 2: fedfast.tuner.v1.Dim.choices:type_name -> fedfast.tuner.v1.Value
-	5,  // 3: fedfast.tuner.v1.Space.dims:type_name -> fedfast.tuner.v1.Dim
-	32, // 4: fedfast.tuner.v1.DescribeReply.options:type_name -> fedfast.tuner.v1.DescribeReply.Option
-	5,  // 5: fedfast.tuner.v1.DescribeReply.adds:type_name -> fedfast.tuner.v1.Dim
-	6,  // 6: fedfast.tuner.v1.ValidateRequest.space:type_name -> fedfast.tuner.v1.Space
-	4,  // 7: fedfast.tuner.v1.ValidateRequest.options:type_name -> fedfast.tuner.v1.Params
-	7,  // 8: fedfast.tuner.v1.ValidateRequest.budget:type_name -> fedfast.tuner.v1.Budget
-	8,  // 9: fedfast.tuner.v1.ValidateRequest.objective:type_name -> fedfast.tuner.v1.Objective
-	33, // 10: fedfast.tuner.v1.ValidateReply.problems:type_name -> fedfast.tuner.v1.ValidateReply.Problem
-	34, // 11: fedfast.tuner.v1.ValidateReply.work:type_name -> fedfast.tuner.v1.ValidateReply.Work
-	6,  // 12: fedfast.tuner.v1.OpenRequest.space:type_name -> fedfast.tuner.v1.Space
-	4,  // 13: fedfast.tuner.v1.OpenRequest.options:type_name -> fedfast.tuner.v1.Params
-	7,  // 14: fedfast.tuner.v1.OpenRequest.budget:type_name -> fedfast.tuner.v1.Budget
-	8,  // 15: fedfast.tuner.v1.OpenRequest.objective:type_name -> fedfast.tuner.v1.Objective
-	4,  // 16: fedfast.tuner.v1.OpenRequest.params:type_name -> fedfast.tuner.v1.Params
-	1,  // 17: fedfast.tuner.v1.Decision.kind:type_name -> fedfast.tuner.v1.Decision.Kind
-	4,  // 18: fedfast.tuner.v1.Decision.params:type_name -> fedfast.tuner.v1.Params
-	17, // 19: fedfast.tuner.v1.Decision.environment:type_name -> fedfast.tuner.v1.Environment
-	4,  // 20: fedfast.tuner.v1.Decision.points:type_name -> fedfast.tuner.v1.Params
-	16, // 21: fedfast.tuner.v1.SuggestReply.decisions:type_name -> fedfast.tuner.v1.Decision
-	20, // 22: fedfast.tuner.v1.ReportRequest.measured:type_name -> fedfast.tuner.v1.Measured
-	2,  // 23: fedfast.tuner.v1.PlanRoundRequest.purpose:type_name -> fedfast.tuner.v1.PlanRoundRequest.Purpose
-	4,  // 24: fedfast.tuner.v1.PlanRoundReply.server:type_name -> fedfast.tuner.v1.Params
-	4,  // 25: fedfast.tuner.v1.PlanRoundReply.clients:type_name -> fedfast.tuner.v1.Params
-	25, // 26: fedfast.tuner.v1.PlanRoundReply.table:type_name -> fedfast.tuner.v1.Cell
-	35, // 27: fedfast.tuner.v1.PlanRoundReply.notes:type_name -> fedfast.tuner.v1.PlanRoundReply.NotesEntry
-	36, // 28: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
-	4,  // 29: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
-	37, // 30: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
-	26, // 31: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
-	38, // 32: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
-	3,  // 33: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
-	3,  // 34: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
-	4,  // 35: fedfast.tuner.v1.ValidateReply.Work.points:type_name -> fedfast.tuner.v1.Params
-	24, // 36: fedfast.tuner.v1.PlanRoundReply.NotesEntry.value:type_name -> fedfast.tuner.v1.Note
-	9,  // 37: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
-	11, // 38: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
-	13, // 39: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
-	15, // 40: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
-	19, // 41: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
-	22, // 42: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
-	27, // 43: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
-	29, // 44: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
-	10, // 45: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
-	12, // 46: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
-	14, // 47: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
-	18, // 48: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
-	21, // 49: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
-	23, // 50: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
-	28, // 51: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
-	30, // 52: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
-	45, // [45:53] is the sub-list for method output_type
-	37, // [37:45] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	6,  // 3: fedfast.tuner.v1.Dim.when:type_name -> fedfast.tuner.v1.When
+	3,  // 4: fedfast.tuner.v1.When.values:type_name -> fedfast.tuner.v1.Value
+	5,  // 5: fedfast.tuner.v1.Space.dims:type_name -> fedfast.tuner.v1.Dim
+	4,  // 6: fedfast.tuner.v1.Prior.params:type_name -> fedfast.tuner.v1.Params
+	35, // 7: fedfast.tuner.v1.Prior.values:type_name -> fedfast.tuner.v1.Prior.ValuesEntry
+	36, // 8: fedfast.tuner.v1.DescribeReply.options:type_name -> fedfast.tuner.v1.DescribeReply.Option
+	5,  // 9: fedfast.tuner.v1.DescribeReply.adds:type_name -> fedfast.tuner.v1.Dim
+	7,  // 10: fedfast.tuner.v1.ValidateRequest.space:type_name -> fedfast.tuner.v1.Space
+	4,  // 11: fedfast.tuner.v1.ValidateRequest.options:type_name -> fedfast.tuner.v1.Params
+	8,  // 12: fedfast.tuner.v1.ValidateRequest.budget:type_name -> fedfast.tuner.v1.Budget
+	9,  // 13: fedfast.tuner.v1.ValidateRequest.objective:type_name -> fedfast.tuner.v1.Objective
+	9,  // 14: fedfast.tuner.v1.ValidateRequest.extra:type_name -> fedfast.tuner.v1.Objective
+	10, // 15: fedfast.tuner.v1.ValidateRequest.constraints:type_name -> fedfast.tuner.v1.Constraint
+	37, // 16: fedfast.tuner.v1.ValidateReply.problems:type_name -> fedfast.tuner.v1.ValidateReply.Problem
+	38, // 17: fedfast.tuner.v1.ValidateReply.work:type_name -> fedfast.tuner.v1.ValidateReply.Work
+	7,  // 18: fedfast.tuner.v1.OpenRequest.space:type_name -> fedfast.tuner.v1.Space
+	4,  // 19: fedfast.tuner.v1.OpenRequest.options:type_name -> fedfast.tuner.v1.Params
+	8,  // 20: fedfast.tuner.v1.OpenRequest.budget:type_name -> fedfast.tuner.v1.Budget
+	9,  // 21: fedfast.tuner.v1.OpenRequest.objective:type_name -> fedfast.tuner.v1.Objective
+	4,  // 22: fedfast.tuner.v1.OpenRequest.params:type_name -> fedfast.tuner.v1.Params
+	9,  // 23: fedfast.tuner.v1.OpenRequest.extra:type_name -> fedfast.tuner.v1.Objective
+	10, // 24: fedfast.tuner.v1.OpenRequest.constraints:type_name -> fedfast.tuner.v1.Constraint
+	11, // 25: fedfast.tuner.v1.OpenRequest.priors:type_name -> fedfast.tuner.v1.Prior
+	1,  // 26: fedfast.tuner.v1.Decision.kind:type_name -> fedfast.tuner.v1.Decision.Kind
+	4,  // 27: fedfast.tuner.v1.Decision.params:type_name -> fedfast.tuner.v1.Params
+	20, // 28: fedfast.tuner.v1.Decision.environment:type_name -> fedfast.tuner.v1.Environment
+	4,  // 29: fedfast.tuner.v1.Decision.points:type_name -> fedfast.tuner.v1.Params
+	19, // 30: fedfast.tuner.v1.SuggestReply.decisions:type_name -> fedfast.tuner.v1.Decision
+	23, // 31: fedfast.tuner.v1.ReportRequest.measured:type_name -> fedfast.tuner.v1.Measured
+	39, // 32: fedfast.tuner.v1.ReportRequest.values:type_name -> fedfast.tuner.v1.ReportRequest.ValuesEntry
+	2,  // 33: fedfast.tuner.v1.PlanRoundRequest.purpose:type_name -> fedfast.tuner.v1.PlanRoundRequest.Purpose
+	4,  // 34: fedfast.tuner.v1.PlanRoundReply.server:type_name -> fedfast.tuner.v1.Params
+	4,  // 35: fedfast.tuner.v1.PlanRoundReply.clients:type_name -> fedfast.tuner.v1.Params
+	28, // 36: fedfast.tuner.v1.PlanRoundReply.table:type_name -> fedfast.tuner.v1.Cell
+	40, // 37: fedfast.tuner.v1.PlanRoundReply.notes:type_name -> fedfast.tuner.v1.PlanRoundReply.NotesEntry
+	41, // 38: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
+	4,  // 39: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
+	42, // 40: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
+	29, // 41: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
+	43, // 42: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	3,  // 43: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
+	3,  // 44: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
+	4,  // 45: fedfast.tuner.v1.ValidateReply.Work.points:type_name -> fedfast.tuner.v1.Params
+	27, // 46: fedfast.tuner.v1.PlanRoundReply.NotesEntry.value:type_name -> fedfast.tuner.v1.Note
+	12, // 47: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
+	14, // 48: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
+	16, // 49: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
+	18, // 50: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
+	22, // 51: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
+	25, // 52: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
+	30, // 53: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
+	32, // 54: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
+	13, // 55: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
+	15, // 56: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
+	17, // 57: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
+	21, // 58: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
+	24, // 59: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
+	26, // 60: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
+	31, // 61: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
+	33, // 62: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
+	55, // [55:63] is the sub-list for method output_type
+	47, // [47:55] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_tuner_proto_init() }
@@ -2689,7 +3007,7 @@ func file_tuner_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tuner_proto_rawDesc), len(file_tuner_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   36,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

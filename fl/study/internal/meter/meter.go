@@ -30,6 +30,7 @@ type Study struct {
 type Meter struct {
 	Study
 	Objective tuners.Objective
+	further   []string // metrics of a round's score beside the objective
 	engine    *fl.Engine
 	every     int                   // rounds from one measurement of the global model to the next; 0 is never
 	seconds   float64               // the same in simulated seconds
@@ -39,18 +40,32 @@ type Meter struct {
 // New returns the meter of an engine's trials.
 func New(s Study, e *fl.Engine) *Meter {
 	m := &Meter{Study: s, Objective: s.Config.Aim(), engine: e}
+	for _, name := range s.Config.Aims().Metrics()[1:] {
+		if !tuners.Summed(name) && !s.Unscored {
+			m.further = append(m.further, name)
+		}
+	}
 	m.setPace()
 	return m
 }
 
-// scoreOf returns a round's score in the study's objective under a target.
-func (m *Meter) scoreOf(r *fl.RoundResult, personalized bool) float64 {
+// scoreOf returns a round's score in the study's objective under a target, and in the
+// further metrics.
+func (m *Meter) scoreOf(r *fl.RoundResult, personalized bool) (record.Real, map[string]record.Real) {
 	round, _ := m.Account.Scores(m.Config.Score.Options())
 	metric := m.Objective.Metric
 	if m.Config.ToGoal() {
 		metric = tuners.MetricError
 	}
-	return r.Score(personalized, round).Metric(metric)
+	score := r.Score(personalized, round)
+	var further map[string]record.Real
+	for _, name := range m.further {
+		if further == nil {
+			further = make(map[string]record.Real, len(m.further))
+		}
+		further[name] = record.Real(score.Metric(name))
+	}
+	return record.Real(score.Metric(metric)), further
 }
 
 // Round runs the next round of a training by a plan and returns its record, with the probes
@@ -153,12 +168,14 @@ func (m *Meter) due(rounds int, r *fl.RoundResult) bool {
 func (m *Meter) results(observed []string, r *fl.RoundResult) *record.Round {
 	personalized := m.Objective.Target == tuners.TargetPersonalized
 	rec := &record.Round{
-		Score: record.Real(m.scoreOf(r, personalized)), TrainLoss: record.Real(r.TrainLoss),
-		Steps: r.Steps, Examples: r.Examples, Dropped: r.Dropped, Clients: make([]int, len(r.Slots)),
+		TrainLoss: record.Real(r.TrainLoss),
+		Steps:     r.Steps, Examples: r.Examples, Dropped: r.Dropped, Clients: make([]int, len(r.Slots)),
 		Down: r.Down, Up: r.Up, Attackers: r.Attackers,
 	}
+	rec.Score, rec.Values = m.scoreOf(r, personalized)
 	if m.Config.Score.Both && !m.Unscored {
-		rec.Other = new(record.Real(m.scoreOf(r, !personalized)))
+		other, _ := m.scoreOf(r, !personalized)
+		rec.Other = &other
 	}
 	if x, ok := r.Probe(SimulatedSeconds); ok {
 		rec.Seconds = new(record.Real(x))

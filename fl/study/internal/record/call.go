@@ -22,6 +22,8 @@ type Call struct {
 	Score  *Real  `json:"score,omitempty"`
 	Failed bool   `json:"failed,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// Values are those of several objectives and constraints.
+	Values map[string]Real `json:"values,omitempty"`
 	// Measured are sub-networks that were scored.
 	Measured []Measured `json:"measured,omitempty"`
 }
@@ -68,6 +70,7 @@ func ReportOf(r tuners.TrialReport) Call {
 	if !r.Failed {
 		c.Score = new(Real(r.Score))
 	}
+	c.Values = Reals(r.Values)
 	for _, m := range r.Measured {
 		c.Measured = append(c.Measured, Measured{Real(m.Score), m.FLOPs, m.Params})
 	}
@@ -80,6 +83,7 @@ func (c *Call) Report() tuners.TrialReport {
 	if c.Score != nil {
 		r.Score = float64(*c.Score)
 	}
+	r.Values = Numbers(c.Values)
 	for _, m := range c.Measured {
 		r.Measured = append(r.Measured, tuners.Measured{Score: float64(m.Score), FLOPs: m.FLOPs, Params: m.Params})
 	}

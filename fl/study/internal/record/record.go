@@ -54,6 +54,27 @@ func (x *Real) Float() float64 {
 // Pointer returns a number that may be missing, as nil.
 func (x *Real) Pointer() *float64 { return (*float64)(x) }
 
+// Reals returns values by name as they are recorded, nil for none.
+func Reals(values map[string]float64) map[string]Real {
+	return convert(values, func(x float64) Real { return Real(x) })
+}
+
+// Numbers is the inverse of Reals.
+func Numbers(values map[string]Real) map[string]float64 {
+	return convert(values, func(x Real) float64 { return float64(x) })
+}
+
+func convert[A, B any](values map[string]A, to func(A) B) map[string]B {
+	if values == nil {
+		return nil
+	}
+	out := make(map[string]B, len(values))
+	for name, x := range values {
+		out[name] = to(x)
+	}
+	return out
+}
+
 // Into reads a row and passes what it has to set.
 func Into[T any](r store.Row, set func(*T)) error {
 	v, err := Decode[T](r.Kind, r.Data)

@@ -24,6 +24,8 @@ type Round struct {
 	Score Real `json:"score"`
 	// Other is the score under the other target, with score.both.
 	Other *Real `json:"other,omitempty"`
+	// Values are the round's own of further objectives and constraints, by metric.
+	Values map[string]Real `json:"values,omitempty"`
 	// TrainLoss is the mean over the clients that were not dropped, NaN if all were.
 	TrainLoss Real `json:"train_loss"`
 	Steps     int  `json:"steps"`
@@ -168,6 +170,8 @@ func (f *Floats) UnmarshalText(text []byte) error {
 // Rung is a score at which the tuner decides.
 type Rung struct {
 	Score Real `json:"score"`
+	// Values are those of several objectives and constraints.
+	Values map[string]Real `json:"values,omitempty"`
 }
 
 // Fail is why a trial cannot go on.
@@ -233,13 +237,4 @@ func (rec *Round) private(trial, round int) tuners.Observation {
 }
 
 // MaskedErrors returns the errors without the labels of masks, nil without any.
-func (rec *Round) MaskedErrors() map[string]float64 {
-	if rec.Masked == nil {
-		return nil
-	}
-	m := make(map[string]float64, len(rec.Masked))
-	for name, x := range rec.Masked {
-		m[name] = float64(x)
-	}
-	return m
-}
+func (rec *Round) MaskedErrors() map[string]float64 { return Numbers(rec.Masked) }

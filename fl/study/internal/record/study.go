@@ -6,6 +6,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // Study is the first row.
@@ -38,6 +39,24 @@ func (r *Study) Match(dir string, c *config.Config, mode string) error {
 // Moved is the study file with other values of keys that change no result.
 type Moved struct {
 	Config string `json:"config"`
+}
+
+// Priors are trials of finished studies that a tuner begins with.
+type Priors struct {
+	Priors []tuners.Prior `json:"priors"`
+	// Studies is of how many, Trials of how many trials, and Dropped of how many others that
+	// do not fit the study.
+	Studies int `json:"studies"`
+	Trials  int `json:"trials"`
+	Dropped int `json:"dropped"`
+}
+
+// List returns the trials, none of nil.
+func (p *Priors) List() []tuners.Prior {
+	if p == nil {
+		return nil
+	}
+	return p.Priors
 }
 
 // Data identifies the data that a study began on.

@@ -55,7 +55,7 @@ func (p *Past) moved(c *config.Config) error {
 		return nil // it was just recorded
 	}
 	recorded, err := config.Load(config.Source{Text: p.Study.Config})
-	if err != nil || recorded.Data.Path == c.Data.Path && recorded.Data.StateMemory == c.Data.StateMemory {
+	if err != nil || recorded.Data.Path == c.Data.Path && recorded.Data.StateMemory == c.Data.StateMemory && recorded.Budget.WallSeconds == c.Budget.WallSeconds {
 		return err
 	}
 	text, err := config.Encode(c)

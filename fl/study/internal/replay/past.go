@@ -28,6 +28,8 @@ type Past struct {
 	Finalists map[Point]*record.Finalist
 	Acts      map[int]record.Act // user actions, by the trials that they ended
 	Halted    bool               // a user ended the study
+	Priors    *record.Priors     // trials of finished studies; nil before they are recorded
+	Pauses    int                // at the limit of wall time
 	Result    []byte             // nil while the study is not finished
 	Elapsed   time.Duration      // that earlier processes worked
 }
@@ -53,7 +55,7 @@ func Read(ctx context.Context, s *store.Store) (*Past, error) {
 		return nil, err
 	}
 	err = s.Each(ctx, p.read, store.KindStudy, store.KindMoved, store.KindData, store.KindSuggest, store.KindReport, store.KindTrial, store.KindRung,
-		store.KindFail, store.KindFinalist, store.KindAct, store.KindResult)
+		store.KindFail, store.KindFinalist, store.KindAct, store.KindPriors, store.KindPause, store.KindResult)
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +117,10 @@ func (p *Past) read(r store.Row) error {
 				p.Acts[r.Trial] = *rec
 			}
 		})
+	case store.KindPriors:
+		return record.Into(r, func(rec *record.Priors) { p.Priors = rec })
+	case store.KindPause:
+		p.Pauses++
 	case store.KindResult:
 		p.Result = r.Data
 	}

@@ -127,12 +127,12 @@ func (t *Trial) Pause(ctx context.Context, completed bool) error {
 	return nil
 }
 
-// CloseRung records the score at the end of a segment.
-func (t *Trial) CloseRung(score float64) error {
+// CloseRung records the score at the end of a segment, and the values of several objectives.
+func (t *Trial) CloseRung(score float64, values map[string]float64) error {
 	if t.past.Rungs[t.rounds] {
 		return nil
 	}
-	return t.study.Past.Append(store.KindRung, t.Number, t.rounds, record.Rung{Score: record.Real(score)})
+	return t.study.Past.Append(store.KindRung, t.Number, t.rounds, record.Rung{Score: record.Real(score), Values: record.Reals(values)})
 }
 
 // Keep takes the model as it is for its segment's best.

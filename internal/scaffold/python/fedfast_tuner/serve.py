@@ -58,9 +58,11 @@ class _Servicer(tuner_pb2_grpc.TunerServicer):
         return pb.SuggestReply(decisions=[wire.decision(d) for d in decisions], state=state)
 
     def Report(self, request, context):
-        _, state = self._change(
-            request, context, lambda s: s.report(request.trial, request.round, request.score, request.failed, request.reason)
-        )
+        def tell(session):
+            session.values = dict(request.values)
+            return session.report(request.trial, request.round, request.score, request.failed, request.reason)
+
+        _, state = self._change(request, context, tell)
         return pb.ReportReply(state=state)
 
     def PlanRound(self, request, context):

@@ -17,6 +17,7 @@ class Dim:
     lo: float = 0.0
     hi: float = 0.0
     choices: tuple = field(default=())
+    when: object = None  # (name, values): it belongs to the points alone whose value of that choice is among these
 
     def value(self, s):
         """The value at s of the drawn scale; not for choices."""
@@ -58,12 +59,24 @@ def sample(space, draws):
     tuners add: so the former are the same with a client tuner and without.
     """
     drawn = sorted(space, key=lambda dim: not dim.name.startswith(("client.", "server.")))
-    return {dim.name: dim.sample(draws.uniform()) for dim in drawn}
+    return active(space, {dim.name: dim.sample(draws.uniform()) for dim in drawn})
+
+
+def active(space, values):
+    """The point that values of all dimensions stand for: without those whose condition it does not meet."""
+    dims = {dim.name: dim for dim in space}
+
+    def meets(dim):
+        return dim.when is None or values.get(dim.when[0]) in dim.when[1] and meets(dims[dim.when[0]])
+
+    return {name: value for name, value in values.items() if name not in dims or meets(dims[name])}
 
 
 def contains(space, point):
-    """Whether point has a value of each dimension and nothing else."""
-    return set(point) == {dim.name for dim in space} and all(dim.contains(point[dim.name]) for dim in space)
+    """Whether point has a value of each dimension whose condition it meets and nothing else."""
+    dims = {dim.name: dim for dim in space}
+    everything = {dim.name: point.get(dim.name) for dim in space}
+    return set(point) == set(active(space, everything)) and all(dims[name].contains(point[name]) for name in point)
 
 
 def check_options(tuner, options):

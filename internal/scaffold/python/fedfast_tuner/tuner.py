@@ -21,6 +21,31 @@ class Problem(NamedTuple):
     message: str
 
 
+class Objective(NamedTuple):
+    """A metric to optimize; lower is better unless maximize."""
+
+    metric: str
+    target: str
+    maximize: bool
+
+
+class Constraint(NamedTuple):
+    """A bound on a metric: at most bound, or at least with least. Trials beyond it come behind all others."""
+
+    metric: str
+    bound: float
+    least: bool
+
+
+class Prior(NamedTuple):
+    """A trial of a finished study after round rounds, all that it had with whole; values by metric."""
+
+    params: dict
+    round: int
+    whole: bool
+    values: dict
+
+
 @dataclass(frozen=True)
 class Request:
     """A study. space is a list of Dim in the order of their names; scores are better when lower unless maximize."""
@@ -36,6 +61,9 @@ class Request:
     trial: int = STUDY_SESSION  # or the trial's number, for a client tuner
     params: dict = field(default_factory=dict)  # of the trial, for a client tuner
     state: object = None  # None, or what state() of an earlier session returned: go on from there
+    extra: list = field(default_factory=list)  # of Objective: further ones, of a tuner with multi
+    constraints: list = field(default_factory=list)  # of Constraint, of a tuner with constraints
+    priors: list = field(default_factory=list)  # of Prior, of a tuner with priors
     seconds: bool = False  # rounds, trial_rounds, to_round and the round of a report are simulated seconds
 
 
@@ -119,6 +147,10 @@ class Tuner:
     probes = ()  # per-slot probes that it uses, such as "val_error_after"
     scalars = ()  # per-slot scalars that it needs, such as "examples_val", or "client_key": who sits in the slots
     architectures = False  # a model's choices join its space as dimensions client.arch.NAME
+    multi = False  # it takes several objectives, see Request.extra
+    constraints = False  # it takes constraints, see Request.constraints
+    priors = False  # it takes trials of finished studies, see Request.priors
+    conditions = False  # it takes dimensions with a condition, see Dim.when
     seconds = False  # it takes budgets in simulated seconds, see Request.seconds
 
     def validate(self, request):
@@ -133,6 +165,7 @@ class Tuner:
 class Session:
     """One conversation about a study, or about one trial of it. Calls come one after the other."""
 
+    values = {}  # in report, of several objectives or with constraints: the trial's by metric
     client_keys = ()  # in plan_round, of a tuner whose scalars have "client_key": for each slot a number for its client, the same in all rounds
 
     def suggest(self, n):

@@ -36,7 +36,8 @@ def to_notes(notes):
 
 
 def dim(d):
-    return Dim(d.name, _KINDS.get(d.kind, ""), d.lo, d.hi, tuple(value(c) for c in d.choices))
+    when = (d.when.parent, tuple(value(v) for v in d.when.values)) if d.HasField("when") else None
+    return Dim(d.name, _KINDS.get(d.kind, ""), d.lo, d.hi, tuple(value(c) for c in d.choices), when)
 
 
 def to_dim(d):
@@ -47,18 +48,22 @@ def to_dim(d):
 def request(r, **more):
     return tuner.Request(
         space=[dim(d) for d in r.space.dims], options=params(r.options), rounds=r.budget.rounds, trial_rounds=r.budget.trial_rounds,
-        maximize=r.objective.maximize, metric=r.objective.metric or "error", target=r.objective.target or "personalized", seconds=r.budget.seconds, **more,
+        maximize=r.objective.maximize, metric=r.objective.metric or "error", target=r.objective.target or "personalized", seconds=r.budget.seconds,
+        extra=[tuner.Objective(o.metric, o.target, o.maximize) for o in r.extra],
+        constraints=[tuner.Constraint(c.metric, c.bound, c.least) for c in r.constraints], **more,
     )
 
 
 def open_request(r):
-    return request(r, seed=r.seed, trial=r.trial, params=params(r.params), state=r.state if r.resume else None)
+    priors = [tuner.Prior(params(p.params), p.round, p.whole, dict(p.values)) for p in r.priors]
+    return request(r, seed=r.seed, trial=r.trial, params=params(r.params), state=r.state if r.resume else None, priors=priors)
 
 
 def description(t):
     return pb.DescribeReply(
         name=t.name, version=t.version, doc=t.doc, trials=t.trials, rounds=t.rounds, fork=t.fork, controls=t.controls,
         adds=[to_dim(d) for d in t.adds], probes=t.probes, scalars=t.scalars, architectures=t.architectures, seconds=t.seconds,
+        multi=t.multi, constraints=t.constraints, priors=t.priors, conditions=t.conditions,
         options=[pb.DescribeReply.Option(name=o.name, default=to_value(o.default), doc=o.doc) for o in t.options],
     )
 

@@ -40,6 +40,8 @@ type state struct {
 	Reported int     `json:"reported"`
 	Best     int     `json:"best"` // -1: none yet
 	Score    float64 `json:"score"`
+	// Violation is what Best exceeds constraints by.
+	Violation float64 `json:"violation,omitempty"`
 }
 
 type session struct {
@@ -76,11 +78,11 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 		return fmt.Errorf("%s: report for trial %d, which is not running", s.name, r.Trial)
 	}
 	s.state.Reported++
-	if !r.Unusable() {
-		better := s.state.Best < 0 || s.req.Objective.Better(r.Score, s.state.Score)
-		tie := s.state.Best > r.Trial && r.Score == s.state.Score
-		if better || tie {
-			s.state.Best, s.state.Score = r.Trial, r.Score
+	if o := record.OutcomeIn(s.req.Aims(), r); !o.Failed {
+		best := record.Outcome{Score: s.state.Score, Violation: s.state.Violation}
+		tie := s.state.Best > r.Trial && o.Score == best.Score && o.Violation == best.Violation
+		if s.state.Best < 0 || o.Better(best, s.req.Objective) || tie {
+			s.state.Best, s.state.Score, s.state.Violation = r.Trial, o.Score, o.Violation
 		}
 	}
 	return s.Save(&s.state)

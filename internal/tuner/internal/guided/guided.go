@@ -6,6 +6,7 @@ package guided
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/internal/tuner/internal/points"
@@ -36,8 +37,9 @@ func ReadPlan(r *options.Reader, b tuners.Budget, least, most int) Plan {
 // Model chooses points. What it chooses must depend only on the trials, on its
 // memory and on keyed draws.
 type Model interface {
-	// Propose returns the points of the next n trials, fewer when the trials do not
-	// say enough yet: random points take their place.
+	// Propose returns the points of the next n trials, fewer when the trials, the first
+	// of which may be of finished studies, do not say enough yet: random points take their
+	// place.
 	Propose(trials []Trial, n int) ([]points.Point, error)
 	// Memory is a pointer to what the model keeps in the session's state, nil for
 	// none.
@@ -65,10 +67,11 @@ type session struct {
 	tuners.TrialsOnly
 	record.Record
 	Plan
-	name  string
-	req   tuners.OpenRequest
-	model Model
-	state state
+	name   string
+	req    tuners.OpenRequest
+	model  Model
+	priors []Trial // of finished studies
+	state  state
 }
 
 // state is everything that calls change.
@@ -80,6 +83,12 @@ type state struct {
 // Open starts or continues the session of the tuner called name.
 func Open(name string, req tuners.OpenRequest, p Plan, m Model) (tuners.Session, error) {
 	s := &session{Plan: p, name: name, req: req, model: m, state: state{Model: m.Memory()}}
+	for _, prior := range req.Priors {
+		if prior.Whole {
+			s.priors = append(s.priors, Trial{points.Of(req.Space, prior.Params), record.PriorOf(req.Aims(), prior)})
+		}
+	}
+	s.Initial = max(0, s.Initial-len(s.priors))
 	if req.State != nil {
 		if err := record.Read(name, req.State, &s.state); err != nil {
 			return nil, err
@@ -104,11 +113,11 @@ func (s *session) Suggest(_ context.Context, n int) ([]tuners.Decision, error) {
 	}
 	free := min(max(1, n)-flying, s.Trials-first)
 	var proposed []points.Point
-	if first == 0 {
+	if first == 0 && s.Initial > 0 {
 		free = s.Initial
 	} else if free > 0 {
 		var err error
-		if proposed, err = s.model.Propose(s.state.Trials, free); err != nil {
+		if proposed, err = s.model.Propose(slices.Concat(s.priors, s.state.Trials), free); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
@@ -146,7 +155,7 @@ func (s *session) start(trial int, proposed []points.Point, i int) tuners.Decisi
 func (s *session) best() int {
 	best := -1
 	for i, t := range s.state.Trials {
-		if t.Reported && !t.Failed && (best < 0 || s.req.Objective.Better(t.Score, s.state.Trials[best].Score)) {
+		if t.Reported && !t.Failed && (best < 0 || t.Better(s.state.Trials[best].Outcome, s.req.Objective)) {
 			best = i
 		}
 	}
@@ -158,6 +167,6 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 	if r.Trial < 0 || r.Trial >= len(s.state.Trials) || s.state.Trials[r.Trial].Reported {
 		return fmt.Errorf("%s: report for trial %d, which is not running", s.name, r.Trial)
 	}
-	s.state.Trials[r.Trial].Outcome = record.OutcomeOf(r)
+	s.state.Trials[r.Trial].Outcome = record.OutcomeIn(s.req.Aims(), r)
 	return s.Save(&s.state)
 }

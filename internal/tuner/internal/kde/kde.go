@@ -5,6 +5,7 @@ package kde
 
 import (
 	"math"
+	"slices"
 
 	"github.com/fedfast/fedfast/internal/tuner/internal/gp"
 	"github.com/fedfast/fedfast/kernels/det"
@@ -34,6 +35,7 @@ type Mixture struct {
 	axes    []Axis
 	kernels []Kernel
 	weights []float64
+	sum     float64                // of them
 	scale   []float64              // log of each kernel's weight and of the constants of its normal factors
 	known   map[[3]float64]float64 // results of Axis.log for cells and choices, which recur
 }
@@ -46,32 +48,47 @@ func New(axes []Axis, kernels []Kernel) *Mixture {
 		m.weights = append(m.weights, k.Weight)
 		sum += k.Weight
 	}
+	m.sum = sum
 	for _, k := range kernels {
-		scale := det.Log(k.Weight / sum)
-		for i, a := range axes {
-			if a.Choices > 0 {
-				continue
-			}
-			if !a.Open {
-				scale -= det.Log(mass((a.Low-k.Centre[i])/k.Width[i], (a.High-k.Centre[i])/k.Width[i]))
-			}
-			if !a.Cell {
-				scale -= det.Log(k.Width[i]) + logRoot2Pi
-			}
-		}
-		m.scale = append(m.scale, scale)
+		m.scale = append(m.scale, m.constant(k, nil))
 	}
 	return m
 }
 
+// constant returns the logarithm of a kernel's weight and of the constants of its normal
+// factors, without those of axes where x, unless it is nil, is NaN.
+func (m *Mixture) constant(k Kernel, x []float64) float64 {
+	scale := det.Log(k.Weight / m.sum)
+	for i, a := range m.axes {
+		if a.Choices > 0 || x != nil && x[i] != x[i] {
+			continue
+		}
+		if !a.Open {
+			scale -= det.Log(mass((a.Low-k.Centre[i])/k.Width[i], (a.High-k.Centre[i])/k.Width[i]))
+		}
+		if !a.Cell {
+			scale -= det.Log(k.Width[i]) + logRoot2Pi
+		}
+	}
+	return scale
+}
+
 const logRoot2Pi = 0.91893853320467274178 // ln(2 pi) / 2
 
-// LogDensity returns the logarithm of the density at a point.
+// LogDensity returns the logarithm of the density at a point: of its numbers alone, where
+// others are NaN.
 func (m *Mixture) LogDensity(x []float64) float64 {
 	terms := make([]float64, len(m.kernels))
+	part := slices.ContainsFunc(x, math.IsNaN)
 	for j, k := range m.kernels {
 		sum := m.scale[j]
+		if part {
+			sum = m.constant(k, x)
+		}
 		for i, a := range m.axes {
+			if part && x[i] != x[i] {
+				continue
+			}
 			apart, width := math.Abs(x[i]-k.Centre[i]), k.Width[i]
 			if !a.Cell && a.Choices == 0 {
 				z := apart / width

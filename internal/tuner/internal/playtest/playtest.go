@@ -16,6 +16,9 @@ import (
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
+// Failure is the score of a trial that fails.
+var Failure = math.NaN()
+
 // Study is a study to play.
 type Study struct {
 	Tuner    tuners.Tuner
@@ -23,6 +26,7 @@ type Study struct {
 	Parallel int                                                       // trials in flight, as tuner.parallel; 0 is 1
 	Measure  func(point tuners.Params) tuners.Measured                 // of a sub-network; nil when the tuner may ask for none
 	Score    func(trial int, params tuners.Params, round int) float64  // NaN is a failure
+	Values   func(params tuners.Params) map[string]float64             // of several objectives; nil with one
 	Next     func(running []int) int                                   // index of the trial, of those in flight in the order of their start, that reports next; nil is simulated time
 	Forked   func(trial, source int)                                   // is told of every fork before the copy's score is asked for; nil when the tuner may not fork
 	Rungs    bool                                                      // reports are handed over together and the tuner is asked after the last one, not after each
@@ -165,7 +169,11 @@ func (p *player) Run(_ context.Context, s play.Segment, _ func(int)) (tuners.Tri
 		return r, nil
 	}
 	score := p.study.Score(s.Trial, p.result.Params[s.Trial], s.To)
-	return tuners.TrialReport{Trial: s.Trial, Round: s.To, Score: score, Failed: math.IsNaN(score)}, nil
+	r := tuners.TrialReport{Trial: s.Trial, Round: s.To, Score: score, Failed: math.IsNaN(score)}
+	if p.study.Values != nil {
+		r.Values = p.study.Values(p.result.Params[s.Trial])
+	}
+	return r, nil
 }
 
 // Reporting notes that a trial has ended.

@@ -26,7 +26,8 @@ func Of(space tuners.Space, p tuners.Params) Point {
 	return out
 }
 
-// Params returns the params of the point.
+// Params returns the params of the point, without those of dimensions whose condition it
+// does not meet.
 func (p Point) Params(space tuners.Space) tuners.Params {
 	out := make(tuners.Params, len(space))
 	for i, d := range space {
@@ -36,7 +37,7 @@ func (p Point) Params(space tuners.Space) tuners.Params {
 			out[d.Name] = d.Value(p[i])
 		}
 	}
-	return out
+	return space.Active(out)
 }
 
 // Check returns an error unless the point has a number for each dimension, a choice

@@ -1,0 +1,147 @@
+package study
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/internal/pareto"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// worth is what a trial comes to in several objectives and constraints. The zero value is
+// that of a study with one objective.
+type worth struct {
+	values map[string]float64
+	means  map[string]*Discounted // of what is of a model, since the last rung
+}
+
+// add takes in a round with its trial's score after it. of returns the round's own value of
+// a metric: of a summed one what the round adds to it.
+func (w *worth) add(aims tuners.Aims, score, discount float64, of func(metric string) float64) {
+	if !aims.Many() {
+		return
+	}
+	if w.values == nil {
+		w.values, w.means = map[string]float64{}, map[string]*Discounted{}
+	}
+	for i, name := range aims.Metrics() {
+		switch {
+		case i == 0:
+			w.values[name] = score
+		case name == tuners.MetricEpsilon: // at rungs alone
+			w.values[name] = 0
+		case tuners.Summed(name):
+			w.values[name] += of(name)
+		default:
+			if w.means[name] == nil {
+				w.means[name] = &Discounted{}
+			}
+			w.values[name] = w.means[name].Add(of(name), discount)
+		}
+	}
+}
+
+// rung closes a rung after a number of rounds, and returns what the trial comes to at it.
+// account is that of a private study.
+func (w *worth) rung(account *config.Account, rounds int) map[string]float64 {
+	if _, ok := w.values[tuners.MetricEpsilon]; ok {
+		w.values[tuners.MetricEpsilon] = account.Spent(rounds)
+	}
+	w.means = map[string]*Discounted{}
+	return maps.Clone(w.values)
+}
+
+// roundValue is what a recorded round adds to a metric, or measured of it.
+func roundValue(rec *record.Round) func(metric string) float64 {
+	return func(metric string) float64 {
+		switch metric {
+		case tuners.MetricSecondsSimulated:
+			return rec.Seconds.Float()
+		case tuners.MetricBytesUp:
+			return float64(rec.Up)
+		case tuners.MetricBytesDown:
+			return float64(rec.Down)
+		}
+		return float64(rec.Values[metric])
+	}
+}
+
+// values are those of the trial at its last rung.
+func (r *TrialResult) values() map[string]float64 {
+	if len(r.Rungs) == 0 {
+		return nil
+	}
+	return r.Rungs[len(r.Rungs)-1].Values
+}
+
+// compare fills in what a result tells of several objectives and constraints: which trials
+// are feasible, and which of those that completed no other one beats.
+func (r *Result) compare(aims tuners.Aims) {
+	if !aims.Many() {
+		return
+	}
+	for _, o := range aims.Objectives {
+		r.Objectives = append(r.Objectives, o.Metric)
+	}
+	values := make([]map[string]float64, len(r.Trials))
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		t.Values = t.values()
+		t.Infeasible = t.Values != nil && aims.Violation(t.Values) > 0
+		if t.State == Completed {
+			values[i] = t.Values
+		}
+	}
+	for _, i := range Front(aims, values) {
+		r.Trials[i].Front = true
+		r.Front = append(r.Front, r.Trials[i].Number)
+	}
+}
+
+// Front returns the indices of trials on the Pareto front: of those that are feasible, the
+// ones that no other beats in all objectives. values are theirs by metric, nil for a trial
+// that does not count.
+func Front(aims tuners.Aims, values []map[string]float64) []int {
+	var able, front []int
+	var points [][]float64
+	for i, v := range values {
+		if v != nil && aims.Violation(v) == 0 {
+			able, points = append(able, i), append(points, aims.Losses(v))
+		}
+	}
+	for k, rank := range pareto.Ranks(points) {
+		if rank == 0 {
+			front = append(front, able[k])
+		}
+	}
+	return front
+}
+
+// eligible returns the trials among which a study with constraints chooses: those that are
+// feasible, or where there are none, the one that is the least so.
+func eligible[T survivor](trials []T, aims tuners.Aims) []T {
+	if len(aims.Constraints) == 0 {
+		return trials
+	}
+	all := slices.DeleteFunc(slices.Clone(trials), func(t T) bool { return !t.alive() })
+	least := map[T]float64{}
+	for _, t := range all {
+		least[t] = aims.Violation(t.valued())
+	}
+	slices.SortStableFunc(all, func(a, b T) int {
+		switch x, y := least[a], least[b]; {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	n := 0
+	for n < len(all) && least[all[n]] == 0 {
+		n++
+	}
+	return all[:min(max(n, 1), len(all))]
+}
