@@ -40,6 +40,9 @@ func TestAForeignTunerThroughItsDirectory(t *testing.T) {
 	if ref := foreign.Ref(); ref.Builtin || filepath.Dir(ref.Path) != dir {
 		t.Fatalf("launched %s", ref)
 	}
+	if !foreign.Secure() {
+		t.Error("a tuner of the Go SDK is spoken to without TLS")
+	}
 	budget := tuners.Budget{Rounds: 1200, TrialRounds: 20}
 	said, first, best := study(t, foreign, nil, budget)
 	again, _, _ := study(t, foreign, nil, budget)

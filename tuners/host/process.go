@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +71,7 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 		HandshakeConfig:  tuners.Handshake,
 		VersionedPlugins: map[int]plugin.PluginSet{tuners.ProtocolVersion: {tuners.PluginName: &tuners.Plugin{}}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		AutoMTLS:         true,
+		AutoMTLS:         !ref.Builtin || runtime.GOOS == "windows", // making certificates is a third of a start's work
 		SkipHostEnv:      true,
 		StartTimeout:     o.StartTimeout,
 		SyncStdout:       synced{p, p.synced[0]},
@@ -101,10 +102,10 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 		return nil, p.explain(err, ended, o.StartTimeout)
 	}
 	if !p.runs.stdout.secure {
-		// A tuner that cannot do TLS with the host's certificate is spoken to
-		// through a socket in a directory that only this user can enter. The
-		// library would insist on TLS; it reads its configuration again when it
-		// connects.
+		// This program's own tuners, and those that cannot do TLS with the host's
+		// certificate, are spoken to through a socket in a directory that only this
+		// user can enter. The library would insist on TLS; it reads its configuration
+		// again when it connects.
 		config.TLSConfig = nil
 	}
 	// From here the library has no time-out of its own: killing the process ends
