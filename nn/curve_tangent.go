@@ -39,6 +39,10 @@ func (s *curveState) backwardTangents(along, g []float32, i, row int) {
 func (s *curveState) bends(y, slope, x []float32) {
 	n := len(x)
 	to, arg, part := s.tangents.bend[:n], s.tangents.arg[:n], s.tangents.slope[:n]
+	if s.b.bent != nil {
+		clear(to)
+		return
+	}
 	switch s.b.curve {
 	case kernels.CurveSigmoid: // y' (1 - 2y)
 		for i, v := range y {

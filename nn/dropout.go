@@ -10,14 +10,22 @@ import (
 // Dropout sets each value to zero with probability Rate in training and
 // multiplies the others by 1/(1-Rate). The draws of a sample depend on the key
 // and number of the step, the layer and the sample's place in the batch only.
-type Dropout struct{ Rate float32 }
+// With Channels all pixels of a channel of an image share a draw.
+type Dropout struct {
+	Rate     float32
+	Channels bool
+}
 
 // Kind returns "dropout".
 func (Dropout) Kind() string { return "dropout" }
 
 // Abilities returns what the layer can do.
 func (l Dropout) Abilities() Abilities {
-	return Abilities{Narrow: Follow, Torch: func(t *Torch) { t.Set("F.dropout(%s, %v, self.training)", t.X, l.Rate) }}
+	function := "F.dropout"
+	if l.Channels {
+		function = "F.dropout2d"
+	}
+	return Abilities{Narrow: Follow, Torch: func(t *Torch) { t.Set("%s(%s, %v, self.training)", function, t.X, l.Rate) }}
 }
 
 // Bind fixes the layer for its input.
@@ -37,13 +45,17 @@ func (l Dropout) bind(in Flow, mask bool) (Bound, error) {
 	if !(l.Rate >= 0 && l.Rate < 1) {
 		return nil, fmt.Errorf("rate %v; it must be at least 0 and below 1", l.Rate)
 	}
-	return &boundDropout{rate: l.Rate, in: in, mask: mask}, nil
+	if l.Channels && in.Seq > 0 {
+		return nil, errors.New("channels are dropped of images")
+	}
+	return &boundDropout{rate: l.Rate, channels: l.Channels, in: in, mask: mask}, nil
 }
 
 type boundDropout struct {
-	rate float32
-	in   Flow
-	mask bool
+	rate     float32
+	channels bool
+	in       Flow
+	mask     bool
 }
 
 func (b *boundDropout) Out() Flow { return b.in }
@@ -60,7 +72,14 @@ func (b *boundDropout) Traits() Traits {
 func (b *boundDropout) FLOPs() int64 { return 0 }
 
 func (b *boundDropout) NewState(e *Env) State {
-	return &dropoutState{rate: b.rate, in: b.in, mask: b.mask, index: e.Index, y: e.Output()}
+	s := &dropoutState{rate: b.rate, in: b.in, mask: b.mask, index: e.Index, y: e.Output()}
+	if b.channels {
+		s.ones, s.shares = e.Arena.Alloc(b.in.Ld()), e.Arena.Alloc(b.in.Ld())
+		for i := range s.ones {
+			s.ones[i] = 1
+		}
+	}
+	return s
 }
 
 type dropoutState struct {
@@ -70,6 +89,8 @@ type dropoutState struct {
 	index  int
 	y      Act
 	passed Act // what Forward returned
+	// Where channels are dropped: ones, and what each channel of an image is multiplied by.
+	ones, shares []float32
 }
 
 func (s *dropoutState) Forward(r *Run, x Act, lo, hi int) Act {
@@ -113,6 +134,17 @@ func (s *dropoutState) drop(r *Run, dst, src Act, lo, hi int) {
 	f, p := s.in, r.Rate(s.rate)
 	key := kernels.Key(r.Key, uint64(s.index))
 	n := f.W * f.Ld()
+	for i := lo; i < hi && s.ones != nil; i++ {
+		kernels.Dropout(s.shares, s.ones, p, key, uint64(r.Base+i)<<32)
+		for y := range f.H {
+			for x := range f.W {
+				kernels.Mul(dst.At(i, y, x)[:f.Ld()], src.At(i, y, x)[:f.Ld()], s.shares)
+			}
+		}
+	}
+	if s.ones != nil {
+		return
+	}
 	for i := lo; i < hi; i++ {
 		for t := range max(1, f.Seq) {
 			row := t*r.N + i

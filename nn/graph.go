@@ -42,13 +42,17 @@ type Join uint8
 // of one shape weighted by a softmax of trained numbers,
 //
 //	y = sum_k softmax(alpha)_k x_k
+//
+// Product is that of two inputs of one shape, or of an image and a factor for each channel,
+// as squeeze-and-excitation has it.
 const (
 	Sum Join = iota + 1
 	Concat
 	Mix
+	Product
 )
 
-var joins = []string{"", "add", "concat", "mix"}
+var joins = []string{"", "add", "concat", "mix", "multiply"}
 
 // Named is a layer with a name of its own, by which its parameters go in place of its
 // kind and number: "stem.weight". Number, unless 0, is the layer's in messages.
@@ -152,8 +156,8 @@ func (br Branch) input(i int, in Flow, before []Flow) (Flow, error) {
 		}
 	}
 	switch {
-	case len(flows) == 0 || len(flows) == 1 && br.Join != 0 || len(flows) > 1 && br.Join == 0 || br.Join > Mix:
-		return Flow{}, fmt.Errorf("%d inputs: a join has at least 2, a branch without a join has 1", len(flows))
+	case len(flows) == 0 || len(flows) == 1 && br.Join != 0 || len(flows) > 1 && br.Join == 0 || br.Join > Product || len(flows) > 2 && br.Join == Product:
+		return Flow{}, fmt.Errorf("%d inputs: a join has at least 2, a product 2, a branch without a join has 1", len(flows))
 	case (br.Join == Mix) != (br.Weights != "") || br.Zero && br.Join != Mix:
 		return Flow{}, fmt.Errorf("weights %q: a mix must name its weights, and no other join has any", br.Weights)
 	case len(flows) == 1:
@@ -165,8 +169,11 @@ func (br Branch) input(i int, in Flow, before []Flow) (Flow, error) {
 		case f.Raw:
 			return Flow{}, errors.New("it reads the network's input as it is; a layer must come between")
 		case k == 0:
+		case br.Join == Product && f.spreads(out):
+		case br.Join == Product && out.spreads(f):
+			out = f
 		case f.H != out.H || f.W != out.W || f.Seq != out.Seq || br.Join != Concat && f.C != out.C:
-			what := map[Join]string{Sum: "all must be the same", Mix: "all must be the same", Concat: "all must have the same height, width and steps"}
+			what := map[Join]string{Sum: "all must be the same", Mix: "all must be the same", Product: "both must be the same, or one have one pixel", Concat: "all must have the same height, width and steps"}
 			return Flow{}, fmt.Errorf("input 1 has %s, input %d %s; %s", values(flows[0]), k+1, values(f), what[br.Join])
 		case br.Join == Concat:
 			out.C += f.C

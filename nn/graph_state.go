@@ -22,8 +22,9 @@ type partState struct {
 	states []State
 	joined Act // what is read, if it is a join
 	mix    *mixState
-	y      Act // what the part gave
-	grad   Act // its gradient, the sum over its readers; empty if none is needed
+	times  *product // of a Product
+	y      Act      // what the part gave
+	grad   Act      // its gradient, the sum over its readers; empty if none is needed
 	begun  bool
 }
 
@@ -35,6 +36,9 @@ func (b *boundGraph) NewState(e *Env) State {
 	for i, p := range b.parts {
 		ps := &s.parts[i]
 		ps.mix = p.mix.newState(e, e.Offset+p.offset)
+		if p.join == Product {
+			ps.times = newProduct(e, p.in)
+		}
 		need := p.mix != nil // the gradient of what the part reads
 		for _, from := range p.from {
 			need = need || s.gradient(from).Data != nil
@@ -133,6 +137,11 @@ func (s *graphState) read(r *Run, p *part, ps *partState, lo, hi int) Act {
 		take(r, ps.joined, drawn, p.in, lo, hi)
 		return ps.joined
 	}
+	if ps.times != nil {
+		a, b := p.from[0], p.from[1]
+		ps.times.forward(ps.joined, s.value(a), s.value(b), s.flow(a), s.flow(b), lo, hi)
+		return ps.joined
+	}
 	at := 0
 	for k, from := range p.from {
 		v, f := s.value(from), s.flow(from)
@@ -202,6 +211,16 @@ func (s *graphState) backward(r *Run, dy Act, lo, hi int) {
 		}
 		if ps.mix != nil {
 			s.unmix(r, p, ps.mix, d, lo, hi)
+			continue
+		}
+		if ps.times != nil {
+			for k, from := range p.from {
+				other := p.from[1-k]
+				if to, begun := s.sum(from); to.Data != nil {
+					ps.times.backward(*to, d, s.value(other), s.flow(from), s.flow(other), lo, hi, *begun)
+					*begun = true
+				}
+			}
 			continue
 		}
 		at := 0

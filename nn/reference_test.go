@@ -44,6 +44,7 @@ type refOp struct {
 type refBranch struct {
 	from   []int  // earlier branches, -1 for the graph's input
 	concat bool   // else the sum
+	times  bool   // the product, of an image and perhaps a factor for each channel
 	mix    string // name of the weights, if it is a mix
 	zero   bool
 	ops    []refOp
@@ -282,6 +283,12 @@ func (r *reference) run(m refImage, ops []refOp, next *int) refImage {
 			m = m.windows(o, largest)
 		case "avgpool":
 			m = m.windows(o, mean)
+		case "flip":
+			out := newRefImage(m.c, m.h, m.w)
+			for i := range m.v {
+				out.v[i] = m.v[i/m.w*m.w+m.w-1-i%m.w]
+			}
+			m = out
 		case "adaptive":
 			m = m.adaptive(o)
 		case "lrn":
@@ -382,7 +389,10 @@ func (r *reference) graph(in refImage, branches []refBranch, next *int) refImage
 			}
 			sum := newRefImage(m.c, m.h, m.w)
 			for k := range sum.v {
-				sum.v[k] = m.v[k] + v.v[k]
+				sum.v[k] = m.v[k] + v.v[k*len(v.v)/len(m.v)]
+				if b.times {
+					sum.v[k] = m.v[k] * v.v[k*len(v.v)/len(m.v)]
+				}
 			}
 			m = sum
 		}
@@ -424,6 +434,9 @@ func (r *reference) mixed(b refBranch, inputs []refImage, next *int) refImage {
 // refCurves are the smooth activations.
 var refCurves = map[string]func(x complex128) complex128{
 	"sigmoid": refSigmoid,
+	"relu6":   func(x complex128) complex128 { return rectified(x) - rectified(x-6) },
+	"leaky":   func(x complex128) complex128 { return rectified(x) - 0.25*rectified(-x) },
+	"by20":    func(x complex128) complex128 { return 20 * x },
 	"tanh":    cmplx.Tanh,
 	"silu":    func(x complex128) complex128 { return x * refSigmoid(x) },
 	"gelu": func(x complex128) complex128 {

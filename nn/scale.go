@@ -7,15 +7,24 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// Scale multiplies by Factor in training and passes its input on in evaluation:
-// HeteroFL's scaler (Diao et al. 2021) with Factor = 1/width.
-type Scale struct{ Factor float32 }
+// Scale multiplies by Factor in training and, unless Always, passes its input on in
+// evaluation: HeteroFL's scaler (Diao et al. 2021) with Factor = 1/width.
+type Scale struct {
+	Factor float32 // above 0
+	Always bool
+}
 
 // Kind returns "scale".
 func (Scale) Kind() string { return "scale" }
 
 // Abilities returns what the layer can do.
-func (Scale) Abilities() Abilities { return Abilities{Narrow: Follow} }
+func (l Scale) Abilities() Abilities {
+	a := Abilities{Narrow: Follow}
+	if l.Always {
+		a.Torch = func(t *Torch) { t.Set("%s * %v", t.X, l.Factor) }
+	}
+	return a
+}
 
 // Bind fixes the layer for its input.
 func (l Scale) Bind(in Flow) (Bound, error) {
@@ -25,12 +34,12 @@ func (l Scale) Bind(in Flow) (Bound, error) {
 	if !(l.Factor > 0) {
 		return nil, fmt.Errorf("factor %v; it must be above 0", l.Factor)
 	}
-	return &boundScale{factor: l.Factor, in: in}, nil
+	return &boundScale{l: l, in: in}, nil
 }
 
 type boundScale struct {
-	factor float32
-	in     Flow
+	l  Scale
+	in Flow
 }
 
 func (b *boundScale) Out() Flow { return b.in }
@@ -46,17 +55,17 @@ func (b *boundScale) Traits() Traits {
 func (b *boundScale) FLOPs() int64 { return 0 }
 
 func (b *boundScale) NewState(e *Env) State {
-	return &scaleState{factor: b.factor, in: b.in, y: e.Output()}
+	return &scaleState{l: b.l, in: b.in, y: e.Output()}
 }
 
 type scaleState struct {
-	factor float32
-	in     Flow
-	y      Act
+	l  Scale
+	in Flow
+	y  Act
 }
 
 func (s *scaleState) Forward(r *Run, x Act, lo, hi int) Act {
-	if !r.Train {
+	if !r.Train && !s.l.Always {
 		return x
 	}
 	s.scale(r, s.y, x, lo, hi)
@@ -83,7 +92,7 @@ func (s *scaleState) scale(r *Run, dst, src Act, lo, hi int) {
 			for y := range s.in.H {
 				to := dst.At(row, y, 0)[:n]
 				copy(to, src.At(row, y, 0)[:n])
-				kernels.Scale(to, s.factor)
+				kernels.Scale(to, s.l.Factor)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // convolution whose stride is its kernel these are the patches of a vision transformer
 // (Dosovitskiy et al. 2021). With ClassToken a learned vector, the parameter
 // class_token [1, 1, channels], which starts with normals of deviation 0.02, stands
-// before them.
+// before them. A sequence it leaves as it is, but for the class token.
 type Sequence struct{ ClassToken bool }
 
 // Kind returns "sequence".
@@ -23,7 +23,9 @@ func (l Sequence) Abilities() Abilities {
 		Narrow: Follow, Scaling: ScaleBehind,
 		Blocks: ChannelBlocks("class_token"),
 		Torch: func(t *Torch) {
-			t.Set("%s.flatten(2).transpose(1, 2)", t.X)
+			if t.In.Seq == 0 {
+				t.Set("%s.flatten(2).transpose(1, 2)", t.X)
+			}
 			if l.ClassToken {
 				t.Need("ClassToken", torchClassToken)
 				t.Set("%s(%s)", t.Module("ClassToken(%d)", t.In.C), t.X)
@@ -47,8 +49,8 @@ class ClassToken(nn.Module):
 
 // Bind fixes the layer for its input.
 func (l Sequence) Bind(in Flow) (Bound, error) {
-	if in.Seq > 0 || in.Raw {
-		return nil, errors.New("a sequence is made of the image of a convolution")
+	if in.Vocab > 0 || in.Raw || in.Seq > 0 && !l.ClassToken {
+		return nil, errors.New("a sequence is made of the image of a convolution, or of a sequence of vectors with class_token")
 	}
 	b := &boundSequence{in: in}
 	if l.ClassToken {
@@ -63,7 +65,18 @@ type boundSequence struct {
 }
 
 func (b *boundSequence) Out() Flow {
-	return Flow{H: 1, W: 1, C: b.in.C, Seq: b.first + b.in.H*b.in.W}
+	return Flow{H: 1, W: 1, C: b.in.C, Seq: b.first + b.steps()}
+}
+
+// steps returns those of the input.
+func (b *boundSequence) steps() int { return max(1, b.in.Seq) * b.in.H * b.in.W }
+
+// at returns step p of sample i of n of the input.
+func (b *boundSequence) at(x Act, p, i, n int) []float32 {
+	if b.in.Seq > 0 {
+		return x.At(p*n+i, 0, 0)
+	}
+	return x.At(i, p/b.in.W, p%b.in.W)
 }
 
 func (b *boundSequence) Traits() Traits { return Traits{Tangents: true} }
@@ -115,13 +128,13 @@ func (s *sequenceState) Forward(r *Run, x Act, _, _ int) Act {
 
 // spread makes the sequences y of n images x, with the parameters w.
 func (s *sequenceState) spread(y, x Act, w []float32, n int) {
-	f, ld := s.b.in, s.b.in.Ld()
+	ld := s.b.in.Ld()
 	for i := range n {
 		if s.b.first == 1 {
 			copy(y.At(i, 0, 0)[:ld], w[s.token:])
 		}
-		for p := range f.H * f.W {
-			copy(y.At((s.b.first+p)*n+i, 0, 0)[:ld], x.At(i, p/f.W, p%f.W))
+		for p := range s.b.steps() {
+			copy(y.At((s.b.first+p)*n+i, 0, 0)[:ld], s.b.at(x, p, i, n))
 		}
 	}
 }
@@ -147,10 +160,10 @@ func (s *sequenceState) Backward(r *Run, dy Act, _, _ int) Act {
 
 // collect makes the gradients dx of n images of those of their sequences.
 func (s *sequenceState) collect(dx, dy Act, n int) {
-	f, ld := s.b.in, s.b.in.Ld()
+	ld := s.b.in.Ld()
 	for i := range n {
-		for p := range f.H * f.W {
-			copy(dx.At(i, p/f.W, p%f.W)[:ld], dy.At((s.b.first+p)*n+i, 0, 0))
+		for p := range s.b.steps() {
+			copy(s.b.at(dx, p, i, n)[:ld], dy.At((s.b.first+p)*n+i, 0, 0))
 		}
 	}
 }

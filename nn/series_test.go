@@ -41,4 +41,36 @@ var seriesCases = []imageCase{
 			{op: "adaptive", size: 3, columns: 2, largest: true}, {op: "adaptive", size: 2, columns: 5}, conv(1, 0, 0), {op: "adaptive", size: 1, columns: 1},
 		},
 	},
+	{
+		"products and activations of straight lines",
+		Shape{H: 6, W: 5, C: 2},
+		[]Layer{
+			Conv2D{Filters: 6, Kernel: 3},
+			Scale{Factor: 20, Always: true},
+			ReLU6{},
+			Graph{Branches: []Branch{
+				{From: []int{GraphInput}, Layers: []Layer{AvgPool{}, Conv2D{Filters: 6, Kernel: 1}, Logistic{}}},
+				{From: []int{0, GraphInput}, Join: Product, Layers: []Layer{Conv2D{Filters: 5, Kernel: 1}, LeakyReLU{Slope: 0.25}}},
+				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 5, Kernel: 1}, Tanh{}}},
+				{From: []int{1, 2}, Join: Product},
+			}},
+			Dense{Units: 3},
+		},
+		[]refOp{
+			conv(1, 0, 0), {op: "by20"}, {op: "relu6"},
+			{op: "graph", branches: []refBranch{
+				{from: []int{-1}, ops: []refOp{{op: "adaptive", size: 1, columns: 1}, conv(1, 0, 0), {op: "sigmoid"}}},
+				{from: []int{-1, 0}, times: true, ops: []refOp{conv(1, 0, 0), {op: "leaky"}}},
+				{from: []int{-1}, ops: []refOp{conv(1, 0, 0), {op: "tanh"}}},
+				{from: []int{1, 2}, times: true},
+			}},
+			dense,
+		},
+	},
+	{
+		"the steps of an image in the reverse order, twice",
+		Shape{H: 1, W: 7, C: 2},
+		[]Layer{Conv2D{Filters: 5, Kernel: 1, KernelW: 3}, Sequence{}, Reverse{}, Image{}, Conv2D{Filters: 4, Kernel: 1, KernelW: 2}, Sequence{}, Reverse{}, Image{}, Dense{Units: 3}},
+		[]refOp{conv(1, 0, 0), {op: "flip"}, conv(1, 0, 0), {op: "flip"}, dense},
+	},
 }

@@ -71,9 +71,9 @@ var builtIn = []LayerType{
 	},
 	{
 		Name: "dropout", Doc: "sets a share of values to zero while training",
-		Keys: []string{"rate"}, Required: []string{"rate"},
+		Keys: []string{"rate", "channels"}, Required: []string{"rate"},
 		Make: func(s LayerSpec, _ any) nn.Layer {
-			return nn.Dropout{Rate: float32(*s.Rate)}
+			return nn.Dropout{Rate: float32(*s.Rate), Channels: s.Channels}
 		},
 	},
 	{
@@ -199,6 +199,28 @@ var builtIn = []LayerType{
 	{
 		Name: mix, Doc: "the sum of several layers weighted by the softmax of trained numbers, a mixed operation of DARTS",
 		Keys: []string{"inputs", "weights", "zero"}, Required: []string{"inputs", "weights"},
+	},
+	{
+		Name: multiply, Doc: "the product of two layers of one shape, or of an image and a factor for each channel",
+		Keys: []string{"inputs"}, Required: []string{"inputs"},
+	},
+	{
+		Name: "scale", Doc: "x times a constant",
+		Keys: []string{"factor"}, Required: []string{"factor"},
+		Make: func(s LayerSpec, _ any) nn.Layer { return nn.Scale{Factor: float32(*s.Factor), Always: true} },
+	},
+	{
+		Name: "reverse", Doc: "the steps of a sequence in the reverse order, for the second direction of an LSTM or GRU",
+		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.Reverse{} },
+	},
+	{
+		Name: "relu6", Doc: "min(max(x, 0), 6)",
+		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.ReLU6{} },
+	},
+	{
+		Name: "leakyrelu", Doc: "x above zero, and a small slope times x below",
+		Keys: []string{"slope"},
+		Make: func(s LayerSpec, _ any) nn.Layer { return nn.LeakyReLU{Slope: float32(or(s.Slope, 0.01))} },
 	},
 	{
 		Name: residual, Doc: "the sum of two branches of layers",

@@ -12,9 +12,10 @@ import (
 
 // The types that join what several layers give.
 const (
-	add    = "add"
-	concat = "concat"
-	mix    = "mix"
+	add      = "add"
+	concat   = "concat"
+	multiply = "multiply"
+	mix      = "mix"
 )
 
 // inputName stands for what the first layer reads.
@@ -22,7 +23,9 @@ const inputName = "input"
 
 var layerName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$`)
 
-func (s LayerSpec) joins() bool { return s.Type == add || s.Type == concat || s.Type == mix }
+func (s LayerSpec) joins() bool {
+	return s.Type == add || s.Type == concat || s.Type == mix || s.Type == multiply
+}
 
 // branched reports whether a list of layers is no chain.
 func branched(specs []LayerSpec) bool {
@@ -193,6 +196,8 @@ func graph(specs []LayerSpec) []nn.Layer {
 				b.Join = nn.Sum
 			case concat:
 				b.Join = nn.Concat
+			case multiply:
+				b.Join = nn.Product
 			case mix:
 				b.Join, b.Weights, b.Zero = nn.Mix, s.Weights, s.Zero
 			default:

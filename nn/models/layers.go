@@ -18,7 +18,7 @@ type LayerSpec struct {
 	Type        string      `toml:"type" json:"type" doc:"type of the layer"`
 	Name        string      `toml:"name,omitempty" json:"name,omitempty" doc:"name of the layer, used as input of other layers and in parameter names; default: type and number"`
 	Input       string      `toml:"input,omitempty" json:"input,omitempty" doc:"name of the layer's input layer; default: the previous layer; input is the input of the first layer"`
-	Inputs      []string    `toml:"inputs,omitempty" json:"inputs,omitempty" doc:"names of the layers that add, concat or mix combines"`
+	Inputs      []string    `toml:"inputs,omitempty" json:"inputs,omitempty" doc:"names of the layers that add, concat, multiply or mix combines"`
 	Weights     string      `toml:"weights,omitempty" json:"weights,omitempty" doc:"name of the weights of a mix, shared by all mixes with the same name; their parameter is NAME.alpha"`
 	Zero        bool        `toml:"zero,omitempty" json:"zero,omitempty" doc:"add a zero operation to a mix, with the first of its weights"`
 	Units       int         `toml:"units,omitempty" json:"units,omitempty" in:"[1, 1048576]" doc:"outputs of a dense layer, or of the first layer of squeeze-and-excitation; optional for the last layer of a network: one per class" also:"size neurons out_features"`
@@ -46,6 +46,9 @@ type LayerSpec struct {
 	Alpha       *float64    `toml:"alpha,omitempty" json:"alpha,omitempty" doc:"factor of the sum of squares"`
 	Beta        *float64    `toml:"beta,omitempty" json:"beta,omitempty" in:"0.25 or 0.5 or 0.75 or 1" doc:"exponent of the normalization; default: 0.75"`
 	Rate        *float64    `toml:"rate,omitempty" json:"rate,omitempty" in:"[0, 1)" doc:"dropout rate; for an LSTM, between its layers" also:"dropout p"`
+	Channels    bool        `toml:"channels,omitempty" json:"channels,omitempty" doc:"drop whole channels of an image, nn.Dropout2d in PyTorch"`
+	Factor      *float64    `toml:"factor,omitempty" json:"factor,omitempty" in:"(0, inf)" doc:"what a scale multiplies by"`
+	Slope       *float64    `toml:"slope,omitempty" json:"slope,omitempty" in:"[0, 1]" doc:"slope of a leaky ReLU below zero; default: 0.01"`
 	Hidden      int         `toml:"hidden,omitempty" json:"hidden,omitempty" in:"[1, 1048576]" doc:"hidden units of an LSTM or GRU" also:"hidden_size units"`
 	Layers      int         `toml:"layers,omitempty" json:"layers,omitempty" in:"[1, 256]" doc:"number of stacked LSTM layers; default: 1" also:"num_layers"`
 	Output      string      `toml:"output,omitempty" json:"output,omitempty" of:"last every" doc:"output of the last step (default) or of every step"`

@@ -57,7 +57,7 @@ func Register(t LayerType) error {
 	if err := naming.Check("models: layer type", t.Name, t.Doc); err != nil {
 		return err
 	}
-	if structure := slices.Contains([]string{add, concat, mix, residual}, t.Name); t.Make == nil && !structure {
+	if structure := slices.Contains([]string{add, concat, mix, multiply, residual}, t.Name); t.Make == nil && !structure {
 		return fmt.Errorf("models: layer type %q: Make is nil", t.Name)
 	}
 	for _, key := range slices.Concat(t.Keys, t.Required) {

@@ -39,7 +39,7 @@ func TestRegister(t *testing.T) {
 		{func(l *models.LayerType) { l.Name = "Leaky" }, `layer type "Leaky": a name must be lower-case`},
 		{func(l *models.LayerType) { l.Name, l.Doc = "other", "" }, `layer type "other": Doc must be a line`},
 		{func(l *models.LayerType) { l.Name, l.Make = "other", nil }, `layer type "other": Make is nil`},
-		{func(l *models.LayerType) { l.Name, l.Keys = "other", []string{"slope"} }, `layer type "other": unknown key "slope" of layers; put it into Options`},
+		{func(l *models.LayerType) { l.Name, l.Keys = "other", []string{"steepness"} }, `layer type "other": unknown key "steepness" of layers; put it into Options`},
 		{func(l *models.LayerType) { l.Name, l.Options = "other", 3 }, `layer type "other": options are a int; they must be a struct`},
 		{func(l *models.LayerType) {
 			l.Name, l.Options = "other", struct {

@@ -184,6 +184,18 @@ func (e *exporter) mix(to string, b nn.Branch, names []string) {
 	e.set(to, "sum(share * part for share, part in zip(%s()%s, (%s)))", e.mixed[b.Weights], from, strings.Join(names, ", "))
 }
 
+// multiply writes a product, of which a vector becomes an image of one pixel beside an image.
+func (e *exporter) multiply(to string, from []value) {
+	var names []string
+	for i, f := range from {
+		if f.flat && !from[1-i].flat && !f.steps && !from[1-i].steps {
+			f.name += "[:, :, None, None]"
+		}
+		names = append(names, f.name)
+	}
+	e.set(to, "%s", strings.Join(names, " * "))
+}
+
 // graph writes branches.
 func (e *exporter) graph(g nn.Graph, s nn.Stage, v value, to string) (flat bool, err error) {
 	values := make([]value, len(g.Branches))
@@ -206,6 +218,9 @@ func (e *exporter) graph(g nn.Graph, s nn.Stage, v value, to string) (flat bool,
 			switch {
 			case b.Join == nn.Sum:
 				e.set(now.name, "%s", strings.Join(names, " + "))
+			case b.Join == nn.Product:
+				e.multiply(now.name, from)
+				now.flat, now.steps = from[0].flat && from[1].flat, from[0].steps
 			case b.Join == nn.Mix:
 				e.mix(now.name, b, names)
 			case now.steps:

@@ -131,6 +131,28 @@ var everyLayer = map[string]struct {
 		{ type = "sequence" }
 		{ type = "gru", hidden = 5 }
 		{ type = "dense" }`},
+	"gates": {nn.Shape{H: 8, W: 8, C: 2}, 4, `
+		[[layers]]
+		{ name = "stem", type = "conv", filters = 4, kernel = 3 }
+		{ name = "act", type = "relu6" }
+		{ name = "drop", type = "dropout", rate = 0.5, channels = true }
+		{ name = "mean", type = "avgpool" }
+		{ name = "share", type = "dense", units = 4 }
+		{ name = "leak", type = "leakyrelu", slope = 0.2 }
+		{ name = "by", type = "multiply", inputs = ["drop", "leak"] }
+		{ name = "more", type = "scale", factor = 2.5 }
+		{ name = "twice", type = "multiply", inputs = ["more", "act"] }
+		{ type = "dense" }`},
+	"both": {nn.Shape{Seq: 6, Vocab: 11}, 3, `
+		[[layers]]
+		{ name = "e", type = "embedding", size = 8 }
+		{ name = "token", type = "sequence", class_token = true }
+		{ name = "back", type = "reverse" }
+		{ name = "there", input = "token", type = "gru", hidden = 5, output = "every" }
+		{ name = "here", input = "back", type = "lstm", hidden = 5, output = "every" }
+		{ name = "all", type = "multiply", inputs = ["there", "here"] }
+		{ type = "steps", take = "mean" }
+		{ type = "dense" }`},
 	"means": {nn.Shape{Seq: 6, Vocab: 11}, 11, `
 		[[layers]]
 		{ type = "embedding", size = 8 }

@@ -123,6 +123,8 @@ class Feature:
     def __init__(self, layer, dims, sizes):
         self.layer, self.dims, self.sizes = layer, dims, dict(zip(dims, sizes))
 
+    shape = property(lambda self: tuple(self.sizes.values()))
+
     def view(self, dims, tensor):
         return Feature(self.layer, dims, tensor.shape)
 
@@ -381,7 +383,7 @@ class Importer:
     def image(self, x, *forms):
         """The steps of a sequence as the pixels of an image of one row, where they are read as such."""
         if isinstance(x, Feature) and x.dims == "NCT" and "NCL" in forms:
-            return self.emit({"type": "image"}, [x], "NCL", torch.empty(*x.sizes.values()))
+            return self.emit({"type": "image"}, [x], "NCL", x)
         self.wants(x, *forms)
         return x
 
@@ -447,13 +449,13 @@ class Importer:
     def recurrent(self, m, name, args, kwargs, out):
         x, lstm = args[0], isinstance(m, nn.LSTM)
         self.wants(x, "NTC" if m.batch_first else "TNC")
-        if m.bidirectional or not m.bias or getattr(m, "proj_size", 0):
-            raise Unknown(f"{self.seeing}: bidirectional, bias=False and proj_size have no layer")
+        if not m.bias or getattr(m, "proj_size", 0):
+            raise Unknown(f"{self.seeing}: bias=False and proj_size have no layer")
         states = leaves((args[1:], kwargs))
         if any(isinstance(v, Feature) or isinstance(v, Const) and isinstance(v.tensor, torch.Tensor) and bool(v.tensor.any()) for v in states):
             raise Unknown(f"{self.seeing} starts from a state that is not 0")
         self.once(m, name)
-        if m.num_layers > 1 and not lstm:
+        if m.bidirectional or m.num_layers > 1 and not lstm:
             return self.stacked(m, name, x, out)
         spec = {"type": "lstm" if lstm else "gru", "hidden": m.hidden_size, "output": "every"}
         if m.num_layers > 1:
@@ -461,17 +463,28 @@ class Importer:
             if m.dropout > 0:
                 spec["rate"] = m.dropout
         every = self.emit(spec, [x], x.dims, out[0], name, **dict(m.named_parameters()))
-        last = LastStates(every, m.num_layers)
+        last = LastStates([None] * (m.num_layers - 1) + [every])
         return [every, [last, None] if lstm else last]
 
     def stacked(self, m, name, x, out):
-        """A GRU of several layers, each a layer of its own."""
+        """A GRU of several layers, each a layer of its own; and each direction of a GRU or LSTM that has two of them."""
+        lstm, last = isinstance(m, nn.LSTM), []
+        steps = out[0][..., :m.hidden_size]
         for i in range(m.num_layers):
             if i > 0:
                 x = self.drop(x, m.dropout, out[0])
-            given = {key[:-len(f"_l{i}")] + "_l0": p for key, p in m.named_parameters() if key.endswith(f"_l{i}")}
-            x = self.emit({"type": "gru", "hidden": m.hidden_size, "output": "every"}, [x], x.dims, out[0], name if i == 0 else f"{name}.layer{i}", **given)
-        return [x, LastStates(x, m.num_layers)]
+            both = []
+            for back in range(1 + m.bidirectional):
+                end = f"_l{i}" + "_reverse" * back
+                given = {key[:-len(end)] + "_l0": p for key, p in m.named_parameters() if key.endswith(end)}
+                y = self.emit({"type": "reverse"}, [x], x.dims, x) if back else x
+                wish = f"{name}.reverse{i}" if back else name if i == 0 else f"{name}.layer{i}"
+                y = self.emit({"type": "lstm" if lstm else "gru", "hidden": m.hidden_size, "output": "every"}, [y], x.dims, steps, wish, **given)
+                last.append(y)
+                both.append(self.emit({"type": "reverse"}, [y], x.dims, steps) if back else y)
+            x = self.emit({"type": "concat"}, both, x.dims, out[0]) if m.bidirectional else y
+        last = LastStates(last)
+        return [x, [last, None] if lstm else last]
 
     def multihead(self, m, name, args, kwargs, out):
         names = ["query", "key", "value", "key_padding_mask", "need_weights", "attn_mask"]
@@ -577,8 +590,8 @@ class Importer:
             return Padding()
         if name in ("contiguous", "clone", "float", "to", "detach"):
             return x
-        if isinstance(x, LastStates) and x.layers == 1 and tuple(out.shape) == (x.every.sizes["N"], x.every.sizes["C"]):
-            return self.steps(x.every, "last", out)
+        if isinstance(x, LastStates) and len(x.every) == 1 and tuple(out.shape) == (x.every[0].sizes["N"], x.every[0].sizes["C"]):
+            return self.steps(x.every[0], "last", out)
         if any(isinstance(v, Ramp) for v in args):
             return self.ramp(name, *args, kwargs, out)
         if name in ("add", "iadd", "__add__", "__radd__"):
@@ -587,6 +600,11 @@ class Importer:
             if isinstance(x, Feature) and number(args[1:], 3):
                 return Ramp(x, "shifted")
             return self.add(x, args[1] if len(args) > 1 else kwargs["other"], out)
+        factor = next((float(v) for v in args if isinstance(v, (int, float)) and not isinstance(v, bool)), None)
+        if name in ("mul", "imul", "__mul__", "__rmul__", "div", "truediv", "idiv", "itruediv", "__truediv__") and len(args) == 2 and factor and isinstance(x, Feature):
+            return self.scale(x, factor if "mul" in name else 1 / factor, out)
+        if name in ("mul", "imul", "__mul__", "__rmul__") and len(args) == 2 and factor and isinstance(args[1], Feature):
+            return self.scale(args[1], factor, out)
         if name in ("mul", "imul", "__mul__"):
             return self.gate(x, args[1], out)
         if name in ("cat", "concat"):
@@ -606,6 +624,14 @@ class Importer:
             if name == "gelu" and kwargs.get("approximate", args[1] if len(args) > 1 else "none") == "tanh":
                 spec["approximate"] = "tanh"
             return self.emit(spec, [x], x.dims, out)
+        if name == "leaky_relu":
+            return self.emit({"type": "leakyrelu", "slope": float(kwargs.get("negative_slope", args[1] if len(args) > 1 else 0.01))}, [x], x.dims, out)
+        if name in ("dropout1d", "dropout2d"):
+            rate = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+            x = self.image(x, "NCHW", "NCL")
+            if not kwargs.get("training", args[2] if len(args) > 2 else True) or rate == 0:
+                return x
+            return self.emit({"type": "dropout", "rate": rate, "channels": True}, [x], x.dims, out)
         if name == "dropout":
             rate = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
             training = kwargs.get("training", args[2] if len(args) > 2 else True)
@@ -645,8 +671,9 @@ class Importer:
         if isinstance(x, (list, tuple)):
             return x[index]
         if isinstance(x, LastStates):
-            if index in (-1, x.layers - 1):
-                return self.steps(x.every, "last", out)
+            at, *rest = index if isinstance(index, tuple) else (index,)
+            if isinstance(at, int) and x.every[at] is not None and all(i in (slice(None), Ellipsis) for i in rest):
+                return self.steps(x.every[at], "last", out)
             raise Unknown(f"{self.seeing} takes the last state of a lower layer of a stack")
         index = index if isinstance(index, tuple) else (index,)
         if isinstance(x, Feature) and "T" in x.dims and len(x.dims) == 3:
@@ -658,6 +685,11 @@ class Importer:
                 if at in (0, x.sizes["T"] - 1):
                     return self.steps(x, "last" if at else "first", out)
         raise Unknown(f"{self.seeing} takes a part of a tensor that no layer supports; of sequences there are the first and the last step")
+
+    def scale(self, x, factor, out):
+        if factor <= 0 or x.layer == "input":
+            raise Unknown(f"{self.seeing} multiplies by {factor:g}; there is a product of a layer's outputs and a number above 0")
+        return self.emit({"type": "scale", "factor": factor}, [x], x.dims, out)
 
     def steps(self, x, take, out):
         return self.emit({"type": "steps", "take": take}, [x], "NC", out)
@@ -704,7 +736,12 @@ class Importer:
                 del self.layers[i]
             wish = names["fc1"].rpartition(".")[0] or None
             return self.emit({"type": "squeeze", "units": params["fc1__bias"].numel()}, [x], x.dims, out, wish, **params)
-        raise self.unknown("of products there is squeeze-and-excitation: x * hardsigmoid(conv(relu(conv(the mean of x)))), 1x1 convolutions")
+        if all(isinstance(v, Feature) for v in (a, b)) and a.dims == b.dims and a.layer != b.layer and "input" not in (a.layer, b.layer):
+            x = max((a, b), key=lambda v: tuple(v.sizes.values()))
+            y = b if x is a else a
+            if a.sizes == b.sizes or x.dims in ("NCHW", "NCL") and all(n == 1 for d, n in y.sizes.items() if d not in "NC"):
+                return self.emit({"type": "multiply"}, [a, b], x.dims, out)
+        raise self.unknown("there are products of two layers of one shape, or of an image and a factor for each of its channels")
 
     def cat(self, parts, dim, out):
         parts = list(parts)
@@ -722,6 +759,10 @@ class Importer:
                 name = self.rename(spec["name"], parts[0].origin)
                 self.params[name + ".class_token"] = token[:1].detach().float()
                 return Feature(name, "NTC", out.shape)
+            if token.shape[1] == 1:
+                if not any(torch.equal(token[:1], p) for p in self.model.parameters() if p.shape == token[:1].shape):
+                    self.note(f"{self.seeing}: the class token is scaled; here what it is multiplied by is within the parameter, so that it trains at another rate")
+                return self.emit({"type": "sequence", "class_token": True}, [parts[1]], "NTC", out, parts[0].origin, class_token=token[:1])
         raise Unknown(f"{self.seeing} joins tensors that no layer supports; there are channels side by side, and a class token before an image's patches")
 
     def rename(self, old, wish):
@@ -823,10 +864,10 @@ class Importer:
 
 
 class LastStates:
-    """The last hidden states of a recurrent module, one a layer."""
+    """The last hidden states of a recurrent module, by the layers that give those of every step, None where no layer of its own does."""
 
-    def __init__(self, every, layers):
-        self.every, self.layers = every, layers
+    def __init__(self, every):
+        self.every = every
 
 
 class Ramp:
@@ -842,13 +883,13 @@ PRODUCTS = {"sigmoid": "silu", "hardsigmoid": "hardswish"}
 POOLS = {f"{kind}_pool{n}d" for n in (1, 2) for kind in ("max", "avg", "adaptive_max", "adaptive_avg")} | {"mean"}
 
 CURVES = {
-    "relu": {"type": "relu"}, "gelu": {"type": "gelu"}, "silu": {"type": "silu"}, "hardswish": {"type": "hardswish"},
+    "relu": {"type": "relu"}, "relu6": {"type": "relu6"}, "gelu": {"type": "gelu"}, "silu": {"type": "silu"}, "hardswish": {"type": "hardswish"},
     "hardsigmoid": {"type": "hardsigmoid"}, "sigmoid": {"type": "sigmoid"}, "tanh": {"type": "tanh"},
 }
 
 # Modules that do what a function does, with their attributes that the function takes.
 MODULES = {
-    nn.ReLU: ("relu", []), nn.GELU: ("gelu", ["approximate"]), nn.SiLU: ("silu", []), nn.Hardswish: ("hardswish", []), nn.Hardsigmoid: ("hardsigmoid", []),
+    nn.ReLU: ("relu", []), nn.ReLU6: ("relu6", []), nn.LeakyReLU: ("leaky_relu", ["negative_slope"]), nn.Dropout1d: ("dropout1d", ["p"]), nn.Dropout2d: ("dropout2d", ["p"]), nn.GELU: ("gelu", ["approximate"]), nn.SiLU: ("silu", []), nn.Hardswish: ("hardswish", []), nn.Hardsigmoid: ("hardsigmoid", []),
     nn.Sigmoid: ("sigmoid", []), nn.Tanh: ("tanh", []), nn.Dropout: ("dropout", ["p"]), nn.LogSoftmax: ("log_softmax", []), nn.Softmax: ("softmax", []),
     nn.MaxPool1d: ("max_pool1d", ["kernel_size", "stride", "padding", "dilation", "ceil_mode"]),
     nn.MaxPool2d: ("max_pool2d", ["kernel_size", "stride", "padding", "dilation", "ceil_mode"]),
@@ -859,7 +900,7 @@ MODULES = {
 }
 
 ADVICE = {
-    "Dropout2d": "use nn.Dropout", "dropout2d": "use F.dropout", "ReLU6": "use nn.ReLU", "scaled_dot_product_attention": "use nn.MultiheadAttention",
+    "scaled_dot_product_attention": "use nn.MultiheadAttention",
     "matmul": "for attention use nn.MultiheadAttention", "bmm": "for attention use nn.MultiheadAttention", "chunk": "for attention use nn.MultiheadAttention",
     "batch_norm": "use nn.BatchNorm2d",
 }
@@ -977,11 +1018,15 @@ def tables(importer):
     """The tables of the layers. A layer that reads the one before does not say so."""
     merge(importer.layers)
     out, before = [], "input"
-    read = {name for _, reads in importer.layers for name in reads}
-    importer.layers = [(s, r) for s, r in importer.layers if s["type"] not in PRODUCTS or s["name"] in read | {importer.last.layer}]
+    kept, read = [], {importer.last.layer}
+    for spec, reads in reversed(importer.layers):
+        if spec["name"] in read or spec["type"] not in (*PRODUCTS, "reverse", "concat"):
+            kept.insert(0, (spec, reads))
+            read.update(reads)
+    importer.layers = kept
     for spec, reads in importer.layers:
         spec = dict(spec)
-        if spec["type"] in ("add", "concat"):
+        if spec["type"] in ("add", "concat", "multiply"):
             spec["inputs"] = reads
         elif reads and reads[0] != before:
             spec["input"] = reads[0]

@@ -47,6 +47,11 @@ var networks = []job{
 	{"series.py", "TextCNN", "12tokens", ""},
 	{"series.py", "Grey", "12x14", ""},
 	{"series.py", "Windows", "3x12x13", ""},
+	{"gates.py", "Gates", "3x12x13", ""},
+	{"gates.py", "Both", "12tokens", ""},
+	{"gates.py", "Both(nn.GRU, True)", "12tokens", ""},
+	{"gates.py", "States", "12tokens", ""},
+	{"gates.py", "Scaled", "12tokens", ""},
 }
 
 // refusals are modules that have no layers, and why.
@@ -63,10 +68,6 @@ var refusals = []struct{ input, body, forward, want string }{
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) @ torch.ones(4, 4)", `function matmul is not supported as a layer; for attention use nn.MultiheadAttention`},
 	{"9", "self.fc = nn.Linear(8, 4)", "self.fc(x)", `Net does not take an input of shape 9: mat1 and mat2 shapes cannot be multiplied`},
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) if x.sum() > 0 else x", `symbolically traced variables cannot be used as inputs to control flow`},
-	{
-		"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5, bidirectional=True, batch_first=True), nn.Linear(10, 3)", "self.f(self.l(self.e(x))[0][:, -1])",
-		`module "l" (nn.LSTM): bidirectional, bias=False and proj_size have no layer`,
-	},
 	{"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Linear(5, 3)", "self.f(self.l(self.e(x))[0][:, -1])", `module "l" (nn.LSTM) reads NxTxC; it must be one of TxNxC`},
 	{"9", "self.fc = nn.Linear(9, 4)", "F.dropout(self.fc(x), 0.5)", `drops values outside of training, too: call it with training=self.training, or use nn.Dropout`},
 	{"9", "self.fc = nn.Linear(9, 4)", "F.dropout(self.fc(x), 0.5, True)", `F.dropout (line `},
@@ -75,7 +76,8 @@ var refusals = []struct{ input, body, forward, want string }{
 	{"9", "self.fc = nn.Linear(9, 4)", "F.softmax(self.fc(x), 1)", `function softmax is not supported as a layer; return the logits`},
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) + 3", `the module adds a constant to its outputs, which no layer supports`},
 	{"9", "self.fc = nn.Linear(9, 4)", "F.relu6(self.fc(x) + 3) / 5", `function truediv is not supported as a layer; of x + 3 there are relu6(x + 3) / 6 and x * relu6(x + 3) / 6`},
-	{"9", "self.fc, self.g = nn.Linear(9, 4), nn.Linear(9, 4)", "self.fc(x) + 3 * self.g(x)", `of products there is squeeze-and-excitation`},
+	{"9", "self.fc = nn.Linear(9, 4)", "-3 * self.fc(x)", `multiplies by -3; there is a product of a layer's outputs and a number above 0`},
+	{"9", "self.fc, self.g = nn.Linear(9, 4), nn.Linear(9, 1)", "self.fc(x) * self.g(x)", `there are products of two layers of one shape`},
 }
 
 // TestImport imports the networks and trains each for a round, here and in PyTorch.

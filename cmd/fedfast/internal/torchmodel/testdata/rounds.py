@@ -63,6 +63,7 @@ for job in json.loads(Path(sys.argv[2]).read_text()):
     with open(out / "trained.f32", "wb") as f:
         for t in made["tensors"]:  # positions and class tokens are parameters of their own
             name = re.sub(r"\.layer(\d+)\.(\w+)_l0$", r".\2_l\1", t["name"])  # a GRU of several layers
+            name = re.sub(r"\.reverse(\d+)\.(\w+)_l0$", r".\2_l\1_reverse", name)  # the other direction
             p = state.get(name, state.get(name.rpartition(".")[0]))
             p = p.float().contiguous()
             f.write(ctypes.string_at(p.data_ptr(), 4 * p.numel()))

@@ -1,0 +1,66 @@
+package nn
+
+import "github.com/fedfast/fedfast/kernels"
+
+// spreads reports whether a flow is a vector for each sample that can be multiplied with all
+// pixels of an image of as many channels.
+func (f Flow) spreads(over Flow) bool {
+	return f.Seq == 0 && over.Seq == 0 && f.H*f.W == 1 && f.C == over.C
+}
+
+// product is the join of two inputs of one shape, or of an image and a factor for each of
+// its channels, in one workspace.
+type product struct {
+	whole Flow // the larger one
+	space []float32
+}
+
+func newProduct(e *Env, whole Flow) *product {
+	return &product{whole: whole, space: e.Arena.Alloc(whole.Ld())}
+}
+
+// forward computes y = a*b of the samples [lo, hi), of the flows fa and fb.
+func (p *product) forward(y, a, b Act, fa, fb Flow, lo, hi int) {
+	p.add(y, a, b, p.whole, fa, fb, lo, hi, false)
+	if a.Along > 0 {
+		p.add(y.Tangent(), a.Tangent(), b, p.whole, fa, fb, lo, hi, false)
+		p.add(y.Tangent(), a, b.Tangent(), p.whole, fa, fb, lo, hi, true)
+	}
+}
+
+// backward adds dy*other to the gradient dx of one of the inputs, or begins it.
+func (p *product) backward(dx, dy, other Act, fx, fo Flow, lo, hi int, begun bool) {
+	p.add(dx, dy, other, fx, p.whole, fo, lo, hi, begun)
+	if dx.Along > 0 {
+		p.add(dx.Tangent(), dy.Tangent(), other, fx, p.whole, fo, lo, hi, begun)
+		p.add(dx.Tangent(), dy, other.Tangent(), fx, p.whole, fo, lo, hi, true)
+	}
+}
+
+// add computes dst = a*b pixel by pixel, or adds it. Of what has one pixel all others read
+// that, and such a dst is the sum over the pixels.
+func (p *product) add(dst, a, b Act, fd, fa, fb Flow, lo, hi int, begun bool) {
+	w, part := p.whole, p.space
+	for i := w.Rows(lo); i < w.Rows(hi); i++ {
+		for y := range fd.H {
+			if !begun {
+				clear(dst.At(i, y, 0)[:fd.W*w.Ld()])
+			}
+		}
+		for y := range w.H {
+			for x := range w.W {
+				kernels.Mul(part, a.pixel(i, y, x, fa)[:len(part)], b.pixel(i, y, x, fb)[:len(part)])
+				d := dst.pixel(i, y, x, fd)[:len(part)]
+				kernels.Add(d, d, part)
+			}
+		}
+	}
+}
+
+// pixel returns that of row i at y and x, or the only one.
+func (a Act) pixel(i, y, x int, f Flow) []float32 {
+	if f.H*f.W == 1 {
+		return a.At(i, 0, 0)
+	}
+	return a.At(i, y, x)
+}
