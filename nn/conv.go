@@ -48,7 +48,7 @@ func (l Conv2D) Abilities() Abilities {
 		Torch: func(t *Torch) {
 			wide := cmp.Or(l.KernelW, l.Kernel)
 			pad := t.pad(window{l.Kernel, wide, max(1, l.Stride), l.Same, l.Pad, "0"})
-			t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %s%s%s%s)", t.In.C, l.Filters, torchSides(l.Kernel, wide), torchOption("stride", l.Stride, 1), pad, torchBias(l.NoBias)), t.X)
+			t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %s%s%s%s)", t.In.C, l.Filters, torchSides(l.Kernel, wide), torchOption("stride", l.Stride), pad, torchBias(l.NoBias)), t.X)
 		},
 	}
 }

@@ -35,8 +35,8 @@ func (l DepthwiseConv2D) Abilities() Abilities {
 		Torch: func(t *Torch) {
 			wide := (l.Kernel-1)*max(1, l.Dilation) + 1
 			pad := t.pad(window{wide, wide, max(1, l.Stride), l.Same, l.Pad, "0"})
-			t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %d%s%s%s, groups=%d%s)", t.In.C, t.In.C, l.Kernel, torchOption("stride", l.Stride, 1), pad,
-				torchOption("dilation", l.Dilation, 1), t.In.C, torchBias(l.NoBias)), t.X)
+			t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %d%s%s%s, groups=%d%s)", t.In.C, t.In.C, l.Kernel, torchOption("stride", l.Stride), pad,
+				torchOption("dilation", l.Dilation), t.In.C, torchBias(l.NoBias)), t.X)
 		},
 	}
 }

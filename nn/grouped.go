@@ -39,8 +39,8 @@ func (l GroupedConv2D) Abilities() Abilities {
 		Torch: func(t *Torch) {
 			d, columns := max(1, l.Dilation), cmp.Or(l.KernelW, l.Kernel)
 			pad := t.pad(window{(l.Kernel-1)*d + 1, (columns-1)*d + 1, max(1, l.Stride), l.Same, l.Pad, "0"})
-			t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %s%s%s%s%s%s)", t.In.C, l.Filters, torchSides(l.Kernel, columns), torchOption("stride", l.Stride, 1), pad,
-				torchOption("dilation", l.Dilation, 1), torchOption("groups", l.Groups, 1), torchBias(l.NoBias)), t.X)
+			t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %s%s%s%s%s%s)", t.In.C, l.Filters, torchSides(l.Kernel, columns), torchOption("stride", l.Stride), pad,
+				torchOption("dilation", l.Dilation), torchOption("groups", l.Groups), torchBias(l.NoBias)), t.X)
 		},
 	}
 }

@@ -1,5 +1,7 @@
 package nn
 
+import "testing"
+
 // seriesCases are networks for TestGradient and others on images of one row, and of windows
 // that are no squares.
 var seriesCases = []imageCase{
@@ -19,9 +21,13 @@ var seriesCases = []imageCase{
 			Dense{Units: 3},
 		},
 		[]refOp{
-			conv(1, 2, 2), relu, {op: "pool", size: 1, columns: 3, stride: 2, before: 1, after: 1},
-			{op: "conv", stride: 1, before: 2, after: 2, dilation: 2}, plainConv(2, 1, 1), {op: "avgpool", size: 1, columns: 2, stride: 1},
-			{op: "adaptive", size: 1, columns: 3}, dense,
+			conv(1, 2, 2), relu,
+			{op: "pool", size: 1, columns: 3, stride: 2, before: 1, after: 1},
+			{op: "conv", stride: 1, before: 2, after: 2, dilation: 2},
+			plainConv(2, 1, 1),
+			{op: "avgpool", size: 1, columns: 2, stride: 1},
+			{op: "adaptive", size: 1, columns: 3},
+			dense,
 		},
 	},
 	{
@@ -37,8 +43,13 @@ var seriesCases = []imageCase{
 			AvgPool{},
 		},
 		[]refOp{
-			conv(1, 1, 1), {op: "avgpool", size: 3, columns: 2, stride: 2, after: 1}, conv(1, 1, 1),
-			{op: "adaptive", size: 3, columns: 2, largest: true}, {op: "adaptive", size: 2, columns: 5}, conv(1, 0, 0), {op: "adaptive", size: 1, columns: 1},
+			conv(1, 1, 1),
+			{op: "avgpool", size: 3, columns: 2, stride: 2, after: 1},
+			conv(1, 1, 1),
+			{op: "adaptive", size: 3, columns: 2, largest: true},
+			{op: "adaptive", size: 2, columns: 5},
+			conv(1, 0, 0),
+			{op: "adaptive", size: 1, columns: 1},
 		},
 	},
 	{
@@ -57,7 +68,9 @@ var seriesCases = []imageCase{
 			Dense{Units: 3},
 		},
 		[]refOp{
-			conv(1, 0, 0), {op: "by20"}, {op: "relu6"},
+			conv(1, 0, 0),
+			{op: "by20"},
+			{op: "relu6"},
 			{op: "graph", branches: []refBranch{
 				{from: []int{-1}, ops: []refOp{{op: "adaptive", size: 1, columns: 1}, conv(1, 0, 0), {op: "sigmoid"}}},
 				{from: []int{-1, 0}, times: true, ops: []refOp{conv(1, 0, 0), {op: "leaky"}}},
@@ -73,4 +86,21 @@ var seriesCases = []imageCase{
 		[]Layer{Conv2D{Filters: 5, Kernel: 1, KernelW: 3}, Sequence{}, Reverse{}, Image{}, Conv2D{Filters: 4, Kernel: 1, KernelW: 2}, Sequence{}, Reverse{}, Image{}, Dense{Units: 3}},
 		[]refOp{conv(1, 0, 0), {op: "flip"}, conv(1, 0, 0), {op: "flip"}, dense},
 	},
+}
+
+// seriesNet has dropout of channels and the layers of the cases above.
+func seriesNet(t *testing.T) *Model {
+	t.Helper()
+	m, err := NewModel("series", Shape{H: 1, W: 21, C: 3}, 3,
+		Conv2D{Filters: 6, Kernel: 1, KernelW: 5, Pad: 2}, ReLU6{}, Dropout{Rate: 0.2, Channels: true}, MaxPool{Size: 1, SizeW: 3, Stride: 2, Pad: 1}, Sequence{ClassToken: true},
+		Graph{Branches: []Branch{
+			{From: []int{GraphInput}, Layers: []Layer{Tanh{}, Reverse{}}},
+			{From: []int{GraphInput, 0}, Join: Product, Layers: []Layer{LeakyReLU{Slope: 0.1}, Scale{Factor: 2, Always: true}}},
+			{From: []int{0, 1}, Join: Concat},
+		}},
+		Image{}, AvgPool{OutH: 1, OutW: 4}, Dense{Units: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }

@@ -47,6 +47,7 @@ func forEachNet(t *testing.T, f func(t *testing.T, m *Model)) {
 	t.Run("blocks", func(t *testing.T) { f(t, blockNet(t)) })
 	t.Run("winograd", func(t *testing.T) { f(t, winogradNet(t)) })
 	t.Run("smooth", func(t *testing.T) { f(t, smoothNet(t)) })
+	t.Run("series", func(t *testing.T) { f(t, seriesNet(t)) })
 }
 
 // train takes some steps and returns the weights after them.

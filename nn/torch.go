@@ -75,9 +75,9 @@ func TorchFunction(name string) func(*Torch) {
 	return func(t *Torch) { t.Set("%s(%s)", name, t.X) }
 }
 
-// torchOption writes a keyword of a call, unless it has its default or is not given.
-func torchOption(name string, n, otherwise int) string {
-	if n == 0 || n == otherwise {
+// torchOption writes a keyword of a call, unless it is 1 or not given.
+func torchOption(name string, n int) string {
+	if n <= 1 {
 		return ""
 	}
 	return fmt.Sprintf(", %s=%d", name, n)
