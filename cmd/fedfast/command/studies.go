@@ -88,7 +88,7 @@ func newResume(a *app) *cobra.Command {
 	}
 	o.addTuneFlags(cmd)
 	a.verboseFlag(cmd)
-	cmd.Flags().StringArrayVar(&o.moves, "set", nil, "set `KEY=VALUE`; only data.path and data.state_memory may change (repeatable)")
+	cmd.Flags().StringArrayVar(&o.moves, "set", nil, "set `KEY=VALUE`; only data.path, data.state_memory and budget.wall_seconds may change (repeatable)")
 	return cmd
 }
 
