@@ -55,12 +55,12 @@ func boardTraining(arm pfllibArm, tuned bool) *Training {
 	if arm.method == "perfedavg" {
 		sets = append(sets, "client.inner_lr=0.05")
 	}
-	if tuned {
+	if tuned { // a score is of the clients that are left: an arm that drops all but an easy one would win
 		t.Key, t.Mode, t.Tuner = "pfllib-tuned-"+arm.method+"-sha", config.ModeTune, "sha"
 		t.Sets = slices.DeleteFunc(t.Sets, func(s string) bool {
 			return strings.HasPrefix(s, "tuner.options.") || strings.HasPrefix(s, "eval.every_target=")
 		})
-		sets = override(sets, []string{fmt.Sprint("budget.rounds=", boardBudget), "eval.every=0", "eval.personalized=true", "tuner.options.eliminations=2", `space."client.lr"={log10=[-2.5,-0.3]}`})
+		sets = override(sets, []string{fmt.Sprint("budget.rounds=", boardBudget), "eval.every=0", "eval.personalized=true", "nonfinite=fail", "tuner.options.eliminations=2", `space."client.lr"={log10=[-2.5,-0.3]}`})
 		sets = append(sets, ownSpaces[arm.method]...)
 	}
 	t.Sets = override(t.Sets, sets)
