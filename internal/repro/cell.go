@@ -68,13 +68,13 @@ type Comparison struct {
 func Cells() []Cell {
 	return slices.Concat(
 		fedexTable(), fedexFigures(), fedexElsewhere(), workshopCells(), pairedCells(), ablationCells(), rivalCells(), fathomCells(), fathomElsewhere(),
-		fedtuneCells(), fedtuneElsewhere(), sidesCells(), nasCells(), nasElsewhereToo(), deviceCells(), tunedCells(), pfllibCells(), boardCells(),
+		fedtuneCells(), fedtuneElsewhere(), sidesCells(), nasCells(), nasElsewhereToo(), deviceCells(), tunedCells(), pfllibCells(), boardCells(), privateCells(),
 	)
 }
 
 // Comparisons returns the papers' claims about pairs of cells.
 func Comparisons() []Comparison {
-	return slices.Concat(fedexClaims(), workshopClaims(), pairedClaims(), ablationClaims(), fathomClaims(), fedtuneClaims(), nasClaims(), deviceClaims(), tunedClaims(), pfllibClaims())
+	return slices.Concat(fedexClaims(), workshopClaims(), pairedClaims(), ablationClaims(), fathomClaims(), fedtuneClaims(), nasClaims(), deviceClaims(), tunedClaims(), pfllibClaims(), privateClaims())
 }
 
 // Select returns the cells of a name: the one, or all below it.

@@ -113,7 +113,7 @@ func (a *appraiser) cost(ctx context.Context, t *Training, o Options) (costs, er
 	}
 	key := fmt.Sprint(c.Model.Name, " ", set.classes, " ", c.Precision)
 	if a.networks[key] == nil {
-		m, err := models.New(c.Model.Name, models.Options{Classes: set.classes})
+		m, err := set.network(c)
 		if err == nil {
 			m, err = c.WithPrecision(m)
 		}
@@ -171,17 +171,26 @@ func (a *appraiser) costOf(ctx context.Context, work []estimate.Work) (cost, err
 // state it.
 type fullSet struct {
 	classes     int
-	clients     int     // natural ones
-	train, test float64 // examples of a client, or, where clients are dealt, of all
+	clients     int      // natural ones
+	train, test float64  // examples of a client, or, where clients are dealt, of all
+	input       nn.Shape // of an example, where studies have layers of their own
+}
+
+// network is the one that a configuration names, or has as layers.
+func (f fullSet) network(c *config.Config) (*nn.Model, error) {
+	if c.Model.Name == "" {
+		return models.FromLayers(c.Model.Layers, f.input, f.classes)
+	}
+	return models.New(c.Model.Name, models.Options{Classes: f.classes})
 }
 
 var fullSets = map[string]fullSet{
-	"leaf-femnist":     {62, 3550, 0.9 * 805263.0 / 3550, 0.1 * 805263.0 / 3550},
-	"leaf-shakespeare": {101, 1129, 4226158.0 / 1129, 0},
-	"cifar10":          {10, 0, 50_000, 10_000},
-	"cifar100":         {100, 0, 50_000, 10_000},
-	"fashion-mnist":    {10, 0, 60_000, 10_000},
-	"stackoverflow":    {10_004, 342_477, 135818730.0 / 342477, 16586035.0 / 342477},
+	"leaf-femnist":     {62, 3550, 0.9 * 805263.0 / 3550, 0.1 * 805263.0 / 3550, nn.Shape{H: 28, W: 28, C: 1}},
+	"leaf-shakespeare": {101, 1129, 4226158.0 / 1129, 0, nn.Shape{}},
+	"cifar10":          {10, 0, 50_000, 10_000, nn.Shape{}},
+	"cifar100":         {100, 0, 50_000, 10_000, nn.Shape{}},
+	"fashion-mnist":    {10, 0, 60_000, 10_000, nn.Shape{}},
+	"stackoverflow":    {10_004, 342_477, 135818730.0 / 342477, 16586035.0 / 342477, nn.Shape{}},
 }
 
 // counts returns how a configuration splits the whole set.

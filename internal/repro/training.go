@@ -97,7 +97,7 @@ func (t *Training) Config(o Options, seed int) (*config.Config, []string, error)
 
 // config is Config with data at a path.
 func (t *Training) config(o Options, seed int, path string) (*config.Config, []string, error) {
-	sets := append([]string{"select=" + config.SelectPaper}, t.Sets...)
+	sets := override([]string{"select=" + config.SelectPaper}, t.Sets)
 	if o.AsPaper {
 		sets = override(sets, t.AsPaper)
 	}
