@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/robust"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/naming"
@@ -15,12 +16,8 @@ import (
 // Aggregation says what the server makes of the updates of a round's clients: the keys
 // aggregator.*. The zero Aggregation is DefaultAggregation.
 type Aggregation struct {
-	Name  string  `toml:"name" doc:"how the server combines the updates of a round's clients, see fedfast list aggregators" also:"rule defense"`
-	Trim  float64 `toml:"trim" in:"[0, 0.5)" doc:"share of the values of each coordinate that trimmed drops at each end" also:"beta"`
-	Wrong float64 `toml:"wrong" in:"[0, 0.5)" doc:"largest share of a round's clients that krum and multikrum expect to be wrong" also:"f byzantine attackers"`
-	Bound float64 `toml:"bound" in:"(0, 1e9]" doc:"norm to which norm_bound clips each update; required" also:"clip norm threshold"`
-	Steps int     `toml:"steps" in:"[1, 1000]" doc:"steps of the algorithm of Weiszfeld of rfa" also:"iterations"`
-	Least float64 `toml:"least" in:"(0, 1]" doc:"least distance by which rfa divides" also:"nu smoothing"`
+	Name string `toml:"name" doc:"how the server combines the updates of a round's clients, see fedfast list aggregators" also:"rule defense"`
+	hyper.Aggregation
 }
 
 // aggregatorMean is the aggregator of every method.
@@ -28,7 +25,7 @@ const aggregatorMean = "mean"
 
 // DefaultAggregation returns the defaults of the keys aggregator.*: the method's weighted mean.
 func DefaultAggregation() Aggregation {
-	return Aggregation{Name: aggregatorMean, Trim: 0.1, Wrong: 0.2, Steps: 3, Least: 1e-6}
+	return Aggregation{Name: aggregatorMean, Aggregation: hyper.Aggregation{Trim: 0.1, Wrong: 0.2, Steps: 3, Least: 1e-6}}
 }
 
 // Aggregator makes one update of those of a round's clients, as data and functions. It holds
@@ -180,11 +177,17 @@ func (c *Config) checkAggregator(a *Aggregator) error {
 	case c.Method.updates() != "":
 		return bad("%s", c.Method.updates())
 	}
-	if a.Least != nil {
-		updates := c.Time.Updates(c.Cohort)
-		if least := a.Least(&c.Aggregation, updates); updates < least {
-			return bad("needs %d clients in a round at least, not %d; raise cohort", least, updates)
-		}
+	return c.checkLeast(a, &c.Aggregation)
+}
+
+// checkLeast returns an error for rounds of too few clients.
+func (c *Config) checkLeast(a *Aggregator, p *Aggregation) error {
+	if a.Least == nil {
+		return nil
+	}
+	updates := c.Time.Updates(c.Cohort)
+	if least := a.Least(p, updates); updates < least {
+		return &key.Error{Key: "aggregator.name", Problem: fmt.Sprintf(" = %q: needs %d clients in a round at least, not %d; raise cohort", a.Name, least, updates)}
 	}
 	return nil
 }
@@ -205,11 +208,11 @@ func (c *Config) holds() bool {
 }
 
 // bounded scales a client's update of a norm as the aggregator wants.
-func (e *Engine) bounded(c *contribution, norm float64) {
-	if e.aggregator.Factor == nil {
+func (t *Trial) bounded(c *contribution, norm float64) {
+	if t.engine.aggregator.Factor == nil {
 		return
 	}
-	factor := e.aggregator.Factor(&e.cfg.Aggregation, norm)
+	factor := t.engine.aggregator.Factor(&t.aggregation, norm)
 	if factor == 1 || !det.Finite(factor) {
 		return
 	}

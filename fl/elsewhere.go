@@ -55,7 +55,7 @@ func (e *Engine) Train(ctx context.Context, s shard.Round, w io.Writer) error {
 func (e *Engine) trainShard(ctx context.Context, s *shard.Round) (*part, error) {
 	r := &round{Trial: &Trial{engine: e, number: s.Trial, round: s.Round, weights: s.Weights, clip: []float32{s.Clip}}, plan: Plan(s.Plan).filled(&e.cfg)}
 	r.time = r.plan.Time
-	err := r.plan.check(&e.cfg, e.cfg.Cohort)
+	err := errors.Join(r.plan.check(&e.cfg, e.cfg.Cohort), r.planUpdates(&r.plan))
 	if err == nil {
 		r.probes, err = parseProbes(s.Plan.Probes)
 	}

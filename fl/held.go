@@ -60,7 +60,7 @@ func (t *Trial) combine(out []float32, slots []Slot) error {
 		means = append(means, out[s.Lo:s.Hi]...)
 	}
 	var err error
-	h := &Held{Out: out, Params: &e.cfg.Aggregation}
+	h := &Held{Out: out, Params: &t.aggregation}
 	h.run = func(n int, task func(i int, m *robust.Memory)) {
 		if err == nil {
 			err = e.pool.run(n, func(i int, w *worker) error {
@@ -109,7 +109,7 @@ func (t *Trial) collude(slots []Slot) {
 		return
 	}
 	sent := t.held.rows[attackers[0]]
-	lie.Collude(sent, honest, e.uplink.updates.strength(lie))
+	lie.Collude(sent, honest, t.updates.strength(lie))
 	norm := kernels.Norm(sent)
 	for _, i := range attackers {
 		t.held.rows[i], slots[i].DeltaNorm = sent, norm

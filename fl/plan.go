@@ -21,6 +21,10 @@ type Plan struct {
 	// Time is how the server works on the fleet; the zero value is Config.Time, which
 	// bounds it: the same mode, and no more clients at a time.
 	Time fleet.Time
+	// Update and Aggregator have the numbers of what happens to updates; the zero values are
+	// those of Config.Updates and Config.Aggregation.
+	Update     hyper.Update
+	Aggregator hyper.Aggregation
 	// Probes names the measurements to take, see Probes; each kind of
 	// val_ probe costs an evaluation of every client of the cohort.
 	Probes []string
@@ -45,6 +49,12 @@ func (p Plan) filled(c *Config) Plan {
 	}
 	if p.Time == (fleet.Time{}) {
 		p.Time = c.Time
+	}
+	if p.Update == (hyper.Update{}) {
+		p.Update = c.Updates.Update
+	}
+	if p.Aggregator == (hyper.Aggregation{}) {
+		p.Aggregator = c.Aggregation.Aggregation
 	}
 	if p.Clients == nil && len(p.Table) == 0 {
 		p.Clients = []ClientParams{client}

@@ -48,6 +48,6 @@ func (t *Trial) losses(ctx context.Context, clients []int32) (map[int32]float64,
 // operations, and the loss that it sends.
 func (e *Engine) candidateWork(_, client, _ int) clock.Load {
 	each, _ := e.cfg.Model.FLOPs()
-	down, _ := e.bytes(e.cfg.Sent())
+	down, _ := e.bytes(e.cfg.Sent(), &e.cfg.Updates)
 	return clock.Load{FLOPs: float64(float64(each) * float64(e.cfg.Data.Clients[client].Train.Len())), Down: down, Up: 4}
 }

@@ -107,7 +107,7 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	}
 	err := plan.check(cfg, slots)
 	if err == nil {
-		err = errors.Join(t.engine.checkBuilt(plan.Server), cfg.checkPlanned(&plan.Time))
+		err = errors.Join(t.engine.checkBuilt(plan.Server), cfg.checkPlanned(&plan.Time), t.planUpdates(&plan))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("round %d: %w", t.round, err)
@@ -262,8 +262,8 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		}
 		s.After = scoreOf(r)
 	}
-	s.Steps, s.Examples, s.Seconds = l.Steps, l.Examples, l.seconds()
-	s.Down, s.Up = l.bytes()
+	s.Down, s.Up = e.bytes(l.traffic, &t.updates)
+	s.Steps, s.Examples, s.Seconds = l.Steps, l.Examples, l.seconds(s.Down, s.Up)
 	if e.fleet != nil {
 		s.Seconds = nanos.Seconds(s.Job.End - s.Job.Start)
 	}
@@ -281,7 +281,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	} else {
 		s.DeltaNorm = delta(l.Broadcast, w.local)
 	}
-	if det.Finite(s.DeltaNorm) && e.uplink.send(w, w.local, l.left, Upload{Client: s.Client, Round: round, key: key}) {
+	if det.Finite(s.DeltaNorm) && e.uplink.send(w, w.local, l.left, Upload{Client: s.Client, Round: round, Updates: &t.updates, key: key}) {
 		s.DeltaNorm = kernels.Norm(w.local)
 	}
 	c := contribution{delta: w.local, weight: l.Weight, number: l.Number}
@@ -297,7 +297,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	if err := t.clipped(&c, s.DeltaNorm, key); err != nil {
 		return contribution{delta: w.local}, nil, err
 	}
-	e.bounded(&c, s.DeltaNorm)
+	t.bounded(&c, s.DeltaNorm)
 	if e.holding {
 		t.held.take(slot, &c, e.aside)
 	}

@@ -87,7 +87,7 @@ func (c *Config) DeviceMemory(m *nn.Model) int64 {
 
 // jobWork returns what the training of a client takes, as far as it is known before:
 // operations, and bytes to receive and to send.
-func (e *Engine) jobWork(client int, p ClientParams) (flops float64, down, up int64, err error) {
+func (e *Engine) jobWork(client int, p ClientParams, u *Updates) (flops float64, down, up int64, err error) {
 	c := &e.cfg.Data.Clients[client]
 	hessian, forward := 0.0, e.forwardFLOPs/max(1, e.trainFLOPs)
 	if !p.FirstOrder && e.trainFLOPs > 0 {
@@ -109,7 +109,7 @@ func (e *Engine) jobWork(client int, p ClientParams) (flops float64, down, up in
 		_, flops := s.Model.FLOPs()
 		each, parameters = float64(flops), s.Model.NumTrainable()
 	}
-	down, up = e.bytes(parameters)
+	down, up = e.bytes(parameters, u)
 	return float64(w.Of(&e.cfg.Method) * each), down, up, nil
 }
 
@@ -138,7 +138,7 @@ func (t *Trial) advance(ctx context.Context, plan Plan) (*clock.Step, error) {
 			if l.Steps = params.LocalSteps(e.cfg.Data.Clients[client].Train.Len()); steps > 0 {
 				params.Steps = steps
 			}
-			l.FLOPs, l.Down, l.Up, err = e.jobWork(client, params)
+			l.FLOPs, l.Down, l.Up, err = e.jobWork(client, params, &t.updates)
 		}
 		if err != nil && failed == nil {
 			failed = err
@@ -165,6 +165,9 @@ func (e *Engine) Forecast(ctx context.Context, plan Plan, seconds float64) (floa
 	}
 	plan = plan.filled(&e.cfg)
 	t := &Trial{engine: e, clock: e.newClock(0), time: e.cfg.Time}
+	if err := t.planUpdates(&plan); err != nil {
+		return 0, err
+	}
 	for n := 1.0; ; n++ {
 		if _, err := t.advance(ctx, plan); errors.Is(err, clock.ErrNobody) || errors.Is(err, clock.ErrFailing) {
 			return n, nil // the trial fails, too

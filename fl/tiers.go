@@ -65,7 +65,7 @@ func (e *Engine) expectedSeconds() []float64 {
 	params, _ := e.cfg.Method.Defaults()
 	for i := range all {
 		d := e.device(i)
-		flops, down, up, err := e.jobWork(i, params)
+		flops, down, up, err := e.jobWork(i, params, &e.cfg.Updates)
 		if err != nil { // other hyperparameters are needed: by the samples
 			flops = e.trainFLOPs * float64(e.cfg.Data.Clients[i].Train.Len())
 		}

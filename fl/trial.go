@@ -29,6 +29,9 @@ type Trial struct {
 
 	versions map[int]Version // that clients at work began from, by their number of steps
 
+	updates     Updates // of the round
+	aggregation Aggregation
+
 	clip     []float32 // the clipping norm; nil without Config.Privacy
 	held     held      // updates that the server holds
 	returned *Own      // memory of what clients return one by one; nil before it is needed
@@ -54,7 +57,7 @@ func (e *Engine) begin(s Server, w []float32, number int) {
 func (e *Engine) emptyTrial(number, round int) *Trial {
 	t := &Trial{
 		engine: e, number: number, round: round, weights: e.cfg.Model.NewParams(),
-		server: e.newServer(), clients: e.newClients(), clip: e.newClip(), clock: e.newClock(number), time: e.cfg.Time, versions: map[int]Version{},
+		server: e.newServer(), clients: e.newClients(), clip: e.newClip(), clock: e.newClock(number), time: e.cfg.Time, updates: e.cfg.Updates, aggregation: e.cfg.Aggregation, versions: map[int]Version{},
 	}
 	t.chooser = t.newChooser()
 	return t

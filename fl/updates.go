@@ -1,12 +1,14 @@
 package fl
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -20,17 +22,37 @@ type Updates struct {
 	Attackers float64 `toml:"attackers" in:"(0, 1)" doc:"share of the clients that are attackers, drawn once by the seed" also:"attack_share fraction malicious"`
 	Strength  float64 `toml:"strength" in:"[0, 1e6]" doc:"strength of the attack: a factor of what attackers send; 0: the attack's own" also:"scale boost z"`
 	Sparsify  string  `toml:"sparsify" doc:"which values of its update a client sends, see fedfast list updates; default: all" also:"sparsification compress"`
-	Keep      float64 `toml:"keep" in:"(0, 1]" doc:"share of the values that a client sends with update.sparsify" also:"ratio k density"`
 	Quantize  string  `toml:"quantize" doc:"how a client rounds the values that it sends, see fedfast list updates; default: not at all, 32 bits each" also:"quantization compress"`
-	Bits      int     `toml:"bits" in:"[2, 8]" doc:"bits of a value with update.quantize, of which one is the sign" also:"nbits num_bits"`
-	Feedback  bool    `toml:"feedback" doc:"each client keeps what biased compression leaves out of its update, and adds it to its next one" also:"error_feedback memory"`
+	hyper.Update
+	Feedback bool `toml:"feedback" doc:"each client keeps what biased compression leaves out of its update, and adds it to its next one" also:"error_feedback memory"`
 }
 
 // DefaultUpdates returns the defaults of the keys update.*: updates reach the server as they are.
-func DefaultUpdates() Updates { return Updates{Attackers: 0.2, Keep: 0.01, Bits: 8, Feedback: true} }
+func DefaultUpdates() Updates {
+	return Updates{Attackers: 0.2, Update: hyper.Update{Keep: 0.01, Bits: 8}, Feedback: true}
+}
 
 // names returns the names of the transforms by stage, empty for none.
 func (u *Updates) names() [stages]string { return [stages]string{u.Attack, u.Sparsify, u.Quantize} }
+
+// Uses returns the keys of update.* that the transforms use.
+func (u *Updates) Uses() []string {
+	var used []string
+	for s, name := range u.names() {
+		t, err := transformByName(Stage(s), name)
+		if name == "" || err != nil {
+			continue
+		}
+		used = append(append(used, t.Stage.String()), t.Uses...)
+		if t.Biased {
+			used = append(used, "update.feedback")
+		}
+		if t.Stage == StageAttack {
+			used = append(used, "update.attackers")
+		}
+	}
+	return used
+}
 
 // Chain returns the transforms that updates go through, in their order. The error names a key
 // whose value is not allowed, or that none of them uses.
@@ -39,7 +61,7 @@ func (u *Updates) Chain() ([]Transform, error) {
 		return nil, nil
 	}
 	var chain []Transform
-	var used []string
+	used := u.Uses()
 	for s, name := range u.names() {
 		if name == "" {
 			continue
@@ -49,13 +71,6 @@ func (u *Updates) Chain() ([]Transform, error) {
 			return nil, err
 		}
 		chain = append(chain, t)
-		used = append(append(used, t.Stage.String()), t.Uses...)
-		if t.Biased {
-			used = append(used, "update.feedback")
-		}
-		if t.Stage == StageAttack {
-			used = append(used, "update.attackers")
-		}
 	}
 	given, unset := reflect.ValueOf(*u), reflect.ValueOf(DefaultUpdates())
 	for _, k := range keysOf[Updates]("update.") {
@@ -171,4 +186,18 @@ func (c *Config) feedbackLen() int {
 		return 0
 	}
 	return c.Sent() - c.sentBuffers()
+}
+
+// planUpdates has a round's updates go the way that its plan has. The error says what is
+// wrong with it.
+func (t *Trial) planUpdates(p *Plan) error {
+	c := &t.engine.cfg
+	t.updates, t.aggregation = c.Updates, c.Aggregation
+	t.updates.Update, t.aggregation.Aggregation = p.Update, p.Aggregator
+	if t.updates == c.Updates && t.aggregation == c.Aggregation {
+		return nil
+	}
+	_, err := t.updates.Chain()
+	a, wrong := t.aggregation.Aggregator()
+	return errors.Join(err, wrong, c.checkLeast(&a, &t.aggregation))
 }

@@ -161,7 +161,7 @@ func TestBytes(t *testing.T) {
 			if want := (tt.want + 7) / 8; s.Up != want || s.Down != 4*n {
 				t.Errorf("%s: a client sends %d bytes and receives %d, want %d and %d", name, s.Up, s.Down, want, 4*n)
 			}
-			if _, down, up, err := e.jobWork(s.Client, s.Params); err != nil || down != s.Down || up != s.Up {
+			if _, down, up, err := e.jobWork(s.Client, s.Params, &tr.updates); err != nil || down != s.Down || up != s.Up {
 				t.Errorf("%s: its job has %d bytes to receive and %d to send (%v)", name, down, up, err)
 			}
 		}
@@ -341,5 +341,34 @@ func TestRegisterTransform(t *testing.T) {
 		if err := RegisterTransform(bad); !contains(err, want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
+	}
+}
+
+// TestPlannedUpdates: a plan's numbers are those of its round, in what is sent and what the
+// server takes, and one that the transforms or the aggregator cannot have is an error.
+func TestPlannedUpdates(t *testing.T) {
+	t.Parallel()
+	fed := fltest.OpenGlyphs(t, 8, 30)
+	cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 5, Seed: 3, Updates: DefaultUpdates(), Aggregation: DefaultAggregation()}
+	cfg.Updates.Quantize, cfg.Aggregation.Name = "qsgd", "trimmed"
+	e := newEngine(t, cfg)
+	cfg.Updates.Bits, cfg.Aggregation.Trim = 3, 0.4
+	other := newEngine(t, cfg)
+	plan := Plan{Update: cfg.Updates.Update, Aggregator: cfg.Aggregation.Aggregation}
+	a, b := e.NewTrial(1), other.NewTrial(1)
+	first, second := runRounds(t, a, plan, 2)[1], runRounds(t, b, Plan{}, 2)[1]
+	if first.Up != second.Up || !slices.Equal(a.Weights(), b.Weights()) {
+		t.Errorf("a plan's rounds have %d bytes, an engine's %d, or other weights", first.Up, second.Up)
+	}
+	if third := runRounds(t, a, Plan{}, 1)[0]; third.Up <= first.Up {
+		t.Errorf("%d bytes with 3 bits, %d with 8", first.Up, third.Up)
+	}
+	plan.Update.Bits = 9
+	if _, err := a.Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "update.bits = 9") {
+		t.Errorf("9 bits: %v", err)
+	}
+	plan.Update.Bits, plan.Aggregator.Wrong = 3, 0.1
+	if _, err := a.Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "aggregator.wrong") {
+		t.Errorf("another aggregator's key: %v", err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 // uplink is the way of clients' updates to the server, nil where nothing happens to them.
 type uplink struct {
-	updates   *Updates
 	chain     []Transform
 	feeds     int    // transforms up to the last biased one whose error clients keep; 0 for none
 	attackers []bool // by client; nil without an attack
@@ -30,7 +29,7 @@ func newUplink(c *Config, places func() []int32) *uplink {
 	if err != nil || len(chain) == 0 {
 		return nil
 	}
-	u := &uplink{updates: &c.Updates, chain: chain, attackers: c.drawAttackers(), places: places()}
+	u := &uplink{chain: chain, attackers: c.drawAttackers(), places: places()}
 	if chain[0].Stage == StageAttack {
 		u.attack = &chain[0]
 	}
@@ -67,12 +66,12 @@ func trainedPlaces(c *Config) []int32 {
 }
 
 // wire returns how large an update of a number of parameters is.
-func (u *uplink) wire(params int) Wire {
+func (u *uplink) wire(params int, p *Updates) Wire {
 	w := Wire{Params: params, Values: params, Bits: 32}
 	if u != nil {
 		for i := range u.chain {
 			if shrink := u.chain[i].Shrink; shrink != nil {
-				shrink(&w, u.updates)
+				shrink(&w, p)
 			}
 		}
 	}
@@ -96,7 +95,7 @@ func (u *uplink) send(w *worker, delta, left []float32, v Upload) bool {
 	for i, at := range u.places {
 		m.values[i] = delta[at]
 	}
-	v.Values, v.Updates, v.attack, v.work = m.values, u.updates, u.attack, m
+	v.Values, v.attack, v.work = m.values, u.attack, m
 	m.whole = m.whole[:0]
 	for i := range u.chain {
 		t := &u.chain[i]

@@ -6,8 +6,8 @@
 // The tags are those of package key, and these: default, the default value, which a
 // method may override (0 if missing); off, the default value if it disables the
 // hyperparameter, so that a method that does not use it rejects every other value; tune,
-// "no" for a hyperparameter that a search space cannot contain, "yes" for a key of time.*
-// that it can.
+// "no" for a hyperparameter that a search space cannot contain, "yes" for a key of time.*,
+// update.* and aggregator.* that it can.
 package hyper
 
 import (
@@ -24,12 +24,15 @@ import (
 	"github.com/fedfast/fedfast/internal/key"
 )
 
-// Values holds the hyperparameters of a round: the pair (c, b), and how the server works
-// on a fleet.
+// Values holds the hyperparameters of a round: the pair (c, b), how the server works on a
+// fleet, and what happens to updates.
 type Values struct {
 	Client Client     `toml:"client"`
 	Server Server     `toml:"server"`
 	Time   fleet.Time `toml:"time"`
+
+	Update     Update      `toml:"update"`
+	Aggregator Aggregation `toml:"aggregator"`
 }
 
 // Param is one hyperparameter.
@@ -44,16 +47,16 @@ type Param struct {
 	Tunable bool
 }
 
-// table has the hyperparameters of clients and servers, times the tunable keys of time.*,
-// which all methods have.
-var table, times = read()
+// table has the hyperparameters of clients and servers, others the tunable keys of time.*,
+// update.* and aggregator.*, which all methods have.
+var table, others = read()
 
 // read reads the tables from the tags. It panics if they are invalid.
-func read() (all, times []Param) {
+func read() (all, others []Param) {
 	for _, k := range key.Of(reflect.TypeFor[Values](), "") {
-		if strings.HasPrefix(k.Name, "time.") {
+		if !strings.HasPrefix(k.Name, "client.") && !strings.HasPrefix(k.Name, "server.") {
 			if k.Tag.Get("tune") == "yes" {
-				times = append(times, Param{Key: k, Tunable: true})
+				others = append(others, Param{Key: k, Tunable: true})
 			}
 			continue
 		}
@@ -76,7 +79,7 @@ func read() (all, times []Param) {
 		}
 		all = append(all, p)
 	}
-	return all, times
+	return all, others
 }
 
 // Table returns all hyperparameters, those of clients first, in the order in which they
@@ -108,7 +111,7 @@ func Find(name string) (Param, bool) {
 // Tunable returns the keys that a search space may contain, sorted.
 func Tunable() []string {
 	var keys []string
-	for _, p := range slices.Concat(table, times) {
+	for _, p := range slices.Concat(table, others) {
 		if p.Tunable {
 			keys = append(keys, p.Name)
 		}
@@ -242,7 +245,10 @@ func (c Client) Check() error {
 
 // CheckTime returns an error for the first tunable key of time.* that is out of range.
 func (v Values) CheckTime() error {
-	for _, p := range times {
+	for _, p := range others {
+		if !strings.HasPrefix(p.Name, "time.") {
+			continue
+		}
 		if err := p.Check(reflect.ValueOf(v)); err != nil {
 			return err
 		}

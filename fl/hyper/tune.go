@@ -11,8 +11,8 @@ import (
 
 // FindTunable returns a hyperparameter that a search space may contain.
 func FindTunable(name string) (Param, bool) {
-	if i := slices.IndexFunc(times, func(p Param) bool { return p.Name == name }); i >= 0 {
-		return times[i], true
+	if i := slices.IndexFunc(others, func(p Param) bool { return p.Name == name }); i >= 0 {
+		return others[i], true
 	}
 	p, ok := Find(name)
 	return p, ok && p.Tunable
@@ -21,7 +21,7 @@ func FindTunable(name string) (Param, bool) {
 // Unknown returns the error for an unknown hyperparameter.
 func Unknown(name string) error {
 	var known []key.Name
-	for _, p := range slices.Concat(table, times) {
+	for _, p := range slices.Concat(table, others) {
 		if p.Tunable {
 			known = append(known, key.Name{Name: p.Name, Also: p.Also})
 		}

@@ -144,7 +144,7 @@ func (s *Setup) RoundsIn(ctx context.Context, seconds float64) (float64, error) 
 	}
 	defer e.Close()
 	h := s.Config.Hyper()
-	return e.Forecast(ctx, fl.Plan{Server: h.Server, Time: h.Time, Clients: []fl.ClientParams{h.Client}}, seconds)
+	return e.Forecast(ctx, fl.Plan{Server: h.Server, Time: h.Time, Update: h.Update, Aggregator: h.Aggregator, Clients: []fl.ClientParams{h.Client}}, seconds)
 }
 
 // untune takes out of the configuration what Run does not follow.

@@ -35,7 +35,11 @@ type Plan struct {
 	Clients []hyper.Client
 	Table   []hyper.Cell
 	Time    fleet.Time
-	Probes  []string
+
+	Update     hyper.Update
+	Aggregator hyper.Aggregation
+
+	Probes []string
 }
 
 // Round is a part of a round that any engine of its study can train.

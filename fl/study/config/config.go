@@ -288,7 +288,7 @@ func (c *Config) MayHaveMomentum() bool {
 
 // Hyper returns the hyperparameters before any tuning.
 func (c *Config) Hyper() hyper.Values {
-	return hyper.Values{Client: c.Client.Client, Server: c.Server, Time: c.Time}
+	return hyper.Values{Client: c.Client.Client, Server: c.Server, Time: c.Time, Update: c.Update.Update, Aggregator: c.Aggregator.Aggregation}
 }
 
 // AutoEvery as Eval.Every measures a trial's model about 20 times.

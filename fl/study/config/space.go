@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -34,7 +35,40 @@ func (c *Config) CheckSpace() error {
 		name, problem, _ := strings.Cut(err.Error(), ": ")
 		return &key.Error{Key: SpaceKey(name), Problem: ": " + problem}
 	}
+	if err := c.checkOnTheWay(dims); err != nil {
+		return err
+	}
 	return CheckDims(dims, c.Hyper(), method)
+}
+
+// checkOnTheWay returns an error for a dimension of update.* or aggregator.* that the study's
+// transforms or its aggregator do not use, or one of whose values they cannot have.
+func (c *Config) checkOnTheWay(dims []tuners.Dim) error {
+	for _, dim := range dims {
+		p, ok := hyper.FindTunable(dim.Name)
+		update := strings.HasPrefix(dim.Name, "update.")
+		if !ok || !update && !strings.HasPrefix(dim.Name, "aggregator.") {
+			continue
+		}
+		for _, v := range trials(dim) {
+			h, err := c.Hyper().With(tuners.Params{dim.Name: v}, nil)
+			if err == nil {
+				err = p.Check(reflect.ValueOf(h))
+			}
+			if err != nil {
+				return outside(dim, err)
+			}
+		}
+		used, by := c.Update.Uses(), "the study's transforms, update.sparsify and update.quantize"
+		if !update {
+			a, _ := c.Aggregator.Aggregator()
+			used, by = a.Uses, fmt.Sprintf("aggregator.name = %q", a.Name)
+		}
+		if !slices.Contains(used, dim.Name) {
+			return &key.Error{Key: SpaceKey(dim.Name), Problem: fmt.Sprintf(": not used with %s; leave it out", by)}
+		}
+	}
+	return nil
 }
 
 // SpaceKey returns the key of a dimension of the space.

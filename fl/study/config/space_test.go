@@ -193,3 +193,32 @@ func TestDeepDocumentsAreRefused(t *testing.T) {
 		t.Errorf("brackets in strings and comments: got error %v", err)
 	}
 }
+
+// TestSpaceOfUpdates: a space has the numbers of the transforms and of the aggregator that the
+// study uses, within their ranges.
+func TestSpaceOfUpdates(t *testing.T) {
+	t.Parallel()
+	for space, want := range map[string]string{
+		`"update.bits" = {int = [2, 8]}`:            "",
+		`"aggregator.trim" = {uniform = [0, 0.4]}`:  "",
+		`"update.bits" = {int = [2, 9]}`:            "space.update.bits = {int = [2, 9]}: update.bits = 9: must be",
+		`"update.keep" = {uniform = [0.1, 1]}`:      "space.update.keep: not used with the study's transforms",
+		`"aggregator.wrong" = {uniform = [0, 0.1]}`: "space.aggregator.wrong: not used with aggregator.name = \"trimmed\"",
+	} {
+		c, err := Load(Source{Preset: "quickstart", Sets: []string{"update.quantize=qsgd", "aggregator.name=trimmed"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := Encode(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := strings.Cut(string(text), "[space]")
+		if c, err = Load(Source{Text: head + "[space]\n" + space + "\n"}); err != nil {
+			t.Fatal(err)
+		}
+		if err = c.CheckSpace(); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", space, err, want)
+		}
+	}
+}

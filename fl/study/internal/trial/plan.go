@@ -33,7 +33,7 @@ func (t *Trial) plan(ctx context.Context) (fl.Plan, error) {
 
 // Own is the plan of a trial without a client tuner.
 func (t *Trial) Own() fl.Plan {
-	return fl.Plan{Server: t.Hyper.Server, Time: t.Hyper.Time, Clients: []fl.ClientParams{t.Hyper.Client}, Probes: t.study.Hyper.Probes}
+	return fl.Plan{Server: t.Hyper.Server, Time: t.Hyper.Time, Update: t.Hyper.Update, Aggregator: t.Hyper.Aggregator, Clients: []fl.ClientParams{t.Hyper.Client}, Probes: t.study.Hyper.Probes}
 }
 
 // planOf reads the recorded plan of a round.
@@ -66,7 +66,7 @@ func (t *Trial) merge(p tuners.Plan) (plan fl.Plan, err error) {
 	if err != nil {
 		return plan, err
 	}
-	plan.Server, plan.Time = base.Server, base.Time
+	plan.Server, plan.Time, plan.Update, plan.Aggregator = base.Server, base.Time, base.Update, base.Aggregator
 	for _, c := range p.Clients {
 		h, err := base.With(c, adds)
 		if err != nil {

@@ -16,6 +16,9 @@ type Plan struct {
 	Table   []cell            `json:"table,omitempty"`
 	Time    fleet.Time        `json:"time,omitzero"`
 	Probes  []string          `json:"probes,omitempty"`
+
+	Update     hyper.Update      `json:"update,omitzero"`
+	Aggregator hyper.Aggregation `json:"aggregator,omitzero"`
 }
 
 type cell struct {
@@ -26,7 +29,7 @@ type cell struct {
 
 // EncodePlan encodes a plan.
 func EncodePlan(p fl.Plan) (*Plan, error) {
-	out := &Plan{Time: p.Time, Probes: p.Probes}
+	out := &Plan{Time: p.Time, Update: p.Update, Aggregator: p.Aggregator, Probes: p.Probes}
 	var err error
 	if out.Server, err = json.Marshal(p.Server); err != nil {
 		return nil, err
@@ -51,7 +54,7 @@ func EncodePlan(p fl.Plan) (*Plan, error) {
 // Decode decodes a plan. Params must begin as the defaults; every field is then
 // overwritten.
 func (p *Plan) Decode() (fl.Plan, error) {
-	out := fl.Plan{Server: hyper.DefaultServer(), Time: p.Time, Probes: p.Probes}
+	out := fl.Plan{Server: hyper.DefaultServer(), Time: p.Time, Update: p.Update, Aggregator: p.Aggregator, Probes: p.Probes}
 	if err := json.Unmarshal(p.Server, &out.Server); err != nil {
 		return out, err
 	}
