@@ -93,7 +93,7 @@ func TestDroppedSlotsDoNotScore(t *testing.T) {
 			if o.Epsilon > 0 {
 				continue
 			}
-			if all := r.Score(personalized, o); !reflect.DeepEqual(all, Score{Error: 1, Loss: limit.DivergedLoss}) {
+			if all := r.Score(personalized, o); !reflect.DeepEqual(all, Score{Error: 1, Loss: limit.DivergedLoss, P90: 1}) {
 				t.Errorf("%+v, personalized %t: a round that dropped all scores %v", o, personalized, all)
 			}
 		}
