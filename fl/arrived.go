@@ -30,7 +30,7 @@ func (e *Engine) MostBytes() int64 {
 	}
 	if e.fleet != nil {
 		const job, params = 400, 1 << 13 // as JSON
-		snapshot += int64(c.Time.Working(c.Cohort))*job + int64(c.Time.Versions(c.Cohort))*(vector+params)
+		snapshot += int64(c.Time.Working(c.Cohort))*(job+params) + int64(c.Time.Versions(c.Cohort))*vector
 	}
 	score := number * int64(8+3*several(c.Model))
 	slot := 16*number + 2*score

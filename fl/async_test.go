@@ -1,6 +1,7 @@
 package fl
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -310,16 +311,58 @@ func TestTimeIsChecked(t *testing.T) {
 			t.Errorf("got %q, want %q", err, want)
 		}
 	}
-	cfg := Config{Model: model, Data: fed, Method: average(), Cohort: 6, Seed: 3, Fleet: &fleet.Config{}, Time: fleet.DefaultTime()}
-	cfg.Time.Mode = fleet.Async
-	c := hyper.DefaultClient()
-	_, err := newEngine(t, cfg).NewTrial(0).Round(t.Context(), Plan{Table: []hyper.Cell{{Params: c}}})
-	if !contains(err, `only rounds of time.mode = "sync"`) {
-		t.Errorf("a table: %v", err)
+}
+
+// TestJobsTrainAsTheyBegan: a client trains with what the plan of its start has for it,
+// however many steps later its update is taken, and after a snapshot.
+func TestJobsTrainAsTheyBegan(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 24, 30)
+	cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6, Seed: 3, Time: fleet.DefaultTime()}
+	cfg.Fleet = &fleet.Config{Devices: "lognormal", FLOPS: []float64{1e7}, Dropout: 0.2}
+	cfg.Time.Mode, cfg.Time.Buffer = fleet.Buffered, 2
+	e := newEngine(t, cfg)
+	rate := func(round, slot int) float64 { return 0.001 + 0.0001*float64(round) + 0.00001*float64(slot) }
+	run := func(cut bool) string {
+		tr, stale := e.NewTrial(1), 0
+		for round := range 12 {
+			var plan Plan
+			for slot := range cfg.Time.Slots(cfg.Cohort, tr.clock.Working()) {
+				c := hyper.DefaultClient()
+				c.LR = rate(round, slot)
+				plan.Clients = append(plan.Clients, c)
+			}
+			r, err := tr.Round(t.Context(), plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range r.Slots {
+				if want := rate(s.Job.Base, s.Job.Slot); s.Params.LR != want {
+					t.Fatalf("round %d: the job of slot %d of round %d has a rate of %v, want %v", round, s.Job.Slot, s.Job.Base, s.Params.LR, want)
+				}
+				stale += s.Job.Staleness
+			}
+			if cut {
+				var file bytes.Buffer
+				s := tr.Snapshot()
+				if _, err := s.WriteTo(&file); err != nil {
+					t.Fatal(err)
+				}
+				read, err := ReadSnapshot(&file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tr, err = e.Restore(*read); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if stale == 0 {
+			t.Error("no job began before the step before")
+		}
+		return e.Model().SHA256(tr.Weights())
 	}
-	_, err = newEngine(t, cfg).NewTrial(0).Round(t.Context(), Plan{Clients: []ClientParams{c, c, c, c, c, c}})
-	if !contains(err, `only rounds of time.mode = "sync" without time.overselect have them`) {
-		t.Errorf("hyperparameters of each slot: %v", err)
+	if want, got := run(false), run(true); got != want {
+		t.Errorf("with snapshots: %s, want %s", got, want)
 	}
 }
 

@@ -14,7 +14,9 @@ type Plan struct {
 	Server ServerParams
 	// Clients holds one c in Loc_c for all slots of the cohort, or one for each,
 	// made by Method.Defaults and changed. nil, without a Table, is
-	// the method's defaults.
+	// the method's defaults. Where Engine.DrawsCohorts is false, they are for the clients
+	// that begin until the next step, in that order, and from the first on again when
+	// there are more; fleet.Time.Slots says how many these are.
 	Clients []ClientParams
 	// Table, instead of Clients, lets every client look its own up.
 	Table []hyper.Cell
@@ -30,15 +32,16 @@ type Plan struct {
 	Probes []string
 }
 
+// slot returns which of Clients the n-th client that begins has.
+func (p Plan) slot(n int) int { return n % max(1, len(p.Clients)) }
+
 // client returns the hyperparameters of a slot that holds a client of e.
 func (p Plan) client(e *Engine, slot, client int) (ClientParams, error) {
 	switch {
 	case len(p.Table) > 0:
 		return e.Lookup(p.Table, client)
-	case len(p.Clients) == 1:
-		return p.Clients[0], nil
 	}
-	return p.Clients[slot], nil
+	return p.Clients[p.slot(slot)], nil
 }
 
 // filled returns the plan with the defaults of the training for what it leaves out.
@@ -62,7 +65,7 @@ func (p Plan) filled(c *Config) Plan {
 	return p
 }
 
-// check returns an error that names what is wrong with the plan.
+// check returns an error that names what is wrong with the plan; 0 slots are any number.
 func (p Plan) check(cfg *Config, slots int) error {
 	clients := p.Clients
 	for _, c := range p.Table {
@@ -71,7 +74,7 @@ func (p Plan) check(cfg *Config, slots int) error {
 	if err := p.checkTable(); err != nil {
 		return err
 	}
-	if len(p.Table) == 0 && len(p.Clients) != 1 && len(p.Clients) != slots {
+	if n := len(p.Clients); len(p.Table) == 0 && n != 1 && slots > 0 && n != slots {
 		return fmt.Errorf("plan has %d client configurations: must be 1 or one for each of %d clients", len(p.Clients), slots)
 	}
 	for _, c := range clients {

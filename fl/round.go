@@ -48,6 +48,8 @@ type Slot struct {
 	Seconds float64
 	// Job is when the client worked, with a fleet.
 	Job clock.Job
+	// Weight is that of the job's staleness, as a share of an update's without any.
+	Weight float64
 	// Down and Up are the bytes that the client received and sent.
 	Down, Up int64
 	// Attacker says that the client is one, see Updates.
@@ -82,9 +84,10 @@ type RoundResult struct {
 	// does, with a fleet; else NaN.
 	Start, End float64
 	// Lost are the jobs whose work was lost between them, Failed counts the rounds that
-	// failed.
-	Lost   []clock.Job
-	Failed int
+	// failed, Working the clients that are at work after the step, of which the first began
+	// after Oldest steps.
+	Lost                    []clock.Job
+	Failed, Working, Oldest int
 
 	// draws keys the noise on scores.
 	draws      uint64
@@ -104,6 +107,8 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	slots := cfg.Cohort
 	if cfg.Poisson {
 		slots = len(t.engine.Cohort(t.number, t.round))
+	} else if !t.engine.DrawsCohorts() {
+		slots = 0
 	}
 	err := plan.check(cfg, slots)
 	if err == nil {
@@ -154,7 +159,10 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	aside := t.engine.takeAside(mean)
 	u := &Update{Mean: mean, Number: number, Extra: whole.Extra, Own: own, Weight: whole.Weight, Taken: whole.Taken, Clients: len(cfg.Data.Clients), Round: t.round}
 	t.observe(result, u, whole.Signs, probes)
-	t.keepVersion(plan)
+	if err := t.keepVersion(plan); err != nil {
+		t.engine.pool.returnSums(whole)
+		return fail(err)
+	}
 	t.step(u, plan.Server, aside)
 	t.engine.pool.returnSums(whole)
 	t.commit(result.Slots, r.left)

@@ -17,14 +17,12 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// Version is a model that clients at work began from, with what they train with.
+// Version is a model that clients at work began from.
 type Version struct {
 	// Base is how many steps the server had made.
 	Base int
 	// Weights are the model's packed weights; read-only.
 	Weights []float32
-	// Params are the hyperparameters of the clients.
-	Params ClientParams
 }
 
 // DrawsCohorts reports whether Cohort tells which clients a round trains: not on an
@@ -120,9 +118,6 @@ func (t *Trial) advance(ctx context.Context, plan Plan) (*clock.Step, error) {
 		t.time = plan.Time
 		t.clock.Set(e.clockConfig(t.number, &t.time))
 	}
-	if t := &t.time; t.Asynchronous() && len(plan.Clients) != 1 || t.Overselect > 1 && len(plan.Clients) > 1 {
-		return nil, fmt.Errorf("clients with hyperparameters of their own: only rounds of time.mode = %q without time.overselect have them", fleet.Sync)
-	}
 	var pick clock.Pick
 	if t.chooser != nil {
 		pick = t.chooser.pick(ctx, func(candidates []int32) []int32 {
@@ -133,7 +128,7 @@ func (t *Trial) advance(ctx context.Context, plan Plan) (*clock.Step, error) {
 	var failed error
 	step, err := t.clock.Next(func(place, client, steps int) clock.Load {
 		params, err := plan.client(e, place, client)
-		var l clock.Load
+		l := clock.Load{Slot: plan.slot(place)}
 		if err == nil {
 			if l.Steps = params.LocalSteps(e.cfg.Data.Clients[client].Train.Len()); steps > 0 {
 				params.Steps = steps
@@ -189,12 +184,13 @@ func (t *Trial) simulate(ctx context.Context, plan Plan, r *RoundResult) error {
 	if err != nil {
 		return err
 	}
-	r.Start, r.End, r.Failed, r.Lost = nanos.Seconds(step.Start), nanos.Seconds(step.End), step.Failed, slices.Clone(step.Lost)
+	r.Start, r.End, r.Failed, r.Lost, r.Working = nanos.Seconds(step.Start), nanos.Seconds(step.End), step.Failed, slices.Clone(step.Lost), t.clock.Working()
+	r.Oldest = t.clock.Oldest()
 	r.Slots = make([]Slot, len(step.Taken))
 	for i, j := range step.Taken {
-		params := t.versions[j.Base].Params
-		if j.Base == t.round {
-			if params, err = plan.client(t.engine, j.Place, j.Client); err != nil {
+		params, began := t.jobs[j.Sequence]
+		if !began {
+			if params, err = plan.client(t.engine, j.Slot, j.Client); err != nil {
 				return err
 			}
 		}
@@ -204,24 +200,42 @@ func (t *Trial) simulate(ctx context.Context, plan Plan, r *RoundResult) error {
 		if r.Slots[i], err = t.engine.slot(j.Client, params); err != nil {
 			return err
 		}
-		r.Slots[i].Job = j
+		if r.Slots[i].Job, r.Slots[i].Weight = j, 1; t.time.Asynchronous() {
+			r.Slots[i].Weight = t.time.Weight(j.Staleness) / t.time.Weight(0)
+		}
 	}
 	return nil
 }
 
-// keepVersion keeps the model as it is before the step where clients at work need it.
-func (t *Trial) keepVersion(plan Plan) {
+// keepVersion keeps the model as it is before the step where clients at work need it, and
+// what each of them trains with.
+func (t *Trial) keepVersion(plan Plan) error {
 	if !t.engine.cfg.Time.Asynchronous() {
-		return
+		return nil
 	}
-	needed := map[int]bool{}
-	t.clock.Bases(func(base int) { needed[base] = true })
+	needed, jobs := map[int]bool{}, make(map[uint64]ClientParams, len(t.jobs))
+	var err error
+	t.clock.Live(func(j *clock.Job) {
+		needed[j.Base] = true
+		params, began := t.jobs[j.Sequence]
+		if !began {
+			var bad error
+			params, bad = plan.client(t.engine, j.Slot, j.Client)
+			err = cmp.Or(err, bad)
+		}
+		jobs[j.Sequence] = params
+	})
+	if err != nil {
+		return err
+	}
+	t.jobs = jobs
 	maps.DeleteFunc(t.versions, func(base int, _ Version) bool { return !needed[base] })
 	if needed[t.round] {
 		w := t.engine.cfg.Model.NewParams()
 		copy(w, t.weights)
-		t.versions[t.round] = Version{Base: t.round, Weights: w, Params: plan.Clients[0]}
+		t.versions[t.round] = Version{Base: t.round, Weights: w}
 	}
+	return nil
 }
 
 // place returns what a slot's training is keyed by, and the round that it is in.
@@ -278,21 +292,33 @@ func (t *Trial) restoreClock(s *Snapshot) error {
 		}
 		t.versions[v.Base] = v
 	}
-	missing := -1
-	t.clock.Bases(func(base int) {
-		if _, ok := t.versions[base]; !ok {
-			missing = base
+	for _, j := range s.Jobs {
+		t.jobs[j.Sequence] = j.Params
+	}
+	var err error
+	t.clock.Live(func(j *clock.Job) {
+		if _, ok := t.versions[j.Base]; !ok {
+			err = bad("it lacks the model after %d steps", j.Base)
+		} else if _, ok := t.jobs[j.Sequence]; !ok {
+			err = bad("it lacks the hyperparameters of client %d", j.Client)
 		}
 	})
-	if missing >= 0 {
-		return bad("it lacks the model after %d steps", missing)
-	}
-	return nil
+	return err
 }
 
 // sortedVersions returns the kept models, the earliest first.
 func (t *Trial) sortedVersions() []Version {
 	return slices.SortedFunc(maps.Values(t.versions), func(a, b Version) int { return a.Base - b.Base })
+}
+
+// sortedJobs returns what clients at work train with, by the numbers of their jobs.
+func (t *Trial) sortedJobs() []jobParams {
+	jobs := make([]jobParams, 0, len(t.jobs))
+	for sequence, params := range t.jobs {
+		jobs = append(jobs, jobParams{sequence, params})
+	}
+	slices.SortFunc(jobs, func(a, b jobParams) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return jobs
 }
 
 // Seconds returns the trial's simulated time; NaN without a fleet.

@@ -2,6 +2,7 @@ package fl
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -34,9 +35,10 @@ type Snapshot struct {
 	// Probes hold what probes remember from round to round.
 	Probes []probeState
 	// Clock is the simulated time with the clients at work, nil without a fleet, and
-	// Versions are the models that they began from.
+	// Versions are the models that they began from, Jobs what they train with.
 	Clock    *clock.State
 	Versions []Version
+	Jobs     []jobParams
 }
 
 // clientState is what a client of a stateful method keeps.
@@ -45,6 +47,12 @@ type clientState struct {
 	Client int
 	store  *store
 	block  *block
+}
+
+// jobParams are the hyperparameters of a job.
+type jobParams struct {
+	Sequence uint64
+	Params   ClientParams
 }
 
 // probeState is what a probe remembers.
@@ -57,7 +65,7 @@ type probeState struct {
 
 // The binary form of a snapshot, all numbers little-endian:
 //
-//	8 bytes   "ffsnap", 0, the version: 2
+//	8 bytes   "ffsnap", 0, the version: 3
 //	string    model
 //	string    method
 //	32 bytes  layout
@@ -66,13 +74,13 @@ type probeState struct {
 //	uint32    number of server arrays, then a vector for each
 //	uint32    number of clients, then for each a uint64 index and a vector
 //	uint32    number of probes, then for each a string and a vector
-//	uint32    0, or 1 with a clock: a JSON document of it and the versions' numbers and
-//	          hyperparameters, and a vector for each version
+//	uint32    0, or 1 with a clock: a JSON document of it, the versions' numbers and the
+//	          jobs' hyperparameters, and a vector for each version
 //	uint32    CRC-32C of all before
 //
 // A string is a uint32 length and its bytes; a vector is a uint64 length and its
 // float32 values in the packed layout that the digest names.
-const snapshotMagic = "ffsnap\x00\x02"
+const snapshotMagic = "ffsnap\x00\x03"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -280,13 +288,14 @@ func (d *snapshotReader) vector() []float32 {
 // clockHead is what a snapshot has of a clock besides vectors.
 type clockHead struct {
 	State    clock.State
-	Versions []versionHead
+	Versions []int // their bases
+	Jobs     []jobsHead
 }
 
-// versionHead is a Version without its weights.
-type versionHead struct {
-	Base   int
-	Params json.RawMessage
+// jobsHead are jobs with the same hyperparameters.
+type jobsHead struct {
+	Sequences []uint64
+	Params    json.RawMessage
 }
 
 const maxClock = 1 << 30 // bytes of a clock
@@ -298,11 +307,21 @@ func (e *snapshotWriter) clock(s *Snapshot) error {
 	}
 	head := clockHead{State: *s.Clock}
 	for _, v := range s.Versions {
-		params, err := json.Marshal(v.Params)
+		head.Versions = append(head.Versions, v.Base)
+	}
+	at := map[string]int{}
+	for _, j := range s.Jobs {
+		params, err := json.Marshal(j.Params)
 		if err != nil {
 			return err
 		}
-		head.Versions = append(head.Versions, versionHead{v.Base, params})
+		i, known := at[string(params)]
+		if !known {
+			i = len(head.Jobs)
+			at[string(params)] = i
+			head.Jobs = append(head.Jobs, jobsHead{Params: params})
+		}
+		head.Jobs[i].Sequences = append(head.Jobs[i].Sequences, j.Sequence)
 	}
 	text, err := json.Marshal(head)
 	if err != nil {
@@ -343,12 +362,20 @@ func (d *snapshotReader) clock(s *Snapshot) {
 		return
 	}
 	s.Clock = &head.State
-	for _, h := range head.Versions {
-		v := Version{Base: h.Base, Params: hyper.DefaultClient()}
-		if err := json.Unmarshal(h.Params, &v.Params); err != nil && d.err == nil {
+	for _, h := range head.Jobs {
+		params := hyper.DefaultClient()
+		if err := json.Unmarshal(h.Params, &params); err != nil {
 			d.err = fmt.Errorf("it is damaged: hyperparameters of its clock: %w", err)
+			return
 		}
-		if v.Weights = d.vector(); d.err != nil {
+		for _, sequence := range h.Sequences {
+			s.Jobs = append(s.Jobs, jobParams{sequence, params})
+		}
+	}
+	slices.SortFunc(s.Jobs, func(a, b jobParams) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	for _, base := range head.Versions {
+		v := Version{Base: base, Weights: d.vector()}
+		if d.err != nil {
 			return
 		}
 		s.Versions = append(s.Versions, v)

@@ -27,7 +27,8 @@ type Trial struct {
 	time    fleet.Time      // how the server works in it
 	chooser *chooser        // nil where clients are drawn at random
 
-	versions map[int]Version // that clients at work began from, by their number of steps
+	versions map[int]Version         // that clients at work began from, by their number of steps
+	jobs     map[uint64]ClientParams // that these train with, by the numbers of their jobs
 
 	updates     Updates // of the round
 	aggregation Aggregation
@@ -57,7 +58,7 @@ func (e *Engine) begin(s Server, w []float32, number int) {
 func (e *Engine) emptyTrial(number, round int) *Trial {
 	t := &Trial{
 		engine: e, number: number, round: round, weights: e.cfg.Model.NewParams(),
-		server: e.newServer(), clients: e.newClients(), clip: e.newClip(), clock: e.newClock(number), time: e.cfg.Time, updates: e.cfg.Updates, aggregation: e.cfg.Aggregation, versions: map[int]Version{},
+		server: e.newServer(), clients: e.newClients(), clip: e.newClip(), clock: e.newClock(number), time: e.cfg.Time, updates: e.cfg.Updates, aggregation: e.cfg.Aggregation, versions: map[int]Version{}, jobs: map[uint64]ClientParams{},
 	}
 	t.chooser = t.newChooser()
 	return t
@@ -119,7 +120,7 @@ func (t *Trial) Snapshot() Snapshot {
 	}
 	if t.clock != nil {
 		state := t.clock.State()
-		s.Clock, s.Versions = &state, t.sortedVersions()
+		s.Clock, s.Versions, s.Jobs = &state, t.sortedVersions(), t.sortedJobs()
 	}
 	return s
 }

@@ -16,6 +16,7 @@ type Description struct {
 	Architectures bool // the choices of a model join its space as dimensions client.arch.NAME, where clients train sub-networks
 	Fork          bool // it may fork trials
 	Seconds       bool // its budget may be one in simulated seconds, see Budget.Seconds
+	Jobs          bool // as a client tuner it follows jobs from one round to another, see Slot.Job
 	Prepare       bool // as a client tuner it gets its own Suggest / Report loop before the first trial
 	Multi         bool // it takes several objectives
 	Constraints   bool // it takes constraints

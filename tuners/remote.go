@@ -202,7 +202,7 @@ func (s *RemoteSession) PlanRound(ctx context.Context, r PlanRequest) (Plan, err
 // ObserveRound tells how a round went.
 func (s *RemoteSession) ObserveRound(ctx context.Context, o Observation) error {
 	w, err := s.rpc.ObserveRound(ctx, &tunerv1.ObserveRoundRequest{
-		Session: s.id, Seq: s.seq + 1, Trial: int64(o.Trial), Round: int64(o.Round), Slots: slotsToWire(o.Slots), Aggregates: o.Aggregates,
+		Session: s.id, Seq: s.seq + 1, Trial: int64(o.Trial), Round: int64(o.Round), Slots: slotsToWire(o.Slots), Aggregates: o.Aggregates, Oldest: int64(o.Oldest),
 	})
 	if err != nil {
 		return received(err)

@@ -24,9 +24,13 @@ func (p Purpose) String() string {
 
 // PlanRequest asks for the controlled params of one round of one trial.
 type PlanRequest struct {
-	Trial   int
-	Round   int // from 0
-	Slots   int // clients in the cohort; for Test: clients to evaluate
+	Trial int
+	Round int // from 0
+	// Slots is the number of clients in the cohort; for Test, of clients to evaluate. Where
+	// observations name jobs, it is how many begin before the server's next step if no work
+	// is lost: the plan is for these, in that order, and from its first slot on again when
+	// there are more.
+	Slots   int
 	Purpose Purpose
 	// ClientKeys tells who sits in each slot, if the tuner's Description asks for the
 	// scalar ScalarClientKey: a number for each client, the same in all rounds. Else it
@@ -77,7 +81,20 @@ func (p Plan) Client(slot int) Params {
 // Slot is what one slot of a round showed.
 type Slot struct {
 	Probes  map[string]float64 // probes and scalars by name
-	Dropped bool               // the client's result was not finite: Probes is empty and its work did not count; leave it out
+	Dropped bool               // the client's result was not finite, or lost: Probes is empty and its work did not count; leave it out
+	// Job says whose work this is, where clients may be late or lost, or be chosen by what
+	// they have done, or where the server steps without waiting for a round. Else it is nil:
+	// the slot is the plan's. Only a tuner with Description.Jobs receives it.
+	Job *Job
+}
+
+// Job names the work of a client.
+type Job struct {
+	Round     int     // whose plan it began with: that of the observation, or an earlier one
+	Slot      int     // its own in that plan, 0 where the plan had the same params for all
+	Staleness int     // steps of the server since that round
+	Weight    float64 // what the server multiplies its change by for them, (0, 1]
+	Fate      string  // empty, or for lost work "late", "vanished" or "stale"
 }
 
 // Observation tells how a round went. A client tuner learns of a slot that was dropped
@@ -86,6 +103,9 @@ type Slot struct {
 type Observation struct {
 	Trial      int
 	Round      int
-	Slots      []Slot             // as many as the plan was asked for, in the same order
+	Slots      []Slot             // as many as the plan was asked for, in the same order; or the jobs that have ended, see Slot.Job
 	Aggregates map[string]float64 // of the round: means of the probes weighted by examples, and the round's own scalars
+	// Oldest is the first round of whose plan a job has not ended, the next round for none:
+	// no later observation names a job of a round before.
+	Oldest int
 }

@@ -247,7 +247,7 @@ func (s *server) planTest(ctx context.Context, r *tunerv1.PlanRoundRequest, req 
 func (s *server) ObserveRound(ctx context.Context, r *tunerv1.ObserveRoundRequest) (*tunerv1.ObserveRoundReply, error) {
 	state, err := s.mutate(r.GetSession(), r.GetSeq(), func(session Session) error {
 		return session.ObserveRound(ctx, Observation{
-			Trial: int(r.GetTrial()), Round: int(r.GetRound()), Slots: slotsFromWire(r.GetSlots()), Aggregates: r.GetAggregates(),
+			Trial: int(r.GetTrial()), Round: int(r.GetRound()), Slots: slotsFromWire(r.GetSlots()), Aggregates: r.GetAggregates(), Oldest: int(r.GetOldest()),
 		})
 	})
 	return &tunerv1.ObserveRoundReply{State: state}, err

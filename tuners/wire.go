@@ -187,7 +187,7 @@ func budgetFromWire(b *tunerv1.Budget) Budget {
 func descriptionToWire(d Description) *tunerv1.DescribeReply {
 	w := &tunerv1.DescribeReply{
 		Name: d.Name, Version: d.Version, Doc: d.Doc,
-		Trials: d.Trials, Rounds: d.Rounds, Tables: d.Tables, Architectures: d.Architectures, Fork: d.Fork, Prepare: d.Prepare, Free: d.Free, Seconds: d.Seconds,
+		Trials: d.Trials, Rounds: d.Rounds, Tables: d.Tables, Architectures: d.Architectures, Fork: d.Fork, Prepare: d.Prepare, Free: d.Free, Seconds: d.Seconds, Jobs: d.Jobs,
 		Multi: d.Multi, Constraints: d.Constraints, Priors: d.Priors, Conditions: d.Conditions,
 		Controls: d.Controls, Adds: dimsToWire(d.Adds), Probes: d.Probes, Scalars: d.Scalars,
 	}
@@ -205,7 +205,7 @@ func descriptionFromWire(w *tunerv1.DescribeReply) (Description, error) {
 	d := Description{
 		Name: w.GetName(), Version: w.GetVersion(), Doc: w.GetDoc(),
 		Trials: w.GetTrials(), Rounds: w.GetRounds(), Tables: w.GetTables(), Architectures: w.GetArchitectures(),
-		Fork: w.GetFork(), Prepare: w.GetPrepare(), Free: w.GetFree(), Seconds: w.GetSeconds(),
+		Fork: w.GetFork(), Prepare: w.GetPrepare(), Free: w.GetFree(), Seconds: w.GetSeconds(), Jobs: w.GetJobs(),
 		Multi: w.GetMulti(), Constraints: w.GetConstraints(), Priors: w.GetPriors(), Conditions: w.GetConditions(),
 		Controls: w.GetControls(), Adds: adds, Probes: w.GetProbes(), Scalars: w.GetScalars(),
 	}
@@ -339,6 +339,9 @@ func slotsToWire(slots []Slot) []*tunerv1.Slot {
 	out := make([]*tunerv1.Slot, len(slots))
 	for i, s := range slots {
 		out[i] = &tunerv1.Slot{Probes: s.Probes, Dropped: s.Dropped}
+		if j := s.Job; j != nil {
+			out[i].Job = &tunerv1.Job{Round: int64(j.Round), Slot: int64(j.Slot), Staleness: int64(j.Staleness), Weight: j.Weight, Fate: j.Fate}
+		}
 	}
 	return out
 }
@@ -347,6 +350,9 @@ func slotsFromWire(slots []*tunerv1.Slot) []Slot {
 	out := make([]Slot, len(slots))
 	for i, s := range slots {
 		out[i] = Slot{Probes: s.GetProbes(), Dropped: s.GetDropped()}
+		if j := s.GetJob(); j != nil {
+			out[i].Job = &Job{Round: int(j.GetRound()), Slot: int(j.GetSlot()), Staleness: int(j.GetStaleness()), Weight: j.GetWeight(), Fate: j.GetFate()}
+		}
 	}
 	return out
 }

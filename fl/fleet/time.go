@@ -79,6 +79,16 @@ func (t *Time) Working(cohort int) int {
 	return t.Concurrency
 }
 
+// Slots returns how many clients begin before the next step, if none of their work is lost,
+// when a number are at work.
+func (t *Time) Slots(cohort, working int) int {
+	n := t.Working(cohort) - working
+	if t.Asynchronous() && t.Mode != Window { // others begin as updates arrive, but for the last one
+		n += t.Updates(cohort) - 1
+	}
+	return max(n, 1)
+}
+
 // Versions returns of how many earlier models clients may be at work at a time.
 func (t *Time) Versions(cohort int) int {
 	if !t.Asynchronous() {

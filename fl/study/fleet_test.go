@@ -221,6 +221,58 @@ func TestFleetFailsATrial(t *testing.T) {
 	}
 }
 
+// TestFedExOnAFleet: FedEx follows jobs that are late, lost or stale, with the same result
+// for any number of workers, and after a resumption at every few events.
+func TestFedExOnAFleet(t *testing.T) {
+	for name, change := range map[string]func(*config.Config){"buffered": buffered, "deadline": deadline, "async": func(c *config.Config) {
+		c.Time.Mode, c.Time.MaxStaleness, c.Sampling = fleet.Async, 4, fleet.LongestWaiting
+	}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := func(workers, after int, st *store.Store) (*Result, error) {
+				s := fleetSetup(t, change)
+				s.Workers, s.Store = workers, st
+				s.Tuner, s.ClientTuner = plugins.Builtin()["sha"], plugins.Builtin()["fedex"]
+				s.Config.Tuner.Name, s.Config.ClientTuner.Name = "sha", "fedex"
+				s.Config.ClientTuner.Options = map[string]any{"configs": int64(5)}
+				s.Config.Tuner.Options = map[string]any{"eliminations": int64(1)}
+				s.Config.Budget = config.Budget{Rounds: 22, TrialRounds: 10}
+				s.Config.Space = map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}}, "client.epochs": map[string]any{"int": []any{int64(1), int64(4)}}}
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				if after > 0 {
+					s.Observer = &eventLog{stop: stop, after: after}
+				}
+				r, err := Tune(ctx, s)
+				if err != nil && ctx.Err() == nil {
+					t.Fatal(err)
+				}
+				return r, err
+			}
+			want, _ := run(1, 0, nil)
+			got, _ := run(3, 0, nil)
+			if got.WeightsSHA256 != want.WeightsSHA256 || want.Trials[0].Fleet.Lost() == 0 {
+				t.Errorf("3 workers: %s, 1 worker: %s", got.WeightsSHA256, want.WeightsSHA256)
+			}
+			dir := t.TempDir()
+			for after := 2; ; after += 3 {
+				st := openStore(t, dir)
+				r, err := run(1, after, st)
+				if err := st.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if err != nil {
+					continue
+				}
+				if r.WeightsSHA256 != want.WeightsSHA256 {
+					t.Errorf("resumed: %s, want %s", r.WeightsSHA256, want.WeightsSHA256)
+				}
+				break
+			}
+		})
+	}
+}
+
 // TestTuneOnAFleet tunes asynchronous trainings, and refuses a client tuner that would miss
 // clients.
 func TestTuneOnAFleet(t *testing.T) {
@@ -230,7 +282,7 @@ func TestTuneOnAFleet(t *testing.T) {
 		s.Config.Budget = config.Budget{Rounds: 60, TrialRounds: 12}
 		s.Config.Space = map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}}}
 		if workers == 0 {
-			s.ClientTuner = plugins.Builtin()["fedex"]
+			s.ClientTuner = plugins.Builtin()["fedpop"]
 		}
 		return Tune(t.Context(), s)
 	}
@@ -245,7 +297,7 @@ func TestTuneOnAFleet(t *testing.T) {
 	if got.WeightsSHA256 != want.WeightsSHA256 || got.Trials[got.Best.Number].Fleet.Clock != want.Trials[want.Best.Number].Fleet.Clock || want.Trials[0].Fleet.Clock == 0 {
 		t.Errorf("3 workers: %s, 1 worker: %s", got.WeightsSHA256, want.WeightsSHA256)
 	}
-	if _, err := tune(0); err == nil || !strings.Contains(err.Error(), "a client tuner needs every client of a round") {
+	if _, err := tune(0); err == nil || !strings.Contains(err.Error(), "it needs every client of a round") {
 		t.Errorf("with a client tuner: %v", err)
 	}
 }

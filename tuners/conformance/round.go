@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,13 +14,15 @@ import (
 
 // round runs one round of a trial under a client tuner.
 func (s *Study) round(ctx context.Context, c *session, t *Trial) error {
-	slots := s.Slots
-	if slots == 0 {
-		slots = 4
-	}
 	d, err := c.tuner.Describe(ctx)
 	if err != nil {
 		return err
+	}
+	cohort := cmp.Or(s.Slots, 4)
+	slots := cohort
+	jobs := d.Jobs && t.Number%2 == 1 && !slices.Contains(d.Scalars, tuners.ScalarClientKey)
+	if jobs { // the server takes half a cohort of updates in each step
+		slots = max(1, cohort-len(t.working)+cohort/2-1)
 	}
 	var keys []uint64
 	if slices.Contains(d.Scalars, tuners.ScalarClientKey) {
@@ -53,15 +56,24 @@ func (s *Study) round(ctx context.Context, c *session, t *Trial) error {
 		}
 	}
 	o := tuners.Observation{Trial: t.Number, Round: t.Rounds, Aggregates: map[string]float64{}}
-	t.Score = 0
-	for slot := range slots {
+	took := make([]work, slots)
+	for slot := range took {
 		params := t.Params.Merge(plan.Server)
 		if len(plan.Table) > 0 {
 			params = params.Merge(plan.Table[slot%len(plan.Table)].Params)
 		} else {
 			params = params.Merge(plan.Client(slot))
 		}
-		score := s.Surface.Score(params, t.Rounds+1)
+		took[slot].score = s.Surface.Score(params, t.Rounds+1)
+		took[slot].job = &tuners.Job{Round: t.Rounds, Slot: min(slot, max(0, len(plan.Clients)-1))}
+	}
+	if jobs {
+		took, o.Oldest = t.step(took, max(1, cohort/2))
+		slots = len(took)
+	}
+	t.Score = 0
+	for slot, w := range took {
+		score := w.score
 		t.Score += score / float64(slots)
 		seen := map[string]float64{}
 		for _, name := range names {
@@ -72,9 +84,46 @@ func (s *Study) round(ctx context.Context, c *session, t *Trial) error {
 			o.Aggregates[name] += seen[name] / float64(slots)
 		}
 		o.Slots = append(o.Slots, tuners.Slot{Probes: seen})
+		if !jobs {
+			continue
+		}
+		if o.Slots[slot].Job = w.job; w.job.Fate != "" {
+			o.Slots[slot].Probes, o.Slots[slot].Dropped = nil, true
+		}
 	}
 	t.Rounds++
 	return c.call(ctx, func() error { return c.ObserveRound(ctx, o) })
+}
+
+// work is the job of a client, and the score that it has.
+type work struct {
+	job   *tuners.Job
+	score float64
+}
+
+// step adds jobs that begin to those at work, and has some end, the last ones of them first,
+// of which one in five is lost. It returns them and the first round with jobs at work.
+func (t *Trial) step(begin []work, ends int) (took []work, oldest int) {
+	t.working = append(t.working, begin...)
+	for i := range min(ends, len(t.working)) {
+		last := len(t.working) - 1
+		if (t.Rounds+i)%3 == 0 {
+			last = 0 // a slow one
+		}
+		w := t.working[last]
+		t.working = slices.Delete(t.working, last, last+1)
+		w.job.Staleness = t.Rounds - w.job.Round
+		w.job.Weight = 1 / float64(1+w.job.Staleness)
+		if (t.Rounds+i)%5 == 4 && i > 0 {
+			w.job.Fate = "vanished"
+		}
+		took = append(took, w)
+	}
+	oldest = t.Rounds + 1
+	for _, w := range t.working {
+		oldest = min(oldest, w.job.Round)
+	}
+	return took, oldest
 }
 
 // cohortOf returns the clients of a round's slots: one comes in every round, each time

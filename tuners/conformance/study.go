@@ -69,6 +69,7 @@ type Trial struct {
 
 	reported bool
 	client   *session
+	working  []work // of a trial that is played asynchronously
 }
 
 // Outcome is a study that was played.

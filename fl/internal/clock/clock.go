@@ -76,6 +76,8 @@ type Job struct {
 	Client int
 	// Place is where it was drawn in its round, from 0; without rounds it is 0.
 	Place int
+	// Slot is that of its Load.
+	Slot int `json:",omitempty"`
 	// Sequence numbers the jobs of a trial.
 	Sequence uint64
 	// Start is when the client begins to receive the weights, Received when it has them,
@@ -122,10 +124,12 @@ type Load struct {
 	Down, Up int64
 	// Steps are the local steps of all of it.
 	Steps int
+	// Slot is what the job has of those that begin between two steps.
+	Slot int
 }
 
 // Work returns the load of a client's job; with steps above 0 that of this number of
-// local steps.
+// local steps. place counts the clients that began since the last step, or in the round.
 type Work func(place, client, steps int) Load
 
 // State is what a schedule is between two steps.
@@ -145,6 +149,7 @@ type Schedule struct {
 	state State // Flying is a heap by Job.before
 	idle  idle  // clients that may be drawn
 	step  Step  // in the making
+	begun int   // clients that began in it, without rounds
 	wake  int64 // when it is worth while to look for clients again
 	order []int32
 	swaps []int32
@@ -207,12 +212,24 @@ func (s *Schedule) Check(c State) error {
 // Now returns the time.
 func (s *Schedule) Now() int64 { return s.state.Now }
 
-// Bases calls f with the steps that had been made when jobs at work began which may
-// still be taken.
-func (s *Schedule) Bases(f func(base int)) {
+// Working returns how many clients are at work.
+func (s *Schedule) Working() int { return len(s.state.Flying) }
+
+// Oldest returns how many steps had been made when the first of the clients at work began;
+// without any, how many have been made.
+func (s *Schedule) Oldest() int {
+	oldest := s.state.Steps
+	for i := range s.state.Flying {
+		oldest = min(oldest, s.state.Flying[i].Base)
+	}
+	return oldest
+}
+
+// Live calls f with the jobs at work that may still be taken.
+func (s *Schedule) Live(f func(j *Job)) {
 	for i := range s.state.Flying {
 		if j := &s.state.Flying[i]; j.Fate == Took && s.state.Steps-j.Base <= s.cfg.MaxStaleness {
-			f(j.Base)
+			f(j)
 		}
 	}
 }
@@ -240,6 +257,7 @@ func (s *Schedule) start(place, client int, work Work) Job {
 	j := Job{Client: client, Place: place, Sequence: s.state.Next, Start: s.state.Now, Base: s.state.Steps}
 	s.state.Next++
 	load := work(place, client, 0)
+	j.Slot = load.Slot
 	o := s.run(&j, load)
 	if due := nanos.Add(s.state.Now, s.cfg.Deadline); s.cfg.Partial && s.cfg.Deadline > 0 && o.End > due {
 		j.Steps = sort.Search(max(load.Steps-1, 0), func(steps int) bool { return s.run(&j, work(place, client, steps+1)).End > due })

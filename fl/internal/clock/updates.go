@@ -12,7 +12,7 @@ import (
 // nextUpdates goes on until as many updates have arrived as a step takes, or until the end of
 // the first window in which any has.
 func (s *Schedule) nextUpdates(work Work, pick Pick) error {
-	s.wake = 0
+	s.wake, s.begun = 0, 0
 	due := int64(math.MaxInt64) // the end of the window
 	for jumps := 0; ; {
 		flying := s.state.Flying
@@ -110,7 +110,9 @@ func (s *Schedule) dispatch(work Work, pick Pick) error {
 // begin has an idle client begin.
 func (s *Schedule) begin(client int, work Work) {
 	s.idle.remove(client)
-	s.push(s.start(0, client, work))
+	j := s.start(s.begun, client, work)
+	j.Place, s.begun = 0, s.begun+1
+	s.push(j)
 }
 
 // draw draws a client that is idle and available; -1 for nobody, and when that may change.

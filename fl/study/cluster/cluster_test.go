@@ -291,6 +291,7 @@ func TestClusterIsTheSame(t *testing.T) {
 		"compressed":          {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "update.sparsify=topk", "update.keep=0.1", "update.quantize=qsgd"},
 		"updates one by one":  {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "update.attack=alie", "update.attackers=0.4", "aggregator.name=median"},
 		"buffered on a fleet": {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "fleet.devices=lognormal", "fleet.dropout=0.2", "time.mode=buffered", "time.buffer=2"},
+		"fedex on a fleet":    {"method=fedavg", "fleet.devices=lognormal", "fleet.dropout=0.2", "time.mode=buffered", "time.buffer=2"},
 		"oort in windows":     {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "fleet.devices=lognormal", "time.mode=window", "time.window=0.2", "sampling=oort", "budget.seconds=24", "budget.trial_seconds=6"},
 		"power of choice":     {"client_tuner.name=", "method=mifa", "target=global", "eval.every=4", "fleet.memory=[1e8]", "time.partial=true", "time.deadline=5", "sampling=power"},
 	} {

@@ -59,6 +59,7 @@ var description = tuners.Description{
 	},
 	Trials:   true,
 	Seconds:  true,
+	Jobs:     true,
 	Rounds:   true,
 	Free:     true,
 	Controls: []string{size, epochs, lr},

@@ -36,10 +36,11 @@ const (
 	Zero = "zero" // 0, as Theorem 4.1 has it
 )
 
-// The names of the ways in which a client counts whose result was dropped.
+// The names of the ways in which a client counts whose result was dropped or lost.
 const (
-	Worst = "worst" // as the worst: an error of 1, or the round's largest loss
-	Skip  = "skip"  // not at all
+	Worst    = "worst"    // as the worst: an error of 1, or the round's largest loss
+	Diverged = "diverged" // so if its result was not finite, not at all if it was lost
+	Skip     = "skip"     // not at all
 )
 
 // Tuner is FedEx. The zero value is ready to use.
@@ -64,7 +65,7 @@ var description = tuners.Description{
 		{Name: "gamma", Default: tuners.Num(-1), Doc: "discount of the baseline, 0..1; -1: the trial's own fedex.gamma"},
 		{Name: "baseline", Default: tuners.Str(Past), Doc: "baseline subtracted from errors: past (discounted mean of past rounds) or zero"},
 		{Name: "cutoff", Default: tuners.Num(0), Doc: "entropy of theta, in nats, below which theta is frozen and its argmax used"},
-		{Name: "dropped", Default: tuners.Str(Worst), Doc: "treatment of clients with NaN/Inf results: worst (error 1, or the round's largest loss) or skip (ignore)"},
+		{Name: "dropped", Default: tuners.Str(Worst), Doc: "treatment of clients with NaN/Inf results, and of those whose work is lost on a fleet: worst (error 1, or the round's largest loss), diverged (worst for NaN/Inf, ignore lost work) or skip (ignore both)"},
 		{Name: "diff", Default: tuners.Bool(false), Doc: "use the error after minus before local training"},
 		{Name: "mle", Default: tuners.Bool(false), Doc: "evaluate with the argmax of theta instead of draws"},
 		{Name: "as_paper", Default: tuners.Bool(false), Doc: "integer dimensions: neighbors from c - floor(w) to c + ceil(w), as printed in the paper"},
@@ -73,6 +74,7 @@ var description = tuners.Description{
 	Seconds:       true,
 	Architectures: true,
 	Rounds:        true,
+	Jobs:          true,
 	Controls:      []string{"client.*"},
 	Adds:          []tuners.Dim{{Name: Gamma, Kind: tuners.Uniform, Lo: 0, Hi: 1}},
 	Probes:        []string{"val_error_after", "val_error_before", "val_loss_after", "val_loss_before"},
@@ -155,8 +157,8 @@ func readOptions(p tuners.Params) (options, []tuners.Problem) {
 	if o.baseline != Past && o.baseline != Zero {
 		wrong("baseline", Past+" or "+Zero)
 	}
-	if o.dropped != Worst && o.dropped != Skip {
-		wrong("dropped", Worst+" or "+Skip)
+	if o.dropped != Worst && o.dropped != Diverged && o.dropped != Skip {
+		wrong("dropped", "worst, diverged or skip")
 	}
 	return o, problems
 }

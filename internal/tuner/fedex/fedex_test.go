@@ -294,6 +294,59 @@ func TestTestPlansRepeatAndChangeNothing(t *testing.T) {
 	}
 }
 
+// TestJobs has jobs of two rounds end in another order, one of them lost: they count with
+// the configurations and the theta of their own plans, weighed by their staleness.
+func TestJobs(t *testing.T) {
+	req := request(tuners.Params{"schedule": tuners.Str("constant"), "configs": tuners.Num(3), "eta0": tuners.Num(0.1), "baseline": tuners.Str("zero")})
+	arms, err := fedex.Arms(space, req.Params, req.Options, req.Seed, req.Trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pick := func(p tuners.Plan, slot int) int { return slices.IndexFunc(arms, p.Client(slot).Equal) }
+	theta := func(s tuners.Session, round int) []float64 {
+		return plan(t, s, 3, round, 1, tuners.Train).Notes["theta"]
+	}
+	job := func(s tuners.Slot, round, slot, staleness int) tuners.Slot {
+		s.Job = &tuners.Job{Round: round, Slot: slot, Staleness: staleness, Weight: 1 / float64(1+staleness)}
+		return s
+	}
+	see := func(s tuners.Session, round, oldest int, slots ...tuners.Slot) {
+		if err := s.ObserveRound(t.Context(), tuners.Observation{Trial: 3, Round: round, Slots: slots, Oldest: oldest}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := open(t, req)
+	first := plan(t, s, 3, 0, 4, tuners.Train)
+	see(s, 0, 0, job(slot(0.5, 0, 2), 0, 2, 0))
+	before := theta(s, 1)
+	second := plan(t, s, 3, 1, 2, tuners.Train)
+	lost := job(tuners.Slot{Dropped: true}, 0, 0, 1)
+	lost.Job.Fate = "vanished"
+	see(s, 1, 2, job(slot(0.25, 0, 4), 1, 1, 0), job(slot(0.75, 0, 4), 0, 3, 1), lost)
+	want := slices.Clone(before)
+	grad := make([]float64, 3)
+	grad[pick(second, 1)] += 4 * 0.25 / before[pick(second, 1)] / 9
+	grad[pick(first, 3)] += 2 * 0.75 * 3 / 9.0
+	grad[pick(first, 0)] += 3 * 1 * 3 / 9.0 // with the mean weight
+	sum := 0.0
+	for j := range want {
+		want[j] *= math.Exp(-0.1 * grad[j])
+		sum += want[j]
+	}
+	for j, got := range theta(s, 2) {
+		if math.Abs(got-want[j]/sum) > 2e-4 {
+			t.Errorf("theta of configuration %d is %v, want %v", j, got, want[j]/sum)
+		}
+	}
+	if strings.Contains(string(s.State()), "past") {
+		t.Errorf("it remembers rounds without jobs at work: %s", s.State())
+	}
+	err = s.ObserveRound(t.Context(), tuners.Observation{Trial: 3, Round: 2, Slots: []tuners.Slot{job(slot(0.5, 0, 1), 0, 0, 2)}, Oldest: 3})
+	if err == nil || !strings.Contains(err.Error(), "a job of round 0, whose plan is unknown") {
+		t.Errorf("a job of a forgotten plan: %v", err)
+	}
+}
+
 // TestTestPlansDrawFromTheta makes one of two configurations all but impossible.
 func TestTestPlansDrawFromTheta(t *testing.T) {
 	s := open(t, request(tuners.Params{"configs": tuners.Num(2), "schedule": tuners.Str(fedex.Constant), "eta0": tuners.Num(20)}))

@@ -71,7 +71,7 @@ func (o online) average(t *testing.T, tau int, seed uint64) (mean float64, fixed
 			alone, _, _ := regret(z, w, c)
 			fixed[j] += alone / float64(tau)
 		}
-		if err := s.step([]outcome{{config: drawn, score: score, weight: 1}}, 0, 0, eta, 0, Constant); err != nil {
+		if err := s.step([]outcome{{config: drawn, theta: s.theta()[drawn], score: score, weight: 1}}, 0, 0, eta, 0, Constant); err != nil {
 			t.Fatal(err)
 		}
 		sum, squares = sum+best, squares+best*best

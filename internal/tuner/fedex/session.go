@@ -78,7 +78,7 @@ func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Pla
 		return tuners.Plan{Clients: []tuners.Params{s.configs[s.state.best()]}, Notes: s.notes(r)}, nil
 	}
 	plan := tuners.Plan{Clients: make([]tuners.Params, r.Slots), Notes: s.notes(r)}
-	for i, j := range s.picks(r) {
+	for i, j := range s.picks(r, s.state.theta()) {
 		plan.Clients[i] = s.configs[j]
 	}
 	return plan, nil
@@ -119,12 +119,11 @@ func (s *session) notes(r tuners.PlanRequest) map[string][]float64 {
 
 // picks draws j_i for each slot. The draws are keyed, so ObserveRound finds the
 // same ones again.
-func (s *session) picks(r tuners.PlanRequest) []int {
+func (s *session) picks(r tuners.PlanRequest, theta []float64) []int {
 	draws := tuners.NewDraws(s.req.Seed, s.req.Trial, r.Round, "fedex picks")
 	if r.Purpose == tuners.Test {
 		draws = tuners.NewDraws(s.req.Seed, s.req.Trial, 0, "fedex test picks")
 	}
-	theta := s.state.theta()
 	j := make([]int, r.Slots)
 	for i := range j {
 		j[i] = draws.Pick(theta)
@@ -132,8 +131,43 @@ func (s *session) picks(r tuners.PlanRequest) []int {
 	return j
 }
 
+// draws returns what each slot of an observation was drawn as, without its score. A job that
+// began in an earlier round was drawn from the theta of that round.
+func (s *session) draws(o tuners.Observation) ([]outcome, error) {
+	type planned struct {
+		theta []float64
+		picks []int
+	}
+	slots := map[int]int{} // of the rounds' plans, as far as they are asked for
+	name := func(i int) (round, slot int) {
+		if j := o.Slots[i].Job; j != nil {
+			return j.Round, j.Slot
+		}
+		return o.Round, i
+	}
+	for i := range o.Slots {
+		round, slot := name(i)
+		slots[round] = max(slots[round], slot+1)
+	}
+	plans := map[int]planned{}
+	draws := make([]outcome, len(o.Slots))
+	for i := range draws {
+		round, slot := name(i)
+		p, known := plans[round]
+		if !known {
+			if p.theta = s.state.at(round, o.Round); p.theta == nil {
+				return nil, fmt.Errorf("a job of round %d, whose plan is unknown", round)
+			}
+			p.picks = s.picks(tuners.PlanRequest{Round: round, Slots: slots[round]}, p.theta)
+			plans[round] = p
+		}
+		draws[i] = outcome{config: p.picks[slot], theta: p.theta[p.picks[slot]]}
+	}
+	return draws, nil
+}
+
 // ObserveRound takes the step that the round's probes give. A client whose result was
-// dropped counts against its configuration, see options.dropped: it has an error of 1, or
+// dropped or lost counts against its configuration, see options.dropped: it has an error of 1, or
 // under the loss the round's largest one, and the mean weight of the round's others, since
 // nothing else is known of it. Clients without validation examples do not count; a score
 // that is not finite counts as the worst finite one of the round. A round without any score
@@ -145,13 +179,17 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 	if s.state.Latched {
 		return nil
 	}
-	picks := s.picks(tuners.PlanRequest{Trial: o.Trial, Round: o.Round, Slots: len(o.Slots)})
-	var round []outcome
-	var dropped []int // configurations, one a slot
+	draws, err := s.draws(o)
+	if err != nil {
+		return fmt.Errorf("fedex: round %d: %w", o.Round, err)
+	}
+	var round, dropped []outcome
 	total, worst := 0.0, math.Inf(-1)
 	for i, slot := range o.Slots {
 		if slot.Dropped {
-			dropped = append(dropped, picks[i])
+			if s.options.dropped == Worst || s.options.dropped == Diverged && (slot.Job == nil || slot.Job.Fate == "") {
+				dropped = append(dropped, draws[i])
+			}
 			continue
 		}
 		weight, score, err := s.score(slot)
@@ -165,23 +203,26 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 		if det.Finite(score) {
 			worst = max(worst, score)
 		}
-		round = append(round, outcome{config: picks[i], score: score, weight: weight})
+		draws[i].score, draws[i].weight = score, weight
+		round = append(round, draws[i])
 	}
-	if s.options.dropped == Worst {
-		mean := 1.0
-		if len(round) > 0 {
-			mean = total / float64(len(round))
-		}
-		if s.req.Objective.Metric != tuners.MetricLoss && len(dropped) > 0 {
-			worst = max(worst, 1)
-		}
-		for _, j := range dropped {
-			round = append(round, outcome{config: j, score: math.Inf(1), weight: mean})
-			total += mean
-		}
+	mean := 1.0
+	if len(round) > 0 {
+		mean = total / float64(len(round))
+	}
+	if s.req.Objective.Metric != tuners.MetricLoss && len(dropped) > 0 {
+		worst = max(worst, 1)
+	}
+	for _, d := range dropped {
+		d.score, d.weight = math.Inf(1), mean
+		round = append(round, d)
+		total += mean
+	}
+	if len(o.Slots) > 0 && o.Slots[0].Job != nil {
+		s.state.remember(o.Round, o.Oldest)
 	}
 	if !det.Finite(worst) {
-		return nil
+		return s.Save(&s.state)
 	}
 	for i := range round {
 		round[i].weight /= total
@@ -199,7 +240,7 @@ func (s *session) ObserveRound(_ context.Context, o tuners.Observation) error {
 	return s.Save(&s.state)
 }
 
-// score reads a slot's weight |V_i| and score.
+// score reads a slot's weight |V_i|, times that of its staleness, and score.
 func (s *session) score(slot tuners.Slot) (weight, score float64, err error) {
 	weight, ok := slot.Probes["examples_val"]
 	if !ok || !det.Finite(weight) || weight < 0 {
@@ -217,6 +258,9 @@ func (s *session) score(slot tuners.Slot) (weight, score float64, err error) {
 			return 0, 0, fmt.Errorf("probe %s is missing", s.before)
 		}
 		score -= before
+	}
+	if slot.Job != nil {
+		weight *= slot.Job.Weight
 	}
 	return weight, score, nil
 }

@@ -3,6 +3,7 @@ package fedex
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/fedfast/fedfast/kernels/det"
 )
@@ -16,11 +17,19 @@ type state struct {
 	Squares float64   `json:"squares"`
 	Updates int       `json:"updates"`
 	Latched bool      `json:"latched"`
+	Past    []plan    `json:"past,omitempty"` // earlier rounds whose plans jobs at work have
+}
+
+// plan is what the draws of a round's plan need.
+type plan struct {
+	Round int       `json:"round"`
+	Z     []float64 `json:"z"`
 }
 
 // outcome is one slot's part in a step.
 type outcome struct {
 	config int     // j_i
+	theta  float64 // of the configuration when it was drawn
 	score  float64 // s_i
 	weight float64 // q_i, summing to 1 over the round
 }
@@ -35,12 +44,35 @@ func uniform(k, origin int) state {
 }
 
 // theta returns the distribution over the configurations.
-func (s *state) theta() []float64 {
-	p := make([]float64, len(s.Z))
-	for j, z := range s.Z {
+func (s *state) theta() []float64 { return exp(s.Z) }
+
+func exp(z []float64) []float64 {
+	p := make([]float64, len(z))
+	for j, z := range z {
 		p[j] = det.Exp(z)
 	}
 	return p
+}
+
+// at returns the distribution with which a round was planned, not after the round that is
+// observed; nil if that is not known any more.
+func (s *state) at(round, observed int) []float64 {
+	if round == observed {
+		return s.theta()
+	}
+	for _, p := range s.Past {
+		if p.Round == round {
+			return exp(p.Z)
+		}
+	}
+	return nil
+}
+
+// remember keeps what the plan of an observed round was drawn from, for its jobs that are
+// still at work, and forgets rounds before the oldest one with any.
+func (s *state) remember(observed, oldest int) {
+	s.Past = append(s.Past, plan{observed, slices.Clone(s.Z)})
+	s.Past = slices.DeleteFunc(s.Past, func(p plan) bool { return p.Round < oldest })
 }
 
 // best returns the arg max of theta, ties to the lowest index.
@@ -76,7 +108,7 @@ func (s *state) baseline() float64 {
 
 // step takes one exponentiated gradient step (METHODS section 4):
 //
-//	grad_j = sum over slots i of q_i (s_i - lambda) 1[j_i = j] / theta_j
+//	grad_j = sum over slots i of q_i (s_i - lambda) 1[j_i = j] / theta_j, theta as j_i was drawn
 //	z <- z - (eta0 / denom) grad,  z <- z - logsumexp(z)
 //
 // with the baseline lambda, and enters the round's mean error into the baseline with weight gamma^age. A
@@ -85,11 +117,10 @@ func (s *state) step(round []outcome, lambda, gamma, eta0, cutoff float64, sched
 	if s.Latched {
 		return nil
 	}
-	theta := s.theta()
 	grad := make([]float64, len(s.Z))
 	mean := 0.0
 	for _, o := range round {
-		grad[o.config] += float64(o.weight*(o.score-lambda)) / theta[o.config]
+		grad[o.config] += float64(o.weight*(o.score-lambda)) / o.theta
 		mean += float64(o.weight * o.score)
 	}
 	s.Num = float64(gamma*s.Num) + mean

@@ -12,6 +12,14 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
+// drawn are outcomes of slots that were drawn from the theta of a state.
+func drawn(s *state, round []outcome) []outcome {
+	for i := range round {
+		round[i].theta = s.theta()[round[i].config]
+	}
+	return round
+}
+
 // TestStepByHand works METHODS section 4 out for k = 2, two clients with q = (1/4,
 // 3/4), errors (0.2, 0.6), configurations 0 and 1: grad = (0.25*0.2/0.5,
 // 0.75*0.6/0.5) = (0.1, 0.9) in the first round, where lambda = 0.
@@ -25,7 +33,7 @@ func TestStepByHand(t *testing.T) {
 		s := uniform(2, 0)
 		near(t, "z_0", s.Z[0], -math.Ln2)
 		near(t, "lambda before the first round", s.baseline(), 0)
-		if err := s.step(round, s.baseline(), 0.5, eta, 0, c.schedule); err != nil {
+		if err := s.step(drawn(&s, round), s.baseline(), 0.5, eta, 0, c.schedule); err != nil {
 			t.Fatal(err)
 		}
 		// theta_0 / theta_1 = exp(eta (0.9 - 0.1) / denom)
@@ -38,7 +46,7 @@ func TestStepByHand(t *testing.T) {
 		// (0.3 - 0.5)/theta_0 < 0 raises theta_0.
 		theta := s.theta()
 		grad := (0.3 - 0.5) / theta[0]
-		if err := s.step([]outcome{{config: 0, score: 0.3, weight: 1}}, s.baseline(), 0.5, eta, 0, c.schedule); err != nil {
+		if err := s.step(drawn(&s, []outcome{{config: 0, score: 0.3, weight: 1}}), s.baseline(), 0.5, eta, 0, c.schedule); err != nil {
 			t.Fatal(err)
 		}
 		denom := map[string]float64{
@@ -58,7 +66,7 @@ func TestBaselineDiscounts(t *testing.T) {
 	} {
 		s := uniform(1, 0)
 		for _, e := range []float64{0.1, 0.5, 0.9} {
-			if err := s.step([]outcome{{score: e, weight: 1}}, s.baseline(), gamma, 0, 0, Aggressive); err != nil {
+			if err := s.step(drawn(&s, []outcome{{score: e, weight: 1}}), s.baseline(), gamma, 0, 0, Aggressive); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -69,7 +77,7 @@ func TestBaselineDiscounts(t *testing.T) {
 func TestZeroGradientMovesNothing(t *testing.T) {
 	for _, schedule := range []string{Aggressive, Adaptive, Auto, Constant} {
 		s := uniform(3, 0)
-		if err := s.step([]outcome{{config: 1, score: 0, weight: 1}}, s.baseline(), 0, 1, 0, schedule); err != nil {
+		if err := s.step(drawn(&s, []outcome{{config: 1, score: 0, weight: 1}}), s.baseline(), 0, 1, 0, schedule); err != nil {
 			t.Fatal(err)
 		}
 		for j, p := range s.theta() {
@@ -87,14 +95,14 @@ func TestEntropyAndLatch(t *testing.T) {
 	s = state{Z: []float64{math.Log(0.9), math.Log(0.1), -1e9}}
 	near(t, "entropy of (0.9, 0.1, 0)", s.entropy(), -0.9*math.Log(0.9)-0.1*math.Log(0.1))
 	bad := []outcome{{config: 1, score: 1, weight: 1}}
-	if err := s.step(bad, s.baseline(), 0, 1, 0.3, Constant); err != nil { // grad_1 = 10: theta_1 falls to about 5e-6
+	if err := s.step(drawn(&s, bad), s.baseline(), 0, 1, 0.3, Constant); err != nil { // grad_1 = 10: theta_1 falls to about 5e-6
 		t.Fatal(err)
 	}
 	if !s.Latched || s.best() != 0 {
 		t.Fatalf("entropy %v < 0.3, but it is not latched on 0: %+v", s.entropy(), s)
 	}
 	before := append([]float64(nil), s.Z...)
-	if err := s.step([]outcome{{config: 0, score: 1, weight: 1}}, s.baseline(), 0, 1, 0.3, Constant); err != nil {
+	if err := s.step(drawn(&s, []outcome{{config: 0, score: 1, weight: 1}}), s.baseline(), 0, 1, 0.3, Constant); err != nil {
 		t.Fatal(err)
 	}
 	for j := range before {
@@ -106,7 +114,7 @@ func TestEntropyAndLatch(t *testing.T) {
 
 func TestThetaThatIsNotFiniteIsAnError(t *testing.T) {
 	s := uniform(2, 0)
-	if err := s.step([]outcome{{config: 0, score: 1e308, weight: 1}, {config: 1, score: 1e308, weight: 1}}, s.baseline(), 0, 1e10, 0, Constant); err == nil {
+	if err := s.step(drawn(&s, []outcome{{config: 0, score: 1e308, weight: 1}, {config: 1, score: 1e308, weight: 1}}), s.baseline(), 0, 1e10, 0, Constant); err == nil {
 		t.Errorf("z = %v passed", s.Z)
 	}
 }

@@ -845,6 +845,7 @@ type DescribeReply struct {
 	Constraints   bool                    `protobuf:"varint,18,opt,name=constraints,proto3" json:"constraints,omitempty"` // takes constraints
 	Priors        bool                    `protobuf:"varint,19,opt,name=priors,proto3" json:"priors,omitempty"`           // takes trials of finished studies
 	Conditions    bool                    `protobuf:"varint,20,opt,name=conditions,proto3" json:"conditions,omitempty"`   // takes dimensions with a condition
+	Jobs          bool                    `protobuf:"varint,21,opt,name=jobs,proto3" json:"jobs,omitempty"`               // as a client tuner it follows jobs from one round to another, see Job
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1015,6 +1016,13 @@ func (x *DescribeReply) GetPriors() bool {
 func (x *DescribeReply) GetConditions() bool {
 	if x != nil {
 		return x.Conditions
+	}
+	return false
+}
+
+func (x *DescribeReply) GetJobs() bool {
+	if x != nil {
+		return x.Jobs
 	}
 	return false
 }
@@ -1897,7 +1905,7 @@ type PlanRoundRequest struct {
 	Seq           uint64                   `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
 	Trial         int64                    `protobuf:"varint,3,opt,name=trial,proto3" json:"trial,omitempty"`
 	Round         int64                    `protobuf:"varint,4,opt,name=round,proto3" json:"round,omitempty"` // from 0
-	Slots         int64                    `protobuf:"varint,5,opt,name=slots,proto3" json:"slots,omitempty"`
+	Slots         int64                    `protobuf:"varint,5,opt,name=slots,proto3" json:"slots,omitempty"` // clients in the cohort; where observations name jobs: how many begin before the server's next step if no work is lost
 	Purpose       PlanRoundRequest_Purpose `protobuf:"varint,6,opt,name=purpose,proto3,enum=fedfast.tuner.v1.PlanRoundRequest_Purpose" json:"purpose,omitempty"`
 	ClientKeys    []uint64                 `protobuf:"varint,7,rep,packed,name=client_keys,json=clientKeys,proto3" json:"client_keys,omitempty"` // who sits in the slots, if DescribeReply.scalars has "client_key": a number for each client that stays the same in all rounds
 	unknownFields protoimpl.UnknownFields
@@ -2160,7 +2168,8 @@ func (x *Cell) GetParams() *Params {
 type Slot struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Probes        map[string]float64     `protobuf:"bytes,1,rep,name=probes,proto3" json:"probes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
-	Dropped       bool                   `protobuf:"varint,2,opt,name=dropped,proto3" json:"dropped,omitempty"` // the client's result was not finite: no probes, and it did not count
+	Dropped       bool                   `protobuf:"varint,2,opt,name=dropped,proto3" json:"dropped,omitempty"` // the client's result was not finite, or lost: no probes, and it did not count
+	Job           *Job                   `protobuf:"bytes,3,opt,name=job,proto3" json:"job,omitempty"`          // where clients may be late or lost, or the server steps without waiting for a round
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2209,6 +2218,90 @@ func (x *Slot) GetDropped() bool {
 	return false
 }
 
+func (x *Slot) GetJob() *Job {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+// Job names the work of a client, which may end in another round than it began in.
+type Job struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Round         int64                  `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`         // whose plan it began with
+	Slot          int64                  `protobuf:"varint,2,opt,name=slot,proto3" json:"slot,omitempty"`           // its own in that plan, 0 where the plan had the same params for all
+	Staleness     int64                  `protobuf:"varint,3,opt,name=staleness,proto3" json:"staleness,omitempty"` // steps of the server since that round
+	Weight        float64                `protobuf:"fixed64,4,opt,name=weight,proto3" json:"weight,omitempty"`      // what the server multiplies its change by for them, (0, 1]
+	Fate          string                 `protobuf:"bytes,5,opt,name=fate,proto3" json:"fate,omitempty"`            // empty, or for lost work "late", "vanished" or "stale"
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Job) Reset() {
+	*x = Job{}
+	mi := &file_tuner_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Job) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Job) ProtoMessage() {}
+
+func (x *Job) ProtoReflect() protoreflect.Message {
+	mi := &file_tuner_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Job.ProtoReflect.Descriptor instead.
+func (*Job) Descriptor() ([]byte, []int) {
+	return file_tuner_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Job) GetRound() int64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *Job) GetSlot() int64 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *Job) GetStaleness() int64 {
+	if x != nil {
+		return x.Staleness
+	}
+	return 0
+}
+
+func (x *Job) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *Job) GetFate() string {
+	if x != nil {
+		return x.Fate
+	}
+	return ""
+}
+
 type ObserveRoundRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
@@ -2217,13 +2310,14 @@ type ObserveRoundRequest struct {
 	Round         int64                  `protobuf:"varint,4,opt,name=round,proto3" json:"round,omitempty"`
 	Slots         []*Slot                `protobuf:"bytes,5,rep,name=slots,proto3" json:"slots,omitempty"`
 	Aggregates    map[string]float64     `protobuf:"bytes,6,rep,name=aggregates,proto3" json:"aggregates,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	Oldest        int64                  `protobuf:"varint,7,opt,name=oldest,proto3" json:"oldest,omitempty"` // the first round of whose plan a job has not ended, the next round for none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ObserveRoundRequest) Reset() {
 	*x = ObserveRoundRequest{}
-	mi := &file_tuner_proto_msgTypes[27]
+	mi := &file_tuner_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2235,7 +2329,7 @@ func (x *ObserveRoundRequest) String() string {
 func (*ObserveRoundRequest) ProtoMessage() {}
 
 func (x *ObserveRoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[27]
+	mi := &file_tuner_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2248,7 +2342,7 @@ func (x *ObserveRoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRoundRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRoundRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{27}
+	return file_tuner_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ObserveRoundRequest) GetSession() string {
@@ -2293,6 +2387,13 @@ func (x *ObserveRoundRequest) GetAggregates() map[string]float64 {
 	return nil
 }
 
+func (x *ObserveRoundRequest) GetOldest() int64 {
+	if x != nil {
+		return x.Oldest
+	}
+	return 0
+}
+
 type ObserveRoundReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         []byte                 `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
@@ -2302,7 +2403,7 @@ type ObserveRoundReply struct {
 
 func (x *ObserveRoundReply) Reset() {
 	*x = ObserveRoundReply{}
-	mi := &file_tuner_proto_msgTypes[28]
+	mi := &file_tuner_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2314,7 +2415,7 @@ func (x *ObserveRoundReply) String() string {
 func (*ObserveRoundReply) ProtoMessage() {}
 
 func (x *ObserveRoundReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[28]
+	mi := &file_tuner_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2428,7 @@ func (x *ObserveRoundReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRoundReply.ProtoReflect.Descriptor instead.
 func (*ObserveRoundReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{28}
+	return file_tuner_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ObserveRoundReply) GetState() []byte {
@@ -2346,7 +2447,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_tuner_proto_msgTypes[29]
+	mi := &file_tuner_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2358,7 +2459,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[29]
+	mi := &file_tuner_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2371,7 +2472,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{29}
+	return file_tuner_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CloseRequest) GetSession() string {
@@ -2389,7 +2490,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_tuner_proto_msgTypes[30]
+	mi := &file_tuner_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2401,7 +2502,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[30]
+	mi := &file_tuner_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2414,7 +2515,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{30}
+	return file_tuner_proto_rawDescGZIP(), []int{31}
 }
 
 type DescribeReply_Option struct {
@@ -2429,7 +2530,7 @@ type DescribeReply_Option struct {
 
 func (x *DescribeReply_Option) Reset() {
 	*x = DescribeReply_Option{}
-	mi := &file_tuner_proto_msgTypes[33]
+	mi := &file_tuner_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2441,7 +2542,7 @@ func (x *DescribeReply_Option) String() string {
 func (*DescribeReply_Option) ProtoMessage() {}
 
 func (x *DescribeReply_Option) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[33]
+	mi := &file_tuner_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2495,7 +2596,7 @@ type ValidateReply_Problem struct {
 
 func (x *ValidateReply_Problem) Reset() {
 	*x = ValidateReply_Problem{}
-	mi := &file_tuner_proto_msgTypes[34]
+	mi := &file_tuner_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2507,7 +2608,7 @@ func (x *ValidateReply_Problem) String() string {
 func (*ValidateReply_Problem) ProtoMessage() {}
 
 func (x *ValidateReply_Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[34]
+	mi := &file_tuner_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2551,7 +2652,7 @@ type ValidateReply_Work struct {
 
 func (x *ValidateReply_Work) Reset() {
 	*x = ValidateReply_Work{}
-	mi := &file_tuner_proto_msgTypes[35]
+	mi := &file_tuner_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2563,7 +2664,7 @@ func (x *ValidateReply_Work) String() string {
 func (*ValidateReply_Work) ProtoMessage() {}
 
 func (x *ValidateReply_Work) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[35]
+	mi := &file_tuner_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2672,7 +2773,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"'\n" +
 	"\x0fDescribeRequest\x12\x14\n" +
-	"\x05tuner\x18\x01 \x01(\tR\x05tuner\"\xbf\x05\n" +
+	"\x05tuner\x18\x01 \x01(\tR\x05tuner\"\xd3\x05\n" +
 	"\rDescribeReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
@@ -2696,7 +2797,8 @@ const file_tuner_proto_rawDesc = "" +
 	"\x06priors\x18\x13 \x01(\bR\x06priors\x12\x1e\n" +
 	"\n" +
 	"conditions\x18\x14 \x01(\bR\n" +
-	"conditions\x1ay\n" +
+	"conditions\x12\x12\n" +
+	"\x04jobs\x18\x15 \x01(\bR\x04jobs\x1ay\n" +
 	"\x06Option\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\adefault\x18\x02 \x01(\v2\x17.fedfast.tuner.v1.ValueR\adefault\x12\x10\n" +
@@ -2825,13 +2927,20 @@ const file_tuner_proto_rawDesc = "" +
 	"\x06params\x18\x02 \x01(\v2\x18.fedfast.tuner.v1.ParamsR\x06params\x1a7\n" +
 	"\tKeysEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\x97\x01\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xc0\x01\n" +
 	"\x04Slot\x12:\n" +
 	"\x06probes\x18\x01 \x03(\v2\".fedfast.tuner.v1.Slot.ProbesEntryR\x06probes\x12\x18\n" +
-	"\adropped\x18\x02 \x01(\bR\adropped\x1a9\n" +
+	"\adropped\x18\x02 \x01(\bR\adropped\x12'\n" +
+	"\x03job\x18\x03 \x01(\v2\x15.fedfast.tuner.v1.JobR\x03job\x1a9\n" +
 	"\vProbesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xb1\x02\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"y\n" +
+	"\x03Job\x12\x14\n" +
+	"\x05round\x18\x01 \x01(\x03R\x05round\x12\x12\n" +
+	"\x04slot\x18\x02 \x01(\x03R\x04slot\x12\x1c\n" +
+	"\tstaleness\x18\x03 \x01(\x03R\tstaleness\x12\x16\n" +
+	"\x06weight\x18\x04 \x01(\x01R\x06weight\x12\x12\n" +
+	"\x04fate\x18\x05 \x01(\tR\x04fate\"\xc9\x02\n" +
 	"\x13ObserveRoundRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
@@ -2840,7 +2949,8 @@ const file_tuner_proto_rawDesc = "" +
 	"\x05slots\x18\x05 \x03(\v2\x16.fedfast.tuner.v1.SlotR\x05slots\x12U\n" +
 	"\n" +
 	"aggregates\x18\x06 \x03(\v25.fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntryR\n" +
-	"aggregates\x1a=\n" +
+	"aggregates\x12\x16\n" +
+	"\x06oldest\x18\a \x01(\x03R\x06oldest\x1a=\n" +
 	"\x0fAggregatesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\")\n" +
@@ -2873,7 +2983,7 @@ func file_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_tuner_proto_goTypes = []any{
 	(Dim_Kind)(0),                 // 0: fedfast.tuner.v1.Dim.Kind
 	(Decision_Kind)(0),            // 1: fedfast.tuner.v1.Decision.Kind
@@ -2905,31 +3015,32 @@ var file_tuner_proto_goTypes = []any{
 	(*Note)(nil),                  // 27: fedfast.tuner.v1.Note
 	(*Cell)(nil),                  // 28: fedfast.tuner.v1.Cell
 	(*Slot)(nil),                  // 29: fedfast.tuner.v1.Slot
-	(*ObserveRoundRequest)(nil),   // 30: fedfast.tuner.v1.ObserveRoundRequest
-	(*ObserveRoundReply)(nil),     // 31: fedfast.tuner.v1.ObserveRoundReply
-	(*CloseRequest)(nil),          // 32: fedfast.tuner.v1.CloseRequest
-	(*CloseReply)(nil),            // 33: fedfast.tuner.v1.CloseReply
-	nil,                           // 34: fedfast.tuner.v1.Params.ValuesEntry
-	nil,                           // 35: fedfast.tuner.v1.Prior.ValuesEntry
-	(*DescribeReply_Option)(nil),  // 36: fedfast.tuner.v1.DescribeReply.Option
-	(*ValidateReply_Problem)(nil), // 37: fedfast.tuner.v1.ValidateReply.Problem
-	(*ValidateReply_Work)(nil),    // 38: fedfast.tuner.v1.ValidateReply.Work
-	nil,                           // 39: fedfast.tuner.v1.ReportRequest.ValuesEntry
-	nil,                           // 40: fedfast.tuner.v1.PlanRoundReply.NotesEntry
-	nil,                           // 41: fedfast.tuner.v1.Cell.KeysEntry
-	nil,                           // 42: fedfast.tuner.v1.Slot.ProbesEntry
-	nil,                           // 43: fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	(*Job)(nil),                   // 30: fedfast.tuner.v1.Job
+	(*ObserveRoundRequest)(nil),   // 31: fedfast.tuner.v1.ObserveRoundRequest
+	(*ObserveRoundReply)(nil),     // 32: fedfast.tuner.v1.ObserveRoundReply
+	(*CloseRequest)(nil),          // 33: fedfast.tuner.v1.CloseRequest
+	(*CloseReply)(nil),            // 34: fedfast.tuner.v1.CloseReply
+	nil,                           // 35: fedfast.tuner.v1.Params.ValuesEntry
+	nil,                           // 36: fedfast.tuner.v1.Prior.ValuesEntry
+	(*DescribeReply_Option)(nil),  // 37: fedfast.tuner.v1.DescribeReply.Option
+	(*ValidateReply_Problem)(nil), // 38: fedfast.tuner.v1.ValidateReply.Problem
+	(*ValidateReply_Work)(nil),    // 39: fedfast.tuner.v1.ValidateReply.Work
+	nil,                           // 40: fedfast.tuner.v1.ReportRequest.ValuesEntry
+	nil,                           // 41: fedfast.tuner.v1.PlanRoundReply.NotesEntry
+	nil,                           // 42: fedfast.tuner.v1.Cell.KeysEntry
+	nil,                           // 43: fedfast.tuner.v1.Slot.ProbesEntry
+	nil,                           // 44: fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
 }
 var file_tuner_proto_depIdxs = []int32{
-	34, // 0: fedfast.tuner.v1.Params.values:type_name -> fedfast.tuner.v1.Params.ValuesEntry
+	35, // 0: fedfast.tuner.v1.Params.values:type_name -> fedfast.tuner.v1.Params.ValuesEntry
 	0,  // 1: fedfast.tuner.v1.Dim.kind:type_name -> fedfast.tuner.v1.Dim.Kind
 	3,  // 2: fedfast.tuner.v1.Dim.choices:type_name -> fedfast.tuner.v1.Value
 	6,  // 3: fedfast.tuner.v1.Dim.when:type_name -> fedfast.tuner.v1.When
 	3,  // 4: fedfast.tuner.v1.When.values:type_name -> fedfast.tuner.v1.Value
 	5,  // 5: fedfast.tuner.v1.Space.dims:type_name -> fedfast.tuner.v1.Dim
 	4,  // 6: fedfast.tuner.v1.Prior.params:type_name -> fedfast.tuner.v1.Params
-	35, // 7: fedfast.tuner.v1.Prior.values:type_name -> fedfast.tuner.v1.Prior.ValuesEntry
-	36, // 8: fedfast.tuner.v1.DescribeReply.options:type_name -> fedfast.tuner.v1.DescribeReply.Option
+	36, // 7: fedfast.tuner.v1.Prior.values:type_name -> fedfast.tuner.v1.Prior.ValuesEntry
+	37, // 8: fedfast.tuner.v1.DescribeReply.options:type_name -> fedfast.tuner.v1.DescribeReply.Option
 	5,  // 9: fedfast.tuner.v1.DescribeReply.adds:type_name -> fedfast.tuner.v1.Dim
 	7,  // 10: fedfast.tuner.v1.ValidateRequest.space:type_name -> fedfast.tuner.v1.Space
 	4,  // 11: fedfast.tuner.v1.ValidateRequest.options:type_name -> fedfast.tuner.v1.Params
@@ -2937,8 +3048,8 @@ var file_tuner_proto_depIdxs = []int32{
 	9,  // 13: fedfast.tuner.v1.ValidateRequest.objective:type_name -> fedfast.tuner.v1.Objective
 	9,  // 14: fedfast.tuner.v1.ValidateRequest.extra:type_name -> fedfast.tuner.v1.Objective
 	10, // 15: fedfast.tuner.v1.ValidateRequest.constraints:type_name -> fedfast.tuner.v1.Constraint
-	37, // 16: fedfast.tuner.v1.ValidateReply.problems:type_name -> fedfast.tuner.v1.ValidateReply.Problem
-	38, // 17: fedfast.tuner.v1.ValidateReply.work:type_name -> fedfast.tuner.v1.ValidateReply.Work
+	38, // 16: fedfast.tuner.v1.ValidateReply.problems:type_name -> fedfast.tuner.v1.ValidateReply.Problem
+	39, // 17: fedfast.tuner.v1.ValidateReply.work:type_name -> fedfast.tuner.v1.ValidateReply.Work
 	7,  // 18: fedfast.tuner.v1.OpenRequest.space:type_name -> fedfast.tuner.v1.Space
 	4,  // 19: fedfast.tuner.v1.OpenRequest.options:type_name -> fedfast.tuner.v1.Params
 	8,  // 20: fedfast.tuner.v1.OpenRequest.budget:type_name -> fedfast.tuner.v1.Budget
@@ -2953,42 +3064,43 @@ var file_tuner_proto_depIdxs = []int32{
 	4,  // 29: fedfast.tuner.v1.Decision.points:type_name -> fedfast.tuner.v1.Params
 	19, // 30: fedfast.tuner.v1.SuggestReply.decisions:type_name -> fedfast.tuner.v1.Decision
 	23, // 31: fedfast.tuner.v1.ReportRequest.measured:type_name -> fedfast.tuner.v1.Measured
-	39, // 32: fedfast.tuner.v1.ReportRequest.values:type_name -> fedfast.tuner.v1.ReportRequest.ValuesEntry
+	40, // 32: fedfast.tuner.v1.ReportRequest.values:type_name -> fedfast.tuner.v1.ReportRequest.ValuesEntry
 	2,  // 33: fedfast.tuner.v1.PlanRoundRequest.purpose:type_name -> fedfast.tuner.v1.PlanRoundRequest.Purpose
 	4,  // 34: fedfast.tuner.v1.PlanRoundReply.server:type_name -> fedfast.tuner.v1.Params
 	4,  // 35: fedfast.tuner.v1.PlanRoundReply.clients:type_name -> fedfast.tuner.v1.Params
 	28, // 36: fedfast.tuner.v1.PlanRoundReply.table:type_name -> fedfast.tuner.v1.Cell
-	40, // 37: fedfast.tuner.v1.PlanRoundReply.notes:type_name -> fedfast.tuner.v1.PlanRoundReply.NotesEntry
-	41, // 38: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
+	41, // 37: fedfast.tuner.v1.PlanRoundReply.notes:type_name -> fedfast.tuner.v1.PlanRoundReply.NotesEntry
+	42, // 38: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
 	4,  // 39: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
-	42, // 40: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
-	29, // 41: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
-	43, // 42: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
-	3,  // 43: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
-	3,  // 44: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
-	4,  // 45: fedfast.tuner.v1.ValidateReply.Work.points:type_name -> fedfast.tuner.v1.Params
-	27, // 46: fedfast.tuner.v1.PlanRoundReply.NotesEntry.value:type_name -> fedfast.tuner.v1.Note
-	12, // 47: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
-	14, // 48: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
-	16, // 49: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
-	18, // 50: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
-	22, // 51: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
-	25, // 52: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
-	30, // 53: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
-	32, // 54: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
-	13, // 55: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
-	15, // 56: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
-	17, // 57: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
-	21, // 58: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
-	24, // 59: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
-	26, // 60: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
-	31, // 61: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
-	33, // 62: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
-	55, // [55:63] is the sub-list for method output_type
-	47, // [47:55] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	43, // 40: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
+	30, // 41: fedfast.tuner.v1.Slot.job:type_name -> fedfast.tuner.v1.Job
+	29, // 42: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
+	44, // 43: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	3,  // 44: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
+	3,  // 45: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
+	4,  // 46: fedfast.tuner.v1.ValidateReply.Work.points:type_name -> fedfast.tuner.v1.Params
+	27, // 47: fedfast.tuner.v1.PlanRoundReply.NotesEntry.value:type_name -> fedfast.tuner.v1.Note
+	12, // 48: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
+	14, // 49: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
+	16, // 50: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
+	18, // 51: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
+	22, // 52: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
+	25, // 53: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
+	31, // 54: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
+	33, // 55: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
+	13, // 56: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
+	15, // 57: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
+	17, // 58: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
+	21, // 59: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
+	24, // 60: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
+	26, // 61: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
+	32, // 62: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
+	34, // 63: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
+	56, // [56:64] is the sub-list for method output_type
+	48, // [48:56] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_tuner_proto_init() }
@@ -3007,7 +3119,7 @@ func file_tuner_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tuner_proto_rawDesc), len(file_tuner_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   41,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

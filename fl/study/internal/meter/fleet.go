@@ -13,9 +13,13 @@ func fleetOf(r *fl.RoundResult) *record.Fleet {
 	if math.IsNaN(r.End) {
 		return nil
 	}
-	f := &record.Fleet{Clock: record.Real(r.End), Failed: r.Failed}
+	f := &record.Fleet{Clock: record.Real(r.End), Failed: r.Failed, Working: r.Working, Oldest: r.Oldest}
 	for i := range r.Slots {
-		f.Jobs = append(f.Jobs, jobOf(&r.Slots[i].Job))
+		j := jobOf(&r.Slots[i].Job)
+		if w := r.Slots[i].Weight; w != 1 {
+			j.Weight = record.Real(w)
+		}
+		f.Jobs = append(f.Jobs, j)
 	}
 	for i := range r.Lost {
 		j := jobOf(&r.Lost[i])
@@ -35,5 +39,5 @@ func fleetOf(r *fl.RoundResult) *record.Fleet {
 // jobOf records a job.
 func jobOf(j *clock.Job) record.Job {
 	s := func(ns int64) record.Real { return record.Real(float64(ns) / 1e9) }
-	return record.Job{Client: j.Client, Start: s(j.Start), Received: s(j.Received), Computed: s(j.Computed), End: s(j.End), Staleness: j.Staleness, Partial: j.Steps > 0}
+	return record.Job{Client: j.Client, Start: s(j.Start), Received: s(j.Received), Computed: s(j.Computed), End: s(j.End), Staleness: j.Staleness, Slot: j.Slot, Partial: j.Steps > 0}
 }

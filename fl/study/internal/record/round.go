@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -80,6 +81,10 @@ type Fleet struct {
 	Vanished int `json:"vanished,omitempty"`
 	Stale    int `json:"stale,omitempty"`
 	Failed   int `json:"failed_rounds,omitempty"`
+	// Working counts the clients at work after the step, of which the first began after
+	// Oldest steps.
+	Working int `json:"working,omitempty"`
+	Oldest  int `json:"oldest,omitempty"`
 	// Jobs are those whose updates the step took, in the order of its slots, then those
 	// that were lost.
 	Jobs []Job `json:"jobs"`
@@ -94,8 +99,12 @@ type Job struct {
 	Received Real `json:"received"`
 	Computed Real `json:"computed"`
 	End      Real `json:"end"`
-	// Staleness is how many steps the server made meanwhile.
-	Staleness int `json:"staleness,omitempty"`
+	// Staleness is how many steps the server made meanwhile, Weight what an update weighs
+	// for it, as a share of one without any; 0 is 1.
+	Staleness int  `json:"staleness,omitempty"`
+	Weight    Real `json:"weight,omitempty"`
+	// Slot is the one of the plan whose hyperparameters the client had.
+	Slot int `json:"slot,omitempty"`
 	// Partial says that the client did fewer local steps, before a deadline.
 	Partial bool `json:"partial,omitempty"`
 	// Fate is empty for an update that was taken, or "late", "vanished" or "stale".
@@ -192,8 +201,9 @@ type Act struct {
 	Act string `json:"act"`
 }
 
-// Observation is what the client tuner receives about a recorded round, from 0.
-func (rec *Round) Observation(trial, round int) tuners.Observation {
+// Observation is what the client tuner receives about a recorded round, from 0. With jobs
+// its slots are those of updates and of lost work, whenever they were planned.
+func (rec *Round) Observation(trial, round int, jobs bool) tuners.Observation {
 	if rec.Private != nil {
 		return rec.private(trial, round)
 	}
@@ -214,6 +224,16 @@ func (rec *Round) Observation(trial, round int) tuners.Observation {
 		o.Slots[i].Probes = make(map[string]float64, len(rec.Probes))
 		for name, values := range rec.Probes {
 			o.Slots[i].Probes[name] = float64(values[i])
+		}
+	}
+	if jobs {
+		o.Oldest = rec.Fleet.Oldest
+		for i := range rec.Fleet.Jobs {
+			j := &rec.Fleet.Jobs[i]
+			if i == len(o.Slots) { // it was lost
+				o.Slots = append(o.Slots, tuners.Slot{Dropped: true})
+			}
+			o.Slots[i].Job = &tuners.Job{Round: round - j.Staleness, Slot: j.Slot, Staleness: j.Staleness, Weight: cmp.Or(float64(j.Weight), 1), Fate: j.Fate}
 		}
 	}
 	return o

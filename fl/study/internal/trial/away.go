@@ -98,7 +98,7 @@ func (t *Trial) checkRound(rec *record.Round, rounds int, observed []string) err
 	} else if err := t.checkClients(rec.Clients); err != nil {
 		return err
 	}
-	if err := t.checkFleet(rec); err != nil {
+	if err := t.checkFleet(rec, rounds); err != nil {
 		return err
 	}
 	last := -1

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -94,13 +95,17 @@ func (s *session) repeat(ctx context.Context, live *rules.Session, round int, ob
 		if rec == nil {
 			return fmt.Errorf("round %d is missing in the record", round+1)
 		}
-		return live.ObserveRound(ctx, rec.Observation(t.Number, round))
+		return live.ObserveRound(ctx, s.observation(rec, round))
 	}
 	data, err := t.past.Plan(ctx, round)
 	if err != nil {
 		return err
 	}
-	got, err := live.PlanRound(ctx, s.request(round))
+	request, err := s.request(ctx, round)
+	if err != nil {
+		return err
+	}
+	got, err := live.PlanRound(ctx, request)
 	if err != nil {
 		return err
 	}
@@ -123,9 +128,19 @@ func samePlan(data []byte, plan tuners.Plan) bool {
 		maps.EqualFunc(recorded, now, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 }
 
-func (s *session) request(round int) tuners.PlanRequest {
+// observation is what the session receives about a recorded round.
+func (s *session) observation(rec *record.Round, round int) tuners.Observation {
+	return rec.Observation(s.trial.Number, round, !s.trial.study.Engine.DrawsCohorts())
+}
+
+func (s *session) request(ctx context.Context, round int) (tuners.PlanRequest, error) {
 	t := s.trial
 	r := tuners.PlanRequest{Trial: t.Number, Round: round, Slots: t.study.Meter.Config.Cohort}
+	if !t.study.Engine.DrawsCohorts() {
+		working, err := t.workingAt(ctx, round)
+		r.Slots = t.Hyper.Time.Slots(r.Slots, working)
+		return r, err
+	}
 	if t.study.Meter.Config.Sampling == "poisson" && t.study.Client.Noise == 0 {
 		r.Slots = max(1, len(t.study.Engine.Cohort(t.Number, round)))
 	}
@@ -134,7 +149,23 @@ func (s *session) request(round int) tuners.PlanRequest {
 			r.ClientKeys = append(r.ClientKeys, uint64(client))
 		}
 	}
-	return r
+	return r, nil
+}
+
+// workingAt returns how many clients are at work before a round that is recorded, or the
+// next one.
+func (t *Trial) workingAt(ctx context.Context, round int) (int, error) {
+	switch round {
+	case t.rounds:
+		return t.working, nil
+	case t.base:
+		return t.workingBase, nil
+	}
+	rec, err := t.past.Round(ctx, round-1)
+	if err != nil || rec == nil || rec.Fleet == nil {
+		return 0, cmp.Or(err, fmt.Errorf("round %d is missing in the record", round))
+	}
+	return rec.Fleet.Working, nil
 }
 
 // keys reports whether the client tuner learns which clients are in the slots.
@@ -147,7 +178,11 @@ func (s *session) plan(ctx context.Context) (tuners.Plan, error) {
 	if err != nil {
 		return tuners.Plan{}, err
 	}
-	p, err := live.PlanRound(ctx, s.request(t.rounds))
+	request, err := s.request(ctx, t.rounds)
+	if err != nil {
+		return tuners.Plan{}, err
+	}
+	p, err := live.PlanRound(ctx, request)
 	if err != nil {
 		return tuners.Plan{}, fmt.Errorf("client tuner: %w", err)
 	}
@@ -164,7 +199,7 @@ func (s *session) observe(ctx context.Context, rec *record.Round) error {
 	if err != nil {
 		return err
 	}
-	if err := live.ObserveRound(ctx, rec.Observation(t.Number, t.rounds)); err != nil {
+	if err := live.ObserveRound(ctx, s.observation(rec, t.rounds)); err != nil {
 		return fmt.Errorf("client tuner: %w", err)
 	}
 	return s.Answered()

@@ -23,8 +23,9 @@ func (t *Trial) checkClients(clients []int) error {
 	return nil
 }
 
-// checkFleet checks what a step that was made elsewhere tells of a fleet.
-func (t *Trial) checkFleet(rec *record.Round) error {
+// checkFleet checks what a step that was made elsewhere, after a number of others, tells of
+// a fleet.
+func (t *Trial) checkFleet(rec *record.Round, rounds int) error {
 	f := rec.Fleet
 	if (f == nil) != (t.study.Meter.Config.Devices() == nil) {
 		return errors.New("only one of the study and the round has a fleet")
@@ -38,9 +39,13 @@ func (t *Trial) checkFleet(rec *record.Round) error {
 	if !(f.Clock >= 0 && f.Clock <= math.MaxFloat64) {
 		return fmt.Errorf("a clock of %v simulated seconds", float64(f.Clock))
 	}
+	c := t.study.Meter.Config
+	if f.Working < 0 || f.Working > t.Hyper.Time.Working(c.Cohort) || f.Oldest < 0 || f.Oldest > rounds+1 {
+		return fmt.Errorf("%d clients at work since round %d", f.Working, f.Oldest)
+	}
 	for i, j := range f.Jobs {
 		ordered := j.Start >= 0 && j.Start <= j.Received && j.Received <= j.Computed && j.Computed <= j.End && j.End <= math.MaxFloat64
-		if !ordered || j.Staleness < 0 || j.Client < 0 || j.Client >= len(t.study.Meter.Data.Clients) || i < len(rec.Clients) && j.Client != rec.Clients[i] {
+		if !ordered || j.Staleness < 0 || j.Staleness > rounds || j.Slot < 0 || j.Slot > len(t.study.Meter.Data.Clients)+c.Updates() || !(j.Weight >= 0 && j.Weight <= 1) || j.Client < 0 || j.Client >= len(t.study.Meter.Data.Clients) || i < len(rec.Clients) && j.Client != rec.Clients[i] {
 			return fmt.Errorf("an impossible job of client %d", j.Client)
 		}
 	}

@@ -53,6 +53,9 @@ func (t *Trial) Next(ctx context.Context) (*record.Round, error) {
 		t.stored.spent += time.Since(start)
 	}
 	t.rounds++
+	if rec.Fleet != nil {
+		t.working = rec.Fleet.Working
+	}
 	return rec, nil
 }
 

@@ -24,6 +24,8 @@ type Spec struct {
 	Hyper  hyper.Values // of the study, with Params
 	Source *Trial       // that it was forked from, nil for none
 	base   int          // the rounds that it had then
+
+	workingBase int // clients at work then
 }
 
 // Trial is a trial of a study. But for Phase and Reason it is for one goroutine at a time.
@@ -36,6 +38,7 @@ type Trial struct {
 	train    *fl.Trial // nil while rounds come from the record or are run elsewhere, or when dropped
 	away     *away     // where else the trial trains, nil for nowhere
 	rounds   int
+	working  int   // clients at work on a fleet after the last round
 	best     Model // of the segment at work
 	stored   stored
 	released bool // the tuner will not fork it any more
@@ -66,7 +69,7 @@ func (s *Study) Open(ctx context.Context, number int, params tuners.Params, sour
 	t := &Trial{study: s, Spec: Spec{Number: number, Params: params, Hyper: h, Source: source}, past: s.Past.Trial(number)}
 	rec := &record.Trial{Params: params}
 	if source != nil {
-		t.base, t.rounds = source.rounds, source.rounds
+		t.base, t.rounds, t.workingBase, t.working = source.rounds, source.rounds, source.working, source.working
 		rec.Source = &source.Number
 	}
 	if s.Client != nil {

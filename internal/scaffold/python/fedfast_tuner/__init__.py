@@ -10,6 +10,7 @@ from fedfast_tuner.tuner import (
     STUDY_SESSION,
     Done,
     Fork,
+    Job,
     Option,
     Plan,
     Problem,
@@ -24,6 +25,6 @@ from fedfast_tuner.tuner import (
 )
 
 __all__ = [
-    "STUDY_SESSION", "Dim", "Done", "Draws", "Fork", "Option", "Plan", "Problem", "Release", "Request", "Resume", "Session", "Start", "Stop",
-    "Tuner", "Wait", "check_options", "contains", "sample", "serve",
+    "STUDY_SESSION", "Dim", "Done", "Draws", "Fork", "Job", "Option", "Plan", "Problem", "Release", "Request", "Resume", "Session", "Start",
+    "Stop", "Tuner", "Wait", "check_options", "contains", "sample", "serve",
 ]

@@ -14,6 +14,7 @@ import grpc
 from fedfast_tuner import tuner_pb2 as pb
 from fedfast_tuner import tuner_pb2_grpc, wire
 from fedfast_tuner.space import check_options
+from fedfast_tuner.tuner import Job
 
 MAX_STATE = 16 << 20
 COOKIE = "fedfast.tuner.v1"
@@ -79,9 +80,13 @@ class _Servicer(tuner_pb2_grpc.TunerServicer):
 
     def ObserveRound(self, request, context):
         slots = [None if s.dropped else dict(s.probes) for s in request.slots]
-        _, state = self._change(
-            request, context, lambda s: s.observe_round(request.trial, request.round, slots, dict(request.aggregates))
-        )
+        jobs = [Job(s.job.round, s.job.slot, s.job.staleness, s.job.weight, s.job.fate) for s in request.slots if s.HasField("job")]
+
+        def tell(session):
+            session.jobs, session.oldest = jobs, request.oldest
+            return session.observe_round(request.trial, request.round, slots, dict(request.aggregates))
+
+        _, state = self._change(request, context, tell)
         return pb.ObserveRoundReply(state=state)
 
     def Close(self, request, context):

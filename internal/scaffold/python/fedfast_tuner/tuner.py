@@ -132,6 +132,16 @@ class Plan:
     notes: dict = field(default_factory=dict)
 
 
+class Job(NamedTuple):
+    """Whose work a slot of an observation is: round and slot name the plan that it began with."""
+
+    round: int
+    slot: int  # 0 where the plan had the same params for all
+    staleness: int  # steps of the server since that round
+    weight: float  # what the server multiplies its change by for them
+    fate: str  # empty, or for lost work "late", "vanished" or "stale"
+
+
 class Tuner:
     """A tuner. Set the attributes, and write open, which returns a Session."""
 
@@ -152,6 +162,7 @@ class Tuner:
     priors = False  # it takes trials of finished studies, see Request.priors
     conditions = False  # it takes dimensions with a condition, see Dim.when
     seconds = False  # it takes budgets in simulated seconds, see Request.seconds
+    jobs = False  # as a client tuner it follows jobs from one round to another, see Session.jobs
 
     def validate(self, request):
         """Every Problem of a study, beyond what is wrong with the options' names and types."""
@@ -166,6 +177,8 @@ class Session:
     """One conversation about a study, or about one trial of it. Calls come one after the other."""
 
     values = {}  # in report, of several objectives or with constraints: the trial's by metric
+    jobs = ()  # in observe_round, of a tuner with jobs: for each slot the Job whose work it is, where clients may be late or lost; else empty
+    oldest = 0  # in observe_round: the first round of whose plan a job has not ended
     client_keys = ()  # in plan_round, of a tuner whose scalars have "client_key": for each slot a number for its client, the same in all rounds
 
     def suggest(self, n):
