@@ -58,8 +58,10 @@ func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, e
 				}
 				known[t.Key] = one
 			}
-			sum := one.of(e.Seeds, t.OneTable)
-			e.SecondsEstimate, e.FLOP = &sum.seconds, sum.flop
+			if e.Why = one.unknown; e.Why == "" {
+				sum := one.of(e.Seeds, t.OneTable)
+				e.SecondsEstimate, e.FLOP = &sum.seconds, sum.flop
+			}
 		}
 		out = append(out, e)
 	}
@@ -74,6 +76,7 @@ type cost struct{ seconds, flop float64 }
 type costs struct {
 	sides, rounds cost
 	bytes         int
+	unknown       string // why they are, else empty
 }
 
 // of is the cost of some seeds, with one table for all or with a table each.
@@ -104,6 +107,16 @@ func (a *appraiser) cost(ctx context.Context, t *Training, o Options) (costs, er
 	if err != nil {
 		return costs{}, err
 	}
+	if c.Budget.TrialSeconds > 0 {
+		if missing != nil {
+			return costs{unknown: "its data say how many rounds fit into the simulated seconds"}, nil
+		}
+		fed, m, err := config.Prepare(ctx, c)
+		if err != nil {
+			return costs{}, err
+		}
+		return a.costWith(ctx, t, &study.Setup{Config: *c, Data: fed, Model: m}, estimate.Count(fed, c))
+	}
 	set := fullSets[t.Needs]
 	counts := set.counts(c)
 	if missing == nil {
@@ -122,8 +135,13 @@ func (a *appraiser) cost(ctx context.Context, t *Training, o Options) (costs, er
 		}
 		a.networks[key] = m
 	}
-	s := &study.Setup{Config: *c, Model: a.networks[key], Tuner: plugins.Builtin()[c.Tuner.Name]}
-	if name := c.ClientTuner.Name; name != "" {
+	return a.costWith(ctx, t, &study.Setup{Config: *c, Model: a.networks[key]}, counts)
+}
+
+// costWith estimates a seed of a study, which lacks only its tuners.
+func (a *appraiser) costWith(ctx context.Context, t *Training, s *study.Setup, counts estimate.Counts) (costs, error) {
+	s.Tuner = plugins.Builtin()[s.Config.Tuner.Name]
+	if name := s.Config.ClientTuner.Name; name != "" {
 		s.ClientTuner = plugins.Builtin()[name]
 	}
 	plan, err := estimate.OfCounts(ctx, s, t.Mode, counts)
@@ -135,7 +153,7 @@ func (a *appraiser) cost(ctx context.Context, t *Training, o Options) (costs, er
 		return costs{}, err
 	}
 	rounds, err := a.costOf(ctx, plan.Work)
-	return costs{sides, rounds, 4 * s.Model.Size()}, err
+	return costs{sides: sides, rounds: rounds, bytes: 4 * s.Model.Size()}, err
 }
 
 // count counts what a configuration makes of the data at hand. Where these cannot be

@@ -352,7 +352,8 @@ func droppedDeviations(ms []*Metrics) []string {
 // skipped says whether the training has FedEx and its step left out clients that diverged,
 // which it did before there was the option.
 func skipped(m *Metrics) bool {
-	return strings.Contains(m.Head.Config, "[client_tuner]\nname = \"fedex\"") && !strings.Contains(m.Head.Config, `"dropped" = "worst"`)
+	const since = "2026-11-26" // all machines had it by then
+	return m.Head.Environment.Started < since && strings.Contains(m.Head.Config, "[client_tuner]\nname = \"fedex\"") && !strings.Contains(m.Head.Config, `"dropped" = "worst"`)
 }
 
 // dataDeviations says on what the metrics were measured.
