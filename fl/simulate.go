@@ -43,10 +43,10 @@ func (c *Config) steady(t *fleet.Time) bool {
 func newFleet(c *Config, setup any) (*fleet.Fleet, error) {
 	clients := make([]fleet.Client, len(c.Data.Clients))
 	params, _ := c.Method.Defaults()
-	memory := c.DeviceMemory(c.Model)
+	memory, limited := c.DeviceMemory(c.Model), len(c.Fleet.Memory) > 0 || fleet.IsFile(c.Fleet.Devices)
 	for i := range clients {
 		clients[i] = fleet.Client{ID: c.Data.Clients[i].ID, Samples: c.Data.Clients[i].Train.Len(), Memory: memory}
-		if c.Method.Trains == nil {
+		if !limited || c.Method.Trains == nil {
 			continue
 		}
 		s, err := c.Method.Trains(setup, i, params)
