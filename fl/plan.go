@@ -37,8 +37,7 @@ func (p Plan) slot(n int) int { return n % max(1, len(p.Clients)) }
 
 // client returns the hyperparameters of a slot that holds a client of e.
 func (p Plan) client(e *Engine, slot, client int) (ClientParams, error) {
-	switch {
-	case len(p.Table) > 0:
+	if len(p.Table) > 0 {
 		return e.Lookup(p.Table, client)
 	}
 	return p.Clients[p.slot(slot)], nil
