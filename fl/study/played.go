@@ -220,7 +220,7 @@ func (s *replayed) Run(ctx context.Context, segment play.Segment, begins func(ro
 		return tuners.TrialReport{Trial: t.Number, Round: t.rounds, Score: math.NaN(), Failed: true, Reason: t.reason()}, nil
 	}
 	t.mean = Discounted{}
-	rung := Rung{Round: t.rounds, Score: score, Values: t.worth.rung(nil, 0)}
+	rung := Rung{Round: t.rounds, Score: score, Values: t.rung(nil, 0)}
 	t.rungs = append(t.rungs, rung)
 	return tuners.TrialReport{Trial: t.Number, Round: t.rounds, Score: score, Values: rung.Values}, nil
 }
@@ -246,7 +246,7 @@ func (s *replayed) score(t *replayedTrial) (float64, error) {
 		return 0, fmt.Errorf("trial %d, round %d: no client of the cohort has validation samples to score on; enlarge the cohort", t.Number, t.rounds)
 	}
 	score := t.mean.Add(round, s.Config.Score.Discount)
-	t.worth.add(s.aims, score, s.Config.Score.Discount, func(metric string) float64 {
+	t.add(s.aims, score, s.Config.Score.Discount, func(metric string) float64 {
 		if metric == tuners.MetricSecondsSimulated { // of recorded rounds, all between two are alike
 			return t.secondsBetween(t.rounds-1, t.rounds)
 		}

@@ -59,7 +59,7 @@ func (d *driver) read(ctx context.Context, dir string, into *record.Priors) erro
 	if err != nil {
 		return err
 	}
-	defer view.Close()
+	defer func() { _ = view.Close() }() // it was read only
 	var c *config.Config
 	params, rungs, failed := map[int]tuners.Params{}, map[int][]tuners.Prior{}, map[int]bool{}
 	finished := false

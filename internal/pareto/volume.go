@@ -111,7 +111,7 @@ func Subset(points [][]float64, n int, ref []float64) []int {
 			if bound[i] < most {
 				break
 			}
-			bound[i] = Volume(append(picked[:len(picked):len(picked)], points[i]), ref) - have
+			bound[i] = Volume(append(slices.Clip(picked), points[i]), ref) - have
 			if bound[i] > most || bound[i] == most && i < best {
 				best, most = i, bound[i]
 			}
