@@ -50,10 +50,9 @@ func (o ScoreOptions) Check() error {
 
 // Score returns the mean score of the round on the clients' validation samples, by
 // options: of the clients' own weights when personalized, else of the broadcast ones.
-// Clients without validation samples do not count; without any such client the score is NaN. Neither do
-// dropped ones, whose work did not count; when all of them were dropped, each
-// scores the worst that there is, error 1 and loss 1e6, or 1e12 of a
-// regression, since the hyperparameters train nobody. Noise is drawn for the round of its
+// Clients without validation samples do not count; without any such client the score is NaN.
+// A dropped client scores the worst that there is, error 1 and loss 1e6, or 1e12 of a
+// regression: its hyperparameters did not train it. Noise is drawn for the round of its
 // trial, and only on the error: the loss is NaN with an Epsilon, since it has no bound.
 func (r *RoundResult) Score(personalized bool, o ScoreOptions) Score {
 	stream := kernels.NewStream(r.draws, 0)
@@ -73,7 +72,7 @@ func (r *RoundResult) Score(personalized bool, o ScoreOptions) Score {
 		s := &r.Slots[i]
 		score := s.Before
 		switch {
-		case s.Dropped: // like all others
+		case s.Dropped:
 			score = worstScore(r.numbers)
 		case personalized:
 			score = s.After
@@ -125,21 +124,13 @@ func (o ScoreOptions) private(sum float64, stream *kernels.Stream) Score {
 	return Score{Error: sum/float64(o.Expected) + 0.5, Loss: math.NaN()}
 }
 
-// scored returns the slots with validation examples that a score counts: those
-// that were dropped only when there are no others.
+// scored returns the slots with validation samples that a score counts.
 func (r *RoundResult) scored(o ScoreOptions, stream *kernels.Stream) []int {
-	var slots, dropped []int
+	var slots []int
 	for i := range r.Slots {
-		switch {
-		case r.Slots[i].ValExamples == 0:
-		case r.Slots[i].Dropped:
-			dropped = append(dropped, i)
-		default:
+		if r.Slots[i].ValExamples > 0 {
 			slots = append(slots, i)
 		}
-	}
-	if slots == nil {
-		slots = dropped
 	}
 	if o.Clients == 0 || o.Clients >= len(slots) {
 		return slots

@@ -74,18 +74,21 @@ func TestNoisyScores(t *testing.T) {
 	}
 }
 
-// TestDroppedSlotsDoNotScore leaves dropped clients out of every kind of score,
-// and scores a round without others as the worst that there is.
-func TestDroppedSlotsDoNotScore(t *testing.T) {
+// TestDroppedSlotsScoreTheWorst counts dropped clients with error 1 and the loss of those that
+// diverge, in every kind of score, whatever the broadcast model's error was.
+func TestDroppedSlotsScoreTheWorst(t *testing.T) {
+	worst := Score{Error: 1, Loss: limit.DivergedLoss}
 	options := []ScoreOptions{{}, {Uniform: true}, {Clients: 2}, {Clients: 2, Uniform: true, Epsilon: 2}}
 	for _, o := range options {
 		for _, personalized := range []bool{false, true} {
-			r, rest := scoredRound(7), scoredRound(7)
-			r.Slots[3].Dropped, r.Slots[4].Dropped = true, true
-			rest.Slots = rest.Slots[:3]
-			got, want := r.Score(personalized, o), rest.Score(personalized, o)
-			if got.Error != want.Error || got.Loss != want.Loss && !math.IsNaN(want.Loss) {
-				t.Errorf("%+v, personalized %t: %v with two dropped clients, %v without them", o, personalized, got, want)
+			r, want := scoredRound(7), scoredRound(7)
+			for _, i := range []int{1, 3, 4} { // the first without validation samples
+				r.Slots[i].Dropped = true
+				want.Slots[i].Before, want.Slots[i].After = worst, worst
+			}
+			got, other := r.Score(personalized, o), want.Score(personalized, o)
+			if got.Error != other.Error || got.P90 != other.P90 || got.Loss != other.Loss && o.Epsilon == 0 {
+				t.Errorf("%+v, personalized %t: %v with dropped clients, %v with their errors at 1", o, personalized, got, other)
 			}
 			for i := range r.Slots {
 				r.Slots[i].Dropped = true
@@ -98,9 +101,13 @@ func TestDroppedSlotsDoNotScore(t *testing.T) {
 			}
 		}
 	}
+	if got, want := (&RoundResult{Slots: []Slot{{ValExamples: 3, After: Score{Error: 0.2}}, {ValExamples: 1, Dropped: true}}}).Score(true, ScoreOptions{}).Error,
+		(3*0.2+1)/4; math.Abs(got-want) > 1e-15 {
+		t.Errorf("three samples at 0.2 and one of a dropped client: error %v, want %v", got, want)
+	}
 	r := &RoundResult{Slots: []Slot{{Dropped: true}}}
 	if got := r.Score(false, ScoreOptions{}); !math.IsNaN(got.Error) {
-		t.Errorf("without validation examples a round that dropped all scores %v, want NaN", got)
+		t.Errorf("without validation samples a round that dropped all scores %v, want NaN", got)
 	}
 }
 
