@@ -44,7 +44,7 @@ func Training(c *config.Config, configurations, rounds, every int) (*config.Conf
 
 // Launcher launches the tuner of Training.
 func Launcher() workdir.Launcher {
-	return workdir.InProcess(map[string]tuners.Tuner{sobol.Name: sobol.Tuner{}})
+	return workdir.InProcess(map[string]tuners.Tuner{sobol.Name: sobol.Tuner})
 }
 
 // New makes the table of studies that Training has configured, by the study c that was asked for.

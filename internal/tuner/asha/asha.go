@@ -4,8 +4,6 @@
 package asha
 
 import (
-	"context"
-
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -17,15 +15,8 @@ const (
 	maxTrials       = 100_000
 )
 
-// Tuner is asynchronous successive halving. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what asynchronous successive halving is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is asynchronous successive halving.
+var Tuner = options.Tuner[plan]{About: tuners.Description{
 	Name:    "asha",
 	Version: "1.0.0",
 	Doc:     "Asynchronous successive halving (ASHA): promotes a trial as soon as it is among the best 1/eta of its rung, otherwise starts a new one.",
@@ -37,23 +28,7 @@ var description = tuners.Description{
 	Trials:        true,
 	Seconds:       true,
 	Architectures: true,
-}
-
-// Validate checks the options and that the budget can bring a trial to the last
-// rung.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	_, problems := newPlan(req.Options, req.Budget)
-	return problems, nil
-}
-
-// Open starts a study's session.
-func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	p, problems := newPlan(req.Options, req.Budget)
-	if err := options.Open("asha", req.Trial, problems); err != nil {
-		return nil, err
-	}
-	return newSession(req, p)
-}
+}, Plan: newPlan, Study: newSession}
 
 // plan is what the options and the budget fix.
 type plan struct {
@@ -65,17 +40,15 @@ type plan struct {
 
 // newPlan reads the options and places the rungs at M eta^-R, ..., M/eta, M,
 // rounded down.
-func newPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
-	r := options.Read(description, given)
+func newPlan(r *options.Reader, req tuners.ValidateRequest) plan {
+	b := req.Budget
 	p := plan{
 		eta: r.Whole("eta", 2, maxEta), trials: r.Whole("trials", 0, maxTrials), rounds: b.Rounds,
 	}
 	eliminations := r.Whole("eliminations", 1, maxEliminations)
-	if b.TrialRounds < 1 {
-		r.Problem("budget.trial_rounds", "a trial needs at least 1 round, not %d", b.TrialRounds)
-	}
+	r.TrialRounds(b)
 	if len(r.Problems) > 0 {
-		return plan{}, r.Problems
+		return plan{}
 	}
 	if p.trials == 0 {
 		p.trials = maxTrials
@@ -88,7 +61,7 @@ func newPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
 		if share /= p.eta; share < 1 {
 			r.Problem("options.eliminations", "%d eliminations with eta = %d put the first rung below 1 of %d rounds (budget.trial_rounds); at most %d are possible",
 				eliminations, p.eta, b.TrialRounds, len(p.rungs)-1)
-			return plan{}, r.Problems
+			return plan{}
 		}
 		least += arms * (p.rungs[0] - share)
 		p.rungs = append([]int{share}, p.rungs...)
@@ -99,5 +72,5 @@ func newPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
 		r.Problem("budget.rounds", "halving %d trials with eta = %d up to %d rounds (budget.trial_rounds) takes %d rounds, but budget.rounds is %d: raise it or lower options.eliminations",
 			arms, p.eta, b.TrialRounds, least, p.rounds)
 	}
-	return p, r.Problems
+	return p
 }

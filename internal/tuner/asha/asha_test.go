@@ -15,7 +15,7 @@ import (
 var space = tuners.Space{{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0}, {Name: "server.lr", Kind: tuners.Log10, Lo: -1, Hi: 1}}
 
 func study(t, m int, options tuners.Params, score func(trial int, p tuners.Params, round int) float64) playtest.Study {
-	return playtest.Study{Tuner: asha.Tuner{}, Score: score, Request: tuners.OpenRequest{
+	return playtest.Study{Tuner: asha.Tuner, Score: score, Request: tuners.OpenRequest{
 		Space: space, Options: options, Budget: tuners.Budget{Rounds: t, TrialRounds: m}, Seed: 11, Trial: tuners.StudySession,
 	}}
 }
@@ -262,7 +262,7 @@ func TestValidate(t *testing.T) {
 		{2000, 200, tuners.Params{"trials": tuners.Num(0.5)}, "options.trials", "not 0.5"},
 		{2000, 200, tuners.Params{"rungs": tuners.Num(1)}, "options.rungs", "available: eta, eliminations, trials"},
 	} {
-		problems, err := asha.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{
+		problems, err := asha.Tuner.Validate(t.Context(), tuners.ValidateRequest{
 			Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m},
 		})
 		if err != nil {

@@ -35,7 +35,7 @@ type trial struct {
 	Scores  []float64 `json:"scores,omitempty"` // at the rungs that it reached, from the first
 }
 
-func newSession(req tuners.OpenRequest, p plan) (*session, error) {
+func newSession(req tuners.OpenRequest, p plan) (tuners.Session, error) {
 	s := &session{plan: p, req: req}
 	if req.State != nil {
 		if err := record.Read("asha", req.State, &s.state); err != nil {

@@ -12,8 +12,6 @@
 package bo
 
 import (
-	"context"
-
 	"github.com/fedfast/fedfast/internal/tuner/internal/guided"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
@@ -25,15 +23,8 @@ const (
 	maxCandidates = 16384
 )
 
-// Tuner is Bayesian optimization. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what Bayesian optimization is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is Bayesian optimization.
+var Tuner = options.Tuner[plan]{About: tuners.Description{
 	Name:    "bo",
 	Version: "1.0.0",
 	Doc:     "Bayesian optimization: proposes the point of largest expected improvement under a Gaussian process; trains each trial for budget.trial_rounds rounds.",
@@ -46,7 +37,7 @@ var description = tuners.Description{
 	Seconds:       true,
 	Architectures: true,
 	Priors:        true,
-}
+}, Plan: newPlan, Study: open}
 
 // plan is what the options and the budget fix.
 type plan struct {
@@ -54,24 +45,11 @@ type plan struct {
 	candidates int
 }
 
-// Validate checks the options and that the budget pays for a trial that the model
-// proposes.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	_, problems := newPlan(req.Options, req.Budget)
-	return problems, nil
-}
-
-// Open starts a study's session.
-func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	p, problems := newPlan(req.Options, req.Budget)
-	if err := options.Open("bo", req.Trial, problems); err != nil {
-		return nil, err
-	}
-	return guided.Open("bo", req, p.Plan, &model{req: req, scale: scale{req.Space}, candidates: p.candidates})
-}
-
 // newPlan reads the options.
-func newPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
-	r := options.Read(description, given)
-	return plan{candidates: r.Whole("candidates", 1, maxCandidates), Plan: guided.ReadPlan(r, b, 1, maxTrials)}, r.Problems
+func newPlan(r *options.Reader, req tuners.ValidateRequest) plan {
+	return plan{candidates: r.Whole("candidates", 1, maxCandidates), Plan: guided.ReadPlan(r, req.Budget, 1, maxTrials)}
+}
+
+func open(req tuners.OpenRequest, p plan) (tuners.Session, error) {
+	return guided.Open("bo", req, p.Plan, &model{req: req, scale: scale{req.Space}, candidates: p.candidates})
 }

@@ -46,7 +46,7 @@ func TestBeatsRandomSearch(t *testing.T) {
 	var ours, theirs float64
 	for seed := range uint64(seeds) {
 		var best [2]float64
-		for i, tuner := range []tuners.Tuner{bo.Tuner{}, random.Tuner{}} {
+		for i, tuner := range []tuners.Tuner{bo.Tuner, random.Tuner} {
 			s := study(tuner, space, trials*3, 3, nil)
 			s.Request.Seed = seed
 			r := s.Play(t)
@@ -67,8 +67,8 @@ func TestBeatsRandomSearch(t *testing.T) {
 }
 
 func TestFirstTrialsAreThoseOfRandomSearch(t *testing.T) {
-	r := study(bo.Tuner{}, mixed, 100, 10, tuners.Params{"init": tuners.Num(4)}).Play(t)
-	other := study(random.Tuner{}, mixed, 100, 10, nil).Play(t)
+	r := study(bo.Tuner, mixed, 100, 10, tuners.Params{"init": tuners.Num(4)}).Play(t)
+	other := study(random.Tuner, mixed, 100, 10, nil).Play(t)
 	if len(r.Stages[0]) != 4 || len(r.Params) != 10 {
 		t.Errorf("%d random trials of %d, want 4 of 10", len(r.Stages[0]), len(r.Params))
 	}
@@ -97,7 +97,7 @@ func TestProposesTheLargestExpectedImprovement(t *testing.T) {
 		f[1+slices.Index(finite[1].Choices, p["client.lr"])] = 1
 		return f
 	}
-	s := study(bo.Tuner{}, finite, 14, 1, nil)
+	s := study(bo.Tuner, finite, 14, 1, nil)
 	s.Score = score
 	trials := s.Play(t).Ordered()
 	for n := 5; n < len(trials); n++ {
@@ -136,7 +136,7 @@ func TestProposesTheLargestExpectedImprovement(t *testing.T) {
 }
 
 func TestNoPointRepeatsUntilAllAreTried(t *testing.T) {
-	s := study(bo.Tuner{}, finite, 30, 1, tuners.Params{"init": tuners.Num(1)})
+	s := study(bo.Tuner, finite, 30, 1, tuners.Params{"init": tuners.Num(1)})
 	s.Parallel = 3
 	trials := s.Play(t).Ordered()
 	seen := map[string]int{}
@@ -151,7 +151,7 @@ func TestNoPointRepeatsUntilAllAreTried(t *testing.T) {
 }
 
 func TestTrialsInFlightSpread(t *testing.T) {
-	s := study(bo.Tuner{}, space, 16, 1, nil)
+	s := study(bo.Tuner, space, 16, 1, nil)
 	s.Parallel, s.Rungs = 4, true // 5 random ones, then 4 + 4 + 3 that are proposed together
 	r := s.Play(t)
 	if sizes := []int{len(r.Stages[0]), len(r.Stages[1]), len(r.Stages[2]), len(r.Stages[3])}; !slices.Equal(sizes, []int{5, 4, 4, 3}) {
@@ -168,23 +168,23 @@ func TestTrialsInFlightSpread(t *testing.T) {
 }
 
 func TestGoesOnFromItsState(t *testing.T) {
-	s := study(bo.Tuner{}, mixed, 12, 1, nil)
+	s := study(bo.Tuner, mixed, 12, 1, nil)
 	s.Reopened(t, 1, 3)
 	s.Parallel, s.Next = 3, func(running []int) int { return len(running) - 1 }
 	s.Reopened(t, 1, 2)
 	req := s.Request
 	req.State = []byte(`{"trials":[{"point":[1]}]}`)
-	if _, err := (bo.Tuner{}).Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "trial 0 has 1 coordinates, the space has 6") {
+	if _, err := bo.Tuner.Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "trial 0 has 1 coordinates, the space has 6") {
 		t.Errorf("a state of another space: %v", err)
 	}
 	req.State = []byte(`{`)
-	if _, err := (bo.Tuner{}).Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if _, err := bo.Tuner.Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("half a state: %v", err)
 	}
 }
 
 func TestOrderOfReportsChangesNothing(t *testing.T) {
-	s := study(bo.Tuner{}, mixed, 9, 1, nil)
+	s := study(bo.Tuner, mixed, 9, 1, nil)
 	s.Parallel, s.Rungs = 2, true
 	first := s.Play(t)
 	s.Next = func(running []int) int { return len(running) - 1 }
@@ -194,7 +194,7 @@ func TestOrderOfReportsChangesNothing(t *testing.T) {
 }
 
 func TestFailedTrials(t *testing.T) {
-	s := study(bo.Tuner{}, space, 20, 1, nil)
+	s := study(bo.Tuner, space, 20, 1, nil)
 	s.Score = func(int, tuners.Params, int) float64 { return math.NaN() }
 	r := s.Play(t)
 	points := map[string]bool{}
@@ -224,7 +224,7 @@ func TestFailedTrials(t *testing.T) {
 }
 
 func TestMaximize(t *testing.T) {
-	s := study(bo.Tuner{}, mixed, 12, 1, nil)
+	s := study(bo.Tuner, mixed, 12, 1, nil)
 	down := s.Play(t)
 	s.Request.Objective.Direction = tuners.Maximize
 	s.Score = func(trial int, p tuners.Params, round int) float64 { return -bowl(trial, p, round) }
@@ -236,7 +236,7 @@ func TestMaximize(t *testing.T) {
 
 func TestASpaceOfOnePoint(t *testing.T) {
 	one := tuners.Space{{Name: "client.lr", Kind: tuners.Log10, Lo: -2, Hi: -2}, {Name: "x", Kind: tuners.Choice, Choices: []tuners.Value{tuners.Num(1)}}}
-	s := study(bo.Tuner{}, one, 7, 1, nil)
+	s := study(bo.Tuner, one, 7, 1, nil)
 	s.Score = func(trial int, _ tuners.Params, _ int) float64 { return float64(trial % 2) }
 	if r := s.Play(t); len(r.Params) != 7 || r.Best != 0 {
 		t.Errorf("%d trials, best %d", len(r.Params), r.Best)
@@ -261,7 +261,7 @@ func TestValidate(t *testing.T) {
 		{60, 10, tuners.Params{"candidates": tuners.Num(1.5)}, "options.candidates", "from 1 to 16384, not 1.5"},
 		{60, 10, tuners.Params{"xi": tuners.Num(1)}, "options.xi", "available: init, trials, candidates"},
 	} {
-		problems, err := bo.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{
+		problems, err := bo.Tuner.Validate(t.Context(), tuners.ValidateRequest{
 			Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m},
 		})
 		if err != nil {
@@ -279,8 +279,8 @@ func BenchmarkPropose(b *testing.B) {
 	for _, n := range []int{20, 100, 400} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			ctx := b.Context()
-			req := study(bo.Tuner{}, mixed, n+1, 1, tuners.Params{"init": tuners.Num(float64(n))}).Request
-			s, err := bo.Tuner{}.Open(ctx, req)
+			req := study(bo.Tuner, mixed, n+1, 1, tuners.Params{"init": tuners.Num(float64(n))}).Request
+			s, err := bo.Tuner.Open(ctx, req)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -295,7 +295,7 @@ func BenchmarkPropose(b *testing.B) {
 			}
 			req.State = s.State()
 			for b.Loop() {
-				if s, err = (bo.Tuner{}).Open(ctx, req); err != nil {
+				if s, err = bo.Tuner.Open(ctx, req); err != nil {
 					b.Fatal(err)
 				}
 				if _, err := s.Suggest(ctx, 1); err != nil {
@@ -311,7 +311,7 @@ func BenchmarkStudy(b *testing.B) {
 	for _, n := range []int{100, 500} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			for b.Loop() {
-				s := study(bo.Tuner{}, mixed, n, 1, nil)
+				s := study(bo.Tuner, mixed, n, 1, nil)
 				s.Play(b)
 			}
 			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N*n), "ms/trial")

@@ -5,7 +5,6 @@
 package bohb
 
 import (
-	"context"
 	"slices"
 
 	"github.com/fedfast/fedfast/internal/tuner/hyperband"
@@ -17,15 +16,8 @@ import (
 // maxCandidates is the end of an option.
 const maxCandidates = 1024
 
-// Tuner is BOHB. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what BOHB is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is BOHB.
+var Tuner = options.Tuner[plan]{About: tuners.Description{
 	Name:    "bohb",
 	Version: "1.0.0",
 	Doc:     "BOHB: Hyperband whose new trials come from a density of the good trials at the largest number of rounds that enough have reached.",
@@ -37,32 +29,24 @@ var description = tuners.Description{
 	Seconds:       true,
 	Architectures: true,
 	Priors:        true,
+}, Plan: newPlan, Study: open}
+
+// plan is what the options and the budget fix.
+type plan struct {
+	schedule   []sha.Bracket
+	random     float64
+	candidates int
 }
 
-// Validate checks the options and that the budget pays for a bracket.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	r := options.Read(description, req.Options)
-	read(r, req.Budget, &model{})
-	return r.Problems, nil
+func newPlan(r *options.Reader, req tuners.ValidateRequest) plan {
+	return plan{random: r.Share("random"), candidates: r.Whole("candidates", 1, maxCandidates), schedule: hyperband.Read(r, req.Budget)}
 }
 
-// Open starts a study's session.
-func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	r := options.Read(description, req.Options)
+func open(req tuners.OpenRequest, p plan) (tuners.Session, error) {
 	m := newModel(req)
-	schedule := read(r, req.Budget, m)
-	if err := options.Open("bohb", req.Trial, r.Problems); err != nil {
-		return nil, err
-	}
+	m.random, m.candidates = p.random, p.candidates
 	if req.State == nil {
-		m.recall(schedule)
+		m.recall(p.schedule)
 	}
-	return sha.Open("bohb", req, schedule, m)
-}
-
-// read reads the options, the model's into it.
-func read(r *options.Reader, b tuners.Budget, m *model) []sha.Bracket {
-	m.random = r.Real("random", "from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 })
-	m.candidates = r.Whole("candidates", 1, maxCandidates)
-	return hyperband.Read(r, b)
+	return sha.Open("bohb", req, p.schedule, m)
 }

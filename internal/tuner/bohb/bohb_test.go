@@ -33,10 +33,10 @@ func study(tuner tuners.Tuner, rounds, trialRounds int, options tuners.Params) p
 
 func TestWithRandomPointsAloneItIsHyperband(t *testing.T) {
 	for _, parallel := range []int{1, 3} {
-		s := study(bohb.Tuner{}, 3000, 81, tuners.Params{"random": tuners.Num(1)})
+		s := study(bohb.Tuner, 3000, 81, tuners.Params{"random": tuners.Num(1)})
 		s.Parallel = parallel
 		got := s.Play(t)
-		s = study(hyperband.Tuner{}, 3000, 81, nil)
+		s = study(hyperband.Tuner, 3000, 81, nil)
 		s.Parallel = parallel
 		if want := s.Play(t); !slices.Equal(got.Log, want.Log) || got.Best != want.Best {
 			t.Errorf("%d in flight: its decisions differ from those of hyperband", parallel)
@@ -50,7 +50,7 @@ func TestBeatsHyperband(t *testing.T) {
 	var ours, theirs float64
 	for seed := range uint64(seeds) {
 		var best [2]float64
-		for i, tuner := range []tuners.Tuner{bohb.Tuner{}, hyperband.Tuner{}} {
+		for i, tuner := range []tuners.Tuner{bohb.Tuner, hyperband.Tuner} {
 			s := study(tuner, 3000, 27, nil)
 			s.Request.Seed = seed
 			r := s.Play(t)
@@ -71,7 +71,7 @@ func TestBeatsHyperband(t *testing.T) {
 }
 
 func TestGoesOnFromItsState(t *testing.T) {
-	s := study(bohb.Tuner{}, 600, 27, nil)
+	s := study(bohb.Tuner, 600, 27, nil)
 	s.Reopened(t, 1, 3)
 	s.Rungs = true
 	first := s.Play(t)
@@ -82,7 +82,7 @@ func TestGoesOnFromItsState(t *testing.T) {
 }
 
 func TestMaximizeAndFailures(t *testing.T) {
-	s := study(bohb.Tuner{}, 600, 27, nil)
+	s := study(bohb.Tuner, 600, 27, nil)
 	down := s.Play(t)
 	s.Request.Objective.Direction = tuners.Maximize
 	s.Score = func(trial int, p tuners.Params, round int) float64 { return -bowl(trial, p, round) }
@@ -104,12 +104,12 @@ func TestValidate(t *testing.T) {
 		{tuners.Params{"eta": tuners.Num(1)}, "options.eta: eta must be an integer from 2 to 1000, not 1"},
 		{tuners.Params{"top": tuners.Num(1)}, "available: eta, brackets, random, candidates"},
 	} {
-		_, err := bohb.Tuner{}.Open(t.Context(), study(bohb.Tuner{}, 600, 27, c.options).Request)
+		_, err := bohb.Tuner.Open(t.Context(), study(bohb.Tuner, 600, 27, c.options).Request)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}
-	if _, err := (bohb.Tuner{}).Open(t.Context(), study(bohb.Tuner{}, 20, 27, nil).Request); err == nil {
+	if _, err := bohb.Tuner.Open(t.Context(), study(bohb.Tuner, 20, 27, nil).Request); err == nil {
 		t.Error("a budget that pays for no bracket is accepted")
 	}
 }

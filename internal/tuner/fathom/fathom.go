@@ -11,10 +11,8 @@
 package fathom
 
 import (
-	"context"
 	"strconv"
 
-	"github.com/fedfast/fedfast/internal/tuner/internal/batch"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -34,15 +32,8 @@ const (
 	examples    = "examples_train"
 )
 
-// Tuner is FATHOM. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what FATHOM is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is FATHOM.
+var Tuner = options.Tuner[settings]{About: tuners.Description{
 	Name:    "fathom",
 	Version: "1.1.0",
 	Doc:     "FATHOM: adapts the clients' learning rate, local epochs and batch size in each round, by hypergradients.",
@@ -65,25 +56,7 @@ var description = tuners.Description{
 	Controls: []string{size, epochs, lr},
 	Probes:   []string{globalProbe, localProbe, priorProbe},
 	Scalars:  []string{examples},
-}
-
-// Validate checks the options.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	_, problems := readSettings(req.Options)
-	return problems, nil
-}
-
-// Open starts the session of one trial, or, for FATHOM alone, that of the study.
-func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	set, problems := readSettings(req.Options)
-	if err := options.First("fathom", problems); err != nil {
-		return nil, err
-	}
-	if req.Trial == tuners.StudySession {
-		return batch.Lone("fathom", req)
-	}
-	return newSession(req, set)
-}
+}, Plan: readSettings, Trial: newSession}
 
 // settings are the checked options.
 type settings struct {
@@ -107,8 +80,7 @@ func (s settings) localProbe() string {
 }
 
 // readSettings fills in the defaults and returns everything that is wrong.
-func readSettings(given tuners.Params) (settings, []tuners.Problem) {
-	r := options.Read(description, given)
+func readSettings(r *options.Reader, _ tuners.ValidateRequest) settings {
 	positive := func(name string) float64 {
 		return r.Real(name, "greater than 0", func(x float64) bool { return x > 0 })
 	}
@@ -119,5 +91,5 @@ func readSettings(given tuners.Params) (settings, []tuners.Problem) {
 		most:     logsOf(positive("max_lr"), positive("max_epochs"), positive("max_batch")),
 		clipLogs: r.Truth("clip_logs"), asPaper: r.Truth("as_paper"),
 	}
-	return s, r.Problems
+	return s
 }

@@ -20,7 +20,7 @@ func request(options tuners.Params) tuners.OpenRequest {
 
 func open(t *testing.T, req tuners.OpenRequest) tuners.Session {
 	t.Helper()
-	s, err := host.Local(fathom.Tuner{}).Open(t.Context(), req)
+	s, err := host.Local(fathom.Tuner).Open(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestGoesOnFromItsState(t *testing.T) {
 }
 
 func TestValidateAndOpenRefuse(t *testing.T) {
-	problems, err := fathom.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{Options: tuners.Params{
+	problems, err := fathom.Tuner.Validate(t.Context(), tuners.ValidateRequest{Options: tuners.Params{
 		"alpha": tuners.Num(1), "max_lr": tuners.Num(0), "gamma_batch": tuners.Num(-1), "clip_logs": tuners.Num(1), "beta": tuners.Num(1),
 	}})
 	if err != nil {
@@ -166,13 +166,13 @@ func TestValidateAndOpenRefuse(t *testing.T) {
 	for _, name := range []string{"client.lr", "client.epochs", "client.batch"} {
 		req := request(nil)
 		req.Params[name] = tuners.Num(0)
-		if _, err := (fathom.Tuner{}).Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "trial 2: initial "+name+" must be greater than 0") {
+		if _, err := fathom.Tuner.Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "trial 2: initial "+name+" must be greater than 0") {
 			t.Errorf("%s = 0: got error %v", name, err)
 		}
 	}
 	req := request(nil)
 	req.State = []byte("{")
-	if _, err := (fathom.Tuner{}).Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if _, err := fathom.Tuner.Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("a broken state: got error %v", err)
 	}
 }

@@ -93,7 +93,7 @@ type session struct {
 
 var _ tuners.Prober = (*session)(nil)
 
-func newSession(req tuners.OpenRequest, set settings) (*session, error) {
+func newSession(req tuners.OpenRequest, set settings) (tuners.Session, error) {
 	s := &session{trial: req.Trial, settings: set}
 	if req.State != nil {
 		if err := record.Read("fathom", req.State, &s.state); err != nil {

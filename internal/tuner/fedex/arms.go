@@ -1,8 +1,7 @@
 package fedex
 
 import (
-	"fmt"
-
+	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -11,9 +10,10 @@ import (
 // seed and the trial's number alone. A trial that was forked has those of the trial
 // that it came from. The error is that of an option.
 func Arms(space tuners.Space, params, given tuners.Params, seed uint64, trial int) ([]tuners.Params, error) {
-	o, problems := readOptions(given)
-	if len(problems) > 0 {
-		return nil, fmt.Errorf("fedex: %s: %s", problems[0].Key, problems[0].Message)
+	r := options.Read(Tuner.About, given)
+	s := readSettings(r, tuners.ValidateRequest{Space: space})
+	if err := options.First("fedex", r.Problems); err != nil {
+		return nil, err
 	}
-	return drawConfigs(space.Matching(description.Controls...), params, o, seed, trial), nil
+	return drawConfigs(space.Matching(controls), params, s, seed, trial), nil
 }

@@ -9,7 +9,7 @@ import (
 // drawConfigs returns a trial's configurations: the first is the trial's own, the
 // others its neighbours or independent draws. They depend on the seed and the
 // origin alone, so the state need not hold them.
-func drawConfigs(space tuners.Space, centre tuners.Params, o options, seed uint64, origin int) []tuners.Params {
+func drawConfigs(space tuners.Space, centre tuners.Params, o settings, seed uint64, origin int) []tuners.Params {
 	k := o.configs
 	if o.drawConfigs {
 		k = 1 + tuners.NewDraws(seed, origin, 0, "fedex number of configs").IntN(o.configs)

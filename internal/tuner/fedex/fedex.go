@@ -11,10 +11,7 @@
 package fedex
 
 import (
-	"context"
-	"fmt"
-
-	"github.com/fedfast/fedfast/internal/tuner/internal/batch"
+	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -43,15 +40,11 @@ const (
 	Skip     = "skip"     // not at all
 )
 
-// Tuner is FedEx. The zero value is ready to use.
-type Tuner struct{}
+// controls are the dimensions that FedEx tunes.
+const controls = "client.*"
 
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what FedEx is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is FedEx.
+var Tuner = options.Tuner[settings]{Plan: readSettings, Trial: newSession, About: tuners.Description{
 	Name:    "fedex",
 	Version: "1.0.0",
 	Doc:     "FedEx: tunes client hyperparameters during training, by exponentiated gradient over configurations near the trial's own.",
@@ -75,90 +68,38 @@ var description = tuners.Description{
 	Architectures: true,
 	Rounds:        true,
 	Jobs:          true,
-	Controls:      []string{"client.*"},
+	Controls:      []string{controls},
 	Adds:          []tuners.Dim{{Name: Gamma, Kind: tuners.Uniform, Lo: 0, Hi: 1}},
 	Probes:        []string{"val_error_after", "val_error_before", "val_loss_after", "val_loss_before"},
 	Scalars:       []string{"examples_val"},
-}
+}}
 
-// Validate checks the options, the objective and that there is something to tune.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	_, problems := readOptions(req.Options)
-	if len(req.Space.Matching(description.Controls...)) == 0 {
-		problems = append(problems, tuners.Problem{Key: "space", Message: "fedex tunes client.* dimensions, but the space has none"})
-	}
-	switch req.Objective.Metric {
-	case "", tuners.MetricError, tuners.MetricLoss, tuners.MetricAccuracy, tuners.MetricRecall: // of the last two by the error, which is the rest
-	default:
-		problems = append(problems, tuners.Problem{Key: "objective", Message: fmt.Sprintf("fedex requires the target %q or %q, or one that is 1 minus the error, not %q", tuners.MetricError, tuners.MetricLoss, req.Objective.Metric)})
-	}
-	return problems, nil
-}
-
-// Open starts the session of one trial, or, for FedEx alone, that of the study.
-func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	problems, err := t.Validate(ctx, tuners.ValidateRequest{Space: req.Space, Options: req.Options, Budget: req.Budget, Objective: req.Objective})
-	if err != nil {
-		return nil, err
-	}
-	if len(problems) > 0 {
-		return nil, fmt.Errorf("fedex: %s: %s", problems[0].Key, problems[0].Message)
-	}
-	if req.Trial == tuners.StudySession {
-		return batch.Lone("fedex", req)
-	}
-	o, _ := readOptions(req.Options) // checked above
-	return newSession(req, o)
-}
-
-// options are the checked options.
-type options struct {
+// settings are the checked options.
+type settings struct {
 	configs                                      int
 	eps, eta0, gamma, cutoff                     float64
 	schedule, baseline, dropped                  string
 	drawConfigs, independent, diff, mle, asPaper bool
 }
 
-// readOptions fills in the defaults and returns everything that is wrong.
-func readOptions(p tuners.Params) (options, []tuners.Problem) {
-	problems := description.CheckOptions(p)
-	if len(problems) > 0 {
-		return options{}, problems
+// readSettings checks the objective, too, and that there is something to tune.
+func readSettings(r *options.Reader, req tuners.ValidateRequest) settings {
+	s := settings{
+		configs: r.Whole("configs", 1, 100_000), drawConfigs: r.Truth("draw_configs"), independent: r.Truth("independent"), eps: r.Share("eps"),
+		schedule: r.OneOf("schedule", Aggressive, Adaptive, Auto, Constant),
+		eta0:     r.Real("eta0", "positive, or 0 for sqrt(2 ln k)", func(x float64) bool { return x >= 0 }),
+		gamma:    r.Real("gamma", "from 0 to 1, or -1 for the trial's own", func(x float64) bool { return x == -1 || x >= 0 && x <= 1 }),
+		baseline: r.OneOf("baseline", Past, Zero), dropped: r.OneOf("dropped", Worst, Diverged, Skip),
+		cutoff: r.Real("cutoff", "non-negative", func(x float64) bool { return x >= 0 }),
+		diff:   r.Truth("diff"), mle: r.Truth("mle"), asPaper: r.Truth("as_paper"),
 	}
-	p = description.WithDefaults(p)
-	o := options{
-		configs: p.Int("configs", 0), drawConfigs: p.Truth("draw_configs", false), independent: p.Truth("independent", false),
-		eps: p.Float("eps", 0), schedule: p.Text("schedule", ""), eta0: p.Float("eta0", 0), gamma: p.Float("gamma", 0),
-		baseline: p.Text("baseline", ""), dropped: p.Text("dropped", ""), cutoff: p.Float("cutoff", 0), diff: p.Truth("diff", false), mle: p.Truth("mle", false), asPaper: p.Truth("as_paper", false),
+	if len(req.Space.Matching(controls)) == 0 {
+		r.Problem("space", "fedex tunes client.* dimensions, but the space has none")
 	}
-	wrong := func(name, want string) {
-		problems = append(problems, tuners.Problem{Key: "options." + name, Message: fmt.Sprintf("%s must be %s, not %s", name, want, p[name])})
-	}
-	if float64(o.configs) != p.Float("configs", 0) || o.configs < 1 || o.configs > 100_000 {
-		wrong("configs", "an integer from 1 to 100000")
-	}
-	if o.eps < 0 || o.eps > 1 {
-		wrong("eps", "from 0 to 1")
-	}
-	if o.eta0 < 0 {
-		wrong("eta0", "positive, or 0 for sqrt(2 ln k)")
-	}
-	if o.gamma != -1 && (o.gamma < 0 || o.gamma > 1) {
-		wrong("gamma", "from 0 to 1, or -1 for the trial's own")
-	}
-	if o.cutoff < 0 {
-		wrong("cutoff", "non-negative")
-	}
-	switch o.schedule {
-	case Aggressive, Adaptive, Auto, Constant:
+	switch req.Objective.Metric {
+	case "", tuners.MetricError, tuners.MetricLoss, tuners.MetricAccuracy, tuners.MetricRecall: // of the last two by the error, which is the rest
 	default:
-		wrong("schedule", "aggressive, adaptive, auto or constant")
+		r.Problem("objective", "fedex requires the target %q or %q, or one that is 1 minus the error, not %q", tuners.MetricError, tuners.MetricLoss, req.Objective.Metric)
 	}
-	if o.baseline != Past && o.baseline != Zero {
-		wrong("baseline", Past+" or "+Zero)
-	}
-	if o.dropped != Worst && o.dropped != Diverged && o.dropped != Skip {
-		wrong("dropped", "worst, diverged or skip")
-	}
-	return o, problems
+	return s
 }

@@ -33,7 +33,7 @@ func request(options tuners.Params) tuners.OpenRequest {
 
 func open(t *testing.T, req tuners.OpenRequest) tuners.Session {
 	t.Helper()
-	s, err := host.Local(fedex.Tuner{}).Open(t.Context(), req)
+	s, err := host.Local(fedex.Tuner).Open(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,7 +426,7 @@ func TestAForkKeepsItsConfigurations(t *testing.T) {
 }
 
 func TestValidateAndOpenRefuse(t *testing.T) {
-	problems, err := fedex.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{
+	problems, err := fedex.Tuner.Validate(t.Context(), tuners.ValidateRequest{
 		Space: space[4:], Objective: tuners.Objective{Metric: "f1"},
 		Options: tuners.Params{
 			"configs": tuners.Num(0), "eps": tuners.Num(2), "eta0": tuners.Num(-1), "gamma": tuners.Num(1.5), "cutoff": tuners.Num(-1), "schedule": tuners.Str("fast"),
@@ -439,7 +439,7 @@ func TestValidateAndOpenRefuse(t *testing.T) {
 	for _, p := range problems {
 		keys = append(keys, p.Key)
 	}
-	if got := strings.Join(keys, " "); got != "options.configs options.eps options.eta0 options.gamma options.cutoff options.schedule space objective" {
+	if got := strings.Join(keys, " "); got != "options.configs options.eps options.schedule options.eta0 options.gamma options.cutoff space objective" {
 		t.Errorf("problems with %s", got)
 	}
 	for _, c := range []struct{ drop, want string }{
@@ -448,13 +448,13 @@ func TestValidateAndOpenRefuse(t *testing.T) {
 	} {
 		req := request(nil)
 		delete(req.Params, c.drop)
-		if _, err := (fedex.Tuner{}).Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := fedex.Tuner.Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("without %s: got error %v", c.drop, err)
 		}
 	}
 	req := request(nil)
 	req.State = []byte(`{"z":[0,0]}`)
-	if _, err := (fedex.Tuner{}).Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "2 configurations, the options give 27") {
+	if _, err := fedex.Tuner.Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "2 configurations, the options give 27") {
 		t.Errorf("a foreign state: got error %v", err)
 	}
 }

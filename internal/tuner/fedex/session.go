@@ -16,7 +16,7 @@ type session struct {
 	tuners.RoundsOnly
 	record.Record
 	req           tuners.OpenRequest
-	options       options
+	options       settings
 	configs       []tuners.Params
 	gamma, eta0   float64
 	after, before string // names of the probes
@@ -25,7 +25,7 @@ type session struct {
 
 var _ tuners.Prober = (*session)(nil)
 
-func newSession(req tuners.OpenRequest, o options) (*session, error) {
+func newSession(req tuners.OpenRequest, o settings) (tuners.Session, error) {
 	s := &session{req: req, options: o, gamma: o.gamma, after: "val_error_after", before: "val_error_before"}
 	if req.Objective.Metric == tuners.MetricLoss {
 		s.after, s.before = "val_loss_after", "val_loss_before"
@@ -37,7 +37,7 @@ func newSession(req tuners.OpenRequest, o options) (*session, error) {
 		}
 		s.gamma = g
 	}
-	space, err := start.Dims("fedex", req, description.Controls...)
+	space, err := start.Dims("fedex", req, controls)
 	if err != nil {
 		return nil, err
 	}

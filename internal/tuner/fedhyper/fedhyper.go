@@ -13,7 +13,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/fedfast/fedfast/internal/tuner/internal/batch"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/internal/tuner/internal/record"
 	"github.com/fedfast/fedfast/kernels/det"
@@ -25,15 +24,8 @@ const (
 	dot = "dot_delta_previous" // its hypergradient
 )
 
-// Tuner is FedHyper. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what FedHyper is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is FedHyper.
+var Tuner = options.Tuner[plan]{About: tuners.Description{
 	Name:    "fedhyper",
 	Version: "1.0.0",
 	Doc:     "FedHyper's global scheduler: adapts the server's learning rate in each round, by its hypergradient.",
@@ -48,23 +40,20 @@ var description = tuners.Description{
 	Free:     true,
 	Controls: []string{lr},
 	Probes:   []string{dot},
+}, Plan: newPlan, Trial: newSession}
+
+// plan is what the options say.
+type plan struct{ rate, least, most float64 }
+
+func newPlan(r *options.Reader, _ tuners.ValidateRequest) plan {
+	return plan{
+		rate:  r.Real("rate", "non-negative", func(x float64) bool { return x >= 0 }),
+		least: r.Real("least", "above -1 and at most 0", func(x float64) bool { return x > -1 && x <= 0 }),
+		most:  r.Real("most", "non-negative", func(x float64) bool { return x >= 0 }),
+	}
 }
 
-// Validate checks the options.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	_, problems := readPlan(req.Options)
-	return problems, nil
-}
-
-// Open starts the session of one trial, or, for FedHyper alone, that of the study.
-func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	p, problems := readPlan(req.Options)
-	if err := options.First("fedhyper", problems); err != nil {
-		return nil, err
-	}
-	if req.Trial == tuners.StudySession {
-		return batch.Lone("fedhyper", req)
-	}
+func newSession(req tuners.OpenRequest, p plan) (tuners.Session, error) {
 	first, ok := req.Params[lr].Float()
 	if !ok || !(first > 0) || !det.Finite(first) {
 		return nil, fmt.Errorf("fedhyper: trial %d: initial %s must be greater than 0, not %s", req.Trial, lr, req.Params[lr])
@@ -76,19 +65,6 @@ func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, er
 		}
 	}
 	return s, s.Save(&s.state)
-}
-
-// plan is what the options say.
-type plan struct{ rate, least, most float64 }
-
-// readPlan fills in the defaults and returns everything that is wrong.
-func readPlan(given tuners.Params) (plan, []tuners.Problem) {
-	r := options.Read(description, given)
-	return plan{
-		rate:  r.Real("rate", "non-negative", func(x float64) bool { return x >= 0 }),
-		least: r.Real("least", "above -1 and at most 0", func(x float64) bool { return x > -1 && x <= 0 }),
-		most:  r.Real("most", "non-negative", func(x float64) bool { return x >= 0 }),
-	}, r.Problems
 }
 
 // session is one trial's FedHyper.

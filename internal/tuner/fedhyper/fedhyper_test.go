@@ -25,7 +25,7 @@ func TestTheRateFollowsTheSumOfHypergradients(t *testing.T) {
 		{0.5, 0}, {0.5, 0.25}, {0.75, -0.125}, {0.625, 100}, {2.5, math.NaN()}, {2.5, -100}, {0.4, 0.1}, {0.5, 0},
 	} {
 		open := func() tuners.Session {
-			s, err := host.Local(fedhyper.Tuner{}).Open(t.Context(), req)
+			s, err := host.Local(fedhyper.Tuner).Open(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,11 +52,11 @@ func TestRefuses(t *testing.T) {
 		"trial 3: initial server.lr must be greater than 0, not 0": request(0, nil),
 		"least must be above -1 and at most 0, not -1":             request(1, tuners.Params{"least": tuners.Num(-1)}),
 	} {
-		if _, err := (fedhyper.Tuner{}).Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := fedhyper.Tuner.Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	s, err := fedhyper.Tuner{}.Open(t.Context(), request(1, nil))
+	s, err := fedhyper.Tuner.Open(t.Context(), request(1, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,6 @@
 package fedoras
 
 import (
-	"context"
-	"fmt"
 	"math"
 
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
@@ -25,15 +23,8 @@ import (
 // picks are the dimensions that the tuner controls.
 const picks = tuners.ArchPrefix + "*"
 
-// Tuner is FedorAS. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what FedorAS is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is FedorAS.
+var Tuner = options.Tuner[settings]{About: tuners.Description{
 	Name:    "fedoras",
 	Version: "1.0.0",
 	Doc:     "FedorAS: trains a supernet with random sub-networks, searches them by evolution without training, and fine-tunes the best of each tier of operations.",
@@ -46,49 +37,7 @@ var description = tuners.Description{
 	},
 	Trials: true, Rounds: true, Architectures: true, Fork: true,
 	Controls: []string{picks},
-}
-
-// Validate checks the options, that the budget pays for them and that there is something
-// to pick.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	set, problems := readSettings(req.Options, req.Budget)
-	dims := req.Space.Matching(picks)
-	if len(dims) == 0 {
-		problems = append(problems, tuners.Problem{Key: "method", Message: "fedoras needs choices: use method \"supernet\" and a model with choices, such as mbv3-cifar"})
-	}
-	for _, d := range dims {
-		if d.Kind != tuners.Choice {
-			problems = append(problems, tuners.Problem{Key: "space." + d.Name, Message: "fedoras supports only choices"})
-		}
-	}
-	if len(problems) > 0 {
-		return problems, nil
-	}
-	b := req.Budget
-	switch cost := set.supernet + set.tiers*set.tune; {
-	case set.supernet < 1:
-		problems = append(problems, tuners.Problem{Key: "options.tune_rounds", Message: fmt.Sprintf("%d of the %d rounds of a trial (budget.trial_rounds) leave none for the supernet", set.tune, b.TrialRounds)})
-	case b.Rounds > 0 && cost > b.Rounds:
-		problems = append(problems, tuners.Problem{Key: "budget.rounds", Message: fmt.Sprintf("%d rounds for the supernet and %d for each of %d networks are %d, more than %d", set.supernet, set.tune, set.tiers, cost, b.Rounds)})
-	}
-	return problems, nil
-}
-
-// Open starts the session of the study or of one trial.
-func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	problems, err := t.Validate(ctx, tuners.ValidateRequest{Space: req.Space, Options: req.Options, Budget: req.Budget})
-	if err != nil {
-		return nil, err
-	}
-	if err := options.First("fedoras", problems); err != nil {
-		return nil, err
-	}
-	set, _ := readSettings(req.Options, req.Budget) // checked above
-	if req.Trial == tuners.StudySession {
-		return openStudy(req, set)
-	}
-	return &rounds{req: req, set: set, dims: req.Space.Matching(picks)}, nil
-}
+}, Plan: readSettings, Study: openStudy, Trial: openTrial}
 
 // settings are the checked options.
 type settings struct {
@@ -97,16 +46,29 @@ type settings struct {
 	mutation                       float64
 }
 
-// readSettings fills in the defaults and returns everything that is wrong.
-func readSettings(given tuners.Params, b tuners.Budget) (settings, []tuners.Problem) {
-	r := options.Read(description, given)
+func readSettings(r *options.Reader, req tuners.ValidateRequest) settings {
+	b := req.Budget
 	s := settings{
 		tune: r.Whole("tune_rounds", 0, math.MaxInt32), tiers: r.Whole("tiers", 1, 64), population: r.Whole("population", 4, tuners.MaxPoints), generations: r.Whole("generations", 1, 1000),
-		mutation: r.Real("mutation", "from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 }),
+		mutation: r.Share("mutation"),
 	}
 	if s.tune == 0 {
 		s.tune = max(1, b.TrialRounds/5)
 	}
 	s.supernet = b.TrialRounds - s.tune
-	return s, r.Problems
+	r.Choices(req.Space.Matching(picks), `fedoras needs choices: use method "supernet" and a model with choices, such as mbv3-cifar`)
+	if len(r.Problems) > 0 {
+		return s
+	}
+	switch cost := s.supernet + s.tiers*s.tune; {
+	case s.supernet < 1:
+		r.Problem("options.tune_rounds", "%d of the %d rounds of a trial (budget.trial_rounds) leave none for the supernet", s.tune, b.TrialRounds)
+	case b.Rounds > 0 && cost > b.Rounds:
+		r.Problem("budget.rounds", "%d rounds for the supernet and %d for each of %d networks are %d, more than %d", s.supernet, s.tune, s.tiers, cost, b.Rounds)
+	}
+	return s
+}
+
+func openTrial(req tuners.OpenRequest, set settings) (tuners.Session, error) {
+	return &rounds{req: req, set: set, dims: req.Space.Matching(picks)}, nil
 }

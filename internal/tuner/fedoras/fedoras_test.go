@@ -38,7 +38,7 @@ func made(p tuners.Params) tuners.Measured {
 func TestSearchBeatsDraws(t *testing.T) {
 	var scored []tuners.Measured
 	study := playtest.Study{
-		Tuner: fedoras.Tuner{}, Request: request(), Forked: func(_, source int) {
+		Tuner: fedoras.Tuner, Request: request(), Forked: func(_, source int) {
 			if source != 0 {
 				t.Errorf("a fork of trial %d", source)
 			}
@@ -98,7 +98,7 @@ func TestSearchBeatsDraws(t *testing.T) {
 func TestRoundsDrawUniformly(t *testing.T) {
 	req := request()
 	req.Trial = 0
-	s, err := fedoras.Tuner{}.Open(t.Context(), req)
+	s, err := fedoras.Tuner.Open(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestValidate(t *testing.T) {
 		req := request()
 		v := tuners.ValidateRequest{Space: req.Space, Budget: req.Budget}
 		tt.change(&v)
-		problems, err := fedoras.Tuner{}.Validate(t.Context(), v)
+		problems, err := fedoras.Tuner.Validate(t.Context(), v)
 		if err != nil || len(problems) != 1 || !strings.Contains(problems[0].Message, tt.want) {
 			t.Errorf("problems %v (%v), want %s", problems, err, tt.want)
 		}

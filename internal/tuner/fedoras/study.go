@@ -43,7 +43,7 @@ type study struct {
 	state state
 }
 
-func openStudy(req tuners.OpenRequest, set settings) (*study, error) {
+func openStudy(req tuners.OpenRequest, set settings) (tuners.Session, error) {
 	s := &study{req: req, set: set, dims: req.Space.Matching(picks), state: state{Best: -1}}
 	whole := make([]int, len(s.dims))
 	for d := range s.dims {

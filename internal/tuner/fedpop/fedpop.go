@@ -9,9 +9,6 @@
 package fedpop
 
 import (
-	"context"
-
-	"github.com/fedfast/fedfast/internal/tuner/internal/batch"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -19,21 +16,17 @@ import (
 // maxPopulation bounds what is sent with every answer.
 const maxPopulation = 1000
 
+// controls are the dimensions that FedPop tunes.
+const controls = "client.*"
+
 // What members are compared by: a mean over slots that have validation samples.
 const (
 	valLoss    = "val_loss_after"
 	valSamples = "examples_val"
 )
 
-// Tuner is FedPop. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what FedPop is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is FedPop.
+var Tuner = options.Tuner[plan]{About: tuners.Description{
 	Name:    "fedpop",
 	Version: "1.0.0",
 	Doc:     "FedPop: evolves a population of client configurations during training, by the clients' validation losses.",
@@ -48,28 +41,10 @@ var description = tuners.Description{
 	Trials:   true,
 	Seconds:  true,
 	Rounds:   true,
-	Controls: []string{"client.*"},
+	Controls: []string{controls},
 	Probes:   []string{valLoss},
 	Scalars:  []string{valSamples},
-}
-
-// Validate checks the options and that there is something to tune.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	_, problems := readPlan(req.Options, req.Space)
-	return problems, nil
-}
-
-// Open starts the session of one trial, or, for FedPop alone, that of the study.
-func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	p, problems := readPlan(req.Options, req.Space)
-	if err := options.First("fedpop", problems); err != nil {
-		return nil, err
-	}
-	if req.Trial == tuners.StudySession {
-		return batch.Lone("fedpop", req)
-	}
-	return newSession(req, p)
-}
+}, Plan: newPlan, Trial: newSession}
 
 // plan is what the options say.
 type plan struct {
@@ -77,19 +52,14 @@ type plan struct {
 	quantile, eps, resample, discount float64
 }
 
-// readPlan fills in the defaults and returns everything that is wrong.
-func readPlan(given tuners.Params, space tuners.Space) (plan, []tuners.Problem) {
-	r := options.Read(description, given)
-	share := func(name string) float64 {
-		return r.Real(name, "from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 })
-	}
+func newPlan(r *options.Reader, req tuners.ValidateRequest) plan {
 	p := plan{
 		population: r.Whole("population", 0, maxPopulation), interval: r.Whole("interval", 1, 1_000_000),
 		quantile: r.Real("quantile", "greater than 0 and at most 0.5", func(x float64) bool { return x > 0 && x <= 0.5 }),
-		eps:      share("eps"), resample: share("resample"), discount: share("discount"),
+		eps:      r.Share("eps"), resample: r.Share("resample"), discount: r.Share("discount"),
 	}
-	if len(space.Matching(description.Controls...)) == 0 {
+	if len(req.Space.Matching(controls)) == 0 {
 		r.Problem("space", "fedpop tunes client.* dimensions, but the space has none")
 	}
-	return p, r.Problems
+	return p
 }

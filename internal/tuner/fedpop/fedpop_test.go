@@ -33,7 +33,7 @@ type trial struct {
 
 func (r *trial) open() tuners.Session {
 	r.t.Helper()
-	s, err := host.Local(fedpop.Tuner{}).Open(r.t.Context(), r.req)
+	s, err := host.Local(fedpop.Tuner).Open(r.t.Context(), r.req)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestRefuses(t *testing.T) {
 	} {
 		req := request(nil)
 		c.change(&req)
-		if _, err := (fedpop.Tuner{}).Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := fedpop.Tuner.Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}

@@ -39,8 +39,8 @@ type member struct {
 	Lost   bool          `json:"lost,omitempty"` // a client's result or its loss was not finite
 }
 
-func newSession(req tuners.OpenRequest, p plan) (*session, error) {
-	space, err := start.Dims("fedpop", req, description.Controls...)
+func newSession(req tuners.OpenRequest, p plan) (tuners.Session, error) {
+	space, err := start.Dims("fedpop", req, controls)
 	if err != nil {
 		return nil, err
 	}

@@ -18,9 +18,7 @@ package fedtune
 
 import (
 	"context"
-	"fmt"
 
-	"github.com/fedfast/fedfast/internal/tuner/internal/batch"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -39,15 +37,8 @@ const (
 	Grid   = "grid"   // points spread evenly over the list of all
 )
 
-// Tuner is fedtune-hrt. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what fedtune-hrt is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is fedtune-hrt.
+var Tuner = tuner{options.Tuner[plan]{Plan: readPlan, Trial: open, About: tuners.Description{
 	Name:    "fedtune-hrt",
 	Version: "1.0.0",
 	Doc:     "FedTune reference table: tunes learning rate, batch size and epochs on proxy federations per heterogeneity and size; clients look up their values.",
@@ -75,35 +66,23 @@ var description = tuners.Description{
 	Prepare:  true,
 	Free:     true,
 	Controls: []string{size, epochs, lr},
-}
+}}}
 
-// Validate checks the options.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	_, problems := readPlan(req.Options)
-	return problems, nil
-}
+type tuner struct{ options.Tuner[plan] }
 
 // Work returns the trials on proxy federations and the points of their cells.
-func (Tuner) Work(_ context.Context, req tuners.ValidateRequest) (tuners.Work, error) {
-	p, problems := readPlan(req.Options)
-	if len(problems) > 0 {
-		return tuners.Work{}, fmt.Errorf("fedtune-hrt: %s: %s", problems[0].Key, problems[0].Message)
+func (t tuner) Work(_ context.Context, req tuners.ValidateRequest) (tuners.Work, error) {
+	p, problems := t.Read(req)
+	if err := options.First("fedtune-hrt", problems); err != nil {
+		return tuners.Work{}, err
 	}
 	return p.work(), nil
 }
 
-// Open starts the session that fills the table, the session of one trial, or, for
-// fedtune-hrt alone, that of the study.
-func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	p, problems := readPlan(req.Options)
-	if err := options.First("fedtune-hrt", problems); err != nil {
-		return nil, err
-	}
-	switch req.Trial {
-	case tuners.PrepareSession:
+// open starts the session that fills the table, or that of one trial.
+func open(req tuners.OpenRequest, p plan) (tuners.Session, error) {
+	if req.Trial == tuners.PrepareSession {
 		return newSearch(req, p)
-	case tuners.StudySession:
-		return batch.Lone("fedtune-hrt", req)
 	}
 	return newLookup(req, p)
 }

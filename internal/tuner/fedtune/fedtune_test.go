@@ -35,7 +35,7 @@ func play(t *testing.T, options tuners.Params, seed uint64) (playtest.Result, ce
 	req := request(options)
 	req.Seed = seed
 	r := playtest.Study{
-		Tuner: fedtune.Tuner{}, Request: req, Rungs: true,
+		Tuner: fedtune.Tuner, Request: req, Rungs: true,
 		Score: func(trial int, p tuners.Params, _ int) float64 { return surface(seen[trial], p) },
 		Check: func(s tuners.Session, decisions []tuners.Decision) {
 			last = s
@@ -74,7 +74,7 @@ func TestFillsEveryCell(t *testing.T) {
 	}
 	req := request(small)
 	req.Trial, req.State = 3, last.State()
-	s, err := host.Local(fedtune.Tuner{}).Open(t.Context(), req)
+	s, err := host.Local(fedtune.Tuner).Open(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestPointsAreDifferent(t *testing.T) {
 
 func TestGoesOnFromItsState(t *testing.T) {
 	study := playtest.Study{
-		Tuner: fedtune.Tuner{}, Request: request(small.Merge(tuners.Params{"proposals": tuners.Num(3)})),
+		Tuner: fedtune.Tuner, Request: request(small.Merge(tuners.Params{"proposals": tuners.Num(3)})),
 		Score: func(trial int, p tuners.Params, _ int) float64 {
 			if trial%7 == 3 {
 				return math.NaN()
@@ -197,7 +197,7 @@ func TestTablesWithGaps(t *testing.T) {
 	state := func(text string) error {
 		req := request(small)
 		req.Trial, req.State = 0, []byte(text)
-		_, err := host.Local(fedtune.Tuner{}).Open(t.Context(), req)
+		_, err := host.Local(fedtune.Tuner).Open(t.Context(), req)
 		return err
 	}
 	for text, want := range map[string]string{
@@ -212,7 +212,7 @@ func TestTablesWithGaps(t *testing.T) {
 	}
 	req := request(small)
 	req.Trial = 0
-	if _, err := host.Local(fedtune.Tuner{}).Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "must prepare") {
+	if _, err := host.Local(fedtune.Tuner).Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "must prepare") {
 		t.Errorf("without a state: %v", err)
 	}
 }
@@ -226,7 +226,7 @@ func TestScaleShrinksTheSideFederationsOnly(t *testing.T) {
 	}
 	req := request(small)
 	req.Trial, req.State = 0, last.State()
-	s, err := host.Local(fedtune.Tuner{}).Open(t.Context(), req)
+	s, err := host.Local(fedtune.Tuner).Open(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestScaleShrinksTheSideFederationsOnly(t *testing.T) {
 }
 
 func TestValidateRefuses(t *testing.T) {
-	problems, err := fedtune.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{Options: tuners.Params{
+	problems, err := fedtune.Tuner.Validate(t.Context(), tuners.ValidateRequest{Options: tuners.Params{
 		"hi": tuners.Str("0.2,1.5"), "samples": tuners.Str("10,10"), "batches": tuners.Str("4;8"), "search": tuners.Str("luck"), "init": tuners.Num(0), "lr_max": tuners.Num(0.001),
 	}})
 	if err != nil {
@@ -250,11 +250,11 @@ func TestValidateRefuses(t *testing.T) {
 	if got := strings.Join(keys, " "); got != "options.hi options.samples options.batches options.search options.init options.lr_max" {
 		t.Errorf("problems with %s: %v", got, problems)
 	}
-	problems, _ = fedtune.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{Options: tuners.Params{"lr_step": tuners.Num(1e-6)}})
+	problems, _ = fedtune.Tuner.Validate(t.Context(), tuners.ValidateRequest{Options: tuners.Params{"lr_step": tuners.Num(1e-6)}})
 	if len(problems) != 1 || problems[0].Key != "options.lr_step" {
 		t.Errorf("7 million points: %v", problems)
 	}
-	if problems, _ := (fedtune.Tuner{}).Validate(t.Context(), tuners.ValidateRequest{}); len(problems) != 0 {
+	if problems, _ := fedtune.Tuner.Validate(t.Context(), tuners.ValidateRequest{}); len(problems) != 0 {
 		t.Errorf("the defaults: %v", problems)
 	}
 }

@@ -25,9 +25,7 @@ type plan struct {
 	table                        []tuners.Cell // given: nothing is searched
 }
 
-// readPlan fills in the defaults and returns everything that is wrong.
-func readPlan(given tuners.Params) (plan, []tuners.Problem) {
-	r := options.Read(description, given)
+func readPlan(r *options.Reader, _ tuners.ValidateRequest) plan {
 	whole := func(x float64) bool { return x >= 1 && x == math.Trunc(x) && x <= 1e6 }
 	p := plan{
 		his:     numbers(r, "hi", "from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 }),
@@ -54,7 +52,7 @@ func readPlan(given tuners.Params) (plan, []tuners.Problem) {
 			p.rates = append(p.rates, math.Round(float64((lo+float64(float64(i)*step))*1e9))/1e9)
 		}
 	}
-	return p, r.Problems
+	return p
 }
 
 // numbers reads a list of different numbers, "1, 2, 3".

@@ -86,9 +86,9 @@ type Tried struct {
 // their bits. It is empty when no trial has a score, and an error when a trial is
 // none that these options and this seed make.
 func TableOf(given tuners.Params, seed uint64, trials []Tried) (string, error) {
-	p, problems := readPlan(given)
-	if len(problems) > 0 {
-		return "", fmt.Errorf("fedtune-hrt: %s: %s", problems[0].Key, problems[0].Message)
+	p, problems := Tuner.Read(tuners.ValidateRequest{Options: given})
+	if err := options.First("fedtune-hrt", problems); err != nil {
+		return "", err
 	}
 	cells := map[tuners.Environment]int{}
 	for cell := range p.cells() {

@@ -16,7 +16,7 @@ func looked(t *testing.T, options tuners.Params, state []byte) []tuners.Cell {
 	t.Helper()
 	req := request(options)
 	req.Trial, req.State = 0, state
-	s, err := host.Local(fedtune.Tuner{}).Open(t.Context(), req)
+	s, err := host.Local(fedtune.Tuner).Open(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestAGivenTable(t *testing.T) {
 		"0.2 100 0.05 8 many":                "not many",
 		"0.2 100 1 8 5; 0.20 1e2 2 4 1":      `cell 2, "0.20 1e2 2 4 1": HI 0.2 and SAMPLES 100 repeat those of an earlier cell`,
 	} {
-		problems, err := fedtune.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{Options: tuners.Params{"table": tuners.Str(bad)}})
+		problems, err := fedtune.Tuner.Validate(t.Context(), tuners.ValidateRequest{Options: tuners.Params{"table": tuners.Str(bad)}})
 		if err != nil || len(problems) != 1 || problems[0].Key != "options.table" || !strings.Contains(problems[0].Message, want) || strings.Contains(problems[0].Message, "\n") {
 			t.Errorf("%q: %v, %v; want %q", bad, problems, err, want)
 		}

@@ -39,7 +39,7 @@ func TestWorkIsWhatRuns(t *testing.T) {
 // workOf asks the tuner.
 func workOf(t *testing.T, o tuners.Params) (tuners.Work, error) {
 	t.Helper()
-	return tuners.WorkOf(t.Context(), fedtune.Tuner{}, tuners.ValidateRequest{Options: o})
+	return tuners.WorkOf(t.Context(), fedtune.Tuner, tuners.ValidateRequest{Options: o})
 }
 
 func TestWorkOfATable(t *testing.T) {

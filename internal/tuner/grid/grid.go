@@ -5,8 +5,6 @@
 package grid
 
 import (
-	"context"
-
 	"github.com/fedfast/fedfast/internal/tuner/internal/batch"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
@@ -16,15 +14,8 @@ import (
 // grid.
 const maxPoints = 1_000_000
 
-// Tuner is grid search. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what grid search is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is grid search.
+var Tuner = options.Tuner[plan]{About: tuners.Description{
 	Name:    "grid",
 	Version: "1.0.0",
 	Doc:     "Grid search: trains every combination of choices, integers and evenly spaced points of real dimensions for budget.trial_rounds rounds.",
@@ -33,41 +24,29 @@ var description = tuners.Description{
 	},
 	Trials:  true,
 	Seconds: true,
-}
+}, Plan: newPlan, Study: open}
 
-// Validate checks the options and that the budget pays for the whole grid.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	_, _, problems := plan(req.Space, req.Options, req.Budget)
-	return problems, nil
-}
+// plan is the number of points per real dimension, and of all trials.
+type plan struct{ points, trials int }
 
-// Open starts a study's session.
-func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	points, trials, problems := plan(req.Space, req.Options, req.Budget)
-	if err := options.Open("grid", req.Trial, problems); err != nil {
-		return nil, err
-	}
-	return batch.Open("grid", req, trials, func(trial int) tuners.Params { return Point(req.Space, points, trial) })
-}
-
-// plan reads the options and counts the trials.
-func plan(space tuners.Space, given tuners.Params, b tuners.Budget) (points, trials int, problems []tuners.Problem) {
-	r := options.Read(description, given)
-	points = r.Whole("points", 1, maxPoints)
-	if b.TrialRounds < 1 {
-		r.Problem("budget.trial_rounds", "a trial needs at least 1 round, not %d", b.TrialRounds)
-	}
+func newPlan(r *options.Reader, req tuners.ValidateRequest) plan {
+	b, points := req.Budget, r.Whole("points", 1, maxPoints)
+	r.TrialRounds(b)
 	if len(r.Problems) > 0 {
-		return 0, 0, r.Problems
+		return plan{}
 	}
 	fit := max(0, b.Rounds/b.TrialRounds)
-	trials, all := Count(space, points, fit)
+	trials, all := Count(req.Space, points, fit)
 	switch {
 	case !all && fit == 0:
 		r.Problem("budget.rounds", "budget.rounds = %d is less than one trial of %d rounds (budget.trial_rounds)", b.Rounds, b.TrialRounds)
 	case !all:
 		r.Problem("budget.rounds", "only %d trials of %d rounds fit into %d rounds, but the grid has %s: raise budget.rounds, lower options.points or narrow the space",
-			fit, b.TrialRounds, b.Rounds, size(space, points))
+			fit, b.TrialRounds, b.Rounds, size(req.Space, points))
 	}
-	return points, trials, r.Problems
+	return plan{points, trials}
+}
+
+func open(req tuners.OpenRequest, p plan) (tuners.Session, error) {
+	return batch.Open("grid", req, p.trials, func(trial int) tuners.Params { return Point(req.Space, p.points, trial) })
 }

@@ -26,7 +26,7 @@ func request(rounds, trialRounds int, options tuners.Params) tuners.OpenRequest 
 func TestOrderAndBudget(t *testing.T) {
 	ctx := t.Context()
 	req := request(125, 10, nil)
-	s, err := host.Local(grid.Tuner{}).Open(ctx, req)
+	s, err := host.Local(grid.Tuner).Open(ctx, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ client.batch=16 client.lr=1 client.method=a`), "\n")
 	// every report.
 	for i := range decisions {
 		req.State = s.State()
-		if s, err = host.Local(grid.Tuner{}).Open(ctx, req); err != nil {
+		if s, err = host.Local(grid.Tuner).Open(ctx, req); err != nil {
 			t.Fatal(err)
 		}
 		if d, err := s.Suggest(ctx, 1); err != nil || len(d) != 1 || d[0].Kind != tuners.Wait {
@@ -133,7 +133,7 @@ func TestValidate(t *testing.T) {
 		{120, 10, tuners.Params{"points": tuners.Num(0)}, "options.points", "points must be an integer from 1 to 1000000, not 0"},
 		{120, 10, tuners.Params{"point": tuners.Num(1)}, "options.point", "available: points"},
 	} {
-		problems, err := grid.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{
+		problems, err := grid.Tuner.Validate(t.Context(), tuners.ValidateRequest{
 			Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.rounds, TrialRounds: c.trialRounds},
 		})
 		if err != nil {
@@ -142,7 +142,7 @@ func TestValidate(t *testing.T) {
 		if c.key == "" && problems != nil || c.key != "" && (len(problems) != 1 || problems[0].Key != c.key || !strings.Contains(problems[0].Message, c.message)) {
 			t.Errorf("T=%d M=%d %v: got %v, want %q: %q", c.rounds, c.trialRounds, c.options, problems, c.key, c.message)
 		}
-		if _, err := (grid.Tuner{}).Open(t.Context(), request(c.rounds, c.trialRounds, c.options)); (err == nil) != (c.key == "") {
+		if _, err := grid.Tuner.Open(t.Context(), request(c.rounds, c.trialRounds, c.options)); (err == nil) != (c.key == "") {
 			t.Errorf("T=%d M=%d %v: Open says %v", c.rounds, c.trialRounds, c.options, err)
 		}
 	}

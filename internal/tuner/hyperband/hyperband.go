@@ -5,8 +5,6 @@
 package hyperband
 
 import (
-	"context"
-
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/internal/tuner/sha"
 	"github.com/fedfast/fedfast/tuners"
@@ -16,15 +14,8 @@ import (
 // eliminations, as successive halving has.
 const defaultTop = 3
 
-// Tuner is Hyperband. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what Hyperband is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is Hyperband.
+var Tuner = options.Tuner[[]sha.Bracket]{About: tuners.Description{
 	Name:          "hyperband",
 	Version:       "1.0.0",
 	Doc:           "Hyperband: brackets of successive halving, from many short trials to few long ones, repeated until budget.rounds is spent.",
@@ -32,7 +23,7 @@ var description = tuners.Description{
 	Trials:        true,
 	Seconds:       true,
 	Architectures: true,
-}
+}, Plan: plan, Study: open}
 
 // Options are those that Read reads.
 var Options = []tuners.Option{
@@ -40,29 +31,16 @@ var Options = []tuners.Option{
 	{Name: "brackets", Default: tuners.Num(0), Doc: "number of brackets, R+1: the first eliminates R times, the last never; 0: 4, or fewer if budget.trial_rounds < eta^3"},
 }
 
-// Validate checks the options and that the budget pays for a bracket.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	r := options.Read(description, req.Options)
-	Read(r, req.Budget)
-	return r.Problems, nil
-}
+func plan(r *options.Reader, req tuners.ValidateRequest) []sha.Bracket { return Read(r, req.Budget) }
 
-// Open starts a study's session.
-func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	r := options.Read(description, req.Options)
-	schedule := Read(r, req.Budget)
-	if err := options.Open("hyperband", req.Trial, r.Problems); err != nil {
-		return nil, err
-	}
+func open(req tuners.OpenRequest, schedule []sha.Bracket) (tuners.Session, error) {
 	return sha.Open("hyperband", req, schedule, nil)
 }
 
 // Read reads Options and returns what a study of the budget runs, see Schedule.
 func Read(r *options.Reader, b tuners.Budget) []sha.Bracket {
 	eta, brackets := r.Whole("eta", 2, maxEta), r.Whole("brackets", 0, maxBrackets)
-	if b.TrialRounds < 1 {
-		r.Problem("budget.trial_rounds", "a trial needs at least 1 round, not %d", b.TrialRounds)
-	}
+	r.TrialRounds(b)
 	if len(r.Problems) > 0 {
 		return nil
 	}

@@ -5,8 +5,6 @@
 package nsga2
 
 import (
-	"context"
-
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -17,15 +15,8 @@ const (
 	maxPopulation = 1000
 )
 
-// Tuner is NSGA-II. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what NSGA-II is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is NSGA-II.
+var Tuner = options.Tuner[settings]{About: tuners.Description{
 	Name:    "nsga2",
 	Version: "1.0.0",
 	Doc:     "NSGA-II: evolves a population of trials towards the Pareto front of several objectives; trains each trial for budget.trial_rounds rounds.",
@@ -37,22 +28,7 @@ var description = tuners.Description{
 		{Name: "mutation", Default: tuners.Num(0), Doc: "probability that a hyperparameter is drawn anew, 0..1; 0: 1 / the number of dimensions"},
 	},
 	Trials: true, Seconds: true, Architectures: true, Multi: true, Constraints: true, Conditions: true,
-}
-
-// Validate checks the options and that the budget pays for two generations.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	_, problems := read(req.Options, req.Budget)
-	return problems, nil
-}
-
-// Open starts a study's session.
-func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	set, problems := read(req.Options, req.Budget)
-	if err := options.Open("nsga2", req.Trial, problems); err != nil {
-		return nil, err
-	}
-	return open(req, set)
-}
+}, Plan: read, Study: open}
 
 // settings are the checked options.
 type settings struct {
@@ -60,15 +36,10 @@ type settings struct {
 	crossover, swap, mutation float64
 }
 
-// read fills in the defaults and returns everything that is wrong.
-func read(given tuners.Params, b tuners.Budget) (settings, []tuners.Problem) {
-	r := options.Read(description, given)
-	share := func(name string) float64 {
-		return r.Real(name, "from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 })
-	}
+func read(r *options.Reader, req tuners.ValidateRequest) settings {
 	s := settings{
-		population: r.Whole("population", 0, maxPopulation), trials: r.Trials(b, maxTrials),
-		crossover: share("crossover"), swap: share("swap"), mutation: share("mutation"),
+		population: r.Whole("population", 0, maxPopulation), trials: r.Trials(req.Budget, maxTrials),
+		crossover: r.Share("crossover"), swap: r.Share("swap"), mutation: r.Share("mutation"),
 	}
 	if s.population == 0 {
 		s.population = 4
@@ -83,5 +54,5 @@ func read(given tuners.Params, b tuners.Budget) (settings, []tuners.Problem) {
 	case s.population >= s.trials:
 		r.Problem("options.population", "a generation of %d trials leaves none of %d for the next: lower options.population or raise budget.rounds", s.population, s.trials)
 	}
-	return s, r.Problems
+	return s
 }

@@ -33,7 +33,7 @@ func schaffer(p tuners.Params) (a, b float64) {
 
 func study(t *testing.T, options tuners.Params, constraints ...tuners.Constraint) playtest.Study {
 	return playtest.Study{
-		Tuner: nsga2.Tuner{},
+		Tuner: nsga2.Tuner,
 		Request: tuners.OpenRequest{
 			Space: space(t), Options: options, Budget: tuners.Budget{Rounds: 600, TrialRounds: 3}, Seed: 5, Trial: tuners.StudySession,
 			Objective: tuners.Objective{Metric: tuners.MetricError}, Extra: []tuners.Objective{{Metric: tuners.MetricBytesUp}}, Constraints: constraints,
@@ -115,7 +115,7 @@ func TestOptions(t *testing.T) {
 		{tuners.Params{"population": tuners.Num(200)}, "a generation of 200 trials leaves none of 200 for the next"},
 		{tuners.Params{"swap": tuners.Num(2)}, "swap must be from 0 to 1, not 2"},
 	} {
-		problems, err := nsga2.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{Space: space(t), Options: c.options, Budget: tuners.Budget{Rounds: 600, TrialRounds: 3}})
+		problems, err := nsga2.Tuner.Validate(t.Context(), tuners.ValidateRequest{Space: space(t), Options: c.options, Budget: tuners.Budget{Rounds: 600, TrialRounds: 3}})
 		if err != nil || !strings.Contains(fmt.Sprint(problems), c.want) {
 			t.Errorf("%v: %v %v, want %q", c.options, problems, err, c.want)
 		}

@@ -38,7 +38,7 @@ type session struct {
 	state state
 }
 
-func open(req tuners.OpenRequest, set settings) (*session, error) {
+func open(req tuners.OpenRequest, set settings) (tuners.Session, error) {
 	s := &session{req: req, aims: req.Aims(), set: set}
 	if set.mutation == 0 {
 		s.set.mutation = 1 / float64(max(1, len(req.Space)))

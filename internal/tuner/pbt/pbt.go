@@ -6,21 +6,12 @@
 package pbt
 
 import (
-	"context"
-
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Tuner is population based training. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what population based training is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is population based training.
+var Tuner = options.Tuner[plan]{About: tuners.Description{
 	Name:    "pbt",
 	Version: "1.0.0",
 	Doc:     "Population-based training: every few rounds, replaces the worst trials by copies of the best with perturbed hyperparameters.",
@@ -35,22 +26,7 @@ var description = tuners.Description{
 	Seconds:       true,
 	Architectures: true,
 	Fork:          true,
-}
-
-// Validate checks the options and that the budget pays for the population.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	_, problems := readPlan(req.Options, req.Budget)
-	return problems, nil
-}
-
-// Open starts a study's session.
-func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	p, problems := readPlan(req.Options, req.Budget)
-	if err := options.Open("pbt", req.Trial, problems); err != nil {
-		return nil, err
-	}
-	return newSession(req, p)
-}
+}, Plan: newPlan, Study: newSession}
 
 // plan is what the options and the budget say.
 type plan struct {
@@ -61,19 +37,17 @@ type plan struct {
 	resample   float64
 }
 
-// readPlan fills in the defaults and returns everything that is wrong.
-func readPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
-	r := options.Read(description, given)
+func newPlan(r *options.Reader, req tuners.ValidateRequest) plan {
+	b := req.Budget
 	p := plan{
 		population: r.Whole("population", 0, 10_000),
 		interval:   r.Whole("interval", 0, 1_000_000),
 		factor:     r.Real("factor", "greater than 1", func(x float64) bool { return x > 1 && x < 1e6 }),
-		resample:   r.Real("resample", "from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 }),
+		resample:   r.Share("resample"),
 	}
 	quantile := r.Real("quantile", "greater than 0 and at most 0.5", func(x float64) bool { return x > 0 && x <= 0.5 })
-	if b.TrialRounds < 1 {
-		r.Problem("budget.trial_rounds", "a trial needs at least 1 round, not %d", b.TrialRounds)
-		return p, r.Problems
+	if !r.TrialRounds(b) {
+		return p
 	}
 	affordable := b.Rounds / b.TrialRounds
 	switch {
@@ -88,5 +62,5 @@ func readPlan(given tuners.Params, b tuners.Budget) (plan, []tuners.Problem) {
 		p.interval = max(1, b.TrialRounds/10)
 	}
 	p.replaced = max(1, int(float64(quantile*float64(p.population))))
-	return p, r.Problems
+	return p
 }

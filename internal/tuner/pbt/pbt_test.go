@@ -45,7 +45,7 @@ func request(rounds, trialRounds int, options tuners.Params) tuners.OpenRequest 
 
 func TestSpendsItsBudgetAndBeatsTheBestStart(t *testing.T) {
 	y := newToy()
-	r := playtest.Study{Tuner: pbt.Tuner{}, Request: request(800, 100, nil), Rungs: true, Score: y.score, Forked: y.forked}.Play(t)
+	r := playtest.Study{Tuner: pbt.Tuner, Request: request(800, 100, nil), Rungs: true, Score: y.score, Forked: y.forked}.Play(t)
 	if r.Spent != 800 || r.Live != 8 {
 		t.Errorf("%d rounds by at most %d trials, want 800 by 8", r.Spent, r.Live)
 	}
@@ -71,7 +71,7 @@ func TestSpendsItsBudgetAndBeatsTheBestStart(t *testing.T) {
 func TestCopiesTheBestOfTheWorst(t *testing.T) {
 	y := newToy()
 	req := request(60, 10, tuners.Params{"interval": tuners.Num(5), "quantile": tuners.Num(0.34)})
-	r := playtest.Study{Tuner: pbt.Tuner{}, Request: req, Rungs: true, Score: y.score, Forked: y.forked}.Play(t)
+	r := playtest.Study{Tuner: pbt.Tuner, Request: req, Rungs: true, Score: y.score, Forked: y.forked}.Play(t)
 	order := []int{0, 1, 2, 3, 4, 5}
 	slices.SortFunc(order, func(a, b int) int {
 		return int(math.Copysign(1, r.Params[b].Float("client.lr", 0)-r.Params[a].Float("client.lr", 0)))
@@ -101,19 +101,19 @@ func TestFailedTrialsAreReplaced(t *testing.T) {
 		}
 		return y.score(trial, p, round)
 	}
-	r := playtest.Study{Tuner: pbt.Tuner{}, Request: request(60, 10, tuners.Params{"interval": tuners.Num(5)}), Rungs: true, Score: score, Forked: y.forked}.Play(t)
+	r := playtest.Study{Tuner: pbt.Tuner, Request: request(60, 10, tuners.Params{"interval": tuners.Num(5)}), Rungs: true, Score: score, Forked: y.forked}.Play(t)
 	if len(y.lineage) != 5 || r.Best < 5 {
 		t.Errorf("forks %v, choice %d; want 5 forks of trial 5", y.lineage, r.Best)
 	}
 	all := func(int, tuners.Params, int) float64 { return math.NaN() }
-	if r := (playtest.Study{Tuner: pbt.Tuner{}, Request: request(60, 10, nil), Rungs: true, Score: all}).Play(t); r.Best != -1 || r.Spent != 6 {
+	if r := (playtest.Study{Tuner: pbt.Tuner, Request: request(60, 10, nil), Rungs: true, Score: all}).Play(t); r.Best != -1 || r.Spent != 6 {
 		t.Errorf("all failed: choice %d after %d rounds, want none after 6", r.Best, r.Spent)
 	}
 }
 
 func TestGoesOnFromItsState(t *testing.T) {
 	y := newToy()
-	study := playtest.Study{Tuner: pbt.Tuner{}, Request: request(80, 20, nil), Score: y.score, Forked: y.forked}
+	study := playtest.Study{Tuner: pbt.Tuner, Request: request(80, 20, nil), Score: y.score, Forked: y.forked}
 	whole := study.Play(t)
 	for _, study.Cut = range []int{1, 3} {
 		*y = *newToy()
@@ -135,7 +135,7 @@ func TestValidateRefuses(t *testing.T) {
 		{100, 10, tuners.Params{"quantile": tuners.Num(0.6)}, "options.quantile: quantile must be greater than 0 and at most 0.5, not 0.6"},
 		{100, 10, tuners.Params{"factor": tuners.Num(1)}, "options.factor: factor must be greater than 1, not 1"},
 	} {
-		_, err := pbt.Tuner{}.Open(t.Context(), request(c.rounds, c.trialRounds, c.options))
+		_, err := pbt.Tuner.Open(t.Context(), request(c.rounds, c.trialRounds, c.options))
 		if err == nil || err.Error() != "pbt: "+c.want {
 			t.Errorf("got %v, want %s", err, c.want)
 		}

@@ -34,7 +34,7 @@ type member struct {
 	record.Outcome
 }
 
-func newSession(req tuners.OpenRequest, p plan) (*session, error) {
+func newSession(req tuners.OpenRequest, p plan) (tuners.Session, error) {
 	s := &session{req: req, plan: p}
 	if req.State != nil {
 		if err := record.Read("pbt", req.State, &s.state); err != nil {

@@ -9,9 +9,6 @@
 package perfedrlnas
 
 import (
-	"context"
-
-	"github.com/fedfast/fedfast/internal/tuner/internal/batch"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -32,15 +29,8 @@ const (
 	OfCohort  = "cohort"  // the mean accuracy of the round's clients
 )
 
-// Tuner is PerFedRLNAS. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what PerFedRLNAS is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is PerFedRLNAS.
+var Tuner = options.Tuner[settings]{About: tuners.Description{
 	Name:    "perfedrlnas",
 	Version: "1.0.0",
 	Doc:     "PerFedRLNAS: a policy per client selects the sub-network of a supernet to train, and learns by REINFORCE.",
@@ -60,38 +50,7 @@ var description = tuners.Description{
 	Controls: []string{picks},
 	Probes:   []string{secondsProbe, errorProbe},
 	Scalars:  []string{tuners.ScalarClientKey},
-}
-
-// Validate checks the options and that there is something to pick.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	_, problems := readSettings(req.Options)
-	dims := req.Space.Matching(picks)
-	if len(dims) == 0 {
-		problems = append(problems, tuners.Problem{Key: "method", Message: "perfedrlnas needs choices: use method \"supernet\" and a model with choices, such as mbv3-cifar"})
-	}
-	for _, d := range dims {
-		if d.Kind != tuners.Choice {
-			problems = append(problems, tuners.Problem{Key: "space." + d.Name, Message: "perfedrlnas supports only choices"})
-		}
-	}
-	return problems, nil
-}
-
-// Open starts the session of one trial, or, for PerFedRLNAS alone, that of the study.
-func (t Tuner) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	problems, err := t.Validate(ctx, tuners.ValidateRequest{Space: req.Space, Options: req.Options})
-	if err != nil {
-		return nil, err
-	}
-	if err := options.First("perfedrlnas", problems); err != nil {
-		return nil, err
-	}
-	if req.Trial == tuners.StudySession {
-		return batch.Lone("perfedrlnas", req)
-	}
-	set, _ := readSettings(req.Options) // checked above
-	return newSession(req, set)
-}
+}, Plan: readSettings, Trial: newSession}
 
 // settings are the checked options.
 type settings struct {
@@ -100,9 +59,7 @@ type settings struct {
 	shared, uniform                bool
 }
 
-// readSettings fills in the defaults and returns everything that is wrong.
-func readSettings(given tuners.Params) (settings, []tuners.Problem) {
-	r := options.Read(description, given)
+func readSettings(r *options.Reader, req tuners.ValidateRequest) settings {
 	decay := func(name string) float64 {
 		return r.Real(name, "from 0 to 1, 1 excluded", func(x float64) bool { return x >= 0 && x < 1 })
 	}
@@ -117,5 +74,6 @@ func readSettings(given tuners.Params) (settings, []tuners.Problem) {
 	if r.Truth("as_paper") {
 		s.beta2 = 0.99
 	}
-	return s, r.Problems
+	r.Choices(req.Space.Matching(picks), `perfedrlnas needs choices: use method "supernet" and a model with choices, such as mbv3-cifar`)
+	return s
 }

@@ -30,7 +30,7 @@ func choices(sizes ...int) tuners.Space {
 
 func open(t *testing.T, space tuners.Space, options tuners.Params, state []byte) tuners.Session {
 	t.Helper()
-	s, err := host.Local(perfedrlnas.Tuner{}).Open(t.Context(), tuners.OpenRequest{
+	s, err := host.Local(perfedrlnas.Tuner).Open(t.Context(), tuners.OpenRequest{
 		Space: space, Options: options, Seed: 5, Trial: 0, Budget: tuners.Budget{Rounds: 100, TrialRounds: 10},
 		Params: space.Sample(tuners.NewDraws(1, 0, 0, "x")), State: state,
 	})
@@ -197,7 +197,7 @@ func TestPolicyFollowsItsClient(t *testing.T) {
 		s = again
 	}
 	for _, state := range [][]byte{{}, s.State()[:20], append(s.State()[:len(s.State()):len(s.State())], 0)} {
-		_, err := host.Local(perfedrlnas.Tuner{}).Open(t.Context(), tuners.OpenRequest{Space: space, Trial: 0, State: state})
+		_, err := host.Local(perfedrlnas.Tuner).Open(t.Context(), tuners.OpenRequest{Space: space, Trial: 0, State: state})
 		if err == nil || !strings.Contains(err.Error(), "recorded state") {
 			t.Errorf("a state of %d bytes: error %v", len(state), err)
 		}
@@ -236,7 +236,7 @@ func TestRefuses(t *testing.T) {
 		{choices(2), tuners.Params{"baseline": tuners.Str("mine")}, "baseline must be one of clients, own, cohort"},
 		{choices(2), tuners.Params{"lr": tuners.Num(0)}, "lr must be greater than 0"},
 	} {
-		problems, err := perfedrlnas.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{Space: tt.space, Options: tt.options})
+		problems, err := perfedrlnas.Tuner.Validate(t.Context(), tuners.ValidateRequest{Space: tt.space, Options: tt.options})
 		if err != nil || len(problems) != 1 || !strings.Contains(problems[0].Message, tt.want) {
 			t.Errorf("problems %+v, error %v, want %s", problems, err, tt.want)
 		}

@@ -25,7 +25,7 @@ type session struct {
 
 var _ tuners.Prober = (*session)(nil)
 
-func newSession(req tuners.OpenRequest, set settings) (*session, error) {
+func newSession(req tuners.OpenRequest, set settings) (tuners.Session, error) {
 	s := &session{req: req, set: set, dims: req.Space.Matching(picks)}
 	for _, d := range s.dims {
 		s.add(len(d.Choices))

@@ -4,22 +4,13 @@
 package random
 
 import (
-	"context"
-
 	"github.com/fedfast/fedfast/internal/tuner/internal/batch"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Tuner is random search. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what random search is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is random search.
+var Tuner = options.Tuner[int]{About: tuners.Description{
 	Name:    "random",
 	Version: "1.0.0",
 	Doc:     "Random search: draws points from the space, trains each for budget.trial_rounds rounds and returns the best.",
@@ -32,30 +23,17 @@ var description = tuners.Description{
 	Multi:         true,
 	Constraints:   true,
 	Conditions:    true,
-}
+}, Plan: trials, Study: open}
 
 // maxTrials bounds the option trials.
 const maxTrials = 10_000_000
 
-// Validate checks the options and that the budget pays for the trials.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	_, problems := plan(req.Options, req.Budget)
-	return problems, nil
+func trials(r *options.Reader, req tuners.ValidateRequest) int {
+	return r.Trials(req.Budget, maxTrials)
 }
 
-// Open starts a study's session.
-func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	trials, problems := plan(req.Options, req.Budget)
-	if err := options.Open("random", req.Trial, problems); err != nil {
-		return nil, err
-	}
+func open(req tuners.OpenRequest, trials int) (tuners.Session, error) {
 	return batch.Open("random", req, trials, func(trial int) tuners.Params {
 		return req.Space.Sample(tuners.NewDraws(req.Seed, trial, 0, "trial params"))
 	})
-}
-
-// plan reads the options.
-func plan(given tuners.Params, b tuners.Budget) (trials int, problems []tuners.Problem) {
-	r := options.Read(description, given)
-	return r.Trials(b, maxTrials), r.Problems
 }

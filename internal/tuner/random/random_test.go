@@ -23,7 +23,7 @@ func play(t *testing.T, req tuners.OpenRequest, score func(trial int) float64) (
 	var state []byte
 	reopen := func() tuners.Session {
 		req.State = state
-		s, err := host.Local(random.Tuner{}).Open(ctx, req)
+		s, err := host.Local(random.Tuner).Open(ctx, req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestValidate(t *testing.T) {
 		{tuners.Budget{Rounds: 9, TrialRounds: 10}, nil, "budget.rounds"},
 		{tuners.Budget{Rounds: 9}, nil, "budget.trial_rounds"},
 	} {
-		problems, err := random.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{Space: request.Space, Options: c.options, Budget: c.budget})
+		problems, err := random.Tuner.Validate(t.Context(), tuners.ValidateRequest{Space: request.Space, Options: c.options, Budget: c.budget})
 		if err != nil {
 			t.Fatal(err)
 		}

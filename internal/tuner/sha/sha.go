@@ -5,22 +5,14 @@
 package sha
 
 import (
-	"context"
 	"slices"
 
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Tuner is successive halving. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what successive halving is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is successive halving.
+var Tuner = options.Tuner[Bracket]{About: tuners.Description{
 	Name:    "sha",
 	Version: "1.0.0",
 	Doc:     "Successive halving: starts eta^eliminations trials and keeps the best 1/eta at each rung; the last one trains to budget.trial_rounds.",
@@ -31,35 +23,23 @@ var description = tuners.Description{
 	Trials:        true,
 	Seconds:       true,
 	Architectures: true,
-}
+}, Plan: plan, Study: open}
 
-// Validate checks the options and that the budget pays for the rungs.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	_, problems := plan(req.Options, req.Budget)
-	return problems, nil
-}
-
-// Open starts a study's session.
-func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	b, problems := plan(req.Options, req.Budget)
-	if err := options.Open("sha", req.Trial, problems); err != nil {
-		return nil, err
-	}
+func open(req tuners.OpenRequest, b Bracket) (tuners.Session, error) {
 	return Open("sha", req, []Bracket{b}, nil)
 }
 
 // plan reads the options and computes the bracket: eta^eliminations arms, of which
 // one in eta goes on at each rung.
-func plan(given tuners.Params, budget tuners.Budget) (Bracket, []tuners.Problem) {
-	r := options.Read(description, given)
+func plan(r *options.Reader, req tuners.ValidateRequest) Bracket {
 	eta, eliminations := r.Whole("eta", 2, maxArms), r.Whole("eliminations", 1, maxArms)
 	if len(r.Problems) > 0 {
-		return Bracket{}, r.Problems
+		return Bracket{}
 	}
-	rungs, key, err := Rungs(budget.Rounds, budget.TrialRounds, eta, eliminations)
+	rungs, key, err := Rungs(req.Budget.Rounds, req.Budget.TrialRounds, eta, eliminations)
 	if err != nil {
 		r.Problem(key, "%v", err)
-		return Bracket{}, r.Problems
+		return Bracket{}
 	}
 	b := Bracket{Rungs: rungs, Arms: make([]int, len(rungs))}
 	arms := 1
@@ -67,5 +47,5 @@ func plan(given tuners.Params, budget tuners.Budget) (Bracket, []tuners.Problem)
 		b.Arms[i] = arms
 		arms *= eta
 	}
-	return b, nil
+	return b
 }

@@ -30,7 +30,7 @@ func (s *study) play(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
 	s.params, s.rounds = map[int]tuners.Params{}, map[int]int{}
-	session, err := host.Local(sha.Tuner{}).Open(ctx, s.req)
+	session, err := host.Local(sha.Tuner).Open(ctx, s.req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func (s *study) play(t *testing.T) {
 		}
 		req := s.req
 		req.State = session.State()
-		if session, err = host.Local(sha.Tuner{}).Open(ctx, req); err != nil {
+		if session, err = host.Local(sha.Tuner).Open(ctx, req); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -192,7 +192,7 @@ func TestGoesOnFromItsState(t *testing.T) {
 func TestValidate(t *testing.T) {
 	ask := func(rounds, trialRounds int, options tuners.Params) []tuners.Problem {
 		t.Helper()
-		p, err := sha.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{
+		p, err := sha.Tuner.Validate(t.Context(), tuners.ValidateRequest{
 			Space: space, Options: options, Budget: tuners.Budget{Rounds: rounds, TrialRounds: trialRounds},
 		})
 		if err != nil {
@@ -212,7 +212,7 @@ func TestValidate(t *testing.T) {
 	if p := ask(200, 20, tuners.Params{"etta": tuners.Num(2), "eliminations": tuners.Bool(true)}); len(p) != 2 {
 		t.Errorf("two bad options: %v", p)
 	}
-	if _, err := (sha.Tuner{}).Open(t.Context(), open(20, 20)); err == nil {
+	if _, err := sha.Tuner.Open(t.Context(), open(20, 20)); err == nil {
 		t.Error("T = M opened")
 	}
 }

@@ -6,8 +6,6 @@
 package tpe
 
 import (
-	"context"
-
 	"github.com/fedfast/fedfast/internal/tuner/internal/guided"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
@@ -19,15 +17,8 @@ const (
 	maxCandidates = 1024
 )
 
-// Tuner is the tree-structured Parzen estimator. The zero value is ready to use.
-type Tuner struct{}
-
-var _ tuners.Tuner = Tuner{}
-
-// Describe says what the estimator is.
-func (Tuner) Describe(context.Context) (tuners.Description, error) { return description, nil }
-
-var description = tuners.Description{
+// Tuner is the tree-structured Parzen estimator.
+var Tuner = options.Tuner[plan]{About: tuners.Description{
 	Name:    "tpe",
 	Version: "1.0.0",
 	Doc: "Tree-structured Parzen estimator (TPE), multivariate: proposes points that are likely among the best trials and unlikely among the others; " +
@@ -44,27 +35,18 @@ var description = tuners.Description{
 	Constraints:   true,
 	Conditions:    true,
 	Priors:        true,
+}, Plan: newPlan, Study: open}
+
+// plan is what the options and the budget fix.
+type plan struct {
+	guided.Plan
+	candidates int
 }
 
-// Validate checks the options and that the budget pays for a trial that the model
-// proposes.
-func (Tuner) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
-	_, _, problems := plan(req.Options, req.Budget)
-	return problems, nil
+func newPlan(r *options.Reader, req tuners.ValidateRequest) plan {
+	return plan{candidates: r.Whole("candidates", 1, maxCandidates), Plan: guided.ReadPlan(r, req.Budget, 0, maxTrials)}
 }
 
-// Open starts a study's session.
-func (Tuner) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
-	p, candidates, problems := plan(req.Options, req.Budget)
-	if err := options.Open("tpe", req.Trial, problems); err != nil {
-		return nil, err
-	}
-	return guided.Open("tpe", req, p, &model{req: req, initial: p.Initial, candidates: candidates})
-}
-
-// plan reads the options.
-func plan(given tuners.Params, b tuners.Budget) (guided.Plan, int, []tuners.Problem) {
-	r := options.Read(description, given)
-	candidates := r.Whole("candidates", 1, maxCandidates)
-	return guided.ReadPlan(r, b, 0, maxTrials), candidates, r.Problems
+func open(req tuners.OpenRequest, p plan) (tuners.Session, error) {
+	return guided.Open("tpe", req, p.Plan, &model{req: req, initial: p.Initial, candidates: p.candidates})
 }

@@ -48,7 +48,7 @@ func TestBeatsRandomSearch(t *testing.T) {
 	var ours, theirs float64
 	for seed := range uint64(seeds) {
 		var best [2]float64
-		for i, tuner := range []tuners.Tuner{tpe.Tuner{}, random.Tuner{}} {
+		for i, tuner := range []tuners.Tuner{tpe.Tuner, random.Tuner} {
 			s := study(tuner, trials)
 			s.Request.Seed = seed
 			r := s.Play(t)
@@ -69,8 +69,8 @@ func TestBeatsRandomSearch(t *testing.T) {
 }
 
 func TestFirstTrialsAreThoseOfRandomSearch(t *testing.T) {
-	r := study(tpe.Tuner{}, 20).Play(t)
-	other := study(random.Tuner{}, 20).Play(t)
+	r := study(tpe.Tuner, 20).Play(t)
+	other := study(random.Tuner, 20).Play(t)
 	if len(r.Stages[0]) != 10 || len(r.Params) != 20 {
 		t.Errorf("%d random trials of %d, want 10 of 20", len(r.Stages[0]), len(r.Params))
 	}
@@ -82,20 +82,20 @@ func TestFirstTrialsAreThoseOfRandomSearch(t *testing.T) {
 }
 
 func TestGoesOnFromItsState(t *testing.T) {
-	s := study(tpe.Tuner{}, 25)
+	s := study(tpe.Tuner, 25)
 	s.Reopened(t, 1, 3)
 	s.Parallel, s.Next = 3, func(running []int) int { return len(running) - 1 }
 	s.Reopened(t, 1, 2)
 	req := s.Request
 	req.State = []byte(`{"trials":[{"point":[1,2,3,4,5,6,7,9]}]}`)
 	const want = "damaged: trial 0 has choice 5 of client.one, which has 1"
-	if _, err := (tpe.Tuner{}).Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := tpe.Tuner.Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a state of another space: %v", err)
 	}
 }
 
 func TestTrialsInFlightSpread(t *testing.T) {
-	s := study(tpe.Tuner{}, 22)
+	s := study(tpe.Tuner, 22)
 	s.Parallel, s.Rungs = 4, true
 	r := s.Play(t)
 	for i, want := range []int{10, 4, 4, 4} {
@@ -113,13 +113,13 @@ func TestTrialsInFlightSpread(t *testing.T) {
 }
 
 func TestFailedTrialsAreNeverGood(t *testing.T) {
-	s := study(tpe.Tuner{}, 20)
+	s := study(tpe.Tuner, 20)
 	s.Score = func(int, tuners.Params, int) float64 { return math.NaN() }
 	if r := s.Play(t); r.Best != -1 || len(r.Params) != 20 {
 		t.Errorf("all fail: best %d of %d trials", r.Best, len(r.Params))
 	}
 	failures := 0 // above 0.1 training diverges, and the best learning rate is just below
-	s = study(tpe.Tuner{}, 60)
+	s = study(tpe.Tuner, 60)
 	s.Score = func(_ int, p tuners.Params, _ int) float64 {
 		lr := p.Float("client.lr", 0)
 		if lr > 0.1 {
@@ -134,7 +134,7 @@ func TestFailedTrialsAreNeverGood(t *testing.T) {
 }
 
 func TestMaximize(t *testing.T) {
-	s := study(tpe.Tuner{}, 20)
+	s := study(tpe.Tuner, 20)
 	down := s.Play(t)
 	s.Request.Objective.Direction = tuners.Maximize
 	s.Score = func(trial int, p tuners.Params, round int) float64 { return -bowl(trial, p, round) }
@@ -144,7 +144,7 @@ func TestMaximize(t *testing.T) {
 }
 
 func TestASpaceOfOnePoint(t *testing.T) {
-	s := study(tpe.Tuner{}, 20)
+	s := study(tpe.Tuner, 20)
 	s.Request.Space = mixed[4:6]
 	s.Score = func(trial int, _ tuners.Params, _ int) float64 { return float64(trial % 2) }
 	if r := s.Play(t); len(r.Params) != 20 || r.Best != 0 {
@@ -167,7 +167,7 @@ func TestValidate(t *testing.T) {
 		{60, 10, tuners.Params{"candidates": tuners.Num(0)}, "options.candidates", "from 1 to 1024, not 0"},
 		{60, 10, tuners.Params{"gamma": tuners.Num(1)}, "options.gamma", "available: init, trials, candidates"},
 	} {
-		problems, err := tpe.Tuner{}.Validate(t.Context(), tuners.ValidateRequest{
+		problems, err := tpe.Tuner.Validate(t.Context(), tuners.ValidateRequest{
 			Space: mixed, Options: c.options, Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m},
 		})
 		if err != nil {

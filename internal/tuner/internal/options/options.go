@@ -1,4 +1,4 @@
-// Package options reads the options of the built-in tuners, with one clear line for
+// Package options makes built-in tuners, and reads their options with one clear line for
 // each that is wrong.
 package options
 
@@ -13,6 +13,7 @@ import (
 // Reader reads the options of one request and collects what is wrong with them.
 type Reader struct {
 	Problems []tuners.Problem // in the order in which they were found
+	name     string           // of the tuner
 	values   tuners.Params
 	bad      map[string]bool // names with a problem: they keep their default
 	defaults tuners.Params
@@ -20,7 +21,7 @@ type Reader struct {
 
 // Read checks names and kinds of the given options against a description.
 func Read(d tuners.Description, given tuners.Params) *Reader {
-	r := &Reader{Problems: d.CheckOptions(given), values: d.WithDefaults(given), defaults: d.WithDefaults(nil), bad: map[string]bool{}}
+	r := &Reader{name: d.Name, Problems: d.CheckOptions(given), values: d.WithDefaults(given), defaults: d.WithDefaults(nil), bad: map[string]bool{}}
 	for _, p := range r.Problems {
 		r.bad[p.Key] = true
 	}
@@ -56,6 +57,20 @@ func (r *Reader) Real(name, want string, ok func(float64) bool) float64 {
 	return r.defaults.Float(name, 0)
 }
 
+// Share returns a number from 0 to 1. Anything else is a problem, and the default stands
+// in for it.
+func (r *Reader) Share(name string) float64 {
+	return r.Real(name, "from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 })
+}
+
+// TrialRounds reports whether a trial has a round; if not, this is a problem.
+func (r *Reader) TrialRounds(b tuners.Budget) bool {
+	if b.TrialRounds < 1 {
+		r.Problem("budget.trial_rounds", "a trial needs at least 1 round, not %d", b.TrialRounds)
+	}
+	return b.TrialRounds >= 1
+}
+
 // Truth returns true or false.
 func (r *Reader) Truth(name string) bool {
 	return r.values.Truth(name, r.defaults.Truth(name, false))
@@ -82,9 +97,7 @@ func (r *Reader) OneOf(name string, valid ...string) string {
 // for, and at most the given number. A budget that pays for none is a problem.
 func (r *Reader) Trials(b tuners.Budget, most int) int {
 	n := r.Whole("trials", 0, most)
-	if b.TrialRounds < 1 {
-		r.Problem("budget.trial_rounds", "a trial needs at least 1 round, not %d", b.TrialRounds)
-	}
+	r.TrialRounds(b)
 	if len(r.Problems) > 0 {
 		return 0
 	}
@@ -97,6 +110,19 @@ func (r *Reader) Trials(b tuners.Budget, most int) int {
 		n = min(fit, most)
 	}
 	return n
+}
+
+// Choices checks dimensions of which there must be one, or missing is a problem, and that
+// each is a choice.
+func (r *Reader) Choices(dims tuners.Space, missing string) {
+	if len(dims) == 0 {
+		r.Problem("method", "%s", missing)
+	}
+	for _, d := range dims {
+		if d.Kind != tuners.Choice {
+			r.Problem("space."+d.Name, "%s supports only choices", r.name)
+		}
+	}
 }
 
 // Problem adds a problem with a key.
