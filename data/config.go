@@ -100,8 +100,8 @@ type Config struct {
 	// Proxy samples, drawn from all clients' training samples before these are
 	// cut or dealt, are set apart for proxy federations; see Federation.Side.
 	Proxy int `toml:"proxy" in:"[0, inf)" doc:"number of samples set aside for the proxy federations of a client tuner that prepares"`
-	// Seed decides all draws.
-	Seed uint64 `toml:"-"`
+	// Seed decides all draws. A study file's 0 stands for the study's seed.
+	Seed uint64 `toml:"seed" in:"[0, inf)" doc:"seed of the data's own draws (partition, splits, held-out clients, generated samples), so that several seeds train on the same clients; 0: seed" also:"partition_seed data_seed split_seed"`
 }
 
 // The augmentations of ColourView, values of data.augment.

@@ -352,7 +352,9 @@ func (c *Config) Updates() int {
 // data returns the configuration for data.Open.
 func (c *Config) data() data.Config {
 	d := c.Data.Config
-	d.Seed = c.Seed
+	if d.Seed == 0 {
+		d.Seed = c.Seed
+	}
 	return d
 }
 
