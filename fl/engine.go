@@ -112,6 +112,7 @@ type Engine struct {
 	layout func() [32]byte
 	fleet  clock.Fleet    // nil for none
 	places func() []int32 // of the trained parameters, in the usual order
+	strips func() []strip // of the trained parameters
 	uplink *uplink        // of the clients' updates; nil where nothing happens to them
 	tiers  []int32        // of the clients; nil without fleet.Tiers
 
@@ -182,6 +183,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, head: cfg.Head(), layout: sync.OnceValue(func() [32]byte { return layout(cfg.Model) })}
 	e.kept, e.aside = cfg.keptSpans(), cfg.asideSpans()
 	e.places = sync.OnceValue(func() []int32 { return trainedPlaces(&e.cfg) })
+	e.strips = sync.OnceValue(func() []strip { return trainedStrips(e.cfg.Model.Size(), trainedPlaces(&e.cfg)) })
 	e.uplink, e.aggregator, e.holding = newUplink(&e.cfg, e.places), aggregator, cfg.holds()
 	forward, flops := cfg.Model.FLOPs()
 	e.forwardFLOPs, e.trainFLOPs, e.hessianFLOPs = float64(forward), float64(flops), float64(cfg.Model.HessianFLOPs())

@@ -11,16 +11,16 @@ import (
 
 // gauss draws the noise of private sums from ChaCha8, which is fast and, unlike a generator
 // made for simulations alone, cannot be predicted from its output, by the ziggurat of
-// Marsaglia and Tsang 2000.
-type gauss struct{ bits *rand.ChaCha8 }
+// Marsaglia and Tsang 2000, with 32 bits for a number: as many as a float32 can tell apart.
+type gauss struct{ bits rand.ChaCha8 }
 
-// newGauss returns the stream of a key and a number.
-func newGauss(key, stream uint64) gauss {
+// seed begins the stream of a key and a number.
+func (g *gauss) seed(key, stream uint64) {
 	var seed [32]byte
 	for i := range uint64(4) {
 		binary.LittleEndian.PutUint64(seed[8*i:], kernels.Key(key, stream, i))
 	}
-	return gauss{rand.NewChaCha8(seed)}
+	g.bits.Seed(seed)
 }
 
 // The ziggurat covers the bell curve by layers of equal area, whose right ends are edges and
@@ -42,28 +42,65 @@ var edges, heights = func() (x, y [layers + 1]float64) {
 	return x, y
 }()
 
+// stairs has of each layer what an odd number below steps in size is multiplied by, and the
+// size below which it lies within the layer above, so that nothing else decides.
+var stairs = func() (all [layers]struct {
+	scale float64
+	whole int32
+}) {
+	for i := range all {
+		all[i].scale = edges[i] / steps
+		all[i].whole = int32(edges[i+1] / edges[i] * steps)
+	}
+	return all
+}()
+
+// steps is how many odd numbers a layer has, of both signs.
+const steps = 1 << 24
+
 func bell(x float64) float64 { return det.Exp(-0.5 * float64(x*x)) }
 
-// next returns a number of the standard normal distribution.
-func (g gauss) next() float64 {
-	for {
+// add adds numbers of the standard normal distribution, times a factor, two for each word of
+// bits.
+func (g *gauss) add(to []float32, factor float64) {
+	for len(to) > 1 {
 		u := g.bits.Uint64()
-		i := u % layers
-		x := float64(float64(int64(u)>>11) * 0x1p-52 * edges[i])
-		if math.Abs(x) < edges[i+1] {
-			return x
+		at, beside := &stairs[u%layers], &stairs[u>>32%layers]
+		n, m := int32(u)>>7|1, int32(u>>32)>>7|1
+		x, y := float64(n)*at.scale, float64(m)*beside.scale
+		if max(n, -n) >= at.whole {
+			x = g.edge(uint32(u), x)
 		}
-		if i == 0 {
-			return math.Copysign(g.beyond(), x)
+		if max(m, -m) >= beside.whole {
+			y = g.edge(uint32(u>>32), y)
 		}
-		if heights[i]+float64(det.Unit(g.bits.Uint64())*(heights[i+1]-heights[i])) < bell(x) {
-			return x
-		}
+		to[0] += float32(factor * x)
+		to[1] += float32(factor * y)
+		to = to[2:]
+	}
+	if len(to) > 0 {
+		var two [2]float32
+		g.add(two[:], factor)
+		to[0] += two[0]
 	}
 }
 
+// edge returns a number that lies in a layer but not within the one above, or another one.
+func (g *gauss) edge(u uint32, x float64) float64 {
+	i := u % layers
+	if i == 0 {
+		return math.Copysign(g.beyond(), x)
+	}
+	if heights[i]+float64(det.Unit(g.bits.Uint64())*(heights[i+1]-heights[i])) < bell(x) {
+		return x
+	}
+	var two [2]float32
+	g.add(two[:], 1)
+	return float64(two[0])
+}
+
 // beyond returns a number of the half normal distribution above tail.
-func (g gauss) beyond() float64 {
+func (g *gauss) beyond() float64 {
 	for {
 		a := -det.Log(1-det.Unit(g.bits.Uint64())) / tail
 		b := -det.Log(1 - det.Unit(g.bits.Uint64()))

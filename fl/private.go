@@ -133,15 +133,15 @@ func (t *Trial) privatize(p *part, slots []Slot) error {
 	}
 	clip := float64(t.clip[0])
 	noise := kernels.Key(c.Seed, uint64(t.number), uint64(t.round), purposeNoise)
-	from, off := kernels.Key(noise, sumNoise), []uint64(nil)
 	deviation := float64(c.Privacy.Noise * clip)
+	draws := []noiseOf{{kernels.Key(noise, sumNoise), deviation}}
 	switch c.Privacy.Mechanism {
 	case LocalNoise:
-		deviation = 0
+		draws = nil
 	case TreeNoise:
-		from, off = t.treeNoise()
+		draws = t.treeNoise(deviation)
 	}
-	if err := addNoise(t.engine, p.Sum, deviation, from, off...); err != nil {
+	if err := addNoise(t.engine, p.Sum, draws...); err != nil {
 		return err
 	}
 	p.Weight, p.Number = float64(c.Cohort), 0

@@ -104,7 +104,7 @@ func TestNoise(t *testing.T) {
 	noisy := func(m *Config, key uint64) []float32 {
 		e := newEngine(t, *m)
 		sum := make([]float32, m.Model.Size())
-		if err := addNoise(e, sum, 2, key); err != nil {
+		if err := addNoise(e, sum, noiseOf{key, 2}); err != nil {
 			t.Fatal(err)
 		}
 		return sum
@@ -123,7 +123,7 @@ func TestNoise(t *testing.T) {
 	e := newEngine(t, cfg)
 	for round := uint64(0); len(draws) < 1_000_000; round++ {
 		sum := make([]float32, whole.Size())
-		if err := addNoise(e, sum, 2, kernels.Key(1, 2, round, purposeNoise)); err != nil {
+		if err := addNoise(e, sum, noiseOf{kernels.Key(1, 2, round, purposeNoise), 2}); err != nil {
 			t.Fatal(err)
 		}
 		if last != nil {
@@ -323,11 +323,14 @@ func TestGauss(t *testing.T) {
 	if edges[layers] != 0 || math.Abs(float64(edges[layers-1]*(heights[layers]-heights[layers-1]))-area) > 1e-9 {
 		t.Errorf("the uppermost layer is %v wide and %v high", edges[layers-1], heights[layers]-heights[layers-1])
 	}
-	g := newGauss(3, 5)
+	var g gauss
+	g.seed(3, 5)
 	const n = 3_000_000
+	draws := make([]float32, n)
+	g.add(draws, 1)
 	beyond, squares := 0, 0.0
-	for range n {
-		x := g.next()
+	for _, d := range draws {
+		x := float64(d)
 		squares += x * x
 		if math.Abs(x) > 3.9 {
 			beyond++

@@ -2,6 +2,8 @@ package fl
 
 import (
 	"math/bits"
+	"slices"
+	"sort"
 
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -9,39 +11,79 @@ import (
 // noiseBlock is how many numbers a stream of noise has, so that workers share them.
 const noiseBlock = 4096
 
-// addNoise adds Gaussian noise of a key to each trained parameter, in the order of the
-// model's usual layout, and takes that of other keys off; the padding of its memory gets none.
-func addNoise(e *Engine, sum []float32, deviation float64, key uint64, off ...uint64) error {
-	if deviation == 0 {
+// noiseOf is the Gaussian noise of a key, times a factor.
+type noiseOf struct {
+	key    uint64
+	factor float64
+}
+
+// strip is a span of the packed weights whose parameters are all trained and sent, of which
+// number come before it.
+type strip struct{ lo, hi, number int }
+
+// trainedStrips returns where places lie, ascending, each in the longest span.
+func trainedStrips(size int, places []int32) (all []strip) {
+	trained := make([]bool, size)
+	for _, at := range places {
+		trained[at] = true
+	}
+	number := 0
+	for lo := 0; lo < size; lo++ {
+		if !trained[lo] {
+			continue
+		}
+		hi := lo + 1
+		for hi < size && trained[hi] {
+			hi++
+		}
+		all = append(all, strip{lo, hi, number})
+		number += hi - lo
+		lo = hi
+	}
+	return all
+}
+
+// addNoise adds noise to each trained parameter of a packed vector, in its order; the padding
+// gets none.
+func addNoise(e *Engine, sum []float32, of ...noiseOf) error {
+	if !noisy(of) {
 		return nil
 	}
-	return e.pool.run((len(e.places())+noiseBlock-1)/noiseBlock, func(i int, _ *worker) error {
-		e.addBlock(sum, i, deviation, key, off)
+	return e.pool.run(e.noiseBlocks(), func(i int, _ *worker) error {
+		e.addBlock(sum, i, of)
 		return nil
 	})
 }
 
+// noisy reports whether noise is not 0.
+func noisy(of []noiseOf) bool {
+	return slices.ContainsFunc(of, func(d noiseOf) bool { return d.factor != 0 })
+}
+
+// noiseBlocks returns how many blocks noise has.
+func (e *Engine) noiseBlocks() int {
+	strips := e.strips()
+	if len(strips) == 0 {
+		return 0
+	}
+	last := strips[len(strips)-1]
+	return (last.number + last.hi - last.lo + noiseBlock - 1) / noiseBlock
+}
+
 // addBlock adds a block of what addNoise does.
-func (e *Engine) addBlock(sum []float32, block int, deviation float64, key uint64, off []uint64) {
-	places := e.places()
-	places = places[block*noiseBlock : min((block+1)*noiseBlock, len(places))]
-	g := newGauss(key, uint64(block))
-	if len(off) == 0 {
-		for _, at := range places {
-			sum[at] += float32(deviation * g.next())
+func (e *Engine) addBlock(sum []float32, block int, of []noiseOf) {
+	from, strips := block*noiseBlock, e.strips()
+	first := sort.Search(len(strips), func(i int) bool { return strips[i].number > from }) - 1
+	var g gauss
+	for _, d := range of {
+		g.seed(d.key, uint64(block))
+		lo, left := strips[first].lo+from-strips[first].number, noiseBlock
+		for i := first; left > 0 && i < len(strips); i++ {
+			lo = max(lo, strips[i].lo)
+			to := sum[lo:min(lo+left, strips[i].hi)]
+			g.add(to, d.factor)
+			left -= len(to)
 		}
-		return
-	}
-	others := make([]gauss, len(off))
-	for i, key := range off {
-		others[i] = newGauss(key, uint64(block))
-	}
-	for _, at := range places {
-		x := g.next()
-		for i := range others {
-			x -= others[i].next()
-		}
-		sum[at] += float32(deviation * x)
 	}
 }
 
@@ -54,33 +96,34 @@ func (e *Engine) release(c *contribution, norm, clip float64, key uint64) {
 		kernels.Scale(c.delta, float32(bound/norm))
 	}
 	c.weight, c.scale = 1, 0
-	e.addAll(c.delta, float64(e.cfg.Privacy.Noise*clip), key)
+	e.addAll(c.delta, noiseOf{key, e.cfg.Privacy.Noise * clip})
 }
 
 // addAll does what addNoise does, in the goroutine of a worker.
-func (e *Engine) addAll(sum []float32, deviation float64, key uint64) {
-	if deviation == 0 {
+func (e *Engine) addAll(sum []float32, of ...noiseOf) {
+	if !noisy(of) {
 		return
 	}
-	for i := range (len(e.places()) + noiseBlock - 1) / noiseBlock {
-		e.addBlock(sum, i, deviation, key, nil)
+	for i := range e.noiseBlocks() {
+		e.addBlock(sum, i, of)
 	}
 }
 
-// treeNoise returns the keys of the noise by which the sum of a round has that of a tree more
-// than the sum of the round before, on the sums of all rounds so far (Kairouz et al. 2021,
-// arXiv 2103.00039, without the estimator of Honaker): a node of the tree ends with the round,
-// and those that it covers are taken off. Each pass over the clients begins a tree.
-func (t *Trial) treeNoise() (key uint64, off []uint64) {
+// treeNoise returns the noise by which the sum of a round has that of a tree more than the sum
+// of the round before, on the sums of all rounds so far (Kairouz et al. 2021, arXiv
+// 2103.00039, without the estimator of Honaker): a node of the tree ends with the round, and
+// those that it covers are taken off. Each pass over the clients begins a tree.
+func (t *Trial) treeNoise(deviation float64) []noiseOf {
 	c := &t.engine.cfg
 	rounds := len(c.Data.Clients) / c.Cohort
 	tree, end := t.round/rounds, t.round%rounds+1
-	node := func(level, end int) uint64 {
-		return kernels.Key(c.Seed, uint64(t.number), purposeTree, uint64(tree), uint64(level), uint64(end))
+	node := func(level, end int, factor float64) noiseOf {
+		return noiseOf{kernels.Key(c.Seed, uint64(t.number), purposeTree, uint64(tree), uint64(level), uint64(end)), factor}
 	}
 	level := bits.TrailingZeros(uint(end))
+	all := []noiseOf{node(level, end, deviation)}
 	for below := range level {
-		off = append(off, node(below, end-1<<below))
+		all = append(all, node(below, end-1<<below, -deviation))
 	}
-	return node(level, end), off
+	return all
 }

@@ -43,7 +43,7 @@ func (l *Local) privateSteps(p ClientParams, w []float32, opts nn.TrainOpts, opt
 				kernels.Add(sum, sum, grad)
 			}
 		}
-		e.addAll(sum, float64(privacy.Noise*privacy.Clip), kernels.Key(l.key, purposeNoise, uint64(l.Steps)))
+		e.addAll(sum, noiseOf{kernels.Key(l.key, purposeNoise, uint64(l.Steps)), privacy.Noise * privacy.Clip})
 		kernels.Scale(sum, float32(1/float64(rate*float64(n))))
 		opt.Step(w, sum)
 		l.Count(result)
