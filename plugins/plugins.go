@@ -13,6 +13,7 @@ import (
 	"github.com/fedfast/fedfast/internal/tuner/asha"
 	"github.com/fedfast/fedfast/internal/tuner/bo"
 	"github.com/fedfast/fedfast/internal/tuner/bohb"
+	"github.com/fedfast/fedfast/internal/tuner/dehb"
 	"github.com/fedfast/fedfast/internal/tuner/fathom"
 	"github.com/fedfast/fedfast/internal/tuner/fedex"
 	"github.com/fedfast/fedfast/internal/tuner/fedhyper"
@@ -38,6 +39,7 @@ var registered = struct {
 	"asha":        asha.Tuner,
 	"bo":          bo.Tuner,
 	"bohb":        bohb.Tuner,
+	"dehb":        dehb.Tuner,
 	"fathom":      fathom.Tuner,
 	"fedex":       fedex.Tuner,
 	"fedhyper":    fedhyper.Tuner,

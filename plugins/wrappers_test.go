@@ -20,6 +20,7 @@ var wrappers = []struct {
 	{"grid", tuners.Budget{Rounds: 90 * 4, TrialRounds: 4}}, // 5 x 3 x 2 x 3 points
 	{"hyperband", tuners.Budget{Rounds: 300, TrialRounds: 27}},
 	{"bohb", tuners.Budget{Rounds: 300, TrialRounds: 27}},
+	{"dehb", tuners.Budget{Rounds: 300, TrialRounds: 27}},
 	{"asha", tuners.Budget{Rounds: 300, TrialRounds: 27}},
 	{"bo", tuners.Budget{Rounds: 350, TrialRounds: 10}},
 	{"tpe", tuners.Budget{Rounds: 350, TrialRounds: 10}},

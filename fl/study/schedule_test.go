@@ -28,7 +28,7 @@ func tuned(t *testing.T, name string) Setup {
 	halves := map[string]any{"eta": int64(2), "eliminations": int64(2)}
 	s.Config.Tuner.Options = map[string]map[string]any{
 		"sha": halves, "asha": halves, "hyperband": {"eta": int64(2), "brackets": int64(2)},
-		"bohb": {"eta": int64(2), "brackets": int64(2)}, "bo": {"init": int64(3)}, "tpe": {"init": int64(3)},
+		"bohb": {"eta": int64(2), "brackets": int64(2)}, "dehb": {"eta": int64(2), "brackets": int64(2)}, "bo": {"init": int64(3)}, "tpe": {"init": int64(3)},
 		"fedex": {"configs": int64(3)}, "fedpop": {"interval": int64(2)}, "pbt": {"interval": int64(1)},
 		"fedoras": {"population": int64(4), "generations": int64(2), "tiers": int64(2)},
 	}[name]

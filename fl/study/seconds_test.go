@@ -25,14 +25,14 @@ var rates = map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}
 // ends at its first round at or after the second of its rung, with the same bits for any
 // number of workers and of trials at a time.
 func TestTunersSpendSeconds(t *testing.T) {
-	for name, seconds := range map[string]int{"sha": 170, "asha": 400, "hyperband": 400, "bohb": 400, "random": 160, "grid": 160, "bo": 160, "tpe": 160, "pbt": 160} {
+	for name, seconds := range map[string]int{"sha": 170, "asha": 400, "hyperband": 400, "bohb": 400, "dehb": 400, "random": 160, "grid": 160, "bo": 160, "tpe": 160, "pbt": 160} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tune := func(workers int) *Result {
 				s := timeStudy(t, name, rates, inSeconds(seconds, 40))
 				s.Workers, s.Config.Tuner.Parallel = workers, 2
 				switch name {
-				case "sha", "asha", "hyperband", "bohb":
+				case "sha", "asha", "hyperband", "bohb", "dehb":
 					s.Config.Tuner.Options = map[string]any{"eta": 2}
 				case "grid":
 					s.Config.Space = map[string]any{"client.lr": map[string]any{"choice": []any{0.01, 0.1, 1.0, 3.0}}}

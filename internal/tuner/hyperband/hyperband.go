@@ -39,6 +39,12 @@ func open(req tuners.OpenRequest, schedule []sha.Bracket) (tuners.Session, error
 
 // Read reads Options and returns what a study of the budget runs, see Schedule.
 func Read(r *options.Reader, b tuners.Budget) []sha.Bracket {
+	return Schedule(b.Rounds, b.TrialRounds, ReadPass(r, b))
+}
+
+// ReadPass reads Options and returns one pass, see Brackets, a bracket of which the budget pays
+// for; nil with problems.
+func ReadPass(r *options.Reader, b tuners.Budget) []sha.Bracket {
 	eta, brackets := r.Whole("eta", 2, maxEta), r.Whole("brackets", 0, maxBrackets)
 	r.TrialRounds(b)
 	if len(r.Problems) > 0 {
@@ -52,5 +58,5 @@ func Read(r *options.Reader, b tuners.Budget) []sha.Bracket {
 		r.Problem(key, "%s", message)
 		return nil
 	}
-	return Schedule(b.Rounds, b.TrialRounds, Brackets(b.TrialRounds, eta, top))
+	return Brackets(b.TrialRounds, eta, top)
 }
