@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -23,6 +24,9 @@ type Contest struct {
 	// Sets are assignments to the configuration of every study, as Table.Study takes them;
 	// the total of the rounds is the contest's own.
 	Sets []string
+	// Known are results of an equal contest, whose tuners are ranked with those that play; nil
+	// for none.
+	Known *Standings
 	// Workers is how many studies are played at once.
 	Workers int
 }
@@ -38,10 +42,18 @@ const curvePoints = 20
 
 // Play plays all. A tuner that refuses a table's budget or space is left out there.
 func (c Contest) Play(ctx context.Context) (*Standings, error) {
-	s := &Standings{Seeds: c.Seeds}
+	s := &Standings{Seeds: c.Seeds, Sets: c.Sets}
+	for _, t := range c.Tables {
+		s.Tables = append(s.Tables, Digest{t.Name, t.It.SHA256})
+	}
+	if err := s.sameAs(c.Known); err != nil {
+		return nil, err
+	}
 	out := map[string]bool{}
 	for _, t := range c.Tables {
-		s.Tables = append(s.Tables, t.Name)
+		if c.Known != nil {
+			s.Cells = append(s.Cells, c.known(t.Name, out)...)
+		}
 		for _, tuner := range c.Tuners {
 			cell, err := c.cell(ctx, t, tuner)
 			if ctx.Err() != nil {
@@ -60,6 +72,36 @@ func (c Contest) Play(ctx context.Context) (*Standings, error) {
 	}
 	s.rank(out)
 	return s, nil
+}
+
+// sameAs returns an error unless the results known, which may be nil, are of the same tables,
+// seeds and sets.
+func (s *Standings) sameAs(known *Standings) error {
+	switch {
+	case known == nil:
+	case !slices.Equal(known.Tables, s.Tables):
+		return errors.New("the known results are of other tables")
+	case known.Seeds != s.Seeds || !slices.Equal(known.Sets, s.Sets):
+		return fmt.Errorf("the known results are of %s with --set %q, these of %s with %q", oneline.Count(known.Seeds, "seed"), known.Sets, oneline.Count(s.Seeds, "seed"), s.Sets)
+	}
+	return nil
+}
+
+// known returns the known cells of a table, without those of tuners that play again, and notes
+// in out whose are missing.
+func (c Contest) known(table string, out map[string]bool) []Cell {
+	var cells []Cell
+	for _, cell := range c.Known.Cells {
+		again := slices.ContainsFunc(c.Tuners, func(t Named[tuners.Tuner]) bool { return t.Name == cell.Tuner })
+		switch {
+		case again:
+		case cell.Table == table && len(cell.Final) == c.Seeds:
+			cells = append(cells, cell)
+		case !slices.ContainsFunc(c.Known.Ranks, func(r Rank) bool { return r.Tuner == cell.Tuner }):
+			out[cell.Tuner] = true
+		}
+	}
+	return cells
 }
 
 // cell plays a tuner on a table, with half the rounds that the table has of a seed or those that
@@ -104,7 +146,7 @@ func (c Contest) cell(ctx context.Context, t Named[*Table], tuner Named[tuners.T
 		for seed := range at {
 			at[seed] = regrets[seed][k]
 		}
-		cell.final = slices.Clone(at)
+		cell.Final = slices.Clone(at)
 		cell.Curve = append(cell.Curve, Regret{parts[k], quartiles(at, nil)})
 	}
 	return cell, nil

@@ -13,14 +13,22 @@ import (
 
 // Standings are what came of a Contest.
 type Standings struct {
-	Tables []string `json:"tables"`
+	Tables []Digest `json:"tables"`
 	Seeds  int      `json:"seeds"`
+	// Sets are the contest's.
+	Sets []string `json:"sets,omitempty"`
 	// Cells are by table, then by tuner.
 	Cells []Cell `json:"cells"`
 	// Ranks are by tuner, the best mean first, over those that played on every table.
 	Ranks []Rank `json:"ranks"`
 	// LeftOut says why a tuner did not play on a table.
 	LeftOut []string `json:"left_out,omitempty"`
+}
+
+// Digest names a table and has the SHA-256 of its Parquet file.
+type Digest struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"parquet_sha256"`
 }
 
 // Cell is a tuner on a table: its regret is the validation error, on all clients, of the
@@ -33,8 +41,8 @@ type Cell struct {
 	// Rounds is the budget. Curve is the regret after parts of half the table's rounds.
 	Rounds int      `json:"rounds"`
 	Curve  []Regret `json:"regret"`
-
-	final []float64 // by seed
+	// Final is the regret at the end, by seed.
+	Final []float64 `json:"final"`
 }
 
 // Regret are quartiles over the seeds.
@@ -57,10 +65,10 @@ type Rank struct {
 // rank fills in the ranks of the tuners that were not left out.
 func (s *Standings) rank(out map[string]bool) {
 	ranks, wins := map[string]map[int][]float64{}, map[string]float64{}
-	for i, name := range s.Tables {
+	for i, table := range s.Tables {
 		var cells []*Cell
 		for k := range s.Cells {
-			if cell := &s.Cells[k]; cell.Table == name && !out[cell.Tuner] {
+			if cell := &s.Cells[k]; cell.Table == table.Name && !out[cell.Tuner] {
 				cells = append(cells, cell)
 			}
 		}
@@ -69,9 +77,9 @@ func (s *Standings) rank(out map[string]bool) {
 				lower, same := 0, 0
 				for _, other := range cells {
 					switch {
-					case other.final[seed] < cell.final[seed]:
+					case other.Final[seed] < cell.Final[seed]:
 						lower++
-					case other.final[seed] == cell.final[seed]:
+					case other.Final[seed] == cell.Final[seed]:
 						same++
 					}
 				}
@@ -109,11 +117,11 @@ func (s *Standings) Figure() (*figure.Figure, error) {
 		Name: "tuners", Title: "Regret against rounds spent",
 		Note: fmt.Sprintf("validation error, on all clients, of the incumbent above the lowest of the table, in points, of an RMSE in %%; medians of %s", oneline.Count(s.Seeds, "seed")),
 	}
-	for _, name := range s.Tables {
-		panel := figure.Panel{Title: name, X: figure.Axis{Label: "rounds", Whole: true}, Y: figure.Axis{Label: "regret, points or %", Zero: true}}
+	for _, table := range s.Tables {
+		panel := figure.Panel{Title: table.Name, X: figure.Axis{Label: "rounds", Whole: true}, Y: figure.Axis{Label: "regret, points or %", Zero: true}}
 		for i := range s.Cells {
 			cell := &s.Cells[i]
-			if cell.Table != name {
+			if cell.Table != table.Name {
 				continue
 			}
 			line := figure.Line{Name: cell.Tuner, Step: true}

@@ -161,6 +161,15 @@ func TestContest(t *testing.T) {
 	if err != nil || again.Ranks[0] != s.Ranks[0] {
 		t.Errorf("%+v, %v", again, err)
 	}
+	one := c
+	one.Known, one.Tuners = s, c.Tuners[:1] // random plays again, hyperband is known
+	if again, err = one.Play(t.Context()); err != nil || !slices.Equal(again.Ranks, s.Ranks) || len(again.Cells) != 4 {
+		t.Errorf("with known results %+v, %v", again, err)
+	}
+	one.Seeds = 5
+	if _, err := one.Play(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "the known results are of 6 seeds ") {
+		t.Error(err)
+	}
 	if _, err := s.Figure(); err != nil {
 		t.Error(err)
 	}

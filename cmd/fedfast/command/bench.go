@@ -37,6 +37,7 @@ type benchOptions struct {
 	gobench  bool
 	tables   string
 	tuners   []string
+	known    string
 	sets     []string
 }
 
@@ -94,6 +95,7 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this `FILE`")
 	f.StringVar(&o.tables, "tables", "", "directory `DIR` of tables for the suite tuners (see fedfast table record)")
 	f.StringSliceVar(&o.tuners, "tuner", nil, "`NAMES` of the tuners of the suite tuners (default: the built-in ones)")
+	f.StringVar(&o.known, "known", "", "rank with the tuners of `FILE`, the --json of the suite tuners on the same tables and seeds")
 	f.StringArrayVar(&o.sets, "set", nil, "set `KEY=VALUE` for every study of the suite tuners, such as score.clients=1 (repeatable)")
 	o.plot.addFlags(cmd, "also plot the suite scale or tuners, else the speed beside PyTorch,")
 	f.StringSliceVar(&o.from, "from", nil, "show and plot the report in `FILE`, written by --report, instead of measuring; several from one machine are merged")

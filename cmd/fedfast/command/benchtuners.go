@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	recorded "github.com/fedfast/fedfast/internal/table"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
@@ -28,8 +30,8 @@ const tunersSeeds = 100
 func (o *benchOptions) validateTuners() error {
 	named := slices.Contains(o.config.Suites, tunersSuite[0])
 	switch {
-	case !named && (o.tables != "" || len(o.tuners) > 0 || len(o.sets) > 0):
-		return errors.New("--tables, --tuner and --set require --suite tuners")
+	case !named && (o.tables != "" || o.known != "" || len(o.tuners) > 0 || len(o.sets) > 0):
+		return errors.New("--tables, --tuner, --known and --set require --suite tuners")
 	case named && len(o.config.Suites) > 1:
 		return errors.New("--suite tuners: cannot be combined with other suites")
 	case named && o.tables == "":
@@ -60,6 +62,11 @@ func (o *benchOptions) runTuners(ctx context.Context, a *app) error {
 		}
 		c.Tables = append(c.Tables, recorded.Named[*recorded.Table]{Name: strings.TrimSuffix(filepath.Base(path), recorded.Suffix), It: t})
 	}
+	if o.known != "" {
+		if c.Known, err = readStandings(o.known); err != nil {
+			return usageError{err}
+		}
+	}
 	stop, err := o.entrants(ctx, a, &c)
 	defer stop()
 	if err != nil {
@@ -76,6 +83,19 @@ func (o *benchOptions) runTuners(ctx context.Context, a *app) error {
 		return a.printJSON(s)
 	}
 	return a.printStandings(s)
+}
+
+// readStandings reads what this suite printed with --json.
+func readStandings(path string) (*recorded.Standings, error) {
+	text, err := wholefile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &recorded.Standings{}
+	if err := json.Unmarshal(text, s); err != nil || len(s.Tables) == 0 {
+		return nil, fmt.Errorf("--known %s: not the --json of `fedfast bench --suite tuners`", path)
+	}
+	return s, nil
 }
 
 // escaped is a path in a pattern.
@@ -143,12 +163,12 @@ func (a *app) printStandings(s *recorded.Standings) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for _, name := range s.Tables {
-		head := []string{name}
+	for _, played := range s.Tables {
+		head := []string{played.Name}
 		var rows [][]string
 		for i := range s.Cells {
 			cell := &s.Cells[i]
-			if cell.Table != name {
+			if cell.Table != played.Name {
 				continue
 			}
 			row, n := []string{cell.Tuner}, len(cell.Curve)
