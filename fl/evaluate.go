@@ -380,19 +380,28 @@ func summarize(clients []clientScores, of func(*clientScores) setScore) Summary 
 
 // spread fills in how even errors are, which ascend.
 func (s *Summary) spread(rates []float64) {
+	var jain float64
+	s.Worst, s.Variance, jain = evenness(rates, s.Unweighted)
+	if s.Fit.zero() && !math.IsNaN(jain) {
+		s.Jain = &jain
+	}
+}
+
+// evenness returns the mean of the highest tenth of errors, which ascend, their variance
+// around their mean, and Jain's index (sum x)^2 / (n sum x^2) of the accuracies x, NaN when
+// all of these are 0.
+func evenness(rates []float64, mean float64) (worst, variance, jain float64) {
 	n := len(rates)
-	worst := rates[n-max(1, n/10):]
-	for _, x := range worst {
-		s.Worst += x / float64(len(worst))
+	highest := rates[n-max(1, n/10):]
+	for _, x := range highest {
+		worst += x / float64(len(highest))
 	}
 	var sum, squares float64
 	for _, x := range rates {
-		away, right := x-s.Unweighted, 1-x
-		s.Variance += float64(away*away) / float64(n)
+		away, right := x-mean, 1-x
+		variance += float64(away*away) / float64(n)
 		sum += right
 		squares += float64(right * right)
 	}
-	if s.Fit.zero() && squares > 0 {
-		s.Jain = new(float64(sum*sum) / (float64(n) * squares))
-	}
+	return worst, variance, float64(sum*sum) / (float64(n) * squares)
 }

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/internal/limit"
@@ -73,8 +76,8 @@ type Score struct {
 	Loss  float64 `json:"loss"`
 	// Fit is that of a regression.
 	Fit Fit `json:"-"`
-	// P90 is the 90th percentile of the errors of the clients behind the score of a round.
-	P90 float64 `json:"-"`
+
+	clients []float64 // errors of the clients behind the score of a round
 }
 
 // divergedFit stands for the error of a regression that is not finite or higher; its
@@ -181,14 +184,34 @@ func (s Score) Metric(name string) float64 {
 		return 1 - s.Error
 	case tuners.MetricLoss:
 		return s.Loss
-	case tuners.MetricErrorP90:
-		return s.P90
+	case tuners.MetricErrorP90, tuners.MetricErrorWorst, tuners.MetricErrorVariance, tuners.MetricJain:
+		return s.among(name)
 	case tuners.MetricMAE:
 		return s.Fit.MAE
 	case tuners.MetricR2:
 		return s.Fit.R2()
 	}
 	return math.NaN()
+}
+
+// among returns how a metric describes the errors of the clients behind a score, NaN
+// without any.
+func (s Score) among(name string) float64 {
+	if len(s.clients) == 0 {
+		return math.NaN()
+	}
+	rates := slices.Sorted(slices.Values(s.clients))
+	if name == tuners.MetricErrorP90 {
+		return stat.Quantile(0.9, stat.Empirical, rates, nil)
+	}
+	worst, variance, jain := evenness(rates, stat.Mean(rates, nil))
+	switch name {
+	case tuners.MetricErrorWorst:
+		return worst
+	case tuners.MetricErrorVariance:
+		return variance
+	}
+	return jain
 }
 
 // scoreMean is the mean of scores, weighted. That of a regression is the score of

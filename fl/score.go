@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
@@ -66,7 +63,6 @@ func (r *RoundResult) Score(personalized bool, o ScoreOptions) Score {
 		return o.private(sum, stream)
 	}
 	var all scoreMean
-	counted := 0
 	var errors []float64
 	for _, i := range r.scored(o, stream) {
 		s := &r.Slots[i]
@@ -83,16 +79,11 @@ func (r *RoundResult) Score(personalized bool, o ScoreOptions) Score {
 		}
 		all.add(score, n)
 		errors = append(errors, score.Error)
-		counted++
 	}
 	score := all.mean()
-	score.P90 = math.NaN()
-	if counted > 0 {
-		slices.Sort(errors)
-		score.P90 = stat.Quantile(0.9, stat.Empirical, errors, nil)
-	}
-	if o.Epsilon > 0 && counted > 0 {
-		score.Error += laplace(stream) / (o.Epsilon * float64(counted))
+	score.clients = errors
+	if o.Epsilon > 0 && len(errors) > 0 {
+		score.Error += laplace(stream) / (o.Epsilon * float64(len(errors)))
 		score.Loss = math.NaN()
 	}
 	return score

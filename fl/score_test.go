@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/internal/limit"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // scoredRound has five clients, one without validation examples.
@@ -87,7 +88,7 @@ func TestDroppedSlotsScoreTheWorst(t *testing.T) {
 				want.Slots[i].Before, want.Slots[i].After = worst, worst
 			}
 			got, other := r.Score(personalized, o), want.Score(personalized, o)
-			if got.Error != other.Error || got.P90 != other.P90 || got.Loss != other.Loss && o.Epsilon == 0 {
+			if got.Error != other.Error || !reflect.DeepEqual(got.clients, other.clients) || got.Loss != other.Loss && o.Epsilon == 0 {
 				t.Errorf("%+v, personalized %t: %v with dropped clients, %v with their errors at 1", o, personalized, got, other)
 			}
 			for i := range r.Slots {
@@ -96,7 +97,7 @@ func TestDroppedSlotsScoreTheWorst(t *testing.T) {
 			if o.Epsilon > 0 {
 				continue
 			}
-			if all := r.Score(personalized, o); !reflect.DeepEqual(all, Score{Error: 1, Loss: limit.DivergedLoss, P90: 1}) {
+			if all := r.Score(personalized, o); all.Error != 1 || all.Loss != limit.DivergedLoss || all.Metric(tuners.MetricErrorP90) != 1 {
 				t.Errorf("%+v, personalized %t: a round that dropped all scores %v", o, personalized, all)
 			}
 		}
@@ -106,8 +107,25 @@ func TestDroppedSlotsScoreTheWorst(t *testing.T) {
 		t.Errorf("three samples at 0.2 and one of a dropped client: error %v, want %v", got, want)
 	}
 	r := &RoundResult{Slots: []Slot{{Dropped: true}}}
+	if got := r.Score(false, ScoreOptions{}).Metric(tuners.MetricErrorWorst); !math.IsNaN(got) {
+		t.Errorf("without validation samples error_worst is %v, want NaN", got)
+	}
 	if got := r.Score(false, ScoreOptions{}); !math.IsNaN(got.Error) {
 		t.Errorf("without validation samples a round that dropped all scores %v, want NaN", got)
+	}
+}
+
+// TestSpreadMetrics compares the metrics of how even a cohort's errors are with their
+// definitions, worked out by hand for errors of 0, 0.2, 0.3 and 0.4.
+func TestSpreadMetrics(t *testing.T) {
+	s := scoredRound(1).Score(false, ScoreOptions{})
+	for metric, want := range map[string]float64{
+		tuners.MetricErrorP90: 0.4, tuners.MetricErrorWorst: 0.4, tuners.MetricErrorVariance: (0.29 / 4) - 0.225*0.225,
+		tuners.MetricJain: 3.1 * 3.1 / (4 * (1 + 0.64 + 0.49 + 0.36)),
+	} {
+		if got := s.Metric(metric); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%s is %v, want %v", metric, got, want)
+		}
 	}
 }
 

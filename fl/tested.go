@@ -27,6 +27,9 @@ func (e *Engine) EvaluateSplit(ctx context.Context, weights []float32, split str
 		x.PersonalVal, of = true, func(c *clientScores) setScore { return c.personalVal }
 	case split == "val":
 		x.GlobalVal, of = true, func(c *clientScores) setScore { return c.globalVal }
+	case split == "unseen" && !personal:
+		x.Unseen, x.Clients = true, e.evalSample(len(e.cfg.Data.Unseen), 0)
+		x.GlobalVal, of = true, func(c *clientScores) setScore { return c.globalVal }
 	case split != "test":
 		return Summary{}, fmt.Errorf("evaluation: unknown split %q: must be val or test", split)
 	case personal:

@@ -92,7 +92,7 @@ type Objective struct {
 func ObjectiveOf(metric, target string) Objective {
 	o := Objective{Metric: metric, Target: target}
 	switch metric {
-	case MetricAccuracy, MetricRecall, MetricR2:
+	case MetricAccuracy, MetricRecall, MetricR2, MetricJain:
 		o.Direction = Maximize
 	}
 	return o

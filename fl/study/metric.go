@@ -13,14 +13,14 @@ import (
 // checkMetric returns an error for a metric that models of a loss do not have.
 func checkMetric(m *nn.Model, name string) error {
 	own := map[nn.Target][]string{
-		nn.OneLabel:   {tuners.MetricAccuracy, tuners.MetricSecondsToGoal},
-		nn.ManyLabels: {tuners.MetricRecall, tuners.MetricSecondsToGoal},
+		nn.OneLabel:   {tuners.MetricAccuracy, tuners.MetricSecondsToGoal, tuners.MetricJain},
+		nn.ManyLabels: {tuners.MetricRecall, tuners.MetricSecondsToGoal, tuners.MetricJain},
 		nn.Numbers:    {tuners.MetricRMSE, tuners.MetricMAE, tuners.MetricR2},
 	}
 	if tuners.Summed(name) {
 		return nil
 	}
-	all, names := []string{"", tuners.MetricError, tuners.MetricLoss, tuners.MetricErrorP90}, own[m.Loss().Target()]
+	all, names := []string{"", tuners.MetricError, tuners.MetricLoss, tuners.MetricErrorP90, tuners.MetricErrorWorst, tuners.MetricErrorVariance, tuners.MetricErrorUnseen}, own[m.Loss().Target()]
 	if slices.Contains(all, name) || slices.Contains(names, name) {
 		return nil
 	}

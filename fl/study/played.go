@@ -142,10 +142,10 @@ func (p Played) open(ctx context.Context) (*replayed, error) {
 	}
 	for _, name := range d.aims.Metrics()[1:] {
 		switch {
-		case name == tuners.MetricSecondsSimulated || name == tuners.MetricErrorP90 || name == tuners.MetricError:
-		case name == tuners.MetricRMSE && p.numbers() || name == tuners.MetricAccuracy && !p.numbers():
+		case slices.Contains([]string{tuners.MetricSecondsSimulated, tuners.MetricError, tuners.MetricErrorP90, tuners.MetricErrorWorst, tuners.MetricErrorVariance}, name):
+		case name == tuners.MetricRMSE && p.numbers() || (name == tuners.MetricAccuracy || name == tuners.MetricJain) && !p.numbers():
 		default:
-			return nil, refuse("objectives", fmt.Sprintf(": a table holds no %s; use error, accuracy, error_p90 or seconds_simulated", name))
+			return nil, refuse("objectives", fmt.Sprintf(": a table holds no %s; use error, accuracy, error_p90, error_worst, error_variance, jain or seconds_simulated", name))
 		}
 	}
 	if d.space, err = tuners.ParseSpace(c.Space); err != nil {

@@ -66,6 +66,10 @@ func (c *Config) checkMetrics(names []string) error {
 			if c.Private() {
 				return refuse(": %s tells of the clients of a private study, and no noise covers it; leave it out", name)
 			}
+		case tuners.MetricErrorUnseen:
+			if c.Data.UnseenClients == 0 {
+				return refuse(": %s needs clients that never train: set data.unseen_clients", name)
+			}
 		case tuners.MetricEpsilon:
 			if !c.Private() {
 				return refuse(": %s needs a private study: set dp.epsilon or dp.noise", name)

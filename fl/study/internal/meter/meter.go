@@ -5,6 +5,7 @@ package meter
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
@@ -95,6 +96,13 @@ func (m *Meter) record(ctx context.Context, tr *fl.Trial, observed []string, r *
 	}
 	if m.Config.ToGoal() && !m.Unscored {
 		rec.Score = record.Real(m.toGoal(r, rec))
+	}
+	if slices.Contains(m.further, tuners.MetricErrorUnseen) {
+		s, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "unseen", nil, fl.EvalConfig{})
+		if err != nil {
+			return nil, err
+		}
+		rec.Values[tuners.MetricErrorUnseen] = record.Real(s.Error)
 	}
 	return rec, nil
 }
