@@ -27,7 +27,7 @@ import (
 func over(sets, above []string) []string {
 	key := func(set string) string {
 		name, _, _ := strings.Cut(set, "=")
-		return name
+		return strings.TrimSuffix(name, ".layers")
 	}
 	sets = slices.DeleteFunc(sets, func(set string) bool {
 		return slices.ContainsFunc(above, func(other string) bool { return key(other) == key(set) })
@@ -284,10 +284,11 @@ func (r *run) isAsAlone(t *testing.T, got string, err error, workers ...chan err
 // TestClusterIsTheSame runs a study with two workers, one of which is asked to leave
 // on the way: everything is as in one process.
 func TestClusterIsTheSame(t *testing.T) {
+	const batchNorm = `model.layers=[{type="dense",units=6},{type="batchnorm"},{type="relu"},{type="dense"}]`
 	for name, sets := range map[string][]string{
 		"sha over fedex":      nil,
 		"asha":                {"tuner.name=asha", "client_tuner.name=", "tuner.parallel=4"},
-		"client states":       {"client_tuner.name=", "method=scaffold", "target=global", "eval.every=4"},
+		"client states":       {"client_tuner.name=", "method=scaffold", "target=global", "eval.every=4", batchNorm, "norm.statistics=affine-shared"},
 		"compressed":          {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "update.sparsify=topk", "update.keep=0.1", "update.quantize=qsgd"},
 		"updates one by one":  {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "update.attack=alie", "update.attackers=0.4", "aggregator.name=median"},
 		"buffered on a fleet": {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "fleet.devices=lognormal", "fleet.dropout=0.2", "time.mode=buffered", "time.buffer=2"},
