@@ -22,8 +22,11 @@ func (e *Engine) MostBytes() int64 {
 		snapshot += int64(number + 4*len(a))
 	}
 	if c.Sampler.Kind != "" {
-		const each, frame = 12, 1 << 13 // arrays of the clients, and of a few numbers
+		const each, frame = 16, 1 << 13 // arrays of the clients, and of a few numbers
 		snapshot += clients*each + frame
+		if c.Fleet != nil {
+			snapshot += clients * 64 // those that are away, as JSON
+		}
 	}
 	if e.store != nil {
 		snapshot += clients * int64(2*number+4*e.store.size)

@@ -1,15 +1,16 @@
 package fl
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"math"
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/fleet"
+	"github.com/fedfast/fedfast/fl/internal/choose"
 	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
 )
@@ -27,6 +28,8 @@ func (c *Config) checkSampler() error {
 	}
 	clients, most := len(c.Data.Clients), c.Time.Working(c.Cohort)
 	switch {
+	case clients > choose.MaxClients:
+		problem = fmt.Sprintf("%s has %d clients, at most %d can be chosen among; use \"without\"", c.Data.Name, clients, choose.MaxClients)
 	case c.Replacement || c.Poisson || c.Shuffle:
 		problem = "its clients are not drawn at random; leave Replacement, Poisson and Shuffle out"
 	case c.Privacy != nil:
@@ -47,62 +50,54 @@ func (c *Config) checkSampler() error {
 	return &key.Error{Key: "sampling", Problem: fmt.Sprintf(" = %q: %s", s.Kind, problem)}
 }
 
-// chooser is what a trial remembers to choose clients by. Its arrays are float32, so that a
-// snapshot keeps them as it keeps a server's.
-type chooser struct {
-	trial *Trial
-	fleet.Sampler
-	last    []float32 // the last round, from 1, in which a client began; 0 for none
-	utility []float32 // Oort's statistical utility, by client
-	seconds []float32 // that a client took
-	pacer   []float32 // quantile of the seconds, sums of utilities of these rounds and those before, their number
-	losses  []float32 // of the tiers; negative before they trained
-}
-
 // newChooser returns what a new trial chooses clients by, nil where they are drawn at random.
-func (t *Trial) newChooser() *chooser {
-	c := &chooser{trial: t, Sampler: t.engine.cfg.Sampler}
-	n := len(t.engine.cfg.Data.Clients)
-	switch c.Kind {
+func (t *Trial) newChooser() choose.Chooser {
+	e := t.engine
+	s := &e.cfg.Sampler
+	key := func(draw uint64) uint64 { return kernels.Key(e.cfg.Seed, uint64(t.number), purposeChoice, draw) }
+	switch s.Kind {
 	case fleet.LongestWaiting:
-		c.last = make([]float32, n)
+		return choose.NewLongest(len(e.cfg.Data.Clients), key)
 	case fleet.Oort:
-		c.last, c.utility, c.seconds = make([]float32, n), make([]float32, n), make([]float32, n)
-		c.pacer = []float32{float32(c.Pace), 0, 0, 0}
+		return choose.NewOort(*s, e.weights, key)
 	case fleet.Tiers:
-		c.losses = make([]float32, c.Tiers)
-		for i := range c.losses {
-			c.losses[i] = -1
-		}
+		return choose.NewTiers(e.order, s.Tiers, key)
 	case fleet.Power:
-	default:
-		return nil
+		p := choose.NewPower(e.weights, s.Candidates, key)
+		p.Losses, p.Ask = t.losses, func(candidates []int32) []int32 {
+			if t.clock == nil {
+				return candidates
+			}
+			return t.clock.Ask(candidates, e.candidateWork)
+		}
+		return p
 	}
-	return c
+	return nil
 }
 
-// arrays are what a snapshot has of it.
-func (c *chooser) arrays() (all [][]float32) {
-	if c == nil {
-		return nil
-	}
-	for _, a := range [][]float32{c.last, c.utility, c.seconds, c.pacer, c.losses} {
-		if a != nil {
-			all = append(all, a)
+// prepareChoices computes what the choices of all trials read of the clients.
+func (e *Engine) prepareChoices() {
+	clients := e.cfg.Data.Clients
+	switch e.cfg.Sampler.Kind {
+	case fleet.Tiers:
+		e.order = choose.NewOrder(e.expectedSeconds())
+	case fleet.Oort:
+		speeds := make([]float64, len(clients))
+		for i := range speeds {
+			speeds[i] = e.device(i).FLOPS
+		}
+		e.weights = choose.Weights(speeds)
+	case fleet.Power:
+		e.weights = make([]int64, len(clients))
+		for i := range clients {
+			e.weights[i] = int64(max(clients[i].Train.Len(), 1))
 		}
 	}
-	return all
 }
 
-// cohort chooses the clients of a round without a fleet.
-func (c *chooser) cohort(ctx context.Context) ([]int, error) {
-	e := c.trial.engine
-	all := make([]int32, len(e.cfg.Data.Clients))
-	for i := range all {
-		all[i] = int32(i)
-	}
-	pick := c.pick(ctx, func(candidates []int32) []int32 { return candidates })
-	chosen, err := pick(clock.Choice{Clients: all, Number: e.cfg.Cohort, Draw: uint64(c.trial.round)})
+// chosen returns the cohort of a round without a fleet.
+func (t *Trial) chosen(ctx context.Context) ([]int, error) {
+	chosen, err := t.chooser.Choose(ctx, clock.Choice{Number: t.engine.cfg.Cohort, Draw: uint64(t.round)})
 	cohort := make([]int, len(chosen))
 	for i, client := range chosen {
 		cohort[i] = int(client)
@@ -110,95 +105,76 @@ func (c *chooser) cohort(ctx context.Context) ([]int, error) {
 	return cohort, err
 }
 
-// pick returns what chooses clients. ask is told the candidates that evaluate the weights,
-// and returns those that answer.
-func (c *chooser) pick(ctx context.Context, ask func([]int32) []int32) clock.Pick {
-	return func(p clock.Choice) ([]int32, error) {
-		key := kernels.Key(c.trial.engine.cfg.Seed, uint64(c.trial.number), purposeChoice, p.Draw)
-		switch c.Kind {
-		case fleet.LongestWaiting:
-			return c.longest(p, key), nil
-		case fleet.Oort:
-			return c.oort(p, key), nil
-		case fleet.Tiers:
-			return c.tier(p, key), nil
-		}
-		return c.power(ctx, p, key, ask)
-	}
-}
-
-// unit is the draw of a client in a choice.
-func unit(key uint64, client int32) float64 { return det.Unit(kernels.Key(key, uint64(client))) }
-
-// longest returns the clients that have waited longest since they began, in a random order
-// where these are several.
-func (c *chooser) longest(p clock.Choice, key uint64) []int32 {
-	now := map[int32]bool{}
-	for _, jobs := range [][]clock.Job{p.Taken, p.Lost} {
-		for i := range jobs {
-			now[int32(jobs[i].Client)] = true
-		}
-	}
-	return least(p.Clients, p.Number, func(client int32) float64 {
-		last := float64(c.last[client])
-		if now[client] {
-			last = float64(c.trial.round + 1)
-		}
-		return last + unit(key, client)
-	})
-}
-
-// weighted draws n different clients in proportion to their weights, one after the other:
-// those with the least exponential times of these rates (Efraimidis and Spirakis 2006).
-func weighted(clients []int32, n int, key uint64, weight func(client int32) float64) []int32 {
-	return least(clients, n, func(client int32) float64 { return -det.Log(1-unit(key, client)) / weight(client) })
-}
-
-// least returns the n clients with the least values, from the least on.
-func least(clients []int32, n int, value func(client int32) float64) []int32 {
-	type entry struct {
-		value  float64
-		client int32
-	}
-	compare := func(a, b entry) int { return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.client, b.client)) }
-	top := make([]entry, 0, min(n, len(clients))+1)
-	for _, client := range clients {
-		x := entry{value(client), client}
-		if n == 0 || len(top) == n && compare(x, top[n-1]) >= 0 {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(top, x, compare)
-		if top = slices.Insert(top, at, x); len(top) > n {
-			top = top[:n]
-		}
-	}
-	out := make([]int32, len(top))
-	for i, x := range top {
-		out[i] = x.client
-	}
-	return out
-}
-
-// learn takes in what a round has shown of its clients.
-func (c *chooser) learn(slots []Slot, lost []clock.Job) {
-	if c == nil {
+// learn has the chooser take in what a round has shown of its clients.
+func (t *Trial) learn(slots []Slot, lost []clock.Job) {
+	if t.chooser == nil {
 		return
 	}
-	round := float32(c.trial.round + 1)
+	results := make([]choose.Result, 0, len(slots)+len(lost))
 	for i := range slots {
-		if c.last != nil {
-			c.last[slots[i].Client] = round
+		s := &slots[i]
+		if t.clock == nil {
+			t.chooser.End(int32(s.Client), uint64(t.round*t.engine.cfg.Cohort+i))
 		}
+		results = append(results, choose.Result{
+			Client: int32(s.Client), Samples: s.TrainExamples, Loss: s.TrainLoss, Squared: s.squaredLoss, Seconds: s.Seconds, Dropped: s.Dropped,
+		})
 	}
 	for i := range lost {
-		if c.last != nil {
-			c.last[lost[i].Client] = round
+		j := &lost[i]
+		results = append(results, choose.Result{
+			Client: int32(j.Client), Samples: t.engine.cfg.Data.Clients[j.Client].Train.Len(), Seconds: nanos.Seconds(j.End - j.Start), Lost: true,
+		})
+	}
+	t.chooser.Learn(t.round+1, results)
+}
+
+// expectedSeconds returns how long the clients' jobs take on the mean, with the method's
+// default hyperparameters and without failures.
+func (e *Engine) expectedSeconds() []float64 {
+	all := make([]float64, len(e.cfg.Data.Clients))
+	params, _ := e.cfg.Method.Defaults()
+	for i := range all {
+		d := e.device(i)
+		flops, down, up, err := e.jobWork(i, params, &e.cfg.Updates)
+		if err != nil { // other hyperparameters are needed: by the samples
+			flops = e.trainFLOPs * float64(e.cfg.Data.Clients[i].Train.Len())
 		}
+		all[i] = flops/d.FLOPS + float64(down)/d.Down + float64(up)/d.Up
 	}
-	switch c.Kind {
-	case fleet.Oort:
-		c.learnUtilities(slots, lost)
-	case fleet.Tiers:
-		c.learnTier(slots)
+	return all
+}
+
+// device returns the mean speed of a client's device.
+func (e *Engine) device(client int) fleet.Device {
+	if f, ok := e.fleet.(*fleet.Fleet); ok {
+		return f.Device(client)
 	}
+	return fleet.DefaultDevice()
+}
+
+// losses measures the trial's weights on the training samples of clients. One that has no
+// finite loss has none.
+func (t *Trial) losses(ctx context.Context, clients []int32) ([]float64, error) {
+	e := t.engine
+	all := make([]float64, len(clients))
+	err := e.each(ctx, len(clients), func(i int, w *worker) error {
+		r, err := w.evaluate(t.weights, e.cfg.Data.Clients[clients[i]].Train, nil, nil)
+		if err != nil {
+			return err
+		}
+		if all[i] = scoreOf(r).Loss; !det.Finite(all[i]) {
+			all[i] = -math.MaxFloat64
+		}
+		return nil
+	})
+	return all, err
+}
+
+// candidateWork returns what a candidate's evaluation takes: the weights that it receives,
+// operations, and the loss that it sends.
+func (e *Engine) candidateWork(_, client, _ int) clock.Load {
+	each, _ := e.cfg.Model.FLOPs()
+	down, _ := e.bytes(e.cfg.Sent(), &e.cfg.Updates)
+	return clock.Load{FLOPs: float64(float64(each) * float64(e.cfg.Data.Clients[client].Train.Len())), Down: down, Up: 4}
 }

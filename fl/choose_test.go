@@ -9,10 +9,9 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/fleet"
-	"github.com/fedfast/fedfast/fl/internal/clock"
+	"github.com/fedfast/fedfast/fl/internal/choose"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/internal/nanos"
-	"github.com/fedfast/fedfast/kernels"
 )
 
 // chosen is a training that chooses clients.
@@ -104,7 +103,7 @@ func TestPowerOfChoice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			losses[i] = of[int32(i)]
+			losses[i] = of[0]
 		}
 		r := runRounds(t, tr, Plan{}, 1)[0]
 		sorted := slices.Clone(losses)
@@ -154,67 +153,7 @@ func TestLongestWaiting(t *testing.T) {
 	}
 }
 
-// TestOort compares a choice with the formulas of the paper, for clients of known utilities
-// and times.
-func TestOort(t *testing.T) {
-	fed := fltest.OpenGlyphs(t, 24, 30)
-	tr := newEngine(t, chosen(t, fed, fleet.Oort, nil)).NewTrial(0)
-	c := tr.chooser
-	tr.round = 9
-	// 0 to 9: equally useful but for 9, of 1 s but for 8, which takes 4 s
-	for i := range 10 {
-		c.last[i], c.utility[i], c.seconds[i] = 9, 10, 1
-	}
-	c.utility[0], c.utility[9], c.seconds[8] = 5, 1000, 4
-	bonus := math.Sqrt(0.1 * math.Log(10) / 9)
-	known := []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
-	got := c.utilities(known)
-	c.Clip = 0.8 // the second highest of ten
-	clipped := c.utilities(known)
-	for i, want := range map[int]float64{0: bonus, 1: 1 + bonus, 8: (1 + bonus) / 16, 9: 1 + bonus} {
-		if math.Abs(clipped[i]-want) > 1e-6 {
-			t.Errorf("utility of client %d: %v, want %v", i, clipped[i], want)
-		}
-	}
-	if want := 5./995 + bonus; math.Abs(got[1]-want) > 1e-6 || math.Abs(got[9]-1-bonus) > 1e-6 {
-		t.Errorf("utilities without a clip: %v and %v, want %v and %v", got[1], got[9], want, 1+bonus)
-	}
-	// half of the choices explore: clients that were drawn before are those that come close
-	c.Exploration, c.ExplorationDecay = 0.5, 1
-	all := make([]int32, len(fed.Clients))
-	for i := range all {
-		all[i] = int32(i)
-	}
-	fresh, trials := 0, 2000
-	for n := range trials {
-		picked := c.oort(clock.Choice{Clients: all, Number: 3}, kernels.Key(1, uint64(n)))
-		if len(picked) != 3 || slices.Contains(picked, 0) || slices.Contains(picked, 8) {
-			t.Fatalf("picked %v", picked)
-		}
-		for _, client := range picked {
-			if client >= 10 {
-				fresh++
-			}
-		}
-	}
-	if share := float64(fresh) / float64(3*trials); math.Abs(share-0.5) > 4*math.Sqrt(0.25/6000) {
-		t.Errorf("%v of the clients are new, want half", share)
-	}
-	// the pacer: utilities that fall raise the quantile
-	c.PaceRounds = 2
-	for round, want := range []float32{0.3, 0.3, 0.3, 0.35, 0.35, 0.35} {
-		slot := Slot{Client: 1, TrainExamples: 10, squaredLoss: []float64{4, 4, 1, 1, 1, 1}[round], Seconds: 1}
-		if c.learnUtilities([]Slot{slot}, nil); math.Abs(float64(c.pacer[0]-want)) > 1e-6 {
-			t.Errorf("after round %d the quantile is %v, want %v", round, c.pacer[0], want)
-		}
-	}
-	if c.utility[1] != 10 {
-		t.Errorf("utility of 10 samples with losses of 1: %v", c.utility[1])
-	}
-}
-
-// TestTiers: a round has clients of one tier, and tiers are drawn in proportion to their
-// losses.
+// TestTiers: a round has clients of one tier, whose devices are equally fast.
 func TestTiers(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 40, 30)
 	cfg := chosen(t, fed, fleet.Tiers, func(c *Config) {
@@ -222,35 +161,20 @@ func TestTiers(t *testing.T) {
 		c.Sampler.Tiers = 4
 	})
 	e := newEngine(t, cfg)
-	tr := e.NewTrial(0)
-	for _, r := range runRounds(t, tr, Plan{}, 6) {
+	of := choose.NewTiers(e.order, 4, nil).Tier
+	for _, r := range runRounds(t, e.NewTrial(0), Plan{}, 6) {
 		for i := range r.Slots {
-			if e.tiers[r.Slots[i].Client] != e.tiers[r.Slots[0].Client] {
-				t.Errorf("round %d has tiers %d and %d", r.Round, e.tiers[r.Slots[0].Client], e.tiers[r.Slots[i].Client])
+			if first := r.Slots[0].Client; of(int32(r.Slots[i].Client)) != of(int32(first)) {
+				t.Errorf("round %d has tiers %d and %d", r.Round, of(int32(first)), of(int32(r.Slots[i].Client)))
 			}
 		}
 	}
 	expected := e.expectedSeconds()
 	for a := range expected {
 		for b := range expected {
-			if e.tiers[a] < e.tiers[b] && expected[a] > expected[b] {
-				t.Fatalf("client %d of tier %d takes %v s, client %d of tier %d %v s", a, e.tiers[a], expected[a], b, e.tiers[b], expected[b])
+			if of(int32(a)) < of(int32(b)) && expected[a] > expected[b] {
+				t.Fatalf("client %d of tier %d takes %v s, client %d of tier %d %v s", a, of(int32(a)), expected[a], b, of(int32(b)), expected[b])
 			}
-		}
-	}
-	tr.chooser.losses = []float32{1, 2, 3, -1} // the last counts as 3
-	all := make([]int32, len(fed.Clients))
-	for i := range all {
-		all[i] = int32(i)
-	}
-	const trials = 9000
-	var times [4]float64
-	for n := range trials {
-		times[e.tiers[tr.chooser.tier(clock.Choice{Clients: all, Number: 4}, kernels.Key(1, uint64(n)))[0]]]++
-	}
-	for i, want := range []float64{1. / 9, 2. / 9, 3. / 9, 3. / 9} {
-		if share := times[i] / trials; math.Abs(share-want) > 0.02 {
-			t.Errorf("tier %d is drawn in %v of the rounds, want %v", i, share, want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/fleet"
+	"github.com/fedfast/fedfast/fl/internal/choose"
 	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/internal/trainer"
@@ -102,19 +103,20 @@ func (c *Config) Head() nn.Span { return c.Model.Head(max(1, c.HeadLayers)) }
 // Engine runs the client tasks of any number of trials on one pool of workers.
 // Its methods may be called from several goroutines.
 type Engine struct {
-	cfg    Config
-	pool   *pool
-	head   nn.Span
-	store  *store    // of the clients' states, nil for methods without any
-	setup  any       // of the method
-	kept   []nn.Span // of the model, that clients keep by Config.Statistics
-	aside  []nn.Span // that only their means move
-	layout func() [32]byte
-	fleet  clock.Fleet    // nil for none
-	places func() []int32 // of the trained parameters, in the usual order
-	strips func() []strip // of the trained parameters
-	uplink *uplink        // of the clients' updates; nil where nothing happens to them
-	tiers  []int32        // of the clients; nil without fleet.Tiers
+	cfg     Config
+	pool    *pool
+	head    nn.Span
+	store   *store    // of the clients' states, nil for methods without any
+	setup   any       // of the method
+	kept    []nn.Span // of the model, that clients keep by Config.Statistics
+	aside   []nn.Span // that only their means move
+	layout  func() [32]byte
+	fleet   clock.Fleet    // nil for none
+	places  func() []int32 // of the trained parameters, in the usual order
+	strips  func() []strip // of the trained parameters
+	uplink  *uplink        // of the clients' updates; nil where nothing happens to them
+	order   *choose.Order  // of the clients, for tiers
+	weights []int64        // of the clients, to choose them by
 
 	aggregator Aggregator
 	holding    bool // the updates of a round one by one
@@ -211,9 +213,7 @@ func New(cfg Config) (*Engine, error) {
 			return nil, err
 		}
 	}
-	if cfg.Sampler.Kind == fleet.Tiers {
-		e.tiers = e.newTiers()
-	}
+	e.prepareChoices()
 	if cfg.NewTrainer == nil {
 		cfg.NewTrainer = func() trainer.Trainer { return cfg.Model.NewWorkspace() }
 	}

@@ -184,7 +184,15 @@ func (t *Trial) kept() [][]float32 {
 	if p := t.engine.cfg.Privacy; p != nil && p.Quantile > 0 {
 		state = append(slices.Clip(state), t.clip)
 	}
-	return append(slices.Clip(state), t.chooser.arrays()...)
+	return state
+}
+
+// chose returns what a snapshot has of the choices of clients.
+func (t *Trial) chose() [][]float32 {
+	if t.chooser == nil {
+		return nil
+	}
+	return t.chooser.State()
 }
 
 // Clip returns the norm to which the next round clips the clients' changes, 0 without

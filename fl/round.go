@@ -128,12 +128,16 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	fail := func(err error) (*RoundResult, error) {
 		return nil, fmt.Errorf("trial %d, round %d: %w", t.number, t.round, err)
 	}
-	if t.clock != nil {
-		before, kept := t.clock.State(), fail
-		fail = func(err error) (*RoundResult, error) {
-			t.clock.Restore(before)
-			return kept(err)
+	kept := fail
+	fail = func(err error) (*RoundResult, error) {
+		if t.clock != nil {
+			t.clock.Undo()
+		} else if t.chooser != nil {
+			t.chooser.Reset(nil)
 		}
+		return kept(err)
+	}
+	if t.clock != nil {
 		err = t.simulate(ctx, plan, result)
 	} else {
 		result.Slots, err = t.slots(ctx, plan)
@@ -166,7 +170,7 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	t.step(u, plan.Server, aside)
 	t.engine.pool.returnSums(whole)
 	t.commit(result.Slots, r.left)
-	t.chooser.learn(result.Slots, result.Lost)
+	t.learn(result.Slots, result.Lost)
 	t.round++
 	result.total()
 	return result, nil
@@ -179,7 +183,7 @@ func (t *Trial) slots(ctx context.Context, plan Plan) ([]Slot, error) {
 		cohort = t.engine.Cohort(t.number, t.round)
 	} else {
 		var err error
-		if cohort, err = t.chooser.cohort(ctx); err != nil {
+		if cohort, err = t.chosen(ctx); err != nil {
 			return nil, err
 		}
 	}

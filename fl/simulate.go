@@ -118,15 +118,9 @@ func (t *Trial) advance(ctx context.Context, plan Plan) (*clock.Step, error) {
 		t.time = plan.Time
 		t.clock.Set(e.clockConfig(t.number, &t.time))
 	}
-	var pick clock.Pick
-	if t.chooser != nil {
-		pick = t.chooser.pick(ctx, func(candidates []int32) []int32 {
-			return t.clock.Ask(candidates, e.candidateWork)
-		})
-	}
 	has := e.cfg.Sampler.Kind == fleet.Power // the weights, which it has evaluated
 	var failed error
-	step, err := t.clock.Next(func(place, client, steps int) clock.Load {
+	step, err := t.clock.Next(ctx, func(place, client, steps int) clock.Load {
 		params, err := plan.client(e, place, client)
 		l := clock.Load{Slot: plan.slot(place)}
 		if err == nil {
@@ -142,7 +136,7 @@ func (t *Trial) advance(ctx context.Context, plan Plan) (*clock.Step, error) {
 			l.Down = 0
 		}
 		return l
-	}, pick)
+	})
 	if failed != nil {
 		return nil, failed
 	}
@@ -159,7 +153,7 @@ func (e *Engine) Forecast(ctx context.Context, plan Plan, seconds float64) (floa
 		return 0, errors.New("forecast of simulated time: the training has no fleet")
 	}
 	plan = plan.filled(&e.cfg)
-	t := &Trial{engine: e, clock: e.newClock(0), time: e.cfg.Time}
+	t := &Trial{engine: e, clock: e.newClock(0, nil), time: e.cfg.Time}
 	if err := t.planUpdates(&plan); err != nil {
 		return 0, err
 	}

@@ -24,7 +24,7 @@ func (t *Trial) State() *State {
 	for i, a := range own {
 		copy(a, t.server.State()[i])
 	}
-	for _, a := range t.kept()[len(own):] {
+	for _, a := range slices.Concat(t.kept()[len(own):], t.chose()) {
 		s.others = append(s.others, slices.Clone(a))
 	}
 	return s

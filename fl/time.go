@@ -88,11 +88,11 @@ func (m *Method) asynchronous() string {
 }
 
 // newClock returns the schedule of a trial at its beginning, nil without a fleet.
-func (e *Engine) newClock(number int) *clock.Schedule {
+func (e *Engine) newClock(number int, c clock.Chooser) *clock.Schedule {
 	if e.fleet == nil {
 		return nil
 	}
-	return clock.New(e.clockConfig(number, &e.cfg.Time), e.fleet)
+	return clock.New(e.clockConfig(number, &e.cfg.Time), e.fleet, c)
 }
 
 // clockConfig says how the server works in a trial.

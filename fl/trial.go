@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl/fleet"
+	"github.com/fedfast/fedfast/fl/internal/choose"
 	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
@@ -25,7 +26,7 @@ type Trial struct {
 	smooth  []probeState
 	clock   *clock.Schedule // nil without a fleet
 	time    fleet.Time      // how the server works in it
-	chooser *chooser        // nil where clients are drawn at random
+	chooser choose.Chooser  // nil where clients are drawn at random
 
 	versions map[int]Version         // that clients at work began from, by their number of steps
 	jobs     map[uint64]ClientParams // that these train with, by the numbers of their jobs
@@ -58,9 +59,12 @@ func (e *Engine) begin(s Server, w []float32, number int) {
 func (e *Engine) emptyTrial(number, round int) *Trial {
 	t := &Trial{
 		engine: e, number: number, round: round, weights: e.cfg.Model.NewParams(),
-		server: e.newServer(), clients: e.newClients(), clip: e.newClip(), clock: e.newClock(number), time: e.cfg.Time, updates: e.cfg.Updates, aggregation: e.cfg.Aggregation, versions: map[int]Version{}, jobs: map[uint64]ClientParams{},
+		server: e.newServer(), clients: e.newClients(), clip: e.newClip(), time: e.cfg.Time, updates: e.cfg.Updates, aggregation: e.cfg.Aggregation, versions: map[int]Version{}, jobs: map[uint64]ClientParams{},
 	}
-	t.chooser = t.newChooser()
+	if t.chooser = t.newChooser(); t.chooser != nil {
+		t.chooser.Reset(nil)
+	}
+	t.clock = e.newClock(number, t.chooser)
 	return t
 }
 
@@ -107,7 +111,7 @@ func (t *Trial) Snapshot() Snapshot {
 		Model: e.cfg.Model.Name(), Method: e.cfg.Method.Name, Layout: e.layout(),
 		Number: t.number, Round: t.round, Weights: slices.Clone(t.weights),
 	}
-	for _, a := range t.kept() {
+	for _, a := range slices.Concat(t.kept(), t.chose()) {
 		s.Server = append(s.Server, slices.Clone(a))
 	}
 	for client, b := range t.share() {
@@ -166,8 +170,14 @@ func (e *Engine) restore(s Snapshot) (*Trial, error) {
 	}
 	copy(t.weights, s.Weights)
 	state := t.kept()
-	if len(s.Server) != len(state) {
+	if len(s.Server) < len(state) || len(s.Server) > len(state) && t.chooser == nil {
 		return nil, fmt.Errorf("snapshot of trial %d at round %d: the server's state has %d arrays, not %d", s.Number, s.Round, len(s.Server), len(state))
+	}
+	if t.chooser != nil {
+		if err := t.chooser.Load(s.Server[len(state):]); err != nil {
+			return nil, fmt.Errorf("snapshot of trial %d at round %d: %w", s.Number, s.Round, err)
+		}
+		t.chooser.Reset(nil)
 	}
 	for i, a := range state {
 		if err := into(fmt.Sprintf("server state %d", i), a, s.Server[i]); err != nil {

@@ -1,54 +1,91 @@
 package clock
 
 import (
+	"context"
 	"math"
 	"slices"
+
+	"github.com/fedfast/fedfast/fl/internal/order"
+	"github.com/fedfast/fedfast/internal/nanos"
 )
 
-// Choice is which clients may begin, and how many are to.
+// Chooser chooses the clients that begin. It has a set of clients that may be chosen, all at
+// first, which those leave that it chooses or finds away.
+type Chooser interface {
+	// Reset has all clients in the set but those that are out.
+	Reset(out map[int32]bool)
+	// Choose takes clients from the set that are there, in the order in which they begin: as
+	// many as the choice has, or all. Its result is valid until the next call.
+	Choose(ctx context.Context, c Choice) ([]int32, error)
+	// Put brings a client back that did not begin.
+	Put(client int32)
+	// End brings back the client whose job of a number has ended.
+	End(client int32, job uint64)
+}
+
+// Choice is how many clients may begin.
 type Choice struct {
-	// Clients are available and do not work, in ascending order.
-	Clients []int32
-	// Number is how many of them begin at most.
+	// Number is how many begin at most.
 	Number int
 	// Draw keys the draws of the choice: it is another one in every choice of a trial in
 	// which somebody began since.
-	Draw uint64
-	// Taken and Lost are the jobs that have ended since the last step.
-	Taken, Lost []Job
+	Draw     uint64
+	schedule *Schedule // nil for clients that are always there
 }
 
-// Pick chooses the clients that begin, in their order.
-type Pick func(c Choice) ([]int32, error)
-
-// choose has some of the clients picked that are there.
-func (s *Schedule) choose(there []int32, number int, pick Pick) ([]int32, error) {
-	return pick(Choice{Clients: there, Number: min(number, len(there)), Draw: s.state.Next, Taken: s.step.Taken, Lost: s.step.Lost})
-}
-
-// there lists the idle clients that are available, and returns when more may be.
-func (s *Schedule) there() (change int64) {
-	s.order, change = s.order[:0], math.MaxInt64
-	for client := range s.cfg.Clients {
-		if s.cfg.Async && !s.idle.has[client] {
-			continue
-		}
-		on, until := s.fleet.Available(client, s.state.Now)
-		if on {
-			s.order = append(s.order, int32(client))
-			continue
-		}
-		change = min(change, until)
+// There reports whether a client of the set is available. Put brings back one that is not,
+// when it may be again.
+func (c *Choice) There(client int32) bool {
+	s := c.schedule
+	if s == nil {
+		return true
 	}
-	return change
+	on, until := s.fleet.Available(int(client), s.state.Now)
+	if !on {
+		a := Away{int(client), max(until, nanos.Add(s.state.Now, 1))}
+		s.state.Away, s.left = order.Push(s.state.Away, a, (*Away).before), append(s.left, a)
+	}
+	return on
+}
+
+// Away is an idle client that was found away.
+type Away struct {
+	Client int
+	// Until is when it may be there again.
+	Until int64
+}
+
+func (a *Away) before(b *Away) bool {
+	return a.Until < b.Until || a.Until == b.Until && a.Client < b.Client
+}
+
+// choose has clients chosen, and returns when others may be there.
+func (s *Schedule) choose(ctx context.Context, number int) (chosen []int32, change int64, err error) {
+	for len(s.state.Away) > 0 && s.state.Away[0].Until <= s.state.Now {
+		var a Away
+		a, s.state.Away = order.Pop(s.state.Away, (*Away).before)
+		s.back = append(s.back, a)
+		s.chooser.Put(int32(a.Client))
+	}
+	asked := s.state.Now
+	chosen, err = s.chooser.Choose(ctx, Choice{Number: number, Draw: s.state.Next, schedule: s})
+	switch {
+	case s.state.Now > asked: // where too few answered, others may
+		change = s.state.Now
+	case len(s.state.Away) > 0:
+		change = s.state.Away[0].Until
+	default:
+		change = math.MaxInt64
+	}
+	return chosen, change, err
 }
 
 // Ask has clients do something before they are chosen, such as to evaluate the weights that
 // they receive: the time goes on until all have answered or failed. It returns those that
-// answered and are still available. Only a Pick calls it.
+// answered and are still available, until the next call. Only a Chooser calls it.
 func (s *Schedule) Ask(clients []int32, work Work) []int32 {
 	end := s.state.Now
-	answered := make([]int32, 0, len(clients))
+	answered := s.order[:0]
 	for place, client := range clients {
 		j := Job{Client: int(client), Sequence: s.state.Next, Start: s.state.Now}
 		o := s.run(&j, work(place, int(client), 0))
@@ -58,7 +95,7 @@ func (s *Schedule) Ask(clients []int32, work Work) []int32 {
 			answered = append(answered, client)
 		}
 	}
-	s.state.Now = end
+	s.state.Now, s.order = end, answered
 	return slices.DeleteFunc(answered, func(client int32) bool {
 		on, _ := s.fleet.Available(int(client), end)
 		return !on

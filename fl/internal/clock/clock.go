@@ -5,11 +5,14 @@
 package clock
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/fedfast/fedfast/fl/fleet"
+	"github.com/fedfast/fedfast/fl/internal/order"
 	"github.com/fedfast/fedfast/internal/nanos"
 )
 
@@ -140,20 +143,26 @@ type State struct {
 	Next  uint64
 	// Flying are the jobs at work, in no order that matters.
 	Flying []Job
+	// Away are the idle clients that a choice has found away, in no order that matters.
+	Away []Away `json:",omitempty"`
 }
 
 // Schedule is the schedule of a trial.
 type Schedule struct {
-	cfg   Config
-	fleet Fleet
-	state State // Flying is a heap by Job.before
-	idle  idle  // clients that may be drawn
-	step  Step  // in the making
-	begun int   // clients that began in it, without rounds
-	wake  int64 // when it is worth while to look for clients again
-	order []int32
-	swaps []int32
-	drawn []Job
+	cfg     Config
+	fleet   Fleet
+	chooser Chooser          // nil where clients are drawn at random
+	state   State            // Flying and Away are heaps
+	idle    order.Bag[int32] // clients that may be drawn at random, without rounds
+	step    Step             // in the making
+	begun   int              // clients that began in it, without rounds
+	wake    int64            // when it is worth while to look for clients again
+	order   []int32
+	swaps   []int32
+	drawn   []Job
+
+	before     State  // the step in the making, but for Flying and Away
+	left, back []Away // clients that were found away since then, and that were found before
 }
 
 // ErrNobody is wrapped by the error of a schedule without clients.
@@ -162,9 +171,9 @@ var ErrNobody = errors.New("no client is available at any later time")
 // ErrFailing is wrapped by the error of a schedule whose rounds fail again and again.
 var ErrFailing = errors.New("too many rounds failed in a row")
 
-// New returns a schedule at its beginning.
-func New(cfg Config, f Fleet) *Schedule {
-	s := &Schedule{cfg: cfg, fleet: f}
+// New returns a schedule at its beginning. Without a chooser, clients are drawn at random.
+func New(cfg Config, f Fleet, c Chooser) *Schedule {
+	s := &Schedule{cfg: cfg, fleet: f, chooser: c}
 	s.Restore(State{})
 	return s
 }
@@ -175,23 +184,55 @@ func (s *Schedule) Set(cfg Config) { s.cfg = cfg }
 // State returns what the schedule is between two steps.
 func (s *Schedule) State() State {
 	c := s.state
-	c.Flying = append([]Job(nil), c.Flying...)
+	c.Flying, c.Away = slices.Clone(c.Flying), slices.Clone(c.Away)
 	return c
 }
 
-// Restore puts the schedule into a state.
+// Restore puts the schedule into a state, after its chooser.
 func (s *Schedule) Restore(c State) {
 	s.state, s.order = c, nil
-	s.state.Flying = nil
-	s.idle = idle{}
-	if !s.cfg.Async {
-		return
-	}
-	s.idle = newIdle(s.cfg.Clients)
+	s.state.Flying, s.state.Away = nil, nil
+	out := make(map[int32]bool, len(c.Flying)+len(c.Away))
 	for _, j := range c.Flying {
 		s.push(j)
-		s.idle.remove(j.Client)
+		out[int32(j.Client)] = true
 	}
+	for _, a := range c.Away {
+		s.state.Away = order.Push(s.state.Away, a, (*Away).before)
+		out[int32(a.Client)] = true
+	}
+	switch {
+	case s.chooser != nil:
+		s.chooser.Reset(out)
+	case s.cfg.Async:
+		s.idle = order.NewBag[int32](s.cfg.Clients, nil, func(i int) bool { return out[int32(i)] })
+	}
+}
+
+// Undo puts the schedule, and its chooser, into the state before the last call of Next.
+func (s *Schedule) Undo() {
+	c := s.before
+	for _, jobs := range [][]Job{s.state.Flying, s.step.Taken, s.step.Lost} {
+		for _, j := range jobs {
+			if j.Sequence >= c.Next {
+				continue // it began since
+			}
+			if j.Staleness = 0; j.Fate == Stale {
+				j.Fate = Took
+			}
+			c.Flying = append(c.Flying, j)
+		}
+	}
+	left := make(map[Away]int, len(s.left))
+	for _, a := range s.left {
+		left[a]++
+	}
+	for _, a := range slices.Concat(s.state.Away, s.back) {
+		if left[a]--; left[a] < 0 {
+			c.Away = append(c.Away, a)
+		}
+	}
+	s.Restore(c)
 }
 
 // Check returns an error for a state that a schedule cannot have.
@@ -199,12 +240,18 @@ func (s *Schedule) Check(c State) error {
 	if c.Now < 0 || c.Steps < 0 || len(c.Flying) > s.cfg.Concurrency {
 		return fmt.Errorf("a clock at %d ns after %d steps with %d clients at work, of %d at most", c.Now, c.Steps, len(c.Flying), s.cfg.Concurrency)
 	}
-	seen := make(map[int]bool, len(c.Flying))
+	seen := make(map[int]bool, len(c.Flying)+len(c.Away))
 	for _, j := range c.Flying {
 		if j.Client < 0 || j.Client >= s.cfg.Clients || seen[j.Client] || j.Base < 0 || j.Base > c.Steps || j.Sequence >= c.Next || j.Start > j.End {
 			return fmt.Errorf("a clock with an impossible job of client %d", j.Client)
 		}
 		seen[j.Client] = true
+	}
+	for _, a := range c.Away {
+		if s.chooser == nil || a.Client < 0 || a.Client >= s.cfg.Clients || seen[a.Client] {
+			return fmt.Errorf("a clock that cannot have found client %d away", a.Client)
+		}
+		seen[a.Client] = true
 	}
 	return nil
 }
@@ -235,15 +282,16 @@ func (s *Schedule) Live(f func(j *Job)) {
 }
 
 // Next returns the next step; its slices are those of the schedule, and change with the
-// step after. Without pick, clients are drawn at random. The error is that of pick, or of a
-// fleet that cannot go on.
-func (s *Schedule) Next(work Work, pick Pick) (*Step, error) {
+// step after. The error is that of the chooser, or of a fleet that cannot go on.
+func (s *Schedule) Next(ctx context.Context, work Work) (*Step, error) {
 	s.step = Step{Start: s.state.Now, Taken: s.step.Taken[:0], Lost: s.step.Lost[:0]}
+	s.before = State{Now: s.state.Now, Steps: s.state.Steps, Next: s.state.Next}
+	s.left, s.back = s.left[:0], s.back[:0]
 	next := s.nextRound
 	if s.cfg.Async {
 		next = s.nextUpdates
 	}
-	if err := next(work, pick); err != nil {
+	if err := next(ctx, work); err != nil {
 		return nil, err
 	}
 	s.state.Now = nanos.Add(s.state.Now, s.cfg.Server)

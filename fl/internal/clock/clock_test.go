@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ func sync(clients, cohort, drawn int) Config {
 
 func next(t testing.TB, s *Schedule) *Step {
 	t.Helper()
-	step, err := s.Next(free, nil)
+	step, err := s.Next(context.Background(), free)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestTwoSpeeds(t *testing.T) {
 	} {
 		takes := []int64{3 * second, 3 * second}
 		takes[fast] = second
-		s := New(async(2, 2, 1), speeds(takes...))
+		s := New(async(2, 2, 1), speeds(takes...), nil)
 		var got [][3]int64
 		for range want {
 			j := next(t, s).Taken[0]
@@ -100,7 +101,7 @@ func TestShares(t *testing.T) {
 		}
 		return d, false
 	}}
-	s := New(async(fast+slow, fast+slow, 1), f)
+	s := New(async(fast+slow, fast+slow, 1), f, nil)
 	for range 500 {
 		next(t, s)
 	}
@@ -149,7 +150,7 @@ func harmonic(n int) (h float64) {
 func TestRoundsWaitForTheSlowest(t *testing.T) {
 	const rounds = 20000
 	run := func(c Config) (mean float64, taken, lost int) {
-		s := New(c, exponential())
+		s := New(c, exponential(), nil)
 		for range rounds {
 			step := next(t, s)
 			taken, lost = taken+len(step.Taken), lost+len(step.Lost)
@@ -178,7 +179,7 @@ func TestRoundsWaitForTheSlowest(t *testing.T) {
 func TestStepsWait(t *testing.T) {
 	c := async(2, 2, 1)
 	c.Server = second
-	s := New(c, speeds(second, 3*second))
+	s := New(c, speeds(second, 3*second), nil)
 	var ends []int64
 	for range 4 {
 		ends = append(ends, next(t, s).End/second)
@@ -196,13 +197,13 @@ func TestStepsWait(t *testing.T) {
 		}
 		return second, false
 	}}
-	s = New(c, f)
+	s = New(c, f, nil)
 	step := next(t, s)
 	if step.Failed != 2 || step.End != 5*second || len(step.Taken) != 3 || len(step.Lost) != 6 {
 		t.Errorf("after two rounds of 2 s that fail: %+v", step)
 	}
 	slow = 100
-	if _, err := New(c, f).Next(free, nil); !errors.Is(err, ErrFailing) {
+	if _, err := New(c, f, nil).Next(context.Background(), free); !errors.Is(err, ErrFailing) {
 		t.Errorf("rounds fail for ever: %v", err)
 	}
 }
@@ -212,7 +213,7 @@ func TestStepsWait(t *testing.T) {
 func TestWindows(t *testing.T) {
 	c := async(3, 3, 3)
 	c.Window, c.Hold = 2*second, true
-	s := New(c, speeds(second, 3*second, 9*second))
+	s := New(c, speeds(second, 3*second, 9*second), nil)
 	want := [][]string{{"0/0"}, {"1/1", "0/0"}, {"0/0"}, {"1/1", "0/0"}, {"0/0", "2/4"}, {"1/1", "0/0"}}
 	for i, want := range want {
 		step := next(t, s)
@@ -225,7 +226,7 @@ func TestWindows(t *testing.T) {
 			t.Errorf("step %d at %v s takes %v, want %v", i, step.End/second, got, want)
 		}
 	}
-	s = New(c, speeds(9*second, 9*second, 13*second))
+	s = New(c, speeds(9*second, 9*second, 13*second), nil)
 	for i, want := range []int64{10, 14, 20} {
 		if step := next(t, s); step.End != want*second || len(step.Taken) != []int{2, 1, 2}[i] {
 			t.Errorf("step %d ends at %d s with %d updates, want %d s", i, step.End/second, len(step.Taken), want)
@@ -247,7 +248,7 @@ func TestNobodyThere(t *testing.T) {
 		return false, t - phase + 100*second
 	}
 	for name, c := range map[string]Config{"rounds": sync(3, 1, 1), "updates": async(3, 2, 1)} {
-		s := New(c, f)
+		s := New(c, f, nil)
 		var got [][2]int64
 		for range 12 {
 			step := next(t, s)
@@ -262,7 +263,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 	f.on = func(int, int64) (bool, int64) { return false, math.MaxInt64 }
 	for name, c := range map[string]Config{"rounds": sync(3, 1, 1), "updates": async(3, 2, 1)} {
-		if _, err := New(c, f).Next(free, nil); !errors.Is(err, ErrNobody) {
+		if _, err := New(c, f, nil).Next(context.Background(), free); !errors.Is(err, ErrNobody) {
 			t.Errorf("%s: nobody ever comes: %v", name, err)
 		}
 	}
@@ -291,7 +292,7 @@ func TestRestored(t *testing.T) {
 	waits.Deadline, waits.MinUpdates = 30, 4
 	for name, c := range map[string]Config{"updates": async(20, 6, 3), "held": held, "rounds": waits} {
 		t.Run(name, func(t *testing.T) {
-			whole, broken := New(c, mixed()), New(c, mixed())
+			whole, broken := New(c, mixed(), nil), New(c, mixed(), nil)
 			lost := 0
 			for i := range 300 {
 				want := next(t, whole)
@@ -303,7 +304,7 @@ func TestRestored(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				broken = New(c, mixed())
+				broken = New(c, mixed(), nil)
 				if err := broken.Check(state); err != nil {
 					t.Fatal(err)
 				}
@@ -330,7 +331,7 @@ func TestRestored(t *testing.T) {
 
 // TestImpossibleStates refuses states that no schedule can have.
 func TestImpossibleStates(t *testing.T) {
-	s := New(async(3, 2, 1), speeds(second, second, second))
+	s := New(async(3, 2, 1), speeds(second, second, second), nil)
 	next(t, s)
 	good := s.State()
 	if err := s.Check(good); err != nil {
@@ -356,40 +357,11 @@ func TestImpossibleStates(t *testing.T) {
 	}
 }
 
-// TestIdle compares the set with a list.
-func TestIdle(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 64, 100} {
-		s, list := newIdle(n), []int{}
-		for i := range n {
-			list = append(list, i)
-		}
-		draws := kernels.NewStream(1, uint64(n))
-		for range 200 {
-			client := draws.IntN(n)
-			if at, in := slices.BinarySearch(list, client); in {
-				s.remove(client)
-				list = slices.Delete(list, at, at+1)
-			} else {
-				s.add(client)
-				list = slices.Insert(list, at, client)
-			}
-			if s.n != len(list) {
-				t.Fatalf("%d members, want %d", s.n, len(list))
-			}
-			for rank, want := range list {
-				if got := s.at(rank); got != want {
-					t.Fatalf("member %d of %v is %d", rank, list, got)
-				}
-			}
-		}
-	}
-}
-
 func benchmark(b *testing.B, clients int) {
 	f := known{takes: func(j fleet.Job) (int64, bool) {
 		return 1 + int64(det.Mix(j.Sequence)%1_000_000), false
 	}}
-	s := New(async(clients, clients/100, 10), f)
+	s := New(async(clients, clients/100, 10), f, nil)
 	for range clients / 10 {
 		next(b, s)
 	}
@@ -397,7 +369,7 @@ func benchmark(b *testing.B, clients int) {
 	b.ResetTimer()
 	events := 0
 	for b.Loop() {
-		step, err := s.Next(free, nil)
+		step, err := s.Next(context.Background(), free)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -412,11 +384,11 @@ func BenchmarkEvents1M(b *testing.B)   { benchmark(b, 1_000_000) }
 // TestNoAllocations runs steps that allocate nothing.
 func TestNoAllocations(t *testing.T) {
 	for name, c := range map[string]Config{"updates": async(1000, 50, 10), "rounds": sync(1000, 50, 60)} {
-		s := New(c, mixed())
+		s := New(c, mixed(), nil)
 		for range 200 {
 			next(t, s)
 		}
-		if n := testing.AllocsPerRun(100, func() { _, _ = s.Next(free, nil) }); n > 0 {
+		if n := testing.AllocsPerRun(100, func() { _, _ = s.Next(context.Background(), free) }); n > 0 {
 			t.Errorf("%s: a step allocates %v times", name, n)
 		}
 	}

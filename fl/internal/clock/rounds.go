@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -15,26 +16,32 @@ import (
 const maxJumps = 100_000
 
 // nextRound runs rounds until one has enough updates.
-func (s *Schedule) nextRound(work Work, pick Pick) error {
+func (s *Schedule) nextRound(ctx context.Context, work Work) error {
 	for s.step.Failed = 0; ; s.step.Failed++ {
 		if s.step.Failed > s.cfg.MaxFailed {
 			return fmt.Errorf("%w: %d rounds had fewer updates than the minimum of %d; raise time.deadline or time.overselect, or make jobs fail less often", ErrFailing, s.step.Failed, s.cfg.MinUpdates)
 		}
-		if err := s.drawCohort(work, pick); err != nil {
+		if err := s.drawCohort(ctx, work); err != nil {
 			return err
 		}
-		if s.endRound() {
+		enough := s.endRound()
+		if s.chooser != nil {
+			for i := range s.drawn {
+				s.rest(&s.drawn[i])
+			}
+		}
+		if enough {
 			return nil
 		}
 	}
 }
 
 // drawCohort has the clients of a round begin.
-func (s *Schedule) drawCohort(work Work, pick Pick) error {
+func (s *Schedule) drawCohort(ctx context.Context, work Work) error {
 	least := min(s.cfg.MinUpdates, s.cfg.Drawn, s.cfg.Clients)
 	for range maxJumps {
 		s.drawn = s.drawn[:0]
-		change, err := s.drawThere(least, pick)
+		change, err := s.drawThere(ctx, least)
 		if err != nil {
 			return err
 		}
@@ -52,19 +59,19 @@ func (s *Schedule) drawCohort(work Work, pick Pick) error {
 	return fmt.Errorf("%w: %d of %d are there at %s", ErrNobody, len(s.drawn), least, time.Duration(s.state.Now))
 }
 
-// drawThere draws the clients of a round, and returns when others may be there.
-func (s *Schedule) drawThere(least int, pick Pick) (change int64, err error) {
-	if pick == nil {
+// drawThere draws the clients of a round, and returns when others may be there. Fewer than
+// the least do not begin.
+func (s *Schedule) drawThere(ctx context.Context, least int) (change int64, err error) {
+	if s.chooser == nil {
 		return s.shuffle(), nil
 	}
-	if change = s.there(); len(s.order) < least {
-		return change, nil
-	}
-	chosen, err := s.choose(s.order, s.cfg.Drawn, pick)
+	chosen, change, err := s.choose(ctx, s.cfg.Drawn)
 	for _, client := range chosen {
-		s.drawn = append(s.drawn, Job{Client: int(client)})
+		if s.drawn = append(s.drawn, Job{Client: int(client)}); len(chosen) < least {
+			s.chooser.Put(client)
+		}
 	}
-	return s.state.Now, err // where too few answered, others may
+	return change, err
 }
 
 // shuffle draws, with the draws of the round's key, the clients that come first in a shuffle

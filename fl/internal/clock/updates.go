@@ -1,17 +1,19 @@
 package clock
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/internal/order"
 	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels"
 )
 
 // nextUpdates goes on until as many updates have arrived as a step takes, or until the end of
 // the first window in which any has.
-func (s *Schedule) nextUpdates(work Work, pick Pick) error {
+func (s *Schedule) nextUpdates(ctx context.Context, work Work) error {
 	s.wake, s.begun = 0, 0
 	due := int64(math.MaxInt64) // the end of the window
 	for jumps := 0; ; {
@@ -31,7 +33,7 @@ func (s *Schedule) nextUpdates(work Work, pick Pick) error {
 			s.release()
 			return nil
 		case s.wake <= s.state.Now && s.opens():
-			if err := s.dispatch(work, pick); err != nil {
+			if err := s.dispatch(ctx, work); err != nil {
 				return err
 			}
 		default:
@@ -62,7 +64,7 @@ func (s *Schedule) release() {
 		return
 	}
 	for i := range s.step.Taken {
-		s.idle.add(s.step.Taken[i].Client)
+		s.rest(&s.step.Taken[i])
 	}
 }
 
@@ -83,18 +85,21 @@ func (s *Schedule) opens() bool {
 }
 
 // dispatch has clients begin until as many work as may, or nobody else is there.
-func (s *Schedule) dispatch(work Work, pick Pick) error {
+func (s *Schedule) dispatch(ctx context.Context, work Work) error {
 	s.wake = s.state.Now
-	if pick != nil {
-		change, free := s.there(), s.free()
-		chosen, err := s.choose(s.order, free, pick)
+	if s.chooser != nil {
+		free := s.free()
+		chosen, change, err := s.choose(ctx, free)
+		if err != nil {
+			return err
+		}
 		for _, client := range chosen {
 			s.begin(int(client), work)
 		}
 		if len(chosen) < free {
 			s.wake = max(change, nanos.Add(s.state.Now, 1))
 		}
-		return err
+		return nil
 	}
 	for s.free() > 0 {
 		client, change := s.draw()
@@ -102,37 +107,49 @@ func (s *Schedule) dispatch(work Work, pick Pick) error {
 			s.wake = change
 			return nil
 		}
+		s.idle.Take(client)
 		s.begin(client, work)
 	}
 	return nil
 }
 
-// begin has an idle client begin.
+// begin has a client begin.
 func (s *Schedule) begin(client int, work Work) {
-	s.idle.remove(client)
 	j := s.start(s.begun, client, work)
 	j.Place, s.begun = 0, s.begun+1
 	s.push(j)
 }
 
+// push adds a job to those at work.
+func (s *Schedule) push(j Job) { s.state.Flying = order.Push(s.state.Flying, j, (*Job).before) }
+
+// rest lets the client of a job begin again.
+func (s *Schedule) rest(j *Job) {
+	if s.chooser != nil {
+		s.chooser.End(int32(j.Client), j.Sequence)
+	} else {
+		s.idle.Put(j.Client)
+	}
+}
+
 // draw draws a client that is idle and available; -1 for nobody, and when that may change.
 // It looks at clients at random, and at all of them only when many were away.
 func (s *Schedule) draw() (client int, change int64) {
-	n := s.idle.n
+	n := s.idle.Len()
 	if n == 0 {
 		return -1, math.MaxInt64
 	}
 	draws := kernels.NewStream(s.cfg.DispatchKey, s.state.Next)
 	for range min(4*n, 1024) {
-		client = s.idle.at(draws.IntN(n))
+		client = s.idle.At(int32(draws.IntN(n)))
 		if on, _ := s.fleet.Available(client, s.state.Now); on {
 			return client, 0
 		}
 	}
 	client, change = -1, math.MaxInt64
 	there := 0
-	for c, idle := range s.idle.has {
-		if !idle {
+	for c := range s.cfg.Clients {
+		if !s.idle.Has(c) {
 			continue
 		}
 		on, until := s.fleet.Available(c, s.state.Now)
@@ -149,7 +166,8 @@ func (s *Schedule) draw() (client int, change int64) {
 
 // arrive ends the job that ends first.
 func (s *Schedule) arrive() {
-	j := s.pop()
+	var j Job
+	j, s.state.Flying = order.Pop(s.state.Flying, (*Job).before)
 	j.Staleness = s.state.Steps - j.Base
 	if j.Fate == Took && j.Staleness > s.cfg.MaxStaleness {
 		j.Fate = Stale
@@ -160,50 +178,6 @@ func (s *Schedule) arrive() {
 		s.step.Taken = append(s.step.Taken, j)
 	}
 	if j.Fate != Took || !s.cfg.Hold {
-		s.idle.add(j.Client)
+		s.rest(&j)
 	}
-}
-
-// push adds a job to the heap of those at work.
-func (s *Schedule) push(j Job) {
-	s.state.Flying = append(s.state.Flying, j)
-	h := s.state.Flying
-	i := len(h) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if !j.before(&h[up]) {
-			break
-		}
-		h[i] = h[up]
-		i = up
-	}
-	h[i] = j
-}
-
-// pop takes the job that ends first from the heap.
-func (s *Schedule) pop() Job {
-	h := s.state.Flying
-	first, n := h[0], len(h)-1
-	last := h[n]
-	h = h[:n]
-	i := 0
-	for {
-		down := 2*i + 1
-		if down >= n {
-			break
-		}
-		if down+1 < n && h[down+1].before(&h[down]) {
-			down++
-		}
-		if !h[down].before(&last) {
-			break
-		}
-		h[i] = h[down]
-		i = down
-	}
-	if n > 0 {
-		h[i] = last
-	}
-	s.state.Flying = h
-	return first
 }
