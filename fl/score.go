@@ -109,6 +109,16 @@ func centered(x float64) float64 {
 	return max(0, x) - 0.5
 }
 
+// PrivateMean returns the private mean of clients' errors over Expected clients, as that of a
+// round's score, with noise drawn from a stream. It needs Noise.
+func (o ScoreOptions) PrivateMean(errors []float64, noise *kernels.Stream) Score {
+	sum := 0.0
+	for _, x := range errors {
+		sum += centered(x)
+	}
+	return o.private(sum, noise)
+}
+
 // private returns the score of a sum of centered errors.
 func (o ScoreOptions) private(sum float64, stream *kernels.Stream) Score {
 	sum += float64(o.Noise * stream.NormFloat64())

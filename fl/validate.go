@@ -2,12 +2,14 @@ package fl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // Validate scores weights on the validation samples of the clients that have any: with
@@ -16,9 +18,43 @@ import (
 // GlobalVal and PersonalizedVal, bit for bit. Of the Summary it fills the Score, Clients and
 // Examples.
 func (e *Engine) Validate(ctx context.Context, weights []float32, v EvalConfig) (*Summary, error) {
-	plan, err := e.evalPlan(v.Clients, v.Server)
+	scores, _, stream, err := e.validate(ctx, weights, v)
 	if err != nil {
 		return nil, err
+	}
+	return foldValidated(scores, v.Noise, stream), nil
+}
+
+// ClientScore is what a client's validation samples measured.
+type ClientScore struct {
+	// Client is its index in the federation, Samples the number of its validation samples.
+	Client, Samples int
+	Score
+}
+
+// ValidateClients returns the scores of the single clients behind Validate, in their order. One
+// whose loss is not finite is the worst that there is, as that of a dropped client.
+// EvalConfig.Noise must have no noise.
+func (e *Engine) ValidateClients(ctx context.Context, weights []float32, v EvalConfig) ([]ClientScore, error) {
+	if v.Noise.Noise > 0 || v.Noise.Epsilon > 0 {
+		return nil, errors.New("evaluation: noise is for Validate")
+	}
+	scores, ids, _, err := e.validate(ctx, weights, v)
+	all := make([]ClientScore, len(scores))
+	for i := range scores {
+		all[i] = ClientScore{ids[i], scores[i].n, scores[i].Score}
+		if !det.Finite(all[i].Loss) {
+			all[i].Score = worstScore(e.cfg.Model.Loss().Numbers())
+		}
+	}
+	return all, err
+}
+
+// validate returns the scores of clients, who they are, and the stream of Noise.
+func (e *Engine) validate(ctx context.Context, weights []float32, v EvalConfig) ([]setScore, []int, *kernels.Stream, error) {
+	plan, err := e.evalPlan(v.Clients, v.Server)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	stream := kernels.NewStream(kernels.Key(e.cfg.Seed, uint64(v.Trial), uint64(v.Round), purposeValidate), 0)
 	var ids []int
@@ -28,14 +64,14 @@ func (e *Engine) Validate(ctx context.Context, weights []float32, v EvalConfig) 
 		}
 	}
 	if ids = validated(e.cfg.Seed, ids, v, stream); len(ids) == 0 {
-		return nil, fmt.Errorf("evaluation: none of the %d clients has validation samples", len(e.cfg.Data.Clients))
+		return nil, nil, nil, fmt.Errorf("evaluation: none of the %d clients has validation samples", len(e.cfg.Data.Clients))
 	}
 	measured, err := e.measure(ctx, &shard.Exam{
 		Weights: weights, Clients: ids, GlobalVal: v.Clients == nil, PersonalVal: v.Clients != nil,
 		Kept: v.Kept, Params: paramsOf(v.Clients, ids), Server: plan.Server, Round: v.Round, Arch: v.Arch,
 	}, v.State, e.serverOf(v.State, weights, v.Clients != nil), counted(v.Done, len(ids)))
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	scores := make([]setScore, len(ids))
 	for i := range measured {
@@ -43,7 +79,7 @@ func (e *Engine) Validate(ctx context.Context, weights []float32, v EvalConfig) 
 			scores[i] = measured[i].personalVal
 		}
 	}
-	return foldValidated(scores, v.Noise, stream), nil
+	return scores, ids, stream, nil
 }
 
 // validated returns the indices, ascending, of the clients that are scored, of those that

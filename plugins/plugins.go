@@ -14,12 +14,14 @@ import (
 	"github.com/fedfast/fedfast/internal/tuner/bo"
 	"github.com/fedfast/fedfast/internal/tuner/bohb"
 	"github.com/fedfast/fedfast/internal/tuner/dehb"
+	"github.com/fedfast/fedfast/internal/tuner/dphype"
 	"github.com/fedfast/fedfast/internal/tuner/fathom"
 	"github.com/fedfast/fedfast/internal/tuner/fedex"
 	"github.com/fedfast/fedfast/internal/tuner/fedhyper"
 	"github.com/fedfast/fedfast/internal/tuner/fedoras"
 	"github.com/fedfast/fedfast/internal/tuner/fedpop"
 	"github.com/fedfast/fedfast/internal/tuner/fedtune"
+	"github.com/fedfast/fedfast/internal/tuner/flora"
 	"github.com/fedfast/fedfast/internal/tuner/grid"
 	"github.com/fedfast/fedfast/internal/tuner/hyperband"
 	"github.com/fedfast/fedfast/internal/tuner/nsga2"
@@ -40,12 +42,14 @@ var registered = struct {
 	"bo":          bo.Tuner,
 	"bohb":        bohb.Tuner,
 	"dehb":        dehb.Tuner,
+	"dphype":      dphype.Tuner,
 	"fathom":      fathom.Tuner,
 	"fedex":       fedex.Tuner,
 	"fedhyper":    fedhyper.Tuner,
 	"fedoras":     fedoras.Tuner,
 	"fedpop":      fedpop.Tuner,
 	"fedtune-hrt": fedtune.Tuner,
+	"flora":       flora.Tuner,
 	"grid":        grid.Tuner,
 	"hyperband":   hyperband.Tuner,
 	"nsga2":       nsga2.Tuner,

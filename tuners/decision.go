@@ -19,7 +19,11 @@ const (
 	Wait                            // nothing to do until the next report
 	Done                            // the study is over; Best is the tuner's choice
 	Score                           // score the sub-networks Points of the paused trial Trial's model without training, then report
+	Local                           // have clients train by themselves with each of Points, as LocalSearch says, then report; Trial is NoTrial
 )
+
+// NoTrial is the trial of a Local and of its report.
+const NoTrial = -1
 
 // String returns the kind in lower case.
 func (k DecisionKind) String() string {
@@ -40,6 +44,8 @@ func (k DecisionKind) String() string {
 		return "done"
 	case Score:
 		return "score"
+	case Local:
+		return "local"
 	}
 	return fmt.Sprintf("decision(%d)", uint8(k))
 }
@@ -57,14 +63,28 @@ type Decision struct {
 	// tuner controls, and need not be a point of the space.
 	Environment *Environment
 	// Points are, for a Score, sub-networks by their client.arch.NAME, from 1 to
-	// MaxPoints of them; a choice that one leaves out is as in the whole network.
+	// MaxPoints of them; a choice that one leaves out is as in the whole network. For a
+	// Local they are points of the whole space.
 	Points []Params
+	// LocalSearch says how clients train in a Local; nil in all others.
+	LocalSearch *LocalSearch
+}
+
+// LocalSearch says how clients train by themselves: each from the study's initial model on
+// its own training samples, once with every point. Nothing is aggregated, and no round of the
+// budget is spent. Only clients with validation samples take part.
+type LocalSearch struct {
+	Epochs  float64 `json:"epochs,omitempty"`  // local epochs in place of the points' own; 0: client.epochs or client.steps
+	Clients int     `json:"clients,omitempty"` // that take part, drawn by the seed; 0: all
+	// Votes, when above 0, is the number of points for which each client votes, those of its
+	// best scores, of equal ones of the lower loss, then the first; it tells nothing else.
+	Votes int `json:"votes,omitempty"`
 }
 
 // Sends says whether the study runs something for the decision, whose trial then
 // reports.
 func (d Decision) Sends() bool {
-	return d.Kind == Start || d.Kind == Resume || d.Kind == Fork || d.Kind == Score
+	return d.Kind == Start || d.Kind == Resume || d.Kind == Fork || d.Kind == Score || d.Kind == Local
 }
 
 // Proxy is the kind of an Environment.
@@ -93,18 +113,28 @@ type TrialReport struct {
 	// Values are the trial's, by metric, of several objectives and constraints, see
 	// Aims.Metrics; nil with one objective alone.
 	Values map[string]float64
-	// Measured are, after a Score, its points in their order. Score is that of the
-	// trial's last report then.
+	// Measured are, after a Score or a Local, its points in their order. After a Score,
+	// Score is that of the trial's last report, after a Local it is NaN.
 	Measured []Measured
+	// Samples are, after a Local without votes, the numbers of the clients' validation
+	// samples, if the tuner's Description asks for the scalar "examples_val".
+	Samples []int
 }
 
 // Measured is a sub-network as it stands in a trial's model, with no training of its
 // own: the weights on validation examples of all clients, or of finalists.clients of
-// them, under the target global.
+// them, under the target global. After a Local it is a point, and Score the mean over the
+// clients, weighted by validation samples, of what each one's own model scores.
 type Measured struct {
 	Score  float64 // in the study's metric; not finite where the model's output is not
 	FLOPs  float64 // operations of a forward pass, for one example
 	Params float64 // how many it has
+	// Votes are the clients that voted for the point, with noise in a private study: then
+	// they are not whole, and may be below 0.
+	Votes float64
+	// Clients are the clients' own scores, in the same order for every point: nil with
+	// votes, and in a private study, where Score alone is told, with noise.
+	Clients []float64
 }
 
 // Unusable says that the report holds no score to compare: the trial failed, or its

@@ -22,6 +22,7 @@ type Description struct {
 	Constraints   bool // it takes constraints
 	Priors        bool // it takes trials of finished studies
 	Conditions    bool // it takes dimensions with a condition, see Dim.When
+	Local         bool // it may have clients train by themselves, see LocalSearch
 
 	// Free says that a client tuner's plans may set controlled params to values
 	// outside of the study's space, which then only says where trials start: it

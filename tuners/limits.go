@@ -4,7 +4,8 @@ package tuners
 // of more trials takes several answers.
 const (
 	MaxDecisions   = 10_000
-	MaxPoints      = 4_096 // of one Score
+	MaxPoints      = 4_096   // of one Score or Local
+	MaxLocalScores = 250_000 // of the clients of a Local, one for each point
 	MaxSideTrials  = 100_000
 	MaxSideRounds  = 1_000_000 // of one trial
 	MaxSideClients = 1_000_000

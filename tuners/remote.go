@@ -175,7 +175,7 @@ func (s *RemoteSession) Suggest(ctx context.Context, n int) ([]Decision, error) 
 func (s *RemoteSession) Report(ctx context.Context, r TrialReport) error {
 	w, err := s.rpc.Report(ctx, &tunerv1.ReportRequest{
 		Session: s.id, Seq: s.seq + 1, Trial: int64(r.Trial), Round: int64(r.Round), Score: r.Score, Failed: r.Failed, Reason: r.Reason,
-		Measured: measuredToWire(r.Measured), Values: r.Values,
+		Measured: measuredToWire(r.Measured), Samples: wholeToWire(r.Samples), Values: r.Values,
 	})
 	if err != nil {
 		return received(err)

@@ -196,7 +196,7 @@ func (s *server) Report(ctx context.Context, r *tunerv1.ReportRequest) (*tunerv1
 	state, err := s.mutate(r.GetSession(), r.GetSeq(), func(session Session) error {
 		return session.Report(ctx, TrialReport{
 			Trial: int(r.GetTrial()), Round: int(r.GetRound()), Score: r.GetScore(), Failed: r.GetFailed(), Reason: r.GetReason(),
-			Measured: measuredFromWire(r.GetMeasured()), Values: r.GetValues(),
+			Measured: measuredFromWire(r.GetMeasured()), Samples: wholeFromWire(r.GetSamples()), Values: r.GetValues(),
 		})
 	})
 	return &tunerv1.ReportReply{State: state}, err

@@ -188,7 +188,7 @@ func descriptionToWire(d Description) *tunerv1.DescribeReply {
 	w := &tunerv1.DescribeReply{
 		Name: d.Name, Version: d.Version, Doc: d.Doc,
 		Trials: d.Trials, Rounds: d.Rounds, Tables: d.Tables, Architectures: d.Architectures, Fork: d.Fork, Prepare: d.Prepare, Free: d.Free, Seconds: d.Seconds, Jobs: d.Jobs,
-		Multi: d.Multi, Constraints: d.Constraints, Priors: d.Priors, Conditions: d.Conditions,
+		Multi: d.Multi, Constraints: d.Constraints, Priors: d.Priors, Conditions: d.Conditions, Local: d.Local,
 		Controls: d.Controls, Adds: dimsToWire(d.Adds), Probes: d.Probes, Scalars: d.Scalars,
 	}
 	for _, o := range d.Options {
@@ -206,7 +206,7 @@ func descriptionFromWire(w *tunerv1.DescribeReply) (Description, error) {
 		Name: w.GetName(), Version: w.GetVersion(), Doc: w.GetDoc(),
 		Trials: w.GetTrials(), Rounds: w.GetRounds(), Tables: w.GetTables(), Architectures: w.GetArchitectures(),
 		Fork: w.GetFork(), Prepare: w.GetPrepare(), Free: w.GetFree(), Seconds: w.GetSeconds(), Jobs: w.GetJobs(),
-		Multi: w.GetMulti(), Constraints: w.GetConstraints(), Priors: w.GetPriors(), Conditions: w.GetConditions(),
+		Multi: w.GetMulti(), Constraints: w.GetConstraints(), Priors: w.GetPriors(), Conditions: w.GetConditions(), Local: w.GetLocal(),
 		Controls: w.GetControls(), Adds: adds, Probes: w.GetProbes(), Scalars: w.GetScalars(),
 	}
 	for _, o := range w.GetOptions() {
@@ -219,8 +219,22 @@ func decisionToWire(d Decision) *tunerv1.Decision {
 	return &tunerv1.Decision{
 		Kind: tunerv1.Decision_Kind(d.Kind), Trial: int64(d.Trial), Source: int64(d.Source), Params: paramsToWire(d.Params),
 		ToRound: int64(d.ToRound), Best: int64(d.Best), Environment: environmentToWire(d.Environment),
-		Points: pointsToWire(d.Points),
+		Points: pointsToWire(d.Points), Local: localToWire(d.LocalSearch),
 	}
+}
+
+func localToWire(l *LocalSearch) *tunerv1.Local {
+	if l == nil {
+		return nil
+	}
+	return &tunerv1.Local{Epochs: l.Epochs, Clients: int64(l.Clients), Votes: int64(l.Votes)}
+}
+
+func localFromWire(w *tunerv1.Local) *LocalSearch {
+	if w == nil {
+		return nil
+	}
+	return &LocalSearch{Epochs: w.GetEpochs(), Clients: int(w.GetClients()), Votes: int(w.GetVotes())}
 }
 
 func pointsToWire(points []Params) []*tunerv1.Params {
@@ -245,7 +259,7 @@ func pointsFromWire(points []*tunerv1.Params) []Params {
 func measuredToWire(all []Measured) []*tunerv1.Measured {
 	var out []*tunerv1.Measured
 	for _, m := range all {
-		out = append(out, &tunerv1.Measured{Score: m.Score, Flops: m.FLOPs, Params: m.Params})
+		out = append(out, &tunerv1.Measured{Score: m.Score, Flops: m.FLOPs, Params: m.Params, Votes: m.Votes, Clients: m.Clients})
 	}
 	return out
 }
@@ -253,7 +267,24 @@ func measuredToWire(all []Measured) []*tunerv1.Measured {
 func measuredFromWire(all []*tunerv1.Measured) []Measured {
 	var out []Measured
 	for _, m := range all {
-		out = append(out, Measured{Score: m.GetScore(), FLOPs: m.GetFlops(), Params: m.GetParams()})
+		out = append(out, Measured{Score: m.GetScore(), FLOPs: m.GetFlops(), Params: m.GetParams(), Votes: m.GetVotes(), Clients: m.GetClients()})
+	}
+	return out
+}
+
+// wholeToWire and wholeFromWire convert counts.
+func wholeToWire(all []int) []int64 {
+	var out []int64
+	for _, n := range all {
+		out = append(out, int64(n))
+	}
+	return out
+}
+
+func wholeFromWire(all []int64) []int {
+	var out []int
+	for _, n := range all {
+		out = append(out, int(n))
 	}
 	return out
 }
@@ -276,7 +307,7 @@ func decisionFromWire(w *tunerv1.Decision) Decision {
 	return Decision{
 		Kind: DecisionKind(w.GetKind()), Trial: int(w.GetTrial()), Source: int(w.GetSource()), Params: paramsFromWire(w.GetParams()),
 		ToRound: int(w.GetToRound()), Best: int(w.GetBest()), Environment: environmentFromWire(w.GetEnvironment()),
-		Points: pointsFromWire(w.GetPoints()),
+		Points: pointsFromWire(w.GetPoints()), LocalSearch: localFromWire(w.GetLocal()),
 	}
 }
 

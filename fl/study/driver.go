@@ -24,6 +24,9 @@ type driver struct {
 	aims      tuners.Aims // which objective begins
 	lone      bool        // the client tuner has no wrapper: there is one trial
 	sides     []SideTrial
+	searched  *LocalSearch   // what clients trained by themselves; nil for none
+	locals    int            // points with which they did, of all searches
+	samples   bool           // the tuner sees the clients' numbers of validation samples
 	begun     *record.Priors // with what the tuner begins, nil with nothing
 	*shelf
 	entrants

@@ -68,6 +68,9 @@ type Progress struct {
 	// are how many have, of those that are known by now, and Loss and Best are
 	// NaN.
 	Preparing bool
+	// Local is set with Preparing while clients train by themselves: Trial is the number of
+	// a point with which all of them have.
+	Local bool
 	// Trial and TrialRound are the round of a trial that has just ended,
 	// ToRound where the trial runs to.
 	Trial, TrialRound, ToRound int

@@ -187,6 +187,12 @@ func (d *driver) openStudySession(ctx context.Context) (*replay.Tuner, error) {
 	if d.budget.Seconds && !desc.Seconds {
 		return nil, &key.Error{Key: "budget.seconds", Problem: fmt.Sprintf(": tuner %s counts rounds alone; use budget.rounds and budget.trial_rounds", desc.Name)}
 	}
+	if slices.Contains(desc.Scalars, "examples_val") {
+		if err := c.Allows("examples_val", true); err != nil {
+			return nil, &key.Error{Key: "tuner.name", Problem: fmt.Sprintf(" = %q: %v", desc.Name, err)}
+		}
+		d.samples = true
+	}
 	if b := d.budget; d.lone && !d.study.Forks && b.Rounds > b.TrialRounds {
 		return nil, &key.Error{Key: rules.Unit(b, "budget.rounds"), Problem: rules.Unit(b, fmt.Sprintf(" = %d, budget.trial_rounds = %d: %s as tuner.name runs one trial, so both must be the same; or use it as client_tuner.name under a tuner of many trials, such as sha", b.Rounds, b.TrialRounds, desc.Name))}
 	}

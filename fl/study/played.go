@@ -121,6 +121,8 @@ func (p Played) open(ctx context.Context) (*replayed, error) {
 		return nil, refuse("client_tuner.name", fmt.Sprintf(" = %q: it changes how clients train, which a table cannot replay; leave it out", c.ClientTuner.Name))
 	case about.Rounds || !about.Trials:
 		return nil, refuse("tuner.name", fmt.Sprintf(" = %q: it changes how clients train, which a table cannot replay; use a tuner of trials, such as sha", c.Tuner.Name))
+	case about.Local:
+		return nil, refuse("tuner.name", fmt.Sprintf(" = %q: it has clients train by themselves, which a table cannot replay; use a tuner of trials, such as sha", c.Tuner.Name))
 	case about.Fork:
 		return nil, refuse("tuner.name", fmt.Sprintf(" = %q: it copies trials, which a table cannot replay; use a tuner that does not, such as sha", c.Tuner.Name))
 	case c.Private():
@@ -184,7 +186,7 @@ func (s *replayed) Act(_ context.Context, dec tuners.Decision) error {
 		s.trials = append(s.trials, t)
 	case tuners.Stop:
 		s.trials[dec.Trial].stopped = true
-	case tuners.Fork, tuners.Score:
+	case tuners.Fork, tuners.Score, tuners.Local:
 		return fmt.Errorf("tuner %s: a table cannot replay the decision %s", s.Config.Tuner.Name, dec.Kind)
 	case tuners.Resume, tuners.Release, tuners.Wait, tuners.Done:
 	}

@@ -237,6 +237,8 @@ type Result struct {
 	// Sides are the trials on proxy federations with which the client tuner was
 	// prepared, in their order.
 	Sides []SideTrial `json:"sides,omitempty"`
+	// LocalSearch is what clients trained by themselves before the trials; nil for nothing.
+	LocalSearch *LocalSearch `json:"local_search,omitempty"`
 	// Survivor is the trial that the tuner kept to the end, nil when it named
 	// none.
 	Survivor *Chosen `json:"survivor"`

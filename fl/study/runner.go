@@ -61,7 +61,7 @@ func (r *runner) Act(ctx context.Context, dec tuners.Decision) error {
 	case tuners.Release:
 		return d.named(d.trial(dec.Trial).Release())
 	case tuners.Resume, tuners.Score:
-	case tuners.Wait, tuners.Done:
+	case tuners.Wait, tuners.Done, tuners.Local:
 		return nil
 	}
 	t := d.trial(dec.Trial)
@@ -72,6 +72,10 @@ func (r *runner) Act(ctx context.Context, dec tuners.Decision) error {
 // Run trains a trial on and keeps its model if that is one of the best.
 func (r *runner) Run(ctx context.Context, s play.Segment, begins func(rounds int)) (tuners.TrialReport, error) {
 	d := r.driver
+	if s.LocalSearch != nil {
+		report, err := d.searchLocally(ctx, s)
+		return report, d.named(err)
+	}
 	t := d.trial(s.Trial)
 	if len(s.Points) > 0 {
 		report, err := t.measure(ctx, s.Points)
@@ -94,6 +98,9 @@ func (r *runner) Run(ctx context.Context, s play.Segment, begins func(rounds int
 
 // Reporting takes in a report that is about to reach the tuner.
 func (r *runner) Reporting(_ context.Context, report tuners.TrialReport) error {
+	if report.Trial == tuners.NoTrial {
+		return nil
+	}
 	d := r.driver
 	t := d.trial(report.Trial)
 	d.rank(&d.reported, trial.Model{Score: t.lowest, Trial: t.Trial})

@@ -38,6 +38,10 @@ func tuned(t *testing.T, name string) Setup {
 	if name == "fedex" || name == "fedpop" { // it runs one trial
 		s.Config.Budget = config.Budget{Rounds: 9, TrialRounds: 9}
 	}
+	if name == "dphype" || name == "flora" { // they run one trial
+		s.Config.Budget = config.Budget{Rounds: 9, TrialRounds: 9}
+		s.Config.Tuner.Options = map[string]any{"configs": int64(4)}
+	}
 	if name == "fathom" { // it sets what clients train with, and needs trials to do so
 		s.Tuner, s.ClientTuner = builtin["random"], builtin[name]
 		s.Config.Tuner.Name, s.Config.ClientTuner.Name = "random", name

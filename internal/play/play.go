@@ -28,8 +28,10 @@ type Segment struct {
 	Trial    int
 	From, To int // rounds that the trial has run then
 	// Points, unless there are none, are sub-networks that are measured; no round is
-	// run.
-	Points []tuners.Params
+	// run. With LocalSearch they are points with which clients train by themselves, and
+	// Trial is tuners.NoTrial.
+	Points      []tuners.Params
+	LocalSearch *tuners.LocalSearch
 }
 
 // Runner runs trials.
@@ -89,9 +91,9 @@ func (s Study) Play(ctx context.Context) (best int, err error) {
 		}
 		for _, d := range decisions {
 			switch d.Kind {
-			case tuners.Start, tuners.Fork, tuners.Resume, tuners.Score:
+			case tuners.Start, tuners.Fork, tuners.Resume, tuners.Score, tuners.Local:
 				from, to := s.Book.Sent(d.Trial)
-				f.send(Segment{Trial: d.Trial, From: from, To: to, Points: d.Points})
+				f.send(Segment{Trial: d.Trial, From: from, To: to, Points: d.Points, LocalSearch: d.LocalSearch})
 			case tuners.Done:
 				return d.Best, nil
 			case tuners.Stop, tuners.Release, tuners.Wait:

@@ -15,7 +15,7 @@ import (
 
 // names are those of tuners as people write them.
 var names = map[string]string{
-	"sha": "SHA", "asha": "ASHA", "bohb": "BOHB", "dehb": "DEHB", "fedex": "FedEx", "fathom": "FATHOM", "fedhyper": "FedHyper", "fedpop": "FedPop", "hyperband": "Hyperband",
+	"sha": "SHA", "dphype": "DP-Hype", "flora": "FLoRA", "asha": "ASHA", "bohb": "BOHB", "dehb": "DEHB", "fedex": "FedEx", "fathom": "FATHOM", "fedhyper": "FedHyper", "fedpop": "FedPop", "hyperband": "Hyperband",
 	"random": "random search", "tpe": "TPE", "nsga2": "NSGA-II",
 }
 

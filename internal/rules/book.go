@@ -50,7 +50,7 @@ func (b *Book) Decide(decisions []tuners.Decision) error {
 			return bad(b.about.Name, "Suggest", "decision %d, %s: %s", i, d.Kind, Unit(b.req.Budget, err.Error()))
 		}
 		switch d.Kind {
-		case tuners.Start, tuners.Resume, tuners.Fork, tuners.Score:
+		case tuners.Start, tuners.Resume, tuners.Fork, tuners.Score, tuners.Local:
 			proceeds = true
 		case tuners.Done:
 			if i < len(decisions)-1 {
@@ -102,7 +102,7 @@ func (b *Book) pause(t *trial) {
 
 // known returns a trial that exists.
 func (b *Book) known(number int) (*trial, error) {
-	if t := b.trials[number]; t != nil {
+	if t := b.trials[number]; t != nil && number >= 0 {
 		return t, nil
 	}
 	if !b.blind || number < 0 {
@@ -130,6 +130,8 @@ func (b *Book) enter(d tuners.Decision) error {
 		return b.send(t, t.to, d)
 	case tuners.Score:
 		return b.measure(d)
+	case tuners.Local:
+		return b.local(d)
 	case tuners.Stop:
 		t, err := b.known(d.Trial)
 		switch {
@@ -191,6 +193,35 @@ func (b *Book) measure(d tuners.Decision) error {
 	b.runs++
 	return nil
 }
+
+// local checks what clients are to train with by themselves, and enters that its report is
+// to come. It costs no rounds.
+func (b *Book) local(d tuners.Decision) error {
+	l := d.LocalSearch
+	switch t := b.trials[tuners.NoTrial]; {
+	case !b.about.Local:
+		return errors.New("its description does not declare local trainings")
+	case d.Trial != tuners.NoTrial:
+		return fmt.Errorf("it is about trial %d, want %d", d.Trial, tuners.NoTrial)
+	case t != nil && t.running:
+		return errors.New("clients train by themselves already")
+	case l == nil || !(l.Epochs >= 0 && l.Epochs <= maxEpochs) || l.Clients < 0 || l.Votes < 0:
+		return fmt.Errorf("it needs to say how clients train: epochs from 0 to %v, clients and votes of 0 or more", float64(maxEpochs))
+	case len(d.Points) < 1 || len(d.Points) > tuners.MaxPoints:
+		return fmt.Errorf("%d points, want 1 to %d", len(d.Points), tuners.MaxPoints)
+	}
+	for i, p := range d.Points {
+		if err := b.req.Space.Contains(p); err != nil {
+			return fmt.Errorf("point %d: %w", i, err)
+		}
+	}
+	b.trials[tuners.NoTrial] = &trial{running: true, measured: true}
+	b.runs++
+	return nil
+}
+
+// maxEpochs bounds the local epochs of a Local.
+const maxEpochs = 1e6
 
 // done checks how the study ends.
 func (b *Book) done(d tuners.Decision) error {

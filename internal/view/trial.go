@@ -116,7 +116,7 @@ func (b *builder) read(r store.Row) error {
 			b.sent[d.Trial] = d.ToRound
 		case tuners.Stop:
 			b.stopped[d.Trial] = true
-		case tuners.Release, tuners.Wait, tuners.Done, tuners.Score:
+		case tuners.Release, tuners.Wait, tuners.Done, tuners.Score, tuners.Local:
 		}
 	}
 	switch e.Kind {

@@ -28,7 +28,7 @@ func (r *runner) Act(_ context.Context, d tuners.Decision) error {
 		out.Trials = append(out.Trials, &Trial{Number: d.Trial, Params: d.Params, Source: d.Source, Rounds: out.Trials[d.Source].Rounds})
 	case tuners.Done:
 		out.Best = d.Best
-	case tuners.Resume, tuners.Stop, tuners.Release, tuners.Wait, tuners.Score:
+	case tuners.Resume, tuners.Stop, tuners.Release, tuners.Wait, tuners.Score, tuners.Local:
 	}
 	return nil
 }
@@ -37,6 +37,9 @@ func (r *runner) Act(_ context.Context, d tuners.Decision) error {
 // rounds.
 func (r *runner) Run(ctx context.Context, seg play.Segment, begins func(int)) (tuners.TrialReport, error) {
 	s, out := r.study, r.in.out
+	if seg.LocalSearch != nil {
+		return tuners.TrialReport{Trial: tuners.NoTrial, Score: math.NaN(), Measured: local(s.Surface, seg.Points, seg.LocalSearch), Samples: make([]int, localClients)}, nil
+	}
 	t := out.Trials[seg.Trial]
 	if len(seg.Points) > 0 {
 		return tuners.TrialReport{Trial: t.Number, Round: t.Rounds, Score: t.Score, Measured: measure(r.in.req.Space, t, seg.Points)}, nil
@@ -87,6 +90,9 @@ func measure(space tuners.Space, t *Trial, points []tuners.Params) []tuners.Meas
 
 // Reporting counts the trials that have a score.
 func (r *runner) Reporting(_ context.Context, report tuners.TrialReport) error {
+	if report.Trial == tuners.NoTrial {
+		return nil
+	}
 	if t := r.in.out.Trials[report.Trial]; !t.reported {
 		t.reported = true
 		r.in.out.reported++
@@ -109,6 +115,8 @@ func describe(d tuners.Decision) string {
 		return "wait"
 	case tuners.Score:
 		return fmt.Sprintf("score trial %d with %v", d.Trial, d.Points)
+	case tuners.Local:
+		return fmt.Sprintf("train %v by clients themselves, %+v", d.Points, *d.LocalSearch)
 	case tuners.Stop, tuners.Release:
 	}
 	return fmt.Sprintf("%s trial %d", d.Kind, d.Trial)

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -21,6 +22,38 @@ type Surface interface {
 	Score(p tuners.Params, round int) float64
 	// Lowest is the lowest score that the surface has at a round.
 	Lowest(round int) float64
+}
+
+// localClients train by themselves in a study on a surface.
+const localClients = 4
+
+// local makes up what clients come to that train by themselves: what the surface has after a
+// round, each with an offset of its own, which changes no order.
+func local(s Surface, points []tuners.Params, search *tuners.LocalSearch) []tuners.Measured {
+	all := make([]tuners.Measured, len(points))
+	for i, p := range points {
+		all[i].Score = s.Score(p, 1)
+	}
+	if search.Votes == 0 {
+		for i := range all {
+			for client := range localClients {
+				all[i].Clients = append(all[i].Clients, all[i].Score+float64(0.01*float64(client)))
+			}
+		}
+		return all
+	}
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all[a].Score, all[b].Score) })
+	for _, i := range order[:min(search.Votes, len(order))] {
+		all[i].Votes = localClients
+	}
+	for i := range all {
+		all[i].Score = math.NaN()
+	}
+	return all
 }
 
 // analytic is a Surface with a formula on the unit cube of its space.

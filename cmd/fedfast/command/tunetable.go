@@ -74,6 +74,7 @@ func (a *app) tuneBlock(c *config.Config, r *study.Result, where string) *block 
 	b.Row("winner", fmt.Sprintf("trial %d, round %s: %s validation %s", r.Best.Number, table.Count(r.Best.Round), scale.Text(r.Best.Score), scale.Metric))
 	b.params(trained(c, r.Best.Params), varying(trialRows(c, r)))
 	b.front(c, r)
+	b.localSearch(c, r.LocalSearch)
 	l := learned{curve: r.Trials[r.Best.Number].Curve, goal: r.Goal, patience: r.Patience, measure: r.Measure, target: c.Eval.EveryTarget}
 	b.curve(l)
 	b.fleet(r.Trials[r.Best.Number].Fleet, r.Trials[r.Best.Number].Rounds)
@@ -81,6 +82,22 @@ func (a *app) tuneBlock(c *config.Config, r *study.Result, where string) *block 
 	b.notes(r)
 	b.warnings(r.Verdict(c), a.verbose)
 	return b
+}
+
+// localSearch says what clients trained by themselves, if they did.
+func (b *block) localSearch(c *config.Config, l *study.LocalSearch) {
+	if l == nil {
+		return
+	}
+	told := "all scores told"
+	if l.Votes > 0 {
+		told = counted(l.Votes, "vote") + " each"
+	}
+	if l.Noise > 0 {
+		told += fmt.Sprintf(", noise of %.3g on each sum over them", l.Noise)
+	}
+	rounds := counted((l.Points*l.Clients+c.Cohort-1)/c.Cohort, "round")
+	b.Row("local search", fmt.Sprintf("%s on %s: as much training as %s beside the budget; %s", counted(l.Points, "configuration"), counted(l.Clients, "client"), rounds, told))
 }
 
 // spent says how many rounds a study took, and how much of the budget a tuner that was

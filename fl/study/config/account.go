@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -61,6 +62,8 @@ type Account struct {
 	kinds      []kind        // of clients, with fl.SampleNoise
 	spent      func() []func(taken int) float64
 	sums       float64 // noise on the sum of a score
+	search     float64 // noise multiplier of what clients tell that train by themselves
+	moves      float64 // sensitivity of a sum over what one client adds at most
 	finals     float64 // noise on the sum of a finalist's, of expected clients
 	expected   [2]int  // clients of a round and of a finalist's score
 	bound      func() func(rounds int) float64
@@ -76,6 +79,9 @@ type TuningAccount struct {
 	// on a finalist's, 0 without finalists.
 	ScoreNoise    float64 `json:"score_noise,omitempty"`
 	FinalistNoise float64 `json:"finalist_noise,omitempty"`
+	// SearchNoise is the noise multiplier of what clients tell that train by themselves, 0
+	// without dp.search_share.
+	SearchNoise float64 `json:"search_noise,omitempty"`
 }
 
 // mostRounds bounds the rounds whose cohorts are drawn for an account.
@@ -170,6 +176,20 @@ func (a *Account) Scores(o fl.ScoreOptions) (round, finalist fl.ScoreOptions) {
 	return fl.ScoreOptions{Noise: a.sums, Expected: a.expected[0]}, fl.ScoreOptions{Noise: a.finals, Expected: a.expected[1]}
 }
 
+// VoteNoise returns the standard deviation of the noise on the number of votes for each of some
+// points, where a client votes for k of them: one client more or less moves the numbers by a
+// norm of sqrt(k), other votes of one by sqrt(2k). It is 0 for a nil Account.
+func (a *Account) VoteNoise(k int) float64 {
+	if a == nil {
+		return 0
+	}
+	return a.search * math.Sqrt(a.moves*float64(k))
+}
+
+// MeansNoise returns the standard deviation of the noise on each of n sums over clients, to
+// which each adds at most 1/2.
+func (a *Account) MeansNoise(n int) float64 { return a.search * a.moves / 2 * math.Sqrt(float64(n)) }
+
 // GroupNoise returns the noise on the sums of errors that a client tuner sees.
 func (a *Account) GroupNoise() float64 { return a.sums }
 
@@ -250,6 +270,9 @@ func (a *Account) Describe() string {
 		text += fmt.Sprintf("; noise of %.2g on each round's score, %.2g on each finalist's", t.ScoreNoise, t.FinalistNoise)
 	default:
 		text += fmt.Sprintf("; noise of %.2g on each round's score", t.ScoreNoise)
+	}
+	if t := a.Tuning; t != nil && t.SearchNoise > 0 {
+		text += fmt.Sprintf("; noise multiplier %.3g of what clients tell that train by themselves", t.SearchNoise)
 	}
 	return text
 }

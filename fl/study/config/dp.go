@@ -27,6 +27,7 @@ type DP struct {
 	NoiseCohort int     `toml:"noise_cohort" in:"[0, inf)" doc:"cohort of the deployment that is simulated: the noise on the sum is scaled by cohort/noise_cohort, so that the mean has the noise of the deployment's; 0: cohort"`
 	Scores      string  `toml:"scores" by:"tune" of:"noisy public" doc:"scores of rounds and finalists, and the errors that a client tuner sees: noisy, private and in the account, or public, exact, of validation samples of other people; default: noisy"`
 	TuningShare float64 `toml:"tuning_share" by:"tune" in:"[0, 1)" doc:"share of the privacy budget that noisy scores take, in units of 1/noise^2; default: 0.1"`
+	SearchShare float64 `toml:"search_share" by:"tune" in:"[0, 1)" doc:"share of the privacy budget, in units of 1/noise^2, for what clients tell that train by themselves: votes of dphype, errors of flora; 0: none"`
 }
 
 const (
@@ -181,6 +182,11 @@ func (c *Config) Privacy(sizes []int, tune bool) (*fl.Privacy, *Account, error) 
 	if d.Clip == 0 {
 		a.Clip = startClip
 	}
+	searches := 0.0 // likewise of what clients tell that train by themselves
+	if tune && d.SearchShare > 0 {
+		searches = 1 / (rate * math.Sqrt(d.SearchShare*float64(rounds)))
+		a.plans = append(a.plans, privacy.Plan{Q: 1, Sigma: searches, Steps: 1, Fixed: fixed})
+	}
 	sensitivity := 1.0 // over the clipping norm
 	switch {
 	case a.Mechanism == fl.LocalNoise:
@@ -210,6 +216,11 @@ func (c *Config) Privacy(sizes []int, tune bool) (*fl.Privacy, *Account, error) 
 	a.own = slices.Clone(a.plans)
 	a.own[0].Q, a.own[0].Sigma = float64(c.Cohort)/float64(clients), a.Noise*scale
 	p := &fl.Privacy{Mechanism: a.Mechanism, Clip: a.Clip, Noise: a.Noise * sensitivity * scale}
+	if searches > 0 {
+		a.search, a.moves = a.Noise*searches*float64(clients)/float64(population), sensitivity
+		a.Tuning.SearchNoise = a.search
+		a.own[len(a.own)-1].Sigma = a.search
+	}
 	update := 1.0 // share of the update in 1/noise^2
 	if t := a.Tuning; t != nil && !t.Public {
 		update -= t.Share

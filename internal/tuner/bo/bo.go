@@ -14,6 +14,7 @@ package bo
 import (
 	"github.com/fedfast/fedfast/internal/tuner/internal/guided"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
+	"github.com/fedfast/fedfast/internal/tuner/internal/points"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -51,5 +52,5 @@ func newPlan(r *options.Reader, req tuners.ValidateRequest) plan {
 }
 
 func open(req tuners.OpenRequest, p plan) (tuners.Session, error) {
-	return guided.Open("bo", req, p.Plan, &model{req: req, scale: scale{req.Space}, candidates: p.candidates})
+	return guided.Open("bo", req, p.Plan, &model{req: req, scale: points.Scale{Space: req.Space}, candidates: p.candidates})
 }

@@ -1,17 +1,18 @@
 package bo
 
 import (
-	"slices"
-
 	"github.com/fedfast/fedfast/internal/tuner/internal/gp"
 	"github.com/fedfast/fedfast/internal/tuner/internal/guided"
+	"github.com/fedfast/fedfast/internal/tuner/internal/points"
 	"github.com/fedfast/fedfast/tuners"
 )
+
+type point = points.Point
 
 // model proposes points by a Gaussian process.
 type model struct {
 	req        tuners.OpenRequest
-	scale      scale
+	scale      points.Scale
 	candidates int
 	fitted     fit
 	process    *gp.Process // of the last proposals, whose work the next ones need not do again
@@ -47,12 +48,12 @@ func (m *model) Propose(trials []guided.Trial, n int) ([]point, error) {
 			flying = append(flying, t.Point)
 		}
 	}
-	if !tame(y) {
+	if !gp.Tame(y) {
 		return nil, nil
 	}
 	features := make([][]float64, len(x))
 	for i, p := range x {
-		features[i] = m.scale.features(p)
+		features[i] = m.scale.Features(p)
 	}
 	if m.fitted.stale(len(x)) {
 		m.fitted, m.process = fit{Scores: len(x), Hyper: gp.Fit(features, y, fitIterations)}, nil
@@ -72,38 +73,11 @@ func (m *model) Propose(trials []guided.Trial, n int) ([]point, error) {
 	}
 	out := make([]point, 0, n)
 	for i := range n {
-		p := r.choose(m.scale.candidates(m.req.Seed, len(trials)+i, m.candidates))
+		p := r.choose(candidates(m.scale, m.req.Seed, len(trials)+i, m.candidates))
 		if err := r.launch(p); err != nil {
 			return nil, err
 		}
 		out = append(out, p)
 	}
 	return out, nil
-}
-
-// tame bounds outcomes, lower ones being better, so that trials that diverged do
-// not hide the differences between the others: none stays farther from the best
-// than five times the median does, and failed trials (NaN) count as the worst. It
-// says whether there is a number.
-func tame(y []float64) bool {
-	var sorted []float64
-	for _, v := range y {
-		if v == v {
-			sorted = append(sorted, v)
-		}
-	}
-	if len(sorted) == 0 {
-		return false
-	}
-	slices.Sort(sorted)
-	best, median, worst := sorted[0], sorted[len(sorted)/2], sorted[len(sorted)-1]
-	if median > best {
-		worst = min(worst, best+float64(5*(median-best)))
-	}
-	for i, v := range y {
-		if !(v < worst) { // NaN, too
-			y[i] = worst
-		}
-	}
-	return true
 }

@@ -17,7 +17,7 @@ var steps = [...]float64{0.1, 0.05, 0.02, 0.01, 0.005}
 
 // proposer looks for the point of largest expected improvement.
 type proposer struct {
-	scale
+	points.Scale
 	process *gp.Process
 	best    float64 // the lowest mean of the process at the points that were tried
 	leader  point   // where that is
@@ -31,8 +31,8 @@ type scored struct {
 }
 
 // newProposer looks for proposals under a process given the points x.
-func newProposer(s scale, process *gp.Process, x []point) *proposer {
-	r := &proposer{scale: s, process: process, seen: slices.Clone(x)}
+func newProposer(s points.Scale, process *gp.Process, x []point) *proposer {
+	r := &proposer{Scale: s, process: process, seen: slices.Clone(x)}
 	for i := range x {
 		if mean := process.Mean(i); i == 0 || mean < r.best {
 			r.best, r.leader = mean, x[i]
@@ -44,13 +44,13 @@ func newProposer(s scale, process *gp.Process, x []point) *proposer {
 // launch tells of a trial in flight: its outcome is expected to be the mean there.
 func (r *proposer) launch(p point) (err error) {
 	r.seen = append(r.seen, p)
-	r.process, err = r.process.With(r.features(p))
+	r.process, err = r.process.With(r.Features(p))
 	return err
 }
 
 // gain is the expected improvement at a point, 0 where it is not above least.
 func (r *proposer) gain(p point, least float64) float64 {
-	return r.process.Improvement(r.features(p), r.best, least)
+	return r.process.Improvement(r.Features(p), r.best, least)
 }
 
 // fresh says whether a point was neither tried nor is in flight.
@@ -63,7 +63,7 @@ func (r *proposer) fresh(p point) bool {
 // because the whole space was tried, points repeat.
 func (r *proposer) choose(candidates []point) point {
 	for _, step := range steps {
-		candidates = append(candidates, r.near(r.leader, step)...)
+		candidates = append(candidates, r.Near(r.leader, step)...)
 	}
 	var list []scored // the best few
 	for _, p := range candidates {
@@ -113,7 +113,7 @@ func (r *proposer) refine(c scored) scored {
 	for _, step := range steps {
 		for range moves {
 			next := c
-			for _, p := range r.near(c.point, step) {
+			for _, p := range r.Near(c.point, step) {
 				if gain := r.gain(p, next.gain); gain > next.gain && r.fresh(p) {
 					next = scored{p, gain}
 				}
@@ -129,19 +129,19 @@ func (r *proposer) refine(c scored) scored {
 
 // candidates lists where to compare: every point of a space that has no more than
 // n, else n random ones that are drawn anew for each trial.
-func (s scale) candidates(seed uint64, trial, n int) []point {
+func candidates(s points.Scale, seed uint64, trial, n int) []point {
 	var out []point
-	if !s.real() {
-		if count, all := grid.Count(s.space, 1, n); all {
+	if !s.Real() {
+		if count, all := grid.Count(s.Space, 1, n); all {
 			for i := range count {
-				out = append(out, points.Of(s.space, grid.Point(s.space, 1, i)))
+				out = append(out, points.Of(s.Space, grid.Point(s.Space, 1, i)))
 			}
 			return out
 		}
 	}
 	d := tuners.NewDraws(seed, trial, 0, "bo candidates")
 	for range n {
-		out = append(out, s.draw(d))
+		out = append(out, s.Draw(d))
 	}
 	return out
 }

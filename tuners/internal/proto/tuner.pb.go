@@ -101,6 +101,7 @@ const (
 	Decision_WAIT             Decision_Kind = 6 // nothing until the next report
 	Decision_DONE             Decision_Kind = 7 // the study is over
 	Decision_SCORE            Decision_Kind = 8 // measure sub-networks of the paused trial's model, as it is, then report
+	Decision_LOCAL            Decision_Kind = 9 // clients train with each of points by themselves, then report; trial is -1
 )
 
 // Enum value maps for Decision_Kind.
@@ -115,6 +116,7 @@ var (
 		6: "WAIT",
 		7: "DONE",
 		8: "SCORE",
+		9: "LOCAL",
 	}
 	Decision_Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
@@ -126,6 +128,7 @@ var (
 		"WAIT":             6,
 		"DONE":             7,
 		"SCORE":            8,
+		"LOCAL":            9,
 	}
 )
 
@@ -199,7 +202,7 @@ func (x PlanRoundRequest_Purpose) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlanRoundRequest_Purpose.Descriptor instead.
 func (PlanRoundRequest_Purpose) EnumDescriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{22, 0}
+	return file_tuner_proto_rawDescGZIP(), []int{23, 0}
 }
 
 type Value struct {
@@ -846,6 +849,7 @@ type DescribeReply struct {
 	Priors        bool                    `protobuf:"varint,19,opt,name=priors,proto3" json:"priors,omitempty"`           // takes trials of finished studies
 	Conditions    bool                    `protobuf:"varint,20,opt,name=conditions,proto3" json:"conditions,omitempty"`   // takes dimensions with a condition
 	Jobs          bool                    `protobuf:"varint,21,opt,name=jobs,proto3" json:"jobs,omitempty"`               // as a client tuner it follows jobs from one round to another, see Job
+	Local         bool                    `protobuf:"varint,22,opt,name=local,proto3" json:"local,omitempty"`             // its decisions may be LOCAL
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1023,6 +1027,13 @@ func (x *DescribeReply) GetConditions() bool {
 func (x *DescribeReply) GetJobs() bool {
 	if x != nil {
 		return x.Jobs
+	}
+	return false
+}
+
+func (x *DescribeReply) GetLocal() bool {
+	if x != nil {
+		return x.Local
 	}
 	return false
 }
@@ -1457,7 +1468,8 @@ type Decision struct {
 	ToRound       int64                  `protobuf:"varint,5,opt,name=to_round,json=toRound,proto3" json:"to_round,omitempty"` // rounds that the trial has run when it reports
 	Best          int64                  `protobuf:"varint,7,opt,name=best,proto3" json:"best,omitempty"`                      // DONE: the surviving trial, -1 when none
 	Environment   *Environment           `protobuf:"bytes,8,opt,name=environment,proto3" json:"environment,omitempty"`         // START of a session that prepares: where the trial runs
-	Points        []*Params              `protobuf:"bytes,9,rep,name=points,proto3" json:"points,omitempty"`                   // SCORE: the sub-networks, each by its client.arch.NAME; a choice that is left out is as in the whole network; at most 4,096
+	Points        []*Params              `protobuf:"bytes,9,rep,name=points,proto3" json:"points,omitempty"`                   // SCORE: the sub-networks, each by its client.arch.NAME; a choice that is left out is as in the whole network; LOCAL: points of the space; at most 4,096
+	Local         *Local                 `protobuf:"bytes,10,opt,name=local,proto3" json:"local,omitempty"`                    // LOCAL
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1548,6 +1560,75 @@ func (x *Decision) GetPoints() []*Params {
 	return nil
 }
 
+func (x *Decision) GetLocal() *Local {
+	if x != nil {
+		return x.Local
+	}
+	return nil
+}
+
+// Local says how clients train by themselves: each from the study's initial model on its own samples, once with every point. Nothing is
+// aggregated and no round of the budget is spent.
+type Local struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epochs        float64                `protobuf:"fixed64,1,opt,name=epochs,proto3" json:"epochs,omitempty"`  // local epochs in place of the points' own; 0: client.epochs or client.steps
+	Clients       int64                  `protobuf:"varint,2,opt,name=clients,proto3" json:"clients,omitempty"` // that take part, drawn by the seed; 0: all. Only those with validation samples do
+	Votes         int64                  `protobuf:"varint,3,opt,name=votes,proto3" json:"votes,omitempty"`     // number of points for which each client votes, those of its best scores, telling nothing else; 0: it tells its scores
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Local) Reset() {
+	*x = Local{}
+	mi := &file_tuner_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Local) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Local) ProtoMessage() {}
+
+func (x *Local) ProtoReflect() protoreflect.Message {
+	mi := &file_tuner_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Local.ProtoReflect.Descriptor instead.
+func (*Local) Descriptor() ([]byte, []int) {
+	return file_tuner_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Local) GetEpochs() float64 {
+	if x != nil {
+		return x.Epochs
+	}
+	return 0
+}
+
+func (x *Local) GetClients() int64 {
+	if x != nil {
+		return x.Clients
+	}
+	return 0
+}
+
+func (x *Local) GetVotes() int64 {
+	if x != nil {
+		return x.Votes
+	}
+	return 0
+}
+
 // Environment is a proxy federation, drawn from samples that the study took out of its federation for this.
 type Environment struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1563,7 +1644,7 @@ type Environment struct {
 
 func (x *Environment) Reset() {
 	*x = Environment{}
-	mi := &file_tuner_proto_msgTypes[17]
+	mi := &file_tuner_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1575,7 +1656,7 @@ func (x *Environment) String() string {
 func (*Environment) ProtoMessage() {}
 
 func (x *Environment) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[17]
+	mi := &file_tuner_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1588,7 +1669,7 @@ func (x *Environment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Environment.ProtoReflect.Descriptor instead.
 func (*Environment) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{17}
+	return file_tuner_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Environment) GetKind() string {
@@ -1643,7 +1724,7 @@ type SuggestReply struct {
 
 func (x *SuggestReply) Reset() {
 	*x = SuggestReply{}
-	mi := &file_tuner_proto_msgTypes[18]
+	mi := &file_tuner_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1655,7 +1736,7 @@ func (x *SuggestReply) String() string {
 func (*SuggestReply) ProtoMessage() {}
 
 func (x *SuggestReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[18]
+	mi := &file_tuner_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1668,7 +1749,7 @@ func (x *SuggestReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuggestReply.ProtoReflect.Descriptor instead.
 func (*SuggestReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{18}
+	return file_tuner_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SuggestReply) GetDecisions() []*Decision {
@@ -1696,13 +1777,14 @@ type ReportRequest struct {
 	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	Measured      []*Measured            `protobuf:"bytes,8,rep,name=measured,proto3" json:"measured,omitempty"`                                                                         // after a SCORE: its points in their order; score is that of the trial's last report then
 	Values        map[string]float64     `protobuf:"bytes,9,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"` // by metric, of the objectives and constraints, where there is more than one objective
+	Samples       []int64                `protobuf:"varint,10,rep,packed,name=samples,proto3" json:"samples,omitempty"`                                                                  // after a LOCAL without votes: validation samples of each client, if DescribeReply.scalars has "examples_val"
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_tuner_proto_msgTypes[19]
+	mi := &file_tuner_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1796,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[19]
+	mi := &file_tuner_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1809,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{19}
+	return file_tuner_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReportRequest) GetSession() string {
@@ -1793,20 +1875,30 @@ func (x *ReportRequest) GetValues() map[string]float64 {
 	return nil
 }
 
+func (x *ReportRequest) GetSamples() []int64 {
+	if x != nil {
+		return x.Samples
+	}
+	return nil
+}
+
 // Measured is a sub-network that was not trained for it: the trial's weights on validation examples of all clients, or as many as
-// finalists.clients says, under the target global.
+// finalists.clients says, under the target global. After a LOCAL it is a point: score is the mean over the clients, weighted by validation
+// samples, of what each one's own model scores.
 type Measured struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Score         float64                `protobuf:"fixed64,1,opt,name=score,proto3" json:"score,omitempty"`   // in the study's metric
-	Flops         float64                `protobuf:"fixed64,2,opt,name=flops,proto3" json:"flops,omitempty"`   // of a forward pass, for one example
-	Params        float64                `protobuf:"fixed64,3,opt,name=params,proto3" json:"params,omitempty"` // how many it has
+	Score         float64                `protobuf:"fixed64,1,opt,name=score,proto3" json:"score,omitempty"`            // in the study's metric
+	Flops         float64                `protobuf:"fixed64,2,opt,name=flops,proto3" json:"flops,omitempty"`            // of a forward pass, for one example
+	Params        float64                `protobuf:"fixed64,3,opt,name=params,proto3" json:"params,omitempty"`          // how many it has
+	Votes         float64                `protobuf:"fixed64,4,opt,name=votes,proto3" json:"votes,omitempty"`            // of clients, with noise in a private study; not whole then, and perhaps below 0
+	Clients       []float64              `protobuf:"fixed64,5,rep,packed,name=clients,proto3" json:"clients,omitempty"` // the clients' scores, in the order of samples; none with votes and in a private study
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Measured) Reset() {
 	*x = Measured{}
-	mi := &file_tuner_proto_msgTypes[20]
+	mi := &file_tuner_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1910,7 @@ func (x *Measured) String() string {
 func (*Measured) ProtoMessage() {}
 
 func (x *Measured) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[20]
+	mi := &file_tuner_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +1923,7 @@ func (x *Measured) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Measured.ProtoReflect.Descriptor instead.
 func (*Measured) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{20}
+	return file_tuner_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Measured) GetScore() float64 {
@@ -1855,6 +1947,20 @@ func (x *Measured) GetParams() float64 {
 	return 0
 }
 
+func (x *Measured) GetVotes() float64 {
+	if x != nil {
+		return x.Votes
+	}
+	return 0
+}
+
+func (x *Measured) GetClients() []float64 {
+	if x != nil {
+		return x.Clients
+	}
+	return nil
+}
+
 type ReportReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         []byte                 `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
@@ -1864,7 +1970,7 @@ type ReportReply struct {
 
 func (x *ReportReply) Reset() {
 	*x = ReportReply{}
-	mi := &file_tuner_proto_msgTypes[21]
+	mi := &file_tuner_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1876,7 +1982,7 @@ func (x *ReportReply) String() string {
 func (*ReportReply) ProtoMessage() {}
 
 func (x *ReportReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[21]
+	mi := &file_tuner_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1889,7 +1995,7 @@ func (x *ReportReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportReply.ProtoReflect.Descriptor instead.
 func (*ReportReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{21}
+	return file_tuner_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReportReply) GetState() []byte {
@@ -1914,7 +2020,7 @@ type PlanRoundRequest struct {
 
 func (x *PlanRoundRequest) Reset() {
 	*x = PlanRoundRequest{}
-	mi := &file_tuner_proto_msgTypes[22]
+	mi := &file_tuner_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1926,7 +2032,7 @@ func (x *PlanRoundRequest) String() string {
 func (*PlanRoundRequest) ProtoMessage() {}
 
 func (x *PlanRoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[22]
+	mi := &file_tuner_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1939,7 +2045,7 @@ func (x *PlanRoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRoundRequest.ProtoReflect.Descriptor instead.
 func (*PlanRoundRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{22}
+	return file_tuner_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PlanRoundRequest) GetSession() string {
@@ -2004,7 +2110,7 @@ type PlanRoundReply struct {
 
 func (x *PlanRoundReply) Reset() {
 	*x = PlanRoundReply{}
-	mi := &file_tuner_proto_msgTypes[23]
+	mi := &file_tuner_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +2122,7 @@ func (x *PlanRoundReply) String() string {
 func (*PlanRoundReply) ProtoMessage() {}
 
 func (x *PlanRoundReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[23]
+	mi := &file_tuner_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +2135,7 @@ func (x *PlanRoundReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRoundReply.ProtoReflect.Descriptor instead.
 func (*PlanRoundReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{23}
+	return file_tuner_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PlanRoundReply) GetServer() *Params {
@@ -2077,7 +2183,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_tuner_proto_msgTypes[24]
+	mi := &file_tuner_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2089,7 +2195,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[24]
+	mi := &file_tuner_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2102,7 +2208,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{24}
+	return file_tuner_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Note) GetValues() []float64 {
@@ -2123,7 +2229,7 @@ type Cell struct {
 
 func (x *Cell) Reset() {
 	*x = Cell{}
-	mi := &file_tuner_proto_msgTypes[25]
+	mi := &file_tuner_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2135,7 +2241,7 @@ func (x *Cell) String() string {
 func (*Cell) ProtoMessage() {}
 
 func (x *Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[25]
+	mi := &file_tuner_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2148,7 +2254,7 @@ func (x *Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cell.ProtoReflect.Descriptor instead.
 func (*Cell) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{25}
+	return file_tuner_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Cell) GetKeys() map[string]float64 {
@@ -2176,7 +2282,7 @@ type Slot struct {
 
 func (x *Slot) Reset() {
 	*x = Slot{}
-	mi := &file_tuner_proto_msgTypes[26]
+	mi := &file_tuner_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2188,7 +2294,7 @@ func (x *Slot) String() string {
 func (*Slot) ProtoMessage() {}
 
 func (x *Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[26]
+	mi := &file_tuner_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2201,7 +2307,7 @@ func (x *Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slot.ProtoReflect.Descriptor instead.
 func (*Slot) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{26}
+	return file_tuner_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Slot) GetProbes() map[string]float64 {
@@ -2239,7 +2345,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_tuner_proto_msgTypes[27]
+	mi := &file_tuner_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2251,7 +2357,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[27]
+	mi := &file_tuner_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2264,7 +2370,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{27}
+	return file_tuner_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Job) GetRound() int64 {
@@ -2317,7 +2423,7 @@ type ObserveRoundRequest struct {
 
 func (x *ObserveRoundRequest) Reset() {
 	*x = ObserveRoundRequest{}
-	mi := &file_tuner_proto_msgTypes[28]
+	mi := &file_tuner_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2329,7 +2435,7 @@ func (x *ObserveRoundRequest) String() string {
 func (*ObserveRoundRequest) ProtoMessage() {}
 
 func (x *ObserveRoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[28]
+	mi := &file_tuner_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2342,7 +2448,7 @@ func (x *ObserveRoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRoundRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRoundRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{28}
+	return file_tuner_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ObserveRoundRequest) GetSession() string {
@@ -2403,7 +2509,7 @@ type ObserveRoundReply struct {
 
 func (x *ObserveRoundReply) Reset() {
 	*x = ObserveRoundReply{}
-	mi := &file_tuner_proto_msgTypes[29]
+	mi := &file_tuner_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2415,7 +2521,7 @@ func (x *ObserveRoundReply) String() string {
 func (*ObserveRoundReply) ProtoMessage() {}
 
 func (x *ObserveRoundReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[29]
+	mi := &file_tuner_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2428,7 +2534,7 @@ func (x *ObserveRoundReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRoundReply.ProtoReflect.Descriptor instead.
 func (*ObserveRoundReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{29}
+	return file_tuner_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ObserveRoundReply) GetState() []byte {
@@ -2447,7 +2553,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_tuner_proto_msgTypes[30]
+	mi := &file_tuner_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2459,7 +2565,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[30]
+	mi := &file_tuner_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2472,7 +2578,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{30}
+	return file_tuner_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CloseRequest) GetSession() string {
@@ -2490,7 +2596,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_tuner_proto_msgTypes[31]
+	mi := &file_tuner_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +2608,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[31]
+	mi := &file_tuner_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +2621,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_tuner_proto_rawDescGZIP(), []int{31}
+	return file_tuner_proto_rawDescGZIP(), []int{32}
 }
 
 type DescribeReply_Option struct {
@@ -2530,7 +2636,7 @@ type DescribeReply_Option struct {
 
 func (x *DescribeReply_Option) Reset() {
 	*x = DescribeReply_Option{}
-	mi := &file_tuner_proto_msgTypes[34]
+	mi := &file_tuner_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2542,7 +2648,7 @@ func (x *DescribeReply_Option) String() string {
 func (*DescribeReply_Option) ProtoMessage() {}
 
 func (x *DescribeReply_Option) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[34]
+	mi := &file_tuner_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2596,7 +2702,7 @@ type ValidateReply_Problem struct {
 
 func (x *ValidateReply_Problem) Reset() {
 	*x = ValidateReply_Problem{}
-	mi := &file_tuner_proto_msgTypes[35]
+	mi := &file_tuner_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2608,7 +2714,7 @@ func (x *ValidateReply_Problem) String() string {
 func (*ValidateReply_Problem) ProtoMessage() {}
 
 func (x *ValidateReply_Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[35]
+	mi := &file_tuner_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +2758,7 @@ type ValidateReply_Work struct {
 
 func (x *ValidateReply_Work) Reset() {
 	*x = ValidateReply_Work{}
-	mi := &file_tuner_proto_msgTypes[36]
+	mi := &file_tuner_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2664,7 +2770,7 @@ func (x *ValidateReply_Work) String() string {
 func (*ValidateReply_Work) ProtoMessage() {}
 
 func (x *ValidateReply_Work) ProtoReflect() protoreflect.Message {
-	mi := &file_tuner_proto_msgTypes[36]
+	mi := &file_tuner_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +2879,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"'\n" +
 	"\x0fDescribeRequest\x12\x14\n" +
-	"\x05tuner\x18\x01 \x01(\tR\x05tuner\"\xd3\x05\n" +
+	"\x05tuner\x18\x01 \x01(\tR\x05tuner\"\xe9\x05\n" +
 	"\rDescribeReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
@@ -2798,7 +2904,8 @@ const file_tuner_proto_rawDesc = "" +
 	"\n" +
 	"conditions\x18\x14 \x01(\bR\n" +
 	"conditions\x12\x12\n" +
-	"\x04jobs\x18\x15 \x01(\bR\x04jobs\x1ay\n" +
+	"\x04jobs\x18\x15 \x01(\bR\x04jobs\x12\x14\n" +
+	"\x05local\x18\x16 \x01(\bR\x05local\x1ay\n" +
 	"\x06Option\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\adefault\x18\x02 \x01(\v2\x17.fedfast.tuner.v1.ValueR\adefault\x12\x10\n" +
@@ -2848,7 +2955,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x0eSuggestRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\f\n" +
-	"\x01n\x18\x03 \x01(\x03R\x01n\"\xc9\x03\n" +
+	"\x01n\x18\x03 \x01(\x03R\x01n\"\x83\x04\n" +
 	"\bDecision\x123\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1f.fedfast.tuner.v1.Decision.KindR\x04kind\x12\x14\n" +
 	"\x05trial\x18\x02 \x01(\x03R\x05trial\x12\x16\n" +
@@ -2857,7 +2964,9 @@ const file_tuner_proto_rawDesc = "" +
 	"\bto_round\x18\x05 \x01(\x03R\atoRound\x12\x12\n" +
 	"\x04best\x18\a \x01(\x03R\x04best\x12?\n" +
 	"\venvironment\x18\b \x01(\v2\x1d.fedfast.tuner.v1.EnvironmentR\venvironment\x120\n" +
-	"\x06points\x18\t \x03(\v2\x18.fedfast.tuner.v1.ParamsR\x06points\"s\n" +
+	"\x06points\x18\t \x03(\v2\x18.fedfast.tuner.v1.ParamsR\x06points\x12-\n" +
+	"\x05local\x18\n" +
+	" \x01(\v2\x17.fedfast.tuner.v1.LocalR\x05local\"~\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05START\x10\x01\x12\n" +
@@ -2868,7 +2977,12 @@ const file_tuner_proto_rawDesc = "" +
 	"\aRELEASE\x10\x05\x12\b\n" +
 	"\x04WAIT\x10\x06\x12\b\n" +
 	"\x04DONE\x10\a\x12\t\n" +
-	"\x05SCORE\x10\bJ\x04\b\x06\x10\aR\vindependent\"\x91\x01\n" +
+	"\x05SCORE\x10\b\x12\t\n" +
+	"\x05LOCAL\x10\tJ\x04\b\x06\x10\aR\vindependent\"O\n" +
+	"\x05Local\x12\x16\n" +
+	"\x06epochs\x18\x01 \x01(\x01R\x06epochs\x12\x18\n" +
+	"\aclients\x18\x02 \x01(\x03R\aclients\x12\x14\n" +
+	"\x05votes\x18\x03 \x01(\x03R\x05votes\"\x91\x01\n" +
 	"\vEnvironment\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02hi\x18\x02 \x01(\x01R\x02hi\x12\x18\n" +
@@ -2878,7 +2992,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x04seed\x18\x06 \x01(\x04R\x04seed\"^\n" +
 	"\fSuggestReply\x128\n" +
 	"\tdecisions\x18\x01 \x03(\v2\x1a.fedfast.tuner.v1.DecisionR\tdecisions\x12\x14\n" +
-	"\x05state\x18\x02 \x01(\fR\x05state\"\xe5\x02\n" +
+	"\x05state\x18\x02 \x01(\fR\x05state\"\xff\x02\n" +
 	"\rReportRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
@@ -2888,14 +3002,18 @@ const file_tuner_proto_rawDesc = "" +
 	"\x06failed\x18\x06 \x01(\bR\x06failed\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x126\n" +
 	"\bmeasured\x18\b \x03(\v2\x1a.fedfast.tuner.v1.MeasuredR\bmeasured\x12C\n" +
-	"\x06values\x18\t \x03(\v2+.fedfast.tuner.v1.ReportRequest.ValuesEntryR\x06values\x1a9\n" +
+	"\x06values\x18\t \x03(\v2+.fedfast.tuner.v1.ReportRequest.ValuesEntryR\x06values\x12\x18\n" +
+	"\asamples\x18\n" +
+	" \x03(\x03R\asamples\x1a9\n" +
 	"\vValuesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"N\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"~\n" +
 	"\bMeasured\x12\x14\n" +
 	"\x05score\x18\x01 \x01(\x01R\x05score\x12\x14\n" +
 	"\x05flops\x18\x02 \x01(\x01R\x05flops\x12\x16\n" +
-	"\x06params\x18\x03 \x01(\x01R\x06params\"#\n" +
+	"\x06params\x18\x03 \x01(\x01R\x06params\x12\x14\n" +
+	"\x05votes\x18\x04 \x01(\x01R\x05votes\x12\x18\n" +
+	"\aclients\x18\x05 \x03(\x01R\aclients\"#\n" +
 	"\vReportReply\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\fR\x05state\"\x87\x02\n" +
 	"\x10PlanRoundRequest\x12\x18\n" +
@@ -2983,7 +3101,7 @@ func file_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_tuner_proto_goTypes = []any{
 	(Dim_Kind)(0),                 // 0: fedfast.tuner.v1.Dim.Kind
 	(Decision_Kind)(0),            // 1: fedfast.tuner.v1.Decision.Kind
@@ -3005,42 +3123,43 @@ var file_tuner_proto_goTypes = []any{
 	(*OpenReply)(nil),             // 17: fedfast.tuner.v1.OpenReply
 	(*SuggestRequest)(nil),        // 18: fedfast.tuner.v1.SuggestRequest
 	(*Decision)(nil),              // 19: fedfast.tuner.v1.Decision
-	(*Environment)(nil),           // 20: fedfast.tuner.v1.Environment
-	(*SuggestReply)(nil),          // 21: fedfast.tuner.v1.SuggestReply
-	(*ReportRequest)(nil),         // 22: fedfast.tuner.v1.ReportRequest
-	(*Measured)(nil),              // 23: fedfast.tuner.v1.Measured
-	(*ReportReply)(nil),           // 24: fedfast.tuner.v1.ReportReply
-	(*PlanRoundRequest)(nil),      // 25: fedfast.tuner.v1.PlanRoundRequest
-	(*PlanRoundReply)(nil),        // 26: fedfast.tuner.v1.PlanRoundReply
-	(*Note)(nil),                  // 27: fedfast.tuner.v1.Note
-	(*Cell)(nil),                  // 28: fedfast.tuner.v1.Cell
-	(*Slot)(nil),                  // 29: fedfast.tuner.v1.Slot
-	(*Job)(nil),                   // 30: fedfast.tuner.v1.Job
-	(*ObserveRoundRequest)(nil),   // 31: fedfast.tuner.v1.ObserveRoundRequest
-	(*ObserveRoundReply)(nil),     // 32: fedfast.tuner.v1.ObserveRoundReply
-	(*CloseRequest)(nil),          // 33: fedfast.tuner.v1.CloseRequest
-	(*CloseReply)(nil),            // 34: fedfast.tuner.v1.CloseReply
-	nil,                           // 35: fedfast.tuner.v1.Params.ValuesEntry
-	nil,                           // 36: fedfast.tuner.v1.Prior.ValuesEntry
-	(*DescribeReply_Option)(nil),  // 37: fedfast.tuner.v1.DescribeReply.Option
-	(*ValidateReply_Problem)(nil), // 38: fedfast.tuner.v1.ValidateReply.Problem
-	(*ValidateReply_Work)(nil),    // 39: fedfast.tuner.v1.ValidateReply.Work
-	nil,                           // 40: fedfast.tuner.v1.ReportRequest.ValuesEntry
-	nil,                           // 41: fedfast.tuner.v1.PlanRoundReply.NotesEntry
-	nil,                           // 42: fedfast.tuner.v1.Cell.KeysEntry
-	nil,                           // 43: fedfast.tuner.v1.Slot.ProbesEntry
-	nil,                           // 44: fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	(*Local)(nil),                 // 20: fedfast.tuner.v1.Local
+	(*Environment)(nil),           // 21: fedfast.tuner.v1.Environment
+	(*SuggestReply)(nil),          // 22: fedfast.tuner.v1.SuggestReply
+	(*ReportRequest)(nil),         // 23: fedfast.tuner.v1.ReportRequest
+	(*Measured)(nil),              // 24: fedfast.tuner.v1.Measured
+	(*ReportReply)(nil),           // 25: fedfast.tuner.v1.ReportReply
+	(*PlanRoundRequest)(nil),      // 26: fedfast.tuner.v1.PlanRoundRequest
+	(*PlanRoundReply)(nil),        // 27: fedfast.tuner.v1.PlanRoundReply
+	(*Note)(nil),                  // 28: fedfast.tuner.v1.Note
+	(*Cell)(nil),                  // 29: fedfast.tuner.v1.Cell
+	(*Slot)(nil),                  // 30: fedfast.tuner.v1.Slot
+	(*Job)(nil),                   // 31: fedfast.tuner.v1.Job
+	(*ObserveRoundRequest)(nil),   // 32: fedfast.tuner.v1.ObserveRoundRequest
+	(*ObserveRoundReply)(nil),     // 33: fedfast.tuner.v1.ObserveRoundReply
+	(*CloseRequest)(nil),          // 34: fedfast.tuner.v1.CloseRequest
+	(*CloseReply)(nil),            // 35: fedfast.tuner.v1.CloseReply
+	nil,                           // 36: fedfast.tuner.v1.Params.ValuesEntry
+	nil,                           // 37: fedfast.tuner.v1.Prior.ValuesEntry
+	(*DescribeReply_Option)(nil),  // 38: fedfast.tuner.v1.DescribeReply.Option
+	(*ValidateReply_Problem)(nil), // 39: fedfast.tuner.v1.ValidateReply.Problem
+	(*ValidateReply_Work)(nil),    // 40: fedfast.tuner.v1.ValidateReply.Work
+	nil,                           // 41: fedfast.tuner.v1.ReportRequest.ValuesEntry
+	nil,                           // 42: fedfast.tuner.v1.PlanRoundReply.NotesEntry
+	nil,                           // 43: fedfast.tuner.v1.Cell.KeysEntry
+	nil,                           // 44: fedfast.tuner.v1.Slot.ProbesEntry
+	nil,                           // 45: fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
 }
 var file_tuner_proto_depIdxs = []int32{
-	35, // 0: fedfast.tuner.v1.Params.values:type_name -> fedfast.tuner.v1.Params.ValuesEntry
+	36, // 0: fedfast.tuner.v1.Params.values:type_name -> fedfast.tuner.v1.Params.ValuesEntry
 	0,  // 1: fedfast.tuner.v1.Dim.kind:type_name -> fedfast.tuner.v1.Dim.Kind
 	3,  // 2: fedfast.tuner.v1.Dim.choices:type_name -> fedfast.tuner.v1.Value
 	6,  // 3: fedfast.tuner.v1.Dim.when:type_name -> fedfast.tuner.v1.When
 	3,  // 4: fedfast.tuner.v1.When.values:type_name -> fedfast.tuner.v1.Value
 	5,  // 5: fedfast.tuner.v1.Space.dims:type_name -> fedfast.tuner.v1.Dim
 	4,  // 6: fedfast.tuner.v1.Prior.params:type_name -> fedfast.tuner.v1.Params
-	36, // 7: fedfast.tuner.v1.Prior.values:type_name -> fedfast.tuner.v1.Prior.ValuesEntry
-	37, // 8: fedfast.tuner.v1.DescribeReply.options:type_name -> fedfast.tuner.v1.DescribeReply.Option
+	37, // 7: fedfast.tuner.v1.Prior.values:type_name -> fedfast.tuner.v1.Prior.ValuesEntry
+	38, // 8: fedfast.tuner.v1.DescribeReply.options:type_name -> fedfast.tuner.v1.DescribeReply.Option
 	5,  // 9: fedfast.tuner.v1.DescribeReply.adds:type_name -> fedfast.tuner.v1.Dim
 	7,  // 10: fedfast.tuner.v1.ValidateRequest.space:type_name -> fedfast.tuner.v1.Space
 	4,  // 11: fedfast.tuner.v1.ValidateRequest.options:type_name -> fedfast.tuner.v1.Params
@@ -3048,8 +3167,8 @@ var file_tuner_proto_depIdxs = []int32{
 	9,  // 13: fedfast.tuner.v1.ValidateRequest.objective:type_name -> fedfast.tuner.v1.Objective
 	9,  // 14: fedfast.tuner.v1.ValidateRequest.extra:type_name -> fedfast.tuner.v1.Objective
 	10, // 15: fedfast.tuner.v1.ValidateRequest.constraints:type_name -> fedfast.tuner.v1.Constraint
-	38, // 16: fedfast.tuner.v1.ValidateReply.problems:type_name -> fedfast.tuner.v1.ValidateReply.Problem
-	39, // 17: fedfast.tuner.v1.ValidateReply.work:type_name -> fedfast.tuner.v1.ValidateReply.Work
+	39, // 16: fedfast.tuner.v1.ValidateReply.problems:type_name -> fedfast.tuner.v1.ValidateReply.Problem
+	40, // 17: fedfast.tuner.v1.ValidateReply.work:type_name -> fedfast.tuner.v1.ValidateReply.Work
 	7,  // 18: fedfast.tuner.v1.OpenRequest.space:type_name -> fedfast.tuner.v1.Space
 	4,  // 19: fedfast.tuner.v1.OpenRequest.options:type_name -> fedfast.tuner.v1.Params
 	8,  // 20: fedfast.tuner.v1.OpenRequest.budget:type_name -> fedfast.tuner.v1.Budget
@@ -3060,47 +3179,48 @@ var file_tuner_proto_depIdxs = []int32{
 	11, // 25: fedfast.tuner.v1.OpenRequest.priors:type_name -> fedfast.tuner.v1.Prior
 	1,  // 26: fedfast.tuner.v1.Decision.kind:type_name -> fedfast.tuner.v1.Decision.Kind
 	4,  // 27: fedfast.tuner.v1.Decision.params:type_name -> fedfast.tuner.v1.Params
-	20, // 28: fedfast.tuner.v1.Decision.environment:type_name -> fedfast.tuner.v1.Environment
+	21, // 28: fedfast.tuner.v1.Decision.environment:type_name -> fedfast.tuner.v1.Environment
 	4,  // 29: fedfast.tuner.v1.Decision.points:type_name -> fedfast.tuner.v1.Params
-	19, // 30: fedfast.tuner.v1.SuggestReply.decisions:type_name -> fedfast.tuner.v1.Decision
-	23, // 31: fedfast.tuner.v1.ReportRequest.measured:type_name -> fedfast.tuner.v1.Measured
-	40, // 32: fedfast.tuner.v1.ReportRequest.values:type_name -> fedfast.tuner.v1.ReportRequest.ValuesEntry
-	2,  // 33: fedfast.tuner.v1.PlanRoundRequest.purpose:type_name -> fedfast.tuner.v1.PlanRoundRequest.Purpose
-	4,  // 34: fedfast.tuner.v1.PlanRoundReply.server:type_name -> fedfast.tuner.v1.Params
-	4,  // 35: fedfast.tuner.v1.PlanRoundReply.clients:type_name -> fedfast.tuner.v1.Params
-	28, // 36: fedfast.tuner.v1.PlanRoundReply.table:type_name -> fedfast.tuner.v1.Cell
-	41, // 37: fedfast.tuner.v1.PlanRoundReply.notes:type_name -> fedfast.tuner.v1.PlanRoundReply.NotesEntry
-	42, // 38: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
-	4,  // 39: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
-	43, // 40: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
-	30, // 41: fedfast.tuner.v1.Slot.job:type_name -> fedfast.tuner.v1.Job
-	29, // 42: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
-	44, // 43: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
-	3,  // 44: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
-	3,  // 45: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
-	4,  // 46: fedfast.tuner.v1.ValidateReply.Work.points:type_name -> fedfast.tuner.v1.Params
-	27, // 47: fedfast.tuner.v1.PlanRoundReply.NotesEntry.value:type_name -> fedfast.tuner.v1.Note
-	12, // 48: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
-	14, // 49: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
-	16, // 50: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
-	18, // 51: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
-	22, // 52: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
-	25, // 53: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
-	31, // 54: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
-	33, // 55: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
-	13, // 56: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
-	15, // 57: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
-	17, // 58: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
-	21, // 59: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
-	24, // 60: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
-	26, // 61: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
-	32, // 62: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
-	34, // 63: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
-	56, // [56:64] is the sub-list for method output_type
-	48, // [48:56] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	20, // 30: fedfast.tuner.v1.Decision.local:type_name -> fedfast.tuner.v1.Local
+	19, // 31: fedfast.tuner.v1.SuggestReply.decisions:type_name -> fedfast.tuner.v1.Decision
+	24, // 32: fedfast.tuner.v1.ReportRequest.measured:type_name -> fedfast.tuner.v1.Measured
+	41, // 33: fedfast.tuner.v1.ReportRequest.values:type_name -> fedfast.tuner.v1.ReportRequest.ValuesEntry
+	2,  // 34: fedfast.tuner.v1.PlanRoundRequest.purpose:type_name -> fedfast.tuner.v1.PlanRoundRequest.Purpose
+	4,  // 35: fedfast.tuner.v1.PlanRoundReply.server:type_name -> fedfast.tuner.v1.Params
+	4,  // 36: fedfast.tuner.v1.PlanRoundReply.clients:type_name -> fedfast.tuner.v1.Params
+	29, // 37: fedfast.tuner.v1.PlanRoundReply.table:type_name -> fedfast.tuner.v1.Cell
+	42, // 38: fedfast.tuner.v1.PlanRoundReply.notes:type_name -> fedfast.tuner.v1.PlanRoundReply.NotesEntry
+	43, // 39: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
+	4,  // 40: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
+	44, // 41: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
+	31, // 42: fedfast.tuner.v1.Slot.job:type_name -> fedfast.tuner.v1.Job
+	30, // 43: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
+	45, // 44: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	3,  // 45: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
+	3,  // 46: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
+	4,  // 47: fedfast.tuner.v1.ValidateReply.Work.points:type_name -> fedfast.tuner.v1.Params
+	28, // 48: fedfast.tuner.v1.PlanRoundReply.NotesEntry.value:type_name -> fedfast.tuner.v1.Note
+	12, // 49: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
+	14, // 50: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
+	16, // 51: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
+	18, // 52: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
+	23, // 53: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
+	26, // 54: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
+	32, // 55: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
+	34, // 56: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
+	13, // 57: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
+	15, // 58: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
+	17, // 59: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
+	22, // 60: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
+	25, // 61: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
+	27, // 62: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
+	33, // 63: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
+	35, // 64: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
+	57, // [57:65] is the sub-list for method output_type
+	49, // [49:57] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_tuner_proto_init() }
@@ -3119,7 +3239,7 @@ func file_tuner_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tuner_proto_rawDesc), len(file_tuner_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   42,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ type Call struct {
 	Values map[string]Real `json:"values,omitempty"`
 	// Measured are sub-networks that were scored.
 	Measured []Measured `json:"measured,omitempty"`
+	Samples  []int      `json:"samples,omitempty"`
 }
 
 // Measured is a tuners.Measured.
@@ -33,6 +34,9 @@ type Measured struct {
 	Score  Real    `json:"score"`
 	FLOPs  float64 `json:"flops"`
 	Params float64 `json:"params"`
+	// Votes and Clients are of a point with which clients trained by themselves.
+	Votes   float64 `json:"votes,omitempty"`
+	Clients []Real  `json:"clients,omitempty"`
 }
 
 // Decision is a tuners.Decision with names for its kind.
@@ -45,19 +49,20 @@ type Decision struct {
 	Best        *int                `json:"best,omitempty"`
 	Environment *tuners.Environment `json:"environment,omitempty"`
 	Points      []tuners.Params     `json:"points,omitempty"`
+	Local       *tuners.LocalSearch `json:"local,omitempty"`
 }
 
 // SuggestOf records a Suggest.
 func SuggestOf(n int, decisions []tuners.Decision) Call {
 	c := Call{Kind: store.KindSuggest, N: n, Decisions: []Decision{}}
 	for _, d := range decisions {
-		r := Decision{Kind: d.Kind.String(), Trial: d.Trial, Params: d.Params, ToRound: d.ToRound, Environment: d.Environment, Points: d.Points}
+		r := Decision{Kind: d.Kind.String(), Trial: d.Trial, Params: d.Params, ToRound: d.ToRound, Environment: d.Environment, Points: d.Points, Local: d.LocalSearch}
 		switch d.Kind {
 		case tuners.Fork:
 			r.Source = &d.Source
 		case tuners.Done:
 			r.Best = &d.Best
-		case tuners.Start, tuners.Resume, tuners.Stop, tuners.Release, tuners.Wait, tuners.Score:
+		case tuners.Start, tuners.Resume, tuners.Stop, tuners.Release, tuners.Wait, tuners.Score, tuners.Local:
 		}
 		c.Decisions = append(c.Decisions, r)
 	}
@@ -67,13 +72,18 @@ func SuggestOf(n int, decisions []tuners.Decision) Call {
 // ReportOf records a Report.
 func ReportOf(r tuners.TrialReport) Call {
 	c := Call{Kind: store.KindReport, Trial: &r.Trial, Round: r.Round, Failed: r.Failed, Reason: r.Reason}
-	if !r.Failed {
+	if !r.Failed && r.Trial != tuners.NoTrial {
 		c.Score = new(Real(r.Score))
 	}
 	c.Values = Reals(r.Values)
 	for _, m := range r.Measured {
-		c.Measured = append(c.Measured, Measured{Real(m.Score), m.FLOPs, m.Params})
+		rec := Measured{Score: Real(m.Score), FLOPs: m.FLOPs, Params: m.Params, Votes: m.Votes}
+		for _, x := range m.Clients {
+			rec.Clients = append(rec.Clients, Real(x))
+		}
+		c.Measured = append(c.Measured, rec)
 	}
+	c.Samples = r.Samples
 	return c
 }
 
@@ -85,8 +95,13 @@ func (c *Call) Report() tuners.TrialReport {
 	}
 	r.Values = Numbers(c.Values)
 	for _, m := range c.Measured {
-		r.Measured = append(r.Measured, tuners.Measured{Score: float64(m.Score), FLOPs: m.FLOPs, Params: m.Params})
+		point := tuners.Measured{Score: float64(m.Score), FLOPs: m.FLOPs, Params: m.Params, Votes: m.Votes}
+		for _, x := range m.Clients {
+			point.Clients = append(point.Clients, float64(x))
+		}
+		r.Measured = append(r.Measured, point)
 	}
+	r.Samples = c.Samples
 	return r
 }
 
@@ -94,8 +109,8 @@ func (c *Call) Report() tuners.TrialReport {
 func (c *Call) Suggested() ([]tuners.Decision, error) {
 	var out []tuners.Decision
 	for _, r := range c.Decisions {
-		d := tuners.Decision{Trial: r.Trial, Params: r.Params, ToRound: r.ToRound, Environment: r.Environment, Points: r.Points}
-		for kind := tuners.Start; kind <= tuners.Score; kind++ {
+		d := tuners.Decision{Trial: r.Trial, Params: r.Params, ToRound: r.ToRound, Environment: r.Environment, Points: r.Points, LocalSearch: r.Local}
+		for kind := tuners.Start; kind <= tuners.Local; kind++ {
 			if kind.String() == r.Kind {
 				d.Kind = kind
 			}

@@ -258,3 +258,31 @@ func (rec *Round) private(trial, round int) tuners.Observation {
 
 // MaskedErrors returns the errors without the labels of masks, nil without any.
 func (rec *Round) MaskedErrors() map[string]float64 { return Numbers(rec.Masked) }
+
+// Local is what a point came to with which clients trained by themselves, client by client:
+// Losses where they decide between equal scores.
+type Local struct {
+	Scores   []Real `json:"scores"` // in the study's metric
+	Losses   []Real `json:"losses"`
+	Samples  []int  `json:"samples"`  // for validation
+	Examples int    `json:"examples"` // that the clients trained on, all passes
+}
+
+// Mean is that of the scores, weighted by samples.
+func (l *Local) Mean() float64 {
+	sum, samples := 0.0, 0
+	for i, x := range l.Scores {
+		sum += float64(float64(x) * float64(l.Samples[i]))
+		samples += l.Samples[i]
+	}
+	return sum / float64(samples)
+}
+
+// Numbers are the scores.
+func (l *Local) Numbers() []float64 {
+	all := make([]float64, len(l.Scores))
+	for i, x := range l.Scores {
+		all[i] = float64(x)
+	}
+	return all
+}

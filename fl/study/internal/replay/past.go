@@ -28,6 +28,7 @@ type Past struct {
 	Finalists map[Point]*record.Finalist
 	Acts      map[int]record.Act // user actions, by the trials that they ended
 	Halted    bool               // a user ended the study
+	Locals    []*record.Local    // what points came to with which clients trained by themselves
 	Priors    *record.Priors     // trials of finished studies; nil before they are recorded
 	Pauses    int                // at the limit of wall time
 	Result    []byte             // nil while the study is not finished
@@ -55,7 +56,7 @@ func Read(ctx context.Context, s *store.Store) (*Past, error) {
 		return nil, err
 	}
 	err = s.Each(ctx, p.read, store.KindStudy, store.KindMoved, store.KindData, store.KindSuggest, store.KindReport, store.KindTrial, store.KindRung,
-		store.KindFail, store.KindFinalist, store.KindAct, store.KindPriors, store.KindPause, store.KindResult)
+		store.KindFail, store.KindFinalist, store.KindLocal, store.KindAct, store.KindPriors, store.KindPause, store.KindResult)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (p *Past) read(r store.Row) error {
 	case store.KindSuggest, store.KindReport:
 		return record.Into(r, func(rec *record.Call) {
 			rec.Kind = r.Kind
-			if rec.Measured != nil && r.Trial == tuners.StudySession {
+			if rec.Measured != nil && r.Trial == tuners.StudySession && *rec.Trial != tuners.NoTrial {
 				t := p.trial(*rec.Trial)
 				t.measured = append(t.measured, rec.Report().Measured)
 			}
@@ -109,6 +110,8 @@ func (p *Past) read(r store.Row) error {
 		return record.Into(r, func(rec *record.Fail) { p.trial(r.Trial).Fail = rec })
 	case store.KindFinalist:
 		return record.Into(r, func(rec *record.Finalist) { p.Finalists[Point{r.Trial, r.Round}] = rec })
+	case store.KindLocal:
+		return record.Into(r, func(rec *record.Local) { p.Locals = append(p.Locals, rec) })
 	case store.KindAct:
 		return record.Into(r, func(rec *record.Act) {
 			if r.Trial == tuners.StudySession {

@@ -3,6 +3,7 @@
 package playtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -28,6 +29,7 @@ type Study struct {
 	Score    func(trial int, params tuners.Params, round int) float64  // NaN is a failure
 	Values   func(params tuners.Params) map[string]float64             // of several objectives; nil with one
 	Next     func(running []int) int                                   // index of the trial, of those in flight in the order of their start, that reports next; nil is simulated time
+	Local    func(client int, point tuners.Params) float64             // the score of one of LocalClients clients that train by themselves; nil when the tuner may not ask for it
 	Forked   func(trial, source int)                                   // is told of every fork before the copy's score is asked for; nil when the tuner may not fork
 	Rungs    bool                                                      // reports are handed over together and the tuner is asked after the last one, not after each
 	Cut      int                                                       // the number of calls after which the session is closed and opened again from its state, again and again; 0 is never
@@ -149,7 +151,7 @@ func (p *player) Act(_ context.Context, d tuners.Decision) error {
 		}
 	case tuners.Stop:
 		delete(p.live, d.Trial)
-	case tuners.Resume, tuners.Wait, tuners.Release, tuners.Done, tuners.Score:
+	case tuners.Resume, tuners.Wait, tuners.Release, tuners.Done, tuners.Score, tuners.Local:
 	}
 	if d.ToRound > 0 {
 		r.Spent += d.ToRound - r.Rounds[d.Trial]
@@ -161,6 +163,9 @@ func (p *player) Act(_ context.Context, d tuners.Decision) error {
 // Run makes the score up.
 func (p *player) Run(_ context.Context, s play.Segment, _ func(int)) (tuners.TrialReport, error) {
 	p.result.Live = max(p.result.Live, len(p.live))
+	if s.LocalSearch != nil {
+		return p.local(s), nil
+	}
 	if len(s.Points) > 0 {
 		r := tuners.TrialReport{Trial: s.Trial, Round: s.To, Score: p.study.Score(s.Trial, p.result.Params[s.Trial], s.To)}
 		for _, point := range s.Points {
@@ -174,6 +179,32 @@ func (p *player) Run(_ context.Context, s play.Segment, _ func(int)) (tuners.Tri
 		r.Values = p.study.Values(p.result.Params[s.Trial])
 	}
 	return r, nil
+}
+
+// LocalClients train by themselves.
+const LocalClients = 9
+
+// local makes up what clients come to that train by themselves, with votes for the lowest.
+func (p *player) local(s play.Segment) tuners.TrialReport {
+	r := tuners.TrialReport{Trial: s.Trial, Score: math.NaN(), Measured: make([]tuners.Measured, len(s.Points))}
+	for client := range LocalClients {
+		r.Samples = append(r.Samples, 1)
+		order := make([]int, len(s.Points))
+		scores := make([]float64, len(s.Points))
+		for i, point := range s.Points {
+			order[i], scores[i] = i, p.study.Local(client, point)
+			if s.LocalSearch.Votes == 0 {
+				m := &r.Measured[i]
+				m.Clients = append(m.Clients, scores[i])
+				m.Score += scores[i] / LocalClients
+			}
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[a], scores[b]) })
+		for _, i := range order[:min(s.LocalSearch.Votes, len(order))] {
+			r.Measured[i].Votes++
+		}
+	}
+	return r
 }
 
 // Reporting notes that a trial has ended.
@@ -219,6 +250,8 @@ func describe(d tuners.Decision) string {
 		return fmt.Sprintf("fork %d to %d with %s, to round %d", d.Source, d.Trial, d.Params, d.ToRound)
 	case tuners.Score:
 		return fmt.Sprintf("score %d: %v", d.Trial, d.Points)
+	case tuners.Local:
+		return fmt.Sprintf("local %+v: %v", *d.LocalSearch, d.Points)
 	case tuners.Stop, tuners.Release:
 	}
 	return fmt.Sprintf("%s %d", d.Kind, d.Trial)

@@ -201,7 +201,11 @@ func (d *Display) state(now time.Time) State {
 	}
 	add(&s.Parts, 1, false, d.label)
 	if p.Preparing {
-		add(&s.Parts, 3, false, "preparing client tuner")
+		doing := "preparing client tuner"
+		if p.Local {
+			doing = "clients train by themselves"
+		}
+		add(&s.Parts, 3, false, doing)
 		add(&s.Parts, 2, false, fmt.Sprintf("error %.4f", p.Score))
 	}
 	add(&s.Parts, 0, true, padded(p))
@@ -234,6 +238,9 @@ func (d *Display) end(now time.Time) State {
 	did := unit(p)
 	if p.Preparing {
 		did = "proxy trial "
+	}
+	if p.Local {
+		did = "configuration "
 	}
 	s := State{Parts: []Part{{Text: d.prefix() + did + of(p.Round, p.Rounds) + d.took(now)}}}
 	if !math.IsNaN(p.Best.Score) {
@@ -283,6 +290,9 @@ func trials(p study.Progress) string {
 
 // describe says what the newest round tells.
 func describe(p study.Progress) string {
+	if p.Local {
+		return fmt.Sprintf("clients train by themselves: configuration %s, score %.4f", of(p.Round, p.Rounds), p.Score)
+	}
 	if p.Preparing {
 		return fmt.Sprintf("preparing client tuner: trial %s on proxy federations, error %.4f", of(p.Round, p.Rounds), p.Score)
 	}

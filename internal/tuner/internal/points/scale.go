@@ -1,24 +1,21 @@
-package bo
+package points
 
 import (
 	"math"
 	"slices"
 
-	"github.com/fedfast/fedfast/internal/tuner/internal/points"
 	"github.com/fedfast/fedfast/tuners"
 )
 
-type point = points.Point
+// Scale turns the points of a space into the features of a model.
+type Scale struct{ Space tuners.Space }
 
-// scale turns points into the model's features.
-type scale struct{ space tuners.Space }
-
-// features returns a point's features: (s - Lo) / (Hi - Lo) of a dimension with a
+// Features returns a point's features: (s - Lo) / (Hi - Lo) of a dimension with a
 // scale; of a choice one number per value, 1 for the one that is taken and 0 for
 // the others. A dimension of one value has none.
-func (s scale) features(p point) []float64 {
+func (s Scale) Features(p Point) []float64 {
 	out := []float64{}
-	for i, d := range s.space {
+	for i, d := range s.Space {
 		switch {
 		case d.Kind == tuners.Choice && len(d.Choices) > 1:
 			at := len(out)
@@ -31,10 +28,10 @@ func (s scale) features(p point) []float64 {
 	return out
 }
 
-// draw returns a random point.
-func (s scale) draw(d *tuners.Draws) point {
-	out := make(point, len(s.space))
-	for i, dim := range s.space {
+// Draw returns a random point.
+func (s Scale) Draw(d *tuners.Draws) Point {
+	out := make(Point, len(s.Space))
+	for i, dim := range s.Space {
 		u := d.Float64()
 		switch dim.Kind {
 		case tuners.Choice:
@@ -49,11 +46,11 @@ func (s scale) draw(d *tuners.Draws) point {
 	return out
 }
 
-// near returns the neighbours of a point at a step that is a share of each
+// Near returns the neighbours of a point at a step that is a share of each
 // dimension, in a fixed order: up and down by the step, by at least 1 on a whole
 // scale, and every other choice.
-func (s scale) near(p point, step float64) []point {
-	var out []point
+func (s Scale) Near(p Point, step float64) []Point {
+	var out []Point
 	with := func(i int, x float64) {
 		if x == p[i] {
 			return
@@ -62,7 +59,7 @@ func (s scale) near(p point, step float64) []point {
 		q[i] = x
 		out = append(out, q)
 	}
-	for i, d := range s.space {
+	for i, d := range s.Space {
 		if d.Kind == tuners.Choice {
 			for c := range d.Choices {
 				with(i, float64(c))
@@ -70,7 +67,7 @@ func (s scale) near(p point, step float64) []point {
 			continue
 		}
 		by := float64(step * (d.Hi - d.Lo))
-		if points.Whole(d) {
+		if Whole(d) {
 			by = max(1, math.Round(by))
 		}
 		with(i, min(p[i]+by, d.Hi))
@@ -79,9 +76,9 @@ func (s scale) near(p point, step float64) []point {
 	return out
 }
 
-// real says whether a dimension is continuous: its points cannot be listed.
-func (s scale) real() bool {
-	return slices.ContainsFunc(s.space, func(d tuners.Dim) bool {
-		return d.Kind != tuners.Choice && !points.Whole(d) && d.Lo < d.Hi
+// Real says whether a dimension is continuous: its points cannot be listed.
+func (s Scale) Real() bool {
+	return slices.ContainsFunc(s.Space, func(d tuners.Dim) bool {
+		return d.Kind != tuners.Choice && !Whole(d) && d.Lo < d.Hi
 	})
 }
