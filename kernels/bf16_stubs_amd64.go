@@ -4,353 +4,213 @@
 
 package kernels
 
-// nnBF16x1 computes 1 rows of an NN product of pairs; see nnArgs.
-//
 //go:noescape
 func nnBF16x1(args *nnArgs)
 
-// nnBF16x2 computes 2 rows of an NN product of pairs; see nnArgs.
-//
 //go:noescape
 func nnBF16x2(args *nnArgs)
 
-// nnBF16x3 computes 3 rows of an NN product of pairs; see nnArgs.
-//
 //go:noescape
 func nnBF16x3(args *nnArgs)
 
-// nnBF16x4 computes 4 rows of an NN product of pairs; see nnArgs.
-//
 //go:noescape
 func nnBF16x4(args *nnArgs)
 
-// nnBF16x5 computes 5 rows of an NN product of pairs; see nnArgs.
-//
 //go:noescape
 func nnBF16x5(args *nnArgs)
 
-// nnBF16x6 computes 6 rows of an NN product of pairs; see nnArgs.
-//
 //go:noescape
 func nnBF16x6(args *nnArgs)
 
-// nnBF16x7 computes 7 rows of an NN product of pairs; see nnArgs.
-//
 //go:noescape
 func nnBF16x7(args *nnArgs)
 
-// nnBF16x8 computes 8 rows of an NN product of pairs; see nnArgs.
-//
 //go:noescape
 func nnBF16x8(args *nnArgs)
 
-// nnBF16x9 computes 9 rows of an NN product of pairs; see nnArgs.
-//
 //go:noescape
 func nnBF16x9(args *nnArgs)
 
-// nnBF16x10 computes 10 rows of an NN product of pairs; see nnArgs.
-//
 //go:noescape
 func nnBF16x10(args *nnArgs)
 
-// nnBF16x11 computes 11 rows of an NN product of pairs; see nnArgs.
-//
 //go:noescape
 func nnBF16x11(args *nnArgs)
 
-// nnBF16x12 computes 12 rows of an NN product of pairs; see nnArgs.
-//
 //go:noescape
 func nnBF16x12(args *nnArgs)
 
-// nnBF16x13 computes 13 rows of an NN product of pairs; see nnArgs.
-//
 //go:noescape
 func nnBF16x13(args *nnArgs)
 
-// nnBF16x14 computes 14 rows of an NN product of pairs; see nnArgs.
-//
 //go:noescape
 func nnBF16x14(args *nnArgs)
 
-// nnRoundBF16x1 computes 1 rows of an NN product of pairs and floats; see nnArgs.
-//
 //go:noescape
 func nnRoundBF16x1(args *nnArgs)
 
-// nnRoundBF16x2 computes 2 rows of an NN product of pairs and floats; see nnArgs.
-//
 //go:noescape
 func nnRoundBF16x2(args *nnArgs)
 
-// nnRoundBF16x3 computes 3 rows of an NN product of pairs and floats; see nnArgs.
-//
 //go:noescape
 func nnRoundBF16x3(args *nnArgs)
 
-// nnRoundBF16x4 computes 4 rows of an NN product of pairs and floats; see nnArgs.
-//
 //go:noescape
 func nnRoundBF16x4(args *nnArgs)
 
-// nnRoundBF16x5 computes 5 rows of an NN product of pairs and floats; see nnArgs.
-//
 //go:noescape
 func nnRoundBF16x5(args *nnArgs)
 
-// nnRoundBF16x6 computes 6 rows of an NN product of pairs and floats; see nnArgs.
-//
 //go:noescape
 func nnRoundBF16x6(args *nnArgs)
 
-// nnRoundBF16x7 computes 7 rows of an NN product of pairs and floats; see nnArgs.
-//
 //go:noescape
 func nnRoundBF16x7(args *nnArgs)
 
-// nnRoundBF16x8 computes 8 rows of an NN product of pairs and floats; see nnArgs.
-//
 //go:noescape
 func nnRoundBF16x8(args *nnArgs)
 
-// nnRoundBF16x9 computes 9 rows of an NN product of pairs and floats; see nnArgs.
-//
 //go:noescape
 func nnRoundBF16x9(args *nnArgs)
 
-// nnRoundBF16x10 computes 10 rows of an NN product of pairs and floats; see nnArgs.
-//
 //go:noescape
 func nnRoundBF16x10(args *nnArgs)
 
-// nnRoundBF16x11 computes 11 rows of an NN product of pairs and floats; see nnArgs.
-//
 //go:noescape
 func nnRoundBF16x11(args *nnArgs)
 
-// nnRoundBF16x12 computes 12 rows of an NN product of pairs and floats; see nnArgs.
-//
 //go:noescape
 func nnRoundBF16x12(args *nnArgs)
 
-// nnRoundBF16x13 computes 13 rows of an NN product of pairs and floats; see nnArgs.
-//
 //go:noescape
 func nnRoundBF16x13(args *nnArgs)
 
-// nnRoundBF16x14 computes 14 rows of an NN product of pairs and floats; see nnArgs.
-//
 //go:noescape
 func nnRoundBF16x14(args *nnArgs)
 
-// nnKeepBF16x8 computes 8 rows of an NN product of pairs and floats, of which it keeps the pairs; see nnArgs.
-//
 //go:noescape
 func nnKeepBF16x8(args *nnArgs)
 
-// nnKeepBF16x9 computes 9 rows of an NN product of pairs and floats, of which it keeps the pairs; see nnArgs.
-//
 //go:noescape
 func nnKeepBF16x9(args *nnArgs)
 
-// nnKeepBF16x10 computes 10 rows of an NN product of pairs and floats, of which it keeps the pairs; see nnArgs.
-//
 //go:noescape
 func nnKeepBF16x10(args *nnArgs)
 
-// nnKeepBF16x11 computes 11 rows of an NN product of pairs and floats, of which it keeps the pairs; see nnArgs.
-//
 //go:noescape
 func nnKeepBF16x11(args *nnArgs)
 
-// nnKeepBF16x12 computes 12 rows of an NN product of pairs and floats, of which it keeps the pairs; see nnArgs.
-//
 //go:noescape
 func nnKeepBF16x12(args *nnArgs)
 
-// nnKeepBF16x13 computes 13 rows of an NN product of pairs and floats, of which it keeps the pairs; see nnArgs.
-//
 //go:noescape
 func nnKeepBF16x13(args *nnArgs)
 
-// nnKeepBF16x14 computes 14 rows of an NN product of pairs and floats, of which it keeps the pairs; see nnArgs.
-//
 //go:noescape
 func nnKeepBF16x14(args *nnArgs)
 
-// nnEdgeBF16x8 computes 8 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
-//
 //go:noescape
 func nnEdgeBF16x8(args *nnArgs)
 
-// nnEdgeBF16x9 computes 9 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
-//
 //go:noescape
 func nnEdgeBF16x9(args *nnArgs)
 
-// nnEdgeBF16x10 computes 10 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
-//
 //go:noescape
 func nnEdgeBF16x10(args *nnArgs)
 
-// nnEdgeBF16x11 computes 11 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
-//
 //go:noescape
 func nnEdgeBF16x11(args *nnArgs)
 
-// nnEdgeBF16x12 computes 12 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
-//
 //go:noescape
 func nnEdgeBF16x12(args *nnArgs)
 
-// nnEdgeBF16x13 computes 13 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
-//
 //go:noescape
 func nnEdgeBF16x13(args *nnArgs)
 
-// nnEdgeBF16x14 computes 14 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
-//
 //go:noescape
 func nnEdgeBF16x14(args *nnArgs)
 
-// tnBF16x1 computes 1 rows of a TN product of pairs; see tnArgs.
-//
 //go:noescape
 func tnBF16x1(args *tnArgs)
 
-// tnBF16x2 computes 2 rows of a TN product of pairs; see tnArgs.
-//
 //go:noescape
 func tnBF16x2(args *tnArgs)
 
-// tnBF16x3 computes 3 rows of a TN product of pairs; see tnArgs.
-//
 //go:noescape
 func tnBF16x3(args *tnArgs)
 
-// tnBF16x4 computes 4 rows of a TN product of pairs; see tnArgs.
-//
 //go:noescape
 func tnBF16x4(args *tnArgs)
 
-// tnBF16x5 computes 5 rows of a TN product of pairs; see tnArgs.
-//
 //go:noescape
 func tnBF16x5(args *tnArgs)
 
-// tnBF16x6 computes 6 rows of a TN product of pairs; see tnArgs.
-//
 //go:noescape
 func tnBF16x6(args *tnArgs)
 
-// tnBF16x7 computes 7 rows of a TN product of pairs; see tnArgs.
-//
 //go:noescape
 func tnBF16x7(args *tnArgs)
 
-// tnBF16x8 computes 8 rows of a TN product of pairs; see tnArgs.
-//
 //go:noescape
 func tnBF16x8(args *tnArgs)
 
-// tnBF16x9 computes 9 rows of a TN product of pairs; see tnArgs.
-//
 //go:noescape
 func tnBF16x9(args *tnArgs)
 
-// tnBF16x10 computes 10 rows of a TN product of pairs; see tnArgs.
-//
 //go:noescape
 func tnBF16x10(args *tnArgs)
 
-// tnBF16x11 computes 11 rows of a TN product of pairs; see tnArgs.
-//
 //go:noescape
 func tnBF16x11(args *tnArgs)
 
-// tnBF16x12 computes 12 rows of a TN product of pairs; see tnArgs.
-//
 //go:noescape
 func tnBF16x12(args *tnArgs)
 
-// tnBF16x13 computes 13 rows of a TN product of pairs; see tnArgs.
-//
 //go:noescape
 func tnBF16x13(args *tnArgs)
 
-// tnBF16x14 computes 14 rows of a TN product of pairs; see tnArgs.
-//
 //go:noescape
 func tnBF16x14(args *tnArgs)
 
-// ntBF16x1 computes the lanes of 1 rows of an NT product of pairs and floats; see ntArgs.
-//
 //go:noescape
 func ntBF16x1(args *ntArgs)
 
-// ntBF16x2 computes the lanes of 2 rows of an NT product of pairs and floats; see ntArgs.
-//
 //go:noescape
 func ntBF16x2(args *ntArgs)
 
-// ntBF16x3 computes the lanes of 3 rows of an NT product of pairs and floats; see ntArgs.
-//
 //go:noescape
 func ntBF16x3(args *ntArgs)
 
-// ntBF16x4 computes the lanes of 4 rows of an NT product of pairs and floats; see ntArgs.
-//
 //go:noescape
 func ntBF16x4(args *ntArgs)
 
-// ntBF16x5 computes the lanes of 5 rows of an NT product of pairs and floats; see ntArgs.
-//
 //go:noescape
 func ntBF16x5(args *ntArgs)
 
-// ntBF16x6 computes the lanes of 6 rows of an NT product of pairs and floats; see ntArgs.
-//
 //go:noescape
 func ntBF16x6(args *ntArgs)
 
-// ntBF16x7 computes the lanes of 7 rows of an NT product of pairs and floats; see ntArgs.
-//
 //go:noescape
 func ntBF16x7(args *ntArgs)
 
-// ntBF16x8 computes the lanes of 8 rows of an NT product of pairs and floats; see ntArgs.
-//
 //go:noescape
 func ntBF16x8(args *ntArgs)
 
-// ntBF16x9 computes the lanes of 9 rows of an NT product of pairs and floats; see ntArgs.
-//
 //go:noescape
 func ntBF16x9(args *ntArgs)
 
-// ntBF16x10 computes the lanes of 10 rows of an NT product of pairs and floats; see ntArgs.
-//
 //go:noescape
 func ntBF16x10(args *ntArgs)
 
-// ntBF16x11 computes the lanes of 11 rows of an NT product of pairs and floats; see ntArgs.
-//
 //go:noescape
 func ntBF16x11(args *ntArgs)
 
-// ntBF16x12 computes the lanes of 12 rows of an NT product of pairs and floats; see ntArgs.
-//
 //go:noescape
 func ntBF16x12(args *ntArgs)
 
-// ntBF16x13 computes the lanes of 13 rows of an NT product of pairs and floats; see ntArgs.
-//
 //go:noescape
 func ntBF16x13(args *ntArgs)
 
-// ntBF16x14 computes the lanes of 14 rows of an NT product of pairs and floats; see ntArgs.
-//
 //go:noescape
 func ntBF16x14(args *ntArgs)
 

@@ -45,18 +45,13 @@ var (
 
 // gemmAt returns the matrix products of level l.
 func gemmAt(l Level) gemmTable {
-	switch l {
-	case AVX512:
-		return gemmTable{
-			nn: tilesAVX512.multiply, tn: tilesAVX512.multiplyT, nt: tilesAVX512.multiplyNT, step: tilesAVX512.step, fold: foldAVX2,
-			peak: peakAVX512, peakFLOPs: 24 * 2 * 16, read: readAVX2, transpose: transposeAVX2, copyRows: copyRowsAVX2,
-		}
-	case AVX2:
-		return gemmTable{
+	return at(l, gemmGeneric,
+		gemmTable{
 			nn: tilesAVX2.multiply, tn: tilesAVX2.multiplyT, nt: tilesAVX2.multiplyNT, step: tilesAVX2.step, fold: foldAVX2,
 			peak: peakAVX2, peakFLOPs: 24 * 2 * 8, read: readAVX2, transpose: transposeAVX2, copyRows: copyRowsAVX2,
-		}
-	default:
-		return gemmGeneric
-	}
+		},
+		gemmTable{
+			nn: tilesAVX512.multiply, tn: tilesAVX512.multiplyT, nt: tilesAVX512.multiplyNT, step: tilesAVX512.step, fold: foldAVX2,
+			peak: peakAVX512, peakFLOPs: 24 * 2 * 16, read: readAVX2, transpose: transposeAVX2, copyRows: copyRowsAVX2,
+		})
 }

@@ -4,499 +4,303 @@
 
 package kernels
 
-// nnAVX512x1 computes 1 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX512x1(args *nnArgs)
 
-// nnAVX512x2 computes 2 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX512x2(args *nnArgs)
 
-// nnAVX512x3 computes 3 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX512x3(args *nnArgs)
 
-// nnAVX512x4 computes 4 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX512x4(args *nnArgs)
 
-// nnAVX512x5 computes 5 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX512x5(args *nnArgs)
 
-// nnAVX512x6 computes 6 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX512x6(args *nnArgs)
 
-// nnAVX512x7 computes 7 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX512x7(args *nnArgs)
 
-// nnAVX512x8 computes 8 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX512x8(args *nnArgs)
 
-// nnAVX512x9 computes 9 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX512x9(args *nnArgs)
 
-// nnAVX512x10 computes 10 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX512x10(args *nnArgs)
 
-// nnAVX512x11 computes 11 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX512x11(args *nnArgs)
 
-// nnAVX512x12 computes 12 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX512x12(args *nnArgs)
 
-// nnAVX512x13 computes 13 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX512x13(args *nnArgs)
 
-// nnAVX512x14 computes 14 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX512x14(args *nnArgs)
 
-// tnAVX512x1 computes 1 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX512x1(args *tnArgs)
 
-// tnAVX512x2 computes 2 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX512x2(args *tnArgs)
 
-// tnAVX512x3 computes 3 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX512x3(args *tnArgs)
 
-// tnAVX512x4 computes 4 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX512x4(args *tnArgs)
 
-// tnAVX512x5 computes 5 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX512x5(args *tnArgs)
 
-// tnAVX512x6 computes 6 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX512x6(args *tnArgs)
 
-// tnAVX512x7 computes 7 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX512x7(args *tnArgs)
 
-// tnAVX512x8 computes 8 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX512x8(args *tnArgs)
 
-// tnAVX512x9 computes 9 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX512x9(args *tnArgs)
 
-// tnAVX512x10 computes 10 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX512x10(args *tnArgs)
 
-// tnAVX512x11 computes 11 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX512x11(args *tnArgs)
 
-// tnAVX512x12 computes 12 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX512x12(args *tnArgs)
 
-// tnAVX512x13 computes 13 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX512x13(args *tnArgs)
 
-// tnAVX512x14 computes 14 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX512x14(args *tnArgs)
 
-// tsAVX512x1 does 1 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX512x1(args *tsArgs)
 
-// tsAVX512x2 does 2 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX512x2(args *tsArgs)
 
-// tsAVX512x3 does 3 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX512x3(args *tsArgs)
 
-// tsAVX512x4 does 4 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX512x4(args *tsArgs)
 
-// tsAVX512x5 does 5 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX512x5(args *tsArgs)
 
-// tsAVX512x6 does 6 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX512x6(args *tsArgs)
 
-// tsAVX512x7 does 7 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX512x7(args *tsArgs)
 
-// tsAVX512x8 does 8 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX512x8(args *tsArgs)
 
-// tsAVX512x9 does 9 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX512x9(args *tsArgs)
 
-// tsAVX512x10 does 10 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX512x10(args *tsArgs)
 
-// tsAVX512x11 does 11 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX512x11(args *tsArgs)
 
-// tsAVX512x12 does 12 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX512x12(args *tsArgs)
 
-// tsAVX512x13 does 13 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX512x13(args *tsArgs)
 
-// tsAVX512x14 does 14 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX512x14(args *tsArgs)
 
-// ntAVX512x1 computes the lanes of 1 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX512x1(args *ntArgs)
 
-// ntAVX512x2 computes the lanes of 2 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX512x2(args *ntArgs)
 
-// ntAVX512x3 computes the lanes of 3 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX512x3(args *ntArgs)
 
-// ntAVX512x4 computes the lanes of 4 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX512x4(args *ntArgs)
 
-// ntAVX512x5 computes the lanes of 5 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX512x5(args *ntArgs)
 
-// ntAVX512x6 computes the lanes of 6 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX512x6(args *ntArgs)
 
-// ntAVX512x7 computes the lanes of 7 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX512x7(args *ntArgs)
 
-// ntAVX512x8 computes the lanes of 8 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX512x8(args *ntArgs)
 
-// ntAVX512x9 computes the lanes of 9 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX512x9(args *ntArgs)
 
-// ntAVX512x10 computes the lanes of 10 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX512x10(args *ntArgs)
 
-// ntAVX512x11 computes the lanes of 11 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX512x11(args *ntArgs)
 
-// ntAVX512x12 computes the lanes of 12 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX512x12(args *ntArgs)
 
-// ntAVX512x13 computes the lanes of 13 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX512x13(args *ntArgs)
 
-// ntAVX512x14 computes the lanes of 14 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX512x14(args *ntArgs)
 
 // peakAVX512 runs n times 24 independent fused multiply-adds on registers.
 func peakAVX512(n int)
 
-// nnAVX2x1 computes 1 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX2x1(args *nnArgs)
 
-// nnAVX2x2 computes 2 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX2x2(args *nnArgs)
 
-// nnAVX2x3 computes 3 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX2x3(args *nnArgs)
 
-// nnAVX2x4 computes 4 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX2x4(args *nnArgs)
 
-// nnAVX2x5 computes 5 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX2x5(args *nnArgs)
 
-// nnAVX2x6 computes 6 rows of an NN product; see nnArgs.
-//
 //go:noescape
 func nnAVX2x6(args *nnArgs)
 
-// tnAVX2x1 computes 1 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX2x1(args *tnArgs)
 
-// tnAVX2x2 computes 2 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX2x2(args *tnArgs)
 
-// tnAVX2x3 computes 3 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX2x3(args *tnArgs)
 
-// tnAVX2x4 computes 4 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX2x4(args *tnArgs)
 
-// tnAVX2x5 computes 5 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX2x5(args *tnArgs)
 
-// tnAVX2x6 computes 6 rows of a TN product; see tnArgs.
-//
 //go:noescape
 func tnAVX2x6(args *tnArgs)
 
-// tsAVX2x1 does 1 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX2x1(args *tsArgs)
 
-// tsAVX2x2 does 2 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX2x2(args *tsArgs)
 
-// tsAVX2x3 does 3 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX2x3(args *tsArgs)
 
-// tsAVX2x4 does 4 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX2x4(args *tsArgs)
 
-// tsAVX2x5 does 5 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX2x5(args *tsArgs)
 
-// tsAVX2x6 does 6 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsAVX2x6(args *tsArgs)
 
-// ntAVX2x1 computes the lanes of 1 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX2x1(args *ntArgs)
 
-// ntAVX2x2 computes the lanes of 2 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX2x2(args *ntArgs)
 
-// ntAVX2x3 computes the lanes of 3 rows of an NT product; see ntArgs.
-//
 //go:noescape
 func ntAVX2x3(args *ntArgs)
 
 // peakAVX2 runs n times 24 independent fused multiply-adds on registers.
 func peakAVX2(n int)
 
-// nnEdgeAVX512x8 computes 8 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
-//
 //go:noescape
 func nnEdgeAVX512x8(args *nnArgs)
 
-// nnEdgeAVX512x9 computes 9 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
-//
 //go:noescape
 func nnEdgeAVX512x9(args *nnArgs)
 
-// nnEdgeAVX512x10 computes 10 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
-//
 //go:noescape
 func nnEdgeAVX512x10(args *nnArgs)
 
-// nnEdgeAVX512x11 computes 11 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
-//
 //go:noescape
 func nnEdgeAVX512x11(args *nnArgs)
 
-// nnEdgeAVX512x12 computes 12 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
-//
 //go:noescape
 func nnEdgeAVX512x12(args *nnArgs)
 
-// nnEdgeAVX512x13 computes 13 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
-//
 //go:noescape
 func nnEdgeAVX512x13(args *nnArgs)
 
-// nnEdgeAVX512x14 computes 14 rows of an NN product without those that zeros beside an image have part in; see nnArgs.
-//
 //go:noescape
 func nnEdgeAVX512x14(args *nnArgs)
 
-// tsBF16x1 does 1 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsBF16x1(args *tsArgs)
 
-// tsBF16x2 does 2 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsBF16x2(args *tsArgs)
 
-// tsBF16x3 does 3 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsBF16x3(args *tsArgs)
 
-// tsBF16x4 does 4 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsBF16x4(args *tsArgs)
 
-// tsBF16x5 does 5 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsBF16x5(args *tsArgs)
 
-// tsBF16x6 does 6 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsBF16x6(args *tsArgs)
 
-// tsBF16x7 does 7 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsBF16x7(args *tsArgs)
 
-// tsBF16x8 does 8 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsBF16x8(args *tsArgs)
 
-// tsBF16x9 does 9 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsBF16x9(args *tsArgs)
 
-// tsBF16x10 does 10 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsBF16x10(args *tsArgs)
 
-// tsBF16x11 does 11 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsBF16x11(args *tsArgs)
 
-// tsBF16x12 does 12 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsBF16x12(args *tsArgs)
 
-// tsBF16x13 does 13 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsBF16x13(args *tsArgs)
 
-// tsBF16x14 does 14 rows of a step on the gradient of a TN product; see tsArgs.
-//
 //go:noescape
 func tsBF16x14(args *tsArgs)
 

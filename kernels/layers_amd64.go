@@ -5,42 +5,27 @@ package kernels
 //go:generate go run -C _asm ./layers
 
 func curveAt(l Level) curveTable {
-	switch l {
-	case AVX512:
-		return curveTable{
-			multiply: multiplyAVX512, geluArgument: geluArgumentAVX512,
-			sigmoidSlope: sigmoidSlopeAVX512, tanhSlope: tanhSlopeAVX512, silu: siluAVX512, geluTanh: geluTanhAVX512,
-			hardSwish: hardSwishAVX512, hardSigmoid: hardSigmoidAVX512, geluWhole: geluWholeAVX512, geluValue: geluValueAVX512,
-		}
-	case AVX2:
-		return curveTable{
+	return at(l, curveGeneric,
+		curveTable{
 			multiply: multiplyAVX2, geluArgument: geluArgumentAVX2,
 			sigmoidSlope: sigmoidSlopeAVX2, tanhSlope: tanhSlopeAVX2, silu: siluAVX2, geluTanh: geluTanhAVX2,
 			hardSwish: hardSwishAVX2, hardSigmoid: hardSigmoidAVX2, geluWhole: geluWholeAVX2, geluValue: geluValueAVX2,
-		}
-	default:
-		return curveGeneric
-	}
+		},
+		curveTable{
+			multiply: multiplyAVX512, geluArgument: geluArgumentAVX512,
+			sigmoidSlope: sigmoidSlopeAVX512, tanhSlope: tanhSlopeAVX512, silu: siluAVX512, geluTanh: geluTanhAVX512,
+			hardSwish: hardSwishAVX512, hardSigmoid: hardSigmoidAVX512, geluWhole: geluWholeAVX512, geluValue: geluValueAVX512,
+		})
 }
 
 func rowNormAt(l Level) rowNormTable {
-	switch l {
-	case AVX512:
-		return rowNormTable{norm: normRowsAVX512, gradient: normGradientAVX512, softmax: softmaxGradientAVX512}
-	case AVX2:
-		return rowNormTable{norm: normRowsAVX2, gradient: normGradientAVX2, softmax: softmaxGradientAVX2}
-	default:
-		return rowNormsGeneric
-	}
+	return at(l, rowNormsGeneric,
+		rowNormTable{norm: normRowsAVX2, gradient: normGradientAVX2, softmax: softmaxGradientAVX2},
+		rowNormTable{norm: normRowsAVX512, gradient: normGradientAVX512, softmax: softmaxGradientAVX512})
 }
 
 func depthwiseAt(l Level) depthwiseTable {
-	switch l {
-	case AVX512:
-		return depthwiseTable{row: channelRowAVX512, one: channelWeightsOneAVX512, three: channelWeightsThreeAVX512, five: channelWeightsFiveAVX512}
-	case AVX2:
-		return depthwiseTable{row: channelRowAVX2, one: channelWeightsOneAVX2, three: channelWeightsThreeAVX2, five: channelWeightsFiveAVX2}
-	default:
-		return depthwiseGeneric
-	}
+	return at(l, depthwiseGeneric,
+		depthwiseTable{row: channelRowAVX2, one: channelWeightsOneAVX2, three: channelWeightsThreeAVX2, five: channelWeightsFiveAVX2},
+		depthwiseTable{row: channelRowAVX512, one: channelWeightsOneAVX512, three: channelWeightsThreeAVX512, five: channelWeightsFiveAVX512})
 }

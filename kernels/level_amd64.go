@@ -16,3 +16,14 @@ func detect() []Level {
 	}
 	return levels
 }
+
+// at returns the table of a level.
+func at[T any](l Level, generic, avx2, avx512 T) T {
+	switch l {
+	case AVX512:
+		return avx512
+	case AVX2:
+		return avx2
+	}
+	return generic
+}

@@ -5,18 +5,13 @@ package kernels
 //go:generate go run -C _asm ./winograd
 
 func winogradAt(l Level) winogradTable {
-	switch l {
-	case AVX512:
-		return winogradTable{
-			input: winogradInputAVX512, spread: winogradSpreadAVX512, output: winogradOutputAVX512,
-			weights: winogradWeightsAVX512, gradient: winogradGradientAVX512,
-		}
-	case AVX2:
-		return winogradTable{
+	return at(l, winogradGeneric,
+		winogradTable{
 			input: winogradInputAVX2, spread: winogradSpreadAVX2, output: winogradOutputAVX2,
 			weights: winogradWeightsAVX2, gradient: winogradGradientAVX2,
-		}
-	default:
-		return winogradGeneric
-	}
+		},
+		winogradTable{
+			input: winogradInputAVX512, spread: winogradSpreadAVX512, output: winogradOutputAVX512,
+			weights: winogradWeightsAVX512, gradient: winogradGradientAVX512,
+		})
 }

@@ -14,7 +14,6 @@ import (
 func edge(rows int) {
 	name := fmt.Sprintf("nnEdgeBF16x%d", rows)
 	TEXT(name, NOSPLIT, "func(args *nnArgs)")
-	Doc(fmt.Sprintf("%s computes %d rows of an NN product without those that zeros beside an image have part in; see nnArgs.", name, rows))
 	Pragma("noescape")
 	Load(Param("args"), args)
 	MOVQ(Mem{Base: args, Disp: nnLda}, lda)

@@ -43,21 +43,20 @@ var (
 
 // factor says what B holds: pairs, or floats, nnArgs.k rows of one segment, that are rounded to pairs on their way and may be kept as such.
 type factor struct {
-	name, doc    string
+	name         string
 	floats, kept bool
 }
 
 var (
-	pairs  = factor{name: "nnBF16", doc: "pairs"}
-	floats = factor{name: "nnRoundBF16", doc: "pairs and floats", floats: true}
-	kept   = factor{name: "nnKeepBF16", doc: "pairs and floats, of which it keeps the pairs", floats: true, kept: true}
+	pairs  = factor{name: "nnBF16"}
+	floats = factor{name: "nnRoundBF16", floats: true}
+	kept   = factor{name: "nnKeepBF16", floats: true, kept: true}
 )
 
 // nn writes the tile function of one height, as in _asm/gemm: every panel of the call, the widest groups first.
 func nn(rows int, of factor) {
 	name := fmt.Sprintf("%sx%d", of.name, rows)
 	TEXT(name, NOSPLIT, "func(args *nnArgs)")
-	Doc(fmt.Sprintf("%s computes %d rows of an NN product of %s; see nnArgs.", name, rows, of.doc))
 	Pragma("noescape")
 	Load(Param("args"), args)
 	if of.floats {

@@ -45,7 +45,6 @@ var (
 // accumulator of 16 lanes for each two rows.
 func nt(rows int) {
 	TEXT(fmt.Sprintf("ntBF16x%d", rows), NOSPLIT, "func(args *ntArgs)")
-	Doc(fmt.Sprintf("ntBF16x%d computes the lanes of %d rows of an NT product of pairs and floats; see ntArgs.", rows, rows))
 	Pragma("noescape")
 	Load(Param("args"), args)
 	MOVQ(Mem{Base: args, Disp: ntLda}, lda)

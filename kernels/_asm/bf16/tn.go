@@ -26,7 +26,6 @@ var (
 // tn writes the tile function of one height, as in _asm/gemm: every panel of the call, the widest groups first.
 func tn(rows int) {
 	TEXT(fmt.Sprintf("tnBF16x%d", rows), NOSPLIT, "func(args *tnArgs)")
-	Doc(fmt.Sprintf("tnBF16x%d computes %d rows of a TN product of pairs; see tnArgs.", rows, rows))
 	Pragma("noescape")
 	Load(Param("args"), args)
 	MOVQ(Mem{Base: args, Disp: tnLda}, lda)

@@ -14,7 +14,6 @@ import (
 func edge(v isa, rows int) {
 	name := fmt.Sprintf("nnEdge%sx%d", v.name, rows)
 	TEXT(name, NOSPLIT, "func(args *nnArgs)")
-	Doc(fmt.Sprintf("%s computes %d rows of an NN product without those that zeros beside an image have part in; see nnArgs.", name, rows))
 	Pragma("noescape")
 	Load(Param("args"), args)
 	MOVQ(Mem{Base: args, Disp: nnLda}, lda)

@@ -38,7 +38,6 @@ var (
 // nn writes the tile function of one height: every panel of the call, the widest groups first.
 func nn(v isa, rows int) {
 	TEXT(fmt.Sprintf("nn%sx%d", v.name, rows), NOSPLIT, "func(args *nnArgs)")
-	Doc(fmt.Sprintf("nn%sx%d computes %d rows of an NN product; see nnArgs.", v.name, rows, rows))
 	Pragma("noescape")
 	Load(Param("args"), args)
 	MOVQ(Mem{Base: args, Disp: nnLda}, lda)

@@ -50,7 +50,6 @@ func (v isa) ntHeight() int {
 // each pair of rows; with registers of eight lanes it takes one half of the lanes after the other.
 func nt(v isa, rows int) {
 	TEXT(fmt.Sprintf("nt%sx%d", v.name, rows), NOSPLIT, "func(args *ntArgs)")
-	Doc(fmt.Sprintf("nt%sx%d computes the lanes of %d rows of an NT product; see ntArgs.", v.name, rows, rows))
 	Pragma("noescape")
 	Load(Param("args"), args)
 	MOVQ(Mem{Base: args, Disp: ntLda}, lda)

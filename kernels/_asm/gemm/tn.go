@@ -26,7 +26,6 @@ var (
 // tn writes the tile function of one height: every panel of the call, the widest groups first.
 func tn(v isa, rows int) {
 	TEXT(fmt.Sprintf("tn%sx%d", v.name, rows), NOSPLIT, "func(args *tnArgs)")
-	Doc(fmt.Sprintf("tn%sx%d computes %d rows of a TN product; see tnArgs.", v.name, rows, rows))
 	Pragma("noescape")
 	Load(Param("args"), args)
 	MOVQ(Mem{Base: args, Disp: tnLda}, lda)

@@ -37,7 +37,6 @@ var (
 // gradient descent, with momentum if there is a velocity, or with the products of gradient and displacement.
 func ts(v isa, rows int) {
 	TEXT(fmt.Sprintf("ts%sx%d", v.name, rows), NOSPLIT, "func(args *tsArgs)")
-	Doc(fmt.Sprintf("ts%sx%d does %d rows of a step on the gradient of a TN product; see tsArgs.", v.name, rows, rows))
 	Pragma("noescape")
 	Load(Param("args"), args)
 	MOVQ(Mem{Base: args, Disp: tsLda}, lda)
