@@ -168,7 +168,7 @@ func TestAttentionHeads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachHeads(func(steps, size int) {
-				every := 4
+				every := 8
 				if kernelstest.Small() || name != "full" {
 					every = 16
 				}

@@ -46,7 +46,7 @@ func drawNet(s *kernels.Stream) (m *Model, ok bool) {
 // TestDrawnNetworks holds that all levels train to the same bits, in both precisions,
 // whatever the network.
 func TestDrawnNetworks(t *testing.T) {
-	want := 60
+	want := 36
 	if kernelstest.Small() || testing.Short() {
 		want = 15
 	}

@@ -107,7 +107,7 @@ func TestExtendedFromAnotherModule(t *testing.T) {
 		t.Errorf("the module has no PReLU:\n%s", module)
 	}
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import torch").Run() != nil {
+		if exec.Command(python, "-c", "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))").Run() != nil {
 			continue
 		}
 		if text, err := exec.Command(python, filepath.Join(dir, "s", "model.py")).CombinedOutput(); err != nil {

@@ -36,6 +36,12 @@ func pythons() []string {
 	return found
 }
 
+// hasModules says whether a Python has modules, without loading them, which takes seconds.
+func hasModules(python string, modules ...string) bool {
+	const probe = "import sys; from importlib.util import find_spec; sys.exit(not all(find_spec(m) for m in sys.argv[1:]))"
+	return exec.Command(python, append([]string{"-c", probe}, modules...)...).Run() == nil
+}
+
 // withPython runs a script with every Python that can import what it imports, and
 // skips the test where none can. It returns what each printed.
 func withPython(t *testing.T, dir, script string, args ...string) (printed []string) {
@@ -47,9 +53,8 @@ func withPython(t *testing.T, dir, script string, args ...string) (printed []str
 	if strings.Contains(script, "read_parquet") {
 		needs = append(needs, "pyarrow")
 	}
-	const probe = "import sys; from importlib.util import find_spec; sys.exit(not all(find_spec(m) for m in sys.argv[1:]))"
 	for _, path := range pythons() {
-		if exec.CommandContext(t.Context(), path, append([]string{"-c", probe}, needs...)...).Run() != nil {
+		if !hasModules(path, needs...) {
 			continue
 		}
 		cmd := exec.CommandContext(t.Context(), path, append([]string{"-c", "import os; os.chdir(" + fmt.Sprintf("%q", dir) + ")\n" + script}, args...)...)

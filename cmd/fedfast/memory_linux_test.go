@@ -34,9 +34,12 @@ func TestMemoryIsAsEstimated(t *testing.T) {
 		"transformer": "rounds=1\n" + `model.layers=[{type="conv", filters=512, kernel=7, stride=7}, {type="sequence", class_token=true}, {type="positions"}, ` +
 			block + block + block + block + `{type="steps", take="first"}, {type="dense"}]`,
 	} {
-		workers := map[string]string{"cnn": "12", "transformer": "4"}[name]
+		workers, cohort := "12", "12"
+		if name == "transformer" {
+			workers, cohort = "3", "4"
+		}
 		file := filepath.Join(dir, name+".toml")
-		text := model + "\ncohort=12\ndata.name=\"glyphs\"\ndata.clients=12\ndata.samples=40\nclient.epochs=0.5\n"
+		text := model + "\ncohort=" + cohort + "\ndata.name=\"glyphs\"\ndata.clients=12\ndata.samples=40\nclient.epochs=0.5\n"
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

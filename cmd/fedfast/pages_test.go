@@ -103,7 +103,7 @@ func pageBin(t *testing.T, dir, name string) string {
 	if len(modules) > 0 {
 		found := ""
 		for _, python := range pythons() {
-			if exec.CommandContext(t.Context(), python, "-c", "import "+strings.Join(modules, ", ")).Run() == nil {
+			if hasModules(python, modules...) {
 				found = python
 				break
 			}

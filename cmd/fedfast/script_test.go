@@ -62,7 +62,7 @@ func TestScripts(t *testing.T) {
 			}
 			if cond == "torch" { // the Python that the program finds has PyTorch
 				return slices.ContainsFunc([]string{"python3", "/usr/bin/python3"}, func(python string) bool {
-					return exec.Command(python, "-c", "import torch").Run() == nil
+					return hasModules(python, "torch")
 				}), nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)

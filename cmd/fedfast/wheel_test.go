@@ -21,7 +21,7 @@ func TestWheel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("packs and installs the program")
 	}
-	python := pythonWith("venv, ensurepip, numpy")
+	python := pythonWith("venv", "ensurepip", "numpy")
 	if python == "" {
 		t.Skip("no python3 here has venv and numpy; install Debian's python3-venv and python3-numpy to test wheels")
 	}
@@ -74,9 +74,9 @@ func TestWheel(t *testing.T) {
 }
 
 // pythonWith returns a Python that can import modules, "" where none can.
-func pythonWith(modules string) string {
+func pythonWith(modules ...string) string {
 	for _, path := range slices.Backward(pythons()) {
-		if exec.Command(path, "-c", "import "+modules).Run() == nil {
+		if hasModules(path, modules...) {
 			return path
 		}
 	}

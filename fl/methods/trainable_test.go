@@ -42,7 +42,7 @@ func TestFrozenParametersStay(t *testing.T) {
 			e := newEngine(t, cfg)
 			tr := e.NewTrial(3)
 			start := slices.Clone(tr.Weights())
-			runRounds(t, tr, variedPlan(m, 4), 3)
+			runRounds(t, tr, variedPlan(m, 4), 2)
 			for _, f := range model.Frozen() {
 				for i := f.Lo; i < f.Hi; i++ {
 					if math.Float32bits(start[i]) != math.Float32bits(tr.Weights()[i]) {

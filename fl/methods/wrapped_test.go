@@ -27,7 +27,7 @@ func TestWrappedMethods(t *testing.T) {
 				return m.Personalize(l)
 			}
 		}
-		const rounds, cohort, sample = 3, 4, 3
+		const rounds, cohort, sample = 2, 4, 2
 		plan := variedPlan(m, cohort)
 		plan.Probes = everyProbe
 		if keeps(m) {

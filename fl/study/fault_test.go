@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 // faultStudies are small studies that between them use all that a study records:
 // rungs and stops with a client tuner, forks of trials whose clients keep states,
 // compress updates or not, and a plain run of such. For their test they are killed so often.
-var faultStudies = map[string]int{"sha-fedex": 10, "pbt": 8, "run": 6, "fleet": 6}
+var faultStudies = map[string]int{"sha-fedex": 7, "pbt": 5, "run": 4, "fleet": 4}
 
 // faultSetup is the set-up of one of faultStudies.
 func faultSetup(ctx context.Context, kind string) (Setup, error) {

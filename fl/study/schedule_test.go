@@ -77,7 +77,8 @@ func TestEveryTunerInParallel(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s %d", name, parallel), func(t *testing.T) {
 				want, calls := playWhole(t, name, parallel, 1)
-				if other, again := playWhole(t, name, parallel, 3); !reflect.DeepEqual(other.result, want.result) || !slices.Equal(again, calls) {
+				if parallel == 1 { // see TestTuneIsTheSameForAnyNumberOfWorkers
+				} else if other, again := playWhole(t, name, parallel, 3); !reflect.DeepEqual(other.result, want.result) || !slices.Equal(again, calls) {
 					t.Errorf("3 workers end with %+v, 1 worker with %+v; calls\n%s\n%s", other.result, want.result, strings.Join(again, "\n"), strings.Join(calls, "\n"))
 				} else if !reflect.DeepEqual(other.events, want.events) {
 					t.Error("1 and 3 workers tell other events")

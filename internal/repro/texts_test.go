@@ -119,7 +119,7 @@ func folded(text string) string { return strings.Join(strings.Fields(text), " ")
 // metrics. What a sentence derives from the metrics otherwise is in TestSentences; what
 // neither can hold is in byHand, with the reason.
 func TestTextsSayWhatTablesSay(t *testing.T) {
-	tables := map[string]*tableNumbers{}
+	tables, said := map[string]*tableNumbers{}, sentences(t)
 	for _, page := range textPages {
 		text, err := os.ReadFile(filepath.Join(results, page))
 		if err != nil {
@@ -131,7 +131,6 @@ func TestTextsSayWhatTablesSay(t *testing.T) {
 				t.Errorf("%s no longer says %q: take it out of byHand", page, h.text)
 			}
 		}
-		said := sentences(t)
 		all, links := paragraphs(page, string(text))
 		checked := 0
 		for i, p := range all {

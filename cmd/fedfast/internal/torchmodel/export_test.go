@@ -23,7 +23,7 @@ import (
 // python is the first Python that can import torch, or empty.
 var python = sync.OnceValue(func() string {
 	for _, p := range []string{os.Getenv("FEDFAST_PYTHON"), "python3", "/usr/bin/python3"} {
-		if p != "" && exec.Command(p, "-c", "import torch").Run() == nil {
+		if p != "" && exec.Command(p, "-c", "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))").Run() == nil {
 			return p
 		}
 	}
