@@ -27,6 +27,7 @@ import (
 	"github.com/fedfast/fedfast/internal/tuner/nsga2"
 	"github.com/fedfast/fedfast/internal/tuner/pbt"
 	"github.com/fedfast/fedfast/internal/tuner/perfedrlnas"
+	"github.com/fedfast/fedfast/internal/tuner/proxy"
 	"github.com/fedfast/fedfast/internal/tuner/random"
 	"github.com/fedfast/fedfast/internal/tuner/sha"
 	"github.com/fedfast/fedfast/internal/tuner/tpe"
@@ -55,6 +56,7 @@ var registered = struct {
 	"nsga2":       nsga2.Tuner,
 	"pbt":         pbt.Tuner,
 	"perfedrlnas": perfedrlnas.Tuner,
+	"proxy":       proxy.Tuner,
 	"random":      random.Tuner,
 	"sha":         sha.Tuner,
 	"tpe":         tpe.Tuner,

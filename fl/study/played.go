@@ -36,6 +36,8 @@ type Played struct {
 	Curves Curves
 	// Measure is what the errors are, see Errors.Measure.
 	Measure string
+	// Priors, unless they are nil, are what a warm start tells the tuner in place of tuner.from.
+	Priors []tuners.Prior
 	// Told, unless it is nil, is called after each report to the tuner.
 	Told func(Step)
 }
@@ -163,8 +165,10 @@ func (p Played) open(ctx context.Context) (*replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.begun, err = d.priors(ctx, about); err != nil {
-		return nil, err
+	if d.begun = (&record.Priors{Studies: 1, Trials: len(p.Priors), Priors: p.Priors}); p.Priors == nil {
+		if d.begun, err = d.priors(ctx, about); err != nil {
+			return nil, err
+		}
 	}
 	val, _, _ := p.Curves.Samples()
 	return &replayed{

@@ -19,6 +19,8 @@ type WarmStart struct {
 	Studies int `json:"studies"`
 	Trials  int `json:"trials"`
 	Dropped int `json:"dropped"`
+	// Rounds is how many the studies' trials ran.
+	Rounds int `json:"rounds"`
 }
 
 // warmStart is what a result tells of priors.
@@ -26,7 +28,7 @@ func warmStart(p *record.Priors) *WarmStart {
 	if p == nil {
 		return nil
 	}
-	return &WarmStart{p.Studies, p.Trials, p.Dropped}
+	return &WarmStart{p.Studies, p.Trials, p.Dropped, p.Rounds}
 }
 
 // priors are the trials of tuner.from: those that are recorded, else those of the
@@ -37,7 +39,7 @@ func (d *driver) priors(ctx context.Context, about tuners.Description) (*record.
 	case len(c.Tuner.From) == 0:
 		return nil, nil
 	case !about.Priors:
-		return nil, &key.Error{Key: "tuner.from", Problem: fmt.Sprintf(": tuner %s learns nothing from trials of other studies; use tpe, bohb or bo", about.Name)}
+		return nil, &key.Error{Key: "tuner.from", Problem: fmt.Sprintf(": tuner %s learns nothing from trials of other studies; use tpe, bohb, bo or proxy", about.Name)}
 	case d.past != nil && d.past.Priors != nil:
 		return d.past.Priors, nil
 	}
@@ -100,6 +102,7 @@ func (d *driver) read(ctx context.Context, dir string, into *record.Priors) erro
 		return fmt.Errorf("%s spent simulated seconds, and this study spends rounds", dir)
 	}
 	for _, trial := range slices.Sorted(maps.Keys(rungs)) {
+		into.Rounds += rungs[trial][len(rungs[trial])-1].Round
 		if failed[trial] || d.space.Contains(params[trial]) != nil || !d.valued(rungs[trial]) {
 			into.Dropped++
 			continue

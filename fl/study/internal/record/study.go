@@ -49,6 +49,8 @@ type Priors struct {
 	Studies int `json:"studies"`
 	Trials  int `json:"trials"`
 	Dropped int `json:"dropped"`
+	// Rounds is how many all their trials ran.
+	Rounds int `json:"rounds,omitempty"`
 }
 
 // List returns the trials, none of nil.
