@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the command lines of testdata/script.
 func TestScripts(t *testing.T) {
+	example, err := filepath.Abs(filepath.Join(root, "internal", "table", "example", "example.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
@@ -69,6 +73,7 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("FEDFAST_CPU", os.Getenv("FEDFAST_CPU"))
+			env.Setenv("EXAMPLE", example)
 			env.Setenv("LONG", strings.Repeat("long\x1b[2J", 5000))
 			mirror := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = w.Write([]byte("]\x00\x00\n"))

@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/internal/tuner/proxy"
+	"github.com/fedfast/fedfast/internal/tuner/random"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -105,7 +107,8 @@ func (c Contest) known(table string, out map[string]bool) []Cell {
 }
 
 // cell plays a tuner on a table, with half the rounds that the table has of a seed or those that
-// Table.Fit finds. The regret of a regression is a share of the lowest error.
+// Table.Fit finds. The regret of a regression is a share of the lowest error. Of the tuner proxy
+// these rounds pay for its search on another table, too, on each in turn by the seed.
 func (c Contest) cell(ctx context.Context, t Named[*Table], tuner Named[tuners.Tuner]) (*Cell, error) {
 	base, err := t.It.Study(c.Sets, nil, tuner.Name)
 	if err != nil {
@@ -125,12 +128,23 @@ func (c Contest) cell(ctx context.Context, t Named[*Table], tuner Named[tuners.T
 	if t.It.Numbers() && lowest > 0 {
 		scale = lowest
 	}
+	sources := c.sources(t)
+	if tuner.Name == proxy.Name && len(sources) == 0 {
+		return nil, errors.New("no other table has the same space, for its search on other data")
+	}
 	regrets := make([][]float64, c.Seeds)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, c.Workers))
 	for seed := range c.Seeds {
 		group.Go(func() (err error) {
-			regrets[seed], err = play(ctx, t.It, tuner.It, *base, uint64(seed), parts, worst-lowest, lowest)
+			g := game{Played: study.Played{Config: *base, Tuner: tuner.It, Curves: t.It.Player(uint64(seed)), Measure: t.It.Measure}}
+			g.Config.Seed = uint64(seed)
+			if tuner.Name == proxy.Name {
+				if err := c.search(ctx, sources[seed%len(sources)], &g); err != nil {
+					return err
+				}
+			}
+			regrets[seed], err = g.play(ctx, parts, worst-lowest, lowest)
 			for k := range regrets[seed] {
 				regrets[seed][k] = min(regrets[seed][k], worst-lowest) / scale
 			}
@@ -152,29 +166,76 @@ func (c Contest) cell(ctx context.Context, t Named[*Table], tuner Named[tuners.T
 	return cell, nil
 }
 
-// play plays one study and returns its regret after some numbers of rounds; before a trial has
-// reported it is first.
-func play(ctx context.Context, t *Table, tuner tuners.Tuner, c config.Config, seed uint64, after []int, first, lowest float64) ([]float64, error) {
-	c.Seed = seed
+// game is one study of a contest.
+type game struct {
+	study.Played
+	// spent is how many rounds were spent on other tables.
+	spent int
+}
+
+// play returns its regret after some numbers of rounds; before a trial has reported it is first.
+func (g *game) play(ctx context.Context, after []int, first, lowest float64) ([]float64, error) {
 	regret := make([]float64, len(after))
 	for k := range regret {
 		regret[k] = first
 	}
-	aim := c.Aim()
+	aim := g.Config.Aim()
 	best := study.Step{Score: math.NaN()}
-	told := func(s study.Step) {
+	g.Told = func(s study.Step) {
 		if math.IsNaN(s.Score) || s.Round < best.Round || s.Round == best.Round && !aim.Better(s.Score, best.Score) {
 			return
 		}
 		best = s
 		for k := range regret {
-			if after[k] >= s.Spent {
+			if after[k] >= g.spent+s.Spent {
 				regret[k] = s.Val - lowest
 			}
 		}
 	}
-	_, err := study.Played{Config: c, Tuner: tuner, Curves: t.Player(seed), Measure: t.Measure, Told: told}.Play(ctx)
+	_, err := g.Play(ctx)
 	return regret, err
+}
+
+// sources are the other tables with the space of one and an objective of the same direction.
+func (c Contest) sources(of Named[*Table]) []*Table {
+	var out []*Table
+	for _, t := range c.Tables {
+		if t.It != of.It && reflect.DeepEqual(t.It.space, of.It.space) {
+			out = append(out, t.It)
+		}
+	}
+	return out
+}
+
+// search makes a random search on another table, by the seed of a game, whose tuner then knows
+// the results: as many trainings as leave the budget one of the game's. Scores are of equal kind
+// in all tables: errors, which are lower where they are better.
+func (c Contest) search(ctx context.Context, on *Table, g *game) error {
+	base, err := on.Study(c.Sets, &g.Config.Seed, random.Tuner.About.Name)
+	if err != nil {
+		return err
+	}
+	base.Objective = tuners.MetricError
+	n := min(len(on.Configurations), (g.Config.Budget.Rounds-g.Config.Budget.TrialRounds)/on.Rounds)
+	if n < 1 {
+		return fmt.Errorf("%d rounds pay for no training of %d on another table", g.Config.Budget.Rounds, on.Rounds)
+	}
+	base.Budget.Rounds, base.Budget.TrialRounds = n*on.Rounds, on.Rounds
+	found, err := study.Played{Config: *base, Tuner: random.Tuner, Curves: on.Player(g.Config.Seed), Measure: on.Measure}.Play(ctx)
+	if err != nil {
+		return err
+	}
+	worse := 1.0
+	if g.Config.Aim().Direction == tuners.Maximize {
+		worse = -1
+	}
+	g.Priors, g.spent = []tuners.Prior{}, found.Rounds
+	for _, t := range found.Trials {
+		if t.State == study.Completed {
+			g.Priors = append(g.Priors, tuners.Prior{Params: t.Params, Round: t.Rounds, Whole: true, Values: map[string]float64{g.Config.Objective: worse * t.Score}})
+		}
+	}
+	return nil
 }
 
 // extremes returns the lowest and the highest validation error of the table; of a regression,

@@ -16,6 +16,7 @@ import (
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // Noise is random search on a table, whose scores come from few clients or are private.
@@ -28,6 +29,9 @@ type Noise struct {
 	// Repeats is how many searches are made, by the draws of Seed.
 	Repeats int
 	Seed    uint64
+	// Proxies are tables with the same configurations, of other data: a search on one of them,
+	// without noise, takes the configuration whose error here counts.
+	Proxies []Named[*Table]
 	// Test has errors of the chosen on test samples reported in place of validation samples.
 	Test bool
 	// Workers is how many settings are computed at once.
@@ -42,6 +46,8 @@ type NoiseTable struct {
 	Split          string `json:"split"`
 	// Cells are by how scores are taken, then by the number of clients.
 	Cells []NoiseCell `json:"cells"`
+	// Proxies are the errors here of what searches on other tables take.
+	Proxies []ProxyCell `json:"proxies,omitempty"`
 	// Exact is the cell of all clients that weigh by their samples, over all searches that there
 	// are; nil of a table with several seeds.
 	Exact *Quartiles `json:"exact,omitempty"`
@@ -55,6 +61,19 @@ type NoiseCell struct {
 	// search together spend Epsilon, 0 for no noise; else they weigh by their numbers of samples.
 	Private bool    `json:"private"`
 	Epsilon float64 `json:"epsilon"`
+	// Bias has clients drawn by (1.0001 - error)^Bias, their error under the configuration; 0 draws
+	// all alike.
+	Bias float64 `json:"bias,omitempty"`
+	// Shuffled is the share of all validation samples that are dealt to clients anew before each
+	// score. Which samples are classified wrongly is not recorded, only how many of each client:
+	// the wrong ones are drawn.
+	Shuffled float64 `json:"shuffled,omitempty"`
+	Quartiles
+}
+
+// ProxyCell are the errors, on all clients of this table, of what searches on another one take.
+type ProxyCell struct {
+	Table string `json:"table"`
 	Quartiles
 }
 
@@ -72,8 +91,12 @@ func quartiles(xs, weights []float64) Quartiles {
 	return Quartiles{Q1: q(0.25), Median: q(0.5), Q3: q(0.75)}
 }
 
-// epsilons are the privacies, 0 for none.
-var epsilons = []float64{0, 100, 10, 1, 0.1}
+// settings are how scores are taken; epsilon is 0 for none.
+var settings = []NoiseCell{
+	{},
+	{Private: true}, {Private: true, Epsilon: 100}, {Private: true, Epsilon: 10}, {Private: true, Epsilon: 1}, {Private: true, Epsilon: 0.1},
+	{Bias: 1}, {Bias: 1.5}, {Bias: 3}, {Shuffled: 0.5}, {Shuffled: 1},
+}
 
 // defaultTrials is the number of configurations that a search draws, as in noisy evaluation's
 // paper (Kuo et al., MLSys 2023).
@@ -103,12 +126,9 @@ func (n Noise) Run(ctx context.Context) (*NoiseTable, error) {
 	if n.Test {
 		out.Split = "test"
 	}
-	for setting := range 1 + len(epsilons) {
+	for _, cell := range settings {
 		for k := 1; ; k *= 3 {
-			cell := NoiseCell{Clients: min(k, total), Private: setting > 0}
-			if cell.Private {
-				cell.Epsilon = epsilons[setting-1]
-			}
+			cell.Clients = min(k, total)
 			out.Cells = append(out.Cells, cell)
 			if k >= total {
 				break
@@ -122,6 +142,13 @@ func (n Noise) Run(ctx context.Context) (*NoiseTable, error) {
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
+	}
+	for _, proxy := range n.Proxies {
+		cell, err := n.proxy(proxy)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", proxy.Name, err)
+		}
+		out.Proxies = append(out.Proxies, cell)
 	}
 	if len(n.Table.Trained) == all {
 		out.Exact = new(n.exact())
@@ -146,15 +173,107 @@ func (n Noise) cell(ctx context.Context, c *NoiseCell) error {
 			if r.Diverged > 0 {
 				continue
 			}
-			s := scores.Validate(r.At(n.Table.Rounds).Val, fl.EvalConfig{Noise: options, Trial: int(i), Round: n.Table.Rounds})
-			if s.Error < lowest {
-				best, lowest = r, s.Error
+			errs := r.At(n.Table.Rounds).Val
+			var score float64
+			if c.Bias > 0 || c.Shuffled > 0 {
+				score = c.drawn(errs, val, kernels.NewStream(kernels.Key(key, uint64(i)), 1))
+			} else {
+				score = scores.Validate(errs, fl.EvalConfig{Noise: options, Trial: int(i), Round: n.Table.Rounds}).Error
+			}
+			if score < lowest {
+				best, lowest = r, score
 			}
 		}
 		taken = append(taken, n.error(best, n.Test, c.Private))
 	}
 	c.Quartiles = quartiles(taken, nil)
 	return nil
+}
+
+// proxy searches another table.
+func (n Noise) proxy(on Named[*Table]) (ProxyCell, error) {
+	other := Noise{Table: on.It, Trials: n.Trials}
+	at := make([]int, len(on.It.Configurations)) // of its configurations, here
+	for i, p := range on.It.Configurations {
+		if at[i] = slices.IndexFunc(n.Table.Configurations, p.Equal); at[i] < 0 {
+			return ProxyCell{}, fmt.Errorf("its configuration %d is not in this table: record both with the same space", i)
+		}
+	}
+	if n.Trials > len(at) {
+		return ProxyCell{}, fmt.Errorf("--trials %d: the table has %s", n.Trials, oneline.Count(len(at), "configuration"))
+	}
+	var taken []float64
+	for repeat := range n.Repeats {
+		key := kernels.Key(n.Seed, uint64(repeat))
+		best, lowest := (*study.Recording)(nil), math.Inf(1)
+		for _, i := range kernels.NewStream(key, 0).Perm(len(at))[:n.Trials] {
+			r := on.It.training(int(i), key, key)
+			if r.Diverged > 0 {
+				continue
+			}
+			if e := other.error(r, false, false); e < lowest {
+				best, lowest = n.Table.training(at[i], key, key), e
+			}
+		}
+		taken = append(taken, n.error(best, n.Test, false))
+	}
+	return ProxyCell{on.Name, quartiles(taken, nil)}, nil
+}
+
+// drawn is the score of a biased draw of clients, or after samples were dealt anew.
+func (c *NoiseCell) drawn(errs []float64, samples []int, s *kernels.Stream) float64 {
+	errs = slices.Clone(errs)
+	if c.Shuffled > 0 {
+		deal(errs, samples, c.Shuffled, s)
+	}
+	type client struct {
+		id   int
+		time float64 // at which it comes, exponential by its weight: the first ones are drawn
+	}
+	var clients []client
+	for i, n := range samples {
+		if n > 0 {
+			weight := det.Exp(float64(c.Bias * det.Log(1.0001-errs[i])))
+			clients = append(clients, client{i, -det.Log(1-s.Float64()) / weight})
+		}
+	}
+	slices.SortFunc(clients, func(a, b client) int { return cmp.Compare(a.time, b.time) })
+	wrong, of := 0.0, 0.0
+	for _, d := range clients[:c.Clients] {
+		wrong, of = wrong+errs[d.id]*float64(samples[d.id]), of+float64(samples[d.id])
+	}
+	return wrong / of
+}
+
+// deal takes a share of the samples of each client at random and deals them anew: errors become
+// those on what each has then.
+func deal(errs []float64, samples []int, share float64, s *kernels.Stream) {
+	left, dealt := make([]int, len(samples)), make([]int, len(samples)) // wrong ones, places
+	var pool []bool                                                     // which are wrong
+	for i, n := range samples {
+		wrong := int(math.Round(errs[i] * float64(n)))
+		if n == 0 {
+			continue
+		}
+		dealt[i] = int(math.Round(share * float64(n)))
+		left[i] = wrong
+		for _, k := range s.Perm(n)[:dealt[i]] {
+			pool = append(pool, int(k) < wrong)
+			if int(k) < wrong {
+				left[i]--
+			}
+		}
+	}
+	order := s.Perm(len(pool))
+	for i, n := range samples {
+		for _, k := range order[:dealt[i]] {
+			if pool[k] {
+				left[i]++
+			}
+		}
+		order = order[dealt[i]:]
+		errs[i] = float64(left[i]) / float64(max(1, n))
+	}
 }
 
 // error is the error of the training that a search took, the worst if there was none.
@@ -203,6 +322,7 @@ func (t *NoiseTable) Figure() (*figure.Figure, error) {
 	x := figure.Axis{Label: "clients per score", Log: true}
 	few := figure.Panel{Title: "Few clients", X: x, Y: figure.Axis{Label: t.Split + " error, %"}}
 	private := figure.Panel{Title: "Private scores, median", X: x, Y: few.Y}
+	drawn := figure.Panel{Title: "Biased clients, shuffled samples, median", X: x, Y: few.Y}
 	add := func(p *figure.Panel, name string, c *NoiseCell, y float64) {
 		at := slices.IndexFunc(p.Lines, func(l figure.Line) bool { return l.Name == name })
 		if at < 0 {
@@ -217,12 +337,16 @@ func (t *NoiseTable) Figure() (*figure.Figure, error) {
 			add(&private, c.Name(), c, c.Median)
 			continue
 		}
+		if c.Bias > 0 || c.Shuffled > 0 {
+			add(&drawn, c.Name(), c, c.Median)
+			continue
+		}
 		add(&few, "upper quartile", c, c.Q3)
 		add(&few, "median", c, c.Median)
 		add(&few, "lower quartile", c, c.Q1)
 	}
 	return &figure.Figure{
-		Name: "noise", Title: "Random search under noisy scores", Panels: []figure.Panel{few, private},
+		Name: "noise", Title: "Random search under noisy scores", Panels: []figure.Panel{few, private, drawn},
 		Note: fmt.Sprintf("error, on all clients, of the configuration taken, the best by its score of %d of %d; %s", t.Trials, t.Configurations, oneline.Count(t.Repeats, "repeat")),
 	}, nil
 }
@@ -230,6 +354,10 @@ func (t *NoiseTable) Figure() (*figure.Figure, error) {
 // Name says how scores are taken.
 func (c *NoiseCell) Name() string {
 	switch {
+	case c.Bias > 0:
+		return fmt.Sprintf("bias %v", c.Bias)
+	case c.Shuffled > 0:
+		return fmt.Sprintf("shuffled %v", c.Shuffled)
 	case !c.Private:
 		return "weighted"
 	case c.Epsilon == 0:

@@ -79,12 +79,7 @@ func (t *Table) addPoint(group []parquet.TableColumn, row *Row, p *study.Recorde
 }
 
 // readRows reads what writeRows wrote into the trainings that the head has named.
-func (t *Table) readRows(path string) error {
-	f, err := parquet.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }() // it was read only
+func (t *Table) readRows(path string, f *parquet.File) error {
 	points := 0
 	for i := range t.Rows {
 		points += len(t.Rows[i].Recorded)

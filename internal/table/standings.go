@@ -3,6 +3,7 @@ package table
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -21,6 +22,10 @@ type Standings struct {
 	Cells []Cell `json:"cells"`
 	// Ranks are by tuner, the best mean first, over those that played on every table.
 	Ranks []Rank `json:"ranks"`
+	// Friedman is the test whether all of Ranks are alike, over tables and seeds: what it says
+	// holds for these tables. Pairs are of Ranks, each with all behind it.
+	Friedman Friedman `json:"friedman"`
+	Pairs    []Pair   `json:"pairs"`
 	// LeftOut says why a tuner did not play on a table.
 	LeftOut []string `json:"left_out,omitempty"`
 }
@@ -60,6 +65,72 @@ type Rank struct {
 	// Wins is the share of tables and seeds in which no other had a lower regret, ties being
 	// shared.
 	Wins float64 `json:"wins"`
+}
+
+// Friedman is the test of Friedman over blocks of a table and a seed.
+type Friedman struct {
+	Blocks int     `json:"blocks"`
+	Chi2   float64 `json:"chi2"`
+	P      float64 `json:"p"`
+	// Critical is Nemenyi's critical difference of mean ranks at 5 %.
+	Critical float64 `json:"critical_difference"`
+}
+
+// Pair compares the ranks of two tuners.
+type Pair struct {
+	Tuner  string `json:"tuner"`
+	Behind string `json:"behind"`
+	// Ahead is how many ranks Tuner is ahead, with a 90 % interval as that of Rank.
+	Ahead stats.Sample `json:"ahead"`
+	// P is that of sign flips over tables and seeds, by Holm for the number of pairs.
+	P float64 `json:"p_holm"`
+}
+
+// alpha is the level of the critical difference.
+const alpha = 0.05
+
+// compare fills in the tests, from the ranks of each tuner by group.
+func (s *Standings) compare(ranks map[string]map[int][]float64) {
+	if len(s.Ranks) < 2 {
+		return
+	}
+	groups := slices.Sorted(maps.Keys(ranks[s.Ranks[0].Tuner]))
+	var blocks [][]float64
+	for _, g := range groups {
+		for i := range ranks[s.Ranks[0].Tuner][g] {
+			row := make([]float64, len(s.Ranks))
+			for k, r := range s.Ranks {
+				row[k] = ranks[r.Tuner][g][i]
+			}
+			blocks = append(blocks, row)
+		}
+	}
+	chi2, p := stats.Friedman(blocks)
+	s.Friedman = Friedman{Blocks: len(blocks), Chi2: chi2, P: p, Critical: stats.Nemenyi(len(s.Ranks), len(blocks), alpha)}
+	var ps []float64
+	for i, a := range s.Ranks {
+		for k, b := range s.Ranks[i+1:] {
+			ahead := map[int][]float64{}
+			var all []float64
+			for _, g := range groups {
+				for n, own := range ranks[a.Tuner][g] {
+					ahead[g] = append(ahead[g], ranks[b.Tuner][g][n]-own)
+				}
+			}
+			for _, row := range blocks {
+				all = append(all, row[i+1+k]-row[i])
+			}
+			p := stats.ManyFlips(all)
+			if math.IsNaN(p) { // all alike
+				p = 1
+			}
+			ps = append(ps, p)
+			s.Pairs = append(s.Pairs, Pair{Tuner: a.Tuner, Behind: b.Tuner, Ahead: stats.Clustered(ahead)})
+		}
+	}
+	for i, p := range stats.Holm(ps) {
+		s.Pairs[i].P = p
+	}
 }
 
 // rank fills in the ranks of the tuners that were not left out.
@@ -106,6 +177,7 @@ func (s *Standings) rank(out map[string]bool) {
 		}
 		return slices.IndexFunc(s.Cells, func(c Cell) bool { return c.Tuner == a.Tuner }) - slices.IndexFunc(s.Cells, func(c Cell) bool { return c.Tuner == b.Tuner })
 	})
+	s.compare(ranks)
 }
 
 // Figure draws the median regrets, a panel for each table.
@@ -130,6 +202,16 @@ func (s *Standings) Figure() (*figure.Figure, error) {
 			}
 			panel.Lines = append(panel.Lines, line)
 		}
+		f.Panels = append(f.Panels, panel)
+	}
+	if len(s.Ranks) > 1 {
+		panel := figure.Panel{Title: "mean ranks: those whose bars do not meet differ", X: figure.Axis{Label: "tuner"}, Y: figure.Axis{Label: "mean rank", Bands: true}}
+		line := figure.Line{Name: "mean rank, half the critical difference (Nemenyi, 5 %)"}
+		for i, r := range s.Ranks {
+			panel.X.Names = append(panel.X.Names, r.Tuner)
+			line.Points = append(line.Points, figure.Point{X: float64(i + 1), Y: r.Rank.Mean, Half: s.Friedman.Critical / 2})
+		}
+		panel.Lines = []figure.Line{line}
 		f.Panels = append(f.Panels, panel)
 	}
 	return f, nil

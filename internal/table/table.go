@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,7 +21,9 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/finite"
+	"github.com/fedfast/fedfast/internal/formats/parquet"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/sys/regular"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -93,7 +94,9 @@ type Table struct {
 	Head
 	// Trained are the trainings in the order of Head.Rows.
 	Trained []study.Recording
-	space   tuners.Space
+	// Bytes is the length of the Parquet file that was read.
+	Bytes int64
+	space tuners.Space
 }
 
 // HeadPath returns the path of the JSON file that belongs to a Parquet file.
@@ -122,27 +125,44 @@ func (t *Table) Write(path string) error {
 	return wholefile.Write(HeadPath(path), append(text, '\n'), 0o644)
 }
 
-// Open reads a table. Its errors are one line and name the file.
+// Open reads a table, the built-in one if the path is Example. Its errors are one line and name
+// the file.
 func Open(path string) (*Table, error) {
+	if path == Example {
+		return example()
+	}
 	if err := CheckPath(path); err != nil {
 		return nil, err
 	}
-	t, err := readHead(HeadPath(path))
+	return read(path, wholefile.Read, func(path string) (parquet.Source, error) { return regular.Open(path) })
+}
+
+// read reads a table by functions that read and open files.
+func read(path string, text func(string) ([]byte, error), open func(string) (parquet.Source, error)) (*Table, error) {
+	head, err := text(HeadPath(path))
 	if err != nil {
 		return nil, err
 	}
-	if err := t.check(path); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	t, err := readHead(HeadPath(path), head)
+	if err != nil {
+		return nil, err
 	}
-	return t, t.readRows(path)
+	in, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.check(path, in); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), in.Close())
+	}
+	f, err := parquet.Read(path, in)
+	if err != nil {
+		return nil, err
+	}
+	return t, errors.Join(t.readRows(path, f), f.Close())
 }
 
 // readHead reads the JSON file.
-func readHead(path string) (*Table, error) {
-	text, err := wholefile.Read(path)
-	if err != nil {
-		return nil, err
-	}
+func readHead(path string, text []byte) (*Table, error) {
 	t := &Table{}
 	if err := json.Unmarshal(text, &t.Head); err != nil {
 		return nil, fmt.Errorf("%s: not the JSON file of a table: %w", path, err)
@@ -202,14 +222,10 @@ func (t *Table) valid() error {
 }
 
 // check compares the Parquet file with its digest.
-func (t *Table) check(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }() // it was read only
+func (t *Table) check(path string, in io.Reader) error {
 	digest := sha256.New()
-	if _, err := io.Copy(digest, f); err != nil {
+	var err error
+	if t.Bytes, err = io.Copy(digest, in); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(digest.Sum(nil)); got != t.SHA256 {

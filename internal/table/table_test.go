@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
@@ -166,12 +167,60 @@ func TestContest(t *testing.T) {
 	if again, err = one.Play(t.Context()); err != nil || !slices.Equal(again.Ranks, s.Ranks) || len(again.Cells) != 4 {
 		t.Errorf("with known results %+v, %v", again, err)
 	}
-	one.Seeds = 5
+	one.Known, one.Tuners = nil, []Named[tuners.Tuner]{c.Tuners[0], {"proxy", builtin["proxy"]}}
+	again, err = one.Play(t.Context())
+	if err != nil || len(again.Cells) != 2 { // one table stands for both: there is no other
+		t.Fatalf("%+v, %v", again, err)
+	}
+	other, _ := opened(t, 16)
+	one.Tables = []Named[*Table]{{"one", table}, {"two", other}}
+	if again, err = one.Play(t.Context()); err != nil || len(again.Cells) != 4 || len(again.Pairs) != 1 || again.Friedman.Blocks != 12 {
+		t.Fatalf("%+v, %v", again, err)
+	}
+	shot := again.Cells[1] // of 72 rounds 63 were spent on the other table, where 7 of 16 were trained
+	if shot.Tuner != "proxy" || shot.Curve[18].Median <= shot.Curve[19].Median || shot.Curve[18].Median != shot.Curve[0].Median {
+		t.Errorf("%+v", shot)
+	}
+	one.Known, one.Seeds = s, 5
+	one.Tables = c.Tables
 	if _, err := one.Play(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "the known results are of 6 seeds ") {
 		t.Error(err)
 	}
 	if _, err := s.Figure(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDraws: biased draws of one client come by their weights, and dealt samples keep their number.
+func TestDraws(t *testing.T) {
+	errs, samples := []float64{0, 0.5, 1, math.NaN()}, []int{10, 10, 20, 0}
+	c := NoiseCell{Clients: 1, Bias: 1}
+	seen := map[float64]int{}
+	const n = 20_000
+	for i := range n {
+		seen[c.drawn(errs, samples, kernels.NewStream(uint64(i), 1))]++
+	}
+	for e, want := range map[float64]float64{0: 1.0001, 0.5: 0.5001, 1: 0.0001} {
+		want *= n / 1.5003
+		if got := float64(seen[e]); math.Abs(got-want) > 5*math.Sqrt(want)+1 {
+			t.Errorf("the client with error %v comes %v times, want %v", e, got, want)
+		}
+	}
+	mean := make([]float64, 3)
+	for i := range n {
+		dealt := slices.Clone(errs)
+		deal(dealt, samples, 0.5, kernels.NewStream(uint64(i), 1))
+		if sum := 10*dealt[0] + 10*dealt[1] + 20*dealt[2]; math.Abs(sum-25) > 1e-9 {
+			t.Fatalf("%v of 25 samples are wrong: %v", sum, dealt)
+		}
+		for k := range mean {
+			mean[k] += dealt[k] / n
+		}
+	}
+	for k, e := range errs[:3] { // half its own, half of the pool, of which 62.5 % are wrong
+		if want := e/2 + 0.625/2; math.Abs(mean[k]-want) > 0.01 {
+			t.Errorf("client %d has a mean error of %v, want %v", k, mean[k], want)
+		}
 	}
 }
 
@@ -210,7 +259,7 @@ func TestNoise(t *testing.T) {
 	for _, c := range out.Cells {
 		cells[fmt.Sprintf("%d %s", c.Clients, c.Name())] = c
 	}
-	if len(cells) != 12 { // 1 and all 3 clients
+	if len(cells) != 22 { // 1 and all 3 clients
 		t.Fatalf("%+v", out.Cells)
 	}
 	if got := cells["3 weighted"].Quartiles; got != exact {
@@ -227,7 +276,19 @@ func TestNoise(t *testing.T) {
 	if calm, loud := cells["3 epsilon 100"], cells["3 epsilon 1"]; !(free <= calm.Median && calm.Median < loud.Median) {
 		t.Errorf("medians %v, with noise %v and %v", free, calm.Median, loud.Median)
 	}
+	// All clients are the same ones however they are drawn, and samples that are dealt anew add up.
+	if biased, dealt := cells["3 bias 3"].Quartiles, cells["3 shuffled 1"].Quartiles; biased != exact || dealt.Q1 > exact.Median || dealt.Q3 < exact.Median {
+		t.Errorf("bias %+v, shuffled %+v, want %+v", biased, dealt, exact)
+	}
 	if _, err := out.Figure(); err != nil {
+		t.Error(err)
+	}
+	// A table as its own proxy is a search without noise.
+	if out, err = (Noise{Table: table, Trials: 5, Repeats: 4000, Workers: 2, Proxies: []Named[*Table]{{"own", table}}}).Run(t.Context()); err != nil || out.Proxies[0].Quartiles != exact {
+		t.Errorf("%+v, %v", out, err)
+	}
+	other, _ := opened(t, 39)
+	if _, err := (Noise{Table: table, Trials: 5, Repeats: 1, Proxies: []Named[*Table]{{"other", other}}}).Run(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "other: its configuration 1 is not in this table") {
 		t.Error(err)
 	}
 	if _, err := (Noise{Table: table, Trials: 41}).Run(t.Context()); err == nil || err.Error() != "--trials 41: the table has 40 configurations" {

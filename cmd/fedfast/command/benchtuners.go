@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -154,14 +155,32 @@ func playable(ctx context.Context, builtin map[string]tuners.Tuner) ([]string, e
 	return names, nil
 }
 
+// pText writes a p.
+func pText(p float64) string {
+	switch {
+	case math.IsNaN(p):
+		return "-"
+	case p < 0.001:
+		return "< 0.001"
+	}
+	return fmt.Sprintf("%.3f", p)
+}
+
 // printStandings prints the ranks, and the regrets on each table.
 func (a *app) printStandings(s *recorded.Standings) error {
-	t := table.New(a.out, "tuner", "mean rank", "wins")
-	for _, r := range s.Ranks {
-		t.Row(r.Tuner, fmt.Sprintf("%.2f +- %.2f", r.Rank.Mean, r.Rank.Half), fmt.Sprintf("%.0f %%", 100*r.Wins))
+	t := table.New(a.out, "tuner", "mean rank", "wins", "p")
+	for i, r := range s.Ranks {
+		p := ""
+		if i > 0 { // the pairs of the first come first
+			p = pText(s.Pairs[i-1].P)
+		}
+		t.Row(r.Tuner, fmt.Sprintf("%.2f +- %.2f", r.Rank.Mean, r.Rank.Half), fmt.Sprintf("%.0f %%", 100*r.Wins), p)
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	if f := s.Friedman; len(s.Ranks) > 1 {
+		fmt.Fprintf(a.out, "\nFriedman's test over %d pairs of table and seed: p %s; critical difference of mean ranks (Nemenyi, 5 %%): %.2f\n", f.Blocks, pText(f.P), f.Critical)
 	}
 	for _, played := range s.Tables {
 		head := []string{played.Name}
@@ -192,7 +211,7 @@ func (a *app) printStandings(s *recorded.Standings) error {
 			return err
 		}
 	}
-	fmt.Fprintf(a.out, "\n%s, validation error above the lowest of the table, in points (an RMSE in %%): median (quartiles) over seeds;\nranks with 90 %% intervals\n", counted(s.Seeds, "seed"))
+	fmt.Fprintf(a.out, "\n%s, validation error above the lowest of the table, in points (an RMSE in %%): median (quartiles) over seeds;\nranks with 90 %% intervals; p of sign flips against the first, by Holm for all pairs, on these tables\n", counted(s.Seeds, "seed"))
 	for _, line := range s.LeftOut {
 		fmt.Fprintln(a.out, "left out: "+line)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -199,10 +198,6 @@ func (a *app) tableInfo(path string) error {
 	if err != nil {
 		return err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
 	diverged := 0
 	for i := range t.Rows {
 		if t.Rows[i].Diverged > 0 {
@@ -213,10 +208,10 @@ func (a *app) tableInfo(path string) error {
 	scale := study.Scale{}
 	scale.Metric, scale.Percent = study.MeasureName(t.Measure)
 	if a.json {
-		return a.printJSON(tableSummary{File: path, Head: t.Head, Diverged: diverged, BestConfig: best, BestValError: lowest, Bytes: info.Size()})
+		return a.printJSON(tableSummary{File: path, Head: t.Head, Diverged: diverged, BestConfig: best, BestValError: lowest, Bytes: t.Bytes})
 	}
 	b := newBlock(a.out, fmt.Sprintf("%s: table of %s", path, t.Name), counted(len(t.Configurations), "configuration"), counted(t.Rounds, "round"), counted(t.Seeds(), "seed"))
-	b.Row("recorded", fmt.Sprintf("%s at rounds 0, %d, ... %d", counted(len(t.Clients), "client"), t.RecordEvery, t.Rounds), table.Count(int(info.Size()))+" bytes")
+	b.Row("recorded", fmt.Sprintf("%s at rounds 0, %d, ... %d", counted(len(t.Clients), "client"), t.RecordEvery, t.Rounds), table.Count(int(t.Bytes))+" bytes")
 	if diverged > 0 {
 		b.Row("diverged", fmt.Sprintf("%d of %s", diverged, counted(len(t.Rows), "training")))
 	}

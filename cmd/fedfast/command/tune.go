@@ -70,7 +70,7 @@ func (o *tuneOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.tuner, "tuner", "", "use the tuner `NAME` (see fedfast list tuners)")
 	f.StringVar(&o.clientTuner, "client-tuner", "", "use the client tuner `NAME`; \"none\" disables it")
-	f.StringVar(&o.table, "table", "", "train nothing, but replay the tuner on the recorded table `FILE` (see fedfast table record)")
+	f.StringVar(&o.table, "table", "", "train nothing, but replay the tuner on the recorded table `FILE` (see fedfast table record) or on the built-in one, example")
 	o.addTuneFlags(cmd)
 	for _, other := range []string{"preset", "init", "study", "scale", "estimate", "seeds", "cluster", "ui", "baseline", "allow-tuner-change"} {
 		cmd.MarkFlagsMutuallyExclusive("table", other)

@@ -150,6 +150,7 @@ func (b *block) front(c *config.Config, r *study.Result) {
 		if w.Dropped > 0 {
 			text += fmt.Sprintf(", without %d that do not fit the space or the objectives", w.Dropped)
 		}
+		text += ", " + counted(w.Rounds, "round")
 		b.Row("warm start", text)
 	}
 	if r.Pauses > 0 {

@@ -15,8 +15,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math/bits"
-	"os"
 	"slices"
 	"strings"
 
@@ -62,7 +63,7 @@ type File struct {
 	// Budget is for all that is made of the file.
 	Budget *memory.Budget
 
-	in     *os.File
+	in     Source
 	end    int64 // of the pages, where the footer begins
 	size   int64
 	groups []group
@@ -96,12 +97,23 @@ type chunk struct {
 	kind   Kind
 }
 
+// Source is what a file is read from.
+type Source interface {
+	fs.File
+	io.ReaderAt
+}
+
 // Open opens a file and reads its footer. Errors of File name the path.
 func Open(path string) (*File, error) {
 	in, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
+	return Read(path, in)
+}
+
+// Read reads the footer of a file, which it closes when it fails. Errors of File name the path.
+func Read(path string, in Source) (*File, error) {
 	f := &File{Path: path, in: in}
 	if err := f.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: not a Parquet file: %w", path, regular.Cause(err)), in.Close())
