@@ -2,6 +2,7 @@ package fl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -15,9 +16,19 @@ import (
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
-// checkSampler returns an error for clients that cannot be chosen as they are to.
-func (c *Config) checkSampler() error {
-	s := &c.Sampler
+// checkChoice returns an error for how clients are to be chosen in a round.
+func (c *Config) checkChoice(s *fleet.Sampler) error {
+	if *s == c.Sampler {
+		return nil
+	}
+	if s.Kind != c.Sampler.Kind {
+		return errors.New("plan: Sampler has another kind than Config.Sampler")
+	}
+	return c.CheckSampler(*s)
+}
+
+// CheckSampler returns an error for clients that cannot be chosen so.
+func (c *Config) CheckSampler(s fleet.Sampler) error {
 	problem := ""
 	switch s.Kind {
 	case "":
@@ -61,9 +72,9 @@ func (t *Trial) newChooser() choose.Chooser {
 	case fleet.Oort:
 		return choose.NewOort(*s, e.weights, key)
 	case fleet.Tiers:
-		return choose.NewTiers(e.order, s.Tiers, key)
+		return choose.NewTiers(e.order, *s, key)
 	case fleet.Power:
-		p := choose.NewPower(e.weights, s.Candidates, key)
+		p := choose.NewPower(e.weights, *s, key)
 		p.Losses, p.Ask = t.losses, func(candidates []int32) []int32 {
 			if t.clock == nil {
 				return candidates
@@ -73,6 +84,14 @@ func (t *Trial) newChooser() choose.Chooser {
 		return p
 	}
 	return nil
+}
+
+// setSampler has the chooser go by the sampler of a plan.
+func (t *Trial) setSampler(plan Plan) {
+	if t.chooser != nil && plan.Sampler != t.sampler {
+		t.sampler = plan.Sampler
+		t.chooser.Set(t.sampler)
+	}
 }
 
 // prepareChoices computes what the choices of all trials read of the clients.

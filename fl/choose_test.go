@@ -161,7 +161,7 @@ func TestTiers(t *testing.T) {
 		c.Sampler.Tiers = 4
 	})
 	e := newEngine(t, cfg)
-	of := choose.NewTiers(e.order, 4, nil).Tier
+	of := choose.NewTiers(e.order, cfg.Sampler, nil).Tier
 	for _, r := range runRounds(t, e.NewTrial(0), Plan{}, 6) {
 		for i := range r.Slots {
 			if first := r.Slots[0].Client; of(int32(r.Slots[i].Client)) != of(int32(first)) {

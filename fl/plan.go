@@ -23,6 +23,8 @@ type Plan struct {
 	// Time is how the server works on the fleet; the zero value is Config.Time, which
 	// bounds it: the same mode, and no more clients at a time.
 	Time fleet.Time
+	// Sampler says how clients are chosen; the zero value is Config.Sampler, whose Kind it has.
+	Sampler fleet.Sampler
 	// Update and Aggregator have the numbers of what happens to updates; the zero values are
 	// those of Config.Updates and Config.Aggregation.
 	Update     hyper.Update
@@ -51,6 +53,9 @@ func (p Plan) filled(c *Config) Plan {
 	}
 	if p.Time == (fleet.Time{}) {
 		p.Time = c.Time
+	}
+	if p.Sampler == (fleet.Sampler{}) {
+		p.Sampler = c.Sampler
 	}
 	if p.Update == (hyper.Update{}) {
 		p.Update = c.Updates.Update

@@ -112,7 +112,7 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	}
 	err := plan.check(cfg, slots)
 	if err == nil {
-		err = errors.Join(t.engine.checkBuilt(plan.Server), cfg.checkPlanned(&plan.Time), t.planUpdates(&plan))
+		err = errors.Join(t.engine.checkBuilt(plan.Server), cfg.checkPlanned(&plan.Time), cfg.checkChoice(&plan.Sampler), t.planUpdates(&plan))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("round %d: %w", t.round, err)
@@ -182,6 +182,7 @@ func (t *Trial) slots(ctx context.Context, plan Plan) ([]Slot, error) {
 	if t.chooser == nil {
 		cohort = t.engine.Cohort(t.number, t.round)
 	} else {
+		t.setSampler(plan)
 		var err error
 		if cohort, err = t.chosen(ctx); err != nil {
 			return nil, err

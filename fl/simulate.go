@@ -118,6 +118,7 @@ func (t *Trial) advance(ctx context.Context, plan Plan) (*clock.Step, error) {
 		t.time = plan.Time
 		t.clock.Set(e.clockConfig(t.number, &t.time))
 	}
+	t.setSampler(plan)
 	has := e.cfg.Sampler.Kind == fleet.Power // the weights, which it has evaluated
 	var failed error
 	step, err := t.clock.Next(ctx, func(place, client, steps int) clock.Load {

@@ -26,6 +26,7 @@ type Trial struct {
 	smooth  []probeState
 	clock   *clock.Schedule // nil without a fleet
 	time    fleet.Time      // how the server works in it
+	sampler fleet.Sampler   // of the last choice
 	chooser choose.Chooser  // nil where clients are drawn at random
 
 	versions map[int]Version         // that clients at work began from, by their number of steps
@@ -59,7 +60,7 @@ func (e *Engine) begin(s Server, w []float32, number int) {
 func (e *Engine) emptyTrial(number, round int) *Trial {
 	t := &Trial{
 		engine: e, number: number, round: round, weights: e.cfg.Model.NewParams(),
-		server: e.newServer(), clients: e.newClients(), clip: e.newClip(), time: e.cfg.Time, updates: e.cfg.Updates, aggregation: e.cfg.Aggregation, versions: map[int]Version{}, jobs: map[uint64]ClientParams{},
+		server: e.newServer(), clients: e.newClients(), clip: e.newClip(), time: e.cfg.Time, sampler: e.cfg.Sampler, updates: e.cfg.Updates, aggregation: e.cfg.Aggregation, versions: map[int]Version{}, jobs: map[uint64]ClientParams{},
 	}
 	if t.chooser = t.newChooser(); t.chooser != nil {
 		t.chooser.Reset(nil)

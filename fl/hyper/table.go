@@ -7,7 +7,7 @@
 // method may override (0 if missing); off, the default value if it disables the
 // hyperparameter, so that a method that does not use it rejects every other value; tune,
 // "no" for a hyperparameter that a search space cannot contain, "yes" for a key of time.*,
-// update.* and aggregator.* that it can.
+// sampler.*, update.* and aggregator.* that it can.
 package hyper
 
 import (
@@ -25,14 +25,15 @@ import (
 )
 
 // Values holds the hyperparameters of a round: the pair (c, b), how the server works on a
-// fleet, and what happens to updates.
+// fleet and chooses clients, and what happens to updates.
 type Values struct {
 	Client Client     `toml:"client"`
 	Server Server     `toml:"server"`
 	Time   fleet.Time `toml:"time"`
 
-	Update     Update      `toml:"update"`
-	Aggregator Aggregation `toml:"aggregator"`
+	Sampler    fleet.Sampler `toml:"sampler"`
+	Update     Update        `toml:"update"`
+	Aggregator Aggregation   `toml:"aggregator"`
 }
 
 // Param is one hyperparameter.
@@ -48,7 +49,7 @@ type Param struct {
 }
 
 // table has the hyperparameters of clients and servers, others the tunable keys of time.*,
-// update.* and aggregator.*, which all methods have.
+// sampler.*, update.* and aggregator.*, which all methods have.
 var table, others = read()
 
 // read reads the tables from the tags. It panics if they are invalid.
@@ -243,10 +244,11 @@ func (c Client) Check() error {
 	return nil
 }
 
-// CheckTime returns an error for the first tunable key of time.* that is out of range.
+// CheckTime returns an error for the first tunable key of time.* or sampler.* that is out of
+// range.
 func (v Values) CheckTime() error {
 	for _, p := range others {
-		if !strings.HasPrefix(p.Name, "time.") {
+		if !strings.HasPrefix(p.Name, "time.") && !strings.HasPrefix(p.Name, "sampler.") {
 			continue
 		}
 		if err := p.Check(reflect.ValueOf(v)); err != nil {

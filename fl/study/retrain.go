@@ -25,7 +25,7 @@ func Retrain(ctx context.Context, s Setup, number int, params tuners.Params) (*R
 		return nil, err
 	}
 	m := meter.New(s.measured(), engine)
-	plan := fl.Plan{Server: h.Server, Time: h.Time, Update: h.Update, Aggregator: h.Aggregator, Clients: []fl.ClientParams{h.Client}, Probes: s.scoreProbes()}
+	plan := fl.Plan{Server: h.Server, Time: h.Time, Sampler: h.Sampler, Update: h.Update, Aggregator: h.Aggregator, Clients: []fl.ClientParams{h.Client}, Probes: s.scoreProbes()}
 	r := &Recording{Trial: number, Seed: s.Config.Seed, Params: params, Dropped: map[int][]int{}}
 	sum := &RecordedPoint{}
 	for tr := engine.NewTrial(number); tr.Rounds() < s.Config.Budget.TrialRounds; {

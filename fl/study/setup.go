@@ -118,16 +118,17 @@ func (s *Setup) training() (fl.Config, error) {
 	if sharer := s.sharer(); sharer != nil {
 		elsewhere = sharer
 	}
-	least, most := c.Times()
+	least, most := c.Ends()
+	least.Time.Partial = most.Time.Partial
 	cfg := fl.Config{
 		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with", Poisson: c.Sampling == "poisson", Shuffle: c.Sampling == "shuffle",
 		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, Server: &c.Server, StateMemory: int64(c.Data.StateMemory) << 20,
 		Statistics: c.Norm.Statistics, Batch: c.LargestBatch(),
 		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(), Momentum: c.MayHaveMomentum(),
 		Trials: trials, Kept: kept, Elsewhere: elsewhere,
-		Fleet: c.Devices(), Time: most, Sampler: c.Chosen(), Updates: c.Update, Aggregation: c.Aggregator,
+		Fleet: c.Devices(), Time: most.Time, Sampler: least.Sampler, Updates: c.Update, Aggregation: c.Aggregator,
 	}
-	return cfg, cfg.CheckTime(least)
+	return cfg, cmp.Or(cfg.CheckTime(least.Time), cfg.CheckSampler(most.Sampler))
 }
 
 // RoundsIn returns about how many rounds a trial runs in simulated seconds with the
@@ -144,7 +145,7 @@ func (s *Setup) RoundsIn(ctx context.Context, seconds float64) (float64, error) 
 	}
 	defer e.Close()
 	h := s.Config.Hyper()
-	return e.Forecast(ctx, fl.Plan{Server: h.Server, Time: h.Time, Update: h.Update, Aggregator: h.Aggregator, Clients: []fl.ClientParams{h.Client}}, seconds)
+	return e.Forecast(ctx, fl.Plan{Server: h.Server, Time: h.Time, Sampler: h.Sampler, Update: h.Update, Aggregator: h.Aggregator, Clients: []fl.ClientParams{h.Client}}, seconds)
 }
 
 // untune takes out of the configuration what Run does not follow.

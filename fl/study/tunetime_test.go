@@ -2,10 +2,12 @@ package study
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/plugins"
 )
@@ -52,6 +54,22 @@ func TestTunesTheServersTimes(t *testing.T) {
 				t.Errorf("%d late updates with %v", a.Fleet.Late, a.Params)
 			}
 		}},
+		"windows": {func(c *config.Config) { c.Time.Mode = fleet.Window }, map[string]any{"time.window": choice(0.5, 5.0, 20.0)}, func(t *testing.T, a TrialResult, p map[string]float64) {
+			if windows := a.Fleet.Clock / p["time.window"]; windows != math.Trunc(windows) {
+				t.Errorf("%v windows with %v", windows, a.Params)
+			}
+		}},
+		"partial": {func(c *config.Config) { c.Time.MinUpdates, c.Time.Deadline = 1, 8 }, map[string]any{"time.partial": choice(true, false), "client.lr": choice(0.05, 0.1)}, func(t *testing.T, a TrialResult, _ map[string]float64) {
+			if on := a.Params["time.partial"].Any() == true; on != (a.Fleet.Partial > 0) {
+				t.Errorf("%d updates with fewer steps with %v", a.Fleet.Partial, a.Params)
+			}
+		}},
+		"oort": {func(c *config.Config) { c.Sampling = fleet.Oort }, map[string]any{"sampler.exploration": choice(0.0, 1.0), "sampler.exploration_min": choice(0.0), "sampler.exploration_decay": choice(1.0), "sampler.cutoff": choice(0.0, 1.0)}, func(t *testing.T, a TrialResult, p map[string]float64) {
+			if new := a.Fleet.Contributed; (new > 12) != (p["sampler.exploration"] == 1) {
+				t.Errorf("%d clients contributed with %v", new, a.Params)
+			}
+		}},
+		"tiers": {func(c *config.Config) { c.Sampling = fleet.Tiers }, map[string]any{"sampler.tiers": choice(2.0, 3.0), "client.epochs": choice(1.0, 2.0)}, func(*testing.T, TrialResult, map[string]float64) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,6 +90,9 @@ func TestTunesTheServersTimes(t *testing.T) {
 					p[name] = a.Params.Float(name, -1)
 				}
 				seen = append(seen, a.Params.String())
+				if a.Fleet == nil {
+					t.Fatalf("%v failed: %s", a.Params, a.Failed)
+				}
 				c.check(t, a, p)
 			}
 			if slices.Sort(seen); len(slices.Compact(seen)) < 3 {
@@ -86,6 +107,7 @@ func TestTunesTheServersTimes(t *testing.T) {
 
 // TestSpaceOfTimesIsChecked refuses times that cannot be before a trial begins.
 func TestSpaceOfTimesIsChecked(t *testing.T) {
+	choice := map[string]any{"choice": []any{0.5, 1.0}}
 	for want, c := range map[string]struct {
 		space  map[string]any
 		change func(*config.Config)
@@ -96,7 +118,11 @@ func TestSpaceOfTimesIsChecked(t *testing.T) {
 			buffered(c)
 			c.Time.Open = 4
 		}},
-		"time.overselect = 0.5: must be": {map[string]any{"time.overselect": map[string]any{"uniform": []any{0.5, 2}}}, func(*config.Config) {}},
+		`space.sampler.cutoff: used with sampling = "oort" alone; leave it out`: {map[string]any{"sampler.cutoff": choice}, func(*config.Config) {}},
+		"sampler.tiers = 9: a tier of the":                                      {map[string]any{"sampler.tiers": map[string]any{"int": []any{2, 9}}}, func(c *config.Config) { c.Sampling = fleet.Tiers }},
+		"sampler.exploration = 2: must be":                                      {map[string]any{"sampler.exploration": map[string]any{"uniform": []any{0, 2}}}, func(c *config.Config) { c.Sampling = fleet.Oort }},
+		"time.partial: clients do fewer steps before a deadline; set":           {map[string]any{"time.partial": map[string]any{"choice": []any{false, true}}}, func(*config.Config) {}},
+		"time.overselect = 0.5: must be":                                        {map[string]any{"time.overselect": map[string]any{"uniform": []any{0.5, 2}}}, func(*config.Config) {}},
 	} {
 		if _, err := Tune(t.Context(), timeStudy(t, "random", c.space, c.change)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %s", err, want)

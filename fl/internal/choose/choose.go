@@ -8,12 +8,15 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/internal/clock"
 )
 
 // Chooser is what a trial chooses clients by.
 type Chooser interface {
 	clock.Chooser
+	// Set has the next choice go by other options of the same kind.
+	Set(s fleet.Sampler)
 	// Learn takes in what a round, counted from 1, has shown of its clients, whose jobs
 	// have ended.
 	Learn(round int, results []Result)

@@ -38,9 +38,9 @@ func choosers(clients int) map[string]func() Chooser {
 	return map[string]func() Chooser{
 		fleet.LongestWaiting: func() Chooser { return NewLongest(clients, keyed) },
 		fleet.Oort:           func() Chooser { return NewOort(fleet.DefaultSampler(), weights, keyed) },
-		fleet.Tiers:          func() Chooser { return NewTiers(of, 3, keyed) },
+		fleet.Tiers:          func() Chooser { return NewTiers(of, fleet.Sampler{Tiers: 3}, keyed) },
 		fleet.Power: func() Chooser {
-			p := NewPower(samples, 0, keyed)
+			p := NewPower(samples, fleet.Sampler{}, keyed)
 			losses := make([]float64, clients)
 			p.Losses = func(_ context.Context, clients []int32) ([]float64, error) {
 				for i, client := range clients {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/fl/internal/order"
 	"github.com/fedfast/fedfast/kernels"
@@ -34,6 +35,9 @@ func (t *turn) isBefore(u *turn) bool { return t.job < u.job }
 func NewLongest(clients int, key Key) *Longest {
 	return &Longest{clients: clients, key: key, last: map[int32]uint64{}}
 }
+
+// Set implements Chooser: there are no options.
+func (c *Longest) Set(fleet.Sampler) {}
 
 // Reset implements Chooser.
 func (c *Longest) Reset(out map[int32]bool) {

@@ -68,6 +68,24 @@ func NewOort(cfg fleet.Sampler, speeds []int64, key Key) *Oort {
 	return &Oort{cfg: cfg, key: key, speeds: speeds, at: map[int32]int32{}, pace: pace{quantile: float32(cfg.Pace)}}
 }
 
+// Set implements Chooser.
+func (c *Oort) Set(s fleet.Sampler) {
+	if c.cfg = s; c.pace.rounds == 0 {
+		c.pace.quantile = float32(s.Pace)
+	}
+	c.weigh()
+}
+
+// weigh makes the ranking of those that are in it.
+func (c *Oort) weigh() {
+	for i := range c.known {
+		if k := &c.known[i]; k.weight > 0 {
+			k.weight = c.weight(k)
+		}
+	}
+	c.fill()
+}
+
 // Reset implements Chooser.
 func (c *Oort) Reset(out map[int32]bool) {
 	c.fresh = order.NewBag(len(c.speeds), c.speeds, func(i int) bool {
@@ -254,12 +272,7 @@ func (c *Oort) rescale() {
 	c.scale.round = float32(c.round + 1)
 	c.scale.lowest, c.scale.clip = c.quantile(c.cfg.Clip, func(k *trained) float32 { return k.utility })
 	_, c.scale.preferred = c.quantile(float64(c.pace.quantile), func(k *trained) float32 { return k.seconds })
-	for i := range c.known {
-		if k := &c.known[i]; k.weight > 0 {
-			k.weight = c.weight(k)
-		}
-	}
-	c.fill()
+	c.weigh()
 }
 
 // quantile returns the least value of the known clients, and that below which a share of

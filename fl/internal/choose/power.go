@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/fl/internal/order"
 	"github.com/fedfast/fedfast/kernels"
@@ -32,9 +33,12 @@ type scored struct {
 }
 
 // NewPower returns a Power of clients with so many samples.
-func NewPower(samples []int64, candidates int, key Key) *Power {
-	return &Power{key: key, samples: samples, candidates: candidates}
+func NewPower(samples []int64, s fleet.Sampler, key Key) *Power {
+	return &Power{key: key, samples: samples, candidates: s.Candidates}
 }
+
+// Set implements Chooser.
+func (c *Power) Set(s fleet.Sampler) { c.candidates = s.Candidates }
 
 // Reset implements Chooser.
 func (c *Power) Reset(out map[int32]bool) {

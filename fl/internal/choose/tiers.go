@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/fl/internal/order"
 	"github.com/fedfast/fedfast/kernels"
@@ -44,14 +45,23 @@ type Tiers struct {
 	tried  []int32
 }
 
-// NewTiers returns Tiers of a number of tiers.
-func NewTiers(of *Order, number int, key Key) *Tiers {
-	c := &Tiers{of: of, key: key, losses: make([]float32, number), first: make([]int, number+1)}
+// NewTiers returns Tiers of clients in an order.
+func NewTiers(of *Order, s fleet.Sampler, key Key) *Tiers {
+	c := &Tiers{of: of, key: key}
+	c.Set(s)
+	return c
+}
+
+// Set implements Chooser. Tiers of another number have not trained.
+func (c *Tiers) Set(s fleet.Sampler) {
+	if s.Tiers == len(c.losses) {
+		return
+	}
+	c.losses, c.first = make([]float32, s.Tiers), make([]int, s.Tiers+1)
 	for i := range c.losses {
 		c.losses[i] = -1
-		c.first[i+1] = ((i+1)*len(of.clients) + number - 1) / number
+		c.first[i+1] = ((i+1)*len(c.of.clients) + s.Tiers - 1) / s.Tiers
 	}
-	return c
 }
 
 // Tier returns a client's tier, 0 for the fastest.
@@ -148,9 +158,10 @@ func (c *Tiers) State() [][]float32 { return [][]float32{slices.Clone(c.losses)}
 
 // Load implements Chooser.
 func (c *Tiers) Load(state [][]float32) error {
-	if len(state) != 1 || len(state[0]) != len(c.losses) {
-		return misfit("losses of other than %d tiers", len(c.losses))
+	if len(state) != 1 || len(state[0]) < 2 || len(state[0]) > len(c.of.clients) {
+		return misfit("its losses are not those of tiers")
 	}
+	c.Set(fleet.Sampler{Tiers: len(state[0])})
 	copy(c.losses, state[0])
 	return nil
 }

@@ -1,6 +1,10 @@
 package choose
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/fedfast/fedfast/fl/fleet"
+)
 
 // TestTiersByLoss: tiers are drawn in proportion to their losses, one that has not trained
 // as the one with the highest.
@@ -10,7 +14,7 @@ func TestTiersByLoss(t *testing.T) {
 		seconds[i] = float64((i * 5) % 42)
 	}
 	of := NewOrder(seconds)
-	c := NewTiers(of, 4, keyed)
+	c := NewTiers(of, fleet.Sampler{Tiers: 4}, keyed)
 	c.Reset(nil)
 	size := map[int]int{}
 	for client, s := range seconds {

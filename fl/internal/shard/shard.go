@@ -35,6 +35,7 @@ type Plan struct {
 	Clients []hyper.Client
 	Table   []hyper.Cell
 	Time    fleet.Time
+	Sampler fleet.Sampler
 
 	Update     hyper.Update
 	Aggregator hyper.Aggregation

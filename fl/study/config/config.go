@@ -288,7 +288,7 @@ func (c *Config) MayHaveMomentum() bool {
 
 // Hyper returns the hyperparameters before any tuning.
 func (c *Config) Hyper() hyper.Values {
-	return hyper.Values{Client: c.Client.Client, Server: c.Server, Time: c.Time, Update: c.Update.Update, Aggregator: c.Aggregator.Aggregation}
+	return hyper.Values{Client: c.Client.Client, Server: c.Server, Time: c.Time, Sampler: c.Chosen(), Update: c.Update.Update, Aggregator: c.Aggregator.Aggregation}
 }
 
 // AutoEvery as Eval.Every measures a trial's model about 20 times.
@@ -345,8 +345,8 @@ func (c *Config) Devices() *fleet.Config {
 
 // Updates returns how many clients' updates a round takes, at most.
 func (c *Config) Updates() int {
-	_, most := c.Times()
-	return most.Updates(c.Cohort)
+	_, most := c.Ends()
+	return most.Time.Updates(c.Cohort)
 }
 
 // data returns the configuration for data.Open.

@@ -88,8 +88,8 @@ func CheckDims(dims []tuners.Dim, base hyper.Values, method fl.Method) error {
 		if !ok {
 			continue
 		}
-		if strings.HasPrefix(dim.Name, "time.") {
-			if problem := unused(p.Key, &base.Time); problem != "" {
+		if strings.HasPrefix(dim.Name, "time.") || strings.HasPrefix(dim.Name, "sampler.") {
+			if problem := unused(p.Key, &base.Time, base.Sampler.Kind); problem != "" {
 				return &key.Error{Key: SpaceKey(dim.Name), Problem: ": " + problem}
 			}
 		}

@@ -43,15 +43,22 @@ func (c *Config) checkTime() error {
 		if given.FieldByIndex(k.Index).Interface() == unset.FieldByIndex(k.Index).Interface() {
 			continue
 		}
-		if problem := unused(k, &c.Time); problem != "" {
+		if problem := unused(k, &c.Time, ""); problem != "" {
 			return &key.Error{Key: k.Name, Problem: ": " + problem}
 		}
 	}
 	return nil
 }
 
-// unused returns why a server that works so does not use a key, empty if it does.
-func unused(k key.Key, t *fleet.Time) string {
+// unused returns why a server that works so, and chooses clients in a way of a kind, does not
+// use a key, empty if it does.
+func unused(k key.Key, t *fleet.Time, kind string) string {
+	if strings.HasPrefix(k.Name, "sampler.") {
+		if k.UsedWith(kind) {
+			return ""
+		}
+		return fmt.Sprintf("used with sampling = %q alone; leave it out", strings.Join(k.With, " and "))
+	}
 	if !k.UsedWith(t.Mode) {
 		return fmt.Sprintf("not used with time.mode = %q, but with %s; leave it out", t.Mode, strings.Join(k.With, " and "))
 	}
@@ -61,11 +68,11 @@ func unused(k key.Key, t *fleet.Time) string {
 	return ""
 }
 
-// Times returns how the server works at the ends of the search space: with the least and
-// with the most clients and updates at a time.
-func (c *Config) Times() (least, most fleet.Time) {
+// Ends returns how the server works and chooses clients at the ends of the search space: with
+// the least and with the most clients and updates at a time.
+func (c *Config) Ends() (least, most hyper.Values) {
 	ends := c.ends()
-	return ends[0].Time, ends[1].Time
+	return ends[0], ends[1]
 }
 
 // LargestBatch returns the largest client.batch of the search space, or of the study.
@@ -77,7 +84,7 @@ func (c *Config) ends() [2]hyper.Values {
 	for name, given := range c.Space {
 		p, ok := hyper.FindTunable(name)
 		d, err := tuners.ParseDim(name, given)
-		if !ok || err != nil || !strings.HasPrefix(name, "time.") && name != "client.batch" {
+		if !ok || err != nil || !strings.HasPrefix(name, "time.") && !strings.HasPrefix(name, "sampler.") && name != "client.batch" {
 			continue // CheckSpace returns these errors
 		}
 		values := trials(d)

@@ -115,8 +115,8 @@ func (m *Meter) trainedSamples() float64 {
 	if steps := lowest("client.steps", float64(c.Client.Steps)); steps > 0 {
 		each = steps * batch
 	}
-	fewest, _ := c.Times()
-	return float64(fewest.Updates(c.Cohort)) * each
+	fewest, _ := c.Ends()
+	return float64(fewest.Time.Updates(c.Cohort)) * each
 }
 
 // least returns the least number of a dimension, own where it has none.

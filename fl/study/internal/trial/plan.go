@@ -33,7 +33,7 @@ func (t *Trial) plan(ctx context.Context) (fl.Plan, error) {
 
 // Own is the plan of a trial without a client tuner.
 func (t *Trial) Own() fl.Plan {
-	return fl.Plan{Server: t.Hyper.Server, Time: t.Hyper.Time, Update: t.Hyper.Update, Aggregator: t.Hyper.Aggregator, Clients: []fl.ClientParams{t.Hyper.Client}, Probes: t.study.Hyper.Probes}
+	return fl.Plan{Server: t.Hyper.Server, Time: t.Hyper.Time, Sampler: t.Hyper.Sampler, Update: t.Hyper.Update, Aggregator: t.Hyper.Aggregator, Clients: []fl.ClientParams{t.Hyper.Client}, Probes: t.study.Hyper.Probes}
 }
 
 // planOf reads the recorded plan of a round.

@@ -15,6 +15,7 @@ type Plan struct {
 	Clients []json.RawMessage `json:"clients,omitempty"`
 	Table   []cell            `json:"table,omitempty"`
 	Time    fleet.Time        `json:"time,omitzero"`
+	Sampler fleet.Sampler     `json:"sampler,omitzero"`
 	Probes  []string          `json:"probes,omitempty"`
 
 	Update     hyper.Update      `json:"update,omitzero"`
@@ -29,7 +30,7 @@ type cell struct {
 
 // EncodePlan encodes a plan.
 func EncodePlan(p fl.Plan) (*Plan, error) {
-	out := &Plan{Time: p.Time, Update: p.Update, Aggregator: p.Aggregator, Probes: p.Probes}
+	out := &Plan{Time: p.Time, Sampler: p.Sampler, Update: p.Update, Aggregator: p.Aggregator, Probes: p.Probes}
 	var err error
 	if out.Server, err = json.Marshal(p.Server); err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func EncodePlan(p fl.Plan) (*Plan, error) {
 // Decode decodes a plan. Params must begin as the defaults; every field is then
 // overwritten.
 func (p *Plan) Decode() (fl.Plan, error) {
-	out := fl.Plan{Server: hyper.DefaultServer(), Time: p.Time, Update: p.Update, Aggregator: p.Aggregator, Probes: p.Probes}
+	out := fl.Plan{Server: hyper.DefaultServer(), Time: p.Time, Sampler: p.Sampler, Update: p.Update, Aggregator: p.Aggregator, Probes: p.Probes}
 	if err := json.Unmarshal(p.Server, &out.Server); err != nil {
 		return out, err
 	}
