@@ -87,7 +87,8 @@ type row struct {
 	samples int   // samples, rows or elements that one repetition handles
 	flops   int64 // floating-point operations of one repetition, 0 if not counted
 	setup   func() func()
-	parts   int // what setup returns does that many repetitions; 0 is one
+	parts   int       // what setup returns does that many repetitions; 0 is one
+	model   *nn.Model // of a training step or an evaluation, nil otherwise
 
 	// over, instead of setup, returns a repetition that reads the given floats; reads
 	// is their number. The row then has a bound: the time of reading them or the time

@@ -19,7 +19,7 @@ func sampleReport() *bench.Report {
 				Suite: "nn", Name: "logistic", Threads: 1, Batch: 10, Shape: "784", Optimizer: "momentum", Seconds: 1e-3, GFLOPS: 50, PeakGFLOPS: 100,
 				PeakFraction: 0.5, SamplesPerSecond: 1e4, Ratio: 2, Torch: []bench.Rival{{Threads: 1, Processes: 2, SamplesPerSecond: 5e3, Ratio: 2}},
 			},
-			{Suite: "kernels", Name: "gemm", Threads: 1, Batch: 1, Shape: "m=1", Seconds: 2e-6, Bound: "memory", BoundFraction: 0.9, SamplesPerSecond: 5e5},
+			{Suite: "kernels", Name: "gemm", Threads: 1, Batch: 1, Shape: "m=1", Seconds: 2e-6, Bound: "memory", RooflineFraction: 0.9, SamplesPerSecond: 5e5},
 			{Suite: "fl", Name: "logistic", Threads: 2, Batch: 10, Shape: "784", Seconds: 0.25, SamplesPerSecond: 8e3, Round: &bench.Round{Speedup: 1.9, Outside: 0.02}},
 		},
 	}

@@ -19,6 +19,7 @@ type meter struct {
 	sample     time.Duration // length of one sample
 	samples    int           // samples of a row
 	peaks      []float64     // GFLOP/s, of fp32
+	bands      []Bandwidth   // of the memory, see bandwidths
 }
 
 func newMeter(cfg Config) *meter {
@@ -174,13 +175,20 @@ func (t *timing) result() Result {
 		x.GFLOPS = float64(r.flops) / x.Seconds / 1e9
 		x.PeakGFLOPS, x.PeakFraction = peak, x.GFLOPS/peak
 	}
+	if r.model != nil {
+		limit, memory := roofline{peak * 1e9, t.meter.bandwidths()}.network(r.model.NewWorkspace().Work(), r.batch, r.optimizer)
+		x.Bound, x.RooflineFraction = "peak", limit/x.Seconds
+		if memory {
+			x.Bound = "memory"
+		}
+	}
 	if t.bound != nil {
 		read, compute := median(t.bounds), float64(r.flops)/peak/1e9
 		x.Bound = "peak"
 		if read > compute {
 			x.Bound = "memory"
 		}
-		x.BoundFraction = max(read, compute) / x.Seconds
+		x.RooflineFraction = max(read, compute) / x.Seconds
 	}
 	return x
 }

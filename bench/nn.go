@@ -53,6 +53,7 @@ func stepRow(net network, n int, o string) row {
 // fl, with what begins and ends them, where layers defer theirs.
 func (r *row) steps(m *nn.Model) {
 	n, o := r.batch, optimizer(r.optimizer)
+	r.model = m
 	steps := 1
 	if most := roundSamples / n; m.Defers(n, most, o.Momentum != 0) {
 		steps = most
@@ -66,7 +67,7 @@ func forwardRows(ctx context.Context, cfg Config) ([]row, error) {
 		flops, _ := net.FLOPs()
 		r := row{
 			name: net.name, shape: inputText(net.Input()), batch: n, samples: n, flops: int64(n) * flops,
-			setup: func() func() { return evaluation(net.Model, n) },
+			model: net.Model, setup: func() func() { return evaluation(net.Model, n) },
 			torch: &torchJob{op: "forward", net: net, batch: n},
 		}
 		return []row{r.low(func(low *row) {

@@ -64,7 +64,7 @@ func (r *Report) columns() []string {
 	if r.low() {
 		columns = append(columns, "precision")
 	}
-	columns = append(columns, "threads", "time", "GFLOP/s", "of peak", "of bound", "samples/s", "spread")
+	columns = append(columns, "threads", "time", "GFLOP/s", "of peak", "of limit", "samples/s", "spread")
 	if r.low() {
 		columns = append(columns, "of fp32")
 	}
@@ -113,7 +113,7 @@ func (r *Report) cells(x Result) []string {
 		gflops, fraction = fmt.Sprintf("%.1f", x.GFLOPS), percent(x.PeakFraction)
 	}
 	if x.Bound != "" {
-		bound = percent(x.BoundFraction) + " " + x.Bound
+		bound = percent(x.RooflineFraction) + " " + x.Bound
 	}
 	if x.SamplesPerSecond > 0 {
 		samples = rate(x.SamplesPerSecond)

@@ -3,6 +3,7 @@ package nn
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/fedfast/fedfast/tensor"
 )
@@ -270,7 +271,12 @@ func (c chain) states(p place) []State {
 				e.outBorder = p.outBorder
 			}
 		}
-		states = append(states, nd.NewState(e))
+		outer, first := p.scratch.path, len(p.scratch.works)
+		p.scratch.path = outer + nd.prefix
+		s := nd.NewState(e)
+		p.scratch.works = append(p.scratch.works, workOf(strings.TrimSuffix(p.scratch.path, "."), nd, s, e.NeedDX, p.scratch.works[first:]))
+		p.scratch.path = outer
+		states = append(states, s)
 		need = need || nd.size() > 0
 	}
 	return states
@@ -284,7 +290,7 @@ func (g groups) forward(states []State, r *Run, x Act, lo, hi int) Act {
 		for at := lo; at < hi; at += n {
 			y = x
 			for _, s := range states[i:end] {
-				y = s.Forward(r, y, at, min(at+n, hi))
+				y = r.forward(s, y, at, min(at+n, hi))
 			}
 		}
 		i, x = end, y
@@ -301,7 +307,7 @@ func (g groups) backward(states []State, lowest int, r *Run, dy Act, lo, hi int)
 		for at := lo; at < hi; at += n {
 			d = dy
 			for j := end - 1; j >= max(i, lowest) && d.Data != nil; j-- {
-				d = states[j].Backward(r, d, at, min(at+n, hi))
+				d = r.backward(states[j], d, at, min(at+n, hi))
 			}
 		}
 		end, dy = i, d

@@ -127,6 +127,8 @@ type scratch struct {
 	floats []float32
 	size   int
 	mixed  map[string]int
+	works  []working // of the layers, in the order in which their states were made
+	path   string    // of the names of the layers that are being made
 }
 
 // Scratch makes sure that there are at least n floats of scratch memory when the
@@ -215,6 +217,8 @@ type Run struct {
 	still  bool // running statistics stay as they are
 	// drawn has each Mix give one of its inputs, see TrainOpts.Drawn.
 	drawn bool
+
+	profile *profile // nil unless the time of each layer is measured
 
 	update *update // set in the last chunk of a Step
 	last   bool    // whether this is the last chunk of the batch

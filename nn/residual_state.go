@@ -182,7 +182,7 @@ func copyImages(dst, src Act, lo, hi int, f Flow) {
 // forwardBranch takes the samples [lo, hi) through a branch, which may be empty.
 func forwardBranch(states []State, r *Run, x Act, lo, hi int) Act {
 	for _, s := range states {
-		x = s.Forward(r, x, lo, hi)
+		x = r.forward(s, x, lo, hi)
 	}
 	return x
 }
@@ -191,7 +191,7 @@ func forwardBranch(states []State, r *Run, x Act, lo, hi int) Act {
 // as far as a layer needs them.
 func backwardBranch(states []State, r *Run, dy Act, lo, hi int) Act {
 	for j := len(states) - 1; j >= 0 && dy.Data != nil; j-- {
-		dy = states[j].Backward(r, dy, lo, hi)
+		dy = r.backward(states[j], dy, lo, hi)
 	}
 	return dy
 }

@@ -145,6 +145,7 @@ type Workspace struct {
 	tap     *tap       // of the last layer, nil unless a pass looks at what it takes
 	lowest  int        // the first layer that needs its backward pass
 	twice   *Workspace // of Hessian, made when it is called first
+	profile *profile   // of Measure
 }
 
 // NewWorkspace returns a workspace for the model.
@@ -390,6 +391,7 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 	var sum Result
 	in := ws.m.input
 	r, states := &ws.run, ws.states
+	r.profile = ws.profile
 	if ws.tap != nil {
 		states = append(slices.Clone(states[:len(states)-1]), ws.tap)
 	}

@@ -35,6 +35,7 @@ type benchOptions struct {
 	from     []string
 	profile  string
 	gobench  bool
+	explain  bool
 	tables   string
 	tuners   []string
 	known    string
@@ -100,6 +101,7 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	o.plot.addFlags(cmd, "also plot the suite scale or tuners, else the speed beside PyTorch,")
 	f.StringSliceVar(&o.from, "from", nil, "show and plot the report in `FILE`, written by --report, instead of measuring; several from one machine are merged")
 	f.BoolVar(&o.gobench, "gobench", false, "print every measurement in benchstat format instead of the table")
+	f.BoolVar(&o.explain, "explain", false, "show, layer by layer, where a training step of the one --model takes its time, and the machine's limit")
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile for go tool pprof to this `FILE`")
 }
 
@@ -151,6 +153,9 @@ func (o *benchOptions) validate() error {
 		}
 		o.config.Input = shape
 	}
+	if o.explain && (len(o.config.Models) != 1 || len(o.config.Suites)+len(o.from) > 0 || o.against != "" || o.gobench || o.report != "" || o.markdown != "") {
+		return errors.New("--explain requires one --model, and cannot be combined with --suite, --from, --against, --gobench, --report or --markdown")
+	}
 	if len(o.config.Models) == 0 && (o.input != "" || o.config.Classes > 0) {
 		return errors.New("--input and --classes require --model")
 	}
@@ -188,6 +193,9 @@ func (o *benchOptions) run(ctx context.Context, a *app) (err error) {
 			return err
 		}
 		return o.print(a, report)
+	}
+	if o.explain {
+		return o.explainModel(ctx, a)
 	}
 	o.config.Workers = a.workers
 	if o.config.Tuners, err = a.paths(); err != nil {
@@ -271,10 +279,14 @@ func (o *benchOptions) print(a *app, report *bench.Report) error {
 	if o.gobench {
 		return report.WriteGobench(a.out)
 	}
-	if err := table.Text(a.out, report.Heading()...); err != nil {
+	return printMeasured(a, report.Heading(), report.Table())
+}
+
+// printMeasured prints lines, and a table whose first row is its head.
+func printMeasured(a *app, heading []string, rows [][]string) error {
+	if err := table.Text(a.out, heading...); err != nil {
 		return err
 	}
-	rows := report.Table()
 	t := table.New(a.out, rows[0]...)
 	t.AlignRight()
 	for _, row := range rows[1:] {
@@ -282,6 +294,20 @@ func (o *benchOptions) print(a *app, report *bench.Report) error {
 	}
 	fmt.Fprintln(a.out)
 	return t.Flush()
+}
+
+// explainModel prints where a training step takes its time.
+func (o *benchOptions) explainModel(ctx context.Context, a *app) error {
+	e, err := bench.Explain(ctx, o.config)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		return usageError{err}
+	case err != nil:
+		return err
+	case a.json:
+		return a.printJSON(e)
+	}
+	return printMeasured(a, e.Heading(), e.Table())
 }
 
 // write writes the files that were asked for.

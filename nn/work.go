@@ -1,0 +1,116 @@
+package nn
+
+import "time"
+
+// Work is what one layer of a workspace does for a sample, in multiplications, additions and
+// values, and the time that it has taken since Workspace.Measure. A block of layers has what
+// its inner ones, which stand before it, leave.
+type Work struct {
+	Layer string // as its parameters are named, such as "conv2"; inner layers behind their block
+	Kind  string
+	// FLOPs are the multiplications and additions of a forward pass, TrainFLOPs those of
+	// forward and backward passes.
+	FLOPs, TrainFLOPs int64
+	In, Out           int64 // values of its input and of its output
+	Params            int64 // trained values, which do not depend on the sample
+	InputGradient     bool  // whether the backward pass computes that of the input
+	// Forward and Backward are the times of all passes, with the updates of weights that
+	// a layer makes in its backward pass.
+	Forward, Backward time.Duration
+}
+
+// working is the work of a layer's state.
+type working struct {
+	state State
+	work  Work
+}
+
+// workOf returns that of a layer in its place, with the gradient of its input or without;
+// inner are the layers inside it.
+func workOf(name string, nd node, s State, gradient bool, inner []working) working {
+	size := func(f Flow) int64 { return int64(f.Rows(1)) * int64(f.H*f.W*f.C) }
+	w := Work{Layer: name, Kind: nd.kind, In: size(nd.in), Out: size(nd.Out()), Params: int64(nd.values()), InputGradient: gradient, FLOPs: nd.FLOPs()}
+	for i := range inner {
+		w.FLOPs -= inner[i].work.FLOPs
+		w.Params -= inner[i].work.Params
+	}
+	w.TrainFLOPs = w.FLOPs
+	if nd.size() > 0 {
+		w.TrainFLOPs += w.FLOPs
+	}
+	if gradient {
+		w.TrainFLOPs += w.FLOPs
+	}
+	return working{s, w}
+}
+
+// profile measures the time of layers.
+type profile struct {
+	now   func() time.Duration
+	of    map[State]*Work
+	inner time.Duration // of the layers inside the one that runs
+	cost  time.Duration // of looking at the clock
+}
+
+// Measure begins to measure the time of each layer by a clock, or ends that if it is nil.
+func (ws *Workspace) Measure(now func() time.Duration) {
+	ws.profile = nil
+	if now == nil {
+		return
+	}
+	const looks = 1000
+	start := now()
+	for range looks {
+		now()
+	}
+	ws.profile = &profile{now: now, of: map[State]*Work{}, cost: (now() - start) / (looks + 1)}
+	for i := range ws.scratch.works {
+		w := &ws.scratch.works[i]
+		w.work.Forward, w.work.Backward = 0, 0
+		ws.profile.of[w.state] = &w.work
+	}
+}
+
+// Work returns that of all layers.
+func (ws *Workspace) Work() []Work {
+	out := make([]Work, len(ws.scratch.works))
+	for i := range out {
+		out[i] = ws.scratch.works[i].work
+	}
+	return out
+}
+
+// took runs f and returns its time without that of the layers inside it and of the clock.
+func (p *profile) took(f func()) time.Duration {
+	before, start := p.inner, p.now()
+	p.inner = 0
+	f()
+	all := p.now() - start
+	own := max(0, all-p.inner-p.cost)
+	p.inner = before + all + p.cost
+	return own
+}
+
+// forward is the forward pass of a layer.
+func (r *Run) forward(s State, x Act, lo, hi int) (y Act) {
+	if r.profile == nil {
+		return s.Forward(r, x, lo, hi)
+	}
+	t := r.profile.took(func() { y = s.Forward(r, x, lo, hi) })
+	if w := r.profile.of[s]; w != nil {
+		w.Forward += t
+	}
+	return y
+}
+
+// backward is its backward pass.
+func (r *Run) backward(s State, dy Act, lo, hi int) (dx Act) {
+	if r.profile == nil {
+		return s.Backward(r, dy, lo, hi)
+	}
+	t := r.profile.took(func() { dx = s.Backward(r, dy, lo, hi) })
+	if w := r.profile.of[s]; w != nil {
+		w.Backward += t
+	}
+	return dx
+}
