@@ -101,11 +101,26 @@ func (c *Config) MostTaken(clients, trial, rounds int) []int {
 	most := make([]int, rounds+1)
 	taken := make([]int, clients)
 	for round := range rounds {
-		most[round+1] = most[round]
-		for _, client := range c.cohort(clients, trial, round, anyone) {
-			taken[client]++
-			most[round+1] = max(most[round+1], taken[client])
-		}
+		most[round+1] = max(most[round], c.take(taken, trial, round))
+	}
+	return most
+}
+
+// MostTakenOf returns likewise in how many rounds of the trials 0, 1, ... the client takes part
+// that takes part in most of them, where each trial has a number of rounds.
+func (c *Config) MostTakenOf(clients, trials, rounds int) int {
+	most, taken := 0, make([]int, clients)
+	for i := range trials * rounds {
+		most = max(most, c.take(taken, i/rounds, i%rounds))
+	}
+	return most
+}
+
+// take counts the clients of a round, and returns the largest of their counts.
+func (c *Config) take(taken []int, trial, round int) (most int) {
+	for _, client := range c.cohort(len(taken), trial, round, anyone) {
+		taken[client]++
+		most = max(most, taken[client])
 	}
 	return most
 }

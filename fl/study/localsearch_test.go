@@ -227,7 +227,8 @@ func TestPrivateVotes(t *testing.T) {
 	}
 	clients := float64(len(s.Data.Clients))
 	plans := privacy.Plans{
-		{Q: 4 / clients, Sigma: a.Noise, Steps: 3}, {Q: 1, Sigma: a.Tuning.SearchNoise, Steps: 1},
+		{Q: 4 / clients, Sigma: a.Noise, Steps: 3},
+		{Q: 1, Sigma: a.Tuning.SearchNoise, Steps: 1},
 		{Q: 1, Sigma: a.Tuning.FinalistNoise * clients / (math.Sqrt(float64(2*s.Config.Finalists.Snapshots)) / 2), Steps: 1},
 	}
 	if want := privacy.ByRDP(plans, 1e-3); math.Abs(a.Epsilon-want) > 1e-9 || a.Epsilon > 8 || a.Epsilon < 7.99 {

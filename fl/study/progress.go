@@ -105,7 +105,11 @@ func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
 	p.Best, p.Trials, p.TrialsLeft = d.leader(d.objective), len(d.trials), d.left()
 	d.mu.Unlock()
 	if a := d.setup.account; a != nil {
-		p.Epsilon = new(a.Bound(p.Round))
+		rounds := p.Round
+		if a.Whole() { // trials beside each other have all begun
+			rounds = a.Rounds
+		}
+		p.Epsilon = new(a.Bound(rounds))
 	}
 	d.setup.Observer.Progress(p)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/play"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -47,6 +48,9 @@ type runner struct {
 // Act opens, stops or releases a trial, and makes one that is sent on ready to run.
 func (r *runner) Act(ctx context.Context, dec tuners.Decision) error {
 	d := r.driver
+	if err := d.whole(dec); err != nil {
+		return d.named(err)
+	}
 	switch dec.Kind {
 	case tuners.Start, tuners.Fork:
 		var source *trial.Trial
@@ -66,6 +70,22 @@ func (r *runner) Act(ctx context.Context, dec tuners.Decision) error {
 	}
 	t := d.trial(dec.Trial)
 	t.floor, t.lane = d.floor(t.Trial), r.lanes.open()
+	return nil
+}
+
+// whole returns an error for a decision by which scores would decide how often clients take
+// part, where the account has to know that before.
+func (d *driver) whole(dec tuners.Decision) error {
+	b := d.setup.Config.Budget
+	if !d.setup.account.Whole() || dec.Kind == tuners.Start && dec.ToRound == b.TrialRounds && dec.Trial < b.Rounds/b.TrialRounds {
+		return nil
+	}
+	switch {
+	case dec.Kind == tuners.Start || dec.Kind == tuners.Resume || dec.Kind == tuners.Fork:
+		return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: the account is for trials that all run budget.trial_rounds rounds, as those of random, grid, bo and tpe; use one of these, or \"central\"", d.setup.Config.DP.Mechanism)}
+	case dec.Kind == tuners.Local:
+		return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: what clients tell that train by themselves is accounted for with \"central\" only", d.setup.Config.DP.Mechanism)}
+	}
 	return nil
 }
 

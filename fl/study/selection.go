@@ -19,7 +19,7 @@ func (d *driver) result(ctx context.Context, survivor *entrant) (*Result, error)
 	}
 	r := &Result{Study: c.Name, Select: c.Select, Rounds: d.rounds, SimulatedSeconds: d.seconds, Sides: d.sides, LocalSearch: d.searched, Goal: c.Eval.Goal, Patience: c.Eval.Patience, Stopped: d.setup.Control.over(), WarmStart: warmStart(d.begun), Pauses: d.past.Pauses}
 	if a := d.setup.account; a != nil {
-		r.Privacy = a.After(c.Budget.Rounds) // how many rounds were spent may depend on scores
+		r.Privacy = a.After(a.Rounds) // how many rounds were spent may depend on scores
 	}
 	for _, t := range d.trials {
 		r.Trials = append(r.Trials, t.result())

@@ -57,7 +57,8 @@ type Account struct {
 	Tuning *TuningAccount `json:"tuning,omitempty"`
 
 	plans, own privacy.Plans // of the rounds, and of the finalists
-	taken      []int         // participations by the number of rounds, with a Mechanism
+	taken      []int         // participations by the number of a trial's rounds, with a Mechanism: of any trial
+	total      int           // participations in all trials
 	restart    int           // rounds of a tree
 	kinds      []kind        // of clients, with fl.SampleNoise
 	spent      func() []func(taken int) float64
@@ -104,10 +105,25 @@ func (a *Account) mechanism(c *Config, sizes []int) error {
 		return nil
 	}
 	if a.Rounds > mostRounds {
-		return &key.Error{Key: "rounds", Problem: fmt.Sprintf(" = %d: dp.mechanism = %q accounts for %d at most", a.Rounds, m, mostRounds)}
+		name := "rounds"
+		if a.Tuning != nil {
+			name = "budget.rounds"
+		}
+		return &key.Error{Key: name, Problem: fmt.Sprintf(" = %d: dp.mechanism = %q accounts for %d at most", a.Rounds, m, mostRounds)}
+	}
+	trials, rounds := 1, a.Rounds
+	if a.Tuning != nil { // whole trials alone, see Whole
+		rounds = max(1, c.Budget.TrialRounds)
+		trials = a.Rounds / rounds
 	}
 	draws := &fl.Config{Seed: c.Seed, Cohort: c.Cohort, Poisson: c.Sampling == "poisson", Shuffle: c.Sampling == "shuffle"}
-	a.Mechanism, a.Rate, a.taken, a.restart = m, 1, draws.MostTaken(clients, 0, a.Rounds), clients/c.Cohort
+	a.Mechanism, a.Rate, a.taken, a.restart = m, 1, draws.MostTaken(clients, 0, rounds), clients/c.Cohort
+	a.total = draws.MostTakenOf(clients, trials, rounds)
+	for trial := 1; trial < trials; trial++ {
+		for i, n := range draws.MostTaken(clients, trial, rounds) {
+			a.taken[i] = max(a.taken[i], n)
+		}
+	}
 	if m == fl.SampleNoise { // the smallest clients first
 		sizes = slices.Compact(slices.Sorted(slices.Values(sizes)))
 		for _, n := range sizes {
@@ -142,7 +158,7 @@ func costliest(all []func(taken int) float64, taken int) (worst int, epsilon flo
 // calibrate returns the least noise multiplier with which no kind of client spends more than
 // an epsilon.
 func (a *Account) calibrate(epsilon float64) (noise float64, err error) {
-	taken := a.taken[a.Rounds]
+	taken := a.takenIn(a.Rounds)
 	worst, _ := costliest(a.byKind(1), taken)
 	for { // each kind needs more noise than those before
 		k := a.kinds[worst]
@@ -160,12 +176,27 @@ func (a *Account) calibrate(epsilon float64) (noise float64, err error) {
 func (a *Account) steps(rounds int) int {
 	switch a.Mechanism {
 	case fl.LocalNoise:
-		return a.taken[rounds]
-	case fl.TreeNoise:
-		return privacy.TreeSteps(rounds, a.restart)
+		return a.takenIn(rounds)
+	case fl.TreeNoise: // each trial has trees of its own
+		whole := len(a.taken) - 1
+		return rounds/whole*privacy.TreeSteps(whole, a.restart) + privacy.TreeSteps(rounds%whole, a.restart)
 	}
 	return rounds
 }
+
+// takenIn returns in how many of a number of rounds a client takes part at most, where one
+// trial after the other is run.
+func (a *Account) takenIn(rounds int) int {
+	whole := max(1, len(a.taken)-1)
+	if rounds <= whole {
+		return a.taken[rounds]
+	}
+	return min(a.total, rounds/whole*a.taken[whole]+a.taken[rounds%whole])
+}
+
+// Whole reports whether the account is for trials that all run budget.trial_rounds rounds, one
+// after the other from 0 on: how often a client takes part is then known before.
+func (a *Account) Whole() bool { return a != nil && a.Tuning != nil && a.Mechanism != "" }
 
 // Scores returns the options of a round's scores, and of a finalist's, with the noise that
 // the account has for them. A nil Account leaves them as they are.
@@ -209,7 +240,7 @@ func (a *Account) After(rounds int) *Account {
 		spent.Epsilon = a.account()(a.after(a.plans, rounds), a.Delta)
 	}
 	if a.taken != nil {
-		spent.Participations = a.taken[rounds]
+		spent.Participations = a.takenIn(rounds)
 	}
 	if a.Deployment && !slices.ContainsFunc(a.own, func(p privacy.Plan) bool { return p.Sigma < privacy.LeastSigma }) {
 		own := a.account()(a.after(a.own, rounds), a.Delta)
@@ -237,7 +268,7 @@ func (a *Account) Spent(rounds int) float64 {
 // Bound is like Spent, by Rényi divergences: it takes microseconds and may be larger.
 func (a *Account) Bound(rounds int) float64 {
 	if a.kinds != nil {
-		_, epsilon := costliest(a.spent(), a.taken[rounds])
+		_, epsilon := costliest(a.spent(), a.takenIn(rounds))
 		return epsilon
 	}
 	return a.bound()(a.steps(rounds))

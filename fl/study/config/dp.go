@@ -18,7 +18,7 @@ type DP struct {
 	Epsilon     float64 `toml:"epsilon" in:"[0, 1000]" doc:"epsilon of user-level differential privacy that the whole run may cost: the noise is computed from it; 0: off, unless dp.noise is set"`
 	Delta       float64 `toml:"delta" in:"[1e-30, 1)" doc:"delta of differential privacy; choose it well below 1 over the number of clients"`
 	Noise       float64 `toml:"noise" in:"[0, 10000]" doc:"noise multiplier, the standard deviation of the noise on the sum over its sensitivity, instead of dp.epsilon, which is then computed" also:"noise_multiplier sigma z"`
-	Mechanism   string  `toml:"mechanism" by:"run" of:"central local tree sample" doc:"who adds the noise: central, the server to the sum of each round; local, each client to its own update, so that the server need not be trusted; tree, the server to the sums of all rounds so far by a binary tree (DP-FTRL), for sampling = \"shuffle\"; sample, each client to its clipped gradients (DP-SGD), which protects samples instead of clients; default: central" also:"ftrl ldp sgd"`
+	Mechanism   string  `toml:"mechanism" of:"central local tree sample" doc:"who adds the noise: central, the server to the sum of each round; local, each client to its own update, so that the server need not be trusted; tree, the server to the sums of all rounds so far by a binary tree (DP-FTRL), for sampling = \"shuffle\"; sample, each client to its clipped gradients (DP-SGD), which protects samples instead of clients; default: central" also:"ftrl ldp sgd"`
 	Clip        float64 `toml:"clip" in:"[0, 1e9]" doc:"norm to which each client's change of the weights is clipped, or with dp.mechanism = \"sample\" each sample's gradient; with dp.quantile the first one; default with dp.quantile: 0.1" also:"clip_norm clipping_norm max_grad_norm"`
 	Quantile    float64 `toml:"quantile" in:"[0, 1)" doc:"adaptive clipping: the clipping norm follows this quantile of the norms of the clients' changes, such as 0.5; 0: the norm is fixed"`
 	Accountant  string  `toml:"accountant" of:"pld rdp" doc:"accountant: pld, the privacy loss distribution, or rdp, Rényi differential privacy; default: pld, but rdp for cohorts of a fixed size"`
@@ -123,7 +123,7 @@ func (c *Config) checkPrivateTuning() error {
 	}
 	switch score := c.Score; {
 	case c.Private() && !c.DP.central():
-		return bad("dp.mechanism", " = %q: a study is accounted for with \"central\" only; tune without dp.*, or use fedfast run", c.DP.Mechanism)
+		return c.checkMechanismTuning()
 	case !c.Private() || c.DP.Scores == scoresPublic:
 		return nil
 	case score.Epsilon > 0:
@@ -134,6 +134,32 @@ func (c *Config) checkPrivateTuning() error {
 		return bad("score.both", ": the second score is not accounted for; leave it out")
 	case c.Objective != tuners.MetricError && c.Objective != tuners.MetricAccuracy && c.Objective != tuners.MetricRecall:
 		return bad("objective", " = %q: it has no bound, so noise cannot make it private; use \"error\" or \"accuracy\", or dp.scores = %q", c.Objective, scoresPublic)
+	}
+	return nil
+}
+
+// checkMechanismTuning returns an error for a study whose mechanism has no account of it.
+func (c *Config) checkMechanismTuning() error {
+	m := c.DP.Mechanism
+	bad := func(name, format string, args ...any) error {
+		return &key.Error{Key: name, Problem: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case c.DP.Scores != scoresPublic && m != fl.TreeNoise:
+		return bad("dp.mechanism", " = %q: noise of the server on scores does not protect what it protects; set dp.scores = %q if validation samples are of other people, or use \"central\" or \"tree\"", m, scoresPublic)
+	case c.DP.SearchShare > 0:
+		return bad("dp.search_share", " = %v: what clients tell that train by themselves is accounted for with dp.mechanism = \"central\" only; leave it out", c.DP.SearchShare)
+	case c.Budget.Seconds > 0:
+		return bad("budget.seconds", ": dp.mechanism = %q accounts for trials of a known number of rounds; use budget.rounds and budget.trial_rounds", m)
+	case m != fl.SampleNoise:
+		return nil
+	case c.ClientTuner.Name != "":
+		return bad("client_tuner.name", " = %q: dp.mechanism = %q accounts for one batch size and number of local steps; leave it out", c.ClientTuner.Name, m)
+	}
+	for _, name := range []string{"client.batch", "client.epochs", "client.steps"} {
+		if c.Space[name] != nil {
+			return bad(SpaceKey(name), ": dp.mechanism = %q accounts for one batch size and number of local steps; leave it out", m)
+		}
 	}
 	return nil
 }
@@ -164,6 +190,9 @@ func (c *Config) Privacy(sizes []int, tune bool) (*fl.Privacy, *Account, error) 
 	rounds := c.Rounds
 	if tune {
 		rounds = c.Budget.Rounds
+		if !d.central() {
+			rounds -= rounds % max(1, c.Budget.TrialRounds)
+		}
 		a.Tuning = &TuningAccount{Public: d.Scores == scoresPublic}
 	}
 	a.Rounds = rounds
@@ -176,6 +205,9 @@ func (c *Config) Privacy(sizes []int, tune bool) (*fl.Privacy, *Account, error) 
 		a.Tuning.Share = cmp.Or(d.TuningShare, tuningShare)
 		if c.Select == SelectFinalists {
 			finals = 1 / (rate * math.Sqrt(a.Tuning.Share*float64(rounds)))
+			if a.Mechanism != "" { // which takes nothing from sampling
+				finals = 1 / math.Sqrt(a.Tuning.Share*float64(a.steps(rounds)))
+			}
 			a.plans = append(a.plans, privacy.Plan{Q: 1, Sigma: finals, Steps: 1, Fixed: fixed})
 		}
 	}
@@ -230,6 +262,9 @@ func (c *Config) Privacy(sizes []int, tune bool) (*fl.Privacy, *Account, error) 
 			kinds = 2
 		}
 		a.sums = a.Noise * scale * sensitivity / 2 * math.Sqrt(kinds/t.Share)
+		if a.Mechanism != "" { // a client is in more nodes than it has scores, or in fewer
+			a.sums *= math.Sqrt(float64(a.total) / float64(a.steps(rounds)))
+		}
 		a.expected[0], t.ScoreNoise = c.Cohort, a.sums/float64(c.Cohort)
 		if finals > 0 {
 			most := func(n int) int { return min(n, cmp.Or(c.Finalists.Clients, n)) }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -155,5 +156,68 @@ func TestSampleAccount(t *testing.T) {
 		if e := a.After(9).Epsilon; e > 3 || e < 2.999 {
 			t.Errorf("an epsilon of 3 became %v", e)
 		}
+	}
+}
+
+// TestMechanismsTuned adds up what a study of whole trials releases of one client with the
+// mechanisms other than the central one.
+func TestMechanismsTuned(t *testing.T) {
+	t.Parallel()
+	const clients, delta, trials, rounds = 50, 1e-5, 4, 8
+	c := Default()
+	c.Cohort, c.Seed, c.Sampling = 10, 4, "shuffle"
+	c.Budget = Budget{Rounds: trials*rounds + 3, TrialRounds: rounds} // the rest is of no trial
+	draws := fl.Config{Seed: 4, Cohort: 10, Shuffle: true}
+	taken := draws.MostTakenOf(clients, trials, rounds)
+	if one := draws.MostTaken(clients, 0, rounds)[rounds]; taken < one || taken > trials*2 || one != 2 {
+		t.Fatalf("a client takes part %d times in %d trials, %d in one", taken, trials, one)
+	}
+	square := func(x float64) float64 { return x * x }
+	for _, scores := range []string{"", scoresPublic} {
+		for _, mechanism := range []string{fl.LocalNoise, fl.TreeNoise} {
+			c.DP = DP{Mechanism: mechanism, Epsilon: 6, Delta: delta, Clip: 0.5, TuningShare: 0.2, Scores: scores}
+			if err := c.checkPrivateTuning(); (err != nil) != (mechanism == fl.LocalNoise && scores == "") {
+				t.Errorf("%s with scores %q: %v", mechanism, scores, err)
+			}
+			if mechanism == fl.LocalNoise && scores == "" {
+				continue
+			}
+			p, a, err := c.Privacy(make([]int, clients), true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			moves, nodes := 2.0, taken
+			if mechanism == fl.TreeNoise { // of 5 rounds, and one of the 3 left
+				moves, nodes = 1, trials*(3+2)
+			}
+			precision := float64(nodes) * square(moves/p.Noise)
+			if scores == "" {
+				round, final := a.Scores(c.Score.Options())
+				precision += float64(taken) * square(0.5/round.Noise)
+				precision += square(0.5 * math.Sqrt(float64(2*c.Finalists.Snapshots)) / final.Noise)
+			}
+			want := privacy.Plan{Q: 1, Sigma: 1 / math.Sqrt(precision), Steps: 1}.PLD(delta)
+			if got := a.After(a.Rounds).Epsilon; math.Abs(got-want) > 1e-3 || got > 6 || got < 5.999 {
+				t.Errorf("%s with scores %q: the study costs %v, its releases %v", mechanism, scores, got, want)
+			}
+			if a.Rounds != trials*rounds || a.After(a.Rounds).Participations != taken || a.Bound(rounds) > a.Bound(2*rounds) {
+				t.Errorf("%s: %d rounds, %d participations", mechanism, a.Rounds, a.After(a.Rounds).Participations)
+			}
+		}
+	}
+	// Clients' gradients: the client that spends most takes as many steps in each trial.
+	c.DP = DP{Mechanism: fl.SampleNoise, Epsilon: 3, Delta: delta, Clip: 1, Scores: scoresPublic}
+	c.Client.Batch, c.Client.Epochs = 10, 1
+	p, a, err := c.Privacy(slices.Repeat([]int{40}, clients), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := privacy.Plan{Q: 0.25, Sigma: p.Noise, Steps: 4 * taken}.RDP(delta)
+	if got := a.After(a.Rounds).Epsilon; math.Abs(got-want) > 1e-6 || got > 3 || got < 2.99 {
+		t.Errorf("sample: the study costs %v, its releases %v", got, want)
+	}
+	c.Space = map[string]any{"client.batch": map[string]any{"log2": []any{int64(2), int64(5)}}}
+	if err := c.checkPrivateTuning(); err == nil || !strings.Contains(err.Error(), `accounts for one batch size`) {
+		t.Errorf("got %v", err)
 	}
 }

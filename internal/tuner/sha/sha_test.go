@@ -65,7 +65,7 @@ func (s *study) play(t *testing.T) {
 				s.best = d.Best
 				return
 			case tuners.Stop, tuners.Release:
-			case tuners.Fork, tuners.Wait, tuners.Score:
+			case tuners.Fork, tuners.Wait, tuners.Score, tuners.Local:
 				t.Fatalf("unexpected %s", d.Kind)
 			}
 		}
