@@ -94,29 +94,32 @@ func TestAGoProjectBuildsAndPasses(t *testing.T) {
 }
 
 // python returns a Python that can import modules.
-func python(t *testing.T, modules string) string {
+func python(t *testing.T, modules ...string) string {
 	t.Helper()
+	const probe = "import sys; from importlib.util import find_spec; sys.exit(not all(find_spec(m) for m in sys.argv[1:]))"
 	for _, name := range []string{"/usr/bin/python3", "python3"} {
-		if exec.Command(name, "-c", "import "+modules).Run() == nil {
+		if exec.Command(name, append([]string{"-c", probe}, modules...)...).Run() == nil {
 			return name
 		}
 	}
-	t.Skip("no python3 here has all of " + modules)
+	t.Skip("no python3 here has all of " + strings.Join(modules, ", "))
 	return ""
 }
 
 func TestPythonProjectsPass(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		language, modules, tests string
-		checks                   []string
+		language string
+		modules  []string
+		tests    string
+		checks   []string
 	}{
-		{scaffold.Python, "grpc, google.protobuf", "Ran 4 tests", quick},
-		{scaffold.Optuna, "grpc, google.protobuf, optuna", "Ran 3 tests", []string{"state"}}, // a process needs seconds to import Optuna
+		{scaffold.Python, []string{"grpc", "google.protobuf"}, "Ran 4 tests", quick},
+		{scaffold.Optuna, []string{"grpc", "google.protobuf", "optuna"}, "Ran 3 tests", []string{"state"}}, // a process needs seconds to import Optuna
 	} {
 		t.Run(c.language, func(t *testing.T) {
 			t.Parallel()
-			interpreter := python(t, c.modules)
+			interpreter := python(t, c.modules...)
 			dir := filepath.Join(t.TempDir(), "mine")
 			p := scaffold.Project{Name: "9-lives", Language: c.language, Dir: dir}
 			if err := p.Write(); err != nil {
