@@ -33,6 +33,11 @@ func Audit(ctx context.Context, cfg Config, plan Plan, promised Privacy, rounds,
 		return nil, fmt.Errorf("canaries = %d: must be from 2 to the number of clients (%d) and of trained parameters (%d)", canaries, clients, cfg.Model.NumTrainable())
 	}
 	a := &audit{promised: promised, places: trainedPlaces(&cfg), number: map[int]int{}, cohort: float64(cfg.Cohort), pass: max(1, clients/max(1, cfg.Cohort))}
+	if promised.Mechanism == BandedNoise {
+		as := cfg
+		as.Privacy = &promised
+		a.bands = as.bands()
+	}
 	a.In, a.Scores = make([]bool, canaries), make([]float64, canaries)
 	stream := kernels.NewStream(kernels.Key(cfg.Seed, purposeAudit), 0)
 	for i, client := range draw(stream, clients, canaries) {
@@ -74,6 +79,7 @@ type audit struct {
 	number   map[int]int // of a client that is a canary
 	cohort   float64
 	pass     int // rounds in a pass over the clients, of a tree
+	bands    int
 }
 
 // size returns how many parameters a canary owns: each len(In)-th one.
@@ -97,6 +103,11 @@ func (a *audit) noise(u *Update) float64 {
 		if u.Round%a.pass%2 == 1 {
 			return 0
 		}
+	case BandedNoise:
+		if u.Round > 0 {
+			return 0
+		}
+		return a.promised.Noise / BandColumn(a.bands)[0]
 	}
 	return a.promised.Noise
 }

@@ -22,6 +22,7 @@ func TestAudit(t *testing.T) {
 		{Privacy{Mechanism: CentralNoise, Noise: 3}, privacy.Plan{Q: 40 / float64(clients), Sigma: 3, Steps: rounds}},
 		{Privacy{Mechanism: LocalNoise, Noise: 20}, privacy.Plan{Q: 1, Sigma: 10, Steps: (&Config{Seed: 6, Cohort: 40, Shuffle: true}).MostTaken(clients, 0, rounds)[rounds]}},
 		{Privacy{Mechanism: TreeNoise, Noise: 12}, privacy.Plan{Q: 1, Sigma: 12, Steps: privacy.TreeSteps(rounds, clients/40)}},
+		{Privacy{Mechanism: BandedNoise, Noise: 8}, privacy.Plan{Q: 1, Sigma: 8, Steps: 2}},
 	} {
 		t.Run(c.promised.Mechanism, func(t *testing.T) {
 			t.Parallel()

@@ -16,6 +16,14 @@ func (e *Engine) Cohort(trial, round int) []int {
 
 // cohort is Engine.Cohort among a number of clients, of which some may be drawn.
 func (c *Config) cohort(clients, trial, round int, may func(int) bool) []int {
+	if c.Shuffle && c.Privacy.noises(BandedNoise) {
+		stream := kernels.NewStream(kernels.Key(c.Seed, uint64(trial), 0, purposePass), 0)
+		turn, order := draw(stream, clients, clients), make([]int, c.Cohort)
+		for i := range order {
+			order[i] = turn[(round*c.Cohort+i)%clients]
+		}
+		return order
+	}
 	if c.Shuffle {
 		pass, at := round/(clients/c.Cohort), round%(clients/c.Cohort)
 		stream := kernels.NewStream(kernels.Key(c.Seed, uint64(trial), uint64(pass), purposePass), 0)

@@ -146,6 +146,9 @@ func (c *Config) needed() float64 {
 	if c.Privacy != nil || c.Updates.changes() {
 		vectors++ // places of the parameters, as large as floats
 	}
+	if c.Privacy.noises(BandedNoise) {
+		vectors += float64(trials * max(1, c.bands()-1))
+	}
 	if c.holds() {
 		vectors += float64(trials * c.Time.Updates(c.mostCohort()))
 	}

@@ -3,6 +3,7 @@ package fl
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/kernels"
@@ -16,7 +17,8 @@ import (
 // What that costs is for the caller to account for. It holds for the weights alone: the
 // measurements of clients in a RoundResult are not private.
 type Privacy struct {
-	// Mechanism says who adds which noise: CentralNoise, also if empty, LocalNoise or TreeNoise.
+	// Mechanism says who adds which noise: CentralNoise, also if empty, LocalNoise, TreeNoise,
+	// BandedNoise or SampleNoise.
 	Mechanism string
 	// Clip is the largest norm of a client's change, with Quantile at first.
 	Clip float64
@@ -29,6 +31,9 @@ type Privacy struct {
 	// norms (Andrew et al. 2021, arXiv 1905.03871); CountNoise is the standard deviation of
 	// the noise on the number of clients below it.
 	Quantile, CountNoise float64
+	// Bands is how many rounds' noise depends on one another with BandedNoise, at most the
+	// clients over the cohort; 0: that, but at most DefaultBands.
+	Bands int
 }
 
 // The values of Privacy.Mechanism.
@@ -42,6 +47,10 @@ const (
 	// each pass over the clients (DP-FTRL), so that the noise of later rounds takes off some of
 	// that before. It needs Config.Shuffle.
 	TreeNoise = "tree"
+	// BandedNoise has the server add noise that takes off some of that of the rounds before, by a
+	// banded matrix (banded DP-MF). It needs Config.Shuffle, which then has the clients take turns
+	// in one order, so that no one takes part twice within as many rounds as there are bands.
+	BandedNoise = "banded"
 	// SampleNoise has each client clip the gradient of each of its samples and add noise to
 	// the sum in each local step (DP-SGD): it protects a client's samples, not clients.
 	SampleNoise = "sample"
@@ -72,14 +81,20 @@ func (c *Config) checkPrivacy() error {
 		return bad("dp.noise", " = %v: must be 0 or more", p.Noise)
 	case !(p.Quantile >= 0 && p.Quantile < 1) || !(p.CountNoise >= 0):
 		return bad("dp.quantile", " = %v: must be 0 for a fixed clipping norm, or below 1", p.Quantile)
-	case !slices.Contains([]string{"", CentralNoise, LocalNoise, TreeNoise, SampleNoise}, p.Mechanism):
-		return bad("dp.mechanism", " = %q: must be one of %s, %s, %s, %s", p.Mechanism, CentralNoise, LocalNoise, TreeNoise, SampleNoise)
+	case !slices.Contains(append([]string{""}, mechanisms...), p.Mechanism):
+		return bad("dp.mechanism", " = %q: must be one of %s", p.Mechanism, strings.Join(mechanisms, ", "))
 	case p.noises(SampleNoise) && !c.Method.Plain:
 		return bad("dp.mechanism", " = %q: clients of method %q look at samples not only by plain local SGD; use a method such as \"fedavg\"", p.Mechanism, c.Method.Name)
 	case p.Quantile > 0 && !p.noises("", CentralNoise):
 		return bad("dp.quantile", " = %v: with dp.mechanism = %q the clipping norm is fixed; set dp.clip", p.Quantile, p.Mechanism)
 	case p.noises(TreeNoise) && !c.Shuffle:
 		return bad("dp.mechanism", " = %q: a client must not take part twice in a tree; set sampling = \"shuffle\"", p.Mechanism)
+	case p.noises(BandedNoise) && !c.Shuffle:
+		return bad("dp.mechanism", " = %q: a client must not take part twice within the bands; set sampling = \"shuffle\"", p.Mechanism)
+	case p.Bands < 0 || p.Bands > 0 && !p.noises(BandedNoise):
+		return bad("dp.bands", " = %d: must be 1 or more, and is for dp.mechanism = %q", p.Bands, BandedNoise)
+	case p.noises(BandedNoise) && p.Bands > separation(len(c.Data.Clients), c.Cohort):
+		return bad("dp.bands", " = %d: each client takes part in every %d rounds; lower it to that, or lower cohort", p.Bands, separation(len(c.Data.Clients), c.Cohort))
 	case c.Replacement:
 		return bad("sampling", " = \"with\": a client that is drawn twice in a round is not protected by the noise for one; use \"poisson\" or \"without\"")
 	case c.Sampler.Kind != "":
@@ -91,6 +106,9 @@ func (c *Config) checkPrivacy() error {
 	}
 	return nil
 }
+
+// mechanisms are the values of Privacy.Mechanism.
+var mechanisms = []string{CentralNoise, LocalNoise, TreeNoise, BandedNoise, SampleNoise}
 
 // noises reports whether the mechanism is one of some; nil has none.
 func (p *Privacy) noises(mechanisms ...string) bool {
@@ -138,6 +156,11 @@ func (t *Trial) privatize(p *part, slots []Slot) error {
 	switch c.Privacy.Mechanism {
 	case LocalNoise:
 		draws = nil
+	case BandedNoise:
+		draws = nil
+		if err := t.addBanded(p.Sum, deviation); err != nil {
+			return err
+		}
 	case TreeNoise:
 		draws = t.treeNoise(deviation)
 	}

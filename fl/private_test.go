@@ -153,7 +153,7 @@ func TestNoise(t *testing.T) {
 // follows a quantile, and with the other mechanisms.
 func TestPrivateRoundsAreTheSame(t *testing.T) {
 	for name, p := range map[string]Privacy{
-		CentralNoise: {Quantile: 0.5, CountNoise: 1}, LocalNoise: {}, TreeNoise: {}, SampleNoise: {},
+		CentralNoise: {Quantile: 0.5, CountNoise: 1}, LocalNoise: {}, TreeNoise: {}, BandedNoise: {Bands: 2}, SampleNoise: {},
 	} {
 		p.Mechanism, p.Clip, p.Noise = name, 0.1, 0.2
 		t.Run(name, func(t *testing.T) { testSamePrivateRounds(t, p) })
@@ -167,7 +167,7 @@ func testSamePrivateRounds(t *testing.T, p Privacy) {
 		c := Config{
 			Model: model, Data: &fed, Method: average(), Cohort: 24, Poisson: true, Seed: 3, Workers: workers, Privacy: &p,
 		}
-		if p.Mechanism == TreeNoise {
+		if p.noises(TreeNoise, BandedNoise) {
 			c.Poisson, c.Shuffle, c.Cohort = false, true, 18
 		}
 		return c
@@ -295,6 +295,9 @@ func TestWhatCannotBePrivate(t *testing.T) {
 		`"average" look at samples`:   func(c *Config) { c.Method.Plain, c.Privacy = false, &Privacy{Mechanism: SampleNoise, Clip: 1} },
 		"dp.quantile = 0.5: with":     func(c *Config) { c.Privacy = &Privacy{Mechanism: LocalNoise, Clip: 1, Quantile: 0.5} },
 		`set sampling = "shuffle"`:    func(c *Config) { c.Privacy = &Privacy{Mechanism: TreeNoise, Clip: 1} },
+		`"banded": a client must`:     func(c *Config) { c.Privacy = &Privacy{Mechanism: BandedNoise, Clip: 1} },
+		"dp.bands = 3: must be":       func(c *Config) { c.Privacy = &Privacy{Clip: 1, Bands: 3} },
+		"every 4 rounds; lower it":    func(c *Config) { c.Shuffle, c.Privacy = true, &Privacy{Mechanism: BandedNoise, Clip: 1, Bands: 5} },
 		`"shuffle": a client is`:      func(c *Config) { c.Privacy, c.Shuffle, c.Replacement = nil, true, true },
 		`"shuffle": which clients`:    func(c *Config) { c.Privacy, c.Shuffle, c.Fleet = nil, true, &fleet.Config{} },
 		"leave Poisson or Shuffle":    func(c *Config) { c.Privacy, c.Shuffle, c.Poisson = nil, true, true },

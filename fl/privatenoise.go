@@ -111,19 +111,47 @@ func (e *Engine) addAll(sum []float32, of ...noiseOf) {
 
 // treeNoise returns the noise by which the sum of a round has that of a tree more than the sum
 // of the round before, on the sums of all rounds so far (Kairouz et al. 2021, arXiv
-// 2103.00039, without the estimator of Honaker): a node of the tree ends with the round, and
-// those that it covers are taken off. Each pass over the clients begins a tree.
+// 2103.00039): a node of the tree ends with the round, and those that it covers are taken off.
+// Each pass over the clients begins a tree. The noise of a node is that of its best estimate
+// from itself and all nodes below it (Honaker 2015), whose variance falls from 1 at a leaf
+// towards 1/2.
 func (t *Trial) treeNoise(deviation float64) []noiseOf {
 	c := &t.engine.cfg
 	rounds := len(c.Data.Clients) / c.Cohort
 	tree, end := t.round/rounds, t.round%rounds+1
-	node := func(level, end int, factor float64) noiseOf {
-		return noiseOf{kernels.Key(c.Seed, uint64(t.number), purposeTree, uint64(tree), uint64(level), uint64(end)), factor}
+	at := map[uint64]int{}
+	var all []noiseOf
+	var add func(level, end int, factor float64)
+	add = func(level, end int, factor float64) {
+		own := 1.0 // the weight of the node itself
+		if level > 0 {
+			below := 2 * estimateVariance(level-1) // of the estimate from the halves
+			own = below / (1 + below)
+			add(level-1, end, factor*(1-own))
+			add(level-1, end-1<<(level-1), factor*(1-own))
+		}
+		key := kernels.Key(c.Seed, uint64(t.number), purposeTree, uint64(tree), uint64(level), uint64(end))
+		i, ok := at[key]
+		if !ok {
+			i = len(all)
+			at[key], all = i, append(all, noiseOf{key: key})
+		}
+		all[i].factor += float64(factor * own)
 	}
 	level := bits.TrailingZeros(uint(end))
-	all := []noiseOf{node(level, end, deviation)}
+	add(level, end, deviation)
 	for below := range level {
-		all = append(all, node(below, end-1<<below, -deviation))
+		add(below, end-1<<below, -deviation)
 	}
 	return all
+}
+
+// estimateVariance returns the variance of the estimate of a node from itself and all nodes
+// below it, over that of a node.
+func estimateVariance(level int) float64 {
+	v := 1.0
+	for range level {
+		v = 2 * v / (1 + 2*v)
+	}
+	return v
 }

@@ -36,8 +36,9 @@ type Trial struct {
 	aggregation Aggregation
 
 	clip     []float32 // the clipping norm; nil without Config.Privacy
-	held     held      // updates that the server holds
-	returned *Own      // memory of what clients return one by one; nil before it is needed
+	banded   bandedNoise
+	held     held // updates that the server holds
+	returned *Own // memory of what clients return one by one; nil before it is needed
 }
 
 // NewTrial starts a training from freshly drawn weights. The number keys all

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/internal/key"
@@ -68,6 +69,7 @@ type Account struct {
 	finals     float64 // noise on the sum of a finalist's, of expected clients
 	expected   [2]int  // clients of a round and of a finalist's score
 	bound      func() func(rounds int) float64
+	shown      *sync.Map // by rounds, see Shown
 }
 
 // TuningAccount is what a private study's decisions take of its budget.
@@ -116,7 +118,7 @@ func (a *Account) mechanism(c *Config, sizes []int) error {
 		rounds = max(1, c.Budget.TrialRounds)
 		trials = a.Rounds / rounds
 	}
-	draws := &fl.Config{Seed: c.Seed, Cohort: c.Cohort, Poisson: c.Sampling == "poisson", Shuffle: c.Sampling == "shuffle"}
+	draws := &fl.Config{Privacy: &fl.Privacy{Mechanism: m}, Seed: c.Seed, Cohort: c.Cohort, Poisson: c.Sampling == "poisson", Shuffle: c.Sampling == "shuffle"}
 	a.Mechanism, a.Rate, a.taken, a.restart = m, 1, draws.MostTaken(clients, 0, rounds), clients/c.Cohort
 	a.total = draws.MostTakenOf(clients, trials, rounds)
 	for trial := 1; trial < trials; trial++ {
@@ -175,7 +177,7 @@ func (a *Account) calibrate(epsilon float64) (noise float64, err error) {
 // steps returns how many releases of the Gaussian mechanism a number of rounds are.
 func (a *Account) steps(rounds int) int {
 	switch a.Mechanism {
-	case fl.LocalNoise:
+	case fl.LocalNoise, fl.BandedNoise:
 		return a.takenIn(rounds)
 	case fl.TreeNoise: // each trial has trees of its own
 		whole := len(a.taken) - 1
@@ -265,6 +267,25 @@ func (a *Account) Spent(rounds int) float64 {
 	return a.after(a.plans[:1], rounds).Rough(a.Delta)
 }
 
+// shownSteps is how often Shown asks the account in all rounds.
+const shownSteps = 16
+
+// Shown is like Spent, for showing progress: it is that of up to a sixteenth of all rounds
+// later, never below and never above what all rounds cost, and mostly takes microseconds.
+func (a *Account) Shown(rounds int) float64 {
+	step := (a.Rounds + shownSteps - 1) / shownSteps
+	if step == 0 {
+		return a.Spent(rounds)
+	}
+	at := min((rounds+step-1)/step*step, a.Rounds)
+	spent, ok := a.shown.Load(at)
+	if !ok {
+		spent = a.Spent(at)
+		a.shown.Store(at, spent)
+	}
+	return min(spent.(float64), a.Bound(rounds))
+}
+
 // Bound is like Spent, by Rényi divergences: it takes microseconds and may be larger.
 func (a *Account) Bound(rounds int) float64 {
 	if a.kinds != nil {
@@ -285,6 +306,8 @@ func (a *Account) Describe() string {
 		neighbors, sampling = "the data of one client", fmt.Sprintf("each client adds noise to its own update, and sends at most %d", a.Participations)
 	case a.Mechanism == fl.TreeNoise:
 		neighbors, sampling = "one client that sends nothing", fmt.Sprintf("noise by trees of %d rounds, in each of which a client sends once", a.restart)
+	case a.Mechanism == fl.BandedNoise:
+		neighbors, sampling = "one client that sends nothing", fmt.Sprintf("noise by a banded matrix, and a client sends at most %d times, every %d rounds", a.Participations, a.restart)
 	case a.Mechanism == fl.SampleNoise:
 		neighbors, sampling = "one sample of a client more or less", fmt.Sprintf("noise on each client's gradients, and a client takes part at most %d times", a.Participations)
 	case a.Relation == RelationReplace:

@@ -18,7 +18,8 @@ type DP struct {
 	Epsilon     float64 `toml:"epsilon" in:"[0, 1000]" doc:"epsilon of user-level differential privacy that the whole run may cost: the noise is computed from it; 0: off, unless dp.noise is set"`
 	Delta       float64 `toml:"delta" in:"[1e-30, 1)" doc:"delta of differential privacy; choose it well below 1 over the number of clients"`
 	Noise       float64 `toml:"noise" in:"[0, 10000]" doc:"noise multiplier, the standard deviation of the noise on the sum over its sensitivity, instead of dp.epsilon, which is then computed" also:"noise_multiplier sigma z"`
-	Mechanism   string  `toml:"mechanism" of:"central local tree sample" doc:"who adds the noise: central, the server to the sum of each round; local, each client to its own update, so that the server need not be trusted; tree, the server to the sums of all rounds so far by a binary tree (DP-FTRL), for sampling = \"shuffle\"; sample, each client to its clipped gradients (DP-SGD), which protects samples instead of clients; default: central" also:"ftrl ldp sgd"`
+	Mechanism   string  `toml:"mechanism" of:"central local tree banded sample" doc:"who adds the noise: central, the server to the sum of each round; local, each client to its own update, so that the server need not be trusted; tree, the server to the sums of all rounds so far by a binary tree (DP-FTRL), for sampling = \"shuffle\"; banded, the server by a banded matrix (DP-MF), for sampling = \"shuffle\", where clients then take turns in one order; sample, each client to its clipped gradients (DP-SGD), which protects samples instead of clients; default: central" also:"ftrl ldp sgd"`
+	Bands       int     `toml:"bands" by:"run" in:"[0, inf)" doc:"bands of the matrix of dp.mechanism = \"banded\", at most clients/cohort; the trial keeps as many vectors of the model's size; default: that, but at most 16" also:"min_separation"`
 	Clip        float64 `toml:"clip" in:"[0, 1e9]" doc:"norm to which each client's change of the weights is clipped, or with dp.mechanism = \"sample\" each sample's gradient; with dp.quantile the first one; default with dp.quantile: 0.1" also:"clip_norm clipping_norm max_grad_norm"`
 	Quantile    float64 `toml:"quantile" in:"[0, 1)" doc:"adaptive clipping: the clipping norm follows this quantile of the norms of the clients' changes, such as 0.5; 0: the norm is fixed"`
 	Accountant  string  `toml:"accountant" of:"pld rdp" doc:"accountant: pld, the privacy loss distribution, or rdp, Rényi differential privacy; default: pld, but rdp for cohorts of a fixed size"`
@@ -107,6 +108,8 @@ func (d *DP) checkMechanism(sampling string) error {
 		given = fmt.Sprintf("dp.assume = %q", d.Assume)
 	case d.Mechanism == fl.SampleNoise && d.Accountant == "pld":
 		return &key.Error{Key: "dp.accountant", Problem: fmt.Sprintf(" = \"pld\": clients with unequal numbers of samples are accounted for by \"rdp\" only with dp.mechanism = %q; leave it out", d.Mechanism)}
+	case d.Mechanism == fl.BandedNoise && sampling != "shuffle":
+		return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: a client must not take part twice within the bands, as it may with sampling = %q; use sampling = \"shuffle\"", d.Mechanism, sampling)}
 	case d.Mechanism == fl.TreeNoise && sampling != "shuffle":
 		return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: a client must not take part twice in a tree, as it may with sampling = %q; use sampling = \"shuffle\"", d.Mechanism, sampling)}
 	default:
@@ -122,6 +125,8 @@ func (c *Config) checkPrivateTuning() error {
 		return &key.Error{Key: name, Problem: fmt.Sprintf(format, args...)}
 	}
 	switch score := c.Score; {
+	case c.Private() && c.DP.Mechanism == fl.BandedNoise:
+		return bad("dp.mechanism", " = %q: a study is not accounted for with it; use \"tree\", or fedfast run", c.DP.Mechanism)
 	case c.Private() && !c.DP.central():
 		return c.checkMechanismTuning()
 	case !c.Private() || c.DP.Scores == scoresPublic:
@@ -195,7 +200,7 @@ func (c *Config) Privacy(sizes []int, tune bool) (*fl.Privacy, *Account, error) 
 		}
 		a.Tuning = &TuningAccount{Public: d.Scores == scoresPublic}
 	}
-	a.Rounds = rounds
+	a.Rounds, a.shown = rounds, &sync.Map{}
 	if err := a.mechanism(c, sizes); err != nil {
 		return nil, nil, err
 	}
@@ -223,7 +228,7 @@ func (c *Config) Privacy(sizes []int, tune bool) (*fl.Privacy, *Account, error) 
 	switch {
 	case a.Mechanism == fl.LocalNoise:
 		a.Relation, sensitivity = RelationReplace, 2
-	case a.Mechanism == fl.TreeNoise:
+	case a.Mechanism == fl.TreeNoise, a.Mechanism == fl.BandedNoise:
 		a.Relation = RelationZeroOut
 	case a.Mechanism == fl.SampleNoise:
 		a.Accountant, a.Relation = "rdp", RelationSample
@@ -247,7 +252,7 @@ func (c *Config) Privacy(sizes []int, tune bool) (*fl.Privacy, *Account, error) 
 	scale := float64(c.Cohort) / float64(noiseCohort)
 	a.own = slices.Clone(a.plans)
 	a.own[0].Q, a.own[0].Sigma = float64(c.Cohort)/float64(clients), a.Noise*scale
-	p := &fl.Privacy{Mechanism: a.Mechanism, Clip: a.Clip, Noise: a.Noise * sensitivity * scale}
+	p := &fl.Privacy{Mechanism: a.Mechanism, Bands: d.Bands, Clip: a.Clip, Noise: a.Noise * sensitivity * scale}
 	if searches > 0 {
 		a.search, a.moves = a.Noise*searches*float64(clients)/float64(population), sensitivity
 		a.Tuning.SearchNoise = a.search
