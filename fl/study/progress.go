@@ -109,7 +109,7 @@ func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
 		if a.Whole() { // trials beside each other have all begun
 			rounds = a.Rounds
 		}
-		p.Epsilon = new(a.Bound(rounds))
+		p.Epsilon = new(a.Shown(rounds))
 	}
 	d.setup.Observer.Progress(p)
 }

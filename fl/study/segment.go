@@ -143,7 +143,11 @@ func (t *entrant) score(rec *record.Round) (float64, error) {
 	if t.hit = d.setup.Config.ToGoal() && score <= float64(d.setup.Config.Budget.TrialSeconds); !t.hit {
 		score = t.mean.Add(score, d.setup.Config.Score.Discount)
 	}
-	t.add(d.aims, score, d.setup.Config.Score.Discount, roundValue(rec))
+	of := roundValue(rec)
+	if d.setup.account != nil {
+		of = t.expected(rec, d.setup.Config.Cohort)
+	}
+	t.add(d.aims, score, d.setup.Config.Score.Discount, of)
 	if d.objective.Better(score, t.floor) && d.objective.Better(score, t.BestScore()) {
 		return score, t.Keep(score)
 	}

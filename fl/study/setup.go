@@ -126,7 +126,7 @@ func (s *Setup) training() (fl.Config, error) {
 		Statistics: c.Norm.Statistics, Batch: c.LargestBatch(),
 		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(), Momentum: c.MayHaveMomentum(),
 		Trials: trials, Kept: kept, Elsewhere: elsewhere,
-		Fleet: c.Devices(), Time: most.Time, Sampler: least.Sampler, Updates: c.Update, Aggregation: c.Aggregator,
+		Fleet: c.Devices(), Time: most.Time, Sampler: least.Sampler, Updates: c.Update, Aggregation: c.Aggregation(),
 	}
 	return cfg, cmp.Or(cfg.CheckTime(least.Time), cfg.CheckSampler(most.Sampler))
 }
@@ -161,7 +161,7 @@ func (s *Setup) Memory() (all, waiting int64, err error) {
 	}
 	cfg, err := plain.training()
 	if s.Config.Private() {
-		cfg.Privacy = &fl.Privacy{Mechanism: s.Config.DP.Mechanism}
+		cfg.Privacy = &fl.Privacy{Mechanism: s.Config.DP.Mechanism, Bands: s.Config.DP.Bands}
 	}
 	if err == nil {
 		err = cfg.CheckMemory()

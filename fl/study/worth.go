@@ -15,6 +15,9 @@ import (
 type worth struct {
 	values map[string]float64
 	means  map[string]*Discounted // of what is of a model, since the last rung
+
+	down, up float64 // of a client, in a private study
+	unknown  int     // rounds without clients before the first one with some
 }
 
 // add takes in a round with its trial's score after it. of returns the round's own value of
@@ -65,6 +68,28 @@ func roundValue(rec *record.Round) func(metric string) float64 {
 			return float64(rec.Down)
 		}
 		return float64(rec.Values[metric])
+	}
+}
+
+// expected is roundValue in a private study: bytes are those of the expected cohort, whatever
+// the number of clients that came, as all clients send and receive the same.
+func (w *worth) expected(rec *record.Round, cohort int) func(metric string) float64 {
+	n, rounds := float64(len(rec.Clients)), 1.0
+	switch {
+	case n > 0:
+		rounds += float64(w.unknown)
+		w.down, w.up, w.unknown = float64(rec.Down)/n, float64(rec.Up)/n, 0
+	case w.up == 0:
+		w.unknown++
+	}
+	return func(metric string) float64 {
+		switch metric {
+		case tuners.MetricBytesUp:
+			return w.up * float64(cohort) * rounds
+		case tuners.MetricBytesDown:
+			return w.down * float64(cohort) * rounds
+		}
+		return roundValue(rec)(metric)
 	}
 }
 

@@ -62,7 +62,8 @@ func (c *Config) checkMetrics(names []string) error {
 	}
 	for _, name := range names[1:] {
 		switch name {
-		case tuners.MetricSecondsSimulated, tuners.MetricBytesUp, tuners.MetricBytesDown:
+		case tuners.MetricBytesUp, tuners.MetricBytesDown: // of the expected cohort where it is private
+		case tuners.MetricSecondsSimulated:
 			if c.Private() {
 				return refuse(": %s tells of the clients of a private study, and no noise covers it; leave it out", name)
 			}

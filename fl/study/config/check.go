@@ -23,7 +23,8 @@ func (c *Config) Check() error {
 		return key.Unknown("model", clip(c.Model.Name), known)
 	}
 	_, badUpdate := c.Update.Chain()
-	_, badAggregator := c.Aggregator.Aggregator()
+	aggregation := c.Aggregation()
+	_, badAggregator := aggregation.Aggregator()
 	return errors.Join(append(c.checkKeys(), badUpdate, badAggregator, c.checkHead(), c.checkSet(), c.checkInit(), c.Fleet.Check(), c.checkTime(), c.checkSampler(), c.Client.Check(), c.Server.Check(), c.checkDP(), c.Score.check(c.Objective), c.Eval.check(), c.checkBudget(), c.checkAim(), c.checkAims(), c.Tuner.check(), c.checkFrom(), c.Loss.check())...)
 }
 
@@ -47,6 +48,9 @@ func (c *Config) CheckFor(mode string) error {
 			return err
 		}
 		return c.CheckSpace()
+	}
+	if _, err := c.Aggregator.Aggregator(); err != nil { // whatever the space has
+		return err
 	}
 	method, err := fl.MethodByName(c.Method)
 	if err != nil {

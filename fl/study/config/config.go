@@ -286,6 +286,16 @@ func (c *Config) MayHaveMomentum() bool {
 	return searched || c.Client.Momentum != 0 || c.ClientTuner.Name != ""
 }
 
+// Aggregation returns the keys aggregator.*. A bound that is in the search space alone is 1
+// there: each trial has its own.
+func (c *Config) Aggregation() fl.Aggregation {
+	a := c.Aggregator
+	if _, searched := c.Space["aggregator.bound"]; searched && a.Bound == 0 {
+		a.Bound = 1
+	}
+	return a
+}
+
 // Hyper returns the hyperparameters before any tuning.
 func (c *Config) Hyper() hyper.Values {
 	return hyper.Values{Client: c.Client.Client, Server: c.Server, Time: c.Time, Sampler: c.Chosen(), Update: c.Update.Update, Aggregator: c.Aggregator.Aggregation}

@@ -104,7 +104,7 @@ func TestMechanisms(t *testing.T) {
 			for _, rounds := range []int{0, 1, 7, 23} {
 				want := privacy.Plan{Q: 1, Sigma: p.Noise / moves, Steps: steps(rounds)}.PLD(delta)
 				spent := a.After(rounds)
-				if spent.Participations != taken[rounds] || math.Abs(spent.Epsilon-want) > 1e-9 || math.Abs(a.Spent(rounds)-want) > 1e-9 || a.Bound(rounds) < want {
+				if spent.Participations != taken[rounds] || math.Abs(spent.Epsilon-want) > 1e-9 || math.Abs(a.Spent(rounds)-want) > 1e-9 || a.Bound(rounds) < want || a.Shown(rounds) < want-1e-9 || a.Shown(rounds) > a.Shown(c.Rounds) {
 					t.Errorf("%s, %s: %d rounds cost %v, %v and at most %v with %d participations, want %v with %d", mechanism, sampling, rounds, spent.Epsilon, a.Spent(rounds), a.Bound(rounds), spent.Participations, want, taken[rounds])
 				}
 			}
@@ -219,5 +219,27 @@ func TestMechanismsTuned(t *testing.T) {
 	c.Space = map[string]any{"client.batch": map[string]any{"log2": []any{int64(2), int64(5)}}}
 	if err := c.checkPrivateTuning(); err == nil || !strings.Contains(err.Error(), `accounts for one batch size`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestBoundOfSpace has a study take aggregator.bound from its space, but not a run.
+func TestBoundOfSpace(t *testing.T) {
+	t.Parallel()
+	c := Default()
+	c.Aggregator.Name = "norm_bound"
+	c.Space = map[string]any{"aggregator.bound": map[string]any{"log10": []any{-1.0, 1.0}}}
+	if err := c.CheckFor(ModeTune); err != nil {
+		t.Error(err)
+	}
+	if a := c.Aggregation(); a.Bound == 0 || c.Aggregator.Bound != 0 {
+		t.Errorf("the space gives a bound of %v, and the base %v", a.Bound, c.Aggregator.Bound)
+	}
+	const want = `aggregator.bound is not set: aggregator.name = "norm_bound" needs it`
+	if err := c.CheckFor(ModeRun); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a run gives %v, want %q", err, want)
+	}
+	c.Space["aggregator.bound"] = map[string]any{"uniform": []any{-1.0, 1.0}}
+	if err := c.CheckFor(ModeTune); err == nil || !strings.Contains(err.Error(), "space.aggregator.bound") {
+		t.Errorf("a bound of -1 gives %v", err)
 	}
 }
