@@ -45,12 +45,12 @@ var edges, heights = func() (x, y [layers + 1]float64) {
 // stairs has of each layer what an odd number below steps in size is multiplied by, and the
 // size below which it lies within the layer above, so that nothing else decides.
 var stairs = func() (all [layers]struct {
-	scale float64
-	whole int32
+	scale float32
+	whole uint32
 }) {
 	for i := range all {
-		all[i].scale = edges[i] / steps
-		all[i].whole = int32(edges[i+1] / edges[i] * steps)
+		all[i].scale = float32(edges[i] / steps)
+		all[i].whole = uint32(edges[i+1]/edges[i]*steps) &^ 1
 	}
 	return all
 }()
@@ -62,16 +62,16 @@ func bell(x float64) float64 { return det.Exp(-0.5 * float64(x*x)) }
 
 // add adds numbers of the standard normal distribution, times a factor, two for each word of
 // bits.
-func (g *gauss) add(to []float32, factor float64) {
+func (g *gauss) add(to []float32, factor float32) {
 	for len(to) > 1 {
 		u := g.bits.Uint64()
 		at, beside := &stairs[u%layers], &stairs[u>>32%layers]
 		n, m := int32(u)>>7|1, int32(u>>32)>>7|1
-		x, y := float64(n)*at.scale, float64(m)*beside.scale
-		if max(n, -n) >= at.whole {
+		x, y := float32(n)*at.scale, float32(m)*beside.scale
+		if uint32(n^n>>31) >= at.whole { // the size of n, or 1 less
 			x = g.edge(uint32(u), x)
 		}
-		if max(m, -m) >= beside.whole {
+		if uint32(m^m>>31) >= beside.whole {
 			y = g.edge(uint32(u>>32), y)
 		}
 		to[0] += float32(factor * x)
@@ -86,17 +86,17 @@ func (g *gauss) add(to []float32, factor float64) {
 }
 
 // edge returns a number that lies in a layer but not within the one above, or another one.
-func (g *gauss) edge(u uint32, x float64) float64 {
-	i := u % layers
+func (g *gauss) edge(u uint32, near float32) float32 {
+	i, x := u%layers, float64(near)
 	if i == 0 {
-		return math.Copysign(g.beyond(), x)
+		return float32(math.Copysign(g.beyond(), x))
 	}
 	if heights[i]+float64(det.Unit(g.bits.Uint64())*(heights[i+1]-heights[i])) < bell(x) {
-		return x
+		return near
 	}
 	var two [2]float32
 	g.add(two[:], 1)
-	return float64(two[0])
+	return two[0]
 }
 
 // beyond returns a number of the half normal distribution above tail.

@@ -81,7 +81,7 @@ func (e *Engine) addBlock(sum []float32, block int, of []noiseOf) {
 		for i := first; left > 0 && i < len(strips); i++ {
 			lo = max(lo, strips[i].lo)
 			to := sum[lo:min(lo+left, strips[i].hi)]
-			g.add(to, d.factor)
+			g.add(to, float32(d.factor))
 			left -= len(to)
 		}
 	}
