@@ -81,7 +81,17 @@ type boundSqueeze struct {
 func (b *boundSqueeze) Out() Flow { return b.in }
 
 func (b *boundSqueeze) Traits() Traits {
-	return Traits{PerSample: true, ReadsInput: true, Extra: 3*b.in.Ld() + kernels.Pad(b.l.Units), Tangents: true}
+	return Traits{PerSample: true, ReadsInput: true, Group: b.wish(), Extra: 5*b.in.Ld() + 2*kernels.Pad(b.l.Units), Tangents: true}
+}
+
+// wish returns how many samples should go through the dense layers together: several where
+// their weights do not stay in the first cache, so that these are read less often.
+func (b *boundSqueeze) wish() int {
+	const nearFloats, several = 4096, 8
+	if b.l.bf16 || b.in.Ld()*b.l.Units <= nearFloats {
+		return 1
+	}
+	return several
 }
 
 // FLOPs counts the two dense layers.
@@ -109,7 +119,7 @@ type squeezeState struct {
 	x, y, dx               Act
 	means, hidden          []float32 // of each sample
 	gate, slope            []float32
-	dGate, dHidden, dMeans []float32 // of one sample
+	dGate, dHidden, dMeans []float32
 	lanes                  []float32
 	norm                   kernels.ImageNorm
 	zero                   []float32
@@ -124,12 +134,12 @@ func (b *boundSqueeze) NewState(e *Env) State {
 	s.w2 = s.b1 + units
 	s.b2 = s.w2 + b.up.K*b.up.N
 	s.end = s.b2 + ld
-	for _, f := range []*[]float32{&s.means, &s.gate, &s.slope} {
+	for _, f := range []*[]float32{&s.means, &s.gate, &s.slope, &s.dGate, &s.dMeans} {
 		*f = e.Arena.Alloc(e.Samples * ld)
 	}
-	s.hidden = e.Arena.Alloc(e.Samples * units)
-	s.dGate, s.dMeans, s.zero, s.dHidden = e.Arena.Alloc(ld), e.Arena.Alloc(ld), e.Arena.Alloc(ld), e.Arena.Alloc(units)
-	s.lanes = e.Arena.Alloc(max(b.down.LaneSize(1), b.up.LaneSize(1)))
+	s.hidden, s.dHidden = e.Arena.Alloc(e.Samples*units), e.Arena.Alloc(e.Samples*units)
+	s.zero = e.Arena.Alloc(ld)
+	s.lanes = e.Arena.Alloc(max(b.down.LaneSize(e.Samples), b.up.LaneSize(e.Samples)))
 	s.norm = kernels.ImageNorm{H: b.in.H, W: b.in.W, C: ld, Sum: make([]float64, ld), Inner: make([]float64, ld)}
 	if e.NeedDX {
 		s.dx = e.Gradient()
@@ -143,33 +153,38 @@ func (b *boundSqueeze) NewState(e *Env) State {
 	return s
 }
 
-// multiply is the forward pass of one of the two layers.
-func (s *squeezeState) multiply(d tensor.Dense, y, x, w, bias []float32, relu bool) {
-	if s.b.l.bf16 {
-		tensor.DenseBF16{Dense: d}.Forward(y, len(y), x, len(x), 1, w, bias, relu, s.scratch.floats)
+// multiply is the forward pass of one of the two layers for n samples.
+func (s *squeezeState) multiply(d tensor.Dense, n int, y, x, w, bias []float32, relu bool) {
+	ldx := kernels.Pad(d.K)
+	if !s.b.l.bf16 {
+		d.Forward(y, d.N, x, ldx, n, w, bias, relu)
 		return
 	}
-	d.Forward(y, len(y), x, len(x), 1, w, bias, relu)
+	for i := range n {
+		tensor.DenseBF16{Dense: d}.Forward(y[i*d.N:], d.N, x[i*ldx:], ldx, 1, w, bias, relu, s.scratch.floats)
+	}
 }
 
-// back is the backward pass of one of the two layers, whose biases follow its
+// back is the backward pass of one of the two layers for n samples. Its biases follow its
 // weights, at w in the parameters. dx is nil if it is not wanted.
-func (s *squeezeState) back(r *Run, d tensor.Dense, w int, dx, x, dy []float32, add bool) {
-	size := d.K * d.N
+func (s *squeezeState) back(r *Run, d tensor.Dense, n, w int, dx, x, dy []float32, add bool) {
+	size, ldx := d.K*d.N, kernels.Pad(d.K)
 	gw, weights := r.G[w:w+size], r.W[w:w+size]
-	d.BackwardBias(r.G[w+size:][:d.N], dy, d.N, 1, add)
-	if s.b.l.bf16 {
-		half := tensor.DenseBF16{Dense: d}
-		half.Load(x, len(x), dy, d.N, 1, s.scratch.floats)
-		half.WeightsPart(d.Whole(), gw, d.K, 1, add, s.scratch.floats)
+	d.BackwardBias(r.G[w+size:][:d.N], dy, d.N, n, add)
+	if !s.b.l.bf16 {
+		d.BackwardWeights(gw, x, ldx, dy, d.N, n, add)
 		if dx != nil {
-			half.BackwardInput(dx, len(dx), 1, weights, s.lanes, s.scratch.floats)
+			d.BackwardInput(dx, ldx, dy, d.N, n, weights, s.lanes)
 		}
 		return
 	}
-	d.BackwardWeights(gw, x, len(x), dy, d.N, 1, add)
-	if dx != nil {
-		d.BackwardInput(dx, len(dx), dy, d.N, 1, weights, s.lanes)
+	half := tensor.DenseBF16{Dense: d}
+	for i := range n { // a pair of samples would be rounded in another order
+		half.Load(x[i*ldx:], ldx, dy[i*d.N:], d.N, 1, s.scratch.floats)
+		half.WeightsPart(d.Whole(), gw, d.K, 1, add || i > 0, s.scratch.floats)
+		if dx != nil {
+			half.BackwardInput(dx[i*ldx:], ldx, 1, weights, s.lanes, s.scratch.floats)
+		}
 	}
 }
 
@@ -177,18 +192,20 @@ func (s *squeezeState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
 	b, n := s.b, &s.norm
 	ld, units := b.in.Ld(), b.down.N
+	means, hidden, gate := s.means[lo*ld:hi*ld], s.hidden[lo*units:hi*units], s.gate[lo*ld:hi*ld]
+	clear(means)
 	for i := lo; i < hi; i++ {
-		means, hidden, gate := s.means[i*ld:][:ld], s.hidden[i*units:][:units], s.gate[i*ld:][:ld]
-		clear(means)
 		for y := range b.in.H {
-			kernels.ColSum(means, x.At(i, y, 0), b.in.W, ld, ld)
+			kernels.ColSum(s.means[i*ld:][:ld], x.At(i, y, 0), b.in.W, ld, ld)
 		}
-		kernels.Scale(means, 1/float32(b.in.H*b.in.W))
-		s.multiply(b.down, hidden, means, r.W[s.w1:s.b1], r.W[s.b1:s.w2], true)
-		s.multiply(b.up, gate, hidden, r.W[s.w2:s.b2], r.W[s.b2:s.end], false)
-		kernels.Curves(kernels.CurveHardSigmoid, gate, s.slope[i*ld:][:ld], gate)
+	}
+	kernels.Scale(means, 1/float32(b.in.H*b.in.W))
+	s.multiply(b.down, hi-lo, hidden, means, r.W[s.w1:s.b1], r.W[s.b1:s.w2], true)
+	s.multiply(b.up, hi-lo, gate, hidden, r.W[s.w2:s.b2], r.W[s.b2:s.end], false)
+	kernels.Curves(kernels.CurveHardSigmoid, gate, s.slope[lo*ld:hi*ld], gate)
+	for i := lo; i < hi; i++ {
 		n.X, n.XRow, n.Y, n.YRow = x.At(i, 0, 0), x.Row, s.y.At(i, 0, 0), s.y.Row
-		n.Value, n.Shift = gate, s.zero
+		n.Value, n.Shift = s.gate[i*ld:][:ld], s.zero
 		kernels.NormForward(n)
 		if r.V != nil {
 			s.forwardTangents(r, i)
@@ -200,32 +217,33 @@ func (s *squeezeState) Forward(r *Run, x Act, lo, hi int) Act {
 // Backward: the share of a channel has as its gradient the sum over the image of dy*x.
 func (s *squeezeState) Backward(r *Run, dy Act, lo, hi int) Act {
 	b, n := s.b, &s.norm
-	ld, units := b.in.Ld(), b.down.N
-	for i := lo; i < hi; i++ {
-		if r.V != nil {
+	ld, units, add := b.in.Ld(), b.down.N, !r.Starts(lo)
+	if r.V != nil {
+		for i := lo; i < hi; i++ {
 			s.backwardTangents(r, dy, i)
-			continue
 		}
-		add := !r.Starts(i)
+		return s.dx
+	}
+	for i := lo; i < hi; i++ {
 		n.X, n.XRow, n.Y, n.YRow = s.x.At(i, 0, 0), s.x.Row, dy.At(i, 0, 0), dy.Row
 		kernels.NormSums(n)
 		for c := range b.in.C {
-			s.dGate[c] = float32(n.Inner[c]) * s.slope[i*ld+c]
+			s.dGate[i*ld+c] = float32(n.Inner[c]) * s.slope[i*ld+c]
 		}
-		hidden := s.hidden[i*units:][:units]
-		s.back(r, b.up, s.w2, s.dHidden, hidden, s.dGate, add)
-		kernels.ReLUBackward(s.dHidden, s.dHidden, hidden)
-		dMeans := s.dMeans
-		if s.dx.Data == nil {
-			dMeans = nil
-		}
-		s.back(r, b.down, s.w1, dMeans, s.means[i*ld:][:ld], s.dHidden, add)
-		if dMeans == nil {
-			continue
-		}
-		kernels.Scale(s.dMeans, 1/float32(b.in.H*b.in.W))
+	}
+	hidden, dHidden := s.hidden[lo*units:hi*units], s.dHidden[lo*units:hi*units]
+	s.back(r, b.up, hi-lo, s.w2, dHidden, hidden, s.dGate[lo*ld:], add)
+	kernels.ReLUBackward(dHidden, dHidden, hidden)
+	if s.dx.Data == nil {
+		s.back(r, b.down, hi-lo, s.w1, nil, s.means[lo*ld:], dHidden, add)
+		return s.dx
+	}
+	dMeans := s.dMeans[lo*ld : hi*ld]
+	s.back(r, b.down, hi-lo, s.w1, dMeans, s.means[lo*ld:], dHidden, add)
+	kernels.Scale(dMeans, 1/float32(b.in.H*b.in.W))
+	for i := lo; i < hi; i++ {
 		n.X, n.XRow, n.Y, n.YRow = dy.At(i, 0, 0), dy.Row, s.dx.At(i, 0, 0), s.dx.Row
-		n.Value, n.Shift = s.gate[i*ld:][:ld], s.dMeans
+		n.Value, n.Shift = s.gate[i*ld:][:ld], s.dMeans[i*ld:][:ld]
 		kernels.NormForward(n)
 	}
 	return s.dx

@@ -71,6 +71,7 @@ func (s *squeezeState) sumProduct(v, x Act, i int) []float64 {
 func (s *squeezeState) backwardTangents(r *Run, dy Act, i int) {
 	b, t, add := s.b, s.tangents, !r.Starts(i)
 	ld, units := b.in.Ld(), b.down.N
+	dGate, dHidden, dMeans := s.dGate[:ld], s.dHidden[:units], s.dMeans[:ld]
 	x, along := s.x.Tangent(), dy.Tangent()
 	slope := s.slope[i*ld:][:ld]
 	copy(t.other, s.sumProduct(along, s.x, i))
@@ -78,21 +79,21 @@ func (s *squeezeState) backwardTangents(r *Run, dy Act, i int) {
 		t.dGate[c] = float32(t.other[c]+v) * slope[c]
 	}
 	for c, v := range s.sumProduct(dy, s.x, i)[:b.in.C] {
-		s.dGate[c] = float32(v) * slope[c]
+		dGate[c] = float32(v) * slope[c]
 	}
 	hidden := s.hidden[i*units:][:units]
-	s.backTangents(r, b.up, s.w2, [2][]float32{s.dHidden, t.dHidden}, [2][]float32{hidden, t.hidden[i*units:]}, [2][]float32{s.dGate, t.dGate}, add)
-	kernels.ReLUBackward(s.dHidden, s.dHidden, hidden)
+	s.backTangents(r, b.up, s.w2, [2][]float32{dHidden, t.dHidden}, [2][]float32{hidden, t.hidden[i*units:]}, [2][]float32{dGate, t.dGate}, add)
+	kernels.ReLUBackward(dHidden, dHidden, hidden)
 	kernels.ReLUBackward(t.dHidden, t.dHidden, hidden)
-	s.backTangents(r, b.down, s.w1, [2][]float32{s.dMeans, t.dMeans}, [2][]float32{s.means[i*ld:], t.means[i*ld:]}, [2][]float32{s.dHidden, t.dHidden}, add)
+	s.backTangents(r, b.down, s.w1, [2][]float32{dMeans, t.dMeans}, [2][]float32{s.means[i*ld:], t.means[i*ld:]}, [2][]float32{dHidden, t.dHidden}, add)
 	if s.dx.Data == nil {
 		return
 	}
-	for _, d := range [][]float32{s.dMeans, t.dMeans} {
+	for _, d := range [][]float32{dMeans, t.dMeans} {
 		kernels.Scale(d, 1/float32(b.in.H*b.in.W))
 	}
 	dx, gate := s.dx.Tangent(), s.gate[i*ld:][:ld]
-	s.scaled(s.dx, i, dy, i, gate, s.dMeans)
+	s.scaled(s.dx, i, dy, i, gate, dMeans)
 	s.scaled(dx, i, along, i, gate, t.dMeans)
 	s.scaled(t.part, 0, dy, i, t.gate[i*ld:][:ld], s.zero)
 	addImage(dx, i, t.part, 0, b.in)
