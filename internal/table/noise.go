@@ -94,8 +94,16 @@ func quartiles(xs, weights []float64) Quartiles {
 // settings are how scores are taken; epsilon is 0 for none.
 var settings = []NoiseCell{
 	{},
-	{Private: true}, {Private: true, Epsilon: 100}, {Private: true, Epsilon: 10}, {Private: true, Epsilon: 1}, {Private: true, Epsilon: 0.1},
-	{Bias: 1}, {Bias: 1.5}, {Bias: 3}, {Shuffled: 0.5}, {Shuffled: 1},
+	{Private: true},
+	{Private: true, Epsilon: 100},
+	{Private: true, Epsilon: 10},
+	{Private: true, Epsilon: 1},
+	{Private: true, Epsilon: 0.1},
+	{Bias: 1},
+	{Bias: 1.5},
+	{Bias: 3},
+	{Shuffled: 0.5},
+	{Shuffled: 1},
 }
 
 // defaultTrials is the number of configurations that a search draws, as in noisy evaluation's
