@@ -74,7 +74,7 @@ func Explain(ctx context.Context, cfg Config) (*Explanation, error) {
 	return explain(net.name, n, precision, r, ws.Work(), reps*m.samples, median(seconds)), ctx.Err()
 }
 
-// explain puts together what was measured: the work of so many steps, of which each takes
+// explain puts together what was measured: the work of steps training steps, each of which takes
 // seconds when its layers are not measured.
 func explain(name string, n int, p nn.Precision, r roofline, work []nn.Work, steps int, seconds float64) *Explanation {
 	e := &Explanation{

@@ -7,7 +7,7 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// Bandwidth is how fast memory is read that holds so many bytes.
+// Bandwidth is how fast memory of a size, in bytes, is read.
 type Bandwidth struct {
 	Bytes          int     `json:"bytes"`
 	BytesPerSecond float64 `json:"bytes_per_second"`
@@ -42,7 +42,7 @@ type roofline struct {
 	bands []Bandwidth
 }
 
-// reads returns the seconds of moving so many bytes that lie among others.
+// reads returns the seconds of moving a number of bytes that lie among others.
 func (r roofline) reads(bytes, among int64) float64 {
 	for _, b := range r.bands {
 		if among <= int64(b.Bytes) || b == r.bands[len(r.bands)-1] {

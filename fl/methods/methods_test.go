@@ -180,7 +180,7 @@ func TestEveryMethodKeepsThePromises(t *testing.T) {
 
 func TestEveryMethodLearns(t *testing.T) {
 	if testing.Short() {
-		t.Skip("15 rounds of every method; TestEveryMethodKeepsThePromises runs them on several workers")
+		t.Skip("25 rounds of every method; TestEveryMethodKeepsThePromises runs them on several workers")
 	}
 	fed := fltest.OpenGlyphs(t, 24, 60)
 	forEachMethod(t, func(t *testing.T, m fl.Method) {
@@ -199,7 +199,7 @@ func TestEveryMethodLearns(t *testing.T) {
 			return v
 		}
 		before := eval()
-		runRounds(t, tr, plan, 15)
+		runRounds(t, tr, plan, 25)
 		after := eval()
 		// MAML's weights need only be good to start from.
 		if !(after.PersonalizedTest.Loss < before.PersonalizedTest.Loss) || m.Name != "maml" && !(after.GlobalTest.Loss < before.GlobalTest.Loss) {

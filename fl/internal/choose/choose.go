@@ -73,7 +73,7 @@ func columns(state [][]float32, number, clients int) ([][]float32, error) {
 	return state, nil
 }
 
-// Weights returns whole numbers in proportion to those of clients, such that they can be
+// Weights returns integers in proportion to those of clients, such that they can be
 // summed.
 func Weights(of []float64) []int64 {
 	const most = 1 << 38

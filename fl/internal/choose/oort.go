@@ -181,7 +181,7 @@ func (c *Oort) Put(client int32) {
 // End implements Chooser.
 func (c *Oort) End(client int32, _ uint64) { c.Put(client) }
 
-// weight returns a client's utility as a whole number, above 0.
+// weight returns a client's utility as an integer, above 0.
 func (c *Oort) weight(k *trained) int64 { return int64(c.utility(k) * (1 << 30)) }
 
 // utility returns a client's utility: the statistical one, clipped at a quantile and scaled

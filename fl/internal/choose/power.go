@@ -32,7 +32,7 @@ type scored struct {
 	client int32
 }
 
-// NewPower returns a Power of clients with so many samples.
+// NewPower returns a Power of clients with these numbers of samples.
 func NewPower(samples []int64, s fleet.Sampler, key Key) *Power {
 	return &Power{key: key, samples: samples, candidates: s.Candidates}
 }

@@ -20,7 +20,7 @@ type Order struct {
 	place   []int32 // of each client
 }
 
-// NewOrder returns the order of clients that take so many seconds.
+// NewOrder returns the order of clients by the seconds that they take.
 func NewOrder(seconds []float64) *Order {
 	o := &Order{clients: make([]int32, len(seconds)), place: make([]int32, len(seconds))}
 	for i := range o.clients {

@@ -325,7 +325,7 @@ func TestThreatHostileParts(t *testing.T) {
 		text = put.AppendUint32(text, 0) // rows
 		text = put.AppendUint32(text, uint32(slots))
 		for range slots {
-			text = append(put.AppendUint64(text, client), make([]byte, 30*8)...)
+			text = append(put.AppendUint64(text, client), make([]byte, 28*8)...)
 		}
 		return put.AppendUint32(text, crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)))
 	}
