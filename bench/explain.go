@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/fedfast/fedfast/internal/estimate"
 	"github.com/fedfast/fedfast/internal/sys/memory"
@@ -105,13 +106,11 @@ func explain(name string, n int, p nn.Precision, r roofline, work []nn.Work, ste
 
 // Heading says in lines what was measured, and on which machine.
 func (e *Explanation) Heading() []string {
-	line := "read from"
-	for i, b := range e.Bandwidths {
-		if i > 0 {
-			line += ","
-		}
-		line += fmt.Sprintf(" %s at %.0f GB/s", memory.Size(int64(b.Bytes)), b.BytesPerSecond/1e9)
+	var rates []string
+	for _, b := range e.Bandwidths {
+		rates = append(rates, fmt.Sprintf("%s at %.0f GB/s", memory.Size(int64(b.Bytes)), b.BytesPerSecond/1e9))
 	}
+	line := "read from " + strings.Join(rates, ", ")
 	return []string{
 		fmt.Sprintf("%s, batches of %d, %s: a training step takes %s, of which the machine's limit is %s (%s)",
 			e.Model, e.Batch, e.Precision, duration(e.Seconds), duration(e.Roofline), percent(e.RooflineFraction)),

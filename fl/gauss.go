@@ -42,12 +42,14 @@ var edges, heights = func() (x, y [layers + 1]float64) {
 	return x, y
 }()
 
-// stairs has of each layer what an odd number below steps in size is multiplied by, and the
-// size below which it lies within the layer above, so that nothing else decides.
-var stairs = func() (all [layers]struct {
+type stair struct {
 	scale float32
 	whole uint32
-}) {
+}
+
+// stairs has of each layer what an odd number below steps in size is multiplied by, and the
+// size below which it lies within the layer above, so that nothing else decides.
+var stairs = func() (all [layers]stair) {
 	for i := range all {
 		all[i].scale = float32(edges[i] / steps)
 		all[i].whole = uint32(edges[i+1]/edges[i]*steps) &^ 1

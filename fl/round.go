@@ -125,7 +125,7 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 		Round: t.round, Server: plan.Server, aggregates: map[string]float64{}, Start: math.NaN(), End: math.NaN(),
 		draws: kernels.Key(cfg.Seed, uint64(t.number), uint64(t.round), purposeScore), numbers: cfg.Model.Loss().Numbers(),
 	}
-	fail := func(err error) (*RoundResult, error) {
+	fail := func(err error) (*RoundResult, error) { //nolint:unparam // for its callers
 		return nil, fmt.Errorf("trial %d, round %d: %w", t.number, t.round, err)
 	}
 	kept := fail

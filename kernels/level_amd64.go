@@ -19,10 +19,10 @@ func detect() []Level {
 
 // at returns the table of a level.
 func at[T any](l Level, generic, avx2, avx512 T) T {
-	switch l {
-	case AVX512:
+	if l == AVX512 {
 		return avx512
-	case AVX2:
+	}
+	if l == AVX2 {
 		return avx2
 	}
 	return generic

@@ -185,7 +185,7 @@ func study(t testing.TB, trials, clients tuners.Tuner, budget tuners.Budget) (tr
 				return b.String(), running[0].score, running[d.Best].score
 			case tuners.Stop, tuners.Release, tuners.Wait:
 				continue
-			case tuners.Score:
+			case tuners.Score, tuners.Local:
 				t.Fatalf("unexpected %s", d.Kind)
 			}
 			for ; tr.round < d.ToRound; tr.round++ {

@@ -80,10 +80,10 @@ func (d *driver) whole(dec tuners.Decision) error {
 	if !d.setup.account.Whole() || dec.Kind == tuners.Start && dec.ToRound == b.TrialRounds && dec.Trial < b.Rounds/b.TrialRounds {
 		return nil
 	}
-	switch {
-	case dec.Kind == tuners.Start || dec.Kind == tuners.Resume || dec.Kind == tuners.Fork:
+	if dec.Kind == tuners.Start || dec.Kind == tuners.Resume || dec.Kind == tuners.Fork {
 		return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: the account is for trials that all run budget.trial_rounds rounds, as those of random, grid, bo and tpe; use one of these, or \"central\"", d.setup.Config.DP.Mechanism)}
-	case dec.Kind == tuners.Local:
+	}
+	if dec.Kind == tuners.Local {
 		return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: what clients tell that train by themselves is accounted for with \"central\" only", d.setup.Config.DP.Mechanism)}
 	}
 	return nil

@@ -41,7 +41,7 @@ func (c *Longest) Set(fleet.Sampler) {}
 
 // Reset implements Chooser.
 func (c *Longest) Reset(out map[int32]bool) {
-	for i := len(c.before) - 1; i >= 0; i-- {
+	for i := len(c.before) - 1; i >= 0; i-- { //nolint:modernize // the same
 		if t := c.before[i]; t.job > 0 {
 			c.last[t.client] = t.job
 		} else {
