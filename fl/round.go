@@ -125,17 +125,13 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 		Round: t.round, Server: plan.Server, aggregates: map[string]float64{}, Start: math.NaN(), End: math.NaN(),
 		draws: kernels.Key(cfg.Seed, uint64(t.number), uint64(t.round), purposeScore), numbers: cfg.Model.Loss().Numbers(),
 	}
-	fail := func(err error) (*RoundResult, error) { //nolint:unparam // for its callers
-		return nil, fmt.Errorf("trial %d, round %d: %w", t.number, t.round, err)
-	}
-	kept := fail
-	fail = func(err error) (*RoundResult, error) {
+	undone := func(err error) error {
 		if t.clock != nil {
 			t.clock.Undo()
 		} else if t.chooser != nil {
 			t.chooser.Reset(nil)
 		}
-		return kept(err)
+		return fmt.Errorf("trial %d, round %d: %w", t.number, t.round, err)
 	}
 	if t.clock != nil {
 		err = t.simulate(ctx, plan, result)
@@ -143,29 +139,29 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 		result.Slots, err = t.slots(ctx, plan)
 	}
 	if err != nil {
-		return fail(err)
+		return nil, undone(err)
 	}
 	r := &round{Trial: t, plan: plan, probes: probes, slots: result.Slots}
 	own := t.own(result.Slots)
 	t.hold(len(result.Slots))
 	whole, err := r.train(ctx)
 	if err != nil {
-		return fail(err)
+		return nil, undone(err)
 	}
 	if err := t.privatize(whole, result.Slots); err != nil {
-		return fail(err)
+		return nil, undone(err)
 	}
 	mean, number := whole.mean()
 	if err := t.combine(mean, result.Slots); err != nil {
 		t.engine.pool.returnSums(whole)
-		return fail(err)
+		return nil, undone(err)
 	}
 	aside := t.engine.takeAside(mean)
 	u := &Update{Mean: mean, Number: number, Extra: whole.Extra, Own: own, Weight: whole.Weight, Taken: whole.Taken, Clients: len(cfg.Data.Clients), Round: t.round}
 	t.observe(result, u, whole.Signs, probes)
 	if err := t.keepVersion(plan); err != nil {
 		t.engine.pool.returnSums(whole)
-		return fail(err)
+		return nil, undone(err)
 	}
 	t.step(u, plan.Server, aside)
 	t.engine.pool.returnSums(whole)

@@ -54,13 +54,13 @@ func (o ScoreOptions) Check() error {
 func (r *RoundResult) Score(personalized bool, o ScoreOptions) Score {
 	stream := kernels.NewStream(r.draws, 0)
 	if o.Noise > 0 {
-		sum := 0.0
+		var errors []float64
 		for i := range r.Slots {
 			if s := &r.Slots[i]; s.ValExamples > 0 {
-				sum += centered(s.error(personalized))
+				errors = append(errors, s.error(personalized))
 			}
 		}
-		return o.private(sum, stream)
+		return o.PrivateMean(errors, stream)
 	}
 	var all scoreMean
 	var errors []float64

@@ -105,11 +105,11 @@ func validated(seed uint64, ids []int, v EvalConfig, stream *kernels.Stream) []i
 func foldValidated(scores []setScore, o ScoreOptions, stream *kernels.Stream) *Summary {
 	v := &Summary{Clients: len(scores)}
 	if o.Noise > 0 {
-		sum := 0.0
+		errors := make([]float64, len(scores))
 		for i := range scores {
-			sum += centered(scores[i].Error)
+			errors[i] = scores[i].Error
 		}
-		v.Score, v.Clients = o.private(sum, stream), o.Expected
+		v.Score, v.Clients = o.PrivateMean(errors, stream), o.Expected
 		return v
 	}
 	var all scoreMean

@@ -41,8 +41,8 @@ func (c *Longest) Set(fleet.Sampler) {}
 
 // Reset implements Chooser.
 func (c *Longest) Reset(out map[int32]bool) {
-	for i := len(c.before) - 1; i >= 0; i-- { //nolint:modernize // the same
-		if t := c.before[i]; t.job > 0 {
+	for _, t := range slices.Backward(c.before) {
+		if t.job > 0 {
 			c.last[t.client] = t.job
 		} else {
 			delete(c.last, t.client)
