@@ -69,14 +69,7 @@ func TestDroppedSlotsReachTheTuner(t *testing.T) {
 	fedex := &told{Tuner: plugins.Builtin()["fedex"]}
 	s := wideStudy(t, fedex)
 	dir := t.TempDir()
-	s.Store = openStore(t, dir)
-	r, err := Tune(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	r := finish(t, s, dir)
 	recorded := droppedSlots(t, dir)
 	counts := map[int]int{}
 	for i, o := range fedex.rounds {

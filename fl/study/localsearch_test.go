@@ -66,14 +66,7 @@ func localCalls(t *testing.T, dir string) (asked tuners.Decision, told tuners.Tr
 func TestVotesAreTheClients(t *testing.T) {
 	t.Parallel()
 	s, dir := voting(t), filepath.Join(t.TempDir(), "study")
-	s.Store = openStore(t, dir)
-	r, err := Tune(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	r := finish(t, s, dir)
 	asked, told := localCalls(t, dir)
 	e, err := fl.New(fl.Config{Model: s.Model, Data: s.Data, Method: mustMethod(t, "fedavg"), Cohort: 1, Seed: s.Config.Seed})
 	if err != nil {
@@ -202,14 +195,7 @@ func TestPrivateVotes(t *testing.T) {
 	_, told := localCalls(t, dir)
 	s, dir := voting(t), filepath.Join(t.TempDir(), "private")
 	private(&s, 0.25)
-	s.Store = openStore(t, dir)
-	r, err := Tune(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	r := finish(t, s, dir)
 	_, noisy := localCalls(t, dir)
 	same := 0
 	for i := range noisy.Measured {

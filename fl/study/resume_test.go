@@ -29,6 +29,20 @@ func openStore(t *testing.T, dir string) *store.Store {
 	return s
 }
 
+// finish runs a study that is kept in dir, and closes its store.
+func finish(t *testing.T, s Setup, dir string) *Result {
+	t.Helper()
+	s.Store = openStore(t, dir)
+	r, err := Tune(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // counting counts the client tasks of a method and panics in one of them.
 type counting struct {
 	tasks   atomic.Int64

@@ -114,14 +114,7 @@ func playWhole(t *testing.T, name string, parallel, workers int) (played, []stri
 	t.Helper()
 	s, dir, rec := tuned(t, name), filepath.Join(t.TempDir(), "study"), &recorder{}
 	s.Config.Tuner.Parallel, s.Workers, s.Observer = parallel, workers, rec
-	s.Store = openStore(t, dir)
-	r, err := Tune(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	r := finish(t, s, dir)
 	return played{strip(r), rec.events}, calledIn(t, dir)
 }
 

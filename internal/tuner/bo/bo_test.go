@@ -185,12 +185,8 @@ func TestGoesOnFromItsState(t *testing.T) {
 
 func TestOrderOfReportsChangesNothing(t *testing.T) {
 	s := study(bo.Tuner, mixed, 9, 1, nil)
-	s.Parallel, s.Rungs = 2, true
-	first := s.Play(t)
-	s.Next = func(running []int) int { return len(running) - 1 }
-	if last := s.Play(t); !slices.Equal(last.Log, first.Log) {
-		t.Errorf("with reports in reverse:\n%s\nwant\n%s", strings.Join(last.Log, "\n"), strings.Join(first.Log, "\n"))
-	}
+	s.Parallel = 2
+	s.InAnyOrder(t)
 }
 
 func TestFailedTrials(t *testing.T) {

@@ -73,26 +73,12 @@ func TestBeatsHyperband(t *testing.T) {
 func TestGoesOnFromItsState(t *testing.T) {
 	s := study(bohb.Tuner, 600, 27, nil)
 	s.Reopened(t, 1, 3)
-	s.Rungs = true
-	first := s.Play(t)
-	s.Next = func(running []int) int { return len(running) - 1 }
-	if last := s.Play(t); !slices.Equal(last.Log, first.Log) {
-		t.Error("the order of reports changes decisions")
-	}
+	s.InAnyOrder(t)
 }
 
 func TestMaximizeAndFailures(t *testing.T) {
 	s := study(bohb.Tuner, 600, 27, nil)
-	down := s.Play(t)
-	s.Request.Objective.Direction = tuners.Maximize
-	s.Score = func(trial int, p tuners.Params, round int) float64 { return -bowl(trial, p, round) }
-	if up := s.Play(t); up.Best != down.Best || !slices.Equal(up.Log, down.Log) {
-		t.Errorf("maximizing -f: best %d, want %d as in minimizing f", up.Best, down.Best)
-	}
-	s.Score = func(int, tuners.Params, int) float64 { return math.NaN() }
-	if r := s.Play(t); r.Best != -1 {
-		t.Errorf("all fail: best %d", r.Best)
-	}
+	s.Mirrored(t)
 }
 
 func TestValidate(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/internal/play"
@@ -223,6 +224,34 @@ func (s Study) Reopened(t testing.TB, every ...int) {
 		if !slices.Equal(parts.Log, whole.Log) {
 			t.Errorf("opened again every %d calls, it decides otherwise: %v, want %v", s.Cut, parts.Log, whole.Log)
 		}
+	}
+}
+
+// InAnyOrder plays the study by rungs, whose trials report in the order of their start and in
+// reverse, and fails the test when that changes a decision.
+func (s Study) InAnyOrder(t testing.TB) {
+	t.Helper()
+	s.Rungs = true
+	first := s.Play(t)
+	s.Next = func(running []int) int { return len(running) - 1 }
+	if last := s.Play(t); !slices.Equal(last.Log, first.Log) {
+		t.Errorf("with reports in reverse:\n%s\nwant\n%s", strings.Join(last.Log, "\n"), strings.Join(first.Log, "\n"))
+	}
+}
+
+// Mirrored plays the study as it is, minimizing, and maximizing the negative scores, and fails
+// the test when these decide otherwise, or when a trial is the best of those that all fail.
+func (s Study) Mirrored(t testing.TB) {
+	t.Helper()
+	down, score := s.Play(t), s.Score
+	s.Request.Objective.Direction = tuners.Maximize
+	s.Score = func(trial int, p tuners.Params, round int) float64 { return -score(trial, p, round) }
+	if up := s.Play(t); up.Best != down.Best || !slices.Equal(up.Log, down.Log) {
+		t.Errorf("maximizing -f: best %d, want %d as in minimizing f", up.Best, down.Best)
+	}
+	s.Score = func(int, tuners.Params, int) float64 { return math.NaN() }
+	if r := s.Play(t); r.Best != -1 {
+		t.Errorf("all fail: best %d", r.Best)
 	}
 }
 
