@@ -83,23 +83,19 @@ func TestBinding(t *testing.T) {
 			return true
 		})
 	}
-	if seen < 2 {
+	if seen < 16 {
 		t.Errorf("found %d tables of level AVX2", seen)
 	}
 }
 
-// boundToAVX2 returns the parts of n that belong to level AVX2: the body of a case
-// AVX2, or the value of a variable so named.
+// boundToAVX2 returns the parts of n that belong to level AVX2: what a call of at binds to
+// it, or the value of a variable so named.
 func boundToAVX2(n ast.Node) []ast.Node {
 	var parts []ast.Node
 	switch n := n.(type) {
-	case *ast.CaseClause:
-		if len(n.List) == 1 {
-			if id, ok := n.List[0].(*ast.Ident); ok && id.Name == "AVX2" {
-				for _, s := range n.Body {
-					parts = append(parts, s)
-				}
-			}
+	case *ast.CallExpr:
+		if id, ok := n.Fun.(*ast.Ident); ok && id.Name == "at" { // at(level, generic, AVX2's, AVX-512's)
+			parts = append(parts, n.Args[2])
 		}
 	case *ast.ValueSpec:
 		for i, name := range n.Names {
