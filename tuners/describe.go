@@ -15,7 +15,7 @@ type Description struct {
 	Tables        bool // its plans may hold a table that clients look up themselves
 	Architectures bool // the choices of a model join its space as dimensions client.arch.NAME, where clients train sub-networks
 	Fork          bool // it may fork trials
-	Seconds       bool // its budget may be one in simulated seconds, see Budget.Seconds
+	Seconds       bool // its budget may be one in simulated seconds or in updates, see Budget.Seconds
 	Jobs          bool // as a client tuner it follows jobs from one round to another, see Slot.Job
 	Prepare       bool // as a client tuner it gets its own Suggest / Report loop before the first trial
 	Multi         bool // it takes several objectives
@@ -130,4 +130,20 @@ type Budget struct {
 	// seconds in place of rounds: a trial reports after the first round that ends at or
 	// after ToRound. Only a tuner with Description.Seconds receives such a budget.
 	Seconds bool
+	// Updates says so of updates that the server takes from clients. Seconds is false.
+	Updates bool
 }
+
+// Unit returns what the budget counts: "round", "second" or "update".
+func (b Budget) Unit() string {
+	switch {
+	case b.Seconds:
+		return "second"
+	case b.Updates:
+		return "update"
+	}
+	return "round"
+}
+
+// InRounds reports whether the budget counts rounds.
+func (b Budget) InRounds() bool { return !b.Seconds && !b.Updates }

@@ -177,11 +177,11 @@ func priorsFromWire(all []*tunerv1.Prior) []Prior {
 }
 
 func budgetToWire(b Budget) *tunerv1.Budget {
-	return &tunerv1.Budget{Rounds: int64(b.Rounds), TrialRounds: int64(b.TrialRounds), Seconds: b.Seconds}
+	return &tunerv1.Budget{Rounds: int64(b.Rounds), TrialRounds: int64(b.TrialRounds), Seconds: b.Seconds, Updates: b.Updates}
 }
 
 func budgetFromWire(b *tunerv1.Budget) Budget {
-	return Budget{Rounds: int(b.GetRounds()), TrialRounds: int(b.GetTrialRounds()), Seconds: b.GetSeconds()}
+	return Budget{Rounds: int(b.GetRounds()), TrialRounds: int(b.GetTrialRounds()), Seconds: b.GetSeconds(), Updates: b.GetUpdates()}
 }
 
 func descriptionToWire(d Description) *tunerv1.DescribeReply {

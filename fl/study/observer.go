@@ -14,8 +14,10 @@ type Event struct {
 	Trial int    `json:"trial"`
 	// Round is how many rounds the trial has run.
 	Round int `json:"round"`
-	// Second is the simulated second of a rung, with budget.seconds.
+	// Second is the simulated second of a rung, with budget.seconds; Update its number of
+	// updates, with budget.updates.
 	Second int `json:"second,omitempty"`
+	Update int `json:"update,omitempty"`
 	// Score is the trial's score, nil where the clients have no validation
 	// samples or none was asked for.
 	Score *float64 `json:"score,omitempty"`
@@ -76,10 +78,11 @@ type Progress struct {
 	Trial, TrialRound, ToRound int
 	// Rung is the trial's rung to which it runs, from 1 on; 0 while preparing.
 	Rung int
-	// Round of Rounds have ended over all trials; Rounds is 0 when unknown. Seconds is set
-	// where these, TrialRound and ToRound are simulated seconds, of budget.seconds.
+	// Round of Rounds have ended over all trials; Rounds is 0 when unknown. These,
+	// TrialRound and ToRound count Unit: "round", or "simulated second" or "update" with
+	// budget.seconds or budget.updates.
 	Round, Rounds int
-	Seconds       bool
+	Unit          string
 	// Loss is the round's training loss, the mean over the clients that were not
 	// dropped; NaN when all were. Dropped counts those whose results were not finite.
 	Loss    float64

@@ -184,8 +184,8 @@ func (d *driver) openStudySession(ctx context.Context) (*replay.Tuner, error) {
 	if !desc.Trials {
 		return nil, &key.Error{Key: "tuner.name", Problem: fmt.Sprintf(" = %q: it runs no trials; use it as client_tuner.name under a tuner such as sha or random", desc.Name)}
 	}
-	if d.budget.Seconds && !desc.Seconds {
-		return nil, &key.Error{Key: "budget.seconds", Problem: fmt.Sprintf(": tuner %s counts rounds alone; use budget.rounds and budget.trial_rounds", desc.Name)}
+	if !d.budget.InRounds() && !desc.Seconds {
+		return nil, &key.Error{Key: c.Budget.Key(), Problem: fmt.Sprintf(": tuner %s counts rounds alone; use budget.rounds and budget.trial_rounds", desc.Name)}
 	}
 	if slices.Contains(desc.Scalars, "examples_val") {
 		if err := c.Allows("examples_val", true); err != nil {

@@ -129,8 +129,8 @@ func (p Played) open(ctx context.Context) (*replayed, error) {
 		return nil, refuse("tuner.name", fmt.Sprintf(" = %q: it copies trials, which a table cannot replay; use a tuner that does not, such as sha", c.Tuner.Name))
 	case c.Private():
 		return nil, refuse("dp.epsilon", ": a table cannot replay private trainings; leave it out")
-	case c.Budget.Seconds > 0 || c.ToGoal():
-		return nil, refuse("budget.seconds", ": a table replays rounds; use budget.rounds and budget.trial_rounds")
+	case !c.Budget.InRounds():
+		return nil, refuse(c.Budget.Key(), ": a table replays rounds; use budget.rounds and budget.trial_rounds")
 	case c.Target != tuners.TargetGlobal:
 		return nil, refuse("target", fmt.Sprintf(" = %q: a table holds errors of the global model; use \"global\"", c.Target))
 	}

@@ -98,8 +98,8 @@ func (d *driver) read(ctx context.Context, dir string, into *record.Priors) erro
 		return fmt.Errorf("%s holds no finished study of trials; resume it with `fedfast study resume %s`", dir, dir)
 	case c.Objective != mine.Objective || c.Target != mine.Target:
 		return fmt.Errorf("%s has objective = %q, target = %q, and this study %q, %q: they must be the same", dir, c.Objective, c.Target, mine.Objective, mine.Target)
-	case c.Budget.Seconds > 0:
-		return fmt.Errorf("%s spent simulated seconds, and this study spends rounds", dir)
+	case !c.Budget.InRounds():
+		return fmt.Errorf("%s spent %ss, and this study spends rounds", dir, c.Budget.Unit())
 	}
 	for _, trial := range slices.Sorted(maps.Keys(rungs)) {
 		into.Rounds += rungs[trial][len(rungs[trial])-1].Round

@@ -11,10 +11,10 @@ import (
 
 // entrants are the trials of a study by their numbers, and how far they are.
 type entrants struct {
-	mu      sync.Mutex // guards what follows
-	trials  []*entrant
-	rounds  int
-	seconds int // simulated ones, of a budget in seconds
+	mu     sync.Mutex // guards what follows
+	trials []*entrant
+	rounds int
+	units  int // spent of a budget in seconds or updates
 }
 
 // add takes in a trial, whose number is the next.
@@ -62,11 +62,11 @@ func (e *entrants) leader(aim tuners.Objective) Standing {
 	return best
 }
 
-// spend counts the simulated seconds of a trial on its way to a rung, in which no trial
+// spend counts the seconds or updates of a trial on its way to a rung, in which no trial
 // spends more. d.mu is held.
 func (d *driver) spend(t *entrant, to int) {
 	now := max(t.counted, min(t.spent(), to))
-	d.seconds += now - t.counted
+	d.units += now - t.counted
 	t.counted = now
 }
 
@@ -99,8 +99,8 @@ func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
 	}
 	t.recent.Add(own, len(r.Clients))
 	t.standing = t.recent.Standing(t.Number, t.Rounds(), len(t.rungs) > 0 || t.spent() >= to)
-	if p.Round = d.rounds; d.budget.Seconds {
-		p.Round, p.Seconds = d.seconds, true
+	if p.Round, p.Unit = d.rounds, d.setup.Config.Budget.Unit(); !d.budget.InRounds() {
+		p.Round = d.units
 	}
 	p.Best, p.Trials, p.TrialsLeft = d.leader(d.objective), len(d.trials), d.left()
 	d.mu.Unlock()

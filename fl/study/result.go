@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 
@@ -37,9 +38,17 @@ type Rung struct {
 	// Second is the simulated second that the rung stands for, with budget.seconds: Round
 	// is the first one that ended then or later.
 	Second int `json:"second,omitempty"`
+	// Update is the same in updates, with budget.updates.
+	Update int `json:"update,omitempty"`
 	// Values are those of all objectives and constraints, by metric; nil with one objective.
 	Values map[string]float64 `json:"values,omitempty"`
 }
+
+// Spent is what the study spent of a budget in simulated seconds or updates, 0 of another.
+func (r *Result) Spent() int { return cmp.Or(r.SimulatedSeconds, r.Updates) }
+
+// at is how far the trial was, in what its budget counts.
+func (r Rung) at() int { return cmp.Or(r.Second, r.Update, r.Round) }
 
 // TrialResult is one trial of a study.
 type TrialResult struct {
@@ -256,9 +265,10 @@ type Result struct {
 	WeightsSHA256  string `json:"weights_sha256"`
 	SurvivorSHA256 string `json:"survivor_sha256,omitempty"`
 	// Rounds is the number of rounds of all trials together, SimulatedSeconds what they
-	// spent of budget.seconds.
+	// spent of budget.seconds, Updates what they spent of budget.updates.
 	Rounds           int `json:"rounds"`
 	SimulatedSeconds int `json:"simulated_seconds,omitempty"`
+	Updates          int `json:"updates,omitempty"`
 	// Seconds is the wall time from the first round to the last evaluation,
 	// RoundsPerSecond the rate over the rounds alone.
 	Seconds         float64 `json:"seconds"`

@@ -92,8 +92,16 @@ func TestSecondsAreResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, dir := sameResult(t, r), t.TempDir()
-	for rounds := 3; ; rounds += 4 {
+	if got, want := sameResult(t, resumed(t, s, 3, 4)), sameResult(t, r); got != want {
+		t.Errorf("resumed: %s, want %s", got, want)
+	}
+}
+
+// resumed ends a study after a number of rounds, and again after more each time, and returns
+// its result.
+func resumed(t *testing.T, s Setup, rounds, more int) *Result {
+	t.Helper()
+	for dir := t.TempDir(); ; rounds += more {
 		ctx, stop := context.WithCancel(t.Context())
 		s.Store, s.Observer = openStore(t, dir), &eventLog{stop: stop, after: rounds}
 		r, err := Tune(ctx, s)
@@ -105,13 +113,9 @@ func TestSecondsAreResumed(t *testing.T) {
 		if err != nil && !stopped {
 			t.Fatal(err)
 		}
-		if r == nil {
-			continue
+		if r != nil {
+			return r
 		}
-		if got := sameResult(t, r); got != want {
-			t.Errorf("resumed: %s, want %s", got, want)
-		}
-		return
 	}
 }
 

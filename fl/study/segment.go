@@ -25,7 +25,8 @@ type entrant struct {
 	measures int        // how often its sub-networks were scored
 	hit      bool       // it has reached the goal, where time to it is the objective
 	last     float64    // score after the last round
-	counted  int        // of its simulated seconds, of a budget in seconds
+	taken    int        // updates
+	counted  int        // what the study has counted of its seconds or updates
 	recent   Recent     // board.mu guards it and the standing, which are for the display only
 	standing Standing
 }
@@ -53,7 +54,7 @@ func (d *driver) open(ctx context.Context, number int, params tuners.Params, sou
 	e := &entrant{Trial: t, driver: d}
 	if source != nil {
 		from := d.trial(source.Number)
-		e.last, e.hit, e.counted, e.values = from.last, from.hit, from.counted, maps.Clone(from.values)
+		e.last, e.hit, e.taken, e.counted, e.values = from.last, from.hit, from.taken, from.counted, maps.Clone(from.values)
 		if from.fleet != nil { // its clock goes on
 			e.fleet = &Simulated{Clock: from.clock()}
 		}
@@ -62,8 +63,8 @@ func (d *driver) open(ctx context.Context, number int, params tuners.Params, sou
 	return e, nil
 }
 
-// segment runs the trial on to a round, or a simulated second, and closes a rung there; it
-// calls begins before each round with those that the trial has run, or its seconds. The best model of the
+// segment runs the trial on to a round, or another unit of its budget, and closes a rung
+// there; it calls begins before each round with what the trial has spent. The best model of the
 // segment that beats t.floor is kept. The error is of what ends the study.
 func (t *entrant) segment(ctx context.Context, to int, begins func(rounds int), emit func(Event)) error {
 	d := t.driver
@@ -116,6 +117,7 @@ func (t *entrant) count(rec *record.Round) {
 	t.dropped += rec.Dropped
 	t.examples += rec.Examples
 	t.traffic.add(rec)
+	t.taken += len(rec.Clients)
 	t.loss.add(float64(rec.TrainLoss))
 	if t.driver.setup.Unscored {
 		t.losses = append(t.losses, float64(rec.TrainLoss))
@@ -154,16 +156,19 @@ func (t *entrant) score(rec *record.Round) (float64, error) {
 	return score, nil
 }
 
-// mostRounds is how many rounds a trial has at most where its budget is in seconds.
+// mostRounds is how many rounds a trial has at most where its budget is not in rounds.
 const mostRounds = 1_000_000
 
-// spent is how much of its budget the trial has used: rounds, or whole simulated seconds.
+// spent is how much of its budget the trial has used: rounds, whole simulated seconds, or
+// updates.
 func (t *entrant) spent() int {
 	switch {
-	case !t.driver.budget.Seconds:
+	case t.driver.budget.InRounds():
 		return t.Rounds()
 	case t.Rounds() >= mostRounds:
 		return t.driver.budget.TrialRounds
+	case t.driver.budget.Updates:
+		return min(t.taken, t.driver.budget.TrialRounds)
 	}
 	return int(min(t.clock(), float64(t.driver.budget.TrialRounds)))
 }
@@ -176,10 +181,10 @@ func (t *entrant) clock() float64 {
 	return t.fleet.Clock
 }
 
-// length is how long the trial ran up to its last rung, in rounds or seconds.
+// length is how long the trial ran up to its last rung, in what its budget counts.
 func (t *entrant) length() int {
-	if r := t.rungs[len(t.rungs)-1]; t.driver.budget.Seconds {
-		return r.Second
+	if r := t.rungs[len(t.rungs)-1]; !t.driver.budget.InRounds() {
+		return r.at()
 	}
 	return t.Rounds()
 }
@@ -217,15 +222,20 @@ func (t *entrant) rung(ctx context.Context, to int, score float64, emit func(Eve
 		return err
 	}
 	rung := Rung{Round: t.Rounds(), Score: score, Values: t.worth.rung(t.driver.setup.account, t.Rounds())}
-	if t.driver.budget.Seconds { // a trial that ends early has begun its last second
+	switch b := t.driver.budget; {
+	case b.Seconds: // a trial that ends early has begun its last second
 		rung.Second = min(to, t.spent()+1)
+	case b.Updates:
+		rung.Update = max(1, min(to, t.spent()))
+	}
+	if !t.driver.budget.InRounds() {
 		t.driver.mu.Lock()
-		t.driver.seconds += max(0, rung.Second-t.counted)
-		t.counted = max(t.counted, rung.Second)
+		t.driver.units += max(0, rung.at()-t.counted)
+		t.counted = max(t.counted, rung.at())
 		t.driver.mu.Unlock()
 	}
 	t.rungs = append(t.rungs, rung)
-	emit(Event{Event: "rung", Trial: t.Number, Round: rung.Round, Second: rung.Second, Score: &score, Values: rung.Values})
+	emit(Event{Event: "rung", Trial: t.Number, Round: rung.Round, Second: rung.Second, Update: rung.Update, Score: &score, Values: rung.Values})
 	return t.CloseRung(score, rung.Values)
 }
 
@@ -268,11 +278,7 @@ func (t *entrant) report() tuners.TrialReport {
 		return tuners.TrialReport{Trial: t.Number, Round: t.spent(), Score: math.NaN(), Failed: true, Reason: t.Reason()}
 	}
 	rung := t.rungs[len(t.rungs)-1]
-	r := tuners.TrialReport{Trial: t.Number, Round: rung.Round, Score: rung.Score, Values: rung.Values}
-	if t.driver.budget.Seconds {
-		r.Round = rung.Second
-	}
-	return r
+	return tuners.TrialReport{Trial: t.Number, Round: rung.at(), Score: rung.Score, Values: rung.Values}
 }
 
 // result is the trial's row of the study's result.

@@ -17,7 +17,13 @@ func (d *driver) result(ctx context.Context, survivor *entrant) (*Result, error)
 	if len(d.best) == 0 && d.setup.Control.over() {
 		return nil, errors.New("the study was stopped before any trial had run a round: there is no model to return")
 	}
-	r := &Result{Study: c.Name, Select: c.Select, Rounds: d.rounds, SimulatedSeconds: d.seconds, Sides: d.sides, LocalSearch: d.searched, Goal: c.Eval.Goal, Patience: c.Eval.Patience, Stopped: d.setup.Control.over(), WarmStart: warmStart(d.begun), Pauses: d.past.Pauses}
+	r := &Result{Study: c.Name, Select: c.Select, Rounds: d.rounds, Sides: d.sides, LocalSearch: d.searched, Goal: c.Eval.Goal, Patience: c.Eval.Patience, Stopped: d.setup.Control.over(), WarmStart: warmStart(d.begun), Pauses: d.past.Pauses}
+	switch {
+	case d.budget.Seconds:
+		r.SimulatedSeconds = d.units
+	case d.budget.Updates:
+		r.Updates = d.units
+	}
 	if a := d.setup.account; a != nil {
 		r.Privacy = a.After(a.Rounds) // how many rounds were spent may depend on scores
 	}

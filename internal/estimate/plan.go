@@ -152,9 +152,12 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 	return p, nil
 }
 
-// roundsOf returns the budget in rounds, about, if it is one in simulated seconds.
+// roundsOf returns the budget in rounds, about, if it is one in simulated seconds or updates.
 func roundsOf(ctx context.Context, s *study.Setup) (config.Budget, error) {
 	b := s.Config.Budget
+	if each := s.Config.Time.Updates(s.Config.Cohort); b.Updates > 0 {
+		b.Rounds, b.TrialRounds = (b.Updates-1)/each+1, (b.TrialUpdates-1)/each+1
+	}
 	most := b.TrialSeconds
 	if most == 0 {
 		return b, nil

@@ -55,12 +55,12 @@ func (s *Study) unfinished() string {
 
 // trained says how much of its budget the study has used.
 func (s *Study) trained() string {
-	if most := s.Config.Budget.Seconds; most > 0 && s.Mode == config.ModeTune {
-		text := count(s.Rounds) + " rounds"
+	if s.Mode == config.ModeTune && !s.Config.Budget.InRounds() {
+		text, b := count(s.Rounds)+" rounds", s.Config.Budget
 		if s.Tune != nil {
-			text += ", " + count(s.Tune.SimulatedSeconds)
+			text += ", " + count(s.Tune.Spent())
 		}
-		return text + " of " + count(most) + " simulated seconds"
+		return fmt.Sprintf("%s of %s %ss", text, count(b.Tuners().Rounds), b.Unit())
 	}
 	return fmt.Sprintf("%s of %s rounds", count(s.Rounds), count(s.Budget))
 }

@@ -28,8 +28,10 @@ func Training(c *config.Config, configurations, rounds, every int) (*config.Conf
 	switch {
 	case c.Private():
 		return nil, &key.Error{Key: "dp.epsilon", Problem: ": a table shows errors of single clients, which is not private; leave it out"}
-	case c.Budget.Seconds > 0 || c.ToGoal():
-		return nil, &key.Error{Key: "budget.seconds", Problem: ": a table is of rounds; leave it and the objective seconds_to_goal out"}
+	case !c.Budget.InRounds():
+		return nil, &key.Error{Key: c.Budget.Key(), Problem: ": a table is of rounds; leave it out"}
+	case c.ToGoal():
+		return nil, &key.Error{Key: "objective", Problem: fmt.Sprintf(" = %q: a table is of rounds; leave it out", c.Objective)}
 	case len(c.Space) == 0:
 		return nil, &key.Error{Key: "space", Problem: ": it is empty; a table needs at least one dimension, such as \"client.lr\" = {log10 = [-4, 0]}"}
 	}

@@ -145,7 +145,7 @@ func (b *builder) read(r store.Row) error {
 // finish fills in what the newest rounds tell.
 func (b *builder) finish(last map[int]store.Latest) {
 	o := b.o
-	if o.Budget = o.Config.Budget.Rounds; o.Config.Budget.Seconds > 0 {
+	if o.Budget = o.Config.Budget.Rounds; !o.Config.Budget.InRounds() {
 		o.Budget = 0
 	}
 	if o.Mode == config.ModeRun {
@@ -167,8 +167,8 @@ func (b *builder) finish(last map[int]store.Latest) {
 // state says how far a trial is.
 func (b *builder) state(t *Trial) State {
 	whole := t.Rounds >= b.o.Config.Budget.TrialRounds
-	if most := b.o.Config.Budget.TrialSeconds; b.o.Config.Budget.Seconds > 0 {
-		whole = b.sent[t.Number] >= most
+	if most := b.o.Config.Budget.Tuners(); !most.InRounds() {
+		whole = b.sent[t.Number] >= most.TrialRounds
 	}
 	ended := b.o.Tune != nil || b.o.Run != nil
 	switch {

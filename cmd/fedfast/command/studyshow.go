@@ -247,7 +247,7 @@ func (a *app) printUnfinished(ctx context.Context, v *store.View, c *config.Conf
 		rounds = c.Budget.Rounds
 	}
 	done := table.Count(entry.Rounds) + " of " + table.Count(rounds)
-	if entry.Command == config.ModeTune && c.Budget.Seconds > 0 {
+	if entry.Command == config.ModeTune && !c.Budget.InRounds() {
 		done = table.Count(entry.Rounds)
 	}
 	head := []string{fmt.Sprintf("%s: %s after %s rounds", c.Name, entry.stateText(), done)}

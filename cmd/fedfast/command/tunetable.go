@@ -103,8 +103,8 @@ func (b *block) localSearch(c *config.Config, l *study.LocalSearch) {
 // spent says how many rounds a study took, and how much of the budget a tuner that was
 // done left over, if any.
 func spent(c *config.Config, r *study.Result) string {
-	if c.Budget.Seconds > 0 {
-		return fmt.Sprintf("%s, %s of %s simulated seconds", counted(r.Rounds, "round"), table.Count(r.SimulatedSeconds), table.Count(c.Budget.Seconds))
+	if b := c.Budget; !b.InRounds() {
+		return fmt.Sprintf("%s, %s of %s %ss", counted(r.Rounds, "round"), table.Count(r.Spent()), table.Count(b.Tuners().Rounds), b.Unit())
 	}
 	left := c.Budget.Rounds - r.Rounds
 	if left <= 0 || r.Stopped || r.Goal > 0 || c.Eval.Patience > 0 {

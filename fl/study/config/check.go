@@ -78,7 +78,7 @@ func (c *Config) checkFrom() error {
 		return nil
 	case c.Private():
 		return refuse(": what other studies found is not in the account of dp.epsilon; leave it out")
-	case c.Budget.Seconds > 0 || c.ToGoal():
+	case !c.Budget.InRounds() || c.ToGoal():
 		return refuse(": trials of other studies count rounds; use budget.rounds, and not seconds_to_goal")
 	}
 	for i, dir := range from {

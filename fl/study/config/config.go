@@ -166,20 +166,39 @@ type Eval struct {
 
 // Budget holds the keys budget.*.
 type Budget struct {
-	Rounds       int `toml:"rounds" in:"[1, inf)" doc:"total number of rounds of all trials of a study; not used with budget.seconds"`
-	TrialRounds  int `toml:"trial_rounds" in:"[1, inf)" doc:"maximum number of rounds of one trial; scaled in proportion if only budget.rounds is set; not used with budget.seconds"`
+	Rounds       int `toml:"rounds" in:"[1, inf)" doc:"total number of rounds of all trials of a study; not used with budget.seconds or budget.updates"`
+	TrialRounds  int `toml:"trial_rounds" in:"[1, inf)" doc:"maximum number of rounds of one trial; scaled in proportion if only budget.rounds is set; not used with budget.seconds or budget.updates"`
 	Seconds      int `toml:"seconds" in:"[1, 1e9]" doc:"total simulated seconds of all trials of a study on a fleet, which its tuner spends instead of rounds: at a rung, a trial ends at its first step at or after that second" also:"time max_seconds"`
 	TrialSeconds int `toml:"trial_seconds" in:"[1, 1e9]" doc:"simulated seconds of one trial, which ends at its first step at or after them; scaled in proportion if only budget.seconds is set"`
+	Updates      int `toml:"updates" in:"[1, 1e9]" doc:"total number of clients' updates that the server takes in all trials of a study, which its tuner spends instead of rounds: at a rung, a trial ends at its first step that takes that update; what the step takes beyond it counts for the trial's next rung" also:"max_updates"`
+	TrialUpdates int `toml:"trial_updates" in:"[1, 1e9]" doc:"maximum number of updates of one trial, with budget.updates; scaled in proportion if only that is set"`
 	// WallSeconds changes no result.
 	WallSeconds float64 `toml:"wall_seconds" in:"[0, inf)" doc:"wall time in seconds for which fedfast tune works on the study, each time that it is started or resumed: then it stops after the rounds at work, as if it was interrupted; changes no result; 0: no limit" also:"time_limit timeout max_time"`
 }
 
-// Tuners returns the budget as a tuner receives it, in rounds or in simulated seconds.
+// Tuners returns the budget as a tuner receives it, in rounds, simulated seconds or updates.
 func (b Budget) Tuners() tuners.Budget {
-	if b.Seconds > 0 {
+	switch {
+	case b.Seconds > 0:
 		return tuners.Budget{Rounds: b.Seconds, TrialRounds: b.TrialSeconds, Seconds: true}
+	case b.Updates > 0:
+		return tuners.Budget{Rounds: b.Updates, TrialRounds: b.TrialUpdates, Updates: true}
 	}
 	return tuners.Budget{Rounds: b.Rounds, TrialRounds: b.TrialRounds}
+}
+
+// InRounds reports whether the budget counts rounds.
+func (b Budget) InRounds() bool { return b.Tuners().InRounds() }
+
+// Key returns the key of the whole budget, such as "budget.rounds".
+func (b Budget) Key() string { return "budget." + b.Tuners().Unit() + "s" }
+
+// Unit returns what the budget counts: "round", "simulated second" or "update".
+func (b Budget) Unit() string {
+	if b.Seconds > 0 {
+		return "simulated second"
+	}
+	return b.Tuners().Unit()
 }
 
 // ToGoal reports whether the objective is the simulated time to a goal.
@@ -212,14 +231,20 @@ func (c *Config) checkAim() error {
 	return &key.Error{Key: "objective", Problem: fmt.Sprintf(" = %q: requires %s: %s", c.Objective, name, problem)}
 }
 
-// checkBudget returns an error for a budget in seconds that has none for a trial, or whose
-// rounds nobody can account for.
+// checkBudget returns an error for a budget in seconds or updates that has none for a trial,
+// or whose rounds nobody can account for.
 func (c *Config) checkBudget() error {
 	switch b := c.Budget; {
 	case b.Seconds > 0 && b.TrialSeconds == 0:
 		return &key.Error{Key: "budget.trial_seconds", Problem: ": required by budget.seconds: the most simulated seconds of one trial"}
-	case b.Seconds > 0 && c.Private():
-		return &key.Error{Key: "budget.seconds", Problem: ": the account of dp.epsilon counts rounds; use budget.rounds and budget.trial_rounds"}
+	case b.Updates > 0 && b.Seconds > 0:
+		return &key.Error{Key: "budget.updates", Problem: ": a study counts either these or budget.seconds; leave one of them out"}
+	case b.Updates > 0 && b.TrialUpdates == 0:
+		return &key.Error{Key: "budget.trial_updates", Problem: ": required by budget.updates: the most updates of one trial"}
+	case b.Updates == 0 && b.TrialUpdates > 0:
+		return &key.Error{Key: "budget.trial_updates", Problem: ": not used without budget.updates; set it, or leave both out"}
+	case !b.InRounds() && c.Private():
+		return &key.Error{Key: b.Key(), Problem: ": the account of dp.epsilon counts rounds; use budget.rounds and budget.trial_rounds"}
 	}
 	return nil
 }

@@ -154,8 +154,8 @@ func (c *Config) checkMechanismTuning() error {
 		return bad("dp.mechanism", " = %q: noise of the server on scores does not protect what it protects; set dp.scores = %q if validation samples are of other people, or use \"central\" or \"tree\"", m, scoresPublic)
 	case c.DP.SearchShare > 0:
 		return bad("dp.search_share", " = %v: what clients tell that train by themselves is accounted for with dp.mechanism = \"central\" only; leave it out", c.DP.SearchShare)
-	case c.Budget.Seconds > 0:
-		return bad("budget.seconds", ": dp.mechanism = %q accounts for trials of a known number of rounds; use budget.rounds and budget.trial_rounds", m)
+	case !c.Budget.InRounds():
+		return bad(c.Budget.Key(), ": dp.mechanism = %q accounts for trials of a known number of rounds; use budget.rounds and budget.trial_rounds", m)
 	case m != fl.SampleNoise:
 		return nil
 	case c.ClientTuner.Name != "":

@@ -37,7 +37,7 @@ type Source struct {
 //
 // The defaults of client.* and server.* are those of the method. Three rules go beyond
 // overriding. A layer that sets budget.rounds but not budget.trial_rounds scales the
-// latter in proportion, and so with seconds. The options of a tuner that a later layer replaces are dropped.
+// latter in proportion, and so with seconds and updates. The options of a tuner that a later layer replaces are dropped.
 // client_tuner.name = "none" removes the client tuner, and the value "none" a dimension
 // of the space.
 func Load(src Source) (*Config, error) {
@@ -256,6 +256,9 @@ func (r *resolver) close(settings []setting, before Budget, tuner, clientTuner s
 	}
 	if has("budget.rounds") && !has("budget.trial_rounds") {
 		inProportion(before.Rounds, before.TrialRounds, c.Budget.Rounds, &c.Budget.TrialRounds)
+	}
+	if has("budget.updates") && !has("budget.trial_updates") {
+		inProportion(before.Updates, before.TrialUpdates, c.Budget.Updates, &c.Budget.TrialUpdates)
 	}
 	if has("budget.seconds") && !has("budget.trial_seconds") {
 		inProportion(before.Seconds, before.TrialSeconds, c.Budget.Seconds, &c.Budget.TrialSeconds)

@@ -38,6 +38,8 @@ func Scale(ctx context.Context, c *config.Config, mode string, factor float64, l
 	shrink("budget.trial_rounds", &c.Budget.TrialRounds, !run)
 	shrink("budget.seconds", &c.Budget.Seconds, !run)
 	shrink("budget.trial_seconds", &c.Budget.TrialSeconds, !run)
+	shrink("budget.updates", &c.Budget.Updates, !run)
+	shrink("budget.trial_updates", &c.Budget.TrialUpdates, !run)
 	for _, of := range []struct {
 		role, name string
 		options    *map[string]any

@@ -220,7 +220,7 @@ func (s *Study) Tune(ctx context.Context, o Options) (*study.Result, error) {
 		if setup.Config.Private() {
 			return nil, errors.New("baseline: its trainings are not in the account of dp.epsilon; leave it out, or run random search as a study of its own")
 		}
-		if s.Config.Budget.Seconds > 0 || s.Config.ToGoal() {
+		if !s.Config.Budget.InRounds() || s.Config.ToGoal() {
 			return nil, errors.New("baseline: random configurations are compared by rounds; use budget.rounds, or tune with tuner.name = \"random\"")
 		}
 		if err := study.CheckBaseline(setup.Data); err != nil {

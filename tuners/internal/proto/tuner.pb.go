@@ -537,6 +537,7 @@ type Budget struct {
 	// Both, Decision.to_round and ReportRequest.round count simulated seconds in place of rounds: a trial reports after the first round that
 	// ends at or after to_round. Only a tuner with DescribeReply.seconds receives such a budget.
 	Seconds       bool `protobuf:"varint,3,opt,name=seconds,proto3" json:"seconds,omitempty"`
+	Updates       bool `protobuf:"varint,4,opt,name=updates,proto3" json:"updates,omitempty"` // the same in updates that the server takes from clients; seconds is false
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -588,6 +589,13 @@ func (x *Budget) GetTrialRounds() int64 {
 func (x *Budget) GetSeconds() bool {
 	if x != nil {
 		return x.Seconds
+	}
+	return false
+}
+
+func (x *Budget) GetUpdates() bool {
+	if x != nil {
+		return x.Updates
 	}
 	return false
 }
@@ -843,7 +851,7 @@ type DescribeReply struct {
 	Probes        []string                `protobuf:"bytes,13,rep,name=probes,proto3" json:"probes,omitempty"`            // per-slot probes that it can use
 	Scalars       []string                `protobuf:"bytes,14,rep,name=scalars,proto3" json:"scalars,omitempty"`          // "examples_train", "examples_val", "client_key"
 	Free          bool                    `protobuf:"varint,15,opt,name=free,proto3" json:"free,omitempty"`               // its plans may leave the space, which then only says where trials start
-	Seconds       bool                    `protobuf:"varint,16,opt,name=seconds,proto3" json:"seconds,omitempty"`         // takes budgets in simulated seconds
+	Seconds       bool                    `protobuf:"varint,16,opt,name=seconds,proto3" json:"seconds,omitempty"`         // takes budgets in simulated seconds and in updates
 	Multi         bool                    `protobuf:"varint,17,opt,name=multi,proto3" json:"multi,omitempty"`             // takes several objectives
 	Constraints   bool                    `protobuf:"varint,18,opt,name=constraints,proto3" json:"constraints,omitempty"` // takes constraints
 	Priors        bool                    `protobuf:"varint,19,opt,name=priors,proto3" json:"priors,omitempty"`           // takes trials of finished studies
@@ -2856,11 +2864,12 @@ const file_tuner_proto_rawDesc = "" +
 	"\x06parent\x18\x01 \x01(\tR\x06parent\x12/\n" +
 	"\x06values\x18\x02 \x03(\v2\x17.fedfast.tuner.v1.ValueR\x06values\"2\n" +
 	"\x05Space\x12)\n" +
-	"\x04dims\x18\x01 \x03(\v2\x15.fedfast.tuner.v1.DimR\x04dims\"]\n" +
+	"\x04dims\x18\x01 \x03(\v2\x15.fedfast.tuner.v1.DimR\x04dims\"w\n" +
 	"\x06Budget\x12\x16\n" +
 	"\x06rounds\x18\x01 \x01(\x03R\x06rounds\x12!\n" +
 	"\ftrial_rounds\x18\x02 \x01(\x03R\vtrialRounds\x12\x18\n" +
-	"\aseconds\x18\x03 \x01(\bR\aseconds\"W\n" +
+	"\aseconds\x18\x03 \x01(\bR\aseconds\x12\x18\n" +
+	"\aupdates\x18\x04 \x01(\bR\aupdates\"W\n" +
 	"\tObjective\x12\x16\n" +
 	"\x06metric\x18\x01 \x01(\tR\x06metric\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\tR\x06target\x12\x1a\n" +

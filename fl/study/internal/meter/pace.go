@@ -45,8 +45,11 @@ func (m *Meter) setPace() {
 		return
 	}
 	rounds := m.Config.Budget.TrialRounds
-	if m.Unscored {
+	switch n := m.Config.Budget.TrialUpdates; {
+	case m.Unscored:
 		rounds = m.Config.Rounds
+	case n > 0:
+		rounds = (n-1)/m.Config.Time.Updates(m.Config.Cohort) + 1
 	}
 	m.every = every(rounds)
 	forward, train := m.Model.FLOPs()

@@ -65,6 +65,7 @@ class Request:
     constraints: list = field(default_factory=list)  # of Constraint, of a tuner with constraints
     priors: list = field(default_factory=list)  # of Prior, of a tuner with priors
     seconds: bool = False  # rounds, trial_rounds, to_round and the round of a report are simulated seconds
+    updates: bool = False  # they are updates that the server takes from clients
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class Tuner:
     constraints = False  # it takes constraints, see Request.constraints
     priors = False  # it takes trials of finished studies, see Request.priors
     conditions = False  # it takes dimensions with a condition, see Dim.when
-    seconds = False  # it takes budgets in simulated seconds, see Request.seconds
+    seconds = False  # it takes budgets in simulated seconds and in updates, see Request.seconds
     jobs = False  # as a client tuner it follows jobs from one round to another, see Session.jobs
 
     def validate(self, request):

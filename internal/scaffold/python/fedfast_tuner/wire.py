@@ -48,7 +48,7 @@ def to_dim(d):
 def request(r, **more):
     return tuner.Request(
         space=[dim(d) for d in r.space.dims], options=params(r.options), rounds=r.budget.rounds, trial_rounds=r.budget.trial_rounds,
-        maximize=r.objective.maximize, metric=r.objective.metric or "error", target=r.objective.target or "personalized", seconds=r.budget.seconds,
+        maximize=r.objective.maximize, metric=r.objective.metric or "error", target=r.objective.target or "personalized", seconds=r.budget.seconds, updates=r.budget.updates,
         extra=[tuner.Objective(o.metric, o.target, o.maximize) for o in r.extra],
         constraints=[tuner.Constraint(c.metric, c.bound, c.least) for c in r.constraints], **more,
     )

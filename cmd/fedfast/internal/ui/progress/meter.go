@@ -11,10 +11,10 @@ import (
 type meter struct {
 	since   time.Time
 	ended   int           // rounds since then, or trials of a preparation
-	first   int           // simulated second at which it began, of a budget in seconds
+	first   int           // what was spent when it began
 	before  int           // trials of a preparation that an earlier run had recorded
 	clients int           // that trained in the rounds
-	each    time.Duration // of a round, or of a simulated second; 0 before one
+	each    time.Duration // of a round, or of another unit of the budget; 0 before one
 	// evaluations and random are the work behind the rounds, in multiples of that of all
 	// rounds.
 	evaluations, random float64
@@ -36,7 +36,7 @@ func (m *meter) add(p study.Progress, begun bool, now time.Time) {
 		m.ended++
 		m.clients += p.Clients
 		n := m.ended
-		if p.Seconds {
+		if unit(p) != "round " {
 			n = max(1, p.Round-m.first)
 		}
 		m.each = now.Sub(m.since) / time.Duration(n)

@@ -3,6 +3,7 @@
 package progress
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -326,10 +327,7 @@ func joined(parts ...string) string {
 
 // unit is what the progress counts.
 func unit(p study.Progress) string {
-	if p.Seconds {
-		return "simulated second "
-	}
-	return "round "
+	return cmp.Or(p.Unit, "round") + " "
 }
 
 // padded tells what has ended in a width that does not change.
