@@ -51,10 +51,9 @@ func (c Contest) Play(ctx context.Context) (*Standings, error) {
 	if err := s.sameAs(c.Known); err != nil {
 		return nil, err
 	}
-	out := map[string]bool{}
 	for _, t := range c.Tables {
 		if c.Known != nil {
-			s.Cells = append(s.Cells, c.known(t.Name, out)...)
+			s.Cells = append(s.Cells, c.known(t.Name)...)
 		}
 		for _, tuner := range c.Tuners {
 			cell, err := c.cell(ctx, t, tuner)
@@ -63,7 +62,6 @@ func (c Contest) Play(ctx context.Context) (*Standings, error) {
 			}
 			if err != nil {
 				s.LeftOut = append(s.LeftOut, fmt.Sprintf("%s on %s: %s", tuner.Name, t.Name, oneline.Of(err.Error())))
-				out[tuner.Name] = true
 				continue
 			}
 			s.Cells = append(s.Cells, *cell)
@@ -72,7 +70,7 @@ func (c Contest) Play(ctx context.Context) (*Standings, error) {
 	if len(s.Cells) == 0 {
 		return nil, fmt.Errorf("no tuner plays on any table: %s", s.LeftOut[0])
 	}
-	s.rank(out)
+	s.rank()
 	return s, nil
 }
 
@@ -81,29 +79,28 @@ func (c Contest) Play(ctx context.Context) (*Standings, error) {
 func (s *Standings) sameAs(known *Standings) error {
 	switch {
 	case known == nil:
+		return nil
 	case !slices.Equal(known.Tables, s.Tables):
 		return errors.New("the known results are of other tables")
 	case known.Seeds != s.Seeds || !slices.Equal(known.Sets, s.Sets):
 		return fmt.Errorf("the known results are of %s with --set %q, these of %s with %q", oneline.Count(known.Seeds, "seed"), known.Sets, oneline.Count(s.Seeds, "seed"), s.Sets)
 	}
+	seen := map[[2]string]bool{}
+	for _, cell := range known.Cells {
+		of := [2]string{cell.Table, cell.Tuner}
+		if len(cell.Final) != s.Seeds || len(cell.Curve) != curvePoints || seen[of] {
+			return fmt.Errorf("the known results of %s on %s must be there once, of %s at %d parts of the budget", cell.Tuner, cell.Table, oneline.Count(s.Seeds, "seed"), curvePoints)
+		}
+		seen[of] = true
+	}
 	return nil
 }
 
-// known returns the known cells of a table, without those of tuners that play again, and notes
-// in out whose are missing.
-func (c Contest) known(table string, out map[string]bool) []Cell {
-	var cells []Cell
-	for _, cell := range c.Known.Cells {
-		again := slices.ContainsFunc(c.Tuners, func(t Named[tuners.Tuner]) bool { return t.Name == cell.Tuner })
-		switch {
-		case again:
-		case cell.Table == table && len(cell.Final) == c.Seeds:
-			cells = append(cells, cell)
-		case !slices.ContainsFunc(c.Known.Ranks, func(r Rank) bool { return r.Tuner == cell.Tuner }):
-			out[cell.Tuner] = true
-		}
-	}
-	return cells
+// known returns the known cells of a table, without those of tuners that play again.
+func (c Contest) known(table string) []Cell {
+	return slices.DeleteFunc(slices.Clone(c.Known.Cells), func(cell Cell) bool {
+		return cell.Table != table || slices.ContainsFunc(c.Tuners, func(t Named[tuners.Tuner]) bool { return t.Name == cell.Tuner })
+	})
 }
 
 // cell plays a tuner on a table, with half the rounds that the table has of a seed or those that

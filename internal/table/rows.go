@@ -168,11 +168,18 @@ func (t *Table) finite(path string) error {
 	if t.Numbers() {
 		most = math.MaxFloat64
 	}
+	val, test, _ := t.Samples()
 	for i := range t.Trained {
 		for _, p := range t.Trained[i].Points {
-			for c, e := range p.Val {
-				if t.Clients[c].Val > 0 && !(e >= 0 && e <= most) {
-					return fmt.Errorf("%s: configuration %d, round %d, client %d: validation error %v", path, t.Rows[i].Config, p.Round, c, e)
+			for _, split := range []struct {
+				name    string
+				errs    []float64
+				samples []int
+			}{{"validation", p.Val, val}, {"test", p.Test, test}, {"test set's", []float64{p.Central}, []int{t.Central}}} {
+				for c, e := range split.errs {
+					if split.samples[c] > 0 && !(e >= 0 && e <= most) {
+						return fmt.Errorf("%s: configuration %d, round %d, client %d: %s error %v", path, t.Rows[i].Config, p.Round, c, split.name, e)
+					}
 				}
 			}
 		}

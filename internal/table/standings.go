@@ -133,13 +133,17 @@ func (s *Standings) compare(ranks map[string]map[int][]float64) {
 	}
 }
 
-// rank fills in the ranks of the tuners that were not left out.
-func (s *Standings) rank(out map[string]bool) {
+// rank fills in the ranks of the tuners that have a cell for each table.
+func (s *Standings) rank() {
+	played := map[string]int{}
+	for i := range s.Cells {
+		played[s.Cells[i].Tuner]++
+	}
 	ranks, wins := map[string]map[int][]float64{}, map[string]float64{}
 	for i, table := range s.Tables {
 		var cells []*Cell
 		for k := range s.Cells {
-			if cell := &s.Cells[k]; cell.Table == table.Name && !out[cell.Tuner] {
+			if cell := &s.Cells[k]; cell.Table == table.Name && played[cell.Tuner] == len(s.Tables) {
 				cells = append(cells, cell)
 			}
 		}

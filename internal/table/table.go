@@ -31,6 +31,13 @@ import (
 // Suffix ends the names of tables.
 const Suffix = ".parquet"
 
+// MostRounds bounds the rounds of a table and its configurations, mostSamples the samples of all
+// clients, which Noise deals anew one by one.
+const (
+	MostRounds  = 1 << 20
+	mostSamples = 1 << 28
+)
+
 // format is the version of the form of both files.
 const format = 1
 
@@ -187,13 +194,20 @@ func (t *Table) valid() error {
 			return fmt.Errorf("configuration %d: %w", i, err)
 		}
 	}
+	val, test := 0, 0
 	for i, c := range t.Clients {
 		if c.Val < 0 || c.Test < 0 {
 			return fmt.Errorf("client %d: negative number of samples", i)
 		}
+		if val, test = val+c.Val, test+c.Test; max(c.Val, c.Test, val, test) > mostSamples {
+			return fmt.Errorf("client %d: with it there are more than %d samples", i, mostSamples)
+		}
 	}
 	if len(t.Clients) == 0 || len(t.Configurations) == 0 {
 		return errors.New("a table has clients and configurations")
+	}
+	if t.Rounds < 1 || t.Rounds > MostRounds {
+		return fmt.Errorf("%d rounds: must be 1 to %d", t.Rounds, MostRounds)
 	}
 	trained := make([]bool, len(t.Configurations))
 	for i := range t.Rows {
@@ -204,6 +218,9 @@ func (t *Table) valid() error {
 		if n := len(r.Recorded); n == 0 && (r.Rounds > 0 || r.Failed == "") ||
 			n > 0 && (r.Recorded[0] != 0 || !slices.IsSorted(r.Recorded) || r.Recorded[n-1] > r.Rounds) {
 			return fmt.Errorf("row %d: its recorded rounds are wrong", i)
+		}
+		if r.Diverged < 0 || r.Failed != "" && r.Diverged == 0 {
+			return fmt.Errorf("row %d: it failed or diverged in no round", i)
 		}
 		for _, slots := range r.Dropped {
 			if slices.ContainsFunc(slots, func(at int) bool { return at < 0 }) {
@@ -266,10 +283,11 @@ func (t *Table) Study(sets []string, seed *uint64, tuner string) (*config.Config
 // Fit lowers the total of the rounds, by those of a trial, until the tuner accepts it.
 func (t *Table) Fit(ctx context.Context, c *config.Config, tuner tuners.Tuner) error {
 	var first error
+	curves, none := t.Player(0), []tuners.Prior{} // whether tuner.from can be read is seen in Play
 	for rounds := c.Budget.Rounds; rounds > 0; rounds -= max(1, c.Budget.TrialRounds) {
 		fitted := *c
 		fitted.Budget.Rounds = rounds
-		err := study.Played{Config: fitted, Tuner: tuner, Curves: t.Player(0)}.Check(ctx)
+		err := study.Played{Config: fitted, Tuner: tuner, Curves: curves, Priors: none}.Check(ctx)
 		if err == nil {
 			*c = fitted
 			return nil

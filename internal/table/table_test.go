@@ -83,7 +83,12 @@ func TestBadHeads(t *testing.T) {
 		"space: ":                               func(h map[string]any) { h["space"] = map[string]any{"x": map[string]any{"log9": []int{1, 2}}} },
 		"configuration 0: client.lr is missing": func(h map[string]any) { h["configurations"] = []any{map[string]any{}} },
 		"client 0: negative":                    func(h map[string]any) { h["clients"] = []any{map[string]any{"val": -1}} },
-		"a table has clients":                   func(h map[string]any) { h["clients"] = nil },
+		"0 rounds: must be 1 to 1048576":        func(h map[string]any) { h["rounds"] = 0 },
+		"client 1: with it there are more than 268435456 samples": func(h map[string]any) {
+			h["clients"].([]any)[1].(map[string]any)["test"] = 1 << 28
+		},
+		"row 1: it failed or diverged in no round": func(h map[string]any) { h["rows"].([]any)[1].(map[string]any)["failed"] = "why" },
+		"a table has clients":                      func(h map[string]any) { h["clients"] = nil },
 		"row 0: of no configuration": func(h map[string]any) {
 			h["rows"] = []any{map[string]any{"config": 7, "rounds": 9, "recorded": []int{0}, "weights_sha256": []string{""}}}
 		},
@@ -181,8 +186,13 @@ func TestContest(t *testing.T) {
 	if shot.Tuner != "proxy" || shot.Curve[18].Median <= shot.Curve[19].Median || shot.Curve[18].Median != shot.Curve[0].Median {
 		t.Errorf("%+v", shot)
 	}
+	damaged := *s
+	damaged.Cells = append(slices.Clone(s.Cells), s.Cells[0])
+	one.Known, one.Tables = &damaged, c.Tables
+	if _, err := one.Play(t.Context()); err == nil || err.Error() != "the known results of random on one must be there once, of 6 seeds at 20 parts of the budget" {
+		t.Error(err)
+	}
 	one.Known, one.Seeds = s, 5
-	one.Tables = c.Tables
 	if _, err := one.Play(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "the known results are of 6 seeds ") {
 		t.Error(err)
 	}

@@ -114,6 +114,11 @@ func (o *benchOptions) entrants(ctx context.Context, a *app, c *recorded.Contest
 		}
 	}
 	names, builtin := o.tuners, plugins.Builtin()
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return stop, usageError{fmt.Errorf("--tuner: %s is listed twice", name)}
+		}
+	}
 	paths, err := a.paths()
 	if err != nil {
 		return stop, err

@@ -21,7 +21,7 @@ type reproOptions struct {
 	out   string
 	shard repro.Shard
 	keep  bool
-	site  reproSite
+	site  site
 }
 
 func newRepro(a *app) *cobra.Command {
@@ -57,7 +57,7 @@ func newRepro(a *app) *cobra.Command {
 	f.IntSliceVar(&o.Only, "only", nil, "run only these seeds, such as 3 or 2,5,7")
 	f.StringVar(&o.out, "out", "repro", "write studies and metrics to `DIR`")
 	f.BoolVar(&o.keep, "keep-studies", false, "keep finished studies and their models, not only metrics")
-	o.site.addFlags(cmd)
+	o.site.addFlags(cmd, "--out")
 	o.addFlags(cmd)
 	cmd.AddCommand(newReproList(a), newReproMerge(a))
 	return cmd

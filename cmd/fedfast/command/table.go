@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/cluster"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	recorded "github.com/fedfast/fedfast/internal/table"
@@ -21,6 +23,8 @@ type tableOptions struct {
 	studyOptions
 	configs, rounds, every int
 	output                 string
+	site                   site
+	hub                    *cluster.Hub // of all seeds; nil before the first trains on workers
 }
 
 func newTable(a *app) *cobra.Command {
@@ -50,6 +54,7 @@ func newTable(a *app) *cobra.Command {
 	f.IntVar(&o.every, "every", 0, "rounds between the recorded ones (default: about 30 of them; 1 for rungs at any round)")
 	f.Var(&o.seeds, "seeds", "train with `N` consecutive seeds (default 1)")
 	f.StringVar(&o.output, "output", "", "`FILE` to write, whose name ends in .parquet")
+	o.site.addFlags(record, "NAME-studies")
 	info := &cobra.Command{
 		Use:   "info FILE",
 		Short: "Describe a recorded table",
@@ -96,13 +101,16 @@ func newTableCheck(a *app) *cobra.Command {
 }
 
 func (o *tableOptions) validate() error {
+	if err := o.site.validate(false); err != nil {
+		return err
+	}
 	if o.output == "" {
 		return errors.New("--output: name the file to write, such as t.parquet")
 	}
 	if err := recorded.CheckPath(o.output); err != nil {
 		return fmt.Errorf("--output %w", err)
 	}
-	const most = 1 << 20
+	const most = recorded.MostRounds
 	if o.configs < 1 || o.rounds < 0 || o.every < 0 || max(o.configs, o.rounds, o.every) > most {
 		return fmt.Errorf("--configs, --rounds and --every: must be positive integers, at most %d", most)
 	}
@@ -141,6 +149,9 @@ func (o *tableOptions) run(ctx context.Context, a *app, args []string) error {
 		dirs, seeds = append(dirs, path), append(seeds, c.Seed)
 		return o.train(ctx, a, path, c, fmt.Sprintf("seed %d of %d", i+1, all.Seeds))
 	})
+	if o.hub != nil {
+		o.hub.Close(err == nil)
+	}
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			return errors.New("interrupted; the same command goes on")
@@ -174,8 +185,25 @@ func (o *tableOptions) train(ctx context.Context, a *app, path string, c *config
 	}
 	work, end := s.work(a, config.ModeTune, 0)
 	work.Launcher = recorded.Launcher()
+	var workers *cluster.Coordinator
+	if ready := work.Ready; o.site.address != "" {
+		work.Ready = func(ctx context.Context, setup *study.Setup) error {
+			err := ready(ctx, setup)
+			if err == nil && o.hub == nil {
+				o.hub, err = o.site.open(ctx, a, filepath.Dir(path))
+			}
+			if err == nil {
+				workers, err = o.hub.Open(ctx, setup)
+				setup.Trainer = workers
+			}
+			return err
+		}
+	}
 	_, err = s.Tune(ctx, work)
 	end()
+	if workers != nil {
+		workers.Close(err == nil)
+	}
 	return err
 }
 

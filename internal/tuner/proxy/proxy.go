@@ -33,10 +33,8 @@ var Tuner = options.Tuner[int]{About: tuners.Description{
 }, Plan: trials, Study: open}
 
 func trials(r *options.Reader, req tuners.ValidateRequest) int {
-	if n := r.Whole("trials", 1, maxTrials); n > 1 || len(r.Problems) > 0 {
-		return r.Trials(req.Budget, maxTrials)
-	}
-	return min(1, r.Trials(req.Budget, maxTrials))
+	r.Whole("trials", 1, maxTrials) // not 0, which Trials takes for as many as the budget pays for
+	return r.Trials(req.Budget, maxTrials)
 }
 
 func open(req tuners.OpenRequest, n int) (tuners.Session, error) {
@@ -52,31 +50,32 @@ func open(req tuners.OpenRequest, n int) (tuners.Session, error) {
 // ranked returns the configurations of finished studies, the one with the best score after all
 // rounds first, ties in the order of the studies; one that several trained has its best score.
 func ranked(req tuners.OpenRequest) []tuners.Params {
-	priors := slices.DeleteFunc(slices.Clone(req.Priors), func(p tuners.Prior) bool { return !p.Whole })
-	slices.SortStableFunc(priors, func(a, b tuners.Prior) int {
-		x, y := record.PriorOf(req.Aims(), a), record.PriorOf(req.Aims(), b)
+	var whole []trained
+	for _, p := range req.Priors {
+		if o := record.PriorOf(req.Aims(), p); p.Whole && !o.Failed {
+			whole = append(whole, trained{p.Params, o})
+		}
+	}
+	slices.SortStableFunc(whole, func(a, b trained) int {
 		switch {
-		case x.Failed || y.Failed:
-			return btoi(x.Failed) - btoi(y.Failed)
-		case x.Better(y, req.Objective):
+		case a.Better(b.Outcome, req.Objective):
 			return -1
-		case y.Better(x, req.Objective):
+		case b.Better(a.Outcome, req.Objective):
 			return 1
 		}
 		return 0
 	})
 	var out []tuners.Params
-	for _, p := range priors {
-		if !slices.ContainsFunc(out, p.Params.Equal) {
-			out = append(out, p.Params)
+	for _, t := range whole {
+		if !slices.ContainsFunc(out, t.params.Equal) {
+			out = append(out, t.params)
 		}
 	}
 	return out
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+// trained is a configuration of a finished study with its outcome.
+type trained struct {
+	params tuners.Params
+	record.Outcome
 }

@@ -11,20 +11,26 @@ import (
 	"github.com/fedfast/fedfast/internal/repro"
 )
 
-// reproSite is the cluster of `fedfast repro --cluster`.
-type reproSite struct{ clusterFlag }
+// site are the flags of a cluster whose workers train several studies, which share no rounds.
+type site struct{ clusterFlag }
 
-func (s *reproSite) addFlags(cmd *cobra.Command) {
+// addFlags adds them; where says in which directory the join file is.
+func (s *site) addFlags(cmd *cobra.Command, where string) {
 	f := cmd.Flags()
 	s.rounds = cluster.RoundsAuto // a site's are not shared
-	f.StringVar(&s.address, "cluster", "", "train on workers; listen for them on `HOST:PORT` (port 0: any free port); the join file is in --out")
+	f.StringVar(&s.address, "cluster", "", "train on workers; listen for them on `HOST:PORT` (port 0: any free port); the join file is in "+where)
 	f.StringVar(&s.credentials, "creds", "", "NATS credentials `FILE`")
 	f.StringVar(&s.authority, "ca", "", "CA certificate `FILE` of the NATS server, if not in the system store")
 }
 
+// open opens the cluster, with its join file below a directory.
+func (s *site) open(ctx context.Context, a *app, dir string) (*cluster.Hub, error) {
+	return cluster.OpenHub(ctx, dir, s.address, cluster.Options{Version: buildVersion(), Notice: a.notice, Credentials: s.credentials, CA: s.authority})
+}
+
 // run runs jobs with the workers of a cluster and calls done for each that has ended.
-func (s *reproSite) run(ctx context.Context, a *app, dir string, jobs []*repro.Job, done func(*repro.Job, *repro.Metrics) error) error {
-	hub, err := cluster.OpenHub(ctx, dir, s.address, cluster.Options{Version: buildVersion(), Notice: a.notice, Credentials: s.credentials, CA: s.authority})
+func (s *site) run(ctx context.Context, a *app, dir string, jobs []*repro.Job, done func(*repro.Job, *repro.Metrics) error) error {
+	hub, err := s.open(ctx, a, dir)
 	if err != nil {
 		return err
 	}
