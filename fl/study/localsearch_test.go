@@ -222,6 +222,55 @@ func TestPrivateVotes(t *testing.T) {
 	}
 }
 
+// TestVoteNoise draws the noise on the votes of many seeds: it has the normal distribution with
+// the deviation that the account states, by the test of Kolmogorov and Smirnov, and that of one
+// seed says nothing of another's.
+func TestVoteNoise(t *testing.T) {
+	t.Parallel()
+	const points, votes, seeds = 50, 5, 200
+	all := make([]*record.Local, points)
+	for i := range all {
+		all[i] = &record.Local{Scores: []record.Real{record.Real(i), record.Real(-i), 0}, Losses: make([]record.Real, 3)}
+	}
+	s := voting(t)
+	private(&s, 0.25)
+	var err error
+	if _, s.account, err = s.Config.Privacy(s.sizes(), true); err != nil {
+		t.Fatal(err)
+	}
+	d := &driver{setup: &s, objective: s.Config.Aim()}
+	exact, deviation := d.votes(all, votes), math.Sqrt(votes)*s.account.Tuning.SearchNoise
+	var draws, last []float64
+	products := 0.0
+	for seed := range uint64(seeds) {
+		s.Config.Seed = seed
+		var r tuners.TrialReport
+		if err := d.tell(&r, &LocalSearch{Votes: votes}, all); err != nil {
+			t.Fatal(err)
+		}
+		var own []float64
+		for i, m := range r.Measured {
+			own = append(own, (m.Votes-exact[i])/deviation)
+		}
+		for i, x := range last {
+			products += x * own[i]
+		}
+		draws, last = append(draws, own...), own
+	}
+	slices.Sort(draws)
+	worst, n := 0.0, float64(len(draws))
+	for i, x := range draws {
+		p := math.Erfc(-x/math.Sqrt2) / 2
+		worst = max(worst, p-float64(i)/n, float64(i+1)/n-p)
+	}
+	if limit := 1.95 / math.Sqrt(n); worst > limit { // p = 0.001
+		t.Errorf("Kolmogorov-Smirnov distance %v of %v draws, want at most %v", worst, n, limit)
+	}
+	if math.Abs(products) > 5*math.Sqrt(n) {
+		t.Errorf("the noise of neighboring seeds has a correlation of %v", products/n)
+	}
+}
+
 // TestPrivateLocalSearchesAreRefused where the account does not have them.
 func TestPrivateLocalSearchesAreRefused(t *testing.T) {
 	t.Parallel()

@@ -68,6 +68,7 @@ type Account struct {
 	moves      float64 // sensitivity of a sum over what one client adds at most
 	finals     float64 // noise on the sum of a finalist's, of expected clients
 	expected   [2]int  // clients of a round and of a finalist's score
+	target     float64 // dp.epsilon, which all rounds keep to; 0 where the noise is given
 	bound      func() func(rounds int) float64
 	shown      *sync.Map // by rounds, see Shown
 }
@@ -259,12 +260,16 @@ func (a *Account) after(plans privacy.Plans, rounds int) privacy.Plans {
 }
 
 // Spent returns the epsilon after a number of rounds, without finalists, rounded up by up to
-// 0.01.
+// 0.01, but never above a dp.epsilon for which the noise of more rounds was computed.
 func (a *Account) Spent(rounds int) float64 {
 	if a.Accountant == "rdp" {
 		return a.Bound(rounds)
 	}
-	return a.after(a.plans[:1], rounds).Rough(a.Delta)
+	spent := a.after(a.plans[:1], rounds).Rough(a.Delta)
+	if a.target > 0 && rounds <= a.Rounds {
+		spent = min(spent, a.target)
+	}
+	return spent
 }
 
 // shownSteps is how often Shown asks the account in all rounds.

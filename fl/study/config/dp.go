@@ -200,7 +200,7 @@ func (c *Config) Privacy(sizes []int, tune bool) (*fl.Privacy, *Account, error) 
 		}
 		a.Tuning = &TuningAccount{Public: d.Scores == scoresPublic}
 	}
-	a.Rounds, a.shown = rounds, &sync.Map{}
+	a.Rounds, a.target, a.shown = rounds, d.Epsilon, &sync.Map{}
 	if err := a.mechanism(c, sizes); err != nil {
 		return nil, nil, err
 	}

@@ -73,6 +73,31 @@ func TestPrivateStudy(t *testing.T) {
 	}
 }
 
+// TestSpentKeepsToEpsilon has no epsilon that is shown on the way exceed dp.epsilon, from which
+// the noise was computed, at a sampling rate so small that Rényi divergences alone would say more
+// than twice as much.
+func TestSpentKeepsToEpsilon(t *testing.T) {
+	t.Parallel()
+	c := Default()
+	c.Sampling, c.Cohort, c.Rounds = "poisson", 20, 300
+	c.DP = DP{Epsilon: 2, Delta: 1e-6, Clip: 0.4, NoiseCohort: 1000, Population: 10_000_000}
+	_, a, err := c.Privacy(make([]int, 400), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 0.0
+	for _, rounds := range []int{1, 150, 299, 300} {
+		spent, shown := a.Spent(rounds), a.Shown(rounds)
+		if !(spent >= last) || spent > shown || shown > 2 {
+			t.Errorf("%d rounds have spent %v, shown as %v, of 2; those before %v", rounds, spent, shown, last)
+		}
+		last = spent
+	}
+	if e := a.After(300).Epsilon; last < 1.98 || e > 2 || e < 1.99 || a.Bound(300) < 4 {
+		t.Errorf("an epsilon of 2 became %v, shown as %v, and by Rényi divergences %v", e, last, a.Bound(300))
+	}
+}
+
 // TestMechanisms accounts for local noise by the client that takes part most often, and for
 // trees by the nodes that a client is in; both are Gaussian without amplification.
 func TestMechanisms(t *testing.T) {

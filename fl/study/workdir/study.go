@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -218,7 +219,7 @@ func (s *Study) Tune(ctx context.Context, o Options) (*study.Result, error) {
 	defer closeTuners()
 	if o.Baseline != 0 {
 		if setup.Config.Private() {
-			return nil, errors.New("baseline: its trainings are not in the account of dp.epsilon; leave it out, or run random search as a study of its own")
+			return nil, &key.Error{Key: "baseline", Problem: ": its trainings are not in the account of dp.epsilon; leave it out, or run random search as a study of its own"}
 		}
 		if !s.Config.Budget.InRounds() || s.Config.ToGoal() {
 			return nil, errors.New("baseline: random configurations are compared by rounds; use budget.rounds, or tune with tuner.name = \"random\"")

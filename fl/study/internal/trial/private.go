@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/internal/key"
 )
 
 // The probes that a private client tuner may observe: one error, and the weight that
@@ -37,11 +38,11 @@ func (c *ClientTuner) checkPrivate(probes []string) error {
 		case slices.Contains(privateErrors, name):
 			seen++
 		case c.Noise > 0 && name != privateWeight:
-			return fmt.Errorf("client tuner: it observes %s, which cannot be private", name)
+			return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(": it observes %s, which cannot be private", name)}
 		}
 	}
 	if c.Noise > 0 && seen > 1 {
-		return fmt.Errorf("client tuner: it observes %s, but in a private study one error of each client; for fedex set options.diff = false", strings.Join(privateErrors, " and "))
+		return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(": it observes %s, but in a private study it may observe one error of each client; for fedex set client_tuner.options.diff = false", strings.Join(privateErrors, " and "))}
 	}
 	return nil
 }
