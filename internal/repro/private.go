@@ -9,6 +9,10 @@ import (
 
 const pflPaper = "pfl-research (2024)"
 
+// pflModel is the simple_cnn of pfl-research's benchmarks.
+const pflModel = `model.layers=[{type="conv", filters=32, kernel=3}, {type="relu"}, {type="conv", filters=64, kernel=3}, {type="relu"}, {type="maxpool", size=2}, {type="dropout", rate=0.25}, ` +
+	`{type="dense", units=128}, {type="relu"}, {type="dropout", rate=0.5}, {type="dense"}]`
+
 // privateRuns train CIFAR-10 as pfl-research's benchmark does, with noise and without.
 var privateRuns = []struct {
 	name string
@@ -39,13 +43,13 @@ func privateCells() []Cell {
 		t := &Training{
 			Key: "dp-cifar10-" + arm.name, Mode: config.ModeRun, Tuner: "random", Seeds: 3, Needs: "cifar10", Shrink: shrinkRounds,
 			Sets: append([]string{
-				"data.name=cifar10", "data.clients=400", "data.samples=50", "data.split=100/0/files", "model=fedtune-4conv2dense", "cohort=20", "sampling=poisson",
+				"data.name=cifar10", "data.clients=400", "data.samples=50", "data.split=100/0/files", pflModel, "init=glorot", "cohort=20", "sampling=poisson",
 				"client.lr=0.1", "client.batch=10", "client.epochs=1", "eval.every=50", "eval.personalized=false",
 				"rounds=1500", "budget.rounds=1500", "budget.trial_rounds=1500", "tuner.options.trials=1",
 			}, arm.sets...),
 			Deviates: []string{
 				"400 clients of 50 images in cohorts of 20, where pfl-research has 1,000 in cohorts of 50: the images at hand are fewer",
-				"a network of four convolutions and two dense layers, which is not pfl-research's",
+				"cohorts by Poisson sampling, as the account has them, and not of a fixed size",
 				"1,500 rounds with noise, too, where pfl-research's commands have 3,000",
 			},
 		}
