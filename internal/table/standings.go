@@ -184,6 +184,9 @@ func (s *Standings) rank() {
 	s.compare(ranks)
 }
 
+// lowestDrawn stands for lower regrets, 0 among them, on axes of logarithms.
+const lowestDrawn = 0.1
+
 // Figure draws the median regrets, a panel for each table.
 func (s *Standings) Figure() (*figure.Figure, error) {
 	if len(s.Cells) == 0 {
@@ -191,10 +194,10 @@ func (s *Standings) Figure() (*figure.Figure, error) {
 	}
 	f := &figure.Figure{
 		Name: "tuners", Title: "Regret against rounds spent",
-		Note: fmt.Sprintf("validation error, on all clients, of the incumbent above the lowest of the table, in points, of an RMSE in %%; medians of %s", oneline.Count(s.Seeds, "seed")),
+		Note: fmt.Sprintf("validation error, on all clients, of the incumbent above the lowest of the table, in points, of an RMSE in %%, %v for less; medians of %s", lowestDrawn, oneline.Count(s.Seeds, "seed")),
 	}
 	for _, table := range s.Tables {
-		panel := figure.Panel{Title: table.Name, X: figure.Axis{Label: "rounds", Whole: true}, Y: figure.Axis{Label: "regret, points or %", Zero: true}}
+		panel := figure.Panel{Title: table.Name, X: figure.Axis{Label: "rounds", Whole: true}, Y: figure.Axis{Label: "regret, points or %", Log: true}}
 		for i := range s.Cells {
 			cell := &s.Cells[i]
 			if cell.Table != table.Name {
@@ -202,7 +205,7 @@ func (s *Standings) Figure() (*figure.Figure, error) {
 			}
 			line := figure.Line{Name: cell.Tuner, Step: true}
 			for _, r := range cell.Curve {
-				line.Points = append(line.Points, figure.Point{X: float64(r.Rounds), Y: 100 * r.Median})
+				line.Points = append(line.Points, figure.Point{X: float64(r.Rounds), Y: max(100*r.Median, lowestDrawn)})
 			}
 			panel.Lines = append(panel.Lines, line)
 		}

@@ -134,6 +134,9 @@ func abilities(d tuners.Description) []string {
 		{"prepares", d.Prepare},
 		{"tables", d.Tables},
 		{"architectures", d.Architectures},
+		{"objectives", d.Multi},
+		{"warm start", d.Priors},
+		{"local search", d.Local},
 	} {
 		if c.does {
 			can = append(can, c.what)
