@@ -262,14 +262,6 @@ func TestValidate(t *testing.T) {
 		{2000, 200, tuners.Params{"trials": tuners.Num(0.5)}, "options.trials", "not 0.5"},
 		{2000, 200, tuners.Params{"rungs": tuners.Num(1)}, "options.rungs", "available: eta, eliminations, trials"},
 	} {
-		problems, err := asha.Tuner.Validate(t.Context(), tuners.ValidateRequest{
-			Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.key == "" && problems != nil || c.key != "" && (len(problems) != 1 || problems[0].Key != c.key || !strings.Contains(problems[0].Message, c.message)) {
-			t.Errorf("T=%d M=%d %v: got %v, want %q: %q", c.t, c.m, c.options, problems, c.key, c.message)
-		}
+		playtest.Rejects(t, asha.Tuner, tuners.ValidateRequest{Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m}}, c.key, c.message)
 	}
 }

@@ -257,15 +257,7 @@ func TestValidate(t *testing.T) {
 		{60, 10, tuners.Params{"candidates": tuners.Num(1.5)}, "options.candidates", "from 1 to 16384, not 1.5"},
 		{60, 10, tuners.Params{"xi": tuners.Num(1)}, "options.xi", "available: init, trials, candidates"},
 	} {
-		problems, err := bo.Tuner.Validate(t.Context(), tuners.ValidateRequest{
-			Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.key == "" && problems != nil || c.key != "" && (len(problems) != 1 || problems[0].Key != c.key || !strings.Contains(problems[0].Message, c.message)) {
-			t.Errorf("T=%d M=%d %v: got %v, want %q: %q", c.t, c.m, c.options, problems, c.key, c.message)
-		}
+		playtest.Rejects(t, bo.Tuner, tuners.ValidateRequest{Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m}}, c.key, c.message)
 	}
 }
 

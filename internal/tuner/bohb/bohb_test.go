@@ -1,7 +1,6 @@
 package bohb_test
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -12,31 +11,12 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-var space = tuners.Space{
-	{Name: "client.epochs", Kind: tuners.Int, Lo: 1, Hi: 5},
-	{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0},
-	{Name: "server.lr", Kind: tuners.Log10, Lo: -1, Hi: 1},
-}
-
-// bowl is lowest (0) at client.lr = 0.01, server.lr = 1, client.epochs = 3.
-func bowl(_ int, p tuners.Params, _ int) float64 {
-	c, s := math.Log10(p.Float("client.lr", 0))+2, math.Log10(p.Float("server.lr", 0))
-	e := p.Float("client.epochs", 0) - 3
-	return c*c + s*s + e*e/10
-}
-
-func study(tuner tuners.Tuner, rounds, trialRounds int, options tuners.Params) playtest.Study {
-	return playtest.Study{Tuner: tuner, Score: bowl, Request: tuners.OpenRequest{
-		Space: space, Options: options, Budget: tuners.Budget{Rounds: rounds, TrialRounds: trialRounds}, Seed: 4, Trial: tuners.StudySession,
-	}}
-}
-
 func TestWithRandomPointsAloneItIsHyperband(t *testing.T) {
 	for _, parallel := range []int{1, 3} {
-		s := study(bohb.Tuner, 3000, 81, tuners.Params{"random": tuners.Num(1)})
+		s := playtest.Over(bohb.Tuner, 3000, 81, tuners.Params{"random": tuners.Num(1)})
 		s.Parallel = parallel
 		got := s.Play(t)
-		s = study(hyperband.Tuner, 3000, 81, nil)
+		s = playtest.Over(hyperband.Tuner, 3000, 81, nil)
 		s.Parallel = parallel
 		if want := s.Play(t); !slices.Equal(got.Log, want.Log) || got.Best != want.Best {
 			t.Errorf("%d in flight: its decisions differ from those of hyperband", parallel)
@@ -51,10 +31,10 @@ func TestBeatsHyperband(t *testing.T) {
 	for seed := range uint64(seeds) {
 		var best [2]float64
 		for i, tuner := range []tuners.Tuner{bohb.Tuner, hyperband.Tuner} {
-			s := study(tuner, 3000, 27, nil)
+			s := playtest.Over(tuner, 3000, 27, nil)
 			s.Request.Seed = seed
 			r := s.Play(t)
-			best[i] = bowl(0, r.Params[r.Best], 27)
+			best[i] = playtest.Bowl(0, r.Params[r.Best], 27)
 			if r.Spent != 3000 {
 				t.Errorf("spent %d rounds", r.Spent)
 			}
@@ -71,13 +51,13 @@ func TestBeatsHyperband(t *testing.T) {
 }
 
 func TestGoesOnFromItsState(t *testing.T) {
-	s := study(bohb.Tuner, 600, 27, nil)
+	s := playtest.Over(bohb.Tuner, 600, 27, nil)
 	s.Reopened(t, 1, 3)
 	s.InAnyOrder(t)
 }
 
 func TestMaximizeAndFailures(t *testing.T) {
-	s := study(bohb.Tuner, 600, 27, nil)
+	s := playtest.Over(bohb.Tuner, 600, 27, nil)
 	s.Mirrored(t)
 }
 
@@ -90,12 +70,12 @@ func TestValidate(t *testing.T) {
 		{tuners.Params{"eta": tuners.Num(1)}, "options.eta: eta must be an integer from 2 to 1000, not 1"},
 		{tuners.Params{"top": tuners.Num(1)}, "available: eta, brackets, random, candidates"},
 	} {
-		_, err := bohb.Tuner.Open(t.Context(), study(bohb.Tuner, 600, 27, c.options).Request)
+		_, err := bohb.Tuner.Open(t.Context(), playtest.Over(bohb.Tuner, 600, 27, c.options).Request)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}
-	if _, err := bohb.Tuner.Open(t.Context(), study(bohb.Tuner, 20, 27, nil).Request); err == nil {
+	if _, err := bohb.Tuner.Open(t.Context(), playtest.Over(bohb.Tuner, 20, 27, nil).Request); err == nil {
 		t.Error("a budget that pays for no bracket is accepted")
 	}
 }

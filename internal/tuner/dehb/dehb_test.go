@@ -13,29 +13,10 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-var space = tuners.Space{
-	{Name: "client.epochs", Kind: tuners.Int, Lo: 1, Hi: 5},
-	{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0},
-	{Name: "server.lr", Kind: tuners.Log10, Lo: -1, Hi: 1},
-}
-
-// bowl is lowest (0) at client.lr = 0.01, server.lr = 1, client.epochs = 3.
-func bowl(_ int, p tuners.Params, _ int) float64 {
-	c, s := math.Log10(p.Float("client.lr", 0))+2, math.Log10(p.Float("server.lr", 0))
-	e := p.Float("client.epochs", 0) - 3
-	return c*c + s*s + e*e/10
-}
-
-func study(tuner tuners.Tuner, rounds, trialRounds int, options tuners.Params) playtest.Study {
-	return playtest.Study{Tuner: tuner, Score: bowl, Request: tuners.OpenRequest{
-		Space: space, Options: options, Budget: tuners.Budget{Rounds: rounds, TrialRounds: trialRounds}, Seed: 4, Trial: tuners.StudySession,
-	}}
-}
-
 // TestSchedule: the first pass is Hyperband's, in the second all trials are new. With eta = 2 and
 // M = 4 the brackets are of 4, 3 and 3 trials.
 func TestSchedule(t *testing.T) {
-	s := study(dehb.Tuner, 28+36+4, 4, tuners.Params{"eta": tuners.Num(2), "brackets": tuners.Num(3)})
+	s := playtest.Over(dehb.Tuner, 28+36+4, 4, tuners.Params{"eta": tuners.Num(2), "brackets": tuners.Num(3)})
 	s.Score = func(trial int, _ tuners.Params, _ int) float64 { return float64(trial) }
 	r := s.Play(t)
 	var got []string
@@ -74,10 +55,10 @@ func TestBeatsRandomSearch(t *testing.T) {
 	for seed := range uint64(seeds) {
 		var best [2]float64
 		for i, tuner := range []tuners.Tuner{dehb.Tuner, random.Tuner} {
-			s := study(tuner, 2000, 27, nil)
+			s := playtest.Over(tuner, 2000, 27, nil)
 			s.Request.Seed = seed
 			r := s.Play(t)
-			best[i] = bowl(0, r.Params[r.Best], 27)
+			best[i] = playtest.Bowl(0, r.Params[r.Best], 27)
 			if r.Spent > 2000 || r.Spent < 2000-27 {
 				t.Errorf("spent %d rounds", r.Spent)
 			}
@@ -97,19 +78,19 @@ func TestBeatsRandomSearch(t *testing.T) {
 }
 
 func TestGoesOnFromItsState(t *testing.T) {
-	s := study(dehb.Tuner, 1500, 27, nil)
+	s := playtest.Over(dehb.Tuner, 1500, 27, nil)
 	s.Reopened(t, 1, 3)
 	s.InAnyOrder(t)
 }
 
 func TestMaximizeAndFailures(t *testing.T) {
-	s := study(dehb.Tuner, 1500, 27, nil)
+	s := playtest.Over(dehb.Tuner, 1500, 27, nil)
 	s.Mirrored(t)
 	s.Score = func(trial int, p tuners.Params, round int) float64 { // two thirds fail
 		if p.Float("client.lr", 0) > 1e-3 {
 			return math.NaN()
 		}
-		return bowl(trial, p, round)
+		return playtest.Bowl(trial, p, round)
 	}
 	if r := s.Play(t); r.Best < 0 || r.Params[r.Best].Float("client.lr", 0) > 1e-3 {
 		t.Errorf("most fail: best %d", r.Best)
@@ -128,12 +109,12 @@ func TestValidate(t *testing.T) {
 		{20, nil, "budget.rounds = 20 is less than the cheapest bracket"},
 		{1 << 30, tuners.Params{"eta": tuners.Num(27), "brackets": tuners.Num(4)}, "at most 2 brackets are possible"},
 	} {
-		_, err := dehb.Tuner.Open(t.Context(), study(dehb.Tuner, c.rounds, 27, c.options).Request)
+		_, err := dehb.Tuner.Open(t.Context(), playtest.Over(dehb.Tuner, c.rounds, 27, c.options).Request)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}
-	large := study(dehb.Tuner, 1<<40, 1<<30, tuners.Params{"eta": tuners.Num(2), "brackets": tuners.Num(12)}).Request
+	large := playtest.Over(dehb.Tuner, 1<<40, 1<<30, tuners.Params{"eta": tuners.Num(2), "brackets": tuners.Num(12)}).Request
 	if _, err := dehb.Tuner.Open(t.Context(), large); err == nil || !strings.Contains(err.Error(), "the populations have ") {
 		t.Error(fmt.Sprint(err))
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/internal/tuner/grid"
+	"github.com/fedfast/fedfast/internal/tuner/internal/playtest"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -133,15 +134,7 @@ func TestValidate(t *testing.T) {
 		{120, 10, tuners.Params{"points": tuners.Num(0)}, "options.points", "points must be an integer from 1 to 1000000, not 0"},
 		{120, 10, tuners.Params{"point": tuners.Num(1)}, "options.point", "available: points"},
 	} {
-		problems, err := grid.Tuner.Validate(t.Context(), tuners.ValidateRequest{
-			Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.rounds, TrialRounds: c.trialRounds},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.key == "" && problems != nil || c.key != "" && (len(problems) != 1 || problems[0].Key != c.key || !strings.Contains(problems[0].Message, c.message)) {
-			t.Errorf("T=%d M=%d %v: got %v, want %q: %q", c.rounds, c.trialRounds, c.options, problems, c.key, c.message)
-		}
+		playtest.Rejects(t, grid.Tuner, tuners.ValidateRequest{Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.rounds, TrialRounds: c.trialRounds}}, c.key, c.message)
 		if _, err := grid.Tuner.Open(t.Context(), request(c.rounds, c.trialRounds, c.options)); (err == nil) != (c.key == "") {
 			t.Errorf("T=%d M=%d %v: Open says %v", c.rounds, c.trialRounds, c.options, err)
 		}

@@ -131,14 +131,6 @@ func TestValidate(t *testing.T) {
 		{2000, 200, tuners.Params{"bracket": tuners.Num(1)}, "options.bracket", "available: eta, brackets"},
 		{1 << 40, 1 << 30, tuners.Params{"brackets": tuners.Num(19)}, "options.brackets", "start 387420489 trials; at most 100000"},
 	} {
-		problems, err := hyperband.Tuner.Validate(t.Context(), tuners.ValidateRequest{
-			Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.key == "" && problems != nil || c.key != "" && (len(problems) != 1 || problems[0].Key != c.key || !strings.Contains(problems[0].Message, c.message)) {
-			t.Errorf("T=%d M=%d %v: got %v, want %q: %q", c.t, c.m, c.options, problems, c.key, c.message)
-		}
+		playtest.Rejects(t, hyperband.Tuner, tuners.ValidateRequest{Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m}}, c.key, c.message)
 	}
 }

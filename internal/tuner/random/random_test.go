@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/tuner/internal/playtest"
 	"github.com/fedfast/fedfast/internal/tuner/random"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
@@ -95,13 +96,7 @@ func TestValidate(t *testing.T) {
 		{tuners.Budget{Rounds: 9, TrialRounds: 10}, nil, "budget.rounds"},
 		{tuners.Budget{Rounds: 9}, nil, "budget.trial_rounds"},
 	} {
-		problems, err := random.Tuner.Validate(t.Context(), tuners.ValidateRequest{Space: request.Space, Options: c.options, Budget: c.budget})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.key == "" && problems != nil || c.key != "" && (len(problems) != 1 || problems[0].Key != c.key) {
-			t.Errorf("%+v %v: got %v, want a problem with %q", c.budget, c.options, problems, c.key)
-		}
+		playtest.Rejects(t, random.Tuner, tuners.ValidateRequest{Space: request.Space, Options: c.options, Budget: c.budget}, c.key, "")
 	}
 }
 

@@ -255,6 +255,40 @@ func (s Study) Mirrored(t testing.TB) {
 	}
 }
 
+// Rejects fails the test unless the tuner finds one problem with options and a budget, with this
+// key and message in part, or none where the key is empty.
+func Rejects(t testing.TB, tuner tuners.Tuner, req tuners.ValidateRequest, key, message string) {
+	t.Helper()
+	problems, err := tuner.Validate(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key == "" && problems != nil || key != "" && (len(problems) != 1 || problems[0].Key != key || !strings.Contains(problems[0].Message, message)) {
+		t.Errorf("%+v %v: got %v, want %q: %q", req.Budget, req.Options, problems, key, message)
+	}
+}
+
+// space is that of Over.
+var space = tuners.Space{
+	{Name: "client.epochs", Kind: tuners.Int, Lo: 1, Hi: 5},
+	{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0},
+	{Name: "server.lr", Kind: tuners.Log10, Lo: -1, Hi: 1},
+}
+
+// Bowl is lowest (0) at client.lr = 0.01, server.lr = 1, client.epochs = 3.
+func Bowl(_ int, p tuners.Params, _ int) float64 {
+	c, s := math.Log10(p.Float("client.lr", 0))+2, math.Log10(p.Float("server.lr", 0))
+	e := p.Float("client.epochs", 0) - 3
+	return c*c + s*s + e*e/10
+}
+
+// Over is the study of a tuner on Bowl.
+func Over(tuner tuners.Tuner, rounds, trialRounds int, options tuners.Params) Study {
+	return Study{Tuner: tuner, Score: Bowl, Request: tuners.OpenRequest{
+		Space: space, Options: options, Budget: tuners.Budget{Rounds: rounds, TrialRounds: trialRounds}, Seed: 4, Trial: tuners.StudySession,
+	}}
+}
+
 // Ordered returns the trials' params by number.
 func (r Result) Ordered() []tuners.Params {
 	var out []tuners.Params
