@@ -27,9 +27,11 @@ type channelTap struct{ x, w int }
 
 // ChannelsGrad is the gradient of Taps neighbouring weights of every channel: to
 // weight t, which lies WTap floats behind the one before, it adds the products of the
-// outputs' gradients with the inputs, XTap floats behind those of the one before, row
-// after row.
+// outputs' gradients with the inputs, XTap floats behind those of the one before, image
+// after image and row after row.
 type ChannelsGrad struct {
+	Images          int // 0 means 1
+	XImage, YImage  int // distances between images
 	Rows, Pixels, C int
 	Taps            int
 	X               []float32
@@ -43,10 +45,10 @@ type ChannelsGrad struct {
 
 // depthwiseTable holds the loops of one level. Distances are in bytes, channels
 // counted in blocks of 16, and all sizes above 0; xNext is the distance from the end
-// of a row to the next one. Nothing is fused, so that every level gives the same bits.
+// of a row to the next one, xImage that from the end of an image to the next one. Nothing is fused, so that every level gives the same bits.
 type depthwiseTable struct {
 	row              func(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int)
-	one, three, five func(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext int)
+	one, three, five channelWeights
 }
 
 var depthwises depthwiseTable
@@ -106,19 +108,26 @@ func callChannelRow(y, x, w, bias *float32, taps *channelTap, count, pixels, cha
 // BackwardChannels adds to the gradients of the weights. It panics if a slice is too
 // short.
 func BackwardChannels(v *ChannelsGrad) {
-	if v.Rows < 0 || v.Pixels < 0 || v.C < 0 || v.C%Width != 0 || v.Taps < 0 || min(v.XRow, v.XStep, v.XTap, v.YRow, v.YStep, v.WTap) < 0 {
+	if v.Images < 0 || v.Rows < 0 || v.Pixels < 0 || v.C < 0 || v.C%Width != 0 || v.Taps < 0 ||
+		min(v.XImage, v.XRow, v.XStep, v.XTap, v.YImage, v.YRow, v.YStep, v.WTap) < 0 {
 		panic(msgChannels)
 	}
 	if v.Rows == 0 || v.Pixels == 0 || v.C == 0 || v.Taps == 0 {
 		return
 	}
-	if len(v.X) < (v.Taps-1)*v.XTap+reach(v.Rows, v.XRow, v.Pixels, v.XStep, v.C) || len(v.DY) < reach(v.Rows, v.YRow, v.Pixels, v.YStep, v.C) || len(v.G) < (v.Taps-1)*v.WTap+v.C {
+	images := max(v.Images, 1)
+	if len(v.X) < (images-1)*v.XImage+(v.Taps-1)*v.XTap+reach(v.Rows, v.XRow, v.Pixels, v.XStep, v.C) ||
+		len(v.DY) < (images-1)*v.YImage+reach(v.Rows, v.YRow, v.Pixels, v.YStep, v.C) || len(v.G) < (v.Taps-1)*v.WTap+v.C {
 		panic(msgChannels)
 	}
 	raceRead(v.X)
 	raceRead(v.DY)
 	raceWrite(v.G)
-	most := max(mapBlock/(2*v.Pixels*v.C), 1)
+	rows := min(max(mapBlock/(2*v.Pixels*v.C), 1), v.Rows)
+	several := 1 // whole images in a call
+	if rows == v.Rows {
+		several = max(mapBlock/(2*v.Rows*v.Pixels*v.C), 1)
+	}
 	for t := 0; t < v.Taps; {
 		f, n := depthwises.one, 1
 		switch left := v.Taps - t; {
@@ -127,15 +136,22 @@ func BackwardChannels(v *ChannelsGrad) {
 		case left >= 3:
 			f, n = depthwises.three, 3
 		}
-		for r := 0; r < v.Rows; r += most {
-			callChannelWeights(f, &v.G[t*v.WTap], &v.X[t*v.XTap+r*v.XRow], &v.DY[r*v.YRow], 4*v.XTap, 4*v.WTap, min(most, v.Rows-r), v.Pixels, v.C/Width,
-				4*v.XStep, 4*v.YStep, 4*(v.XRow-v.Pixels*v.XStep), 4*(v.YRow-v.Pixels*v.YStep))
+		for i := 0; i < images; i += several {
+			for r := 0; r < v.Rows; r += rows {
+				callChannelWeights(f, v, t, i, min(several, images-i), r, min(rows, v.Rows-r))
+			}
 		}
 		t += n
 	}
 }
 
+// callChannelWeights adds to the gradients from weight t on what rows from r on of images from i on add.
+//
 //go:noinline
-func callChannelWeights(f func(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext int), gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext int) {
-	f(gw, x, dy, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext)
+func callChannelWeights(f channelWeights, v *ChannelsGrad, t, i, images, r, rows int) {
+	f(&v.G[t*v.WTap], &v.X[t*v.XTap+i*v.XImage+r*v.XRow], &v.DY[i*v.YImage+r*v.YRow], 4*v.XTap, 4*v.WTap, rows, v.Pixels, v.C/Width,
+		4*v.XStep, 4*v.YStep, 4*(v.XRow-v.Pixels*v.XStep), 4*(v.YRow-v.Pixels*v.YStep), images, 4*(v.XImage-rows*v.XRow), 4*(v.YImage-rows*v.YRow))
 }
+
+// channelWeights is a loop over the gradients of one or more weights.
+type channelWeights = func(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext, images, xImage, yImage int)

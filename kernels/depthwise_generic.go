@@ -19,21 +19,24 @@ func channelRowGeneric(y, x, w, bias *float32, taps *channelTap, count, pixels, 
 }
 
 // channelWeightsGeneric returns the loop for taps neighbouring weights.
-func channelWeightsGeneric(taps int) func(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext int) {
-	return func(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext int) {
+func channelWeightsGeneric(taps int) channelWeights {
+	return func(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext, images, xImage, yImage int) {
 		n := channels * Width
-		for range rows {
-			for range pixels {
-				d := unsafe.Slice(dy, n)
-				for t := range taps {
-					g := unsafe.Slice(lane(gw, t*wTap), n)
-					for c, v := range unsafe.Slice(lane(x, t*xTap), n) {
-						g[c] += float32(d[c] * v)
+		for range images {
+			for range rows {
+				for range pixels {
+					d := unsafe.Slice(dy, n)
+					for t := range taps {
+						g := unsafe.Slice(lane(gw, t*wTap), n)
+						for c, v := range unsafe.Slice(lane(x, t*xTap), n) {
+							g[c] += float32(d[c] * v)
+						}
 					}
+					x, dy = lane(x, xStep), lane(dy, yStep)
 				}
-				x, dy = lane(x, xStep), lane(dy, yStep)
+				x, dy = lane(x, xNext), lane(dy, yNext)
 			}
-			x, dy = lane(x, xNext), lane(dy, yNext)
+			x, dy = lane(x, xImage), lane(dy, yImage)
 		}
 	}
 }

@@ -877,9 +877,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func channelWeightsOneAVX2(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int)
+// func channelWeightsOneAVX2(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 // Requires: AVX
-TEXT ·channelWeightsOneAVX2(SB), NOSPLIT, $0-96
+TEXT ·channelWeightsOneAVX2(SB), NOSPLIT, $0-120
 	MOVQ gw+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ dy+16(FP), DX
@@ -894,27 +894,36 @@ channel:
 	MOVQ    AX, BX
 	VMOVUPS (BX), Y0
 	ADDQ    R9, BX
-	MOVQ    rows+40(FP), R10
+	MOVQ    images+96(FP), R10
 	MOVQ    CX, BX
 	MOVQ    DX, R9
 
-row22:
-	MOVQ pixels+48(FP), R11
+image22:
+	MOVQ rows+40(FP), R11
 
-pixel23:
+row23:
+	MOVQ pixels+48(FP), R12
+
+pixel24:
 	VMOVUPS (R9), Y1
 	VMULPS  (BX), Y1, Y1
 	VADDPS  Y1, Y0, Y0
 	ADDQ    SI, BX
 	ADDQ    DI, R9
+	DECQ    R12
+	JNE     pixel24
+	MOVQ    xNext+80(FP), R12
+	ADDQ    R12, BX
+	MOVQ    yNext+88(FP), R12
+	ADDQ    R12, R9
 	DECQ    R11
-	JNE     pixel23
-	MOVQ    xNext+80(FP), R11
+	JNE     row23
+	MOVQ    xImage+104(FP), R11
 	ADDQ    R11, BX
-	MOVQ    yNext+88(FP), R11
+	MOVQ    yImage+112(FP), R11
 	ADDQ    R11, R9
 	DECQ    R10
-	JNE     row22
+	JNE     image22
 	MOVQ    AX, BX
 	MOVQ    wTap+32(FP), R9
 	VMOVUPS Y0, (BX)
@@ -923,27 +932,36 @@ pixel23:
 	MOVQ    AX, BX
 	VMOVUPS 32(BX), Y0
 	ADDQ    R9, BX
-	MOVQ    rows+40(FP), R10
+	MOVQ    images+96(FP), R10
 	MOVQ    CX, BX
 	MOVQ    DX, R9
 
-row24:
-	MOVQ pixels+48(FP), R11
+image25:
+	MOVQ rows+40(FP), R11
 
-pixel25:
+row26:
+	MOVQ pixels+48(FP), R12
+
+pixel27:
 	VMOVUPS 32(R9), Y1
 	VMULPS  32(BX), Y1, Y1
 	VADDPS  Y1, Y0, Y0
 	ADDQ    SI, BX
 	ADDQ    DI, R9
+	DECQ    R12
+	JNE     pixel27
+	MOVQ    xNext+80(FP), R12
+	ADDQ    R12, BX
+	MOVQ    yNext+88(FP), R12
+	ADDQ    R12, R9
 	DECQ    R11
-	JNE     pixel25
-	MOVQ    xNext+80(FP), R11
+	JNE     row26
+	MOVQ    xImage+104(FP), R11
 	ADDQ    R11, BX
-	MOVQ    yNext+88(FP), R11
+	MOVQ    yImage+112(FP), R11
 	ADDQ    R11, R9
 	DECQ    R10
-	JNE     row24
+	JNE     image25
 	MOVQ    AX, BX
 	MOVQ    wTap+32(FP), R9
 	VMOVUPS Y0, 32(BX)
@@ -956,9 +974,9 @@ pixel25:
 	VZEROUPPER
 	RET
 
-// func channelWeightsThreeAVX2(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int)
+// func channelWeightsThreeAVX2(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 // Requires: AVX
-TEXT ·channelWeightsThreeAVX2(SB), NOSPLIT, $0-96
+TEXT ·channelWeightsThreeAVX2(SB), NOSPLIT, $0-120
 	MOVQ gw+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ dy+16(FP), DX
@@ -977,14 +995,17 @@ channel:
 	ADDQ    R10, R9
 	VMOVUPS (R9), Y2
 	ADDQ    R10, R9
-	MOVQ    rows+40(FP), R11
+	MOVQ    images+96(FP), R11
 	MOVQ    CX, R9
 	MOVQ    DX, R10
 
-row26:
-	MOVQ pixels+48(FP), R12
+image28:
+	MOVQ rows+40(FP), R12
 
-pixel27:
+row29:
+	MOVQ pixels+48(FP), R13
+
+pixel30:
 	VMOVUPS (R10), Y3
 	VMULPS  (R9), Y3, Y4
 	VADDPS  Y4, Y0, Y0
@@ -994,14 +1015,20 @@ pixel27:
 	VADDPS  Y3, Y2, Y2
 	ADDQ    SI, R9
 	ADDQ    DI, R10
+	DECQ    R13
+	JNE     pixel30
+	MOVQ    xNext+80(FP), R13
+	ADDQ    R13, R9
+	MOVQ    yNext+88(FP), R13
+	ADDQ    R13, R10
 	DECQ    R12
-	JNE     pixel27
-	MOVQ    xNext+80(FP), R12
+	JNE     row29
+	MOVQ    xImage+104(FP), R12
 	ADDQ    R12, R9
-	MOVQ    yNext+88(FP), R12
+	MOVQ    yImage+112(FP), R12
 	ADDQ    R12, R10
 	DECQ    R11
-	JNE     row26
+	JNE     image28
 	MOVQ    AX, R9
 	MOVQ    wTap+32(FP), R10
 	VMOVUPS Y0, (R9)
@@ -1018,14 +1045,17 @@ pixel27:
 	ADDQ    R10, R9
 	VMOVUPS 32(R9), Y2
 	ADDQ    R10, R9
-	MOVQ    rows+40(FP), R11
+	MOVQ    images+96(FP), R11
 	MOVQ    CX, R9
 	MOVQ    DX, R10
 
-row28:
-	MOVQ pixels+48(FP), R12
+image31:
+	MOVQ rows+40(FP), R12
 
-pixel29:
+row32:
+	MOVQ pixels+48(FP), R13
+
+pixel33:
 	VMOVUPS 32(R10), Y3
 	VMULPS  32(R9), Y3, Y4
 	VADDPS  Y4, Y0, Y0
@@ -1035,14 +1065,20 @@ pixel29:
 	VADDPS  Y3, Y2, Y2
 	ADDQ    SI, R9
 	ADDQ    DI, R10
+	DECQ    R13
+	JNE     pixel33
+	MOVQ    xNext+80(FP), R13
+	ADDQ    R13, R9
+	MOVQ    yNext+88(FP), R13
+	ADDQ    R13, R10
 	DECQ    R12
-	JNE     pixel29
-	MOVQ    xNext+80(FP), R12
+	JNE     row32
+	MOVQ    xImage+104(FP), R12
 	ADDQ    R12, R9
-	MOVQ    yNext+88(FP), R12
+	MOVQ    yImage+112(FP), R12
 	ADDQ    R12, R10
 	DECQ    R11
-	JNE     row28
+	JNE     image31
 	MOVQ    AX, R9
 	MOVQ    wTap+32(FP), R10
 	VMOVUPS Y0, 32(R9)
@@ -1059,9 +1095,9 @@ pixel29:
 	VZEROUPPER
 	RET
 
-// func channelWeightsFiveAVX2(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int)
+// func channelWeightsFiveAVX2(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 // Requires: AVX
-TEXT ·channelWeightsFiveAVX2(SB), NOSPLIT, $0-96
+TEXT ·channelWeightsFiveAVX2(SB), NOSPLIT, $0-120
 	MOVQ gw+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ dy+16(FP), DX
@@ -1084,14 +1120,17 @@ channel:
 	ADDQ    R11, R10
 	VMOVUPS (R10), Y4
 	ADDQ    R11, R10
-	MOVQ    rows+40(FP), R12
+	MOVQ    images+96(FP), R12
 	MOVQ    CX, R10
 	MOVQ    DX, R11
 
-row30:
-	MOVQ pixels+48(FP), R13
+image34:
+	MOVQ rows+40(FP), R13
 
-pixel31:
+row35:
+	MOVQ pixels+48(FP), R14
+
+pixel36:
 	VMOVUPS (R11), Y5
 	VMULPS  (R10), Y5, Y6
 	VADDPS  Y6, Y0, Y0
@@ -1105,14 +1144,20 @@ pixel31:
 	VADDPS  Y5, Y4, Y4
 	ADDQ    SI, R10
 	ADDQ    DI, R11
+	DECQ    R14
+	JNE     pixel36
+	MOVQ    xNext+80(FP), R14
+	ADDQ    R14, R10
+	MOVQ    yNext+88(FP), R14
+	ADDQ    R14, R11
 	DECQ    R13
-	JNE     pixel31
-	MOVQ    xNext+80(FP), R13
+	JNE     row35
+	MOVQ    xImage+104(FP), R13
 	ADDQ    R13, R10
-	MOVQ    yNext+88(FP), R13
+	MOVQ    yImage+112(FP), R13
 	ADDQ    R13, R11
 	DECQ    R12
-	JNE     row30
+	JNE     image34
 	MOVQ    AX, R10
 	MOVQ    wTap+32(FP), R11
 	VMOVUPS Y0, (R10)
@@ -1137,14 +1182,17 @@ pixel31:
 	ADDQ    R11, R10
 	VMOVUPS 32(R10), Y4
 	ADDQ    R11, R10
-	MOVQ    rows+40(FP), R12
+	MOVQ    images+96(FP), R12
 	MOVQ    CX, R10
 	MOVQ    DX, R11
 
-row32:
-	MOVQ pixels+48(FP), R13
+image37:
+	MOVQ rows+40(FP), R13
 
-pixel33:
+row38:
+	MOVQ pixels+48(FP), R14
+
+pixel39:
 	VMOVUPS 32(R11), Y5
 	VMULPS  32(R10), Y5, Y6
 	VADDPS  Y6, Y0, Y0
@@ -1158,14 +1206,20 @@ pixel33:
 	VADDPS  Y5, Y4, Y4
 	ADDQ    SI, R10
 	ADDQ    DI, R11
+	DECQ    R14
+	JNE     pixel39
+	MOVQ    xNext+80(FP), R14
+	ADDQ    R14, R10
+	MOVQ    yNext+88(FP), R14
+	ADDQ    R14, R11
 	DECQ    R13
-	JNE     pixel33
-	MOVQ    xNext+80(FP), R13
+	JNE     row38
+	MOVQ    xImage+104(FP), R13
 	ADDQ    R13, R10
-	MOVQ    yNext+88(FP), R13
+	MOVQ    yImage+112(FP), R13
 	ADDQ    R13, R11
 	DECQ    R12
-	JNE     row32
+	JNE     image37
 	MOVQ    AX, R10
 	MOVQ    wTap+32(FP), R11
 	VMOVUPS Y0, 32(R10)
@@ -1196,13 +1250,13 @@ TEXT ·multiplyAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop34:
+loop40:
 	VMOVUPS (CX)(SI*1), Z0
 	VMULPS  (DX)(SI*1), Z0, Z0
 	VMOVUPS Z0, (AX)(SI*1)
 	ADDQ    $0x40, SI
 	CMPQ    SI, BX
-	JNE     loop34
+	JNE     loop40
 	VZEROUPPER
 	RET
 
@@ -1215,7 +1269,7 @@ TEXT ·geluArgumentAVX512(SB), NOSPLIT, $0-24
 	SHLQ $0x06, DX
 	XORQ BX, BX
 
-loop35:
+loop41:
 	VMOVUPS      (CX)(BX*1), Z0
 	VMULPS       Z0, Z0, Z1
 	VBROADCASTSS layers3d922279<>+0(SB), Z2
@@ -1226,7 +1280,7 @@ loop35:
 	VMOVUPS      Z0, (AX)(BX*1)
 	ADDQ         $0x40, BX
 	CMPQ         BX, DX
-	JNE          loop35
+	JNE          loop41
 	VZEROUPPER
 	RET
 
@@ -1240,7 +1294,7 @@ TEXT ·sigmoidSlopeAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop36:
+loop42:
 	VMOVUPS (DX)(SI*1), Z0
 	VMOVUPS (CX)(SI*1), Z0
 	VMULPS  Z0, Z0, Z1
@@ -1249,7 +1303,7 @@ loop36:
 	VMOVUPS Z1, (CX)(SI*1)
 	ADDQ    $0x40, SI
 	CMPQ    SI, BX
-	JNE     loop36
+	JNE     loop42
 	VZEROUPPER
 	RET
 
@@ -1263,7 +1317,7 @@ TEXT ·tanhSlopeAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop37:
+loop43:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z0
 	VBROADCASTSS layers3f800000<>+0(SB), Z1
@@ -1273,7 +1327,7 @@ loop37:
 	VMOVUPS      Z1, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop37
+	JNE          loop43
 	VZEROUPPER
 	RET
 
@@ -1287,7 +1341,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop38:
+loop44:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VMULPS       Z1, Z0, Z0
@@ -1299,7 +1353,7 @@ loop38:
 	VMOVUPS      Z1, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop38
+	JNE          loop44
 	VZEROUPPER
 	RET
 
@@ -1313,7 +1367,7 @@ TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop39:
+loop45:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VMULPS       Z1, Z0, Z2
@@ -1331,7 +1385,7 @@ loop39:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop39
+	JNE          loop45
 	VZEROUPPER
 	RET
 
@@ -1345,7 +1399,7 @@ TEXT ·hardSwishAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop40:
+loop46:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VBROADCASTSS layers40400000<>+0(SB), Z1
@@ -1375,7 +1429,7 @@ loop40:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop40
+	JNE          loop46
 	VZEROUPPER
 	RET
 
@@ -1389,7 +1443,7 @@ TEXT ·hardSigmoidAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop41:
+loop47:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VBROADCASTSS layers40400000<>+0(SB), Z1
@@ -1411,7 +1465,7 @@ loop41:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop41
+	JNE          loop47
 	VZEROUPPER
 	RET
 
@@ -1427,20 +1481,20 @@ TEXT ·normRowsAVX512(SB), NOSPLIT, $0-104
 	MOVQ n+48(FP), R8
 	XORQ R9, R9
 
-row42:
+row48:
 	VXORPS X0, X0, X0
 	CMPQ   center+96(FP), $0x00
-	JEQ    origin43
+	JEQ    origin49
 	VPXORD Z1, Z1, Z1
 	MOVQ   R8, R10
 	SHLQ   $0x06, R10
 	XORQ   R11, R11
 
-loop44:
+loop50:
 	VADDPS        (CX)(R11*1), Z1, Z1
 	ADDQ          $0x40, R11
 	CMPQ          R11, R10
-	JNE           loop44
+	JNE           loop50
 	VEXTRACTF32X8 $0x01, Z1, Y0
 	VADDPS        Y0, Y1, Y1
 	VEXTRACTF128  $0x01, Y1, X0
@@ -1453,7 +1507,7 @@ loop44:
 	VDIVSD        size+80(FP), X0, X0
 	VCVTSD2SS     X0, X0, X0
 
-origin43:
+origin49:
 	VMOVSS       X0, (SI)(R9*4)
 	VBROADCASTSS X0, Z0
 	VPXORD       Z2, Z2, Z2
@@ -1461,14 +1515,14 @@ origin43:
 	SHLQ         $0x06, R10
 	XORQ         R11, R11
 
-loop45:
+loop51:
 	VMOVUPS       (CX)(R11*1), Z3
 	VSUBPS        Z0, Z3, Z3
 	VMULPS        Z3, Z3, Z3
 	VADDPS        Z3, Z2, Z2
 	ADDQ          $0x40, R11
 	CMPQ          R11, R10
-	JNE           loop45
+	JNE           loop51
 	VEXTRACTF32X8 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X3
@@ -1490,7 +1544,7 @@ loop45:
 	SHLQ          $0x06, R10
 	XORQ          R11, R11
 
-loop46:
+loop52:
 	VMOVUPS (CX)(R11*1), Z4
 	VSUBPS  Z0, Z4, Z4
 	VMULPS  Z3, Z4, Z4
@@ -1499,12 +1553,12 @@ loop46:
 	VMOVUPS Z4, (AX)(R11*1)
 	ADDQ    $0x40, R11
 	CMPQ    R11, R10
-	JNE     loop46
+	JNE     loop52
 	ADDQ    ldx+64(FP), CX
 	ADDQ    ldy+72(FP), AX
 	INCQ    R9
 	CMPQ    R9, rows+56(FP)
-	JNE     row42
+	JNE     row48
 	VZEROUPPER
 	RET
 
@@ -1516,7 +1570,7 @@ TEXT ·normGradientAVX512(SB), NOSPLIT, $0-120
 	MOVQ dy+16(FP), DX
 	XORQ BX, BX
 
-row47:
+row53:
 	MOVQ         gw+32(FP), SI
 	MOVQ         gb+40(FP), DI
 	MOVQ         weight+24(FP), R8
@@ -1531,7 +1585,7 @@ row47:
 	SHLQ         $0x06, R10
 	XORQ         R11, R11
 
-loop49:
+loop55:
 	VMOVUPS       (CX)(R11*1), Z4
 	VSUBPS        Z0, Z4, Z4
 	VMULPS        Z1, Z4, Z4
@@ -1547,12 +1601,12 @@ loop49:
 	VADDPS        Z4, Z3, Z3
 	ADDQ          $0x40, R11
 	CMPQ          R11, R10
-	JNE           loop49
+	JNE           loop55
 	TESTQ         AX, AX
-	JEQ           last48
+	JEQ           last54
 	VPXORD        Z5, Z5, Z5
 	CMPQ          center+112(FP), $0x00
-	JEQ           origin50
+	JEQ           origin56
 	VEXTRACTF32X8 $0x01, Z2, Y4
 	VADDPS        Y4, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X4
@@ -1566,7 +1620,7 @@ loop49:
 	VCVTSD2SS     X4, X4, X4
 	VBROADCASTSS  X4, Z5
 
-origin50:
+origin56:
 	VEXTRACTF32X8 $0x01, Z3, Y4
 	VADDPS        Y4, Y3, Y3
 	VEXTRACTF128  $0x01, Y3, X4
@@ -1583,7 +1637,7 @@ origin50:
 	SHLQ          $0x06, SI
 	XORQ          DI, DI
 
-loop51:
+loop57:
 	VMOVUPS (CX)(DI*1), Z6
 	VSUBPS  Z0, Z6, Z6
 	VMULPS  Z1, Z6, Z6
@@ -1596,15 +1650,15 @@ loop51:
 	VMOVUPS Z6, (AX)(DI*1)
 	ADDQ    $0x40, DI
 	CMPQ    DI, SI
-	JNE     loop51
+	JNE     loop57
 
-last48:
+last54:
 	ADDQ ldx+80(FP), CX
 	ADDQ lddy+88(FP), DX
 	ADDQ lddx+96(FP), AX
 	INCQ BX
 	CMPQ BX, rows+72(FP)
-	JNE  row47
+	JNE  row53
 	VZEROUPPER
 	RET
 
@@ -1618,14 +1672,14 @@ TEXT ·softmaxGradientAVX512(SB), NOSPLIT, $0-32
 	SHLQ         $0x06, DX
 	XORQ         BX, BX
 
-loop52:
+loop58:
 	VMOVUPS (AX)(BX*1), Z1
 	VSUBPS  Z0, Z1, Z1
 	VMULPS  (CX)(BX*1), Z1, Z1
 	VMOVUPS Z1, (AX)(BX*1)
 	ADDQ    $0x40, BX
 	CMPQ    BX, DX
-	JNE     loop52
+	JNE     loop58
 	VZEROUPPER
 	RET
 
@@ -1655,7 +1709,7 @@ tile:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap53:
+tap59:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -1671,7 +1725,7 @@ tap53:
 	VMULPS  (R14)(R8*1), Z4, Z4
 	VADDPS  Z4, Z3, Z3
 	DECQ    R13
-	JNE     tap53
+	JNE     tap59
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
@@ -1694,7 +1748,7 @@ pixel:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap54:
+tap60:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -1704,7 +1758,7 @@ tap54:
 	VMULPS  (R14), Z1, Z1
 	VADDPS  Z1, Z0, Z0
 	DECQ    R13
-	JNE     tap54
+	JNE     tap60
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
@@ -1722,9 +1776,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func channelWeightsOneAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int)
+// func channelWeightsOneAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 // Requires: AVX, AVX512F
-TEXT ·channelWeightsOneAVX512(SB), NOSPLIT, $0-96
+TEXT ·channelWeightsOneAVX512(SB), NOSPLIT, $0-120
 	MOVQ gw+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ dy+16(FP), DX
@@ -1739,27 +1793,36 @@ channel:
 	MOVQ    AX, BX
 	VMOVUPS (BX), Z0
 	ADDQ    R9, BX
-	MOVQ    rows+40(FP), R10
+	MOVQ    images+96(FP), R10
 	MOVQ    CX, BX
 	MOVQ    DX, R9
 
-row55:
-	MOVQ pixels+48(FP), R11
+image61:
+	MOVQ rows+40(FP), R11
 
-pixel56:
+row62:
+	MOVQ pixels+48(FP), R12
+
+pixel63:
 	VMOVUPS (R9), Z1
 	VMULPS  (BX), Z1, Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, BX
 	ADDQ    DI, R9
+	DECQ    R12
+	JNE     pixel63
+	MOVQ    xNext+80(FP), R12
+	ADDQ    R12, BX
+	MOVQ    yNext+88(FP), R12
+	ADDQ    R12, R9
 	DECQ    R11
-	JNE     pixel56
-	MOVQ    xNext+80(FP), R11
+	JNE     row62
+	MOVQ    xImage+104(FP), R11
 	ADDQ    R11, BX
-	MOVQ    yNext+88(FP), R11
+	MOVQ    yImage+112(FP), R11
 	ADDQ    R11, R9
 	DECQ    R10
-	JNE     row55
+	JNE     image61
 	MOVQ    AX, BX
 	MOVQ    wTap+32(FP), R9
 	VMOVUPS Z0, (BX)
@@ -1772,9 +1835,9 @@ pixel56:
 	VZEROUPPER
 	RET
 
-// func channelWeightsThreeAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int)
+// func channelWeightsThreeAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 // Requires: AVX, AVX512F
-TEXT ·channelWeightsThreeAVX512(SB), NOSPLIT, $0-96
+TEXT ·channelWeightsThreeAVX512(SB), NOSPLIT, $0-120
 	MOVQ gw+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ dy+16(FP), DX
@@ -1793,14 +1856,17 @@ channel:
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z2
 	ADDQ    R10, R9
-	MOVQ    rows+40(FP), R11
+	MOVQ    images+96(FP), R11
 	MOVQ    CX, R9
 	MOVQ    DX, R10
 
-row57:
-	MOVQ pixels+48(FP), R12
+image64:
+	MOVQ rows+40(FP), R12
 
-pixel58:
+row65:
+	MOVQ pixels+48(FP), R13
+
+pixel66:
 	VMOVUPS (R10), Z3
 	VMULPS  (R9), Z3, Z4
 	VADDPS  Z4, Z0, Z0
@@ -1810,14 +1876,20 @@ pixel58:
 	VADDPS  Z3, Z2, Z2
 	ADDQ    SI, R9
 	ADDQ    DI, R10
+	DECQ    R13
+	JNE     pixel66
+	MOVQ    xNext+80(FP), R13
+	ADDQ    R13, R9
+	MOVQ    yNext+88(FP), R13
+	ADDQ    R13, R10
 	DECQ    R12
-	JNE     pixel58
-	MOVQ    xNext+80(FP), R12
+	JNE     row65
+	MOVQ    xImage+104(FP), R12
 	ADDQ    R12, R9
-	MOVQ    yNext+88(FP), R12
+	MOVQ    yImage+112(FP), R12
 	ADDQ    R12, R10
 	DECQ    R11
-	JNE     row57
+	JNE     image64
 	MOVQ    AX, R9
 	MOVQ    wTap+32(FP), R10
 	VMOVUPS Z0, (R9)
@@ -1834,9 +1906,9 @@ pixel58:
 	VZEROUPPER
 	RET
 
-// func channelWeightsFiveAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int)
+// func channelWeightsFiveAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 // Requires: AVX, AVX512F
-TEXT ·channelWeightsFiveAVX512(SB), NOSPLIT, $0-96
+TEXT ·channelWeightsFiveAVX512(SB), NOSPLIT, $0-120
 	MOVQ gw+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ dy+16(FP), DX
@@ -1859,14 +1931,17 @@ channel:
 	ADDQ    R11, R10
 	VMOVUPS (R10), Z4
 	ADDQ    R11, R10
-	MOVQ    rows+40(FP), R12
+	MOVQ    images+96(FP), R12
 	MOVQ    CX, R10
 	MOVQ    DX, R11
 
-row59:
-	MOVQ pixels+48(FP), R13
+image67:
+	MOVQ rows+40(FP), R13
 
-pixel60:
+row68:
+	MOVQ pixels+48(FP), R14
+
+pixel69:
 	VMOVUPS (R11), Z5
 	VMULPS  (R10), Z5, Z6
 	VADDPS  Z6, Z0, Z0
@@ -1880,14 +1955,20 @@ pixel60:
 	VADDPS  Z5, Z4, Z4
 	ADDQ    SI, R10
 	ADDQ    DI, R11
+	DECQ    R14
+	JNE     pixel69
+	MOVQ    xNext+80(FP), R14
+	ADDQ    R14, R10
+	MOVQ    yNext+88(FP), R14
+	ADDQ    R14, R11
 	DECQ    R13
-	JNE     pixel60
-	MOVQ    xNext+80(FP), R13
+	JNE     row68
+	MOVQ    xImage+104(FP), R13
 	ADDQ    R13, R10
-	MOVQ    yNext+88(FP), R13
+	MOVQ    yImage+112(FP), R13
 	ADDQ    R13, R11
 	DECQ    R12
-	JNE     row59
+	JNE     image67
 	MOVQ    AX, R10
 	MOVQ    wTap+32(FP), R11
 	VMOVUPS Z0, (R10)

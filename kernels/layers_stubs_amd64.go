@@ -67,17 +67,17 @@ func channelRowAVX2(y *float32, x *float32, w *float32, bias *float32, taps *cha
 // channelWeightsOneAVX2 adds to the gradients of neighbouring weights of a convolution by channel.
 //
 //go:noescape
-func channelWeightsOneAVX2(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int)
+func channelWeightsOneAVX2(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 
 // channelWeightsThreeAVX2 adds to the gradients of neighbouring weights of a convolution by channel.
 //
 //go:noescape
-func channelWeightsThreeAVX2(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int)
+func channelWeightsThreeAVX2(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 
 // channelWeightsFiveAVX2 adds to the gradients of neighbouring weights of a convolution by channel.
 //
 //go:noescape
-func channelWeightsFiveAVX2(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int)
+func channelWeightsFiveAVX2(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 
 // multiplyAVX512 stores a*b in dst, of n blocks of 16 floats.
 //
@@ -142,14 +142,14 @@ func channelRowAVX512(y *float32, x *float32, w *float32, bias *float32, taps *c
 // channelWeightsOneAVX512 adds to the gradients of neighbouring weights of a convolution by channel.
 //
 //go:noescape
-func channelWeightsOneAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int)
+func channelWeightsOneAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 
 // channelWeightsThreeAVX512 adds to the gradients of neighbouring weights of a convolution by channel.
 //
 //go:noescape
-func channelWeightsThreeAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int)
+func channelWeightsThreeAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 
 // channelWeightsFiveAVX512 adds to the gradients of neighbouring weights of a convolution by channel.
 //
 //go:noescape
-func channelWeightsFiveAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int)
+func channelWeightsFiveAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)

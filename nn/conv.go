@@ -148,7 +148,7 @@ func (b *boundConv) backBorder() Border {
 }
 
 func (b *boundConv) Traits() Traits {
-	t := Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.mask, InBorder: b.border(), Group: b.fast.wish(), Tangents: true}
+	t := Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.mask, InBorder: b.border(), Group: max(b.fast.wish(), b.flatGroup()), Tangents: true}
 	if !b.in.Raw && !b.pooled {
 		t.GradBorder = b.backBorder()
 	}

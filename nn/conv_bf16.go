@@ -9,9 +9,12 @@ type convBF16 struct {
 	scratch          *scratch
 }
 
-func newConvBF16(b *boundConv, e *Env) *convBF16 {
+func newConvBF16(b *boundConv, e *Env, flats []flatConv) *convBF16 {
 	c := &convBF16{ConvBF16: b.t.BF16()}
 	c.scratch = e.Scratch(c.Space())
+	for i := range flats {
+		e.Scratch(flats[i].bf16.Space())
+	}
 	c.weights = e.Arena.Alloc(c.WeightSize())
 	if e.NeedDX && !b.pooled {
 		c.flipped = e.Arena.Alloc(c.FlippedSize())
@@ -25,7 +28,13 @@ func (s *convState) forwardBF16(r *Run, x Act, lo, hi int) {
 	if r.Starts(lo) {
 		c.Load(c.weights, r.W[s.w:s.bias])
 	}
-	for i := lo; i < hi; i++ {
+	for i, n := lo, 1; i < hi; i += n {
+		var f *flatConv
+		if f, n = s.flat(x, s.y, i, hi); f != nil {
+			f.bf16.Image(x.At(i, 0, 0), x.Row, space)
+			f.bf16.ForwardRows(s.y.At(i, 0, 0), s.y.Row, 0, 1, c.weights, bias, s.b.relu, space)
+			continue
+		}
 		in, row := s.input(x, i)
 		c.Image(in, row, space)
 		if !s.b.halved {
@@ -41,9 +50,15 @@ func (s *convState) forwardBF16(r *Run, x Act, lo, hi int) {
 
 // weightsBF16 computes the gradient of the weights.
 func (s *convState) weightsBF16(r *Run, dy Act, lo, hi int) {
-	for i := lo; i < hi; i++ {
+	gw, space := r.G[s.w:s.bias], s.bf16.scratch.floats
+	for i, n := lo, 1; i < hi; i += n {
+		var f *flatConv
+		if f, n = s.flat(s.x, dy, i, hi); f != nil {
+			f.bf16.BackwardWeights(gw, s.x.At(i, 0, 0), s.x.Row, dy.At(i, 0, 0), dy.Row, !r.Starts(i), space)
+			continue
+		}
 		in, row := s.input(s.x, i)
-		s.bf16.BackwardWeights(r.G[s.w:s.bias], in, row, dy.At(i, 0, 0), dy.Row, !r.Starts(i), s.bf16.scratch.floats)
+		s.bf16.BackwardWeights(gw, in, row, dy.At(i, 0, 0), dy.Row, !r.Starts(i), space)
 	}
 }
 
@@ -54,7 +69,12 @@ func (s *convState) inputBF16(r *Run, dy Act, lo, hi int) {
 		s.b.back.Flip(s.flipped, r.W[s.w:s.bias])
 		c.Flip(c.flipped, s.flipped)
 	}
-	for i := lo; i < hi; i++ {
+	for i, n := lo, 1; i < hi; i += n {
+		var f *flatConv
+		if f, n = s.flat(s.dx, dy, i, hi); f != nil {
+			f.bf16.BackwardInput(s.dx.At(i, 0, 0), s.dx.Row, dy.At(i, 0, 0), dy.Row, c.flipped, c.scratch.floats)
+			continue
+		}
 		g, row := s.gradient(dy, i)
 		c.BackwardInput(s.dx.At(i, 0, 0), s.dx.Row, g, row, c.flipped, c.scratch.floats)
 	}

@@ -20,6 +20,7 @@ type convState struct {
 	bordered Act       // one image of the output's gradient, when it comes without
 	flipped  []float32 // weights of the backward pass, refreshed with each batch
 	fast     winogradState
+	flats    []flatConv // of 1 sample, 2 and so on, for a convolution of pixels by themselves
 
 	tangents *convTangents // nil without
 	bf16     *convBF16     // of direct passes; nil in fp32
@@ -34,6 +35,7 @@ func (b *boundConv) NewState(e *Env) State {
 		s.y = e.Output()
 		s.folds = e.folds(s.y)
 	}
+	s.flats = newFlats(b, e)
 	s.padded = newAct(e.Arena, b.in, 1, b.border(), 1, false)
 	if e.NeedDX {
 		s.dx = e.Gradient()
@@ -46,7 +48,7 @@ func (b *boundConv) NewState(e *Env) State {
 		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), 1, false)
 	}
 	if b.l.bf16 && (!b.fast.useWeights || !b.fast.useInput && !b.pooled && e.NeedDX) {
-		s.bf16 = newConvBF16(b, e)
+		s.bf16 = newConvBF16(b, e, s.flats)
 	}
 	if e.Tangents {
 		s.tangents = newConvTangents(b, e)
@@ -99,7 +101,12 @@ func (s *convState) forward(y, x Act, w, bias []float32, relu bool, lo, hi int) 
 		s.forwardWinograd(y, x, w, bias, relu, lo, hi)
 		return
 	}
-	for i := lo; i < hi; i++ {
+	for i, n := lo, 1; i < hi; i += n {
+		var f *flatConv
+		if f, n = s.flat(x, y, i, hi); f != nil {
+			f.t.Forward(y.At(i, 0, 0), y.Row, x.At(i, 0, 0), x.Row, w, bias, relu)
+			continue
+		}
 		in, row := s.input(x, i)
 		if !s.b.halved {
 			s.b.t.Forward(y.At(i, 0, 0), y.Row, in, row, w, bias, relu)
@@ -136,7 +143,12 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 	case s.bf16 != nil:
 		s.weightsBF16(r, dy, lo, hi)
 	default:
-		for i := lo; i < hi; i++ {
+		for i, n := lo, 1; i < hi; i += n {
+			var f *flatConv
+			if f, n = s.flat(s.x, dy, i, hi); f != nil {
+				f.t.BackwardWeights(r.G[s.w:s.bias], nil, s.x.At(i, 0, 0), s.x.Row, dy.At(i, 0, 0), dy.Row, !r.Starts(i))
+				continue
+			}
 			s.backwardWeights(r, s.x, dy, i, !r.Starts(i))
 		}
 	}
@@ -167,7 +179,12 @@ func (s *convState) backwardInput(r *Run, dx, dy Act, w, flipped []float32, lo, 
 	if r.Starts(lo) {
 		s.b.back.Flip(flipped, w)
 	}
-	for i := lo; i < hi; i++ {
+	for i, n := lo, 1; i < hi; i += n {
+		var f *flatConv
+		if f, n = s.flat(dx, dy, i, hi); f != nil {
+			f.back.Forward(dx.At(i, 0, 0), dx.Row, dy.At(i, 0, 0), dy.Row, flipped)
+			continue
+		}
 		g, row := s.gradient(dy, i)
 		s.b.back.Forward(dx.At(i, 0, 0), dx.Row, g, row, flipped)
 	}

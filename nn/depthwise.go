@@ -72,8 +72,22 @@ func (b *boundDepthwise) Out() Flow { return Flow{H: b.t.OH, W: b.t.OW, C: b.in.
 func (b *boundDepthwise) border() Border     { return Border{b.t.Left, b.t.RightBorder} }
 func (b *boundDepthwise) backBorder() Border { return Border{b.t.BackLeft, b.t.BackRight} }
 
+// Images with rows of few pixels go through several at a time, pixel by pixel.
+const (
+	acrossPixels = 4 // most pixels of a row
+	acrossGroup  = 8 // samples that such a layer wishes for in a call
+	acrossLeast  = 4 // fewest that are faster so
+)
+
+// across reports whether several samples go through the layer at a time.
+func (b *boundDepthwise) across() bool { return max(b.in.W, b.t.OW) <= acrossPixels }
+
 func (b *boundDepthwise) Traits() Traits {
-	return Traits{PerSample: true, ReadsInput: true, InBorder: b.border(), GradBorder: b.backBorder(), Tangents: true}
+	group := 0
+	if b.across() {
+		group = acrossGroup
+	}
+	return Traits{PerSample: true, ReadsInput: true, Group: group, InBorder: b.border(), GradBorder: b.backBorder(), Tangents: true}
 }
 
 // FLOPs counts the products with padding, too.
@@ -153,6 +167,10 @@ func within(a Act, i int, f Flow, b Border, space Act) ([]float32, int) {
 
 func (s *depthwiseState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
+	if r.V == nil && s.across(x, s.y, lo, hi) {
+		s.t.ForwardAcross(s.y.At(lo, 0, 0), s.y.Row, s.y.Sample, x.At(lo, 0, 0), x.Row, x.Sample, hi-lo, r.W[s.w:s.bias], s.biases(r.W))
+		return s.y
+	}
 	for i := lo; i < hi; i++ {
 		in, row := within(x, i, s.b.in, s.b.border(), s.padded)
 		s.t.Forward(s.y.At(i, 0, 0), s.y.Row, in, row, r.W[s.w:s.bias], s.biases(r.W))
@@ -163,22 +181,46 @@ func (s *depthwiseState) Forward(r *Run, x Act, lo, hi int) Act {
 	return s.y
 }
 
+// across reports whether the samples [lo, hi) of both go through the layer at a time.
+func (s *depthwiseState) across(x, y Act, lo, hi int) bool {
+	return s.b.across() && hi-lo >= acrossLeast && x.apart(lo, hi) && y.apart(lo, hi)
+}
+
 func (s *depthwiseState) Backward(r *Run, dy Act, lo, hi int) Act {
-	for i := lo; i < hi; i++ {
-		if r.V != nil {
+	if r.V != nil {
+		for i := lo; i < hi; i++ {
 			s.backwardTangents(r, dy, i)
-			continue
 		}
-		if !r.mixing {
-			in, row := within(s.x, i, s.b.in, s.b.border(), s.padded)
-			g, add := dy.At(i, 0, 0), !r.Starts(i)
-			s.t.BackwardBias(s.biases(r.G), g, dy.Row, add)
-			s.t.BackwardWeights(r.G[s.w:s.bias], in, row, g, dy.Row, add)
-		}
-		if s.dx.Data != nil {
+		return s.dx
+	}
+	if !r.mixing {
+		s.weights(r, dy, lo, hi)
+	}
+	switch {
+	case s.dx.Data == nil:
+	case s.across(s.dx, dy, lo, hi):
+		s.t.BackwardInputAcross(s.dx.At(lo, 0, 0), s.dx.Row, s.dx.Sample, dy.At(lo, 0, 0), dy.Row, dy.Sample, hi-lo, r.W[s.w:s.bias])
+	default:
+		for i := lo; i < hi; i++ {
 			g, row := within(dy, i, s.b.Out(), s.b.backBorder(), s.bordered)
 			s.t.BackwardInput(s.dx.At(i, 0, 0), s.dx.Row, g, row, r.W[s.w:s.bias])
 		}
 	}
 	return s.dx
+}
+
+// weights computes the gradients of the parameters, or adds to them.
+func (s *depthwiseState) weights(r *Run, dy Act, lo, hi int) {
+	gw, gb := r.G[s.w:s.bias], s.biases(r.G)
+	for i := lo; i < hi; i++ {
+		s.t.BackwardBias(gb, dy.At(i, 0, 0), dy.Row, !r.Starts(i))
+	}
+	if s.x.Has(s.b.border()) && s.across(s.x, dy, lo, hi) {
+		s.t.BackwardWeights(gw, s.x.At(lo, 0, -s.b.t.Left), s.x.Row, s.x.Sample, dy.At(lo, 0, 0), dy.Row, dy.Sample, hi-lo, !r.Starts(lo))
+		return
+	}
+	for i := lo; i < hi; i++ {
+		in, row := within(s.x, i, s.b.in, s.b.border(), s.padded)
+		s.t.BackwardWeights(gw, in, row, 0, dy.At(i, 0, 0), dy.Row, 0, 1, !r.Starts(i))
+	}
 }

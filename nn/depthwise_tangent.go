@@ -17,9 +17,9 @@ func (s *depthwiseState) backwardTangents(r *Run, dy Act, i int) {
 	add := !r.Starts(i)
 	s.t.BackwardBias(s.biases(r.G), along.At(i, 0, 0), dy.Row, add)
 	in, row := within(s.x, i, b.in, b.border(), s.padded)
-	s.t.BackwardWeights(gw, in, row, along.At(i, 0, 0), dy.Row, add)
+	s.t.BackwardWeights(gw, in, row, 0, along.At(i, 0, 0), dy.Row, 0, 1, add)
 	in, row = within(s.x.Tangent(), i, b.in, b.border(), s.padded)
-	s.t.BackwardWeights(gw, in, row, dy.At(i, 0, 0), dy.Row, true)
+	s.t.BackwardWeights(gw, in, row, 0, dy.At(i, 0, 0), dy.Row, 0, 1, true)
 	if s.dx.Data == nil {
 		return
 	}

@@ -106,6 +106,18 @@ func (a Act) Has(b Border) bool {
 // without gaps.
 func (f Flow) packed(a Act) bool { return !f.Image() && a.Sample == f.Ld() && a.Fold == 0 }
 
+// follow reports whether the pixels of the images [lo, hi) of a follow one another without
+// gaps.
+func (f Flow) follow(a Act, lo, hi int) bool {
+	if a.Row != f.W*a.Pixel {
+		return false
+	}
+	return hi-lo == 1 || a.Sample == f.H*a.Row && a.apart(lo, hi)
+}
+
+// apart reports whether the samples [lo, hi) of a lie Sample after one another.
+func (a Act) apart(lo, hi int) bool { return a.Fold == 0 || lo&^a.Fold+hi-lo <= -a.Fold }
+
 // values returns all values of the samples [lo, hi) of a packed Act.
 func (f Flow) values(a Act, lo, hi int) []float32 {
 	return a.At(f.Rows(lo), 0, 0)[:f.Rows(hi-lo)*f.Ld()]

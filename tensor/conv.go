@@ -60,6 +60,18 @@ func (v Conv) withEdges() Conv {
 	return v
 }
 
+// Flat returns v for n images whose pixels all follow one another in memory, as one
+// image of a single row, and whether v is a convolution by 1x1 without stride or
+// borders, for which that gives the same sums.
+func (v Conv) Flat(n int) (Conv, bool) {
+	if v.KH*v.KW*v.Stride > 1 || v.OH != v.H || v.OW != v.W || v.outPixel > 0 {
+		return v, false
+	}
+	pixels := n * v.H * v.W
+	v.H, v.OH, v.W, v.OW = 1, 1, pixels, pixels
+	return v, true
+}
+
 // Rows returns the rows of the weight matrix.
 func (v Conv) Rows() int { return v.KH * v.KW * v.C }
 

@@ -93,7 +93,7 @@ func (v isa) pixels(n int, to, from, w, bias, xStep, wide reg.GPVirtual) {
 // channelWeights writes the function that adds to the gradient of n weights of each channel.
 func (v isa) channelWeights(n int) {
 	name := map[int]string{1: "One", 3: "Three", 5: "Five"}[n]
-	v.Text("channelWeights"+name, "(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext int)",
+	v.Text("channelWeights"+name, "(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext, images, xImage, yImage int)",
 		"adds to the gradients of neighbouring weights of a convolution by channel.")
 	gw, x, dy := Integer("gw"), Integer("x"), Integer("dy")
 	xTap, xStep, yStep := Integer("xTap"), Integer("xStep"), Integer("yStep")
@@ -108,10 +108,12 @@ func (v isa) channelWeights(n int) {
 			sums[i] = v.Load(Mem{Base: at, Disp: part})
 			ADDQ(wTap, at)
 		}
-		from, g, rows := GP64(), GP64(), Integer("rows")
+		from, g, images, rows := GP64(), GP64(), Integer("images"), GP64()
 		MOVQ(x, from)
 		MOVQ(dy, g)
-		row, pixel := NewLabel("row"), NewLabel("pixel")
+		image, row, pixel := NewLabel("image"), NewLabel("row"), NewLabel("pixel")
+		Label(image)
+		Load(Param("rows"), rows)
 		Label(row)
 		pixels := Integer("pixels")
 		Label(pixel)
@@ -136,6 +138,12 @@ func (v isa) channelWeights(n int) {
 		ADDQ(skip, g)
 		DECQ(rows)
 		JNE(LabelRef(row))
+		skip = Integer("xImage")
+		ADDQ(skip, from)
+		skip = Integer("yImage")
+		ADDQ(skip, g)
+		DECQ(images)
+		JNE(LabelRef(image))
 		MOVQ(gw, at)
 		wTap = Integer("wTap")
 		for i := range sums {

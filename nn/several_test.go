@@ -1,0 +1,34 @@
+package nn
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestSeveralSamplesAtATime holds that layers on small images, which take several samples at
+// a time, train to the bits of one sample after another, or two in bf16, whose last layer
+// pairs them.
+func TestSeveralSamplesAtATime(t *testing.T) {
+	for _, stride := range []int{1, 2} {
+		m, err := NewModel("test", Shape{H: 8, W: 8, C: 3}, 3,
+			Conv2D{Filters: 20, Kernel: 3, Pad: 1, Stride: 2, NoBias: true}, GroupNorm{Groups: 5}, HardSwish{}, DepthwiseConv2D{Kernel: 5, Pad: 2, Stride: stride},
+			GroupNorm{Groups: 2}, ReLU{}, SqueezeExcitation{Units: 6}, Conv2D{Filters: 33, Kernel: 1}, ReLU{},
+			Residual{Body: []Layer{Conv2D{Filters: 40, Kernel: 1}, GroupNorm{Groups: 5}, HardSwish{}, DepthwiseConv2D{Kernel: 3, Pad: 1, NoBias: true}, HardSwish{}, Conv2D{Filters: 33, Kernel: 1}}},
+			DepthwiseConv2D{Kernel: 3, Stride: 2, Same: true}, Dense{Units: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := images(m, 15)
+		for _, p := range []Precision{FP32, BF16} {
+			if p.Check() != nil {
+				continue
+			}
+			m := m.WithPrecision(p)
+			few := 1
+			if p == BF16 {
+				few = 2
+			}
+			sameBits(t, train(m, m.NewWorkspace(), b), train(m, m.newWorkspace(few), b), fmt.Sprintf("stride %d in %v", stride, p))
+		}
+	}
+}
