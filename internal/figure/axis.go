@@ -24,8 +24,12 @@ type tick struct {
 	lower int // lines by which the label stands below those of others
 }
 
-// mostBeside is how many names of an axis stand in one line; more stand in two by turns.
-const mostBeside = 8
+// mostBeside is how many names of an axis stand in one line; more stand in several by turns, of
+// about beside each.
+const (
+	mostBeside = 8
+	beside     = 6
+)
 
 // layOut returns the scale of an axis whose values are in [lo, hi]. Its ends are
 // ticks, but for the upper end of x axes.
@@ -35,7 +39,7 @@ func (a *Axis) layOut(lo, hi float64, most int) scale {
 		for i, name := range a.Names {
 			t := tick{at: float64(i + 1), label: clean(name)}
 			if n > mostBeside {
-				t.lower = i % 2
+				t.lower = i % ((n + beside - 1) / beside)
 			}
 			s.ticks = append(s.ticks, t)
 		}
