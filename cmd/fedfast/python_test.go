@@ -59,6 +59,9 @@ func TestPythonExamples(t *testing.T) {
 					needs = append(needs, module)
 				}
 			}
+			if name == "own_tuner.py" {
+				needs = append(needs, "scipy") // by Optuna, whose TPE imports it late
+			}
 			python := pythonWith(needs...)
 			if python == "" {
 				t.Skipf("no python3 here has all of %v", needs)
