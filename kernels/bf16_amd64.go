@@ -10,40 +10,21 @@ import "github.com/klauspost/cpuid/v2"
 var hasBF16 = cpuid.CPU.Supports(cpuid.AVX512BF16)
 
 var tilesBF16 = tiles{
-	flops: maxFLOPs,
-	nn: []func(*nnArgs){
-		nnBF16x1, nnBF16x2, nnBF16x3, nnBF16x4, nnBF16x5, nnBF16x6, nnBF16x7,
-		nnBF16x8, nnBF16x9, nnBF16x10, nnBF16x11, nnBF16x12, nnBF16x13, nnBF16x14,
-	},
-	edge: []func(*nnArgs){
-		7: nnEdgeBF16x8, 8: nnEdgeBF16x9, 9: nnEdgeBF16x10, 10: nnEdgeBF16x11, 11: nnEdgeBF16x12, 12: nnEdgeBF16x13, 13: nnEdgeBF16x14,
-	},
-	tn: []func(*tnArgs){
-		tnBF16x1, tnBF16x2, tnBF16x3, tnBF16x4, tnBF16x5, tnBF16x6, tnBF16x7,
-		tnBF16x8, tnBF16x9, tnBF16x10, tnBF16x11, tnBF16x12, tnBF16x13, tnBF16x14,
-	},
-	nt: []func(*ntArgs){
-		ntBF16x1, ntBF16x2, ntBF16x3, ntBF16x4, ntBF16x5, ntBF16x6, ntBF16x7,
-		ntBF16x8, ntBF16x9, ntBF16x10, ntBF16x11, ntBF16x12, ntBF16x13, ntBF16x14,
-	},
-	ts: []func(*tsArgs){
-		tsBF16x1, tsBF16x2, tsBF16x3, tsBF16x4, tsBF16x5, tsBF16x6, tsBF16x7,
-		tsBF16x8, tsBF16x9, tsBF16x10, tsBF16x11, tsBF16x12, tsBF16x13, tsBF16x14,
-	},
+	flops:  maxFLOPs,
 	wide:   2,
 	gather: []func(dst, src *float32, rows, ld, ahead int){gatherAVX2x1, gatherAVX2x2},
+	nn:     []func(*nnArgs){nnBF16x1, nnBF16x2, nnBF16x3, nnBF16x4, nnBF16x5, nnBF16x6, nnBF16x7, nnBF16x8, 9: nnBF16x10, 13: nnBF16x14},
+	edge:   []func(*nnArgs){7: nnEdgeBF16x8, 9: nnEdgeBF16x10, 13: nnEdgeBF16x14},
+	tn:     []func(*tnArgs){tnBF16x1, tnBF16x2, tnBF16x3, tnBF16x4, tnBF16x5, tnBF16x6, tnBF16x7, tnBF16x8, 9: tnBF16x10, 13: tnBF16x14},
+	ts:     []func(*tsArgs){tsBF16x1, tsBF16x2, tsBF16x3, tsBF16x4, tsBF16x5, tsBF16x6, tsBF16x7, tsBF16x8, 9: tsBF16x10, 13: tsBF16x14},
+	nt:     []func(*ntArgs){ntBF16x1, ntBF16x2, ntBF16x3, ntBF16x4, ntBF16x5, ntBF16x6},
 }
 
 // floatsBF16 multiplies pairs by floats.
 var floatsBF16 = tiles{
 	flops: maxFLOPs,
-	nn: []func(*nnArgs){
-		nnRoundBF16x1, nnRoundBF16x2, nnRoundBF16x3, nnRoundBF16x4, nnRoundBF16x5, nnRoundBF16x6, nnRoundBF16x7,
-		nnRoundBF16x8, nnRoundBF16x9, nnRoundBF16x10, nnRoundBF16x11, nnRoundBF16x12, nnRoundBF16x13, nnRoundBF16x14,
-	},
-	keep: []func(*nnArgs){
-		7: nnKeepBF16x8, 8: nnKeepBF16x9, 9: nnKeepBF16x10, 10: nnKeepBF16x11, 11: nnKeepBF16x12, 12: nnKeepBF16x13, 13: nnKeepBF16x14,
-	},
+	nn:    []func(*nnArgs){nnRoundBF16x1, nnRoundBF16x2, nnRoundBF16x3, nnRoundBF16x4, nnRoundBF16x5, nnRoundBF16x6, nnRoundBF16x7, nnRoundBF16x8, 9: nnRoundBF16x10, 13: nnRoundBF16x14},
+	keep:  []func(*nnArgs){7: nnKeepBF16x8, 9: nnKeepBF16x10, 13: nnKeepBF16x14},
 	pairs: tilesBF16.nn,
 }
 

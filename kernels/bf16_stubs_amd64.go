@@ -29,19 +29,7 @@ func nnBF16x7(args *nnArgs)
 func nnBF16x8(args *nnArgs)
 
 //go:noescape
-func nnBF16x9(args *nnArgs)
-
-//go:noescape
 func nnBF16x10(args *nnArgs)
-
-//go:noescape
-func nnBF16x11(args *nnArgs)
-
-//go:noescape
-func nnBF16x12(args *nnArgs)
-
-//go:noescape
-func nnBF16x13(args *nnArgs)
 
 //go:noescape
 func nnBF16x14(args *nnArgs)
@@ -71,19 +59,7 @@ func nnRoundBF16x7(args *nnArgs)
 func nnRoundBF16x8(args *nnArgs)
 
 //go:noescape
-func nnRoundBF16x9(args *nnArgs)
-
-//go:noescape
 func nnRoundBF16x10(args *nnArgs)
-
-//go:noescape
-func nnRoundBF16x11(args *nnArgs)
-
-//go:noescape
-func nnRoundBF16x12(args *nnArgs)
-
-//go:noescape
-func nnRoundBF16x13(args *nnArgs)
 
 //go:noescape
 func nnRoundBF16x14(args *nnArgs)
@@ -92,19 +68,7 @@ func nnRoundBF16x14(args *nnArgs)
 func nnKeepBF16x8(args *nnArgs)
 
 //go:noescape
-func nnKeepBF16x9(args *nnArgs)
-
-//go:noescape
 func nnKeepBF16x10(args *nnArgs)
-
-//go:noescape
-func nnKeepBF16x11(args *nnArgs)
-
-//go:noescape
-func nnKeepBF16x12(args *nnArgs)
-
-//go:noescape
-func nnKeepBF16x13(args *nnArgs)
 
 //go:noescape
 func nnKeepBF16x14(args *nnArgs)
@@ -113,19 +77,7 @@ func nnKeepBF16x14(args *nnArgs)
 func nnEdgeBF16x8(args *nnArgs)
 
 //go:noescape
-func nnEdgeBF16x9(args *nnArgs)
-
-//go:noescape
 func nnEdgeBF16x10(args *nnArgs)
-
-//go:noescape
-func nnEdgeBF16x11(args *nnArgs)
-
-//go:noescape
-func nnEdgeBF16x12(args *nnArgs)
-
-//go:noescape
-func nnEdgeBF16x13(args *nnArgs)
 
 //go:noescape
 func nnEdgeBF16x14(args *nnArgs)
@@ -155,19 +107,7 @@ func tnBF16x7(args *tnArgs)
 func tnBF16x8(args *tnArgs)
 
 //go:noescape
-func tnBF16x9(args *tnArgs)
-
-//go:noescape
 func tnBF16x10(args *tnArgs)
-
-//go:noescape
-func tnBF16x11(args *tnArgs)
-
-//go:noescape
-func tnBF16x12(args *tnArgs)
-
-//go:noescape
-func tnBF16x13(args *tnArgs)
 
 //go:noescape
 func tnBF16x14(args *tnArgs)
@@ -189,30 +129,6 @@ func ntBF16x5(args *ntArgs)
 
 //go:noescape
 func ntBF16x6(args *ntArgs)
-
-//go:noescape
-func ntBF16x7(args *ntArgs)
-
-//go:noescape
-func ntBF16x8(args *ntArgs)
-
-//go:noescape
-func ntBF16x9(args *ntArgs)
-
-//go:noescape
-func ntBF16x10(args *ntArgs)
-
-//go:noescape
-func ntBF16x11(args *ntArgs)
-
-//go:noescape
-func ntBF16x12(args *ntArgs)
-
-//go:noescape
-func ntBF16x13(args *ntArgs)
-
-//go:noescape
-func ntBF16x14(args *ntArgs)
 
 // pairBF16 rounds rows of two sources to pairs of a float of each.
 //

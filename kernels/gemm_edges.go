@@ -37,14 +37,14 @@ func edges(step, taps, before, after int) []nnTaps {
 	return append(list, nnTaps{})
 }
 
-// taps returns those of block b of blocks.
-func (e *Edges) taps(b, blocks int) *nnTaps {
+// taps returns those of a tile that is the first of a product, the last, or both.
+func (e *Edges) taps(first, last bool) *nnTaps {
 	switch {
-	case blocks == 1:
+	case first && last:
 		return &e.whole[0]
-	case b == 0:
+	case first:
 		return &e.first[0]
-	case b == blocks-1:
+	case last:
 		return &e.last[0]
 	}
 	return nil

@@ -8,14 +8,15 @@ const (
 
 // keeps reports whether what the first block of rows rounds should be kept for the
 // others.
-func (t *tiles) keeps(g *NN, blocks int) bool {
-	return t.keep != nil && blocks > 1 && t.keep[g.M/blocks-1] != nil && g.K*g.N >= keepLeast
+func (t *tiles) keeps(g *NN, tall int) bool {
+	first, _ := nextTile(g.M, tall)
+	return t.keep != nil && first < g.M && t.keep[first-1] != nil && g.K*g.N >= keepLeast
 }
 
 // multiplyKept is multiplyRun with floats, which it rounds once: all blocks of rows go
 // over the pairs of a run of terms of two panels before the next run. Each later run goes
 // on from C.
-func (t *tiles) multiplyKept(g *NN, blocks int) {
+func (t *tiles) multiplyKept(g *NN, tall int) {
 	var space [keepPanels*keepTerms/2*Width + Width]float32
 	pairs := aligned(noescape(&space)[:])
 	runs := (g.K + keepTerms - 1) / keepTerms
@@ -37,18 +38,16 @@ func (t *tiles) multiplyKept(g *NN, blocks int) {
 			half := (n + 1) / 2
 			args.k, args.panel = n, panel
 			args.b, args.ahead, args.aheadStep = &g.B[(p*g.BRows+k)*Width], &pairs[0], 4*Width*half
-			a, c := k/2, p*Width
-			for b := range blocks {
-				rows := height(g.M, blocks, b, false)
-				args.a, args.c = &g.A[a], &g.C[c]
-				if b == 0 {
+			for i := 0; i < g.M; {
+				rows, _ := nextTile(g.M-i, tall)
+				args.a, args.c = &g.A[i*g.Lda+k/2], &g.C[i*g.Ldc+p*Width]
+				if i == 0 {
 					runNN(t.keep[rows-1], noescape(&args))
 					args.b, args.k, args.panel, args.segNext = &pairs[0], half, 4*Width*half, 0
 				} else {
 					runNN(t.pairs[rows-1], noescape(&args))
 				}
-				a += rows * g.Lda
-				c += rows * g.Ldc
+				i += rows
 			}
 			args.mode = modeAccumulate
 		}

@@ -194,14 +194,8 @@ func distance(a, b []float32) int {
 // runNT runs args over all rows of A from panel p on, and the lanes of the rows of
 // B from k on.
 func (t *tiles) runNT(g *NT, args *ntArgs, p, k int) {
-	blocks := (g.M + len(t.nt) - 1) / len(t.nt)
-	rows, taller := g.M/blocks, g.M%blocks // the first blocks have one row more
-	i := 0
-	for b := range blocks {
-		n := rows
-		if b < taller {
-			n++
-		}
+	for i := 0; i < g.M; {
+		n, _ := nextTile(g.M-i, len(t.nt))
 		args.a = &g.A[i*g.Lda+p*Width]
 		args.l = &g.L[(i*g.LRows+k)*Width]
 		runNT(t.nt[n-1], noescape(args))

@@ -206,15 +206,10 @@ func (t *tiles) runStep(s *TNStep, args *tsArgs, p int, m *panelSums) {
 	if m != nil {
 		args.sums = m.start(args.panels)
 	}
-	blocks := (g.K + len(t.ts) - 1) / len(t.ts)
-	rows, taller := g.K/blocks, g.K%blocks // the first blocks have one row more
 	most := max(t.flops/(2*Width*args.panels*g.M*len(t.ts)), 1)
-	k := 0
-	for b := 0; b < blocks; {
-		n, count := rows, min(most, blocks-b)
-		if b < taller {
-			n, count = n+1, min(count, taller-b)
-		}
+	for k := 0; k < g.K; {
+		n, count := nextTile(g.K-k, len(t.ts))
+		count = min(count, most)
 		at := (p*g.CRows + k) * Width
 		args.a, args.w, args.blocks = &g.A[k], &s.Step.W[at], count
 		switch {
@@ -225,7 +220,6 @@ func (t *tiles) runStep(s *TNStep, args *tsArgs, p int, m *panelSums) {
 		}
 		runTS(t.ts[n-1], noescape(args))
 		k += n * count
-		b += count
 	}
 	if m != nil {
 		m.finish(s.Products[products*p:], args.panels)

@@ -29,19 +29,7 @@ func nnAVX512x7(args *nnArgs)
 func nnAVX512x8(args *nnArgs)
 
 //go:noescape
-func nnAVX512x9(args *nnArgs)
-
-//go:noescape
 func nnAVX512x10(args *nnArgs)
-
-//go:noescape
-func nnAVX512x11(args *nnArgs)
-
-//go:noescape
-func nnAVX512x12(args *nnArgs)
-
-//go:noescape
-func nnAVX512x13(args *nnArgs)
 
 //go:noescape
 func nnAVX512x14(args *nnArgs)
@@ -71,19 +59,7 @@ func tnAVX512x7(args *tnArgs)
 func tnAVX512x8(args *tnArgs)
 
 //go:noescape
-func tnAVX512x9(args *tnArgs)
-
-//go:noescape
 func tnAVX512x10(args *tnArgs)
-
-//go:noescape
-func tnAVX512x11(args *tnArgs)
-
-//go:noescape
-func tnAVX512x12(args *tnArgs)
-
-//go:noescape
-func tnAVX512x13(args *tnArgs)
 
 //go:noescape
 func tnAVX512x14(args *tnArgs)
@@ -113,19 +89,7 @@ func tsAVX512x7(args *tsArgs)
 func tsAVX512x8(args *tsArgs)
 
 //go:noescape
-func tsAVX512x9(args *tsArgs)
-
-//go:noescape
 func tsAVX512x10(args *tsArgs)
-
-//go:noescape
-func tsAVX512x11(args *tsArgs)
-
-//go:noescape
-func tsAVX512x12(args *tsArgs)
-
-//go:noescape
-func tsAVX512x13(args *tsArgs)
 
 //go:noescape
 func tsAVX512x14(args *tsArgs)
@@ -147,30 +111,6 @@ func ntAVX512x5(args *ntArgs)
 
 //go:noescape
 func ntAVX512x6(args *ntArgs)
-
-//go:noescape
-func ntAVX512x7(args *ntArgs)
-
-//go:noescape
-func ntAVX512x8(args *ntArgs)
-
-//go:noescape
-func ntAVX512x9(args *ntArgs)
-
-//go:noescape
-func ntAVX512x10(args *ntArgs)
-
-//go:noescape
-func ntAVX512x11(args *ntArgs)
-
-//go:noescape
-func ntAVX512x12(args *ntArgs)
-
-//go:noescape
-func ntAVX512x13(args *ntArgs)
-
-//go:noescape
-func ntAVX512x14(args *ntArgs)
 
 // peakAVX512 runs n times 24 independent fused multiply-adds on registers.
 func peakAVX512(n int)
@@ -245,19 +185,7 @@ func peakAVX2(n int)
 func nnEdgeAVX512x8(args *nnArgs)
 
 //go:noescape
-func nnEdgeAVX512x9(args *nnArgs)
-
-//go:noescape
 func nnEdgeAVX512x10(args *nnArgs)
-
-//go:noescape
-func nnEdgeAVX512x11(args *nnArgs)
-
-//go:noescape
-func nnEdgeAVX512x12(args *nnArgs)
-
-//go:noescape
-func nnEdgeAVX512x13(args *nnArgs)
 
 //go:noescape
 func nnEdgeAVX512x14(args *nnArgs)
@@ -287,19 +215,7 @@ func tsBF16x7(args *tsArgs)
 func tsBF16x8(args *tsArgs)
 
 //go:noescape
-func tsBF16x9(args *tsArgs)
-
-//go:noescape
 func tsBF16x10(args *tsArgs)
-
-//go:noescape
-func tsBF16x11(args *tsArgs)
-
-//go:noescape
-func tsBF16x12(args *tsArgs)
-
-//go:noescape
-func tsBF16x13(args *tsArgs)
 
 //go:noescape
 func tsBF16x14(args *tsArgs)

@@ -50,12 +50,6 @@ const (
 	nearBytes  = 800 << 10
 	leastRun   = 1024 // terms
 	leastGroup = 4    // panels
-
-	// Rows of A a multiple of 4 KiB apart meet in one set of a first-level cache of
-	// 8 ways, and taller tiles would push them out: 1280 x 256 with K = Lda = 1024
-	// ran at 63 GFLOPS in tiles of 14 rows and runs at 114 in tiles of 8.
-	setBytes = 4 << 10
-	setWays  = 8
 )
 
 // multiply is GemmNN.
@@ -106,8 +100,8 @@ func (t *tiles) run(g *NN) int {
 func (t *tiles) multiplyRun(g *NN) {
 	tall := t.tall(g)
 	blocks := (g.M + tall - 1) / tall
-	if t.keeps(g, blocks) {
-		t.multiplyKept(g, blocks)
+	if t.keeps(g, tall) {
+		t.multiplyKept(g, tall)
 		return
 	}
 	args := g.args()
@@ -127,25 +121,23 @@ func (t *tiles) multiplyRun(g *NN) {
 			next, share = g.B[(p+group)*depth*Width:], min(group, all-p-group)*depth*Width/blocks
 			args.aheadStep = 4 * Width / blocks
 		}
-		a, c := 0, p*Width
-		for b := range blocks {
-			n := height(g.M, blocks, b, t.ahead && group >= 4)
-			args.a = &g.A[a]
-			args.c = &g.C[c]
+		for i, b := 0, 0; i < g.M; b++ {
+			n := nextNN(g.M-i, tall, t.ahead && group >= 4)
+			args.a = &g.A[i*g.Lda]
+			args.c = &g.C[i*g.Ldc+p*Width]
 			args.ahead = &next[b*share]
-			t.runEdges(g, n, b, blocks, &args)
-			a += n * g.Lda
-			c += n * g.Ldc
+			t.runEdges(g, i, n, &args)
+			i += n
 		}
 	}
 }
 
-// runEdges computes a block of n rows, without products with zeros where there are tiles
-// for that.
-func (t *tiles) runEdges(g *NN, n, b, blocks int, args *nnArgs) {
+// runEdges computes a block of n rows, i and those behind it, without products with zeros
+// where there are tiles for that.
+func (t *tiles) runEdges(g *NN, i, n int, args *nnArgs) {
 	f := t.nn[n-1]
 	if g.Edges != nil && t.edge != nil && t.edge[n-1] != nil && args.panels%2 == 0 {
-		if args.taps = g.Edges.taps(b, blocks); args.taps != nil {
+		if args.taps = g.Edges.taps(i == 0, i+n == g.M); args.taps != nil {
 			f = t.edge[n-1]
 		}
 	}
@@ -180,30 +172,6 @@ func (t *tiles) tall(g *NN) int {
 		return min(len(t.nn), setWays)
 	}
 	return len(t.nn)
-}
-
-// height returns the rows of block b when m rows are split into blocks of nearly
-// equal height. Four rows of ymm registers have too few sums for the latency of a
-// multiply-add. So without them, two blocks of four become five and three, whose
-// tiles are two panels wide, and five and four six and three.
-func height(m, blocks, b int, withoutFours bool) int {
-	n, taller := m/blocks, m%blocks // the first blocks have one row more
-	if n != 4 || blocks == 1 || !withoutFours {
-		if b < taller {
-			n++
-		}
-		return n
-	}
-	odd := (blocks - taller) % 2
-	switch {
-	case odd == 1 && b == 0:
-		return 6
-	case b < taller:
-		return 5
-	case (b-taller+odd)%2 == 0:
-		return 5
-	}
-	return 3
 }
 
 // group returns how many panels one call takes when the rows are split into blocks.
@@ -333,22 +301,18 @@ func (t *tiles) multiplyPacked(g *TN, args tnArgs, packed []float32) {
 // runT runs args over all rows of C from panel p on; a is where its rows start in
 // A.
 func (t *tiles) runT(tn *TN, args *tnArgs, a, p int) {
-	blocks := (tn.K + len(t.tn) - 1) / len(t.tn)
-	rows, taller := tn.K/blocks, tn.K%blocks // the first blocks have one row more
 	most := max(t.flops/(2*Width*args.panels*args.segs*args.m*len(t.tn)), 1)
 	c := p * tn.CRows * Width
-	for b := 0; b < blocks; {
-		n, count := rows, min(most, blocks-b)
-		if b < taller {
-			n, count = n+1, min(count, taller-b)
-		}
+	for left := tn.K; left > 0; {
+		n, count := nextTile(left, len(t.tn))
+		count = min(count, most)
 		args.a = &tn.A[a]
 		args.c = &tn.C[c]
 		args.blocks = count
 		runTN(t.tn[n-1], noescape(args))
 		a += n * count
 		c += n * count * Width
-		b += count
+		left -= n * count
 	}
 }
 

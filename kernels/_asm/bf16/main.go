@@ -1,4 +1,4 @@
-// Command bf16 writes the amd64 assembly of the matrix products of bf16, one function per tile height, and of the packing that rounds to
+// Command bf16 writes the amd64 assembly of the matrix products of bf16, one function per height of tiles, and of the packing that rounds to
 // bf16.
 package main
 
@@ -6,6 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 
 	"github.com/fedfast/fedfast/kernels/_asm/file"
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 func main() {
@@ -13,20 +14,20 @@ func main() {
 	ConstraintExpr("!purego")
 	alternate() // before the first function
 	for _, of := range []factor{pairs, floats} {
-		for rows := 1; rows <= maxRows; rows++ {
+		for _, rows := range level.Heights {
 			nn(rows, of)
 		}
 	}
-	for rows := keptRows; rows <= maxRows; rows++ {
+	for _, rows := range tall {
 		nn(rows, kept)
 	}
-	for rows := edgeRows; rows <= maxRows; rows++ {
+	for _, rows := range tall {
 		edge(rows)
 	}
-	for rows := 1; rows <= maxRows; rows++ {
+	for _, rows := range level.Heights {
 		tn(rows)
 	}
-	for rows := 1; rows <= maxRows; rows++ {
+	for _, rows := range level.Heights[:6] {
 		nt(rows)
 	}
 	pair("pairBF16", "rounds rows of two sources to pairs of a float of each.", true)

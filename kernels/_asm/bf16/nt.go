@@ -56,38 +56,35 @@ func nt(rows int) {
 	MOVQ(Mem{Base: args, Disp: ntK}, left)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, ntLda3)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
-	TESTQ(ahead, ahead)
-	JNE(LabelRef("fetching"))
-	ntTiles(rows, false)
-	Label("fetching")
-	ntNext.Begin()
-	ntTiles(rows, true)
+	ntNext.Begin("tiles")
+	ntTiles(rows)
 }
 
 // ntNext are the rows that ahead leads to.
 var ntNext = fetch.Rows{Args: args, End: ntEnd, Gap: ntGap, Left: left, Row: bRow, Panel: panel, Ahead: ahead, BP: bp, KC: kc}
 
 // ntTiles writes the loops over the rows of B.
-func ntTiles(rows int, fetch bool) {
+func ntTiles(rows int) {
 	for _, n := range []int{ntRows(rows), 1} {
-		tile, done := fmt.Sprintf("tile%d%t", n, fetch), fmt.Sprintf("done%d%t", n, fetch)
+		tile, done := fmt.Sprintf("tile%d", n), fmt.Sprintf("done%d", n)
 		Label(tile)
 		CMPQ(left, U32(uint32(n)))
 		JLT(LabelRef(done))
-		ntTile(rows, n, fetch)
+		ntTile(rows, n)
 		ADDQ(U32(uint32(64*n)), bRow)
 		ADDQ(U32(uint32(64*n)), lanes)
 		SUBQ(U32(uint32(n)), left)
 		JMP(LabelRef(tile))
 		Label(done)
 	}
+	fetch.Rest("finished")
 	VZEROUPPER()
 	RET()
 }
 
 // ntTile multiplies n rows of B by the rows of A.
-func ntTile(rows, n int, fetch bool) {
-	name := fmt.Sprintf("%d%t", n, fetch)
+func ntTile(rows, n int) {
+	name := fmt.Sprint(n)
 	eachLane := func(f func(m Mem, acc reg.Register)) {
 		MOVQ(lanes, bp)
 		for i := range rows {
@@ -120,7 +117,7 @@ func ntTile(rows, n int, fetch bool) {
 	JEQ(LabelRef(odd))
 	level.Align()
 	Label(loop)
-	ntStep(rows, n, fetch, false)
+	ntStep(rows, n, false)
 	ADDQ(Imm(64), a0)
 	if rows > 7 {
 		ADDQ(Imm(64), ntA7)
@@ -131,18 +128,17 @@ func ntTile(rows, n int, fetch bool) {
 	Label(odd)
 	TESTQ(U32(1), Mem{Base: args, Disp: ntPanels})
 	JEQ(LabelRef(done))
-	ntStep(rows, n, fetch, true)
+	ntStep(rows, n, true)
 	Label(done)
 	eachLane(func(m Mem, acc reg.Register) { VMOVUPS(acc, m) })
 }
 
 // ntStep takes two panels, or a single one.
-func ntStep(rows, n int, fetch, single bool) {
+func ntStep(rows, n int, single bool) {
 	load := func(r int, z reg.Register) { VMOVUPS(Mem{Base: bp, Disp: 64 * r}, z) }
-	switch {
-	case fetch && single:
+	if single {
 		ntNext.Fetch(fmt.Sprintf("fetchedodd%d", n), n)
-	case fetch:
+	} else {
 		ntNext.Fetch(fmt.Sprintf("fetched%d", n), 2*n)
 	}
 	for r := range n {

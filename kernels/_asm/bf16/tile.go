@@ -11,14 +11,8 @@ import (
 	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
-// maxRows is the highest tile of nn and tn.
-const maxRows = 14
-
-// keptRows is the lowest tile of nn that keeps pairs: half of what is one row too many for the highest.
-const keptRows = 8
-
-// edgeRows is the lowest tile of nn that leaves out products with the zeros beside an image: wider tiles are for lower ones.
-const edgeRows = 8
+// tall are the tiles of nn that keep pairs, and those that leave out products with the zeros beside an image: wider tiles are for lower ones.
+var tall = level.Heights[7:]
 
 // tile is the accumulators of some rows by some panels of 16 columns.
 type tile struct{ rows, panels int }
@@ -104,9 +98,28 @@ func (t tile) zero() {
 // label returns a label that is unique in the function.
 func (t tile) label(name string) string { return fmt.Sprintf("%s%d", name, t.panels) }
 
+// unroll returns how many steps of a loop are written out, as in _asm/gemm.
+func (t tile) unroll() int {
+	switch n := t.rows * t.panels; {
+	case n < 6:
+		return 4
+	case n < 12:
+		return 2
+	}
+	return 1
+}
+
 // loop repeats body, which does unroll steps when told so and one otherwise, as often as counter says (at least once).
 func (t tile) loop(counter reg.GPPhysical, unroll int, body func(steps int)) {
 	main, rest, one, done := t.label("steps"), t.label("rest"), t.label("one"), t.label("done")
+	if unroll == 1 {
+		level.Align()
+		Label(main)
+		body(1)
+		DECQ(counter)
+		JNE(LabelRef(main))
+		return
+	}
 	SUBQ(U32(uint32(unroll)), counter)
 	JLT(LabelRef(rest))
 	level.Align()

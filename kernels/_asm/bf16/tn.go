@@ -71,15 +71,15 @@ func tnGroup(t tile) {
 	MOVQ(Mem{Base: args, Disp: tnSegs}, segs)
 	Label(t.label("seg"))
 	MOVQ(Mem{Base: args, Disp: tnM}, kc)
-	t.loop(kc, 4, func(steps int) {
+	t.loop(kc, t.unroll(), func(steps int) {
 		for s := range steps {
 			t.step(
 				func(i int) Mem { return stepOf(a0, lda, lda3, s).Offset(4 * i) },
 				func(p int) Mem { return stepOf(gp, ldg, ldg3, s).Offset(64 * p) })
 		}
-		if steps == 4 {
-			LEAQ(Mem{Base: a0, Index: lda, Scale: 4}, a0)
-			LEAQ(Mem{Base: gp, Index: ldg, Scale: 4}, gp)
+		if steps > 1 {
+			LEAQ(Mem{Base: a0, Index: lda, Scale: uint8(steps)}, a0)
+			LEAQ(Mem{Base: gp, Index: ldg, Scale: uint8(steps)}, gp)
 		} else {
 			ADDQ(lda, a0)
 			ADDQ(ldg, gp)

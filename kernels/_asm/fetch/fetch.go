@@ -14,14 +14,16 @@ type Rows struct {
 	End, Gap int
 	// Left are how many rows of B there are, Row how many bytes those before are, Panel how many a panel is.
 	Left, Row, Panel reg.Register
-	// Ahead is where a copy of B begins, then the next row to fetch.
+	// Ahead is where a copy of B begins, 0 if nowhere, then the next row to fetch.
 	Ahead reg.Register
 	// BP and KC are free.
 	BP, KC reg.Register
 }
 
-// Begin prepares Fetch.
-func (r Rows) Begin() {
+// Begin prepares Fetch; label goes behind it.
+func (r Rows) Begin(label string) {
+	TESTQ(r.Ahead, r.Ahead)
+	JEQ(LabelRef(label))
 	MOVQ(r.Left, r.KC)
 	SHLQ(Imm(6), r.KC)
 	ADDQ(r.Row, r.Ahead)
@@ -30,10 +32,36 @@ func (r Rows) Begin() {
 	MOVQ(r.Panel, r.BP)
 	SUBQ(r.KC, r.BP)
 	MOVQ(r.BP, r.arg(r.Gap))
+	Label(label)
 }
 
-// Fetch prefetches a number of rows; label goes behind it.
+// Fetch prefetches a number of rows, if there are any; label goes behind it. What it does is written by Rest, so that where nothing is to be
+// fetched no jump is taken.
 func (r Rows) Fetch(label string, rows int) {
+	TESTQ(r.Ahead, r.Ahead)
+	JNE(LabelRef("next" + label))
+	Label(label)
+	rest = append(rest, func() { r.fetch(label, rows) })
+}
+
+// rest holds what Rest has to write.
+var rest []func()
+
+// Rest writes what the calls of Fetch do, which is jumped over; label goes behind it.
+func Rest(label string) {
+	if len(rest) == 0 {
+		return
+	}
+	JMP(LabelRef(label))
+	for _, f := range rest {
+		f()
+	}
+	rest = nil
+	Label(label)
+}
+
+func (r Rows) fetch(label string, rows int) {
+	Label("next" + label)
 	for i := range rows {
 		PREFETCHT1(Mem{Base: r.Ahead, Disp: 64 * i})
 	}
@@ -42,7 +70,7 @@ func (r Rows) Fetch(label string, rows int) {
 	JLT(LabelRef(label))
 	ADDQ(r.arg(r.Gap), r.Ahead)
 	ADDQ(r.Panel, r.arg(r.End))
-	Label(label)
+	JMP(LabelRef(label))
 }
 
 func (r Rows) arg(at int) Mem { return Mem{Base: r.Args, Disp: at} }

@@ -1,4 +1,4 @@
-// Command gemm writes the amd64 assembly of the matrix products, one function per tile height and level, and of their layouts.
+// Command gemm writes the amd64 assembly of the matrix products, one function per height of tiles and level, and of their layouts.
 package main
 
 import (
@@ -11,24 +11,24 @@ func main() {
 	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
 	ConstraintExpr("!purego")
 	for _, isa := range []isa{avx512, avx2} {
-		for rows := 1; rows <= isa.rows; rows++ {
+		for _, rows := range isa.heights {
 			nn(isa, rows)
 		}
-		for rows := 1; rows <= isa.rows; rows++ {
+		for _, rows := range isa.heights {
 			tn(isa, rows)
 		}
-		for rows := 1; rows <= isa.rows; rows++ {
+		for _, rows := range isa.heights {
 			ts(isa, rows)
 		}
-		for rows := 1; rows <= isa.ntHeight(); rows++ {
+		for _, rows := range isa.ntHeights() {
 			nt(isa, rows)
 		}
 		peak(isa)
 	}
-	for rows := edgeRows; rows <= avx512.rows; rows++ {
+	for _, rows := range tall {
 		edge(avx512, rows)
 	}
-	for rows := 1; rows <= bf16.rows; rows++ {
+	for _, rows := range bf16.heights {
 		ts(bf16, rows)
 	}
 	transpose()

@@ -117,7 +117,7 @@ func nnPass(t tile, fetch int) {
 	MOVQ(tmp, Mem{Base: args, Disp: nnSegsLeft})
 	Label(t.label("seg"))
 	MOVQ(Mem{Base: args, Disp: nnK}, kc)
-	t.loop("k", kc, 4, func(steps int) {
+	t.loop("k", kc, t.unroll(), func(steps int) {
 		for s := range steps {
 			if steps > 1 && t.prefetches(t.rows) {
 				for range fetch {

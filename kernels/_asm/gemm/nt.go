@@ -38,12 +38,12 @@ var (
 	ntA7   = reg.R15 // row 7 of A
 )
 
-// ntHeight returns the rows of A of the highest nt tile.
-func (v isa) ntHeight() int {
+// ntHeights returns the rows of A of the nt tiles.
+func (v isa) ntHeights() []int {
 	if v.zmm {
-		return 14
+		return v.heights[:6]
 	}
-	return 3
+	return v.heights[:3]
 }
 
 // nt writes the tile function for some rows of A: every row of B of the call, two or four at a time. A tile has one accumulator of 16 lanes for
@@ -62,27 +62,23 @@ func nt(v isa, rows int) {
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, ntLda3)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
 	if v.zmm {
-		TESTQ(ahead, ahead)
-		JNE(LabelRef("fetching"))
-		ntTiles(v, rows, false)
-		Label("fetching")
-		ntNext.Begin()
+		ntNext.Begin("tiles")
 	}
-	ntTiles(v, rows, v.zmm)
+	ntTiles(v, rows)
 }
 
 // ntNext are the rows that ahead leads to.
 var ntNext = fetch.Rows{Args: args, End: ntEnd, Gap: ntGap, Left: left, Row: bRow, Panel: panel, Ahead: ahead, BP: bp, KC: kc}
 
 // ntTiles writes the loops over the rows of B.
-func ntTiles(v isa, rows int, fetch bool) {
+func ntTiles(v isa, rows int) {
 	for _, n := range []int{v.ntRows(rows), 1} {
-		tile, done := fmt.Sprintf("tile%d%t", n, fetch), fmt.Sprintf("done%d%t", n, fetch)
+		tile, done := fmt.Sprintf("tile%d", n), fmt.Sprintf("done%d", n)
 		Label(tile)
 		CMPQ(left, U32(uint32(n)))
 		JLT(LabelRef(done))
 		for half := range v.perPa {
-			ntTile(v, rows, n, half, fetch)
+			ntTile(v, rows, n, half)
 		}
 		ADDQ(U32(uint32(64*n)), bRow)
 		ADDQ(U32(uint32(64*n)), lanes)
@@ -90,13 +86,14 @@ func ntTiles(v isa, rows int, fetch bool) {
 		JMP(LabelRef(tile))
 		Label(done)
 	}
+	fetch.Rest("finished")
 	VZEROUPPER()
 	RET()
 }
 
 // ntTile multiplies n rows of B by the rows of A, in the given half of the lanes.
-func ntTile(v isa, rows, n, half int, fetch bool) {
-	name, at := fmt.Sprintf("%dx%dx%t", n, half, fetch), half*v.bytes()
+func ntTile(v isa, rows, n, half int) {
+	name, at := fmt.Sprintf("%dx%d", n, half), half*v.bytes()
 	acc := func(i, r int) reg.Register { return v.reg(i*n + r) }
 	eachLane := func(f func(m Mem, acc reg.Register)) {
 		MOVQ(lanes, bp)
@@ -132,7 +129,7 @@ func ntTile(v isa, rows, n, half int, fetch bool) {
 	MOVQ(Mem{Base: args, Disp: ntPanels}, kc)
 	level.Align()
 	Label("panel" + name)
-	ntStep(v, rows, n, half, fetch)
+	ntStep(v, rows, n, half)
 	ADDQ(Imm(64), a0)
 	if rows > 7 {
 		ADDQ(Imm(64), ntA7)
@@ -144,14 +141,12 @@ func ntTile(v isa, rows, n, half int, fetch bool) {
 }
 
 // ntStep takes one panel: either a register holds a row of B for all rows of A, or, with fewer registers, the other way round.
-func ntStep(v isa, rows, n, half int, fetch bool) {
+func ntStep(v isa, rows, n, half int) {
 	at := half * v.bytes()
 	acc := func(i, r int) reg.Register { return v.reg(i*n + r) }
 	b := func(r int) Mem { return Mem{Base: bp, Disp: 64*r + at} }
 	if v.zmm {
-		if fetch {
-			ntNext.Fetch(fmt.Sprintf("fetched%d", n), n)
-		}
+		ntNext.Fetch(fmt.Sprintf("fetched%d", n), n)
 		for r := range n {
 			VMOVUPS(b(r), v.reg(rows*n+r))
 		}

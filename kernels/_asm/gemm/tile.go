@@ -13,17 +13,17 @@ import (
 
 // isa describes the tiles of one level.
 type isa struct {
-	name  string
-	zmm   bool
-	rows  int  // highest tile
-	perPa int  // vectors in a panel of 16 columns
-	pairs bool // factors are pairs of bf16
+	name    string
+	zmm     bool
+	heights []int // rows of the tiles
+	perPa   int   // vectors in a panel of 16 columns
+	pairs   bool  // factors are pairs of bf16
 }
 
 var (
-	avx512 = isa{name: "AVX512", zmm: true, rows: 14, perPa: 1}
-	avx2   = isa{name: "AVX2", rows: 6, perPa: 2}
-	bf16   = isa{name: "BF16", zmm: true, rows: 14, perPa: 1, pairs: true}
+	avx512 = isa{name: "AVX512", zmm: true, heights: level.Heights, perPa: 1}
+	avx2   = isa{name: "AVX2", heights: []int{1, 2, 3, 4, 5, 6}, perPa: 2}
+	bf16   = isa{name: "BF16", zmm: true, heights: level.Heights, perPa: 1, pairs: true}
 )
 
 // groups returns how many panels a tile of the given height takes at once, widest first. Low tiles are wider, so that they too have
@@ -82,8 +82,8 @@ var ymm = []reg.Register{
 	reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7, reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15,
 }
 
-// edgeRows is the lowest tile of nn that leaves out products with the zeros beside an image.
-const edgeRows = 8
+// tall are the tiles of nn that leave out products with the zeros beside an image.
+var tall = level.Heights[7:]
 
 // step multiplies a column of the tile's rows by one row of B: acc[i][j] += a(i) * b(j), where a and b give addresses.
 func (t tile) step(a, b func(i int) Mem) { t.stepOf(0, t.rows, a, b) }
@@ -161,9 +161,29 @@ func (t tile) zero() {
 // label returns a label that is unique in the function.
 func (t tile) label(name string) string { return fmt.Sprintf("%s%dx%d", name, t.panels, t.first) }
 
+// unroll returns how many steps of a loop are written out: enough for multiply-adds to hide what the loop itself does, and no more, since
+// a tile that has many needs none.
+func (t tile) unroll() int {
+	switch n := t.rows * t.vecs(); {
+	case !t.zmm, n < 6:
+		return 4
+	case n < 12:
+		return 2
+	}
+	return 1
+}
+
 // loop repeats body, which handles unroll consecutive steps when told so and one otherwise, as often as counter says (at least once).
 func (t tile) loop(name string, counter reg.GPPhysical, unroll int, body func(steps int)) {
 	main, rest, one, done := t.label(name), t.label(name+"rest"), t.label(name+"one"), t.label(name+"done")
+	if unroll == 1 {
+		level.Align()
+		Label(main)
+		body(1)
+		DECQ(counter)
+		JNE(LabelRef(main))
+		return
+	}
 	SUBQ(U32(uint32(unroll)), counter)
 	JLT(LabelRef(rest))
 	level.Align()

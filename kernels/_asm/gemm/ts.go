@@ -86,13 +86,13 @@ func tsGroup(t tile) {
 		t.fetchFrom()
 	}
 	MOVQ(Mem{Base: args, Disp: tsM}, kc)
-	most := 4
+	most, lines := 4, 1
 	if t.pairs {
-		most = 2
+		most, lines = 2, 2
 	}
 	t.loop("m", kc, most, func(steps int) {
 		if t.spreads() && steps == most {
-			t.fetch(4)
+			t.fetch("with", lines*steps)
 		}
 		for s := range steps {
 			t.step(
@@ -110,7 +110,7 @@ func tsGroup(t tile) {
 	if t.spreads() {
 		again := t.label("again")
 		Label(again)
-		t.fetch(1)
+		t.fetch("rest", 1)
 		CMPQ(tmp, Mem{Base: args, Disp: tsEnd})
 		JLT(LabelRef(again))
 	}
@@ -256,9 +256,9 @@ func (t tile) fetchFrom() {
 	}
 }
 
-// fetch fetches the next rows, unless all are.
-func (t tile) fetch(rows int) {
-	fetched := t.label(fmt.Sprintf("fetched%d", rows))
+// fetch fetches the next rows, unless all are; name tells its calls apart.
+func (t tile) fetch(name string, rows int) {
+	fetched := t.label("fetched" + name)
 	CMPQ(tmp, Mem{Base: args, Disp: tsEnd})
 	JGE(LabelRef(fetched))
 	for i := range rows {
