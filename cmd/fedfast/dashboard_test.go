@@ -263,6 +263,9 @@ func smallStudies(t *testing.T, dir string) {
 // TestPagesOfFinishedStudies uses the pages as a person does who looks for the best
 // trial, for the worst clients and for which of two studies is better.
 func TestPagesOfFinishedStudies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	smallStudies(t, dir)

@@ -125,20 +125,25 @@ func (p *process) running() bool {
 
 // TestFaultKills kills workers, and now and then the coordinator, until the number of
 // kills is reached, over as many studies as that takes: each ends as in one process.
-func TestFaultKills(t *testing.T) { kills(t, 3) }
+func TestFaultKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	kills(t, 3)
+}
 
 // TestFaultSharedKills does so where workers share rounds: the first three kills are of
 // workers, the fourth of the coordinator.
 func TestFaultSharedKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	t.Setenv(sharesVariable, "1")
 	kills(t, 4)
 }
 
 func kills(t *testing.T, kills int) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
 	if text := os.Getenv(killsVariable); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {

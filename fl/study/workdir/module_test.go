@@ -12,6 +12,9 @@ import (
 // TestExamplesCompileInAnotherModule copies the examples, which run here, into a module that
 // requires this one: they need nothing that only this module may use.
 func TestExamplesCompileInAnotherModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	examples, err := filepath.Glob("example*_test.go")
 	if err != nil || len(examples) != 5 {
 		t.Fatalf("%d examples, %v; want a study, seeds, a tuner, a method, and data with a model", len(examples), err)
