@@ -134,8 +134,9 @@ func (o *benchOptions) validate() error {
 		}
 		o.config.Precisions = append(o.config.Precisions, p)
 	}
-	if o.config.Seeds < 0 || o.config.Rounds < 0 {
-		return errors.New("--seeds and --rounds: must be positive integers, or 0 for the default")
+	const most = 10_000 // each seed is kept
+	if o.config.Seeds < 0 || o.config.Seeds > most || o.config.Rounds < 0 {
+		return fmt.Errorf("--seeds and --rounds: must be positive integers, or 0 for the default; --seeds at most %d", most)
 	}
 	if err := keepable(o.config.Keep); err != nil {
 		return err
