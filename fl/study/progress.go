@@ -102,6 +102,10 @@ func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
 	if p.Round, p.Unit = d.rounds, d.setup.Config.Budget.Unit(); !d.budget.InRounds() {
 		p.Round = d.units
 	}
+	if most := d.setup.Config.Time.Seconds; most > 0 && d.budget.InRounds() && t.clock() > 0 && (d.lone || d.setup.Unscored) { // ends sooner, about
+		p.Rounds = int(min(float64(p.Rounds), max(float64(p.Round), math.Ceil(most/t.clock()*float64(p.Round)))))
+		p.ToRound = min(to, p.Rounds)
+	}
 	p.Best, p.Trials, p.TrialsLeft = d.leader(d.objective), len(d.trials), d.left()
 	d.mu.Unlock()
 	if a := d.setup.account; a != nil {

@@ -100,8 +100,15 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 		return Plan{}, fmt.Errorf("estimate: %w", err)
 	}
 	if mode == config.ModeRun {
-		points := []fl.ClientParams{localOf(c)}
-		return Plan{Rounds: c.Rounds, Work: task.rounds(c.Rounds, 1, points, int(task.cohort)), ends: total(task.rounds(0, 1, points, 0))}, nil
+		points, rounds := []fl.ClientParams{localOf(c)}, c.Rounds
+		if c.Time.Seconds > 0 && s.Data != nil {
+			in, err := s.RoundsIn(ctx, c.Time.Seconds)
+			if err != nil {
+				return Plan{}, fmt.Errorf("estimate: %w", err)
+			}
+			rounds = int(min(float64(rounds), math.Ceil(in)))
+		}
+		return Plan{Rounds: rounds, Work: task.rounds(rounds, 1, points, int(task.cohort)), ends: total(task.rounds(0, 1, points, 0))}, nil
 	}
 	about, err := s.Tuner.Describe(ctx)
 	if err != nil {

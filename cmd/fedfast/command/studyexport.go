@@ -37,13 +37,16 @@ func newExport(a *app) *cobra.Command {
 			"--format optuna writes " + export.OptunaFile + " to --out, the log of an Optuna JournalStorage.\n" +
 			"--format tensorboard writes an event file per trial to the subdirectory " + export.TensorBoardFolder + " of --out.",
 		Args: cobra.ExactArgs(1),
-		PreRunE: func(*cobra.Command, []string) error {
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if named := strings.TrimPrefix(filepath.Ext(o.out), "."); o.table != "" && !cmd.Flags().Changed("format") && slices.Contains(export.Formats(), named) {
+				o.format = named
+			}
 			return o.validate()
 		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "csv", "output `FORMAT`: csv, jsonl, parquet, optuna or tensorboard")
+	f.StringVar(&o.format, "format", "csv", "output `FORMAT`: csv, jsonl, parquet, optuna or tensorboard (with --table, default: that of the file's name)")
 	f.StringVar(&o.table, "table", "", "export only this `TABLE`, to stdout or to the file --out")
 	f.IntVar(&o.after, "after", 0, "with --table, skip this number of rows")
 	f.IntVar(&o.limit, "limit", 0, "with --table, export at most this number of rows (0: all)")
