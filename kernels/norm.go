@@ -14,6 +14,7 @@ type ImageNorm struct {
 	Shift      []float32
 	Grad       []float32
 	ReLU       bool
+	HardSwish  bool
 	Sum, Inner []float64 // of each channel, see NormSums and NormSquares
 	Mean       []float64 // of each channel, see NormSquares
 }
@@ -23,9 +24,13 @@ type ImageNorm struct {
 // bytes from the end of a row to the next one.
 type normTable struct {
 	sums     func(sum, inner *float64, a, b *float32, channels, rows, pixels, aNext, bNext int)
+	moments  func(sum, inner *float64, x *float32, channels, rows, pixels, next int) // sums of x with itself
 	squares  func(inner, mean *float64, x *float32, channels, rows, pixels, next int)
 	forward  func(y, x, value, shift *float32, channels, pixels, relu int)
+	swish    func(y, x, value, shift *float32, channels, pixels int)
 	backward func(dx, dy, x, grad, value, shift *float32, channels, pixels int)
+	// reluSums and swishSums do what sums does, and before it slopes of dy at value*x + shift.
+	reluSums, swishSums func(sum, inner *float64, dy, x, value, shift *float32, channels, rows, pixels, dyNext, xNext int)
 }
 
 var norms normTable
@@ -49,6 +54,21 @@ func (n *ImageNorm) rows(x []float32, row int, f func(x []float32)) {
 	}
 }
 
+// span returns how many rows go through a call, and their pixels: several where all images
+// have these distances, so that rows follow one another.
+func (n *ImageNorm) span(distances ...int) (rows, pixels int) {
+	rows = 1
+	for _, d := range distances {
+		if d != n.W*n.C {
+			return rows, n.W
+		}
+	}
+	for n.H%(2*rows) == 0 && 2*rows*n.W*n.C <= mapBlock {
+		rows *= 2
+	}
+	return rows, rows * n.W
+}
+
 // NormSums stores in Sum and Inner the sums over the pixels, row after row, of a
 // channel of Y and of its products with X, in float64: the products are exact. X
 // and Y may be the same.
@@ -66,7 +86,12 @@ func NormSums(n *ImageNorm) {
 	n.rows(n.X, n.XRow, raceRead[float32])
 	n.rows(n.Y, n.YRow, raceRead[float32])
 	most := max(mapBlock/(n.W*n.C), 1)
+	same := &n.X[0] == &n.Y[0] && n.XRow == n.YRow
 	for y := 0; y < n.H; y += most {
+		if same {
+			callNormMoments(n, y, min(most, n.H-y))
+			continue
+		}
 		callNormSums(&n.Sum[0], &n.Inner[0], &n.Y[y*n.YRow], &n.X[y*n.XRow], n.C/Width, min(most, n.H-y), n.W, 4*(n.YRow-n.W*n.C), 4*(n.XRow-n.W*n.C))
 	}
 }
@@ -74,6 +99,42 @@ func NormSums(n *ImageNorm) {
 //go:noinline
 func callNormSums(sum, inner *float64, a, b *float32, channels, rows, pixels, aNext, bNext int) {
 	norms.sums(sum, inner, a, b, channels, rows, pixels, aNext, bNext)
+}
+
+//go:noinline
+func callNormMoments(n *ImageNorm, y, rows int) {
+	norms.moments(&n.Sum[0], &n.Inner[0], &n.X[y*n.XRow], n.C/Width, rows, n.W, 4*(n.XRow-n.W*n.C))
+}
+
+// NormSlopeSums multiplies Y, the gradient of what NormForward gave with the ReLU or hard
+// swish, by the slope of that at Value*x + Shift, every operation rounded, and then does what
+// NormSums does.
+func NormSlopeSums(n *ImageNorm) {
+	n.image(n.X, n.XRow)
+	n.image(n.Y, n.YRow)
+	if len(n.Sum) < n.C || len(n.Inner) < n.C || len(n.Value) < n.C || len(n.Shift) < n.C {
+		panic(msgNorm)
+	}
+	clear(n.Sum[:n.C])
+	clear(n.Inner[:n.C])
+	if n.empty() {
+		return
+	}
+	n.rows(n.X, n.XRow, raceRead[float32])
+	n.rows(n.Y, n.YRow, raceWrite[float32])
+	most := max(mapBlock/(n.W*n.C), 1)
+	for y := 0; y < n.H; y += most {
+		callNormSlopeSums(n, y, min(most, n.H-y))
+	}
+}
+
+//go:noinline
+func callNormSlopeSums(n *ImageNorm, y, rows int) {
+	f := norms.reluSums
+	if n.HardSwish {
+		f = norms.swishSums
+	}
+	f(&n.Sum[0], &n.Inner[0], &n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Value[0], &n.Shift[0], n.C/Width, rows, n.W, 4*(n.YRow-n.W*n.C), 4*(n.XRow-n.W*n.C))
 }
 
 // NormSquares stores in Inner the sums over the pixels, row after row, of the squares of
@@ -100,7 +161,8 @@ func callNormSquares(inner, mean *float64, x *float32, channels, rows, pixels, n
 }
 
 // NormForward stores Value*x + Shift of every pixel x in Y, both operations
-// rounded, followed by a ReLU if ReLU, which keeps NaN and -0.
+// rounded, followed by a ReLU if ReLU, which keeps NaN and -0, or by what [Curves] does of
+// [CurveHardSwish] if HardSwish.
 func NormForward(n *ImageNorm) {
 	n.image(n.X, n.XRow)
 	n.image(n.Y, n.YRow)
@@ -116,14 +178,24 @@ func NormForward(n *ImageNorm) {
 	if n.ReLU {
 		relu = 1
 	}
-	for y := range n.H {
-		callNormForward(&n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Value[0], &n.Shift[0], n.C/Width, n.W, relu)
+	per, pixels := n.span(n.XRow, n.YRow)
+	for y := 0; y < n.H; y += per {
+		if n.HardSwish {
+			callNormSwish(&n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Value[0], &n.Shift[0], n.C/Width, pixels)
+		} else {
+			callNormForward(&n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Value[0], &n.Shift[0], n.C/Width, pixels, relu)
+		}
 	}
 }
 
 //go:noinline
 func callNormForward(y, x, value, shift *float32, channels, pixels, relu int) {
 	norms.forward(y, x, value, shift, channels, pixels, relu)
+}
+
+//go:noinline
+func callNormSwish(y, x, value, shift *float32, channels, pixels int) {
+	norms.swish(y, x, value, shift, channels, pixels)
 }
 
 // NormBackward stores Grad*dy + (Value*x + Shift) of the pixels dy of Y and x of X
@@ -141,8 +213,9 @@ func NormBackward(n *ImageNorm) {
 	n.rows(n.X, n.XRow, raceRead[float32])
 	n.rows(n.Y, n.YRow, raceRead[float32])
 	n.rows(n.DX, n.DXRow, raceWrite[float32])
-	for y := range n.H {
-		callNormBackward(&n.DX[y*n.DXRow], &n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Grad[0], &n.Value[0], &n.Shift[0], n.C/Width, n.W)
+	per, pixels := n.span(n.XRow, n.YRow, n.DXRow)
+	for y := 0; y < n.H; y += per {
+		callNormBackward(&n.DX[y*n.DXRow], &n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Grad[0], &n.Value[0], &n.Shift[0], n.C/Width, pixels)
 	}
 }
 

@@ -75,6 +75,407 @@ pixel:
 	VZEROUPPER
 	RET
 
+// func normMomentsAVX2(sum *float64, inner *float64, x *float32, channels int, rows int, pixels int, next int)
+// Requires: AVX, FMA3
+TEXT ·normMomentsAVX2(SB), NOSPLIT, $0-56
+	MOVQ sum+0(FP), AX
+	MOVQ inner+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ channels+24(FP), BX
+	MOVQ next+48(FP), SI
+	MOVQ BX, DI
+	SHLQ $0x06, DI
+
+channel:
+	VMOVUPS (AX), Y0
+	VMOVUPS (CX), Y1
+	VMOVUPS 32(AX), Y2
+	VMOVUPS 32(CX), Y3
+	VMOVUPS 64(AX), Y4
+	VMOVUPS 64(CX), Y5
+	VMOVUPS 96(AX), Y6
+	VMOVUPS 96(CX), Y7
+	MOVQ    rows+32(FP), R9
+	MOVQ    DX, R8
+
+row:
+	MOVQ pixels+40(FP), R10
+
+pixel:
+	VCVTPS2PD   (R8), Y8
+	VADDPD      Y8, Y0, Y0
+	VFMADD231PD Y8, Y8, Y1
+	VCVTPS2PD   16(R8), Y8
+	VADDPD      Y8, Y2, Y2
+	VFMADD231PD Y8, Y8, Y3
+	VCVTPS2PD   32(R8), Y8
+	VADDPD      Y8, Y4, Y4
+	VFMADD231PD Y8, Y8, Y5
+	VCVTPS2PD   48(R8), Y8
+	VADDPD      Y8, Y6, Y6
+	VFMADD231PD Y8, Y8, Y7
+	ADDQ        DI, R8
+	DECQ        R10
+	JNE         pixel
+	ADDQ        SI, R8
+	DECQ        R9
+	JNE         row
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     Y1, (CX)
+	VMOVUPS     Y2, 32(AX)
+	VMOVUPS     Y3, 32(CX)
+	VMOVUPS     Y4, 64(AX)
+	VMOVUPS     Y5, 64(CX)
+	VMOVUPS     Y6, 96(AX)
+	VMOVUPS     Y7, 96(CX)
+	ADDQ        $0x80, AX
+	ADDQ        $0x80, CX
+	ADDQ        $0x40, DX
+	DECQ        BX
+	JNE         channel
+	VZEROUPPER
+	RET
+
+// func normReLUSumsAVX2(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
+// Requires: AVX, FMA3
+TEXT ·normReLUSumsAVX2(SB), NOSPLIT, $0-88
+	MOVQ sum+0(FP), AX
+	MOVQ inner+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ x+24(FP), BX
+	MOVQ value+32(FP), SI
+	MOVQ shift+40(FP), DI
+	MOVQ channels+48(FP), R8
+	MOVQ R8, R9
+	SHLQ $0x06, R9
+
+channel:
+	VMOVUPS (AX), Y0
+	VMOVUPS (CX), Y1
+	VMOVUPS 32(AX), Y2
+	VMOVUPS 32(CX), Y3
+	VMOVUPS (SI), Y4
+	VMOVUPS (DI), Y5
+	MOVQ    rows+56(FP), R12
+	MOVQ    BX, R10
+	MOVQ    DX, R11
+
+row1:
+	MOVQ pixels+64(FP), R13
+
+pixel2:
+	VMOVUPS      (R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VADDPS       Y5, Y6, Y6
+	VMOVUPS      (R11), Y7
+	VXORPS       Y8, Y8, Y8
+	VCMPPS       $0x1e, Y8, Y6, Y6
+	VANDPS       Y7, Y6, Y6
+	VMOVUPS      Y6, (R11)
+	VCVTPS2PD    (R10), Y8
+	VCVTPS2PD    X6, Y7
+	VADDPD       Y7, Y0, Y0
+	VFMADD231PD  Y8, Y7, Y1
+	VCVTPS2PD    16(R10), Y7
+	VEXTRACTF128 $0x01, Y6, X6
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y6, Y2, Y2
+	VFMADD231PD  Y7, Y6, Y3
+	ADDQ         R9, R10
+	ADDQ         R9, R11
+	DECQ         R13
+	JNE          pixel2
+	MOVQ         xNext+80(FP), R13
+	ADDQ         R13, R10
+	MOVQ         dyNext+72(FP), R13
+	ADDQ         R13, R11
+	DECQ         R12
+	JNE          row1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, (CX)
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      Y3, 32(CX)
+	VMOVUPS      64(AX), Y0
+	VMOVUPS      64(CX), Y1
+	VMOVUPS      96(AX), Y2
+	VMOVUPS      96(CX), Y3
+	VMOVUPS      32(SI), Y4
+	VMOVUPS      32(DI), Y5
+	MOVQ         rows+56(FP), R12
+	MOVQ         BX, R10
+	MOVQ         DX, R11
+
+row3:
+	MOVQ pixels+64(FP), R13
+
+pixel4:
+	VMOVUPS      32(R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VADDPS       Y5, Y6, Y6
+	VMOVUPS      32(R11), Y7
+	VXORPS       Y8, Y8, Y8
+	VCMPPS       $0x1e, Y8, Y6, Y6
+	VANDPS       Y7, Y6, Y6
+	VMOVUPS      Y6, 32(R11)
+	VCVTPS2PD    32(R10), Y8
+	VCVTPS2PD    X6, Y7
+	VADDPD       Y7, Y0, Y0
+	VFMADD231PD  Y8, Y7, Y1
+	VCVTPS2PD    48(R10), Y7
+	VEXTRACTF128 $0x01, Y6, X6
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y6, Y2, Y2
+	VFMADD231PD  Y7, Y6, Y3
+	ADDQ         R9, R10
+	ADDQ         R9, R11
+	DECQ         R13
+	JNE          pixel4
+	MOVQ         xNext+80(FP), R13
+	ADDQ         R13, R10
+	MOVQ         dyNext+72(FP), R13
+	ADDQ         R13, R11
+	DECQ         R12
+	JNE          row3
+	VMOVUPS      Y0, 64(AX)
+	VMOVUPS      Y1, 64(CX)
+	VMOVUPS      Y2, 96(AX)
+	VMOVUPS      Y3, 96(CX)
+	ADDQ         $0x40, DX
+	ADDQ         $0x40, BX
+	ADDQ         $0x40, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x80, AX
+	ADDQ         $0x80, CX
+	DECQ         R8
+	JNE          channel
+	VZEROUPPER
+	RET
+
+// func normSwishSumsAVX2(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
+// Requires: AVX, FMA3
+TEXT ·normSwishSumsAVX2(SB), NOSPLIT, $0-88
+	MOVQ sum+0(FP), AX
+	MOVQ inner+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ x+24(FP), BX
+	MOVQ value+32(FP), SI
+	MOVQ shift+40(FP), DI
+	MOVQ channels+48(FP), R8
+	MOVQ R8, R9
+	SHLQ $0x06, R9
+
+channel:
+	VMOVUPS (AX), Y0
+	VMOVUPS (CX), Y1
+	VMOVUPS 32(AX), Y2
+	VMOVUPS 32(CX), Y3
+	VMOVUPS (SI), Y4
+	VMOVUPS (DI), Y5
+	MOVQ    rows+56(FP), R12
+	MOVQ    BX, R10
+	MOVQ    DX, R11
+
+row5:
+	MOVQ pixels+64(FP), R13
+
+pixel6:
+	VMOVUPS      (R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VADDPS       Y5, Y6, Y6
+	VMOVUPS      (R11), Y7
+	VMULPS       norm3eaaaaab<>+0(SB), Y6, Y8
+	VADDPS       norm3f000000<>+0(SB), Y8, Y8
+	VBROADCASTSS norm40400000<>+0(SB), Y9
+	VBROADCASTSS normc0400000<>+0(SB), Y10
+	VCMPPS       $0x1e, Y6, Y9, Y11
+	VANDPS       Y8, Y11, Y11
+	VCMPPS       $0x1e, Y10, Y6, Y8
+	VANDPS       Y11, Y8, Y8
+	VBROADCASTSS norm3f800000<>+0(SB), Y10
+	VCMPPS       $0x1d, Y9, Y6, Y6
+	VANDPS       Y10, Y6, Y6
+	VADDPS       Y6, Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      Y7, (R11)
+	VCVTPS2PD    (R10), Y8
+	VCVTPS2PD    X7, Y6
+	VADDPD       Y6, Y0, Y0
+	VFMADD231PD  Y8, Y6, Y1
+	VCVTPS2PD    16(R10), Y6
+	VEXTRACTF128 $0x01, Y7, X7
+	VCVTPS2PD    X7, Y7
+	VADDPD       Y7, Y2, Y2
+	VFMADD231PD  Y6, Y7, Y3
+	ADDQ         R9, R10
+	ADDQ         R9, R11
+	DECQ         R13
+	JNE          pixel6
+	MOVQ         xNext+80(FP), R13
+	ADDQ         R13, R10
+	MOVQ         dyNext+72(FP), R13
+	ADDQ         R13, R11
+	DECQ         R12
+	JNE          row5
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, (CX)
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      Y3, 32(CX)
+	VMOVUPS      64(AX), Y0
+	VMOVUPS      64(CX), Y1
+	VMOVUPS      96(AX), Y2
+	VMOVUPS      96(CX), Y3
+	VMOVUPS      32(SI), Y4
+	VMOVUPS      32(DI), Y5
+	MOVQ         rows+56(FP), R12
+	MOVQ         BX, R10
+	MOVQ         DX, R11
+
+row7:
+	MOVQ pixels+64(FP), R13
+
+pixel8:
+	VMOVUPS      32(R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VADDPS       Y5, Y6, Y6
+	VMOVUPS      32(R11), Y7
+	VMULPS       norm3eaaaaab<>+0(SB), Y6, Y8
+	VADDPS       norm3f000000<>+0(SB), Y8, Y8
+	VBROADCASTSS norm40400000<>+0(SB), Y9
+	VBROADCASTSS normc0400000<>+0(SB), Y10
+	VCMPPS       $0x1e, Y6, Y9, Y11
+	VANDPS       Y8, Y11, Y11
+	VCMPPS       $0x1e, Y10, Y6, Y8
+	VANDPS       Y11, Y8, Y8
+	VBROADCASTSS norm3f800000<>+0(SB), Y10
+	VCMPPS       $0x1d, Y9, Y6, Y6
+	VANDPS       Y10, Y6, Y6
+	VADDPS       Y6, Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      Y7, 32(R11)
+	VCVTPS2PD    32(R10), Y8
+	VCVTPS2PD    X7, Y6
+	VADDPD       Y6, Y0, Y0
+	VFMADD231PD  Y8, Y6, Y1
+	VCVTPS2PD    48(R10), Y6
+	VEXTRACTF128 $0x01, Y7, X7
+	VCVTPS2PD    X7, Y7
+	VADDPD       Y7, Y2, Y2
+	VFMADD231PD  Y6, Y7, Y3
+	ADDQ         R9, R10
+	ADDQ         R9, R11
+	DECQ         R13
+	JNE          pixel8
+	MOVQ         xNext+80(FP), R13
+	ADDQ         R13, R10
+	MOVQ         dyNext+72(FP), R13
+	ADDQ         R13, R11
+	DECQ         R12
+	JNE          row7
+	VMOVUPS      Y0, 64(AX)
+	VMOVUPS      Y1, 64(CX)
+	VMOVUPS      Y2, 96(AX)
+	VMOVUPS      Y3, 96(CX)
+	ADDQ         $0x40, DX
+	ADDQ         $0x40, BX
+	ADDQ         $0x40, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x80, AX
+	ADDQ         $0x80, CX
+	DECQ         R8
+	JNE          channel
+	VZEROUPPER
+	RET
+
+DATA norm3eaaaaab<>+0(SB)/4, $0x3eaaaaab
+DATA norm3eaaaaab<>+4(SB)/4, $0x3eaaaaab
+DATA norm3eaaaaab<>+8(SB)/4, $0x3eaaaaab
+DATA norm3eaaaaab<>+12(SB)/4, $0x3eaaaaab
+DATA norm3eaaaaab<>+16(SB)/4, $0x3eaaaaab
+DATA norm3eaaaaab<>+20(SB)/4, $0x3eaaaaab
+DATA norm3eaaaaab<>+24(SB)/4, $0x3eaaaaab
+DATA norm3eaaaaab<>+28(SB)/4, $0x3eaaaaab
+DATA norm3eaaaaab<>+32(SB)/4, $0x3eaaaaab
+DATA norm3eaaaaab<>+36(SB)/4, $0x3eaaaaab
+DATA norm3eaaaaab<>+40(SB)/4, $0x3eaaaaab
+DATA norm3eaaaaab<>+44(SB)/4, $0x3eaaaaab
+DATA norm3eaaaaab<>+48(SB)/4, $0x3eaaaaab
+DATA norm3eaaaaab<>+52(SB)/4, $0x3eaaaaab
+DATA norm3eaaaaab<>+56(SB)/4, $0x3eaaaaab
+DATA norm3eaaaaab<>+60(SB)/4, $0x3eaaaaab
+GLOBL norm3eaaaaab<>(SB), RODATA|NOPTR, $64
+
+DATA norm3f000000<>+0(SB)/4, $0x3f000000
+DATA norm3f000000<>+4(SB)/4, $0x3f000000
+DATA norm3f000000<>+8(SB)/4, $0x3f000000
+DATA norm3f000000<>+12(SB)/4, $0x3f000000
+DATA norm3f000000<>+16(SB)/4, $0x3f000000
+DATA norm3f000000<>+20(SB)/4, $0x3f000000
+DATA norm3f000000<>+24(SB)/4, $0x3f000000
+DATA norm3f000000<>+28(SB)/4, $0x3f000000
+DATA norm3f000000<>+32(SB)/4, $0x3f000000
+DATA norm3f000000<>+36(SB)/4, $0x3f000000
+DATA norm3f000000<>+40(SB)/4, $0x3f000000
+DATA norm3f000000<>+44(SB)/4, $0x3f000000
+DATA norm3f000000<>+48(SB)/4, $0x3f000000
+DATA norm3f000000<>+52(SB)/4, $0x3f000000
+DATA norm3f000000<>+56(SB)/4, $0x3f000000
+DATA norm3f000000<>+60(SB)/4, $0x3f000000
+GLOBL norm3f000000<>(SB), RODATA|NOPTR, $64
+
+DATA norm40400000<>+0(SB)/4, $0x40400000
+DATA norm40400000<>+4(SB)/4, $0x40400000
+DATA norm40400000<>+8(SB)/4, $0x40400000
+DATA norm40400000<>+12(SB)/4, $0x40400000
+DATA norm40400000<>+16(SB)/4, $0x40400000
+DATA norm40400000<>+20(SB)/4, $0x40400000
+DATA norm40400000<>+24(SB)/4, $0x40400000
+DATA norm40400000<>+28(SB)/4, $0x40400000
+DATA norm40400000<>+32(SB)/4, $0x40400000
+DATA norm40400000<>+36(SB)/4, $0x40400000
+DATA norm40400000<>+40(SB)/4, $0x40400000
+DATA norm40400000<>+44(SB)/4, $0x40400000
+DATA norm40400000<>+48(SB)/4, $0x40400000
+DATA norm40400000<>+52(SB)/4, $0x40400000
+DATA norm40400000<>+56(SB)/4, $0x40400000
+DATA norm40400000<>+60(SB)/4, $0x40400000
+GLOBL norm40400000<>(SB), RODATA|NOPTR, $64
+
+DATA normc0400000<>+0(SB)/4, $0xc0400000
+DATA normc0400000<>+4(SB)/4, $0xc0400000
+DATA normc0400000<>+8(SB)/4, $0xc0400000
+DATA normc0400000<>+12(SB)/4, $0xc0400000
+DATA normc0400000<>+16(SB)/4, $0xc0400000
+DATA normc0400000<>+20(SB)/4, $0xc0400000
+DATA normc0400000<>+24(SB)/4, $0xc0400000
+DATA normc0400000<>+28(SB)/4, $0xc0400000
+DATA normc0400000<>+32(SB)/4, $0xc0400000
+DATA normc0400000<>+36(SB)/4, $0xc0400000
+DATA normc0400000<>+40(SB)/4, $0xc0400000
+DATA normc0400000<>+44(SB)/4, $0xc0400000
+DATA normc0400000<>+48(SB)/4, $0xc0400000
+DATA normc0400000<>+52(SB)/4, $0xc0400000
+DATA normc0400000<>+56(SB)/4, $0xc0400000
+DATA normc0400000<>+60(SB)/4, $0xc0400000
+GLOBL normc0400000<>(SB), RODATA|NOPTR, $64
+
+DATA norm3f800000<>+0(SB)/4, $0x3f800000
+DATA norm3f800000<>+4(SB)/4, $0x3f800000
+DATA norm3f800000<>+8(SB)/4, $0x3f800000
+DATA norm3f800000<>+12(SB)/4, $0x3f800000
+DATA norm3f800000<>+16(SB)/4, $0x3f800000
+DATA norm3f800000<>+20(SB)/4, $0x3f800000
+DATA norm3f800000<>+24(SB)/4, $0x3f800000
+DATA norm3f800000<>+28(SB)/4, $0x3f800000
+DATA norm3f800000<>+32(SB)/4, $0x3f800000
+DATA norm3f800000<>+36(SB)/4, $0x3f800000
+DATA norm3f800000<>+40(SB)/4, $0x3f800000
+DATA norm3f800000<>+44(SB)/4, $0x3f800000
+DATA norm3f800000<>+48(SB)/4, $0x3f800000
+DATA norm3f800000<>+52(SB)/4, $0x3f800000
+DATA norm3f800000<>+56(SB)/4, $0x3f800000
+DATA norm3f800000<>+60(SB)/4, $0x3f800000
+GLOBL norm3f800000<>(SB), RODATA|NOPTR, $64
+
 // func normSquaresAVX2(inner *float64, mean *float64, x *float32, channels int, rows int, pixels int, next int)
 // Requires: AVX
 TEXT ·normSquaresAVX2(SB), NOSPLIT, $0-56
@@ -175,6 +576,80 @@ channel:
 	VZEROUPPER
 	RET
 
+// func normSwishAVX2(y *float32, x *float32, value *float32, shift *float32, channels int, pixels int)
+// Requires: AVX
+TEXT ·normSwishAVX2(SB), NOSPLIT, $0-48
+	MOVQ         y+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         value+16(FP), DX
+	MOVQ         shift+24(FP), BX
+	VBROADCASTSS norm40400000<>+0(SB), Y0
+	VBROADCASTSS norm40c00000<>+0(SB), Y1
+	VBROADCASTSS norm3e2aaaab<>+0(SB), Y2
+	VXORPS       Y3, Y3, Y3
+	MOVQ         pixels+40(FP), R8
+	MOVQ         channels+32(FP), SI
+	SHLQ         $0x06, SI
+
+pixel:
+	XORQ DI, DI
+
+channel:
+	VMOVUPS (CX)(DI*1), Y4
+	VMULPS  (DX)(DI*1), Y4, Y4
+	VADDPS  (BX)(DI*1), Y4, Y4
+	VADDPS  Y0, Y4, Y5
+	VMAXPS  Y5, Y3, Y5
+	VMINPS  Y5, Y1, Y5
+	VMULPS  Y5, Y4, Y4
+	VMULPS  Y2, Y4, Y4
+	VMOVUPS Y4, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JNE     channel
+	ADDQ    SI, AX
+	ADDQ    SI, CX
+	DECQ    R8
+	JNE     pixel
+	VZEROUPPER
+	RET
+
+DATA norm40c00000<>+0(SB)/4, $0x40c00000
+DATA norm40c00000<>+4(SB)/4, $0x40c00000
+DATA norm40c00000<>+8(SB)/4, $0x40c00000
+DATA norm40c00000<>+12(SB)/4, $0x40c00000
+DATA norm40c00000<>+16(SB)/4, $0x40c00000
+DATA norm40c00000<>+20(SB)/4, $0x40c00000
+DATA norm40c00000<>+24(SB)/4, $0x40c00000
+DATA norm40c00000<>+28(SB)/4, $0x40c00000
+DATA norm40c00000<>+32(SB)/4, $0x40c00000
+DATA norm40c00000<>+36(SB)/4, $0x40c00000
+DATA norm40c00000<>+40(SB)/4, $0x40c00000
+DATA norm40c00000<>+44(SB)/4, $0x40c00000
+DATA norm40c00000<>+48(SB)/4, $0x40c00000
+DATA norm40c00000<>+52(SB)/4, $0x40c00000
+DATA norm40c00000<>+56(SB)/4, $0x40c00000
+DATA norm40c00000<>+60(SB)/4, $0x40c00000
+GLOBL norm40c00000<>(SB), RODATA|NOPTR, $64
+
+DATA norm3e2aaaab<>+0(SB)/4, $0x3e2aaaab
+DATA norm3e2aaaab<>+4(SB)/4, $0x3e2aaaab
+DATA norm3e2aaaab<>+8(SB)/4, $0x3e2aaaab
+DATA norm3e2aaaab<>+12(SB)/4, $0x3e2aaaab
+DATA norm3e2aaaab<>+16(SB)/4, $0x3e2aaaab
+DATA norm3e2aaaab<>+20(SB)/4, $0x3e2aaaab
+DATA norm3e2aaaab<>+24(SB)/4, $0x3e2aaaab
+DATA norm3e2aaaab<>+28(SB)/4, $0x3e2aaaab
+DATA norm3e2aaaab<>+32(SB)/4, $0x3e2aaaab
+DATA norm3e2aaaab<>+36(SB)/4, $0x3e2aaaab
+DATA norm3e2aaaab<>+40(SB)/4, $0x3e2aaaab
+DATA norm3e2aaaab<>+44(SB)/4, $0x3e2aaaab
+DATA norm3e2aaaab<>+48(SB)/4, $0x3e2aaaab
+DATA norm3e2aaaab<>+52(SB)/4, $0x3e2aaaab
+DATA norm3e2aaaab<>+56(SB)/4, $0x3e2aaaab
+DATA norm3e2aaaab<>+60(SB)/4, $0x3e2aaaab
+GLOBL norm3e2aaaab<>(SB), RODATA|NOPTR, $64
+
 // func normBackwardAVX2(dx *float32, dy *float32, x *float32, grad *float32, value *float32, shift *float32, channels int, pixels int)
 // Requires: AVX
 TEXT ·normBackwardAVX2(SB), NOSPLIT, $0-64
@@ -265,6 +740,203 @@ pixel:
 	VZEROUPPER
 	RET
 
+// func normMomentsAVX512(sum *float64, inner *float64, x *float32, channels int, rows int, pixels int, next int)
+// Requires: AVX, AVX512F
+TEXT ·normMomentsAVX512(SB), NOSPLIT, $0-56
+	MOVQ sum+0(FP), AX
+	MOVQ inner+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ channels+24(FP), BX
+	MOVQ next+48(FP), SI
+	MOVQ BX, DI
+	SHLQ $0x06, DI
+
+channel:
+	VMOVUPS (AX), Z0
+	VMOVUPS (CX), Z1
+	VMOVUPS 64(AX), Z2
+	VMOVUPS 64(CX), Z3
+	MOVQ    rows+32(FP), R9
+	MOVQ    DX, R8
+
+row:
+	MOVQ pixels+40(FP), R10
+
+pixel:
+	VCVTPS2PD   (R8), Z4
+	VADDPD      Z4, Z0, Z0
+	VFMADD231PD Z4, Z4, Z1
+	VCVTPS2PD   32(R8), Z4
+	VADDPD      Z4, Z2, Z2
+	VFMADD231PD Z4, Z4, Z3
+	ADDQ        DI, R8
+	DECQ        R10
+	JNE         pixel
+	ADDQ        SI, R8
+	DECQ        R9
+	JNE         row
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     Z1, (CX)
+	VMOVUPS     Z2, 64(AX)
+	VMOVUPS     Z3, 64(CX)
+	ADDQ        $0x80, AX
+	ADDQ        $0x80, CX
+	ADDQ        $0x40, DX
+	DECQ        BX
+	JNE         channel
+	VZEROUPPER
+	RET
+
+// func normReLUSumsAVX512(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·normReLUSumsAVX512(SB), NOSPLIT, $0-88
+	MOVQ sum+0(FP), AX
+	MOVQ inner+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ x+24(FP), BX
+	MOVQ value+32(FP), SI
+	MOVQ shift+40(FP), DI
+	MOVQ channels+48(FP), R8
+	MOVQ R8, R9
+	SHLQ $0x06, R9
+
+channel:
+	VMOVUPS (AX), Z0
+	VMOVUPS (CX), Z1
+	VMOVUPS 64(AX), Z2
+	VMOVUPS 64(CX), Z3
+	VMOVUPS (SI), Z4
+	VMOVUPS (DI), Z5
+	MOVQ    rows+56(FP), R12
+	MOVQ    BX, R10
+	MOVQ    DX, R11
+
+row9:
+	MOVQ pixels+64(FP), R13
+
+pixel10:
+	VMOVUPS       (R10), Z6
+	VMULPS        Z4, Z6, Z6
+	VADDPS        Z5, Z6, Z6
+	VMOVUPS       (R11), Z7
+	VPXORD        Z8, Z8, Z8
+	VCMPPS        $0x1e, Z8, Z6, K1
+	VMOVUPS.Z     Z7, K1, Z6
+	VMOVUPS       Z6, (R11)
+	VCVTPS2PD     (R10), Z9
+	VCVTPS2PD     Y6, Z7
+	VADDPD        Z7, Z0, Z0
+	VFMADD231PD   Z9, Z7, Z1
+	VCVTPS2PD     32(R10), Z7
+	VEXTRACTF32X8 $0x01, Z6, Y6
+	VCVTPS2PD     Y6, Z6
+	VADDPD        Z6, Z2, Z2
+	VFMADD231PD   Z7, Z6, Z3
+	ADDQ          R9, R10
+	ADDQ          R9, R11
+	DECQ          R13
+	JNE           pixel10
+	MOVQ          xNext+80(FP), R13
+	ADDQ          R13, R10
+	MOVQ          dyNext+72(FP), R13
+	ADDQ          R13, R11
+	DECQ          R12
+	JNE           row9
+	VMOVUPS       Z0, (AX)
+	VMOVUPS       Z1, (CX)
+	VMOVUPS       Z2, 64(AX)
+	VMOVUPS       Z3, 64(CX)
+	ADDQ          $0x40, DX
+	ADDQ          $0x40, BX
+	ADDQ          $0x40, SI
+	ADDQ          $0x40, DI
+	ADDQ          $0x80, AX
+	ADDQ          $0x80, CX
+	DECQ          R8
+	JNE           channel
+	VZEROUPPER
+	RET
+
+// func normSwishSumsAVX512(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·normSwishSumsAVX512(SB), NOSPLIT, $0-88
+	MOVQ sum+0(FP), AX
+	MOVQ inner+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ x+24(FP), BX
+	MOVQ value+32(FP), SI
+	MOVQ shift+40(FP), DI
+	MOVQ channels+48(FP), R8
+	MOVQ R8, R9
+	SHLQ $0x06, R9
+
+channel:
+	VMOVUPS (AX), Z0
+	VMOVUPS (CX), Z1
+	VMOVUPS 64(AX), Z2
+	VMOVUPS 64(CX), Z3
+	VMOVUPS (SI), Z4
+	VMOVUPS (DI), Z5
+	MOVQ    rows+56(FP), R12
+	MOVQ    BX, R10
+	MOVQ    DX, R11
+
+row11:
+	MOVQ pixels+64(FP), R13
+
+pixel12:
+	VMOVUPS       (R10), Z6
+	VMULPS        Z4, Z6, Z6
+	VADDPS        Z5, Z6, Z6
+	VMOVUPS       (R11), Z7
+	VMULPS        norm3eaaaaab<>+0(SB), Z6, Z8
+	VADDPS        norm3f000000<>+0(SB), Z8, Z8
+	VBROADCASTSS  norm40400000<>+0(SB), Z9
+	VBROADCASTSS  normc0400000<>+0(SB), Z10
+	VCMPPS        $0x1e, Z6, Z9, K1
+	VMOVUPS.Z     Z8, K1, Z8
+	VCMPPS        $0x1e, Z10, Z6, K1
+	VMOVUPS.Z     Z8, K1, Z8
+	VBROADCASTSS  norm3f800000<>+0(SB), Z10
+	VCMPPS        $0x1d, Z9, Z6, K1
+	VMOVUPS.Z     Z10, K1, Z6
+	VADDPS        Z6, Z8, Z8
+	VMULPS        Z8, Z7, Z7
+	VMOVUPS       Z7, (R11)
+	VCVTPS2PD     (R10), Z8
+	VCVTPS2PD     Y7, Z6
+	VADDPD        Z6, Z0, Z0
+	VFMADD231PD   Z8, Z6, Z1
+	VCVTPS2PD     32(R10), Z6
+	VEXTRACTF32X8 $0x01, Z7, Y7
+	VCVTPS2PD     Y7, Z7
+	VADDPD        Z7, Z2, Z2
+	VFMADD231PD   Z6, Z7, Z3
+	ADDQ          R9, R10
+	ADDQ          R9, R11
+	DECQ          R13
+	JNE           pixel12
+	MOVQ          xNext+80(FP), R13
+	ADDQ          R13, R10
+	MOVQ          dyNext+72(FP), R13
+	ADDQ          R13, R11
+	DECQ          R12
+	JNE           row11
+	VMOVUPS       Z0, (AX)
+	VMOVUPS       Z1, (CX)
+	VMOVUPS       Z2, 64(AX)
+	VMOVUPS       Z3, 64(CX)
+	ADDQ          $0x40, DX
+	ADDQ          $0x40, BX
+	ADDQ          $0x40, SI
+	ADDQ          $0x40, DI
+	ADDQ          $0x80, AX
+	ADDQ          $0x80, CX
+	DECQ          R8
+	JNE           channel
+	VZEROUPPER
+	RET
+
 // func normSquaresAVX512(inner *float64, mean *float64, x *float32, channels int, rows int, pixels int, next int)
 // Requires: AVX, AVX512F
 TEXT ·normSquaresAVX512(SB), NOSPLIT, $0-56
@@ -341,6 +1013,44 @@ channel:
 	VADDPS  (BX)(DI*1), Z1, Z1
 	VMAXPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JNE     channel
+	ADDQ    SI, AX
+	ADDQ    SI, CX
+	DECQ    R8
+	JNE     pixel
+	VZEROUPPER
+	RET
+
+// func normSwishAVX512(y *float32, x *float32, value *float32, shift *float32, channels int, pixels int)
+// Requires: AVX, AVX512F
+TEXT ·normSwishAVX512(SB), NOSPLIT, $0-48
+	MOVQ         y+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         value+16(FP), DX
+	MOVQ         shift+24(FP), BX
+	VBROADCASTSS norm40400000<>+0(SB), Z0
+	VBROADCASTSS norm40c00000<>+0(SB), Z1
+	VBROADCASTSS norm3e2aaaab<>+0(SB), Z2
+	VPXORD       Z3, Z3, Z3
+	MOVQ         pixels+40(FP), R8
+	MOVQ         channels+32(FP), SI
+	SHLQ         $0x06, SI
+
+pixel:
+	XORQ DI, DI
+
+channel:
+	VMOVUPS (CX)(DI*1), Z4
+	VMULPS  (DX)(DI*1), Z4, Z4
+	VADDPS  (BX)(DI*1), Z4, Z4
+	VADDPS  Z0, Z4, Z5
+	VMAXPS  Z5, Z3, Z5
+	VMINPS  Z5, Z1, Z5
+	VMULPS  Z5, Z4, Z4
+	VMULPS  Z2, Z4, Z4
+	VMOVUPS Z4, (AX)(DI*1)
 	ADDQ    $0x40, DI
 	CMPQ    DI, SI
 	JNE     channel

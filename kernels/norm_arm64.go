@@ -4,7 +4,12 @@ package kernels
 
 func normAt(l Level) normTable {
 	if l == NEON {
-		return normTable{sums: normSumsNEON, squares: normSquaresGeneric, forward: normForwardNEON, backward: normBackwardNEON}
+		t := normGeneric
+		t.sums, t.forward, t.backward = normSumsNEON, normForwardNEON, normBackwardNEON
+		t.moments = func(sum, inner *float64, x *float32, channels, rows, pixels, next int) {
+			normSumsNEON(sum, inner, x, x, channels, rows, pixels, next, next)
+		}
+		return t
 	}
 	return normGeneric
 }

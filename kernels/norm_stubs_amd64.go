@@ -9,6 +9,21 @@ package kernels
 //go:noescape
 func normSumsAVX2(sum *float64, inner *float64, a *float32, b *float32, channels int, rows int, pixels int, aNext int, bNext int)
 
+// normMomentsAVX2 is a loop of normTable.
+//
+//go:noescape
+func normMomentsAVX2(sum *float64, inner *float64, x *float32, channels int, rows int, pixels int, next int)
+
+// normReLUSumsAVX2 is a loop of normTable.
+//
+//go:noescape
+func normReLUSumsAVX2(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
+
+// normSwishSumsAVX2 is a loop of normTable.
+//
+//go:noescape
+func normSwishSumsAVX2(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
+
 // normSquaresAVX2 is a loop of normTable.
 //
 //go:noescape
@@ -18,6 +33,11 @@ func normSquaresAVX2(inner *float64, mean *float64, x *float32, channels int, ro
 //
 //go:noescape
 func normForwardAVX2(y *float32, x *float32, value *float32, shift *float32, channels int, pixels int, relu int)
+
+// normSwishAVX2 is a loop of normTable.
+//
+//go:noescape
+func normSwishAVX2(y *float32, x *float32, value *float32, shift *float32, channels int, pixels int)
 
 // normBackwardAVX2 is a loop of normTable.
 //
@@ -29,6 +49,21 @@ func normBackwardAVX2(dx *float32, dy *float32, x *float32, grad *float32, value
 //go:noescape
 func normSumsAVX512(sum *float64, inner *float64, a *float32, b *float32, channels int, rows int, pixels int, aNext int, bNext int)
 
+// normMomentsAVX512 is a loop of normTable.
+//
+//go:noescape
+func normMomentsAVX512(sum *float64, inner *float64, x *float32, channels int, rows int, pixels int, next int)
+
+// normReLUSumsAVX512 is a loop of normTable.
+//
+//go:noescape
+func normReLUSumsAVX512(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
+
+// normSwishSumsAVX512 is a loop of normTable.
+//
+//go:noescape
+func normSwishSumsAVX512(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
+
 // normSquaresAVX512 is a loop of normTable.
 //
 //go:noescape
@@ -38,6 +73,11 @@ func normSquaresAVX512(inner *float64, mean *float64, x *float32, channels int, 
 //
 //go:noescape
 func normForwardAVX512(y *float32, x *float32, value *float32, shift *float32, channels int, pixels int, relu int)
+
+// normSwishAVX512 is a loop of normTable.
+//
+//go:noescape
+func normSwishAVX512(y *float32, x *float32, value *float32, shift *float32, channels int, pixels int)
 
 // normBackwardAVX512 is a loop of normTable.
 //

@@ -3,6 +3,7 @@ package kernels_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/fedfast/fedfast/internal/kernelstest"
@@ -90,12 +91,74 @@ func testImageNorm(t *testing.T, n kernels.ImageNorm) {
 			t.Fatalf("sums of channel %d are %v and %v, want %v and %v", c, n.Sum[c], n.Inner[c], sum, inner)
 		}
 	}
+	testNormSlopes(t, n, r)
 	noAllocation(t, func() {
 		kernels.NormSums(&n)
 		kernels.NormSquares(&n)
 		kernels.NormForward(&n)
 		kernels.NormBackward(&n)
 	})
+}
+
+// testNormSlopes compares norms with an activation behind them with both one after the other.
+func testNormSlopes(t *testing.T, n kernels.ImageNorm, r *rand.Rand) {
+	size := len(n.Y)
+	plain, slope, y := make([]float32, size), make([]float32, size), kernelstest.NewSlice(size, 1)
+	n.ReLU, n.Y, n.Value, n.Shift = false, plain, kernelstest.Random(r, n.C, 2).Data, kernelstest.Random(r, n.C, 3).Data
+	for i := range plain[:min(size, 8)] { // the ends of the hard swish
+		n.Shift[i] = []float32{-3, 3, 0, 5, -5, 2, -2, 1}[i] - float32(n.Value[i]*n.X[i])
+	}
+	kernels.NormForward(&n)
+	for _, n.HardSwish = range []bool{false, true} {
+		n.ReLU = !n.HardSwish
+		want, g := make([]float32, size), kernelstest.Random(r, size, 3)
+		first, sums := make([]float32, size), n
+		copy(first, g.Data)
+		if n.HardSwish {
+			kernels.Curves(kernels.CurveHardSwish, want, slope, plain)
+			kernels.Mul(first, first, slope)
+		} else {
+			copy(want, plain)
+			kernels.ReLUBackward(want, plain, plain)
+			kernels.ReLUBackward(first, first, plain)
+		}
+		n.Y = y.Data
+		kernels.NormForward(&n)
+		y.Check(t, "activation")
+		sums.Y, sums.Sum, sums.Inner = first, make([]float64, n.C), make([]float64, n.C)
+		kernels.NormSums(&sums)
+		n.Y = g.Data
+		kernels.NormSlopeSums(&n)
+		g.Check(t, "gradient")
+		for i := range n.H * n.W * n.C {
+			at := i/(n.W*n.C)*n.YRow + i%(n.W*n.C)
+			if y.Data[at] != want[at] || g.Data[at] != first[at] {
+				t.Fatalf("hard swish %v: value %d is %v with gradient %v, want %v and %v", n.HardSwish, i, y.Data[at], g.Data[at], want[at], first[at])
+			}
+		}
+		for c := range n.C {
+			if n.Sum[c] != sums.Sum[c] || n.Inner[c] != sums.Inner[c] {
+				t.Fatalf("hard swish %v: sums of channel %d are %v and %v, want %v and %v", n.HardSwish, c, n.Sum[c], n.Inner[c], sums.Sum[c], sums.Inner[c])
+			}
+		}
+		noAllocation(t, func() {
+			kernels.NormForward(&n)
+			kernels.NormSlopeSums(&n)
+		})
+	}
+	own := n
+	own.Y, own.YRow = n.X, n.XRow
+	kernels.NormSums(&own)
+	for c := range n.C {
+		var sum, inner float64
+		for i := c; i < n.H*n.W*n.C; i += n.C {
+			v := float64(n.X[i/(n.W*n.C)*n.XRow+i%(n.W*n.C)])
+			sum, inner = sum+v, inner+float64(v*v)
+		}
+		if own.Sum[c] != sum || own.Inner[c] != inner {
+			t.Fatalf("channel %d of the image with itself has sums %v and %v, want %v and %v", c, own.Sum[c], own.Inner[c], sum, inner)
+		}
+	}
 }
 
 func TestImageNormPassesNaNOn(t *testing.T) {

@@ -17,6 +17,7 @@ type node struct {
 	kind   string
 	prefix string // of its parameters' names, with its dot
 	in     Flow
+	index  int // of the layer for drawing keys
 	offset int // of its parameters, from the chain's first
 	buffer int // of its buffers, likewise
 	params []Param
@@ -58,7 +59,7 @@ func bindChain(layers []Layer, in Flow, to binding) (chain, Flow, error) {
 	if to.mixed == nil {
 		to.mixed = mixtures{}
 	}
-	flow, offset, buffer := in, 0, 0
+	flow, index, offset, buffer := in, 0, 0, 0
 	for _, l := range fuse(layers, to) {
 		if a := l.Abilities(); a.tied != nil {
 			l.Layer = a.tied(in.Vocab, layers[0])
@@ -73,10 +74,13 @@ func bindChain(layers []Layer, in Flow, to binding) (chain, Flow, error) {
 		case b == nil:
 			continue
 		}
-		n := node{Bound: b, kind: l.Kind(), in: flow, offset: offset, buffer: buffer, params: b.Params()}
+		n := node{Bound: b, kind: l.Kind(), in: flow, index: index, offset: offset, buffer: buffer, params: b.Params()}
 		if !graph {
 			to.count[l.Kind()]++
 			n.prefix = cmp.Or(l.name, fmt.Sprintf("%s%d", l.Kind(), to.count[l.Kind()])) + "."
+		}
+		if index++; l.swish {
+			index++
 		}
 		offset += n.size()
 		buffer += n.buffers()
@@ -247,7 +251,7 @@ func (c chain) states(p place) []State {
 	need := p.needDX
 	for i, nd := range c {
 		e := &Env{
-			Arena: p.arena, Samples: p.samples, Offset: p.offset + nd.offset, Buffers: p.buffers + nd.buffer, Index: p.index(i), NeedDX: need, Tangents: p.tangents,
+			Arena: p.arena, Samples: p.samples, Offset: p.offset + nd.offset, Buffers: p.buffers + nd.buffer, Index: p.index(nd.index), NeedDX: need, Tangents: p.tangents,
 			in: nd.in, out: nd.Out(), shareGrad: p.groups[i], passes: c.passes(i, p.groups), scratch: p.scratch,
 		}
 		if !c.keeps(i, p.groups) {

@@ -7,13 +7,14 @@ type placed struct {
 	Layer
 	number int
 	name   string // of its parameters, "" to go by its kind
+	swish  bool   // a hard swish is in it, which counts as a layer where draws are keyed
 }
 
 // fuse folds layers into the ones before them where one kernel does both: a ReLU
 // into a dense or convolutional layer. A max-pool after such a convolution takes
 // over the ReLU's backward pass, on its smaller image, and may leave its own to the
-// convolution. A dropout behind that takes over the ReLU's backward pass in turn.
-// With tangents, pools and dropouts stay as they are. Layers with products get the
+// convolution. A hard swish goes into a group normalisation. A dropout behind that takes over the ReLU's backward pass in turn.
+// With tangents, pools, dropouts and hard swishes stay as they are. Layers with products get the
 // precision of these.
 func fuse(layers []Layer, to binding) []placed {
 	var out []placed
@@ -37,6 +38,11 @@ func fuse(layers []Layer, to binding) []placed {
 					last.Layer = a.ReLU()
 					continue
 				}
+			case HardSwish:
+				if n, ok := last.Layer.(GroupNorm); ok && !to.tangents {
+					last.Layer, last.swish = groupNormSwish{n}, true
+					continue
+				}
 			case MaxPool:
 				if c, ok := last.Layer.(fusedConv); ok && !to.tangents {
 					c.maskLater, c.halved = true, now.halves()
@@ -50,7 +56,7 @@ func fuse(layers []Layer, to binding) []placed {
 				}
 			}
 		}
-		out = append(out, placed{l, number, name})
+		out = append(out, placed{Layer: l, number: number, name: name})
 	}
 	return out
 }

@@ -15,7 +15,7 @@ import (
 //	y = (x - mean) / sqrt(variance + Epsilon) * weight + bias
 //
 // The parameters are weight [channels], which starts at 1, and bias [channels],
-// which starts at 0. A ReLU that follows is computed within the layer.
+// which starts at 0. A ReLU or HardSwish that follows is computed within the layer.
 type GroupNorm struct {
 	Groups  int
 	Epsilon float64 // 0 means 1e-5, PyTorch's
@@ -58,14 +58,20 @@ func gcd(a, b int) int {
 }
 
 // Bind fixes the layer for its input.
-func (l GroupNorm) Bind(in Flow) (Bound, error) { return l.bind(in, false) }
+func (l GroupNorm) Bind(in Flow) (Bound, error) { return l.bind(in, false, false) }
 
 // groupNormReLU is a group normalisation followed by a ReLU.
 type groupNormReLU struct{ GroupNorm }
 
-func (l groupNormReLU) Bind(in Flow) (Bound, error) { return l.bind(in, true) }
+func (l groupNormReLU) Bind(in Flow) (Bound, error) { return l.bind(in, true, false) }
 
-func (l GroupNorm) bind(in Flow, relu bool) (Bound, error) {
+// groupNormSwish is a group normalisation followed by a hard swish. It takes no tangents
+// along.
+type groupNormSwish struct{ GroupNorm }
+
+func (l groupNormSwish) Bind(in Flow) (Bound, error) { return l.bind(in, false, true) }
+
+func (l GroupNorm) bind(in Flow, relu, swish bool) (Bound, error) {
 	switch {
 	case in.Seq > 0 || in.Raw:
 		return nil, errors.New("a group normalisation needs the image of a convolution as its input")
@@ -77,19 +83,20 @@ func (l GroupNorm) bind(in Flow, relu bool) (Bound, error) {
 	if l.Epsilon == 0 {
 		l.Epsilon = 1e-5
 	}
-	return &boundGroupNorm{l: l, in: in, relu: relu}, nil
+	return &boundGroupNorm{l: l, in: in, relu: relu, swish: swish}, nil
 }
 
 type boundGroupNorm struct {
-	l    GroupNorm
-	in   Flow
-	relu bool
+	l  GroupNorm
+	in Flow
+	// relu and swish say which activation is behind.
+	relu, swish bool
 }
 
 func (b *boundGroupNorm) Out() Flow { return b.in }
 
 func (b *boundGroupNorm) Traits() Traits {
-	return Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.relu, Tangents: !b.l.NoAffine}
+	return Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.relu, Tangents: !b.l.NoAffine && !b.swish}
 }
 
 // FLOPs returns 0: the few operations for each value are not counted.

@@ -15,8 +15,10 @@ type groupNormState struct {
 	x, y, dx     Act
 	mean, scale  []float64 // of each sample's groups; scale is 1/sqrt(variance + Epsilon)
 	// norm holds two sums for each channel, and the factors: dx = Grad*dy + Value*x
-	// + Shift, and y = Value*x + Shift.
-	norm kernels.ImageNorm
+	// + Shift. forward has those of y = Value*x + Shift, which the backward pass of an
+	// activation needs again: factors holds both of each sample.
+	norm, forward kernels.ImageNorm
+	factors       []float32
 
 	tangents *groupNormTangents // nil without
 	// Without parameters, what stands for them and takes their gradients.
@@ -29,10 +31,14 @@ func (b *boundGroupNorm) NewState(e *Env) State {
 		b: b, weight: e.Offset, bias: e.Offset + ld, y: e.Output(),
 		mean: make([]float64, e.Samples*b.l.Groups), scale: make([]float64, e.Samples*b.l.Groups),
 		norm: kernels.ImageNorm{
-			H: b.in.H, W: b.in.W, C: ld, ReLU: b.relu,
+			H: b.in.H, W: b.in.W, C: ld, ReLU: b.relu, HardSwish: b.swish,
 			Value: e.Arena.Alloc(ld), Shift: e.Arena.Alloc(ld), Grad: e.Arena.Alloc(ld),
 			Sum: make([]float64, ld), Inner: make([]float64, ld),
 		},
+	}
+	s.forward = s.norm
+	if b.relu || b.swish {
+		s.factors = e.Arena.Alloc(2 * ld * e.Samples)
 	}
 	if b.l.NoAffine {
 		s.ones, s.zeros, s.unread = e.Arena.Alloc(ld), e.Arena.Alloc(ld), e.Arena.Alloc(ld)
@@ -62,22 +68,25 @@ func (b *boundGroupNorm) values() float64 {
 
 func (s *groupNormState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
-	n := &s.norm
+	n := &s.forward
+	weight, bias := s.ones, s.zeros
+	if !s.b.l.NoAffine {
+		weight, bias = r.W[s.weight:], r.W[s.bias:]
+	}
 	for i := lo; i < hi; i++ {
 		s.moments(i)
-		weight, bias := s.ones, s.zeros
-		if !s.b.l.NoAffine {
-			weight, bias = r.W[s.weight:], r.W[s.bias:]
-		}
+		s.place(i)
 		for g := range s.b.l.Groups {
 			mean, scale := s.mean[i*s.b.l.Groups+g], s.scale[i*s.b.l.Groups+g]
-			for c, hi := s.b.channels(g); c < hi; c++ {
-				v := float64(scale * float64(weight[c]))
-				n.Value[c] = float32(v)
-				n.Shift[c] = float32(float64(bias[c]) - float64(mean*v))
+			lo, hi := s.b.channels(g)
+			w := weight[lo:hi]
+			b, value, shift := bias[lo:][:len(w)], n.Value[lo:][:len(w)], n.Shift[lo:][:len(w)]
+			for c, w := range w {
+				v := float64(scale * float64(w))
+				value[c] = float32(v)
+				shift[c] = float32(float64(b[c]) - float64(mean*v))
 			}
 		}
-		n.X, n.XRow = x.At(i, 0, 0), x.Row
 		n.Y, n.YRow = s.y.At(i, 0, 0), s.y.Row
 		kernels.NormForward(n)
 		if r.V != nil {
@@ -85,6 +94,16 @@ func (s *groupNormState) Forward(r *Run, x Act, lo, hi int) Act {
 		}
 	}
 	return s.y
+}
+
+// place has forward look at sample i.
+func (s *groupNormState) place(i int) {
+	n := &s.forward
+	n.X, n.XRow = s.x.At(i, 0, 0), s.x.Row
+	if s.factors != nil {
+		f := s.factors[2*n.C*i:][:2*n.C]
+		n.Value, n.Shift = f[:n.C], f[n.C:]
+	}
 }
 
 // moments computes the mean and scale of each group of sample i. The squares are
@@ -118,14 +137,21 @@ func (s *groupNormState) sums(i int, v []float32, row int) {
 //	dx = scale * (u - sum(u)/n - z*sum(u z)/n)
 func (s *groupNormState) Backward(r *Run, dy Act, lo, hi int) Act {
 	for i := lo; i < hi; i++ {
-		if s.b.relu {
-			maskRows(dy, s.y, i, s.b.in.H, s.b.in.W)
-		}
 		if r.V != nil {
+			if s.b.relu {
+				maskRows(dy, s.y, i, s.b.in.H, s.b.in.W)
+			}
 			s.backwardTangents(r, dy, i)
 			continue
 		}
-		s.sums(i, dy.At(i, 0, 0), dy.Row)
+		if s.factors != nil {
+			s.place(i)
+			s.forward.Y, s.forward.YRow = dy.At(i, 0, 0), dy.Row
+			kernels.NormSlopeSums(&s.forward)
+			s.norm.X, s.norm.XRow, s.norm.Y, s.norm.YRow = s.forward.X, s.forward.XRow, s.forward.Y, s.forward.YRow
+		} else {
+			s.sums(i, dy.At(i, 0, 0), dy.Row)
+		}
 		s.parameters(r, i)
 		if s.dx.Data == nil {
 			continue
@@ -151,18 +177,21 @@ func (s *groupNormState) parameters(r *Run, i int) {
 		mean, scale := s.mean[i*s.b.l.Groups+g], s.scale[i*s.b.l.Groups+g]
 		var sum, product float64 // of u, and of u and z
 		lo, hi := s.b.channels(g)
-		for c := lo; c < hi; c++ {
-			dw := float64(scale * (s.norm.Inner[c] - float64(mean*s.norm.Sum[c])))
-			gb[c] += float32(s.norm.Sum[c])
+		w, gw, gb := w[lo:hi], gw[lo:hi], gb[lo:hi]
+		sums, inners := s.norm.Sum[lo:][:len(w)], s.norm.Inner[lo:][:len(w)]
+		for c, w := range w {
+			dw := float64(scale * (inners[c] - float64(mean*sums[c])))
+			gb[c] += float32(sums[c])
 			gw[c] += float32(dw)
-			sum += float64(float64(w[c]) * s.norm.Sum[c])
-			product += float64(float64(w[c]) * dw)
+			sum += float64(float64(w) * sums[c])
+			product += float64(float64(w) * dw)
 		}
 		value := float64(-scale*scale) * product / n
-		for c := lo; c < hi; c++ {
-			s.norm.Grad[c] = float32(scale * float64(w[c]))
-			s.norm.Value[c] = float32(value)
-			s.norm.Shift[c] = float32(float64(-scale*sum)/n - float64(value*mean))
+		each, shift := float32(value), float32(float64(-scale*sum)/n-float64(value*mean))
+		grads, values, shifts := s.norm.Grad[lo:][:len(w)], s.norm.Value[lo:][:len(w)], s.norm.Shift[lo:][:len(w)]
+		for c, w := range w {
+			grads[c] = float32(scale * float64(w))
+			values[c], shifts[c] = each, shift
 		}
 	}
 }

@@ -16,8 +16,12 @@ func main() {
 	for _, l := range Levels("norm") {
 		v := isa{l}
 		sums(v)
+		moments(v)
+		slopeSums(v, "ReLU", v.step)
+		slopeSums(v, "Swish", v.swishSlope)
 		squares(v)
 		forward(v)
+		swish(v)
 		backward(v)
 	}
 	file.Write("norm")
@@ -73,6 +77,156 @@ func sums(v isa) {
 	DECQ(channels)
 	JNE(LabelRef("channel"))
 	v.End()
+}
+
+// moments keeps the sums of 16 channels and of their squares in registers while it goes over the pixels.
+func moments(v isa) {
+	v.Text("normMoments", "(sum, inner *float64, x *float32, channels, rows, pixels, next int)", "is a loop of normTable.")
+	sum, inner, a, channels, next := Integer("sum"), Integer("inner"), Integer("x"), Integer("channels"), Integer("next")
+	pixel := GP64()
+	MOVQ(channels, pixel)
+	SHLQ(Imm(6), pixel)
+	parts := 128 / v.Bytes() // registers for 16 float64
+	Label("channel")
+	first, other := make([]reg.VecVirtual, parts), make([]reg.VecVirtual, parts)
+	for i := range parts {
+		first[i], other[i] = v.Load(Mem{Base: sum, Disp: i * v.Bytes()}), v.Load(Mem{Base: inner, Disp: i * v.Bytes()})
+	}
+	x, rows, count := GP64(), Integer("rows"), GP64()
+	MOVQ(a, x)
+	Label("row")
+	Load(Param("pixels"), count)
+	Label("pixel")
+	for i := range parts {
+		p := v.Vec()
+		VCVTPS2PD(Mem{Base: x, Disp: i * v.Bytes() / 2}, p)
+		VADDPD(p, first[i], first[i])
+		VFMADD231PD(p, p, other[i])
+	}
+	ADDQ(pixel, x)
+	DECQ(count)
+	JNE(LabelRef("pixel"))
+	ADDQ(next, x)
+	DECQ(rows)
+	JNE(LabelRef("row"))
+	for i := range parts {
+		VMOVUPS(first[i], Mem{Base: sum, Disp: i * v.Bytes()})
+		VMOVUPS(other[i], Mem{Base: inner, Disp: i * v.Bytes()})
+	}
+	ADDQ(Imm(128), sum)
+	ADDQ(Imm(128), inner)
+	ADDQ(Imm(64), a)
+	DECQ(channels)
+	JNE(LabelRef("channel"))
+	v.End()
+}
+
+// slopeSums writes sums of gradients that are first multiplied by a slope at what the norm gave, or kept where slope says so.
+func slopeSums(v isa, name string, slope func(x, g reg.VecVirtual) reg.VecVirtual) {
+	v.Text("norm"+name+"Sums", "(sum, inner *float64, dy, x, value, shift *float32, channels, rows, pixels, dyNext, xNext int)", "is a loop of normTable.")
+	sum, inner, dy, x, value, shift := Integer("sum"), Integer("inner"), Integer("dy"), Integer("x"), Integer("value"), Integer("shift")
+	channels, pixel := Integer("channels"), GP64()
+	MOVQ(channels, pixel)
+	SHLQ(Imm(6), pixel)
+	const halves = 2 // registers of float64 for one of float32
+	Label("channel")
+	for _, part := range v.Parts() {
+		first, other := make([]reg.VecVirtual, halves), make([]reg.VecVirtual, halves)
+		for i := range halves {
+			first[i], other[i] = v.Load(Mem{Base: sum, Disp: 2*part + i*v.Bytes()}), v.Load(Mem{Base: inner, Disp: 2*part + i*v.Bytes()})
+		}
+		scale, offset := v.Load(Mem{Base: value, Disp: part}), v.Load(Mem{Base: shift, Disp: part})
+		from, g, rows := GP64(), GP64(), Integer("rows")
+		MOVQ(x, from)
+		MOVQ(dy, g)
+		row, next := NewLabel("row"), NewLabel("pixel")
+		Label(row)
+		count := Integer("pixels")
+		Label(next)
+		at := v.Load(Mem{Base: from, Disp: part})
+		VMULPS(scale, at, at)
+		VADDPS(offset, at, at)
+		d := slope(at, v.Load(Mem{Base: g, Disp: part}))
+		VMOVUPS(d, Mem{Base: g, Disp: part})
+		for i := range halves {
+			p, q := v.Vec(), v.Vec()
+			VCVTPS2PD(Mem{Base: from, Disp: part + i*v.Bytes()/2}, q)
+			switch {
+			case v.Wide && i == 0:
+				VCVTPS2PD(d.AsY(), p)
+			case v.Wide:
+				VEXTRACTF32X8(Imm(1), d, p.AsY())
+				VCVTPS2PD(p.AsY(), p)
+			case i == 0:
+				VCVTPS2PD(d.AsX(), p)
+			default:
+				VEXTRACTF128(Imm(1), d, p.AsX())
+				VCVTPS2PD(p.AsX(), p)
+			}
+			VADDPD(p, first[i], first[i])
+			VFMADD231PD(q, p, other[i])
+		}
+		ADDQ(pixel, from)
+		ADDQ(pixel, g)
+		DECQ(count)
+		JNE(LabelRef(next))
+		skip := Integer("xNext")
+		ADDQ(skip, from)
+		skip = Integer("dyNext")
+		ADDQ(skip, g)
+		DECQ(rows)
+		JNE(LabelRef(row))
+		for i := range halves {
+			VMOVUPS(first[i], Mem{Base: sum, Disp: 2*part + i*v.Bytes()})
+			VMOVUPS(other[i], Mem{Base: inner, Disp: 2*part + i*v.Bytes()})
+		}
+	}
+	for _, p := range []reg.GPVirtual{dy, x, value, shift} {
+		ADDQ(Imm(64), p)
+	}
+	ADDQ(Imm(128), sum)
+	ADDQ(Imm(128), inner)
+	DECQ(channels)
+	JNE(LabelRef("channel"))
+	v.End()
+}
+
+// step returns g where x is above 0, else 0.
+func (v isa) step(x, g reg.VecVirtual) reg.VecVirtual { return v.Where(CmpGreater, x, v.Zeros(), g) }
+
+const (
+	sixth = 0x1.555556p-3
+	third = 0x1.555556p-2
+)
+
+// swishSlope returns g times the slope of the hard swish at x, as curveTable has it.
+func (v isa) swishSlope(x, g reg.VecVirtual) reg.VecVirtual {
+	middle := v.Vec()
+	VMULPS(v.Float(third), x, middle)
+	VADDPS(v.Float(0.5), middle, middle)
+	high := v.Number(3)
+	slope := v.Where(CmpGreater, x, v.Number(-3), v.Where(CmpGreater, high, x, middle))
+	VADDPS(v.Where(CmpAtLeast, x, high, v.Number(1)), slope, slope)
+	VMULPS(slope, g, g)
+	return g
+}
+
+// swish is forward with a hard swish behind it, as curveTable has it.
+func swish(v isa) {
+	v.Text("normSwish", "(y, x, value, shift *float32, channels, pixels int)", "is a loop of normTable.")
+	y, x, value, shift := Integer("y"), Integer("x"), Integer("value"), Integer("shift")
+	three, six, part, zero := v.Number(3), v.Number(6), v.Number(sixth), v.Zeros()
+	v.each([]reg.GPVirtual{y, x}, func(at func(r reg.GPVirtual) Mem) {
+		out, ramp := v.Load(at(x)), v.Vec()
+		VMULPS(at(value), out, out)
+		VADDPS(at(shift), out, out)
+		VADDPS(three, out, ramp)
+		VMAXPS(ramp, zero, ramp)
+		VMINPS(ramp, six, ramp)
+		VMULPS(ramp, out, out)
+		VMULPS(part, out, out)
+		VMOVUPS(out, at(y))
+	})
 }
 
 // squares keeps the sums and the means of 16 channels in registers while it goes over the pixels.
