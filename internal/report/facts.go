@@ -101,12 +101,13 @@ func (s *Study) facts() []fact {
 	if failed > 0 {
 		facts = append(facts, fact{"failed trials", count(failed)})
 	}
+	if a := s.Privacy(); a != nil {
+		facts = append(facts, fact{"privacy", a.Cost() + "; " + a.Describe()})
+	}
 	switch {
 	case s.Tune != nil:
-		facts = append(facts, privacy(s.Tune.Privacy)...)
 		facts = append(facts, fact{"weights (SHA-256)", s.Tune.WeightsSHA256})
 	case s.Run != nil:
-		facts = append(facts, privacy(s.Run.Privacy)...)
 		if t := s.Run.Traffic; t != nil && !t.Plainly() {
 			facts = append(facts, fact{"updates", t.Describe()})
 		}
@@ -138,12 +139,4 @@ func short(v tuners.Value) string {
 		return x
 	}
 	return v.String()
-}
-
-// privacy is what a private study cost, nothing of one that is not.
-func privacy(a *config.Account) []fact {
-	if a == nil {
-		return nil
-	}
-	return []fact{{"privacy", a.Cost() + "; " + a.Describe()}}
 }

@@ -97,7 +97,26 @@ func (o *Overview) Answer() []string {
 	if o.Tune != nil && o.Tune.Baseline != nil {
 		said = append(said, o.versus(o.Tune.Baseline))
 	}
+	if a := o.Privacy(); a != nil {
+		text := "Privacy: " + a.Cost()
+		if a.Deployment {
+			text += " for the deployment that was simulated, and for this run itself " + a.OwnCost()
+		}
+		said = append(said, text+".")
+	}
 	return said
+}
+
+// Privacy returns what a private run or study cost, nil of one that is not private or has not
+// ended.
+func (o *Overview) Privacy() *config.Account {
+	switch {
+	case o.Tune != nil:
+		return o.Tune.Privacy
+	case o.Run != nil:
+		return o.Run.Privacy
+	}
+	return nil
 }
 
 // versus compares the returned model with random search.

@@ -188,11 +188,7 @@ func (b *block) privacy(a *config.Account) {
 	}
 	b.Row("privacy", a.Cost(), a.Describe())
 	if a.Deployment {
-		own := "beyond any account"
-		if a.Own != nil {
-			own = fmt.Sprintf("epsilon %.4g at delta %g", *a.Own, a.Delta)
-		}
-		b.Row("privacy of this run", own, "without dp.population and dp.noise_cohort")
+		b.Row("privacy of this run", a.OwnCost(), "without dp.population and dp.noise_cohort")
 	}
 }
 

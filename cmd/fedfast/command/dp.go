@@ -119,7 +119,8 @@ func (o *dpOptions) printSigma(a *app) error {
 		}
 	}
 	if a.json {
-		return a.printJSON(result)
+		const millionth = 1e6 // of which it is a multiple
+		return a.printJSON(calibratedPlan{math.Round(result.RDP*millionth) / millionth, math.Round(result.PLD*millionth) / millionth})
 	}
 	return a.printAccounts("sigma", result.RDP, "RDP", result.PLD)
 }

@@ -303,6 +303,14 @@ func (a *Account) Bound(rounds int) float64 {
 // Cost writes the epsilon.
 func (a *Account) Cost() string { return fmt.Sprintf("epsilon %.4g at delta %g", a.Epsilon, a.Delta) }
 
+// OwnCost writes the epsilon of the run itself where Deployment is set.
+func (a *Account) OwnCost() string {
+	if a.Own == nil {
+		return "beyond any account"
+	}
+	return fmt.Sprintf("epsilon %.4g at delta %g", *a.Own, a.Delta)
+}
+
 // Describe writes in a line how the epsilon was accounted for.
 func (a *Account) Describe() string {
 	neighbors, sampling := "one client more or less", "Poisson sampling"
