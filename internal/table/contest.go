@@ -31,6 +31,8 @@ type Contest struct {
 	Known *Standings
 	// Workers is how many studies are played at once.
 	Workers int
+	// Tell, unless it is nil, receives a line for each tuner and table that begins.
+	Tell func(line string)
 }
 
 // Named is something with a name.
@@ -56,6 +58,9 @@ func (c Contest) Play(ctx context.Context) (*Standings, error) {
 			s.Cells = append(s.Cells, c.known(t.Name)...)
 		}
 		for _, tuner := range c.Tuners {
+			if c.Tell != nil {
+				c.Tell(fmt.Sprintf("%s: %s, %s", t.Name, tuner.Name, oneline.Count(c.Seeds, "seed")))
+			}
 			cell, err := c.cell(ctx, t, tuner)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()

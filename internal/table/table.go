@@ -148,7 +148,7 @@ func Open(path string) (*Table, error) {
 func read(path string, text func(string) ([]byte, error), open func(string) (parquet.Source, error)) (*Table, error) {
 	head, err := text(HeadPath(path))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: no table, which is this file and one of JSON beside it: %w", path, err)
 	}
 	t, err := readHead(HeadPath(path), head)
 	if err != nil {
