@@ -4,7 +4,7 @@ import "github.com/fedfast/fedfast/tensor"
 
 // flatRows is how many rows the products of a convolution of pixels by themselves should
 // have, so that the weights are worth reading.
-const flatRows = 32
+const flatRows = 64
 
 // flatConv is a convolution of pixels by themselves, 1x1 without a stride, that takes all
 // pixels of some samples in one product. Its sums are those of product after product: the

@@ -74,9 +74,9 @@ func (b *boundDepthwise) backBorder() Border { return Border{b.t.BackLeft, b.t.B
 
 // Images with rows of few pixels go through several at a time, pixel by pixel.
 const (
-	acrossPixels = 4 // most pixels of a row
-	acrossGroup  = 8 // samples that such a layer wishes for in a call
-	acrossLeast  = 4 // fewest that are faster so
+	acrossPixels = 4  // most pixels of a row
+	acrossGroup  = 16 // samples that such a layer wishes for in a call
+	acrossLeast  = 4  // fewest that are faster so
 )
 
 // across reports whether several samples go through the layer at a time.

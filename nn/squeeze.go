@@ -88,7 +88,7 @@ func (b *boundSqueeze) Traits() Traits {
 // their weights do not stay in the first cache, so that these are read less often.
 func (b *boundSqueeze) wish() int {
 	const nearFloats, several = 4096, 8
-	if b.l.bf16 || b.in.Ld()*b.l.Units <= nearFloats {
+	if b.in.Ld()*b.l.Units <= nearFloats {
 		return 1
 	}
 	return several
@@ -148,7 +148,7 @@ func (b *boundSqueeze) NewState(e *Env) State {
 		s.tangents = newSqueezeTangents(b, e)
 	}
 	if b.l.bf16 {
-		s.scratch = e.Scratch(max(tensor.DenseBF16{Dense: b.down}.Space(1), tensor.DenseBF16{Dense: b.up}.Space(1)))
+		s.scratch = e.Scratch(max(alone(b.down).Space(e.Samples), alone(b.up).Space(e.Samples)))
 	}
 	return s
 }
@@ -160,10 +160,12 @@ func (s *squeezeState) multiply(d tensor.Dense, n int, y, x, w, bias []float32, 
 		d.Forward(y, d.N, x, ldx, n, w, bias, relu)
 		return
 	}
-	for i := range n {
-		tensor.DenseBF16{Dense: d}.Forward(y[i*d.N:], d.N, x[i*ldx:], ldx, 1, w, bias, relu, s.scratch.floats)
-	}
+	alone(d).Forward(y, d.N, x, ldx, n, w, bias, relu, s.scratch.floats)
 }
+
+// alone returns a layer of which the gradient of the weights does not depend on how many
+// samples a call has.
+func alone(d tensor.Dense) tensor.DenseBF16 { return tensor.DenseBF16{Dense: d, Alone: true} }
 
 // back is the backward pass of one of the two layers for n samples. Its biases follow its
 // weights, at w in the parameters. dx is nil if it is not wanted.
@@ -178,13 +180,11 @@ func (s *squeezeState) back(r *Run, d tensor.Dense, n, w int, dx, x, dy []float3
 		}
 		return
 	}
-	half := tensor.DenseBF16{Dense: d}
-	for i := range n { // a pair of samples would be rounded in another order
-		half.Load(x[i*ldx:], ldx, dy[i*d.N:], d.N, 1, s.scratch.floats)
-		half.WeightsPart(d.Whole(), gw, d.K, 1, add || i > 0, s.scratch.floats)
-		if dx != nil {
-			half.BackwardInput(dx[i*ldx:], ldx, 1, weights, s.lanes, s.scratch.floats)
-		}
+	half := alone(d)
+	half.Load(x, ldx, dy, d.N, n, s.scratch.floats)
+	half.WeightsPart(d.Whole(), gw, d.K, n, add, s.scratch.floats)
+	if dx != nil {
+		half.BackwardInput(dx, ldx, n, weights, s.lanes, s.scratch.floats)
 	}
 }
 

@@ -173,6 +173,9 @@ func (m *Model) chunk() int {
 	if head, ok := m.head(); ok {
 		// A pass over the weights of the head should be cheap beside the images.
 		n = min(n, max((nearFloats+4*head)/floats, 1, m.groups.most()))
+		if g := m.groups.most(); n > g {
+			n -= n % g // no small group at the end
+		}
 		if m.precision == BF16 {
 			n += n % 2 // so that the head's pairs of neighbouring rows are those of the whole batch
 		}

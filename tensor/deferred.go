@@ -68,7 +68,7 @@ func (d Dense) Defer(most, m int, w, room, scratch, rounded, panel []float32, dx
 // rounded; panel has 16*K floats.
 func (d *Deferred) Round(w, panel []float32) {
 	if d.pairs != nil {
-		DenseBF16{d.Dense}.LoadWeights(d.pairs, d.turned, w, panel)
+		DenseBF16{Dense: d.Dense}.LoadWeights(d.pairs, d.turned, w, panel)
 	}
 }
 
@@ -88,7 +88,7 @@ func (d *Deferred) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bia
 		start = nil
 	}
 	if d.pairs != nil {
-		DenseBF16{d.Dense}.ForwardPairs(y, ldy, x, ldx, m, d.pairs, start, relu && !along, scratch)
+		DenseBF16{Dense: d.Dense}.ForwardPairs(y, ldy, x, ldx, m, d.pairs, start, relu && !along, scratch)
 	} else {
 		d.Dense.Forward(y, ldy, x, ldx, m, w, start, relu && !along)
 	}
@@ -112,13 +112,13 @@ func (d *Deferred) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bia
 // scratch is that of DenseBF16 after its Load.
 func (d *Deferred) BackwardInput(dx []float32, lddx int, dy []float32, lddy, m int, w []float32, rows Rows, lanes, scratch []float32) {
 	if d.turned != nil {
-		DenseBF16{d.Dense}.InputAcross(dx, lddx, m, d.turned, scratch)
+		DenseBF16{Dense: d.Dense}.InputAcross(dx, lddx, m, d.turned, scratch)
 	} else {
 		d.Dense.BackwardInput(dx, lddx, dy, lddy, m, w, lanes)
 	}
 	d.shrink(dx, lddx, m, d.K, rows.Alpha)
 	if d.pairs != nil {
-		l := DenseBF16{d.Dense}
+		l := DenseBF16{Dense: d.Dense}
 		dy, _, _ = l.space(m, scratch)
 		lddy = apart(l.columns())
 	}

@@ -31,7 +31,7 @@ func newDeferredSteps(d Dense, w []float32, most, m int, lr, momentum float64, b
 	l := &deferredSteps{
 		Deferred: Deferred{Dense: d}, m: m, w: w, lr: lr, momentum: momentum,
 		room: Aligned((2*most + 1) * (d.K + d.N)), along: Aligned(DeferredSpace(most, m)),
-		lanes: Aligned(d.LaneSize(m)), space: Aligned(max(DenseBF16{d}.Space(m), kernels.Width*d.K)),
+		lanes: Aligned(d.LaneSize(m)), space: Aligned(max(DenseBF16{Dense: d}.Space(m), kernels.Width*d.K)),
 	}
 	if bf16 {
 		l.rounded = Aligned(d.K * d.N)
@@ -53,7 +53,7 @@ func (d *deferredSteps) forward(y, x []float32, m int) {
 
 func (d *deferredSteps) backward(dx, x, dy []float32, m int) {
 	if d.pairs != nil {
-		DenseBF16{d.Dense}.Load(x, d.K, dy, d.N, m, d.space)
+		DenseBF16{Dense: d.Dense}.Load(x, d.K, dy, d.N, m, d.space)
 	}
 	d.BackwardInput(dx, d.K, dy, d.N, m, d.w, d.rows(), d.lanes, d.space)
 	d.Keep(len(d.weigh), x, d.K, dy, d.N, m)
@@ -89,14 +89,14 @@ func newPlainSteps(d Dense, w []float32, m int, lr, momentum float32, bf16 bool)
 		p.step.SGD.V, p.step.SGD.Momentum = Aligned(len(w)), momentum
 	}
 	if bf16 {
-		p.space = Aligned(DenseBF16{d}.Space(m))
+		p.space = Aligned(DenseBF16{Dense: d}.Space(m))
 	}
 	return p
 }
 
 func (p *plainSteps) forward(y, x []float32, m int) {
 	if p.space != nil {
-		DenseBF16{p.Dense}.Forward(y, p.N, x, p.K, m, p.step.SGD.W, nil, false, p.space)
+		DenseBF16{Dense: p.Dense}.Forward(y, p.N, x, p.K, m, p.step.SGD.W, nil, false, p.space)
 		return
 	}
 	p.Forward(y, p.N, x, p.K, m, p.step.SGD.W, nil, false)
@@ -105,7 +105,7 @@ func (p *plainSteps) forward(y, x []float32, m int) {
 func (p *plainSteps) backward(dx, x, dy []float32, m int) {
 	p.step.X, p.step.DY, p.step.DX = x, dy, dx
 	if p.space != nil {
-		l := DenseBF16{p.Dense}
+		l := DenseBF16{Dense: p.Dense}
 		l.Load(x, p.K, dy, p.N, m, p.space)
 		l.Step(&p.step, p.space)
 		return

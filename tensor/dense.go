@@ -226,7 +226,7 @@ func (s *Step) gradient(p Part) kernels.TN {
 // stepInput adds a part to the gradient of the inputs.
 func (d Dense) stepInput(s *Step, p Part, next []float32) {
 	if s.columns != nil {
-		DenseBF16{d}.inputPart(p, s.DX, s.LdDX, s.columns, s.M, s.SGD.W, s.Lanes, next)
+		DenseBF16{Dense: d}.inputPart(p, s.DX, s.LdDX, s.columns, s.M, s.SGD.W, s.Lanes, next)
 		return
 	}
 	d.inputPart(p, s.DX, s.LdDX, s.DY, s.LdY, s.M, s.SGD.W, s.Lanes, next)

@@ -5,8 +5,20 @@ import "github.com/fedfast/fedfast/kernels"
 // DenseBF16 is Dense with the factors of all products rounded to bf16. Weights are
 // rounded while they go through the products, so that nothing is kept of them
 // between two calls. Sums over the rows of samples take them in pairs from the
-// first row of a call.
-type DenseBF16 struct{ Dense }
+// first row of a call, or each by itself where Alone, so that no sum depends on which rows
+// a call has.
+type DenseBF16 struct {
+	Dense
+	Alone bool
+}
+
+// pairs returns the pairs that m rows make.
+func (d DenseBF16) pairs(m int) int {
+	if d.Alone {
+		return m
+	}
+	return PairedRows(m)
+}
 
 // columns returns the pairs of neighbours in a row of outputs: those of a multiple
 // of 32 outputs.
@@ -20,15 +32,15 @@ func apart(n int) int { return kernels.Pad(n) | kernels.Width }
 
 // Space returns the floats of scratch memory that the methods need for m rows.
 func (d DenseBF16) Space(m int) int {
-	return max(m*apart(PairedRows(d.K)), m*apart(d.columns())+PairedRows(m)*(apart(d.K)+apart(d.N)))
+	return max(m*apart(PairedRows(d.K)), m*apart(d.columns())+d.pairs(m)*(apart(d.K)+apart(d.N)))
 }
 
 // space divides the scratch memory of the backward pass: the output's gradient in
 // pairs of columns, the inputs and the output's gradient in pairs of rows.
 func (d DenseBF16) space(m int, scratch []float32) (columns, x, dy []float32) {
 	columns, scratch = scratch[:m*apart(d.columns())], scratch[m*apart(d.columns()):]
-	n := PairedRows(m) * apart(d.K)
-	return columns, scratch[:n], scratch[n:][:PairedRows(m)*apart(d.N)]
+	n := d.pairs(m) * apart(d.K)
+	return columns, scratch[:n], scratch[n:][:d.pairs(m)*apart(d.N)]
 }
 
 // Forward is that of Dense.
@@ -74,15 +86,25 @@ func pairNeighbours(dst []float32, ldd int, x []float32, ldx, m, n int) {
 // inputs and of gradients of the outputs.
 func (d DenseBF16) Load(x []float32, ldx int, dy []float32, lddy, m int, scratch []float32) {
 	columns, in, out := d.space(m, scratch)
-	p := kernels.PairRows{Rows: PairedRows(m), N: d.K, Src: x, Step: 2 * ldx, Other: ldx, Single: m%2 > 0, Dst: in, Ld: apart(d.K)}
-	p.Run()
-	p = kernels.PairRows{Rows: PairedRows(m), N: d.N, Src: dy, Step: 2 * lddy, Other: lddy, Single: m%2 > 0, Dst: out, Ld: apart(d.N)}
-	p.Run()
+	d.pairRows(in, x, ldx, m, d.K)
+	d.pairRows(out, dy, lddy, m, d.N)
 	pairNeighbours(columns, apart(d.columns()), dy, lddy, m, d.N)
 	if n := d.columns(); n > d.N/2 {
 		for i := range m {
 			clear(columns[i*apart(n):][d.N/2 : n])
 		}
+	}
+}
+
+// pairRows makes pairs of m rows of n floats.
+func (d DenseBF16) pairRows(dst, x []float32, ld, m, n int) {
+	most := m
+	if d.Alone {
+		most = 1
+	}
+	for i := 0; i < m; i += most {
+		p := kernels.PairRows{Rows: PairedRows(most), N: n, Src: x[i*ld:], Step: 2 * ld, Other: ld, Single: most%2 > 0, Dst: dst[i*apart(n):], Ld: apart(n)}
+		p.Run()
 	}
 }
 
@@ -111,7 +133,7 @@ func (d DenseBF16) inputPart(p Part, dx []float32, lddx int, columns []float32, 
 func (d DenseBF16) WeightsPart(p Part, gw []float32, rows, m int, accumulate bool, scratch []float32) {
 	_, x, dy := d.space(m, scratch)
 	kernels.GemmTN(&kernels.TN{
-		M: PairedRows(m), K: p.Rows, N: p.Cols, A: x[p.K:], Lda: apart(d.K), G: dy[p.J:], Ldg: apart(d.N), C: gw, CRows: rows, Accumulate: accumulate, BF16: true,
+		M: d.pairs(m), K: p.Rows, N: p.Cols, A: x[p.K:], Lda: apart(d.K), G: dy[p.J:], Ldg: apart(d.N), C: gw, CRows: rows, Accumulate: accumulate, BF16: true,
 	})
 }
 
