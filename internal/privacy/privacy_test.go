@@ -75,7 +75,7 @@ func TestOneStep(t *testing.T) {
 	t.Parallel()
 	const delta = 1e-6
 	for _, q := range []float64{1e-5, 0.2, 1} {
-		for _, sigma := range []float64{0.8, 20} {
+		for _, sigma := range []float64{0.3, 0.8, 20} {
 			p := privacy.Plan{Q: q, Sigma: sigma, Steps: 1}
 			tail := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / 2 }
 			// The output above which the loss exceeds e, from either neighbor's side.
