@@ -107,7 +107,7 @@ func (a *audit) noise(u *Update) float64 {
 		if u.Round > 0 {
 			return 0
 		}
-		return a.promised.Noise / BandColumn(a.bands)[0]
+		return a.promised.Noise / bandColumn(a.bands)[0]
 	}
 	return a.promised.Noise
 }

@@ -32,7 +32,7 @@ type Privacy struct {
 	// the noise on the number of clients below it.
 	Quantile, CountNoise float64
 	// Bands is how many rounds' noise depends on one another with BandedNoise, at most the
-	// clients over the cohort; 0: that, but at most DefaultBands.
+	// clients over the cohort; 0: that, but at most 16.
 	Bands int
 }
 

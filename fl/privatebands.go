@@ -6,14 +6,14 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// DefaultBands is how many bands BandedNoise has at most, unless Privacy.Bands says otherwise.
-const DefaultBands = 16
+// defaultBands is how many bands BandedNoise has at most, unless Privacy.Bands says otherwise.
+const defaultBands = 16
 
-// BandColumn returns a column of the matrix of BandedNoise, from the diagonal down: the first
+// bandColumn returns a column of the matrix of BandedNoise, from the diagonal down: the first
 // coefficients of the square root of the matrix of prefix sums, binom(2k, k)/4^k, scaled to
 // the norm 1 (Choquette-Choo et al. 2023, arXiv 2306.08153; Kalinin and Lampert 2024, arXiv
 // 2405.13763). bands is 1 or more.
-func BandColumn(bands int) []float64 {
+func bandColumn(bands int) []float64 {
 	c := make([]float64, bands)
 	c[0] = 1
 	squares := 1.0
@@ -33,7 +33,7 @@ func (c *Config) bands() int {
 	if c.Privacy.Bands > 0 {
 		return c.Privacy.Bands
 	}
-	return min(DefaultBands, separation(len(c.Data.Clients), c.Cohort))
+	return min(defaultBands, separation(len(c.Data.Clients), c.Cohort))
 }
 
 // separation returns the least number of rounds from one participation of a client to its next
@@ -49,7 +49,7 @@ type bandedNoise struct {
 }
 
 // addBanded adds the noise of a round of BandedNoise to a sum: the next row of the solution w
-// of C w = z, where C is the banded matrix, with BandColumn in each column, and z independent
+// of C w = z, where C is the banded matrix, with bandColumn in each column, and z independent
 // noise. So C times what the rounds release is what they sum plus z, and as no client takes
 // part twice within the bands, a participation moves that by at most the clipping norm,
 // independently of the others.
@@ -58,7 +58,7 @@ func (t *Trial) addBanded(sum []float32, deviation float64) error {
 		return nil
 	}
 	e := t.engine
-	column := BandColumn(e.cfg.bands())
+	column := bandColumn(e.cfg.bands())
 	n := &t.banded
 	if n.rows == nil || n.round > t.round {
 		n.round, n.rows = 0, make([][]float32, max(1, len(column)-1))

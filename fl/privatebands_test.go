@@ -34,7 +34,7 @@ func rootColumn(bands, n int) []float64 {
 func TestBandColumn(t *testing.T) {
 	t.Parallel()
 	const n = 40
-	c := BandColumn(n)
+	c := bandColumn(n)
 	for k := range n {
 		square := 0.0
 		for i := range k + 1 {
