@@ -143,16 +143,16 @@ func (n Noise) Run(ctx context.Context) (*NoiseTable, error) {
 			}
 		}
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, working := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, n.Workers))
 	for i := range out.Cells {
-		group.Go(func() error { return n.cell(ctx, &out.Cells[i]) })
+		group.Go(func() error { return n.cell(working, &out.Cells[i]) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
 	for _, proxy := range n.Proxies {
-		cell, err := n.proxy(proxy)
+		cell, err := n.proxy(ctx, proxy)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", proxy.Name, err)
 		}
@@ -199,7 +199,7 @@ func (n Noise) cell(ctx context.Context, c *NoiseCell) error {
 }
 
 // proxy searches another table.
-func (n Noise) proxy(on Named[*Table]) (ProxyCell, error) {
+func (n Noise) proxy(ctx context.Context, on Named[*Table]) (ProxyCell, error) {
 	other := Noise{Table: on.It, Trials: n.Trials}
 	at := make([]int, len(on.It.Configurations)) // of its configurations, here
 	for i, p := range on.It.Configurations {
@@ -212,6 +212,9 @@ func (n Noise) proxy(on Named[*Table]) (ProxyCell, error) {
 	}
 	var taken []float64
 	for repeat := range n.Repeats {
+		if err := ctx.Err(); err != nil {
+			return ProxyCell{}, err
+		}
 		key := kernels.Key(n.Seed, uint64(repeat))
 		best, lowest := (*study.Recording)(nil), math.Inf(1)
 		for _, i := range kernels.NewStream(key, 0).Perm(len(at))[:n.Trials] {
