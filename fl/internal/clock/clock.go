@@ -160,6 +160,7 @@ type Schedule struct {
 	order   []int32
 	swaps   []int32
 	drawn   []Job
+	present *present // nil until a draw finds nearly all away
 
 	before     State  // the step in the making, but for Flying and Away
 	left, back []Away // clients that were found away since then, and that were found before
@@ -190,7 +191,7 @@ func (s *Schedule) State() State {
 
 // Restore puts the schedule into a state, after its chooser.
 func (s *Schedule) Restore(c State) {
-	s.state, s.order = c, nil
+	s.state, s.order, s.present = c, nil, nil
 	s.state.Flying, s.state.Away = nil, nil
 	out := make(map[int32]bool, len(c.Flying)+len(c.Away))
 	for _, j := range c.Flying {

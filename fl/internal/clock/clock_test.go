@@ -393,3 +393,35 @@ func TestNoAllocations(t *testing.T) {
 		}
 	}
 }
+
+// TestFewAreThere draws where nearly all clients are away: it looks at each about once until
+// it may come, and at any time draws what a restored schedule draws.
+func TestFewAreThere(t *testing.T) {
+	const clients, share, stay = 20_000, 2000, int64(1000)
+	looks := 0
+	f := known{
+		takes: func(j fleet.Job) (int64, bool) { return 1 + int64(det.Mix(j.Sequence)%50), false },
+		on: func(client int, now int64) (bool, int64) {
+			looks++
+			block := (now + int64(client)) / stay // clients change at different times
+			return det.Mix(uint64(client)<<32|uint64(block))%share == 0, (block+1)*stay - int64(client)
+		},
+	}
+	for name, c := range map[string]Config{"updates": async(clients, 30, 10), "rounds": sync(clients, 10, 13)} {
+		c.MinUpdates = 10
+		whole, broken := New(c, f, nil), New(c, f, nil)
+		looks = 0
+		for range 20 {
+			next(t, whole)
+		}
+		if most := clients * int(3+2*whole.Now()/stay) * 2; looks > most {
+			t.Errorf("%s: %d looks at %d clients in %d ns, want at most %d", name, looks, clients, whole.Now(), most)
+		}
+		for i := range 20 {
+			broken.Restore(broken.State())
+			if next(t, broken); i == 19 && broken.Now() != whole.Now() {
+				t.Errorf("%s: restored it is at %d ns, want %d", name, broken.Now(), whole.Now())
+			}
+		}
+	}
+}

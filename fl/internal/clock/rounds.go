@@ -39,7 +39,7 @@ func (s *Schedule) nextRound(ctx context.Context, work Work) error {
 // drawCohort has the clients of a round begin.
 func (s *Schedule) drawCohort(ctx context.Context, work Work) error {
 	least := min(s.cfg.MinUpdates, s.cfg.Drawn, s.cfg.Clients)
-	for range maxJumps {
+	for jumps := 0; jumps < maxJumps; jumps++ {
 		s.drawn = s.drawn[:0]
 		change, err := s.drawThere(ctx, least)
 		if err != nil {
@@ -55,6 +55,10 @@ func (s *Schedule) drawCohort(ctx context.Context, work Work) error {
 			break
 		}
 		s.state.Now = max(change, nanos.Add(s.state.Now, 1))
+		for s.chooser == nil && s.look().there.Len() < least && s.present.change() < math.MaxInt64 && jumps < maxJumps {
+			jumps++
+			s.state.Now = s.present.change()
+		}
 	}
 	return fmt.Errorf("%w: %d of %d are there at %s", ErrNobody, len(s.drawn), least, time.Duration(s.state.Now))
 }
@@ -85,20 +89,33 @@ func (s *Schedule) shuffle() (change int64) {
 	}
 	s.swaps, change = s.swaps[:0], math.MaxInt64
 	draws := kernels.NewStream(s.cfg.CohortKey(s.state.Steps), uint64(s.step.Failed))
+	var p *present
+	if s.present != nil {
+		p = s.look()
+		change = p.change()
+	}
 	for i := 0; i < len(s.order) && len(s.drawn) < s.cfg.Drawn; i++ {
 		k := i + draws.IntN(len(s.order)-i)
 		s.order[i], s.order[k] = s.order[k], s.order[i]
 		s.swaps = append(s.swaps, int32(k))
 		client := int(s.order[i])
+		if p != nil && !p.there.Has(client) {
+			continue
+		}
 		if on, until := s.fleet.Available(client, s.state.Now); !on {
 			change = min(change, until)
 			continue
 		}
-		s.drawn = append(s.drawn, Job{Client: client})
+		if s.drawn = append(s.drawn, Job{Client: client}); p != nil && len(s.drawn) == p.there.Len() {
+			break
+		}
 	}
 	for i := len(s.swaps) - 1; i >= 0; i-- {
 		k := s.swaps[i]
 		s.order[i], s.order[k] = s.order[k], s.order[i]
+	}
+	if len(s.drawn) < s.cfg.Drawn {
+		s.look()
 	}
 	return change
 }

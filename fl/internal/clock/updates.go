@@ -133,35 +133,36 @@ func (s *Schedule) rest(j *Job) {
 }
 
 // draw draws a client that is idle and available; -1 for nobody, and when that may change.
-// It looks at clients at random, and at all of them only when many were away.
+// It looks at clients at random, and at all that are there when many were away.
 func (s *Schedule) draw() (client int, change int64) {
 	n := s.idle.Len()
 	if n == 0 {
 		return -1, math.MaxInt64
 	}
+	p := s.present
+	if p != nil && !s.look().any(s.idle.Has) {
+		return -1, max(p.change(), nanos.Add(s.state.Now, 1))
+	}
 	draws := kernels.NewStream(s.cfg.DispatchKey, s.state.Next)
 	for range min(4*n, 1024) {
 		client = s.idle.At(int32(draws.IntN(n)))
+		if p != nil && !p.there.Has(client) {
+			continue
+		}
 		if on, _ := s.fleet.Available(client, s.state.Now); on {
 			return client, 0
 		}
 	}
-	client, change = -1, math.MaxInt64
+	client, p = -1, s.look()
 	there := 0
-	for c := range s.cfg.Clients {
-		if !s.idle.Has(c) {
-			continue
-		}
-		on, until := s.fleet.Available(c, s.state.Now)
-		if !on {
-			change = min(change, until)
-			continue
-		}
-		if there++; draws.IntN(there) == 0 {
-			client = c
+	for i := range p.there.Len() {
+		if c := p.there.At(int32(i)); s.idle.Has(c) {
+			if there++; draws.IntN(there) == 0 {
+				client = c
+			}
 		}
 	}
-	return client, max(change, nanos.Add(s.state.Now, 1))
+	return client, max(p.change(), nanos.Add(s.state.Now, 1))
 }
 
 // arrive ends the job that ends first.
