@@ -283,9 +283,9 @@ pixel6:
 	VMULPS       Y4, Y6, Y6
 	VADDPS       Y5, Y6, Y6
 	VMOVUPS      (R11), Y7
+	VBROADCASTSS norm40400000<>+0(SB), Y9
 	VMULPS       norm3eaaaaab<>+0(SB), Y6, Y8
 	VADDPS       norm3f000000<>+0(SB), Y8, Y8
-	VBROADCASTSS norm40400000<>+0(SB), Y9
 	VBROADCASTSS normc0400000<>+0(SB), Y10
 	VCMPPS       $0x1e, Y6, Y9, Y11
 	VANDPS       Y8, Y11, Y11
@@ -338,9 +338,9 @@ pixel8:
 	VMULPS       Y4, Y6, Y6
 	VADDPS       Y5, Y6, Y6
 	VMOVUPS      32(R11), Y7
+	VBROADCASTSS norm40400000<>+0(SB), Y9
 	VMULPS       norm3eaaaaab<>+0(SB), Y6, Y8
 	VADDPS       norm3f000000<>+0(SB), Y8, Y8
-	VBROADCASTSS norm40400000<>+0(SB), Y9
 	VBROADCASTSS normc0400000<>+0(SB), Y10
 	VCMPPS       $0x1e, Y6, Y9, Y11
 	VANDPS       Y8, Y11, Y11
@@ -386,6 +386,24 @@ pixel8:
 	VZEROUPPER
 	RET
 
+DATA norm40400000<>+0(SB)/4, $0x40400000
+DATA norm40400000<>+4(SB)/4, $0x40400000
+DATA norm40400000<>+8(SB)/4, $0x40400000
+DATA norm40400000<>+12(SB)/4, $0x40400000
+DATA norm40400000<>+16(SB)/4, $0x40400000
+DATA norm40400000<>+20(SB)/4, $0x40400000
+DATA norm40400000<>+24(SB)/4, $0x40400000
+DATA norm40400000<>+28(SB)/4, $0x40400000
+DATA norm40400000<>+32(SB)/4, $0x40400000
+DATA norm40400000<>+36(SB)/4, $0x40400000
+DATA norm40400000<>+40(SB)/4, $0x40400000
+DATA norm40400000<>+44(SB)/4, $0x40400000
+DATA norm40400000<>+48(SB)/4, $0x40400000
+DATA norm40400000<>+52(SB)/4, $0x40400000
+DATA norm40400000<>+56(SB)/4, $0x40400000
+DATA norm40400000<>+60(SB)/4, $0x40400000
+GLOBL norm40400000<>(SB), RODATA|NOPTR, $64
+
 DATA norm3eaaaaab<>+0(SB)/4, $0x3eaaaaab
 DATA norm3eaaaaab<>+4(SB)/4, $0x3eaaaaab
 DATA norm3eaaaaab<>+8(SB)/4, $0x3eaaaaab
@@ -421,24 +439,6 @@ DATA norm3f000000<>+52(SB)/4, $0x3f000000
 DATA norm3f000000<>+56(SB)/4, $0x3f000000
 DATA norm3f000000<>+60(SB)/4, $0x3f000000
 GLOBL norm3f000000<>(SB), RODATA|NOPTR, $64
-
-DATA norm40400000<>+0(SB)/4, $0x40400000
-DATA norm40400000<>+4(SB)/4, $0x40400000
-DATA norm40400000<>+8(SB)/4, $0x40400000
-DATA norm40400000<>+12(SB)/4, $0x40400000
-DATA norm40400000<>+16(SB)/4, $0x40400000
-DATA norm40400000<>+20(SB)/4, $0x40400000
-DATA norm40400000<>+24(SB)/4, $0x40400000
-DATA norm40400000<>+28(SB)/4, $0x40400000
-DATA norm40400000<>+32(SB)/4, $0x40400000
-DATA norm40400000<>+36(SB)/4, $0x40400000
-DATA norm40400000<>+40(SB)/4, $0x40400000
-DATA norm40400000<>+44(SB)/4, $0x40400000
-DATA norm40400000<>+48(SB)/4, $0x40400000
-DATA norm40400000<>+52(SB)/4, $0x40400000
-DATA norm40400000<>+56(SB)/4, $0x40400000
-DATA norm40400000<>+60(SB)/4, $0x40400000
-GLOBL norm40400000<>(SB), RODATA|NOPTR, $64
 
 DATA normc0400000<>+0(SB)/4, $0xc0400000
 DATA normc0400000<>+4(SB)/4, $0xc0400000
@@ -860,23 +860,28 @@ pixel10:
 // func normSwishSumsAVX512(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·normSwishSumsAVX512(SB), NOSPLIT, $0-88
-	MOVQ sum+0(FP), AX
-	MOVQ inner+8(FP), CX
-	MOVQ dy+16(FP), DX
-	MOVQ x+24(FP), BX
-	MOVQ value+32(FP), SI
-	MOVQ shift+40(FP), DI
-	MOVQ channels+48(FP), R8
-	MOVQ R8, R9
-	SHLQ $0x06, R9
+	MOVQ         sum+0(FP), AX
+	MOVQ         inner+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         x+24(FP), BX
+	MOVQ         value+32(FP), SI
+	MOVQ         shift+40(FP), DI
+	MOVQ         channels+48(FP), R8
+	MOVQ         R8, R9
+	SHLQ         $0x06, R9
+	VBROADCASTSS normc0400000<>+0(SB), Z0
+	VBROADCASTSS norm40400000<>+0(SB), Z1
+	VBROADCASTSS norm3f800000<>+0(SB), Z2
+	VBROADCASTSS norm3eaaaaab<>+0(SB), Z3
+	VBROADCASTSS norm3f000000<>+0(SB), Z4
 
 channel:
-	VMOVUPS (AX), Z0
-	VMOVUPS (CX), Z1
-	VMOVUPS 64(AX), Z2
-	VMOVUPS 64(CX), Z3
-	VMOVUPS (SI), Z4
-	VMOVUPS (DI), Z5
+	VMOVUPS (AX), Z5
+	VMOVUPS (CX), Z6
+	VMOVUPS 64(AX), Z7
+	VMOVUPS 64(CX), Z8
+	VMOVUPS (SI), Z9
+	VMOVUPS (DI), Z10
 	MOVQ    rows+56(FP), R12
 	MOVQ    BX, R10
 	MOVQ    DX, R11
@@ -885,33 +890,27 @@ row11:
 	MOVQ pixels+64(FP), R13
 
 pixel12:
-	VMOVUPS       (R10), Z6
-	VMULPS        Z4, Z6, Z6
-	VADDPS        Z5, Z6, Z6
-	VMOVUPS       (R11), Z7
-	VMULPS        norm3eaaaaab<>+0(SB), Z6, Z8
-	VADDPS        norm3f000000<>+0(SB), Z8, Z8
-	VBROADCASTSS  norm40400000<>+0(SB), Z9
-	VBROADCASTSS  normc0400000<>+0(SB), Z10
-	VCMPPS        $0x1e, Z6, Z9, K1
-	VMOVUPS.Z     Z8, K1, Z8
-	VCMPPS        $0x1e, Z10, Z6, K1
-	VMOVUPS.Z     Z8, K1, Z8
-	VBROADCASTSS  norm3f800000<>+0(SB), Z10
-	VCMPPS        $0x1d, Z9, Z6, K1
-	VMOVUPS.Z     Z10, K1, Z6
-	VADDPS        Z6, Z8, Z8
-	VMULPS        Z8, Z7, Z7
-	VMOVUPS       Z7, (R11)
-	VCVTPS2PD     (R10), Z8
-	VCVTPS2PD     Y7, Z6
-	VADDPD        Z6, Z0, Z0
-	VFMADD231PD   Z8, Z6, Z1
-	VCVTPS2PD     32(R10), Z6
-	VEXTRACTF32X8 $0x01, Z7, Y7
-	VCVTPS2PD     Y7, Z7
-	VADDPD        Z7, Z2, Z2
-	VFMADD231PD   Z6, Z7, Z3
+	VMOVUPS       (R10), Z11
+	VMULPS        Z9, Z11, Z11
+	VADDPS        Z10, Z11, Z11
+	VMOVUPS       (R11), Z12
+	VCMPPS        $0x1e, Z0, Z11, K1
+	VCMPPS        $0x1e, Z11, Z1, K1, K2
+	VCMPPS        $0x1d, Z1, Z11, K1
+	VMULPS        Z3, Z11, Z11
+	VADDPS.Z      Z4, Z11, K2, Z11
+	VMOVAPS       Z2, K1, Z11
+	VMULPS        Z11, Z12, Z12
+	VMOVUPS       Z12, (R11)
+	VCVTPS2PD     (R10), Z13
+	VCVTPS2PD     Y12, Z11
+	VADDPD        Z11, Z5, Z5
+	VFMADD231PD   Z13, Z11, Z6
+	VCVTPS2PD     32(R10), Z11
+	VEXTRACTF32X8 $0x01, Z12, Y12
+	VCVTPS2PD     Y12, Z12
+	VADDPD        Z12, Z7, Z7
+	VFMADD231PD   Z11, Z12, Z8
 	ADDQ          R9, R10
 	ADDQ          R9, R11
 	DECQ          R13
@@ -922,10 +921,10 @@ pixel12:
 	ADDQ          R13, R11
 	DECQ          R12
 	JNE           row11
-	VMOVUPS       Z0, (AX)
-	VMOVUPS       Z1, (CX)
-	VMOVUPS       Z2, 64(AX)
-	VMOVUPS       Z3, 64(CX)
+	VMOVUPS       Z5, (AX)
+	VMOVUPS       Z6, (CX)
+	VMOVUPS       Z7, 64(AX)
+	VMOVUPS       Z8, 64(CX)
 	ADDQ          $0x40, DX
 	ADDQ          $0x40, BX
 	ADDQ          $0x40, SI

@@ -17,7 +17,7 @@ func main() {
 		v := isa{l}
 		sums(v)
 		moments(v)
-		slopeSums(v, "ReLU", v.step)
+		slopeSums(v, "ReLU", func() slope { return v.step })
 		slopeSums(v, "Swish", v.swishSlope)
 		squares(v)
 		forward(v)
@@ -121,14 +121,18 @@ func moments(v isa) {
 	v.End()
 }
 
+// slope returns the gradient in front of an activation from g behind it, where it was taken at x.
+type slope func(x, g reg.VecVirtual) reg.VecVirtual
+
 // slopeSums writes sums of gradients that are first multiplied by a slope at what the norm gave, or kept where slope says so.
-func slopeSums(v isa, name string, slope func(x, g reg.VecVirtual) reg.VecVirtual) {
+func slopeSums(v isa, name string, prepare func() slope) {
 	v.Text("norm"+name+"Sums", "(sum, inner *float64, dy, x, value, shift *float32, channels, rows, pixels, dyNext, xNext int)", "is a loop of normTable.")
 	sum, inner, dy, x, value, shift := Integer("sum"), Integer("inner"), Integer("dy"), Integer("x"), Integer("value"), Integer("shift")
 	channels, pixel := Integer("channels"), GP64()
 	MOVQ(channels, pixel)
 	SHLQ(Imm(6), pixel)
 	const halves = 2 // registers of float64 for one of float32
+	slope := prepare()
 	Label("channel")
 	for _, part := range v.Parts() {
 		first, other := make([]reg.VecVirtual, halves), make([]reg.VecVirtual, halves)
@@ -199,16 +203,31 @@ const (
 	third = 0x1.555556p-2
 )
 
-// swishSlope returns g times the slope of the hard swish at x, as curveTable has it.
-func (v isa) swishSlope(x, g reg.VecVirtual) reg.VecVirtual {
-	middle := v.Vec()
-	VMULPS(v.Float(third), x, middle)
-	VADDPS(v.Float(0.5), middle, middle)
-	high := v.Number(3)
-	slope := v.Where(CmpGreater, x, v.Number(-3), v.Where(CmpGreater, high, x, middle))
-	VADDPS(v.Where(CmpAtLeast, x, high, v.Number(1)), slope, slope)
-	VMULPS(slope, g, g)
-	return g
+// swishSlope returns g times the slope of the hard swish at x, as curveTable has it; with many registers its constants stay there.
+func (v isa) swishSlope() slope {
+	if !v.Wide {
+		return func(x, g reg.VecVirtual) reg.VecVirtual {
+			middle, high := v.Vec(), v.Number(3)
+			VMULPS(v.Float(third), x, middle)
+			VADDPS(v.Float(0.5), middle, middle)
+			at := v.Where(CmpGreater, x, v.Number(-3), v.Where(CmpGreater, high, x, middle))
+			VADDPS(v.Where(CmpAtLeast, x, high, v.Number(1)), at, at)
+			VMULPS(at, g, g)
+			return g
+		}
+	}
+	low, high, one, part, half := v.Number(-3), v.Number(3), v.Number(1), v.Number(third), v.Number(0.5)
+	return func(x, g reg.VecVirtual) reg.VecVirtual {
+		at, above, between := v.Vec(), K(), K()
+		VCMPPS(Imm(CmpGreater), low, x, above)
+		VCMPPS(Imm(CmpGreater), x, high, above, between)
+		VCMPPS(Imm(CmpAtLeast), high, x, above)
+		VMULPS(part, x, at)
+		VADDPS_Z(half, at, between, at)
+		VMOVAPS(one, above, at)
+		VMULPS(at, g, g)
+		return g
+	}
 }
 
 // swish is forward with a hard swish behind it, as curveTable has it.
