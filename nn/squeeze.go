@@ -85,10 +85,11 @@ func (b *boundSqueeze) Traits() Traits {
 }
 
 // wish returns how many samples should go through the dense layers together: several where
-// their weights do not stay in the first cache, so that these are read less often.
+// their weights do not stay in the first cache, so that these are read less often, and the
+// images are small, so that several stay in the second one.
 func (b *boundSqueeze) wish() int {
-	const nearFloats, several = 4096, 8
-	if b.in.Ld()*b.l.Units <= nearFloats {
+	const nearFloats, nearPixels, several = 4096, 16, 8
+	if b.in.Ld()*b.l.Units <= nearFloats || b.in.H*b.in.W > nearPixels {
 		return 1
 	}
 	return several
