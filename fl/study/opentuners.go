@@ -37,7 +37,11 @@ func (d *driver) openTuners(ctx context.Context) error {
 			return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: it sets no client hyperparameters; use it as tuner.name", desc.Name)}
 		}
 		if keyed := slices.Contains(desc.Scalars, tuners.ScalarClientKey); !d.study.Engine.DrawsCohorts() && (keyed || !desc.Jobs) {
-			return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: it needs every client of a round, and to know them before: with these settings clients are chosen by what they have done, or some are late, away or lost; use fedex or fathom, or sampling = \"without\", time.mode = %q without time.deadline and time.overselect, fleet.availability = %q, and neither fleet.dropout nor fleet.hazard", desc.Name, fleet.Sync, fleet.Patterns[0])}
+			role := "client_tuner.name"
+			if d.setup.Tuner != nil && c.Tuner.Name == c.ClientTuner.Name { // it is set as the tuner
+				role = "tuner.name"
+			}
+			return &key.Error{Key: role, Problem: fmt.Sprintf(" = %q: it needs every client of a round, and to know them before: with these settings clients are chosen by what they have done, or some are late, away or lost; use fedex or fathom, or sampling = \"without\", time.mode = %q without time.deadline and time.overselect, fleet.availability = %q, and neither fleet.dropout nor fleet.hazard", desc.Name, fleet.Sync, fleet.Patterns[0])}
 		}
 		for _, name := range desc.Controls {
 			if err := d.study.Hyper.Method.CheckControl(name); err != nil {

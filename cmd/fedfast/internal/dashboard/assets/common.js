@@ -24,6 +24,9 @@ function tell(e) {
 
 const count = new Intl.NumberFormat("en");
 
+/** rounds says how many of its rounds a study has run; a budget in seconds or updates has no number of them. */
+const rounds = (s) => count.format(s.rounds) + (s.budget ? " of " + count.format(s.budget) : "");
+
 /** span writes seconds in their two largest units. */
 function span(seconds) {
   const s = Math.round(seconds), pad = (n) => String(n).padStart(2, "0");

@@ -48,7 +48,7 @@ function row(s, inside) {
   tr.append(
     about, state, cell,
     make("td", count.format(s.trials), { class: "n wide" }),
-    make("td", count.format(s.rounds) + " of " + count.format(s.budget), { class: "n wide" }),
+    make("td", rounds(s), { class: "n wide" }),
     make("td", day(s.started), { class: "wide" }),
   );
   return tr;

@@ -24,15 +24,15 @@ function head(s) {
   by("about").textContent = s.about;
   by("answer").replaceChildren(...s.answer.map((a, i) => make("p", a, i ? {} : { class: "answer" })), ...(s.verdict || []).map((v) => make("p", "Warning: " + v + ".", { class: "warn" })));
   by("facts").textContent = [
-    count.format(s.rounds) + " of " + count.format(s.budget) + " rounds",
-    ...(s.command === "tune" ? [count.format(s.trials) + " trials"] : []),
+    rounds(s) + " rounds",
+    ...(s.command === "tune" ? [count.format(s.trials) + (s.trials === 1 ? " trial" : " trials")] : []),
     "training time " + span(s.worked),
     ...(s.left === null ? [] : ["time left " + span(s.left)]),
     ...(s.scale.name ? [s.scale.name + ", " + s.scale.direction] : []),
     ...(s.pid ? ["process " + s.pid] : []),
   ].join(" · ");
   by("progress").value = s.budget ? s.rounds / s.budget : 0;
-  by("progress").hidden = s.state === "completed";
+  by("progress").hidden = s.state === "completed" || !s.budget;
   by("trials-part").hidden = s.command === "run";
   by("bar").hidden = s.state !== "interrupted";
   stopping(s);
@@ -44,7 +44,7 @@ function commands(s) {
   const key = s.state + s.path;
   if (page.offered === key) return;
   page.offered = key;
-  by("bar").replaceChildren("Interrupted at round " + count.format(s.rounds) + " of " + count.format(s.budget) + ". ", copy("fedfast study resume " + s.path));
+  by("bar").replaceChildren("Interrupted at round " + rounds(s) + ". ", copy("fedfast study resume " + s.path));
   by("commands").replaceChildren(...["report", ...(s.state === "completed" ? ["eval"] : [])].map((c) => copy("fedfast " + c + " " + s.path)));
 }
 
