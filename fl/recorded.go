@@ -9,14 +9,23 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// ClientErrors measures weights as they are on the validation and the test samples of every
-// client, in the order of the clients; NaN without samples. The errors are those behind
-// Evaluation.GlobalVal and GlobalTest, of a regression the mean squared ones, whose means over
-// clients are exact.
-func (e *Engine) ClientErrors(ctx context.Context, weights []float32) (val, test []float64, err error) {
-	n := len(e.cfg.Data.Clients)
-	x := &shard.Exam{Weights: weights, Clients: e.evalSample(n, 0), GlobalVal: true, GlobalTest: true}
-	scores, err := e.measure(ctx, x, nil, nil, func(int) {})
+// ClientErrors measures a model on the validation and the test samples of every client, in the
+// order of the clients; NaN without samples: with EvalConfig.Clients the personalized models,
+// without them the weights as they are. The errors are those behind Evaluation.PersonalizedVal and
+// PersonalizedTest, or GlobalVal and GlobalTest, of a regression the mean squared ones, whose means
+// over clients are exact. Of v it takes Clients, Server, Kept, Round and State.
+func (e *Engine) ClientErrors(ctx context.Context, weights []float32, v EvalConfig) (val, test []float64, err error) {
+	plan, err := e.evalPlan(v.Clients, v.Server)
+	if err != nil {
+		return nil, nil, err
+	}
+	n, personal := len(e.cfg.Data.Clients), v.Clients != nil
+	ids := e.evalSample(n, 0)
+	x := &shard.Exam{
+		Weights: weights, Clients: ids, GlobalVal: !personal, GlobalTest: !personal, PersonalVal: personal, PersonalTest: personal,
+		Kept: v.Kept, Params: paramsOf(v.Clients, ids), Server: plan.Server, Round: v.Round,
+	}
+	scores, err := e.measure(ctx, x, v.State, e.serverOf(v.State, weights, personal), func(int) {})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -28,7 +37,10 @@ func (e *Engine) ClientErrors(ctx context.Context, weights []float32) (val, test
 		return s.recorded(e.cfg.Model.Loss().Numbers())
 	}
 	for i := range scores {
-		val[i], test[i] = of(&scores[i].globalVal), of(&scores[i].globalTest)
+		s := &scores[i]
+		if val[i], test[i] = of(&s.globalVal), of(&s.globalTest); personal {
+			val[i], test[i] = of(&s.personalVal), of(&s.personalTest)
+		}
 	}
 	return val, test, nil
 }

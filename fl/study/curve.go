@@ -119,7 +119,9 @@ func checkPersonal(s *Setup) error {
 	switch {
 	case c.Eval.EveryTarget != tuners.TargetPersonalized:
 		return nil
-	case !slices.ContainsFunc(s.Data.Clients, func(c data.Client) bool { return c.Test.Len() > 0 }):
+	case c.Eval.RecordEvery > 0 && c.ClientTuner.Name != "":
+		problem = fmt.Sprintf("client tuner %q sets the hyperparameters of each round, so that eval.record_every cannot train with one trial's; leave one of them out", c.ClientTuner.Name)
+	case c.Eval.RecordEvery == 0 && !slices.ContainsFunc(s.Data.Clients, func(c data.Client) bool { return c.Test.Len() > 0 }):
 		problem = "no client has test samples; set data.split, or leave it out"
 	case c.Eval.Adapt && c.ClientTuner.Name != "":
 		problem = fmt.Sprintf("client tuner %q sets the hyperparameters of each round, and none between rounds; set eval.adapt = false, or leave it out", c.ClientTuner.Name)

@@ -50,6 +50,7 @@ func TestCurveOfPersonalizedModels(t *testing.T) {
 		want   string
 	}{
 		{func(c *config.Config) { c.Method, c.Eval.Adapt = "heterofl", false }, `eval.adapt = false: clients of method "heterofl" train sub-networks`},
+		{func(c *config.Config) { c.ClientTuner.Name, c.Eval.RecordEvery = "fathom", 1 }, `eval.every_target = "personalized": client tuner "fathom" sets the hyperparameters of each round, so that eval.record_every`},
 		{func(c *config.Config) { c.ClientTuner.Name = "fathom" }, `eval.every_target = "personalized": client tuner "fathom" sets the hyperparameters`},
 	} {
 		s := glyphStudy(t, nil)

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,14 +29,18 @@ type Curves interface {
 }
 
 // Played is a study whose trials are recorded ones: a tuner is asked, checked and told as by
-// Tune, and scores are drawn and taken by the same code.
+// Tune, and scores are drawn and taken by the same code. Errors of personalized models are those
+// of evaluations, as those of finalists are. The local training in a study's rounds draws otherwise, the
+// order of samples above all, so that its scores differ where that changes them.
 type Played struct {
-	// Config is that of the study. Its target is global, and it has no client tuner.
+	// Config is that of the study. It has no client tuner.
 	Config config.Config
 	Tuner  tuners.Tuner
 	Curves Curves
 	// Measure is what the errors are, see Errors.Measure.
 	Measure string
+	// Target is whose errors they are, which that of Config must be; empty for global.
+	Target string
 	// Priors, unless they are nil, are what a warm start tells the tuner in place of tuner.from.
 	Priors []tuners.Prior
 	// Told, unless it is nil, is called after each report to the tuner.
@@ -131,8 +136,8 @@ func (p Played) open(ctx context.Context) (*replayed, error) {
 		return nil, refuse("dp.epsilon", ": a table cannot replay private trainings; leave it out")
 	case !c.Budget.InRounds():
 		return nil, refuse(c.Budget.Key(), ": a table replays rounds; use budget.rounds and budget.trial_rounds")
-	case c.Target != tuners.TargetGlobal:
-		return nil, refuse("target", fmt.Sprintf(" = %q: a table holds errors of the global model; use \"global\"", c.Target))
+	case c.Target != cmp.Or(p.Target, tuners.TargetGlobal):
+		return nil, refuse("target", fmt.Sprintf(" = %q: the table holds %s errors; leave it out, or record another table with --target %s", c.Target, cmp.Or(p.Target, tuners.TargetGlobal), c.Target))
 	}
 	d := &driver{setup: &Setup{Config: *c, Tuner: p.Tuner}, budget: c.Budget.Tuners(), objective: c.Aim(), aims: c.Aims(), study: &trial.Study{}}
 	if !p.numbers() && math.IsNaN((fl.Score{Error: 0.5, Loss: math.NaN()}).Metric(c.Objective)) {
@@ -382,6 +387,9 @@ func (s *replayed) chosen(m trial.Model, r *Result) *Chosen {
 	}
 	val, test, _ := s.Curves.Samples()
 	e := &fl.Evaluation{GlobalVal: fl.Summarize(point.Val, val, s.numbers()), GlobalTest: s.tested(point, test)}
+	if s.Target == tuners.TargetPersonalized {
+		e = &fl.Evaluation{PersonalizedVal: e.GlobalVal, PersonalizedTest: e.GlobalTest}
+	}
 	c.Errors = Errors{Measure: s.Measure, Evaluation: e, Rates: ratesOf(e, someError)}
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
@@ -45,7 +46,7 @@ func recordOf(t *testing.T, s Setup, r *Result) []Recording {
 	}
 	s.Tuner, s.Config.Tuner = all, config.Tuner{Name: "script", Parallel: 1}
 	s.Config.Budget.Rounds, s.Config.Eval.RecordEvery, s.Config.Score = most*len(r.Trials), 1, config.Score{}
-	s.Config.Finalists.Snapshots = 1
+	s.Config.Finalists.Snapshots, s.Config.Eval.EveryTarget = 1, s.Config.Target
 	s.Store = openStore(t, filepath.Join(t.TempDir(), "study"))
 	defer func() { _ = s.Store.Close() }()
 	if _, err := Tune(t.Context(), s); err != nil {
@@ -58,13 +59,18 @@ func recordOf(t *testing.T, s Setup, r *Result) []Recording {
 	return recordings
 }
 
-// TestPlayedIsTheStudy: a study on recorded trainings is the study that trains, to the bit.
+// TestPlayedIsTheStudy: a study on recorded trainings is the study that trains, to the bit; with
+// personalized models where batches have all samples, so that no drawn order changes errors.
 func TestPlayedIsTheStudy(t *testing.T) {
-	for _, name := range []string{"random", "sha", "asha", "hyperband", "bo"} {
+	for _, name := range []string{"random", "sha", "asha", "hyperband", "bo", "personalized sha", "personalized asha", "personalized hyperband"} {
 		for _, score := range []config.Score{{}, {Clients: 2, Uniform: true, Epsilon: 3, Discount: 0.5}} {
 			t.Run(fmt.Sprintf("%s %d", name, score.Clients), func(t *testing.T) {
+				name, personal := strings.CutPrefix(name, "personalized ")
 				s := tuned(t, name)
-				s.Config.Target, s.Config.Eval.Personalized, s.Config.Score = "global", false, score
+				s.Config.Target, s.Config.Eval.Personalized, s.Config.Score = "global", personal, score
+				if personal {
+					s.Config.Target, s.Config.Client.Batch = "personalized", 1000 // all samples of a client
+				}
 				s.Config.Sampling, s.Config.Finalists.Snapshots = "without", 3
 				if diverges := score.Clients == 0; diverges {
 					s.Config.Space["client.lr"] = map[string]any{"log10": []any{-2.0, 37.0}}
@@ -76,7 +82,7 @@ func TestPlayedIsTheStudy(t *testing.T) {
 				}
 				steps := 0
 				got, err := Played{
-					Config: s.Config, Tuner: s.Tuner, Curves: ownCurves{recordOf(t, s, want), &s}, Told: func(Step) { steps++ },
+					Config: s.Config, Tuner: s.Tuner, Curves: ownCurves{recordOf(t, s, want), &s}, Target: s.Config.Target, Told: func(Step) { steps++ },
 				}.Play(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -97,11 +103,34 @@ func TestPlayedIsTheStudy(t *testing.T) {
 				}
 				for i, c := range []*Chosen{&want.Best, want.Survivor, want.Luckiest} {
 					have := []*Chosen{&got.Best, got.Survivor, got.Luckiest}[i]
+					if personal {
+						c.Rates.GlobalVal, c.Rates.GlobalTest = nil, nil // which such a table has not
+					}
 					if have.Number != c.Number || have.Round != c.Round || have.Score != c.Score || have.SHA256 != c.SHA256 || !reflect.DeepEqual(have.Rates, c.Rates) {
 						t.Errorf("model %d: %+v, want %+v", i, have, c)
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestPersonalizedAreEvaluated: the errors that are recorded of personalized models, trained in
+// batches that are drawn, are those of the study's own evaluation.
+func TestPersonalizedAreEvaluated(t *testing.T) {
+	s := tuned(t, "random")
+	s.Config.Target, s.Config.Finalists.Snapshots = "personalized", 3
+	want, err := Tune(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := recordOf(t, s, want)
+	val, test, _ := ownCurves{all, &s}.Samples()
+	for _, c := range []*Chosen{&want.Best, want.Luckiest} {
+		p := all[c.Number].At(c.Round)
+		haveVal, haveTest := fl.Summarize(p.Val, val, false), fl.Summarize(p.Test, test, false)
+		if p.SHA256 != c.SHA256 || haveVal.Error != *c.PersonalizedVal || haveTest.Error != *c.PersonalizedTest || haveVal.Error == *c.GlobalVal {
+			t.Errorf("trial %d, round %d: recorded %v and %v, evaluated %+v", c.Number, c.Round, haveVal.Error, haveTest.Error, c.Rates)
 		}
 	}
 }

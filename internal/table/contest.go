@@ -139,7 +139,7 @@ func (c Contest) cell(ctx context.Context, t Named[*Table], tuner Named[tuners.T
 	group.SetLimit(max(1, c.Workers))
 	for seed := range c.Seeds {
 		group.Go(func() (err error) {
-			g := game{Played: study.Played{Config: *base, Tuner: tuner.It, Curves: t.It.Player(uint64(seed)), Measure: t.It.Measure}}
+			g := game{Played: study.Played{Config: *base, Tuner: tuner.It, Curves: t.It.Player(uint64(seed)), Measure: t.It.Measure, Target: t.It.Target}}
 			g.Config.Seed = uint64(seed)
 			if tuner.Name == proxy.Name {
 				if err := c.search(ctx, sources[seed%len(sources)], &g); err != nil {
@@ -198,11 +198,11 @@ func (g *game) play(ctx context.Context, after []int, first, lowest float64) ([]
 	return regret, err
 }
 
-// sources are the other tables with the space of one and an objective of the same direction.
+// sources are the other tables with the space and the target of one.
 func (c Contest) sources(of Named[*Table]) []*Table {
 	var out []*Table
 	for _, t := range c.Tables {
-		if t.It != of.It && reflect.DeepEqual(t.It.space, of.It.space) {
+		if t.It != of.It && t.It.Target == of.It.Target && reflect.DeepEqual(t.It.space, of.It.space) {
 			out = append(out, t.It)
 		}
 	}
@@ -223,7 +223,7 @@ func (c Contest) search(ctx context.Context, on *Table, g *game) error {
 		return fmt.Errorf("%d rounds pay for no training of %d on another table", g.Config.Budget.Rounds, on.Rounds)
 	}
 	base.Budget.Rounds, base.Budget.TrialRounds = n*on.Rounds, on.Rounds
-	found, err := study.Played{Config: *base, Tuner: random.Tuner, Curves: on.Player(g.Config.Seed), Measure: on.Measure}.Play(ctx)
+	found, err := study.Played{Config: *base, Tuner: random.Tuner, Curves: on.Player(g.Config.Seed), Measure: on.Measure, Target: on.Target}.Play(ctx)
 	if err != nil {
 		return err
 	}

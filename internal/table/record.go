@@ -22,8 +22,9 @@ const gridPoints = 30
 func Every(rounds int) int { return max(1, (rounds+gridPoints-1)/gridPoints) }
 
 // Training returns the study that trains a number of configurations of the space of a study,
-// from 0 on, for some rounds each, and records every client's errors at some of them.
-func Training(c *config.Config, configurations, rounds, every int) (*config.Config, error) {
+// from 0 on, for some rounds each, and records every client's errors at some of them: of the global
+// model, or with tuners.TargetPersonalized as the target of the personalized ones.
+func Training(c *config.Config, target string, configurations, rounds, every int) (*config.Config, error) {
 	t := *c
 	switch {
 	case c.Private():
@@ -40,7 +41,7 @@ func Training(c *config.Config, configurations, rounds, every int) (*config.Conf
 	t.Target, t.Objective, t.Score, t.Select = tuners.TargetGlobal, tuners.MetricError, config.Score{}, config.SelectPaper
 	t.Objectives, t.Constraints = nil, nil
 	t.Eval = config.Default().Eval
-	t.Eval.Personalized, t.Eval.Every, t.Eval.RecordEvery = false, 0, every
+	t.Eval.Personalized, t.Eval.Every, t.Eval.RecordEvery, t.Eval.EveryTarget = false, 0, every, target
 	return &t, t.CheckFor(config.ModeTune)
 }
 
@@ -107,6 +108,9 @@ func (t *Table) replays(c *config.Config, seed uint64) error {
 		return err
 	}
 	r := *trained
+	if r.Target = trained.Eval.EveryTarget; r.Target == tuners.TargetPersonalized {
+		t.Target, t.Central = r.Target, 0 // only clients have such models
+	}
 	r.Seed, r.Tuner, r.Objective, r.Score, r.Select, r.Finalists = seed, c.Tuner, c.Objective, c.Score, c.Select, c.Finalists
 	r.Objectives, r.Constraints = c.Objectives, c.Constraints
 	t.Rounds, t.RecordEvery = trained.Budget.TrialRounds, trained.Eval.RecordEvery

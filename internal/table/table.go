@@ -57,11 +57,13 @@ type Head struct {
 	// Measure is what the errors are, as Errors.Measure; empty for the share of samples
 	// classified wrongly.
 	Measure string `json:"error_measure,omitempty"`
+	// Target is whose errors they are: personalized, or empty for those of the global model.
+	Target string `json:"target,omitempty"`
 	// Rounds is how many each row was trained, RecordEvery how many lie between the recorded ones.
 	Rounds      int `json:"rounds"`
 	RecordEvery int `json:"record_every"`
 	// Clients are in the order of their indices in the rows; Central is the number of
-	// samples of the federation's own test set, 0 without one, whose error stands at client -1.
+	// samples of the federation's own test set, 0 without one or of personalized models, whose error stands at client -1.
 	Clients []Client `json:"clients"`
 	Central int      `json:"test_set,omitempty"`
 	// Configurations are points of the space, by their numbers.
@@ -206,6 +208,9 @@ func (t *Table) valid() error {
 	if len(t.Clients) == 0 || len(t.Configurations) == 0 {
 		return errors.New("a table has clients and configurations")
 	}
+	if t.Target != "" && (t.Target != tuners.TargetPersonalized || t.Central != 0) {
+		return fmt.Errorf("target %q: must be %q, without errors on a test set of all, or left out", t.Target, tuners.TargetPersonalized)
+	}
 	if t.Rounds < 1 || t.Rounds > MostRounds {
 		return fmt.Errorf("%d rounds: must be 1 to %d", t.Rounds, MostRounds)
 	}
@@ -287,7 +292,7 @@ func (t *Table) Fit(ctx context.Context, c *config.Config, tuner tuners.Tuner) e
 	for rounds := c.Budget.Rounds; rounds > 0; rounds -= max(1, c.Budget.TrialRounds) {
 		fitted := *c
 		fitted.Budget.Rounds = rounds
-		err := study.Played{Config: fitted, Tuner: tuner, Curves: curves, Priors: none}.Check(ctx)
+		err := study.Played{Config: fitted, Tuner: tuner, Curves: curves, Target: t.Target, Priors: none}.Check(ctx)
 		if err == nil {
 			*c = fitted
 			return nil

@@ -88,6 +88,7 @@ func TestBadHeads(t *testing.T) {
 			h["clients"].([]any)[1].(map[string]any)["test"] = 1 << 28
 		},
 		"row 1: it failed or diverged in no round": func(h map[string]any) { h["rows"].([]any)[1].(map[string]any)["failed"] = "why" },
+		`target "both": must be "personalized", `:  func(h map[string]any) { h["target"] = "both" },
 		"a table has clients":                      func(h map[string]any) { h["clients"] = nil },
 		"row 0: of no configuration": func(h map[string]any) {
 			h["rows"] = []any{map[string]any{"config": 7, "rounds": 9, "recorded": []int{0}, "weights_sha256": []string{""}}}

@@ -16,13 +16,14 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	recorded "github.com/fedfast/fedfast/internal/table"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // tableOptions are the flags of table record.
 type tableOptions struct {
 	studyOptions
 	configs, rounds, every int
-	output                 string
+	output, target         string
 	site                   site
 	hub                    *cluster.Hub // of all seeds; nil before the first trains on workers
 }
@@ -34,9 +35,9 @@ func newTable(a *app) *cobra.Command {
 		ValidArgsFunction: completeFile,
 		Short:             "Train configurations of a study's space and record every client's errors",
 		Long: "Train configurations of a study's space and record every client's errors. The space and all else are\n" +
-			"those of the study file FILE or a preset (default: quickstart), without its client tuner and with the\n" +
-			"target global. The configurations are the first points of a scrambled Sobol sequence: the same ones\n" +
-			"for every dataset and seed.\n\n" +
+			"those of the study file FILE or a preset (default: quickstart), without its client tuner and its target.\n" +
+			"The configurations are the first points of a scrambled Sobol sequence: the same ones for every dataset\n" +
+			"and seed.\n\n" +
 			"The table is a Parquet file and, beside it, a JSON file that says how to train any row again. The\n" +
 			"studies that trained it are kept in the directory NAME-studies; the same command resumes them.",
 		Example: "  fedfast table record --preset quickstart --configs 8 --rounds 6 --output t.parquet\n" +
@@ -52,6 +53,7 @@ func newTable(a *app) *cobra.Command {
 	f.IntVar(&o.configs, "configs", 128, "number of configurations")
 	f.IntVar(&o.rounds, "rounds", 0, "rounds of each (default: budget.trial_rounds)")
 	f.IntVar(&o.every, "every", 0, "rounds between the recorded ones (default: about 30 of them; 1 for rungs at any round)")
+	f.StringVar(&o.target, "target", tuners.TargetGlobal, "`MODELS` whose errors are recorded: global, or personalized, each client's own after local training")
 	f.Var(&o.seeds, "seeds", "train with `N` consecutive seeds (default 1)")
 	f.StringVar(&o.output, "output", "", "`FILE` to write, whose name ends in .parquet")
 	o.site.addFlags(record, "NAME-studies")
@@ -110,6 +112,9 @@ func (o *tableOptions) validate() error {
 	if err := recorded.CheckPath(o.output); err != nil {
 		return fmt.Errorf("--output %w", err)
 	}
+	if o.target != tuners.TargetGlobal && o.target != tuners.TargetPersonalized {
+		return fmt.Errorf("--target %q: must be %s or %s", o.target, tuners.TargetGlobal, tuners.TargetPersonalized)
+	}
 	const most = recorded.MostRounds
 	if o.configs < 1 || o.rounds < 0 || o.every < 0 || max(o.configs, o.rounds, o.every) > most {
 		return fmt.Errorf("--configs, --rounds and --every: must be positive integers, at most %d", most)
@@ -132,7 +137,7 @@ func (o *tableOptions) run(ctx context.Context, a *app, args []string) error {
 	if o.every == 0 {
 		o.every = recorded.Every(o.rounds)
 	}
-	c, err := recorded.Training(asked, o.configs, o.rounds, min(o.every, o.rounds))
+	c, err := recorded.Training(asked, o.target, o.configs, o.rounds, min(o.every, o.rounds))
 	if err == nil {
 		err = c.Absolute()
 	}
@@ -240,6 +245,9 @@ func (a *app) tableInfo(path string) error {
 	}
 	b := newBlock(a.out, fmt.Sprintf("%s: table of %s", path, t.Name), counted(len(t.Configurations), "configuration"), counted(t.Rounds, "round"), counted(t.Seeds(), "seed"))
 	b.Row("recorded", fmt.Sprintf("%s at rounds 0, %d, ... %d", counted(len(t.Clients), "client"), t.RecordEvery, t.Rounds), table.Count(int(t.Bytes))+" bytes")
+	if t.Target != "" {
+		b.Row("errors", "of "+t.Target+" models")
+	}
 	if diverged > 0 {
 		b.Row("diverged", fmt.Sprintf("%d of %s", diverged, counted(len(t.Rows), "training")))
 	}
@@ -292,7 +300,7 @@ func (o *tuneOptions) playTable(ctx context.Context, a *app) error {
 		}
 	}
 	curves := t.Player(c.Seed)
-	r, err := study.Played{Config: *c, Tuner: tuner, Curves: curves, Measure: t.Measure}.Play(ctx)
+	r, err := study.Played{Config: *c, Tuner: tuner, Curves: curves, Measure: t.Measure, Target: t.Target}.Play(ctx)
 	if err != nil {
 		return err
 	}

@@ -157,10 +157,10 @@ type Eval struct {
 	Adapt        bool    `toml:"adapt" doc:"before measurements of personalized models, train them on each client's samples, which costs this training; false: measure the model that each client has without it, the global one with what it keeps under the method; scores of rounds and finalists always train" also:"fine_tune finetune"`
 	EverySeconds float64 `toml:"every_seconds" in:"[0, inf)" doc:"simulated seconds between these measurements, instead of eval.every, on a fleet; 0: none"`
 	Every        int     `toml:"every" in:"[0, inf) or -1" doc:"number of rounds between measurements of a trial's model on test samples (the learning curve); 0: never; -1: about 20 measurements per trial on up to 100 clients, always the same ones, fewer if that would take more than 5 % of the training's multiply-adds" also:"eval_every eval_interval test_every"`
-	EveryTarget  string  `toml:"every_target" of:"global personalized" doc:"which models these measurements are of: the global model, or the clients' personalized ones, see eval.adapt"`
+	EveryTarget  string  `toml:"every_target" of:"global personalized" doc:"which models these measurements and eval.record_every are of: the global model, or the clients' personalized ones, see eval.adapt"`
 	EveryClients int     `toml:"every_clients" in:"[0, inf)" doc:"number of clients for each of these measurements, drawn anew each time, the same for all trials; 0: as for the final result, or with eval.every = -1 as described there"`
 	Goal         float64 `toml:"goal" in:"[0, 1]" doc:"test accuracy, as eval.every measures it, at which fedfast run, or the single trial of a client tuner without a tuner, stops; 0: none" also:"target_accuracy"`
-	RecordEvery  int     `toml:"record_every" in:"[0, inf)" by:"tune" doc:"number of rounds between records of the global model's error on the validation and test samples of every client, also before a trial's first round and after its last; 0: none; fedfast table record sets it"`
+	RecordEvery  int     `toml:"record_every" in:"[0, inf)" by:"tune" doc:"number of rounds between records of the error, of the models of eval.every_target, on the validation and test samples of every client, also before a trial's first round and after its last; 0: none; fedfast table record sets it"`
 	Patience     int     `toml:"patience" in:"[0, inf)" doc:"early stopping: fedfast run, or the single trial of a client tuner without a tuner, stops after this number of consecutive measurements without a lower error on the clients' validation samples, which eval.every then measures too; 0: off" also:"early_stopping early_stop"`
 }
 
@@ -360,7 +360,7 @@ func (e Eval) check() error {
 		return &key.Error{Key: "eval.patience", Problem: needsEvery}
 	case e.EveryClients > 0:
 		return &key.Error{Key: "eval.every_clients", Problem: needsEvery}
-	case e.EveryTarget == tuners.TargetPersonalized:
+	case e.EveryTarget == tuners.TargetPersonalized && e.RecordEvery == 0:
 		return &key.Error{Key: "eval.every_target", Problem: needsEvery}
 	}
 	return nil

@@ -72,7 +72,7 @@ func (m *Meter) scoreOf(r *fl.RoundResult, personalized bool) (record.Real, map[
 // Round runs the next round of a training by a plan and returns its record, with the probes
 // that the client tuner observes.
 func (m *Meter) Round(ctx context.Context, tr *fl.Trial, plan fl.Plan, observed []string) (*record.Round, error) {
-	table, err := m.before(ctx, tr)
+	table, err := m.before(ctx, tr, &plan)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (m *Meter) Round(ctx context.Context, tr *fl.Trial, plan fl.Plan, observed 
 	if err != nil {
 		return nil, err
 	}
-	rec.Table, err = m.after(ctx, tr, table)
+	rec.Table, err = m.after(ctx, tr, &plan, table)
 	return rec, err
 }
 
@@ -116,13 +116,13 @@ func (m *Meter) toGoal(r *fl.RoundResult, rec *record.Round) float64 {
 	return most * (1 + float64(rec.Score))
 }
 
-// whose says which models of a trial are measured on the way.
-func (m *Meter) whose(tr *fl.Trial, r *fl.RoundResult) fl.EvalConfig {
+// whose says which models of a trial are measured on the way, personalized ones with the
+// hyperparameters of its clients and its server.
+func (m *Meter) whose(tr *fl.Trial, clients []fl.ClientParams, server *fl.ServerParams) fl.EvalConfig {
 	if m.Config.Eval.EveryTarget != tuners.TargetPersonalized {
 		return fl.EvalConfig{}
 	}
-	// without a client tuner, which checks refuse where clients train, all slots are alike
-	return fl.EvalConfig{Clients: []fl.ClientParams{r.Slots[0].Params}, Server: &r.Server, Kept: !m.Config.Eval.Adapt, Round: tr.Rounds(), State: tr.State()}
+	return fl.EvalConfig{Clients: clients, Server: server, Kept: !m.Config.Eval.Adapt, Round: tr.Rounds(), State: tr.State()}
 }
 
 // measure measures models on the way, when it is time.
@@ -133,7 +133,9 @@ func (m *Meter) measure(ctx context.Context, tr *fl.Trial, r *fl.RoundResult, re
 	if m.Account != nil {
 		rec.Epsilon = new(record.Real(m.Account.Spent(tr.Rounds())))
 	}
-	clients, whose := m.clients(tr.Rounds()), m.whose(tr, r)
+	clients := m.clients(tr.Rounds())
+	// without a client tuner, which checks refuse where clients train, all slots are alike
+	whose := m.whose(tr, []fl.ClientParams{r.Slots[0].Params}, &r.Server)
 	s, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "test", clients, whose)
 	if err != nil {
 		return err
