@@ -28,7 +28,8 @@ func (s *convState) forwardBF16(r *Run, x Act, lo, hi int) {
 	if r.Starts(lo) {
 		c.Load(c.weights, r.W[s.w:s.bias])
 	}
-	for i, n := lo, 1; i < hi; i += n {
+	var n int
+	for i := lo; i < hi; i += n {
 		var f *flatConv
 		if f, n = s.flat(x, s.y, i, hi); f != nil {
 			f.bf16.Image(x.At(i, 0, 0), x.Row, space)
@@ -51,7 +52,8 @@ func (s *convState) forwardBF16(r *Run, x Act, lo, hi int) {
 // weightsBF16 computes the gradient of the weights.
 func (s *convState) weightsBF16(r *Run, dy Act, lo, hi int) {
 	gw, space := r.G[s.w:s.bias], s.bf16.scratch.floats
-	for i, n := lo, 1; i < hi; i += n {
+	var n int
+	for i := lo; i < hi; i += n {
 		var f *flatConv
 		if f, n = s.flat(s.x, dy, i, hi); f != nil {
 			f.bf16.BackwardWeights(gw, s.x.At(i, 0, 0), s.x.Row, dy.At(i, 0, 0), dy.Row, !r.Starts(i), space)
@@ -69,7 +71,8 @@ func (s *convState) inputBF16(r *Run, dy Act, lo, hi int) {
 		s.b.back.Flip(s.flipped, r.W[s.w:s.bias])
 		c.Flip(c.flipped, s.flipped)
 	}
-	for i, n := lo, 1; i < hi; i += n {
+	var n int
+	for i := lo; i < hi; i += n {
 		var f *flatConv
 		if f, n = s.flat(s.dx, dy, i, hi); f != nil {
 			f.bf16.BackwardInput(s.dx.At(i, 0, 0), s.dx.Row, dy.At(i, 0, 0), dy.Row, c.flipped, c.scratch.floats)

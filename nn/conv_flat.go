@@ -46,12 +46,10 @@ func newFlats(b *boundConv, e *Env) []flatConv {
 // after pixel, in x of the input's size and y of the output's, and their number; nil and 1
 // where one product takes a row.
 func (s *convState) flat(x, y Act, i, hi int) (*flatConv, int) {
-	n := min(len(s.flats), hi-i)
-	if n > 1 && !(s.b.in.follow(x, i, i+n) && s.b.Out().follow(y, i, i+n)) {
-		n = 1
+	for _, n := range [2]int{min(len(s.flats), hi-i), 1} {
+		if n > 0 && n <= len(s.flats) && s.b.in.follow(x, i, i+n) && s.b.Out().follow(y, i, i+n) {
+			return &s.flats[n-1], n
+		}
 	}
-	if n == 0 || n == 1 && !(s.b.in.follow(x, i, i+1) && s.b.Out().follow(y, i, i+1)) {
-		return nil, 1
-	}
-	return &s.flats[n-1], n
+	return nil, 1
 }

@@ -101,7 +101,8 @@ func (s *convState) forward(y, x Act, w, bias []float32, relu bool, lo, hi int) 
 		s.forwardWinograd(y, x, w, bias, relu, lo, hi)
 		return
 	}
-	for i, n := lo, 1; i < hi; i += n {
+	var n int
+	for i := lo; i < hi; i += n {
 		var f *flatConv
 		if f, n = s.flat(x, y, i, hi); f != nil {
 			f.t.Forward(y.At(i, 0, 0), y.Row, x.At(i, 0, 0), x.Row, w, bias, relu)
@@ -143,7 +144,8 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 	case s.bf16 != nil:
 		s.weightsBF16(r, dy, lo, hi)
 	default:
-		for i, n := lo, 1; i < hi; i += n {
+		var n int
+		for i := lo; i < hi; i += n {
 			var f *flatConv
 			if f, n = s.flat(s.x, dy, i, hi); f != nil {
 				f.t.BackwardWeights(r.G[s.w:s.bias], nil, s.x.At(i, 0, 0), s.x.Row, dy.At(i, 0, 0), dy.Row, !r.Starts(i))
@@ -179,7 +181,8 @@ func (s *convState) backwardInput(r *Run, dx, dy Act, w, flipped []float32, lo, 
 	if r.Starts(lo) {
 		s.b.back.Flip(flipped, w)
 	}
-	for i, n := lo, 1; i < hi; i += n {
+	var n int
+	for i := lo; i < hi; i += n {
 		var f *flatConv
 		if f, n = s.flat(dx, dy, i, hi); f != nil {
 			f.back.Forward(dx.At(i, 0, 0), dx.Row, dy.At(i, 0, 0), dy.Row, flipped)
