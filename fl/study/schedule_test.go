@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -41,6 +42,15 @@ func tuned(t *testing.T, name string) Setup {
 	if name == "dphype" || name == "flora" { // they run one trial
 		s.Config.Budget = config.Budget{Rounds: 9, TrialRounds: 9}
 		s.Config.Tuner.Options = map[string]any{"configs": int64(4)}
+	}
+	if name == "proxy" { // it trains what a finished study found
+		first := filepath.Join(filepath.Dir(t.TempDir()), "first")
+		if _, err := os.Stat(first); err != nil {
+			if _, err := part(t, "random", 1, first, -1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Config.Tuner.From = []string{first}
 	}
 	if name == "fathom" { // it sets what clients train with, and needs trials to do so
 		s.Tuner, s.ClientTuner = builtin["random"], builtin[name]
