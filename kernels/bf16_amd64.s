@@ -76,7 +76,7 @@ started4:
 seg4:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest4
+	JLT     stepsrest4
 	PCALIGN $0x40
 
 steps4:
@@ -121,11 +121,11 @@ steps4:
 	SUBQ $0x00000004, CX
 	JGE  steps4
 
-rest4:
+stepsrest4:
 	ADDQ $0x00000004, CX
-	JEQ  done4
+	JEQ  stepsdone4
 
-one4:
+stepsone4:
 	VMOVUPS      (SI), Z4
 	VMOVUPS      (SI)(DX*1), Z5
 	VMOVUPS      (SI)(DX*2), Z6
@@ -138,9 +138,9 @@ one4:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one4
+	JNE  stepsone4
 
-done4:
+stepsdone4:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
 	JNE    seg4
@@ -202,7 +202,7 @@ started2:
 seg2:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest2
+	JLT     stepsrest2
 	PCALIGN $0x40
 
 steps2:
@@ -231,11 +231,11 @@ steps2:
 	SUBQ $0x00000004, CX
 	JGE  steps2
 
-rest2:
+stepsrest2:
 	ADDQ $0x00000004, CX
-	JEQ  done2
+	JEQ  stepsdone2
 
-one2:
+stepsone2:
 	VMOVUPS      (SI), Z2
 	VMOVUPS      (SI)(DX*1), Z3
 	VBROADCASTSS (AX), Z30
@@ -244,9 +244,9 @@ one2:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one2
+	JNE  stepsone2
 
-done2:
+stepsdone2:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
 	JNE    seg2
@@ -299,7 +299,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -320,20 +320,20 @@ steps1:
 	SUBQ $0x00000004, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000004, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (SI), Z1
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ef262; WORD $0xc152 // VDPBF16PS Z1, Z30, Z0
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
 	JNE    seg1
@@ -422,7 +422,7 @@ started4:
 seg4:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest4
+	JLT     stepsrest4
 	PCALIGN $0x40
 
 steps4:
@@ -459,11 +459,11 @@ steps4:
 	SUBQ $0x00000002, CX
 	JGE  steps4
 
-rest4:
+stepsrest4:
 	ADDQ $0x00000002, CX
-	JEQ  done4
+	JEQ  stepsdone4
 
-one4:
+stepsone4:
 	VMOVUPS      (SI), Z8
 	VMOVUPS      (SI)(DX*1), Z9
 	VMOVUPS      (SI)(DX*2), Z10
@@ -481,9 +481,9 @@ one4:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one4
+	JNE  stepsone4
 
-done4:
+stepsdone4:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
 	JNE    seg4
@@ -561,7 +561,7 @@ started2:
 seg2:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest2
+	JLT     stepsrest2
 	PCALIGN $0x40
 
 steps2:
@@ -602,11 +602,11 @@ steps2:
 	SUBQ $0x00000004, CX
 	JGE  steps2
 
-rest2:
+stepsrest2:
 	ADDQ $0x00000004, CX
-	JEQ  done2
+	JEQ  stepsdone2
 
-one2:
+stepsone2:
 	VMOVUPS      (SI), Z4
 	VMOVUPS      (SI)(DX*1), Z5
 	VBROADCASTSS (AX), Z30
@@ -618,9 +618,9 @@ one2:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one2
+	JNE  stepsone2
 
-done2:
+stepsdone2:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
 	JNE    seg2
@@ -682,7 +682,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -711,11 +711,11 @@ steps1:
 	SUBQ $0x00000004, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000004, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (SI), Z2
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ef262; WORD $0xc252 // VDPBF16PS Z2, Z30, Z0
@@ -724,9 +724,9 @@ one1:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
 	JNE    seg1
@@ -949,7 +949,7 @@ started2:
 seg2:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest2
+	JLT     stepsrest2
 	PCALIGN $0x40
 
 steps2:
@@ -980,11 +980,11 @@ steps2:
 	SUBQ $0x00000002, CX
 	JGE  steps2
 
-rest2:
+stepsrest2:
 	ADDQ $0x00000002, CX
-	JEQ  done2
+	JEQ  stepsdone2
 
-one2:
+stepsone2:
 	VMOVUPS      (SI), Z6
 	VMOVUPS      (SI)(DX*1), Z7
 	VBROADCASTSS (AX), Z30
@@ -999,9 +999,9 @@ one2:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one2
+	JNE  stepsone2
 
-done2:
+stepsdone2:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
 	JNE    seg2
@@ -1072,7 +1072,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -1109,11 +1109,11 @@ steps1:
 	SUBQ $0x00000004, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000004, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (SI), Z3
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ef262; WORD $0xc352 // VDPBF16PS Z3, Z30, Z0
@@ -1124,9 +1124,9 @@ one1:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
 	JNE    seg1
@@ -1386,7 +1386,7 @@ started2:
 seg2:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest2
+	JLT     stepsrest2
 	PCALIGN $0x40
 
 steps2:
@@ -1423,11 +1423,11 @@ steps2:
 	SUBQ $0x00000002, CX
 	JGE  steps2
 
-rest2:
+stepsrest2:
 	ADDQ $0x00000002, CX
-	JEQ  done2
+	JEQ  stepsdone2
 
-one2:
+stepsone2:
 	VMOVUPS      (SI), Z8
 	VMOVUPS      (SI)(DX*1), Z9
 	VBROADCASTSS (AX), Z30
@@ -1445,9 +1445,9 @@ one2:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one2
+	JNE  stepsone2
 
-done2:
+stepsdone2:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
 	JNE    seg2
@@ -1527,7 +1527,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -1572,11 +1572,11 @@ steps1:
 	SUBQ $0x00000004, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000004, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (SI), Z4
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ef262; WORD $0xc452 // VDPBF16PS Z4, Z30, Z0
@@ -1589,9 +1589,9 @@ one1:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
 	JNE    seg1
@@ -1888,7 +1888,7 @@ started2:
 seg2:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest2
+	JLT     stepsrest2
 	PCALIGN $0x40
 
 steps2:
@@ -1931,11 +1931,11 @@ steps2:
 	SUBQ $0x00000002, CX
 	JGE  steps2
 
-rest2:
+stepsrest2:
 	ADDQ $0x00000002, CX
-	JEQ  done2
+	JEQ  stepsdone2
 
-one2:
+stepsone2:
 	VMOVUPS      (SI), Z10
 	VMOVUPS      (SI)(DX*1), Z11
 	VBROADCASTSS (AX), Z30
@@ -1956,9 +1956,9 @@ one2:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one2
+	JNE  stepsone2
 
-done2:
+stepsdone2:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
 	JNE    seg2
@@ -2047,7 +2047,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -2100,11 +2100,11 @@ steps1:
 	SUBQ $0x00000004, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000004, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (SI), Z5
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ef262; WORD $0xc552 // VDPBF16PS Z5, Z30, Z0
@@ -2119,9 +2119,9 @@ one1:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
 	JNE    seg1
@@ -2578,7 +2578,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -2613,11 +2613,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (SI), Z6
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ef262; WORD $0xc652 // VDPBF16PS Z6, Z30, Z0
@@ -2634,9 +2634,9 @@ one1:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
 	JNE    seg1
@@ -2898,7 +2898,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -2937,11 +2937,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (SI), Z7
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ef262; WORD $0xc752 // VDPBF16PS Z7, Z30, Z0
@@ -2960,9 +2960,9 @@ one1:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ   40(DI), AX
 	DECQ   128(DI)
 	JNE    seg1
@@ -3252,7 +3252,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -3296,11 +3296,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (SI), Z8
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ed262; WORD $0xc052 // VDPBF16PS Z8, Z30, Z0
@@ -3322,9 +3322,9 @@ one1:
 	ADDQ $0x00000004, BX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
@@ -3656,7 +3656,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -3708,11 +3708,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (SI), Z10
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ed262; WORD $0xc252 // VDPBF16PS Z10, Z30, Z0
@@ -3738,9 +3738,9 @@ one1:
 	ADDQ $0x00000004, BX
 	ADDQ $0x00000040, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ   40(DI), AX
 	ADDQ   40(DI), BX
 	DECQ   128(DI)
@@ -4304,7 +4304,7 @@ started4:
 	SHRQ    $0x01, CX
 	JEQ     even4
 	SUBQ    $0x00000002, CX
-	JLT     rest4
+	JLT     stepsrest4
 	PCALIGN $0x40
 
 steps4:
@@ -4371,11 +4371,11 @@ steps4:
 	SUBQ $0x00000002, CX
 	JGE  steps4
 
-rest4:
+stepsrest4:
 	ADDQ $0x00000002, CX
-	JEQ  done4
+	JEQ  stepsdone4
 
-one4:
+stepsone4:
 	VMOVUPS    (SI), Z4
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -4408,9 +4408,9 @@ one4:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one4
+	JNE  stepsone4
 
-done4:
+stepsdone4:
 even4:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all4
@@ -4492,7 +4492,7 @@ started2:
 	SHRQ    $0x01, CX
 	JEQ     even2
 	SUBQ    $0x00000002, CX
-	JLT     rest2
+	JLT     stepsrest2
 	PCALIGN $0x40
 
 steps2:
@@ -4531,11 +4531,11 @@ steps2:
 	SUBQ $0x00000002, CX
 	JGE  steps2
 
-rest2:
+stepsrest2:
 	ADDQ $0x00000002, CX
-	JEQ  done2
+	JEQ  stepsdone2
 
-one2:
+stepsone2:
 	VMOVUPS    (SI), Z2
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -4554,9 +4554,9 @@ one2:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one2
+	JNE  stepsone2
 
-done2:
+stepsdone2:
 even2:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all2
@@ -4619,7 +4619,7 @@ started1:
 	SHRQ    $0x01, CX
 	JEQ     even1
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -4644,11 +4644,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS    (SI), Z1
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -4660,9 +4660,9 @@ one1:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 even1:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all1
@@ -4757,7 +4757,7 @@ started4:
 	SHRQ    $0x01, CX
 	JEQ     even4
 	SUBQ    $0x00000002, CX
-	JLT     rest4
+	JLT     stepsrest4
 	PCALIGN $0x40
 
 steps4:
@@ -4834,11 +4834,11 @@ steps4:
 	SUBQ $0x00000002, CX
 	JGE  steps4
 
-rest4:
+stepsrest4:
 	ADDQ $0x00000002, CX
-	JEQ  done4
+	JEQ  stepsdone4
 
-one4:
+stepsone4:
 	VMOVUPS    (SI), Z8
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -4876,9 +4876,9 @@ one4:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one4
+	JNE  stepsone4
 
-done4:
+stepsdone4:
 even4:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all4
@@ -4981,7 +4981,7 @@ started2:
 	SHRQ    $0x01, CX
 	JEQ     even2
 	SUBQ    $0x00000002, CX
-	JLT     rest2
+	JLT     stepsrest2
 	PCALIGN $0x40
 
 steps2:
@@ -5026,11 +5026,11 @@ steps2:
 	SUBQ $0x00000002, CX
 	JGE  steps2
 
-rest2:
+stepsrest2:
 	ADDQ $0x00000002, CX
-	JEQ  done2
+	JEQ  stepsdone2
 
-one2:
+stepsone2:
 	VMOVUPS    (SI), Z4
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -5052,9 +5052,9 @@ one2:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one2
+	JNE  stepsone2
 
-done2:
+stepsdone2:
 even2:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all2
@@ -5129,7 +5129,7 @@ started1:
 	SHRQ    $0x01, CX
 	JEQ     even1
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -5158,11 +5158,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS    (SI), Z2
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -5176,9 +5176,9 @@ one1:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 even1:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all1
@@ -5460,7 +5460,7 @@ started2:
 	SHRQ    $0x01, CX
 	JEQ     even2
 	SUBQ    $0x00000002, CX
-	JLT     rest2
+	JLT     stepsrest2
 	PCALIGN $0x40
 
 steps2:
@@ -5511,11 +5511,11 @@ steps2:
 	SUBQ $0x00000002, CX
 	JGE  steps2
 
-rest2:
+stepsrest2:
 	ADDQ $0x00000002, CX
-	JEQ  done2
+	JEQ  stepsdone2
 
-one2:
+stepsone2:
 	VMOVUPS    (SI), Z6
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -5540,9 +5540,9 @@ one2:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one2
+	JNE  stepsone2
 
-done2:
+stepsdone2:
 even2:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all2
@@ -5629,7 +5629,7 @@ started1:
 	SHRQ    $0x01, CX
 	JEQ     even1
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -5662,11 +5662,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS    (SI), Z3
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -5682,9 +5682,9 @@ one1:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 even1:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all1
@@ -6010,7 +6010,7 @@ started2:
 	SHRQ    $0x01, CX
 	JEQ     even2
 	SUBQ    $0x00000002, CX
-	JLT     rest2
+	JLT     stepsrest2
 	PCALIGN $0x40
 
 steps2:
@@ -6067,11 +6067,11 @@ steps2:
 	SUBQ $0x00000002, CX
 	JGE  steps2
 
-rest2:
+stepsrest2:
 	ADDQ $0x00000002, CX
-	JEQ  done2
+	JEQ  stepsdone2
 
-one2:
+stepsone2:
 	VMOVUPS    (SI), Z8
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -6099,9 +6099,9 @@ one2:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one2
+	JNE  stepsone2
 
-done2:
+stepsdone2:
 even2:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all2
@@ -6200,7 +6200,7 @@ started1:
 	SHRQ    $0x01, CX
 	JEQ     even1
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -6237,11 +6237,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS    (SI), Z4
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -6259,9 +6259,9 @@ one1:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 even1:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all1
@@ -6631,7 +6631,7 @@ started2:
 	SHRQ    $0x01, CX
 	JEQ     even2
 	SUBQ    $0x00000002, CX
-	JLT     rest2
+	JLT     stepsrest2
 	PCALIGN $0x40
 
 steps2:
@@ -6694,11 +6694,11 @@ steps2:
 	SUBQ $0x00000002, CX
 	JGE  steps2
 
-rest2:
+stepsrest2:
 	ADDQ $0x00000002, CX
-	JEQ  done2
+	JEQ  stepsdone2
 
-one2:
+stepsone2:
 	VMOVUPS    (SI), Z10
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -6729,9 +6729,9 @@ one2:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one2
+	JNE  stepsone2
 
-done2:
+stepsdone2:
 even2:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all2
@@ -6842,7 +6842,7 @@ started1:
 	SHRQ    $0x01, CX
 	JEQ     even1
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -6883,11 +6883,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS    (SI), Z5
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -6907,9 +6907,9 @@ one1:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 even1:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all1
@@ -7482,7 +7482,7 @@ started1:
 	SHRQ    $0x01, CX
 	JEQ     even1
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -7527,11 +7527,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS    (SI), Z6
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -7553,9 +7553,9 @@ one1:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 even1:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all1
@@ -7872,7 +7872,7 @@ started1:
 	SHRQ    $0x01, CX
 	JEQ     even1
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -7921,11 +7921,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS    (SI), Z7
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -7949,9 +7949,9 @@ one1:
 	ADDQ $0x00000004, AX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 even1:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all1
@@ -8300,7 +8300,7 @@ started1:
 	SHRQ    $0x01, CX
 	JEQ     even1
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -8354,11 +8354,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS    (SI), Z8
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -8385,9 +8385,9 @@ one1:
 	ADDQ $0x00000004, BX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 even1:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all1
@@ -8785,7 +8785,7 @@ started1:
 	SHRQ    $0x01, CX
 	JEQ     even1
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -8847,11 +8847,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS    (SI), Z10
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -8882,9 +8882,9 @@ one1:
 	ADDQ $0x00000004, BX
 	ADDQ $0x00000080, SI
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 even1:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all1
@@ -9811,7 +9811,7 @@ started1:
 	SHRQ    $0x01, CX
 	JEQ     even1
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -9868,11 +9868,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS    (SI), Z8
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -9901,9 +9901,9 @@ one1:
 	ADDQ $0x00000080, SI
 	ADDQ $0x00000040, R11
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 even1:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all1
@@ -10308,7 +10308,7 @@ started1:
 	SHRQ    $0x01, CX
 	JEQ     even1
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -10373,11 +10373,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS    (SI), Z10
 	VMOVUPS    64(SI), Z31
 	PREFETCHT1 4096(SI)
@@ -10410,9 +10410,9 @@ one1:
 	ADDQ $0x00000080, SI
 	ADDQ $0x00000040, R11
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 even1:
 	TESTQ   $0x00000001, 56(DI)
 	JEQ     all1
@@ -12291,7 +12291,7 @@ started4:
 seg4:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest4
+	JLT     stepsrest4
 	PCALIGN $0x40
 
 steps4:
@@ -12336,11 +12336,11 @@ steps4:
 	SUBQ $0x00000004, CX
 	JGE  steps4
 
-rest4:
+stepsrest4:
 	ADDQ $0x00000004, CX
-	JEQ  done4
+	JEQ  stepsdone4
 
-one4:
+stepsone4:
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
 	VMOVUPS      128(BX), Z6
@@ -12353,9 +12353,9 @@ one4:
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one4
+	JNE  stepsone4
 
-done4:
+stepsdone4:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
@@ -12401,7 +12401,7 @@ started2:
 seg2:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest2
+	JLT     stepsrest2
 	PCALIGN $0x40
 
 steps2:
@@ -12430,11 +12430,11 @@ steps2:
 	SUBQ $0x00000004, CX
 	JGE  steps2
 
-rest2:
+stepsrest2:
 	ADDQ $0x00000004, CX
-	JEQ  done2
+	JEQ  stepsdone2
 
-one2:
+stepsone2:
 	VMOVUPS      (BX), Z2
 	VMOVUPS      64(BX), Z3
 	VBROADCASTSS (AX), Z30
@@ -12443,9 +12443,9 @@ one2:
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one2
+	JNE  stepsone2
 
-done2:
+stepsdone2:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
@@ -12482,7 +12482,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -12503,20 +12503,20 @@ steps1:
 	SUBQ $0x00000004, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000004, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (BX), Z1
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ef262; WORD $0xc152 // VDPBF16PS Z1, Z30, Z0
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
@@ -12591,7 +12591,7 @@ started4:
 seg4:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest4
+	JLT     stepsrest4
 	PCALIGN $0x40
 
 steps4:
@@ -12628,11 +12628,11 @@ steps4:
 	SUBQ $0x00000002, CX
 	JGE  steps4
 
-rest4:
+stepsrest4:
 	ADDQ $0x00000002, CX
-	JEQ  done4
+	JEQ  stepsdone4
 
-one4:
+stepsone4:
 	VMOVUPS      (BX), Z8
 	VMOVUPS      64(BX), Z9
 	VMOVUPS      128(BX), Z10
@@ -12650,9 +12650,9 @@ one4:
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one4
+	JNE  stepsone4
 
-done4:
+stepsdone4:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
@@ -12706,7 +12706,7 @@ started2:
 seg2:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest2
+	JLT     stepsrest2
 	PCALIGN $0x40
 
 steps2:
@@ -12747,11 +12747,11 @@ steps2:
 	SUBQ $0x00000004, CX
 	JGE  steps2
 
-rest2:
+stepsrest2:
 	ADDQ $0x00000004, CX
-	JEQ  done2
+	JEQ  stepsdone2
 
-one2:
+stepsone2:
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
 	VBROADCASTSS (AX), Z30
@@ -12763,9 +12763,9 @@ one2:
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one2
+	JNE  stepsone2
 
-done2:
+stepsdone2:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
@@ -12806,7 +12806,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -12835,11 +12835,11 @@ steps1:
 	SUBQ $0x00000004, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000004, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (BX), Z2
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ef262; WORD $0xc252 // VDPBF16PS Z2, Z30, Z0
@@ -12848,9 +12848,9 @@ one1:
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
@@ -13020,7 +13020,7 @@ started2:
 seg2:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest2
+	JLT     stepsrest2
 	PCALIGN $0x40
 
 steps2:
@@ -13051,11 +13051,11 @@ steps2:
 	SUBQ $0x00000002, CX
 	JGE  steps2
 
-rest2:
+stepsrest2:
 	ADDQ $0x00000002, CX
-	JEQ  done2
+	JEQ  stepsdone2
 
-one2:
+stepsone2:
 	VMOVUPS      (BX), Z6
 	VMOVUPS      64(BX), Z7
 	VBROADCASTSS (AX), Z30
@@ -13070,9 +13070,9 @@ one2:
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one2
+	JNE  stepsone2
 
-done2:
+stepsdone2:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
@@ -13117,7 +13117,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -13154,11 +13154,11 @@ steps1:
 	SUBQ $0x00000004, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000004, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (BX), Z3
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ef262; WORD $0xc352 // VDPBF16PS Z3, Z30, Z0
@@ -13169,9 +13169,9 @@ one1:
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
@@ -13363,7 +13363,7 @@ started2:
 seg2:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest2
+	JLT     stepsrest2
 	PCALIGN $0x40
 
 steps2:
@@ -13400,11 +13400,11 @@ steps2:
 	SUBQ $0x00000002, CX
 	JGE  steps2
 
-rest2:
+stepsrest2:
 	ADDQ $0x00000002, CX
-	JEQ  done2
+	JEQ  stepsdone2
 
-one2:
+stepsone2:
 	VMOVUPS      (BX), Z8
 	VMOVUPS      64(BX), Z9
 	VBROADCASTSS (AX), Z30
@@ -13422,9 +13422,9 @@ one2:
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one2
+	JNE  stepsone2
 
-done2:
+stepsdone2:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
@@ -13473,7 +13473,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -13518,11 +13518,11 @@ steps1:
 	SUBQ $0x00000004, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000004, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (BX), Z4
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ef262; WORD $0xc452 // VDPBF16PS Z4, Z30, Z0
@@ -13535,9 +13535,9 @@ one1:
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
@@ -13751,7 +13751,7 @@ started2:
 seg2:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest2
+	JLT     stepsrest2
 	PCALIGN $0x40
 
 steps2:
@@ -13794,11 +13794,11 @@ steps2:
 	SUBQ $0x00000002, CX
 	JGE  steps2
 
-rest2:
+stepsrest2:
 	ADDQ $0x00000002, CX
-	JEQ  done2
+	JEQ  stepsdone2
 
-one2:
+stepsone2:
 	VMOVUPS      (BX), Z10
 	VMOVUPS      64(BX), Z11
 	VBROADCASTSS (AX), Z30
@@ -13819,9 +13819,9 @@ one2:
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one2
+	JNE  stepsone2
 
-done2:
+stepsdone2:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
@@ -13874,7 +13874,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000004, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -13927,11 +13927,11 @@ steps1:
 	SUBQ $0x00000004, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000004, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (BX), Z5
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ef262; WORD $0xc552 // VDPBF16PS Z5, Z30, Z0
@@ -13946,9 +13946,9 @@ one1:
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
@@ -14266,7 +14266,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -14301,11 +14301,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (BX), Z6
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ef262; WORD $0xc652 // VDPBF16PS Z6, Z30, Z0
@@ -14322,9 +14322,9 @@ one1:
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
@@ -14503,7 +14503,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -14542,11 +14542,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (BX), Z7
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ef262; WORD $0xc752 // VDPBF16PS Z7, Z30, Z0
@@ -14565,9 +14565,9 @@ one1:
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
@@ -14758,7 +14758,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -14801,11 +14801,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (BX), Z8
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ed262; WORD $0xc052 // VDPBF16PS Z8, Z30, Z0
@@ -14826,9 +14826,9 @@ one1:
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11
@@ -15042,7 +15042,7 @@ started1:
 seg1:
 	MOVQ    56(DI), CX
 	SUBQ    $0x00000002, CX
-	JLT     rest1
+	JLT     stepsrest1
 	PCALIGN $0x40
 
 steps1:
@@ -15093,11 +15093,11 @@ steps1:
 	SUBQ $0x00000002, CX
 	JGE  steps1
 
-rest1:
+stepsrest1:
 	ADDQ $0x00000002, CX
-	JEQ  done1
+	JEQ  stepsdone1
 
-one1:
+stepsone1:
 	VMOVUPS      (BX), Z10
 	VBROADCASTSS (AX), Z30
 	LONG $0x400ed262; WORD $0xc252 // VDPBF16PS Z10, Z30, Z0
@@ -15122,9 +15122,9 @@ one1:
 	ADDQ R8, AX
 	ADDQ R10, BX
 	DECQ CX
-	JNE  one1
+	JNE  stepsone1
 
-done1:
+stepsdone1:
 	ADDQ    40(DI), AX
 	ADDQ    48(DI), BX
 	DECQ    R11

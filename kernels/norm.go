@@ -69,10 +69,9 @@ func (n *ImageNorm) span(distances ...int) (rows, pixels int) {
 	return rows, rows * n.W
 }
 
-// NormSums stores in Sum and Inner the sums over the pixels, row after row, of a
-// channel of Y and of its products with X, in float64: the products are exact. X
-// and Y may be the same.
-func NormSums(n *ImageNorm) {
+// startSums checks the images X and Y and the sums, clears these, and reports whether there
+// are pixels.
+func (n *ImageNorm) startSums() bool {
 	n.image(n.X, n.XRow)
 	n.image(n.Y, n.YRow)
 	if len(n.Sum) < n.C || len(n.Inner) < n.C {
@@ -80,7 +79,14 @@ func NormSums(n *ImageNorm) {
 	}
 	clear(n.Sum[:n.C])
 	clear(n.Inner[:n.C])
-	if n.empty() {
+	return !n.empty()
+}
+
+// NormSums stores in Sum and Inner the sums over the pixels, row after row, of a
+// channel of Y and of its products with X, in float64: the products are exact. X
+// and Y may be the same.
+func NormSums(n *ImageNorm) {
+	if !n.startSums() {
 		return
 	}
 	n.rows(n.X, n.XRow, raceRead[float32])
@@ -110,14 +116,10 @@ func callNormMoments(n *ImageNorm, y, rows int) {
 // swish, by the slope of that at Value*x + Shift, every operation rounded, and then does what
 // NormSums does.
 func NormSlopeSums(n *ImageNorm) {
-	n.image(n.X, n.XRow)
-	n.image(n.Y, n.YRow)
-	if len(n.Sum) < n.C || len(n.Inner) < n.C || len(n.Value) < n.C || len(n.Shift) < n.C {
+	if len(n.Value) < n.C || len(n.Shift) < n.C {
 		panic(msgNorm)
 	}
-	clear(n.Sum[:n.C])
-	clear(n.Inner[:n.C])
-	if n.empty() {
+	if !n.startSums() {
 		return
 	}
 	n.rows(n.X, n.XRow, raceRead[float32])

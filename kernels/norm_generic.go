@@ -88,8 +88,9 @@ func normForwardGeneric(y, x, value, shift *float32, channels, pixels, relu int)
 
 func normSwishGeneric(y, x, value, shift *float32, channels, pixels int) {
 	normForwardGeneric(y, x, value, shift, channels, pixels, 0)
-	for i, v := range unsafe.Slice(y, channels*Width*pixels) {
-		unsafe.Slice(y, channels*Width*pixels)[i], _ = hardSwish32(v, 0)
+	out := unsafe.Slice(y, channels*Width*pixels)
+	for i, v := range out {
+		out[i], _ = hardSwish32(v, 0)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // Offsets in nnArgs.
@@ -120,7 +122,7 @@ func nnPairs(t tile) {
 	MOVQ(tmp, Mem{Base: args, Disp: nnSegsLeft})
 	Label(t.label("seg"))
 	MOVQ(Mem{Base: args, Disp: nnK}, kc)
-	t.loop(kc, t.unroll(), func(steps int) {
+	level.Loop(t.label, "steps", kc, t.unroll(), func(steps int) {
 		for s := range steps {
 			t.step(func(i int) Mem { return rowOf(i).Offset(4 * s) }, func(p int) Mem { return panelOf(p).Offset(64 * s) })
 		}
@@ -156,7 +158,7 @@ func nnFloats(t tile, of factor) {
 	MOVQ(Mem{Base: args, Disp: nnK}, kc)
 	SHRQ(Imm(1), kc)
 	JEQ(LabelRef(even))
-	t.loop(kc, min(t.unroll(), 2), func(steps int) {
+	level.Loop(t.label, "steps", kc, min(t.unroll(), 2), func(steps int) {
 		for s := range steps {
 			t.roundStep(func(i int) Mem { return rowOf(i).Offset(4 * s) }, func(p int) Mem { return panelOf(p).Offset(128 * s) }, keep(s), false)
 		}

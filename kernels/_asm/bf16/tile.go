@@ -98,44 +98,8 @@ func (t tile) zero() {
 // label returns a label that is unique in the function.
 func (t tile) label(name string) string { return fmt.Sprintf("%s%d", name, t.panels) }
 
-// unroll returns how many steps of a loop are written out, as in _asm/gemm.
-func (t tile) unroll() int {
-	switch n := t.rows * t.panels; {
-	case n < 6:
-		return 4
-	case n < 12:
-		return 2
-	}
-	return 1
-}
-
-// loop repeats body, which does unroll steps when told so and one otherwise, as often as counter says (at least once).
-func (t tile) loop(counter reg.GPPhysical, unroll int, body func(steps int)) {
-	main, rest, one, done := t.label("steps"), t.label("rest"), t.label("one"), t.label("done")
-	if unroll == 1 {
-		level.Align()
-		Label(main)
-		body(1)
-		DECQ(counter)
-		JNE(LabelRef(main))
-		return
-	}
-	SUBQ(U32(uint32(unroll)), counter)
-	JLT(LabelRef(rest))
-	level.Align()
-	Label(main)
-	body(unroll)
-	SUBQ(U32(uint32(unroll)), counter)
-	JGE(LabelRef(main))
-	Label(rest)
-	ADDQ(U32(uint32(unroll)), counter)
-	JEQ(LabelRef(done))
-	Label(one)
-	body(1)
-	DECQ(counter)
-	JNE(LabelRef(one))
-	Label(done)
-}
+// unroll returns how many steps of a loop are written out.
+func (t tile) unroll() int { return level.Unroll(t.rows * t.panels) }
 
 // times adds n times a distance to a pointer.
 func times(n int, distance Op, pointer reg.GPPhysical) {

@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // Offsets in tnArgs.
@@ -71,7 +73,7 @@ func tnGroup(t tile) {
 	MOVQ(Mem{Base: args, Disp: tnSegs}, segs)
 	Label(t.label("seg"))
 	MOVQ(Mem{Base: args, Disp: tnM}, kc)
-	t.loop(kc, t.unroll(), func(steps int) {
+	level.Loop(t.label, "steps", kc, t.unroll(), func(steps int) {
 		for s := range steps {
 			t.step(
 				func(i int) Mem { return stepOf(a0, lda, lda3, s).Offset(4 * i) },

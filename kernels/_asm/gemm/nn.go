@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // Offsets in nnArgs.
@@ -117,7 +119,7 @@ func nnPass(t tile, fetch int) {
 	MOVQ(tmp, Mem{Base: args, Disp: nnSegsLeft})
 	Label(t.label("seg"))
 	MOVQ(Mem{Base: args, Disp: nnK}, kc)
-	t.loop("k", kc, t.unroll(), func(steps int) {
+	level.Loop(t.label, "k", kc, t.unroll(), func(steps int) {
 		for s := range steps {
 			if steps > 1 && t.prefetches(t.rows) {
 				for range fetch {

@@ -161,42 +161,10 @@ func (t tile) zero() {
 // label returns a label that is unique in the function.
 func (t tile) label(name string) string { return fmt.Sprintf("%s%dx%d", name, t.panels, t.first) }
 
-// unroll returns how many steps of a loop are written out: enough for multiply-adds to hide what the loop itself does, and no more, since
-// a tile that has many needs none.
+// unroll returns how many steps of a loop are written out.
 func (t tile) unroll() int {
-	switch n := t.rows * t.vecs(); {
-	case !t.zmm, n < 6:
+	if !t.zmm {
 		return 4
-	case n < 12:
-		return 2
 	}
-	return 1
-}
-
-// loop repeats body, which handles unroll consecutive steps when told so and one otherwise, as often as counter says (at least once).
-func (t tile) loop(name string, counter reg.GPPhysical, unroll int, body func(steps int)) {
-	main, rest, one, done := t.label(name), t.label(name+"rest"), t.label(name+"one"), t.label(name+"done")
-	if unroll == 1 {
-		level.Align()
-		Label(main)
-		body(1)
-		DECQ(counter)
-		JNE(LabelRef(main))
-		return
-	}
-	SUBQ(U32(uint32(unroll)), counter)
-	JLT(LabelRef(rest))
-	level.Align()
-	Label(main)
-	body(unroll)
-	SUBQ(U32(uint32(unroll)), counter)
-	JGE(LabelRef(main))
-	Label(rest)
-	ADDQ(U32(uint32(unroll)), counter)
-	JEQ(LabelRef(done))
-	Label(one)
-	body(1)
-	DECQ(counter)
-	JNE(LabelRef(one))
-	Label(done)
+	return level.Unroll(t.rows * t.vecs())
 }

@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // Offsets in tsArgs.
@@ -90,7 +92,7 @@ func tsGroup(t tile) {
 	if t.pairs {
 		most, lines = 2, 2
 	}
-	t.loop("m", kc, most, func(steps int) {
+	level.Loop(t.label, "m", kc, most, func(steps int) {
 		if t.spreads() && steps == most {
 			t.fetch("with", lines*steps)
 		}

@@ -79,10 +79,22 @@ func sums(v isa) {
 	v.End()
 }
 
-// moments keeps the sums of 16 channels and of their squares in registers while it goes over the pixels.
+// moments sums 16 channels and their squares.
 func moments(v isa) {
 	v.Text("normMoments", "(sum, inner *float64, x *float32, channels, rows, pixels, next int)", "is a loop of normTable.")
-	sum, inner, a, channels, next := Integer("sum"), Integer("inner"), Integer("x"), Integer("channels"), Integer("next")
+	sum, inner, a := Integer("sum"), Integer("inner"), Integer("x")
+	v.overPixels(sum, inner, a, true, func(x Mem, sum, inner reg.VecVirtual) {
+		p := v.Vec()
+		VCVTPS2PD(x, p)
+		VADDPD(p, sum, sum)
+		VFMADD231PD(p, p, inner)
+	})
+}
+
+// overPixels keeps two float64 of each of 16 channels in registers while it goes over the pixels of x,
+// and stores the first, and the second too if keep.
+func (v isa) overPixels(one, two, a reg.GPVirtual, keep bool, body func(x Mem, one, two reg.VecVirtual)) {
+	channels, next := Integer("channels"), Integer("next")
 	pixel := GP64()
 	MOVQ(channels, pixel)
 	SHLQ(Imm(6), pixel)
@@ -90,7 +102,7 @@ func moments(v isa) {
 	Label("channel")
 	first, other := make([]reg.VecVirtual, parts), make([]reg.VecVirtual, parts)
 	for i := range parts {
-		first[i], other[i] = v.Load(Mem{Base: sum, Disp: i * v.Bytes()}), v.Load(Mem{Base: inner, Disp: i * v.Bytes()})
+		first[i], other[i] = v.Load(Mem{Base: one, Disp: i * v.Bytes()}), v.Load(Mem{Base: two, Disp: i * v.Bytes()})
 	}
 	x, rows, count := GP64(), Integer("rows"), GP64()
 	MOVQ(a, x)
@@ -98,10 +110,7 @@ func moments(v isa) {
 	Load(Param("pixels"), count)
 	Label("pixel")
 	for i := range parts {
-		p := v.Vec()
-		VCVTPS2PD(Mem{Base: x, Disp: i * v.Bytes() / 2}, p)
-		VADDPD(p, first[i], first[i])
-		VFMADD231PD(p, p, other[i])
+		body(Mem{Base: x, Disp: i * v.Bytes() / 2}, first[i], other[i])
 	}
 	ADDQ(pixel, x)
 	DECQ(count)
@@ -110,11 +119,13 @@ func moments(v isa) {
 	DECQ(rows)
 	JNE(LabelRef("row"))
 	for i := range parts {
-		VMOVUPS(first[i], Mem{Base: sum, Disp: i * v.Bytes()})
-		VMOVUPS(other[i], Mem{Base: inner, Disp: i * v.Bytes()})
+		VMOVUPS(first[i], Mem{Base: one, Disp: i * v.Bytes()})
+		if keep {
+			VMOVUPS(other[i], Mem{Base: two, Disp: i * v.Bytes()})
+		}
 	}
-	ADDQ(Imm(128), sum)
-	ADDQ(Imm(128), inner)
+	ADDQ(Imm(128), one)
+	ADDQ(Imm(128), two)
 	ADDQ(Imm(64), a)
 	DECQ(channels)
 	JNE(LabelRef("channel"))
@@ -248,46 +259,17 @@ func swish(v isa) {
 	})
 }
 
-// squares keeps the sums and the means of 16 channels in registers while it goes over the pixels.
+// squares sums the squares of what 16 channels are away from their means.
 func squares(v isa) {
 	v.Text("normSquares", "(inner, mean *float64, x *float32, channels, rows, pixels, next int)", "is a loop of normTable.")
-	inner, mean, a, channels, next := Integer("inner"), Integer("mean"), Integer("x"), Integer("channels"), Integer("next")
-	pixel := GP64()
-	MOVQ(channels, pixel)
-	SHLQ(Imm(6), pixel)
-	parts := 128 / v.Bytes() // registers for 16 float64
-	Label("channel")
-	sums, means := make([]reg.VecVirtual, parts), make([]reg.VecVirtual, parts)
-	for i := range parts {
-		sums[i], means[i] = v.Load(Mem{Base: inner, Disp: i * v.Bytes()}), v.Load(Mem{Base: mean, Disp: i * v.Bytes()})
-	}
-	x, rows, count := GP64(), Integer("rows"), GP64()
-	MOVQ(a, x)
-	Label("row")
-	Load(Param("pixels"), count)
-	Label("pixel")
-	for i := range parts {
+	inner, mean, a := Integer("inner"), Integer("mean"), Integer("x")
+	v.overPixels(inner, mean, a, false, func(x Mem, sum, mean reg.VecVirtual) {
 		d := v.Vec()
-		VCVTPS2PD(Mem{Base: x, Disp: i * v.Bytes() / 2}, d)
-		VSUBPD(means[i], d, d)
+		VCVTPS2PD(x, d)
+		VSUBPD(mean, d, d)
 		VMULPD(d, d, d)
-		VADDPD(d, sums[i], sums[i])
-	}
-	ADDQ(pixel, x)
-	DECQ(count)
-	JNE(LabelRef("pixel"))
-	ADDQ(next, x)
-	DECQ(rows)
-	JNE(LabelRef("row"))
-	for i := range parts {
-		VMOVUPS(sums[i], Mem{Base: inner, Disp: i * v.Bytes()})
-	}
-	ADDQ(Imm(128), inner)
-	ADDQ(Imm(128), mean)
-	ADDQ(Imm(64), a)
-	DECQ(channels)
-	JNE(LabelRef("channel"))
-	v.End()
+		VADDPD(d, sum, sum)
+	})
 }
 
 // each goes over the pixels of images and their channels. at gives the channel's place in a pixel, or in a row of all channels.
