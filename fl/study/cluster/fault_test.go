@@ -227,7 +227,9 @@ func TestFaultLyingWorker(t *testing.T) {
 	r := newRun(t, func() study.Setup { return tinyStudy(t) })
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	liar := r.worker(ctx, func(o *levers) {
+	lies, end := context.WithCancel(ctx)
+	defer end()
+	liar := r.worker(lies, func(o *levers) {
 		o.slow = 20 * time.Millisecond
 		o.change = func(record []byte) []byte { return bytes.Replace(record, []byte(`"steps":`), []byte(`"steps":1`), 1) }
 	})
@@ -236,6 +238,7 @@ func TestFaultLyingWorker(t *testing.T) {
 		if round == 3 {
 			honest = r.worker(ctx, nil)
 			r.loses(func(*workerHandle) bool { return true })
+			end() // or it would train its trial again, as long as nobody else has joined
 		}
 	}
 	_, err := r.tune(t.Context())
