@@ -21,6 +21,7 @@ type Description struct {
 	Multi         bool // it takes several objectives
 	Constraints   bool // it takes constraints
 	Priors        bool // it takes trials of finished studies
+	NeedsPriors   bool // it suggests nothing without such trials that ran all their rounds, see Prior.Whole
 	Conditions    bool // it takes dimensions with a condition, see Dim.When
 	Local         bool // it may have clients train by themselves, see LocalSearch
 

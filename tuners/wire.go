@@ -188,7 +188,7 @@ func descriptionToWire(d Description) *tunerv1.DescribeReply {
 	w := &tunerv1.DescribeReply{
 		Name: d.Name, Version: d.Version, Doc: d.Doc,
 		Trials: d.Trials, Rounds: d.Rounds, Tables: d.Tables, Architectures: d.Architectures, Fork: d.Fork, Prepare: d.Prepare, Free: d.Free, Seconds: d.Seconds, Jobs: d.Jobs,
-		Multi: d.Multi, Constraints: d.Constraints, Priors: d.Priors, Conditions: d.Conditions, Local: d.Local,
+		Multi: d.Multi, Constraints: d.Constraints, Priors: d.Priors, NeedsPriors: d.NeedsPriors, Conditions: d.Conditions, Local: d.Local,
 		Controls: d.Controls, Adds: dimsToWire(d.Adds), Probes: d.Probes, Scalars: d.Scalars,
 	}
 	for _, o := range d.Options {
@@ -206,7 +206,7 @@ func descriptionFromWire(w *tunerv1.DescribeReply) (Description, error) {
 		Name: w.GetName(), Version: w.GetVersion(), Doc: w.GetDoc(),
 		Trials: w.GetTrials(), Rounds: w.GetRounds(), Tables: w.GetTables(), Architectures: w.GetArchitectures(),
 		Fork: w.GetFork(), Prepare: w.GetPrepare(), Free: w.GetFree(), Seconds: w.GetSeconds(), Jobs: w.GetJobs(),
-		Multi: w.GetMulti(), Constraints: w.GetConstraints(), Priors: w.GetPriors(), Conditions: w.GetConditions(), Local: w.GetLocal(),
+		Multi: w.GetMulti(), Constraints: w.GetConstraints(), Priors: w.GetPriors(), NeedsPriors: w.GetNeedsPriors(), Conditions: w.GetConditions(), Local: w.GetLocal(),
 		Controls: w.GetControls(), Adds: adds, Probes: w.GetProbes(), Scalars: w.GetScalars(),
 	}
 	for _, o := range w.GetOptions() {

@@ -20,8 +20,9 @@ import (
 func TestLostClientsOfEveryMethod(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	probes := []string{"val_error_before", "val_loss_after", "delta_norm", "seconds_simulated", "sign_agreement"}
-	fewer := 0
+	fewer, tested := 0, 0
 	forEachMethod(t, func(t *testing.T, m fl.Method) {
+		tested++
 		model := modelOf(t, m, fed)
 		train := func(seed uint64, also ...string) (string, int64) {
 			draw := rand.New(rand.NewPCG(seed, 7))
@@ -70,7 +71,7 @@ func TestLostClientsOfEveryMethod(t *testing.T) {
 			}
 		}
 	})
-	if fewer < 5 {
+	if tested == len(fl.Methods()) && fewer < 5 { // not of those alone that -run names
 		t.Errorf("in %d trainings only is somebody given up", fewer)
 	}
 }

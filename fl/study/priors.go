@@ -36,7 +36,7 @@ func warmStart(p *record.Priors) *WarmStart {
 func (d *driver) priors(ctx context.Context, about tuners.Description) (*record.Priors, error) {
 	c := &d.setup.Config
 	switch {
-	case len(c.Tuner.From) == 0 && about.Name == needy:
+	case len(c.Tuner.From) == 0 && about.NeedsPriors:
 		return nil, &key.Error{Key: "tuner.from", Problem: fmt.Sprintf(": tuner %s trains what finished studies of other data found best; list their directories, such as [\"studies/other\"]", about.Name)}
 	case len(c.Tuner.From) == 0:
 		return nil, nil
@@ -51,14 +51,11 @@ func (d *driver) priors(ctx context.Context, about tuners.Description) (*record.
 			return nil, &key.Error{Key: "tuner.from", Problem: fmt.Sprintf(": %v", err)}
 		}
 	}
-	if about.Name == needy && !slices.ContainsFunc(p.Priors, func(p tuners.Prior) bool { return p.Whole }) {
+	if about.NeedsPriors && !slices.ContainsFunc(p.Priors, func(p tuners.Prior) bool { return p.Whole }) {
 		return nil, &key.Error{Key: "tuner.from", Problem: fmt.Sprintf(": none of %d trials that ran all their rounds has a point of this space and the objectives' values; record studies with the same space", p.Trials+p.Dropped)}
 	}
 	return p, nil
 }
-
-// needy is the built-in tuner that trains nothing but what finished studies found.
-const needy = "proxy"
 
 // mostPriors bounds the rungs that are handed to a tuner, which receives them in one message.
 const mostPriors = 20_000

@@ -30,6 +30,7 @@ var Tuner = options.Tuner[int]{About: tuners.Description{
 	Architectures: true,
 	Conditions:    true,
 	Priors:        true,
+	NeedsPriors:   true,
 }, Plan: trials, Study: open}
 
 func trials(r *options.Reader, req tuners.ValidateRequest) int {

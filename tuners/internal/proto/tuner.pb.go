@@ -846,18 +846,19 @@ type DescribeReply struct {
 	Architectures bool                    `protobuf:"varint,8,opt,name=architectures,proto3" json:"architectures,omitempty"` // a model's choices join the space as dimensions client.arch.NAME
 	Fork          bool                    `protobuf:"varint,9,opt,name=fork,proto3" json:"fork,omitempty"`
 	Prepare       bool                    `protobuf:"varint,10,opt,name=prepare,proto3" json:"prepare,omitempty"`
-	Controls      []string                `protobuf:"bytes,11,rep,name=controls,proto3" json:"controls,omitempty"`        // params that it sets per round; "client.*" takes every name with the prefix
-	Adds          []*Dim                  `protobuf:"bytes,12,rep,name=adds,proto3" json:"adds,omitempty"`                // dimensions of its own
-	Probes        []string                `protobuf:"bytes,13,rep,name=probes,proto3" json:"probes,omitempty"`            // per-slot probes that it can use
-	Scalars       []string                `protobuf:"bytes,14,rep,name=scalars,proto3" json:"scalars,omitempty"`          // "examples_train", "examples_val", "client_key"
-	Free          bool                    `protobuf:"varint,15,opt,name=free,proto3" json:"free,omitempty"`               // its plans may leave the space, which then only says where trials start
-	Seconds       bool                    `protobuf:"varint,16,opt,name=seconds,proto3" json:"seconds,omitempty"`         // takes budgets in simulated seconds and in updates
-	Multi         bool                    `protobuf:"varint,17,opt,name=multi,proto3" json:"multi,omitempty"`             // takes several objectives
-	Constraints   bool                    `protobuf:"varint,18,opt,name=constraints,proto3" json:"constraints,omitempty"` // takes constraints
-	Priors        bool                    `protobuf:"varint,19,opt,name=priors,proto3" json:"priors,omitempty"`           // takes trials of finished studies
-	Conditions    bool                    `protobuf:"varint,20,opt,name=conditions,proto3" json:"conditions,omitempty"`   // takes dimensions with a condition
-	Jobs          bool                    `protobuf:"varint,21,opt,name=jobs,proto3" json:"jobs,omitempty"`               // as a client tuner it follows jobs from one round to another, see Job
-	Local         bool                    `protobuf:"varint,22,opt,name=local,proto3" json:"local,omitempty"`             // its decisions may be LOCAL
+	Controls      []string                `protobuf:"bytes,11,rep,name=controls,proto3" json:"controls,omitempty"`                           // params that it sets per round; "client.*" takes every name with the prefix
+	Adds          []*Dim                  `protobuf:"bytes,12,rep,name=adds,proto3" json:"adds,omitempty"`                                   // dimensions of its own
+	Probes        []string                `protobuf:"bytes,13,rep,name=probes,proto3" json:"probes,omitempty"`                               // per-slot probes that it can use
+	Scalars       []string                `protobuf:"bytes,14,rep,name=scalars,proto3" json:"scalars,omitempty"`                             // "examples_train", "examples_val", "client_key"
+	Free          bool                    `protobuf:"varint,15,opt,name=free,proto3" json:"free,omitempty"`                                  // its plans may leave the space, which then only says where trials start
+	Seconds       bool                    `protobuf:"varint,16,opt,name=seconds,proto3" json:"seconds,omitempty"`                            // takes budgets in simulated seconds and in updates
+	Multi         bool                    `protobuf:"varint,17,opt,name=multi,proto3" json:"multi,omitempty"`                                // takes several objectives
+	Constraints   bool                    `protobuf:"varint,18,opt,name=constraints,proto3" json:"constraints,omitempty"`                    // takes constraints
+	Priors        bool                    `protobuf:"varint,19,opt,name=priors,proto3" json:"priors,omitempty"`                              // takes trials of finished studies
+	Conditions    bool                    `protobuf:"varint,20,opt,name=conditions,proto3" json:"conditions,omitempty"`                      // takes dimensions with a condition
+	Jobs          bool                    `protobuf:"varint,21,opt,name=jobs,proto3" json:"jobs,omitempty"`                                  // as a client tuner it follows jobs from one round to another, see Job
+	Local         bool                    `protobuf:"varint,22,opt,name=local,proto3" json:"local,omitempty"`                                // its decisions may be LOCAL
+	NeedsPriors   bool                    `protobuf:"varint,23,opt,name=needs_priors,json=needsPriors,proto3" json:"needs_priors,omitempty"` // trains nothing without whole trials of finished studies
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1042,6 +1043,13 @@ func (x *DescribeReply) GetJobs() bool {
 func (x *DescribeReply) GetLocal() bool {
 	if x != nil {
 		return x.Local
+	}
+	return false
+}
+
+func (x *DescribeReply) GetNeedsPriors() bool {
+	if x != nil {
+		return x.NeedsPriors
 	}
 	return false
 }
@@ -2888,7 +2896,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"'\n" +
 	"\x0fDescribeRequest\x12\x14\n" +
-	"\x05tuner\x18\x01 \x01(\tR\x05tuner\"\xe9\x05\n" +
+	"\x05tuner\x18\x01 \x01(\tR\x05tuner\"\x8c\x06\n" +
 	"\rDescribeReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
@@ -2914,7 +2922,8 @@ const file_tuner_proto_rawDesc = "" +
 	"conditions\x18\x14 \x01(\bR\n" +
 	"conditions\x12\x12\n" +
 	"\x04jobs\x18\x15 \x01(\bR\x04jobs\x12\x14\n" +
-	"\x05local\x18\x16 \x01(\bR\x05local\x1ay\n" +
+	"\x05local\x18\x16 \x01(\bR\x05local\x12!\n" +
+	"\fneeds_priors\x18\x17 \x01(\bR\vneedsPriors\x1ay\n" +
 	"\x06Option\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\adefault\x18\x02 \x01(\v2\x17.fedfast.tuner.v1.ValueR\adefault\x12\x10\n" +

@@ -161,6 +161,7 @@ class Tuner:
     multi = False  # it takes several objectives, see Request.extra
     constraints = False  # it takes constraints, see Request.constraints
     priors = False  # it takes trials of finished studies, see Request.priors
+    needs_priors = False  # it suggests nothing without such trials that ran all their rounds
     conditions = False  # it takes dimensions with a condition, see Dim.when
     seconds = False  # it takes budgets in simulated seconds and in updates, see Request.seconds
     jobs = False  # as a client tuner it follows jobs from one round to another, see Session.jobs

@@ -63,7 +63,7 @@ def description(t):
     return pb.DescribeReply(
         name=t.name, version=t.version, doc=t.doc, trials=t.trials, rounds=t.rounds, fork=t.fork, controls=t.controls,
         adds=[to_dim(d) for d in t.adds], probes=t.probes, scalars=t.scalars, architectures=t.architectures, seconds=t.seconds, jobs=t.jobs,
-        multi=t.multi, constraints=t.constraints, priors=t.priors, conditions=t.conditions,
+        multi=t.multi, constraints=t.constraints, priors=t.priors, needs_priors=t.needs_priors, conditions=t.conditions,
         options=[pb.DescribeReply.Option(name=o.name, default=to_value(o.default), doc=o.doc) for o in t.options],
     )
 
