@@ -67,7 +67,7 @@ type Comparison struct {
 // Cells returns all cells in the order of the papers.
 func Cells() []Cell {
 	return slices.Concat(
-		fedexTable(), fedexFigures(), fedexElsewhere(), workshopCells(), pairedCells(), ablationCells(), rivalCells(), fathomCells(), fathomElsewhere(),
+		fedexTable(), fedexFigures(), fedexElsewhere(), workshopCells(), pairedCells(), ablationCells(), rivalCells(), fathomCells(),
 		fedtuneCells(), fedtuneElsewhere(), sidesCells(), nasCells(), nasElsewhereToo(), deviceCells(), tunedCells(), pfllibCells(), boardCells(), privateCells(),
 	)
 }

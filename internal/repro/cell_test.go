@@ -1,9 +1,13 @@
 package repro
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // TestCells checks the catalogue: every cell that can be run has a configuration
@@ -33,8 +37,15 @@ func TestCells(t *testing.T) {
 		}
 		keys[c.Training.Key] = c.Training
 		for _, o := range []Options{{}, {Scale: 0.1}, {AsPaper: true}} {
-			if _, _, err := c.Training.config(o, 1, ""); err != nil {
+			settings, _, err := c.Training.config(o, 1, "")
+			if err != nil {
 				t.Errorf("%s %+v: %v", c.Name, o, err)
+				continue
+			}
+			if settings.Model.Name == "" { // `repro list` estimates from the whole set's input
+				if _, err := fullSets[c.Training.Needs].network(settings); err != nil {
+					t.Errorf("%s %+v: %v", c.Name, o, err)
+				}
 			}
 		}
 	}
@@ -82,7 +93,7 @@ func TestEveryTableAndFigure(t *testing.T) {
 		},
 		workshopPaper: {"Figure 1": {0, 8}, "Figure 2": {0, 6}, "Figure 3": {0, 3}},
 		fathomPaper: {
-			"Table 1": {48, 48}, "Figure 1": {0, 24}, "Theorem 3": {0, 1}, "abstract": {0, 40},
+			"Table 1": {48, 48}, "Figure 1": {0, 24}, "Theorem 3": {0, 48}, "abstract": {0, 40},
 			// Figure 2 is a diagram; Theorems 1 and 2 are about gradients, which tests of internal/tuner/fathom compare.
 		},
 		fedtunePaper: {
@@ -121,5 +132,30 @@ func TestEveryTableAndFigure(t *testing.T) {
 		if len(got[paper]) > 0 {
 			t.Errorf("%s: not in the list: %v", paper, got[paper])
 		}
+	}
+}
+
+// TestTheorem3: the betas of FATHOM's equations 18 and 19, by hand from two rounds with
+// rates of 1 and 2 and steps in the ratio of 1 to 2; 1 where nothing adapts.
+func TestTheorem3(t *testing.T) {
+	at := func(rate, epochs, batch float64) study.CurvePoint {
+		return study.CurvePoint{Params: tuners.Params{"client.lr": tuners.Num(rate), "client.epochs": tuners.Num(epochs), "client.batch": tuners.Num(batch)}}
+	}
+	for _, tt := range []struct {
+		curve []study.CurvePoint
+		want  [4]float64
+	}{
+		{[]study.CurvePoint{at(0.1, 3, 20), {}, at(0.1, 3, 20), at(0.1, 1.5, 10)}, [4]float64{1, 1, 1, 1}},
+		{[]study.CurvePoint{at(1, 1, 4), at(2, 1, 2)}, [4]float64{5 / 4.5, 7.5 / 9, 5 * 3.375 / 33, 5 * 5.0625 / 65}},
+	} {
+		got := theorem3(tt.curve)
+		for i := range got {
+			if math.Abs(got[i]-tt.want[i]) > 1e-12 {
+				t.Errorf("beta%d is %v, want %v", i, got[i], tt.want[i])
+			}
+		}
+	}
+	if got := theorem3([]study.CurvePoint{{Round: 5}}); !math.IsNaN(got[0]) {
+		t.Errorf("without hyperparameters: %v", got)
 	}
 }

@@ -14,14 +14,6 @@ func fedexElsewhere() []Cell {
 	}
 }
 
-// fathomElsewhere are what FATHOM's paper shows and no training here measures.
-func fathomElsewhere() []Cell {
-	return []Cell{{
-		Name: "fathom-theorem3", Paper: fathomPaper, Where: "Theorem 3", Unit: "beta_0 to beta_3 of a training, 1 where the rate and the steps stay as they are", Instead: "not published",
-		Why: "metrics keep neither the learning rate nor the local steps of each round",
-	}}
-}
-
 // fedtuneElsewhere are the numbers of FedTune's paper that cannot be measured here, with
 // what it would take.
 func fedtuneElsewhere() []Cell {

@@ -205,9 +205,9 @@ func (f fullSet) network(c *config.Config) (*nn.Model, error) {
 var fullSets = map[string]fullSet{
 	"leaf-femnist":     {62, 3550, 0.9 * 805263.0 / 3550, 0.1 * 805263.0 / 3550, nn.Shape{H: 28, W: 28, C: 1}},
 	"leaf-shakespeare": {101, 1129, 4226158.0 / 1129, 0, nn.Shape{}},
-	"cifar10":          {10, 0, 50_000, 10_000, nn.Shape{}},
-	"cifar100":         {100, 0, 50_000, 10_000, nn.Shape{}},
-	"fashion-mnist":    {10, 0, 60_000, 10_000, nn.Shape{}},
+	"cifar10":          {10, 0, 50_000, 10_000, nn.Shape{H: 32, W: 32, C: 3}},
+	"cifar100":         {100, 0, 50_000, 10_000, nn.Shape{H: 32, W: 32, C: 3}},
+	"fashion-mnist":    {10, 0, 60_000, 10_000, nn.Shape{H: 28, W: 28, C: 1}},
 	"stackoverflow":    {10_004, 342_477, 135818730.0 / 342477, 16586035.0 / 342477, nn.Shape{}},
 }
 
