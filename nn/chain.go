@@ -200,10 +200,15 @@ func (g groups) shares(i int) int {
 // keeps reports whether the output of layer i must outlast the next layer's
 // forward pass, all samples of a chunk at a time.
 func (c chain) keeps(i int, g groups) bool {
-	if g.shares(i) == 0 || c[i].Traits().ReadsOutput {
+	t := c[i].Traits()
+	if g.shares(i) == 0 || t.ReadsOutput {
 		return true
 	}
-	return i+1 < len(c) && c[i+1].Traits().ReadsInput
+	if i+1 == len(c) {
+		return false
+	}
+	next := c[i+1].Traits()
+	return next.ReadsInput && (next.passesOn || !t.remakes)
 }
 
 // passes returns how many samples' memory serves for the output of layer i in
@@ -311,6 +316,7 @@ func (g groups) backward(states []State, lowest int, r *Run, dy Act, lo, hi int)
 		for at := lo; at < hi; at += n {
 			d = dy
 			for j := end - 1; j >= max(i, lowest) && d.Data != nil; j-- {
+				remake(states[:j], r, at, min(at+n, hi))
 				d = r.backward(states[j], d, at, min(at+n, hi))
 			}
 		}

@@ -21,6 +21,8 @@ type GroupNorm struct {
 	Epsilon float64 // 0 means 1e-5, PyTorch's
 	// NoAffine leaves the learned amounts out, so that there are no parameters.
 	NoAffine bool
+
+	remakes bool // see Traits
 }
 
 // Kind returns "groupnorm".
@@ -96,7 +98,7 @@ type boundGroupNorm struct {
 func (b *boundGroupNorm) Out() Flow { return b.in }
 
 func (b *boundGroupNorm) Traits() Traits {
-	return Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.relu, Tangents: !b.l.NoAffine && !b.swish}
+	return Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.relu && !b.l.remakes, remakes: b.l.remakes, Tangents: !b.l.NoAffine && !b.swish}
 }
 
 // FLOPs returns 0: the few operations for each value are not counted.

@@ -10,6 +10,7 @@ import (
 // taken in float64, pixel after pixel for each channel and then over the channels
 // of a group.
 type groupNormState struct {
+	held
 	b            *boundGroupNorm
 	weight, bias int // offsets of the parameters
 	x, y, dx     Act
@@ -36,8 +37,9 @@ func (b *boundGroupNorm) NewState(e *Env) State {
 			Sum: make([]float64, ld), Inner: make([]float64, ld),
 		},
 	}
+	s.held.y = &s.y
 	s.forward = s.norm
-	if b.relu || b.swish {
+	if b.relu || b.swish || b.l.remakes {
 		s.factors = e.Arena.Alloc(2 * ld * e.Samples)
 	}
 	if b.l.NoAffine {
@@ -87,13 +89,27 @@ func (s *groupNormState) Forward(r *Run, x Act, lo, hi int) Act {
 				shift[c] = float32(float64(b[c]) - float64(mean*v))
 			}
 		}
-		n.Y, n.YRow = s.y.At(i, 0, 0), s.y.Row
-		kernels.NormForward(n)
+		s.normalize(i)
 		if r.V != nil {
 			s.forwardTangents(r, i)
 		}
 	}
+	s.hold(max(lo, (hi-1)&s.y.Fold), hi)
 	return s.y
+}
+
+// normalize computes the output of sample i, which forward looks at.
+func (s *groupNormState) normalize(i int) {
+	s.forward.Y, s.forward.YRow = s.y.At(i, 0, 0), s.y.Row
+	kernels.NormForward(&s.forward)
+}
+
+func (s *groupNormState) remake(_ *Run, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		s.place(i)
+		s.normalize(i)
+	}
+	s.hold(lo, hi)
 }
 
 // place has forward look at sample i.
@@ -144,7 +160,7 @@ func (s *groupNormState) Backward(r *Run, dy Act, lo, hi int) Act {
 			s.backwardTangents(r, dy, i)
 			continue
 		}
-		if s.factors != nil {
+		if s.b.relu || s.b.swish {
 			s.place(i)
 			s.forward.Y, s.forward.YRow = dy.At(i, 0, 0), dy.Row
 			kernels.NormSlopeSums(&s.forward)

@@ -41,6 +41,9 @@ type Traits struct {
 	updates bool
 	// passesOn says that Forward may return what it got.
 	passesOn bool
+	// remakes says that the state is a remaker: its output need not be kept for the
+	// backward pass of the next layer.
+	remakes bool
 	// InBorder is wished around the input, GradBorder around the gradient of
 	// the output. A wish: the layer must cope with an Act that lacks it.
 	InBorder, GradBorder Border

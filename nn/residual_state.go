@@ -191,6 +191,7 @@ func forwardBranch(states []State, r *Run, x Act, lo, hi int) Act {
 // as far as a layer needs them.
 func backwardBranch(states []State, r *Run, dy Act, lo, hi int) Act {
 	for j := len(states) - 1; j >= 0 && dy.Data != nil; j-- {
+		remake(states[:j], r, lo, hi)
 		dy = r.backward(states[j], dy, lo, hi)
 	}
 	return dy

@@ -18,7 +18,8 @@ type SqueezeExcitation struct {
 	Units int
 	Init  Init
 
-	bf16 bool // rounds the factors of products
+	bf16    bool // rounds the factors of products
+	remakes bool // see Traits
 }
 
 // Kind returns "squeeze".
@@ -81,7 +82,7 @@ type boundSqueeze struct {
 func (b *boundSqueeze) Out() Flow { return b.in }
 
 func (b *boundSqueeze) Traits() Traits {
-	return Traits{PerSample: true, ReadsInput: true, Group: b.wish(), Extra: 5*b.in.Ld() + 2*kernels.Pad(b.l.Units), Tangents: true}
+	return Traits{PerSample: true, ReadsInput: true, remakes: b.l.remakes, Group: b.wish(), Extra: 5*b.in.Ld() + 2*kernels.Pad(b.l.Units), Tangents: true}
 }
 
 // wish returns how many samples should go through the dense layers together: several where
@@ -115,6 +116,7 @@ func (b *boundSqueeze) Params() []Param {
 
 // squeezeState is the layer in one workspace.
 type squeezeState struct {
+	held
 	b                      *boundSqueeze
 	w1, b1, w2, b2, end    int // offsets of the parameters
 	x, y, dx               Act
@@ -131,6 +133,7 @@ type squeezeState struct {
 func (b *boundSqueeze) NewState(e *Env) State {
 	ld, units := b.in.Ld(), kernels.Pad(b.l.Units)
 	s := &squeezeState{b: b, y: e.Output(), w1: e.Offset}
+	s.held.y = &s.y
 	s.b1 = s.w1 + b.down.K*b.down.N
 	s.w2 = s.b1 + units
 	s.b2 = s.w2 + b.up.K*b.up.N
@@ -191,7 +194,7 @@ func (s *squeezeState) back(r *Run, d tensor.Dense, n, w int, dx, x, dy []float3
 
 func (s *squeezeState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
-	b, n := s.b, &s.norm
+	b := s.b
 	ld, units := b.in.Ld(), b.down.N
 	means, hidden, gate := s.means[lo*ld:hi*ld], s.hidden[lo*units:hi*units], s.gate[lo*ld:hi*ld]
 	clear(means)
@@ -205,14 +208,28 @@ func (s *squeezeState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.multiply(b.up, hi-lo, gate, hidden, r.W[s.w2:s.b2], r.W[s.b2:s.end], false)
 	kernels.Curves(kernels.CurveHardSigmoid, gate, s.slope[lo*ld:hi*ld], gate)
 	for i := lo; i < hi; i++ {
-		n.X, n.XRow, n.Y, n.YRow = x.At(i, 0, 0), x.Row, s.y.At(i, 0, 0), s.y.Row
-		n.Value, n.Shift = s.gate[i*ld:][:ld], s.zero
-		kernels.NormForward(n)
+		s.multiplyImage(i)
 		if r.V != nil {
 			s.forwardTangents(r, i)
 		}
 	}
+	s.hold(max(lo, (hi-1)&s.y.Fold), hi)
 	return s.y
+}
+
+// multiplyImage multiplies the channels of image i by their shares.
+func (s *squeezeState) multiplyImage(i int) {
+	n, ld := &s.norm, s.b.in.Ld()
+	n.X, n.XRow, n.Y, n.YRow = s.x.At(i, 0, 0), s.x.Row, s.y.At(i, 0, 0), s.y.Row
+	n.Value, n.Shift = s.gate[i*ld:][:ld], s.zero
+	kernels.NormForward(n)
+}
+
+func (s *squeezeState) remake(_ *Run, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		s.multiplyImage(i)
+	}
+	s.hold(lo, hi)
 }
 
 // Backward: the share of a channel has as its gradient the sum over the image of dy*x.

@@ -103,6 +103,18 @@ func (r *Run) forward(s State, x Act, lo, hi int) (y Act) {
 	return y
 }
 
+// again makes its output again, as part of the backward pass.
+func (r *Run) again(s remaker, lo, hi int) {
+	if r.profile == nil {
+		s.remake(r, lo, hi)
+		return
+	}
+	t := r.profile.took(func() { s.remake(r, lo, hi) })
+	if w := r.profile.of[s]; w != nil {
+		w.Backward += t
+	}
+}
+
 // backward is its backward pass.
 func (r *Run) backward(s State, dy Act, lo, hi int) (dx Act) {
 	if r.profile == nil {
