@@ -79,18 +79,27 @@ func Default(now time.Time, name string) string {
 
 // Claim makes the directory that Default names, so that no other process gets it.
 func Claim(now time.Time, name string) (string, error) {
-	if err := wholefile.Folder(Home); err != nil {
-		return "", fmt.Errorf("study directory: %w", err)
-	}
 	for {
+		if err := wholefile.Folder(Home); err != nil {
+			return "", fmt.Errorf("study directory: %w", err)
+		}
 		path := Default(now, name)
 		switch err := os.Mkdir(path, 0o755); {
 		case err == nil:
 			return path, nil
-		case !errors.Is(err, fs.ErrExist):
+		case !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist): // another process may remove an empty Home
 			return "", fmt.Errorf("study directory: %w", err)
 		}
 	}
+}
+
+// remove removes a directory that nothing is in, and Home when it was the only one there.
+func remove(path string) error {
+	err := os.Remove(path)
+	if filepath.Dir(path) == Home {
+		_ = os.Remove(Home) // unless other studies are there
+	}
+	return err
 }
 
 func exists(path string) bool {
@@ -348,7 +357,7 @@ func (d *dir) close() error {
 		}
 	}
 	if d.made {
-		err = errors.Join(err, os.Remove(d.path))
+		err = errors.Join(err, remove(d.path))
 	}
 	return err
 }

@@ -79,7 +79,7 @@ func (s *Seeds) Write(path string) error {
 func DiscardSeeds(path string) error {
 	err := os.Remove(filepath.Join(path, SeedsFile))
 	if left, e := os.ReadDir(path); e == nil && len(left) == 0 {
-		err = errors.Join(err, os.Remove(path))
+		err = errors.Join(err, remove(path))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/fedfast/fedfast/data"
@@ -383,7 +382,7 @@ func (s *Study) begin(ctx context.Context, o Options, setup *study.Setup, comman
 		}
 		if s.dir, err = createDir(ctx, s.path, s.Config, env); err != nil {
 			if s.Unnamed {
-				_ = os.Remove(s.path) // unless something was written
+				_ = remove(s.path) // unless something was written
 			}
 			return err
 		}
