@@ -165,6 +165,9 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	}
 	t.step(u, plan.Server, aside)
 	t.engine.pool.returnSums(whole)
+	if err := t.refresh(result.Slots); err != nil {
+		return nil, undone(err)
+	}
 	t.commit(result.Slots, r.left)
 	t.learn(result.Slots, result.Lost)
 	t.round++

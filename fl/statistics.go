@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
@@ -25,6 +26,11 @@ const (
 	// StatisticsAffineShared has each client keep the statistics alone (SiloBN, Andreux et
 	// al. 2020, arXiv:2007.08424).
 	StatisticsAffineShared = "affine-shared"
+	// StatisticsBatch has the round's clients compute those of each new model, by one pass
+	// over their training samples that normalizes by its batches, as training does: their
+	// means over the samples (static batch normalization, Diao et al. 2021, arXiv:2010.01264,
+	// which passes over all clients' samples). What clients make of them in training is lost.
+	StatisticsBatch = "batch"
 )
 
 // statistics returns what becomes of the buffers.
@@ -49,7 +55,12 @@ func (c *Config) keptSpans() []nn.Span {
 // keepsStatistics reports whether a client has such values; without a Model, whether it
 // has any of a model with batch normalization.
 func (c *Config) keepsStatistics() bool {
-	return c.keptLen() > 0 || c.Model == nil && c.statistics() != StatisticsAverage
+	return c.keptLen() > 0 || c.Model == nil && ownStatistics(c.statistics())
+}
+
+// ownStatistics reports whether clients keep statistics of their own.
+func ownStatistics(what string) bool {
+	return what == StatisticsKeep || what == StatisticsAffineShared
 }
 
 // asideSpans returns where the values lie that only their means move: no norm, probe or
@@ -91,16 +102,16 @@ func (c *Config) sentBuffers() int {
 
 // checkStatistics returns an error for a method or a setting that buffers do not go with.
 func (c *Config) checkStatistics() error {
-	names, m := []string{StatisticsAverage, StatisticsKeep, StatisticsAffineShared}, &c.Method
+	names, m := []string{StatisticsAverage, StatisticsKeep, StatisticsAffineShared, StatisticsBatch}, &c.Method
 	bad := func(format string, args ...any) error {
 		return &key.Error{Key: "norm.statistics", Problem: fmt.Sprintf(" = %q: ", c.statistics()) + fmt.Sprintf(format, args...)}
 	}
-	switch keep := c.statistics() != StatisticsAverage; {
+	switch keep := ownStatistics(c.statistics()); {
 	case !slices.Contains(names, c.statistics()):
-		return bad("must be average, keep or affine-shared")
+		return bad("must be average, keep, affine-shared or batch")
 	case m.Statistics != "" && c.statistics() != m.Statistics:
 		return bad("method %q has %q; leave it out", m.Name, m.Statistics)
-	case c.Statistics != "" && keep && c.Model.NumBuffers() == 0:
+	case c.Statistics != "" && c.Statistics != StatisticsAverage && c.Model.NumBuffers() == 0:
 		return bad("model %s has no batch normalization; use a model that has, or leave it out", c.Model.Name())
 	case c.Model.NumBuffers() == 0:
 		return nil
@@ -207,4 +218,69 @@ func (t *Trial) moveAside(before, aside []float32) {
 		kernels.Sub(t.weights[s.Lo:s.Hi], before[s.Lo:s.Hi], aside[at:at+s.Len()])
 		at += s.Len()
 	}
+}
+
+// refresh computes the statistics of the trial's model by the clients of a round, see
+// StatisticsBatch. What is not finite is left out.
+func (t *Trial) refresh(slots []Slot) error {
+	e := t.engine
+	if e.cfg.statistics() != StatisticsBatch || e.cfg.Model.NumBuffers() == 0 {
+		return nil
+	}
+	b := e.cfg.Model.Buffers()
+	sum, seen := make([]float64, b.Len()), 0.0
+	for lo := 0; lo < len(slots); lo += shard.Group { // no more results at a time
+		some := slots[lo:min(lo+shard.Group, len(slots))]
+		each := make([][]float32, len(some))
+		if err := e.pool.run(len(some), func(i int, w *worker) (err error) {
+			each[i], err = w.statistics(t.weights, b, e.cfg.Data.Clients[some[i].Client].Train, e.cfg.Model.LeastBatch())
+			return err
+		}); err != nil {
+			return err
+		}
+		for i, s := range each {
+			n := float64(e.cfg.Data.Clients[some[i].Client].Train.Len())
+			if s == nil || !det.Finite(kernels.Norm(s)) {
+				continue
+			}
+			seen += n
+			for at, x := range s {
+				sum[at] += float64(n * float64(x))
+			}
+		}
+	}
+	if seen > 0 {
+		for at, x := range sum {
+			t.weights[b.Lo+at] = float32(x / seen)
+		}
+	}
+	return nil
+}
+
+// statistics returns the buffers that weights have after a pass over v; nil where v has
+// fewer samples than a batch needs.
+func (w *worker) statistics(weights []float32, buffers nn.Span, v data.View, least int) ([]float32, error) {
+	if v.Len() < least {
+		return nil, nil
+	}
+	copy(w.local, weights)
+	defer func() { w.batch.Share = 0 }()
+	for at := 0; at < v.Len(); {
+		n := min(evalBatch, v.Len()-at)
+		if v.Len()-at-n < least { // nor is the last batch too small
+			n = v.Len() - at
+		}
+		w.order = grown(w.order, n)
+		for i := range w.order {
+			w.order[i] = int32(at + i)
+		}
+		b, err := w.fill(v, w.order, nil)
+		if err != nil {
+			return nil, err
+		}
+		at += n
+		b.Share = float64(n) / float64(at)
+		w.ws.Evaluate(w.local, b)
+	}
+	return slices.Clone(w.local[buffers.Lo:buffers.Hi]), nil
 }

@@ -82,7 +82,7 @@ func (s *batchNormState) parameters(r *Run) (weight, bias []float32) {
 
 func (s *batchNormState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
-	if r.Train {
+	if r.Train || r.share > 0 {
 		s.moments(r, lo, hi)
 	} else {
 		for c := range s.b.in.C {
@@ -123,9 +123,12 @@ func (s *batchNormState) moments(r *Run, lo, hi int) {
 		add(s.inner, s.norm.Inner)
 	})
 	q := s.b.l.Momentum
-	if still := r.V != nil || r.still; still {
+	switch {
+	case r.share > 0:
+		q = r.share
+	case r.V != nil || r.still:
 		q = 0
-	} else if s.b.l.Cumulative {
+	case s.b.l.Cumulative:
 		r.W[s.count]++
 		q = 1 / float64(r.W[s.count])
 	}

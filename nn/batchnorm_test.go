@@ -220,7 +220,13 @@ func TestBatchNorm(t *testing.T) {
 				})
 				checkPadding(t, m, ws.Grad())
 				checkPadding(t, m, w)
-				moved(t, m, start, w, seen)
+				moved(t, m, start, w, seen, 0.1)
+				shared, of := slices.Clone(start), *b
+				of.Share = 0.7
+				if got := ws.Evaluate(shared, &of); math.Abs(got.Loss/float64(got.Count)-loss) > 1e-6 {
+					t.Errorf("an evaluation by the batch has mean loss %.9f, want %.9f", got.Loss/float64(got.Count), loss)
+				}
+				moved(t, m, start, shared, seen, 0.7)
 				all := slices.Concat(w, ws.Grad(), product)
 				if first == nil {
 					first = all
@@ -232,7 +238,7 @@ func TestBatchNorm(t *testing.T) {
 }
 
 // moved compares running statistics with what a pass makes of those before.
-func moved(t *testing.T, m *Model, before, after []float32, seen [][]float64) {
+func moved(t *testing.T, m *Model, before, after []float32, seen [][]float64, share float64) {
 	t.Helper()
 	old, at := m.Export(before), 0
 	for i, p := range m.Export(after) {
@@ -240,7 +246,7 @@ func moved(t *testing.T, m *Model, before, after []float32, seen [][]float64) {
 			continue
 		}
 		for c, x := range p.Data {
-			want := 0.9*float64(old[i].Data[c]) + 0.1*seen[at][c]
+			want := (1-share)*float64(old[i].Data[c]) + share*seen[at][c]
 			if math.Abs(float64(x)-want) > 2e-6*(1+math.Abs(want)) {
 				t.Errorf("%s[%d] is %v, want %v", p.Name, c, x, want)
 			}

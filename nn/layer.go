@@ -217,7 +217,8 @@ type Run struct {
 	// operations; lowest is the first layer of the model that has a backward pass.
 	mixing bool
 	lowest int
-	still  bool // running statistics stay as they are
+	still  bool    // running statistics stay as they are
+	share  float64 // by which they move in evaluation, see Batch.Share
 	// drawn has each Mix give one of its inputs, see TrainOpts.Drawn.
 	drawn bool
 

@@ -32,6 +32,9 @@ type Batch struct {
 	// Features, when not nil, gets from Evaluate what the last layer takes, Model.Features
 	// numbers for each sample.
 	Features []float32
+	// Share, in (0, 1], has Evaluate normalize by the statistics of the batch, as in training,
+	// and move the running ones in its weights by this share towards them. 0 leaves these be.
+	Share float64
 }
 
 // Prediction is the class of the largest logit, the lowest one of several, and its
@@ -380,8 +383,11 @@ func (ws *Workspace) count(b *Batch) int {
 // Evaluate measures the weights on the batch, without dropout.
 func (ws *Workspace) Evaluate(w []float32, b *Batch) Result {
 	ws.m.check(w)
-	ws.run = Run{W: w}
+	ws.run = Run{W: w, share: b.Share}
 	ws.absent, ws.bias, ws.tap = nil, nil, nil
+	if b.Share > 0 {
+		ws.fit(b.N)
+	}
 	if b.Features != nil {
 		ws.tap = ws.tapping(nil)
 	}
@@ -399,7 +405,7 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 		states = append(slices.Clone(states[:len(states)-1]), ws.tap)
 	}
 	chunk := ws.chunk
-	if !r.Train {
+	if !r.Train && r.share == 0 {
 		chunk = min(chunk, ws.near)
 	}
 	for at := 0; at < b.N; at += chunk {

@@ -82,7 +82,7 @@ func TestStatisticsKeepThePromises(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	model := fltest.SmallNormalized(t, fed)
 	seen := map[string]string{}
-	for _, what := range []string{fl.StatisticsAverage, fl.StatisticsKeep, fl.StatisticsAffineShared} {
+	for _, what := range []string{fl.StatisticsAverage, fl.StatisticsKeep, fl.StatisticsAffineShared, fl.StatisticsBatch} {
 		t.Run(what, func(t *testing.T) {
 			cfg := fl.Config{Model: model, Data: fed, Method: FedAvg(), Statistics: what, Cohort: 6, Seed: 11, Workers: 1}
 			plan := defaultPlan(cfg.Method)
@@ -111,6 +111,52 @@ func TestStatisticsKeepThePromises(t *testing.T) {
 			}
 			seen[want] = what
 		})
+	}
+}
+
+// TestStatisticsOfTheBatch holds that the statistics of a new model are the means of the
+// cohort's, each of one pass over its training samples, and that training is what it is
+// with averaged ones.
+func TestStatisticsOfTheBatch(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 6, 100) // two batches a client
+	model := fltest.SmallNormalized(t, fed)
+	cfg := fl.Config{Model: model, Data: fed, Method: FedAvg(), Cohort: 4, Seed: 11, Workers: 2}
+	average := newEngine(t, cfg).NewTrial(0)
+	cfg.Statistics = fl.StatisticsBatch
+	tr := newEngine(t, cfg).NewTrial(0)
+	runRounds(t, average, defaultPlan(cfg.Method), 3)
+	last := runRounds(t, tr, defaultPlan(cfg.Method), 3)[2]
+	at := model.Buffers().Lo
+	if !slices.Equal(tr.Weights()[:at], average.Weights()[:at]) {
+		t.Error("other weights than with averaged statistics")
+	}
+	want, weights := make([]float64, model.Size()), 0.0
+	shape, ws := model.Input(), model.NewWorkspace()
+	for _, s := range last.Slots {
+		train, w := fed.Clients[s.Client].Train, slices.Clone(tr.Weights())
+		var seen int
+		for lo := 0; lo < train.Len(); lo += 64 {
+			n := min(64, train.Len()-lo)
+			pos := make([]int32, n)
+			for i := range pos {
+				pos[i] = int32(lo + i)
+			}
+			seen += n
+			b := &nn.Batch{N: n, X: make([]float32, n*shape.H*shape.W*shape.C), Labels: make([]int32, n), Share: float64(n) / float64(seen)}
+			if err := train.Fill(pos, b.X, nil, b.Labels, nil); err != nil {
+				t.Fatal(err)
+			}
+			ws.Evaluate(w, b)
+		}
+		weights += float64(seen)
+		for i, x := range w {
+			want[i] += float64(seen) * float64(x)
+		}
+	}
+	for i := at; i < model.Size(); i++ {
+		if got := float64(tr.Weights()[i]); math.Abs(got-want[i]/weights) > 1e-6*(1+math.Abs(got)) {
+			t.Fatalf("statistic %d is %v, want %v", i, got, want[i]/weights)
+		}
 	}
 }
 
@@ -173,7 +219,7 @@ func TestBatchNormRefusals(t *testing.T) {
 		{model, scaffold(), "keep", nil, `norm.statistics = "keep": clients of method "scaffold" keep or send more than their weights, of the whole network; use "average" or "affine-shared"`},
 		{model, fedBN(), "average", nil, `norm.statistics = "average": method "fedbn" has "keep"; leave it out`},
 		{plain, FedAvg(), "keep", nil, `norm.statistics = "keep": model layers has no batch normalization; use a model that has, or leave it out`},
-		{model, FedAvg(), "none", nil, `norm.statistics = "none": must be average, keep or affine-shared`},
+		{model, FedAvg(), "none", nil, `norm.statistics = "none": must be average, keep, affine-shared or batch`},
 	} {
 		_, err := fl.New(fl.Config{Model: c.model, Data: fed, Method: c.method, Statistics: c.statistics, Privacy: c.dp, Cohort: 2})
 		if err == nil || err.Error() != c.want {

@@ -103,7 +103,7 @@ type Server = hyper.Server
 
 // Norm holds the keys norm.*.
 type Norm struct {
-	Statistics string `toml:"statistics" of:"average keep affine-shared" doc:"running statistics of batch normalization: average: the mean of the clients' (default); keep: each client keeps them with the scales and shifts, which is method fedbn; affine-shared: each client keeps the statistics alone (SiloBN)" also:"batchnorm bn"`
+	Statistics string `toml:"statistics" of:"average keep affine-shared batch" doc:"running statistics of batch normalization: average: the mean of the clients' (default); keep: each client keeps them with the scales and shifts, which is method fedbn; affine-shared: each client keeps the statistics alone (SiloBN); batch: the cohort computes those of each new model anew, in a pass over its training samples that is not counted as traffic (static batch normalization)" also:"batchnorm bn"`
 }
 
 // Data holds the keys data.*.
