@@ -289,6 +289,14 @@ func (r *reference) run(m refImage, ops []refOp, next *int) refImage {
 				out.v[i] = m.v[i/m.w*m.w+m.w-1-i%m.w]
 			}
 			m = out
+		case "channels": // size of them from before on
+			out := newRefImage(o.size, m.h, m.w)
+			for i := range o.groups {
+				for j := range o.size / o.groups {
+					copy(out.v[(j*o.groups+i)*m.h*m.w:][:m.h*m.w], m.v[(o.before+i*o.size/o.groups+j)*m.h*m.w:])
+				}
+			}
+			m = out
 		case "adaptive":
 			m = m.adaptive(o)
 		case "lrn":

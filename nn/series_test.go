@@ -81,6 +81,33 @@ var seriesCases = []imageCase{
 		},
 	},
 	{
+		"parts of the channels, shuffled",
+		Shape{H: 6, W: 5, C: 2},
+		[]Layer{
+			GroupedConv2D{Filters: 18, Kernel: 3, Groups: 2},
+			Channels{Groups: 3},
+			Graph{Branches: []Branch{
+				{From: []int{GraphInput}, Layers: []Layer{Channels{Count: 7}}},
+				{From: []int{GraphInput}, Layers: []Layer{Channels{First: 7}, Conv2D{Filters: 5, Kernel: 1}, Tanh{}}},
+				{From: []int{0, 1}, Join: Concat},
+			}},
+			Channels{First: 2, Count: 8, Groups: 4},
+			AvgPool{},
+			Channels{Groups: 2},
+			Dense{Units: 3},
+		},
+		[]refOp{
+			conv(1, 0, 0), {op: "channels", size: 18, groups: 3},
+			{op: "graph", branches: []refBranch{
+				{from: []int{-1}, ops: []refOp{{op: "channels", size: 7, groups: 1}}},
+				{from: []int{-1}, ops: []refOp{{op: "channels", before: 7, size: 11, groups: 1}, conv(1, 0, 0), {op: "tanh"}}},
+				{from: []int{0, 1}, concat: true},
+			}},
+			{op: "channels", before: 2, size: 8, groups: 4},
+			{op: "adaptive", size: 1, columns: 1}, {op: "channels", size: 8, groups: 2}, dense,
+		},
+	},
+	{
 		"the steps of an image in the reverse order, twice",
 		Shape{H: 1, W: 7, C: 2},
 		[]Layer{Conv2D{Filters: 5, Kernel: 1, KernelW: 3}, Sequence{}, Reverse{}, Image{}, Conv2D{Filters: 4, Kernel: 1, KernelW: 2}, Sequence{}, Reverse{}, Image{}, Dense{Units: 3}},

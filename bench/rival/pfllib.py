@@ -1,20 +1,24 @@
-"""Lets fedfast train on a partition that PFLlib has written, and trains FedAvg on the same files in a few lines of PyTorch.
+"""Lets fedfast train on a partition that PFLlib has written, from its first weights, and trains FedAvg on the same files in a few lines of
+PyTorch. ../results/pfllib-rival.md lays the accuracies of PFLlib's own code beside fedfast's.
 
     python3 generate_FashionMNIST.py noniid - dir          # in PFLlib's dataset folder: FashionMNIST/train/0.npz, ..., test/0.npz, ...
+    python3 pfllib.py cap FashionMNIST FashionMNIST-one 10 100   # the first samples of each client's, training and test
     python3 pfllib.py convert FashionMNIST fmnist.npz
+    python3 pfllib.py start ../system MODEL.safetensors START.safetensors   # PFLlib's first weights of -t 1, in the names of a fedfast file
     fedfast run --preset fmnist-pfllib --set data.name=npz-images --set data.path=fmnist.npz --set data.partition=natural --set data.alpha=0 \
         --set data.clients=0 --set data.split=100/0/files --set data.min_samples=1 --set rounds=5 --init START.safetensors --json
     python3 pfllib.py fedavg fmnist.npz START.safetensors --rounds 5
 
 PFLlib's files are pickles: convert only those that you have made. Needs numpy, and PyTorch for fedavg. The network, the losses and the way
 of measuring are those of PFLlib's defaults (commit d832e76): all clients in each round, weights by their training samples, batches of 10
-without the last incomplete one, SGD with 0.005. START are first weights that a fedfast run has written, such as one with
-client.lr=1e-30.
+without the last incomplete one, SGD with 0.005. START are first weights: PFLlib's, or those that a fedfast run has
+written, such as one with client.lr=1e-30.
 """
 import argparse
 import json
 import pathlib
 import struct
+import sys
 
 import numpy as np
 
@@ -39,6 +43,16 @@ def convert(folder, out):
         note = "bytes: set data.image_mean=[0.5] and data.image_std=[0.5]"
     np.savez_compressed(out, **arrays)
     print(f"{config['num_clients']} clients, {len(arrays['y'])} training and {len(arrays['y_test'])} test samples, {note}")
+
+
+def cap(folder, out, **most):
+    """Copies PFLlib's files with the first samples of each client's, which it has shuffled."""
+    for part, n in most.items():
+        (out / part).mkdir(parents=True, exist_ok=True)
+        for path in (folder / part).glob("*.npz"):
+            with np.load(path, allow_pickle=True) as f:
+                np.savez_compressed(out / part / path.name, data={k: v[:n] for k, v in f["data"].item().items()})
+    (out / "config.json").write_text((folder / "config.json").read_text())
 
 
 def channels_last(x):
@@ -67,6 +81,24 @@ def start(path):
         lo, hi = t["data_offsets"]
         tensors[name] = torch.tensor(np.frombuffer(raw[8 + n + lo : 8 + n + hi], "<f4").reshape(t["shape"]).copy())
     return tensors
+
+
+def first(system, template, out):
+    """Writes a .safetensors file like another with the weights that PFLlib's main.py starts with."""
+    import torch
+
+    sys.path.insert(0, str(system))
+    torch.manual_seed(0)
+    from flcore.trainmodel.models import FedAvgCNN
+
+    own, raw = FedAvgCNN(in_features=1, num_classes=10, dim=1024).state_dict(), bytearray(template.read_bytes())
+    (n,) = struct.unpack("<Q", raw[:8])
+    for name, t in json.loads(raw[8 : 8 + n]).items():
+        if name != "__metadata__":
+            (w,) = [w for w in own.values() if list(w.shape) == t["shape"]]  # each has another shape
+            lo, hi = t["data_offsets"]
+            raw[8 + n + lo : 8 + n + hi] = w.numpy().astype("<f4").tobytes()
+    out.write_bytes(raw)
 
 
 def fedavg(a):
@@ -119,13 +151,26 @@ def main():
     c = sub.add_parser("convert", help="join PFLlib's files into one for fedfast")
     c.add_argument("folder", type=pathlib.Path)
     c.add_argument("out")
+    k = sub.add_parser("cap", help="copy the first samples of each client's files")
+    for name, kind in ("folder", pathlib.Path), ("out", pathlib.Path), ("train", int), ("test", int):
+        k.add_argument(name, type=kind)
+    s = sub.add_parser("start", help="write PFLlib's first weights")
+    for name in "system", "template", "out":
+        s.add_argument(name, type=pathlib.Path)
     t = sub.add_parser("fedavg", help="train FedAvg by PyTorch on such a file")
     t.add_argument("data")
     t.add_argument("start")
     for name, kind, default in ("rounds", int, 5), ("lr", float, 0.005), ("batch", int, 10), ("seed", int, 0):
         t.add_argument("--" + name, type=kind, default=default)
     a = p.parse_args()
-    convert(a.folder, a.out) if a.what == "convert" else fedavg(a)
+    if a.what == "convert":
+        convert(a.folder, a.out)
+    elif a.what == "cap":
+        cap(a.folder, a.out, train=a.train, test=a.test)
+    elif a.what == "start":
+        first(a.system, a.template, a.out)
+    else:
+        fedavg(a)
 
 
 if __name__ == "__main__":

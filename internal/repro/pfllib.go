@@ -45,7 +45,7 @@ var pfllibArms = []pfllibArm{
 	{
 		method: "perfedavg", published: []Published{{Mean: 95.10, SD: 0.10}, {Mean: 99.18, SD: 0.08}}, own: true, adapt: true,
 		sets:     []string{"client.inner_lr=0.005", "client.inner_steps=1", "client.first_order=true"},
-		deviates: []string{"Per-FedAvg draws two batches of 10 for each local step, where PFLlib's code halves one of 20 and takes half as many steps"},
+		deviates: []string{"Per-FedAvg draws two batches of 10 for each local step, where PFLlib's code halves one of 20 and trains twice a round, which are as many steps"},
 	},
 	{
 		method: "pfedme", published: []Published{{Mean: 97.25, SD: 0.17}, {Mean: 99.35, SD: 0.14}}, own: true, adapt: true,

@@ -214,6 +214,13 @@ var builtIn = []LayerType{
 		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.Reverse{} },
 	},
 	{
+		Name: "channels", Doc: "some or all channels of an image or a vector, shuffled in groups as in ShuffleNet",
+		Keys: []string{"first", "count", "groups"},
+		Make: func(s LayerSpec, _ any) nn.Layer {
+			return nn.Channels{First: s.First, Count: s.Count, Groups: s.Groups}
+		},
+	},
+	{
 		Name: "relu6", Doc: "min(max(x, 0), 6)",
 		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.ReLU6{} },
 	},

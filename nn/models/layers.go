@@ -36,7 +36,7 @@ type LayerSpec struct {
 	Ceil        bool        `toml:"ceil,omitempty" json:"ceil,omitempty" doc:"let a last window of a pool reach over the end of the image, ceil_mode=True in PyTorch"`
 	CountPad    bool        `toml:"count_pad,omitempty" json:"count_pad,omitempty" doc:"count the padding in the means of an average pool, as PyTorch does unless count_include_pad=False"`
 	ZeroPadding bool        `toml:"zero_padding,omitempty" json:"zero_padding,omitempty" doc:"make token 0 of an embedding a zero vector that is not trained"`
-	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, 1048576]" doc:"number of channel groups of a group normalization or of a convolution; default: 1" also:"num_groups"`
+	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, 1048576]" doc:"number of channel groups of a group normalization or of a convolution, or from which channels are taken in turn; default: 1" also:"num_groups"`
 	NoAffine    bool        `toml:"no_affine,omitempty" json:"no_affine,omitempty" doc:"omit the learned parameters of a group or batch normalization, affine=False in PyTorch"`
 	Momentum    *float64    `toml:"momentum,omitempty" json:"momentum,omitempty" in:"[0, 1]" doc:"share of each batch in the running statistics of a batch normalization; default: 0.1"`
 	Cumulative  bool        `toml:"cumulative,omitempty" json:"cumulative,omitempty" doc:"make the running statistics the means over all batches, momentum=None in PyTorch"`
@@ -47,6 +47,8 @@ type LayerSpec struct {
 	Beta        *float64    `toml:"beta,omitempty" json:"beta,omitempty" in:"0.25 or 0.5 or 0.75 or 1" doc:"exponent of the normalization; default: 0.75"`
 	Rate        *float64    `toml:"rate,omitempty" json:"rate,omitempty" in:"[0, 1)" doc:"dropout rate; for an LSTM, between its layers" also:"dropout p"`
 	Channels    bool        `toml:"channels,omitempty" json:"channels,omitempty" doc:"drop whole channels of an image, nn.Dropout2d in PyTorch"`
+	First       int         `toml:"first,omitempty" json:"first,omitempty" in:"[1, 1048576]" doc:"first of the channels that are taken; default: 0, the input's first"`
+	Count       int         `toml:"count,omitempty" json:"count,omitempty" in:"[1, 1048576]" doc:"how many channels are taken; default: all from the first on"`
 	Factor      *float64    `toml:"factor,omitempty" json:"factor,omitempty" in:"(0, inf)" doc:"what a scale multiplies by"`
 	Slope       *float64    `toml:"slope,omitempty" json:"slope,omitempty" in:"[0, 1]" doc:"slope of a leaky ReLU below zero; default: 0.01"`
 	Hidden      int         `toml:"hidden,omitempty" json:"hidden,omitempty" in:"[1, 1048576]" doc:"hidden units of an LSTM or GRU" also:"hidden_size units"`

@@ -118,7 +118,7 @@ def attribute(module, path):
 
 class Feature:
     """What a layer gives. dims names its dimensions: N samples, C channels, H rows, W columns, T steps, P pixels, L pixels of an image of one row, 1
-    that row, and F the values of a flattened image."""
+    that row, F the values of a flattened image, and G groups of D channels each."""
 
     def __init__(self, layer, dims, sizes):
         self.layer, self.dims, self.sizes = layer, dims, dict(zip(dims, sizes))
@@ -251,7 +251,7 @@ class Importer:
             return self.constant(node, args, kwargs, out)
         if node.op == "call_module":
             return self.module(module, node.target, args, kwargs, out)
-        if isinstance(out, tuple) and any(isinstance(v, Feature) for v in leaves((args, kwargs))) and name != "getitem":
+        if isinstance(out, tuple) and any(isinstance(v, Feature) for v in leaves((args, kwargs))) and name not in ("getitem", "chunk", "split", "tensor_split"):
             raise self.unknown()
         return self.function(name.rstrip("_") if not name.startswith("_") else name, args, kwargs, out)
 
@@ -636,6 +636,12 @@ class Importer:
             rate = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
             training = kwargs.get("training", args[2] if len(args) > 2 else True)
             return self.drop(x, rate, out) if training else x
+        if name in ("chunk", "split", "tensor_split") and x.dims in ("NC", "NCHW") and kwargs.get("dim", args[2] if len(args) > 2 else 0) % len(x.dims) == 1:
+            parts, at = [], 0
+            for part in out:
+                parts.append(self.take(x, at, part))
+                at += part.shape[1]
+            return parts
         if name in POOLS:
             return self.pool(name, x, args[1:], kwargs, out)
         if name == "local_response_norm":
@@ -676,6 +682,10 @@ class Importer:
                 return self.steps(x.every[at], "last", out)
             raise Unknown(f"{self.seeing} takes the last state of a lower layer of a stack")
         index = index if isinstance(index, tuple) else (index,)
+        if isinstance(x, Feature) and x.dims in ("NC", "NCHW") and all(isinstance(i, slice) for i in index) and tuple(out.shape) == (x.sizes["N"], out.shape[1], *x.shape[2:]):
+            picked = range(x.sizes["C"])[index[1]] if len(index) > 1 else range(x.sizes["C"])
+            if picked.step == 1:
+                return self.take(x, picked.start, out)
         if isinstance(x, Feature) and "T" in x.dims and len(x.dims) == 3:
             picks = [(d, i) for d, i in zip(x.dims, index) if not (isinstance(i, slice) and out_is_all(i, x.sizes[d])) and i is not Ellipsis]
             if not picks:
@@ -685,6 +695,15 @@ class Importer:
                 if at in (0, x.sizes["T"] - 1):
                     return self.steps(x, "last" if at else "first", out)
         raise Unknown(f"{self.seeing} takes a part of a tensor that no layer supports; of sequences there are the first and the last step")
+
+    def take(self, x, first, out):
+        """Channels of an image or a vector from one on."""
+        if x.layer == "input":
+            raise Unknown(f"{self.seeing} takes channels of the input; there are those of a layer's outputs")
+        count = out.shape[1]
+        if count == x.sizes["C"]:
+            return x
+        return self.emit({"type": "channels", **({"first": first} if first else {}), "count": count}, [x], x.dims, out)
 
     def scale(self, x, factor, out):
         if factor <= 0 or x.layer == "input":
@@ -787,6 +806,11 @@ class Importer:
                 return x.view("NCHW", out)
         if x.dims == "NTC" and x.sizes["T"] == 1 and shape == (n, x.sizes["C"]):
             return self.steps(x, "last", out)
+        image = tuple(x.sizes[d] for d in "HW") if "H" in x.dims else ()
+        if x.dims in ("NC", "NCHW") and len(shape) == len(x.dims) + 1 and shape[0] == n and shape[3:] == image and shape[1] * shape[2] == x.sizes["C"]:
+            return x.view(x.dims.replace("C", "GD"), out)
+        if x.dims in ("NDG", "NDGHW") and shape == (n, x.sizes["D"] * x.sizes["G"], *image):
+            return self.emit({"type": "channels", "groups": x.sizes["G"]}, [x], x.dims.replace("DG", "C"), out)
         if x.dims == "NCHW":
             c, pixels = x.sizes["C"], x.sizes["H"] * x.sizes["W"]
             if shape == (n, c * pixels):
@@ -820,6 +844,8 @@ class Importer:
         dims = "".join(x.dims[i] for i in order)
         if dims in ("NPC", "PNC", "NLC", "LNC"):
             return self.emit({"type": "sequence"}, [x], re.sub("[PL]", "T", dims), out)
+        if dims in ("NDG", "NDGHW"):
+            return x.view(dims, out)
         if sorted(dims) in (sorted("NCHW"), sorted("NTC")) and dims in ("NCHW", "NHWC", "NTC", "TNC", "NCT"):
             return x.view(dims, out)
         raise Unknown(f"{self.seeing} gives the order {'x'.join(dims)}, which no layer reads")

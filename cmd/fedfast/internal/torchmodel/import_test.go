@@ -40,6 +40,7 @@ var networks = []job{
 	{"vit.py", "ViT", "3x16x16", ""},
 	{"vit.py", "TextEncoder", "12tokens", ""},
 	{"mobile.py", "", "3x16x16", ""},
+	{"shuffle.py", "ShuffleNet", "3x12x12", ""},
 	{"series.py", "Wave", "1x97", ""},
 	{"series.py", "Heart", "3x40", ""},
 	{"series.py", "Activity", "3x20", ""},
@@ -77,6 +78,7 @@ var refusals = []struct{ input, body, forward, want string }{
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) + 3", `the module adds a constant to its outputs, which no layer supports`},
 	{"9", "self.fc = nn.Linear(9, 4)", "F.relu6(self.fc(x) + 3) / 5", `function truediv is not supported as a layer; of x + 3 there are relu6(x + 3) / 6 and x * relu6(x + 3) / 6`},
 	{"9", "self.fc = nn.Linear(9, 4)", "-3 * self.fc(x)", `multiplies by -3; there is a product of a layer's outputs and a number above 0`},
+	{"4x8x8", "self.conv, self.fc = nn.Conv2d(2, 3, 1), nn.Linear(3, 2)", "self.fc(self.conv(x[:, :2]).mean((2, 3)))", `takes channels of the input; there are those of a layer's outputs`},
 	{"9", "self.fc, self.g = nn.Linear(9, 4), nn.Linear(9, 1)", "self.fc(x) * self.g(x)", `there are products of two layers of one shape`},
 }
 
