@@ -36,6 +36,7 @@ type Client struct {
 	InnerLR        float64 `toml:"inner_lr" in:"[0, inf)" off:"0" doc:"learning rate of the inner steps" also:"inner_learning_rate alpha"`
 	InnerSteps     int     `toml:"inner_steps" in:"[0, inf)" off:"0" doc:"inner steps that personalize a model, or per local step"`
 	FirstOrder     bool    `toml:"first_order" off:"0" doc:"omit the products with Hessians from the meta-gradient" also:"fo"`
+	Plain          bool    `toml:"plain" off:"0" doc:"train without the dynamic regularizer, whose state of the client stays as it is"`
 	BurnIn         int     `toml:"burn_in" in:"[0, inf)" off:"0" doc:"local steps before the first sample of the posterior" also:"burnin"`
 	Window         int     `toml:"window" in:"[0, inf)" off:"0" doc:"local steps that are averaged into a sample of the posterior"`
 	Rho            float64 `toml:"rho" in:"[0, inf)" off:"0" doc:"shrinkage of the posterior's covariance; 0: FedAvg on the mean of the samples" also:"shrinkage"`

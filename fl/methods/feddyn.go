@@ -30,6 +30,30 @@ func fedDyn() fl.Method {
 	}
 }
 
+// fedDynChoice is FedDyn with client.plain, the binary hyperparameter of appendix B.5 of
+// the FedEx paper: a client with it trains without the regularizer, and neither its h_i nor
+// h takes its change in. So it is FedAvg with uniform weights if all have it. h then adds up
+// a second sum over the clients, which FedDyn does without.
+func fedDynChoice() fl.Method {
+	m := fedDyn()
+	m.Name, m.Doc = "feddynchoice", "FedDyn or FedAvg for each client, as client.plain says"
+	m.Paper += "; Khodak et al. 2021, Federated Hyperparameter Tuning: Challenges, Baselines, and Connections to Weight-Sharing, arXiv:2106.04502"
+	m.Uses = append(slices.Clip(m.Uses), hyper.Using("client.plain")...)
+	m.Local = func(l *fl.Local) error {
+		if !l.Params.Plain {
+			return fedDynLocal(l)
+		}
+		l.Uniform()
+		return l.SGD(fl.LocalRun{})
+	}
+	m.Gather = func(extra, delta []float32, l *fl.Local) {
+		if !l.Params.Plain {
+			kernels.Axpy(extra, float32(l.Weight), delta)
+		}
+	}
+	return m
+}
+
 func fedDynLocal(l *fl.Local) error {
 	l.Uniform()
 	a := l.ServerParams.Alpha
@@ -52,7 +76,11 @@ func (s *fedDynServer) Step(w []float32, u *fl.Update, p fl.ServerParams) {
 		return
 	}
 	share := float64(u.Taken) / float64(u.Clients)
-	kernels.Axpy(s.h, float32(p.Alpha*share), u.Mean)
+	if u.Extra != nil {
+		kernels.Axpy(s.h, float32(p.Alpha*share/u.Weight), u.Extra)
+	} else {
+		kernels.Axpy(s.h, float32(p.Alpha*share), u.Mean)
+	}
 	kernels.Sub(w, w, u.Mean)
 	kernels.Axpy(w, -float32(1/p.Alpha), s.h)
 }

@@ -37,8 +37,7 @@ func fedOpt(name, doc string, beta1, beta2 float64, second func(v, g, b2 float32
 		Name:  name,
 		Doc:   doc,
 		Paper: "Reddi et al. 2021, Adaptive Federated Optimization, arXiv:2003.00295",
-		Uses: slices.Concat(localSGD, serverRate, hyper.Using("server.beta1", "server.weighted"), hyper.Needing("server.tau", "(0, inf)", "such as 0.001"),
-			hyper.Needing("server.momentum", "0", "its momentum is server.beta1")),
+		Uses:  slices.Concat(localSGD, adaptiveStep, hyper.Using("server.weighted")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) {
 			s.LR, s.Beta1, s.Beta2, s.Tau, s.Weighted = 0.01, beta1, beta2, 1e-3, true
 		},
@@ -56,6 +55,10 @@ func fedOpt(name, doc string, beta1, beta2 float64, second func(v, g, b2 float32
 	}
 	return m
 }
+
+// adaptiveStep is what an adaptive optimizer on the server uses, but for server.beta2.
+var adaptiveStep = slices.Concat(serverRate, hyper.Using("server.beta1"), hyper.Needing("server.tau", "(0, inf)", "such as 0.001"),
+	hyper.Needing("server.momentum", "0", "its momentum is server.beta1"))
 
 func fedAdagrad() fl.Method {
 	return fedOpt("fedadagrad", "FedAvg with Adagrad as the server's optimizer", 0, 0, adagrad)

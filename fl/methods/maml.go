@@ -36,6 +36,22 @@ func maml() fl.Method {
 	}
 }
 
+// mamlAdam is MAML with Adam on the server, as appendix B.8 of the FedEx paper has it:
+// the step of fedadam along the mean of the meta-gradients, with the clients' weights of
+// MAML.
+func mamlAdam() fl.Method {
+	m, adam := maml(), fedAdam()
+	m.Name, m.Doc = "mamladam", "MAML with Adam, without bias correction, as the server's optimizer"
+	m.Paper += "; Reddi et al. 2021, Adaptive Federated Optimization, arXiv:2003.00295"
+	m.Uses = slices.Concat(innerSteps, hyper.Using("client.batch", "client.dropout", "client.wrap"), adaptiveStep, hyper.Using("server.beta2"))
+	m.SetDefaults = func(c *fl.ClientParams, s *fl.ServerParams) {
+		c.InnerLR, c.InnerSteps = 0.01, 5
+		s.LR, s.Beta1, s.Beta2, s.Tau = 0.0003, 0.9, 0.99, 1e-3
+	}
+	m.NewServer = adam.NewServer
+	return m
+}
+
 // innerSteps are what methods with inner steps use.
 var innerSteps = slices.Concat(forgets("plain gradient steps remember nothing"), hyper.Needing("client.optimizer", "sgd", "its meta-gradients are those of plain gradient steps"), hyper.Needing("client.inner_lr", "(0, inf)", "such as 0.01"), hyper.Needing("client.inner_steps", "[1, inf)", ""),
 	hyper.Using("client.first_order", "server.weighted"))

@@ -16,7 +16,7 @@ import (
 
 // builtIn are the methods of this package.
 var builtIn = []func() fl.Method{
-	FedAvg, fedAvgM, fedProx, fedLC, fedNTD, fedRoD, moon, fedNova, scaffold, fedDyn, Reptile, maml, perFedAvg, pFedMe, ditto, fedPer, fedRep, fedBABU, fedBN, fedPA,
+	FedAvg, fedAvgM, fedProx, fedLC, fedNTD, fedRoD, moon, fedNova, scaffold, fedDyn, fedDynChoice, Reptile, maml, mamlAdam, perFedAvg, pFedMe, ditto, fedPer, fedRep, fedBABU, fedBN, fedPA,
 	heteroFL, fedRolex, fedTP, supernet, fedNAS, directFedNAS, fedAdagrad, fedAdam, fedYogi, mifa, apfl, lgFedAvg, fedALA, fedAMP, qFedAvg, afl,
 	ifca, fedFomo, mimeLite,
 }

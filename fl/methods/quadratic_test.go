@@ -3,6 +3,7 @@ package methods
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
@@ -187,6 +188,7 @@ func TestDriftIsCorrectedOnQuadratics(t *testing.T) {
 		{fedDyn(), 6, 150, false, func(s *fl.ServerParams) { s.Alpha = 0.5 }},
 		{fedDyn(), 6, 150, true, func(s *fl.ServerParams) { s.Alpha = 0.5 }},
 		{fedDyn(), 2, 500, false, func(s *fl.ServerParams) { s.Alpha = 0.5 }},
+		{fedDynChoice(), 2, 500, false, func(s *fl.ServerParams) { s.Alpha = 0.5 }},
 	} {
 		q := newQuadratics(t, tt.method, 6, tt.cohort)
 		c, s := tt.method.Defaults()
@@ -194,7 +196,7 @@ func TestDriftIsCorrectedOnQuadratics(t *testing.T) {
 		s.Weighted = tt.weighted
 		tr := q.engine.NewTrial(0)
 		plan := fl.Plan{Server: s, Clients: []fl.ClientParams{fullBatch(c, lr, steps)}}
-		if tt.method.Name == "feddyn" {
+		if strings.HasPrefix(tt.method.Name, "feddyn") {
 			plan.Clients[0].Steps = 20 // near the local optimum
 		}
 		runRounds(t, tr, plan, tt.rounds)
@@ -269,6 +271,26 @@ func TestVisitsByHand(t *testing.T) {
 			},
 			func(q *quadratics, i, j int, w float64) float64 {
 				return w - 0.5*q.valAlpha[i]*(shrink(w, q.c[i][j], 1-lr*q.alpha[i], steps)-q.valC[i][j])
+			}, true,
+		},
+		{
+			"maml with Adam: a first step is lr (1-b1) g / (sqrt(b2 tau^2 + (1-b2) g^2) + tau)",
+			mamlAdam(),
+			func(c *fl.ClientParams, s *fl.ServerParams) {
+				c.InnerLR, c.InnerSteps, s.LR, s.Tau = lr, steps, 1e4, 1e3
+			},
+			func(q *quadratics, i, j int, w float64) float64 { // so large a tau leaves half of g
+				k := 1 - lr*q.alpha[i]
+				g := math.Pow(k, steps) * q.valAlpha[i] * (shrink(w, q.c[i][j], k, steps) - q.valC[i][j])
+				return w - 1e4*0.1*g/(1e3*(math.Sqrt(0.99)+1))
+			}, true,
+		},
+		{
+			"feddyn's plain clients, which are fedavg's",
+			fedDynChoice(),
+			func(c *fl.ClientParams, _ *fl.ServerParams) { c.Plain = true },
+			func(q *quadratics, i, j int, w float64) float64 {
+				return shrink(w, q.c[i][j], 1-lr*q.alpha[i], steps)
 			}, true,
 		},
 		{
