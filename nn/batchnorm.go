@@ -75,8 +75,8 @@ func (l batchNormReLU) Bind(in Flow) (Bound, error) { return l.bind(in, true) }
 
 func (l BatchNorm) bind(in Flow, relu bool) (Bound, error) {
 	switch {
-	case in.Vocab > 0 || in.Raw:
-		return nil, errors.New("a batch normalization cannot be the first layer")
+	case in.Vocab > 0:
+		return nil, errors.New("a batch normalization needs numbers as its input; an embedding must come before on tokens")
 	case !(l.Epsilon >= 0 && l.Epsilon < 1):
 		return nil, fmt.Errorf("epsilon %v; it must be at least 0 and below 1", l.Epsilon)
 	case !(l.Momentum >= 0 && l.Momentum <= 1):
@@ -87,13 +87,16 @@ func (l BatchNorm) bind(in Flow, relu bool) (Bound, error) {
 	if l.Epsilon == 0 {
 		l.Epsilon = 1e-5
 	}
-	return &boundBatchNorm{l: l, in: in, relu: relu}, nil
+	b := &boundBatchNorm{l: l, in: in, relu: relu, raw: in.Raw}
+	b.in.Raw = false
+	return b, nil
 }
 
 type boundBatchNorm struct {
 	l    BatchNorm
 	in   Flow
 	relu bool
+	raw  bool // it is the first layer, and pads the channels of its input
 }
 
 func (b *boundBatchNorm) Out() Flow { return b.in }

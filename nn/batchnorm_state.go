@@ -14,6 +14,7 @@ type batchNormState struct {
 	weight, bias          int // offsets of the parameters
 	mean, variance, count int // offsets of the buffers
 	x, y, dx              Act
+	padded                Act       // copy of an input without padding
 	center, scale         []float64 // of each channel; scale is 1/sqrt(variance + Epsilon)
 	sum, inner            []float64 // of each channel over the batch
 	// norm holds two sums for each channel, and the factors: dx = Grad*dy + Value*x
@@ -45,6 +46,9 @@ func (b *boundBatchNorm) NewState(e *Env) State {
 	}
 	if e.NeedDX {
 		s.dx = e.Gradient()
+	}
+	if b.raw {
+		s.padded = newAct(e.Arena, b.in, e.Samples, Border{}, 0, e.Tangents)
 	}
 	if e.Tangents {
 		s.tangents = newBatchNormTangents(b, e)
@@ -81,6 +85,9 @@ func (s *batchNormState) parameters(r *Run) (weight, bias []float32) {
 }
 
 func (s *batchNormState) Forward(r *Run, x Act, lo, hi int) Act {
+	if s.b.raw {
+		x = s.pad(x, lo, hi)
+	}
 	s.x = x
 	if r.Train || r.share > 0 {
 		s.moments(r, lo, hi)
@@ -106,6 +113,19 @@ func (s *batchNormState) Forward(r *Run, x Act, lo, hi int) Act {
 		s.forwardTangents(r, lo, hi)
 	}
 	return s.y
+}
+
+// pad copies samples of the network's input.
+func (s *batchNormState) pad(x Act, lo, hi int) Act {
+	f := s.b.in
+	for i := lo; i < hi; i++ {
+		for y := range f.H {
+			for p := range f.W {
+				copy(s.padded.At(i, y, p)[:f.C], x.At(i, y, p))
+			}
+		}
+	}
+	return s.padded
 }
 
 // moments computes the mean and the scale of each channel in two passes, and moves the

@@ -31,6 +31,18 @@ var batchCases = []imageCase{
 		[]refOp{plainConv(1, 0, 0), batchnorm, relu, pool(2), plainConv(1, 0, 0), {op: "batchnorm", noBias: true}, dense},
 	},
 	{
+		"of the network's input",
+		Shape{H: 6, W: 5, C: 3},
+		[]Layer{batchNorm(), ReLU{}, Conv2D{Filters: 4, Kernel: 3}, ReLU{}, Dense{Units: 3}},
+		[]refOp{batchnorm, relu, conv(1, 0, 0), relu, dense},
+	},
+	{
+		"of an input of vectors",
+		Shape{H: 1, W: 1, C: 9},
+		[]Layer{batchNorm(), Dense{Units: 18}, Tanh{}, Dense{Units: 3}},
+		[]refOp{batchnorm, dense, {op: "tanh"}, dense},
+	},
+	{
 		"within residual blocks",
 		Shape{H: 6, W: 6, C: 1},
 		[]Layer{

@@ -34,6 +34,7 @@ var networks = []job{
 	{"pools.py", "", "3x16x16", ""},
 	{"features.py", "Features", "9", ""},
 	{"features.py", "Steps", "12tokens", ""},
+	{"features.py", "Normalized", "9", ""},
 	{"charlstm.py", "NextChar(vocab=25)", "12tokens", ""},
 	{"charlstm.py", "Words", "12tokens", ""},
 	{"charlstm.py", "Words(layers=2)", "12tokens", ""},

@@ -1,4 +1,5 @@
 """A perceptron with batch normalization of its features, and of the steps of an embedding."""
+import torch
 import torch.nn as nn
 
 
@@ -20,3 +21,14 @@ class Steps(nn.Module):
     def forward(self, x):
         x = self.norm(self.embedding(x).transpose(1, 2)).transpose(1, 2)
         return self.head(x.mean(1))
+
+
+class Normalized(nn.Module):
+    """The inputs are normalized before anything else reads them."""
+
+    def __init__(self, classes=4):
+        super().__init__()
+        self.norm, self.hidden, self.out = nn.BatchNorm1d(9), nn.Linear(9, 12), nn.Linear(12, classes)
+
+    def forward(self, x):
+        return self.out(torch.relu(self.hidden(self.norm(x))))
