@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fedfast/fedfast/internal/figure"
@@ -43,7 +44,7 @@ func (r *Report) SpeedFigure() (*figure.Figure, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, errors.New("nothing to plot: neither the suite scale nor a comparison with PyTorch ran")
+		return nil, errors.New("nothing to plot: no comparison with PyTorch ran")
 	}
 	var names []string
 	for name := range all {
@@ -69,16 +70,61 @@ func (r *Report) SpeedFigure() (*figure.Figure, error) {
 		}
 		panel.Lines = append(panel.Lines, line)
 	}
-	return &figure.Figure{
-		Name: "speed", Title: "Training speed beside PyTorch", Width: 1000, Height: 260, Panels: []figure.Panel{panel},
-		Note: fmt.Sprintf("%s, %s, level %s, %s", r.Machine.CPU, oneline.Count(r.Machine.Cores, "core"), r.Machine.Level, r.Date),
-	}, nil
+	return r.networks("speed", "Training speed beside PyTorch", panel), nil
 }
 
-// Figure draws the suite scale, or without it how fast networks are beside PyTorch.
-func (r *Report) Figure() (*figure.Figure, error) {
-	if f, err := r.ScaleFigure(); err == nil {
-		return f, nil
+// LimitFigure draws which share of the machine's limit a training step of each network
+// reaches: the median of its batches and optimizers.
+func (r *Report) LimitFigure() (*figure.Figure, error) {
+	precisions := []string{"fp32", "bf16"}
+	all := map[string]map[string][]float64{} // by name and precision
+	for _, x := range r.Results {
+		if x.Suite != "nn" || x.RooflineFraction <= 0 {
+			continue
+		}
+		if all[x.Name] == nil {
+			all[x.Name] = map[string][]float64{}
+		}
+		p := cmp.Or(x.Precision, precisions[0])
+		all[x.Name][p] = append(all[x.Name][p], x.RooflineFraction)
 	}
-	return r.SpeedFigure()
+	if len(all) == 0 {
+		return nil, errors.New("nothing to plot: neither the suite scale nor steps of networks were measured")
+	}
+	share := func(name, precision string) float64 { return median(all[name][precision]) }
+	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Or(cmp.Compare(share(b, precisions[0]), share(a, precisions[0])), cmp.Compare(a, b))
+	})
+	panel := figure.Panel{X: figure.Axis{Label: "network", Names: names}, Y: figure.Axis{Label: "share of the limit", Zero: true}}
+	for _, p := range precisions {
+		line := figure.Line{Name: p}
+		for i, name := range names {
+			if len(all[name][p]) > 0 {
+				line.Points = append(line.Points, figure.Point{X: float64(i + 1), Y: share(name, p)})
+			}
+		}
+		if len(line.Points) > 0 {
+			panel.Lines = append(panel.Lines, line)
+		}
+	}
+	return r.networks("limit", "Training steps beside the machine's limit", panel), nil
+}
+
+// networks returns the figure of a panel of networks.
+func (r *Report) networks(name, title string, panel figure.Panel) *figure.Figure {
+	return &figure.Figure{
+		Name: name, Title: title, Width: 1000, Height: 260, Panels: []figure.Panel{panel},
+		Note: fmt.Sprintf("%s, %s, level %s, %s", r.Machine.CPU, oneline.Count(r.Machine.Cores, "core"), r.Machine.Level, r.Date),
+	}
+}
+
+// Figure draws the suite scale, or without it how fast networks are beside PyTorch, or
+// without that beside the machine's limit.
+func (r *Report) Figure() (*figure.Figure, error) {
+	for _, draw := range []func() (*figure.Figure, error){r.ScaleFigure, r.SpeedFigure} {
+		if f, err := draw(); err == nil {
+			return f, nil
+		}
+	}
+	return r.LimitFigure()
 }

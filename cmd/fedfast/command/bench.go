@@ -98,7 +98,7 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&o.tuners, "tuner", nil, "`NAMES` of the tuners of the suite tuners (default: the built-in ones)")
 	f.StringVar(&o.known, "known", "", "rank with the tuners of `FILE`, the --json of the suite tuners on the same tables and seeds")
 	f.StringArrayVar(&o.sets, "set", nil, "set `KEY=VALUE` for every study of the suite tuners, such as score.clients=1 (repeatable)")
-	o.plot.addFlags(cmd, "also plot the suite scale or tuners, else the speed beside PyTorch,")
+	o.plot.addFlags(cmd, "also plot the suite scale or tuners, else the speed of networks beside PyTorch, else beside the limit,")
 	f.StringSliceVar(&o.from, "from", nil, "show and plot the report in `FILE`, written by --report, instead of measuring; several from one machine are merged")
 	f.BoolVar(&o.gobench, "gobench", false, "print every measurement in benchstat format instead of the table")
 	f.BoolVar(&o.explain, "explain", false, "show, layer by layer, where a training step of the one --model takes its time, and the machine's limit")
