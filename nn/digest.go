@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"math"
 	"slices"
-	"strings"
 )
 
 // SHA256 returns the SHA-256, in hexadecimal, of the tensors that Export makes of packed
@@ -15,11 +14,10 @@ import (
 // part of it.
 func (m *Model) SHA256(w []float32) string {
 	h := sha256.New()
-	tensors := m.Export(w)
-	slices.SortFunc(tensors, func(a, b Tensor) int { return strings.Compare(a.Name, b.Name) })
+	m.check(w)
 	const part = 1 << 14 // floats at a time
 	bytes := make([]byte, 0, 4*part)
-	for _, t := range tensors {
+	for t := range m.byName(w, false) {
 		for some := range slices.Chunk(t.Data, part) {
 			bytes = bytes[:0]
 			for _, v := range some {

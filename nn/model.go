@@ -3,6 +3,7 @@ package nn
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -292,6 +293,38 @@ func (m *Model) ExportFolded(w []float32) []Tensor {
 	ts := m.Export(w)
 	m.fold(ts, 1)
 	return ts
+}
+
+// FoldedByName yields the tensors of ExportFolded in the order of their names, one at a
+// time: Data is valid until the next one. Without w it is nil.
+func (m *Model) FoldedByName(w []float32) iter.Seq[Tensor] { return m.byName(w, true) }
+
+func (m *Model) byName(w []float32, folded bool) iter.Seq[Tensor] {
+	type placed struct {
+		name   string
+		p      Param
+		offset int
+	}
+	var all []placed
+	m.each(func(_ int, name string, p Param, offset int) { all = append(all, placed{name, p, offset}) })
+	slices.SortFunc(all, func(a, b placed) int { return strings.Compare(a.name, b.name) })
+	return func(yield func(Tensor) bool) {
+		var memory []float32
+		for _, t := range all {
+			var data []float32
+			if w != nil {
+				memory = slices.Grow(memory[:0], t.p.Len())
+				data = memory[:t.p.Len()]
+				t.p.Unpack(data, w[t.offset:t.offset+t.p.Size])
+				if folded && t.p.Constant != nil {
+					t.p.Constant(data, 1)
+				}
+			}
+			if !yield(Tensor{Name: t.name, Shape: slices.Clone(t.p.Shape), Data: data}) {
+				return
+			}
+		}
+	}
 }
 
 // ImportFolded fills w from tensors as ExportFolded gives them, in any order, and

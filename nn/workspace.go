@@ -172,7 +172,7 @@ func (m *Model) chunk() int {
 		}
 	}
 	floats := 1 + m.nodes.floats(m.groups)
-	n := min(max(chunkFloats/floats, 8, m.groups.most()), most)
+	n := min(max(chunkFloats/floats, m.fewest(), m.groups.most()), most)
 	if head, ok := m.head(); ok {
 		// A pass over the weights of the head should be cheap beside the images.
 		n = min(n, max((nearFloats+4*head)/floats, 1, m.groups.most()))
@@ -186,6 +186,18 @@ func (m *Model) chunk() int {
 	return n
 }
 
+// leastRows is how many rows of sequences a chunk of a network with attention has at
+// least, about: as many as products need, since each sample's activations are large.
+const leastRows = 640
+
+// fewest returns the samples that a chunk has at least.
+func (m *Model) fewest() int {
+	if !anyOf(m.layers, onFew) {
+		return 8
+	}
+	return max(min(leastRows/m.steps(), 8), 1)
+}
+
 // nearRows is how many rows of sequences a chunk of evaluation has, about.
 const nearRows = 128
 
@@ -196,11 +208,16 @@ func (m *Model) near() int {
 	if !anyOf(m.layers, onFew) {
 		return m.chunk()
 	}
+	return max(nearRows/m.steps(), 1)
+}
+
+// steps returns the most steps of a sequence within the network.
+func (m *Model) steps() int {
 	steps := 1
 	for _, nd := range m.nodes {
 		steps = max(steps, nd.Out().Seq)
 	}
-	return max(nearRows/steps, 1)
+	return steps
 }
 
 // head returns the parameters of the layers that take whole chunks, if these are

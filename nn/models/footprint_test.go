@@ -37,3 +37,20 @@ func TestWorkspaceBytes(t *testing.T) {
 		t.Errorf("100,000 filters of 784 pixels, 8 samples or more: %d bytes", got)
 	}
 }
+
+// TestLongSequencesTakeFewSamples compares networks with attention on short and on long
+// sequences: a workspace has about as many steps of both at a time.
+func TestLongSequencesTakeFewSamples(t *testing.T) {
+	bytes := func(steps int) int64 {
+		m, err := FromLayers([]LayerSpec{
+			{Type: "embedding", Size: 64}, {Type: "attention", Heads: 2}, {Type: "dense", Units: 256}, {Type: "gelu"}, {Type: "dense", Units: 64}, {Type: "steps"}, {Type: "dense"},
+		}, nn.Shape{Seq: steps, Vocab: 50}, 50)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.WorkspaceBytes(16, false)
+	}
+	if short, long := bytes(80), bytes(640); long > 2*short {
+		t.Errorf("a workspace takes %d bytes for sequences of 640 steps, %d for those of 80", long, short)
+	}
+}

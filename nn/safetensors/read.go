@@ -74,7 +74,8 @@ func ReadTensors(path string) (ts []nn.Tensor, err error) {
 		}
 		ts = append(ts, t)
 	}
-	return byName(ts), nil
+	slices.SortFunc(ts, func(a, b nn.Tensor) int { return strings.Compare(a.Name, b.Name) })
+	return ts, nil
 }
 
 // file is an open one whose header was checked.

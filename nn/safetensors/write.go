@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/fedfast/fedfast/nn"
 )
@@ -25,11 +24,13 @@ func Write(w io.Writer, m *nn.Model, weights []float32) error {
 		Shape   []int  `json:"shape"`
 		Offsets [2]int `json:"data_offsets"`
 	}
-	ts := byName(m.ExportFolded(weights))
 	header := map[string]any{"__metadata__": map[string]string{"format": "pt", "model": m.Name(), "constants": "folded into the parameters"}}
 	at := 0
-	for _, t := range ts {
-		end := at + 4*len(t.Data)
+	for t := range m.FoldedByName(nil) {
+		end := at + 4
+		for _, n := range t.Shape {
+			end += (end - at) * (n - 1)
+		}
 		header[t.Name] = written{DType: "F32", Shape: t.Shape, Offsets: [2]int{at, end}}
 		at = end
 	}
@@ -47,7 +48,7 @@ func Write(w io.Writer, m *nn.Model, weights []float32) error {
 		return err
 	}
 	const most = 1 << 14 // floats at a time
-	for _, t := range ts {
+	for t := range m.FoldedByName(weights) {
 		for some := range slices.Chunk(t.Data, most) {
 			if err := binary.Write(w, binary.LittleEndian, some); err != nil {
 				return err
@@ -55,10 +56,4 @@ func Write(w io.Writer, m *nn.Model, weights []float32) error {
 		}
 	}
 	return nil
-}
-
-// byName sorts tensors by their names.
-func byName(ts []nn.Tensor) []nn.Tensor {
-	slices.SortFunc(ts, func(a, b nn.Tensor) int { return strings.Compare(a.Name, b.Name) })
-	return ts
 }
