@@ -46,7 +46,7 @@ func Locate(set, dir string) (string, error) {
 	if p.elsewhere != "" && exists(filepath.Join(p.elsewhere, p.files[0])) {
 		return "", nil
 	}
-	where := "--data is not set"
+	where := "neither --data nor FEDFAST_DATA is set"
 	if dir != "" {
 		where = "there is no " + strings.Join(p.files, " or ") + " in " + dir + " or in one of its folders " + strings.Join(p.folders[1:], ", ")
 	}

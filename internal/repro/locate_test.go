@@ -27,7 +27,7 @@ func TestLocate(t *testing.T) {
 	if _, err := Locate("cifar100", root); err == nil || !strings.Contains(err.Error(), "there is no train.bin.gz or train.bin in") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Locate("stackoverflow", ""); err == nil || !strings.Contains(err.Error(), "--data is not set") {
+	if _, err := Locate("stackoverflow", ""); err == nil || !strings.Contains(err.Error(), "neither --data nor FEDFAST_DATA is set") {
 		t.Errorf("got %v", err)
 	}
 }

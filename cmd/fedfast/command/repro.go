@@ -1,9 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -93,6 +95,7 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 	if a.seedGiven {
 		return usageError{errors.New("--seed: experiments always use seeds 1, 2, ...; set their number with --seeds")}
 	}
+	o.Data = cmp.Or(o.Data, os.Getenv("FEDFAST_DATA"))
 	jobs, left, err := repro.Plan(ctx, cells, o.Options, o.out)
 	if err != nil {
 		return usageError{err}

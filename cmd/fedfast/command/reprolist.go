@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,10 +42,7 @@ func (o *reproOptions) list(ctx context.Context, a *app, args []string) error {
 			return usageError{err}
 		}
 	}
-	if o.Data == "" {
-		o.Data = os.Getenv("FEDFAST_DATA")
-	}
-	if o.Data != "" {
+	if o.Data = cmp.Or(o.Data, os.Getenv("FEDFAST_DATA")); o.Data != "" {
 		if _, err := os.Stat(o.Data); err != nil {
 			return usageError{fmt.Errorf("%s: data not found (set --data or FEDFAST_DATA): %w", o.Data, errors.Unwrap(err))}
 		}
