@@ -93,6 +93,16 @@ func (b *boundAvgPool) part(row, col pixels) float32 {
 	return 1 / float32(row.size*col.size)
 }
 
+// alike returns how many windows from column ox of the output on are of one size, each a pixel
+// behind the one before: they go through a call.
+func (b *boundAvgPool) alike(ox int) int {
+	n, next := 1, b.cols[ox]
+	for next.from++; ox+n < len(b.cols) && b.cols[ox+n] == next; n++ {
+		next.from++
+	}
+	return n
+}
+
 func (b *boundAvgPool) Out() Flow { return b.out }
 
 func (b *boundAvgPool) Params() []Param { return nil }
@@ -128,11 +138,18 @@ func (s *avgPoolState) means(to, x Act, lo, hi int) {
 	b, ld := s.b, s.b.in.Ld()
 	for i := lo; i < hi; i++ {
 		for oy, row := range b.rows {
-			for ox, col := range b.cols {
-				y := to.At(i, oy, ox)[:ld]
+			for ox, n := 0, 0; ox < len(b.cols); ox += n {
+				n = b.alike(ox)
+				col, y := b.cols[ox], to.At(i, oy, ox)[:n*ld]
 				clear(y)
 				for r := range row.size {
-					kernels.ColSum(y, x.At(i, row.from+r, col.from), col.size, ld, ld)
+					if n == 1 {
+						kernels.ColSum(y, x.At(i, row.from+r, col.from), col.size, ld, ld)
+						continue
+					}
+					for px := range col.size {
+						kernels.Add(y, y, x.At(i, row.from+r, col.from+px)[:n*ld])
+					}
 				}
 				kernels.Scale(y, b.part(row, col))
 			}
@@ -157,12 +174,14 @@ func (s *avgPoolState) spread(dx, dy Act, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		clear(dx.At(i, 0, -dx.Border.Left)[:b.in.H*dx.Row])
 		for oy, row := range b.rows {
-			for ox, col := range b.cols {
-				g, part := dy.At(i, oy, ox)[:ld], b.part(row, col)
+			for ox, n := 0, 0; ox < len(b.cols); ox += n {
+				n = b.alike(ox)
+				col := b.cols[ox]
+				g, part := dy.At(i, oy, ox)[:n*ld], b.part(row, col)
 				for r := range row.size {
 					pixels := dx.At(i, row.from+r, col.from)
-					for px := range col.size {
-						kernels.Axpy(pixels[px*ld:][:ld], part, g)
+					for px := col.size - 1; px >= 0; px-- { // a pixel meets its windows from left to right
+						kernels.Axpy(pixels[px*ld:][:n*ld], part, g)
 					}
 				}
 			}

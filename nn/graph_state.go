@@ -303,10 +303,14 @@ func moveChannels(dst, src Act, lo, hi int, f Flow, to, from int, add bool) {
 	if src.Along > 0 {
 		moveChannels(dst.Tangent(), src.Tangent(), lo, hi, f, to, from, add)
 	}
+	pixels, n := f.W, f.C
+	if dst.Pixel == n && src.Pixel == n { // all channels: a row at a time
+		pixels, n = 1, f.W*n
+	}
 	for i := f.Rows(lo); i < f.Rows(hi); i++ {
 		for y := range f.H {
-			for x := range f.W {
-				d, s := dst.At(i, y, x)[to:][:f.C], src.At(i, y, x)[from:][:f.C]
+			for x := range pixels {
+				d, s := dst.At(i, y, x)[to:][:n], src.At(i, y, x)[from:][:n]
 				if add {
 					kernels.Add(d, d, s)
 				} else {
