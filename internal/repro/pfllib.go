@@ -44,8 +44,11 @@ var pfllibArms = []pfllibArm{
 	{method: "fedgen", published: []Published{{Mean: 84.90, SD: 0.31}, {Mean: 79.76, SD: 0.60}}, why: noSuchMethod},
 	{
 		method: "perfedavg", published: []Published{{Mean: 95.10, SD: 0.10}, {Mean: 99.18, SD: 0.08}}, own: true, adapt: true,
-		sets:     []string{"client.inner_lr=0.005", "client.inner_steps=1", "client.first_order=true"},
-		deviates: []string{"Per-FedAvg draws two batches of 10 for each local step, where PFLlib's code halves one of 20 and trains twice a round, which are as many steps"},
+		sets: []string{"client.inner_lr=0.005", "client.inner_steps=1", "client.first_order=true"},
+		deviates: []string{
+			"Per-FedAvg draws two batches of 10 for each local step, where PFLlib's code halves one of 20 and trains twice a round, which are as many steps",
+			"Per-FedAvg's server takes the plain mean of the clients' models, as in its paper, where PFLlib weighs them by samples",
+		},
 	},
 	{
 		method: "pfedme", published: []Published{{Mean: 97.25, SD: 0.17}, {Mean: 99.35, SD: 0.14}}, own: true, adapt: true,
@@ -161,7 +164,7 @@ func pfllibClaims() []Comparison {
 		for _, arm := range pfllibArms {
 			if arm.own && arm.published != nil && arm.why == "" {
 				claims = append(claims, Comparison{
-					Name: "pfllib/" + s.name, Claim: "clients' own models beat FedAvg's", Higher: true,
+					Name: "pfllib/" + s.name, Claim: "the clients' own models of " + arm.method + " beat FedAvg's", Higher: true,
 					New: "pfllib/" + s.name + "/" + arm.method + "/best", Old: "pfllib/" + s.name + "/fedavg/best",
 				})
 			}
