@@ -316,16 +316,18 @@ func (d *dir) models(m *nn.Model, r *study.Result) error {
 // returned writes the returned model.
 func (d *dir) returned(m *nn.Model, weights []float32) error { return d.model(ModelFile, m, weights) }
 
-// modelHeader is more than the header of most models takes.
-const modelHeader = 64 << 10
-
 func (d *dir) model(name string, m *nn.Model, weights []float32) error {
-	var text bytes.Buffer
-	text.Grow(4*m.NumParams() + modelHeader)
-	if err := safetensors.Write(&text, m, weights); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+	err := wholefile.Stream(filepath.Join(d.path, name), 0o644, func(w io.Writer) error {
+		b := bufio.NewWriterSize(w, 1<<20)
+		if err := safetensors.Write(b, m, weights); err != nil {
+			return err
+		}
+		return b.Flush()
+	})
+	if err != nil {
+		return fmt.Errorf("study directory: %w", err)
 	}
-	return d.write(name, text.Bytes())
+	return nil
 }
 
 // keep says that there is something to resume. Events may be late: of trials that
