@@ -148,6 +148,13 @@ func sentences(t *testing.T) []sentence {
 	add("advice.md", "exact p by signs %.3f and %.3f; of %d p the smaller one", p[eps+"/personalized"], p[eps+"/global"], len(ps))
 	add("advice.md", "p is %.3f and %.3f, and neither stays", p[cohort+"/personalized"], p[cohort+"/global"])
 
+	// Independent draws: arms that are lost.
+	lostArms, lostResults := 0, 0
+	for _, m := range ablated.measured("fedex-ablation/cifar10/independent/true/fedex/global", "") {
+		lostArms, lostResults = lostArms+index(*m.End.Dropped > 0), lostResults+*m.End.Dropped
+	}
+	add("papers.md", "%s of them lost with %d,%03d results that were not finite", []string{"none", "one", "two", "three"}[min(lostArms, 3)], lostResults/1000, lostResults%1000)
+
 	// Bounds on which configurations of eps 1 lie.
 	configs, rates, momenta := 0.0, 0.0, 0.0
 	for _, row := range ablated.Rows {
