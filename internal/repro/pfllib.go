@@ -90,6 +90,7 @@ var pfllibArms = []pfllibArm{
 	{method: "fedlc", deviates: []string{"FedLC calibrates by a client's own classes, where PFLlib's code counts those of all clients"}},
 }
 
+// noSuchMethod says why an arm of the leaderboard cannot be run.
 const noSuchMethod = "the method is not built in"
 
 // pfllibTraining is the training of an arm.
