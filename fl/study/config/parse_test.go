@@ -59,7 +59,7 @@ func TestLoadErrors(t *testing.T) {
 		{"layer type", "[[model.layers]]\ntype = \"dense\"\nunits = \"3\"\n", nil, `model.layers[1].units = "3": must be an integer`},
 		{"another name", "[client]\nlearning_rate = 0.1\n", nil, `study.toml:2: unknown key "client.learning_rate" (did you mean "client.lr"?)`},
 		{"another name alone", "", []string{"batch_size=3"}, `--set batch_size=3: unknown key "batch_size" (did you mean "client.batch"?)`},
-		{"type of a layer", "[[model.layers]]\ntype = \"conv2d\"\n", nil, `model.layers[1]: unknown type "conv2d" (did you mean "conv"?); available: add, attention, avgpool, batchnorm, concat, conv, `},
+		{"type of a layer", "[[model.layers]]\ntype = \"conv2d\"\n", nil, `model.layers[1]: unknown type "conv2d" (did you mean "conv"?); available: add, attention, avgpool, batchnorm, channels, concat, conv, `},
 		{"set", "", []string{"rouns=3"}, `--set rouns=3: unknown key "rouns" (did you mean "rounds"?)`},
 		{"set without value", "", []string{"rounds"}, `--set rounds: want key=value`},
 		{"set type", "", []string{"client.lr=fast"}, `--set client.lr=fast: client.lr = "fast": must be a number`},
