@@ -130,6 +130,12 @@ func ntBF16x5(args *ntArgs)
 //go:noescape
 func ntBF16x6(args *ntArgs)
 
+//go:noescape
+func ntBF16x8(args *ntArgs)
+
+//go:noescape
+func ntBF16x10(args *ntArgs)
+
 // pairBF16 rounds rows of two sources to pairs of a float of each.
 //
 //go:noescape

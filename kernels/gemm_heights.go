@@ -65,3 +65,23 @@ func nextNN(left, tall int, withoutFours bool) int {
 	rows, _ := nextTile(left, tall)
 	return rows
 }
+
+// shortNT is up to how many rows there are NT tiles of every height. Tiles of eight and ten
+// keep twenty sums as shorter ones do, but read B, which may come from memory, once for a
+// batch of ten. Where rows of A or of the lanes meet in one set of a cache, they push each
+// other out, as there are besides them rows of B: 20 rows of 64 columns and 128 rows of B
+// took twice the time that tiles of five need.
+const shortNT = 6
+
+// nextNT is nextTile for tiles of at most tall rows of NT.
+func nextNT(left, tall int) int {
+	blocks := (left + tall - 1) / tall
+	n := (left + blocks - 1) / blocks
+	switch {
+	case n <= shortNT || n%2 == 0:
+		return n
+	case left > n:
+		return n + 1
+	}
+	return (n + 1) / 2
+}

@@ -194,8 +194,12 @@ func distance(a, b []float32) int {
 // runNT runs args over all rows of A from panel p on, and the lanes of the rows of
 // B from k on.
 func (t *tiles) runNT(g *NT, args *ntArgs, p, k int) {
+	tall := len(t.nt)
+	if 4*g.Lda%setBytes == 0 || args.ldl%setBytes == 0 {
+		tall = min(tall, shortNT)
+	}
 	for i := 0; i < g.M; {
-		n, _ := nextTile(g.M-i, len(t.nt))
+		n := nextNT(g.M-i, tall)
 		args.a = &g.A[i*g.Lda+p*Width]
 		args.l = &g.L[(i*g.LRows+k)*Width]
 		runNT(t.nt[n-1], noescape(args))

@@ -112,6 +112,12 @@ func ntAVX512x5(args *ntArgs)
 //go:noescape
 func ntAVX512x6(args *ntArgs)
 
+//go:noescape
+func ntAVX512x8(args *ntArgs)
+
+//go:noescape
+func ntAVX512x10(args *ntArgs)
+
 // peakAVX512 runs n times 24 independent fused multiply-adds on registers.
 func peakAVX512(n int)
 

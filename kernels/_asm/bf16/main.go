@@ -27,7 +27,7 @@ func main() {
 	for _, rows := range level.Heights {
 		tn(rows)
 	}
-	for _, rows := range level.Heights[:6] {
+	for _, rows := range level.NTHeights {
 		nt(rows)
 	}
 	pair("pairBF16", "rounds rows of two sources to pairs of a float of each.", true)

@@ -41,7 +41,7 @@ var (
 // ntHeights returns the rows of A of the nt tiles.
 func (v isa) ntHeights() []int {
 	if v.zmm {
-		return v.heights[:6]
+		return level.NTHeights
 	}
 	return v.heights[:3]
 }

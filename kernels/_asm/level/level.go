@@ -14,6 +14,9 @@ import (
 // Heights are the rows that the tiles of AVX-512 have: kernels puts other numbers of rows together of them.
 var Heights = []int{1, 2, 3, 4, 5, 6, 7, 8, 10, 14}
 
+// NTHeights are the rows that the tiles of NT for AVX-512 have.
+var NTHeights = []int{1, 2, 3, 4, 5, 6, 8, 10}
+
 // Level is a way to hold 16 floats: one register of AVX-512 (Wide) or two of AVX2.
 type Level struct {
 	Name   string
