@@ -97,14 +97,17 @@ var seriesCases = []imageCase{
 			Dense{Units: 3},
 		},
 		[]refOp{
-			conv(1, 0, 0), {op: "channels", size: 18, groups: 3},
+			conv(1, 0, 0),
+			{op: "channels", size: 18, groups: 3},
 			{op: "graph", branches: []refBranch{
 				{from: []int{-1}, ops: []refOp{{op: "channels", size: 7, groups: 1}}},
 				{from: []int{-1}, ops: []refOp{{op: "channels", before: 7, size: 11, groups: 1}, conv(1, 0, 0), {op: "tanh"}}},
 				{from: []int{0, 1}, concat: true},
 			}},
 			{op: "channels", before: 2, size: 8, groups: 4},
-			{op: "adaptive", size: 1, columns: 1}, {op: "channels", size: 8, groups: 2}, dense,
+			{op: "adaptive", size: 1, columns: 1},
+			{op: "channels", size: 8, groups: 2},
+			dense,
 		},
 	},
 	{
