@@ -280,16 +280,7 @@ func (w *worker) evaluate(weights []float32, v data.View, aug *data.Augment, t *
 // evaluateIn measures the weights of another network than the whole one.
 func (w *worker) evaluateIn(ws trainer.Trainer, weights []float32, v data.View, aug *data.Augment, t *tally) (outcome, error) {
 	sum := outcome{outputs: make([]nn.Fit, w.several)}
-	for at := 0; at < v.Len(); at += evalBatch {
-		n := min(evalBatch, v.Len()-at)
-		w.order = grown(w.order, n)
-		for i := range w.order {
-			w.order[i] = int32(at + i)
-		}
-		b, err := w.fill(v, w.order, aug)
-		if err != nil {
-			return outcome{}, err
-		}
+	err := w.eachBatch(v, aug, 1, func(b *nn.Batch) {
 		if w.several > 0 {
 			w.outputs = grown(w.outputs, len(b.Targets))
 			b.Outputs = w.outputs
@@ -304,6 +295,31 @@ func (w *worker) evaluateIn(ws trainer.Trainer, weights []float32, v data.View, 
 		}
 		sum.Add(r)
 		sum.add(b)
+	})
+	if err != nil {
+		return outcome{}, err
 	}
 	return sum, nil
+}
+
+// eachBatch calls f with all of v, evalBatch examples at a time, and with those that would
+// be less than the least of a batch as a part of the one before them.
+func (w *worker) eachBatch(v data.View, aug *data.Augment, least int, f func(b *nn.Batch)) error {
+	for at := 0; at < v.Len(); {
+		n := min(evalBatch, v.Len()-at)
+		if v.Len()-at-n < least {
+			n = v.Len() - at
+		}
+		w.order = grown(w.order, n)
+		for i := range w.order {
+			w.order[i] = int32(at + i)
+		}
+		b, err := w.fill(v, w.order, aug)
+		if err != nil {
+			return err
+		}
+		f(b)
+		at += n
+	}
+	return nil
 }

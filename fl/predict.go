@@ -87,15 +87,7 @@ func (e *Engine) predictEach(ctx context.Context, weights []float32, clients []d
 // predict adds to p the labels, or targets, of a set of examples and what the weights
 // predict; the outputs of labels become probabilities.
 func (w *worker) predict(p *Predictions, weights []float32, v data.View, labels bool) error {
-	for at := 0; at < v.Len(); at += evalBatch {
-		w.order = grown(w.order, min(evalBatch, v.Len()-at))
-		for i := range w.order {
-			w.order[i] = int32(at + i)
-		}
-		b, err := w.fill(v, w.order, nil)
-		if err != nil {
-			return err
-		}
+	return w.eachBatch(v, nil, 1, func(b *nn.Batch) {
 		if w.targets > 0 {
 			b.Outputs = make([]float32, len(b.Targets))
 			w.ws.Evaluate(weights, b)
@@ -103,11 +95,10 @@ func (w *worker) predict(p *Predictions, weights []float32, v data.View, labels 
 				kernels.Sigmoid(b.Outputs, b.Outputs)
 			}
 			p.Targets, p.Outputs = append(p.Targets, b.Targets...), append(p.Outputs, b.Outputs...)
-			continue
+			return
 		}
 		b.Best = make([]nn.Prediction, len(b.Labels))
 		w.ws.Evaluate(weights, b)
 		p.Labels, p.Best = append(p.Labels, b.Labels...), append(p.Best, b.Best...)
-	}
-	return nil
+	})
 }

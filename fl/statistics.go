@@ -265,22 +265,14 @@ func (w *worker) statistics(weights []float32, buffers nn.Span, v data.View, lea
 	}
 	copy(w.local, weights)
 	defer func() { w.batch.Share = 0 }()
-	for at := 0; at < v.Len(); {
-		n := min(evalBatch, v.Len()-at)
-		if v.Len()-at-n < least { // nor is the last batch too small
-			n = v.Len() - at
-		}
-		w.order = grown(w.order, n)
-		for i := range w.order {
-			w.order[i] = int32(at + i)
-		}
-		b, err := w.fill(v, w.order, nil)
-		if err != nil {
-			return nil, err
-		}
-		at += n
-		b.Share = float64(n) / float64(at)
+	seen := 0
+	err := w.eachBatch(v, nil, least, func(b *nn.Batch) {
+		seen += b.N
+		b.Share = float64(b.N) / float64(seen)
 		w.ws.Evaluate(w.local, b)
+	})
+	if err != nil {
+		return nil, err
 	}
 	return slices.Clone(w.local[buffers.Lo:buffers.Hi]), nil
 }

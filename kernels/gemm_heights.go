@@ -45,6 +45,11 @@ func nextTile(left, tall int) (rows, count int) {
 		}
 		return tall, left/tall - 1
 	}
+	return evenly(left, tall)
+}
+
+// evenly is nextTile where there are tiles of every height.
+func evenly(left, tall int) (rows, count int) {
 	blocks := (left + tall - 1) / tall
 	if taller := left % blocks; taller > 0 {
 		return left/blocks + 1, taller
@@ -75,8 +80,7 @@ const shortNT = 6
 
 // nextNT is nextTile for tiles of at most tall rows of NT.
 func nextNT(left, tall int) int {
-	blocks := (left + tall - 1) / tall
-	n := (left + blocks - 1) / blocks
+	n, _ := evenly(left, tall)
 	switch {
 	case n <= shortNT || n%2 == 0:
 		return n

@@ -27,12 +27,12 @@ func Write(w io.Writer, m *nn.Model, weights []float32) error {
 	header := map[string]any{"__metadata__": map[string]string{"format": "pt", "model": m.Name(), "constants": "folded into the parameters"}}
 	at := 0
 	for t := range m.FoldedByName(nil) {
-		end := at + 4
+		size := 4
 		for _, n := range t.Shape {
-			end += (end - at) * (n - 1)
+			size *= n
 		}
-		header[t.Name] = written{DType: "F32", Shape: t.Shape, Offsets: [2]int{at, end}}
-		at = end
+		header[t.Name] = written{DType: "F32", Shape: t.Shape, Offsets: [2]int{at, at + size}}
+		at += size
 	}
 	text, err := json.Marshal(header) // map keys are sorted
 	if err != nil {

@@ -40,7 +40,7 @@ func newRepro(a *app) *cobra.Command {
 			"  fedfast repro fedex-table1/femnist-noniid/sha --data femnist --scale 0.1 --shard 1/4",
 		Args: cobra.MatchAll(cobra.ExactArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
-			if err := o.validate(); err != nil {
+			if err := o.settle(); err != nil {
 				return err
 			}
 			if err := o.site.validate(false); err != nil {
@@ -75,7 +75,9 @@ func (o *reproOptions) addPlanFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.AsPaper, "as-paper", false, "follow the paper's text where it differs from the authors' code")
 }
 
-func (o *reproOptions) validate() error {
+// settle takes what is not given from the environment, and checks the flags of a plan.
+func (o *reproOptions) settle() error {
+	o.Data = cmp.Or(o.Data, os.Getenv("FEDFAST_DATA"))
 	switch {
 	case !(o.Scale > 0 && o.Scale <= 1):
 		return fmt.Errorf("--scale %v: must be greater than 0 and at most 1", o.Scale)
@@ -95,7 +97,6 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 	if a.seedGiven {
 		return usageError{errors.New("--seed: experiments always use seeds 1, 2, ...; set their number with --seeds")}
 	}
-	o.Data = cmp.Or(o.Data, os.Getenv("FEDFAST_DATA"))
 	jobs, left, err := repro.Plan(ctx, cells, o.Options, o.out)
 	if err != nil {
 		return usageError{err}

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +24,7 @@ func newReproList(a *app) *cobra.Command {
 			"machine, with this data or with the paper's if it is not available.",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
-			return o.validate()
+			return o.settle()
 		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.list(cmd.Context(), a, args) }),
 	}
@@ -42,7 +41,7 @@ func (o *reproOptions) list(ctx context.Context, a *app, args []string) error {
 			return usageError{err}
 		}
 	}
-	if o.Data = cmp.Or(o.Data, os.Getenv("FEDFAST_DATA")); o.Data != "" {
+	if o.Data != "" {
 		if _, err := os.Stat(o.Data); err != nil {
 			return usageError{fmt.Errorf("%s: data not found (set --data or FEDFAST_DATA): %w", o.Data, errors.Unwrap(err))}
 		}
