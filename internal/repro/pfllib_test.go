@@ -143,4 +143,12 @@ func TestPFLlibTuned(t *testing.T) {
 	if tau := report.orderTable().Rows[0][1]; tau != "-1.00" {
 		t.Errorf("tau of opposite orders: %q", tau)
 	}
+	for i := range report.Rows {
+		if r := &report.Rows[i]; r.Name == tunedBoard+"/ditto/sha" { // the trial that it kept failed: the worst
+			r.Values[0], r.Sample.N = math.NaN(), 0
+		}
+	}
+	if row := report.orderTable().Rows[0]; row[1] != "-1.00" || !strings.Contains(row[4], "ditto") || !strings.Contains(row[4], " (0 of 1 seeds)") {
+		t.Errorf("order with a study that kept no trial: %q", row)
+	}
 }

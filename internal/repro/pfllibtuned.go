@@ -103,10 +103,11 @@ func boardCells() []Cell {
 }
 
 // orderTable compares the order of the methods without tuning with that of the tuned ones: for
-// each variant Kendall's tau of both over the methods that have both, a value for each seed.
+// each variant Kendall's tau of both over the methods that have both, a value for each seed
+// that all have. In a seed in which the trial that SHA kept failed, that method is the last.
 func (r *Report) orderTable() Table {
 	t := Table{
-		Title: "the order of the methods without tuning and with it: Kendall's tau of their test errors, with the 90 % interval over seeds; 1: the same order, 0: none in common",
+		Title: "the order of the methods without tuning and with it: Kendall's tau of their test errors, with the 90 % interval over seeds; 1: the same order, 0: none in common. A method is the last in seeds in which the trial that SHA kept failed later",
 		Head:  []string{"methods", "tau", "seeds", "without tuning, the best first", "tuned, the best first", "variant"},
 	}
 	type both struct{ untuned, tuned *Row }
@@ -152,7 +153,10 @@ func (r *Report) orderTable() Table {
 			for i := range methods {
 				x, y = append(x, valueOf(row(i, false), seed)), append(y, valueOf(row(i, true), seed))
 			}
-			if tau := stat.Kendall(x, y, nil); !math.IsNaN(tau) && !slices.ContainsFunc(slices.Concat(x, y), math.IsNaN) {
+			if slices.ContainsFunc(slices.Concat(x, y), math.IsNaN) {
+				continue
+			}
+			if tau := stat.Kendall(x, y, nil); !math.IsNaN(tau) {
 				taus = append(taus, tau)
 			}
 		}
@@ -163,11 +167,15 @@ func (r *Report) orderTable() Table {
 			}
 			slices.SortStableFunc(at, func(a, b int) int {
 				x, y := row(a, tuned).Sample.Mean, row(b, tuned).Sample.Mean
-				return index(x > y) - index(x < y)
+				return index(x > y || math.IsNaN(x)) - index(x < y || math.IsNaN(y))
 			})
 			var names []string
 			for _, i := range at {
-				names = append(names, fmt.Sprintf("%s %.1f", methods[i], row(i, tuned).Sample.Mean))
+				name := fmt.Sprintf("%s %.1f", methods[i], row(i, tuned).Sample.Mean)
+				if r := row(i, tuned); r.Sample.N < r.Seeds {
+					name += fmt.Sprintf(" (%d of %d seeds)", r.Sample.N, r.Seeds)
+				}
+				names = append(names, name)
 			}
 			return strings.Join(names, ", ")
 		}
@@ -177,10 +185,14 @@ func (r *Report) orderTable() Table {
 	return t
 }
 
-// valueOf is that of a seed, NaN where it is missing.
+// valueOf is the error of a seed in percent: NaN where it was not run, 100 where SHA kept no
+// trial to its end.
 func valueOf(r *Row, seed int) float64 {
-	if seed >= len(r.Values) {
+	switch {
+	case seed >= len(r.Values) || !r.Reached[seed]:
 		return math.NaN()
+	case math.IsNaN(r.Values[seed]):
+		return 100
 	}
 	return r.Values[seed]
 }
