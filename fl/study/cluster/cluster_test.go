@@ -281,10 +281,12 @@ func (r *run) isAsAlone(t *testing.T, got string, err error, workers ...chan err
 	}
 }
 
+// batchNorm is a network with batch normalization.
+const batchNorm = `model.layers=[{type="dense",units=6},{type="batchnorm"},{type="relu"},{type="dense"}]`
+
 // TestClusterIsTheSame runs a study with two workers, one of which is asked to leave
 // on the way: everything is as in one process.
 func TestClusterIsTheSame(t *testing.T) {
-	const batchNorm = `model.layers=[{type="dense",units=6},{type="batchnorm"},{type="relu"},{type="dense"}]`
 	for name, sets := range map[string][]string{
 		"sha over fedex":      nil,
 		"asha":                {"tuner.name=asha", "client_tuner.name=", "tuner.parallel=4"},

@@ -35,11 +35,11 @@ const (
 
 // longer makes rounds of the study take some 10 ms each.
 func longer(t *testing.T) study.Setup {
-	cohort, epochs := "cohort=3", "client.epochs=20"
+	sets := []string{"cohort=3", "client.epochs=20"}
 	if os.Getenv(sharesVariable) != "" {
-		cohort, epochs = "cohort=40", "client.epochs=2"
+		sets = []string{"cohort=40", "client.epochs=2", batchNorm, "norm.statistics=batch"}
 	}
-	s := tinyStudy(t, cohort, epochs, "sampling=with", "tuner.name=asha", "client_tuner.name=", "tuner.parallel=4")
+	s := tinyStudy(t, append(sets, "sampling=with", "tuner.name=asha", "client_tuner.name=", "tuner.parallel=4")...)
 	delete(s.Config.Space, "client.epochs")
 	s.Config.Budget.Rounds, s.SnapshotEvery = 80, 50*time.Millisecond
 	return s
