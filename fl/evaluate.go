@@ -154,6 +154,10 @@ type EvalConfig struct {
 	// Kept has the personalized scores be those of the models that the clients have, see
 	// Method.Kept, instead of those that they train. It needs Clients all the same.
 	Kept bool
+	// Unseen has Engine.EvaluateSplit measure the clients that never train, who are
+	// data.Federation.Unseen and adapt the model for personalized scores. Engine.Evaluate
+	// measures them besides.
+	Unseen bool
 	// Round is how many rounds the model has trained, which is Local.Round of the local
 	// training. Its learning rate is that of ClientParams.Personal in every round.
 	Round int

@@ -13,13 +13,18 @@ import (
 // clients with the given indices, and nothing else: with EvalConfig.Clients the personalized
 // models, without them the weights as they are. The test samples of these are those of the
 // federation's own test set if it has one. Of the same clients it gives what Evaluate calls
-// GlobalVal, GlobalTest, PersonalizedVal or PersonalizedTest, bit for bit.
+// GlobalVal, GlobalTest, PersonalizedVal or PersonalizedTest, bit for bit; with
+// EvalConfig.Unseen, which takes no clients, on test samples Unseen or UnseenAdapted.
 func (e *Engine) EvaluateSplit(ctx context.Context, weights []float32, split string, clients []int, v EvalConfig) (Summary, error) {
 	plan, err := e.evalPlan(v.Clients, v.Server)
 	if err != nil {
 		return Summary{}, err
 	}
 	x := shard.Exam{Weights: weights, Clients: clients, Kept: v.Kept, Params: paramsOf(v.Clients, clients), Server: plan.Server, Round: v.Round}
+	if v.Unseen {
+		x.Unseen, x.Clients = true, e.evalSample(len(e.cfg.Data.Unseen), 0)
+		x.Params = inTurn(v.Clients, x.Clients)
+	}
 	personal := v.Clients != nil
 	var of func(c *clientScores) setScore
 	switch {
@@ -27,14 +32,11 @@ func (e *Engine) EvaluateSplit(ctx context.Context, weights []float32, split str
 		x.PersonalVal, of = true, func(c *clientScores) setScore { return c.personalVal }
 	case split == "val":
 		x.GlobalVal, of = true, func(c *clientScores) setScore { return c.globalVal }
-	case split == "unseen" && !personal:
-		x.Unseen, x.Clients = true, e.evalSample(len(e.cfg.Data.Unseen), 0)
-		x.GlobalVal, of = true, func(c *clientScores) setScore { return c.globalVal }
 	case split != "test":
 		return Summary{}, fmt.Errorf("evaluation: unknown split %q: must be val or test", split)
 	case personal:
 		x.PersonalTest, of = true, func(c *clientScores) setScore { return c.personalTest }
-	case e.cfg.Data.Test.Len() > 0:
+	case e.cfg.Data.Test.Len() > 0 && !v.Unseen:
 		return e.evaluateCentral(ctx, weights)
 	default:
 		x.GlobalTest, of = true, func(c *clientScores) setScore { return c.globalTest }

@@ -13,15 +13,16 @@ import (
 // Metrics that a study with several objectives, or with constraints, may have beside those of
 // its score. The last four are of all rounds that a trial has run.
 const (
-	MetricErrorP90         = "error_p90"         // 90th percentile of the clients' errors in a round's cohort
-	MetricErrorWorst       = "error_worst"       // mean of the highest tenth of these errors, at least one
-	MetricErrorVariance    = "error_variance"    // their variance
-	MetricJain             = "jain"              // Jain's index of these clients' accuracies, in (0, 1]
-	MetricErrorUnseen      = "error_unseen"      // error of the global model on clients that never train
-	MetricSecondsSimulated = "seconds_simulated" // simulated seconds
-	MetricBytesUp          = "bytes_up"          // bytes that clients sent
-	MetricBytesDown        = "bytes_down"        // bytes that clients received
-	MetricEpsilon          = "epsilon"           // privacy cost of a trial's training
+	MetricErrorP90         = "error_p90"            // 90th percentile of the clients' errors in a round's cohort
+	MetricErrorWorst       = "error_worst"          // mean of the highest tenth of these errors, at least one
+	MetricErrorVariance    = "error_variance"       // their variance
+	MetricJain             = "jain"                 // Jain's index of these clients' accuracies, in (0, 1]
+	MetricErrorUnseen      = "error_unseen"         // error of the global model on clients that never train
+	MetricUnseenAdapted    = "error_unseen_adapted" // the same of the models that these clients adapt
+	MetricSecondsSimulated = "seconds_simulated"    // simulated seconds
+	MetricBytesUp          = "bytes_up"             // bytes that clients sent
+	MetricBytesDown        = "bytes_down"           // bytes that clients received
+	MetricEpsilon          = "epsilon"              // privacy cost of a trial's training
 )
 
 // Summed reports whether a metric is of all rounds that a trial has run, rather than of a

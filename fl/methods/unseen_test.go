@@ -40,6 +40,11 @@ func TestUnseenClientsJoin(t *testing.T) {
 		if got.Unseen.Clients != 2 || got.UnseenAdapted.Clients != 2 || got.UnseenAdapted.Loss == got.Unseen.Loss {
 			t.Errorf("before %+v, after %+v", got.Unseen, got.UnseenAdapted)
 		}
+		alone := eval
+		alone.Unseen = true
+		if one, err := e.EvaluateSplit(t.Context(), tr.Weights(), "test", nil, alone); err != nil || !reflect.DeepEqual(one, got.UnseenAdapted) {
+			t.Errorf("measured by themselves: %+v, want %+v, %v", one, got.UnseenAdapted, err)
+		}
 		cfg.Workers = 3
 		again, err := newEngine(t, cfg).Evaluate(t.Context(), tr.Weights(), eval)
 		if err != nil || !reflect.DeepEqual(again.UnseenAdapted, got.UnseenAdapted) || cfg.Model.SHA256(tr.Weights()) != before {

@@ -25,7 +25,10 @@ type CurvePoint struct {
 	Epsilon *float64 `json:"epsilon,omitempty"`
 	// ValError is that on their validation samples, measured for eval.patience.
 	ValError *float64 `json:"val_error,omitempty"`
-	// Masked are the same without the labels of the federation's masks, by their
+	// Unseen is the error on the test samples of clients that never train: the global
+	// model's, or the adapted ones' where the curve is that of models that clients train.
+	Unseen *float64 `json:"unseen_test_error,omitempty"`
+	// Masked are TestError without the labels of the federation's masks, by their
 	// names; empty where it has none.
 	Masked map[string]float64 `json:"masked_test_errors,omitempty"`
 	// Params are what the client tuner had set for all clients of the round

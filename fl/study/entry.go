@@ -55,6 +55,8 @@ type Measured struct {
 	// TestError is the global model's after the round, NaN where it was not
 	// measured.
 	TestError float64
+	// Unseen is that of clients that never train, see CurvePoint.Unseen; NaN without any.
+	Unseen float64
 	// TestSpread are percentiles of the clients' errors behind it, nil where there is
 	// none.
 	TestSpread *Spread
@@ -113,7 +115,7 @@ func (e *Entry) fill(r store.Row) (err error) {
 // measuredOf is the record of a round for those who look at it.
 func measuredOf(rec *record.Round) *Measured {
 	return &Measured{
-		Score: float64(rec.Score), Other: rec.Other.Float(), TrainLoss: float64(rec.TrainLoss), TestError: rec.TestError.Float(), Seconds: rec.Seconds.Float(),
+		Score: float64(rec.Score), Other: rec.Other.Float(), TrainLoss: float64(rec.TrainLoss), TestError: rec.TestError.Float(), Unseen: rec.Unseen.Float(), Seconds: rec.Seconds.Float(),
 		Examples: rec.Examples, Steps: rec.Steps, Clients: len(rec.Clients), Dropped: rec.Dropped, Params: rec.Params, TestSpread: (*Spread)(rec.TestSpread), Fleet: rec.Fleet,
 	}
 }

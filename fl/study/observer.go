@@ -57,7 +57,9 @@ type Event struct {
 	Epsilon *float64 `json:"epsilon,omitempty"`
 	// ValError is that on the clients' validation samples, with eval.patience.
 	ValError *float64 `json:"val_error,omitempty"`
-	// Masked are the same without the labels of the federation's masks.
+	// Unseen is the error of clients that never train, see CurvePoint.Unseen.
+	Unseen *float64 `json:"unseen_test_error,omitempty"`
+	// Masked are TestError without the labels of the federation's masks.
 	Masked map[string]float64 `json:"masked_test_errors,omitempty"`
 	// Reason returns why the trial failed or was stopped.
 	Reason string `json:"reason,omitempty"`

@@ -70,7 +70,7 @@ func (s *Study) front() *figure.Figure {
 // percent is the unit of an objective beside the first.
 func (s *Study) percent(o tuners.Objective) string {
 	switch o.Metric {
-	case tuners.MetricError, tuners.MetricErrorP90, tuners.MetricErrorWorst, tuners.MetricErrorUnseen, tuners.MetricAccuracy, tuners.MetricRecall:
+	case tuners.MetricError, tuners.MetricErrorP90, tuners.MetricErrorWorst, tuners.MetricErrorUnseen, tuners.MetricUnseenAdapted, tuners.MetricAccuracy, tuners.MetricRecall:
 		if unit, _ := s.unit(); unit != "" {
 			return unit
 		}

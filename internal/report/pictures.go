@@ -188,7 +188,9 @@ func (s *Study) curvePictures() (all []*figure.Figure) {
 	if s.Mode == config.ModeTune {
 		all = append(all, s.scoreCurve())
 	}
-	all = append(all, s.lossCurve())
+	m := s.errors()
+	unseen := s.lines(func(r *view.Round) float64 { return r.Unseen }, m.by)
+	all = append(all, s.lossCurve(), curve("unseen", "Test "+m.name+" on clients that never train, over rounds", figure.Axis{Label: "test " + m.name + m.unit}, unseen))
 	if len(s.clients) > 0 {
 		all = append(all, s.spread())
 	}

@@ -194,7 +194,7 @@ func (b *block) privacy(a *config.Account) {
 
 // notes adds how much was dropped and how many trials failed or were stopped, if any.
 func (b *block) notes(r *study.Result) {
-	dropped, failed, stopped := 0, 0, 0
+	dropped, failed, stopped, which := 0, 0, 0, ""
 	for _, t := range r.Trials {
 		dropped += t.Dropped
 		if t.Stopped != "" {
@@ -202,11 +202,14 @@ func (b *block) notes(r *study.Result) {
 		}
 		if t.Failed != "" {
 			failed++
+			if t.Number == r.Best.Number {
+				which = fmt.Sprintf(", also trial %d, whose model of round %d this is: %s", t.Number, r.Best.Round, t.Failed)
+			}
 		}
 	}
 	b.dropped(dropped, false)
 	if failed > 0 {
-		b.Row("failed", counted(failed, "trial"))
+		b.Row("failed", counted(failed, "trial")+which)
 	}
 	switch {
 	case r.Stopped:

@@ -51,6 +51,10 @@ func (l learned) print(w io.Writer) error {
 		head = append(head, "train loss")
 	}
 	head = append(head, "test error")
+	unseen := l.curve[0].Unseen != nil
+	if unseen {
+		head = append(head, "unseen clients")
+	}
 	if l.curve[0].Epsilon != nil {
 		head = append(head, "epsilon")
 	}
@@ -68,6 +72,9 @@ func (l learned) print(w io.Writer) error {
 			row = append(row, lossText(l.losses[p.Round-1]))
 		}
 		row = append(row, errorText(l.measure, &p.TestError))
+		if unseen {
+			row = append(row, errorText(l.measure, p.Unseen))
+		}
 		if p.Epsilon != nil {
 			row = append(row, fmt.Sprintf("%.4g", *p.Epsilon))
 		}

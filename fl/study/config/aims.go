@@ -67,9 +67,12 @@ func (c *Config) checkMetrics(names []string) error {
 			if c.Private() {
 				return refuse(": %s tells of the clients of a private study, and no noise covers it; leave it out", name)
 			}
-		case tuners.MetricErrorUnseen:
+		case tuners.MetricErrorUnseen, tuners.MetricUnseenAdapted:
 			if c.Data.UnseenClients == 0 {
 				return refuse(": %s needs clients that never train: set data.unseen_clients", name)
+			}
+			if c.ClientTuner.Name != "" && name == tuners.MetricUnseenAdapted {
+				return refuse(": %s needs one trial's hyperparameters, and client tuner %q sets those of each round; use %s", name, c.ClientTuner.Name, tuners.MetricErrorUnseen)
 			}
 		case tuners.MetricEpsilon:
 			if !c.Private() {

@@ -28,6 +28,7 @@ SELECT * FROM (
          json_extract(data, '$.fleet.clock') AS clock,
          json_extract(data, '$.test_error') AS test_error,
          json_extract(data, '$.val_error') AS val_error,
+         json_extract(data, '$.unseen_test_error') AS unseen_test_error,
          json_extract(data, '$.masked_test_errors') AS masked_test_errors,
          json_extract(data, '$.params') AS params,
          json_extract(data, '$.test_spread.p10') AS test_error_p10,

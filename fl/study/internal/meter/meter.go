@@ -5,7 +5,6 @@ package meter
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
@@ -97,14 +96,26 @@ func (m *Meter) record(ctx context.Context, tr *fl.Trial, observed []string, r *
 	if m.Config.ToGoal() && !m.Unscored {
 		rec.Score = record.Real(m.toGoal(r, rec))
 	}
-	if slices.Contains(m.further, tuners.MetricErrorUnseen) {
-		s, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "unseen", nil, fl.EvalConfig{})
+	for _, name := range m.further {
+		if name != tuners.MetricErrorUnseen && name != tuners.MetricUnseenAdapted {
+			continue
+		}
+		s, err := m.unseen(ctx, tr, r, "val", name == tuners.MetricUnseenAdapted)
 		if err != nil {
 			return nil, err
 		}
-		rec.Values[tuners.MetricErrorUnseen] = record.Real(s.Error)
+		rec.Values[name] = record.Real(s.Error)
 	}
 	return rec, nil
+}
+
+// unseen measures the trial's model on clients that never train, or those that they adapt.
+func (m *Meter) unseen(ctx context.Context, tr *fl.Trial, r *fl.RoundResult, split string, adapted bool) (fl.Summary, error) {
+	v := fl.EvalConfig{Unseen: true}
+	if adapted { // checks refuse a client tuner: all slots are alike
+		v.Clients, v.Server, v.Round, v.State = []fl.ClientParams{r.Slots[0].Params}, &r.Server, tr.Rounds(), tr.State()
+	}
+	return m.engine.EvaluateSplit(ctx, tr.Weights(), split, nil, v)
 }
 
 // toGoal is the score of a round for tuners.MetricSecondsToGoal.
@@ -151,6 +162,15 @@ func (m *Meter) measure(ctx context.Context, tr *fl.Trial, r *fl.RoundResult, re
 			rec.Masked = map[string]record.Real{}
 		}
 		rec.Masked[masked.Mask] = record.Real(masked.Error)
+	}
+	if eval := m.Config.Eval; len(m.Data.Unseen) > 0 {
+		u, err := m.unseen(ctx, tr, r, "test", eval.EveryTarget == tuners.TargetPersonalized && eval.Adapt)
+		if err != nil {
+			return err
+		}
+		if u.Clients > 0 {
+			rec.Unseen = new(record.Real(u.Error))
+		}
 	}
 	if !m.Config.Validates() {
 		return nil

@@ -66,6 +66,8 @@ type Round struct {
 	Table *Table `json:"table,omitempty"`
 	// TestSpread are percentiles of the clients' errors behind it.
 	TestSpread *Spread `json:"test_spread,omitempty"`
+	// Unseen is the error on the test examples of clients that never train.
+	Unseen *Real `json:"unseen_test_error,omitempty"`
 	// Masked are the same without the labels of the federation's masks, by their
 	// names.
 	Masked map[string]Real `json:"masked_test_errors,omitempty"`
