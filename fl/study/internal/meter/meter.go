@@ -79,7 +79,7 @@ func (m *Meter) Round(ctx context.Context, tr *fl.Trial, plan fl.Plan, observed 
 	if err != nil {
 		return nil, err
 	}
-	rec, err := m.record(ctx, tr, observed, r)
+	rec, err := m.record(ctx, tr, &plan, observed, r)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +88,9 @@ func (m *Meter) Round(ctx context.Context, tr *fl.Trial, plan fl.Plan, observed 
 }
 
 // record keeps of a round's result what is recorded; tr is the training after the round.
-func (m *Meter) record(ctx context.Context, tr *fl.Trial, observed []string, r *fl.RoundResult) (*record.Round, error) {
+func (m *Meter) record(ctx context.Context, tr *fl.Trial, plan *fl.Plan, observed []string, r *fl.RoundResult) (*record.Round, error) {
 	rec := m.results(observed, r)
-	if err := m.measure(ctx, tr, r, rec); err != nil {
+	if err := m.measure(ctx, tr, plan, r, rec); err != nil {
 		return nil, err
 	}
 	if m.Config.ToGoal() && !m.Unscored {
@@ -100,7 +100,7 @@ func (m *Meter) record(ctx context.Context, tr *fl.Trial, observed []string, r *
 		if name != tuners.MetricErrorUnseen && name != tuners.MetricUnseenAdapted {
 			continue
 		}
-		s, err := m.unseen(ctx, tr, r, "val", name == tuners.MetricUnseenAdapted)
+		s, err := m.unseen(ctx, tr, plan, r, "val", name == tuners.MetricUnseenAdapted)
 		if err != nil {
 			return nil, err
 		}
@@ -110,12 +110,21 @@ func (m *Meter) record(ctx context.Context, tr *fl.Trial, observed []string, r *
 }
 
 // unseen measures the trial's model on clients that never train, or those that they adapt.
-func (m *Meter) unseen(ctx context.Context, tr *fl.Trial, r *fl.RoundResult, split string, adapted bool) (fl.Summary, error) {
+func (m *Meter) unseen(ctx context.Context, tr *fl.Trial, plan *fl.Plan, r *fl.RoundResult, split string, adapted bool) (fl.Summary, error) {
 	v := fl.EvalConfig{Unseen: true}
-	if adapted { // checks refuse a client tuner: all slots are alike
-		v.Clients, v.Server, v.Round, v.State = []fl.ClientParams{r.Slots[0].Params}, &r.Server, tr.Rounds(), tr.State()
+	if adapted {
+		v.Clients, v.Server, v.Round, v.State = one(plan, r), &r.Server, tr.Rounds(), tr.State()
 	}
 	return m.engine.EvaluateSplit(ctx, tr.Weights(), split, nil, v)
+}
+
+// one is the hyperparameters of the clients that train to be measured: all have the same, since
+// checks refuse client tuners there. In a round to which nobody came the plan has them.
+func one(plan *fl.Plan, r *fl.RoundResult) []fl.ClientParams {
+	if len(r.Slots) > 0 {
+		return []fl.ClientParams{r.Slots[0].Params}
+	}
+	return plan.Clients[:min(1, len(plan.Clients))]
 }
 
 // toGoal is the score of a round for tuners.MetricSecondsToGoal.
@@ -137,7 +146,7 @@ func (m *Meter) whose(tr *fl.Trial, clients []fl.ClientParams, server *fl.Server
 }
 
 // measure measures models on the way, when it is time.
-func (m *Meter) measure(ctx context.Context, tr *fl.Trial, r *fl.RoundResult, rec *record.Round) error {
+func (m *Meter) measure(ctx context.Context, tr *fl.Trial, plan *fl.Plan, r *fl.RoundResult, rec *record.Round) error {
 	if !m.due(tr.Rounds(), r) {
 		return nil
 	}
@@ -145,8 +154,7 @@ func (m *Meter) measure(ctx context.Context, tr *fl.Trial, r *fl.RoundResult, re
 		rec.Epsilon = new(record.Real(m.Account.Spent(tr.Rounds())))
 	}
 	clients := m.clients(tr.Rounds())
-	// without a client tuner, which checks refuse where clients train, all slots are alike
-	whose := m.whose(tr, []fl.ClientParams{r.Slots[0].Params}, &r.Server)
+	whose := m.whose(tr, one(plan, r), &r.Server)
 	s, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "test", clients, whose)
 	if err != nil {
 		return err
@@ -164,7 +172,7 @@ func (m *Meter) measure(ctx context.Context, tr *fl.Trial, r *fl.RoundResult, re
 		rec.Masked[masked.Mask] = record.Real(masked.Error)
 	}
 	if eval := m.Config.Eval; len(m.Data.Unseen) > 0 {
-		u, err := m.unseen(ctx, tr, r, "test", eval.EveryTarget == tuners.TargetPersonalized && eval.Adapt)
+		u, err := m.unseen(ctx, tr, plan, r, "test", eval.EveryTarget == tuners.TargetPersonalized && eval.Adapt)
 		if err != nil {
 			return err
 		}
@@ -220,7 +228,7 @@ func (m *Meter) results(observed []string, r *fl.RoundResult) *record.Round {
 		}
 	}
 	for _, name := range observed {
-		if _, ofSlots := r.Slots[0].Probe(name); !ofSlots {
+		if _, ofSlots := new(fl.Slot).Probe(name); !ofSlots { // a cohort may be empty
 			if rec.Aggregates == nil {
 				rec.Aggregates = map[string]record.Real{}
 			}
