@@ -253,11 +253,14 @@ type place struct {
 // states makes the layers' states.
 func (c chain) states(p place) []State {
 	var states []State
-	need := p.needDX
+	need, turn := p.needDX, 0
+	p.scratch.level++
+	defer func() { p.scratch.level-- }()
 	for i, nd := range c {
 		e := &Env{
 			Arena: p.arena, Samples: p.samples, Offset: p.offset + nd.offset, Buffers: p.buffers + nd.buffer, Index: p.index(nd.index), NeedDX: need, Tangents: p.tangents,
 			in: nd.in, out: nd.Out(), shareGrad: p.groups[i], passes: c.passes(i, p.groups), scratch: p.scratch,
+			turn: &turn, last: i+1 == len(c),
 		}
 		if !c.keeps(i, p.groups) {
 			e.shareOut = p.groups[i]

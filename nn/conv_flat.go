@@ -6,6 +6,11 @@ import "github.com/fedfast/fedfast/tensor"
 // have, so that the weights are worth reading.
 const flatRows = 64
 
+// fewImages is how many samples a layer on small images takes in a call at most: of more,
+// what the layers pass on would not stay in a second-level cache, nor what a chunk keeps
+// in the last one.
+const fewImages = 4
+
 // flatConv is a convolution of pixels by themselves, 1x1 without a stride, that takes all
 // pixels of some samples in one product. Its sums are those of product after product: the
 // rows of weights' gradients follow one another in the same order.
@@ -22,7 +27,7 @@ func (b *boundConv) flatGroup() int {
 		return 0
 	}
 	n := 1
-	for n < winogradGroup && n*b.t.OH*b.t.OW < flatRows {
+	for n < fewImages && n*b.t.OH*b.t.OW < flatRows {
 		n *= 2
 	}
 	return n

@@ -74,9 +74,8 @@ func (b *boundDepthwise) backBorder() Border { return Border{b.t.BackLeft, b.t.B
 
 // Images with rows of few pixels go through several at a time, pixel by pixel.
 const (
-	acrossPixels = 4  // most pixels of a row
-	acrossGroup  = 16 // samples that such a layer wishes for in a call
-	acrossLeast  = 4  // fewest that are faster so
+	acrossPixels = 4         // most pixels of a row
+	acrossLeast  = fewImages // samples that are faster so
 )
 
 // across reports whether several samples go through the layer at a time.
@@ -85,7 +84,7 @@ func (b *boundDepthwise) across() bool { return max(b.in.W, b.t.OW) <= acrossPix
 func (b *boundDepthwise) Traits() Traits {
 	group := 0
 	if b.across() {
-		group = acrossGroup
+		group = fewImages
 	}
 	return Traits{PerSample: true, ReadsInput: true, Group: group, InBorder: b.border(), GradBorder: b.backBorder(), Tangents: true}
 }
@@ -135,7 +134,7 @@ func (b *boundDepthwise) NewState(e *Env) State {
 		padded: newAct(e.Arena, b.in, 1, b.border(), 1, false),
 	}
 	if e.NeedDX {
-		s.dx = e.Gradient()
+		e.nearGradient(&s.dx)
 		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), 1, false)
 	}
 	if e.Tangents {

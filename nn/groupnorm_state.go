@@ -29,7 +29,7 @@ type groupNormState struct {
 func (b *boundGroupNorm) NewState(e *Env) State {
 	ld := b.in.Ld()
 	s := &groupNormState{
-		b: b, weight: e.Offset, bias: e.Offset + ld, y: e.Output(),
+		b: b, weight: e.Offset, bias: e.Offset + ld,
 		mean: make([]float64, e.Samples*b.l.Groups), scale: make([]float64, e.Samples*b.l.Groups),
 		norm: kernels.ImageNorm{
 			H: b.in.H, W: b.in.W, C: ld, ReLU: b.relu, HardSwish: b.swish,
@@ -37,7 +37,7 @@ func (b *boundGroupNorm) NewState(e *Env) State {
 			Sum: make([]float64, ld), Inner: make([]float64, ld),
 		},
 	}
-	s.held.y = &s.y
+	s.held = e.nearOutput(&s.y)
 	s.forward = s.norm
 	if b.relu || b.swish || b.l.remakes {
 		s.factors = e.Arena.Alloc(2 * ld * e.Samples)
@@ -49,7 +49,7 @@ func (b *boundGroupNorm) NewState(e *Env) State {
 		}
 	}
 	if e.NeedDX {
-		s.dx = e.Gradient()
+		e.nearGradient(&s.dx)
 	}
 	if e.Tangents {
 		s.tangents = newGroupNormTangents(b, e)

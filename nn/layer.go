@@ -122,6 +122,8 @@ type Env struct {
 	shareGrad  int
 	passes     int // shareOut in evaluation, where nothing is kept for a backward pass
 	scratch    *scratch
+	turn       *int // which pools of the chain come next: bit 0 of outputs, bit 1 of gradients; nil for a layer in another one
+	last       bool // of a chain that is not the model's, whose output is read with that of another
 }
 
 // scratch is memory that the layers of a workspace use one after the other, within
@@ -132,6 +134,9 @@ type scratch struct {
 	mixed  map[string]int
 	works  []working // of the layers, in the order in which their states were made
 	path   string    // of the names of the layers that are being made
+	level  int       // how many chains the layers that are being made are within
+	pools  map[sharedKey]*sharedMemory
+	order  []*sharedMemory
 }
 
 // Scratch makes sure that there are at least n floats of scratch memory when the
@@ -177,6 +182,16 @@ const (
 // newAct makes room for the rows of samples samples, or for share samples, a power
 // of 2, when that is above 0; and for their tangents.
 func newAct(a *tensor.Arena, f Flow, samples int, b Border, share int, tangents bool) Act {
+	act, size := shapeAct(f, samples, b, share)
+	if tangents {
+		act.Along = kernels.Pad(size)
+	}
+	act.Data = a.Alloc(act.Along + size)
+	return act
+}
+
+// shapeAct returns it without memory, and how many floats it needs without tangents.
+func shapeAct(f Flow, samples int, b Border, share int) (Act, int) {
 	ld := f.Ld()
 	act := Act{Pixel: ld, Row: (b.Left + f.W + b.Right) * ld, Origin: b.Left * ld, Border: b}
 	n := f.Rows(samples)
@@ -187,12 +202,7 @@ func newAct(a *tensor.Arena, f Flow, samples int, b Border, share int, tangents 
 	if f.Image() && act.Sample%pageFloats == 0 {
 		act.Sample += lineFloats
 	}
-	size := max(n*act.Sample, f.H*act.Row)
-	if tangents {
-		act.Along = kernels.Pad(size)
-	}
-	act.Data = a.Alloc(act.Along + size)
-	return act
+	return act, max(n*act.Sample, f.H*act.Row)
 }
 
 // Run is one pass over one chunk of a batch.

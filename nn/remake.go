@@ -13,13 +13,21 @@ type remaker interface {
 // held is the range of samples that the memory of an output has, for a remaker.
 type held struct {
 	y      *Act
+	pool   *sharedMemory // nil unless others write there
 	lo, hi int
 }
 
 // hold notes that the samples [lo, hi) were made, one after the other.
-func (h *held) hold(lo, hi int) { h.lo, h.hi = lo, hi }
+func (h *held) hold(lo, hi int) {
+	h.lo, h.hi = lo, hi
+	if h.pool != nil {
+		h.pool.by = h
+	}
+}
 
-func (h *held) lost(lo, hi int) bool { return h.y.Fold != 0 && (lo < h.lo || hi > h.hi) }
+func (h *held) lost(lo, hi int) bool {
+	return h.y.Fold != 0 && (lo < h.lo || hi > h.hi || h.pool != nil && h.pool.by != h)
+}
 
 // remake makes the outputs of the last states again that the next one reads in its backward
 // pass of the samples [lo, hi).

@@ -132,8 +132,8 @@ type squeezeState struct {
 
 func (b *boundSqueeze) NewState(e *Env) State {
 	ld, units := b.in.Ld(), kernels.Pad(b.l.Units)
-	s := &squeezeState{b: b, y: e.Output(), w1: e.Offset}
-	s.held.y = &s.y
+	s := &squeezeState{b: b, w1: e.Offset}
+	s.held = e.nearOutput(&s.y)
 	s.b1 = s.w1 + b.down.K*b.down.N
 	s.w2 = s.b1 + units
 	s.b2 = s.w2 + b.up.K*b.up.N
@@ -146,7 +146,7 @@ func (b *boundSqueeze) NewState(e *Env) State {
 	s.lanes = e.Arena.Alloc(max(b.down.LaneSize(e.Samples), b.up.LaneSize(e.Samples)))
 	s.norm = kernels.ImageNorm{H: b.in.H, W: b.in.W, C: ld, Sum: make([]float64, ld), Inner: make([]float64, ld)}
 	if e.NeedDX {
-		s.dx = e.Gradient()
+		e.nearGradient(&s.dx)
 	}
 	if e.Tangents {
 		s.tangents = newSqueezeTangents(b, e)

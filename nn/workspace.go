@@ -271,6 +271,7 @@ func (ws *Workspace) lay(arena *tensor.Arena, chunk int) {
 		index: func(i int) int { return i },
 	})
 	ws.scratch.floats = arena.Alloc(ws.scratch.size)
+	ws.scratch.allocate(arena)
 	last := m.nodes[len(m.nodes)-1].Out()
 	ws.dlogit = newAct(arena, last, chunk, Border{}, 0, m.tangents)
 }
