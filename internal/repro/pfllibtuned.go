@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
-
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/tuners"
@@ -107,7 +105,9 @@ func boardCells() []Cell {
 // that all have. In a seed in which the trial that SHA kept failed, that method is the last.
 func (r *Report) orderTable() Table {
 	t := Table{
-		Title: "the order of the methods without tuning and with it: Kendall's tau of their test errors, with the 90 % interval over seeds; 1: the same order, 0: none in common. A method is the last in seeds in which the trial that SHA kept failed later",
+		Title: fmt.Sprintf("the order of the methods without tuning and with it: Kendall's tau (b) of their test errors, with the 90 %% interval over seeds; 1: the same order, 0: none in common. "+
+			"The cost is equal among methods and not between the two orders: a study has %d times the rounds of the one training without tuning, and none of its trials has more. "+
+			"So the orders may be compared, not what tuning gains at a given cost. A method is the last in seeds in which the trial that SHA kept failed later", boardBudget/boardRounds),
 		Head:  []string{"methods", "tau", "seeds", "without tuning, the best first", "tuned, the best first", "variant"},
 	}
 	type both struct{ untuned, tuned *Row }
@@ -156,7 +156,7 @@ func (r *Report) orderTable() Table {
 			if slices.ContainsFunc(slices.Concat(x, y), math.IsNaN) {
 				continue
 			}
-			if tau := stat.Kendall(x, y, nil); !math.IsNaN(tau) {
+			if tau := stats.Kendall(x, y); !math.IsNaN(tau) {
 				taus = append(taus, tau)
 			}
 		}
