@@ -251,7 +251,7 @@ class Importer:
             return self.constant(node, args, kwargs, out)
         if node.op == "call_module":
             return self.module(module, node.target, args, kwargs, out)
-        if isinstance(out, tuple) and any(isinstance(v, Feature) for v in leaves((args, kwargs))) and name not in ("getitem", "chunk", "split", "tensor_split"):
+        if isinstance(out, tuple) and any(isinstance(v, Feature) for v in leaves((args, kwargs))) and name not in ("getitem", "chunk", "split", "tensor_split", "max"):
             raise self.unknown()
         return self.function(name.rstrip("_") if not name.startswith("_") else name, args, kwargs, out)
 
@@ -586,6 +586,10 @@ class Importer:
         if name == "getitem":
             return self.getitem(*args, out)
         x = args[0] if args else kwargs.get("input")
+        if name == "getattr" and isinstance(x, list) and args[1] == "values":
+            return x[0]
+        if name == "max" and isinstance(out, tuple):
+            return [self.pool("amax", x, args[1:], kwargs, out[0])]
         if name in ("eq", "__eq__") and isinstance(x, Tokens) and args[1] == 0:
             return Padding()
         if name in ("contiguous", "clone", "float", "to", "detach"):
@@ -765,6 +769,8 @@ class Importer:
     def cat(self, parts, dim, out):
         parts = list(parts)
         features = [p for p in parts if isinstance(p, Feature)]
+        if len(parts) == len(features) == 1:
+            return features[0]
         form = features[0].dims if features else ""
         if len(parts) == len(features) and all(f.dims == form for f in features) and form and form[dim % len(form)] == "C":
             if len({f.layer for f in features}) < len(features):
@@ -853,15 +859,16 @@ class Importer:
     def pool(self, name, x, args, kwargs, out):
         def given(key, at, default=None):
             return kwargs.get(key, args[at] if len(args) > at else default)
-        if name == "mean":
+        if name in ("mean", "amax"):
+            spec = {"type": "avgpool"} if name == "mean" else {"type": "maxpool", "rows": 1, "columns": 1}
             axes = given("dim", 0)
             axes = [axes] if isinstance(axes, int) else list(axes or [])
             over = "".join(sorted(x.dims[a % len(x.dims)] for a in axes))
-            if over == "T":
+            if over == "T" and name == "mean":
                 return self.steps(x, "mean", out)
             if over == "HW" and x.dims == "NCHW" or over in ("P", "L") and x.dims in ("NCP", "NCL"):
-                return self.emit({"type": "avgpool"}, [x], {2: "NC", 3: x.dims, 4: "NCHW"}[out.dim()], out)
-            raise self.unknown("there are means over the steps of a sequence and over the rows and columns of an image")
+                return self.emit(spec, [x], {2: "NC", 3: x.dims, 4: "NCHW"}[out.dim()], out)
+            raise self.unknown("there are means over the steps of a sequence, and means and maxima over the rows and columns of an image")
         x = self.image(x, "NCL" if "1d" in name else "NCHW")
         inside, outside = (1, *list(x.sizes.values())[2:])[-2:], (1, *out.shape[2:])[-2:]
         largest = "max" in name
@@ -906,7 +913,7 @@ class Ramp:
 # What x times a function of x is.
 PRODUCTS = {"sigmoid": "silu", "hardsigmoid": "hardswish"}
 
-POOLS = {f"{kind}_pool{n}d" for n in (1, 2) for kind in ("max", "avg", "adaptive_max", "adaptive_avg")} | {"mean"}
+POOLS = {f"{kind}_pool{n}d" for n in (1, 2) for kind in ("max", "avg", "adaptive_max", "adaptive_avg")} | {"mean", "amax"}
 
 CURVES = {
     "relu": {"type": "relu"}, "relu6": {"type": "relu6"}, "gelu": {"type": "gelu"}, "silu": {"type": "silu"}, "hardswish": {"type": "hardswish"},

@@ -67,7 +67,12 @@ class TextCNN(nn.Module):
 
     def forward(self, x):
         x = self.embedding(x).transpose(1, 2)
-        return self.fc(torch.cat([F.max_pool1d(torch.tanh(c(x)), x.shape[2] - c.kernel_size[0] + 1).squeeze(2) for c in self.convs], 1))
+        return self.fc(torch.cat([self.largest(torch.tanh(c(x))) for c in self.convs], 1))
+
+    def largest(self, x):
+        if x.shape[2] % 3 == 0:
+            return x.max(2)[0]
+        return torch.max(x, dim=2).values if x.shape[2] % 3 == 1 else F.max_pool1d(x, x.shape[2]).squeeze(2)
 
 
 class Grey(nn.Module):
