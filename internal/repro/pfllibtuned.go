@@ -108,7 +108,7 @@ func (r *Report) orderTable() Table {
 		Title: fmt.Sprintf("the order of the methods without tuning and with it: Kendall's tau (b) of their test errors, with the 90 %% interval over seeds; 1: the same order, 0: none in common. "+
 			"The cost is equal among methods and not between the two orders: a study has %d times the rounds of the one training without tuning, and none of its trials has more. "+
 			"So the orders may be compared, not what tuning gains at a given cost. A method is the last in seeds in which the trial that SHA kept failed later", boardBudget/boardRounds),
-		Head:  []string{"methods", "tau", "seeds", "without tuning, the best first", "tuned, the best first", "variant"},
+		Head: []string{"methods", "tau", "seeds", "without tuning, the best first", "tuned, the best first", "variant"},
 	}
 	type both struct{ untuned, tuned *Row }
 	var variants []string
