@@ -69,7 +69,7 @@ var pfllibArms = []pfllibArm{
 	},
 	{
 		method: "fedamp", published: []Published{{Mean: 97.20, SD: 0.06}, {Mean: 99.42, SD: 0.03}}, own: true,
-		deviates: []string{"FedAMP's alpha and sigma are ours and its penalty is the paper's, where PFLlib's code has 1 and 1 and a norm that is not squared"},
+		deviates: []string{"FedAMP's alpha and sigma are ours, its clients begin at the mixture and its penalty is the paper's, where those of PFLlib's code begin at their own models, with 1 and 1 and a norm that is not squared: local training"},
 	},
 	{method: "apple", published: []Published{{Mean: 97.06, SD: 0.07}, {Mean: 99.30, SD: 0.01}}, why: noSuchMethod},
 	{method: "fedala", published: []Published{{Mean: 97.66, SD: 0.02}, {Mean: 99.57, SD: 0.01}}, own: true},
