@@ -146,7 +146,7 @@ type setScore struct {
 type EvalConfig struct {
 	// Clients holds the hyperparameters of the local training behind the
 	// personalized scores: one for all clients of the federation, or one for
-	// each, which unseen clients take in turn. nil leaves the personalized scores out.
+	// each, unseen clients after the others. nil leaves the personalized scores out.
 	Clients []ClientParams
 	// Server holds the server hyperparameters that such training looks at; nil is
 	// the method's defaults.
@@ -197,14 +197,14 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	done := counted(cfg.Done, len(ids)+len(unseenIDs))
 	seen, err := e.measure(ctx, &shard.Exam{
 		Weights: weights, Clients: ids, GlobalVal: true, GlobalTest: true, PersonalVal: cfg.Clients != nil, PersonalTest: cfg.Clients != nil,
-		Kept: cfg.Kept, Params: paramsOf(cfg.Clients, ids), Server: plan.Server, Round: cfg.Round,
+		Kept: cfg.Kept, Params: paramsOf(cfg.Clients, 0, ids), Server: plan.Server, Round: cfg.Round,
 	}, cfg.State, e.serverOf(cfg.State, weights, cfg.Clients != nil), done)
 	if err != nil {
 		return nil, err
 	}
 	unseen, err := e.measure(ctx, &shard.Exam{
 		Weights: weights, Clients: unseenIDs, Unseen: true, GlobalTest: true, PersonalTest: cfg.Clients != nil,
-		Params: inTurn(cfg.Clients, unseenIDs), Server: plan.Server, Round: cfg.Round,
+		Params: paramsOf(cfg.Clients, len(fed.Clients), unseenIDs), Server: plan.Server, Round: cfg.Round,
 	}, cfg.State, e.serverOf(cfg.State, weights, cfg.Clients != nil), done)
 	if err != nil {
 		return nil, err
@@ -237,33 +237,21 @@ func (e *Engine) evalPlan(clients []ClientParams, server *ServerParams) (Plan, e
 	if clients == nil {
 		return plan, nil
 	}
-	if err := plan.check(&e.cfg, len(e.cfg.Data.Clients)); err != nil {
+	if err := plan.check(&e.cfg, len(e.cfg.Data.Clients)+len(e.cfg.Data.Unseen)); err != nil {
 		return plan, fmt.Errorf("evaluation: %w", err)
 	}
 	return plan, nil
 }
 
-// paramsOf returns the hyperparameters of some clients, where each has its own.
-func paramsOf(all []ClientParams, clients []int) []ClientParams {
+// paramsOf returns the hyperparameters of some clients, of which those of client 0 are at index from,
+// where each has its own.
+func paramsOf(all []ClientParams, from int, clients []int) []ClientParams {
 	if len(all) <= 1 {
 		return all
 	}
 	some := make([]ClientParams, len(clients))
 	for i, c := range clients {
-		some[i] = all[c]
-	}
-	return some
-}
-
-// inTurn returns the hyperparameters of some unseen clients, who take those of the others in
-// turn where each has its own.
-func inTurn(all []ClientParams, unseen []int) []ClientParams {
-	if len(all) <= 1 {
-		return all
-	}
-	some := make([]ClientParams, len(unseen))
-	for i, c := range unseen {
-		some[i] = all[c%len(all)]
+		some[i] = all[from+c]
 	}
 	return some
 }

@@ -23,7 +23,7 @@ func (e *Engine) ClientErrors(ctx context.Context, weights []float32, v EvalConf
 	ids := e.evalSample(n, 0)
 	x := &shard.Exam{
 		Weights: weights, Clients: ids, GlobalVal: !personal, GlobalTest: !personal, PersonalVal: personal, PersonalTest: personal,
-		Kept: v.Kept, Params: paramsOf(v.Clients, ids), Server: plan.Server, Round: v.Round,
+		Kept: v.Kept, Params: paramsOf(v.Clients, 0, ids), Server: plan.Server, Round: v.Round,
 	}
 	scores, err := e.measure(ctx, x, v.State, e.serverOf(v.State, weights, personal), func(int) {})
 	if err != nil {

@@ -24,14 +24,14 @@ func heterogeneity(counts []int) float64 {
 	return 1 - float64(held-1)/float64(len(counts)-1)
 }
 
-// Lookup returns what a client of the federation takes from a table: the cell
+// Lookup returns what a client of the federation, unseen ones after the others, takes from a table: the cell
 // nearest in HI, of several the nearest in Samples, of several the first. Both are
 // facts about all samples that the client holds, as in FedTune's paper, not about
 // those alone that it trains on: its training and validation examples, and its
 // test examples unless they are the files' own. The error is that of examples which
 // cannot be read.
 func (e *Engine) Lookup(table []hyper.Cell, client int) (ClientParams, error) {
-	c := &e.cfg.Data.Clients[client]
+	c := e.client(client)
 	views := []data.View{c.Train, c.Val}
 	if !e.cfg.Data.FilesTest {
 		views = append(views, c.Test)

@@ -20,10 +20,10 @@ func (e *Engine) EvaluateSplit(ctx context.Context, weights []float32, split str
 	if err != nil {
 		return Summary{}, err
 	}
-	x := shard.Exam{Weights: weights, Clients: clients, Kept: v.Kept, Params: paramsOf(v.Clients, clients), Server: plan.Server, Round: v.Round}
+	x := shard.Exam{Weights: weights, Clients: clients, Kept: v.Kept, Params: paramsOf(v.Clients, 0, clients), Server: plan.Server, Round: v.Round}
 	if v.Unseen {
 		x.Unseen, x.Clients = true, e.evalSample(len(e.cfg.Data.Unseen), 0)
-		x.Params = inTurn(v.Clients, x.Clients)
+		x.Params = paramsOf(v.Clients, len(e.cfg.Data.Clients), x.Clients)
 	}
 	personal := v.Clients != nil
 	var of func(c *clientScores) setScore

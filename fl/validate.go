@@ -68,7 +68,7 @@ func (e *Engine) validate(ctx context.Context, weights []float32, v EvalConfig) 
 	}
 	measured, err := e.measure(ctx, &shard.Exam{
 		Weights: weights, Clients: ids, GlobalVal: v.Clients == nil, PersonalVal: v.Clients != nil,
-		Kept: v.Kept, Params: paramsOf(v.Clients, ids), Server: plan.Server, Round: v.Round, Arch: v.Arch,
+		Kept: v.Kept, Params: paramsOf(v.Clients, 0, ids), Server: plan.Server, Round: v.Round, Arch: v.Arch,
 	}, v.State, e.serverOf(v.State, weights, v.Clients != nil), counted(v.Done, len(ids)))
 	if err != nil {
 		return nil, nil, nil, err

@@ -59,5 +59,27 @@ func TestUnseenClientsJoin(t *testing.T) {
 		if reflect.DeepEqual(same, got.UnseenAdapted) == slices.Contains(unadapted, m.Name) {
 			t.Errorf("clients that were never drawn: %+v, unseen ones %+v", same, got.UnseenAdapted)
 		}
+		if m.Name != "fedavg" {
+			return
+		}
+		// Hyperparameters of each client's own: those of unseen clients come last.
+		own := make([]fl.ClientParams, len(all.Clients))
+		for i := range own {
+			own[i] = eval.Clients[0]
+			own[i].LR *= float64(i + 1)
+		}
+		eval.Clients = own[:n]
+		if _, err := newEngine(t, cfg).Evaluate(t.Context(), tr.Weights(), eval); err == nil || !strings.Contains(err.Error(), "one for each of 10 clients") {
+			t.Errorf("none for unseen clients: %v", err)
+		}
+		eval.Clients = own
+		got, err = newEngine(t, cfg).Evaluate(t.Context(), tr.Weights(), eval)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same, err = newEngine(t, whole).EvaluateSplit(t.Context(), tr.Weights(), "test", []int{n, n + 1}, eval)
+		if err != nil || !reflect.DeepEqual(same, got.UnseenAdapted) {
+			t.Errorf("with hyperparameters of their own: %+v, unseen ones %+v, %v", same, got.UnseenAdapted, err)
+		}
 	})
 }

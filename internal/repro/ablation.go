@@ -28,7 +28,7 @@ var ablations = []ablation{
 	{name: "eps", option: "client_tuner.options.eps", values: []string{"0", "0.01", "0.05", "0.1", "0.2", "0.5", "1" + clipped}, own: "0.1"},
 	{name: "independent", option: "client_tuner.options.independent", values: []string{"false", "true"}, own: "false"},
 	{name: "cutoff", option: "client_tuner.options.cutoff", values: []string{"0", "1e-4"}, own: "0"},
-	{name: "schedule", option: "client_tuner.options.schedule", values: []string{"constant", "adaptive", "auto", "aggressive"}, own: "aggressive"},
+	{name: "schedule", option: "client_tuner.options.schedule", values: []string{"constant", "adaptive", "auto", "noise", "aggressive"}, own: "aggressive"},
 	{name: "configs", option: "client_tuner.options.configs", values: []string{"9", "27", "81"}, own: "27"},
 	{name: "cohort", option: "cohort", values: []string{"5", "10", "30"}, own: "10", alone: true},
 }

@@ -22,10 +22,10 @@ func TestAblations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 6 other eps, 3 other schedules, 2 other numbers of configurations, 2 other
+	// 6 other eps, 4 other schedules, 2 other numbers of configurations, 2 other
 	// cohorts with FedEx and without, independent draws, a cutoff, and the paper's own
 	// arms.
-	if len(trainings) != 6+3+2+4+1+1+2 {
+	if len(trainings) != 6+4+2+4+1+1+2 {
 		t.Errorf("%d trainings", len(trainings))
 	}
 	var all []*Metrics
@@ -52,7 +52,7 @@ func TestAblations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 2 * (7 + 6 + 4 + 3 + 3 + 2 + 3 + 2 + 2 + 1 + 2 + 1); len(r.Verdicts) != want { // each beside arms without FedEx, and all but one beside the paper's own
+	if want := 2 * (7 + 6 + 5 + 4 + 3 + 2 + 3 + 2 + 2 + 1 + 2 + 1); len(r.Verdicts) != want { // each beside arms without FedEx, and all but one beside the paper's own
 		t.Errorf("%d claims, want %d", len(r.Verdicts), want)
 	}
 	for i := range r.Verdicts {
@@ -96,7 +96,7 @@ func TestAblations(t *testing.T) {
 		t.Errorf("a panel of a setting that was not varied: %+v", few)
 	}
 	var csv bytes.Buffer
-	if err := pictures[0].Write(&csv, figure.CSV, figure.Light); err != nil || strings.Count(csv.String(), "\n") != 1+2*21 {
+	if err := pictures[0].Write(&csv, figure.CSV, figure.Light); err != nil || strings.Count(csv.String(), "\n") != 1+2*22 {
 		t.Errorf("%v:\n%s", err, csv.String())
 	}
 	var svg bytes.Buffer

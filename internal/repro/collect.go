@@ -196,6 +196,6 @@ func returned(c *study.Chosen) *Returned {
 	}
 	return &Returned{
 		Trial: c.Number, Round: c.Round, Score: c.Score,
-		GlobalVal: c.GlobalVal, GlobalTest: c.GlobalTest, PersonalizedVal: c.PersonalizedVal, PersonalizedTest: c.PersonalizedTest,
+		GlobalVal: c.GlobalVal, GlobalTest: c.GlobalTest, PersonalizedVal: c.PersonalizedVal, PersonalizedTest: c.PersonalizedTest, NewTest: c.UnseenAdapted,
 	}
 }

@@ -163,6 +163,8 @@ type Returned struct {
 	GlobalTest       *float64 `json:"global_test_error"`
 	PersonalizedVal  *float64 `json:"personalized_val_error"`
 	PersonalizedTest *float64 `json:"personalized_test_error"`
+	// NewTest is of the personalized models of clients that never took part.
+	NewTest *float64 `json:"unseen_adapted_test_error,omitempty"`
 }
 
 // reached returns x at the first point of the curve that reaches the goal, or, with

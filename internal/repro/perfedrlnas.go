@@ -17,19 +17,25 @@ type nasArm struct {
 	method   string
 	sets     []string
 	deviates []string // in words, besides what all arms have
+	tuner    string   // of clients, in place of perfedrlnas
 	policies bool     // clients have policies of their own
+	joins    bool     // new clients are measured with it, too
 	claim    string   // that perfedrlnas does better, in words; empty for none
 }
 
 var nasArms = []nasArm{
-	{name: "perfedrlnas", policies: true},
-	{name: "uniform", sets: []string{"client_tuner.options.uniform=true"}, claim: "policies that learn beat networks that are drawn at random (search)"},
+	{name: "perfedrlnas", policies: true, joins: true},
+	{name: "uniform", joins: true, sets: []string{"client_tuner.options.uniform=true"}, claim: "policies that learn beat networks that are drawn at random (search)"},
 	{name: "shared", sets: []string{"client_tuner.options.shared=true"}, claim: "a policy for each client beats one for all (personalization)"},
-	{name: "fedavg", method: "fedavg", claim: "networks of the clients' own beat FedAvg on a fixed one"},
+	{name: "fedavg", method: "fedavg", joins: true, claim: "networks of the clients' own beat FedAvg on a fixed one"},
 	{name: "own", sets: []string{"client_tuner.options.baseline=own", "client_tuner.options.lr=0.05"}, policies: true},
 	{
 		name: "fedrlnas", sets: []string{"client_tuner.options.shared=true", "client_tuner.options.lr=0.003"}, claim: "networks of the clients' own beat FedRLNAS",
 		deviates: []string{"FedRLNAS searches and trains in the same rounds, where it has 800 to warm up, 400 to search and others to train what it found"},
+	},
+	{
+		name: "fedex", tuner: "fedex", sets: []string{"client_tuner.options.independent=true", `tuner.allow=["client_key","examples_val"]`},
+		deviates: []string{"FedEx in place of PerFedRLNAS (ours): one distribution over 27 networks, the same for all clients"},
 	},
 	{name: "fedrep", method: "fedrep", sets: []string{"client.head_epochs=2"}, deviates: nasHead, claim: "networks of the clients' own beat FedRep on a fixed one"},
 	{name: "fedbabu", method: "fedbabu", sets: []string{"client.head_epochs=2"}, deviates: nasHead, claim: "networks of the clients' own beat FedBABU on a fixed one"},
@@ -44,7 +50,7 @@ var nasHead = []string{"a client's own head is the last layer, which trains for 
 // nasTraining is the training of an arm.
 func nasTraining(arm nasArm) *Training {
 	t := &Training{
-		Key: "perfedrlnas-cifar10-" + arm.name, Mode: config.ModeTune, Preset: "cifar10-nas", Seeds: 3, Needs: "cifar10", Shrink: shrinkNAS,
+		Key: "perfedrlnas-cifar10-" + arm.name, Mode: config.ModeTune, Preset: "cifar10-nas", ClientTuner: arm.tuner, Seeds: 3, Needs: "cifar10", Shrink: shrinkNAS,
 		Sets: append([]string{"client.lr_min=0.01", "eval.every=0"}, arm.sets...),
 		Deviates: append([]string{
 			"networks for 32 x 32 pixels of 4 to 47 MFLOP, with group normalisation, where the paper's have 224 x 224 pixels and 59 to 540 MFLOP: ours",
@@ -55,6 +61,9 @@ func nasTraining(arm nasArm) *Training {
 	}
 	if arm.method != "" { // a study of one trial, too, of the only learning rate
 		t.Sets = append(t.Sets, "method="+arm.method, "model=mbv3-cifar-mid", `client_tuner.name=""`, `space."client.lr"={choice=[0.1]}`)
+		return t
+	}
+	if arm.tuner != "" {
 		return t
 	}
 	t.AsPaper = []string{"client_tuner.options.as_paper=true", "server.holders=true", "server.weighted=false"}
@@ -73,6 +82,7 @@ func shrinkNAS(c *config.Config, scale float64) []string {
 
 const (
 	nasTable = "perfedrlnas/cifar10"
+	nasNew   = "perfedrlnas/new-clients"
 	nasWhere = "CIFAR-10, Dirichlet 0.3"
 	// notAtHand stands in place of what the paper prints in its tables 1 to 3.
 	notAtHand = "not at hand"
@@ -99,7 +109,28 @@ func nasCells() []Cell {
 			})
 		}
 	}
+	for _, arm := range nasArms {
+		if !arm.joins {
+			continue
+		}
+		t := nasTraining(arm)
+		t.Key = "perfedrlnas-new-clients-" + arm.name
+		t.Sets = append(t.Sets, "data.unseen_clients=5")
+		t.Deviates = append(t.Deviates, "5 of the 20 clients never take part: each trains for two epochs from the last model before it is tested, with the network that the mean of the others' policies finds likeliest")
+		cells = append(cells, Cell{
+			Name: nasNew + "/" + arm.name, Paper: nasPaper, Where: "no table", Unit: "% test error of new clients", Instead: "not published", Training: t,
+			Measure: func(m *Metrics) (float64, bool) { return m.End.newClients(), true },
+		})
+	}
 	return append(cells, nasElsewhere()...)
+}
+
+// newClients is the test error, in percent, of clients that never took part; NaN without any.
+func (e *End) newClients() float64 {
+	if e.Survivor == nil || e.Survivor.NewTest == nil {
+		return math.NaN()
+	}
+	return e.error(*e.Survivor.NewTest)
 }
 
 // simulatedSeconds is how long a round lasts on simulated phones, in the mean.
@@ -128,6 +159,10 @@ func nasClaims() []Comparison {
 		}
 	}
 	than("rewards beside a client's own past, at a tenth of the rate, beat networks that are drawn at random (ours)", "own", "uniform", "error")
+	than("one distribution over 27 networks by FedEx beats networks that are drawn at random (ours)", "fedex", "uniform", "error")
+	for _, other := range []string{"uniform", "fedavg"} {
+		claims = append(claims, Comparison{Name: nasNew, Claim: "policies serve new clients better than " + other + " (ours)", New: nasNew + "/perfedrlnas", Old: nasNew + "/" + other})
+	}
 	for _, other := range []string{"fedavg", "uniform"} {
 		than("a round is faster than with "+other, nasArms[0].name, other, "seconds")
 	}

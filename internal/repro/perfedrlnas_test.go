@@ -13,7 +13,7 @@ import (
 func smallArm(arm nasArm) *Training {
 	t := nasTraining(arm)
 	t.Key, t.Needs = "small-"+arm.name, "glyphs"
-	t.Sets = append(t.Sets, "data.name=glyphs", "data.partition=", "data.alpha=0", "data.clients=4", "data.samples=20", "cohort=4", "client.batch=8", "rounds=1", "budget.rounds=1", "budget.trial_rounds=1", "client.lr_length=1", "client.epochs=1", "eval.clients=1")
+	t.Sets = append(t.Sets, "data.name=glyphs", "data.partition=", "data.alpha=0", "data.clients=5", "data.unseen_clients=1", "data.samples=20", "cohort=4", "client.batch=8", "rounds=1", "budget.rounds=1", "budget.trial_rounds=1", "client.lr_length=1", "client.epochs=1", "eval.clients=1")
 	return t
 }
 
@@ -43,6 +43,9 @@ func TestArmsOfSearch(t *testing.T) {
 	for i, m := range all {
 		if e := m.End; len(m.Trials) != 1 || len(m.Trials[0].Simulated) != 1 || len(m.Trials[0].Personalized) != 1 || e.Survivor == nil || e.Survivor.Round != 1 || e.Survivor.PersonalizedTest == nil {
 			t.Errorf("%+v, %+v", m.Trials, e)
+		}
+		if x := m.End.newClients(); !(x >= 0 && x <= 100) {
+			t.Errorf("the error of the new client is %v", x)
 		}
 		if read, err := ReadMetrics(jobs[i].File); err != nil || !reflect.DeepEqual(read.Clients, m.Clients) {
 			t.Errorf("of the file %+v, %v", read, err)

@@ -46,6 +46,7 @@ var Tuner = options.Tuner[settings]{About: tuners.Description{
 		{Name: "max_epochs", Default: tuners.Num(10), Doc: "upper bound of the local epochs"},
 		{Name: "max_batch", Default: tuners.Num(5096), Doc: "upper bound of the batch size"},
 		{Name: "clip_logs", Default: tuners.Bool(true), Doc: "clip the logarithms; false clips only the values sent to clients, as in the authors' code"},
+		{Name: "halve", Default: tuners.Bool(false), Doc: "halve the learning rate after a round whose change points against the smoothed changes before it (ours: a way back from steps that are too long)"},
 		{Name: "as_paper", Default: tuners.Bool(false), Doc: "compute the local cosine with the displacement before a step, times the learning rate, as in the paper (use with client.floor = true)"},
 	},
 	Trials:   true,
@@ -63,7 +64,7 @@ type settings struct {
 	gammaLR, gammaEpochs, gammaBatch float64
 	alpha                            float64
 	most                             logs // of each of the three
-	clipLogs, asPaper                bool
+	clipLogs, halve, asPaper         bool
 }
 
 // probe names the smoothed cosine with its option.
@@ -89,7 +90,7 @@ func readSettings(r *options.Reader, _ tuners.ValidateRequest) settings {
 		gammaLR: step("gamma_lr"), gammaEpochs: step("gamma_epochs"), gammaBatch: step("gamma_batch"),
 		alpha:    r.Real("alpha", "from 0 to 1, 1 excluded", func(x float64) bool { return x >= 0 && x < 1 }),
 		most:     logsOf(positive("max_lr"), positive("max_epochs"), positive("max_batch")),
-		clipLogs: r.Truth("clip_logs"), asPaper: r.Truth("as_paper"),
+		clipLogs: r.Truth("clip_logs"), halve: r.Truth("halve"), asPaper: r.Truth("as_paper"),
 	}
 	return s
 }

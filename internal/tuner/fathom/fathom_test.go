@@ -71,6 +71,24 @@ func TestFollowsTheEquations(t *testing.T) {
 	}
 }
 
+// TestHalve: a round against the ones before halves the rate, and nothing else is changed by the option.
+func TestHalve(t *testing.T) {
+	plain, halving := open(t, request(nil)), open(t, request(tuners.Params{"halve": tuners.Bool(true)}))
+	want := 0.05
+	for i, glob := range []float64{0.5, -0.25, 0, -1} {
+		round(t, plain, i, glob, client(3, 0.1))
+		round(t, halving, i, glob, client(3, 0.1))
+		if want *= math.Exp(0.01 * glob); glob < 0 {
+			want *= 0.5 / math.Exp(0.01*glob)
+		}
+		_, e, b := round(t, plain, i+1, math.NaN(), client(1, 0))
+		lr, e2, b2 := round(t, halving, i+1, math.NaN(), client(1, 0))
+		if !near(lr, want) || e != e2 || b != b2 {
+			t.Errorf("after a cosine of %v: %v, %v, %v, want %v, %v, %v", glob, lr, e2, b2, want, e, b)
+		}
+	}
+}
+
 // TestAsPaper: the local cosine is the one with the displacement before each step,
 // times the learning rate.
 func TestAsPaper(t *testing.T) {

@@ -66,7 +66,8 @@ func (l logs) params() tuners.Params {
 
 // step moves the logarithms by equations 13 to 15 of the FATHOM paper: glob is the
 // cosine of the round's change with the smoothed one before (minus their H and N),
-// local the weighted mean of the clients' phi (minus their G).
+// local the weighted mean of the clients' phi (minus their G). With halve a negative glob halves
+// the learning rate instead.
 func (l logs) step(s settings, glob, local float64) logs {
 	if s.asPaper {
 		local = float64(local * det.Exp(min(l.LR, s.most.LR)))
@@ -75,6 +76,9 @@ func (l logs) step(s settings, glob, local float64) logs {
 		LR:     l.LR + float64(s.gammaLR*glob),
 		Epochs: l.Epochs + float64(s.gammaEpochs*(glob+local)),
 		Batch:  l.Batch - float64(s.gammaBatch*local),
+	}
+	if s.halve && glob < 0 {
+		next.LR = l.LR - math.Ln2
 	}
 	if s.clipLogs {
 		return next.clip(s.most)

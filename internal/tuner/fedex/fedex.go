@@ -25,6 +25,7 @@ const (
 	Adaptive   = "adaptive"   // sqrt of the sum over rounds of max |grad|^2, 1 while the sum is 0
 	Auto       = "auto"       // sqrt of the number of updates
 	Constant   = "constant"   // 1
+	Noise      = "noise"      // the noise of scores: theta is of each configuration's mean score in units of its standard error (ours)
 )
 
 // The names of the baselines, which steps subtract from the scores.
@@ -53,8 +54,8 @@ var Tuner = options.Tuner[settings]{Plan: readSettings, Trial: newSession, About
 		{Name: "draw_configs", Default: tuners.Bool(false), Doc: "draw k from 1..configs for each trial"},
 		{Name: "independent", Default: tuners.Bool(false), Doc: "draw configurations from the whole space instead of near the first"},
 		{Name: "eps", Default: tuners.Num(0.1), Doc: "maximum distance from the first configuration, as a fraction of each range, 0..1"},
-		{Name: "schedule", Default: tuners.Str(Aggressive), Doc: "step size: aggressive, adaptive, auto or constant"},
-		{Name: "eta0", Default: tuners.Num(0), Doc: "base step size; 0: sqrt(2 ln k)"},
+		{Name: "schedule", Default: tuners.Str(Aggressive), Doc: "step size: aggressive, adaptive, auto, constant, or noise (theta by how many standard errors scores are better than those of their rounds)"},
+		{Name: "eta0", Default: tuners.Num(0), Doc: "base step size; 0: sqrt(2 ln k), with schedule noise 1"},
 		{Name: "gamma", Default: tuners.Num(-1), Doc: "discount of the baseline, 0..1; -1: the trial's own fedex.gamma"},
 		{Name: "baseline", Default: tuners.Str(Past), Doc: "baseline subtracted from errors: past (discounted mean of past rounds) or zero"},
 		{Name: "cutoff", Default: tuners.Num(0), Doc: "entropy of theta, in nats, below which theta is frozen and its argmax used"},
@@ -86,8 +87,8 @@ type settings struct {
 func readSettings(r *options.Reader, req tuners.ValidateRequest) settings {
 	s := settings{
 		configs: r.Whole("configs", 1, 100_000), drawConfigs: r.Truth("draw_configs"), independent: r.Truth("independent"), eps: r.Share("eps"),
-		schedule: r.OneOf("schedule", Aggressive, Adaptive, Auto, Constant),
-		eta0:     r.Real("eta0", "positive, or 0 for sqrt(2 ln k)", func(x float64) bool { return x >= 0 }),
+		schedule: r.OneOf("schedule", Aggressive, Adaptive, Auto, Constant, Noise),
+		eta0:     r.Real("eta0", "positive, or 0 for the default", func(x float64) bool { return x >= 0 }),
 		gamma:    r.Real("gamma", "from 0 to 1, or -1 for the trial's own", func(x float64) bool { return x == -1 || x >= 0 && x <= 1 }),
 		baseline: r.OneOf("baseline", Past, Zero), dropped: r.OneOf("dropped", Worst, Diverged, Skip),
 		cutoff: r.Real("cutoff", "non-negative", func(x float64) bool { return x >= 0 }),

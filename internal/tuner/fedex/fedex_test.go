@@ -137,7 +137,7 @@ func TestAsPaperRoundsTheNeighbourhoodDown(t *testing.T) {
 // TestFindsTheBestArm plays a noisy bandit: a client's error is the distance of its
 // log10 lr from the best, plus noise.
 func TestFindsTheBestArm(t *testing.T) {
-	for _, schedule := range []string{fedex.Aggressive, fedex.Adaptive, fedex.Auto, fedex.Constant} {
+	for _, schedule := range []string{fedex.Aggressive, fedex.Adaptive, fedex.Auto, fedex.Constant, fedex.Noise} {
 		t.Run(schedule, func(t *testing.T) {
 			found := 0
 			for seed := range uint64(8) {

@@ -50,10 +50,13 @@ func newSession(req tuners.OpenRequest, o settings) (tuners.Session, error) {
 	s.configs = drawConfigs(space, req.Params, o, req.Seed, s.state.Origin)
 	if req.State == nil {
 		s.state = uniform(len(s.configs), req.Trial)
-	} else if len(s.state.Z) != len(s.configs) {
+	} else if len(s.state.Z) != len(s.configs) || s.state.Moments != nil && len(s.state.Moments) != len(s.configs) {
 		return nil, fmt.Errorf("fedex: the recorded state has %d configurations, the options give %d", len(s.state.Z), len(s.configs))
 	}
-	if s.eta0 = o.eta0; s.eta0 == 0 {
+	switch s.eta0 = o.eta0; {
+	case s.eta0 == 0 && o.schedule == Noise:
+		s.eta0 = 1
+	case s.eta0 == 0:
 		s.eta0 = math.Sqrt(float64(2 * det.Log(float64(len(s.configs)))))
 	}
 	return s, s.Save(&s.state)

@@ -15,6 +15,7 @@ type state struct {
 	Num     float64   `json:"num"`    // discounted sum of the past rounds' mean errors
 	Den     float64   `json:"den"`    // discounted count of past rounds
 	Squares float64   `json:"squares"`
+	Moments []moments `json:"moments,omitempty"` // of each configuration, for the schedule noise
 	Updates int       `json:"updates"`
 	Latched bool      `json:"latched"`
 	Past    []plan    `json:"past,omitempty"` // earlier rounds whose plans jobs at work have
@@ -24,6 +25,12 @@ type state struct {
 type plan struct {
 	Round int       `json:"round"`
 	Z     []float64 `json:"z"`
+}
+
+// moments sum the deviations of a configuration's scores from the means of their rounds.
+type moments struct {
+	Sum     float64 `json:"sum"`
+	Squares float64 `json:"squares"`
 }
 
 // outcome is one slot's part in a step.
@@ -112,7 +119,7 @@ func (s *state) baseline() float64 {
 //	z <- z - (eta0 / denom) grad,  z <- z - logsumexp(z)
 //
 // with the baseline lambda, and enters the round's mean error into the baseline with weight gamma^age. A
-// latched state stays as it is.
+// latched state stays as it is. The schedule noise sets z anew instead, see weigh.
 func (s *state) step(round []outcome, lambda, gamma, eta0, cutoff float64, schedule string) error {
 	if s.Latched {
 		return nil
@@ -131,9 +138,13 @@ func (s *state) step(round []outcome, lambda, gamma, eta0, cutoff float64, sched
 	for _, g := range grad {
 		top = max(top, math.Abs(g))
 	}
-	rate := eta0 / s.denominator(schedule, top)
-	for j := range s.Z {
-		s.Z[j] -= float64(rate * grad[j])
+	if schedule == Noise {
+		s.weigh(round, mean, eta0)
+	} else {
+		rate := eta0 / s.denominator(schedule, top)
+		for j := range s.Z {
+			s.Z[j] -= float64(rate * grad[j])
+		}
 	}
 	norm := det.LogSumExp(s.Z)
 	if !det.Finite(norm) {
@@ -146,6 +157,29 @@ func (s *state) step(round []outcome, lambda, gamma, eta0, cutoff float64, sched
 		s.Latched = true
 	}
 	return nil
+}
+
+// weigh sets z_j = -eta0 t_j with the self-normalized sum of all scores that configuration j had (ours),
+//
+//	t_j = sum d / sqrt(sum d^2), d = q_i (s_i - mean of the round), 0 without any
+//
+// which counts in standard deviations: where configurations are alike it stays at one or two, however
+// many rounds there are, and else grows with the square root of the number of scores.
+func (s *state) weigh(round []outcome, mean, eta0 float64) {
+	if s.Moments == nil {
+		s.Moments = make([]moments, len(s.Z))
+	}
+	for _, o := range round {
+		m, d := &s.Moments[o.config], float64(o.weight*(o.score-mean))
+		m.Sum += d
+		m.Squares += float64(d * d)
+	}
+	for j, m := range s.Moments {
+		s.Z[j] = 0
+		if m.Squares > 0 {
+			s.Z[j] = -float64(eta0*m.Sum) / math.Sqrt(m.Squares)
+		}
+	}
 }
 
 // denominator returns what eta0 is divided by, with this round's largest |grad|

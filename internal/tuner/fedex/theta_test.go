@@ -3,6 +3,8 @@ package fedex
 import (
 	"math"
 	"testing"
+
+	"github.com/fedfast/fedfast/tuners"
 )
 
 func near(t *testing.T, what string, got, want float64) {
@@ -58,6 +60,67 @@ func TestStepByHand(t *testing.T) {
 	}
 }
 
+// TestNoiseByHand: errors of 0.2 and 0.6 with q = (1/4, 3/4) have a mean of 0.5, so that q d is (-0.075, 0.075). In the second
+// round configuration 0 alone has 0.3 and 0.5 with q = 1/2 each, q d = (-0.05, 0.05), in the third q d is (-0.05, 0.05).
+func TestNoiseByHand(t *testing.T) {
+	s := uniform(3, 0)
+	step := func(round ...outcome) {
+		t.Helper()
+		if err := s.step(drawn(&s, round), 0.9, 0.5, 2, 0, Noise); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step(outcome{config: 0, score: 0.2, weight: 0.25}, outcome{config: 1, score: 0.6, weight: 0.75})
+	near(t, "odds after a round", s.theta()[0]/s.theta()[1], math.Exp(2*2))
+	step(outcome{config: 0, score: 0.3, weight: 0.5}, outcome{config: 0, score: 0.5, weight: 0.5})
+	step(outcome{config: 0, score: 0.5, weight: 0.5}, outcome{config: 1, score: 0.7, weight: 0.5})
+	near(t, "odds after three", s.theta()[0]/s.theta()[1],
+		math.Exp(2*(0.125/math.Sqrt(0.075*0.075+3*0.05*0.05)+0.125/math.Sqrt(0.075*0.075+0.05*0.05))))
+	near(t, "odds of one without a score", s.theta()[0]/s.theta()[2], math.Exp(2*0.125/math.Sqrt(0.075*0.075+3*0.05*0.05)))
+}
+
+// TestNoiseAloneDecidesNothing plays 400 rounds of ten clients with 27 configurations that are alike, and with one that is better by the
+// scores' standard deviation: only then does it get a probability above 0.9. The paper's schedule decides on nothing, too.
+func TestNoiseAloneDecidesNothing(t *testing.T) {
+	const seeds = 20
+	play := func(schedule string, gain float64) (decided int) {
+		for seed := range uint64(seeds) {
+			s := uniform(27, 0)
+			eta := map[string]float64{Noise: 1, Aggressive: math.Sqrt(2 * math.Log(27))}[schedule]
+			top := 0.0
+			for round := range 400 {
+				draws := tuners.NewDraws(seed, 0, round, "null")
+				var scores []outcome
+				for range 10 {
+					o := outcome{config: draws.Pick(s.theta()), weight: 0.1, score: 0.5 + 0.1*math.Sqrt(12)*(draws.Float64()-0.5)}
+					if o.config == 5 {
+						o.score -= 0.1 * gain
+					}
+					scores = append(scores, o)
+				}
+				if err := s.step(drawn(&s, scores), s.baseline(), 0.9, eta, 0, schedule); err != nil {
+					t.Fatal(err)
+				}
+				top = max(top, s.theta()[s.best()])
+			}
+			if top > 0.9 {
+				decided++
+			}
+		}
+		t.Logf("%s, gain %v: %d of %d decide", schedule, gain, decided, seeds)
+		return decided
+	}
+	if n := play(Noise, 0); n > 0 {
+		t.Errorf("noise decides on nothing in %d of %d", n, seeds)
+	}
+	if n := play(Noise, 1); n < seeds-2 {
+		t.Errorf("noise finds a configuration better by a standard deviation in %d of %d", n, seeds)
+	}
+	if n := play(Aggressive, 0); n < seeds-1 {
+		t.Errorf("the paper's schedule decides on nothing in %d of %d", n, seeds)
+	}
+}
+
 func TestBaselineDiscounts(t *testing.T) {
 	for gamma, want := range map[float64]float64{
 		0:   0.9, // the newest
@@ -75,7 +138,7 @@ func TestBaselineDiscounts(t *testing.T) {
 }
 
 func TestZeroGradientMovesNothing(t *testing.T) {
-	for _, schedule := range []string{Aggressive, Adaptive, Auto, Constant} {
+	for _, schedule := range []string{Aggressive, Adaptive, Auto, Constant, Noise} {
 		s := uniform(3, 0)
 		if err := s.step(drawn(&s, []outcome{{config: 1, score: 0, weight: 1}}), s.baseline(), 0, 1, 0, schedule); err != nil {
 			t.Fatal(err)

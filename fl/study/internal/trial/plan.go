@@ -87,8 +87,8 @@ func (t *Trial) merge(p tuners.Plan) (plan fl.Plan, err error) {
 	return plan, nil
 }
 
-// TestClients returns the hyperparameters with which every client trains before the
-// model's personalized scores are taken.
+// TestClients returns the hyperparameters with which every client, unseen ones after the others, trains before
+// the model's personalized scores are taken.
 func (m *Model) TestClients(ctx context.Context) (clients []fl.ClientParams, err error) {
 	t := m.Trial
 	if t.session == nil {
@@ -104,7 +104,7 @@ func (m *Model) TestClients(ctx context.Context) (clients []fl.ClientParams, err
 			err = fmt.Errorf("client tuner: test of trial %d: %w", t.Number, err)
 		}
 	}()
-	slots := len(t.study.Meter.Data.Clients)
+	slots := len(t.study.Meter.Data.Clients) + len(t.study.Meter.Data.Unseen)
 	request := tuners.PlanRequest{Trial: t.Number, Round: m.Round, Slots: slots, Purpose: tuners.Test}
 	if t.study.Client.keys() {
 		for i := range slots {
