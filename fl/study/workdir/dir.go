@@ -128,10 +128,13 @@ func createDir(ctx context.Context, path string, c *config.Config, env any) (*di
 		return nil, err
 	}
 	d := &dir{path: path, made: !exists(path), begun: true}
-	if err := free(path); err != nil {
+	if err := free(path); err != nil && !Holds(path) { // with a study another process has just begun it
 		return nil, err
 	}
 	d.store, err = store.OpenAfter(ctx, path, func() error {
+		if err := free(path); err != nil {
+			return err
+		}
 		return errors.Join(wholefile.Clear(path, files...), d.writeJSON(EnvFile, env), d.write(ConfigFile, text))
 	})
 	if err != nil {

@@ -93,10 +93,13 @@ func Open(ctx context.Context, path string, c *config.Config, mode string, log *
 		if c == nil {
 			return nil, fmt.Errorf("%s: no study to resume", path)
 		}
-		if err := free(path); err != nil {
+		err := free(path)
+		if err == nil {
+			return s, nil
+		}
+		if !Holds(path) { // else another process has just begun it
 			return nil, &OtherError{err}
 		}
-		return s, nil
 	}
 	var err error
 	if s.dir, err = openDir(ctx, path); err != nil {
