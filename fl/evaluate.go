@@ -386,7 +386,7 @@ func evenness(rates []float64, mean float64) (worst, variance, jain float64) {
 	n := len(rates)
 	highest := rates[n-max(1, n/10):]
 	for _, x := range highest {
-		worst += x / float64(len(highest))
+		worst += x
 	}
 	var sum, squares float64
 	for _, x := range rates {
@@ -395,5 +395,5 @@ func evenness(rates []float64, mean float64) (worst, variance, jain float64) {
 		sum += right
 		squares += float64(right * right)
 	}
-	return worst, variance, float64(sum*sum) / (float64(n) * squares)
+	return worst / float64(len(highest)), variance, float64(sum*sum) / (float64(n) * squares)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
@@ -100,6 +101,9 @@ func TestSpreadOfErrors(t *testing.T) {
 	mean, right := (18*0.2+0.5+1)/20, 18*0.8+0.5
 	square := func(x float64) float64 { return x * x }
 	variance := (18*square(0.2-mean) + square(0.5-mean) + square(1-mean)) / 20
+	if worst, _, _ := evenness(slices.Repeat([]float64{1}, 490), 1); worst != 1 {
+		t.Errorf("49 of 490 clients with an error of 1 have one of %v", worst)
+	}
 	if d := math.Abs(s.Worst - 0.75); d > 1e-12 {
 		t.Errorf("the worst tenth has a mean error of %v", s.Worst)
 	}
