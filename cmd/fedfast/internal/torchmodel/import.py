@@ -636,6 +636,9 @@ class Importer:
             if not kwargs.get("training", args[2] if len(args) > 2 else True) or rate == 0:
                 return x
             return self.emit({"type": "dropout", "rate": rate, "channels": True}, [x], x.dims, out)
+        if name == "stochastic_depth":  # torchvision's
+            self.note("stochastic depth, which drops blocks at random in training, is left out, which no layer supports")
+            return x
         if name == "dropout":
             rate = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
             training = kwargs.get("training", args[2] if len(args) > 2 else True)
