@@ -11,6 +11,7 @@ package kernels
 type Channels struct {
 	Rows, Pixels, C int
 	Taps            []ChannelTap
+	Run             int // if not 0, so many taps each begin a pixel behind the one before: Taps is a multiple of it, and XStep their distance
 	X               []float32
 	XRow, XStep     int
 	W               []float32
@@ -47,14 +48,17 @@ type ChannelsGrad struct {
 // counted in blocks of 16, and all sizes above 0; xNext is the distance from the end
 // of a row to the next one, xImage that from the end of an image to the next one. Nothing is fused, so that every level gives the same bits.
 type depthwiseTable struct {
-	row              func(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int)
+	row, run3, run5  channelRow // run3 and run5 go through taps in runs of 3 and 5, and through tiles of pixels
 	one, three, five channelWeights
 }
+
+// channelRow is a loop over the pixels of a row.
+type channelRow = func(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int)
 
 var depthwises depthwiseTable
 
 const (
-	msgChannels = "kernels: Channels with C that is no multiple of Width, a negative size or distance, or a slice too short"
+	msgChannels = "kernels: Channels with C that is no multiple of Width, a negative size or distance, taps that are no runs, or a slice too short"
 
 	// mostTaps is the most taps of a call.
 	mostTaps = 128
@@ -83,6 +87,7 @@ func ForwardChannels(v *Channels) {
 		}
 		taps[i] = channelTap{4 * t.X, 4 * t.W}
 	}
+	f, tiled := v.loop()
 	raceRead(v.W)
 	raceRead(v.Bias)
 	for r := range v.Rows {
@@ -96,13 +101,42 @@ func ForwardChannels(v *Channels) {
 		x := v.X[r*v.XRow:]
 		raceRead(x[:reach(1, 0, v.Pixels, v.XStep, v.C)])
 		raceWrite(y[:reach(1, 0, v.Pixels, v.YStep, v.C)])
-		callChannelRow(&y[0], &x[0], &v.W[0], &v.Bias[0], &taps[0], len(v.Taps), v.Pixels, v.C/Width, 4*v.YStep, 4*v.XStep)
+		if tiled > 0 {
+			callChannelRow(f, &y[0], &x[0], &v.W[0], &v.Bias[0], &taps[0], len(v.Taps), tiled, v.C/Width, 4*v.YStep, 4*v.XStep)
+		}
+		if n := v.Pixels - tiled; n > 0 {
+			y, x = y[tiled*v.YStep:], x[tiled*v.XStep:]
+			callChannelRow(depthwises.row, &y[0], &x[0], &v.W[0], &v.Bias[0], &taps[0], len(v.Taps), n, v.C/Width, 4*v.YStep, 4*v.XStep)
+		}
 	}
 }
 
+// loop returns the loop for runs of taps, and the first pixels of a row that it is for. It
+// panics unless the taps are what Run says.
+func (v *Channels) loop() (f channelRow, tiled int) {
+	const tile = 4
+	if v.Run == 0 {
+		return nil, 0
+	}
+	for i, t := range v.Taps {
+		if i%v.Run > 0 && t.X != v.Taps[i-1].X+v.XStep {
+			panic(msgChannels)
+		}
+	}
+	switch {
+	case len(v.Taps)%v.Run > 0:
+		panic(msgChannels)
+	case v.Run == 3:
+		return depthwises.run3, v.Pixels &^ (tile - 1)
+	case v.Run == 5:
+		return depthwises.run5, v.Pixels &^ (tile - 1)
+	}
+	return nil, 0
+}
+
 //go:noinline
-func callChannelRow(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int) {
-	depthwises.row(y, x, w, bias, taps, count, pixels, channels, yStep, xStep)
+func callChannelRow(f channelRow, y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int) {
+	f(y, x, w, bias, taps, count, pixels, channels, yStep, xStep)
 }
 
 // BackwardChannels adds to the gradients of the weights. It panics if a slice is too

@@ -2,7 +2,10 @@ package kernels
 
 import "unsafe"
 
-var depthwiseGeneric = depthwiseTable{row: channelRowGeneric, one: channelWeightsGeneric(1), three: channelWeightsGeneric(3), five: channelWeightsGeneric(5)}
+var depthwiseGeneric = depthwiseTable{
+	row: channelRowGeneric, run3: channelRowGeneric, run5: channelRowGeneric,
+	one: channelWeightsGeneric(1), three: channelWeightsGeneric(3), five: channelWeightsGeneric(5),
+}
 
 func channelRowGeneric(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int) {
 	n := channels * Width

@@ -26,6 +26,12 @@ func rowNormAt(l Level) rowNormTable {
 
 func depthwiseAt(l Level) depthwiseTable {
 	return at(l, depthwiseGeneric,
-		depthwiseTable{row: channelRowAVX2, one: channelWeightsOneAVX2, three: channelWeightsThreeAVX2, five: channelWeightsFiveAVX2},
-		depthwiseTable{row: channelRowAVX512, one: channelWeightsOneAVX512, three: channelWeightsThreeAVX512, five: channelWeightsFiveAVX512})
+		depthwiseTable{
+			row: channelRowAVX2, run3: channelRowThreeAVX2, run5: channelRowFiveAVX2,
+			one: channelWeightsOneAVX2, three: channelWeightsThreeAVX2, five: channelWeightsFiveAVX2,
+		},
+		depthwiseTable{
+			row: channelRowAVX512, run3: channelRowThreeAVX512, run5: channelRowFiveAVX512,
+			one: channelWeightsOneAVX512, three: channelWeightsThreeAVX512, five: channelWeightsFiveAVX512,
+		})
 }

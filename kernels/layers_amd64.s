@@ -771,6 +771,7 @@ TEXT ·channelRowAVX2(SB), NOSPLIT, $0-80
 	MOVQ bias+24(FP), BX
 	MOVQ xStep+72(FP), SI
 	MOVQ channels+56(FP), DI
+	SHLQ $0x01, DI
 	LEAQ (SI)(SI*2), R8
 
 channel:
@@ -782,13 +783,9 @@ channel:
 
 tile:
 	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS (BX), Y1
 	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
-	VMOVUPS (BX), Y4
-	VMOVUPS 32(BX), Y5
-	VMOVUPS (BX), Y6
-	VMOVUPS 32(BX), Y7
+	VMOVUPS (BX), Y3
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
@@ -796,40 +793,26 @@ tap20:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
-	ADDQ    DX, R15
 	ADDQ    $0x10, R12
-	VMOVUPS (R15), Y8
-	VMULPS  (R14), Y8, Y9
-	VADDPS  Y9, Y0, Y0
-	VMULPS  (R14)(SI*1), Y8, Y9
-	VADDPS  Y9, Y2, Y2
-	VMULPS  (R14)(SI*2), Y8, Y9
-	VADDPS  Y9, Y4, Y4
-	VMULPS  (R14)(R8*1), Y8, Y8
-	VADDPS  Y8, Y6, Y6
-	VMOVUPS 32(R15), Y8
-	VMULPS  32(R14), Y8, Y9
-	VADDPS  Y9, Y1, Y1
-	VMULPS  32(R14)(SI*1), Y8, Y9
-	VADDPS  Y9, Y3, Y3
-	VMULPS  32(R14)(SI*2), Y8, Y9
-	VADDPS  Y9, Y5, Y5
-	VMULPS  32(R14)(R8*1), Y8, Y8
-	VADDPS  Y8, Y7, Y7
+	VMOVUPS (DX)(R15*1), Y4
+	VMULPS  (R14), Y4, Y5
+	VADDPS  Y5, Y0, Y0
+	VMULPS  (R14)(SI*1), Y4, Y5
+	VADDPS  Y5, Y1, Y1
+	VMULPS  (R14)(SI*2), Y4, Y5
+	VADDPS  Y5, Y2, Y2
+	VMULPS  (R14)(R8*1), Y4, Y4
+	VADDPS  Y4, Y3, Y3
 	DECQ    R13
 	JNE     tap20
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
+	ADDQ    R12, R9
+	VMOVUPS Y1, (R9)
 	ADDQ    R12, R9
 	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
 	ADDQ    R12, R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	ADDQ    R12, R9
-	VMOVUPS Y6, (R9)
-	VMOVUPS Y7, 32(R9)
+	VMOVUPS Y3, (R9)
 	ADDQ    R12, R9
 	LEAQ    (R10)(SI*4), R10
 	SUBQ    $0x04, R11
@@ -841,7 +824,6 @@ rest:
 
 pixel:
 	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
@@ -849,31 +831,238 @@ tap21:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
-	ADDQ    DX, R15
 	ADDQ    $0x10, R12
-	VMOVUPS (R15), Y2
-	VMULPS  (R14), Y2, Y2
-	VADDPS  Y2, Y0, Y0
-	VMOVUPS 32(R15), Y2
-	VMULPS  32(R14), Y2, Y2
-	VADDPS  Y2, Y1, Y1
+	VMOVUPS (DX)(R15*1), Y1
+	VMULPS  (R14), Y1, Y1
+	VADDPS  Y1, Y0, Y0
 	DECQ    R13
 	JNE     tap21
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
 	ADDQ    R12, R9
 	ADDQ    SI, R10
 	DECQ    R11
 	JNE     pixel
 
 next:
-	ADDQ $0x40, AX
-	ADDQ $0x40, CX
-	ADDQ $0x40, DX
-	ADDQ $0x40, BX
+	ADDQ $0x20, AX
+	ADDQ $0x20, CX
+	ADDQ $0x20, DX
+	ADDQ $0x20, BX
 	DECQ DI
 	JNE  channel
+	VZEROUPPER
+	RET
+
+// func channelRowThreeAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+// Requires: AVX
+TEXT ·channelRowThreeAVX2(SB), NOSPLIT, $0-80
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ w+16(FP), DX
+	MOVQ bias+24(FP), BX
+	MOVQ xStep+72(FP), SI
+	MOVQ channels+56(FP), DI
+	SHLQ $0x01, DI
+
+channel:
+	MOVQ pixels+48(FP), R10
+	MOVQ AX, R8
+	MOVQ CX, R9
+	SUBQ $0x04, R10
+
+tile:
+	VMOVUPS (BX), Y0
+	VMOVUPS (BX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS (BX), Y3
+	MOVQ    taps+32(FP), R11
+	MOVQ    count+40(FP), R12
+
+tap22:
+	MOVQ    (R11), R13
+	ADDQ    R9, R13
+	MOVQ    8(R11), R14
+	VMOVUPS (DX)(R14*1), Y4
+	MOVQ    24(R11), R14
+	VMOVUPS (DX)(R14*1), Y5
+	MOVQ    40(R11), R14
+	VMOVUPS (DX)(R14*1), Y6
+	VMOVUPS (R13), Y7
+	VMULPS  Y7, Y4, Y7
+	VADDPS  Y7, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y7
+	VMULPS  Y7, Y4, Y8
+	VADDPS  Y8, Y1, Y1
+	VMULPS  Y7, Y5, Y7
+	VADDPS  Y7, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y7
+	VMULPS  Y7, Y4, Y8
+	VADDPS  Y8, Y2, Y2
+	VMULPS  Y7, Y5, Y8
+	VADDPS  Y8, Y1, Y1
+	VMULPS  Y7, Y6, Y7
+	VADDPS  Y7, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y7
+	VMULPS  Y7, Y4, Y4
+	VADDPS  Y4, Y3, Y3
+	VMULPS  Y7, Y5, Y4
+	VADDPS  Y4, Y2, Y2
+	VMULPS  Y7, Y6, Y4
+	VADDPS  Y4, Y1, Y1
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y4
+	VMULPS  Y4, Y5, Y5
+	VADDPS  Y5, Y3, Y3
+	VMULPS  Y4, Y6, Y4
+	VADDPS  Y4, Y2, Y2
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y4
+	VMULPS  Y4, Y6, Y4
+	VADDPS  Y4, Y3, Y3
+	ADDQ    SI, R13
+	ADDQ    $0x30, R11
+	SUBQ    $0x03, R12
+	JNE     tap22
+	MOVQ    yStep+64(FP), R11
+	VMOVUPS Y0, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Y1, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Y2, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Y3, (R8)
+	ADDQ    R11, R8
+	LEAQ    (R9)(SI*4), R9
+	SUBQ    $0x04, R10
+	JGE     tile
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
+	ADDQ    $0x20, BX
+	DECQ    DI
+	JNE     channel
+	VZEROUPPER
+	RET
+
+// func channelRowFiveAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+// Requires: AVX
+TEXT ·channelRowFiveAVX2(SB), NOSPLIT, $0-80
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ w+16(FP), DX
+	MOVQ bias+24(FP), BX
+	MOVQ xStep+72(FP), SI
+	MOVQ channels+56(FP), DI
+	SHLQ $0x01, DI
+
+channel:
+	MOVQ pixels+48(FP), R10
+	MOVQ AX, R8
+	MOVQ CX, R9
+	SUBQ $0x04, R10
+
+tile:
+	VMOVUPS (BX), Y0
+	VMOVUPS (BX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS (BX), Y3
+	MOVQ    taps+32(FP), R11
+	MOVQ    count+40(FP), R12
+
+tap23:
+	MOVQ    (R11), R13
+	ADDQ    R9, R13
+	MOVQ    8(R11), R14
+	VMOVUPS (DX)(R14*1), Y4
+	MOVQ    24(R11), R14
+	VMOVUPS (DX)(R14*1), Y5
+	MOVQ    40(R11), R14
+	VMOVUPS (DX)(R14*1), Y6
+	MOVQ    56(R11), R14
+	VMOVUPS (DX)(R14*1), Y7
+	MOVQ    72(R11), R14
+	VMOVUPS (DX)(R14*1), Y8
+	VMOVUPS (R13), Y9
+	VMULPS  Y9, Y4, Y9
+	VADDPS  Y9, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y9
+	VMULPS  Y9, Y4, Y10
+	VADDPS  Y10, Y1, Y1
+	VMULPS  Y9, Y5, Y9
+	VADDPS  Y9, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y9
+	VMULPS  Y9, Y4, Y10
+	VADDPS  Y10, Y2, Y2
+	VMULPS  Y9, Y5, Y10
+	VADDPS  Y10, Y1, Y1
+	VMULPS  Y9, Y6, Y9
+	VADDPS  Y9, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y9
+	VMULPS  Y9, Y4, Y4
+	VADDPS  Y4, Y3, Y3
+	VMULPS  Y9, Y5, Y4
+	VADDPS  Y4, Y2, Y2
+	VMULPS  Y9, Y6, Y4
+	VADDPS  Y4, Y1, Y1
+	VMULPS  Y9, Y7, Y4
+	VADDPS  Y4, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y4
+	VMULPS  Y4, Y5, Y5
+	VADDPS  Y5, Y3, Y3
+	VMULPS  Y4, Y6, Y5
+	VADDPS  Y5, Y2, Y2
+	VMULPS  Y4, Y7, Y5
+	VADDPS  Y5, Y1, Y1
+	VMULPS  Y4, Y8, Y4
+	VADDPS  Y4, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y4
+	VMULPS  Y4, Y6, Y5
+	VADDPS  Y5, Y3, Y3
+	VMULPS  Y4, Y7, Y5
+	VADDPS  Y5, Y2, Y2
+	VMULPS  Y4, Y8, Y4
+	VADDPS  Y4, Y1, Y1
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y4
+	VMULPS  Y4, Y7, Y5
+	VADDPS  Y5, Y3, Y3
+	VMULPS  Y4, Y8, Y4
+	VADDPS  Y4, Y2, Y2
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y4
+	VMULPS  Y4, Y8, Y4
+	VADDPS  Y4, Y3, Y3
+	ADDQ    SI, R13
+	ADDQ    $0x50, R11
+	SUBQ    $0x05, R12
+	JNE     tap23
+	MOVQ    yStep+64(FP), R11
+	VMOVUPS Y0, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Y1, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Y2, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Y3, (R8)
+	ADDQ    R11, R8
+	LEAQ    (R9)(SI*4), R9
+	SUBQ    $0x04, R10
+	JGE     tile
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
+	ADDQ    $0x20, BX
+	DECQ    DI
+	JNE     channel
 	VZEROUPPER
 	RET
 
@@ -887,6 +1076,7 @@ TEXT ·channelWeightsOneAVX2(SB), NOSPLIT, $0-120
 	MOVQ xStep+64(FP), SI
 	MOVQ yStep+72(FP), DI
 	MOVQ channels+56(FP), R8
+	SHLQ $0x01, R8
 	LEAQ (BX)(BX*2), BX
 
 channel:
@@ -898,77 +1088,39 @@ channel:
 	MOVQ    CX, BX
 	MOVQ    DX, R9
 
-image22:
+image:
 	MOVQ rows+40(FP), R11
 
-row23:
+row:
 	MOVQ pixels+48(FP), R12
 
-pixel24:
+pixel:
 	VMOVUPS (R9), Y1
 	VMULPS  (BX), Y1, Y1
 	VADDPS  Y1, Y0, Y0
 	ADDQ    SI, BX
 	ADDQ    DI, R9
 	DECQ    R12
-	JNE     pixel24
+	JNE     pixel
 	MOVQ    xNext+80(FP), R12
 	ADDQ    R12, BX
 	MOVQ    yNext+88(FP), R12
 	ADDQ    R12, R9
 	DECQ    R11
-	JNE     row23
+	JNE     row
 	MOVQ    xImage+104(FP), R11
 	ADDQ    R11, BX
 	MOVQ    yImage+112(FP), R11
 	ADDQ    R11, R9
 	DECQ    R10
-	JNE     image22
+	JNE     image
 	MOVQ    AX, BX
 	MOVQ    wTap+32(FP), R9
 	VMOVUPS Y0, (BX)
 	ADDQ    R9, BX
-	MOVQ    wTap+32(FP), R9
-	MOVQ    AX, BX
-	VMOVUPS 32(BX), Y0
-	ADDQ    R9, BX
-	MOVQ    images+96(FP), R10
-	MOVQ    CX, BX
-	MOVQ    DX, R9
-
-image25:
-	MOVQ rows+40(FP), R11
-
-row26:
-	MOVQ pixels+48(FP), R12
-
-pixel27:
-	VMOVUPS 32(R9), Y1
-	VMULPS  32(BX), Y1, Y1
-	VADDPS  Y1, Y0, Y0
-	ADDQ    SI, BX
-	ADDQ    DI, R9
-	DECQ    R12
-	JNE     pixel27
-	MOVQ    xNext+80(FP), R12
-	ADDQ    R12, BX
-	MOVQ    yNext+88(FP), R12
-	ADDQ    R12, R9
-	DECQ    R11
-	JNE     row26
-	MOVQ    xImage+104(FP), R11
-	ADDQ    R11, BX
-	MOVQ    yImage+112(FP), R11
-	ADDQ    R11, R9
-	DECQ    R10
-	JNE     image25
-	MOVQ    AX, BX
-	MOVQ    wTap+32(FP), R9
-	VMOVUPS Y0, 32(BX)
-	ADDQ    R9, BX
-	ADDQ    $0x40, AX
-	ADDQ    $0x40, CX
-	ADDQ    $0x40, DX
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
 	DECQ    R8
 	JNE     channel
 	VZEROUPPER
@@ -984,6 +1136,7 @@ TEXT ·channelWeightsThreeAVX2(SB), NOSPLIT, $0-120
 	MOVQ xStep+64(FP), SI
 	MOVQ yStep+72(FP), DI
 	MOVQ channels+56(FP), R8
+	SHLQ $0x01, R8
 	LEAQ (BX)(BX*2), R9
 
 channel:
@@ -999,13 +1152,13 @@ channel:
 	MOVQ    CX, R9
 	MOVQ    DX, R10
 
-image28:
+image:
 	MOVQ rows+40(FP), R12
 
-row29:
+row:
 	MOVQ pixels+48(FP), R13
 
-pixel30:
+pixel:
 	VMOVUPS (R10), Y3
 	VMULPS  (R9), Y3, Y4
 	VADDPS  Y4, Y0, Y0
@@ -1016,19 +1169,19 @@ pixel30:
 	ADDQ    SI, R9
 	ADDQ    DI, R10
 	DECQ    R13
-	JNE     pixel30
+	JNE     pixel
 	MOVQ    xNext+80(FP), R13
 	ADDQ    R13, R9
 	MOVQ    yNext+88(FP), R13
 	ADDQ    R13, R10
 	DECQ    R12
-	JNE     row29
+	JNE     row
 	MOVQ    xImage+104(FP), R12
 	ADDQ    R12, R9
 	MOVQ    yImage+112(FP), R12
 	ADDQ    R12, R10
 	DECQ    R11
-	JNE     image28
+	JNE     image
 	MOVQ    AX, R9
 	MOVQ    wTap+32(FP), R10
 	VMOVUPS Y0, (R9)
@@ -1037,59 +1190,9 @@ pixel30:
 	ADDQ    R10, R9
 	VMOVUPS Y2, (R9)
 	ADDQ    R10, R9
-	MOVQ    wTap+32(FP), R10
-	MOVQ    AX, R9
-	VMOVUPS 32(R9), Y0
-	ADDQ    R10, R9
-	VMOVUPS 32(R9), Y1
-	ADDQ    R10, R9
-	VMOVUPS 32(R9), Y2
-	ADDQ    R10, R9
-	MOVQ    images+96(FP), R11
-	MOVQ    CX, R9
-	MOVQ    DX, R10
-
-image31:
-	MOVQ rows+40(FP), R12
-
-row32:
-	MOVQ pixels+48(FP), R13
-
-pixel33:
-	VMOVUPS 32(R10), Y3
-	VMULPS  32(R9), Y3, Y4
-	VADDPS  Y4, Y0, Y0
-	VMULPS  32(R9)(BX*1), Y3, Y4
-	VADDPS  Y4, Y1, Y1
-	VMULPS  32(R9)(BX*2), Y3, Y3
-	VADDPS  Y3, Y2, Y2
-	ADDQ    SI, R9
-	ADDQ    DI, R10
-	DECQ    R13
-	JNE     pixel33
-	MOVQ    xNext+80(FP), R13
-	ADDQ    R13, R9
-	MOVQ    yNext+88(FP), R13
-	ADDQ    R13, R10
-	DECQ    R12
-	JNE     row32
-	MOVQ    xImage+104(FP), R12
-	ADDQ    R12, R9
-	MOVQ    yImage+112(FP), R12
-	ADDQ    R12, R10
-	DECQ    R11
-	JNE     image31
-	MOVQ    AX, R9
-	MOVQ    wTap+32(FP), R10
-	VMOVUPS Y0, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, 32(R9)
-	ADDQ    R10, R9
-	ADDQ    $0x40, AX
-	ADDQ    $0x40, CX
-	ADDQ    $0x40, DX
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
 	DECQ    R8
 	JNE     channel
 	VZEROUPPER
@@ -1105,6 +1208,7 @@ TEXT ·channelWeightsFiveAVX2(SB), NOSPLIT, $0-120
 	MOVQ xStep+64(FP), SI
 	MOVQ yStep+72(FP), DI
 	MOVQ channels+56(FP), R8
+	SHLQ $0x01, R8
 	LEAQ (BX)(BX*2), R9
 
 channel:
@@ -1124,13 +1228,13 @@ channel:
 	MOVQ    CX, R10
 	MOVQ    DX, R11
 
-image34:
+image:
 	MOVQ rows+40(FP), R13
 
-row35:
+row:
 	MOVQ pixels+48(FP), R14
 
-pixel36:
+pixel:
 	VMOVUPS (R11), Y5
 	VMULPS  (R10), Y5, Y6
 	VADDPS  Y6, Y0, Y0
@@ -1145,19 +1249,19 @@ pixel36:
 	ADDQ    SI, R10
 	ADDQ    DI, R11
 	DECQ    R14
-	JNE     pixel36
+	JNE     pixel
 	MOVQ    xNext+80(FP), R14
 	ADDQ    R14, R10
 	MOVQ    yNext+88(FP), R14
 	ADDQ    R14, R11
 	DECQ    R13
-	JNE     row35
+	JNE     row
 	MOVQ    xImage+104(FP), R13
 	ADDQ    R13, R10
 	MOVQ    yImage+112(FP), R13
 	ADDQ    R13, R11
 	DECQ    R12
-	JNE     image34
+	JNE     image
 	MOVQ    AX, R10
 	MOVQ    wTap+32(FP), R11
 	VMOVUPS Y0, (R10)
@@ -1170,71 +1274,9 @@ pixel36:
 	ADDQ    R11, R10
 	VMOVUPS Y4, (R10)
 	ADDQ    R11, R10
-	MOVQ    wTap+32(FP), R11
-	MOVQ    AX, R10
-	VMOVUPS 32(R10), Y0
-	ADDQ    R11, R10
-	VMOVUPS 32(R10), Y1
-	ADDQ    R11, R10
-	VMOVUPS 32(R10), Y2
-	ADDQ    R11, R10
-	VMOVUPS 32(R10), Y3
-	ADDQ    R11, R10
-	VMOVUPS 32(R10), Y4
-	ADDQ    R11, R10
-	MOVQ    images+96(FP), R12
-	MOVQ    CX, R10
-	MOVQ    DX, R11
-
-image37:
-	MOVQ rows+40(FP), R13
-
-row38:
-	MOVQ pixels+48(FP), R14
-
-pixel39:
-	VMOVUPS 32(R11), Y5
-	VMULPS  32(R10), Y5, Y6
-	VADDPS  Y6, Y0, Y0
-	VMULPS  32(R10)(BX*1), Y5, Y6
-	VADDPS  Y6, Y1, Y1
-	VMULPS  32(R10)(BX*2), Y5, Y6
-	VADDPS  Y6, Y2, Y2
-	VMULPS  32(R10)(R9*1), Y5, Y6
-	VADDPS  Y6, Y3, Y3
-	VMULPS  32(R10)(BX*4), Y5, Y5
-	VADDPS  Y5, Y4, Y4
-	ADDQ    SI, R10
-	ADDQ    DI, R11
-	DECQ    R14
-	JNE     pixel39
-	MOVQ    xNext+80(FP), R14
-	ADDQ    R14, R10
-	MOVQ    yNext+88(FP), R14
-	ADDQ    R14, R11
-	DECQ    R13
-	JNE     row38
-	MOVQ    xImage+104(FP), R13
-	ADDQ    R13, R10
-	MOVQ    yImage+112(FP), R13
-	ADDQ    R13, R11
-	DECQ    R12
-	JNE     image37
-	MOVQ    AX, R10
-	MOVQ    wTap+32(FP), R11
-	VMOVUPS Y0, 32(R10)
-	ADDQ    R11, R10
-	VMOVUPS Y1, 32(R10)
-	ADDQ    R11, R10
-	VMOVUPS Y2, 32(R10)
-	ADDQ    R11, R10
-	VMOVUPS Y3, 32(R10)
-	ADDQ    R11, R10
-	VMOVUPS Y4, 32(R10)
-	ADDQ    R11, R10
-	ADDQ    $0x40, AX
-	ADDQ    $0x40, CX
-	ADDQ    $0x40, DX
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
 	DECQ    R8
 	JNE     channel
 	VZEROUPPER
@@ -1250,13 +1292,13 @@ TEXT ·multiplyAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop40:
+loop24:
 	VMOVUPS (CX)(SI*1), Z0
 	VMULPS  (DX)(SI*1), Z0, Z0
 	VMOVUPS Z0, (AX)(SI*1)
 	ADDQ    $0x40, SI
 	CMPQ    SI, BX
-	JNE     loop40
+	JNE     loop24
 	VZEROUPPER
 	RET
 
@@ -1269,7 +1311,7 @@ TEXT ·geluArgumentAVX512(SB), NOSPLIT, $0-24
 	SHLQ $0x06, DX
 	XORQ BX, BX
 
-loop41:
+loop25:
 	VMOVUPS      (CX)(BX*1), Z0
 	VMULPS       Z0, Z0, Z1
 	VBROADCASTSS layers3d922279<>+0(SB), Z2
@@ -1280,7 +1322,7 @@ loop41:
 	VMOVUPS      Z0, (AX)(BX*1)
 	ADDQ         $0x40, BX
 	CMPQ         BX, DX
-	JNE          loop41
+	JNE          loop25
 	VZEROUPPER
 	RET
 
@@ -1294,7 +1336,7 @@ TEXT ·sigmoidSlopeAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop42:
+loop26:
 	VMOVUPS (DX)(SI*1), Z0
 	VMOVUPS (CX)(SI*1), Z0
 	VMULPS  Z0, Z0, Z1
@@ -1303,7 +1345,7 @@ loop42:
 	VMOVUPS Z1, (CX)(SI*1)
 	ADDQ    $0x40, SI
 	CMPQ    SI, BX
-	JNE     loop42
+	JNE     loop26
 	VZEROUPPER
 	RET
 
@@ -1317,7 +1359,7 @@ TEXT ·tanhSlopeAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop43:
+loop27:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z0
 	VBROADCASTSS layers3f800000<>+0(SB), Z1
@@ -1327,7 +1369,7 @@ loop43:
 	VMOVUPS      Z1, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop43
+	JNE          loop27
 	VZEROUPPER
 	RET
 
@@ -1341,7 +1383,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop44:
+loop28:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VMULPS       Z1, Z0, Z0
@@ -1353,7 +1395,7 @@ loop44:
 	VMOVUPS      Z1, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop44
+	JNE          loop28
 	VZEROUPPER
 	RET
 
@@ -1367,7 +1409,7 @@ TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop45:
+loop29:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VMULPS       Z1, Z0, Z2
@@ -1385,7 +1427,7 @@ loop45:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop45
+	JNE          loop29
 	VZEROUPPER
 	RET
 
@@ -1399,7 +1441,7 @@ TEXT ·hardSwishAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop46:
+loop30:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VBROADCASTSS layers40400000<>+0(SB), Z1
@@ -1429,7 +1471,7 @@ loop46:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop46
+	JNE          loop30
 	VZEROUPPER
 	RET
 
@@ -1443,7 +1485,7 @@ TEXT ·hardSigmoidAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop47:
+loop31:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VBROADCASTSS layers40400000<>+0(SB), Z1
@@ -1465,7 +1507,7 @@ loop47:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop47
+	JNE          loop31
 	VZEROUPPER
 	RET
 
@@ -1481,20 +1523,20 @@ TEXT ·normRowsAVX512(SB), NOSPLIT, $0-104
 	MOVQ n+48(FP), R8
 	XORQ R9, R9
 
-row48:
+row32:
 	VXORPS X0, X0, X0
 	CMPQ   center+96(FP), $0x00
-	JEQ    origin49
+	JEQ    origin33
 	VPXORD Z1, Z1, Z1
 	MOVQ   R8, R10
 	SHLQ   $0x06, R10
 	XORQ   R11, R11
 
-loop50:
+loop34:
 	VADDPS        (CX)(R11*1), Z1, Z1
 	ADDQ          $0x40, R11
 	CMPQ          R11, R10
-	JNE           loop50
+	JNE           loop34
 	VEXTRACTF32X8 $0x01, Z1, Y0
 	VADDPS        Y0, Y1, Y1
 	VEXTRACTF128  $0x01, Y1, X0
@@ -1507,7 +1549,7 @@ loop50:
 	VDIVSD        size+80(FP), X0, X0
 	VCVTSD2SS     X0, X0, X0
 
-origin49:
+origin33:
 	VMOVSS       X0, (SI)(R9*4)
 	VBROADCASTSS X0, Z0
 	VPXORD       Z2, Z2, Z2
@@ -1515,14 +1557,14 @@ origin49:
 	SHLQ         $0x06, R10
 	XORQ         R11, R11
 
-loop51:
+loop35:
 	VMOVUPS       (CX)(R11*1), Z3
 	VSUBPS        Z0, Z3, Z3
 	VMULPS        Z3, Z3, Z3
 	VADDPS        Z3, Z2, Z2
 	ADDQ          $0x40, R11
 	CMPQ          R11, R10
-	JNE           loop51
+	JNE           loop35
 	VEXTRACTF32X8 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X3
@@ -1544,7 +1586,7 @@ loop51:
 	SHLQ          $0x06, R10
 	XORQ          R11, R11
 
-loop52:
+loop36:
 	VMOVUPS (CX)(R11*1), Z4
 	VSUBPS  Z0, Z4, Z4
 	VMULPS  Z3, Z4, Z4
@@ -1553,12 +1595,12 @@ loop52:
 	VMOVUPS Z4, (AX)(R11*1)
 	ADDQ    $0x40, R11
 	CMPQ    R11, R10
-	JNE     loop52
+	JNE     loop36
 	ADDQ    ldx+64(FP), CX
 	ADDQ    ldy+72(FP), AX
 	INCQ    R9
 	CMPQ    R9, rows+56(FP)
-	JNE     row48
+	JNE     row32
 	VZEROUPPER
 	RET
 
@@ -1570,7 +1612,7 @@ TEXT ·normGradientAVX512(SB), NOSPLIT, $0-120
 	MOVQ dy+16(FP), DX
 	XORQ BX, BX
 
-row53:
+row37:
 	MOVQ         gw+32(FP), SI
 	MOVQ         gb+40(FP), DI
 	MOVQ         weight+24(FP), R8
@@ -1585,7 +1627,7 @@ row53:
 	SHLQ         $0x06, R10
 	XORQ         R11, R11
 
-loop55:
+loop39:
 	VMOVUPS       (CX)(R11*1), Z4
 	VSUBPS        Z0, Z4, Z4
 	VMULPS        Z1, Z4, Z4
@@ -1601,12 +1643,12 @@ loop55:
 	VADDPS        Z4, Z3, Z3
 	ADDQ          $0x40, R11
 	CMPQ          R11, R10
-	JNE           loop55
+	JNE           loop39
 	TESTQ         AX, AX
-	JEQ           last54
+	JEQ           last38
 	VPXORD        Z5, Z5, Z5
 	CMPQ          center+112(FP), $0x00
-	JEQ           origin56
+	JEQ           origin40
 	VEXTRACTF32X8 $0x01, Z2, Y4
 	VADDPS        Y4, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X4
@@ -1620,7 +1662,7 @@ loop55:
 	VCVTSD2SS     X4, X4, X4
 	VBROADCASTSS  X4, Z5
 
-origin56:
+origin40:
 	VEXTRACTF32X8 $0x01, Z3, Y4
 	VADDPS        Y4, Y3, Y3
 	VEXTRACTF128  $0x01, Y3, X4
@@ -1637,7 +1679,7 @@ origin56:
 	SHLQ          $0x06, SI
 	XORQ          DI, DI
 
-loop57:
+loop41:
 	VMOVUPS (CX)(DI*1), Z6
 	VSUBPS  Z0, Z6, Z6
 	VMULPS  Z1, Z6, Z6
@@ -1650,15 +1692,15 @@ loop57:
 	VMOVUPS Z6, (AX)(DI*1)
 	ADDQ    $0x40, DI
 	CMPQ    DI, SI
-	JNE     loop57
+	JNE     loop41
 
-last54:
+last38:
 	ADDQ ldx+80(FP), CX
 	ADDQ lddy+88(FP), DX
 	ADDQ lddx+96(FP), AX
 	INCQ BX
 	CMPQ BX, rows+72(FP)
-	JNE  row53
+	JNE  row37
 	VZEROUPPER
 	RET
 
@@ -1672,14 +1714,14 @@ TEXT ·softmaxGradientAVX512(SB), NOSPLIT, $0-32
 	SHLQ         $0x06, DX
 	XORQ         BX, BX
 
-loop58:
+loop42:
 	VMOVUPS (AX)(BX*1), Z1
 	VSUBPS  Z0, Z1, Z1
 	VMULPS  (CX)(BX*1), Z1, Z1
 	VMOVUPS Z1, (AX)(BX*1)
 	ADDQ    $0x40, BX
 	CMPQ    BX, DX
-	JNE     loop58
+	JNE     loop42
 	VZEROUPPER
 	RET
 
@@ -1709,13 +1751,12 @@ tile:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap59:
+tap43:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
-	ADDQ    DX, R15
 	ADDQ    $0x10, R12
-	VMOVUPS (R15), Z4
+	VMOVUPS (DX)(R15*1), Z4
 	VMULPS  (R14), Z4, Z5
 	VADDPS  Z5, Z0, Z0
 	VMULPS  (R14)(SI*1), Z4, Z5
@@ -1725,7 +1766,7 @@ tap59:
 	VMULPS  (R14)(R8*1), Z4, Z4
 	VADDPS  Z4, Z3, Z3
 	DECQ    R13
-	JNE     tap59
+	JNE     tap43
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
@@ -1748,17 +1789,16 @@ pixel:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap60:
+tap44:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
-	ADDQ    DX, R15
 	ADDQ    $0x10, R12
-	VMOVUPS (R15), Z1
+	VMOVUPS (DX)(R15*1), Z1
 	VMULPS  (R14), Z1, Z1
 	VADDPS  Z1, Z0, Z0
 	DECQ    R13
-	JNE     tap60
+	JNE     tap44
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
@@ -1773,6 +1813,216 @@ next:
 	ADDQ $0x40, BX
 	DECQ DI
 	JNE  channel
+	VZEROUPPER
+	RET
+
+// func channelRowThreeAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+// Requires: AVX, AVX512F
+TEXT ·channelRowThreeAVX512(SB), NOSPLIT, $0-80
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ w+16(FP), DX
+	MOVQ bias+24(FP), BX
+	MOVQ xStep+72(FP), SI
+	MOVQ channels+56(FP), DI
+
+channel:
+	MOVQ pixels+48(FP), R10
+	MOVQ AX, R8
+	MOVQ CX, R9
+	SUBQ $0x04, R10
+
+tile:
+	VMOVUPS (BX), Z0
+	VMOVUPS (BX), Z1
+	VMOVUPS (BX), Z2
+	VMOVUPS (BX), Z3
+	MOVQ    taps+32(FP), R11
+	MOVQ    count+40(FP), R12
+
+tap45:
+	MOVQ    (R11), R13
+	ADDQ    R9, R13
+	MOVQ    8(R11), R14
+	VMOVUPS (DX)(R14*1), Z4
+	MOVQ    24(R11), R14
+	VMOVUPS (DX)(R14*1), Z5
+	MOVQ    40(R11), R14
+	VMOVUPS (DX)(R14*1), Z6
+	VMOVUPS (R13), Z7
+	VMULPS  Z7, Z4, Z7
+	VADDPS  Z7, Z0, Z0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Z7
+	VMULPS  Z7, Z4, Z8
+	VADDPS  Z8, Z1, Z1
+	VMULPS  Z7, Z5, Z7
+	VADDPS  Z7, Z0, Z0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Z7
+	VMULPS  Z7, Z4, Z8
+	VADDPS  Z8, Z2, Z2
+	VMULPS  Z7, Z5, Z8
+	VADDPS  Z8, Z1, Z1
+	VMULPS  Z7, Z6, Z7
+	VADDPS  Z7, Z0, Z0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Z7
+	VMULPS  Z7, Z4, Z4
+	VADDPS  Z4, Z3, Z3
+	VMULPS  Z7, Z5, Z4
+	VADDPS  Z4, Z2, Z2
+	VMULPS  Z7, Z6, Z4
+	VADDPS  Z4, Z1, Z1
+	ADDQ    SI, R13
+	VMOVUPS (R13), Z4
+	VMULPS  Z4, Z5, Z5
+	VADDPS  Z5, Z3, Z3
+	VMULPS  Z4, Z6, Z4
+	VADDPS  Z4, Z2, Z2
+	ADDQ    SI, R13
+	VMOVUPS (R13), Z4
+	VMULPS  Z4, Z6, Z4
+	VADDPS  Z4, Z3, Z3
+	ADDQ    SI, R13
+	ADDQ    $0x30, R11
+	SUBQ    $0x03, R12
+	JNE     tap45
+	MOVQ    yStep+64(FP), R11
+	VMOVUPS Z0, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z1, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z2, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z3, (R8)
+	ADDQ    R11, R8
+	LEAQ    (R9)(SI*4), R9
+	SUBQ    $0x04, R10
+	JGE     tile
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	DECQ    DI
+	JNE     channel
+	VZEROUPPER
+	RET
+
+// func channelRowFiveAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+// Requires: AVX, AVX512F
+TEXT ·channelRowFiveAVX512(SB), NOSPLIT, $0-80
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ w+16(FP), DX
+	MOVQ bias+24(FP), BX
+	MOVQ xStep+72(FP), SI
+	MOVQ channels+56(FP), DI
+
+channel:
+	MOVQ pixels+48(FP), R10
+	MOVQ AX, R8
+	MOVQ CX, R9
+	SUBQ $0x04, R10
+
+tile:
+	VMOVUPS (BX), Z0
+	VMOVUPS (BX), Z1
+	VMOVUPS (BX), Z2
+	VMOVUPS (BX), Z3
+	MOVQ    taps+32(FP), R11
+	MOVQ    count+40(FP), R12
+
+tap46:
+	MOVQ    (R11), R13
+	ADDQ    R9, R13
+	MOVQ    8(R11), R14
+	VMOVUPS (DX)(R14*1), Z4
+	MOVQ    24(R11), R14
+	VMOVUPS (DX)(R14*1), Z5
+	MOVQ    40(R11), R14
+	VMOVUPS (DX)(R14*1), Z6
+	MOVQ    56(R11), R14
+	VMOVUPS (DX)(R14*1), Z7
+	MOVQ    72(R11), R14
+	VMOVUPS (DX)(R14*1), Z8
+	VMOVUPS (R13), Z9
+	VMULPS  Z9, Z4, Z9
+	VADDPS  Z9, Z0, Z0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Z9
+	VMULPS  Z9, Z4, Z10
+	VADDPS  Z10, Z1, Z1
+	VMULPS  Z9, Z5, Z9
+	VADDPS  Z9, Z0, Z0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Z9
+	VMULPS  Z9, Z4, Z10
+	VADDPS  Z10, Z2, Z2
+	VMULPS  Z9, Z5, Z10
+	VADDPS  Z10, Z1, Z1
+	VMULPS  Z9, Z6, Z9
+	VADDPS  Z9, Z0, Z0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Z9
+	VMULPS  Z9, Z4, Z4
+	VADDPS  Z4, Z3, Z3
+	VMULPS  Z9, Z5, Z4
+	VADDPS  Z4, Z2, Z2
+	VMULPS  Z9, Z6, Z4
+	VADDPS  Z4, Z1, Z1
+	VMULPS  Z9, Z7, Z4
+	VADDPS  Z4, Z0, Z0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Z4
+	VMULPS  Z4, Z5, Z5
+	VADDPS  Z5, Z3, Z3
+	VMULPS  Z4, Z6, Z5
+	VADDPS  Z5, Z2, Z2
+	VMULPS  Z4, Z7, Z5
+	VADDPS  Z5, Z1, Z1
+	VMULPS  Z4, Z8, Z4
+	VADDPS  Z4, Z0, Z0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Z4
+	VMULPS  Z4, Z6, Z5
+	VADDPS  Z5, Z3, Z3
+	VMULPS  Z4, Z7, Z5
+	VADDPS  Z5, Z2, Z2
+	VMULPS  Z4, Z8, Z4
+	VADDPS  Z4, Z1, Z1
+	ADDQ    SI, R13
+	VMOVUPS (R13), Z4
+	VMULPS  Z4, Z7, Z5
+	VADDPS  Z5, Z3, Z3
+	VMULPS  Z4, Z8, Z4
+	VADDPS  Z4, Z2, Z2
+	ADDQ    SI, R13
+	VMOVUPS (R13), Z4
+	VMULPS  Z4, Z8, Z4
+	VADDPS  Z4, Z3, Z3
+	ADDQ    SI, R13
+	ADDQ    $0x50, R11
+	SUBQ    $0x05, R12
+	JNE     tap46
+	MOVQ    yStep+64(FP), R11
+	VMOVUPS Z0, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z1, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z2, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z3, (R8)
+	ADDQ    R11, R8
+	LEAQ    (R9)(SI*4), R9
+	SUBQ    $0x04, R10
+	JGE     tile
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	DECQ    DI
+	JNE     channel
 	VZEROUPPER
 	RET
 
@@ -1797,32 +2047,32 @@ channel:
 	MOVQ    CX, BX
 	MOVQ    DX, R9
 
-image61:
+image:
 	MOVQ rows+40(FP), R11
 
-row62:
+row:
 	MOVQ pixels+48(FP), R12
 
-pixel63:
+pixel:
 	VMOVUPS (R9), Z1
 	VMULPS  (BX), Z1, Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, BX
 	ADDQ    DI, R9
 	DECQ    R12
-	JNE     pixel63
+	JNE     pixel
 	MOVQ    xNext+80(FP), R12
 	ADDQ    R12, BX
 	MOVQ    yNext+88(FP), R12
 	ADDQ    R12, R9
 	DECQ    R11
-	JNE     row62
+	JNE     row
 	MOVQ    xImage+104(FP), R11
 	ADDQ    R11, BX
 	MOVQ    yImage+112(FP), R11
 	ADDQ    R11, R9
 	DECQ    R10
-	JNE     image61
+	JNE     image
 	MOVQ    AX, BX
 	MOVQ    wTap+32(FP), R9
 	VMOVUPS Z0, (BX)
@@ -1860,13 +2110,13 @@ channel:
 	MOVQ    CX, R9
 	MOVQ    DX, R10
 
-image64:
+image:
 	MOVQ rows+40(FP), R12
 
-row65:
+row:
 	MOVQ pixels+48(FP), R13
 
-pixel66:
+pixel:
 	VMOVUPS (R10), Z3
 	VMULPS  (R9), Z3, Z4
 	VADDPS  Z4, Z0, Z0
@@ -1877,19 +2127,19 @@ pixel66:
 	ADDQ    SI, R9
 	ADDQ    DI, R10
 	DECQ    R13
-	JNE     pixel66
+	JNE     pixel
 	MOVQ    xNext+80(FP), R13
 	ADDQ    R13, R9
 	MOVQ    yNext+88(FP), R13
 	ADDQ    R13, R10
 	DECQ    R12
-	JNE     row65
+	JNE     row
 	MOVQ    xImage+104(FP), R12
 	ADDQ    R12, R9
 	MOVQ    yImage+112(FP), R12
 	ADDQ    R12, R10
 	DECQ    R11
-	JNE     image64
+	JNE     image
 	MOVQ    AX, R9
 	MOVQ    wTap+32(FP), R10
 	VMOVUPS Z0, (R9)
@@ -1935,13 +2185,13 @@ channel:
 	MOVQ    CX, R10
 	MOVQ    DX, R11
 
-image67:
+image:
 	MOVQ rows+40(FP), R13
 
-row68:
+row:
 	MOVQ pixels+48(FP), R14
 
-pixel69:
+pixel:
 	VMOVUPS (R11), Z5
 	VMULPS  (R10), Z5, Z6
 	VADDPS  Z6, Z0, Z0
@@ -1956,19 +2206,19 @@ pixel69:
 	ADDQ    SI, R10
 	ADDQ    DI, R11
 	DECQ    R14
-	JNE     pixel69
+	JNE     pixel
 	MOVQ    xNext+80(FP), R14
 	ADDQ    R14, R10
 	MOVQ    yNext+88(FP), R14
 	ADDQ    R14, R11
 	DECQ    R13
-	JNE     row68
+	JNE     row
 	MOVQ    xImage+104(FP), R13
 	ADDQ    R13, R10
 	MOVQ    yImage+112(FP), R13
 	ADDQ    R13, R11
 	DECQ    R12
-	JNE     image67
+	JNE     image
 	MOVQ    AX, R10
 	MOVQ    wTap+32(FP), R11
 	VMOVUPS Z0, (R10)

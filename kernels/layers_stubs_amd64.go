@@ -64,6 +64,16 @@ func softmaxGradientAVX2(dst *float32, p *float32, mean float32, n int)
 //go:noescape
 func channelRowAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
 
+// channelRowThreeAVX2 computes a row of pixels of a convolution by channel.
+//
+//go:noescape
+func channelRowThreeAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+
+// channelRowFiveAVX2 computes a row of pixels of a convolution by channel.
+//
+//go:noescape
+func channelRowFiveAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+
 // channelWeightsOneAVX2 adds to the gradients of neighbouring weights of a convolution by channel.
 //
 //go:noescape
@@ -138,6 +148,16 @@ func softmaxGradientAVX512(dst *float32, p *float32, mean float32, n int)
 //
 //go:noescape
 func channelRowAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+
+// channelRowThreeAVX512 computes a row of pixels of a convolution by channel.
+//
+//go:noescape
+func channelRowThreeAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+
+// channelRowFiveAVX512 computes a row of pixels of a convolution by channel.
+//
+//go:noescape
+func channelRowFiveAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
 
 // channelWeightsOneAVX512 adds to the gradients of neighbouring weights of a convolution by channel.
 //

@@ -230,11 +230,15 @@ func channelCase(i int, floats func(n int) []float32) (kernels.Channels, kernels
 	f := kernels.Channels{Rows: 1 + i%3, Pixels: 1 + 2*i%7 + i/3, C: 16 * (1 + i%4), XStep: 16*(1+i%4)*(1+i%2) + i%2}
 	f.XRow, f.YStep = (f.Pixels+4)*f.XStep+3, f.C+i%3
 	f.YRow = f.Pixels*f.YStep + 5
-	taps := 1 + i%6
-	for t := range taps {
-		f.Taps = append(f.Taps, kernels.ChannelTap{X: t * (f.C + 1), W: (taps - 1 - t) * f.C})
+	taps, run := 1+i%6, 1
+	if i >= 6 {
+		run = 1 + i%3*2 // 1, 3 or 5
+		f.Run, taps = run, 2*run
 	}
-	f.X = floats((f.Rows-1)*f.XRow + (f.Pixels-1)*f.XStep + taps*(f.C+1))
+	for t := range taps {
+		f.Taps = append(f.Taps, kernels.ChannelTap{X: t/run*(f.C+1) + t%run*f.XStep, W: (taps - 1 - t) * f.C})
+	}
+	f.X = floats((f.Rows-1)*f.XRow + (f.Pixels+run-2)*f.XStep + taps*(f.C+1))
 	f.W, f.Bias = floats(taps*f.C), floats(f.C)
 	f.Y = make([]float32, (f.Rows-1)*f.YRow+(f.Pixels-1)*f.YStep+f.C)
 	return f, kernels.ChannelsGrad{

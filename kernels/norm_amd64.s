@@ -148,6 +148,7 @@ TEXT ·normReLUSumsAVX2(SB), NOSPLIT, $0-88
 	MOVQ channels+48(FP), R8
 	MOVQ R8, R9
 	SHLQ $0x06, R9
+	SHLQ $0x01, R8
 
 channel:
 	VMOVUPS (AX), Y0
@@ -160,10 +161,10 @@ channel:
 	MOVQ    BX, R10
 	MOVQ    DX, R11
 
-row1:
+row:
 	MOVQ pixels+64(FP), R13
 
-pixel2:
+pixel:
 	VMOVUPS      (R10), Y6
 	VMULPS       Y4, Y6, Y6
 	VADDPS       Y5, Y6, Y6
@@ -184,68 +185,23 @@ pixel2:
 	ADDQ         R9, R10
 	ADDQ         R9, R11
 	DECQ         R13
-	JNE          pixel2
+	JNE          pixel
 	MOVQ         xNext+80(FP), R13
 	ADDQ         R13, R10
 	MOVQ         dyNext+72(FP), R13
 	ADDQ         R13, R11
 	DECQ         R12
-	JNE          row1
+	JNE          row
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(AX)
 	VMOVUPS      Y3, 32(CX)
-	VMOVUPS      64(AX), Y0
-	VMOVUPS      64(CX), Y1
-	VMOVUPS      96(AX), Y2
-	VMOVUPS      96(CX), Y3
-	VMOVUPS      32(SI), Y4
-	VMOVUPS      32(DI), Y5
-	MOVQ         rows+56(FP), R12
-	MOVQ         BX, R10
-	MOVQ         DX, R11
-
-row3:
-	MOVQ pixels+64(FP), R13
-
-pixel4:
-	VMOVUPS      32(R10), Y6
-	VMULPS       Y4, Y6, Y6
-	VADDPS       Y5, Y6, Y6
-	VMOVUPS      32(R11), Y7
-	VXORPS       Y8, Y8, Y8
-	VCMPPS       $0x1e, Y8, Y6, Y6
-	VANDPS       Y7, Y6, Y6
-	VMOVUPS      Y6, 32(R11)
-	VCVTPS2PD    32(R10), Y8
-	VCVTPS2PD    X6, Y7
-	VADDPD       Y7, Y0, Y0
-	VFMADD231PD  Y8, Y7, Y1
-	VCVTPS2PD    48(R10), Y7
-	VEXTRACTF128 $0x01, Y6, X6
-	VCVTPS2PD    X6, Y6
-	VADDPD       Y6, Y2, Y2
-	VFMADD231PD  Y7, Y6, Y3
-	ADDQ         R9, R10
-	ADDQ         R9, R11
-	DECQ         R13
-	JNE          pixel4
-	MOVQ         xNext+80(FP), R13
-	ADDQ         R13, R10
-	MOVQ         dyNext+72(FP), R13
-	ADDQ         R13, R11
-	DECQ         R12
-	JNE          row3
-	VMOVUPS      Y0, 64(AX)
-	VMOVUPS      Y1, 64(CX)
-	VMOVUPS      Y2, 96(AX)
-	VMOVUPS      Y3, 96(CX)
-	ADDQ         $0x40, DX
-	ADDQ         $0x40, BX
-	ADDQ         $0x40, SI
-	ADDQ         $0x40, DI
-	ADDQ         $0x80, AX
-	ADDQ         $0x80, CX
+	ADDQ         $0x20, DX
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, SI
+	ADDQ         $0x20, DI
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
 	DECQ         R8
 	JNE          channel
 	VZEROUPPER
@@ -263,6 +219,7 @@ TEXT ·normSwishSumsAVX2(SB), NOSPLIT, $0-88
 	MOVQ channels+48(FP), R8
 	MOVQ R8, R9
 	SHLQ $0x06, R9
+	SHLQ $0x01, R8
 
 channel:
 	VMOVUPS (AX), Y0
@@ -275,10 +232,10 @@ channel:
 	MOVQ    BX, R10
 	MOVQ    DX, R11
 
-row5:
+row:
 	MOVQ pixels+64(FP), R13
 
-pixel6:
+pixel:
 	VMOVUPS      (R10), Y6
 	VMULPS       Y4, Y6, Y6
 	VADDPS       Y5, Y6, Y6
@@ -309,78 +266,23 @@ pixel6:
 	ADDQ         R9, R10
 	ADDQ         R9, R11
 	DECQ         R13
-	JNE          pixel6
+	JNE          pixel
 	MOVQ         xNext+80(FP), R13
 	ADDQ         R13, R10
 	MOVQ         dyNext+72(FP), R13
 	ADDQ         R13, R11
 	DECQ         R12
-	JNE          row5
+	JNE          row
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(AX)
 	VMOVUPS      Y3, 32(CX)
-	VMOVUPS      64(AX), Y0
-	VMOVUPS      64(CX), Y1
-	VMOVUPS      96(AX), Y2
-	VMOVUPS      96(CX), Y3
-	VMOVUPS      32(SI), Y4
-	VMOVUPS      32(DI), Y5
-	MOVQ         rows+56(FP), R12
-	MOVQ         BX, R10
-	MOVQ         DX, R11
-
-row7:
-	MOVQ pixels+64(FP), R13
-
-pixel8:
-	VMOVUPS      32(R10), Y6
-	VMULPS       Y4, Y6, Y6
-	VADDPS       Y5, Y6, Y6
-	VMOVUPS      32(R11), Y7
-	VBROADCASTSS norm40400000<>+0(SB), Y9
-	VMULPS       norm3eaaaaab<>+0(SB), Y6, Y8
-	VADDPS       norm3f000000<>+0(SB), Y8, Y8
-	VBROADCASTSS normc0400000<>+0(SB), Y10
-	VCMPPS       $0x1e, Y6, Y9, Y11
-	VANDPS       Y8, Y11, Y11
-	VCMPPS       $0x1e, Y10, Y6, Y8
-	VANDPS       Y11, Y8, Y8
-	VBROADCASTSS norm3f800000<>+0(SB), Y10
-	VCMPPS       $0x1d, Y9, Y6, Y6
-	VANDPS       Y10, Y6, Y6
-	VADDPS       Y6, Y8, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      Y7, 32(R11)
-	VCVTPS2PD    32(R10), Y8
-	VCVTPS2PD    X7, Y6
-	VADDPD       Y6, Y0, Y0
-	VFMADD231PD  Y8, Y6, Y1
-	VCVTPS2PD    48(R10), Y6
-	VEXTRACTF128 $0x01, Y7, X7
-	VCVTPS2PD    X7, Y7
-	VADDPD       Y7, Y2, Y2
-	VFMADD231PD  Y6, Y7, Y3
-	ADDQ         R9, R10
-	ADDQ         R9, R11
-	DECQ         R13
-	JNE          pixel8
-	MOVQ         xNext+80(FP), R13
-	ADDQ         R13, R10
-	MOVQ         dyNext+72(FP), R13
-	ADDQ         R13, R11
-	DECQ         R12
-	JNE          row7
-	VMOVUPS      Y0, 64(AX)
-	VMOVUPS      Y1, 64(CX)
-	VMOVUPS      Y2, 96(AX)
-	VMOVUPS      Y3, 96(CX)
-	ADDQ         $0x40, DX
-	ADDQ         $0x40, BX
-	ADDQ         $0x40, SI
-	ADDQ         $0x40, DI
-	ADDQ         $0x80, AX
-	ADDQ         $0x80, CX
+	ADDQ         $0x20, DX
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, SI
+	ADDQ         $0x20, DI
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
 	DECQ         R8
 	JNE          channel
 	VZEROUPPER
@@ -811,10 +713,10 @@ channel:
 	MOVQ    BX, R10
 	MOVQ    DX, R11
 
-row9:
+row:
 	MOVQ pixels+64(FP), R13
 
-pixel10:
+pixel:
 	VMOVUPS       (R10), Z6
 	VMULPS        Z4, Z6, Z6
 	VADDPS        Z5, Z6, Z6
@@ -835,13 +737,13 @@ pixel10:
 	ADDQ          R9, R10
 	ADDQ          R9, R11
 	DECQ          R13
-	JNE           pixel10
+	JNE           pixel
 	MOVQ          xNext+80(FP), R13
 	ADDQ          R13, R10
 	MOVQ          dyNext+72(FP), R13
 	ADDQ          R13, R11
 	DECQ          R12
-	JNE           row9
+	JNE           row
 	VMOVUPS       Z0, (AX)
 	VMOVUPS       Z1, (CX)
 	VMOVUPS       Z2, 64(AX)
@@ -886,10 +788,10 @@ channel:
 	MOVQ    BX, R10
 	MOVQ    DX, R11
 
-row11:
+row:
 	MOVQ pixels+64(FP), R13
 
-pixel12:
+pixel:
 	VMOVUPS       (R10), Z11
 	VMULPS        Z9, Z11, Z11
 	VADDPS        Z10, Z11, Z11
@@ -914,13 +816,13 @@ pixel12:
 	ADDQ          R9, R10
 	ADDQ          R9, R11
 	DECQ          R13
-	JNE           pixel12
+	JNE           pixel
 	MOVQ          xNext+80(FP), R13
 	ADDQ          R13, R10
 	MOVQ          dyNext+72(FP), R13
 	ADDQ          R13, R11
 	DECQ          R12
-	JNE           row11
+	JNE           row
 	VMOVUPS       Z5, (AX)
 	VMOVUPS       Z6, (CX)
 	VMOVUPS       Z7, 64(AX)

@@ -53,22 +53,15 @@ func (v *Depthwise) Forward(y []float32, yRow int, x []float32, xRow int, w, bia
 	if bias == nil {
 		bias = v.zero
 	}
-	c := kernels.Channels{Rows: 1, Pixels: v.OW, C: v.C, XStep: v.Stride * v.C, W: w, Bias: bias, YStep: v.C}
-	for r := range v.OH {
-		top := r*v.Stride - v.Top
-		v.taps = v.taps[:0]
-		first := -1
-		for kh := range v.K {
-			at := top + kh*v.Dilation
-			if at < 0 || at >= v.H {
-				continue
-			}
-			if first < 0 {
-				first = at
-			}
-			for kw := range v.K {
-				v.taps = append(v.taps, kernels.ChannelTap{X: (at-first)*xRow + kw*v.Dilation*v.C, W: (kh*v.K + kw) * v.C})
-			}
+	c := kernels.Channels{Pixels: v.OW, C: v.C, XRow: v.Stride * xRow, XStep: v.Stride * v.C, W: w, Bias: bias, YRow: yRow, YStep: v.C}
+	if v.Stride == 1 && v.Dilation == 1 {
+		c.Run = v.K
+	}
+	for r := 0; r < v.OH; r += c.Rows {
+		first := v.outputTaps(r, xRow)
+		c.Rows = 1
+		if top := r*v.Stride - v.Top; top >= 0 { // rows that meet all of the kernel have the same taps
+			c.Rows = max(1, min(v.OH-r, (v.H-(v.K-1)*v.Dilation-1-top)/v.Stride+1))
 		}
 		c.Taps, c.Y = v.taps, y[r*yRow:]
 		if first >= 0 {
@@ -76,6 +69,26 @@ func (v *Depthwise) Forward(y []float32, yRow int, x []float32, xRow int, w, bia
 		}
 		kernels.ForwardChannels(&c)
 	}
+}
+
+// outputTaps lists the weights that row r of the output meets and returns the first row of
+// the input that it reads, -1 without any.
+func (v *Depthwise) outputTaps(r, xRow int) int {
+	v.taps = v.taps[:0]
+	first := -1
+	for kh := range v.K {
+		at := r*v.Stride - v.Top + kh*v.Dilation
+		if at < 0 || at >= v.H {
+			continue
+		}
+		if first < 0 {
+			first = at
+		}
+		for kw := range v.K {
+			v.taps = append(v.taps, kernels.ChannelTap{X: (at-first)*xRow + kw*v.Dilation*v.C, W: (kh*v.K + kw) * v.C})
+		}
+	}
+	return first
 }
 
 // ForwardAcross is Forward for n images, xImage and yImage floats apart, and
@@ -134,17 +147,25 @@ func (v *Depthwise) BackwardInputAcross(dx []float32, dxRow, dxImage int, dy []f
 // BackwardInput computes the gradient dx of the input from dy, that of the output,
 // which starts at its left border.
 func (v *Depthwise) BackwardInput(dx []float32, dxRow int, dy []float32, dyRow int, w []float32) {
-	for r := range v.H {
-		for phase := range min(v.Stride, v.W) {
-			first := v.inputTaps(r, phase, dyRow)
-			c := kernels.Channels{
-				Rows: 1, Pixels: (v.W - phase + v.Stride - 1) / v.Stride, C: v.C, Taps: v.taps, XStep: v.C, W: w, Bias: v.zero,
-				Y: dx[r*dxRow+phase*v.C:], YStep: v.Stride * v.C,
+	c := kernels.Channels{C: v.C, XRow: dyRow, XStep: v.C, W: w, Bias: v.zero, YRow: v.Stride * dxRow, YStep: v.Stride * v.C}
+	if v.Stride == 1 && v.Dilation == 1 {
+		c.Run = v.K
+	}
+	whole := (v.K-1)*v.Dilation - v.Top // from this row on rows meet all of the kernel
+	for start := range min(v.Stride, v.H) {
+		for r := start; r < v.H; r += c.Rows * v.Stride {
+			c.Rows = 1
+			if r >= whole { // such rows, Stride apart, have the same taps
+				c.Rows = max(1, min((v.H-r-1)/v.Stride+1, ((v.OH-1)*v.Stride-v.Top-r)/v.Stride+1))
 			}
-			if first >= 0 {
-				c.X = dy[first*dyRow:]
+			for phase := range min(v.Stride, v.W) {
+				first := v.inputTaps(r, phase, dyRow)
+				c.Pixels, c.Taps, c.Y = (v.W-phase+v.Stride-1)/v.Stride, v.taps, dx[r*dxRow+phase*v.C:]
+				if first >= 0 {
+					c.X = dy[first*dyRow:]
+				}
+				kernels.ForwardChannels(&c)
 			}
-			kernels.ForwardChannels(&c)
 		}
 	}
 }

@@ -142,65 +142,66 @@ func slopeSums(v isa, name string, prepare func() slope) {
 	channels, pixel := Integer("channels"), GP64()
 	MOVQ(channels, pixel)
 	SHLQ(Imm(6), pixel)
+	if !v.Wide { // blocks of one register
+		SHLQ(Imm(1), channels)
+	}
 	const halves = 2 // registers of float64 for one of float32
 	slope := prepare()
 	Label("channel")
-	for _, part := range v.Parts() {
-		first, other := make([]reg.VecVirtual, halves), make([]reg.VecVirtual, halves)
-		for i := range halves {
-			first[i], other[i] = v.Load(Mem{Base: sum, Disp: 2*part + i*v.Bytes()}), v.Load(Mem{Base: inner, Disp: 2*part + i*v.Bytes()})
+	first, other := make([]reg.VecVirtual, halves), make([]reg.VecVirtual, halves)
+	for i := range halves {
+		first[i], other[i] = v.Load(Mem{Base: sum, Disp: i * v.Bytes()}), v.Load(Mem{Base: inner, Disp: i * v.Bytes()})
+	}
+	scale, offset := v.Load(Mem{Base: value}), v.Load(Mem{Base: shift})
+	from, g, rows := GP64(), GP64(), Integer("rows")
+	MOVQ(x, from)
+	MOVQ(dy, g)
+	Label("row")
+	count := Integer("pixels")
+	Label("pixel")
+	at := v.Load(Mem{Base: from})
+	VMULPS(scale, at, at)
+	VADDPS(offset, at, at)
+	d := slope(at, v.Load(Mem{Base: g}))
+	VMOVUPS(d, Mem{Base: g})
+	for i := range halves {
+		p, q := v.Vec(), v.Vec()
+		VCVTPS2PD(Mem{Base: from, Disp: i * v.Bytes() / 2}, q)
+		switch {
+		case v.Wide && i == 0:
+			VCVTPS2PD(d.AsY(), p)
+		case v.Wide:
+			VEXTRACTF32X8(Imm(1), d, p.AsY())
+			VCVTPS2PD(p.AsY(), p)
+		case i == 0:
+			VCVTPS2PD(d.AsX(), p)
+		default:
+			VEXTRACTF128(Imm(1), d, p.AsX())
+			VCVTPS2PD(p.AsX(), p)
 		}
-		scale, offset := v.Load(Mem{Base: value, Disp: part}), v.Load(Mem{Base: shift, Disp: part})
-		from, g, rows := GP64(), GP64(), Integer("rows")
-		MOVQ(x, from)
-		MOVQ(dy, g)
-		row, next := NewLabel("row"), NewLabel("pixel")
-		Label(row)
-		count := Integer("pixels")
-		Label(next)
-		at := v.Load(Mem{Base: from, Disp: part})
-		VMULPS(scale, at, at)
-		VADDPS(offset, at, at)
-		d := slope(at, v.Load(Mem{Base: g, Disp: part}))
-		VMOVUPS(d, Mem{Base: g, Disp: part})
-		for i := range halves {
-			p, q := v.Vec(), v.Vec()
-			VCVTPS2PD(Mem{Base: from, Disp: part + i*v.Bytes()/2}, q)
-			switch {
-			case v.Wide && i == 0:
-				VCVTPS2PD(d.AsY(), p)
-			case v.Wide:
-				VEXTRACTF32X8(Imm(1), d, p.AsY())
-				VCVTPS2PD(p.AsY(), p)
-			case i == 0:
-				VCVTPS2PD(d.AsX(), p)
-			default:
-				VEXTRACTF128(Imm(1), d, p.AsX())
-				VCVTPS2PD(p.AsX(), p)
-			}
-			VADDPD(p, first[i], first[i])
-			VFMADD231PD(q, p, other[i])
-		}
-		ADDQ(pixel, from)
-		ADDQ(pixel, g)
-		DECQ(count)
-		JNE(LabelRef(next))
-		skip := Integer("xNext")
-		ADDQ(skip, from)
-		skip = Integer("dyNext")
-		ADDQ(skip, g)
-		DECQ(rows)
-		JNE(LabelRef(row))
-		for i := range halves {
-			VMOVUPS(first[i], Mem{Base: sum, Disp: 2*part + i*v.Bytes()})
-			VMOVUPS(other[i], Mem{Base: inner, Disp: 2*part + i*v.Bytes()})
-		}
+		VADDPD(p, first[i], first[i])
+		VFMADD231PD(q, p, other[i])
+	}
+	ADDQ(pixel, from)
+	ADDQ(pixel, g)
+	DECQ(count)
+	JNE(LabelRef("pixel"))
+	skip := Integer("xNext")
+	ADDQ(skip, from)
+	skip = Integer("dyNext")
+	ADDQ(skip, g)
+	DECQ(rows)
+	JNE(LabelRef("row"))
+	for i := range halves {
+		VMOVUPS(first[i], Mem{Base: sum, Disp: i * v.Bytes()})
+		VMOVUPS(other[i], Mem{Base: inner, Disp: i * v.Bytes()})
 	}
 	for _, p := range []reg.GPVirtual{dy, x, value, shift} {
-		ADDQ(Imm(64), p)
+		ADDQ(Imm(uint64(v.Bytes())), p)
 	}
-	ADDQ(Imm(128), sum)
-	ADDQ(Imm(128), inner)
+	for _, p := range []reg.GPVirtual{sum, inner} {
+		ADDQ(Imm(uint64(2*v.Bytes())), p)
+	}
 	DECQ(channels)
 	JNE(LabelRef("channel"))
 	v.End()
