@@ -247,6 +247,7 @@ type place struct {
 	tangents bool
 	// outBorder is wished around the last layer's output.
 	outBorder Border
+	relu      *reluOnce       // of the first layer, if that is a ReLU whose output others share
 	index     func(i int) int // the number of layer i for drawing keys
 }
 
@@ -269,6 +270,9 @@ func (c chain) states(p place) []State {
 			e.shareGrad = p.groups.shares(i - 1)
 		} else if p.whole {
 			e.shareGrad = 0
+		}
+		if i == 0 {
+			e.relu = p.relu
 		}
 		if i > 0 {
 			e.before, e.first = states[i-1], states[0]

@@ -12,9 +12,10 @@ type graphState struct {
 	at    int // offset of the parameters
 	index int // of the layer
 	parts []partState
-	x, dx Act    // the input and its gradient
-	begun bool   // dx has the gradient of a reader
-	used  []bool // whether what each part gives reaches the output, in a run that draws
+	x, dx Act               // the input and its gradient
+	begun bool              // dx has the gradient of a reader
+	relus map[int]*reluOnce // by the part that they read
+	used  []bool            // whether what each part gives reaches the output, in a run that draws
 }
 
 // partState is a part of it.
@@ -25,6 +26,7 @@ type partState struct {
 	times  *product // of a Product
 	y      Act      // what the part gave
 	grad   Act      // its gradient, the sum over its readers; empty if none is needed
+	needs  bool     // whether it is
 	begun  bool
 }
 
@@ -41,7 +43,7 @@ func (b *boundGraph) NewState(e *Env) State {
 		}
 		need := p.mix != nil // the gradient of what the part reads
 		for _, from := range p.from {
-			need = need || s.gradient(from).Data != nil
+			need = need || from == GraphInput && e.NeedDX || from >= 0 && s.parts[from].needs
 		}
 		switch last := i+1 == len(b.parts); {
 		case last:
@@ -53,29 +55,76 @@ func (b *boundGraph) NewState(e *Env) State {
 			}
 			ps.joined = newAct(e.Arena, p.in, e.Samples, border, 0, e.Tangents)
 		}
-		if need || p.size() > 0 {
-			border := Border{}
-			if len(p.chain) > 0 {
-				border = p.last().Traits().GradBorder
-			}
-			ps.grad = newAct(e.Arena, p.out(), e.Samples, border, b.group, e.Tangents)
-		}
+		ps.needs = need || p.size() > 0
 		ps.states = p.states(place{
 			arena: e.Arena, samples: e.Samples, offset: e.Offset + p.offset + p.mix.size(), buffers: e.Buffers + p.buffer, groups: p.groups, needDX: need, whole: b.group == 0,
 			tangents: e.Tangents, scratch: e.scratch, outBorder: b.border(i),
 			// No layer of a model or of a residual block has such a number.
 			index: func(k int) int { return ((e.Index+1)<<14+i+1)<<10 + k },
+			relu:  s.relu(p),
 		})
 	}
+	s.layGradients(e)
 	return s
 }
 
-// gradient returns the memory for that of what part i gives, or of the input.
-func (s *graphState) gradient(i int) Act {
-	if i == GraphInput {
-		return s.dx
+// layGradients gives the gradients of what parts give their memory, that of others where it
+// is free again: the backward pass goes from the last part to the first, and that of a part
+// is begun by its last reader.
+func (s *graphState) layGradients(e *Env) {
+	type shape struct {
+		flow   Flow
+		border Border
 	}
-	return s.parts[i].grad
+	free := map[shape][]Act{}
+	shapeOf := func(p part) shape {
+		if len(p.chain) == 0 {
+			return shape{p.out(), Border{}}
+		}
+		return shape{p.out(), p.last().Traits().GradBorder}
+	}
+	for i := len(s.parts) - 1; i >= 0; i-- {
+		for _, from := range s.b.parts[i].from {
+			if from < 0 || !s.parts[from].needs || s.parts[from].grad.Data != nil {
+				continue
+			}
+			k := shapeOf(s.b.parts[from])
+			if n := len(free[k]); n > 0 {
+				s.parts[from].grad, free[k] = free[k][n-1], free[k][:n-1]
+			} else {
+				s.parts[from].grad = newAct(e.Arena, k.flow, e.Samples, k.border, s.b.group, e.Tangents)
+			}
+		}
+		if g := s.parts[i].grad; g.Data != nil {
+			k := shapeOf(s.b.parts[i])
+			free[k] = append(free[k], g)
+		}
+	}
+}
+
+// relu returns what all parts that begin with a ReLU of the same input share, nil for a part
+// that does not.
+func (s *graphState) relu(p part) *reluOnce {
+	if len(p.chain) == 0 || p.join != 0 || s.b.group == 0 {
+		return nil
+	}
+	if _, ok := p.chain[0].Bound.(*boundReLU); !ok {
+		return nil
+	}
+	from := p.from[0]
+	if s.relus == nil {
+		s.relus = map[int]*reluOnce{}
+	}
+	if s.relus[from] == nil {
+		once := &reluOnce{}
+		s.b.readers(from, func(q part) {
+			if len(q.chain) > 1 && q.join == 0 {
+				once.border = once.border.wider(q.chain[1].Traits().InBorder)
+			}
+		})
+		s.relus[from] = once
+	}
+	return s.relus[from]
 }
 
 func (s *graphState) Forward(r *Run, x Act, lo, hi int) Act {
@@ -88,6 +137,9 @@ func (s *graphState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.reach(r)
 	for g := cmp.Or(s.b.group, r.N); lo < hi; lo += g {
 		end := min(lo+g, hi)
+		for _, once := range s.relus {
+			once.made = false
+		}
 		for i := range s.parts {
 			if !s.used[i] {
 				continue
@@ -142,14 +194,16 @@ func (s *graphState) read(r *Run, p *part, ps *partState, lo, hi int) Act {
 		ps.times.forward(ps.joined, s.value(a), s.value(b), s.flow(a), s.flow(b), lo, hi)
 		return ps.joined
 	}
+	if ps.mix != nil {
+		ps.mix.sum(r, ps.joined, func(k int) Act { return s.value(p.from[k]) }, p.in, lo, hi)
+		return ps.joined
+	}
 	at := 0
 	for k, from := range p.from {
 		v, f := s.value(from), s.flow(from)
 		switch {
-		case p.join == Mix:
-			ps.mix.add(r, ps.joined, v, f, k, lo, hi, k > 0)
 		case p.join == Concat:
-			moveChannels(ps.joined, v, lo, hi, f, at, 0, false)
+			moveChannels(ps.joined, v, lo, hi, f, at, 0, false, false)
 			at += f.C
 		case k == 0:
 			copyImages(ps.joined, v, lo, hi, f)
@@ -225,7 +279,7 @@ func (s *graphState) backward(r *Run, dy Act, lo, hi int) {
 		}
 		at := 0
 		for _, from := range p.from {
-			s.give(from, d, lo, hi, at)
+			s.give(from, d, lo, hi, at, p.join != Concat)
 			if p.join == Concat {
 				at += s.flow(from).C
 			}
@@ -266,7 +320,7 @@ func (s *graphState) unmix(r *Run, p *part, m *mixState, d Act, lo, hi int) {
 	for k, from := range p.from {
 		if m.drawn >= 0 {
 			if m.reads(k) && !s.below(r, from) {
-				s.give(from, d, lo, hi, 0)
+				s.give(from, d, lo, hi, 0, true)
 			}
 			continue
 		}
@@ -277,14 +331,14 @@ func (s *graphState) unmix(r *Run, p *part, m *mixState, d Act, lo, hi int) {
 	}
 }
 
-// give adds the gradient d, from channel at on, to that of what part i gave, or of the
-// input.
-func (s *graphState) give(i int, d Act, lo, hi, at int) {
+// give adds the gradient d, from channel at on or whole, to that of what part i gave, or of
+// the input.
+func (s *graphState) give(i int, d Act, lo, hi, at int, whole bool) {
 	to, begun := s.sum(i)
 	if to.Data == nil {
 		return
 	}
-	moveChannels(*to, d, lo, hi, s.flow(i), 0, at, *begun)
+	moveChannels(*to, d, lo, hi, s.flow(i), 0, at, *begun, whole)
 	*begun = true
 }
 
@@ -298,14 +352,15 @@ func (s *graphState) sum(i int) (to *Act, begun *bool) {
 }
 
 // moveChannels copies the samples from lo up to hi, of the size of f, from channel
-// from of src to channel to of dst, or adds them; and their tangents.
-func moveChannels(dst, src Act, lo, hi int, f Flow, to, from int, add bool) {
+// from of src to channel to of dst, or adds them; and their tangents. Both have these
+// channels alone if whole.
+func moveChannels(dst, src Act, lo, hi int, f Flow, to, from int, add, whole bool) {
 	if src.Along > 0 {
-		moveChannels(dst.Tangent(), src.Tangent(), lo, hi, f, to, from, add)
+		moveChannels(dst.Tangent(), src.Tangent(), lo, hi, f, to, from, add, whole)
 	}
 	pixels, n := f.W, f.C
-	if dst.Pixel == n && src.Pixel == n { // all channels: a row at a time
-		pixels, n = 1, f.W*n
+	if whole && dst.Pixel == src.Pixel || dst.Pixel == n && src.Pixel == n { // a row at a time
+		pixels, n = 1, f.W*dst.Pixel
 	}
 	for i := f.Rows(lo); i < f.Rows(hi); i++ {
 		for y := range f.H {

@@ -122,8 +122,9 @@ type Env struct {
 	shareGrad  int
 	passes     int // shareOut in evaluation, where nothing is kept for a backward pass
 	scratch    *scratch
-	turn       *int // which pools of the chain come next: bit 0 of outputs, bit 1 of gradients; nil for a layer in another one
-	last       bool // of a chain that is not the model's, whose output is read with that of another
+	relu       *reluOnce // see place
+	turn       *int      // which pools of the chain come next: bit 0 of outputs, bit 1 of gradients; nil for a layer in another one
+	last       bool      // of a chain that is not the model's, whose output is read with that of another
 }
 
 // scratch is memory that the layers of a workspace use one after the other, within

@@ -142,19 +142,35 @@ func (f Flow) rows(r *Run, i int, do func(row, y int)) {
 	}
 }
 
-// add adds the share of input k of the samples [lo, hi) to dst, or begins it.
-func (s *mixState) add(r *Run, dst, src Act, f Flow, k, lo, hi int, begun bool) {
-	share, n := float32(s.share[s.of(k)]), f.W*f.Ld()
+// sum makes dst the sum of the inputs' shares of the samples [lo, hi), row by row.
+func (s *mixState) sum(r *Run, dst Act, input func(k int) Act, f Flow, lo, hi int) {
+	n := f.W * f.Ld()
 	for i := lo; i < hi; i++ {
 		f.rows(r, i, func(row, y int) {
-			to, from := dst.At(row, y, 0)[:n], src.At(row, y, 0)[:n]
-			if begun {
-				kernels.Axpy(to, share, from)
-				return
+			to := dst.At(row, y, 0)[:n]
+			for k := range s.n - s.of(0) {
+				s.give(to, input(k).At(row, y, 0)[:n], k, k > 0)
 			}
-			copy(to, from)
-			kernels.Scale(to, share)
 		})
+	}
+}
+
+// give adds the share of input k of a row to another, or begins it.
+func (s *mixState) give(to, from []float32, k int, begun bool) {
+	share := float32(s.share[s.of(k)])
+	if begun {
+		kernels.Axpy(to, share, from)
+		return
+	}
+	copy(to, from)
+	kernels.Scale(to, share)
+}
+
+// add adds the share of input k of the samples [lo, hi) to dst, or begins it.
+func (s *mixState) add(r *Run, dst, src Act, f Flow, k, lo, hi int, begun bool) {
+	n := f.W * f.Ld()
+	for i := lo; i < hi; i++ {
+		f.rows(r, i, func(row, y int) { s.give(dst.At(row, y, 0)[:n], src.At(row, y, 0)[:n], k, begun) })
 	}
 }
 

@@ -39,14 +39,41 @@ func (b *boundReLU) Traits() Traits {
 // FLOPs returns 0: comparisons are not counted.
 func (b *boundReLU) FLOPs() int64 { return 0 }
 
-func (b *boundReLU) NewState(e *Env) State { return &reluState{in: b.in, y: e.Output()} }
+func (b *boundReLU) NewState(e *Env) State {
+	s := &reluState{in: b.in, once: e.relu}
+	switch {
+	case s.once == nil:
+		s.y = e.Output()
+	case s.once.y.Data == nil:
+		e.outBorder = e.outBorder.wider(s.once.border)
+		s.y = e.Output()
+		s.once.y = s.y
+	default:
+		s.y = s.once.y
+	}
+	return s
+}
+
+// reluOnce is what ReLUs of one input share: their output is made once.
+type reluOnce struct {
+	border Border // the widest that is wished
+	y      Act
+	made   bool // of the samples that are worked on
+}
 
 type reluState struct {
-	in Flow
-	y  Act
+	in   Flow
+	once *reluOnce // nil for a ReLU by itself
+	y    Act
 }
 
 func (s *reluState) Forward(r *Run, x Act, lo, hi int) Act {
+	if s.once != nil {
+		if s.once.made {
+			return s.y
+		}
+		s.once.made = true
+	}
 	f := s.in
 	for i := f.Rows(lo); i < f.Rows(hi); i++ {
 		for row := range f.H {
