@@ -14,7 +14,7 @@ import (
 // models, without them the weights as they are. The test samples of these are those of the
 // federation's own test set if it has one. Of the same clients it gives what Evaluate calls
 // GlobalVal, GlobalTest, PersonalizedVal or PersonalizedTest, bit for bit; with
-// EvalConfig.Unseen, which takes no clients, on test samples Unseen or UnseenAdapted.
+// EvalConfig.Unseen, which takes no clients but EvalConfig.Sample, on test samples Unseen or UnseenAdapted.
 func (e *Engine) EvaluateSplit(ctx context.Context, weights []float32, split string, clients []int, v EvalConfig) (Summary, error) {
 	plan, err := e.evalPlan(v.Clients, v.Server)
 	if err != nil {
@@ -22,7 +22,7 @@ func (e *Engine) EvaluateSplit(ctx context.Context, weights []float32, split str
 	}
 	x := shard.Exam{Weights: weights, Clients: clients, Kept: v.Kept, Params: paramsOf(v.Clients, 0, clients), Server: plan.Server, Round: v.Round}
 	if v.Unseen {
-		x.Unseen, x.Clients = true, e.evalSample(len(e.cfg.Data.Unseen), 0)
+		x.Unseen, x.Clients = true, e.evalSample(len(e.cfg.Data.Unseen), v.Sample)
 		x.Params = paramsOf(v.Clients, len(e.cfg.Data.Clients), x.Clients)
 	}
 	personal := v.Clients != nil

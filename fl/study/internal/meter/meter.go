@@ -35,6 +35,7 @@ type Meter struct {
 	every     int                   // rounds from one measurement of the global model to the next; 0 is never
 	seconds   float64               // the same in simulated seconds
 	clients   func(round int) []int // on which it is measured
+	newcomers int                   // of those that never train, on how many; 0 is all
 }
 
 // New returns the meter of an engine's trials.
@@ -112,6 +113,9 @@ func (m *Meter) record(ctx context.Context, tr *fl.Trial, plan *fl.Plan, observe
 // unseen measures the trial's model on clients that never train, or those that they adapt.
 func (m *Meter) unseen(ctx context.Context, tr *fl.Trial, plan *fl.Plan, r *fl.RoundResult, split string, adapted bool) (fl.Summary, error) {
 	v := fl.EvalConfig{Unseen: true}
+	if split == "test" {
+		v.Sample = m.newcomers
+	}
 	if adapted {
 		v.Clients, v.Server, v.Round, v.State = one(plan, r), &r.Server, tr.Rounds(), tr.State()
 	}

@@ -31,7 +31,7 @@ func every(trialRounds int) int { return max(1, (trialRounds+autoPoints-1)/autoP
 // setPace decides when the global model is measured on the way, and on which clients.
 func (m *Meter) setPace() {
 	c, e := m.Config.Eval, m.engine
-	m.seconds = c.EverySeconds
+	m.seconds, m.newcomers = c.EverySeconds, c.Clients
 	m.every, m.clients = c.Every, func(int) []int { return e.EvalSample(c.Clients) }
 	if c.EveryClients > 0 {
 		m.clients = func(round int) []int { return e.DrawTested(c.EveryClients, round) }
@@ -39,6 +39,7 @@ func (m *Meter) setPace() {
 	if c.Every != config.AutoEvery {
 		return
 	}
+	m.newcomers = min(cmp.Or(c.Clients, autoClients), autoClients)
 	if most := m.Config.Budget.TrialSeconds; m.Config.Budget.Seconds > 0 && !m.Unscored {
 		m.every, m.seconds = 0, float64(most)/autoPoints
 		m.clients = func(int) []int { return e.EvalSample(cmp.Or(c.Clients, autoClients)) }
@@ -91,7 +92,14 @@ func (m *Meter) measuredSamples(clients []int) int {
 			n += m.Data.Clients[i].Val.Len()
 		}
 	}
-	return n
+	unseen, all := 0, len(m.Data.Unseen)
+	for i := range m.Data.Unseen {
+		unseen += m.Data.Unseen[i].Test.Len()
+	}
+	if m.newcomers > 0 && m.newcomers < all {
+		unseen = unseen * m.newcomers / all
+	}
+	return n + unseen
 }
 
 // trainedSamples is how many samples a round trains on, at least: with the fewest epochs

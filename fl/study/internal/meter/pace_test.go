@@ -18,6 +18,7 @@ func TestAutomaticCurve(t *testing.T) {
 		"few steps":      func(c *config.Config) { c.Rounds, c.Client.Steps, c.Client.Batch = 100, 1, 2 },
 		"other clients":  func(c *config.Config) { c.Rounds, c.Eval.EveryClients = 60, 4 },
 		"with patience":  func(c *config.Config) { c.Rounds, c.Eval.Patience = 60, 100 },
+		"new clients":    func(c *config.Config) { c.Rounds, c.Data.UnseenClients = 200, 20 },
 		"few are chosen": func(c *config.Config) { c.Rounds, c.Eval.Clients = 60, 3 },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,6 +41,9 @@ func TestAutomaticCurve(t *testing.T) {
 			m := New(Study{Config: &c, Data: fed, Model: model, Unscored: true}, e)
 			if m.every < 1 {
 				t.Fatal("it never measures")
+			}
+			if n := m.measuredSamples(nil); (n > 0) != (len(fed.Unseen) > 0) {
+				t.Errorf("%d samples of %d clients that never train", n, len(fed.Unseen))
 			}
 			forward, train := model.FLOPs()
 			trained, measured, points := 0.0, 0.0, 0
