@@ -96,8 +96,9 @@ type RoundResult struct {
 }
 
 // Round runs the trial's next round and moves its weights. On an error the
-// trial is unchanged, but for a cancelled ctx, which is looked at only before
-// the round starts: a round that has begun ends.
+// trial is unchanged, but for samples that the pass of StatisticsBatch cannot read, which
+// follows the server's step: it must not go on then. ctx is looked at only before the round
+// starts: a round that has begun ends.
 func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
