@@ -15,8 +15,7 @@ type ImageNorm struct {
 	Grad       []float32
 	ReLU       bool
 	HardSwish  bool
-	Sum, Inner []float64 // of each channel, see NormSums and NormSquares
-	Mean       []float64 // of each channel, see NormSquares
+	Sum, Inner []float64 // of each channel, see NormSums
 }
 
 // normTable holds the loops of one level over one or more rows. Channels are
@@ -25,7 +24,6 @@ type ImageNorm struct {
 type normTable struct {
 	sums     func(sum, inner *float64, a, b *float32, channels, rows, pixels, aNext, bNext int)
 	moments  func(sum, inner *float64, x *float32, channels, rows, pixels, next int) // sums of x with itself
-	squares  func(inner, mean *float64, x *float32, channels, rows, pixels, next int)
 	forward  func(y, x, value, shift *float32, channels, pixels, relu int)
 	swish    func(y, x, value, shift *float32, channels, pixels int)
 	backward func(dx, dy, x, grad, value, shift *float32, channels, pixels int)
@@ -137,29 +135,6 @@ func callNormSlopeSums(n *ImageNorm, y, rows int) {
 		f = norms.swishSums
 	}
 	f(&n.Sum[0], &n.Inner[0], &n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Value[0], &n.Shift[0], n.C/Width, rows, n.W, 4*(n.YRow-n.W*n.C), 4*(n.XRow-n.W*n.C))
-}
-
-// NormSquares stores in Inner the sums over the pixels, row after row, of the squares of
-// X - Mean in float64, every operation rounded.
-func NormSquares(n *ImageNorm) {
-	n.image(n.X, n.XRow)
-	if len(n.Inner) < n.C || len(n.Mean) < n.C {
-		panic(msgNorm)
-	}
-	clear(n.Inner[:n.C])
-	if n.empty() {
-		return
-	}
-	n.rows(n.X, n.XRow, raceRead[float32])
-	most := max(mapBlock/(n.W*n.C), 1)
-	for y := 0; y < n.H; y += most {
-		callNormSquares(&n.Inner[0], &n.Mean[0], &n.X[y*n.XRow], n.C/Width, min(most, n.H-y), n.W, 4*(n.XRow-n.W*n.C))
-	}
-}
-
-//go:noinline
-func callNormSquares(inner, mean *float64, x *float32, channels, rows, pixels, next int) {
-	norms.squares(inner, mean, x, channels, rows, pixels, next)
 }
 
 // NormForward stores Value*x + Shift of every pixel x in Y, both operations

@@ -7,11 +7,11 @@ package kernels
 func normAt(l Level) normTable {
 	return at(l, normGeneric,
 		normTable{
-			sums: normSumsAVX2, moments: normMomentsAVX2, squares: normSquaresAVX2, forward: normForwardAVX2, swish: normSwishAVX2, backward: normBackwardAVX2,
+			sums: normSumsAVX2, moments: normMomentsAVX2, forward: normForwardAVX2, swish: normSwishAVX2, backward: normBackwardAVX2,
 			reluSums: normReLUSumsAVX2, swishSums: normSwishSumsAVX2,
 		},
 		normTable{
-			sums: normSumsAVX512, moments: normMomentsAVX512, squares: normSquaresAVX512, forward: normForwardAVX512, swish: normSwishAVX512, backward: normBackwardAVX512,
+			sums: normSumsAVX512, moments: normMomentsAVX512, forward: normForwardAVX512, swish: normSwishAVX512, backward: normBackwardAVX512,
 			reluSums: normReLUSumsAVX512, swishSums: normSwishSumsAVX512,
 		})
 }

@@ -378,67 +378,6 @@ DATA norm3f800000<>+56(SB)/4, $0x3f800000
 DATA norm3f800000<>+60(SB)/4, $0x3f800000
 GLOBL norm3f800000<>(SB), RODATA|NOPTR, $64
 
-// func normSquaresAVX2(inner *float64, mean *float64, x *float32, channels int, rows int, pixels int, next int)
-// Requires: AVX
-TEXT ·normSquaresAVX2(SB), NOSPLIT, $0-56
-	MOVQ inner+0(FP), AX
-	MOVQ mean+8(FP), CX
-	MOVQ x+16(FP), DX
-	MOVQ channels+24(FP), BX
-	MOVQ next+48(FP), SI
-	MOVQ BX, DI
-	SHLQ $0x06, DI
-
-channel:
-	VMOVUPS (AX), Y0
-	VMOVUPS (CX), Y1
-	VMOVUPS 32(AX), Y2
-	VMOVUPS 32(CX), Y3
-	VMOVUPS 64(AX), Y4
-	VMOVUPS 64(CX), Y5
-	VMOVUPS 96(AX), Y6
-	VMOVUPS 96(CX), Y7
-	MOVQ    rows+32(FP), R9
-	MOVQ    DX, R8
-
-row:
-	MOVQ pixels+40(FP), R10
-
-pixel:
-	VCVTPS2PD (R8), Y8
-	VSUBPD    Y1, Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y0, Y0
-	VCVTPS2PD 16(R8), Y8
-	VSUBPD    Y3, Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y2, Y2
-	VCVTPS2PD 32(R8), Y8
-	VSUBPD    Y5, Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y4, Y4
-	VCVTPS2PD 48(R8), Y8
-	VSUBPD    Y7, Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y6, Y6
-	ADDQ      DI, R8
-	DECQ      R10
-	JNE       pixel
-	ADDQ      SI, R8
-	DECQ      R9
-	JNE       row
-	VMOVUPS   Y0, (AX)
-	VMOVUPS   Y2, 32(AX)
-	VMOVUPS   Y4, 64(AX)
-	VMOVUPS   Y6, 96(AX)
-	ADDQ      $0x80, AX
-	ADDQ      $0x80, CX
-	ADDQ      $0x40, DX
-	DECQ      BX
-	JNE       channel
-	VZEROUPPER
-	RET
-
 // func normForwardAVX2(y *float32, x *float32, value *float32, shift *float32, channels int, pixels int, relu int)
 // Requires: AVX, AVX2
 TEXT ·normForwardAVX2(SB), NOSPLIT, $0-56
@@ -835,53 +774,6 @@ pixel:
 	ADDQ          $0x80, CX
 	DECQ          R8
 	JNE           channel
-	VZEROUPPER
-	RET
-
-// func normSquaresAVX512(inner *float64, mean *float64, x *float32, channels int, rows int, pixels int, next int)
-// Requires: AVX, AVX512F
-TEXT ·normSquaresAVX512(SB), NOSPLIT, $0-56
-	MOVQ inner+0(FP), AX
-	MOVQ mean+8(FP), CX
-	MOVQ x+16(FP), DX
-	MOVQ channels+24(FP), BX
-	MOVQ next+48(FP), SI
-	MOVQ BX, DI
-	SHLQ $0x06, DI
-
-channel:
-	VMOVUPS (AX), Z0
-	VMOVUPS (CX), Z1
-	VMOVUPS 64(AX), Z2
-	VMOVUPS 64(CX), Z3
-	MOVQ    rows+32(FP), R9
-	MOVQ    DX, R8
-
-row:
-	MOVQ pixels+40(FP), R10
-
-pixel:
-	VCVTPS2PD (R8), Z4
-	VSUBPD    Z1, Z4, Z4
-	VMULPD    Z4, Z4, Z4
-	VADDPD    Z4, Z0, Z0
-	VCVTPS2PD 32(R8), Z4
-	VSUBPD    Z3, Z4, Z4
-	VMULPD    Z4, Z4, Z4
-	VADDPD    Z4, Z2, Z2
-	ADDQ      DI, R8
-	DECQ      R10
-	JNE       pixel
-	ADDQ      SI, R8
-	DECQ      R9
-	JNE       row
-	VMOVUPS   Z0, (AX)
-	VMOVUPS   Z2, 64(AX)
-	ADDQ      $0x80, AX
-	ADDQ      $0x80, CX
-	ADDQ      $0x40, DX
-	DECQ      BX
-	JNE       channel
 	VZEROUPPER
 	RET
 

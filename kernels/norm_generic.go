@@ -3,7 +3,7 @@ package kernels
 import "unsafe"
 
 var normGeneric = normTable{
-	sums: normSumsGeneric, moments: normMomentsGeneric, squares: normSquaresGeneric, forward: normForwardGeneric, swish: normSwishGeneric, backward: normBackwardGeneric,
+	sums: normSumsGeneric, moments: normMomentsGeneric, forward: normForwardGeneric, swish: normSwishGeneric, backward: normBackwardGeneric,
 	reluSums: normSlopeSumsGeneric(func(v, g float32) float32 {
 		if v > 0 {
 			return g
@@ -51,22 +51,6 @@ func normSumsGeneric(sum, inner *float64, a, b *float32, channels, rows, pixels,
 			a, b = lane(a, 4*n), lane(b, 4*n)
 		}
 		a, b = lane(a, aNext), lane(b, bNext)
-	}
-}
-
-func normSquaresGeneric(inner, mean *float64, x *float32, channels, rows, pixels, next int) {
-	n := channels * Width
-	squares := unsafe.Slice(inner, n)
-	means := unsafe.Slice(mean, n)
-	for range rows {
-		for range pixels {
-			for c, v := range unsafe.Slice(x, n) {
-				d := float64(v) - means[c]
-				squares[c] += float64(d * d)
-			}
-			x = lane(x, 4*n)
-		}
-		x = lane(x, next)
 	}
 }
 

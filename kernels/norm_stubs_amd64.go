@@ -24,11 +24,6 @@ func normReLUSumsAVX2(sum *float64, inner *float64, dy *float32, x *float32, val
 //go:noescape
 func normSwishSumsAVX2(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
 
-// normSquaresAVX2 is a loop of normTable.
-//
-//go:noescape
-func normSquaresAVX2(inner *float64, mean *float64, x *float32, channels int, rows int, pixels int, next int)
-
 // normForwardAVX2 is a loop of normTable.
 //
 //go:noescape
@@ -63,11 +58,6 @@ func normReLUSumsAVX512(sum *float64, inner *float64, dy *float32, x *float32, v
 //
 //go:noescape
 func normSwishSumsAVX512(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
-
-// normSquaresAVX512 is a loop of normTable.
-//
-//go:noescape
-func normSquaresAVX512(inner *float64, mean *float64, x *float32, channels int, rows int, pixels int, next int)
 
 // normForwardAVX512 is a loop of normTable.
 //

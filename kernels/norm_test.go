@@ -30,7 +30,6 @@ func testImageNorm(t *testing.T, n kernels.ImageNorm) {
 	size := func(row int) int { return (n.H-1)*row + n.W*n.C }
 	x, dy, y, dx := kernelstest.Random(r, size(n.XRow), 1), kernelstest.Random(r, size(n.YRow), 2), kernelstest.NewSlice(size(n.YRow), 3), kernelstest.NewSlice(size(n.DXRow), 5)
 	value, shift, grad := spread(r, n.C, 7).Data, spread(r, n.C, 0).Data, spread(r, n.C, 3).Data
-	means, sums := make([]float64, n.C), []float64(nil)
 	n.Sum, n.Inner = make([]float64, n.C+1), make([]float64, n.C+1)
 	n.Sum[n.C], n.Inner[n.C] = 7, 7
 	n.X, n.Y, n.DX, n.Value, n.Shift, n.Grad = x.Data, dy.Data, dx.Data, value, shift, grad
@@ -57,25 +56,6 @@ func testImageNorm(t *testing.T, n kernels.ImageNorm) {
 		}
 	}
 	for c := range n.C {
-		means[c] = float64(shift[c]) / 3
-	}
-	sums, n.Mean, n.Inner = n.Inner, means, make([]float64, n.C+1)
-	n.Inner[n.C] = 7
-	kernels.NormSquares(&n)
-	if n.Inner[n.C] != 7 {
-		t.Fatal("a sum of squares behind the last channel was written")
-	}
-	squares := n.Inner
-	n.Inner = sums
-	for c := range n.C {
-		var square float64
-		for i := c; i < n.H*n.W*n.C; i += n.C {
-			d := float64(x.Data[i/(n.W*n.C)*n.XRow+i%(n.W*n.C)]) - means[c]
-			square += float64(d * d)
-		}
-		if squares[c] != square {
-			t.Fatalf("sum of squares of channel %d is %v, want %v", c, squares[c], square)
-		}
 		var sum, inner float64
 		for i := c; i < n.H*n.W*n.C; i += n.C {
 			row, at := i/(n.W*n.C), i%(n.W*n.C)
@@ -94,7 +74,6 @@ func testImageNorm(t *testing.T, n kernels.ImageNorm) {
 	testNormSlopes(t, n, r)
 	noAllocation(t, func() {
 		kernels.NormSums(&n)
-		kernels.NormSquares(&n)
 		kernels.NormForward(&n)
 		kernels.NormBackward(&n)
 	})

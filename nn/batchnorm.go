@@ -31,6 +31,8 @@ type BatchNorm struct {
 	Cumulative bool
 	// NoAffine leaves the learned amounts out, so that there are no parameters.
 	NoAffine bool
+
+	remakes bool // see Traits
 }
 
 // Kind returns "batchnorm".
@@ -101,8 +103,11 @@ type boundBatchNorm struct {
 
 func (b *boundBatchNorm) Out() Flow { return b.in }
 
+// gathers reports whether images come in groups, whose sums it gathers, and are made again.
+func (b *boundBatchNorm) gathers() bool { return b.in.Image() && !b.raw && b.l.remakes }
+
 func (b *boundBatchNorm) Traits() Traits {
-	t := Traits{Whole: true, ReadsInput: true, ReadsOutput: b.relu, Tangents: true}
+	t := Traits{Whole: true, PerSample: b.gathers(), gathers: b.gathers(), remakes: b.gathers(), ReadsInput: true, ReadsOutput: b.relu && !b.l.remakes, Tangents: true}
 	if b.in.Rows(1)*b.in.H*b.in.W == 1 {
 		t.Least = 2
 	}

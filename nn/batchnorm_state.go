@@ -10,6 +10,7 @@ import (
 // each channel over the pixels of a sample, row after row, and then over the samples; of a
 // sequence or of vectors over all rows.
 type batchNormState struct {
+	held
 	b                     *boundBatchNorm
 	weight, bias          int // offsets of the parameters
 	mean, variance, count int // offsets of the buffers
@@ -18,8 +19,9 @@ type batchNormState struct {
 	center, scale         []float64 // of each channel; scale is 1/sqrt(variance + Epsilon)
 	sum, inner            []float64 // of each channel over the batch
 	// norm holds two sums for each channel, and the factors: dx = Grad*dy + Value*x
-	// + Shift, and y = Value*x + Shift.
-	norm kernels.ImageNorm
+	// + Shift. forward has those of y = Value*x + Shift, which the backward pass of a ReLU
+	// needs again.
+	norm, forward kernels.ImageNorm
 
 	tangents *batchNormTangents // nil without
 	// Without parameters, what stands for them and takes their gradients.
@@ -31,13 +33,15 @@ func (b *boundBatchNorm) NewState(e *Env) State {
 	floats := func() []float64 { return make([]float64, ld) }
 	s := &batchNormState{
 		b: b, weight: e.Offset, bias: e.Offset + ld, mean: e.Buffers, variance: e.Buffers + ld, count: e.Buffers + 2*ld,
-		y: e.Output(), center: floats(), scale: floats(), sum: floats(), inner: floats(),
+		center: floats(), scale: floats(), sum: floats(), inner: floats(),
 		norm: kernels.ImageNorm{
 			H: b.in.H, W: b.in.W, C: ld, ReLU: b.relu,
 			Value: e.Arena.Alloc(ld), Shift: e.Arena.Alloc(ld), Grad: e.Arena.Alloc(ld), Sum: floats(), Inner: floats(),
 		},
 	}
-	s.norm.Mean = s.center
+	s.held = e.nearOutput(&s.y)
+	s.forward = s.norm
+	s.forward.Value, s.forward.Shift = e.Arena.Alloc(ld), e.Arena.Alloc(ld)
 	if b.l.NoAffine {
 		s.ones, s.zeros, s.unread = e.Arena.Alloc(ld), e.Arena.Alloc(ld), e.Arena.Alloc(ld)
 		for i := range b.in.C {
@@ -45,7 +49,7 @@ func (b *boundBatchNorm) NewState(e *Env) State {
 		}
 	}
 	if e.NeedDX {
-		s.dx = e.Gradient()
+		e.nearGradient(&s.dx)
 	}
 	if b.raw {
 		s.padded = newAct(e.Arena, b.in, e.Samples, Border{}, 0, e.Tangents)
@@ -61,6 +65,7 @@ func (b *boundBatchNorm) NewState(e *Env) State {
 func (s *batchNormState) images(lo, hi int, f func(i int)) {
 	if !s.b.in.Image() {
 		s.norm.H = s.b.in.Rows(hi - lo)
+		s.forward.H = s.norm.H
 		f(s.b.in.Rows(lo))
 		return
 	}
@@ -88,31 +93,43 @@ func (s *batchNormState) Forward(r *Run, x Act, lo, hi int) Act {
 	if s.b.raw {
 		x = s.pad(x, lo, hi)
 	}
-	s.x = x
-	if r.Train || r.share > 0 {
-		s.moments(r, lo, hi)
-	} else {
+	switch {
+	case !r.whole() && lo == 0:
 		for c := range s.b.in.C {
 			s.center[c] = float64(r.W[s.mean+c])
 			s.scale[c] = 1 / math.Sqrt(max(float64(r.W[s.variance+c]), 0)+s.b.l.Epsilon)
 		}
+		s.factors(r)
+	case r.whole() && !s.b.gathers():
+		s.gather(r, x, lo, hi)
 	}
-	n := &s.norm
-	weight, bias := s.parameters(r)
-	for c := range s.b.in.C {
-		v := float64(s.scale[c] * float64(weight[c]))
-		n.Value[c] = float32(v)
-		n.Shift[c] = float32(float64(bias[c]) - float64(s.center[c]*v))
-	}
-	s.images(lo, hi, func(i int) {
-		n.X, n.XRow = x.At(i, 0, 0), s.b.row(x)
-		n.Y, n.YRow = s.y.At(i, 0, 0), s.b.row(s.y)
-		kernels.NormForward(n)
-	})
+	s.x = x
+	s.remake(r, lo, hi)
+	s.hold(max(lo, (hi-1)&s.y.Fold), hi)
 	if r.V != nil {
 		s.forwardTangents(r, lo, hi)
 	}
 	return s.y
+}
+
+// factors computes those of y from the mean and the scale of each channel.
+func (s *batchNormState) factors(r *Run) {
+	weight, bias := s.parameters(r)
+	for c := range s.b.in.C {
+		v := float64(s.scale[c] * float64(weight[c]))
+		s.forward.Value[c] = float32(v)
+		s.forward.Shift[c] = float32(float64(bias[c]) - float64(s.center[c]*v))
+	}
+}
+
+func (s *batchNormState) remake(_ *Run, lo, hi int) {
+	n := &s.forward
+	s.images(lo, hi, func(i int) {
+		n.X, n.XRow = s.x.At(i, 0, 0), s.b.row(s.x)
+		n.Y, n.YRow = s.y.At(i, 0, 0), s.b.row(s.y)
+		kernels.NormForward(n)
+	})
+	s.hold(lo, hi)
 }
 
 // pad copies samples of the network's input.
@@ -128,20 +145,21 @@ func (s *batchNormState) pad(x Act, lo, hi int) Act {
 	return s.padded
 }
 
-// moments computes the mean and the scale of each channel in two passes, and moves the
-// running statistics.
-func (s *batchNormState) moments(r *Run, lo, hi int) {
-	s.sums(s.sum, s.inner, s.x, s.x, lo, hi)
-	m := s.values(hi - lo)
-	for c := range s.b.in.C {
-		s.center[c] = s.sum[c] / m
+func (s *batchNormState) gathers() bool { return s.b.gathers() }
+
+func (s *batchNormState) gather(r *Run, x Act, lo, hi int) {
+	s.sums(s.sum, s.inner, x, x, lo, hi)
+	if hi == r.N {
+		s.moments(r)
+		s.factors(r)
 	}
-	clear(s.inner)
-	s.images(lo, hi, func(i int) {
-		s.norm.X, s.norm.XRow = s.x.At(i, 0, 0), s.b.row(s.x)
-		kernels.NormSquares(&s.norm)
-		add(s.inner, s.norm.Inner)
-	})
+}
+
+// moments computes the mean and the scale of each channel from the sums of its values and of
+// their squares, and moves the running statistics. The squares are exact in float64, so
+// nothing is lost where the variance is far below the mean.
+func (s *batchNormState) moments(r *Run) {
+	m := s.values(r.N)
 	q := s.b.l.Momentum
 	switch {
 	case r.share > 0:
@@ -153,14 +171,15 @@ func (s *batchNormState) moments(r *Run, lo, hi int) {
 		q = 1 / float64(r.W[s.count])
 	}
 	for c := range s.b.in.C {
-		v := s.inner[c] / m
+		s.center[c] = s.sum[c] / m
+		v := max(s.inner[c]/m-float64(s.center[c]*s.center[c]), 0)
 		s.scale[c] = 1 / math.Sqrt(v+s.b.l.Epsilon)
 		if q == 0 {
 			continue
 		}
 		mean, variance := &r.W[s.mean+c], &r.W[s.variance+c]
 		*mean = float32(float64((1-q)*float64(*mean)) + float64(q*s.center[c]))
-		*variance = float32(float64((1-q)*float64(*variance)) + float64(q*(s.inner[c]/max(m-1, 1))))
+		*variance = float32(float64((1-q)*float64(*variance)) + float64(q*(v*m/max(m-1, 1))))
 	}
 }
 
@@ -169,15 +188,22 @@ func (s *batchNormState) values(samples int) float64 {
 	return float64(s.b.in.Rows(samples) * s.b.in.H * s.b.in.W)
 }
 
-// sums computes, for each channel, the sum of v and that of v*x over the samples [lo, hi).
+// sums computes, for each channel, the sum of v and that of v*x over the samples [0, hi), of
+// which it has those over [0, lo).
 func (s *batchNormState) sums(sum, inner []float64, v, x Act, lo, hi int) {
-	clear(sum)
-	clear(inner)
-	n := &s.norm
+	s.sumUp(sum, inner, &s.norm, kernels.NormSums, v, x, lo, hi)
+}
+
+// sumUp is sums by one of kernels' functions, which may change v.
+func (s *batchNormState) sumUp(sum, inner []float64, n *kernels.ImageNorm, by func(*kernels.ImageNorm), v, x Act, lo, hi int) {
+	if lo == 0 {
+		clear(sum)
+		clear(inner)
+	}
 	s.images(lo, hi, func(i int) {
 		n.X, n.XRow = x.At(i, 0, 0), s.b.row(x)
 		n.Y, n.YRow = v.At(i, 0, 0), s.b.row(v)
-		kernels.NormSums(n)
+		by(n)
 		add(sum, n.Sum)
 		add(inner, n.Inner)
 	})
@@ -194,19 +220,36 @@ func add(to, some []float64) {
 //
 //	dx = scale * (u - sum(u)/n - z*sum(u z)/n)
 func (s *batchNormState) Backward(r *Run, dy Act, lo, hi int) Act {
-	if s.b.relu {
-		for i := s.b.in.Rows(lo); i < s.b.in.Rows(hi); i++ {
-			maskRows(dy, s.y, i, s.b.in.H, s.b.in.W)
-		}
-	}
 	if r.V != nil {
+		if s.b.relu {
+			for i := s.b.in.Rows(lo); i < s.b.in.Rows(hi); i++ {
+				maskRows(dy, s.y, i, s.b.in.H, s.b.in.W)
+			}
+		}
 		s.backwardTangents(r, dy, lo, hi)
 		return s.dx
 	}
-	s.sums(s.sum, s.inner, dy, s.x, lo, hi)
+	if !s.b.gathers() {
+		s.gatherBack(r, dy, lo, hi)
+	}
+	if s.dx.Data != nil {
+		s.images(lo, hi, func(i int) { s.input(&s.norm, s.dx, dy, s.x, i, i) })
+	}
+	return s.dx
+}
+
+func (s *batchNormState) gatherBack(r *Run, dy Act, lo, hi int) {
+	by := kernels.NormSums
+	if s.b.relu {
+		by = kernels.NormSlopeSums
+	}
+	s.sumUp(s.sum, s.inner, &s.forward, by, dy, s.x, lo, hi)
+	if hi < r.N {
+		return
+	}
 	weight, _ := s.parameters(r)
 	gw, gb := s.gradients(r)
-	m, n := s.values(hi-lo), &s.norm
+	m, n := s.values(r.N), &s.norm
 	for c := range s.b.in.C {
 		mean, scale, w := s.center[c], s.scale[c], float64(weight[c])
 		dw := float64(scale * (s.inner[c] - float64(mean*s.sum[c])))
@@ -216,10 +259,6 @@ func (s *batchNormState) Backward(r *Run, dy Act, lo, hi int) Act {
 		n.Grad[c], n.Value[c] = float32(grad), float32(value)
 		n.Shift[c] = float32(float64(-grad*s.sum[c])/m - float64(value*mean))
 	}
-	if s.dx.Data != nil {
-		s.images(lo, hi, func(i int) { s.input(n, s.dx, dy, s.x, i, i) })
-	}
-	return s.dx
 }
 
 // gradients returns where those of the parameters go, zeroed.

@@ -43,6 +43,26 @@ var batchCases = []imageCase{
 		[]refOp{batchnorm, dense, {op: "tanh"}, dense},
 	},
 	{
+		"between layers that hand gradients on",
+		Shape{H: 6, W: 5, C: 2},
+		[]Layer{
+			Conv2D{Filters: 18, Kernel: 3, NoBias: true},
+			batchNorm(),
+			Tanh{},
+			Conv2D{Filters: 6, Kernel: 1},
+			ReLU{},
+			Residual{Body: []Layer{batchNorm(), ReLU{}, Conv2D{Filters: 6, Kernel: 1}, Tanh{}}},
+			batchNorm(),
+			Tanh{},
+			Dense{Units: 3},
+		},
+		[]refOp{
+			plainConv(1, 0, 0), batchnorm, {op: "tanh"}, conv(1, 0, 0), relu,
+			{op: "residual", body: []refOp{batchnorm, relu, conv(1, 0, 0), {op: "tanh"}}},
+			batchnorm, {op: "tanh"}, dense,
+		},
+	},
+	{
 		"within residual blocks",
 		Shape{H: 6, W: 6, C: 1},
 		[]Layer{

@@ -163,17 +163,17 @@ func (c chain) groups() groups {
 }
 
 // end returns the layer behind those that take a group through with layer i.
-func (g groups) end(i int) int {
+func (g groups) end(i int, states []State, r *Run) int {
 	j := i + 1
-	for j < len(g)-1 && g[j] == g[i] {
+	for j < len(states) && g[j] == g[i] && gathering(states[j], r) == nil {
 		j++
 	}
 	return j
 }
 
-// start returns the first layer that takes a group through with layer i.
-func (g groups) start(i int) int {
-	for i > 0 && g[i-1] == g[i] {
+// start returns the first layer that takes a group back with layer i.
+func (g groups) start(i int, states []State, r *Run) int {
+	for i > 0 && g[i-1] == g[i] && gathering(states[i-1], r) == nil {
 		i--
 	}
 	return i
@@ -201,7 +201,7 @@ func (g groups) shares(i int) int {
 // forward pass, all samples of a chunk at a time.
 func (c chain) keeps(i int, g groups) bool {
 	t := c[i].Traits()
-	if g.shares(i) == 0 || t.ReadsOutput {
+	if g.shares(i) == 0 || t.ReadsOutput || c.gathers(i+1) {
 		return true
 	}
 	if i+1 == len(c) {
@@ -266,10 +266,11 @@ func (c chain) states(p place) []State {
 		if !c.keeps(i, p.groups) {
 			e.shareOut = p.groups[i]
 		}
-		if i > 0 {
-			e.shareGrad = p.groups.shares(i - 1)
-		} else if p.whole {
+		switch {
+		case i == 0 && p.whole, c.gives(i):
 			e.shareGrad = 0
+		case i > 0:
+			e.shareGrad = p.groups.shares(i - 1)
 		}
 		if i == 0 {
 			e.relu = p.relu
@@ -277,7 +278,7 @@ func (c chain) states(p place) []State {
 		if i > 0 {
 			e.before, e.first = states[i-1], states[0]
 		}
-		if nd.Traits().PerSample {
+		if nd.Traits().PerSample || nd.Traits().Whole {
 			if i > 0 {
 				e.gradBorder = c[i-1].Traits().GradBorder
 			}
@@ -300,13 +301,24 @@ func (c chain) states(p place) []State {
 
 // forward takes the samples [lo, hi) through layers, group after group.
 func (g groups) forward(states []State, r *Run, x Act, lo, hi int) Act {
-	for i := 0; i < len(states); {
-		end, n := g.end(i), cmp.Or(g[i], hi-lo)
+	return g.forwardTo(len(states), states, r, x, lo, hi)
+}
+
+// forwardTo takes them through the layers before one, which gathers if it does.
+func (g groups) forwardTo(to int, states []State, r *Run, x Act, lo, hi int) Act {
+	if len(states) > 0 {
+		r.gather(states[0], x, lo, hi)
+	}
+	for i := 0; i < to; {
+		end, n := g.end(i, states, r), cmp.Or(g[i], hi-lo)
 		var y Act
 		for at := lo; at < hi; at += n {
 			y = x
 			for _, s := range states[i:end] {
 				y = r.forward(s, y, at, min(at+n, hi))
+			}
+			if end < len(states) {
+				r.gather(states[end], y, at, min(at+n, hi))
 			}
 		}
 		i, x = end, y
@@ -317,14 +329,26 @@ func (g groups) forward(states []State, r *Run, x Act, lo, hi int) Act {
 // backward takes the gradients of the samples [lo, hi) back through layers down to
 // the lowest, as far as a layer needs them.
 func (g groups) backward(states []State, lowest int, r *Run, dy Act, lo, hi int) Act {
+	if len(states) > 0 {
+		r.gatherBack(states[len(states)-1], dy, lo, hi)
+	}
+	return g.backwardTo(lowest, lowest, states, r, dy, lo, hi)
+}
+
+// backwardTo is backward where the last layer has gathered. The one below the lowest gathers
+// if it does, and is not below least.
+func (g groups) backwardTo(lowest, least int, states []State, r *Run, dy Act, lo, hi int) Act {
 	for end := len(states); end > lowest && dy.Data != nil; {
-		i, n := g.start(end-1), cmp.Or(g[end-1], hi-lo)
+		i, n := max(g.start(end-1, states, r), lowest), cmp.Or(g[end-1], hi-lo)
 		var d Act
 		for at := lo; at < hi; at += n {
 			d = dy
-			for j := end - 1; j >= max(i, lowest) && d.Data != nil; j-- {
+			for j := end - 1; j >= i && d.Data != nil; j-- {
 				remake(states[:j], r, at, min(at+n, hi))
 				d = r.backward(states[j], d, at, min(at+n, hi))
+			}
+			if i > least {
+				r.gatherBack(states[i-1], d, at, min(at+n, hi))
 			}
 		}
 		end, dy = i, d

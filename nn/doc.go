@@ -34,10 +34,11 @@
 // for. All others get the whole chunk, lo = 0 and hi = Run.N. Backward adds to the
 // gradient, or starts it when Run.Starts(lo) says so, in the order of the samples;
 // then the cut of a batch into chunks does not show in the bits of the result. A
-// gradient passed to Backward may be overwritten.
+// gradient passed to Backward may be overwritten. A layer that must see all samples of a
+// batch first, as batch normalization does, gathers what it needs from each group.
 //
 // A layer may hold others: [Residual] binds two chains of them. Layers that all treat
-// each sample of an image alone get a group of samples after the other; others, on
+// each sample of an image alone, or gather, get a group of samples after the other; others, on
 // sequences and vectors, all samples of a chunk. [Attention] holds two dense layers.
 //
 // A product with the Hessian ([Workspace.Hessian]) takes a tangent along with every

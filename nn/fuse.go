@@ -34,6 +34,9 @@ func fuse(layers []Layer, to binding) []placed {
 		case GroupNorm:
 			now.remakes = !to.tangents
 			l = now
+		case BatchNorm:
+			now.remakes = !to.tangents
+			l = now
 		case SqueezeExcitation:
 			now.remakes = !to.tangents
 			l = now

@@ -216,7 +216,7 @@ type boundGraph struct {
 // layers want. What a part gives is kept, since several others may read it.
 func (b *boundGraph) plan() {
 	for _, p := range b.parts {
-		if !p.perSample() || !p.in.Image() {
+		if !p.perSample() || p.gather() || !p.in.Image() {
 			b.group = 0
 			break
 		}

@@ -59,10 +59,11 @@ type Traits struct {
 	// Tangents says that the layer takes tangents along when there is a Run.V.
 	Tangents bool
 	// Whole says that the layer trains on all samples of a batch at once: a batch is
-	// then one chunk. It is not PerSample. Least is how many samples there must be, 0
-	// for 1.
-	Whole bool
-	Least int
+	// then one chunk. It is not PerSample unless it gathers, see gatherer. Least is how
+	// many samples there must be, 0 for 1.
+	Whole   bool
+	gathers bool
+	Least   int
 }
 
 // Param describes one parameter tensor of a layer.
@@ -160,7 +161,7 @@ func (e *Env) folds(y Act) folds { return folds{y.Fold, -e.passes} }
 
 // of returns the Fold in a run.
 func (f folds) of(r *Run) int {
-	if r.Train {
+	if r.whole() {
 		return f.training
 	}
 	return f.evaluation
@@ -238,6 +239,9 @@ type Run struct {
 	update *update // set in the last chunk of a Step
 	last   bool    // whether this is the last chunk of the batch
 }
+
+// whole reports whether layers may look at all samples of a batch.
+func (r *Run) whole() bool { return r.Train || r.share > 0 }
 
 // Starts reports whether the gradient starts with sample lo of the chunk, so that
 // it is to be overwritten and not added to.

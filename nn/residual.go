@@ -88,7 +88,10 @@ func (l Residual) bind(in Flow, relu bool) (Bound, error) {
 	}
 	b := &boundResidual{in: in, out: out, relu: relu}
 	if body.perSample() && shortcut.perSample() {
-		b.group = max(body.groups().most(), shortcut.groups().most())
+		b.step = max(body.groups().most(), shortcut.groups().most())
+		if !body.gather() && !shortcut.gather() {
+			b.group = b.step
+		}
 	} else if kind := cmp.Or(body.whole(), shortcut.whole()); in.Image() && kind != "" {
 		return nil, fmt.Errorf("a layer of type %s; a residual block of an image takes only layers on images", kind)
 	}
@@ -141,7 +144,8 @@ type boundResidual struct {
 	all            bool // a layer wants all samples of a batch
 	least          int  // samples that it must have
 	chunk          int  // most samples of a chunk that a layer wants, 0 if none says
-	group          int  // samples that go through the branches at a time, 0 means all of a chunk
+	group          int  // samples that go through the block at a time, 0 means all of a chunk
+	step           int  // that go through the branches
 }
 
 func (b *boundResidual) Out() Flow { return b.out }
@@ -159,7 +163,7 @@ func (b branch) last() node { return b.chain[len(b.chain)-1] }
 func (b *boundResidual) groups(c chain) groups {
 	g := make(groups, len(c)+1)
 	for i := range g {
-		g[i] = b.group
+		g[i] = b.step
 	}
 	return g
 }

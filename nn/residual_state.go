@@ -44,9 +44,12 @@ func (b *boundResidual) NewState(e *Env) State {
 }
 
 func (s *residualState) Forward(r *Run, x Act, lo, hi int) Act {
-	for g := cmp.Or(s.b.group, r.N); lo < hi; lo += g {
+	_, body := ends(s.body, r)
+	_, shortcut := ends(s.shortcut, r)
+	all, other := s.b.body.groups.forwardTo(body, s.body, r, x, lo, hi), s.b.shortcut.groups.forwardTo(shortcut, s.shortcut, r, x, lo, hi)
+	for g := cmp.Or(s.b.step, r.N); lo < hi; lo += g {
 		end := min(lo+g, hi)
-		a, b := forwardBranch(s.body, r, x, lo, end), forwardBranch(s.shortcut, r, x, lo, end)
+		a, b := forwardBranch(s.body[body:], r, all, lo, end), forwardBranch(s.shortcut[shortcut:], r, other, lo, end)
 		if s.over {
 			s.y = a
 		}
@@ -89,40 +92,59 @@ func (s *residualState) addTangents(i int, a, b Act) {
 }
 
 func (s *residualState) Backward(r *Run, dy Act, lo, hi int) Act {
-	out := s.b.out
-	for g := cmp.Or(s.b.group, r.N); lo < hi; lo += g {
-		end := min(lo+g, hi)
-		if s.over { // the last layer leaves its gradient alone
-			if s.dx = backwardBranch(s.body, r, dy, lo, end); s.dx.Data != nil {
-				addImages(s.dx, dy, lo, end, s.b.in)
+	body, _ := ends(s.body, r)
+	shortcut, _ := ends(s.shortcut, r)
+	g := cmp.Or(s.b.step, r.N)
+	part := g // of what goes back through the ends of the branches, one after the other
+	if s.b.group == 0 {
+		part = hi - lo
+	}
+	for ; lo < hi; lo += part {
+		end := min(lo+part, hi)
+		for at := lo; at < end; at += g {
+			s.begin(r, dy, at, min(at+g, end))
+		}
+		a := s.b.body.groups.backwardTo(body, 0, s.body, r, dy, lo, end)
+		b := s.b.shortcut.groups.backwardTo(shortcut, 0, s.shortcut, r, s.split, lo, end)
+		for at := lo; at < end; at += g {
+			to := min(at+g, end)
+			if other := backwardBranch(s.shortcut[:shortcut], r, b, at, to); len(s.shortcut) > 0 && s.dx.Data != nil {
+				copyImages(s.dx, other, at, to, s.b.in)
 			}
-			continue
+			s.finish(dy, backwardBranch(s.body[:body], r, a, at, to), at, to)
 		}
-		if s.b.relu {
-			for i := out.Rows(lo); i < out.Rows(end); i++ {
-				maskRows(dy, s.y, i, out.H, out.W)
-			}
-		}
-		if len(s.shortcut) > 0 {
-			copyImages(s.split, dy, lo, end, out)
-			b := backwardBranch(s.shortcut, r, s.split, lo, end)
-			if s.dx.Data != nil {
-				copyImages(s.dx, b, lo, end, s.b.in)
-			}
-		} else if s.dx.Data != nil {
-			copyImages(s.dx, dy, lo, end, out)
-		}
-		a := backwardBranch(s.body, r, dy, lo, end)
-		if s.dx.Data == nil {
-			continue
-		}
-		addImages(s.dx, a, lo, end, s.b.in)
 	}
 	if r.update != nil && s.b.group == 0 {
 		s.b.body.update(r, s.at)
 		s.b.shortcut.update(r, s.at+s.b.body.size())
 	}
 	return s.dx
+}
+
+// begin makes the gradients of the branches' outputs of the samples [lo, hi) from dy.
+func (s *residualState) begin(r *Run, dy Act, lo, hi int) {
+	if s.b.relu {
+		for i := s.b.out.Rows(lo); i < s.b.out.Rows(hi); i++ {
+			maskRows(dy, s.y, i, s.b.out.H, s.b.out.W)
+		}
+	}
+	if len(s.shortcut) > 0 {
+		copyImages(s.split, dy, lo, hi, s.b.out)
+		r.gatherBack(s.shortcut[len(s.shortcut)-1], s.split, lo, hi)
+	} else if s.dx.Data != nil && !s.over { // the body may overwrite dy
+		copyImages(s.dx, dy, lo, hi, s.b.out)
+	}
+	r.gatherBack(s.body[len(s.body)-1], dy, lo, hi)
+}
+
+// finish adds the gradient a of the body's input to that of the shortcut's.
+func (s *residualState) finish(dy, a Act, lo, hi int) {
+	if s.over { // the last layer leaves its gradient alone
+		s.dx, a = a, dy
+	}
+	if s.dx.Data != nil {
+		addImages(s.dx, a, lo, hi, s.b.in)
+	}
 }
 
 // update updates the parameters of the layers that do not do so themselves, from at

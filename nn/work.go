@@ -91,38 +91,48 @@ func (p *profile) took(f func()) time.Duration {
 	return own
 }
 
-// forward is the forward pass of a layer.
-func (r *Run) forward(s State, x Act, lo, hi int) (y Act) {
+// timed runs f, a part of the forward or backward pass of a layer.
+func (r *Run) timed(s State, backward bool, f func()) {
 	if r.profile == nil {
-		return s.Forward(r, x, lo, hi)
-	}
-	t := r.profile.took(func() { y = s.Forward(r, x, lo, hi) })
-	if w := r.profile.of[s]; w != nil {
-		w.Forward += t
-	}
-	return y
-}
-
-// again makes its output again, as part of the backward pass.
-func (r *Run) again(s remaker, lo, hi int) {
-	if r.profile == nil {
-		s.remake(r, lo, hi)
+		f()
 		return
 	}
-	t := r.profile.took(func() { s.remake(r, lo, hi) })
-	if w := r.profile.of[s]; w != nil {
+	t := r.profile.took(f)
+	switch w := r.profile.of[s]; {
+	case w == nil:
+	case backward:
 		w.Backward += t
+	default:
+		w.Forward += t
 	}
+}
+
+// forward is the forward pass of a layer.
+func (r *Run) forward(s State, x Act, lo, hi int) (y Act) {
+	r.timed(s, false, func() { y = s.Forward(r, x, lo, hi) })
+	return y
 }
 
 // backward is its backward pass.
 func (r *Run) backward(s State, dy Act, lo, hi int) (dx Act) {
-	if r.profile == nil {
-		return s.Backward(r, dy, lo, hi)
-	}
-	t := r.profile.took(func() { dx = s.Backward(r, dy, lo, hi) })
-	if w := r.profile.of[s]; w != nil {
-		w.Backward += t
-	}
+	r.timed(s, true, func() { dx = s.Backward(r, dy, lo, hi) })
 	return dx
+}
+
+// again makes its output again, as part of the backward pass.
+func (r *Run) again(s remaker, lo, hi int) {
+	r.timed(s, true, func() { s.remake(r, lo, hi) })
+}
+
+// gather and gatherBack have it look at samples, if it gathers.
+func (r *Run) gather(s State, x Act, lo, hi int) {
+	if s := gathering(s, r); s != nil {
+		r.timed(s, false, func() { s.gather(r, x, lo, hi) })
+	}
+}
+
+func (r *Run) gatherBack(s State, dy Act, lo, hi int) {
+	if s := gathering(s, r); s != nil && dy.Data != nil {
+		r.timed(s, true, func() { s.gatherBack(r, dy, lo, hi) })
+	}
 }

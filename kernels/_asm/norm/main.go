@@ -19,7 +19,6 @@ func main() {
 		moments(v)
 		slopeSums(v, "ReLU", func() slope { return v.step })
 		slopeSums(v, "Swish", v.swishSlope)
-		squares(v)
 		forward(v)
 		swish(v)
 		backward(v)
@@ -83,17 +82,6 @@ func sums(v isa) {
 func moments(v isa) {
 	v.Text("normMoments", "(sum, inner *float64, x *float32, channels, rows, pixels, next int)", "is a loop of normTable.")
 	sum, inner, a := Integer("sum"), Integer("inner"), Integer("x")
-	v.overPixels(sum, inner, a, true, func(x Mem, sum, inner reg.VecVirtual) {
-		p := v.Vec()
-		VCVTPS2PD(x, p)
-		VADDPD(p, sum, sum)
-		VFMADD231PD(p, p, inner)
-	})
-}
-
-// overPixels keeps two float64 of each of 16 channels in registers while it goes over the pixels of x,
-// and stores the first, and the second too if keep.
-func (v isa) overPixels(one, two, a reg.GPVirtual, keep bool, body func(x Mem, one, two reg.VecVirtual)) {
 	channels, next := Integer("channels"), Integer("next")
 	pixel := GP64()
 	MOVQ(channels, pixel)
@@ -102,7 +90,7 @@ func (v isa) overPixels(one, two, a reg.GPVirtual, keep bool, body func(x Mem, o
 	Label("channel")
 	first, other := make([]reg.VecVirtual, parts), make([]reg.VecVirtual, parts)
 	for i := range parts {
-		first[i], other[i] = v.Load(Mem{Base: one, Disp: i * v.Bytes()}), v.Load(Mem{Base: two, Disp: i * v.Bytes()})
+		first[i], other[i] = v.Load(Mem{Base: sum, Disp: i * v.Bytes()}), v.Load(Mem{Base: inner, Disp: i * v.Bytes()})
 	}
 	x, rows, count := GP64(), Integer("rows"), GP64()
 	MOVQ(a, x)
@@ -110,7 +98,10 @@ func (v isa) overPixels(one, two, a reg.GPVirtual, keep bool, body func(x Mem, o
 	Load(Param("pixels"), count)
 	Label("pixel")
 	for i := range parts {
-		body(Mem{Base: x, Disp: i * v.Bytes() / 2}, first[i], other[i])
+		p := v.Vec()
+		VCVTPS2PD(Mem{Base: x, Disp: i * v.Bytes() / 2}, p)
+		VADDPD(p, first[i], first[i])
+		VFMADD231PD(p, p, other[i])
 	}
 	ADDQ(pixel, x)
 	DECQ(count)
@@ -119,13 +110,11 @@ func (v isa) overPixels(one, two, a reg.GPVirtual, keep bool, body func(x Mem, o
 	DECQ(rows)
 	JNE(LabelRef("row"))
 	for i := range parts {
-		VMOVUPS(first[i], Mem{Base: one, Disp: i * v.Bytes()})
-		if keep {
-			VMOVUPS(other[i], Mem{Base: two, Disp: i * v.Bytes()})
-		}
+		VMOVUPS(first[i], Mem{Base: sum, Disp: i * v.Bytes()})
+		VMOVUPS(other[i], Mem{Base: inner, Disp: i * v.Bytes()})
 	}
-	ADDQ(Imm(128), one)
-	ADDQ(Imm(128), two)
+	ADDQ(Imm(128), sum)
+	ADDQ(Imm(128), inner)
 	ADDQ(Imm(64), a)
 	DECQ(channels)
 	JNE(LabelRef("channel"))
@@ -257,19 +246,6 @@ func swish(v isa) {
 		VMULPS(ramp, out, out)
 		VMULPS(part, out, out)
 		VMOVUPS(out, at(y))
-	})
-}
-
-// squares sums the squares of what 16 channels are away from their means.
-func squares(v isa) {
-	v.Text("normSquares", "(inner, mean *float64, x *float32, channels, rows, pixels, next int)", "is a loop of normTable.")
-	inner, mean, a := Integer("inner"), Integer("mean"), Integer("x")
-	v.overPixels(inner, mean, a, false, func(x Mem, sum, mean reg.VecVirtual) {
-		d := v.Vec()
-		VCVTPS2PD(x, d)
-		VSUBPD(mean, d, d)
-		VMULPD(d, d, d)
-		VADDPD(d, sum, sum)
 	})
 }
 
