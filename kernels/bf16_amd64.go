@@ -14,9 +14,9 @@ var tilesBF16 = tiles{
 	wide:   2,
 	gather: []func(dst, src *float32, rows, ld, ahead int){gatherAVX2x1, gatherAVX2x2},
 	nn:     []func(*nnArgs){nnBF16x1, nnBF16x2, nnBF16x3, nnBF16x4, nnBF16x5, nnBF16x6, nnBF16x7, nnBF16x8, 9: nnBF16x10, 13: nnBF16x14},
-	edge:   []func(*nnArgs){7: nnEdgeBF16x8, 9: nnEdgeBF16x10, 13: nnEdgeBF16x14},
+	edge:   []func(*nnArgs){3: nnEdgeBF16x4, 7: nnEdgeBF16x8, 9: nnEdgeBF16x10, 13: nnEdgeBF16x14},
 	tn:     []func(*tnArgs){tnBF16x1, tnBF16x2, tnBF16x3, tnBF16x4, tnBF16x5, tnBF16x6, tnBF16x7, tnBF16x8, 9: tnBF16x10, 13: tnBF16x14},
-	ts:     []func(*tsArgs){tsBF16x1, tsBF16x2, tsBF16x3, tsBF16x4, tsBF16x5, tsBF16x6, tsBF16x7, tsBF16x8, 9: tsBF16x10, 13: tsBF16x14},
+	ts:     []func(*tsArgs){tsBF16x1, tsBF16x2, tsBF16x3, tsBF16x4, 5: tsBF16x6, 7: tsBF16x8, 9: tsBF16x10, 13: tsBF16x14},
 	nt:     []func(*ntArgs){ntBF16x1, ntBF16x2, ntBF16x3, ntBF16x4, ntBF16x5, ntBF16x6, 7: ntBF16x8, 9: ntBF16x10},
 }
 

@@ -74,6 +74,9 @@ func nnKeepBF16x10(args *nnArgs)
 func nnKeepBF16x14(args *nnArgs)
 
 //go:noescape
+func nnEdgeBF16x4(args *nnArgs)
+
+//go:noescape
 func nnEdgeBF16x8(args *nnArgs)
 
 //go:noescape

@@ -22,9 +22,9 @@ var (
 		wide:   2,
 		gather: []func(dst, src *float32, rows, ld, ahead int){gatherAVX2x1, gatherAVX2x2},
 		nn:     []func(*nnArgs){nnAVX512x1, nnAVX512x2, nnAVX512x3, nnAVX512x4, nnAVX512x5, nnAVX512x6, nnAVX512x7, nnAVX512x8, 9: nnAVX512x10, 13: nnAVX512x14},
-		edge:   []func(*nnArgs){7: nnEdgeAVX512x8, 9: nnEdgeAVX512x10, 13: nnEdgeAVX512x14},
+		edge:   []func(*nnArgs){3: nnEdgeAVX512x4, 7: nnEdgeAVX512x8, 9: nnEdgeAVX512x10, 13: nnEdgeAVX512x14},
 		tn:     []func(*tnArgs){tnAVX512x1, tnAVX512x2, tnAVX512x3, tnAVX512x4, tnAVX512x5, tnAVX512x6, tnAVX512x7, tnAVX512x8, 9: tnAVX512x10, 13: tnAVX512x14},
-		ts:     []func(*tsArgs){tsAVX512x1, tsAVX512x2, tsAVX512x3, tsAVX512x4, tsAVX512x5, tsAVX512x6, tsAVX512x7, tsAVX512x8, 9: tsAVX512x10, 13: tsAVX512x14},
+		ts:     []func(*tsArgs){tsAVX512x1, tsAVX512x2, tsAVX512x3, tsAVX512x4, 5: tsAVX512x6, 7: tsAVX512x8, 9: tsAVX512x10, 13: tsAVX512x14},
 		nt:     []func(*ntArgs){ntAVX512x1, ntAVX512x2, ntAVX512x3, ntAVX512x4, ntAVX512x5, ntAVX512x6, 7: ntAVX512x8, 9: ntAVX512x10},
 	}
 )

@@ -77,13 +77,7 @@ func tsAVX512x3(args *tsArgs)
 func tsAVX512x4(args *tsArgs)
 
 //go:noescape
-func tsAVX512x5(args *tsArgs)
-
-//go:noescape
 func tsAVX512x6(args *tsArgs)
-
-//go:noescape
-func tsAVX512x7(args *tsArgs)
 
 //go:noescape
 func tsAVX512x8(args *tsArgs)
@@ -188,6 +182,9 @@ func ntAVX2x3(args *ntArgs)
 func peakAVX2(n int)
 
 //go:noescape
+func nnEdgeAVX512x4(args *nnArgs)
+
+//go:noescape
 func nnEdgeAVX512x8(args *nnArgs)
 
 //go:noescape
@@ -209,13 +206,7 @@ func tsBF16x3(args *tsArgs)
 func tsBF16x4(args *tsArgs)
 
 //go:noescape
-func tsBF16x5(args *tsArgs)
-
-//go:noescape
 func tsBF16x6(args *tsArgs)
-
-//go:noescape
-func tsBF16x7(args *tsArgs)
 
 //go:noescape
 func tsBF16x8(args *tsArgs)

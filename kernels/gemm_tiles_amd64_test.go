@@ -25,6 +25,9 @@ func TestArgsStayInside(t *testing.T) {
 			if tn.a != &a[rows] || tn.c != &c[rows*Width] {
 				t.Errorf("%v: tn of %d rows does not leave its last tile", l, rows)
 			}
+			if tables[l].ts[i] == nil {
+				continue
+			}
 			ts := tsArgs{a: &a[0], g: &g[0], w: &c[0], lda: 4 * rows * blocks, ldg: 4 * Width, m: m, panel: 4 * len(c), panels: 1, blocks: blocks}
 			tables[l].ts[i](&ts)
 			if ts.a != &a[rows] || ts.w != &c[rows*Width] {

@@ -21,7 +21,7 @@ func main() {
 	for _, rows := range tall {
 		nn(rows, kept)
 	}
-	for _, rows := range tall {
+	for _, rows := range level.EdgeHeights {
 		edge(rows)
 	}
 	for _, rows := range level.Heights {

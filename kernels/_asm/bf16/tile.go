@@ -11,7 +11,7 @@ import (
 	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
-// tall are the tiles of nn that keep pairs, and those that leave out products with the zeros beside an image: wider tiles are for lower ones.
+// tall are the tiles of nn that keep pairs: wider tiles are for lower ones.
 var tall = level.Heights[7:]
 
 // tile is the accumulators of some rows by some panels of 16 columns.

@@ -5,6 +5,7 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 
 	"github.com/fedfast/fedfast/kernels/_asm/file"
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 func main() {
@@ -17,7 +18,7 @@ func main() {
 		for _, rows := range isa.heights {
 			tn(isa, rows)
 		}
-		for _, rows := range isa.heights {
+		for _, rows := range isa.steps {
 			ts(isa, rows)
 		}
 		for _, rows := range isa.ntHeights() {
@@ -25,10 +26,10 @@ func main() {
 		}
 		peak(isa)
 	}
-	for _, rows := range tall {
+	for _, rows := range level.EdgeHeights {
 		edge(avx512, rows)
 	}
-	for _, rows := range bf16.heights {
+	for _, rows := range bf16.steps {
 		ts(bf16, rows)
 	}
 	transpose()

@@ -16,14 +16,15 @@ type isa struct {
 	name    string
 	zmm     bool
 	heights []int // rows of the tiles
+	steps   []int // of those of ts
 	perPa   int   // vectors in a panel of 16 columns
 	pairs   bool  // factors are pairs of bf16
 }
 
 var (
-	avx512 = isa{name: "AVX512", zmm: true, heights: level.Heights, perPa: 1}
-	avx2   = isa{name: "AVX2", heights: []int{1, 2, 3, 4, 5, 6}, perPa: 2}
-	bf16   = isa{name: "BF16", zmm: true, heights: level.Heights, perPa: 1, pairs: true}
+	avx512 = isa{name: "AVX512", zmm: true, heights: level.Heights, steps: level.StepHeights, perPa: 1}
+	avx2   = isa{name: "AVX2", heights: []int{1, 2, 3, 4, 5, 6}, steps: []int{1, 2, 3, 4, 5, 6}, perPa: 2}
+	bf16   = isa{name: "BF16", zmm: true, heights: level.Heights, steps: level.StepHeights, perPa: 1, pairs: true}
 )
 
 // groups returns how many panels a tile of the given height takes at once, widest first. Low tiles are wider, so that they too have
@@ -81,9 +82,6 @@ var zmm = []reg.Register{
 var ymm = []reg.Register{
 	reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7, reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15,
 }
-
-// tall are the tiles of nn that leave out products with the zeros beside an image.
-var tall = level.Heights[7:]
 
 // step multiplies a column of the tile's rows by one row of B: acc[i][j] += a(i) * b(j), where a and b give addresses.
 func (t tile) step(a, b func(i int) Mem) { t.stepOf(0, t.rows, a, b) }

@@ -14,6 +14,13 @@ import (
 // Heights are the rows that the tiles of AVX-512 have: kernels puts other numbers of rows together of them.
 var Heights = []int{1, 2, 3, 4, 5, 6, 7, 8, 10, 14}
 
+// StepHeights are the rows that the tiles with an optimizer's step for AVX-512 have, and EdgeHeights those of the tiles of NN that leave out
+// products with the zeros beside an image.
+var (
+	StepHeights = []int{1, 2, 3, 4, 6, 8, 10, 14}
+	EdgeHeights = []int{4, 8, 10, 14}
+)
+
 // NTHeights are the rows that the tiles of NT for AVX-512 have.
 var NTHeights = []int{1, 2, 3, 4, 5, 6, 8, 10}
 
