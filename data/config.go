@@ -36,7 +36,7 @@ type Config struct {
 	// UnseenClients, drawn by the seed among those with test examples, never train: a
 	// number of clients, or below 1 their share. They are Federation.Unseen, with their
 	// training examples, on which they adapt.
-	UnseenClients float64 `toml:"unseen_clients" in:"[0, inf)" doc:"number of clients, or below 1 their share, that are held out of training and evaluated as new clients, before and after they adapt the model to their training samples as in a first round; 0: none" also:"new_clients holdout_clients"`
+	UnseenClients float64 `toml:"unseen_clients" in:"[0, inf)" doc:"number of clients, or below 1 their share, that are held out of training and evaluated as new clients, before and after they adapt the model to their training samples as in a first round, in curves before, or after with eval.every_target = personalized; 0: none" also:"new_clients holdout_clients"`
 	// MaxSamples caps a client's samples before the cut: the first ones, after the
 	// shuffle if there is one. 0 is no cap.
 	MaxSamples int `toml:"max_samples" in:"[0, inf)" doc:"maximum number of samples per client; 0: no limit"`
