@@ -248,6 +248,7 @@ type place struct {
 	// outBorder is wished around the last layer's output.
 	outBorder Border
 	relu      *reluOnce       // of the first layer, if that is a ReLU whose output others share
+	branch    int             // of a block, which the chain is
 	index     func(i int) int // the number of layer i for drawing keys
 }
 
@@ -261,14 +262,14 @@ func (c chain) states(p place) []State {
 		e := &Env{
 			Arena: p.arena, Samples: p.samples, Offset: p.offset + nd.offset, Buffers: p.buffers + nd.buffer, Index: p.index(nd.index), NeedDX: need, Tangents: p.tangents,
 			in: nd.in, out: nd.Out(), shareGrad: p.groups[i], passes: c.passes(i, p.groups), scratch: p.scratch,
-			turn: &turn, last: i+1 == len(c),
+			turn: &turn, branch: p.branch, last: i+1 == len(c),
 		}
 		if !c.keeps(i, p.groups) {
 			e.shareOut = p.groups[i]
 		}
 		switch {
 		case i == 0 && p.whole, c.gives(i):
-			e.shareGrad = 0
+			e.shareGrad, e.gives = 0, c.gives(i)
 		case i > 0:
 			e.shareGrad = p.groups.shares(i - 1)
 		}

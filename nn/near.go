@@ -16,6 +16,7 @@ type sharedMemory struct {
 type sharedKey struct {
 	level, turn int
 	gradient    bool
+	branch      int // 1 and up: a gradient of all samples of a chunk, in that branch of a block
 	flow        Flow
 	border      Border
 	samples     int
@@ -24,10 +25,14 @@ type sharedKey struct {
 // share lays out a in memory that others use too, which it gets when all layers are made.
 func (e *Env) share(a *Act, f Flow, b Border, samples int, gradient bool) *sharedMemory {
 	k := sharedKey{level: e.scratch.level, turn: *e.turn & 1, gradient: gradient}
-	if gradient {
+	switch {
+	case samples == 0:
+		k.turn, k.branch = *e.turn>>2&1, 1+e.branch
+		*e.turn ^= 4
+	case gradient:
 		k.turn = *e.turn >> 1 & 1
 		*e.turn ^= 2
-	} else {
+	default:
 		*e.turn ^= 1
 	}
 	if b != (Border{}) {
@@ -60,7 +65,7 @@ func (s *scratch) allocate(arena *tensor.Arena) {
 // nearGradient makes a what Gradient returns, in memory that other layers use too where it
 // need not last. Backward must write all floats of each pixel.
 func (e *Env) nearGradient(a *Act) {
-	if e.shareGrad == 0 || e.Tangents || e.turn == nil {
+	if e.shareGrad == 0 && !e.gives || e.Tangents || e.turn == nil {
 		*a = e.Gradient()
 		return
 	}

@@ -23,7 +23,7 @@ func (b *boundResidual) NewState(e *Env) State {
 	s := &residualState{b: b, at: e.Offset}
 	branch := func(number, offset, buffers int, c branch) []State {
 		return c.states(place{
-			arena: e.Arena, samples: e.Samples, offset: offset, buffers: buffers, groups: c.groups, needDX: e.NeedDX, tangents: e.Tangents, scratch: e.scratch,
+			arena: e.Arena, samples: e.Samples, branch: number, offset: offset, buffers: buffers, groups: c.groups, needDX: e.NeedDX, tangents: e.Tangents, scratch: e.scratch,
 			// No layer of a model has such a number, and none of another block.
 			index: func(i int) int { return (e.Index+1)<<10 + number<<9 + i },
 		})
@@ -35,7 +35,8 @@ func (b *boundResidual) NewState(e *Env) State {
 		s.y = e.Output()
 	}
 	if e.NeedDX && !s.over {
-		s.dx = e.Gradient()
+		e.gives = e.gives || b.group == 0 && b.step > 0
+		e.nearGradient(&s.dx)
 	}
 	if len(b.shortcut.chain) > 0 {
 		s.split = newAct(e.Arena, b.out, e.Samples, b.shortcut.last().Traits().GradBorder, b.group, e.Tangents)
