@@ -148,7 +148,7 @@ func (c chain) parameters(prefix string) []Param {
 
 // groups says, for each layer of a chain and for what follows it, how many samples
 // they take in a call; 0 means all of a chunk. Neighbours with the same number take
-// a group through all of them before the next one.
+// a group through all of them before the next one, up to a layer that gathers.
 type groups []int
 
 // groups returns those of a model: as few samples as the layers on images want, for
