@@ -364,13 +364,18 @@ func moveChannels(dst, src Act, lo, hi int, f Flow, to, from int, add, whole boo
 	}
 	for i := f.Rows(lo); i < f.Rows(hi); i++ {
 		for y := range f.H {
-			for x := range pixels {
-				d, s := dst.At(i, y, x)[to:][:n], src.At(i, y, x)[from:][:n]
-				if add {
-					kernels.Add(d, d, s)
+			d, s := dst.At(i, y, 0)[to:], src.At(i, y, 0)[from:]
+			for range pixels {
+				if !add {
+					copy(d[:n], s)
+				} else if n < kernels.Width {
+					for c, v := range s[:n] {
+						d[c] += v
+					}
 				} else {
-					copy(d, s)
+					kernels.Add(d[:n], d[:n], s[:n])
 				}
+				d, s = d[min(dst.Pixel, len(d)):], s[min(src.Pixel, len(s)):]
 			}
 		}
 	}

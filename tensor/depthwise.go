@@ -53,9 +53,11 @@ func (v *Depthwise) Forward(y []float32, yRow int, x []float32, xRow int, w, bia
 	if bias == nil {
 		bias = v.zero
 	}
-	c := kernels.Channels{Pixels: v.OW, C: v.C, XRow: v.Stride * xRow, XStep: v.Stride * v.C, W: w, Bias: bias, YRow: yRow, YStep: v.C}
-	if v.Stride == 1 && v.Dilation == 1 {
-		c.Run = v.K
+	// Without a stride, pixels that read the same columns go through together.
+	c, phases := kernels.Channels{C: v.C, XRow: v.Stride * xRow, XStep: v.Stride * v.C, W: w, Bias: bias, YRow: yRow, YStep: v.C}, 1
+	if v.Stride == 1 {
+		c.Run, phases = v.K, v.Dilation
+		c.XStep, c.YStep = v.Dilation*v.C, v.Dilation*v.C
 	}
 	for r := 0; r < v.OH; r += c.Rows {
 		first := v.outputTaps(r, xRow)
@@ -63,11 +65,14 @@ func (v *Depthwise) Forward(y []float32, yRow int, x []float32, xRow int, w, bia
 		if top := r*v.Stride - v.Top; top >= 0 { // rows that meet all of the kernel have the same taps
 			c.Rows = max(1, min(v.OH-r, (v.H-(v.K-1)*v.Dilation-1-top)/v.Stride+1))
 		}
-		c.Taps, c.Y = v.taps, y[r*yRow:]
-		if first >= 0 {
-			c.X = x[first*xRow:]
+		c.Taps = v.taps
+		for phase := range min(phases, v.OW) {
+			c.Pixels, c.Y = (v.OW-phase+phases-1)/phases, y[r*yRow+phase*v.C:]
+			if first >= 0 {
+				c.X = x[first*xRow+phase*v.C:]
+			}
+			kernels.ForwardChannels(&c)
 		}
-		kernels.ForwardChannels(&c)
 	}
 }
 
@@ -147,9 +152,10 @@ func (v *Depthwise) BackwardInputAcross(dx []float32, dxRow, dxImage int, dy []f
 // BackwardInput computes the gradient dx of the input from dy, that of the output,
 // which starts at its left border.
 func (v *Depthwise) BackwardInput(dx []float32, dxRow int, dy []float32, dyRow int, w []float32) {
-	c := kernels.Channels{C: v.C, XRow: dyRow, XStep: v.C, W: w, Bias: v.zero, YRow: v.Stride * dxRow, YStep: v.Stride * v.C}
-	if v.Stride == 1 && v.Dilation == 1 {
-		c.Run = v.K
+	c, phases := kernels.Channels{C: v.C, XRow: dyRow, XStep: v.C, W: w, Bias: v.zero, YRow: v.Stride * dxRow, YStep: v.Stride * v.C}, v.Stride
+	if v.Stride == 1 {
+		c.Run, phases = v.K, v.Dilation
+		c.XStep, c.YStep = v.Dilation*v.C, v.Dilation*v.C
 	}
 	whole := (v.K-1)*v.Dilation - v.Top // from this row on rows meet all of the kernel
 	for start := range min(v.Stride, v.H) {
@@ -158,9 +164,9 @@ func (v *Depthwise) BackwardInput(dx []float32, dxRow int, dy []float32, dyRow i
 			if r >= whole { // such rows, Stride apart, have the same taps
 				c.Rows = max(1, min((v.H-r-1)/v.Stride+1, ((v.OH-1)*v.Stride-v.Top-r)/v.Stride+1))
 			}
-			for phase := range min(v.Stride, v.W) {
+			for phase := range min(phases, v.W) {
 				first := v.inputTaps(r, phase, dyRow)
-				c.Pixels, c.Taps, c.Y = (v.W-phase+v.Stride-1)/v.Stride, v.taps, dx[r*dxRow+phase*v.C:]
+				c.Pixels, c.Taps, c.Y = (v.W-phase+phases-1)/phases, v.taps, dx[r*dxRow+phase*v.C:]
 				if first >= 0 {
 					c.X = dy[first*dyRow:]
 				}
