@@ -18,10 +18,7 @@ loop1:
 	VMOVUPS (CX)(SI*1), Y0
 	VMULPS  (DX)(SI*1), Y0, Y0
 	VMOVUPS Y0, (AX)(SI*1)
-	VMOVUPS 32(CX)(SI*1), Y0
-	VMULPS  32(DX)(SI*1), Y0, Y0
-	VMOVUPS Y0, 32(AX)(SI*1)
-	ADDQ    $0x40, SI
+	ADDQ    $0x20, SI
 	CMPQ    SI, BX
 	JNE     loop1
 	VZEROUPPER
@@ -45,15 +42,7 @@ loop2:
 	VADDPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (AX)(BX*1)
-	VMOVUPS      32(CX)(BX*1), Y0
-	VMULPS       Y0, Y0, Y1
-	VBROADCASTSS layers3d922279<>+0(SB), Y2
-	VMULPS       Y2, Y1, Y1
-	VBROADCASTSS layers3fcc422a<>+0(SB), Y2
-	VADDPS       Y2, Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VMOVUPS      Y0, 32(AX)(BX*1)
-	ADDQ         $0x40, BX
+	ADDQ         $0x20, BX
 	CMPQ         BX, DX
 	JNE          loop2
 	VZEROUPPER
@@ -112,13 +101,7 @@ loop3:
 	VSUBPS  Y1, Y0, Y1
 	VMOVUPS Y0, (AX)(SI*1)
 	VMOVUPS Y1, (CX)(SI*1)
-	VMOVUPS 32(DX)(SI*1), Y0
-	VMOVUPS 32(CX)(SI*1), Y0
-	VMULPS  Y0, Y0, Y1
-	VSUBPS  Y1, Y0, Y1
-	VMOVUPS Y0, 32(AX)(SI*1)
-	VMOVUPS Y1, 32(CX)(SI*1)
-	ADDQ    $0x40, SI
+	ADDQ    $0x20, SI
 	CMPQ    SI, BX
 	JNE     loop3
 	VZEROUPPER
@@ -142,14 +125,7 @@ loop4:
 	VSUBPS       Y2, Y1, Y1
 	VMOVUPS      Y0, (AX)(SI*1)
 	VMOVUPS      Y1, (CX)(SI*1)
-	VMOVUPS      32(DX)(SI*1), Y0
-	VMOVUPS      32(CX)(SI*1), Y0
-	VBROADCASTSS layers3f800000<>+0(SB), Y1
-	VMULPS       Y0, Y0, Y2
-	VSUBPS       Y2, Y1, Y1
-	VMOVUPS      Y0, 32(AX)(SI*1)
-	VMOVUPS      Y1, 32(CX)(SI*1)
-	ADDQ         $0x40, SI
+	ADDQ         $0x20, SI
 	CMPQ         SI, BX
 	JNE          loop4
 	VZEROUPPER
@@ -193,16 +169,7 @@ loop5:
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      Y0, (AX)(SI*1)
 	VMOVUPS      Y1, (CX)(SI*1)
-	VMOVUPS      32(DX)(SI*1), Y0
-	VMOVUPS      32(CX)(SI*1), Y1
-	VMULPS       Y1, Y0, Y0
-	VBROADCASTSS layers3f800000<>+0(SB), Y2
-	VSUBPS       Y1, Y2, Y2
-	VMULPS       Y2, Y0, Y2
-	VADDPS       Y2, Y1, Y1
-	VMOVUPS      Y0, 32(AX)(SI*1)
-	VMOVUPS      Y1, 32(CX)(SI*1)
-	ADDQ         $0x40, SI
+	ADDQ         $0x20, SI
 	CMPQ         SI, BX
 	JNE          loop5
 	VZEROUPPER
@@ -234,22 +201,7 @@ loop6:
 	VADDPS       Y0, Y1, Y0
 	VMOVUPS      Y2, (AX)(SI*1)
 	VMOVUPS      Y0, (CX)(SI*1)
-	VMOVUPS      32(DX)(SI*1), Y0
-	VMOVUPS      32(CX)(SI*1), Y1
-	VMULPS       Y1, Y0, Y2
-	VMULPS       Y0, Y0, Y0
-	VBROADCASTSS layers3e5b33b6<>+0(SB), Y3
-	VMULPS       Y3, Y0, Y0
-	VBROADCASTSS layers3fcc422a<>+0(SB), Y3
-	VADDPS       Y3, Y0, Y0
-	VBROADCASTSS layers3f800000<>+0(SB), Y3
-	VSUBPS       Y1, Y3, Y3
-	VMULPS       Y3, Y2, Y3
-	VMULPS       Y0, Y3, Y0
-	VADDPS       Y0, Y1, Y0
-	VMOVUPS      Y2, 32(AX)(SI*1)
-	VMOVUPS      Y0, 32(CX)(SI*1)
-	ADDQ         $0x40, SI
+	ADDQ         $0x20, SI
 	CMPQ         SI, BX
 	JNE          loop6
 	VZEROUPPER
@@ -311,34 +263,7 @@ loop7:
 	VADDPS       Y0, Y2, Y0
 	VMOVUPS      Y1, (AX)(SI*1)
 	VMOVUPS      Y0, (CX)(SI*1)
-	VMOVUPS      32(DX)(SI*1), Y0
-	VMOVUPS      32(CX)(SI*1), Y1
-	VBROADCASTSS layers40400000<>+0(SB), Y1
-	VADDPS       Y1, Y0, Y1
-	VXORPS       Y2, Y2, Y2
-	VMAXPS       Y1, Y2, Y1
-	VBROADCASTSS layers40c00000<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VMULPS       Y1, Y0, Y1
-	VBROADCASTSS layers3e2aaaab<>+0(SB), Y2
-	VMULPS       Y2, Y1, Y1
-	VBROADCASTSS layers3eaaaaab<>+0(SB), Y2
-	VMULPS       Y2, Y0, Y2
-	VBROADCASTSS layers3f000000<>+0(SB), Y3
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS layersc0400000<>+0(SB), Y3
-	VBROADCASTSS layers40400000<>+0(SB), Y4
-	VCMPPS       $0x1e, Y0, Y4, Y5
-	VANDPS       Y2, Y5, Y5
-	VCMPPS       $0x1e, Y3, Y0, Y2
-	VANDPS       Y5, Y2, Y2
-	VBROADCASTSS layers3f800000<>+0(SB), Y3
-	VCMPPS       $0x1d, Y4, Y0, Y0
-	VANDPS       Y3, Y0, Y0
-	VADDPS       Y0, Y2, Y0
-	VMOVUPS      Y1, 32(AX)(SI*1)
-	VMOVUPS      Y0, 32(CX)(SI*1)
-	ADDQ         $0x40, SI
+	ADDQ         $0x20, SI
 	CMPQ         SI, BX
 	JNE          loop7
 	VZEROUPPER
@@ -482,26 +407,7 @@ loop8:
 	VANDPS       Y3, Y0, Y0
 	VMOVUPS      Y1, (AX)(SI*1)
 	VMOVUPS      Y0, (CX)(SI*1)
-	VMOVUPS      32(DX)(SI*1), Y0
-	VMOVUPS      32(CX)(SI*1), Y1
-	VBROADCASTSS layers40400000<>+0(SB), Y1
-	VADDPS       Y1, Y0, Y1
-	VXORPS       Y2, Y2, Y2
-	VMAXPS       Y1, Y2, Y1
-	VBROADCASTSS layers40c00000<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VBROADCASTSS layers3e2aaaab<>+0(SB), Y2
-	VMULPS       Y2, Y1, Y1
-	VBROADCASTSS layersc0400000<>+0(SB), Y2
-	VBROADCASTSS layers40400000<>+0(SB), Y3
-	VBROADCASTSS layers3e2aaaab<>+0(SB), Y4
-	VCMPPS       $0x1e, Y0, Y3, Y3
-	VANDPS       Y4, Y3, Y3
-	VCMPPS       $0x1e, Y2, Y0, Y0
-	VANDPS       Y3, Y0, Y0
-	VMOVUPS      Y1, 32(AX)(SI*1)
-	VMOVUPS      Y0, 32(CX)(SI*1)
-	ADDQ         $0x40, SI
+	ADDQ         $0x20, SI
 	CMPQ         SI, BX
 	JNE          loop8
 	VZEROUPPER
@@ -594,13 +500,7 @@ loop13:
 	VMULPS  (DX)(R11*1), Y2, Y2
 	VADDPS  (BX)(R11*1), Y2, Y2
 	VMOVUPS Y2, (AX)(R11*1)
-	VMOVUPS 32(CX)(R11*1), Y2
-	VSUBPS  Y0, Y2, Y2
-	VMULPS  Y1, Y2, Y2
-	VMULPS  32(DX)(R11*1), Y2, Y2
-	VADDPS  32(BX)(R11*1), Y2, Y2
-	VMOVUPS Y2, 32(AX)(R11*1)
-	ADDQ    $0x40, R11
+	ADDQ    $0x20, R11
 	CMPQ    R11, R10
 	JNE     loop13
 	ADDQ    ldx+64(FP), CX
@@ -713,17 +613,7 @@ loop18:
 	VSUBPS  Y3, Y4, Y3
 	VMULPS  Y1, Y3, Y3
 	VMOVUPS Y3, (AX)(DI*1)
-	VMOVUPS 32(CX)(DI*1), Y3
-	VSUBPS  Y0, Y3, Y3
-	VMULPS  Y1, Y3, Y3
-	VMOVUPS 32(DX)(DI*1), Y4
-	VMULPS  32(R8)(DI*1), Y4, Y4
-	VSUBPS  Y6, Y4, Y4
-	VMULPS  Y2, Y3, Y3
-	VSUBPS  Y3, Y4, Y3
-	VMULPS  Y1, Y3, Y3
-	VMOVUPS Y3, 32(AX)(DI*1)
-	ADDQ    $0x40, DI
+	ADDQ    $0x20, DI
 	CMPQ    DI, SI
 	JNE     loop18
 
@@ -752,11 +642,7 @@ loop19:
 	VSUBPS  Y0, Y1, Y1
 	VMULPS  (CX)(BX*1), Y1, Y1
 	VMOVUPS Y1, (AX)(BX*1)
-	VMOVUPS 32(AX)(BX*1), Y1
-	VSUBPS  Y0, Y1, Y1
-	VMULPS  32(CX)(BX*1), Y1, Y1
-	VMOVUPS Y1, 32(AX)(BX*1)
-	ADDQ    $0x40, BX
+	ADDQ    $0x20, BX
 	CMPQ    BX, DX
 	JNE     loop19
 	VZEROUPPER

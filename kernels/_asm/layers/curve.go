@@ -21,7 +21,7 @@ const (
 func curves(v isa) {
 	v.Text("multiply", "(dst, a, b *float32, n int)", "stores a*b in dst, of n blocks of 16 floats.")
 	dst, a, b := Integer("dst"), Integer("a"), Integer("b")
-	v.each(Integer("n"), func(_ int, at func(p reg.GPVirtual) Mem) {
+	v.registers(Integer("n"), func(at func(p reg.GPVirtual) Mem) {
 		VMOVUPS(v.product(v.Load(at(a)), at(b)), at(dst))
 	})
 	v.End()
@@ -64,7 +64,7 @@ func curves(v isa) {
 func (v isa) unary(name, doc string, f func(x reg.VecVirtual) reg.VecVirtual) {
 	v.Text(name, "(dst, src *float32, n int)", doc)
 	dst, src := Integer("dst"), Integer("src")
-	v.each(Integer("n"), func(_ int, at func(p reg.GPVirtual) Mem) { VMOVUPS(f(v.Load(at(src))), at(dst)) })
+	v.registers(Integer("n"), func(at func(p reg.GPVirtual) Mem) { VMOVUPS(f(v.Load(at(src))), at(dst)) })
 	v.End()
 }
 
@@ -72,7 +72,7 @@ func (v isa) unary(name, doc string, f func(x reg.VecVirtual) reg.VecVirtual) {
 func (v isa) curve(name string, f func(x, s reg.VecVirtual) (y, slope reg.VecVirtual)) {
 	v.Text(name, "(y, slope, x *float32, n int)", "is a function of curveTable.")
 	to, slopes, from := Integer("y"), Integer("slope"), Integer("x")
-	v.each(Integer("n"), func(_ int, at func(p reg.GPVirtual) Mem) {
+	v.registers(Integer("n"), func(at func(p reg.GPVirtual) Mem) {
 		y, slope := f(v.Load(at(from)), v.Load(at(slopes)))
 		VMOVUPS(y, at(to))
 		VMOVUPS(slope, at(slopes))

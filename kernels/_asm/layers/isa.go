@@ -48,15 +48,29 @@ var doubles = map[float64]Mem{}
 
 // each goes over n blocks of 16 floats, n > 0. at gives the place of the present register in what starts at p.
 func (v isa) each(n reg.GPVirtual, body func(part int, at func(p reg.GPVirtual) Mem)) {
+	v.over(n, 64, func(i reg.GPVirtual) {
+		for k, offset := range v.Parts() {
+			body(k, func(p reg.GPVirtual) Mem { return Mem{Base: p, Index: i, Scale: 1, Disp: offset} })
+		}
+	})
+}
+
+// registers goes over them register by register.
+func (v isa) registers(n reg.GPVirtual, body func(at func(p reg.GPVirtual) Mem)) {
+	v.over(n, v.Bytes(), func(i reg.GPVirtual) {
+		body(func(p reg.GPVirtual) Mem { return Mem{Base: p, Index: i, Scale: 1} })
+	})
+}
+
+// over goes over them in steps of some bytes.
+func (v isa) over(n reg.GPVirtual, step int, body func(i reg.GPVirtual)) {
 	end, i, loop := GP64(), GP64(), NewLabel("loop")
 	MOVQ(n, end)
 	SHLQ(Imm(6), end)
 	XORQ(i, i)
 	Label(loop)
-	for k, offset := range v.Parts() {
-		body(k, func(p reg.GPVirtual) Mem { return Mem{Base: p, Index: i, Scale: 1, Disp: offset} })
-	}
-	ADDQ(Imm(64), i)
+	body(i)
+	ADDQ(Imm(uint64(step)), i)
 	CMPQ(i, end)
 	JNE(LabelRef(loop))
 }

@@ -72,7 +72,7 @@ func (v isa) normRows() {
 		VCVTSD2SS(one, one, one)
 		VMOVSS(one, Mem{Base: scales, Index: row, Scale: 4})
 		scale := v.Spread(one)
-		v.each(n, func(_ int, at func(p reg.GPVirtual) Mem) {
+		v.registers(n, func(at func(p reg.GPVirtual) Mem) {
 			z := v.product(v.difference(v.Load(at(x)), mean), scale)
 			VMOVUPS(v.sum(v.product(z, at(weight)), at(bias)), at(y))
 		})
@@ -111,7 +111,7 @@ func (v isa) gradientRows() {
 		m = v.mean(products, address("size"))
 		VCVTSD2SS(m, m, m)
 		second := v.Spread(m)
-		v.each(n, func(_ int, at func(p reg.GPVirtual) Mem) {
+		v.registers(n, func(at func(p reg.GPVirtual) Mem) {
 			z := v.product(v.difference(v.Load(at(x)), mean), scale)
 			u := v.difference(v.product(v.Load(at(dy)), at(weight)), first)
 			VMOVUPS(v.product(v.difference(u, v.product(z, second)), scale), at(dx))
@@ -128,7 +128,7 @@ func rows(v isa) {
 	v.Text("softmaxGradient", "(dst, p *float32, mean float32, n int)", "stores p*(dst-mean) in dst.")
 	dst, shares := Integer("dst"), Integer("p")
 	mean := v.Param(Param("mean"))
-	v.each(Integer("n"), func(_ int, at func(p reg.GPVirtual) Mem) {
+	v.registers(Integer("n"), func(at func(p reg.GPVirtual) Mem) {
 		VMOVUPS(v.product(v.difference(v.Load(at(dst)), mean), at(shares)), at(dst))
 	})
 	v.End()
