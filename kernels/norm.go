@@ -28,6 +28,7 @@ type normTable struct {
 	swish    func(y, x, value, shift *float32, channels, pixels int)
 	backward func(dx, dy, x, grad, value, shift *float32, channels, pixels int)
 	// reluSums and swishSums do what sums does, and before it slopes of dy at value*x + shift.
+	groups              groupTable // nil functions without
 	reluSums, swishSums func(sum, inner *float64, dy, x, value, shift *float32, channels, rows, pixels, dyNext, xNext int)
 }
 

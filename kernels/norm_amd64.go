@@ -13,5 +13,6 @@ func normAt(l Level) normTable {
 		normTable{
 			sums: normSumsAVX512, moments: normMomentsAVX512, forward: normForwardAVX512, swish: normSwishAVX512, backward: normBackwardAVX512,
 			reluSums: normReLUSumsAVX512, swishSums: normSwishSumsAVX512,
+			groups: groupTable{factors: normFactorsAVX512, gradients: normGradientsAVX512},
 		})
 }

@@ -888,3 +888,160 @@ channel:
 	JNE     pixel
 	VZEROUPPER
 	RET
+
+// func normFactorsAVX512(sum *float64, inner *float64, mean *float64, scale *float64, weight *float32, bias *float32, value *float32, shift *float32, groups int, count float64, epsilon float64)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·normFactorsAVX512(SB), NOSPLIT, $0-88
+	MOVQ       sum+0(FP), AX
+	MOVQ       inner+8(FP), CX
+	MOVQ       mean+16(FP), DX
+	MOVQ       scale+24(FP), BX
+	MOVQ       weight+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       value+48(FP), R8
+	MOVQ       shift+56(FP), R9
+	MOVQ       groups+64(FP), R10
+	MOVSD      count+72(FP), X0
+	MOVSD      epsilon+80(FP), X1
+	MOVQ       $0x00000001, R11
+	VXORPS     X3, X3, X3
+	VCVTSI2SDQ R11, X3, X2
+
+group:
+	VXORPS       X4, X4, X4
+	VADDSD       (AX), X4, X4
+	VADDSD       8(AX), X4, X4
+	VADDSD       16(AX), X4, X4
+	VADDSD       24(AX), X4, X4
+	VADDSD       32(AX), X4, X4
+	VADDSD       40(AX), X4, X4
+	VADDSD       48(AX), X4, X4
+	VADDSD       56(AX), X4, X4
+	VXORPS       X5, X5, X5
+	VADDSD       (CX), X5, X5
+	VADDSD       8(CX), X5, X5
+	VADDSD       16(CX), X5, X5
+	VADDSD       24(CX), X5, X5
+	VADDSD       32(CX), X5, X5
+	VADDSD       40(CX), X5, X5
+	VADDSD       48(CX), X5, X5
+	VADDSD       56(CX), X5, X5
+	VDIVSD       X0, X4, X4
+	VDIVSD       X0, X5, X5
+	VMULSD       X4, X4, X6
+	VSUBSD       X6, X5, X5
+	VMAXSD       X5, X3, X5
+	VADDSD       X1, X5, X5
+	VSQRTSD      X5, X5, X5
+	VDIVSD       X5, X2, X5
+	VMOVSD       X4, (DX)
+	VMOVSD       X5, (BX)
+	VBROADCASTSD X4, Z4
+	VBROADCASTSD X5, Z5
+	VCVTPS2PD    (SI), Z6
+	VMULPD       Z5, Z6, Z6
+	VCVTPD2PS    Z6, Y5
+	VMOVUPS      Y5, (R8)
+	VMULPD       Z4, Z6, Z6
+	VCVTPS2PD    (DI), Z4
+	VSUBPD       Z6, Z4, Z4
+	VCVTPD2PS    Z4, Y4
+	VMOVUPS      Y4, (R9)
+	ADDQ         $0x08, DX
+	ADDQ         $0x08, BX
+	ADDQ         $0x20, SI
+	ADDQ         $0x20, DI
+	ADDQ         $0x20, R8
+	ADDQ         $0x20, R9
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	DECQ         R10
+	JNE          group
+	VZEROUPPER
+	RET
+
+// func normGradientsAVX512(sum *float64, inner *float64, mean *float64, scale *float64, weight *float32, weightGrad *float32, biasGrad *float32, grad *float32, value *float32, shift *float32, groups int, count float64)
+// Requires: AVX, AVX2, AVX512F, SSE2
+TEXT ·normGradientsAVX512(SB), NOSPLIT, $0-96
+	MOVQ  sum+0(FP), AX
+	MOVQ  inner+8(FP), CX
+	MOVQ  mean+16(FP), DX
+	MOVQ  scale+24(FP), BX
+	MOVQ  weight+32(FP), SI
+	MOVQ  weightGrad+40(FP), DI
+	MOVQ  biasGrad+48(FP), R8
+	MOVQ  grad+56(FP), R9
+	MOVQ  value+64(FP), R10
+	MOVQ  shift+72(FP), R11
+	MOVQ  groups+80(FP), R12
+	MOVSD count+88(FP), X0
+
+group:
+	VBROADCASTSD (DX), Z1
+	VBROADCASTSD (BX), Z2
+	VMOVUPS      (AX), Z3
+	VMOVUPS      (CX), Z4
+	VMULPD       Z3, Z1, Z5
+	VSUBPD       Z5, Z4, Z4
+	VMULPD       Z2, Z4, Z4
+	VCVTPD2PS    Z3, Y5
+	VADDPS       (R8), Y5, Y5
+	VMOVUPS      Y5, (R8)
+	VCVTPD2PS    Z4, Y5
+	VADDPS       (DI), Y5, Y5
+	VMOVUPS      Y5, (DI)
+	VCVTPS2PD    (SI), Z5
+	VMULPD       Z5, Z3, Z3
+	VMOVUPS      Z3, (AX)
+	VMULPD       Z5, Z4, Z4
+	VMOVUPS      Z4, (CX)
+	VMULPD       Z2, Z5, Z5
+	VCVTPD2PS    Z5, Y3
+	VMOVUPS      Y3, (R9)
+	VXORPS       X3, X3, X3
+	VADDSD       (AX), X3, X3
+	VADDSD       8(AX), X3, X3
+	VADDSD       16(AX), X3, X3
+	VADDSD       24(AX), X3, X3
+	VADDSD       32(AX), X3, X3
+	VADDSD       40(AX), X3, X3
+	VADDSD       48(AX), X3, X3
+	VADDSD       56(AX), X3, X3
+	VXORPS       X4, X4, X4
+	VADDSD       (CX), X4, X4
+	VADDSD       8(CX), X4, X4
+	VADDSD       16(CX), X4, X4
+	VADDSD       24(CX), X4, X4
+	VADDSD       32(CX), X4, X4
+	VADDSD       40(CX), X4, X4
+	VADDSD       48(CX), X4, X4
+	VADDSD       56(CX), X4, X4
+	VXORPS       X5, X5, X5
+	VSUBSD       X2, X5, X5
+	VMULSD       X2, X5, X2
+	VMULSD       X4, X2, X2
+	VDIVSD       X0, X2, X2
+	VMULSD       X3, X5, X5
+	VDIVSD       X0, X5, X5
+	VMULSD       X1, X2, X4
+	VSUBSD       X4, X5, X5
+	VCVTSD2SS    X2, X2, X2
+	VBROADCASTSS X2, Y1
+	VMOVUPS      Y1, (R10)
+	VCVTSD2SS    X5, X5, X5
+	VBROADCASTSS X5, Y1
+	VMOVUPS      Y1, (R11)
+	ADDQ         $0x08, DX
+	ADDQ         $0x08, BX
+	ADDQ         $0x20, SI
+	ADDQ         $0x20, DI
+	ADDQ         $0x20, R8
+	ADDQ         $0x20, R9
+	ADDQ         $0x20, R10
+	ADDQ         $0x20, R11
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	DECQ         R12
+	JNE          group
+	VZEROUPPER
+	RET

@@ -73,3 +73,13 @@ func normSwishAVX512(y *float32, x *float32, value *float32, shift *float32, cha
 //
 //go:noescape
 func normBackwardAVX512(dx *float32, dy *float32, x *float32, grad *float32, value *float32, shift *float32, channels int, pixels int)
+
+// normFactorsAVX512 is a loop of groupTable.
+//
+//go:noescape
+func normFactorsAVX512(sum *float64, inner *float64, mean *float64, scale *float64, weight *float32, bias *float32, value *float32, shift *float32, groups int, count float64, epsilon float64)
+
+// normGradientsAVX512 is a loop of groupTable.
+//
+//go:noescape
+func normGradientsAVX512(sum *float64, inner *float64, mean *float64, scale *float64, weight *float32, weightGrad *float32, biasGrad *float32, grad *float32, value *float32, shift *float32, groups int, count float64)

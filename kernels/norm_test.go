@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/fedfast/fedfast/internal/kernelstest"
@@ -153,4 +154,51 @@ func TestImageNormPassesNaNOn(t *testing.T) {
 			t.Errorf("of NaN and -0 the ReLU makes %v and %v", n.Y[0], n.Y[1])
 		}
 	})
+}
+
+// TestNormGroups compares the factors of groups of channels with those in plain Go, bit for bit.
+func TestNormGroups(t *testing.T) {
+	for _, groups := range []int{1, 3} {
+		run := func(size int) (floats []float32, doubles []float64) {
+			r, c := newRand(5), groups*size
+			f := func() []float32 {
+				x := make([]float32, c+1)
+				for i := range x {
+					x[i] = r.Float32() - 0.5
+				}
+				return x
+			}
+			n := kernels.NormGroups{
+				Groups: groups, Size: size, Count: 24, Epsilon: 1e-5, Sum: make([]float64, c+1), Inner: make([]float64, c+1), Mean: make([]float64, groups+1), Scale: make([]float64, groups+1),
+				Weight: f(), Bias: f(), Value: f(), Shift: f(), Grad: f(), WeightGrad: f(), BiasGrad: f(),
+			}
+			sums := func() {
+				for i := range n.Sum {
+					n.Sum[i], n.Inner[i] = r.Float64()-0.5, r.Float64()
+				}
+			}
+			sums()
+			noAllocation(t, func() { kernels.NormFactors(&n) })
+			floats = append(append(floats, n.Value...), n.Shift...)
+			sums()
+			kernels.NormGradients(&n)
+			for _, x := range [][]float32{n.Value, n.Shift, n.Grad, n.WeightGrad, n.BiasGrad} {
+				floats = append(floats, x...)
+			}
+			return floats, append(n.Mean, n.Scale...)
+		}
+		for _, size := range []int{8, 5} {
+			var floats []float32
+			var doubles []float64
+			kernelstest.ForEachLevel(t, func(t *testing.T) {
+				f, d := run(size)
+				if floats == nil {
+					floats, doubles = f, d
+				}
+				if !slices.Equal(f, floats) || !slices.Equal(d, doubles) {
+					t.Fatalf("%d groups of %d: the sums are %v, want %v, or their factors differ", groups, size, d, doubles)
+				}
+			})
+		}
+	}
 }

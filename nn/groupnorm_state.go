@@ -1,10 +1,6 @@
 package nn
 
-import (
-	"math"
-
-	"github.com/fedfast/fedfast/kernels"
-)
+import "github.com/fedfast/fedfast/kernels"
 
 // groupNormState is a group normalisation in one workspace. Sums over an image are
 // taken in float64, pixel after pixel for each channel and then over the channels
@@ -20,6 +16,7 @@ type groupNormState struct {
 	// activation needs again: factors holds both of each sample.
 	norm, forward kernels.ImageNorm
 	factors       []float32
+	groups        kernels.NormGroups
 
 	tangents *groupNormTangents // nil without
 	// Without parameters, what stands for them and takes their gradients.
@@ -39,6 +36,9 @@ func (b *boundGroupNorm) NewState(e *Env) State {
 	}
 	s.held = e.nearOutput(&s.y)
 	s.forward = s.norm
+	s.groups = kernels.NormGroups{
+		Groups: b.l.Groups, Size: b.in.C / b.l.Groups, Count: b.values(), Epsilon: b.l.Epsilon, Sum: s.norm.Sum, Inner: s.norm.Inner,
+	}
 	if b.relu || b.swish || b.l.remakes {
 		s.factors = e.Arena.Alloc(2 * ld * e.Samples)
 	}
@@ -75,20 +75,14 @@ func (s *groupNormState) Forward(r *Run, x Act, lo, hi int) Act {
 	if !s.b.l.NoAffine {
 		weight, bias = r.W[s.weight:], r.W[s.bias:]
 	}
+	g := &s.groups
+	g.Weight, g.Bias = weight, bias
 	for i := lo; i < hi; i++ {
-		s.moments(i)
+		s.sums(i, s.x.At(i, 0, 0), s.x.Row)
 		s.place(i)
-		for g := range s.b.l.Groups {
-			mean, scale := s.mean[i*s.b.l.Groups+g], s.scale[i*s.b.l.Groups+g]
-			lo, hi := s.b.channels(g)
-			w := weight[lo:hi]
-			b, value, shift := bias[lo:][:len(w)], n.Value[lo:][:len(w)], n.Shift[lo:][:len(w)]
-			for c, w := range w {
-				v := float64(scale * float64(w))
-				value[c] = float32(v)
-				shift[c] = float32(float64(b[c]) - float64(mean*v))
-			}
-		}
+		s.group(i)
+		g.Value, g.Shift = n.Value, n.Shift
+		kernels.NormFactors(g)
 		s.normalize(i)
 		if r.V != nil {
 			s.forwardTangents(r, i)
@@ -122,22 +116,11 @@ func (s *groupNormState) place(i int) {
 	}
 }
 
-// moments computes the mean and scale of each group of sample i. The squares are
-// exact in float64, so nothing is lost where the variance is far below the mean.
-func (s *groupNormState) moments(i int) {
-	s.sums(i, s.x.At(i, 0, 0), s.x.Row)
-	n := s.b.values()
-	for g := range s.b.l.Groups {
-		var sum, squares float64
-		for c, hi := s.b.channels(g); c < hi; c++ {
-			sum += s.norm.Sum[c]
-			squares += s.norm.Inner[c]
-		}
-		mean := sum / n
-		variance := max(squares/n-float64(mean*mean), 0)
-		s.mean[i*s.b.l.Groups+g] = mean
-		s.scale[i*s.b.l.Groups+g] = 1 / math.Sqrt(variance+s.b.l.Epsilon)
-	}
+// group has groups look at sample i. The squares are exact in float64, so nothing is lost
+// where the variance is far below the mean.
+func (s *groupNormState) group(i int) {
+	n := s.b.l.Groups
+	s.groups.Mean, s.groups.Scale = s.mean[i*n:][:n], s.scale[i*n:][:n]
 }
 
 // sums computes, for each channel of sample i, the sum of v and that of v*x.
@@ -181,7 +164,7 @@ func (s *groupNormState) Backward(r *Run, dy Act, lo, hi int) Act {
 // parameters adds sample i's part of the gradients of weight and bias, and sets the
 // factors of its gradient of x.
 func (s *groupNormState) parameters(r *Run, i int) {
-	n, w, gw, gb := s.b.values(), s.ones, s.unread, s.unread
+	w, gw, gb := s.ones, s.unread, s.unread
 	if !s.b.l.NoAffine {
 		w, gw, gb = r.W[s.weight:], r.G[s.weight:][:s.b.in.Ld()], r.G[s.bias:][:s.b.in.Ld()]
 	}
@@ -189,25 +172,9 @@ func (s *groupNormState) parameters(r *Run, i int) {
 		clear(gw)
 		clear(gb)
 	}
-	for g := range s.b.l.Groups {
-		mean, scale := s.mean[i*s.b.l.Groups+g], s.scale[i*s.b.l.Groups+g]
-		var sum, product float64 // of u, and of u and z
-		lo, hi := s.b.channels(g)
-		w, gw, gb := w[lo:hi], gw[lo:hi], gb[lo:hi]
-		sums, inners := s.norm.Sum[lo:][:len(w)], s.norm.Inner[lo:][:len(w)]
-		for c, w := range w {
-			dw := float64(scale * (inners[c] - float64(mean*sums[c])))
-			gb[c] += float32(sums[c])
-			gw[c] += float32(dw)
-			sum += float64(float64(w) * sums[c])
-			product += float64(float64(w) * dw)
-		}
-		value := float64(-scale*scale) * product / n
-		each, shift := float32(value), float32(float64(-scale*sum)/n-float64(value*mean))
-		grads, values, shifts := s.norm.Grad[lo:][:len(w)], s.norm.Value[lo:][:len(w)], s.norm.Shift[lo:][:len(w)]
-		for c, w := range w {
-			grads[c] = float32(scale * float64(w))
-			values[c], shifts[c] = each, shift
-		}
-	}
+	s.group(i)
+	g := &s.groups
+	g.Weight, g.WeightGrad, g.BiasGrad = w, gw, gb
+	g.Grad, g.Value, g.Shift = s.norm.Grad, s.norm.Value, s.norm.Shift
+	kernels.NormGradients(g)
 }

@@ -89,11 +89,11 @@ func (b *boundSqueeze) Traits() Traits {
 // their weights do not stay in the first cache, so that these are read less often, and the
 // images are small, so that several stay in the second one.
 func (b *boundSqueeze) wish() int {
-	const nearFloats, nearPixels, several = 4096, 16, 8
+	const nearFloats, nearPixels = 4096, 16
 	if b.in.Ld()*b.l.Units <= nearFloats || b.in.H*b.in.W > nearPixels {
 		return 1
 	}
-	return several
+	return fewImages
 }
 
 // FLOPs counts the two dense layers.

@@ -22,6 +22,10 @@ func main() {
 		forward(v)
 		swish(v)
 		backward(v)
+		if v.Wide {
+			factors(v)
+			gradients(v)
+		}
 	}
 	file.Write("norm")
 }
@@ -305,4 +309,122 @@ func backward(v isa) {
 		VADDPS(g, out, out)
 		VMOVUPS(out, at(dx))
 	})
+}
+
+// Groups of 8 channels: each is a register of float64, and half of one of float32. Plain Go is as fast with half of the registers.
+
+// factors does what NormFactors says.
+func factors(v isa) {
+	v.Text("normFactors", "(sum, inner, mean, scale *float64, weight, bias, value, shift *float32, groups int, count, epsilon float64)", "is a loop of groupTable.")
+	sum, inner, mean, scale := Integer("sum"), Integer("inner"), Integer("mean"), Integer("scale")
+	weight, bias, value, shift := Integer("weight"), Integer("bias"), Integer("value"), Integer("shift")
+	groups, count, epsilon := Integer("groups"), Load(Param("count"), XMM()), Load(Param("epsilon"), XMM())
+	one, zero, number := XMM(), XMM(), GP64()
+	MOVQ(U32(1), number)
+	VXORPS(zero, zero, zero)
+	VCVTSI2SDQ(number, zero, one)
+	Label("group")
+	m, s, square := v.ordered(sum), v.ordered(inner), XMM()
+	VDIVSD(count, m, m)
+	VDIVSD(count, s, s)
+	VMULSD(m, m, square)
+	VSUBSD(square, s, s)
+	VMAXSD(s, zero, s) // the second source where it is NaN
+	VADDSD(epsilon, s, s)
+	VSQRTSD(s, s, s)
+	VDIVSD(s, one, s)
+	VMOVSD(m, Mem{Base: mean})
+	VMOVSD(s, Mem{Base: scale})
+	means, scales := v.Vec(), v.Vec()
+	VBROADCASTSD(m, means)
+	VBROADCASTSD(s, scales)
+	w, b := v.Vec(), v.Vec()
+	VCVTPS2PD(Mem{Base: weight}, w)
+	VMULPD(scales, w, w)
+	VMOVUPS(narrow(w), Mem{Base: value})
+	VMULPD(means, w, w)
+	VCVTPS2PD(Mem{Base: bias}, b)
+	VSUBPD(w, b, b)
+	VMOVUPS(narrow(b), Mem{Base: shift})
+	v.nextGroup(groups, []reg.GPVirtual{sum, inner}, []reg.GPVirtual{mean, scale}, []reg.GPVirtual{weight, bias, value, shift})
+}
+
+// gradients does what NormGradients says.
+func gradients(v isa) {
+	v.Text("normGradients", "(sum, inner, mean, scale *float64, weight, weightGrad, biasGrad, grad, value, shift *float32, groups int, count float64)", "is a loop of groupTable.")
+	sum, inner, mean, scale := Integer("sum"), Integer("inner"), Integer("mean"), Integer("scale")
+	weight, weightGrad, biasGrad := Integer("weight"), Integer("weightGrad"), Integer("biasGrad")
+	grad, value, shift := Integer("grad"), Integer("value"), Integer("shift")
+	groups, count := Integer("groups"), Load(Param("count"), XMM())
+	Label("group")
+	means, scales := v.Vec(), v.Vec()
+	VBROADCASTSD(Mem{Base: mean}, means)
+	VBROADCASTSD(Mem{Base: scale}, scales)
+	s, dw, part := v.Load(Mem{Base: sum}), v.Load(Mem{Base: inner}), v.Vec()
+	VMULPD(s, means, part)
+	VSUBPD(part, dw, dw)
+	VMULPD(scales, dw, dw)
+	for k, d := range []reg.VecVirtual{s, dw} {
+		to, x := Mem{Base: []reg.GPVirtual{biasGrad, weightGrad}[k]}, narrow(d)
+		VADDPS(to, x, x)
+		VMOVUPS(x, to)
+	}
+	w := v.Vec()
+	VCVTPS2PD(Mem{Base: weight}, w)
+	VMULPD(w, s, s)
+	VMOVUPS(s, Mem{Base: sum})
+	VMULPD(w, dw, dw)
+	VMOVUPS(dw, Mem{Base: inner})
+	VMULPD(scales, w, w)
+	VMOVUPS(narrow(w), Mem{Base: grad})
+	u, product, negative, each := v.ordered(sum), v.ordered(inner), XMM(), XMM()
+	VXORPS(negative, negative, negative)
+	VSUBSD(scales.AsX(), negative, negative)
+	VMULSD(scales.AsX(), negative, each)
+	VMULSD(product, each, each)
+	VDIVSD(count, each, each)
+	VMULSD(u, negative, negative)
+	VDIVSD(count, negative, negative)
+	VMULSD(means.AsX(), each, product)
+	VSUBSD(product, negative, negative)
+	v.spread(each, value)
+	v.spread(negative, shift)
+	v.nextGroup(groups, []reg.GPVirtual{sum, inner}, []reg.GPVirtual{mean, scale}, []reg.GPVirtual{weight, weightGrad, biasGrad, grad, value, shift})
+}
+
+// ordered returns the sum of 8 float64, one after the other.
+func (v isa) ordered(p reg.GPVirtual) reg.VecVirtual {
+	x := XMM()
+	VXORPS(x, x, x)
+	for c := range 8 {
+		VADDSD(Mem{Base: p, Disp: 8 * c}, x, x)
+	}
+	return x
+}
+
+// narrow returns 8 float64 as float32.
+func narrow(x reg.VecVirtual) reg.VecVirtual {
+	y := YMM()
+	VCVTPD2PS(x, y)
+	return y
+}
+
+// spread stores a float64 as eight float32.
+func (v isa) spread(x reg.VecVirtual, to reg.GPVirtual) {
+	y := YMM()
+	VCVTSD2SS(x, x, x)
+	VBROADCASTSS(x, y)
+	VMOVUPS(y, Mem{Base: to})
+}
+
+// nextGroup moves pointers of 8 float64, of one and of 8 float32 on, and ends the loop.
+func (v isa) nextGroup(groups reg.GPVirtual, doubles, one, floats []reg.GPVirtual) {
+	for size, pointers := range [][]reg.GPVirtual{one, floats, doubles} {
+		for _, p := range pointers {
+			ADDQ(Imm(uint64([]int{8, 32, 64}[size])), p)
+		}
+	}
+	DECQ(groups)
+	JNE(LabelRef("group"))
+	v.End()
 }
