@@ -86,14 +86,17 @@ func (b *boundSqueeze) Traits() Traits {
 }
 
 // wish returns how many samples should go through the dense layers together: several where
-// their weights do not stay in the first cache, so that these are read less often, and the
-// images are small, so that several stay in the second one.
+// their weights do not stay in the first cache, or not in the second, so that these are read
+// less often, and the images are small, so that several stay in the second one.
 func (b *boundSqueeze) wish() int {
-	const nearFloats, nearPixels = 4096, 16
-	if b.in.Ld()*b.l.Units <= nearFloats || b.in.H*b.in.W > nearPixels {
+	const nearPixels, firstFloats, secondFloats = 16, 4096, 65536
+	switch weights := b.in.Ld() * b.l.Units; {
+	case b.in.H*b.in.W > nearPixels || weights <= firstFloats:
 		return 1
+	case weights <= secondFloats:
+		return fewImages
 	}
-	return fewImages
+	return 2 * fewImages
 }
 
 // FLOPs counts the two dense layers.
