@@ -174,25 +174,32 @@ func (s *squeezeState) multiply(d tensor.Dense, n int, y, x, w, bias []float32, 
 // samples a call has.
 func alone(d tensor.Dense) tensor.DenseBF16 { return tensor.DenseBF16{Dense: d, Alone: true} }
 
-// back is the backward pass of one of the two layers for n samples. Its biases follow its
-// weights, at w in the parameters. dx is nil if it is not wanted.
-func (s *squeezeState) back(r *Run, d tensor.Dense, n, w int, dx, x, dy []float32, add bool) {
-	size, ldx := d.K*d.N, kernels.Pad(d.K)
-	gw, weights := r.G[w:w+size], r.W[w:w+size]
-	d.BackwardBias(r.G[w+size:][:d.N], dy, d.N, n, add)
+// input computes the gradient dx of the input of one of the two layers, with weights at w,
+// for n samples from that of its output; x is its input.
+func (s *squeezeState) input(r *Run, d tensor.Dense, n, w int, dx, x, dy []float32) {
+	ldx, weights := kernels.Pad(d.K), r.W[w:w+d.K*d.N]
 	if !s.b.l.bf16 {
-		d.BackwardWeights(gw, x, ldx, dy, d.N, n, add)
-		if dx != nil {
-			d.BackwardInput(dx, ldx, dy, d.N, n, weights, s.lanes)
-		}
+		d.BackwardInput(dx, ldx, dy, d.N, n, weights, s.lanes)
 		return
 	}
 	half := alone(d)
 	half.Load(x, ldx, dy, d.N, n, s.scratch.floats)
-	half.WeightsPart(d.Whole(), gw, d.K, n, add, s.scratch.floats)
-	if dx != nil {
-		half.BackwardInput(dx, ldx, n, weights, s.lanes, s.scratch.floats)
+	half.BackwardInput(dx, ldx, n, weights, s.lanes, s.scratch.floats)
+}
+
+// parameters computes the gradients of one of the two layers, whose biases follow its weights
+// at w, from all samples of a chunk, so that they are read and written once.
+func (s *squeezeState) parameters(r *Run, d tensor.Dense, w int, x, dy []float32) {
+	size, ldx, add := d.K*d.N, kernels.Pad(d.K), !r.Starts(0)
+	gw := r.G[w : w+size]
+	d.BackwardBias(r.G[w+size:][:d.N], dy, d.N, r.N, add)
+	if !s.b.l.bf16 {
+		d.BackwardWeights(gw, x, ldx, dy, d.N, r.N, add)
+		return
 	}
+	half := alone(d)
+	half.Load(x, ldx, dy, d.N, r.N, s.scratch.floats)
+	half.WeightsPart(d.Whole(), gw, d.K, r.N, add, s.scratch.floats)
 }
 
 func (s *squeezeState) Forward(r *Run, x Act, lo, hi int) Act {
@@ -238,7 +245,7 @@ func (s *squeezeState) remake(_ *Run, lo, hi int) {
 // Backward: the share of a channel has as its gradient the sum over the image of dy*x.
 func (s *squeezeState) Backward(r *Run, dy Act, lo, hi int) Act {
 	b, n := s.b, &s.norm
-	ld, units, add := b.in.Ld(), b.down.N, !r.Starts(lo)
+	ld, units := b.in.Ld(), b.down.N
 	if r.V != nil {
 		for i := lo; i < hi; i++ {
 			s.backwardTangents(r, dy, i)
@@ -253,14 +260,17 @@ func (s *squeezeState) Backward(r *Run, dy Act, lo, hi int) Act {
 		}
 	}
 	hidden, dHidden := s.hidden[lo*units:hi*units], s.dHidden[lo*units:hi*units]
-	s.back(r, b.up, hi-lo, s.w2, dHidden, hidden, s.dGate[lo*ld:], add)
+	s.input(r, b.up, hi-lo, s.w2, dHidden, hidden, s.dGate[lo*ld:])
 	kernels.ReLUBackward(dHidden, dHidden, hidden)
+	if hi == r.N {
+		s.parameters(r, b.up, s.w2, s.hidden, s.dGate)
+		s.parameters(r, b.down, s.w1, s.means, s.dHidden)
+	}
 	if s.dx.Data == nil {
-		s.back(r, b.down, hi-lo, s.w1, nil, s.means[lo*ld:], dHidden, add)
 		return s.dx
 	}
 	dMeans := s.dMeans[lo*ld : hi*ld]
-	s.back(r, b.down, hi-lo, s.w1, dMeans, s.means[lo*ld:], dHidden, add)
+	s.input(r, b.down, hi-lo, s.w1, dMeans, s.means[lo*ld:], dHidden)
 	kernels.Scale(dMeans, 1/float32(b.in.H*b.in.W))
 	for i := lo; i < hi; i++ {
 		n.X, n.XRow, n.Y, n.YRow = dy.At(i, 0, 0), dy.Row, s.dx.At(i, 0, 0), s.dx.Row
