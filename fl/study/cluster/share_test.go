@@ -31,7 +31,6 @@ func TestClusterSharesRounds(t *testing.T) {
 		"finalists":  {"select=finalists", "finalists.snapshots=2"},
 		"asha":       {"tuner.name=asha", "tuner.parallel=3"},
 		"sub models": {"method=heterofl", "target=global", "client.widths=[0.5, 1]"},
-		"statistics": {"method=fedavg", "target=global", "budget.rounds=21", batchNorm, "norm.statistics=batch"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, func() study.Setup { return largeCohorts(t, sets...) })
