@@ -27,8 +27,8 @@ func gathering(s State, r *Run) gatherer {
 	return nil
 }
 
-// ends returns the states that take a group through together with what is before the first
-// of some states, which are [0, lowest), and with what is behind the last, [highest, end).
+// ends returns where the states of a branch begin and end that take a group through together
+// with what is around the branch: its first ones are [0, lowest), the last [highest, end).
 func ends(states []State, r *Run) (lowest, highest int) {
 	lowest = len(states)
 	for i := len(states) - 1; i >= 0; i-- {
