@@ -11,7 +11,7 @@ package kernels
 type Channels struct {
 	Rows, Pixels, C int
 	Taps            []ChannelTap
-	Run             int // if not 0, so many taps each begin a pixel behind the one before: Taps is a multiple of it, and XStep their distance
+	Run             int // number of taps in a run, each a pixel (XStep) behind the one before; divides len(Taps); 0 if taps lie otherwise
 	X               []float32
 	XRow, XStep     int
 	W               []float32
