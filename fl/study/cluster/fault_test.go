@@ -375,7 +375,7 @@ func TestFaultRoundThatKills(t *testing.T) {
 // back is dropped, being equal.
 func TestFaultPartition(t *testing.T) {
 	r := newRun(t, func() study.Setup { return tinyStudy(t) })
-	r.options.Silence = 500 * time.Millisecond
+	r.options.Silence = 1500 * time.Millisecond // a busy machine may keep a worker from its heartbeats for a while
 	cable := &cable{}
 	slow := r.worker(t.Context(), func(o *levers) { o.slow, o.Join = 30*time.Millisecond, cable.join(t, r.join()) })
 	var fast chan error
@@ -383,7 +383,7 @@ func TestFaultPartition(t *testing.T) {
 		if round == 4 {
 			cable.cut(true)
 			fast = r.worker(t.Context(), func(o *levers) { o.slow = 30 * time.Millisecond })
-			time.AfterFunc(1500*time.Millisecond, func() { cable.cut(false) })
+			time.AfterFunc(3*time.Second, func() { cable.cut(false) })
 		}
 		if round == 30 {
 			r.await(3)
