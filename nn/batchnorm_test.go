@@ -57,9 +57,13 @@ var batchCases = []imageCase{
 			Dense{Units: 3},
 		},
 		[]refOp{
-			plainConv(1, 0, 0), batchnorm, {op: "tanh"}, conv(1, 0, 0), relu,
+			plainConv(1, 0, 0), batchnorm,
+			{op: "tanh"},
+			conv(1, 0, 0), relu,
 			{op: "residual", body: []refOp{batchnorm, relu, conv(1, 0, 0), {op: "tanh"}}},
-			batchnorm, {op: "tanh"}, dense,
+			batchnorm,
+			{op: "tanh"},
+			dense,
 		},
 	},
 	{

@@ -31,8 +31,8 @@ func gathering(s State, r *Run) gatherer {
 // with what is around the branch: its first ones are [0, lowest), the last [highest, end).
 func ends(states []State, r *Run) (lowest, highest int) {
 	lowest = len(states)
-	for i := len(states) - 1; i >= 0; i-- {
-		if gathering(states[i], r) != nil {
+	for i, s := range slices.Backward(states) {
+		if gathering(s, r) != nil {
 			lowest, highest = i+1, max(highest, i)
 		}
 	}

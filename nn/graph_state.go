@@ -2,6 +2,7 @@ package nn
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -83,7 +84,7 @@ func (s *graphState) layGradients(e *Env) {
 		}
 		return shape{p.out(), p.last().Traits().GradBorder}
 	}
-	for i := len(s.parts) - 1; i >= 0; i-- {
+	for i := range slices.Backward(s.parts) {
 		for _, from := range s.b.parts[i].from {
 			if from < 0 || !s.parts[from].needs || s.parts[from].grad.Data != nil {
 				continue
@@ -366,13 +367,14 @@ func moveChannels(dst, src Act, lo, hi int, f Flow, to, from int, add, whole boo
 		for y := range f.H {
 			d, s := dst.At(i, y, 0)[to:], src.At(i, y, 0)[from:]
 			for range pixels {
-				if !add {
+				switch {
+				case !add:
 					copy(d[:n], s)
-				} else if n < kernels.Width {
+				case n < kernels.Width:
 					for c, v := range s[:n] {
 						d[c] += v
 					}
-				} else {
+				default:
 					kernels.Add(d[:n], d[:n], s[:n])
 				}
 				d, s = d[min(dst.Pixel, len(d)):], s[min(src.Pixel, len(s)):]
