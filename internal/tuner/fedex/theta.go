@@ -124,10 +124,8 @@ func (s *state) step(round []outcome, lambda, gamma, eta0, cutoff float64, sched
 	if s.Latched {
 		return nil
 	}
-	grad := make([]float64, len(s.Z))
 	mean := 0.0
 	for _, o := range round {
-		grad[o.config] += float64(o.weight*(o.score-lambda)) / o.theta
 		mean += float64(o.weight * o.score)
 	}
 	s.Num = float64(gamma*s.Num) + mean
@@ -135,16 +133,10 @@ func (s *state) step(round []outcome, lambda, gamma, eta0, cutoff float64, sched
 	s.Updates++
 
 	top := 0.0
-	for _, g := range grad {
-		top = max(top, math.Abs(g))
-	}
 	if schedule == Noise {
 		s.weigh(round, mean, eta0)
 	} else {
-		rate := eta0 / s.denominator(schedule, top)
-		for j := range s.Z {
-			s.Z[j] -= float64(rate * grad[j])
-		}
+		top = s.descend(round, lambda, eta0, schedule)
 	}
 	norm := det.LogSumExp(s.Z)
 	if !det.Finite(norm) {
@@ -157,6 +149,22 @@ func (s *state) step(round []outcome, lambda, gamma, eta0, cutoff float64, sched
 		s.Latched = true
 	}
 	return nil
+}
+
+// descend moves z against the round's gradient, and returns the largest |grad|.
+func (s *state) descend(round []outcome, lambda, eta0 float64, schedule string) (top float64) {
+	grad := make([]float64, len(s.Z))
+	for _, o := range round {
+		grad[o.config] += float64(o.weight*(o.score-lambda)) / o.theta
+	}
+	for _, g := range grad {
+		top = max(top, math.Abs(g))
+	}
+	rate := eta0 / s.denominator(schedule, top)
+	for j := range s.Z {
+		s.Z[j] -= float64(rate * grad[j])
+	}
+	return top
 }
 
 // weigh sets z_j = -eta0 t_j with the self-normalized sum of all scores that configuration j had (ours),

@@ -135,18 +135,23 @@ func (v isa) pixels(n int, to, from, w, bias, xStep, wide reg.GPVirtual) {
 	ADDQ(Imm(16), taps)
 	weight := v.Load(Mem{Base: w, Index: weights, Scale: 1})
 	for i := range sums {
-		source := Mem{Base: at}
-		switch i {
-		case 1, 2:
-			source.Index, source.Scale = xStep, uint8(i)
-		case 3:
-			source.Index, source.Scale = wide, 1
-		}
-		VADDPS(v.product(weight, source), sums[i], sums[i])
+		VADDPS(v.product(weight, steps(at, xStep, wide, i)), sums[i], sums[i])
 	}
 	DECQ(count)
 	JNE(LabelRef(loop))
 	v.store(sums, to)
+}
+
+// steps returns the place i steps behind p, i at most 4; three is three of them.
+func steps(p, step, three reg.GPVirtual, i int) Mem {
+	m := Mem{Base: p}
+	switch i {
+	case 1, 2, 4:
+		m.Index, m.Scale = step, uint8(i)
+	case 3:
+		m.Index, m.Scale = three, 1
+	}
+	return m
 }
 
 // channelWeights writes the function that adds to the gradient of n weights of each channel.
@@ -175,14 +180,7 @@ func (v isa) channelWeights(n int) {
 	Label("pixel")
 	d := v.Load(Mem{Base: g})
 	for i := range sums {
-		source := Mem{Base: from}
-		switch i {
-		case 1, 2, 4:
-			source.Index, source.Scale = xTap, uint8(i)
-		case 3:
-			source.Index, source.Scale = wide, 1
-		}
-		VADDPS(v.product(d, source), sums[i], sums[i])
+		VADDPS(v.product(d, steps(from, xTap, wide, i)), sums[i], sums[i])
 	}
 	ADDQ(xStep, from)
 	ADDQ(yStep, g)
