@@ -32,7 +32,7 @@ type BatchNorm struct {
 	// NoAffine leaves the learned amounts out, so that there are no parameters.
 	NoAffine bool
 
-	remakes bool // see Traits
+	remakes bool // see Traits; not with tangents, where what is behind may read the output again
 }
 
 // Kind returns "batchnorm".
@@ -42,7 +42,8 @@ func (BatchNorm) Kind() string { return "batchnorm" }
 // statistics are not those of the whole one.
 func (l BatchNorm) Abilities() Abilities {
 	return Abilities{
-		ReLU: func() Layer { return batchNormReLU{l} },
+		within: func(to binding) Layer { l.remakes = !to.tangents; return l },
+		ReLU:   func() Layer { return batchNormReLU{l} },
 		Torch: func(t *Torch) {
 			momentum := "None"
 			if !l.Cumulative {

@@ -30,17 +30,6 @@ func fuse(layers []Layer, to binding) []placed {
 		if a := l.Abilities(); a.Rounded != nil && to.precision == BF16 {
 			l = a.Rounded()
 		}
-		switch now := l.(type) { // with tangents, what is behind may read these again
-		case GroupNorm:
-			now.remakes = !to.tangents
-			l = now
-		case BatchNorm:
-			now.remakes = !to.tangents
-			l = now
-		case SqueezeExcitation:
-			now.remakes = !to.tangents
-			l = now
-		}
 		if len(out) > 0 {
 			last := &out[len(out)-1]
 			switch now := l.(type) {

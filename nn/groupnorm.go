@@ -22,7 +22,7 @@ type GroupNorm struct {
 	// NoAffine leaves the learned amounts out, so that there are no parameters.
 	NoAffine bool
 
-	remakes bool // see Traits
+	remakes bool // see Traits; not with tangents, where what is behind may read the output again
 }
 
 // Kind returns "groupnorm".
@@ -31,7 +31,8 @@ func (GroupNorm) Kind() string { return "groupnorm" }
 // Abilities returns what the layer can do.
 func (l GroupNorm) Abilities() Abilities {
 	return Abilities{
-		ReLU: func() Layer { return groupNormReLU{l} },
+		within: func(to binding) Layer { l.remakes = !to.tangents; return l },
+		ReLU:   func() Layer { return groupNormReLU{l} },
 		Narrow: func(n Narrowing) (Narrowed, error) {
 			if n.Width < 1 {
 				l.Groups = gcd(l.Groups, n.Channels)

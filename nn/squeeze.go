@@ -19,7 +19,7 @@ type SqueezeExcitation struct {
 	Init  Init
 
 	bf16    bool // rounds the factors of products
-	remakes bool // see Traits
+	remakes bool // see Traits; not with tangents, where what is behind may read the output again
 }
 
 // Kind returns "squeeze".
@@ -28,6 +28,7 @@ func (SqueezeExcitation) Kind() string { return "squeeze" }
 // Abilities returns what the layer can do.
 func (l SqueezeExcitation) Abilities() Abilities {
 	return Abilities{
+		within:  func(to binding) Layer { l.remakes = !to.tangents; return l },
 		Init:    func(i Init) Layer { l.Init = i; return l },
 		Rounded: func() Layer { l.bf16 = true; return l },
 		Narrow: func(n Narrowing) (Narrowed, error) {
