@@ -76,9 +76,10 @@ func forwardRows(ctx context.Context, cfg Config) ([]row, error) {
 	})
 }
 
-// evaluation returns what evaluates a batch of n random examples.
+// evaluation returns what evaluates a batch of n random examples, of many with the same weights.
 func evaluation(m *nn.Model, n int) func() {
 	w, ws, b := estimate.Start(m), m.NewWorkspace(), estimate.RandomBatch(m, n)
+	b.Frozen = new(nn.Frozen)
 	return func() { ws.Evaluate(w, b) }
 }
 

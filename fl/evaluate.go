@@ -13,6 +13,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // Summary is a model's score over clients.
@@ -297,13 +298,13 @@ func (e *Engine) fold(clients []clientScores, of func(*clientScores) setScore) S
 	return s
 }
 
-// score measures weights on a set of examples without augmentation.
-func (w *worker) score(weights []float32, v data.View, masks []data.Mask) (setScore, error) {
+// score measures weights on a set of examples without augmentation; frozen as evaluateIn has it.
+func (w *worker) score(weights []float32, frozen *nn.Frozen, v data.View, masks []data.Mask) (setScore, error) {
 	if v.Len() == 0 {
 		return setScore{}, nil
 	}
 	t := newTally(masks)
-	r, err := w.evaluate(weights, v, nil, t)
+	r, err := w.evaluateIn(w.ws, weights, frozen, v, nil, t)
 	if err != nil {
 		return setScore{}, err
 	}

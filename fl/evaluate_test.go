@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // TestEvaluationFoldsTheClients measures each client alone and folds the scores
@@ -118,5 +119,40 @@ func TestSpreadOfErrors(t *testing.T) {
 	}
 	if s := summarize(clients, func(c *clientScores) setScore { return c.globalTest }); s.Jain != nil {
 		t.Errorf("Jain's index without any right answer: %v", *s.Jain)
+	}
+}
+
+// TestEvaluationInBF16 measures weights that change in place with one engine, and with one
+// engine each.
+func TestEvaluationInBF16(t *testing.T) {
+	if err := nn.BF16.Check(); err != nil {
+		t.Skip(err)
+	}
+	fed := fltest.OpenGlyphs(t, 6, 40)
+	model := fltest.SmallCNN(t, fed).WithPrecision(nn.BF16)
+	clients := []ClientParams{hyper.DefaultClient()}
+	evaluate := func(e *Engine, w []float32) Evaluation {
+		t.Helper()
+		got, err := e.Evaluate(t.Context(), w, EvalConfig{Clients: clients})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *got
+	}
+	engine := func() *Engine {
+		return newEngine(t, Config{Method: average(), Model: model, Data: fed, Cohort: 2, Seed: 1, Workers: 2})
+	}
+	one, w := engine(), model.NewParams()
+	var last Evaluation
+	for seed := range uint64(3) {
+		model.Init(w, seed)
+		got, want := evaluate(one, w), evaluate(engine(), w)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("weights %d: %+v, want %+v", seed, got, want)
+		}
+		if got.GlobalTest.Loss == last.GlobalTest.Loss {
+			t.Errorf("weights %d measure as the ones before", seed)
+		}
+		last = got
 	}
 }

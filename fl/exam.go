@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // check returns an error for an exam that this engine does not have.
@@ -102,13 +103,14 @@ func (e *Engine) measureHere(ctx context.Context, x *shard.Exam, state *State, m
 	if x.Central {
 		clients = e.centralParts()
 	}
-	score := func(w *worker, v data.View) (setScore, error) { return w.score(x.Weights, v, masks) }
+	frozen := new(nn.Frozen)
+	score := func(w *worker, v data.View) (setScore, error) { return w.score(x.Weights, frozen, v, masks) }
 	if x.Arch != "" {
 		net, err := e.Subnet(ClientParams{Arch: x.Arch})
 		if err != nil {
 			return nil, fmt.Errorf("evaluation: %w", err)
 		}
-		score = func(w *worker, v data.View) (setScore, error) { return w.scoreSubnet(net, x.Weights, v, masks) }
+		score = func(w *worker, v data.View) (setScore, error) { return w.scoreSubnet(net, x.Weights, frozen, v, masks) }
 	}
 	err := e.each(ctx, len(all), func(i int, w *worker) (err error) {
 		c, s := &clients[x.Clients[i]], &all[i]
@@ -186,7 +188,7 @@ func (e *Engine) scoreJoined(w *worker, x *shard.Exam, unseen int, params Client
 		err = m.Personalize(l)
 	} else {
 		l.score = func(weights []float32) error {
-			return score(func(v data.View) (setScore, error) { return w.score(weights, v, e.cfg.Data.Masks) })
+			return score(func(v data.View) (setScore, error) { return w.score(weights, nil, v, e.cfg.Data.Masks) })
 		}
 		if err = m.Local(l); err == nil && l.score == nil {
 			return nil // the method has said which model it is

@@ -180,7 +180,7 @@ func (l *Local) hold() {
 // examples. t, when not nil, counts what masks leave.
 func (l *Local) measure(v data.View, aug *data.Augment, t *tally) (outcome, error) {
 	if s := l.subnet; s != nil {
-		return l.worker.evaluateIn(s.ws, s.weights, v, aug, t)
+		return l.worker.evaluateIn(s.ws, s.weights, nil, v, aug, t)
 	}
 	return l.worker.evaluate(l.Weights, v, aug, t)
 }

@@ -244,7 +244,7 @@ func (w *worker) sized(n int) *nn.Batch {
 	b.X = grown(b.X, n*w.inputs)
 	b.Tokens = grown(b.Tokens, n*w.seq)
 	b.Labels = grown(b.Labels, n*w.labels)
-	b.Right, b.Best, b.Outputs = nil, nil, nil
+	b.Right, b.Best, b.Outputs, b.Frozen = nil, nil, nil, nil
 	return b
 }
 
@@ -274,11 +274,15 @@ const evalBatch = 64
 
 // evaluate measures weights on all of v. t, when not nil, counts what masks leave.
 func (w *worker) evaluate(weights []float32, v data.View, aug *data.Augment, t *tally) (outcome, error) {
-	return w.evaluateIn(w.ws, weights, v, aug, t)
+	return w.evaluateIn(w.ws, weights, nil, v, aug, t)
 }
 
-// evaluateIn measures the weights of another network than the whole one.
-func (w *worker) evaluateIn(ws trainer.Trainer, weights []float32, v data.View, aug *data.Augment, t *tally) (outcome, error) {
+// evaluateIn does so with a trainer, perhaps of another network than the whole one. frozen is
+// for weights that are measured on several views, else nil.
+func (w *worker) evaluateIn(ws trainer.Trainer, weights []float32, frozen *nn.Frozen, v data.View, aug *data.Augment, t *tally) (outcome, error) {
+	if frozen == nil && v.Len() > evalBatch {
+		frozen = new(nn.Frozen)
+	}
 	sum := outcome{outputs: make([]nn.Fit, w.several)}
 	err := w.eachBatch(v, aug, 1, func(b *nn.Batch) {
 		if w.several > 0 {
@@ -289,6 +293,7 @@ func (w *worker) evaluateIn(ws trainer.Trainer, weights []float32, v data.View, 
 			t.right = grown(t.right, len(b.Labels))
 			b.Right = t.right
 		}
+		b.Frozen = frozen
 		r := ws.Evaluate(weights, b)
 		if t != nil {
 			t.add(b.Labels)

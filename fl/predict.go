@@ -64,13 +64,14 @@ func (e *Engine) Predict(ctx context.Context, weights []float32, splits []string
 
 // predictEach is Predict of some clients.
 func (e *Engine) predictEach(ctx context.Context, weights []float32, clients []data.Client, splits []string, each func(Predictions) error) error {
+	frozen := new(nn.Frozen)
 	for at := 0; at < len(clients); at += predictBlock {
 		block := make([]Predictions, min(predictBlock, len(clients)-at)*len(splits))
 		err := e.each(ctx, len(block), func(i int, w *worker) error {
 			client, split := at+i/len(splits), splits[i%len(splits)]
 			p := &block[i]
 			p.Client, p.Split = client, split
-			return w.predict(p, weights, splitOf(&clients[client], split), !e.cfg.Model.Loss().Numbers())
+			return w.predict(p, weights, frozen, splitOf(&clients[client], split), !e.cfg.Model.Loss().Numbers())
 		})
 		if err != nil {
 			return err
@@ -86,8 +87,9 @@ func (e *Engine) predictEach(ctx context.Context, weights []float32, clients []d
 
 // predict adds to p the labels, or targets, of a set of examples and what the weights
 // predict; the outputs of labels become probabilities.
-func (w *worker) predict(p *Predictions, weights []float32, v data.View, labels bool) error {
+func (w *worker) predict(p *Predictions, weights []float32, frozen *nn.Frozen, v data.View, labels bool) error {
 	return w.eachBatch(v, nil, 1, func(b *nn.Batch) {
+		b.Frozen = frozen
 		if w.targets > 0 {
 			b.Outputs = make([]float32, len(b.Targets))
 			w.ws.Evaluate(weights, b)

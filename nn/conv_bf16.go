@@ -25,7 +25,7 @@ func newConvBF16(b *boundConv, e *Env, flats []flatConv) *convBF16 {
 func (s *convState) forwardBF16(r *Run, x Act, lo, hi int) {
 	c, v, bias := s.bf16, s.b.t, s.biases(r.W)
 	space := c.scratch.floats
-	if r.Starts(lo) {
+	if r.loads(lo) {
 		c.Load(c.weights, r.W[s.w:s.bias])
 	}
 	var n int

@@ -48,18 +48,22 @@ func (s *denseBF16) Forward(r *Run, x Act, _, _ int) Act {
 		s.late.forward(r, x, s.y, bias, s.scratch.floats)
 		return s.y
 	}
-	if s.pairs == nil {
+	pairs := s.pairs
+	if pairs == nil && !r.Train && r.G != nil {
+		pairs = r.G[s.w:s.bias]
+	}
+	if pairs == nil {
 		s.t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), w, bias, s.b.relu, s.scratch.floats)
 		return s.y
 	}
-	if r.Base == 0 { // the weights change from batch to batch only
+	if r.loads(0) {
 		turned := s.turned
 		if !r.Train {
 			turned = nil
 		}
-		s.t.LoadWeights(s.pairs, turned, w, s.panel)
+		s.t.LoadWeights(pairs, turned, w, s.panel)
 	}
-	s.t.ForwardPairs(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), s.pairs, bias, s.b.relu, s.scratch.floats)
+	s.t.ForwardPairs(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), pairs, bias, s.b.relu, s.scratch.floats)
 	return s.y
 }
 

@@ -212,7 +212,7 @@ func shapeAct(f Flow, samples int, b Border, share int) (Act, int) {
 // Run is one pass over one chunk of a batch.
 type Run struct {
 	W []float32 // all parameters
-	G []float32 // their gradient
+	G []float32 // their gradient; of frozen weights in evaluation, memory for what is made of them, else nil
 	N int       // samples in the chunk
 	// Base is the index in the batch of the chunk's first sample.
 	Base   int
@@ -235,6 +235,7 @@ type Run struct {
 	share  float64 // by which they move in evaluation, see Batch.Share
 	// drawn has each Mix give one of its inputs, see TrainOpts.Drawn.
 	drawn bool
+	kept  bool // what was made of the weights is there from an earlier pass
 
 	profile *profile // nil unless the time of each layer is measured
 
@@ -244,6 +245,10 @@ type Run struct {
 
 // whole reports whether layers may look at all samples of a batch.
 func (r *Run) whole() bool { return r.Train || r.share > 0 }
+
+// loads reports whether layers are to make what they need of the weights: with the first
+// samples of a batch, for weights change from batch to batch only, unless that is kept.
+func (r *Run) loads(lo int) bool { return r.Starts(lo) && !r.kept }
 
 // Starts reports whether the gradient starts with sample lo of the chunk, so that
 // it is to be overwritten and not added to.

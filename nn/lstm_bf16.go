@@ -39,7 +39,7 @@ func newLSTMBF16(l *lstmLayer, e *Env, rows, hidden, hp int, input bool) *lstmBF
 
 // load rounds the weights with the first chunk of a batch.
 func (b *lstmBF16) load(r *Run, l *lstmLayer, hidden, g4 int) {
-	if r.Base == 0 {
+	if r.loads(0) {
 		tensor.PairWeights(b.wx, r.W[l.wx:][:l.width*g4], l.width, g4)
 		tensor.PairWeights(b.wh, r.W[l.wh:][:hidden*g4], hidden, g4)
 	}

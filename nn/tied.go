@@ -96,7 +96,7 @@ type tiedState struct {
 func (s *tiedState) Forward(r *Run, x Act, _, _ int) Act {
 	s.x = x
 	t := s.b.t
-	if r.Base == 0 {
+	if r.loads(0) {
 		s.pack(s.w, r.W)
 	}
 	t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), s.w, s.bias, false)

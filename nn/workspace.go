@@ -35,7 +35,15 @@ type Batch struct {
 	// Share, in (0, 1], has Evaluate normalize by the statistics of the batch, as in training,
 	// and move the running ones in its weights by this share towards them. 0 leaves these be.
 	Share float64
+	// Frozen, when not nil, has Evaluate keep what it makes of the weights; see there.
+	Frozen *Frozen
 }
+
+// Frozen stands for weights that do not change. All calls of Evaluate with one of them, and
+// with the same slice of weights, promise that these are the same, so that a workspace
+// rounds them to bf16 once, until it trains or measures others. What Grad returns is of no
+// use after such a call. One serves for any number of workspaces at once.
+type Frozen struct{ _ byte }
 
 // Prediction is the class of the largest logit, the lowest one of several, and its
 // probability by the softmax.
@@ -149,6 +157,8 @@ type Workspace struct {
 	lowest  int        // the first layer that needs its backward pass
 	twice   *Workspace // of Hessian, made when it is called first
 	profile *profile   // of Measure
+	frozen  *Frozen    // the weights that the last pass left rounded, nil if none are
+	kept    *float32   // their first one
 }
 
 // NewWorkspace returns a workspace for the model.
@@ -262,7 +272,7 @@ func (m *Model) whole() bool {
 // lay takes the memory of chunks from an arena.
 func (ws *Workspace) lay(arena *tensor.Arena, chunk int) {
 	m := ws.m
-	ws.arena, ws.chunk, ws.scratch = arena, chunk, scratch{}
+	ws.arena, ws.chunk, ws.scratch, ws.frozen = arena, chunk, scratch{}, nil
 	if m.LabelsPerExample() > 1 {
 		ws.labels = make([]int32, chunk*m.LabelsPerExample())
 	}
@@ -379,6 +389,7 @@ func (ws *Workspace) scale(b *Batch, count int) float32 {
 
 // start begins a pass that trains.
 func (ws *Workspace) start(r Run, o TrainOpts) {
+	ws.frozen = nil
 	r.Train, r.still, r.Dropout, r.Key = true, o.Still, o.Dropout, kernels.Key(o.Key, uint64(o.Step))
 	ws.run, ws.absent, ws.bias, ws.aside, ws.lowest = r, o.Absent, o.LogitBias, o.Aside, 0
 	ws.tap = nil
@@ -408,6 +419,16 @@ func (ws *Workspace) Evaluate(w []float32, b *Batch) Result {
 	}
 	if b.Features != nil {
 		ws.tap = ws.tapping(nil)
+	}
+	if b.N > 0 && len(w) > 0 {
+		if b.Frozen != nil {
+			if ws.grad == nil {
+				ws.grad = ws.m.NewParams()
+			}
+			ws.run.G = ws.grad
+			ws.run.kept = ws.frozen == b.Frozen && ws.kept == &w[0]
+		}
+		ws.frozen, ws.kept = b.Frozen, &w[0]
 	}
 	return ws.chunks(b, 0, nil)
 }
