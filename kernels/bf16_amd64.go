@@ -12,6 +12,7 @@ var hasBF16 = cpuid.CPU.Supports(cpuid.AVX512BF16)
 var tilesBF16 = tiles{
 	flops:  maxFLOPs,
 	wide:   2,
+	narrow: true,
 	gather: []func(dst, src *float32, rows, ld, ahead int){gatherAVX2x1, gatherAVX2x2},
 	nn:     []func(*nnArgs){nnBF16x1, nnBF16x2, nnBF16x3, nnBF16x4, nnBF16x5, nnBF16x6, nnBF16x7, nnBF16x8, 9: nnBF16x10, 13: nnBF16x14},
 	edge:   []func(*nnArgs){3: nnEdgeBF16x4, 7: nnEdgeBF16x8, 9: nnEdgeBF16x10, 13: nnEdgeBF16x14},

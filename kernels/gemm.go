@@ -20,6 +20,10 @@ type NN struct {
 	B     []float32 // packed panels; panel p starts at p*BRows*16
 	BRows int       // rows that a panel has in memory; 0 means Segs*K
 
+	// Cols says that B, Bias and, with Accumulate, C hold zeros in the columns from it on,
+	// so that the product does, and a level may leave them out. 0 means N.
+	Cols int
+
 	Bias []float32 // start values, at least N; nil starts at zero
 
 	C          []float32
@@ -58,6 +62,7 @@ type TN struct {
 
 	C          []float32
 	CRows      int  // rows that a panel of C has in memory; 0 means K
+	Cols       int  // G and, with Accumulate, C hold zeros in the columns from it on, see NN; 0 means N
 	Accumulate bool // start from C
 	BF16       bool // A and G hold pairs of bf16, of two rows; see NN
 }
@@ -94,6 +99,7 @@ var gemms gemmTable
 const (
 	msgShape = "kernels: negative size, stride or distance"
 	msgWidth = "kernels: N is not a multiple of Width"
+	msgCols  = "kernels: Cols is not from 0 to N"
 	msgLdc   = "kernels: Ldc is smaller than N"
 	msgBias  = "kernels: Bias together with Accumulate"
 	msgRows  = "kernels: fewer rows in memory than the product has"
@@ -138,6 +144,9 @@ func (g *NN) check() {
 	}
 	if g.N%Width != 0 {
 		panic(msgWidth)
+	}
+	if g.Cols < 0 || g.Cols > g.N {
+		panic(msgCols)
 	}
 	if g.Ldc < g.N {
 		panic(msgLdc)
@@ -218,6 +227,9 @@ func (t *TN) check() {
 	}
 	if t.N%Width != 0 {
 		panic(msgWidth)
+	}
+	if t.Cols < 0 || t.Cols > t.N {
+		panic(msgCols)
 	}
 	if t.CRows < t.K {
 		panic(msgRows)

@@ -20,6 +20,7 @@ var (
 	tilesAVX512 = tiles{
 		flops:  maxFLOPs,
 		wide:   2,
+		narrow: true,
 		gather: []func(dst, src *float32, rows, ld, ahead int){gatherAVX2x1, gatherAVX2x2},
 		nn:     []func(*nnArgs){nnAVX512x1, nnAVX512x2, nnAVX512x3, nnAVX512x4, nnAVX512x5, nnAVX512x6, nnAVX512x7, nnAVX512x8, 9: nnAVX512x10, 13: nnAVX512x14},
 		edge:   []func(*nnArgs){3: nnEdgeAVX512x4, 7: nnEdgeAVX512x8, 9: nnEdgeAVX512x10, 13: nnEdgeAVX512x14},

@@ -20,6 +20,9 @@ type nnArgs struct {
 	_ [3]int // the function's scratch: where it is in b and in bias, segments left
 
 	taps *nnTaps // of nnEdge: those of a segment, behind which is one of no steps
+
+	half   int // 1: behind the panels is one of which the first half counts, 2: one more before that
+	blocks int // tiles below one another, at least 1; 0 after the call, when a and c are those of the last one
 }
 
 // nnTaps are steps of a segment that leave out the same rows of a tile.
@@ -48,6 +51,7 @@ type tnArgs struct {
 	accumulate   int // 0 starts at zero
 	blocks       int // tiles, at least 1; 0 after the call
 	_            int // the function's scratch: where it is in g
+	half         int // as in nnArgs
 }
 
 // ntArgs is what an NT tile function reads: a tile of fixed height over the rows of

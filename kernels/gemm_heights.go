@@ -60,15 +60,14 @@ func evenly(left, tall int) (rows, count int) {
 // nextNN is nextTile for the products of NN. Four rows of ymm registers have too few sums
 // for the latency of a multiply-add. So without them, two blocks of four become five and
 // three, whose tiles are two panels wide, and five and four six and three.
-func nextNN(left, tall int, withoutFours bool) int {
+func nextNN(left, tall int, withoutFours bool) (rows, count int) {
 	switch {
 	case withoutFours && left == 8:
-		return 5
+		return 5, 1
 	case withoutFours && left == 9:
-		return 6
+		return 6, 1
 	}
-	rows, _ := nextTile(left, tall)
-	return rows
+	return nextTile(left, tall)
 }
 
 // shortNT is up to how many rows there are NT tiles of every height. Tiles of eight and ten

@@ -40,7 +40,7 @@ func (t *tiles) multiplyKept(g *NN, tall int) {
 			args.b, args.ahead, args.aheadStep = &g.B[(p*g.BRows+k)*Width], &pairs[0], 4*Width*half
 			for i := 0; i < g.M; {
 				rows, _ := nextTile(g.M-i, tall)
-				args.a, args.c = &g.A[i*g.Lda+k/2], &g.C[i*g.Ldc+p*Width]
+				args.a, args.c, args.blocks = &g.A[i*g.Lda+k/2], &g.C[i*g.Ldc+p*Width], 1
 				if i == 0 {
 					runNN(t.keep[rows-1], noescape(&args))
 					args.b, args.k, args.panel, args.segNext = &pairs[0], half, 4*Width*half, 0

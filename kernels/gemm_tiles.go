@@ -28,6 +28,10 @@ type tiles struct {
 	// even numbers of panels.
 	edge []func(*nnArgs)
 
+	// narrow says that the NN tiles go through blocks below one another, and that these and
+	// those of TN know panels of which the first half counts.
+	narrow bool
+
 	// keep, where not nil, holds the NN tiles that leave what they round as pairs, two
 	// panels, for those of pairs.
 	keep, pairs []func(*nnArgs)
@@ -109,7 +113,7 @@ func (t *tiles) multiplyRun(g *NN) {
 	group := t.group(g, blocks)
 	prefetch := t.ahead && all*depth > largeB && group*depth <= largeB && g.BRows == depth
 	for p := 0; p < all; p += group {
-		args.panels = min(group, all-p)
+		args.panels, args.half = t.halved(min(group, all-p), all-p, g.N, g.Cols)
 		args.b = &g.B[p*g.BRows*Width]
 		if g.Bias != nil {
 			args.bias = &g.Bias[p*Width]
@@ -121,27 +125,43 @@ func (t *tiles) multiplyRun(g *NN) {
 			next, share = g.B[(p+group)*depth*Width:], min(group, all-p-group)*depth*Width/blocks
 			args.aheadStep = 4 * Width / blocks
 		}
+		short := 1 // tiles of a call
+		if t.narrow && g.Edges == nil {
+			short = max(t.flops/(2*Width*(args.panels+args.half)*depth*tall), 1)
+		}
 		for i, b := 0, 0; i < g.M; b++ {
-			n := nextNN(g.M-i, tall, t.ahead && group >= 4)
+			n, count := nextNN(g.M-i, tall, t.ahead && group >= 4)
+			args.blocks = min(count, short)
 			args.a = &g.A[i*g.Lda]
 			args.c = &g.C[i*g.Ldc+p*Width]
 			args.ahead = &next[b*share]
+			i += n * args.blocks
 			t.runEdges(g, i, n, &args)
-			i += n
 		}
 	}
 }
 
-// runEdges computes a block of n rows, i and those behind it, without products with zeros
+// halved returns how many of n panels, the first of left ones, are whole, or go before
+// another in a tile, and what nnArgs.half is, where of n columns cols count.
+func (t *tiles) halved(panels, left, n, cols int) (whole, half int) {
+	if !t.narrow || panels < left || cols == 0 || n-cols < Width/2 {
+		return panels, 0
+	}
+	whole = (panels - 1) &^ 1
+	return whole, panels - whole
+}
+
+// runEdges computes blocks of n rows, which end before row end, without products with zeros
 // where there are tiles for that.
-func (t *tiles) runEdges(g *NN, i, n int, args *nnArgs) {
-	f := t.nn[n-1]
-	if g.Edges != nil && t.edge != nil && t.edge[n-1] != nil && args.panels%2 == 0 {
-		if args.taps = g.Edges.taps(i == 0, i+n == g.M); args.taps != nil {
+func (t *tiles) runEdges(g *NN, end, n int, args *nnArgs) {
+	f, call := t.nn[n-1], *args
+	if g.Edges != nil && t.edge != nil && t.edge[n-1] != nil && (args.panels+args.half)%2 == 0 {
+		if call.taps = g.Edges.taps(end == n, end == g.M); call.taps != nil {
 			f = t.edge[n-1]
+			call.panels, call.half = args.panels+args.half, 0
 		}
 	}
-	runNN(f, noescape(args))
+	runNN(f, noescape(&call))
 }
 
 // args returns what all calls of a product have in common.
@@ -228,7 +248,7 @@ func (t *tiles) multiplyT(g *TN) {
 			all := g.N / Width
 			group := max(t.flops/(2*Width*args.segs*args.m*len(t.tn))&^3, 4)
 			for p := 0; p < all; p += group {
-				args.panels = min(group, all-p)
+				args.panels, args.half = t.halved(min(group, all-p), all-p, g.N, g.Cols)
 				args.g = &at[p*Width]
 				t.runT(g, &args, s*g.ASeg+m*g.Lda, p)
 			}
@@ -286,9 +306,9 @@ func (t *tiles) multiplyPacked(g *TN, args tnArgs, packed []float32) {
 		for m := 0; m < g.M; m += run {
 			args.m = min(run, g.M-m)
 			for p := 0; p < all; p += t.wide {
-				args.panels = min(t.wide, all-p)
-				cols := args.panels * Width
-				gather := t.gather[args.panels-1]
+				n := min(t.wide, all-p)
+				args.panels, args.half = t.halved(n, all-p, g.N, g.Cols)
+				cols, gather := n*Width, t.gather[n-1]
 				gather(&packed[0], &g.G[s*g.GSeg+m*g.Ldg+p*Width], args.m, 4*g.Ldg, 4*cols)
 				args.g, args.ldg = &packed[0], 4*cols
 				t.runT(g, &args, s*g.ASeg+m*g.Lda, p)
@@ -301,7 +321,7 @@ func (t *tiles) multiplyPacked(g *TN, args tnArgs, packed []float32) {
 // runT runs args over all rows of C from panel p on; a is where its rows start in
 // A.
 func (t *tiles) runT(tn *TN, args *tnArgs, a, p int) {
-	most := max(t.flops/(2*Width*args.panels*args.segs*args.m*len(t.tn)), 1)
+	most := max(t.flops/(2*Width*(args.panels+args.half)*args.segs*args.m*len(t.tn)), 1)
 	c := p * tn.CRows * Width
 	for left := tn.K; left > 0; {
 		n, count := nextTile(left, len(t.tn))

@@ -111,6 +111,7 @@ func (l Conv2D) bind(in Flow, relu, mask bool) (*boundConv, error) {
 	if l.Pad > 0 {
 		t = tensor.NewPaddedConv(in.H, in.W, in.Ld(), kernels.Pad(l.Filters), l.Kernel, l.KernelW, l.Stride, rows, columns)
 	}
+	t = t.Of(in.C, l.Filters)
 	return &boundConv{l: l, in: in, t: t, back: t.Input(), fast: newWinogradPlan(t, l.bf16), relu: relu, mask: mask}, nil
 }
 

@@ -20,6 +20,7 @@ type Conv struct {
 	RightBorder int // zero columns that must follow the image in memory
 
 	outPixel int  // floats from one output pixel to the next; 0 means N
+	in, out  int  // floats of an input and output pixel that are not always zero; 0 means C and N
 	bf16     bool // channels are pairs of bf16
 	edges    *kernels.Edges
 }
@@ -48,6 +49,22 @@ func NewPaddedConv(h, w, c, n, kh, kw, stride, rows, columns int) Conv {
 	v.OH, v.OW = (h+2*rows-kh)/stride+1, (w+2*columns-kw)/stride+1
 	v.RightBorder = max((v.OW-1)*stride+kw-v.Left-w, 0)
 	return v.withEdges()
+}
+
+// Of returns v knowing that in pixels of the input only the first in floats, and in pixels
+// of the output the first out filters, are not zero, nor are weights elsewhere.
+func (v Conv) Of(in, out int) Conv {
+	v.in, v.out = in, out
+	return v
+}
+
+// terms returns the length of the sum over a row of the kernel, without the zeros behind a
+// pixel where that is all of it.
+func (v Conv) terms() int {
+	if v.in > 0 && v.KH*v.KW == 1 && v.edges == nil {
+		return v.in
+	}
+	return v.KW * v.C
 }
 
 // withEdges returns v knowing which products the columns left and right of the image
@@ -92,7 +109,7 @@ func (v Conv) Forward(y []float32, yRow int, x []float32, xRow int, w, bias []fl
 // first of them.
 func (v Conv) ForwardRows(y []float32, yRow, from, to int, x []float32, xRow int, w, bias []float32, relu bool) {
 	g := kernels.NN{
-		M: v.OW, N: v.N, K: v.KW * v.C, Lda: v.Stride * v.C, SegStride: xRow,
+		M: v.OW, N: v.N, K: v.terms(), Cols: v.out, Lda: v.Stride * v.C, SegStride: xRow,
 		BRows: v.Rows(), Bias: bias, Ldc: v.outStep(), ReLU: relu, BF16: v.bf16, Edges: v.edges,
 	}
 	for r := from; r < to; r++ {
@@ -135,12 +152,17 @@ func (v Conv) BackwardWeights(gw, gb, x []float32, xRow int, dy []float32, dyRow
 // weights computes the gradient of the weights by a product for each row of the
 // kernel, of which t describes how it goes through a row of outputs.
 func (v Conv) weights(t *kernels.TN, gw, x []float32, xRow int, dy []float32) {
-	k, m := v.KW*v.C, t.M
-	t.K, t.N, t.ASeg, t.Ldg, t.CRows = k, v.N, v.Stride*xRow, v.N, v.Rows()
+	k, m := v.terms(), t.M
+	t.K, t.N, t.Cols, t.ASeg, t.Ldg, t.CRows = k, v.N, v.out, v.Stride*xRow, v.N, v.Rows()
+	if !t.Accumulate && k < v.Rows() {
+		for p := range v.N / kernels.Width {
+			clear(gw[(p*v.Rows()+k)*kernels.Width : (p+1)*v.Rows()*kernels.Width])
+		}
+	}
 	for kh := range v.KH {
 		lo := (max(0, v.Top-kh) + v.Stride - 1) / v.Stride
 		hi := min(v.OH, (v.H-1+v.Top-kh+v.Stride)/v.Stride)
-		t.C = gw[kh*k*kernels.Width:]
+		t.C = gw[kh*v.KW*v.C*kernels.Width:]
 		if t.M, t.Segs = m, hi-lo; lo >= hi {
 			t.M, t.Segs = 0, 1
 		} else {

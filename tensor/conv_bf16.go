@@ -17,7 +17,7 @@ type ConvBF16 struct {
 // BF16 returns v with products of bf16.
 func (v Conv) BF16() ConvBF16 {
 	c := ConvBF16{v: v, half: v, back: v.Input().pairs(), tall: v.C%2 > 0}
-	c.half.C, c.half.bf16 = v.C/2, true
+	c.half.C, c.half.in, c.half.bf16 = v.C/2, (v.in+1)/2, true
 	c.half = c.half.withEdges()
 	return c
 }
@@ -27,7 +27,7 @@ func (c ConvInput) pairs() ConvInput {
 	phases := c.phases
 	c.phases = nil
 	for _, p := range phases {
-		p.C, p.weights, p.bf16 = p.C/2, p.weights/2, true
+		p.C, p.in, p.weights, p.bf16 = p.C/2, (p.in+1)/2, p.weights/2, true
 		p.Conv = p.withEdges()
 		c.phases = append(c.phases, p)
 	}
@@ -105,7 +105,7 @@ func (c ConvBF16) ForwardRows(y []float32, yRow, from, to int, pairs, bias []flo
 	}
 	k := v.KW * v.C
 	g := kernels.NN{
-		M: v.OW, N: v.N, K: k, Lda: v.Stride * v.C, SegStride: 2 * row,
+		M: v.OW, N: v.N, K: k, Cols: v.out, Lda: v.Stride * v.C, SegStride: 2 * row,
 		BRows: PairedRows(v.KH) * k, Bias: bias, Ldc: v.outStep(), ReLU: relu, BF16: true, Edges: v.edges,
 	}
 	for r := from; r < to; r++ {

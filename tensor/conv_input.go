@@ -31,7 +31,7 @@ func (v Conv) Input() ConvInput {
 	for y := range min(v.Stride, v.H) {
 		for x := range min(v.Stride, v.W) {
 			p := phase{row: y, col: x, weights: c.size}
-			p.Conv = Conv{H: v.OH, W: v.OW, C: v.N, N: c.pixel, Stride: 1}
+			p.Conv = Conv{H: v.OH, W: v.OW, C: v.N, N: c.pixel, Stride: 1, in: v.out, out: v.in}
 			p.OH, p.KH, p.kh, p.Top = v.along(v.H, v.KH, v.Top, y)
 			p.OW, p.KW, p.kw, p.Left = v.along(v.W, v.KW, v.Left, x)
 			if p.KH > 0 && p.KW > 0 {

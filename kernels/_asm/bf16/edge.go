@@ -24,7 +24,7 @@ func edge(rows int) {
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
-	t := tile{rows, 2}
+	t := tile{rows: rows, panels: 2}
 
 	Label("group")
 	MOVQ(Mem{Base: args, Disp: nnA}, a0)

@@ -18,6 +18,7 @@ const (
 	nnAhead, nnAheadStep             = 96, 104 // where pairs are kept; AVX2 prefetches instead
 	nnBAt, nnBiasAt, nnSegsLeft      = 112, 120, 128
 	nnTaps                           = 136
+	nnHalf, nnBlocks                 = 144, 152
 )
 
 // The bits of nnArgs.mode.
@@ -66,10 +67,6 @@ func nn(rows int, of factor) {
 	}
 	MOVQ(Mem{Base: args, Disp: nnLda}, lda)
 	MOVQ(Mem{Base: args, Disp: nnPanel}, panel)
-	MOVQ(Mem{Base: args, Disp: nnC}, cp)
-	MOVQ(Mem{Base: args, Disp: nnPanels}, panels)
-	MOVQ(U32(0), Mem{Base: args, Disp: nnBAt})
-	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
 	if of.kept {
@@ -78,8 +75,17 @@ func nn(rows int, of factor) {
 	} else {
 		LEAQ(Mem{Base: panel, Index: panel, Scale: 2}, panel3)
 	}
+	Label("block")
+	MOVQ(Mem{Base: args, Disp: nnC}, cp)
+	MOVQ(Mem{Base: args, Disp: nnPanels}, panels)
+	MOVQ(U32(0), Mem{Base: args, Disp: nnBAt})
+	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})
 	for _, n := range groups(rows) {
-		nnGroup(tile{rows, n}, of)
+		nnGroup(tile{rows: rows, panels: n}, of)
+	}
+	if !of.floats {
+		level.Halves(args, nnHalf, func(panels int) { nnTile(tile{rows, panels, true}, of) })
+		level.NextNN(args, lda, tmp, rows, [...]int{nnBlocks, nnA, nnC, nnLdc})
 	}
 	VZEROUPPER()
 	RET()
@@ -91,6 +97,19 @@ func nnGroup(t tile, of factor) {
 	Label(group)
 	CMPQ(panels, U32(uint32(t.panels)))
 	JLT(LabelRef(done))
+	nnTile(t, of)
+	ADDQ(U32(uint32(64*t.panels)), cp)
+	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: nnBiasAt})
+	for range t.panels {
+		ADDQ(panel, Mem{Base: args, Disp: nnBAt})
+	}
+	SUBQ(U32(uint32(t.panels)), panels)
+	JMP(LabelRef(group))
+	Label(done)
+}
+
+// nnTile computes the tile's sums.
+func nnTile(t tile, of factor) {
 	MOVQ(Mem{Base: args, Disp: nnA}, a0)
 	if t.rows > 7 {
 		LEAQ(Mem{Base: a0, Index: lda5, Scale: 1}, a7)
@@ -105,15 +124,6 @@ func nnGroup(t tile, of factor) {
 		nnPairs(t)
 	}
 	nnStore(t)
-
-	ADDQ(U32(uint32(64*t.panels)), cp)
-	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: nnBiasAt})
-	for range t.panels {
-		ADDQ(panel, Mem{Base: args, Disp: nnBAt})
-	}
-	SUBQ(U32(uint32(t.panels)), panels)
-	JMP(LabelRef(group))
-	Label(done)
 }
 
 // nnPairs writes the products of all segments.
@@ -222,14 +232,14 @@ func nnStart(t tile) {
 	ADDQ(Mem{Base: args, Disp: nnBiasAt}, tmp)
 	t.each(func(i, p int) {
 		if i == 0 {
-			VMOVUPS(Mem{Base: tmp, Disp: 64 * p}, t.acc(0, p))
+			t.load(Mem{Base: tmp, Disp: 64 * p}, p, t.acc(0, p))
 		} else {
 			VMOVAPS(t.acc(0, p), t.acc(i, p))
 		}
 	})
 	JMP(LabelRef(started))
 	Label(fromC)
-	t.eachC(func(m Mem, acc reg.Register) { VMOVUPS(m, acc) })
+	t.eachC(t.load)
 	Label(started)
 }
 
@@ -241,18 +251,18 @@ func nnStore(t tile) {
 	VPXORD(zmm[31], zmm[31], zmm[31])
 	t.each(func(i, p int) { VMAXPS(t.acc(i, p), zmm[31], t.acc(i, p)) })
 	Label(store)
-	t.eachC(func(m Mem, acc reg.Register) { VMOVUPS(acc, m) })
+	t.eachC(func(m Mem, _ int, acc reg.Register) { VMOVUPS(acc, m) })
 }
 
-// eachC calls f with the address in C of every sum.
-func (t tile) eachC(f func(m Mem, acc reg.Register)) {
+// eachC calls f with the address in C of every sum, and its panel.
+func (t tile) eachC(f func(m Mem, p int, acc reg.Register)) {
 	MOVQ(cp, tmp)
 	for i := range t.rows {
 		if i > 0 {
 			ADDQ(Mem{Base: args, Disp: nnLdc}, tmp)
 		}
 		for p := range t.panels {
-			f(Mem{Base: tmp, Disp: 64 * p}, t.acc(i, p))
+			f(Mem{Base: tmp, Disp: 64 * p}, p, t.acc(i, p))
 		}
 	}
 }

@@ -92,7 +92,7 @@ func peak() {
 	TEXT("peakBF16", NOSPLIT, "func(n int)")
 	Doc("peakBF16 runs n times 24 independent additions of two products on registers.")
 	Load(Param("n"), kc)
-	t := tile{6, 4}
+	t := tile{rows: 6, panels: 4}
 	t.zero()
 	VPXORD(zmm[24], zmm[24], zmm[24])
 	level.Align()

@@ -15,7 +15,21 @@ import (
 var tall = level.Heights[7:]
 
 // tile is the accumulators of some rows by some panels of 16 columns.
-type tile struct{ rows, panels int }
+type tile struct {
+	rows, panels int
+	halved       bool // of the last panel the first half counts; the other is zero
+}
+
+// half reports whether the first half of panel p counts.
+func (t tile) half(p int) bool { return t.halved && p == t.panels-1 }
+
+// load loads 16 floats of panel p.
+func (t tile) load(m Mem, p int, r reg.Register) {
+	if t.half(p) {
+		r = r.(reg.VecPhysical).AsY()
+	}
+	VMOVUPS(m, r)
+}
 
 // groups returns how many panels a tile of the given height takes at once, widest first: more for low ones, whose sums are too few to
 // hide the latency of an instruction.
@@ -68,7 +82,7 @@ func (t tile) step(a, b func(i int) Mem) { t.stepOf(0, t.rows, a, b) }
 func (t tile) stepOf(from, to int, a, b func(i int) Mem) {
 	free := t.rows * t.panels
 	for p := range t.panels {
-		VMOVUPS(b(p), zmm[free+p])
+		t.load(b(p), p, zmm[free+p])
 	}
 	for i := from; i < to; i++ {
 		x := zmm[max(free+t.panels, 30)+i%2]
@@ -77,7 +91,11 @@ func (t tile) stepOf(from, to int, a, b func(i int) Mem) {
 		}
 		VBROADCASTSS(a(i), x)
 		for p := range t.panels {
-			dot.Add(zmm[free+p], x, t.acc(i, p))
+			if t.half(p) {
+				dot.AddHalf(zmm[free+p], x, t.acc(i, p))
+			} else {
+				dot.Add(zmm[free+p], x, t.acc(i, p))
+			}
 		}
 	}
 }
@@ -96,7 +114,12 @@ func (t tile) zero() {
 }
 
 // label returns a label that is unique in the function.
-func (t tile) label(name string) string { return fmt.Sprintf("%s%d", name, t.panels) }
+func (t tile) label(name string) string {
+	if t.halved {
+		name += "half"
+	}
+	return fmt.Sprintf("%s%d", name, t.panels)
+}
 
 // unroll returns how many steps of a loop are written out.
 func (t tile) unroll() int { return level.Unroll(t.rows * t.panels) }

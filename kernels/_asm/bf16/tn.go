@@ -16,6 +16,7 @@ const (
 	tnLda, tnLdg, tnANext, tnGNext = 24, 32, 40, 48
 	tnM, tnSegs, tnPanel, tnPanels = 56, 64, 72, 80
 	tnAccumulate, tnBlocks, tnGAt  = 88, 96, 104
+	tnHalf                         = 112
 )
 
 // Registers of a tn function that an nn function does not have.
@@ -39,8 +40,9 @@ func tn(rows int) {
 	MOVQ(Mem{Base: args, Disp: tnC}, cp)
 	MOVQ(Mem{Base: args, Disp: tnPanels}, panels)
 	for _, n := range groups(rows) {
-		tnGroup(tile{rows, n})
+		tnGroup(tile{rows: rows, panels: n})
 	}
+	level.Halves(args, tnHalf, func(panels int) { tnTile(tile{rows, panels, true}) })
 	DECQ(Mem{Base: args, Disp: tnBlocks})
 	JEQ(LabelRef("last")) // a pointer behind the last row would be one to whatever the collector has there
 	ADDQ(U32(uint32(4*rows)), Mem{Base: args, Disp: tnA})
@@ -57,6 +59,16 @@ func tnGroup(t tile) {
 	Label(group)
 	CMPQ(panels, U32(uint32(t.panels)))
 	JLT(LabelRef(done))
+	tnTile(t)
+	times(t.panels, Mem{Base: args, Disp: tnPanel}, cp)
+	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: tnGAt})
+	SUBQ(U32(uint32(t.panels)), panels)
+	JMP(LabelRef(group))
+	Label(done)
+}
+
+// tnTile computes the tile's sums.
+func tnTile(t tile) {
 	MOVQ(Mem{Base: args, Disp: tnA}, a0)
 	MOVQ(Mem{Base: args, Disp: tnG}, gp)
 	ADDQ(Mem{Base: args, Disp: tnGAt}, gp)
@@ -64,7 +76,7 @@ func tnGroup(t tile) {
 	zero, started := t.label("zero"), t.label("started")
 	CMPQ(Mem{Base: args, Disp: tnAccumulate}, Imm(0))
 	JEQ(LabelRef(zero))
-	t.eachPacked(func(m Mem, acc reg.Register) { VMOVUPS(m, acc) })
+	t.eachPacked(t.load)
 	JMP(LabelRef(started))
 	Label(zero)
 	t.zero()
@@ -92,12 +104,7 @@ func tnGroup(t tile) {
 	DECQ(segs)
 	JNE(LabelRef(t.label("seg")))
 
-	t.eachPacked(func(m Mem, acc reg.Register) { VMOVUPS(acc, m) })
-	times(t.panels, Mem{Base: args, Disp: tnPanel}, cp)
-	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: tnGAt})
-	SUBQ(U32(uint32(t.panels)), panels)
-	JMP(LabelRef(group))
-	Label(done)
+	t.eachPacked(func(m Mem, _ int, acc reg.Register) { VMOVUPS(acc, m) })
 }
 
 // stepOf returns base + s*ld.
@@ -112,15 +119,15 @@ func stepOf(base, ld, ld3 reg.GPPhysical, s int) Mem {
 	return m
 }
 
-// eachPacked calls f with the address in the packed C of every sum.
-func (t tile) eachPacked(f func(m Mem, acc reg.Register)) {
+// eachPacked calls f with the address in the packed C of every sum, and its panel.
+func (t tile) eachPacked(f func(m Mem, p int, acc reg.Register)) {
 	MOVQ(cp, tmp)
 	for p := range t.panels {
 		if p > 0 {
 			ADDQ(Mem{Base: args, Disp: tnPanel}, tmp)
 		}
 		for i := range t.rows {
-			f(Mem{Base: tmp, Disp: 64 * i}, t.acc(i, p))
+			f(Mem{Base: tmp, Disp: 64 * i}, p, t.acc(i, p))
 		}
 	}
 }

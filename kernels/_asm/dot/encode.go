@@ -11,7 +11,7 @@ import (
 )
 
 // Go's assembler does not know AVX512_BF16, so its instructions are written as bytes, on registers only: an EVEX prefix of four bytes,
-// the opcode and ModRM. All are 512 bits wide, of map 0F38 and W0, like VFMADD231PS, by which encode_test.go checks the encoding.
+// the opcode and ModRM. All are of map 0F38 and W0, like VFMADD231PS, by which encode_test.go checks the encoding.
 
 // The mandatory prefixes of EVEX.
 const (
@@ -20,15 +20,21 @@ const (
 	prefixF2 = 3
 )
 
-// encode returns the bytes of an instruction dst, src1, src2 on zmm registers by number, of which the Intel manual writes src1 in the
+// The widths of EVEX.
+const (
+	width256 = 1
+	width512 = 2
+)
+
+// encode returns the bytes of an instruction dst, src1, src2 on registers by number, of which the Intel manual writes src1 in the
 // middle, EVEX.vvvv, and src2 last, ModRM.rm.
-func encode(prefix, opcode byte, dst, src1, src2 uint8) [6]byte {
+func encode(width, prefix, opcode byte, dst, src1, src2 uint8) [6]byte {
 	not := func(register uint8, bit uint) byte { return ^(register >> bit) & 1 }
 	return [6]byte{
 		0x62,
 		not(dst, 3)<<7 | not(src2, 4)<<6 | not(src2, 3)<<5 | not(dst, 4)<<4 | 0b0010,
 		(^src1&0xf)<<3 | 1<<2 | prefix,
-		0b10<<5 | not(src1, 4)<<3,
+		width<<5 | not(src1, 4)<<3,
 		opcode,
 		0b11<<6 | dst&7<<3 | src2&7,
 	}
@@ -58,17 +64,25 @@ func number(r reg.Register) uint8 {
 	panic("bf16: not a zmm register")
 }
 
-func instruction(name string, prefix, opcode byte, dst, src1, src2 reg.Register) {
+func instruction(name string, width, prefix, opcode byte, dst, src1, src2 reg.Register) {
 	d, a, b := number(dst), number(src1), number(src2)
-	bytes(fmt.Sprintf("%s Z%d, Z%d, Z%d", name, b, a, d), encode(prefix, opcode, d, a, b))
+	letter := map[byte]string{width256: "Y", width512: "Z"}[width]
+	bytes(fmt.Sprintf("%s %[2]s%[3]d, %[2]s%[4]d, %[2]s%[5]d", name, letter, b, a, d), encode(width, prefix, opcode, d, a, b))
 }
 
 // Add adds to acc the products of the pairs in x and y, the high ones first.
-func Add(y, x, acc reg.Register) { instruction("VDPBF16PS", prefixF3, 0x52, acc, x, y) }
+func Add(y, x, acc reg.Register) {
+	instruction("VDPBF16PS", width512, prefixF3, 0x52, acc, x, y)
+}
+
+// AddHalf is Add of the first halves of the registers; it clears the other half of acc.
+func AddHalf(y, x, acc reg.Register) {
+	instruction("VDPBF16PS", width256, prefixF3, 0x52, acc, x, y)
+}
 
 // Convert rounds the floats of low and high to the low and the high half of dst.
 func Convert(low, high, dst reg.Register) {
-	instruction("VCVTNE2PS2BF16", prefixF2, 0x72, dst, high, low)
+	instruction("VCVTNE2PS2BF16", width512, prefixF2, 0x72, dst, high, low)
 }
 
 // zmm are the registers by number.

@@ -18,7 +18,11 @@ func TestEncode(t *testing.T) {
 		for i := range uint8(32) {
 			a, b := (d+7*i)%32, (31-d+5*i)%32
 			fmt.Fprintf(&text, "VFMADD231PS Z%d, Z%d, Z%d\n", b, a, d)
-			fmt.Fprintf(&want, "%x", encode(prefix66, 0xb8, d, a, b))
+			fmt.Fprintf(&want, "%x", encode(width512, prefix66, 0xb8, d, a, b))
+			if d >= 16 { // else EVEX is not needed
+				fmt.Fprintf(&text, "VFMADD231PS Y%d, Y%d, Y%d\n", b, a, d)
+				fmt.Fprintf(&want, "%x", encode(width256, prefix66, 0xb8, d, a, b))
+			}
 		}
 	}
 	name := filepath.Join(t.TempDir(), "f.s")

@@ -23,7 +23,7 @@ func Write(name string) {
 }
 
 // encoded is an instruction that is written as bytes, below a comment that names it.
-var encoded = regexp.MustCompile(`\n?\t(// \w+ Z.*)\n\tLONG +(.*)\n\tWORD +\$0x0000(.*)\n\n?`)
+var encoded = regexp.MustCompile(`\n?\t(// \w+ [YZ].*)\n\tLONG +(.*)\n\tWORD +\$0x0000(.*)\n\n?`)
 
 // tidy names the command to run in the first line of a generated file, where avo has put "go run main.go" and flags, and takes one line for
 // each encoded instruction.

@@ -18,6 +18,7 @@ const (
 	nnAhead, nnAheadStep             = 96, 104
 	nnBAt, nnBiasAt, nnSegsLeft      = 112, 120, 128
 	nnTaps                           = 136
+	nnHalf, nnBlocks                 = 144, 152
 )
 
 // Registers of an nn function.
@@ -44,22 +45,27 @@ func nn(v isa, rows int) {
 	Load(Param("args"), args)
 	MOVQ(Mem{Base: args, Disp: nnLda}, lda)
 	MOVQ(Mem{Base: args, Disp: nnPanel}, panel)
-	MOVQ(Mem{Base: args, Disp: nnC}, cp)
-	MOVQ(Mem{Base: args, Disp: nnPanels}, panels)
 	if v.prefetches(rows) {
 		MOVQ(Mem{Base: args, Disp: nnAhead}, ahead)
 		MOVQ(Mem{Base: args, Disp: nnAheadStep}, aheadStep)
 	}
-	MOVQ(U32(0), Mem{Base: args, Disp: nnBAt})
-	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})
 	if rows > 3 {
 		LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 		LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
 	} else {
 		LEAQ(Mem{Base: panel, Index: panel, Scale: 2}, panel3)
 	}
+	Label("block")
+	MOVQ(Mem{Base: args, Disp: nnC}, cp)
+	MOVQ(Mem{Base: args, Disp: nnPanels}, panels)
+	MOVQ(U32(0), Mem{Base: args, Disp: nnBAt})
+	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})
 	for _, n := range v.nnGroups(rows) {
 		nnGroup(tile{isa: v, rows: rows, panels: n})
+	}
+	if v.zmm {
+		level.Halves(args, nnHalf, func(panels int) { nnPass(tile{isa: v, rows: rows, panels: panels, halved: true}, 0) })
+		level.NextNN(args, lda, tmp, rows, [...]int{nnBlocks, nnA, nnC, nnLdc})
 	}
 	VZEROUPPER()
 	RET()
@@ -187,7 +193,7 @@ func nnStart(t tile) {
 	MOVQ(Mem{Base: args, Disp: nnBias}, tmp)
 	ADDQ(Mem{Base: args, Disp: nnBiasAt}, tmp)
 	for j := range t.vecs() {
-		VMOVUPS(Mem{Base: tmp, Disp: (t.first + j) * t.bytes()}, t.acc(0, j))
+		VMOVUPS(Mem{Base: tmp, Disp: (t.first + j) * t.bytes()}, t.of(j, t.acc(0, j)))
 	}
 	t.each(func(i, j int) {
 		if i > 0 {
@@ -196,7 +202,7 @@ func nnStart(t tile) {
 	})
 	JMP(LabelRef(started))
 	Label(fromC)
-	t.eachC(func(m Mem, acc reg.Register) { VMOVUPS(m, acc) })
+	t.eachC(func(m Mem, j int, acc reg.Register) { VMOVUPS(m, t.of(j, acc)) })
 	Label(started)
 }
 
@@ -222,18 +228,18 @@ func nnStore(t tile) {
 	}
 	t.each(func(i, j int) { VMAXPS(t.acc(i, j), zero, t.acc(i, j)) })
 	Label(store)
-	t.eachC(func(m Mem, acc reg.Register) { VMOVUPS(acc, m) })
+	t.eachC(func(m Mem, _ int, acc reg.Register) { VMOVUPS(acc, m) })
 }
 
-// eachC calls f with the address in C of every sum.
-func (t tile) eachC(f func(m Mem, acc reg.Register)) {
+// eachC calls f with the address in C of every sum, and its vector.
+func (t tile) eachC(f func(m Mem, j int, acc reg.Register)) {
 	MOVQ(cp, tmp)
 	for i := range t.rows {
 		if i > 0 {
 			ADDQ(Mem{Base: args, Disp: nnLdc}, tmp)
 		}
 		for j := range t.vecs() {
-			f(Mem{Base: tmp, Disp: (t.first + j) * t.bytes()}, t.acc(i, j))
+			f(Mem{Base: tmp, Disp: (t.first + j) * t.bytes()}, j, t.acc(i, j))
 		}
 	}
 }

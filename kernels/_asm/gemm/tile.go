@@ -46,7 +46,16 @@ func (v isa) bytes() int { return 64 / v.perPa }
 type tile struct {
 	isa
 	rows, panels int
-	first, some  int // the tile has some vectors of the panels only, from vector first on; some = 0 means all
+	first, some  int  // the tile has some vectors of the panels only, from vector first on; some = 0 means all
+	halved       bool // of the last panel, one vector, the first half counts; the other is zero
+}
+
+// of returns what of register r belongs to vector j of a row.
+func (t tile) of(j int, r reg.Register) reg.Register {
+	if t.halved && j == t.vecs()-1 {
+		return r.(reg.VecPhysical).AsY()
+	}
+	return r
 }
 
 // half returns one half of the tile's vectors.
@@ -90,7 +99,16 @@ func (t tile) step(a, b func(i int) Mem) { t.stepOf(0, t.rows, a, b) }
 func (t tile) stepOf(from, to int, a, b func(i int) Mem) {
 	n := t.vecs()
 	free := t.rows * n // first register that holds no sum
+	add := func(b Op, x reg.Register, i, j int) {
+		VFMADD231PS(b, t.of(j, x), t.of(j, t.acc(i, j)))
+	}
 	switch {
+	case t.halved && n == 1 && t.rows > 3:
+		b0 := t.of(0, t.reg(free))
+		VMOVUPS(b(0), b0)
+		for i := from; i < to; i++ {
+			VFMADD231PS_BCST(a(i), b0, t.of(0, t.acc(i, 0)))
+		}
 	case t.pairs:
 		for j := range n {
 			VMOVUPS(b(j), t.reg(free+j))
@@ -104,7 +122,7 @@ func (t tile) stepOf(from, to int, a, b func(i int) Mem) {
 		}
 	case t.rows > 3:
 		for j := range n {
-			VMOVUPS(b(j), t.reg(free+j))
+			VMOVUPS(b(j), t.of(j, t.reg(free+j)))
 		}
 		last := 15 // the last two registers take turns, where they are free
 		if t.zmm {
@@ -114,23 +132,23 @@ func (t tile) stepOf(from, to int, a, b func(i int) Mem) {
 			x := t.reg(max(free+n, last-1+i%2))
 			VBROADCASTSS(a(i), x)
 			for j := range n {
-				VFMADD231PS(t.reg(free+j), x, t.acc(i, j))
+				add(t.of(j, t.reg(free+j)), x, i, j)
 			}
 		}
 	case t.rows == 1:
 		VBROADCASTSS(a(0), t.reg(free))
 		for j := range n {
-			VFMADD231PS(b(j), t.reg(free), t.acc(0, j))
+			add(b(j), t.reg(free), 0, j)
 		}
 	default:
 		for i := range t.rows {
 			VBROADCASTSS(a(i), t.reg(free+i))
 		}
 		for j := range n {
-			x := t.reg(free + t.rows)
+			x := t.of(j, t.reg(free+t.rows))
 			VMOVUPS(b(j), x)
 			for i := range t.rows {
-				VFMADD231PS(x, t.reg(free+i), t.acc(i, j))
+				add(x, t.reg(free+i), i, j)
 			}
 		}
 	}
@@ -157,7 +175,12 @@ func (t tile) zero() {
 }
 
 // label returns a label that is unique in the function.
-func (t tile) label(name string) string { return fmt.Sprintf("%s%dx%d", name, t.panels, t.first) }
+func (t tile) label(name string) string {
+	if t.halved {
+		name += "half"
+	}
+	return fmt.Sprintf("%s%dx%d", name, t.panels, t.first)
+}
 
 // unroll returns how many steps of a loop are written out.
 func (t tile) unroll() int {

@@ -16,6 +16,7 @@ const (
 	tnLda, tnLdg, tnANext, tnGNext = 24, 32, 40, 48
 	tnM, tnSegs, tnPanel, tnPanels = 56, 64, 72, 80
 	tnAccumulate, tnBlocks, tnGAt  = 88, 96, 104
+	tnHalf                         = 112
 )
 
 // Registers of a tn function that an nn function does not have.
@@ -41,6 +42,9 @@ func tn(v isa, rows int) {
 	for _, n := range v.groups(rows) {
 		tnGroup(tile{isa: v, rows: rows, panels: n})
 	}
+	if v.zmm {
+		level.Halves(args, tnHalf, func(panels int) { tnTile(tile{isa: v, rows: rows, panels: panels, halved: true}) })
+	}
 	DECQ(Mem{Base: args, Disp: tnBlocks})
 	JEQ(LabelRef("last")) // a pointer behind the last row would be one to whatever the collector has there
 	ADDQ(U32(uint32(4*rows)), Mem{Base: args, Disp: tnA})
@@ -57,6 +61,18 @@ func tnGroup(t tile) {
 	Label(group)
 	CMPQ(panels, U32(uint32(t.panels)))
 	JLT(LabelRef(done))
+	tnTile(t)
+	for range t.panels {
+		ADDQ(Mem{Base: args, Disp: tnPanel}, cp)
+	}
+	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: tnGAt})
+	SUBQ(U32(uint32(t.panels)), panels)
+	JMP(LabelRef(group))
+	Label(done)
+}
+
+// tnTile computes the tile's sums.
+func tnTile(t tile) {
 	MOVQ(Mem{Base: args, Disp: tnA}, a0)
 	MOVQ(Mem{Base: args, Disp: tnG}, gp)
 	ADDQ(Mem{Base: args, Disp: tnGAt}, gp)
@@ -64,7 +80,7 @@ func tnGroup(t tile) {
 	zero, started := t.label("zero"), t.label("started")
 	CMPQ(Mem{Base: args, Disp: tnAccumulate}, Imm(0))
 	JEQ(LabelRef(zero))
-	t.eachPacked(func(m Mem, acc reg.Register) { VMOVUPS(m, acc) })
+	t.eachPacked(func(m Mem, j int, acc reg.Register) { VMOVUPS(m, t.of(j, acc)) })
 	JMP(LabelRef(started))
 	Label(zero)
 	t.zero()
@@ -92,14 +108,7 @@ func tnGroup(t tile) {
 	DECQ(segs)
 	JNE(LabelRef(t.label("seg")))
 
-	t.eachPacked(func(m Mem, acc reg.Register) { VMOVUPS(acc, m) })
-	for range t.panels {
-		ADDQ(Mem{Base: args, Disp: tnPanel}, cp)
-	}
-	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: tnGAt})
-	SUBQ(U32(uint32(t.panels)), panels)
-	JMP(LabelRef(group))
-	Label(done)
+	t.eachPacked(func(m Mem, _ int, acc reg.Register) { VMOVUPS(acc, m) })
 }
 
 // stepOf returns base + s*ld.
@@ -114,8 +123,8 @@ func stepOf(base, ld, ld3 reg.GPPhysical, s int) Mem {
 	return m
 }
 
-// eachPacked calls f with the address in the packed C of every sum.
-func (t tile) eachPacked(f func(m Mem, acc reg.Register)) {
+// eachPacked calls f with the address in the packed C of every sum, and its vector.
+func (t tile) eachPacked(f func(m Mem, j int, acc reg.Register)) {
 	MOVQ(cp, tmp)
 	for p := range t.panels {
 		if p > 0 {
@@ -123,7 +132,7 @@ func (t tile) eachPacked(f func(m Mem, acc reg.Register)) {
 		}
 		for i := range t.rows {
 			for h := range t.perPa {
-				f(Mem{Base: tmp, Disp: 64*i + h*t.bytes()}, t.acc(i, p*t.perPa+h))
+				f(Mem{Base: tmp, Disp: 64*i + h*t.bytes()}, p*t.perPa+h, t.acc(i, p*t.perPa+h))
 			}
 		}
 	}

@@ -46,3 +46,30 @@ func Loop(label func(name string) string, name string, counter reg.GPPhysical, u
 	JNE(LabelRef(one))
 	Label(done)
 }
+
+// NextNN goes from an NN tile of some rows to the one below it, at the label "block", until none of the blocks is left. Then a and c stay, as
+// pointers behind the last row would be ones to whatever the collector has there. at are the places in args of blocks, a, c and ldc.
+func NextNN(args, lda, tmp reg.GPPhysical, rows int, at [4]int) {
+	DECQ(Mem{Base: args, Disp: at[0]})
+	JEQ(LabelRef("last"))
+	IMUL3Q(Imm(uint64(rows)), lda, tmp)
+	ADDQ(tmp, Mem{Base: args, Disp: at[1]})
+	IMUL3Q(Imm(uint64(rows)), Mem{Base: args, Disp: at[3]}, tmp)
+	ADDQ(tmp, Mem{Base: args, Disp: at[2]})
+	JMP(LabelRef("block"))
+	Label("last")
+}
+
+// Halves writes what comes behind the whole panels of a tile: one of which the first half counts, or one more before that, as args says at a
+// place. tile writes that of two panels or one.
+func Halves(args reg.GPPhysical, at int, tile func(panels int)) {
+	one, done := "half", "halvesdone"
+	CMPQ(Mem{Base: args, Disp: at}, Imm(1))
+	JLT(LabelRef(done))
+	JEQ(LabelRef(one))
+	tile(2)
+	JMP(LabelRef(done))
+	Label(one)
+	tile(1)
+	Label(done)
+}
