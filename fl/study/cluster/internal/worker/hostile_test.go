@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -84,24 +86,38 @@ func TestThreatHostileCoordinator(t *testing.T) {
 	}
 }
 
-// TestWorkerLeavesBeforeItIsReady asks a worker to leave that waits for a coordinator
-// which does not answer.
+// TestWorkerLeavesBeforeItIsReady asks a worker to leave that waits for its join file,
+// for a coordinator that does not answer, or for one that is lost.
 func TestWorkerLeavesBeforeItIsReady(t *testing.T) {
-	b := openServer(t)
-	if err := b.Listen(func(*nats.Msg) {}, func(*nats.Msg) {}, func(*nats.Msg) {}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- New(Options{Join: b.Path, Version: "test"}, nil).Work(ctx) }()
-	time.Sleep(100 * time.Millisecond)
-	stop()
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Errorf("the worker ends with %v", err)
-		}
-	case <-time.After(2 * time.Second):
-		t.Error("the worker stays")
+	for _, waits := range []string{"join file", "answer", "coordinator"} {
+		t.Run(waits, func(t *testing.T) {
+			join := filepath.Join(t.TempDir(), "join")
+			if waits != "join file" {
+				b := openServer(t)
+				if err := b.Listen(func(*nats.Msg) {}, func(*nats.Msg) {}, func(*nats.Msg) {}); err != nil {
+					t.Fatal(err)
+				}
+				text, err := os.ReadFile(b.Path)
+				if err != nil || os.WriteFile(join, text, 0o600) != nil {
+					t.Fatal(err)
+				}
+				if waits == "coordinator" {
+					b.Close()
+				}
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- New(Options{Join: join, Version: "test"}, nil).Work(ctx) }()
+			time.Sleep(100 * time.Millisecond)
+			stop()
+			select {
+			case err := <-ended:
+				if err != nil {
+					t.Errorf("the worker ends with %v", err)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("the worker stays")
+			}
+		})
 	}
 }

@@ -30,7 +30,11 @@ type loop struct {
 // was asked to leave and has handed over its trial.
 func (l *loop) serve(ctx context.Context) error {
 	var err error
-	if l.blobs, err = l.link.OpenBlobs(ctx, l.worker.engine.MostBytes()); err != nil {
+	l.blobs, err = l.link.OpenBlobs(ctx, l.worker.engine.MostBytes())
+	if ctx.Err() != nil {
+		return l.leave()
+	}
+	if err != nil {
 		return err
 	}
 	l.link.Leaving = func() bool { return ctx.Err() != nil }

@@ -117,6 +117,8 @@ func (w *Worker) Work(ctx context.Context) error {
 	for {
 		err := w.session(ctx, &lost)
 		switch {
+		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+			err = wire.ErrLeaving
 		case (errors.Is(err, errGone) || errors.Is(err, wire.ErrNoLink)) && o.Ended():
 			err = wire.ErrOver
 		case !errors.Is(err, errGone):
@@ -131,8 +133,7 @@ func (w *Worker) Work(ctx context.Context) error {
 			o.Notice("the study has ended; this worker trained " + w.done())
 			return nil
 		case errors.Is(err, wire.ErrLeaving):
-			o.Notice("left; this worker trained " + w.done())
-			return nil
+			return w.left()
 		case errors.Is(err, wire.ErrAgain):
 			lost = time.Time{}
 			continue
@@ -149,9 +150,15 @@ func (w *Worker) Work(ctx context.Context) error {
 		select {
 		case <-time.After(300 * time.Millisecond):
 		case <-ctx.Done():
-			return ctx.Err()
+			return w.left()
 		}
 	}
+}
+
+// left ends a worker that was asked to leave.
+func (w *Worker) left() error {
+	w.options.Notice("left; this worker trained " + w.done())
+	return nil
 }
 
 // done summarizes what the worker has trained.
