@@ -165,10 +165,11 @@ func rounded(x float64) float64 {
 	return x
 }
 
-// addArms adds the configurations of a trial under FedEx.
+// addArms adds the configurations of a trial under FedEx. Where its space has no
+// hyperparameters it chooses among the model's networks, which are not listed.
 func (t *TrialLine) addArms(c *config.Config, r study.TrialResult) error {
 	space, err := tuners.ParseSpace(c.Space)
-	if err != nil {
+	if err != nil || len(space.Matching("client.*")) == 0 {
 		return err
 	}
 	options, err := tuners.ParamsOf(c.ClientTuner.Options)

@@ -3,6 +3,7 @@ package repro
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,15 +18,15 @@ func smallArm(arm nasArm) *Training {
 	return t
 }
 
-// TestArmsOfSearch runs the arm that searches and FedAvg: both tell the personalized
-// error after the last round and the simulated seconds of each, the former also every
-// client's policy beside its classes, and the files say the same.
+// TestArmsOfSearch runs the arms that search and FedAvg: all tell the personalized
+// error after the last round and the simulated seconds of each, PerFedRLNAS also every
+// client's policy beside its classes, FedEx its theta, and the files say the same.
 func TestArmsOfSearch(t *testing.T) {
 	here(t)
 	var cells []Cell
 	for _, c := range nasCells() {
 		for _, arm := range nasArms {
-			if arm.name != "perfedrlnas" && arm.name != "fedavg" {
+			if !slices.Contains([]string{"perfedrlnas", "fedavg", "fedex"}, arm.name) {
 				continue
 			}
 			if strings.HasPrefix(c.Name, nasTable+"/"+arm.name+"/") && c.Training != nil {
@@ -36,7 +37,7 @@ func TestArmsOfSearch(t *testing.T) {
 	}
 	dir := t.TempDir()
 	jobs, _, err := Plan(t.Context(), cells, Options{Seeds: 1}, dir)
-	if err != nil || len(jobs) != 2 {
+	if err != nil || len(jobs) != 3 {
 		t.Fatal(len(jobs), err)
 	}
 	all := runAll(t, jobs)
@@ -51,9 +52,12 @@ func TestArmsOfSearch(t *testing.T) {
 			t.Errorf("of the file %+v, %v", read, err)
 		}
 	}
-	search, fixed := all[0], all[1]
+	search, fixed, shared := all[0], all[1], all[2]
 	if len(search.Clients) != 4 || len(fixed.Clients) > 0 {
 		t.Fatalf("%d and %d clients with policies", len(search.Clients), len(fixed.Clients))
+	}
+	if line := shared.Trials[0]; len(line.Theta) != 27 || len(line.Entropy) != 1 || len(line.Configs) > 0 {
+		t.Errorf("FedEx tells %d values of theta, %d entropies and %d configurations", len(line.Theta), len(line.Entropy), len(line.Configs))
 	}
 	examples := 0
 	for _, c := range search.Clients {
@@ -84,7 +88,7 @@ func TestArmsOfSearch(t *testing.T) {
 		t.Errorf("a round of FedAvg takes %v simulated seconds", s)
 	}
 	report, err := NewReport(cells, all)
-	if err != nil || len(report.Rows) != 5 || len(report.Verdicts) != 2 {
+	if err != nil || len(report.Rows) != 7 || len(report.Verdicts) != 2 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	if got := report.Tables()[0].Rows[0][2]; got != "not at hand" {
@@ -94,7 +98,7 @@ func TestArmsOfSearch(t *testing.T) {
 		t.Errorf("%d tables", len(tables))
 	}
 	found, err := Find(dir)
-	if err != nil || len(found) != 2 {
+	if err != nil || len(found) != 3 {
 		t.Error(len(found), err)
 	}
 }
