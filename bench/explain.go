@@ -84,7 +84,7 @@ func explain(name string, n int, p nn.Precision, r roofline, work []nn.Work, ste
 	params := trained(work)
 	for i := range work {
 		x := &work[i]
-		compute, moving, bytes := r.layer(x, n, params, momentumSGD)
+		compute, moving, bytes := r.layer(x, n, p, params, momentumSGD)
 		l := Explained{
 			Layer: x.Layer, GFLOP: float64(int64(n)*x.TrainFLOPs) / 1e9, Bytes: bytes,
 			Forward: x.Forward.Seconds() / float64(steps), Backward: x.Backward.Seconds() / float64(steps), Bound: "peak", Roofline: max(compute, moving),

@@ -176,7 +176,7 @@ func (t *timing) result() Result {
 		x.PeakGFLOPS, x.PeakFraction = peak, x.GFLOPS/peak
 	}
 	if r.model != nil {
-		limit, memory := roofline{peak * 1e9, t.meter.bandwidths()}.network(r.model.NewWorkspace().Work(), r.batch, r.optimizer)
+		limit, memory := roofline{peak * 1e9, t.meter.bandwidths()}.network(r.model.NewWorkspace().Work(), r.batch, t.precision, r.optimizer)
 		x.Bound, x.RooflineFraction = "peak", limit/x.Seconds
 		if memory {
 			x.Bound = "memory"

@@ -61,8 +61,9 @@ var states = map[string]int64{plainSGD: 2, momentumSGD: 3}
 // pass, for a batch of n samples: its input and output lie where those of one sample fit, its
 // trained values where those of the whole network do, params of them. An optimizer makes it a
 // training step, see states, whose backward pass reads the output's gradient and the input,
-// and writes the input's gradient. bytes is what moves.
-func (r roofline) layer(w *nn.Work, n int, params int64, optimizer string) (compute, memory float64, bytes int64) {
+// and writes the input's gradient. Evaluation in bf16 reads weights that are rounded. bytes is
+// what moves.
+func (r roofline) layer(w *nn.Work, n int, p nn.Precision, params int64, optimizer string) (compute, memory float64, bytes int64) {
 	samples, values, among := int64(n), w.In+w.Out, int64(1)
 	flops, weights := w.FLOPs, w.Params
 	if optimizer != "" {
@@ -74,16 +75,20 @@ func (r roofline) layer(w *nn.Work, n int, params int64, optimizer string) (comp
 		}
 	}
 	const float = 4
-	near, far := float*samples*values, float*weights
-	return float64(samples*flops) / r.peak, r.reads(near, float*(w.In+w.Out)) + r.reads(far, float*among*params), near + far
+	weight := int64(float)
+	if p == nn.BF16 && optimizer == "" {
+		weight /= 2
+	}
+	near, far := float*samples*values, weight*weights
+	return float64(samples*flops) / r.peak, r.reads(near, float*(w.In+w.Out)) + r.reads(far, weight*among*params), near + far
 }
 
 // network returns the sum over all layers of the longer of the two times, and whether memory
 // takes more of it.
-func (r roofline) network(work []nn.Work, n int, optimizer string) (seconds float64, memory bool) {
+func (r roofline) network(work []nn.Work, n int, p nn.Precision, optimizer string) (seconds float64, memory bool) {
 	params, waits := trained(work), 0.0
 	for i := range work {
-		compute, moving, _ := r.layer(&work[i], n, params, optimizer)
+		compute, moving, _ := r.layer(&work[i], n, p, params, optimizer)
 		if moving > compute {
 			waits += moving
 		}

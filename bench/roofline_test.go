@@ -29,18 +29,21 @@ func TestRooflineOfAHandCountedNetwork(t *testing.T) {
 	for _, c := range []struct {
 		what      string
 		r         roofline
+		p         nn.Precision
 		optimizer string
 		want      float64
 		memory    bool
 	}{
-		{"forward, arithmetic", roofline{1, one(1e9)}, "", forward, false},
-		{"step, arithmetic", roofline{1, one(1e9)}, momentumSGD, training, false},
-		{"forward, memory", roofline{1e9, one(1)}, "", read, true},
-		{"step, memory", roofline{1e9, one(1)}, momentumSGD, moved, true},
-		{"step without momentum", roofline{1e9, one(1)}, plainSGD, moved - 4*2*params, true},
-		{"step, values of a sample in a cache", roofline{1e9, []Bandwidth{{4 * (20 + 7), math.Inf(1)}, {1 << 30, 1}}}, momentumSGD, 4 * 8 * params, true},
+		{"forward, arithmetic", roofline{1, one(1e9)}, nn.FP32, "", forward, false},
+		{"step, arithmetic", roofline{1, one(1e9)}, nn.FP32, momentumSGD, training, false},
+		{"forward, memory", roofline{1e9, one(1)}, nn.FP32, "", read, true},
+		{"forward, rounded weights", roofline{1e9, one(1)}, nn.BF16, "", read - 2*params, true},
+		{"step, memory", roofline{1e9, one(1)}, nn.FP32, momentumSGD, moved, true},
+		{"step in bf16, memory", roofline{1e9, one(1)}, nn.BF16, momentumSGD, moved, true},
+		{"step without momentum", roofline{1e9, one(1)}, nn.FP32, plainSGD, moved - 4*2*params, true},
+		{"step, values of a sample in a cache", roofline{1e9, []Bandwidth{{4 * (20 + 7), math.Inf(1)}, {1 << 30, 1}}}, nn.FP32, momentumSGD, 4 * 8 * params, true},
 	} {
-		got, memory := c.r.network(work, 5, c.optimizer)
+		got, memory := c.r.network(work, 5, c.p, c.optimizer)
 		if math.Abs(got-c.want) > 1e-6*c.want || memory != c.memory {
 			t.Errorf("%s: %v s, memory %t; want %v, %t", c.what, got, memory, c.want, c.memory)
 		}
