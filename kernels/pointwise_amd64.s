@@ -2515,9 +2515,9 @@ TEXT ·lstmForwardAVX2(SB), NOSPLIT, $0-120
 	JEQ   start93
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest94
+	JLT   rest95
 
-loop95:
+loop96:
 	VMOVUPS      (AX)(R8*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
 	VBROADCASTSS allc2ae0000<>+0(SB), Y1
@@ -2608,47 +2608,20 @@ loop95:
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VBROADCASTSS all3ab558b4<>+0(SB), Y3
-	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
-	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
-	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
-	VFMADD213PS  all3effffff<>+0(SB), Y0, Y3
-	VMULPS       Y0, Y0, Y4
-	VFMADD213PS  Y0, Y4, Y3
+	VBROADCASTSS all3ab558b4<>+0(SB), Y2
+	VFMADD213PS  all3c091643<>+0(SB), Y0, Y2
+	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y2
+	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y2
+	VFMADD213PS  all3effffff<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VFMADD213PS  Y1, Y1, Y3
+	VFMADD213PS  Y1, Y1, Y2
 	VBROADCASTSS all3f800000<>+0(SB), Y0
-	VADDPS       Y0, Y3, Y3
-	VDIVPS       Y3, Y0, Y3
-	VMOVUPS      Y3, 192(AX)(R8*4)
-	VANDPS       all80000000<>+0(SB), Y2, Y0
-	VANDPS       all7fffffff<>+0(SB), Y2, Y1
-	VBROADCASTSS all41200000<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VADDPS       Y1, Y1, Y1
-	VMULPS       all3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS all3f317200<>+0(SB), Y2, Y1
-	VFNMADD231PS all35bfbe8e<>+0(SB), Y2, Y1
-	VCVTPS2DQ    Y2, Y2
-	VBROADCASTSS all3ab558b4<>+0(SB), Y4
-	VFMADD213PS  all3c091643<>+0(SB), Y1, Y4
-	VFMADD213PS  all3d2aabcf<>+0(SB), Y1, Y4
-	VFMADD213PS  all3e2aaa55<>+0(SB), Y1, Y4
-	VFMADD213PS  all3effffff<>+0(SB), Y1, Y4
-	VMULPS       Y1, Y1, Y5
-	VFMADD213PS  Y1, Y5, Y4
-	VPADDD       all0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VSUBPS       all3f800000<>+0(SB), Y2, Y1
-	VFMADD213PS  Y1, Y2, Y4
-	VADDPS       all40000000<>+0(SB), Y4, Y2
-	VDIVPS       Y2, Y4, Y4
-	VORPS        Y0, Y4, Y4
-	VMOVUPS      Y4, (BX)(R8*4)
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      Y3, (SI)(R8*4)
+	VADDPS       Y0, Y2, Y2
+	VDIVPS       Y2, Y0, Y2
+	VMOVUPS      Y2, 192(AX)(R8*4)
 	VMOVUPS      32(AX)(R8*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
 	VBROADCASTSS allc2ae0000<>+0(SB), Y1
@@ -2739,62 +2712,34 @@ loop95:
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VBROADCASTSS all3ab558b4<>+0(SB), Y3
-	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
-	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
-	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
-	VFMADD213PS  all3effffff<>+0(SB), Y0, Y3
-	VMULPS       Y0, Y0, Y4
-	VFMADD213PS  Y0, Y4, Y3
+	VBROADCASTSS all3ab558b4<>+0(SB), Y2
+	VFMADD213PS  all3c091643<>+0(SB), Y0, Y2
+	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y2
+	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y2
+	VFMADD213PS  all3effffff<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VFMADD213PS  Y1, Y1, Y3
+	VFMADD213PS  Y1, Y1, Y2
 	VBROADCASTSS all3f800000<>+0(SB), Y0
-	VADDPS       Y0, Y3, Y3
-	VDIVPS       Y3, Y0, Y3
-	VMOVUPS      Y3, 224(AX)(R8*4)
-	VANDPS       all80000000<>+0(SB), Y2, Y0
-	VANDPS       all7fffffff<>+0(SB), Y2, Y1
-	VBROADCASTSS all41200000<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VADDPS       Y1, Y1, Y1
-	VMULPS       all3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS all3f317200<>+0(SB), Y2, Y1
-	VFNMADD231PS all35bfbe8e<>+0(SB), Y2, Y1
-	VCVTPS2DQ    Y2, Y2
-	VBROADCASTSS all3ab558b4<>+0(SB), Y4
-	VFMADD213PS  all3c091643<>+0(SB), Y1, Y4
-	VFMADD213PS  all3d2aabcf<>+0(SB), Y1, Y4
-	VFMADD213PS  all3e2aaa55<>+0(SB), Y1, Y4
-	VFMADD213PS  all3effffff<>+0(SB), Y1, Y4
-	VMULPS       Y1, Y1, Y5
-	VFMADD213PS  Y1, Y5, Y4
-	VPADDD       all0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VSUBPS       all3f800000<>+0(SB), Y2, Y1
-	VFMADD213PS  Y1, Y2, Y4
-	VADDPS       all40000000<>+0(SB), Y4, Y2
-	VDIVPS       Y2, Y4, Y4
-	VORPS        Y0, Y4, Y4
-	VMOVUPS      Y4, 32(BX)(R8*4)
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      Y3, 32(SI)(R8*4)
+	VADDPS       Y0, Y2, Y2
+	VDIVPS       Y2, Y0, Y2
+	VMOVUPS      Y2, 224(AX)(R8*4)
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop95
+	JGE          loop96
 
-rest94:
-	VZEROUPPER
-	RET
+rest95:
+	JMP outputs94
 
 start93:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest97
+	JLT  rest98
 
-loop98:
+loop99:
 	VMOVUPS      (AX)(CX*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
 	VBROADCASTSS allc2ae0000<>+0(SB), Y1
@@ -2884,47 +2829,20 @@ loop98:
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
-	VBROADCASTSS all3ab558b4<>+0(SB), Y3
-	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
-	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
-	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
-	VFMADD213PS  all3effffff<>+0(SB), Y0, Y3
-	VMULPS       Y0, Y0, Y4
-	VFMADD213PS  Y0, Y4, Y3
+	VBROADCASTSS all3ab558b4<>+0(SB), Y2
+	VFMADD213PS  all3c091643<>+0(SB), Y0, Y2
+	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y2
+	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y2
+	VFMADD213PS  all3effffff<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
 	VPADDD       all0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VFMADD213PS  Y1, Y1, Y3
+	VFMADD213PS  Y1, Y1, Y2
 	VBROADCASTSS all3f800000<>+0(SB), Y0
-	VADDPS       Y0, Y3, Y3
-	VDIVPS       Y3, Y0, Y3
-	VMOVUPS      Y3, 192(AX)(CX*4)
-	VANDPS       all80000000<>+0(SB), Y2, Y0
-	VANDPS       all7fffffff<>+0(SB), Y2, Y1
-	VBROADCASTSS all41200000<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VADDPS       Y1, Y1, Y1
-	VMULPS       all3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS all3f317200<>+0(SB), Y2, Y1
-	VFNMADD231PS all35bfbe8e<>+0(SB), Y2, Y1
-	VCVTPS2DQ    Y2, Y2
-	VBROADCASTSS all3ab558b4<>+0(SB), Y4
-	VFMADD213PS  all3c091643<>+0(SB), Y1, Y4
-	VFMADD213PS  all3d2aabcf<>+0(SB), Y1, Y4
-	VFMADD213PS  all3e2aaa55<>+0(SB), Y1, Y4
-	VFMADD213PS  all3effffff<>+0(SB), Y1, Y4
-	VMULPS       Y1, Y1, Y5
-	VFMADD213PS  Y1, Y5, Y4
-	VPADDD       all0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VSUBPS       all3f800000<>+0(SB), Y2, Y1
-	VFMADD213PS  Y1, Y2, Y4
-	VADDPS       all40000000<>+0(SB), Y4, Y2
-	VDIVPS       Y2, Y4, Y4
-	VORPS        Y0, Y4, Y4
-	VMOVUPS      Y4, (BX)(CX*4)
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      Y3, (SI)(CX*4)
+	VADDPS       Y0, Y2, Y2
+	VDIVPS       Y2, Y0, Y2
+	VMOVUPS      Y2, 192(AX)(CX*4)
 	VMOVUPS      32(AX)(CX*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
 	VBROADCASTSS allc2ae0000<>+0(SB), Y1
@@ -3014,6 +2932,45 @@ loop98:
 	VFNMADD231PS all3f317200<>+0(SB), Y1, Y0
 	VFNMADD231PS all35bfbe8e<>+0(SB), Y1, Y0
 	VCVTPS2DQ    Y1, Y1
+	VBROADCASTSS all3ab558b4<>+0(SB), Y2
+	VFMADD213PS  all3c091643<>+0(SB), Y0, Y2
+	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y2
+	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y2
+	VFMADD213PS  all3effffff<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
+	VPADDD       all0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VFMADD213PS  Y1, Y1, Y2
+	VBROADCASTSS all3f800000<>+0(SB), Y0
+	VADDPS       Y0, Y2, Y2
+	VDIVPS       Y2, Y0, Y2
+	VMOVUPS      Y2, 224(AX)(CX*4)
+	ADDQ         $0x000000c0, AX
+	ADDQ         $0x10, CX
+	SUBQ         $0x10, DI
+	JGE          loop99
+
+rest98:
+outputs94:
+	MOVQ gates_base+0(FP), AX
+	MOVQ c_len+56(FP), DI
+	XORQ CX, CX
+	SUBQ $0x10, DI
+	JLT  rest101
+
+loop102:
+	VMOVUPS      (DX)(CX*4), Y0
+	VANDPS       all80000000<>+0(SB), Y0, Y1
+	VANDPS       all7fffffff<>+0(SB), Y0, Y0
+	VBROADCASTSS all41200000<>+0(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VADDPS       Y0, Y0, Y0
+	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS all3f317200<>+0(SB), Y2, Y0
+	VFNMADD231PS all35bfbe8e<>+0(SB), Y2, Y0
+	VCVTPS2DQ    Y2, Y2
 	VBROADCASTSS all3ab558b4<>+0(SB), Y3
 	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
 	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
@@ -3021,46 +2978,50 @@ loop98:
 	VFMADD213PS  all3effffff<>+0(SB), Y0, Y3
 	VMULPS       Y0, Y0, Y4
 	VFMADD213PS  Y0, Y4, Y3
-	VPADDD       all0000007f<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VFMADD213PS  Y1, Y1, Y3
-	VBROADCASTSS all3f800000<>+0(SB), Y0
-	VADDPS       Y0, Y3, Y3
-	VDIVPS       Y3, Y0, Y3
-	VMOVUPS      Y3, 224(AX)(CX*4)
-	VANDPS       all80000000<>+0(SB), Y2, Y0
-	VANDPS       all7fffffff<>+0(SB), Y2, Y1
-	VBROADCASTSS all41200000<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VADDPS       Y1, Y1, Y1
-	VMULPS       all3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS all3f317200<>+0(SB), Y2, Y1
-	VFNMADD231PS all35bfbe8e<>+0(SB), Y2, Y1
-	VCVTPS2DQ    Y2, Y2
-	VBROADCASTSS all3ab558b4<>+0(SB), Y4
-	VFMADD213PS  all3c091643<>+0(SB), Y1, Y4
-	VFMADD213PS  all3d2aabcf<>+0(SB), Y1, Y4
-	VFMADD213PS  all3e2aaa55<>+0(SB), Y1, Y4
-	VFMADD213PS  all3effffff<>+0(SB), Y1, Y4
-	VMULPS       Y1, Y1, Y5
-	VFMADD213PS  Y1, Y5, Y4
 	VPADDD       all0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VSUBPS       all3f800000<>+0(SB), Y2, Y1
-	VFMADD213PS  Y1, Y2, Y4
-	VADDPS       all40000000<>+0(SB), Y4, Y2
-	VDIVPS       Y2, Y4, Y4
-	VORPS        Y0, Y4, Y4
-	VMOVUPS      Y4, 32(BX)(CX*4)
-	VMULPS       Y4, Y3, Y3
+	VSUBPS       all3f800000<>+0(SB), Y2, Y0
+	VFMADD213PS  Y0, Y2, Y3
+	VADDPS       all40000000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y3
+	VORPS        Y1, Y3, Y3
+	VMOVUPS      Y3, (BX)(CX*4)
+	VMULPS       192(AX)(CX*4), Y3, Y3
+	VMOVUPS      Y3, (SI)(CX*4)
+	VMOVUPS      32(DX)(CX*4), Y0
+	VANDPS       all80000000<>+0(SB), Y0, Y1
+	VANDPS       all7fffffff<>+0(SB), Y0, Y0
+	VBROADCASTSS all41200000<>+0(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VADDPS       Y0, Y0, Y0
+	VMULPS       all3fb8aa3b<>+0(SB), Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS all3f317200<>+0(SB), Y2, Y0
+	VFNMADD231PS all35bfbe8e<>+0(SB), Y2, Y0
+	VCVTPS2DQ    Y2, Y2
+	VBROADCASTSS all3ab558b4<>+0(SB), Y3
+	VFMADD213PS  all3c091643<>+0(SB), Y0, Y3
+	VFMADD213PS  all3d2aabcf<>+0(SB), Y0, Y3
+	VFMADD213PS  all3e2aaa55<>+0(SB), Y0, Y3
+	VFMADD213PS  all3effffff<>+0(SB), Y0, Y3
+	VMULPS       Y0, Y0, Y4
+	VFMADD213PS  Y0, Y4, Y3
+	VPADDD       all0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VSUBPS       all3f800000<>+0(SB), Y2, Y0
+	VFMADD213PS  Y0, Y2, Y3
+	VADDPS       all40000000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y3
+	VORPS        Y1, Y3, Y3
+	VMOVUPS      Y3, 32(BX)(CX*4)
+	VMULPS       224(AX)(CX*4), Y3, Y3
 	VMOVUPS      Y3, 32(SI)(CX*4)
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop98
+	JGE          loop102
 
-rest97:
+rest101:
 	VZEROUPPER
 	RET
 
@@ -3076,12 +3037,12 @@ TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start100
+	JEQ   start104
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest101
+	JLT   rest105
 
-loop102:
+loop106:
 	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      (CX)(R9*4), Y1
 	VMOVUPS      64(CX)(R9*4), Y2
@@ -3150,18 +3111,18 @@ loop102:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop102
+	JGE          loop106
 
-rest101:
+rest105:
 	VZEROUPPER
 	RET
 
-start100:
+start104:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest104
+	JLT  rest108
 
-loop105:
+loop109:
 	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      (CX)(DX*4), Y1
 	VMOVUPS      64(CX)(DX*4), Y2
@@ -3224,9 +3185,9 @@ loop105:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop105
+	JGE          loop109
 
-rest104:
+rest108:
 	VZEROUPPER
 	RET
 
@@ -3245,10 +3206,10 @@ TEXT ·pool2x2AVX2(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels107:
+pixels111:
 	MOVQ DI, R8
 
-channels108:
+channels112:
 	VMOVUPS      (DX), Y3
 	VXORPS       Y4, Y4, Y4
 	VMOVUPS      (DX)(DI*1), Y5
@@ -3302,11 +3263,11 @@ channels108:
 	ADDQ         $0x40, BX
 	SUBQ         $0x10, SI
 	SUBQ         $0x40, R8
-	JNE          channels108
+	JNE          channels112
 	ADDQ         DI, DX
 	ADDQ         DI, BX
 	TESTQ        SI, SI
-	JNE          pixels107
+	JNE          pixels111
 	VZEROUPPER
 	RET
 
@@ -3397,10 +3358,10 @@ TEXT ·pool2x2BackwardAVX2(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels109:
+pixels113:
 	MOVQ DI, R8
 
-channels110:
+channels114:
 	VMOVUPS   (AX), Y5
 	VPMOVZXBD (CX), Y4
 	VPCMPEQD  Y0, Y4, Y6
@@ -3443,11 +3404,11 @@ channels110:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels110
+	JNE       channels114
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels109
+	JNE       pixels113
 	VZEROUPPER
 	RET
 
@@ -3460,11 +3421,11 @@ TEXT ·poolAnyAVX2(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows111:
+windows115:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups112:
+groups116:
 	MOVQ    R11, BX
 	VMOVUPS (BX), Y2
 	VXORPS  Y3, Y3, Y3
@@ -3474,11 +3435,11 @@ groups112:
 	VPXOR   Y1, Y1, Y1
 	MOVQ    40(SI), DX
 
-rows113:
+rows117:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols114:
+cols118:
 	VMOVUPS      (AX), Y6
 	VCMPPS       $0x1e, Y2, Y6, Y7
 	VCMPPS       $0x03, Y6, Y6, Y8
@@ -3495,10 +3456,10 @@ cols114:
 	VPADDD       all00000001<>+0(SB), Y1, Y1
 	ADDQ         64(SI), AX
 	DECQ         CX
-	JNE          cols114
+	JNE          cols118
 	ADDQ         56(SI), BX
 	DECQ         DX
-	JNE          rows113
+	JNE          rows117
 	VMOVUPS      Y2, (DI)
 	VMOVUPS      Y4, 32(DI)
 	VPACKSSDW    Y5, Y3, Y3
@@ -3510,10 +3471,10 @@ cols114:
 	ADDQ         $0x10, R8
 	ADDQ         $0x40, R11
 	DECQ         R12
-	JNE          groups112
+	JNE          groups116
 	ADDQ         72(SI), R9
 	DECQ         R10
-	JNE          windows111
+	JNE          windows115
 	VZEROUPPER
 	RET
 
@@ -3526,11 +3487,11 @@ TEXT ·poolAnyBackwardAVX2(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows115:
+windows119:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups116:
+groups120:
 	MOVQ      R11, BX
 	VMOVUPS   (DI), Y3
 	VPMOVZXBD (R8), Y2
@@ -3540,11 +3501,11 @@ groups116:
 	VPXOR     Y1, Y1, Y1
 	MOVQ      40(SI), DX
 
-rows117:
+rows121:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols118:
+cols122:
 	VPCMPEQD Y0, Y2, Y6
 	VANDPS   Y3, Y6, Y6
 	VADDPS   (AX), Y6, Y6
@@ -3557,18 +3518,18 @@ cols118:
 	VPADDD   all00000001<>+0(SB), Y1, Y1
 	ADDQ     64(SI), AX
 	DECQ     CX
-	JNE      cols118
+	JNE      cols122
 	ADDQ     56(SI), BX
 	DECQ     DX
-	JNE      rows117
+	JNE      rows121
 	ADDQ     $0x40, DI
 	ADDQ     $0x10, R8
 	ADDQ     $0x40, R11
 	DECQ     R12
-	JNE      groups116
+	JNE      groups120
 	ADDQ     72(SI), R9
 	DECQ     R10
-	JNE      windows115
+	JNE      windows119
 	VZEROUPPER
 	RET
 
@@ -3581,10 +3542,10 @@ TEXT ·lrnSquaresAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels119:
+pixels123:
 	MOVQ 56(CX), DI
 
-groups120:
+groups124:
 	VMOVUPS (DX)(AX*1), Y0
 	VMULPS  Y0, Y0, Y0
 	VMOVUPS Y0, (BX)
@@ -3594,10 +3555,10 @@ groups120:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups120
+	JNE     groups124
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels119
+	JNE     pixels123
 	VZEROUPPER
 	RET
 
@@ -3616,46 +3577,46 @@ TEXT ·lrnNormalizeAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Y2
 	XORQ         AX, AX
 
-pixels121:
+pixels125:
 	MOVQ 56(CX), R10
 
-groups122:
+groups126:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y3
 	DECQ    R12
-	JEQ     summed124
+	JEQ     summed128
 
-terms123:
+terms127:
 	VADDPS 4(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms123
+	JNE    terms127
 
-summed124:
+summed128:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised127
+	JEQ     raised131
 	CMPQ    R11, $0x03
-	JEQ     three125
+	JEQ     three129
 	CMPQ    R11, $0x02
-	JEQ     square126
+	JEQ     square130
 	VSQRTPS Y3, Y3
 
-square126:
+square130:
 	VSQRTPS Y3, Y3
-	JMP     raised127
+	JMP     raised131
 
-three125:
+three129:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised127:
+raised131:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Y3, Y3
@@ -3665,37 +3626,37 @@ raised127:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y3
 	DECQ    R12
-	JEQ     summed129
+	JEQ     summed133
 
-terms128:
+terms132:
 	VADDPS 36(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms128
+	JNE    terms132
 
-summed129:
+summed133:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, 32(BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised132
+	JEQ     raised136
 	CMPQ    R11, $0x03
-	JEQ     three130
+	JEQ     three134
 	CMPQ    R11, $0x02
-	JEQ     square131
+	JEQ     square135
 	VSQRTPS Y3, Y3
 
-square131:
+square135:
 	VSQRTPS Y3, Y3
-	JMP     raised132
+	JMP     raised136
 
-three130:
+three134:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised132:
+raised136:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, 32(SI)(AX*1)
 	VMULPS  32(DX)(AX*1), Y3, Y3
@@ -3703,10 +3664,10 @@ raised132:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups122
+	JNE     groups126
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels121
+	JNE     pixels125
 	VZEROUPPER
 	RET
 
@@ -3722,10 +3683,10 @@ TEXT ·lrnQuotientsAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels133:
+pixels137:
 	MOVQ 56(CX), R10
 
-groups134:
+groups138:
 	VMOVUPS (DI)(AX*1), Y0
 	VMULPS  (DX)(AX*1), Y0, Y0
 	VMULPS  (SI)(AX*1), Y0, Y0
@@ -3739,10 +3700,10 @@ groups134:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups134
+	JNE     groups138
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels133
+	JNE     pixels137
 	VZEROUPPER
 	RET
 
@@ -3759,24 +3720,24 @@ TEXT ·lrnGradientAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Y0
 	XORQ         AX, AX
 
-pixels135:
+pixels139:
 	MOVQ 56(CX), R10
 
-groups136:
+groups140:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y1
 	DECQ    R12
-	JEQ     summed138
+	JEQ     summed142
 
-terms137:
+terms141:
 	VADDPS 4(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms137
+	JNE    terms141
 
-summed138:
+summed142:
 	VMOVUPS (SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  (DX)(AX*1), Y1, Y1
@@ -3788,15 +3749,15 @@ summed138:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y1
 	DECQ    R12
-	JEQ     summed140
+	JEQ     summed144
 
-terms139:
+terms143:
 	VADDPS 36(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms139
+	JNE    terms143
 
-summed140:
+summed144:
 	VMOVUPS 32(SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  32(DX)(AX*1), Y1, Y1
@@ -3806,10 +3767,10 @@ summed140:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups136
+	JNE     groups140
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels135
+	JNE     pixels139
 	VZEROUPPER
 	RET
 
@@ -3840,9 +3801,9 @@ TEXT ·dropoutApplyAVX2(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Y7
 	XORQ         SI, SI
 	SUBQ         $0x10, DX
-	JLT          rest142
+	JLT          rest146
 
-loop141:
+loop145:
 	VPSRLQ       $0x20, Y6, Y8
 	VPMULUDQ     Y2, Y6, Y9
 	VPMULUDQ     Y3, Y4, Y10
@@ -3965,11 +3926,11 @@ loop141:
 	VPADDQ       Y7, Y6, Y6
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DX
-	JGE          loop141
+	JGE          loop145
 
-rest142:
+rest146:
 	ADDQ         $0x10, DX
-	JEQ          done143
+	JEQ          done147
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, DX
 	SUBQ         DX, DI
@@ -4095,7 +4056,7 @@ rest142:
 	VANDPS       Y0, Y2, Y2
 	VMASKMOVPS   Y2, Y8, 32(AX)(SI*4)
 
-done143:
+done147:
 	VZEROUPPER
 	RET
 
@@ -4108,232 +4069,243 @@ GLOBL countersAVX2<>(SB), RODATA|NOPTR, $32
 // func expAVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·expAVX512(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ src_base+24(FP), CX
-	MOVQ src_len+32(FP), DX
-	XORQ BX, BX
-	SUBQ $0x10, DX
-	JLT  rest144
+	VBROADCASTSS all3fb8aa3b<>+0(SB), Z0
+	VBROADCASTSS all3f317200<>+0(SB), Z1
+	VBROADCASTSS all35bfbe8e<>+0(SB), Z2
+	VBROADCASTSS all3effffff<>+0(SB), Z3
+	VBROADCASTSS all3e2aaa55<>+0(SB), Z4
+	VBROADCASTSS all3d2aabcf<>+0(SB), Z5
+	VBROADCASTSS all3c091643<>+0(SB), Z6
+	VBROADCASTSS all3ab558b4<>+0(SB), Z7
+	VBROADCASTSS allc2d00000<>+0(SB), Z8
+	VBROADCASTSS all42b20000<>+0(SB), Z9
+	VBROADCASTSS allc2ae0000<>+0(SB), Z10
+	VBROADCASTSS all42b08000<>+0(SB), Z10
+	VBROADCASTSS all41200000<>+0(SB), Z10
+	VBROADCASTSS all3f800000<>+0(SB), Z10
+	VBROADCASTSS all40000000<>+0(SB), Z11
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         src_base+24(FP), CX
+	MOVQ         src_len+32(FP), DX
+	XORQ         BX, BX
+	SUBQ         $0x10, DX
+	JLT          rest148
 
-loop145:
-	VMOVUPS           (CX)(BX*4), Z0
-	VBROADCASTSS      allc2d00000<>+0(SB), Z1
-	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      all42b20000<>+0(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS       $0x08, Z1, Z1
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ         Z1, Z1
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z3
-	VFMADD213PS       Z0, Z3, Z2
-	VPSRAD            $0x01, Z1, Z0
-	VPSUBD            Z0, Z1, Z1
-	VPADDD.BCST       all0000007f<>+0(SB), Z0, Z0
-	VPSLLD            $0x17, Z0, Z0
-	VFMADD213PS       Z0, Z0, Z2
-	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD            $0x17, Z1, Z1
-	VMULPS            Z1, Z2, Z2
-	VMOVUPS           Z2, (AX)(BX*4)
-	ADDQ              $0x10, BX
-	SUBQ              $0x10, DX
-	JGE               loop145
+loop149:
+	VMOVUPS      (CX)(BX*4), Z11
+	VMAXPS       Z11, Z8, Z11
+	VMINPS       Z11, Z9, Z11
+	VMULPS       Z0, Z11, Z12
+	VRNDSCALEPS  $0x08, Z12, Z12
+	VFNMADD231PS Z1, Z12, Z11
+	VFNMADD231PS Z2, Z12, Z11
+	VMOVAPS      Z7, Z13
+	VFMADD213PS  Z6, Z11, Z13
+	VFMADD213PS  Z5, Z11, Z13
+	VFMADD213PS  Z4, Z11, Z13
+	VFMADD213PS  Z3, Z11, Z13
+	VMULPS       Z11, Z11, Z14
+	VFMADD213PS  Z11, Z14, Z13
+	VADDPS       Z10, Z13, Z13
+	VSCALEFPS    Z12, Z13, Z13
+	VMOVUPS      Z13, (AX)(BX*4)
+	ADDQ         $0x10, BX
+	SUBQ         $0x10, DX
+	JGE          loop149
 
-rest144:
-	ADDQ              $0x10, DX
-	JEQ               done146
-	MOVL              $0x0000ffff, SI
-	BZHIL             DX, SI, SI
-	KMOVW             SI, K1
-	VMOVUPS.Z         (CX)(BX*4), K1, Z0
-	VBROADCASTSS      allc2d00000<>+0(SB), Z1
-	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      all42b20000<>+0(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS       $0x08, Z1, Z1
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ         Z1, Z1
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z3
-	VFMADD213PS       Z0, Z3, Z2
-	VPSRAD            $0x01, Z1, Z0
-	VPSUBD            Z0, Z1, Z1
-	VPADDD.BCST       all0000007f<>+0(SB), Z0, Z0
-	VPSLLD            $0x17, Z0, Z0
-	VFMADD213PS       Z0, Z0, Z2
-	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD            $0x17, Z1, Z1
-	VMULPS            Z1, Z2, Z2
-	VMOVUPS           Z2, K1, (AX)(BX*4)
+rest148:
+	ADDQ         $0x10, DX
+	JEQ          done150
+	MOVL         $0x0000ffff, SI
+	BZHIL        DX, SI, SI
+	KMOVW        SI, K1
+	VMOVUPS.Z    (CX)(BX*4), K1, Z11
+	VMAXPS       Z11, Z8, Z11
+	VMINPS       Z11, Z9, Z11
+	VMULPS       Z0, Z11, Z0
+	VRNDSCALEPS  $0x08, Z0, Z0
+	VFNMADD231PS Z1, Z0, Z11
+	VFNMADD231PS Z2, Z0, Z11
+	VMOVAPS      Z7, Z1
+	VFMADD213PS  Z6, Z11, Z1
+	VFMADD213PS  Z5, Z11, Z1
+	VFMADD213PS  Z4, Z11, Z1
+	VFMADD213PS  Z3, Z11, Z1
+	VMULPS       Z11, Z11, Z2
+	VFMADD213PS  Z11, Z2, Z1
+	VADDPS       Z10, Z1, Z1
+	VSCALEFPS    Z0, Z1, Z1
+	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done146:
+done150:
 	VZEROUPPER
 	RET
 
 // func sigmoidAVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ src_base+24(FP), CX
-	MOVQ src_len+32(FP), DX
-	XORQ BX, BX
-	SUBQ $0x10, DX
-	JLT  rest147
+	VBROADCASTSS all3fb8aa3b<>+0(SB), Z0
+	VBROADCASTSS all3f317200<>+0(SB), Z1
+	VBROADCASTSS all35bfbe8e<>+0(SB), Z2
+	VBROADCASTSS all3effffff<>+0(SB), Z3
+	VBROADCASTSS all3e2aaa55<>+0(SB), Z4
+	VBROADCASTSS all3d2aabcf<>+0(SB), Z5
+	VBROADCASTSS all3c091643<>+0(SB), Z6
+	VBROADCASTSS all3ab558b4<>+0(SB), Z7
+	VBROADCASTSS allc2d00000<>+0(SB), Z8
+	VBROADCASTSS all42b20000<>+0(SB), Z8
+	VBROADCASTSS allc2ae0000<>+0(SB), Z8
+	VBROADCASTSS all42b08000<>+0(SB), Z9
+	VBROADCASTSS all41200000<>+0(SB), Z10
+	VBROADCASTSS all3f800000<>+0(SB), Z10
+	VBROADCASTSS all40000000<>+0(SB), Z11
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         src_base+24(FP), CX
+	MOVQ         src_len+32(FP), DX
+	XORQ         BX, BX
+	SUBQ         $0x10, DX
+	JLT          rest151
 
-loop148:
-	VMOVUPS           (CX)(BX*4), Z0
-	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
-	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
-	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      all42b08000<>+0(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS       $0x08, Z1, Z1
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ         Z1, Z1
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z3
-	VFMADD213PS       Z0, Z3, Z2
-	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD            $0x17, Z1, Z1
-	VFMADD213PS       Z1, Z1, Z2
-	VBROADCASTSS      all3f800000<>+0(SB), Z0
-	VADDPS            Z0, Z2, Z2
-	VDIVPS            Z2, Z0, Z2
-	VMOVUPS           Z2, (AX)(BX*4)
-	ADDQ              $0x10, BX
-	SUBQ              $0x10, DX
-	JGE               loop148
+loop152:
+	VMOVUPS      (CX)(BX*4), Z11
+	VXORPS.BCST  all80000000<>+0(SB), Z11, Z11
+	VMAXPS       Z11, Z8, Z11
+	VMINPS       Z11, Z9, Z11
+	VMULPS       Z0, Z11, Z12
+	VRNDSCALEPS  $0x08, Z12, Z12
+	VFNMADD231PS Z1, Z12, Z11
+	VFNMADD231PS Z2, Z12, Z11
+	VMOVAPS      Z7, Z13
+	VFMADD213PS  Z6, Z11, Z13
+	VFMADD213PS  Z5, Z11, Z13
+	VFMADD213PS  Z4, Z11, Z13
+	VFMADD213PS  Z3, Z11, Z13
+	VMULPS       Z11, Z11, Z14
+	VFMADD213PS  Z11, Z14, Z13
+	VADDPS       Z10, Z13, Z13
+	VSCALEFPS    Z12, Z13, Z13
+	VADDPS       Z10, Z13, Z13
+	VDIVPS       Z13, Z10, Z13
+	VMOVUPS      Z13, (AX)(BX*4)
+	ADDQ         $0x10, BX
+	SUBQ         $0x10, DX
+	JGE          loop152
 
-rest147:
-	ADDQ              $0x10, DX
-	JEQ               done149
-	MOVL              $0x0000ffff, SI
-	BZHIL             DX, SI, SI
-	KMOVW             SI, K1
-	VMOVUPS.Z         (CX)(BX*4), K1, Z0
-	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
-	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
-	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      all42b08000<>+0(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS       $0x08, Z1, Z1
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ         Z1, Z1
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z3
-	VFMADD213PS       Z0, Z3, Z2
-	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD            $0x17, Z1, Z1
-	VFMADD213PS       Z1, Z1, Z2
-	VBROADCASTSS      all3f800000<>+0(SB), Z0
-	VADDPS            Z0, Z2, Z2
-	VDIVPS            Z2, Z0, Z2
-	VMOVUPS           Z2, K1, (AX)(BX*4)
+rest151:
+	ADDQ         $0x10, DX
+	JEQ          done153
+	MOVL         $0x0000ffff, SI
+	BZHIL        DX, SI, SI
+	KMOVW        SI, K1
+	VMOVUPS.Z    (CX)(BX*4), K1, Z11
+	VXORPS.BCST  all80000000<>+0(SB), Z11, Z11
+	VMAXPS       Z11, Z8, Z11
+	VMINPS       Z11, Z9, Z11
+	VMULPS       Z0, Z11, Z0
+	VRNDSCALEPS  $0x08, Z0, Z0
+	VFNMADD231PS Z1, Z0, Z11
+	VFNMADD231PS Z2, Z0, Z11
+	VMOVAPS      Z7, Z1
+	VFMADD213PS  Z6, Z11, Z1
+	VFMADD213PS  Z5, Z11, Z1
+	VFMADD213PS  Z4, Z11, Z1
+	VFMADD213PS  Z3, Z11, Z1
+	VMULPS       Z11, Z11, Z2
+	VFMADD213PS  Z11, Z2, Z1
+	VADDPS       Z10, Z1, Z1
+	VSCALEFPS    Z0, Z1, Z1
+	VADDPS       Z10, Z1, Z1
+	VDIVPS       Z1, Z10, Z1
+	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done149:
+done153:
 	VZEROUPPER
 	RET
 
 // func tanhAVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ src_base+24(FP), CX
-	MOVQ src_len+32(FP), DX
-	XORQ BX, BX
-	SUBQ $0x10, DX
-	JLT  rest150
+	VBROADCASTSS all3fb8aa3b<>+0(SB), Z0
+	VBROADCASTSS all3f317200<>+0(SB), Z1
+	VBROADCASTSS all35bfbe8e<>+0(SB), Z2
+	VBROADCASTSS all3effffff<>+0(SB), Z3
+	VBROADCASTSS all3e2aaa55<>+0(SB), Z4
+	VBROADCASTSS all3d2aabcf<>+0(SB), Z5
+	VBROADCASTSS all3c091643<>+0(SB), Z6
+	VBROADCASTSS all3ab558b4<>+0(SB), Z7
+	VBROADCASTSS allc2d00000<>+0(SB), Z8
+	VBROADCASTSS all42b20000<>+0(SB), Z8
+	VBROADCASTSS allc2ae0000<>+0(SB), Z8
+	VBROADCASTSS all42b08000<>+0(SB), Z8
+	VBROADCASTSS all41200000<>+0(SB), Z8
+	VBROADCASTSS all3f800000<>+0(SB), Z9
+	VBROADCASTSS all40000000<>+0(SB), Z10
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         src_base+24(FP), CX
+	MOVQ         src_len+32(FP), DX
+	XORQ         BX, BX
+	SUBQ         $0x10, DX
+	JLT          rest154
 
-loop151:
-	VMOVUPS           (CX)(BX*4), Z0
-	VANDPS.BCST       all80000000<>+0(SB), Z0, Z1
-	VANDPS.BCST       all7fffffff<>+0(SB), Z0, Z0
-	VBROADCASTSS      all41200000<>+0(SB), Z2
-	VMINPS            Z0, Z2, Z0
-	VADDPS            Z0, Z0, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS       $0x08, Z2, Z2
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z2, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z2, Z0
-	VCVTPS2DQ         Z2, Z2
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z3
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z3
-	VMULPS            Z0, Z0, Z4
-	VFMADD213PS       Z0, Z4, Z3
-	VPADDD.BCST       all0000007f<>+0(SB), Z2, Z2
-	VPSLLD            $0x17, Z2, Z2
-	VSUBPS.BCST       all3f800000<>+0(SB), Z2, Z0
-	VFMADD213PS       Z0, Z2, Z3
-	VADDPS.BCST       all40000000<>+0(SB), Z3, Z2
-	VDIVPS            Z2, Z3, Z3
-	VORPS             Z1, Z3, Z3
-	VMOVUPS           Z3, (AX)(BX*4)
-	ADDQ              $0x10, BX
-	SUBQ              $0x10, DX
-	JGE               loop151
+loop155:
+	VMOVUPS      (CX)(BX*4), Z11
+	VANDPS.BCST  all80000000<>+0(SB), Z11, Z12
+	VANDPS.BCST  all7fffffff<>+0(SB), Z11, Z11
+	VMINPS       Z11, Z8, Z11
+	VADDPS       Z11, Z11, Z11
+	VMULPS       Z0, Z11, Z13
+	VRNDSCALEPS  $0x08, Z13, Z13
+	VFNMADD231PS Z1, Z13, Z11
+	VFNMADD231PS Z2, Z13, Z11
+	VMOVAPS      Z7, Z14
+	VFMADD213PS  Z6, Z11, Z14
+	VFMADD213PS  Z5, Z11, Z14
+	VFMADD213PS  Z4, Z11, Z14
+	VFMADD213PS  Z3, Z11, Z14
+	VMULPS       Z11, Z11, Z15
+	VFMADD213PS  Z11, Z15, Z14
+	VSCALEFPS    Z13, Z9, Z13
+	VSUBPS       Z9, Z13, Z11
+	VFMADD213PS  Z11, Z13, Z14
+	VADDPS       Z10, Z14, Z13
+	VDIVPS       Z13, Z14, Z14
+	VORPS        Z12, Z14, Z14
+	VMOVUPS      Z14, (AX)(BX*4)
+	ADDQ         $0x10, BX
+	SUBQ         $0x10, DX
+	JGE          loop155
 
-rest150:
-	ADDQ              $0x10, DX
-	JEQ               done152
-	MOVL              $0x0000ffff, SI
-	BZHIL             DX, SI, SI
-	KMOVW             SI, K1
-	VMOVUPS.Z         (CX)(BX*4), K1, Z0
-	VANDPS.BCST       all80000000<>+0(SB), Z0, Z1
-	VANDPS.BCST       all7fffffff<>+0(SB), Z0, Z0
-	VBROADCASTSS      all41200000<>+0(SB), Z2
-	VMINPS            Z0, Z2, Z0
-	VADDPS            Z0, Z0, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS       $0x08, Z2, Z2
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z2, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z2, Z0
-	VCVTPS2DQ         Z2, Z2
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z3
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z3
-	VMULPS            Z0, Z0, Z4
-	VFMADD213PS       Z0, Z4, Z3
-	VPADDD.BCST       all0000007f<>+0(SB), Z2, Z2
-	VPSLLD            $0x17, Z2, Z2
-	VSUBPS.BCST       all3f800000<>+0(SB), Z2, Z0
-	VFMADD213PS       Z0, Z2, Z3
-	VADDPS.BCST       all40000000<>+0(SB), Z3, Z2
-	VDIVPS            Z2, Z3, Z3
-	VORPS             Z1, Z3, Z3
-	VMOVUPS           Z3, K1, (AX)(BX*4)
+rest154:
+	ADDQ         $0x10, DX
+	JEQ          done156
+	MOVL         $0x0000ffff, SI
+	BZHIL        DX, SI, SI
+	KMOVW        SI, K1
+	VMOVUPS.Z    (CX)(BX*4), K1, Z11
+	VANDPS.BCST  all80000000<>+0(SB), Z11, Z12
+	VANDPS.BCST  all7fffffff<>+0(SB), Z11, Z11
+	VMINPS       Z11, Z8, Z11
+	VADDPS       Z11, Z11, Z11
+	VMULPS       Z0, Z11, Z0
+	VRNDSCALEPS  $0x08, Z0, Z0
+	VFNMADD231PS Z1, Z0, Z11
+	VFNMADD231PS Z2, Z0, Z11
+	VMOVAPS      Z7, Z1
+	VFMADD213PS  Z6, Z11, Z1
+	VFMADD213PS  Z5, Z11, Z1
+	VFMADD213PS  Z4, Z11, Z1
+	VFMADD213PS  Z3, Z11, Z1
+	VMULPS       Z11, Z11, Z2
+	VFMADD213PS  Z11, Z2, Z1
+	VSCALEFPS    Z0, Z9, Z0
+	VSUBPS       Z9, Z0, Z2
+	VFMADD213PS  Z2, Z0, Z1
+	VADDPS       Z10, Z1, Z0
+	VDIVPS       Z0, Z1, Z1
+	VORPS        Z12, Z1, Z1
+	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done152:
+done156:
 	VZEROUPPER
 	RET
 
@@ -4347,9 +4319,9 @@ TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
 	VPXORD Z0, Z0, Z0
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest153
+	JLT    rest157
 
-loop154:
+loop158:
 	VMOVUPS   (DX)(SI*4), Z1
 	VMOVUPS   (CX)(SI*4), Z2
 	VCMPPS    $0x1e, Z0, Z1, K1
@@ -4357,11 +4329,11 @@ loop154:
 	VMOVUPS   Z1, (AX)(SI*4)
 	ADDQ      $0x10, SI
 	SUBQ      $0x10, BX
-	JGE       loop154
+	JGE       loop158
 
-rest153:
+rest157:
 	ADDQ      $0x10, BX
-	JEQ       done155
+	JEQ       done159
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -4371,7 +4343,7 @@ rest153:
 	VMOVUPS.Z Z2, K2, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done155:
+done159:
 	VZEROUPPER
 	RET
 
@@ -4384,20 +4356,20 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest156
+	JLT          rest160
 
-loop157:
+loop161:
 	VMOVUPS     (AX)(BX*4), Z1
 	VMOVUPS     (CX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (AX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop157
+	JGE         loop161
 
-rest156:
+rest160:
 	ADDQ        $0x10, DX
-	JEQ         done158
+	JEQ         done162
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -4406,7 +4378,7 @@ rest156:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (AX)(BX*4)
 
-done158:
+done162:
 	VZEROUPPER
 	RET
 
@@ -4419,19 +4391,19 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest159
+	JLT          rest163
 
-loop160:
+loop164:
 	VMOVUPS (CX)(BX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JGE     loop160
+	JGE     loop164
 
-rest159:
+rest163:
 	ADDQ      $0x10, DX
-	JEQ       done161
+	JEQ       done165
 	MOVL      $0x0000ffff, SI
 	BZHIL     DX, SI, SI
 	KMOVW     SI, K1
@@ -4439,7 +4411,7 @@ rest159:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 
-done161:
+done165:
 	VZEROUPPER
 	RET
 
@@ -4452,20 +4424,20 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest162
+	JLT  rest166
 
-loop163:
+loop167:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop163
+	JGE     loop167
 
-rest162:
+rest166:
 	ADDQ      $0x10, BX
-	JEQ       done164
+	JEQ       done168
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -4474,7 +4446,7 @@ rest162:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done164:
+done168:
 	VZEROUPPER
 	RET
 
@@ -4487,20 +4459,20 @@ TEXT ·subAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest165
+	JLT  rest169
 
-loop166:
+loop170:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VSUBPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop166
+	JGE     loop170
 
-rest165:
+rest169:
 	ADDQ      $0x10, BX
-	JEQ       done167
+	JEQ       done171
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -4509,7 +4481,7 @@ rest165:
 	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done167:
+done171:
 	VZEROUPPER
 	RET
 
@@ -4522,19 +4494,19 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	VPXORD Z0, Z0, Z0
 	XORQ   BX, BX
 	SUBQ   $0x10, DX
-	JLT    rest168
+	JLT    rest172
 
-loop169:
+loop173:
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z1, Z2, Z0
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop169
+	JGE         loop173
 
-rest168:
+rest172:
 	ADDQ        $0x10, DX
-	JEQ         done170
+	JEQ         done174
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -4542,7 +4514,7 @@ rest168:
 	VMOVUPS.Z   (AX)(BX*4), K1, Z2
 	VFMADD231PS Z1, Z2, Z0
 
-done170:
+done174:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -4563,25 +4535,25 @@ TEXT ·sumAVX512(SB), NOSPLIT, $0-28
 	VPXORD Z0, Z0, Z0
 	XORQ   DX, DX
 	SUBQ   $0x10, CX
-	JLT    rest171
+	JLT    rest175
 
-loop172:
+loop176:
 	VMOVUPS (AX)(DX*4), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop172
+	JGE     loop176
 
-rest171:
+rest175:
 	ADDQ      $0x10, CX
-	JEQ       done173
+	JEQ       done177
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
-done173:
+done177:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -4604,9 +4576,9 @@ TEXT ·colSumAVX512(SB), NOSPLIT, $0-64
 	MOVQ ld+56(FP), SI
 	SHLQ $0x02, SI
 
-wide174:
+wide178:
 	CMPQ    DX, $0x40
-	JLT     narrow175
+	JLT     narrow179
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -4614,14 +4586,14 @@ wide174:
 	MOVQ    CX, DI
 	MOVQ    BX, R8
 
-row176:
+row180:
 	VADDPS  (DI), Z0, Z0
 	VADDPS  64(DI), Z1, Z1
 	VADDPS  128(DI), Z2, Z2
 	VADDPS  192(DI), Z3, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row176
+	JNE     row180
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4629,32 +4601,32 @@ row176:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x40, DX
-	JMP     wide174
+	JMP     wide178
 
-narrow175:
+narrow179:
 	XORQ DI, DI
 	SUBQ $0x10, DX
-	JLT  rest177
+	JLT  rest181
 
-loop178:
+loop182:
 	VMOVUPS (AX)(DI*4), Z0
 	LEAQ    (CX)(DI*4), R8
 	MOVQ    BX, R9
 
-row180:
+row184:
 	VMOVUPS (R8), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, R8
 	DECQ    R9
-	JNE     row180
+	JNE     row184
 	VMOVUPS Z0, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, DX
-	JGE     loop178
+	JGE     loop182
 
-rest177:
+rest181:
 	ADDQ      $0x10, DX
-	JEQ       done179
+	JEQ       done183
 	MOVL      $0x0000ffff, R8
 	BZHIL     DX, R8, R8
 	KMOVW     R8, K1
@@ -4662,15 +4634,15 @@ rest177:
 	LEAQ      (CX)(DI*4), CX
 	MOVQ      BX, DX
 
-row181:
+row185:
 	VMOVUPS.Z (CX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	ADDQ      SI, CX
 	DECQ      DX
-	JNE       row181
+	JNE       row185
 	VMOVUPS   Z0, K1, (AX)(DI*4)
 
-done179:
+done183:
 	VZEROUPPER
 	RET
 
@@ -4686,9 +4658,9 @@ TEXT ·awayAVX512(SB), NOSPLIT, $0-84
 	VPXORD Z2, Z2, Z2
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest182
+	JLT    rest186
 
-loop183:
+loop187:
 	VMOVUPS     (DX)(SI*4), Z3
 	VMOVUPS     (CX)(SI*4), Z4
 	VMOVUPS     (AX)(SI*4), Z5
@@ -4698,11 +4670,11 @@ loop183:
 	VFMADD231PS Z3, Z3, Z2
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         loop183
+	JGE         loop187
 
-rest182:
+rest186:
 	ADDQ        $0x10, BX
-	JEQ         done184
+	JEQ         done188
 	MOVL        $0x0000ffff, DI
 	BZHIL       BX, DI, DI
 	KMOVW       DI, K1
@@ -4714,7 +4686,7 @@ rest182:
 	VFMADD231PS Z4, Z3, Z1
 	VFMADD231PS Z3, Z3, Z2
 
-done184:
+done188:
 	VEXTRACTF32X8 $0x01, Z0, Y3
 	VADDPS        Y3, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X3
@@ -4757,12 +4729,12 @@ TEXT ·sgdPlainAVX512(SB), NOSPLIT, $0-88
 	VBROADCASTSS r_decay+80(FP), Z1
 	VBROADCASTSS r_mu+84(FP), Z2
 	TESTQ        SI, SI
-	JEQ          free185
+	JEQ          free189
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JLT          rest186
+	JLT          rest190
 
-loop187:
+loop191:
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -4773,11 +4745,11 @@ loop187:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          loop187
+	JGE          loop191
 
-rest186:
+rest190:
 	ADDQ         $0x10, BX
-	JEQ          done188
+	JEQ          done192
 	MOVL         $0x0000ffff, DI
 	BZHIL        BX, DI, DI
 	KMOVW        DI, K1
@@ -4790,16 +4762,16 @@ rest186:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done188:
+done192:
 	VZEROUPPER
 	RET
 
-free185:
+free189:
 	XORQ DX, DX
 	SUBQ $0x10, BX
-	JLT  rest189
+	JLT  rest193
 
-loop190:
+loop194:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -4807,11 +4779,11 @@ loop190:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, BX
-	JGE          loop190
+	JGE          loop194
 
-rest189:
+rest193:
 	ADDQ         $0x10, BX
-	JEQ          done191
+	JEQ          done195
 	MOVL         $0x0000ffff, SI
 	BZHIL        BX, SI, SI
 	KMOVW        SI, K1
@@ -4821,7 +4793,7 @@ rest189:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done191:
+done195:
 	VZEROUPPER
 	RET
 
@@ -4839,12 +4811,12 @@ TEXT ·sgdMomentumAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_mu+108(FP), Z2
 	VBROADCASTSS r_momentum+100(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free192
+	JEQ          free196
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest193
+	JLT          rest197
 
-loop194:
+loop198:
 	VMOVUPS      (AX)(DI*4), Z4
 	VMOVUPS      (CX)(DI*4), Z5
 	VFMADD231PS  Z4, Z1, Z5
@@ -4858,11 +4830,11 @@ loop194:
 	VMOVUPS      Z4, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop194
+	JGE          loop198
 
-rest193:
+rest197:
 	ADDQ         $0x10, SI
-	JEQ          done195
+	JEQ          done199
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -4878,16 +4850,16 @@ rest193:
 	VFNMADD231PS Z5, Z0, Z4
 	VMOVUPS      Z4, K1, (AX)(DI*4)
 
-done195:
+done199:
 	VZEROUPPER
 	RET
 
-free192:
+free196:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest196
+	JLT  rest200
 
-loop197:
+loop201:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z4
 	VFMADD231PS  Z2, Z1, Z4
@@ -4898,11 +4870,11 @@ loop197:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop197
+	JGE          loop201
 
-rest196:
+rest200:
 	ADDQ         $0x10, SI
-	JEQ          done198
+	JEQ          done202
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -4915,7 +4887,7 @@ rest196:
 	VFNMADD231PS Z4, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done198:
+done202:
 	VZEROUPPER
 	RET
 
@@ -4932,12 +4904,12 @@ TEXT ·sgdVelocityAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z1
 	VBROADCASTSS r_mu+108(FP), Z2
 	TESTQ        DI, DI
-	JEQ          free199
+	JEQ          free203
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest200
+	JLT          rest204
 
-loop201:
+loop205:
 	VMOVUPS      (AX)(DI*4), Z3
 	VMOVUPS      (CX)(DI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -4949,11 +4921,11 @@ loop201:
 	VMOVUPS      Z3, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop201
+	JGE          loop205
 
-rest200:
+rest204:
 	ADDQ         $0x10, SI
-	JEQ          done202
+	JEQ          done206
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -4967,16 +4939,16 @@ rest200:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(DI*4)
 
-done202:
+done206:
 	VZEROUPPER
 	RET
 
-free199:
+free203:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest203
+	JLT  rest207
 
-loop204:
+loop208:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -4985,11 +4957,11 @@ loop204:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop204
+	JGE          loop208
 
-rest203:
+rest207:
 	ADDQ         $0x10, SI
-	JEQ          done205
+	JEQ          done209
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -5000,7 +4972,7 @@ rest203:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done205:
+done209:
 	VZEROUPPER
 	RET
 
@@ -5018,12 +4990,12 @@ TEXT ·sgdNesterovAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z2
 	VBROADCASTSS r_mu+108(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free206
+	JEQ          free210
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest207
+	JLT          rest211
 
-loop208:
+loop212:
 	VMOVUPS (AX)(DI*4), Z4
 	VMULPS  Z2, Z4, Z5
 	VMOVUPS (CX)(DI*4), Z6
@@ -5043,11 +5015,11 @@ loop208:
 	VMOVUPS Z4, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, SI
-	JGE     loop208
+	JGE     loop212
 
-rest207:
+rest211:
 	ADDQ      $0x10, SI
-	JEQ       done209
+	JEQ       done213
 	MOVL      $0x0000ffff, R8
 	BZHIL     SI, R8, R8
 	KMOVW     R8, K1
@@ -5069,16 +5041,16 @@ rest207:
 	VSUBPS    Z2, Z4, Z4
 	VMOVUPS   Z4, K1, (AX)(DI*4)
 
-done209:
+done213:
 	VZEROUPPER
 	RET
 
-free206:
+free210:
 	XORQ BX, BX
 	SUBQ $0x10, SI
-	JLT  rest210
+	JLT  rest214
 
-loop211:
+loop215:
 	VMOVUPS (AX)(BX*4), Z3
 	VMULPS  Z2, Z3, Z4
 	VMOVUPS (CX)(BX*4), Z5
@@ -5094,11 +5066,11 @@ loop211:
 	VMOVUPS Z3, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, SI
-	JGE     loop211
+	JGE     loop215
 
-rest210:
+rest214:
 	ADDQ      $0x10, SI
-	JEQ       done212
+	JEQ       done216
 	MOVL      $0x0000ffff, DI
 	BZHIL     SI, DI, DI
 	KMOVW     DI, K1
@@ -5116,7 +5088,7 @@ rest210:
 	VSUBPS    Z2, Z3, Z3
 	VMOVUPS   Z3, K1, (AX)(BX*4)
 
-done212:
+done216:
 	VZEROUPPER
 	RET
 
@@ -5131,12 +5103,12 @@ TEXT ·adamAVX512(SB), NOSPLIT, $0-160
 	MOVQ  w_len+8(FP), DI
 	MOVQ  anchor_len+104(FP), R8
 	TESTQ R8, R8
-	JEQ   free213
+	JEQ   free217
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest214
+	JLT   rest218
 
-loop215:
+loop219:
 	VMOVUPS      (AX)(R8*4), Z0
 	VBROADCASTSS r_decay+120(FP), Z1
 	VMULPS       Z1, Z0, Z1
@@ -5176,11 +5148,11 @@ loop215:
 	VMOVUPS      Z0, (AX)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop215
+	JGE          loop219
 
-rest214:
+rest218:
 	ADDQ         $0x10, DI
-	JEQ          done216
+	JEQ          done220
 	MOVL         $0x0000ffff, R9
 	BZHIL        DI, R9, R9
 	KMOVW        R9, K1
@@ -5222,16 +5194,16 @@ rest214:
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done216:
+done220:
 	VZEROUPPER
 	RET
 
-free213:
+free217:
 	XORQ SI, SI
 	SUBQ $0x10, DI
-	JLT  rest217
+	JLT  rest221
 
-loop218:
+loop222:
 	VMOVUPS      (AX)(SI*4), Z0
 	VBROADCASTSS r_decay+120(FP), Z1
 	VMULPS       Z1, Z0, Z1
@@ -5266,11 +5238,11 @@ loop218:
 	VMOVUPS      Z0, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DI
-	JGE          loop218
+	JGE          loop222
 
-rest217:
+rest221:
 	ADDQ         $0x10, DI
-	JEQ          done219
+	JEQ          done223
 	MOVL         $0x0000ffff, R8
 	BZHIL        DI, R8, R8
 	KMOVW        R8, K1
@@ -5307,510 +5279,469 @@ rest217:
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(SI*4)
 
-done219:
+done223:
 	VZEROUPPER
 	RET
 
 // func softmaxRowAVX512(dst []float32, src []float32, scale float32) (largest float32, sum float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·softmaxRowAVX512(SB), NOSPLIT, $0-64
+	VBROADCASTSS all3fb8aa3b<>+0(SB), Z0
+	VBROADCASTSS all3f317200<>+0(SB), Z1
+	VBROADCASTSS all35bfbe8e<>+0(SB), Z2
+	VBROADCASTSS all3effffff<>+0(SB), Z3
+	VBROADCASTSS all3e2aaa55<>+0(SB), Z4
+	VBROADCASTSS all3d2aabcf<>+0(SB), Z5
+	VBROADCASTSS all3c091643<>+0(SB), Z6
+	VBROADCASTSS all3ab558b4<>+0(SB), Z7
+	VBROADCASTSS allc2700000<>+0(SB), Z8
+	VBROADCASTSS all3f800000<>+0(SB), Z9
 	MOVQ         src_base+24(FP), AX
 	MOVQ         src_len+32(FP), CX
-	VBROADCASTSS allff800000<>+0(SB), Z0
+	VBROADCASTSS allff800000<>+0(SB), Z10
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest220
+	JLT          rest224
 
-loop221:
-	VMOVUPS (AX)(DX*4), Z1
-	VMAXPS  Z0, Z1, Z0
+loop225:
+	VMOVUPS (AX)(DX*4), Z11
+	VMAXPS  Z10, Z11, Z10
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop221
+	JGE     loop225
 
-rest220:
+rest224:
 	ADDQ      $0x10, CX
-	JEQ       done222
+	JEQ       done226
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
-	VMOVUPS.Z (AX)(DX*4), K1, Z1
-	VMAXPS    Z0, Z1, K1, Z0
+	VMOVUPS.Z (AX)(DX*4), K1, Z11
+	VMAXPS    Z10, Z11, K1, Z10
 
-done222:
-	VEXTRACTF32X8 $0x01, Z0, Y1
-	VMAXPS        Y1, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X1
-	VMAXPS        X1, X0, X0
-	VPERMILPS     $0x0e, X0, X1
-	VMAXPS        X1, X0, X0
-	VMOVSHDUP     X0, X1
-	VMAXPS        X1, X0, X0
-	MOVSS         X0, largest+56(FP)
-	VBROADCASTSS  X0, Z0
+done226:
+	VEXTRACTF32X8 $0x01, Z10, Y11
+	VMAXPS        Y11, Y10, Y10
+	VEXTRACTF128  $0x01, Y10, X11
+	VMAXPS        X11, X10, X10
+	VPERMILPS     $0x0e, X10, X11
+	VMAXPS        X11, X10, X10
+	VMOVSHDUP     X10, X11
+	VMAXPS        X11, X10, X10
+	MOVSS         X10, largest+56(FP)
+	VBROADCASTSS  X10, Z10
 	MOVQ          dst_base+0(FP), DX
-	VPXORD        Z2, Z2, Z2
+	VPXORD        Z12, Z12, Z12
 	MOVQ          dst_len+8(FP), BX
 	TESTQ         BX, BX
-	JEQ           evaluate223
+	JEQ           evaluate227
 	MOVQ          src_len+32(FP), CX
 	XORQ          SI, SI
 	SUBQ          $0x10, CX
-	JLT           rest225
+	JLT           rest229
 
-loop226:
-	VMOVUPS           (AX)(SI*4), Z1
-	VSUBPS            Z0, Z1, Z1
-	VBROADCASTSS      allc2700000<>+0(SB), Z3
-	VMAXPS            Z1, Z3, Z4
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z4, Z5
-	VRNDSCALEPS       $0x08, Z5, Z5
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z5, Z4
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z5, Z4
-	VCVTPS2DQ         Z5, Z5
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z6
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z4, Z6
-	VMULPS            Z4, Z4, Z7
-	VFMADD213PS       Z4, Z7, Z6
-	VPADDD.BCST       all0000007f<>+0(SB), Z5, Z5
-	VPSLLD            $0x17, Z5, Z5
-	VFMADD213PS       Z5, Z5, Z6
-	VCMPPS            $0x15, Z3, Z1, K1
-	VMOVUPS.Z         Z6, K1, Z1
-	VADDPS            Z1, Z2, Z2
-	VMOVUPS           Z1, (DX)(SI*4)
-	ADDQ              $0x10, SI
-	SUBQ              $0x10, CX
-	JGE               loop226
+loop230:
+	VMOVUPS      (AX)(SI*4), Z11
+	VSUBPS       Z10, Z11, Z11
+	VMAXPS       Z11, Z8, Z13
+	VMULPS       Z0, Z13, Z14
+	VRNDSCALEPS  $0x08, Z14, Z14
+	VFNMADD231PS Z1, Z14, Z13
+	VFNMADD231PS Z2, Z14, Z13
+	VMOVAPS      Z7, Z15
+	VFMADD213PS  Z6, Z13, Z15
+	VFMADD213PS  Z5, Z13, Z15
+	VFMADD213PS  Z4, Z13, Z15
+	VFMADD213PS  Z3, Z13, Z15
+	VMULPS       Z13, Z13, Z16
+	VFMADD213PS  Z13, Z16, Z15
+	VADDPS       Z9, Z15, Z15
+	VSCALEFPS    Z14, Z15, Z15
+	VCMPPS       $0x15, Z8, Z11, K1
+	VMOVUPS.Z    Z15, K1, Z11
+	VADDPS       Z11, Z12, Z12
+	VMOVUPS      Z11, (DX)(SI*4)
+	ADDQ         $0x10, SI
+	SUBQ         $0x10, CX
+	JGE          loop230
 
-rest225:
-	ADDQ              $0x10, CX
-	JEQ               done227
-	MOVL              $0x0000ffff, DI
-	BZHIL             CX, DI, DI
-	KMOVW             DI, K1
-	VMOVUPS.Z         (AX)(SI*4), K1, Z1
-	VSUBPS            Z0, Z1, Z1
-	VBROADCASTSS      allc2700000<>+0(SB), Z0
-	VMAXPS            Z1, Z0, Z3
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS       $0x08, Z4, Z4
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z4, Z3
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z4, Z3
-	VCVTPS2DQ         Z4, Z4
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z5
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z3, Z5
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z3, Z5
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z3, Z5
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z3, Z5
-	VMULPS            Z3, Z3, Z6
-	VFMADD213PS       Z3, Z6, Z5
-	VPADDD.BCST       all0000007f<>+0(SB), Z4, Z4
-	VPSLLD            $0x17, Z4, Z4
-	VFMADD213PS       Z4, Z4, Z5
-	VCMPPS            $0x15, Z0, Z1, K2
-	VMOVUPS.Z         Z5, K2, Z0
-	VMOVAPS.Z         Z0, K1, Z0
-	VADDPS            Z0, Z2, Z2
-	VMOVUPS           Z0, (DX)(SI*4)
+rest229:
+	ADDQ         $0x10, CX
+	JEQ          done231
+	MOVL         $0x0000ffff, DI
+	BZHIL        CX, DI, DI
+	KMOVW        DI, K1
+	VMOVUPS.Z    (AX)(SI*4), K1, Z11
+	VSUBPS       Z10, Z11, Z11
+	VMAXPS       Z11, Z8, Z10
+	VMULPS       Z0, Z10, Z0
+	VRNDSCALEPS  $0x08, Z0, Z0
+	VFNMADD231PS Z1, Z0, Z10
+	VFNMADD231PS Z2, Z0, Z10
+	VMOVAPS      Z7, Z1
+	VFMADD213PS  Z6, Z10, Z1
+	VFMADD213PS  Z5, Z10, Z1
+	VFMADD213PS  Z4, Z10, Z1
+	VFMADD213PS  Z3, Z10, Z1
+	VMULPS       Z10, Z10, Z2
+	VFMADD213PS  Z10, Z2, Z1
+	VADDPS       Z9, Z1, Z1
+	VSCALEFPS    Z0, Z1, Z1
+	VCMPPS       $0x15, Z8, Z11, K2
+	VMOVUPS.Z    Z1, K2, Z0
+	VMOVAPS.Z    Z0, K1, Z0
+	VADDPS       Z0, Z12, Z12
+	VMOVUPS      Z0, (DX)(SI*4)
 
-done227:
-	JMP scale224
+done231:
+	JMP scale228
 
-evaluate223:
+evaluate227:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest228
+	JLT  rest232
 
-loop229:
-	VMOVUPS           (AX)(SI*4), Z1
-	VSUBPS            Z0, Z1, Z1
-	VBROADCASTSS      allc2700000<>+0(SB), Z3
-	VMAXPS            Z1, Z3, Z4
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z4, Z5
-	VRNDSCALEPS       $0x08, Z5, Z5
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z5, Z4
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z5, Z4
-	VCVTPS2DQ         Z5, Z5
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z6
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z4, Z6
-	VMULPS            Z4, Z4, Z7
-	VFMADD213PS       Z4, Z7, Z6
-	VPADDD.BCST       all0000007f<>+0(SB), Z5, Z5
-	VPSLLD            $0x17, Z5, Z5
-	VFMADD213PS       Z5, Z5, Z6
-	VCMPPS            $0x15, Z3, Z1, K1
-	VMOVUPS.Z         Z6, K1, Z1
-	VADDPS            Z1, Z2, Z2
-	ADDQ              $0x10, SI
-	SUBQ              $0x10, CX
-	JGE               loop229
+loop233:
+	VMOVUPS      (AX)(SI*4), Z11
+	VSUBPS       Z10, Z11, Z11
+	VMAXPS       Z11, Z8, Z13
+	VMULPS       Z0, Z13, Z14
+	VRNDSCALEPS  $0x08, Z14, Z14
+	VFNMADD231PS Z1, Z14, Z13
+	VFNMADD231PS Z2, Z14, Z13
+	VMOVAPS      Z7, Z15
+	VFMADD213PS  Z6, Z13, Z15
+	VFMADD213PS  Z5, Z13, Z15
+	VFMADD213PS  Z4, Z13, Z15
+	VFMADD213PS  Z3, Z13, Z15
+	VMULPS       Z13, Z13, Z16
+	VFMADD213PS  Z13, Z16, Z15
+	VADDPS       Z9, Z15, Z15
+	VSCALEFPS    Z14, Z15, Z15
+	VCMPPS       $0x15, Z8, Z11, K1
+	VMOVUPS.Z    Z15, K1, Z11
+	VADDPS       Z11, Z12, Z12
+	ADDQ         $0x10, SI
+	SUBQ         $0x10, CX
+	JGE          loop233
 
-rest228:
-	ADDQ              $0x10, CX
-	JEQ               done230
-	MOVL              $0x0000ffff, DI
-	BZHIL             CX, DI, DI
-	KMOVW             DI, K1
-	VMOVUPS.Z         (AX)(SI*4), K1, Z1
-	VSUBPS            Z0, Z1, Z1
-	VBROADCASTSS      allc2700000<>+0(SB), Z0
-	VMAXPS            Z1, Z0, Z3
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS       $0x08, Z4, Z4
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z4, Z3
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z4, Z3
-	VCVTPS2DQ         Z4, Z4
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z5
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z3, Z5
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z3, Z5
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z3, Z5
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z3, Z5
-	VMULPS            Z3, Z3, Z6
-	VFMADD213PS       Z3, Z6, Z5
-	VPADDD.BCST       all0000007f<>+0(SB), Z4, Z4
-	VPSLLD            $0x17, Z4, Z4
-	VFMADD213PS       Z4, Z4, Z5
-	VCMPPS            $0x15, Z0, Z1, K2
-	VMOVUPS.Z         Z5, K2, Z0
-	VMOVAPS.Z         Z0, K1, Z0
-	VADDPS            Z0, Z2, Z2
+rest232:
+	ADDQ         $0x10, CX
+	JEQ          done234
+	MOVL         $0x0000ffff, DI
+	BZHIL        CX, DI, DI
+	KMOVW        DI, K1
+	VMOVUPS.Z    (AX)(SI*4), K1, Z11
+	VSUBPS       Z10, Z11, Z11
+	VMAXPS       Z11, Z8, Z10
+	VMULPS       Z0, Z10, Z0
+	VRNDSCALEPS  $0x08, Z0, Z0
+	VFNMADD231PS Z1, Z0, Z10
+	VFNMADD231PS Z2, Z0, Z10
+	VMOVAPS      Z7, Z1
+	VFMADD213PS  Z6, Z10, Z1
+	VFMADD213PS  Z5, Z10, Z1
+	VFMADD213PS  Z4, Z10, Z1
+	VFMADD213PS  Z3, Z10, Z1
+	VMULPS       Z10, Z10, Z2
+	VFMADD213PS  Z10, Z2, Z1
+	VADDPS       Z9, Z1, Z1
+	VSCALEFPS    Z0, Z1, Z1
+	VCMPPS       $0x15, Z8, Z11, K2
+	VMOVUPS.Z    Z1, K2, Z0
+	VMOVAPS.Z    Z0, K1, Z0
+	VADDPS       Z0, Z12, Z12
 
-done230:
-scale224:
-	VEXTRACTF32X8 $0x01, Z2, Y0
-	VADDPS        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VADDPS        X0, X2, X2
-	VPERMILPS     $0x0e, X2, X0
-	VADDPS        X0, X2, X2
-	VMOVSHDUP     X2, X0
-	VADDPS        X0, X2, X2
-	MOVSS         X2, sum+60(FP)
+done234:
+scale228:
+	VEXTRACTF32X8 $0x01, Z12, Y0
+	VADDPS        Y0, Y12, Y12
+	VEXTRACTF128  $0x01, Y12, X0
+	VADDPS        X0, X12, X12
+	VPERMILPS     $0x0e, X12, X0
+	VADDPS        X0, X12, X12
+	VMOVSHDUP     X12, X0
+	VADDPS        X0, X12, X12
+	MOVSS         X12, sum+60(FP)
 	MOVSS         scale+48(FP), X0
-	VDIVSS        X2, X0, X0
+	VDIVSS        X12, X0, X0
 	VBROADCASTSS  X0, Z0
 	XORQ          AX, AX
 	SUBQ          $0x10, BX
-	JLT           rest231
+	JLT           rest235
 
-loop232:
+loop236:
 	VMULPS  (DX)(AX*4), Z0, Z1
 	VMOVUPS Z1, (DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop232
+	JGE     loop236
 
-rest231:
+rest235:
 	VZEROUPPER
 	RET
 
 // func lstmForwardAVX512(gates []float32, cPrev []float32, c []float32, tanhC []float32, h []float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·lstmForwardAVX512(SB), NOSPLIT, $0-120
-	MOVQ  gates_base+0(FP), AX
-	MOVQ  cPrev_base+24(FP), CX
-	MOVQ  c_base+48(FP), DX
-	MOVQ  tanhC_base+72(FP), BX
-	MOVQ  h_base+96(FP), SI
-	MOVQ  c_len+56(FP), DI
-	MOVQ  cPrev_len+32(FP), R8
-	TESTQ R8, R8
-	JEQ   start234
-	XORQ  R8, R8
-	SUBQ  $0x10, DI
-	JLT   rest235
+	MOVQ         gates_base+0(FP), AX
+	MOVQ         cPrev_base+24(FP), CX
+	MOVQ         c_base+48(FP), DX
+	MOVQ         tanhC_base+72(FP), BX
+	MOVQ         h_base+96(FP), SI
+	MOVQ         c_len+56(FP), DI
+	MOVQ         cPrev_len+32(FP), R8
+	VBROADCASTSS all3fb8aa3b<>+0(SB), Z0
+	VBROADCASTSS all3f317200<>+0(SB), Z1
+	VBROADCASTSS all35bfbe8e<>+0(SB), Z2
+	VBROADCASTSS all3effffff<>+0(SB), Z3
+	VBROADCASTSS all3e2aaa55<>+0(SB), Z4
+	VBROADCASTSS all3d2aabcf<>+0(SB), Z5
+	VBROADCASTSS all3c091643<>+0(SB), Z6
+	VBROADCASTSS all3ab558b4<>+0(SB), Z7
+	VBROADCASTSS allc2ae0000<>+0(SB), Z8
+	VBROADCASTSS all42b08000<>+0(SB), Z9
+	VBROADCASTSS all41200000<>+0(SB), Z10
+	VBROADCASTSS all3f800000<>+0(SB), Z11
+	VBROADCASTSS all40000000<>+0(SB), Z12
+	TESTQ        R8, R8
+	JEQ          start238
+	XORQ         R8, R8
+	SUBQ         $0x10, DI
+	JLT          rest240
 
-loop236:
-	VMOVUPS           (AX)(R8*4), Z0
-	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
-	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
-	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      all42b08000<>+0(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS       $0x08, Z1, Z1
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ         Z1, Z1
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z3
-	VFMADD213PS       Z0, Z3, Z2
-	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD            $0x17, Z1, Z1
-	VFMADD213PS       Z1, Z1, Z2
-	VBROADCASTSS      all3f800000<>+0(SB), Z0
-	VADDPS            Z0, Z2, Z2
-	VDIVPS            Z2, Z0, Z2
-	VMOVUPS           Z2, (AX)(R8*4)
-	VMOVUPS           128(AX)(R8*4), Z0
-	VANDPS.BCST       all80000000<>+0(SB), Z0, Z1
-	VANDPS.BCST       all7fffffff<>+0(SB), Z0, Z0
-	VBROADCASTSS      all41200000<>+0(SB), Z3
-	VMINPS            Z0, Z3, Z0
-	VADDPS            Z0, Z0, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z3
-	VRNDSCALEPS       $0x08, Z3, Z3
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z3, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z3, Z0
-	VCVTPS2DQ         Z3, Z3
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z4
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z4
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z4
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z4
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z4
-	VMULPS            Z0, Z0, Z5
-	VFMADD213PS       Z0, Z5, Z4
-	VPADDD.BCST       all0000007f<>+0(SB), Z3, Z3
-	VPSLLD            $0x17, Z3, Z3
-	VSUBPS.BCST       all3f800000<>+0(SB), Z3, Z0
-	VFMADD213PS       Z0, Z3, Z4
-	VADDPS.BCST       all40000000<>+0(SB), Z4, Z3
-	VDIVPS            Z3, Z4, Z4
-	VORPS             Z1, Z4, Z4
-	VMOVUPS           Z4, 128(AX)(R8*4)
-	VMULPS            Z4, Z2, Z2
-	VMOVUPS           64(AX)(R8*4), Z0
-	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
-	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
-	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      all42b08000<>+0(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS       $0x08, Z1, Z1
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ         Z1, Z1
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z3
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z3
-	VMULPS            Z0, Z0, Z4
-	VFMADD213PS       Z0, Z4, Z3
-	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD            $0x17, Z1, Z1
-	VFMADD213PS       Z1, Z1, Z3
-	VBROADCASTSS      all3f800000<>+0(SB), Z0
-	VADDPS            Z0, Z3, Z3
-	VDIVPS            Z3, Z0, Z3
-	VMOVUPS           Z3, 64(AX)(R8*4)
-	VFMADD231PS       (CX)(R8*4), Z3, Z2
-	VMOVUPS           Z2, (DX)(R8*4)
-	VMOVUPS           192(AX)(R8*4), Z0
-	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
-	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
-	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      all42b08000<>+0(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS       $0x08, Z1, Z1
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ         Z1, Z1
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z3
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z3
-	VMULPS            Z0, Z0, Z4
-	VFMADD213PS       Z0, Z4, Z3
-	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD            $0x17, Z1, Z1
-	VFMADD213PS       Z1, Z1, Z3
-	VBROADCASTSS      all3f800000<>+0(SB), Z0
-	VADDPS            Z0, Z3, Z3
-	VDIVPS            Z3, Z0, Z3
-	VMOVUPS           Z3, 192(AX)(R8*4)
-	VANDPS.BCST       all80000000<>+0(SB), Z2, Z0
-	VANDPS.BCST       all7fffffff<>+0(SB), Z2, Z1
-	VBROADCASTSS      all41200000<>+0(SB), Z2
-	VMINPS            Z1, Z2, Z1
-	VADDPS            Z1, Z1, Z1
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS       $0x08, Z2, Z2
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z2, Z1
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z2, Z1
-	VCVTPS2DQ         Z2, Z2
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z4
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z1, Z4
-	VMULPS            Z1, Z1, Z5
-	VFMADD213PS       Z1, Z5, Z4
-	VPADDD.BCST       all0000007f<>+0(SB), Z2, Z2
-	VPSLLD            $0x17, Z2, Z2
-	VSUBPS.BCST       all3f800000<>+0(SB), Z2, Z1
-	VFMADD213PS       Z1, Z2, Z4
-	VADDPS.BCST       all40000000<>+0(SB), Z4, Z2
-	VDIVPS            Z2, Z4, Z4
-	VORPS             Z0, Z4, Z4
-	VMOVUPS           Z4, (BX)(R8*4)
-	VMULPS            Z4, Z3, Z3
-	VMOVUPS           Z3, (SI)(R8*4)
-	ADDQ              $0x000000c0, AX
-	ADDQ              $0x10, R8
-	SUBQ              $0x10, DI
-	JGE               loop236
+loop241:
+	VMOVUPS      (AX)(R8*4), Z13
+	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
+	VMAXPS       Z13, Z8, Z13
+	VMINPS       Z13, Z9, Z13
+	VMULPS       Z0, Z13, Z14
+	VRNDSCALEPS  $0x08, Z14, Z14
+	VFNMADD231PS Z1, Z14, Z13
+	VFNMADD231PS Z2, Z14, Z13
+	VMOVAPS      Z7, Z15
+	VFMADD213PS  Z6, Z13, Z15
+	VFMADD213PS  Z5, Z13, Z15
+	VFMADD213PS  Z4, Z13, Z15
+	VFMADD213PS  Z3, Z13, Z15
+	VMULPS       Z13, Z13, Z16
+	VFMADD213PS  Z13, Z16, Z15
+	VADDPS       Z11, Z15, Z15
+	VSCALEFPS    Z14, Z15, Z15
+	VADDPS       Z11, Z15, Z15
+	VDIVPS       Z15, Z11, Z15
+	VMOVUPS      Z15, (AX)(R8*4)
+	VMOVUPS      128(AX)(R8*4), Z13
+	VANDPS.BCST  all80000000<>+0(SB), Z13, Z14
+	VANDPS.BCST  all7fffffff<>+0(SB), Z13, Z13
+	VMINPS       Z13, Z10, Z13
+	VADDPS       Z13, Z13, Z13
+	VMULPS       Z0, Z13, Z16
+	VRNDSCALEPS  $0x08, Z16, Z16
+	VFNMADD231PS Z1, Z16, Z13
+	VFNMADD231PS Z2, Z16, Z13
+	VMOVAPS      Z7, Z17
+	VFMADD213PS  Z6, Z13, Z17
+	VFMADD213PS  Z5, Z13, Z17
+	VFMADD213PS  Z4, Z13, Z17
+	VFMADD213PS  Z3, Z13, Z17
+	VMULPS       Z13, Z13, Z18
+	VFMADD213PS  Z13, Z18, Z17
+	VSCALEFPS    Z16, Z11, Z16
+	VSUBPS       Z11, Z16, Z13
+	VFMADD213PS  Z13, Z16, Z17
+	VADDPS       Z12, Z17, Z16
+	VDIVPS       Z16, Z17, Z17
+	VORPS        Z14, Z17, Z17
+	VMOVUPS      Z17, 128(AX)(R8*4)
+	VMULPS       Z17, Z15, Z15
+	VMOVUPS      64(AX)(R8*4), Z13
+	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
+	VMAXPS       Z13, Z8, Z13
+	VMINPS       Z13, Z9, Z13
+	VMULPS       Z0, Z13, Z14
+	VRNDSCALEPS  $0x08, Z14, Z14
+	VFNMADD231PS Z1, Z14, Z13
+	VFNMADD231PS Z2, Z14, Z13
+	VMOVAPS      Z7, Z16
+	VFMADD213PS  Z6, Z13, Z16
+	VFMADD213PS  Z5, Z13, Z16
+	VFMADD213PS  Z4, Z13, Z16
+	VFMADD213PS  Z3, Z13, Z16
+	VMULPS       Z13, Z13, Z17
+	VFMADD213PS  Z13, Z17, Z16
+	VADDPS       Z11, Z16, Z16
+	VSCALEFPS    Z14, Z16, Z16
+	VADDPS       Z11, Z16, Z16
+	VDIVPS       Z16, Z11, Z16
+	VMOVUPS      Z16, 64(AX)(R8*4)
+	VFMADD231PS  (CX)(R8*4), Z16, Z15
+	VMOVUPS      Z15, (DX)(R8*4)
+	VMOVUPS      192(AX)(R8*4), Z13
+	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
+	VMAXPS       Z13, Z8, Z13
+	VMINPS       Z13, Z9, Z13
+	VMULPS       Z0, Z13, Z14
+	VRNDSCALEPS  $0x08, Z14, Z14
+	VFNMADD231PS Z1, Z14, Z13
+	VFNMADD231PS Z2, Z14, Z13
+	VMOVAPS      Z7, Z15
+	VFMADD213PS  Z6, Z13, Z15
+	VFMADD213PS  Z5, Z13, Z15
+	VFMADD213PS  Z4, Z13, Z15
+	VFMADD213PS  Z3, Z13, Z15
+	VMULPS       Z13, Z13, Z16
+	VFMADD213PS  Z13, Z16, Z15
+	VADDPS       Z11, Z15, Z15
+	VSCALEFPS    Z14, Z15, Z15
+	VADDPS       Z11, Z15, Z15
+	VDIVPS       Z15, Z11, Z15
+	VMOVUPS      Z15, 192(AX)(R8*4)
+	ADDQ         $0x000000c0, AX
+	ADDQ         $0x10, R8
+	SUBQ         $0x10, DI
+	JGE          loop241
 
-rest235:
-	VZEROUPPER
-	RET
+rest240:
+	JMP outputs239
 
-start234:
+start238:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest238
+	JLT  rest243
 
-loop239:
-	VMOVUPS           (AX)(CX*4), Z0
-	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
-	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
-	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      all42b08000<>+0(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS       $0x08, Z1, Z1
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ         Z1, Z1
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z2
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z3
-	VFMADD213PS       Z0, Z3, Z2
-	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD            $0x17, Z1, Z1
-	VFMADD213PS       Z1, Z1, Z2
-	VBROADCASTSS      all3f800000<>+0(SB), Z0
-	VADDPS            Z0, Z2, Z2
-	VDIVPS            Z2, Z0, Z2
-	VMOVUPS           Z2, (AX)(CX*4)
-	VMOVUPS           128(AX)(CX*4), Z0
-	VANDPS.BCST       all80000000<>+0(SB), Z0, Z1
-	VANDPS.BCST       all7fffffff<>+0(SB), Z0, Z0
-	VBROADCASTSS      all41200000<>+0(SB), Z3
-	VMINPS            Z0, Z3, Z0
-	VADDPS            Z0, Z0, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z3
-	VRNDSCALEPS       $0x08, Z3, Z3
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z3, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z3, Z0
-	VCVTPS2DQ         Z3, Z3
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z4
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z4
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z4
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z4
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z4
-	VMULPS            Z0, Z0, Z5
-	VFMADD213PS       Z0, Z5, Z4
-	VPADDD.BCST       all0000007f<>+0(SB), Z3, Z3
-	VPSLLD            $0x17, Z3, Z3
-	VSUBPS.BCST       all3f800000<>+0(SB), Z3, Z0
-	VFMADD213PS       Z0, Z3, Z4
-	VADDPS.BCST       all40000000<>+0(SB), Z4, Z3
-	VDIVPS            Z3, Z4, Z4
-	VORPS             Z1, Z4, Z4
-	VMOVUPS           Z4, 128(AX)(CX*4)
-	VMULPS            Z4, Z2, Z2
-	VMOVUPS           64(AX)(CX*4), Z0
-	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
-	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
-	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      all42b08000<>+0(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS       $0x08, Z1, Z1
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ         Z1, Z1
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z3
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z3
-	VMULPS            Z0, Z0, Z4
-	VFMADD213PS       Z0, Z4, Z3
-	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD            $0x17, Z1, Z1
-	VFMADD213PS       Z1, Z1, Z3
-	VBROADCASTSS      all3f800000<>+0(SB), Z0
-	VADDPS            Z0, Z3, Z3
-	VDIVPS            Z3, Z0, Z3
-	VMOVUPS           Z3, 64(AX)(CX*4)
-	VMOVUPS           Z2, (DX)(CX*4)
-	VMOVUPS           192(AX)(CX*4), Z0
-	VXORPS.BCST       all80000000<>+0(SB), Z0, Z0
-	VBROADCASTSS      allc2ae0000<>+0(SB), Z1
-	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      all42b08000<>+0(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS       $0x08, Z1, Z1
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z1, Z0
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z1, Z0
-	VCVTPS2DQ         Z1, Z1
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z3
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z0, Z3
-	VMULPS            Z0, Z0, Z4
-	VFMADD213PS       Z0, Z4, Z3
-	VPADDD.BCST       all0000007f<>+0(SB), Z1, Z1
-	VPSLLD            $0x17, Z1, Z1
-	VFMADD213PS       Z1, Z1, Z3
-	VBROADCASTSS      all3f800000<>+0(SB), Z0
-	VADDPS            Z0, Z3, Z3
-	VDIVPS            Z3, Z0, Z3
-	VMOVUPS           Z3, 192(AX)(CX*4)
-	VANDPS.BCST       all80000000<>+0(SB), Z2, Z0
-	VANDPS.BCST       all7fffffff<>+0(SB), Z2, Z1
-	VBROADCASTSS      all41200000<>+0(SB), Z2
-	VMINPS            Z1, Z2, Z1
-	VADDPS            Z1, Z1, Z1
-	VMULPS.BCST       all3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS       $0x08, Z2, Z2
-	VFNMADD231PS.BCST all3f317200<>+0(SB), Z2, Z1
-	VFNMADD231PS.BCST all35bfbe8e<>+0(SB), Z2, Z1
-	VCVTPS2DQ         Z2, Z2
-	VBROADCASTSS      all3ab558b4<>+0(SB), Z4
-	VFMADD213PS.BCST  all3c091643<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  all3d2aabcf<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  all3e2aaa55<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  all3effffff<>+0(SB), Z1, Z4
-	VMULPS            Z1, Z1, Z5
-	VFMADD213PS       Z1, Z5, Z4
-	VPADDD.BCST       all0000007f<>+0(SB), Z2, Z2
-	VPSLLD            $0x17, Z2, Z2
-	VSUBPS.BCST       all3f800000<>+0(SB), Z2, Z1
-	VFMADD213PS       Z1, Z2, Z4
-	VADDPS.BCST       all40000000<>+0(SB), Z4, Z2
-	VDIVPS            Z2, Z4, Z4
-	VORPS             Z0, Z4, Z4
-	VMOVUPS           Z4, (BX)(CX*4)
-	VMULPS            Z4, Z3, Z3
-	VMOVUPS           Z3, (SI)(CX*4)
-	ADDQ              $0x000000c0, AX
-	ADDQ              $0x10, CX
-	SUBQ              $0x10, DI
-	JGE               loop239
+loop244:
+	VMOVUPS      (AX)(CX*4), Z13
+	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
+	VMAXPS       Z13, Z8, Z13
+	VMINPS       Z13, Z9, Z13
+	VMULPS       Z0, Z13, Z14
+	VRNDSCALEPS  $0x08, Z14, Z14
+	VFNMADD231PS Z1, Z14, Z13
+	VFNMADD231PS Z2, Z14, Z13
+	VMOVAPS      Z7, Z15
+	VFMADD213PS  Z6, Z13, Z15
+	VFMADD213PS  Z5, Z13, Z15
+	VFMADD213PS  Z4, Z13, Z15
+	VFMADD213PS  Z3, Z13, Z15
+	VMULPS       Z13, Z13, Z16
+	VFMADD213PS  Z13, Z16, Z15
+	VADDPS       Z11, Z15, Z15
+	VSCALEFPS    Z14, Z15, Z15
+	VADDPS       Z11, Z15, Z15
+	VDIVPS       Z15, Z11, Z15
+	VMOVUPS      Z15, (AX)(CX*4)
+	VMOVUPS      128(AX)(CX*4), Z13
+	VANDPS.BCST  all80000000<>+0(SB), Z13, Z14
+	VANDPS.BCST  all7fffffff<>+0(SB), Z13, Z13
+	VMINPS       Z13, Z10, Z13
+	VADDPS       Z13, Z13, Z13
+	VMULPS       Z0, Z13, Z16
+	VRNDSCALEPS  $0x08, Z16, Z16
+	VFNMADD231PS Z1, Z16, Z13
+	VFNMADD231PS Z2, Z16, Z13
+	VMOVAPS      Z7, Z17
+	VFMADD213PS  Z6, Z13, Z17
+	VFMADD213PS  Z5, Z13, Z17
+	VFMADD213PS  Z4, Z13, Z17
+	VFMADD213PS  Z3, Z13, Z17
+	VMULPS       Z13, Z13, Z18
+	VFMADD213PS  Z13, Z18, Z17
+	VSCALEFPS    Z16, Z11, Z16
+	VSUBPS       Z11, Z16, Z13
+	VFMADD213PS  Z13, Z16, Z17
+	VADDPS       Z12, Z17, Z16
+	VDIVPS       Z16, Z17, Z17
+	VORPS        Z14, Z17, Z17
+	VMOVUPS      Z17, 128(AX)(CX*4)
+	VMULPS       Z17, Z15, Z15
+	VMOVUPS      64(AX)(CX*4), Z13
+	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
+	VMAXPS       Z13, Z8, Z13
+	VMINPS       Z13, Z9, Z13
+	VMULPS       Z0, Z13, Z14
+	VRNDSCALEPS  $0x08, Z14, Z14
+	VFNMADD231PS Z1, Z14, Z13
+	VFNMADD231PS Z2, Z14, Z13
+	VMOVAPS      Z7, Z16
+	VFMADD213PS  Z6, Z13, Z16
+	VFMADD213PS  Z5, Z13, Z16
+	VFMADD213PS  Z4, Z13, Z16
+	VFMADD213PS  Z3, Z13, Z16
+	VMULPS       Z13, Z13, Z17
+	VFMADD213PS  Z13, Z17, Z16
+	VADDPS       Z11, Z16, Z16
+	VSCALEFPS    Z14, Z16, Z16
+	VADDPS       Z11, Z16, Z16
+	VDIVPS       Z16, Z11, Z16
+	VMOVUPS      Z16, 64(AX)(CX*4)
+	VMOVUPS      Z15, (DX)(CX*4)
+	VMOVUPS      192(AX)(CX*4), Z13
+	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
+	VMAXPS       Z13, Z8, Z13
+	VMINPS       Z13, Z9, Z13
+	VMULPS       Z0, Z13, Z14
+	VRNDSCALEPS  $0x08, Z14, Z14
+	VFNMADD231PS Z1, Z14, Z13
+	VFNMADD231PS Z2, Z14, Z13
+	VMOVAPS      Z7, Z15
+	VFMADD213PS  Z6, Z13, Z15
+	VFMADD213PS  Z5, Z13, Z15
+	VFMADD213PS  Z4, Z13, Z15
+	VFMADD213PS  Z3, Z13, Z15
+	VMULPS       Z13, Z13, Z16
+	VFMADD213PS  Z13, Z16, Z15
+	VADDPS       Z11, Z15, Z15
+	VSCALEFPS    Z14, Z15, Z15
+	VADDPS       Z11, Z15, Z15
+	VDIVPS       Z15, Z11, Z15
+	VMOVUPS      Z15, 192(AX)(CX*4)
+	ADDQ         $0x000000c0, AX
+	ADDQ         $0x10, CX
+	SUBQ         $0x10, DI
+	JGE          loop244
 
-rest238:
+rest243:
+outputs239:
+	MOVQ gates_base+0(FP), AX
+	MOVQ c_len+56(FP), DI
+	XORQ CX, CX
+	SUBQ $0x10, DI
+	JLT  rest246
+
+loop247:
+	VMOVUPS      (DX)(CX*4), Z8
+	VANDPS.BCST  all80000000<>+0(SB), Z8, Z9
+	VANDPS.BCST  all7fffffff<>+0(SB), Z8, Z8
+	VMINPS       Z8, Z10, Z8
+	VADDPS       Z8, Z8, Z8
+	VMULPS       Z0, Z8, Z13
+	VRNDSCALEPS  $0x08, Z13, Z13
+	VFNMADD231PS Z1, Z13, Z8
+	VFNMADD231PS Z2, Z13, Z8
+	VMOVAPS      Z7, Z14
+	VFMADD213PS  Z6, Z8, Z14
+	VFMADD213PS  Z5, Z8, Z14
+	VFMADD213PS  Z4, Z8, Z14
+	VFMADD213PS  Z3, Z8, Z14
+	VMULPS       Z8, Z8, Z15
+	VFMADD213PS  Z8, Z15, Z14
+	VSCALEFPS    Z13, Z11, Z13
+	VSUBPS       Z11, Z13, Z8
+	VFMADD213PS  Z8, Z13, Z14
+	VADDPS       Z12, Z14, Z13
+	VDIVPS       Z13, Z14, Z14
+	VORPS        Z9, Z14, Z14
+	VMOVUPS      Z14, (BX)(CX*4)
+	VMULPS       192(AX)(CX*4), Z14, Z14
+	VMOVUPS      Z14, (SI)(CX*4)
+	ADDQ         $0x000000c0, AX
+	ADDQ         $0x10, CX
+	SUBQ         $0x10, DI
+	JGE          loop247
+
+rest246:
 	VZEROUPPER
 	RET
 
@@ -5826,12 +5757,12 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start241
+	JEQ   start249
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest242
+	JLT   rest250
 
-loop243:
+loop251:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(R9*4), Z1
 	VMOVUPS      64(CX)(R9*4), Z2
@@ -5868,18 +5799,18 @@ loop243:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop243
+	JGE          loop251
 
-rest242:
+rest250:
 	VZEROUPPER
 	RET
 
-start241:
+start249:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest245
+	JLT  rest253
 
-loop246:
+loop254:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(DX*4), Z1
 	VMOVUPS      64(CX)(DX*4), Z2
@@ -5913,9 +5844,9 @@ loop246:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop246
+	JGE          loop254
 
-rest245:
+rest253:
 	VZEROUPPER
 	RET
 
@@ -5934,10 +5865,10 @@ TEXT ·pool2x2AVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels248:
+pixels256:
 	MOVQ DI, R8
 
-channels249:
+channels257:
 	VMOVUPS   (DX), Z4
 	VPXORD    Z1, Z1, Z1
 	VMOVUPS   (DX)(DI*1), Z5
@@ -5963,11 +5894,11 @@ channels249:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels249
+	JNE       channels257
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels248
+	JNE       pixels256
 	VZEROUPPER
 	RET
 
@@ -5986,10 +5917,10 @@ TEXT ·pool2x2BackwardAVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels250:
+pixels258:
 	MOVQ DI, R8
 
-channels251:
+channels259:
 	VMOVUPS   (AX), Z5
 	VPMOVZXBD (CX), Z4
 	VPCMPEQD  Z0, Z4, K1
@@ -6014,11 +5945,11 @@ channels251:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels251
+	JNE       channels259
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels250
+	JNE       pixels258
 	VZEROUPPER
 	RET
 
@@ -6031,22 +5962,22 @@ TEXT ·poolAnyAVX512(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows252:
+windows260:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups253:
+groups261:
 	MOVQ    R11, BX
 	VMOVUPS (BX), Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z0, Z0, Z0
 	MOVQ    40(SI), DX
 
-rows254:
+rows262:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols255:
+cols263:
 	VMOVUPS     (AX), Z3
 	VCMPPS      $0x07, Z3, Z3, K1
 	VCMPPS      $0x1a, Z1, Z3, K1, K1
@@ -6055,20 +5986,20 @@ cols255:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(SI), AX
 	DECQ        CX
-	JNE         cols255
+	JNE         cols263
 	ADDQ        56(SI), BX
 	DECQ        DX
-	JNE         rows254
+	JNE         rows262
 	VMOVUPS     Z1, (DI)
 	VPMOVDB     Z2, (R8)
 	ADDQ        $0x40, DI
 	ADDQ        $0x10, R8
 	ADDQ        $0x40, R11
 	DECQ        R12
-	JNE         groups253
+	JNE         groups261
 	ADDQ        72(SI), R9
 	DECQ        R10
-	JNE         windows252
+	JNE         windows260
 	VZEROUPPER
 	RET
 
@@ -6081,22 +6012,22 @@ TEXT ·poolAnyBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ 16(SI), R9
 	MOVQ 24(SI), R10
 
-windows256:
+windows264:
 	MOVQ R9, R11
 	MOVQ 32(SI), R12
 
-groups257:
+groups265:
 	MOVQ      R11, BX
 	VMOVUPS   (DI), Z2
 	VPMOVZXBD (R8), Z1
 	VPXORD    Z0, Z0, Z0
 	MOVQ      40(SI), DX
 
-rows258:
+rows266:
 	MOVQ BX, AX
 	MOVQ 48(SI), CX
 
-cols259:
+cols267:
 	VPCMPEQD    Z0, Z1, K1
 	VMOVAPS.Z   Z2, K1, Z3
 	VADDPS      (AX), Z3, Z3
@@ -6104,18 +6035,18 @@ cols259:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(SI), AX
 	DECQ        CX
-	JNE         cols259
+	JNE         cols267
 	ADDQ        56(SI), BX
 	DECQ        DX
-	JNE         rows258
+	JNE         rows266
 	ADDQ        $0x40, DI
 	ADDQ        $0x10, R8
 	ADDQ        $0x40, R11
 	DECQ        R12
-	JNE         groups257
+	JNE         groups265
 	ADDQ        72(SI), R9
 	DECQ        R10
-	JNE         windows256
+	JNE         windows264
 	VZEROUPPER
 	RET
 
@@ -6128,20 +6059,20 @@ TEXT ·lrnSquaresAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels260:
+pixels268:
 	MOVQ 56(CX), DI
 
-groups261:
+groups269:
 	VMOVUPS (DX)(AX*1), Z0
 	VMULPS  Z0, Z0, Z0
 	VMOVUPS Z0, (BX)
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups261
+	JNE     groups269
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels260
+	JNE     pixels268
 	VZEROUPPER
 	RET
 
@@ -6160,46 +6091,46 @@ TEXT ·lrnNormalizeAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Z2
 	XORQ         AX, AX
 
-pixels262:
+pixels270:
 	MOVQ 56(CX), R10
 
-groups263:
+groups271:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z3
 	DECQ    R12
-	JEQ     summed265
+	JEQ     summed273
 
-terms264:
+terms272:
 	VADDPS 4(R11), Z3, Z3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms264
+	JNE    terms272
 
-summed265:
+summed273:
 	VMULPS  Z1, Z3, Z3
 	VADDPS  Z0, Z3, Z3
 	VMOVUPS Z3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised268
+	JEQ     raised276
 	CMPQ    R11, $0x03
-	JEQ     three266
+	JEQ     three274
 	CMPQ    R11, $0x02
-	JEQ     square267
+	JEQ     square275
 	VSQRTPS Z3, Z3
 
-square267:
+square275:
 	VSQRTPS Z3, Z3
-	JMP     raised268
+	JMP     raised276
 
-three266:
+three274:
 	VSQRTPS Z3, Z3
 	VSQRTPS Z3, Z4
 	VMULPS  Z4, Z3, Z3
 
-raised268:
+raised276:
 	VDIVPS  Z3, Z2, Z3
 	VMOVUPS Z3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Z3, Z3
@@ -6207,10 +6138,10 @@ raised268:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups263
+	JNE     groups271
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels262
+	JNE     pixels270
 	VZEROUPPER
 	RET
 
@@ -6226,10 +6157,10 @@ TEXT ·lrnQuotientsAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels269:
+pixels277:
 	MOVQ 56(CX), R10
 
-groups270:
+groups278:
 	VMOVUPS (DI)(AX*1), Z0
 	VMULPS  (DX)(AX*1), Z0, Z0
 	VMULPS  (SI)(AX*1), Z0, Z0
@@ -6238,10 +6169,10 @@ groups270:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups270
+	JNE     groups278
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels269
+	JNE     pixels277
 	VZEROUPPER
 	RET
 
@@ -6258,24 +6189,24 @@ TEXT ·lrnGradientAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Z0
 	XORQ         AX, AX
 
-pixels271:
+pixels279:
 	MOVQ 56(CX), R10
 
-groups272:
+groups280:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z1
 	DECQ    R12
-	JEQ     summed274
+	JEQ     summed282
 
-terms273:
+terms281:
 	VADDPS 4(R11), Z1, Z1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms273
+	JNE    terms281
 
-summed274:
+summed282:
 	VMOVUPS (SI)(AX*1), Z2
 	VMULPS  Z0, Z1, Z1
 	VMULPS  (DX)(AX*1), Z1, Z1
@@ -6285,10 +6216,10 @@ summed274:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups272
+	JNE     groups280
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels271
+	JNE     pixels279
 	VZEROUPPER
 	RET
 
@@ -6319,9 +6250,9 @@ TEXT ·dropoutApplyAVX512(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Z7
 	XORQ         SI, SI
 	SUBQ         $0x20, DX
-	JLT          rest276
+	JLT          rest284
 
-loop275:
+loop283:
 	VPSRLQ          $0x20, Z6, Z8
 	VPMULUDQ        Z2, Z6, Z9
 	VPMULUDQ        Z3, Z4, Z10
@@ -6406,11 +6337,11 @@ loop275:
 	VPADDQ          Z7, Z6, Z6
 	ADDQ            $0x20, SI
 	SUBQ            $0x20, DX
-	JGE             loop275
+	JGE             loop283
 
-rest276:
+rest284:
 	ADDQ            $0x20, DX
-	JEQ             done277
+	JEQ             done285
 	MOVL            $0xffffffff, DI
 	BZHIL           DX, DI, DI
 	KMOVW           DI, K1
@@ -6498,7 +6429,7 @@ rest276:
 	VMOVAPS.Z       Z2, K1, Z2
 	VMOVUPS         Z2, K2, 64(AX)(SI*4)
 
-done277:
+done285:
 	VZEROUPPER
 	RET
 

@@ -42,6 +42,25 @@ func (v Level) Constant(f float32) Op {
 	return v.Float(f)
 }
 
+// Held returns a register that holds f in all lanes and is not to be changed.
+func (v Level) Held(f float32) reg.VecVirtual {
+	if x, ok := held[f]; ok {
+		return x
+	}
+	return v.Number(f)
+}
+
+// Copy returns a register with f in all lanes.
+func (v Level) Copy(f float32) reg.VecVirtual {
+	x, ok := held[f]
+	if !ok {
+		return v.Number(f)
+	}
+	y := v.Vec()
+	VMOVAPS(x, y)
+	return y
+}
+
 // With emits an instruction whose first operand is a constant: plain reads a register or 16 copies, and the form for AVX-512 reads one,
 // which cannot lie across two cache lines (the linker aligns to 32 bytes only).
 func (v Level) With(plain, broadcast func(ops ...Op), constant Op, ops ...Op) {

@@ -25,6 +25,7 @@ func activations(v isa) {
 		{"tanh", "stores the hyperbolic tangent of src[i] in dst[i].", v.tanh},
 	} {
 		v.Text(f.name, "(dst, src []float32)", f.doc)
+		v.HoldExp(expLow, expHigh, sigmoidLow, sigmoidHigh, tanhHigh, 1, 2)
 		dst, src := base("dst"), base("src")
 		v.each(length("src"), false, func(s span) { s.put(f.apply(s.get(src)), dst) })
 		v.End()
@@ -38,20 +39,37 @@ func activations(v isa) {
 }
 
 // atLeast and atMost limit x, in place; NaN stays NaN because x is what the processor calls the second source.
-func (v isa) atLeast(x reg.VecVirtual, low float32) { VMAXPS(x, v.Number(low), x) }
-func (v isa) atMost(x reg.VecVirtual, high float32) { VMINPS(x, v.Number(high), x) }
+func (v isa) atLeast(x reg.VecVirtual, low float32) { VMAXPS(x, v.Held(low), x) }
+func (v isa) atMost(x reg.VecVirtual, high float32) { VMINPS(x, v.Held(high), x) }
 
-// reduce returns the integer n nearest to x*log2e and e^r - 1 for r = x - n ln2. It uses x up.
+// reduce returns the integer n nearest to x*log2e, as a float with AVX-512, and e^r - 1 for r = x - n ln2. It uses x up.
 func (v isa) reduce(x reg.VecVirtual) (n, q reg.VecVirtual) {
 	n = v.Nearest(x)
-	VCVTPS2DQ(n, n)
-	q = v.Number(Exp6)
+	if !v.Wide {
+		VCVTPS2DQ(n, n)
+	}
+	q = v.Copy(Exp6)
 	v.Series(x, q)
 	return n, q
 }
 
-// power turns the integers n into 2^n, in place.
+// scaled turns q into (q + 1) 2^n, rounded once where that is a normal number.
+func (v isa) scaled(n, q reg.VecVirtual) {
+	if v.Wide {
+		VADDPS(v.Held(1), q, q)
+		VSCALEFPS(n, q, q)
+		return
+	}
+	s := v.power(n)
+	VFMADD213PS(s, s, q) // q*s + s
+}
+
+// power turns n into 2^n, in place.
 func (v isa) power(n reg.VecVirtual) reg.VecVirtual {
+	if v.Wide {
+		VSCALEFPS(n, v.Held(1), n)
+		return n
+	}
 	v.With(VPADDD, VPADDD_BCST, v.Bits(127), n, n)
 	VPSLLD(Imm(23), n, n)
 	return n
@@ -62,6 +80,10 @@ func (v isa) exp(x reg.VecVirtual) reg.VecVirtual {
 	v.atLeast(x, expLow)
 	v.atMost(x, expHigh)
 	n, e := v.reduce(x)
+	if v.Wide {
+		v.scaled(n, e)
+		return e
+	}
 	half := v.Vec()
 	VPSRAD(Imm(1), n, half)
 	VPSUBD(half, n, n)
@@ -76,9 +98,8 @@ func (v isa) sigmoid(x reg.VecVirtual) reg.VecVirtual {
 	v.atLeast(x, sigmoidLow)
 	v.atMost(x, sigmoidHigh)
 	n, e := v.reduce(x)
-	s := v.power(n)
-	VFMADD213PS(s, s, e) // e = q*s + s
-	one := v.Number(1)
+	v.scaled(n, e)
+	one := v.Held(1)
 	VADDPS(one, e, e)
 	VDIVPS(e, one, e)
 	return e
@@ -93,9 +114,9 @@ func (v isa) tanh(x reg.VecVirtual) reg.VecVirtual {
 	n, t := v.reduce(a)
 	s := v.power(n)
 	less := v.Vec()
-	v.With(VSUBPS, VSUBPS_BCST, v.Float(1), s, less)
+	v.With(VSUBPS, VSUBPS_BCST, v.Constant(1), s, less)
 	VFMADD213PS(less, s, t) // t = q*s + (s-1)
-	v.With(VADDPS, VADDPS_BCST, v.Float(2), t, s)
+	v.With(VADDPS, VADDPS_BCST, v.Constant(2), t, s)
 	VDIVPS(s, t, t)
 	VORPS(sign, t, t)
 	return t
@@ -103,11 +124,10 @@ func (v isa) tanh(x reg.VecVirtual) reg.VecVirtual {
 
 // softmaxTerm returns e^x for x <= 0, and 0 below SoftmaxLow.
 func (v isa) softmaxTerm(x reg.VecVirtual) reg.VecVirtual {
-	low := v.Number(SoftmaxLow)
+	low := v.Held(SoftmaxLow)
 	d := v.Vec()
 	VMAXPS(x, low, d)
 	n, e := v.reduce(d)
-	s := v.power(n)
-	VFMADD213PS(s, s, e) // e = q*s + s
+	v.scaled(n, e)
 	return v.Where(CmpNotLess, x, low, e)
 }

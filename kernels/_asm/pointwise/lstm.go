@@ -17,6 +17,7 @@ func lstm(v isa) {
 	v.Text("lstmForward", "(gates, cPrev, c, tanhC, h []float32)", "computes a row of LSTM cells.")
 	gates, cPrev, c, tanhC, h := base("gates"), base("cPrev"), base("c"), base("tanhC"), base("h")
 	n, prev := length("c"), length("cPrev")
+	v.HoldExp(sigmoidLow, sigmoidHigh, tanhHigh, 1, 2)
 	cells := func(first bool) {
 		v.each(n, true, func(s span) {
 			in := v.sigmoid(v.Load(s.gate(gates, 0)))
@@ -33,27 +34,37 @@ func lstm(v isa) {
 			s.put(cell, c)
 			out := v.sigmoid(v.Load(s.gate(gates, 3)))
 			VMOVUPS(out, s.gate(gates, 3))
-			t := v.tanh(cell)
-			s.put(t, tanhC)
-			VMULPS(t, out, out)
-			s.put(out, h)
 			if s.number == len(v.Parts())-1 { // the index moves on by 16, gates by 64
 				ADDQ(U32(3*64), gates)
 			}
 		})
-		v.End()
 	}
-	start := NewLabel("start")
+	start, outputs := NewLabel("start"), NewLabel("outputs")
 	TESTQ(prev, prev)
 	JEQ(LabelRef(start))
 	cells(false)
+	JMP(LabelRef(outputs))
 	Label(start)
 	cells(true)
+	// In a loop of its own, tanh(c) does not hold up the gates of the next units.
+	Label(outputs)
+	Load(Param("gates").Base(), gates)
+	Load(Param("c").Len(), n)
+	v.each(n, true, func(s span) {
+		t := v.tanh(s.get(c))
+		s.put(t, tanhC)
+		VMULPS(s.gate(gates, 3), t, t)
+		s.put(t, h)
+		if s.number == len(v.Parts())-1 {
+			ADDQ(U32(3*64), gates)
+		}
+	})
+	v.End()
 
 	v.Text("lstmBackward", "(dGates, gates, cPrev, tanhC, dh, dc []float32)", "computes the gradients of a row of LSTM cells.")
 	dGates, gates, cPrev, tanhC, dh, dc := base("dGates"), base("gates"), base("cPrev"), base("tanhC"), base("dh"), base("dc")
 	n, prev = length("dc"), length("cPrev")
-	cells = func(first bool) {
+	back := func(first bool) {
 		v.each(n, true, func(s span) {
 			one := v.Number(1)
 			i, f := v.Load(s.gate(gates, 0)), v.Load(s.gate(gates, 1))
@@ -104,9 +115,9 @@ func lstm(v isa) {
 	start = NewLabel("start")
 	TESTQ(prev, prev)
 	JEQ(LabelRef(start))
-	cells(false)
+	back(false)
 	Label(start)
-	cells(true)
+	back(true)
 }
 
 // copied returns a copy of x.

@@ -13,6 +13,7 @@ import (
 func softmax(v isa) {
 	v.Text("softmaxRow", "(dst, src []float32, scale float32) (largest, sum float32)",
 		"stores scale*softmax(src) in dst, if it has a length, and returns the largest element and the sum of e^(src[j]-largest).")
+	v.HoldExp(SoftmaxLow, 1)
 	src := base("src")
 	n := length("src")
 	infinite := float32(math.Inf(-1))
