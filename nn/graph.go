@@ -211,16 +211,26 @@ type boundGraph struct {
 	group   int // samples that go through all parts at a time, 0 means all of a chunk
 }
 
+// partFloats is how many floats of a sample one part gives at most where two samples go
+// through a graph at a time: what a part reads then stays in a second-level cache.
+const partFloats = 32 << 10
+
 // plan decides how many samples go through the parts at a time. Parts on images alone
 // take few of them at a time, else each part all of a chunk in the groups that its
 // layers want. What a part gives is kept, since several others may read it.
 func (b *boundGraph) plan() {
+	most := 0 // floats that a part gives
 	for _, p := range b.parts {
 		if !p.perSample() || p.gather() || !p.in.Image() {
 			b.group = 0
 			break
 		}
 		b.group = max(b.group, p.chain.groups().most())
+		out := p.out()
+		most = max(most, out.H*out.W*out.Ld())
+	}
+	if b.group == 1 && most <= partFloats {
+		b.group = 2
 	}
 	for i := range b.parts {
 		p := &b.parts[i]

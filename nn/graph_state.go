@@ -38,7 +38,7 @@ func (b *boundGraph) NewState(e *Env) State {
 	}
 	for i, p := range b.parts {
 		ps := &s.parts[i]
-		ps.mix = p.mix.newState(e, e.Offset+p.offset)
+		ps.mix = p.mix.newState(e, e.Offset+p.offset, max(b.group, 1))
 		if p.join == Product {
 			ps.times = newProduct(e, p.in)
 		}
@@ -247,6 +247,9 @@ func (s *graphState) backward(r *Run, dy Act, lo, hi int) {
 	s.begun = false
 	for i := range s.parts {
 		s.parts[i].begun = false
+		if m := s.parts[i].mix; m != nil {
+			m.measured = false
+		}
 	}
 	for i := len(s.parts) - 1; i >= 0; i-- {
 		p, ps := &s.b.parts[i], &s.parts[i]
@@ -286,6 +289,9 @@ func (s *graphState) backward(r *Run, dy Act, lo, hi int) {
 			}
 		}
 	}
+	if s.b.group > 0 {
+		s.slopes(r, lo, hi)
+	}
 	if r.drawn && !s.begun && s.dx.Data != nil {
 		take(r, s.dx, Act{}, s.b.in, lo, hi)
 	}
@@ -312,11 +318,31 @@ func (s *graphState) below(r *Run, i int) bool {
 	return i == GraphInput || !s.b.parts[i].above && s.b.parts[i].mix == nil
 }
 
+// slopes adds to the gradients of all weights of mixed operations, sample after sample for
+// any number of them at a time.
+func (s *graphState) slopes(r *Run, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		for k := range slices.Backward(s.parts) {
+			if m := s.parts[k].mix; m != nil && m.measured {
+				m.slope(r, m.inner[i-lo], i)
+			}
+		}
+	}
+}
+
 // unmix gives each input of a mix its share of the gradient d, and the gradient of
 // the shares its part.
 func (s *graphState) unmix(r *Run, p *part, m *mixState, d Act, lo, hi int) {
+	m.measured = true
 	for i := lo; i < hi; i++ {
-		m.slope(r, d, p.in, i, func(k int) Act { return s.value(p.from[k]) })
+		inner := m.inner[0]
+		if s.b.group > 0 {
+			inner = m.inner[i-lo]
+		}
+		m.measure(r, inner, d, p.in, i, func(k int) Act { return s.value(p.from[k]) })
+		if s.b.group == 0 {
+			m.slope(r, inner, i)
+		}
 	}
 	for k, from := range p.from {
 		if m.drawn >= 0 {

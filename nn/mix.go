@@ -65,12 +65,15 @@ type mixState struct {
 	at    int       // offset of alpha
 	share []float64 // softmax of alpha
 	drawn int       // number of alpha whose input is given alone, -1 gives the sum
-	inner []float64 // product of each input with the output's gradient, of a sample
+	// inner are the products of each input with the output's gradient, of the samples that
+	// go through a graph at a time.
+	inner    [][]float64
+	measured bool // whether they are those of the present samples
 }
 
 // newState returns one of a Mix whose own parameter would be at an offset. Where
 // those of a name are is told from the first one to the others.
-func (x *mixture) newState(e *Env, at int) *mixState {
+func (x *mixture) newState(e *Env, at, samples int) *mixState {
 	if x == nil {
 		return nil
 	}
@@ -80,7 +83,11 @@ func (x *mixture) newState(e *Env, at int) *mixState {
 		}
 		e.scratch.mixed[x.name] = at
 	}
-	return &mixState{mixture: x, at: e.scratch.mixed[x.name], share: make([]float64, x.n), inner: make([]float64, x.n)}
+	s := &mixState{mixture: x, at: e.scratch.mixed[x.name], share: make([]float64, x.n), inner: make([][]float64, samples)}
+	for i := range s.inner {
+		s.inner[i] = make([]float64, x.n)
+	}
+	return s
 }
 
 // drawing keeps the draws of mixed operations apart from those of dropout.
@@ -174,20 +181,28 @@ func (s *mixState) add(r *Run, dst, src Act, f Flow, k, lo, hi int, begun bool) 
 	}
 }
 
-// slope adds the part of sample i to the gradient of alpha: with g_k the product of
-// input k with dy, and p the softmax, p_k (g_k - sum_j p_j g_j), or where z was drawn
-// g_z (1[k = z] - p_k).
-func (s *mixState) slope(r *Run, dy Act, f Flow, i int, input func(k int) Act) {
+// measure computes the products inner of sample i.
+func (s *mixState) measure(r *Run, inner []float64, dy Act, f Flow, i int, input func(k int) Act) {
 	n := f.W * f.Ld()
-	mean := 0.0
 	for k := range s.n - s.of(0) {
 		if !s.reads(k) {
 			continue
 		}
 		x, sum := input(k), 0.0
 		f.rows(r, i, func(row, y int) { sum += kernels.Dot(dy.At(row, y, 0)[:n], x.At(row, y, 0)[:n]) })
-		s.inner[s.of(k)] = sum
-		mean += float64(s.share[s.of(k)] * sum)
+		inner[s.of(k)] = sum
+	}
+}
+
+// slope adds the part of sample i to the gradient of alpha: with g_k the product of
+// input k with dy, and p the softmax, p_k (g_k - sum_j p_j g_j), or where z was drawn
+// g_z (1[k = z] - p_k).
+func (s *mixState) slope(r *Run, inner []float64, i int) {
+	mean := 0.0
+	for k := s.of(0); k < s.n; k++ {
+		if s.drawn < 0 || s.drawn == k {
+			mean += float64(s.share[k] * inner[k])
+		}
 	}
 	grad := r.G[s.at:][:kernels.Pad(s.n)]
 	if s.last && r.Starts(i) {
@@ -196,7 +211,7 @@ func (s *mixState) slope(r *Run, dy Act, f Flow, i int, input func(k int) Act) {
 	if s.drawn >= 0 {
 		worth := 0.0 // of zeros
 		if s.drawn >= s.of(0) {
-			worth = s.inner[s.drawn]
+			worth = inner[s.drawn]
 		}
 		for k, p := range s.share {
 			if k == s.drawn {
@@ -208,7 +223,7 @@ func (s *mixState) slope(r *Run, dy Act, f Flow, i int, input func(k int) Act) {
 		return
 	}
 	for k, p := range s.share {
-		grad[k] += float32(p * (s.inner[k] - mean))
+		grad[k] += float32(p * (inner[k] - mean))
 	}
 }
 
