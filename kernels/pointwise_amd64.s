@@ -3415,121 +3415,543 @@ channels114:
 // func poolAnyAVX2(args *poolArgs)
 // Requires: AVX, AVX2
 TEXT ·poolAnyAVX2(SB), NOSPLIT, $0-8
-	MOVQ args+0(FP), SI
-	MOVQ (SI), DI
-	MOVQ 8(SI), R8
-	MOVQ 16(SI), R9
-	MOVQ 24(SI), R10
+	MOVQ args+0(FP), DI
+	MOVQ 72(DI), CX
+	XORQ R8, R8
 
-windows115:
-	MOVQ R9, R11
-	MOVQ 32(SI), R12
+group115:
+	MOVQ R8, R10
+	SHRQ $0x02, R10
+	ADDQ 8(DI), R10
+	MOVQ (DI), R9
+	ADDQ R8, R9
+	MOVQ 16(DI), R11
+	ADDQ R8, R11
+	MOVQ 24(DI), R12
 
-groups116:
-	MOVQ    R11, BX
-	VMOVUPS (BX), Y2
-	VXORPS  Y3, Y3, Y3
-	VMOVUPS 32(BX), Y4
+windows116:
+	CMPQ    R12, $0x02
+	JLT     end117
+	MOVQ    R11, SI
+	MOVQ    SI, AX
+	VMOVUPS (AX), Y1
 	VXORPS  Y5, Y5, Y5
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	MOVQ    40(SI), DX
+	VMOVUPS 32(AX), Y2
+	VXORPS  Y6, Y6, Y6
+	VMOVUPS (AX)(CX*1), Y3
+	VXORPS  Y7, Y7, Y7
+	VMOVUPS 32(AX)(CX*1), Y4
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, Y0
+	MOVQ    40(DI), BX
 
-rows117:
-	MOVQ BX, AX
-	MOVQ 48(SI), CX
+rows118:
+	MOVQ SI, AX
+	MOVQ 48(DI), DX
 
-cols118:
-	VMOVUPS      (AX), Y6
-	VCMPPS       $0x1e, Y2, Y6, Y7
-	VCMPPS       $0x03, Y6, Y6, Y8
-	VORPS        Y8, Y7, Y7
-	VBLENDVPS    Y7, Y6, Y2, Y2
-	VBLENDVPS    Y7, Y0, Y3, Y3
-	VMOVUPS      32(AX), Y6
-	VCMPPS       $0x1e, Y4, Y6, Y7
-	VCMPPS       $0x03, Y6, Y6, Y8
-	VORPS        Y8, Y7, Y7
-	VBLENDVPS    Y7, Y6, Y4, Y4
-	VBLENDVPS    Y7, Y1, Y5, Y5
+cols119:
+	VMOVUPS      (AX), Y9
+	VCMPPS       $0x1e, Y1, Y9, Y10
+	VCMPPS       $0x03, Y9, Y9, Y11
+	VORPS        Y11, Y10, Y10
+	VBLENDVPS    Y10, Y9, Y1, Y1
+	VBLENDVPS    Y10, Y0, Y5, Y5
+	VMOVUPS      32(AX), Y9
+	VCMPPS       $0x1e, Y2, Y9, Y10
+	VCMPPS       $0x03, Y9, Y9, Y11
+	VORPS        Y11, Y10, Y10
+	VBLENDVPS    Y10, Y9, Y2, Y2
+	VBLENDVPS    Y10, Y0, Y6, Y6
+	VMOVUPS      (AX)(CX*1), Y9
+	VCMPPS       $0x1e, Y3, Y9, Y10
+	VCMPPS       $0x03, Y9, Y9, Y11
+	VORPS        Y11, Y10, Y10
+	VBLENDVPS    Y10, Y9, Y3, Y3
+	VBLENDVPS    Y10, Y0, Y7, Y7
+	VMOVUPS      32(AX)(CX*1), Y9
+	VCMPPS       $0x1e, Y4, Y9, Y10
+	VCMPPS       $0x03, Y9, Y9, Y11
+	VORPS        Y11, Y10, Y10
+	VBLENDVPS    Y10, Y9, Y4, Y4
+	VBLENDVPS    Y10, Y0, Y8, Y8
 	VPADDD       all00000001<>+0(SB), Y0, Y0
-	VPADDD       all00000001<>+0(SB), Y1, Y1
-	ADDQ         64(SI), AX
-	DECQ         CX
-	JNE          cols118
-	ADDQ         56(SI), BX
+	ADDQ         64(DI), AX
 	DECQ         DX
-	JNE          rows117
-	VMOVUPS      Y2, (DI)
-	VMOVUPS      Y4, 32(DI)
-	VPACKSSDW    Y5, Y3, Y3
+	JNE          cols119
+	ADDQ         56(DI), SI
+	DECQ         BX
+	JNE          rows118
+	IMUL3Q       $0x40, 32(DI), AX
+	VMOVUPS      Y1, (R9)
+	VMOVUPS      Y2, 32(R9)
+	ADDQ         AX, R9
+	VMOVUPS      Y3, (R9)
+	VMOVUPS      Y4, 32(R9)
+	ADDQ         AX, R9
+	IMUL3Q       $0x10, 32(DI), AX
+	VPACKSSDW    Y6, Y5, Y5
+	VPERMQ       $0xd8, Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X0
+	VPACKUSWB    X0, X5, X0
+	VMOVDQU      X0, (R10)
+	ADDQ         AX, R10
+	VPACKSSDW    Y8, Y7, Y7
+	VPERMQ       $0xd8, Y7, Y7
+	VEXTRACTI128 $0x01, Y7, X0
+	VPACKUSWB    X0, X7, X0
+	VMOVDQU      X0, (R10)
+	ADDQ         AX, R10
+	ADDQ         CX, R11
+	ADDQ         CX, R11
+	SUBQ         $0x02, R12
+	JMP          windows116
+
+end117:
+windows120:
+	CMPQ    R12, $0x01
+	JLT     end121
+	MOVQ    R11, SI
+	MOVQ    SI, AX
+	VMOVUPS (AX), Y1
+	VXORPS  Y3, Y3, Y3
+	VMOVUPS 32(AX), Y2
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, Y0
+	MOVQ    40(DI), BX
+
+rows122:
+	MOVQ SI, AX
+	MOVQ 48(DI), DX
+
+cols123:
+	VMOVUPS      (AX), Y5
+	VCMPPS       $0x1e, Y1, Y5, Y6
+	VCMPPS       $0x03, Y5, Y5, Y7
+	VORPS        Y7, Y6, Y6
+	VBLENDVPS    Y6, Y5, Y1, Y1
+	VBLENDVPS    Y6, Y0, Y3, Y3
+	VMOVUPS      32(AX), Y5
+	VCMPPS       $0x1e, Y2, Y5, Y6
+	VCMPPS       $0x03, Y5, Y5, Y7
+	VORPS        Y7, Y6, Y6
+	VBLENDVPS    Y6, Y5, Y2, Y2
+	VBLENDVPS    Y6, Y0, Y4, Y4
+	VPADDD       all00000001<>+0(SB), Y0, Y0
+	ADDQ         64(DI), AX
+	DECQ         DX
+	JNE          cols123
+	ADDQ         56(DI), SI
+	DECQ         BX
+	JNE          rows122
+	IMUL3Q       $0x40, 32(DI), AX
+	VMOVUPS      Y1, (R9)
+	VMOVUPS      Y2, 32(R9)
+	ADDQ         AX, R9
+	IMUL3Q       $0x10, 32(DI), AX
+	VPACKSSDW    Y4, Y3, Y3
 	VPERMQ       $0xd8, Y3, Y3
 	VEXTRACTI128 $0x01, Y3, X0
 	VPACKUSWB    X0, X3, X0
-	VMOVDQU      X0, (R8)
-	ADDQ         $0x40, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x40, R11
-	DECQ         R12
-	JNE          groups116
-	ADDQ         72(SI), R9
-	DECQ         R10
-	JNE          windows115
+	VMOVDQU      X0, (R10)
+	ADDQ         AX, R10
+	ADDQ         CX, R11
+	SUBQ         $0x01, R12
+	JMP          windows120
+
+end121:
+	ADDQ $0x40, R8
+	MOVQ 32(DI), AX
+	SHLQ $0x06, AX
+	CMPQ R8, AX
+	JLT  group115
 	VZEROUPPER
 	RET
 
 // func poolAnyBackwardAVX2(args *poolArgs)
 // Requires: AVX, AVX2
 TEXT ·poolAnyBackwardAVX2(SB), NOSPLIT, $0-8
-	MOVQ args+0(FP), SI
-	MOVQ (SI), DI
-	MOVQ 8(SI), R8
-	MOVQ 16(SI), R9
-	MOVQ 24(SI), R10
+	MOVQ args+0(FP), DI
+	MOVQ 72(DI), CX
+	XORQ R8, R8
 
-windows119:
-	MOVQ R9, R11
-	MOVQ 32(SI), R12
+group124:
+	MOVQ R8, R10
+	SHRQ $0x02, R10
+	ADDQ 8(DI), R10
+	MOVQ (DI), R9
+	ADDQ R8, R9
+	MOVQ 16(DI), R11
+	ADDQ R8, R11
+	MOVQ 24(DI), R12
 
-groups120:
-	MOVQ      R11, BX
-	VMOVUPS   (DI), Y3
-	VPMOVZXBD (R8), Y2
-	VMOVUPS   32(DI), Y5
-	VPMOVZXBD 8(R8), Y4
-	VPXOR     Y0, Y0, Y0
-	VPXOR     Y1, Y1, Y1
-	MOVQ      40(SI), DX
+windows125:
+	CMPQ         R12, $0x02
+	JLT          end126
+	MOVQ         R11, SI
+	IMUL3Q       $0x40, 32(DI), AX
+	VMOVUPS      (R9), Y1
+	VMOVUPS      32(R9), Y2
+	ADDQ         AX, R9
+	VMOVUPS      (R9), Y3
+	VMOVUPS      32(R9), Y4
+	ADDQ         AX, R9
+	IMUL3Q       $0x10, 32(DI), AX
+	VPMOVZXBD    (R10), Y5
+	VPMOVZXBD    8(R10), Y6
+	ADDQ         AX, R10
+	VPMOVZXBD    (R10), Y7
+	VPMOVZXBD    8(R10), Y8
+	ADDQ         AX, R10
+	VXORPS       Y9, Y9, Y9
+	VMOVUPS      Y9, Y0
+	VPBROADCASTD 48(DI), Y9
+	VPADDD       allffffffff<>+0(SB), Y9, Y0
+	VPADDD       Y9, Y9, Y9
+	MOVQ         40(DI), BX
 
-rows121:
-	MOVQ BX, AX
-	MOVQ 48(SI), CX
+rows127:
+	MOVQ  SI, AX
+	MOVQ  48(DI), DX
+	MOVQ  DX, R13
+	DECQ  R13
+	IMULQ 64(DI), R13
+	ADDQ  R13, AX
 
-cols122:
-	VPCMPEQD Y0, Y2, Y6
-	VANDPS   Y3, Y6, Y6
+cols128:
+	VPCMPEQD Y0, Y5, Y10
+	VANDPS   Y1, Y10, Y10
+	VADDPS   (AX), Y10, Y10
+	VMOVUPS  Y10, (AX)
+	VPCMPEQD Y0, Y6, Y10
+	VANDPS   Y2, Y10, Y10
+	VADDPS   32(AX), Y10, Y10
+	VMOVUPS  Y10, 32(AX)
+	VPCMPEQD Y0, Y7, Y10
+	VANDPS   Y3, Y10, Y10
+	VADDPS   (AX)(CX*1), Y10, Y10
+	VMOVUPS  Y10, (AX)(CX*1)
+	VPCMPEQD Y0, Y8, Y10
+	VANDPS   Y4, Y10, Y10
+	VADDPS   32(AX)(CX*1), Y10, Y10
+	VMOVUPS  Y10, 32(AX)(CX*1)
+	VPADDD   allffffffff<>+0(SB), Y0, Y0
+	SUBQ     64(DI), AX
+	DECQ     DX
+	JNE      cols128
+	VPADDD   Y9, Y0, Y0
+	ADDQ     56(DI), SI
+	DECQ     BX
+	JNE      rows127
+	ADDQ     CX, R11
+	ADDQ     CX, R11
+	SUBQ     $0x02, R12
+	JMP      windows125
+
+end126:
+windows129:
+	CMPQ         R12, $0x01
+	JLT          end130
+	MOVQ         R11, SI
+	IMUL3Q       $0x40, 32(DI), AX
+	VMOVUPS      (R9), Y1
+	VMOVUPS      32(R9), Y2
+	ADDQ         AX, R9
+	IMUL3Q       $0x10, 32(DI), AX
+	VPMOVZXBD    (R10), Y3
+	VPMOVZXBD    8(R10), Y4
+	ADDQ         AX, R10
+	VXORPS       Y5, Y5, Y5
+	VMOVUPS      Y5, Y0
+	VPBROADCASTD 48(DI), Y5
+	VPADDD       allffffffff<>+0(SB), Y5, Y0
+	VPADDD       Y5, Y5, Y5
+	MOVQ         40(DI), BX
+
+rows131:
+	MOVQ  SI, AX
+	MOVQ  48(DI), DX
+	MOVQ  DX, R13
+	DECQ  R13
+	IMULQ 64(DI), R13
+	ADDQ  R13, AX
+
+cols132:
+	VPCMPEQD Y0, Y3, Y6
+	VANDPS   Y1, Y6, Y6
 	VADDPS   (AX), Y6, Y6
 	VMOVUPS  Y6, (AX)
-	VPCMPEQD Y1, Y4, Y6
-	VANDPS   Y5, Y6, Y6
+	VPCMPEQD Y0, Y4, Y6
+	VANDPS   Y2, Y6, Y6
 	VADDPS   32(AX), Y6, Y6
 	VMOVUPS  Y6, 32(AX)
-	VPADDD   all00000001<>+0(SB), Y0, Y0
-	VPADDD   all00000001<>+0(SB), Y1, Y1
-	ADDQ     64(SI), AX
-	DECQ     CX
-	JNE      cols122
-	ADDQ     56(SI), BX
+	VPADDD   allffffffff<>+0(SB), Y0, Y0
+	SUBQ     64(DI), AX
 	DECQ     DX
-	JNE      rows121
-	ADDQ     $0x40, DI
-	ADDQ     $0x10, R8
-	ADDQ     $0x40, R11
-	DECQ     R12
-	JNE      groups120
-	ADDQ     72(SI), R9
-	DECQ     R10
-	JNE      windows119
+	JNE      cols132
+	VPADDD   Y5, Y0, Y0
+	ADDQ     56(DI), SI
+	DECQ     BX
+	JNE      rows131
+	ADDQ     CX, R11
+	SUBQ     $0x01, R12
+	JMP      windows129
+
+end130:
+	ADDQ $0x40, R8
+	MOVQ 32(DI), AX
+	SHLQ $0x06, AX
+	CMPQ R8, AX
+	JLT  group124
+	VZEROUPPER
+	RET
+
+DATA allffffffff<>+0(SB)/4, $0xffffffff
+DATA allffffffff<>+4(SB)/4, $0xffffffff
+DATA allffffffff<>+8(SB)/4, $0xffffffff
+DATA allffffffff<>+12(SB)/4, $0xffffffff
+DATA allffffffff<>+16(SB)/4, $0xffffffff
+DATA allffffffff<>+20(SB)/4, $0xffffffff
+DATA allffffffff<>+24(SB)/4, $0xffffffff
+DATA allffffffff<>+28(SB)/4, $0xffffffff
+DATA allffffffff<>+32(SB)/4, $0xffffffff
+DATA allffffffff<>+36(SB)/4, $0xffffffff
+DATA allffffffff<>+40(SB)/4, $0xffffffff
+DATA allffffffff<>+44(SB)/4, $0xffffffff
+DATA allffffffff<>+48(SB)/4, $0xffffffff
+DATA allffffffff<>+52(SB)/4, $0xffffffff
+DATA allffffffff<>+56(SB)/4, $0xffffffff
+DATA allffffffff<>+60(SB)/4, $0xffffffff
+GLOBL allffffffff<>(SB), RODATA|NOPTR, $64
+
+// func poolMeanAVX2(args *poolArgs)
+// Requires: AVX, AVX2
+TEXT ·poolMeanAVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), DI
+	MOVQ 72(DI), CX
+	XORQ R8, R8
+
+group133:
+	MOVQ R8, AX
+	SHRQ $0x02, AX
+	ADDQ 8(DI), AX
+	MOVQ (DI), R9
+	ADDQ R8, R9
+	MOVQ 16(DI), R10
+	ADDQ R8, R10
+	MOVQ 24(DI), R11
+
+windows134:
+	CMPQ    R11, $0x02
+	JLT     end135
+	MOVQ    R10, SI
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, Y0
+	MOVQ    40(DI), BX
+
+rows136:
+	MOVQ SI, AX
+	MOVQ 48(DI), DX
+
+cols137:
+	VADDPS       (AX), Y1, Y1
+	VADDPS       32(AX), Y2, Y2
+	VADDPS       (AX)(CX*1), Y3, Y3
+	VADDPS       32(AX)(CX*1), Y4, Y4
+	VPADDD       all00000001<>+0(SB), Y0, Y0
+	ADDQ         64(DI), AX
+	DECQ         DX
+	JNE          cols137
+	ADDQ         56(DI), SI
+	DECQ         BX
+	JNE          rows136
+	VBROADCASTSS 80(DI), Y0
+	IMUL3Q       $0x40, 32(DI), AX
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (R9)
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, 32(R9)
+	ADDQ         AX, R9
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, (R9)
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      Y4, 32(R9)
+	ADDQ         AX, R9
+	ADDQ         CX, R10
+	ADDQ         CX, R10
+	SUBQ         $0x02, R11
+	JMP          windows134
+
+end135:
+windows138:
+	CMPQ    R11, $0x01
+	JLT     end139
+	MOVQ    R10, SI
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, Y0
+	MOVQ    40(DI), BX
+
+rows140:
+	MOVQ SI, AX
+	MOVQ 48(DI), DX
+
+cols141:
+	VADDPS       (AX), Y1, Y1
+	VADDPS       32(AX), Y2, Y2
+	VPADDD       all00000001<>+0(SB), Y0, Y0
+	ADDQ         64(DI), AX
+	DECQ         DX
+	JNE          cols141
+	ADDQ         56(DI), SI
+	DECQ         BX
+	JNE          rows140
+	VBROADCASTSS 80(DI), Y0
+	IMUL3Q       $0x40, 32(DI), AX
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (R9)
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, 32(R9)
+	ADDQ         AX, R9
+	ADDQ         CX, R10
+	SUBQ         $0x01, R11
+	JMP          windows138
+
+end139:
+	ADDQ $0x40, R8
+	MOVQ 32(DI), AX
+	SHLQ $0x06, AX
+	CMPQ R8, AX
+	JLT  group133
+	VZEROUPPER
+	RET
+
+// func poolMeanBackwardAVX2(args *poolArgs)
+// Requires: AVX, AVX2, FMA3
+TEXT ·poolMeanBackwardAVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), DI
+	MOVQ 72(DI), CX
+	XORQ R8, R8
+
+group142:
+	MOVQ R8, AX
+	SHRQ $0x02, AX
+	ADDQ 8(DI), AX
+	MOVQ (DI), R9
+	ADDQ R8, R9
+	MOVQ 16(DI), R10
+	ADDQ R8, R10
+	MOVQ 24(DI), R11
+
+windows143:
+	CMPQ         R11, $0x02
+	JLT          end144
+	MOVQ         R10, SI
+	VBROADCASTSS 80(DI), Y5
+	IMUL3Q       $0x40, 32(DI), AX
+	VMOVUPS      (R9), Y1
+	VMOVUPS      32(R9), Y2
+	ADDQ         AX, R9
+	VMOVUPS      (R9), Y3
+	VMOVUPS      32(R9), Y4
+	ADDQ         AX, R9
+	VXORPS       Y6, Y6, Y6
+	VMOVUPS      Y6, Y0
+	VPBROADCASTD 48(DI), Y6
+	VPADDD       allffffffff<>+0(SB), Y6, Y0
+	VPADDD       Y6, Y6, Y6
+	MOVQ         40(DI), BX
+
+rows145:
+	MOVQ  SI, AX
+	MOVQ  48(DI), DX
+	MOVQ  DX, R12
+	DECQ  R12
+	IMULQ 64(DI), R12
+	ADDQ  R12, AX
+
+cols146:
+	VMOVUPS     (AX), Y7
+	VFMADD231PS Y5, Y1, Y7
+	VMOVUPS     Y7, (AX)
+	VMOVUPS     32(AX), Y7
+	VFMADD231PS Y5, Y2, Y7
+	VMOVUPS     Y7, 32(AX)
+	VMOVUPS     (AX)(CX*1), Y7
+	VFMADD231PS Y5, Y3, Y7
+	VMOVUPS     Y7, (AX)(CX*1)
+	VMOVUPS     32(AX)(CX*1), Y7
+	VFMADD231PS Y5, Y4, Y7
+	VMOVUPS     Y7, 32(AX)(CX*1)
+	VPADDD      allffffffff<>+0(SB), Y0, Y0
+	SUBQ        64(DI), AX
+	DECQ        DX
+	JNE         cols146
+	VPADDD      Y6, Y0, Y0
+	ADDQ        56(DI), SI
+	DECQ        BX
+	JNE         rows145
+	ADDQ        CX, R10
+	ADDQ        CX, R10
+	SUBQ        $0x02, R11
+	JMP         windows143
+
+end144:
+windows147:
+	CMPQ         R11, $0x01
+	JLT          end148
+	MOVQ         R10, SI
+	VBROADCASTSS 80(DI), Y3
+	IMUL3Q       $0x40, 32(DI), AX
+	VMOVUPS      (R9), Y1
+	VMOVUPS      32(R9), Y2
+	ADDQ         AX, R9
+	VXORPS       Y4, Y4, Y4
+	VMOVUPS      Y4, Y0
+	VPBROADCASTD 48(DI), Y4
+	VPADDD       allffffffff<>+0(SB), Y4, Y0
+	VPADDD       Y4, Y4, Y4
+	MOVQ         40(DI), BX
+
+rows149:
+	MOVQ  SI, AX
+	MOVQ  48(DI), DX
+	MOVQ  DX, R12
+	DECQ  R12
+	IMULQ 64(DI), R12
+	ADDQ  R12, AX
+
+cols150:
+	VMOVUPS     (AX), Y5
+	VFMADD231PS Y3, Y1, Y5
+	VMOVUPS     Y5, (AX)
+	VMOVUPS     32(AX), Y5
+	VFMADD231PS Y3, Y2, Y5
+	VMOVUPS     Y5, 32(AX)
+	VPADDD      allffffffff<>+0(SB), Y0, Y0
+	SUBQ        64(DI), AX
+	DECQ        DX
+	JNE         cols150
+	VPADDD      Y4, Y0, Y0
+	ADDQ        56(DI), SI
+	DECQ        BX
+	JNE         rows149
+	ADDQ        CX, R10
+	SUBQ        $0x01, R11
+	JMP         windows147
+
+end148:
+	ADDQ $0x40, R8
+	MOVQ 32(DI), AX
+	SHLQ $0x06, AX
+	CMPQ R8, AX
+	JLT  group142
 	VZEROUPPER
 	RET
 
@@ -3542,10 +3964,10 @@ TEXT ·lrnSquaresAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels123:
+pixels151:
 	MOVQ 56(CX), DI
 
-groups124:
+groups152:
 	VMOVUPS (DX)(AX*1), Y0
 	VMULPS  Y0, Y0, Y0
 	VMOVUPS Y0, (BX)
@@ -3555,10 +3977,10 @@ groups124:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups124
+	JNE     groups152
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels123
+	JNE     pixels151
 	VZEROUPPER
 	RET
 
@@ -3577,46 +3999,46 @@ TEXT ·lrnNormalizeAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Y2
 	XORQ         AX, AX
 
-pixels125:
+pixels153:
 	MOVQ 56(CX), R10
 
-groups126:
+groups154:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y3
 	DECQ    R12
-	JEQ     summed128
+	JEQ     summed156
 
-terms127:
+terms155:
 	VADDPS 4(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms127
+	JNE    terms155
 
-summed128:
+summed156:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised131
+	JEQ     raised159
 	CMPQ    R11, $0x03
-	JEQ     three129
+	JEQ     three157
 	CMPQ    R11, $0x02
-	JEQ     square130
+	JEQ     square158
 	VSQRTPS Y3, Y3
 
-square130:
+square158:
 	VSQRTPS Y3, Y3
-	JMP     raised131
+	JMP     raised159
 
-three129:
+three157:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised131:
+raised159:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Y3, Y3
@@ -3626,37 +4048,37 @@ raised131:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y3
 	DECQ    R12
-	JEQ     summed133
+	JEQ     summed161
 
-terms132:
+terms160:
 	VADDPS 36(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms132
+	JNE    terms160
 
-summed133:
+summed161:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, 32(BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised136
+	JEQ     raised164
 	CMPQ    R11, $0x03
-	JEQ     three134
+	JEQ     three162
 	CMPQ    R11, $0x02
-	JEQ     square135
+	JEQ     square163
 	VSQRTPS Y3, Y3
 
-square135:
+square163:
 	VSQRTPS Y3, Y3
-	JMP     raised136
+	JMP     raised164
 
-three134:
+three162:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised136:
+raised164:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, 32(SI)(AX*1)
 	VMULPS  32(DX)(AX*1), Y3, Y3
@@ -3664,10 +4086,10 @@ raised136:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups126
+	JNE     groups154
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels125
+	JNE     pixels153
 	VZEROUPPER
 	RET
 
@@ -3683,10 +4105,10 @@ TEXT ·lrnQuotientsAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels137:
+pixels165:
 	MOVQ 56(CX), R10
 
-groups138:
+groups166:
 	VMOVUPS (DI)(AX*1), Y0
 	VMULPS  (DX)(AX*1), Y0, Y0
 	VMULPS  (SI)(AX*1), Y0, Y0
@@ -3700,10 +4122,10 @@ groups138:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups138
+	JNE     groups166
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels137
+	JNE     pixels165
 	VZEROUPPER
 	RET
 
@@ -3720,24 +4142,24 @@ TEXT ·lrnGradientAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Y0
 	XORQ         AX, AX
 
-pixels139:
+pixels167:
 	MOVQ 56(CX), R10
 
-groups140:
+groups168:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y1
 	DECQ    R12
-	JEQ     summed142
+	JEQ     summed170
 
-terms141:
+terms169:
 	VADDPS 4(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms141
+	JNE    terms169
 
-summed142:
+summed170:
 	VMOVUPS (SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  (DX)(AX*1), Y1, Y1
@@ -3749,15 +4171,15 @@ summed142:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y1
 	DECQ    R12
-	JEQ     summed144
+	JEQ     summed172
 
-terms143:
+terms171:
 	VADDPS 36(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms143
+	JNE    terms171
 
-summed144:
+summed172:
 	VMOVUPS 32(SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  32(DX)(AX*1), Y1, Y1
@@ -3767,10 +4189,10 @@ summed144:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups140
+	JNE     groups168
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels139
+	JNE     pixels167
 	VZEROUPPER
 	RET
 
@@ -3801,9 +4223,9 @@ TEXT ·dropoutApplyAVX2(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Y7
 	XORQ         SI, SI
 	SUBQ         $0x10, DX
-	JLT          rest146
+	JLT          rest174
 
-loop145:
+loop173:
 	VPSRLQ       $0x20, Y6, Y8
 	VPMULUDQ     Y2, Y6, Y9
 	VPMULUDQ     Y3, Y4, Y10
@@ -3926,11 +4348,11 @@ loop145:
 	VPADDQ       Y7, Y6, Y6
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DX
-	JGE          loop145
+	JGE          loop173
 
-rest146:
+rest174:
 	ADDQ         $0x10, DX
-	JEQ          done147
+	JEQ          done175
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, DX
 	SUBQ         DX, DI
@@ -4056,7 +4478,7 @@ rest146:
 	VANDPS       Y0, Y2, Y2
 	VMASKMOVPS   Y2, Y8, 32(AX)(SI*4)
 
-done147:
+done175:
 	VZEROUPPER
 	RET
 
@@ -4089,9 +4511,9 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest148
+	JLT          rest176
 
-loop149:
+loop177:
 	VMOVUPS      (CX)(BX*4), Z11
 	VMAXPS       Z11, Z8, Z11
 	VMINPS       Z11, Z9, Z11
@@ -4111,11 +4533,11 @@ loop149:
 	VMOVUPS      Z13, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop149
+	JGE          loop177
 
-rest148:
+rest176:
 	ADDQ         $0x10, DX
-	JEQ          done150
+	JEQ          done178
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -4137,7 +4559,7 @@ rest148:
 	VSCALEFPS    Z0, Z1, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done150:
+done178:
 	VZEROUPPER
 	RET
 
@@ -4164,9 +4586,9 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest151
+	JLT          rest179
 
-loop152:
+loop180:
 	VMOVUPS      (CX)(BX*4), Z11
 	VXORPS.BCST  all80000000<>+0(SB), Z11, Z11
 	VMAXPS       Z11, Z8, Z11
@@ -4189,11 +4611,11 @@ loop152:
 	VMOVUPS      Z13, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop152
+	JGE          loop180
 
-rest151:
+rest179:
 	ADDQ         $0x10, DX
-	JEQ          done153
+	JEQ          done181
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -4218,7 +4640,7 @@ rest151:
 	VDIVPS       Z1, Z10, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done153:
+done181:
 	VZEROUPPER
 	RET
 
@@ -4245,9 +4667,9 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest154
+	JLT          rest182
 
-loop155:
+loop183:
 	VMOVUPS      (CX)(BX*4), Z11
 	VANDPS.BCST  all80000000<>+0(SB), Z11, Z12
 	VANDPS.BCST  all7fffffff<>+0(SB), Z11, Z11
@@ -4273,11 +4695,11 @@ loop155:
 	VMOVUPS      Z14, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop155
+	JGE          loop183
 
-rest154:
+rest182:
 	ADDQ         $0x10, DX
-	JEQ          done156
+	JEQ          done184
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -4305,7 +4727,7 @@ rest154:
 	VORPS        Z12, Z1, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done156:
+done184:
 	VZEROUPPER
 	RET
 
@@ -4319,9 +4741,9 @@ TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
 	VPXORD Z0, Z0, Z0
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest157
+	JLT    rest185
 
-loop158:
+loop186:
 	VMOVUPS   (DX)(SI*4), Z1
 	VMOVUPS   (CX)(SI*4), Z2
 	VCMPPS    $0x1e, Z0, Z1, K1
@@ -4329,11 +4751,11 @@ loop158:
 	VMOVUPS   Z1, (AX)(SI*4)
 	ADDQ      $0x10, SI
 	SUBQ      $0x10, BX
-	JGE       loop158
+	JGE       loop186
 
-rest157:
+rest185:
 	ADDQ      $0x10, BX
-	JEQ       done159
+	JEQ       done187
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -4343,7 +4765,7 @@ rest157:
 	VMOVUPS.Z Z2, K2, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done159:
+done187:
 	VZEROUPPER
 	RET
 
@@ -4356,20 +4778,20 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest160
+	JLT          rest188
 
-loop161:
+loop189:
 	VMOVUPS     (AX)(BX*4), Z1
 	VMOVUPS     (CX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (AX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop161
+	JGE         loop189
 
-rest160:
+rest188:
 	ADDQ        $0x10, DX
-	JEQ         done162
+	JEQ         done190
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -4378,7 +4800,7 @@ rest160:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (AX)(BX*4)
 
-done162:
+done190:
 	VZEROUPPER
 	RET
 
@@ -4391,19 +4813,19 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest163
+	JLT          rest191
 
-loop164:
+loop192:
 	VMOVUPS (CX)(BX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JGE     loop164
+	JGE     loop192
 
-rest163:
+rest191:
 	ADDQ      $0x10, DX
-	JEQ       done165
+	JEQ       done193
 	MOVL      $0x0000ffff, SI
 	BZHIL     DX, SI, SI
 	KMOVW     SI, K1
@@ -4411,7 +4833,7 @@ rest163:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 
-done165:
+done193:
 	VZEROUPPER
 	RET
 
@@ -4424,20 +4846,20 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest166
+	JLT  rest194
 
-loop167:
+loop195:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop167
+	JGE     loop195
 
-rest166:
+rest194:
 	ADDQ      $0x10, BX
-	JEQ       done168
+	JEQ       done196
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -4446,7 +4868,7 @@ rest166:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done168:
+done196:
 	VZEROUPPER
 	RET
 
@@ -4459,20 +4881,20 @@ TEXT ·subAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest169
+	JLT  rest197
 
-loop170:
+loop198:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VSUBPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop170
+	JGE     loop198
 
-rest169:
+rest197:
 	ADDQ      $0x10, BX
-	JEQ       done171
+	JEQ       done199
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -4481,7 +4903,7 @@ rest169:
 	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done171:
+done199:
 	VZEROUPPER
 	RET
 
@@ -4494,19 +4916,19 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	VPXORD Z0, Z0, Z0
 	XORQ   BX, BX
 	SUBQ   $0x10, DX
-	JLT    rest172
+	JLT    rest200
 
-loop173:
+loop201:
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z1, Z2, Z0
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop173
+	JGE         loop201
 
-rest172:
+rest200:
 	ADDQ        $0x10, DX
-	JEQ         done174
+	JEQ         done202
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -4514,7 +4936,7 @@ rest172:
 	VMOVUPS.Z   (AX)(BX*4), K1, Z2
 	VFMADD231PS Z1, Z2, Z0
 
-done174:
+done202:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -4535,25 +4957,25 @@ TEXT ·sumAVX512(SB), NOSPLIT, $0-28
 	VPXORD Z0, Z0, Z0
 	XORQ   DX, DX
 	SUBQ   $0x10, CX
-	JLT    rest175
+	JLT    rest203
 
-loop176:
+loop204:
 	VMOVUPS (AX)(DX*4), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop176
+	JGE     loop204
 
-rest175:
+rest203:
 	ADDQ      $0x10, CX
-	JEQ       done177
+	JEQ       done205
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
-done177:
+done205:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -4576,9 +4998,9 @@ TEXT ·colSumAVX512(SB), NOSPLIT, $0-64
 	MOVQ ld+56(FP), SI
 	SHLQ $0x02, SI
 
-wide178:
+wide206:
 	CMPQ    DX, $0x40
-	JLT     narrow179
+	JLT     narrow207
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -4586,14 +5008,14 @@ wide178:
 	MOVQ    CX, DI
 	MOVQ    BX, R8
 
-row180:
+row208:
 	VADDPS  (DI), Z0, Z0
 	VADDPS  64(DI), Z1, Z1
 	VADDPS  128(DI), Z2, Z2
 	VADDPS  192(DI), Z3, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row180
+	JNE     row208
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4601,32 +5023,32 @@ row180:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x40, DX
-	JMP     wide178
+	JMP     wide206
 
-narrow179:
+narrow207:
 	XORQ DI, DI
 	SUBQ $0x10, DX
-	JLT  rest181
+	JLT  rest209
 
-loop182:
+loop210:
 	VMOVUPS (AX)(DI*4), Z0
 	LEAQ    (CX)(DI*4), R8
 	MOVQ    BX, R9
 
-row184:
+row212:
 	VMOVUPS (R8), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, R8
 	DECQ    R9
-	JNE     row184
+	JNE     row212
 	VMOVUPS Z0, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, DX
-	JGE     loop182
+	JGE     loop210
 
-rest181:
+rest209:
 	ADDQ      $0x10, DX
-	JEQ       done183
+	JEQ       done211
 	MOVL      $0x0000ffff, R8
 	BZHIL     DX, R8, R8
 	KMOVW     R8, K1
@@ -4634,15 +5056,15 @@ rest181:
 	LEAQ      (CX)(DI*4), CX
 	MOVQ      BX, DX
 
-row185:
+row213:
 	VMOVUPS.Z (CX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	ADDQ      SI, CX
 	DECQ      DX
-	JNE       row185
+	JNE       row213
 	VMOVUPS   Z0, K1, (AX)(DI*4)
 
-done183:
+done211:
 	VZEROUPPER
 	RET
 
@@ -4658,9 +5080,9 @@ TEXT ·awayAVX512(SB), NOSPLIT, $0-84
 	VPXORD Z2, Z2, Z2
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest186
+	JLT    rest214
 
-loop187:
+loop215:
 	VMOVUPS     (DX)(SI*4), Z3
 	VMOVUPS     (CX)(SI*4), Z4
 	VMOVUPS     (AX)(SI*4), Z5
@@ -4670,11 +5092,11 @@ loop187:
 	VFMADD231PS Z3, Z3, Z2
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         loop187
+	JGE         loop215
 
-rest186:
+rest214:
 	ADDQ        $0x10, BX
-	JEQ         done188
+	JEQ         done216
 	MOVL        $0x0000ffff, DI
 	BZHIL       BX, DI, DI
 	KMOVW       DI, K1
@@ -4686,7 +5108,7 @@ rest186:
 	VFMADD231PS Z4, Z3, Z1
 	VFMADD231PS Z3, Z3, Z2
 
-done188:
+done216:
 	VEXTRACTF32X8 $0x01, Z0, Y3
 	VADDPS        Y3, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X3
@@ -4729,12 +5151,12 @@ TEXT ·sgdPlainAVX512(SB), NOSPLIT, $0-88
 	VBROADCASTSS r_decay+80(FP), Z1
 	VBROADCASTSS r_mu+84(FP), Z2
 	TESTQ        SI, SI
-	JEQ          free189
+	JEQ          free217
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JLT          rest190
+	JLT          rest218
 
-loop191:
+loop219:
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -4745,11 +5167,11 @@ loop191:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          loop191
+	JGE          loop219
 
-rest190:
+rest218:
 	ADDQ         $0x10, BX
-	JEQ          done192
+	JEQ          done220
 	MOVL         $0x0000ffff, DI
 	BZHIL        BX, DI, DI
 	KMOVW        DI, K1
@@ -4762,16 +5184,16 @@ rest190:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done192:
+done220:
 	VZEROUPPER
 	RET
 
-free189:
+free217:
 	XORQ DX, DX
 	SUBQ $0x10, BX
-	JLT  rest193
+	JLT  rest221
 
-loop194:
+loop222:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -4779,11 +5201,11 @@ loop194:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, BX
-	JGE          loop194
+	JGE          loop222
 
-rest193:
+rest221:
 	ADDQ         $0x10, BX
-	JEQ          done195
+	JEQ          done223
 	MOVL         $0x0000ffff, SI
 	BZHIL        BX, SI, SI
 	KMOVW        SI, K1
@@ -4793,7 +5215,7 @@ rest193:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done195:
+done223:
 	VZEROUPPER
 	RET
 
@@ -4811,12 +5233,12 @@ TEXT ·sgdMomentumAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_mu+108(FP), Z2
 	VBROADCASTSS r_momentum+100(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free196
+	JEQ          free224
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest197
+	JLT          rest225
 
-loop198:
+loop226:
 	VMOVUPS      (AX)(DI*4), Z4
 	VMOVUPS      (CX)(DI*4), Z5
 	VFMADD231PS  Z4, Z1, Z5
@@ -4830,11 +5252,11 @@ loop198:
 	VMOVUPS      Z4, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop198
+	JGE          loop226
 
-rest197:
+rest225:
 	ADDQ         $0x10, SI
-	JEQ          done199
+	JEQ          done227
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -4850,16 +5272,16 @@ rest197:
 	VFNMADD231PS Z5, Z0, Z4
 	VMOVUPS      Z4, K1, (AX)(DI*4)
 
-done199:
+done227:
 	VZEROUPPER
 	RET
 
-free196:
+free224:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest200
+	JLT  rest228
 
-loop201:
+loop229:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z4
 	VFMADD231PS  Z2, Z1, Z4
@@ -4870,11 +5292,11 @@ loop201:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop201
+	JGE          loop229
 
-rest200:
+rest228:
 	ADDQ         $0x10, SI
-	JEQ          done202
+	JEQ          done230
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -4887,7 +5309,7 @@ rest200:
 	VFNMADD231PS Z4, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done202:
+done230:
 	VZEROUPPER
 	RET
 
@@ -4904,12 +5326,12 @@ TEXT ·sgdVelocityAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z1
 	VBROADCASTSS r_mu+108(FP), Z2
 	TESTQ        DI, DI
-	JEQ          free203
+	JEQ          free231
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest204
+	JLT          rest232
 
-loop205:
+loop233:
 	VMOVUPS      (AX)(DI*4), Z3
 	VMOVUPS      (CX)(DI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -4921,11 +5343,11 @@ loop205:
 	VMOVUPS      Z3, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop205
+	JGE          loop233
 
-rest204:
+rest232:
 	ADDQ         $0x10, SI
-	JEQ          done206
+	JEQ          done234
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -4939,16 +5361,16 @@ rest204:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(DI*4)
 
-done206:
+done234:
 	VZEROUPPER
 	RET
 
-free203:
+free231:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest207
+	JLT  rest235
 
-loop208:
+loop236:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -4957,11 +5379,11 @@ loop208:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop208
+	JGE          loop236
 
-rest207:
+rest235:
 	ADDQ         $0x10, SI
-	JEQ          done209
+	JEQ          done237
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -4972,7 +5394,7 @@ rest207:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done209:
+done237:
 	VZEROUPPER
 	RET
 
@@ -4990,12 +5412,12 @@ TEXT ·sgdNesterovAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z2
 	VBROADCASTSS r_mu+108(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free210
+	JEQ          free238
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest211
+	JLT          rest239
 
-loop212:
+loop240:
 	VMOVUPS (AX)(DI*4), Z4
 	VMULPS  Z2, Z4, Z5
 	VMOVUPS (CX)(DI*4), Z6
@@ -5015,11 +5437,11 @@ loop212:
 	VMOVUPS Z4, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, SI
-	JGE     loop212
+	JGE     loop240
 
-rest211:
+rest239:
 	ADDQ      $0x10, SI
-	JEQ       done213
+	JEQ       done241
 	MOVL      $0x0000ffff, R8
 	BZHIL     SI, R8, R8
 	KMOVW     R8, K1
@@ -5041,16 +5463,16 @@ rest211:
 	VSUBPS    Z2, Z4, Z4
 	VMOVUPS   Z4, K1, (AX)(DI*4)
 
-done213:
+done241:
 	VZEROUPPER
 	RET
 
-free210:
+free238:
 	XORQ BX, BX
 	SUBQ $0x10, SI
-	JLT  rest214
+	JLT  rest242
 
-loop215:
+loop243:
 	VMOVUPS (AX)(BX*4), Z3
 	VMULPS  Z2, Z3, Z4
 	VMOVUPS (CX)(BX*4), Z5
@@ -5066,11 +5488,11 @@ loop215:
 	VMOVUPS Z3, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, SI
-	JGE     loop215
+	JGE     loop243
 
-rest214:
+rest242:
 	ADDQ      $0x10, SI
-	JEQ       done216
+	JEQ       done244
 	MOVL      $0x0000ffff, DI
 	BZHIL     SI, DI, DI
 	KMOVW     DI, K1
@@ -5088,7 +5510,7 @@ rest214:
 	VSUBPS    Z2, Z3, Z3
 	VMOVUPS   Z3, K1, (AX)(BX*4)
 
-done216:
+done244:
 	VZEROUPPER
 	RET
 
@@ -5103,12 +5525,12 @@ TEXT ·adamAVX512(SB), NOSPLIT, $0-160
 	MOVQ  w_len+8(FP), DI
 	MOVQ  anchor_len+104(FP), R8
 	TESTQ R8, R8
-	JEQ   free217
+	JEQ   free245
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest218
+	JLT   rest246
 
-loop219:
+loop247:
 	VMOVUPS      (AX)(R8*4), Z0
 	VBROADCASTSS r_decay+120(FP), Z1
 	VMULPS       Z1, Z0, Z1
@@ -5148,11 +5570,11 @@ loop219:
 	VMOVUPS      Z0, (AX)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop219
+	JGE          loop247
 
-rest218:
+rest246:
 	ADDQ         $0x10, DI
-	JEQ          done220
+	JEQ          done248
 	MOVL         $0x0000ffff, R9
 	BZHIL        DI, R9, R9
 	KMOVW        R9, K1
@@ -5194,16 +5616,16 @@ rest218:
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done220:
+done248:
 	VZEROUPPER
 	RET
 
-free217:
+free245:
 	XORQ SI, SI
 	SUBQ $0x10, DI
-	JLT  rest221
+	JLT  rest249
 
-loop222:
+loop250:
 	VMOVUPS      (AX)(SI*4), Z0
 	VBROADCASTSS r_decay+120(FP), Z1
 	VMULPS       Z1, Z0, Z1
@@ -5238,11 +5660,11 @@ loop222:
 	VMOVUPS      Z0, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DI
-	JGE          loop222
+	JGE          loop250
 
-rest221:
+rest249:
 	ADDQ         $0x10, DI
-	JEQ          done223
+	JEQ          done251
 	MOVL         $0x0000ffff, R8
 	BZHIL        DI, R8, R8
 	KMOVW        R8, K1
@@ -5279,7 +5701,7 @@ rest221:
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(SI*4)
 
-done223:
+done251:
 	VZEROUPPER
 	RET
 
@@ -5301,25 +5723,25 @@ TEXT ·softmaxRowAVX512(SB), NOSPLIT, $0-64
 	VBROADCASTSS allff800000<>+0(SB), Z10
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest224
+	JLT          rest252
 
-loop225:
+loop253:
 	VMOVUPS (AX)(DX*4), Z11
 	VMAXPS  Z10, Z11, Z10
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop225
+	JGE     loop253
 
-rest224:
+rest252:
 	ADDQ      $0x10, CX
-	JEQ       done226
+	JEQ       done254
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z11
 	VMAXPS    Z10, Z11, K1, Z10
 
-done226:
+done254:
 	VEXTRACTF32X8 $0x01, Z10, Y11
 	VMAXPS        Y11, Y10, Y10
 	VEXTRACTF128  $0x01, Y10, X11
@@ -5334,13 +5756,13 @@ done226:
 	VPXORD        Z12, Z12, Z12
 	MOVQ          dst_len+8(FP), BX
 	TESTQ         BX, BX
-	JEQ           evaluate227
+	JEQ           evaluate255
 	MOVQ          src_len+32(FP), CX
 	XORQ          SI, SI
 	SUBQ          $0x10, CX
-	JLT           rest229
+	JLT           rest257
 
-loop230:
+loop258:
 	VMOVUPS      (AX)(SI*4), Z11
 	VSUBPS       Z10, Z11, Z11
 	VMAXPS       Z11, Z8, Z13
@@ -5363,11 +5785,11 @@ loop230:
 	VMOVUPS      Z11, (DX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop230
+	JGE          loop258
 
-rest229:
+rest257:
 	ADDQ         $0x10, CX
-	JEQ          done231
+	JEQ          done259
 	MOVL         $0x0000ffff, DI
 	BZHIL        CX, DI, DI
 	KMOVW        DI, K1
@@ -5393,16 +5815,16 @@ rest229:
 	VADDPS       Z0, Z12, Z12
 	VMOVUPS      Z0, (DX)(SI*4)
 
-done231:
-	JMP scale228
+done259:
+	JMP scale256
 
-evaluate227:
+evaluate255:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest232
+	JLT  rest260
 
-loop233:
+loop261:
 	VMOVUPS      (AX)(SI*4), Z11
 	VSUBPS       Z10, Z11, Z11
 	VMAXPS       Z11, Z8, Z13
@@ -5424,11 +5846,11 @@ loop233:
 	VADDPS       Z11, Z12, Z12
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop233
+	JGE          loop261
 
-rest232:
+rest260:
 	ADDQ         $0x10, CX
-	JEQ          done234
+	JEQ          done262
 	MOVL         $0x0000ffff, DI
 	BZHIL        CX, DI, DI
 	KMOVW        DI, K1
@@ -5453,8 +5875,8 @@ rest232:
 	VMOVAPS.Z    Z0, K1, Z0
 	VADDPS       Z0, Z12, Z12
 
-done234:
-scale228:
+done262:
+scale256:
 	VEXTRACTF32X8 $0x01, Z12, Y0
 	VADDPS        Y0, Y12, Y12
 	VEXTRACTF128  $0x01, Y12, X0
@@ -5469,16 +5891,16 @@ scale228:
 	VBROADCASTSS  X0, Z0
 	XORQ          AX, AX
 	SUBQ          $0x10, BX
-	JLT           rest235
+	JLT           rest263
 
-loop236:
+loop264:
 	VMULPS  (DX)(AX*4), Z0, Z1
 	VMOVUPS Z1, (DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop236
+	JGE     loop264
 
-rest235:
+rest263:
 	VZEROUPPER
 	RET
 
@@ -5506,12 +5928,12 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $0-120
 	VBROADCASTSS all3f800000<>+0(SB), Z11
 	VBROADCASTSS all40000000<>+0(SB), Z12
 	TESTQ        R8, R8
-	JEQ          start238
+	JEQ          start266
 	XORQ         R8, R8
 	SUBQ         $0x10, DI
-	JLT          rest240
+	JLT          rest268
 
-loop241:
+loop269:
 	VMOVUPS      (AX)(R8*4), Z13
 	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
 	VMAXPS       Z13, Z8, Z13
@@ -5601,17 +6023,17 @@ loop241:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop241
+	JGE          loop269
 
-rest240:
-	JMP outputs239
+rest268:
+	JMP outputs267
 
-start238:
+start266:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest243
+	JLT  rest271
 
-loop244:
+loop272:
 	VMOVUPS      (AX)(CX*4), Z13
 	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
 	VMAXPS       Z13, Z8, Z13
@@ -5700,17 +6122,17 @@ loop244:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop244
+	JGE          loop272
 
-rest243:
-outputs239:
+rest271:
+outputs267:
 	MOVQ gates_base+0(FP), AX
 	MOVQ c_len+56(FP), DI
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest246
+	JLT  rest274
 
-loop247:
+loop275:
 	VMOVUPS      (DX)(CX*4), Z8
 	VANDPS.BCST  all80000000<>+0(SB), Z8, Z9
 	VANDPS.BCST  all7fffffff<>+0(SB), Z8, Z8
@@ -5739,9 +6161,9 @@ loop247:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop247
+	JGE          loop275
 
-rest246:
+rest274:
 	VZEROUPPER
 	RET
 
@@ -5757,12 +6179,12 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start249
+	JEQ   start277
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest250
+	JLT   rest278
 
-loop251:
+loop279:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(R9*4), Z1
 	VMOVUPS      64(CX)(R9*4), Z2
@@ -5799,18 +6221,18 @@ loop251:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop251
+	JGE          loop279
 
-rest250:
+rest278:
 	VZEROUPPER
 	RET
 
-start249:
+start277:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest253
+	JLT  rest281
 
-loop254:
+loop282:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(DX*4), Z1
 	VMOVUPS      64(CX)(DX*4), Z2
@@ -5844,9 +6266,9 @@ loop254:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop254
+	JGE          loop282
 
-rest253:
+rest281:
 	VZEROUPPER
 	RET
 
@@ -5865,10 +6287,10 @@ TEXT ·pool2x2AVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels256:
+pixels284:
 	MOVQ DI, R8
 
-channels257:
+channels285:
 	VMOVUPS   (DX), Z4
 	VPXORD    Z1, Z1, Z1
 	VMOVUPS   (DX)(DI*1), Z5
@@ -5894,11 +6316,11 @@ channels257:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels257
+	JNE       channels285
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels256
+	JNE       pixels284
 	VZEROUPPER
 	RET
 
@@ -5917,10 +6339,10 @@ TEXT ·pool2x2BackwardAVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels258:
+pixels286:
 	MOVQ DI, R8
 
-channels259:
+channels287:
 	VMOVUPS   (AX), Z5
 	VPMOVZXBD (CX), Z4
 	VPCMPEQD  Z0, Z4, K1
@@ -5945,108 +6367,523 @@ channels259:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels259
+	JNE       channels287
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels258
+	JNE       pixels286
 	VZEROUPPER
 	RET
 
 // func poolAnyAVX512(args *poolArgs)
 // Requires: AVX, AVX512F
 TEXT ·poolAnyAVX512(SB), NOSPLIT, $0-8
-	MOVQ args+0(FP), SI
-	MOVQ (SI), DI
-	MOVQ 8(SI), R8
-	MOVQ 16(SI), R9
-	MOVQ 24(SI), R10
+	MOVQ args+0(FP), R8
+	MOVQ 72(R8), DX
+	XORQ R9, R9
 
-windows260:
+group288:
 	MOVQ R9, R11
-	MOVQ 32(SI), R12
+	SHRQ $0x02, R11
+	ADDQ 8(R8), R11
+	MOVQ (R8), R10
+	ADDQ R9, R10
+	MOVQ 16(R8), R12
+	ADDQ R9, R12
+	MOVQ 24(R8), R13
 
-groups261:
-	MOVQ    R11, BX
-	VMOVUPS (BX), Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z0, Z0, Z0
-	MOVQ    40(SI), DX
+windows289:
+	CMPQ    R13, $0x04
+	JLT     end290
+	MOVQ    R12, DI
+	MOVQ    DI, AX
+	LEAQ    (AX)(DX*2), CX
+	VMOVUPS (AX), Z1
+	VPXORD  Z5, Z5, Z5
+	VMOVUPS (AX)(DX*1), Z2
+	VPXORD  Z6, Z6, Z6
+	VMOVUPS (CX), Z3
+	VPXORD  Z7, Z7, Z7
+	VMOVUPS (CX)(DX*1), Z4
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VMOVUPS Z9, Z0
+	MOVQ    40(R8), SI
 
-rows262:
-	MOVQ BX, AX
-	MOVQ 48(SI), CX
+rows291:
+	MOVQ DI, AX
+	MOVQ 48(R8), BX
 
-cols263:
-	VMOVUPS     (AX), Z3
-	VCMPPS      $0x07, Z3, Z3, K1
-	VCMPPS      $0x1a, Z1, Z3, K1, K1
-	VBLENDMPS   Z1, Z3, K1, Z1
-	VPBLENDMD   Z2, Z0, K1, Z2
+cols292:
+	LEAQ        (AX)(DX*2), CX
+	VMOVUPS     (AX), Z10
+	VCMPPS      $0x07, Z10, Z10, K1
+	VCMPPS      $0x1a, Z1, Z10, K1, K1
+	VBLENDMPS   Z1, Z10, K1, Z1
+	VPBLENDMD   Z5, Z0, K1, Z5
+	VMOVUPS     (AX)(DX*1), Z10
+	VCMPPS      $0x07, Z10, Z10, K1
+	VCMPPS      $0x1a, Z2, Z10, K1, K1
+	VBLENDMPS   Z2, Z10, K1, Z2
+	VPBLENDMD   Z6, Z0, K1, Z6
+	VMOVUPS     (CX), Z10
+	VCMPPS      $0x07, Z10, Z10, K1
+	VCMPPS      $0x1a, Z3, Z10, K1, K1
+	VBLENDMPS   Z3, Z10, K1, Z3
+	VPBLENDMD   Z7, Z0, K1, Z7
+	VMOVUPS     (CX)(DX*1), Z10
+	VCMPPS      $0x07, Z10, Z10, K1
+	VCMPPS      $0x1a, Z4, Z10, K1, K1
+	VBLENDMPS   Z4, Z10, K1, Z4
+	VPBLENDMD   Z8, Z0, K1, Z8
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
-	ADDQ        64(SI), AX
-	DECQ        CX
-	JNE         cols263
-	ADDQ        56(SI), BX
-	DECQ        DX
-	JNE         rows262
-	VMOVUPS     Z1, (DI)
-	VPMOVDB     Z2, (R8)
-	ADDQ        $0x40, DI
-	ADDQ        $0x10, R8
-	ADDQ        $0x40, R11
-	DECQ        R12
-	JNE         groups261
-	ADDQ        72(SI), R9
-	DECQ        R10
-	JNE         windows260
+	ADDQ        64(R8), AX
+	DECQ        BX
+	JNE         cols292
+	ADDQ        56(R8), DI
+	DECQ        SI
+	JNE         rows291
+	IMUL3Q      $0x40, 32(R8), AX
+	VMOVUPS     Z1, (R10)
+	ADDQ        AX, R10
+	VMOVUPS     Z2, (R10)
+	ADDQ        AX, R10
+	VMOVUPS     Z3, (R10)
+	ADDQ        AX, R10
+	VMOVUPS     Z4, (R10)
+	ADDQ        AX, R10
+	IMUL3Q      $0x10, 32(R8), AX
+	VPMOVDB     Z5, (R11)
+	ADDQ        AX, R11
+	VPMOVDB     Z6, (R11)
+	ADDQ        AX, R11
+	VPMOVDB     Z7, (R11)
+	ADDQ        AX, R11
+	VPMOVDB     Z8, (R11)
+	ADDQ        AX, R11
+	ADDQ        DX, R12
+	ADDQ        DX, R12
+	ADDQ        DX, R12
+	ADDQ        DX, R12
+	SUBQ        $0x04, R13
+	JMP         windows289
+
+end290:
+windows293:
+	CMPQ    R13, $0x01
+	JLT     end294
+	MOVQ    R12, DI
+	MOVQ    DI, AX
+	VMOVUPS (AX), Z1
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VMOVUPS Z12, Z0
+	MOVQ    40(R8), SI
+
+rows295:
+	MOVQ DI, AX
+	MOVQ 48(R8), BX
+
+cols296:
+	VMOVUPS     (AX), Z2
+	VCMPPS      $0x07, Z2, Z2, K1
+	VCMPPS      $0x1a, Z1, Z2, K1, K1
+	VBLENDMPS   Z1, Z2, K1, Z1
+	VPBLENDMD   Z11, Z0, K1, Z11
+	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
+	ADDQ        64(R8), AX
+	DECQ        BX
+	JNE         cols296
+	ADDQ        56(R8), DI
+	DECQ        SI
+	JNE         rows295
+	IMUL3Q      $0x40, 32(R8), AX
+	VMOVUPS     Z1, (R10)
+	ADDQ        AX, R10
+	IMUL3Q      $0x10, 32(R8), AX
+	VPMOVDB     Z11, (R11)
+	ADDQ        AX, R11
+	ADDQ        DX, R12
+	SUBQ        $0x01, R13
+	JMP         windows293
+
+end294:
+	ADDQ $0x40, R9
+	MOVQ 32(R8), AX
+	SHLQ $0x06, AX
+	CMPQ R9, AX
+	JLT  group288
 	VZEROUPPER
 	RET
 
 // func poolAnyBackwardAVX512(args *poolArgs)
 // Requires: AVX, AVX512F
 TEXT ·poolAnyBackwardAVX512(SB), NOSPLIT, $0-8
-	MOVQ args+0(FP), SI
-	MOVQ (SI), DI
-	MOVQ 8(SI), R8
-	MOVQ 16(SI), R9
-	MOVQ 24(SI), R10
+	MOVQ args+0(FP), R8
+	MOVQ 72(R8), DX
+	XORQ R9, R9
 
-windows264:
+group297:
 	MOVQ R9, R11
-	MOVQ 32(SI), R12
+	SHRQ $0x02, R11
+	ADDQ 8(R8), R11
+	MOVQ (R8), R10
+	ADDQ R9, R10
+	MOVQ 16(R8), R12
+	ADDQ R9, R12
+	MOVQ 24(R8), R13
 
-groups265:
-	MOVQ      R11, BX
-	VMOVUPS   (DI), Z2
-	VPMOVZXBD (R8), Z1
-	VPXORD    Z0, Z0, Z0
-	MOVQ      40(SI), DX
+windows298:
+	CMPQ         R13, $0x04
+	JLT          end299
+	MOVQ         R12, DI
+	IMUL3Q       $0x40, 32(R8), AX
+	VMOVUPS      (R10), Z1
+	ADDQ         AX, R10
+	VMOVUPS      (R10), Z2
+	ADDQ         AX, R10
+	VMOVUPS      (R10), Z3
+	ADDQ         AX, R10
+	VMOVUPS      (R10), Z4
+	ADDQ         AX, R10
+	IMUL3Q       $0x10, 32(R8), AX
+	VPMOVZXBD    (R11), Z5
+	ADDQ         AX, R11
+	VPMOVZXBD    (R11), Z6
+	ADDQ         AX, R11
+	VPMOVZXBD    (R11), Z7
+	ADDQ         AX, R11
+	VPMOVZXBD    (R11), Z8
+	ADDQ         AX, R11
+	VPXORD       Z9, Z9, Z9
+	VMOVUPS      Z9, Z0
+	VPBROADCASTD 48(R8), Z9
+	VPADDD.BCST  allffffffff<>+0(SB), Z9, Z0
+	VPADDD       Z9, Z9, Z9
+	MOVQ         40(R8), SI
 
-rows266:
-	MOVQ BX, AX
-	MOVQ 48(SI), CX
+rows300:
+	MOVQ  DI, AX
+	MOVQ  48(R8), BX
+	MOVQ  BX, CX
+	DECQ  CX
+	IMULQ 64(R8), CX
+	ADDQ  CX, AX
 
-cols267:
-	VPCMPEQD    Z0, Z1, K1
-	VMOVAPS.Z   Z2, K1, Z3
+cols301:
+	LEAQ        (AX)(DX*2), CX
+	VPCMPEQD    Z0, Z5, K1
+	VMOVAPS.Z   Z1, K1, Z10
+	VADDPS      (AX), Z10, Z10
+	VMOVUPS     Z10, (AX)
+	VPCMPEQD    Z0, Z6, K1
+	VMOVAPS.Z   Z2, K1, Z10
+	VADDPS      (AX)(DX*1), Z10, Z10
+	VMOVUPS     Z10, (AX)(DX*1)
+	VPCMPEQD    Z0, Z7, K1
+	VMOVAPS.Z   Z3, K1, Z10
+	VADDPS      (CX), Z10, Z10
+	VMOVUPS     Z10, (CX)
+	VPCMPEQD    Z0, Z8, K1
+	VMOVAPS.Z   Z4, K1, Z10
+	VADDPS      (CX)(DX*1), Z10, Z10
+	VMOVUPS     Z10, (CX)(DX*1)
+	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
+	SUBQ        64(R8), AX
+	DECQ        BX
+	JNE         cols301
+	VPADDD      Z9, Z0, Z0
+	ADDQ        56(R8), DI
+	DECQ        SI
+	JNE         rows300
+	ADDQ        DX, R12
+	ADDQ        DX, R12
+	ADDQ        DX, R12
+	ADDQ        DX, R12
+	SUBQ        $0x04, R13
+	JMP         windows298
+
+end299:
+windows302:
+	CMPQ         R13, $0x01
+	JLT          end303
+	MOVQ         R12, DI
+	IMUL3Q       $0x40, 32(R8), AX
+	VMOVUPS      (R10), Z1
+	ADDQ         AX, R10
+	IMUL3Q       $0x10, 32(R8), AX
+	VPMOVZXBD    (R11), Z2
+	ADDQ         AX, R11
+	VPXORD       Z11, Z11, Z11
+	VMOVUPS      Z11, Z0
+	VPBROADCASTD 48(R8), Z11
+	VPADDD.BCST  allffffffff<>+0(SB), Z11, Z0
+	VPADDD       Z11, Z11, Z11
+	MOVQ         40(R8), SI
+
+rows304:
+	MOVQ  DI, AX
+	MOVQ  48(R8), BX
+	MOVQ  BX, CX
+	DECQ  CX
+	IMULQ 64(R8), CX
+	ADDQ  CX, AX
+
+cols305:
+	VPCMPEQD    Z0, Z2, K1
+	VMOVAPS.Z   Z1, K1, Z3
 	VADDPS      (AX), Z3, Z3
 	VMOVUPS     Z3, (AX)
-	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
-	ADDQ        64(SI), AX
-	DECQ        CX
-	JNE         cols267
-	ADDQ        56(SI), BX
-	DECQ        DX
-	JNE         rows266
-	ADDQ        $0x40, DI
-	ADDQ        $0x10, R8
-	ADDQ        $0x40, R11
-	DECQ        R12
-	JNE         groups265
-	ADDQ        72(SI), R9
-	DECQ        R10
-	JNE         windows264
+	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
+	SUBQ        64(R8), AX
+	DECQ        BX
+	JNE         cols305
+	VPADDD      Z11, Z0, Z0
+	ADDQ        56(R8), DI
+	DECQ        SI
+	JNE         rows304
+	ADDQ        DX, R12
+	SUBQ        $0x01, R13
+	JMP         windows302
+
+end303:
+	ADDQ $0x40, R9
+	MOVQ 32(R8), AX
+	SHLQ $0x06, AX
+	CMPQ R9, AX
+	JLT  group297
+	VZEROUPPER
+	RET
+
+// func poolMeanAVX512(args *poolArgs)
+// Requires: AVX, AVX512F
+TEXT ·poolMeanAVX512(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), R8
+	MOVQ 72(R8), DX
+	XORQ R9, R9
+
+group306:
+	MOVQ R9, AX
+	SHRQ $0x02, AX
+	ADDQ 8(R8), AX
+	MOVQ (R8), R10
+	ADDQ R9, R10
+	MOVQ 16(R8), R11
+	ADDQ R9, R11
+	MOVQ 24(R8), R12
+
+windows307:
+	CMPQ    R12, $0x04
+	JLT     end308
+	MOVQ    R11, DI
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VMOVUPS Z5, Z0
+	MOVQ    40(R8), SI
+
+rows309:
+	MOVQ DI, AX
+	MOVQ 48(R8), BX
+
+cols310:
+	LEAQ         (AX)(DX*2), CX
+	VADDPS       (AX), Z1, Z1
+	VADDPS       (AX)(DX*1), Z2, Z2
+	VADDPS       (CX), Z3, Z3
+	VADDPS       (CX)(DX*1), Z4, Z4
+	VPADDD.BCST  all00000001<>+0(SB), Z0, Z0
+	ADDQ         64(R8), AX
+	DECQ         BX
+	JNE          cols310
+	ADDQ         56(R8), DI
+	DECQ         SI
+	JNE          rows309
+	VBROADCASTSS 80(R8), Z0
+	IMUL3Q       $0x40, 32(R8), AX
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, (R10)
+	ADDQ         AX, R10
+	VMULPS       Z0, Z2, Z2
+	VMOVUPS      Z2, (R10)
+	ADDQ         AX, R10
+	VMULPS       Z0, Z3, Z3
+	VMOVUPS      Z3, (R10)
+	ADDQ         AX, R10
+	VMULPS       Z0, Z4, Z4
+	VMOVUPS      Z4, (R10)
+	ADDQ         AX, R10
+	ADDQ         DX, R11
+	ADDQ         DX, R11
+	ADDQ         DX, R11
+	ADDQ         DX, R11
+	SUBQ         $0x04, R12
+	JMP          windows307
+
+end308:
+windows311:
+	CMPQ    R12, $0x01
+	JLT     end312
+	MOVQ    R11, DI
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VMOVUPS Z7, Z0
+	MOVQ    40(R8), SI
+
+rows313:
+	MOVQ DI, AX
+	MOVQ 48(R8), BX
+
+cols314:
+	VADDPS       (AX), Z6, Z6
+	VPADDD.BCST  all00000001<>+0(SB), Z0, Z0
+	ADDQ         64(R8), AX
+	DECQ         BX
+	JNE          cols314
+	ADDQ         56(R8), DI
+	DECQ         SI
+	JNE          rows313
+	VBROADCASTSS 80(R8), Z0
+	IMUL3Q       $0x40, 32(R8), AX
+	VMULPS       Z0, Z6, Z6
+	VMOVUPS      Z6, (R10)
+	ADDQ         AX, R10
+	ADDQ         DX, R11
+	SUBQ         $0x01, R12
+	JMP          windows311
+
+end312:
+	ADDQ $0x40, R9
+	MOVQ 32(R8), AX
+	SHLQ $0x06, AX
+	CMPQ R9, AX
+	JLT  group306
+	VZEROUPPER
+	RET
+
+// func poolMeanBackwardAVX512(args *poolArgs)
+// Requires: AVX, AVX512F
+TEXT ·poolMeanBackwardAVX512(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), R8
+	MOVQ 72(R8), DX
+	XORQ R9, R9
+
+group315:
+	MOVQ R9, AX
+	SHRQ $0x02, AX
+	ADDQ 8(R8), AX
+	MOVQ (R8), R10
+	ADDQ R9, R10
+	MOVQ 16(R8), R11
+	ADDQ R9, R11
+	MOVQ 24(R8), R12
+
+windows316:
+	CMPQ         R12, $0x04
+	JLT          end317
+	MOVQ         R11, DI
+	VBROADCASTSS 80(R8), Z5
+	IMUL3Q       $0x40, 32(R8), AX
+	VMOVUPS      (R10), Z1
+	ADDQ         AX, R10
+	VMOVUPS      (R10), Z2
+	ADDQ         AX, R10
+	VMOVUPS      (R10), Z3
+	ADDQ         AX, R10
+	VMOVUPS      (R10), Z4
+	ADDQ         AX, R10
+	VPXORD       Z6, Z6, Z6
+	VMOVUPS      Z6, Z0
+	VPBROADCASTD 48(R8), Z6
+	VPADDD.BCST  allffffffff<>+0(SB), Z6, Z0
+	VPADDD       Z6, Z6, Z6
+	MOVQ         40(R8), SI
+
+rows318:
+	MOVQ  DI, AX
+	MOVQ  48(R8), BX
+	MOVQ  BX, CX
+	DECQ  CX
+	IMULQ 64(R8), CX
+	ADDQ  CX, AX
+
+cols319:
+	LEAQ        (AX)(DX*2), CX
+	VMOVUPS     (AX), Z7
+	VFMADD231PS Z5, Z1, Z7
+	VMOVUPS     Z7, (AX)
+	VMOVUPS     (AX)(DX*1), Z7
+	VFMADD231PS Z5, Z2, Z7
+	VMOVUPS     Z7, (AX)(DX*1)
+	VMOVUPS     (CX), Z7
+	VFMADD231PS Z5, Z3, Z7
+	VMOVUPS     Z7, (CX)
+	VMOVUPS     (CX)(DX*1), Z7
+	VFMADD231PS Z5, Z4, Z7
+	VMOVUPS     Z7, (CX)(DX*1)
+	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
+	SUBQ        64(R8), AX
+	DECQ        BX
+	JNE         cols319
+	VPADDD      Z6, Z0, Z0
+	ADDQ        56(R8), DI
+	DECQ        SI
+	JNE         rows318
+	ADDQ        DX, R11
+	ADDQ        DX, R11
+	ADDQ        DX, R11
+	ADDQ        DX, R11
+	SUBQ        $0x04, R12
+	JMP         windows316
+
+end317:
+windows320:
+	CMPQ         R12, $0x01
+	JLT          end321
+	MOVQ         R11, DI
+	VBROADCASTSS 80(R8), Z2
+	IMUL3Q       $0x40, 32(R8), AX
+	VMOVUPS      (R10), Z1
+	ADDQ         AX, R10
+	VPXORD       Z8, Z8, Z8
+	VMOVUPS      Z8, Z0
+	VPBROADCASTD 48(R8), Z8
+	VPADDD.BCST  allffffffff<>+0(SB), Z8, Z0
+	VPADDD       Z8, Z8, Z8
+	MOVQ         40(R8), SI
+
+rows322:
+	MOVQ  DI, AX
+	MOVQ  48(R8), BX
+	MOVQ  BX, CX
+	DECQ  CX
+	IMULQ 64(R8), CX
+	ADDQ  CX, AX
+
+cols323:
+	VMOVUPS     (AX), Z3
+	VFMADD231PS Z2, Z1, Z3
+	VMOVUPS     Z3, (AX)
+	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
+	SUBQ        64(R8), AX
+	DECQ        BX
+	JNE         cols323
+	VPADDD      Z8, Z0, Z0
+	ADDQ        56(R8), DI
+	DECQ        SI
+	JNE         rows322
+	ADDQ        DX, R11
+	SUBQ        $0x01, R12
+	JMP         windows320
+
+end321:
+	ADDQ $0x40, R9
+	MOVQ 32(R8), AX
+	SHLQ $0x06, AX
+	CMPQ R9, AX
+	JLT  group315
 	VZEROUPPER
 	RET
 
@@ -6059,20 +6896,20 @@ TEXT ·lrnSquaresAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels268:
+pixels324:
 	MOVQ 56(CX), DI
 
-groups269:
+groups325:
 	VMOVUPS (DX)(AX*1), Z0
 	VMULPS  Z0, Z0, Z0
 	VMOVUPS Z0, (BX)
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups269
+	JNE     groups325
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels268
+	JNE     pixels324
 	VZEROUPPER
 	RET
 
@@ -6091,46 +6928,46 @@ TEXT ·lrnNormalizeAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Z2
 	XORQ         AX, AX
 
-pixels270:
+pixels326:
 	MOVQ 56(CX), R10
 
-groups271:
+groups327:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z3
 	DECQ    R12
-	JEQ     summed273
+	JEQ     summed329
 
-terms272:
+terms328:
 	VADDPS 4(R11), Z3, Z3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms272
+	JNE    terms328
 
-summed273:
+summed329:
 	VMULPS  Z1, Z3, Z3
 	VADDPS  Z0, Z3, Z3
 	VMOVUPS Z3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised276
+	JEQ     raised332
 	CMPQ    R11, $0x03
-	JEQ     three274
+	JEQ     three330
 	CMPQ    R11, $0x02
-	JEQ     square275
+	JEQ     square331
 	VSQRTPS Z3, Z3
 
-square275:
+square331:
 	VSQRTPS Z3, Z3
-	JMP     raised276
+	JMP     raised332
 
-three274:
+three330:
 	VSQRTPS Z3, Z3
 	VSQRTPS Z3, Z4
 	VMULPS  Z4, Z3, Z3
 
-raised276:
+raised332:
 	VDIVPS  Z3, Z2, Z3
 	VMOVUPS Z3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Z3, Z3
@@ -6138,10 +6975,10 @@ raised276:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups271
+	JNE     groups327
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels270
+	JNE     pixels326
 	VZEROUPPER
 	RET
 
@@ -6157,10 +6994,10 @@ TEXT ·lrnQuotientsAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels277:
+pixels333:
 	MOVQ 56(CX), R10
 
-groups278:
+groups334:
 	VMOVUPS (DI)(AX*1), Z0
 	VMULPS  (DX)(AX*1), Z0, Z0
 	VMULPS  (SI)(AX*1), Z0, Z0
@@ -6169,10 +7006,10 @@ groups278:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups278
+	JNE     groups334
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels277
+	JNE     pixels333
 	VZEROUPPER
 	RET
 
@@ -6189,24 +7026,24 @@ TEXT ·lrnGradientAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Z0
 	XORQ         AX, AX
 
-pixels279:
+pixels335:
 	MOVQ 56(CX), R10
 
-groups280:
+groups336:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z1
 	DECQ    R12
-	JEQ     summed282
+	JEQ     summed338
 
-terms281:
+terms337:
 	VADDPS 4(R11), Z1, Z1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms281
+	JNE    terms337
 
-summed282:
+summed338:
 	VMOVUPS (SI)(AX*1), Z2
 	VMULPS  Z0, Z1, Z1
 	VMULPS  (DX)(AX*1), Z1, Z1
@@ -6216,10 +7053,10 @@ summed282:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups280
+	JNE     groups336
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels279
+	JNE     pixels335
 	VZEROUPPER
 	RET
 
@@ -6250,9 +7087,9 @@ TEXT ·dropoutApplyAVX512(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Z7
 	XORQ         SI, SI
 	SUBQ         $0x20, DX
-	JLT          rest284
+	JLT          rest340
 
-loop283:
+loop339:
 	VPSRLQ          $0x20, Z6, Z8
 	VPMULUDQ        Z2, Z6, Z9
 	VPMULUDQ        Z3, Z4, Z10
@@ -6337,11 +7174,11 @@ loop283:
 	VPADDQ          Z7, Z6, Z6
 	ADDQ            $0x20, SI
 	SUBQ            $0x20, DX
-	JGE             loop283
+	JGE             loop339
 
-rest284:
+rest340:
 	ADDQ            $0x20, DX
-	JEQ             done285
+	JEQ             done341
 	MOVL            $0xffffffff, DI
 	BZHIL           DX, DI, DI
 	KMOVW           DI, K1
@@ -6429,7 +7266,7 @@ rest284:
 	VMOVAPS.Z       Z2, K1, Z2
 	VMOVUPS         Z2, K2, 64(AX)(SI*4)
 
-done285:
+done341:
 	VZEROUPPER
 	RET
 

@@ -46,7 +46,7 @@ func lstmAt(l Level) lstmTable {
 
 func poolAt(l Level) poolTable {
 	if l == NEON {
-		return poolTable{forward: pool2x2NEON, backward: pool2x2BackwardNEON, forwardAny: poolAnyGeneric, backwardAny: poolAnyBackwardGeneric}
+		return poolTable{forward: pool2x2NEON, backward: pool2x2BackwardNEON, forwardAny: poolAnyGeneric, backwardAny: poolAnyBackwardGeneric, mean: poolMeanGeneric, meanBackward: poolMeanBackwardGeneric}
 	}
 	return poolGeneric
 }

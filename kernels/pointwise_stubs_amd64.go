@@ -124,6 +124,16 @@ func poolAnyAVX2(args *poolArgs)
 //go:noescape
 func poolAnyBackwardAVX2(args *poolArgs)
 
+// poolMeanAVX2 computes sums over windows of any size, each times part; see poolArgs.
+//
+//go:noescape
+func poolMeanAVX2(args *poolArgs)
+
+// poolMeanBackwardAVX2 adds gradients, times part, to all pixels of windows of any size; see poolArgs.
+//
+//go:noescape
+func poolMeanBackwardAVX2(args *poolArgs)
+
 // lrnSquaresAVX2 stores squares as terms; see lrnArgs.
 //
 //go:noescape
@@ -268,6 +278,16 @@ func poolAnyAVX512(args *poolArgs)
 //
 //go:noescape
 func poolAnyBackwardAVX512(args *poolArgs)
+
+// poolMeanAVX512 computes sums over windows of any size, each times part; see poolArgs.
+//
+//go:noescape
+func poolMeanAVX512(args *poolArgs)
+
+// poolMeanBackwardAVX512 adds gradients, times part, to all pixels of windows of any size; see poolArgs.
+//
+//go:noescape
+func poolMeanBackwardAVX512(args *poolArgs)
 
 // lrnSquaresAVX512 stores squares as terms; see lrnArgs.
 //

@@ -1,6 +1,8 @@
 package kernels
 
-// Pool is max pooling of one image in NHWC order: windows of KH x KW pixels, Stride
+import "cmp"
+
+// Pool is pooling of one image in NHWC order: windows of KH x KW pixels, Stride
 // pixels apart, over C channels (a multiple of [Width]). The source has rows of
 // SrcW pixels and must hold all windows, but they need not cover it.
 type Pool struct {
@@ -8,8 +10,11 @@ type Pool struct {
 	KH, KW, Stride int
 	Src            []float32 // forward: the image; backward: its gradient, added to
 	SrcW           int
-	Dst            []float32 // OH x OW x C; forward: the maxima, out; backward: their gradient
+	Dst            []float32 // OH x OW x C; forward: the maxima or means, out; backward: their gradient
 	Idx            []uint8   // OH x OW x C: the position ky*KW+kx of each maximum in its window
+	// DstRow and IdxRow are the floats and bytes from a row of Dst and Idx to the next; 0
+	// means OW x C.
+	DstRow, IdxRow int
 }
 
 // poolTable holds the functions of one level for one output row. Those of 2 x 2
@@ -19,6 +24,7 @@ type Pool struct {
 type poolTable struct {
 	forward, backward       func(dst []float32, idx []uint8, top, bottom []float32, c int)
 	forwardAny, backwardAny func(a *poolArgs)
+	mean, meanBackward      func(a *poolArgs)
 }
 
 // poolArgs is what the functions for windows of any size read, for a run of windows
@@ -33,24 +39,33 @@ type poolArgs struct {
 	row     int // from a row of the source to the next
 	pixel   int // from a pixel to the next
 	step    int // from a window to the next
+	part    float32
 }
 
 var pools poolTable
 
 const msgPool = "kernels: Pool with a size that is not positive, C that is no multiple of Width, more than 256 pixels a window, or a slice too short"
 
-func (p *Pool) check() {
-	if p.OH < 0 || p.OW < 0 || p.C < 0 || p.C%Width != 0 || p.KH < 1 || p.KW < 1 || p.Stride < 1 || p.KH*p.KW > 256 {
+// check panics if a size or a slice is wrong; indexed says that Idx is needed.
+func (p *Pool) check(indexed bool) {
+	if p.OH < 0 || p.OW < 0 || p.C < 0 || p.C%Width != 0 || p.KH < 1 || p.KW < 1 || p.Stride < 1 || indexed && p.KH*p.KW > 256 {
 		panic(msgPool)
 	}
-	n := p.OH * p.OW * p.C
-	if n == 0 {
+	n := p.OW * p.C
+	if p.OH*n == 0 {
 		return
 	}
+	dst, at := p.distances()
 	right := (p.OW-1)*p.Stride + p.KW
-	if p.SrcW < right || len(p.Src) < (((p.OH-1)*p.Stride+p.KH-1)*p.SrcW+right)*p.C || len(p.Dst) < n || len(p.Idx) < n {
+	if p.SrcW < right || len(p.Src) < (((p.OH-1)*p.Stride+p.KH-1)*p.SrcW+right)*p.C || dst < n || len(p.Dst) < (p.OH-1)*dst+n ||
+		indexed && (at < n || len(p.Idx) < (p.OH-1)*at+n) {
 		panic(msgPool)
 	}
+}
+
+// distances returns DstRow and IdxRow.
+func (p *Pool) distances() (dst, idx int) {
+	return cmp.Or(p.DstRow, p.OW*p.C), cmp.Or(p.IdxRow, p.OW*p.C)
 }
 
 // MaxPool stores in Dst the largest pixel of every window and in Idx its position,
@@ -62,25 +77,42 @@ func MaxPool(p *Pool) { p.rows(pools.forward, pools.forwardAny) }
 // Idx that [MaxPool] did not write gives an undefined result or a panic.
 func MaxPoolBackward(p *Pool) { p.rows(pools.backward, pools.backwardAny) }
 
+// MeanPool stores in Dst the sum of every window's pixels, in scan order, times part. Idx
+// is not used.
+func MeanPool(p *Pool, part float32) { p.each(pools.mean, part) }
+
+// MeanPoolBackward adds every gradient in Dst, times part, to all pixels of its window in
+// Src, by one fused multiply-add. Idx is not used.
+func MeanPoolBackward(p *Pool, part float32) { p.each(pools.meanBackward, part) }
+
+// each calls f for every output row.
+func (p *Pool) each(f func(a *poolArgs), part float32) {
+	p.check(false)
+	for y := range p.OH {
+		p.row(f, y, part)
+	}
+}
+
 // maxWindows bounds the floats that one call of assembly reads from windows of any
 // size.
 const maxWindows = 1 << 19
 
 // rows calls f2x2 or f for every output row, or parts of it.
 func (p *Pool) rows(f2x2 func(dst []float32, idx []uint8, top, bottom []float32, c int), f func(a *poolArgs)) {
-	p.check()
+	p.check(true)
 	n := p.OW * p.C
 	if n == 0 {
 		return
 	}
+	dst, idx := p.distances()
 	for y := range p.OH {
 		if p.KH != 2 || p.KW != 2 || p.Stride != 2 {
-			p.row(f, y)
+			p.row(f, y, 0)
 			continue
 		}
 		top := p.Src[2*y*p.SrcW*p.C:][:2*n]
 		bottom := p.Src[(2*y+1)*p.SrcW*p.C:][:2*n]
-		callPool(f2x2, p.Dst[y*n:][:n], p.Idx[y*n:][:n], top, bottom, p.C)
+		callPool(f2x2, p.Dst[y*dst:][:n], p.Idx[y*idx:][:n], top, bottom, p.C)
 	}
 }
 
@@ -94,19 +126,28 @@ func callPool(f func(dst []float32, idx []uint8, top, bottom []float32, c int), 
 }
 
 // row calls f for output row y.
-func (p *Pool) row(f func(a *poolArgs), y int) {
+func (p *Pool) row(f func(a *poolArgs), y int, part float32) {
+	dst, idx := p.distances()
 	a := poolArgs{
-		groups: p.C / Width, kh: p.KH, kw: p.KW,
+		groups: p.C / Width, kh: p.KH, kw: p.KW, part: part,
 		row: 4 * p.SrcW * p.C, pixel: 4 * p.C, step: 4 * p.Stride * p.C,
+	}
+	if a.groups == 0 {
+		return
 	}
 	step := max(1, maxWindows/(p.KH*p.KW*p.C))
 	for x := 0; x < p.OW; x += step {
-		at, from := (y*p.OW+x)*p.C, (y*p.SrcW+x)*p.Stride*p.C
+		from := (y*p.SrcW + x) * p.Stride * p.C
 		a.windows = min(step, p.OW-x)
-		a.dst, a.idx, a.src = &p.Dst[at], &p.Idx[at], &p.Src[from]
+		a.dst, a.src = &p.Dst[y*dst+x*p.C], &p.Src[from]
+		if p.Idx != nil {
+			a.idx = &p.Idx[y*idx+x*p.C]
+		}
 		if raceEnabled {
-			raceWrite(p.Dst[at:][:a.windows*p.C])
-			raceWrite(p.Idx[at:][:a.windows*p.C])
+			raceWrite(p.Dst[y*dst+x*p.C:][:a.windows*p.C])
+			if p.Idx != nil {
+				raceWrite(p.Idx[y*idx+x*p.C:][:a.windows*p.C])
+			}
 			raceWrite(p.Src[from:][:((p.KH-1)*p.SrcW+(a.windows-1)*p.Stride+p.KW)*p.C])
 		}
 		callPoolAny(f, noescape(&a))

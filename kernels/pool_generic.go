@@ -2,7 +2,7 @@ package kernels
 
 import "unsafe"
 
-var poolGeneric = poolTable{forward: pool2x2Generic, backward: pool2x2BackwardGeneric, forwardAny: poolAnyGeneric, backwardAny: poolAnyBackwardGeneric}
+var poolGeneric = poolTable{forward: pool2x2Generic, backward: pool2x2BackwardGeneric, forwardAny: poolAnyGeneric, backwardAny: poolAnyBackwardGeneric, mean: poolMeanGeneric, meanBackward: poolMeanBackwardGeneric}
 
 // pool2x2Generic is the row function for 2 x 2 windows, stated as the general one.
 func pool2x2Generic(dst []float32, idx []uint8, top, bottom []float32, c int) {
@@ -66,4 +66,27 @@ func poolAnyBackwardGeneric(a *poolArgs) {
 func (a *poolArgs) pixels(x, k int) []float32 {
 	at := x*a.step + k/a.kw*a.row + k%a.kw*a.pixel
 	return unsafe.Slice(index(a.src, at/4), a.groups*Width)
+}
+
+// poolMeanGeneric sums the pixels of a run of windows.
+func poolMeanGeneric(a *poolArgs) {
+	n := a.groups * Width
+	for x := range a.windows {
+		dst := unsafe.Slice(index(a.dst, x*n), n)
+		clear(dst)
+		for k := range a.kh * a.kw {
+			vectors.add(dst, dst, a.pixels(x, k))
+		}
+		vectors.scale(dst, dst, a.part)
+	}
+}
+
+func poolMeanBackwardGeneric(a *poolArgs) {
+	n := a.groups * Width
+	for x := range a.windows {
+		dst := unsafe.Slice(index(a.dst, x*n), n)
+		for k := range a.kh * a.kw {
+			vectors.axpy(a.pixels(x, k), dst, a.part)
+		}
+	}
 }

@@ -93,14 +93,27 @@ func (b *boundAvgPool) part(row, col pixels) float32 {
 	return 1 / float32(row.size*col.size)
 }
 
-// alike returns how many windows from column ox of the output on are of one size, each a pixel
-// behind the one before: they go through a call.
-func (b *boundAvgPool) alike(ox int) int {
-	n, next := 1, b.cols[ox]
-	for next.from++; ox+n < len(b.cols) && b.cols[ox+n] == next; n++ {
-		next.from++
+// runs returns the windows of a row of the output, those of one size and distance together.
+func (b *boundAvgPool) runs() (all []avgRun) {
+	for x, col := range b.cols {
+		if last := len(all) - 1; last >= 0 {
+			r := &all[last]
+			apart := col.from - b.cols[x-1].from
+			if r.col.size == col.size && r.col.padded == col.padded && apart > 0 && (r.n == 1 || apart == r.apart) {
+				r.n, r.apart = r.n+1, apart
+				continue
+			}
+		}
+		all = append(all, avgRun{at: x, n: 1, apart: 1, col: col})
 	}
-	return n
+	return all
+}
+
+// avgRun is n windows from column at of the output on, apart pixels from one another, the first
+// over the columns col.
+type avgRun struct {
+	at, n, apart int
+	col          pixels
 }
 
 func (b *boundAvgPool) Out() Flow { return b.out }
@@ -113,7 +126,7 @@ func (b *boundAvgPool) Traits() Traits { return Traits{PerSample: true, Tangents
 func (b *boundAvgPool) FLOPs() int64 { return 0 }
 
 func (b *boundAvgPool) NewState(e *Env) State {
-	s := &avgPoolState{b: b, y: e.Output()}
+	s := &avgPoolState{b: b, y: e.Output(), runs: b.runs()}
 	if e.NeedDX {
 		s.dx = e.Gradient()
 	}
@@ -123,6 +136,8 @@ func (b *boundAvgPool) NewState(e *Env) State {
 type avgPoolState struct {
 	b     *boundAvgPool
 	y, dx Act
+	runs  []avgRun
+	pool  kernels.Pool // at work
 }
 
 func (s *avgPoolState) Forward(r *Run, x Act, lo, hi int) Act {
@@ -133,26 +148,38 @@ func (s *avgPoolState) Forward(r *Run, x Act, lo, hi int) Act {
 	return s.y
 }
 
-// means sums each window of x row by row, pixel by pixel.
+// fewPixels are the most of a window by itself that goes through kernels.MeanPool, whose
+// loops have a chain of sums for each window and 16 channels.
+const fewPixels = 16
+
+// means takes those of each window of x.
 func (s *avgPoolState) means(to, x Act, lo, hi int) {
-	b, ld := s.b, s.b.in.Ld()
+	ld := s.b.in.Ld()
 	for i := lo; i < hi; i++ {
-		for oy, row := range b.rows {
-			for ox, n := 0, 0; ox < len(b.cols); ox += n {
-				n = b.alike(ox)
-				col, y := b.cols[ox], to.At(i, oy, ox)[:n*ld]
-				clear(y)
-				for r := range row.size {
-					if n == 1 {
-						kernels.ColSum(y, x.At(i, row.from+r, col.from), col.size, ld, ld)
-						continue
-					}
-					for px := range col.size {
-						kernels.Add(y, y, x.At(i, row.from+r, col.from+px)[:n*ld])
-					}
-				}
-				kernels.Scale(y, b.part(row, col))
+		s.each(x, to, i, kernels.MeanPool, func(y int, row pixels, r avgRun) {
+			mean := to.At(i, y, r.at)[:ld]
+			clear(mean)
+			for k := range row.size {
+				kernels.ColSum(mean, x.At(i, row.from+k, r.col.from), r.col.size, ld, ld)
 			}
+			kernels.Scale(mean, s.b.part(row, r.col))
+		})
+	}
+}
+
+// each calls few or many for the windows of image i, row after row; big is the input.
+func (s *avgPoolState) each(big, small Act, i int, few func(p *kernels.Pool, part float32), many func(y int, row pixels, r avgRun)) {
+	b, p := s.b, &s.pool
+	*p = kernels.Pool{OH: 1, C: b.in.Ld(), SrcW: big.Row / big.Pixel}
+	for y, row := range b.rows {
+		for _, r := range s.runs {
+			if r.n == 1 && row.size*r.col.size > fewPixels {
+				many(y, row, r)
+				continue
+			}
+			p.KH, p.KW, p.OW, p.Stride = row.size, r.col.size, r.n, r.apart
+			p.Src, p.Dst = big.At(i, row.from, r.col.from), small.At(i, y, r.at)
+			few(p, b.part(row, r.col))
 		}
 	}
 }
@@ -170,21 +197,16 @@ func (s *avgPoolState) Backward(r *Run, dy Act, lo, hi int) Act {
 
 // spread gives every pixel its part of the gradients of the windows that hold it.
 func (s *avgPoolState) spread(dx, dy Act, lo, hi int) {
-	b, ld := s.b, s.b.in.Ld()
+	ld := s.b.in.Ld()
 	for i := lo; i < hi; i++ {
-		clear(dx.At(i, 0, -dx.Border.Left)[:b.in.H*dx.Row])
-		for oy, row := range b.rows {
-			for ox, n := 0, 0; ox < len(b.cols); ox += n {
-				n = b.alike(ox)
-				col := b.cols[ox]
-				g, part := dy.At(i, oy, ox)[:n*ld], b.part(row, col)
-				for r := range row.size {
-					pixels := dx.At(i, row.from+r, col.from)
-					for px := col.size - 1; px >= 0; px-- { // a pixel meets its windows from left to right
-						kernels.Axpy(pixels[px*ld:][:n*ld], part, g)
-					}
+		clear(dx.At(i, 0, -dx.Border.Left)[:s.b.in.H*dx.Row])
+		s.each(dx, dy, i, kernels.MeanPoolBackward, func(y int, row pixels, r avgRun) {
+			for k := range row.size {
+				to, g := dx.At(i, row.from+k, r.col.from), dy.At(i, y, r.at)[:ld]
+				for px := range r.col.size {
+					kernels.Axpy(to[px*ld:][:ld], s.b.part(row, r.col), g)
 				}
 			}
-		}
+		})
 	}
 }

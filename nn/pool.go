@@ -191,28 +191,19 @@ type poolState struct {
 // begin prepares for the output of a run.
 func (s *poolState) begin(r *Run) { s.y.Fold, s.train = s.folds.of(r), r.Train }
 
-// parts calls f for the parts of image i whose windows have the same size and
-// whose output lies in one piece: the whole image, or parts of its rows when there
-// are edges or small has a border. big is the input.
+// parts calls f for the parts of image i whose windows have the same size: the whole image
+// where no window reaches over an edge. big is the input.
 func (s *poolState) parts(i int, big, small Act, f func(p *kernels.Pool)) {
 	b := s.b
 	ld, n := b.out.Ld(), b.out.W*b.out.Ld()
 	idx := s.places(i)
 	p := &s.part
-	*p = kernels.Pool{C: ld, Stride: b.l.Stride, SrcW: big.Row / big.Pixel}
+	*p = kernels.Pool{C: ld, Stride: b.l.Stride, SrcW: big.Row / big.Pixel, DstRow: small.Row, IdxRow: n}
 	for _, r := range b.rows {
 		for _, c := range b.cols {
 			p.KH, p.KW, p.OH, p.OW = r.size, c.size, r.n, c.n
-			steps := 1
-			if c.n < b.out.W || small.Row != n {
-				p.OH, steps = 1, r.n
-			}
-			for y := range steps {
-				to := r.at + y
-				p.Src, p.Dst = big.At(i, r.from+y*b.l.Stride, c.from), small.At(i, to, c.at)
-				p.Idx = idx[to*n+c.at*ld:][:p.OH*p.OW*ld]
-				f(p)
-			}
+			p.Src, p.Dst, p.Idx = big.At(i, r.from, c.from), small.At(i, r.at, c.at), idx[r.at*n+c.at*ld:]
+			f(p)
 		}
 	}
 }
@@ -260,9 +251,8 @@ func takeMaxima(p *kernels.Pool) {
 	}
 	for y := range p.OH {
 		for x := range p.OW {
-			at := (y*p.OW + x) * p.C
-			src, dst := p.Src[(y*p.SrcW+x)*p.Stride*p.C:], p.Dst[at:][:p.C]
-			for c, k := range p.Idx[at:][:p.C] {
+			src, dst := p.Src[(y*p.SrcW+x)*p.Stride*p.C:], p.Dst[y*p.DstRow+x*p.C:][:p.C]
+			for c, k := range p.Idx[y*p.IdxRow+x*p.C:][:p.C] {
 				dst[c] = src[place[k]+c]
 			}
 		}

@@ -12,106 +12,191 @@ import (
 const (
 	poolDst, poolIdx, poolSrc, poolWindows, poolGroups = 0, 8, 16, 24, 32
 	poolKH, poolKW, poolRow, poolPixel, poolStep       = 40, 48, 56, 64, 72
+	poolPart                                           = 80
 )
 
-// window is 16 channels of one window of a max-pool of any size, inside the loops that windowsOfAnySize makes.
+// window is 16 channels of a few windows that follow one another, inside the loops that windowsOfAnySize makes.
 type window struct {
 	isa
-	at       reg.GPVirtual // address of a pixel
-	position []reg.VecVirtual
+	n        int            // windows
+	at, next reg.GPVirtual  // addresses of a pixel of the first window and of the third
+	step     reg.GPVirtual  // bytes from a window to the next
+	position reg.VecVirtual // number of the pixel in all lanes
 	kx, ky   reg.GPVirtual
 	from     reg.GPVirtual // of the row
 	args     reg.GPVirtual
 }
 
-// pixels goes through the pixels of the window; body finds their address in at and their number in the lanes of position.
-func (w window) pixels(body func()) {
-	rows, cols := NewLabel("rows"), NewLabel("cols")
-	for _, p := range w.position {
-		if w.Wide {
-			VPXORD(p, p, p)
-		} else {
-			VPXOR(p, p, p)
+// third moves next to the third window, if there is one.
+func (w window) third() {
+	if w.n > 2 {
+		LEAQ(Mem{Base: w.at, Index: w.step, Scale: 2}, w.next)
+	}
+}
+
+// each calls f with the addresses of the pixel in every window, one for each register that holds a part of it.
+func (w window) each(f func(number int, m Mem)) {
+	for i := range w.n {
+		m := Mem{Base: []reg.GPVirtual{w.at, w.next}[i/2]}
+		if i%2 == 1 {
+			m.Index, m.Scale = w.step, 1
 		}
+		for k, p := range w.Parts() {
+			f(i*len(w.Parts())+k, m.Offset(p))
+		}
+	}
+}
+
+// own calls f with the addresses of what every window has in dst or idx, of which a register holds size bytes, and moves first behind it.
+func (w window) own(first reg.GPVirtual, size int, f func(number int, m Mem)) {
+	apart := GP64()
+	IMUL3Q(Imm(uint64(size*len(w.Parts()))), Mem{Base: w.args, Disp: poolGroups}, apart)
+	for i := range w.n {
+		for k := range w.Parts() {
+			f(i*len(w.Parts())+k, Mem{Base: first, Disp: k * size})
+		}
+		ADDQ(apart, first)
+	}
+}
+
+// registers returns one for each part of the windows.
+func (w window) registers() (all []reg.VecVirtual) {
+	for range w.n * len(w.Parts()) {
+		all = append(all, w.Vec())
+	}
+	return all
+}
+
+// pixels goes through the pixels of the windows, whose rows it takes from their ends if back, so that a pixel meets its windows in their
+// order; body finds their addresses by each.
+func (w window) pixels(back bool, body func()) {
+	rows, cols := NewLabel("rows"), NewLabel("cols")
+	move, turn := w.Bits(1), w.Zeros()
+	VMOVUPS(turn, w.position)
+	if back {
+		move = w.Bits(1<<32 - 1)
+		VPBROADCASTD(Mem{Base: w.args, Disp: poolKW}, turn)
+		w.With(VPADDD, VPADDD_BCST, move, turn, w.position)
+		VPADDD(turn, turn, turn)
 	}
 	MOVQ(Mem{Base: w.args, Disp: poolKH}, w.ky)
 	Label(rows)
 	MOVQ(w.from, w.at)
 	MOVQ(Mem{Base: w.args, Disp: poolKW}, w.kx)
-	Label(cols)
-	body()
-	for _, p := range w.position {
-		w.With(VPADDD, VPADDD_BCST, w.Bits(1), p, p)
+	if back {
+		last := GP64()
+		MOVQ(w.kx, last)
+		DECQ(last)
+		IMULQ(Mem{Base: w.args, Disp: poolPixel}, last)
+		ADDQ(last, w.at)
 	}
-	ADDQ(Mem{Base: w.args, Disp: poolPixel}, w.at)
+	Label(cols)
+	w.third()
+	body()
+	w.With(VPADDD, VPADDD_BCST, move, w.position, w.position)
+	if back {
+		SUBQ(Mem{Base: w.args, Disp: poolPixel}, w.at)
+	} else {
+		ADDQ(Mem{Base: w.args, Disp: poolPixel}, w.at)
+	}
 	DECQ(w.kx)
 	JNE(LabelRef(cols))
+	if back {
+		VPADDD(turn, w.position, w.position)
+	}
 	ADDQ(Mem{Base: w.args, Disp: poolRow}, w.from)
 	DECQ(w.ky)
 	JNE(LabelRef(rows))
 }
 
-// windowsOfAnySize goes through windows and groups of 16 channels.
+// windowsOfAnySize goes through groups of 16 channels, and the windows of each: several at a time, then what is left.
 func (v isa) windowsOfAnySize(name, doc string, body func(w window, dst, idx reg.GPVirtual)) {
 	v.Text(name, "(args *poolArgs)", doc)
-	w := window{isa: v, at: GP64(), kx: GP64(), ky: GP64(), from: GP64()}
-	for range v.Parts() {
-		w.position = append(w.position, v.Vec())
-	}
+	w := window{isa: v, at: GP64(), next: GP64(), step: GP64(), kx: GP64(), ky: GP64(), from: GP64(), position: v.Vec()}
 	w.args = Load(Param("args"), GP64()).(reg.GPVirtual)
-	load := func(offset int) reg.GPVirtual {
-		r := GP64()
-		MOVQ(Mem{Base: w.args, Disp: offset}, r)
-		return r
+	offset, dst, idx, src, windows := GP64(), GP64(), GP64(), GP64(), GP64()
+	MOVQ(Mem{Base: w.args, Disp: poolStep}, w.step)
+	XORQ(offset, offset)
+	group := NewLabel("group")
+	Label(group)
+	MOVQ(offset, idx)
+	SHRQ(Imm(2), idx)
+	ADDQ(Mem{Base: w.args, Disp: poolIdx}, idx)
+	MOVQ(Mem{Base: w.args, Disp: poolDst}, dst)
+	ADDQ(offset, dst)
+	MOVQ(Mem{Base: w.args, Disp: poolSrc}, src)
+	ADDQ(offset, src)
+	MOVQ(Mem{Base: w.args, Disp: poolWindows}, windows)
+	for _, w.n = range []int{4 / len(v.Parts()), 1} {
+		loop, end := NewLabel("windows"), NewLabel("end")
+		Label(loop)
+		CMPQ(windows, Imm(uint64(w.n)))
+		JLT(LabelRef(end))
+		MOVQ(src, w.from)
+		body(w, dst, idx)
+		for range w.n {
+			ADDQ(w.step, src)
+		}
+		SUBQ(Imm(uint64(w.n)), windows)
+		JMP(LabelRef(loop))
+		Label(end)
 	}
-	dst, idx, src, windows := load(poolDst), load(poolIdx), load(poolSrc), load(poolWindows)
-	channels, groups := GP64(), GP64()
-	each, inside := NewLabel("windows"), NewLabel("groups")
-	Label(each)
-	MOVQ(src, channels)
-	MOVQ(Mem{Base: w.args, Disp: poolGroups}, groups)
-	Label(inside)
-	MOVQ(channels, w.from)
-	body(w, dst, idx)
-	ADDQ(Imm(64), dst)
-	ADDQ(Imm(16), idx)
-	ADDQ(Imm(64), channels)
-	DECQ(groups)
-	JNE(LabelRef(inside))
-	ADDQ(Mem{Base: w.args, Disp: poolStep}, src)
-	DECQ(windows)
-	JNE(LabelRef(each))
+	ADDQ(Imm(64), offset)
+	size := GP64()
+	MOVQ(Mem{Base: w.args, Disp: poolGroups}, size)
+	SHLQ(Imm(6), size)
+	CMPQ(offset, size)
+	JLT(LabelRef(group))
 	v.End()
 }
 
-// poolAny writes the max-pool over windows of any size, and its backward pass.
+// poolAny writes the pools over windows of any size, and their backward passes.
 func poolAny(v isa) {
 	v.windowsOfAnySize("poolAny", "computes maxima over windows of any size; see poolArgs.", func(w window, dst, idx reg.GPVirtual) {
-		var best, at []reg.VecVirtual
-		for _, p := range v.Parts() {
-			best, at = append(best, v.Load(Mem{Base: w.from, Disp: p})), append(at, v.Zeros())
-		}
-		w.pixels(func() {
-			for i, p := range v.Parts() {
-				v.take(v.Load(Mem{Base: w.at, Disp: p}), w.position[i], best[i], at[i])
+		best, at := w.registers(), w.registers()
+		MOVQ(w.from, w.at)
+		w.third()
+		w.each(func(i int, m Mem) {
+			VMOVUPS(m, best[i])
+			at[i] = v.Zeros()
+		})
+		w.pixels(false, func() { w.each(func(i int, m Mem) { v.take(v.Load(m), w.position, best[i], at[i]) }) })
+		w.own(dst, v.Bytes(), func(i int, m Mem) { VMOVUPS(best[i], m) })
+		per := len(v.Parts())
+		w.own(idx, v.Bytes()/4, func(i int, m Mem) {
+			if i%per == 0 {
+				v.storeBytes(at[i:][:per], m)
 			}
 		})
-		for i, p := range v.Parts() {
-			VMOVUPS(best[i], Mem{Base: dst, Disp: p})
-		}
-		v.storeBytes(at, Mem{Base: idx})
 	})
 	v.windowsOfAnySize("poolAnyBackward", "adds gradients to the pixels of windows of any size that had the maxima; see poolArgs.", func(w window, dst, idx reg.GPVirtual) {
-		var d, at []reg.VecVirtual
-		for i, p := range v.Parts() {
-			at = append(at, v.Vec())
-			d = append(d, v.Load(Mem{Base: dst, Disp: p}))
-			VPMOVZXBD(Mem{Base: idx, Disp: 8 * i}, at[i])
+		d, at := w.registers(), w.registers()
+		w.own(dst, v.Bytes(), func(i int, m Mem) { VMOVUPS(m, d[i]) })
+		w.own(idx, v.Bytes()/4, func(i int, m Mem) { VPMOVZXBD(m, at[i]) })
+		w.pixels(true, func() { w.each(func(i int, m Mem) { v.give(d[i], w.position, at[i], m) }) })
+	})
+	v.windowsOfAnySize("poolMean", "computes sums over windows of any size, each times part; see poolArgs.", func(w window, dst, _ reg.GPVirtual) {
+		sums, part := w.registers(), v.Vec()
+		for i := range sums {
+			sums[i] = v.Zeros()
 		}
-		w.pixels(func() {
-			for i, p := range v.Parts() {
-				v.give(d[i], w.position[i], at[i], Mem{Base: w.at, Disp: p})
-			}
+		w.pixels(false, func() { w.each(func(i int, m Mem) { VADDPS(m, sums[i], sums[i]) }) })
+		VBROADCASTSS(Mem{Base: w.args, Disp: poolPart}, part)
+		w.own(dst, v.Bytes(), func(i int, m Mem) {
+			VMULPS(part, sums[i], sums[i])
+			VMOVUPS(sums[i], m)
+		})
+	})
+	v.windowsOfAnySize("poolMeanBackward", "adds gradients, times part, to all pixels of windows of any size; see poolArgs.", func(w window, dst, _ reg.GPVirtual) {
+		d, part := w.registers(), v.Vec()
+		VBROADCASTSS(Mem{Base: w.args, Disp: poolPart}, part)
+		w.own(dst, v.Bytes(), func(i int, m Mem) { VMOVUPS(m, d[i]) })
+		w.pixels(true, func() {
+			w.each(func(i int, m Mem) {
+				x := v.Load(m)
+				VFMADD231PS(part, d[i], x)
+				VMOVUPS(x, m)
+			})
 		})
 	})
 }
