@@ -12,14 +12,14 @@ func actAt(l Level) actTable {
 
 func vectorAt(l Level) vectorTable {
 	return at(l, vectorGeneric,
-		vectorTable{axpy: axpyAVX2, scale: scaleAVX2, add: addAVX2, sub: subAVX2},
-		vectorTable{axpy: axpyAVX512, scale: scaleAVX512, add: addAVX512, sub: subAVX512})
+		vectorTable{axpy: axpyAVX2, scale: scaleAVX2, add: addAVX2, sub: subAVX2, blend: blendAVX2},
+		vectorTable{axpy: axpyAVX512, scale: scaleAVX512, add: addAVX512, sub: subAVX512, blend: blendAVX512})
 }
 
 func reduceAt(l Level) reduceTable {
 	return at(l, reduceGeneric,
-		reduceTable{dot: dotAVX2, sum: sumAVX2, colSum: colSumAVX2, away: awayAVX2},
-		reduceTable{dot: dotAVX512, sum: sumAVX512, colSum: colSumAVX512, away: awayAVX512})
+		reduceTable{dot: dotAVX2, sum: sumAVX2, colSum: colSumAVX2, away: awayAVX2, dots: dotsAVX2},
+		reduceTable{dot: dotAVX512, sum: sumAVX512, colSum: colSumAVX512, away: awayAVX512, dots: dotsAVX512})
 }
 
 func optimAt(l Level) optimTable {

@@ -980,6 +980,115 @@ done24:
 	VZEROUPPER
 	RET
 
+// func blendAVX2(y []float32, alphas *float32, xs *[]float32, inputs int)
+// Requires: AVX, FMA3
+TEXT ·blendAVX2(SB), NOSPLIT, $0-48
+	MOVQ y_base+0(FP), AX
+	MOVQ alphas+24(FP), CX
+	MOVQ xs+32(FP), DX
+	MOVQ inputs+40(FP), BX
+	MOVQ y_len+8(FP), SI
+	XORQ DI, DI
+	SUBQ $0x10, SI
+	JLT  rest25
+
+loop26:
+	MOVQ         (DX), R10
+	VBROADCASTSS (CX), Y0
+	VMOVUPS      (R10)(DI*4), Y1
+	VMULPS       Y0, Y1, Y1
+	MOVQ         $0x00000001, R8
+	MOVQ         DX, R9
+
+input28:
+	CMPQ         R8, BX
+	JGE          sum29
+	ADDQ         $0x18, R9
+	MOVQ         (R9), R10
+	VBROADCASTSS (CX)(R8*4), Y0
+	VMOVUPS      (R10)(DI*4), Y2
+	VFMADD231PS  Y2, Y0, Y1
+	INCQ         R8
+	JMP          input28
+
+sum29:
+	VMOVUPS      Y1, (AX)(DI*4)
+	MOVQ         (DX), R10
+	VBROADCASTSS (CX), Y0
+	VMOVUPS      32(R10)(DI*4), Y1
+	VMULPS       Y0, Y1, Y1
+	MOVQ         $0x00000001, R8
+	MOVQ         DX, R9
+
+input30:
+	CMPQ         R8, BX
+	JGE          sum31
+	ADDQ         $0x18, R9
+	MOVQ         (R9), R10
+	VBROADCASTSS (CX)(R8*4), Y0
+	VMOVUPS      32(R10)(DI*4), Y2
+	VFMADD231PS  Y2, Y0, Y1
+	INCQ         R8
+	JMP          input30
+
+sum31:
+	VMOVUPS Y1, 32(AX)(DI*4)
+	ADDQ    $0x10, DI
+	SUBQ    $0x10, SI
+	JGE     loop26
+
+rest25:
+	ADDQ         $0x10, SI
+	JEQ          done27
+	LEAQ         masks<>+64(SB), R8
+	SHLQ         $0x02, SI
+	SUBQ         SI, R8
+	VMOVUPS      (R8), Y0
+	VMOVUPS      32(R8), Y1
+	MOVQ         (DX), R9
+	VBROADCASTSS (CX), Y2
+	VMASKMOVPS   (R9)(DI*4), Y0, Y3
+	VMULPS       Y2, Y3, Y3
+	MOVQ         $0x00000001, SI
+	MOVQ         DX, R8
+
+input32:
+	CMPQ         SI, BX
+	JGE          sum33
+	ADDQ         $0x18, R8
+	MOVQ         (R8), R9
+	VBROADCASTSS (CX)(SI*4), Y2
+	VMASKMOVPS   (R9)(DI*4), Y0, Y4
+	VFMADD231PS  Y4, Y2, Y3
+	INCQ         SI
+	JMP          input32
+
+sum33:
+	VMASKMOVPS   Y3, Y0, (AX)(DI*4)
+	MOVQ         (DX), R8
+	VBROADCASTSS (CX), Y0
+	VMASKMOVPS   32(R8)(DI*4), Y1, Y2
+	VMULPS       Y0, Y2, Y2
+	MOVQ         $0x00000001, SI
+
+input34:
+	CMPQ         SI, BX
+	JGE          sum35
+	ADDQ         $0x18, DX
+	MOVQ         (DX), R8
+	VBROADCASTSS (CX)(SI*4), Y0
+	VMASKMOVPS   32(R8)(DI*4), Y1, Y3
+	VFMADD231PS  Y3, Y0, Y2
+	INCQ         SI
+	JMP          input34
+
+sum35:
+	VMASKMOVPS Y2, Y1, 32(AX)(DI*4)
+
+done27:
+	VZEROUPPER
+	RET
+
 // func dotAVX2(x []float32, y []float32) float32
 // Requires: AVX, FMA3, SSE
 TEXT ·dotAVX2(SB), NOSPLIT, $0-52
@@ -990,9 +1099,9 @@ TEXT ·dotAVX2(SB), NOSPLIT, $0-52
 	VXORPS Y1, Y1, Y1
 	XORQ   BX, BX
 	SUBQ   $0x10, DX
-	JLT    rest25
+	JLT    rest36
 
-loop26:
+loop37:
 	VMOVUPS     (CX)(BX*4), Y2
 	VMOVUPS     (AX)(BX*4), Y3
 	VFMADD231PS Y2, Y3, Y0
@@ -1001,11 +1110,11 @@ loop26:
 	VFMADD231PS Y2, Y3, Y1
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop26
+	JGE         loop37
 
-rest25:
+rest36:
 	ADDQ        $0x10, DX
-	JEQ         done27
+	JEQ         done38
 	LEAQ        masks<>+64(SB), SI
 	SHLQ        $0x02, DX
 	SUBQ        DX, SI
@@ -1018,7 +1127,7 @@ rest25:
 	VMASKMOVPS  32(AX)(BX*4), Y3, Y3
 	VFMADD231PS Y2, Y3, Y1
 
-done27:
+done38:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
@@ -1039,20 +1148,20 @@ TEXT ·sumAVX2(SB), NOSPLIT, $0-28
 	VXORPS Y1, Y1, Y1
 	XORQ   DX, DX
 	SUBQ   $0x10, CX
-	JLT    rest28
+	JLT    rest39
 
-loop29:
+loop40:
 	VMOVUPS (AX)(DX*4), Y2
 	VADDPS  Y2, Y0, Y0
 	VMOVUPS 32(AX)(DX*4), Y2
 	VADDPS  Y2, Y1, Y1
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop29
+	JGE     loop40
 
-rest28:
+rest39:
 	ADDQ       $0x10, CX
-	JEQ        done30
+	JEQ        done41
 	LEAQ       masks<>+64(SB), BX
 	SHLQ       $0x02, CX
 	SUBQ       CX, BX
@@ -1063,7 +1172,7 @@ rest28:
 	VMASKMOVPS 32(AX)(DX*4), Y3, Y2
 	VADDPS     Y2, Y1, Y1
 
-done30:
+done41:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
@@ -1085,9 +1194,9 @@ TEXT ·colSumAVX2(SB), NOSPLIT, $0-64
 	MOVQ ld+56(FP), SI
 	SHLQ $0x02, SI
 
-wide31:
+wide42:
 	CMPQ    DX, $0x40
-	JLT     narrow32
+	JLT     narrow43
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
@@ -1099,7 +1208,7 @@ wide31:
 	MOVQ    CX, DI
 	MOVQ    BX, R8
 
-row33:
+row44:
 	VADDPS  (DI), Y0, Y0
 	VADDPS  32(DI), Y1, Y1
 	VADDPS  64(DI), Y2, Y2
@@ -1110,7 +1219,7 @@ row33:
 	VADDPS  224(DI), Y7, Y7
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row33
+	JNE     row44
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, 64(AX)
@@ -1122,43 +1231,43 @@ row33:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x40, DX
-	JMP     wide31
+	JMP     wide42
 
-narrow32:
+narrow43:
 	XORQ DI, DI
 	SUBQ $0x10, DX
-	JLT  rest34
+	JLT  rest45
 
-loop35:
+loop46:
 	VMOVUPS (AX)(DI*4), Y0
 	LEAQ    (CX)(DI*4), R8
 	MOVQ    BX, R9
 
-row37:
+row48:
 	VMOVUPS (R8), Y1
 	VADDPS  Y1, Y0, Y0
 	ADDQ    SI, R8
 	DECQ    R9
-	JNE     row37
+	JNE     row48
 	VMOVUPS Y0, (AX)(DI*4)
 	VMOVUPS 32(AX)(DI*4), Y0
 	LEAQ    32(CX)(DI*4), R8
 	MOVQ    BX, R9
 
-row38:
+row49:
 	VMOVUPS (R8), Y1
 	VADDPS  Y1, Y0, Y0
 	ADDQ    SI, R8
 	DECQ    R9
-	JNE     row38
+	JNE     row49
 	VMOVUPS Y0, 32(AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, DX
-	JGE     loop35
+	JGE     loop46
 
-rest34:
+rest45:
 	ADDQ       $0x10, DX
-	JEQ        done36
+	JEQ        done47
 	LEAQ       masks<>+64(SB), R8
 	SHLQ       $0x02, DX
 	SUBQ       DX, R8
@@ -1168,26 +1277,26 @@ rest34:
 	LEAQ       (CX)(DI*4), DX
 	MOVQ       BX, R8
 
-row39:
+row50:
 	VMASKMOVPS (DX), Y0, Y3
 	VADDPS     Y3, Y2, Y2
 	ADDQ       SI, DX
 	DECQ       R8
-	JNE        row39
+	JNE        row50
 	VMASKMOVPS Y2, Y0, (AX)(DI*4)
 	VMASKMOVPS 32(AX)(DI*4), Y1, Y0
 	LEAQ       32(CX)(DI*4), CX
 	MOVQ       BX, DX
 
-row40:
+row51:
 	VMASKMOVPS (CX), Y1, Y2
 	VADDPS     Y2, Y0, Y0
 	ADDQ       SI, CX
 	DECQ       DX
-	JNE        row40
+	JNE        row51
 	VMASKMOVPS Y0, Y1, 32(AX)(DI*4)
 
-done36:
+done47:
 	VZEROUPPER
 	RET
 
@@ -1206,9 +1315,9 @@ TEXT ·awayAVX2(SB), NOSPLIT, $0-84
 	VXORPS Y5, Y5, Y5
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest41
+	JLT    rest52
 
-loop42:
+loop53:
 	VMOVUPS     (DX)(SI*4), Y6
 	VMOVUPS     (CX)(SI*4), Y7
 	VMOVUPS     (AX)(SI*4), Y8
@@ -1225,11 +1334,11 @@ loop42:
 	VFMADD231PS Y6, Y6, Y5
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         loop42
+	JGE         loop53
 
-rest41:
+rest52:
 	ADDQ        $0x10, BX
-	JEQ         done43
+	JEQ         done54
 	LEAQ        masks<>+64(SB), DI
 	SHLQ        $0x02, BX
 	SUBQ        BX, DI
@@ -1250,7 +1359,7 @@ rest41:
 	VFMADD231PS Y8, Y6, Y3
 	VFMADD231PS Y6, Y6, Y5
 
-done43:
+done54:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
@@ -1278,6 +1387,115 @@ done43:
 	VZEROUPPER
 	RET
 
+// func dotsAVX2(to *[4]float32, x []float32, ys *[4]*float32)
+// Requires: AVX, FMA3
+TEXT ·dotsAVX2(SB), NOSPLIT, $0-40
+	MOVQ   x_base+8(FP), AX
+	MOVQ   x_len+16(FP), CX
+	MOVQ   ys+32(FP), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   (DX), BX
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   8(DX), SI
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   16(DX), DI
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   24(DX), DX
+	XORQ   R8, R8
+	SUBQ   $0x10, CX
+	JLT    rest55
+
+loop56:
+	VMOVUPS     (AX)(R8*4), Y8
+	VMOVUPS     (BX)(R8*4), Y9
+	VFMADD231PS Y9, Y8, Y0
+	VMOVUPS     (SI)(R8*4), Y9
+	VFMADD231PS Y9, Y8, Y2
+	VMOVUPS     (DI)(R8*4), Y9
+	VFMADD231PS Y9, Y8, Y4
+	VMOVUPS     (DX)(R8*4), Y9
+	VFMADD231PS Y9, Y8, Y6
+	VMOVUPS     32(AX)(R8*4), Y8
+	VMOVUPS     32(BX)(R8*4), Y9
+	VFMADD231PS Y9, Y8, Y1
+	VMOVUPS     32(SI)(R8*4), Y9
+	VFMADD231PS Y9, Y8, Y3
+	VMOVUPS     32(DI)(R8*4), Y9
+	VFMADD231PS Y9, Y8, Y5
+	VMOVUPS     32(DX)(R8*4), Y9
+	VFMADD231PS Y9, Y8, Y7
+	ADDQ        $0x10, R8
+	SUBQ        $0x10, CX
+	JGE         loop56
+
+rest55:
+	ADDQ        $0x10, CX
+	JEQ         done57
+	LEAQ        masks<>+64(SB), R9
+	SHLQ        $0x02, CX
+	SUBQ        CX, R9
+	VMOVUPS     (R9), Y8
+	VMOVUPS     32(R9), Y9
+	VMASKMOVPS  (AX)(R8*4), Y8, Y10
+	VMASKMOVPS  (BX)(R8*4), Y8, Y11
+	VFMADD231PS Y11, Y10, Y0
+	VMASKMOVPS  (SI)(R8*4), Y8, Y11
+	VFMADD231PS Y11, Y10, Y2
+	VMASKMOVPS  (DI)(R8*4), Y8, Y11
+	VFMADD231PS Y11, Y10, Y4
+	VMASKMOVPS  (DX)(R8*4), Y8, Y8
+	VFMADD231PS Y8, Y10, Y6
+	VMASKMOVPS  32(AX)(R8*4), Y9, Y8
+	VMASKMOVPS  32(BX)(R8*4), Y9, Y10
+	VFMADD231PS Y10, Y8, Y1
+	VMASKMOVPS  32(SI)(R8*4), Y9, Y10
+	VFMADD231PS Y10, Y8, Y3
+	VMASKMOVPS  32(DI)(R8*4), Y9, Y10
+	VFMADD231PS Y10, Y8, Y5
+	VMASKMOVPS  32(DX)(R8*4), Y9, Y9
+	VFMADD231PS Y9, Y8, Y7
+
+done57:
+	MOVQ         to+0(FP), AX
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSS       X0, (AX)
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VPERMILPS    $0x0e, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSS       X2, 4(AX)
+	VADDPS       Y5, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X0, X4, X4
+	VPERMILPS    $0x0e, X4, X0
+	VADDPS       X0, X4, X4
+	VMOVSHDUP    X4, X0
+	VADDPS       X0, X4, X4
+	VMOVSS       X4, 8(AX)
+	VADDPS       Y7, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X0, X6, X6
+	VPERMILPS    $0x0e, X6, X0
+	VADDPS       X0, X6, X6
+	VMOVSHDUP    X6, X0
+	VADDPS       X0, X6, X6
+	VMOVSS       X6, 12(AX)
+	VZEROUPPER
+	RET
+
 // func sgdPlainAVX2(w []float32, g []float32, anchor []float32, r sgdRates)
 // Requires: AVX, FMA3
 TEXT ·sgdPlainAVX2(SB), NOSPLIT, $0-88
@@ -1290,12 +1508,12 @@ TEXT ·sgdPlainAVX2(SB), NOSPLIT, $0-88
 	VBROADCASTSS r_decay+80(FP), Y1
 	VBROADCASTSS r_mu+84(FP), Y2
 	TESTQ        SI, SI
-	JEQ          free44
+	JEQ          free58
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JLT          rest45
+	JLT          rest59
 
-loop46:
+loop60:
 	VMOVUPS      (AX)(SI*4), Y3
 	VMOVUPS      (CX)(SI*4), Y4
 	VFMADD231PS  Y3, Y1, Y4
@@ -1314,11 +1532,11 @@ loop46:
 	VMOVUPS      Y3, 32(AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          loop46
+	JGE          loop60
 
-rest45:
+rest59:
 	ADDQ         $0x10, BX
-	JEQ          done47
+	JEQ          done61
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, BX
 	SUBQ         BX, DI
@@ -1341,16 +1559,16 @@ rest45:
 	VFNMADD231PS Y5, Y0, Y3
 	VMASKMOVPS   Y3, Y4, 32(AX)(SI*4)
 
-done47:
+done61:
 	VZEROUPPER
 	RET
 
-free44:
+free58:
 	XORQ DX, DX
 	SUBQ $0x10, BX
-	JLT  rest48
+	JLT  rest62
 
-loop49:
+loop63:
 	VMOVUPS      (AX)(DX*4), Y2
 	VMOVUPS      (CX)(DX*4), Y3
 	VFMADD231PS  Y2, Y1, Y3
@@ -1363,11 +1581,11 @@ loop49:
 	VMOVUPS      Y2, 32(AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, BX
-	JGE          loop49
+	JGE          loop63
 
-rest48:
+rest62:
 	ADDQ         $0x10, BX
-	JEQ          done50
+	JEQ          done64
 	LEAQ         masks<>+64(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
@@ -1384,7 +1602,7 @@ rest48:
 	VFNMADD231PS Y4, Y0, Y2
 	VMASKMOVPS   Y2, Y3, 32(AX)(DX*4)
 
-done50:
+done64:
 	VZEROUPPER
 	RET
 
@@ -1402,12 +1620,12 @@ TEXT ·sgdMomentumAVX2(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_mu+108(FP), Y2
 	VBROADCASTSS r_momentum+100(FP), Y3
 	TESTQ        DI, DI
-	JEQ          free51
+	JEQ          free65
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest52
+	JLT          rest66
 
-loop53:
+loop67:
 	VMOVUPS      (AX)(DI*4), Y4
 	VMOVUPS      (CX)(DI*4), Y5
 	VFMADD231PS  Y4, Y1, Y5
@@ -1432,11 +1650,11 @@ loop53:
 	VMOVUPS      Y4, 32(AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop53
+	JGE          loop67
 
-rest52:
+rest66:
 	ADDQ         $0x10, SI
-	JEQ          done54
+	JEQ          done68
 	LEAQ         masks<>+64(SB), R8
 	SHLQ         $0x02, SI
 	SUBQ         SI, R8
@@ -1465,16 +1683,16 @@ rest52:
 	VFNMADD231PS Y6, Y0, Y4
 	VMASKMOVPS   Y4, Y5, 32(AX)(DI*4)
 
-done54:
+done68:
 	VZEROUPPER
 	RET
 
-free51:
+free65:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest55
+	JLT  rest69
 
-loop56:
+loop70:
 	VMOVUPS      (AX)(DX*4), Y2
 	VMOVUPS      (CX)(DX*4), Y4
 	VFMADD231PS  Y2, Y1, Y4
@@ -1493,11 +1711,11 @@ loop56:
 	VMOVUPS      Y2, 32(AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop56
+	JGE          loop70
 
-rest55:
+rest69:
 	ADDQ         $0x10, SI
-	JEQ          done57
+	JEQ          done71
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, SI
 	SUBQ         SI, DI
@@ -1520,7 +1738,7 @@ rest55:
 	VFNMADD231PS Y5, Y0, Y2
 	VMASKMOVPS   Y2, Y4, 32(AX)(DX*4)
 
-done57:
+done71:
 	VZEROUPPER
 	RET
 
@@ -1537,12 +1755,12 @@ TEXT ·sgdVelocityAVX2(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Y1
 	VBROADCASTSS r_mu+108(FP), Y2
 	TESTQ        DI, DI
-	JEQ          free58
+	JEQ          free72
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest59
+	JLT          rest73
 
-loop60:
+loop74:
 	VMOVUPS      (AX)(DI*4), Y3
 	VMOVUPS      (CX)(DI*4), Y4
 	VFMADD231PS  Y3, Y1, Y4
@@ -1563,11 +1781,11 @@ loop60:
 	VMOVUPS      Y3, 32(AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop60
+	JGE          loop74
 
-rest59:
+rest73:
 	ADDQ         $0x10, SI
-	JEQ          done61
+	JEQ          done75
 	LEAQ         masks<>+64(SB), R8
 	SHLQ         $0x02, SI
 	SUBQ         SI, R8
@@ -1592,16 +1810,16 @@ rest59:
 	VFNMADD231PS Y5, Y0, Y3
 	VMASKMOVPS   Y3, Y4, 32(AX)(DI*4)
 
-done61:
+done75:
 	VZEROUPPER
 	RET
 
-free58:
+free72:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest62
+	JLT  rest76
 
-loop63:
+loop77:
 	VMOVUPS      (AX)(DX*4), Y2
 	VMOVUPS      (CX)(DX*4), Y3
 	VFMADD231PS  Y2, Y1, Y3
@@ -1616,11 +1834,11 @@ loop63:
 	VMOVUPS      Y2, 32(AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop63
+	JGE          loop77
 
-rest62:
+rest76:
 	ADDQ         $0x10, SI
-	JEQ          done64
+	JEQ          done78
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, SI
 	SUBQ         SI, DI
@@ -1639,7 +1857,7 @@ rest62:
 	VFNMADD231PS Y4, Y0, Y2
 	VMASKMOVPS   Y2, Y3, 32(AX)(DX*4)
 
-done64:
+done78:
 	VZEROUPPER
 	RET
 
@@ -1657,12 +1875,12 @@ TEXT ·sgdNesterovAVX2(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Y2
 	VBROADCASTSS r_mu+108(FP), Y3
 	TESTQ        DI, DI
-	JEQ          free65
+	JEQ          free79
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest66
+	JLT          rest80
 
-loop67:
+loop81:
 	VMOVUPS (AX)(DI*4), Y4
 	VMULPS  Y2, Y4, Y5
 	VMOVUPS (CX)(DI*4), Y6
@@ -1699,11 +1917,11 @@ loop67:
 	VMOVUPS Y4, 32(AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, SI
-	JGE     loop67
+	JGE     loop81
 
-rest66:
+rest80:
 	ADDQ       $0x10, SI
-	JEQ        done68
+	JEQ        done82
 	LEAQ       masks<>+64(SB), R8
 	SHLQ       $0x02, SI
 	SUBQ       SI, R8
@@ -1744,16 +1962,16 @@ rest66:
 	VSUBPS     Y2, Y4, Y4
 	VMASKMOVPS Y4, Y5, 32(AX)(DI*4)
 
-done68:
+done82:
 	VZEROUPPER
 	RET
 
-free65:
+free79:
 	XORQ BX, BX
 	SUBQ $0x10, SI
-	JLT  rest69
+	JLT  rest83
 
-loop70:
+loop84:
 	VMOVUPS (AX)(BX*4), Y3
 	VMULPS  Y2, Y3, Y4
 	VMOVUPS (CX)(BX*4), Y5
@@ -1782,11 +2000,11 @@ loop70:
 	VMOVUPS Y3, 32(AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, SI
-	JGE     loop70
+	JGE     loop84
 
-rest69:
+rest83:
 	ADDQ       $0x10, SI
-	JEQ        done71
+	JEQ        done85
 	LEAQ       masks<>+64(SB), DI
 	SHLQ       $0x02, SI
 	SUBQ       SI, DI
@@ -1819,7 +2037,7 @@ rest69:
 	VSUBPS     Y2, Y3, Y3
 	VMASKMOVPS Y3, Y4, 32(AX)(BX*4)
 
-done71:
+done85:
 	VZEROUPPER
 	RET
 
@@ -1834,12 +2052,12 @@ TEXT ·adamAVX2(SB), NOSPLIT, $0-160
 	MOVQ  w_len+8(FP), DI
 	MOVQ  anchor_len+104(FP), R8
 	TESTQ R8, R8
-	JEQ   free72
+	JEQ   free86
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest73
+	JLT   rest87
 
-loop74:
+loop88:
 	VMOVUPS      (AX)(R8*4), Y0
 	VBROADCASTSS r_decay+120(FP), Y1
 	VMULPS       Y1, Y0, Y1
@@ -1916,11 +2134,11 @@ loop74:
 	VMOVUPS      Y0, 32(AX)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop74
+	JGE          loop88
 
-rest73:
+rest87:
 	ADDQ         $0x10, DI
-	JEQ          done75
+	JEQ          done89
 	LEAQ         masks<>+64(SB), R9
 	SHLQ         $0x02, DI
 	SUBQ         DI, R9
@@ -2001,16 +2219,16 @@ rest73:
 	VSUBPS       Y3, Y0, Y0
 	VMASKMOVPS   Y0, Y1, 32(AX)(R8*4)
 
-done75:
+done89:
 	VZEROUPPER
 	RET
 
-free72:
+free86:
 	XORQ SI, SI
 	SUBQ $0x10, DI
-	JLT  rest76
+	JLT  rest90
 
-loop77:
+loop91:
 	VMOVUPS      (AX)(SI*4), Y0
 	VBROADCASTSS r_decay+120(FP), Y1
 	VMULPS       Y1, Y0, Y1
@@ -2077,11 +2295,11 @@ loop77:
 	VMOVUPS      Y0, 32(AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DI
-	JGE          loop77
+	JGE          loop91
 
-rest76:
+rest90:
 	ADDQ         $0x10, DI
-	JEQ          done78
+	JEQ          done92
 	LEAQ         masks<>+64(SB), R8
 	SHLQ         $0x02, DI
 	SUBQ         DI, R8
@@ -2152,7 +2370,7 @@ rest76:
 	VSUBPS       Y3, Y0, Y0
 	VMASKMOVPS   Y0, Y1, 32(AX)(SI*4)
 
-done78:
+done92:
 	VZEROUPPER
 	RET
 
@@ -2165,20 +2383,20 @@ TEXT ·softmaxRowAVX2(SB), NOSPLIT, $0-64
 	VBROADCASTSS allff800000<>+0(SB), Y1
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest79
+	JLT          rest93
 
-loop80:
+loop94:
 	VMOVUPS (AX)(DX*4), Y2
 	VMAXPS  Y0, Y2, Y0
 	VMOVUPS 32(AX)(DX*4), Y2
 	VMAXPS  Y1, Y2, Y1
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop80
+	JGE     loop94
 
-rest79:
+rest93:
 	ADDQ         $0x10, CX
-	JEQ          done81
+	JEQ          done95
 	LEAQ         masks<>+64(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
@@ -2193,7 +2411,7 @@ rest79:
 	VBLENDVPS    Y3, Y2, Y4, Y2
 	VMAXPS       Y1, Y2, Y1
 
-done81:
+done95:
 	VMAXPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VMAXPS       X1, X0, X0
@@ -2208,13 +2426,13 @@ done81:
 	VXORPS       Y2, Y2, Y2
 	MOVQ         dst_len+8(FP), BX
 	TESTQ        BX, BX
-	JEQ          evaluate82
+	JEQ          evaluate96
 	MOVQ         src_len+32(FP), CX
 	XORQ         SI, SI
 	SUBQ         $0x10, CX
-	JLT          rest84
+	JLT          rest98
 
-loop85:
+loop99:
 	VMOVUPS      (AX)(SI*4), Y3
 	VSUBPS       Y0, Y3, Y3
 	VBROADCASTSS allc2700000<>+0(SB), Y4
@@ -2263,11 +2481,11 @@ loop85:
 	VMOVUPS      Y3, 32(DX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop85
+	JGE          loop99
 
-rest84:
+rest98:
 	ADDQ         $0x10, CX
-	JEQ          done86
+	JEQ          done100
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, CX
 	SUBQ         CX, DI
@@ -2322,16 +2540,16 @@ rest84:
 	VADDPS       Y0, Y2, Y2
 	VMOVUPS      Y0, 32(DX)(SI*4)
 
-done86:
-	JMP scale83
+done100:
+	JMP scale97
 
-evaluate82:
+evaluate96:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest87
+	JLT  rest101
 
-loop88:
+loop102:
 	VMOVUPS      (AX)(SI*4), Y3
 	VSUBPS       Y0, Y3, Y3
 	VBROADCASTSS allc2700000<>+0(SB), Y4
@@ -2378,11 +2596,11 @@ loop88:
 	VADDPS       Y3, Y2, Y2
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop88
+	JGE          loop102
 
-rest87:
+rest101:
 	ADDQ         $0x10, CX
-	JEQ          done89
+	JEQ          done103
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, CX
 	SUBQ         CX, DI
@@ -2435,8 +2653,8 @@ rest87:
 	VANDPS       Y4, Y0, Y0
 	VADDPS       Y0, Y2, Y2
 
-done89:
-scale83:
+done103:
+scale97:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X1
@@ -2450,18 +2668,18 @@ scale83:
 	VBROADCASTSS X0, Y0
 	XORQ         AX, AX
 	SUBQ         $0x10, BX
-	JLT          rest90
+	JLT          rest104
 
-loop91:
+loop105:
 	VMULPS  (DX)(AX*4), Y0, Y1
 	VMOVUPS Y1, (DX)(AX*4)
 	VMULPS  32(DX)(AX*4), Y0, Y1
 	VMOVUPS Y1, 32(DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop91
+	JGE     loop105
 
-rest90:
+rest104:
 	VZEROUPPER
 	RET
 
@@ -2512,12 +2730,12 @@ TEXT ·lstmForwardAVX2(SB), NOSPLIT, $0-120
 	MOVQ  c_len+56(FP), DI
 	MOVQ  cPrev_len+32(FP), R8
 	TESTQ R8, R8
-	JEQ   start93
+	JEQ   start107
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest95
+	JLT   rest109
 
-loop96:
+loop110:
 	VMOVUPS      (AX)(R8*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
 	VBROADCASTSS allc2ae0000<>+0(SB), Y1
@@ -2729,17 +2947,17 @@ loop96:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop96
+	JGE          loop110
 
-rest95:
-	JMP outputs94
+rest109:
+	JMP outputs108
 
-start93:
+start107:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest98
+	JLT  rest112
 
-loop99:
+loop113:
 	VMOVUPS      (AX)(CX*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
 	VBROADCASTSS allc2ae0000<>+0(SB), Y1
@@ -2949,17 +3167,17 @@ loop99:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop99
+	JGE          loop113
 
-rest98:
-outputs94:
+rest112:
+outputs108:
 	MOVQ gates_base+0(FP), AX
 	MOVQ c_len+56(FP), DI
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest101
+	JLT  rest115
 
-loop102:
+loop116:
 	VMOVUPS      (DX)(CX*4), Y0
 	VANDPS       all80000000<>+0(SB), Y0, Y1
 	VANDPS       all7fffffff<>+0(SB), Y0, Y0
@@ -3019,9 +3237,9 @@ loop102:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop102
+	JGE          loop116
 
-rest101:
+rest115:
 	VZEROUPPER
 	RET
 
@@ -3037,12 +3255,12 @@ TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start104
+	JEQ   start118
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest105
+	JLT   rest119
 
-loop106:
+loop120:
 	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      (CX)(R9*4), Y1
 	VMOVUPS      64(CX)(R9*4), Y2
@@ -3111,18 +3329,18 @@ loop106:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop106
+	JGE          loop120
 
-rest105:
+rest119:
 	VZEROUPPER
 	RET
 
-start104:
+start118:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest108
+	JLT  rest122
 
-loop109:
+loop123:
 	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      (CX)(DX*4), Y1
 	VMOVUPS      64(CX)(DX*4), Y2
@@ -3185,9 +3403,9 @@ loop109:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop109
+	JGE          loop123
 
-rest108:
+rest122:
 	VZEROUPPER
 	RET
 
@@ -3206,10 +3424,10 @@ TEXT ·pool2x2AVX2(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels111:
+pixels125:
 	MOVQ DI, R8
 
-channels112:
+channels126:
 	VMOVUPS      (DX), Y3
 	VXORPS       Y4, Y4, Y4
 	VMOVUPS      (DX)(DI*1), Y5
@@ -3263,11 +3481,11 @@ channels112:
 	ADDQ         $0x40, BX
 	SUBQ         $0x10, SI
 	SUBQ         $0x40, R8
-	JNE          channels112
+	JNE          channels126
 	ADDQ         DI, DX
 	ADDQ         DI, BX
 	TESTQ        SI, SI
-	JNE          pixels111
+	JNE          pixels125
 	VZEROUPPER
 	RET
 
@@ -3358,10 +3576,10 @@ TEXT ·pool2x2BackwardAVX2(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels113:
+pixels127:
 	MOVQ DI, R8
 
-channels114:
+channels128:
 	VMOVUPS   (AX), Y5
 	VPMOVZXBD (CX), Y4
 	VPCMPEQD  Y0, Y4, Y6
@@ -3404,11 +3622,11 @@ channels114:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels114
+	JNE       channels128
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels113
+	JNE       pixels127
 	VZEROUPPER
 	RET
 
@@ -3419,7 +3637,7 @@ TEXT ·poolAnyAVX2(SB), NOSPLIT, $0-8
 	MOVQ 72(DI), CX
 	XORQ R8, R8
 
-group115:
+group129:
 	MOVQ R8, R10
 	SHRQ $0x02, R10
 	ADDQ 8(DI), R10
@@ -3429,9 +3647,9 @@ group115:
 	ADDQ R8, R11
 	MOVQ 24(DI), R12
 
-windows116:
+windows130:
 	CMPQ    R12, $0x02
-	JLT     end117
+	JLT     end131
 	MOVQ    R11, SI
 	MOVQ    SI, AX
 	VMOVUPS (AX), Y1
@@ -3446,11 +3664,11 @@ windows116:
 	VMOVUPS Y0, Y0
 	MOVQ    40(DI), BX
 
-rows118:
+rows132:
 	MOVQ SI, AX
 	MOVQ 48(DI), DX
 
-cols119:
+cols133:
 	VMOVUPS      (AX), Y9
 	VCMPPS       $0x1e, Y1, Y9, Y10
 	VCMPPS       $0x03, Y9, Y9, Y11
@@ -3478,10 +3696,10 @@ cols119:
 	VPADDD       all00000001<>+0(SB), Y0, Y0
 	ADDQ         64(DI), AX
 	DECQ         DX
-	JNE          cols119
+	JNE          cols133
 	ADDQ         56(DI), SI
 	DECQ         BX
-	JNE          rows118
+	JNE          rows132
 	IMUL3Q       $0x40, 32(DI), AX
 	VMOVUPS      Y1, (R9)
 	VMOVUPS      Y2, 32(R9)
@@ -3505,12 +3723,12 @@ cols119:
 	ADDQ         CX, R11
 	ADDQ         CX, R11
 	SUBQ         $0x02, R12
-	JMP          windows116
+	JMP          windows130
 
-end117:
-windows120:
+end131:
+windows134:
 	CMPQ    R12, $0x01
-	JLT     end121
+	JLT     end135
 	MOVQ    R11, SI
 	MOVQ    SI, AX
 	VMOVUPS (AX), Y1
@@ -3521,11 +3739,11 @@ windows120:
 	VMOVUPS Y0, Y0
 	MOVQ    40(DI), BX
 
-rows122:
+rows136:
 	MOVQ SI, AX
 	MOVQ 48(DI), DX
 
-cols123:
+cols137:
 	VMOVUPS      (AX), Y5
 	VCMPPS       $0x1e, Y1, Y5, Y6
 	VCMPPS       $0x03, Y5, Y5, Y7
@@ -3541,10 +3759,10 @@ cols123:
 	VPADDD       all00000001<>+0(SB), Y0, Y0
 	ADDQ         64(DI), AX
 	DECQ         DX
-	JNE          cols123
+	JNE          cols137
 	ADDQ         56(DI), SI
 	DECQ         BX
-	JNE          rows122
+	JNE          rows136
 	IMUL3Q       $0x40, 32(DI), AX
 	VMOVUPS      Y1, (R9)
 	VMOVUPS      Y2, 32(R9)
@@ -3558,14 +3776,14 @@ cols123:
 	ADDQ         AX, R10
 	ADDQ         CX, R11
 	SUBQ         $0x01, R12
-	JMP          windows120
+	JMP          windows134
 
-end121:
+end135:
 	ADDQ $0x40, R8
 	MOVQ 32(DI), AX
 	SHLQ $0x06, AX
 	CMPQ R8, AX
-	JLT  group115
+	JLT  group129
 	VZEROUPPER
 	RET
 
@@ -3576,7 +3794,7 @@ TEXT ·poolAnyBackwardAVX2(SB), NOSPLIT, $0-8
 	MOVQ 72(DI), CX
 	XORQ R8, R8
 
-group124:
+group138:
 	MOVQ R8, R10
 	SHRQ $0x02, R10
 	ADDQ 8(DI), R10
@@ -3586,9 +3804,9 @@ group124:
 	ADDQ R8, R11
 	MOVQ 24(DI), R12
 
-windows125:
+windows139:
 	CMPQ         R12, $0x02
-	JLT          end126
+	JLT          end140
 	MOVQ         R11, SI
 	IMUL3Q       $0x40, 32(DI), AX
 	VMOVUPS      (R9), Y1
@@ -3611,7 +3829,7 @@ windows125:
 	VPADDD       Y9, Y9, Y9
 	MOVQ         40(DI), BX
 
-rows127:
+rows141:
 	MOVQ  SI, AX
 	MOVQ  48(DI), DX
 	MOVQ  DX, R13
@@ -3619,7 +3837,7 @@ rows127:
 	IMULQ 64(DI), R13
 	ADDQ  R13, AX
 
-cols128:
+cols142:
 	VPCMPEQD Y0, Y5, Y10
 	VANDPS   Y1, Y10, Y10
 	VADDPS   (AX), Y10, Y10
@@ -3639,20 +3857,20 @@ cols128:
 	VPADDD   allffffffff<>+0(SB), Y0, Y0
 	SUBQ     64(DI), AX
 	DECQ     DX
-	JNE      cols128
+	JNE      cols142
 	VPADDD   Y9, Y0, Y0
 	ADDQ     56(DI), SI
 	DECQ     BX
-	JNE      rows127
+	JNE      rows141
 	ADDQ     CX, R11
 	ADDQ     CX, R11
 	SUBQ     $0x02, R12
-	JMP      windows125
+	JMP      windows139
 
-end126:
-windows129:
+end140:
+windows143:
 	CMPQ         R12, $0x01
-	JLT          end130
+	JLT          end144
 	MOVQ         R11, SI
 	IMUL3Q       $0x40, 32(DI), AX
 	VMOVUPS      (R9), Y1
@@ -3669,7 +3887,7 @@ windows129:
 	VPADDD       Y5, Y5, Y5
 	MOVQ         40(DI), BX
 
-rows131:
+rows145:
 	MOVQ  SI, AX
 	MOVQ  48(DI), DX
 	MOVQ  DX, R13
@@ -3677,7 +3895,7 @@ rows131:
 	IMULQ 64(DI), R13
 	ADDQ  R13, AX
 
-cols132:
+cols146:
 	VPCMPEQD Y0, Y3, Y6
 	VANDPS   Y1, Y6, Y6
 	VADDPS   (AX), Y6, Y6
@@ -3689,21 +3907,21 @@ cols132:
 	VPADDD   allffffffff<>+0(SB), Y0, Y0
 	SUBQ     64(DI), AX
 	DECQ     DX
-	JNE      cols132
+	JNE      cols146
 	VPADDD   Y5, Y0, Y0
 	ADDQ     56(DI), SI
 	DECQ     BX
-	JNE      rows131
+	JNE      rows145
 	ADDQ     CX, R11
 	SUBQ     $0x01, R12
-	JMP      windows129
+	JMP      windows143
 
-end130:
+end144:
 	ADDQ $0x40, R8
 	MOVQ 32(DI), AX
 	SHLQ $0x06, AX
 	CMPQ R8, AX
-	JLT  group124
+	JLT  group138
 	VZEROUPPER
 	RET
 
@@ -3732,7 +3950,7 @@ TEXT ·poolMeanAVX2(SB), NOSPLIT, $0-8
 	MOVQ 72(DI), CX
 	XORQ R8, R8
 
-group133:
+group147:
 	MOVQ R8, AX
 	SHRQ $0x02, AX
 	ADDQ 8(DI), AX
@@ -3742,9 +3960,9 @@ group133:
 	ADDQ R8, R10
 	MOVQ 24(DI), R11
 
-windows134:
+windows148:
 	CMPQ    R11, $0x02
-	JLT     end135
+	JLT     end149
 	MOVQ    R10, SI
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -3754,11 +3972,11 @@ windows134:
 	VMOVUPS Y0, Y0
 	MOVQ    40(DI), BX
 
-rows136:
+rows150:
 	MOVQ SI, AX
 	MOVQ 48(DI), DX
 
-cols137:
+cols151:
 	VADDPS       (AX), Y1, Y1
 	VADDPS       32(AX), Y2, Y2
 	VADDPS       (AX)(CX*1), Y3, Y3
@@ -3766,10 +3984,10 @@ cols137:
 	VPADDD       all00000001<>+0(SB), Y0, Y0
 	ADDQ         64(DI), AX
 	DECQ         DX
-	JNE          cols137
+	JNE          cols151
 	ADDQ         56(DI), SI
 	DECQ         BX
-	JNE          rows136
+	JNE          rows150
 	VBROADCASTSS 80(DI), Y0
 	IMUL3Q       $0x40, 32(DI), AX
 	VMULPS       Y0, Y1, Y1
@@ -3785,12 +4003,12 @@ cols137:
 	ADDQ         CX, R10
 	ADDQ         CX, R10
 	SUBQ         $0x02, R11
-	JMP          windows134
+	JMP          windows148
 
-end135:
-windows138:
+end149:
+windows152:
 	CMPQ    R11, $0x01
-	JLT     end139
+	JLT     end153
 	MOVQ    R10, SI
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -3798,20 +4016,20 @@ windows138:
 	VMOVUPS Y0, Y0
 	MOVQ    40(DI), BX
 
-rows140:
+rows154:
 	MOVQ SI, AX
 	MOVQ 48(DI), DX
 
-cols141:
+cols155:
 	VADDPS       (AX), Y1, Y1
 	VADDPS       32(AX), Y2, Y2
 	VPADDD       all00000001<>+0(SB), Y0, Y0
 	ADDQ         64(DI), AX
 	DECQ         DX
-	JNE          cols141
+	JNE          cols155
 	ADDQ         56(DI), SI
 	DECQ         BX
-	JNE          rows140
+	JNE          rows154
 	VBROADCASTSS 80(DI), Y0
 	IMUL3Q       $0x40, 32(DI), AX
 	VMULPS       Y0, Y1, Y1
@@ -3821,14 +4039,14 @@ cols141:
 	ADDQ         AX, R9
 	ADDQ         CX, R10
 	SUBQ         $0x01, R11
-	JMP          windows138
+	JMP          windows152
 
-end139:
+end153:
 	ADDQ $0x40, R8
 	MOVQ 32(DI), AX
 	SHLQ $0x06, AX
 	CMPQ R8, AX
-	JLT  group133
+	JLT  group147
 	VZEROUPPER
 	RET
 
@@ -3839,7 +4057,7 @@ TEXT ·poolMeanBackwardAVX2(SB), NOSPLIT, $0-8
 	MOVQ 72(DI), CX
 	XORQ R8, R8
 
-group142:
+group156:
 	MOVQ R8, AX
 	SHRQ $0x02, AX
 	ADDQ 8(DI), AX
@@ -3849,9 +4067,9 @@ group142:
 	ADDQ R8, R10
 	MOVQ 24(DI), R11
 
-windows143:
+windows157:
 	CMPQ         R11, $0x02
-	JLT          end144
+	JLT          end158
 	MOVQ         R10, SI
 	VBROADCASTSS 80(DI), Y5
 	IMUL3Q       $0x40, 32(DI), AX
@@ -3868,7 +4086,7 @@ windows143:
 	VPADDD       Y6, Y6, Y6
 	MOVQ         40(DI), BX
 
-rows145:
+rows159:
 	MOVQ  SI, AX
 	MOVQ  48(DI), DX
 	MOVQ  DX, R12
@@ -3876,7 +4094,7 @@ rows145:
 	IMULQ 64(DI), R12
 	ADDQ  R12, AX
 
-cols146:
+cols160:
 	VMOVUPS     (AX), Y7
 	VFMADD231PS Y5, Y1, Y7
 	VMOVUPS     Y7, (AX)
@@ -3892,20 +4110,20 @@ cols146:
 	VPADDD      allffffffff<>+0(SB), Y0, Y0
 	SUBQ        64(DI), AX
 	DECQ        DX
-	JNE         cols146
+	JNE         cols160
 	VPADDD      Y6, Y0, Y0
 	ADDQ        56(DI), SI
 	DECQ        BX
-	JNE         rows145
+	JNE         rows159
 	ADDQ        CX, R10
 	ADDQ        CX, R10
 	SUBQ        $0x02, R11
-	JMP         windows143
+	JMP         windows157
 
-end144:
-windows147:
+end158:
+windows161:
 	CMPQ         R11, $0x01
-	JLT          end148
+	JLT          end162
 	MOVQ         R10, SI
 	VBROADCASTSS 80(DI), Y3
 	IMUL3Q       $0x40, 32(DI), AX
@@ -3919,7 +4137,7 @@ windows147:
 	VPADDD       Y4, Y4, Y4
 	MOVQ         40(DI), BX
 
-rows149:
+rows163:
 	MOVQ  SI, AX
 	MOVQ  48(DI), DX
 	MOVQ  DX, R12
@@ -3927,7 +4145,7 @@ rows149:
 	IMULQ 64(DI), R12
 	ADDQ  R12, AX
 
-cols150:
+cols164:
 	VMOVUPS     (AX), Y5
 	VFMADD231PS Y3, Y1, Y5
 	VMOVUPS     Y5, (AX)
@@ -3937,21 +4155,21 @@ cols150:
 	VPADDD      allffffffff<>+0(SB), Y0, Y0
 	SUBQ        64(DI), AX
 	DECQ        DX
-	JNE         cols150
+	JNE         cols164
 	VPADDD      Y4, Y0, Y0
 	ADDQ        56(DI), SI
 	DECQ        BX
-	JNE         rows149
+	JNE         rows163
 	ADDQ        CX, R10
 	SUBQ        $0x01, R11
-	JMP         windows147
+	JMP         windows161
 
-end148:
+end162:
 	ADDQ $0x40, R8
 	MOVQ 32(DI), AX
 	SHLQ $0x06, AX
 	CMPQ R8, AX
-	JLT  group142
+	JLT  group156
 	VZEROUPPER
 	RET
 
@@ -3964,10 +4182,10 @@ TEXT ·lrnSquaresAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels151:
+pixels165:
 	MOVQ 56(CX), DI
 
-groups152:
+groups166:
 	VMOVUPS (DX)(AX*1), Y0
 	VMULPS  Y0, Y0, Y0
 	VMOVUPS Y0, (BX)
@@ -3977,10 +4195,10 @@ groups152:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups152
+	JNE     groups166
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels151
+	JNE     pixels165
 	VZEROUPPER
 	RET
 
@@ -3999,46 +4217,46 @@ TEXT ·lrnNormalizeAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Y2
 	XORQ         AX, AX
 
-pixels153:
+pixels167:
 	MOVQ 56(CX), R10
 
-groups154:
+groups168:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y3
 	DECQ    R12
-	JEQ     summed156
+	JEQ     summed170
 
-terms155:
+terms169:
 	VADDPS 4(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms155
+	JNE    terms169
 
-summed156:
+summed170:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised159
+	JEQ     raised173
 	CMPQ    R11, $0x03
-	JEQ     three157
+	JEQ     three171
 	CMPQ    R11, $0x02
-	JEQ     square158
+	JEQ     square172
 	VSQRTPS Y3, Y3
 
-square158:
+square172:
 	VSQRTPS Y3, Y3
-	JMP     raised159
+	JMP     raised173
 
-three157:
+three171:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised159:
+raised173:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Y3, Y3
@@ -4048,37 +4266,37 @@ raised159:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y3
 	DECQ    R12
-	JEQ     summed161
+	JEQ     summed175
 
-terms160:
+terms174:
 	VADDPS 36(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms160
+	JNE    terms174
 
-summed161:
+summed175:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, 32(BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised164
+	JEQ     raised178
 	CMPQ    R11, $0x03
-	JEQ     three162
+	JEQ     three176
 	CMPQ    R11, $0x02
-	JEQ     square163
+	JEQ     square177
 	VSQRTPS Y3, Y3
 
-square163:
+square177:
 	VSQRTPS Y3, Y3
-	JMP     raised164
+	JMP     raised178
 
-three162:
+three176:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised164:
+raised178:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, 32(SI)(AX*1)
 	VMULPS  32(DX)(AX*1), Y3, Y3
@@ -4086,10 +4304,10 @@ raised164:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups154
+	JNE     groups168
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels153
+	JNE     pixels167
 	VZEROUPPER
 	RET
 
@@ -4105,10 +4323,10 @@ TEXT ·lrnQuotientsAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels165:
+pixels179:
 	MOVQ 56(CX), R10
 
-groups166:
+groups180:
 	VMOVUPS (DI)(AX*1), Y0
 	VMULPS  (DX)(AX*1), Y0, Y0
 	VMULPS  (SI)(AX*1), Y0, Y0
@@ -4122,10 +4340,10 @@ groups166:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups166
+	JNE     groups180
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels165
+	JNE     pixels179
 	VZEROUPPER
 	RET
 
@@ -4142,24 +4360,24 @@ TEXT ·lrnGradientAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Y0
 	XORQ         AX, AX
 
-pixels167:
+pixels181:
 	MOVQ 56(CX), R10
 
-groups168:
+groups182:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y1
 	DECQ    R12
-	JEQ     summed170
+	JEQ     summed184
 
-terms169:
+terms183:
 	VADDPS 4(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms169
+	JNE    terms183
 
-summed170:
+summed184:
 	VMOVUPS (SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  (DX)(AX*1), Y1, Y1
@@ -4171,15 +4389,15 @@ summed170:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y1
 	DECQ    R12
-	JEQ     summed172
+	JEQ     summed186
 
-terms171:
+terms185:
 	VADDPS 36(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms171
+	JNE    terms185
 
-summed172:
+summed186:
 	VMOVUPS 32(SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  32(DX)(AX*1), Y1, Y1
@@ -4189,10 +4407,10 @@ summed172:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups168
+	JNE     groups182
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels167
+	JNE     pixels181
 	VZEROUPPER
 	RET
 
@@ -4223,9 +4441,9 @@ TEXT ·dropoutApplyAVX2(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Y7
 	XORQ         SI, SI
 	SUBQ         $0x10, DX
-	JLT          rest174
+	JLT          rest188
 
-loop173:
+loop187:
 	VPSRLQ       $0x20, Y6, Y8
 	VPMULUDQ     Y2, Y6, Y9
 	VPMULUDQ     Y3, Y4, Y10
@@ -4348,11 +4566,11 @@ loop173:
 	VPADDQ       Y7, Y6, Y6
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DX
-	JGE          loop173
+	JGE          loop187
 
-rest174:
+rest188:
 	ADDQ         $0x10, DX
-	JEQ          done175
+	JEQ          done189
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, DX
 	SUBQ         DX, DI
@@ -4478,7 +4696,7 @@ rest174:
 	VANDPS       Y0, Y2, Y2
 	VMASKMOVPS   Y2, Y8, 32(AX)(SI*4)
 
-done175:
+done189:
 	VZEROUPPER
 	RET
 
@@ -4511,9 +4729,9 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest176
+	JLT          rest190
 
-loop177:
+loop191:
 	VMOVUPS      (CX)(BX*4), Z11
 	VMAXPS       Z11, Z8, Z11
 	VMINPS       Z11, Z9, Z11
@@ -4533,11 +4751,11 @@ loop177:
 	VMOVUPS      Z13, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop177
+	JGE          loop191
 
-rest176:
+rest190:
 	ADDQ         $0x10, DX
-	JEQ          done178
+	JEQ          done192
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -4559,7 +4777,7 @@ rest176:
 	VSCALEFPS    Z0, Z1, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done178:
+done192:
 	VZEROUPPER
 	RET
 
@@ -4586,9 +4804,9 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest179
+	JLT          rest193
 
-loop180:
+loop194:
 	VMOVUPS      (CX)(BX*4), Z11
 	VXORPS.BCST  all80000000<>+0(SB), Z11, Z11
 	VMAXPS       Z11, Z8, Z11
@@ -4611,11 +4829,11 @@ loop180:
 	VMOVUPS      Z13, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop180
+	JGE          loop194
 
-rest179:
+rest193:
 	ADDQ         $0x10, DX
-	JEQ          done181
+	JEQ          done195
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -4640,7 +4858,7 @@ rest179:
 	VDIVPS       Z1, Z10, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done181:
+done195:
 	VZEROUPPER
 	RET
 
@@ -4667,9 +4885,9 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest182
+	JLT          rest196
 
-loop183:
+loop197:
 	VMOVUPS      (CX)(BX*4), Z11
 	VANDPS.BCST  all80000000<>+0(SB), Z11, Z12
 	VANDPS.BCST  all7fffffff<>+0(SB), Z11, Z11
@@ -4695,11 +4913,11 @@ loop183:
 	VMOVUPS      Z14, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop183
+	JGE          loop197
 
-rest182:
+rest196:
 	ADDQ         $0x10, DX
-	JEQ          done184
+	JEQ          done198
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -4727,7 +4945,7 @@ rest182:
 	VORPS        Z12, Z1, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done184:
+done198:
 	VZEROUPPER
 	RET
 
@@ -4741,9 +4959,9 @@ TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
 	VPXORD Z0, Z0, Z0
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest185
+	JLT    rest199
 
-loop186:
+loop200:
 	VMOVUPS   (DX)(SI*4), Z1
 	VMOVUPS   (CX)(SI*4), Z2
 	VCMPPS    $0x1e, Z0, Z1, K1
@@ -4751,11 +4969,11 @@ loop186:
 	VMOVUPS   Z1, (AX)(SI*4)
 	ADDQ      $0x10, SI
 	SUBQ      $0x10, BX
-	JGE       loop186
+	JGE       loop200
 
-rest185:
+rest199:
 	ADDQ      $0x10, BX
-	JEQ       done187
+	JEQ       done201
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -4765,7 +4983,7 @@ rest185:
 	VMOVUPS.Z Z2, K2, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done187:
+done201:
 	VZEROUPPER
 	RET
 
@@ -4778,20 +4996,20 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest188
+	JLT          rest202
 
-loop189:
+loop203:
 	VMOVUPS     (AX)(BX*4), Z1
 	VMOVUPS     (CX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (AX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop189
+	JGE         loop203
 
-rest188:
+rest202:
 	ADDQ        $0x10, DX
-	JEQ         done190
+	JEQ         done204
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -4800,7 +5018,7 @@ rest188:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (AX)(BX*4)
 
-done190:
+done204:
 	VZEROUPPER
 	RET
 
@@ -4813,19 +5031,19 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest191
+	JLT          rest205
 
-loop192:
+loop206:
 	VMOVUPS (CX)(BX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JGE     loop192
+	JGE     loop206
 
-rest191:
+rest205:
 	ADDQ      $0x10, DX
-	JEQ       done193
+	JEQ       done207
 	MOVL      $0x0000ffff, SI
 	BZHIL     DX, SI, SI
 	KMOVW     SI, K1
@@ -4833,7 +5051,7 @@ rest191:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 
-done193:
+done207:
 	VZEROUPPER
 	RET
 
@@ -4846,20 +5064,20 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest194
+	JLT  rest208
 
-loop195:
+loop209:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop195
+	JGE     loop209
 
-rest194:
+rest208:
 	ADDQ      $0x10, BX
-	JEQ       done196
+	JEQ       done210
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -4868,7 +5086,7 @@ rest194:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done196:
+done210:
 	VZEROUPPER
 	RET
 
@@ -4881,20 +5099,20 @@ TEXT ·subAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest197
+	JLT  rest211
 
-loop198:
+loop212:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VSUBPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop198
+	JGE     loop212
 
-rest197:
+rest211:
 	ADDQ      $0x10, BX
-	JEQ       done199
+	JEQ       done213
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -4903,7 +5121,74 @@ rest197:
 	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done199:
+done213:
+	VZEROUPPER
+	RET
+
+// func blendAVX512(y []float32, alphas *float32, xs *[]float32, inputs int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·blendAVX512(SB), NOSPLIT, $0-48
+	MOVQ y_base+0(FP), AX
+	MOVQ alphas+24(FP), CX
+	MOVQ xs+32(FP), DX
+	MOVQ inputs+40(FP), BX
+	MOVQ y_len+8(FP), SI
+	XORQ DI, DI
+	SUBQ $0x10, SI
+	JLT  rest214
+
+loop215:
+	MOVQ         (DX), R10
+	VBROADCASTSS (CX), Z0
+	VMOVUPS      (R10)(DI*4), Z1
+	VMULPS       Z0, Z1, Z1
+	MOVQ         $0x00000001, R8
+	MOVQ         DX, R9
+
+input217:
+	CMPQ         R8, BX
+	JGE          sum218
+	ADDQ         $0x18, R9
+	MOVQ         (R9), R10
+	VBROADCASTSS (CX)(R8*4), Z0
+	VMOVUPS      (R10)(DI*4), Z2
+	VFMADD231PS  Z2, Z0, Z1
+	INCQ         R8
+	JMP          input217
+
+sum218:
+	VMOVUPS Z1, (AX)(DI*4)
+	ADDQ    $0x10, DI
+	SUBQ    $0x10, SI
+	JGE     loop215
+
+rest214:
+	ADDQ         $0x10, SI
+	JEQ          done216
+	MOVL         $0x0000ffff, R8
+	BZHIL        SI, R8, R8
+	KMOVW        R8, K1
+	MOVQ         (DX), R8
+	VBROADCASTSS (CX), Z0
+	VMOVUPS.Z    (R8)(DI*4), K1, Z1
+	VMULPS       Z0, Z1, Z1
+	MOVQ         $0x00000001, SI
+
+input219:
+	CMPQ         SI, BX
+	JGE          sum220
+	ADDQ         $0x18, DX
+	MOVQ         (DX), R8
+	VBROADCASTSS (CX)(SI*4), Z0
+	VMOVUPS.Z    (R8)(DI*4), K1, Z2
+	VFMADD231PS  Z2, Z0, Z1
+	INCQ         SI
+	JMP          input219
+
+sum220:
+	VMOVUPS Z1, K1, (AX)(DI*4)
+
+done216:
 	VZEROUPPER
 	RET
 
@@ -4916,19 +5201,19 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	VPXORD Z0, Z0, Z0
 	XORQ   BX, BX
 	SUBQ   $0x10, DX
-	JLT    rest200
+	JLT    rest221
 
-loop201:
+loop222:
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z1, Z2, Z0
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop201
+	JGE         loop222
 
-rest200:
+rest221:
 	ADDQ        $0x10, DX
-	JEQ         done202
+	JEQ         done223
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -4936,7 +5221,7 @@ rest200:
 	VMOVUPS.Z   (AX)(BX*4), K1, Z2
 	VFMADD231PS Z1, Z2, Z0
 
-done202:
+done223:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -4957,25 +5242,25 @@ TEXT ·sumAVX512(SB), NOSPLIT, $0-28
 	VPXORD Z0, Z0, Z0
 	XORQ   DX, DX
 	SUBQ   $0x10, CX
-	JLT    rest203
+	JLT    rest224
 
-loop204:
+loop225:
 	VMOVUPS (AX)(DX*4), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop204
+	JGE     loop225
 
-rest203:
+rest224:
 	ADDQ      $0x10, CX
-	JEQ       done205
+	JEQ       done226
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
-done205:
+done226:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -4998,9 +5283,9 @@ TEXT ·colSumAVX512(SB), NOSPLIT, $0-64
 	MOVQ ld+56(FP), SI
 	SHLQ $0x02, SI
 
-wide206:
+wide227:
 	CMPQ    DX, $0x40
-	JLT     narrow207
+	JLT     narrow228
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -5008,14 +5293,14 @@ wide206:
 	MOVQ    CX, DI
 	MOVQ    BX, R8
 
-row208:
+row229:
 	VADDPS  (DI), Z0, Z0
 	VADDPS  64(DI), Z1, Z1
 	VADDPS  128(DI), Z2, Z2
 	VADDPS  192(DI), Z3, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row208
+	JNE     row229
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -5023,32 +5308,32 @@ row208:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x40, DX
-	JMP     wide206
+	JMP     wide227
 
-narrow207:
+narrow228:
 	XORQ DI, DI
 	SUBQ $0x10, DX
-	JLT  rest209
+	JLT  rest230
 
-loop210:
+loop231:
 	VMOVUPS (AX)(DI*4), Z0
 	LEAQ    (CX)(DI*4), R8
 	MOVQ    BX, R9
 
-row212:
+row233:
 	VMOVUPS (R8), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, R8
 	DECQ    R9
-	JNE     row212
+	JNE     row233
 	VMOVUPS Z0, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, DX
-	JGE     loop210
+	JGE     loop231
 
-rest209:
+rest230:
 	ADDQ      $0x10, DX
-	JEQ       done211
+	JEQ       done232
 	MOVL      $0x0000ffff, R8
 	BZHIL     DX, R8, R8
 	KMOVW     R8, K1
@@ -5056,15 +5341,15 @@ rest209:
 	LEAQ      (CX)(DI*4), CX
 	MOVQ      BX, DX
 
-row213:
+row234:
 	VMOVUPS.Z (CX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	ADDQ      SI, CX
 	DECQ      DX
-	JNE       row213
+	JNE       row234
 	VMOVUPS   Z0, K1, (AX)(DI*4)
 
-done211:
+done232:
 	VZEROUPPER
 	RET
 
@@ -5080,9 +5365,9 @@ TEXT ·awayAVX512(SB), NOSPLIT, $0-84
 	VPXORD Z2, Z2, Z2
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest214
+	JLT    rest235
 
-loop215:
+loop236:
 	VMOVUPS     (DX)(SI*4), Z3
 	VMOVUPS     (CX)(SI*4), Z4
 	VMOVUPS     (AX)(SI*4), Z5
@@ -5092,11 +5377,11 @@ loop215:
 	VFMADD231PS Z3, Z3, Z2
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         loop215
+	JGE         loop236
 
-rest214:
+rest235:
 	ADDQ        $0x10, BX
-	JEQ         done216
+	JEQ         done237
 	MOVL        $0x0000ffff, DI
 	BZHIL       BX, DI, DI
 	KMOVW       DI, K1
@@ -5108,7 +5393,7 @@ rest214:
 	VFMADD231PS Z4, Z3, Z1
 	VFMADD231PS Z3, Z3, Z2
 
-done216:
+done237:
 	VEXTRACTF32X8 $0x01, Z0, Y3
 	VADDPS        Y3, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X3
@@ -5139,6 +5424,95 @@ done216:
 	VZEROUPPER
 	RET
 
+// func dotsAVX512(to *[4]float32, x []float32, ys *[4]*float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·dotsAVX512(SB), NOSPLIT, $0-40
+	MOVQ   x_base+8(FP), AX
+	MOVQ   x_len+16(FP), CX
+	MOVQ   ys+32(FP), DX
+	VPXORD Z0, Z0, Z0
+	MOVQ   (DX), BX
+	VPXORD Z1, Z1, Z1
+	MOVQ   8(DX), SI
+	VPXORD Z2, Z2, Z2
+	MOVQ   16(DX), DI
+	VPXORD Z3, Z3, Z3
+	MOVQ   24(DX), DX
+	XORQ   R8, R8
+	SUBQ   $0x10, CX
+	JLT    rest238
+
+loop239:
+	VMOVUPS     (AX)(R8*4), Z4
+	VMOVUPS     (BX)(R8*4), Z5
+	VFMADD231PS Z5, Z4, Z0
+	VMOVUPS     (SI)(R8*4), Z5
+	VFMADD231PS Z5, Z4, Z1
+	VMOVUPS     (DI)(R8*4), Z5
+	VFMADD231PS Z5, Z4, Z2
+	VMOVUPS     (DX)(R8*4), Z5
+	VFMADD231PS Z5, Z4, Z3
+	ADDQ        $0x10, R8
+	SUBQ        $0x10, CX
+	JGE         loop239
+
+rest238:
+	ADDQ        $0x10, CX
+	JEQ         done240
+	MOVL        $0x0000ffff, R9
+	BZHIL       CX, R9, R9
+	KMOVW       R9, K1
+	VMOVUPS.Z   (AX)(R8*4), K1, Z4
+	VMOVUPS.Z   (BX)(R8*4), K1, Z5
+	VFMADD231PS Z5, Z4, Z0
+	VMOVUPS.Z   (SI)(R8*4), K1, Z5
+	VFMADD231PS Z5, Z4, Z1
+	VMOVUPS.Z   (DI)(R8*4), K1, Z5
+	VFMADD231PS Z5, Z4, Z2
+	VMOVUPS.Z   (DX)(R8*4), K1, Z5
+	VFMADD231PS Z5, Z4, Z3
+
+done240:
+	MOVQ          to+0(FP), AX
+	VEXTRACTF32X8 $0x01, Z0, Y4
+	VADDPS        Y4, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X4
+	VADDPS        X4, X0, X0
+	VPERMILPS     $0x0e, X0, X4
+	VADDPS        X4, X0, X0
+	VMOVSHDUP     X0, X4
+	VADDPS        X4, X0, X0
+	VMOVSS        X0, (AX)
+	VEXTRACTF32X8 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSS        X1, 4(AX)
+	VEXTRACTF32X8 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPS        X0, X2, X2
+	VPERMILPS     $0x0e, X2, X0
+	VADDPS        X0, X2, X2
+	VMOVSHDUP     X2, X0
+	VADDPS        X0, X2, X2
+	VMOVSS        X2, 8(AX)
+	VEXTRACTF32X8 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VPERMILPS     $0x0e, X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSHDUP     X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSS        X3, 12(AX)
+	VZEROUPPER
+	RET
+
 // func sgdPlainAVX512(w []float32, g []float32, anchor []float32, r sgdRates)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·sgdPlainAVX512(SB), NOSPLIT, $0-88
@@ -5151,12 +5525,12 @@ TEXT ·sgdPlainAVX512(SB), NOSPLIT, $0-88
 	VBROADCASTSS r_decay+80(FP), Z1
 	VBROADCASTSS r_mu+84(FP), Z2
 	TESTQ        SI, SI
-	JEQ          free217
+	JEQ          free241
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JLT          rest218
+	JLT          rest242
 
-loop219:
+loop243:
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -5167,11 +5541,11 @@ loop219:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          loop219
+	JGE          loop243
 
-rest218:
+rest242:
 	ADDQ         $0x10, BX
-	JEQ          done220
+	JEQ          done244
 	MOVL         $0x0000ffff, DI
 	BZHIL        BX, DI, DI
 	KMOVW        DI, K1
@@ -5184,16 +5558,16 @@ rest218:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done220:
+done244:
 	VZEROUPPER
 	RET
 
-free217:
+free241:
 	XORQ DX, DX
 	SUBQ $0x10, BX
-	JLT  rest221
+	JLT  rest245
 
-loop222:
+loop246:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -5201,11 +5575,11 @@ loop222:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, BX
-	JGE          loop222
+	JGE          loop246
 
-rest221:
+rest245:
 	ADDQ         $0x10, BX
-	JEQ          done223
+	JEQ          done247
 	MOVL         $0x0000ffff, SI
 	BZHIL        BX, SI, SI
 	KMOVW        SI, K1
@@ -5215,7 +5589,7 @@ rest221:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done223:
+done247:
 	VZEROUPPER
 	RET
 
@@ -5233,12 +5607,12 @@ TEXT ·sgdMomentumAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_mu+108(FP), Z2
 	VBROADCASTSS r_momentum+100(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free224
+	JEQ          free248
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest225
+	JLT          rest249
 
-loop226:
+loop250:
 	VMOVUPS      (AX)(DI*4), Z4
 	VMOVUPS      (CX)(DI*4), Z5
 	VFMADD231PS  Z4, Z1, Z5
@@ -5252,11 +5626,11 @@ loop226:
 	VMOVUPS      Z4, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop226
+	JGE          loop250
 
-rest225:
+rest249:
 	ADDQ         $0x10, SI
-	JEQ          done227
+	JEQ          done251
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -5272,16 +5646,16 @@ rest225:
 	VFNMADD231PS Z5, Z0, Z4
 	VMOVUPS      Z4, K1, (AX)(DI*4)
 
-done227:
+done251:
 	VZEROUPPER
 	RET
 
-free224:
+free248:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest228
+	JLT  rest252
 
-loop229:
+loop253:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z4
 	VFMADD231PS  Z2, Z1, Z4
@@ -5292,11 +5666,11 @@ loop229:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop229
+	JGE          loop253
 
-rest228:
+rest252:
 	ADDQ         $0x10, SI
-	JEQ          done230
+	JEQ          done254
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -5309,7 +5683,7 @@ rest228:
 	VFNMADD231PS Z4, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done230:
+done254:
 	VZEROUPPER
 	RET
 
@@ -5326,12 +5700,12 @@ TEXT ·sgdVelocityAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z1
 	VBROADCASTSS r_mu+108(FP), Z2
 	TESTQ        DI, DI
-	JEQ          free231
+	JEQ          free255
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest232
+	JLT          rest256
 
-loop233:
+loop257:
 	VMOVUPS      (AX)(DI*4), Z3
 	VMOVUPS      (CX)(DI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -5343,11 +5717,11 @@ loop233:
 	VMOVUPS      Z3, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop233
+	JGE          loop257
 
-rest232:
+rest256:
 	ADDQ         $0x10, SI
-	JEQ          done234
+	JEQ          done258
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -5361,16 +5735,16 @@ rest232:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(DI*4)
 
-done234:
+done258:
 	VZEROUPPER
 	RET
 
-free231:
+free255:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest235
+	JLT  rest259
 
-loop236:
+loop260:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -5379,11 +5753,11 @@ loop236:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop236
+	JGE          loop260
 
-rest235:
+rest259:
 	ADDQ         $0x10, SI
-	JEQ          done237
+	JEQ          done261
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -5394,7 +5768,7 @@ rest235:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done237:
+done261:
 	VZEROUPPER
 	RET
 
@@ -5412,12 +5786,12 @@ TEXT ·sgdNesterovAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z2
 	VBROADCASTSS r_mu+108(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free238
+	JEQ          free262
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest239
+	JLT          rest263
 
-loop240:
+loop264:
 	VMOVUPS (AX)(DI*4), Z4
 	VMULPS  Z2, Z4, Z5
 	VMOVUPS (CX)(DI*4), Z6
@@ -5437,11 +5811,11 @@ loop240:
 	VMOVUPS Z4, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, SI
-	JGE     loop240
+	JGE     loop264
 
-rest239:
+rest263:
 	ADDQ      $0x10, SI
-	JEQ       done241
+	JEQ       done265
 	MOVL      $0x0000ffff, R8
 	BZHIL     SI, R8, R8
 	KMOVW     R8, K1
@@ -5463,16 +5837,16 @@ rest239:
 	VSUBPS    Z2, Z4, Z4
 	VMOVUPS   Z4, K1, (AX)(DI*4)
 
-done241:
+done265:
 	VZEROUPPER
 	RET
 
-free238:
+free262:
 	XORQ BX, BX
 	SUBQ $0x10, SI
-	JLT  rest242
+	JLT  rest266
 
-loop243:
+loop267:
 	VMOVUPS (AX)(BX*4), Z3
 	VMULPS  Z2, Z3, Z4
 	VMOVUPS (CX)(BX*4), Z5
@@ -5488,11 +5862,11 @@ loop243:
 	VMOVUPS Z3, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, SI
-	JGE     loop243
+	JGE     loop267
 
-rest242:
+rest266:
 	ADDQ      $0x10, SI
-	JEQ       done244
+	JEQ       done268
 	MOVL      $0x0000ffff, DI
 	BZHIL     SI, DI, DI
 	KMOVW     DI, K1
@@ -5510,7 +5884,7 @@ rest242:
 	VSUBPS    Z2, Z3, Z3
 	VMOVUPS   Z3, K1, (AX)(BX*4)
 
-done244:
+done268:
 	VZEROUPPER
 	RET
 
@@ -5525,12 +5899,12 @@ TEXT ·adamAVX512(SB), NOSPLIT, $0-160
 	MOVQ  w_len+8(FP), DI
 	MOVQ  anchor_len+104(FP), R8
 	TESTQ R8, R8
-	JEQ   free245
+	JEQ   free269
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest246
+	JLT   rest270
 
-loop247:
+loop271:
 	VMOVUPS      (AX)(R8*4), Z0
 	VBROADCASTSS r_decay+120(FP), Z1
 	VMULPS       Z1, Z0, Z1
@@ -5570,11 +5944,11 @@ loop247:
 	VMOVUPS      Z0, (AX)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop247
+	JGE          loop271
 
-rest246:
+rest270:
 	ADDQ         $0x10, DI
-	JEQ          done248
+	JEQ          done272
 	MOVL         $0x0000ffff, R9
 	BZHIL        DI, R9, R9
 	KMOVW        R9, K1
@@ -5616,16 +5990,16 @@ rest246:
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done248:
+done272:
 	VZEROUPPER
 	RET
 
-free245:
+free269:
 	XORQ SI, SI
 	SUBQ $0x10, DI
-	JLT  rest249
+	JLT  rest273
 
-loop250:
+loop274:
 	VMOVUPS      (AX)(SI*4), Z0
 	VBROADCASTSS r_decay+120(FP), Z1
 	VMULPS       Z1, Z0, Z1
@@ -5660,11 +6034,11 @@ loop250:
 	VMOVUPS      Z0, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DI
-	JGE          loop250
+	JGE          loop274
 
-rest249:
+rest273:
 	ADDQ         $0x10, DI
-	JEQ          done251
+	JEQ          done275
 	MOVL         $0x0000ffff, R8
 	BZHIL        DI, R8, R8
 	KMOVW        R8, K1
@@ -5701,7 +6075,7 @@ rest249:
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(SI*4)
 
-done251:
+done275:
 	VZEROUPPER
 	RET
 
@@ -5723,25 +6097,25 @@ TEXT ·softmaxRowAVX512(SB), NOSPLIT, $0-64
 	VBROADCASTSS allff800000<>+0(SB), Z10
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest252
+	JLT          rest276
 
-loop253:
+loop277:
 	VMOVUPS (AX)(DX*4), Z11
 	VMAXPS  Z10, Z11, Z10
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop253
+	JGE     loop277
 
-rest252:
+rest276:
 	ADDQ      $0x10, CX
-	JEQ       done254
+	JEQ       done278
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z11
 	VMAXPS    Z10, Z11, K1, Z10
 
-done254:
+done278:
 	VEXTRACTF32X8 $0x01, Z10, Y11
 	VMAXPS        Y11, Y10, Y10
 	VEXTRACTF128  $0x01, Y10, X11
@@ -5756,13 +6130,13 @@ done254:
 	VPXORD        Z12, Z12, Z12
 	MOVQ          dst_len+8(FP), BX
 	TESTQ         BX, BX
-	JEQ           evaluate255
+	JEQ           evaluate279
 	MOVQ          src_len+32(FP), CX
 	XORQ          SI, SI
 	SUBQ          $0x10, CX
-	JLT           rest257
+	JLT           rest281
 
-loop258:
+loop282:
 	VMOVUPS      (AX)(SI*4), Z11
 	VSUBPS       Z10, Z11, Z11
 	VMAXPS       Z11, Z8, Z13
@@ -5785,11 +6159,11 @@ loop258:
 	VMOVUPS      Z11, (DX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop258
+	JGE          loop282
 
-rest257:
+rest281:
 	ADDQ         $0x10, CX
-	JEQ          done259
+	JEQ          done283
 	MOVL         $0x0000ffff, DI
 	BZHIL        CX, DI, DI
 	KMOVW        DI, K1
@@ -5815,16 +6189,16 @@ rest257:
 	VADDPS       Z0, Z12, Z12
 	VMOVUPS      Z0, (DX)(SI*4)
 
-done259:
-	JMP scale256
+done283:
+	JMP scale280
 
-evaluate255:
+evaluate279:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest260
+	JLT  rest284
 
-loop261:
+loop285:
 	VMOVUPS      (AX)(SI*4), Z11
 	VSUBPS       Z10, Z11, Z11
 	VMAXPS       Z11, Z8, Z13
@@ -5846,11 +6220,11 @@ loop261:
 	VADDPS       Z11, Z12, Z12
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop261
+	JGE          loop285
 
-rest260:
+rest284:
 	ADDQ         $0x10, CX
-	JEQ          done262
+	JEQ          done286
 	MOVL         $0x0000ffff, DI
 	BZHIL        CX, DI, DI
 	KMOVW        DI, K1
@@ -5875,8 +6249,8 @@ rest260:
 	VMOVAPS.Z    Z0, K1, Z0
 	VADDPS       Z0, Z12, Z12
 
-done262:
-scale256:
+done286:
+scale280:
 	VEXTRACTF32X8 $0x01, Z12, Y0
 	VADDPS        Y0, Y12, Y12
 	VEXTRACTF128  $0x01, Y12, X0
@@ -5891,16 +6265,16 @@ scale256:
 	VBROADCASTSS  X0, Z0
 	XORQ          AX, AX
 	SUBQ          $0x10, BX
-	JLT           rest263
+	JLT           rest287
 
-loop264:
+loop288:
 	VMULPS  (DX)(AX*4), Z0, Z1
 	VMOVUPS Z1, (DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop264
+	JGE     loop288
 
-rest263:
+rest287:
 	VZEROUPPER
 	RET
 
@@ -5928,12 +6302,12 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $0-120
 	VBROADCASTSS all3f800000<>+0(SB), Z11
 	VBROADCASTSS all40000000<>+0(SB), Z12
 	TESTQ        R8, R8
-	JEQ          start266
+	JEQ          start290
 	XORQ         R8, R8
 	SUBQ         $0x10, DI
-	JLT          rest268
+	JLT          rest292
 
-loop269:
+loop293:
 	VMOVUPS      (AX)(R8*4), Z13
 	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
 	VMAXPS       Z13, Z8, Z13
@@ -6023,17 +6397,17 @@ loop269:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop269
+	JGE          loop293
 
-rest268:
-	JMP outputs267
+rest292:
+	JMP outputs291
 
-start266:
+start290:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest271
+	JLT  rest295
 
-loop272:
+loop296:
 	VMOVUPS      (AX)(CX*4), Z13
 	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
 	VMAXPS       Z13, Z8, Z13
@@ -6122,17 +6496,17 @@ loop272:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop272
+	JGE          loop296
 
-rest271:
-outputs267:
+rest295:
+outputs291:
 	MOVQ gates_base+0(FP), AX
 	MOVQ c_len+56(FP), DI
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest274
+	JLT  rest298
 
-loop275:
+loop299:
 	VMOVUPS      (DX)(CX*4), Z8
 	VANDPS.BCST  all80000000<>+0(SB), Z8, Z9
 	VANDPS.BCST  all7fffffff<>+0(SB), Z8, Z8
@@ -6161,9 +6535,9 @@ loop275:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop275
+	JGE          loop299
 
-rest274:
+rest298:
 	VZEROUPPER
 	RET
 
@@ -6179,12 +6553,12 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start277
+	JEQ   start301
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest278
+	JLT   rest302
 
-loop279:
+loop303:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(R9*4), Z1
 	VMOVUPS      64(CX)(R9*4), Z2
@@ -6221,18 +6595,18 @@ loop279:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop279
+	JGE          loop303
 
-rest278:
+rest302:
 	VZEROUPPER
 	RET
 
-start277:
+start301:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest281
+	JLT  rest305
 
-loop282:
+loop306:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(DX*4), Z1
 	VMOVUPS      64(CX)(DX*4), Z2
@@ -6266,9 +6640,9 @@ loop282:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop282
+	JGE          loop306
 
-rest281:
+rest305:
 	VZEROUPPER
 	RET
 
@@ -6287,10 +6661,10 @@ TEXT ·pool2x2AVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels284:
+pixels308:
 	MOVQ DI, R8
 
-channels285:
+channels309:
 	VMOVUPS   (DX), Z4
 	VPXORD    Z1, Z1, Z1
 	VMOVUPS   (DX)(DI*1), Z5
@@ -6316,11 +6690,11 @@ channels285:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels285
+	JNE       channels309
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels284
+	JNE       pixels308
 	VZEROUPPER
 	RET
 
@@ -6339,10 +6713,10 @@ TEXT ·pool2x2BackwardAVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels286:
+pixels310:
 	MOVQ DI, R8
 
-channels287:
+channels311:
 	VMOVUPS   (AX), Z5
 	VPMOVZXBD (CX), Z4
 	VPCMPEQD  Z0, Z4, K1
@@ -6367,11 +6741,11 @@ channels287:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels287
+	JNE       channels311
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels286
+	JNE       pixels310
 	VZEROUPPER
 	RET
 
@@ -6382,7 +6756,7 @@ TEXT ·poolAnyAVX512(SB), NOSPLIT, $0-8
 	MOVQ 72(R8), DX
 	XORQ R9, R9
 
-group288:
+group312:
 	MOVQ R9, R11
 	SHRQ $0x02, R11
 	ADDQ 8(R8), R11
@@ -6392,9 +6766,9 @@ group288:
 	ADDQ R9, R12
 	MOVQ 24(R8), R13
 
-windows289:
+windows313:
 	CMPQ    R13, $0x04
-	JLT     end290
+	JLT     end314
 	MOVQ    R12, DI
 	MOVQ    DI, AX
 	LEAQ    (AX)(DX*2), CX
@@ -6410,11 +6784,11 @@ windows289:
 	VMOVUPS Z9, Z0
 	MOVQ    40(R8), SI
 
-rows291:
+rows315:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols292:
+cols316:
 	LEAQ        (AX)(DX*2), CX
 	VMOVUPS     (AX), Z10
 	VCMPPS      $0x07, Z10, Z10, K1
@@ -6439,10 +6813,10 @@ cols292:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(R8), AX
 	DECQ        BX
-	JNE         cols292
+	JNE         cols316
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows291
+	JNE         rows315
 	IMUL3Q      $0x40, 32(R8), AX
 	VMOVUPS     Z1, (R10)
 	ADDQ        AX, R10
@@ -6466,12 +6840,12 @@ cols292:
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	SUBQ        $0x04, R13
-	JMP         windows289
+	JMP         windows313
 
-end290:
-windows293:
+end314:
+windows317:
 	CMPQ    R13, $0x01
-	JLT     end294
+	JLT     end318
 	MOVQ    R12, DI
 	MOVQ    DI, AX
 	VMOVUPS (AX), Z1
@@ -6480,11 +6854,11 @@ windows293:
 	VMOVUPS Z12, Z0
 	MOVQ    40(R8), SI
 
-rows295:
+rows319:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols296:
+cols320:
 	VMOVUPS     (AX), Z2
 	VCMPPS      $0x07, Z2, Z2, K1
 	VCMPPS      $0x1a, Z1, Z2, K1, K1
@@ -6493,10 +6867,10 @@ cols296:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(R8), AX
 	DECQ        BX
-	JNE         cols296
+	JNE         cols320
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows295
+	JNE         rows319
 	IMUL3Q      $0x40, 32(R8), AX
 	VMOVUPS     Z1, (R10)
 	ADDQ        AX, R10
@@ -6505,14 +6879,14 @@ cols296:
 	ADDQ        AX, R11
 	ADDQ        DX, R12
 	SUBQ        $0x01, R13
-	JMP         windows293
+	JMP         windows317
 
-end294:
+end318:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group288
+	JLT  group312
 	VZEROUPPER
 	RET
 
@@ -6523,7 +6897,7 @@ TEXT ·poolAnyBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ 72(R8), DX
 	XORQ R9, R9
 
-group297:
+group321:
 	MOVQ R9, R11
 	SHRQ $0x02, R11
 	ADDQ 8(R8), R11
@@ -6533,9 +6907,9 @@ group297:
 	ADDQ R9, R12
 	MOVQ 24(R8), R13
 
-windows298:
+windows322:
 	CMPQ         R13, $0x04
-	JLT          end299
+	JLT          end323
 	MOVQ         R12, DI
 	IMUL3Q       $0x40, 32(R8), AX
 	VMOVUPS      (R10), Z1
@@ -6562,7 +6936,7 @@ windows298:
 	VPADDD       Z9, Z9, Z9
 	MOVQ         40(R8), SI
 
-rows300:
+rows324:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -6570,7 +6944,7 @@ rows300:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols301:
+cols325:
 	LEAQ        (AX)(DX*2), CX
 	VPCMPEQD    Z0, Z5, K1
 	VMOVAPS.Z   Z1, K1, Z10
@@ -6591,22 +6965,22 @@ cols301:
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols301
+	JNE         cols325
 	VPADDD      Z9, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows300
+	JNE         rows324
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	SUBQ        $0x04, R13
-	JMP         windows298
+	JMP         windows322
 
-end299:
-windows302:
+end323:
+windows326:
 	CMPQ         R13, $0x01
-	JLT          end303
+	JLT          end327
 	MOVQ         R12, DI
 	IMUL3Q       $0x40, 32(R8), AX
 	VMOVUPS      (R10), Z1
@@ -6621,7 +6995,7 @@ windows302:
 	VPADDD       Z11, Z11, Z11
 	MOVQ         40(R8), SI
 
-rows304:
+rows328:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -6629,7 +7003,7 @@ rows304:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols305:
+cols329:
 	VPCMPEQD    Z0, Z2, K1
 	VMOVAPS.Z   Z1, K1, Z3
 	VADDPS      (AX), Z3, Z3
@@ -6637,21 +7011,21 @@ cols305:
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols305
+	JNE         cols329
 	VPADDD      Z11, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows304
+	JNE         rows328
 	ADDQ        DX, R12
 	SUBQ        $0x01, R13
-	JMP         windows302
+	JMP         windows326
 
-end303:
+end327:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group297
+	JLT  group321
 	VZEROUPPER
 	RET
 
@@ -6662,7 +7036,7 @@ TEXT ·poolMeanAVX512(SB), NOSPLIT, $0-8
 	MOVQ 72(R8), DX
 	XORQ R9, R9
 
-group306:
+group330:
 	MOVQ R9, AX
 	SHRQ $0x02, AX
 	ADDQ 8(R8), AX
@@ -6672,9 +7046,9 @@ group306:
 	ADDQ R9, R11
 	MOVQ 24(R8), R12
 
-windows307:
+windows331:
 	CMPQ    R12, $0x04
-	JLT     end308
+	JLT     end332
 	MOVQ    R11, DI
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -6684,11 +7058,11 @@ windows307:
 	VMOVUPS Z5, Z0
 	MOVQ    40(R8), SI
 
-rows309:
+rows333:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols310:
+cols334:
 	LEAQ         (AX)(DX*2), CX
 	VADDPS       (AX), Z1, Z1
 	VADDPS       (AX)(DX*1), Z2, Z2
@@ -6697,10 +7071,10 @@ cols310:
 	VPADDD.BCST  all00000001<>+0(SB), Z0, Z0
 	ADDQ         64(R8), AX
 	DECQ         BX
-	JNE          cols310
+	JNE          cols334
 	ADDQ         56(R8), DI
 	DECQ         SI
-	JNE          rows309
+	JNE          rows333
 	VBROADCASTSS 80(R8), Z0
 	IMUL3Q       $0x40, 32(R8), AX
 	VMULPS       Z0, Z1, Z1
@@ -6720,31 +7094,31 @@ cols310:
 	ADDQ         DX, R11
 	ADDQ         DX, R11
 	SUBQ         $0x04, R12
-	JMP          windows307
+	JMP          windows331
 
-end308:
-windows311:
+end332:
+windows335:
 	CMPQ    R12, $0x01
-	JLT     end312
+	JLT     end336
 	MOVQ    R11, DI
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
 	VMOVUPS Z7, Z0
 	MOVQ    40(R8), SI
 
-rows313:
+rows337:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols314:
+cols338:
 	VADDPS       (AX), Z6, Z6
 	VPADDD.BCST  all00000001<>+0(SB), Z0, Z0
 	ADDQ         64(R8), AX
 	DECQ         BX
-	JNE          cols314
+	JNE          cols338
 	ADDQ         56(R8), DI
 	DECQ         SI
-	JNE          rows313
+	JNE          rows337
 	VBROADCASTSS 80(R8), Z0
 	IMUL3Q       $0x40, 32(R8), AX
 	VMULPS       Z0, Z6, Z6
@@ -6752,14 +7126,14 @@ cols314:
 	ADDQ         AX, R10
 	ADDQ         DX, R11
 	SUBQ         $0x01, R12
-	JMP          windows311
+	JMP          windows335
 
-end312:
+end336:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group306
+	JLT  group330
 	VZEROUPPER
 	RET
 
@@ -6770,7 +7144,7 @@ TEXT ·poolMeanBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ 72(R8), DX
 	XORQ R9, R9
 
-group315:
+group339:
 	MOVQ R9, AX
 	SHRQ $0x02, AX
 	ADDQ 8(R8), AX
@@ -6780,9 +7154,9 @@ group315:
 	ADDQ R9, R11
 	MOVQ 24(R8), R12
 
-windows316:
+windows340:
 	CMPQ         R12, $0x04
-	JLT          end317
+	JLT          end341
 	MOVQ         R11, DI
 	VBROADCASTSS 80(R8), Z5
 	IMUL3Q       $0x40, 32(R8), AX
@@ -6801,7 +7175,7 @@ windows316:
 	VPADDD       Z6, Z6, Z6
 	MOVQ         40(R8), SI
 
-rows318:
+rows342:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -6809,7 +7183,7 @@ rows318:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols319:
+cols343:
 	LEAQ        (AX)(DX*2), CX
 	VMOVUPS     (AX), Z7
 	VFMADD231PS Z5, Z1, Z7
@@ -6826,22 +7200,22 @@ cols319:
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols319
+	JNE         cols343
 	VPADDD      Z6, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows318
+	JNE         rows342
 	ADDQ        DX, R11
 	ADDQ        DX, R11
 	ADDQ        DX, R11
 	ADDQ        DX, R11
 	SUBQ        $0x04, R12
-	JMP         windows316
+	JMP         windows340
 
-end317:
-windows320:
+end341:
+windows344:
 	CMPQ         R12, $0x01
-	JLT          end321
+	JLT          end345
 	MOVQ         R11, DI
 	VBROADCASTSS 80(R8), Z2
 	IMUL3Q       $0x40, 32(R8), AX
@@ -6854,7 +7228,7 @@ windows320:
 	VPADDD       Z8, Z8, Z8
 	MOVQ         40(R8), SI
 
-rows322:
+rows346:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -6862,28 +7236,28 @@ rows322:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols323:
+cols347:
 	VMOVUPS     (AX), Z3
 	VFMADD231PS Z2, Z1, Z3
 	VMOVUPS     Z3, (AX)
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols323
+	JNE         cols347
 	VPADDD      Z8, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows322
+	JNE         rows346
 	ADDQ        DX, R11
 	SUBQ        $0x01, R12
-	JMP         windows320
+	JMP         windows344
 
-end321:
+end345:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group315
+	JLT  group339
 	VZEROUPPER
 	RET
 
@@ -6896,20 +7270,20 @@ TEXT ·lrnSquaresAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels324:
+pixels348:
 	MOVQ 56(CX), DI
 
-groups325:
+groups349:
 	VMOVUPS (DX)(AX*1), Z0
 	VMULPS  Z0, Z0, Z0
 	VMOVUPS Z0, (BX)
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups325
+	JNE     groups349
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels324
+	JNE     pixels348
 	VZEROUPPER
 	RET
 
@@ -6928,46 +7302,46 @@ TEXT ·lrnNormalizeAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Z2
 	XORQ         AX, AX
 
-pixels326:
+pixels350:
 	MOVQ 56(CX), R10
 
-groups327:
+groups351:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z3
 	DECQ    R12
-	JEQ     summed329
+	JEQ     summed353
 
-terms328:
+terms352:
 	VADDPS 4(R11), Z3, Z3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms328
+	JNE    terms352
 
-summed329:
+summed353:
 	VMULPS  Z1, Z3, Z3
 	VADDPS  Z0, Z3, Z3
 	VMOVUPS Z3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised332
+	JEQ     raised356
 	CMPQ    R11, $0x03
-	JEQ     three330
+	JEQ     three354
 	CMPQ    R11, $0x02
-	JEQ     square331
+	JEQ     square355
 	VSQRTPS Z3, Z3
 
-square331:
+square355:
 	VSQRTPS Z3, Z3
-	JMP     raised332
+	JMP     raised356
 
-three330:
+three354:
 	VSQRTPS Z3, Z3
 	VSQRTPS Z3, Z4
 	VMULPS  Z4, Z3, Z3
 
-raised332:
+raised356:
 	VDIVPS  Z3, Z2, Z3
 	VMOVUPS Z3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Z3, Z3
@@ -6975,10 +7349,10 @@ raised332:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups327
+	JNE     groups351
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels326
+	JNE     pixels350
 	VZEROUPPER
 	RET
 
@@ -6994,10 +7368,10 @@ TEXT ·lrnQuotientsAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels333:
+pixels357:
 	MOVQ 56(CX), R10
 
-groups334:
+groups358:
 	VMOVUPS (DI)(AX*1), Z0
 	VMULPS  (DX)(AX*1), Z0, Z0
 	VMULPS  (SI)(AX*1), Z0, Z0
@@ -7006,10 +7380,10 @@ groups334:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups334
+	JNE     groups358
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels333
+	JNE     pixels357
 	VZEROUPPER
 	RET
 
@@ -7026,24 +7400,24 @@ TEXT ·lrnGradientAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Z0
 	XORQ         AX, AX
 
-pixels335:
+pixels359:
 	MOVQ 56(CX), R10
 
-groups336:
+groups360:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z1
 	DECQ    R12
-	JEQ     summed338
+	JEQ     summed362
 
-terms337:
+terms361:
 	VADDPS 4(R11), Z1, Z1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms337
+	JNE    terms361
 
-summed338:
+summed362:
 	VMOVUPS (SI)(AX*1), Z2
 	VMULPS  Z0, Z1, Z1
 	VMULPS  (DX)(AX*1), Z1, Z1
@@ -7053,10 +7427,10 @@ summed338:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups336
+	JNE     groups360
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels335
+	JNE     pixels359
 	VZEROUPPER
 	RET
 
@@ -7087,9 +7461,9 @@ TEXT ·dropoutApplyAVX512(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Z7
 	XORQ         SI, SI
 	SUBQ         $0x20, DX
-	JLT          rest340
+	JLT          rest364
 
-loop339:
+loop363:
 	VPSRLQ          $0x20, Z6, Z8
 	VPMULUDQ        Z2, Z6, Z9
 	VPMULUDQ        Z3, Z4, Z10
@@ -7174,11 +7548,11 @@ loop339:
 	VPADDQ          Z7, Z6, Z6
 	ADDQ            $0x20, SI
 	SUBQ            $0x20, DX
-	JGE             loop339
+	JGE             loop363
 
-rest340:
+rest364:
 	ADDQ            $0x20, DX
-	JEQ             done341
+	JEQ             done365
 	MOVL            $0xffffffff, DI
 	BZHIL           DX, DI, DI
 	KMOVW           DI, K1
@@ -7266,7 +7640,7 @@ rest340:
 	VMOVAPS.Z       Z2, K1, Z2
 	VMOVUPS         Z2, K2, 64(AX)(SI*4)
 
-done341:
+done365:
 	VZEROUPPER
 	RET
 

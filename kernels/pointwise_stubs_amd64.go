@@ -44,6 +44,11 @@ func addAVX2(dst []float32, a []float32, b []float32)
 //go:noescape
 func subAVX2(dst []float32, a []float32, b []float32)
 
+// blendAVX2 stores in y[i] the sum of alphas[k]*xs[k][i]; all slices are as long as y.
+//
+//go:noescape
+func blendAVX2(y []float32, alphas *float32, xs *[]float32, inputs int)
+
 // dotAVX2 returns the sum of x[i]*y[i] in 16 lanes.
 //
 //go:noescape
@@ -63,6 +68,11 @@ func colSumAVX2(dst []float32, src []float32, m int, ld int)
 //
 //go:noescape
 func awayAVX2(w []float32, g []float32, anchor []float32) (gg float32, gd float32, dd float32)
+
+// dotsAVX2 stores the sums of x[i]*ys[k][i] in 16 lanes each.
+//
+//go:noescape
+func dotsAVX2(to *[4]float32, x []float32, ys *[4]*float32)
 
 // sgdPlainAVX2 does a step without momentum.
 //
@@ -199,6 +209,11 @@ func addAVX512(dst []float32, a []float32, b []float32)
 //go:noescape
 func subAVX512(dst []float32, a []float32, b []float32)
 
+// blendAVX512 stores in y[i] the sum of alphas[k]*xs[k][i]; all slices are as long as y.
+//
+//go:noescape
+func blendAVX512(y []float32, alphas *float32, xs *[]float32, inputs int)
+
 // dotAVX512 returns the sum of x[i]*y[i] in 16 lanes.
 //
 //go:noescape
@@ -218,6 +233,11 @@ func colSumAVX512(dst []float32, src []float32, m int, ld int)
 //
 //go:noescape
 func awayAVX512(w []float32, g []float32, anchor []float32) (gg float32, gd float32, dd float32)
+
+// dotsAVX512 stores the sums of x[i]*ys[k][i] in 16 lanes each.
+//
+//go:noescape
+func dotsAVX512(to *[4]float32, x []float32, ys *[4]*float32)
 
 // sgdPlainAVX512 does a step without momentum.
 //

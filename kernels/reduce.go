@@ -8,7 +8,8 @@ type reduceTable struct {
 	dot    func(x, y []float32) float32
 	sum    func(x []float32) float32
 	colSum func(dst, src []float32, m, ld int)
-	away   func(w, g, anchor []float32) (gg, gd, dd float32) // d = anchor - w
+	away   func(w, g, anchor []float32) (gg, gd, dd float32)  // d = anchor - w
+	dots   func(to *[4]float32, x []float32, ys *[4]*float32) // nil without
 }
 
 var reduces reduceTable
@@ -43,6 +44,44 @@ func Dot(x, y []float32) float64 {
 
 //go:noinline
 func callDot(x, y []float32) float32 { return reduces.dot(x, y) }
+
+// Dots stores in to[k] the product of x and ys[k], as [Dot] gives it. There must be a number
+// for each of ys, which are as long as x.
+func Dots(to []float64, x []float32, ys [][]float32) {
+	if len(to) != len(ys) {
+		panic(msgLengths)
+	}
+	if reduces.dots == nil || len(x) == 0 || len(x) > reduceBlock {
+		for k, y := range ys {
+			to[k] = Dot(x, y)
+		}
+		return
+	}
+	raceRead(x)
+	for len(ys) > 0 {
+		var from [4]*float32
+		for k := range from { // what is too much repeats the last one
+			y := ys[min(k, len(ys)-1)]
+			if len(y) != len(x) {
+				panic(msgLengths)
+			}
+			raceRead(y)
+			from[k] = &y[0]
+		}
+		sums := callDots(x, noescape(&from))
+		n := min(len(ys), len(from))
+		for k, s := range sums[:n] {
+			to[k] = float64(s)
+		}
+		to, ys = to[n:], ys[n:]
+	}
+}
+
+//go:noinline
+func callDots(x []float32, ys *[4]*float32) (sums [4]float32) {
+	reduces.dots(noescape(&sums), x, ys)
+	return sums
+}
 
 // Away returns the products, each as [Dot] gives it, of the vector g and of the
 // displacement d = anchor - w, in one pass: g*g, g*d and d*d. The lengths must be

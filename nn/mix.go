@@ -69,6 +69,11 @@ type mixState struct {
 	// go through a graph at a time.
 	inner    [][]float64
 	measured bool // whether they are those of the present samples
+	// Of each input, for a row: what it gave, its part of the product, and its share.
+	inputs []Act
+	row    [][]float32
+	part   []float64
+	narrow []float32
 }
 
 // newState returns one of a Mix whose own parameter would be at an offset. Where
@@ -87,6 +92,8 @@ func (x *mixture) newState(e *Env, at, samples int) *mixState {
 	for i := range s.inner {
 		s.inner[i] = make([]float64, x.n)
 	}
+	n := x.n - s.of(0)
+	s.inputs, s.row, s.part, s.narrow = make([]Act, n), make([][]float32, n), make([]float64, n), make([]float32, n)
 	return s
 }
 
@@ -151,46 +158,64 @@ func (f Flow) rows(r *Run, i int, do func(row, y int)) {
 
 // sum makes dst the sum of the inputs' shares of the samples [lo, hi), row by row.
 func (s *mixState) sum(r *Run, dst Act, input func(k int) Act, f Flow, lo, hi int) {
-	n := f.W * f.Ld()
+	s.look(input)
+	shares := s.shares()
 	for i := lo; i < hi; i++ {
-		f.rows(r, i, func(row, y int) {
-			to := dst.At(row, y, 0)[:n]
-			for k := range s.n - s.of(0) {
-				s.give(to, input(k).At(row, y, 0)[:n], k, k > 0)
-			}
-		})
+		f.rows(r, i, func(row, y int) { kernels.Blend(dst.At(row, y, 0)[:f.W*f.Ld()], shares, s.rows(row, y, f)) })
 	}
 }
 
-// give adds the share of input k of a row to another, or begins it.
-func (s *mixState) give(to, from []float32, k int, begun bool) {
-	share := float32(s.share[s.of(k)])
-	if begun {
-		kernels.Axpy(to, share, from)
-		return
+// look has rows take what the inputs gave.
+func (s *mixState) look(input func(k int) Act) {
+	for k := range s.inputs {
+		s.inputs[k] = input(k)
 	}
-	copy(to, from)
-	kernels.Scale(to, share)
+}
+
+// rows returns a row of each input.
+func (s *mixState) rows(row, y int, f Flow) [][]float32 {
+	n := f.W * f.Ld()
+	for k := range s.inputs {
+		s.row[k] = s.inputs[k].At(row, y, 0)[:n]
+	}
+	return s.row
+}
+
+// shares returns those of the inputs.
+func (s *mixState) shares() []float32 {
+	for k := range s.narrow {
+		s.narrow[k] = float32(s.share[s.of(k)])
+	}
+	return s.narrow
 }
 
 // add adds the share of input k of the samples [lo, hi) to dst, or begins it.
 func (s *mixState) add(r *Run, dst, src Act, f Flow, k, lo, hi int, begun bool) {
-	n := f.W * f.Ld()
+	n, share, give := f.W*f.Ld(), float32(s.share[s.of(k)]), kernels.ScaleTo
+	if begun {
+		give = kernels.Axpy
+	}
 	for i := lo; i < hi; i++ {
-		f.rows(r, i, func(row, y int) { s.give(dst.At(row, y, 0)[:n], src.At(row, y, 0)[:n], k, begun) })
+		f.rows(r, i, func(row, y int) { give(dst.At(row, y, 0)[:n], share, src.At(row, y, 0)[:n]) })
 	}
 }
 
 // measure computes the products inner of sample i.
 func (s *mixState) measure(r *Run, inner []float64, dy Act, f Flow, i int, input func(k int) Act) {
 	n := f.W * f.Ld()
-	for k := range s.n - s.of(0) {
-		if !s.reads(k) {
-			continue
-		}
-		x, sum := input(k), 0.0
-		f.rows(r, i, func(row, y int) { sum += kernels.Dot(dy.At(row, y, 0)[:n], x.At(row, y, 0)[:n]) })
-		inner[s.of(k)] = sum
+	inner = inner[s.of(0):]
+	clear(inner)
+	if s.drawn < 0 {
+		s.look(input)
+		f.rows(r, i, func(row, y int) {
+			kernels.Dots(s.part, dy.At(row, y, 0)[:n], s.rows(row, y, f))
+			for k, x := range s.part {
+				inner[k] += x
+			}
+		})
+	} else if k := s.drawn - s.of(0); k >= 0 {
+		x := input(k)
+		f.rows(r, i, func(row, y int) { inner[k] += kernels.Dot(dy.At(row, y, 0)[:n], x.At(row, y, 0)[:n]) })
 	}
 }
 

@@ -25,6 +25,31 @@ func reductions(v isa) {
 
 	v.colSum()
 	v.away()
+	v.dots()
+}
+
+// dots writes four products with one vector, whose chains of additions run beside each other.
+func (v isa) dots() {
+	v.Text("dots", "(to *[4]float32, x []float32, ys *[4]*float32)", "stores the sums of x[i]*ys[k][i] in 16 lanes each.")
+	x, n := base("x"), length("x")
+	var y [4]reg.GPVirtual
+	var sums [4][]reg.VecVirtual
+	ys := Integer("ys")
+	for k := range y {
+		y[k], sums[k] = GP64(), v.Accumulators()
+		MOVQ(Mem{Base: ys, Disp: 8 * k}, y[k])
+	}
+	v.each(n, false, func(s span) {
+		d := s.get(x)
+		for k := range y {
+			VFMADD231PS(s.get(y[k]), d, sums[k][s.number])
+		}
+	})
+	to := Integer("to")
+	for k := range y {
+		VMOVSS(v.Tree(sums[k], Sum), Mem{Base: to, Disp: 4 * k})
+	}
+	v.End()
 }
 
 // away writes three sums over one pass, whose chains of additions run beside each other.

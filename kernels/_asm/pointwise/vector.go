@@ -2,7 +2,10 @@ package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 func vectors(v isa) {
@@ -42,4 +45,30 @@ func vectors(v isa) {
 		})
 		v.End()
 	}
+
+	v.Text("blend", "(y []float32, alphas *float32, xs *[]float32, inputs int)", "stores in y[i] the sum of alphas[k]*xs[k][i]; all slices are as long as y.")
+	y = base("y")
+	alphas, xs, inputs := Integer("alphas"), Integer("xs"), Integer("inputs")
+	v.each(length("y"), false, func(s span) {
+		k, slice, from, loop, done := GP64(), GP64(), GP64(), NewLabel("input"), NewLabel("sum")
+		share := v.Vec()
+		MOVQ(Mem{Base: xs}, from)
+		VBROADCASTSS(Mem{Base: alphas}, share)
+		sum := s.get(from)
+		VMULPS(share, sum, sum)
+		MOVQ(U32(1), k)
+		MOVQ(xs, slice)
+		Label(loop)
+		CMPQ(k, inputs)
+		JGE(LabelRef(done))
+		ADDQ(Imm(24), slice)
+		MOVQ(Mem{Base: slice}, from)
+		VBROADCASTSS(Mem{Base: alphas, Index: k, Scale: 4}, share)
+		VFMADD231PS(s.get(from), share, sum)
+		INCQ(k)
+		JMP(LabelRef(loop))
+		Label(done)
+		s.put(sum, y)
+	})
+	v.End()
 }
