@@ -29,6 +29,7 @@ type partState struct {
 	grad   Act      // its gradient, the sum over its readers; empty if none is needed
 	needs  bool     // whether it is
 	begun  bool
+	lent   bool // grad is that of the sum that is the only reader
 }
 
 func (b *boundGraph) NewState(e *Env) State {
@@ -71,7 +72,8 @@ func (b *boundGraph) NewState(e *Env) State {
 
 // layGradients gives the gradients of what parts give their memory, that of others where it
 // is free again: the backward pass goes from the last part to the first, and that of a part
-// is begun by its last reader.
+// is begun by its last reader. What only a sum reads, and does not change its gradient, takes
+// that of the sum.
 func (s *graphState) layGradients(e *Env) {
 	type shape struct {
 		flow   Flow
@@ -84,9 +86,15 @@ func (s *graphState) layGradients(e *Env) {
 		}
 		return shape{p.out(), p.last().Traits().GradBorder}
 	}
+	users := map[*float32]int{} // parts further down whose gradient is here
 	for i := range slices.Backward(s.parts) {
 		for _, from := range s.b.parts[i].from {
 			if from < 0 || !s.parts[from].needs || s.parts[from].grad.Data != nil {
+				continue
+			}
+			if g := s.parts[i].grad; g.Data != nil && s.b.passes(i, from) {
+				s.parts[from].grad, s.parts[from].lent = g, true
+				users[&g.Data[0]]++
 				continue
 			}
 			k := shapeOf(s.b.parts[from])
@@ -96,11 +104,32 @@ func (s *graphState) layGradients(e *Env) {
 				s.parts[from].grad = newAct(e.Arena, k.flow, e.Samples, k.border, s.b.group, e.Tangents)
 			}
 		}
-		if g := s.parts[i].grad; g.Data != nil {
+		g := s.parts[i].grad
+		if s.parts[i].lent {
+			users[&g.Data[0]]--
+		}
+		if g.Data != nil && users[&g.Data[0]] == 0 {
 			k := shapeOf(s.b.parts[i])
 			free[k] = append(free[k], g)
 		}
 	}
+}
+
+// passes reports whether the gradient of part i is that of part from as it is: i is a sum, and
+// alone in reading what from gave, which is a join, too.
+func (b *boundGraph) passes(i, from int) bool {
+	if p := b.parts[i]; p.join != Sum || len(p.chain) > 0 || len(b.parts[from].chain) > 0 {
+		return false
+	}
+	reads := 0
+	for _, q := range b.parts {
+		for _, k := range q.from {
+			if k == from {
+				reads++
+			}
+		}
+	}
+	return reads == 1
 }
 
 // relu returns what all parts that begin with a ReLU of the same input share, nil for a part
@@ -362,7 +391,7 @@ func (s *graphState) unmix(r *Run, p *part, m *mixState, d Act, lo, hi int) {
 // the input.
 func (s *graphState) give(i int, d Act, lo, hi, at int, whole bool) {
 	to, begun := s.sum(i)
-	if to.Data == nil {
+	if to.Data == nil || i >= 0 && s.parts[i].lent {
 		return
 	}
 	moveChannels(*to, d, lo, hi, s.flow(i), 0, at, *begun, whole)
