@@ -27,9 +27,9 @@ type normTable struct {
 	forward  func(y, x, value, shift *float32, channels, pixels, relu int)
 	swish    func(y, x, value, shift *float32, channels, pixels int)
 	backward func(dx, dy, x, grad, value, shift *float32, channels, pixels int)
-	// reluSums and swishSums do what sums does, and before it slopes of dy at value*x + shift.
-	groups              groupTable // nil functions without
-	reluSums, swishSums func(sum, inner *float64, dy, x, value, shift *float32, channels, rows, pixels, dyNext, xNext int)
+	groups   groupTable // nil functions without
+	// reluSlopes and swishSlopes multiply dy by slopes at value*x + shift.
+	reluSlopes, swishSlopes func(dy, x, value, shift *float32, channels, pixels int)
 }
 
 var norms normTable
@@ -53,16 +53,16 @@ func (n *ImageNorm) rows(x []float32, row int, f func(x []float32)) {
 	}
 }
 
-// span returns how many rows go through a call, and their pixels: several where all images
-// have these distances, so that rows follow one another.
-func (n *ImageNorm) span(distances ...int) (rows, pixels int) {
+// span returns how many rows go through a call, and their pixels: several, of block values or
+// fewer, where all images have these distances, so that rows follow one another.
+func (n *ImageNorm) span(block int, distances ...int) (rows, pixels int) {
 	rows = 1
 	for _, d := range distances {
 		if d != n.W*n.C {
 			return rows, n.W
 		}
 	}
-	for n.H%(2*rows) == 0 && 2*rows*n.W*n.C <= mapBlock {
+	for n.H%(2*rows) == 0 && 2*rows*n.W*n.C <= block {
 		rows *= 2
 	}
 	return rows, rows * n.W
@@ -123,19 +123,28 @@ func NormSlopeSums(n *ImageNorm) {
 	}
 	n.rows(n.X, n.XRow, raceRead[float32])
 	n.rows(n.Y, n.YRow, raceWrite[float32])
-	most := max(mapBlock/(n.W*n.C), 1)
+	per, pixels := n.span(slopeBlock, n.XRow, n.YRow)
+	most := max(slopeBlock/(n.W*n.C)/per, 1) * per
 	for y := 0; y < n.H; y += most {
-		callNormSlopeSums(n, y, min(most, n.H-y))
+		end := min(y+most, n.H)
+		for row := y; row < end; row += per {
+			callNormSlopes(n, row, pixels)
+		}
+		callNormSums(&n.Sum[0], &n.Inner[0], &n.Y[y*n.YRow], &n.X[y*n.XRow], n.C/Width, end-y, n.W, 4*(n.YRow-n.W*n.C), 4*(n.XRow-n.W*n.C))
 	}
 }
 
+// slopeBlock is how many gradients NormSlopeSums multiplies before it sums them, so that they
+// are still in a near cache.
+const slopeBlock = 1 << 14
+
 //go:noinline
-func callNormSlopeSums(n *ImageNorm, y, rows int) {
-	f := norms.reluSums
+func callNormSlopes(n *ImageNorm, y, pixels int) {
+	f := norms.reluSlopes
 	if n.HardSwish {
-		f = norms.swishSums
+		f = norms.swishSlopes
 	}
-	f(&n.Sum[0], &n.Inner[0], &n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Value[0], &n.Shift[0], n.C/Width, rows, n.W, 4*(n.YRow-n.W*n.C), 4*(n.XRow-n.W*n.C))
+	f(&n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Value[0], &n.Shift[0], n.C/Width, pixels)
 }
 
 // NormForward stores Value*x + Shift of every pixel x in Y, both operations
@@ -156,7 +165,7 @@ func NormForward(n *ImageNorm) {
 	if n.ReLU {
 		relu = 1
 	}
-	per, pixels := n.span(n.XRow, n.YRow)
+	per, pixels := n.span(mapBlock, n.XRow, n.YRow)
 	for y := 0; y < n.H; y += per {
 		if n.HardSwish {
 			callNormSwish(&n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Value[0], &n.Shift[0], n.C/Width, pixels)
@@ -191,7 +200,7 @@ func NormBackward(n *ImageNorm) {
 	n.rows(n.X, n.XRow, raceRead[float32])
 	n.rows(n.Y, n.YRow, raceRead[float32])
 	n.rows(n.DX, n.DXRow, raceWrite[float32])
-	per, pixels := n.span(n.XRow, n.YRow, n.DXRow)
+	per, pixels := n.span(mapBlock, n.XRow, n.YRow, n.DXRow)
 	for y := 0; y < n.H; y += per {
 		callNormBackward(&n.DX[y*n.DXRow], &n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Grad[0], &n.Value[0], &n.Shift[0], n.C/Width, pixels)
 	}

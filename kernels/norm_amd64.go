@@ -8,11 +8,11 @@ func normAt(l Level) normTable {
 	return at(l, normGeneric,
 		normTable{
 			sums: normSumsAVX2, moments: normMomentsAVX2, forward: normForwardAVX2, swish: normSwishAVX2, backward: normBackwardAVX2,
-			reluSums: normReLUSumsAVX2, swishSums: normSwishSumsAVX2,
+			reluSlopes: normReLUSlopesAVX2, swishSlopes: normSwishSlopesAVX2,
 		},
 		normTable{
 			sums: normSumsAVX512, moments: normMomentsAVX512, forward: normForwardAVX512, swish: normSwishAVX512, backward: normBackwardAVX512,
-			reluSums: normReLUSumsAVX512, swishSums: normSwishSumsAVX512,
+			reluSlopes: normReLUSlopesAVX512, swishSlopes: normSwishSlopesAVX512,
 			groups: groupTable{factors: normFactorsAVX512, gradients: normGradientsAVX512},
 		})
 }

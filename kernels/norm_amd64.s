@@ -5,286 +5,424 @@
 #include "textflag.h"
 
 // func normSumsAVX2(sum *float64, inner *float64, a *float32, b *float32, channels int, rows int, pixels int, aNext int, bNext int)
-// Requires: AVX, FMA3
+// Requires: AVX, AVX2, FMA3
 TEXT ·normSumsAVX2(SB), NOSPLIT, $0-72
-	MOVQ sum+0(FP), AX
-	MOVQ inner+8(FP), CX
-	MOVQ a+16(FP), DX
-	MOVQ b+24(FP), BX
-	MOVQ channels+32(FP), SI
-	MOVQ aNext+56(FP), DI
-	MOVQ bNext+64(FP), R8
-	MOVQ SI, R9
-	SHLQ $0x06, R9
+	MOVQ         a+16(FP), AX
+	MOVQ         b+24(FP), CX
+	MOVQ         sum+0(FP), DX
+	MOVQ         inner+8(FP), BX
+	MOVQ         channels+32(FP), SI
+	MOVQ         SI, DI
+	SHLQ         $0x06, DI
+	MOVQ         $0x3ff0000000000000, R8
+	VMOVQ        R8, X0
+	VBROADCASTSD X0, Y0
 
-channel:
-	VMOVUPS (AX), Y0
-	VMOVUPS (CX), Y1
-	VMOVUPS 32(AX), Y2
-	VMOVUPS 32(CX), Y3
-	VMOVUPS 64(AX), Y4
-	VMOVUPS 64(CX), Y5
-	VMOVUPS 96(AX), Y6
-	VMOVUPS 96(CX), Y7
-	MOVQ    rows+40(FP), R12
-	MOVQ    DX, R10
-	MOVQ    BX, R11
+block1:
+	CMPQ    SI, $0x01
+	JLT     done4
+	VMOVUPS (DX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS 32(DX), Y3
+	VMOVUPS 32(BX), Y4
+	VMOVUPS 64(DX), Y5
+	VMOVUPS 64(BX), Y6
+	VMOVUPS 96(DX), Y7
+	VMOVUPS 96(BX), Y8
+	MOVQ    AX, R10
+	MOVQ    CX, R11
+	MOVQ    rows+40(FP), R9
 
-row:
-	MOVQ pixels+48(FP), R13
+row2:
+	MOVQ pixels+48(FP), R8
 
-pixel:
-	VCVTPS2PD   (R10), Y8
-	VCVTPS2PD   (R11), Y9
-	VADDPD      Y8, Y0, Y0
-	VFMADD231PD Y9, Y8, Y1
-	VCVTPS2PD   16(R10), Y8
-	VCVTPS2PD   16(R11), Y9
-	VADDPD      Y8, Y2, Y2
-	VFMADD231PD Y9, Y8, Y3
-	VCVTPS2PD   32(R10), Y8
-	VCVTPS2PD   32(R11), Y9
-	VADDPD      Y8, Y4, Y4
-	VFMADD231PD Y9, Y8, Y5
-	VCVTPS2PD   48(R10), Y8
-	VCVTPS2PD   48(R11), Y9
-	VADDPD      Y8, Y6, Y6
-	VFMADD231PD Y9, Y8, Y7
-	ADDQ        R9, R10
-	ADDQ        R9, R11
-	DECQ        R13
-	JNE         pixel
+pixel3:
+	VCVTPS2PD   (R10), Y9
+	VCVTPS2PD   (R11), Y10
+	VFMADD231PD Y0, Y9, Y1
+	VFMADD231PD Y10, Y9, Y2
+	VCVTPS2PD   16(R10), Y9
+	VCVTPS2PD   16(R11), Y10
+	VFMADD231PD Y0, Y9, Y3
+	VFMADD231PD Y10, Y9, Y4
+	VCVTPS2PD   32(R10), Y9
+	VCVTPS2PD   32(R11), Y10
+	VFMADD231PD Y0, Y9, Y5
+	VFMADD231PD Y10, Y9, Y6
+	VCVTPS2PD   48(R10), Y9
+	VCVTPS2PD   48(R11), Y10
+	VFMADD231PD Y0, Y9, Y7
+	VFMADD231PD Y10, Y9, Y8
 	ADDQ        DI, R10
+	ADDQ        DI, R11
+	DECQ        R8
+	JNE         pixel3
+	MOVQ        aNext+56(FP), R8
+	ADDQ        R8, R10
+	MOVQ        bNext+64(FP), R8
 	ADDQ        R8, R11
-	DECQ        R12
-	JNE         row
-	VMOVUPS     Y0, (AX)
-	VMOVUPS     Y1, (CX)
-	VMOVUPS     Y2, 32(AX)
-	VMOVUPS     Y3, 32(CX)
-	VMOVUPS     Y4, 64(AX)
-	VMOVUPS     Y5, 64(CX)
-	VMOVUPS     Y6, 96(AX)
-	VMOVUPS     Y7, 96(CX)
-	ADDQ        $0x80, AX
-	ADDQ        $0x80, CX
-	ADDQ        $0x40, DX
-	ADDQ        $0x40, BX
-	DECQ        SI
-	JNE         channel
+	DECQ        R9
+	JNE         row2
+	VMOVUPS     Y1, (DX)
+	VMOVUPS     Y2, (BX)
+	VMOVUPS     Y3, 32(DX)
+	VMOVUPS     Y4, 32(BX)
+	VMOVUPS     Y5, 64(DX)
+	VMOVUPS     Y6, 64(BX)
+	VMOVUPS     Y7, 96(DX)
+	VMOVUPS     Y8, 96(BX)
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, CX
+	SUBQ        $0x01, SI
+	JMP         block1
+
+done4:
 	VZEROUPPER
 	RET
 
 // func normMomentsAVX2(sum *float64, inner *float64, x *float32, channels int, rows int, pixels int, next int)
-// Requires: AVX, FMA3
+// Requires: AVX, AVX2, FMA3
 TEXT ·normMomentsAVX2(SB), NOSPLIT, $0-56
-	MOVQ sum+0(FP), AX
-	MOVQ inner+8(FP), CX
-	MOVQ x+16(FP), DX
-	MOVQ channels+24(FP), BX
-	MOVQ next+48(FP), SI
-	MOVQ BX, DI
+	MOVQ         x+16(FP), AX
+	MOVQ         sum+0(FP), CX
+	MOVQ         inner+8(FP), DX
+	MOVQ         channels+24(FP), BX
+	MOVQ         BX, SI
+	SHLQ         $0x06, SI
+	MOVQ         $0x3ff0000000000000, DI
+	VMOVQ        DI, X0
+	VBROADCASTSD X0, Y0
+
+block5:
+	CMPQ    BX, $0x01
+	JLT     done8
+	VMOVUPS (CX), Y1
+	VMOVUPS (DX), Y2
+	VMOVUPS 32(CX), Y3
+	VMOVUPS 32(DX), Y4
+	VMOVUPS 64(CX), Y5
+	VMOVUPS 64(DX), Y6
+	VMOVUPS 96(CX), Y7
+	VMOVUPS 96(DX), Y8
+	MOVQ    AX, R9
+	MOVQ    rows+32(FP), R8
+
+row6:
+	MOVQ pixels+40(FP), DI
+
+pixel7:
+	VCVTPS2PD   (R9), Y9
+	VFMADD231PD Y0, Y9, Y1
+	VFMADD231PD Y9, Y9, Y2
+	VCVTPS2PD   16(R9), Y9
+	VADDPD      Y9, Y3, Y3
+	VFMADD231PD Y9, Y9, Y4
+	VCVTPS2PD   32(R9), Y9
+	VFMADD231PD Y0, Y9, Y5
+	VFMADD231PD Y9, Y9, Y6
+	VCVTPS2PD   48(R9), Y9
+	VADDPD      Y9, Y7, Y7
+	VFMADD231PD Y9, Y9, Y8
+	ADDQ        SI, R9
+	DECQ        DI
+	JNE         pixel7
+	MOVQ        next+48(FP), DI
+	ADDQ        DI, R9
+	DECQ        R8
+	JNE         row6
+	VMOVUPS     Y1, (CX)
+	VMOVUPS     Y2, (DX)
+	VMOVUPS     Y3, 32(CX)
+	VMOVUPS     Y4, 32(DX)
+	VMOVUPS     Y5, 64(CX)
+	VMOVUPS     Y6, 64(DX)
+	VMOVUPS     Y7, 96(CX)
+	VMOVUPS     Y8, 96(DX)
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000040, AX
+	SUBQ        $0x01, BX
+	JMP         block5
+
+done8:
+	VZEROUPPER
+	RET
+
+// func normReLUSlopesAVX2(dy *float32, x *float32, value *float32, shift *float32, channels int, pixels int)
+// Requires: AVX
+TEXT ·normReLUSlopesAVX2(SB), NOSPLIT, $0-48
+	MOVQ dy+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ value+16(FP), DX
+	MOVQ shift+24(FP), BX
+	MOVQ channels+32(FP), SI
+	MOVQ SI, DI
 	SHLQ $0x06, DI
 
-channel:
-	VMOVUPS (AX), Y0
-	VMOVUPS (CX), Y1
-	VMOVUPS 32(AX), Y2
-	VMOVUPS 32(CX), Y3
-	VMOVUPS 64(AX), Y4
-	VMOVUPS 64(CX), Y5
-	VMOVUPS 96(AX), Y6
-	VMOVUPS 96(CX), Y7
-	MOVQ    rows+32(FP), R9
-	MOVQ    DX, R8
+block9:
+	CMPQ    SI, $0x02
+	JLT     done11
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VMOVUPS 32(DX), Y2
+	VMOVUPS 32(BX), Y3
+	VMOVUPS 64(DX), Y4
+	VMOVUPS 64(BX), Y5
+	VMOVUPS 96(DX), Y6
+	VMOVUPS 96(BX), Y7
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
 
-row:
-	MOVQ pixels+40(FP), R10
+pixel10:
+	VMULPS  (R10), Y0, Y8
+	VADDPS  Y1, Y8, Y8
+	VMOVUPS (R9), Y9
+	VXORPS  Y10, Y10, Y10
+	VCMPPS  $0x1e, Y10, Y8, Y8
+	VANDPS  Y9, Y8, Y8
+	VMOVUPS Y8, (R9)
+	VMULPS  32(R10), Y2, Y8
+	VADDPS  Y3, Y8, Y8
+	VMOVUPS 32(R9), Y9
+	VXORPS  Y10, Y10, Y10
+	VCMPPS  $0x1e, Y10, Y8, Y8
+	VANDPS  Y9, Y8, Y8
+	VMOVUPS Y8, 32(R9)
+	VMULPS  64(R10), Y4, Y8
+	VADDPS  Y5, Y8, Y8
+	VMOVUPS 64(R9), Y9
+	VXORPS  Y10, Y10, Y10
+	VCMPPS  $0x1e, Y10, Y8, Y8
+	VANDPS  Y9, Y8, Y8
+	VMOVUPS Y8, 64(R9)
+	VMULPS  96(R10), Y6, Y8
+	VADDPS  Y7, Y8, Y8
+	VMOVUPS 96(R9), Y9
+	VXORPS  Y10, Y10, Y10
+	VCMPPS  $0x1e, Y10, Y8, Y8
+	VANDPS  Y9, Y8, Y8
+	VMOVUPS Y8, 96(R9)
+	ADDQ    DI, R9
+	ADDQ    DI, R10
+	DECQ    R8
+	JNE     pixel10
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x02, SI
+	JMP     block9
 
-pixel:
-	VCVTPS2PD   (R8), Y8
-	VADDPD      Y8, Y0, Y0
-	VFMADD231PD Y8, Y8, Y1
-	VCVTPS2PD   16(R8), Y8
-	VADDPD      Y8, Y2, Y2
-	VFMADD231PD Y8, Y8, Y3
-	VCVTPS2PD   32(R8), Y8
-	VADDPD      Y8, Y4, Y4
-	VFMADD231PD Y8, Y8, Y5
-	VCVTPS2PD   48(R8), Y8
-	VADDPD      Y8, Y6, Y6
-	VFMADD231PD Y8, Y8, Y7
-	ADDQ        DI, R8
-	DECQ        R10
-	JNE         pixel
-	ADDQ        SI, R8
-	DECQ        R9
-	JNE         row
-	VMOVUPS     Y0, (AX)
-	VMOVUPS     Y1, (CX)
-	VMOVUPS     Y2, 32(AX)
-	VMOVUPS     Y3, 32(CX)
-	VMOVUPS     Y4, 64(AX)
-	VMOVUPS     Y5, 64(CX)
-	VMOVUPS     Y6, 96(AX)
-	VMOVUPS     Y7, 96(CX)
-	ADDQ        $0x80, AX
-	ADDQ        $0x80, CX
-	ADDQ        $0x40, DX
-	DECQ        BX
-	JNE         channel
+done11:
+block12:
+	CMPQ    SI, $0x01
+	JLT     done14
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VMOVUPS 32(DX), Y2
+	VMOVUPS 32(BX), Y3
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
+
+pixel13:
+	VMULPS  (R10), Y0, Y4
+	VADDPS  Y1, Y4, Y4
+	VMOVUPS (R9), Y5
+	VXORPS  Y6, Y6, Y6
+	VCMPPS  $0x1e, Y6, Y4, Y4
+	VANDPS  Y5, Y4, Y4
+	VMOVUPS Y4, (R9)
+	VMULPS  32(R10), Y2, Y4
+	VADDPS  Y3, Y4, Y4
+	VMOVUPS 32(R9), Y5
+	VXORPS  Y6, Y6, Y6
+	VCMPPS  $0x1e, Y6, Y4, Y4
+	VANDPS  Y5, Y4, Y4
+	VMOVUPS Y4, 32(R9)
+	ADDQ    DI, R9
+	ADDQ    DI, R10
+	DECQ    R8
+	JNE     pixel13
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x01, SI
+	JMP     block12
+
+done14:
 	VZEROUPPER
 	RET
 
-// func normReLUSumsAVX2(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
-// Requires: AVX, FMA3
-TEXT ·normReLUSumsAVX2(SB), NOSPLIT, $0-88
-	MOVQ sum+0(FP), AX
-	MOVQ inner+8(FP), CX
-	MOVQ dy+16(FP), DX
-	MOVQ x+24(FP), BX
-	MOVQ value+32(FP), SI
-	MOVQ shift+40(FP), DI
-	MOVQ channels+48(FP), R8
-	MOVQ R8, R9
-	SHLQ $0x06, R9
-	SHLQ $0x01, R8
+// func normSwishSlopesAVX2(dy *float32, x *float32, value *float32, shift *float32, channels int, pixels int)
+// Requires: AVX
+TEXT ·normSwishSlopesAVX2(SB), NOSPLIT, $0-48
+	MOVQ dy+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ value+16(FP), DX
+	MOVQ shift+24(FP), BX
+	MOVQ channels+32(FP), SI
+	MOVQ SI, DI
+	SHLQ $0x06, DI
 
-channel:
-	VMOVUPS (AX), Y0
-	VMOVUPS (CX), Y1
-	VMOVUPS 32(AX), Y2
-	VMOVUPS 32(CX), Y3
-	VMOVUPS (SI), Y4
-	VMOVUPS (DI), Y5
-	MOVQ    rows+56(FP), R12
-	MOVQ    BX, R10
-	MOVQ    DX, R11
+block15:
+	CMPQ    SI, $0x02
+	JLT     done17
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VMOVUPS 32(DX), Y2
+	VMOVUPS 32(BX), Y3
+	VMOVUPS 64(DX), Y4
+	VMOVUPS 64(BX), Y5
+	VMOVUPS 96(DX), Y6
+	VMOVUPS 96(BX), Y7
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
 
-row:
-	MOVQ pixels+64(FP), R13
-
-pixel:
-	VMOVUPS      (R10), Y6
-	VMULPS       Y4, Y6, Y6
-	VADDPS       Y5, Y6, Y6
-	VMOVUPS      (R11), Y7
-	VXORPS       Y8, Y8, Y8
-	VCMPPS       $0x1e, Y8, Y6, Y6
-	VANDPS       Y7, Y6, Y6
-	VMOVUPS      Y6, (R11)
-	VCVTPS2PD    (R10), Y8
-	VCVTPS2PD    X6, Y7
-	VADDPD       Y7, Y0, Y0
-	VFMADD231PD  Y8, Y7, Y1
-	VCVTPS2PD    16(R10), Y7
-	VEXTRACTF128 $0x01, Y6, X6
-	VCVTPS2PD    X6, Y6
-	VADDPD       Y6, Y2, Y2
-	VFMADD231PD  Y7, Y6, Y3
-	ADDQ         R9, R10
-	ADDQ         R9, R11
-	DECQ         R13
-	JNE          pixel
-	MOVQ         xNext+80(FP), R13
-	ADDQ         R13, R10
-	MOVQ         dyNext+72(FP), R13
-	ADDQ         R13, R11
-	DECQ         R12
-	JNE          row
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      Y3, 32(CX)
-	ADDQ         $0x20, DX
-	ADDQ         $0x20, BX
-	ADDQ         $0x20, SI
-	ADDQ         $0x20, DI
-	ADDQ         $0x40, AX
-	ADDQ         $0x40, CX
+pixel16:
+	VMULPS       (R10), Y0, Y8
+	VADDPS       Y1, Y8, Y8
+	VMOVUPS      (R9), Y9
+	VBROADCASTSS norm40400000<>+0(SB), Y11
+	VMULPS       norm3eaaaaab<>+0(SB), Y8, Y10
+	VADDPS       norm3f000000<>+0(SB), Y10, Y10
+	VBROADCASTSS normc0400000<>+0(SB), Y12
+	VCMPPS       $0x1e, Y8, Y11, Y13
+	VANDPS       Y10, Y13, Y13
+	VCMPPS       $0x1e, Y12, Y8, Y10
+	VANDPS       Y13, Y10, Y10
+	VBROADCASTSS norm3f800000<>+0(SB), Y12
+	VCMPPS       $0x1d, Y11, Y8, Y8
+	VANDPS       Y12, Y8, Y8
+	VADDPS       Y8, Y10, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      Y9, (R9)
+	VMULPS       32(R10), Y2, Y8
+	VADDPS       Y3, Y8, Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS norm40400000<>+0(SB), Y11
+	VMULPS       norm3eaaaaab<>+0(SB), Y8, Y10
+	VADDPS       norm3f000000<>+0(SB), Y10, Y10
+	VBROADCASTSS normc0400000<>+0(SB), Y12
+	VCMPPS       $0x1e, Y8, Y11, Y13
+	VANDPS       Y10, Y13, Y13
+	VCMPPS       $0x1e, Y12, Y8, Y10
+	VANDPS       Y13, Y10, Y10
+	VBROADCASTSS norm3f800000<>+0(SB), Y12
+	VCMPPS       $0x1d, Y11, Y8, Y8
+	VANDPS       Y12, Y8, Y8
+	VADDPS       Y8, Y10, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      Y9, 32(R9)
+	VMULPS       64(R10), Y4, Y8
+	VADDPS       Y5, Y8, Y8
+	VMOVUPS      64(R9), Y9
+	VBROADCASTSS norm40400000<>+0(SB), Y11
+	VMULPS       norm3eaaaaab<>+0(SB), Y8, Y10
+	VADDPS       norm3f000000<>+0(SB), Y10, Y10
+	VBROADCASTSS normc0400000<>+0(SB), Y12
+	VCMPPS       $0x1e, Y8, Y11, Y13
+	VANDPS       Y10, Y13, Y13
+	VCMPPS       $0x1e, Y12, Y8, Y10
+	VANDPS       Y13, Y10, Y10
+	VBROADCASTSS norm3f800000<>+0(SB), Y12
+	VCMPPS       $0x1d, Y11, Y8, Y8
+	VANDPS       Y12, Y8, Y8
+	VADDPS       Y8, Y10, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      Y9, 64(R9)
+	VMULPS       96(R10), Y6, Y8
+	VADDPS       Y7, Y8, Y8
+	VMOVUPS      96(R9), Y9
+	VBROADCASTSS norm40400000<>+0(SB), Y11
+	VMULPS       norm3eaaaaab<>+0(SB), Y8, Y10
+	VADDPS       norm3f000000<>+0(SB), Y10, Y10
+	VBROADCASTSS normc0400000<>+0(SB), Y12
+	VCMPPS       $0x1e, Y8, Y11, Y13
+	VANDPS       Y10, Y13, Y13
+	VCMPPS       $0x1e, Y12, Y8, Y10
+	VANDPS       Y13, Y10, Y10
+	VBROADCASTSS norm3f800000<>+0(SB), Y12
+	VCMPPS       $0x1d, Y11, Y8, Y8
+	VANDPS       Y12, Y8, Y8
+	VADDPS       Y8, Y10, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      Y9, 96(R9)
+	ADDQ         DI, R9
+	ADDQ         DI, R10
 	DECQ         R8
-	JNE          channel
-	VZEROUPPER
-	RET
+	JNE          pixel16
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, DX
+	ADDQ         $0x00000080, BX
+	SUBQ         $0x02, SI
+	JMP          block15
 
-// func normSwishSumsAVX2(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
-// Requires: AVX, FMA3
-TEXT ·normSwishSumsAVX2(SB), NOSPLIT, $0-88
-	MOVQ sum+0(FP), AX
-	MOVQ inner+8(FP), CX
-	MOVQ dy+16(FP), DX
-	MOVQ x+24(FP), BX
-	MOVQ value+32(FP), SI
-	MOVQ shift+40(FP), DI
-	MOVQ channels+48(FP), R8
-	MOVQ R8, R9
-	SHLQ $0x06, R9
-	SHLQ $0x01, R8
+done17:
+block18:
+	CMPQ    SI, $0x01
+	JLT     done20
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VMOVUPS 32(DX), Y2
+	VMOVUPS 32(BX), Y3
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
 
-channel:
-	VMOVUPS (AX), Y0
-	VMOVUPS (CX), Y1
-	VMOVUPS 32(AX), Y2
-	VMOVUPS 32(CX), Y3
-	VMOVUPS (SI), Y4
-	VMOVUPS (DI), Y5
-	MOVQ    rows+56(FP), R12
-	MOVQ    BX, R10
-	MOVQ    DX, R11
-
-row:
-	MOVQ pixels+64(FP), R13
-
-pixel:
-	VMOVUPS      (R10), Y6
-	VMULPS       Y4, Y6, Y6
-	VADDPS       Y5, Y6, Y6
-	VMOVUPS      (R11), Y7
-	VBROADCASTSS norm40400000<>+0(SB), Y9
-	VMULPS       norm3eaaaaab<>+0(SB), Y6, Y8
-	VADDPS       norm3f000000<>+0(SB), Y8, Y8
-	VBROADCASTSS normc0400000<>+0(SB), Y10
-	VCMPPS       $0x1e, Y6, Y9, Y11
-	VANDPS       Y8, Y11, Y11
-	VCMPPS       $0x1e, Y10, Y6, Y8
-	VANDPS       Y11, Y8, Y8
-	VBROADCASTSS norm3f800000<>+0(SB), Y10
-	VCMPPS       $0x1d, Y9, Y6, Y6
-	VANDPS       Y10, Y6, Y6
-	VADDPS       Y6, Y8, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      Y7, (R11)
-	VCVTPS2PD    (R10), Y8
-	VCVTPS2PD    X7, Y6
-	VADDPD       Y6, Y0, Y0
-	VFMADD231PD  Y8, Y6, Y1
-	VCVTPS2PD    16(R10), Y6
-	VEXTRACTF128 $0x01, Y7, X7
-	VCVTPS2PD    X7, Y7
-	VADDPD       Y7, Y2, Y2
-	VFMADD231PD  Y6, Y7, Y3
-	ADDQ         R9, R10
-	ADDQ         R9, R11
-	DECQ         R13
-	JNE          pixel
-	MOVQ         xNext+80(FP), R13
-	ADDQ         R13, R10
-	MOVQ         dyNext+72(FP), R13
-	ADDQ         R13, R11
-	DECQ         R12
-	JNE          row
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      Y3, 32(CX)
-	ADDQ         $0x20, DX
-	ADDQ         $0x20, BX
-	ADDQ         $0x20, SI
-	ADDQ         $0x20, DI
-	ADDQ         $0x40, AX
-	ADDQ         $0x40, CX
+pixel19:
+	VMULPS       (R10), Y0, Y4
+	VADDPS       Y1, Y4, Y4
+	VMOVUPS      (R9), Y5
+	VBROADCASTSS norm40400000<>+0(SB), Y7
+	VMULPS       norm3eaaaaab<>+0(SB), Y4, Y6
+	VADDPS       norm3f000000<>+0(SB), Y6, Y6
+	VBROADCASTSS normc0400000<>+0(SB), Y8
+	VCMPPS       $0x1e, Y4, Y7, Y9
+	VANDPS       Y6, Y9, Y9
+	VCMPPS       $0x1e, Y8, Y4, Y6
+	VANDPS       Y9, Y6, Y6
+	VBROADCASTSS norm3f800000<>+0(SB), Y8
+	VCMPPS       $0x1d, Y7, Y4, Y4
+	VANDPS       Y8, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      Y5, (R9)
+	VMULPS       32(R10), Y2, Y4
+	VADDPS       Y3, Y4, Y4
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS norm40400000<>+0(SB), Y7
+	VMULPS       norm3eaaaaab<>+0(SB), Y4, Y6
+	VADDPS       norm3f000000<>+0(SB), Y6, Y6
+	VBROADCASTSS normc0400000<>+0(SB), Y8
+	VCMPPS       $0x1e, Y4, Y7, Y9
+	VANDPS       Y6, Y9, Y9
+	VCMPPS       $0x1e, Y8, Y4, Y6
+	VANDPS       Y9, Y6, Y6
+	VBROADCASTSS norm3f800000<>+0(SB), Y8
+	VCMPPS       $0x1d, Y7, Y4, Y4
+	VANDPS       Y8, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      Y5, 32(R9)
+	ADDQ         DI, R9
+	ADDQ         DI, R10
 	DECQ         R8
-	JNE          channel
+	JNE          pixel19
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	SUBQ         $0x01, SI
+	JMP          block18
+
+done20:
 	VZEROUPPER
 	RET
 
@@ -381,77 +519,217 @@ GLOBL norm3f800000<>(SB), RODATA|NOPTR, $64
 // func normForwardAVX2(y *float32, x *float32, value *float32, shift *float32, channels int, pixels int, relu int)
 // Requires: AVX, AVX2
 TEXT ·normForwardAVX2(SB), NOSPLIT, $0-56
-	MOVQ  y+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  value+16(FP), DX
-	MOVQ  shift+24(FP), BX
-	MOVQ  relu+48(FP), DI
-	MOVL  $0xff800000, SI
-	TESTQ DI, DI
+	MOVQ  relu+48(FP), CX
+	MOVL  $0xff800000, AX
+	TESTQ CX, CX
 	JEQ   plain
-	XORL  SI, SI
+	XORL  AX, AX
 
 plain:
-	VMOVD        SI, X0
+	VMOVD        AX, X0
 	VBROADCASTSS X0, Y0
-	MOVQ         pixels+40(FP), R8
+	MOVQ         y+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         value+16(FP), DX
+	MOVQ         shift+24(FP), BX
 	MOVQ         channels+32(FP), SI
-	SHLQ         $0x06, SI
+	MOVQ         SI, DI
+	SHLQ         $0x06, DI
 
-pixel:
-	XORQ DI, DI
+block21:
+	CMPQ    SI, $0x02
+	JLT     done23
+	VMOVUPS (DX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS 32(DX), Y3
+	VMOVUPS 32(BX), Y4
+	VMOVUPS 64(DX), Y5
+	VMOVUPS 64(BX), Y6
+	VMOVUPS 96(DX), Y7
+	VMOVUPS 96(BX), Y8
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
 
-channel:
-	VMOVUPS (CX)(DI*1), Y1
-	VMULPS  (DX)(DI*1), Y1, Y1
-	VADDPS  (BX)(DI*1), Y1, Y1
-	VMAXPS  Y1, Y0, Y1
-	VMOVUPS Y1, (AX)(DI*1)
-	ADDQ    $0x20, DI
-	CMPQ    DI, SI
-	JNE     channel
-	ADDQ    SI, AX
-	ADDQ    SI, CX
+pixel22:
+	VMULPS  (R10), Y1, Y9
+	VADDPS  Y2, Y9, Y9
+	VMAXPS  Y9, Y0, Y9
+	VMOVUPS Y9, (R9)
+	VMULPS  32(R10), Y3, Y9
+	VADDPS  Y4, Y9, Y9
+	VMAXPS  Y9, Y0, Y9
+	VMOVUPS Y9, 32(R9)
+	VMULPS  64(R10), Y5, Y9
+	VADDPS  Y6, Y9, Y9
+	VMAXPS  Y9, Y0, Y9
+	VMOVUPS Y9, 64(R9)
+	VMULPS  96(R10), Y7, Y9
+	VADDPS  Y8, Y9, Y9
+	VMAXPS  Y9, Y0, Y9
+	VMOVUPS Y9, 96(R9)
+	ADDQ    DI, R9
+	ADDQ    DI, R10
 	DECQ    R8
-	JNE     pixel
+	JNE     pixel22
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x02, SI
+	JMP     block21
+
+done23:
+block24:
+	CMPQ    SI, $0x01
+	JLT     done26
+	VMOVUPS (DX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS 32(DX), Y3
+	VMOVUPS 32(BX), Y4
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
+
+pixel25:
+	VMULPS  (R10), Y1, Y5
+	VADDPS  Y2, Y5, Y5
+	VMAXPS  Y5, Y0, Y5
+	VMOVUPS Y5, (R9)
+	VMULPS  32(R10), Y3, Y5
+	VADDPS  Y4, Y5, Y5
+	VMAXPS  Y5, Y0, Y5
+	VMOVUPS Y5, 32(R9)
+	ADDQ    DI, R9
+	ADDQ    DI, R10
+	DECQ    R8
+	JNE     pixel25
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x01, SI
+	JMP     block24
+
+done26:
 	VZEROUPPER
 	RET
 
 // func normSwishAVX2(y *float32, x *float32, value *float32, shift *float32, channels int, pixels int)
 // Requires: AVX
 TEXT ·normSwishAVX2(SB), NOSPLIT, $0-48
-	MOVQ         y+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         value+16(FP), DX
-	MOVQ         shift+24(FP), BX
 	VBROADCASTSS norm40400000<>+0(SB), Y0
 	VBROADCASTSS norm40c00000<>+0(SB), Y1
 	VBROADCASTSS norm3e2aaaab<>+0(SB), Y2
 	VXORPS       Y3, Y3, Y3
-	MOVQ         pixels+40(FP), R8
+	MOVQ         y+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         value+16(FP), DX
+	MOVQ         shift+24(FP), BX
 	MOVQ         channels+32(FP), SI
-	SHLQ         $0x06, SI
+	MOVQ         SI, DI
+	SHLQ         $0x06, DI
 
-pixel:
-	XORQ DI, DI
+block27:
+	CMPQ    SI, $0x02
+	JLT     done29
+	VMOVUPS (DX), Y4
+	VMOVUPS (BX), Y5
+	VMOVUPS 32(DX), Y6
+	VMOVUPS 32(BX), Y7
+	VMOVUPS 64(DX), Y8
+	VMOVUPS 64(BX), Y9
+	VMOVUPS 96(DX), Y10
+	VMOVUPS 96(BX), Y11
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
 
-channel:
-	VMOVUPS (CX)(DI*1), Y4
-	VMULPS  (DX)(DI*1), Y4, Y4
-	VADDPS  (BX)(DI*1), Y4, Y4
-	VADDPS  Y0, Y4, Y5
-	VMAXPS  Y5, Y3, Y5
-	VMINPS  Y5, Y1, Y5
-	VMULPS  Y5, Y4, Y4
-	VMULPS  Y2, Y4, Y4
-	VMOVUPS Y4, (AX)(DI*1)
-	ADDQ    $0x20, DI
-	CMPQ    DI, SI
-	JNE     channel
-	ADDQ    SI, AX
-	ADDQ    SI, CX
+pixel28:
+	VMULPS  (R10), Y4, Y12
+	VADDPS  Y5, Y12, Y12
+	VADDPS  Y0, Y12, Y13
+	VMAXPS  Y13, Y3, Y13
+	VMINPS  Y13, Y1, Y13
+	VMULPS  Y13, Y12, Y12
+	VMULPS  Y2, Y12, Y12
+	VMOVUPS Y12, (R9)
+	VMULPS  32(R10), Y6, Y12
+	VADDPS  Y7, Y12, Y12
+	VADDPS  Y0, Y12, Y13
+	VMAXPS  Y13, Y3, Y13
+	VMINPS  Y13, Y1, Y13
+	VMULPS  Y13, Y12, Y12
+	VMULPS  Y2, Y12, Y12
+	VMOVUPS Y12, 32(R9)
+	VMULPS  64(R10), Y8, Y12
+	VADDPS  Y9, Y12, Y12
+	VADDPS  Y0, Y12, Y13
+	VMAXPS  Y13, Y3, Y13
+	VMINPS  Y13, Y1, Y13
+	VMULPS  Y13, Y12, Y12
+	VMULPS  Y2, Y12, Y12
+	VMOVUPS Y12, 64(R9)
+	VMULPS  96(R10), Y10, Y12
+	VADDPS  Y11, Y12, Y12
+	VADDPS  Y0, Y12, Y13
+	VMAXPS  Y13, Y3, Y13
+	VMINPS  Y13, Y1, Y13
+	VMULPS  Y13, Y12, Y12
+	VMULPS  Y2, Y12, Y12
+	VMOVUPS Y12, 96(R9)
+	ADDQ    DI, R9
+	ADDQ    DI, R10
 	DECQ    R8
-	JNE     pixel
+	JNE     pixel28
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x02, SI
+	JMP     block27
+
+done29:
+block30:
+	CMPQ    SI, $0x01
+	JLT     done32
+	VMOVUPS (DX), Y4
+	VMOVUPS (BX), Y5
+	VMOVUPS 32(DX), Y6
+	VMOVUPS 32(BX), Y7
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
+
+pixel31:
+	VMULPS  (R10), Y4, Y8
+	VADDPS  Y5, Y8, Y8
+	VADDPS  Y0, Y8, Y9
+	VMAXPS  Y9, Y3, Y9
+	VMINPS  Y9, Y1, Y9
+	VMULPS  Y9, Y8, Y8
+	VMULPS  Y2, Y8, Y8
+	VMOVUPS Y8, (R9)
+	VMULPS  32(R10), Y6, Y8
+	VADDPS  Y7, Y8, Y8
+	VADDPS  Y0, Y8, Y9
+	VMAXPS  Y9, Y3, Y9
+	VMINPS  Y9, Y1, Y9
+	VMULPS  Y9, Y8, Y8
+	VMULPS  Y2, Y8, Y8
+	VMOVUPS Y8, 32(R9)
+	ADDQ    DI, R9
+	ADDQ    DI, R10
+	DECQ    R8
+	JNE     pixel31
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x01, SI
+	JMP     block30
+
+done32:
 	VZEROUPPER
 	RET
 
@@ -500,357 +778,1220 @@ TEXT ·normBackwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ grad+24(FP), BX
 	MOVQ value+32(FP), SI
 	MOVQ shift+40(FP), DI
-	MOVQ pixels+56(FP), R10
-	MOVQ channels+48(FP), R8
-	SHLQ $0x06, R8
-
-pixel:
-	XORQ R9, R9
-
-channel:
-	VMOVUPS (CX)(R9*1), Y0
-	VMOVUPS (DX)(R9*1), Y1
-	VMULPS  (BX)(R9*1), Y0, Y0
-	VMULPS  (SI)(R9*1), Y1, Y1
-	VADDPS  (DI)(R9*1), Y1, Y1
-	VADDPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(R9*1)
-	ADDQ    $0x20, R9
-	CMPQ    R9, R8
-	JNE     channel
-	ADDQ    R8, AX
-	ADDQ    R8, CX
-	ADDQ    R8, DX
-	DECQ    R10
-	JNE     pixel
-	VZEROUPPER
-	RET
-
-// func normSumsAVX512(sum *float64, inner *float64, a *float32, b *float32, channels int, rows int, pixels int, aNext int, bNext int)
-// Requires: AVX, AVX512F
-TEXT ·normSumsAVX512(SB), NOSPLIT, $0-72
-	MOVQ sum+0(FP), AX
-	MOVQ inner+8(FP), CX
-	MOVQ a+16(FP), DX
-	MOVQ b+24(FP), BX
-	MOVQ channels+32(FP), SI
-	MOVQ aNext+56(FP), DI
-	MOVQ bNext+64(FP), R8
-	MOVQ SI, R9
-	SHLQ $0x06, R9
-
-channel:
-	VMOVUPS (AX), Z0
-	VMOVUPS (CX), Z1
-	VMOVUPS 64(AX), Z2
-	VMOVUPS 64(CX), Z3
-	MOVQ    rows+40(FP), R12
-	MOVQ    DX, R10
-	MOVQ    BX, R11
-
-row:
-	MOVQ pixels+48(FP), R13
-
-pixel:
-	VCVTPS2PD   (R10), Z4
-	VCVTPS2PD   (R11), Z5
-	VADDPD      Z4, Z0, Z0
-	VFMADD231PD Z5, Z4, Z1
-	VCVTPS2PD   32(R10), Z4
-	VCVTPS2PD   32(R11), Z5
-	VADDPD      Z4, Z2, Z2
-	VFMADD231PD Z5, Z4, Z3
-	ADDQ        R9, R10
-	ADDQ        R9, R11
-	DECQ        R13
-	JNE         pixel
-	ADDQ        DI, R10
-	ADDQ        R8, R11
-	DECQ        R12
-	JNE         row
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     Z1, (CX)
-	VMOVUPS     Z2, 64(AX)
-	VMOVUPS     Z3, 64(CX)
-	ADDQ        $0x80, AX
-	ADDQ        $0x80, CX
-	ADDQ        $0x40, DX
-	ADDQ        $0x40, BX
-	DECQ        SI
-	JNE         channel
-	VZEROUPPER
-	RET
-
-// func normMomentsAVX512(sum *float64, inner *float64, x *float32, channels int, rows int, pixels int, next int)
-// Requires: AVX, AVX512F
-TEXT ·normMomentsAVX512(SB), NOSPLIT, $0-56
-	MOVQ sum+0(FP), AX
-	MOVQ inner+8(FP), CX
-	MOVQ x+16(FP), DX
-	MOVQ channels+24(FP), BX
-	MOVQ next+48(FP), SI
-	MOVQ BX, DI
-	SHLQ $0x06, DI
-
-channel:
-	VMOVUPS (AX), Z0
-	VMOVUPS (CX), Z1
-	VMOVUPS 64(AX), Z2
-	VMOVUPS 64(CX), Z3
-	MOVQ    rows+32(FP), R9
-	MOVQ    DX, R8
-
-row:
-	MOVQ pixels+40(FP), R10
-
-pixel:
-	VCVTPS2PD   (R8), Z4
-	VADDPD      Z4, Z0, Z0
-	VFMADD231PD Z4, Z4, Z1
-	VCVTPS2PD   32(R8), Z4
-	VADDPD      Z4, Z2, Z2
-	VFMADD231PD Z4, Z4, Z3
-	ADDQ        DI, R8
-	DECQ        R10
-	JNE         pixel
-	ADDQ        SI, R8
-	DECQ        R9
-	JNE         row
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     Z1, (CX)
-	VMOVUPS     Z2, 64(AX)
-	VMOVUPS     Z3, 64(CX)
-	ADDQ        $0x80, AX
-	ADDQ        $0x80, CX
-	ADDQ        $0x40, DX
-	DECQ        BX
-	JNE         channel
-	VZEROUPPER
-	RET
-
-// func normReLUSumsAVX512(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·normReLUSumsAVX512(SB), NOSPLIT, $0-88
-	MOVQ sum+0(FP), AX
-	MOVQ inner+8(FP), CX
-	MOVQ dy+16(FP), DX
-	MOVQ x+24(FP), BX
-	MOVQ value+32(FP), SI
-	MOVQ shift+40(FP), DI
 	MOVQ channels+48(FP), R8
 	MOVQ R8, R9
 	SHLQ $0x06, R9
 
-channel:
-	VMOVUPS (AX), Z0
-	VMOVUPS (CX), Z1
-	VMOVUPS 64(AX), Z2
-	VMOVUPS 64(CX), Z3
-	VMOVUPS (SI), Z4
-	VMOVUPS (DI), Z5
-	MOVQ    rows+56(FP), R12
-	MOVQ    BX, R10
-	MOVQ    DX, R11
+block33:
+	CMPQ    R8, $0x02
+	JLT     done35
+	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y1
+	VMOVUPS (DI), Y2
+	VMOVUPS 32(BX), Y3
+	VMOVUPS 32(SI), Y4
+	VMOVUPS 32(DI), Y5
+	VMOVUPS 64(BX), Y6
+	VMOVUPS 64(SI), Y7
+	VMOVUPS 64(DI), Y8
+	VMOVUPS 96(BX), Y9
+	VMOVUPS 96(SI), Y10
+	VMOVUPS 96(DI), Y11
+	MOVQ    pixels+56(FP), R10
+	MOVQ    AX, R11
+	MOVQ    CX, R12
+	MOVQ    DX, R13
 
-row:
-	MOVQ pixels+64(FP), R13
+pixel34:
+	VMULPS  (R12), Y0, Y12
+	VMULPS  (R13), Y1, Y13
+	VADDPS  Y2, Y13, Y13
+	VADDPS  Y12, Y13, Y13
+	VMOVUPS Y13, (R11)
+	VMULPS  32(R12), Y3, Y12
+	VMULPS  32(R13), Y4, Y13
+	VADDPS  Y5, Y13, Y13
+	VADDPS  Y12, Y13, Y13
+	VMOVUPS Y13, 32(R11)
+	VMULPS  64(R12), Y6, Y12
+	VMULPS  64(R13), Y7, Y13
+	VADDPS  Y8, Y13, Y13
+	VADDPS  Y12, Y13, Y13
+	VMOVUPS Y13, 64(R11)
+	VMULPS  96(R12), Y9, Y12
+	VMULPS  96(R13), Y10, Y13
+	VADDPS  Y11, Y13, Y13
+	VADDPS  Y12, Y13, Y13
+	VMOVUPS Y13, 96(R11)
+	ADDQ    R9, R11
+	ADDQ    R9, R12
+	ADDQ    R9, R13
+	DECQ    R10
+	JNE     pixel34
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, SI
+	ADDQ    $0x00000080, DI
+	SUBQ    $0x02, R8
+	JMP     block33
 
-pixel:
-	VMOVUPS       (R10), Z6
-	VMULPS        Z4, Z6, Z6
-	VADDPS        Z5, Z6, Z6
-	VMOVUPS       (R11), Z7
-	VPXORD        Z8, Z8, Z8
-	VCMPPS        $0x1e, Z8, Z6, K1
-	VMOVUPS.Z     Z7, K1, Z6
-	VMOVUPS       Z6, (R11)
-	VCVTPS2PD     (R10), Z9
-	VCVTPS2PD     Y6, Z7
-	VADDPD        Z7, Z0, Z0
-	VFMADD231PD   Z9, Z7, Z1
-	VCVTPS2PD     32(R10), Z7
-	VEXTRACTF32X8 $0x01, Z6, Y6
-	VCVTPS2PD     Y6, Z6
-	VADDPD        Z6, Z2, Z2
-	VFMADD231PD   Z7, Z6, Z3
-	ADDQ          R9, R10
-	ADDQ          R9, R11
-	DECQ          R13
-	JNE           pixel
-	MOVQ          xNext+80(FP), R13
-	ADDQ          R13, R10
-	MOVQ          dyNext+72(FP), R13
-	ADDQ          R13, R11
-	DECQ          R12
-	JNE           row
-	VMOVUPS       Z0, (AX)
-	VMOVUPS       Z1, (CX)
-	VMOVUPS       Z2, 64(AX)
-	VMOVUPS       Z3, 64(CX)
-	ADDQ          $0x40, DX
-	ADDQ          $0x40, BX
-	ADDQ          $0x40, SI
-	ADDQ          $0x40, DI
-	ADDQ          $0x80, AX
-	ADDQ          $0x80, CX
-	DECQ          R8
-	JNE           channel
+done35:
+block36:
+	CMPQ    R8, $0x01
+	JLT     done38
+	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y1
+	VMOVUPS (DI), Y2
+	VMOVUPS 32(BX), Y3
+	VMOVUPS 32(SI), Y4
+	VMOVUPS 32(DI), Y5
+	MOVQ    pixels+56(FP), R10
+	MOVQ    AX, R11
+	MOVQ    CX, R12
+	MOVQ    DX, R13
+
+pixel37:
+	VMULPS  (R12), Y0, Y6
+	VMULPS  (R13), Y1, Y7
+	VADDPS  Y2, Y7, Y7
+	VADDPS  Y6, Y7, Y7
+	VMOVUPS Y7, (R11)
+	VMULPS  32(R12), Y3, Y6
+	VMULPS  32(R13), Y4, Y7
+	VADDPS  Y5, Y7, Y7
+	VADDPS  Y6, Y7, Y7
+	VMOVUPS Y7, 32(R11)
+	ADDQ    R9, R11
+	ADDQ    R9, R12
+	ADDQ    R9, R13
+	DECQ    R10
+	JNE     pixel37
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	ADDQ    $0x00000040, SI
+	ADDQ    $0x00000040, DI
+	SUBQ    $0x01, R8
+	JMP     block36
+
+done38:
 	VZEROUPPER
 	RET
 
-// func normSwishSumsAVX512(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·normSwishSumsAVX512(SB), NOSPLIT, $0-88
-	MOVQ         sum+0(FP), AX
-	MOVQ         inner+8(FP), CX
-	MOVQ         dy+16(FP), DX
-	MOVQ         x+24(FP), BX
-	MOVQ         value+32(FP), SI
-	MOVQ         shift+40(FP), DI
-	MOVQ         channels+48(FP), R8
-	MOVQ         R8, R9
-	SHLQ         $0x06, R9
+// func normSumsAVX512(sum *float64, inner *float64, a *float32, b *float32, channels int, rows int, pixels int, aNext int, bNext int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·normSumsAVX512(SB), NOSPLIT, $0-72
+	MOVQ         a+16(FP), AX
+	MOVQ         b+24(FP), CX
+	MOVQ         sum+0(FP), DX
+	MOVQ         inner+8(FP), BX
+	MOVQ         channels+32(FP), SI
+	MOVQ         SI, DI
+	SHLQ         $0x06, DI
+	MOVQ         $0x3ff0000000000000, R8
+	VMOVQ        R8, X0
+	VBROADCASTSD X0, Y0
+
+block39:
+	CMPQ    SI, $0x02
+	JLT     done42
+	VMOVUPS (DX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS 32(DX), Y3
+	VMOVUPS 32(BX), Y4
+	VMOVUPS 64(DX), Y5
+	VMOVUPS 64(BX), Y6
+	VMOVUPS 96(DX), Y7
+	VMOVUPS 96(BX), Y8
+	VMOVUPS 128(DX), Y9
+	VMOVUPS 128(BX), Y10
+	VMOVUPS 160(DX), Y11
+	VMOVUPS 160(BX), Y12
+	VMOVUPS 192(DX), Y13
+	VMOVUPS 192(BX), Y14
+	VMOVUPS 224(DX), Y15
+	VMOVUPS 224(BX), Y16
+	MOVQ    AX, R10
+	MOVQ    CX, R11
+	MOVQ    rows+40(FP), R9
+
+row40:
+	MOVQ pixels+48(FP), R8
+
+pixel41:
+	VCVTPS2PD   (R10), Y17
+	VCVTPS2PD   (R11), Y18
+	VFMADD231PD Y0, Y17, Y1
+	VFMADD231PD Y18, Y17, Y2
+	VCVTPS2PD   16(R10), Y17
+	VCVTPS2PD   16(R11), Y18
+	VFMADD231PD Y0, Y17, Y3
+	VFMADD231PD Y18, Y17, Y4
+	VCVTPS2PD   32(R10), Y17
+	VCVTPS2PD   32(R11), Y18
+	VFMADD231PD Y0, Y17, Y5
+	VFMADD231PD Y18, Y17, Y6
+	VCVTPS2PD   48(R10), Y17
+	VCVTPS2PD   48(R11), Y18
+	VFMADD231PD Y0, Y17, Y7
+	VFMADD231PD Y18, Y17, Y8
+	VCVTPS2PD   64(R10), Y17
+	VCVTPS2PD   64(R11), Y18
+	VFMADD231PD Y0, Y17, Y9
+	VFMADD231PD Y18, Y17, Y10
+	VCVTPS2PD   80(R10), Y17
+	VCVTPS2PD   80(R11), Y18
+	VFMADD231PD Y0, Y17, Y11
+	VFMADD231PD Y18, Y17, Y12
+	VCVTPS2PD   96(R10), Y17
+	VCVTPS2PD   96(R11), Y18
+	VFMADD231PD Y0, Y17, Y13
+	VFMADD231PD Y18, Y17, Y14
+	VCVTPS2PD   112(R10), Y17
+	VCVTPS2PD   112(R11), Y18
+	VFMADD231PD Y0, Y17, Y15
+	VFMADD231PD Y18, Y17, Y16
+	ADDQ        DI, R10
+	ADDQ        DI, R11
+	DECQ        R8
+	JNE         pixel41
+	MOVQ        aNext+56(FP), R8
+	ADDQ        R8, R10
+	MOVQ        bNext+64(FP), R8
+	ADDQ        R8, R11
+	DECQ        R9
+	JNE         row40
+	VMOVUPS     Y1, (DX)
+	VMOVUPS     Y2, (BX)
+	VMOVUPS     Y3, 32(DX)
+	VMOVUPS     Y4, 32(BX)
+	VMOVUPS     Y5, 64(DX)
+	VMOVUPS     Y6, 64(BX)
+	VMOVUPS     Y7, 96(DX)
+	VMOVUPS     Y8, 96(BX)
+	VMOVUPS     Y9, 128(DX)
+	VMOVUPS     Y10, 128(BX)
+	VMOVUPS     Y11, 160(DX)
+	VMOVUPS     Y12, 160(BX)
+	VMOVUPS     Y13, 192(DX)
+	VMOVUPS     Y14, 192(BX)
+	VMOVUPS     Y15, 224(DX)
+	VMOVUPS     Y16, 224(BX)
+	ADDQ        $0x00000100, DX
+	ADDQ        $0x00000100, BX
+	ADDQ        $0x00000080, AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x02, SI
+	JMP         block39
+
+done42:
+block43:
+	CMPQ    SI, $0x01
+	JLT     done46
+	VMOVUPS (DX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS 32(DX), Y3
+	VMOVUPS 32(BX), Y4
+	VMOVUPS 64(DX), Y5
+	VMOVUPS 64(BX), Y6
+	VMOVUPS 96(DX), Y7
+	VMOVUPS 96(BX), Y8
+	MOVQ    AX, R10
+	MOVQ    CX, R11
+	MOVQ    rows+40(FP), R9
+
+row44:
+	MOVQ pixels+48(FP), R8
+
+pixel45:
+	VCVTPS2PD   (R10), Y9
+	VCVTPS2PD   (R11), Y10
+	VFMADD231PD Y0, Y9, Y1
+	VFMADD231PD Y10, Y9, Y2
+	VCVTPS2PD   16(R10), Y9
+	VCVTPS2PD   16(R11), Y10
+	VFMADD231PD Y0, Y9, Y3
+	VFMADD231PD Y10, Y9, Y4
+	VCVTPS2PD   32(R10), Y9
+	VCVTPS2PD   32(R11), Y10
+	VFMADD231PD Y0, Y9, Y5
+	VFMADD231PD Y10, Y9, Y6
+	VCVTPS2PD   48(R10), Y9
+	VCVTPS2PD   48(R11), Y10
+	VFMADD231PD Y0, Y9, Y7
+	VFMADD231PD Y10, Y9, Y8
+	ADDQ        DI, R10
+	ADDQ        DI, R11
+	DECQ        R8
+	JNE         pixel45
+	MOVQ        aNext+56(FP), R8
+	ADDQ        R8, R10
+	MOVQ        bNext+64(FP), R8
+	ADDQ        R8, R11
+	DECQ        R9
+	JNE         row44
+	VMOVUPS     Y1, (DX)
+	VMOVUPS     Y2, (BX)
+	VMOVUPS     Y3, 32(DX)
+	VMOVUPS     Y4, 32(BX)
+	VMOVUPS     Y5, 64(DX)
+	VMOVUPS     Y6, 64(BX)
+	VMOVUPS     Y7, 96(DX)
+	VMOVUPS     Y8, 96(BX)
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, CX
+	SUBQ        $0x01, SI
+	JMP         block43
+
+done46:
+	VZEROUPPER
+	RET
+
+// func normMomentsAVX512(sum *float64, inner *float64, x *float32, channels int, rows int, pixels int, next int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·normMomentsAVX512(SB), NOSPLIT, $0-56
+	MOVQ         x+16(FP), AX
+	MOVQ         sum+0(FP), CX
+	MOVQ         inner+8(FP), DX
+	MOVQ         channels+24(FP), BX
+	MOVQ         BX, SI
+	SHLQ         $0x06, SI
+	MOVQ         $0x3ff0000000000000, DI
+	VMOVQ        DI, X0
+	VBROADCASTSD X0, Y0
+
+block47:
+	CMPQ    BX, $0x02
+	JLT     done50
+	VMOVUPS (CX), Y1
+	VMOVUPS (DX), Y2
+	VMOVUPS 32(CX), Y3
+	VMOVUPS 32(DX), Y4
+	VMOVUPS 64(CX), Y5
+	VMOVUPS 64(DX), Y6
+	VMOVUPS 96(CX), Y7
+	VMOVUPS 96(DX), Y8
+	VMOVUPS 128(CX), Y9
+	VMOVUPS 128(DX), Y10
+	VMOVUPS 160(CX), Y11
+	VMOVUPS 160(DX), Y12
+	VMOVUPS 192(CX), Y13
+	VMOVUPS 192(DX), Y14
+	VMOVUPS 224(CX), Y15
+	VMOVUPS 224(DX), Y16
+	MOVQ    AX, R9
+	MOVQ    rows+32(FP), R8
+
+row48:
+	MOVQ pixels+40(FP), DI
+
+pixel49:
+	VCVTPS2PD   (R9), Y17
+	VFMADD231PD Y0, Y17, Y1
+	VFMADD231PD Y17, Y17, Y2
+	VCVTPS2PD   16(R9), Y17
+	VADDPD      Y17, Y3, Y3
+	VFMADD231PD Y17, Y17, Y4
+	VCVTPS2PD   32(R9), Y17
+	VFMADD231PD Y0, Y17, Y5
+	VFMADD231PD Y17, Y17, Y6
+	VCVTPS2PD   48(R9), Y17
+	VADDPD      Y17, Y7, Y7
+	VFMADD231PD Y17, Y17, Y8
+	VCVTPS2PD   64(R9), Y17
+	VFMADD231PD Y0, Y17, Y9
+	VFMADD231PD Y17, Y17, Y10
+	VCVTPS2PD   80(R9), Y17
+	VADDPD      Y17, Y11, Y11
+	VFMADD231PD Y17, Y17, Y12
+	VCVTPS2PD   96(R9), Y17
+	VFMADD231PD Y0, Y17, Y13
+	VFMADD231PD Y17, Y17, Y14
+	VCVTPS2PD   112(R9), Y17
+	VADDPD      Y17, Y15, Y15
+	VFMADD231PD Y17, Y17, Y16
+	ADDQ        SI, R9
+	DECQ        DI
+	JNE         pixel49
+	MOVQ        next+48(FP), DI
+	ADDQ        DI, R9
+	DECQ        R8
+	JNE         row48
+	VMOVUPS     Y1, (CX)
+	VMOVUPS     Y2, (DX)
+	VMOVUPS     Y3, 32(CX)
+	VMOVUPS     Y4, 32(DX)
+	VMOVUPS     Y5, 64(CX)
+	VMOVUPS     Y6, 64(DX)
+	VMOVUPS     Y7, 96(CX)
+	VMOVUPS     Y8, 96(DX)
+	VMOVUPS     Y9, 128(CX)
+	VMOVUPS     Y10, 128(DX)
+	VMOVUPS     Y11, 160(CX)
+	VMOVUPS     Y12, 160(DX)
+	VMOVUPS     Y13, 192(CX)
+	VMOVUPS     Y14, 192(DX)
+	VMOVUPS     Y15, 224(CX)
+	VMOVUPS     Y16, 224(DX)
+	ADDQ        $0x00000100, CX
+	ADDQ        $0x00000100, DX
+	ADDQ        $0x00000080, AX
+	SUBQ        $0x02, BX
+	JMP         block47
+
+done50:
+block51:
+	CMPQ    BX, $0x01
+	JLT     done54
+	VMOVUPS (CX), Y1
+	VMOVUPS (DX), Y2
+	VMOVUPS 32(CX), Y3
+	VMOVUPS 32(DX), Y4
+	VMOVUPS 64(CX), Y5
+	VMOVUPS 64(DX), Y6
+	VMOVUPS 96(CX), Y7
+	VMOVUPS 96(DX), Y8
+	MOVQ    AX, R9
+	MOVQ    rows+32(FP), R8
+
+row52:
+	MOVQ pixels+40(FP), DI
+
+pixel53:
+	VCVTPS2PD   (R9), Y9
+	VFMADD231PD Y0, Y9, Y1
+	VFMADD231PD Y9, Y9, Y2
+	VCVTPS2PD   16(R9), Y9
+	VADDPD      Y9, Y3, Y3
+	VFMADD231PD Y9, Y9, Y4
+	VCVTPS2PD   32(R9), Y9
+	VFMADD231PD Y0, Y9, Y5
+	VFMADD231PD Y9, Y9, Y6
+	VCVTPS2PD   48(R9), Y9
+	VADDPD      Y9, Y7, Y7
+	VFMADD231PD Y9, Y9, Y8
+	ADDQ        SI, R9
+	DECQ        DI
+	JNE         pixel53
+	MOVQ        next+48(FP), DI
+	ADDQ        DI, R9
+	DECQ        R8
+	JNE         row52
+	VMOVUPS     Y1, (CX)
+	VMOVUPS     Y2, (DX)
+	VMOVUPS     Y3, 32(CX)
+	VMOVUPS     Y4, 32(DX)
+	VMOVUPS     Y5, 64(CX)
+	VMOVUPS     Y6, 64(DX)
+	VMOVUPS     Y7, 96(CX)
+	VMOVUPS     Y8, 96(DX)
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000040, AX
+	SUBQ        $0x01, BX
+	JMP         block51
+
+done54:
+	VZEROUPPER
+	RET
+
+// func normReLUSlopesAVX512(dy *float32, x *float32, value *float32, shift *float32, channels int, pixels int)
+// Requires: AVX, AVX512F
+TEXT ·normReLUSlopesAVX512(SB), NOSPLIT, $0-48
+	MOVQ dy+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ value+16(FP), DX
+	MOVQ shift+24(FP), BX
+	MOVQ channels+32(FP), SI
+	MOVQ SI, DI
+	SHLQ $0x06, DI
+
+block55:
+	CMPQ    SI, $0x08
+	JLT     done57
+	VMOVUPS (DX), Z0
+	VMOVUPS (BX), Z1
+	VMOVUPS 64(DX), Z2
+	VMOVUPS 64(BX), Z3
+	VMOVUPS 128(DX), Z4
+	VMOVUPS 128(BX), Z5
+	VMOVUPS 192(DX), Z6
+	VMOVUPS 192(BX), Z7
+	VMOVUPS 256(DX), Z8
+	VMOVUPS 256(BX), Z9
+	VMOVUPS 320(DX), Z10
+	VMOVUPS 320(BX), Z11
+	VMOVUPS 384(DX), Z12
+	VMOVUPS 384(BX), Z13
+	VMOVUPS 448(DX), Z14
+	VMOVUPS 448(BX), Z15
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
+
+pixel56:
+	VMULPS    (R10), Z0, Z16
+	VADDPS    Z1, Z16, Z16
+	VMOVUPS   (R9), Z17
+	VPXORD    Z18, Z18, Z18
+	VCMPPS    $0x1e, Z18, Z16, K1
+	VMOVUPS.Z Z17, K1, Z16
+	VMOVUPS   Z16, (R9)
+	VMULPS    64(R10), Z2, Z16
+	VADDPS    Z3, Z16, Z16
+	VMOVUPS   64(R9), Z17
+	VPXORD    Z19, Z19, Z19
+	VCMPPS    $0x1e, Z19, Z16, K1
+	VMOVUPS.Z Z17, K1, Z16
+	VMOVUPS   Z16, 64(R9)
+	VMULPS    128(R10), Z4, Z16
+	VADDPS    Z5, Z16, Z16
+	VMOVUPS   128(R9), Z17
+	VPXORD    Z20, Z20, Z20
+	VCMPPS    $0x1e, Z20, Z16, K1
+	VMOVUPS.Z Z17, K1, Z16
+	VMOVUPS   Z16, 128(R9)
+	VMULPS    192(R10), Z6, Z16
+	VADDPS    Z7, Z16, Z16
+	VMOVUPS   192(R9), Z17
+	VPXORD    Z21, Z21, Z21
+	VCMPPS    $0x1e, Z21, Z16, K1
+	VMOVUPS.Z Z17, K1, Z16
+	VMOVUPS   Z16, 192(R9)
+	VMULPS    256(R10), Z8, Z16
+	VADDPS    Z9, Z16, Z16
+	VMOVUPS   256(R9), Z17
+	VPXORD    Z22, Z22, Z22
+	VCMPPS    $0x1e, Z22, Z16, K1
+	VMOVUPS.Z Z17, K1, Z16
+	VMOVUPS   Z16, 256(R9)
+	VMULPS    320(R10), Z10, Z16
+	VADDPS    Z11, Z16, Z16
+	VMOVUPS   320(R9), Z17
+	VPXORD    Z23, Z23, Z23
+	VCMPPS    $0x1e, Z23, Z16, K1
+	VMOVUPS.Z Z17, K1, Z16
+	VMOVUPS   Z16, 320(R9)
+	VMULPS    384(R10), Z12, Z16
+	VADDPS    Z13, Z16, Z16
+	VMOVUPS   384(R9), Z17
+	VPXORD    Z24, Z24, Z24
+	VCMPPS    $0x1e, Z24, Z16, K1
+	VMOVUPS.Z Z17, K1, Z16
+	VMOVUPS   Z16, 384(R9)
+	VMULPS    448(R10), Z14, Z16
+	VADDPS    Z15, Z16, Z16
+	VMOVUPS   448(R9), Z17
+	VPXORD    Z25, Z25, Z25
+	VCMPPS    $0x1e, Z25, Z16, K1
+	VMOVUPS.Z Z17, K1, Z16
+	VMOVUPS   Z16, 448(R9)
+	ADDQ      DI, R9
+	ADDQ      DI, R10
+	DECQ      R8
+	JNE       pixel56
+	ADDQ      $0x00000200, AX
+	ADDQ      $0x00000200, CX
+	ADDQ      $0x00000200, DX
+	ADDQ      $0x00000200, BX
+	SUBQ      $0x08, SI
+	JMP       block55
+
+done57:
+block58:
+	CMPQ    SI, $0x04
+	JLT     done60
+	VMOVUPS (DX), Z0
+	VMOVUPS (BX), Z1
+	VMOVUPS 64(DX), Z2
+	VMOVUPS 64(BX), Z3
+	VMOVUPS 128(DX), Z4
+	VMOVUPS 128(BX), Z5
+	VMOVUPS 192(DX), Z6
+	VMOVUPS 192(BX), Z7
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
+
+pixel59:
+	VMULPS    (R10), Z0, Z8
+	VADDPS    Z1, Z8, Z8
+	VMOVUPS   (R9), Z9
+	VPXORD    Z26, Z26, Z26
+	VCMPPS    $0x1e, Z26, Z8, K1
+	VMOVUPS.Z Z9, K1, Z8
+	VMOVUPS   Z8, (R9)
+	VMULPS    64(R10), Z2, Z8
+	VADDPS    Z3, Z8, Z8
+	VMOVUPS   64(R9), Z9
+	VPXORD    Z27, Z27, Z27
+	VCMPPS    $0x1e, Z27, Z8, K1
+	VMOVUPS.Z Z9, K1, Z8
+	VMOVUPS   Z8, 64(R9)
+	VMULPS    128(R10), Z4, Z8
+	VADDPS    Z5, Z8, Z8
+	VMOVUPS   128(R9), Z9
+	VPXORD    Z28, Z28, Z28
+	VCMPPS    $0x1e, Z28, Z8, K1
+	VMOVUPS.Z Z9, K1, Z8
+	VMOVUPS   Z8, 128(R9)
+	VMULPS    192(R10), Z6, Z8
+	VADDPS    Z7, Z8, Z8
+	VMOVUPS   192(R9), Z9
+	VPXORD    Z29, Z29, Z29
+	VCMPPS    $0x1e, Z29, Z8, K1
+	VMOVUPS.Z Z9, K1, Z8
+	VMOVUPS   Z8, 192(R9)
+	ADDQ      DI, R9
+	ADDQ      DI, R10
+	DECQ      R8
+	JNE       pixel59
+	ADDQ      $0x00000100, AX
+	ADDQ      $0x00000100, CX
+	ADDQ      $0x00000100, DX
+	ADDQ      $0x00000100, BX
+	SUBQ      $0x04, SI
+	JMP       block58
+
+done60:
+block61:
+	CMPQ    SI, $0x01
+	JLT     done63
+	VMOVUPS (DX), Z0
+	VMOVUPS (BX), Z1
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
+
+pixel62:
+	VMULPS    (R10), Z0, Z2
+	VADDPS    Z1, Z2, Z2
+	VMOVUPS   (R9), Z3
+	VPXORD    Z30, Z30, Z30
+	VCMPPS    $0x1e, Z30, Z2, K1
+	VMOVUPS.Z Z3, K1, Z2
+	VMOVUPS   Z2, (R9)
+	ADDQ      DI, R9
+	ADDQ      DI, R10
+	DECQ      R8
+	JNE       pixel62
+	ADDQ      $0x00000040, AX
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000040, DX
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x01, SI
+	JMP       block61
+
+done63:
+	VZEROUPPER
+	RET
+
+// func normSwishSlopesAVX512(dy *float32, x *float32, value *float32, shift *float32, channels int, pixels int)
+// Requires: AVX, AVX512F
+TEXT ·normSwishSlopesAVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS normc0400000<>+0(SB), Z0
 	VBROADCASTSS norm40400000<>+0(SB), Z1
 	VBROADCASTSS norm3f800000<>+0(SB), Z2
 	VBROADCASTSS norm3eaaaaab<>+0(SB), Z3
 	VBROADCASTSS norm3f000000<>+0(SB), Z4
+	MOVQ         dy+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         value+16(FP), DX
+	MOVQ         shift+24(FP), BX
+	MOVQ         channels+32(FP), SI
+	MOVQ         SI, DI
+	SHLQ         $0x06, DI
 
-channel:
-	VMOVUPS (AX), Z5
-	VMOVUPS (CX), Z6
-	VMOVUPS 64(AX), Z7
-	VMOVUPS 64(CX), Z8
-	VMOVUPS (SI), Z9
-	VMOVUPS (DI), Z10
-	MOVQ    rows+56(FP), R12
-	MOVQ    BX, R10
-	MOVQ    DX, R11
+block64:
+	CMPQ    SI, $0x08
+	JLT     done66
+	VMOVUPS (DX), Z5
+	VMOVUPS (BX), Z6
+	VMOVUPS 64(DX), Z7
+	VMOVUPS 64(BX), Z8
+	VMOVUPS 128(DX), Z9
+	VMOVUPS 128(BX), Z10
+	VMOVUPS 192(DX), Z11
+	VMOVUPS 192(BX), Z12
+	VMOVUPS 256(DX), Z13
+	VMOVUPS 256(BX), Z14
+	VMOVUPS 320(DX), Z15
+	VMOVUPS 320(BX), Z16
+	VMOVUPS 384(DX), Z17
+	VMOVUPS 384(BX), Z18
+	VMOVUPS 448(DX), Z19
+	VMOVUPS 448(BX), Z20
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
 
-row:
-	MOVQ pixels+64(FP), R13
+pixel65:
+	VMULPS   (R10), Z5, Z21
+	VADDPS   Z6, Z21, Z21
+	VMOVUPS  (R9), Z22
+	VCMPPS   $0x1e, Z0, Z21, K1
+	VCMPPS   $0x1d, Z1, Z21, K2
+	VMULPS   Z3, Z21, Z21
+	VADDPS.Z Z4, Z21, K1, Z21
+	VMOVAPS  Z2, K2, Z21
+	VMULPS   Z21, Z22, Z22
+	VMOVUPS  Z22, (R9)
+	VMULPS   64(R10), Z7, Z21
+	VADDPS   Z8, Z21, Z21
+	VMOVUPS  64(R9), Z22
+	VCMPPS   $0x1e, Z0, Z21, K1
+	VCMPPS   $0x1d, Z1, Z21, K2
+	VMULPS   Z3, Z21, Z21
+	VADDPS.Z Z4, Z21, K1, Z21
+	VMOVAPS  Z2, K2, Z21
+	VMULPS   Z21, Z22, Z22
+	VMOVUPS  Z22, 64(R9)
+	VMULPS   128(R10), Z9, Z21
+	VADDPS   Z10, Z21, Z21
+	VMOVUPS  128(R9), Z22
+	VCMPPS   $0x1e, Z0, Z21, K1
+	VCMPPS   $0x1d, Z1, Z21, K2
+	VMULPS   Z3, Z21, Z21
+	VADDPS.Z Z4, Z21, K1, Z21
+	VMOVAPS  Z2, K2, Z21
+	VMULPS   Z21, Z22, Z22
+	VMOVUPS  Z22, 128(R9)
+	VMULPS   192(R10), Z11, Z21
+	VADDPS   Z12, Z21, Z21
+	VMOVUPS  192(R9), Z22
+	VCMPPS   $0x1e, Z0, Z21, K1
+	VCMPPS   $0x1d, Z1, Z21, K2
+	VMULPS   Z3, Z21, Z21
+	VADDPS.Z Z4, Z21, K1, Z21
+	VMOVAPS  Z2, K2, Z21
+	VMULPS   Z21, Z22, Z22
+	VMOVUPS  Z22, 192(R9)
+	VMULPS   256(R10), Z13, Z21
+	VADDPS   Z14, Z21, Z21
+	VMOVUPS  256(R9), Z22
+	VCMPPS   $0x1e, Z0, Z21, K1
+	VCMPPS   $0x1d, Z1, Z21, K2
+	VMULPS   Z3, Z21, Z21
+	VADDPS.Z Z4, Z21, K1, Z21
+	VMOVAPS  Z2, K2, Z21
+	VMULPS   Z21, Z22, Z22
+	VMOVUPS  Z22, 256(R9)
+	VMULPS   320(R10), Z15, Z21
+	VADDPS   Z16, Z21, Z21
+	VMOVUPS  320(R9), Z22
+	VCMPPS   $0x1e, Z0, Z21, K1
+	VCMPPS   $0x1d, Z1, Z21, K2
+	VMULPS   Z3, Z21, Z21
+	VADDPS.Z Z4, Z21, K1, Z21
+	VMOVAPS  Z2, K2, Z21
+	VMULPS   Z21, Z22, Z22
+	VMOVUPS  Z22, 320(R9)
+	VMULPS   384(R10), Z17, Z21
+	VADDPS   Z18, Z21, Z21
+	VMOVUPS  384(R9), Z22
+	VCMPPS   $0x1e, Z0, Z21, K1
+	VCMPPS   $0x1d, Z1, Z21, K2
+	VMULPS   Z3, Z21, Z21
+	VADDPS.Z Z4, Z21, K1, Z21
+	VMOVAPS  Z2, K2, Z21
+	VMULPS   Z21, Z22, Z22
+	VMOVUPS  Z22, 384(R9)
+	VMULPS   448(R10), Z19, Z21
+	VADDPS   Z20, Z21, Z21
+	VMOVUPS  448(R9), Z22
+	VCMPPS   $0x1e, Z0, Z21, K1
+	VCMPPS   $0x1d, Z1, Z21, K2
+	VMULPS   Z3, Z21, Z21
+	VADDPS.Z Z4, Z21, K1, Z21
+	VMOVAPS  Z2, K2, Z21
+	VMULPS   Z21, Z22, Z22
+	VMOVUPS  Z22, 448(R9)
+	ADDQ     DI, R9
+	ADDQ     DI, R10
+	DECQ     R8
+	JNE      pixel65
+	ADDQ     $0x00000200, AX
+	ADDQ     $0x00000200, CX
+	ADDQ     $0x00000200, DX
+	ADDQ     $0x00000200, BX
+	SUBQ     $0x08, SI
+	JMP      block64
 
-pixel:
-	VMOVUPS       (R10), Z11
-	VMULPS        Z9, Z11, Z11
-	VADDPS        Z10, Z11, Z11
-	VMOVUPS       (R11), Z12
-	VCMPPS        $0x1e, Z0, Z11, K1
-	VCMPPS        $0x1e, Z11, Z1, K1, K2
-	VCMPPS        $0x1d, Z1, Z11, K1
-	VMULPS        Z3, Z11, Z11
-	VADDPS.Z      Z4, Z11, K2, Z11
-	VMOVAPS       Z2, K1, Z11
-	VMULPS        Z11, Z12, Z12
-	VMOVUPS       Z12, (R11)
-	VCVTPS2PD     (R10), Z13
-	VCVTPS2PD     Y12, Z11
-	VADDPD        Z11, Z5, Z5
-	VFMADD231PD   Z13, Z11, Z6
-	VCVTPS2PD     32(R10), Z11
-	VEXTRACTF32X8 $0x01, Z12, Y12
-	VCVTPS2PD     Y12, Z12
-	VADDPD        Z12, Z7, Z7
-	VFMADD231PD   Z11, Z12, Z8
-	ADDQ          R9, R10
-	ADDQ          R9, R11
-	DECQ          R13
-	JNE           pixel
-	MOVQ          xNext+80(FP), R13
-	ADDQ          R13, R10
-	MOVQ          dyNext+72(FP), R13
-	ADDQ          R13, R11
-	DECQ          R12
-	JNE           row
-	VMOVUPS       Z5, (AX)
-	VMOVUPS       Z6, (CX)
-	VMOVUPS       Z7, 64(AX)
-	VMOVUPS       Z8, 64(CX)
-	ADDQ          $0x40, DX
-	ADDQ          $0x40, BX
-	ADDQ          $0x40, SI
-	ADDQ          $0x40, DI
-	ADDQ          $0x80, AX
-	ADDQ          $0x80, CX
-	DECQ          R8
-	JNE           channel
+done66:
+block67:
+	CMPQ    SI, $0x04
+	JLT     done69
+	VMOVUPS (DX), Z5
+	VMOVUPS (BX), Z6
+	VMOVUPS 64(DX), Z7
+	VMOVUPS 64(BX), Z8
+	VMOVUPS 128(DX), Z9
+	VMOVUPS 128(BX), Z10
+	VMOVUPS 192(DX), Z11
+	VMOVUPS 192(BX), Z12
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
+
+pixel68:
+	VMULPS   (R10), Z5, Z13
+	VADDPS   Z6, Z13, Z13
+	VMOVUPS  (R9), Z14
+	VCMPPS   $0x1e, Z0, Z13, K1
+	VCMPPS   $0x1d, Z1, Z13, K2
+	VMULPS   Z3, Z13, Z13
+	VADDPS.Z Z4, Z13, K1, Z13
+	VMOVAPS  Z2, K2, Z13
+	VMULPS   Z13, Z14, Z14
+	VMOVUPS  Z14, (R9)
+	VMULPS   64(R10), Z7, Z13
+	VADDPS   Z8, Z13, Z13
+	VMOVUPS  64(R9), Z14
+	VCMPPS   $0x1e, Z0, Z13, K1
+	VCMPPS   $0x1d, Z1, Z13, K2
+	VMULPS   Z3, Z13, Z13
+	VADDPS.Z Z4, Z13, K1, Z13
+	VMOVAPS  Z2, K2, Z13
+	VMULPS   Z13, Z14, Z14
+	VMOVUPS  Z14, 64(R9)
+	VMULPS   128(R10), Z9, Z13
+	VADDPS   Z10, Z13, Z13
+	VMOVUPS  128(R9), Z14
+	VCMPPS   $0x1e, Z0, Z13, K1
+	VCMPPS   $0x1d, Z1, Z13, K2
+	VMULPS   Z3, Z13, Z13
+	VADDPS.Z Z4, Z13, K1, Z13
+	VMOVAPS  Z2, K2, Z13
+	VMULPS   Z13, Z14, Z14
+	VMOVUPS  Z14, 128(R9)
+	VMULPS   192(R10), Z11, Z13
+	VADDPS   Z12, Z13, Z13
+	VMOVUPS  192(R9), Z14
+	VCMPPS   $0x1e, Z0, Z13, K1
+	VCMPPS   $0x1d, Z1, Z13, K2
+	VMULPS   Z3, Z13, Z13
+	VADDPS.Z Z4, Z13, K1, Z13
+	VMOVAPS  Z2, K2, Z13
+	VMULPS   Z13, Z14, Z14
+	VMOVUPS  Z14, 192(R9)
+	ADDQ     DI, R9
+	ADDQ     DI, R10
+	DECQ     R8
+	JNE      pixel68
+	ADDQ     $0x00000100, AX
+	ADDQ     $0x00000100, CX
+	ADDQ     $0x00000100, DX
+	ADDQ     $0x00000100, BX
+	SUBQ     $0x04, SI
+	JMP      block67
+
+done69:
+block70:
+	CMPQ    SI, $0x01
+	JLT     done72
+	VMOVUPS (DX), Z5
+	VMOVUPS (BX), Z6
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
+
+pixel71:
+	VMULPS   (R10), Z5, Z7
+	VADDPS   Z6, Z7, Z7
+	VMOVUPS  (R9), Z8
+	VCMPPS   $0x1e, Z0, Z7, K1
+	VCMPPS   $0x1d, Z1, Z7, K2
+	VMULPS   Z3, Z7, Z7
+	VADDPS.Z Z4, Z7, K1, Z7
+	VMOVAPS  Z2, K2, Z7
+	VMULPS   Z7, Z8, Z8
+	VMOVUPS  Z8, (R9)
+	ADDQ     DI, R9
+	ADDQ     DI, R10
+	DECQ     R8
+	JNE      pixel71
+	ADDQ     $0x00000040, AX
+	ADDQ     $0x00000040, CX
+	ADDQ     $0x00000040, DX
+	ADDQ     $0x00000040, BX
+	SUBQ     $0x01, SI
+	JMP      block70
+
+done72:
 	VZEROUPPER
 	RET
 
 // func normForwardAVX512(y *float32, x *float32, value *float32, shift *float32, channels int, pixels int, relu int)
 // Requires: AVX, AVX512F
 TEXT ·normForwardAVX512(SB), NOSPLIT, $0-56
-	MOVQ  y+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  value+16(FP), DX
-	MOVQ  shift+24(FP), BX
-	MOVQ  relu+48(FP), DI
-	MOVL  $0xff800000, SI
-	TESTQ DI, DI
+	MOVQ  relu+48(FP), CX
+	MOVL  $0xff800000, AX
+	TESTQ CX, CX
 	JEQ   plain
-	XORL  SI, SI
+	XORL  AX, AX
 
 plain:
-	VMOVD        SI, X0
+	VMOVD        AX, X0
 	VBROADCASTSS X0, Z0
-	MOVQ         pixels+40(FP), R8
+	MOVQ         y+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         value+16(FP), DX
+	MOVQ         shift+24(FP), BX
 	MOVQ         channels+32(FP), SI
-	SHLQ         $0x06, SI
+	MOVQ         SI, DI
+	SHLQ         $0x06, DI
 
-pixel:
-	XORQ DI, DI
+block73:
+	CMPQ    SI, $0x08
+	JLT     done75
+	VMOVUPS (DX), Z1
+	VMOVUPS (BX), Z2
+	VMOVUPS 64(DX), Z3
+	VMOVUPS 64(BX), Z4
+	VMOVUPS 128(DX), Z5
+	VMOVUPS 128(BX), Z6
+	VMOVUPS 192(DX), Z7
+	VMOVUPS 192(BX), Z8
+	VMOVUPS 256(DX), Z9
+	VMOVUPS 256(BX), Z10
+	VMOVUPS 320(DX), Z11
+	VMOVUPS 320(BX), Z12
+	VMOVUPS 384(DX), Z13
+	VMOVUPS 384(BX), Z14
+	VMOVUPS 448(DX), Z15
+	VMOVUPS 448(BX), Z16
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
 
-channel:
-	VMOVUPS (CX)(DI*1), Z1
-	VMULPS  (DX)(DI*1), Z1, Z1
-	VADDPS  (BX)(DI*1), Z1, Z1
-	VMAXPS  Z1, Z0, Z1
-	VMOVUPS Z1, (AX)(DI*1)
-	ADDQ    $0x40, DI
-	CMPQ    DI, SI
-	JNE     channel
-	ADDQ    SI, AX
-	ADDQ    SI, CX
+pixel74:
+	VMULPS  (R10), Z1, Z17
+	VADDPS  Z2, Z17, Z17
+	VMAXPS  Z17, Z0, Z17
+	VMOVUPS Z17, (R9)
+	VMULPS  64(R10), Z3, Z17
+	VADDPS  Z4, Z17, Z17
+	VMAXPS  Z17, Z0, Z17
+	VMOVUPS Z17, 64(R9)
+	VMULPS  128(R10), Z5, Z17
+	VADDPS  Z6, Z17, Z17
+	VMAXPS  Z17, Z0, Z17
+	VMOVUPS Z17, 128(R9)
+	VMULPS  192(R10), Z7, Z17
+	VADDPS  Z8, Z17, Z17
+	VMAXPS  Z17, Z0, Z17
+	VMOVUPS Z17, 192(R9)
+	VMULPS  256(R10), Z9, Z17
+	VADDPS  Z10, Z17, Z17
+	VMAXPS  Z17, Z0, Z17
+	VMOVUPS Z17, 256(R9)
+	VMULPS  320(R10), Z11, Z17
+	VADDPS  Z12, Z17, Z17
+	VMAXPS  Z17, Z0, Z17
+	VMOVUPS Z17, 320(R9)
+	VMULPS  384(R10), Z13, Z17
+	VADDPS  Z14, Z17, Z17
+	VMAXPS  Z17, Z0, Z17
+	VMOVUPS Z17, 384(R9)
+	VMULPS  448(R10), Z15, Z17
+	VADDPS  Z16, Z17, Z17
+	VMAXPS  Z17, Z0, Z17
+	VMOVUPS Z17, 448(R9)
+	ADDQ    DI, R9
+	ADDQ    DI, R10
 	DECQ    R8
-	JNE     pixel
+	JNE     pixel74
+	ADDQ    $0x00000200, AX
+	ADDQ    $0x00000200, CX
+	ADDQ    $0x00000200, DX
+	ADDQ    $0x00000200, BX
+	SUBQ    $0x08, SI
+	JMP     block73
+
+done75:
+block76:
+	CMPQ    SI, $0x04
+	JLT     done78
+	VMOVUPS (DX), Z1
+	VMOVUPS (BX), Z2
+	VMOVUPS 64(DX), Z3
+	VMOVUPS 64(BX), Z4
+	VMOVUPS 128(DX), Z5
+	VMOVUPS 128(BX), Z6
+	VMOVUPS 192(DX), Z7
+	VMOVUPS 192(BX), Z8
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
+
+pixel77:
+	VMULPS  (R10), Z1, Z9
+	VADDPS  Z2, Z9, Z9
+	VMAXPS  Z9, Z0, Z9
+	VMOVUPS Z9, (R9)
+	VMULPS  64(R10), Z3, Z9
+	VADDPS  Z4, Z9, Z9
+	VMAXPS  Z9, Z0, Z9
+	VMOVUPS Z9, 64(R9)
+	VMULPS  128(R10), Z5, Z9
+	VADDPS  Z6, Z9, Z9
+	VMAXPS  Z9, Z0, Z9
+	VMOVUPS Z9, 128(R9)
+	VMULPS  192(R10), Z7, Z9
+	VADDPS  Z8, Z9, Z9
+	VMAXPS  Z9, Z0, Z9
+	VMOVUPS Z9, 192(R9)
+	ADDQ    DI, R9
+	ADDQ    DI, R10
+	DECQ    R8
+	JNE     pixel77
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, BX
+	SUBQ    $0x04, SI
+	JMP     block76
+
+done78:
+block79:
+	CMPQ    SI, $0x01
+	JLT     done81
+	VMOVUPS (DX), Z1
+	VMOVUPS (BX), Z2
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
+
+pixel80:
+	VMULPS  (R10), Z1, Z3
+	VADDPS  Z2, Z3, Z3
+	VMAXPS  Z3, Z0, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    DI, R9
+	ADDQ    DI, R10
+	DECQ    R8
+	JNE     pixel80
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x01, SI
+	JMP     block79
+
+done81:
 	VZEROUPPER
 	RET
 
 // func normSwishAVX512(y *float32, x *float32, value *float32, shift *float32, channels int, pixels int)
 // Requires: AVX, AVX512F
 TEXT ·normSwishAVX512(SB), NOSPLIT, $0-48
-	MOVQ         y+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         value+16(FP), DX
-	MOVQ         shift+24(FP), BX
 	VBROADCASTSS norm40400000<>+0(SB), Z0
 	VBROADCASTSS norm40c00000<>+0(SB), Z1
 	VBROADCASTSS norm3e2aaaab<>+0(SB), Z2
 	VPXORD       Z3, Z3, Z3
-	MOVQ         pixels+40(FP), R8
+	MOVQ         y+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         value+16(FP), DX
+	MOVQ         shift+24(FP), BX
 	MOVQ         channels+32(FP), SI
-	SHLQ         $0x06, SI
+	MOVQ         SI, DI
+	SHLQ         $0x06, DI
 
-pixel:
-	XORQ DI, DI
+block82:
+	CMPQ    SI, $0x08
+	JLT     done84
+	VMOVUPS (DX), Z4
+	VMOVUPS (BX), Z5
+	VMOVUPS 64(DX), Z6
+	VMOVUPS 64(BX), Z7
+	VMOVUPS 128(DX), Z8
+	VMOVUPS 128(BX), Z9
+	VMOVUPS 192(DX), Z10
+	VMOVUPS 192(BX), Z11
+	VMOVUPS 256(DX), Z12
+	VMOVUPS 256(BX), Z13
+	VMOVUPS 320(DX), Z14
+	VMOVUPS 320(BX), Z15
+	VMOVUPS 384(DX), Z16
+	VMOVUPS 384(BX), Z17
+	VMOVUPS 448(DX), Z18
+	VMOVUPS 448(BX), Z19
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
 
-channel:
-	VMOVUPS (CX)(DI*1), Z4
-	VMULPS  (DX)(DI*1), Z4, Z4
-	VADDPS  (BX)(DI*1), Z4, Z4
-	VADDPS  Z0, Z4, Z5
-	VMAXPS  Z5, Z3, Z5
-	VMINPS  Z5, Z1, Z5
-	VMULPS  Z5, Z4, Z4
-	VMULPS  Z2, Z4, Z4
-	VMOVUPS Z4, (AX)(DI*1)
-	ADDQ    $0x40, DI
-	CMPQ    DI, SI
-	JNE     channel
-	ADDQ    SI, AX
-	ADDQ    SI, CX
+pixel83:
+	VMULPS  (R10), Z4, Z20
+	VADDPS  Z5, Z20, Z20
+	VADDPS  Z0, Z20, Z21
+	VMAXPS  Z21, Z3, Z21
+	VMINPS  Z21, Z1, Z21
+	VMULPS  Z21, Z20, Z20
+	VMULPS  Z2, Z20, Z20
+	VMOVUPS Z20, (R9)
+	VMULPS  64(R10), Z6, Z20
+	VADDPS  Z7, Z20, Z20
+	VADDPS  Z0, Z20, Z21
+	VMAXPS  Z21, Z3, Z21
+	VMINPS  Z21, Z1, Z21
+	VMULPS  Z21, Z20, Z20
+	VMULPS  Z2, Z20, Z20
+	VMOVUPS Z20, 64(R9)
+	VMULPS  128(R10), Z8, Z20
+	VADDPS  Z9, Z20, Z20
+	VADDPS  Z0, Z20, Z21
+	VMAXPS  Z21, Z3, Z21
+	VMINPS  Z21, Z1, Z21
+	VMULPS  Z21, Z20, Z20
+	VMULPS  Z2, Z20, Z20
+	VMOVUPS Z20, 128(R9)
+	VMULPS  192(R10), Z10, Z20
+	VADDPS  Z11, Z20, Z20
+	VADDPS  Z0, Z20, Z21
+	VMAXPS  Z21, Z3, Z21
+	VMINPS  Z21, Z1, Z21
+	VMULPS  Z21, Z20, Z20
+	VMULPS  Z2, Z20, Z20
+	VMOVUPS Z20, 192(R9)
+	VMULPS  256(R10), Z12, Z20
+	VADDPS  Z13, Z20, Z20
+	VADDPS  Z0, Z20, Z21
+	VMAXPS  Z21, Z3, Z21
+	VMINPS  Z21, Z1, Z21
+	VMULPS  Z21, Z20, Z20
+	VMULPS  Z2, Z20, Z20
+	VMOVUPS Z20, 256(R9)
+	VMULPS  320(R10), Z14, Z20
+	VADDPS  Z15, Z20, Z20
+	VADDPS  Z0, Z20, Z21
+	VMAXPS  Z21, Z3, Z21
+	VMINPS  Z21, Z1, Z21
+	VMULPS  Z21, Z20, Z20
+	VMULPS  Z2, Z20, Z20
+	VMOVUPS Z20, 320(R9)
+	VMULPS  384(R10), Z16, Z20
+	VADDPS  Z17, Z20, Z20
+	VADDPS  Z0, Z20, Z21
+	VMAXPS  Z21, Z3, Z21
+	VMINPS  Z21, Z1, Z21
+	VMULPS  Z21, Z20, Z20
+	VMULPS  Z2, Z20, Z20
+	VMOVUPS Z20, 384(R9)
+	VMULPS  448(R10), Z18, Z20
+	VADDPS  Z19, Z20, Z20
+	VADDPS  Z0, Z20, Z21
+	VMAXPS  Z21, Z3, Z21
+	VMINPS  Z21, Z1, Z21
+	VMULPS  Z21, Z20, Z20
+	VMULPS  Z2, Z20, Z20
+	VMOVUPS Z20, 448(R9)
+	ADDQ    DI, R9
+	ADDQ    DI, R10
 	DECQ    R8
-	JNE     pixel
+	JNE     pixel83
+	ADDQ    $0x00000200, AX
+	ADDQ    $0x00000200, CX
+	ADDQ    $0x00000200, DX
+	ADDQ    $0x00000200, BX
+	SUBQ    $0x08, SI
+	JMP     block82
+
+done84:
+block85:
+	CMPQ    SI, $0x04
+	JLT     done87
+	VMOVUPS (DX), Z4
+	VMOVUPS (BX), Z5
+	VMOVUPS 64(DX), Z6
+	VMOVUPS 64(BX), Z7
+	VMOVUPS 128(DX), Z8
+	VMOVUPS 128(BX), Z9
+	VMOVUPS 192(DX), Z10
+	VMOVUPS 192(BX), Z11
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
+
+pixel86:
+	VMULPS  (R10), Z4, Z12
+	VADDPS  Z5, Z12, Z12
+	VADDPS  Z0, Z12, Z13
+	VMAXPS  Z13, Z3, Z13
+	VMINPS  Z13, Z1, Z13
+	VMULPS  Z13, Z12, Z12
+	VMULPS  Z2, Z12, Z12
+	VMOVUPS Z12, (R9)
+	VMULPS  64(R10), Z6, Z12
+	VADDPS  Z7, Z12, Z12
+	VADDPS  Z0, Z12, Z13
+	VMAXPS  Z13, Z3, Z13
+	VMINPS  Z13, Z1, Z13
+	VMULPS  Z13, Z12, Z12
+	VMULPS  Z2, Z12, Z12
+	VMOVUPS Z12, 64(R9)
+	VMULPS  128(R10), Z8, Z12
+	VADDPS  Z9, Z12, Z12
+	VADDPS  Z0, Z12, Z13
+	VMAXPS  Z13, Z3, Z13
+	VMINPS  Z13, Z1, Z13
+	VMULPS  Z13, Z12, Z12
+	VMULPS  Z2, Z12, Z12
+	VMOVUPS Z12, 128(R9)
+	VMULPS  192(R10), Z10, Z12
+	VADDPS  Z11, Z12, Z12
+	VADDPS  Z0, Z12, Z13
+	VMAXPS  Z13, Z3, Z13
+	VMINPS  Z13, Z1, Z13
+	VMULPS  Z13, Z12, Z12
+	VMULPS  Z2, Z12, Z12
+	VMOVUPS Z12, 192(R9)
+	ADDQ    DI, R9
+	ADDQ    DI, R10
+	DECQ    R8
+	JNE     pixel86
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, BX
+	SUBQ    $0x04, SI
+	JMP     block85
+
+done87:
+block88:
+	CMPQ    SI, $0x01
+	JLT     done90
+	VMOVUPS (DX), Z4
+	VMOVUPS (BX), Z5
+	MOVQ    pixels+40(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
+
+pixel89:
+	VMULPS  (R10), Z4, Z6
+	VADDPS  Z5, Z6, Z6
+	VADDPS  Z0, Z6, Z7
+	VMAXPS  Z7, Z3, Z7
+	VMINPS  Z7, Z1, Z7
+	VMULPS  Z7, Z6, Z6
+	VMULPS  Z2, Z6, Z6
+	VMOVUPS Z6, (R9)
+	ADDQ    DI, R9
+	ADDQ    DI, R10
+	DECQ    R8
+	JNE     pixel89
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x01, SI
+	JMP     block88
+
+done90:
 	VZEROUPPER
 	RET
 
@@ -863,29 +2004,186 @@ TEXT ·normBackwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ grad+24(FP), BX
 	MOVQ value+32(FP), SI
 	MOVQ shift+40(FP), DI
-	MOVQ pixels+56(FP), R10
 	MOVQ channels+48(FP), R8
-	SHLQ $0x06, R8
+	MOVQ R8, R9
+	SHLQ $0x06, R9
 
-pixel:
-	XORQ R9, R9
+block91:
+	CMPQ    R8, $0x08
+	JLT     done93
+	VMOVUPS (BX), Z0
+	VMOVUPS (SI), Z1
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(BX), Z3
+	VMOVUPS 64(SI), Z4
+	VMOVUPS 64(DI), Z5
+	VMOVUPS 128(BX), Z6
+	VMOVUPS 128(SI), Z7
+	VMOVUPS 128(DI), Z8
+	VMOVUPS 192(BX), Z9
+	VMOVUPS 192(SI), Z10
+	VMOVUPS 192(DI), Z11
+	VMOVUPS 256(BX), Z12
+	VMOVUPS 256(SI), Z13
+	VMOVUPS 256(DI), Z14
+	VMOVUPS 320(BX), Z15
+	VMOVUPS 320(SI), Z16
+	VMOVUPS 320(DI), Z17
+	VMOVUPS 384(BX), Z18
+	VMOVUPS 384(SI), Z19
+	VMOVUPS 384(DI), Z20
+	VMOVUPS 448(BX), Z21
+	VMOVUPS 448(SI), Z22
+	VMOVUPS 448(DI), Z23
+	MOVQ    pixels+56(FP), R10
+	MOVQ    AX, R11
+	MOVQ    CX, R12
+	MOVQ    DX, R13
 
-channel:
-	VMOVUPS (CX)(R9*1), Z0
-	VMOVUPS (DX)(R9*1), Z1
-	VMULPS  (BX)(R9*1), Z0, Z0
-	VMULPS  (SI)(R9*1), Z1, Z1
-	VADDPS  (DI)(R9*1), Z1, Z1
-	VADDPS  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(R9*1)
-	ADDQ    $0x40, R9
-	CMPQ    R9, R8
-	JNE     channel
-	ADDQ    R8, AX
-	ADDQ    R8, CX
-	ADDQ    R8, DX
+pixel92:
+	VMULPS  (R12), Z0, Z24
+	VMULPS  (R13), Z1, Z25
+	VADDPS  Z2, Z25, Z25
+	VADDPS  Z24, Z25, Z25
+	VMOVUPS Z25, (R11)
+	VMULPS  64(R12), Z3, Z24
+	VMULPS  64(R13), Z4, Z25
+	VADDPS  Z5, Z25, Z25
+	VADDPS  Z24, Z25, Z25
+	VMOVUPS Z25, 64(R11)
+	VMULPS  128(R12), Z6, Z24
+	VMULPS  128(R13), Z7, Z25
+	VADDPS  Z8, Z25, Z25
+	VADDPS  Z24, Z25, Z25
+	VMOVUPS Z25, 128(R11)
+	VMULPS  192(R12), Z9, Z24
+	VMULPS  192(R13), Z10, Z25
+	VADDPS  Z11, Z25, Z25
+	VADDPS  Z24, Z25, Z25
+	VMOVUPS Z25, 192(R11)
+	VMULPS  256(R12), Z12, Z24
+	VMULPS  256(R13), Z13, Z25
+	VADDPS  Z14, Z25, Z25
+	VADDPS  Z24, Z25, Z25
+	VMOVUPS Z25, 256(R11)
+	VMULPS  320(R12), Z15, Z24
+	VMULPS  320(R13), Z16, Z25
+	VADDPS  Z17, Z25, Z25
+	VADDPS  Z24, Z25, Z25
+	VMOVUPS Z25, 320(R11)
+	VMULPS  384(R12), Z18, Z24
+	VMULPS  384(R13), Z19, Z25
+	VADDPS  Z20, Z25, Z25
+	VADDPS  Z24, Z25, Z25
+	VMOVUPS Z25, 384(R11)
+	VMULPS  448(R12), Z21, Z24
+	VMULPS  448(R13), Z22, Z25
+	VADDPS  Z23, Z25, Z25
+	VADDPS  Z24, Z25, Z25
+	VMOVUPS Z25, 448(R11)
+	ADDQ    R9, R11
+	ADDQ    R9, R12
+	ADDQ    R9, R13
 	DECQ    R10
-	JNE     pixel
+	JNE     pixel92
+	ADDQ    $0x00000200, AX
+	ADDQ    $0x00000200, CX
+	ADDQ    $0x00000200, DX
+	ADDQ    $0x00000200, BX
+	ADDQ    $0x00000200, SI
+	ADDQ    $0x00000200, DI
+	SUBQ    $0x08, R8
+	JMP     block91
+
+done93:
+block94:
+	CMPQ    R8, $0x04
+	JLT     done96
+	VMOVUPS (BX), Z0
+	VMOVUPS (SI), Z1
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(BX), Z3
+	VMOVUPS 64(SI), Z4
+	VMOVUPS 64(DI), Z5
+	VMOVUPS 128(BX), Z6
+	VMOVUPS 128(SI), Z7
+	VMOVUPS 128(DI), Z8
+	VMOVUPS 192(BX), Z9
+	VMOVUPS 192(SI), Z10
+	VMOVUPS 192(DI), Z11
+	MOVQ    pixels+56(FP), R10
+	MOVQ    AX, R11
+	MOVQ    CX, R12
+	MOVQ    DX, R13
+
+pixel95:
+	VMULPS  (R12), Z0, Z12
+	VMULPS  (R13), Z1, Z13
+	VADDPS  Z2, Z13, Z13
+	VADDPS  Z12, Z13, Z13
+	VMOVUPS Z13, (R11)
+	VMULPS  64(R12), Z3, Z12
+	VMULPS  64(R13), Z4, Z13
+	VADDPS  Z5, Z13, Z13
+	VADDPS  Z12, Z13, Z13
+	VMOVUPS Z13, 64(R11)
+	VMULPS  128(R12), Z6, Z12
+	VMULPS  128(R13), Z7, Z13
+	VADDPS  Z8, Z13, Z13
+	VADDPS  Z12, Z13, Z13
+	VMOVUPS Z13, 128(R11)
+	VMULPS  192(R12), Z9, Z12
+	VMULPS  192(R13), Z10, Z13
+	VADDPS  Z11, Z13, Z13
+	VADDPS  Z12, Z13, Z13
+	VMOVUPS Z13, 192(R11)
+	ADDQ    R9, R11
+	ADDQ    R9, R12
+	ADDQ    R9, R13
+	DECQ    R10
+	JNE     pixel95
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, BX
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x04, R8
+	JMP     block94
+
+done96:
+block97:
+	CMPQ    R8, $0x01
+	JLT     done99
+	VMOVUPS (BX), Z0
+	VMOVUPS (SI), Z1
+	VMOVUPS (DI), Z2
+	MOVQ    pixels+56(FP), R10
+	MOVQ    AX, R11
+	MOVQ    CX, R12
+	MOVQ    DX, R13
+
+pixel98:
+	VMULPS  (R12), Z0, Z3
+	VMULPS  (R13), Z1, Z4
+	VADDPS  Z2, Z4, Z4
+	VADDPS  Z3, Z4, Z4
+	VMOVUPS Z4, (R11)
+	ADDQ    R9, R11
+	ADDQ    R9, R12
+	ADDQ    R9, R13
+	DECQ    R10
+	JNE     pixel98
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	ADDQ    $0x00000040, SI
+	ADDQ    $0x00000040, DI
+	SUBQ    $0x01, R8
+	JMP     block97
+
+done99:
 	VZEROUPPER
 	RET
 

@@ -4,34 +4,30 @@ import "unsafe"
 
 var normGeneric = normTable{
 	sums: normSumsGeneric, moments: normMomentsGeneric, forward: normForwardGeneric, swish: normSwishGeneric, backward: normBackwardGeneric,
-	reluSums: normSlopeSumsGeneric(func(v, g float32) float32 {
+	reluSlopes: normSlopesGeneric(func(v, g float32) float32 {
 		if v > 0 {
 			return g
 		}
 		return 0
 	}),
-	swishSums: normSlopeSumsGeneric(func(v, g float32) float32 { _, slope := hardSwish32(v, 0); return slope * g }),
+	swishSlopes: normSlopesGeneric(func(v, g float32) float32 { _, slope := hardSwish32(v, 0); return slope * g }),
 }
 
 func normMomentsGeneric(sum, inner *float64, x *float32, channels, rows, pixels, next int) {
 	normSumsGeneric(sum, inner, x, x, channels, rows, pixels, next, next)
 }
 
-// normSlopeSumsGeneric returns the loop for an activation: slope returns the gradient g in
+// normSlopesGeneric returns the loop for an activation: slope returns the gradient g in
 // front of it, where it was taken at v.
-func normSlopeSumsGeneric(slope func(v, g float32) float32) func(sum, inner *float64, dy, x, value, shift *float32, channels, rows, pixels, dyNext, xNext int) {
-	return func(sum, inner *float64, dy, x, value, shift *float32, channels, rows, pixels, dyNext, xNext int) {
+func normSlopesGeneric(slope func(v, g float32) float32) func(dy, x, value, shift *float32, channels, pixels int) {
+	return func(dy, x, value, shift *float32, channels, pixels int) {
 		n := channels * Width
 		values, shifts := unsafe.Slice(value, n), unsafe.Slice(shift, n)
-		for range rows {
-			for p := range pixels {
-				g := unsafe.Slice(lane(dy, 4*n*p), n)
-				for c, v := range unsafe.Slice(lane(x, 4*n*p), n) {
-					g[c] = slope(float32(values[c]*v)+shifts[c], g[c])
-				}
+		for p := range pixels {
+			g := unsafe.Slice(lane(dy, 4*n*p), n)
+			for c, v := range unsafe.Slice(lane(x, 4*n*p), n) {
+				g[c] = slope(float32(values[c]*v)+shifts[c], g[c])
 			}
-			normSumsGeneric(sum, inner, dy, x, channels, 1, pixels, 0, 0)
-			dy, x = lane(dy, 4*n*pixels+dyNext), lane(x, 4*n*pixels+xNext)
 		}
 	}
 }

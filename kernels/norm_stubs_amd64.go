@@ -14,15 +14,15 @@ func normSumsAVX2(sum *float64, inner *float64, a *float32, b *float32, channels
 //go:noescape
 func normMomentsAVX2(sum *float64, inner *float64, x *float32, channels int, rows int, pixels int, next int)
 
-// normReLUSumsAVX2 is a loop of normTable.
+// normReLUSlopesAVX2 is a loop of normTable.
 //
 //go:noescape
-func normReLUSumsAVX2(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
+func normReLUSlopesAVX2(dy *float32, x *float32, value *float32, shift *float32, channels int, pixels int)
 
-// normSwishSumsAVX2 is a loop of normTable.
+// normSwishSlopesAVX2 is a loop of normTable.
 //
 //go:noescape
-func normSwishSumsAVX2(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
+func normSwishSlopesAVX2(dy *float32, x *float32, value *float32, shift *float32, channels int, pixels int)
 
 // normForwardAVX2 is a loop of normTable.
 //
@@ -49,15 +49,15 @@ func normSumsAVX512(sum *float64, inner *float64, a *float32, b *float32, channe
 //go:noescape
 func normMomentsAVX512(sum *float64, inner *float64, x *float32, channels int, rows int, pixels int, next int)
 
-// normReLUSumsAVX512 is a loop of normTable.
+// normReLUSlopesAVX512 is a loop of normTable.
 //
 //go:noescape
-func normReLUSumsAVX512(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
+func normReLUSlopesAVX512(dy *float32, x *float32, value *float32, shift *float32, channels int, pixels int)
 
-// normSwishSumsAVX512 is a loop of normTable.
+// normSwishSlopesAVX512 is a loop of normTable.
 //
 //go:noescape
-func normSwishSumsAVX512(sum *float64, inner *float64, dy *float32, x *float32, value *float32, shift *float32, channels int, rows int, pixels int, dyNext int, xNext int)
+func normSwishSlopesAVX512(dy *float32, x *float32, value *float32, shift *float32, channels int, pixels int)
 
 // normForwardAVX512 is a loop of normTable.
 //

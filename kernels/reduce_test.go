@@ -41,6 +41,35 @@ func TestAwayEqualsItsParts(t *testing.T) {
 	})
 }
 
+// TestDotsEqualDot compares products taken together with each by itself.
+func TestDotsEqualDot(t *testing.T) {
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		r := newRand(8)
+		eachLength(func(n, offset int) {
+			x, ys := kernelstest.Random(r, n, offset).Data, make([][]float32, 1+n%6)
+			for k := range ys {
+				ys[k] = kernelstest.Random(r, n, (offset+k)%16).Data
+			}
+			got := make([]float64, len(ys))
+			kernels.Dots(got, x, ys)
+			for k, y := range ys {
+				if want := kernels.Dot(x, y); got[k] != want {
+					t.Fatalf("n=%d: product %d of %d is %v, want %v", n, k, len(ys), got[k], want)
+				}
+			}
+		})
+		x, to := make([]float32, 500), make([]float64, 3)
+		ys := [][]float32{x, x, x}
+		noAllocation(t, func() { kernels.Dots(to, x, ys) })
+		defer func() {
+			if recover() == nil {
+				t.Error("lengths that differ were taken")
+			}
+		}()
+		kernels.Dots(to, x[1:], ys)
+	})
+}
+
 // TestReductionsEqualOracle compares with the sum in lanes exactly on assembly
 // levels, and on all with the float64 sum within 2^-24 * (n/16 + 5) * sum |x y|.
 func TestReductionsEqualOracle(t *testing.T) {

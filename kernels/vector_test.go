@@ -42,3 +42,38 @@ func TestVectorArithmetic(t *testing.T) {
 		})
 	})
 }
+
+// TestBlendEqualsItsSteps compares with a multiplication and additions one after the other.
+func TestBlendEqualsItsSteps(t *testing.T) {
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		r := newRand(9)
+		eachLength(func(n, offset int) {
+			y, xs := kernelstest.NewSlice(n, offset), make([][]float32, 1+n%5)
+			for k := range xs {
+				xs[k] = kernelstest.Random(r, n, (offset+k)%16).Data
+			}
+			alphas := kernelstest.Random(r, len(xs), 3).Data
+			want := make([]float32, n)
+			kernels.ScaleTo(want, alphas[0], xs[0])
+			for k, x := range xs[1:] {
+				kernels.Axpy(want, alphas[k+1], x)
+			}
+			kernels.Blend(y.Data, alphas, xs)
+			y.Check(t, "sum")
+			for i, v := range y.Data {
+				if v != want[i] {
+					t.Fatalf("n=%d: element %d of %d inputs is %v, want %v", n, i, len(xs), v, want[i])
+				}
+			}
+		})
+		y, xs := make([]float32, 100), [][]float32{make([]float32, 100), make([]float32, 100)}
+		alphas := []float32{1, 2}
+		noAllocation(t, func() { kernels.Blend(y, alphas, xs) })
+		defer func() {
+			if recover() == nil {
+				t.Error("lengths that differ were taken")
+			}
+		}()
+		kernels.Blend(y[1:], alphas, xs)
+	})
+}

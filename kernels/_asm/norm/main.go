@@ -17,8 +17,8 @@ func main() {
 		v := isa{l}
 		sums(v)
 		moments(v)
-		slopeSums(v, "ReLU", func() slope { return v.step })
-		slopeSums(v, "Swish", v.swishSlope)
+		slopes(v, "ReLU", func() slope { return v.step })
+		slopes(v, "Swish", v.swishSlope)
 		forward(v)
 		swish(v)
 		backward(v)
@@ -33,171 +33,141 @@ func main() {
 // isa is a level with the methods of this generator.
 type isa struct{ Level }
 
-// sums keeps the sums of 16 channels in registers while it goes over the pixels.
+// sums keeps the sums of 16 channels in registers while it goes over the pixels. Both levels work on 4 float64 at a time, which processors
+// convert faster than 8.
 func sums(v isa) {
 	v.Text("normSums", "(sum, inner *float64, a, b *float32, channels, rows, pixels, aNext, bNext int)", "is a loop of normTable.")
-	sum, inner, a, b := Integer("sum"), Integer("inner"), Integer("a"), Integer("b")
-	channels := Integer("channels")
-	aNext, bNext := Integer("aNext"), Integer("bNext")
-	pixel := GP64()
-	MOVQ(channels, pixel)
-	SHLQ(Imm(6), pixel)
-	parts := 128 / v.Bytes() // registers for 16 float64
-	Label("channel")
-	first, other := make([]reg.VecVirtual, parts), make([]reg.VecVirtual, parts)
-	for i := range parts {
-		first[i], other[i] = v.Load(Mem{Base: sum, Disp: i * v.Bytes()}), v.Load(Mem{Base: inner, Disp: i * v.Bytes()})
-	}
-	x, y, rows, count := GP64(), GP64(), Integer("rows"), GP64()
-	MOVQ(a, x)
-	MOVQ(b, y)
-	Label("row")
-	Load(Param("pixels"), count)
-	Label("pixel")
-	for i := range parts {
-		p, q := v.Vec(), v.Vec()
-		VCVTPS2PD(Mem{Base: x, Disp: i * v.Bytes() / 2}, p)
-		VCVTPS2PD(Mem{Base: y, Disp: i * v.Bytes() / 2}, q)
-		VADDPD(p, first[i], first[i])
-		VFMADD231PD(q, p, other[i]) // the product is exact, so fusing changes nothing
-	}
-	ADDQ(pixel, x)
-	ADDQ(pixel, y)
-	DECQ(count)
-	JNE(LabelRef("pixel"))
-	ADDQ(aNext, x)
-	ADDQ(bNext, y)
-	DECQ(rows)
-	JNE(LabelRef("row"))
-	for i := range parts {
-		VMOVUPS(first[i], Mem{Base: sum, Disp: i * v.Bytes()})
-		VMOVUPS(other[i], Mem{Base: inner, Disp: i * v.Bytes()})
-	}
-	ADDQ(Imm(128), sum)
-	ADDQ(Imm(128), inner)
-	ADDQ(Imm(64), a)
-	ADDQ(Imm(64), b)
-	DECQ(channels)
-	JNE(LabelRef("channel"))
-	v.End()
+	v.sumsOf(Integer("a"), Integer("b"), "aNext", "bNext")
 }
 
 // moments sums 16 channels and their squares.
 func moments(v isa) {
 	v.Text("normMoments", "(sum, inner *float64, x *float32, channels, rows, pixels, next int)", "is a loop of normTable.")
-	sum, inner, a := Integer("sum"), Integer("inner"), Integer("x")
-	channels, next := Integer("channels"), Integer("next")
-	pixel := GP64()
+	v.sumsOf(Integer("x"), nil, "next", "")
+}
+
+// sumsOf writes the loops over a and, unless it is nil, b: with many registers over 32 channels at a time, then over 16.
+func (v isa) sumsOf(a, b reg.GPVirtual, aNext, bNext string) {
+	sum, inner, channels := Integer("sum"), Integer("inner"), Integer("channels")
+	pixel, count, rows := GP64(), GP64(), GP64()
 	MOVQ(channels, pixel)
 	SHLQ(Imm(6), pixel)
-	parts := 128 / v.Bytes() // registers for 16 float64
-	Label("channel")
-	first, other := make([]reg.VecVirtual, parts), make([]reg.VecVirtual, parts)
-	for i := range parts {
-		first[i], other[i] = v.Load(Mem{Base: sum, Disp: i * v.Bytes()}), v.Load(Mem{Base: inner, Disp: i * v.Bytes()})
+	one := ones()
+	images, next := []reg.GPVirtual{a}, []string{aNext}
+	if bNext != "" {
+		images, next = append(images, b), append(next, bNext)
 	}
-	x, rows, count := GP64(), Integer("rows"), GP64()
-	MOVQ(a, x)
-	Label("row")
-	Load(Param("pixels"), count)
-	Label("pixel")
-	for i := range parts {
-		p := v.Vec()
-		VCVTPS2PD(Mem{Base: x, Disp: i * v.Bytes() / 2}, p)
-		VADDPD(p, first[i], first[i])
-		VFMADD231PD(p, p, other[i])
+	blocks := []int{1}
+	if v.Wide {
+		blocks = []int{2, 1}
 	}
-	ADDQ(pixel, x)
-	DECQ(count)
-	JNE(LabelRef("pixel"))
-	ADDQ(next, x)
-	DECQ(rows)
-	JNE(LabelRef("row"))
-	for i := range parts {
-		VMOVUPS(first[i], Mem{Base: sum, Disp: i * v.Bytes()})
-		VMOVUPS(other[i], Mem{Base: inner, Disp: i * v.Bytes()})
+	for _, groups := range blocks {
+		block, row, each, done := NewLabel("block"), NewLabel("row"), NewLabel("pixel"), NewLabel("done")
+		Label(block)
+		CMPQ(channels, Imm(uint64(groups)))
+		JLT(LabelRef(done))
+		s := loadDoubles(sum, inner, doubles*groups)
+		at := make([]reg.GPVirtual, len(images))
+		for i, r := range images {
+			at[i] = GP64()
+			MOVQ(r, at[i])
+		}
+		Load(Param("rows"), rows)
+		Label(row)
+		Load(Param("pixels"), count)
+		Label(each)
+		for i := range doubles * groups {
+			p := YMM()
+			VCVTPS2PD(Mem{Base: at[0], Disp: 16 * i}, p)
+			q := p
+			if len(at) > 1 {
+				q = YMM()
+				VCVTPS2PD(Mem{Base: at[1], Disp: 16 * i}, q)
+			}
+			s.add(i, p, q, one, len(at) > 1 || i%2 == 0)
+		}
+		for _, r := range at {
+			ADDQ(pixel, r)
+		}
+		DECQ(count)
+		JNE(LabelRef(each))
+		for i, r := range at {
+			skip := Integer(next[i])
+			ADDQ(skip, r)
+		}
+		DECQ(rows)
+		JNE(LabelRef(row))
+		s.store(sum, inner)
+		for _, r := range images {
+			ADDQ(U32(uint32(64*groups)), r)
+		}
+		SUBQ(Imm(uint64(groups)), channels)
+		JMP(LabelRef(block))
+		Label(done)
 	}
-	ADDQ(Imm(128), sum)
-	ADDQ(Imm(128), inner)
-	ADDQ(Imm(64), a)
-	DECQ(channels)
-	JNE(LabelRef("channel"))
 	v.End()
+}
+
+// doubles are the registers of 4 float64 for 16 channels.
+const doubles = 4
+
+// doubleSums are two sums of channels, 4 in a register.
+type doubleSums struct{ first, other []reg.VecVirtual }
+
+// ones returns a register of 4 float64 of 1.
+func ones() reg.VecVirtual {
+	bits, x, y := GP64(), XMM(), YMM()
+	MOVQ(U64(0x3ff0000000000000), bits)
+	VMOVQ(bits, x)
+	VBROADCASTSD(x, y)
+	return y
+}
+
+// loadDoubles loads n registers of each sum.
+func loadDoubles(sum, inner reg.Register, n int) (s doubleSums) {
+	for i := range n {
+		first, other := YMM(), YMM()
+		VMOVUPS(Mem{Base: sum, Disp: 32 * i}, first)
+		VMOVUPS(Mem{Base: inner, Disp: 32 * i}, other)
+		s.first, s.other = append(s.first, first), append(s.other, other)
+	}
+	return s
+}
+
+// add adds p to register i of the first sum and p*q to that of the other, whose products are exact. Where conversions keep the units that add
+// busy, a multiplication by 1 adds the same.
+func (s doubleSums) add(i int, p, q, one reg.VecVirtual, multiply bool) {
+	if multiply {
+		VFMADD231PD(one, p, s.first[i])
+	} else {
+		VADDPD(p, s.first[i], s.first[i])
+	}
+	VFMADD231PD(q, p, s.other[i])
+}
+
+// store writes the sums back and moves behind them.
+func (s doubleSums) store(sum, inner reg.Register) {
+	for i := range s.first {
+		VMOVUPS(s.first[i], Mem{Base: sum, Disp: 32 * i})
+		VMOVUPS(s.other[i], Mem{Base: inner, Disp: 32 * i})
+	}
+	ADDQ(U32(uint32(32*len(s.first))), sum)
+	ADDQ(U32(uint32(32*len(s.first))), inner)
 }
 
 // slope returns the gradient in front of an activation from g behind it, where it was taken at x.
 type slope func(x, g reg.VecVirtual) reg.VecVirtual
 
-// slopeSums writes sums of gradients that are first multiplied by a slope at what the norm gave, or kept where slope says so.
-func slopeSums(v isa, name string, prepare func() slope) {
-	v.Text("norm"+name+"Sums", "(sum, inner *float64, dy, x, value, shift *float32, channels, rows, pixels, dyNext, xNext int)", "is a loop of normTable.")
-	sum, inner, dy, x, value, shift := Integer("sum"), Integer("inner"), Integer("dy"), Integer("x"), Integer("value"), Integer("shift")
-	channels, pixel := Integer("channels"), GP64()
-	MOVQ(channels, pixel)
-	SHLQ(Imm(6), pixel)
-	if !v.Wide { // blocks of one register
-		SHLQ(Imm(1), channels)
-	}
-	const halves = 2 // registers of float64 for one of float32
+// slopes multiplies gradients by a slope at what the norm gave, or keeps them where slope says so.
+func slopes(v isa, name string, prepare func() slope) {
+	v.Text("norm"+name+"Slopes", "(dy, x, value, shift *float32, channels, pixels int)", "is a loop of normTable.")
 	slope := prepare()
-	Label("channel")
-	first, other := make([]reg.VecVirtual, halves), make([]reg.VecVirtual, halves)
-	for i := range halves {
-		first[i], other[i] = v.Load(Mem{Base: sum, Disp: i * v.Bytes()}), v.Load(Mem{Base: inner, Disp: i * v.Bytes()})
-	}
-	scale, offset := v.Load(Mem{Base: value}), v.Load(Mem{Base: shift})
-	from, g, rows := GP64(), GP64(), Integer("rows")
-	MOVQ(x, from)
-	MOVQ(dy, g)
-	Label("row")
-	count := Integer("pixels")
-	Label("pixel")
-	at := v.Load(Mem{Base: from})
-	VMULPS(scale, at, at)
-	VADDPS(offset, at, at)
-	d := slope(at, v.Load(Mem{Base: g}))
-	VMOVUPS(d, Mem{Base: g})
-	for i := range halves {
-		p, q := v.Vec(), v.Vec()
-		VCVTPS2PD(Mem{Base: from, Disp: i * v.Bytes() / 2}, q)
-		switch {
-		case v.Wide && i == 0:
-			VCVTPS2PD(d.AsY(), p)
-		case v.Wide:
-			VEXTRACTF32X8(Imm(1), d, p.AsY())
-			VCVTPS2PD(p.AsY(), p)
-		case i == 0:
-			VCVTPS2PD(d.AsX(), p)
-		default:
-			VEXTRACTF128(Imm(1), d, p.AsX())
-			VCVTPS2PD(p.AsX(), p)
-		}
-		VADDPD(p, first[i], first[i])
-		VFMADD231PD(q, p, other[i])
-	}
-	ADDQ(pixel, from)
-	ADDQ(pixel, g)
-	DECQ(count)
-	JNE(LabelRef("pixel"))
-	skip := Integer("xNext")
-	ADDQ(skip, from)
-	skip = Integer("dyNext")
-	ADDQ(skip, g)
-	DECQ(rows)
-	JNE(LabelRef("row"))
-	for i := range halves {
-		VMOVUPS(first[i], Mem{Base: sum, Disp: i * v.Bytes()})
-		VMOVUPS(other[i], Mem{Base: inner, Disp: i * v.Bytes()})
-	}
-	for _, p := range []reg.GPVirtual{dy, x, value, shift} {
-		ADDQ(Imm(uint64(v.Bytes())), p)
-	}
-	for _, p := range []reg.GPVirtual{sum, inner} {
-		ADDQ(Imm(uint64(2*v.Bytes())), p)
-	}
-	DECQ(channels)
-	JNE(LabelRef("channel"))
-	v.End()
+	v.each([]string{"dy", "x"}, []string{"value", "shift"}, func(images []Mem, factors []reg.VecVirtual) {
+		at := v.Vec()
+		VMULPS(images[1], factors[0], at)
+		VADDPS(factors[1], at, at)
+		VMOVUPS(slope(at, v.Load(images[0])), images[0])
+	})
 }
 
 // step returns g where x is above 0, else 0.
@@ -223,13 +193,12 @@ func (v isa) swishSlope() slope {
 	}
 	low, high, one, part, half := v.Number(-3), v.Number(3), v.Number(1), v.Number(third), v.Number(0.5)
 	return func(x, g reg.VecVirtual) reg.VecVirtual {
-		at, above, between := v.Vec(), K(), K()
+		at, above, past := v.Vec(), K(), K()
 		VCMPPS(Imm(CmpGreater), low, x, above)
-		VCMPPS(Imm(CmpGreater), x, high, above, between)
-		VCMPPS(Imm(CmpAtLeast), high, x, above)
+		VCMPPS(Imm(CmpAtLeast), high, x, past)
 		VMULPS(part, x, at)
-		VADDPS_Z(half, at, between, at)
-		VMOVAPS(one, above, at)
+		VADDPS_Z(half, at, above, at)
+		VMOVAPS(one, past, at)
 		VMULPS(at, g, g)
 		return g
 	}
@@ -238,38 +207,73 @@ func (v isa) swishSlope() slope {
 // swish is forward with a hard swish behind it, as curveTable has it.
 func swish(v isa) {
 	v.Text("normSwish", "(y, x, value, shift *float32, channels, pixels int)", "is a loop of normTable.")
-	y, x, value, shift := Integer("y"), Integer("x"), Integer("value"), Integer("shift")
 	three, six, part, zero := v.Number(3), v.Number(6), v.Number(sixth), v.Zeros()
-	v.each([]reg.GPVirtual{y, x}, func(at func(r reg.GPVirtual) Mem) {
-		out, ramp := v.Load(at(x)), v.Vec()
-		VMULPS(at(value), out, out)
-		VADDPS(at(shift), out, out)
+	v.each([]string{"y", "x"}, []string{"value", "shift"}, func(images []Mem, factors []reg.VecVirtual) {
+		out, ramp := v.Vec(), v.Vec()
+		VMULPS(images[1], factors[0], out)
+		VADDPS(factors[1], out, out)
 		VADDPS(three, out, ramp)
 		VMAXPS(ramp, zero, ramp)
 		VMINPS(ramp, six, ramp)
 		VMULPS(ramp, out, out)
 		VMULPS(part, out, out)
-		VMOVUPS(out, at(y))
+		VMOVUPS(out, images[0])
 	})
 }
 
-// each goes over the pixels of images and their channels. at gives the channel's place in a pixel, or in a row of all channels.
-func (v isa) each(images []reg.GPVirtual, body func(at func(r reg.GPVirtual) Mem)) {
-	size, offset, pixels := GP64(), GP64(), Integer("pixels")
-	Load(Param("channels"), size)
-	SHLQ(Imm(6), size)
-	Label("pixel")
-	XORQ(offset, offset)
-	Label("channel")
-	body(func(r reg.GPVirtual) Mem { return Mem{Base: r, Index: offset, Scale: 1} })
-	ADDQ(Imm(uint64(v.Bytes())), offset)
-	CMPQ(offset, size)
-	JNE(LabelRef("channel"))
-	for _, r := range images {
-		ADDQ(size, r)
+// each goes over images, a few channels at a time: pixel after pixel, with the factors of these channels in registers.
+func (v isa) each(images, factors []string, body func(images []Mem, factors []reg.VecVirtual)) {
+	load := func(names []string) (all []reg.GPVirtual) {
+		for _, name := range names {
+			all = append(all, Integer(name))
+		}
+		return all
 	}
-	DECQ(pixels)
-	JNE(LabelRef("pixel"))
+	image, factor, left, size, pixels := load(images), load(factors), Integer("channels"), GP64(), GP64()
+	MOVQ(left, size)
+	SHLQ(Imm(6), size)
+	blocks := []int{2, 1}
+	if v.Wide {
+		blocks = []int{8, 4, 1}
+	}
+	for _, groups := range blocks {
+		block, pixel, done := NewLabel("block"), NewLabel("pixel"), NewLabel("done")
+		registers := groups * len(v.Parts())
+		Label(block)
+		CMPQ(left, Imm(uint64(groups)))
+		JLT(LabelRef(done))
+		held := make([][]reg.VecVirtual, registers)
+		for i := range held {
+			for _, f := range factor {
+				held[i] = append(held[i], v.Load(Mem{Base: f, Disp: i * v.Bytes()}))
+			}
+		}
+		Load(Param("pixels"), pixels)
+		at := make([]reg.GPVirtual, len(image))
+		for i, r := range image {
+			at[i] = GP64()
+			MOVQ(r, at[i])
+		}
+		Label(pixel)
+		for i := range held {
+			var places []Mem
+			for _, r := range at {
+				places = append(places, Mem{Base: r, Disp: i * v.Bytes()})
+			}
+			body(places, held[i])
+		}
+		for _, r := range at {
+			ADDQ(size, r)
+		}
+		DECQ(pixels)
+		JNE(LabelRef(pixel))
+		for _, r := range append(image, factor...) {
+			ADDQ(U32(uint32(64*groups)), r)
+		}
+		SUBQ(Imm(uint64(groups)), left)
+		JMP(LabelRef(block))
+		Label(done)
+	}
 	v.End()
 }
 
@@ -278,7 +282,6 @@ const lowest = 0xff800000
 
 func forward(v isa) {
 	v.Text("normForward", "(y, x, value, shift *float32, channels, pixels, relu int)", "is a loop of normTable.")
-	y, x, value, shift := Integer("y"), Integer("x"), Integer("value"), Integer("shift")
 	floor, bits, low := v.Vec(), GP32(), XMM()
 	relu := Integer("relu")
 	MOVL(U32(lowest), bits)
@@ -288,26 +291,24 @@ func forward(v isa) {
 	Label("plain")
 	VMOVD(bits, low)
 	VBROADCASTSS(low, floor)
-	v.each([]reg.GPVirtual{y, x}, func(at func(r reg.GPVirtual) Mem) {
-		out := v.Load(at(x))
-		VMULPS(at(value), out, out)
-		VADDPS(at(shift), out, out)
+	v.each([]string{"y", "x"}, []string{"value", "shift"}, func(images []Mem, factors []reg.VecVirtual) {
+		out := v.Vec()
+		VMULPS(images[1], factors[0], out)
+		VADDPS(factors[1], out, out)
 		VMAXPS(out, floor, out) // keeps NaN and -0: the second source of two zeros, or where one is NaN
-		VMOVUPS(out, at(y))
+		VMOVUPS(out, images[0])
 	})
 }
 
 func backward(v isa) {
 	v.Text("normBackward", "(dx, dy, x, grad, value, shift *float32, channels, pixels int)", "is a loop of normTable.")
-	dx, dy, x := Integer("dx"), Integer("dy"), Integer("x")
-	grad, value, shift := Integer("grad"), Integer("value"), Integer("shift")
-	v.each([]reg.GPVirtual{dx, dy, x}, func(at func(r reg.GPVirtual) Mem) {
-		g, out := v.Load(at(dy)), v.Load(at(x))
-		VMULPS(at(grad), g, g)
-		VMULPS(at(value), out, out)
-		VADDPS(at(shift), out, out)
+	v.each([]string{"dx", "dy", "x"}, []string{"grad", "value", "shift"}, func(images []Mem, factors []reg.VecVirtual) {
+		g, out := v.Vec(), v.Vec()
+		VMULPS(images[1], factors[0], g)
+		VMULPS(images[2], factors[1], out)
+		VADDPS(factors[2], out, out)
 		VADDPS(g, out, out)
-		VMOVUPS(out, at(dx))
+		VMOVUPS(out, images[0])
 	})
 }
 
