@@ -88,7 +88,16 @@ func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 		s.forwardBF16(r, x, lo, hi)
 		return s.y
 	}
-	s.forward(s.y, x, r.W[s.w:s.bias], s.biases(r.W), s.b.relu, lo, hi)
+	w := r.W[s.w:s.bias]
+	if s.b.l.bf16 && s.fast.useWeights && !r.Train && r.G != nil {
+		kept := r.G[s.w:s.bias]
+		if !r.loads(lo) {
+			w = nil
+		}
+		s.forwardWinograd(s.y, x, w, kept, s.biases(r.W), s.b.relu, lo, hi)
+		return s.y
+	}
+	s.forward(s.y, x, w, s.biases(r.W), s.b.relu, lo, hi)
 	if r.V != nil {
 		s.forwardTangents(r, lo, hi)
 	}
@@ -98,7 +107,7 @@ func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 // forward computes y from x, of any kind.
 func (s *convState) forward(y, x Act, w, bias []float32, relu bool, lo, hi int) {
 	if s.fast.useWeights {
-		s.forwardWinograd(y, x, w, bias, relu, lo, hi)
+		s.forwardWinograd(y, x, w, nil, bias, relu, lo, hi)
 		return
 	}
 	var n int

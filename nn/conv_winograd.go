@@ -88,13 +88,20 @@ func (s *convState) loadImages(x Act, lo, hi int, backward bool) {
 	}
 }
 
-func (s *convState) forwardWinograd(y, x Act, w, bias []float32, relu bool, lo, hi int) {
+// forwardWinograd computes y from x with the weights w, or with those that are kept if w is nil;
+// kept is nil or gets them.
+func (s *convState) forwardWinograd(y, x Act, w, kept, bias []float32, relu bool, lo, hi int) {
 	for ; lo < hi; lo += s.fast.group {
 		end := min(lo+s.fast.group, hi)
 		s.loadImages(x, lo, end, false)
 		to := y.images(lo)
 		to.Pair, s.first = s.pair, lo
-		s.fast.weights.Forward(to, end-lo, s.fast.scratch.floats, w, bias, relu)
+		if kept == nil {
+			s.fast.weights.Forward(to, end-lo, s.fast.scratch.floats, w, bias, relu)
+			continue
+		}
+		s.fast.weights.ForwardKept(to, end-lo, s.fast.scratch.floats, kept, w, bias, relu)
+		w = nil
 	}
 }
 

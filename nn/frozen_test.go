@@ -21,8 +21,16 @@ func TestFrozen(t *testing.T) {
 		}
 		same("first", w, 3, frozen)
 		same("again", w, 4, frozen)
-		ws.Gradient(w, batch(2), TrainOpts{})
-		same("after training", w, 3, frozen)
+		step := func(ws *Workspace, clip float32) []float32 {
+			w := m.NewParams()
+			m.Init(w, 3)
+			ws.Step(w, batch(2), TrainOpts{Only: m.Head(1)}, &Optimizer{SGD: SGD{LR: 0.3, ClipNorm: clip}})
+			return w
+		}
+		for _, clip := range []float32{0, 0.1} {
+			sameBits(t, step(ws, clip), step(m.NewWorkspace(), clip), "the head's step")
+			same("after training", w, 3, frozen)
+		}
 		same("another slice", other, 3, frozen)
 		same("the first slice", w, 3, frozen)
 		m.Init(w, 5)

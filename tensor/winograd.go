@@ -183,11 +183,27 @@ func (w Winograd) input(scratch []float32, n, i int, x []float32, xRow int, byTi
 // of the convolution that w was made from: y = x * w + bias, followed by a ReLU if
 // relu. bias may be nil.
 func (w Winograd) Forward(y Images, n int, scratch, weights, bias []float32, relu bool) {
+	w.forward(y, n, scratch, nil, weights, bias, relu)
+}
+
+// ForwardKept is Forward in bf16 with the transformed weights that it leaves in kept, which has
+// as many floats as the weights, or those that are there if the weights are nil.
+func (w Winograd) ForwardKept(y Images, n int, scratch, kept, weights, bias []float32, relu bool) {
+	w.forward(y, n, scratch, kept, weights, bias, relu)
+}
+
+func (w Winograd) forward(y Images, n int, scratch, kept, weights, bias []float32, relu bool) {
 	s := w.space(n, scratch)
 	step := w.blockRows()
 	for p := 0; p < w.N/kernels.Width; p += w.panels() {
 		panels := min(w.panels(), w.N/kernels.Width-p)
-		w.transform(&s, weights, p, panels)
+		if kept != nil {
+			panel := 16 * w.C / 2 * kernels.Width
+			s.u = kept[p*panel:][:panels*panel]
+		}
+		if weights != nil {
+			w.transform(&s, weights, p, panels)
+		}
 		for r := 0; r < n*w.rows; r += step {
 			w.block(y, n, &s, bias, p, panels, r, min(step, n*w.rows-r), relu)
 		}

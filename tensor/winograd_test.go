@@ -243,3 +243,22 @@ func sameFloats(t *testing.T, what string, got, want []float32) {
 		}
 	}
 }
+
+// TestWinogradKept compares products with weights that are kept, of several blocks of panels,
+// with those of Forward.
+func TestWinogradKept(t *testing.T) {
+	if err := kernels.CheckBF16(); err != nil {
+		t.Skip(err)
+	}
+	v := NewConv(5, 6, 32, 80, 3, 3, 1, true)
+	f, _ := v.Winograd()
+	f = f.BF16()
+	s := kernels.NewStream(3, 5)
+	x, w, kept := draw(s, v.H*v.W*v.C), draw(s, v.Rows()*v.N), make([]float32, v.Rows()*v.N)
+	want := winogradForward(f, x, w, nil, 1)
+	for _, weights := range [][]float32{w, nil} {
+		y := make([]float32, len(want))
+		f.ForwardKept(Images{Data: y, Sample: len(y), Row: v.OW * v.N}, 1, f.load(x, 1), kept, weights, nil, false)
+		sameFloats(t, "kept", y, want)
+	}
+}
