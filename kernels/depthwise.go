@@ -10,6 +10,7 @@ package kernels
 // The sum goes in the order of Taps, and every operation is rounded.
 type Channels struct {
 	Rows, Pixels, C int
+	Used            int // channels from it on are zeros in W and Bias, and so in Y; a level may leave them out; 0 means C
 	Taps            []ChannelTap
 	Run             int // number of taps in a run, each a pixel (XStep) behind the one before; divides len(Taps); 0 if taps lie otherwise
 	X               []float32
@@ -34,6 +35,7 @@ type ChannelsGrad struct {
 	Images          int // 0 means 1
 	XImage, YImage  int // distances between images
 	Rows, Pixels, C int
+	Used            int // channels from it on are zeros in DY and G; 0 means C
 	Taps            int
 	X               []float32
 	XRow, XStep     int
@@ -50,6 +52,19 @@ type ChannelsGrad struct {
 type depthwiseTable struct {
 	row, run3, run5  channelRow // run3 and run5 go through taps in runs of 3 and 5, and through tiles of pixels
 	one, three, five channelWeights
+
+	tile int // pixels of a tile of run3 and run5
+	// half, where not nil, are the loops of a last block of which the first half counts.
+	half *depthwiseTable
+}
+
+// split returns how many of the blocks of c channels are whole, and the loops of a half one
+// behind them, nil without any, where used of them count.
+func (t *depthwiseTable) split(c, used int) (blocks int, half *depthwiseTable) {
+	if used > 0 && c-used >= Width/2 && c > 0 && t.half != nil {
+		return c/Width - 1, t.half
+	}
+	return c / Width, nil
 }
 
 // channelRow is a loop over the pixels of a row.
@@ -69,7 +84,7 @@ func reach(rows, row, pixels, step, c int) int { return (rows-1)*row + (pixels-1
 
 // ForwardChannels computes the outputs. It panics if a slice is too short.
 func ForwardChannels(v *Channels) {
-	if v.Rows < 0 || v.Pixels < 0 || v.C < 0 || v.C%Width != 0 || min(v.XRow, v.XStep, v.YRow, v.YStep) < 0 || len(v.Taps) > mostTaps {
+	if v.Rows < 0 || v.Pixels < 0 || v.Used < 0 || v.C < v.Used || v.C%Width != 0 || min(v.XRow, v.XStep, v.YRow, v.YStep) < 0 || len(v.Taps) > mostTaps {
 		panic(msgChannels)
 	}
 	if v.Rows == 0 || v.Pixels == 0 || v.C == 0 {
@@ -87,7 +102,8 @@ func ForwardChannels(v *Channels) {
 		}
 		taps[i] = channelTap{4 * t.X, 4 * t.W}
 	}
-	f, tiled := v.loop()
+	v.checkRuns()
+	blocks, half := depthwises.split(v.C, v.Used)
 	raceRead(v.W)
 	raceRead(v.Bias)
 	for r := range v.Rows {
@@ -101,37 +117,46 @@ func ForwardChannels(v *Channels) {
 		x := v.X[r*v.XRow:]
 		raceRead(x[:reach(1, 0, v.Pixels, v.XStep, v.C)])
 		raceWrite(y[:reach(1, 0, v.Pixels, v.YStep, v.C)])
-		if tiled > 0 {
-			callChannelRow(f, &y[0], &x[0], &v.W[0], &v.Bias[0], &taps[0], len(v.Taps), tiled, v.C/Width, 4*v.YStep, 4*v.XStep)
+		if blocks > 0 {
+			v.row(&depthwises, y, x, &taps[0], 0, blocks)
 		}
-		if n := v.Pixels - tiled; n > 0 {
-			y, x = y[tiled*v.YStep:], x[tiled*v.XStep:]
-			callChannelRow(depthwises.row, &y[0], &x[0], &v.W[0], &v.Bias[0], &taps[0], len(v.Taps), n, v.C/Width, 4*v.YStep, 4*v.XStep)
+		if half != nil {
+			v.row(half, y, x, &taps[0], blocks*Width, 1)
 		}
 	}
 }
 
-// loop returns the loop for runs of taps, and the first pixels of a row that it is for. It
-// panics unless the taps are what Run says.
-func (v *Channels) loop() (f channelRow, tiled int) {
-	const tile = 4
+// row computes a row of some blocks of channels from channel c on.
+func (v *Channels) row(t *depthwiseTable, y, x []float32, taps *channelTap, c, blocks int) {
+	f, tiled := t.row, 0
+	switch v.Run {
+	case 3:
+		f, tiled = t.run3, v.Pixels/t.tile*t.tile
+	case 5:
+		f, tiled = t.run5, v.Pixels/t.tile*t.tile
+	}
+	if tiled > 0 {
+		callChannelRow(f, &y[c], &x[c], &v.W[c], &v.Bias[c], taps, len(v.Taps), tiled, blocks, 4*v.YStep, 4*v.XStep)
+	}
+	if n := v.Pixels - tiled; n > 0 {
+		y, x = y[tiled*v.YStep:], x[tiled*v.XStep:]
+		callChannelRow(t.row, &y[c], &x[c], &v.W[c], &v.Bias[c], taps, len(v.Taps), n, blocks, 4*v.YStep, 4*v.XStep)
+	}
+}
+
+// checkRuns panics unless the taps are what Run says.
+func (v *Channels) checkRuns() {
 	if v.Run == 0 {
-		return nil, 0
+		return
 	}
 	for i, t := range v.Taps {
 		if i%v.Run > 0 && t.X != v.Taps[i-1].X+v.XStep {
 			panic(msgChannels)
 		}
 	}
-	switch {
-	case len(v.Taps)%v.Run > 0:
+	if len(v.Taps)%v.Run > 0 {
 		panic(msgChannels)
-	case v.Run == 3:
-		return depthwises.run3, v.Pixels &^ (tile - 1)
-	case v.Run == 5:
-		return depthwises.run5, v.Pixels &^ (tile - 1)
 	}
-	return nil, 0
 }
 
 //go:noinline
@@ -142,7 +167,7 @@ func callChannelRow(f channelRow, y, x, w, bias *float32, taps *channelTap, coun
 // BackwardChannels adds to the gradients of the weights. It panics if a slice is too
 // short.
 func BackwardChannels(v *ChannelsGrad) {
-	if v.Images < 0 || v.Rows < 0 || v.Pixels < 0 || v.C < 0 || v.C%Width != 0 || v.Taps < 0 ||
+	if v.Images < 0 || v.Rows < 0 || v.Pixels < 0 || v.Used < 0 || v.C < v.Used || v.C%Width != 0 || v.Taps < 0 ||
 		min(v.XImage, v.XRow, v.XStep, v.XTap, v.YImage, v.YRow, v.YStep, v.WTap) < 0 {
 		panic(msgChannels)
 	}
@@ -157,33 +182,45 @@ func BackwardChannels(v *ChannelsGrad) {
 	raceRead(v.X)
 	raceRead(v.DY)
 	raceWrite(v.G)
-	rows := min(max(mapBlock/(2*v.Pixels*v.C), 1), v.Rows)
+	blocks, half := depthwises.split(v.C, v.Used)
+	if blocks > 0 {
+		v.add(&depthwises, 0, blocks)
+	}
+	if half != nil {
+		v.add(half, blocks*Width, 1)
+	}
+}
+
+// add adds to the gradients of some blocks of channels from channel c on.
+func (v *ChannelsGrad) add(table *depthwiseTable, c, blocks int) {
+	images := max(v.Images, 1)
+	rows := min(max(mapBlock/(2*v.Pixels*blocks*Width), 1), v.Rows)
 	several := 1 // whole images in a call
 	if rows == v.Rows {
-		several = max(mapBlock/(2*v.Rows*v.Pixels*v.C), 1)
+		several = max(mapBlock/(2*v.Rows*v.Pixels*blocks*Width), 1)
 	}
 	for t := 0; t < v.Taps; {
-		f, n := depthwises.one, 1
+		f, n := table.one, 1
 		switch left := v.Taps - t; {
 		case left >= 5:
-			f, n = depthwises.five, 5
+			f, n = table.five, 5
 		case left >= 3:
-			f, n = depthwises.three, 3
+			f, n = table.three, 3
 		}
 		for i := 0; i < images; i += several {
 			for r := 0; r < v.Rows; r += rows {
-				callChannelWeights(f, v, t, i, min(several, images-i), r, min(rows, v.Rows-r))
+				callChannelWeights(f, v, t, c, blocks, i, min(several, images-i), r, min(rows, v.Rows-r))
 			}
 		}
 		t += n
 	}
 }
 
-// callChannelWeights adds to the gradients from weight t on what rows from r on of images from i on add.
+// callChannelWeights adds to the gradients from weight t on of some blocks of channels what rows from r on of images from i on add.
 //
 //go:noinline
-func callChannelWeights(f channelWeights, v *ChannelsGrad, t, i, images, r, rows int) {
-	f(&v.G[t*v.WTap], &v.X[t*v.XTap+i*v.XImage+r*v.XRow], &v.DY[i*v.YImage+r*v.YRow], 4*v.XTap, 4*v.WTap, rows, v.Pixels, v.C/Width,
+func callChannelWeights(f channelWeights, v *ChannelsGrad, t, c, blocks, i, images, r, rows int) {
+	f(&v.G[t*v.WTap+c], &v.X[t*v.XTap+i*v.XImage+r*v.XRow+c], &v.DY[i*v.YImage+r*v.YRow+c], 4*v.XTap, 4*v.WTap, rows, v.Pixels, blocks,
 		4*v.XStep, 4*v.YStep, 4*(v.XRow-v.Pixels*v.XStep), 4*(v.YRow-v.Pixels*v.YStep), images, 4*(v.XImage-rows*v.XRow), 4*(v.YImage-rows*v.YRow))
 }
 

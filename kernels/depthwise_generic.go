@@ -5,6 +5,7 @@ import "unsafe"
 var depthwiseGeneric = depthwiseTable{
 	row: channelRowGeneric, run3: channelRowGeneric, run5: channelRowGeneric,
 	one: channelWeightsGeneric(1), three: channelWeightsGeneric(3), five: channelWeightsGeneric(5),
+	tile: 4,
 }
 
 func channelRowGeneric(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int) {

@@ -29,9 +29,17 @@ func depthwiseAt(l Level) depthwiseTable {
 		depthwiseTable{
 			row: channelRowAVX2, run3: channelRowThreeAVX2, run5: channelRowFiveAVX2,
 			one: channelWeightsOneAVX2, three: channelWeightsThreeAVX2, five: channelWeightsFiveAVX2,
+			tile: 4,
 		},
 		depthwiseTable{
 			row: channelRowAVX512, run3: channelRowThreeAVX512, run5: channelRowFiveAVX512,
 			one: channelWeightsOneAVX512, three: channelWeightsThreeAVX512, five: channelWeightsFiveAVX512,
+			tile: 4, half: &halfChannels,
 		})
+}
+
+var halfChannels = depthwiseTable{
+	row: channelRowAVX512Half, run3: channelRowThreeAVX512Half, run5: channelRowFiveAVX512Half,
+	one: channelWeightsOneAVX512Half, three: channelWeightsThreeAVX512Half, five: channelWeightsFiveAVX512Half,
+	tile: 8,
 }

@@ -2124,3 +2124,621 @@ pixel:
 	JNE     channel
 	VZEROUPPER
 	RET
+
+// func channelRowAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+// Requires: AVX, AVX512F
+TEXT ·channelRowAVX512Half(SB), NOSPLIT, $0-80
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ w+16(FP), DX
+	MOVQ bias+24(FP), BX
+	MOVQ xStep+72(FP), SI
+	MOVQ channels+56(FP), DI
+	LEAQ (SI)(SI*2), R8
+
+channel:
+	MOVQ pixels+48(FP), R11
+	MOVQ AX, R9
+	MOVQ CX, R10
+	SUBQ $0x04, R11
+	JLT  rest
+
+tile:
+	VMOVUPS (BX), Y0
+	VMOVUPS (BX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS (BX), Y3
+	MOVQ    taps+32(FP), R12
+	MOVQ    count+40(FP), R13
+
+tap47:
+	MOVQ    (R12), R14
+	ADDQ    R10, R14
+	MOVQ    8(R12), R15
+	ADDQ    $0x10, R12
+	VMOVUPS (DX)(R15*1), Y4
+	VMULPS  (R14), Y4, Y5
+	VADDPS  Y5, Y0, Y0
+	VMULPS  (R14)(SI*1), Y4, Y5
+	VADDPS  Y5, Y1, Y1
+	VMULPS  (R14)(SI*2), Y4, Y5
+	VADDPS  Y5, Y2, Y2
+	VMULPS  (R14)(R8*1), Y4, Y4
+	VADDPS  Y4, Y3, Y3
+	DECQ    R13
+	JNE     tap47
+	MOVQ    yStep+64(FP), R12
+	VMOVUPS Z0, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R12, R9
+	LEAQ    (R10)(SI*4), R10
+	SUBQ    $0x04, R11
+	JGE     tile
+
+rest:
+	ADDQ $0x04, R11
+	JEQ  next
+
+pixel:
+	VMOVUPS (BX), Y0
+	MOVQ    taps+32(FP), R12
+	MOVQ    count+40(FP), R13
+
+tap48:
+	MOVQ    (R12), R14
+	ADDQ    R10, R14
+	MOVQ    8(R12), R15
+	ADDQ    $0x10, R12
+	VMOVUPS (DX)(R15*1), Y1
+	VMULPS  (R14), Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	DECQ    R13
+	JNE     tap48
+	MOVQ    yStep+64(FP), R12
+	VMOVUPS Z0, (R9)
+	ADDQ    R12, R9
+	ADDQ    SI, R10
+	DECQ    R11
+	JNE     pixel
+
+next:
+	ADDQ $0x20, AX
+	ADDQ $0x20, CX
+	ADDQ $0x20, DX
+	ADDQ $0x20, BX
+	DECQ DI
+	JNE  channel
+	VZEROUPPER
+	RET
+
+// func channelRowThreeAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+// Requires: AVX, AVX512F
+TEXT ·channelRowThreeAVX512Half(SB), NOSPLIT, $0-80
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ w+16(FP), DX
+	MOVQ bias+24(FP), BX
+	MOVQ xStep+72(FP), SI
+	MOVQ channels+56(FP), DI
+
+channel:
+	MOVQ pixels+48(FP), R10
+	MOVQ AX, R8
+	MOVQ CX, R9
+	SUBQ $0x08, R10
+
+tile:
+	VMOVUPS (BX), Y0
+	VMOVUPS (BX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS (BX), Y3
+	VMOVUPS (BX), Y4
+	VMOVUPS (BX), Y5
+	VMOVUPS (BX), Y6
+	VMOVUPS (BX), Y7
+	MOVQ    taps+32(FP), R11
+	MOVQ    count+40(FP), R12
+
+tap49:
+	MOVQ    (R11), R13
+	ADDQ    R9, R13
+	MOVQ    8(R11), R14
+	VMOVUPS (DX)(R14*1), Y8
+	MOVQ    24(R11), R14
+	VMOVUPS (DX)(R14*1), Y9
+	MOVQ    40(R11), R14
+	VMOVUPS (DX)(R14*1), Y10
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y11
+	VADDPS  Y11, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y1, Y1
+	VMULPS  Y11, Y9, Y11
+	VADDPS  Y11, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y2, Y2
+	VMULPS  Y11, Y9, Y12
+	VADDPS  Y12, Y1, Y1
+	VMULPS  Y11, Y10, Y11
+	VADDPS  Y11, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y3, Y3
+	VMULPS  Y11, Y9, Y12
+	VADDPS  Y12, Y2, Y2
+	VMULPS  Y11, Y10, Y11
+	VADDPS  Y11, Y1, Y1
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y4, Y4
+	VMULPS  Y11, Y9, Y12
+	VADDPS  Y12, Y3, Y3
+	VMULPS  Y11, Y10, Y11
+	VADDPS  Y11, Y2, Y2
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y5, Y5
+	VMULPS  Y11, Y9, Y12
+	VADDPS  Y12, Y4, Y4
+	VMULPS  Y11, Y10, Y11
+	VADDPS  Y11, Y3, Y3
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y6, Y6
+	VMULPS  Y11, Y9, Y12
+	VADDPS  Y12, Y5, Y5
+	VMULPS  Y11, Y10, Y11
+	VADDPS  Y11, Y4, Y4
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y8
+	VADDPS  Y8, Y7, Y7
+	VMULPS  Y11, Y9, Y8
+	VADDPS  Y8, Y6, Y6
+	VMULPS  Y11, Y10, Y8
+	VADDPS  Y8, Y5, Y5
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y8
+	VMULPS  Y8, Y9, Y9
+	VADDPS  Y9, Y7, Y7
+	VMULPS  Y8, Y10, Y8
+	VADDPS  Y8, Y6, Y6
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y8
+	VMULPS  Y8, Y10, Y8
+	VADDPS  Y8, Y7, Y7
+	ADDQ    SI, R13
+	ADDQ    $0x30, R11
+	SUBQ    $0x03, R12
+	JNE     tap49
+	MOVQ    yStep+64(FP), R11
+	VMOVUPS Z0, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z1, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z2, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z3, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z4, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z5, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z6, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z7, (R8)
+	ADDQ    R11, R8
+	LEAQ    (R9)(SI*8), R9
+	SUBQ    $0x08, R10
+	JGE     tile
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
+	ADDQ    $0x20, BX
+	DECQ    DI
+	JNE     channel
+	VZEROUPPER
+	RET
+
+// func channelRowFiveAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+// Requires: AVX, AVX512F
+TEXT ·channelRowFiveAVX512Half(SB), NOSPLIT, $0-80
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ w+16(FP), DX
+	MOVQ bias+24(FP), BX
+	MOVQ xStep+72(FP), SI
+	MOVQ channels+56(FP), DI
+
+channel:
+	MOVQ pixels+48(FP), R10
+	MOVQ AX, R8
+	MOVQ CX, R9
+	SUBQ $0x08, R10
+
+tile:
+	VMOVUPS (BX), Y0
+	VMOVUPS (BX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS (BX), Y3
+	VMOVUPS (BX), Y4
+	VMOVUPS (BX), Y5
+	VMOVUPS (BX), Y6
+	VMOVUPS (BX), Y7
+	MOVQ    taps+32(FP), R11
+	MOVQ    count+40(FP), R12
+
+tap50:
+	MOVQ    (R11), R13
+	ADDQ    R9, R13
+	MOVQ    8(R11), R14
+	VMOVUPS (DX)(R14*1), Y8
+	MOVQ    24(R11), R14
+	VMOVUPS (DX)(R14*1), Y9
+	MOVQ    40(R11), R14
+	VMOVUPS (DX)(R14*1), Y10
+	MOVQ    56(R11), R14
+	VMOVUPS (DX)(R14*1), Y11
+	MOVQ    72(R11), R14
+	VMOVUPS (DX)(R14*1), Y12
+	VMOVUPS (R13), Y13
+	VMULPS  Y13, Y8, Y13
+	VADDPS  Y13, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y13
+	VMULPS  Y13, Y8, Y14
+	VADDPS  Y14, Y1, Y1
+	VMULPS  Y13, Y9, Y13
+	VADDPS  Y13, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y13
+	VMULPS  Y13, Y8, Y14
+	VADDPS  Y14, Y2, Y2
+	VMULPS  Y13, Y9, Y14
+	VADDPS  Y14, Y1, Y1
+	VMULPS  Y13, Y10, Y13
+	VADDPS  Y13, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y13
+	VMULPS  Y13, Y8, Y14
+	VADDPS  Y14, Y3, Y3
+	VMULPS  Y13, Y9, Y14
+	VADDPS  Y14, Y2, Y2
+	VMULPS  Y13, Y10, Y14
+	VADDPS  Y14, Y1, Y1
+	VMULPS  Y13, Y11, Y13
+	VADDPS  Y13, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y13
+	VMULPS  Y13, Y8, Y14
+	VADDPS  Y14, Y4, Y4
+	VMULPS  Y13, Y9, Y14
+	VADDPS  Y14, Y3, Y3
+	VMULPS  Y13, Y10, Y14
+	VADDPS  Y14, Y2, Y2
+	VMULPS  Y13, Y11, Y14
+	VADDPS  Y14, Y1, Y1
+	VMULPS  Y13, Y12, Y13
+	VADDPS  Y13, Y0, Y0
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y13
+	VMULPS  Y13, Y8, Y14
+	VADDPS  Y14, Y5, Y5
+	VMULPS  Y13, Y9, Y14
+	VADDPS  Y14, Y4, Y4
+	VMULPS  Y13, Y10, Y14
+	VADDPS  Y14, Y3, Y3
+	VMULPS  Y13, Y11, Y14
+	VADDPS  Y14, Y2, Y2
+	VMULPS  Y13, Y12, Y13
+	VADDPS  Y13, Y1, Y1
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y13
+	VMULPS  Y13, Y8, Y14
+	VADDPS  Y14, Y6, Y6
+	VMULPS  Y13, Y9, Y14
+	VADDPS  Y14, Y5, Y5
+	VMULPS  Y13, Y10, Y14
+	VADDPS  Y14, Y4, Y4
+	VMULPS  Y13, Y11, Y14
+	VADDPS  Y14, Y3, Y3
+	VMULPS  Y13, Y12, Y13
+	VADDPS  Y13, Y2, Y2
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y13
+	VMULPS  Y13, Y8, Y8
+	VADDPS  Y8, Y7, Y7
+	VMULPS  Y13, Y9, Y8
+	VADDPS  Y8, Y6, Y6
+	VMULPS  Y13, Y10, Y8
+	VADDPS  Y8, Y5, Y5
+	VMULPS  Y13, Y11, Y8
+	VADDPS  Y8, Y4, Y4
+	VMULPS  Y13, Y12, Y8
+	VADDPS  Y8, Y3, Y3
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y8
+	VMULPS  Y8, Y9, Y9
+	VADDPS  Y9, Y7, Y7
+	VMULPS  Y8, Y10, Y9
+	VADDPS  Y9, Y6, Y6
+	VMULPS  Y8, Y11, Y9
+	VADDPS  Y9, Y5, Y5
+	VMULPS  Y8, Y12, Y8
+	VADDPS  Y8, Y4, Y4
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y8
+	VMULPS  Y8, Y10, Y9
+	VADDPS  Y9, Y7, Y7
+	VMULPS  Y8, Y11, Y9
+	VADDPS  Y9, Y6, Y6
+	VMULPS  Y8, Y12, Y8
+	VADDPS  Y8, Y5, Y5
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y8
+	VMULPS  Y8, Y11, Y9
+	VADDPS  Y9, Y7, Y7
+	VMULPS  Y8, Y12, Y8
+	VADDPS  Y8, Y6, Y6
+	ADDQ    SI, R13
+	VMOVUPS (R13), Y8
+	VMULPS  Y8, Y12, Y8
+	VADDPS  Y8, Y7, Y7
+	ADDQ    SI, R13
+	ADDQ    $0x50, R11
+	SUBQ    $0x05, R12
+	JNE     tap50
+	MOVQ    yStep+64(FP), R11
+	VMOVUPS Z0, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z1, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z2, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z3, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z4, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z5, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z6, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z7, (R8)
+	ADDQ    R11, R8
+	LEAQ    (R9)(SI*8), R9
+	SUBQ    $0x08, R10
+	JGE     tile
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
+	ADDQ    $0x20, BX
+	DECQ    DI
+	JNE     channel
+	VZEROUPPER
+	RET
+
+// func channelWeightsOneAVX512Half(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
+// Requires: AVX, AVX512F
+TEXT ·channelWeightsOneAVX512Half(SB), NOSPLIT, $0-120
+	MOVQ gw+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ xTap+24(FP), BX
+	MOVQ xStep+64(FP), SI
+	MOVQ yStep+72(FP), DI
+	MOVQ channels+56(FP), R8
+	LEAQ (BX)(BX*2), BX
+
+channel:
+	MOVQ    wTap+32(FP), R9
+	MOVQ    AX, BX
+	VMOVUPS (BX), Y0
+	ADDQ    R9, BX
+	MOVQ    images+96(FP), R10
+	MOVQ    CX, BX
+	MOVQ    DX, R9
+
+image:
+	MOVQ rows+40(FP), R11
+
+row:
+	MOVQ pixels+48(FP), R12
+
+pixel:
+	VMOVUPS (R9), Y1
+	VMULPS  (BX), Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	ADDQ    SI, BX
+	ADDQ    DI, R9
+	DECQ    R12
+	JNE     pixel
+	MOVQ    xNext+80(FP), R12
+	ADDQ    R12, BX
+	MOVQ    yNext+88(FP), R12
+	ADDQ    R12, R9
+	DECQ    R11
+	JNE     row
+	MOVQ    xImage+104(FP), R11
+	ADDQ    R11, BX
+	MOVQ    yImage+112(FP), R11
+	ADDQ    R11, R9
+	DECQ    R10
+	JNE     image
+	MOVQ    AX, BX
+	MOVQ    wTap+32(FP), R9
+	VMOVUPS Z0, (BX)
+	ADDQ    R9, BX
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
+	DECQ    R8
+	JNE     channel
+	VZEROUPPER
+	RET
+
+// func channelWeightsThreeAVX512Half(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
+// Requires: AVX, AVX512F
+TEXT ·channelWeightsThreeAVX512Half(SB), NOSPLIT, $0-120
+	MOVQ gw+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ xTap+24(FP), BX
+	MOVQ xStep+64(FP), SI
+	MOVQ yStep+72(FP), DI
+	MOVQ channels+56(FP), R8
+	LEAQ (BX)(BX*2), R9
+
+channel:
+	MOVQ    wTap+32(FP), R10
+	MOVQ    AX, R9
+	VMOVUPS (R9), Y0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y2
+	ADDQ    R10, R9
+	MOVQ    images+96(FP), R11
+	MOVQ    CX, R9
+	MOVQ    DX, R10
+
+image:
+	MOVQ rows+40(FP), R12
+
+row:
+	MOVQ pixels+48(FP), R13
+
+pixel:
+	VMOVUPS (R10), Y3
+	VMULPS  (R9), Y3, Y4
+	VADDPS  Y4, Y0, Y0
+	VMULPS  (R9)(BX*1), Y3, Y4
+	VADDPS  Y4, Y1, Y1
+	VMULPS  (R9)(BX*2), Y3, Y3
+	VADDPS  Y3, Y2, Y2
+	ADDQ    SI, R9
+	ADDQ    DI, R10
+	DECQ    R13
+	JNE     pixel
+	MOVQ    xNext+80(FP), R13
+	ADDQ    R13, R9
+	MOVQ    yNext+88(FP), R13
+	ADDQ    R13, R10
+	DECQ    R12
+	JNE     row
+	MOVQ    xImage+104(FP), R12
+	ADDQ    R12, R9
+	MOVQ    yImage+112(FP), R12
+	ADDQ    R12, R10
+	DECQ    R11
+	JNE     image
+	MOVQ    AX, R9
+	MOVQ    wTap+32(FP), R10
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
+	DECQ    R8
+	JNE     channel
+	VZEROUPPER
+	RET
+
+// func channelWeightsFiveAVX512Half(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
+// Requires: AVX, AVX512F
+TEXT ·channelWeightsFiveAVX512Half(SB), NOSPLIT, $0-120
+	MOVQ gw+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ xTap+24(FP), BX
+	MOVQ xStep+64(FP), SI
+	MOVQ yStep+72(FP), DI
+	MOVQ channels+56(FP), R8
+	LEAQ (BX)(BX*2), R9
+
+channel:
+	MOVQ    wTap+32(FP), R11
+	MOVQ    AX, R10
+	VMOVUPS (R10), Y0
+	ADDQ    R11, R10
+	VMOVUPS (R10), Y1
+	ADDQ    R11, R10
+	VMOVUPS (R10), Y2
+	ADDQ    R11, R10
+	VMOVUPS (R10), Y3
+	ADDQ    R11, R10
+	VMOVUPS (R10), Y4
+	ADDQ    R11, R10
+	MOVQ    images+96(FP), R12
+	MOVQ    CX, R10
+	MOVQ    DX, R11
+
+image:
+	MOVQ rows+40(FP), R13
+
+row:
+	MOVQ pixels+48(FP), R14
+
+pixel:
+	VMOVUPS (R11), Y5
+	VMULPS  (R10), Y5, Y6
+	VADDPS  Y6, Y0, Y0
+	VMULPS  (R10)(BX*1), Y5, Y6
+	VADDPS  Y6, Y1, Y1
+	VMULPS  (R10)(BX*2), Y5, Y6
+	VADDPS  Y6, Y2, Y2
+	VMULPS  (R10)(R9*1), Y5, Y6
+	VADDPS  Y6, Y3, Y3
+	VMULPS  (R10)(BX*4), Y5, Y5
+	VADDPS  Y5, Y4, Y4
+	ADDQ    SI, R10
+	ADDQ    DI, R11
+	DECQ    R14
+	JNE     pixel
+	MOVQ    xNext+80(FP), R14
+	ADDQ    R14, R10
+	MOVQ    yNext+88(FP), R14
+	ADDQ    R14, R11
+	DECQ    R13
+	JNE     row
+	MOVQ    xImage+104(FP), R13
+	ADDQ    R13, R10
+	MOVQ    yImage+112(FP), R13
+	ADDQ    R13, R11
+	DECQ    R12
+	JNE     image
+	MOVQ    AX, R10
+	MOVQ    wTap+32(FP), R11
+	VMOVUPS Z0, (R10)
+	ADDQ    R11, R10
+	VMOVUPS Z1, (R10)
+	ADDQ    R11, R10
+	VMOVUPS Z2, (R10)
+	ADDQ    R11, R10
+	VMOVUPS Z3, (R10)
+	ADDQ    R11, R10
+	VMOVUPS Z4, (R10)
+	ADDQ    R11, R10
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
+	DECQ    R8
+	JNE     channel
+	VZEROUPPER
+	RET

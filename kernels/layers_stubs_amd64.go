@@ -173,3 +173,33 @@ func channelWeightsThreeAVX512(gw *float32, x *float32, dy *float32, xTap int, w
 //
 //go:noescape
 func channelWeightsFiveAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
+
+// channelRowAVX512Half computes a row of pixels of a convolution by channel.
+//
+//go:noescape
+func channelRowAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+
+// channelRowThreeAVX512Half computes a row of pixels of a convolution by channel.
+//
+//go:noescape
+func channelRowThreeAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+
+// channelRowFiveAVX512Half computes a row of pixels of a convolution by channel.
+//
+//go:noescape
+func channelRowFiveAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+
+// channelWeightsOneAVX512Half adds to the gradients of neighbouring weights of a convolution by channel.
+//
+//go:noescape
+func channelWeightsOneAVX512Half(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
+
+// channelWeightsThreeAVX512Half adds to the gradients of neighbouring weights of a convolution by channel.
+//
+//go:noescape
+func channelWeightsThreeAVX512Half(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
+
+// channelWeightsFiveAVX512Half adds to the gradients of neighbouring weights of a convolution by channel.
+//
+//go:noescape
+func channelWeightsFiveAVX512Half(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)

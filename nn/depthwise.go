@@ -58,7 +58,9 @@ func (l DepthwiseConv2D) Bind(in Flow) (Bound, error) {
 	if err := l.Init.check(); err != nil {
 		return nil, err
 	}
-	return &boundDepthwise{l: l, in: in, t: tensor.NewDepthwise(in.H, in.W, in.Ld(), l.Kernel, l.Stride, l.Dilation, l.Pad, l.Same)}, nil
+	b := &boundDepthwise{l: l, in: in, t: tensor.NewDepthwise(in.H, in.W, in.Ld(), l.Kernel, l.Stride, l.Dilation, l.Pad, l.Same)}
+	b.t.Used = in.C
+	return b, nil
 }
 
 type boundDepthwise struct {

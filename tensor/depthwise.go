@@ -16,6 +16,7 @@ type Depthwise struct {
 	Top, Left           int // zero rows and columns before the image
 	RightBorder         int
 	BackLeft, BackRight int
+	Used                int // channels that are not zero, nor their weights; 0 means C
 
 	zero []float32 // C values
 	taps []kernels.ChannelTap
@@ -54,7 +55,7 @@ func (v *Depthwise) Forward(y []float32, yRow int, x []float32, xRow int, w, bia
 		bias = v.zero
 	}
 	// Without a stride, pixels that read the same columns go through together.
-	c, phases := kernels.Channels{C: v.C, XRow: v.Stride * xRow, XStep: v.Stride * v.C, W: w, Bias: bias, YRow: yRow, YStep: v.C}, 1
+	c, phases := kernels.Channels{C: v.C, Used: v.Used, XRow: v.Stride * xRow, XStep: v.Stride * v.C, W: w, Bias: bias, YRow: yRow, YStep: v.C}, 1
 	if v.Stride == 1 {
 		c.Run, phases = v.K, v.Dilation
 		c.XStep, c.YStep = v.Dilation*v.C, v.Dilation*v.C
@@ -152,7 +153,7 @@ func (v *Depthwise) BackwardInputAcross(dx []float32, dxRow, dxImage int, dy []f
 // BackwardInput computes the gradient dx of the input from dy, that of the output,
 // which starts at its left border.
 func (v *Depthwise) BackwardInput(dx []float32, dxRow int, dy []float32, dyRow int, w []float32) {
-	c, phases := kernels.Channels{C: v.C, XRow: dyRow, XStep: v.C, W: w, Bias: v.zero, YRow: v.Stride * dxRow, YStep: v.Stride * v.C}, v.Stride
+	c, phases := kernels.Channels{C: v.C, Used: v.Used, XRow: dyRow, XStep: v.C, W: w, Bias: v.zero, YRow: v.Stride * dxRow, YStep: v.Stride * v.C}, v.Stride
 	if v.Stride == 1 {
 		c.Run, phases = v.K, v.Dilation
 		c.XStep, c.YStep = v.Dilation*v.C, v.Dilation*v.C
@@ -217,7 +218,7 @@ func (v *Depthwise) BackwardWeights(gw, x []float32, xRow, xImage int, dy []floa
 			continue
 		}
 		kernels.BackwardChannels(&kernels.ChannelsGrad{
-			Images: n, XImage: xImage, YImage: dyImage, Rows: hi - lo, Pixels: v.OW, C: v.C, Taps: last - first,
+			Images: n, XImage: xImage, YImage: dyImage, Rows: hi - lo, Pixels: v.OW, C: v.C, Used: v.Used, Taps: last - first,
 			X: x[(lo*v.Stride-v.Top+kh*v.Dilation)*xRow+first*v.Dilation*v.C:], XRow: v.Stride * xRow, XStep: v.Stride * v.C,
 			XTap: v.Dilation * v.C, DY: dy[lo*dyRow:], YRow: dyRow, YStep: v.C, G: gw[(kh*v.K+first)*v.C:], WTap: v.C,
 		})

@@ -8,8 +8,13 @@ import (
 	. "github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
-// tile is how many neighbouring pixels share the weights in registers.
-const tile = 4
+// tile is how many neighbouring pixels share the weights of runs of taps, if run is above 0, in registers: as many as hide the latency of sums.
+func (v isa) tile(run int) int {
+	if v.half && run > 0 {
+		return 8
+	}
+	return 4
+}
 
 func depthwise(v isa) {
 	v.channelRow("", 0)
@@ -38,7 +43,8 @@ func (v isa) channelRow(name string, run int) {
 	to, from, pixels := GP64(), GP64(), Integer("pixels")
 	MOVQ(y, to)
 	MOVQ(x, from)
-	SUBQ(Imm(tile), pixels)
+	tile := v.tile(run)
+	SUBQ(Imm(uint64(tile)), pixels)
 	if run == 0 {
 		JLT(LabelRef("rest"))
 	}
@@ -48,12 +54,12 @@ func (v isa) channelRow(name string, run int) {
 	} else {
 		v.pixels(tile, to, from, w, bias, xStep, wide)
 	}
-	LEAQ(Mem{Base: from, Index: xStep, Scale: 4}, from)
-	SUBQ(Imm(tile), pixels)
+	LEAQ(Mem{Base: from, Index: xStep, Scale: uint8(tile)}, from)
+	SUBQ(Imm(uint64(tile)), pixels)
 	JGE(LabelRef("tile"))
 	if run == 0 {
 		Label("rest")
-		ADDQ(Imm(tile), pixels)
+		ADDQ(Imm(uint64(tile)), pixels)
 		JEQ(LabelRef("next"))
 		Label("pixel")
 		v.pixels(1, to, from, w, bias, xStep, wide)
@@ -73,7 +79,7 @@ func (v isa) channelRow(name string, run int) {
 // blocks returns the number of registers that the channels fill.
 func (v isa) blocks() reg.GPVirtual {
 	n := Integer("channels")
-	if !v.Wide {
+	if !v.Wide && !v.half {
 		SHLQ(Imm(1), n)
 	}
 	return n
@@ -82,6 +88,7 @@ func (v isa) blocks() reg.GPVirtual {
 // runs computes a tile of neighbouring pixels of a block of channels, and moves to on. A run of taps reads neighbours, each of them
 // once for all pixels of the tile.
 func (v isa) runs(run int, to, from, w, bias, xStep reg.GPVirtual) {
+	tile := v.tile(run)
 	sums := make([]reg.VecVirtual, tile)
 	for i := range sums {
 		sums[i] = v.Load(Mem{Base: bias})
@@ -115,7 +122,7 @@ func (v isa) runs(run int, to, from, w, bias, xStep reg.GPVirtual) {
 func (v isa) store(sums []reg.VecVirtual, to reg.GPVirtual) {
 	yStep := Integer("yStep")
 	for _, s := range sums {
-		VMOVUPS(s, Mem{Base: to})
+		v.save(s, Mem{Base: to})
 		ADDQ(yStep, to)
 	}
 }
@@ -195,7 +202,7 @@ func (v isa) channelWeights(n int) {
 	MOVQ(gw, at)
 	wTap = Integer("wTap")
 	for i := range sums {
-		VMOVUPS(sums[i], Mem{Base: at})
+		v.save(sums[i], Mem{Base: at})
 		ADDQ(wTap, at)
 	}
 	for _, p := range []reg.GPVirtual{gw, x, dy} {

@@ -12,7 +12,19 @@ import (
 )
 
 // isa is a level with the methods of this generator.
-type isa struct{ Level }
+type isa struct {
+	Level
+	half bool // one block of 16 channels, of which the first half counts; the other, zeros, is stored with it
+}
+
+// save stores a register.
+func (v isa) save(x reg.VecVirtual, m Mem) {
+	if v.half {
+		VMOVUPS(x.AsZ(), m)
+		return
+	}
+	VMOVUPS(x, m)
+}
 
 // product, sum and difference return a fresh register with x*y, x+y and x-y.
 func (v isa) product(x reg.VecVirtual, y Op) reg.VecVirtual {

@@ -13,10 +13,14 @@ func main() {
 	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
 	ConstraintExpr("!purego")
 	for _, l := range level.Levels("layers") {
-		v := isa{l}
+		v := isa{Level: l}
 		curves(v)
 		rows(v)
 		depthwise(v)
+		if l.Wide {
+			l.Name, l.Wide = l.Name+"Half", false
+			depthwise(isa{l, true})
+		}
 	}
 	file.Write("layers")
 }
