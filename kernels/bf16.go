@@ -110,7 +110,12 @@ func RoundPairs(dst, src []float32) {
 	for i := 0; i < rows; i += pairCall {
 		runPair(bf16s.join, &dst[i*Width], &src[2*i*Width], 4*Width, 8*Width, 4*Width, min(pairCall, rows-i), 1)
 	}
-	for i := 2 * rows * Width; i < len(src); i += 2 {
+	rest := 2 * rows * Width
+	if last := len(src) &^ 1; rows > 0 && rest < last { // with some once more
+		runPair(bf16s.join, &dst[last/2-Width], &src[last-2*Width], 4*Width, 8*Width, 4*Width, 1, 1)
+		rest = last
+	}
+	for i := rest; i < len(src); i += 2 {
 		high := float32(0)
 		if i+1 < len(src) {
 			high = src[i+1]
