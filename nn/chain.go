@@ -247,8 +247,10 @@ type place struct {
 	tangents bool
 	// outBorder is wished around the last layer's output.
 	outBorder Border
-	relu      *reluOnce       // of the first layer, if that is a ReLU whose output others share
-	branch    int             // of a block, which the chain is
+	relu      *reluOnce     // of the first layer, if that is a ReLU whose output others share
+	branch    int           // of a block, which the chain is
+	output    *sharedMemory // of the last layer's output, of outputs samples, if that is a remaker's; or nil
+	outputs   int
 	index     func(i int) int // the number of layer i for drawing keys
 }
 
@@ -286,7 +288,7 @@ func (c chain) states(p place) []State {
 			if i+1 < len(c) {
 				e.outBorder = c[i+1].Traits().InBorder
 			} else {
-				e.outBorder = p.outBorder
+				e.outBorder, e.output, e.outputs = p.outBorder, p.output, p.outputs
 			}
 		}
 		outer, first := p.scratch.path, len(p.scratch.works)

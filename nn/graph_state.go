@@ -30,6 +30,10 @@ type partState struct {
 	needs  bool     // whether it is
 	begun  bool
 	lent   bool // grad is that of the sum that is the only reader
+	// Others use the memory of joined if it passes, and that of what the chain gives, which its
+	// last layer then makes again for the backward pass, unless output is nil.
+	passes bool
+	output *sharedMemory
 }
 
 func (b *boundGraph) NewState(e *Env) State {
@@ -37,8 +41,10 @@ func (b *boundGraph) NewState(e *Env) State {
 	if e.NeedDX {
 		s.dx = e.Gradient()
 	}
+	only, free := b.onlyReaders(), passing{map[Flow][]Act{}, map[Flow][]*sharedMemory{}}
 	for i, p := range b.parts {
-		ps := &s.parts[i]
+		ps, reader := &s.parts[i], only[i]
+		lends := reader >= 0 && b.group > 0 && !e.Tangents && b.border(i) == (Border{})
 		ps.mix = p.mix.newState(e, e.Offset+p.offset, max(b.group, 1))
 		if p.join == Product {
 			ps.times = newProduct(e, p.in)
@@ -55,16 +61,34 @@ func (b *boundGraph) NewState(e *Env) State {
 			if len(p.chain) > 0 {
 				border = p.chain[0].Traits().InBorder
 			}
-			ps.joined = newAct(e.Arena, p.in, e.Samples, border, 0, e.Tangents)
+			own := func() Act { return newAct(e.Arena, p.in, e.Samples, border, 0, e.Tangents) }
+			if ps.passes = lends && len(p.chain) == 0 && b.joins(reader, Sum); ps.passes {
+				ps.joined = pop(free.joined, p.in, own)
+			} else {
+				ps.joined = own()
+			}
+		}
+		if n := len(p.chain); n > 0 && lends && b.joins(reader, Mix) && p.chain[n-1].Traits().remakes {
+			ps.output = pop(free.outputs, p.out(), e.scratch.pool)
 		}
 		ps.needs = need || p.size() > 0
 		ps.states = p.states(place{
 			arena: e.Arena, samples: e.Samples, offset: e.Offset + p.offset + p.mix.size(), buffers: e.Buffers + p.buffer, groups: p.groups, needDX: need, whole: b.group == 0,
-			tangents: e.Tangents, scratch: e.scratch, outBorder: b.border(i),
+			tangents: e.Tangents, scratch: e.scratch, outBorder: b.border(i), output: ps.output, outputs: b.group,
 			// No layer of a model or of a residual block has such a number.
 			index: func(k int) int { return ((e.Index+1)<<14+i+1)<<10 + k },
 			relu:  s.relu(p),
 		})
+		for _, from := range p.from {
+			switch {
+			case from < 0 || only[from] != i:
+			case s.parts[from].passes:
+				free.joined[b.parts[from].in] = append(free.joined[b.parts[from].in], s.parts[from].joined)
+			case s.parts[from].output != nil:
+				f := b.parts[from].out()
+				free.outputs[f] = append(free.outputs[f], s.parts[from].output)
+			}
+		}
 	}
 	s.layGradients(e)
 	return s
@@ -86,13 +110,14 @@ func (s *graphState) layGradients(e *Env) {
 		}
 		return shape{p.out(), p.last().Traits().GradBorder}
 	}
+	only := s.b.onlyReaders()
 	users := map[*float32]int{} // parts further down whose gradient is here
 	for i := range slices.Backward(s.parts) {
 		for _, from := range s.b.parts[i].from {
 			if from < 0 || !s.parts[from].needs || s.parts[from].grad.Data != nil {
 				continue
 			}
-			if g := s.parts[i].grad; g.Data != nil && s.b.passes(i, from) {
+			if g := s.parts[i].grad; g.Data != nil && only[from] == i && s.b.joins(i, Sum) && len(s.b.parts[from].chain) == 0 {
 				s.parts[from].grad, s.parts[from].lent = g, true
 				users[&g.Data[0]]++
 				continue
@@ -115,21 +140,45 @@ func (s *graphState) layGradients(e *Env) {
 	}
 }
 
-// passes reports whether the gradient of part i is that of part from as it is: i is a sum, and
-// alone in reading what from gave, which is a join, too.
-func (b *boundGraph) passes(i, from int) bool {
-	if p := b.parts[i]; p.join != Sum || len(p.chain) > 0 || len(b.parts[from].chain) > 0 {
-		return false
-	}
-	reads := 0
-	for _, q := range b.parts {
-		for _, k := range q.from {
-			if k == from {
-				reads++
+// joins reports whether a part is a join of inputs, and no more.
+func (b *boundGraph) joins(i int, j Join) bool {
+	return b.parts[i].join == j && len(b.parts[i].chain) == 0
+}
+
+// onlyReaders returns, for each part, the one that alone reads what it gives, and once; -1
+// where there is no such part.
+func (b *boundGraph) onlyReaders() []int {
+	all, reads := make([]int, len(b.parts)), make([]int, len(b.parts))
+	for i, p := range b.parts {
+		for _, from := range p.from {
+			if from >= 0 {
+				all[from], reads[from] = i, reads[from]+1
 			}
 		}
 	}
-	return reads == 1
+	for i, n := range reads {
+		if n != 1 {
+			all[i] = -1
+		}
+	}
+	return all
+}
+
+// passing is memory for what parts give that is read soon and then not again: it goes from one
+// to the next that gives something of the same size once that is read.
+type passing struct {
+	joined  map[Flow][]Act
+	outputs map[Flow][]*sharedMemory
+}
+
+// pop returns the last one of what is free, or what make makes.
+func pop[T any](free map[Flow][]T, f Flow, make func() T) T {
+	if n := len(free[f]); n > 0 {
+		x := free[f][n-1]
+		free[f] = free[f][:n-1]
+		return x
+	}
+	return make()
 }
 
 // relu returns what all parts that begin with a ReLU of the same input share, nil for a part
@@ -363,6 +412,11 @@ func (s *graphState) slopes(r *Run, lo, hi int) {
 // the shares its part.
 func (s *graphState) unmix(r *Run, p *part, m *mixState, d Act, lo, hi int) {
 	m.measured = true
+	for k, from := range p.from {
+		if from >= 0 && s.parts[from].output != nil && m.reads(k) {
+			remake(s.parts[from].states, r, lo, hi)
+		}
+	}
 	for i := lo; i < hi; i++ {
 		inner := m.inner[0]
 		if s.b.group > 0 {

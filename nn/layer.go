@@ -123,11 +123,13 @@ type Env struct {
 	shareGrad  int
 	passes     int // shareOut in evaluation, where nothing is kept for a backward pass
 	scratch    *scratch
-	relu       *reluOnce // see place
-	turn       *int      // which pools of the chain come next: bit 0 of outputs, bit 1 of gradients, bit 2 of those of a whole chunk; nil for a layer in another one
-	gives      bool      // the gradient is of a whole chunk, since layers gather
-	branch     int       // of a block, which the chain is
-	last       bool      // of a chain that is not the model's, whose output is read with that of another
+	relu       *reluOnce     // see place
+	turn       *int          // which pools of the chain come next: bit 0 of outputs, bit 1 of gradients, bit 2 of those of a whole chunk; nil for a layer in another one
+	gives      bool          // the gradient is of a whole chunk, since layers gather
+	branch     int           // of a block, which the chain is
+	last       bool          // of a chain that is not the model's, whose output is read with that of another
+	output     *sharedMemory // see place
+	outputs    int
 }
 
 // scratch is memory that the layers of a workspace use one after the other, within

@@ -40,16 +40,27 @@ func (e *Env) share(a *Act, f Flow, b Border, samples int, gradient bool) *share
 	}
 	p := e.scratch.pools[k]
 	if p == nil {
-		if p = (&sharedMemory{}); e.scratch.pools == nil {
+		if p = e.scratch.pool(); e.scratch.pools == nil {
 			e.scratch.pools = map[sharedKey]*sharedMemory{}
 		}
 		e.scratch.pools[k] = p
-		e.scratch.order = append(e.scratch.order, p)
 	}
-	var size int
-	*a, size = shapeAct(f, e.Samples, b, samples)
-	p.users, p.size = append(p.users, a), max(p.size, size)
+	p.serve(a, f, e.Samples, b, samples)
 	return p
+}
+
+// pool returns new memory to share.
+func (s *scratch) pool() *sharedMemory {
+	p := &sharedMemory{}
+	s.order = append(s.order, p)
+	return p
+}
+
+// serve lays out a in the memory for some samples at a time.
+func (p *sharedMemory) serve(a *Act, f Flow, all int, b Border, samples int) {
+	var size int
+	*a, size = shapeAct(f, all, b, samples)
+	p.users, p.size = append(p.users, a), max(p.size, size)
 }
 
 // allocate gives the pools their memory.
@@ -74,6 +85,10 @@ func (e *Env) nearGradient(a *Act) {
 
 // nearOutput does the same with the output of a remaker.
 func (e *Env) nearOutput(a *Act) held {
+	if e.output != nil {
+		e.output.serve(a, e.out, e.Samples, e.outBorder, e.outputs)
+		return held{y: a, pool: e.output}
+	}
 	if e.shareOut == 0 || e.Tangents || e.turn == nil || e.last {
 		*a = e.Output()
 		return held{y: a}
