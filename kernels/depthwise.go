@@ -67,16 +67,21 @@ func (t *depthwiseTable) split(c, used int) (blocks int, half *depthwiseTable) {
 	return c / Width, nil
 }
 
-// channelRow is a loop over the pixels of a row.
-type channelRow = func(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int)
+// channelRow is a loop over the pixels of rows; yNext and xNext are the distances from the
+// end of the channels of a row's first pixel to the next row.
+type channelRow = func(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep, rows, yNext, xNext int)
 
 var depthwises depthwiseTable
 
 const (
 	msgChannels = "kernels: Channels with C that is no multiple of Width, a negative size or distance, taps that are no runs, or a slice too short"
 
-	// mostTaps is the most taps of a call.
+	// mostTaps is the most taps of a call, and fewTaps are those of a kernel of 5 x 5.
 	mostTaps = 128
+	fewTaps  = 25
+
+	// channelSums is the most products of a call, by 16 channels: about 100 us.
+	channelSums = 1 << 17
 )
 
 // reach returns the floats from the first place to the end of the last one.
@@ -93,8 +98,26 @@ func ForwardChannels(v *Channels) {
 	if len(v.Y) < reach(v.Rows, v.YRow, v.Pixels, v.YStep, v.C) || len(v.Bias) < v.C {
 		panic(msgChannels)
 	}
+	if len(v.Taps) <= fewTaps {
+		v.forwardFew()
+	} else {
+		v.forwardMany()
+	}
+}
+
+// forwardFew is ForwardChannels for few taps, whose places take little memory to clear.
+func (v *Channels) forwardFew() {
+	var space [fewTaps]channelTap
+	v.forward(noescape(&space)[:])
+}
+
+func (v *Channels) forwardMany() {
 	var space [mostTaps]channelTap
-	taps := noescape(&space)
+	v.forward(noescape(&space)[:])
+}
+
+// forward computes the outputs, with memory for the places of taps.
+func (v *Channels) forward(taps []channelTap) {
 	x := reach(v.Rows, v.XRow, v.Pixels, v.XStep, v.C)
 	for i, t := range v.Taps {
 		if t.X < 0 || t.W < 0 || len(v.X) < t.X+x || len(v.W) < t.W+v.C {
@@ -103,31 +126,33 @@ func ForwardChannels(v *Channels) {
 		taps[i] = channelTap{4 * t.X, 4 * t.W}
 	}
 	v.checkRuns()
-	blocks, half := depthwises.split(v.C, v.Used)
 	raceRead(v.W)
 	raceRead(v.Bias)
 	for r := range v.Rows {
-		y := v.Y[r*v.YRow:]
-		if len(v.Taps) == 0 {
+		raceWrite(v.Y[r*v.YRow:][:reach(1, 0, v.Pixels, v.YStep, v.C)])
+	}
+	if len(v.Taps) == 0 {
+		for r := range v.Rows {
 			for i := range v.Pixels {
-				copy(y[i*v.YStep:][:v.C], v.Bias)
+				copy(v.Y[r*v.YRow+i*v.YStep:][:v.C], v.Bias)
 			}
-			continue
 		}
-		x := v.X[r*v.XRow:]
-		raceRead(x[:reach(1, 0, v.Pixels, v.XStep, v.C)])
-		raceWrite(y[:reach(1, 0, v.Pixels, v.YStep, v.C)])
-		if blocks > 0 {
-			v.row(&depthwises, y, x, &taps[0], 0, blocks)
-		}
-		if half != nil {
-			v.row(half, y, x, &taps[0], blocks*Width, 1)
-		}
+		return
+	}
+	for r := range v.Rows {
+		raceRead(v.X[r*v.XRow:][:reach(1, 0, v.Pixels, v.XStep, v.C)])
+	}
+	blocks, half := depthwises.split(v.C, v.Used)
+	if blocks > 0 {
+		v.rows(&depthwises, &taps[0], 0, blocks)
+	}
+	if half != nil {
+		v.rows(half, &taps[0], blocks*Width, 1)
 	}
 }
 
-// row computes a row of some blocks of channels from channel c on.
-func (v *Channels) row(t *depthwiseTable, y, x []float32, taps *channelTap, c, blocks int) {
+// rows computes some blocks of channels from channel c on.
+func (v *Channels) rows(t *depthwiseTable, taps *channelTap, c, blocks int) {
 	f, tiled := t.row, 0
 	switch v.Run {
 	case 3:
@@ -135,13 +160,24 @@ func (v *Channels) row(t *depthwiseTable, y, x []float32, taps *channelTap, c, b
 	case 5:
 		f, tiled = t.run5, v.Pixels/t.tile*t.tile
 	}
-	if tiled > 0 {
-		callChannelRow(f, &y[c], &x[c], &v.W[c], &v.Bias[c], taps, len(v.Taps), tiled, blocks, 4*v.YStep, 4*v.XStep)
+	rows := max(channelSums/(v.Pixels*len(v.Taps)*blocks), 1)
+	for r := 0; r < v.Rows; r += rows {
+		rows := min(rows, v.Rows-r)
+		if tiled > 0 {
+			callChannelRow(f, v, taps, c, blocks, r, rows, 0, tiled)
+		}
+		if tiled < v.Pixels {
+			callChannelRow(t.row, v, taps, c, blocks, r, rows, tiled, v.Pixels-tiled)
+		}
 	}
-	if n := v.Pixels - tiled; n > 0 {
-		y, x = y[tiled*v.YStep:], x[tiled*v.XStep:]
-		callChannelRow(t.row, &y[c], &x[c], &v.W[c], &v.Bias[c], taps, len(v.Taps), n, blocks, 4*v.YStep, 4*v.XStep)
-	}
+}
+
+// callChannelRow computes n pixels from pixel i on of some rows from row r on.
+//
+//go:noinline
+func callChannelRow(f channelRow, v *Channels, taps *channelTap, c, blocks, r, rows, i, n int) {
+	f(&v.Y[r*v.YRow+i*v.YStep+c], &v.X[r*v.XRow+i*v.XStep+c], &v.W[c], &v.Bias[c], taps, len(v.Taps), n, blocks, 4*v.YStep, 4*v.XStep,
+		rows, 4*(v.YRow-blocks*Width), 4*(v.XRow-blocks*Width))
 }
 
 // checkRuns panics unless the taps are what Run says.
@@ -157,11 +193,6 @@ func (v *Channels) checkRuns() {
 	if len(v.Taps)%v.Run > 0 {
 		panic(msgChannels)
 	}
-}
-
-//go:noinline
-func callChannelRow(f channelRow, y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int) {
-	f(y, x, w, bias, taps, count, pixels, channels, yStep, xStep)
 }
 
 // BackwardChannels adds to the gradients of the weights. It panics if a slice is too

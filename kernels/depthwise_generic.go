@@ -8,15 +8,17 @@ var depthwiseGeneric = depthwiseTable{
 	tile: 4,
 }
 
-func channelRowGeneric(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int) {
+func channelRowGeneric(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep, rows, yNext, xNext int) {
 	n := channels * Width
-	for i := range pixels {
-		to := unsafe.Slice(lane(y, i*yStep), n)
-		copy(to, unsafe.Slice(bias, n))
-		for _, t := range unsafe.Slice(taps, count) {
-			weights := unsafe.Slice(lane(w, t.w), n)
-			for c, v := range unsafe.Slice(lane(x, i*xStep+t.x), n) {
-				to[c] += float32(weights[c] * v)
+	for r := range rows {
+		for i := range pixels {
+			to := unsafe.Slice(lane(y, r*(4*n+yNext)+i*yStep), n)
+			copy(to, unsafe.Slice(bias, n))
+			for _, t := range unsafe.Slice(taps, count) {
+				weights := unsafe.Slice(lane(w, t.w), n)
+				for c, v := range unsafe.Slice(lane(x, r*(4*n+xNext)+i*xStep+t.x), n) {
+					to[c] += float32(weights[c] * v)
+				}
 			}
 		}
 	}

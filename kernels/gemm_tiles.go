@@ -154,14 +154,16 @@ func (t *tiles) halved(panels, left, n, cols int) (whole, half int) {
 // runEdges computes blocks of n rows, which end before row end, without products with zeros
 // where there are tiles for that.
 func (t *tiles) runEdges(g *NN, end, n int, args *nnArgs) {
-	f, call := t.nn[n-1], *args
-	if g.Edges != nil && t.edge != nil && t.edge[n-1] != nil && (args.panels+args.half)%2 == 0 {
-		if call.taps = g.Edges.taps(end == n, end == g.M); call.taps != nil {
-			f = t.edge[n-1]
-			call.panels, call.half = args.panels+args.half, 0
+	panels, half := args.panels, args.half
+	if g.Edges != nil && t.edge != nil && t.edge[n-1] != nil && (panels+half)%2 == 0 {
+		if args.taps = g.Edges.taps(end == n, end == g.M); args.taps != nil {
+			args.panels, args.half = panels+half, 0
+			runNN(t.edge[n-1], noescape(args))
+			args.panels, args.half = panels, half
+			return
 		}
 	}
-	runNN(f, noescape(&call))
+	runNN(t.nn[n-1], noescape(args))
 }
 
 // args returns what all calls of a product have in common.

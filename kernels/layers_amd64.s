@@ -648,49 +648,183 @@ loop19:
 	VZEROUPPER
 	RET
 
-// func channelRowAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+// func channelRowAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 // Requires: AVX
-TEXT ·channelRowAVX2(SB), NOSPLIT, $0-80
+TEXT ·channelRowAVX2(SB), NOSPLIT, $8-104
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ bias+24(FP), BX
-	MOVQ xStep+72(FP), SI
-	MOVQ channels+56(FP), DI
-	SHLQ $0x01, DI
-	LEAQ (SI)(SI*2), R8
+	MOVQ xStep+72(FP), DX
+	MOVQ rows+80(FP), BX
+	LEAQ (DX)(DX*2), SI
+
+row:
+	MOVQ w+16(FP), DI
+	MOVQ bias+24(FP), R8
+	MOVQ channels+56(FP), R9
+	SHLQ $0x01, R9
+
+channel:
+	MOVQ pixels+48(FP), R12
+	MOVQ AX, R10
+	MOVQ CX, R11
+	SUBQ $0x04, R12
+	JLT  rest
+
+tile:
+	VMOVUPS (R8), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R8), Y2
+	VMOVUPS (R8), Y3
+	MOVQ    taps+32(FP), R13
+	MOVQ    count+40(FP), R14
+
+tap20:
+	MOVQ    (R13), R15
+	ADDQ    R11, R15
+	MOVQ    8(R13), BP
+	ADDQ    $0x10, R13
+	VMOVUPS (DI)(BP*1), Y4
+	VMULPS  (R15), Y4, Y5
+	VADDPS  Y5, Y0, Y0
+	VMULPS  (R15)(DX*1), Y4, Y5
+	VADDPS  Y5, Y1, Y1
+	VMULPS  (R15)(DX*2), Y4, Y5
+	VADDPS  Y5, Y2, Y2
+	VMULPS  (R15)(SI*1), Y4, Y4
+	VADDPS  Y4, Y3, Y3
+	DECQ    R14
+	JNE     tap20
+	MOVQ    yStep+64(FP), R13
+	VMOVUPS Y0, (R10)
+	ADDQ    R13, R10
+	VMOVUPS Y1, (R10)
+	ADDQ    R13, R10
+	VMOVUPS Y2, (R10)
+	ADDQ    R13, R10
+	VMOVUPS Y3, (R10)
+	ADDQ    R13, R10
+	LEAQ    (R11)(DX*4), R11
+	SUBQ    $0x04, R12
+	JGE     tile
+
+rest:
+	ADDQ $0x04, R12
+	JEQ  next
+
+pixel:
+	VMOVUPS (R8), Y0
+	MOVQ    taps+32(FP), R13
+	MOVQ    count+40(FP), R14
+
+tap21:
+	MOVQ    (R13), R15
+	ADDQ    R11, R15
+	MOVQ    8(R13), BP
+	ADDQ    $0x10, R13
+	VMOVUPS (DI)(BP*1), Y1
+	VMULPS  (R15), Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	DECQ    R14
+	JNE     tap21
+	MOVQ    yStep+64(FP), R13
+	VMOVUPS Y0, (R10)
+	ADDQ    R13, R10
+	ADDQ    DX, R11
+	DECQ    R12
+	JNE     pixel
+
+next:
+	ADDQ $0x20, AX
+	ADDQ $0x20, CX
+	ADDQ $0x20, DI
+	ADDQ $0x20, R8
+	DECQ R9
+	JNE  channel
+	MOVQ yNext+88(FP), DI
+	ADDQ DI, AX
+	MOVQ xNext+96(FP), DI
+	ADDQ DI, CX
+	DECQ BX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func channelRowThreeAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
+// Requires: AVX
+TEXT ·channelRowThreeAVX2(SB), NOSPLIT, $0-104
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ xStep+72(FP), DX
+	MOVQ rows+80(FP), BX
+
+row:
+	MOVQ w+16(FP), SI
+	MOVQ bias+24(FP), DI
+	MOVQ channels+56(FP), R8
+	SHLQ $0x01, R8
 
 channel:
 	MOVQ pixels+48(FP), R11
 	MOVQ AX, R9
 	MOVQ CX, R10
 	SUBQ $0x04, R11
-	JLT  rest
 
 tile:
-	VMOVUPS (BX), Y0
-	VMOVUPS (BX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (BX), Y3
+	VMOVUPS (DI), Y0
+	VMOVUPS (DI), Y1
+	VMOVUPS (DI), Y2
+	VMOVUPS (DI), Y3
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap20:
+tap22:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
-	ADDQ    $0x10, R12
-	VMOVUPS (DX)(R15*1), Y4
-	VMULPS  (R14), Y4, Y5
-	VADDPS  Y5, Y0, Y0
-	VMULPS  (R14)(SI*1), Y4, Y5
-	VADDPS  Y5, Y1, Y1
-	VMULPS  (R14)(SI*2), Y4, Y5
-	VADDPS  Y5, Y2, Y2
-	VMULPS  (R14)(R8*1), Y4, Y4
+	VMOVUPS (SI)(R15*1), Y4
+	MOVQ    24(R12), R15
+	VMOVUPS (SI)(R15*1), Y5
+	MOVQ    40(R12), R15
+	VMOVUPS (SI)(R15*1), Y6
+	VMOVUPS (R14), Y7
+	VMULPS  Y7, Y4, Y7
+	VADDPS  Y7, Y0, Y0
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y7
+	VMULPS  Y7, Y4, Y8
+	VADDPS  Y8, Y1, Y1
+	VMULPS  Y7, Y5, Y7
+	VADDPS  Y7, Y0, Y0
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y7
+	VMULPS  Y7, Y4, Y8
+	VADDPS  Y8, Y2, Y2
+	VMULPS  Y7, Y5, Y8
+	VADDPS  Y8, Y1, Y1
+	VMULPS  Y7, Y6, Y7
+	VADDPS  Y7, Y0, Y0
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y7
+	VMULPS  Y7, Y4, Y4
 	VADDPS  Y4, Y3, Y3
-	DECQ    R13
-	JNE     tap20
+	VMULPS  Y7, Y5, Y4
+	VADDPS  Y4, Y2, Y2
+	VMULPS  Y7, Y6, Y4
+	VADDPS  Y4, Y1, Y1
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y4
+	VMULPS  Y4, Y5, Y5
+	VADDPS  Y5, Y3, Y3
+	VMULPS  Y4, Y6, Y4
+	VADDPS  Y4, Y2, Y2
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y4
+	VMULPS  Y4, Y6, Y4
+	VADDPS  Y4, Y3, Y3
+	ADDQ    DX, R14
+	ADDQ    $0x30, R12
+	SUBQ    $0x03, R13
+	JNE     tap22
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Y0, (R9)
 	ADDQ    R12, R9
@@ -700,197 +834,84 @@ tap20:
 	ADDQ    R12, R9
 	VMOVUPS Y3, (R9)
 	ADDQ    R12, R9
-	LEAQ    (R10)(SI*4), R10
+	LEAQ    (R10)(DX*4), R10
 	SUBQ    $0x04, R11
-	JGE     tile
-
-rest:
-	ADDQ $0x04, R11
-	JEQ  next
-
-pixel:
-	VMOVUPS (BX), Y0
-	MOVQ    taps+32(FP), R12
-	MOVQ    count+40(FP), R13
-
-tap21:
-	MOVQ    (R12), R14
-	ADDQ    R10, R14
-	MOVQ    8(R12), R15
-	ADDQ    $0x10, R12
-	VMOVUPS (DX)(R15*1), Y1
-	VMULPS  (R14), Y1, Y1
-	VADDPS  Y1, Y0, Y0
-	DECQ    R13
-	JNE     tap21
-	MOVQ    yStep+64(FP), R12
-	VMOVUPS Y0, (R9)
-	ADDQ    R12, R9
-	ADDQ    SI, R10
-	DECQ    R11
-	JNE     pixel
-
-next:
-	ADDQ $0x20, AX
-	ADDQ $0x20, CX
-	ADDQ $0x20, DX
-	ADDQ $0x20, BX
-	DECQ DI
-	JNE  channel
-	VZEROUPPER
-	RET
-
-// func channelRowThreeAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
-// Requires: AVX
-TEXT ·channelRowThreeAVX2(SB), NOSPLIT, $0-80
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ bias+24(FP), BX
-	MOVQ xStep+72(FP), SI
-	MOVQ channels+56(FP), DI
-	SHLQ $0x01, DI
-
-channel:
-	MOVQ pixels+48(FP), R10
-	MOVQ AX, R8
-	MOVQ CX, R9
-	SUBQ $0x04, R10
-
-tile:
-	VMOVUPS (BX), Y0
-	VMOVUPS (BX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (BX), Y3
-	MOVQ    taps+32(FP), R11
-	MOVQ    count+40(FP), R12
-
-tap22:
-	MOVQ    (R11), R13
-	ADDQ    R9, R13
-	MOVQ    8(R11), R14
-	VMOVUPS (DX)(R14*1), Y4
-	MOVQ    24(R11), R14
-	VMOVUPS (DX)(R14*1), Y5
-	MOVQ    40(R11), R14
-	VMOVUPS (DX)(R14*1), Y6
-	VMOVUPS (R13), Y7
-	VMULPS  Y7, Y4, Y7
-	VADDPS  Y7, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y7
-	VMULPS  Y7, Y4, Y8
-	VADDPS  Y8, Y1, Y1
-	VMULPS  Y7, Y5, Y7
-	VADDPS  Y7, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y7
-	VMULPS  Y7, Y4, Y8
-	VADDPS  Y8, Y2, Y2
-	VMULPS  Y7, Y5, Y8
-	VADDPS  Y8, Y1, Y1
-	VMULPS  Y7, Y6, Y7
-	VADDPS  Y7, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y7
-	VMULPS  Y7, Y4, Y4
-	VADDPS  Y4, Y3, Y3
-	VMULPS  Y7, Y5, Y4
-	VADDPS  Y4, Y2, Y2
-	VMULPS  Y7, Y6, Y4
-	VADDPS  Y4, Y1, Y1
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y4
-	VMULPS  Y4, Y5, Y5
-	VADDPS  Y5, Y3, Y3
-	VMULPS  Y4, Y6, Y4
-	VADDPS  Y4, Y2, Y2
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y4
-	VMULPS  Y4, Y6, Y4
-	VADDPS  Y4, Y3, Y3
-	ADDQ    SI, R13
-	ADDQ    $0x30, R11
-	SUBQ    $0x03, R12
-	JNE     tap22
-	MOVQ    yStep+64(FP), R11
-	VMOVUPS Y0, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Y1, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Y2, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Y3, (R8)
-	ADDQ    R11, R8
-	LEAQ    (R9)(SI*4), R9
-	SUBQ    $0x04, R10
 	JGE     tile
 	ADDQ    $0x20, AX
 	ADDQ    $0x20, CX
-	ADDQ    $0x20, DX
-	ADDQ    $0x20, BX
-	DECQ    DI
+	ADDQ    $0x20, SI
+	ADDQ    $0x20, DI
+	DECQ    R8
 	JNE     channel
+	MOVQ    yNext+88(FP), SI
+	ADDQ    SI, AX
+	MOVQ    xNext+96(FP), SI
+	ADDQ    SI, CX
+	DECQ    BX
+	JNE     row
 	VZEROUPPER
 	RET
 
-// func channelRowFiveAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+// func channelRowFiveAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 // Requires: AVX
-TEXT ·channelRowFiveAVX2(SB), NOSPLIT, $0-80
+TEXT ·channelRowFiveAVX2(SB), NOSPLIT, $0-104
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ bias+24(FP), BX
-	MOVQ xStep+72(FP), SI
-	MOVQ channels+56(FP), DI
-	SHLQ $0x01, DI
+	MOVQ xStep+72(FP), DX
+	MOVQ rows+80(FP), BX
+
+row:
+	MOVQ w+16(FP), SI
+	MOVQ bias+24(FP), DI
+	MOVQ channels+56(FP), R8
+	SHLQ $0x01, R8
 
 channel:
-	MOVQ pixels+48(FP), R10
-	MOVQ AX, R8
-	MOVQ CX, R9
-	SUBQ $0x04, R10
+	MOVQ pixels+48(FP), R11
+	MOVQ AX, R9
+	MOVQ CX, R10
+	SUBQ $0x04, R11
 
 tile:
-	VMOVUPS (BX), Y0
-	VMOVUPS (BX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (BX), Y3
-	MOVQ    taps+32(FP), R11
-	MOVQ    count+40(FP), R12
+	VMOVUPS (DI), Y0
+	VMOVUPS (DI), Y1
+	VMOVUPS (DI), Y2
+	VMOVUPS (DI), Y3
+	MOVQ    taps+32(FP), R12
+	MOVQ    count+40(FP), R13
 
 tap23:
-	MOVQ    (R11), R13
-	ADDQ    R9, R13
-	MOVQ    8(R11), R14
-	VMOVUPS (DX)(R14*1), Y4
-	MOVQ    24(R11), R14
-	VMOVUPS (DX)(R14*1), Y5
-	MOVQ    40(R11), R14
-	VMOVUPS (DX)(R14*1), Y6
-	MOVQ    56(R11), R14
-	VMOVUPS (DX)(R14*1), Y7
-	MOVQ    72(R11), R14
-	VMOVUPS (DX)(R14*1), Y8
-	VMOVUPS (R13), Y9
+	MOVQ    (R12), R14
+	ADDQ    R10, R14
+	MOVQ    8(R12), R15
+	VMOVUPS (SI)(R15*1), Y4
+	MOVQ    24(R12), R15
+	VMOVUPS (SI)(R15*1), Y5
+	MOVQ    40(R12), R15
+	VMOVUPS (SI)(R15*1), Y6
+	MOVQ    56(R12), R15
+	VMOVUPS (SI)(R15*1), Y7
+	MOVQ    72(R12), R15
+	VMOVUPS (SI)(R15*1), Y8
+	VMOVUPS (R14), Y9
 	VMULPS  Y9, Y4, Y9
 	VADDPS  Y9, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y9
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y9
 	VMULPS  Y9, Y4, Y10
 	VADDPS  Y10, Y1, Y1
 	VMULPS  Y9, Y5, Y9
 	VADDPS  Y9, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y9
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y9
 	VMULPS  Y9, Y4, Y10
 	VADDPS  Y10, Y2, Y2
 	VMULPS  Y9, Y5, Y10
 	VADDPS  Y10, Y1, Y1
 	VMULPS  Y9, Y6, Y9
 	VADDPS  Y9, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y9
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y9
 	VMULPS  Y9, Y4, Y4
 	VADDPS  Y4, Y3, Y3
 	VMULPS  Y9, Y5, Y4
@@ -899,8 +920,8 @@ tap23:
 	VADDPS  Y4, Y1, Y1
 	VMULPS  Y9, Y7, Y4
 	VADDPS  Y4, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y4
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y4
 	VMULPS  Y4, Y5, Y5
 	VADDPS  Y5, Y3, Y3
 	VMULPS  Y4, Y6, Y5
@@ -909,46 +930,52 @@ tap23:
 	VADDPS  Y5, Y1, Y1
 	VMULPS  Y4, Y8, Y4
 	VADDPS  Y4, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y4
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y4
 	VMULPS  Y4, Y6, Y5
 	VADDPS  Y5, Y3, Y3
 	VMULPS  Y4, Y7, Y5
 	VADDPS  Y5, Y2, Y2
 	VMULPS  Y4, Y8, Y4
 	VADDPS  Y4, Y1, Y1
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y4
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y4
 	VMULPS  Y4, Y7, Y5
 	VADDPS  Y5, Y3, Y3
 	VMULPS  Y4, Y8, Y4
 	VADDPS  Y4, Y2, Y2
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y4
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y4
 	VMULPS  Y4, Y8, Y4
 	VADDPS  Y4, Y3, Y3
-	ADDQ    SI, R13
-	ADDQ    $0x50, R11
-	SUBQ    $0x05, R12
+	ADDQ    DX, R14
+	ADDQ    $0x50, R12
+	SUBQ    $0x05, R13
 	JNE     tap23
-	MOVQ    yStep+64(FP), R11
-	VMOVUPS Y0, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Y1, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Y2, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Y3, (R8)
-	ADDQ    R11, R8
-	LEAQ    (R9)(SI*4), R9
-	SUBQ    $0x04, R10
+	MOVQ    yStep+64(FP), R12
+	VMOVUPS Y0, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Y1, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Y2, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Y3, (R9)
+	ADDQ    R12, R9
+	LEAQ    (R10)(DX*4), R10
+	SUBQ    $0x04, R11
 	JGE     tile
 	ADDQ    $0x20, AX
 	ADDQ    $0x20, CX
-	ADDQ    $0x20, DX
-	ADDQ    $0x20, BX
-	DECQ    DI
+	ADDQ    $0x20, SI
+	ADDQ    $0x20, DI
+	DECQ    R8
 	JNE     channel
+	MOVQ    yNext+88(FP), SI
+	ADDQ    SI, AX
+	MOVQ    xNext+96(FP), SI
+	ADDQ    SI, CX
+	DECQ    BX
+	JNE     row
 	VZEROUPPER
 	RET
 
@@ -1611,48 +1638,181 @@ loop42:
 	VZEROUPPER
 	RET
 
-// func channelRowAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+// func channelRowAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 // Requires: AVX, AVX512F
-TEXT ·channelRowAVX512(SB), NOSPLIT, $0-80
+TEXT ·channelRowAVX512(SB), NOSPLIT, $8-104
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ bias+24(FP), BX
-	MOVQ xStep+72(FP), SI
-	MOVQ channels+56(FP), DI
-	LEAQ (SI)(SI*2), R8
+	MOVQ xStep+72(FP), DX
+	MOVQ rows+80(FP), BX
+	LEAQ (DX)(DX*2), SI
+
+row:
+	MOVQ w+16(FP), DI
+	MOVQ bias+24(FP), R8
+	MOVQ channels+56(FP), R9
+
+channel:
+	MOVQ pixels+48(FP), R12
+	MOVQ AX, R10
+	MOVQ CX, R11
+	SUBQ $0x04, R12
+	JLT  rest
+
+tile:
+	VMOVUPS (R8), Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS (R8), Z2
+	VMOVUPS (R8), Z3
+	MOVQ    taps+32(FP), R13
+	MOVQ    count+40(FP), R14
+
+tap43:
+	MOVQ    (R13), R15
+	ADDQ    R11, R15
+	MOVQ    8(R13), BP
+	ADDQ    $0x10, R13
+	VMOVUPS (DI)(BP*1), Z4
+	VMULPS  (R15), Z4, Z5
+	VADDPS  Z5, Z0, Z0
+	VMULPS  (R15)(DX*1), Z4, Z5
+	VADDPS  Z5, Z1, Z1
+	VMULPS  (R15)(DX*2), Z4, Z5
+	VADDPS  Z5, Z2, Z2
+	VMULPS  (R15)(SI*1), Z4, Z4
+	VADDPS  Z4, Z3, Z3
+	DECQ    R14
+	JNE     tap43
+	MOVQ    yStep+64(FP), R13
+	VMOVUPS Z0, (R10)
+	ADDQ    R13, R10
+	VMOVUPS Z1, (R10)
+	ADDQ    R13, R10
+	VMOVUPS Z2, (R10)
+	ADDQ    R13, R10
+	VMOVUPS Z3, (R10)
+	ADDQ    R13, R10
+	LEAQ    (R11)(DX*4), R11
+	SUBQ    $0x04, R12
+	JGE     tile
+
+rest:
+	ADDQ $0x04, R12
+	JEQ  next
+
+pixel:
+	VMOVUPS (R8), Z0
+	MOVQ    taps+32(FP), R13
+	MOVQ    count+40(FP), R14
+
+tap44:
+	MOVQ    (R13), R15
+	ADDQ    R11, R15
+	MOVQ    8(R13), BP
+	ADDQ    $0x10, R13
+	VMOVUPS (DI)(BP*1), Z1
+	VMULPS  (R15), Z1, Z1
+	VADDPS  Z1, Z0, Z0
+	DECQ    R14
+	JNE     tap44
+	MOVQ    yStep+64(FP), R13
+	VMOVUPS Z0, (R10)
+	ADDQ    R13, R10
+	ADDQ    DX, R11
+	DECQ    R12
+	JNE     pixel
+
+next:
+	ADDQ $0x40, AX
+	ADDQ $0x40, CX
+	ADDQ $0x40, DI
+	ADDQ $0x40, R8
+	DECQ R9
+	JNE  channel
+	MOVQ yNext+88(FP), DI
+	ADDQ DI, AX
+	MOVQ xNext+96(FP), DI
+	ADDQ DI, CX
+	DECQ BX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func channelRowThreeAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
+// Requires: AVX, AVX512F
+TEXT ·channelRowThreeAVX512(SB), NOSPLIT, $0-104
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ xStep+72(FP), DX
+	MOVQ rows+80(FP), BX
+
+row:
+	MOVQ w+16(FP), SI
+	MOVQ bias+24(FP), DI
+	MOVQ channels+56(FP), R8
 
 channel:
 	MOVQ pixels+48(FP), R11
 	MOVQ AX, R9
 	MOVQ CX, R10
 	SUBQ $0x04, R11
-	JLT  rest
 
 tile:
-	VMOVUPS (BX), Z0
-	VMOVUPS (BX), Z1
-	VMOVUPS (BX), Z2
-	VMOVUPS (BX), Z3
+	VMOVUPS (DI), Z0
+	VMOVUPS (DI), Z1
+	VMOVUPS (DI), Z2
+	VMOVUPS (DI), Z3
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap43:
+tap45:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
-	ADDQ    $0x10, R12
-	VMOVUPS (DX)(R15*1), Z4
-	VMULPS  (R14), Z4, Z5
-	VADDPS  Z5, Z0, Z0
-	VMULPS  (R14)(SI*1), Z4, Z5
-	VADDPS  Z5, Z1, Z1
-	VMULPS  (R14)(SI*2), Z4, Z5
-	VADDPS  Z5, Z2, Z2
-	VMULPS  (R14)(R8*1), Z4, Z4
+	VMOVUPS (SI)(R15*1), Z4
+	MOVQ    24(R12), R15
+	VMOVUPS (SI)(R15*1), Z5
+	MOVQ    40(R12), R15
+	VMOVUPS (SI)(R15*1), Z6
+	VMOVUPS (R14), Z7
+	VMULPS  Z7, Z4, Z7
+	VADDPS  Z7, Z0, Z0
+	ADDQ    DX, R14
+	VMOVUPS (R14), Z7
+	VMULPS  Z7, Z4, Z8
+	VADDPS  Z8, Z1, Z1
+	VMULPS  Z7, Z5, Z7
+	VADDPS  Z7, Z0, Z0
+	ADDQ    DX, R14
+	VMOVUPS (R14), Z7
+	VMULPS  Z7, Z4, Z8
+	VADDPS  Z8, Z2, Z2
+	VMULPS  Z7, Z5, Z8
+	VADDPS  Z8, Z1, Z1
+	VMULPS  Z7, Z6, Z7
+	VADDPS  Z7, Z0, Z0
+	ADDQ    DX, R14
+	VMOVUPS (R14), Z7
+	VMULPS  Z7, Z4, Z4
 	VADDPS  Z4, Z3, Z3
-	DECQ    R13
-	JNE     tap43
+	VMULPS  Z7, Z5, Z4
+	VADDPS  Z4, Z2, Z2
+	VMULPS  Z7, Z6, Z4
+	VADDPS  Z4, Z1, Z1
+	ADDQ    DX, R14
+	VMOVUPS (R14), Z4
+	VMULPS  Z4, Z5, Z5
+	VADDPS  Z5, Z3, Z3
+	VMULPS  Z4, Z6, Z4
+	VADDPS  Z4, Z2, Z2
+	ADDQ    DX, R14
+	VMOVUPS (R14), Z4
+	VMULPS  Z4, Z6, Z4
+	VADDPS  Z4, Z3, Z3
+	ADDQ    DX, R14
+	ADDQ    $0x30, R12
+	SUBQ    $0x03, R13
+	JNE     tap45
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
@@ -1662,195 +1822,83 @@ tap43:
 	ADDQ    R12, R9
 	VMOVUPS Z3, (R9)
 	ADDQ    R12, R9
-	LEAQ    (R10)(SI*4), R10
+	LEAQ    (R10)(DX*4), R10
 	SUBQ    $0x04, R11
-	JGE     tile
-
-rest:
-	ADDQ $0x04, R11
-	JEQ  next
-
-pixel:
-	VMOVUPS (BX), Z0
-	MOVQ    taps+32(FP), R12
-	MOVQ    count+40(FP), R13
-
-tap44:
-	MOVQ    (R12), R14
-	ADDQ    R10, R14
-	MOVQ    8(R12), R15
-	ADDQ    $0x10, R12
-	VMOVUPS (DX)(R15*1), Z1
-	VMULPS  (R14), Z1, Z1
-	VADDPS  Z1, Z0, Z0
-	DECQ    R13
-	JNE     tap44
-	MOVQ    yStep+64(FP), R12
-	VMOVUPS Z0, (R9)
-	ADDQ    R12, R9
-	ADDQ    SI, R10
-	DECQ    R11
-	JNE     pixel
-
-next:
-	ADDQ $0x40, AX
-	ADDQ $0x40, CX
-	ADDQ $0x40, DX
-	ADDQ $0x40, BX
-	DECQ DI
-	JNE  channel
-	VZEROUPPER
-	RET
-
-// func channelRowThreeAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
-// Requires: AVX, AVX512F
-TEXT ·channelRowThreeAVX512(SB), NOSPLIT, $0-80
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ bias+24(FP), BX
-	MOVQ xStep+72(FP), SI
-	MOVQ channels+56(FP), DI
-
-channel:
-	MOVQ pixels+48(FP), R10
-	MOVQ AX, R8
-	MOVQ CX, R9
-	SUBQ $0x04, R10
-
-tile:
-	VMOVUPS (BX), Z0
-	VMOVUPS (BX), Z1
-	VMOVUPS (BX), Z2
-	VMOVUPS (BX), Z3
-	MOVQ    taps+32(FP), R11
-	MOVQ    count+40(FP), R12
-
-tap45:
-	MOVQ    (R11), R13
-	ADDQ    R9, R13
-	MOVQ    8(R11), R14
-	VMOVUPS (DX)(R14*1), Z4
-	MOVQ    24(R11), R14
-	VMOVUPS (DX)(R14*1), Z5
-	MOVQ    40(R11), R14
-	VMOVUPS (DX)(R14*1), Z6
-	VMOVUPS (R13), Z7
-	VMULPS  Z7, Z4, Z7
-	VADDPS  Z7, Z0, Z0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Z7
-	VMULPS  Z7, Z4, Z8
-	VADDPS  Z8, Z1, Z1
-	VMULPS  Z7, Z5, Z7
-	VADDPS  Z7, Z0, Z0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Z7
-	VMULPS  Z7, Z4, Z8
-	VADDPS  Z8, Z2, Z2
-	VMULPS  Z7, Z5, Z8
-	VADDPS  Z8, Z1, Z1
-	VMULPS  Z7, Z6, Z7
-	VADDPS  Z7, Z0, Z0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Z7
-	VMULPS  Z7, Z4, Z4
-	VADDPS  Z4, Z3, Z3
-	VMULPS  Z7, Z5, Z4
-	VADDPS  Z4, Z2, Z2
-	VMULPS  Z7, Z6, Z4
-	VADDPS  Z4, Z1, Z1
-	ADDQ    SI, R13
-	VMOVUPS (R13), Z4
-	VMULPS  Z4, Z5, Z5
-	VADDPS  Z5, Z3, Z3
-	VMULPS  Z4, Z6, Z4
-	VADDPS  Z4, Z2, Z2
-	ADDQ    SI, R13
-	VMOVUPS (R13), Z4
-	VMULPS  Z4, Z6, Z4
-	VADDPS  Z4, Z3, Z3
-	ADDQ    SI, R13
-	ADDQ    $0x30, R11
-	SUBQ    $0x03, R12
-	JNE     tap45
-	MOVQ    yStep+64(FP), R11
-	VMOVUPS Z0, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z1, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z2, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z3, (R8)
-	ADDQ    R11, R8
-	LEAQ    (R9)(SI*4), R9
-	SUBQ    $0x04, R10
 	JGE     tile
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, CX
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
-	DECQ    DI
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	DECQ    R8
 	JNE     channel
+	MOVQ    yNext+88(FP), SI
+	ADDQ    SI, AX
+	MOVQ    xNext+96(FP), SI
+	ADDQ    SI, CX
+	DECQ    BX
+	JNE     row
 	VZEROUPPER
 	RET
 
-// func channelRowFiveAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+// func channelRowFiveAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 // Requires: AVX, AVX512F
-TEXT ·channelRowFiveAVX512(SB), NOSPLIT, $0-80
+TEXT ·channelRowFiveAVX512(SB), NOSPLIT, $0-104
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ bias+24(FP), BX
-	MOVQ xStep+72(FP), SI
-	MOVQ channels+56(FP), DI
+	MOVQ xStep+72(FP), DX
+	MOVQ rows+80(FP), BX
+
+row:
+	MOVQ w+16(FP), SI
+	MOVQ bias+24(FP), DI
+	MOVQ channels+56(FP), R8
 
 channel:
-	MOVQ pixels+48(FP), R10
-	MOVQ AX, R8
-	MOVQ CX, R9
-	SUBQ $0x04, R10
+	MOVQ pixels+48(FP), R11
+	MOVQ AX, R9
+	MOVQ CX, R10
+	SUBQ $0x04, R11
 
 tile:
-	VMOVUPS (BX), Z0
-	VMOVUPS (BX), Z1
-	VMOVUPS (BX), Z2
-	VMOVUPS (BX), Z3
-	MOVQ    taps+32(FP), R11
-	MOVQ    count+40(FP), R12
+	VMOVUPS (DI), Z0
+	VMOVUPS (DI), Z1
+	VMOVUPS (DI), Z2
+	VMOVUPS (DI), Z3
+	MOVQ    taps+32(FP), R12
+	MOVQ    count+40(FP), R13
 
 tap46:
-	MOVQ    (R11), R13
-	ADDQ    R9, R13
-	MOVQ    8(R11), R14
-	VMOVUPS (DX)(R14*1), Z4
-	MOVQ    24(R11), R14
-	VMOVUPS (DX)(R14*1), Z5
-	MOVQ    40(R11), R14
-	VMOVUPS (DX)(R14*1), Z6
-	MOVQ    56(R11), R14
-	VMOVUPS (DX)(R14*1), Z7
-	MOVQ    72(R11), R14
-	VMOVUPS (DX)(R14*1), Z8
-	VMOVUPS (R13), Z9
+	MOVQ    (R12), R14
+	ADDQ    R10, R14
+	MOVQ    8(R12), R15
+	VMOVUPS (SI)(R15*1), Z4
+	MOVQ    24(R12), R15
+	VMOVUPS (SI)(R15*1), Z5
+	MOVQ    40(R12), R15
+	VMOVUPS (SI)(R15*1), Z6
+	MOVQ    56(R12), R15
+	VMOVUPS (SI)(R15*1), Z7
+	MOVQ    72(R12), R15
+	VMOVUPS (SI)(R15*1), Z8
+	VMOVUPS (R14), Z9
 	VMULPS  Z9, Z4, Z9
 	VADDPS  Z9, Z0, Z0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Z9
+	ADDQ    DX, R14
+	VMOVUPS (R14), Z9
 	VMULPS  Z9, Z4, Z10
 	VADDPS  Z10, Z1, Z1
 	VMULPS  Z9, Z5, Z9
 	VADDPS  Z9, Z0, Z0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Z9
+	ADDQ    DX, R14
+	VMOVUPS (R14), Z9
 	VMULPS  Z9, Z4, Z10
 	VADDPS  Z10, Z2, Z2
 	VMULPS  Z9, Z5, Z10
 	VADDPS  Z10, Z1, Z1
 	VMULPS  Z9, Z6, Z9
 	VADDPS  Z9, Z0, Z0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Z9
+	ADDQ    DX, R14
+	VMOVUPS (R14), Z9
 	VMULPS  Z9, Z4, Z4
 	VADDPS  Z4, Z3, Z3
 	VMULPS  Z9, Z5, Z4
@@ -1859,8 +1907,8 @@ tap46:
 	VADDPS  Z4, Z1, Z1
 	VMULPS  Z9, Z7, Z4
 	VADDPS  Z4, Z0, Z0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Z4
+	ADDQ    DX, R14
+	VMOVUPS (R14), Z4
 	VMULPS  Z4, Z5, Z5
 	VADDPS  Z5, Z3, Z3
 	VMULPS  Z4, Z6, Z5
@@ -1869,46 +1917,52 @@ tap46:
 	VADDPS  Z5, Z1, Z1
 	VMULPS  Z4, Z8, Z4
 	VADDPS  Z4, Z0, Z0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Z4
+	ADDQ    DX, R14
+	VMOVUPS (R14), Z4
 	VMULPS  Z4, Z6, Z5
 	VADDPS  Z5, Z3, Z3
 	VMULPS  Z4, Z7, Z5
 	VADDPS  Z5, Z2, Z2
 	VMULPS  Z4, Z8, Z4
 	VADDPS  Z4, Z1, Z1
-	ADDQ    SI, R13
-	VMOVUPS (R13), Z4
+	ADDQ    DX, R14
+	VMOVUPS (R14), Z4
 	VMULPS  Z4, Z7, Z5
 	VADDPS  Z5, Z3, Z3
 	VMULPS  Z4, Z8, Z4
 	VADDPS  Z4, Z2, Z2
-	ADDQ    SI, R13
-	VMOVUPS (R13), Z4
+	ADDQ    DX, R14
+	VMOVUPS (R14), Z4
 	VMULPS  Z4, Z8, Z4
 	VADDPS  Z4, Z3, Z3
-	ADDQ    SI, R13
-	ADDQ    $0x50, R11
-	SUBQ    $0x05, R12
+	ADDQ    DX, R14
+	ADDQ    $0x50, R12
+	SUBQ    $0x05, R13
 	JNE     tap46
-	MOVQ    yStep+64(FP), R11
-	VMOVUPS Z0, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z1, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z2, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z3, (R8)
-	ADDQ    R11, R8
-	LEAQ    (R9)(SI*4), R9
-	SUBQ    $0x04, R10
+	MOVQ    yStep+64(FP), R12
+	VMOVUPS Z0, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R12, R9
+	LEAQ    (R10)(DX*4), R10
+	SUBQ    $0x04, R11
 	JGE     tile
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, CX
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
-	DECQ    DI
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	DECQ    R8
 	JNE     channel
+	MOVQ    yNext+88(FP), SI
+	ADDQ    SI, AX
+	MOVQ    xNext+96(FP), SI
+	ADDQ    SI, CX
+	DECQ    BX
+	JNE     row
 	VZEROUPPER
 	RET
 
@@ -2125,48 +2179,217 @@ pixel:
 	VZEROUPPER
 	RET
 
-// func channelRowAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+// func channelRowAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 // Requires: AVX, AVX512F
-TEXT ·channelRowAVX512Half(SB), NOSPLIT, $0-80
+TEXT ·channelRowAVX512Half(SB), NOSPLIT, $8-104
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ bias+24(FP), BX
-	MOVQ xStep+72(FP), SI
-	MOVQ channels+56(FP), DI
-	LEAQ (SI)(SI*2), R8
+	MOVQ xStep+72(FP), DX
+	MOVQ rows+80(FP), BX
+	LEAQ (DX)(DX*2), SI
+
+row:
+	MOVQ w+16(FP), DI
+	MOVQ bias+24(FP), R8
+	MOVQ channels+56(FP), R9
+
+channel:
+	MOVQ pixels+48(FP), R12
+	MOVQ AX, R10
+	MOVQ CX, R11
+	SUBQ $0x04, R12
+	JLT  rest
+
+tile:
+	VMOVUPS (R8), Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS (R8), Y2
+	VMOVUPS (R8), Y3
+	MOVQ    taps+32(FP), R13
+	MOVQ    count+40(FP), R14
+
+tap47:
+	MOVQ    (R13), R15
+	ADDQ    R11, R15
+	MOVQ    8(R13), BP
+	ADDQ    $0x10, R13
+	VMOVUPS (DI)(BP*1), Y4
+	VMULPS  (R15), Y4, Y5
+	VADDPS  Y5, Y0, Y0
+	VMULPS  (R15)(DX*1), Y4, Y5
+	VADDPS  Y5, Y1, Y1
+	VMULPS  (R15)(DX*2), Y4, Y5
+	VADDPS  Y5, Y2, Y2
+	VMULPS  (R15)(SI*1), Y4, Y4
+	VADDPS  Y4, Y3, Y3
+	DECQ    R14
+	JNE     tap47
+	MOVQ    yStep+64(FP), R13
+	VMOVUPS Z0, (R10)
+	ADDQ    R13, R10
+	VMOVUPS Z1, (R10)
+	ADDQ    R13, R10
+	VMOVUPS Z2, (R10)
+	ADDQ    R13, R10
+	VMOVUPS Z3, (R10)
+	ADDQ    R13, R10
+	LEAQ    (R11)(DX*4), R11
+	SUBQ    $0x04, R12
+	JGE     tile
+
+rest:
+	ADDQ $0x04, R12
+	JEQ  next
+
+pixel:
+	VMOVUPS (R8), Y0
+	MOVQ    taps+32(FP), R13
+	MOVQ    count+40(FP), R14
+
+tap48:
+	MOVQ    (R13), R15
+	ADDQ    R11, R15
+	MOVQ    8(R13), BP
+	ADDQ    $0x10, R13
+	VMOVUPS (DI)(BP*1), Y1
+	VMULPS  (R15), Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	DECQ    R14
+	JNE     tap48
+	MOVQ    yStep+64(FP), R13
+	VMOVUPS Z0, (R10)
+	ADDQ    R13, R10
+	ADDQ    DX, R11
+	DECQ    R12
+	JNE     pixel
+
+next:
+	ADDQ $0x40, AX
+	ADDQ $0x40, CX
+	ADDQ $0x40, DI
+	ADDQ $0x40, R8
+	DECQ R9
+	JNE  channel
+	MOVQ yNext+88(FP), DI
+	ADDQ DI, AX
+	MOVQ xNext+96(FP), DI
+	ADDQ DI, CX
+	DECQ BX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func channelRowThreeAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
+// Requires: AVX, AVX512F
+TEXT ·channelRowThreeAVX512Half(SB), NOSPLIT, $0-104
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ xStep+72(FP), DX
+	MOVQ rows+80(FP), BX
+
+row:
+	MOVQ w+16(FP), SI
+	MOVQ bias+24(FP), DI
+	MOVQ channels+56(FP), R8
 
 channel:
 	MOVQ pixels+48(FP), R11
 	MOVQ AX, R9
 	MOVQ CX, R10
-	SUBQ $0x04, R11
-	JLT  rest
+	SUBQ $0x08, R11
 
 tile:
-	VMOVUPS (BX), Y0
-	VMOVUPS (BX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (BX), Y3
+	VMOVUPS (DI), Y0
+	VMOVUPS (DI), Y1
+	VMOVUPS (DI), Y2
+	VMOVUPS (DI), Y3
+	VMOVUPS (DI), Y4
+	VMOVUPS (DI), Y5
+	VMOVUPS (DI), Y6
+	VMOVUPS (DI), Y7
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap47:
+tap49:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
-	ADDQ    $0x10, R12
-	VMOVUPS (DX)(R15*1), Y4
-	VMULPS  (R14), Y4, Y5
-	VADDPS  Y5, Y0, Y0
-	VMULPS  (R14)(SI*1), Y4, Y5
-	VADDPS  Y5, Y1, Y1
-	VMULPS  (R14)(SI*2), Y4, Y5
-	VADDPS  Y5, Y2, Y2
-	VMULPS  (R14)(R8*1), Y4, Y4
-	VADDPS  Y4, Y3, Y3
-	DECQ    R13
-	JNE     tap47
+	VMOVUPS (SI)(R15*1), Y8
+	MOVQ    24(R12), R15
+	VMOVUPS (SI)(R15*1), Y9
+	MOVQ    40(R12), R15
+	VMOVUPS (SI)(R15*1), Y10
+	VMOVUPS (R14), Y11
+	VMULPS  Y11, Y8, Y11
+	VADDPS  Y11, Y0, Y0
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y1, Y1
+	VMULPS  Y11, Y9, Y11
+	VADDPS  Y11, Y0, Y0
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y2, Y2
+	VMULPS  Y11, Y9, Y12
+	VADDPS  Y12, Y1, Y1
+	VMULPS  Y11, Y10, Y11
+	VADDPS  Y11, Y0, Y0
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y3, Y3
+	VMULPS  Y11, Y9, Y12
+	VADDPS  Y12, Y2, Y2
+	VMULPS  Y11, Y10, Y11
+	VADDPS  Y11, Y1, Y1
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y4, Y4
+	VMULPS  Y11, Y9, Y12
+	VADDPS  Y12, Y3, Y3
+	VMULPS  Y11, Y10, Y11
+	VADDPS  Y11, Y2, Y2
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y5, Y5
+	VMULPS  Y11, Y9, Y12
+	VADDPS  Y12, Y4, Y4
+	VMULPS  Y11, Y10, Y11
+	VADDPS  Y11, Y3, Y3
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y6, Y6
+	VMULPS  Y11, Y9, Y12
+	VADDPS  Y12, Y5, Y5
+	VMULPS  Y11, Y10, Y11
+	VADDPS  Y11, Y4, Y4
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y11
+	VMULPS  Y11, Y8, Y8
+	VADDPS  Y8, Y7, Y7
+	VMULPS  Y11, Y9, Y8
+	VADDPS  Y8, Y6, Y6
+	VMULPS  Y11, Y10, Y8
+	VADDPS  Y8, Y5, Y5
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y8
+	VMULPS  Y8, Y9, Y9
+	VADDPS  Y9, Y7, Y7
+	VMULPS  Y8, Y10, Y8
+	VADDPS  Y8, Y6, Y6
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y8
+	VMULPS  Y8, Y10, Y8
+	VADDPS  Y8, Y7, Y7
+	ADDQ    DX, R14
+	ADDQ    $0x30, R12
+	SUBQ    $0x03, R13
+	JNE     tap49
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
@@ -2176,243 +2399,95 @@ tap47:
 	ADDQ    R12, R9
 	VMOVUPS Z3, (R9)
 	ADDQ    R12, R9
-	LEAQ    (R10)(SI*4), R10
-	SUBQ    $0x04, R11
+	VMOVUPS Z4, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z7, (R9)
+	ADDQ    R12, R9
+	LEAQ    (R10)(DX*8), R10
+	SUBQ    $0x08, R11
 	JGE     tile
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	DECQ    R8
+	JNE     channel
+	MOVQ    yNext+88(FP), SI
+	ADDQ    SI, AX
+	MOVQ    xNext+96(FP), SI
+	ADDQ    SI, CX
+	DECQ    BX
+	JNE     row
+	VZEROUPPER
+	RET
 
-rest:
-	ADDQ $0x04, R11
-	JEQ  next
+// func channelRowFiveAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
+// Requires: AVX, AVX512F
+TEXT ·channelRowFiveAVX512Half(SB), NOSPLIT, $0-104
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ xStep+72(FP), DX
+	MOVQ rows+80(FP), BX
 
-pixel:
-	VMOVUPS (BX), Y0
+row:
+	MOVQ w+16(FP), SI
+	MOVQ bias+24(FP), DI
+	MOVQ channels+56(FP), R8
+
+channel:
+	MOVQ pixels+48(FP), R11
+	MOVQ AX, R9
+	MOVQ CX, R10
+	SUBQ $0x08, R11
+
+tile:
+	VMOVUPS (DI), Y0
+	VMOVUPS (DI), Y1
+	VMOVUPS (DI), Y2
+	VMOVUPS (DI), Y3
+	VMOVUPS (DI), Y4
+	VMOVUPS (DI), Y5
+	VMOVUPS (DI), Y6
+	VMOVUPS (DI), Y7
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap48:
+tap50:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
-	ADDQ    $0x10, R12
-	VMOVUPS (DX)(R15*1), Y1
-	VMULPS  (R14), Y1, Y1
-	VADDPS  Y1, Y0, Y0
-	DECQ    R13
-	JNE     tap48
-	MOVQ    yStep+64(FP), R12
-	VMOVUPS Z0, (R9)
-	ADDQ    R12, R9
-	ADDQ    SI, R10
-	DECQ    R11
-	JNE     pixel
-
-next:
-	ADDQ $0x20, AX
-	ADDQ $0x20, CX
-	ADDQ $0x20, DX
-	ADDQ $0x20, BX
-	DECQ DI
-	JNE  channel
-	VZEROUPPER
-	RET
-
-// func channelRowThreeAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
-// Requires: AVX, AVX512F
-TEXT ·channelRowThreeAVX512Half(SB), NOSPLIT, $0-80
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ bias+24(FP), BX
-	MOVQ xStep+72(FP), SI
-	MOVQ channels+56(FP), DI
-
-channel:
-	MOVQ pixels+48(FP), R10
-	MOVQ AX, R8
-	MOVQ CX, R9
-	SUBQ $0x08, R10
-
-tile:
-	VMOVUPS (BX), Y0
-	VMOVUPS (BX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (BX), Y3
-	VMOVUPS (BX), Y4
-	VMOVUPS (BX), Y5
-	VMOVUPS (BX), Y6
-	VMOVUPS (BX), Y7
-	MOVQ    taps+32(FP), R11
-	MOVQ    count+40(FP), R12
-
-tap49:
-	MOVQ    (R11), R13
-	ADDQ    R9, R13
-	MOVQ    8(R11), R14
-	VMOVUPS (DX)(R14*1), Y8
-	MOVQ    24(R11), R14
-	VMOVUPS (DX)(R14*1), Y9
-	MOVQ    40(R11), R14
-	VMOVUPS (DX)(R14*1), Y10
-	VMOVUPS (R13), Y11
-	VMULPS  Y11, Y8, Y11
-	VADDPS  Y11, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y11
-	VMULPS  Y11, Y8, Y12
-	VADDPS  Y12, Y1, Y1
-	VMULPS  Y11, Y9, Y11
-	VADDPS  Y11, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y11
-	VMULPS  Y11, Y8, Y12
-	VADDPS  Y12, Y2, Y2
-	VMULPS  Y11, Y9, Y12
-	VADDPS  Y12, Y1, Y1
-	VMULPS  Y11, Y10, Y11
-	VADDPS  Y11, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y11
-	VMULPS  Y11, Y8, Y12
-	VADDPS  Y12, Y3, Y3
-	VMULPS  Y11, Y9, Y12
-	VADDPS  Y12, Y2, Y2
-	VMULPS  Y11, Y10, Y11
-	VADDPS  Y11, Y1, Y1
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y11
-	VMULPS  Y11, Y8, Y12
-	VADDPS  Y12, Y4, Y4
-	VMULPS  Y11, Y9, Y12
-	VADDPS  Y12, Y3, Y3
-	VMULPS  Y11, Y10, Y11
-	VADDPS  Y11, Y2, Y2
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y11
-	VMULPS  Y11, Y8, Y12
-	VADDPS  Y12, Y5, Y5
-	VMULPS  Y11, Y9, Y12
-	VADDPS  Y12, Y4, Y4
-	VMULPS  Y11, Y10, Y11
-	VADDPS  Y11, Y3, Y3
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y11
-	VMULPS  Y11, Y8, Y12
-	VADDPS  Y12, Y6, Y6
-	VMULPS  Y11, Y9, Y12
-	VADDPS  Y12, Y5, Y5
-	VMULPS  Y11, Y10, Y11
-	VADDPS  Y11, Y4, Y4
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y11
-	VMULPS  Y11, Y8, Y8
-	VADDPS  Y8, Y7, Y7
-	VMULPS  Y11, Y9, Y8
-	VADDPS  Y8, Y6, Y6
-	VMULPS  Y11, Y10, Y8
-	VADDPS  Y8, Y5, Y5
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y8
-	VMULPS  Y8, Y9, Y9
-	VADDPS  Y9, Y7, Y7
-	VMULPS  Y8, Y10, Y8
-	VADDPS  Y8, Y6, Y6
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y8
-	VMULPS  Y8, Y10, Y8
-	VADDPS  Y8, Y7, Y7
-	ADDQ    SI, R13
-	ADDQ    $0x30, R11
-	SUBQ    $0x03, R12
-	JNE     tap49
-	MOVQ    yStep+64(FP), R11
-	VMOVUPS Z0, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z1, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z2, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z3, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z4, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z5, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z6, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z7, (R8)
-	ADDQ    R11, R8
-	LEAQ    (R9)(SI*8), R9
-	SUBQ    $0x08, R10
-	JGE     tile
-	ADDQ    $0x20, AX
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, DX
-	ADDQ    $0x20, BX
-	DECQ    DI
-	JNE     channel
-	VZEROUPPER
-	RET
-
-// func channelRowFiveAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
-// Requires: AVX, AVX512F
-TEXT ·channelRowFiveAVX512Half(SB), NOSPLIT, $0-80
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ bias+24(FP), BX
-	MOVQ xStep+72(FP), SI
-	MOVQ channels+56(FP), DI
-
-channel:
-	MOVQ pixels+48(FP), R10
-	MOVQ AX, R8
-	MOVQ CX, R9
-	SUBQ $0x08, R10
-
-tile:
-	VMOVUPS (BX), Y0
-	VMOVUPS (BX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (BX), Y3
-	VMOVUPS (BX), Y4
-	VMOVUPS (BX), Y5
-	VMOVUPS (BX), Y6
-	VMOVUPS (BX), Y7
-	MOVQ    taps+32(FP), R11
-	MOVQ    count+40(FP), R12
-
-tap50:
-	MOVQ    (R11), R13
-	ADDQ    R9, R13
-	MOVQ    8(R11), R14
-	VMOVUPS (DX)(R14*1), Y8
-	MOVQ    24(R11), R14
-	VMOVUPS (DX)(R14*1), Y9
-	MOVQ    40(R11), R14
-	VMOVUPS (DX)(R14*1), Y10
-	MOVQ    56(R11), R14
-	VMOVUPS (DX)(R14*1), Y11
-	MOVQ    72(R11), R14
-	VMOVUPS (DX)(R14*1), Y12
-	VMOVUPS (R13), Y13
+	VMOVUPS (SI)(R15*1), Y8
+	MOVQ    24(R12), R15
+	VMOVUPS (SI)(R15*1), Y9
+	MOVQ    40(R12), R15
+	VMOVUPS (SI)(R15*1), Y10
+	MOVQ    56(R12), R15
+	VMOVUPS (SI)(R15*1), Y11
+	MOVQ    72(R12), R15
+	VMOVUPS (SI)(R15*1), Y12
+	VMOVUPS (R14), Y13
 	VMULPS  Y13, Y8, Y13
 	VADDPS  Y13, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y13
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y13
 	VMULPS  Y13, Y8, Y14
 	VADDPS  Y14, Y1, Y1
 	VMULPS  Y13, Y9, Y13
 	VADDPS  Y13, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y13
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y13
 	VMULPS  Y13, Y8, Y14
 	VADDPS  Y14, Y2, Y2
 	VMULPS  Y13, Y9, Y14
 	VADDPS  Y14, Y1, Y1
 	VMULPS  Y13, Y10, Y13
 	VADDPS  Y13, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y13
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y13
 	VMULPS  Y13, Y8, Y14
 	VADDPS  Y14, Y3, Y3
 	VMULPS  Y13, Y9, Y14
@@ -2421,8 +2496,8 @@ tap50:
 	VADDPS  Y14, Y1, Y1
 	VMULPS  Y13, Y11, Y13
 	VADDPS  Y13, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y13
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y13
 	VMULPS  Y13, Y8, Y14
 	VADDPS  Y14, Y4, Y4
 	VMULPS  Y13, Y9, Y14
@@ -2433,8 +2508,8 @@ tap50:
 	VADDPS  Y14, Y1, Y1
 	VMULPS  Y13, Y12, Y13
 	VADDPS  Y13, Y0, Y0
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y13
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y13
 	VMULPS  Y13, Y8, Y14
 	VADDPS  Y14, Y5, Y5
 	VMULPS  Y13, Y9, Y14
@@ -2445,8 +2520,8 @@ tap50:
 	VADDPS  Y14, Y2, Y2
 	VMULPS  Y13, Y12, Y13
 	VADDPS  Y13, Y1, Y1
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y13
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y13
 	VMULPS  Y13, Y8, Y14
 	VADDPS  Y14, Y6, Y6
 	VMULPS  Y13, Y9, Y14
@@ -2457,8 +2532,8 @@ tap50:
 	VADDPS  Y14, Y3, Y3
 	VMULPS  Y13, Y12, Y13
 	VADDPS  Y13, Y2, Y2
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y13
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y13
 	VMULPS  Y13, Y8, Y8
 	VADDPS  Y8, Y7, Y7
 	VMULPS  Y13, Y9, Y8
@@ -2469,8 +2544,8 @@ tap50:
 	VADDPS  Y8, Y4, Y4
 	VMULPS  Y13, Y12, Y8
 	VADDPS  Y8, Y3, Y3
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y8
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y8
 	VMULPS  Y8, Y9, Y9
 	VADDPS  Y9, Y7, Y7
 	VMULPS  Y8, Y10, Y9
@@ -2479,54 +2554,60 @@ tap50:
 	VADDPS  Y9, Y5, Y5
 	VMULPS  Y8, Y12, Y8
 	VADDPS  Y8, Y4, Y4
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y8
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y8
 	VMULPS  Y8, Y10, Y9
 	VADDPS  Y9, Y7, Y7
 	VMULPS  Y8, Y11, Y9
 	VADDPS  Y9, Y6, Y6
 	VMULPS  Y8, Y12, Y8
 	VADDPS  Y8, Y5, Y5
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y8
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y8
 	VMULPS  Y8, Y11, Y9
 	VADDPS  Y9, Y7, Y7
 	VMULPS  Y8, Y12, Y8
 	VADDPS  Y8, Y6, Y6
-	ADDQ    SI, R13
-	VMOVUPS (R13), Y8
+	ADDQ    DX, R14
+	VMOVUPS (R14), Y8
 	VMULPS  Y8, Y12, Y8
 	VADDPS  Y8, Y7, Y7
-	ADDQ    SI, R13
-	ADDQ    $0x50, R11
-	SUBQ    $0x05, R12
+	ADDQ    DX, R14
+	ADDQ    $0x50, R12
+	SUBQ    $0x05, R13
 	JNE     tap50
-	MOVQ    yStep+64(FP), R11
-	VMOVUPS Z0, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z1, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z2, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z3, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z4, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z5, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z6, (R8)
-	ADDQ    R11, R8
-	VMOVUPS Z7, (R8)
-	ADDQ    R11, R8
-	LEAQ    (R9)(SI*8), R9
-	SUBQ    $0x08, R10
+	MOVQ    yStep+64(FP), R12
+	VMOVUPS Z0, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z7, (R9)
+	ADDQ    R12, R9
+	LEAQ    (R10)(DX*8), R10
+	SUBQ    $0x08, R11
 	JGE     tile
-	ADDQ    $0x20, AX
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, DX
-	ADDQ    $0x20, BX
-	DECQ    DI
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	DECQ    R8
 	JNE     channel
+	MOVQ    yNext+88(FP), SI
+	ADDQ    SI, AX
+	MOVQ    xNext+96(FP), SI
+	ADDQ    SI, CX
+	DECQ    BX
+	JNE     row
 	VZEROUPPER
 	RET
 

@@ -59,20 +59,20 @@ func normGradientAVX2(dx *float32, x *float32, dy *float32, weight *float32, gw 
 //go:noescape
 func softmaxGradientAVX2(dst *float32, p *float32, mean float32, n int)
 
-// channelRowAVX2 computes a row of pixels of a convolution by channel.
+// channelRowAVX2 computes rows of pixels of a convolution by channel.
 //
 //go:noescape
-func channelRowAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+func channelRowAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 
-// channelRowThreeAVX2 computes a row of pixels of a convolution by channel.
+// channelRowThreeAVX2 computes rows of pixels of a convolution by channel.
 //
 //go:noescape
-func channelRowThreeAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+func channelRowThreeAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 
-// channelRowFiveAVX2 computes a row of pixels of a convolution by channel.
+// channelRowFiveAVX2 computes rows of pixels of a convolution by channel.
 //
 //go:noescape
-func channelRowFiveAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+func channelRowFiveAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 
 // channelWeightsOneAVX2 adds to the gradients of neighbouring weights of a convolution by channel.
 //
@@ -144,20 +144,20 @@ func normGradientAVX512(dx *float32, x *float32, dy *float32, weight *float32, g
 //go:noescape
 func softmaxGradientAVX512(dst *float32, p *float32, mean float32, n int)
 
-// channelRowAVX512 computes a row of pixels of a convolution by channel.
+// channelRowAVX512 computes rows of pixels of a convolution by channel.
 //
 //go:noescape
-func channelRowAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+func channelRowAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 
-// channelRowThreeAVX512 computes a row of pixels of a convolution by channel.
+// channelRowThreeAVX512 computes rows of pixels of a convolution by channel.
 //
 //go:noescape
-func channelRowThreeAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+func channelRowThreeAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 
-// channelRowFiveAVX512 computes a row of pixels of a convolution by channel.
+// channelRowFiveAVX512 computes rows of pixels of a convolution by channel.
 //
 //go:noescape
-func channelRowFiveAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+func channelRowFiveAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 
 // channelWeightsOneAVX512 adds to the gradients of neighbouring weights of a convolution by channel.
 //
@@ -174,20 +174,20 @@ func channelWeightsThreeAVX512(gw *float32, x *float32, dy *float32, xTap int, w
 //go:noescape
 func channelWeightsFiveAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 
-// channelRowAVX512Half computes a row of pixels of a convolution by channel.
+// channelRowAVX512Half computes rows of pixels of a convolution by channel.
 //
 //go:noescape
-func channelRowAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+func channelRowAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 
-// channelRowThreeAVX512Half computes a row of pixels of a convolution by channel.
+// channelRowThreeAVX512Half computes rows of pixels of a convolution by channel.
 //
 //go:noescape
-func channelRowThreeAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+func channelRowThreeAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 
-// channelRowFiveAVX512Half computes a row of pixels of a convolution by channel.
+// channelRowFiveAVX512Half computes rows of pixels of a convolution by channel.
 //
 //go:noescape
-func channelRowFiveAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int)
+func channelRowFiveAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 
 // channelWeightsOneAVX512Half adds to the gradients of neighbouring weights of a convolution by channel.
 //

@@ -165,11 +165,15 @@ func (v *Depthwise) BackwardInput(dx []float32, dxRow int, dy []float32, dyRow i
 			if r >= whole { // such rows, Stride apart, have the same taps
 				c.Rows = max(1, min((v.H-r-1)/v.Stride+1, ((v.OH-1)*v.Stride-v.Top-r)/v.Stride+1))
 			}
+			first := 0
 			for phase := range min(phases, v.W) {
-				first := v.inputTaps(r, phase, dyRow)
+				at := phase * v.C // with one list of taps for all phases
+				if v.Stride > 1 || phase == 0 {
+					first, at = v.inputTaps(r, phase, dyRow), 0
+				}
 				c.Pixels, c.Taps, c.Y = (v.W-phase+phases-1)/phases, v.taps, dx[r*dxRow+phase*v.C:]
 				if first >= 0 {
-					c.X = dy[first*dyRow:]
+					c.X = dy[first*dyRow+at:]
 				}
 				kernels.ForwardChannels(&c)
 			}
@@ -184,16 +188,16 @@ func (v *Depthwise) inputTaps(r, phase, dyRow int) int {
 	v.taps = v.taps[:0]
 	first := -1
 	for kh := v.K - 1; kh >= 0; kh-- {
-		at := r + v.Top - kh*v.Dilation
-		if at < 0 || at%v.Stride != 0 || at/v.Stride >= v.OH {
+		row, met := v.strides(r + v.Top - kh*v.Dilation)
+		if !met || row < 0 || row >= v.OH {
 			continue
 		}
 		if first < 0 {
-			first = at / v.Stride
+			first = row
 		}
 		for kw := v.K - 1; kw >= 0; kw-- {
-			if x := phase + v.Left - kw*v.Dilation; x%v.Stride == 0 {
-				v.taps = append(v.taps, kernels.ChannelTap{X: (at/v.Stride-first)*dyRow + (x/v.Stride+v.BackLeft)*v.C, W: (kh*v.K + kw) * v.C})
+			if col, met := v.strides(phase + v.Left - kw*v.Dilation); met {
+				v.taps = append(v.taps, kernels.ChannelTap{X: (row-first)*dyRow + (col+v.BackLeft)*v.C, W: (kh*v.K + kw) * v.C})
 			}
 		}
 	}
@@ -201,6 +205,14 @@ func (v *Depthwise) inputTaps(r, phase, dyRow int) int {
 		return -1
 	}
 	return first
+}
+
+// strides returns how many strides n is, and whether it is a multiple of one.
+func (v *Depthwise) strides(n int) (int, bool) {
+	if v.Stride == 1 {
+		return n, true // without a division, which takes long
+	}
+	return n / v.Stride, n%v.Stride == 0
 }
 
 // BackwardWeights computes the gradient gw of the weights from n images, xImage and dyImage

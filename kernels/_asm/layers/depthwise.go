@@ -28,17 +28,18 @@ func depthwise(v isa) {
 
 var numbers = map[int]string{1: "One", 3: "Three", 5: "Five"}
 
-// channelRow goes through tiles of pixels and then pixel by pixel; with runs of taps, if run is above 0, through whole tiles only. A
+// channelRow goes through rows, and in each through tiles of pixels and then pixel by pixel; with runs of taps, if run is above 0, through whole tiles only. A
 // block of channels is one register.
 func (v isa) channelRow(name string, run int) {
-	v.Text("channelRow"+name, "(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep int)",
-		"computes a row of pixels of a convolution by channel.")
-	y, x, w, bias := Integer("y"), Integer("x"), Integer("w"), Integer("bias")
-	xStep, channels := Integer("xStep"), v.blocks()
+	v.Text("channelRow"+name, "(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep, rows, yNext, xNext int)",
+		"computes rows of pixels of a convolution by channel.")
+	y, x, xStep, rows := Integer("y"), Integer("x"), Integer("xStep"), Integer("rows")
 	wide := GP64() // three steps of x
 	if run == 0 {
 		LEAQ(Mem{Base: xStep, Index: xStep, Scale: 2}, wide)
 	}
+	Label("row")
+	w, bias, channels := Integer("w"), Integer("bias"), v.blocks()
 	Label("channel")
 	to, from, pixels := GP64(), GP64(), Integer("pixels")
 	MOVQ(y, to)
@@ -69,11 +70,23 @@ func (v isa) channelRow(name string, run int) {
 		Label("next")
 	}
 	for _, p := range []reg.GPVirtual{y, x, w, bias} {
-		ADDQ(Imm(uint64(v.Bytes())), p)
+		ADDQ(Imm(uint64(v.block())), p)
 	}
 	DECQ(channels)
 	JNE(LabelRef("channel"))
+	ADDQ(Integer("yNext"), y)
+	ADDQ(Integer("xNext"), x)
+	DECQ(rows)
+	JNE(LabelRef("row"))
 	v.End()
+}
+
+// block returns the bytes of a block.
+func (v isa) block() int {
+	if v.half {
+		return 64
+	}
+	return v.Bytes()
 }
 
 // blocks returns the number of registers that the channels fill.
