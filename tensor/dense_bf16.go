@@ -3,8 +3,8 @@ package tensor
 import "github.com/fedfast/fedfast/kernels"
 
 // DenseBF16 is Dense with the factors of all products rounded to bf16. Weights are
-// rounded while they go through the products, so that nothing is kept of them
-// between two calls. Sums over the rows of samples take them in pairs from the
+// rounded while they go through the products, and nothing is kept of them between two
+// calls, unless LoadWeights rounds them before. Sums over the rows of samples take them in pairs from the
 // first row of a call, or each by itself where Alone, so that no sum depends on which rows
 // a call has.
 type DenseBF16 struct {
@@ -52,7 +52,7 @@ func (d DenseBF16) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bia
 
 // LoadWeights rounds the weights once for many rows: to pairs, the B of ForwardPairs,
 // and, unless turned is nil, to turned, that of InputAcross, for which N is a multiple of
-// 32. They have PairedRows(K)*N and N/2*Pad(K) floats; scratch has 16*K.
+// 32. They have PairedRows(K)*N and N/2*Pad(K) floats; scratch, then, has 16*K.
 func (d DenseBF16) LoadWeights(pairs, turned, w, scratch []float32) {
 	PairWeights(pairs, w, d.K, d.N)
 	if turned != nil {
