@@ -42,8 +42,14 @@ func lstmAt(l Level) lstmTable {
 
 func poolAt(l Level) poolTable {
 	return at(l, poolGeneric,
-		poolTable{forward: pool2x2AVX2, backward: pool2x2BackwardAVX2, forwardAny: poolAnyAVX2, backwardAny: poolAnyBackwardAVX2, mean: poolMeanAVX2, meanBackward: poolMeanBackwardAVX2},
-		poolTable{forward: pool2x2AVX512, backward: pool2x2BackwardAVX512, forwardAny: poolAnyAVX512, backwardAny: poolAnyBackwardAVX512, mean: poolMeanAVX512, meanBackward: poolMeanBackwardAVX512})
+		poolTable{
+			forward: pool2x2AVX2, backward: pool2x2BackwardAVX2, forwardAny: poolAnyAVX2, backwardAny: poolAnyBackwardAVX2, mean: poolMeanAVX2, meanBackward: poolMeanBackwardAVX2,
+			threeBackward: poolThreeBackwardAVX2, meanThreeBackward: poolMeanThreeBackwardAVX2,
+		},
+		poolTable{
+			forward: pool2x2AVX512, backward: pool2x2BackwardAVX512, forwardAny: poolAnyAVX512, backwardAny: poolAnyBackwardAVX512, mean: poolMeanAVX512, meanBackward: poolMeanBackwardAVX512,
+			threeBackward: poolThreeBackwardAVX512, meanThreeBackward: poolMeanThreeBackwardAVX512,
+		})
 }
 
 func lrnAt(l Level) lrnTable {

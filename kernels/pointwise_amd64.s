@@ -4173,6 +4173,158 @@ end162:
 	VZEROUPPER
 	RET
 
+// func poolThreeBackwardAVX2(args *poolArgs)
+// Requires: AVX, AVX2
+TEXT ·poolThreeBackwardAVX2(SB), NOSPLIT, $0-8
+	MOVQ         args+0(FP), AX
+	VPBROADCASTD all00000000<>+0(SB), Y0
+	VPBROADCASTD all00000001<>+0(SB), Y1
+	VPBROADCASTD all00000002<>+0(SB), Y2
+	VPBROADCASTD all00000003<>+0(SB), Y3
+	MOVQ         64(AX), R11
+	XORQ         CX, CX
+
+group165:
+	MOVQ 16(AX), DX
+	ADDQ CX, DX
+	XORQ R9, R9
+
+row166:
+	MOVQ    (AX), SI
+	ADDQ    CX, SI
+	MOVQ    CX, DI
+	SHRQ    $0x02, DI
+	ADDQ    8(AX), DI
+	MOVQ    32(AX), R10
+	SHLQ    $0x04, R10
+	MOVQ    24(AX), R8
+	MOVQ    DX, BX
+	VMOVUPS (BX), Y3
+	VMOVUPS 32(BX), Y4
+	VMOVUPS (BX)(R11*1), Y5
+	VMOVUPS 32(BX)(R11*1), Y6
+
+window167:
+	VMOVUPS      (BX)(R11*2), Y7
+	VMOVUPS      32(BX)(R11*2), Y8
+	LEAQ         (R9)(R9*2), R12
+	VMOVD        R12, X9
+	VPBROADCASTD X9, Y9
+	VMOVUPS      (SI), Y10
+	VPMOVZXBD    (DI), Y11
+	VPSUBD       Y9, Y11, Y11
+	VPCMPEQD     Y0, Y11, Y12
+	VANDPS       Y10, Y12, Y12
+	VADDPS       Y12, Y3, Y3
+	VPCMPEQD     Y1, Y11, Y12
+	VANDPS       Y10, Y12, Y12
+	VADDPS       Y12, Y5, Y5
+	VPCMPEQD     Y2, Y11, Y11
+	VANDPS       Y10, Y11, Y11
+	VADDPS       Y11, Y7, Y7
+	VMOVUPS      32(SI), Y10
+	VPMOVZXBD    8(DI), Y11
+	VPSUBD       Y9, Y11, Y11
+	VPCMPEQD     Y0, Y11, Y9
+	VANDPS       Y10, Y9, Y9
+	VADDPS       Y9, Y4, Y4
+	VPCMPEQD     Y1, Y11, Y9
+	VANDPS       Y10, Y9, Y9
+	VADDPS       Y9, Y6, Y6
+	VPCMPEQD     Y2, Y11, Y9
+	VANDPS       Y10, Y9, Y9
+	VADDPS       Y9, Y8, Y8
+	VMOVUPS      Y3, (BX)
+	VMOVUPS      Y4, 32(BX)
+	VMOVAPS      Y5, Y3
+	VMOVAPS      Y6, Y4
+	VMOVAPS      Y7, Y5
+	VMOVAPS      Y8, Y6
+	ADDQ         R11, BX
+	ADDQ         R10, DI
+	LEAQ         (SI)(R10*4), SI
+	DECQ         R8
+	JNE          window167
+	VMOVUPS      Y3, (BX)
+	VMOVUPS      Y4, 32(BX)
+	VMOVUPS      Y5, (BX)(R11*1)
+	VMOVUPS      Y6, 32(BX)(R11*1)
+	ADDQ         56(AX), DX
+	INCQ         R9
+	CMPQ         R9, 40(AX)
+	JNE          row166
+	ADDQ         $0x40, CX
+	SHLQ         $0x02, R10
+	CMPQ         CX, R10
+	JLT          group165
+	VZEROUPPER
+	RET
+
+// func poolMeanThreeBackwardAVX2(args *poolArgs)
+// Requires: AVX, FMA3
+TEXT ·poolMeanThreeBackwardAVX2(SB), NOSPLIT, $0-8
+	MOVQ         args+0(FP), AX
+	VBROADCASTSS 80(AX), Y0
+	MOVQ         64(AX), R11
+	XORQ         CX, CX
+
+group168:
+	MOVQ 16(AX), DX
+	ADDQ CX, DX
+	XORQ R9, R9
+
+row169:
+	MOVQ    (AX), SI
+	ADDQ    CX, SI
+	MOVQ    CX, DI
+	SHRQ    $0x02, DI
+	ADDQ    8(AX), DI
+	MOVQ    32(AX), R10
+	SHLQ    $0x04, R10
+	MOVQ    24(AX), R8
+	MOVQ    DX, BX
+	VMOVUPS (BX), Y1
+	VMOVUPS 32(BX), Y2
+	VMOVUPS (BX)(R11*1), Y3
+	VMOVUPS 32(BX)(R11*1), Y4
+
+window170:
+	VMOVUPS     (BX)(R11*2), Y5
+	VMOVUPS     32(BX)(R11*2), Y6
+	VMOVUPS     (SI), Y7
+	VFMADD231PS Y0, Y7, Y1
+	VFMADD231PS Y0, Y7, Y3
+	VFMADD231PS Y0, Y7, Y5
+	VMOVUPS     32(SI), Y7
+	VFMADD231PS Y0, Y7, Y2
+	VFMADD231PS Y0, Y7, Y4
+	VFMADD231PS Y0, Y7, Y6
+	VMOVUPS     Y1, (BX)
+	VMOVUPS     Y2, 32(BX)
+	VMOVAPS     Y3, Y1
+	VMOVAPS     Y4, Y2
+	VMOVAPS     Y5, Y3
+	VMOVAPS     Y6, Y4
+	ADDQ        R11, BX
+	ADDQ        R10, DI
+	LEAQ        (SI)(R10*4), SI
+	DECQ        R8
+	JNE         window170
+	VMOVUPS     Y1, (BX)
+	VMOVUPS     Y2, 32(BX)
+	VMOVUPS     Y3, (BX)(R11*1)
+	VMOVUPS     Y4, 32(BX)(R11*1)
+	ADDQ        56(AX), DX
+	INCQ        R9
+	CMPQ        R9, 40(AX)
+	JNE         row169
+	ADDQ        $0x40, CX
+	SHLQ        $0x02, R10
+	CMPQ        CX, R10
+	JLT         group168
+	VZEROUPPER
+	RET
+
 // func lrnSquaresAVX2(args *lrnArgs)
 // Requires: AVX
 TEXT ·lrnSquaresAVX2(SB), NOSPLIT, $0-8
@@ -4182,10 +4334,10 @@ TEXT ·lrnSquaresAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels165:
+pixels171:
 	MOVQ 56(CX), DI
 
-groups166:
+groups172:
 	VMOVUPS (DX)(AX*1), Y0
 	VMULPS  Y0, Y0, Y0
 	VMOVUPS Y0, (BX)
@@ -4195,10 +4347,10 @@ groups166:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups166
+	JNE     groups172
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels165
+	JNE     pixels171
 	VZEROUPPER
 	RET
 
@@ -4217,46 +4369,46 @@ TEXT ·lrnNormalizeAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Y2
 	XORQ         AX, AX
 
-pixels167:
+pixels173:
 	MOVQ 56(CX), R10
 
-groups168:
+groups174:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y3
 	DECQ    R12
-	JEQ     summed170
+	JEQ     summed176
 
-terms169:
+terms175:
 	VADDPS 4(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms169
+	JNE    terms175
 
-summed170:
+summed176:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised173
+	JEQ     raised179
 	CMPQ    R11, $0x03
-	JEQ     three171
+	JEQ     three177
 	CMPQ    R11, $0x02
-	JEQ     square172
+	JEQ     square178
 	VSQRTPS Y3, Y3
 
-square172:
+square178:
 	VSQRTPS Y3, Y3
-	JMP     raised173
+	JMP     raised179
 
-three171:
+three177:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised173:
+raised179:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Y3, Y3
@@ -4266,37 +4418,37 @@ raised173:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y3
 	DECQ    R12
-	JEQ     summed175
+	JEQ     summed181
 
-terms174:
+terms180:
 	VADDPS 36(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms174
+	JNE    terms180
 
-summed175:
+summed181:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, 32(BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised178
+	JEQ     raised184
 	CMPQ    R11, $0x03
-	JEQ     three176
+	JEQ     three182
 	CMPQ    R11, $0x02
-	JEQ     square177
+	JEQ     square183
 	VSQRTPS Y3, Y3
 
-square177:
+square183:
 	VSQRTPS Y3, Y3
-	JMP     raised178
+	JMP     raised184
 
-three176:
+three182:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised178:
+raised184:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, 32(SI)(AX*1)
 	VMULPS  32(DX)(AX*1), Y3, Y3
@@ -4304,10 +4456,10 @@ raised178:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups168
+	JNE     groups174
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels167
+	JNE     pixels173
 	VZEROUPPER
 	RET
 
@@ -4323,10 +4475,10 @@ TEXT ·lrnQuotientsAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels179:
+pixels185:
 	MOVQ 56(CX), R10
 
-groups180:
+groups186:
 	VMOVUPS (DI)(AX*1), Y0
 	VMULPS  (DX)(AX*1), Y0, Y0
 	VMULPS  (SI)(AX*1), Y0, Y0
@@ -4340,10 +4492,10 @@ groups180:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups180
+	JNE     groups186
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels179
+	JNE     pixels185
 	VZEROUPPER
 	RET
 
@@ -4360,24 +4512,24 @@ TEXT ·lrnGradientAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Y0
 	XORQ         AX, AX
 
-pixels181:
+pixels187:
 	MOVQ 56(CX), R10
 
-groups182:
+groups188:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y1
 	DECQ    R12
-	JEQ     summed184
+	JEQ     summed190
 
-terms183:
+terms189:
 	VADDPS 4(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms183
+	JNE    terms189
 
-summed184:
+summed190:
 	VMOVUPS (SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  (DX)(AX*1), Y1, Y1
@@ -4389,15 +4541,15 @@ summed184:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y1
 	DECQ    R12
-	JEQ     summed186
+	JEQ     summed192
 
-terms185:
+terms191:
 	VADDPS 36(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms185
+	JNE    terms191
 
-summed186:
+summed192:
 	VMOVUPS 32(SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  32(DX)(AX*1), Y1, Y1
@@ -4407,10 +4559,10 @@ summed186:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups182
+	JNE     groups188
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels181
+	JNE     pixels187
 	VZEROUPPER
 	RET
 
@@ -4441,9 +4593,9 @@ TEXT ·dropoutApplyAVX2(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Y7
 	XORQ         SI, SI
 	SUBQ         $0x10, DX
-	JLT          rest188
+	JLT          rest194
 
-loop187:
+loop193:
 	VPSRLQ       $0x20, Y6, Y8
 	VPMULUDQ     Y2, Y6, Y9
 	VPMULUDQ     Y3, Y4, Y10
@@ -4566,11 +4718,11 @@ loop187:
 	VPADDQ       Y7, Y6, Y6
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DX
-	JGE          loop187
+	JGE          loop193
 
-rest188:
+rest194:
 	ADDQ         $0x10, DX
-	JEQ          done189
+	JEQ          done195
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, DX
 	SUBQ         DX, DI
@@ -4696,7 +4848,7 @@ rest188:
 	VANDPS       Y0, Y2, Y2
 	VMASKMOVPS   Y2, Y8, 32(AX)(SI*4)
 
-done189:
+done195:
 	VZEROUPPER
 	RET
 
@@ -4729,9 +4881,9 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest190
+	JLT          rest196
 
-loop191:
+loop197:
 	VMOVUPS      (CX)(BX*4), Z11
 	VMAXPS       Z11, Z8, Z11
 	VMINPS       Z11, Z9, Z11
@@ -4751,11 +4903,11 @@ loop191:
 	VMOVUPS      Z13, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop191
+	JGE          loop197
 
-rest190:
+rest196:
 	ADDQ         $0x10, DX
-	JEQ          done192
+	JEQ          done198
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -4777,7 +4929,7 @@ rest190:
 	VSCALEFPS    Z0, Z1, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done192:
+done198:
 	VZEROUPPER
 	RET
 
@@ -4804,9 +4956,9 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest193
+	JLT          rest199
 
-loop194:
+loop200:
 	VMOVUPS      (CX)(BX*4), Z11
 	VXORPS.BCST  all80000000<>+0(SB), Z11, Z11
 	VMAXPS       Z11, Z8, Z11
@@ -4829,11 +4981,11 @@ loop194:
 	VMOVUPS      Z13, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop194
+	JGE          loop200
 
-rest193:
+rest199:
 	ADDQ         $0x10, DX
-	JEQ          done195
+	JEQ          done201
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -4858,7 +5010,7 @@ rest193:
 	VDIVPS       Z1, Z10, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done195:
+done201:
 	VZEROUPPER
 	RET
 
@@ -4885,9 +5037,9 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest196
+	JLT          rest202
 
-loop197:
+loop203:
 	VMOVUPS      (CX)(BX*4), Z11
 	VANDPS.BCST  all80000000<>+0(SB), Z11, Z12
 	VANDPS.BCST  all7fffffff<>+0(SB), Z11, Z11
@@ -4913,11 +5065,11 @@ loop197:
 	VMOVUPS      Z14, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop197
+	JGE          loop203
 
-rest196:
+rest202:
 	ADDQ         $0x10, DX
-	JEQ          done198
+	JEQ          done204
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -4945,7 +5097,7 @@ rest196:
 	VORPS        Z12, Z1, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done198:
+done204:
 	VZEROUPPER
 	RET
 
@@ -4959,9 +5111,9 @@ TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
 	VPXORD Z0, Z0, Z0
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest199
+	JLT    rest205
 
-loop200:
+loop206:
 	VMOVUPS   (DX)(SI*4), Z1
 	VMOVUPS   (CX)(SI*4), Z2
 	VCMPPS    $0x1e, Z0, Z1, K1
@@ -4969,11 +5121,11 @@ loop200:
 	VMOVUPS   Z1, (AX)(SI*4)
 	ADDQ      $0x10, SI
 	SUBQ      $0x10, BX
-	JGE       loop200
+	JGE       loop206
 
-rest199:
+rest205:
 	ADDQ      $0x10, BX
-	JEQ       done201
+	JEQ       done207
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -4983,7 +5135,7 @@ rest199:
 	VMOVUPS.Z Z2, K2, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done201:
+done207:
 	VZEROUPPER
 	RET
 
@@ -4996,20 +5148,20 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest202
+	JLT          rest208
 
-loop203:
+loop209:
 	VMOVUPS     (AX)(BX*4), Z1
 	VMOVUPS     (CX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (AX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop203
+	JGE         loop209
 
-rest202:
+rest208:
 	ADDQ        $0x10, DX
-	JEQ         done204
+	JEQ         done210
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -5018,7 +5170,7 @@ rest202:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (AX)(BX*4)
 
-done204:
+done210:
 	VZEROUPPER
 	RET
 
@@ -5031,19 +5183,19 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest205
+	JLT          rest211
 
-loop206:
+loop212:
 	VMOVUPS (CX)(BX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JGE     loop206
+	JGE     loop212
 
-rest205:
+rest211:
 	ADDQ      $0x10, DX
-	JEQ       done207
+	JEQ       done213
 	MOVL      $0x0000ffff, SI
 	BZHIL     DX, SI, SI
 	KMOVW     SI, K1
@@ -5051,7 +5203,7 @@ rest205:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 
-done207:
+done213:
 	VZEROUPPER
 	RET
 
@@ -5064,20 +5216,20 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest208
+	JLT  rest214
 
-loop209:
+loop215:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop209
+	JGE     loop215
 
-rest208:
+rest214:
 	ADDQ      $0x10, BX
-	JEQ       done210
+	JEQ       done216
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -5086,7 +5238,7 @@ rest208:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done210:
+done216:
 	VZEROUPPER
 	RET
 
@@ -5099,20 +5251,20 @@ TEXT ·subAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest211
+	JLT  rest217
 
-loop212:
+loop218:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VSUBPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop212
+	JGE     loop218
 
-rest211:
+rest217:
 	ADDQ      $0x10, BX
-	JEQ       done213
+	JEQ       done219
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -5121,7 +5273,7 @@ rest211:
 	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done213:
+done219:
 	VZEROUPPER
 	RET
 
@@ -5135,9 +5287,9 @@ TEXT ·blendAVX512(SB), NOSPLIT, $0-48
 	MOVQ y_len+8(FP), SI
 	XORQ DI, DI
 	SUBQ $0x10, SI
-	JLT  rest214
+	JLT  rest220
 
-loop215:
+loop221:
 	MOVQ         (DX), R10
 	VBROADCASTSS (CX), Z0
 	VMOVUPS      (R10)(DI*4), Z1
@@ -5145,26 +5297,26 @@ loop215:
 	MOVQ         $0x00000001, R8
 	MOVQ         DX, R9
 
-input217:
+input223:
 	CMPQ         R8, BX
-	JGE          sum218
+	JGE          sum224
 	ADDQ         $0x18, R9
 	MOVQ         (R9), R10
 	VBROADCASTSS (CX)(R8*4), Z0
 	VMOVUPS      (R10)(DI*4), Z2
 	VFMADD231PS  Z2, Z0, Z1
 	INCQ         R8
-	JMP          input217
+	JMP          input223
 
-sum218:
+sum224:
 	VMOVUPS Z1, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, SI
-	JGE     loop215
+	JGE     loop221
 
-rest214:
+rest220:
 	ADDQ         $0x10, SI
-	JEQ          done216
+	JEQ          done222
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -5174,21 +5326,21 @@ rest214:
 	VMULPS       Z0, Z1, Z1
 	MOVQ         $0x00000001, SI
 
-input219:
+input225:
 	CMPQ         SI, BX
-	JGE          sum220
+	JGE          sum226
 	ADDQ         $0x18, DX
 	MOVQ         (DX), R8
 	VBROADCASTSS (CX)(SI*4), Z0
 	VMOVUPS.Z    (R8)(DI*4), K1, Z2
 	VFMADD231PS  Z2, Z0, Z1
 	INCQ         SI
-	JMP          input219
+	JMP          input225
 
-sum220:
+sum226:
 	VMOVUPS Z1, K1, (AX)(DI*4)
 
-done216:
+done222:
 	VZEROUPPER
 	RET
 
@@ -5201,19 +5353,19 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	VPXORD Z0, Z0, Z0
 	XORQ   BX, BX
 	SUBQ   $0x10, DX
-	JLT    rest221
+	JLT    rest227
 
-loop222:
+loop228:
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z1, Z2, Z0
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop222
+	JGE         loop228
 
-rest221:
+rest227:
 	ADDQ        $0x10, DX
-	JEQ         done223
+	JEQ         done229
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -5221,7 +5373,7 @@ rest221:
 	VMOVUPS.Z   (AX)(BX*4), K1, Z2
 	VFMADD231PS Z1, Z2, Z0
 
-done223:
+done229:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -5242,25 +5394,25 @@ TEXT ·sumAVX512(SB), NOSPLIT, $0-28
 	VPXORD Z0, Z0, Z0
 	XORQ   DX, DX
 	SUBQ   $0x10, CX
-	JLT    rest224
+	JLT    rest230
 
-loop225:
+loop231:
 	VMOVUPS (AX)(DX*4), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop225
+	JGE     loop231
 
-rest224:
+rest230:
 	ADDQ      $0x10, CX
-	JEQ       done226
+	JEQ       done232
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
-done226:
+done232:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -5283,9 +5435,9 @@ TEXT ·colSumAVX512(SB), NOSPLIT, $0-64
 	MOVQ ld+56(FP), SI
 	SHLQ $0x02, SI
 
-wide227:
+wide233:
 	CMPQ    DX, $0x40
-	JLT     narrow228
+	JLT     narrow234
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -5293,14 +5445,14 @@ wide227:
 	MOVQ    CX, DI
 	MOVQ    BX, R8
 
-row229:
+row235:
 	VADDPS  (DI), Z0, Z0
 	VADDPS  64(DI), Z1, Z1
 	VADDPS  128(DI), Z2, Z2
 	VADDPS  192(DI), Z3, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row229
+	JNE     row235
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -5308,32 +5460,32 @@ row229:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x40, DX
-	JMP     wide227
+	JMP     wide233
 
-narrow228:
+narrow234:
 	XORQ DI, DI
 	SUBQ $0x10, DX
-	JLT  rest230
+	JLT  rest236
 
-loop231:
+loop237:
 	VMOVUPS (AX)(DI*4), Z0
 	LEAQ    (CX)(DI*4), R8
 	MOVQ    BX, R9
 
-row233:
+row239:
 	VMOVUPS (R8), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, R8
 	DECQ    R9
-	JNE     row233
+	JNE     row239
 	VMOVUPS Z0, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, DX
-	JGE     loop231
+	JGE     loop237
 
-rest230:
+rest236:
 	ADDQ      $0x10, DX
-	JEQ       done232
+	JEQ       done238
 	MOVL      $0x0000ffff, R8
 	BZHIL     DX, R8, R8
 	KMOVW     R8, K1
@@ -5341,15 +5493,15 @@ rest230:
 	LEAQ      (CX)(DI*4), CX
 	MOVQ      BX, DX
 
-row234:
+row240:
 	VMOVUPS.Z (CX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	ADDQ      SI, CX
 	DECQ      DX
-	JNE       row234
+	JNE       row240
 	VMOVUPS   Z0, K1, (AX)(DI*4)
 
-done232:
+done238:
 	VZEROUPPER
 	RET
 
@@ -5365,9 +5517,9 @@ TEXT ·awayAVX512(SB), NOSPLIT, $0-84
 	VPXORD Z2, Z2, Z2
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest235
+	JLT    rest241
 
-loop236:
+loop242:
 	VMOVUPS     (DX)(SI*4), Z3
 	VMOVUPS     (CX)(SI*4), Z4
 	VMOVUPS     (AX)(SI*4), Z5
@@ -5377,11 +5529,11 @@ loop236:
 	VFMADD231PS Z3, Z3, Z2
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         loop236
+	JGE         loop242
 
-rest235:
+rest241:
 	ADDQ        $0x10, BX
-	JEQ         done237
+	JEQ         done243
 	MOVL        $0x0000ffff, DI
 	BZHIL       BX, DI, DI
 	KMOVW       DI, K1
@@ -5393,7 +5545,7 @@ rest235:
 	VFMADD231PS Z4, Z3, Z1
 	VFMADD231PS Z3, Z3, Z2
 
-done237:
+done243:
 	VEXTRACTF32X8 $0x01, Z0, Y3
 	VADDPS        Y3, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X3
@@ -5440,9 +5592,9 @@ TEXT ·dotsAVX512(SB), NOSPLIT, $0-40
 	MOVQ   24(DX), DX
 	XORQ   R8, R8
 	SUBQ   $0x10, CX
-	JLT    rest238
+	JLT    rest244
 
-loop239:
+loop245:
 	VMOVUPS     (AX)(R8*4), Z4
 	VMOVUPS     (BX)(R8*4), Z5
 	VFMADD231PS Z5, Z4, Z0
@@ -5454,11 +5606,11 @@ loop239:
 	VFMADD231PS Z5, Z4, Z3
 	ADDQ        $0x10, R8
 	SUBQ        $0x10, CX
-	JGE         loop239
+	JGE         loop245
 
-rest238:
+rest244:
 	ADDQ        $0x10, CX
-	JEQ         done240
+	JEQ         done246
 	MOVL        $0x0000ffff, R9
 	BZHIL       CX, R9, R9
 	KMOVW       R9, K1
@@ -5472,7 +5624,7 @@ rest238:
 	VMOVUPS.Z   (DX)(R8*4), K1, Z5
 	VFMADD231PS Z5, Z4, Z3
 
-done240:
+done246:
 	MOVQ          to+0(FP), AX
 	VEXTRACTF32X8 $0x01, Z0, Y4
 	VADDPS        Y4, Y0, Y0
@@ -5525,12 +5677,12 @@ TEXT ·sgdPlainAVX512(SB), NOSPLIT, $0-88
 	VBROADCASTSS r_decay+80(FP), Z1
 	VBROADCASTSS r_mu+84(FP), Z2
 	TESTQ        SI, SI
-	JEQ          free241
+	JEQ          free247
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JLT          rest242
+	JLT          rest248
 
-loop243:
+loop249:
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -5541,11 +5693,11 @@ loop243:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          loop243
+	JGE          loop249
 
-rest242:
+rest248:
 	ADDQ         $0x10, BX
-	JEQ          done244
+	JEQ          done250
 	MOVL         $0x0000ffff, DI
 	BZHIL        BX, DI, DI
 	KMOVW        DI, K1
@@ -5558,16 +5710,16 @@ rest242:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done244:
+done250:
 	VZEROUPPER
 	RET
 
-free241:
+free247:
 	XORQ DX, DX
 	SUBQ $0x10, BX
-	JLT  rest245
+	JLT  rest251
 
-loop246:
+loop252:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -5575,11 +5727,11 @@ loop246:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, BX
-	JGE          loop246
+	JGE          loop252
 
-rest245:
+rest251:
 	ADDQ         $0x10, BX
-	JEQ          done247
+	JEQ          done253
 	MOVL         $0x0000ffff, SI
 	BZHIL        BX, SI, SI
 	KMOVW        SI, K1
@@ -5589,7 +5741,7 @@ rest245:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done247:
+done253:
 	VZEROUPPER
 	RET
 
@@ -5607,12 +5759,12 @@ TEXT ·sgdMomentumAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_mu+108(FP), Z2
 	VBROADCASTSS r_momentum+100(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free248
+	JEQ          free254
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest249
+	JLT          rest255
 
-loop250:
+loop256:
 	VMOVUPS      (AX)(DI*4), Z4
 	VMOVUPS      (CX)(DI*4), Z5
 	VFMADD231PS  Z4, Z1, Z5
@@ -5626,11 +5778,11 @@ loop250:
 	VMOVUPS      Z4, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop250
+	JGE          loop256
 
-rest249:
+rest255:
 	ADDQ         $0x10, SI
-	JEQ          done251
+	JEQ          done257
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -5646,16 +5798,16 @@ rest249:
 	VFNMADD231PS Z5, Z0, Z4
 	VMOVUPS      Z4, K1, (AX)(DI*4)
 
-done251:
+done257:
 	VZEROUPPER
 	RET
 
-free248:
+free254:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest252
+	JLT  rest258
 
-loop253:
+loop259:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z4
 	VFMADD231PS  Z2, Z1, Z4
@@ -5666,11 +5818,11 @@ loop253:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop253
+	JGE          loop259
 
-rest252:
+rest258:
 	ADDQ         $0x10, SI
-	JEQ          done254
+	JEQ          done260
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -5683,7 +5835,7 @@ rest252:
 	VFNMADD231PS Z4, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done254:
+done260:
 	VZEROUPPER
 	RET
 
@@ -5700,12 +5852,12 @@ TEXT ·sgdVelocityAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z1
 	VBROADCASTSS r_mu+108(FP), Z2
 	TESTQ        DI, DI
-	JEQ          free255
+	JEQ          free261
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest256
+	JLT          rest262
 
-loop257:
+loop263:
 	VMOVUPS      (AX)(DI*4), Z3
 	VMOVUPS      (CX)(DI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -5717,11 +5869,11 @@ loop257:
 	VMOVUPS      Z3, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop257
+	JGE          loop263
 
-rest256:
+rest262:
 	ADDQ         $0x10, SI
-	JEQ          done258
+	JEQ          done264
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -5735,16 +5887,16 @@ rest256:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(DI*4)
 
-done258:
+done264:
 	VZEROUPPER
 	RET
 
-free255:
+free261:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest259
+	JLT  rest265
 
-loop260:
+loop266:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -5753,11 +5905,11 @@ loop260:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop260
+	JGE          loop266
 
-rest259:
+rest265:
 	ADDQ         $0x10, SI
-	JEQ          done261
+	JEQ          done267
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -5768,7 +5920,7 @@ rest259:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done261:
+done267:
 	VZEROUPPER
 	RET
 
@@ -5786,12 +5938,12 @@ TEXT ·sgdNesterovAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z2
 	VBROADCASTSS r_mu+108(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free262
+	JEQ          free268
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest263
+	JLT          rest269
 
-loop264:
+loop270:
 	VMOVUPS (AX)(DI*4), Z4
 	VMULPS  Z2, Z4, Z5
 	VMOVUPS (CX)(DI*4), Z6
@@ -5811,11 +5963,11 @@ loop264:
 	VMOVUPS Z4, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, SI
-	JGE     loop264
+	JGE     loop270
 
-rest263:
+rest269:
 	ADDQ      $0x10, SI
-	JEQ       done265
+	JEQ       done271
 	MOVL      $0x0000ffff, R8
 	BZHIL     SI, R8, R8
 	KMOVW     R8, K1
@@ -5837,16 +5989,16 @@ rest263:
 	VSUBPS    Z2, Z4, Z4
 	VMOVUPS   Z4, K1, (AX)(DI*4)
 
-done265:
+done271:
 	VZEROUPPER
 	RET
 
-free262:
+free268:
 	XORQ BX, BX
 	SUBQ $0x10, SI
-	JLT  rest266
+	JLT  rest272
 
-loop267:
+loop273:
 	VMOVUPS (AX)(BX*4), Z3
 	VMULPS  Z2, Z3, Z4
 	VMOVUPS (CX)(BX*4), Z5
@@ -5862,11 +6014,11 @@ loop267:
 	VMOVUPS Z3, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, SI
-	JGE     loop267
+	JGE     loop273
 
-rest266:
+rest272:
 	ADDQ      $0x10, SI
-	JEQ       done268
+	JEQ       done274
 	MOVL      $0x0000ffff, DI
 	BZHIL     SI, DI, DI
 	KMOVW     DI, K1
@@ -5884,7 +6036,7 @@ rest266:
 	VSUBPS    Z2, Z3, Z3
 	VMOVUPS   Z3, K1, (AX)(BX*4)
 
-done268:
+done274:
 	VZEROUPPER
 	RET
 
@@ -5899,12 +6051,12 @@ TEXT ·adamAVX512(SB), NOSPLIT, $0-160
 	MOVQ  w_len+8(FP), DI
 	MOVQ  anchor_len+104(FP), R8
 	TESTQ R8, R8
-	JEQ   free269
+	JEQ   free275
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest270
+	JLT   rest276
 
-loop271:
+loop277:
 	VMOVUPS      (AX)(R8*4), Z0
 	VBROADCASTSS r_decay+120(FP), Z1
 	VMULPS       Z1, Z0, Z1
@@ -5944,11 +6096,11 @@ loop271:
 	VMOVUPS      Z0, (AX)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop271
+	JGE          loop277
 
-rest270:
+rest276:
 	ADDQ         $0x10, DI
-	JEQ          done272
+	JEQ          done278
 	MOVL         $0x0000ffff, R9
 	BZHIL        DI, R9, R9
 	KMOVW        R9, K1
@@ -5990,16 +6142,16 @@ rest270:
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done272:
+done278:
 	VZEROUPPER
 	RET
 
-free269:
+free275:
 	XORQ SI, SI
 	SUBQ $0x10, DI
-	JLT  rest273
+	JLT  rest279
 
-loop274:
+loop280:
 	VMOVUPS      (AX)(SI*4), Z0
 	VBROADCASTSS r_decay+120(FP), Z1
 	VMULPS       Z1, Z0, Z1
@@ -6034,11 +6186,11 @@ loop274:
 	VMOVUPS      Z0, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DI
-	JGE          loop274
+	JGE          loop280
 
-rest273:
+rest279:
 	ADDQ         $0x10, DI
-	JEQ          done275
+	JEQ          done281
 	MOVL         $0x0000ffff, R8
 	BZHIL        DI, R8, R8
 	KMOVW        R8, K1
@@ -6075,7 +6227,7 @@ rest273:
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(SI*4)
 
-done275:
+done281:
 	VZEROUPPER
 	RET
 
@@ -6097,25 +6249,25 @@ TEXT ·softmaxRowAVX512(SB), NOSPLIT, $0-64
 	VBROADCASTSS allff800000<>+0(SB), Z10
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest276
+	JLT          rest282
 
-loop277:
+loop283:
 	VMOVUPS (AX)(DX*4), Z11
 	VMAXPS  Z10, Z11, Z10
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop277
+	JGE     loop283
 
-rest276:
+rest282:
 	ADDQ      $0x10, CX
-	JEQ       done278
+	JEQ       done284
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z11
 	VMAXPS    Z10, Z11, K1, Z10
 
-done278:
+done284:
 	VEXTRACTF32X8 $0x01, Z10, Y11
 	VMAXPS        Y11, Y10, Y10
 	VEXTRACTF128  $0x01, Y10, X11
@@ -6130,13 +6282,13 @@ done278:
 	VPXORD        Z12, Z12, Z12
 	MOVQ          dst_len+8(FP), BX
 	TESTQ         BX, BX
-	JEQ           evaluate279
+	JEQ           evaluate285
 	MOVQ          src_len+32(FP), CX
 	XORQ          SI, SI
 	SUBQ          $0x10, CX
-	JLT           rest281
+	JLT           rest287
 
-loop282:
+loop288:
 	VMOVUPS      (AX)(SI*4), Z11
 	VSUBPS       Z10, Z11, Z11
 	VMAXPS       Z11, Z8, Z13
@@ -6159,11 +6311,11 @@ loop282:
 	VMOVUPS      Z11, (DX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop282
+	JGE          loop288
 
-rest281:
+rest287:
 	ADDQ         $0x10, CX
-	JEQ          done283
+	JEQ          done289
 	MOVL         $0x0000ffff, DI
 	BZHIL        CX, DI, DI
 	KMOVW        DI, K1
@@ -6189,16 +6341,16 @@ rest281:
 	VADDPS       Z0, Z12, Z12
 	VMOVUPS      Z0, (DX)(SI*4)
 
-done283:
-	JMP scale280
+done289:
+	JMP scale286
 
-evaluate279:
+evaluate285:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest284
+	JLT  rest290
 
-loop285:
+loop291:
 	VMOVUPS      (AX)(SI*4), Z11
 	VSUBPS       Z10, Z11, Z11
 	VMAXPS       Z11, Z8, Z13
@@ -6220,11 +6372,11 @@ loop285:
 	VADDPS       Z11, Z12, Z12
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop285
+	JGE          loop291
 
-rest284:
+rest290:
 	ADDQ         $0x10, CX
-	JEQ          done286
+	JEQ          done292
 	MOVL         $0x0000ffff, DI
 	BZHIL        CX, DI, DI
 	KMOVW        DI, K1
@@ -6249,8 +6401,8 @@ rest284:
 	VMOVAPS.Z    Z0, K1, Z0
 	VADDPS       Z0, Z12, Z12
 
-done286:
-scale280:
+done292:
+scale286:
 	VEXTRACTF32X8 $0x01, Z12, Y0
 	VADDPS        Y0, Y12, Y12
 	VEXTRACTF128  $0x01, Y12, X0
@@ -6265,16 +6417,16 @@ scale280:
 	VBROADCASTSS  X0, Z0
 	XORQ          AX, AX
 	SUBQ          $0x10, BX
-	JLT           rest287
+	JLT           rest293
 
-loop288:
+loop294:
 	VMULPS  (DX)(AX*4), Z0, Z1
 	VMOVUPS Z1, (DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop288
+	JGE     loop294
 
-rest287:
+rest293:
 	VZEROUPPER
 	RET
 
@@ -6302,12 +6454,12 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $0-120
 	VBROADCASTSS all3f800000<>+0(SB), Z11
 	VBROADCASTSS all40000000<>+0(SB), Z12
 	TESTQ        R8, R8
-	JEQ          start290
+	JEQ          start296
 	XORQ         R8, R8
 	SUBQ         $0x10, DI
-	JLT          rest292
+	JLT          rest298
 
-loop293:
+loop299:
 	VMOVUPS      (AX)(R8*4), Z13
 	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
 	VMAXPS       Z13, Z8, Z13
@@ -6397,17 +6549,17 @@ loop293:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop293
+	JGE          loop299
 
-rest292:
-	JMP outputs291
+rest298:
+	JMP outputs297
 
-start290:
+start296:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest295
+	JLT  rest301
 
-loop296:
+loop302:
 	VMOVUPS      (AX)(CX*4), Z13
 	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
 	VMAXPS       Z13, Z8, Z13
@@ -6496,17 +6648,17 @@ loop296:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop296
+	JGE          loop302
 
-rest295:
-outputs291:
+rest301:
+outputs297:
 	MOVQ gates_base+0(FP), AX
 	MOVQ c_len+56(FP), DI
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest298
+	JLT  rest304
 
-loop299:
+loop305:
 	VMOVUPS      (DX)(CX*4), Z8
 	VANDPS.BCST  all80000000<>+0(SB), Z8, Z9
 	VANDPS.BCST  all7fffffff<>+0(SB), Z8, Z8
@@ -6535,9 +6687,9 @@ loop299:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop299
+	JGE          loop305
 
-rest298:
+rest304:
 	VZEROUPPER
 	RET
 
@@ -6553,12 +6705,12 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start301
+	JEQ   start307
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest302
+	JLT   rest308
 
-loop303:
+loop309:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(R9*4), Z1
 	VMOVUPS      64(CX)(R9*4), Z2
@@ -6595,18 +6747,18 @@ loop303:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop303
+	JGE          loop309
 
-rest302:
+rest308:
 	VZEROUPPER
 	RET
 
-start301:
+start307:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest305
+	JLT  rest311
 
-loop306:
+loop312:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(DX*4), Z1
 	VMOVUPS      64(CX)(DX*4), Z2
@@ -6640,9 +6792,9 @@ loop306:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop306
+	JGE          loop312
 
-rest305:
+rest311:
 	VZEROUPPER
 	RET
 
@@ -6661,10 +6813,10 @@ TEXT ·pool2x2AVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels308:
+pixels314:
 	MOVQ DI, R8
 
-channels309:
+channels315:
 	VMOVUPS   (DX), Z4
 	VPXORD    Z1, Z1, Z1
 	VMOVUPS   (DX)(DI*1), Z5
@@ -6690,11 +6842,11 @@ channels309:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels309
+	JNE       channels315
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels308
+	JNE       pixels314
 	VZEROUPPER
 	RET
 
@@ -6713,10 +6865,10 @@ TEXT ·pool2x2BackwardAVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels310:
+pixels316:
 	MOVQ DI, R8
 
-channels311:
+channels317:
 	VMOVUPS   (AX), Z5
 	VPMOVZXBD (CX), Z4
 	VPCMPEQD  Z0, Z4, K1
@@ -6741,11 +6893,11 @@ channels311:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels311
+	JNE       channels317
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels310
+	JNE       pixels316
 	VZEROUPPER
 	RET
 
@@ -6756,7 +6908,7 @@ TEXT ·poolAnyAVX512(SB), NOSPLIT, $0-8
 	MOVQ 72(R8), DX
 	XORQ R9, R9
 
-group312:
+group318:
 	MOVQ R9, R11
 	SHRQ $0x02, R11
 	ADDQ 8(R8), R11
@@ -6766,9 +6918,9 @@ group312:
 	ADDQ R9, R12
 	MOVQ 24(R8), R13
 
-windows313:
+windows319:
 	CMPQ    R13, $0x04
-	JLT     end314
+	JLT     end320
 	MOVQ    R12, DI
 	MOVQ    DI, AX
 	LEAQ    (AX)(DX*2), CX
@@ -6784,11 +6936,11 @@ windows313:
 	VMOVUPS Z9, Z0
 	MOVQ    40(R8), SI
 
-rows315:
+rows321:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols316:
+cols322:
 	LEAQ        (AX)(DX*2), CX
 	VMOVUPS     (AX), Z10
 	VCMPPS      $0x07, Z10, Z10, K1
@@ -6813,10 +6965,10 @@ cols316:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(R8), AX
 	DECQ        BX
-	JNE         cols316
+	JNE         cols322
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows315
+	JNE         rows321
 	IMUL3Q      $0x40, 32(R8), AX
 	VMOVUPS     Z1, (R10)
 	ADDQ        AX, R10
@@ -6840,12 +6992,12 @@ cols316:
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	SUBQ        $0x04, R13
-	JMP         windows313
+	JMP         windows319
 
-end314:
-windows317:
+end320:
+windows323:
 	CMPQ    R13, $0x01
-	JLT     end318
+	JLT     end324
 	MOVQ    R12, DI
 	MOVQ    DI, AX
 	VMOVUPS (AX), Z1
@@ -6854,11 +7006,11 @@ windows317:
 	VMOVUPS Z12, Z0
 	MOVQ    40(R8), SI
 
-rows319:
+rows325:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols320:
+cols326:
 	VMOVUPS     (AX), Z2
 	VCMPPS      $0x07, Z2, Z2, K1
 	VCMPPS      $0x1a, Z1, Z2, K1, K1
@@ -6867,10 +7019,10 @@ cols320:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(R8), AX
 	DECQ        BX
-	JNE         cols320
+	JNE         cols326
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows319
+	JNE         rows325
 	IMUL3Q      $0x40, 32(R8), AX
 	VMOVUPS     Z1, (R10)
 	ADDQ        AX, R10
@@ -6879,14 +7031,14 @@ cols320:
 	ADDQ        AX, R11
 	ADDQ        DX, R12
 	SUBQ        $0x01, R13
-	JMP         windows317
+	JMP         windows323
 
-end318:
+end324:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group312
+	JLT  group318
 	VZEROUPPER
 	RET
 
@@ -6897,7 +7049,7 @@ TEXT ·poolAnyBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ 72(R8), DX
 	XORQ R9, R9
 
-group321:
+group327:
 	MOVQ R9, R11
 	SHRQ $0x02, R11
 	ADDQ 8(R8), R11
@@ -6907,9 +7059,9 @@ group321:
 	ADDQ R9, R12
 	MOVQ 24(R8), R13
 
-windows322:
+windows328:
 	CMPQ         R13, $0x04
-	JLT          end323
+	JLT          end329
 	MOVQ         R12, DI
 	IMUL3Q       $0x40, 32(R8), AX
 	VMOVUPS      (R10), Z1
@@ -6936,7 +7088,7 @@ windows322:
 	VPADDD       Z9, Z9, Z9
 	MOVQ         40(R8), SI
 
-rows324:
+rows330:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -6944,7 +7096,7 @@ rows324:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols325:
+cols331:
 	LEAQ        (AX)(DX*2), CX
 	VPCMPEQD    Z0, Z5, K1
 	VMOVAPS.Z   Z1, K1, Z10
@@ -6965,22 +7117,22 @@ cols325:
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols325
+	JNE         cols331
 	VPADDD      Z9, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows324
+	JNE         rows330
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	SUBQ        $0x04, R13
-	JMP         windows322
+	JMP         windows328
 
-end323:
-windows326:
+end329:
+windows332:
 	CMPQ         R13, $0x01
-	JLT          end327
+	JLT          end333
 	MOVQ         R12, DI
 	IMUL3Q       $0x40, 32(R8), AX
 	VMOVUPS      (R10), Z1
@@ -6995,7 +7147,7 @@ windows326:
 	VPADDD       Z11, Z11, Z11
 	MOVQ         40(R8), SI
 
-rows328:
+rows334:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -7003,7 +7155,7 @@ rows328:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols329:
+cols335:
 	VPCMPEQD    Z0, Z2, K1
 	VMOVAPS.Z   Z1, K1, Z3
 	VADDPS      (AX), Z3, Z3
@@ -7011,21 +7163,21 @@ cols329:
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols329
+	JNE         cols335
 	VPADDD      Z11, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows328
+	JNE         rows334
 	ADDQ        DX, R12
 	SUBQ        $0x01, R13
-	JMP         windows326
+	JMP         windows332
 
-end327:
+end333:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group321
+	JLT  group327
 	VZEROUPPER
 	RET
 
@@ -7036,7 +7188,7 @@ TEXT ·poolMeanAVX512(SB), NOSPLIT, $0-8
 	MOVQ 72(R8), DX
 	XORQ R9, R9
 
-group330:
+group336:
 	MOVQ R9, AX
 	SHRQ $0x02, AX
 	ADDQ 8(R8), AX
@@ -7046,9 +7198,9 @@ group330:
 	ADDQ R9, R11
 	MOVQ 24(R8), R12
 
-windows331:
+windows337:
 	CMPQ    R12, $0x04
-	JLT     end332
+	JLT     end338
 	MOVQ    R11, DI
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -7058,11 +7210,11 @@ windows331:
 	VMOVUPS Z5, Z0
 	MOVQ    40(R8), SI
 
-rows333:
+rows339:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols334:
+cols340:
 	LEAQ         (AX)(DX*2), CX
 	VADDPS       (AX), Z1, Z1
 	VADDPS       (AX)(DX*1), Z2, Z2
@@ -7071,10 +7223,10 @@ cols334:
 	VPADDD.BCST  all00000001<>+0(SB), Z0, Z0
 	ADDQ         64(R8), AX
 	DECQ         BX
-	JNE          cols334
+	JNE          cols340
 	ADDQ         56(R8), DI
 	DECQ         SI
-	JNE          rows333
+	JNE          rows339
 	VBROADCASTSS 80(R8), Z0
 	IMUL3Q       $0x40, 32(R8), AX
 	VMULPS       Z0, Z1, Z1
@@ -7094,31 +7246,31 @@ cols334:
 	ADDQ         DX, R11
 	ADDQ         DX, R11
 	SUBQ         $0x04, R12
-	JMP          windows331
+	JMP          windows337
 
-end332:
-windows335:
+end338:
+windows341:
 	CMPQ    R12, $0x01
-	JLT     end336
+	JLT     end342
 	MOVQ    R11, DI
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
 	VMOVUPS Z7, Z0
 	MOVQ    40(R8), SI
 
-rows337:
+rows343:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols338:
+cols344:
 	VADDPS       (AX), Z6, Z6
 	VPADDD.BCST  all00000001<>+0(SB), Z0, Z0
 	ADDQ         64(R8), AX
 	DECQ         BX
-	JNE          cols338
+	JNE          cols344
 	ADDQ         56(R8), DI
 	DECQ         SI
-	JNE          rows337
+	JNE          rows343
 	VBROADCASTSS 80(R8), Z0
 	IMUL3Q       $0x40, 32(R8), AX
 	VMULPS       Z0, Z6, Z6
@@ -7126,14 +7278,14 @@ cols338:
 	ADDQ         AX, R10
 	ADDQ         DX, R11
 	SUBQ         $0x01, R12
-	JMP          windows335
+	JMP          windows341
 
-end336:
+end342:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group330
+	JLT  group336
 	VZEROUPPER
 	RET
 
@@ -7144,7 +7296,7 @@ TEXT ·poolMeanBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ 72(R8), DX
 	XORQ R9, R9
 
-group339:
+group345:
 	MOVQ R9, AX
 	SHRQ $0x02, AX
 	ADDQ 8(R8), AX
@@ -7154,9 +7306,9 @@ group339:
 	ADDQ R9, R11
 	MOVQ 24(R8), R12
 
-windows340:
+windows346:
 	CMPQ         R12, $0x04
-	JLT          end341
+	JLT          end347
 	MOVQ         R11, DI
 	VBROADCASTSS 80(R8), Z5
 	IMUL3Q       $0x40, 32(R8), AX
@@ -7175,7 +7327,7 @@ windows340:
 	VPADDD       Z6, Z6, Z6
 	MOVQ         40(R8), SI
 
-rows342:
+rows348:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -7183,7 +7335,7 @@ rows342:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols343:
+cols349:
 	LEAQ        (AX)(DX*2), CX
 	VMOVUPS     (AX), Z7
 	VFMADD231PS Z5, Z1, Z7
@@ -7200,22 +7352,22 @@ cols343:
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols343
+	JNE         cols349
 	VPADDD      Z6, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows342
+	JNE         rows348
 	ADDQ        DX, R11
 	ADDQ        DX, R11
 	ADDQ        DX, R11
 	ADDQ        DX, R11
 	SUBQ        $0x04, R12
-	JMP         windows340
+	JMP         windows346
 
-end341:
-windows344:
+end347:
+windows350:
 	CMPQ         R12, $0x01
-	JLT          end345
+	JLT          end351
 	MOVQ         R11, DI
 	VBROADCASTSS 80(R8), Z2
 	IMUL3Q       $0x40, 32(R8), AX
@@ -7228,7 +7380,7 @@ windows344:
 	VPADDD       Z8, Z8, Z8
 	MOVQ         40(R8), SI
 
-rows346:
+rows352:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -7236,28 +7388,145 @@ rows346:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols347:
+cols353:
 	VMOVUPS     (AX), Z3
 	VFMADD231PS Z2, Z1, Z3
 	VMOVUPS     Z3, (AX)
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols347
+	JNE         cols353
 	VPADDD      Z8, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows346
+	JNE         rows352
 	ADDQ        DX, R11
 	SUBQ        $0x01, R12
-	JMP         windows344
+	JMP         windows350
 
-end345:
+end351:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group339
+	JLT  group345
+	VZEROUPPER
+	RET
+
+// func poolThreeBackwardAVX512(args *poolArgs)
+// Requires: AVX, AVX512F
+TEXT ·poolThreeBackwardAVX512(SB), NOSPLIT, $0-8
+	MOVQ         args+0(FP), AX
+	VPBROADCASTD all00000000<>+0(SB), Z0
+	VPBROADCASTD all00000001<>+0(SB), Z1
+	VPBROADCASTD all00000002<>+0(SB), Z2
+	VPBROADCASTD all00000003<>+0(SB), Z3
+	MOVQ         64(AX), R11
+	XORQ         CX, CX
+
+group354:
+	MOVQ 16(AX), DX
+	ADDQ CX, DX
+	XORQ R9, R9
+
+row355:
+	MOVQ    (AX), SI
+	ADDQ    CX, SI
+	MOVQ    CX, DI
+	SHRQ    $0x02, DI
+	ADDQ    8(AX), DI
+	MOVQ    32(AX), R10
+	SHLQ    $0x04, R10
+	MOVQ    24(AX), R8
+	MOVQ    DX, BX
+	VMOVUPS (BX), Z3
+	VMOVUPS (BX)(R11*1), Z4
+
+window356:
+	VMOVUPS      (BX)(R11*2), Z5
+	LEAQ         (R9)(R9*2), R12
+	VMOVD        R12, X6
+	VPBROADCASTD X6, Z6
+	VMOVUPS      (SI), Z7
+	VPMOVZXBD    (DI), Z8
+	VPSUBD       Z6, Z8, Z8
+	VPCMPEQD     Z0, Z8, K1
+	VADDPS       Z7, Z3, K1, Z3
+	VPCMPEQD     Z1, Z8, K1
+	VADDPS       Z7, Z4, K1, Z4
+	VPCMPEQD     Z2, Z8, K1
+	VADDPS       Z7, Z5, K1, Z5
+	VMOVUPS      Z3, (BX)
+	VMOVAPS      Z4, Z3
+	VMOVAPS      Z5, Z4
+	ADDQ         R11, BX
+	ADDQ         R10, DI
+	LEAQ         (SI)(R10*4), SI
+	DECQ         R8
+	JNE          window356
+	VMOVUPS      Z3, (BX)
+	VMOVUPS      Z4, (BX)(R11*1)
+	ADDQ         56(AX), DX
+	INCQ         R9
+	CMPQ         R9, 40(AX)
+	JNE          row355
+	ADDQ         $0x40, CX
+	SHLQ         $0x02, R10
+	CMPQ         CX, R10
+	JLT          group354
+	VZEROUPPER
+	RET
+
+// func poolMeanThreeBackwardAVX512(args *poolArgs)
+// Requires: AVX, AVX512F
+TEXT ·poolMeanThreeBackwardAVX512(SB), NOSPLIT, $0-8
+	MOVQ         args+0(FP), AX
+	VBROADCASTSS 80(AX), Z0
+	MOVQ         64(AX), R11
+	XORQ         CX, CX
+
+group357:
+	MOVQ 16(AX), DX
+	ADDQ CX, DX
+	XORQ R9, R9
+
+row358:
+	MOVQ    (AX), SI
+	ADDQ    CX, SI
+	MOVQ    CX, DI
+	SHRQ    $0x02, DI
+	ADDQ    8(AX), DI
+	MOVQ    32(AX), R10
+	SHLQ    $0x04, R10
+	MOVQ    24(AX), R8
+	MOVQ    DX, BX
+	VMOVUPS (BX), Z1
+	VMOVUPS (BX)(R11*1), Z2
+
+window359:
+	VMOVUPS     (BX)(R11*2), Z3
+	VMOVUPS     (SI), Z4
+	VFMADD231PS Z0, Z4, Z1
+	VFMADD231PS Z0, Z4, Z2
+	VFMADD231PS Z0, Z4, Z3
+	VMOVUPS     Z1, (BX)
+	VMOVAPS     Z2, Z1
+	VMOVAPS     Z3, Z2
+	ADDQ        R11, BX
+	ADDQ        R10, DI
+	LEAQ        (SI)(R10*4), SI
+	DECQ        R8
+	JNE         window359
+	VMOVUPS     Z1, (BX)
+	VMOVUPS     Z2, (BX)(R11*1)
+	ADDQ        56(AX), DX
+	INCQ        R9
+	CMPQ        R9, 40(AX)
+	JNE         row358
+	ADDQ        $0x40, CX
+	SHLQ        $0x02, R10
+	CMPQ        CX, R10
+	JLT         group357
 	VZEROUPPER
 	RET
 
@@ -7270,20 +7539,20 @@ TEXT ·lrnSquaresAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels348:
+pixels360:
 	MOVQ 56(CX), DI
 
-groups349:
+groups361:
 	VMOVUPS (DX)(AX*1), Z0
 	VMULPS  Z0, Z0, Z0
 	VMOVUPS Z0, (BX)
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups349
+	JNE     groups361
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels348
+	JNE     pixels360
 	VZEROUPPER
 	RET
 
@@ -7302,46 +7571,46 @@ TEXT ·lrnNormalizeAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Z2
 	XORQ         AX, AX
 
-pixels350:
+pixels362:
 	MOVQ 56(CX), R10
 
-groups351:
+groups363:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z3
 	DECQ    R12
-	JEQ     summed353
+	JEQ     summed365
 
-terms352:
+terms364:
 	VADDPS 4(R11), Z3, Z3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms352
+	JNE    terms364
 
-summed353:
+summed365:
 	VMULPS  Z1, Z3, Z3
 	VADDPS  Z0, Z3, Z3
 	VMOVUPS Z3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised356
+	JEQ     raised368
 	CMPQ    R11, $0x03
-	JEQ     three354
+	JEQ     three366
 	CMPQ    R11, $0x02
-	JEQ     square355
+	JEQ     square367
 	VSQRTPS Z3, Z3
 
-square355:
+square367:
 	VSQRTPS Z3, Z3
-	JMP     raised356
+	JMP     raised368
 
-three354:
+three366:
 	VSQRTPS Z3, Z3
 	VSQRTPS Z3, Z4
 	VMULPS  Z4, Z3, Z3
 
-raised356:
+raised368:
 	VDIVPS  Z3, Z2, Z3
 	VMOVUPS Z3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Z3, Z3
@@ -7349,10 +7618,10 @@ raised356:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups351
+	JNE     groups363
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels350
+	JNE     pixels362
 	VZEROUPPER
 	RET
 
@@ -7368,10 +7637,10 @@ TEXT ·lrnQuotientsAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels357:
+pixels369:
 	MOVQ 56(CX), R10
 
-groups358:
+groups370:
 	VMOVUPS (DI)(AX*1), Z0
 	VMULPS  (DX)(AX*1), Z0, Z0
 	VMULPS  (SI)(AX*1), Z0, Z0
@@ -7380,10 +7649,10 @@ groups358:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups358
+	JNE     groups370
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels357
+	JNE     pixels369
 	VZEROUPPER
 	RET
 
@@ -7400,24 +7669,24 @@ TEXT ·lrnGradientAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Z0
 	XORQ         AX, AX
 
-pixels359:
+pixels371:
 	MOVQ 56(CX), R10
 
-groups360:
+groups372:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z1
 	DECQ    R12
-	JEQ     summed362
+	JEQ     summed374
 
-terms361:
+terms373:
 	VADDPS 4(R11), Z1, Z1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms361
+	JNE    terms373
 
-summed362:
+summed374:
 	VMOVUPS (SI)(AX*1), Z2
 	VMULPS  Z0, Z1, Z1
 	VMULPS  (DX)(AX*1), Z1, Z1
@@ -7427,10 +7696,10 @@ summed362:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups360
+	JNE     groups372
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels359
+	JNE     pixels371
 	VZEROUPPER
 	RET
 
@@ -7461,9 +7730,9 @@ TEXT ·dropoutApplyAVX512(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Z7
 	XORQ         SI, SI
 	SUBQ         $0x20, DX
-	JLT          rest364
+	JLT          rest376
 
-loop363:
+loop375:
 	VPSRLQ          $0x20, Z6, Z8
 	VPMULUDQ        Z2, Z6, Z9
 	VPMULUDQ        Z3, Z4, Z10
@@ -7548,11 +7817,11 @@ loop363:
 	VPADDQ          Z7, Z6, Z6
 	ADDQ            $0x20, SI
 	SUBQ            $0x20, DX
-	JGE             loop363
+	JGE             loop375
 
-rest364:
+rest376:
 	ADDQ            $0x20, DX
-	JEQ             done365
+	JEQ             done377
 	MOVL            $0xffffffff, DI
 	BZHIL           DX, DI, DI
 	KMOVW           DI, K1
@@ -7640,7 +7909,7 @@ rest364:
 	VMOVAPS.Z       Z2, K1, Z2
 	VMOVUPS         Z2, K2, 64(AX)(SI*4)
 
-done365:
+done377:
 	VZEROUPPER
 	RET
 

@@ -144,6 +144,16 @@ func poolMeanAVX2(args *poolArgs)
 //go:noescape
 func poolMeanBackwardAVX2(args *poolArgs)
 
+// poolThreeBackwardAVX2 does what poolAnyBackward does, for windows of three columns that are a pixel apart.
+//
+//go:noescape
+func poolThreeBackwardAVX2(args *poolArgs)
+
+// poolMeanThreeBackwardAVX2 does what poolMeanBackward does, for windows of three columns that are a pixel apart.
+//
+//go:noescape
+func poolMeanThreeBackwardAVX2(args *poolArgs)
+
 // lrnSquaresAVX2 stores squares as terms; see lrnArgs.
 //
 //go:noescape
@@ -308,6 +318,16 @@ func poolMeanAVX512(args *poolArgs)
 //
 //go:noescape
 func poolMeanBackwardAVX512(args *poolArgs)
+
+// poolThreeBackwardAVX512 does what poolAnyBackward does, for windows of three columns that are a pixel apart.
+//
+//go:noescape
+func poolThreeBackwardAVX512(args *poolArgs)
+
+// poolMeanThreeBackwardAVX512 does what poolMeanBackward does, for windows of three columns that are a pixel apart.
+//
+//go:noescape
+func poolMeanThreeBackwardAVX512(args *poolArgs)
 
 // lrnSquaresAVX512 stores squares as terms; see lrnArgs.
 //

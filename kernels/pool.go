@@ -25,6 +25,8 @@ type poolTable struct {
 	forward, backward       func(dst []float32, idx []uint8, top, bottom []float32, c int)
 	forwardAny, backwardAny func(a *poolArgs)
 	mean, meanBackward      func(a *poolArgs)
+	// Those of windows of three columns that are a pixel apart; nil without.
+	threeBackward, meanThreeBackward func(a *poolArgs)
 }
 
 // poolArgs is what the functions for windows of any size read, for a run of windows
@@ -75,7 +77,17 @@ func MaxPool(p *Pool) { p.rows(pools.forward, pools.forwardAny) }
 
 // MaxPoolBackward adds every gradient in Dst to the pixel of Src that Idx names. An
 // Idx that [MaxPool] did not write gives an undefined result or a panic.
-func MaxPoolBackward(p *Pool) { p.rows(pools.backward, pools.backwardAny) }
+func MaxPoolBackward(p *Pool) {
+	p.rows(pools.backward, p.or(pools.threeBackward, pools.backwardAny))
+}
+
+// or returns three, if there is one and several windows are for it, else others.
+func (p *Pool) or(three, others func(a *poolArgs)) func(a *poolArgs) {
+	if three != nil && p.KW == 3 && p.Stride == 1 && p.OW > 2 {
+		return three
+	}
+	return others
+}
 
 // MeanPool stores in Dst the sum of every window's pixels, in scan order, times part. Idx
 // is not used.
@@ -83,7 +95,9 @@ func MeanPool(p *Pool, part float32) { p.each(pools.mean, part) }
 
 // MeanPoolBackward adds every gradient in Dst, times part, to all pixels of its window in
 // Src, by one fused multiply-add. Idx is not used.
-func MeanPoolBackward(p *Pool, part float32) { p.each(pools.meanBackward, part) }
+func MeanPoolBackward(p *Pool, part float32) {
+	p.each(p.or(pools.meanThreeBackward, pools.meanBackward), part)
+}
 
 // each calls f for every output row.
 func (p *Pool) each(f func(a *poolArgs), part float32) {

@@ -21,6 +21,7 @@ func main() {
 		lstm(v)
 		pool(v)
 		poolAny(v)
+		poolThree(v)
 		lrn(v)
 		dropout(v)
 	}

@@ -201,6 +201,122 @@ func poolAny(v isa) {
 	})
 }
 
+// threes writes the backward passes over windows of three columns that are a pixel apart. A row of the windows at a time, three pixels are in
+// registers, and each is read and written once. give adds what the window in front has for the pixels that it covers, from left to right.
+func (v isa) threes(name, doc string, prepare func(args reg.GPVirtual) (give func(dst, idx Mem, pixels [3][]reg.VecVirtual, ky reg.GPVirtual))) {
+	v.Text(name, "(args *poolArgs)", doc)
+	args := Load(Param("args"), GP64()).(reg.GPVirtual)
+	load := func(at int, to reg.GPVirtual) { MOVQ(Mem{Base: args, Disp: at}, to) }
+	offset, from, at, dst, idx, windows, ky, size, pixel := GP64(), GP64(), GP64(), GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
+	give := prepare(args)
+	load(poolPixel, pixel)
+	XORQ(offset, offset)
+	group, row, window := NewLabel("group"), NewLabel("row"), NewLabel("window")
+	Label(group)
+	load(poolSrc, from)
+	ADDQ(offset, from)
+	XORQ(ky, ky)
+	Label(row)
+	load(poolDst, dst)
+	ADDQ(offset, dst)
+	MOVQ(offset, idx)
+	SHRQ(Imm(2), idx)
+	ADDQ(Mem{Base: args, Disp: poolIdx}, idx)
+	load(poolGroups, size)
+	SHLQ(Imm(4), size)
+	load(poolWindows, windows)
+	MOVQ(from, at)
+	var pixels [3][]reg.VecVirtual
+	for k := range pixels {
+		for range v.Parts() {
+			pixels[k] = append(pixels[k], v.Vec())
+		}
+	}
+	place := func(k int) Mem {
+		if k == 0 {
+			return Mem{Base: at}
+		}
+		return Mem{Base: at, Index: pixel, Scale: uint8(k)}
+	}
+	move := func(k int, f func(m Mem, x reg.VecVirtual)) {
+		for i, p := range v.Parts() {
+			f(place(k).Offset(p), pixels[k][i])
+		}
+	}
+	get := func(m Mem, x reg.VecVirtual) { VMOVUPS(m, x) }
+	put := func(m Mem, x reg.VecVirtual) { VMOVUPS(x, m) }
+	move(0, get)
+	move(1, get)
+	Label(window)
+	move(2, get)
+	give(Mem{Base: dst}, Mem{Base: idx}, pixels, ky)
+	move(0, put)
+	for k := range 2 {
+		for i := range v.Parts() {
+			VMOVAPS(pixels[k+1][i], pixels[k][i])
+		}
+	}
+	ADDQ(pixel, at)
+	ADDQ(size, idx)
+	LEAQ(Mem{Base: dst, Index: size, Scale: 4}, dst)
+	DECQ(windows)
+	JNE(LabelRef(window))
+	move(0, put)
+	move(1, put)
+	ADDQ(Mem{Base: args, Disp: poolRow}, from)
+	INCQ(ky)
+	CMPQ(ky, Mem{Base: args, Disp: poolKH})
+	JNE(LabelRef(row))
+	ADDQ(Imm(64), offset)
+	SHLQ(Imm(2), size)
+	CMPQ(offset, size)
+	JLT(LabelRef(group))
+	v.End()
+}
+
+// poolThree writes both backward passes over windows of three columns.
+func poolThree(v isa) {
+	v.threes("poolThreeBackward", "does what poolAnyBackward does, for windows of three columns that are a pixel apart.", func(reg.GPVirtual) func(dst, idx Mem, pixels [3][]reg.VecVirtual, ky reg.GPVirtual) {
+		position := v.positions()
+		return func(dst, idx Mem, pixels [3][]reg.VecVirtual, ky reg.GPVirtual) {
+			number, low, first := GP64(), XMM(), v.Vec()
+			LEAQ(Mem{Base: ky, Index: ky, Scale: 2}, number)
+			VMOVD(number.As32(), low)
+			VPBROADCASTD(low, first)
+			for i, p := range v.Parts() {
+				d, at := v.Load(dst.Offset(p)), v.Vec()
+				VPMOVZXBD(idx.Offset(8*i), at)
+				VPSUBD(first, at, at)
+				for k := range pixels {
+					x := pixels[k][i]
+					if v.Wide {
+						here := K()
+						VPCMPEQD(position[k], at, here)
+						VADDPS(d, x, here, x)
+						continue
+					}
+					part := v.Vec()
+					VPCMPEQD(position[k], at, part)
+					VANDPS(d, part, part)
+					VADDPS(part, x, x)
+				}
+			}
+		}
+	})
+	v.threes("poolMeanThreeBackward", "does what poolMeanBackward does, for windows of three columns that are a pixel apart.", func(args reg.GPVirtual) func(dst, idx Mem, pixels [3][]reg.VecVirtual, ky reg.GPVirtual) {
+		part := v.Vec()
+		VBROADCASTSS(Mem{Base: args, Disp: poolPart}, part)
+		return func(dst, _ Mem, pixels [3][]reg.VecVirtual, _ reg.GPVirtual) {
+			for i, p := range v.Parts() {
+				d := v.Load(dst.Offset(p))
+				for k := range pixels {
+					VFMADD231PS(part, d, pixels[k][i])
+				}
+			}
+		}
+	})
+}
+
 // take replaces the best values so far, and their positions, by those of x that are greater or NaN.
 func (v isa) take(x, position, best, at reg.VecVirtual) {
 	if v.Wide {
