@@ -54,6 +54,28 @@ func BenchmarkGemm(b *testing.B) {
 	})
 }
 
+// BenchmarkNarrow has convolutions by 1x1 of 1,024 pixels of few channels, which memory
+// holds a multiple of Width of, and the gradients of their weights.
+func BenchmarkNarrow(b *testing.B) {
+	benchLevels(b, func(b *testing.B) {
+		const m = 1024
+		for _, c := range [][2]int{{8, 8}, {16, 16}, {24, 72}, {72, 24}, {40, 120}} {
+			in, out := kernels.Pad(c[0]), kernels.Pad(c[1])
+			x, y, w := make([]float32, m*in), make([]float32, m*out), make([]float32, in*out)
+			nn := kernels.NN{M: m, N: out, Cols: c[1], K: c[0], A: x, Lda: in, B: w, BRows: in, C: y, Ldc: out}
+			tn := kernels.TN{M: m, N: out, Cols: c[1], K: c[0], A: x, Lda: in, G: y, Ldg: out, C: w, CRows: in}
+			for name, f := range map[string]func(){"forward": func() { kernels.GemmNN(&nn) }, "weights": func() { kernels.GemmTN(&tn) }} {
+				b.Run(fmt.Sprintf("%s/in=%d/out=%d", name, c[0], c[1]), func(b *testing.B) {
+					for b.Loop() {
+						f()
+					}
+					reportGFLOPS(b, 2*m*float64(c[0]*c[1]))
+				})
+			}
+		}
+	})
+}
+
 // BenchmarkGemmTN has weight gradients: of LSTM gates over all steps, of
 // convolutions, of a dense layer.
 func BenchmarkGemmTN(b *testing.B) {

@@ -103,7 +103,7 @@ func (t tile) stepOf(from, to int, a, b func(i int) Mem) {
 		VFMADD231PS(b, t.of(j, x), t.of(j, t.acc(i, j)))
 	}
 	switch {
-	case t.halved && n == 1 && t.rows > 3:
+	case t.zmm && !t.pairs && n == 1 && t.rows > 3: // no broadcast serves two multiply-adds, and without one they are fewer instructions
 		b0 := t.of(0, t.reg(free))
 		VMOVUPS(b(0), b0)
 		for i := from; i < to; i++ {
