@@ -30,6 +30,9 @@ type partState struct {
 	needs  bool     // whether it is
 	begun  bool
 	lent   bool // grad is that of the sum that is the only reader
+	// mixedBy, unless 0, is the part of a mix that is the only reader, and gives grad only when
+	// this part is worked on.
+	mixedBy int
 	// Others use the memory of joined if it passes, and that of what the chain gives, which its
 	// last layer then makes again for the backward pass, unless output is nil.
 	passes bool
@@ -97,7 +100,8 @@ func (b *boundGraph) NewState(e *Env) State {
 // layGradients gives the gradients of what parts give their memory, that of others where it
 // is free again: the backward pass goes from the last part to the first, and that of a part
 // is begun by its last reader. What only a sum reads, and does not change its gradient, takes
-// that of the sum.
+// that of the sum. What only a mix reads has memory from when it is worked on, and gets its
+// share then.
 func (s *graphState) layGradients(e *Env) {
 	type shape struct {
 		flow   Flow
@@ -112,7 +116,25 @@ func (s *graphState) layGradients(e *Env) {
 	}
 	only := s.b.onlyReaders()
 	users := map[*float32]int{} // parts further down whose gradient is here
+	take := func(i int) {
+		k := shapeOf(s.b.parts[i])
+		if n := len(free[k]); n > 0 {
+			s.parts[i].grad, free[k] = free[k][n-1], free[k][:n-1]
+		} else {
+			s.parts[i].grad = newAct(e.Arena, k.flow, e.Samples, k.border, s.b.group, e.Tangents)
+		}
+	}
+	leave := func(i int) { // what part i has
+		if g := s.parts[i].grad; g.Data != nil && users[&g.Data[0]] == 0 {
+			k := shapeOf(s.b.parts[i])
+			free[k] = append(free[k], g)
+		}
+	}
 	for i := range slices.Backward(s.parts) {
+		by := s.parts[i].mixedBy
+		if by > 0 {
+			take(i)
+		}
 		for _, from := range s.b.parts[i].from {
 			if from < 0 || !s.parts[from].needs || s.parts[from].grad.Data != nil {
 				continue
@@ -122,20 +144,20 @@ func (s *graphState) layGradients(e *Env) {
 				users[&g.Data[0]]++
 				continue
 			}
-			k := shapeOf(s.b.parts[from])
-			if n := len(free[k]); n > 0 {
-				s.parts[from].grad, free[k] = free[k][n-1], free[k][:n-1]
-			} else {
-				s.parts[from].grad = newAct(e.Arena, k.flow, e.Samples, k.border, s.b.group, e.Tangents)
+			if g := s.parts[i].grad; g.Data != nil && only[from] == i && s.b.joins(i, Mix) && len(s.b.parts[from].chain) > 0 {
+				s.parts[from].mixedBy = i
+				users[&g.Data[0]]++
+				continue
 			}
+			take(from)
 		}
-		g := s.parts[i].grad
 		if s.parts[i].lent {
-			users[&g.Data[0]]--
+			users[&s.parts[i].grad.Data[0]]--
 		}
-		if g.Data != nil && users[&g.Data[0]] == 0 {
-			k := shapeOf(s.b.parts[i])
-			free[k] = append(free[k], g)
+		leave(i)
+		if by > 0 {
+			users[&s.parts[by].grad.Data[0]]--
+			leave(by)
 		}
 	}
 }
@@ -342,6 +364,9 @@ func (s *graphState) backward(r *Run, dy Act, lo, hi int) {
 		if d.Data == nil || p.mix == nil && s.below(r, i) {
 			continue
 		}
+		if ps.mixedBy > 0 {
+			s.share(r, i, lo, hi)
+		}
 		if d = p.groups.backward(ps.states, 0, r, d, lo, hi); d.Data == nil {
 			continue
 		}
@@ -428,6 +453,9 @@ func (s *graphState) unmix(r *Run, p *part, m *mixState, d Act, lo, hi int) {
 		}
 	}
 	for k, from := range p.from {
+		if from >= 0 && s.parts[from].mixedBy > 0 {
+			continue
+		}
 		if m.drawn >= 0 {
 			if m.reads(k) && !s.below(r, from) {
 				s.give(from, d, lo, hi, 0, true)
@@ -439,6 +467,17 @@ func (s *graphState) unmix(r *Run, p *part, m *mixState, d Act, lo, hi int) {
 			*begun = true
 		}
 	}
+}
+
+// share gives part i its share of the gradient of the mix that alone reads it.
+func (s *graphState) share(r *Run, i, lo, hi int) {
+	by, grad := s.parts[i].mixedBy, s.parts[i].grad
+	p, d, m := &s.b.parts[by], s.parts[by].grad, s.parts[by].mix
+	if m.drawn >= 0 {
+		moveChannels(grad, d, lo, hi, p.in, 0, 0, false, true)
+		return
+	}
+	m.add(r, grad, d, p.in, slices.Index(p.from, i), lo, hi, false)
 }
 
 // give adds the gradient d, from channel at on or whole, to that of what part i gave, or of
