@@ -14,7 +14,6 @@ import (
 	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
-	"github.com/fedfast/fedfast/nn"
 )
 
 // checkChoice returns an error for how clients are to be chosen in a round.
@@ -178,7 +177,7 @@ func (e *Engine) device(client int) fleet.Device {
 func (t *Trial) losses(ctx context.Context, clients []int32) ([]float64, error) {
 	e := t.engine
 	all := make([]float64, len(clients))
-	frozen := new(nn.Frozen)
+	frozen := e.frozen(len(clients))
 	err := e.each(ctx, len(clients), func(i int, w *worker) error {
 		r, err := w.evaluateIn(w.ws, t.weights, frozen, e.cfg.Data.Clients[clients[i]].Train, nil, nil)
 		if err != nil {

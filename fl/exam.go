@@ -11,7 +11,6 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/nn"
 )
 
 // check returns an error for an exam that this engine does not have.
@@ -103,7 +102,7 @@ func (e *Engine) measureHere(ctx context.Context, x *shard.Exam, state *State, m
 	if x.Central {
 		clients = e.centralParts()
 	}
-	frozen := new(nn.Frozen)
+	frozen := e.frozen(len(all))
 	score := func(w *worker, v data.View) (setScore, error) { return w.score(x.Weights, frozen, v, masks) }
 	if x.Arch != "" {
 		net, err := e.Subnet(ClientParams{Arch: x.Arch})
@@ -112,6 +111,7 @@ func (e *Engine) measureHere(ctx context.Context, x *shard.Exam, state *State, m
 		}
 		score = func(w *worker, v data.View) (setScore, error) { return w.scoreSubnet(net, x.Weights, frozen, v, masks) }
 	}
+	// Personal models come after all scores of the shared one, whose weights stay rounded.
 	err := e.each(ctx, len(all), func(i int, w *worker) (err error) {
 		c, s := &clients[x.Clients[i]], &all[i]
 		if x.GlobalVal {
@@ -124,10 +124,17 @@ func (e *Engine) measureHere(ctx context.Context, x *shard.Exam, state *State, m
 				return err
 			}
 		}
-		if x.Personal() {
-			if err := e.scorePersonal(w, x, i, s, state, memory); err != nil {
-				return err
-			}
+		if !x.Personal() {
+			done(1)
+		}
+		return nil
+	})
+	if err != nil || !x.Personal() {
+		return all, err
+	}
+	err = e.each(ctx, len(all), func(i int, w *worker) error {
+		if err := e.scorePersonal(w, x, i, &all[i], state, memory); err != nil {
+			return err
 		}
 		done(1)
 		return nil

@@ -272,6 +272,19 @@ func grown[T any](s []T, n int) []T {
 // evalBatch is the number of examples that are evaluated at a time.
 const evalBatch = 64
 
+// frozenBatches is how many batches a worker must evaluate with the same weights for what it
+// makes of them to pay: that takes as long as it saves with 4 to 6 of wide dense layers.
+const frozenBatches = 8
+
+// frozen returns what a number of tasks of an evaluation say of the weights that they share,
+// nil where that does not pay.
+func (e *Engine) frozen(tasks int) *nn.Frozen {
+	if tasks < frozenBatches*e.cfg.Workers {
+		return nil
+	}
+	return new(nn.Frozen)
+}
+
 // evaluate measures weights on all of v. t, when not nil, counts what masks leave.
 func (w *worker) evaluate(weights []float32, v data.View, aug *data.Augment, t *tally) (outcome, error) {
 	return w.evaluateIn(w.ws, weights, nil, v, aug, t)
@@ -280,7 +293,7 @@ func (w *worker) evaluate(weights []float32, v data.View, aug *data.Augment, t *
 // evaluateIn does so with a trainer, perhaps of another network than the whole one. frozen is
 // for weights that are measured on several views, else nil.
 func (w *worker) evaluateIn(ws trainer.Trainer, weights []float32, frozen *nn.Frozen, v data.View, aug *data.Augment, t *tally) (outcome, error) {
-	if frozen == nil && v.Len() > evalBatch {
+	if frozen == nil && v.Len() > frozenBatches*evalBatch {
 		frozen = new(nn.Frozen)
 	}
 	sum := outcome{outputs: make([]nn.Fit, w.several)}

@@ -64,7 +64,7 @@ func (e *Engine) Predict(ctx context.Context, weights []float32, splits []string
 
 // predictEach is Predict of some clients.
 func (e *Engine) predictEach(ctx context.Context, weights []float32, clients []data.Client, splits []string, each func(Predictions) error) error {
-	frozen := new(nn.Frozen)
+	frozen := e.frozen(len(clients) * len(splits))
 	for at := 0; at < len(clients); at += predictBlock {
 		block := make([]Predictions, min(predictBlock, len(clients)-at)*len(splits))
 		err := e.each(ctx, len(block), func(i int, w *worker) error {
