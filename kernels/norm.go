@@ -134,7 +134,7 @@ func NormSlopeSums(n *ImageNorm) {
 	}
 }
 
-// slopeBlock is how many gradients NormSlopeSums multiplies before it sums them, so that they
+// slopeBlock is how many gradients, 64 KiB, NormSlopeSums multiplies before it sums them, so that they
 // are still in a near cache.
 const slopeBlock = 1 << 14
 
