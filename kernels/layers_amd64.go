@@ -39,7 +39,7 @@ func depthwiseAt(l Level) depthwiseTable {
 }
 
 var halfChannels = depthwiseTable{
-	row: channelRowAVX512Half, run3: channelRowThreeAVX512Half, run5: channelRowFiveAVX512Half,
-	one: channelWeightsOneAVX512Half, three: channelWeightsThreeAVX512Half, five: channelWeightsFiveAVX512Half,
+	row: channelRowHalfAVX512, run3: channelRowThreeHalfAVX512, run5: channelRowFiveHalfAVX512,
+	one: channelWeightsOneHalfAVX512, three: channelWeightsThreeHalfAVX512, five: channelWeightsFiveHalfAVX512,
 	tile: 8,
 }

@@ -650,101 +650,98 @@ loop19:
 
 // func channelRowAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 // Requires: AVX
-TEXT ·channelRowAVX2(SB), NOSPLIT, $8-104
+TEXT ·channelRowAVX2(SB), NOSPLIT, $0-104
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ xStep+72(FP), DX
-	MOVQ rows+80(FP), BX
-	LEAQ (DX)(DX*2), SI
+	LEAQ (DX)(DX*2), BX
 
 row:
-	MOVQ w+16(FP), DI
-	MOVQ bias+24(FP), R8
-	MOVQ channels+56(FP), R9
-	SHLQ $0x01, R9
+	MOVQ w+16(FP), SI
+	MOVQ bias+24(FP), DI
+	MOVQ channels+56(FP), R8
+	SHLQ $0x01, R8
 
 channel:
-	MOVQ pixels+48(FP), R12
-	MOVQ AX, R10
-	MOVQ CX, R11
-	SUBQ $0x04, R12
+	MOVQ pixels+48(FP), R11
+	MOVQ AX, R9
+	MOVQ CX, R10
+	SUBQ $0x04, R11
 	JLT  rest
 
 tile:
-	VMOVUPS (R8), Y0
-	VMOVUPS (R8), Y1
-	VMOVUPS (R8), Y2
-	VMOVUPS (R8), Y3
-	MOVQ    taps+32(FP), R13
-	MOVQ    count+40(FP), R14
+	VMOVUPS (DI), Y0
+	VMOVUPS (DI), Y1
+	VMOVUPS (DI), Y2
+	VMOVUPS (DI), Y3
+	MOVQ    taps+32(FP), R12
+	MOVQ    count+40(FP), R13
 
 tap20:
-	MOVQ    (R13), R15
-	ADDQ    R11, R15
-	MOVQ    8(R13), BP
-	ADDQ    $0x10, R13
-	VMOVUPS (DI)(BP*1), Y4
-	VMULPS  (R15), Y4, Y5
+	MOVQ    (R12), R14
+	ADDQ    R10, R14
+	MOVQ    8(R12), R15
+	ADDQ    $0x10, R12
+	VMOVUPS (SI)(R15*1), Y4
+	VMULPS  (R14), Y4, Y5
 	VADDPS  Y5, Y0, Y0
-	VMULPS  (R15)(DX*1), Y4, Y5
+	VMULPS  (R14)(DX*1), Y4, Y5
 	VADDPS  Y5, Y1, Y1
-	VMULPS  (R15)(DX*2), Y4, Y5
+	VMULPS  (R14)(DX*2), Y4, Y5
 	VADDPS  Y5, Y2, Y2
-	VMULPS  (R15)(SI*1), Y4, Y4
+	VMULPS  (R14)(BX*1), Y4, Y4
 	VADDPS  Y4, Y3, Y3
-	DECQ    R14
+	DECQ    R13
 	JNE     tap20
-	MOVQ    yStep+64(FP), R13
-	VMOVUPS Y0, (R10)
-	ADDQ    R13, R10
-	VMOVUPS Y1, (R10)
-	ADDQ    R13, R10
-	VMOVUPS Y2, (R10)
-	ADDQ    R13, R10
-	VMOVUPS Y3, (R10)
-	ADDQ    R13, R10
-	LEAQ    (R11)(DX*4), R11
-	SUBQ    $0x04, R12
+	MOVQ    yStep+64(FP), R12
+	VMOVUPS Y0, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Y1, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Y2, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Y3, (R9)
+	ADDQ    R12, R9
+	LEAQ    (R10)(DX*4), R10
+	SUBQ    $0x04, R11
 	JGE     tile
 
 rest:
-	ADDQ $0x04, R12
+	ADDQ $0x04, R11
 	JEQ  next
 
 pixel:
-	VMOVUPS (R8), Y0
-	MOVQ    taps+32(FP), R13
-	MOVQ    count+40(FP), R14
+	VMOVUPS (DI), Y0
+	MOVQ    taps+32(FP), R12
+	MOVQ    count+40(FP), R13
 
 tap21:
-	MOVQ    (R13), R15
-	ADDQ    R11, R15
-	MOVQ    8(R13), BP
-	ADDQ    $0x10, R13
-	VMOVUPS (DI)(BP*1), Y1
-	VMULPS  (R15), Y1, Y1
+	MOVQ    (R12), R14
+	ADDQ    R10, R14
+	MOVQ    8(R12), R15
+	ADDQ    $0x10, R12
+	VMOVUPS (SI)(R15*1), Y1
+	VMULPS  (R14), Y1, Y1
 	VADDPS  Y1, Y0, Y0
-	DECQ    R14
+	DECQ    R13
 	JNE     tap21
-	MOVQ    yStep+64(FP), R13
-	VMOVUPS Y0, (R10)
-	ADDQ    R13, R10
-	ADDQ    DX, R11
-	DECQ    R12
+	MOVQ    yStep+64(FP), R12
+	VMOVUPS Y0, (R9)
+	ADDQ    R12, R9
+	ADDQ    DX, R10
+	DECQ    R11
 	JNE     pixel
 
 next:
 	ADDQ $0x20, AX
 	ADDQ $0x20, CX
+	ADDQ $0x20, SI
 	ADDQ $0x20, DI
-	ADDQ $0x20, R8
-	DECQ R9
+	DECQ R8
 	JNE  channel
-	MOVQ yNext+88(FP), DI
-	ADDQ DI, AX
-	MOVQ xNext+96(FP), DI
-	ADDQ DI, CX
-	DECQ BX
+	ADDQ yNext+88(FP), AX
+	ADDQ xNext+96(FP), CX
+	DECQ rows+80(FP)
 	JNE  row
 	VZEROUPPER
 	RET
@@ -755,99 +752,96 @@ TEXT ·channelRowThreeAVX2(SB), NOSPLIT, $0-104
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ xStep+72(FP), DX
-	MOVQ rows+80(FP), BX
 
 row:
-	MOVQ w+16(FP), SI
-	MOVQ bias+24(FP), DI
-	MOVQ channels+56(FP), R8
-	SHLQ $0x01, R8
+	MOVQ w+16(FP), BX
+	MOVQ bias+24(FP), SI
+	MOVQ channels+56(FP), DI
+	SHLQ $0x01, DI
 
 channel:
-	MOVQ pixels+48(FP), R11
-	MOVQ AX, R9
-	MOVQ CX, R10
-	SUBQ $0x04, R11
+	MOVQ pixels+48(FP), R10
+	MOVQ AX, R8
+	MOVQ CX, R9
+	SUBQ $0x04, R10
 
 tile:
-	VMOVUPS (DI), Y0
-	VMOVUPS (DI), Y1
-	VMOVUPS (DI), Y2
-	VMOVUPS (DI), Y3
-	MOVQ    taps+32(FP), R12
-	MOVQ    count+40(FP), R13
+	VMOVUPS (SI), Y0
+	VMOVUPS (SI), Y1
+	VMOVUPS (SI), Y2
+	VMOVUPS (SI), Y3
+	MOVQ    taps+32(FP), R11
+	MOVQ    count+40(FP), R12
 
 tap22:
-	MOVQ    (R12), R14
-	ADDQ    R10, R14
-	MOVQ    8(R12), R15
-	VMOVUPS (SI)(R15*1), Y4
-	MOVQ    24(R12), R15
-	VMOVUPS (SI)(R15*1), Y5
-	MOVQ    40(R12), R15
-	VMOVUPS (SI)(R15*1), Y6
-	VMOVUPS (R14), Y7
+	MOVQ    (R11), R13
+	ADDQ    R9, R13
+	MOVQ    8(R11), R14
+	VMOVUPS (BX)(R14*1), Y4
+	MOVQ    24(R11), R14
+	VMOVUPS (BX)(R14*1), Y5
+	MOVQ    40(R11), R14
+	VMOVUPS (BX)(R14*1), Y6
+	VMOVUPS (R13), Y7
 	VMULPS  Y7, Y4, Y7
 	VADDPS  Y7, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y7
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y7
 	VMULPS  Y7, Y4, Y8
 	VADDPS  Y8, Y1, Y1
 	VMULPS  Y7, Y5, Y7
 	VADDPS  Y7, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y7
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y7
 	VMULPS  Y7, Y4, Y8
 	VADDPS  Y8, Y2, Y2
 	VMULPS  Y7, Y5, Y8
 	VADDPS  Y8, Y1, Y1
 	VMULPS  Y7, Y6, Y7
 	VADDPS  Y7, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y7
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y7
 	VMULPS  Y7, Y4, Y4
 	VADDPS  Y4, Y3, Y3
 	VMULPS  Y7, Y5, Y4
 	VADDPS  Y4, Y2, Y2
 	VMULPS  Y7, Y6, Y4
 	VADDPS  Y4, Y1, Y1
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y4
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y4
 	VMULPS  Y4, Y5, Y5
 	VADDPS  Y5, Y3, Y3
 	VMULPS  Y4, Y6, Y4
 	VADDPS  Y4, Y2, Y2
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y4
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y4
 	VMULPS  Y4, Y6, Y4
 	VADDPS  Y4, Y3, Y3
-	ADDQ    DX, R14
-	ADDQ    $0x30, R12
-	SUBQ    $0x03, R13
+	ADDQ    DX, R13
+	ADDQ    $0x30, R11
+	SUBQ    $0x03, R12
 	JNE     tap22
-	MOVQ    yStep+64(FP), R12
-	VMOVUPS Y0, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Y1, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Y2, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Y3, (R9)
-	ADDQ    R12, R9
-	LEAQ    (R10)(DX*4), R10
-	SUBQ    $0x04, R11
+	MOVQ    yStep+64(FP), R11
+	VMOVUPS Y0, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Y1, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Y2, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Y3, (R8)
+	ADDQ    R11, R8
+	LEAQ    (R9)(DX*4), R9
+	SUBQ    $0x04, R10
 	JGE     tile
 	ADDQ    $0x20, AX
 	ADDQ    $0x20, CX
+	ADDQ    $0x20, BX
 	ADDQ    $0x20, SI
-	ADDQ    $0x20, DI
-	DECQ    R8
+	DECQ    DI
 	JNE     channel
-	MOVQ    yNext+88(FP), SI
-	ADDQ    SI, AX
-	MOVQ    xNext+96(FP), SI
-	ADDQ    SI, CX
-	DECQ    BX
+	ADDQ    yNext+88(FP), AX
+	ADDQ    xNext+96(FP), CX
+	DECQ    rows+80(FP)
 	JNE     row
 	VZEROUPPER
 	RET
@@ -858,60 +852,59 @@ TEXT ·channelRowFiveAVX2(SB), NOSPLIT, $0-104
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ xStep+72(FP), DX
-	MOVQ rows+80(FP), BX
 
 row:
-	MOVQ w+16(FP), SI
-	MOVQ bias+24(FP), DI
-	MOVQ channels+56(FP), R8
-	SHLQ $0x01, R8
+	MOVQ w+16(FP), BX
+	MOVQ bias+24(FP), SI
+	MOVQ channels+56(FP), DI
+	SHLQ $0x01, DI
 
 channel:
-	MOVQ pixels+48(FP), R11
-	MOVQ AX, R9
-	MOVQ CX, R10
-	SUBQ $0x04, R11
+	MOVQ pixels+48(FP), R10
+	MOVQ AX, R8
+	MOVQ CX, R9
+	SUBQ $0x04, R10
 
 tile:
-	VMOVUPS (DI), Y0
-	VMOVUPS (DI), Y1
-	VMOVUPS (DI), Y2
-	VMOVUPS (DI), Y3
-	MOVQ    taps+32(FP), R12
-	MOVQ    count+40(FP), R13
+	VMOVUPS (SI), Y0
+	VMOVUPS (SI), Y1
+	VMOVUPS (SI), Y2
+	VMOVUPS (SI), Y3
+	MOVQ    taps+32(FP), R11
+	MOVQ    count+40(FP), R12
 
 tap23:
-	MOVQ    (R12), R14
-	ADDQ    R10, R14
-	MOVQ    8(R12), R15
-	VMOVUPS (SI)(R15*1), Y4
-	MOVQ    24(R12), R15
-	VMOVUPS (SI)(R15*1), Y5
-	MOVQ    40(R12), R15
-	VMOVUPS (SI)(R15*1), Y6
-	MOVQ    56(R12), R15
-	VMOVUPS (SI)(R15*1), Y7
-	MOVQ    72(R12), R15
-	VMOVUPS (SI)(R15*1), Y8
-	VMOVUPS (R14), Y9
+	MOVQ    (R11), R13
+	ADDQ    R9, R13
+	MOVQ    8(R11), R14
+	VMOVUPS (BX)(R14*1), Y4
+	MOVQ    24(R11), R14
+	VMOVUPS (BX)(R14*1), Y5
+	MOVQ    40(R11), R14
+	VMOVUPS (BX)(R14*1), Y6
+	MOVQ    56(R11), R14
+	VMOVUPS (BX)(R14*1), Y7
+	MOVQ    72(R11), R14
+	VMOVUPS (BX)(R14*1), Y8
+	VMOVUPS (R13), Y9
 	VMULPS  Y9, Y4, Y9
 	VADDPS  Y9, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y9
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y9
 	VMULPS  Y9, Y4, Y10
 	VADDPS  Y10, Y1, Y1
 	VMULPS  Y9, Y5, Y9
 	VADDPS  Y9, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y9
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y9
 	VMULPS  Y9, Y4, Y10
 	VADDPS  Y10, Y2, Y2
 	VMULPS  Y9, Y5, Y10
 	VADDPS  Y10, Y1, Y1
 	VMULPS  Y9, Y6, Y9
 	VADDPS  Y9, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y9
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y9
 	VMULPS  Y9, Y4, Y4
 	VADDPS  Y4, Y3, Y3
 	VMULPS  Y9, Y5, Y4
@@ -920,8 +913,8 @@ tap23:
 	VADDPS  Y4, Y1, Y1
 	VMULPS  Y9, Y7, Y4
 	VADDPS  Y4, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y4
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y4
 	VMULPS  Y4, Y5, Y5
 	VADDPS  Y5, Y3, Y3
 	VMULPS  Y4, Y6, Y5
@@ -930,51 +923,49 @@ tap23:
 	VADDPS  Y5, Y1, Y1
 	VMULPS  Y4, Y8, Y4
 	VADDPS  Y4, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y4
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y4
 	VMULPS  Y4, Y6, Y5
 	VADDPS  Y5, Y3, Y3
 	VMULPS  Y4, Y7, Y5
 	VADDPS  Y5, Y2, Y2
 	VMULPS  Y4, Y8, Y4
 	VADDPS  Y4, Y1, Y1
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y4
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y4
 	VMULPS  Y4, Y7, Y5
 	VADDPS  Y5, Y3, Y3
 	VMULPS  Y4, Y8, Y4
 	VADDPS  Y4, Y2, Y2
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y4
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y4
 	VMULPS  Y4, Y8, Y4
 	VADDPS  Y4, Y3, Y3
-	ADDQ    DX, R14
-	ADDQ    $0x50, R12
-	SUBQ    $0x05, R13
+	ADDQ    DX, R13
+	ADDQ    $0x50, R11
+	SUBQ    $0x05, R12
 	JNE     tap23
-	MOVQ    yStep+64(FP), R12
-	VMOVUPS Y0, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Y1, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Y2, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Y3, (R9)
-	ADDQ    R12, R9
-	LEAQ    (R10)(DX*4), R10
-	SUBQ    $0x04, R11
+	MOVQ    yStep+64(FP), R11
+	VMOVUPS Y0, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Y1, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Y2, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Y3, (R8)
+	ADDQ    R11, R8
+	LEAQ    (R9)(DX*4), R9
+	SUBQ    $0x04, R10
 	JGE     tile
 	ADDQ    $0x20, AX
 	ADDQ    $0x20, CX
+	ADDQ    $0x20, BX
 	ADDQ    $0x20, SI
-	ADDQ    $0x20, DI
-	DECQ    R8
+	DECQ    DI
 	JNE     channel
-	MOVQ    yNext+88(FP), SI
-	ADDQ    SI, AX
-	MOVQ    xNext+96(FP), SI
-	ADDQ    SI, CX
-	DECQ    BX
+	ADDQ    yNext+88(FP), AX
+	ADDQ    xNext+96(FP), CX
+	DECQ    rows+80(FP)
 	JNE     row
 	VZEROUPPER
 	RET
@@ -1640,100 +1631,97 @@ loop42:
 
 // func channelRowAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 // Requires: AVX, AVX512F
-TEXT ·channelRowAVX512(SB), NOSPLIT, $8-104
+TEXT ·channelRowAVX512(SB), NOSPLIT, $0-104
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ xStep+72(FP), DX
-	MOVQ rows+80(FP), BX
-	LEAQ (DX)(DX*2), SI
+	LEAQ (DX)(DX*2), BX
 
 row:
-	MOVQ w+16(FP), DI
-	MOVQ bias+24(FP), R8
-	MOVQ channels+56(FP), R9
+	MOVQ w+16(FP), SI
+	MOVQ bias+24(FP), DI
+	MOVQ channels+56(FP), R8
 
 channel:
-	MOVQ pixels+48(FP), R12
-	MOVQ AX, R10
-	MOVQ CX, R11
-	SUBQ $0x04, R12
+	MOVQ pixels+48(FP), R11
+	MOVQ AX, R9
+	MOVQ CX, R10
+	SUBQ $0x04, R11
 	JLT  rest
 
 tile:
-	VMOVUPS (R8), Z0
-	VMOVUPS (R8), Z1
-	VMOVUPS (R8), Z2
-	VMOVUPS (R8), Z3
-	MOVQ    taps+32(FP), R13
-	MOVQ    count+40(FP), R14
+	VMOVUPS (DI), Z0
+	VMOVUPS (DI), Z1
+	VMOVUPS (DI), Z2
+	VMOVUPS (DI), Z3
+	MOVQ    taps+32(FP), R12
+	MOVQ    count+40(FP), R13
 
 tap43:
-	MOVQ    (R13), R15
-	ADDQ    R11, R15
-	MOVQ    8(R13), BP
-	ADDQ    $0x10, R13
-	VMOVUPS (DI)(BP*1), Z4
-	VMULPS  (R15), Z4, Z5
+	MOVQ    (R12), R14
+	ADDQ    R10, R14
+	MOVQ    8(R12), R15
+	ADDQ    $0x10, R12
+	VMOVUPS (SI)(R15*1), Z4
+	VMULPS  (R14), Z4, Z5
 	VADDPS  Z5, Z0, Z0
-	VMULPS  (R15)(DX*1), Z4, Z5
+	VMULPS  (R14)(DX*1), Z4, Z5
 	VADDPS  Z5, Z1, Z1
-	VMULPS  (R15)(DX*2), Z4, Z5
+	VMULPS  (R14)(DX*2), Z4, Z5
 	VADDPS  Z5, Z2, Z2
-	VMULPS  (R15)(SI*1), Z4, Z4
+	VMULPS  (R14)(BX*1), Z4, Z4
 	VADDPS  Z4, Z3, Z3
-	DECQ    R14
+	DECQ    R13
 	JNE     tap43
-	MOVQ    yStep+64(FP), R13
-	VMOVUPS Z0, (R10)
-	ADDQ    R13, R10
-	VMOVUPS Z1, (R10)
-	ADDQ    R13, R10
-	VMOVUPS Z2, (R10)
-	ADDQ    R13, R10
-	VMOVUPS Z3, (R10)
-	ADDQ    R13, R10
-	LEAQ    (R11)(DX*4), R11
-	SUBQ    $0x04, R12
+	MOVQ    yStep+64(FP), R12
+	VMOVUPS Z0, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R12, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R12, R9
+	LEAQ    (R10)(DX*4), R10
+	SUBQ    $0x04, R11
 	JGE     tile
 
 rest:
-	ADDQ $0x04, R12
+	ADDQ $0x04, R11
 	JEQ  next
 
 pixel:
-	VMOVUPS (R8), Z0
-	MOVQ    taps+32(FP), R13
-	MOVQ    count+40(FP), R14
+	VMOVUPS (DI), Z0
+	MOVQ    taps+32(FP), R12
+	MOVQ    count+40(FP), R13
 
 tap44:
-	MOVQ    (R13), R15
-	ADDQ    R11, R15
-	MOVQ    8(R13), BP
-	ADDQ    $0x10, R13
-	VMOVUPS (DI)(BP*1), Z1
-	VMULPS  (R15), Z1, Z1
+	MOVQ    (R12), R14
+	ADDQ    R10, R14
+	MOVQ    8(R12), R15
+	ADDQ    $0x10, R12
+	VMOVUPS (SI)(R15*1), Z1
+	VMULPS  (R14), Z1, Z1
 	VADDPS  Z1, Z0, Z0
-	DECQ    R14
+	DECQ    R13
 	JNE     tap44
-	MOVQ    yStep+64(FP), R13
-	VMOVUPS Z0, (R10)
-	ADDQ    R13, R10
-	ADDQ    DX, R11
-	DECQ    R12
+	MOVQ    yStep+64(FP), R12
+	VMOVUPS Z0, (R9)
+	ADDQ    R12, R9
+	ADDQ    DX, R10
+	DECQ    R11
 	JNE     pixel
 
 next:
 	ADDQ $0x40, AX
 	ADDQ $0x40, CX
+	ADDQ $0x40, SI
 	ADDQ $0x40, DI
-	ADDQ $0x40, R8
-	DECQ R9
+	DECQ R8
 	JNE  channel
-	MOVQ yNext+88(FP), DI
-	ADDQ DI, AX
-	MOVQ xNext+96(FP), DI
-	ADDQ DI, CX
-	DECQ BX
+	ADDQ yNext+88(FP), AX
+	ADDQ xNext+96(FP), CX
+	DECQ rows+80(FP)
 	JNE  row
 	VZEROUPPER
 	RET
@@ -1744,98 +1732,95 @@ TEXT ·channelRowThreeAVX512(SB), NOSPLIT, $0-104
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ xStep+72(FP), DX
-	MOVQ rows+80(FP), BX
 
 row:
-	MOVQ w+16(FP), SI
-	MOVQ bias+24(FP), DI
-	MOVQ channels+56(FP), R8
+	MOVQ w+16(FP), BX
+	MOVQ bias+24(FP), SI
+	MOVQ channels+56(FP), DI
 
 channel:
-	MOVQ pixels+48(FP), R11
-	MOVQ AX, R9
-	MOVQ CX, R10
-	SUBQ $0x04, R11
+	MOVQ pixels+48(FP), R10
+	MOVQ AX, R8
+	MOVQ CX, R9
+	SUBQ $0x04, R10
 
 tile:
-	VMOVUPS (DI), Z0
-	VMOVUPS (DI), Z1
-	VMOVUPS (DI), Z2
-	VMOVUPS (DI), Z3
-	MOVQ    taps+32(FP), R12
-	MOVQ    count+40(FP), R13
+	VMOVUPS (SI), Z0
+	VMOVUPS (SI), Z1
+	VMOVUPS (SI), Z2
+	VMOVUPS (SI), Z3
+	MOVQ    taps+32(FP), R11
+	MOVQ    count+40(FP), R12
 
 tap45:
-	MOVQ    (R12), R14
-	ADDQ    R10, R14
-	MOVQ    8(R12), R15
-	VMOVUPS (SI)(R15*1), Z4
-	MOVQ    24(R12), R15
-	VMOVUPS (SI)(R15*1), Z5
-	MOVQ    40(R12), R15
-	VMOVUPS (SI)(R15*1), Z6
-	VMOVUPS (R14), Z7
+	MOVQ    (R11), R13
+	ADDQ    R9, R13
+	MOVQ    8(R11), R14
+	VMOVUPS (BX)(R14*1), Z4
+	MOVQ    24(R11), R14
+	VMOVUPS (BX)(R14*1), Z5
+	MOVQ    40(R11), R14
+	VMOVUPS (BX)(R14*1), Z6
+	VMOVUPS (R13), Z7
 	VMULPS  Z7, Z4, Z7
 	VADDPS  Z7, Z0, Z0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Z7
+	ADDQ    DX, R13
+	VMOVUPS (R13), Z7
 	VMULPS  Z7, Z4, Z8
 	VADDPS  Z8, Z1, Z1
 	VMULPS  Z7, Z5, Z7
 	VADDPS  Z7, Z0, Z0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Z7
+	ADDQ    DX, R13
+	VMOVUPS (R13), Z7
 	VMULPS  Z7, Z4, Z8
 	VADDPS  Z8, Z2, Z2
 	VMULPS  Z7, Z5, Z8
 	VADDPS  Z8, Z1, Z1
 	VMULPS  Z7, Z6, Z7
 	VADDPS  Z7, Z0, Z0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Z7
+	ADDQ    DX, R13
+	VMOVUPS (R13), Z7
 	VMULPS  Z7, Z4, Z4
 	VADDPS  Z4, Z3, Z3
 	VMULPS  Z7, Z5, Z4
 	VADDPS  Z4, Z2, Z2
 	VMULPS  Z7, Z6, Z4
 	VADDPS  Z4, Z1, Z1
-	ADDQ    DX, R14
-	VMOVUPS (R14), Z4
+	ADDQ    DX, R13
+	VMOVUPS (R13), Z4
 	VMULPS  Z4, Z5, Z5
 	VADDPS  Z5, Z3, Z3
 	VMULPS  Z4, Z6, Z4
 	VADDPS  Z4, Z2, Z2
-	ADDQ    DX, R14
-	VMOVUPS (R14), Z4
+	ADDQ    DX, R13
+	VMOVUPS (R13), Z4
 	VMULPS  Z4, Z6, Z4
 	VADDPS  Z4, Z3, Z3
-	ADDQ    DX, R14
-	ADDQ    $0x30, R12
-	SUBQ    $0x03, R13
+	ADDQ    DX, R13
+	ADDQ    $0x30, R11
+	SUBQ    $0x03, R12
 	JNE     tap45
-	MOVQ    yStep+64(FP), R12
-	VMOVUPS Z0, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R12, R9
-	LEAQ    (R10)(DX*4), R10
-	SUBQ    $0x04, R11
+	MOVQ    yStep+64(FP), R11
+	VMOVUPS Z0, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z1, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z2, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z3, (R8)
+	ADDQ    R11, R8
+	LEAQ    (R9)(DX*4), R9
+	SUBQ    $0x04, R10
 	JGE     tile
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, CX
+	ADDQ    $0x40, BX
 	ADDQ    $0x40, SI
-	ADDQ    $0x40, DI
-	DECQ    R8
+	DECQ    DI
 	JNE     channel
-	MOVQ    yNext+88(FP), SI
-	ADDQ    SI, AX
-	MOVQ    xNext+96(FP), SI
-	ADDQ    SI, CX
-	DECQ    BX
+	ADDQ    yNext+88(FP), AX
+	ADDQ    xNext+96(FP), CX
+	DECQ    rows+80(FP)
 	JNE     row
 	VZEROUPPER
 	RET
@@ -1846,59 +1831,58 @@ TEXT ·channelRowFiveAVX512(SB), NOSPLIT, $0-104
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ xStep+72(FP), DX
-	MOVQ rows+80(FP), BX
 
 row:
-	MOVQ w+16(FP), SI
-	MOVQ bias+24(FP), DI
-	MOVQ channels+56(FP), R8
+	MOVQ w+16(FP), BX
+	MOVQ bias+24(FP), SI
+	MOVQ channels+56(FP), DI
 
 channel:
-	MOVQ pixels+48(FP), R11
-	MOVQ AX, R9
-	MOVQ CX, R10
-	SUBQ $0x04, R11
+	MOVQ pixels+48(FP), R10
+	MOVQ AX, R8
+	MOVQ CX, R9
+	SUBQ $0x04, R10
 
 tile:
-	VMOVUPS (DI), Z0
-	VMOVUPS (DI), Z1
-	VMOVUPS (DI), Z2
-	VMOVUPS (DI), Z3
-	MOVQ    taps+32(FP), R12
-	MOVQ    count+40(FP), R13
+	VMOVUPS (SI), Z0
+	VMOVUPS (SI), Z1
+	VMOVUPS (SI), Z2
+	VMOVUPS (SI), Z3
+	MOVQ    taps+32(FP), R11
+	MOVQ    count+40(FP), R12
 
 tap46:
-	MOVQ    (R12), R14
-	ADDQ    R10, R14
-	MOVQ    8(R12), R15
-	VMOVUPS (SI)(R15*1), Z4
-	MOVQ    24(R12), R15
-	VMOVUPS (SI)(R15*1), Z5
-	MOVQ    40(R12), R15
-	VMOVUPS (SI)(R15*1), Z6
-	MOVQ    56(R12), R15
-	VMOVUPS (SI)(R15*1), Z7
-	MOVQ    72(R12), R15
-	VMOVUPS (SI)(R15*1), Z8
-	VMOVUPS (R14), Z9
+	MOVQ    (R11), R13
+	ADDQ    R9, R13
+	MOVQ    8(R11), R14
+	VMOVUPS (BX)(R14*1), Z4
+	MOVQ    24(R11), R14
+	VMOVUPS (BX)(R14*1), Z5
+	MOVQ    40(R11), R14
+	VMOVUPS (BX)(R14*1), Z6
+	MOVQ    56(R11), R14
+	VMOVUPS (BX)(R14*1), Z7
+	MOVQ    72(R11), R14
+	VMOVUPS (BX)(R14*1), Z8
+	VMOVUPS (R13), Z9
 	VMULPS  Z9, Z4, Z9
 	VADDPS  Z9, Z0, Z0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Z9
+	ADDQ    DX, R13
+	VMOVUPS (R13), Z9
 	VMULPS  Z9, Z4, Z10
 	VADDPS  Z10, Z1, Z1
 	VMULPS  Z9, Z5, Z9
 	VADDPS  Z9, Z0, Z0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Z9
+	ADDQ    DX, R13
+	VMOVUPS (R13), Z9
 	VMULPS  Z9, Z4, Z10
 	VADDPS  Z10, Z2, Z2
 	VMULPS  Z9, Z5, Z10
 	VADDPS  Z10, Z1, Z1
 	VMULPS  Z9, Z6, Z9
 	VADDPS  Z9, Z0, Z0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Z9
+	ADDQ    DX, R13
+	VMOVUPS (R13), Z9
 	VMULPS  Z9, Z4, Z4
 	VADDPS  Z4, Z3, Z3
 	VMULPS  Z9, Z5, Z4
@@ -1907,8 +1891,8 @@ tap46:
 	VADDPS  Z4, Z1, Z1
 	VMULPS  Z9, Z7, Z4
 	VADDPS  Z4, Z0, Z0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Z4
+	ADDQ    DX, R13
+	VMOVUPS (R13), Z4
 	VMULPS  Z4, Z5, Z5
 	VADDPS  Z5, Z3, Z3
 	VMULPS  Z4, Z6, Z5
@@ -1917,51 +1901,49 @@ tap46:
 	VADDPS  Z5, Z1, Z1
 	VMULPS  Z4, Z8, Z4
 	VADDPS  Z4, Z0, Z0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Z4
+	ADDQ    DX, R13
+	VMOVUPS (R13), Z4
 	VMULPS  Z4, Z6, Z5
 	VADDPS  Z5, Z3, Z3
 	VMULPS  Z4, Z7, Z5
 	VADDPS  Z5, Z2, Z2
 	VMULPS  Z4, Z8, Z4
 	VADDPS  Z4, Z1, Z1
-	ADDQ    DX, R14
-	VMOVUPS (R14), Z4
+	ADDQ    DX, R13
+	VMOVUPS (R13), Z4
 	VMULPS  Z4, Z7, Z5
 	VADDPS  Z5, Z3, Z3
 	VMULPS  Z4, Z8, Z4
 	VADDPS  Z4, Z2, Z2
-	ADDQ    DX, R14
-	VMOVUPS (R14), Z4
+	ADDQ    DX, R13
+	VMOVUPS (R13), Z4
 	VMULPS  Z4, Z8, Z4
 	VADDPS  Z4, Z3, Z3
-	ADDQ    DX, R14
-	ADDQ    $0x50, R12
-	SUBQ    $0x05, R13
+	ADDQ    DX, R13
+	ADDQ    $0x50, R11
+	SUBQ    $0x05, R12
 	JNE     tap46
-	MOVQ    yStep+64(FP), R12
-	VMOVUPS Z0, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R12, R9
-	LEAQ    (R10)(DX*4), R10
-	SUBQ    $0x04, R11
+	MOVQ    yStep+64(FP), R11
+	VMOVUPS Z0, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z1, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z2, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z3, (R8)
+	ADDQ    R11, R8
+	LEAQ    (R9)(DX*4), R9
+	SUBQ    $0x04, R10
 	JGE     tile
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, CX
+	ADDQ    $0x40, BX
 	ADDQ    $0x40, SI
-	ADDQ    $0x40, DI
-	DECQ    R8
+	DECQ    DI
 	JNE     channel
-	MOVQ    yNext+88(FP), SI
-	ADDQ    SI, AX
-	MOVQ    xNext+96(FP), SI
-	ADDQ    SI, CX
-	DECQ    BX
+	ADDQ    yNext+88(FP), AX
+	ADDQ    xNext+96(FP), CX
+	DECQ    rows+80(FP)
 	JNE     row
 	VZEROUPPER
 	RET
@@ -2179,113 +2161,13 @@ pixel:
 	VZEROUPPER
 	RET
 
-// func channelRowAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
+// func channelRowHalfAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 // Requires: AVX, AVX512F
-TEXT ·channelRowAVX512Half(SB), NOSPLIT, $8-104
+TEXT ·channelRowHalfAVX512(SB), NOSPLIT, $0-104
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ xStep+72(FP), DX
-	MOVQ rows+80(FP), BX
-	LEAQ (DX)(DX*2), SI
-
-row:
-	MOVQ w+16(FP), DI
-	MOVQ bias+24(FP), R8
-	MOVQ channels+56(FP), R9
-
-channel:
-	MOVQ pixels+48(FP), R12
-	MOVQ AX, R10
-	MOVQ CX, R11
-	SUBQ $0x04, R12
-	JLT  rest
-
-tile:
-	VMOVUPS (R8), Y0
-	VMOVUPS (R8), Y1
-	VMOVUPS (R8), Y2
-	VMOVUPS (R8), Y3
-	MOVQ    taps+32(FP), R13
-	MOVQ    count+40(FP), R14
-
-tap47:
-	MOVQ    (R13), R15
-	ADDQ    R11, R15
-	MOVQ    8(R13), BP
-	ADDQ    $0x10, R13
-	VMOVUPS (DI)(BP*1), Y4
-	VMULPS  (R15), Y4, Y5
-	VADDPS  Y5, Y0, Y0
-	VMULPS  (R15)(DX*1), Y4, Y5
-	VADDPS  Y5, Y1, Y1
-	VMULPS  (R15)(DX*2), Y4, Y5
-	VADDPS  Y5, Y2, Y2
-	VMULPS  (R15)(SI*1), Y4, Y4
-	VADDPS  Y4, Y3, Y3
-	DECQ    R14
-	JNE     tap47
-	MOVQ    yStep+64(FP), R13
-	VMOVUPS Z0, (R10)
-	ADDQ    R13, R10
-	VMOVUPS Z1, (R10)
-	ADDQ    R13, R10
-	VMOVUPS Z2, (R10)
-	ADDQ    R13, R10
-	VMOVUPS Z3, (R10)
-	ADDQ    R13, R10
-	LEAQ    (R11)(DX*4), R11
-	SUBQ    $0x04, R12
-	JGE     tile
-
-rest:
-	ADDQ $0x04, R12
-	JEQ  next
-
-pixel:
-	VMOVUPS (R8), Y0
-	MOVQ    taps+32(FP), R13
-	MOVQ    count+40(FP), R14
-
-tap48:
-	MOVQ    (R13), R15
-	ADDQ    R11, R15
-	MOVQ    8(R13), BP
-	ADDQ    $0x10, R13
-	VMOVUPS (DI)(BP*1), Y1
-	VMULPS  (R15), Y1, Y1
-	VADDPS  Y1, Y0, Y0
-	DECQ    R14
-	JNE     tap48
-	MOVQ    yStep+64(FP), R13
-	VMOVUPS Z0, (R10)
-	ADDQ    R13, R10
-	ADDQ    DX, R11
-	DECQ    R12
-	JNE     pixel
-
-next:
-	ADDQ $0x40, AX
-	ADDQ $0x40, CX
-	ADDQ $0x40, DI
-	ADDQ $0x40, R8
-	DECQ R9
-	JNE  channel
-	MOVQ yNext+88(FP), DI
-	ADDQ DI, AX
-	MOVQ xNext+96(FP), DI
-	ADDQ DI, CX
-	DECQ BX
-	JNE  row
-	VZEROUPPER
-	RET
-
-// func channelRowThreeAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
-// Requires: AVX, AVX512F
-TEXT ·channelRowThreeAVX512Half(SB), NOSPLIT, $0-104
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ xStep+72(FP), DX
-	MOVQ rows+80(FP), BX
+	LEAQ (DX)(DX*2), BX
 
 row:
 	MOVQ w+16(FP), SI
@@ -2296,100 +2178,33 @@ channel:
 	MOVQ pixels+48(FP), R11
 	MOVQ AX, R9
 	MOVQ CX, R10
-	SUBQ $0x08, R11
+	SUBQ $0x04, R11
+	JLT  rest
 
 tile:
 	VMOVUPS (DI), Y0
 	VMOVUPS (DI), Y1
 	VMOVUPS (DI), Y2
 	VMOVUPS (DI), Y3
-	VMOVUPS (DI), Y4
-	VMOVUPS (DI), Y5
-	VMOVUPS (DI), Y6
-	VMOVUPS (DI), Y7
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap49:
+tap47:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
-	VMOVUPS (SI)(R15*1), Y8
-	MOVQ    24(R12), R15
-	VMOVUPS (SI)(R15*1), Y9
-	MOVQ    40(R12), R15
-	VMOVUPS (SI)(R15*1), Y10
-	VMOVUPS (R14), Y11
-	VMULPS  Y11, Y8, Y11
-	VADDPS  Y11, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y11
-	VMULPS  Y11, Y8, Y12
-	VADDPS  Y12, Y1, Y1
-	VMULPS  Y11, Y9, Y11
-	VADDPS  Y11, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y11
-	VMULPS  Y11, Y8, Y12
-	VADDPS  Y12, Y2, Y2
-	VMULPS  Y11, Y9, Y12
-	VADDPS  Y12, Y1, Y1
-	VMULPS  Y11, Y10, Y11
-	VADDPS  Y11, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y11
-	VMULPS  Y11, Y8, Y12
-	VADDPS  Y12, Y3, Y3
-	VMULPS  Y11, Y9, Y12
-	VADDPS  Y12, Y2, Y2
-	VMULPS  Y11, Y10, Y11
-	VADDPS  Y11, Y1, Y1
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y11
-	VMULPS  Y11, Y8, Y12
-	VADDPS  Y12, Y4, Y4
-	VMULPS  Y11, Y9, Y12
-	VADDPS  Y12, Y3, Y3
-	VMULPS  Y11, Y10, Y11
-	VADDPS  Y11, Y2, Y2
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y11
-	VMULPS  Y11, Y8, Y12
-	VADDPS  Y12, Y5, Y5
-	VMULPS  Y11, Y9, Y12
-	VADDPS  Y12, Y4, Y4
-	VMULPS  Y11, Y10, Y11
-	VADDPS  Y11, Y3, Y3
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y11
-	VMULPS  Y11, Y8, Y12
-	VADDPS  Y12, Y6, Y6
-	VMULPS  Y11, Y9, Y12
-	VADDPS  Y12, Y5, Y5
-	VMULPS  Y11, Y10, Y11
-	VADDPS  Y11, Y4, Y4
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y11
-	VMULPS  Y11, Y8, Y8
-	VADDPS  Y8, Y7, Y7
-	VMULPS  Y11, Y9, Y8
-	VADDPS  Y8, Y6, Y6
-	VMULPS  Y11, Y10, Y8
-	VADDPS  Y8, Y5, Y5
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y8
-	VMULPS  Y8, Y9, Y9
-	VADDPS  Y9, Y7, Y7
-	VMULPS  Y8, Y10, Y8
-	VADDPS  Y8, Y6, Y6
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y8
-	VMULPS  Y8, Y10, Y8
-	VADDPS  Y8, Y7, Y7
-	ADDQ    DX, R14
-	ADDQ    $0x30, R12
-	SUBQ    $0x03, R13
-	JNE     tap49
+	ADDQ    $0x10, R12
+	VMOVUPS (SI)(R15*1), Y4
+	VMULPS  (R14), Y4, Y5
+	VADDPS  Y5, Y0, Y0
+	VMULPS  (R14)(DX*1), Y4, Y5
+	VADDPS  Y5, Y1, Y1
+	VMULPS  (R14)(DX*2), Y4, Y5
+	VADDPS  Y5, Y2, Y2
+	VMULPS  (R14)(BX*1), Y4, Y4
+	VADDPS  Y4, Y3, Y3
+	DECQ    R13
+	JNE     tap47
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
@@ -2399,95 +2214,255 @@ tap49:
 	ADDQ    R12, R9
 	VMOVUPS Z3, (R9)
 	ADDQ    R12, R9
-	VMOVUPS Z4, (R9)
+	LEAQ    (R10)(DX*4), R10
+	SUBQ    $0x04, R11
+	JGE     tile
+
+rest:
+	ADDQ $0x04, R11
+	JEQ  next
+
+pixel:
+	VMOVUPS (DI), Y0
+	MOVQ    taps+32(FP), R12
+	MOVQ    count+40(FP), R13
+
+tap48:
+	MOVQ    (R12), R14
+	ADDQ    R10, R14
+	MOVQ    8(R12), R15
+	ADDQ    $0x10, R12
+	VMOVUPS (SI)(R15*1), Y1
+	VMULPS  (R14), Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	DECQ    R13
+	JNE     tap48
+	MOVQ    yStep+64(FP), R12
+	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Z6, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Z7, (R9)
-	ADDQ    R12, R9
-	LEAQ    (R10)(DX*8), R10
-	SUBQ    $0x08, R11
+	ADDQ    DX, R10
+	DECQ    R11
+	JNE     pixel
+
+next:
+	ADDQ $0x40, AX
+	ADDQ $0x40, CX
+	ADDQ $0x40, SI
+	ADDQ $0x40, DI
+	DECQ R8
+	JNE  channel
+	ADDQ yNext+88(FP), AX
+	ADDQ xNext+96(FP), CX
+	DECQ rows+80(FP)
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func channelRowThreeHalfAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
+// Requires: AVX, AVX512F
+TEXT ·channelRowThreeHalfAVX512(SB), NOSPLIT, $0-104
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ xStep+72(FP), DX
+
+row:
+	MOVQ w+16(FP), BX
+	MOVQ bias+24(FP), SI
+	MOVQ channels+56(FP), DI
+
+channel:
+	MOVQ pixels+48(FP), R10
+	MOVQ AX, R8
+	MOVQ CX, R9
+	SUBQ $0x08, R10
+
+tile:
+	VMOVUPS (SI), Y0
+	VMOVUPS (SI), Y1
+	VMOVUPS (SI), Y2
+	VMOVUPS (SI), Y3
+	VMOVUPS (SI), Y4
+	VMOVUPS (SI), Y5
+	VMOVUPS (SI), Y6
+	VMOVUPS (SI), Y7
+	MOVQ    taps+32(FP), R11
+	MOVQ    count+40(FP), R12
+
+tap49:
+	MOVQ    (R11), R13
+	ADDQ    R9, R13
+	MOVQ    8(R11), R14
+	VMOVUPS (BX)(R14*1), Y8
+	MOVQ    24(R11), R14
+	VMOVUPS (BX)(R14*1), Y9
+	MOVQ    40(R11), R14
+	VMOVUPS (BX)(R14*1), Y10
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y11
+	VADDPS  Y11, Y0, Y0
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y1, Y1
+	VMULPS  Y11, Y9, Y11
+	VADDPS  Y11, Y0, Y0
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y2, Y2
+	VMULPS  Y11, Y9, Y12
+	VADDPS  Y12, Y1, Y1
+	VMULPS  Y11, Y10, Y11
+	VADDPS  Y11, Y0, Y0
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y3, Y3
+	VMULPS  Y11, Y9, Y12
+	VADDPS  Y12, Y2, Y2
+	VMULPS  Y11, Y10, Y11
+	VADDPS  Y11, Y1, Y1
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y4, Y4
+	VMULPS  Y11, Y9, Y12
+	VADDPS  Y12, Y3, Y3
+	VMULPS  Y11, Y10, Y11
+	VADDPS  Y11, Y2, Y2
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y5, Y5
+	VMULPS  Y11, Y9, Y12
+	VADDPS  Y12, Y4, Y4
+	VMULPS  Y11, Y10, Y11
+	VADDPS  Y11, Y3, Y3
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y12
+	VADDPS  Y12, Y6, Y6
+	VMULPS  Y11, Y9, Y12
+	VADDPS  Y12, Y5, Y5
+	VMULPS  Y11, Y10, Y11
+	VADDPS  Y11, Y4, Y4
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y11
+	VMULPS  Y11, Y8, Y8
+	VADDPS  Y8, Y7, Y7
+	VMULPS  Y11, Y9, Y8
+	VADDPS  Y8, Y6, Y6
+	VMULPS  Y11, Y10, Y8
+	VADDPS  Y8, Y5, Y5
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y8
+	VMULPS  Y8, Y9, Y9
+	VADDPS  Y9, Y7, Y7
+	VMULPS  Y8, Y10, Y8
+	VADDPS  Y8, Y6, Y6
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y8
+	VMULPS  Y8, Y10, Y8
+	VADDPS  Y8, Y7, Y7
+	ADDQ    DX, R13
+	ADDQ    $0x30, R11
+	SUBQ    $0x03, R12
+	JNE     tap49
+	MOVQ    yStep+64(FP), R11
+	VMOVUPS Z0, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z1, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z2, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z3, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z4, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z5, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z6, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z7, (R8)
+	ADDQ    R11, R8
+	LEAQ    (R9)(DX*8), R9
+	SUBQ    $0x08, R10
 	JGE     tile
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, CX
+	ADDQ    $0x40, BX
 	ADDQ    $0x40, SI
-	ADDQ    $0x40, DI
-	DECQ    R8
+	DECQ    DI
 	JNE     channel
-	MOVQ    yNext+88(FP), SI
-	ADDQ    SI, AX
-	MOVQ    xNext+96(FP), SI
-	ADDQ    SI, CX
-	DECQ    BX
+	ADDQ    yNext+88(FP), AX
+	ADDQ    xNext+96(FP), CX
+	DECQ    rows+80(FP)
 	JNE     row
 	VZEROUPPER
 	RET
 
-// func channelRowFiveAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
+// func channelRowFiveHalfAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 // Requires: AVX, AVX512F
-TEXT ·channelRowFiveAVX512Half(SB), NOSPLIT, $0-104
+TEXT ·channelRowFiveHalfAVX512(SB), NOSPLIT, $0-104
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ xStep+72(FP), DX
-	MOVQ rows+80(FP), BX
 
 row:
-	MOVQ w+16(FP), SI
-	MOVQ bias+24(FP), DI
-	MOVQ channels+56(FP), R8
+	MOVQ w+16(FP), BX
+	MOVQ bias+24(FP), SI
+	MOVQ channels+56(FP), DI
 
 channel:
-	MOVQ pixels+48(FP), R11
-	MOVQ AX, R9
-	MOVQ CX, R10
-	SUBQ $0x08, R11
+	MOVQ pixels+48(FP), R10
+	MOVQ AX, R8
+	MOVQ CX, R9
+	SUBQ $0x08, R10
 
 tile:
-	VMOVUPS (DI), Y0
-	VMOVUPS (DI), Y1
-	VMOVUPS (DI), Y2
-	VMOVUPS (DI), Y3
-	VMOVUPS (DI), Y4
-	VMOVUPS (DI), Y5
-	VMOVUPS (DI), Y6
-	VMOVUPS (DI), Y7
-	MOVQ    taps+32(FP), R12
-	MOVQ    count+40(FP), R13
+	VMOVUPS (SI), Y0
+	VMOVUPS (SI), Y1
+	VMOVUPS (SI), Y2
+	VMOVUPS (SI), Y3
+	VMOVUPS (SI), Y4
+	VMOVUPS (SI), Y5
+	VMOVUPS (SI), Y6
+	VMOVUPS (SI), Y7
+	MOVQ    taps+32(FP), R11
+	MOVQ    count+40(FP), R12
 
 tap50:
-	MOVQ    (R12), R14
-	ADDQ    R10, R14
-	MOVQ    8(R12), R15
-	VMOVUPS (SI)(R15*1), Y8
-	MOVQ    24(R12), R15
-	VMOVUPS (SI)(R15*1), Y9
-	MOVQ    40(R12), R15
-	VMOVUPS (SI)(R15*1), Y10
-	MOVQ    56(R12), R15
-	VMOVUPS (SI)(R15*1), Y11
-	MOVQ    72(R12), R15
-	VMOVUPS (SI)(R15*1), Y12
-	VMOVUPS (R14), Y13
+	MOVQ    (R11), R13
+	ADDQ    R9, R13
+	MOVQ    8(R11), R14
+	VMOVUPS (BX)(R14*1), Y8
+	MOVQ    24(R11), R14
+	VMOVUPS (BX)(R14*1), Y9
+	MOVQ    40(R11), R14
+	VMOVUPS (BX)(R14*1), Y10
+	MOVQ    56(R11), R14
+	VMOVUPS (BX)(R14*1), Y11
+	MOVQ    72(R11), R14
+	VMOVUPS (BX)(R14*1), Y12
+	VMOVUPS (R13), Y13
 	VMULPS  Y13, Y8, Y13
 	VADDPS  Y13, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y13
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y13
 	VMULPS  Y13, Y8, Y14
 	VADDPS  Y14, Y1, Y1
 	VMULPS  Y13, Y9, Y13
 	VADDPS  Y13, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y13
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y13
 	VMULPS  Y13, Y8, Y14
 	VADDPS  Y14, Y2, Y2
 	VMULPS  Y13, Y9, Y14
 	VADDPS  Y14, Y1, Y1
 	VMULPS  Y13, Y10, Y13
 	VADDPS  Y13, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y13
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y13
 	VMULPS  Y13, Y8, Y14
 	VADDPS  Y14, Y3, Y3
 	VMULPS  Y13, Y9, Y14
@@ -2496,8 +2471,8 @@ tap50:
 	VADDPS  Y14, Y1, Y1
 	VMULPS  Y13, Y11, Y13
 	VADDPS  Y13, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y13
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y13
 	VMULPS  Y13, Y8, Y14
 	VADDPS  Y14, Y4, Y4
 	VMULPS  Y13, Y9, Y14
@@ -2508,8 +2483,8 @@ tap50:
 	VADDPS  Y14, Y1, Y1
 	VMULPS  Y13, Y12, Y13
 	VADDPS  Y13, Y0, Y0
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y13
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y13
 	VMULPS  Y13, Y8, Y14
 	VADDPS  Y14, Y5, Y5
 	VMULPS  Y13, Y9, Y14
@@ -2520,8 +2495,8 @@ tap50:
 	VADDPS  Y14, Y2, Y2
 	VMULPS  Y13, Y12, Y13
 	VADDPS  Y13, Y1, Y1
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y13
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y13
 	VMULPS  Y13, Y8, Y14
 	VADDPS  Y14, Y6, Y6
 	VMULPS  Y13, Y9, Y14
@@ -2532,8 +2507,8 @@ tap50:
 	VADDPS  Y14, Y3, Y3
 	VMULPS  Y13, Y12, Y13
 	VADDPS  Y13, Y2, Y2
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y13
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y13
 	VMULPS  Y13, Y8, Y8
 	VADDPS  Y8, Y7, Y7
 	VMULPS  Y13, Y9, Y8
@@ -2544,8 +2519,8 @@ tap50:
 	VADDPS  Y8, Y4, Y4
 	VMULPS  Y13, Y12, Y8
 	VADDPS  Y8, Y3, Y3
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y8
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y8
 	VMULPS  Y8, Y9, Y9
 	VADDPS  Y9, Y7, Y7
 	VMULPS  Y8, Y10, Y9
@@ -2554,66 +2529,64 @@ tap50:
 	VADDPS  Y9, Y5, Y5
 	VMULPS  Y8, Y12, Y8
 	VADDPS  Y8, Y4, Y4
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y8
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y8
 	VMULPS  Y8, Y10, Y9
 	VADDPS  Y9, Y7, Y7
 	VMULPS  Y8, Y11, Y9
 	VADDPS  Y9, Y6, Y6
 	VMULPS  Y8, Y12, Y8
 	VADDPS  Y8, Y5, Y5
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y8
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y8
 	VMULPS  Y8, Y11, Y9
 	VADDPS  Y9, Y7, Y7
 	VMULPS  Y8, Y12, Y8
 	VADDPS  Y8, Y6, Y6
-	ADDQ    DX, R14
-	VMOVUPS (R14), Y8
+	ADDQ    DX, R13
+	VMOVUPS (R13), Y8
 	VMULPS  Y8, Y12, Y8
 	VADDPS  Y8, Y7, Y7
-	ADDQ    DX, R14
-	ADDQ    $0x50, R12
-	SUBQ    $0x05, R13
+	ADDQ    DX, R13
+	ADDQ    $0x50, R11
+	SUBQ    $0x05, R12
 	JNE     tap50
-	MOVQ    yStep+64(FP), R12
-	VMOVUPS Z0, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Z6, (R9)
-	ADDQ    R12, R9
-	VMOVUPS Z7, (R9)
-	ADDQ    R12, R9
-	LEAQ    (R10)(DX*8), R10
-	SUBQ    $0x08, R11
+	MOVQ    yStep+64(FP), R11
+	VMOVUPS Z0, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z1, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z2, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z3, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z4, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z5, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z6, (R8)
+	ADDQ    R11, R8
+	VMOVUPS Z7, (R8)
+	ADDQ    R11, R8
+	LEAQ    (R9)(DX*8), R9
+	SUBQ    $0x08, R10
 	JGE     tile
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, CX
+	ADDQ    $0x40, BX
 	ADDQ    $0x40, SI
-	ADDQ    $0x40, DI
-	DECQ    R8
+	DECQ    DI
 	JNE     channel
-	MOVQ    yNext+88(FP), SI
-	ADDQ    SI, AX
-	MOVQ    xNext+96(FP), SI
-	ADDQ    SI, CX
-	DECQ    BX
+	ADDQ    yNext+88(FP), AX
+	ADDQ    xNext+96(FP), CX
+	DECQ    rows+80(FP)
 	JNE     row
 	VZEROUPPER
 	RET
 
-// func channelWeightsOneAVX512Half(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
+// func channelWeightsOneHalfAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 // Requires: AVX, AVX512F
-TEXT ·channelWeightsOneAVX512Half(SB), NOSPLIT, $0-120
+TEXT ·channelWeightsOneHalfAVX512(SB), NOSPLIT, $0-120
 	MOVQ gw+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ dy+16(FP), DX
@@ -2670,9 +2643,9 @@ pixel:
 	VZEROUPPER
 	RET
 
-// func channelWeightsThreeAVX512Half(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
+// func channelWeightsThreeHalfAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 // Requires: AVX, AVX512F
-TEXT ·channelWeightsThreeAVX512Half(SB), NOSPLIT, $0-120
+TEXT ·channelWeightsThreeHalfAVX512(SB), NOSPLIT, $0-120
 	MOVQ gw+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ dy+16(FP), DX
@@ -2741,9 +2714,9 @@ pixel:
 	VZEROUPPER
 	RET
 
-// func channelWeightsFiveAVX512Half(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
+// func channelWeightsFiveHalfAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 // Requires: AVX, AVX512F
-TEXT ·channelWeightsFiveAVX512Half(SB), NOSPLIT, $0-120
+TEXT ·channelWeightsFiveHalfAVX512(SB), NOSPLIT, $0-120
 	MOVQ gw+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ dy+16(FP), DX

@@ -174,32 +174,32 @@ func channelWeightsThreeAVX512(gw *float32, x *float32, dy *float32, xTap int, w
 //go:noescape
 func channelWeightsFiveAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 
-// channelRowAVX512Half computes rows of pixels of a convolution by channel.
+// channelRowHalfAVX512 computes rows of pixels of a convolution by channel.
 //
 //go:noescape
-func channelRowAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
+func channelRowHalfAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 
-// channelRowThreeAVX512Half computes rows of pixels of a convolution by channel.
+// channelRowThreeHalfAVX512 computes rows of pixels of a convolution by channel.
 //
 //go:noescape
-func channelRowThreeAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
+func channelRowThreeHalfAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 
-// channelRowFiveAVX512Half computes rows of pixels of a convolution by channel.
+// channelRowFiveHalfAVX512 computes rows of pixels of a convolution by channel.
 //
 //go:noescape
-func channelRowFiveAVX512Half(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
+func channelRowFiveHalfAVX512(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 
-// channelWeightsOneAVX512Half adds to the gradients of neighbouring weights of a convolution by channel.
+// channelWeightsOneHalfAVX512 adds to the gradients of neighbouring weights of a convolution by channel.
 //
 //go:noescape
-func channelWeightsOneAVX512Half(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
+func channelWeightsOneHalfAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 
-// channelWeightsThreeAVX512Half adds to the gradients of neighbouring weights of a convolution by channel.
+// channelWeightsThreeHalfAVX512 adds to the gradients of neighbouring weights of a convolution by channel.
 //
 //go:noescape
-func channelWeightsThreeAVX512Half(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
+func channelWeightsThreeHalfAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
 
-// channelWeightsFiveAVX512Half adds to the gradients of neighbouring weights of a convolution by channel.
+// channelWeightsFiveHalfAVX512 adds to the gradients of neighbouring weights of a convolution by channel.
 //
 //go:noescape
-func channelWeightsFiveAVX512Half(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)
+func channelWeightsFiveHalfAVX512(gw *float32, x *float32, dy *float32, xTap int, wTap int, rows int, pixels int, channels int, xStep int, yStep int, xNext int, yNext int, images int, xImage int, yImage int)

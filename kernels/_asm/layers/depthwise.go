@@ -31,9 +31,9 @@ var numbers = map[int]string{1: "One", 3: "Three", 5: "Five"}
 // channelRow goes through rows, and in each through tiles of pixels and then pixel by pixel; with runs of taps, if run is above 0, through whole tiles only. A
 // block of channels is one register.
 func (v isa) channelRow(name string, run int) {
-	v.Text("channelRow"+name, "(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep, rows, yNext, xNext int)",
+	v.Text("channelRow"+name+v.blockName(), "(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep, rows, yNext, xNext int)",
 		"computes rows of pixels of a convolution by channel.")
-	y, x, xStep, rows := Integer("y"), Integer("x"), Integer("xStep"), Integer("rows")
+	y, x, xStep := Integer("y"), Integer("x"), Integer("xStep")
 	wide := GP64() // three steps of x
 	if run == 0 {
 		LEAQ(Mem{Base: xStep, Index: xStep, Scale: 2}, wide)
@@ -74,11 +74,19 @@ func (v isa) channelRow(name string, run int) {
 	}
 	DECQ(channels)
 	JNE(LabelRef("channel"))
-	ADDQ(Integer("yNext"), y)
-	ADDQ(Integer("xNext"), x)
-	DECQ(rows)
+	ADDQ(address("yNext"), y)
+	ADDQ(address("xNext"), x)
+	DECQ(address("rows")) // where it is: registers are short
 	JNE(LabelRef("row"))
 	v.End()
+}
+
+// blockName is what a function's name says of its blocks.
+func (v isa) blockName() string {
+	if v.half {
+		return "Half"
+	}
+	return ""
 }
 
 // block returns the bytes of a block.
@@ -176,7 +184,7 @@ func steps(p, step, three reg.GPVirtual, i int) Mem {
 
 // channelWeights writes the function that adds to the gradient of n weights of each channel.
 func (v isa) channelWeights(n int) {
-	v.Text("channelWeights"+numbers[n], "(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext, images, xImage, yImage int)",
+	v.Text("channelWeights"+numbers[n]+v.blockName(), "(gw, x, dy *float32, xTap, wTap, rows, pixels, channels, xStep, yStep, xNext, yNext, images, xImage, yImage int)",
 		"adds to the gradients of neighbouring weights of a convolution by channel.")
 	gw, x, dy := Integer("gw"), Integer("x"), Integer("dy")
 	xTap, xStep, yStep := Integer("xTap"), Integer("xStep"), Integer("yStep")

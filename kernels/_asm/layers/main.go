@@ -18,7 +18,7 @@ func main() {
 		rows(v)
 		depthwise(v)
 		if l.Wide {
-			l.Name, l.Wide = l.Name+"Half", false
+			l.Wide = false
 			depthwise(isa{l, true})
 		}
 	}
