@@ -96,12 +96,10 @@ func (s *convState) forwardWinograd(y, x Act, w, kept, bias []float32, relu bool
 		s.loadImages(x, lo, end, false)
 		to := y.images(lo)
 		to.Pair, s.first = s.pair, lo
-		if kept == nil {
-			s.fast.weights.Forward(to, end-lo, s.fast.scratch.floats, w, bias, relu)
-			continue
-		}
 		s.fast.weights.ForwardKept(to, end-lo, s.fast.scratch.floats, kept, w, bias, relu)
-		w = nil
+		if kept != nil {
+			w = nil
+		}
 	}
 }
 

@@ -93,7 +93,7 @@ func (b *boundGraph) NewState(e *Env) State {
 			}
 		}
 	}
-	s.layGradients(e)
+	s.layGradients(e, only)
 	return s
 }
 
@@ -101,8 +101,8 @@ func (b *boundGraph) NewState(e *Env) State {
 // is free again: the backward pass goes from the last part to the first, and that of a part
 // is begun by its last reader. What only a sum reads, and does not change its gradient, takes
 // that of the sum. What only a mix reads has memory from when it is worked on, and gets its
-// share then.
-func (s *graphState) layGradients(e *Env) {
+// share then. only are the parts' only readers.
+func (s *graphState) layGradients(e *Env, only []int) {
 	type shape struct {
 		flow   Flow
 		border Border
@@ -114,15 +114,10 @@ func (s *graphState) layGradients(e *Env) {
 		}
 		return shape{p.out(), p.last().Traits().GradBorder}
 	}
-	only := s.b.onlyReaders()
 	users := map[*float32]int{} // parts further down whose gradient is here
 	take := func(i int) {
 		k := shapeOf(s.b.parts[i])
-		if n := len(free[k]); n > 0 {
-			s.parts[i].grad, free[k] = free[k][n-1], free[k][:n-1]
-		} else {
-			s.parts[i].grad = newAct(e.Arena, k.flow, e.Samples, k.border, s.b.group, e.Tangents)
-		}
+		s.parts[i].grad = pop(free, k, func() Act { return newAct(e.Arena, k.flow, e.Samples, k.border, s.b.group, e.Tangents) })
 	}
 	leave := func(i int) { // what part i has
 		if g := s.parts[i].grad; g.Data != nil && users[&g.Data[0]] == 0 {
@@ -194,10 +189,10 @@ type passing struct {
 }
 
 // pop returns the last one of what is free, or what make makes.
-func pop[T any](free map[Flow][]T, f Flow, make func() T) T {
-	if n := len(free[f]); n > 0 {
-		x := free[f][n-1]
-		free[f] = free[f][:n-1]
+func pop[K comparable, T any](free map[K][]T, k K, make func() T) T {
+	if n := len(free[k]); n > 0 {
+		x := free[k][n-1]
+		free[k] = free[k][:n-1]
 		return x
 	}
 	return make()

@@ -183,16 +183,12 @@ func (w Winograd) input(scratch []float32, n, i int, x []float32, xRow int, byTi
 // of the convolution that w was made from: y = x * w + bias, followed by a ReLU if
 // relu. bias may be nil.
 func (w Winograd) Forward(y Images, n int, scratch, weights, bias []float32, relu bool) {
-	w.forward(y, n, scratch, nil, weights, bias, relu)
+	w.ForwardKept(y, n, scratch, nil, weights, bias, relu)
 }
 
-// ForwardKept is Forward in bf16 with the transformed weights that it leaves in kept, which has
-// as many floats as the weights, or those that are there if the weights are nil.
+// ForwardKept is Forward that leaves the transformed weights in kept, or takes those that are
+// there if the weights are nil. kept is for bf16 and has as many floats as the weights, or is nil.
 func (w Winograd) ForwardKept(y Images, n int, scratch, kept, weights, bias []float32, relu bool) {
-	w.forward(y, n, scratch, kept, weights, bias, relu)
-}
-
-func (w Winograd) forward(y Images, n int, scratch, kept, weights, bias []float32, relu bool) {
 	s := w.space(n, scratch)
 	step := w.blockRows()
 	for p := 0; p < w.N/kernels.Width; p += w.panels() {
