@@ -128,7 +128,7 @@ func (b *boundAvgPool) FLOPs() int64 { return 0 }
 func (b *boundAvgPool) NewState(e *Env) State {
 	s := &avgPoolState{b: b, y: e.Output(), runs: b.runs()}
 	if e.NeedDX {
-		s.dx = e.Gradient()
+		e.nearGradient(&s.dx)
 	}
 	return s
 }

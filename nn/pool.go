@@ -171,7 +171,7 @@ func (b *boundPool) NewState(e *Env) State {
 		c.pool, s.fed, s.through = s, c.b.halved, c.b.pooled
 	}
 	if e.NeedDX && !s.through {
-		s.dx = e.Gradient()
+		e.nearGradient(&s.dx)
 	}
 	return s
 }
