@@ -2,6 +2,7 @@ package kernels_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/fedfast/fedfast/internal/kernelstest"
@@ -141,6 +142,33 @@ func TestReLUBackward(t *testing.T) {
 	})
 }
 
+// TestReLUBackwardAdd compares with ReLUBackward and then Add.
+func TestReLUBackwardAdd(t *testing.T) {
+	const n, rows, apart = 2 * kernels.Width, 5, 3 * kernels.Width
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		r := newRand(5)
+		for k := 1; k <= rows; k++ {
+			size := (k-1)*apart + n
+			dx, dy, y := spread(r, size, 3), spread(r, size, 0), spread(r, size, 7)
+			want := slices.Clone(dx.Data)
+			masked := make([]float32, n)
+			for at := 0; at < size; at += apart {
+				kernels.ReLUBackward(masked, dy.Data[at:][:n], y.Data[at:][:n])
+				kernels.Add(want[at:][:n], want[at:][:n], masked)
+			}
+			kernels.ReLUBackwardAdd(dx.Data, dy.Data, y.Data, n, k, apart, apart, apart)
+			dx.Check(t, "dx")
+			for i, x := range dx.Data {
+				if !equal(x, want[i]) {
+					t.Fatalf("%d rows: dx[%d] = %v, want %v", k, i, x, want[i])
+				}
+			}
+		}
+		x := make([]float32, 2*n)
+		noAllocation(t, func() { kernels.ReLUBackwardAdd(x, x, x, n, 2, n, n, n) })
+	})
+}
+
 func TestActivationsDoNotAllocate(t *testing.T) {
 	x, y := make([]float32, 100), make([]float32, 100)
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
@@ -156,17 +184,18 @@ func TestActivationsDoNotAllocate(t *testing.T) {
 func TestMismatchedLengthsPanic(t *testing.T) {
 	x, y := make([]float32, 3), make([]float32, 4)
 	for name, f := range map[string]func(){
-		"Exp":          func() { kernels.Exp(x, y) },
-		"ReLUBackward": func() { kernels.ReLUBackward(x, x, y) },
-		"Axpy":         func() { kernels.Axpy(x, 1, y) },
-		"Add":          func() { kernels.Add(x, y, x) },
-		"Dot":          func() { kernels.Dot(x, y) },
-		"SGDStep":      func() { kernels.SGDStep(&kernels.SGD{W: x, G: x, V: y}) },
-		"Dropout":      func() { kernels.Dropout(x, y, 0.5, 1, 2) },
-		"Dropout p":    func() { kernels.Dropout(x, x, 1, 1, 2) },
-		"ColSum":       func() { kernels.ColSum(x, y, 2, 3, 3) },
-		"SoftmaxXent":  func() { kernels.SoftmaxXent(nil, y, 16, 1, 4, []int32{4}, 1) },
-		"LSTMForward":  func() { kernels.LSTMForward(&kernels.LSTM{M: 1, H: 16, Ldh: 16, Gates: x, C: x, TanhC: x, HOut: x}) },
+		"Exp":             func() { kernels.Exp(x, y) },
+		"ReLUBackwardAdd": func() { kernels.ReLUBackwardAdd(x, x, x, 16, 1, 16, 16, 16) },
+		"ReLUBackward":    func() { kernels.ReLUBackward(x, x, y) },
+		"Axpy":            func() { kernels.Axpy(x, 1, y) },
+		"Add":             func() { kernels.Add(x, y, x) },
+		"Dot":             func() { kernels.Dot(x, y) },
+		"SGDStep":         func() { kernels.SGDStep(&kernels.SGD{W: x, G: x, V: y}) },
+		"Dropout":         func() { kernels.Dropout(x, y, 0.5, 1, 2) },
+		"Dropout p":       func() { kernels.Dropout(x, x, 1, 1, 2) },
+		"ColSum":          func() { kernels.ColSum(x, y, 2, 3, 3) },
+		"SoftmaxXent":     func() { kernels.SoftmaxXent(nil, y, 16, 1, 4, []int32{4}, 1) },
+		"LSTMForward":     func() { kernels.LSTMForward(&kernels.LSTM{M: 1, H: 16, Ldh: 16, Gates: x, C: x, TanhC: x, HOut: x}) },
 		"MaxPool": func() {
 			kernels.MaxPool(&kernels.Pool{OH: 1, OW: 1, C: 16, KH: 2, KW: 2, Stride: 2, Src: x, SrcW: 2, Dst: x})
 		},

@@ -6,8 +6,8 @@ package kernels
 
 func actAt(l Level) actTable {
 	return at(l, actGeneric,
-		actTable{exp: expAVX2, sigmoid: sigmoidAVX2, tanh: tanhAVX2, reluBackward: reluBackwardAVX2},
-		actTable{exp: expAVX512, sigmoid: sigmoidAVX512, tanh: tanhAVX512, reluBackward: reluBackwardAVX512})
+		actTable{exp: expAVX2, sigmoid: sigmoidAVX2, tanh: tanhAVX2, reluBackward: reluBackwardAVX2, reluAdd: reluAddAVX2},
+		actTable{exp: expAVX512, sigmoid: sigmoidAVX512, tanh: tanhAVX512, reluBackward: reluBackwardAVX512, reluAdd: reluAddAVX512})
 }
 
 func vectorAt(l Level) vectorTable {

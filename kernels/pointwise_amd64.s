@@ -4858,6 +4858,53 @@ DATA countersAVX2<>+16(SB)/8, $0x0000000000000001
 DATA countersAVX2<>+24(SB)/8, $0x0000000000000003
 GLOBL countersAVX2<>(SB), RODATA|NOPTR, $32
 
+// func reluAddAVX2(dx *float32, dy *float32, y *float32, n int, rows int, dxRow int, dyRow int, yRow int)
+// Requires: AVX
+TEXT ·reluAddAVX2(SB), NOSPLIT, $0-64
+	MOVQ   dx+0(FP), AX
+	MOVQ   dy+8(FP), CX
+	MOVQ   y+16(FP), DX
+	MOVQ   n+24(FP), BX
+	MOVQ   rows+32(FP), SI
+	MOVQ   dxRow+40(FP), DI
+	MOVQ   dyRow+48(FP), R8
+	MOVQ   yRow+56(FP), R9
+	VXORPS Y0, Y0, Y0
+
+row196:
+	MOVQ BX, R10
+	XORQ R11, R11
+	SUBQ $0x10, R10
+	JLT  rest197
+
+loop198:
+	VMOVUPS (DX)(R11*4), Y1
+	VMOVUPS (CX)(R11*4), Y2
+	VCMPPS  $0x1e, Y0, Y1, Y1
+	VANDPS  Y2, Y1, Y1
+	VMOVUPS (AX)(R11*4), Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(R11*4)
+	VMOVUPS 32(DX)(R11*4), Y1
+	VMOVUPS 32(CX)(R11*4), Y2
+	VCMPPS  $0x1e, Y0, Y1, Y1
+	VANDPS  Y2, Y1, Y1
+	VMOVUPS 32(AX)(R11*4), Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, 32(AX)(R11*4)
+	ADDQ    $0x10, R11
+	SUBQ    $0x10, R10
+	JGE     loop198
+
+rest197:
+	ADDQ DI, AX
+	ADDQ R8, CX
+	ADDQ R9, DX
+	DECQ SI
+	JNE  row196
+	VZEROUPPER
+	RET
+
 // func expAVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·expAVX512(SB), NOSPLIT, $0-48
@@ -4881,9 +4928,9 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest196
+	JLT          rest200
 
-loop197:
+loop201:
 	VMOVUPS      (CX)(BX*4), Z11
 	VMAXPS       Z11, Z8, Z11
 	VMINPS       Z11, Z9, Z11
@@ -4903,11 +4950,11 @@ loop197:
 	VMOVUPS      Z13, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop197
+	JGE          loop201
 
-rest196:
+rest200:
 	ADDQ         $0x10, DX
-	JEQ          done198
+	JEQ          done202
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -4929,7 +4976,7 @@ rest196:
 	VSCALEFPS    Z0, Z1, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done198:
+done202:
 	VZEROUPPER
 	RET
 
@@ -4956,9 +5003,9 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest199
+	JLT          rest203
 
-loop200:
+loop204:
 	VMOVUPS      (CX)(BX*4), Z11
 	VXORPS.BCST  all80000000<>+0(SB), Z11, Z11
 	VMAXPS       Z11, Z8, Z11
@@ -4981,11 +5028,11 @@ loop200:
 	VMOVUPS      Z13, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop200
+	JGE          loop204
 
-rest199:
+rest203:
 	ADDQ         $0x10, DX
-	JEQ          done201
+	JEQ          done205
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -5010,7 +5057,7 @@ rest199:
 	VDIVPS       Z1, Z10, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done201:
+done205:
 	VZEROUPPER
 	RET
 
@@ -5037,9 +5084,9 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest202
+	JLT          rest206
 
-loop203:
+loop207:
 	VMOVUPS      (CX)(BX*4), Z11
 	VANDPS.BCST  all80000000<>+0(SB), Z11, Z12
 	VANDPS.BCST  all7fffffff<>+0(SB), Z11, Z11
@@ -5065,11 +5112,11 @@ loop203:
 	VMOVUPS      Z14, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop203
+	JGE          loop207
 
-rest202:
+rest206:
 	ADDQ         $0x10, DX
-	JEQ          done204
+	JEQ          done208
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -5097,7 +5144,7 @@ rest202:
 	VORPS        Z12, Z1, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done204:
+done208:
 	VZEROUPPER
 	RET
 
@@ -5111,9 +5158,9 @@ TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
 	VPXORD Z0, Z0, Z0
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest205
+	JLT    rest209
 
-loop206:
+loop210:
 	VMOVUPS   (DX)(SI*4), Z1
 	VMOVUPS   (CX)(SI*4), Z2
 	VCMPPS    $0x1e, Z0, Z1, K1
@@ -5121,11 +5168,11 @@ loop206:
 	VMOVUPS   Z1, (AX)(SI*4)
 	ADDQ      $0x10, SI
 	SUBQ      $0x10, BX
-	JGE       loop206
+	JGE       loop210
 
-rest205:
+rest209:
 	ADDQ      $0x10, BX
-	JEQ       done207
+	JEQ       done211
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -5135,7 +5182,7 @@ rest205:
 	VMOVUPS.Z Z2, K2, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done207:
+done211:
 	VZEROUPPER
 	RET
 
@@ -5148,20 +5195,20 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest208
+	JLT          rest212
 
-loop209:
+loop213:
 	VMOVUPS     (AX)(BX*4), Z1
 	VMOVUPS     (CX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (AX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop209
+	JGE         loop213
 
-rest208:
+rest212:
 	ADDQ        $0x10, DX
-	JEQ         done210
+	JEQ         done214
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -5170,7 +5217,7 @@ rest208:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (AX)(BX*4)
 
-done210:
+done214:
 	VZEROUPPER
 	RET
 
@@ -5183,19 +5230,19 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest211
+	JLT          rest215
 
-loop212:
+loop216:
 	VMOVUPS (CX)(BX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JGE     loop212
+	JGE     loop216
 
-rest211:
+rest215:
 	ADDQ      $0x10, DX
-	JEQ       done213
+	JEQ       done217
 	MOVL      $0x0000ffff, SI
 	BZHIL     DX, SI, SI
 	KMOVW     SI, K1
@@ -5203,7 +5250,7 @@ rest211:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 
-done213:
+done217:
 	VZEROUPPER
 	RET
 
@@ -5216,20 +5263,20 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest214
+	JLT  rest218
 
-loop215:
+loop219:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop215
+	JGE     loop219
 
-rest214:
+rest218:
 	ADDQ      $0x10, BX
-	JEQ       done216
+	JEQ       done220
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -5238,7 +5285,7 @@ rest214:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done216:
+done220:
 	VZEROUPPER
 	RET
 
@@ -5251,20 +5298,20 @@ TEXT ·subAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest217
+	JLT  rest221
 
-loop218:
+loop222:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VSUBPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop218
+	JGE     loop222
 
-rest217:
+rest221:
 	ADDQ      $0x10, BX
-	JEQ       done219
+	JEQ       done223
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -5273,7 +5320,7 @@ rest217:
 	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done219:
+done223:
 	VZEROUPPER
 	RET
 
@@ -5287,9 +5334,9 @@ TEXT ·blendAVX512(SB), NOSPLIT, $0-48
 	MOVQ y_len+8(FP), SI
 	XORQ DI, DI
 	SUBQ $0x10, SI
-	JLT  rest220
+	JLT  rest224
 
-loop221:
+loop225:
 	MOVQ         (DX), R10
 	VBROADCASTSS (CX), Z0
 	VMOVUPS      (R10)(DI*4), Z1
@@ -5297,26 +5344,26 @@ loop221:
 	MOVQ         $0x00000001, R8
 	MOVQ         DX, R9
 
-input223:
+input227:
 	CMPQ         R8, BX
-	JGE          sum224
+	JGE          sum228
 	ADDQ         $0x18, R9
 	MOVQ         (R9), R10
 	VBROADCASTSS (CX)(R8*4), Z0
 	VMOVUPS      (R10)(DI*4), Z2
 	VFMADD231PS  Z2, Z0, Z1
 	INCQ         R8
-	JMP          input223
+	JMP          input227
 
-sum224:
+sum228:
 	VMOVUPS Z1, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, SI
-	JGE     loop221
+	JGE     loop225
 
-rest220:
+rest224:
 	ADDQ         $0x10, SI
-	JEQ          done222
+	JEQ          done226
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -5326,21 +5373,21 @@ rest220:
 	VMULPS       Z0, Z1, Z1
 	MOVQ         $0x00000001, SI
 
-input225:
+input229:
 	CMPQ         SI, BX
-	JGE          sum226
+	JGE          sum230
 	ADDQ         $0x18, DX
 	MOVQ         (DX), R8
 	VBROADCASTSS (CX)(SI*4), Z0
 	VMOVUPS.Z    (R8)(DI*4), K1, Z2
 	VFMADD231PS  Z2, Z0, Z1
 	INCQ         SI
-	JMP          input225
+	JMP          input229
 
-sum226:
+sum230:
 	VMOVUPS Z1, K1, (AX)(DI*4)
 
-done222:
+done226:
 	VZEROUPPER
 	RET
 
@@ -5353,19 +5400,19 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	VPXORD Z0, Z0, Z0
 	XORQ   BX, BX
 	SUBQ   $0x10, DX
-	JLT    rest227
+	JLT    rest231
 
-loop228:
+loop232:
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z1, Z2, Z0
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop228
+	JGE         loop232
 
-rest227:
+rest231:
 	ADDQ        $0x10, DX
-	JEQ         done229
+	JEQ         done233
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -5373,7 +5420,7 @@ rest227:
 	VMOVUPS.Z   (AX)(BX*4), K1, Z2
 	VFMADD231PS Z1, Z2, Z0
 
-done229:
+done233:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -5394,25 +5441,25 @@ TEXT ·sumAVX512(SB), NOSPLIT, $0-28
 	VPXORD Z0, Z0, Z0
 	XORQ   DX, DX
 	SUBQ   $0x10, CX
-	JLT    rest230
+	JLT    rest234
 
-loop231:
+loop235:
 	VMOVUPS (AX)(DX*4), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop231
+	JGE     loop235
 
-rest230:
+rest234:
 	ADDQ      $0x10, CX
-	JEQ       done232
+	JEQ       done236
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
-done232:
+done236:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -5435,9 +5482,9 @@ TEXT ·colSumAVX512(SB), NOSPLIT, $0-64
 	MOVQ ld+56(FP), SI
 	SHLQ $0x02, SI
 
-wide233:
+wide237:
 	CMPQ    DX, $0x40
-	JLT     narrow234
+	JLT     narrow238
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -5445,14 +5492,14 @@ wide233:
 	MOVQ    CX, DI
 	MOVQ    BX, R8
 
-row235:
+row239:
 	VADDPS  (DI), Z0, Z0
 	VADDPS  64(DI), Z1, Z1
 	VADDPS  128(DI), Z2, Z2
 	VADDPS  192(DI), Z3, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row235
+	JNE     row239
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -5460,32 +5507,32 @@ row235:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x40, DX
-	JMP     wide233
+	JMP     wide237
 
-narrow234:
+narrow238:
 	XORQ DI, DI
 	SUBQ $0x10, DX
-	JLT  rest236
+	JLT  rest240
 
-loop237:
+loop241:
 	VMOVUPS (AX)(DI*4), Z0
 	LEAQ    (CX)(DI*4), R8
 	MOVQ    BX, R9
 
-row239:
+row243:
 	VMOVUPS (R8), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, R8
 	DECQ    R9
-	JNE     row239
+	JNE     row243
 	VMOVUPS Z0, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, DX
-	JGE     loop237
+	JGE     loop241
 
-rest236:
+rest240:
 	ADDQ      $0x10, DX
-	JEQ       done238
+	JEQ       done242
 	MOVL      $0x0000ffff, R8
 	BZHIL     DX, R8, R8
 	KMOVW     R8, K1
@@ -5493,15 +5540,15 @@ rest236:
 	LEAQ      (CX)(DI*4), CX
 	MOVQ      BX, DX
 
-row240:
+row244:
 	VMOVUPS.Z (CX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	ADDQ      SI, CX
 	DECQ      DX
-	JNE       row240
+	JNE       row244
 	VMOVUPS   Z0, K1, (AX)(DI*4)
 
-done238:
+done242:
 	VZEROUPPER
 	RET
 
@@ -5517,9 +5564,9 @@ TEXT ·awayAVX512(SB), NOSPLIT, $0-84
 	VPXORD Z2, Z2, Z2
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest241
+	JLT    rest245
 
-loop242:
+loop246:
 	VMOVUPS     (DX)(SI*4), Z3
 	VMOVUPS     (CX)(SI*4), Z4
 	VMOVUPS     (AX)(SI*4), Z5
@@ -5529,11 +5576,11 @@ loop242:
 	VFMADD231PS Z3, Z3, Z2
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         loop242
+	JGE         loop246
 
-rest241:
+rest245:
 	ADDQ        $0x10, BX
-	JEQ         done243
+	JEQ         done247
 	MOVL        $0x0000ffff, DI
 	BZHIL       BX, DI, DI
 	KMOVW       DI, K1
@@ -5545,7 +5592,7 @@ rest241:
 	VFMADD231PS Z4, Z3, Z1
 	VFMADD231PS Z3, Z3, Z2
 
-done243:
+done247:
 	VEXTRACTF32X8 $0x01, Z0, Y3
 	VADDPS        Y3, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X3
@@ -5592,9 +5639,9 @@ TEXT ·dotsAVX512(SB), NOSPLIT, $0-40
 	MOVQ   24(DX), DX
 	XORQ   R8, R8
 	SUBQ   $0x10, CX
-	JLT    rest244
+	JLT    rest248
 
-loop245:
+loop249:
 	VMOVUPS     (AX)(R8*4), Z4
 	VMOVUPS     (BX)(R8*4), Z5
 	VFMADD231PS Z5, Z4, Z0
@@ -5606,11 +5653,11 @@ loop245:
 	VFMADD231PS Z5, Z4, Z3
 	ADDQ        $0x10, R8
 	SUBQ        $0x10, CX
-	JGE         loop245
+	JGE         loop249
 
-rest244:
+rest248:
 	ADDQ        $0x10, CX
-	JEQ         done246
+	JEQ         done250
 	MOVL        $0x0000ffff, R9
 	BZHIL       CX, R9, R9
 	KMOVW       R9, K1
@@ -5624,7 +5671,7 @@ rest244:
 	VMOVUPS.Z   (DX)(R8*4), K1, Z5
 	VFMADD231PS Z5, Z4, Z3
 
-done246:
+done250:
 	MOVQ          to+0(FP), AX
 	VEXTRACTF32X8 $0x01, Z0, Y4
 	VADDPS        Y4, Y0, Y0
@@ -5677,12 +5724,12 @@ TEXT ·sgdPlainAVX512(SB), NOSPLIT, $0-88
 	VBROADCASTSS r_decay+80(FP), Z1
 	VBROADCASTSS r_mu+84(FP), Z2
 	TESTQ        SI, SI
-	JEQ          free247
+	JEQ          free251
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JLT          rest248
+	JLT          rest252
 
-loop249:
+loop253:
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -5693,11 +5740,11 @@ loop249:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          loop249
+	JGE          loop253
 
-rest248:
+rest252:
 	ADDQ         $0x10, BX
-	JEQ          done250
+	JEQ          done254
 	MOVL         $0x0000ffff, DI
 	BZHIL        BX, DI, DI
 	KMOVW        DI, K1
@@ -5710,16 +5757,16 @@ rest248:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done250:
+done254:
 	VZEROUPPER
 	RET
 
-free247:
+free251:
 	XORQ DX, DX
 	SUBQ $0x10, BX
-	JLT  rest251
+	JLT  rest255
 
-loop252:
+loop256:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -5727,11 +5774,11 @@ loop252:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, BX
-	JGE          loop252
+	JGE          loop256
 
-rest251:
+rest255:
 	ADDQ         $0x10, BX
-	JEQ          done253
+	JEQ          done257
 	MOVL         $0x0000ffff, SI
 	BZHIL        BX, SI, SI
 	KMOVW        SI, K1
@@ -5741,7 +5788,7 @@ rest251:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done253:
+done257:
 	VZEROUPPER
 	RET
 
@@ -5759,12 +5806,12 @@ TEXT ·sgdMomentumAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_mu+108(FP), Z2
 	VBROADCASTSS r_momentum+100(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free254
+	JEQ          free258
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest255
+	JLT          rest259
 
-loop256:
+loop260:
 	VMOVUPS      (AX)(DI*4), Z4
 	VMOVUPS      (CX)(DI*4), Z5
 	VFMADD231PS  Z4, Z1, Z5
@@ -5778,11 +5825,11 @@ loop256:
 	VMOVUPS      Z4, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop256
+	JGE          loop260
 
-rest255:
+rest259:
 	ADDQ         $0x10, SI
-	JEQ          done257
+	JEQ          done261
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -5798,16 +5845,16 @@ rest255:
 	VFNMADD231PS Z5, Z0, Z4
 	VMOVUPS      Z4, K1, (AX)(DI*4)
 
-done257:
+done261:
 	VZEROUPPER
 	RET
 
-free254:
+free258:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest258
+	JLT  rest262
 
-loop259:
+loop263:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z4
 	VFMADD231PS  Z2, Z1, Z4
@@ -5818,11 +5865,11 @@ loop259:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop259
+	JGE          loop263
 
-rest258:
+rest262:
 	ADDQ         $0x10, SI
-	JEQ          done260
+	JEQ          done264
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -5835,7 +5882,7 @@ rest258:
 	VFNMADD231PS Z4, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done260:
+done264:
 	VZEROUPPER
 	RET
 
@@ -5852,12 +5899,12 @@ TEXT ·sgdVelocityAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z1
 	VBROADCASTSS r_mu+108(FP), Z2
 	TESTQ        DI, DI
-	JEQ          free261
+	JEQ          free265
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest262
+	JLT          rest266
 
-loop263:
+loop267:
 	VMOVUPS      (AX)(DI*4), Z3
 	VMOVUPS      (CX)(DI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -5869,11 +5916,11 @@ loop263:
 	VMOVUPS      Z3, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop263
+	JGE          loop267
 
-rest262:
+rest266:
 	ADDQ         $0x10, SI
-	JEQ          done264
+	JEQ          done268
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -5887,16 +5934,16 @@ rest262:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(DI*4)
 
-done264:
+done268:
 	VZEROUPPER
 	RET
 
-free261:
+free265:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest265
+	JLT  rest269
 
-loop266:
+loop270:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -5905,11 +5952,11 @@ loop266:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop266
+	JGE          loop270
 
-rest265:
+rest269:
 	ADDQ         $0x10, SI
-	JEQ          done267
+	JEQ          done271
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -5920,7 +5967,7 @@ rest265:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done267:
+done271:
 	VZEROUPPER
 	RET
 
@@ -5938,12 +5985,12 @@ TEXT ·sgdNesterovAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z2
 	VBROADCASTSS r_mu+108(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free268
+	JEQ          free272
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest269
+	JLT          rest273
 
-loop270:
+loop274:
 	VMOVUPS (AX)(DI*4), Z4
 	VMULPS  Z2, Z4, Z5
 	VMOVUPS (CX)(DI*4), Z6
@@ -5963,11 +6010,11 @@ loop270:
 	VMOVUPS Z4, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, SI
-	JGE     loop270
+	JGE     loop274
 
-rest269:
+rest273:
 	ADDQ      $0x10, SI
-	JEQ       done271
+	JEQ       done275
 	MOVL      $0x0000ffff, R8
 	BZHIL     SI, R8, R8
 	KMOVW     R8, K1
@@ -5989,16 +6036,16 @@ rest269:
 	VSUBPS    Z2, Z4, Z4
 	VMOVUPS   Z4, K1, (AX)(DI*4)
 
-done271:
+done275:
 	VZEROUPPER
 	RET
 
-free268:
+free272:
 	XORQ BX, BX
 	SUBQ $0x10, SI
-	JLT  rest272
+	JLT  rest276
 
-loop273:
+loop277:
 	VMOVUPS (AX)(BX*4), Z3
 	VMULPS  Z2, Z3, Z4
 	VMOVUPS (CX)(BX*4), Z5
@@ -6014,11 +6061,11 @@ loop273:
 	VMOVUPS Z3, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, SI
-	JGE     loop273
+	JGE     loop277
 
-rest272:
+rest276:
 	ADDQ      $0x10, SI
-	JEQ       done274
+	JEQ       done278
 	MOVL      $0x0000ffff, DI
 	BZHIL     SI, DI, DI
 	KMOVW     DI, K1
@@ -6036,7 +6083,7 @@ rest272:
 	VSUBPS    Z2, Z3, Z3
 	VMOVUPS   Z3, K1, (AX)(BX*4)
 
-done274:
+done278:
 	VZEROUPPER
 	RET
 
@@ -6051,12 +6098,12 @@ TEXT ·adamAVX512(SB), NOSPLIT, $0-160
 	MOVQ  w_len+8(FP), DI
 	MOVQ  anchor_len+104(FP), R8
 	TESTQ R8, R8
-	JEQ   free275
+	JEQ   free279
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest276
+	JLT   rest280
 
-loop277:
+loop281:
 	VMOVUPS      (AX)(R8*4), Z0
 	VBROADCASTSS r_decay+120(FP), Z1
 	VMULPS       Z1, Z0, Z1
@@ -6096,11 +6143,11 @@ loop277:
 	VMOVUPS      Z0, (AX)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop277
+	JGE          loop281
 
-rest276:
+rest280:
 	ADDQ         $0x10, DI
-	JEQ          done278
+	JEQ          done282
 	MOVL         $0x0000ffff, R9
 	BZHIL        DI, R9, R9
 	KMOVW        R9, K1
@@ -6142,16 +6189,16 @@ rest276:
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done278:
+done282:
 	VZEROUPPER
 	RET
 
-free275:
+free279:
 	XORQ SI, SI
 	SUBQ $0x10, DI
-	JLT  rest279
+	JLT  rest283
 
-loop280:
+loop284:
 	VMOVUPS      (AX)(SI*4), Z0
 	VBROADCASTSS r_decay+120(FP), Z1
 	VMULPS       Z1, Z0, Z1
@@ -6186,11 +6233,11 @@ loop280:
 	VMOVUPS      Z0, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DI
-	JGE          loop280
+	JGE          loop284
 
-rest279:
+rest283:
 	ADDQ         $0x10, DI
-	JEQ          done281
+	JEQ          done285
 	MOVL         $0x0000ffff, R8
 	BZHIL        DI, R8, R8
 	KMOVW        R8, K1
@@ -6227,7 +6274,7 @@ rest279:
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(SI*4)
 
-done281:
+done285:
 	VZEROUPPER
 	RET
 
@@ -6249,25 +6296,25 @@ TEXT ·softmaxRowAVX512(SB), NOSPLIT, $0-64
 	VBROADCASTSS allff800000<>+0(SB), Z10
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest282
+	JLT          rest286
 
-loop283:
+loop287:
 	VMOVUPS (AX)(DX*4), Z11
 	VMAXPS  Z10, Z11, Z10
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop283
+	JGE     loop287
 
-rest282:
+rest286:
 	ADDQ      $0x10, CX
-	JEQ       done284
+	JEQ       done288
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z11
 	VMAXPS    Z10, Z11, K1, Z10
 
-done284:
+done288:
 	VEXTRACTF32X8 $0x01, Z10, Y11
 	VMAXPS        Y11, Y10, Y10
 	VEXTRACTF128  $0x01, Y10, X11
@@ -6282,13 +6329,13 @@ done284:
 	VPXORD        Z12, Z12, Z12
 	MOVQ          dst_len+8(FP), BX
 	TESTQ         BX, BX
-	JEQ           evaluate285
+	JEQ           evaluate289
 	MOVQ          src_len+32(FP), CX
 	XORQ          SI, SI
 	SUBQ          $0x10, CX
-	JLT           rest287
+	JLT           rest291
 
-loop288:
+loop292:
 	VMOVUPS      (AX)(SI*4), Z11
 	VSUBPS       Z10, Z11, Z11
 	VMAXPS       Z11, Z8, Z13
@@ -6311,11 +6358,11 @@ loop288:
 	VMOVUPS      Z11, (DX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop288
+	JGE          loop292
 
-rest287:
+rest291:
 	ADDQ         $0x10, CX
-	JEQ          done289
+	JEQ          done293
 	MOVL         $0x0000ffff, DI
 	BZHIL        CX, DI, DI
 	KMOVW        DI, K1
@@ -6341,16 +6388,16 @@ rest287:
 	VADDPS       Z0, Z12, Z12
 	VMOVUPS      Z0, (DX)(SI*4)
 
-done289:
-	JMP scale286
+done293:
+	JMP scale290
 
-evaluate285:
+evaluate289:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest290
+	JLT  rest294
 
-loop291:
+loop295:
 	VMOVUPS      (AX)(SI*4), Z11
 	VSUBPS       Z10, Z11, Z11
 	VMAXPS       Z11, Z8, Z13
@@ -6372,11 +6419,11 @@ loop291:
 	VADDPS       Z11, Z12, Z12
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop291
+	JGE          loop295
 
-rest290:
+rest294:
 	ADDQ         $0x10, CX
-	JEQ          done292
+	JEQ          done296
 	MOVL         $0x0000ffff, DI
 	BZHIL        CX, DI, DI
 	KMOVW        DI, K1
@@ -6401,8 +6448,8 @@ rest290:
 	VMOVAPS.Z    Z0, K1, Z0
 	VADDPS       Z0, Z12, Z12
 
-done292:
-scale286:
+done296:
+scale290:
 	VEXTRACTF32X8 $0x01, Z12, Y0
 	VADDPS        Y0, Y12, Y12
 	VEXTRACTF128  $0x01, Y12, X0
@@ -6417,16 +6464,16 @@ scale286:
 	VBROADCASTSS  X0, Z0
 	XORQ          AX, AX
 	SUBQ          $0x10, BX
-	JLT           rest293
+	JLT           rest297
 
-loop294:
+loop298:
 	VMULPS  (DX)(AX*4), Z0, Z1
 	VMOVUPS Z1, (DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop294
+	JGE     loop298
 
-rest293:
+rest297:
 	VZEROUPPER
 	RET
 
@@ -6454,12 +6501,12 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $0-120
 	VBROADCASTSS all3f800000<>+0(SB), Z11
 	VBROADCASTSS all40000000<>+0(SB), Z12
 	TESTQ        R8, R8
-	JEQ          start296
+	JEQ          start300
 	XORQ         R8, R8
 	SUBQ         $0x10, DI
-	JLT          rest298
+	JLT          rest302
 
-loop299:
+loop303:
 	VMOVUPS      (AX)(R8*4), Z13
 	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
 	VMAXPS       Z13, Z8, Z13
@@ -6549,17 +6596,17 @@ loop299:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop299
+	JGE          loop303
 
-rest298:
-	JMP outputs297
+rest302:
+	JMP outputs301
 
-start296:
+start300:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest301
+	JLT  rest305
 
-loop302:
+loop306:
 	VMOVUPS      (AX)(CX*4), Z13
 	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
 	VMAXPS       Z13, Z8, Z13
@@ -6648,17 +6695,17 @@ loop302:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop302
+	JGE          loop306
 
-rest301:
-outputs297:
+rest305:
+outputs301:
 	MOVQ gates_base+0(FP), AX
 	MOVQ c_len+56(FP), DI
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest304
+	JLT  rest308
 
-loop305:
+loop309:
 	VMOVUPS      (DX)(CX*4), Z8
 	VANDPS.BCST  all80000000<>+0(SB), Z8, Z9
 	VANDPS.BCST  all7fffffff<>+0(SB), Z8, Z8
@@ -6687,9 +6734,9 @@ loop305:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop305
+	JGE          loop309
 
-rest304:
+rest308:
 	VZEROUPPER
 	RET
 
@@ -6705,12 +6752,12 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start307
+	JEQ   start311
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest308
+	JLT   rest312
 
-loop309:
+loop313:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(R9*4), Z1
 	VMOVUPS      64(CX)(R9*4), Z2
@@ -6747,18 +6794,18 @@ loop309:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop309
+	JGE          loop313
 
-rest308:
+rest312:
 	VZEROUPPER
 	RET
 
-start307:
+start311:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest311
+	JLT  rest315
 
-loop312:
+loop316:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(DX*4), Z1
 	VMOVUPS      64(CX)(DX*4), Z2
@@ -6792,9 +6839,9 @@ loop312:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop312
+	JGE          loop316
 
-rest311:
+rest315:
 	VZEROUPPER
 	RET
 
@@ -6813,10 +6860,10 @@ TEXT ·pool2x2AVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels314:
+pixels318:
 	MOVQ DI, R8
 
-channels315:
+channels319:
 	VMOVUPS   (DX), Z4
 	VPXORD    Z1, Z1, Z1
 	VMOVUPS   (DX)(DI*1), Z5
@@ -6842,11 +6889,11 @@ channels315:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels315
+	JNE       channels319
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels314
+	JNE       pixels318
 	VZEROUPPER
 	RET
 
@@ -6865,10 +6912,10 @@ TEXT ·pool2x2BackwardAVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels316:
+pixels320:
 	MOVQ DI, R8
 
-channels317:
+channels321:
 	VMOVUPS   (AX), Z5
 	VPMOVZXBD (CX), Z4
 	VPCMPEQD  Z0, Z4, K1
@@ -6893,11 +6940,11 @@ channels317:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels317
+	JNE       channels321
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels316
+	JNE       pixels320
 	VZEROUPPER
 	RET
 
@@ -6908,7 +6955,7 @@ TEXT ·poolAnyAVX512(SB), NOSPLIT, $0-8
 	MOVQ 72(R8), DX
 	XORQ R9, R9
 
-group318:
+group322:
 	MOVQ R9, R11
 	SHRQ $0x02, R11
 	ADDQ 8(R8), R11
@@ -6918,9 +6965,9 @@ group318:
 	ADDQ R9, R12
 	MOVQ 24(R8), R13
 
-windows319:
+windows323:
 	CMPQ    R13, $0x04
-	JLT     end320
+	JLT     end324
 	MOVQ    R12, DI
 	MOVQ    DI, AX
 	LEAQ    (AX)(DX*2), CX
@@ -6936,11 +6983,11 @@ windows319:
 	VMOVUPS Z9, Z0
 	MOVQ    40(R8), SI
 
-rows321:
+rows325:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols322:
+cols326:
 	LEAQ        (AX)(DX*2), CX
 	VMOVUPS     (AX), Z10
 	VCMPPS      $0x07, Z10, Z10, K1
@@ -6965,10 +7012,10 @@ cols322:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(R8), AX
 	DECQ        BX
-	JNE         cols322
+	JNE         cols326
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows321
+	JNE         rows325
 	IMUL3Q      $0x40, 32(R8), AX
 	VMOVUPS     Z1, (R10)
 	ADDQ        AX, R10
@@ -6992,12 +7039,12 @@ cols322:
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	SUBQ        $0x04, R13
-	JMP         windows319
+	JMP         windows323
 
-end320:
-windows323:
+end324:
+windows327:
 	CMPQ    R13, $0x01
-	JLT     end324
+	JLT     end328
 	MOVQ    R12, DI
 	MOVQ    DI, AX
 	VMOVUPS (AX), Z1
@@ -7006,11 +7053,11 @@ windows323:
 	VMOVUPS Z12, Z0
 	MOVQ    40(R8), SI
 
-rows325:
+rows329:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols326:
+cols330:
 	VMOVUPS     (AX), Z2
 	VCMPPS      $0x07, Z2, Z2, K1
 	VCMPPS      $0x1a, Z1, Z2, K1, K1
@@ -7019,10 +7066,10 @@ cols326:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(R8), AX
 	DECQ        BX
-	JNE         cols326
+	JNE         cols330
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows325
+	JNE         rows329
 	IMUL3Q      $0x40, 32(R8), AX
 	VMOVUPS     Z1, (R10)
 	ADDQ        AX, R10
@@ -7031,14 +7078,14 @@ cols326:
 	ADDQ        AX, R11
 	ADDQ        DX, R12
 	SUBQ        $0x01, R13
-	JMP         windows323
+	JMP         windows327
 
-end324:
+end328:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group318
+	JLT  group322
 	VZEROUPPER
 	RET
 
@@ -7049,7 +7096,7 @@ TEXT ·poolAnyBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ 72(R8), DX
 	XORQ R9, R9
 
-group327:
+group331:
 	MOVQ R9, R11
 	SHRQ $0x02, R11
 	ADDQ 8(R8), R11
@@ -7059,9 +7106,9 @@ group327:
 	ADDQ R9, R12
 	MOVQ 24(R8), R13
 
-windows328:
+windows332:
 	CMPQ         R13, $0x04
-	JLT          end329
+	JLT          end333
 	MOVQ         R12, DI
 	IMUL3Q       $0x40, 32(R8), AX
 	VMOVUPS      (R10), Z1
@@ -7088,7 +7135,7 @@ windows328:
 	VPADDD       Z9, Z9, Z9
 	MOVQ         40(R8), SI
 
-rows330:
+rows334:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -7096,7 +7143,7 @@ rows330:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols331:
+cols335:
 	LEAQ        (AX)(DX*2), CX
 	VPCMPEQD    Z0, Z5, K1
 	VMOVAPS.Z   Z1, K1, Z10
@@ -7117,22 +7164,22 @@ cols331:
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols331
+	JNE         cols335
 	VPADDD      Z9, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows330
+	JNE         rows334
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	SUBQ        $0x04, R13
-	JMP         windows328
+	JMP         windows332
 
-end329:
-windows332:
+end333:
+windows336:
 	CMPQ         R13, $0x01
-	JLT          end333
+	JLT          end337
 	MOVQ         R12, DI
 	IMUL3Q       $0x40, 32(R8), AX
 	VMOVUPS      (R10), Z1
@@ -7147,7 +7194,7 @@ windows332:
 	VPADDD       Z11, Z11, Z11
 	MOVQ         40(R8), SI
 
-rows334:
+rows338:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -7155,7 +7202,7 @@ rows334:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols335:
+cols339:
 	VPCMPEQD    Z0, Z2, K1
 	VMOVAPS.Z   Z1, K1, Z3
 	VADDPS      (AX), Z3, Z3
@@ -7163,21 +7210,21 @@ cols335:
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols335
+	JNE         cols339
 	VPADDD      Z11, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows334
+	JNE         rows338
 	ADDQ        DX, R12
 	SUBQ        $0x01, R13
-	JMP         windows332
+	JMP         windows336
 
-end333:
+end337:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group327
+	JLT  group331
 	VZEROUPPER
 	RET
 
@@ -7188,7 +7235,7 @@ TEXT ·poolMeanAVX512(SB), NOSPLIT, $0-8
 	MOVQ 72(R8), DX
 	XORQ R9, R9
 
-group336:
+group340:
 	MOVQ R9, AX
 	SHRQ $0x02, AX
 	ADDQ 8(R8), AX
@@ -7198,9 +7245,9 @@ group336:
 	ADDQ R9, R11
 	MOVQ 24(R8), R12
 
-windows337:
+windows341:
 	CMPQ    R12, $0x04
-	JLT     end338
+	JLT     end342
 	MOVQ    R11, DI
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -7210,11 +7257,11 @@ windows337:
 	VMOVUPS Z5, Z0
 	MOVQ    40(R8), SI
 
-rows339:
+rows343:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols340:
+cols344:
 	LEAQ         (AX)(DX*2), CX
 	VADDPS       (AX), Z1, Z1
 	VADDPS       (AX)(DX*1), Z2, Z2
@@ -7223,10 +7270,10 @@ cols340:
 	VPADDD.BCST  all00000001<>+0(SB), Z0, Z0
 	ADDQ         64(R8), AX
 	DECQ         BX
-	JNE          cols340
+	JNE          cols344
 	ADDQ         56(R8), DI
 	DECQ         SI
-	JNE          rows339
+	JNE          rows343
 	VBROADCASTSS 80(R8), Z0
 	IMUL3Q       $0x40, 32(R8), AX
 	VMULPS       Z0, Z1, Z1
@@ -7246,31 +7293,31 @@ cols340:
 	ADDQ         DX, R11
 	ADDQ         DX, R11
 	SUBQ         $0x04, R12
-	JMP          windows337
+	JMP          windows341
 
-end338:
-windows341:
+end342:
+windows345:
 	CMPQ    R12, $0x01
-	JLT     end342
+	JLT     end346
 	MOVQ    R11, DI
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
 	VMOVUPS Z7, Z0
 	MOVQ    40(R8), SI
 
-rows343:
+rows347:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols344:
+cols348:
 	VADDPS       (AX), Z6, Z6
 	VPADDD.BCST  all00000001<>+0(SB), Z0, Z0
 	ADDQ         64(R8), AX
 	DECQ         BX
-	JNE          cols344
+	JNE          cols348
 	ADDQ         56(R8), DI
 	DECQ         SI
-	JNE          rows343
+	JNE          rows347
 	VBROADCASTSS 80(R8), Z0
 	IMUL3Q       $0x40, 32(R8), AX
 	VMULPS       Z0, Z6, Z6
@@ -7278,14 +7325,14 @@ cols344:
 	ADDQ         AX, R10
 	ADDQ         DX, R11
 	SUBQ         $0x01, R12
-	JMP          windows341
+	JMP          windows345
 
-end342:
+end346:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group336
+	JLT  group340
 	VZEROUPPER
 	RET
 
@@ -7296,7 +7343,7 @@ TEXT ·poolMeanBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ 72(R8), DX
 	XORQ R9, R9
 
-group345:
+group349:
 	MOVQ R9, AX
 	SHRQ $0x02, AX
 	ADDQ 8(R8), AX
@@ -7306,9 +7353,9 @@ group345:
 	ADDQ R9, R11
 	MOVQ 24(R8), R12
 
-windows346:
+windows350:
 	CMPQ         R12, $0x04
-	JLT          end347
+	JLT          end351
 	MOVQ         R11, DI
 	VBROADCASTSS 80(R8), Z5
 	IMUL3Q       $0x40, 32(R8), AX
@@ -7327,7 +7374,7 @@ windows346:
 	VPADDD       Z6, Z6, Z6
 	MOVQ         40(R8), SI
 
-rows348:
+rows352:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -7335,7 +7382,7 @@ rows348:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols349:
+cols353:
 	LEAQ        (AX)(DX*2), CX
 	VMOVUPS     (AX), Z7
 	VFMADD231PS Z5, Z1, Z7
@@ -7352,22 +7399,22 @@ cols349:
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols349
+	JNE         cols353
 	VPADDD      Z6, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows348
+	JNE         rows352
 	ADDQ        DX, R11
 	ADDQ        DX, R11
 	ADDQ        DX, R11
 	ADDQ        DX, R11
 	SUBQ        $0x04, R12
-	JMP         windows346
+	JMP         windows350
 
-end347:
-windows350:
+end351:
+windows354:
 	CMPQ         R12, $0x01
-	JLT          end351
+	JLT          end355
 	MOVQ         R11, DI
 	VBROADCASTSS 80(R8), Z2
 	IMUL3Q       $0x40, 32(R8), AX
@@ -7380,7 +7427,7 @@ windows350:
 	VPADDD       Z8, Z8, Z8
 	MOVQ         40(R8), SI
 
-rows352:
+rows356:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -7388,28 +7435,28 @@ rows352:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols353:
+cols357:
 	VMOVUPS     (AX), Z3
 	VFMADD231PS Z2, Z1, Z3
 	VMOVUPS     Z3, (AX)
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols353
+	JNE         cols357
 	VPADDD      Z8, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows352
+	JNE         rows356
 	ADDQ        DX, R11
 	SUBQ        $0x01, R12
-	JMP         windows350
+	JMP         windows354
 
-end351:
+end355:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group345
+	JLT  group349
 	VZEROUPPER
 	RET
 
@@ -7424,12 +7471,12 @@ TEXT ·poolThreeBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ         64(AX), R11
 	XORQ         CX, CX
 
-group354:
+group358:
 	MOVQ 16(AX), DX
 	ADDQ CX, DX
 	XORQ R9, R9
 
-row355:
+row359:
 	MOVQ    (AX), SI
 	ADDQ    CX, SI
 	MOVQ    CX, DI
@@ -7442,7 +7489,7 @@ row355:
 	VMOVUPS (BX), Z3
 	VMOVUPS (BX)(R11*1), Z4
 
-window356:
+window360:
 	VMOVUPS      (BX)(R11*2), Z5
 	LEAQ         (R9)(R9*2), R12
 	VMOVD        R12, X6
@@ -7463,17 +7510,17 @@ window356:
 	ADDQ         R10, DI
 	LEAQ         (SI)(R10*4), SI
 	DECQ         R8
-	JNE          window356
+	JNE          window360
 	VMOVUPS      Z3, (BX)
 	VMOVUPS      Z4, (BX)(R11*1)
 	ADDQ         56(AX), DX
 	INCQ         R9
 	CMPQ         R9, 40(AX)
-	JNE          row355
+	JNE          row359
 	ADDQ         $0x40, CX
 	SHLQ         $0x02, R10
 	CMPQ         CX, R10
-	JLT          group354
+	JLT          group358
 	VZEROUPPER
 	RET
 
@@ -7485,12 +7532,12 @@ TEXT ·poolMeanThreeBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ         64(AX), R11
 	XORQ         CX, CX
 
-group357:
+group361:
 	MOVQ 16(AX), DX
 	ADDQ CX, DX
 	XORQ R9, R9
 
-row358:
+row362:
 	MOVQ    (AX), SI
 	ADDQ    CX, SI
 	MOVQ    CX, DI
@@ -7503,7 +7550,7 @@ row358:
 	VMOVUPS (BX), Z1
 	VMOVUPS (BX)(R11*1), Z2
 
-window359:
+window363:
 	VMOVUPS     (BX)(R11*2), Z3
 	VMOVUPS     (SI), Z4
 	VFMADD231PS Z0, Z4, Z1
@@ -7516,17 +7563,17 @@ window359:
 	ADDQ        R10, DI
 	LEAQ        (SI)(R10*4), SI
 	DECQ        R8
-	JNE         window359
+	JNE         window363
 	VMOVUPS     Z1, (BX)
 	VMOVUPS     Z2, (BX)(R11*1)
 	ADDQ        56(AX), DX
 	INCQ        R9
 	CMPQ        R9, 40(AX)
-	JNE         row358
+	JNE         row362
 	ADDQ        $0x40, CX
 	SHLQ        $0x02, R10
 	CMPQ        CX, R10
-	JLT         group357
+	JLT         group361
 	VZEROUPPER
 	RET
 
@@ -7539,20 +7586,20 @@ TEXT ·lrnSquaresAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels360:
+pixels364:
 	MOVQ 56(CX), DI
 
-groups361:
+groups365:
 	VMOVUPS (DX)(AX*1), Z0
 	VMULPS  Z0, Z0, Z0
 	VMOVUPS Z0, (BX)
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups361
+	JNE     groups365
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels360
+	JNE     pixels364
 	VZEROUPPER
 	RET
 
@@ -7571,46 +7618,46 @@ TEXT ·lrnNormalizeAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Z2
 	XORQ         AX, AX
 
-pixels362:
+pixels366:
 	MOVQ 56(CX), R10
 
-groups363:
+groups367:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z3
 	DECQ    R12
-	JEQ     summed365
+	JEQ     summed369
 
-terms364:
+terms368:
 	VADDPS 4(R11), Z3, Z3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms364
+	JNE    terms368
 
-summed365:
+summed369:
 	VMULPS  Z1, Z3, Z3
 	VADDPS  Z0, Z3, Z3
 	VMOVUPS Z3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised368
+	JEQ     raised372
 	CMPQ    R11, $0x03
-	JEQ     three366
+	JEQ     three370
 	CMPQ    R11, $0x02
-	JEQ     square367
+	JEQ     square371
 	VSQRTPS Z3, Z3
 
-square367:
+square371:
 	VSQRTPS Z3, Z3
-	JMP     raised368
+	JMP     raised372
 
-three366:
+three370:
 	VSQRTPS Z3, Z3
 	VSQRTPS Z3, Z4
 	VMULPS  Z4, Z3, Z3
 
-raised368:
+raised372:
 	VDIVPS  Z3, Z2, Z3
 	VMOVUPS Z3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Z3, Z3
@@ -7618,10 +7665,10 @@ raised368:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups363
+	JNE     groups367
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels362
+	JNE     pixels366
 	VZEROUPPER
 	RET
 
@@ -7637,10 +7684,10 @@ TEXT ·lrnQuotientsAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels369:
+pixels373:
 	MOVQ 56(CX), R10
 
-groups370:
+groups374:
 	VMOVUPS (DI)(AX*1), Z0
 	VMULPS  (DX)(AX*1), Z0, Z0
 	VMULPS  (SI)(AX*1), Z0, Z0
@@ -7649,10 +7696,10 @@ groups370:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups370
+	JNE     groups374
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels369
+	JNE     pixels373
 	VZEROUPPER
 	RET
 
@@ -7669,24 +7716,24 @@ TEXT ·lrnGradientAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Z0
 	XORQ         AX, AX
 
-pixels371:
+pixels375:
 	MOVQ 56(CX), R10
 
-groups372:
+groups376:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z1
 	DECQ    R12
-	JEQ     summed374
+	JEQ     summed378
 
-terms373:
+terms377:
 	VADDPS 4(R11), Z1, Z1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms373
+	JNE    terms377
 
-summed374:
+summed378:
 	VMOVUPS (SI)(AX*1), Z2
 	VMULPS  Z0, Z1, Z1
 	VMULPS  (DX)(AX*1), Z1, Z1
@@ -7696,10 +7743,10 @@ summed374:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups372
+	JNE     groups376
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels371
+	JNE     pixels375
 	VZEROUPPER
 	RET
 
@@ -7730,9 +7777,9 @@ TEXT ·dropoutApplyAVX512(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Z7
 	XORQ         SI, SI
 	SUBQ         $0x20, DX
-	JLT          rest376
+	JLT          rest380
 
-loop375:
+loop379:
 	VPSRLQ          $0x20, Z6, Z8
 	VPMULUDQ        Z2, Z6, Z9
 	VPMULUDQ        Z3, Z4, Z10
@@ -7817,11 +7864,11 @@ loop375:
 	VPADDQ          Z7, Z6, Z6
 	ADDQ            $0x20, SI
 	SUBQ            $0x20, DX
-	JGE             loop375
+	JGE             loop379
 
-rest376:
+rest380:
 	ADDQ            $0x20, DX
-	JEQ             done377
+	JEQ             done381
 	MOVL            $0xffffffff, DI
 	BZHIL           DX, DI, DI
 	KMOVW           DI, K1
@@ -7909,7 +7956,7 @@ rest376:
 	VMOVAPS.Z       Z2, K1, Z2
 	VMOVUPS         Z2, K2, 64(AX)(SI*4)
 
-done377:
+done381:
 	VZEROUPPER
 	RET
 
@@ -7922,3 +7969,43 @@ DATA countersAVX512<>+40(SB)/8, $0x0000000000000006
 DATA countersAVX512<>+48(SB)/8, $0x0000000000000003
 DATA countersAVX512<>+56(SB)/8, $0x0000000000000007
 GLOBL countersAVX512<>(SB), RODATA|NOPTR, $64
+
+// func reluAddAVX512(dx *float32, dy *float32, y *float32, n int, rows int, dxRow int, dyRow int, yRow int)
+// Requires: AVX, AVX512F
+TEXT ·reluAddAVX512(SB), NOSPLIT, $0-64
+	MOVQ   dx+0(FP), AX
+	MOVQ   dy+8(FP), CX
+	MOVQ   y+16(FP), DX
+	MOVQ   n+24(FP), BX
+	MOVQ   rows+32(FP), SI
+	MOVQ   dxRow+40(FP), DI
+	MOVQ   dyRow+48(FP), R8
+	MOVQ   yRow+56(FP), R9
+	VPXORD Z0, Z0, Z0
+
+row382:
+	MOVQ BX, R10
+	XORQ R11, R11
+	SUBQ $0x10, R10
+	JLT  rest383
+
+loop384:
+	VMOVUPS   (DX)(R11*4), Z1
+	VMOVUPS   (CX)(R11*4), Z2
+	VCMPPS    $0x1e, Z0, Z1, K1
+	VMOVUPS.Z Z2, K1, Z1
+	VMOVUPS   (AX)(R11*4), Z2
+	VADDPS    Z2, Z1, Z1
+	VMOVUPS   Z1, (AX)(R11*4)
+	ADDQ      $0x10, R11
+	SUBQ      $0x10, R10
+	JGE       loop384
+
+rest383:
+	ADDQ DI, AX
+	ADDQ R8, CX
+	ADDQ R9, DX
+	DECQ SI
+	JNE  row382
+	VZEROUPPER
+	RET

@@ -179,6 +179,11 @@ func lrnGradientAVX2(args *lrnArgs)
 //go:noescape
 func dropoutApplyAVX2(dst []float32, src []float32, d dropout)
 
+// reluAddAVX2 adds dy[i] to dx[i] where y[i] > 0, else 0, in rows of n floats.
+//
+//go:noescape
+func reluAddAVX2(dx *float32, dy *float32, y *float32, n int, rows int, dxRow int, dyRow int, yRow int)
+
 // expAVX512 stores e^src[i] in dst[i].
 //
 //go:noescape
@@ -353,3 +358,8 @@ func lrnGradientAVX512(args *lrnArgs)
 //
 //go:noescape
 func dropoutApplyAVX512(dst []float32, src []float32, d dropout)
+
+// reluAddAVX512 adds dy[i] to dx[i] where y[i] > 0, else 0, in rows of n floats.
+//
+//go:noescape
+func reluAddAVX512(dx *float32, dy *float32, y *float32, n int, rows int, dxRow int, dyRow int, yRow int)

@@ -36,6 +36,7 @@ type partState struct {
 	// Others use the memory of joined if it passes, and that of what the chain gives, which its
 	// last layer then makes again for the backward pass, unless output is nil.
 	passes bool
+	relu   *reluState // that the chain begins with, if its output is shared; or nil
 	output *sharedMemory
 }
 
@@ -82,6 +83,11 @@ func (b *boundGraph) NewState(e *Env) State {
 			index: func(k int) int { return ((e.Index+1)<<14+i+1)<<10 + k },
 			relu:  s.relu(p),
 		})
+		if len(ps.states) > 0 {
+			if relu, ok := ps.states[0].(*reluState); ok && relu.once != nil {
+				ps.relu = relu
+			}
+		}
 		for _, from := range p.from {
 			switch {
 			case from < 0 || only[from] != i:
@@ -261,7 +267,15 @@ func (s *graphState) backward(r *Run, dy Act, lo, hi int) {
 		if ps.mixedBy > 0 {
 			s.share(r, i, lo, hi)
 		}
-		if d = p.groups.backward(ps.states, 0, r, d, lo, hi); d.Data == nil {
+		lowest := 0
+		if ps.relu != nil && r.V == nil {
+			lowest = 1
+		}
+		if d = p.groups.backward(ps.states, lowest, r, d, lo, hi); d.Data == nil {
+			continue
+		}
+		if lowest > 0 {
+			r.timed(ps.relu, true, func() { s.pass(p.from[0], ps.relu, d, lo, hi) })
 			continue
 		}
 		if ps.mix != nil {
@@ -374,6 +388,25 @@ func (s *graphState) share(r *Run, i, lo, hi int) {
 	m.add(r, grad, d, p.in, slices.Index(p.from, i), lo, hi, false)
 }
 
+// pass takes the gradient d back through a ReLU and adds it to that of what part i gave, or of
+// the input, in one pass.
+func (s *graphState) pass(i int, relu *reluState, d Act, lo, hi int) {
+	to, begun := s.sum(i)
+	if to.Data == nil {
+		return
+	}
+	if f := relu.in; *begun {
+		for k := lo; k < hi; k++ {
+			kernels.ReLUBackwardAdd(to.At(k, 0, 0), d.At(k, 0, 0), relu.y.At(k, 0, 0), f.W*f.Ld(), f.H, to.Row, d.Row, relu.y.Row)
+		}
+		return
+	}
+	for k := lo; k < hi; k++ {
+		maskRows(d, relu.y, k, relu.in.H, relu.in.W)
+	}
+	s.give(i, d, lo, hi, 0, true)
+}
+
 // give adds the gradient d, from channel at on or whole, to that of what part i gave, or of
 // the input.
 func (s *graphState) give(i int, d Act, lo, hi, at int, whole bool) {
@@ -401,12 +434,14 @@ func moveChannels(dst, src Act, lo, hi int, f Flow, to, from int, add, whole boo
 	if src.Along > 0 {
 		moveChannels(dst.Tangent(), src.Tangent(), lo, hi, f, to, from, add, whole)
 	}
-	pixels, n := f.W, f.C
-	if whole && dst.Pixel == src.Pixel || dst.Pixel == n && src.Pixel == n { // a row at a time
+	pixels, rows, n := f.W, f.H, f.C
+	if all := f.W * dst.Pixel; whole && dst.Row == all && src.Row == all { // a sample at a time
+		pixels, rows, n = 1, 1, f.H*all
+	} else if whole && dst.Pixel == src.Pixel || dst.Pixel == n && src.Pixel == n { // a row at a time
 		pixels, n = 1, f.W*dst.Pixel
 	}
 	for i := f.Rows(lo); i < f.Rows(hi); i++ {
-		for y := range f.H {
+		for y := range rows {
 			d, s := dst.At(i, y, 0)[to:], src.At(i, y, 0)[from:]
 			for range pixels {
 				switch {

@@ -38,6 +38,28 @@ func activations(v isa) {
 	v.End()
 }
 
+// reluAdd goes through rows of whole 16 floats, the distances of which are in bytes.
+func (v isa) reluAdd() {
+	v.Text("reluAdd", "(dx, dy, y *float32, n, rows, dxRow, dyRow, yRow int)", "adds dy[i] to dx[i] where y[i] > 0, else 0, in rows of n floats.")
+	dx, dy, y := Integer("dx"), Integer("dy"), Integer("y")
+	n, rows := Integer("n"), Integer("rows")
+	dxRow, dyRow, yRow := Integer("dxRow"), Integer("dyRow"), Integer("yRow")
+	zero, left, row := v.Zeros(), GP64(), NewLabel("row")
+	Label(row)
+	MOVQ(n, left)
+	v.each(left, true, func(s span) {
+		d := s.Where(CmpGreater, s.get(y), zero, s.get(dy))
+		VADDPS(s.get(dx), d, d)
+		s.put(d, dx)
+	})
+	ADDQ(dxRow, dx)
+	ADDQ(dyRow, dy)
+	ADDQ(yRow, y)
+	DECQ(rows)
+	JNE(LabelRef(row))
+	v.End()
+}
+
 // atLeast and atMost limit x, in place; NaN stays NaN because x is what the processor calls the second source.
 func (v isa) atLeast(x reg.VecVirtual, low float32) { VMAXPS(x, v.Held(low), x) }
 func (v isa) atMost(x reg.VecVirtual, high float32) { VMINPS(x, v.Held(high), x) }

@@ -24,6 +24,7 @@ func main() {
 		poolThree(v)
 		lrn(v)
 		dropout(v)
+		v.reluAdd()
 	}
 	file.Write("pointwise")
 }
