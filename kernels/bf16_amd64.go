@@ -16,10 +16,10 @@ var tilesBF16 = tiles{
 	gather: []func(dst, src *float32, rows, ld, ahead int){gatherAVX2x1, gatherAVX2x2},
 	nn:     []func(*nnArgs){nnBF16x1, nnBF16x2, nnBF16x3, nnBF16x4, nnBF16x5, nnBF16x6, nnBF16x7, nnBF16x8, 9: nnBF16x10, 13: nnBF16x14},
 	edge:   []func(*nnArgs){3: nnEdgeBF16x4, 7: nnEdgeBF16x8, 9: nnEdgeBF16x10, 13: nnEdgeBF16x14},
-	tn:     []func(*tnArgs){tnBF16x1, tnBF16x2, tnBF16x3, tnBF16x4, tnBF16x5, tnBF16x6, tnBF16x7, tnBF16x8, 9: tnBF16x10, 13: tnBF16x14},
-	ts:     []func(*tsArgs){tsBF16x1, tsBF16x2, tsBF16x3, tsBF16x4, 5: tsBF16x6, 7: tsBF16x8, 9: tsBF16x10, 13: tsBF16x14},
+	tn:     []func(*tnArgs){tnBF16x1, 2: tnBF16x3, 3: tnBF16x4, 4: tnBF16x5, 5: tnBF16x6, 7: tnBF16x8, 9: tnBF16x10, 13: tnBF16x14},
+	ts:     []func(*tsArgs){tsBF16x1, 5: tsBF16x6, 7: tsBF16x8, 13: tsBF16x14},
 	nt:     []func(*ntArgs){ntBF16x1, ntBF16x2, ntBF16x3, ntBF16x4, ntBF16x5, ntBF16x6, 7: ntBF16x8, 9: ntBF16x10},
-}
+}.planned()
 
 // floatsBF16 multiplies pairs by floats.
 var floatsBF16 = tiles{
@@ -27,7 +27,7 @@ var floatsBF16 = tiles{
 	nn:    []func(*nnArgs){nnRoundBF16x1, nnRoundBF16x2, nnRoundBF16x3, nnRoundBF16x4, nnRoundBF16x5, nnRoundBF16x6, nnRoundBF16x7, nnRoundBF16x8, 9: nnRoundBF16x10, 13: nnRoundBF16x14},
 	keep:  []func(*nnArgs){7: nnKeepBF16x8, 9: nnKeepBF16x10, 13: nnKeepBF16x14},
 	pairs: tilesBF16.nn,
-}
+}.planned()
 
 // bf16At returns the products of bf16 of level l. Those of a level that CheckBF16
 // refuses are not for use.

@@ -89,9 +89,6 @@ func nnEdgeBF16x14(args *nnArgs)
 func tnBF16x1(args *tnArgs)
 
 //go:noescape
-func tnBF16x2(args *tnArgs)
-
-//go:noescape
 func tnBF16x3(args *tnArgs)
 
 //go:noescape
@@ -102,9 +99,6 @@ func tnBF16x5(args *tnArgs)
 
 //go:noescape
 func tnBF16x6(args *tnArgs)
-
-//go:noescape
-func tnBF16x7(args *tnArgs)
 
 //go:noescape
 func tnBF16x8(args *tnArgs)

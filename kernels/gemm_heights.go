@@ -1,31 +1,41 @@
 package kernels
 
-// heights are the rows that tiles of AVX-512 have. Products of other numbers of rows are
-// put together of these: a tile of four rows and more has as many sums as hide the latency
-// of a multiply-add, so that more heights would save little but the reading of B.
-var heights = [...]int{1, 2, 3, 4, 5, 6, 7, 8, 10, 14}
+import "slices"
 
-// setWays is up to how many rows there are tiles of every height, and the ways of a set of a
-// first-level cache. Rows of A a multiple of setBytes apart meet in one set, and taller tiles
-// would push them out: 1280 x 256 with K = Lda = 1024 ran at 63 GFLOPS in tiles of 14 rows
-// and runs at 114 in tiles of 8.
+// setWays is up to how many rows there are NN tiles of every height, and the ways of a set
+// of a first-level cache. Rows of A a multiple of setBytes apart meet in one set, and taller
+// tiles would push them out: 1280 x 256 with K = Lda = 1024 ran at 63 GFLOPS in tiles of 14
+// rows and runs at 114 in tiles of 8.
 const (
 	setWays  = 8
 	setBytes = 4 << 10
 )
 
-// fitted holds the height of the next tile for what is less than two of the highest.
-var fitted = fit()
+// A plan puts rows together of the tiles that there are. It holds the height of the next
+// tile for what is less than two of the highest. Not every height has a tile: one of four
+// rows and more has as many sums as hide the latency of a multiply-add, so that more heights
+// would save little but the reading of B.
+type plan []uint8
 
-// fit finds the tiles of the least cost: that of four rows for lower ones, and of one more
-// for what each tile does beside its products. The highest come first.
-func fit() []uint8 {
-	n := 2 * heights[len(heights)-1]
-	next, cost := make([]uint8, n), make([]int, n)
+// planned returns t with plans for the tiles that do not have every height.
+func (t tiles) planned() tiles {
+	t.nnPlan, t.tnPlan, t.tsPlan = planOf(t.nn), planOf(t.tn), planOf(t.ts)
+	return t
+}
+
+// planOf finds the tiles of the least cost, where tiles[h-1], unless it is nil, has h rows:
+// that of four rows for lower ones, and of one more for what each tile does beside its
+// products. The highest come first. It returns nil if there are tiles of every height.
+func planOf[T any](tiles []func(*T)) plan {
+	if !slices.ContainsFunc(tiles, func(f func(*T)) bool { return f == nil }) {
+		return nil
+	}
+	n := 2 * len(tiles)
+	next, cost := make(plan, n), make([]int, n)
 	for left := 1; left < n; left++ {
-		for _, h := range heights {
-			if h > left {
-				break
+		for h := 1; h <= min(left, len(tiles)); h++ {
+			if tiles[h-1] == nil {
+				continue
 			}
 			if c := cost[left-h] + max(h, 4) + 1; next[left] == 0 || c <= cost[left] {
 				next[left], cost[left] = uint8(h), c
@@ -35,20 +45,22 @@ func fit() []uint8 {
 	return next
 }
 
-// nextTile returns the rows of the next tile of at most tall rows where left are left, and
-// how many tiles in a row are of that height: blocks of nearly equal height, the higher ones
-// first, where there are tiles of every height.
-func nextTile(left, tall int) (rows, count int) {
-	if tall > setWays {
-		if left < len(fitted) {
-			return int(fitted[left]), 1
-		}
-		return tall, left/tall - 1
+// next returns the rows of the next tile of at most tall rows where left are left, and how
+// many tiles in a row are of that height. Without a plan for so tall tiles, they are of nearly
+// equal height, the higher ones first.
+func (p plan) next(left, tall int) (rows, count int) {
+	switch {
+	case 2*tall != len(p):
+		return evenly(left, tall)
+	case left%tall == 0:
+		return tall, left / tall
+	case left < len(p):
+		return int(p[left]), 1
 	}
-	return evenly(left, tall)
+	return tall, left/tall - 1
 }
 
-// evenly is nextTile where there are tiles of every height.
+// evenly is plan.next where there are tiles of every height.
 func evenly(left, tall int) (rows, count int) {
 	blocks := (left + tall - 1) / tall
 	if taller := left % blocks; taller > 0 {
@@ -57,17 +69,21 @@ func evenly(left, tall int) (rows, count int) {
 	return left / blocks, blocks
 }
 
-// nextNN is nextTile for the products of NN. Four rows of ymm registers have too few sums
-// for the latency of a multiply-add. So without them, two blocks of four become five and
-// three, whose tiles are two panels wide, and five and four six and three.
-func nextNN(left, tall int, withoutFours bool) (rows, count int) {
+// halves reports whether the tiles of NN and TN of some rows know panels of which the first
+// half counts, where any do. Others compute the other half, too.
+func halves(rows int) bool { return rows >= 4 && rows%2 == 0 }
+
+// nextNN is next for the products of NN. Four rows of ymm registers have too few sums for the
+// latency of a multiply-add. So without them, two blocks of four become five and three, whose
+// tiles are two panels wide, and five and four six and three.
+func (p plan) nextNN(left, tall int, withoutFours bool) (rows, count int) {
 	switch {
 	case withoutFours && left == 8:
 		return 5, 1
 	case withoutFours && left == 9:
 		return 6, 1
 	}
-	return nextTile(left, tall)
+	return p.next(left, tall)
 }
 
 // shortNT is up to how many rows there are NT tiles of every height. Tiles of eight and ten

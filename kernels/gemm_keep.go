@@ -9,7 +9,7 @@ const (
 // keeps reports whether what the first block of rows rounds should be kept for the
 // others.
 func (t *tiles) keeps(g *NN, tall int) bool {
-	first, _ := nextTile(g.M, tall)
+	first, _ := t.nnPlan.next(g.M, tall)
 	return t.keep != nil && first < g.M && t.keep[first-1] != nil && g.K*g.N >= keepLeast
 }
 
@@ -39,7 +39,7 @@ func (t *tiles) multiplyKept(g *NN, tall int) {
 			args.k, args.panel = n, panel
 			args.b, args.ahead, args.aheadStep = &g.B[(p*g.BRows+k)*Width], &pairs[0], 4*Width*half
 			for i := 0; i < g.M; {
-				rows, _ := nextTile(g.M-i, tall)
+				rows, _ := t.nnPlan.next(g.M-i, tall)
 				args.a, args.c, args.blocks = &g.A[i*g.Lda+k/2], &g.C[i*g.Ldc+p*Width], 1
 				if i == 0 {
 					runNN(t.keep[rows-1], noescape(&args))

@@ -208,10 +208,7 @@ func (t *tiles) runStep(s *TNStep, args *tsArgs, p int, m *panelSums) {
 	}
 	most := max(t.flops/(2*Width*args.panels*g.M*len(t.ts)), 1)
 	for k := 0; k < g.K; {
-		n, count := nextTile(g.K-k, len(t.ts))
-		if t.ts[n-1] == nil { // five and seven rows, of an odd K, are rare
-			n, count = 4, 1
-		}
+		n, count := t.tsPlan.next(g.K-k, len(t.ts))
 		count = min(count, most)
 		at := (p*g.CRows + k) * Width
 		args.a, args.w, args.blocks = &g.A[k], &s.Step.W[at], count

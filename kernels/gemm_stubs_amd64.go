@@ -38,9 +38,6 @@ func nnAVX512x14(args *nnArgs)
 func tnAVX512x1(args *tnArgs)
 
 //go:noescape
-func tnAVX512x2(args *tnArgs)
-
-//go:noescape
 func tnAVX512x3(args *tnArgs)
 
 //go:noescape
@@ -51,9 +48,6 @@ func tnAVX512x5(args *tnArgs)
 
 //go:noescape
 func tnAVX512x6(args *tnArgs)
-
-//go:noescape
-func tnAVX512x7(args *tnArgs)
 
 //go:noescape
 func tnAVX512x8(args *tnArgs)
@@ -68,22 +62,10 @@ func tnAVX512x14(args *tnArgs)
 func tsAVX512x1(args *tsArgs)
 
 //go:noescape
-func tsAVX512x2(args *tsArgs)
-
-//go:noescape
-func tsAVX512x3(args *tsArgs)
-
-//go:noescape
-func tsAVX512x4(args *tsArgs)
-
-//go:noescape
 func tsAVX512x6(args *tsArgs)
 
 //go:noescape
 func tsAVX512x8(args *tsArgs)
-
-//go:noescape
-func tsAVX512x10(args *tsArgs)
 
 //go:noescape
 func tsAVX512x14(args *tsArgs)
@@ -155,16 +137,7 @@ func tnAVX2x6(args *tnArgs)
 func tsAVX2x1(args *tsArgs)
 
 //go:noescape
-func tsAVX2x2(args *tsArgs)
-
-//go:noescape
-func tsAVX2x3(args *tsArgs)
-
-//go:noescape
 func tsAVX2x4(args *tsArgs)
-
-//go:noescape
-func tsAVX2x5(args *tsArgs)
 
 //go:noescape
 func tsAVX2x6(args *tsArgs)
@@ -197,22 +170,10 @@ func nnEdgeAVX512x14(args *nnArgs)
 func tsBF16x1(args *tsArgs)
 
 //go:noescape
-func tsBF16x2(args *tsArgs)
-
-//go:noescape
-func tsBF16x3(args *tsArgs)
-
-//go:noescape
-func tsBF16x4(args *tsArgs)
-
-//go:noescape
 func tsBF16x6(args *tsArgs)
 
 //go:noescape
 func tsBF16x8(args *tsArgs)
-
-//go:noescape
-func tsBF16x10(args *tsArgs)
 
 //go:noescape
 func tsBF16x14(args *tsArgs)

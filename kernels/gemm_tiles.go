@@ -2,15 +2,17 @@ package kernels
 
 import "unsafe"
 
-// tiles drives the tile functions of an assembly level: nn[r-1], tn[r-1] and
-// nt[r-1] compute r rows of C. The drivers choose the heights, and split the work
-// so that B (or G) is read from memory once and one call stays short: the runtime
-// can't interrupt assembly.
+// tiles drives the tile functions of an assembly level: nn[r-1], tn[r-1],
+// nt[r-1] and ts[r-1], unless nil, compute r rows of C. The drivers choose the heights,
+// and split the work so that B (or G) is read from memory once and one call stays short:
+// the runtime can't interrupt assembly.
 type tiles struct {
 	nn []func(*nnArgs)
 	tn []func(*tnArgs)
 	nt []func(*ntArgs)
 	ts []func(*tsArgs) // nil where a step is done on a gradient in memory
+
+	nnPlan, tnPlan, tsPlan plan // nil where there are tiles of every height
 
 	flops int // most floating-point operations of one call, about 100 us
 
@@ -28,8 +30,8 @@ type tiles struct {
 	// even numbers of panels.
 	edge []func(*nnArgs)
 
-	// narrow says that the NN tiles go through blocks below one another, and that these and
-	// those of TN know panels of which the first half counts.
+	// narrow says that the NN tiles go through blocks below one another, and that some of them
+	// and of those of TN know panels of which the first half counts, see halves.
 	narrow bool
 
 	// keep, where not nil, holds the NN tiles that leave what they round as pairs, two
@@ -130,7 +132,7 @@ func (t *tiles) multiplyRun(g *NN) {
 			short = max(t.flops/(2*Width*(args.panels+args.half)*depth*tall), 1)
 		}
 		for i, b := 0, 0; i < g.M; b++ {
-			n, count := nextNN(g.M-i, tall, t.ahead && group >= 4)
+			n, count := t.nnPlan.nextNN(g.M-i, tall, t.ahead && group >= 4)
 			args.blocks = min(count, short)
 			args.a = &g.A[i*g.Lda]
 			args.c = &g.C[i*g.Ldc+p*Width]
@@ -154,16 +156,18 @@ func (t *tiles) halved(panels, left, n, cols int) (whole, half int) {
 // runEdges computes blocks of n rows, which end before row end, without products with zeros
 // where there are tiles for that.
 func (t *tiles) runEdges(g *NN, end, n int, args *nnArgs) {
-	panels, half := args.panels, args.half
+	f, panels, half := t.nn[n-1], args.panels, args.half
+	whole := half > 0 && !halves(n)
 	if g.Edges != nil && t.edge != nil && t.edge[n-1] != nil && (panels+half)%2 == 0 {
 		if args.taps = g.Edges.taps(end == n, end == g.M); args.taps != nil {
-			args.panels, args.half = panels+half, 0
-			runNN(t.edge[n-1], noescape(args))
-			args.panels, args.half = panels, half
-			return
+			f, whole = t.edge[n-1], true
 		}
 	}
-	runNN(t.nn[n-1], noescape(args))
+	if whole {
+		args.panels, args.half = panels+half, 0
+	}
+	runNN(f, noescape(args))
+	args.panels, args.half = panels, half
 }
 
 // args returns what all calls of a product have in common.
@@ -323,14 +327,18 @@ func (t *tiles) multiplyPacked(g *TN, args tnArgs, packed []float32) {
 // runT runs args over all rows of C from panel p on; a is where its rows start in
 // A.
 func (t *tiles) runT(tn *TN, args *tnArgs, a, p int) {
-	most := max(t.flops/(2*Width*(args.panels+args.half)*args.segs*args.m*len(t.tn)), 1)
+	panels, half := args.panels, args.half
+	most := max(t.flops/(2*Width*(panels+half)*args.segs*args.m*len(t.tn)), 1)
 	c := p * tn.CRows * Width
 	for left := tn.K; left > 0; {
-		n, count := nextTile(left, len(t.tn))
+		n, count := t.tnPlan.next(left, len(t.tn))
 		count = min(count, most)
 		args.a = &tn.A[a]
 		args.c = &tn.C[c]
 		args.blocks = count
+		if args.panels, args.half = panels, half; half > 0 && !halves(n) {
+			args.panels, args.half = panels+half, 0
+		}
 		runTN(t.tn[n-1], noescape(args))
 		a += n * count
 		c += n * count * Width

@@ -14,7 +14,7 @@ func main() {
 	ConstraintExpr("!purego")
 	alternate() // before the first function
 	for _, of := range []factor{pairs, floats} {
-		for _, rows := range level.Heights {
+		for _, rows := range level.NNHeights {
 			nn(rows, of)
 		}
 	}
@@ -24,7 +24,7 @@ func main() {
 	for _, rows := range level.EdgeHeights {
 		edge(rows)
 	}
-	for _, rows := range level.Heights {
+	for _, rows := range level.TNHeights {
 		tn(rows)
 	}
 	for _, rows := range level.NTHeights {

@@ -84,7 +84,9 @@ func nn(rows int, of factor) {
 		nnGroup(tile{rows: rows, panels: n}, of)
 	}
 	if !of.floats {
-		level.Halves(args, nnHalf, func(panels int) { nnTile(tile{rows, panels, true}, of) })
+		if level.Halved(rows) {
+			level.Halves(args, nnHalf, func(panels int) { nnTile(tile{rows, panels, true}, of) })
+		}
 		level.NextNN(args, lda, tmp, rows, [...]int{nnBlocks, nnA, nnC, nnLdc})
 	}
 	VZEROUPPER()

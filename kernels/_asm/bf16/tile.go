@@ -12,7 +12,7 @@ import (
 )
 
 // tall are the tiles of nn that keep pairs: wider tiles are for lower ones.
-var tall = level.Heights[7:]
+var tall = level.NNHeights[7:]
 
 // tile is the accumulators of some rows by some panels of 16 columns.
 type tile struct {

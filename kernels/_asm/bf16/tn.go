@@ -42,7 +42,9 @@ func tn(rows int) {
 	for _, n := range groups(rows) {
 		tnGroup(tile{rows: rows, panels: n})
 	}
-	level.Halves(args, tnHalf, func(panels int) { tnTile(tile{rows, panels, true}) })
+	if level.Halved(rows) {
+		level.Halves(args, tnHalf, func(panels int) { tnTile(tile{rows, panels, true}) })
+	}
 	DECQ(Mem{Base: args, Disp: tnBlocks})
 	JEQ(LabelRef("last")) // a pointer behind the last row would be one to whatever the collector has there
 	ADDQ(U32(uint32(4*rows)), Mem{Base: args, Disp: tnA})

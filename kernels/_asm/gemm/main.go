@@ -12,16 +12,16 @@ func main() {
 	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
 	ConstraintExpr("!purego")
 	for _, isa := range []isa{avx512, avx2} {
-		for _, rows := range isa.heights {
+		for _, rows := range isa.nn {
 			nn(isa, rows)
 		}
-		for _, rows := range isa.heights {
+		for _, rows := range isa.tn {
 			tn(isa, rows)
 		}
-		for _, rows := range isa.steps {
+		for _, rows := range isa.ts {
 			ts(isa, rows)
 		}
-		for _, rows := range isa.ntHeights() {
+		for _, rows := range isa.nt {
 			nt(isa, rows)
 		}
 		peak(isa)
@@ -29,7 +29,7 @@ func main() {
 	for _, rows := range level.EdgeHeights {
 		edge(avx512, rows)
 	}
-	for _, rows := range bf16.steps {
+	for _, rows := range bf16.ts {
 		ts(bf16, rows)
 	}
 	transpose()

@@ -63,8 +63,10 @@ func nn(v isa, rows int) {
 	for _, n := range v.nnGroups(rows) {
 		nnGroup(tile{isa: v, rows: rows, panels: n})
 	}
-	if v.zmm {
+	if v.zmm && level.Halved(rows) {
 		level.Halves(args, nnHalf, func(panels int) { nnPass(tile{isa: v, rows: rows, panels: panels, halved: true}, 0) })
+	}
+	if v.zmm {
 		level.NextNN(args, lda, tmp, rows, [...]int{nnBlocks, nnA, nnC, nnLdc})
 	}
 	VZEROUPPER()

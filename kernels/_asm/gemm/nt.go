@@ -38,14 +38,6 @@ var (
 	ntA7   = reg.R15 // row 7 of A
 )
 
-// ntHeights returns the rows of A of the nt tiles.
-func (v isa) ntHeights() []int {
-	if v.zmm {
-		return level.NTHeights
-	}
-	return v.heights[:3]
-}
-
 // nt writes the tile function for some rows of A: every row of B of the call, two or four at a time. A tile has one accumulator of 16 lanes for
 // each pair of rows; with registers of eight lanes it takes one half of the lanes after the other.
 func nt(v isa, rows int) {

@@ -13,18 +13,17 @@ import (
 
 // isa describes the tiles of one level.
 type isa struct {
-	name    string
-	zmm     bool
-	heights []int // rows of the tiles
-	steps   []int // of those of ts
-	perPa   int   // vectors in a panel of 16 columns
-	pairs   bool  // factors are pairs of bf16
+	name           string
+	zmm            bool
+	nn, tn, nt, ts []int // rows of the tiles
+	perPa          int   // vectors in a panel of 16 columns
+	pairs          bool  // factors are pairs of bf16
 }
 
 var (
-	avx512 = isa{name: "AVX512", zmm: true, heights: level.Heights, steps: level.StepHeights, perPa: 1}
-	avx2   = isa{name: "AVX2", heights: []int{1, 2, 3, 4, 5, 6}, steps: []int{1, 2, 3, 4, 5, 6}, perPa: 2}
-	bf16   = isa{name: "BF16", zmm: true, heights: level.Heights, steps: level.StepHeights, perPa: 1, pairs: true}
+	avx512 = isa{name: "AVX512", zmm: true, nn: level.NNHeights, tn: level.TNHeights, nt: level.NTHeights, ts: level.StepHeights, perPa: 1}
+	avx2   = isa{name: "AVX2", nn: []int{1, 2, 3, 4, 5, 6}, tn: []int{1, 2, 3, 4, 5, 6}, nt: []int{1, 2, 3}, ts: []int{1, 4, 6}, perPa: 2}
+	bf16   = isa{name: "BF16", zmm: true, ts: level.StepHeights, perPa: 1, pairs: true}
 )
 
 // groups returns how many panels a tile of the given height takes at once, widest first. Low tiles are wider, so that they too have

@@ -42,7 +42,7 @@ func tn(v isa, rows int) {
 	for _, n := range v.groups(rows) {
 		tnGroup(tile{isa: v, rows: rows, panels: n})
 	}
-	if v.zmm {
+	if v.zmm && level.Halved(rows) {
 		level.Halves(args, tnHalf, func(panels int) { tnTile(tile{isa: v, rows: rows, panels: panels, halved: true}) })
 	}
 	DECQ(Mem{Base: args, Disp: tnBlocks})

@@ -58,7 +58,7 @@ func ts(v isa, rows int) {
 	MOVQ(tmp, Mem{Base: args, Disp: tsLeft})
 	MOVQ(Mem{Base: args, Disp: tsSums}, tmp)
 	MOVQ(tmp, Mem{Base: args, Disp: tsSumsAt})
-	for _, n := range v.groups(rows) {
+	for _, n := range v.groups(max(rows, 4)) { // single rows are too rare for tiles of their own width
 		tsGroup(tile{isa: v, rows: rows, panels: n})
 	}
 	DECQ(Mem{Base: args, Disp: tsBlocks})
@@ -75,8 +75,7 @@ func ts(v isa, rows int) {
 // tsGroup writes the loop over groups of t.panels panels.
 func tsGroup(t tile) {
 	group, done, stepped := t.label("group"), t.label("groupdone"), t.label("stepped")
-	weights, plain, alone, measured := t.label("weights"), t.label("plain"), t.label("alone"), t.label("measured")
-	proximal, pulled := t.label("proximal"), t.label("pulled")
+	plain, measured, proximal, pulled := t.label("plain"), t.label("measured"), t.label("proximal"), t.label("pulled")
 	Label(group)
 	SUBQ(U32(uint32(t.panels)), Mem{Base: args, Disp: tsLeft})
 	JLT(LabelRef(done))
@@ -122,20 +121,10 @@ func tsGroup(t tile) {
 	JNE(LabelRef(proximal))
 	CMPQ(Mem{Base: args, Disp: tsV}, Imm(0))
 	JEQ(LabelRef(plain))
-	CMPQ(Mem{Base: args, Disp: tsAheadV}, Imm(0))
-	JEQ(LabelRef(weights))
-	t.descend(true, true, true)
-	JMP(LabelRef(stepped))
-	Label(weights)
-	t.descend(true, true, false)
+	t.descend(true)
 	JMP(LabelRef(stepped))
 	Label(plain)
-	CMPQ(Mem{Base: args, Disp: tsAhead}, Imm(0))
-	JEQ(LabelRef(alone))
-	t.descend(false, true, false)
-	JMP(LabelRef(stepped))
-	Label(alone)
-	t.descend(false, false, false)
+	t.descend(false)
 	JMP(LabelRef(stepped))
 	Label(proximal)
 	CMPQ(Mem{Base: args, Disp: tsV}, Imm(0))
@@ -156,9 +145,9 @@ func tsGroup(t tile) {
 	ADDQ(U32(uint32(t.panels)), Mem{Base: args, Disp: tsLeft})
 }
 
-// descend does the step on every sum: the same operations in the same order as the optimizer's kernels. The weights' next rows are fetched
-// if fetch says so, and with them those of the velocity if fetchV does.
-func (t tile) descend(momentum, fetch, fetchV bool) {
+// descend does the step on every sum: the same operations in the same order as the optimizer's kernels. It fetches the next rows of the
+// weights and of the velocity; where there are none, what it fetches is at hand.
+func (t tile) descend(momentum bool) {
 	free := t.rows * t.vecs() // first register that holds no sum
 	x, lr, decay, keep := t.reg(free), t.reg(free+1), t.reg(free+2), t.reg(free+3)
 	VBROADCASTSS(Mem{Base: args, Disp: tsLR}, lr)
@@ -172,10 +161,8 @@ func (t tile) descend(momentum, fetch, fetchV bool) {
 			ADDQ(Mem{Base: args, Disp: tsPanel}, tmp)
 		}
 		for i := range t.rows {
-			if fetch {
-				PREFETCHT1(Mem{Base: tmp, Index: next, Scale: 1, Disp: 64 * i})
-			}
-			if fetchV {
+			PREFETCHT1(Mem{Base: tmp, Index: next, Scale: 1, Disp: 64 * i})
+			if momentum {
 				PREFETCHT1(Mem{Base: tmp, Index: nextV, Scale: 1, Disp: 64 * i})
 			}
 			for h := range t.perPa {

@@ -11,18 +11,18 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Heights are the rows that the tiles of AVX-512 have: kernels puts other numbers of rows together of them.
-var Heights = []int{1, 2, 3, 4, 5, 6, 7, 8, 10, 14}
-
-// StepHeights are the rows that the tiles with an optimizer's step for AVX-512 have, and EdgeHeights those of the tiles of NN that leave out
-// products with the zeros beside an image.
+// The rows that the tiles of AVX-512 have: kernels puts other numbers of rows together of them. EdgeHeights are those of the tiles of NN that
+// leave out products with the zeros beside an image, StepHeights those of the tiles with an optimizer's step.
 var (
-	StepHeights = []int{1, 2, 3, 4, 6, 8, 10, 14}
+	NNHeights   = []int{1, 2, 3, 4, 5, 6, 7, 8, 10, 14}
 	EdgeHeights = []int{4, 8, 10, 14}
+	TNHeights   = []int{1, 3, 4, 5, 6, 8, 10, 14}
+	NTHeights   = []int{1, 2, 3, 4, 5, 6, 8, 10}
+	StepHeights = []int{1, 6, 8, 14}
 )
 
-// NTHeights are the rows that the tiles of NT for AVX-512 have.
-var NTHeights = []int{1, 2, 3, 4, 5, 6, 8, 10}
+// Halved reports whether the tiles of NN and TN with some rows know panels of which half counts.
+func Halved(rows int) bool { return rows >= 4 && rows%2 == 0 }
 
 // Level is a way to hold 16 floats: one register of AVX-512 (Wide) or two of AVX2.
 type Level struct {
