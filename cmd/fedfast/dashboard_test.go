@@ -106,8 +106,9 @@ func TestDashboardFollowsAStudy(t *testing.T) {
 	told := b.value(`fedfast.page.study.rounds`).(float64)
 	b.until(`document.getElementById("note").textContent === ""`)
 	b.until(fmt.Sprintf(`document.getElementById("state").textContent === "running" && fedfast.page.study.rounds > %v`, told+20))
+	b.value(`fedfast.page.told = ""`)
 	kill(t, resumed)
-	b.until(`document.getElementById("state").textContent === "interrupted" && fedfast.page.behind === 0`)
+	b.until(`fedfast.page.told === "interrupted" && fedfast.page.behind === 0 && document.getElementById("state").textContent === "interrupted"`)
 	b.away(false)
 	const drawn = `JSON.stringify(fedfast.curves.sets.score.map((c) => c.map((y) => y === null ? y : +y.toPrecision(4))))`
 	grown := b.value(drawn)

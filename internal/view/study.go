@@ -142,7 +142,9 @@ var few = []string{store.KindSession, store.KindSuggest, store.KindTrial, store.
 
 // Overview reads what the study has come to so far.
 func (s *Study) Overview(ctx context.Context) (*Overview, error) {
-	o := &Overview{Dir: s.dir, State: Interrupted}
+	// Whether a process is at work is looked at before its record is read: where none is,
+	// the record is then whole, and no study that ends meanwhile seems interrupted.
+	o := &Overview{Dir: s.dir, State: Interrupted, PID: s.view.Busy()}
 	var err error
 	if o.Seq, err = s.view.Last(ctx); err != nil {
 		return nil, err
@@ -151,7 +153,6 @@ func (s *Study) Overview(ctx context.Context) (*Overview, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.PID = s.view.Busy()
 	switch {
 	case stored.Config != "":
 	case o.PID > 0:

@@ -42,13 +42,13 @@ func takeLock(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	free, err := lockExclusive(f)
+	free, err := locked(filelock.Try(f))
 	for range 5 {
 		if free || err != nil {
 			break
 		}
 		time.Sleep(20 * time.Millisecond) // somebody who only looks holds it for a moment
-		free, err = lockExclusive(f)
+		free, err = locked(filelock.Try(f))
 	}
 	if err == nil && !free {
 		err = &BusyError{Dir: dir, PID: readPID(f)}
@@ -63,10 +63,8 @@ func takeLock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// lockExclusive locks an open file without waiting; free is false when another
-// process holds it. A system without locks takes every file for free.
-func lockExclusive(f *os.File) (free bool, err error) {
-	free, err = filelock.Try(f)
+// locked is what filelock says of a file, which a system without locks takes for free.
+func locked(free bool, err error) (bool, error) {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return true, nil
 	}

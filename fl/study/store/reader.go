@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/sys/filelock"
 	"github.com/fedfast/fedfast/internal/sys/regular"
 )
 
@@ -142,7 +143,7 @@ func (v *View) Busy() int {
 		return 0
 	}
 	defer func() { _ = f.Close() }() // it was read only
-	if free, err := lockExclusive(f); err != nil || free {
+	if free, err := locked(filelock.Share(f)); err != nil || free {
 		return 0
 	}
 	return readPID(f)

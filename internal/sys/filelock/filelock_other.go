@@ -7,4 +7,4 @@ import (
 	"os"
 )
 
-func lock(*os.File) (free bool, err error) { return false, errors.ErrUnsupported }
+func lock(*os.File, bool) (free bool, err error) { return false, errors.ErrUnsupported }

@@ -39,4 +39,33 @@ func TestTry(t *testing.T) {
 	if err := second.Close(); err != nil {
 		t.Fatal(err)
 	}
+
+	third, fourth := open(), open()
+	for range 2 { // those that look do not stand in each other's way
+		if free, err := filelock.Share(third); err != nil || !free {
+			t.Errorf("a file that others look at: free %v, %v", free, err)
+		}
+		third, fourth = fourth, third
+	}
+	fifth := open()
+	if free, err := filelock.Try(fifth); err != nil || free {
+		t.Errorf("a file that others look at, for one alone: free %v, %v", free, err)
+	}
+	for _, f := range []*os.File{third, fourth} {
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if free, err := filelock.Try(fifth); err != nil || !free {
+		t.Errorf("a file that nobody looks at any more: free %v, %v", free, err)
+	}
+	last := open()
+	if free, err := filelock.Share(last); err != nil || free {
+		t.Errorf("a locked file, to look: free %v, %v", free, err)
+	}
+	for _, f := range []*os.File{fifth, last} {
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

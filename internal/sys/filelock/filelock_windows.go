@@ -8,9 +8,12 @@ import (
 )
 
 // lock locks one byte far behind what such a file holds.
-func lock(f *os.File) (free bool, err error) {
-	at := &windows.Overlapped{Offset: 1 << 20}
-	err = windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)
+func lock(f *os.File, shared bool) (free bool, err error) {
+	at, how := &windows.Overlapped{Offset: 1 << 20}, uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if !shared {
+		how |= windows.LOCKFILE_EXCLUSIVE_LOCK
+	}
+	err = windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, at)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return false, nil
 	}

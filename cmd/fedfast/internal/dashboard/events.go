@@ -114,7 +114,7 @@ func (s *stream) tell(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	s.after = entries[len(entries)-1].Seq
-	s.looked = time.Now()
+	s.looked, s.state = time.Now(), [2]any{} // the state is told again when no more is recorded
 	return len(entries) == batch, s.send("news", s.after, n)
 }
 
@@ -195,6 +195,9 @@ func (s *stream) look(ctx context.Context) error {
 	now := [2]any{o.State, o.PID}
 	if now == s.state {
 		return nil
+	}
+	if rest, err := s.view.Since(ctx, s.after, 1); err != nil || len(rest) > 0 {
+		return err // recorded meanwhile: the state is told behind it
 	}
 	s.state = now
 	return s.send("state", 0, map[string]any{"state": o.State})

@@ -3,7 +3,7 @@
 /** News are drawn together, this many milliseconds after the first. */
 const together = 250;
 
-/** Curves over another axis than rounds are asked for again at most this often. */
+/** Curves over another axis than rounds are asked for again at most once in this many milliseconds. */
 const redraw = 3000;
 
 const dir = new URLSearchParams(location.search).get("dir") || ".";
@@ -41,7 +41,7 @@ function head(s) {
 
 /** commands offers what to run next. */
 function commands(s) {
-  const key = s.state + s.path;
+  const key = s.state + s.path + (s.state === "interrupted" ? s.rounds : "");
   if (page.offered === key) return;
   page.offered = key;
   by("bar").replaceChildren("Interrupted at round " + rounds(s) + ". ", copy("fedfast study resume " + s.path));
@@ -74,7 +74,11 @@ const best = () => (page.study.best ? page.study.best.trial : -1);
 
 /** refresh asks for all but the curves again. */
 async function refresh() {
-  page.study = await ask("/api/study", { dir });
+  page.stale = true; // until the server has answered
+  const s = await ask("/api/study", { dir });
+  page.stale = false;
+  if (s.seq < page.study?.seq) return; // an older answer that came late
+  page.study = s;
   head(page.study);
   commands(page.study);
   trialTable(page.study);
@@ -146,8 +150,8 @@ async function draw() {
   }
   const drawn = await ask("/api/curves", { dir, by: axis });
   if (!page.chosen) choose(page.study.metrics.find((m) => drawn.curves[m].some((c) => c.some((y) => y !== null))) || page.metric);
+  page.behind -= page.waiting.length;
   page.waiting = [];
-  page.behind = 0;
   curves.set(axis, drawn, page.metric, best());
   page.drawn = performance.now();
   hint();
@@ -165,14 +169,29 @@ function follow(after) {
   page.stream = new EventSource("/api/events?" + new URLSearchParams({ dir, after }));
   page.stream.addEventListener("news", (e) => news(JSON.parse(e.data)));
   page.stream.addEventListener("state", (e) => {
-    if (JSON.parse(e.data).state !== page.study.state) refresh().catch(tell);
+    page.told = JSON.parse(e.data).state; // behind all news
+    if (page.told !== page.study.state) refresh().catch(tell);
   });
   page.stream.addEventListener("cut", () => location.reload());
-  page.stream.onopen = () => (by("note").textContent = "");
+  page.stream.onopen = () => {
+    by("note").textContent = "";
+    if (page.stale) refresh().catch(tell);
+  };
   page.stream.onerror = () => {
     by("note").textContent = "Lost connection to fedfast; retrying.";
-    if (page.stream.readyState === EventSource.CLOSED) setTimeout(() => draw().catch(tell), 2000);
+    if (page.stream.readyState === EventSource.CLOSED) later(2000);
   };
+}
+
+/** later draws the curves anew after some milliseconds, and again until the server answers. */
+function later(wait) {
+  page.later ||= setTimeout(() => {
+    page.later = 0;
+    draw().catch((e) => {
+      tell(e);
+      later(2000);
+    });
+  }, wait);
 }
 
 /** news keeps what was told until it is drawn. */
@@ -183,28 +202,31 @@ function news(n) {
   page.changed ||= n.changed;
 }
 
-/** show draws what waits. */
+/** show draws what waits: the curves also where the server is away and cannot tell what else has changed. */
 async function show() {
   const rows = page.waiting, changed = page.changed;
   page.waiting = [];
   page.changed = false;
-  if (changed) await refresh();
-  else tally(rows);
-  if (curves.by) {
-    if (performance.now() - page.drawn > redraw) await draw();
-  } else if (rows.length > 0 || changed) curves.update(rows, best());
-  page.behind -= rows.length;
+  try {
+    if (changed) await refresh();
+    else tally(rows);
+  } finally {
+    if (!curves.by && (rows.length > 0 || changed)) curves.update(rows, best());
+    page.behind -= rows.length;
+  }
+  if (curves.by) later(Math.max(0, page.drawn + redraw - performance.now()));
 }
 
-/** tally counts rounds that nothing else came with. */
+/** tally counts rounds that nothing else came with, and of which refresh has not told yet. */
 function tally(rows) {
-  page.study.rounds += rows.length;
   if (page.study.left !== null) page.study.left = Math.max(0, page.study.left - together / 1000);
   const grown = new Set();
   for (const [number, round] of rows) {
     const t = page.study.all[number];
-    if (t) grown.add(t);
-    if (t) t.rounds = Math.max(t.rounds, round);
+    if (!t || round <= t.rounds) continue;
+    grown.add(t);
+    page.study.rounds++;
+    t.rounds = round;
   }
   for (const t of grown) page.rows.get(t.number).children[2].textContent = t.rounds + " of " + t.to;
   head(page.study);
@@ -267,7 +289,8 @@ async function start() {
     await draw();
   } catch (e) {
     tell(e);
-    if (!page.painted) setTimeout(start, 1000);
+    if (page.painted) later(1000);
+    else setTimeout(start, 1000);
   }
 }
 
