@@ -92,6 +92,7 @@ func (r *Remote) validate(ctx context.Context, req ValidateRequest) (*tunerv1.Va
 		Tuner: r.name, Space: &tunerv1.Space{Dims: dimsToWire(req.Space)}, Options: paramsToWire(req.Options),
 		Budget: budgetToWire(req.Budget), Objective: objectiveToWire(req.Objective),
 		Extra: objectivesToWire(req.Extra), Constraints: constraintsToWire(req.Constraints),
+		Private: req.Private,
 	})
 	return w, received(err)
 }

@@ -85,6 +85,7 @@ func (s *server) Validate(ctx context.Context, r *tunerv1.ValidateRequest) (*tun
 	req := ValidateRequest{
 		Space: space, Options: paramsFromWire(r.GetOptions()), Budget: budgetFromWire(r.GetBudget()), Objective: objectiveFromWire(r.GetObjective()),
 		Extra: objectivesFromWire(r.GetExtra()), Constraints: constraintsFromWire(r.GetConstraints()),
+		Private: r.GetPrivate(),
 	}
 	problems, err := t.Validate(ctx, req)
 	if err != nil {

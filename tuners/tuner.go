@@ -36,6 +36,9 @@ type ValidateRequest struct {
 	// with Description.Multi and Description.Constraints receives them.
 	Extra       []Objective
 	Constraints []Constraint
+	// Private says that the study is differentially private: of what clients train by
+	// themselves it tells votes, or means over clients alone, see Local.
+	Private bool
 }
 
 // Problem is one thing that is wrong with a study's set-up.

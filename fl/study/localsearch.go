@@ -37,12 +37,12 @@ type LocalSearch struct {
 func (d *driver) searchLocally(ctx context.Context, s play.Segment) (tuners.TrialReport, error) {
 	search, report := s.LocalSearch, tuners.TrialReport{Trial: tuners.NoTrial, Score: math.NaN()}
 	switch {
-	case d.setup.account != nil && d.setup.Config.DP.SearchShare == 0:
-		return report, &key.Error{Key: "dp.search_share", Problem: " = 0: the tuner has clients train by themselves, which the account has to know; set a share, such as 0.1"}
 	case d.setup.account != nil && d.searched != nil:
 		return report, errors.New("the account of a private study is for one decision that has clients train by themselves")
 	case d.setup.account != nil && search.Clients > 0:
 		return report, &key.Error{Key: "tuner.options.clients", Problem: fmt.Sprintf(" = %d: in a private study all clients take part, since who is drawn would reveal others; leave it out", search.Clients)}
+	case d.setup.account != nil && search.Votes == 0 && d.objective.Metric != tuners.MetricError && d.objective.Direction != tuners.Maximize:
+		return report, &key.Error{Key: "objective", Problem: fmt.Sprintf(" = %q: it has no bound, so noise cannot make what clients tell private; use \"error\" or \"accuracy\"", d.objective.Metric)}
 	}
 	weights := d.engine.NewTrial(0).Weights()
 	total := &LocalSearch{Votes: search.Votes}
@@ -64,7 +64,8 @@ func (d *driver) searchLocally(ctx context.Context, s play.Segment) (tuners.Tria
 		})
 	}
 	d.searched = total
-	return report, d.tell(&report, total, all)
+	d.tell(&report, total, all)
+	return report, nil
 }
 
 // trainLocally returns what a point comes to, the i-th of a search, from the record if it is
@@ -106,7 +107,7 @@ func (d *driver) trainLocally(ctx context.Context, weights []float32, search *tu
 }
 
 // tell fills in what the tuner learns of a search: in a private study sums with noise alone.
-func (d *driver) tell(r *tuners.TrialReport, total *LocalSearch, all []*record.Local) error {
+func (d *driver) tell(r *tuners.TrialReport, total *LocalSearch, all []*record.Local) {
 	r.Measured = make([]tuners.Measured, len(all))
 	a := d.setup.account
 	noise := kernels.NewStream(tuners.NewDraws(d.setup.Config.Seed, tuners.NoTrial, 0, "local search").Uint64(), 0)
@@ -118,9 +119,6 @@ func (d *driver) tell(r *tuners.TrialReport, total *LocalSearch, all []*record.L
 			r.Measured[i] = tuners.Measured{Score: math.NaN(), Votes: n + float64(total.Noise*noise.NormFloat64())}
 		}
 	case a != nil:
-		if d.objective.Metric != tuners.MetricError && d.objective.Direction != tuners.Maximize {
-			return &key.Error{Key: "objective", Problem: fmt.Sprintf(" = %q: it has no bound, so noise cannot make what clients tell private; use \"error\" or \"accuracy\"", d.objective.Metric)}
-		}
 		total.Noise = a.MeansNoise(len(all))
 		for i, rec := range all {
 			score := fl.ScoreOptions{Noise: total.Noise, Expected: len(d.setup.Data.Clients)}.PrivateMean(d.errors(rec), noise)
@@ -134,7 +132,6 @@ func (d *driver) tell(r *tuners.TrialReport, total *LocalSearch, all []*record.L
 			r.Samples = all[0].Samples
 		}
 	}
-	return nil
 }
 
 // errors are the clients' errors of a point.

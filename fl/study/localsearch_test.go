@@ -245,9 +245,7 @@ func TestVoteNoise(t *testing.T) {
 	for seed := range uint64(seeds) {
 		s.Config.Seed = seed
 		var r tuners.TrialReport
-		if err := d.tell(&r, &LocalSearch{Votes: votes}, all); err != nil {
-			t.Fatal(err)
-		}
+		d.tell(&r, &LocalSearch{Votes: votes}, all)
 		var own []float64
 		for i, m := range r.Measured {
 			own = append(own, (m.Votes-exact[i])/deviation)
@@ -271,12 +269,15 @@ func TestVoteNoise(t *testing.T) {
 	}
 }
 
-// TestPrivateLocalSearchesAreRefused where the account does not have them.
+// TestPrivateLocalSearchesAreRefused where the account does not have them, before any client trains.
 func TestPrivateLocalSearchesAreRefused(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(s *Setup){
-		"dp.search_share = 0: the tuner has clients train by themselves":      func(s *Setup) { s.Config.DP.SearchShare = 0 },
-		"tuner.options.clients = 4: in a private study all clients take part": func(s *Setup) { s.Config.Tuner.Options["clients"] = int64(4) },
+		"dp.search_share = 0: tuner dphype has clients train by themselves": func(s *Setup) { s.Config.DP.SearchShare = 0 },
+		"tuner.options.clients: in a private study all clients take part":   func(s *Setup) { s.Config.Tuner.Options["clients"] = int64(4) },
+		`tuner.options.surface: "max" needs the scores of each client, and a private study tells means over clients alone; use "pooled"`: func(s *Setup) {
+			s.Tuner, s.Config.Tuner.Name, s.Config.Tuner.Options = plugins.Builtin()["flora"], "flora", map[string]any{"surface": "max"}
+		},
 		`objective = "loss": it has no bound, so noise cannot make what clients`: func(s *Setup) {
 			s.Tuner, s.Config.Tuner.Name, s.Config.Tuner.Options = plugins.Builtin()["flora"], "flora", nil
 			s.Config.Objective, s.Config.DP.Scores = "loss", "public"
@@ -285,8 +286,18 @@ func TestPrivateLocalSearchesAreRefused(t *testing.T) {
 		s := voting(t)
 		private(&s, 0.1)
 		change(&s)
+		s.Observer = noProgress{t}
 		if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 }
+
+// noProgress fails a test when anything is trained.
+type noProgress struct{ t *testing.T }
+
+func (noProgress) Event(Event) {}
+
+func (noProgress) Evaluated(Evaluated) {}
+
+func (o noProgress) Progress(p Progress) { o.t.Errorf("trained before it was refused: %+v", p) }

@@ -120,7 +120,10 @@ func (d *driver) validate(ctx context.Context, role string, t tuners.Tuner, opti
 	if err := knownOptions(ctx, role, t, options); err != nil {
 		return err
 	}
-	problems, err := t.Validate(ctx, tuners.ValidateRequest{Space: d.space, Options: options, Budget: d.budget, Objective: d.objective, Extra: d.aims.Objectives[1:], Constraints: d.aims.Constraints})
+	problems, err := t.Validate(ctx, tuners.ValidateRequest{
+		Space: d.space, Options: options, Budget: d.budget, Objective: d.objective, Extra: d.aims.Objectives[1:], Constraints: d.aims.Constraints,
+		Private: d.setup.account != nil,
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", role, err)
 	}
@@ -199,6 +202,9 @@ func (d *driver) openStudySession(ctx context.Context) (*replay.Tuner, error) {
 	}
 	if b := d.budget; d.lone && !d.study.Forks && b.Rounds > b.TrialRounds {
 		return nil, &key.Error{Key: rules.Unit(b, "budget.rounds"), Problem: rules.Unit(b, fmt.Sprintf(" = %d, budget.trial_rounds = %d: %s as tuner.name runs one trial, so both must be the same; or use it as client_tuner.name under a tuner of many trials, such as sha", b.Rounds, b.TrialRounds, desc.Name))}
+	}
+	if desc.Local && d.setup.account != nil && c.DP.SearchShare == 0 {
+		return nil, &key.Error{Key: "dp.search_share", Problem: fmt.Sprintf(" = 0: tuner %s has clients train by themselves, which the account has to know; set a share, such as 0.1", desc.Name)}
 	}
 	if err := able(desc, d.aims, d.space); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/tuners"
@@ -43,9 +44,18 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 	return r, d.removeOthers(ctx, r)
 }
 
-// follow does what the tuner suggests until it is done, and returns its last survivor.
-// The caller closes the driver.
-func follow(ctx context.Context, s *Setup) (_ *driver, survivor *entrant, err error) {
+// Check returns the error with which Tune would refuse a set-up before it trains anything.
+func Check(ctx context.Context, s Setup) error {
+	d, _, err := ready(ctx, &s)
+	if err == nil {
+		d.close()
+	}
+	return err
+}
+
+// ready checks a set-up with its tuners, and makes the driver and the session of its trials. The
+// caller closes the driver.
+func ready(ctx context.Context, s *Setup) (_ *driver, _ *replay.Tuner, err error) {
 	if s.Tuner == nil {
 		return nil, nil, &key.Error{Key: "tuner.name", Problem: " is not set; see `fedfast list tuners`"}
 	}
@@ -56,7 +66,6 @@ func follow(ctx context.Context, s *Setup) (_ *driver, survivor *entrant, err er
 	if err != nil {
 		return nil, nil, fmt.Errorf("tuner %s: %w", s.Config.Tuner.Name, err)
 	}
-	given := s.Config // as it was given, for the record
 	if s.ClientTuner == nil && about.Trials && about.Rounds {
 		if s.Config.Private() {
 			return nil, nil, &key.Error{Key: "tuner.name", Problem: fmt.Sprintf(" = %q: in a private study set it as client_tuner.name, under a tuner such as random, so that the account knows it", about.Name)}
@@ -71,16 +80,27 @@ func follow(ctx context.Context, s *Setup) (_ *driver, survivor *entrant, err er
 	if err != nil {
 		return nil, nil, err
 	}
+	d.study.Forks, d.lone = about.Fork, about.Trials && about.Rounds
+	session, err := d.openStudySession(ctx)
+	if err != nil {
+		d.close()
+	}
+	return d, session, err
+}
+
+// follow does what the tuner suggests until it is done, and returns its last survivor.
+// The caller closes the driver.
+func follow(ctx context.Context, s *Setup) (_ *driver, survivor *entrant, err error) {
+	given := s.Config // as it was given, for the record
+	d, session, err := ready(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
 	defer func() {
 		if err != nil {
 			d.close()
 		}
 	}()
-	d.study.Forks, d.lone = about.Fork, about.Trials && about.Rounds
-	session, err := d.openStudySession(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
 	if err := d.past.Begin(&given, config.ModeTune, s.Data, s.Model, s.Environment); err != nil {
 		return nil, nil, err
 	}

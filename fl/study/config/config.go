@@ -453,6 +453,6 @@ func (c *Config) Request(options map[string]any) (tuners.ValidateRequest, error)
 	aims := c.Aims()
 	return tuners.ValidateRequest{
 		Space: space, Options: params, Objective: aims.Objectives[0], Extra: aims.Objectives[1:], Constraints: aims.Constraints,
-		Budget: c.Budget.Tuners(),
+		Budget: c.Budget.Tuners(), Private: c.Private(),
 	}, nil
 }

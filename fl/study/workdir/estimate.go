@@ -41,6 +41,10 @@ func Estimate(ctx context.Context, c *config.Config, mode string, o Options) (Co
 		var closeTuners func()
 		if setup, _, closeTuners, err = s.launched(ctx, o); err == nil {
 			defer closeTuners()
+			_, _, err = setup.Memory()
+		}
+		if err == nil {
+			err = study.Check(ctx, *setup)
 		}
 	} else {
 		setup, err = s.prepare(ctx, o)

@@ -44,7 +44,11 @@ type plan struct {
 }
 
 func newPlan(r *options.Reader, req tuners.ValidateRequest) plan {
-	return plan{oneshot.ReadPlan(r, req), r.OneOf("surface", pooled, mean, worst), r.Whole("candidates", 1, maxCandidates)}
+	p := plan{oneshot.ReadPlan(r, req), r.OneOf("surface", pooled, mean, worst), r.Whole("candidates", 1, maxCandidates)}
+	if req.Private && p.surface != pooled {
+		r.Problem("options.surface", "%q needs the scores of each client, and a private study tells means over clients alone; use %q", p.surface, pooled)
+	}
+	return p
 }
 
 func open(req tuners.OpenRequest, p plan) (tuners.Session, error) {

@@ -87,7 +87,7 @@ func TestFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := tuners.TrialReport{Trial: tuners.NoTrial, Measured: make([]tuners.Measured, len(d[0].Points))}
-	if err := session.Report(t.Context(), report); err == nil || !strings.Contains(err.Error(), `a private study tells means over clients alone; use "pooled"`) {
+	if err := session.Report(t.Context(), report); err == nil || !strings.Contains(err.Error(), "no scores of single clients") {
 		t.Errorf("a report without clients: %v", err)
 	}
 }

@@ -52,7 +52,7 @@ func newSurface(req tuners.OpenRequest, kind string, configs []tuners.Params, me
 		// With a score of every client at every point, the surface of all is that of the means.
 		err = fit(func(m tuners.Measured) float64 { return m.Score })
 	case clients == 0:
-		return nil, errors.New("options.surface: a private study tells means over clients alone; use \"pooled\"")
+		return nil, errors.New("no scores of single clients were reported")
 	default:
 		for c := 0; c < clients && err == nil; c++ {
 			err = fit(func(m tuners.Measured) float64 { return m.Clients[c] })

@@ -1063,6 +1063,7 @@ type ValidateRequest struct {
 	Objective     *Objective             `protobuf:"bytes,5,opt,name=objective,proto3" json:"objective,omitempty"`
 	Extra         []*Objective           `protobuf:"bytes,6,rep,name=extra,proto3" json:"extra,omitempty"` // further objectives, of equal rank
 	Constraints   []*Constraint          `protobuf:"bytes,7,rep,name=constraints,proto3" json:"constraints,omitempty"`
+	Private       bool                   `protobuf:"varint,8,opt,name=private,proto3" json:"private,omitempty"` // differentially private: LOCAL tells votes, or means over clients alone
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1144,6 +1145,13 @@ func (x *ValidateRequest) GetConstraints() []*Constraint {
 		return x.Constraints
 	}
 	return nil
+}
+
+func (x *ValidateRequest) GetPrivate() bool {
+	if x != nil {
+		return x.Private
+	}
+	return false
 }
 
 // ValidateReply lists every problem at once; none means usable.
@@ -2928,7 +2936,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\adefault\x18\x02 \x01(\v2\x17.fedfast.tuner.v1.ValueR\adefault\x12\x10\n" +
 	"\x03doc\x18\x03 \x01(\tR\x03doc\x12\x16\n" +
-	"\x06scaled\x18\x04 \x01(\bR\x06scaled\"\xea\x02\n" +
+	"\x06scaled\x18\x04 \x01(\bR\x06scaled\"\x84\x03\n" +
 	"\x0fValidateRequest\x12\x14\n" +
 	"\x05tuner\x18\x01 \x01(\tR\x05tuner\x12-\n" +
 	"\x05space\x18\x02 \x01(\v2\x17.fedfast.tuner.v1.SpaceR\x05space\x122\n" +
@@ -2936,7 +2944,8 @@ const file_tuner_proto_rawDesc = "" +
 	"\x06budget\x18\x04 \x01(\v2\x18.fedfast.tuner.v1.BudgetR\x06budget\x129\n" +
 	"\tobjective\x18\x05 \x01(\v2\x1b.fedfast.tuner.v1.ObjectiveR\tobjective\x121\n" +
 	"\x05extra\x18\x06 \x03(\v2\x1b.fedfast.tuner.v1.ObjectiveR\x05extra\x12>\n" +
-	"\vconstraints\x18\a \x03(\v2\x1c.fedfast.tuner.v1.ConstraintR\vconstraints\"\xe6\x02\n" +
+	"\vconstraints\x18\a \x03(\v2\x1c.fedfast.tuner.v1.ConstraintR\vconstraints\x12\x18\n" +
+	"\aprivate\x18\b \x01(\bR\aprivate\"\xe6\x02\n" +
 	"\rValidateReply\x12C\n" +
 	"\bproblems\x18\x01 \x03(\v2'.fedfast.tuner.v1.ValidateReply.ProblemR\bproblems\x128\n" +
 	"\x04work\x18\x02 \x01(\v2$.fedfast.tuner.v1.ValidateReply.WorkR\x04work\x1a5\n" +

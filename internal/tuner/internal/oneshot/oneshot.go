@@ -36,6 +36,9 @@ func ReadPlan(r *options.Reader, req tuners.ValidateRequest) Plan {
 	b := req.Budget
 	p := Plan{configs: r.Whole("configs", 1, MostConfigs)}
 	p.Search.Clients = r.Whole("clients", 0, 1<<30)
+	if req.Private && p.Search.Clients > 0 {
+		r.Problem("options.clients", "in a private study all clients take part, since who is drawn would reveal others; leave clients out")
+	}
 	p.Search.Epochs = r.Real("epochs", "from 0 to 1000", func(x float64) bool { return x >= 0 && x <= 1000 })
 	if b.TrialRounds < 1 || b.Rounds < b.TrialRounds {
 		r.Problem("budget.rounds", "budget.rounds = %d is less than one trial of %d rounds (budget.trial_rounds)", b.Rounds, b.TrialRounds)
