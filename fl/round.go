@@ -96,9 +96,8 @@ type RoundResult struct {
 }
 
 // Round runs the trial's next round and moves its weights. On an error the
-// trial is unchanged, but for samples that the pass of StatisticsBatch cannot read, which
-// follows the server's step: it must not go on then. ctx is looked at only before the round
-// starts: a round that has begun ends.
+// trial is unchanged. ctx is looked at only before the round starts: a round that has begun
+// ends.
 func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -126,7 +125,11 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 		Round: t.round, Server: plan.Server, aggregates: map[string]float64{}, Start: math.NaN(), End: math.NaN(),
 		draws: kernels.Key(cfg.Seed, uint64(t.number), uint64(t.round), purposeScore), numbers: cfg.Model.Loss().Numbers(),
 	}
+	clip := float32(t.Clip())
 	undone := func(err error) error {
+		if t.clip != nil {
+			t.clip[0] = clip
+		}
 		if t.clock != nil {
 			t.clock.Undo()
 		} else if t.chooser != nil {
@@ -159,14 +162,16 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	}
 	aside := t.engine.takeAside(mean)
 	u := &Update{Mean: mean, Number: number, Extra: whole.Extra, Own: own, Weight: whole.Weight, Taken: whole.Taken, Clients: len(cfg.Data.Clients), Round: t.round}
-	t.observe(result, u, whole.Signs, probes)
+	putBack := t.remember()
 	if err := t.keepVersion(plan); err != nil {
 		t.engine.pool.returnSums(whole)
 		return nil, undone(err)
 	}
+	t.observe(result, u, whole.Signs, probes)
 	t.step(u, plan.Server, aside)
 	t.engine.pool.returnSums(whole)
 	if err := t.refresh(result.Slots); err != nil {
+		putBack()
 		return nil, undone(err)
 	}
 	t.commit(result.Slots, r.left)

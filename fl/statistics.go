@@ -3,6 +3,7 @@ package fl
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fedfast/fedfast/data"
@@ -220,11 +221,40 @@ func (t *Trial) moveAside(before, aside []float32) {
 	}
 }
 
+// refreshes reports whether a round ends with refresh.
+func (t *Trial) refreshes() bool {
+	return t.engine.cfg.statistics() == StatisticsBatch && t.engine.cfg.Model.NumBuffers() > 0
+}
+
+// remember returns what undoes the server's step and what goes with it, where refresh may fail
+// behind it.
+func (t *Trial) remember() (putBack func()) {
+	if !t.refreshes() {
+		return func() {}
+	}
+	weights, versions, jobs := slices.Clone(t.weights), maps.Clone(t.versions), t.jobs
+	var server [][]float32
+	for _, a := range t.server.State() {
+		server = append(server, slices.Clone(a))
+	}
+	smooth := slices.Clone(t.smooth)
+	for i := range smooth {
+		smooth[i].Values = slices.Clone(smooth[i].Values)
+	}
+	return func() {
+		copy(t.weights, weights)
+		for i, a := range t.server.State() {
+			copy(a, server[i])
+		}
+		t.smooth, t.versions, t.jobs = smooth, versions, jobs
+	}
+}
+
 // refresh computes the statistics of the trial's model by the clients of a round, see
 // StatisticsBatch. What is not finite is left out.
 func (t *Trial) refresh(slots []Slot) error {
 	e := t.engine
-	if e.cfg.statistics() != StatisticsBatch || e.cfg.Model.NumBuffers() == 0 {
+	if !t.refreshes() {
 		return nil
 	}
 	b := e.cfg.Model.Buffers()

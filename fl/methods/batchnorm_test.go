@@ -1,12 +1,15 @@
 package methods
 
 import (
+	"bytes"
+	"errors"
 	"math"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/nn"
@@ -158,6 +161,51 @@ func TestStatisticsOfTheBatch(t *testing.T) {
 			t.Fatalf("statistic %d is %v, want %v", i, got, want[i]/weights)
 		}
 	}
+}
+
+// unreadable is a server after whose second step the clients' samples cannot be read.
+type unreadable struct {
+	fl.Server
+	fed   *data.Federation
+	times *int
+}
+
+// Step takes the samples away behind the step.
+func (s unreadable) Step(w []float32, u *fl.Update, p fl.ServerParams) {
+	s.Server.Step(w, u, p)
+	if *s.times++; *s.times == 2 {
+		lost := data.NewLazyVectors(1, 2, func(int) ([]float32, []int32, error) { return nil, nil, errors.New("the disk is gone") })
+		for i := range s.fed.Clients {
+			c := &s.fed.Clients[i]
+			c.Train = lost.View(i, c.Train.Len())
+		}
+	}
+}
+
+// TestStatisticsOfTheBatchThatFail holds that a trial whose new statistics cannot be computed is
+// as it was before the round, so that it goes on from there.
+func TestStatisticsOfTheBatchThatFail(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 6, 100)
+	m, err := fl.MethodByName("fedadam")
+	if err != nil {
+		t.Fatal(err)
+	}
+	times, server := 0, m.NewServer
+	m.NewServer = func(size int) fl.Server { return unreadable{server(size), fed, &times} }
+	cfg := fl.Config{Model: fltest.SmallNormalized(t, fed), Data: fed, Method: m, Statistics: fl.StatisticsBatch, Cohort: 4, Seed: 11, Workers: 2}
+	tr := newEngine(t, cfg).NewTrial(0)
+	plan, clients := defaultPlan(m), slices.Clone(fed.Clients)
+	plan.Probes = []string{"cos_delta_smoothed"}
+	runRounds(t, tr, plan, 1)
+	before := binaryOf(t, tr.Snapshot())
+	if _, err := tr.Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
+		t.Fatal(err)
+	}
+	if after := binaryOf(t, tr.Snapshot()); !bytes.Equal(after, before) {
+		t.Error("the trial is not as it was before the round")
+	}
+	copy(fed.Clients, clients)
+	runRounds(t, tr, plan, 1)
 }
 
 // TestClientsKeepNormalizations holds that a client goes on from its own values, that the
