@@ -89,6 +89,8 @@ var outputs = [][2]string{
 	{"list data", "list data"},
 	{"list presets", "list presets"},
 	{"model export", "model export r"},
+	{"model import", "model import net.py --input 4"},
+	{"model import", "model import plain.py --input 4"},
 	{"model genotype", "model genotype --random --output g.toml"},
 	{"tuner list", "tuner list"},
 	{"tuner new", "tuner new mine"},
@@ -127,13 +129,18 @@ func TestOutputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{"own.npz": own, "emnist_all.sqlite.lzma": {']', 0, 0}} {
+	network := []byte("from torch import nn\nnet = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax(1))\n")
+	for name, content := range map[string][]byte{"net.py": network, "plain.py": bytes.Replace(network, []byte(", nn.LogSoftmax(1)"), nil, 1), "own.npz": own, "emnist_all.sqlite.lzma": {']', 0, 0}} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	samples := map[string][]any{}
+	torch := slices.ContainsFunc(pythons(), func(python string) bool { return hasModules(python, "torch") })
 	for _, o := range outputs {
+		if o[0] == "model import" && !torch {
+			continue
+		}
 		command := strings.ReplaceAll(o[1], "ROOT", checkout)
 		command = strings.ReplaceAll(command, "SMALL", "--set data.name=synthetic --set data.clients=12 --set model=logistic --set cohort=4")
 		cmd := exec.CommandContext(t.Context(), "fedfast", append(strings.Fields(command), "--json")...)
@@ -164,6 +171,9 @@ func TestOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *updateOutputs {
+		if !torch {
+			t.Fatal("-update-outputs needs a Python with PyTorch, for model import")
+		}
 		var out strings.Builder // a line each
 		for i, name := range slices.Sorted(maps.Keys(got)) {
 			text, err := json.Marshal(got[name])
@@ -177,6 +187,9 @@ func TestOutputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		return
+	}
+	if !torch {
+		delete(want.Outputs, "model import")
 	}
 	for _, name := range slices.Sorted(maps.Keys(want.Outputs)) {
 		a, errA := json.MarshalIndent(want.Outputs[name], "", " ")

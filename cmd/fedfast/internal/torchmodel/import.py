@@ -649,6 +649,11 @@ class Importer:
                 parts.append(self.take(x, at, part))
                 at += part.shape[1]
             return parts
+        if name in ("channel_shuffle", "native_channel_shuffle"):
+            self.wants(x, "NCHW", "NCL")
+            if x.layer == "input":
+                raise Unknown(f"{self.seeing} shuffles channels of the input; there are those of a layer's outputs")
+            return self.emit({"type": "channels", "groups": kwargs.get("groups", args[1] if len(args) > 1 else 1)}, [x], x.dims, out)
         if name in POOLS:
             return self.pool(name, x, args[1:], kwargs, out)
         if name == "local_response_norm":
@@ -932,7 +937,7 @@ MODULES = {
     nn.AvgPool1d: ("avg_pool1d", ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]), nn.AdaptiveAvgPool1d: ("adaptive_avg_pool1d", []),
     nn.AvgPool2d: ("avg_pool2d", ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]), nn.AdaptiveAvgPool2d: ("adaptive_avg_pool2d", []),
     nn.AdaptiveMaxPool1d: ("adaptive_max_pool1d", []), nn.AdaptiveMaxPool2d: ("adaptive_max_pool2d", []),
-    nn.LocalResponseNorm: ("local_response_norm", ["size", "alpha", "beta", "k"]),
+    nn.ChannelShuffle: ("channel_shuffle", ["groups"]), nn.LocalResponseNorm: ("local_response_norm", ["size", "alpha", "beta", "k"]),
 }
 
 ADVICE = {
@@ -1005,19 +1010,21 @@ def find(script, name):
     except Exception as e:
         raise Unknown(f"{script} cannot be run: {type(e).__name__}: {one_line(e)}")
     classes = {k: v for k, v in vars(scope).items() if inspect.isclass(v) and issubclass(v, nn.Module) and v.__module__ == "imported"}
+    instances = {k: v for k, v in vars(scope).items() if isinstance(v, nn.Module)}
     if name:
         try:
             found = eval(name, vars(scope)) if "(" in name else vars(scope)[name]
         except KeyError:
-            raise Unknown(f"{script} has no {name}; its modules are {', '.join(classes) or 'none'}")
+            raise Unknown(f"{script} has no {name}; its modules are {', '.join([*classes, *instances]) or 'none'}")
         except Exception as e:
             raise Unknown(f"{name} of {script}: {type(e).__name__}: {one_line(e)}")
         return made(script, name, found)
-    alone = {k: v for k, v in classes.items() if not within(k, classes)}
+    classes = classes or instances
     if not classes:
-        raise Unknown(f"{script} defines no class of torch.nn.Module; name a function or an instance of it with --class, or a script that defines a network")
+        raise Unknown(f"{script} defines no torch.nn.Module; name a function that makes one with --class, or a script that defines a network")
+    alone = classes if classes is instances else {k: v for k, v in classes.items() if not within(k, classes)}
     if len(alone) != 1:
-        raise Unknown(f"{script} defines {len(classes)} modules ({', '.join(classes) or 'none'}); say which with --class")
+        raise Unknown(f"{script} defines {len(classes)} modules ({', '.join(classes)}); say which with --class")
     (name, found), = alone.items()
     return made(script, name, found)
 
