@@ -44,11 +44,11 @@ func poolAt(l Level) poolTable {
 	return at(l, poolGeneric,
 		poolTable{
 			forward: pool2x2AVX2, backward: pool2x2BackwardAVX2, forwardAny: poolAnyAVX2, backwardAny: poolAnyBackwardAVX2, mean: poolMeanAVX2, meanBackward: poolMeanBackwardAVX2,
-			threeBackward: poolThreeBackwardAVX2, meanThreeBackward: poolMeanThreeBackwardAVX2,
+			severalRows: true, threeBackward: poolThreeBackwardAVX2, meanThreeBackward: poolMeanThreeBackwardAVX2,
 		},
 		poolTable{
 			forward: pool2x2AVX512, backward: pool2x2BackwardAVX512, forwardAny: poolAnyAVX512, backwardAny: poolAnyBackwardAVX512, mean: poolMeanAVX512, meanBackward: poolMeanBackwardAVX512,
-			threeBackward: poolThreeBackwardAVX512, meanThreeBackward: poolMeanThreeBackwardAVX512,
+			severalRows: true, threeBackward: poolThreeBackwardAVX512, meanThreeBackward: poolMeanThreeBackwardAVX512,
 		})
 }
 

@@ -3635,9 +3635,11 @@ channels128:
 TEXT ·poolAnyAVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 72(DI), CX
+
+next129:
 	XORQ R8, R8
 
-group129:
+group131:
 	MOVQ R8, R10
 	SHRQ $0x02, R10
 	ADDQ 8(DI), R10
@@ -3647,9 +3649,9 @@ group129:
 	ADDQ R8, R11
 	MOVQ 24(DI), R12
 
-windows130:
+windows132:
 	CMPQ    R12, $0x02
-	JLT     end131
+	JLT     end133
 	MOVQ    R11, SI
 	MOVQ    SI, AX
 	VMOVUPS (AX), Y1
@@ -3664,11 +3666,11 @@ windows130:
 	VMOVUPS Y0, Y0
 	MOVQ    40(DI), BX
 
-rows132:
+rows134:
 	MOVQ SI, AX
 	MOVQ 48(DI), DX
 
-cols133:
+cols135:
 	VMOVUPS      (AX), Y9
 	VCMPPS       $0x1e, Y1, Y9, Y10
 	VCMPPS       $0x03, Y9, Y9, Y11
@@ -3696,10 +3698,10 @@ cols133:
 	VPADDD       all00000001<>+0(SB), Y0, Y0
 	ADDQ         64(DI), AX
 	DECQ         DX
-	JNE          cols133
+	JNE          cols135
 	ADDQ         56(DI), SI
 	DECQ         BX
-	JNE          rows132
+	JNE          rows134
 	IMUL3Q       $0x40, 32(DI), AX
 	VMOVUPS      Y1, (R9)
 	VMOVUPS      Y2, 32(R9)
@@ -3723,12 +3725,12 @@ cols133:
 	ADDQ         CX, R11
 	ADDQ         CX, R11
 	SUBQ         $0x02, R12
-	JMP          windows130
+	JMP          windows132
 
-end131:
-windows134:
+end133:
+windows136:
 	CMPQ    R12, $0x01
-	JLT     end135
+	JLT     end137
 	MOVQ    R11, SI
 	MOVQ    SI, AX
 	VMOVUPS (AX), Y1
@@ -3739,11 +3741,11 @@ windows134:
 	VMOVUPS Y0, Y0
 	MOVQ    40(DI), BX
 
-rows136:
+rows138:
 	MOVQ SI, AX
 	MOVQ 48(DI), DX
 
-cols137:
+cols139:
 	VMOVUPS      (AX), Y5
 	VCMPPS       $0x1e, Y1, Y5, Y6
 	VCMPPS       $0x03, Y5, Y5, Y7
@@ -3759,10 +3761,10 @@ cols137:
 	VPADDD       all00000001<>+0(SB), Y0, Y0
 	ADDQ         64(DI), AX
 	DECQ         DX
-	JNE          cols137
+	JNE          cols139
 	ADDQ         56(DI), SI
 	DECQ         BX
-	JNE          rows136
+	JNE          rows138
 	IMUL3Q       $0x40, 32(DI), AX
 	VMOVUPS      Y1, (R9)
 	VMOVUPS      Y2, 32(R9)
@@ -3776,14 +3778,25 @@ cols137:
 	ADDQ         AX, R10
 	ADDQ         CX, R11
 	SUBQ         $0x01, R12
-	JMP          windows134
+	JMP          windows136
 
-end135:
+end137:
 	ADDQ $0x40, R8
 	MOVQ 32(DI), AX
 	SHLQ $0x06, AX
 	CMPQ R8, AX
-	JLT  group129
+	JLT  group131
+	DECQ 88(DI)
+	JE   last130
+	MOVQ 96(DI), AX
+	ADDQ AX, (DI)
+	MOVQ 104(DI), AX
+	ADDQ AX, 8(DI)
+	MOVQ 112(DI), AX
+	ADDQ AX, 16(DI)
+	JMP  next129
+
+last130:
 	VZEROUPPER
 	RET
 
@@ -3792,9 +3805,11 @@ end135:
 TEXT ·poolAnyBackwardAVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 72(DI), CX
+
+next140:
 	XORQ R8, R8
 
-group138:
+group142:
 	MOVQ R8, R10
 	SHRQ $0x02, R10
 	ADDQ 8(DI), R10
@@ -3804,9 +3819,9 @@ group138:
 	ADDQ R8, R11
 	MOVQ 24(DI), R12
 
-windows139:
+windows143:
 	CMPQ         R12, $0x02
-	JLT          end140
+	JLT          end144
 	MOVQ         R11, SI
 	IMUL3Q       $0x40, 32(DI), AX
 	VMOVUPS      (R9), Y1
@@ -3829,7 +3844,7 @@ windows139:
 	VPADDD       Y9, Y9, Y9
 	MOVQ         40(DI), BX
 
-rows141:
+rows145:
 	MOVQ  SI, AX
 	MOVQ  48(DI), DX
 	MOVQ  DX, R13
@@ -3837,7 +3852,7 @@ rows141:
 	IMULQ 64(DI), R13
 	ADDQ  R13, AX
 
-cols142:
+cols146:
 	VPCMPEQD Y0, Y5, Y10
 	VANDPS   Y1, Y10, Y10
 	VADDPS   (AX), Y10, Y10
@@ -3857,20 +3872,20 @@ cols142:
 	VPADDD   allffffffff<>+0(SB), Y0, Y0
 	SUBQ     64(DI), AX
 	DECQ     DX
-	JNE      cols142
+	JNE      cols146
 	VPADDD   Y9, Y0, Y0
 	ADDQ     56(DI), SI
 	DECQ     BX
-	JNE      rows141
+	JNE      rows145
 	ADDQ     CX, R11
 	ADDQ     CX, R11
 	SUBQ     $0x02, R12
-	JMP      windows139
+	JMP      windows143
 
-end140:
-windows143:
+end144:
+windows147:
 	CMPQ         R12, $0x01
-	JLT          end144
+	JLT          end148
 	MOVQ         R11, SI
 	IMUL3Q       $0x40, 32(DI), AX
 	VMOVUPS      (R9), Y1
@@ -3887,7 +3902,7 @@ windows143:
 	VPADDD       Y5, Y5, Y5
 	MOVQ         40(DI), BX
 
-rows145:
+rows149:
 	MOVQ  SI, AX
 	MOVQ  48(DI), DX
 	MOVQ  DX, R13
@@ -3895,7 +3910,7 @@ rows145:
 	IMULQ 64(DI), R13
 	ADDQ  R13, AX
 
-cols146:
+cols150:
 	VPCMPEQD Y0, Y3, Y6
 	VANDPS   Y1, Y6, Y6
 	VADDPS   (AX), Y6, Y6
@@ -3907,21 +3922,32 @@ cols146:
 	VPADDD   allffffffff<>+0(SB), Y0, Y0
 	SUBQ     64(DI), AX
 	DECQ     DX
-	JNE      cols146
+	JNE      cols150
 	VPADDD   Y5, Y0, Y0
 	ADDQ     56(DI), SI
 	DECQ     BX
-	JNE      rows145
+	JNE      rows149
 	ADDQ     CX, R11
 	SUBQ     $0x01, R12
-	JMP      windows143
+	JMP      windows147
 
-end144:
+end148:
 	ADDQ $0x40, R8
 	MOVQ 32(DI), AX
 	SHLQ $0x06, AX
 	CMPQ R8, AX
-	JLT  group138
+	JLT  group142
+	DECQ 88(DI)
+	JE   last141
+	MOVQ 96(DI), AX
+	ADDQ AX, (DI)
+	MOVQ 104(DI), AX
+	ADDQ AX, 8(DI)
+	MOVQ 112(DI), AX
+	ADDQ AX, 16(DI)
+	JMP  next140
+
+last141:
 	VZEROUPPER
 	RET
 
@@ -3948,9 +3974,11 @@ GLOBL allffffffff<>(SB), RODATA|NOPTR, $64
 TEXT ·poolMeanAVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 72(DI), CX
+
+next151:
 	XORQ R8, R8
 
-group147:
+group153:
 	MOVQ R8, AX
 	SHRQ $0x02, AX
 	ADDQ 8(DI), AX
@@ -3960,9 +3988,9 @@ group147:
 	ADDQ R8, R10
 	MOVQ 24(DI), R11
 
-windows148:
+windows154:
 	CMPQ    R11, $0x02
-	JLT     end149
+	JLT     end155
 	MOVQ    R10, SI
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -3972,11 +4000,11 @@ windows148:
 	VMOVUPS Y0, Y0
 	MOVQ    40(DI), BX
 
-rows150:
+rows156:
 	MOVQ SI, AX
 	MOVQ 48(DI), DX
 
-cols151:
+cols157:
 	VADDPS       (AX), Y1, Y1
 	VADDPS       32(AX), Y2, Y2
 	VADDPS       (AX)(CX*1), Y3, Y3
@@ -3984,10 +4012,10 @@ cols151:
 	VPADDD       all00000001<>+0(SB), Y0, Y0
 	ADDQ         64(DI), AX
 	DECQ         DX
-	JNE          cols151
+	JNE          cols157
 	ADDQ         56(DI), SI
 	DECQ         BX
-	JNE          rows150
+	JNE          rows156
 	VBROADCASTSS 80(DI), Y0
 	IMUL3Q       $0x40, 32(DI), AX
 	VMULPS       Y0, Y1, Y1
@@ -4003,12 +4031,12 @@ cols151:
 	ADDQ         CX, R10
 	ADDQ         CX, R10
 	SUBQ         $0x02, R11
-	JMP          windows148
+	JMP          windows154
 
-end149:
-windows152:
+end155:
+windows158:
 	CMPQ    R11, $0x01
-	JLT     end153
+	JLT     end159
 	MOVQ    R10, SI
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -4016,20 +4044,20 @@ windows152:
 	VMOVUPS Y0, Y0
 	MOVQ    40(DI), BX
 
-rows154:
+rows160:
 	MOVQ SI, AX
 	MOVQ 48(DI), DX
 
-cols155:
+cols161:
 	VADDPS       (AX), Y1, Y1
 	VADDPS       32(AX), Y2, Y2
 	VPADDD       all00000001<>+0(SB), Y0, Y0
 	ADDQ         64(DI), AX
 	DECQ         DX
-	JNE          cols155
+	JNE          cols161
 	ADDQ         56(DI), SI
 	DECQ         BX
-	JNE          rows154
+	JNE          rows160
 	VBROADCASTSS 80(DI), Y0
 	IMUL3Q       $0x40, 32(DI), AX
 	VMULPS       Y0, Y1, Y1
@@ -4039,14 +4067,25 @@ cols155:
 	ADDQ         AX, R9
 	ADDQ         CX, R10
 	SUBQ         $0x01, R11
-	JMP          windows152
+	JMP          windows158
 
-end153:
+end159:
 	ADDQ $0x40, R8
 	MOVQ 32(DI), AX
 	SHLQ $0x06, AX
 	CMPQ R8, AX
-	JLT  group147
+	JLT  group153
+	DECQ 88(DI)
+	JE   last152
+	MOVQ 96(DI), AX
+	ADDQ AX, (DI)
+	MOVQ 104(DI), AX
+	ADDQ AX, 8(DI)
+	MOVQ 112(DI), AX
+	ADDQ AX, 16(DI)
+	JMP  next151
+
+last152:
 	VZEROUPPER
 	RET
 
@@ -4055,9 +4094,11 @@ end153:
 TEXT ·poolMeanBackwardAVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 72(DI), CX
+
+next162:
 	XORQ R8, R8
 
-group156:
+group164:
 	MOVQ R8, AX
 	SHRQ $0x02, AX
 	ADDQ 8(DI), AX
@@ -4067,9 +4108,9 @@ group156:
 	ADDQ R8, R10
 	MOVQ 24(DI), R11
 
-windows157:
+windows165:
 	CMPQ         R11, $0x02
-	JLT          end158
+	JLT          end166
 	MOVQ         R10, SI
 	VBROADCASTSS 80(DI), Y5
 	IMUL3Q       $0x40, 32(DI), AX
@@ -4086,7 +4127,7 @@ windows157:
 	VPADDD       Y6, Y6, Y6
 	MOVQ         40(DI), BX
 
-rows159:
+rows167:
 	MOVQ  SI, AX
 	MOVQ  48(DI), DX
 	MOVQ  DX, R12
@@ -4094,7 +4135,7 @@ rows159:
 	IMULQ 64(DI), R12
 	ADDQ  R12, AX
 
-cols160:
+cols168:
 	VMOVUPS     (AX), Y7
 	VFMADD231PS Y5, Y1, Y7
 	VMOVUPS     Y7, (AX)
@@ -4110,20 +4151,20 @@ cols160:
 	VPADDD      allffffffff<>+0(SB), Y0, Y0
 	SUBQ        64(DI), AX
 	DECQ        DX
-	JNE         cols160
+	JNE         cols168
 	VPADDD      Y6, Y0, Y0
 	ADDQ        56(DI), SI
 	DECQ        BX
-	JNE         rows159
+	JNE         rows167
 	ADDQ        CX, R10
 	ADDQ        CX, R10
 	SUBQ        $0x02, R11
-	JMP         windows157
+	JMP         windows165
 
-end158:
-windows161:
+end166:
+windows169:
 	CMPQ         R11, $0x01
-	JLT          end162
+	JLT          end170
 	MOVQ         R10, SI
 	VBROADCASTSS 80(DI), Y3
 	IMUL3Q       $0x40, 32(DI), AX
@@ -4137,7 +4178,7 @@ windows161:
 	VPADDD       Y4, Y4, Y4
 	MOVQ         40(DI), BX
 
-rows163:
+rows171:
 	MOVQ  SI, AX
 	MOVQ  48(DI), DX
 	MOVQ  DX, R12
@@ -4145,7 +4186,7 @@ rows163:
 	IMULQ 64(DI), R12
 	ADDQ  R12, AX
 
-cols164:
+cols172:
 	VMOVUPS     (AX), Y5
 	VFMADD231PS Y3, Y1, Y5
 	VMOVUPS     Y5, (AX)
@@ -4155,21 +4196,32 @@ cols164:
 	VPADDD      allffffffff<>+0(SB), Y0, Y0
 	SUBQ        64(DI), AX
 	DECQ        DX
-	JNE         cols164
+	JNE         cols172
 	VPADDD      Y4, Y0, Y0
 	ADDQ        56(DI), SI
 	DECQ        BX
-	JNE         rows163
+	JNE         rows171
 	ADDQ        CX, R10
 	SUBQ        $0x01, R11
-	JMP         windows161
+	JMP         windows169
 
-end162:
+end170:
 	ADDQ $0x40, R8
 	MOVQ 32(DI), AX
 	SHLQ $0x06, AX
 	CMPQ R8, AX
-	JLT  group156
+	JLT  group164
+	DECQ 88(DI)
+	JE   last163
+	MOVQ 96(DI), AX
+	ADDQ AX, (DI)
+	MOVQ 104(DI), AX
+	ADDQ AX, 8(DI)
+	MOVQ 112(DI), AX
+	ADDQ AX, 16(DI)
+	JMP  next162
+
+last163:
 	VZEROUPPER
 	RET
 
@@ -4182,14 +4234,16 @@ TEXT ·poolThreeBackwardAVX2(SB), NOSPLIT, $0-8
 	VPBROADCASTD all00000002<>+0(SB), Y2
 	VPBROADCASTD all00000003<>+0(SB), Y3
 	MOVQ         64(AX), R11
-	XORQ         CX, CX
 
-group165:
+next173:
+	XORQ CX, CX
+
+group175:
 	MOVQ 16(AX), DX
 	ADDQ CX, DX
 	XORQ R9, R9
 
-row166:
+row176:
 	MOVQ    (AX), SI
 	ADDQ    CX, SI
 	MOVQ    CX, DI
@@ -4204,7 +4258,7 @@ row166:
 	VMOVUPS (BX)(R11*1), Y5
 	VMOVUPS 32(BX)(R11*1), Y6
 
-window167:
+window177:
 	VMOVUPS      (BX)(R11*2), Y7
 	VMOVUPS      32(BX)(R11*2), Y8
 	LEAQ         (R9)(R9*2), R12
@@ -4244,7 +4298,7 @@ window167:
 	ADDQ         R10, DI
 	LEAQ         (SI)(R10*4), SI
 	DECQ         R8
-	JNE          window167
+	JNE          window177
 	VMOVUPS      Y3, (BX)
 	VMOVUPS      Y4, 32(BX)
 	VMOVUPS      Y5, (BX)(R11*1)
@@ -4252,11 +4306,22 @@ window167:
 	ADDQ         56(AX), DX
 	INCQ         R9
 	CMPQ         R9, 40(AX)
-	JNE          row166
+	JNE          row176
 	ADDQ         $0x40, CX
 	SHLQ         $0x02, R10
 	CMPQ         CX, R10
-	JLT          group165
+	JLT          group175
+	DECQ         88(AX)
+	JE           last174
+	MOVQ         96(AX), CX
+	ADDQ         CX, (AX)
+	MOVQ         104(AX), CX
+	ADDQ         CX, 8(AX)
+	MOVQ         112(AX), CX
+	ADDQ         CX, 16(AX)
+	JMP          next173
+
+last174:
 	VZEROUPPER
 	RET
 
@@ -4266,14 +4331,16 @@ TEXT ·poolMeanThreeBackwardAVX2(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	VBROADCASTSS 80(AX), Y0
 	MOVQ         64(AX), R11
-	XORQ         CX, CX
 
-group168:
+next178:
+	XORQ CX, CX
+
+group180:
 	MOVQ 16(AX), DX
 	ADDQ CX, DX
 	XORQ R9, R9
 
-row169:
+row181:
 	MOVQ    (AX), SI
 	ADDQ    CX, SI
 	MOVQ    CX, DI
@@ -4288,7 +4355,7 @@ row169:
 	VMOVUPS (BX)(R11*1), Y3
 	VMOVUPS 32(BX)(R11*1), Y4
 
-window170:
+window182:
 	VMOVUPS     (BX)(R11*2), Y5
 	VMOVUPS     32(BX)(R11*2), Y6
 	VMOVUPS     (SI), Y7
@@ -4309,7 +4376,7 @@ window170:
 	ADDQ        R10, DI
 	LEAQ        (SI)(R10*4), SI
 	DECQ        R8
-	JNE         window170
+	JNE         window182
 	VMOVUPS     Y1, (BX)
 	VMOVUPS     Y2, 32(BX)
 	VMOVUPS     Y3, (BX)(R11*1)
@@ -4317,11 +4384,22 @@ window170:
 	ADDQ        56(AX), DX
 	INCQ        R9
 	CMPQ        R9, 40(AX)
-	JNE         row169
+	JNE         row181
 	ADDQ        $0x40, CX
 	SHLQ        $0x02, R10
 	CMPQ        CX, R10
-	JLT         group168
+	JLT         group180
+	DECQ        88(AX)
+	JE          last179
+	MOVQ        96(AX), CX
+	ADDQ        CX, (AX)
+	MOVQ        104(AX), CX
+	ADDQ        CX, 8(AX)
+	MOVQ        112(AX), CX
+	ADDQ        CX, 16(AX)
+	JMP         next178
+
+last179:
 	VZEROUPPER
 	RET
 
@@ -4334,10 +4412,10 @@ TEXT ·lrnSquaresAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels171:
+pixels183:
 	MOVQ 56(CX), DI
 
-groups172:
+groups184:
 	VMOVUPS (DX)(AX*1), Y0
 	VMULPS  Y0, Y0, Y0
 	VMOVUPS Y0, (BX)
@@ -4347,10 +4425,10 @@ groups172:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups172
+	JNE     groups184
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels171
+	JNE     pixels183
 	VZEROUPPER
 	RET
 
@@ -4369,46 +4447,46 @@ TEXT ·lrnNormalizeAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Y2
 	XORQ         AX, AX
 
-pixels173:
+pixels185:
 	MOVQ 56(CX), R10
 
-groups174:
+groups186:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y3
 	DECQ    R12
-	JEQ     summed176
+	JEQ     summed188
 
-terms175:
+terms187:
 	VADDPS 4(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms175
+	JNE    terms187
 
-summed176:
+summed188:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised179
+	JEQ     raised191
 	CMPQ    R11, $0x03
-	JEQ     three177
+	JEQ     three189
 	CMPQ    R11, $0x02
-	JEQ     square178
+	JEQ     square190
 	VSQRTPS Y3, Y3
 
-square178:
+square190:
 	VSQRTPS Y3, Y3
-	JMP     raised179
+	JMP     raised191
 
-three177:
+three189:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised179:
+raised191:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Y3, Y3
@@ -4418,37 +4496,37 @@ raised179:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y3
 	DECQ    R12
-	JEQ     summed181
+	JEQ     summed193
 
-terms180:
+terms192:
 	VADDPS 36(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms180
+	JNE    terms192
 
-summed181:
+summed193:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, 32(BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised184
+	JEQ     raised196
 	CMPQ    R11, $0x03
-	JEQ     three182
+	JEQ     three194
 	CMPQ    R11, $0x02
-	JEQ     square183
+	JEQ     square195
 	VSQRTPS Y3, Y3
 
-square183:
+square195:
 	VSQRTPS Y3, Y3
-	JMP     raised184
+	JMP     raised196
 
-three182:
+three194:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised184:
+raised196:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, 32(SI)(AX*1)
 	VMULPS  32(DX)(AX*1), Y3, Y3
@@ -4456,10 +4534,10 @@ raised184:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups174
+	JNE     groups186
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels173
+	JNE     pixels185
 	VZEROUPPER
 	RET
 
@@ -4475,10 +4553,10 @@ TEXT ·lrnQuotientsAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels185:
+pixels197:
 	MOVQ 56(CX), R10
 
-groups186:
+groups198:
 	VMOVUPS (DI)(AX*1), Y0
 	VMULPS  (DX)(AX*1), Y0, Y0
 	VMULPS  (SI)(AX*1), Y0, Y0
@@ -4492,10 +4570,10 @@ groups186:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups186
+	JNE     groups198
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels185
+	JNE     pixels197
 	VZEROUPPER
 	RET
 
@@ -4512,24 +4590,24 @@ TEXT ·lrnGradientAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Y0
 	XORQ         AX, AX
 
-pixels187:
+pixels199:
 	MOVQ 56(CX), R10
 
-groups188:
+groups200:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y1
 	DECQ    R12
-	JEQ     summed190
+	JEQ     summed202
 
-terms189:
+terms201:
 	VADDPS 4(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms189
+	JNE    terms201
 
-summed190:
+summed202:
 	VMOVUPS (SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  (DX)(AX*1), Y1, Y1
@@ -4541,15 +4619,15 @@ summed190:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y1
 	DECQ    R12
-	JEQ     summed192
+	JEQ     summed204
 
-terms191:
+terms203:
 	VADDPS 36(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms191
+	JNE    terms203
 
-summed192:
+summed204:
 	VMOVUPS 32(SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  32(DX)(AX*1), Y1, Y1
@@ -4559,10 +4637,10 @@ summed192:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups188
+	JNE     groups200
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels187
+	JNE     pixels199
 	VZEROUPPER
 	RET
 
@@ -4593,9 +4671,9 @@ TEXT ·dropoutApplyAVX2(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Y7
 	XORQ         SI, SI
 	SUBQ         $0x10, DX
-	JLT          rest194
+	JLT          rest206
 
-loop193:
+loop205:
 	VPSRLQ       $0x20, Y6, Y8
 	VPMULUDQ     Y2, Y6, Y9
 	VPMULUDQ     Y3, Y4, Y10
@@ -4718,11 +4796,11 @@ loop193:
 	VPADDQ       Y7, Y6, Y6
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DX
-	JGE          loop193
+	JGE          loop205
 
-rest194:
+rest206:
 	ADDQ         $0x10, DX
-	JEQ          done195
+	JEQ          done207
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, DX
 	SUBQ         DX, DI
@@ -4848,7 +4926,7 @@ rest194:
 	VANDPS       Y0, Y2, Y2
 	VMASKMOVPS   Y2, Y8, 32(AX)(SI*4)
 
-done195:
+done207:
 	VZEROUPPER
 	RET
 
@@ -4871,13 +4949,13 @@ TEXT ·reluAddAVX2(SB), NOSPLIT, $0-64
 	MOVQ   yRow+56(FP), R9
 	VXORPS Y0, Y0, Y0
 
-row196:
+row208:
 	MOVQ BX, R10
 	XORQ R11, R11
 	SUBQ $0x10, R10
-	JLT  rest197
+	JLT  rest209
 
-loop198:
+loop210:
 	VMOVUPS (DX)(R11*4), Y1
 	VMOVUPS (CX)(R11*4), Y2
 	VCMPPS  $0x1e, Y0, Y1, Y1
@@ -4894,14 +4972,14 @@ loop198:
 	VMOVUPS Y1, 32(AX)(R11*4)
 	ADDQ    $0x10, R11
 	SUBQ    $0x10, R10
-	JGE     loop198
+	JGE     loop210
 
-rest197:
+rest209:
 	ADDQ DI, AX
 	ADDQ R8, CX
 	ADDQ R9, DX
 	DECQ SI
-	JNE  row196
+	JNE  row208
 	VZEROUPPER
 	RET
 
@@ -4928,9 +5006,9 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest200
+	JLT          rest212
 
-loop201:
+loop213:
 	VMOVUPS      (CX)(BX*4), Z11
 	VMAXPS       Z11, Z8, Z11
 	VMINPS       Z11, Z9, Z11
@@ -4950,11 +5028,11 @@ loop201:
 	VMOVUPS      Z13, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop201
+	JGE          loop213
 
-rest200:
+rest212:
 	ADDQ         $0x10, DX
-	JEQ          done202
+	JEQ          done214
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -4976,7 +5054,7 @@ rest200:
 	VSCALEFPS    Z0, Z1, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done202:
+done214:
 	VZEROUPPER
 	RET
 
@@ -5003,9 +5081,9 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest203
+	JLT          rest215
 
-loop204:
+loop216:
 	VMOVUPS      (CX)(BX*4), Z11
 	VXORPS.BCST  all80000000<>+0(SB), Z11, Z11
 	VMAXPS       Z11, Z8, Z11
@@ -5028,11 +5106,11 @@ loop204:
 	VMOVUPS      Z13, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop204
+	JGE          loop216
 
-rest203:
+rest215:
 	ADDQ         $0x10, DX
-	JEQ          done205
+	JEQ          done217
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -5057,7 +5135,7 @@ rest203:
 	VDIVPS       Z1, Z10, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done205:
+done217:
 	VZEROUPPER
 	RET
 
@@ -5084,9 +5162,9 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest206
+	JLT          rest218
 
-loop207:
+loop219:
 	VMOVUPS      (CX)(BX*4), Z11
 	VANDPS.BCST  all80000000<>+0(SB), Z11, Z12
 	VANDPS.BCST  all7fffffff<>+0(SB), Z11, Z11
@@ -5112,11 +5190,11 @@ loop207:
 	VMOVUPS      Z14, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop207
+	JGE          loop219
 
-rest206:
+rest218:
 	ADDQ         $0x10, DX
-	JEQ          done208
+	JEQ          done220
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -5144,7 +5222,7 @@ rest206:
 	VORPS        Z12, Z1, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done208:
+done220:
 	VZEROUPPER
 	RET
 
@@ -5158,9 +5236,9 @@ TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
 	VPXORD Z0, Z0, Z0
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest209
+	JLT    rest221
 
-loop210:
+loop222:
 	VMOVUPS   (DX)(SI*4), Z1
 	VMOVUPS   (CX)(SI*4), Z2
 	VCMPPS    $0x1e, Z0, Z1, K1
@@ -5168,11 +5246,11 @@ loop210:
 	VMOVUPS   Z1, (AX)(SI*4)
 	ADDQ      $0x10, SI
 	SUBQ      $0x10, BX
-	JGE       loop210
+	JGE       loop222
 
-rest209:
+rest221:
 	ADDQ      $0x10, BX
-	JEQ       done211
+	JEQ       done223
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -5182,7 +5260,7 @@ rest209:
 	VMOVUPS.Z Z2, K2, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done211:
+done223:
 	VZEROUPPER
 	RET
 
@@ -5195,20 +5273,20 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest212
+	JLT          rest224
 
-loop213:
+loop225:
 	VMOVUPS     (AX)(BX*4), Z1
 	VMOVUPS     (CX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (AX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop213
+	JGE         loop225
 
-rest212:
+rest224:
 	ADDQ        $0x10, DX
-	JEQ         done214
+	JEQ         done226
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -5217,7 +5295,7 @@ rest212:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (AX)(BX*4)
 
-done214:
+done226:
 	VZEROUPPER
 	RET
 
@@ -5230,19 +5308,19 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest215
+	JLT          rest227
 
-loop216:
+loop228:
 	VMOVUPS (CX)(BX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JGE     loop216
+	JGE     loop228
 
-rest215:
+rest227:
 	ADDQ      $0x10, DX
-	JEQ       done217
+	JEQ       done229
 	MOVL      $0x0000ffff, SI
 	BZHIL     DX, SI, SI
 	KMOVW     SI, K1
@@ -5250,7 +5328,7 @@ rest215:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 
-done217:
+done229:
 	VZEROUPPER
 	RET
 
@@ -5263,20 +5341,20 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest218
+	JLT  rest230
 
-loop219:
+loop231:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop219
+	JGE     loop231
 
-rest218:
+rest230:
 	ADDQ      $0x10, BX
-	JEQ       done220
+	JEQ       done232
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -5285,7 +5363,7 @@ rest218:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done220:
+done232:
 	VZEROUPPER
 	RET
 
@@ -5298,20 +5376,20 @@ TEXT ·subAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
-	JLT  rest221
+	JLT  rest233
 
-loop222:
+loop234:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VSUBPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     loop222
+	JGE     loop234
 
-rest221:
+rest233:
 	ADDQ      $0x10, BX
-	JEQ       done223
+	JEQ       done235
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -5320,7 +5398,7 @@ rest221:
 	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done223:
+done235:
 	VZEROUPPER
 	RET
 
@@ -5334,9 +5412,9 @@ TEXT ·blendAVX512(SB), NOSPLIT, $0-48
 	MOVQ y_len+8(FP), SI
 	XORQ DI, DI
 	SUBQ $0x10, SI
-	JLT  rest224
+	JLT  rest236
 
-loop225:
+loop237:
 	MOVQ         (DX), R10
 	VBROADCASTSS (CX), Z0
 	VMOVUPS      (R10)(DI*4), Z1
@@ -5344,26 +5422,26 @@ loop225:
 	MOVQ         $0x00000001, R8
 	MOVQ         DX, R9
 
-input227:
+input239:
 	CMPQ         R8, BX
-	JGE          sum228
+	JGE          sum240
 	ADDQ         $0x18, R9
 	MOVQ         (R9), R10
 	VBROADCASTSS (CX)(R8*4), Z0
 	VMOVUPS      (R10)(DI*4), Z2
 	VFMADD231PS  Z2, Z0, Z1
 	INCQ         R8
-	JMP          input227
+	JMP          input239
 
-sum228:
+sum240:
 	VMOVUPS Z1, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, SI
-	JGE     loop225
+	JGE     loop237
 
-rest224:
+rest236:
 	ADDQ         $0x10, SI
-	JEQ          done226
+	JEQ          done238
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -5373,21 +5451,21 @@ rest224:
 	VMULPS       Z0, Z1, Z1
 	MOVQ         $0x00000001, SI
 
-input229:
+input241:
 	CMPQ         SI, BX
-	JGE          sum230
+	JGE          sum242
 	ADDQ         $0x18, DX
 	MOVQ         (DX), R8
 	VBROADCASTSS (CX)(SI*4), Z0
 	VMOVUPS.Z    (R8)(DI*4), K1, Z2
 	VFMADD231PS  Z2, Z0, Z1
 	INCQ         SI
-	JMP          input229
+	JMP          input241
 
-sum230:
+sum242:
 	VMOVUPS Z1, K1, (AX)(DI*4)
 
-done226:
+done238:
 	VZEROUPPER
 	RET
 
@@ -5400,19 +5478,19 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	VPXORD Z0, Z0, Z0
 	XORQ   BX, BX
 	SUBQ   $0x10, DX
-	JLT    rest231
+	JLT    rest243
 
-loop232:
+loop244:
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z1, Z2, Z0
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop232
+	JGE         loop244
 
-rest231:
+rest243:
 	ADDQ        $0x10, DX
-	JEQ         done233
+	JEQ         done245
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -5420,7 +5498,7 @@ rest231:
 	VMOVUPS.Z   (AX)(BX*4), K1, Z2
 	VFMADD231PS Z1, Z2, Z0
 
-done233:
+done245:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -5441,25 +5519,25 @@ TEXT ·sumAVX512(SB), NOSPLIT, $0-28
 	VPXORD Z0, Z0, Z0
 	XORQ   DX, DX
 	SUBQ   $0x10, CX
-	JLT    rest234
+	JLT    rest246
 
-loop235:
+loop247:
 	VMOVUPS (AX)(DX*4), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop235
+	JGE     loop247
 
-rest234:
+rest246:
 	ADDQ      $0x10, CX
-	JEQ       done236
+	JEQ       done248
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
-done236:
+done248:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -5482,9 +5560,9 @@ TEXT ·colSumAVX512(SB), NOSPLIT, $0-64
 	MOVQ ld+56(FP), SI
 	SHLQ $0x02, SI
 
-wide237:
+wide249:
 	CMPQ    DX, $0x40
-	JLT     narrow238
+	JLT     narrow250
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -5492,14 +5570,14 @@ wide237:
 	MOVQ    CX, DI
 	MOVQ    BX, R8
 
-row239:
+row251:
 	VADDPS  (DI), Z0, Z0
 	VADDPS  64(DI), Z1, Z1
 	VADDPS  128(DI), Z2, Z2
 	VADDPS  192(DI), Z3, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row239
+	JNE     row251
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -5507,32 +5585,32 @@ row239:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x40, DX
-	JMP     wide237
+	JMP     wide249
 
-narrow238:
+narrow250:
 	XORQ DI, DI
 	SUBQ $0x10, DX
-	JLT  rest240
+	JLT  rest252
 
-loop241:
+loop253:
 	VMOVUPS (AX)(DI*4), Z0
 	LEAQ    (CX)(DI*4), R8
 	MOVQ    BX, R9
 
-row243:
+row255:
 	VMOVUPS (R8), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, R8
 	DECQ    R9
-	JNE     row243
+	JNE     row255
 	VMOVUPS Z0, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, DX
-	JGE     loop241
+	JGE     loop253
 
-rest240:
+rest252:
 	ADDQ      $0x10, DX
-	JEQ       done242
+	JEQ       done254
 	MOVL      $0x0000ffff, R8
 	BZHIL     DX, R8, R8
 	KMOVW     R8, K1
@@ -5540,15 +5618,15 @@ rest240:
 	LEAQ      (CX)(DI*4), CX
 	MOVQ      BX, DX
 
-row244:
+row256:
 	VMOVUPS.Z (CX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	ADDQ      SI, CX
 	DECQ      DX
-	JNE       row244
+	JNE       row256
 	VMOVUPS   Z0, K1, (AX)(DI*4)
 
-done242:
+done254:
 	VZEROUPPER
 	RET
 
@@ -5564,9 +5642,9 @@ TEXT ·awayAVX512(SB), NOSPLIT, $0-84
 	VPXORD Z2, Z2, Z2
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest245
+	JLT    rest257
 
-loop246:
+loop258:
 	VMOVUPS     (DX)(SI*4), Z3
 	VMOVUPS     (CX)(SI*4), Z4
 	VMOVUPS     (AX)(SI*4), Z5
@@ -5576,11 +5654,11 @@ loop246:
 	VFMADD231PS Z3, Z3, Z2
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         loop246
+	JGE         loop258
 
-rest245:
+rest257:
 	ADDQ        $0x10, BX
-	JEQ         done247
+	JEQ         done259
 	MOVL        $0x0000ffff, DI
 	BZHIL       BX, DI, DI
 	KMOVW       DI, K1
@@ -5592,7 +5670,7 @@ rest245:
 	VFMADD231PS Z4, Z3, Z1
 	VFMADD231PS Z3, Z3, Z2
 
-done247:
+done259:
 	VEXTRACTF32X8 $0x01, Z0, Y3
 	VADDPS        Y3, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X3
@@ -5639,9 +5717,9 @@ TEXT ·dotsAVX512(SB), NOSPLIT, $0-40
 	MOVQ   24(DX), DX
 	XORQ   R8, R8
 	SUBQ   $0x10, CX
-	JLT    rest248
+	JLT    rest260
 
-loop249:
+loop261:
 	VMOVUPS     (AX)(R8*4), Z4
 	VMOVUPS     (BX)(R8*4), Z5
 	VFMADD231PS Z5, Z4, Z0
@@ -5653,11 +5731,11 @@ loop249:
 	VFMADD231PS Z5, Z4, Z3
 	ADDQ        $0x10, R8
 	SUBQ        $0x10, CX
-	JGE         loop249
+	JGE         loop261
 
-rest248:
+rest260:
 	ADDQ        $0x10, CX
-	JEQ         done250
+	JEQ         done262
 	MOVL        $0x0000ffff, R9
 	BZHIL       CX, R9, R9
 	KMOVW       R9, K1
@@ -5671,7 +5749,7 @@ rest248:
 	VMOVUPS.Z   (DX)(R8*4), K1, Z5
 	VFMADD231PS Z5, Z4, Z3
 
-done250:
+done262:
 	MOVQ          to+0(FP), AX
 	VEXTRACTF32X8 $0x01, Z0, Y4
 	VADDPS        Y4, Y0, Y0
@@ -5724,12 +5802,12 @@ TEXT ·sgdPlainAVX512(SB), NOSPLIT, $0-88
 	VBROADCASTSS r_decay+80(FP), Z1
 	VBROADCASTSS r_mu+84(FP), Z2
 	TESTQ        SI, SI
-	JEQ          free251
+	JEQ          free263
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JLT          rest252
+	JLT          rest264
 
-loop253:
+loop265:
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -5740,11 +5818,11 @@ loop253:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          loop253
+	JGE          loop265
 
-rest252:
+rest264:
 	ADDQ         $0x10, BX
-	JEQ          done254
+	JEQ          done266
 	MOVL         $0x0000ffff, DI
 	BZHIL        BX, DI, DI
 	KMOVW        DI, K1
@@ -5757,16 +5835,16 @@ rest252:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done254:
+done266:
 	VZEROUPPER
 	RET
 
-free251:
+free263:
 	XORQ DX, DX
 	SUBQ $0x10, BX
-	JLT  rest255
+	JLT  rest267
 
-loop256:
+loop268:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -5774,11 +5852,11 @@ loop256:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, BX
-	JGE          loop256
+	JGE          loop268
 
-rest255:
+rest267:
 	ADDQ         $0x10, BX
-	JEQ          done257
+	JEQ          done269
 	MOVL         $0x0000ffff, SI
 	BZHIL        BX, SI, SI
 	KMOVW        SI, K1
@@ -5788,7 +5866,7 @@ rest255:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done257:
+done269:
 	VZEROUPPER
 	RET
 
@@ -5806,12 +5884,12 @@ TEXT ·sgdMomentumAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_mu+108(FP), Z2
 	VBROADCASTSS r_momentum+100(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free258
+	JEQ          free270
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest259
+	JLT          rest271
 
-loop260:
+loop272:
 	VMOVUPS      (AX)(DI*4), Z4
 	VMOVUPS      (CX)(DI*4), Z5
 	VFMADD231PS  Z4, Z1, Z5
@@ -5825,11 +5903,11 @@ loop260:
 	VMOVUPS      Z4, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop260
+	JGE          loop272
 
-rest259:
+rest271:
 	ADDQ         $0x10, SI
-	JEQ          done261
+	JEQ          done273
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -5845,16 +5923,16 @@ rest259:
 	VFNMADD231PS Z5, Z0, Z4
 	VMOVUPS      Z4, K1, (AX)(DI*4)
 
-done261:
+done273:
 	VZEROUPPER
 	RET
 
-free258:
+free270:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest262
+	JLT  rest274
 
-loop263:
+loop275:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z4
 	VFMADD231PS  Z2, Z1, Z4
@@ -5865,11 +5943,11 @@ loop263:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop263
+	JGE          loop275
 
-rest262:
+rest274:
 	ADDQ         $0x10, SI
-	JEQ          done264
+	JEQ          done276
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -5882,7 +5960,7 @@ rest262:
 	VFNMADD231PS Z4, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done264:
+done276:
 	VZEROUPPER
 	RET
 
@@ -5899,12 +5977,12 @@ TEXT ·sgdVelocityAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z1
 	VBROADCASTSS r_mu+108(FP), Z2
 	TESTQ        DI, DI
-	JEQ          free265
+	JEQ          free277
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest266
+	JLT          rest278
 
-loop267:
+loop279:
 	VMOVUPS      (AX)(DI*4), Z3
 	VMOVUPS      (CX)(DI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -5916,11 +5994,11 @@ loop267:
 	VMOVUPS      Z3, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop267
+	JGE          loop279
 
-rest266:
+rest278:
 	ADDQ         $0x10, SI
-	JEQ          done268
+	JEQ          done280
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -5934,16 +6012,16 @@ rest266:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(DI*4)
 
-done268:
+done280:
 	VZEROUPPER
 	RET
 
-free265:
+free277:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest269
+	JLT  rest281
 
-loop270:
+loop282:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -5952,11 +6030,11 @@ loop270:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop270
+	JGE          loop282
 
-rest269:
+rest281:
 	ADDQ         $0x10, SI
-	JEQ          done271
+	JEQ          done283
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -5967,7 +6045,7 @@ rest269:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done271:
+done283:
 	VZEROUPPER
 	RET
 
@@ -5985,12 +6063,12 @@ TEXT ·sgdNesterovAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z2
 	VBROADCASTSS r_mu+108(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free272
+	JEQ          free284
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest273
+	JLT          rest285
 
-loop274:
+loop286:
 	VMOVUPS (AX)(DI*4), Z4
 	VMULPS  Z2, Z4, Z5
 	VMOVUPS (CX)(DI*4), Z6
@@ -6010,11 +6088,11 @@ loop274:
 	VMOVUPS Z4, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, SI
-	JGE     loop274
+	JGE     loop286
 
-rest273:
+rest285:
 	ADDQ      $0x10, SI
-	JEQ       done275
+	JEQ       done287
 	MOVL      $0x0000ffff, R8
 	BZHIL     SI, R8, R8
 	KMOVW     R8, K1
@@ -6036,16 +6114,16 @@ rest273:
 	VSUBPS    Z2, Z4, Z4
 	VMOVUPS   Z4, K1, (AX)(DI*4)
 
-done275:
+done287:
 	VZEROUPPER
 	RET
 
-free272:
+free284:
 	XORQ BX, BX
 	SUBQ $0x10, SI
-	JLT  rest276
+	JLT  rest288
 
-loop277:
+loop289:
 	VMOVUPS (AX)(BX*4), Z3
 	VMULPS  Z2, Z3, Z4
 	VMOVUPS (CX)(BX*4), Z5
@@ -6061,11 +6139,11 @@ loop277:
 	VMOVUPS Z3, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, SI
-	JGE     loop277
+	JGE     loop289
 
-rest276:
+rest288:
 	ADDQ      $0x10, SI
-	JEQ       done278
+	JEQ       done290
 	MOVL      $0x0000ffff, DI
 	BZHIL     SI, DI, DI
 	KMOVW     DI, K1
@@ -6083,7 +6161,7 @@ rest276:
 	VSUBPS    Z2, Z3, Z3
 	VMOVUPS   Z3, K1, (AX)(BX*4)
 
-done278:
+done290:
 	VZEROUPPER
 	RET
 
@@ -6098,12 +6176,12 @@ TEXT ·adamAVX512(SB), NOSPLIT, $0-160
 	MOVQ  w_len+8(FP), DI
 	MOVQ  anchor_len+104(FP), R8
 	TESTQ R8, R8
-	JEQ   free279
+	JEQ   free291
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest280
+	JLT   rest292
 
-loop281:
+loop293:
 	VMOVUPS      (AX)(R8*4), Z0
 	VBROADCASTSS r_decay+120(FP), Z1
 	VMULPS       Z1, Z0, Z1
@@ -6143,11 +6221,11 @@ loop281:
 	VMOVUPS      Z0, (AX)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop281
+	JGE          loop293
 
-rest280:
+rest292:
 	ADDQ         $0x10, DI
-	JEQ          done282
+	JEQ          done294
 	MOVL         $0x0000ffff, R9
 	BZHIL        DI, R9, R9
 	KMOVW        R9, K1
@@ -6189,16 +6267,16 @@ rest280:
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done282:
+done294:
 	VZEROUPPER
 	RET
 
-free279:
+free291:
 	XORQ SI, SI
 	SUBQ $0x10, DI
-	JLT  rest283
+	JLT  rest295
 
-loop284:
+loop296:
 	VMOVUPS      (AX)(SI*4), Z0
 	VBROADCASTSS r_decay+120(FP), Z1
 	VMULPS       Z1, Z0, Z1
@@ -6233,11 +6311,11 @@ loop284:
 	VMOVUPS      Z0, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DI
-	JGE          loop284
+	JGE          loop296
 
-rest283:
+rest295:
 	ADDQ         $0x10, DI
-	JEQ          done285
+	JEQ          done297
 	MOVL         $0x0000ffff, R8
 	BZHIL        DI, R8, R8
 	KMOVW        R8, K1
@@ -6274,7 +6352,7 @@ rest283:
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(SI*4)
 
-done285:
+done297:
 	VZEROUPPER
 	RET
 
@@ -6296,25 +6374,25 @@ TEXT ·softmaxRowAVX512(SB), NOSPLIT, $0-64
 	VBROADCASTSS allff800000<>+0(SB), Z10
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest286
+	JLT          rest298
 
-loop287:
+loop299:
 	VMOVUPS (AX)(DX*4), Z11
 	VMAXPS  Z10, Z11, Z10
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop287
+	JGE     loop299
 
-rest286:
+rest298:
 	ADDQ      $0x10, CX
-	JEQ       done288
+	JEQ       done300
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z11
 	VMAXPS    Z10, Z11, K1, Z10
 
-done288:
+done300:
 	VEXTRACTF32X8 $0x01, Z10, Y11
 	VMAXPS        Y11, Y10, Y10
 	VEXTRACTF128  $0x01, Y10, X11
@@ -6329,13 +6407,13 @@ done288:
 	VPXORD        Z12, Z12, Z12
 	MOVQ          dst_len+8(FP), BX
 	TESTQ         BX, BX
-	JEQ           evaluate289
+	JEQ           evaluate301
 	MOVQ          src_len+32(FP), CX
 	XORQ          SI, SI
 	SUBQ          $0x10, CX
-	JLT           rest291
+	JLT           rest303
 
-loop292:
+loop304:
 	VMOVUPS      (AX)(SI*4), Z11
 	VSUBPS       Z10, Z11, Z11
 	VMAXPS       Z11, Z8, Z13
@@ -6358,11 +6436,11 @@ loop292:
 	VMOVUPS      Z11, (DX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop292
+	JGE          loop304
 
-rest291:
+rest303:
 	ADDQ         $0x10, CX
-	JEQ          done293
+	JEQ          done305
 	MOVL         $0x0000ffff, DI
 	BZHIL        CX, DI, DI
 	KMOVW        DI, K1
@@ -6388,16 +6466,16 @@ rest291:
 	VADDPS       Z0, Z12, Z12
 	VMOVUPS      Z0, (DX)(SI*4)
 
-done293:
-	JMP scale290
+done305:
+	JMP scale302
 
-evaluate289:
+evaluate301:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest294
+	JLT  rest306
 
-loop295:
+loop307:
 	VMOVUPS      (AX)(SI*4), Z11
 	VSUBPS       Z10, Z11, Z11
 	VMAXPS       Z11, Z8, Z13
@@ -6419,11 +6497,11 @@ loop295:
 	VADDPS       Z11, Z12, Z12
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop295
+	JGE          loop307
 
-rest294:
+rest306:
 	ADDQ         $0x10, CX
-	JEQ          done296
+	JEQ          done308
 	MOVL         $0x0000ffff, DI
 	BZHIL        CX, DI, DI
 	KMOVW        DI, K1
@@ -6448,8 +6526,8 @@ rest294:
 	VMOVAPS.Z    Z0, K1, Z0
 	VADDPS       Z0, Z12, Z12
 
-done296:
-scale290:
+done308:
+scale302:
 	VEXTRACTF32X8 $0x01, Z12, Y0
 	VADDPS        Y0, Y12, Y12
 	VEXTRACTF128  $0x01, Y12, X0
@@ -6464,16 +6542,16 @@ scale290:
 	VBROADCASTSS  X0, Z0
 	XORQ          AX, AX
 	SUBQ          $0x10, BX
-	JLT           rest297
+	JLT           rest309
 
-loop298:
+loop310:
 	VMULPS  (DX)(AX*4), Z0, Z1
 	VMOVUPS Z1, (DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop298
+	JGE     loop310
 
-rest297:
+rest309:
 	VZEROUPPER
 	RET
 
@@ -6501,12 +6579,12 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $0-120
 	VBROADCASTSS all3f800000<>+0(SB), Z11
 	VBROADCASTSS all40000000<>+0(SB), Z12
 	TESTQ        R8, R8
-	JEQ          start300
+	JEQ          start312
 	XORQ         R8, R8
 	SUBQ         $0x10, DI
-	JLT          rest302
+	JLT          rest314
 
-loop303:
+loop315:
 	VMOVUPS      (AX)(R8*4), Z13
 	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
 	VMAXPS       Z13, Z8, Z13
@@ -6596,17 +6674,17 @@ loop303:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop303
+	JGE          loop315
 
-rest302:
-	JMP outputs301
+rest314:
+	JMP outputs313
 
-start300:
+start312:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest305
+	JLT  rest317
 
-loop306:
+loop318:
 	VMOVUPS      (AX)(CX*4), Z13
 	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
 	VMAXPS       Z13, Z8, Z13
@@ -6695,17 +6773,17 @@ loop306:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop306
+	JGE          loop318
 
-rest305:
-outputs301:
+rest317:
+outputs313:
 	MOVQ gates_base+0(FP), AX
 	MOVQ c_len+56(FP), DI
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest308
+	JLT  rest320
 
-loop309:
+loop321:
 	VMOVUPS      (DX)(CX*4), Z8
 	VANDPS.BCST  all80000000<>+0(SB), Z8, Z9
 	VANDPS.BCST  all7fffffff<>+0(SB), Z8, Z8
@@ -6734,9 +6812,9 @@ loop309:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop309
+	JGE          loop321
 
-rest308:
+rest320:
 	VZEROUPPER
 	RET
 
@@ -6752,12 +6830,12 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start311
+	JEQ   start323
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest312
+	JLT   rest324
 
-loop313:
+loop325:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(R9*4), Z1
 	VMOVUPS      64(CX)(R9*4), Z2
@@ -6794,18 +6872,18 @@ loop313:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop313
+	JGE          loop325
 
-rest312:
+rest324:
 	VZEROUPPER
 	RET
 
-start311:
+start323:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest315
+	JLT  rest327
 
-loop316:
+loop328:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(DX*4), Z1
 	VMOVUPS      64(CX)(DX*4), Z2
@@ -6839,9 +6917,9 @@ loop316:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop316
+	JGE          loop328
 
-rest315:
+rest327:
 	VZEROUPPER
 	RET
 
@@ -6860,10 +6938,10 @@ TEXT ·pool2x2AVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels318:
+pixels330:
 	MOVQ DI, R8
 
-channels319:
+channels331:
 	VMOVUPS   (DX), Z4
 	VPXORD    Z1, Z1, Z1
 	VMOVUPS   (DX)(DI*1), Z5
@@ -6889,11 +6967,11 @@ channels319:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels319
+	JNE       channels331
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels318
+	JNE       pixels330
 	VZEROUPPER
 	RET
 
@@ -6912,10 +6990,10 @@ TEXT ·pool2x2BackwardAVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels320:
+pixels332:
 	MOVQ DI, R8
 
-channels321:
+channels333:
 	VMOVUPS   (AX), Z5
 	VPMOVZXBD (CX), Z4
 	VPCMPEQD  Z0, Z4, K1
@@ -6940,11 +7018,11 @@ channels321:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels321
+	JNE       channels333
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels320
+	JNE       pixels332
 	VZEROUPPER
 	RET
 
@@ -6953,9 +7031,11 @@ channels321:
 TEXT ·poolAnyAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), R8
 	MOVQ 72(R8), DX
+
+next334:
 	XORQ R9, R9
 
-group322:
+group336:
 	MOVQ R9, R11
 	SHRQ $0x02, R11
 	ADDQ 8(R8), R11
@@ -6965,9 +7045,9 @@ group322:
 	ADDQ R9, R12
 	MOVQ 24(R8), R13
 
-windows323:
+windows337:
 	CMPQ    R13, $0x04
-	JLT     end324
+	JLT     end338
 	MOVQ    R12, DI
 	MOVQ    DI, AX
 	LEAQ    (AX)(DX*2), CX
@@ -6983,11 +7063,11 @@ windows323:
 	VMOVUPS Z9, Z0
 	MOVQ    40(R8), SI
 
-rows325:
+rows339:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols326:
+cols340:
 	LEAQ        (AX)(DX*2), CX
 	VMOVUPS     (AX), Z10
 	VCMPPS      $0x07, Z10, Z10, K1
@@ -7012,10 +7092,10 @@ cols326:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(R8), AX
 	DECQ        BX
-	JNE         cols326
+	JNE         cols340
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows325
+	JNE         rows339
 	IMUL3Q      $0x40, 32(R8), AX
 	VMOVUPS     Z1, (R10)
 	ADDQ        AX, R10
@@ -7039,12 +7119,12 @@ cols326:
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	SUBQ        $0x04, R13
-	JMP         windows323
+	JMP         windows337
 
-end324:
-windows327:
+end338:
+windows341:
 	CMPQ    R13, $0x01
-	JLT     end328
+	JLT     end342
 	MOVQ    R12, DI
 	MOVQ    DI, AX
 	VMOVUPS (AX), Z1
@@ -7053,11 +7133,11 @@ windows327:
 	VMOVUPS Z12, Z0
 	MOVQ    40(R8), SI
 
-rows329:
+rows343:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols330:
+cols344:
 	VMOVUPS     (AX), Z2
 	VCMPPS      $0x07, Z2, Z2, K1
 	VCMPPS      $0x1a, Z1, Z2, K1, K1
@@ -7066,10 +7146,10 @@ cols330:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(R8), AX
 	DECQ        BX
-	JNE         cols330
+	JNE         cols344
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows329
+	JNE         rows343
 	IMUL3Q      $0x40, 32(R8), AX
 	VMOVUPS     Z1, (R10)
 	ADDQ        AX, R10
@@ -7078,14 +7158,25 @@ cols330:
 	ADDQ        AX, R11
 	ADDQ        DX, R12
 	SUBQ        $0x01, R13
-	JMP         windows327
+	JMP         windows341
 
-end328:
+end342:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group322
+	JLT  group336
+	DECQ 88(R8)
+	JE   last335
+	MOVQ 96(R8), AX
+	ADDQ AX, (R8)
+	MOVQ 104(R8), AX
+	ADDQ AX, 8(R8)
+	MOVQ 112(R8), AX
+	ADDQ AX, 16(R8)
+	JMP  next334
+
+last335:
 	VZEROUPPER
 	RET
 
@@ -7094,9 +7185,11 @@ end328:
 TEXT ·poolAnyBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), R8
 	MOVQ 72(R8), DX
+
+next345:
 	XORQ R9, R9
 
-group331:
+group347:
 	MOVQ R9, R11
 	SHRQ $0x02, R11
 	ADDQ 8(R8), R11
@@ -7106,9 +7199,9 @@ group331:
 	ADDQ R9, R12
 	MOVQ 24(R8), R13
 
-windows332:
+windows348:
 	CMPQ         R13, $0x04
-	JLT          end333
+	JLT          end349
 	MOVQ         R12, DI
 	IMUL3Q       $0x40, 32(R8), AX
 	VMOVUPS      (R10), Z1
@@ -7135,7 +7228,7 @@ windows332:
 	VPADDD       Z9, Z9, Z9
 	MOVQ         40(R8), SI
 
-rows334:
+rows350:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -7143,7 +7236,7 @@ rows334:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols335:
+cols351:
 	LEAQ        (AX)(DX*2), CX
 	VPCMPEQD    Z0, Z5, K1
 	VMOVAPS.Z   Z1, K1, Z10
@@ -7164,22 +7257,22 @@ cols335:
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols335
+	JNE         cols351
 	VPADDD      Z9, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows334
+	JNE         rows350
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	SUBQ        $0x04, R13
-	JMP         windows332
+	JMP         windows348
 
-end333:
-windows336:
+end349:
+windows352:
 	CMPQ         R13, $0x01
-	JLT          end337
+	JLT          end353
 	MOVQ         R12, DI
 	IMUL3Q       $0x40, 32(R8), AX
 	VMOVUPS      (R10), Z1
@@ -7194,7 +7287,7 @@ windows336:
 	VPADDD       Z11, Z11, Z11
 	MOVQ         40(R8), SI
 
-rows338:
+rows354:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -7202,7 +7295,7 @@ rows338:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols339:
+cols355:
 	VPCMPEQD    Z0, Z2, K1
 	VMOVAPS.Z   Z1, K1, Z3
 	VADDPS      (AX), Z3, Z3
@@ -7210,21 +7303,32 @@ cols339:
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols339
+	JNE         cols355
 	VPADDD      Z11, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows338
+	JNE         rows354
 	ADDQ        DX, R12
 	SUBQ        $0x01, R13
-	JMP         windows336
+	JMP         windows352
 
-end337:
+end353:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group331
+	JLT  group347
+	DECQ 88(R8)
+	JE   last346
+	MOVQ 96(R8), AX
+	ADDQ AX, (R8)
+	MOVQ 104(R8), AX
+	ADDQ AX, 8(R8)
+	MOVQ 112(R8), AX
+	ADDQ AX, 16(R8)
+	JMP  next345
+
+last346:
 	VZEROUPPER
 	RET
 
@@ -7233,9 +7337,11 @@ end337:
 TEXT ·poolMeanAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), R8
 	MOVQ 72(R8), DX
+
+next356:
 	XORQ R9, R9
 
-group340:
+group358:
 	MOVQ R9, AX
 	SHRQ $0x02, AX
 	ADDQ 8(R8), AX
@@ -7245,9 +7351,9 @@ group340:
 	ADDQ R9, R11
 	MOVQ 24(R8), R12
 
-windows341:
+windows359:
 	CMPQ    R12, $0x04
-	JLT     end342
+	JLT     end360
 	MOVQ    R11, DI
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -7257,11 +7363,11 @@ windows341:
 	VMOVUPS Z5, Z0
 	MOVQ    40(R8), SI
 
-rows343:
+rows361:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols344:
+cols362:
 	LEAQ         (AX)(DX*2), CX
 	VADDPS       (AX), Z1, Z1
 	VADDPS       (AX)(DX*1), Z2, Z2
@@ -7270,10 +7376,10 @@ cols344:
 	VPADDD.BCST  all00000001<>+0(SB), Z0, Z0
 	ADDQ         64(R8), AX
 	DECQ         BX
-	JNE          cols344
+	JNE          cols362
 	ADDQ         56(R8), DI
 	DECQ         SI
-	JNE          rows343
+	JNE          rows361
 	VBROADCASTSS 80(R8), Z0
 	IMUL3Q       $0x40, 32(R8), AX
 	VMULPS       Z0, Z1, Z1
@@ -7293,31 +7399,31 @@ cols344:
 	ADDQ         DX, R11
 	ADDQ         DX, R11
 	SUBQ         $0x04, R12
-	JMP          windows341
+	JMP          windows359
 
-end342:
-windows345:
+end360:
+windows363:
 	CMPQ    R12, $0x01
-	JLT     end346
+	JLT     end364
 	MOVQ    R11, DI
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
 	VMOVUPS Z7, Z0
 	MOVQ    40(R8), SI
 
-rows347:
+rows365:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols348:
+cols366:
 	VADDPS       (AX), Z6, Z6
 	VPADDD.BCST  all00000001<>+0(SB), Z0, Z0
 	ADDQ         64(R8), AX
 	DECQ         BX
-	JNE          cols348
+	JNE          cols366
 	ADDQ         56(R8), DI
 	DECQ         SI
-	JNE          rows347
+	JNE          rows365
 	VBROADCASTSS 80(R8), Z0
 	IMUL3Q       $0x40, 32(R8), AX
 	VMULPS       Z0, Z6, Z6
@@ -7325,14 +7431,25 @@ cols348:
 	ADDQ         AX, R10
 	ADDQ         DX, R11
 	SUBQ         $0x01, R12
-	JMP          windows345
+	JMP          windows363
 
-end346:
+end364:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group340
+	JLT  group358
+	DECQ 88(R8)
+	JE   last357
+	MOVQ 96(R8), AX
+	ADDQ AX, (R8)
+	MOVQ 104(R8), AX
+	ADDQ AX, 8(R8)
+	MOVQ 112(R8), AX
+	ADDQ AX, 16(R8)
+	JMP  next356
+
+last357:
 	VZEROUPPER
 	RET
 
@@ -7341,9 +7458,11 @@ end346:
 TEXT ·poolMeanBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), R8
 	MOVQ 72(R8), DX
+
+next367:
 	XORQ R9, R9
 
-group349:
+group369:
 	MOVQ R9, AX
 	SHRQ $0x02, AX
 	ADDQ 8(R8), AX
@@ -7353,9 +7472,9 @@ group349:
 	ADDQ R9, R11
 	MOVQ 24(R8), R12
 
-windows350:
+windows370:
 	CMPQ         R12, $0x04
-	JLT          end351
+	JLT          end371
 	MOVQ         R11, DI
 	VBROADCASTSS 80(R8), Z5
 	IMUL3Q       $0x40, 32(R8), AX
@@ -7374,7 +7493,7 @@ windows350:
 	VPADDD       Z6, Z6, Z6
 	MOVQ         40(R8), SI
 
-rows352:
+rows372:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -7382,7 +7501,7 @@ rows352:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols353:
+cols373:
 	LEAQ        (AX)(DX*2), CX
 	VMOVUPS     (AX), Z7
 	VFMADD231PS Z5, Z1, Z7
@@ -7399,22 +7518,22 @@ cols353:
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols353
+	JNE         cols373
 	VPADDD      Z6, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows352
+	JNE         rows372
 	ADDQ        DX, R11
 	ADDQ        DX, R11
 	ADDQ        DX, R11
 	ADDQ        DX, R11
 	SUBQ        $0x04, R12
-	JMP         windows350
+	JMP         windows370
 
-end351:
-windows354:
+end371:
+windows374:
 	CMPQ         R12, $0x01
-	JLT          end355
+	JLT          end375
 	MOVQ         R11, DI
 	VBROADCASTSS 80(R8), Z2
 	IMUL3Q       $0x40, 32(R8), AX
@@ -7427,7 +7546,7 @@ windows354:
 	VPADDD       Z8, Z8, Z8
 	MOVQ         40(R8), SI
 
-rows356:
+rows376:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -7435,28 +7554,39 @@ rows356:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols357:
+cols377:
 	VMOVUPS     (AX), Z3
 	VFMADD231PS Z2, Z1, Z3
 	VMOVUPS     Z3, (AX)
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols357
+	JNE         cols377
 	VPADDD      Z8, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows356
+	JNE         rows376
 	ADDQ        DX, R11
 	SUBQ        $0x01, R12
-	JMP         windows354
+	JMP         windows374
 
-end355:
+end375:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group349
+	JLT  group369
+	DECQ 88(R8)
+	JE   last368
+	MOVQ 96(R8), AX
+	ADDQ AX, (R8)
+	MOVQ 104(R8), AX
+	ADDQ AX, 8(R8)
+	MOVQ 112(R8), AX
+	ADDQ AX, 16(R8)
+	JMP  next367
+
+last368:
 	VZEROUPPER
 	RET
 
@@ -7469,14 +7599,16 @@ TEXT ·poolThreeBackwardAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD all00000002<>+0(SB), Z2
 	VPBROADCASTD all00000003<>+0(SB), Z3
 	MOVQ         64(AX), R11
-	XORQ         CX, CX
 
-group358:
+next378:
+	XORQ CX, CX
+
+group380:
 	MOVQ 16(AX), DX
 	ADDQ CX, DX
 	XORQ R9, R9
 
-row359:
+row381:
 	MOVQ    (AX), SI
 	ADDQ    CX, SI
 	MOVQ    CX, DI
@@ -7489,7 +7621,7 @@ row359:
 	VMOVUPS (BX), Z3
 	VMOVUPS (BX)(R11*1), Z4
 
-window360:
+window382:
 	VMOVUPS      (BX)(R11*2), Z5
 	LEAQ         (R9)(R9*2), R12
 	VMOVD        R12, X6
@@ -7510,17 +7642,28 @@ window360:
 	ADDQ         R10, DI
 	LEAQ         (SI)(R10*4), SI
 	DECQ         R8
-	JNE          window360
+	JNE          window382
 	VMOVUPS      Z3, (BX)
 	VMOVUPS      Z4, (BX)(R11*1)
 	ADDQ         56(AX), DX
 	INCQ         R9
 	CMPQ         R9, 40(AX)
-	JNE          row359
+	JNE          row381
 	ADDQ         $0x40, CX
 	SHLQ         $0x02, R10
 	CMPQ         CX, R10
-	JLT          group358
+	JLT          group380
+	DECQ         88(AX)
+	JE           last379
+	MOVQ         96(AX), CX
+	ADDQ         CX, (AX)
+	MOVQ         104(AX), CX
+	ADDQ         CX, 8(AX)
+	MOVQ         112(AX), CX
+	ADDQ         CX, 16(AX)
+	JMP          next378
+
+last379:
 	VZEROUPPER
 	RET
 
@@ -7530,14 +7673,16 @@ TEXT ·poolMeanThreeBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	VBROADCASTSS 80(AX), Z0
 	MOVQ         64(AX), R11
-	XORQ         CX, CX
 
-group361:
+next383:
+	XORQ CX, CX
+
+group385:
 	MOVQ 16(AX), DX
 	ADDQ CX, DX
 	XORQ R9, R9
 
-row362:
+row386:
 	MOVQ    (AX), SI
 	ADDQ    CX, SI
 	MOVQ    CX, DI
@@ -7550,7 +7695,7 @@ row362:
 	VMOVUPS (BX), Z1
 	VMOVUPS (BX)(R11*1), Z2
 
-window363:
+window387:
 	VMOVUPS     (BX)(R11*2), Z3
 	VMOVUPS     (SI), Z4
 	VFMADD231PS Z0, Z4, Z1
@@ -7563,17 +7708,28 @@ window363:
 	ADDQ        R10, DI
 	LEAQ        (SI)(R10*4), SI
 	DECQ        R8
-	JNE         window363
+	JNE         window387
 	VMOVUPS     Z1, (BX)
 	VMOVUPS     Z2, (BX)(R11*1)
 	ADDQ        56(AX), DX
 	INCQ        R9
 	CMPQ        R9, 40(AX)
-	JNE         row362
+	JNE         row386
 	ADDQ        $0x40, CX
 	SHLQ        $0x02, R10
 	CMPQ        CX, R10
-	JLT         group361
+	JLT         group385
+	DECQ        88(AX)
+	JE          last384
+	MOVQ        96(AX), CX
+	ADDQ        CX, (AX)
+	MOVQ        104(AX), CX
+	ADDQ        CX, 8(AX)
+	MOVQ        112(AX), CX
+	ADDQ        CX, 16(AX)
+	JMP         next383
+
+last384:
 	VZEROUPPER
 	RET
 
@@ -7586,20 +7742,20 @@ TEXT ·lrnSquaresAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels364:
+pixels388:
 	MOVQ 56(CX), DI
 
-groups365:
+groups389:
 	VMOVUPS (DX)(AX*1), Z0
 	VMULPS  Z0, Z0, Z0
 	VMOVUPS Z0, (BX)
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups365
+	JNE     groups389
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels364
+	JNE     pixels388
 	VZEROUPPER
 	RET
 
@@ -7618,46 +7774,46 @@ TEXT ·lrnNormalizeAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Z2
 	XORQ         AX, AX
 
-pixels366:
+pixels390:
 	MOVQ 56(CX), R10
 
-groups367:
+groups391:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z3
 	DECQ    R12
-	JEQ     summed369
+	JEQ     summed393
 
-terms368:
+terms392:
 	VADDPS 4(R11), Z3, Z3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms368
+	JNE    terms392
 
-summed369:
+summed393:
 	VMULPS  Z1, Z3, Z3
 	VADDPS  Z0, Z3, Z3
 	VMOVUPS Z3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised372
+	JEQ     raised396
 	CMPQ    R11, $0x03
-	JEQ     three370
+	JEQ     three394
 	CMPQ    R11, $0x02
-	JEQ     square371
+	JEQ     square395
 	VSQRTPS Z3, Z3
 
-square371:
+square395:
 	VSQRTPS Z3, Z3
-	JMP     raised372
+	JMP     raised396
 
-three370:
+three394:
 	VSQRTPS Z3, Z3
 	VSQRTPS Z3, Z4
 	VMULPS  Z4, Z3, Z3
 
-raised372:
+raised396:
 	VDIVPS  Z3, Z2, Z3
 	VMOVUPS Z3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Z3, Z3
@@ -7665,10 +7821,10 @@ raised372:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups367
+	JNE     groups391
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels366
+	JNE     pixels390
 	VZEROUPPER
 	RET
 
@@ -7684,10 +7840,10 @@ TEXT ·lrnQuotientsAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels373:
+pixels397:
 	MOVQ 56(CX), R10
 
-groups374:
+groups398:
 	VMOVUPS (DI)(AX*1), Z0
 	VMULPS  (DX)(AX*1), Z0, Z0
 	VMULPS  (SI)(AX*1), Z0, Z0
@@ -7696,10 +7852,10 @@ groups374:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups374
+	JNE     groups398
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels373
+	JNE     pixels397
 	VZEROUPPER
 	RET
 
@@ -7716,24 +7872,24 @@ TEXT ·lrnGradientAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Z0
 	XORQ         AX, AX
 
-pixels375:
+pixels399:
 	MOVQ 56(CX), R10
 
-groups376:
+groups400:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z1
 	DECQ    R12
-	JEQ     summed378
+	JEQ     summed402
 
-terms377:
+terms401:
 	VADDPS 4(R11), Z1, Z1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms377
+	JNE    terms401
 
-summed378:
+summed402:
 	VMOVUPS (SI)(AX*1), Z2
 	VMULPS  Z0, Z1, Z1
 	VMULPS  (DX)(AX*1), Z1, Z1
@@ -7743,10 +7899,10 @@ summed378:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups376
+	JNE     groups400
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels375
+	JNE     pixels399
 	VZEROUPPER
 	RET
 
@@ -7777,9 +7933,9 @@ TEXT ·dropoutApplyAVX512(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Z7
 	XORQ         SI, SI
 	SUBQ         $0x20, DX
-	JLT          rest380
+	JLT          rest404
 
-loop379:
+loop403:
 	VPSRLQ          $0x20, Z6, Z8
 	VPMULUDQ        Z2, Z6, Z9
 	VPMULUDQ        Z3, Z4, Z10
@@ -7864,11 +8020,11 @@ loop379:
 	VPADDQ          Z7, Z6, Z6
 	ADDQ            $0x20, SI
 	SUBQ            $0x20, DX
-	JGE             loop379
+	JGE             loop403
 
-rest380:
+rest404:
 	ADDQ            $0x20, DX
-	JEQ             done381
+	JEQ             done405
 	MOVL            $0xffffffff, DI
 	BZHIL           DX, DI, DI
 	KMOVW           DI, K1
@@ -7956,7 +8112,7 @@ rest380:
 	VMOVAPS.Z       Z2, K1, Z2
 	VMOVUPS         Z2, K2, 64(AX)(SI*4)
 
-done381:
+done405:
 	VZEROUPPER
 	RET
 
@@ -7983,13 +8139,13 @@ TEXT ·reluAddAVX512(SB), NOSPLIT, $0-64
 	MOVQ   yRow+56(FP), R9
 	VPXORD Z0, Z0, Z0
 
-row382:
+row406:
 	MOVQ BX, R10
 	XORQ R11, R11
 	SUBQ $0x10, R10
-	JLT  rest383
+	JLT  rest407
 
-loop384:
+loop408:
 	VMOVUPS   (DX)(R11*4), Z1
 	VMOVUPS   (CX)(R11*4), Z2
 	VCMPPS    $0x1e, Z0, Z1, K1
@@ -7999,13 +8155,13 @@ loop384:
 	VMOVUPS   Z1, (AX)(R11*4)
 	ADDQ      $0x10, R11
 	SUBQ      $0x10, R10
-	JGE       loop384
+	JGE       loop408
 
-rest383:
+rest407:
 	ADDQ DI, AX
 	ADDQ R8, CX
 	ADDQ R9, DX
 	DECQ SI
-	JNE  row382
+	JNE  row406
 	VZEROUPPER
 	RET

@@ -25,6 +25,7 @@ type poolTable struct {
 	forward, backward       func(dst []float32, idx []uint8, top, bottom []float32, c int)
 	forwardAny, backwardAny func(a *poolArgs)
 	mean, meanBackward      func(a *poolArgs)
+	severalRows             bool // whether those for windows of any size take several rows
 	// Those of windows of three columns that are a pixel apart; nil without.
 	threeBackward, meanThreeBackward func(a *poolArgs)
 }
@@ -42,6 +43,9 @@ type poolArgs struct {
 	pixel   int // from a pixel to the next
 	step    int // from a window to the next
 	part    float32
+	rows    int // of windows, which a function of assembly counts down; 1 for others
+	// Bytes by which dst, idx and src move from a row of windows to the next.
+	nextDst, nextIdx, nextSrc int
 }
 
 var pools poolTable
@@ -102,8 +106,17 @@ func MeanPoolBackward(p *Pool, part float32) {
 // each calls f for every output row.
 func (p *Pool) each(f func(a *poolArgs), part float32) {
 	p.check(false)
-	for y := range p.OH {
-		p.row(f, y, part)
+	p.any(f, part)
+}
+
+// any calls f for windows of any size, for as many output rows as go through a call.
+func (p *Pool) any(f func(a *poolArgs), part float32) {
+	rows := 1
+	if pools.severalRows && !raceEnabled {
+		rows = max(1, maxWindows/max(1, p.KH*p.KW*p.C*p.OW))
+	}
+	for y := 0; y < p.OH; y += rows {
+		p.row(f, y, min(rows, p.OH-y), part)
 	}
 }
 
@@ -118,12 +131,12 @@ func (p *Pool) rows(f2x2 func(dst []float32, idx []uint8, top, bottom []float32,
 	if n == 0 {
 		return
 	}
+	if p.KH != 2 || p.KW != 2 || p.Stride != 2 {
+		p.any(f, 0)
+		return
+	}
 	dst, idx := p.distances()
 	for y := range p.OH {
-		if p.KH != 2 || p.KW != 2 || p.Stride != 2 {
-			p.row(f, y, 0)
-			continue
-		}
 		top := p.Src[2*y*p.SrcW*p.C:][:2*n]
 		bottom := p.Src[(2*y+1)*p.SrcW*p.C:][:2*n]
 		callPool(f2x2, p.Dst[y*dst:][:n], p.Idx[y*idx:][:n], top, bottom, p.C)
@@ -139,12 +152,13 @@ func callPool(f func(dst []float32, idx []uint8, top, bottom []float32, c int), 
 	f(dst, idx, top, bottom, c)
 }
 
-// row calls f for output row y.
-func (p *Pool) row(f func(a *poolArgs), y int, part float32) {
+// row calls f for some output rows from y on, or for parts of one.
+func (p *Pool) row(f func(a *poolArgs), y, rows int, part float32) {
 	dst, idx := p.distances()
 	a := poolArgs{
 		groups: p.C / Width, kh: p.KH, kw: p.KW, part: part,
 		row: 4 * p.SrcW * p.C, pixel: 4 * p.C, step: 4 * p.Stride * p.C,
+		nextDst: 4 * dst, nextSrc: 4 * p.SrcW * p.Stride * p.C,
 	}
 	if a.groups == 0 {
 		return
@@ -152,10 +166,10 @@ func (p *Pool) row(f func(a *poolArgs), y int, part float32) {
 	step := max(1, maxWindows/(p.KH*p.KW*p.C))
 	for x := 0; x < p.OW; x += step {
 		from := (y*p.SrcW + x) * p.Stride * p.C
-		a.windows = min(step, p.OW-x)
+		a.windows, a.rows = min(step, p.OW-x), rows
 		a.dst, a.src = &p.Dst[y*dst+x*p.C], &p.Src[from]
 		if p.Idx != nil {
-			a.idx = &p.Idx[y*idx+x*p.C]
+			a.idx, a.nextIdx = &p.Idx[y*idx+x*p.C], idx
 		}
 		if raceEnabled {
 			raceWrite(p.Dst[y*dst+x*p.C:][:a.windows*p.C])

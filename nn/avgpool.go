@@ -93,27 +93,27 @@ func (b *boundAvgPool) part(row, col pixels) float32 {
 	return 1 / float32(row.size*col.size)
 }
 
-// runs returns the windows of a row of the output, those of one size and distance together.
-func (b *boundAvgPool) runs() (all []avgRun) {
-	for x, col := range b.cols {
+// runs returns the windows of a row of the output, or of a column, those of one size and distance together.
+func runs(windows []pixels) (all []avgRun) {
+	for x, w := range windows {
 		if last := len(all) - 1; last >= 0 {
 			r := &all[last]
-			apart := col.from - b.cols[x-1].from
-			if r.col.size == col.size && r.col.padded == col.padded && apart > 0 && (r.n == 1 || apart == r.apart) {
+			apart := w.from - windows[x-1].from
+			if r.size == w.size && r.padded == w.padded && apart > 0 && (r.n == 1 || apart == r.apart) {
 				r.n, r.apart = r.n+1, apart
 				continue
 			}
 		}
-		all = append(all, avgRun{at: x, n: 1, apart: 1, col: col})
+		all = append(all, avgRun{at: x, n: 1, apart: 1, pixels: w})
 	}
 	return all
 }
 
-// avgRun is n windows from column at of the output on, apart pixels from one another, the first
-// over the columns col.
+// avgRun is n windows from column, or row, at of the output on, apart pixels from one another, the
+// first over the given pixels.
 type avgRun struct {
 	at, n, apart int
-	col          pixels
+	pixels
 }
 
 func (b *boundAvgPool) Out() Flow { return b.out }
@@ -126,7 +126,8 @@ func (b *boundAvgPool) Traits() Traits { return Traits{PerSample: true, Tangents
 func (b *boundAvgPool) FLOPs() int64 { return 0 }
 
 func (b *boundAvgPool) NewState(e *Env) State {
-	s := &avgPoolState{b: b, y: e.Output(), runs: b.runs()}
+	s := &avgPoolState{b: b, y: e.Output(), runs: runs(b.cols)}
+	s.rows, s.single = s.together()
 	if e.NeedDX {
 		e.nearGradient(&s.dx)
 	}
@@ -136,8 +137,10 @@ func (b *boundAvgPool) NewState(e *Env) State {
 type avgPoolState struct {
 	b     *boundAvgPool
 	y, dx Act
-	runs  []avgRun
-	pool  kernels.Pool // at work
+	runs  []avgRun // of a row
+	// rows are runs of rows that go through a call together, single all rows one by one.
+	rows, single []avgRun
+	pool         kernels.Pool // at work
 }
 
 func (s *avgPoolState) Forward(r *Run, x Act, lo, hi int) Act {
@@ -156,30 +159,49 @@ const fewPixels = 16
 func (s *avgPoolState) means(to, x Act, lo, hi int) {
 	ld := s.b.in.Ld()
 	for i := lo; i < hi; i++ {
-		s.each(x, to, i, kernels.MeanPool, func(y int, row pixels, r avgRun) {
-			mean := to.At(i, y, r.at)[:ld]
+		s.each(x, to, i, s.rows, kernels.MeanPool, func(row, r avgRun) {
+			mean := to.At(i, row.at, r.at)[:ld]
 			clear(mean)
 			for k := range row.size {
-				kernels.ColSum(mean, x.At(i, row.from+k, r.col.from), r.col.size, ld, ld)
+				kernels.ColSum(mean, x.At(i, row.from+k, r.from), r.size, ld, ld)
 			}
-			kernels.Scale(mean, s.b.part(row, r.col))
+			kernels.Scale(mean, s.b.part(row.pixels, r.pixels))
 		})
 	}
 }
 
-// each calls few or many for the windows of image i, row after row; big is the input.
-func (s *avgPoolState) each(big, small Act, i int, few func(p *kernels.Pool, part float32), many func(y int, row pixels, r avgRun)) {
-	b, p := s.b, &s.pool
-	*p = kernels.Pool{OH: 1, C: b.in.Ld(), SrcW: big.Row / big.Pixel}
-	for y, row := range b.rows {
+// together returns the runs of rows that go through a call together, and all rows one by one.
+func (s *avgPoolState) together() (rows, single []avgRun) {
+	for y, row := range s.b.rows {
+		single = append(single, avgRun{at: y, n: 1, apart: 1, pixels: row})
+	}
+	rows = runs(s.b.rows)
+	for _, row := range rows {
 		for _, r := range s.runs {
-			if r.n == 1 && row.size*r.col.size > fewPixels {
-				many(y, row, r)
+			if row.size*r.size > fewPixels || row.n > 1 && r.n > 1 && row.apart != r.apart {
+				return single, single
+			}
+		}
+	}
+	return rows, single
+}
+
+// each calls few or many for the windows of image i in rows; big is the input.
+func (s *avgPoolState) each(big, small Act, i int, rows []avgRun, few func(p *kernels.Pool, part float32), many func(row, r avgRun)) {
+	b, p := s.b, &s.pool
+	*p = kernels.Pool{C: b.in.Ld(), SrcW: big.Row / big.Pixel, DstRow: small.Row}
+	for _, row := range rows {
+		for _, r := range s.runs {
+			if r.n == 1 && row.size*r.size > fewPixels {
+				many(row, r)
 				continue
 			}
-			p.KH, p.KW, p.OW, p.Stride = row.size, r.col.size, r.n, r.apart
-			p.Src, p.Dst = big.At(i, row.from, r.col.from), small.At(i, y, r.at)
-			few(p, b.part(row, r.col))
+			p.KH, p.KW, p.OH, p.OW, p.Stride = row.size, r.size, row.n, r.n, r.apart
+			if r.n == 1 {
+				p.Stride = row.apart
+			}
+			p.Src, p.Dst = big.At(i, row.from, r.from), small.At(i, row.at, r.at)
+			few(p, b.part(row.pixels, r.pixels))
 		}
 	}
 }
@@ -200,11 +222,12 @@ func (s *avgPoolState) spread(dx, dy Act, lo, hi int) {
 	ld := s.b.in.Ld()
 	for i := lo; i < hi; i++ {
 		clear(dx.At(i, 0, -dx.Border.Left)[:s.b.in.H*dx.Row])
-		s.each(dx, dy, i, kernels.MeanPoolBackward, func(y int, row pixels, r avgRun) {
+		// Row after row: a pixel gets the parts of its windows in their order.
+		s.each(dx, dy, i, s.single, kernels.MeanPoolBackward, func(row, r avgRun) {
 			for k := range row.size {
-				to, g := dx.At(i, row.from+k, r.col.from), dy.At(i, y, r.at)[:ld]
-				for px := range r.col.size {
-					kernels.Axpy(to[px*ld:][:ld], s.b.part(row, r.col), g)
+				to, g := dx.At(i, row.from+k, r.from), dy.At(i, row.at, r.at)[:ld]
+				for px := range r.size {
+					kernels.Axpy(to[px*ld:][:ld], s.b.part(row.pixels, r.pixels), g)
 				}
 			}
 		})

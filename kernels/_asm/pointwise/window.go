@@ -12,8 +12,25 @@ import (
 const (
 	poolDst, poolIdx, poolSrc, poolWindows, poolGroups = 0, 8, 16, 24, 32
 	poolKH, poolKW, poolRow, poolPixel, poolStep       = 40, 48, 56, 64, 72
-	poolPart                                           = 80
+	poolPart, poolRows                                 = 80, 88
+	poolNextDst, poolNextIdx, poolNextSrc              = 96, 104, 112
 )
+
+// rowsOfWindows repeats what is between start and the call of again, from the pointers of poolArgs on, for each row of windows.
+func rowsOfWindows(args reg.GPVirtual) (again func()) {
+	start, end, next := NewLabel("next"), NewLabel("last"), GP64()
+	Label(start)
+	return func() {
+		DECQ(Mem{Base: args, Disp: poolRows})
+		JE(LabelRef(end)) // the pointers stay within what they point to
+		for _, p := range [][2]int{{poolDst, poolNextDst}, {poolIdx, poolNextIdx}, {poolSrc, poolNextSrc}} {
+			MOVQ(Mem{Base: args, Disp: p[1]}, next)
+			ADDQ(next, Mem{Base: args, Disp: p[0]})
+		}
+		JMP(LabelRef(start))
+		Label(end)
+	}
+}
 
 // window is 16 channels of a few windows that follow one another, inside the loops that windowsOfAnySize makes.
 type window struct {
@@ -116,6 +133,7 @@ func (v isa) windowsOfAnySize(name, doc string, body func(w window, dst, idx reg
 	w.args = Load(Param("args"), GP64()).(reg.GPVirtual)
 	offset, dst, idx, src, windows := GP64(), GP64(), GP64(), GP64(), GP64()
 	MOVQ(Mem{Base: w.args, Disp: poolStep}, w.step)
+	again := rowsOfWindows(w.args)
 	XORQ(offset, offset)
 	group := NewLabel("group")
 	Label(group)
@@ -147,6 +165,7 @@ func (v isa) windowsOfAnySize(name, doc string, body func(w window, dst, idx reg
 	SHLQ(Imm(6), size)
 	CMPQ(offset, size)
 	JLT(LabelRef(group))
+	again()
 	v.End()
 }
 
@@ -210,6 +229,7 @@ func (v isa) threes(name, doc string, prepare func(args reg.GPVirtual) (give fun
 	offset, from, at, dst, idx, windows, ky, size, pixel := GP64(), GP64(), GP64(), GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
 	give := prepare(args)
 	load(poolPixel, pixel)
+	again := rowsOfWindows(args)
 	XORQ(offset, offset)
 	group, row, window := NewLabel("group"), NewLabel("row"), NewLabel("window")
 	Label(group)
@@ -271,6 +291,7 @@ func (v isa) threes(name, doc string, prepare func(args reg.GPVirtual) (give fun
 	SHLQ(Imm(2), size)
 	CMPQ(offset, size)
 	JLT(LabelRef(group))
+	again()
 	v.End()
 }
 
