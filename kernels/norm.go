@@ -30,6 +30,10 @@ type normTable struct {
 	groups   groupTable // nil functions without
 	// reluSlopes and swishSlopes multiply dy by slopes at value*x + shift.
 	reluSlopes, swishSlopes func(dy, x, value, shift *float32, channels, pixels int)
+	// Those of a share of d, over the first half of 16 channels unless half is 0, or over all; nil
+	// without.
+	shareSums     func(sum, inner *float64, dots, d, x, value, shift *float32, share float32, half, rows, pixels, dNext, xNext int)
+	shareBackward func(dx, dy, x, grad, value, shift *float32, share float32, channels, pixels int)
 }
 
 var norms normTable
@@ -188,6 +192,13 @@ func callNormSwish(y, x, value, shift *float32, channels, pixels int) {
 // NormBackward stores Grad*dy + (Value*x + Shift) of the pixels dy of Y and x of X
 // in DX, every operation rounded.
 func NormBackward(n *ImageNorm) {
+	n.eachBackward(func(y, pixels int) {
+		callNormBackward(&n.DX[y*n.DXRow], &n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Grad[0], &n.Value[0], &n.Shift[0], n.C/Width, pixels)
+	})
+}
+
+// eachBackward calls f for rows of pixels, from row y of the image on, of a backward pass.
+func (n *ImageNorm) eachBackward(f func(y, pixels int)) {
 	n.image(n.X, n.XRow)
 	n.image(n.Y, n.YRow)
 	n.image(n.DX, n.DXRow)
@@ -202,11 +213,57 @@ func NormBackward(n *ImageNorm) {
 	n.rows(n.DX, n.DXRow, raceWrite[float32])
 	per, pixels := n.span(mapBlock, n.XRow, n.YRow, n.DXRow)
 	for y := 0; y < n.H; y += per {
-		callNormBackward(&n.DX[y*n.DXRow], &n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Grad[0], &n.Value[0], &n.Shift[0], n.C/Width, pixels)
+		f(y, pixels)
 	}
 }
 
 //go:noinline
 func callNormBackward(dx, dy, x, grad, value, shift *float32, channels, pixels int) {
 	norms.backward(dx, dy, x, grad, value, shift, channels, pixels)
+}
+
+// TakesShares reports whether NormShareSums and NormShareBackward are there for an image: of at
+// most [Width] channels, with the instructions of the machine.
+func (n *ImageNorm) TakesShares() bool {
+	return norms.shareSums != nil && n.C == Width && n.W*n.C <= reduceBlock && !raceEnabled
+}
+
+// NormShareSums does for an output Value*X + Shift, of which a sum takes a share, what three passes
+// do: it stores in dots, of each row of the image, the product of Y, the gradient of the sum, with
+// the output, as [Dot] gives it; and in Sum and Inner what [NormSums] gives for share*Y in place of
+// Y. used are the channels that count: the others are 0 in X and Y.
+func NormShareSums(n *ImageNorm, share float32, used int, dots []float32) {
+	if !n.TakesShares() || len(n.Value) < n.C || len(n.Shift) < n.C || len(dots) < n.H {
+		panic(msgNorm)
+	}
+	if !n.startSums() {
+		clear(dots[:n.H])
+		return
+	}
+	half := 0
+	if used <= Width/2 {
+		half = 1
+	}
+	most := max(mapBlock/(n.W*n.C), 1)
+	for y := 0; y < n.H; y += most {
+		callNormShareSums(n, share, half, y, min(most, n.H-y), &dots[y])
+	}
+}
+
+//go:noinline
+func callNormShareSums(n *ImageNorm, share float32, half, y, rows int, dots *float32) {
+	norms.shareSums(&n.Sum[0], &n.Inner[0], dots, &n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Value[0], &n.Shift[0], share, half, rows, n.W, 4*(n.YRow-n.W*n.C), 4*(n.XRow-n.W*n.C))
+}
+
+// NormShareBackward is [NormBackward] for share*Y, rounded, in place of Y.
+func NormShareBackward(n *ImageNorm, share float32) {
+	if !n.TakesShares() {
+		panic(msgNorm)
+	}
+	n.eachBackward(func(y, pixels int) { callNormShareBackward(n, share, y, pixels) })
+}
+
+//go:noinline
+func callNormShareBackward(n *ImageNorm, share float32, y, pixels int) {
+	norms.shareBackward(&n.DX[y*n.DXRow], &n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Grad[0], &n.Value[0], &n.Shift[0], share, n.C/Width, pixels)
 }

@@ -13,6 +13,7 @@ func normAt(l Level) normTable {
 		normTable{
 			sums: normSumsAVX512, moments: normMomentsAVX512, forward: normForwardAVX512, swish: normSwishAVX512, backward: normBackwardAVX512,
 			reluSlopes: normReLUSlopesAVX512, swishSlopes: normSwishSlopesAVX512,
-			groups: groupTable{factors: normFactorsAVX512, gradients: normGradientsAVX512},
+			groups:    groupTable{factors: normFactorsAVX512, gradients: normGradientsAVX512},
+			shareSums: normShareSumsAVX512, shareBackward: normShareBackwardAVX512,
 		})
 }

@@ -83,3 +83,13 @@ func normFactorsAVX512(sum *float64, inner *float64, mean *float64, scale *float
 //
 //go:noescape
 func normGradientsAVX512(sum *float64, inner *float64, mean *float64, scale *float64, weight *float32, weightGrad *float32, biasGrad *float32, grad *float32, value *float32, shift *float32, groups int, count float64)
+
+// normShareSumsAVX512 is a loop of normTable.
+//
+//go:noescape
+func normShareSumsAVX512(sum *float64, inner *float64, dots *float32, d *float32, x *float32, value *float32, shift *float32, share float32, half int, rows int, pixels int, dNext int, xNext int)
+
+// normShareBackwardAVX512 is a loop of normTable.
+//
+//go:noescape
+func normShareBackwardAVX512(dx *float32, dy *float32, x *float32, grad *float32, value *float32, shift *float32, share float32, channels int, pixels int)

@@ -80,6 +80,55 @@ func testImageNorm(t *testing.T, n kernels.ImageNorm) {
 	})
 }
 
+// TestNormShares compares the loops of a share of a gradient with what they do one after the other.
+func TestNormShares(t *testing.T) {
+	kernelstest.ForEachLevel(t, func(t *testing.T) {
+		for _, used := range []int{3, 8, 16} {
+			n := kernels.ImageNorm{H: 71, W: 64, C: 16, XRow: 1024, YRow: 1060, DXRow: 1024} // more than one call of assembly
+			if !n.TakesShares() {
+				t.Skip("no such loops")
+			}
+			r, share := newRand(7), float32(0.3)
+			image := func(row, used int) []float32 {
+				x := kernelstest.Random(r, n.H*row, 0).Data
+				for i := range x {
+					if i%row%n.C >= used {
+						x[i] = 0
+					}
+				}
+				return x
+			}
+			n.X, n.Y, n.DX = image(n.XRow, used), image(n.YRow, used), make([]float32, n.H*n.DXRow)
+			n.Value, n.Shift, n.Grad = image(n.C, used), image(n.C, used), image(n.C, used)
+			n.Sum, n.Inner = make([]float64, n.C), make([]float64, n.C)
+			steps := n
+			steps.DX, steps.Sum, steps.Inner = make([]float32, len(n.DX)), make([]float64, n.C), make([]float64, n.C)
+			dots, y := make([]float32, n.H), make([]float32, len(n.Y))
+			kernels.NormShareSums(&n, share, used, dots)
+			kernels.NormShareBackward(&n, share)
+
+			steps.Y = y
+			kernels.NormForward(&steps)
+			for row, got := range dots {
+				at := row * n.YRow
+				if want := kernels.Dot(n.Y[at:][:n.W*n.C], y[at:][:n.W*n.C]); float64(got) != want {
+					t.Fatalf("%d channels: the product of row %d is %v, want %v", used, row, got, want)
+				}
+			}
+			kernels.ScaleTo(y, share, n.Y)
+			kernels.NormSums(&steps)
+			kernels.NormBackward(&steps)
+			if !slices.Equal(n.Sum, steps.Sum) || !slices.Equal(n.Inner, steps.Inner) || !slices.Equal(n.DX, steps.DX) {
+				t.Fatalf("%d channels: sums or gradients differ", used)
+			}
+			noAllocation(t, func() {
+				kernels.NormShareSums(&n, share, used, dots)
+				kernels.NormShareBackward(&n, share)
+			})
+		}
+	})
+}
+
 // testNormSlopes compares norms with an activation behind them with both one after the other.
 func testNormSlopes(t *testing.T, n kernels.ImageNorm, r *rand.Rand) {
 	size := len(n.Y)

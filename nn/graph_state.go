@@ -33,6 +33,7 @@ type partState struct {
 	// mixedBy, unless 0, is the part of a mix that is the only reader, and gives grad only when
 	// this part is worked on.
 	mixedBy int
+	norm    *groupNormState // the last layer then, if it can take its share by itself; or nil
 	// Others use the memory of joined if it passes, and that of what the chain gives, which its
 	// last layer then makes again for the backward pass, unless output is nil.
 	passes bool
@@ -100,6 +101,13 @@ func (b *boundGraph) NewState(e *Env) State {
 		}
 	}
 	s.layGradients(e, only)
+	for i, p := range b.parts {
+		if ps := &s.parts[i]; ps.mixedBy > 0 && b.group > 0 && !e.Tangents {
+			if norm, ok := p.last().Bound.(*boundGroupNorm); ok && !norm.relu && !norm.swish {
+				ps.norm = ps.states[len(ps.states)-1].(*groupNormState)
+			}
+		}
+	}
 	return s
 }
 
@@ -264,14 +272,21 @@ func (s *graphState) backward(r *Run, dy Act, lo, hi int) {
 		if d.Data == nil || p.mix == nil && s.below(r, i) {
 			continue
 		}
-		if ps.mixedBy > 0 {
+		states := ps.states
+		switch norm := s.shares(r, i); {
+		case norm != nil:
+			last := len(states) - 1
+			states = states[:last]
+			remake(states, r, lo, hi)
+			r.timed(norm, true, func() { d = s.shareNorm(r, i, norm, lo, hi) })
+		case ps.mixedBy > 0:
 			s.share(r, i, lo, hi)
 		}
 		lowest := 0
 		if ps.relu != nil && r.V == nil {
 			lowest = 1
 		}
-		if d = p.groups.backward(ps.states, lowest, r, d, lo, hi); d.Data == nil {
+		if d = p.groups.backward(states, lowest, r, d, lo, hi); d.Data == nil {
 			continue
 		}
 		if lowest > 0 {
@@ -346,7 +361,8 @@ func (s *graphState) slopes(r *Run, lo, hi int) {
 func (s *graphState) unmix(r *Run, p *part, m *mixState, d Act, lo, hi int) {
 	m.measured = true
 	for k, from := range p.from {
-		if from >= 0 && s.parts[from].output != nil && m.reads(k) {
+		m.apart[k] = s.shares(r, from) != nil
+		if from >= 0 && s.parts[from].output != nil && m.reads(k) && !m.apart[k] {
 			remake(s.parts[from].states, r, lo, hi)
 		}
 	}
@@ -375,6 +391,25 @@ func (s *graphState) unmix(r *Run, p *part, m *mixState, d Act, lo, hi int) {
 			*begun = true
 		}
 	}
+}
+
+// shares returns the norm at the end of part i if it takes its share of the gradient of the mix
+// that alone reads it, and measures its product with that, in one pass; else nil.
+func (s *graphState) shares(r *Run, i int) *groupNormState {
+	if i < 0 || s.parts[i].norm == nil || r.mixing || r.drawn || r.V != nil || !s.parts[i].norm.norm.TakesShares() {
+		return nil
+	}
+	return s.parts[i].norm
+}
+
+// shareNorm is the backward pass of that norm.
+func (s *graphState) shareNorm(r *Run, i int, norm *groupNormState, lo, hi int) Act {
+	by := &s.parts[s.parts[i].mixedBy]
+	k := by.mix.of(slices.Index(s.b.parts[s.parts[i].mixedBy].from, i))
+	for at := lo; at < hi; at++ {
+		by.mix.inner[at-lo][k] = norm.backwardShare(r, float32(by.mix.share[k]), by.grad, at)
+	}
+	return norm.dx
 }
 
 // share gives part i its share of the gradient of the mix that alone reads it.

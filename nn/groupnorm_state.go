@@ -17,6 +17,7 @@ type groupNormState struct {
 	norm, forward kernels.ImageNorm
 	factors       []float32
 	groups        kernels.NormGroups
+	dots          []float32 // of each row, see backwardShare
 
 	tangents *groupNormTangents // nil without
 	// Without parameters, what stands for them and takes their gradients.
@@ -34,7 +35,7 @@ func (b *boundGroupNorm) NewState(e *Env) State {
 			Sum: make([]float64, ld), Inner: make([]float64, ld),
 		},
 	}
-	s.held = e.nearOutput(&s.y)
+	s.held, s.dots = e.nearOutput(&s.y), make([]float32, b.in.H)
 	s.forward = s.norm
 	s.groups = kernels.NormGroups{
 		Groups: b.l.Groups, Size: b.in.C / b.l.Groups, Count: b.values(), Epsilon: b.l.Epsilon, Sum: s.norm.Sum, Inner: s.norm.Inner,
@@ -159,6 +160,25 @@ func (s *groupNormState) Backward(r *Run, dy Act, lo, hi int) Act {
 		kernels.NormBackward(&s.norm)
 	}
 	return s.dx
+}
+
+// backwardShare is Backward for a share of the gradient dy of sample i, and returns the product of
+// dy with the output, row after row.
+func (s *groupNormState) backwardShare(r *Run, share float32, dy Act, i int) (inner float64) {
+	s.place(i)
+	n := &s.forward
+	n.Y, n.YRow = dy.At(i, 0, 0), dy.Row
+	kernels.NormShareSums(n, share, s.b.in.C, s.dots)
+	for _, x := range s.dots {
+		inner += float64(x)
+	}
+	s.parameters(r, i)
+	if s.dx.Data != nil {
+		s.norm.X, s.norm.XRow, s.norm.Y, s.norm.YRow = n.X, n.XRow, n.Y, n.YRow
+		s.norm.DX, s.norm.DXRow = s.dx.At(i, 0, 0), s.dx.Row
+		kernels.NormShareBackward(&s.norm, share)
+	}
+	return inner
 }
 
 // parameters adds sample i's part of the gradients of weight and bias, and sets the

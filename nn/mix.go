@@ -71,9 +71,11 @@ type mixState struct {
 	measured bool // whether they are those of the present samples
 	// Of each input, for a row: what it gave, its part of the product, and its share.
 	inputs []Act
+	apart  []bool // whether an input's product with the gradient is not for measure
 	row    [][]float32
 	part   []float64
 	narrow []float32
+	left   []int // inputs that are not apart
 }
 
 // newState returns one of a Mix whose own parameter would be at an offset. Where
@@ -93,6 +95,7 @@ func (x *mixture) newState(e *Env, at, samples int) *mixState {
 		s.inner[i] = make([]float64, x.n)
 	}
 	n := x.n - s.of(0)
+	s.apart, s.left = make([]bool, n), make([]int, 0, n)
 	s.inputs, s.row, s.part, s.narrow = make([]Act, n), make([][]float32, n), make([]float64, n), make([]float32, n)
 	return s
 }
@@ -208,9 +211,15 @@ func (s *mixState) measure(r *Run, inner []float64, dy Act, f Flow, i int, input
 	if s.drawn < 0 {
 		s.look(input)
 		f.rows(r, i, func(row, y int) {
-			kernels.Dots(s.part, dy.At(row, y, 0)[:n], s.rows(row, y, f))
-			for k, x := range s.part {
-				inner[k] += x
+			rows, left := s.row[:0], s.left[:0]
+			for k, x := range s.inputs {
+				if !s.apart[k] {
+					rows, left = append(rows, x.At(row, y, 0)[:n]), append(left, k)
+				}
+			}
+			kernels.Dots(s.part[:len(rows)], dy.At(row, y, 0)[:n], rows)
+			for j, k := range left {
+				inner[k] += s.part[j]
 			}
 		})
 	} else if k := s.drawn - s.of(0); k >= 0 {

@@ -25,6 +25,8 @@ func main() {
 		if v.Wide {
 			factors(v)
 			gradients(v)
+			shareSums(v)
+			shareBackward(v)
 		}
 	}
 	file.Write("norm")
@@ -305,6 +307,80 @@ func backward(v isa) {
 	v.each([]string{"dx", "dy", "x"}, []string{"grad", "value", "shift"}, func(images []Mem, factors []reg.VecVirtual) {
 		g, out := v.Vec(), v.Vec()
 		VMULPS(images[1], factors[0], g)
+		VMULPS(images[2], factors[1], out)
+		VADDPS(factors[2], out, out)
+		VADDPS(g, out, out)
+		VMOVUPS(out, images[0])
+	})
+}
+
+// shareSums sums the shares of gradients as sums does, and their products with what the norm gave, over 8 of 16 channels or over all.
+func shareSums(v isa) {
+	v.Text("normShareSums", "(sum, inner *float64, dots, d, x, value, shift *float32, share float32, half, rows, pixels, dNext, xNext int)", "is a loop of normTable.")
+	sum, inner, dots, d, x := Integer("sum"), Integer("inner"), Integer("dots"), Integer("d"), Integer("x")
+	value, shift := Integer("value"), Integer("shift")
+	half, rows, pixels, count := Integer("half"), Integer("rows"), Integer("pixels"), GP64()
+	share, one := v.Param(Param("share")), ones()
+	whole, end := NewLabel("whole"), NewLabel("end")
+	TESTQ(half, half)
+	JEQ(LabelRef(whole))
+	for _, n := range []int{doubles / 2, doubles} {
+		if n == doubles {
+			Label(whole)
+		}
+		sized := func(r reg.VecVirtual) reg.VecVirtual {
+			if n == doubles {
+				return r
+			}
+			return r.AsY().(reg.VecVirtual)
+		}
+		s, acc := loadDoubles(sum, inner, n), v.Vec()
+		values, shifts := sized(v.Vec()), sized(v.Vec())
+		VMOVUPS(Mem{Base: value}, values)
+		VMOVUPS(Mem{Base: shift}, shifts)
+		row, pixel := NewLabel("row"), NewLabel("pixel")
+		Label(row)
+		VXORPS(acc.AsY(), acc.AsY(), acc.AsY())
+		MOVQ(pixels, count)
+		Label(pixel)
+		y := sized(v.Vec())
+		VMULPS(Mem{Base: x}, values, y)
+		VADDPS(shifts, y, y)
+		VFMADD231PS(Mem{Base: d}, y, sized(acc))
+		for i := range n {
+			part, p, q := XMM(), YMM(), YMM()
+			VMULPS(Mem{Base: d, Disp: 16 * i}, share.AsX(), part)
+			VCVTPS2PD(part, p)
+			VCVTPS2PD(Mem{Base: x, Disp: 16 * i}, q)
+			s.add(i, p, q, one, true)
+		}
+		ADDQ(Imm(64), d)
+		ADDQ(Imm(64), x)
+		DECQ(count)
+		JNE(LabelRef(pixel))
+		VMOVSS(v.Tree([]reg.VecVirtual{acc}, Sum), Mem{Base: dots})
+		ADDQ(Imm(4), dots)
+		ADDQ(Integer("dNext"), d)
+		ADDQ(Integer("xNext"), x)
+		DECQ(rows)
+		JNE(LabelRef(row))
+		s.store(sum, inner)
+		if n < doubles {
+			JMP(LabelRef(end))
+		}
+	}
+	Label(end)
+	v.End()
+}
+
+// shareBackward is backward for a share of the gradient dy.
+func shareBackward(v isa) {
+	v.Text("normShareBackward", "(dx, dy, x, grad, value, shift *float32, share float32, channels, pixels int)", "is a loop of normTable.")
+	share := v.Param(Param("share"))
+	v.each([]string{"dx", "dy", "x"}, []string{"grad", "value", "shift"}, func(images []Mem, factors []reg.VecVirtual) {
+		g, out := v.Vec(), v.Vec()
+		VMULPS(images[1], share, g)
+		VMULPS(g, factors[0], g)
 		VMULPS(images[2], factors[1], out)
 		VADDPS(factors[2], out, out)
 		VADDPS(g, out, out)
