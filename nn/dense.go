@@ -71,7 +71,7 @@ func (l Dense) bind(in Flow, relu bool) (Bound, error) {
 		return nil, err
 	}
 	b := &boundDense{l: l, in: in, relu: relu}
-	b.t = tensor.Dense{K: in.C, N: kernels.Pad(l.Units)}
+	b.t = tensor.Dense{K: in.C, N: kernels.Pad(l.Units), Cols: l.Units}
 	if in.Image() {
 		b.t.K = in.H * in.W * in.Ld()
 	}

@@ -15,13 +15,14 @@ const (
 )
 
 // Dense is a fully connected product y = x W + b with packed W of K x N. N is the
-// padded number of outputs, a multiple of 16.
-type Dense struct{ K, N int }
+// padded number of outputs, a multiple of 16. W and b are zero in the columns from Cols
+// on, so that products may leave them out; 0 means N.
+type Dense struct{ K, N, Cols int }
 
 // Forward computes m rows y = x W + bias, followed by a ReLU if relu. Rows of x
 // and y are ldx and ldy floats apart; bias has N values, or is nil.
 func (d Dense) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bias []float32, relu bool) {
-	kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: d.K, A: x, Lda: ldx, B: w, Bias: bias, C: y, Ldc: ldy, ReLU: relu})
+	kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: d.K, Cols: d.Cols, A: x, Lda: ldx, B: w, Bias: bias, C: y, Ldc: ldy, ReLU: relu})
 }
 
 // Add adds m rows x W to y.

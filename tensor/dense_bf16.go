@@ -64,7 +64,7 @@ func (d DenseBF16) LoadWeights(pairs, turned, w, scratch []float32) {
 func (d DenseBF16) ForwardPairs(y []float32, ldy int, x []float32, ldx, m int, pairs, bias []float32, relu bool, scratch []float32) {
 	ld := apart(PairedRows(d.K))
 	pairNeighbours(scratch, ld, x, ldx, m, d.K)
-	kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: PairedRows(d.K), A: scratch, Lda: ld, B: pairs, Bias: bias, C: y, Ldc: ldy, ReLU: relu, BF16: true})
+	kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: PairedRows(d.K), Cols: d.Cols, A: scratch, Lda: ld, B: pairs, Bias: bias, C: y, Ldc: ldy, ReLU: relu, BF16: true})
 }
 
 // InputAcross computes the gradient of the inputs for the m rows of Load with the
