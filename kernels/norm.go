@@ -34,6 +34,7 @@ type normTable struct {
 	// without.
 	shareSums     func(sum, inner *float64, dots, d, x, value, shift *float32, share float32, half, rows, pixels, dNext, xNext int)
 	shareBackward func(dx, dy, x, grad, value, shift *float32, share float32, channels, pixels int)
+	shareForward  func(y, x, value, shift *float32, share float32, channels, pixels int)
 }
 
 var norms normTable
@@ -222,10 +223,32 @@ func callNormBackward(dx, dy, x, grad, value, shift *float32, channels, pixels i
 	norms.backward(dx, dy, x, grad, value, shift, channels, pixels)
 }
 
-// TakesShares reports whether NormShareSums and NormShareBackward are there for an image: of at
+// TakesShares reports whether NormShareForward, NormShareSums and NormShareBackward are there for an image: of at
 // most [Width] channels, with the instructions of the machine.
 func (n *ImageNorm) TakesShares() bool {
 	return norms.shareSums != nil && n.C == Width && n.W*n.C <= reduceBlock && !raceEnabled
+}
+
+// NormShareForward adds the share of Value*X + Shift to Y, as [NormForward] without an activation
+// and then [Axpy] do.
+func NormShareForward(n *ImageNorm, share float32) {
+	n.image(n.X, n.XRow)
+	n.image(n.Y, n.YRow)
+	if !n.TakesShares() || len(n.Value) < n.C || len(n.Shift) < n.C {
+		panic(msgNorm)
+	}
+	if n.empty() {
+		return
+	}
+	per, pixels := n.span(mapBlock, n.XRow, n.YRow)
+	for y := 0; y < n.H; y += per {
+		callNormShareForward(&n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Value[0], &n.Shift[0], share, n.C/Width, pixels)
+	}
+}
+
+//go:noinline
+func callNormShareForward(y, x, value, shift *float32, share float32, channels, pixels int) {
+	norms.shareForward(y, x, value, shift, share, channels, pixels)
 }
 
 // NormShareSums does for an output Value*X + Shift, of which a sum takes a share, what three passes

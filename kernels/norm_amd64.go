@@ -14,6 +14,6 @@ func normAt(l Level) normTable {
 			sums: normSumsAVX512, moments: normMomentsAVX512, forward: normForwardAVX512, swish: normSwishAVX512, backward: normBackwardAVX512,
 			reluSlopes: normReLUSlopesAVX512, swishSlopes: normSwishSlopesAVX512,
 			groups:    groupTable{factors: normFactorsAVX512, gradients: normGradientsAVX512},
-			shareSums: normShareSumsAVX512, shareBackward: normShareBackwardAVX512,
+			shareSums: normShareSumsAVX512, shareBackward: normShareBackwardAVX512, shareForward: normShareForwardAVX512,
 		})
 }

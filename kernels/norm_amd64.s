@@ -2696,3 +2696,169 @@ pixel113:
 done114:
 	VZEROUPPER
 	RET
+
+// func normShareForwardAVX512(y *float32, x *float32, value *float32, shift *float32, share float32, channels int, pixels int)
+// Requires: AVX, AVX512F
+TEXT ·normShareForwardAVX512(SB), NOSPLIT, $0-56
+	VBROADCASTSS share+32(FP), Z0
+	MOVQ         y+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         value+16(FP), DX
+	MOVQ         shift+24(FP), BX
+	MOVQ         channels+40(FP), SI
+	MOVQ         SI, DI
+	SHLQ         $0x06, DI
+
+block115:
+	CMPQ    SI, $0x08
+	JLT     done117
+	VMOVUPS (DX), Z1
+	VMOVUPS (BX), Z2
+	VMOVUPS 64(DX), Z3
+	VMOVUPS 64(BX), Z4
+	VMOVUPS 128(DX), Z5
+	VMOVUPS 128(BX), Z6
+	VMOVUPS 192(DX), Z7
+	VMOVUPS 192(BX), Z8
+	VMOVUPS 256(DX), Z9
+	VMOVUPS 256(BX), Z10
+	VMOVUPS 320(DX), Z11
+	VMOVUPS 320(BX), Z12
+	VMOVUPS 384(DX), Z13
+	VMOVUPS 384(BX), Z14
+	VMOVUPS 448(DX), Z15
+	VMOVUPS 448(BX), Z16
+	MOVQ    pixels+48(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
+
+pixel116:
+	VMOVUPS     (R9), Z18
+	VMULPS      (R10), Z1, Z17
+	VADDPS      Z2, Z17, Z17
+	VFMADD231PS Z17, Z0, Z18
+	VMOVUPS     Z18, (R9)
+	VMOVUPS     64(R9), Z18
+	VMULPS      64(R10), Z3, Z17
+	VADDPS      Z4, Z17, Z17
+	VFMADD231PS Z17, Z0, Z18
+	VMOVUPS     Z18, 64(R9)
+	VMOVUPS     128(R9), Z18
+	VMULPS      128(R10), Z5, Z17
+	VADDPS      Z6, Z17, Z17
+	VFMADD231PS Z17, Z0, Z18
+	VMOVUPS     Z18, 128(R9)
+	VMOVUPS     192(R9), Z18
+	VMULPS      192(R10), Z7, Z17
+	VADDPS      Z8, Z17, Z17
+	VFMADD231PS Z17, Z0, Z18
+	VMOVUPS     Z18, 192(R9)
+	VMOVUPS     256(R9), Z18
+	VMULPS      256(R10), Z9, Z17
+	VADDPS      Z10, Z17, Z17
+	VFMADD231PS Z17, Z0, Z18
+	VMOVUPS     Z18, 256(R9)
+	VMOVUPS     320(R9), Z18
+	VMULPS      320(R10), Z11, Z17
+	VADDPS      Z12, Z17, Z17
+	VFMADD231PS Z17, Z0, Z18
+	VMOVUPS     Z18, 320(R9)
+	VMOVUPS     384(R9), Z18
+	VMULPS      384(R10), Z13, Z17
+	VADDPS      Z14, Z17, Z17
+	VFMADD231PS Z17, Z0, Z18
+	VMOVUPS     Z18, 384(R9)
+	VMOVUPS     448(R9), Z18
+	VMULPS      448(R10), Z15, Z17
+	VADDPS      Z16, Z17, Z17
+	VFMADD231PS Z17, Z0, Z18
+	VMOVUPS     Z18, 448(R9)
+	ADDQ        DI, R9
+	ADDQ        DI, R10
+	DECQ        R8
+	JNE         pixel116
+	ADDQ        $0x00000200, AX
+	ADDQ        $0x00000200, CX
+	ADDQ        $0x00000200, DX
+	ADDQ        $0x00000200, BX
+	SUBQ        $0x08, SI
+	JMP         block115
+
+done117:
+block118:
+	CMPQ    SI, $0x04
+	JLT     done120
+	VMOVUPS (DX), Z1
+	VMOVUPS (BX), Z2
+	VMOVUPS 64(DX), Z3
+	VMOVUPS 64(BX), Z4
+	VMOVUPS 128(DX), Z5
+	VMOVUPS 128(BX), Z6
+	VMOVUPS 192(DX), Z7
+	VMOVUPS 192(BX), Z8
+	MOVQ    pixels+48(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
+
+pixel119:
+	VMOVUPS     (R9), Z10
+	VMULPS      (R10), Z1, Z9
+	VADDPS      Z2, Z9, Z9
+	VFMADD231PS Z9, Z0, Z10
+	VMOVUPS     Z10, (R9)
+	VMOVUPS     64(R9), Z10
+	VMULPS      64(R10), Z3, Z9
+	VADDPS      Z4, Z9, Z9
+	VFMADD231PS Z9, Z0, Z10
+	VMOVUPS     Z10, 64(R9)
+	VMOVUPS     128(R9), Z10
+	VMULPS      128(R10), Z5, Z9
+	VADDPS      Z6, Z9, Z9
+	VFMADD231PS Z9, Z0, Z10
+	VMOVUPS     Z10, 128(R9)
+	VMOVUPS     192(R9), Z10
+	VMULPS      192(R10), Z7, Z9
+	VADDPS      Z8, Z9, Z9
+	VFMADD231PS Z9, Z0, Z10
+	VMOVUPS     Z10, 192(R9)
+	ADDQ        DI, R9
+	ADDQ        DI, R10
+	DECQ        R8
+	JNE         pixel119
+	ADDQ        $0x00000100, AX
+	ADDQ        $0x00000100, CX
+	ADDQ        $0x00000100, DX
+	ADDQ        $0x00000100, BX
+	SUBQ        $0x04, SI
+	JMP         block118
+
+done120:
+block121:
+	CMPQ    SI, $0x01
+	JLT     done123
+	VMOVUPS (DX), Z1
+	VMOVUPS (BX), Z2
+	MOVQ    pixels+48(FP), R8
+	MOVQ    AX, R9
+	MOVQ    CX, R10
+
+pixel122:
+	VMOVUPS     (R9), Z4
+	VMULPS      (R10), Z1, Z3
+	VADDPS      Z2, Z3, Z3
+	VFMADD231PS Z3, Z0, Z4
+	VMOVUPS     Z4, (R9)
+	ADDQ        DI, R9
+	ADDQ        DI, R10
+	DECQ        R8
+	JNE         pixel122
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x01, SI
+	JMP         block121
+
+done123:
+	VZEROUPPER
+	RET

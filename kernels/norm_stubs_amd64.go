@@ -93,3 +93,8 @@ func normShareSumsAVX512(sum *float64, inner *float64, dots *float32, d *float32
 //
 //go:noescape
 func normShareBackwardAVX512(dx *float32, dy *float32, x *float32, grad *float32, value *float32, shift *float32, share float32, channels int, pixels int)
+
+// normShareForwardAVX512 is a loop of normTable.
+//
+//go:noescape
+func normShareForwardAVX512(y *float32, x *float32, value *float32, shift *float32, share float32, channels int, pixels int)

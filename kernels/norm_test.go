@@ -115,6 +115,15 @@ func TestNormShares(t *testing.T) {
 					t.Fatalf("%d channels: the product of row %d is %v, want %v", used, row, got, want)
 				}
 			}
+			sum := image(n.YRow, used)
+			want := slices.Clone(sum)
+			kernels.Axpy(want, share, y)
+			added := n
+			added.Y = sum
+			kernels.NormShareForward(&added, share)
+			if !slices.Equal(sum, want) {
+				t.Fatalf("%d channels: the sum differs", used)
+			}
 			kernels.ScaleTo(y, share, n.Y)
 			kernels.NormSums(&steps)
 			kernels.NormBackward(&steps)
@@ -122,6 +131,7 @@ func TestNormShares(t *testing.T) {
 				t.Fatalf("%d channels: sums or gradients differ", used)
 			}
 			noAllocation(t, func() {
+				kernels.NormShareForward(&added, share)
 				kernels.NormShareSums(&n, share, used, dots)
 				kernels.NormShareBackward(&n, share)
 			})

@@ -102,3 +102,14 @@ func pop[K comparable, T any](free map[K][]T, k K, make func() T) T {
 	}
 	return make()
 }
+
+// early reports whether the mix that part i alone is for can take it when it is worked on: the inputs
+// before it are there, and nothing works in memory until then that the sum could be in.
+func (b *boundGraph) early(i, mix, place int) bool {
+	for _, from := range b.parts[mix].from[:place] {
+		if from > i {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(b.parts[i+1:mix], func(p part) bool { return p.join != 0 })
+}

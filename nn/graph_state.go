@@ -34,6 +34,8 @@ type partState struct {
 	// this part is worked on.
 	mixedBy int
 	norm    *groupNormState // the last layer then, if it can take its share by itself; or nil
+	place   int             // among the mix's inputs
+	early   bool            // the mix can take the inputs before it before it
 	// Others use the memory of joined if it passes, and that of what the chain gives, which its
 	// last layer then makes again for the backward pass, unless output is nil.
 	passes bool
@@ -105,6 +107,8 @@ func (b *boundGraph) NewState(e *Env) State {
 		if ps := &s.parts[i]; ps.mixedBy > 0 && b.group > 0 && !e.Tangents {
 			if norm, ok := p.last().Bound.(*boundGroupNorm); ok && !norm.relu && !norm.swish {
 				ps.norm = ps.states[len(ps.states)-1].(*groupNormState)
+				ps.place = slices.Index(b.parts[ps.mixedBy].from, i)
+				ps.early = b.early(i, ps.mixedBy, ps.place)
 			}
 		}
 	}
@@ -150,10 +154,19 @@ func (s *graphState) Forward(r *Run, x Act, lo, hi int) Act {
 			once.made = false
 		}
 		for i := range s.parts {
+			if m := s.parts[i].mix; m != nil {
+				m.next = 0
+			}
+		}
+		for i := range s.parts {
 			if !s.used[i] {
 				continue
 			}
 			p, ps := &s.b.parts[i], &s.parts[i]
+			if norm := s.shares(r, i); norm != nil && ps.early {
+				s.addShare(r, p, ps, lo, end)
+				continue
+			}
 			ps.y = s.read(r, p, ps, lo, end)
 			ps.y = p.groups.forward(ps.states, r, ps.y, lo, end)
 		}
@@ -402,10 +415,23 @@ func (s *graphState) shares(r *Run, i int) *groupNormState {
 	return s.parts[i].norm
 }
 
+// addShare takes the samples [lo, hi) forward through a part whose last layer adds its share to the
+// sum of the mix that alone reads it.
+func (s *graphState) addShare(r *Run, p *part, ps *partState, lo, hi int) {
+	mix, by := &s.b.parts[ps.mixedBy], &s.parts[ps.mixedBy]
+	m := by.mix
+	x := p.groups.forward(ps.states[:len(ps.states)-1], r, s.read(r, p, ps, lo, hi), lo, hi)
+	m.upTo(ps.place, r, by.joined, func(k int) Act { return s.value(mix.from[k]) }, mix.in, lo, hi)
+	r.timed(ps.norm, false, func() {
+		ps.norm.forwardShare(r, x, by.joined, float32(m.share[m.of(ps.place)]), m.next > 0, lo, hi)
+	})
+	m.next++
+}
+
 // shareNorm is the backward pass of that norm.
 func (s *graphState) shareNorm(r *Run, i int, norm *groupNormState, lo, hi int) Act {
 	by := &s.parts[s.parts[i].mixedBy]
-	k := by.mix.of(slices.Index(s.b.parts[s.parts[i].mixedBy].from, i))
+	k := by.mix.of(s.parts[i].place)
 	for at := lo; at < hi; at++ {
 		by.mix.inner[at-lo][k] = norm.backwardShare(r, float32(by.mix.share[k]), by.grad, at)
 	}

@@ -70,20 +70,9 @@ func (b *boundGroupNorm) values() float64 {
 }
 
 func (s *groupNormState) Forward(r *Run, x Act, lo, hi int) Act {
-	s.x = x
-	n := &s.forward
-	weight, bias := s.ones, s.zeros
-	if !s.b.l.NoAffine {
-		weight, bias = r.W[s.weight:], r.W[s.bias:]
-	}
-	g := &s.groups
-	g.Weight, g.Bias = weight, bias
+	s.begin(r, x)
 	for i := lo; i < hi; i++ {
-		s.sums(i, s.x.At(i, 0, 0), s.x.Row)
-		s.place(i)
-		s.group(i)
-		g.Value, g.Shift = n.Value, n.Shift
-		kernels.NormFactors(g)
+		s.factor(i)
 		s.normalize(i)
 		if r.V != nil {
 			s.forwardTangents(r, i)
@@ -91,6 +80,44 @@ func (s *groupNormState) Forward(r *Run, x Act, lo, hi int) Act {
 	}
 	s.hold(max(lo, (hi-1)&s.y.Fold), hi)
 	return s.y
+}
+
+// begin takes the input and the parameters of a forward pass.
+func (s *groupNormState) begin(r *Run, x Act) {
+	s.x = x
+	g := &s.groups
+	if g.Weight, g.Bias = s.ones, s.zeros; !s.b.l.NoAffine {
+		g.Weight, g.Bias = r.W[s.weight:], r.W[s.bias:]
+	}
+}
+
+// factor computes what the output of sample i is made by, and has forward look at it.
+func (s *groupNormState) factor(i int) {
+	s.sums(i, s.x.At(i, 0, 0), s.x.Row)
+	s.place(i)
+	s.group(i)
+	s.groups.Value, s.groups.Shift = s.forward.Value, s.forward.Shift
+	kernels.NormFactors(&s.groups)
+}
+
+// forwardShare is Forward that gives a share of the output alone, which it adds to sum, or begins
+// that.
+func (s *groupNormState) forwardShare(r *Run, x, sum Act, share float32, begun bool, lo, hi int) {
+	s.begin(r, x)
+	s.held.lo, s.held.hi = 0, 0
+	n := &s.forward
+	for i := lo; i < hi; i++ {
+		s.factor(i)
+		n.Y, n.YRow = sum.At(i, 0, 0), sum.Row
+		if begun {
+			kernels.NormShareForward(n, share)
+			continue
+		}
+		kernels.NormForward(n)
+		for y := range n.H {
+			kernels.Scale(n.Y[y*n.YRow:][:n.W*n.C], share)
+		}
+	}
 }
 
 // normalize computes the output of sample i, which forward looks at.

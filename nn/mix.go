@@ -76,6 +76,7 @@ type mixState struct {
 	part   []float64
 	narrow []float32
 	left   []int // inputs that are not apart
+	next   int   // the first input that is not in the sum
 }
 
 // newState returns one of a Mix whose own parameter would be at an offset. Where
@@ -159,9 +160,20 @@ func (f Flow) rows(r *Run, i int, do func(row, y int)) {
 	}
 }
 
+// upTo adds the shares of the inputs before k that are not in the sum dst.
+func (s *mixState) upTo(k int, r *Run, dst Act, input func(k int) Act, f Flow, lo, hi int) {
+	for ; s.next < k; s.next++ {
+		s.add(r, dst, input(s.next), f, s.next, lo, hi, s.next > 0)
+	}
+}
+
 // sum makes dst the sum of the inputs' shares of the samples [lo, hi), row by row.
 func (s *mixState) sum(r *Run, dst Act, input func(k int) Act, f Flow, lo, hi int) {
 	s.look(input)
+	if s.next > 0 {
+		s.upTo(len(s.inputs), r, dst, input, f, lo, hi)
+		return
+	}
 	shares := s.shares()
 	for i := lo; i < hi; i++ {
 		f.rows(r, i, func(row, y int) { kernels.Blend(dst.At(row, y, 0)[:f.W*f.Ld()], shares, s.rows(row, y, f)) })

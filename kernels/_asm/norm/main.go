@@ -27,6 +27,7 @@ func main() {
 			gradients(v)
 			shareSums(v)
 			shareBackward(v)
+			shareForward(v)
 		}
 	}
 	file.Write("norm")
@@ -385,6 +386,19 @@ func shareBackward(v isa) {
 		VADDPS(factors[2], out, out)
 		VADDPS(g, out, out)
 		VMOVUPS(out, images[0])
+	})
+}
+
+// shareForward adds a share of what forward gives.
+func shareForward(v isa) {
+	v.Text("normShareForward", "(y, x, value, shift *float32, share float32, channels, pixels int)", "is a loop of normTable.")
+	share := v.Param(Param("share"))
+	v.each([]string{"y", "x"}, []string{"value", "shift"}, func(images []Mem, factors []reg.VecVirtual) {
+		out, sum := v.Vec(), v.Load(images[0])
+		VMULPS(images[1], factors[0], out)
+		VADDPS(factors[1], out, out)
+		VFMADD231PS(out, share, sum)
+		VMOVUPS(sum, images[0])
 	})
 }
 
