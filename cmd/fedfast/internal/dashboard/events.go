@@ -54,13 +54,13 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	defer func() { _ = v.Close() }() // it was read only
 	w.Header().Set("Content-Type", "text/event-stream")
 	every := s.Poll
 	if every == 0 {
 		every = poll
 	}
 	st := &stream{view: v, to: w, flush: http.NewResponseController(w).Flush, after: after, looked: time.Now()}
+	defer func() { _ = st.view.Close() }() // it was read only
 	// Whoever listens may be gone, and a record that cannot be read ends the stream:
 	// the page comes back for what it lacks.
 	_ = st.run(r.Context(), every)
@@ -196,11 +196,30 @@ func (s *stream) look(ctx context.Context) error {
 	if now == s.state {
 		return nil
 	}
+	if o.PID == 0 {
+		if err := s.reopen(ctx); err != nil {
+			return err
+		}
+	}
 	if rest, err := s.view.Since(ctx, s.after, 1); err != nil || len(rest) > 0 {
 		return err // recorded meanwhile: the state is told behind it
 	}
 	s.state = now
 	return s.send("state", 0, map[string]any{"state": o.State})
+}
+
+// reopen opens the record anew. What a process was killed while it recorded shows only when
+// SQLite recovers its log, which it does for the first to open it.
+func (s *stream) reopen(ctx context.Context) error {
+	v, dir := s.view, s.view.Dir()
+	if err := v.Close(); err != nil {
+		return err
+	}
+	v, err := view.Look(ctx, dir)
+	if err == nil {
+		s.view = v
+	}
+	return err
 }
 
 // send writes an event. One without a number leaves that of the last one to come
