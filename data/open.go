@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -24,6 +26,9 @@ func Open(ctx context.Context, cfg Config) (*Federation, error) {
 	}
 	loaded, examples, err := s.Load(ctx, c)
 	if err != nil {
+		if _, missing := os.Stat(c.Path); c.Path != "" && errors.Is(missing, fs.ErrNotExist) {
+			return nil, fmt.Errorf("data.path = %q: no such file or folder", c.Path)
+		}
 		return nil, fmt.Errorf("open %s: %w", s.Name, err)
 	}
 	if loaded == nil {

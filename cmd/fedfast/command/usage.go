@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,9 @@ import (
 	"github.com/fedfast/fedfast/internal/key"
 )
 
+// cobraArgs matches what cobra says of a wrong number of arguments.
+var cobraArgs = regexp.MustCompile(`^(accepts|requires at least|unknown command) `)
+
 // explainUsage has a command and those below it say what is wrong with their
 // arguments and flags, and what would be right.
 func explainUsage(c *cobra.Command) {
@@ -29,7 +33,7 @@ func explainUsage(c *cobra.Command) {
 	if fits := c.Args; fits != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			err := fits(cmd, args)
-			if err == nil || !strings.HasPrefix(err.Error(), "accepts ") && !strings.HasPrefix(err.Error(), "unknown command ") {
+			if err == nil || !cobraArgs.MatchString(err.Error()) {
 				return err // what a command says itself
 			}
 			for n, arg := range slices.Backward(args) {

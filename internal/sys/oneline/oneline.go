@@ -17,15 +17,17 @@ const (
 	maxNames = 10
 )
 
-// Of joins the lines of a text by "; ". What no terminal shows as it stands
+// Of joins the lines of a text by "; ", equal ones once. What no terminal shows as it stands
 // (control codes, marks that turn the direction of writing, bytes that are no
 // UTF-8) is written as Go writes it in a string, and a text too long is cut.
 func Of(text string) string {
 	var line strings.Builder
+	said := map[string]bool{}
 	for part := range strings.Lines(text) {
-		if part = strings.TrimSpace(part); part == "" {
+		if part = strings.TrimSpace(part); part == "" || said[part] {
 			continue
 		}
+		said[part] = true
 		if line.Len() > 0 {
 			line.WriteString("; ")
 		}

@@ -1,6 +1,7 @@
 package oneline_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -13,6 +14,7 @@ func TestOf(t *testing.T) {
 		{"", ""},
 		{"a plain one", "a plain one"},
 		{"two\n\n  lines \r\n", "two; lines"},
+		{"one\ntwo\none\n", "one; two"},
 		{"Ärger: 日本", "Ärger: 日本"},
 		{"red \x1b[31m and a bell\a", `red \x1b[31m and a bell\a`},
 		{"turned \u202e over", `turned \u202e over`},
@@ -27,7 +29,11 @@ func TestOf(t *testing.T) {
 }
 
 func TestOfIsBounded(t *testing.T) {
-	for _, text := range []string{strings.Repeat("Ä", 1<<20), strings.Repeat("\x00", 1<<20), strings.Repeat("x\n", 1<<20)} {
+	var lines strings.Builder
+	for i := range 1 << 17 {
+		fmt.Fprintln(&lines, i)
+	}
+	for _, text := range []string{strings.Repeat("Ä", 1<<20), strings.Repeat("\x00", 1<<20), lines.String()} {
 		got := oneline.Of(text)
 		if n := utf8.RuneCountInString(got); n > 4100 || n < 1000 || !strings.HasSuffix(got, " bytes in all)") || !utf8.ValidString(got) {
 			t.Errorf("%d characters that end in %q", n, got[len(got)-60:])
