@@ -193,29 +193,27 @@ func callNormSwish(y, x, value, shift *float32, channels, pixels int) {
 // NormBackward stores Grad*dy + (Value*x + Shift) of the pixels dy of Y and x of X
 // in DX, every operation rounded.
 func NormBackward(n *ImageNorm) {
-	n.eachBackward(func(y, pixels int) {
+	if !n.startBackward() {
+		return
+	}
+	per, pixels := n.span(mapBlock, n.XRow, n.YRow, n.DXRow)
+	for y := 0; y < n.H; y += per {
 		callNormBackward(&n.DX[y*n.DXRow], &n.Y[y*n.YRow], &n.X[y*n.XRow], &n.Grad[0], &n.Value[0], &n.Shift[0], n.C/Width, pixels)
-	})
+	}
 }
 
-// eachBackward calls f for rows of pixels, from row y of the image on, of a backward pass.
-func (n *ImageNorm) eachBackward(f func(y, pixels int)) {
+// startBackward checks what a backward pass takes, and reports whether there are pixels.
+func (n *ImageNorm) startBackward() bool {
 	n.image(n.X, n.XRow)
 	n.image(n.Y, n.YRow)
 	n.image(n.DX, n.DXRow)
 	if len(n.Value) < n.C || len(n.Shift) < n.C || len(n.Grad) < n.C {
 		panic(msgNorm)
 	}
-	if n.empty() {
-		return
-	}
 	n.rows(n.X, n.XRow, raceRead[float32])
 	n.rows(n.Y, n.YRow, raceRead[float32])
 	n.rows(n.DX, n.DXRow, raceWrite[float32])
-	per, pixels := n.span(mapBlock, n.XRow, n.YRow, n.DXRow)
-	for y := 0; y < n.H; y += per {
-		f(y, pixels)
-	}
+	return !n.empty()
 }
 
 //go:noinline
@@ -283,7 +281,13 @@ func NormShareBackward(n *ImageNorm, share float32) {
 	if !n.TakesShares() {
 		panic(msgNorm)
 	}
-	n.eachBackward(func(y, pixels int) { callNormShareBackward(n, share, y, pixels) })
+	if !n.startBackward() {
+		return
+	}
+	per, pixels := n.span(mapBlock, n.XRow, n.YRow, n.DXRow)
+	for y := 0; y < n.H; y += per {
+		callNormShareBackward(n, share, y, pixels)
+	}
 }
 
 //go:noinline
