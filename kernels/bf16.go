@@ -65,23 +65,30 @@ func (p *PairRows) Run() {
 	raceRead(p.Src[:last])
 	raceWrite(p.Dst[:(p.Rows-1)*p.Ld+p.N])
 	groups := p.N / Width
-	if groups > 0 {
-		most := max(pairCall/groups, 1)
-		for i := 0; i < whole; i += most {
-			runPair(bf16s.pair, &p.Dst[i*p.Ld], &p.Src[i*p.Step], 4*p.Other, 4*p.Step, 4*p.Ld, min(most, whole-i), groups)
+	switch rest := p.N % Width; {
+	case groups == 0:
+		for i := range whole {
+			src, dst := p.Src[i*p.Step:], p.Dst[i*p.Ld:]
+			for j := range p.N {
+				dst[j] = pairOf(src[j], src[j+p.Other])
+			}
 		}
-	}
-	for i := range whole {
-		if groups*Width == p.N {
-			break // the usual case has no rest
-		}
-		src, dst := p.Src[i*p.Step:], p.Dst[i*p.Ld:]
-		for j := groups * Width; j < p.N; j++ {
-			dst[j] = pairOf(src[j], src[j+p.Other])
-		}
+	case rest > 0:
+		p.columns(p.N-Width, whole, 1) // with some once more
+		fallthrough
+	default:
+		p.columns(0, whole, groups)
 	}
 	if p.Single {
 		p.single(p.Src[whole*p.Step:][:p.N], p.Dst[whole*p.Ld:])
+	}
+}
+
+// columns makes the pairs of groups of 16 columns from column j on, in the first rows.
+func (p *PairRows) columns(j, rows, groups int) {
+	most := max(pairCall/groups, 1)
+	for i := 0; i < rows; i += most {
+		runPair(bf16s.pair, &p.Dst[i*p.Ld+j], &p.Src[i*p.Step+j], 4*p.Other, 4*p.Step, 4*p.Ld, min(most, rows-i), groups)
 	}
 }
 
