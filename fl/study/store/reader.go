@@ -97,8 +97,11 @@ func Look(ctx context.Context, dir string) (*View, error) {
 			return nil, notBegunError(dir)
 		}
 		if errors.Is(err, errFormat) {
-			break
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
+	}
+	if isDamage(err) {
+		return nil, fmt.Errorf("%s: damaged (%w); `fedfast study resume %s` keeps it aside and goes on from what can be read", path, err, dir)
 	}
 	return nil, fmt.Errorf("%s: %w", path, err)
 }
