@@ -66,8 +66,8 @@ func few(names []string, most int, down bool) []tick {
 		if label == "" {
 			continue
 		}
-		if down { // room for a viewer with wider letters
-			at, label = float64(len(names))-at, label+strings.Repeat("\u00a0", len(label)/4)
+		if down { // room in front for a viewer with wider letters, such as those of DejaVu
+			at, label = float64(len(names))-at, strings.Repeat("\u00a0", 2*len(label)/5)+label
 		}
 		ticks = append(ticks, tick{at: at, label: label})
 	}
