@@ -85,7 +85,7 @@ type studyOptions struct {
 func (o *studyOptions) addFlags(cmd *cobra.Command) {
 	o.configOptions.addFlags(cmd)
 	cmd.Flags().StringVar(&o.init, "init", "", "initial weights: torch, glorot, keras, haiku, gpt2, or a .safetensors `FILE`")
-	cmd.Flags().StringVar(&o.dir, "study", "", "study `DIR`, new or to resume (default studies/DATE-NAME)")
+	cmd.Flags().Var((*directory)(&o.dir), "study", "study `DIR`, new or to resume (default studies/DATE-NAME)")
 	cmd.Flags().Var(&o.scale, "scale", "multiply rounds, budgets and proxy federations by `FACTOR` (0 < FACTOR <= 1), for a quick test")
 	cmd.Flags().BoolVar(&o.estimate, "estimate", false, "print the estimated time and memory and exit, without training")
 	cmd.Flags().Var(&o.seeds, "seeds", "repeat with `N` consecutive seeds, each in its own subdirectory of --study")
@@ -310,3 +310,22 @@ func (a *app) head(s *study.Setup) string {
 	}
 	return b.String()
 }
+
+// directory is the value of a flag that names a directory: not "", as a variable of a shell that
+// is not set gives it.
+type directory string
+
+// Set keeps the name.
+func (d *directory) Set(name string) error {
+	if name == "" {
+		return errors.New("must name a directory; without the flag it is studies/DATE-NAME")
+	}
+	*d = directory(name)
+	return nil
+}
+
+// String returns the name.
+func (d *directory) String() string { return string(*d) }
+
+// Type is that of a flag of pflag.
+func (*directory) Type() string { return "string" }

@@ -70,7 +70,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		case want != "":
 			return fmt.Errorf("--%s %s: must be %s", f.Name, invalid.GetValue(), want)
 		}
-		return fmt.Errorf("--%s %s: %w", f.Name, invalid.GetValue(), invalid.Unwrap())
+		return fmt.Errorf("--%s %s: %w", f.Name, cmp.Or(invalid.GetValue(), `""`), invalid.Unwrap())
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
