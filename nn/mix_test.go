@@ -1,10 +1,14 @@
 package nn
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fedfast/fedfast/internal/kernelstest"
+	"github.com/fedfast/fedfast/kernels"
 )
 
 // plainNorm is a group normalization without parameters.
@@ -297,5 +301,40 @@ func TestMixErrors(t *testing.T) {
 	}
 	if m := mixCases[0].model(t); m.CheckHessian() == nil {
 		t.Error("products with the Hessian of a mix are not refused")
+	}
+}
+
+// TestMixAtEveryLevel holds that mixes of normalized operations train to the same bits on levels
+// that take their shares in one pass and on others, with 8 channels or fewer, up to 16, and more.
+func TestMixAtEveryLevel(t *testing.T) {
+	for _, c := range []int{6, 12, 18} {
+		norm := GroupNorm{Groups: 3, NoAffine: true}
+		point := []Layer{ReLU{}, DepthwiseConv2D{Kernel: 3, Same: true}, Conv2D{Filters: c, Kernel: 1, NoBias: true}, norm}
+		m, err := NewModel("test", Shape{H: 6, W: 5, C: 2}, 3,
+			Conv2D{Filters: c, Kernel: 3, Pad: 1},
+			Graph{Branches: []Branch{
+				{From: []int{GraphInput}, Layers: []Layer{MaxPool{Size: 3, Stride: 1, Pad: 1}, norm}},
+				{From: []int{GraphInput}, Layers: point},
+				{From: []int{0, GraphInput, 1}, Join: Mix, Weights: "a", Zero: true},
+				{From: []int{GraphInput}, Layers: point},
+				{From: []int{GraphInput}, Layers: []Layer{AvgPool{Size: 3, Stride: 1, Pad: 1}, norm}},
+				{From: []int{4, 3, GraphInput}, Join: Mix, Weights: "b"}, // not in the order of the branches
+				{From: []int{2, 5}, Join: Sum},
+				{From: []int{6}, Layers: point},
+				{From: []int{6, 7}, Join: Mix, Weights: "c"},
+			}},
+			Dense{Units: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := images(m, 5)
+		var first []float32
+		kernelstest.ForEachLevel(t, func(t *testing.T) {
+			w := train(m, m.NewWorkspace(), b)
+			if first == nil {
+				first = w
+			}
+			sameBits(t, w, first, fmt.Sprintf("%d channels, level %v", c, kernels.Current()))
+		})
 	}
 }
