@@ -18,7 +18,7 @@ var tilesBF16 = tiles{
 	edge:   []func(*nnArgs){3: nnEdgeBF16x4, 7: nnEdgeBF16x8, 9: nnEdgeBF16x10, 13: nnEdgeBF16x14},
 	tn:     []func(*tnArgs){tnBF16x1, 2: tnBF16x3, 3: tnBF16x4, 4: tnBF16x5, 5: tnBF16x6, 7: tnBF16x8, 9: tnBF16x10, 13: tnBF16x14},
 	ts:     []func(*tsArgs){tsBF16x1, 5: tsBF16x6, 7: tsBF16x8, 13: tsBF16x14},
-	nt:     []func(*ntArgs){ntBF16x1, ntBF16x2, ntBF16x3, ntBF16x4, ntBF16x5, ntBF16x6, 7: ntBF16x8, 9: ntBF16x10},
+	nt:     []func(*ntArgs){ntBF16x1, ntBF16x2, ntBF16x3, ntBF16x4, ntBF16x5, ntBF16x6, 7: ntBF16x8, 9: ntBF16x10, 11: ntBF16x12},
 }.planned()
 
 // floatsBF16 multiplies pairs by floats.

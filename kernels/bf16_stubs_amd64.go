@@ -133,6 +133,9 @@ func ntBF16x8(args *ntArgs)
 //go:noescape
 func ntBF16x10(args *ntArgs)
 
+//go:noescape
+func ntBF16x12(args *ntArgs)
+
 // pairBF16 rounds rows of two sources to pairs of a float of each.
 //
 //go:noescape
