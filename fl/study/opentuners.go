@@ -186,7 +186,7 @@ func (d *driver) openStudySession(ctx context.Context) (*replay.Tuner, error) {
 	}
 	desc, err := d.setup.Tuner.Describe(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("tuner %s: %w", c.Tuner.Name, err)
+		return nil, rules.Named(c.Tuner.Name, err)
 	}
 	if !desc.Trials {
 		return nil, &key.Error{Key: "tuner.name", Problem: fmt.Sprintf(" = %q: it runs no trials; use it as client_tuner.name under a tuner such as sha or random", desc.Name)}

@@ -16,6 +16,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/play"
+	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -120,7 +121,7 @@ func (p Played) open(ctx context.Context) (*replayed, error) {
 	c := &p.Config
 	about, err := p.Tuner.Describe(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("tuner %s: %w", c.Tuner.Name, err)
+		return nil, rules.Named(c.Tuner.Name, err)
 	}
 	refuse := func(name, problem string) error { return &key.Error{Key: name, Problem: problem} }
 	switch {

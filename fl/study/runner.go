@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/play"
+	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -17,7 +18,7 @@ func (d *driver) named(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("tuner %s: %w", d.setup.Config.Tuner.Name, err)
+	return rules.Named(d.setup.Config.Tuner.Name, err)
 }
 
 // follow does what the tuner suggests until it is done and returns the trial

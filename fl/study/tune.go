@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -64,7 +65,7 @@ func ready(ctx context.Context, s *Setup) (_ *driver, _ *replay.Tuner, err error
 	}
 	about, err := s.Tuner.Describe(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("tuner %s: %w", s.Config.Tuner.Name, err)
+		return nil, nil, rules.Named(s.Config.Tuner.Name, err)
 	}
 	if s.ClientTuner == nil && about.Trials && about.Rounds {
 		if s.Config.Private() {
@@ -116,7 +117,7 @@ func follow(ctx context.Context, s *Setup) (_ *driver, survivor *entrant, err er
 		survivor, err = d.follow(ctx, session)
 	}
 	if closeErr := session.Close(context.WithoutCancel(ctx)); err == nil && closeErr != nil {
-		err = fmt.Errorf("tuner %s: %w", s.Config.Tuner.Name, closeErr)
+		err = rules.Named(s.Config.Tuner.Name, closeErr)
 	}
 	if err != nil && s.wall != nil {
 		err = s.wall.stopped(ctx, d.past, err)

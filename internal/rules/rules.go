@@ -7,6 +7,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -15,6 +16,14 @@ import (
 // follow: an unknown trial, params outside of the space or not finite, a probe that
 // does not exist.
 var ErrBadAnswer = errors.New("bad answer")
+
+// Named puts a tuner's name before an error of it, unless it has one already.
+func Named(tuner string, err error) error {
+	if errors.Is(err, ErrBadAnswer) || strings.HasPrefix(err.Error(), fmt.Sprintf("tuner %q: ", tuner)) {
+		return err
+	}
+	return fmt.Errorf("tuner %s: %w", tuner, err)
+}
 
 // maxWords is how many characters of a tuner's own words an error quotes.
 const maxWords = 300

@@ -318,3 +318,12 @@ func TestASessionFromAStateIsToldWhatWasBefore(t *testing.T) {
 		}
 	}
 }
+
+// TestNamed names a tuner once.
+func TestNamed(t *testing.T) {
+	for text, want := range map[string]string{"x": "tuner mine: x", `tuner "mine": x`: `tuner "mine": x`} {
+		if got := rules.Named("mine", errors.New(text)).Error(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/fedfast/fedfast/fl/study/internal/record"
@@ -160,11 +159,5 @@ func (s *Tuner) Report(ctx context.Context, r tuners.TrialReport) error {
 	return s.past.Flush() // nothing else tells what the trial came to
 }
 
-// named puts the tuner's name before an error of its session; a wrong answer has
-// it already.
-func (s *Tuner) named(err error) error {
-	if errors.Is(err, rules.ErrBadAnswer) {
-		return err
-	}
-	return fmt.Errorf("tuner %s: %w", s.name, err)
-}
+// named puts the tuner's name before an error of its session.
+func (s *Tuner) named(err error) error { return rules.Named(s.name, err) }
