@@ -67,6 +67,15 @@ var batchCases = []imageCase{
 		},
 	},
 	{
+		"between pools",
+		Shape{H: 10, W: 11, C: 2},
+		[]Layer{
+			Conv2D{Filters: 6, Kernel: 3, NoBias: true}, batchNorm(), ReLU{}, MaxPool{Size: 2},
+			Conv2D{Filters: 8, Kernel: 3, NoBias: true}, batchNorm(), Tanh{}, AvgPool{Size: 2, Stride: 1}, Dense{Units: 3},
+		},
+		[]refOp{plainConv(1, 0, 0), batchnorm, relu, pool(2), plainConv(1, 0, 0), batchnorm, {op: "tanh"}, {op: "avgpool", size: 2, stride: 1}, dense},
+	},
+	{
 		"within residual blocks",
 		Shape{H: 6, W: 6, C: 1},
 		[]Layer{

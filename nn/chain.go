@@ -271,7 +271,9 @@ func (c chain) states(p place) []State {
 		}
 		switch {
 		case i == 0 && p.whole, c.gives(i):
-			e.shareGrad, e.gives = 0, c.gives(i)
+			// Between two layers that gather, one with parameters shares such memory: with two
+			// that do, what the upper one gathered from would be written anew.
+			e.shareGrad, e.gives = 0, c.gives(i) && nd.size() > 0
 		case i > 0:
 			e.shareGrad = p.groups.shares(i - 1)
 		}

@@ -348,7 +348,7 @@ func TestOpenOwnErrors(t *testing.T) {
 	if _, err := data.Open(t.Context(), data.Config{Name: "npz-tokens", Path: ownFile(t, rows), Partition: "dirichlet", Alpha: 1, Clients: 1, MinSamples: 1}); err == nil || !strings.Contains(err.Error(), "without an array y the samples have no class each") {
 		t.Errorf("dealt by classes that there are not: %v", err)
 	}
-	if _, err := data.Open(t.Context(), data.Config{Name: "npz-images", Path: t.TempDir() + "/none.npz"}); err == nil || !strings.Contains(err.Error(), "none.npz: no such file") {
+	if _, err := data.Open(t.Context(), data.Config{Name: "npz-images", Path: t.TempDir() + "/none.npz"}); err == nil || !strings.Contains(err.Error(), `none.npz": no such file or folder`) {
 		t.Errorf("no file: %v", err)
 	}
 }

@@ -236,9 +236,9 @@ func TestOpenErrors(t *testing.T) {
 	ok := labelled{grey(t, 4, 4, 1), 0}
 	path := filepath.Join(t.TempDir(), "own.parquet")
 	for want, make := range map[string]func() string{
-		"no such file or directory":    func() string { return path + "x" },
-		"not a Parquet file":           func() string { settest.Must(t, os.WriteFile(path, []byte("PAR1 nonsense"), 0o600)); return path },
-		"no .parquet file of training": func() string { return t.TempDir() },
+		`own.parquetx": no such file or folder`: func() string { return path + "x" },
+		"not a Parquet file":                    func() string { settest.Must(t, os.WriteFile(path, []byte("PAR1 nonsense"), 0o600)); return path },
+		"no .parquet file of training":          func() string { return t.TempDir() },
 		"the picture of row 2: it has 5 x 4 pixels, the first one 4 x 4; resize all to one size": func() string {
 			return write(t, path, []labelled{ok, {grey(t, 5, 4, 1), 0}})
 		},
