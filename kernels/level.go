@@ -38,7 +38,7 @@ func ParseLevel(name string) (Level, error) {
 	if i := slices.Index(levelNames[:], name); i >= 0 {
 		return Level(i), nil
 	}
-	return Generic, fmt.Errorf("unknown CPU level %q: want one of %s", name, strings.Join(levelNames[:], ", "))
+	return Generic, fmt.Errorf("unknown CPU level %q: must be one of %s", name, strings.Join(levelNames[:], ", "))
 }
 
 // current is the level that bind chose last.
@@ -71,7 +71,7 @@ func Supported() []Level { return append([]Level{Generic}, detect()...) }
 func SetLevel(l Level) error {
 	levels := Supported()
 	if !slices.Contains(levels, l) {
-		return fmt.Errorf("CPU level %v is not supported here: want one of %v", l, levels)
+		return fmt.Errorf("CPU level %v is not supported here: must be one of %v", l, levels)
 	}
 	bind(l)
 	return nil

@@ -40,7 +40,7 @@ func ParsePrecision(name string) (Precision, error) {
 	if i := slices.Index(precisions, name); i >= 0 {
 		return Precision(i), nil
 	}
-	return FP32, fmt.Errorf("unknown precision %q: want one of %s", name, strings.Join(precisions, ", "))
+	return FP32, fmt.Errorf("unknown precision %q: must be one of %s", name, strings.Join(precisions, ", "))
 }
 
 // Check returns an error, of one line, if the processor at the level in use cannot
