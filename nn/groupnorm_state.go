@@ -104,7 +104,7 @@ func (s *groupNormState) factor(i int) {
 // that.
 func (s *groupNormState) forwardShare(r *Run, x, sum Act, share float32, begun bool, lo, hi int) {
 	s.begin(r, x)
-	s.held.lo, s.held.hi = 0, 0
+	s.lo, s.hi = 0, 0
 	n := &s.forward
 	for i := lo; i < hi; i++ {
 		s.factor(i)
