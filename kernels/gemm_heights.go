@@ -88,9 +88,10 @@ func (p plan) nextNN(left, tall int, withoutFours bool) (rows, count int) {
 
 // shortNT is up to how many rows there are NT tiles of every height. Tiles of eight and ten
 // keep twenty sums as shorter ones do, but read B, which may come from memory, once for a
-// batch of ten. Those of bf16, which round B on its way, have one of twelve, too. Where rows of A or of the lanes meet in one set of a cache, they push each
-// other out, as there are besides them rows of B: 20 rows of 64 columns and 128 rows of B
-// took twice the time that tiles of five need.
+// batch of ten. Those of bf16, which round B on its way, have one of twelve, too. Where rows
+// of A or of the lanes meet in one set of a cache, they push each other out, as there are
+// besides them rows of B: 20 rows of 64 columns and 128 rows of B took twice the time that
+// tiles of five need.
 const shortNT = 6
 
 // nextNT is nextTile for tiles of at most tall rows of NT.

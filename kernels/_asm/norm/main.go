@@ -21,12 +21,12 @@ func main() {
 		slopes(v, "Swish", v.swishSlope)
 		forward(v)
 		swish(v)
-		backward(v)
+		backward(v, false)
 		if v.Wide {
 			factors(v)
 			gradients(v)
 			shareSums(v)
-			shareBackward(v)
+			backward(v, true)
 			shareForward(v)
 		}
 	}
@@ -303,11 +303,25 @@ func forward(v isa) {
 	})
 }
 
-func backward(v isa) {
-	v.Text("normBackward", "(dx, dy, x, grad, value, shift *float32, channels, pixels int)", "is a loop of normTable.")
+// backward is a loop for the gradient dy, or for a share of it.
+func backward(v isa, shared bool) {
+	name, param := "normBackward", ""
+	if shared {
+		name, param = "normShareBackward", " share float32,"
+	}
+	v.Text(name, "(dx, dy, x, grad, value, shift *float32,"+param+" channels, pixels int)", "is a loop of normTable.")
+	var share reg.VecVirtual
+	if shared {
+		share = v.Param(Param("share"))
+	}
 	v.each([]string{"dx", "dy", "x"}, []string{"grad", "value", "shift"}, func(images []Mem, factors []reg.VecVirtual) {
 		g, out := v.Vec(), v.Vec()
-		VMULPS(images[1], factors[0], g)
+		if shared {
+			VMULPS(images[1], share, g)
+			VMULPS(g, factors[0], g)
+		} else {
+			VMULPS(images[1], factors[0], g)
+		}
 		VMULPS(images[2], factors[1], out)
 		VADDPS(factors[2], out, out)
 		VADDPS(g, out, out)
@@ -372,21 +386,6 @@ func shareSums(v isa) {
 	}
 	Label(end)
 	v.End()
-}
-
-// shareBackward is backward for a share of the gradient dy.
-func shareBackward(v isa) {
-	v.Text("normShareBackward", "(dx, dy, x, grad, value, shift *float32, share float32, channels, pixels int)", "is a loop of normTable.")
-	share := v.Param(Param("share"))
-	v.each([]string{"dx", "dy", "x"}, []string{"grad", "value", "shift"}, func(images []Mem, factors []reg.VecVirtual) {
-		g, out := v.Vec(), v.Vec()
-		VMULPS(images[1], share, g)
-		VMULPS(g, factors[0], g)
-		VMULPS(images[2], factors[1], out)
-		VADDPS(factors[2], out, out)
-		VADDPS(g, out, out)
-		VMOVUPS(out, images[0])
-	})
 }
 
 // shareForward adds a share of what forward gives.
