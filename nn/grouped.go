@@ -13,7 +13,7 @@ import (
 // channels each, or whose kernel's neighbours are apart: PyTorch's Conv2d with groups
 // between 1 and the number of channels, for which there is DepthwiseConv2D, or with a
 // dilation. The parameters are weight [Filters, channels/Groups, Kernel, KernelW] and,
-// unless NoBias, bias [Filters]. Products are float32 in any precision.
+// unless NoBias, bias [Filters].
 type GroupedConv2D struct {
 	Filters, Kernel int
 	KernelW         int // columns of the kernel, 0 means Kernel
@@ -25,6 +25,8 @@ type GroupedConv2D struct {
 	Pad    int
 	NoBias bool
 	Init   Init
+
+	bf16 bool // rounds the factors of products
 }
 
 // Kind returns "conv".
@@ -33,9 +35,10 @@ func (GroupedConv2D) Kind() string { return "conv" }
 // Abilities returns what the layer can do.
 func (l GroupedConv2D) Abilities() Abilities {
 	return Abilities{
-		Init:   func(i Init) Layer { l.Init = i; return l },
-		Narrow: l.narrow,
-		Blocks: l.blocks,
+		Init:    func(i Init) Layer { l.Init = i; return l },
+		Rounded: func() Layer { l.bf16 = true; return l },
+		Narrow:  l.narrow,
+		Blocks:  l.blocks,
 		Torch: func(t *Torch) {
 			d, columns := max(1, l.Dilation), cmp.Or(l.KernelW, l.Kernel)
 			pad := t.pad(window{(l.Kernel-1)*d + 1, (columns-1)*d + 1, max(1, l.Stride), l.Same, l.Pad, "0"})
@@ -94,7 +97,7 @@ func (l GroupedConv2D) Bind(in Flow) (Bound, error) {
 		return nil, fmt.Errorf("a kernel that reaches over %s pixels on an image of %d x %d; a valid convolution needs the image to be as large", sides(high, wide), in.H, in.W)
 	}
 	b := &boundGrouped{l: l, in: in, d: l.Dilation, part: Flow{H: in.H, W: in.W, C: in.C / l.Groups}}
-	conv := Conv2D{Filters: l.Filters / l.Groups, Kernel: l.Kernel, KernelW: l.KernelW, Stride: l.Stride, Same: l.Same, Pad: l.Pad, NoBias: true, Init: l.Init}
+	conv := Conv2D{Filters: l.Filters / l.Groups, Kernel: l.Kernel, KernelW: l.KernelW, Stride: l.Stride, Same: l.Same, Pad: l.Pad, NoBias: true, Init: l.Init, bf16: l.bf16}
 	if b.d > 1 {
 		b.top, b.left = rows, columns
 		h, w := in.H+2*rows, in.W+2*columns

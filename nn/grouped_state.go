@@ -46,18 +46,19 @@ func (s *groupedState) within(r *Run) *Run {
 	return &s.run
 }
 
-// pair is a pixel of a whole image, and where it is among the parts of the samples.
-type pair struct{ i, y, x, part, py, px int }
+// stripe is n pixels of a row of a whole image, as far apart as the kernel's neighbours,
+// and where they are side by side among the parts of the samples.
+type stripe struct{ i, y, x, part, py, px, n int }
 
-// each calls f with all pixels of the samples [lo, hi) of an image of the size of w
+// each calls f with all stripes of the samples [lo, hi) of an image of the size of w
 // that lies top rows and left columns from the edge in the parts.
-func (s *groupedState) each(w Flow, top, left, lo, hi int, f func(p pair)) {
+func (s *groupedState) each(w Flow, top, left, lo, hi int, f func(p stripe)) {
 	d := s.b.d
 	for i := lo; i < hi; i++ {
 		for y := range w.H {
-			for x := range w.W {
+			for x := range min(d, w.W) {
 				py, px := y+top, x+left
-				f(pair{i, y, x, (i*d+py%d)*d + px%d, py / d, px / d})
+				f(stripe{i, y, x, (i*d+py%d)*d + px%d, py / d, px / d, (w.W - x + d - 1) / d})
 			}
 		}
 	}
@@ -134,7 +135,9 @@ func (s *groupedState) takeApart(parts, x Act, w Flow, top, left, lo, hi, at, n 
 	if parts.Along > 0 {
 		s.takeApart(parts.Tangent(), x.Tangent(), w, top, left, lo, hi, at, n)
 	}
-	s.each(w, top, left, lo, hi, func(p pair) { copy(parts.At(p.part, p.py, p.px)[:n], x.At(p.i, p.y, p.x)[at:]) })
+	s.each(w, top, left, lo, hi, func(p stripe) {
+		kernels.CopyRows(parts.At(p.part, p.py, p.px), parts.Pixel, x.At(p.i, p.y, p.x)[at:], x.Pixel*s.b.d, p.n, n)
+	})
 }
 
 // putTogether copies the parts back.
@@ -142,5 +145,7 @@ func (s *groupedState) putTogether(x, parts Act, w Flow, top, left, lo, hi, at, 
 	if parts.Along > 0 {
 		s.putTogether(x.Tangent(), parts.Tangent(), w, top, left, lo, hi, at, n)
 	}
-	s.each(w, top, left, lo, hi, func(p pair) { copy(x.At(p.i, p.y, p.x)[at:][:n], parts.At(p.part, p.py, p.px)) })
+	s.each(w, top, left, lo, hi, func(p stripe) {
+		kernels.CopyRows(x.At(p.i, p.y, p.x)[at:], x.Pixel*s.b.d, parts.At(p.part, p.py, p.px), parts.Pixel, p.n, n)
+	})
 }

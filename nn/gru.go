@@ -16,8 +16,8 @@ import (
 //
 // The parameters are weight_ih_l0 [3H, I], weight_hh_l0 [3H, H], bias_ih_l0 [3H] and
 // bias_hh_l0 [3H] with the gates in the order r, z, n, as in PyTorch. Several layers
-// are several GRUs, of which all but the last give every step. Products are float32
-// in any precision. Sums over a sequence run as in an [LSTM].
+// are several GRUs, of which all but the last give every step. Sums over a sequence run
+// as in an [LSTM].
 type GRU struct {
 	Hidden int
 	// EveryStep gives h_t of every step, else of the last one.
@@ -26,6 +26,8 @@ type GRU struct {
 	// weight_ih Glorot uniform and weight_hh with orthonormal columns. The others see
 	// one kernel of I+H inputs and 3H outputs. Their biases are zero.
 	Init Init
+
+	bf16 bool // rounds the factors of products
 }
 
 // Kind returns "gru".
@@ -34,7 +36,8 @@ func (GRU) Kind() string { return "gru" }
 // Abilities returns what the layer can do.
 func (l GRU) Abilities() Abilities {
 	return Abilities{
-		Init: func(i Init) Layer { l.Init = i; return l },
+		Init:    func(i Init) Layer { l.Init = i; return l },
+		Rounded: func() Layer { l.bf16 = true; return l },
 		Narrow: func(n Narrowing) (Narrowed, error) {
 			l.Hidden = n.Of(l.Hidden)
 			return n.Made(l, l.Hidden)

@@ -12,11 +12,12 @@ type gruState struct {
 	gates            []float32 // r, z, n, then the gradient of what W_ih gives, seq x n x 3hp
 	recur            []float32 // what W_hh gives, then its gradient, seq x n x 3hp
 	h, dh            []float32 // seq x n x hp
-	wxT, whT         []float32 // transposed for the backward pass
+	wxT, whT         []float32 // transposed for the backward pass, in fp32
 	dz, dn, dr, keep []float32 // of one row
 	out, dx          Act
 
-	tangents *gruTangents // nil without
+	tangents *gruTangents   // nil without
+	bf16     *recurrentBF16 // nil in fp32
 }
 
 func (b *boundGRU) NewState(e *Env) State {
@@ -29,12 +30,20 @@ func (b *boundGRU) NewState(e *Env) State {
 		b: b, needDX: e.NeedDX, out: e.Output(),
 		wx: next(b.in.C), wh: next(b.l.Hidden), bx: next(1), bh: next(1),
 		gates: e.Arena.Alloc(rows * 3 * hp), recur: e.Arena.Alloc(rows * 3 * hp),
-		h: e.Arena.Alloc(rows * hp), dh: e.Arena.Alloc(rows * hp), whT: e.Arena.Alloc(3 * hp * hp),
+		h: e.Arena.Alloc(rows * hp), dh: e.Arena.Alloc(rows * hp),
 		dz: e.Arena.Alloc(hp), dn: e.Arena.Alloc(hp), dr: e.Arena.Alloc(hp), keep: e.Arena.Alloc(hp),
 	}
 	if e.NeedDX {
 		s.dx = e.Gradient()
-		s.wxT = e.Arena.Alloc(3 * hp * kernels.Pad(b.in.C))
+	}
+	if b.l.bf16 {
+		s.bf16 = newRecurrentBF16(e, rows, b.in.C, b.in.Ld(), b.l.Hidden, 3, e.NeedDX)
+		s.bf16.recur = e.Arena.Alloc(rows * 3 * hp / 2)
+	} else {
+		s.whT = e.Arena.Alloc(3 * hp * hp)
+		if e.NeedDX {
+			s.wxT = e.Arena.Alloc(3 * hp * kernels.Pad(b.in.C))
+		}
 	}
 	if e.Tangents {
 		s.tangents = newGRUTangents(s, e, rows)
@@ -61,16 +70,26 @@ func (s *gruState) Forward(r *Run, x Act, _, _ int) Act {
 	s.x = x
 	steps, hp, n, hidden := s.b.in.Seq, s.b.hp, r.N, s.b.l.Hidden
 	g3 := 3 * hp
-	kernels.GemmNN(&kernels.NN{M: steps * n, N: g3, K: s.b.in.C, A: x.Data[x.Origin:], Lda: x.Sample, B: r.W[s.wx:], Bias: r.W[s.bx:][:g3], C: s.gates, Ldc: g3})
+	bx, bh := r.W[s.bx:][:g3], r.W[s.bh:][:g3]
+	if s.bf16 != nil {
+		s.bf16.load(r, s.wx, s.wh)
+		s.bf16.project(s.gates, bx, x.Data[x.Origin:], steps*n)
+	} else {
+		kernels.GemmNN(&kernels.NN{M: steps * n, N: g3, K: s.b.in.C, A: x.Data[x.Origin:], Lda: x.Sample, B: r.W[s.wx:], Bias: bx, C: s.gates, Ldc: g3})
+	}
 	for t := range steps {
 		recur := s.recur[t*n*g3:][:n*g3]
-		if t > 0 {
-			kernels.GemmNN(&kernels.NN{M: n, N: g3, K: hidden, A: s.h[(t-1)*n*hp:], Lda: hp, B: r.W[s.wh:], Bias: r.W[s.bh:][:g3], C: recur, Ldc: g3})
+		switch {
+		case t == 0:
+			for i := range n {
+				copy(recur[i*g3:], bh)
+			}
+		case s.bf16 != nil:
+			s.bf16.step(recur, bh, s.h[(t-1)*n*hp:], n)
+		default:
+			kernels.GemmNN(&kernels.NN{M: n, N: g3, K: hidden, A: s.h[(t-1)*n*hp:], Lda: hp, B: r.W[s.wh:], Bias: bh, C: recur, Ldc: g3})
 		}
 		for i := range n {
-			if t == 0 {
-				copy(recur[i*g3:][:g3], r.W[s.bh:])
-			}
 			v := s.row(s.gates, s.recur, s.h, t, n, i)
 			both := s.gates[(t*n+i)*g3:][:2*hp] // r and z
 			kernels.Add(both, both, recur[i*g3:][:2*hp])
@@ -128,13 +147,28 @@ func (s *gruState) Backward(r *Run, dy Act, _, _ int) Act {
 		for i := range n {
 			s.backwardRow(t, n, i)
 		}
-		if t > 0 {
+		switch {
+		case t == 0:
+		case s.bf16 != nil:
+			kernels.RoundPairs(s.bf16.recur[t*n*g3/2:], s.recur[t*n*g3:][:n*g3])
+			s.bf16.back(s.dh[(t-1)*n*hp:], t*n, n, true)
+		default:
 			kernels.GemmNN(&kernels.NN{M: n, N: hp, K: g3, A: s.recur[t*n*g3:], Lda: g3, B: s.whT, C: s.dh[(t-1)*n*hp:], Ldc: hp, Accumulate: true})
 		}
 	}
 	s.sums(r, s.gates, s.recur)
-	s.products(r, s.x.Data[s.x.Origin:], s.h, s.gates, s.recur, !r.Starts(0))
-	if s.needDX {
+	x, add := s.x.Data[s.x.Origin:], !r.Starts(0)
+	if s.bf16 != nil {
+		s.bf16.weights(r.G[s.wx:], r.G[s.wh:], x, s.h, s.gates, s.recur, steps*n, n, add)
+	} else {
+		s.products(r, x, s.h, s.gates, s.recur, add)
+	}
+	switch {
+	case !s.needDX:
+	case s.bf16 != nil:
+		kernels.RoundPairs(s.bf16.gates, s.gates[:steps*n*g3])
+		s.bf16.input(steps*n, s.dx.Data[s.dx.Origin:], s.dx.Sample)
+	default:
 		s.input(s.dx, s.gates, s.wxT, n, false)
 	}
 	return s.dx
@@ -143,7 +177,11 @@ func (s *gruState) Backward(r *Run, dy Act, _, _ int) Act {
 // turn transposes the weights, which change from batch to batch only.
 func (s *gruState) turn(r *Run) {
 	g3 := 3 * s.b.hp
-	if r.Base == 0 {
+	switch {
+	case r.Base > 0:
+	case s.bf16 != nil:
+		s.bf16.turn(r, s.wx, s.wh)
+	default:
 		kernels.PackT(s.whT, g3, r.W[s.wh:], s.b.l.Hidden, s.b.l.Hidden, g3)
 		if s.needDX {
 			kernels.PackT(s.wxT, g3, r.W[s.wx:], s.b.in.C, s.b.in.C, g3)

@@ -28,8 +28,8 @@ type lstmLayer struct {
 	dropped     []float32 // h after dropout, the next layer's input; nil for the last
 	wxT, whT    []float32 // transposed for the backward pass, in fp32
 
-	tangents *lstmTangents // nil without
-	bf16     *lstmBF16     // nil in fp32
+	tangents *lstmTangents  // nil without
+	bf16     *recurrentBF16 // nil in fp32
 }
 
 func (b *boundLSTM) NewState(e *Env) State {
@@ -64,7 +64,7 @@ func (b *boundLSTM) NewState(e *Env) State {
 		}
 		input := i > 0 || e.NeedDX
 		if b.l.bf16 {
-			l.bf16 = newLSTMBF16(&l, e, rows, b.l.Hidden, hp, input)
+			l.bf16 = newRecurrentBF16(e, rows, width, ld, b.l.Hidden, 4, input)
 		} else {
 			l.whT = e.Arena.Alloc(4 * hp * hp)
 		}
@@ -143,8 +143,8 @@ func (l *lstmLayer) forward(r *Run, x []float32, ldx, steps, hp int, d LSTM) {
 		}
 	}
 	if l.bf16 != nil {
-		l.bf16.load(r, l, d.Hidden, g4)
-		l.bf16.project(l, x, steps*n, g4)
+		l.bf16.load(r, l.wx, l.wh)
+		l.bf16.project(l.gates, bias, x, steps*n)
 	} else {
 		kernels.GemmNN(&kernels.NN{M: steps * n, N: g4, K: l.width, A: x, Lda: ldx, B: r.W[l.wx:], Bias: bias, C: l.gates, Ldc: g4})
 	}
@@ -153,7 +153,7 @@ func (l *lstmLayer) forward(r *Run, x []float32, ldx, steps, hp int, d LSTM) {
 		cell := kernels.LSTM{M: n, H: hp, Gates: gates, C: l.c[at:to], TanhC: l.tanhc[at:to], HOut: l.h[at:to], Ldh: hp}
 		if t > 0 {
 			if h := l.h[at-n*hp : at]; l.bf16 != nil {
-				l.bf16.recur(gates, h, n, d.Hidden, hp)
+				l.bf16.step(gates, nil, h, n)
 			} else {
 				kernels.GemmNN(&kernels.NN{M: n, N: g4, K: d.Hidden, A: h, Lda: hp, B: r.W[l.wh:], C: gates, Ldc: g4, Accumulate: true})
 			}
@@ -207,7 +207,7 @@ func (s *lstmState) through(r *Run, l *lstmLayer, every bool) {
 	switch {
 	case r.Base > 0: // the weights change from batch to batch only
 	case l.bf16 != nil:
-		l.bf16.turn(r, l, s.b.l.Hidden, hp)
+		l.bf16.turn(r, l.wx, l.wh)
 	default:
 		kernels.PackT(l.whT, g4, r.W[l.wh:], s.b.l.Hidden, s.b.l.Hidden, g4)
 		if l.wxT != nil {
@@ -224,7 +224,7 @@ func (s *lstmState) through(r *Run, l *lstmLayer, every bool) {
 		switch {
 		case t+1 == steps:
 		case l.bf16 != nil:
-			l.bf16.back(l.dh[at:to], (t+1)*n, n, hp, every)
+			l.bf16.back(l.dh[at:to], (t+1)*n, n, every)
 		default:
 			kernels.GemmNN(&kernels.NN{M: n, N: hp, K: g4, A: l.gates[(t+1)*n*g4:], Lda: g4, B: l.whT, C: l.dh[at:to], Ldc: hp, Accumulate: every})
 		}
@@ -250,7 +250,7 @@ func (s *lstmState) weights(r *Run, l *lstmLayer, x []float32, ldx int) {
 	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
 	g4, hidden, add := 4*hp, s.b.l.Hidden, !r.Starts(0)
 	if l.bf16 != nil {
-		l.bf16.weights(r.G[l.wx:][:l.width*g4], r.G[l.wh:][:hidden*g4], l, x, steps*n, n, hidden, hp, add)
+		l.bf16.weights(r.G[l.wx:], r.G[l.wh:], x, l.h, l.gates, l.gates, steps*n, n, add)
 		return
 	}
 	kernels.GemmTN(&kernels.TN{M: steps * n, K: l.width, N: g4, A: x, Lda: ldx, G: l.gates, Ldg: g4, C: r.G[l.wx:], Accumulate: add})
@@ -261,7 +261,7 @@ func (s *lstmState) weights(r *Run, l *lstmLayer, x []float32, ldx int) {
 func (s *lstmState) input(l *lstmLayer, n int, dx []float32, ld int) {
 	g4 := 4 * s.b.hp
 	if l.bf16 != nil {
-		l.bf16.input(l, s.b.in.Seq*n, s.b.hp, dx, ld)
+		l.bf16.input(s.b.in.Seq*n, dx, ld)
 		return
 	}
 	kernels.GemmNN(&kernels.NN{M: s.b.in.Seq * n, N: kernels.Pad(l.width), K: g4, A: l.gates, Lda: g4, B: l.wxT, C: dx, Ldc: ld})

@@ -13,10 +13,11 @@ import (
 type Precision uint8
 
 // The precisions. With BF16 both factors of every product of a dense layer, a
-// convolution, an LSTM and the heads of attention, forwards and backwards, are rounded
-// to bfloat16 (8 bits of exponent and 8 of precision), to the nearest and halfway to
-// even. Where a convolution goes by Winograd's algorithm, the factors are what the
-// transforms give: its rounding errors are about twice those of direct products then.
+// convolution, an LSTM, a GRU and the heads of attention, forwards and backwards, are
+// rounded to bfloat16 (8 bits of exponent and 8 of precision), to the nearest and halfway
+// to even. A depthwise convolution, which waits for memory, stays in float32. Where a
+// convolution goes by Winograd's algorithm, the factors are what the transforms give: its
+// rounding errors are about twice those of direct products then.
 const (
 	FP32 Precision = iota
 	BF16

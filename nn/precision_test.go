@@ -73,7 +73,7 @@ func TestBF16Chunks(t *testing.T) {
 // exact then in both, so that no kink of a ReLU or a pool comes between them, unless
 // a layer divides.
 func TestBF16Images(t *testing.T) {
-	for _, c := range slices.Concat(imageCases, blockCases) {
+	for _, c := range slices.Concat(imageCases, blockCases, groupedCases) {
 		t.Run(c.name, func(t *testing.T) {
 			m := c.model(t)
 			w, b, s := m.NewParams(), images(m, 5), kernels.NewStream(7, 7)
@@ -112,8 +112,8 @@ func TestBF16Images(t *testing.T) {
 
 // TestBF16Differs makes sure that products are rounded at all.
 func TestBF16Differs(t *testing.T) {
-	forEachNet(t, func(t *testing.T, m *Model) {
-		b, w := images(m, 8), m.NewParams()
+	check := func(t *testing.T, m *Model, b *Batch) {
+		w := m.NewParams()
 		m.Init(w, 3)
 		exact, rounded := m.NewWorkspace(), m.WithPrecision(BF16).NewWorkspace()
 		exact.Gradient(w, b, TrainOpts{})
@@ -123,7 +123,14 @@ func TestBF16Differs(t *testing.T) {
 				t.Errorf("%s: the gradient has the same bits in both precisions", g.Name)
 			}
 		}
-	})
+	}
+	forEachNet(t, func(t *testing.T, m *Model) { check(t, m, images(m, 8)) })
+	for _, c := range groupedCases {
+		t.Run(c.name, func(t *testing.T) { m := c.model(t); check(t, m, images(m, 8)) })
+	}
+	for _, c := range lstmCases {
+		t.Run(c.name, func(t *testing.T) { m := c.model(t); check(t, m, sequences(m, 3, c.mask)) })
+	}
 }
 
 // TestBF16Networks holds for products of bf16 what is held for those of float32.

@@ -25,13 +25,22 @@ func PairWeights(dst, w []float32, k, n int) {
 	}
 }
 
+// TurnedPairs returns the floats that TurnPairs writes for k rows and n columns.
+func TurnedPairs(k, n int) int {
+	const width = kernels.Width
+	return n/2*kernels.Pad(k) + n%(2*width)/2*width
+}
+
 // TurnPairs makes pairs of neighbouring columns of packed weights of k rows and n
-// columns, n a multiple of 32, rounded to bf16, and transposes them: the B of a
-// product over their columns, of n/2*Pad(k) floats. scratch has 16*k.
+// columns, n a multiple of 16 and at least 32, rounded to bf16, and transposes them: the B
+// of a product over their columns, of n/2*Pad(k) floats. dst has TurnedPairs(k, n), scratch
+// 16*k.
 func TurnPairs(dst, w []float32, k, n int, scratch []float32) {
 	const width = kernels.Width
-	for j := 0; j < n; j += 2 * width {
-		kernels.JoinPanels(scratch, w[j*k:], w[(j+width)*k:], k)
+	// From the last on: a panel without another is joined with itself, and what that
+	// writes too much the others overwrite, but behind the last row.
+	for j := (n - width) / (2 * width) * 2 * width; j >= 0; j -= 2 * width {
+		kernels.JoinPanels(scratch, w[j*k:], w[min(j+width, n-width)*k:], k)
 		kernels.PackT(dst[j/2*width:], n/2, scratch, k, k, width)
 	}
 }
