@@ -124,55 +124,50 @@ func TestTorchHasTheSameNetworks(t *testing.T) {
 	}
 }
 
-// TestTorchBuildsComposedNetworks compares a network of the layers that no named
-// model has so.
+// TestTorchBuildsComposedNetworks compares networks of layers that no named model has so.
 func TestTorchBuildsComposedNetworks(t *testing.T) {
 	torch := startTorch(t)
-	path := filepath.Join(t.TempDir(), "odd.toml")
-	text := `
-[[model.layers]]
-type = "conv"
-filters = 6
-kernel = 3
-padding = "same"
-
-[[model.layers]]
-type = "groupnorm"
-groups = 2
-
-[[model.layers]]
-type = "maxpool"
-size = 3
-stride = 2
-padding = "same"
-
-[[model.layers]]
-type = "lrn"
-radius = 1
-alpha = 0.5
-beta = 0.5
-
-[[model.layers]]
-type = "avgpool"
-size = 2
-
-[[model.layers]]
-type = "dense"
-`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cfg := bench.Config{
-		Suites: []string{"nn", "nn-forward"}, Models: []string{path}, Batch: 3, Quick: true, Torch: []*bench.Torch{torch}, Input: nn.Shape{H: 11, W: 10, C: 3}, Classes: 4,
-	}
-	report, err := bench.Run(t.Context(), cfg, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range report.Results {
-		if r.Ratio == 0 || r.Torch[0].Error != "" {
-			t.Errorf("%s: %+v", r.Suite, r.Torch)
-		}
+	for _, c := range []struct {
+		name  string
+		input nn.Shape
+		text  string
+	}{
+		{"images", nn.Shape{H: 11, W: 10, C: 3}, `
+layers = [
+  { type = "conv", filters = 6, kernel = 3, padding = "same" },
+  { type = "groupnorm", groups = 2 },
+  { type = "maxpool", size = 3, stride = 2, padding = "same" },
+  { type = "conv", filters = 8, kernel = 3, pad = 2, groups = 2, dilation = 2 },
+  { type = "lrn", radius = 1, alpha = 0.5, beta = 0.5 },
+  { type = "avgpool", size = 2 },
+  { type = "dense" },
+]`},
+		{"text", nn.Shape{Vocab: 7, Seq: 5}, `
+layers = [
+  { type = "embedding", size = 6 },
+  { type = "gru", hidden = 9, output = "every" },
+  { type = "lstm", hidden = 5, output = "every" },
+  { type = "gru", hidden = 8 },
+  { type = "dense" },
+]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "odd.toml")
+			if err := os.WriteFile(path, []byte("[model]"+c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			report, err := bench.Run(t.Context(), bench.Config{
+				Suites: []string{"nn", "nn-forward"}, Models: []string{path}, Batch: 3, Quick: true, Torch: []*bench.Torch{torch}, Input: c.input, Classes: 4,
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range report.Results {
+				if r.Ratio == 0 || r.Torch[0].Error != "" {
+					t.Errorf("%s: %+v", r.Suite, r.Torch)
+				}
+			}
+		})
 	}
 }
 

@@ -489,7 +489,7 @@ class Recurrent(nn.Module):
 
     def forward(self, x):
         y, _ = self.cells(x)
-        return y.flatten(0, 1) if self.every else y[-1]
+        return y if self.every else y[-1]
 
 
 class Builder:
@@ -682,6 +682,8 @@ def build(job):
         net = builder.chain(layers)
         if builder.samples_first and job["vocab"]:  # with outputs at every step
             net.append(StepsFirst())
+        elif job["vocab"] and job["labels"] > 1:
+            net.append(nn.Flatten(0, 1))
     if len(job["shape"]) == 3:
         net = net.to(memory_format=torch.channels_last)  # faster here than PyTorch's default for every network above
     return net
