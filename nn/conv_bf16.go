@@ -26,7 +26,7 @@ func (s *convState) forwardBF16(r *Run, x Act, lo, hi int) {
 	c, v, bias := s.bf16, s.b.t, s.biases(r.W)
 	space := c.scratch.floats
 	if r.loads(lo) {
-		c.Load(c.weights, r.W[s.w:s.bias])
+		c.Load(c.weights, s.weights(r.W))
 	}
 	var n int
 	for i := lo; i < hi; i += n {
@@ -51,7 +51,7 @@ func (s *convState) forwardBF16(r *Run, x Act, lo, hi int) {
 
 // weightsBF16 computes the gradient of the weights.
 func (s *convState) weightsBF16(r *Run, dy Act, lo, hi int) {
-	gw, space := r.G[s.w:s.bias], s.bf16.scratch.floats
+	gw, space := s.weights(r.G), s.bf16.scratch.floats
 	var n int
 	for i := lo; i < hi; i += n {
 		var f *flatConv
@@ -68,7 +68,7 @@ func (s *convState) weightsBF16(r *Run, dy Act, lo, hi int) {
 func (s *convState) inputBF16(r *Run, dy Act, lo, hi int) {
 	c := s.bf16
 	if r.Starts(lo) {
-		s.b.back.Flip(s.flipped, r.W[s.w:s.bias])
+		s.b.back.Flip(s.flipped, s.weights(r.W))
 		c.Flip(c.flipped, s.flipped)
 	}
 	var n int

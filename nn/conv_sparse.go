@@ -48,7 +48,7 @@ func (s *convState) backwardSparse(r *Run, dy Act, lo, hi int) {
 		s.sparse.Reset()
 		clear(s.biases(r.G))
 		if s.dx.Data != nil {
-			s.sparse.Load(r.W[s.w:s.bias])
+			s.sparse.Load(s.weights(r.W))
 		}
 	}
 	for i := lo; i < hi; i++ {
@@ -60,6 +60,6 @@ func (s *convState) backwardSparse(r *Run, dy Act, lo, hi int) {
 		}
 	}
 	if r.Ends(hi) {
-		s.sparse.Store(r.G[s.w:s.bias])
+		s.sparse.Store(s.weights(r.G))
 	}
 }

@@ -56,6 +56,9 @@ func (b *boundConv) NewState(e *Env) State {
 	return s
 }
 
+// weights returns the weights within all parameters, gradients or tangents p.
+func (s *convState) weights(p []float32) []float32 { return p[s.w:][:s.b.t.Rows()*s.b.t.N] }
+
 // biases returns the bias within all parameters or gradients p, or nil.
 func (s *convState) biases(p []float32) []float32 {
 	if s.b.l.NoBias {
@@ -88,9 +91,9 @@ func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 		s.forwardBF16(r, x, lo, hi)
 		return s.y
 	}
-	w := r.W[s.w:s.bias]
+	w := s.weights(r.W)
 	if s.b.l.bf16 && s.fast.useWeights && !r.Train && r.G != nil {
-		kept := r.G[s.w:s.bias]
+		kept := s.weights(r.G)
 		if !r.loads(lo) {
 			w = nil
 		}
@@ -157,7 +160,7 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 		for i := lo; i < hi; i += n {
 			var f *flatConv
 			if f, n = s.flat(s.x, dy, i, hi); f != nil {
-				f.t.BackwardWeights(r.G[s.w:s.bias], nil, s.x.At(i, 0, 0), s.x.Row, dy.At(i, 0, 0), dy.Row, !r.Starts(i))
+				f.t.BackwardWeights(s.weights(r.G), nil, s.x.At(i, 0, 0), s.x.Row, dy.At(i, 0, 0), dy.Row, !r.Starts(i))
 				continue
 			}
 			s.backwardWeights(r, s.x, dy, i, !r.Starts(i))
@@ -168,7 +171,7 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 	case s.bf16 != nil && !s.fast.useInput:
 		s.inputBF16(r, dy, lo, hi)
 	default:
-		s.backwardInput(r, s.dx, dy, r.W[s.w:s.bias], s.flipped, lo, hi)
+		s.backwardInput(r, s.dx, dy, s.weights(r.W), s.flipped, lo, hi)
 	}
 	return s.dx
 }
@@ -177,7 +180,7 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 // it.
 func (s *convState) backwardWeights(r *Run, x, dy Act, i int, add bool) {
 	in, row := s.input(x, i)
-	s.b.t.BackwardWeights(r.G[s.w:s.bias], nil, in, row, dy.At(i, 0, 0), dy.Row, add)
+	s.b.t.BackwardWeights(s.weights(r.G), nil, in, row, dy.At(i, 0, 0), dy.Row, add)
 }
 
 // backwardInput computes dx from dy. flipped is what is made of the weights w with

@@ -25,9 +25,9 @@ func (s *convState) forwardTangents(r *Run, lo, hi int) {
 	t, y := s.tangents, s.y.Tangent()
 	for ; lo < hi; lo += t.group {
 		end := min(lo+t.group, hi)
-		s.forward(y, s.x, r.V[s.w:s.bias], s.biases(r.V), false, lo, end)
+		s.forward(y, s.x, s.weights(r.V), s.biases(r.V), false, lo, end)
 		if s.x.Along > 0 {
-			s.forward(t.y, s.x.Tangent(), r.W[s.w:s.bias], nil, false, lo, end)
+			s.forward(t.y, s.x.Tangent(), s.weights(r.W), nil, false, lo, end)
 			addImages(y, t.y, lo, end, s.b.Out())
 		}
 		for i := lo; s.b.relu && i < end; i++ {
@@ -63,9 +63,9 @@ func (s *convState) backwardTangents(r *Run, dy Act, lo, hi int) {
 		}
 		if s.dx.Data != nil {
 			dx := s.dx.Tangent()
-			s.backwardInput(r, s.dx, dy, r.W[s.w:s.bias], s.flipped, lo, end)
-			s.backwardInput(r, dx, along, r.W[s.w:s.bias], s.flipped, lo, end)
-			s.backwardInput(r, t.dx, dy, r.V[s.w:s.bias], t.flipped, lo, end)
+			s.backwardInput(r, s.dx, dy, s.weights(r.W), s.flipped, lo, end)
+			s.backwardInput(r, dx, along, s.weights(r.W), s.flipped, lo, end)
+			s.backwardInput(r, t.dx, dy, s.weights(r.V), t.flipped, lo, end)
 			addImages(dx, t.dx, lo, end, s.b.in)
 		}
 	}

@@ -115,7 +115,7 @@ func (s *convState) weightsWinograd(r *Run, x, dy Act, lo, hi int, starts, ends 
 			f.sums = f.arena.Alloc(f.weights.Sums())
 		}
 		s.loadImages(x, lo, end, true)
-		f.weights.BackwardWeights(r.G[s.w:s.bias], f.sums, dy.images(lo), end-lo, f.scratch.floats, first, last)
+		f.weights.BackwardWeights(s.weights(r.G), f.sums, dy.images(lo), end-lo, f.scratch.floats, first, last)
 	}
 }
 

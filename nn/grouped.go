@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"github.com/fedfast/fedfast/kernels"
 )
 
 // GroupedConv2D is a convolution whose filters are in groups that read a group of
@@ -26,6 +24,7 @@ type GroupedConv2D struct {
 	NoBias bool
 	Init   Init
 
+	relu bool // is followed by a ReLU
 	bf16 bool // rounds the factors of products
 }
 
@@ -36,6 +35,7 @@ func (GroupedConv2D) Kind() string { return "conv" }
 func (l GroupedConv2D) Abilities() Abilities {
 	return Abilities{
 		Init:    func(i Init) Layer { l.Init = i; return l },
+		ReLU:    func() Layer { l.relu = true; return l },
 		Rounded: func() Layer { l.bf16 = true; return l },
 		Narrow:  l.narrow,
 		Blocks:  l.blocks,
@@ -97,7 +97,7 @@ func (l GroupedConv2D) Bind(in Flow) (Bound, error) {
 		return nil, fmt.Errorf("a kernel that reaches over %s pixels on an image of %d x %d; a valid convolution needs the image to be as large", sides(high, wide), in.H, in.W)
 	}
 	b := &boundGrouped{l: l, in: in, d: l.Dilation, part: Flow{H: in.H, W: in.W, C: in.C / l.Groups}}
-	conv := Conv2D{Filters: l.Filters / l.Groups, Kernel: l.Kernel, KernelW: l.KernelW, Stride: l.Stride, Same: l.Same, Pad: l.Pad, NoBias: true, Init: l.Init, bf16: l.bf16}
+	conv := Conv2D{Filters: l.Filters / l.Groups, Kernel: l.Kernel, KernelW: l.KernelW, Stride: l.Stride, Same: l.Same, Pad: l.Pad, NoBias: l.NoBias, Init: l.Init, bf16: l.bf16}
 	if b.d > 1 {
 		b.top, b.left = rows, columns
 		h, w := in.H+2*rows, in.W+2*columns
@@ -110,7 +110,7 @@ func (l GroupedConv2D) Bind(in Flow) (Bound, error) {
 		conv.Same, conv.Pad = false, 0
 	}
 	var err error
-	if b.conv, err = conv.bind(b.part, false, false); err != nil {
+	if b.conv, err = conv.bind(b.part, l.relu, l.relu); err != nil {
 		return nil, err
 	}
 	if b.out.C = l.Filters; b.d == 1 {
@@ -153,24 +153,21 @@ func (b *boundGrouped) FLOPs() int64 {
 func (b *boundGrouped) weights() int { return b.conv.t.Rows() * b.conv.t.N }
 
 func (b *boundGrouped) Params() []Param {
-	one := b.conv.Params()[0]
-	size, n := one.Size, one.Len()
-	ps := []Param{{
-		Name: "weight", Shape: append([]int{b.l.Filters}, one.Shape[1:]...), Size: b.l.Groups * size, Init: one.Init,
-		Pack: func(packed, t []float32) {
+	ps := b.conv.Params()
+	for i, one := range ps {
+		size, n := one.Size, one.Len()
+		ps[i].Shape = append([]int{b.l.Filters}, one.Shape[1:]...)
+		ps[i].Size = b.l.Groups * size
+		ps[i].Pack = func(packed, t []float32) {
 			for g := range b.l.Groups {
 				one.Pack(packed[g*size:][:size], t[g*n:][:n])
 			}
-		},
-		Unpack: func(t, packed []float32) {
+		}
+		ps[i].Unpack = func(t, packed []float32) {
 			for g := range b.l.Groups {
 				one.Unpack(t[g*n:][:n], packed[g*size:][:size])
 			}
-		},
-	}}
-	if b.l.NoBias {
-		return ps
+		}
 	}
-	fan := b.l.Kernel * b.l.KernelW * b.part.C
-	return append(ps, biasParam(b.l.Filters, func(t []float32, s *kernels.Stream) { b.l.Init.bias(t, fan, s) }))
+	return ps
 }

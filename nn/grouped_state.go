@@ -6,7 +6,6 @@ import "github.com/fedfast/fedfast/kernels"
 // parts of the image that are copied out of it.
 type groupedState struct {
 	b     *boundGrouped
-	bias  int // offset of the parameter
 	parts []groupState
 	run   Run // of the parts
 	y, dx Act
@@ -20,7 +19,7 @@ type groupState struct {
 }
 
 func (b *boundGrouped) NewState(e *Env) State {
-	s := &groupedState{b: b, bias: e.Offset + b.l.Groups*b.weights(), y: e.Output(), parts: make([]groupState, b.l.Groups)}
+	s := &groupedState{b: b, y: e.Output(), parts: make([]groupState, b.l.Groups)}
 	if e.NeedDX {
 		s.dx = e.Gradient()
 	}
@@ -29,8 +28,10 @@ func (b *boundGrouped) NewState(e *Env) State {
 		part := *e
 		part.Samples, part.Offset = n, e.Offset+g*b.weights()
 		part.in, part.out, part.outBorder, part.gradBorder, part.shareOut, part.shareGrad, part.passes = b.part, b.conv.Out(), Border{}, Border{}, 0, 0, 0
+		conv := b.conv.NewState(&part).(*convState)
+		conv.bias = e.Offset + b.l.Groups*b.weights() + g*b.conv.t.N
 		s.parts[g] = groupState{
-			conv: b.conv.NewState(&part),
+			conv: conv,
 			x:    newAct(e.Arena, b.part, n, b.conv.border(), 0, e.Tangents && e.NeedDX),
 			dy:   newAct(e.Arena, b.conv.Out(), n, b.conv.backBorder(), 0, e.Tangents),
 		}
@@ -73,34 +74,11 @@ func (s *groupedState) Forward(r *Run, x Act, lo, hi int) Act {
 		y := part.conv.Forward(run, part.x, lo*all, hi*all)
 		s.putTogether(s.y, y, s.b.out, 0, 0, lo, hi, g*f, f)
 	}
-	s.shift(s.y, r.W, lo, hi)
-	if r.V != nil {
-		s.shift(s.y.Tangent(), r.V, lo, hi)
-	}
 	return s.y
-}
-
-// shift adds the biases among the parameters w to the samples [lo, hi) of y.
-func (s *groupedState) shift(y Act, w []float32, lo, hi int) {
-	if s.b.l.NoBias {
-		return
-	}
-	bias := w[s.bias:][:s.b.out.Ld()]
-	for i := lo; i < hi; i++ {
-		for row := range s.b.out.H {
-			for x := range s.b.out.W {
-				p := y.At(i, row, x)[:len(bias)]
-				kernels.Add(p, p, bias)
-			}
-		}
-	}
 }
 
 func (s *groupedState) Backward(r *Run, dy Act, lo, hi int) Act {
 	c, f, all := s.b.part.C, s.b.conv.l.Filters, s.b.d*s.b.d
-	if !s.b.l.NoBias {
-		s.sum(r, dy, lo, hi)
-	}
 	run := s.within(r)
 	for g := range s.parts {
 		part := &s.parts[g]
@@ -110,23 +88,6 @@ func (s *groupedState) Backward(r *Run, dy Act, lo, hi int) Act {
 		}
 	}
 	return s.dx
-}
-
-// sum adds the gradient of the biases, or its tangents.
-func (s *groupedState) sum(r *Run, dy Act, lo, hi int) {
-	ld := s.b.out.Ld()
-	bias := r.G[s.bias:][:ld]
-	if r.Starts(lo) {
-		clear(bias)
-	}
-	if r.V != nil {
-		dy = dy.Tangent()
-	}
-	for i := lo; i < hi; i++ {
-		for y := range s.b.out.H {
-			kernels.ColSum(bias, dy.At(i, y, 0), s.b.out.W, ld, dy.Pixel)
-		}
-	}
 }
 
 // takeApart copies n channels, from channel at on, of the samples [lo, hi) of images of
