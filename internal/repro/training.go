@@ -104,6 +104,11 @@ func (t *Training) config(o Options, seed int, path string) (*config.Config, []s
 	if path != "" {
 		sets = append(sets, "data.path="+quote(path))
 	}
+	for _, s := range o.Sets { // its own defaults hold, not those of the row's method
+		if strings.HasPrefix(s, "method=") {
+			sets = override(sets, []string{s})
+		}
+	}
 	from := uint64(seed)
 	src := config.Source{Preset: t.Preset, Sets: sets, Tuner: t.Tuner, ClientTuner: t.ClientTuner, Seed: &from}
 	c, err := config.Load(src)

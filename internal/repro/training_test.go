@@ -31,6 +31,10 @@ func TestConfigs(t *testing.T) {
 	if c.Budget != (config.Budget{Rounds: 200, TrialRounds: 40}) || c.Cohort != 5 || c.ClientTuner.Name != "fedex" || !slices.Contains(notes, "set by hand: cohort=5") {
 		t.Errorf("%+v, %q", c, notes)
 	}
+	c, notes = load("fedtune-table1/fmnist/global", Options{Scale: 0.25, Sets: []string{"method=fedadagrad", "server.lr=0.1"}})
+	if c.Method != "fedadagrad" || c.Server.Tau != 1e-3 || c.Server.LR != 0.1 || c.Client.LR != 0.002 || !slices.Contains(notes, "set by hand: method=fedadagrad") {
+		t.Errorf("another method has not its own defaults: %+v, %q", c.Server, notes)
+	}
 	c, _ = load("fedex-table1/cifar10-iid/sha/personalized/fedex", Options{AsPaper: true})
 	if _, tuned := c.Space["client.mu"]; tuned || c.Space["server.lr"] == nil || c.Model.Name != "mcmahan-cifar-cnn" || c.Objective != "loss" || c.ClientTuner.Options["as_paper"] != true {
 		t.Errorf("as the paper has it: %+v", c)
