@@ -94,7 +94,7 @@ func TestThinAllocates(t *testing.T) {
 	}
 	w, ws, b, opt := m.NewParams(), m.NewWorkspace(), bagBatch(m, 100), &Optimizer{SGD: SGD{LR: 0.1}}
 	m.Init(w, 1)
-	if n := testing.AllocsPerRun(3, func() { ws.Step(w, b, TrainOpts{Dropout: -1}, opt) }); n > 0 {
+	if n := allocations(3, func() { ws.Step(w, b, TrainOpts{Dropout: -1}, opt) }); n > 0 {
 		t.Errorf("%v allocations a step", n)
 	}
 }

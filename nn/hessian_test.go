@@ -274,7 +274,7 @@ func TestHessianAllocations(t *testing.T) {
 		ws, b := m.newWorkspace(4), batchOf(m, 7) // two chunks
 		product := func() { ws.Hessian(h, w, v, b, TrainOpts{Dropout: -1}) }
 		product()
-		if n := testing.AllocsPerRun(3, product); n != 0 {
+		if n := allocations(3, product); n != 0 {
 			t.Errorf("%s: a product allocates %v times, want 0", name, n)
 		}
 	}

@@ -185,7 +185,7 @@ func TestLossesMatchReference(t *testing.T) {
 			if d := distance(float64s(m.Export(product)), want); !(d < most) {
 				t.Errorf("the product with the Hessian differs by %.2g of its norm", d)
 			}
-			if n := testing.AllocsPerRun(5, func() { ws.Gradient(w, b, TrainOpts{}) }); n != 0 {
+			if n := allocations(5, func() { ws.Gradient(w, b, TrainOpts{}) }); n != 0 {
 				t.Errorf("a gradient allocates %v times", n)
 			}
 		})

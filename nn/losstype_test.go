@@ -90,7 +90,7 @@ func TestRegisterLoss(t *testing.T) {
 	m.Init(w, 1)
 	before := ws.Evaluate(w, b)
 	opt := &Optimizer{SGD: SGD{LR: 0.1}}
-	if n := testing.AllocsPerRun(100, func() { ws.Step(w, b, TrainOpts{}, opt) }); n != 0 {
+	if n := allocations(100, func() { ws.Step(w, b, TrainOpts{}, opt) }); n != 0 {
 		t.Errorf("a step allocates %v times", n)
 	}
 	after := ws.Evaluate(w, b)

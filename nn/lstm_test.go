@@ -234,7 +234,7 @@ func TestLSTMAllocations(t *testing.T) {
 		ws.Evaluate(w, b)
 	}
 	step()
-	if n := testing.AllocsPerRun(3, step); n != 0 {
+	if n := allocations(3, step); n != 0 {
 		t.Errorf("a step allocates %v times, want 0", n)
 	}
 }

@@ -257,6 +257,16 @@ func testDropout(t *testing.T, m *Model) {
 // TestAllocations checks that training and evaluation allocate nothing.
 func TestAllocations(t *testing.T) { forEachNet(t, testAllocations) }
 
+// allocations returns what a call of f allocates, of several measurements the least: the
+// runtime's own allocations count, too, and on a busy machine a measurement has some.
+func allocations(runs int, f func()) float64 {
+	n := testing.AllocsPerRun(runs, f)
+	for i := 0; i < 4 && n > 0; i++ {
+		n = min(n, testing.AllocsPerRun(runs, f))
+	}
+	return n
+}
+
 func testAllocations(t *testing.T, m *Model) {
 	w, v, second := m.NewParams(), m.NewParams(), m.NewParams()
 	m.Init(w, 1)
@@ -273,7 +283,7 @@ func testAllocations(t *testing.T, m *Model) {
 		ws.Evaluate(w, b)
 	}
 	step()
-	if n := testing.AllocsPerRun(3, step); n != 0 {
+	if n := allocations(3, step); n != 0 {
 		t.Errorf("a step allocates %v times, want 0", n)
 	}
 }
