@@ -66,7 +66,8 @@ func orElse(x, y float64) float64 {
 // those of the second with the same hyperparameters: the mean validation errors of
 // the last rounds that both have run, arm by arm of each seed. What the first has
 // beyond the second's hyperparameters does not count. It is empty for trainings
-// that are no studies of several arms, and for regressions, whose errors are no points.
+// that are no studies of several arms, for regressions, whose errors are no points, and
+// where scores are losses.
 //
 // There is one pair per arm, whereas verdicts have only one per seed, and a verdict
 // depends on which arms a seed happens to draw.
@@ -74,7 +75,7 @@ func armPairs(fresh, old *Row) []armPair {
 	var pairs []armPair
 	for _, a := range fresh.metrics {
 		for _, b := range old.metrics {
-			if a.Head.Seed != b.Head.Seed || len(a.Trials) < 2 || a.End.regression() {
+			if a.Head.Seed != b.Head.Seed || len(a.Trials) < 2 || a.End.regression() || a.byLoss() {
 				continue
 			}
 			for i := range min(len(a.Trials), len(b.Trials)) {

@@ -22,9 +22,10 @@ type Curve struct {
 	Variant string
 	Title   string
 	YLabel  string
-	// Falls says that lower is better, Percent that values are shares in percent.
-	Falls, Percent bool
-	Series         []Series
+	// Falls says that lower is better, Percent that errors and accuracies are in percent,
+	// Loss that values are losses.
+	Falls, Percent, Loss bool
+	Series               []Series
 }
 
 // Series is one training of a picture.
@@ -62,6 +63,9 @@ func newCurve(row *Row, several bool) Curve {
 	c := Curve{Name: keyOf(row.Picture), Variant: row.Variant, Title: row.Picture, Percent: row.measure() != study.MeasureRMSE, YLabel: "test " + units[row.measure()].accuracy + units[row.measure()].percent}
 	if words := units[row.measure()]; row.Target != "" {
 		c.YLabel, c.Falls = "best "+row.Target+" validation "+words.error+" so far"+words.percent, true
+		if c.Loss = row.metrics[0].byLoss(); c.Loss {
+			c.YLabel = "best " + row.Target + " validation loss so far"
+		}
 	}
 	if several || row.Variant != "" {
 		c.Title += " (" + variantText(row.Variant) + ")"
@@ -89,8 +93,11 @@ func (r *Report) severalVariants(picture string) bool {
 func (c Curve) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	head := []string{"method", "seed", "rounds", "value_percent", "test_error_percent", "variant"}
+	if c.Loss || !c.Percent {
+		head[3] = "value"
+	}
 	if !c.Percent {
-		head[3], head[4] = "value", "test_error"
+		head[4] = "test_error"
 	}
 	if err := out.Write(head); err != nil {
 		return err

@@ -70,3 +70,36 @@ func sameCSV(t *testing.T, name string, drawn []byte) {
 		t.Errorf("%s.csv is missing or stale (%v)", name, err)
 	}
 }
+
+// TestLosses: where the objective is the loss, scores are no errors in percent, in curves
+// and in the gains of arms.
+func TestLosses(t *testing.T) {
+	cells, err := Select("fedex-table1/cifar10-iid/sha/personalized")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := NewReport(cells, recorded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string]string{}
+	for _, c := range report.Curves() {
+		var csv bytes.Buffer
+		if err := c.WriteCSV(&csv); err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := strings.Cut(csv.String(), "\n")
+		labels[c.Variant] = c.YLabel + ": " + head
+	}
+	if got, want := labels["--scale 0.05 --as-paper"], "best personalized validation loss so far: method,seed,rounds,value,test_error_percent,variant"; got != want {
+		t.Errorf("by loss: %q", got)
+	}
+	if got, want := labels["--scale 0.05"], "best personalized validation error so far, %: method,seed,rounds,value_percent,test_error_percent,variant"; got != want {
+		t.Errorf("by error: %q", got)
+	}
+	for _, v := range report.Verdicts {
+		if loss := strings.HasSuffix(v.Variant, "--as-paper"); loss != (v.Arms.All.N == 0) {
+			t.Errorf("%s: gains of %d arms", v.Variant, v.Arms.All.N)
+		}
+	}
+}

@@ -35,6 +35,17 @@ func (e *End) accuracy(x float64) float64 {
 	return 100 * (1 - x)
 }
 
+// byLoss says that the study's scores are validation losses, not errors.
+func (m *Metrics) byLoss() bool { return strings.Contains(m.Head.Config, "\nobjective = \"loss\"\n") }
+
+// score is a validation score as reports show it: a loss as it is.
+func (m *Metrics) score(x float64) float64 {
+	if m.byLoss() {
+		return x
+	}
+	return m.End.error(x)
+}
+
 // measuredBy returns the cell as it is called where errors are of another measure than
 // the paper's: its number is no longer beside a published one.
 func (c Cell) measuredBy(measure string) Cell {

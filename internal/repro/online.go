@@ -15,7 +15,7 @@ type Step struct {
 	Rounds int
 	// Value is the best validation score so far, or, of a training without a
 	// wrapper, the test accuracy; in percent. Of a regression both are errors as
-	// they are.
+	// they are; a score that is a loss is, too.
 	Value float64
 	// Test is the global model's test error, likewise, that was measured last in
 	// the trial of the best score; NaN before.
@@ -82,7 +82,7 @@ func (m *Metrics) Online(target string) []Step {
 			}
 			if s < best {
 				best = s
-				steps = append(steps, Step{rounds, m.End.error(best), m.End.error(l.trial.testAt(round))})
+				steps = append(steps, Step{rounds, m.score(best), m.End.error(l.trial.testAt(round))})
 			}
 		}
 	}

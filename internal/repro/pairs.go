@@ -88,7 +88,9 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 			continue
 		}
 		gain := y.Test - x.Test
-		test, validation = append(test, gain), append(validation, scores.gain)
+		if test = append(test, gain); !a.byLoss() {
+			validation = append(validation, scores.gain)
+		}
 		if gain := b.End.test(b.End.Best, old.Target) - a.End.test(a.End.Best, fresh.Target); !math.IsNaN(gain) {
 			best = append(best, gain)
 		}
