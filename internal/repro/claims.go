@@ -3,6 +3,7 @@ package repro
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/stats"
@@ -182,22 +183,35 @@ const tunedRate = "0.03"
 const oneCell = `tuner.options.hi="0.5" --set tuner.options.samples="125"`
 
 // fedtuneSays compares the table with the paper's global setting, with one tuned rate and
-// with a table of one cell.
+// with a table of one cell, under the paper's method and under FedAdagrad.
 func (r *Report) fedtuneSays() (ours, verdict string) {
-	table := r.most("fedtune-table1/fmnist/table")
-	if table == nil {
+	const adagrad = "method=fedadagrad"
+	ours, verdict = r.fedtuneBy(func(row *Row) bool { return !strings.Contains(row.Variant, "method=") })
+	if other, found := r.fedtuneBy(func(row *Row) bool { return strings.Contains(row.Variant, adagrad) }); other != "-" {
+		ours, verdict = ours+"; with FedAdagrad "+other, verdict+"; with FedAdagrad "+found
+	}
+	return ours, verdict
+}
+
+// fedtuneBy is fedtuneSays for the rows of one method.
+func (r *Report) fedtuneBy(method func(*Row) bool) (ours, verdict string) {
+	single := func(row *Row) bool { return strings.Contains(row.Variant, oneCell) }
+	i := slices.IndexFunc(r.Rows, func(row Row) bool {
+		return row.Name == "fedtune-table1/fmnist/table" && method(&row) && !single(&row)
+	})
+	if i < 0 {
 		return "-", "not run"
 	}
+	table := &r.Rows[i]
 	var texts, verdicts []string
 	for i := range r.Rows {
 		global := &r.Rows[i]
-		single := global.Name == table.Name && strings.Contains(global.Variant, oneCell)
-		if global.Name != "fedtune-table1/fmnist/global" && !single || global.Scale != table.Scale {
+		if global.Scale != table.Scale || !method(global) || global.Name != "fedtune-table1/fmnist/global" && (global.Name != table.Name || !single(global)) {
 			continue
 		}
 		rate := "the paper's rate"
 		switch {
-		case single:
+		case single(global):
 			rate = "a table of one cell"
 		case strings.Contains(global.Variant, "client.lr="+tunedRate):
 			rate = "a rate of " + tunedRate
