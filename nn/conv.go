@@ -156,6 +156,9 @@ func (b *boundConv) Traits() Traits {
 	return t
 }
 
+// weights returns the packed floats of the weights.
+func (b *boundConv) weights() int { return b.t.Rows() * b.t.N }
+
 // FLOPs leaves out the products with padding, which are zero.
 func (b *boundConv) FLOPs() int64 {
 	rows := taps(b.t.OH, b.l.Stride, b.l.Kernel, b.t.Top, b.in.H)
@@ -178,7 +181,7 @@ func (b *boundConv) Params() []Param {
 	ps := []Param{{
 		Name:   "weight",
 		Shape:  []int{b.l.Filters, b.in.C, b.l.Kernel, b.l.KernelW},
-		Size:   b.t.Rows() * b.t.N,
+		Size:   b.weights(),
 		Init:   func(t []float32, s *kernels.Stream) { b.l.Init.weight(t, in, out, s) },
 		Pack:   func(packed, t []float32) { b.walk(func(at, i int) { packed[at] = t[i] }) },
 		Unpack: func(t, packed []float32) { b.walk(func(at, i int) { t[i] = packed[at] }) },

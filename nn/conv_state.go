@@ -27,7 +27,7 @@ type convState struct {
 }
 
 func (b *boundConv) NewState(e *Env) State {
-	s := &convState{b: b, w: e.Offset, bias: e.Offset + b.t.Rows()*b.t.N, fast: newWinogradState(b.fast, e)}
+	s := &convState{b: b, w: e.Offset, bias: e.Offset + b.weights(), fast: newWinogradState(b.fast, e)}
 	if b.halved {
 		s.y = newAct(e.Arena, Flow{H: 2, W: b.t.OW, C: b.l.Filters}, 1, Border{}, 1, false)
 		s.pair = func(image, pair int) { s.pool.pair(s.first+image, pair, s.y) }
@@ -57,7 +57,7 @@ func (b *boundConv) NewState(e *Env) State {
 }
 
 // weights returns the weights within all parameters, gradients or tangents p.
-func (s *convState) weights(p []float32) []float32 { return p[s.w:][:s.b.t.Rows()*s.b.t.N] }
+func (s *convState) weights(p []float32) []float32 { return p[s.w:][:s.b.weights()] }
 
 // biases returns the bias within all parameters or gradients p, or nil.
 func (s *convState) biases(p []float32) []float32 {

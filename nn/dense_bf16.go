@@ -30,7 +30,7 @@ func newDenseBF16(b *boundDense, e *Env) *denseBF16 {
 	switch {
 	case e.NeedDX && s.pairs != nil:
 		s.dx = e.Gradient()
-		s.turned, s.panel = e.Arena.Alloc(b.t.N/2*kernels.Pad(b.t.K)), e.Arena.Alloc(kernels.Width*b.t.K)
+		s.turned, s.panel = e.Arena.Alloc(tensor.TurnedPairs(b.t.K, b.t.N)), e.Arena.Alloc(kernels.Width*b.t.K)
 	case e.NeedDX:
 		s.dx = e.Gradient()
 		s.lanes = e.Arena.Alloc(b.t.LaneSize(rows))

@@ -149,9 +149,6 @@ func (b *boundGrouped) FLOPs() int64 {
 	return 2 * int64(b.out.H*b.out.W) * int64(b.l.Kernel*b.l.KernelW*b.part.C) * int64(b.l.Filters)
 }
 
-// weights returns the packed floats of a group's weights.
-func (b *boundGrouped) weights() int { return b.conv.t.Rows() * b.conv.t.N }
-
 func (b *boundGrouped) Params() []Param {
 	ps := b.conv.Params()
 	for i, one := range ps {

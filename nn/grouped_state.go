@@ -26,10 +26,10 @@ func (b *boundGrouped) NewState(e *Env) State {
 	n := e.Samples * b.d * b.d
 	for g := range s.parts {
 		part := *e
-		part.Samples, part.Offset = n, e.Offset+g*b.weights()
+		part.Samples, part.Offset = n, e.Offset+g*b.conv.weights()
 		part.in, part.out, part.outBorder, part.gradBorder, part.shareOut, part.shareGrad, part.passes = b.part, b.conv.Out(), Border{}, Border{}, 0, 0, 0
 		conv := b.conv.NewState(&part).(*convState)
-		conv.bias = e.Offset + b.l.Groups*b.weights() + g*b.conv.t.N
+		conv.bias = e.Offset + b.l.Groups*b.conv.weights() + g*b.conv.t.N
 		s.parts[g] = groupState{
 			conv: conv,
 			x:    newAct(e.Arena, b.part, n, b.conv.border(), 0, e.Tangents && e.NeedDX),

@@ -3,7 +3,6 @@ package repro
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/stats"
@@ -71,10 +70,13 @@ func AbstractClaims(all []*Metrics) (Table, error) {
 }
 
 // most returns the row of a cell with the most seeds, nil without one.
-func (r *Report) most(name string) *Row {
+func (r *Report) most(name string) *Row { return r.mostOf(name, func(*Row) bool { return true }) }
+
+// mostOf is most of the rows that keep accepts.
+func (r *Report) mostOf(name string, keep func(*Row) bool) *Row {
 	var best *Row
 	for i := range r.Rows {
-		if row := &r.Rows[i]; row.Name == name && (best == nil || row.Sample.N > best.Sample.N) {
+		if row := &r.Rows[i]; row.Name == name && keep(row) && (best == nil || row.Sample.N > best.Sample.N) {
 			best = row
 		}
 	}
@@ -196,13 +198,10 @@ func (r *Report) fedtuneSays() (ours, verdict string) {
 // fedtuneBy is fedtuneSays for the rows of one method.
 func (r *Report) fedtuneBy(method func(*Row) bool) (ours, verdict string) {
 	single := func(row *Row) bool { return strings.Contains(row.Variant, oneCell) }
-	i := slices.IndexFunc(r.Rows, func(row Row) bool {
-		return row.Name == "fedtune-table1/fmnist/table" && method(&row) && !single(&row)
-	})
-	if i < 0 {
+	table := r.mostOf("fedtune-table1/fmnist/table", func(row *Row) bool { return method(row) && !single(row) })
+	if table == nil {
 		return "-", "not run"
 	}
-	table := &r.Rows[i]
 	var texts, verdicts []string
 	for i := range r.Rows {
 		global := &r.Rows[i]

@@ -62,10 +62,10 @@ func (r *Report) Curves() []Curve {
 func newCurve(row *Row, several bool) Curve {
 	c := Curve{Name: keyOf(row.Picture), Variant: row.Variant, Title: row.Picture, Percent: row.measure() != study.MeasureRMSE, YLabel: "test " + units[row.measure()].accuracy + units[row.measure()].percent}
 	if words := units[row.measure()]; row.Target != "" {
-		c.YLabel, c.Falls = "best "+row.Target+" validation "+words.error+" so far"+words.percent, true
 		if c.Loss = row.metrics[0].byLoss(); c.Loss {
-			c.YLabel = "best " + row.Target + " validation loss so far"
+			words.error, words.percent = "loss", ""
 		}
+		c.YLabel, c.Falls = "best "+row.Target+" validation "+words.error+" so far"+words.percent, true
 	}
 	if several || row.Variant != "" {
 		c.Title += " (" + variantText(row.Variant) + ")"

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // units are the errors of study.Errors.Measure as units and axes name them.
@@ -36,7 +37,9 @@ func (e *End) accuracy(x float64) float64 {
 }
 
 // byLoss says that the study's scores are validation losses, not errors.
-func (m *Metrics) byLoss() bool { return strings.Contains(m.Head.Config, "\nobjective = \"loss\"\n") }
+func (m *Metrics) byLoss() bool {
+	return strings.Contains(m.Head.Config, "\nobjective = \""+tuners.MetricLoss+"\"\n")
+}
 
 // score is a validation score as reports show it: a loss as it is.
 func (m *Metrics) score(x float64) float64 {
