@@ -51,6 +51,15 @@ var fathomStarts = []fathomRow{
 	{name: "lr0.01-batch256", sets: []string{"client.lr=0.01", "client.batch=256"}},
 }
 
+// fathomStackExchange are starts of the Stack Overflow rows on a small site of Stack
+// Exchange, which is at hand where Stack Overflow is not.
+var fathomStackExchange = []fathomRow{
+	{name: "se-base"},
+	{name: "se-lr0.05", sets: []string{"client.lr=0.05"}},
+	{name: "se-batch4", sets: []string{"client.batch=4"}},
+	{name: "se-batch256", sets: []string{"client.batch=256"}},
+}
+
 var fathomMethods = []string{"fathom", "fedavg"}
 
 // fathomTraining is the training of FATHOM, or of FedAvg from the same start, in a
@@ -66,6 +75,14 @@ func fathomTraining(row fathomRow, method string) *Training {
 	prefix := "fathom-femnist-"
 	if strings.HasPrefix(row.name, "so-") {
 		prefix, t.Preset, t.Needs, t.Deviates = "fathom-", "stackoverflow-fathom", "stackoverflow", []string{apart, "the training loss is the mean over tokens, not their sum over 13.3 for each sentence"}
+	}
+	if strings.HasPrefix(row.name, "se-") {
+		prefix, t.Preset, t.Needs = "fathom-", "stackoverflow-fathom", "stackexchange"
+		t.Sets = append(t.Sets, `data.name="stackexchange"`, `data.split="80/10/10"`, "cohort=10", "eval.goal=0.1")
+		t.Deviates = []string{
+			"a tenth of each client's examples is set apart for validation and a tenth for the test", "the training loss is the mean over tokens, not their sum over 13.3 for each sentence",
+			"beer.stackexchange.com instead of Stack Overflow, 10 clients a round instead of 50, and a goal of 10 % instead of 23",
+		}
 	}
 	t.Key = prefix + row.name + "-" + method
 	t.Sets = append(t.Sets, row.sets...)
@@ -145,8 +162,22 @@ func fathomCells() []Cell {
 			})
 		}
 	}
+	for _, row := range fathomStackExchange {
+		for _, method := range fathomMethods {
+			t := fathomTraining(row, method)
+			for _, m := range staticMeasures {
+				cells = append(cells, Cell{
+					Name: row.site() + "/" + method + "/" + m.name, Paper: fathomPaper, Where: "no table", Instead: "not published", Unit: m.unit,
+					Training: t, Measure: m.measure,
+				})
+			}
+		}
+	}
 	return cells
 }
+
+// site is the experiment of a row on Stack Exchange.
+func (r fathomRow) site() string { return "fathom-stackexchange/" + strings.TrimPrefix(r.name, "se-") }
 
 // roundsToGoal and gradientsToGoal, in thousands, are what a training spends until it
 // reaches its goal.
@@ -194,11 +225,16 @@ func finalAccuracy(m *Metrics) (float64, bool) {
 
 func fathomClaims() []Comparison {
 	var claims []Comparison
-	for _, row := range slices.Concat(fathomFEMNIST, fathomStackOverflow) {
-		name := "fathom-table1/" + row.name
+	both := func(name string) {
 		claims = append(claims,
 			Comparison{Name: name, Claim: "FATHOM needs fewer rounds than FedAvg from the same start", New: name + "/fathom/rounds", Old: name + "/fedavg/rounds"},
 			Comparison{Name: name, Claim: "FATHOM needs fewer local gradients than FedAvg from the same start", New: name + "/fathom/gradients", Old: name + "/fedavg/gradients"})
+	}
+	for _, row := range slices.Concat(fathomFEMNIST, fathomStackOverflow) {
+		both("fathom-table1/" + row.name)
+	}
+	for _, row := range fathomStackExchange {
+		both(row.site())
 	}
 	for _, row := range fathomStarts {
 		name := "fathom-starts/" + row.name

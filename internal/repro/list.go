@@ -208,6 +208,7 @@ var fullSets = map[string]fullSet{
 	"cifar10":          {10, 0, 50_000, 10_000, nn.Shape{H: 32, W: 32, C: 3}},
 	"cifar100":         {100, 0, 50_000, 10_000, nn.Shape{H: 32, W: 32, C: 3}},
 	"fashion-mnist":    {10, 0, 60_000, 10_000, nn.Shape{H: 28, W: 28, C: 1}},
+	"stackexchange":    {10_004, 190, 7325.0 / 190, 1009.0 / 190, nn.Shape{}}, // users of beer.stackexchange.com with ten sentences and more
 	"stackoverflow":    {10_004, 342_477, 135818730.0 / 342477, 16586035.0 / 342477, nn.Shape{}},
 }
 

@@ -21,6 +21,7 @@ var places = map[string]place{
 	"cifar10":          {folders: []string{"", "cifar-10-batches-bin", "cifar10/cifar-10-batches-bin", "cifar10"}, files: []string{"data_batch_1.bin.gz", "data_batch_1.bin"}},
 	"cifar100":         {folders: []string{"", "cifar-100-binary", "cifar100/cifar-100-binary", "cifar100"}, files: []string{"train.bin.gz", "train.bin"}},
 	"fashion-mnist":    {folders: []string{"", "fashion-mnist"}, files: []string{"train-images-idx3-ubyte.gz", "train-images-idx3-ubyte"}, elsewhere: "/usr/share/datasets/fashion-mnist"},
+	"stackexchange":    {folders: []string{"", "beer.stackexchange.com", "stackexchange/beer.stackexchange.com"}, files: []string{"Posts.xml.gz", "Posts.xml"}},
 	"stackoverflow":    {folders: []string{"", "stackoverflow"}, files: []string{"stackoverflow.sqlite", "stackoverflow.sqlite.lzma"}},
 }
 
