@@ -2,10 +2,12 @@ package bench_test
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,6 +133,35 @@ func TestAccuracyOfOldReports(t *testing.T) {
 		if !strings.Contains(string(table), "| "+text) {
 			t.Errorf("%s %s: %q is not in the table", r.Name, r.Shape, text)
 		}
+	}
+}
+
+// TestAdviceOnPrecision compares the advice on bf16 with the record of trainings that learn.
+func TestAdviceOnPrecision(t *testing.T) {
+	report, err := bench.ReadReport("results/accuracy-learnt.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("results/advice.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fp32, global, personalized []any
+	for _, r := range report.Results {
+		if a := r.Accuracy; a.Against == nil {
+			fp32 = append(fp32, 100*a.GlobalError.Mean)
+		} else {
+			global = append(global, 100*a.Against.GlobalError.Mean, 100*a.Against.GlobalError.Half)
+			personalized = append(personalized, 100*a.Against.PersonalizedError.Mean, 100*a.Against.PersonalizedError.Half)
+		}
+	}
+	args := slices.Concat(fp32, global, personalized)
+	if len(args) != 3+6+6 {
+		t.Fatalf("%d figures", len(args))
+	}
+	want := fmt.Sprintf("that end at %.1f, %.1f and %.1f %% in fp32, the test error in bf16 differs by %.1f +- %.1f, %.1f +- %.1f and %.1f +- %.1f points, the personalized one by %.1f +- %.1f, %.1f +- %.1f and %.1f +- %.1f", args...)
+	if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), want) {
+		t.Errorf("advice.md lacks %q", want)
 	}
 }
 
