@@ -177,7 +177,7 @@ func fathomCells() []Cell {
 }
 
 // site is the experiment of a row on Stack Exchange.
-func (r fathomRow) site() string { return "fathom-stackexchange/" + strings.TrimPrefix(r.name, "se-") }
+func (r fathomRow) site() string { return siteName + "/" + strings.TrimPrefix(r.name, "se-") }
 
 // roundsToGoal and gradientsToGoal, in thousands, are what a training spends until it
 // reaches its goal.

@@ -11,11 +11,12 @@ import (
 	"github.com/fedfast/fedfast/internal/stats"
 )
 
-// fathom-static asks what FATHOM's abstract claims, that it beats FedAvg with optimized
-// static values: of all starts with the base setting's cohort the best one of FedAvg is what
-// tuning by these starts would have found.
+// fathom-static and fathom-stackexchange ask what FATHOM's abstract claims, that it beats
+// FedAvg with optimized static values: of all starts with the base setting's cohort the
+// best one of FedAvg is what tuning by these starts would have found.
 const (
 	staticName = "fathom-static"
+	siteName   = "fathom-stackexchange"
 	staticBase = "base" // whence FATHOM starts, knowing nothing
 )
 
@@ -48,8 +49,9 @@ func staticCells() []Cell {
 // Static compares FATHOM with the best of FedAvg's static settings.
 type Static struct {
 	Unit, Variant string
-	// Seeds is the number of seeds that all of these starts have.
-	Seeds int
+	// Seeds is the number of seeds that all of these starts have, Starts the number of
+	// FedAvg's.
+	Seeds, Starts int
 	// Best is the start of FedAvg with the smallest mean, Base FATHOM's from the base
 	// setting, Lucky FATHOM's with the smallest mean, among those of which each seed
 	// reached the goal.
@@ -65,15 +67,15 @@ type Spent struct {
 	values []float64
 }
 
-// static compares what is recorded of each measure and variant, on the seeds that all
-// starts have.
-func (r *Report) static() []Static {
+// static compares what is recorded of each measure and variant of an experiment, on the
+// seeds that all starts have.
+func (r *Report) static(experiment string) []Static {
 	var all []Static
 	for _, m := range staticMeasures {
 		of := map[string][]*Row{}
 		for i := range r.Rows {
 			row := &r.Rows[i]
-			if strings.HasPrefix(row.Name, staticName+"/") && row.Unit == m.unit && row.Sample.N > 0 {
+			if strings.HasPrefix(row.Name, experiment+"/") && row.Unit == m.unit && row.Sample.N > 0 {
 				of[row.Variant] = append(of[row.Variant], row)
 			}
 		}
@@ -85,7 +87,7 @@ func (r *Report) static() []Static {
 			for _, row := range of[variant] {
 				s.add(row)
 			}
-			if s.Best.N == 0 || s.Base.N == 0 {
+			if s.Best.N == 0 || s.Base.N == 0 || s.Starts < 2 {
 				continue
 			}
 			var more []float64
@@ -101,10 +103,13 @@ func (r *Report) static() []Static {
 
 // add looks whether a row is one of those that are compared.
 func (s *Static) add(row *Row) {
+	path := strings.Split(row.Name, "/")
+	if path[2] == "fedavg" {
+		s.Starts++
+	}
 	if slices.Contains(row.Reached[:s.Seeds], false) || slices.ContainsFunc(row.Values[:s.Seeds], math.IsNaN) {
 		return
 	}
-	path := strings.Split(row.Name, "/")
 	spent := Spent{path[1], stats.Of(row.Values[:s.Seeds]), row.Values[:s.Seeds]}
 	best := &s.Lucky
 	if path[2] == "fedavg" {
@@ -121,11 +126,11 @@ func (s *Static) add(row *Row) {
 func (r *Report) staticTable() Table {
 	t := Table{
 		Title: "FATHOM against FedAvg with the best static setting of these: means over the seeds that all starts have, and by how much FATHOM spends more from the base setting, paired by seed, with its 90 % interval",
-		Head:  []string{"measure", "FedAvg, best static setting", "FATHOM from the base setting", "FATHOM from its best start", "FATHOM from the base setting spends more by", "seeds", "variant"},
+		Head:  []string{"measure", "FedAvg, best static setting", "of starts", "FATHOM from the base setting", "FATHOM from its best start", "FATHOM from the base setting spends more by", "seeds", "variant"},
 	}
 	mean := func(s Spent) string { return fmt.Sprintf("%s (%s)", plain(s.Mean, s.Mean), s.Start) }
-	for _, s := range r.static() {
-		t.Rows = append(t.Rows, []string{s.Unit, mean(s.Best), mean(s.Base), mean(s.Lucky), withInterval(s.More), strconv.Itoa(s.Seeds), variantText(s.Variant)})
+	for _, s := range slices.Concat(r.static(staticName), r.static(siteName)) {
+		t.Rows = append(t.Rows, []string{s.Unit, mean(s.Best), strconv.Itoa(s.Starts), mean(s.Base), mean(s.Lucky), withInterval(s.More), strconv.Itoa(s.Seeds), variantText(s.Variant)})
 	}
 	return t
 }
