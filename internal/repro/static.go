@@ -72,15 +72,21 @@ type Spent struct {
 func (r *Report) static(experiment string) []Static {
 	var all []Static
 	for _, m := range staticMeasures {
-		of := map[string][]*Row{}
+		of, starts := map[string][]*Row{}, map[string]int{}
 		for i := range r.Rows {
 			row := &r.Rows[i]
-			if strings.HasPrefix(row.Name, experiment+"/") && row.Unit == m.unit && row.Sample.N > 0 {
+			if !strings.HasPrefix(row.Name, experiment+"/") || row.Unit != m.unit || len(row.metrics) == 0 {
+				continue
+			}
+			if strings.Contains(row.Name, "/fedavg/") {
+				starts[row.Variant]++
+			}
+			if row.Sample.N > 0 { // a seed reached the goal
 				of[row.Variant] = append(of[row.Variant], row)
 			}
 		}
 		for _, variant := range slices.Sorted(maps.Keys(of)) {
-			s := Static{Unit: m.unit, Variant: variant, Seeds: len(of[variant][0].Values)}
+			s := Static{Unit: m.unit, Variant: variant, Seeds: len(of[variant][0].Values), Starts: starts[variant]}
 			for _, row := range of[variant] {
 				s.Seeds = min(s.Seeds, len(row.Values))
 			}
@@ -103,13 +109,10 @@ func (r *Report) static(experiment string) []Static {
 
 // add looks whether a row is one of those that are compared.
 func (s *Static) add(row *Row) {
-	path := strings.Split(row.Name, "/")
-	if path[2] == "fedavg" {
-		s.Starts++
-	}
 	if slices.Contains(row.Reached[:s.Seeds], false) || slices.ContainsFunc(row.Values[:s.Seeds], math.IsNaN) {
 		return
 	}
+	path := strings.Split(row.Name, "/")
 	spent := Spent{path[1], stats.Of(row.Values[:s.Seeds]), row.Values[:s.Seeds]}
 	best := &s.Lucky
 	if path[2] == "fedavg" {
