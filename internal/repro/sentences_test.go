@@ -209,6 +209,10 @@ func sentences(t *testing.T) []sentence {
 	}
 	add("papers.md", "%.1f rounds against %.1f by FedAvg with batches of 4, %s fewer, paired by seed, and %s thousand more local gradients",
 		rounds.Base.Mean, rounds.Best.Mean, one(-rounds.More.Mean, rounds.More.Half), one(gradients.More.Mean, gradients.More.Half))
+	three := func(method string) float64 {
+		return reportOf(t, staticName).mostOf(staticName+"/epochs3/"+method+"/rounds", func(r *Row) bool { return r.Variant == "" }).Sample.Mean
+	}
+	add("papers.md", "From three epochs FedAvg takes %.1f rounds, FATHOM %.1f", three("fedavg"), three("fathom"))
 	add("advice.md", "To 86 %% the best static setting takes %.1f rounds, FATHOM %.1f, %s fewer", rounds.Best.Mean, rounds.Base.Mean, one(-rounds.More.Mean, rounds.More.Half))
 	site := reportOf(t, siteName)
 	gain, tuned := site.verdict(t, siteName+"/base").Gain, site.static(siteName)[0]
