@@ -113,7 +113,7 @@ class Package(unittest.TestCase):
             fedfast.run(data=[1, 2])
 
     def test_interrupt(self):
-        settings = {**SMALL, "rounds": 100000}
+        settings = {**SMALL, "rounds": 10_000_000}  # hours: a loaded machine takes seconds to look
         script = "import sys, fedfast, test_fedfast as t\nfedfast.run(data=t.samples(), settings=%r, study='s')" % settings
         env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
         with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True, env=env) as child:
