@@ -73,14 +73,15 @@ func fathomTraining(row fathomRow, method string) *Training {
 		Deviates: []string{apart, "LEAF's FEMNIST; the paper's is TensorFlow Federated's EMNIST of 3,400 writers"},
 	}
 	prefix := "fathom-femnist-"
-	if strings.HasPrefix(row.name, "so-") {
-		prefix, t.Preset, t.Needs, t.Deviates = "fathom-", "stackoverflow-fathom", "stackoverflow", []string{apart, "the training loss is the mean over tokens, not their sum over 13.3 for each sentence"}
-	}
-	if strings.HasPrefix(row.name, "se-") {
+	const mean = "the training loss is the mean over tokens, not their sum over 13.3 for each sentence"
+	switch {
+	case strings.HasPrefix(row.name, "so-"):
+		prefix, t.Preset, t.Needs, t.Deviates = "fathom-", "stackoverflow-fathom", "stackoverflow", []string{apart, mean}
+	case strings.HasPrefix(row.name, "se-"):
 		prefix, t.Preset, t.Needs = "fathom-", "stackoverflow-fathom", "stackexchange"
 		t.Sets = append(t.Sets, `data.name="stackexchange"`, `data.split="80/10/10"`, "cohort=10", "eval.goal=0.1")
 		t.Deviates = []string{
-			"a tenth of each client's examples is set apart for validation and a tenth for the test", "the training loss is the mean over tokens, not their sum over 13.3 for each sentence",
+			"a tenth of each client's examples is set apart for validation and a tenth for the test", mean,
 			"beer.stackexchange.com instead of Stack Overflow, 10 clients a round instead of 50, and a goal of 10 % instead of 23",
 		}
 	}
@@ -164,13 +165,7 @@ func fathomCells() []Cell {
 	}
 	for _, row := range fathomStackExchange {
 		for _, method := range fathomMethods {
-			t := fathomTraining(row, method)
-			for _, m := range staticMeasures {
-				cells = append(cells, Cell{
-					Name: row.site() + "/" + method + "/" + m.name, Paper: fathomPaper, Where: "no table", Instead: "not published", Unit: m.unit,
-					Training: t, Measure: m.measure,
-				})
-			}
+			cells = append(cells, spentCells(row.site()+"/"+method, "no table", fathomTraining(row, method))...)
 		}
 	}
 	return cells

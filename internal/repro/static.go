@@ -34,14 +34,17 @@ func staticCells() []Cell {
 	starts := append(slices.Clone(fathomFEMNIST), fathomStarts...)
 	for _, row := range slices.DeleteFunc(starts, func(r fathomRow) bool { return strings.HasPrefix(r.name, "clients") }) {
 		for _, method := range fathomMethods {
-			t := fathomTraining(row, method)
-			for _, m := range staticMeasures {
-				cells = append(cells, Cell{
-					Name: staticName + "/" + row.name + "/" + method + "/" + m.name, Paper: fathomPaper, Where: "abstract", Instead: "not published", Unit: m.unit,
-					Training: t, Measure: m.measure,
-				})
-			}
+			cells = append(cells, spentCells(staticName+"/"+row.name+"/"+method, "abstract", fathomTraining(row, method))...)
 		}
+	}
+	return cells
+}
+
+// spentCells are what a training spends, by each of staticMeasures.
+func spentCells(name, where string, t *Training) []Cell {
+	var cells []Cell
+	for _, m := range staticMeasures {
+		cells = append(cells, Cell{Name: name + "/" + m.name, Paper: fathomPaper, Where: where, Instead: "not published", Unit: m.unit, Training: t, Measure: m.measure})
 	}
 	return cells
 }
