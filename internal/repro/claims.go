@@ -159,8 +159,8 @@ func publishedStatic(rows []fathomRow, measure int) (saved, interval string) {
 	fathom, name := number(rows[0], 0), ""
 	var best *Published
 	for _, row := range rows {
-		if p := number(row, 1); !p.NA && !strings.Contains(row.name, "clients") && (best == nil || p.Mean < best.Mean) {
-			best, name = p, strings.TrimPrefix(row.name, "so-")
+		if p := number(row, 1); !p.NA && !row.enlarged() && (best == nil || p.Mean < best.Mean) {
+			best, name = p, row.name
 		}
 	}
 	return fmt.Sprintf("%s against %s (%s)", printed(fathom.Mean), printed(best.Mean), name),

@@ -22,6 +22,41 @@ type fathomRow struct {
 	gradients [2][2]float64
 }
 
+// enlarged tells a row that differs in its cohort.
+func (r fathomRow) enlarged() bool {
+	return slices.ContainsFunc(r.sets, func(set string) bool { return strings.HasPrefix(set, "cohort=") })
+}
+
+// fathomSet is what the rows of one set of data share.
+type fathomSet struct {
+	key           string // how the names of its trainings begin
+	preset, needs string
+	sets          []string
+	deviates      []string
+}
+
+const (
+	fathomApart = "a twentieth of each client's training examples is set apart for validation"
+	fathomMean  = "the training loss is the mean over tokens, not their sum over 13.3 for each sentence"
+)
+
+var (
+	onFEMNIST = fathomSet{
+		key: "fathom-femnist-", preset: "femnist-fathom", needs: "leaf-femnist",
+		deviates: []string{fathomApart, "LEAF's FEMNIST; the paper's is TensorFlow Federated's EMNIST of 3,400 writers"},
+	}
+	onStackOverflow = fathomSet{key: "fathom-so-", preset: "stackoverflow-fathom", needs: "stackoverflow", deviates: []string{fathomApart, fathomMean}}
+	// A small site of Stack Exchange is at hand where Stack Overflow is not.
+	onStackExchange = fathomSet{
+		key: "fathom-se-", preset: "stackoverflow-fathom", needs: "stackexchange",
+		sets: []string{`data.name="stackexchange"`, `data.split="80/10/10"`, "cohort=10", "eval.goal=0.1"},
+		deviates: []string{
+			"a tenth of each client's examples is set apart for validation and a tenth for the test", fathomMean,
+			"beer.stackexchange.com instead of Stack Overflow, 10 clients a round instead of 50, and a goal of 10 % instead of 23",
+		},
+	}
+)
+
 var fathomFEMNIST = []fathomRow{
 	{"base", nil, [2][2]float64{{739, 24}, {1098, 15}}, [2][2]float64{{1500, 36}, {2200, 64}}},
 	{"lr0.05", []string{"client.lr=0.05"}, [2][2]float64{{905, 21}, {1574, 19}}, [2][2]float64{{1700, 28}, {3100, 28}}},
@@ -32,12 +67,12 @@ var fathomFEMNIST = []fathomRow{
 }
 
 var fathomStackOverflow = []fathomRow{
-	{"so-base", nil, [2][2]float64{{562, 12}, {971, 11}}, [2][2]float64{{85000, 1200}, {124000, 1300}}},
-	{"so-lr0.05", []string{"client.lr=0.05"}, [2][2]float64{{871, 7}, {}}, [2][2]float64{{138000, 3200}, {}}},
-	{"so-batch4", []string{"client.batch=4"}, [2][2]float64{{758, 43}, {580, 18}}, [2][2]float64{{93000, 2800}, {74000, 2500}}},
-	{"so-batch256", []string{"client.batch=256"}, [2][2]float64{{801, 28}, {}}, [2][2]float64{{174000, 18000}, {}}},
-	{"so-clients25", []string{"cohort=25", "eval.every_clients=25"}, [2][2]float64{{970, 49}, {1283, 33}}, [2][2]float64{{63000, 2700}, {82000, 3800}}},
-	{"so-clients200", []string{"cohort=200", "eval.every_clients=200"}, [2][2]float64{{396, 17}, {684, 26}}, [2][2]float64{{280000, 45000}, {350000, 13000}}},
+	{"base", nil, [2][2]float64{{562, 12}, {971, 11}}, [2][2]float64{{85000, 1200}, {124000, 1300}}},
+	{"lr0.05", []string{"client.lr=0.05"}, [2][2]float64{{871, 7}, {}}, [2][2]float64{{138000, 3200}, {}}},
+	{"batch4", []string{"client.batch=4"}, [2][2]float64{{758, 43}, {580, 18}}, [2][2]float64{{93000, 2800}, {74000, 2500}}},
+	{"batch256", []string{"client.batch=256"}, [2][2]float64{{801, 28}, {}}, [2][2]float64{{174000, 18000}, {}}},
+	{"clients25", []string{"cohort=25", "eval.every_clients=25"}, [2][2]float64{{970, 49}, {1283, 33}}, [2][2]float64{{63000, 2700}, {82000, 3800}}},
+	{"clients200", []string{"cohort=200", "eval.every_clients=200"}, [2][2]float64{{396, 17}, {684, 26}}, [2][2]float64{{280000, 45000}, {350000, 13000}}},
 }
 
 // fathomStarts are further starts on FEMNIST, which the paper does not have: larger and
@@ -51,41 +86,21 @@ var fathomStarts = []fathomRow{
 	{name: "lr0.01-batch256", sets: []string{"client.lr=0.01", "client.batch=256"}},
 }
 
-// fathomStackExchange are starts of the Stack Overflow rows on a small site of Stack
-// Exchange, which is at hand where Stack Overflow is not.
-var fathomStackExchange = []fathomRow{
-	{name: "se-base"},
-	{name: "se-lr0.05", sets: []string{"client.lr=0.05"}},
-	{name: "se-batch4", sets: []string{"client.batch=4"}},
-	{name: "se-batch256", sets: []string{"client.batch=256"}},
-}
+// overflowMark tells the cells of Stack Overflow from those of FEMNIST.
+const overflowMark = "so-"
 
 var fathomMethods = []string{"fathom", "fedavg"}
 
 // fathomTraining is the training of FATHOM, or of FedAvg from the same start, in a
 // row.
-func fathomTraining(row fathomRow, method string) *Training {
-	const apart = "a twentieth of each client's training examples is set apart for validation"
+func fathomTraining(set fathomSet, row fathomRow, method string) *Training {
 	t := &Training{
-		Mode: config.ModeTune, Preset: "femnist-fathom", Seeds: 10, Needs: "leaf-femnist", Shrink: shrinkFathom,
+		Key: set.key + row.name + "-" + method, Mode: config.ModeTune, Preset: set.preset, Seeds: 10, Needs: set.needs, Shrink: shrinkFathom,
 		Sets: []string{"tuner.options.clip_logs=false", `init="haiku"`}, AsPaper: []string{"tuner.options.as_paper=true", "client.floor=true"},
 		Switches: []string{"as the authors' code, not the paper's text: only what clients get is bounded, the local cosine is not multiplied by the learning rate and takes each step's gradient with the change after it, and the number of local steps is rounded up"},
-		Deviates: []string{apart, "LEAF's FEMNIST; the paper's is TensorFlow Federated's EMNIST of 3,400 writers"},
+		Deviates: slices.Clone(set.deviates),
 	}
-	prefix := "fathom-femnist-"
-	const mean = "the training loss is the mean over tokens, not their sum over 13.3 for each sentence"
-	switch {
-	case strings.HasPrefix(row.name, "so-"):
-		prefix, t.Preset, t.Needs, t.Deviates = "fathom-", "stackoverflow-fathom", "stackoverflow", []string{apart, mean}
-	case strings.HasPrefix(row.name, "se-"):
-		prefix, t.Preset, t.Needs = "fathom-", "stackoverflow-fathom", "stackexchange"
-		t.Sets = append(t.Sets, `data.name="stackexchange"`, `data.split="80/10/10"`, "cohort=10", "eval.goal=0.1")
-		t.Deviates = []string{
-			"a tenth of each client's examples is set apart for validation and a tenth for the test", mean,
-			"beer.stackexchange.com instead of Stack Overflow, 10 clients a round instead of 50, and a goal of 10 % instead of 23",
-		}
-	}
-	t.Key = prefix + row.name + "-" + method
+	t.Sets = append(t.Sets, set.sets...)
 	t.Sets = append(t.Sets, row.sets...)
 	if method == "fedavg" {
 		t.Mode = config.ModeRun
@@ -123,39 +138,26 @@ func shrinkFathom(c *config.Config, scale float64) []string {
 
 func fathomCells() []Cell {
 	var cells []Cell
-	for _, row := range slices.Concat(fathomFEMNIST, fathomStackOverflow) {
-		for i, method := range fathomMethods {
-			t := fathomTraining(row, method)
-			name := "fathom-table1/" + row.name + "/" + method
-			cells = append(cells,
-				Cell{
-					Name: name + "/rounds", Paper: fathomPaper, Where: "Table 1", Unit: "rounds to the goal", Published: fathomNumber(row.rounds[i]),
-					Training: t, Measure: roundsToGoal,
-				},
-				Cell{
-					Name: name + "/gradients", Paper: fathomPaper, Where: "Table 1", Unit: "thousand local gradients to the goal", Published: fathomNumber(row.gradients[i]),
-					Training: t, Measure: gradientsToGoal,
-				},
-				Cell{
-					Name: "fathom-fig1/" + row.name + "/" + method, Paper: fathomPaper, Where: "Figure 1", Unit: "% test accuracy where the training ends, at the goal or after all rounds",
-					Training: t, Measure: finalAccuracy, Picture: "fathom-fig1/" + row.name,
-				})
-		}
+	for _, row := range fathomFEMNIST {
+		cells = append(cells, fathomTable1(onFEMNIST, row, row.name)...)
 	}
-	cells = append(cells, staticCells()...)
+	for _, row := range fathomStackOverflow {
+		cells = append(cells, fathomTable1(onStackOverflow, row, overflowMark+row.name)...)
+	}
+	cells = append(cells, staticCells(staticName, "abstract", onFEMNIST, slices.Concat(fathomFEMNIST, fathomStarts))...)
 	for _, row := range slices.Concat(fathomFEMNIST, fathomStarts) {
 		for i := range theorem3(nil) {
 			beta := fmt.Sprintf("beta%d", i)
 			cells = append(cells, Cell{
 				Name: "fathom-theorem3/" + row.name + "/" + beta, Paper: fathomPaper, Where: "Theorem 3", Instead: "not published",
 				Unit:     beta + ", 1 where rate and steps stay",
-				Training: fathomTraining(row, "fathom"), Measure: func(m *Metrics) (float64, bool) { return theorem3(m.End.Curve)[i], true },
+				Training: fathomTraining(onFEMNIST, row, "fathom"), Measure: func(m *Metrics) (float64, bool) { return theorem3(m.End.Curve)[i], true },
 			})
 		}
 	}
 	for _, row := range fathomStarts {
 		for _, method := range fathomMethods {
-			t := fathomTraining(row, method)
+			t := fathomTraining(onFEMNIST, row, method)
 			t.Deviates = append(t.Deviates, "a start that the paper does not have")
 			cells = append(cells, Cell{
 				Name: "fathom-starts/" + row.name + "/" + method, Paper: fathomPaper, Where: "no table", Instead: "not published", Unit: "rounds to the goal",
@@ -163,16 +165,31 @@ func fathomCells() []Cell {
 			})
 		}
 	}
-	for _, row := range fathomStackExchange {
-		for _, method := range fathomMethods {
-			cells = append(cells, spentCells(row.site()+"/"+method, "no table", fathomTraining(row, method))...)
-		}
+	return append(cells, staticCells(siteName, "no table", onStackExchange, fathomFEMNIST)...)
+}
+
+// fathomTable1 are the cells of a row of Table 1 and of its panel of Figure 1, under
+// a name.
+func fathomTable1(set fathomSet, row fathomRow, name string) []Cell {
+	var cells []Cell
+	for i, method := range fathomMethods {
+		t := fathomTraining(set, row, method)
+		cells = append(cells,
+			Cell{
+				Name: "fathom-table1/" + name + "/" + method + "/rounds", Paper: fathomPaper, Where: "Table 1", Unit: "rounds to the goal", Published: fathomNumber(row.rounds[i]),
+				Training: t, Measure: roundsToGoal,
+			},
+			Cell{
+				Name: "fathom-table1/" + name + "/" + method + "/gradients", Paper: fathomPaper, Where: "Table 1", Unit: "thousand local gradients to the goal", Published: fathomNumber(row.gradients[i]),
+				Training: t, Measure: gradientsToGoal,
+			},
+			Cell{
+				Name: "fathom-fig1/" + name + "/" + method, Paper: fathomPaper, Where: "Figure 1", Unit: "% test accuracy where the training ends, at the goal or after all rounds",
+				Training: t, Measure: finalAccuracy, Picture: "fathom-fig1/" + name,
+			})
 	}
 	return cells
 }
-
-// site is the experiment of a row on Stack Exchange.
-func (r fathomRow) site() string { return siteName + "/" + strings.TrimPrefix(r.name, "se-") }
 
 // roundsToGoal and gradientsToGoal, in thousands, are what a training spends until it
 // reaches its goal.
@@ -225,11 +242,16 @@ func fathomClaims() []Comparison {
 			Comparison{Name: name, Claim: "FATHOM needs fewer rounds than FedAvg from the same start", New: name + "/fathom/rounds", Old: name + "/fedavg/rounds"},
 			Comparison{Name: name, Claim: "FATHOM needs fewer local gradients than FedAvg from the same start", New: name + "/fathom/gradients", Old: name + "/fedavg/gradients"})
 	}
-	for _, row := range slices.Concat(fathomFEMNIST, fathomStackOverflow) {
+	for _, row := range fathomFEMNIST {
 		both("fathom-table1/" + row.name)
 	}
-	for _, row := range fathomStackExchange {
-		both(row.site())
+	for _, row := range fathomStackOverflow {
+		both("fathom-table1/" + overflowMark + row.name)
+	}
+	for _, row := range fathomFEMNIST {
+		if !row.enlarged() {
+			both(siteName + "/" + row.name)
+		}
 	}
 	for _, row := range fathomStarts {
 		name := "fathom-starts/" + row.name

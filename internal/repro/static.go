@@ -29,22 +29,23 @@ var staticMeasures = []struct {
 	{"gradients", "thousand local gradients to the goal", gradientsToGoal},
 }
 
-func staticCells() []Cell {
+// staticCells are what FATHOM and FedAvg spend, by each of staticMeasures, from those of
+// the starts that have the base setting's cohort.
+func staticCells(experiment, where string, set fathomSet, starts []fathomRow) []Cell {
 	var cells []Cell
-	starts := append(slices.Clone(fathomFEMNIST), fathomStarts...)
-	for _, row := range slices.DeleteFunc(starts, func(r fathomRow) bool { return strings.HasPrefix(r.name, "clients") }) {
-		for _, method := range fathomMethods {
-			cells = append(cells, spentCells(staticName+"/"+row.name+"/"+method, "abstract", fathomTraining(row, method))...)
+	for _, row := range starts {
+		if row.enlarged() {
+			continue
 		}
-	}
-	return cells
-}
-
-// spentCells are what a training spends, by each of staticMeasures.
-func spentCells(name, where string, t *Training) []Cell {
-	var cells []Cell
-	for _, m := range staticMeasures {
-		cells = append(cells, Cell{Name: name + "/" + m.name, Paper: fathomPaper, Where: where, Instead: "not published", Unit: m.unit, Training: t, Measure: m.measure})
+		for _, method := range fathomMethods {
+			t := fathomTraining(set, row, method)
+			for _, m := range staticMeasures {
+				cells = append(cells, Cell{
+					Name: experiment + "/" + row.name + "/" + method + "/" + m.name, Paper: fathomPaper, Where: where, Instead: "not published", Unit: m.unit,
+					Training: t, Measure: m.measure,
+				})
+			}
+		}
 	}
 	return cells
 }
