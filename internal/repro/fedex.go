@@ -191,6 +191,14 @@ func fedexClaims() []Comparison {
 	return claims
 }
 
+// The values of the figures' settings, of which discount 0, eps 0.1 and the aggressive
+// schedule are the paper's own.
+var (
+	figureDiscounts = []string{"0", "0.5", "1"}
+	figureEps       = []string{"0", "0.01", "0.05", "0.1", "0.2", "0.5", "1"}
+	figureSchedules = []string{"constant", "adaptive", "aggressive"}
+)
+
 // fedexFigures are the studies of single settings. The papers print their points in
 // pictures alone, so there are no published numbers.
 func fedexFigures() []Cell {
@@ -210,11 +218,10 @@ func fedexFigures() []Cell {
 			Picture:  name[:strings.LastIndexByte(name, '/')], Target: tuners.TargetPersonalized,
 		}
 	}
-	discounts := []string{"0", "0.5", "1"}
 	set := func(discount string) []string { return []string{"score.discount=" + discount} }
 	var cells []Cell
 	for _, data := range []fedexSet{femnist, cifar} {
-		for _, discount := range discounts {
+		for _, discount := range figureDiscounts {
 			sets := set(discount)
 			if discount == "0" {
 				sets = nil
@@ -223,7 +230,7 @@ func fedexFigures() []Cell {
 				[]string{"the figure names neither the target nor how often it was repeated: personalized, as often as Table 1"}))
 		}
 	}
-	for _, eps := range []string{"0", "0.01", "0.05", "0.1", "0.2", "0.5", "1"} {
+	for _, eps := range figureEps {
 		sets := []string{"client_tuner.options.eps=" + eps}
 		switch eps {
 		case "0.1":
@@ -234,7 +241,7 @@ func fedexFigures() []Cell {
 		cells = append(cells, cell("fedex-fig5/eps"+eps, fedexPaper, "Figure 5", cifar, "fedex", 6, sets,
 			[]string{"the figure's values of eps are not printed: these are ours; its 1 is independent draws, as the text says"}))
 	}
-	for _, schedule := range []string{"constant", "adaptive", "aggressive"} {
+	for _, schedule := range figureSchedules {
 		sets := []string{"client_tuner.options.schedule=" + schedule}
 		if schedule == "aggressive" {
 			sets = nil
@@ -243,4 +250,29 @@ func fedexFigures() []Cell {
 			[]string{"the figure names neither its set of data nor how often it was repeated: CIFAR-10, as in Figure 5, as often as Table 1"}))
 	}
 	return cells
+}
+
+// figureClaims ask of each value of the figures' settings whether a study with it returns a
+// better model than one with the paper's own.
+func figureClaims() []Comparison {
+	var claims []Comparison
+	for _, figure := range []struct {
+		cells, setting, own string
+		values              []string
+	}{
+		{"fedex-fig2/" + fedexSets[3].name + "/discount", "discount", "0", figureDiscounts},
+		{"fedex-fig2/" + fedexSets[4].name + "/discount", "discount", "0", figureDiscounts},
+		{"fedex-fig5/eps", "eps", "0.1", figureEps},
+		{"fedex-fig6/", "schedule", "aggressive", figureSchedules},
+	} {
+		for _, value := range figure.values {
+			if value != figure.own {
+				claims = append(claims, Comparison{
+					Name: figure.cells + value + "/" + besideOwn, Claim: fmt.Sprintf("%s %s is better than the paper's %s", figure.setting, value, figure.own),
+					New: figure.cells + value, Old: figure.cells + figure.own,
+				})
+			}
+		}
+	}
+	return claims
 }
