@@ -442,6 +442,7 @@ func sentencesOfTables(t *testing.T) []sentence {
 		add(page, "after 20, 10 and 15 rounds, from %.1f, %.1f and %.1f %%", peaks[0], peaks[1], peaks[2])
 	}
 	fmnist := reportOf(t, "fedtune-table1/fmnist")
+	const tunedRate = "0.03" // chosen before any run
 	rate, table := fmnist.measured("fedtune-table1/fmnist/global", "client.lr="+tunedRate), fmnist.measured("fedtune-table1/fmnist/table", "")
 	var above []float64
 	for seed, m := range rate {
