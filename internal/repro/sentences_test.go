@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/internal/stats"
 )
 
@@ -224,7 +226,7 @@ func sentences(t *testing.T) []sentence {
 	order := func(name string) float64 { return reportOf(t, name).Rows[0].Sample.Mean }
 	add("papers.md", "with the heterogeneity index is %.2f in the table of 5 rounds and %.2f in that of 20", order("fedtune-table2/order"), order("fedtune-sides/fmnist/rounds20/order"))
 	all = append(all, sentencesOfPairs(paired, ablated)...)
-	all = append(all, sentencesOfTables(t)...)
+	all = slices.Concat(all, sentencesOfTable1(t), sentencesOfFATHOM(t), sentencesOfFedTune(t), sentencesOfNetworks(t))
 	return all
 }
 
@@ -237,6 +239,9 @@ func (r *Report) measured(name, mark string) map[int]*Metrics {
 	}
 	return nil
 }
+
+// spread prints a mean with its interval.
+func spread(s stats.Sample) string { return one(s.Mean, s.Half) }
 
 // lastRounds is the mean training loss of the last five rounds.
 func lastRounds(m *Metrics) float64 {
@@ -330,9 +335,8 @@ func sentencesOfPairs(paired, ablated *Report) []sentence {
 	return all
 }
 
-// sentencesOfTables are those of Table 1 of FedEx's paper, of FATHOM, FedTune and
-// PerFedRLNAS.
-func sentencesOfTables(t *testing.T) []sentence {
+// sentencesOfTable1 are those of Table 1 of FedEx's paper.
+func sentencesOfTable1(t *testing.T) []sentence {
 	t.Helper()
 	var all []sentence
 	add := func(page, format string, args ...any) {
@@ -356,9 +360,8 @@ func sentencesOfTables(t *testing.T) []sentence {
 		return out
 	}
 	cifar := wrapped("cifar10-iid", "--scale 0.05")
-	say := func(s stats.Sample) string { return one(s.Mean, s.Half) }
-	add("advice.md", "the global error is %s points lower without FedEx and %s with it", say(cifar["global/alone"]), say(cifar["global/fedex"]))
-	add("advice.md", "The personalized error is %s and %s points lower there", say(cifar["personalized/alone"]), say(cifar["personalized/fedex"]))
+	add("advice.md", "the global error is %s points lower without FedEx and %s with it", spread(cifar["global/alone"]), spread(cifar["global/fedex"]))
+	add("advice.md", "The personalized error is %s and %s points lower there", spread(cifar["personalized/alone"]), spread(cifar["personalized/fedex"]))
 
 	// One seed at full length.
 	full := reportOf(t, "fedex-table1/cifar10-iid")
@@ -388,6 +391,16 @@ func sentencesOfTables(t *testing.T) []sentence {
 	}
 	add("papers.md", "it ends at %.1f %% without FedEx and %.1f with it. The third ends at %.1f and %.1f, better with FedEx by %.1f points; the first at %.1f and %.1f",
 		end(searched[0], 3), end(searched[1], 3), end(searched[0], 2), end(searched[1], 2), end(searched[0], 2)-end(searched[1], 2), end(searched[0], 0), end(searched[1], 0))
+	return all
+}
+
+// sentencesOfFATHOM are those of FATHOM's rounds.
+func sentencesOfFATHOM(t *testing.T) []sentence {
+	t.Helper()
+	var all []sentence
+	add := func(page, format string, args ...any) {
+		all = append(all, sentence{page, fmt.Sprintf(format, args...)})
+	}
 
 	// FATHOM from a rate that is too high.
 	var lost []string
@@ -426,11 +439,43 @@ func sentencesOfTables(t *testing.T) []sentence {
 	}
 	takes, later, saved, work, coded, _ := spends("--scale 0.2", "--scale 0.2 --as-paper")
 	add("papers.md", "from the base setting FATHOM takes %s rounds (five seeds, 2026-11-27, Zen 4) where FedAvg takes %.0f and the code %.0f, %s more than FedAvg, paired by seed, and %s thousand local gradients",
-		say(takes), saved.Mean, coded.Mean, say(later), say(work))
-	add("advice.md", "by the paper's printed equations FATHOM takes %s rounds", say(takes))
+		spread(takes), saved.Mean, coded.Mean, spread(later), spread(work))
+	add("advice.md", "by the paper's printed equations FATHOM takes %s rounds", spread(takes))
 	takes, later, _, _, _, batches := spends("", "--as-paper")
 	add("papers.md", "they take %s rounds, %s more than FedAvg, and the batch grows to %.0f to %.0f, where the code shrinks it to %.0f",
-		say(takes), say(later), slices.Min(batches[0]), slices.Max(batches[0]), slices.Max(batches[1]))
+		spread(takes), spread(later), slices.Min(batches[0]), slices.Max(batches[0]), slices.Max(batches[1]))
+
+	// From five epochs with batches of 4 at the paper's goal.
+	long := reportOf(t, "fathom-static/epochs5-batch4")
+	var reached, peaks, when, from []string
+	for seed := 1; seed <= 3; seed++ {
+		m := long.measured("fathom-static/epochs5-batch4/fedavg/rounds", "")[seed]
+		if rounds, ok := roundsToGoal(m); ok {
+			reached = append(reached, fmt.Sprintf("%.0f", rounds))
+			continue
+		}
+		best, broke := study.Broke(m.End.Curve)
+		peaks, when, from = append(peaks, fmt.Sprintf("%.1f", 100*(1-best.TestError))), append(when, strconv.Itoa(best.Round)), append(from, strconv.Itoa(broke.Round))
+	}
+	add("papers.md", "FedAvg reaches the goal from one seed, in %s rounds; from the other two it is at %s %% after %s rounds and loses its model for good in rounds %s",
+		strings.Join(reached, " and "), strings.Join(peaks, " and "), strings.Join(when, " and "), strings.Join(from, " and "))
+	var rounds, gradients []float64
+	for _, m := range long.measured("fathom-static/epochs5-batch4/fathom/rounds", "") {
+		x, _ := roundsToGoal(m)
+		y, _ := gradientsToGoal(m)
+		rounds, gradients = append(rounds, x), append(gradients, y)
+	}
+	add("papers.md", "FATHOM reaches it from all three, in %.0f to %.0f rounds (%.1f in the mean), for %.1f million local gradients", slices.Min(rounds), slices.Max(rounds), stats.Of(rounds).Mean, stats.Of(gradients).Mean/1000)
+	return all
+}
+
+// sentencesOfFedTune are those of FedTune's tables.
+func sentencesOfFedTune(t *testing.T) []sentence {
+	t.Helper()
+	var all []sentence
+	add := func(page, format string, args ...any) {
+		all = append(all, sentence{page, fmt.Sprintf(format, args...)})
+	}
 
 	// FedTune's tables that break down.
 	sides := reportOf(t, "fedtune-sides/fmnist/rounds20").measured("fedtune-sides/fmnist/rounds20/best", "")
@@ -484,6 +529,16 @@ func sentencesOfTables(t *testing.T) []sentence {
 	add("advice.md", "at best and %.0f to %.0f %% at the end", slices.Min(ends), slices.Max(ends))
 	first, _ := bestAccuracy(reportOf(t, "fedtune-table1/fmnist").measured("fedtune-table1/fmnist/table", "")[1])
 	add("papers.md", "%% at best (recorded: %.1f)", first)
+	return all
+}
+
+// sentencesOfNetworks are those of PerFedRLNAS.
+func sentencesOfNetworks(t *testing.T) []sentence {
+	t.Helper()
+	var all []sentence
+	add := func(page, format string, args ...any) {
+		all = append(all, sentence{page, fmt.Sprintf(format, args...)})
+	}
 
 	// Networks of the clients' own.
 	nas := reportOf(t, nasTable)
