@@ -69,7 +69,7 @@ type Event struct {
 type Progress struct {
 	// Preparing is set while the client tuner is being prepared: Trial is the
 	// number of a trial on a proxy federation that has ended, Round and Rounds
-	// are how many have, of those that are known by now, and Loss and Best are
+	// are how many have, of the most that there can be, and Loss and Best are
 	// NaN.
 	Preparing bool
 	// Local is set with Preparing while clients train by themselves: Trial is the number of

@@ -120,10 +120,7 @@ func (d *driver) validate(ctx context.Context, role string, t tuners.Tuner, opti
 	if err := knownOptions(ctx, role, t, options); err != nil {
 		return err
 	}
-	problems, err := t.Validate(ctx, tuners.ValidateRequest{
-		Space: d.space, Options: options, Budget: d.budget, Objective: d.objective, Extra: d.aims.Objectives[1:], Constraints: d.aims.Constraints,
-		Private: d.setup.account != nil,
-	})
+	problems, err := t.Validate(ctx, d.request(options))
 	if err != nil {
 		return fmt.Errorf("%s: %w", role, err)
 	}
@@ -136,6 +133,14 @@ func (d *driver) validate(ctx context.Context, role string, t tuners.Tuner, opti
 		errs = append(errs, &key.Error{Key: name, Problem: ": " + rules.Unit(d.budget, p.Message)})
 	}
 	return errors.Join(errs...)
+}
+
+// request is the set-up as a tuner with these options sees it.
+func (d *driver) request(options tuners.Params) tuners.ValidateRequest {
+	return tuners.ValidateRequest{
+		Space: d.space, Options: options, Budget: d.budget, Objective: d.objective, Extra: d.aims.Objectives[1:], Constraints: d.aims.Constraints,
+		Private: d.setup.account != nil,
+	}
 }
 
 // knownOptions returns an error for the first option that the tuner does not have.

@@ -25,6 +25,10 @@ func (d *driver) prepare(ctx context.Context) (err error) {
 	if err != nil || !desc.Prepare {
 		return err
 	}
+	work, err := tuners.WorkOf(ctx, d.setup.ClientTuner, d.request(d.study.Client.Request.Options))
+	if err != nil {
+		return err
+	}
 	session := d.past.NewTuner(c.ClientTuner.Name, d.setup.ClientTuner, desc, tuners.OpenRequest{
 		Study: c.Name, Space: d.space, Options: d.study.Client.Request.Options, Budget: d.budget, Objective: d.sideObjective(),
 		Seed: c.Seed, Trial: tuners.PrepareSession,
@@ -37,7 +41,7 @@ func (d *driver) prepare(ctx context.Context) (err error) {
 			err = fmt.Errorf("client tuner %s prepares: %w", c.ClientTuner.Name, err)
 		}
 	}()
-	p := &preparer{driver: d, starts: map[int]tuners.Decision{}, past: session.Reports()}
+	p := &preparer{driver: d, most: work.Trials, starts: map[int]tuners.Decision{}, past: session.Reports()}
 	p.free = sync.NewCond(&p.mu)
 	defer p.leave()
 	if _, err := (play.Study{Session: session, Runner: p, Book: session.Book(), Lanes: d.engine.Workers()}).Play(ctx); err != nil {
@@ -61,6 +65,7 @@ func (d *driver) sideObjective() tuners.Objective {
 // each other, one proxy federation after the other.
 type preparer struct {
 	driver *driver
+	most   int // trials that there can be, as the tuner says
 	past   map[int]tuners.TrialReport
 
 	mu     sync.Mutex // guards what follows
@@ -100,7 +105,7 @@ func (p *preparer) Run(ctx context.Context, s play.Segment, _ func(int)) (tuners
 	p.done++
 	p.driver.setup.Observer.Progress(Progress{
 		Preparing: true, Trial: dec.Trial, TrialRound: dec.ToRound, ToRound: dec.ToRound,
-		Round: p.done, Rounds: len(p.starts), Score: r.Score, Best: Standing{Score: math.NaN()}, Loss: math.NaN(),
+		Round: p.done, Rounds: max(p.most, len(p.starts)), Score: r.Score, Best: Standing{Score: math.NaN()}, Loss: math.NaN(),
 	})
 	return r, nil
 }

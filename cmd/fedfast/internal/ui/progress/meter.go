@@ -60,7 +60,11 @@ func (m *meter) remaining(p study.Progress, now time.Time) string {
 	case m.ended == 0:
 		return ""
 	case p.Preparing:
-		return duration(left(m.since, now, m.ended, p.Rounds-p.Round)) + " left to prepare"
+		text := duration(left(m.since, now, m.ended, p.Rounds-p.Round)) + " left to prepare"
+		if !p.Local {
+			text = "up to " + text
+		}
+		return text
 	}
 	evaluations, random := m.rest(p)
 	return eta(m.each*time.Duration(p.Rounds-p.Round) + evaluations + random)

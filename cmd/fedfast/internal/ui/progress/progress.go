@@ -295,7 +295,7 @@ func describe(p study.Progress) string {
 		return fmt.Sprintf("clients train by themselves: configuration %s, score %.4f", of(p.Round, p.Rounds), p.Score)
 	}
 	if p.Preparing {
-		return fmt.Sprintf("preparing client tuner: trial %s on proxy federations, error %.4f", of(p.Round, p.Rounds), p.Score)
+		return fmt.Sprintf("preparing client tuner: trial %d of up to %d on proxy federations, error %.4f", p.Round, p.Rounds, p.Score)
 	}
 	var parts []string
 	if p.Rounds != p.ToRound {

@@ -56,8 +56,8 @@ func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
 		d.Update(u.p)
 	}
 	d.Close()
-	want := `preparing client tuner: trial 1 of 8 on proxy federations, error 0.7500, 2m55s left to prepare
-preparing client tuner: trial 4 of 8 on proxy federations, error 0.5000, 1m40s left to prepare
+	want := `preparing client tuner: trial 1 of up to 8 on proxy federations, error 0.7500, up to 2m55s left to prepare
+preparing client tuner: trial 4 of up to 8 on proxy federations, error 0.5000, up to 1m40s left to prepare
 round 1 of 10, loss 2.0000
 round 3 of 10, loss 1.0000, 0.8 clients/s, ETA 42s
 round 3 of 10 in 6s, loss 1.0000
@@ -77,8 +77,8 @@ func TestPreparationThatGoesOn(t *testing.T) {
 		d.Update(study.Progress{Preparing: true, Round: round, Rounds: 168, Score: 0.5})
 	}
 	d.Close()
-	want := `preparing client tuner: trial 150 of 168 on proxy federations, error 0.5000, 4m30s left to prepare
-preparing client tuner: trial 152 of 168 on proxy federations, error 0.5000, 2m40s left to prepare
+	want := `preparing client tuner: trial 150 of up to 168 on proxy federations, error 0.5000, up to 4m30s left to prepare
+preparing client tuner: trial 152 of up to 168 on proxy federations, error 0.5000, up to 2m40s left to prepare
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
