@@ -240,7 +240,8 @@ func (r *Report) fedtuneBy(set string, method func(*Row) bool) (ours, verdict st
 			broke++
 		}
 	}
-	return fmt.Sprintf("%s, at best; %d of %d trainings with the table break down", strings.Join(texts, ", "), broke, len(table.metrics)), strings.Join(verdicts, "; ")
+	return fmt.Sprintf("%s %% at best with the table (%s): %s; %d of %d trainings with it break down",
+		plain(table.Sample.Mean, 1), variantText(table.Variant), strings.Join(texts, ", "), broke, len(table.metrics)), strings.Join(verdicts, "; ")
 }
 
 // orderSays tells the rank correlation of each recorded table.
