@@ -25,10 +25,6 @@ func (d *driver) prepare(ctx context.Context) (err error) {
 	if err != nil || !desc.Prepare {
 		return err
 	}
-	work, err := tuners.WorkOf(ctx, d.setup.ClientTuner, d.request(d.study.Client.Request.Options))
-	if err != nil {
-		return err
-	}
 	session := d.past.NewTuner(c.ClientTuner.Name, d.setup.ClientTuner, desc, tuners.OpenRequest{
 		Study: c.Name, Space: d.space, Options: d.study.Client.Request.Options, Budget: d.budget, Objective: d.sideObjective(),
 		Seed: c.Seed, Trial: tuners.PrepareSession,
@@ -41,6 +37,10 @@ func (d *driver) prepare(ctx context.Context) (err error) {
 			err = fmt.Errorf("client tuner %s prepares: %w", c.ClientTuner.Name, err)
 		}
 	}()
+	work, err := tuners.WorkOf(ctx, d.setup.ClientTuner, d.request(d.study.Client.Request.Options))
+	if err != nil {
+		return err
+	}
 	p := &preparer{driver: d, most: work.Trials, starts: map[int]tuners.Decision{}, past: session.Reports()}
 	p.free = sync.NewCond(&p.mu)
 	defer p.leave()

@@ -8,8 +8,8 @@ import (
 	"github.com/fedfast/fedfast/internal/stats"
 )
 
-// open is the verdict on a claim of which nothing was run.
-const open = "open"
+// What is said of a claim of which nothing was run, and the verdict on it.
+const notRun, open = "not run", "open"
 
 // AbstractClaims lays what the papers' abstracts claim beside what the papers print of it,
 // with its own interval, and beside what the metrics say.
@@ -54,7 +54,7 @@ func AbstractClaims(all []*Metrics) (Table, error) {
 	ours, verdict = r.fedtuneSays("cifar10")
 	t.Rows = append(t.Rows,
 		[]string{"FedTune", "up to 4 points, CIFAR-10", gain(fedtuneSets[1]), "none: one run", ours, verdict},
-		[]string{"FedTune", "up to 7 and 4 points, FEMNIST and CIFAR-100", gain(fedtuneSets[0], fedtuneSets[2]), "none: one run", "not run", open})
+		[]string{"FedTune", "up to 7 and 4 points, FEMNIST and CIFAR-100", gain(fedtuneSets[0], fedtuneSets[2]), "none: one run", notRun, open})
 	order, agrees := r.orderSays()
 	t.Rows = append(t.Rows, []string{"FedTune", "a client's data decide its best setting: rates rise with heterogeneity (Table 2)", "rank correlation 1 in each of 4 columns", "-", order, agrees})
 
@@ -72,7 +72,7 @@ func AbstractClaims(all []*Metrics) (Table, error) {
 	ours, verdict = r.ownNetworksSay()
 	t.Rows = append(t.Rows,
 		[]string{"PerFedRLNAS (appendix)", "more accurate than FedAvg (Table 8, Shakespeare)", plain(64.32-56.96, 1), "none: one run", ours, verdict})
-	ours, verdict = "not run", open
+	ours, verdict = notRun, open
 	if row := r.most(nasTable + "/perfedrlnas/theorem1"); row != nil {
 		ours, verdict = "CIFAR-10: "+withInterval(row.Sample), beyond(row.Sample)
 	}
@@ -121,7 +121,7 @@ func (r *Report) armsSay(name string) (ours, verdict string) {
 			}
 		}
 		if best == nil {
-			return "not run", open
+			return notRun, open
 		}
 		n, rounds = best.Pairs.N, best.Pairs.Rounds
 		texts, all = append(texts, withInterval(best.Pairs.Test)+" ("+target+")"), append(all, beyond(best.Pairs.Test))
@@ -190,7 +190,7 @@ func (r *Report) staticSays(experiment string, measure int) (ours, verdict strin
 		verdicts = append(verdicts, beyond(less)+of)
 	}
 	if len(texts) == 0 {
-		return "not run", open
+		return notRun, open
 	}
 	return strings.Join(texts, "; "), strings.Join(verdicts, "; ")
 }
@@ -216,7 +216,7 @@ func (r *Report) fedtuneBy(set string, method func(*Row) bool) (ours, verdict st
 	name := "fedtune-table1/" + set
 	table := r.mostOf(name+"/table", func(row *Row) bool { return method(row) && !single(row) })
 	if table == nil {
-		return "not run", open
+		return notRun, open
 	}
 	var texts, verdicts []string
 	for i := range r.Rows {
@@ -253,7 +253,7 @@ func (r *Report) orderSays() (ours, verdict string) {
 		}
 	}
 	if texts == nil {
-		return "not run", open
+		return notRun, open
 	}
 	return "recorded tables: " + strings.Join(texts, ", "), "no such order"
 }
@@ -262,7 +262,7 @@ func (r *Report) orderSays() (ours, verdict string) {
 func (r *Report) ownNetworksSay() (ours, verdict string) {
 	own, fixed := r.most(nasTable+"/perfedrlnas/error"), r.most(nasTable+"/fedavg/error")
 	if own == nil || fixed == nil {
-		return "not run", open
+		return notRun, open
 	}
 	v := verdictOf(Comparison{}, own, fixed)
 	var gains []float64

@@ -63,13 +63,18 @@ func (r *Report) verdict(t *testing.T, name string) *Verdict {
 	return best
 }
 
+// said collects parts of the pages.
+type said []sentence
+
+func (s *said) add(page, format string, args ...any) {
+	*s = append(*s, sentence{page, fmt.Sprintf(format, args...)})
+}
+
 // sentences are parts of the pages as the metrics give them.
-func sentences(t *testing.T) []sentence {
+func sentences(t *testing.T) said {
 	t.Helper()
-	var all []sentence
-	add := func(page, format string, args ...any) {
-		all = append(all, sentence{page, fmt.Sprintf(format, args...)})
-	}
+	var all said
+	add := all.add
 
 	// Table 1 of the paper, from what it prints.
 	gains, beyond := 0, 0
@@ -225,9 +230,7 @@ func sentences(t *testing.T) []sentence {
 	// FedTune's Table 2.
 	order := func(name string) float64 { return reportOf(t, name).Rows[0].Sample.Mean }
 	add("papers.md", "with the heterogeneity index is %.2f in the table of 5 rounds and %.2f in that of 20", order("fedtune-table2/order"), order("fedtune-sides/fmnist/rounds20/order"))
-	all = append(all, sentencesOfPairs(paired, ablated)...)
-	all = slices.Concat(all, sentencesOfTable1(t), sentencesOfFATHOM(t), sentencesOfFedTune(t), sentencesOfNetworks(t))
-	return all
+	return slices.Concat(all, sentencesOfPairs(paired, ablated), sentencesOfTable1(t), sentencesOfFATHOM(t), sentencesOfFedTune(t), sentencesOfNetworks(t))
 }
 
 // measured returns the metrics of a row's seeds in a variant that has a mark.
@@ -253,11 +256,9 @@ func lastRounds(m *Metrics) float64 {
 }
 
 // sentencesOfPairs are those of single arms.
-func sentencesOfPairs(paired, ablated *Report) []sentence {
-	var all []sentence
-	add := func(format string, args ...any) {
-		all = append(all, sentence{"papers.md", fmt.Sprintf(format, args...)})
-	}
+func sentencesOfPairs(paired, ablated *Report) said {
+	var all said
+	add := func(format string, args ...any) { all.add("papers.md", format, args...) }
 	test := func(m *Metrics, target string) float64 { return m.End.test(m.End.Survivor, target) }
 
 	var spread [2]float64
@@ -336,12 +337,10 @@ func sentencesOfPairs(paired, ablated *Report) []sentence {
 }
 
 // sentencesOfTable1 are those of Table 1 of FedEx's paper.
-func sentencesOfTable1(t *testing.T) []sentence {
+func sentencesOfTable1(t *testing.T) said {
 	t.Helper()
-	var all []sentence
-	add := func(page, format string, args ...any) {
-		all = append(all, sentence{page, fmt.Sprintf(format, args...)})
-	}
+	var all said
+	add := all.add
 
 	// Both wrappers, paired by seed.
 	wrapped := func(set, mark string) map[string]stats.Sample {
@@ -395,12 +394,10 @@ func sentencesOfTable1(t *testing.T) []sentence {
 }
 
 // sentencesOfFATHOM are those of FATHOM's rounds.
-func sentencesOfFATHOM(t *testing.T) []sentence {
+func sentencesOfFATHOM(t *testing.T) said {
 	t.Helper()
-	var all []sentence
-	add := func(page, format string, args ...any) {
-		all = append(all, sentence{page, fmt.Sprintf(format, args...)})
-	}
+	var all said
+	add := all.add
 
 	// FATHOM from a rate that is too high.
 	var lost []string
@@ -470,12 +467,10 @@ func sentencesOfFATHOM(t *testing.T) []sentence {
 }
 
 // sentencesOfFedTune are those of FedTune's tables.
-func sentencesOfFedTune(t *testing.T) []sentence {
+func sentencesOfFedTune(t *testing.T) said {
 	t.Helper()
-	var all []sentence
-	add := func(page, format string, args ...any) {
-		all = append(all, sentence{page, fmt.Sprintf(format, args...)})
-	}
+	var all said
+	add := all.add
 
 	// FedTune's tables that break down.
 	sides := reportOf(t, "fedtune-sides/fmnist/rounds20").measured("fedtune-sides/fmnist/rounds20/best", "")
@@ -556,12 +551,10 @@ func sentencesOfFedTune(t *testing.T) []sentence {
 }
 
 // sentencesOfNetworks are those of PerFedRLNAS.
-func sentencesOfNetworks(t *testing.T) []sentence {
+func sentencesOfNetworks(t *testing.T) said {
 	t.Helper()
-	var all []sentence
-	add := func(page, format string, args ...any) {
-		all = append(all, sentence{page, fmt.Sprintf(format, args...)})
-	}
+	var all said
+	add := all.add
 
 	// Networks of the clients' own.
 	nas := reportOf(t, nasTable)
