@@ -91,11 +91,15 @@ func (g gathered) size() (floats, tokens int) { return g[0].src.size() }
 
 // Side describes a proxy federation.
 type Side struct {
-	Clients int
-	Samples int     // of each client
-	HI      float64 // heterogeneity index of each client, 0..1: it holds deal.HeldClasses(HI) classes
-	Test    int     // proxy samples that no client gets; the same ones for every Side
-	Seed    uint64  // decides which samples and classes the clients get
+	Clients []SideClient // at least one
+	Test    int          // proxy samples that no client gets; the same ones for every Side
+	Seed    uint64       // decides which samples and classes the clients get
+}
+
+// SideClient is what a client of a proxy federation holds.
+type SideClient struct {
+	Samples int     // at least 1; as many as it holds classes if that is more
+	HI      float64 // heterogeneity index, 0..1: it holds deal.HeldClasses(HI) classes
 }
 
 // Side deals a proxy federation of f's proxy samples. Its clients have training
@@ -112,8 +116,13 @@ func (f *Federation) Side(s Side) (*Federation, error) {
 		return nil, fmt.Errorf("a proxy federation needs one class per sample; %s is text", f.Name)
 	case s.Test < 1 || s.Test >= n:
 		return nil, fmt.Errorf("data.proxy_test = %d: must be from 1 to %d, less than data.proxy", s.Test, n-1)
-	case s.Clients < 1 || s.Samples < 1 || !(s.HI >= 0 && s.HI <= 1):
-		return nil, fmt.Errorf("a proxy federation of %d clients of %d samples with heterogeneity index %v: must be 1 or more, and 0..1", s.Clients, s.Samples, s.HI)
+	case len(s.Clients) == 0:
+		return nil, errors.New("a proxy federation needs at least 1 client")
+	}
+	for _, c := range s.Clients {
+		if c.Samples < 1 || !(c.HI >= 0 && c.HI <= 1) {
+			return nil, fmt.Errorf("a proxy federation with a client of %d samples with heterogeneity index %v: must be 1 or more, and 0..1", c.Samples, c.HI)
+		}
 	}
 	order := f.Proxy.places()
 	draw.New(uint64(n), draw.Proxy).Shuffle(order)
@@ -131,24 +140,41 @@ func (f *Federation) Side(s Side) (*Federation, error) {
 // deal returns the places in pool of each client's samples.
 func (s Side) deal(classes int, pool View, side *Federation) [][]int32 {
 	labels := pool.labels()
-	held := slices.Repeat([]int{deal.HeldClasses(s.HI, classes)}, s.Clients)
-	sizes := slices.Repeat([]int{max(s.Samples, held[0])}, s.Clients)
+	held, sizes, all := make([]int, len(s.Clients)), make([]int, len(s.Clients)), 0
+	for i, c := range s.Clients {
+		held[i] = deal.HeldClasses(c.HI, classes)
+		sizes[i] = max(c.Samples, held[i])
+		all += min(sizes[i], len(labels)+1)
+	}
 	key := draw.Key(s.Seed, draw.Partition)
-	if s.Clients*sizes[0] <= len(labels) {
+	if all <= len(labels) {
 		if dealt, short := deal.Classes(labels, classes, held, sizes, key); short == 0 {
 			return dealt
 		}
 	}
-	side.Notes = append(side.Notes, fmt.Sprintf("%d proxy samples are too few for %d clients of %d: they share some", len(labels), s.Clients, s.Samples))
-	dealt := make([][]int32, s.Clients)
-	least := sizes[0]
-	for i := range dealt {
-		one, _ := deal.Classes(labels, classes, held[:1], []int{min(sizes[0], len(labels))}, draw.Key(key, uint64(i)))
+	side.Notes = append(side.Notes, fmt.Sprintf("%d proxy samples are too few for %s: they share some", len(labels), s.clients()))
+	dealt, lacks, note := make([][]int32, len(s.Clients)), 0, ""
+	for i, c := range s.Clients {
+		one, _ := deal.Classes(labels, classes, held[i:i+1], []int{min(sizes[i], len(labels))}, draw.Key(key, uint64(i)))
 		dealt[i] = one[0]
-		least = min(least, len(dealt[i]))
+		if n := len(dealt[i]); c.Samples-n > lacks {
+			lacks, note = c.Samples-n, fmt.Sprintf("a client of %d classes gets %d samples instead of %d: its classes have no more", held[i], n, c.Samples)
+		}
 	}
-	if least < s.Samples {
-		side.Notes = append(side.Notes, fmt.Sprintf("a client of %d classes gets %d samples instead of %d: its classes have no more", held[0], least, s.Samples))
+	if lacks > 0 {
+		side.Notes = append(side.Notes, note)
 	}
 	return dealt
+}
+
+// clients counts the clients: "5 clients of 100", "24 clients of 100 to 1000".
+func (s Side) clients() string {
+	least, most := s.Clients[0].Samples, s.Clients[0].Samples
+	for _, c := range s.Clients {
+		least, most = min(least, c.Samples), max(most, c.Samples)
+	}
+	if least == most {
+		return fmt.Sprintf("%d clients of %d", len(s.Clients), least)
+	}
+	return fmt.Sprintf("%d clients of %d to %d", len(s.Clients), least, most)
 }

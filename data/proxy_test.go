@@ -1,6 +1,7 @@
 package data_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -62,12 +63,17 @@ func TestProxySamplesAreNobodys(t *testing.T) {
 	}
 }
 
+// equal returns n clients that hold the same.
+func equal(n, samples int, hi float64) []data.SideClient {
+	return slices.Repeat([]data.SideClient{{Samples: samples, HI: hi}}, n)
+}
+
 func TestSideFederations(t *testing.T) {
 	fed, err := data.Open(t.Context(), data.Config{Name: "glyphs", Clients: 40, Seed: 4, Proxy: 800})
 	if err != nil {
 		t.Fatal(err)
 	}
-	side, err := fed.Side(data.Side{Clients: 5, Samples: 60, HI: 0.8, Test: 200, Seed: 7})
+	side, err := fed.Side(data.Side{Clients: equal(5, 60, 0.8), Test: 200, Seed: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,11 +109,11 @@ func TestSideFederations(t *testing.T) {
 			seen[p] = true
 		}
 	}
-	again, err := fed.Side(data.Side{Clients: 5, Samples: 60, HI: 0.8, Test: 200, Seed: 7})
+	again, err := fed.Side(data.Side{Clients: equal(5, 60, 0.8), Test: 200, Seed: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := fed.Side(data.Side{Clients: 5, Samples: 60, HI: 0.2, Test: 200, Seed: 8})
+	other, err := fed.Side(data.Side{Clients: equal(5, 60, 0.2), Test: 200, Seed: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,19 +126,53 @@ func TestSideFederations(t *testing.T) {
 	}
 }
 
+// TestMixedSideFederations deals clients that differ, from enough samples and from too few.
+func TestMixedSideFederations(t *testing.T) {
+	fed, err := data.Open(t.Context(), data.Config{Name: "glyphs", Clients: 40, Seed: 4, Proxy: 800})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := []data.SideClient{{Samples: 70, HI: 0}, {Samples: 60, HI: 0.8}, {Samples: 20, HI: 1}}
+	for _, c := range []struct {
+		test  int
+		notes string
+	}{{200, "[]"}, {700, "[100 proxy samples are too few for 3 clients of 20 to 70: they share some a client of 62 classes gets 52 samples instead of 70"}} {
+		side, err := fed.Side(data.Side{Clients: clients, Test: c.test, Seed: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(side.Notes); !strings.HasPrefix(got, c.notes) || len(side.Notes) > 2 {
+			t.Errorf("notes %s, want %s", got, c.notes)
+		}
+		for i, want := range clients {
+			held := 0
+			counts, err := side.Clients[i].Train.ClassCounts(side.Classes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range counts {
+				held += min(n, 1)
+			}
+			if n := side.Clients[i].Train.Len(); n > want.Samples || c.test == 200 && (n < want.Samples || held != deal.HeldClasses(want.HI, fed.Classes)) {
+				t.Errorf("test %d: client %d has %d samples of %d classes, want %+v", c.test, i, n, held, want)
+			}
+		}
+	}
+}
+
 func TestSideFederationsShareWhatIsShort(t *testing.T) {
 	fed, err := data.Open(t.Context(), data.Config{Name: "glyphs", Clients: 40, Seed: 4, Proxy: 800})
 	if err != nil {
 		t.Fatal(err)
 	}
-	side, err := fed.Side(data.Side{Clients: 5, Samples: 100, HI: 0.5, Test: 500, Seed: 1})
+	side, err := fed.Side(data.Side{Clients: equal(5, 100, 0.5), Test: 500, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(side.Notes) != 1 || !strings.Contains(side.Notes[0], "they share some") || side.Clients[4].Train.Len() != 100 {
 		t.Errorf("notes %q, %d samples", side.Notes, side.Clients[4].Train.Len())
 	}
-	side, err = fed.Side(data.Side{Clients: 2, Samples: 100, HI: 1, Test: 200, Seed: 1})
+	side, err = fed.Side(data.Side{Clients: equal(2, 100, 1), Test: 200, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +183,10 @@ func TestSideFederationsShareWhatIsShort(t *testing.T) {
 		side data.Side
 		want string
 	}{
-		{data.Side{Clients: 2, Samples: 10, Test: 800}, "data.proxy_test = 800: must be from 1 to 799"},
-		{data.Side{Clients: 0, Samples: 10, Test: 4}, "0 clients of 10 samples"},
+		{data.Side{Clients: equal(2, 10, 0), Test: 800}, "data.proxy_test = 800: must be from 1 to 799"},
+		{data.Side{Test: 4}, "needs at least 1 client"},
+		{data.Side{Clients: append(equal(2, 10, 0), data.SideClient{Samples: 10, HI: 1.5}), Test: 4}, "10 samples with heterogeneity index 1.5"},
+		{data.Side{Clients: equal(1, 0, 0), Test: 4}, "a client of 0 samples"},
 	} {
 		if _, err := fed.Side(c.side); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
@@ -154,7 +196,7 @@ func TestSideFederationsShareWhatIsShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := none.Side(data.Side{Clients: 2, Samples: 10, Test: 4}); err == nil || !strings.Contains(err.Error(), "needs data.proxy samples") {
+	if _, err := none.Side(data.Side{Clients: equal(2, 10, 0), Test: 4}); err == nil || !strings.Contains(err.Error(), "needs data.proxy samples") {
 		t.Errorf("without proxy samples: %v", err)
 	}
 	if _, err := data.Open(t.Context(), data.Config{Name: "glyphs", Clients: 5, Proxy: 1 << 20}); err == nil || !strings.Contains(err.Error(), "data.proxy = 1048576: only") {

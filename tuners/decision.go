@@ -62,6 +62,10 @@ type Decision struct {
 	// is the study's own federation. The params of such a trial are those that the
 	// tuner controls, and need not be a point of the space.
 	Environment *Environment
+	// Table, for a Start in an Environment, are the clients of a mixed proxy federation, one
+	// of each cell: its keys, both of them, say what the client holds, its params, of those
+	// that the tuner controls, what it trains with. Params are empty then.
+	Table []Cell
 	// Points are, for a Score, sub-networks by their client.arch.NAME, from 1 to
 	// MaxPoints of them; a choice that one leaves out is as in the whole network. For a
 	// Local they are points of the whole space.
@@ -96,10 +100,10 @@ const Proxy = "proxy"
 // study's best.
 type Environment struct {
 	Kind    string  `json:"kind"`    // Proxy
-	HI      float64 `json:"hi"`      // heterogeneity index of every client, 0..1: 1 - (c - 1) / (classes - 1) for c classes a client
-	Samples int     `json:"samples"` // of each client
-	Clients int     `json:"clients"`
-	Cohort  int     `json:"cohort"` // clients a round
+	HI      float64 `json:"hi"`      // heterogeneity index of every client, 0..1: 1 - (c - 1) / (classes - 1) for c classes a client; 0 with a Decision.Table
+	Samples int     `json:"samples"` // of each client; 0 with a Decision.Table
+	Clients int     `json:"clients"` // with a Decision.Table as many as its cells
+	Cohort  int     `json:"cohort"`  // clients a round
 	Seed    uint64  `json:"seed"`
 }
 

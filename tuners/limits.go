@@ -9,6 +9,7 @@ const (
 	MaxSideTrials  = 100_000
 	MaxSideRounds  = 1_000_000 // of one trial
 	MaxSideClients = 1_000_000
+	MaxSideSamples = 1_000_000_000 // of one client
 )
 
 // What the notes of one plan may hold: names, and numbers of all of them together.

@@ -65,8 +65,8 @@ const (
 // several the nearest in KeySamples, of several the first. A key that a cell lacks
 // is 0.
 type Cell struct {
-	Keys   map[string]float64
-	Params Params
+	Keys   map[string]float64 `json:"keys"`
+	Params Params             `json:"params"`
 }
 
 // Client returns the params of a slot: the plan's own, or those for all. It is not

@@ -219,7 +219,7 @@ func decisionToWire(d Decision) *tunerv1.Decision {
 	return &tunerv1.Decision{
 		Kind: tunerv1.Decision_Kind(d.Kind), Trial: int64(d.Trial), Source: int64(d.Source), Params: paramsToWire(d.Params),
 		ToRound: int64(d.ToRound), Best: int64(d.Best), Environment: environmentToWire(d.Environment),
-		Points: pointsToWire(d.Points), Local: localToWire(d.LocalSearch),
+		Points: pointsToWire(d.Points), Local: localToWire(d.LocalSearch), Table: cellsToWire(d.Table),
 	}
 }
 
@@ -307,7 +307,7 @@ func decisionFromWire(w *tunerv1.Decision) Decision {
 	return Decision{
 		Kind: DecisionKind(w.GetKind()), Trial: int(w.GetTrial()), Source: int(w.GetSource()), Params: paramsFromWire(w.GetParams()),
 		ToRound: int(w.GetToRound()), Best: int(w.GetBest()), Environment: environmentFromWire(w.GetEnvironment()),
-		Points: pointsFromWire(w.GetPoints()), LocalSearch: localFromWire(w.GetLocal()),
+		Points: pointsFromWire(w.GetPoints()), LocalSearch: localFromWire(w.GetLocal()), Table: cellsFromWire(w.GetTable()),
 	}
 }
 
@@ -336,12 +336,26 @@ func openFromWire(w *tunerv1.OpenRequest) (OpenRequest, error) {
 	return r, nil
 }
 
+func cellsToWire(table []Cell) []*tunerv1.Cell {
+	var out []*tunerv1.Cell
+	for _, c := range table {
+		out = append(out, &tunerv1.Cell{Keys: c.Keys, Params: paramsToWire(c.Params)})
+	}
+	return out
+}
+
+func cellsFromWire(table []*tunerv1.Cell) []Cell {
+	var out []Cell
+	for _, c := range table {
+		out = append(out, Cell{Keys: c.GetKeys(), Params: paramsFromWire(c.GetParams())})
+	}
+	return out
+}
+
 func planToWire(p Plan) *tunerv1.PlanRoundReply {
 	w := &tunerv1.PlanRoundReply{Server: paramsToWire(p.Server)}
 	w.Clients = pointsToWire(p.Clients)
-	for _, c := range p.Table {
-		w.Table = append(w.Table, &tunerv1.Cell{Keys: c.Keys, Params: paramsToWire(c.Params)})
-	}
+	w.Table = cellsToWire(p.Table)
 	for name, values := range p.Notes {
 		if w.Notes == nil {
 			w.Notes = make(map[string]*tunerv1.Note, len(p.Notes))
@@ -354,9 +368,7 @@ func planToWire(p Plan) *tunerv1.PlanRoundReply {
 func planFromWire(w *tunerv1.PlanRoundReply) Plan {
 	p := Plan{Server: paramsFromWire(w.GetServer())}
 	p.Clients = pointsFromWire(w.GetClients())
-	for _, c := range w.GetTable() {
-		p.Table = append(p.Table, Cell{Keys: c.GetKeys(), Params: paramsFromWire(c.GetParams())})
-	}
+	p.Table = cellsFromWire(w.GetTable())
 	for name, note := range w.GetNotes() {
 		if p.Notes == nil {
 			p.Notes = make(map[string][]float64, len(w.GetNotes()))

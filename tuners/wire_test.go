@@ -25,3 +25,22 @@ func TestDescriptionOverTheWire(t *testing.T) {
 		t.Errorf("of %+v arrives\n%+v, %v", want, got, err)
 	}
 }
+
+// TestDecisionOverTheWire has every field of a decision arrive.
+func TestDecisionOverTheWire(t *testing.T) {
+	p := Params{"client.lr": Num(0.5)}
+	want := Decision{
+		Kind: Start, Trial: 3, Source: 2, Params: p, ToRound: 7, Best: 4, Points: []Params{p, {"x": Str("y")}},
+		Environment: &Environment{Kind: Proxy, HI: 0.5, Samples: 6, Clients: 5, Cohort: 4, Seed: 9},
+		Table:       []Cell{{Keys: map[string]float64{KeyHI: 0.2, KeySamples: 10}, Params: p}, {Params: Params{"client.lr": Num(2)}}},
+		LocalSearch: &LocalSearch{Epochs: 2, Clients: 3, Votes: 1},
+	}
+	for v, i := reflect.ValueOf(want), 0; i < v.NumField(); i++ {
+		if v.Field(i).IsZero() {
+			t.Errorf("the test sets no %s", v.Type().Field(i).Name)
+		}
+	}
+	if got := decisionFromWire(decisionToWire(want)); !reflect.DeepEqual(got, want) {
+		t.Errorf("of %+v arrives\n%+v", want, got)
+	}
+}

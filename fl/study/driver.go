@@ -50,7 +50,7 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	method, _ := fl.MethodByName(c.Method) // the engine has it
+	method, _ := s.methodNamed() // the engine has it
 	m := meter.New(s.measured(), engine)
 	d := &driver{
 		setup: s, engine: engine, past: past, objective: m.Objective, aims: c.Aims(), budget: c.Budget.Tuners(),

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/internal/play"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -120,12 +122,12 @@ func (p *preparer) enter(trial int, recorded bool) (tuners.Decision, *side, erro
 		p.done++
 		return dec, nil, nil
 	}
-	for p.at != nil && p.at.environment != *dec.Environment && p.users > 0 {
+	for p.at != nil && !p.at.serves(dec) && p.users > 0 {
 		p.free.Wait()
 	}
-	if p.at == nil || p.at.environment != *dec.Environment {
+	if p.at == nil || !p.at.serves(dec) {
 		p.leave()
-		at, err := p.driver.side(dec.Environment)
+		at, err := p.driver.side(dec)
 		if err != nil {
 			return dec, nil, err
 		}
@@ -148,7 +150,7 @@ func (p *preparer) Reporting(_ context.Context, r tuners.TrialReport) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	dec := p.starts[r.Trial]
-	t := SideTrial{Environment: *dec.Environment, Params: dec.Params, Rounds: r.Round}
+	t := SideTrial{Environment: *dec.Environment, Params: dec.Params, Table: dec.Table, Rounds: r.Round}
 	if !r.Unusable() {
 		t.Score = &r.Score
 	}
@@ -160,13 +162,32 @@ func (p *preparer) Reporting(_ context.Context, r tuners.TrialReport) error {
 type side struct {
 	driver      *driver
 	environment tuners.Environment
+	clients     []data.SideClient
 	engine      *fl.Engine
 }
 
-// side deals an environment and starts its workers.
-func (d *driver) side(e *tuners.Environment) (*side, error) {
-	c := &d.setup.Config
-	fed, err := d.setup.Data.Side(data.Side{Clients: e.Clients, Samples: e.Samples, HI: e.HI, Test: c.Data.ProxyTest, Seed: e.Seed})
+// serves says whether a trial runs on this proxy federation.
+func (s *side) serves(dec tuners.Decision) bool {
+	return s.environment == *dec.Environment && slices.Equal(s.clients, sideClients(dec))
+}
+
+// sideClients returns the clients of a trial's proxy federation.
+func sideClients(dec tuners.Decision) []data.SideClient {
+	e := dec.Environment
+	if len(dec.Table) == 0 {
+		return slices.Repeat([]data.SideClient{{Samples: e.Samples, HI: e.HI}}, e.Clients)
+	}
+	var clients []data.SideClient
+	for _, c := range dec.Table {
+		clients = append(clients, data.SideClient{Samples: int(c.Keys[tuners.KeySamples]), HI: c.Keys[tuners.KeyHI]})
+	}
+	return clients
+}
+
+// side deals the proxy federation of a trial and starts its workers.
+func (d *driver) side(dec tuners.Decision) (*side, error) {
+	c, e, clients := &d.setup.Config, dec.Environment, sideClients(dec)
+	fed, err := d.setup.Data.Side(data.Side{Clients: clients, Test: c.Data.ProxyTest, Seed: e.Seed})
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +202,7 @@ func (d *driver) side(e *tuners.Environment) (*side, error) {
 	if err != nil {
 		return nil, fmt.Errorf("proxy federation: %w", err)
 	}
-	return &side{driver: d, environment: *e, engine: engine}, nil
+	return &side{driver: d, environment: *e, clients: clients, engine: engine}, nil
 }
 
 // trial trains one on the proxy federation and scores its global model on the
@@ -191,16 +212,13 @@ func (s *side) trial(ctx context.Context, dec tuners.Decision) (tuners.TrialRepo
 	failed := func(err error) (tuners.TrialReport, error) {
 		return tuners.TrialReport{}, fmt.Errorf("trial %d: %w", dec.Trial, err)
 	}
-	h, err := d.study.Hyper.Base.With(dec.Params, d.study.Hyper.Adds)
+	plan, err := d.sidePlan(dec)
 	if err != nil {
-		return failed(err)
-	}
-	if err := d.study.Hyper.Method.CheckParams(h.Client, h.Server); err != nil {
 		return failed(err)
 	}
 	tr := s.engine.NewTrial(dec.Trial)
 	for tr.Rounds() < dec.ToRound {
-		if _, err := tr.Round(ctx, fl.Plan{Server: h.Server, Clients: []fl.ClientParams{h.Client}}); err != nil {
+		if _, err := tr.Round(ctx, plan); err != nil {
 			return failed(err)
 		}
 	}
@@ -210,4 +228,29 @@ func (s *side) trial(ctx context.Context, dec tuners.Decision) (tuners.TrialRepo
 	}
 	r := tuners.TrialReport{Trial: dec.Trial, Round: dec.ToRound, Score: e.Unseen.Metric(d.sideObjective().Metric)}
 	return r, nil
+}
+
+// sidePlan returns how the clients of a proxy federation train in every round of a trial:
+// all alike, or each as its cell of the trial's table, which it looks up.
+func (d *driver) sidePlan(dec tuners.Decision) (fl.Plan, error) {
+	with := func(p tuners.Params) (hyper.Values, error) {
+		h, err := d.study.Hyper.Base.With(p, d.study.Hyper.Adds)
+		if err == nil {
+			err = d.study.Hyper.Method.CheckParams(h.Client, h.Server)
+		}
+		return h, err
+	}
+	h, err := with(dec.Params)
+	if err != nil || len(dec.Table) == 0 {
+		return fl.Plan{Server: h.Server, Clients: []fl.ClientParams{h.Client}}, err
+	}
+	plan := fl.Plan{Server: h.Server}
+	for _, c := range dec.Table {
+		h, err := with(c.Params)
+		if err != nil {
+			return plan, err
+		}
+		plan.Table = append(plan.Table, hyper.Cell{HI: c.Keys[tuners.KeyHI], Samples: c.Keys[tuners.KeySamples], Params: h.Client})
+	}
+	return plan, nil
 }

@@ -3,8 +3,10 @@ package study
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -96,6 +98,70 @@ func TestPreparationFillsTheTable(t *testing.T) {
 	}
 }
 
+// mixedStudy fills its table on one proxy federation with a client of each cell.
+func mixedStudy(t *testing.T) Setup {
+	s := tableStudy(t)
+	s.Config.Tuner.Options["mixed"], s.Config.Tuner.Options["choices"] = true, int64(2)
+	return s
+}
+
+// TestPreparationOnAMixedFederation looks at what the clients of the proxy federation train
+// with, too: each with its own cell.
+func TestPreparationOnAMixedFederation(t *testing.T) {
+	type with struct {
+		samples           int
+		lr, epochs, batch float64
+	}
+	var mu sync.Mutex
+	seen, want := map[with]bool{}, map[with]bool{}
+	run := func(workers int) *Result {
+		s := mixedStudy(t)
+		s.Workers = workers
+		m := mustMethod(t, s.Config.Method)
+		train := m.Local
+		m.Local = func(l *fl.Local) error {
+			if l.Val.Len() == 0 {
+				mu.Lock()
+				seen[with{l.Train.Len(), l.Params.LR, l.Params.Epochs, float64(l.Params.Batch)}] = true
+				mu.Unlock()
+			}
+			return train(l)
+		}
+		s.method = &m
+		r, err := Tune(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strip(r)
+	}
+	r := run(1)
+	if !reflect.DeepEqual(r, run(3)) {
+		t.Error("1 and 3 workers give different results")
+	}
+	if len(r.Sides) != 4+4*2 {
+		t.Fatalf("%d trials on the mixed proxy federation", len(r.Sides))
+	}
+	scores := map[float64]bool{}
+	for i, side := range r.Sides {
+		if side.Score == nil || len(side.Table) != 4 || len(side.Params) != 0 || side.Environment.Clients != 4 {
+			t.Fatalf("side trial %d: %+v", i, side)
+		}
+		scores[*side.Score] = true
+		for cell, samples := range []int{0, 50, 10, 40} { // at heterogeneity 0.2 clients hold a sample of each of 50 classes, and are nearest to the second row
+			if p := side.Table[cell].Params; samples > 0 {
+				want[with{samples, p.Float("client.lr", 0), p.Float("client.epochs", 0), p.Float("client.batch", 0)}] = true
+			}
+		}
+	}
+	if len(scores) < 4 || len(want) < 3*3 || !maps.Equal(seen, want) {
+		t.Errorf("scores %v; clients trained with %v, the tables have %v", scores, seen, want)
+	}
+	table := BestSides(r.Sides)
+	if !slices.Equal(table.Samples, []int{10, 40}) || !slices.Equal(table.HIs, []float64{0.2, 0.9}) {
+		t.Errorf("the table has rows %v and columns %v", table.Samples, table.HIs)
+	}
+}
+
 // TestClientsTrainWithTheTable looks at what clients trained with.
 func TestClientsTrainWithTheTable(t *testing.T) {
 	s := tableStudy(t)
@@ -160,13 +226,18 @@ func mustMethod(t *testing.T, name string) fl.Method {
 }
 
 func TestAnInterruptedPreparationIsResumed(t *testing.T) {
-	want := func() *Result {
-		r, err := Tune(t.Context(), tableStudy(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strip(r)
-	}()
+	t.Run("a cell each", func(t *testing.T) { resumesPreparation(t, tableStudy, 16-2-4) }) // two cells were finished before
+	t.Run("mixed", func(t *testing.T) { resumesPreparation(t, mixedStudy, 12-2-4) })
+}
+
+// resumesPreparation stops a study after three and after five further trials on proxy
+// federations, and has at most so many run in the last process.
+func resumesPreparation(t *testing.T, setup func(*testing.T) Setup, most int) {
+	r, err := Tune(t.Context(), setup(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strip(r)
 	dir := filepath.Join(t.TempDir(), "study")
 	work := func(after int) (*Result, int, error) {
 		st, err := store.Open(t.Context(), dir)
@@ -176,7 +247,7 @@ func TestAnInterruptedPreparationIsResumed(t *testing.T) {
 		defer func() { _ = st.Close() }()
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		s, o := tableStudy(t), &sideStopper{after: after, stop: stop}
+		s, o := setup(t), &sideStopper{after: after, stop: stop}
 		s.Store, s.Observer = st, o
 		r, err := Tune(ctx, s)
 		return r, o.sides, err
@@ -190,8 +261,8 @@ func TestAnInterruptedPreparationIsResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sides > 16-2-4 {
-		t.Errorf("the last process ran %d of 16 side trials; two cells were finished before", sides)
+	if sides > most {
+		t.Errorf("the last process ran %d of %d side trials, want at most %d", sides, len(r.Sides), most)
 	}
 	if strip(r); !reflect.DeepEqual(r, want) {
 		t.Errorf("interrupted and resumed: %+v, want %+v", r, want)

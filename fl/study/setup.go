@@ -91,15 +91,20 @@ func (s *Setup) sizes() []int {
 	return sizes
 }
 
+// methodNamed returns the method of the configuration, or the one that a test has set.
+func (s *Setup) methodNamed() (fl.Method, error) {
+	if s.method != nil {
+		return *s.method, nil
+	}
+	return fl.MethodByName(s.Config.Method)
+}
+
 // training returns what the engine of a set-up is to do.
 func (s *Setup) training() (fl.Config, error) {
 	c := &s.Config
-	method, err := fl.MethodByName(c.Method)
+	method, err := s.methodNamed()
 	if err != nil {
 		return fl.Config{}, err
-	}
-	if s.method != nil {
-		method = *s.method
 	}
 	if s.Tuner != nil && c.Private() {
 		if err := c.CheckFor(config.ModeTune); err != nil {

@@ -6,11 +6,13 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// SideTrial is one trial on a proxy federation.
+// SideTrial is one trial on a proxy federation, of equal clients or of a table of them.
 type SideTrial struct {
 	Environment tuners.Environment `json:"environment"`
 	Params      tuners.Params      `json:"params"`
-	Rounds      int                `json:"rounds"`
+	// Table are the clients of a mixed proxy federation, one of each cell.
+	Table  []tuners.Cell `json:"table,omitempty"`
+	Rounds int           `json:"rounds"`
 	// Score is that of its global model on proxy samples that no client holds,
 	// nil when it failed.
 	Score *float64 `json:"score"`
@@ -28,8 +30,12 @@ type SideTable struct {
 	Cells [][]*SideTrial
 }
 
-// BestSides makes the table of trials on proxy federations.
+// BestSides makes the table of trials on proxy federations. Of trials on mixed ones it is
+// the table of the best trial, whose score all cells have.
 func BestSides(sides []SideTrial) SideTable {
+	if len(sides) > 0 && len(sides[0].Table) > 0 {
+		sides = bestMixed(sides)
+	}
 	t := SideTable{}
 	for _, s := range sides {
 		t.Samples, t.HIs = append(t.Samples, s.Environment.Samples), append(t.HIs, s.Environment.HI)
@@ -52,4 +58,26 @@ func BestSides(sides []SideTrial) SideTable {
 		}
 	}
 	return t
+}
+
+// bestMixed returns the cells of the trial of the lowest score, of equal ones the first, as
+// a trial each; nil when none has a score.
+func bestMixed(sides []SideTrial) []SideTrial {
+	var best *SideTrial
+	for i, s := range sides {
+		if s.Score != nil && (best == nil || *s.Score < *best.Score) {
+			best = &sides[i]
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	var cells []SideTrial
+	for _, c := range best.Table {
+		cell := *best
+		cell.Environment.HI, cell.Environment.Samples = c.Keys[tuners.KeyHI], int(c.Keys[tuners.KeySamples])
+		cell.Params, cell.Table = c.Params, nil
+		cells = append(cells, cell)
+	}
+	return cells
 }

@@ -30,3 +30,31 @@ func TestBestSides(t *testing.T) {
 		t.Errorf("of no trials: %+v", none)
 	}
 }
+
+// TestBestSidesOfMixedOnes has the table of the best trial, not the best of each cell.
+func TestBestSidesOfMixedOnes(t *testing.T) {
+	side := func(score float64, rates ...float64) SideTrial {
+		s := SideTrial{Environment: tuners.Environment{Clients: 2, Cohort: 2}, Rounds: 3}
+		for i, x := range rates {
+			s.Table = append(s.Table, tuners.Cell{
+				Keys: map[string]float64{tuners.KeyHI: 0.4, tuners.KeySamples: float64(10 * (2 - i))}, Params: tuners.Params{"client.lr": tuners.Num(x)},
+			})
+		}
+		if score > 0 {
+			s.Score = &score
+		}
+		return s
+	}
+	got := BestSides([]SideTrial{side(0, 1, 2), side(0.5, 3, 4), side(0.3, 5, 6), side(0.3, 7, 8), side(0.4, 9, 10)})
+	if !slices.Equal(got.Samples, []int{10, 20}) || !slices.Equal(got.HIs, []float64{0.4}) {
+		t.Fatalf("rows %v, columns %v", got.Samples, got.HIs)
+	}
+	for row, rate := range []float64{6, 5} {
+		if c := got.Cells[row][0]; c == nil || *c.Score != 0.3 || c.Params.Float("client.lr", 0) != rate || c.Rounds != 3 {
+			t.Errorf("row %d: %+v, want a rate of %v", row, c, rate)
+		}
+	}
+	if none := BestSides([]SideTrial{side(0, 1, 2)}); len(none.Cells) != 0 {
+		t.Errorf("without a score: %+v", none)
+	}
+}

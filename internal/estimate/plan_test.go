@@ -51,7 +51,7 @@ func TestCounts(t *testing.T) {
 	if n.Clients != len(s.Data.Clients) || n.Unseen != 0 || !near(float64(n.Clients)*(n.Train+n.Val+n.Test), sum) || n.Val == 0 || n.Test == 0 || n.Proxy != 1000 {
 		t.Errorf("%+v; clients have %v examples", n, sum)
 	}
-	side, err := s.Data.Side(data.Side{Clients: 3, Samples: 20, HI: 0.9, Test: 30, Seed: 1})
+	side, err := s.Data.Side(data.Side{Clients: slices.Repeat([]data.SideClient{{Samples: 20, HI: 0.9}}, 3), Test: 30, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TableOption(options map[string]any, seed uint64, sides []study.SideTrial) (
 	}
 	var tried []fedtune.Tried
 	for _, t := range sides {
-		tried = append(tried, fedtune.Tried{Environment: t.Environment, Params: t.Params, Score: t.Score})
+		tried = append(tried, fedtune.Tried{Environment: t.Environment, Params: t.Params, Table: t.Table, Score: t.Score})
 	}
 	return fedtune.TableOf(given, seed, tried)
 }

@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/fedfast/fedfast/tuners"
@@ -274,17 +275,40 @@ func (b *Book) point(d tuners.Decision) error {
 	switch {
 	case b.prepares() && e == nil:
 		return errors.New("a preparing session needs an environment for each trial")
+	case e == nil && len(d.Table) > 0:
+		return errors.New("a table of clients needs an environment")
 	case e == nil:
 		return b.req.Space.Contains(d.Params)
 	case !b.prepares() || d.Kind != tuners.Start:
 		return errors.New("only a start in a preparing session may have an environment")
 	case e.Kind != tuners.Proxy:
 		return fmt.Errorf("unknown environment %q; available: %q", e.Kind, tuners.Proxy)
+	case len(d.Table) > 0:
+		return b.mixed(d)
 	case !(e.HI >= 0 && e.HI <= 1) || e.Samples < 1 || e.Clients < 1 || e.Cohort < 1 || e.Cohort > e.Clients:
 		return fmt.Errorf("its environment needs hi from 0 to 1, at least 1 sample and client, and a cohort from 1 to its clients, not hi %v, %d samples, %d clients, cohort %d",
 			e.HI, e.Samples, e.Clients, e.Cohort)
 	}
 	return controlled(b.about, b.req.Space, d.Params)
+}
+
+// mixed checks a trial on a proxy federation of different clients.
+func (b *Book) mixed(d tuners.Decision) error {
+	e := d.Environment
+	switch {
+	case e.HI != 0 || e.Samples != 0 || e.Clients != len(d.Table) || e.Cohort < 1 || e.Cohort > e.Clients:
+		return fmt.Errorf("its environment has a table of %d cells, and needs as many clients, a cohort from 1 to these, hi 0 and 0 samples, not %d clients, cohort %d, hi %v, %d samples",
+			len(d.Table), e.Clients, e.Cohort, e.HI, e.Samples)
+	case len(d.Params) > 0:
+		return errors.New("it has both a table and params")
+	}
+	for i, c := range d.Table {
+		hi, samples := c.Keys[tuners.KeyHI], c.Keys[tuners.KeySamples]
+		if !(hi >= 0 && hi <= 1) || !(samples >= 1 && samples <= tuners.MaxSideSamples) || samples != math.Trunc(samples) {
+			return fmt.Errorf("cell %d: a client needs hi from 0 to 1, and samples from 1 to %d, not hi %v, samples %v", i, tuners.MaxSideSamples, hi, samples)
+		}
+	}
+	return cells(b.about, b.req.Space, d.Table)
 }
 
 // send enters that a trial runs on from a round.

@@ -69,7 +69,12 @@ func table(about tuners.Description, space tuners.Space, plan tuners.Plan) error
 	case len(plan.Clients) > 0:
 		return errors.New("plan with both a table and params for slots")
 	}
-	for i, cell := range plan.Table {
+	return cells(about, space, plan.Table)
+}
+
+// cells checks the cells of a table.
+func cells(about tuners.Description, space tuners.Space, table []tuners.Cell) error {
+	for i, cell := range table {
 		for _, key := range slices.Sorted(maps.Keys(cell.Keys)) {
 			if x := cell.Keys[key]; key != tuners.KeyHI && key != tuners.KeySamples || !det.Finite(x) {
 				return fmt.Errorf("cell %d: its key %s = %v is not a finite %s or %s", i, key, x, tuners.KeyHI, tuners.KeySamples)

@@ -242,25 +242,36 @@ func TestTablesAndEnvironments(t *testing.T) {
 			}
 		})
 	}
+	mixed := func(d *tuners.Decision, params tuners.Params, samples float64) {
+		d.Params, *d.Environment = params, tuners.Environment{Kind: tuners.Proxy, Clients: 2, Cohort: 2}
+		d.Table = []tuners.Cell{cell(map[string]float64{"hi": 0.2, "samples": 10}, 3), cell(map[string]float64{"hi": 0.4, "samples": samples}, 4)}
+	}
 	good := tuners.Environment{Kind: tuners.Proxy, HI: 0.5, Samples: 10, Clients: 5, Cohort: 5}
 	for _, c := range []struct {
 		name  string
 		trial int
 		to    int
-		alter func(e *tuners.Environment)
+		alter func(d *tuners.Decision)
 		want  string
 	}{
-		{"good", tuners.PrepareSession, 1000, func(*tuners.Environment) {}, ""},
-		{"in a study", tuners.StudySession, 2, func(*tuners.Environment) {}, "only a start in a preparing session"},
-		{"kind", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.Kind = "moon" }, `unknown environment "moon"`},
-		{"cohort", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.Cohort = 6 }, "cohort 6"},
-		{"hi", tuners.PrepareSession, 2, func(e *tuners.Environment) { e.HI = math.NaN() }, "not hi NaN"},
-		{"round", tuners.PrepareSession, 0, func(*tuners.Environment) {}, "to round 0: want a round in [1, 1000000] on a proxy federation"},
+		{"good", tuners.PrepareSession, 1000, func(*tuners.Decision) {}, ""},
+		{"in a study", tuners.StudySession, 2, func(*tuners.Decision) {}, "only a start in a preparing session"},
+		{"kind", tuners.PrepareSession, 2, func(d *tuners.Decision) { d.Environment.Kind = "moon" }, `unknown environment "moon"`},
+		{"cohort", tuners.PrepareSession, 2, func(d *tuners.Decision) { d.Environment.Cohort = 6 }, "cohort 6"},
+		{"hi", tuners.PrepareSession, 2, func(d *tuners.Decision) { d.Environment.HI = math.NaN() }, "not hi NaN"},
+		{"round", tuners.PrepareSession, 0, func(*tuners.Decision) {}, "to round 0: want a round in [1, 1000000] on a proxy federation"},
+		{"mixed", tuners.PrepareSession, 2, func(d *tuners.Decision) { mixed(d, nil, 20) }, ""},
+		{"a mixed one and params", tuners.PrepareSession, 2, func(d *tuners.Decision) { mixed(d, at(2), 20) }, "both a table and params"},
+		{"mixed samples", tuners.PrepareSession, 2, func(d *tuners.Decision) { mixed(d, nil, 20.5) }, "cell 1: a client needs hi from 0 to 1, and samples from 1 to 1000000000, not hi 0.4, samples 20.5"},
+		{"mixed and equal", tuners.PrepareSession, 2, func(d *tuners.Decision) { mixed(d, nil, 20); d.Environment.Samples = 3 }, "3 samples"},
+		{"mixed clients", tuners.PrepareSession, 2, func(d *tuners.Decision) { mixed(d, nil, 20); d.Environment.Clients = 3 }, "a table of 2 cells, and needs as many clients"},
+		{"mixed params", tuners.PrepareSession, 2, func(d *tuners.Decision) { mixed(d, nil, 20); d.Table[1].Params = at(1e9) }, "cell 1: client.n = 1e+09 is outside"},
+		{"a table alone", tuners.StudySession, 2, func(d *tuners.Decision) { mixed(d, at(2), 20); d.Environment = nil }, "needs an environment"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := good
-			c.alter(&e)
 			d := tuners.Decision{Kind: tuners.Start, Params: at(2), ToRound: c.to, Environment: &e}
+			c.alter(&d)
 			req := request
 			req.Trial = c.trial
 			s, err := rules.Open(t.Context(), &scripted{about: prepares, decisions: [][]tuners.Decision{{d}}}, req)

@@ -30,7 +30,10 @@ func printSides(w io.Writer, sides []study.SideTrial) error {
 		}
 	}
 	fmt.Fprintf(w, "client tuner: best of %d trials on proxy federations, by samples per client and heterogeneity index", len(sides))
-	if lowest <= highest {
+	switch {
+	case len(sides[0].Table) > 0 && lowest == highest:
+		fmt.Fprintf(w, " (score %.4f of all cells together)", lowest)
+	case lowest <= highest:
 		fmt.Fprintf(w, " (score %.4f%s to %.4f%s)", lowest, shade(0), highest, shade(1))
 	}
 	fmt.Fprintln(w)

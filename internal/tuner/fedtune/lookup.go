@@ -29,22 +29,35 @@ func newLookup(req tuners.OpenRequest, p plan) (*lookup, error) {
 	if err != nil {
 		return nil, err
 	}
+	if l.table = p.filled(s, req.Objective); len(l.table) == 0 {
+		return nil, fmt.Errorf("fedtune-hrt: trial %d: table is empty: no trial on a proxy federation has a score", req.Trial)
+	}
+	return l, nil
+}
+
+// filled returns the table in which a search ended.
+func (p plan) filled(s state, o tuners.Objective) []tuners.Cell {
+	if p.mixed {
+		best := bestOf(s.Trials, o)
+		if best < 0 {
+			return nil
+		}
+		return p.tableOf(p.assigned(s.Trials, best, o), false)
+	}
+	var table []tuners.Cell
 	for cell := range p.cells() {
 		tried := s.of(cell)
-		best := bestOf(tried, req.Objective)
+		best := bestOf(tried, o)
 		if best < 0 {
 			continue // clients of such a cell take a neighbour's
 		}
 		hi, samples := p.keys(cell)
-		l.table = append(l.table, tuners.Cell{
+		table = append(table, tuners.Cell{
 			Keys:   map[string]float64{tuners.KeyHI: hi, tuners.KeySamples: samples},
 			Params: p.params(tried[best].Point),
 		})
 	}
-	if len(l.table) == 0 {
-		return nil, fmt.Errorf("fedtune-hrt: trial %d: table is empty: no trial on a proxy federation has a score", req.Trial)
-	}
-	return l, nil
+	return table
 }
 
 // Probes returns none: nothing is learned from the rounds.

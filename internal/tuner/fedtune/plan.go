@@ -22,6 +22,8 @@ type plan struct {
 	scale                        float64 // of a proxy federation's rounds and samples
 	search                       string
 	initial, patience, proposals int           // 0 of the last two is no limit
+	mixed                        bool          // all cells on one proxy federation
+	choices                      int           // with mixed, points of a cell beside the best for all
 	table                        []tuners.Cell // given: nothing is searched
 }
 
@@ -36,6 +38,7 @@ func readPlan(r *options.Reader, _ tuners.ValidateRequest) plan {
 		scale:   r.Real("scale", "greater than 0 and at most 1", func(x float64) bool { return x > 0 && x <= 1 }),
 		search:  r.OneOf("search", Bayes, Random, Grid),
 		initial: r.Whole("init", 1, 1000), patience: r.Whole("patience", 0, 1000), proposals: r.Whole("proposals", 0, maxPoints),
+		mixed: r.Truth("mixed"), choices: r.Whole("choices", 1, 1000),
 		table: readTable(r),
 	}
 	positive := func(x float64) bool { return x > 0 && x <= 1e6 }
@@ -114,8 +117,14 @@ func (p plan) keys(cell int) (hi, samples float64) {
 	return p.his[cell/len(p.samples)], p.samples[cell%len(p.samples)]
 }
 
-// environment returns the proxy federation of a cell.
+// environment returns the proxy federation of a cell, or the mixed one of all.
 func (p plan) environment(seed uint64, cell int) tuners.Environment {
+	if p.mixed {
+		return tuners.Environment{
+			Kind: tuners.Proxy, Clients: p.cells(), Cohort: p.cells(),
+			Seed: tuners.NewDraws(seed, 0, 0, "fedtune-hrt cells").Uint64(),
+		}
+	}
 	hi, samples := p.keys(cell)
 	return tuners.Environment{
 		Kind: tuners.Proxy, HI: hi, Samples: p.shrink(samples), Clients: p.clients, Cohort: p.clients,

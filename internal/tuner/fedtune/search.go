@@ -32,7 +32,7 @@ func readState(bytes []byte, p plan) (state, error) {
 		return s, err
 	}
 	for i, t := range s.Trials {
-		if t.Cell < 0 || t.Cell >= p.cells() || t.Point < 0 || t.Point >= p.points() {
+		if t.Cell < 0 && !(p.mixed && t.Cell == all) || t.Cell >= p.cells() || t.Point < 0 || t.Point >= p.points() {
 			return s, fmt.Errorf("fedtune-hrt: recorded state does not match these options: trial %d is point %d of cell %d", i, t.Point, t.Cell)
 		}
 	}
@@ -71,7 +71,8 @@ func newSearch(req tuners.OpenRequest, p plan) (*search, error) {
 }
 
 // Suggest returns the next points of all cells together: cells depend on nothing
-// but their own scores. Each cell goes on as it would alone.
+// but their own scores, and each goes on as it would alone. On a mixed proxy federation
+// it returns those of one cell.
 func (s *search) Suggest(context.Context, int) ([]tuners.Decision, error) {
 	if s.table != nil {
 		return []tuners.Decision{{Kind: tuners.Done, Best: -1}}, nil
@@ -80,24 +81,42 @@ func (s *search) Suggest(context.Context, int) ([]tuners.Decision, error) {
 		return []tuners.Decision{{Kind: tuners.Wait}}, nil
 	}
 	var out []tuners.Decision
-	for cell := range s.cells() {
-		points, err := s.next(cell)
+	if s.mixed {
+		cell, points, err := s.nextMixed()
 		if err != nil {
 			return nil, err
 		}
-		environment := s.environment(s.req.Seed, cell)
-		for _, point := range points {
-			out = append(out, tuners.Decision{
-				Kind: tuners.Start, Trial: len(s.state.Trials), Params: s.params(point), ToRound: s.shrink(float64(s.rounds)),
-				Environment: &environment,
-			})
-			s.state.Trials = append(s.state.Trials, trial{Cell: cell, Point: point})
+		out = s.start(cell, points)
+	} else {
+		for cell := range s.cells() {
+			points, err := s.next(cell)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, s.start(cell, points)...)
 		}
 	}
 	if len(out) == 0 {
 		return []tuners.Decision{{Kind: tuners.Done, Best: -1}}, nil
 	}
 	return out, s.Save(&s.state)
+}
+
+// start adds trials of a cell's points and returns the decisions to run them.
+func (s *search) start(cell int, points []int) []tuners.Decision {
+	var out []tuners.Decision
+	environment := s.environment(s.req.Seed, cell)
+	for _, point := range points {
+		d := tuners.Decision{Kind: tuners.Start, Trial: len(s.state.Trials), ToRound: s.shrink(float64(s.rounds)), Environment: &environment}
+		s.state.Trials = append(s.state.Trials, trial{Cell: cell, Point: point})
+		if s.mixed {
+			d.Table = s.tableOf(s.assigned(s.state.Trials, d.Trial, s.req.Objective), true)
+		} else {
+			d.Params = s.params(point)
+		}
+		out = append(out, d)
+	}
+	return out
 }
 
 // next returns the points that a cell tries next, none when it is done.

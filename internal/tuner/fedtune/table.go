@@ -76,6 +76,7 @@ func readCell(row string) (tuners.Cell, error) {
 type Tried struct {
 	Environment tuners.Environment
 	Params      tuners.Params
+	Table       []tuners.Cell // of a trial on a mixed proxy federation
 	// Score is what the study minimizes; nil when the trial failed.
 	Score *float64
 }
@@ -89,6 +90,9 @@ func TableOf(given tuners.Params, seed uint64, trials []Tried) (string, error) {
 	p, problems := Tuner.Read(tuners.ValidateRequest{Options: given})
 	if err := options.First("fedtune-hrt", problems); err != nil {
 		return "", err
+	}
+	if p.mixed {
+		return mixedTable(p, seed, trials)
 	}
 	cells := map[tuners.Environment]int{}
 	for cell := range p.cells() {
@@ -106,15 +110,40 @@ func TableOf(given tuners.Params, seed uint64, trials []Tried) (string, error) {
 	}
 	var rows []string
 	for cell, t := range best {
-		if t == nil {
-			continue // clients of such a cell take a neighbour's
+		if t != nil { // else clients of such a cell take a neighbour's
+			rows = append(rows, p.row(cell, t.Params))
 		}
-		hi, samples := p.keys(cell)
-		var row []string
-		for _, x := range []float64{hi, samples, t.Params.Float(lr, 0), t.Params.Float(size, 0), t.Params.Float(epochs, 0)} {
-			row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
-		}
-		rows = append(rows, strings.Join(row, " "))
 	}
 	return strings.Join(rows, "; "), nil
+}
+
+// mixedTable is TableOf for trials on a mixed proxy federation: the table of the best one.
+func mixedTable(p plan, seed uint64, trials []Tried) (string, error) {
+	var best *Tried
+	for i, t := range trials {
+		if t.Environment != p.environment(seed, all) || len(t.Table) != p.cells() {
+			return "", fmt.Errorf("fedtune-hrt: trial %d ran on a proxy federation that does not match these options and seed %d", i, seed)
+		}
+		if t.Score != nil && (best == nil || *t.Score < *best.Score) {
+			best = &trials[i]
+		}
+	}
+	if best == nil {
+		return "", nil
+	}
+	var rows []string
+	for cell, c := range best.Table {
+		rows = append(rows, p.row(cell, c.Params))
+	}
+	return strings.Join(rows, "; "), nil
+}
+
+// row writes a cell as the option "table" has it.
+func (p plan) row(cell int, params tuners.Params) string {
+	hi, samples := p.keys(cell)
+	var row []string
+	for _, x := range []float64{hi, samples, params.Float(lr, 0), params.Float(size, 0), params.Float(epochs, 0)} {
+		row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
+	}
+	return strings.Join(row, " ")
 }

@@ -2,6 +2,7 @@ package fedtune_test
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -53,6 +54,38 @@ func TestAHandedOverTableIsTheOneThatWasFilled(t *testing.T) {
 	}
 }
 
+// TestAMixedTableThatIsHandedOver is about the table of a search on a mixed federation.
+func TestAMixedTableThatIsHandedOver(t *testing.T) {
+	o := small.Merge(tuners.Params{"mixed": tuners.Bool(true), "scale": tuners.Num(0.5)})
+	tables, scores, last := playMixed(t, o)
+	var tried []fedtune.Tried
+	environment := tuners.Environment{}
+	for trial := range tables {
+		environment = tables[trial].environment
+		tried = append(tried, fedtune.Tried{Environment: environment, Table: tables[trial].cells})
+		if x := scores[trial]; !math.IsNaN(x) {
+			tried[trial].Score = &x
+		}
+	}
+	text, err := fedtune.TableOf(o, 9, tried)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := small.Merge(tuners.Params{"table": tuners.Str(text)})
+	if got, want := looked(t, given, nil), looked(t, o, last.State()); !reflect.DeepEqual(got, want) {
+		t.Errorf("handed over %v, filled %v", got, want)
+	}
+	tried[0].Table = tried[0].Table[1:]
+	for seed, tried := range map[uint64][]fedtune.Tried{9: tried, 4: tried[1:]} {
+		if _, err := fedtune.TableOf(o, seed, tried); err == nil || !strings.Contains(err.Error(), "does not match these options and seed") {
+			t.Errorf("another table or seed: %v", err)
+		}
+	}
+	if text, err := fedtune.TableOf(o, 9, []fedtune.Tried{{Environment: environment, Table: tables[1].cells}}); text != "" || err != nil {
+		t.Errorf("without a score: %q, %v", text, err)
+	}
+}
+
 func TestTableOfLeavesCellsWithoutAScoreOut(t *testing.T) {
 	_, seen, _ := play(t, small.Merge(tuners.Params{"proposals": tuners.Num(1)}), 9)
 	point := func(rate float64) tuners.Params {
@@ -65,11 +98,11 @@ func TestTableOfLeavesCellsWithoutAScoreOut(t *testing.T) {
 		want  string
 	}{
 		"none":         {nil, ""},
-		"failed":       {[]fedtune.Tried{{first, point(0.1), nil}}, ""},
-		"a gap":        {[]fedtune.Tried{{first, point(0.1), nil}, {second, point(0.006), &low}}, "0.2 1000 0.006 8 2"},
-		"the lowest":   {[]fedtune.Tried{{first, point(0.1), &high}, {first, point(0.2), &low}}, "0.2 100 0.2 8 2"},
-		"of equal":     {[]fedtune.Tried{{first, point(0.1), &low}, {first, point(0.2), &low}}, "0.2 100 0.1 8 2"},
-		"by its cells": {[]fedtune.Tried{{second, point(0.1), &low}, {first, point(0.2), &low}}, "0.2 100 0.2 8 2; 0.2 1000 0.1 8 2"},
+		"failed":       {[]fedtune.Tried{{Environment: first, Params: point(0.1), Score: nil}}, ""},
+		"a gap":        {[]fedtune.Tried{{Environment: first, Params: point(0.1), Score: nil}, {Environment: second, Params: point(0.006), Score: &low}}, "0.2 1000 0.006 8 2"},
+		"the lowest":   {[]fedtune.Tried{{Environment: first, Params: point(0.1), Score: &high}, {Environment: first, Params: point(0.2), Score: &low}}, "0.2 100 0.2 8 2"},
+		"of equal":     {[]fedtune.Tried{{Environment: first, Params: point(0.1), Score: &low}, {Environment: first, Params: point(0.2), Score: &low}}, "0.2 100 0.1 8 2"},
+		"by its cells": {[]fedtune.Tried{{Environment: second, Params: point(0.1), Score: &low}, {Environment: first, Params: point(0.2), Score: &low}}, "0.2 100 0.2 8 2; 0.2 1000 0.1 8 2"},
 	} {
 		if got, err := fedtune.TableOf(small, 9, c.tried); err != nil || got != c.want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)

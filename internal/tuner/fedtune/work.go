@@ -19,6 +19,9 @@ func (p plan) work() tuners.Work {
 		return w
 	}
 	w.Trials = p.cells() * p.trials()
+	if p.mixed {
+		w.Clients, w.Trials = p.cells(), p.trials()+p.cells()*min(p.choices, p.trials()-1)
+	}
 	for _, b := range p.batches {
 		for _, e := range p.epochs {
 			w.Points = append(w.Points, tuners.Params{size: tuners.Num(b), epochs: tuners.Num(e)})

@@ -51,6 +51,9 @@ func TestWorkOfATable(t *testing.T) {
 	if err != nil || w.Trials != 0 || !reflect.DeepEqual(w.Points, want) {
 		t.Errorf("%+v, %v", w, err)
 	}
+	if w, err := workOf(t, tuners.Params{"mixed": tuners.Bool(true)}); err != nil || w.Trials != 15+24*4 || w.Clients != 24 {
+		t.Errorf("a mixed federation: %+v, %v", w, err)
+	}
 	if w, err := workOf(t, nil); err != nil || w.Trials != 24*15 || len(w.Points) != 9 {
 		t.Errorf("without a cap: %+v, %v", w, err)
 	}

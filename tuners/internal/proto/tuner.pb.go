@@ -1494,6 +1494,7 @@ type Decision struct {
 	Environment   *Environment           `protobuf:"bytes,8,opt,name=environment,proto3" json:"environment,omitempty"`         // START of a session that prepares: where the trial runs
 	Points        []*Params              `protobuf:"bytes,9,rep,name=points,proto3" json:"points,omitempty"`                   // SCORE: the sub-networks, each by its client.arch.NAME; a choice that is left out is as in the whole network; LOCAL: points of the space; at most 4,096
 	Local         *Local                 `protobuf:"bytes,10,opt,name=local,proto3" json:"local,omitempty"`                    // LOCAL
+	Table         []*Cell                `protobuf:"bytes,11,rep,name=table,proto3" json:"table,omitempty"`                    // START with an environment: its clients, one of each cell, instead of equal ones
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1591,6 +1592,13 @@ func (x *Decision) GetLocal() *Local {
 	return nil
 }
 
+func (x *Decision) GetTable() []*Cell {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
 // Local says how clients train by themselves: each from the study's initial model on its own samples, once with every point. Nothing is
 // aggregated and no round of the budget is spent.
 type Local struct {
@@ -1657,11 +1665,11 @@ func (x *Local) GetVotes() int64 {
 type Environment struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`        // "proxy"
-	Hi            float64                `protobuf:"fixed64,2,opt,name=hi,proto3" json:"hi,omitempty"`          // heterogeneity index of every client, 0..1
-	Samples       int64                  `protobuf:"varint,3,opt,name=samples,proto3" json:"samples,omitempty"` // of each client
-	Clients       int64                  `protobuf:"varint,4,opt,name=clients,proto3" json:"clients,omitempty"`
-	Cohort        int64                  `protobuf:"varint,5,opt,name=cohort,proto3" json:"cohort,omitempty"` // clients a round
-	Seed          uint64                 `protobuf:"varint,6,opt,name=seed,proto3" json:"seed,omitempty"`     // of its draws
+	Hi            float64                `protobuf:"fixed64,2,opt,name=hi,proto3" json:"hi,omitempty"`          // heterogeneity index of every client, 0..1; 0 with a table
+	Samples       int64                  `protobuf:"varint,3,opt,name=samples,proto3" json:"samples,omitempty"` // of each client; 0 with a table
+	Clients       int64                  `protobuf:"varint,4,opt,name=clients,proto3" json:"clients,omitempty"` // as many as the table has cells, if there is one
+	Cohort        int64                  `protobuf:"varint,5,opt,name=cohort,proto3" json:"cohort,omitempty"`   // clients a round
+	Seed          uint64                 `protobuf:"varint,6,opt,name=seed,proto3" json:"seed,omitempty"`       // of its draws
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2982,7 +2990,7 @@ const file_tuner_proto_rawDesc = "" +
 	"\x0eSuggestRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\f\n" +
-	"\x01n\x18\x03 \x01(\x03R\x01n\"\x83\x04\n" +
+	"\x01n\x18\x03 \x01(\x03R\x01n\"\xb1\x04\n" +
 	"\bDecision\x123\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1f.fedfast.tuner.v1.Decision.KindR\x04kind\x12\x14\n" +
 	"\x05trial\x18\x02 \x01(\x03R\x05trial\x12\x16\n" +
@@ -2993,7 +3001,8 @@ const file_tuner_proto_rawDesc = "" +
 	"\venvironment\x18\b \x01(\v2\x1d.fedfast.tuner.v1.EnvironmentR\venvironment\x120\n" +
 	"\x06points\x18\t \x03(\v2\x18.fedfast.tuner.v1.ParamsR\x06points\x12-\n" +
 	"\x05local\x18\n" +
-	" \x01(\v2\x17.fedfast.tuner.v1.LocalR\x05local\"~\n" +
+	" \x01(\v2\x17.fedfast.tuner.v1.LocalR\x05local\x12,\n" +
+	"\x05table\x18\v \x03(\v2\x16.fedfast.tuner.v1.CellR\x05table\"~\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05START\x10\x01\x12\n" +
@@ -3209,45 +3218,46 @@ var file_tuner_proto_depIdxs = []int32{
 	21, // 28: fedfast.tuner.v1.Decision.environment:type_name -> fedfast.tuner.v1.Environment
 	4,  // 29: fedfast.tuner.v1.Decision.points:type_name -> fedfast.tuner.v1.Params
 	20, // 30: fedfast.tuner.v1.Decision.local:type_name -> fedfast.tuner.v1.Local
-	19, // 31: fedfast.tuner.v1.SuggestReply.decisions:type_name -> fedfast.tuner.v1.Decision
-	24, // 32: fedfast.tuner.v1.ReportRequest.measured:type_name -> fedfast.tuner.v1.Measured
-	41, // 33: fedfast.tuner.v1.ReportRequest.values:type_name -> fedfast.tuner.v1.ReportRequest.ValuesEntry
-	2,  // 34: fedfast.tuner.v1.PlanRoundRequest.purpose:type_name -> fedfast.tuner.v1.PlanRoundRequest.Purpose
-	4,  // 35: fedfast.tuner.v1.PlanRoundReply.server:type_name -> fedfast.tuner.v1.Params
-	4,  // 36: fedfast.tuner.v1.PlanRoundReply.clients:type_name -> fedfast.tuner.v1.Params
-	29, // 37: fedfast.tuner.v1.PlanRoundReply.table:type_name -> fedfast.tuner.v1.Cell
-	42, // 38: fedfast.tuner.v1.PlanRoundReply.notes:type_name -> fedfast.tuner.v1.PlanRoundReply.NotesEntry
-	43, // 39: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
-	4,  // 40: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
-	44, // 41: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
-	31, // 42: fedfast.tuner.v1.Slot.job:type_name -> fedfast.tuner.v1.Job
-	30, // 43: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
-	45, // 44: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
-	3,  // 45: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
-	3,  // 46: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
-	4,  // 47: fedfast.tuner.v1.ValidateReply.Work.points:type_name -> fedfast.tuner.v1.Params
-	28, // 48: fedfast.tuner.v1.PlanRoundReply.NotesEntry.value:type_name -> fedfast.tuner.v1.Note
-	12, // 49: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
-	14, // 50: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
-	16, // 51: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
-	18, // 52: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
-	23, // 53: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
-	26, // 54: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
-	32, // 55: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
-	34, // 56: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
-	13, // 57: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
-	15, // 58: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
-	17, // 59: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
-	22, // 60: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
-	25, // 61: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
-	27, // 62: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
-	33, // 63: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
-	35, // 64: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
-	57, // [57:65] is the sub-list for method output_type
-	49, // [49:57] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	29, // 31: fedfast.tuner.v1.Decision.table:type_name -> fedfast.tuner.v1.Cell
+	19, // 32: fedfast.tuner.v1.SuggestReply.decisions:type_name -> fedfast.tuner.v1.Decision
+	24, // 33: fedfast.tuner.v1.ReportRequest.measured:type_name -> fedfast.tuner.v1.Measured
+	41, // 34: fedfast.tuner.v1.ReportRequest.values:type_name -> fedfast.tuner.v1.ReportRequest.ValuesEntry
+	2,  // 35: fedfast.tuner.v1.PlanRoundRequest.purpose:type_name -> fedfast.tuner.v1.PlanRoundRequest.Purpose
+	4,  // 36: fedfast.tuner.v1.PlanRoundReply.server:type_name -> fedfast.tuner.v1.Params
+	4,  // 37: fedfast.tuner.v1.PlanRoundReply.clients:type_name -> fedfast.tuner.v1.Params
+	29, // 38: fedfast.tuner.v1.PlanRoundReply.table:type_name -> fedfast.tuner.v1.Cell
+	42, // 39: fedfast.tuner.v1.PlanRoundReply.notes:type_name -> fedfast.tuner.v1.PlanRoundReply.NotesEntry
+	43, // 40: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
+	4,  // 41: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
+	44, // 42: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
+	31, // 43: fedfast.tuner.v1.Slot.job:type_name -> fedfast.tuner.v1.Job
+	30, // 44: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
+	45, // 45: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	3,  // 46: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
+	3,  // 47: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
+	4,  // 48: fedfast.tuner.v1.ValidateReply.Work.points:type_name -> fedfast.tuner.v1.Params
+	28, // 49: fedfast.tuner.v1.PlanRoundReply.NotesEntry.value:type_name -> fedfast.tuner.v1.Note
+	12, // 50: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
+	14, // 51: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
+	16, // 52: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
+	18, // 53: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
+	23, // 54: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
+	26, // 55: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
+	32, // 56: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
+	34, // 57: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
+	13, // 58: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
+	15, // 59: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
+	17, // 60: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
+	22, // 61: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
+	25, // 62: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
+	27, // 63: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
+	33, // 64: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
+	35, // 65: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
+	58, // [58:66] is the sub-list for method output_type
+	50, // [50:58] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_tuner_proto_init() }

@@ -48,6 +48,7 @@ type Decision struct {
 	ToRound     int                 `json:"to_round,omitempty"`
 	Best        *int                `json:"best,omitempty"`
 	Environment *tuners.Environment `json:"environment,omitempty"`
+	Table       []tuners.Cell       `json:"table,omitempty"`
 	Points      []tuners.Params     `json:"points,omitempty"`
 	Local       *tuners.LocalSearch `json:"local,omitempty"`
 }
@@ -56,7 +57,7 @@ type Decision struct {
 func SuggestOf(n int, decisions []tuners.Decision) Call {
 	c := Call{Kind: store.KindSuggest, N: n, Decisions: []Decision{}}
 	for _, d := range decisions {
-		r := Decision{Kind: d.Kind.String(), Trial: d.Trial, Params: d.Params, ToRound: d.ToRound, Environment: d.Environment, Points: d.Points, Local: d.LocalSearch}
+		r := Decision{Kind: d.Kind.String(), Trial: d.Trial, Params: d.Params, ToRound: d.ToRound, Environment: d.Environment, Table: d.Table, Points: d.Points, Local: d.LocalSearch}
 		switch d.Kind {
 		case tuners.Fork:
 			r.Source = &d.Source
@@ -109,7 +110,7 @@ func (c *Call) Report() tuners.TrialReport {
 func (c *Call) Suggested() ([]tuners.Decision, error) {
 	var out []tuners.Decision
 	for _, r := range c.Decisions {
-		d := tuners.Decision{Trial: r.Trial, Params: r.Params, ToRound: r.ToRound, Environment: r.Environment, Points: r.Points, LocalSearch: r.Local}
+		d := tuners.Decision{Trial: r.Trial, Params: r.Params, ToRound: r.ToRound, Environment: r.Environment, Table: r.Table, Points: r.Points, LocalSearch: r.Local}
 		for kind := tuners.Start; kind <= tuners.Local; kind++ {
 			if kind.String() == r.Kind {
 				d.Kind = kind

@@ -1,0 +1,74 @@
+package fedtune
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// all is the cell of a trial in which every cell of a mixed proxy federation has one point.
+const all = -1
+
+// nextMixed returns the points that are tried next on the mixed proxy federation, and of
+// which cell; no points when the table is full. First all cells together are searched as one
+// cell is. Then each cell in turn tries the next best points of these trials, while the
+// others keep what was best until then. Scores are of one federation, so that the best trial
+// of all holds the table.
+func (s *search) nextMixed() (cell int, points []int, err error) {
+	if points, err = s.next(all); err != nil || len(points) > 0 {
+		return all, points, err
+	}
+	o := s.req.Objective
+	ranked := slices.DeleteFunc(s.state.of(all), func(t trial) bool { return t.Failed })
+	slices.SortStableFunc(ranked, func(a, b trial) int {
+		switch {
+		case o.Better(a.Score, b.Score):
+			return -1
+		case o.Better(b.Score, a.Score):
+			return 1
+		}
+		return 0
+	})
+	if len(ranked) < 2 {
+		return all, nil, nil
+	}
+	for _, t := range ranked[1:min(len(ranked), 1+s.choices)] {
+		points = append(points, t.Point)
+	}
+	tried := all
+	for _, t := range s.state.Trials {
+		tried = max(tried, t.Cell)
+	}
+	if tried+1 == s.cells() {
+		return all, nil, nil
+	}
+	return tried + 1, points, nil
+}
+
+// assigned returns the point of every cell in a trial of a mixed search.
+func (p plan) assigned(trials []trial, i int, o tuners.Objective) []int {
+	t := trials[i]
+	if t.Cell == all {
+		return slices.Repeat([]int{t.Point}, p.cells())
+	}
+	// What came before is a prefix of the trials, and has a score.
+	before, _ := slices.BinarySearchFunc(trials, t.Cell, func(u trial, cell int) int { return cmp.Compare(u.Cell, cell) })
+	points := p.assigned(trials, bestOf(trials[:before], o), o)
+	points[t.Cell] = t.Point
+	return points
+}
+
+// tableOf returns the table that holds a point for every cell, with the numbers of samples
+// of the clients that look it up, or with those of the mixed proxy federation.
+func (p plan) tableOf(points []int, proxy bool) []tuners.Cell {
+	var table []tuners.Cell
+	for cell, point := range points {
+		hi, samples := p.keys(cell)
+		if proxy {
+			samples = float64(p.shrink(samples))
+		}
+		table = append(table, tuners.Cell{Keys: map[string]float64{tuners.KeyHI: hi, tuners.KeySamples: samples}, Params: p.params(point)})
+	}
+	return table
+}
