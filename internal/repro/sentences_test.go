@@ -73,6 +73,14 @@ func (s *said) add(page, format string, args ...any) {
 // sentences are parts of the pages as the metrics give them.
 func sentences(t *testing.T) said {
 	t.Helper()
+	paired, ablated := reportOf(t, "fedex-paired"), reportOf(t, "fedex-ablation")
+	return slices.Concat(sentencesOfFedEx(t, paired, ablated), sentencesOfPairs(paired, ablated), sentencesOfTable1(t),
+		sentencesOfStatic(t), sentencesOfFATHOM(t), sentencesOfFedTune(t), sentencesOfNetworks(t))
+}
+
+// sentencesOfFedEx are those of its gains in Table 1, and of its arms together.
+func sentencesOfFedEx(t *testing.T, paired, ablated *Report) said {
+	t.Helper()
 	var all said
 	add := all.add
 
@@ -94,7 +102,6 @@ func sentences(t *testing.T) said {
 	add("papers.md", "of its %d gains %s lies beyond its 90 %% interval", gains, []string{"none", "one"}[beyond])
 
 	// When theta decides, and whether it stays so.
-	paired, ablated := reportOf(t, "fedex-paired"), reportOf(t, "fedex-ablation")
 	cifar := paired.verdict(t, "fedex-paired/cifar10/global").Pairs
 	femnist := paired.verdict(t, "fedex-paired/femnist-iid/global").Pairs
 	zero := ablated.verdict(t, "fedex-ablation/cifar10/eps/0/global").Pairs
@@ -194,43 +201,7 @@ func sentences(t *testing.T) said {
 	}
 	add("advice.md", "Of %d comparisons on three sets, with FedEx and without, all of the same %d pairs, it is worse in the mean in one, by %.2f +- %.2f points", comparisons, sum, -worst.Mean, worst.Half)
 	add("papers.md", "worse in one of %d comparisons (by %.2f +- %.2f points, FEMNIST redealt)", comparisons, -worst.Mean, worst.Half)
-
-	// FATHOM against tuned static FedAvg.
-	static := reportOf(t, staticName).static(staticName)
-	of := func(measure int, variant string) *Static {
-		for i := range static {
-			if s := &static[i]; s.Unit == staticMeasures[measure].unit && s.Variant == variant {
-				return s
-			}
-		}
-		t.Fatalf("no static settings of %q", variant)
-		return nil
-	}
-	rounds, gradients := of(0, "--scale 0.2"), of(1, "--scale 0.2")
-	add("papers.md", "with which FedAvg takes %.1f rounds (three seeds). FATHOM takes %.1f from the paper's base setting, without any trial, and %.1f at best, from that same start. In local gradients FedAvg's best is %.1f thousand, FATHOM's %.1f",
-		rounds.Best.Mean, rounds.Base.Mean, rounds.Lucky.Mean, gradients.Best.Mean, gradients.Lucky.Mean)
-	add("advice.md", "FedAvg with the best static setting of ten starts takes %.1f rounds to the same goal, FATHOM from the paper's base setting %.1f", rounds.Best.Mean, rounds.Base.Mean)
-	rounds, gradients = of(0, ""), of(1, "")
-	if rounds.Best.Start != "batch4" || gradients.Best.Start != "batch4" {
-		t.Errorf("FedAvg's best static settings are %s and %s", rounds.Best.Start, gradients.Best.Start)
-	}
-	add("papers.md", "%.1f rounds against %.1f by FedAvg with batches of 4, %s fewer, paired by seed, and %s thousand more local gradients",
-		rounds.Base.Mean, rounds.Best.Mean, one(-rounds.More.Mean, rounds.More.Half), one(gradients.More.Mean, gradients.More.Half))
-	three := func(method string) float64 {
-		return reportOf(t, staticName).mostOf(staticName+"/epochs3/"+method+"/rounds", func(r *Row) bool { return r.Variant == "" }).Sample.Mean
-	}
-	add("papers.md", "From three epochs FedAvg takes %.1f rounds, FATHOM %.1f", three("fedavg"), three("fathom"))
-	add("advice.md", "To 86 %% the best static setting takes %.1f rounds, FATHOM %.1f, %s fewer", rounds.Best.Mean, rounds.Base.Mean, one(-rounds.More.Mean, rounds.More.Half))
-	site := reportOf(t, siteName)
-	gain, tuned := site.verdict(t, siteName+"/base").Gain, site.static(siteName)[0]
-	add("papers.md", "from the paper's base setting FATHOM takes %.1f rounds where FedAvg takes %.1f, %s fewer, paired by seed",
-		tuned.Base.Mean, site.most(siteName+"/base/fedavg/rounds").Sample.Mean, one(gain.Mean, gain.Half))
-	add("papers.md", "FedAvg with batches of 4 takes %s rounds fewer than FATHOM", one(tuned.More.Mean, tuned.More.Half))
-
-	// FedTune's Table 2.
-	order := func(name string) float64 { return reportOf(t, name).Rows[0].Sample.Mean }
-	add("papers.md", "with the heterogeneity index is %.2f in the table of 5 rounds and %.2f in that of 20", order("fedtune-table2/order"), order("fedtune-sides/fmnist/rounds20/order"))
-	return slices.Concat(all, sentencesOfPairs(paired, ablated), sentencesOfTable1(t), sentencesOfFATHOM(t), sentencesOfFedTune(t), sentencesOfNetworks(t))
+	return all
 }
 
 // measured returns the metrics of a row's seeds in a variant that has a mark.
@@ -393,6 +364,45 @@ func sentencesOfTable1(t *testing.T) said {
 	return all
 }
 
+// sentencesOfStatic are those of FATHOM against FedAvg with tuned static values.
+func sentencesOfStatic(t *testing.T) said {
+	t.Helper()
+	var all said
+	add := all.add
+
+	static := reportOf(t, staticName).static(staticName)
+	of := func(measure int, variant string) *Static {
+		for i := range static {
+			if s := &static[i]; s.Unit == staticMeasures[measure].unit && s.Variant == variant {
+				return s
+			}
+		}
+		t.Fatalf("no static settings of %q", variant)
+		return nil
+	}
+	rounds, gradients := of(0, "--scale 0.2"), of(1, "--scale 0.2")
+	add("papers.md", "with which FedAvg takes %.1f rounds (three seeds). FATHOM takes %.1f from the paper's base setting, without any trial, and %.1f at best, from that same start. In local gradients FedAvg's best is %.1f thousand, FATHOM's %.1f",
+		rounds.Best.Mean, rounds.Base.Mean, rounds.Lucky.Mean, gradients.Best.Mean, gradients.Lucky.Mean)
+	add("advice.md", "FedAvg with the best static setting of ten starts takes %.1f rounds to the same goal, FATHOM from the paper's base setting %.1f", rounds.Best.Mean, rounds.Base.Mean)
+	rounds, gradients = of(0, ""), of(1, "")
+	if rounds.Best.Start != "batch4" || gradients.Best.Start != "batch4" {
+		t.Errorf("FedAvg's best static settings are %s and %s", rounds.Best.Start, gradients.Best.Start)
+	}
+	add("papers.md", "%.1f rounds against %.1f by FedAvg with batches of 4, %s fewer, paired by seed, and %s thousand more local gradients",
+		rounds.Base.Mean, rounds.Best.Mean, one(-rounds.More.Mean, rounds.More.Half), one(gradients.More.Mean, gradients.More.Half))
+	three := func(method string) float64 {
+		return reportOf(t, staticName).mostOf(staticName+"/epochs3/"+method+"/rounds", func(r *Row) bool { return r.Variant == "" }).Sample.Mean
+	}
+	add("papers.md", "From three epochs FedAvg takes %.1f rounds, FATHOM %.1f", three("fedavg"), three("fathom"))
+	add("advice.md", "To 86 %% the best static setting takes %.1f rounds, FATHOM %.1f, %s fewer", rounds.Best.Mean, rounds.Base.Mean, one(-rounds.More.Mean, rounds.More.Half))
+	site := reportOf(t, siteName)
+	gain, tuned := site.verdict(t, siteName+"/base").Gain, site.static(siteName)[0]
+	add("papers.md", "from the paper's base setting FATHOM takes %.1f rounds where FedAvg takes %.1f, %s fewer, paired by seed",
+		tuned.Base.Mean, site.most(siteName+"/base/fedavg/rounds").Sample.Mean, one(gain.Mean, gain.Half))
+	add("papers.md", "FedAvg with batches of 4 takes %s rounds fewer than FATHOM", one(tuned.More.Mean, tuned.More.Half))
+	return all
+}
+
 // sentencesOfFATHOM are those of FATHOM's rounds.
 func sentencesOfFATHOM(t *testing.T) said {
 	t.Helper()
@@ -471,6 +481,10 @@ func sentencesOfFedTune(t *testing.T) said {
 	t.Helper()
 	var all said
 	add := all.add
+
+	// FedTune's Table 2.
+	order := func(name string) float64 { return reportOf(t, name).Rows[0].Sample.Mean }
+	add("papers.md", "with the heterogeneity index is %.2f in the table of 5 rounds and %.2f in that of 20", order("fedtune-table2/order"), order("fedtune-sides/fmnist/rounds20/order"))
 
 	// FedTune's tables that break down.
 	sides := reportOf(t, "fedtune-sides/fmnist/rounds20").measured("fedtune-sides/fmnist/rounds20/best", "")
