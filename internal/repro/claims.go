@@ -200,39 +200,71 @@ const oneCell = `tuner.options.hi="0.5" --set tuner.options.samples="125"`
 
 // fedtuneSays compares the table of a set of data with the paper's global setting, with the
 // global rates that were tried beside it and with a table of one cell, under the paper's
-// method and under FedAdagrad.
+// method and under FedAdagrad; and a table whose cells were tuned together with the same
+// cells, tuned each by itself.
 func (r *Report) fedtuneSays(set string) (ours, verdict string) {
-	const adagrad = "method=fedadagrad"
-	ours, verdict = r.fedtuneBy(set, func(row *Row) bool { return !strings.Contains(row.Variant, "method=") })
-	if other, found := r.fedtuneBy(set, func(row *Row) bool { return strings.Contains(row.Variant, adagrad) }); found != open {
-		ours, verdict = ours+"; with FedAdagrad "+other, verdict+"; with FedAdagrad "+found
-	}
-	return ours, verdict
-}
-
-// fedtuneBy is fedtuneSays for the rows of one method.
-func (r *Report) fedtuneBy(set string, method func(*Row) bool) (ours, verdict string) {
-	single := func(row *Row) bool { return strings.Contains(row.Variant, oneCell) }
 	name := "fedtune-table1/" + set
-	table := r.mostOf(name+"/table", func(row *Row) bool { return method(row) && !single(row) })
-	if table == nil {
+	var texts, verdicts []string
+	add := func(what string, table *Row, control func(*Row) string) {
+		if table == nil {
+			return
+		}
+		ours, verdict := r.fedtuneBy(table, control)
+		texts, verdicts = append(texts, what+ours), append(verdicts, what+verdict)
+	}
+	of := func(row *Row, mark string) bool { return strings.Contains(row.Variant, mark) }
+	for _, method := range []struct{ what, mark string }{{"", ""}, {"with FedAdagrad ", "method=fedadagrad"}} {
+		same := func(row *Row) bool { return of(row, method.mark) && (method.mark != "" || !of(row, "method=")) }
+		table := r.mostOf(name+"/table", func(row *Row) bool { return same(row) && !of(row, "tuner.options.") })
+		add(method.what, table, func(row *Row) string {
+			switch {
+			case !same(row):
+			case row.Name == name+"/global":
+				return globalRate(row)
+			case row.Name == name+"/table" && of(row, oneCell):
+				return "a table of one cell"
+			}
+			return ""
+		})
+	}
+	const together = " --set tuner.options.mixed=true"
+	mixed := r.mostOf(name+"/table", func(row *Row) bool { return of(row, together) })
+	add("cells tuned together ", mixed, func(row *Row) string {
+		switch {
+		case row.Name == name+"/global" && !of(row, "method="):
+			return globalRate(row)
+		case row.Name == name+"/table" && row.Variant == strings.Replace(mixed.Variant, together, "", 1):
+			return "the same cells tuned apart"
+		}
+		return ""
+	})
+	if texts == nil {
 		return notRun, open
 	}
+	return strings.Join(texts, "; "), strings.Join(verdicts, "; ")
+}
+
+// globalRate names the rate of a row of one global setting.
+func globalRate(row *Row) string {
+	_, rate, ok := strings.Cut(row.Variant, "client.lr=")
+	if !ok {
+		return "the paper's rate"
+	}
+	rate, _, _ = strings.Cut(rate, " ")
+	return "a rate of " + rate
+}
+
+// fedtuneBy compares a table with the rows of its scale that control names.
+func (r *Report) fedtuneBy(table *Row, control func(*Row) string) (ours, verdict string) {
 	var texts, verdicts []string
 	for i := range r.Rows {
-		global := &r.Rows[i]
-		if global.Scale != table.Scale || !method(global) || global.Name != name+"/global" && (global.Name != table.Name || !single(global)) {
+		row := &r.Rows[i]
+		what := control(row)
+		if what == "" || row.Scale != table.Scale {
 			continue
 		}
-		rate := "the paper's rate"
-		if single(global) {
-			rate = "a table of one cell"
-		} else if _, tried, ok := strings.Cut(global.Variant, "client.lr="); ok {
-			tried, _, _ = strings.Cut(tried, " ")
-			rate = "a rate of " + tried
-		}
-		v := verdictOf(Comparison{Higher: true}, table, global)
-		texts, verdicts = append(texts, withInterval(v.Gain)+" against "+rate), append(verdicts, beyond(v.Gain)+" against "+rate)
+		v := verdictOf(Comparison{Higher: true}, table, row)
+		texts, verdicts = append(texts, withInterval(v.Gain)+" against "+what), append(verdicts, beyond(v.Gain)+" against "+what)
 	}
 	broke := 0
 	for _, m := range table.metrics {

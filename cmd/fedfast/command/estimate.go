@@ -61,6 +61,13 @@ func estimateLine(c workdir.Cost) string {
 	if c.Waiting > worthTellingMemory/100 {
 		waits = fmt.Sprintf(" and %s per waiting trial", memory.Size(c.Waiting))
 	}
-	return fmt.Sprintf("estimate: %s: %s on %s (%s samples/s per worker), %s of memory%s\n",
+	line := fmt.Sprintf("estimate: %s: %s on %s (%s samples/s per worker), %s of memory%s\n",
 		c.Plan, estimate.Words(c.Seconds), counted(c.Workers, "worker"), table.Count(int(c.SamplesPerSecond)), memory.Size(c.Memory), waits)
+	if c.BF16Share > 0 && c.BF16Share < slowBF16 {
+		line += fmt.Sprintf("bf16: this CPU multiplies bf16 at %.0f %% of the speed of fp32; precision = \"fp32\" is likely faster\n", 100*c.BF16Share)
+	}
+	return line
 }
+
+// slowBF16 is the share of float32's speed below which a study in bf16 is told so.
+const slowBF16 = 0.9

@@ -12,7 +12,10 @@ func TestEstimateLine(t *testing.T) {
 			Plan: "264 trials on proxy federations and 500 rounds", Seconds: 2460, SamplesPerSecond: 2210.4, Workers: 2, Memory: 1.25e9, Waiting: 101e6,
 		},
 		"estimate: 1 round: about 12 seconds on 1 worker (9 samples/s per worker), 90 MB of memory\n": {
-			Plan: "1 round", Seconds: 12, SamplesPerSecond: 9, Workers: 1, Memory: 90e6, Waiting: 1e6,
+			Plan: "1 round", Seconds: 12, SamplesPerSecond: 9, Workers: 1, Memory: 90e6, Waiting: 1e6, BF16Share: 1.9,
+		},
+		"estimate: 1 round: about 12 seconds on 1 worker (9 samples/s per worker), 90 MB of memory\nbf16: this CPU multiplies bf16 at 55 % of the speed of fp32; precision = \"fp32\" is likely faster\n": {
+			Plan: "1 round", Seconds: 12, SamplesPerSecond: 9, Workers: 1, Memory: 90e6, BF16Share: 0.549,
 		},
 	} {
 		if got := estimateLine(c); got != want {

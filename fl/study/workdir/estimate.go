@@ -6,6 +6,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/estimate"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // Cost is what a study is estimated to take on this machine. It is for people to read.
@@ -21,6 +22,9 @@ type Cost struct {
 	// many bytes more each trial takes that waits to go on.
 	Memory  int64 `json:"memory_bytes"`
 	Waiting int64 `json:"waiting_bytes"`
+	// BF16Share is, for a study in bf16, how many operations of bf16 products the processor
+	// does in the time of one of float32.
+	BF16Share float64 `json:"bf16_share,omitempty"`
 }
 
 // rough is how many seconds a study takes that is measured roughly.
@@ -65,9 +69,13 @@ func EstimateSetup(ctx context.Context, s *study.Setup, mode string, baseline in
 	if err != nil {
 		return c, err
 	}
-	e, err := estimate.New().Seconds(ctx, s.Workers, rough, plan.All()...)
+	probe := estimate.New()
+	e, err := probe.Seconds(ctx, s.Workers, rough, plan.All()...)
 	if err != nil {
 		return c, err
+	}
+	if s.Config.Precision == nn.BF16.String() {
+		c.BF16Share = probe.BF16Share()
 	}
 	c.Plan, c.Seconds, c.Workers, c.SamplesPerSecond = plan.String(), e.Seconds, e.Workers, e.Rate
 	return c, nil
