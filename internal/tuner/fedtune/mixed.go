@@ -49,12 +49,13 @@ func (s *search) nextMixed() (cell int, points []int, err error) {
 // assigned returns the point of every cell in a trial of a mixed search.
 func (p plan) assigned(trials []trial, i int, o tuners.Objective) []int {
 	t := trials[i]
-	if t.Cell == all {
+	// What came before its cell is a prefix of the trials.
+	before, _ := slices.BinarySearchFunc(trials, t.Cell, func(u trial, cell int) int { return cmp.Compare(u.Cell, cell) })
+	best := bestOf(trials[:before], o)
+	if best < 0 {
 		return slices.Repeat([]int{t.Point}, p.cells())
 	}
-	// What came before is a prefix of the trials, and has a score.
-	before, _ := slices.BinarySearchFunc(trials, t.Cell, func(u trial, cell int) int { return cmp.Compare(u.Cell, cell) })
-	points := p.assigned(trials, bestOf(trials[:before], o), o)
+	points := p.assigned(trials, best, o)
 	points[t.Cell] = t.Point
 	return points
 }
