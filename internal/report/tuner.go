@@ -180,9 +180,10 @@ func (s *Study) planned() []*figure.Figure {
 	return all
 }
 
-// sides shows what trials on proxy federations came to.
+// sides shows what trials on proxy federations came to, unless all cells have one score
+// together.
 func (s *Study) sides() *figure.Figure {
-	if s.Tune == nil || len(s.Tune.Sides) == 0 {
+	if s.Tune == nil || len(s.Tune.Sides) == 0 || len(s.Tune.Sides[0].Table) > 0 {
 		return nil
 	}
 	t := study.BestSides(s.Tune.Sides)

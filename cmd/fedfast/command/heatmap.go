@@ -17,7 +17,8 @@ var shades = []rune(" ░▒▓█")
 
 // printSides prints the table that a client tuner found on proxy federations as a
 // heat map: for each number of samples and heterogeneity index the best trial,
-// its score and, from light to dark, how high that is among all cells.
+// its score and, from light to dark, how high that is among all cells. Cells of a mixed
+// proxy federation have one score together.
 func printSides(w io.Writer, sides []study.SideTrial) error {
 	if len(sides) == 0 {
 		return nil
@@ -30,8 +31,9 @@ func printSides(w io.Writer, sides []study.SideTrial) error {
 		}
 	}
 	fmt.Fprintf(w, "client tuner: best of %d trials on proxy federations, by samples per client and heterogeneity index", len(sides))
+	mixed := len(sides[0].Table) > 0
 	switch {
-	case len(sides[0].Table) > 0 && lowest == highest:
+	case mixed && lowest == highest:
 		fmt.Fprintf(w, " (score %.4f of all cells together)", lowest)
 	case lowest <= highest:
 		fmt.Fprintf(w, " (score %.4f%s to %.4f%s)", lowest, shade(0), highest, shade(1))
@@ -45,7 +47,11 @@ func printSides(w io.Writer, sides []study.SideTrial) error {
 	for i, n := range best.Samples {
 		row := []string{table.Count(n)}
 		for _, side := range best.Cells[i] {
-			row = append(row, mapped(side, lowest, highest))
+			if mixed && side != nil {
+				row = append(row, sideParams(side))
+			} else {
+				row = append(row, mapped(side, lowest, highest))
+			}
 		}
 		t.Row(row...)
 	}
