@@ -231,7 +231,7 @@ func TestAnInterruptedPreparationIsResumed(t *testing.T) {
 }
 
 // resumesPreparation stops a study after three and after five further trials on proxy
-// federations, and has at most so many run in the last process.
+// federations, and has the last process run at most a number of them.
 func resumesPreparation(t *testing.T, setup func(*testing.T) Setup, most int) {
 	r, err := Tune(t.Context(), setup(t))
 	if err != nil {
