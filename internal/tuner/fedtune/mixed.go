@@ -21,15 +21,7 @@ func (s *search) nextMixed() (cell int, points []int, err error) {
 	}
 	o := s.req.Objective
 	ranked := slices.DeleteFunc(s.state.of(all), func(t trial) bool { return t.Failed })
-	slices.SortStableFunc(ranked, func(a, b trial) int {
-		switch {
-		case o.Better(a.Score, b.Score):
-			return -1
-		case o.Better(b.Score, a.Score):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(ranked, func(a, b trial) int { return o.Compare(a.Score, b.Score) })
 	if len(ranked) < 2 {
 		return all, nil, nil
 	}

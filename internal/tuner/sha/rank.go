@@ -16,15 +16,7 @@ func Rank(o tuners.Objective, scores []float64) []int {
 			ranked = append(ranked, i)
 		}
 	}
-	slices.SortStableFunc(ranked, func(a, b int) int {
-		switch {
-		case o.Better(scores[a], scores[b]):
-			return -1
-		case o.Better(scores[b], scores[a]):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(ranked, func(a, b int) int { return o.Compare(scores[a], scores[b]) })
 	return ranked
 }
 
