@@ -31,8 +31,12 @@ func readState(bytes []byte, p plan) (state, error) {
 	if err := record.Read("fedtune-hrt", bytes, &s); err != nil {
 		return s, err
 	}
+	first := 0
+	if p.mixed {
+		first = all
+	}
 	for i, t := range s.Trials {
-		if t.Cell < 0 && !(p.mixed && t.Cell == all) || t.Cell >= p.cells() || t.Point < 0 || t.Point >= p.points() {
+		if t.Cell < first || t.Cell >= p.cells() || t.Point < 0 || t.Point >= p.points() {
 			return s, fmt.Errorf("fedtune-hrt: recorded state does not match these options: trial %d is point %d of cell %d", i, t.Point, t.Cell)
 		}
 	}
