@@ -122,12 +122,13 @@ func (p *preparer) enter(trial int, recorded bool) (tuners.Decision, *side, erro
 		p.done++
 		return dec, nil, nil
 	}
-	for p.at != nil && !p.at.serves(dec) && p.users > 0 {
+	clients := sideClients(dec)
+	for p.at != nil && !p.at.serves(dec, clients) && p.users > 0 {
 		p.free.Wait()
 	}
-	if p.at == nil || !p.at.serves(dec) {
+	if p.at == nil || !p.at.serves(dec, clients) {
 		p.leave()
-		at, err := p.driver.side(dec)
+		at, err := p.driver.side(dec.Environment, clients)
 		if err != nil {
 			return dec, nil, err
 		}
@@ -166,9 +167,9 @@ type side struct {
 	engine      *fl.Engine
 }
 
-// serves says whether a trial runs on this proxy federation.
-func (s *side) serves(dec tuners.Decision) bool {
-	return s.environment == *dec.Environment && slices.Equal(s.clients, sideClients(dec))
+// serves says whether a trial with these clients runs on this proxy federation.
+func (s *side) serves(dec tuners.Decision, clients []data.SideClient) bool {
+	return s.environment == *dec.Environment && slices.Equal(s.clients, clients)
 }
 
 // sideClients returns the clients of a trial's proxy federation.
@@ -184,9 +185,10 @@ func sideClients(dec tuners.Decision) []data.SideClient {
 	return clients
 }
 
-// side deals the proxy federation of a trial and starts its workers.
-func (d *driver) side(dec tuners.Decision) (*side, error) {
-	c, e, clients := &d.setup.Config, dec.Environment, sideClients(dec)
+// side deals the proxy federation of an environment with these clients and starts its
+// workers.
+func (d *driver) side(e *tuners.Environment, clients []data.SideClient) (*side, error) {
+	c := &d.setup.Config
 	fed, err := d.setup.Data.Side(data.Side{Clients: clients, Test: c.Data.ProxyTest, Seed: e.Seed})
 	if err != nil {
 		return nil, err

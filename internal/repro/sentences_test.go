@@ -545,11 +545,11 @@ func sentencesOfFedTune(t *testing.T) said {
 	const six = `--scale 0.25 --set tuner.options.hi="0.4,0.8" --set tuner.options.samples="50,150,250"`
 	together, apart := tableOf(fmnist, six+" --set tuner.options.mixed=true"), tableOf(fmnist, six)
 	chosen, alike, worst, next := together.sides[0], 0, 0.0, math.Inf(1)
-	one6 := func(side study.SideTrial) bool {
+	uniform := func(side study.SideTrial) bool {
 		return !slices.ContainsFunc(side.Table, func(c tuners.Cell) bool { return !reflect.DeepEqual(c.Params, side.Table[0].Params) })
 	}
 	for _, side := range together.sides {
-		if one6(side) {
+		if uniform(side) {
 			alike++
 		} else {
 			worst, next = max(worst, *side.Score), min(next, *side.Score)
@@ -558,7 +558,7 @@ func sentencesOfFedTune(t *testing.T) said {
 			chosen = side
 		}
 	}
-	if len(together.broken) > 0 || !one6(chosen) {
+	if len(together.broken) > 0 || !uniform(chosen) {
 		t.Errorf("of cells tuned together %v is chosen; trainings break down from rounds %v", chosen, together.broken)
 	}
 	p := chosen.Table[0].Params
@@ -590,11 +590,11 @@ func sentencesOfFedTune(t *testing.T) said {
 		t.Fatalf("of cells tuned apart %v at best, broken down from rounds %v", apart.best, apart.broken)
 	}
 	peaksApart := fmt.Sprintf("%.1f, %.1f and %.1f %%", apart.best[0], apart.best[1], apart.best[2])
-	var more6 []float64
+	var ahead []float64
 	for i, seed := range apart.seeds {
-		more6 = append(more6, together.best[slices.Index(together.seeds, seed)]-apart.best[i])
+		ahead = append(ahead, together.best[slices.Index(together.seeds, seed)]-apart.best[i])
 	}
-	gained := stats.Of(more6)
+	gained := stats.Of(ahead)
 	add("papers.md", "(%d trials, rates of %v to %v), reach %s, and the second training breaks down from round %.0f on: tuning together gains %s points, in all three seeds",
 		len(apart.sides), slices.Min(rates), slices.Max(rates), peaksApart, apart.broken[0], one(gained.Mean, gained.Half))
 	add("advice.md", "tuned each by itself, reach %s, and one training breaks down", peaksApart)

@@ -51,11 +51,7 @@ func (p plan) filled(s state, o tuners.Objective) []tuners.Cell {
 		if best < 0 {
 			continue // clients of such a cell take a neighbour's
 		}
-		hi, samples := p.keys(cell)
-		table = append(table, tuners.Cell{
-			Keys:   map[string]float64{tuners.KeyHI: hi, tuners.KeySamples: samples},
-			Params: p.params(tried[best].Point),
-		})
+		table = append(table, p.cell(cell, tried[best].Point))
 	}
 	return table
 }

@@ -28,14 +28,11 @@ func (s *search) nextMixed() (cell int, points []int, err error) {
 	for _, t := range ranked[1:min(len(ranked), 1+s.choices)] {
 		points = append(points, t.Point)
 	}
-	tried := all
-	for _, t := range s.state.Trials {
-		tried = max(tried, t.Cell)
-	}
-	if tried+1 == s.cells() {
+	cell = s.state.Trials[len(s.state.Trials)-1].Cell + 1
+	if cell == s.cells() {
 		return all, nil, nil
 	}
-	return tried + 1, points, nil
+	return cell, points, nil
 }
 
 // assigned returns the point of every cell in a trial of a mixed search.
@@ -57,11 +54,11 @@ func (p plan) assigned(trials []trial, i int, o tuners.Objective) []int {
 func (p plan) tableOf(points []int, proxy bool) []tuners.Cell {
 	var table []tuners.Cell
 	for cell, point := range points {
-		hi, samples := p.keys(cell)
+		c := p.cell(cell, point)
 		if proxy {
-			samples = float64(p.shrink(samples))
+			c.Keys[tuners.KeySamples] = float64(p.shrink(c.Keys[tuners.KeySamples]))
 		}
-		table = append(table, tuners.Cell{Keys: map[string]float64{tuners.KeyHI: hi, tuners.KeySamples: samples}, Params: p.params(point)})
+		table = append(table, c)
 	}
 	return table
 }

@@ -117,6 +117,12 @@ func (p plan) keys(cell int) (hi, samples float64) {
 	return p.his[cell/len(p.samples)], p.samples[cell%len(p.samples)]
 }
 
+// cell returns a cell of the table that holds a point.
+func (p plan) cell(cell, point int) tuners.Cell {
+	hi, samples := p.keys(cell)
+	return tuners.Cell{Keys: map[string]float64{tuners.KeyHI: hi, tuners.KeySamples: samples}, Params: p.params(point)}
+}
+
 // environment returns the proxy federation of a cell, or the mixed one of all.
 func (p plan) environment(seed uint64, cell int) tuners.Environment {
 	if p.mixed {
