@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -100,7 +101,7 @@ func (d *driver) read(ctx context.Context, dir string, into *record.Priors) erro
 	case err != nil:
 		return fmt.Errorf("%s: %w", dir, err)
 	case c == nil || !finished || len(rungs) == 0:
-		return fmt.Errorf("%s holds no finished study of trials; resume it with `fedfast study resume %s`", dir, dir)
+		return fmt.Errorf("%s holds no finished study of trials; resume it with `fedfast study resume %s`", dir, oneline.Path(dir))
 	case c.Objective != mine.Objective || c.Target != mine.Target:
 		return fmt.Errorf("%s has objective = %q, target = %q, and this study %q, %q: they must be the same", dir, c.Objective, c.Target, mine.Objective, mine.Target)
 	case !c.Budget.InRounds():

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/view"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -50,7 +51,7 @@ func (s *Study) unfinished() string {
 	if s.State == view.Running {
 		return fmt.Sprintf("Running in process %d: %s. Recorded until %s.", s.PID, done, stamp(s.Last))
 	}
-	return fmt.Sprintf("Interrupted after %s. Resume with: fedfast study resume %s", done, s.Dir)
+	return fmt.Sprintf("Interrupted after %s. Resume with: fedfast study resume %s", done, oneline.Path(s.Dir))
 }
 
 // trained says how much of its budget the study has used.

@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // State is how far a study or a trial is.
@@ -158,7 +159,7 @@ func (s *Study) Overview(ctx context.Context) (*Overview, error) {
 	case o.PID > 0:
 		return nil, fmt.Errorf("%s: study is starting; nothing is recorded yet", s.dir)
 	default:
-		return nil, fmt.Errorf("%s: study was interrupted before anything was recorded; start it again with `fedfast study resume %s`", s.dir, s.dir)
+		return nil, fmt.Errorf("%s: study was interrupted before anything was recorded; start it again with `fedfast study resume %s`", s.dir, oneline.Path(s.dir))
 	}
 	o.Mode, o.Text, o.Tune, o.Run, o.Baseline = stored.Mode, stored.Config, stored.Tune, stored.Run, stored.Baseline
 	if o.Config, err = config.Load(config.Source{Text: stored.Config}); err != nil {

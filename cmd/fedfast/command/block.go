@@ -240,19 +240,8 @@ func (b *block) next(commands ...string) {
 	}
 }
 
-// shellWord writes a path as a word of a command line.
-func shellWord(path string) string {
-	plain := func(r rune) bool {
-		return r > 127 || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("./_-+=:,@%", r)
-	}
-	if path != "" && strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}
-
 // parentOf is the directory to which `fedfast ui` is pointed for a study.
-func parentOf(dir string) string { return shellWord(filepath.Dir(filepath.Clean(dir))) }
+func parentOf(dir string) string { return oneline.Path(filepath.Dir(filepath.Clean(dir))) }
 
 // counted writes how many of something there are.
 func counted(n int, what string) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/progress"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/internal/fetch"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // fetchOptions are the flags of data fetch.
@@ -102,7 +103,7 @@ func (o *fetchOptions) run(ctx context.Context, a *app, name string) error {
 	if s.Note != "" {
 		t.Row("note", s.Note)
 	} else {
-		t.Row("next", fmt.Sprintf("fedfast data info %s --set data.path=%s", result.Data, result.Dir))
+		t.Row("next", fmt.Sprintf("fedfast data info %s --set data.path=%s", result.Data, oneline.Path(result.Dir)))
 	}
 	return t.Flush()
 }

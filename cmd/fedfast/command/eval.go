@@ -17,6 +17,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/export"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/nn/safetensors"
 	"github.com/fedfast/fedfast/tuners"
@@ -189,7 +190,7 @@ func modelFile(path string) (dir, file string, err error) {
 		case workdir.HoldsSeeds(path):
 			return "", "", usageError{fmt.Errorf("%s: contains studies of several seeds; give one of its subdirectories", path)}
 		case workdir.Holds(path):
-			return "", "", usageError{fmt.Errorf("%s: study has not finished, so it has no %s; run `fedfast study resume %s` to finish it", path, workdir.ModelFile, path)}
+			return "", "", usageError{fmt.Errorf("%s: study has not finished, so it has no %s; run `fedfast study resume %s` to finish it", path, workdir.ModelFile, oneline.Path(path))}
 		}
 		return "", "", usageError{fmt.Errorf("%s: contains no study and no %s", path, workdir.ModelFile)}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/torchmodel"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/nn/safetensors"
 )
@@ -87,7 +88,7 @@ func (o *modelImportOptions) run(ctx context.Context, a *app) error {
 	if err := wholefile.Stream(weights, 0o644, func(w io.Writer) error { return safetensors.Write(w, m.Model, m.Weights) }); err != nil {
 		return err
 	}
-	head := fmt.Sprintf("# %s of %s, by fedfast model import.\nname = %s\ninit = %s\n", m.Name, filepath.Base(o.Script), strconv.Quote(filepath.Base(name)), strconv.Quote(filepath.ToSlash(weights)))
+	head := fmt.Sprintf("# %s of %s, by fedfast model import.\nname = %s\ninit = %s\n", m.Name, oneline.Of(filepath.Base(o.Script)), strconv.Quote(filepath.Base(name)), strconv.Quote(filepath.ToSlash(weights)))
 	if err := wholefile.Write(study, append([]byte(head), text...), 0o644); err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (o *modelImportOptions) run(ctx context.Context, a *app) error {
 	for _, n := range m.Notes {
 		t.Row("note", n)
 	}
-	t.Row("train with", fmt.Sprintf("fedfast run %s --set data.name=NAME", study))
+	t.Row("train with", fmt.Sprintf("fedfast run %s --set data.name=NAME", oneline.Path(study)))
 	return t.Flush()
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
@@ -183,7 +184,7 @@ func (r *derived) print(a *app, data bool) error {
 		if data {
 			set = ""
 		}
-		t.Row("train with", "fedfast run "+r.Study+set)
+		t.Row("train with", "fedfast run "+oneline.Path(r.Study)+set)
 	}
 	return t.Flush()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // runOptions are the flags of run.
@@ -137,7 +138,7 @@ func (a *app) printRunBlock(c *config.Config, r *study.RunResult, dir string) er
 	b.fleet(r.Fleet, r.Rounds)
 	b.dropped(r.Dropped, r.Dropped == r.Rounds*c.Updates())
 	b.warnings(r.Verdict(), a.verbose)
-	b.next("report "+shellWord(dir), "eval "+shellWord(dir), "ui "+parentOf(dir))
+	b.next("report "+oneline.Path(dir), "eval "+oneline.Path(dir), "ui "+parentOf(dir))
 	return b.print()
 }
 

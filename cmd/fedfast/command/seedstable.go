@@ -15,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/stats"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -319,7 +320,7 @@ func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine
 	b.seeds("random search, median", lineOf(lines, ofStudy, "random_search_median_test_error"), s)
 	b.curve(learned{curve: s.meanCurve(), measure: s.measure(), target: c.Eval.EveryTarget})
 	b.warnings(s.verdict(), a.verbose)
-	dir := shellWord(s.Dir)
+	dir := oneline.Path(s.Dir)
 	var next []string
 	if s.Completed < s.Seeds && !running {
 		next = append(next, "study resume "+dir)

@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 func newStudy(a *app) *cobra.Command {
@@ -69,7 +70,7 @@ func newResume(a *app) *cobra.Command {
 				return usageError{errors.New("--seed: a resumed study keeps its seed")}
 			}
 			if mode == config.ModeRun && o.ui.listen != "" {
-				return usageError{fmt.Errorf("--ui: %s was created by `fedfast run`; use `fedfast ui %s` to show it", o.dir, o.dir)}
+				return usageError{fmt.Errorf("--ui: %s was created by `fedfast run`; use `fedfast ui %s` to show it", o.dir, oneline.Path(o.dir))}
 			}
 			if mode == config.ModeRun {
 				r := &runOptions{studyOptions{dir: o.dir, configOptions: o.configOptions}, o.cluster}

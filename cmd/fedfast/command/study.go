@@ -22,6 +22,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/memory"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners/host"
@@ -122,7 +123,7 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 	var err error
 	switch {
 	case workdir.HoldsSeeds(o.dir):
-		return nil, usageError{fmt.Errorf("--study %s: contains studies of several seeds; add --seeds, or run `fedfast study resume %s`", o.dir, o.dir)}
+		return nil, usageError{fmt.Errorf("--study %s: contains studies of several seeds; add --seeds, or run `fedfast study resume %s`", o.dir, oneline.Path(o.dir))}
 	case o.given(a, args):
 		if want, err = o.configure(ctx, a, args, mode); err != nil {
 			return nil, err
@@ -268,13 +269,13 @@ func (o *studyOptions) resumable(s *opened) string { return cmp.Or(o.outer, s.Pa
 // it.
 func interrupted(ctx context.Context, err error, dir string) error {
 	if errors.Is(err, study.ErrWall) {
-		return fmt.Errorf("%w; resume with: fedfast study resume %s", err, dir)
+		return fmt.Errorf("%w; resume with: fedfast study resume %s", err, oneline.Path(dir))
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		if !workdir.Holds(dir) && !workdir.HoldsSeeds(dir) {
 			return errors.New("interrupted before the study started; there is nothing to resume")
 		}
-		return fmt.Errorf("interrupted; resume with: fedfast study resume %s", dir)
+		return fmt.Errorf("interrupted; resume with: fedfast study resume %s", oneline.Path(dir))
 	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/export"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/view"
 )
 
@@ -265,7 +266,7 @@ func (a *app) printUnfinished(ctx context.Context, v *store.View, c *config.Conf
 		return err
 	}
 	b.curve(learned{curve: curve, measure: study.MeasureOf(c), target: c.Eval.EveryTarget})
-	dir := shellWord(entry.Dir)
+	dir := oneline.Path(entry.Dir)
 	if entry.State == view.Interrupted {
 		b.next("study resume "+dir, "report "+dir)
 	} else {

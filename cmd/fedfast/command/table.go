@@ -15,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/cluster"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	recorded "github.com/fedfast/fedfast/internal/table"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -256,7 +257,7 @@ func (a *app) tableInfo(path string) error {
 		b.params(t.Configurations[best], t.Configurations[best].Keys())
 	}
 	b.Row("fedfast", t.Fedfast.String())
-	b.next("tune --table " + shellWord(path) + " --tuner hyperband")
+	b.next("tune --table " + oneline.Path(path) + " --tuner hyperband")
 	return b.print()
 }
 

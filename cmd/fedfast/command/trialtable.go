@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -65,7 +66,7 @@ func printTrials(w io.Writer, c *config.Config, rows []trialRow, all bool, dir s
 	for _, state := range slices.Sorted(maps.Keys(states)) {
 		counts = append(counts, fmt.Sprintf("%d %s", states[state], state))
 	}
-	_, err := fmt.Fprintf(w, "+ %s: fedfast study show %s --all\n", strings.Join(counts, ", "), dir)
+	_, err := fmt.Fprintf(w, "+ %s: fedfast study show %s --all\n", strings.Join(counts, ", "), oneline.Path(dir))
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/internal/scaffold"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 func newTunerNew(a *app) *cobra.Command {
@@ -70,7 +71,7 @@ func (a *app) newTunerProject(p scaffold.Project) error {
 		return a.printJSON(map[string]string{"dir": p.Dir, "program": p.Program(), "next": steps, "note": strings.TrimSpace(note)})
 	}
 	_, err := fmt.Fprintf(a.out, "created a working tuner in %s; see its README.md. Next:\n\n  cd %s && %s\n  fedfast tuner check ./%s\n%s",
-		p.Dir, p.Dir, steps, p.Program(), note)
+		p.Dir, oneline.Path(p.Dir), steps, p.Program(), note)
 	return err
 }
 

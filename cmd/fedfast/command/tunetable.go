@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -23,7 +24,7 @@ func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
 			return err
 		}
 	}
-	return a.printTuneBlock(c, r, dir, "study show "+shellWord(dir))
+	return a.printTuneBlock(c, r, dir, "study show "+oneline.Path(dir))
 }
 
 // printTrialsOf prints the trials of a study, and those that prepared its client tuner.
@@ -61,7 +62,7 @@ func (a *app) printTuneDetails(c *config.Config, r *study.Result) error {
 // always follow.
 func (a *app) printTuneBlock(c *config.Config, r *study.Result, dir string, next ...string) error {
 	b := a.tuneBlock(c, r, "in "+dir)
-	b.next(append(next, "report "+shellWord(dir), "ui "+parentOf(dir))...)
+	b.next(append(next, "report "+oneline.Path(dir), "ui "+parentOf(dir))...)
 	return b.print()
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/fetch"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // cobraArgs matches what cobra says of a wrong number of arguments.
@@ -152,18 +153,18 @@ func notStudyFile(path string) error {
 	}
 	if info.IsDir() {
 		if workdir.Holds(path) || workdir.HoldsSeeds(path) {
-			return fmt.Errorf("%s is a study directory, not a study file; resume it with `fedfast study resume %s`", path, path)
+			return fmt.Errorf("%s is a study directory, not a study file; resume it with `fedfast study resume %s`", path, oneline.Path(path))
 		}
 		return fmt.Errorf("%s is a directory, not a study file", path)
 	}
 	const want = "; study files are TOML, see `fedfast list keys`"
 	switch end := strings.ToLower(filepath.Ext(path)); end {
 	case ".py":
-		return fmt.Errorf("%s is a Python script, not a study file; convert a PyTorch module with `fedfast model import %s`", path, path)
+		return fmt.Errorf("%s is a Python script, not a study file; convert a PyTorch module with `fedfast model import %s`", path, oneline.Path(path))
 	case ".safetensors", ".pt", ".pth":
 		return fmt.Errorf("%s contains weights, not a study file; give a study file, and the weights as safetensors with --init", path)
 	case ".npz", ".npy", ".csv", ".parquet", ".sqlite", ".gz", ".zip", ".xz":
-		return fmt.Errorf("%s contains data, not a study file; use --set data.name=NAME --set data.path=%s, see `fedfast list data`", path, path)
+		return fmt.Errorf("%s contains data, not a study file; use --set data.name=NAME --set data.path=%s, see `fedfast list data`", path, oneline.Path(path))
 	case ".json", ".yaml", ".yml":
 		return fmt.Errorf("%s is not a study file%s", path, want)
 	}

@@ -3,6 +3,8 @@ package cluster
 import (
 	"fmt"
 	"time"
+
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // vigil tracks how long trials have waited without any worker.
@@ -34,5 +36,5 @@ func (v *vigil) look(waits bool, joined int, notice func(string), path string) {
 		so = fmt.Sprintf("%d joined so far, none left", joined)
 	}
 	notice(fmt.Sprintf("no worker for %v (%s); add one with: fedfast worker --join %s", waited.Round(time.Second), so,
-		path))
+		oneline.Path(path)))
 }

@@ -24,7 +24,7 @@ type DiffError struct {
 // Error implements the error interface; the keys that differ are in Diff.
 func (e *DiffError) Error() string {
 	return fmt.Sprintf("%s contains a study with another configuration (%s different); use another directory, or resume it with `fedfast study resume %s`",
-		e.Dir, oneline.Count(len(e.Diff), "key"), e.Dir)
+		e.Dir, oneline.Count(len(e.Diff), "key"), oneline.Path(e.Dir))
 }
 
 // movable are the keys that do not change results: the path of the data, whose

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/sys/filelock"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/regular"
 )
 
@@ -101,7 +102,7 @@ func Look(ctx context.Context, dir string) (*View, error) {
 		}
 	}
 	if isDamage(err) {
-		return nil, fmt.Errorf("%s: damaged (%w); `fedfast study resume %s` keeps it aside and goes on from what can be read", path, err, dir)
+		return nil, fmt.Errorf("%s: damaged (%w); `fedfast study resume %s` keeps it aside and goes on from what can be read", path, err, oneline.Path(dir))
 	}
 	return nil, fmt.Errorf("%s: %w", path, err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -150,7 +151,7 @@ func Recorded(path string, stored *study.Stored, mode string) (*config.Config, e
 	case stored.Config == "":
 		return nil, fmt.Errorf("%s: neither its record nor %s and %s show what was started here; start again in another directory", path, ConfigFile, EnvFile)
 	case stored.Mode != mode:
-		return nil, &OtherError{fmt.Errorf("%s contains a study of `fedfast %s`; this is `fedfast %s`: choose another directory, or resume it with `fedfast study resume %s`", path, stored.Mode, mode, path)}
+		return nil, &OtherError{fmt.Errorf("%s contains a study of `fedfast %s`; this is `fedfast %s`: choose another directory, or resume it with `fedfast study resume %s`", path, stored.Mode, mode, oneline.Path(path))}
 	}
 	return config.Load(config.Source{Text: stored.Config})
 }

@@ -209,7 +209,8 @@ type page struct {
 	Seq      int64     `json:"seq"`
 	All      []trial   `json:"all"`
 	Parts    []part    `json:"parts"` // tabs
-	Path     string    `json:"path"`  // of the folder, as commands name it
+	Path     string    `json:"path"`  // of the folder
+	Word     string    `json:"word"`  // the path, as commands name it
 	Config   string    `json:"config"`
 	Sessions []session `json:"sessions"`
 	Workers  []worker  `json:"workers"` // of a study with a cluster
@@ -260,7 +261,7 @@ func (s *Server) study(r *http.Request) (any, error) {
 	defer func() { _ = v.Close() }() // it was read only
 	p := page{
 		entry: s.head(o), Seq: o.Seq, All: []trial{}, Sessions: []session{}, Metrics: metrics(o),
-		Models: strings.TrimPrefix(o.Config.Eval.Models(), "the "), Answer: o.Answer(), Path: o.Dir, Config: o.Text, Parts: tabs(o),
+		Models: strings.TrimPrefix(o.Config.Eval.Models(), "the "), Answer: o.Answer(), Path: o.Dir, Word: oneline.Path(o.Dir), Config: o.Text, Parts: tabs(o),
 	}
 	for i := range o.Trials {
 		t := &o.Trials[i]

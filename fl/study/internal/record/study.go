@@ -5,6 +5,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -31,7 +32,7 @@ func StudyOf(c *config.Config, mode string) (Study, error) {
 // their configurations differ. dir is for messages.
 func (r *Study) Match(dir string, c *config.Config, mode string) error {
 	if r.Mode != mode {
-		return fmt.Errorf("%s contains a study of `fedfast %s`; this is `fedfast %s`: choose another directory, or resume it with `fedfast study resume %s`", dir, r.Mode, mode, dir)
+		return fmt.Errorf("%s contains a study of `fedfast %s`; this is `fedfast %s`: choose another directory, or resume it with `fedfast study resume %s`", dir, r.Mode, mode, oneline.Path(dir))
 	}
 	return config.Match(dir, r.Config, c)
 }

@@ -44,8 +44,8 @@ function commands(s) {
   const key = s.state + s.path + (s.state === "interrupted" ? s.rounds : "");
   if (page.offered === key) return;
   page.offered = key;
-  by("bar").replaceChildren("Interrupted at round " + rounds(s) + ". ", copy("fedfast study resume " + s.path));
-  by("commands").replaceChildren(...["report", ...(s.state === "completed" ? ["eval"] : [])].map((c) => copy("fedfast " + c + " " + s.path)));
+  by("bar").replaceChildren("Interrupted at round " + rounds(s) + ". ", copy("fedfast study resume " + s.word));
+  by("commands").replaceChildren(...["report", ...(s.state === "completed" ? ["eval"] : [])].map((c) => copy("fedfast " + c + " " + s.word)));
 }
 
 /** state shows how far the study is. */

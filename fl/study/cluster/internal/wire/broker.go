@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // Broker is the server, with the coordinator's own connection to it.
@@ -49,7 +51,7 @@ func (b *Broker) Listen(hello, request, heartbeat func(*nats.Msg)) error {
 
 // Greeting tells how to add workers.
 func (b *Broker) Greeting() string {
-	return fmt.Sprintf("coordinator at %s; add workers with: fedfast worker --join %s", b.url, b.Path)
+	return fmt.Sprintf("coordinator at %s; add workers with: fedfast worker --join %s", b.url, oneline.Path(b.Path))
 }
 
 // End closes the broker when its studies have ended and removes the join file, which late
