@@ -2,64 +2,127 @@ package report
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"strconv"
+
+	"github.com/fedfast/fedfast/internal/stats"
 )
 
-// leastArms is how many trials must have reached the first rung before their
-// importances say anything.
-const leastArms = 30
+// leastArms is how many trials must have reached a rung before importances are told, and
+// resamples how often their intervals draw the trials anew.
+const leastArms, resamples = 15, 200
 
-// importances are those of params for being among the best quarter of the trials at
-// their first rung, where all have spent the same, by PED-ANOVA (Watanabe, Bansal and
-// Hutter 2023): the Pearson divergence of the best ones' density along each param
-// from that of all, their sum being 1. There are none of fewer than leastArms trials.
-func (s *Study) importances() map[string]float64 {
-	type arm struct {
-		trial int
-		score float64
-	}
-	var arms []arm
-	for i := range s.Trials {
-		if t := &s.Trials[i]; len(t.Rungs) > 0 && t.Source == nil && t.Rungs[0].Round == s.firstRung() {
-			arms = append(arms, arm{i, t.Rungs[0].Score})
+// drawing are the tuners whose points do not depend on any score.
+var drawing = []string{"random", "grid", "sobol", "sha", "asha", "hyperband"}
+
+// arm is a trial by its place, and its score at a rung.
+type arm struct {
+	trial int
+	score float64
+}
+
+// arms are the trials that reached the longest rung with enough of them, the best first, and
+// its round, or number where rungs are not at rounds. Of a tuner that learns from scores only the
+// trials before them count: later ones are where it expected low errors. all are those that
+// reached the first rung, where no rung has enough.
+func (s *Study) arms() (arms []arm, rung int) {
+	random, _ := strconv.ParseFloat(fmt.Sprint(s.Config.Tuner.Options["init"]), 64) // trials of tpe and bo
+	scored := int64(math.MaxInt64)
+	for _, t := range s.Trials {
+		if len(t.Rungs) > 0 {
+			scored = min(scored, t.Rungs[0].Seq)
 		}
 	}
+	at := map[int][]arm{}
+	for i := range s.Trials {
+		t := &s.Trials[i]
+		if t.Source != nil || !slices.Contains(drawing, s.Config.Tuner.Name) && t.Seq > scored && float64(t.Number) >= random {
+			continue
+		}
+		for k, r := range t.Rungs {
+			if !s.Config.Budget.InRounds() {
+				r.Round = k + 1
+			}
+			at[r.Round] = append(at[r.Round], arm{i, r.Score})
+		}
+	}
+	for _, round := range slices.Sorted(maps.Keys(at)) {
+		if arms == nil || len(at[round]) >= leastArms {
+			arms, rung = at[round], round
+		}
+	}
+	slices.SortStableFunc(arms, func(a, b arm) int { return better(s.Config.Aim(), a.score, b.score) })
+	return arms, rung
+}
+
+// weight is the importance of a param as a share, and its interval.
+type weight struct {
+	name               string
+	value, least, most float64
+	places             []float64 // of the arms
+	names              int
+	drawn              []float64 // values of the resamples
+}
+
+// importances are those of params for being among the best quarter of the arms, by PED-ANOVA
+// (Watanabe, Bansal and Hutter 2023): the Pearson divergence of the best ones' density along each
+// param from that of all, their sum being 1. The intervals are percentiles over bootstrap samples
+// of the arms (Efron 1979), drawn in the same way each time. The highest comes first; there are
+// none of fewer than leastArms trials.
+func (s *Study) importances(arms []arm) (all []weight) {
 	if len(arms) < leastArms {
 		return nil
 	}
-	slices.SortStableFunc(arms, func(a, b arm) int { return cmp.Compare(a.score, b.score) })
-	all, sum := map[string]float64{}, 0.0
 	for _, d := range s.dims() {
-		var xs []float64
+		w := weight{name: d.name, names: len(d.names)}
 		for _, a := range arms {
 			if x := d.place(s.Trials[a.trial].Params); !math.IsNaN(x) {
-				xs = append(xs, x)
+				w.places = append(w.places, x)
 			}
 		}
-		if len(xs) < len(arms) {
-			continue // not every trial has it
-		}
-		all[d.name] = divergence(xs[:(len(xs)+3)/4], xs, len(d.names))
-		sum += all[d.name]
-	}
-	if sum > 0 {
-		for name := range all {
-			all[name] /= sum
+		if len(w.places) == len(arms) { // else not every trial has it
+			all = append(all, w)
 		}
 	}
+	chosen := make([]int, len(arms))
+	for i := range chosen {
+		chosen[i] = i
+	}
+	shares := func(add func(w *weight, x float64)) {
+		sum, xs := 0.0, make([]float64, len(all))
+		for k, w := range all {
+			places := make([]float64, len(chosen))
+			for i, from := range chosen {
+				places[i] = w.places[from]
+			}
+			xs[k] = divergence(places[:(len(places)+3)/4], places, w.names)
+			sum += xs[k]
+		}
+		for k := range all {
+			add(&all[k], xs[k]/max(sum, math.SmallestNonzeroFloat64))
+		}
+	}
+	shares(func(w *weight, x float64) { w.value = x })
+	source := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same draws each time
+	for range resamples {
+		for i := range chosen {
+			chosen[i] = source.IntN(len(arms))
+		}
+		slices.Sort(chosen) // the best first
+		shares(func(w *weight, x float64) { w.drawn = append(w.drawn, x) })
+	}
+	for k := range all {
+		w := &all[k]
+		slices.Sort(w.drawn)
+		tail := int(math.Round((1 - stats.Confidence) / 2 * resamples))
+		w.least, w.most = min(w.value, w.drawn[tail]), max(w.value, w.drawn[resamples-1-tail])
+	}
+	slices.SortStableFunc(all, func(a, b weight) int { return cmp.Compare(b.value, a.value) })
 	return all
-}
-
-// firstRung is the lowest round at which a trial had a rung.
-func (s *Study) firstRung() int {
-	first := math.MaxInt
-	for _, t := range s.Trials {
-		if len(t.Rungs) > 0 {
-			first = min(first, t.Rungs[0].Round)
-		}
-	}
-	return first
 }
 
 // divergence returns the Pearson divergence of the density of some of the points from
@@ -89,15 +152,21 @@ func densities(xs []float64, names int) []float64 {
 			p[int(x)]++
 		}
 	} else {
-		p = make([]float64, grid)
+		var counts [grid]float64
+		for _, x := range xs {
+			counts[min(grid-1, int(grid*x))]++
+		}
+		p = slices.Repeat([]float64{1.0 / grid}, grid)
 		width := bandwidth(xs)
-		for i := range p {
-			at := (float64(i) + 0.5) / grid
-			p[i] = 1.0 / grid
-			for _, x := range xs {
-				z := (at - x) / width
-				inside := 0.5 * (math.Erf((1-x)/(width*math.Sqrt2)) + math.Erf(x/(width*math.Sqrt2))) // of the kernel in [0, 1]
-				p[i] += math.Exp(-z*z/2) / (math.Sqrt(2*math.Pi) * width * inside) / grid
+		for j, n := range counts {
+			if n == 0 {
+				continue
+			}
+			x := (float64(j) + 0.5) / grid
+			inside := 0.5 * (math.Erf((1-x)/(width*math.Sqrt2)) + math.Erf(x/(width*math.Sqrt2))) // of the kernel in [0, 1]
+			for i := range p {
+				z := (float64(i-j) / grid) / width
+				p[i] += n * math.Exp(-z*z/2) / (math.Sqrt(2*math.Pi) * width * inside) / grid
 			}
 		}
 	}

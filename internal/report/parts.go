@@ -93,8 +93,10 @@ func (s *Study) Tables(part string) (all []Table) {
 // Remark is what a part says besides, by its ID.
 func (s *Study) Remark(part string) string {
 	switch {
-	case part == "params" && s.Mode == config.ModeTune && s.importances() == nil && len(s.dims()) > 0:
-		return fmt.Sprintf("Hyperparameter importance needs at least %d trials (this study has %d).", leastArms, len(s.Trials))
+	case part == "params" && s.Mode == config.ModeTune && len(s.dims()) > 0:
+		if arms, _ := s.arms(); len(arms) < leastArms {
+			return fmt.Sprintf("Hyperparameter importance needs at least %d trials with a score, drawn before the tuner had any (this study has %d).", leastArms, len(arms))
+		}
 	case part == "clients":
 		return s.personalization()
 	}

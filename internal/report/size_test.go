@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,8 +15,8 @@ import (
 
 // record writes the record of a study as the driver would, with the given number of
 // arms, of which the first third runs the full number of rounds. The scores depend on
-// the learning rate alone.
-func record(t *testing.T, arms, rounds int) string {
+// the learning rate alone; they are accuracies where sets have objective=accuracy.
+func record(t *testing.T, arms, rounds int, sets ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	s, err := store.Open(t.Context(), dir)
@@ -31,7 +32,7 @@ func record(t *testing.T, arms, rounds int) string {
 			t.Fatal(err)
 		}
 	}
-	text, err := config.Encode(small(t))
+	text, err := config.Encode(small(t, sets...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,13 +51,17 @@ func record(t *testing.T, arms, rounds int) string {
 				theta[j] = math.Round(1e4*math.Abs(math.Sin(float64(r*j+k)))) / 1e4
 			}
 			score := 0.2 + 0.1*math.Abs(math.Log10(lr)+2) + 0.3/float64(r) + 0.02*math.Sin(float64(r*k))
+			told := score
+			if slices.Contains(sets, "objective=accuracy") {
+				told = 1 - score
+			}
 			add("plan", k, r, map[string]any{"Server": nil, "Clients": []any{map[string]any{"client.lr": lr}}, "Table": nil, "Notes": map[string]any{"theta": theta, "entropy": []float64{3 / float64(r)}}})
 			add("round", k, r, map[string]any{
-				"score": score, "train_loss": 2 * score, "steps": 9, "examples": 90, "dropped": 0, "clients": []int{1, 2, 3},
+				"score": told, "train_loss": 2 * score, "steps": 9, "examples": 90, "dropped": 0, "clients": []int{1, 2, 3},
 				"test_error": score + 0.01, "test_spread": map[string]any{"p10": score / 2, "p50": score, "p90": score * 1.5},
 			})
 			if r == rounds/4 || r == rounds {
-				add("rung", k, r, map[string]any{"score": score})
+				add("rung", k, r, map[string]any{"score": told})
 			}
 		}
 	}
@@ -91,25 +96,74 @@ func TestManyRoundsAreThinned(t *testing.T) {
 	}
 }
 
-// TestImportance holds that the learning rate is what matters where nothing else does.
-func TestImportance(t *testing.T) {
-	page := write(t, record(t, 40, 8))
-	_, page, _ = strings.Cut(page, "<caption>importance, %</caption>")
-	table, _, _ := strings.Cut(page, "</table>")
-	var names []string
-	sum := 0.0
+// importance is the table behind the picture of a study of many arms, a line for each param with
+// its interval and estimate in whole percent, and the page.
+func importance(t *testing.T, arms, rounds int, sets ...string) (lines []string, page string) {
+	t.Helper()
+	page = write(t, record(t, arms, rounds, sets...))
+	_, rest, _ := strings.Cut(page, "<caption>importance, %</caption>")
+	table, _, _ := strings.Cut(rest, "</table>")
 	for row := range strings.SplitSeq(table, `<th scope="row">`) {
 		cells := strings.Split(strings.TrimSpace(row), "<td>")
-		if len(cells) < 4 {
+		if len(cells) < 5 {
 			continue
 		}
-		x, err := strconv.ParseFloat(cells[3], 64)
-		if err != nil {
-			t.Fatal(err)
+		line := cells[0]
+		for _, cell := range cells[2:5] {
+			x, err := strconv.ParseFloat(strings.Fields(cell)[0], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			line += fmt.Sprintf(" %.0f", x)
 		}
-		names, sum = append(names, fmt.Sprintf("%s %.0f", cells[0], x)), sum+x
+		lines = append(lines, line)
 	}
-	if len(names) != 4 || !strings.HasPrefix(names[0], "client.lr ") || sum < 99.9 || sum > 100.1 || strings.Contains(page, "Importances are not shown") {
-		t.Errorf("importances %q, together %v", names, sum)
+	return lines, page
+}
+
+// TestImportance holds that the learning rate is what matters where nothing else does, whether low
+// errors or high accuracies are best, and that the order of the others, which do not matter, is
+// not told.
+func TestImportance(t *testing.T) {
+	lines, page := importance(t, 40, 8)
+	if len(lines) != 4 || !strings.HasPrefix(lines[0], "client.lr ") {
+		t.Fatalf("importances %q", lines)
+	}
+	sum := 0.0
+	for i, line := range lines {
+		var name string
+		var least, most, estimate float64
+		if _, err := fmt.Sscan(line, &name, &least, &most, &estimate); err != nil || least > estimate || estimate > most || i == 0 && least < 50 {
+			t.Errorf("%s, want an interval around an estimate: %v", line, err)
+		}
+		sum += estimate
+	}
+	if math.Abs(sum-100) > 2 || !strings.Contains(page, "The order cannot be told of ") || strings.Contains(page, "of client.lr and") || !strings.Contains(page, "the 40 trials that reached round 2;") {
+		t.Errorf("importances %q, together %v", lines, sum)
+	}
+	if up, _ := importance(t, 40, 8, "objective=accuracy"); !slices.Equal(up, lines) {
+		t.Errorf("by accuracy %q, by error %q", up, lines)
+	}
+}
+
+// TestTrialsOfAnImportance holds which trials count: those at the longest rung with enough, and of
+// a tuner that learns from scores those before it had one.
+func TestTrialsOfAnImportance(t *testing.T) {
+	for _, c := range []struct {
+		arms int
+		sets []string
+		want string
+	}{
+		{14, nil, "needs at least 15 trials with a score, drawn before the tuner had any (this study has 14)"},
+		{15, nil, "the 15 trials that reached round 2;"},
+		{43, nil, "the 15 trials that reached round 8;"},
+		{43, []string{"tuner.name=asha"}, "the 15 trials that reached round 8;"},
+		{43, []string{"tuner.name=tpe"}, "(this study has 1)"},
+		{43, []string{"tuner.name=tpe", "tuner.options.init=20"}, "the 20 trials that reached round 2;"},
+		{43, []string{"tuner.name=mine"}, "(this study has 1)"},
+	} {
+		if _, page := importance(t, c.arms, 8, c.sets...); !strings.Contains(page, c.want) {
+			t.Errorf("%d trials, %v: the page does not say %q", c.arms, c.sets, c.want)
+		}
 	}
 }

@@ -1,9 +1,8 @@
 package report
 
 import (
-	"maps"
+	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/figure"
@@ -75,26 +74,35 @@ func (s *Study) scatters() *figure.Figure {
 
 // importance shows which params made the difference.
 func (s *Study) importance() *figure.Figure {
-	all := s.importances()
+	arms, rung := s.arms()
+	all := s.importances(arms)
 	if len(all) == 0 {
 		return nil
 	}
-	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
-		if all[a] != all[b] {
-			if all[a] > all[b] {
-				return -1
-			}
-			return 1
+	bars := &figure.Spans{Row: "param", Classes: []string{"90 % interval"}}
+	var alike []string
+	for i, w := range all {
+		bars.Rows = append(bars.Rows, w.name)
+		bars.Spans = append(bars.Spans, figure.Span{Row: i, From: 100 * w.least, To: 100 * w.most, Mark: new(100 * w.value)})
+		if i > 0 && w.most >= all[i-1].least {
+			alike = append(alike, all[i-1].name+" and "+w.name)
 		}
-		return strings.Compare(a, b)
-	})
-	bars := &figure.Spans{Row: "param", Rows: names, Classes: []string{"importance"}}
-	for i, name := range names {
-		bars.Spans = append(bars.Spans, figure.Span{Row: i, To: 100 * all[name]})
 	}
-	return &figure.Figure{
-		Name: "importance", Title: "Hyperparameter importance for reaching the best quarter at the first rung",
-		Note:   "PED-ANOVA on the first rung, where all trials have run for the same number of rounds.",
+	at := fmt.Sprintf("round %d", rung)
+	if !s.Config.Budget.InRounds() {
+		at = fmt.Sprintf("rung %d", rung)
+	}
+	f := &figure.Figure{
+		Name: "importance", Title: "Hyperparameter importance for reaching the best quarter at " + at,
+		Note:   fmt.Sprintf("PED-ANOVA on the %d trials that reached %s; bar: 90 %% interval (bootstrap over trials); mark: estimate.", len(arms), at),
 		Panels: []figure.Panel{{X: figure.Axis{Label: "importance, %", Zero: true}, Spans: bars}},
 	}
+	switch len(alike) {
+	case 0:
+	case len(all) - 1:
+		f.Note += " The order cannot be told."
+	default:
+		f.Note += " The order cannot be told of " + strings.Join(alike, ", ") + "."
+	}
+	return f
 }

@@ -29,6 +29,8 @@ type Trial struct {
 	// Opened is when the trial began, Last when it ran its newest round: then Opened
 	// where it ran none.
 	Opened, Last time.Time
+	// Seq is the entry that opened it.
+	Seq int64
 }
 
 // Rung is a score at which the tuner decides about a trial.
@@ -121,7 +123,7 @@ func (b *builder) read(r store.Row) error {
 	}
 	switch e.Kind {
 	case store.KindTrial:
-		b.o.Trials = append(b.o.Trials, Trial{Number: e.Trial, Params: e.Opened.Params, Source: e.Opened.Source, First: e.Round, Rounds: e.Round, Opened: e.At, Last: e.At})
+		b.o.Trials = append(b.o.Trials, Trial{Number: e.Trial, Params: e.Opened.Params, Source: e.Opened.Source, First: e.Round, Rounds: e.Round, Opened: e.At, Last: e.At, Seq: e.Seq})
 	case store.KindRung:
 		if t := b.trial(e.Trial); t != nil {
 			b.spent += e.Round - t.since(e.Round)
