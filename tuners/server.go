@@ -265,7 +265,7 @@ func (s *server) Close(ctx context.Context, r *tunerv1.CloseRequest) (*tunerv1.C
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err := v.session.Close(ctx); err != nil {
-		return nil, fmt.Errorf("close: %w", answer(err))
+		return nil, answer(fmt.Errorf("close: %w", err))
 	}
 	return &tunerv1.CloseReply{}, nil
 }

@@ -53,6 +53,7 @@ func TestWrongFiles(t *testing.T) {
 		{"client,flops,down,up\nc0,1,2,3\n", `f.csv: no row for client "c1" of the dataset; add one, or set fleet.assign = "draw"`},
 		{"client,flops,down,up\n,1,2,3\n", "f.csv:2: client has 0 characters"},
 		{"client,flops,down,up\n\"c0,1,2,3\n", "f.csv:2: extraneous or missing \" in quoted-field"},
+		{"client,flops,down,up\nc0," + strings.Repeat("1,", 1<<20) + "2\n", "f.csv: line 2 is longer than 1048576 bytes"},
 		{"client,start,end\nc0,5,5\n", "f.csv:2: end = 5: must be after start = 5"},
 		{"client,start,end\nc0,-1,5\n", "f.csv:2: start = -1: must be 0 or more"},
 		{"client,start,end\nc0,1,5\nc1,0,1\nc0,4,6\n", `f.csv:4: start = 4: the interval before of client "c0" ends later`},
@@ -65,7 +66,7 @@ func TestWrongFiles(t *testing.T) {
 		}
 		_, err := New(cfg, 1, people(2))
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), what) {
-			t.Errorf("%q: got %v, want %s", c.text, err, c.want)
+			t.Errorf("%.200q: got %v, want %s", c.text, err, c.want)
 		}
 	}
 }

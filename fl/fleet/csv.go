@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/csv"
@@ -23,6 +24,29 @@ const maxFile = 256 << 20
 // maxName bounds the length of a client's name.
 const maxName = 1000
 
+// maxLine bounds the length of a line, and so the number of its cells.
+const maxLine = 1 << 20
+
+// shortLines reads until a line is longer than maxLine.
+type shortLines struct {
+	io.Reader
+	lines, length int // read so far; of the line that has begun
+}
+
+// Read reads as the reader does.
+func (s *shortLines) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	for part := range bytes.Lines(p[:n]) {
+		if s.length += len(part); s.length > maxLine {
+			return 0, fmt.Errorf("line %d is longer than %d bytes; a line has one client's few numbers", s.lines+1, maxLine)
+		}
+		if part[len(part)-1] == '\n' {
+			s.lines, s.length = s.lines+1, 0
+		}
+	}
+	return n, err
+}
+
 // readCSV calls row for each row below the header of a file, with the name in the first
 // column and the numbers in the others. The header is one of the lists of columns. Errors
 // name file and line.
@@ -32,7 +56,7 @@ func readCSV(path string, headers [][]string, row func(columns []string, name st
 		return err
 	}
 	defer func() { _ = f.Close() }() // only read
-	r := csv.NewReader(io.LimitReader(f, maxFile))
+	r := csv.NewReader(&shortLines{Reader: io.LimitReader(f, maxFile)})
 	r.ReuseRecord, r.FieldsPerRecord = true, -1
 	var columns []string
 	var numbers []float64

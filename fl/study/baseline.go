@@ -200,7 +200,7 @@ func Baseline(ctx context.Context, s Setup, r *Result, n, rounds int) (*Baseline
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = session.Close(context.WithoutCancel(ctx)) }() // it has decided
+	defer session.Close()
 	d.setup.Control.open(d)
 	b := &baseline{runner: runner{driver: d, lanes: &lanes{to: silent{}}}, comparison: c, record: record, start: time.Now()}
 	for _, t := range c.Done {

@@ -50,6 +50,7 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	if err != nil {
 		return nil, err
 	}
+	past.Log = s.Log
 	method, _ := s.methodNamed() // the engine has it
 	m := meter.New(s.measured(), engine)
 	d := &driver{
@@ -112,7 +113,7 @@ func errUnbounded() error {
 // close ends the sessions of all trials and the engine.
 func (d *driver) close() {
 	for _, t := range d.trials {
-		_ = t.CloseSession(context.Background()) // the study's outcome is decided
+		t.CloseSession()
 	}
 	d.engine.Close()
 }

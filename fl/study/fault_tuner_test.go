@@ -93,6 +93,17 @@ func (s *spoiltSession) Suggest(ctx context.Context, n int) ([]tuners.Decision, 
 	return decisions, nil
 }
 
+// Close goes wrong, too.
+func (s *spoiltSession) Close(ctx context.Context) error {
+	switch s.spoilt.what {
+	case "cling":
+		time.Sleep(time.Hour)
+	case "sore":
+		return errors.New("it was not my turn")
+	}
+	return s.Session.Close(ctx)
+}
+
 // State is that of the session, or too much.
 func (s *spoiltSession) State() []byte {
 	if s.huge {
@@ -239,6 +250,8 @@ func TestFaultBadTuner(t *testing.T) {
 		{"exit", "process exited during Suggest", host.ErrLost},
 		{"refuse", "it is tired", nil},
 		{"flood", "", nil},
+		{"cling", "", nil}, // its session does not close
+		{"sore", "", nil},  // closing it is an error
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()

@@ -230,7 +230,7 @@ func TestSurvivors(t *testing.T) {
 		}
 		at.rungs = []Rung{{Round: rounds, Score: score}}
 	}
-	if err := d.trials[2].Stop(t.Context()); err != nil {
+	if err := d.trials[2].Stop(); err != nil {
 		t.Fatal(err)
 	}
 	for choice, want := range map[int][]int{5: {5, 1, 4}, -1: {1, 4, 5}, 3: {3, 1, 4}} {

@@ -67,9 +67,7 @@ func (p Played) Play(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	choice, err := play.Study{Session: s.session, Book: s.session.Book(), Runner: s, Parallel: p.Config.Tuner.Parallel}.Play(ctx)
-	if closeErr := s.session.Close(context.WithoutCancel(ctx)); err == nil {
-		err = closeErr
-	}
+	s.session.Close()
 	if err != nil {
 		return nil, err
 	}

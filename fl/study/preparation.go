@@ -32,9 +32,7 @@ func (d *driver) prepare(ctx context.Context) (err error) {
 		Seed: c.Seed, Trial: tuners.PrepareSession,
 	})
 	defer func() {
-		if closeErr := session.Close(context.WithoutCancel(ctx)); err == nil {
-			err = closeErr
-		}
+		session.Close()
 		if err != nil {
 			err = fmt.Errorf("client tuner %s prepares: %w", c.ClientTuner.Name, err)
 		}

@@ -83,7 +83,7 @@ func (t *entrant) segment(ctx context.Context, to int, begins func(rounds int), 
 		rec, err := t.Next(ctx)
 		if failed, ok := errors.AsType[*trial.FailError](err); ok {
 			emit(Event{Event: "fail", Trial: t.Number, Round: t.Rounds(), Reason: failed.Reason})
-			return t.Fail(ctx, failed)
+			return t.Fail(failed)
 		}
 		if err != nil && ctx.Err() != nil {
 			if failed := t.Save(context.WithoutCancel(ctx)); failed != nil && !errors.Is(failed, ErrLost) {

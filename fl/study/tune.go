@@ -116,9 +116,7 @@ func follow(ctx context.Context, s *Setup) (_ *driver, survivor *entrant, err er
 	if err = d.prepare(ctx); err == nil {
 		survivor, err = d.follow(ctx, session)
 	}
-	if closeErr := session.Close(context.WithoutCancel(ctx)); err == nil && closeErr != nil {
-		err = rules.Named(s.Config.Tuner.Name, closeErr)
-	}
+	session.Close()
 	if err != nil && s.wall != nil {
 		err = s.wall.stopped(ctx, d.past, err)
 	}

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,9 +49,9 @@ func (o *Options) downloaded(ctx context.Context, f *File, path string) error {
 }
 
 // fromPlace downloads and checks f from one place. Content that is wrong after
-// parts were put together is downloaded a second time in one piece.
+// parts were put together is downloaded a second time, and no more.
 func (o *Options) fromPlace(ctx context.Context, f *File, url, path string) error {
-	for {
+	for again := false; ; again = true {
 		pieces, err := o.transfer(ctx, f, url, path)
 		if err != nil {
 			return fmt.Errorf("%s: %w", url, err)
@@ -65,7 +66,7 @@ func (o *Options) fromPlace(ctx context.Context, f *File, url, path string) erro
 		if err := errors.Join(os.Remove(path), forget(path)); err != nil {
 			return err
 		}
-		if !pieces {
+		if !pieces || again {
 			return fmt.Errorf("%s: %w", url, err)
 		}
 	}
@@ -167,10 +168,7 @@ func because(ctx context.Context, err error) error {
 // receive appends a body to out, which holds have of of bytes (of = 0: not
 // known).
 func (o *Options) receive(f *File, out io.Writer, body io.Reader, have, of int64, alive func()) error {
-	limit := of
-	if limit == 0 {
-		limit = maxSize
-	}
+	limit := cmp.Or(of, f.most())
 	buffer := make([]byte, 1<<16)
 	for {
 		n, err := body.Read(buffer)
@@ -221,10 +219,10 @@ func (f *File) accept(resp *http.Response, have int64) (keep, of int64, err erro
 		return 0, 0, fmt.Errorf("the server answers %s: %w", resp.Status, errPlace)
 	}
 	switch {
-	case of > maxSize:
-		return 0, 0, fmt.Errorf("the server says that it has %d bytes: %w", of, errPlace)
 	case f.Size > 0 && !f.Hint && of > 0 && of != f.Size:
 		return 0, 0, fmt.Errorf("the server says that it has %d bytes, it must have %d: %w", of, f.Size, errPlace)
+	case of > f.most():
+		return 0, 0, fmt.Errorf("the server says that it has %d bytes, it must have at most %d: %w", of, f.most(), errPlace)
 	case f.Size > 0 && !f.Hint:
 		of = f.Size
 	}

@@ -166,6 +166,23 @@ func TestDownloadFails(t *testing.T) {
 			http.Redirect(w, r, r.URL.Path, http.StatusFound)
 			return true
 		}, File{}, "sent on 10 times", 10, false},
+		{"sends on to a file", func(_ *server, w http.ResponseWriter, r *http.Request) bool {
+			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
+			return true
+		}, File{}, "sent on to file:///etc/passwd, which is not a web address", 1, false},
+		{"breaks, and has other bytes", func(s *server, w http.ResponseWriter, r *http.Request) bool {
+			if r.Header.Get("Range") == "" {
+				s.cut(w, r, 20_000)
+			}
+			return false
+		}, File{SHA256: sum(nil)}, "SHA-256 is " + sum(content), 4, false},
+		{"never ends", func(_ *server, w http.ResponseWriter, _ *http.Request) bool {
+			for {
+				if _, err := w.Write(content); err != nil {
+					return true
+				}
+			}
+		}, File{Size: 7, Hint: true}, "more than 1048590 bytes received", 1, true},
 		{"a monster", func(_ *server, w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Content-Length", "99999999999999")
 			return true

@@ -77,6 +77,8 @@ func redirect(req *http.Request, via []*http.Request) error {
 	switch last := via[len(via)-1]; {
 	case len(via) >= 10:
 		return fmt.Errorf("sent on %d times: %w", len(via), errPlace)
+	case req.URL.Scheme != "https" && req.URL.Scheme != "http":
+		return fmt.Errorf("sent on to %s, which is not a web address: %w", req.URL, errPlace)
 	case last.URL.Scheme == "https" && req.URL.Scheme != "https":
 		return fmt.Errorf("sent on from https to %s: %w", req.URL, errPlace)
 	}

@@ -36,6 +36,8 @@ type File struct {
 	// Gives are the files and folders in it if it is an archive that is to be
 	// unpacked.
 	Gives []string
+	// Holds are the files that one of the folders in Gives must hold.
+	Holds []string
 	// Renames give members of the archive another name.
 	Renames map[string]string
 }
@@ -93,10 +95,14 @@ func Sets() []Set {
 		}},
 		{Name: "cifar10", Data: "cifar10", Files: []File{
 			// The MD5 is on the authors' page.
-			from(File{Name: "cifar-10-binary.tar.gz", MD5: "c32a1d4ab5d03f1284b67883e8d87530", Gives: []string{"cifar-10-batches-bin"}}, cifarBase, cifarBase2),
+			from(File{Name: "cifar-10-binary.tar.gz", MD5: "c32a1d4ab5d03f1284b67883e8d87530", Gives: []string{"cifar-10-batches-bin"}, Holds: []string{
+				"cifar-10-batches-bin/data_batch_1.bin", "cifar-10-batches-bin/data_batch_5.bin", "cifar-10-batches-bin/test_batch.bin",
+			}}, cifarBase, cifarBase2),
 		}},
 		{Name: "cifar100", Data: "cifar100", Files: []File{
-			from(File{Name: "cifar-100-binary.tar.gz", MD5: "03b5dce01913d631647c71ecec9e9cb8", Hint: true, Gives: []string{"cifar-100-binary"}}, cifarBase, cifarBase2),
+			from(File{Name: "cifar-100-binary.tar.gz", MD5: "03b5dce01913d631647c71ecec9e9cb8", Hint: true, Gives: []string{"cifar-100-binary"}, Holds: []string{
+				"cifar-100-binary/train.bin", "cifar-100-binary/test.bin",
+			}}, cifarBase, cifarBase2),
 		}},
 		{Name: "tff-femnist", Data: "tff-femnist", Files: []File{emnist}},
 		{Name: "tff-femnist-digits", Data: "tff-femnist-digits", Files: []File{emnist}},
@@ -126,6 +132,17 @@ func mnistFiles() []File {
 		from(File{Name: "t10k-images-idx3-ubyte.gz", Size: 1648877, MD5: "9fb629c4189551a2d022fa330f9573f3"}, mnistBase, mnistBase2),
 		from(File{Name: "t10k-labels-idx1-ubyte.gz", Size: 4542, MD5: "ec29112dd5afa0611ce80d1b7f02629c"}, mnistBase, mnistBase2),
 	}
+}
+
+// most is the number of bytes that the file can have at most.
+func (f *File) most() int64 {
+	switch {
+	case f.Size == 0:
+		return maxSize
+	case f.Hint: // another edition of it
+		return 2*f.Size + 1<<20
+	}
+	return f.Size
 }
 
 // packed reports whether the file is an archive to unpack.

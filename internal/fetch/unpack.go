@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -64,9 +65,9 @@ func unpack(ctx context.Context, archive, dir string, f *File) (err error) {
 			return named(err)
 		}
 	}
-	for _, name := range f.Gives {
+	for _, name := range slices.Concat(f.Gives, f.Holds) {
 		if _, err := os.Stat(filepath.Join(temp, name)); err != nil {
-			return named(wrong("there is no %s in it, only %s", name, names(temp)))
+			return named(wrong("there is no %s in it, only %s", name, names(filepath.Join(temp, path.Dir(name)))))
 		}
 	}
 	// What has its last name is taken as whole, also after a power cut.

@@ -78,8 +78,11 @@ func fetchArchive(t *testing.T, dir, name string, content []byte, gives ...strin
 		t.Fatal(err)
 	}
 	f := File{Name: name, Gives: gives}
-	if name == "renamed.zip" {
+	switch name {
+	case "renamed.zip":
 		f.Renames = map[string]string{"100.txt": "raw_data.txt"}
+	case "empty.tar.gz":
+		f.Holds = []string{"d/test.bin", "d/train.bin"}
 	}
 	_, err := Fetch(t.Context(), &Set{Name: "x", Files: []File{f}}, Options{Dir: dir, From: from})
 	return err
@@ -151,6 +154,7 @@ func TestUnpackRefuses(t *testing.T) {
 		{"bad.tar.bz2", []byte("BZh9 and no more"), "the archive is damaged"},
 		{"other.tar.gz", tarred(t, member{name: "e", content: []byte("x")}), "there is no d in it, only e"},
 		{"nothing.tar.gz", tarred(t), "there is no d in it, only nothing"},
+		{"empty.tar.gz", tarred(t, member{name: "d/test.bin", content: []byte("x")}), "there is no d/train.bin in it, only test.bin"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -65,14 +65,16 @@ type text struct {
 	most       int // characters
 }
 
-// check describes what is wrong with the text: it would spoil a line of a terminal.
+// check describes what is wrong with the text: it would spoil a line of a terminal, or
+// show something else than it says. Only docs and values have several lines.
 func (t text) check() error {
 	if n := utf8.RuneCountInString(t.text); n > t.most {
 		return fmt.Errorf("its %s has %d characters, at most %d are allowed: %q", t.what, n, t.most, tuners.Plain(t.text, 40))
 	}
+	lines := t.most == maxDoc
 	for _, r := range t.text {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return fmt.Errorf("its %s has the control character %q: \"%s\"", t.what, r, tuners.Plain(t.text, 40))
+		if inside := lines && (r == '\n' || r == '\t'); !inside && !unicode.IsGraphic(r) {
+			return fmt.Errorf("its %s has the character %q, which cannot be printed: \"%s\"", t.what, r, tuners.Plain(t.text, 40))
 		}
 	}
 	return nil

@@ -192,7 +192,10 @@ func TestPlansAreChecked(t *testing.T) {
 		{"notes", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"theta": make([]float64, tuners.MaxNoteNumbers-1), "entropy": {1}}}, ""},
 		{"a note that is no number", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"entropy": {math.Inf(1)}}}, "notes: entropy holds +Inf; numbers must be finite"},
 		{"long notes", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"a": {0}, "theta": make([]float64, tuners.MaxNoteNumbers)}}, "notes: 1025 numbers in total: at most 1024 are allowed"},
-		{"a note of no line", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"a\x1b": {0}}}, "notes: its note has the control character"},
+		{"a note of no line", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"a\x1b": {0}}}, "notes: its note has the character '\\x1b'"},
+		{"a note of two lines", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"a\nb": {0}}}, "notes: its note has the character '\\n'"},
+		{"a note that turns round", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"a\u202eb": {0}}}, "notes: its note has the character '\\u202e'"},
+		{"a param of two lines", tuners.Plan{Clients: []tuners.Params{{"client.\nlr": tuners.Num(0.1)}}}, "slot 0: its param has the character '\\n'"},
 		{"server", tuners.Plan{Server: tuners.Params{"server.lr": tuners.Num(1)}, Clients: []tuners.Params{at(3)}}, "server: server.lr is not"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package scaffold_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/fedfast/fedfast/internal/scaffold"
 	"github.com/fedfast/fedfast/internal/sys/goworktest"
+	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/conformance"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -132,6 +134,53 @@ func TestPythonProjectsPass(t *testing.T) {
 				t.Skip("the conformance suite takes seconds")
 			}
 			conforms(t, dir, c.checks...)
+		})
+	}
+}
+
+// TestPythonErrorsAreAnswered breaks a tuner in Python: each fault is answered at once, with
+// the field that is wrong.
+func TestPythonErrorsAreAnswered(t *testing.T) {
+	t.Parallel()
+	python(t, "grpc", "google.protobuf")
+	for name, c := range map[string]struct{ old, by, want string }{
+		"exits":       {"k, r = self.known, self.request", "raise SystemExit(3)", "SystemExit: 3"},
+		"param":       {"return [start]", "start.params['client.n'] = None; return [start]", "TypeError: client.n = None: float() argument must be"},
+		"round":       {"return [start]", "return [Start(trial=0, params={}, to_round=2.5)]", "TypeError: to_round = 2.5: "},
+		"no decision": {"return [start]", "return [7]", "TypeError: 7 is not a decision"},
+		"state":       {"return json.dumps(self.known).encode()", "raise SystemExit('no state')", "SystemExit: no state"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "mine")
+			if err := (scaffold.Project{Name: "mine", Language: scaffold.Python, Dir: dir}).Write(); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, "tuner.py")
+			code, err := os.ReadFile(path)
+			if err != nil || !strings.Contains(string(code), c.old) {
+				t.Fatal(err, "the template has changed")
+			}
+			if err := os.WriteFile(path, []byte(strings.Replace(string(code), c.old, c.by, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ref, err := host.At(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := host.Launch(t.Context(), ref, host.Options{StartTimeout: time.Minute, Restarts: -1, Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(p.Close)
+			space := tuners.Space{{Name: "client.n", Kind: tuners.Uniform, Lo: 0, Hi: 1}}
+			s, err := p.Open(t.Context(), tuners.OpenRequest{Space: space, Trial: tuners.StudySession, Budget: tuners.Budget{Rounds: 10, TrialRounds: 2}})
+			if err == nil {
+				_, err = s.Suggest(t.Context(), 1)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want one line with %s", err, c.want)
+			}
 		})
 	}
 }

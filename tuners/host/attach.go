@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fedfast/fedfast/tuners"
-	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 // Attach is a tuner that somebody else started, for example in a debugger: fedfast
@@ -54,42 +56,31 @@ func (a Attach) String() string {
 	return fmt.Sprintf("%s=%s:%s@%d", a.Name, a.Network, a.Address, a.PID)
 }
 
-// Addr returns the address of the socket.
-func (a Attach) Addr() (net.Addr, error) {
-	if a.Network == "tcp" {
-		return net.ResolveTCPAddr("tcp", a.Address)
-	}
-	return net.ResolveUnixAddr("unix", a.Address)
-}
-
 // attachTimeout is how long one call of an attached tuner may take at least:
 // somebody may be looking at it in a debugger.
 const attachTimeout = time.Hour
 
-// attach connects to a tuner that runs already.
+// attach connects to a tuner that runs already. The connection is all that there is to
+// close when it fails.
 func attach(ctx context.Context, ref Ref, o Options) (*process, error) {
-	addr, err := ref.Attach.Addr()
+	dial := func(ctx context.Context, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, ref.Attach.Network, ref.Attach.Address)
+	}
+	conn, err := grpc.NewClient("passthrough:///"+ref.Name, append(slices.Clone(dialOptions),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(dial))...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot attach: %w", err)
 	}
-	p := &process{attached: true, stderr: &tail{}}
-	p.client = plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig:  tuners.Handshake,
-		Plugins:          plugin.PluginSet{tuners.PluginName: &tuners.Plugin{}},
-		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		Reattach: &plugin.ReattachConfig{
-			Protocol: plugin.ProtocolGRPC, ProtocolVersion: tuners.ProtocolVersion, Addr: addr, Pid: ref.Attach.PID, Test: true,
-		},
-		GRPCDialOptions: dialOptions,
-		Logger:          newLogger(o.Logger, ref.Name),
-	})
-	if _, err := p.client.Start(); err != nil {
-		return nil, fmt.Errorf("cannot attach at %s: %s; is process %d still running?", ref.Attach.Address, firstLine(err), ref.Attach.PID)
-	}
+	p := &process{attached: true, stderr: &tail{}, conn: conn}
 	ctx, cancel := context.WithTimeout(ctx, o.StartTimeout)
 	defer cancel()
-	if err := p.connect(ctx); err != nil {
-		return nil, fmt.Errorf("cannot attach at %s: %s", ref.Attach.Address, firstLine(err))
+	if err := p.ping(ctx); err != nil {
+		p.kill(true)
+		why := firstLine(err)
+		if ctx.Err() != nil {
+			why = fmt.Sprintf("no response within %v", o.StartTimeout)
+		}
+		return nil, fmt.Errorf("cannot attach at %s: %s; is process %d still running?", ref.Attach.Address, why, ref.Attach.PID)
 	}
 	return p, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
+	"go.uber.org/goleak"
 )
 
 // rogueRef is a tuner of package rogue, served by this binary.
@@ -212,6 +214,21 @@ func TestASessionThatIsClosedStaysClosed(t *testing.T) {
 	}
 	_, err = s.Suggest(t.Context(), 1)
 	oneLine(t, err, `tuner "good": session is closed`)
+}
+
+// A tuner that does not close its session is killed after two seconds, not after the
+// time of a call, and one that does not describe itself says so.
+func TestTunersThatHangAtTheirEnds(t *testing.T) {
+	for mode, want := range map[string]string{"clinging": `tuner "clinging": no response to Close within 2s`, "sore": `tuner "sore": close: it was not my turn`} {
+		p := launchRogue(t, mode, host.Options{})
+		said, err := search(t.Context(), p, func() {})
+		oneLine(t, err, want)
+		if strings.Count(said, "\n") != 6 || (p.PID() == 0) != (mode == "clinging") {
+			t.Errorf("%s: process %d after %s", mode, p.PID(), said)
+		}
+	}
+	_, err := host.Launch(t.Context(), rogueRef(t, "mute"), host.Options{CallTimeout: 300 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	oneLine(t, err, `tuner "mute": invalid description: no response to Describe within 300ms`)
 }
 
 // meter counts what reaches a log.
@@ -406,6 +423,20 @@ func TestAttach(t *testing.T) {
 	oneLine(t, err, `tuner "good": cannot attach at`)
 	_, err = host.ParseAttach("good=unix:/x")
 	oneLine(t, err, `"good=unix:/x": must be NAME=unix:`, tuners.DebugEnv)
+}
+
+// Nothing is left of an attempt to attach to a process that does not answer.
+func TestAttachToSilence(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	ignore := goleak.IgnoreCurrent()
+	ref := host.Ref{Name: "silent", Attach: &host.Attach{Name: "silent", Network: "tcp", Address: listener.Addr().String(), PID: os.Getpid()}}
+	_, err = host.Launch(t.Context(), ref, host.Options{StartTimeout: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	oneLine(t, err, `tuner "silent": cannot attach at 127.0.0.1:`, "no response within 200ms; is process")
+	goleak.VerifyNone(t, ignore)
 }
 
 func TestNoSocketIsLeftWhenTheHostIsKilled(t *testing.T) {

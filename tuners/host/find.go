@@ -125,6 +125,12 @@ func Find(name string, p Paths) (Ref, error) {
 		if !errors.Is(err, os.ErrNotExist) {
 			skipped = append(skipped, err.Error())
 		}
+		_, odd := namesIn(dir)
+		for _, file := range odd {
+			if strings.TrimSuffix(file, filepath.Ext(file)) == Prefix+name {
+				skipped = append(skipped, fmt.Sprintf("%s must be named %s", filepath.Join(dir, file), fileName(name)))
+			}
+		}
 	}
 	if slices.Contains(p.Builtin, name) {
 		sum, err := builtin.checksum(p.Serve[0])
@@ -163,6 +169,11 @@ func external(dir, name string) (Ref, error) {
 // program checks a file that should be a tuner's program.
 func program(name, path string) (Ref, error) {
 	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if to, linkErr := os.Readlink(path); linkErr == nil {
+			return Ref{}, fmt.Errorf("%s is a link to %s, which does not exist", path, to)
+		}
+	}
 	switch {
 	case err != nil:
 		return Ref{}, err

@@ -57,6 +57,15 @@ func TestFind(t *testing.T) {
 	oneLine(t, err, "skipped: "+shadow+" is not executable")
 	_, err = host.Find("../evil", p)
 	oneLine(t, err, "lowercase letters")
+	script(t, second, "snake.py", "#!/usr/bin/env python3\n", 0o755)
+	_, err = host.Find("snake", p)
+	oneLine(t, err, "skipped: "+filepath.Join(second, host.Prefix+"snake.py")+" must be named "+host.Prefix+"snake")
+	dangling := filepath.Join(second, host.Prefix+"dangling")
+	if err := os.Symlink("/nowhere/tuner", dangling); err != nil {
+		t.Fatal(err)
+	}
+	_, err = host.Find("dangling", p)
+	oneLine(t, err, "skipped: "+dangling+" is a link to /nowhere/tuner, which does not exist")
 }
 
 func TestDefaultPathsInOrder(t *testing.T) {

@@ -91,9 +91,12 @@ func Launch(ctx context.Context, ref Ref, o Options) (*Plugin, error) {
 	live.remote = tuners.NewRemote(live.conn, ref.Name)
 	call, cancel := context.WithTimeout(ctx, p.options.CallTimeout)
 	defer cancel()
+	begin := time.Now()
 	p.about, err = live.remote.Describe(call)
 	if err == nil {
 		err = rules.Description(ref.Name, p.about)
+	} else if overdue(begin, p.options.CallTimeout) {
+		err = fmt.Errorf("no response to Describe within %v", p.options.CallTimeout)
 	}
 	if err != nil {
 		live.kill(true)
@@ -309,6 +312,10 @@ type lostError struct{ why string }
 
 func (e *lostError) Error() string { return e.why }
 
+// overdue reports whether a call that began then failed because its time was over. The
+// other end knows the deadline, too, and may be the first to end the call.
+func overdue(begin time.Time, limit time.Duration) bool { return time.Since(begin) > limit*9/10 }
+
 // try runs one call once.
 func (p *Plugin) try(ctx context.Context, what string, call func(context.Context, *process) error) error {
 	live, err := p.process(ctx)
@@ -326,8 +333,7 @@ func (p *Plugin) try(ctx context.Context, what string, call func(context.Context
 	if !errors.As(err, &lost) {
 		return err
 	}
-	// The other end knows the deadline and may be the first to end the call.
-	late := timed.Err() != nil || time.Since(begin) > p.options.CallTimeout*9/10
+	late := overdue(begin, p.options.CallTimeout)
 	p.discard(live)
 	if p.ref.Attach != nil {
 		return fmt.Errorf("%w: the attached process did not respond to %s (%s); restart it", ErrLost, what, firstLine(lost))

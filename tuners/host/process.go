@@ -211,6 +211,8 @@ func (p *process) explain(err error, ended bool, timeout time.Duration) error {
 		return fmt.Errorf("cannot be started: %w", err)
 	case p.runs.pid == 0:
 		return cannotRun(p.runs.cmd.Path, err)
+	case silent && ended && p.runs.state != nil && unfit(p.runs.cmd.Path) != "": // the system started env, which did not find it
+		return cannotRun(p.runs.cmd.Path, err)
 	case silent && ended && p.runs.state != nil:
 		return fmt.Errorf("exited immediately (%s)%s", p.runs.state, p.said())
 	case silent:

@@ -37,6 +37,8 @@ func unfit(path string) string {
 	switch head = head[:n]; {
 	case n == 0:
 		return "is empty"
+	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf#!")):
+		return "begins with a byte order mark, which hides its #! line; save it as UTF-8 without one"
 	case bytes.HasPrefix(head, []byte("#!")):
 		return unfitScript(head)
 	case bytes.HasPrefix(head, []byte(elf.ELFMAG)):

@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -103,7 +105,11 @@ func (s *session) Probes() []string { return s.probes }
 
 var errSessionClosed = errors.New("session is closed; open a new one from its last state")
 
-// Close ends the session. A session whose process is gone is closed already.
+// closePatience is how long a tuner may take to close a session.
+const closePatience = 2 * time.Second
+
+// Close ends the session. A session whose process is gone is closed already. A process
+// that does not answer within two seconds is killed.
 func (s *session) Close(ctx context.Context) error {
 	s.plugin.mu.Lock()
 	gone := s.at == nil || s.plugin.live != s.at
@@ -115,14 +121,19 @@ func (s *session) Close(ctx context.Context) error {
 	if gone {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.plugin.options.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, closePatience)
 	defer cancel()
+	begin := time.Now()
 	err := s.remote.Close(ctx)
 	if _, lost := errors.AsType[*tuners.LostError](err); lost {
+		if overdue(begin, closePatience) {
+			err = fmt.Errorf("no response to Close within %v", closePatience)
+		}
 		s.plugin.discard(s.at)
-	} else if err != nil {
-		return s.plugin.named(err)
 	}
 	s.at = nil
+	if err != nil {
+		return s.plugin.named(err)
+	}
 	return nil
 }

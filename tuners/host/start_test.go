@@ -55,6 +55,8 @@ func TestAStartThatFailsIsExplained(t *testing.T) {
 		"empty interpreter":     {"#! \necho hello\n", []string{"has no interpreter after #!"}},
 		"missing interpreter":   {"#!/opt/none/python9 -u\nprint()\n", []string{`needs the interpreter "/opt/none/python9" of its first line, which does not exist`}},
 		"Windows' line endings": {"#!/bin/sh\r\nexit 0\r\n", []string{"has Windows line endings"}},
+		"line endings of env":   {"#!/usr/bin/env sh\r\nexit 0\r\n", []string{"has Windows line endings"}},
+		"a byte order mark":     {"\xef\xbb\xbf#!/bin/sh\nexit 0\n", []string{"begins with a byte order mark"}},
 		"anything":              {"\x00\x01\x02", []string{"is not a program for " + here}},
 		"empty":                 {"", []string{"is empty"}},
 	} {

@@ -46,6 +46,11 @@ func (a *app) paths() (host.Paths, error) {
 	if err != nil {
 		return paths, err
 	}
+	for _, dir := range a.tunerPaths {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return paths, usageError{fmt.Errorf("--tuner-path %s: must be an existing directory of files named %sNAME", dir, host.Prefix)}
+		}
+	}
 	for _, given := range []struct{ by, text string }{{"--tuner-reattach", a.tunerReattach}, {host.AttachEnv, os.Getenv(host.AttachEnv)}} {
 		attach, err := host.ParseAttach(given.text)
 		if err != nil {

@@ -20,8 +20,8 @@ import (
 // Modes are the ways in which the tuner is wrong; "good" is the one in which it is
 // right.
 var Modes = []string{
-	"anonymous", "careless", "crash", "endless", "flood", "forgetful", "garrulous", "good", "hang", "huge", "immortal", "loud", "loud-error", "loud-panic",
-	"loud-param", "moody", "nan", "nosy", "outside", "overspender", "severed", "sharing", "slow", "stranger", "strict", "timid", "torrent",
+	"anonymous", "careless", "clinging", "crash", "endless", "flood", "forgetful", "garrulous", "good", "hang", "huge", "immortal", "loud", "loud-error",
+	"loud-panic", "loud-param", "moody", "mute", "nan", "nosy", "outside", "overspender", "severed", "sharing", "slow", "sore", "stranger", "strict", "timid", "torrent",
 }
 
 // Serve serves the tuner in one of the modes, under the mode's name. It returns
@@ -54,11 +54,18 @@ func (t tuner) Describe(context.Context) (tuners.Description, error) {
 		d.Name = "nobody"
 	case "loud":
 		d.Version = noise
+	case "mute":
+		if described++; described > 1 { // the first one is Serve's
+			time.Sleep(time.Hour)
+		}
 	case "nosy":
 		d.Probes = []string{"weights"}
 	}
 	return d, nil
 }
+
+// described counts the calls of Describe.
+var described int
 
 // noise is long and clears the screen.
 var noise = "\x1b[2J" + strings.Repeat("A\n", 1<<19)
@@ -189,6 +196,17 @@ func (s *session) Report(_ context.Context, r tuners.TrialReport) error {
 		os.Exit(9)
 	case !r.Unusable() && (st.Best < 0 || s.req.Objective.Better(r.Score, st.Score)):
 		st.Best, st.Score = r.Trial, r.Score
+	}
+	return nil
+}
+
+// Close ends the session.
+func (s *session) Close(context.Context) error {
+	switch s.mode {
+	case "clinging":
+		time.Sleep(time.Hour)
+	case "sore":
+		return errors.New("it was not my turn")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study/internal/record"
@@ -19,6 +20,7 @@ import (
 // Without a store it is empty, and what is recorded goes nowhere.
 type Past struct {
 	Store *store.Store // nil: nothing outlives the process
+	Log   *slog.Logger // what a tuner's sessions say when they end
 	upTo  int64        // the last row when the study was opened
 
 	Study     *record.Study
@@ -41,7 +43,7 @@ type Point struct{ Trial, Round int }
 // New returns the past of a study without any record, which a store, unless it is nil,
 // keeps from now on.
 func New(s *store.Store) *Past {
-	return &Past{Store: s, calls: map[int][]record.Call{}, trials: map[int]*Trial{}, Finalists: map[Point]*record.Finalist{}, Acts: map[int]record.Act{}}
+	return &Past{Store: s, Log: slog.New(slog.DiscardHandler), calls: map[int][]record.Call{}, trials: map[int]*Trial{}, Finalists: map[Point]*record.Finalist{}, Acts: map[int]record.Act{}}
 }
 
 // Read reads what a store holds; nil stands for no store.

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/fedfast/fedfast/internal/rules"
@@ -62,7 +61,8 @@ func (r *Replayer) at(ctx context.Context, calls int) (*rules.Session, error) {
 	}
 	for ; at < calls; at++ {
 		if err := r.session.Repeat(ctx, live, at); err != nil {
-			return nil, errors.Join(err, live.Close(context.WithoutCancel(ctx)))
+			r.past.end(live)
+			return nil, err
 		}
 	}
 	return live, nil
@@ -112,7 +112,8 @@ func (r *Replayer) StateAt(ctx context.Context, calls int) ([]byte, error) {
 		return nil, err
 	}
 	state = slices.Clone(live.State())
-	return state, live.Close(ctx)
+	r.past.end(live)
+	return state, nil
 }
 
 // Remember keeps the state of an open session for StateAt when it is closed.
@@ -123,11 +124,17 @@ func (r *Replayer) Remember() {
 }
 
 // Close ends the session, if it is open.
-func (r *Replayer) Close(ctx context.Context) error {
-	if !r.Awake() {
-		return nil
+func (r *Replayer) Close() {
+	if r.Awake() {
+		r.past.end(r.live)
+		r.live = nil
 	}
-	live := r.live
-	r.live = nil
-	return live.Close(ctx)
+}
+
+// end closes a session. What a tuner does then decides nothing any more, so that an
+// error is only logged.
+func (p *Past) end(live *rules.Session) {
+	if err := live.Close(context.Background()); err != nil {
+		p.Log.Warn("a tuner did not close its session", "why", err)
+	}
 }

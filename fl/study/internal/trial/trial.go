@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -172,18 +171,18 @@ func (t *Trial) TakeBest() Model {
 // Stop ends the trial's rounds as the tuner decided. What only further rounds need is
 // freed, unless a tuner that forks may still copy the trial. A trial that has ended
 // otherwise stays as it is: its tuner may stop it nevertheless.
-func (t *Trial) Stop(ctx context.Context) error {
+func (t *Trial) Stop() error {
 	if t.Phase() > Completed {
 		return nil
 	}
 	if err := t.transition(Stopped, ""); err != nil {
 		return err
 	}
-	err := t.CloseSession(ctx)
+	t.CloseSession()
 	if t.study.Forks && !t.released {
-		return err
+		return nil
 	}
-	return errors.Join(err, t.drop())
+	return t.drop()
 }
 
 // Release notes that the tuner will not fork the trial.
@@ -199,14 +198,14 @@ func (t *Trial) End(ctx context.Context, reason string) error {
 	if err := t.settle(ctx); err != nil {
 		return err
 	}
-	return t.abandon(ctx, Ended, reason)
+	return t.abandon(Ended, reason)
 }
 
 // Note notes that a user has ended the trial, which will not run again.
 func (t *Trial) Note(reason string) error { return t.transition(Ended, reason) }
 
 // Fail ends a trial that cannot go on.
-func (t *Trial) Fail(ctx context.Context, f *FailError) error {
+func (t *Trial) Fail(f *FailError) error {
 	if t.past.Fail == nil {
 		log := t.study.Log
 		if f.Stack != "" {
@@ -217,25 +216,26 @@ func (t *Trial) Fail(ctx context.Context, f *FailError) error {
 			return err
 		}
 	}
-	return t.abandon(ctx, Failed, f.Reason)
+	return t.abandon(Failed, f.Reason)
 }
 
-func (t *Trial) abandon(ctx context.Context, to Phase, reason string) error {
+func (t *Trial) abandon(to Phase, reason string) error {
 	if err := t.transition(to, reason); err != nil {
 		return err
 	}
-	return errors.Join(t.CloseSession(context.WithoutCancel(ctx)), t.drop())
+	t.CloseSession()
+	return t.drop()
 }
 
 // CloseSession ends the client tuner's session, if it is open.
-func (t *Trial) CloseSession(ctx context.Context) error {
+func (t *Trial) CloseSession() {
 	if t.session == nil {
-		return nil
+		return
 	}
 	if t.study.Forks {
 		t.session.Remember()
 	}
-	return t.session.Close(ctx)
+	t.session.Close()
 }
 
 // drop frees the weights and deletes the snapshots but those of models, and the last one

@@ -28,7 +28,7 @@ class _Served:
         self.session, self.seq, self.lost, self.lock = session, seq, False, threading.Lock()
 
     def state(self, context):
-        state = self.session.state()
+        state = _answer(context, self.session.state)
         if len(state) > MAX_STATE:
             context.abort(grpc.StatusCode.OUT_OF_RANGE, f"the session's state has {len(state)} bytes; at most {MAX_STATE} are allowed")
         return state
@@ -39,12 +39,16 @@ class _Servicer(tuner_pb2_grpc.TunerServicer):
         self.tuner, self.sessions, self.opened, self.lock = tuner, {}, 0, threading.Lock()
 
     def Describe(self, request, context):
-        return wire.description(self.tuner)
+        return _answer(context, lambda: wire.description(self.tuner))
 
     def Validate(self, request, context):
         r = wire.request(request)
-        problems = check_options(self.tuner, r.options) or _answer(context, lambda: self.tuner.validate(r))
-        return pb.ValidateReply(problems=[pb.ValidateReply.Problem(key=key, message=message) for key, message in problems])
+
+        def check():
+            problems = check_options(self.tuner, r.options) or self.tuner.validate(r)
+            return pb.ValidateReply(problems=[pb.ValidateReply.Problem(key=key, message=message) for key, message in problems])
+
+        return _answer(context, check)
 
     def Open(self, request, context):
         served = _Served(_answer(context, lambda: self.tuner.open(wire.open_request(request))), request.seq)
@@ -55,8 +59,8 @@ class _Servicer(tuner_pb2_grpc.TunerServicer):
         return pb.OpenReply(session=name, state=served.state(context), probes=self.tuner.probes)
 
     def Suggest(self, request, context):
-        decisions, state = self._change(request, context, lambda s: s.suggest(request.n))
-        return pb.SuggestReply(decisions=[wire.decision(d) for d in decisions], state=state)
+        decisions, state = self._change(request, context, lambda s: [wire.decision(d) for d in s.suggest(request.n)])
+        return pb.SuggestReply(decisions=decisions, state=state)
 
     def Report(self, request, context):
         def tell(session):
@@ -71,12 +75,11 @@ class _Servicer(tuner_pb2_grpc.TunerServicer):
 
         def ask(session):
             session.client_keys = list(request.client_keys)
-            return session.plan_round(request.trial, request.round, request.slots, test)
+            return wire.plan(session.plan_round(request.trial, request.round, request.slots, test))
 
-        plan, state = self._change(request, context, ask, changes=not test)
-        return pb.PlanRoundReply(
-            server=wire.to_params(plan.server), clients=[wire.to_params(c) for c in plan.clients], notes=wire.to_notes(plan.notes), state=state,
-        )
+        reply, state = self._change(request, context, ask, changes=not test)
+        reply.state = state
+        return reply
 
     def ObserveRound(self, request, context):
         slots = [None if s.dropped else dict(s.probes) for s in request.slots]
@@ -118,7 +121,7 @@ def _answer(context, call):
         return call()
     except NotImplementedError as e:
         context.abort(grpc.StatusCode.UNIMPLEMENTED, str(e))
-    except Exception as e:  # the author's, whatever it is
+    except BaseException as e:  # the author's, whatever it is; SystemExit would end the thread and leave the host without an answer
         traceback.print_exc()
         context.abort(grpc.StatusCode.UNKNOWN, f"{type(e).__name__}: {e}")
 

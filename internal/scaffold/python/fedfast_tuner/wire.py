@@ -23,16 +23,31 @@ def to_value(v):
     return pb.Value(number=float(v))
 
 
+def _named(name, convert, v):
+    """What v becomes. An error names the field."""
+    try:
+        return convert(v)
+    except (TypeError, ValueError, AttributeError) as e:
+        raise TypeError(f"{name} = {v!r:.60}: {e}") from None
+
+
 def params(p):
     return {name: value(v) for name, v in p.values.items()}
 
 
 def to_params(p):
-    return pb.Params(values={name: to_value(v) for name, v in p.items()})
+    return pb.Params(values={name: _named(name, to_value, v) for name, v in p.items()})
 
 
-def to_notes(notes):
-    return {name: pb.Note(values=x if isinstance(x, (list, tuple)) else [x]) for name, x in notes.items()}
+def _note(x):
+    return pb.Note(values=x if isinstance(x, (list, tuple)) else [x])
+
+
+def plan(p):
+    return pb.PlanRoundReply(
+        server=to_params(p.server), clients=[to_params(c) for c in p.clients],
+        notes={name: _named(f"note {name}", _note, x) for name, x in p.notes.items()},
+    )
 
 
 def dim(d):
@@ -69,11 +84,13 @@ def description(t):
 
 
 def decision(d):
-    kind = getattr(pb.Decision, type(d).__name__.upper())
+    kind = getattr(pb.Decision, type(d).__name__.upper(), None)
+    if kind is None:
+        raise TypeError(f"{d!r:.60} is not a decision")
     w = pb.Decision(kind=kind)
     for name in ("trial", "source", "to_round", "best"):
         if hasattr(d, name):
-            setattr(w, name, getattr(d, name))
+            _named(name, lambda v: setattr(w, name, v), getattr(d, name))
     if hasattr(d, "params"):
         w.params.CopyFrom(to_params(d.params))
     return w
