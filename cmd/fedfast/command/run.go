@@ -28,7 +28,7 @@ func newRun(a *app) *cobra.Command {
 		Long: "Train a federated model once, without tuning. The configuration is the study file FILE or a preset\n" +
 			"(default: quickstart), with the hyperparameters of [client] and [server].\n\n" +
 			"With only --study DIR, resume the run in DIR, or print its result if it has finished. A new DIR\n" +
-			"requires FILE, --preset or --set.",
+			"without FILE, --preset or --set is the quickstart.",
 		Example: "  fedfast run --preset quickstart --set rounds=50 --study a   # on the embedded data\n" +
 			"  fedfast run --preset femnist --set data.path=DIR            # fedfast data fetch downloads it\n" +
 			"  fedfast run --set method=fedprox --set client.mu=0.1 --seeds 5\n" +

@@ -100,11 +100,19 @@ type opened struct {
 	label string
 	// loaded is the configuration without --scale, loaded anew.
 	loaded func() (*config.Config, error)
+	// meant says that the command line may have meant to resume a study, but began this one.
+	meant bool
 }
 
-// given says that the command line says what to train; else its directory does.
+// given says that the command line says what to train; else its directory does, if it holds
+// anything.
 func (o *studyOptions) given(a *app, args []string) bool {
-	return o.dir == "" || len(args) > 0 || a.seedGiven || !o.bare() || o.scale != 0
+	return !o.directoryAlone(a, args) || !workdir.Holds(o.dir) && !workdir.HoldsSeeds(o.dir)
+}
+
+// directoryAlone says that the command line has nothing but a directory.
+func (o *studyOptions) directoryAlone(a *app, args []string) bool {
+	return o.dir != "" && len(args) == 0 && !a.seedGiven && o.bare() && o.scale == 0
 }
 
 // asked is what the command line says to train.
@@ -113,6 +121,7 @@ type asked struct {
 	places config.Places
 	scaled string
 	loaded func() (*config.Config, error)
+	meant  bool // see opened
 }
 
 // open resolves the configuration, checks it as far as that needs neither data
@@ -128,8 +137,6 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 		if want, err = o.configure(ctx, a, args, mode); err != nil {
 			return nil, err
 		}
-	case !workdir.Holds(o.dir):
-		return nil, usageError{fmt.Errorf("--study %s: contains no study to resume; give a study file or a preset to start one", o.dir)}
 	}
 	return o.enter(ctx, a, want, mode)
 }
@@ -137,7 +144,7 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 // configure resolves and checks what the command line says to train, and names
 // the directory where it does not.
 func (o *studyOptions) configure(ctx context.Context, a *app, args []string, mode string) (asked, error) {
-	want := asked{loaded: func() (*config.Config, error) {
+	want := asked{meant: o.directoryAlone(a, args), loaded: func() (*config.Config, error) {
 		c, _, err := o.load(a, args)
 		return c, err
 	}}
@@ -170,7 +177,7 @@ func (o *studyOptions) enter(ctx context.Context, a *app, want asked, mode strin
 		return nil, wrongStudy(err)
 	}
 	study.Unnamed = o.unnamed
-	s := &opened{Study: study, places: want.places, loaded: want.loaded}
+	s := &opened{Study: study, places: want.places, loaded: want.loaded, meant: want.meant}
 	if want.scaled != "" {
 		s.Scaled = want.scaled
 	}
@@ -245,6 +252,9 @@ func (s *opened) work(a *app, command string, baseline int) (o workdir.Options, 
 		all = memory.Expect(all)
 		text := a.head(setup)
 		if setup.Store.Seq() == 0 { // nothing was trained yet
+			if s.meant {
+				text = oneline.Of(s.Path()+": new study, nothing to resume") + "\n" + text
+			}
 			text += estimateOf(ctx, setup, command, baseline, all)
 			runtime.GC() // the workers need the memory that the estimate took
 		}

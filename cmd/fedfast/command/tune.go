@@ -30,7 +30,7 @@ func newTune(a *app) *cobra.Command {
 		Long: "Tune hyperparameters in a study of many trials. The configuration is the study file FILE or a preset\n" +
 			"(default: quickstart).\n\n" +
 			"With only --study DIR, resume the study in DIR, or print its result if it has finished. A new DIR\n" +
-			"requires FILE, --preset or --set.",
+			"without FILE, --preset or --set is the quickstart.",
 		Example: "  fedfast tune --preset quickstart --study first         # a CNN on the embedded data\n" +
 			"  fedfast tune study.toml --tuner asha --baseline equal  # compare with random search\n" +
 			"  fedfast tune study.toml --scale 0.1 --ui               # a tenth of the rounds, shown in a browser\n" +
