@@ -3,6 +3,7 @@ package nn
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/tensor"
@@ -78,6 +79,13 @@ func bindChain(layers []Layer, in Flow, to binding) (chain, Flow, error) {
 		if !graph {
 			to.count[l.Kind()]++
 			n.prefix = cmp.Or(l.name, fmt.Sprintf("%s%d", l.Kind(), to.count[l.Kind()])) + "."
+		}
+		for own, t := range l.files {
+			i := slices.IndexFunc(n.params, func(p Param) bool { return p.Name == own })
+			if i < 0 || t.Name == "" {
+				return nil, flow, fmt.Errorf("layer %d (%s): tensors: %q is no parameter of the layer with a name; write PARAMETER = NAME, or PARAMETER = NAME 1x17x64", l.number, l.Kind(), own)
+			}
+			n.params[i].file = t
 		}
 		if index++; l.swish {
 			index++

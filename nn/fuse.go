@@ -7,7 +7,8 @@ type placed struct {
 	Layer
 	number int
 	name   string // of its parameters, "" to go by its kind
-	swish  bool   // a hard swish is in it, which counts as a layer where draws are keyed
+	files  map[string]Tensor
+	swish  bool // a hard swish is in it, which counts as a layer where draws are keyed
 }
 
 // fuse folds layers into the ones before them where one kernel does both: a ReLU
@@ -19,10 +20,9 @@ type placed struct {
 func fuse(layers []Layer, to binding) []placed {
 	var out []placed
 	for i, l := range layers {
-		number, name := i+1, ""
+		now := placed{number: i + 1}
 		if n, ok := l.(Named); ok {
-			l, name = n.Layer, n.Name
-			number = cmp.Or(n.Number, number)
+			l, now = n.Layer, placed{number: cmp.Or(n.Number, i+1), name: n.Name, files: n.Files}
 		}
 		if a := l.Abilities(); a.within != nil {
 			l = a.within(to)
@@ -56,7 +56,8 @@ func fuse(layers []Layer, to binding) []placed {
 				}
 			}
 		}
-		out = append(out, placed{Layer: l, number: number, name: name})
+		now.Layer = l
+		out = append(out, now)
 	}
 	return out
 }

@@ -55,11 +55,14 @@ const (
 var joins = []string{"", "add", "concat", "mix", "multiply"}
 
 // Named is a layer with a name of its own, by which its parameters go in place of its
-// kind and number: "stem.weight". Number, unless 0, is the layer's in messages.
+// kind and number: "stem.weight". Number, unless 0, is the layer's in messages. Files
+// tells, by the names of the layer's own parameters, what they are in files of weights
+// where that is something else: a whole name, and a shape of as many values, or nil.
 type Named struct {
 	Layer
 	Name   string
 	Number int
+	Files  map[string]Tensor
 }
 
 // unnamed returns a layer without its name.

@@ -1,6 +1,9 @@
 package nn
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tensor"
 )
@@ -88,8 +91,9 @@ type Param struct {
 	// as running statistics: they have no gradient, and no optimizer moves them.
 	Buffer bool
 
-	mixes bool // it is the alpha of a Mix
-	norm  bool // it is of a BatchNorm
+	file  Tensor // its name and shape in files, where Named gives others
+	mixes bool   // it is the alpha of a Mix
+	norm  bool   // it is of a BatchNorm
 }
 
 // Len returns the number of canonical values.
@@ -99,6 +103,16 @@ func (p Param) Len() int {
 		n *= d
 	}
 	return n
+}
+
+// inFiles returns the name and shape of the parameter of a full name in files of weights.
+// A sub-network's, which has fewer values, has its own shape.
+func (p Param) inFiles(name string) Tensor {
+	t := Tensor{Name: cmp.Or(p.file.Name, name), Shape: slices.Clone(p.Shape)}
+	if p.file.Shape != nil && (Param{Shape: p.file.Shape}).Len() == p.Len() {
+		t.Shape = slices.Clone(p.file.Shape)
+	}
+	return t
 }
 
 // Env is what a layer's state may build on in one workspace.

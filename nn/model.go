@@ -69,7 +69,8 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 func (m *Model) checkNames() error {
 	var twice string
 	seen := map[string]bool{}
-	m.each(func(_ int, name string, _ Param, _ int) {
+	m.each(func(_ int, name string, p Param, _ int) {
+		name = p.inFiles(name).Name
 		if seen[name] {
 			twice = name
 		}
@@ -279,7 +280,8 @@ func (m *Model) Export(w []float32) []Tensor {
 	m.check(w)
 	var ts []Tensor
 	m.each(func(_ int, name string, p Param, offset int) {
-		t := Tensor{Name: name, Shape: append([]int{}, p.Shape...), Data: make([]float32, p.Len())}
+		t := p.inFiles(name)
+		t.Data = make([]float32, p.Len())
 		p.Unpack(t.Data, w[offset:offset+p.Size])
 		ts = append(ts, t)
 	})
@@ -301,13 +303,13 @@ func (m *Model) FoldedByName(w []float32) iter.Seq[Tensor] { return m.byName(w, 
 
 func (m *Model) byName(w []float32, folded bool) iter.Seq[Tensor] {
 	type placed struct {
-		name   string
+		Tensor
 		p      Param
 		offset int
 	}
 	var all []placed
-	m.each(func(_ int, name string, p Param, offset int) { all = append(all, placed{name, p, offset}) })
-	slices.SortFunc(all, func(a, b placed) int { return strings.Compare(a.name, b.name) })
+	m.each(func(_ int, name string, p Param, offset int) { all = append(all, placed{p.inFiles(name), p, offset}) })
+	slices.SortFunc(all, func(a, b placed) int { return strings.Compare(a.Name, b.Name) })
 	return func(yield func(Tensor) bool) {
 		var memory []float32
 		for _, t := range all {
@@ -320,7 +322,7 @@ func (m *Model) byName(w []float32, folded bool) iter.Seq[Tensor] {
 					t.p.Constant(data, 1)
 				}
 			}
-			if !yield(Tensor{Name: t.name, Shape: slices.Clone(t.p.Shape), Data: data}) {
+			if !yield(Tensor{Name: t.Name, Shape: t.Shape, Data: data}) {
 				return
 			}
 		}
@@ -372,6 +374,8 @@ func (m *Model) Import(w []float32, ts []Tensor) error {
 		unknown[name] = true
 	}
 	m.each(func(_ int, name string, p Param, _ int) {
+		own := p.inFiles(name)
+		name = own.Name
 		t, ok := given[name]
 		if !ok {
 			errs = append(errs, fmt.Errorf("model %s: tensor %s is missing", m.name, name))
@@ -381,8 +385,8 @@ func (m *Model) Import(w []float32, ts []Tensor) error {
 		if prefix, ok := strings.CutSuffix(name, "running_mean"); ok && p.Buffer {
 			delete(unknown, prefix+"num_batches_tracked")
 		}
-		if fmt.Sprint(t.Shape) != fmt.Sprint(p.Shape) || len(t.Data) != p.Len() {
-			errs = append(errs, fmt.Errorf("model %s: tensor %s has shape %v and %d values; it must have %v", m.name, name, t.Shape, len(t.Data), p.Shape))
+		if !slices.Equal(t.Shape, own.Shape) || len(t.Data) != p.Len() {
+			errs = append(errs, fmt.Errorf("model %s: tensor %s has shape %v and %d values; it must have %v", m.name, name, t.Shape, len(t.Data), own.Shape))
 		}
 	})
 	for _, t := range ts {
@@ -395,7 +399,7 @@ func (m *Model) Import(w []float32, ts []Tensor) error {
 	}
 	clear(w)
 	m.each(func(_ int, name string, p Param, offset int) {
-		p.Pack(w[offset:offset+p.Size], given[name].Data)
+		p.Pack(w[offset:offset+p.Size], given[p.inFiles(name).Name].Data)
 	})
 	return nil
 }

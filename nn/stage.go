@@ -11,6 +11,8 @@ type Stage struct {
 	// Name is what the names of the layer's parameters begin with, without the dot:
 	// "conv1", "residual2.shortcut.conv1", or the name that it was given.
 	Name string
+	// Files are those of Named.
+	Files map[string]Tensor
 	// Layer is the layer as it was described, without Named.
 	Layer Layer
 	// In and Out are what it reads and gives. A layer that computes nothing gives
@@ -53,11 +55,11 @@ func stages(layers []Layer, in Flow, prefix string, count map[string]int) []Stag
 	var all []Stage
 	flow := in
 	for _, l := range layers {
-		name := ""
-		if n, ok := l.(Named); ok {
-			l, name = n.Layer, n.Name
+		n, ok := l.(Named)
+		if ok {
+			l = n.Layer
 		}
-		s := Stage{Layer: l, In: flow, Out: flow}
+		s := Stage{Layer: l, In: flow, Out: flow, Files: n.Files}
 		if a := l.Abilities(); a.tied != nil {
 			l = a.tied(in.Vocab, layers[0])
 		}
@@ -70,7 +72,7 @@ func stages(layers []Layer, in Flow, prefix string, count map[string]int) []Stag
 			s.Out, s.params = b.Out(), sizeOf(b.Params(), false)
 			if !graph {
 				count[l.Kind()]++
-				s.Name = prefix + cmp.Or(name, fmt.Sprintf("%s%d", l.Kind(), count[l.Kind()]))
+				s.Name = prefix + cmp.Or(n.Name, fmt.Sprintf("%s%d", l.Kind(), count[l.Kind()]))
 			}
 		}
 		if r, ok := l.(Residual); ok {

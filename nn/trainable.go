@@ -22,6 +22,7 @@ func (m *Model) WithTrainable(patterns []string, head int) (*Model, error) {
 	from := m.Head(head).Lo
 	matched := make([]bool, len(patterns))
 	m.each(func(_ int, name string, p Param, offset int) {
+		name = p.inFiles(name).Name
 		part := "body."
 		if offset >= from {
 			part = "head."
@@ -131,7 +132,7 @@ func (m *Model) Hold(w, of []float32) {
 func (m *Model) someNames() string {
 	const most = 4
 	var names []string
-	m.each(func(_ int, name string, _ Param, _ int) { names = append(names, name) })
+	m.each(func(_ int, name string, p Param, _ int) { names = append(names, p.inFiles(name).Name) })
 	if n := len(names); n > most+1 {
 		names = append(names[:most:most], "...", names[n-1])
 	}

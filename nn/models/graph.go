@@ -165,7 +165,7 @@ func graph(specs []LayerSpec) []nn.Layer {
 	}
 	named := func(at int) nn.Layer {
 		i := order[at]
-		return nn.Named{Layer: specs[i].layer(), Name: specs[i].Name, Number: i + 1}
+		return nn.Named{Layer: specs[i].layer(), Name: specs[i].Name, Number: i + 1, Files: specs[i].files()}
 	}
 	var layers []nn.Layer
 	for at := 0; at < n; {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fedfast/fedfast/nn"
@@ -17,6 +18,7 @@ import (
 type LayerSpec struct {
 	Type        string      `toml:"type" json:"type" doc:"type of the layer"`
 	Name        string      `toml:"name,omitempty" json:"name,omitempty" doc:"name of the layer, used as input of other layers and in parameter names; default: type and number"`
+	Tensors     []string    `toml:"tensors,omitempty" json:"tensors,omitempty" doc:"what parameters of the layer are in files of weights, where a PyTorch module has other names or shapes: PARAMETER = NAME, or PARAMETER = NAME 1x17x64"`
 	Input       string      `toml:"input,omitempty" json:"input,omitempty" doc:"name of the layer's input layer; default: the previous layer; input is the input of the first layer"`
 	Inputs      []string    `toml:"inputs,omitempty" json:"inputs,omitempty" doc:"names of the layers that add, concat, multiply or mix combines"`
 	Weights     string      `toml:"weights,omitempty" json:"weights,omitempty" doc:"name of the weights of a mix, shared by all mixes with the same name; their parameter is NAME.alpha"`
@@ -96,8 +98,8 @@ func chain(specs []LayerSpec) []nn.Layer {
 	var layers []nn.Layer
 	for _, s := range specs {
 		l := s.layer()
-		if s.Name != "" {
-			l = nn.Named{Layer: l, Name: s.Name}
+		if s.Name != "" || len(s.Tensors) > 0 {
+			l = nn.Named{Layer: l, Name: s.Name, Files: s.files()}
 		}
 		layers = append(layers, l)
 	}
@@ -154,7 +156,49 @@ func FromLayers(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, erro
 	if err != nil {
 		return nil, err
 	}
+	shapes := map[string][]int{}
+	for t := range m.FoldedByName(nil) {
+		shapes[t.Name] = t.Shape
+	}
+	if err := checkFiles("model.layers", specs, shapes); err != nil {
+		return nil, err
+	}
 	return m.WithDoc("composed of layers: " + strings.Join(kinds, ", ")), nil
+}
+
+// files returns what parameters are in files of weights, by their own names.
+func (s LayerSpec) files() map[string]nn.Tensor {
+	files := map[string]nn.Tensor{}
+	for _, text := range s.Tensors {
+		own, as, _ := strings.Cut(text, " = ")
+		name, shape, shaped := strings.Cut(as, " ")
+		t := nn.Tensor{Name: name}
+		for d := range strings.SplitSeq(shape, "x") {
+			if shaped {
+				n, _ := strconv.Atoi(d) // 0 is no size
+				t.Shape = append(t.Shape, n)
+			}
+		}
+		files[own] = t
+	}
+	return files
+}
+
+// checkFiles reports the first layer whose tensors have other shapes in the files of a network
+// than it says.
+func checkFiles(key string, specs []LayerSpec, shapes map[string][]int) error {
+	for i, s := range specs {
+		at := fmt.Sprintf("%s[%d]", key, i+1)
+		for _, t := range s.files() {
+			if t.Shape != nil && !slices.Equal(shapes[t.Name], t.Shape) {
+				return fmt.Errorf("%s (%s): tensors: %s has the shape %v; it must be one of as many values as %v", at, s.Type, t.Name, t.Shape, shapes[t.Name])
+			}
+		}
+		if err := cmp.Or(checkFiles(at+".body", s.Body, shapes), checkFiles(at+".shortcut", s.Shortcut, shapes)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // plain builds the network of specs that were checked and have no choices.
@@ -208,7 +252,7 @@ func (s LayerSpec) check(t LayerType, last bool) error {
 		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
 		f, words := v.Field(i), strings.Fields(v.Type().Field(i).Tag.Get("of"))
 		switch {
-		case key == "-" || key == "type" || key == "name" || key == "optional" || key == "input" && !s.joins():
+		case key == "-" || key == "type" || key == "name" || key == "optional" || key == "tensors" || key == "input" && !s.joins():
 		case f.IsZero():
 			if _, ok := s.Choices[key]; !ok && (slices.Contains(t.Required, key) || key == "units" && t.Ends && slices.Contains(t.Keys, key) && !last) {
 				return fmt.Errorf("key %q is missing", key)

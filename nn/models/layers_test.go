@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -341,11 +342,58 @@ func TestFromLayersErrors(t *testing.T) {
 		{[]LayerSpec{{Type: "lstm", Hidden: 3}, dense}, image, "model layers: layer 1 (lstm): "},
 		{[]LayerSpec{{Type: "conv", Kernel: 9, Filters: 4}, dense}, image, "model layers: layer 1 (conv): "},
 		{[]LayerSpec{{Type: "dense", Units: 4}}, image, "model layers: the last layer gives"},
+		{[]LayerSpec{{Type: "dense", Units: 3, Tensors: []string{"kernel = w"}}}, image, `model layers: layer 1 (dense): tensors: "kernel" is no parameter of the layer with a name; write PARAMETER = NAME, or PARAMETER = NAME 1x17x64`},
+		{[]LayerSpec{{Type: "dense", Units: 3, Tensors: []string{"weight"}}}, image, `model layers: layer 1 (dense): tensors: "weight" is no parameter`},
+		{[]LayerSpec{dense, {Type: "tanh", Tensors: []string{"weight = w"}}, dense}, image, `model layers: layer 2 (tanh): tensors: "weight" is no parameter`},
+		{[]LayerSpec{{Type: "dense", Units: 3, Tensors: []string{"weight = w 64x4"}}}, image, "model.layers[1] (dense): tensors: w has the shape [64 4]; it must be one of as many values as [3 64]"},
+		{[]LayerSpec{{Type: "dense", Units: 3, Tensors: []string{"weight = w threex64"}}}, image, "model.layers[1] (dense): tensors: w has the shape [0 64]"},
+		{[]LayerSpec{{Type: "dense", Units: 3, Tensors: []string{"weight = w", "bias = w"}}}, image, `model layers: two parameters are called "w"`},
 	} {
 		_, err := FromLayers(c.specs, c.input, 3)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v\nwant  %s", err, c.want)
 		}
+	}
+}
+
+// TestTensorsOfLayers gives parameters other names and shapes in files, which patterns know,
+// too, and which change neither training nor sub-networks.
+func TestTensorsOfLayers(t *testing.T) {
+	layers := func(tensors ...string) []LayerSpec {
+		return []LayerSpec{{Type: "conv", Filters: 4, Kernel: 1, Width: 3, Tensors: tensors}, {Type: "relu"}, {Type: "dense", Units: 3}}
+	}
+	in := nn.Shape{H: 1, W: 8, C: 2}
+	plain, err := FromLayers(layers(), in, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := FromLayers(layers("weight = body.0 4x2x3", "bias = shift"), in, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, same := m.NewParams(), plain.NewParams()
+	m.Init(w, 1)
+	plain.Init(same, 1)
+	ts := m.ExportFolded(w)
+	if !slices.Equal(w, same) || ts[0].Name != "body.0" || !slices.Equal(ts[0].Shape, []int{4, 2, 3}) || ts[1].Name != "shift" || ts[2].Name != "dense1.weight" {
+		t.Fatalf("tensors %v", ts)
+	}
+	back := m.NewParams()
+	if err := m.ImportFolded(back, ts); err != nil || !slices.Equal(back, w) {
+		t.Fatal("what came back is not what went out:", err)
+	}
+	if some, err := m.WithTrainable([]string{"body.0"}, 1); err != nil || some.NumTrainable() != 4*2*3 {
+		t.Fatal("the pattern trains other parameters:", err)
+	}
+	small, err := m.Narrow(0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nn.NewPlaces(m).Of(small); err != nil {
+		t.Fatal(err)
+	}
+	if got := small.Export(small.NewParams())[0]; got.Name != "body.0" || !slices.Equal(got.Shape, []int{2, 2, 1, 3}) {
+		t.Fatalf("a sub-network has %v", got)
 	}
 }
 

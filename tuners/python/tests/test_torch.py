@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of PyTorch modules in and out; skipped without PyTorch."""
 
+import copy
 import tempfile
 import unittest
 from pathlib import Path
@@ -34,15 +35,17 @@ class Torch(unittest.TestCase):
         self.study = Path(directory.name, "s")
 
     def check(self, module):
-        start = {name if name[0].isalpha() else "layer" + name: tensor.numpy().copy() for name, tensor in module.state_dict().items()}
+        start = {name: tensor.numpy().copy() for name, tensor in module.state_dict().items()}
         settings = {key: value for key, value in SMALL.items() if key != "model"}
         study = fedfast.run(data=samples(), model=module, settings={**settings, "client": {"lr": 1e-6, "epochs": 1, "batch": 5}}, study=self.study)
         self.assertEqual(set(study.model), set(start))
         for name, tensor in study.model.items():  # the module's weights are where the training starts
             self.assertLess(np.abs(tensor - start[name]).max(), 1e-3)
-        back = study.model.torch()
+        back, own = study.model.torch(), copy.deepcopy(module)
+        own.load_state_dict({name: torch.from_numpy(tensor) for name, tensor in study.model.items()})
         x = torch.from_numpy(samples().x[:4])
         self.assertLess(float((back(x) - module(x)).abs().max()), 1e-2)
+        self.assertLess(float((back(x) - own(x)).abs().max()), 1e-5)
         again = fedfast.run(data=samples(), model=module, settings={**settings, "client": {"lr": 1e-6, "epochs": 1, "batch": 5}}, study=self.study)
         self.assertEqual(again.result, study.result)
 

@@ -28,7 +28,8 @@ func Export(m *nn.Model, weights string) (string, error) {
 		b.WriteString("\n\n" + strings.TrimSpace(code) + "\n")
 	}
 	fmt.Fprintf(&b, exportModel, reads(m), gives(m), strings.Join(e.init, ""), strings.Join(e.forward, ""), v.name)
-	fmt.Fprintf(&b, exportLoad, strconv.Quote(weights))
+	slices.Sort(e.files)
+	fmt.Fprintf(&b, exportLoad, strconv.Quote(weights), strings.Join(e.files, ""))
 	return b.String(), nil
 }
 
@@ -67,6 +68,7 @@ type exporter struct {
 	variables     int
 	shared        map[string]string // what layers tell each other
 	mixed         map[string]string // modules of the weights of mixes by their names
+	files         []string          // entries of FILES
 }
 
 // fresh returns a new variable.
@@ -140,6 +142,13 @@ func (e *exporter) stage(s nn.Stage, v value, to string) (flat bool, err error) 
 	write := s.Layer.Abilities().Torch
 	if write == nil {
 		return false, fmt.Errorf("layers of type %s cannot be exported to PyTorch", s.Layer.Kind())
+	}
+	for own, file := range s.Files {
+		shape := "None"
+		if file.Shape != nil {
+			shape = strings.NewReplacer(" ", ", ", "[", "(", "]", ",)").Replace(fmt.Sprint(file.Shape))
+		}
+		e.files = append(e.files, fmt.Sprintf("    %q: (%q, %s),\n", s.Name+"."+own, file.Name, shape))
 	}
 	t := nn.NewTorch(e, s, v.name, to, v.flat, e.shared)
 	write(t)

@@ -3,8 +3,8 @@ package torchmodel
 // exportHead, exportModel and exportLoad are the parts of the Python file.
 const exportHead = `"""The network %s of fedfast in PyTorch: load() gives it with its weights.
 
-Its parameters have the names and shapes that fedfast gives them, so that what is
-trained here goes back with save() and fedfast's --init.
+Its parameters have the names and shapes that fedfast gives them; what is trained
+here goes back with save() and fedfast's --init.
 """
 import ctypes
 import json
@@ -31,20 +31,31 @@ class Model(nn.Module):
 const exportLoad = `
 
 WEIGHTS = Path(__file__).resolve().parent / %s
+# The names and shapes of parameters in the file, where they have others there.
+FILES = {
+%s}
 
 
-def load(path=WEIGHTS):
-    """The network with the weights of a safetensors file, ready to predict."""
+def tensors(path=WEIGHTS):
+    """The tensors of a safetensors file by their names in it."""
     data = Path(path).read_bytes()
     size, = struct.unpack("<Q", data[:8])
-    tensors = {}
+    found = {}
     for name, t in json.loads(data[8:8 + size]).items():
         if name != "__metadata__":
             start, end = t["data_offsets"]
             values = torch.frombuffer(bytearray(data[8 + size + start:8 + size + end]), dtype=torch.float32)
-            tensors[name] = values.reshape(t["shape"])
-    model = Model()
-    missing, unknown = model.load_state_dict(tensors, strict=False)
+            found[name] = values.reshape(t["shape"])
+    return found
+
+
+def load(path=WEIGHTS):
+    """The network with the weights of a safetensors file, ready to predict."""
+    model, names = Model(), {file: name for name, (file, _) in FILES.items()}
+    state = {names.get(file, file): t for file, t in tensors(path).items()}
+    for name in FILES.keys() & state.keys():
+        state[name] = state[name].reshape(model.state_dict()[name].shape)
+    missing, unknown = model.load_state_dict(state, strict=False)
     missing = [name for name in missing if model.get_parameter(name).requires_grad]
     if missing or unknown:
         raise ValueError(f"{path}: missing tensors {missing}, unknown tensors {unknown}")
@@ -59,9 +70,10 @@ def save(model, path):
         if not name.endswith("num_batches_tracked") or model.get_submodule(name.rpartition(".")[0]).momentum is None:
             tensors.append((name, b))
     for name, t in tensors:
+        name, shape = FILES.get(name, (name, None))
         t = t.detach().float().cpu().contiguous()
         values = ctypes.string_at(t.data_ptr(), 4 * t.numel())
-        header[name] = {"dtype": "F32", "shape": list(t.shape), "data_offsets": [end, end + len(values)]}
+        header[name] = {"dtype": "F32", "shape": list(shape or t.shape), "data_offsets": [end, end + len(values)]}
         parts.append(values)
         end += len(values)
     text = json.dumps(header).encode()

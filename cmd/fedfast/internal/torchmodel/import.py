@@ -69,7 +69,10 @@ class Tracer(fx.Tracer):
         return type(m).__name__ in FOREIGN or super().is_leaf_module(m, name)
 
     def call_module(self, m, forward, args, kwargs):
-        return forward(*args, **kwargs) if self.computing else super().call_module(m, forward, args, kwargs)
+        within = any(m is known for known in self.root.modules())
+        if not within and m.state_dict():
+            raise Unknown(f"forward makes {kind(m)}, whose weights are new each time; make it in __init__")
+        return super().call_module(m, forward, args, kwargs) if within and not self.computing else forward(*args, **kwargs)
 
     def getattr(self, attr, value, cache):
         return value if self.computing else super().getattr(attr, value, cache)
@@ -154,13 +157,13 @@ class Importer:
     # Layers.
 
     def emit(self, spec, inputs, dims, tensor, name=None, **params):
-        """Adds a layer that reads features, and returns what it gives."""
+        """Adds a layer that reads features, without options that are None or False, and returns what it gives."""
         name = self.name(name, spec["type"])
-        spec = dict(spec, name=name)
-        self.layers.append((spec, [f.layer for f in inputs]))
+        spec = {key: v for key, v in spec.items() if v is not None and v is not False}
+        self.layers.append((dict(spec, name=name), [f.layer for f in inputs]))
         for key, value in params.items():
             if value is not None:
-                self.params[name + "." + key.replace("__", ".")] = value.detach().float()
+                self.params[name, key.replace("__", ".")] = value.detach().float()
         return Feature(name, dims, tensor.shape)
 
     def name(self, wish, kind):
@@ -247,7 +250,9 @@ class Importer:
             name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
             self.seeing = f"function {name}"
             self.at(node)
-        if not any(isinstance(v, (Feature, Tokens, Padding, LastStates, Ramp)) for v in leaves((args, kwargs))):
+        if any(v is CELL for v in (*args, *kwargs.values())):
+            raise Unknown(f"{self.seeing} reads the cell state of an LSTM, which no layer gives; read the hidden state, h of (h, c), or the outputs")
+        if not any(v is CELL or isinstance(v, (Feature, Tokens, Padding, LastStates, Ramp)) for v in leaves((args, kwargs))):
             return self.constant(node, args, kwargs, out)
         if node.op == "call_module":
             return self.module(module, node.target, args, kwargs, out)
@@ -300,9 +305,7 @@ class Importer:
         if isinstance(m, nn.GroupNorm):
             x = self.image(x, "NCHW", "NCL")
             self.once(m, name)
-            spec = {"type": "groupnorm", "groups": m.num_groups}
-            if not m.affine:
-                spec["no_affine"] = True
+            spec = {"type": "groupnorm", "groups": m.num_groups, "no_affine": not m.affine}
             return self.emit(self.eps(m, spec, 1e-5), [x], x.dims, out, name, weight=m.weight, bias=m.bias)
         if isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm)):
             return self.batchnorm(m, name, x, out)
@@ -310,7 +313,7 @@ class Importer:
             return self.rownorm(m, name, x, out)
         if type(m).__name__ in FOREIGN:
             return self.foreign(FOREIGN[type(m).__name__], m, name, x, out)
-        if type(m) in MODULES:
+        if type(m) in MODULES and isinstance(out, torch.Tensor):
             function, keys = MODULES[type(m)]
             return self.function(function, [x], {k: getattr(m, k) for k in keys}, out)
         raise self.unknown(ADVICE.get(type(m).__name__, ""))
@@ -336,13 +339,7 @@ class Importer:
         if m.running_mean is None:
             raise Unknown(f"{self.seeing} has no running statistics; leave out track_running_stats=False")
         self.wants(x, "NCHW", "NCL", "NC", "NCT", "NCP")
-        spec = {"type": "batchnorm"}
-        if m.momentum is None:
-            spec["cumulative"] = True
-        elif m.momentum != 0.1:
-            spec["momentum"] = m.momentum
-        if not m.affine:
-            spec["no_affine"] = True
+        spec = {"type": "batchnorm", "cumulative": m.momentum is None, "momentum": None if m.momentum == 0.1 else m.momentum, "no_affine": not m.affine}
         self.once(m, name)
         return self.emit(self.eps(m, spec, 1e-5), [x], x.dims, out, name, weight=m.weight, bias=m.bias, running_mean=m.running_mean, running_var=m.running_var,
                          num_batches_tracked=m.num_batches_tracked if m.momentum is None else None)
@@ -365,20 +362,14 @@ class Importer:
             raise Unknown(f"{self.seeing}: padding_idx must be 0 or None, and max_norm, scale_grad_by_freq and sparse unset")
         self.once(m, name)
         self.table, self.vocab = m.weight, m.num_embeddings
-        spec = {"type": "embedding", "size": m.embedding_dim}
-        if m.padding_idx == 0:
-            spec["zero_padding"] = True
-        return self.emit(spec, [], "NTC", out, name, weight=m.weight)
+        return self.emit({"type": "embedding", "size": m.embedding_dim, "zero_padding": m.padding_idx == 0}, [], "NTC", out, name, weight=m.weight)
 
     def linear(self, m, name, x, out):
         self.wants(x, "NC", "NTC", "TNC", "NF")
         if getattr(self, "table", None) is m.weight and m.bias is None:
             return self.emit({"type": "tied"}, [x], x.dims, out)
         self.once(m, name)
-        spec = {"type": "dense", "units": m.out_features}
-        if m.bias is None:
-            spec["no_bias"] = True
-        return self.emit(spec, [x], "NC" if x.dims == "NF" else x.dims, out, name, weight=m.weight, bias=m.bias)
+        return self.emit({"type": "dense", "units": m.out_features, "no_bias": m.bias is None}, [x], "NC" if x.dims == "NF" else x.dims, out, name, weight=m.weight, bias=m.bias)
 
     def image(self, x, *forms):
         """The steps of a sequence as the pixels of an image of one row, where they are read as such."""
@@ -431,12 +422,7 @@ class Importer:
                 spec["padding"] = "same"
         elif m.padding != "valid" and self.padded(kernel, m.padding, x):
             spec["pad"] = self.padded(kernel, m.padding, x)
-        if stride > 1:
-            spec["stride"] = stride
-        if dilation > 1:
-            spec["dilation"] = dilation
-        if m.bias is None:
-            spec["no_bias"] = True
+        spec.update(stride=stride if stride > 1 else None, dilation=dilation if dilation > 1 else None, no_bias=m.bias is None)
         self.once(m, name)
         return self.emit(spec, [x], x.dims, out, name, weight=m.weight.unsqueeze(2) if x.dims == "NCL" else m.weight, bias=m.bias)
 
@@ -452,19 +438,17 @@ class Importer:
         if not m.bias or getattr(m, "proj_size", 0):
             raise Unknown(f"{self.seeing}: bias=False and proj_size have no layer")
         states = leaves((args[1:], kwargs))
-        if any(isinstance(v, Feature) or isinstance(v, Const) and isinstance(v.tensor, torch.Tensor) and bool(v.tensor.any()) for v in states):
+        if any(isinstance(v, (Feature, LastStates)) or isinstance(v, Const) and isinstance(v.tensor, torch.Tensor) and bool(v.tensor.any()) for v in states):
             raise Unknown(f"{self.seeing} starts from a state that is not 0")
         self.once(m, name)
         if m.bidirectional or m.num_layers > 1 and not lstm:
             return self.stacked(m, name, x, out)
         spec = {"type": "lstm" if lstm else "gru", "hidden": m.hidden_size, "output": "every"}
         if m.num_layers > 1:
-            spec["layers"] = m.num_layers
-            if m.dropout > 0:
-                spec["rate"] = m.dropout
+            spec.update(layers=m.num_layers, rate=m.dropout or None)
         every = self.emit(spec, [x], x.dims, out[0], name, **dict(m.named_parameters()))
         last = LastStates([None] * (m.num_layers - 1) + [every])
-        return [every, [last, None] if lstm else last]
+        return [every, [last, CELL] if lstm else last]
 
     def stacked(self, m, name, x, out):
         """A GRU of several layers, each a layer of its own; and each direction of a GRU or LSTM that has two of them."""
@@ -484,7 +468,7 @@ class Importer:
                 both.append(self.emit({"type": "reverse"}, [y], x.dims, steps) if back else y)
             x = self.emit({"type": "concat"}, both, x.dims, out[0]) if m.bidirectional else y
         last = LastStates(last)
-        return [x, [last, None] if lstm else last]
+        return [x, [last, CELL] if lstm else last]
 
     def multihead(self, m, name, args, kwargs, out):
         names = ["query", "key", "value", "key_padding_mask", "need_weights", "attn_mask"]
@@ -498,14 +482,10 @@ class Importer:
     def attention(self, m, name, x, mask, padding, out, dropout, causal=False):
         if not m._qkv_same_embed_dim or m.in_proj_bias is None or m.bias_k is not None or m.add_zero_attn:
             raise Unknown(f"{self.seeing}: kdim, vdim, bias=False, add_bias_kv and add_zero_attn have no layer")
-        spec = {"type": "attention", "heads": m.num_heads}
-        if self.causal(mask, x.sizes["T"]):
-            spec["causal"] = True
-        elif causal:
+        spec = {"type": "attention", "heads": m.num_heads, "causal": self.causal(mask, x.sizes["T"]), "mask_padding": isinstance(padding, Padding)}
+        if causal and not spec["causal"]:
             raise Unknown(f"{self.seeing} has is_causal=True without a causal attn_mask")
-        if isinstance(padding, Padding):
-            spec["mask_padding"] = True
-        elif padding is not None and not (isinstance(padding, Const) and padding.tensor is None):
+        if not spec["mask_padding"] and padding is not None and not (isinstance(padding, Const) and padding.tensor is None):
             raise Unknown(f"{self.seeing}: key_padding_mask must be tokens == 0")
         if dropout > 0:
             self.note(f"{self.seeing}: dropout={dropout} of the attention weights is left out, which no layer supports")
@@ -572,8 +552,8 @@ class Importer:
         x = norm("norm1", self.sum(x, attend(x), out))
         return norm("norm2", self.sum(x, feed(x), out))
 
-    def drop(self, x, rate, out):
-        return self.emit({"type": "dropout", "rate": rate}, [x], x.dims, out) if rate > 0 else x
+    def drop(self, x, rate, out, channels=False):
+        return self.emit({"type": "dropout", "rate": rate, "channels": channels}, [x], x.dims, out) if rate > 0 else x
 
     def sum(self, a, b, out):
         if a.layer == b.layer:
@@ -630,19 +610,13 @@ class Importer:
             return self.emit(spec, [x], x.dims, out)
         if name == "leaky_relu":
             return self.emit({"type": "leakyrelu", "slope": float(kwargs.get("negative_slope", args[1] if len(args) > 1 else 0.01))}, [x], x.dims, out)
-        if name in ("dropout1d", "dropout2d"):
-            rate = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
-            x = self.image(x, "NCHW", "NCL")
-            if not kwargs.get("training", args[2] if len(args) > 2 else True) or rate == 0:
-                return x
-            return self.emit({"type": "dropout", "rate": rate, "channels": True}, [x], x.dims, out)
         if name == "stochastic_depth":  # torchvision's
             self.note("stochastic depth, which drops blocks at random in training, is left out, which no layer supports")
             return x
-        if name == "dropout":
-            rate = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
-            training = kwargs.get("training", args[2] if len(args) > 2 else True)
-            return self.drop(x, rate, out) if training else x
+        if name in ("dropout", "dropout1d", "dropout2d"):
+            rate, channels = kwargs.get("p", args[1] if len(args) > 1 else 0.5), name != "dropout"
+            x = self.image(x, "NCHW", "NCL") if channels else x
+            return self.drop(x, rate, out, channels) if kwargs.get("training", args[2] if len(args) > 2 else True) else x
         if name in ("chunk", "split", "tensor_split") and x.dims in ("NC", "NCHW") and kwargs.get("dim", args[2] if len(args) > 2 else 0) % len(x.dims) == 1:
             parts, at = [], 0
             for part in out:
@@ -715,7 +689,7 @@ class Importer:
         count = out.shape[1]
         if count == x.sizes["C"]:
             return x
-        return self.emit({"type": "channels", **({"first": first} if first else {}), "count": count}, [x], x.dims, out)
+        return self.emit({"type": "channels", "first": first or None, "count": count}, [x], x.dims, out)
 
     def scale(self, x, factor, out):
         if factor <= 0 or x.layer == "input":
@@ -741,7 +715,7 @@ class Importer:
                 values = values.narrow(n, 0, 1).squeeze(n).expand(a.sizes["T"], a.sizes["C"])
                 if b.origin is None or not any(p is b.tensor or b.origin in (k, k.rpartition(".")[0]) for k, p in self.model.named_parameters()):
                     self.note(f"{self.seeing} adds positions that are no parameters; here they train, unless client.trainable leaves them out")
-                return self.emit({"type": "positions"}, [a], a.dims, out, b.origin, weight=values.clone())
+                return self.emit({"type": "positions"}, [a], a.dims, out, b.origin, weight=values)
         raise Unknown(f"{self.seeing} adds a constant that no layer supports; there are positions, one vector a step")
 
     def gate(self, a, b, out):
@@ -762,7 +736,7 @@ class Importer:
             if len(chain) < 5 or at != x.layer or any(chain[i][1]["kernel"] != 1 or "no_bias" in chain[i][1] for i in (1, 3)):
                 continue
             names = {key: chain[i][1]["name"] for key, i in (("fc1", 3), ("fc2", 1))}
-            params = {f"{key}__{p}": self.params.pop(f"{n}.{p}") for key, n in names.items() for p in ("weight", "bias")}
+            params = {f"{key}__{p}": self.params.pop((n, p)) for key, n in names.items() for p in ("weight", "bias")}
             for i, _, _ in sorted(chain, reverse=True):
                 del self.layers[i]
             wish = names["fc1"].rpartition(".")[0] or None
@@ -790,7 +764,7 @@ class Importer:
             if spec["name"] == parts[1].layer and spec["type"] == "sequence" and token.shape[1] == 1:
                 spec["class_token"] = True
                 name = self.rename(spec["name"], parts[0].origin)
-                self.params[name + ".class_token"] = token[:1].detach().float()
+                self.params[name, "class_token"] = token[:1].detach().float()
                 return Feature(name, "NTC", out.shape)
             if token.shape[1] == 1:
                 if not any(torch.equal(token[:1], p) for p in self.model.parameters() if p.shape == token[:1].shape):
@@ -888,19 +862,15 @@ class Importer:
                 spec["rows"], spec["columns"] = outside
             return self.emit(spec, [x], x.dims, out)
         size = self.sides(given("kernel_size", 0), x)
+        if given("divisor_override", 5):
+            raise Unknown(f"{self.seeing} has divisor_override, which no layer supports; leave it out, and multiply by {size[0] * size[1]}/{given('divisor_override', 5)} behind it")
         stride = self.stride(given("stride", 1) or given("kernel_size", 0), x, out)
         padding = self.padded(size, given("padding", 2, 0), x)
         if largest and self.one(given("dilation", 3, 1), "dilation") != 1:
             raise Unknown(f"{self.seeing} has dilation, which no layer supports")
         self.window(spec, "size", size)
-        if stride != max(size):
-            spec["stride"] = stride
-        if padding:
-            spec["pad"] = padding
-            if not largest and given("count_include_pad", 4, True):
-                spec["count_pad"] = True
-        if any(n != (side + 2 * (padding if k > 1 else 0) - k) // stride + 1 for side, k, n in zip(inside, size, outside)):
-            spec["ceil"] = True
+        ceil = any(n != (side + 2 * (padding if k > 1 else 0) - k) // stride + 1 for side, k, n in zip(inside, size, outside))
+        spec.update(stride=None if stride == max(size) else stride, pad=padding or None, ceil=ceil, count_pad=bool(padding and not largest and given("count_include_pad", 4, True)))
         return self.emit(spec, [x], x.dims, out)
 
 
@@ -909,6 +879,10 @@ class LastStates:
 
     def __init__(self, every):
         self.every = every
+
+
+# The last cell states of an LSTM.
+CELL = object()
 
 
 class Ramp:
@@ -935,7 +909,7 @@ MODULES = {
     nn.MaxPool1d: ("max_pool1d", ["kernel_size", "stride", "padding", "dilation", "ceil_mode"]),
     nn.MaxPool2d: ("max_pool2d", ["kernel_size", "stride", "padding", "dilation", "ceil_mode"]),
     nn.AvgPool1d: ("avg_pool1d", ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]), nn.AdaptiveAvgPool1d: ("adaptive_avg_pool1d", []),
-    nn.AvgPool2d: ("avg_pool2d", ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]), nn.AdaptiveAvgPool2d: ("adaptive_avg_pool2d", []),
+    nn.AvgPool2d: ("avg_pool2d", ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"]), nn.AdaptiveAvgPool2d: ("adaptive_avg_pool2d", []),
     nn.AdaptiveMaxPool1d: ("adaptive_max_pool1d", []), nn.AdaptiveMaxPool2d: ("adaptive_max_pool2d", []),
     nn.ChannelShuffle: ("channel_shuffle", ["groups"]), nn.LocalResponseNorm: ("local_response_norm", ["size", "alpha", "beta", "k"]),
 }
@@ -985,13 +959,13 @@ class Drops(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if "dropout" in name and kwargs.get("training", kwargs.get("train", args[2] if len(args) > 2 else True)):
+        if "dropout" in name and kwargs.get("p", args[1] if len(args) > 1 else 1) and kwargs.get("training", kwargs.get("train", args[2] if len(args) > 2 else True)):
             line, frame = "", sys._getframe()
             while frame and not line:
                 if str(Path(frame.f_code.co_filename).resolve()) == self.script:
                     line = f" (line {frame.f_lineno})"
                 frame = frame.f_back
-            raise Unknown(f"F.{name}{line} drops values outside of training, too: call it with training=self.training, or use nn.Dropout")
+            raise Unknown(f"F.{name}{line} drops values outside of training, too: call it with training=self.training, or make nn.Dropout in __init__")
         return func(*args, **kwargs)
 
 
@@ -1079,11 +1053,31 @@ def tables(importer):
     if unread:
         raise Unknown(f"nothing reads what layer {unread[0]} gives; a network has one output")
     named = {n for s in out for n in s.get("inputs", []) + [s.get("input", "")]}
-    owners = {p.rpartition(".")[0] for p in importer.params} | {p.rsplit(".", 2)[0] for p in importer.params}
+    owners = {layer for layer, _ in importer.params}
     for s in out:
         if s["name"] not in named and s["name"] not in owners:
             del s["name"]
     return out
+
+
+def tensors(importer, layers):
+    """Names and shapes of the tensors in files, which are the module's, as far as a tensor is one of its state; the layers are told where they differ."""
+    state, given = importer.model.state_dict(), []
+    owners = {t.data_ptr(): n for n, t in reversed(state.items()) if t.is_contiguous() and not re.search(r"\s", n)}
+    for (layer, key), p in importer.params.items():
+        own, shape = f"{layer}.{key}", p.shape
+        name = owners.get(p.data_ptr(), own) if p.is_contiguous() else own
+        if name in state:
+            same = state[name].numel() == p.numel() and torch.equal(state[name].float().flatten(), p.flatten())
+            name, shape = (name, state[name].shape) if same else (own + "_part", shape)  # such as the first of more positions
+        if name != own or shape != p.shape:
+            form = " " + "x".join(map(str, shape)) if shape != p.shape else ""
+            next(s for s in layers if s.get("name") == layer).setdefault("tensors", []).append(f"{key} = {name}{form}")
+        given.append({"name": name, "shape": list(shape)})
+    lost = [n for n in state if n not in {t["name"] for t in given} and not n.endswith("num_batches_tracked")]
+    if lost:
+        importer.note(f"the weights have no {', '.join(lost)}, as the module's class has: load_state_dict takes them with strict=False")
+    return given
 
 
 def merge(layers):
@@ -1126,6 +1120,8 @@ def main(script, name, form, weights, folder):
             if form.isdigit() and any(isinstance(m, nn.Embedding) for m in model.modules()):
                 raise Unknown(f"{type(model).__name__} reads tokens, by nn.Embedding: say --input {form}tokens")
             raise Unknown(f"{type(model).__name__} does not take an input of shape {form}: {one_line(e)}")
+    if not isinstance(y, torch.Tensor):
+        raise Unknown(f"{type(model).__name__} returns a {type(y).__name__}; a network returns one tensor, an output for each class: import a module whose forward returns that part alone")
     if not torch.equal(y, again):
         raise Unknown(f"{type(model).__name__} predicts something else each time, also with eval(): it draws random numbers, which no layer supports")
     model.train()
@@ -1133,13 +1129,16 @@ def main(script, name, form, weights, folder):
         if isinstance(m, nn.modules.batchnorm._BatchNorm):
             m.eval()  # its statistics stay as they are
     importer = Importer(model, x)
-    importer.run()
+    try:
+        importer.run()
+    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as e:
+        raise Unknown(f"{importer.seeing or type(model).__name__} is used in a way that is not supported: {type(e).__name__}: {one_line(e)}")
     if importer.last.dims == "NCT":
         y = y.transpose(1, 2)
+    layers = tables(importer)
     result = {
-        "name": type(model).__name__, "layers": tables(importer), "classes": y.shape[-1], "notes": importer.notes, "log_softmax": importer.log_softmax,
+        "name": type(model).__name__, "layers": layers, "tensors": tensors(importer, layers), "classes": y.shape[-1], "notes": importer.notes, "log_softmax": importer.log_softmax,
         "tokens": x.dtype == torch.long, "vocab": getattr(importer, "vocab", 0), "shape": importer.shape(), "values": x.flatten().tolist(), "outputs": y.flatten().tolist(),
-        "tensors": [{"name": n, "shape": list(p.shape)} for n, p in importer.params.items()],
     }
     folder = Path(folder)
     with open(folder / "weights.f32", "wb") as f:

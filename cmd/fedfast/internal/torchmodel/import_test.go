@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -42,6 +43,7 @@ var networks = []job{
 	{"vit.py", "TextEncoder", "12tokens", ""},
 	{"mobile.py", "", "3x16x16", ""},
 	{"shuffle.py", "ShuffleNet", "3x12x12", ""},
+	{"forward.py", "", "3x12x12", ""},
 	{"series.py", "Wave", "1x97", ""},
 	{"series.py", "Heart", "3x40", ""},
 	{"series.py", "Activity", "3x20", ""},
@@ -55,6 +57,9 @@ var networks = []job{
 	{"gates.py", "States", "12tokens", ""},
 	{"gates.py", "Scaled", "12tokens", ""},
 }
+
+// lstm is a body of refusals.
+const lstm = "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5, batch_first=True), nn.Linear(5, 3)"
 
 // refusals are modules that have no layers, and why.
 var refusals = []struct{ input, body, forward, want string }{
@@ -71,7 +76,7 @@ var refusals = []struct{ input, body, forward, want string }{
 	{"9", "self.fc = nn.Linear(8, 4)", "self.fc(x)", `Net does not take an input of shape 9: mat1 and mat2 shapes cannot be multiplied`},
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) if x.sum() > 0 else x", `symbolically traced variables cannot be used as inputs to control flow`},
 	{"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Linear(5, 3)", "self.f(self.l(self.e(x))[0][:, -1])", `module "l" (nn.LSTM) reads NxTxC; it must be one of TxNxC`},
-	{"9", "self.fc = nn.Linear(9, 4)", "F.dropout(self.fc(x), 0.5)", `drops values outside of training, too: call it with training=self.training, or use nn.Dropout`},
+	{"9", "self.fc = nn.Linear(9, 4)", "F.dropout(self.fc(x), 0.5)", `drops values outside of training, too: call it with training=self.training, or make nn.Dropout in __init__`},
 	{"9", "self.fc = nn.Linear(9, 4)", "F.dropout(self.fc(x), 0.5, True)", `F.dropout (line `},
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) + torch.rand(4)", `predicts something else each time, also with eval()`},
 	{"12", "self.e, self.f = nn.Embedding(9, 4), nn.Linear(4, 3)", "self.f(self.e(x).mean(1))", `Net reads tokens, by nn.Embedding: say --input 12tokens`},
@@ -80,12 +85,42 @@ var refusals = []struct{ input, body, forward, want string }{
 	{"9", "self.fc = nn.Linear(9, 4)", "F.relu6(self.fc(x) + 3) / 5", `function truediv is not supported as a layer; of x + 3 there are relu6(x + 3) / 6 and x * relu6(x + 3) / 6`},
 	{"9", "self.fc = nn.Linear(9, 4)", "-3 * self.fc(x)", `multiplies by -3; there is a product of a layer's outputs and a number above 0`},
 	{"4x8x8", "self.conv, self.fc = nn.Conv2d(2, 3, 1), nn.Linear(3, 2)", "self.fc(self.conv(x[:, :2]).mean((2, 3)))", `takes channels of the input; there are those of a layer's outputs`},
+	{"9", "self.fc = nn.Linear(9, 4)", "(self.fc(x), x)", `Net returns a tuple; a network returns one tensor, an output for each class: import a module whose forward returns that part alone`},
+	{"9", "self.fc = nn.Linear(9, 4)", "{'logits': self.fc(x)}", `Net returns a dict; a network returns one tensor`},
+	{"9", "self.fc = nn.Linear(9, 4)", "nn.Dropout(0.5)(self.fc(x))", `or make nn.Dropout in __init__`},
+	{"9", "self.fc = nn.Linear(9, 4)", "nn.Linear(4, 3)(self.fc(x))", `Net predicts something else each time, also with eval()`},
+	{"9", "self.fc = nn.Linear(9, 4)", "nn.BatchNorm1d(4)(self.fc(x))", `forward makes nn.BatchNorm1d, whose weights are new each time; make it in __init__`},
+	{"12tokens", lstm, "self.f(self.l(self.e(x))[1][1][-1])", `function getitem reads the cell state of an LSTM, which no layer gives; read the hidden state, h of (h, c), or the outputs`},
+	{"12tokens", lstm, "self.f((lambda h, c: h[-1] + c[-1])(*self.l(self.e(x))[1]))", `reads the cell state of an LSTM`},
+	{"12tokens", lstm, "self.f(self.l(self.e(x))[1][1].squeeze(0))", `function squeeze reads the cell state of an LSTM`},
+	{"12tokens", lstm, "self.f(torch.cat([s[-1] for s in self.l(self.e(x))[1]], 1)[:, :5])", `reads the cell state of an LSTM`},
+	{"12tokens", lstm, "(lambda e: self.f(self.l(e, self.l(e)[1])[0][:, -1]))(self.e(x))", `module "l" (nn.LSTM) starts from a state that is not 0`},
+	{"3x8x8", "self.pool, self.fc = nn.AvgPool2d(4, divisor_override=3), nn.Linear(12, 4)", "self.fc(self.pool(x).flatten(1))", `module "pool" (nn.AvgPool2d) has divisor_override, which no layer supports; leave it out, and multiply by 16/3 behind it`},
+	{"3x8x8", "self.fc = nn.Linear(12, 4)", "self.fc(F.avg_pool2d(x, 4, 4, 0, False, True, 3).flatten(1))", `function avg_pool2d has divisor_override`},
+	{"3x8x8", "self.pool, self.fc = nn.MaxPool2d(4, return_indices=True), nn.Linear(12, 4)", "self.fc(self.pool(x)[0].flatten(1))", `module "pool" (nn.MaxPool2d) is not supported as a layer`},
 	{"9", "self.fc, self.g = nn.Linear(9, 4), nn.Linear(9, 1)", "self.fc(x) * self.g(x)", `there are products of two layers of one shape`},
 }
 
+// notes are what the import says of modules that have more than their layers.
+var notes = []struct{ input, body, forward, want string }{
+	{"9", "self.fc, self.aux = nn.Linear(9, 4), nn.Linear(9, 4)", "self.fc(x)", "the weights have no aux.weight, aux.bias, as the module's class has: load_state_dict takes them with strict=False"},
+	{
+		"12tokens", "self.e, self.f = nn.Embedding(9, 4), nn.Linear(4, 9, bias=False)\n        self.f.weight = self.e.weight", "self.f(self.e(x).mean(1))",
+		"the weights have no f.weight, as the module's class has",
+	},
+	{
+		"12tokens", "self.e, self.p, self.f = nn.Embedding(9, 4), nn.Embedding(20, 4), nn.Linear(4, 3)", "self.f((self.e(x) + self.p(torch.arange(12))).mean(1))",
+		"the weights have no p.weight, as the module's class has",
+	},
+	{
+		"12tokens", "self.e, self.p, self.f = nn.Embedding(9, 4), nn.Embedding(12, 4), nn.Linear(4, 3)", "self.f((self.e(x) + 2 * self.p(torch.arange(12))).mean(1))",
+		"the weights have no p.weight, as the module's class has",
+	},
+}
+
 // TestImport imports the networks and trains each for a round, here and in PyTorch.
-// What has been trained predicts the same in PyTorch after an export. Modules without
-// a layer are named, in one line.
+// What has been trained predicts the same in PyTorch after an export, and in the module
+// itself once load_state_dict has read it. Modules without a layer are named, in one line.
 func TestImport(t *testing.T) {
 	py, dir := needTorch(t), t.TempDir()
 	var jobs []job
@@ -103,7 +138,7 @@ func TestImport(t *testing.T) {
 		j.Script = filepath.Join("testdata", "networks", j.Script)
 		add(j)
 	}
-	for i, r := range refusals {
+	for i, r := range slices.Concat(refusals, notes) {
 		script := filepath.Join(dir, fmt.Sprintf("net%d.py", i))
 		text := "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        " + r.body +
 			"\n\n    def forward(self, x):\n        return " + r.forward + "\n"
@@ -122,6 +157,13 @@ func TestImport(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %s", r.body, text, err, r.want)
 		}
 	}
+	for i, n := range notes {
+		var made written
+		readJSON(t, filepath.Join(jobs[len(networks)+len(refusals)+i].Out, "model.json"), &made)
+		if !strings.Contains(strings.Join(made.Notes, "\n"), n.want) {
+			t.Errorf("%s: notes %q; want %s", n.body, made.Notes, n.want)
+		}
+	}
 	var folders []string
 	predicted := map[string][]float32{}
 	for _, j := range jobs[:len(networks)] {
@@ -135,9 +177,34 @@ func TestImport(t *testing.T) {
 	if out, err := exec.Command(py, append([]string{filepath.Join("testdata", "predict.py")}, folders...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	list = writeJSON(t, filepath.Join(dir, "jobs.json"), jobs[:len(networks)])
+	if out, err := exec.Command(py, filepath.Join("testdata", "load.py"), "import.py", list).CombinedOutput(); err != nil {
+		t.Fatalf("load_state_dict of the module itself: %v\n%s", err, out)
+	}
 	for _, folder := range folders {
 		near(t, filepath.Base(folder)+" exported after the round", readFloats(t, filepath.Join(folder, "outputs.f32")), predicted[folder])
+		near(t, filepath.Base(folder)+" loaded into its own class", readFloats(t, filepath.Join(folder, "own.f32")), asWritten(t, folder, predicted[folder]))
 	}
+}
+
+// asWritten returns outputs as the module gives them, of which an import leaves log_softmax out.
+func asWritten(t *testing.T, folder string, y []float32) []float32 {
+	t.Helper()
+	var made written
+	readJSON(t, filepath.Join(folder, "model.json"), &made)
+	if !made.LogSoftmax {
+		return y
+	}
+	for row := range slices.Chunk(y, made.Classes) {
+		sum := 0.0
+		for _, x := range row {
+			sum += math.Exp(float64(x))
+		}
+		for i := range row {
+			row[i] -= float32(math.Log(sum))
+		}
+	}
+	return y
 }
 
 func writeJSON(t *testing.T, path string, x any) string {

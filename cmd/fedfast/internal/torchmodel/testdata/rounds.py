@@ -8,7 +8,6 @@ data.json {"values", "labels", "sizes": examples of each client}, trained.f32 wi
 import ctypes
 import importlib.util
 import json
-import re
 import sys
 from pathlib import Path
 
@@ -61,10 +60,7 @@ for job in json.loads(Path(sys.argv[2]).read_text()):
     form = [] if made["tokens"] else [int(n) for n in job["input"].split("x")]  # what the module itself reads
     state = train(job, x.reshape(len(x), *form) if form else x, labels)
     with open(out / "trained.f32", "wb") as f:
-        for t in made["tensors"]:  # positions and class tokens are parameters of their own
-            name = re.sub(r"\.layer(\d+)\.(\w+)_l0$", r".\2_l\1", t["name"])  # a GRU of several layers
-            name = re.sub(r"\.reverse(\d+)\.(\w+)_l0$", r".\2_l\1_reverse", name)  # the other direction
-            p = state.get(name, state.get(name.rpartition(".")[0]))
-            p = p.float().contiguous()
+        for t in filter(lambda t: t["name"] in state, made["tensors"]):
+            p = state[t["name"]].float().contiguous()
             f.write(ctypes.string_at(p.data_ptr(), 4 * p.numel()))
     (out / "data.json").write_text(json.dumps({"values": x.flatten().tolist(), "labels": labels.tolist(), "sizes": SIZES}))
