@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl/internal/robust"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/naming"
+	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
@@ -220,4 +221,7 @@ func (t *Trial) bounded(c *contribution, norm float64) {
 		c.scale = 1
 	}
 	c.scale *= factor
+	for _, s := range t.engine.aside {
+		kernels.Scale(c.delta[s.Lo:s.Hi], float32(1/max(factor, 0x1p-64))) // only their means count
+	}
 }

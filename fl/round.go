@@ -152,24 +152,22 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 	if err != nil {
 		return nil, undone(err)
 	}
+	defer t.engine.pool.returnSums(whole)
 	if err := t.privatize(whole, result.Slots); err != nil {
 		return nil, undone(err)
 	}
 	mean, number := whole.mean()
 	if err := t.combine(mean, result.Slots); err != nil {
-		t.engine.pool.returnSums(whole)
 		return nil, undone(err)
 	}
-	aside := t.engine.takeAside(mean)
+	aside := t.engine.takeAside(mean, whole.Extra, whole.Signs)
 	u := &Update{Mean: mean, Number: number, Extra: whole.Extra, Own: own, Weight: whole.Weight, Taken: whole.Taken, Clients: len(cfg.Data.Clients), Round: t.round}
 	putBack := t.remember()
 	if err := t.keepVersion(plan); err != nil {
-		t.engine.pool.returnSums(whole)
 		return nil, undone(err)
 	}
 	t.observe(result, u, whole.Signs, probes)
 	t.step(u, plan.Server, aside)
-	t.engine.pool.returnSums(whole)
 	if err := t.refresh(result.Slots); err != nil {
 		putBack()
 		return nil, undone(err)

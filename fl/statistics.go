@@ -203,11 +203,28 @@ func (l *Local) putBack(delta []float32) bool {
 	return det.Finite(kernels.Norm(l.worker.aside))
 }
 
-// takeAside takes the means of what clients set aside out of a mean of their changes.
-func (e *Engine) takeAside(mean []float32) (aside []float32) {
+// Change writes Broadcast - Weights to dst, a vector of the model's size, without what Shared
+// leaves out.
+func (l *Local) Change(dst []float32) {
+	kernels.Sub(dst, l.Broadcast, l.Weights)
+	l.Shared(dst)
+}
+
+// Shared clears the values of v, a vector of the model's size, that no step of the server
+// sees, so that norms and products with v leave them out: running statistics, of which only
+// means are taken, and what the client keeps by Config.Statistics.
+func (l *Local) Shared(v []float32) { l.engine.takeAside(v) }
+
+// takeAside takes what clients set aside out of sums, nil or of the model's size: that of the
+// first is returned.
+func (e *Engine) takeAside(sums ...[]float32) (aside []float32) {
 	for _, s := range e.aside {
-		aside = append(aside, mean[s.Lo:s.Hi]...)
-		clear(mean[s.Lo:s.Hi])
+		aside = append(aside, sums[0][s.Lo:s.Hi]...)
+		for _, sum := range sums {
+			if sum != nil {
+				clear(sum[s.Lo:s.Hi])
+			}
+		}
 	}
 	return aside
 }

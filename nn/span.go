@@ -27,6 +27,20 @@ func (m *Model) Head(n int) Span {
 	return s
 }
 
+// BuffersOf returns where the buffers of the layers lie whose parameters a span has.
+func (m *Model) BuffersOf(s Span) Span {
+	var of Span
+	for _, nd := range m.nodes {
+		if at := m.nodes.size() + nd.buffer; nd.buffers() > 0 && nd.offset >= s.Lo && nd.offset+nd.size() <= s.Hi {
+			if of.empty() {
+				of.Lo = at
+			}
+			of.Hi = at + nd.buffers()
+		}
+	}
+	return of
+}
+
 // EndsDense reports whether the network ends in a dense layer, Head(1), so that its outputs
 // are linear in that layer's parameters.
 func (m *Model) EndsDense() bool {

@@ -19,7 +19,8 @@ import (
 //
 // and the server averages the w_i. v_i starts at the weights of the client's first round;
 // in the paper all of them start before the first. The paper has all steps of a client
-// move a_i; its authors' code moves it once a round, with a regularizer.
+// move a_i; its authors' code moves it once a round, with a regularizer. The mixture has running
+// statistics of its own, which v_i keeps.
 func apfl() fl.Method {
 	const why = "its steps are plain gradient steps of three things at once"
 	return fl.Method{
@@ -43,7 +44,7 @@ func apfl() fl.Method {
 
 func apflLocal(l *fl.Local) error {
 	l.Uniform()
-	p, size := l.Params, len(l.Weights)
+	p, size, n := l.Params, len(l.Weights), l.Model().Buffers().Lo
 	v, alpha := l.State[:size], &l.State[size]
 	if l.Fresh {
 		copy(v, l.Broadcast)
@@ -57,32 +58,34 @@ func apflLocal(l *fl.Local) error {
 		if err != nil {
 			return err
 		}
-		mix(mixed, v, l.Weights, *alpha)
+		mix(mixed, v, l.Weights, *alpha, n)
 		kernels.Sub(away, v, l.Weights)
 		l.Count(l.Step(l.Weights, b, opt, p, step))
 		grad, _ := l.Gradient(mixed, b, p, step)
-		kernels.Axpy(grad, float32(p.WeightDecay), mixed)
-		kernels.Axpy(v, -float32(p.LR)**alpha, grad)
+		kernels.Axpy(grad[:n], float32(p.WeightDecay), mixed[:n])
+		kernels.Axpy(v[:n], -float32(p.LR)**alpha, grad[:n])
+		copy(v[n:], mixed[n:])
 		if p.AlphaAdapt {
-			*alpha = min(1, max(0, *alpha-float32(p.LR*float64(kernels.Dot(away, grad)))))
+			*alpha = min(1, max(0, *alpha-float32(p.LR*float64(kernels.Dot(away[:n], grad[:n])))))
 		}
 		l.Again(b.N)
 	}
-	mix(mixed, v, l.Weights, *alpha)
+	mix(mixed, v, l.Weights, *alpha, n)
 	return l.Personalized(mixed)
 }
 
-// mix writes a v + (1 - a) w to dst.
-func mix(dst, v, w []float32, a float32) {
-	copy(dst, w)
-	kernels.Scale(dst, 1-a)
-	kernels.Axpy(dst, a, v)
+// mix writes a v + (1 - a) w to dst, behind n parameters the statistics of v.
+func mix(dst, v, w []float32, a float32, n int) {
+	copy(dst, w[:n])
+	kernels.Scale(dst[:n], 1-a)
+	kernels.Axpy(dst[:n], a, v[:n])
+	copy(dst[n:], v[n:])
 }
 
 // apflKept mixes the client's own model with the broadcast one.
 func apflKept(l *fl.Local) error {
 	if size := len(l.Weights); !l.Fresh {
-		mix(l.Weights, l.State[:size], l.Broadcast, l.State[size])
+		mix(l.Weights, l.State[:size], l.Broadcast, l.State[size], l.Model().Buffers().Lo)
 	}
 	return nil
 }

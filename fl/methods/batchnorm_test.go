@@ -134,26 +134,11 @@ func TestStatisticsOfTheBatch(t *testing.T) {
 		t.Error("other weights than with averaged statistics")
 	}
 	want, weights := make([]float64, model.Size()), 0.0
-	shape, ws := model.Input(), model.NewWorkspace()
 	for _, s := range last.Slots {
-		train, w := fed.Clients[s.Client].Train, slices.Clone(tr.Weights())
-		var seen int
-		for lo := 0; lo < train.Len(); lo += 64 {
-			n := min(64, train.Len()-lo)
-			pos := make([]int32, n)
-			for i := range pos {
-				pos[i] = int32(lo + i)
-			}
-			seen += n
-			b := &nn.Batch{N: n, X: make([]float32, n*shape.H*shape.W*shape.C), Labels: make([]int32, n), Share: float64(n) / float64(seen)}
-			if err := train.Fill(pos, b.X, nil, b.Labels, nil); err != nil {
-				t.Fatal(err)
-			}
-			ws.Evaluate(w, b)
-		}
-		weights += float64(seen)
-		for i, x := range w {
-			want[i] += float64(seen) * float64(x)
+		train := fed.Clients[s.Client].Train
+		weights += float64(train.Len())
+		for i, x := range passed(t, model, tr.Weights(), train) {
+			want[i] += float64(train.Len()) * float64(x)
 		}
 	}
 	for i := at; i < model.Size(); i++ {
@@ -161,6 +146,25 @@ func TestStatisticsOfTheBatch(t *testing.T) {
 			t.Fatalf("statistic %d is %v, want %v", i, got, want[i]/weights)
 		}
 	}
+}
+
+// passed returns weights with the statistics that a pass over samples gives them.
+func passed(t *testing.T, model *nn.Model, weights []float32, v data.View) []float32 {
+	t.Helper()
+	shape, ws, w := model.Input(), model.NewWorkspace(), slices.Clone(weights)
+	for lo := 0; lo < v.Len(); lo += 64 {
+		n := min(64, v.Len()-lo)
+		pos := make([]int32, n)
+		for i := range pos {
+			pos[i] = int32(lo + i)
+		}
+		b := &nn.Batch{N: n, X: make([]float32, n*shape.H*shape.W*shape.C), Labels: make([]int32, n), Share: float64(n) / float64(lo+n)}
+		if err := v.Fill(pos, b.X, nil, b.Labels, nil); err != nil {
+			t.Fatal(err)
+		}
+		ws.Evaluate(w, b)
+	}
+	return w
 }
 
 // unreadable is a server after whose second step the clients' samples cannot be read.
@@ -286,4 +290,214 @@ func TestBatchNormRefusals(t *testing.T) {
 	}
 	plan.Clients[0].Wrap = true
 	runRounds(t, e.NewTrial(0), plan, 1)
+}
+
+// normalized is a network for a method, with batch normalizations of a momentum: as large as it
+// is, the running statistics move, while training goes by those of batches.
+func normalized(t *testing.T, fed *data.Federation, method string, momentum float64) *nn.Model {
+	t.Helper()
+	norm := models.LayerSpec{Type: "batchnorm", Momentum: &momentum}
+	named := func(s models.LayerSpec, name string) models.LayerSpec { s.Name = name; return s }
+	layers := []models.LayerSpec{{Type: "conv", Filters: 12, Kernel: fed.H / 4, Stride: fed.H / 4, NoBias: true}, named(norm, "a")}
+	switch method {
+	case "fedtp":
+		layers = append(layers, models.LayerSpec{Type: "sequence"}, models.LayerSpec{Type: "positions"},
+			models.LayerSpec{Type: "residual", Body: []models.LayerSpec{{Type: "attention", Heads: 3}}}, norm, models.LayerSpec{Type: "steps", Take: "mean"})
+	case "fednas", "directfednas":
+		layers = append(layers, models.LayerSpec{Type: "conv", Name: "point", Filters: 12, Kernel: 1}, named(norm, "b"),
+			models.LayerSpec{Type: "mix", Name: "c", Inputs: []string{"a", "b"}, Weights: "edge"}, models.LayerSpec{Type: "relu"}, models.LayerSpec{Type: "avgpool"})
+	default:
+		body := []models.LayerSpec{{Type: "conv", Filters: 12, Kernel: 3, Pad: 1, NoBias: true}, norm}
+		layers = append(layers, models.LayerSpec{Type: "relu"}, models.LayerSpec{Type: "residual", Body: body}, models.LayerSpec{Type: "relu"}, models.LayerSpec{Type: "avgpool"})
+	}
+	m, err := models.FromLayers(append(layers, models.LayerSpec{Type: "dense", Name: "head"}), nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// takesNormalized says whether a method trains a network with batch normalization.
+func takesNormalized(t *testing.T, cfg fl.Config) bool {
+	t.Helper()
+	e, err := fl.New(cfg)
+	if err == nil {
+		e.Close()
+		return true
+	}
+	if !strings.Contains(err.Error(), "batch normalization") && !strings.Contains(err.Error(), "no choices") {
+		t.Fatal(err)
+	}
+	return false
+}
+
+// TestStatisticsAreNoParameters trains every method with running statistics that move little
+// and much: parameters, and what is measured of their changes, have the same bits.
+func TestStatisticsAreNoParameters(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 8, 30)
+	forEachMethod(t, func(t *testing.T, m fl.Method) {
+		cfg := fl.Config{Data: fed, Method: m, Cohort: 5, Seed: 4, HeadLayers: 1}
+		changed := func(at int, set func(*fl.Config)) {
+			var want []float32
+			var measured []float64
+			for _, momentum := range []float64{0.05, 0.8} {
+				c := cfg
+				set(&c)
+				if c.Model = normalized(t, fed, m.Name, momentum); !takesNormalized(t, c) {
+					return
+				}
+				tr, plan := newEngine(t, c).NewTrial(0), defaultPlan(m)
+				plan.Clients[0].WeightDecay = 0.01
+				if !slices.Contains(m.Settings(), "client.weight_decay") {
+					plan.Clients[0].WeightDecay = 0
+				}
+				plan.Probes = []string{"delta_norm", "min_cos_grad_displacement", "sign_agreement", "cos_delta_smoothed", "dot_delta_previous"}
+				rounds := 3
+				if slices.Contains([]string{"afl", "qfedavg", "moon", "fedntd"}, m.Name) {
+					rounds = 1 // later ones evaluate the broadcast model, statistics and all
+				}
+				results, n := runRounds(t, tr, plan, rounds), c.Model.Buffers().Lo
+				var probed []float64
+				for _, r := range results {
+					for _, name := range plan.Probes {
+						x, _ := r.Probe(name)
+						probed = append(probed, x)
+					}
+				}
+				switch {
+				case want == nil:
+					want, measured = slices.Clone(tr.Weights()), probed
+					continue
+				case slices.Equal(tr.Weights()[n:], want[n:]):
+					t.Errorf("%d: the same statistics", at)
+				case !slices.Equal(tr.Weights()[:n], want[:n]):
+					t.Errorf("%d: statistics change parameters", at)
+				case !slices.Equal(probed, measured):
+					t.Errorf("%d: statistics change probes: %v, %v", at, measured, probed)
+				}
+			}
+		}
+		changed(-1, func(*fl.Config) {})
+		if m.Name == "qfedavg" || m.Name == "fedpa" {
+			changed(-2, func(c *fl.Config) { c.Statistics = fl.StatisticsKeep }) // shared ones alone count
+		}
+		if m.Name != "fedavg" {
+			return
+		}
+		for i, set := range []func(*fl.Config){
+			func(c *fl.Config) {
+				c.Aggregation = fl.DefaultAggregation()
+				c.Aggregation.Name, c.Aggregation.Bound = "norm_bound", 0.05
+			},
+			func(c *fl.Config) { c.Aggregation = fl.DefaultAggregation(); c.Aggregation.Name = "multikrum" },
+			func(c *fl.Config) { c.Aggregation = fl.DefaultAggregation(); c.Aggregation.Name = "rfa" },
+			func(c *fl.Config) {
+				c.Updates = fl.DefaultUpdates()
+				c.Updates.Attack, c.Updates.Attackers = "alie", 0.3
+			},
+			func(c *fl.Config) {
+				c.Updates = fl.DefaultUpdates()
+				c.Updates.Attack, c.Updates.Attackers = "gaussian", 0.3
+			},
+			func(c *fl.Config) {
+				c.Updates = fl.DefaultUpdates()
+				c.Updates.Sparsify, c.Updates.Quantize = "topk", "qsgd"
+			},
+		} {
+			changed(i, set)
+		}
+	})
+}
+
+// TestBoundedClientsCountInStatistics: a bound on changes holds for parameters alone.
+func TestBoundedClientsCountInStatistics(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 8, 30)
+	var want []float32
+	for _, bound := range []float64{1e6, 1e-3} {
+		a := fl.DefaultAggregation()
+		a.Name, a.Bound = "norm_bound", bound
+		cfg := fl.Config{Model: fltest.SmallNormalized(t, fed), Data: fed, Method: FedAvg(), Aggregation: a, Cohort: 5, Seed: 4}
+		tr := newEngine(t, cfg).NewTrial(0)
+		runRounds(t, tr, defaultPlan(cfg.Method), 1)
+		got := tr.Weights()[cfg.Model.Buffers().Lo:]
+		for i := range want {
+			if math.Abs(float64(got[i]-want[i])) > 1e-5*(1+math.Abs(float64(want[i]))) {
+				t.Fatalf("statistic %d is %v with a bound, %v without", i, got[i], want[i])
+			}
+		}
+		want = slices.Clone(got)
+	}
+}
+
+// TestPersonalizedModelsHaveStatistics holds that the statistics of each client's own model are
+// about those of its samples in that model.
+func TestPersonalizedModelsHaveStatistics(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 6, 40)
+	forEachMethod(t, func(t *testing.T, m fl.Method) {
+		cfg := fl.Config{Model: normalized(t, fed, m.Name, 0.8), Data: fed, Method: m, Cohort: len(fed.Clients), Seed: 4, HeadLayers: 1}
+		if !takesNormalized(t, cfg) || m.Name == "fedtp" { // whose models a server makes
+			return
+		}
+		own := m.StateLen != nil && m.Kept != nil && m.StateLen(&cfg) >= cfg.Head().Lo
+		var mu sync.Mutex
+		var models map[int][]float32
+		wrap := func(f func(*fl.Local) error) func(*fl.Local) error {
+			if f == nil {
+				return nil
+			}
+			return func(l *fl.Local) error {
+				err := f(l)
+				mu.Lock()
+				defer mu.Unlock()
+				models[l.Client] = slices.Clone(l.Weights)
+				return err
+			}
+		}
+		cfg.Method.Local, cfg.Method.Personalize, cfg.Method.Kept = wrap(m.Local), wrap(m.Personalize), wrap(m.Kept)
+		e, plan := newEngine(t, cfg), defaultPlan(m)
+		c := &plan.Clients[0]
+		c.Batch, c.Epochs, c.PersonalEpochs = fed.Clients[0].Train.Len(), 4, min(4, 8*c.PersonalEpochs)
+		models = map[int][]float32{}
+		tr := e.NewTrial(0)
+		runRounds(t, tr, plan, 2)
+		for _, kept := range []bool{false, true} {
+			if kept && !own {
+				continue
+			}
+			models = map[int][]float32{}
+			if _, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients, Server: &plan.Server, State: tr.State(), Kept: kept}); err != nil {
+				t.Fatal(err)
+			}
+			for client, w := range models {
+				checkStatistics(t, cfg.Model, w, passed(t, cfg.Model, w, fed.Clients[client].Train))
+			}
+			if len(models) != len(fed.Clients) {
+				t.Errorf("%d models", len(models))
+			}
+		}
+	})
+}
+
+// checkStatistics wants running means and variances near those of a pass.
+func checkStatistics(t *testing.T, model *nn.Model, got, want []float32) {
+	t.Helper()
+	means, far, all := [2][]float32{}, 0, 0
+	wanted := model.Export(want)
+	for at, p := range model.Export(got) {
+		switch {
+		case strings.HasSuffix(p.Name, "running_mean"):
+			means = [2][]float32{p.Data, wanted[at].Data}
+		case strings.HasSuffix(p.Name, "running_var"):
+			for i, v := range p.Data {
+				w := float64(wanted[at].Data[i])
+				all++
+				if ratio := float64(v) / w; !(ratio > 0.4 && ratio < 2.5) || math.Abs(float64(means[0][i]-means[1][i])) > 0.7*math.Sqrt(w) {
+					far++
+				}
+			}
+		}
+	}
+	if all == 0 || far > all/4 {
+		t.Errorf("%d of %d running means and variances are far from those of the client's samples", far, all)
+	}
 }

@@ -64,7 +64,7 @@ func fedDynLocal(l *fl.Local) error {
 		return err
 	}
 	change := l.Vector(1)
-	kernels.Sub(change, l.Broadcast, l.Weights)
+	l.Change(change)
 	kernels.Axpy(l.State, float32(a), change)
 	return nil
 }

@@ -46,7 +46,7 @@ func novaLocal(l *fl.Local) error {
 	}
 	l.Number = stepWeight(l.Steps, l.Params)
 	l.Upload = l.Vector(0)
-	kernels.Sub(l.Upload, l.Broadcast, l.Weights)
+	l.Change(l.Upload)
 	kernels.Scale(l.Upload, float32(1/l.Number))
 	return nil
 }

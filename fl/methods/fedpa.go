@@ -51,6 +51,7 @@ func posteriorLocal(l *fl.Local) error {
 		}
 		if n++; n == p.Window {
 			kernels.Scale(sum, float32(1/float64(n)))
+			l.Shared(sum)
 			post.add(sum)
 			n = 0
 		}
@@ -60,6 +61,7 @@ func posteriorLocal(l *fl.Local) error {
 	}
 	l.Upload = sum
 	copy(sum, l.Broadcast)
+	l.Shared(sum)
 	post.delta(sum)
 	return nil
 }

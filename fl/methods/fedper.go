@@ -16,7 +16,7 @@ func fedPer() fl.Method {
 		Uses:        localSGD,
 		Reads:       []string{"head_layers"},
 		Prepare:     needsBody,
-		StateLen:    headLen,
+		StateLen:    func(cfg *fl.Config) int { return ownPartLen(cfg, cfg.Head()) },
 		Local:       func(l *fl.Local) error { return trainKeeping(l, l.Head()) },
 		Personalize: func(l *fl.Local) error { return trainJoined(l, l.Head()) },
 		Kept:        joinHead,
@@ -24,7 +24,11 @@ func fedPer() fl.Method {
 	}
 }
 
-// headLen is the size of a state that is a head.
+// ownPartLen is the size of a state that is a span of the parameters and, with batch
+// normalizations among them, their running statistics.
+func ownPartLen(cfg *fl.Config, own nn.Span) int { return own.Len() + cfg.Model.BuffersOf(own).Len() }
+
+// headLen is the size of a head.
 func headLen(cfg *fl.Config) int { return cfg.Head().Len() }
 
 // joinHead puts the client's own head on the broadcast body.
@@ -56,14 +60,17 @@ func trainJoined(l *fl.Local, own nn.Span) error {
 // yet.
 func join(l *fl.Local, own nn.Span) {
 	if !l.Fresh {
-		copy(l.Weights[own.Lo:own.Hi], l.State)
+		statistics := l.Model().BuffersOf(own)
+		n := copy(l.Weights[own.Lo:own.Hi], l.State)
+		copy(l.Weights[statistics.Lo:statistics.Hi], l.State[n:])
 	}
 }
 
 // keep makes the parameters of a span, as they were trained, the client's state. What goes
 // to the server has those that came from there.
 func keep(l *fl.Local, own nn.Span) {
-	trained := l.Weights[own.Lo:own.Hi]
-	copy(l.State, trained)
+	trained, statistics := l.Weights[own.Lo:own.Hi], l.Model().BuffersOf(own)
+	n := copy(l.State, trained)
+	copy(l.State[n:], l.Weights[statistics.Lo:statistics.Hi])
 	copy(trained, l.Broadcast[own.Lo:])
 }

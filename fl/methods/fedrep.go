@@ -21,7 +21,7 @@ func fedRep() fl.Method {
 		SetDefaults: oneHeadEpoch,
 		Reads:       []string{"head_layers"},
 		Prepare:     needsBody,
-		StateLen:    headLen,
+		StateLen:    func(cfg *fl.Config) int { return ownPartLen(cfg, cfg.Head()) },
 		Memories:    2, // of the body and the head
 		Local:       fedRepLocal,
 		Personalize: trainOwnHead,

@@ -1,6 +1,9 @@
 package methods
 
-import "github.com/fedfast/fedfast/fl"
+import (
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/nn"
+)
 
 // lgFedAvg is LG-FedAvg (Liang et al. 2020, algorithm 1), the mirror image of FedPer: the
 // clients share a head and each keeps a body of its own, its representation of its data, and
@@ -16,7 +19,7 @@ func lgFedAvg() fl.Method {
 		Uses:        localSGD,
 		Reads:       []string{"head_layers"},
 		Prepare:     needsBody,
-		StateLen:    func(cfg *fl.Config) int { return cfg.Head().Lo },
+		StateLen:    func(cfg *fl.Config) int { return ownPartLen(cfg, nn.Span{Hi: cfg.Head().Lo}) },
 		Local:       func(l *fl.Local) error { return trainKeeping(l, l.Body()) },
 		Personalize: func(l *fl.Local) error { return trainJoined(l, l.Body()) },
 		Kept:        joinBody,

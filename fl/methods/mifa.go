@@ -35,7 +35,7 @@ func mifaLocal(l *fl.Local) error {
 	}
 	l.Weight = 1
 	l.Upload = l.Vector(0)
-	kernels.Sub(l.Upload, l.Broadcast, l.Weights)
+	l.Change(l.Upload)
 	for i, change := range l.Upload {
 		l.Upload[i], l.State[i] = change-l.State[i], change
 	}

@@ -71,6 +71,7 @@ func wholeGradient(l *fl.Local, dst []float32) error {
 		kernels.Axpy(dst, float32(float64(b.N)/float64(n)), grad)
 	}
 	kernels.Axpy(dst, float32(p.WeightDecay), l.Broadcast)
+	l.Shared(dst)
 	l.Again(n)
 	return nil
 }

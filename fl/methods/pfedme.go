@@ -71,6 +71,8 @@ func moreau(l *fl.Local) (theta []float32, err error) {
 		kernels.Sub(away, l.Weights, theta)
 		kernels.Axpy(l.Weights, -float32(p.LR*p.Lambda), away)
 	}
+	statistics := l.Model().Buffers() // w_i itself sees no batch
+	copy(l.Weights[statistics.Lo:], theta[statistics.Lo:])
 	return theta, nil
 }
 

@@ -53,7 +53,7 @@ func qFedAvgLocal(l *fl.Local) error {
 	}
 	q, lipschitz, log := l.ServerParams.Q, 1/l.Params.LR, det.Log(loss+leastLoss)
 	l.Upload = l.Vector(0)
-	kernels.Sub(l.Upload, l.Broadcast, l.Weights)
+	l.Change(l.Upload)
 	kernels.Scale(l.Upload, float32(lipschitz))
 	square := kernels.Dot(l.Upload, l.Upload)
 	power := det.Exp(q * log)

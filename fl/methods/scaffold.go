@@ -46,7 +46,7 @@ func scaffoldLocal(l *fl.Local) error {
 	}
 	// c_i+ = -(c - c_i) + (w - w_i)/(K lr)
 	change := l.Vector(1)
-	kernels.Sub(change, l.Broadcast, l.Weights)
+	l.Change(change)
 	kernels.Scale(change, float32(1/(float64(l.Steps-before)*l.Params.LR)))
 	kernels.Sub(l.State, change, shift)
 	return nil
