@@ -51,14 +51,14 @@ func (d *driver) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// sideObjective is that of trials on proxy federations, which is always minimized:
-// the error instead of the accuracy.
+// sideObjective is that of trials on proxy federations: the study's, of the global model, and in
+// place of a time to a goal the error, which has the same direction.
 func (d *driver) sideObjective() tuners.Objective {
-	o := tuners.ObjectiveOf(d.objective.Metric, tuners.TargetGlobal)
-	if o.Direction == tuners.Maximize {
-		o = tuners.ObjectiveOf(tuners.MetricError, tuners.TargetGlobal)
+	metric := d.objective.Metric
+	if d.setup.Config.ToGoal() {
+		metric = tuners.MetricError
 	}
-	return o
+	return tuners.ObjectiveOf(metric, tuners.TargetGlobal)
 }
 
 // preparer runs the trials of a preparation: those of one proxy federation beside

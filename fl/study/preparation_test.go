@@ -156,7 +156,7 @@ func TestPreparationOnAMixedFederation(t *testing.T) {
 	if len(scores) < 4 || len(want) < 3*3 || !maps.Equal(seen, want) {
 		t.Errorf("scores %v; clients trained with %v, the tables have %v", scores, seen, want)
 	}
-	table := BestSides(r.Sides)
+	table := BestSides(r.Sides, tuners.Objective{})
 	if !slices.Equal(table.Samples, []int{10, 40}) || !slices.Equal(table.HIs, []float64{0.2, 0.9}) {
 		t.Errorf("the table has rows %v and columns %v", table.Samples, table.HIs)
 	}

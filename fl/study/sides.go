@@ -25,16 +25,16 @@ type SideTable struct {
 	// Samples and HIs are those of the trials, from the lowest on.
 	Samples []int
 	HIs     []float64
-	// Cells hold by row and column the trial of the lowest score, of equal ones
+	// Cells hold by row and column the trial of the best score, of equal ones
 	// the first; nil where none has a score.
 	Cells [][]*SideTrial
 }
 
-// BestSides makes the table of trials on proxy federations. Of trials on mixed ones it is
-// the table of the best trial, whose score all cells have.
-func BestSides(sides []SideTrial) SideTable {
+// BestSides makes the table of trials on proxy federations of a study with an objective. Of
+// trials on mixed ones it is the table of the best trial, whose score all cells have.
+func BestSides(sides []SideTrial, aim tuners.Objective) SideTable {
 	if len(sides) > 0 && len(sides[0].Table) > 0 {
-		sides = bestMixed(sides)
+		sides = bestMixed(sides, aim)
 	}
 	t := SideTable{}
 	for _, s := range sides {
@@ -53,19 +53,19 @@ func BestSides(sides []SideTrial) SideTable {
 		}
 		row, _ := slices.BinarySearch(t.Samples, s.Environment.Samples)
 		column, _ := slices.BinarySearch(t.HIs, s.Environment.HI)
-		if best := &t.Cells[row][column]; *best == nil || *s.Score < *(*best).Score {
+		if best := &t.Cells[row][column]; *best == nil || aim.Better(*s.Score, *(*best).Score) {
 			*best = s
 		}
 	}
 	return t
 }
 
-// bestMixed returns the cells of the trial of the lowest score, of equal ones the first, as
+// bestMixed returns the cells of the trial of the best score, of equal ones the first, as
 // a trial each; nil when none has a score.
-func bestMixed(sides []SideTrial) []SideTrial {
+func bestMixed(sides []SideTrial, aim tuners.Objective) []SideTrial {
 	var best *SideTrial
 	for i, s := range sides {
-		if s.Score != nil && (best == nil || *s.Score < *best.Score) {
+		if s.Score != nil && (best == nil || aim.Better(*s.Score, *best.Score)) {
 			best = &sides[i]
 		}
 	}

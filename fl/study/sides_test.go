@@ -18,7 +18,7 @@ func TestBestSides(t *testing.T) {
 	sides := []SideTrial{
 		side(100, 0.8), side(50, 0.2, 0.4), side(100, 0.2, 0.6), side(50, 0.2, 0.3), side(50, 0.2, 0.3), side(50, 0.2),
 	}
-	got := BestSides(sides)
+	got := BestSides(sides, tuners.Objective{})
 	if !slices.Equal(got.Samples, []int{50, 100}) || !slices.Equal(got.HIs, []float64{0.2, 0.8}) {
 		t.Errorf("rows %v, columns %v", got.Samples, got.HIs)
 	}
@@ -26,7 +26,7 @@ func TestBestSides(t *testing.T) {
 	if !slices.EqualFunc(got.Cells, want, slices.Equal) {
 		t.Errorf("cells %v, want %v", got.Cells, want)
 	}
-	if none := BestSides(nil); len(none.Cells) != 0 {
+	if none := BestSides(nil, tuners.Objective{}); len(none.Cells) != 0 {
 		t.Errorf("of no trials: %+v", none)
 	}
 }
@@ -45,7 +45,7 @@ func TestBestSidesOfMixedOnes(t *testing.T) {
 		}
 		return s
 	}
-	got := BestSides([]SideTrial{side(0, 1, 2), side(0.5, 3, 4), side(0.3, 5, 6), side(0.3, 7, 8), side(0.4, 9, 10)})
+	got := BestSides([]SideTrial{side(0, 1, 2), side(0.5, 3, 4), side(0.3, 5, 6), side(0.3, 7, 8), side(0.4, 9, 10)}, tuners.Objective{})
 	if !slices.Equal(got.Samples, []int{10, 20}) || !slices.Equal(got.HIs, []float64{0.4}) {
 		t.Fatalf("rows %v, columns %v", got.Samples, got.HIs)
 	}
@@ -54,7 +54,7 @@ func TestBestSidesOfMixedOnes(t *testing.T) {
 			t.Errorf("row %d: %+v, want a rate of %v", row, c, rate)
 		}
 	}
-	if none := BestSides([]SideTrial{side(0, 1, 2)}); len(none.Cells) != 0 {
+	if none := BestSides([]SideTrial{side(0, 1, 2)}, tuners.Objective{}); len(none.Cells) != 0 {
 		t.Errorf("without a score: %+v", none)
 	}
 }

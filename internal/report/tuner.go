@@ -186,8 +186,8 @@ func (s *Study) sides() *figure.Figure {
 	if s.Tune == nil || len(s.Tune.Sides) == 0 || len(s.Tune.Sides[0].Table) > 0 {
 		return nil
 	}
-	t := study.BestSides(s.Tune.Sides)
-	h := &figure.Heat{Of: "lowest score"}
+	t := study.BestSides(s.Tune.Sides, s.Config.Aim())
+	h := &figure.Heat{Of: "best score"}
 	for _, hi := range t.HIs {
 		h.Columns = append(h.Columns, strconv.FormatFloat(hi, 'g', 3, 64))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/stats"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 const fedtunePaper = "FedTune (ICLR 2022 submission)"
@@ -236,7 +237,7 @@ func ratesByHI(m *Metrics) (float64, bool) {
 		return math.NaN(), true
 	}
 	var his, rates []float64
-	if best := study.BestSides(m.Sides); len(m.Sides) > 0 {
+	if best := study.BestSides(m.Sides, tuners.Objective{}); len(m.Sides) > 0 {
 		for _, row := range best.Cells {
 			for _, side := range row {
 				if side != nil {

@@ -295,7 +295,7 @@ func (j *Job) takeTable() error {
 	if len(m.Sides) == 0 {
 		return nil // a table was handed to both
 	}
-	text, err := TableOption(j.table.Config.Tuner.Options, j.table.Config.Seed, m.Sides)
+	text, err := TableOption(j.table.Config.Tuner.Options, j.table.Config.Seed, j.table.Config.Aim(), m.Sides)
 	if err != nil {
 		return err
 	}

@@ -548,7 +548,7 @@ func sentencesOfFedTune(t *testing.T) said {
 	for i := range filled[1].Sides {
 		learnt += index(filled[1].Sides[i].Score != nil && *filled[1].Sides[i].Score < 0.8)
 	}
-	for _, row := range study.BestSides(filled[1].Sides).Cells {
+	for _, row := range study.BestSides(filled[1].Sides, tuners.Objective{}).Cells {
 		for _, cell := range row {
 			cells++
 			guesses += index(*cell.Score > guess)
@@ -613,7 +613,7 @@ func sentencesOfMixed(t *testing.T) said {
 	add("advice.md", "%s points above the rate of 0.03, paired by seed, and none breaks down", one(tuned.Mean, tuned.Half))
 
 	var rates []float64
-	for _, row := range study.BestSides(apart.sides).Cells {
+	for _, row := range study.BestSides(apart.sides, tuners.Objective{}).Cells {
 		for _, cell := range row {
 			rates = append(rates, cell.Params.Float("client.lr", 0))
 		}

@@ -10,9 +10,9 @@ import (
 )
 
 // TableOption returns the table that the trials on proxy federations of a study of
-// fedtune-hrt give, as the value of the option `table` of another study; see
+// fedtune-hrt with an objective give, as the value of the option `table` of another study; see
 // fedtune.TableOf.
-func TableOption(options map[string]any, seed uint64, sides []study.SideTrial) (string, error) {
+func TableOption(options map[string]any, seed uint64, aim tuners.Objective, sides []study.SideTrial) (string, error) {
 	given, err := tuners.ParamsOf(options)
 	if err != nil {
 		return "", fmt.Errorf("options.%w", err)
@@ -21,7 +21,7 @@ func TableOption(options map[string]any, seed uint64, sides []study.SideTrial) (
 	for _, t := range sides {
 		tried = append(tried, fedtune.Tried{Environment: t.Environment, Params: t.Params, Table: t.Table, Score: t.Score})
 	}
-	return fedtune.TableOf(given, seed, tried)
+	return fedtune.TableOf(given, seed, aim, tried)
 }
 
 // sideTables returns, for each seed that filled one, FedTune's table: for each
@@ -38,7 +38,7 @@ func (r *Report) sideTables() []Table {
 }
 
 func (m *Metrics) sideTable() Table {
-	best := study.BestSides(m.Sides)
+	best := study.BestSides(m.Sides, tuners.Objective{})
 	t := Table{
 		Title: fmt.Sprintf("the table of %s, seed %d, best of %d trials on proxy federations: error on proxy samples, learning rate, batch, epochs (%s)",
 			m.Head.Training, m.Head.Seed, len(m.Sides), variantText(m.Head.Variant)),

@@ -10,47 +10,53 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/tuners"
 )
 
-// shades draw an error from the lowest to the highest of a heat map.
+// shades draw a score from the best to the worst of a heat map.
 var shades = []rune(" ░▒▓█")
 
 // printSides prints the table that a client tuner found on proxy federations as a
 // heat map: for each number of samples and heterogeneity index the best trial,
-// its score and, from light to dark, how high that is among all cells. Cells of a mixed
+// its score and, from light to dark, how bad that is among all cells. Cells of a mixed
 // proxy federation have one score together.
-func printSides(w io.Writer, sides []study.SideTrial) error {
+func printSides(w io.Writer, sides []study.SideTrial, aim tuners.Objective) error {
 	if len(sides) == 0 {
 		return nil
 	}
-	best := study.BestSides(sides)
-	lowest, highest := math.Inf(1), math.Inf(-1)
-	for _, t := range slices.Concat(best.Cells...) {
+	cells := study.BestSides(sides, aim)
+	var scores []float64
+	for _, t := range slices.Concat(cells.Cells...) {
 		if t != nil {
-			lowest, highest = min(lowest, *t.Score), max(highest, *t.Score)
+			scores = append(scores, *t.Score)
 		}
+	}
+	slices.SortFunc(scores, aim.Compare)
+	best, worst := math.NaN(), math.NaN()
+	if n := len(scores); n > 0 {
+		best, worst = scores[0], scores[n-1]
 	}
 	fmt.Fprintf(w, "client tuner: best of %d trials on proxy federations, by samples per client and heterogeneity index", len(sides))
 	mixed := len(sides[0].Table) > 0
 	switch {
-	case mixed && lowest == highest:
-		fmt.Fprintf(w, " (score %.4f of all cells together)", lowest)
-	case lowest <= highest:
-		fmt.Fprintf(w, " (score %.4f%s to %.4f%s)", lowest, shade(0), highest, shade(1))
+	case mixed && best == worst:
+		fmt.Fprintf(w, " (score %.4f of all cells together)", best)
+	case len(scores) > 0:
+		fmt.Fprintf(w, " (score %.4f%s to %.4f%s)", best, shade(0), worst, shade(1))
 	}
 	fmt.Fprintln(w)
 	head := []string{"samples"}
-	for _, hi := range best.HIs {
+	for _, hi := range cells.HIs {
 		head = append(head, fmt.Sprintf("hi %.2g", hi))
 	}
 	t := table.New(w, head...)
-	for i, n := range best.Samples {
+	for i, n := range cells.Samples {
 		row := []string{table.Count(n)}
-		for _, side := range best.Cells[i] {
+		for _, side := range cells.Cells[i] {
 			if mixed && side != nil {
 				row = append(row, sideParams(side))
 			} else {
-				row = append(row, mapped(side, lowest, highest))
+				row = append(row, mapped(side, best, worst))
 			}
 		}
 		t.Row(row...)
@@ -63,13 +69,13 @@ func printSides(w io.Writer, sides []study.SideTrial) error {
 }
 
 // mapped writes one cell of a heat map.
-func mapped(t *study.SideTrial, lowest, highest float64) string {
+func mapped(t *study.SideTrial, best, worst float64) string {
 	if t == nil {
 		return "-"
 	}
 	share := 0.0
-	if highest > lowest {
-		share = (*t.Score - lowest) / (highest - lowest)
+	if best != worst {
+		share = (*t.Score - best) / (worst - best)
 	}
 	return fmt.Sprintf("%s %.4f %s", shade(share), *t.Score, sideParams(t))
 }

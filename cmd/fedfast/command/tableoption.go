@@ -32,7 +32,7 @@ func printTableOption(w io.Writer, c *config.Config, sides []study.SideTrial) er
 	if role == "" || len(sides) == 0 {
 		return nil
 	}
-	text, err := repro.TableOption(options, c.Seed, sides)
+	text, err := repro.TableOption(options, c.Seed, c.Aim(), sides)
 	if err != nil || text == "" {
 		return err
 	}

@@ -29,7 +29,7 @@ func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
 
 // printTrialsOf prints the trials of a study, and those that prepared its client tuner.
 func (a *app) printTrialsOf(c *config.Config, r *study.Result, dir string) error {
-	if err := printSides(a.out, r.Sides); err != nil {
+	if err := printSides(a.out, r.Sides, c.Aim()); err != nil {
 		return err
 	}
 	if err := printTableOption(a.out, c, r.Sides); err != nil {

@@ -77,22 +77,22 @@ type Tried struct {
 	Environment tuners.Environment
 	Params      tuners.Params
 	Table       []tuners.Cell // of a trial on a mixed proxy federation
-	// Score is what the study minimizes; nil when the trial failed.
+	// Score is that of the study's objective; nil when the trial failed.
 	Score *float64
 }
 
-// TableOf returns the table that a study with these options and this seed looked up
+// TableOf returns the table that a study with these options, seed and objective looked up
 // after the trials that prepared it, in their order, as the option "table" of
 // another study: the best trial of each cell, of equal ones the first. Numbers keep
 // their bits. It is empty when no trial has a score, and an error when a trial is
 // none that these options and this seed make.
-func TableOf(given tuners.Params, seed uint64, trials []Tried) (string, error) {
+func TableOf(given tuners.Params, seed uint64, aim tuners.Objective, trials []Tried) (string, error) {
 	p, problems := Tuner.Read(tuners.ValidateRequest{Options: given})
 	if err := options.First("fedtune-hrt", problems); err != nil {
 		return "", err
 	}
 	if p.mixed {
-		return mixedTable(p, seed, trials)
+		return mixedTable(p, seed, aim, trials)
 	}
 	cells := map[tuners.Environment]int{}
 	for cell := range p.cells() {
@@ -104,7 +104,7 @@ func TableOf(given tuners.Params, seed uint64, trials []Tried) (string, error) {
 		if !ok {
 			return "", fmt.Errorf("fedtune-hrt: trial %d ran on a proxy federation that does not match these options and seed %d", i, seed)
 		}
-		if t.Score != nil && (best[cell] == nil || *t.Score < *best[cell].Score) {
+		if t.Score != nil && (best[cell] == nil || aim.Better(*t.Score, *best[cell].Score)) {
 			best[cell] = &trials[i]
 		}
 	}
@@ -118,13 +118,13 @@ func TableOf(given tuners.Params, seed uint64, trials []Tried) (string, error) {
 }
 
 // mixedTable is TableOf for trials on a mixed proxy federation: the table of the best one.
-func mixedTable(p plan, seed uint64, trials []Tried) (string, error) {
+func mixedTable(p plan, seed uint64, aim tuners.Objective, trials []Tried) (string, error) {
 	var best *Tried
 	for i, t := range trials {
 		if t.Environment != p.environment(seed, all) || len(t.Table) != p.cells() {
 			return "", fmt.Errorf("fedtune-hrt: trial %d ran on a proxy federation that does not match these options and seed %d", i, seed)
 		}
-		if t.Score != nil && (best == nil || *t.Score < *best.Score) {
+		if t.Score != nil && (best == nil || aim.Better(*t.Score, *best.Score)) {
 			best = &trials[i]
 		}
 	}

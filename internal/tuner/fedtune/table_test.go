@@ -37,7 +37,7 @@ func TestAHandedOverTableIsTheOneThatWasFilled(t *testing.T) {
 			score := surface(seen[trial], r.Params[trial])
 			tried = append(tried, fedtune.Tried{Environment: seen[trial], Params: r.Params[trial], Score: &score})
 		}
-		text, err := fedtune.TableOf(o, 3, tried)
+		text, err := fedtune.TableOf(o, 3, tuners.Objective{}, tried)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestAHandedOverTableIsTheOneThatWasFilled(t *testing.T) {
 		if r, _, _ := play(t, given, 3); len(r.Params) != 0 {
 			t.Errorf("%d proxy federations are trained beside a given table", len(r.Params))
 		}
-		if _, err := fedtune.TableOf(o, 4, tried); err == nil || !strings.Contains(err.Error(), "trial 0 ran on a proxy federation that does not match these options and seed 4") {
+		if _, err := fedtune.TableOf(o, 4, tuners.Objective{}, tried); err == nil || !strings.Contains(err.Error(), "trial 0 ran on a proxy federation that does not match these options and seed 4") {
 			t.Errorf("another seed: %v", err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestAMixedTableThatIsHandedOver(t *testing.T) {
 			tried[trial].Score = &x
 		}
 	}
-	text, err := fedtune.TableOf(o, 9, tried)
+	text, err := fedtune.TableOf(o, 9, tuners.Objective{}, tried)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,11 +77,11 @@ func TestAMixedTableThatIsHandedOver(t *testing.T) {
 	}
 	tried[0].Table = tried[0].Table[1:]
 	for seed, tried := range map[uint64][]fedtune.Tried{9: tried, 4: tried[1:]} {
-		if _, err := fedtune.TableOf(o, seed, tried); err == nil || !strings.Contains(err.Error(), "does not match these options and seed") {
+		if _, err := fedtune.TableOf(o, seed, tuners.Objective{}, tried); err == nil || !strings.Contains(err.Error(), "does not match these options and seed") {
 			t.Errorf("another table or seed: %v", err)
 		}
 	}
-	if text, err := fedtune.TableOf(o, 9, []fedtune.Tried{{Environment: environment, Table: tables[1].cells}}); text != "" || err != nil {
+	if text, err := fedtune.TableOf(o, 9, tuners.Objective{}, []fedtune.Tried{{Environment: environment, Table: tables[1].cells}}); text != "" || err != nil {
 		t.Errorf("without a score: %q, %v", text, err)
 	}
 }
@@ -104,11 +104,11 @@ func TestTableOfLeavesCellsWithoutAScoreOut(t *testing.T) {
 		"of equal":     {[]fedtune.Tried{{Environment: first, Params: point(0.1), Score: &low}, {Environment: first, Params: point(0.2), Score: &low}}, "0.2 100 0.1 8 2"},
 		"by its cells": {[]fedtune.Tried{{Environment: second, Params: point(0.1), Score: &low}, {Environment: first, Params: point(0.2), Score: &low}}, "0.2 100 0.2 8 2; 0.2 1000 0.1 8 2"},
 	} {
-		if got, err := fedtune.TableOf(small, 9, c.tried); err != nil || got != c.want {
+		if got, err := fedtune.TableOf(small, 9, tuners.Objective{}, c.tried); err != nil || got != c.want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
 		}
 	}
-	if _, err := fedtune.TableOf(tuners.Params{"init": tuners.Num(0)}, 9, nil); err == nil || !strings.Contains(err.Error(), "options.init") {
+	if _, err := fedtune.TableOf(tuners.Params{"init": tuners.Num(0)}, 9, tuners.Objective{}, nil); err == nil || !strings.Contains(err.Error(), "options.init") {
 		t.Errorf("wrong options: %v", err)
 	}
 }
