@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/internal/test/fltest"
 )
 
 // sealed puts the right checksum behind what somebody else has made.

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/internal/privacy"
+	"github.com/fedfast/fedfast/internal/test/fltest"
 )
 
 // TestAudit passes an honest mechanism and catches planted bugs: clipping that is left out,

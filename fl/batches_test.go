@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/internal/test/fltest"
 )
 
 // TestDropLastDealsCompleteBatches: without its incomplete last batch a pass is three

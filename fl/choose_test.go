@@ -10,8 +10,8 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/internal/choose"
-	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/internal/nanos"
+	"github.com/fedfast/fedfast/internal/test/fltest"
 )
 
 // chosen is a training that chooses clients.

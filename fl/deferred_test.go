@@ -7,8 +7,8 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/hyper"
-	"github.com/fedfast/fedfast/fl/internal/fltest"
-	"github.com/fedfast/fedfast/internal/kernelstest"
+	"github.com/fedfast/fedfast/internal/test/fltest"
+	"github.com/fedfast/fedfast/internal/test/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"

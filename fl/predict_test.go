@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/hyper"
-	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/internal/test/fltest"
 )
 
 // TestPredict counts the wrong predictions of every client's test examples, which

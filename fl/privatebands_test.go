@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/internal/test/fltest"
 )
 
 // rootColumn returns a column of the matrix of n rounds as it is defined: that of the square

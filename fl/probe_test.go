@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/hyper"
-	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/fl/internal/limit"
+	"github.com/fedfast/fedfast/internal/test/fltest"
 	"github.com/fedfast/fedfast/nn"
 )
 

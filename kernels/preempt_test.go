@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fedfast/fedfast/internal/kernelstest"
+	"github.com/fedfast/fedfast/internal/test/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
 )
 

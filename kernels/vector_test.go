@@ -3,7 +3,7 @@ package kernels_test
 import (
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/kernelstest"
+	"github.com/fedfast/fedfast/internal/test/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
 )
 

@@ -3,7 +3,7 @@ package nn
 import (
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/kernelstest"
+	"github.com/fedfast/fedfast/internal/test/kernelstest"
 )
 
 // TestPooledGradient compares networks whose convolutions take the gradient of the

@@ -3,7 +3,7 @@ package nn
 import (
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/kernelstest"
+	"github.com/fedfast/fedfast/internal/test/kernelstest"
 )
 
 // TestMaskedDropout compares a dropout that does the backward pass of the ReLU

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/kernelstest"
+	"github.com/fedfast/fedfast/internal/test/kernelstest"
 )
 
 // TestKerasLSTMInit checks what Keras documents: a recurrent weight with

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/kernelstest"
+	"github.com/fedfast/fedfast/internal/test/kernelstest"
 )
 
 // TestTrainable trains parts of networks: what is trainable gets the bits that it has

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/sys/goworktest"
+	"github.com/fedfast/fedfast/internal/test/goworktest"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/sys/goworktest"
+	"github.com/fedfast/fedfast/internal/test/goworktest"
 )
 
 // TestExtendedFromAnotherModule runs the tests of examples/extend, a module that registers

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/kernelstest"
+	"github.com/fedfast/fedfast/internal/test/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
 )
 

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/sets/npz/npztest"
+	"github.com/fedfast/fedfast/internal/test/npztest"
 )
 
 var updateOutputs = flag.Bool("update-outputs", false, "write command/outputs.json anew")

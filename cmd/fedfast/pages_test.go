@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/sys/goworktest"
+	"github.com/fedfast/fedfast/internal/test/goworktest"
 )
 
 // runPages are the pages whose commands TestPages runs, from the root of the project, with

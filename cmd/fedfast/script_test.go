@@ -22,7 +22,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/fedfast/fedfast/internal/sets/npz/npztest"
+	"github.com/fedfast/fedfast/internal/test/npztest"
 	"github.com/fedfast/fedfast/kernels"
 )
 

@@ -19,7 +19,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen/screentest"
+	"github.com/fedfast/fedfast/internal/test/screentest"
 )
 
 // session is fedfast on a terminal.

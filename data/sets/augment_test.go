@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/sets/settest"
-	"github.com/fedfast/fedfast/internal/sets/tff/tfftest"
+	"github.com/fedfast/fedfast/internal/test/settest"
+	"github.com/fedfast/fedfast/internal/test/tfftest"
 )
 
 // The sets of colour pictures open with each augmentation: training images change at

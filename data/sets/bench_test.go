@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/sets/realdata"
-	"github.com/fedfast/fedfast/internal/sets/settest"
+	"github.com/fedfast/fedfast/internal/test/realdata"
+	"github.com/fedfast/fedfast/internal/test/settest"
 )
 
 func BenchmarkOpen(b *testing.B) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/sets/settest"
-	"github.com/fedfast/fedfast/internal/sys/memory/memtest"
+	"github.com/fedfast/fedfast/internal/test/memtest"
+	"github.com/fedfast/fedfast/internal/test/settest"
 )
 
 // FuzzOpen: whatever is in the file of a set, it gives a federation or one line, in

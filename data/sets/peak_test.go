@@ -14,9 +14,9 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/draw"
-	"github.com/fedfast/fedfast/internal/sets/realdata"
-	"github.com/fedfast/fedfast/internal/sets/settest"
 	"github.com/fedfast/fedfast/internal/sys/memory"
+	"github.com/fedfast/fedfast/internal/test/realdata"
+	"github.com/fedfast/fedfast/internal/test/settest"
 )
 
 // TestPeak opens sets of the full size, each in a process of its own, and holds

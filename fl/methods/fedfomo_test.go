@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/internal/test/fltest"
 )
 
 // TestFedFomoByHand works rounds with small cohorts out in float64.

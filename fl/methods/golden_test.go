@@ -5,7 +5,7 @@ import (
 
 	_ "github.com/fedfast/fedfast/data/sets"
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/internal/fltest"
+	"github.com/fedfast/fedfast/internal/test/fltest"
 	"github.com/fedfast/fedfast/kernels"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/fl/internal/trainer"
+	"github.com/fedfast/fedfast/internal/test/fltest"
 )
 
 // TestLostClientsOfEveryMethod has clients whose rates break their training: whatever a

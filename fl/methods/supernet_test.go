@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/internal/fltest"
-	"github.com/fedfast/fedfast/internal/kernelstest"
+	"github.com/fedfast/fedfast/internal/test/fltest"
+	"github.com/fedfast/fedfast/internal/test/kernelstest"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 )

@@ -6,7 +6,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/internal/sets/npz/npztest"
+	"github.com/fedfast/fedfast/internal/test/npztest"
 	"github.com/fedfast/fedfast/plugins"
 )
 

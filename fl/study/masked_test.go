@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/internal/sets/tff/tfftest"
+	"github.com/fedfast/fedfast/internal/test/tfftest"
 	"github.com/fedfast/fedfast/nn/models"
 )
 

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/test/fltest"
 	"github.com/fedfast/fedfast/plugins"
 )
 

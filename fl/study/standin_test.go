@@ -7,7 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
-	"github.com/fedfast/fedfast/internal/sets/npz/npztest"
+	"github.com/fedfast/fedfast/internal/test/npztest"
 )
 
 // ownExamples writes a file of 60 examples of a form, of three clients and classes.

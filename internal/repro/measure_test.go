@@ -9,7 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/internal/sets/npz/npztest"
+	"github.com/fedfast/fedfast/internal/test/npztest"
 	"github.com/fedfast/fedfast/tuners"
 )
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/internal/scaffold"
-	"github.com/fedfast/fedfast/internal/sys/goworktest"
+	"github.com/fedfast/fedfast/internal/test/goworktest"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/conformance"
 	"github.com/fedfast/fedfast/tuners/host"

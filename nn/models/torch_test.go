@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/kernelstest"
+	"github.com/fedfast/fedfast/internal/test/kernelstest"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 )

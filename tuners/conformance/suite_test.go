@@ -12,7 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/tuners/conformance"
 	"github.com/fedfast/fedfast/tuners/host"
-	"github.com/fedfast/fedfast/tuners/internal/rogue"
+	"github.com/fedfast/fedfast/tuners/internal/test/rogue"
 )
 
 // TestMain makes this test binary its own tuner, `rogue MODE`, and the host that a

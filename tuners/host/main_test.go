@@ -17,7 +17,7 @@ import (
 
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
-	"github.com/fedfast/fedfast/tuners/internal/rogue"
+	"github.com/fedfast/fedfast/tuners/internal/test/rogue"
 )
 
 // TestMain makes this test binary its own tuner: `serve NAME` serves the fake,

@@ -12,8 +12,8 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
-	"github.com/fedfast/fedfast/internal/sys/memory/memtest"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
+	"github.com/fedfast/fedfast/internal/test/memtest"
 	"github.com/fedfast/fedfast/nn/models"
 )
 

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/sys/goworktest"
+	"github.com/fedfast/fedfast/internal/test/goworktest"
 )
 
 // TestExamplesCompileInAnotherModule copies the examples, which run here, into a module that

@@ -15,8 +15,8 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
-	"github.com/fedfast/fedfast/internal/sys/powercut"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
+	"github.com/fedfast/fedfast/internal/test/powercut"
 )
 
 // powerEnv makes TestPowerWorker work on a study: its command and its folder.

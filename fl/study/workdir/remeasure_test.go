@@ -8,9 +8,9 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/internal/fltest"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/test/fltest"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/plugins"
 )

@@ -22,7 +22,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/fedfast/fedfast/internal/formats/parquet"
-	"github.com/fedfast/fedfast/internal/sys/memory/memtest"
+	"github.com/fedfast/fedfast/internal/test/memtest"
 )
 
 // row has a column of each kind in each encoding that is read.

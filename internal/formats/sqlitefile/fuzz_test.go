@@ -11,8 +11,8 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/fedfast/fedfast/internal/sets/tff"
-	"github.com/fedfast/fedfast/internal/sets/tff/tfftest"
-	"github.com/fedfast/fedfast/internal/sys/memory/memtest"
+	"github.com/fedfast/fedfast/internal/test/memtest"
+	"github.com/fedfast/fedfast/internal/test/tfftest"
 )
 
 // FuzzReaders: what is made of a file of TFF by changing some bytes

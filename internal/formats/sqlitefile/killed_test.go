@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/internal/formats/sqlitefile"
-	"github.com/fedfast/fedfast/internal/sets/tff/tfftest"
+	"github.com/fedfast/fedfast/internal/test/tfftest"
 )
 
 // helperFile names the file that the test below has another process unpack.

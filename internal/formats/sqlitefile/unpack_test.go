@@ -13,7 +13,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/fedfast/fedfast/internal/formats/sqlitefile"
-	"github.com/fedfast/fedfast/internal/sets/tff/tfftest"
+	"github.com/fedfast/fedfast/internal/test/tfftest"
 )
 
 // numbers makes a file with a table of the numbers 1 to 2000.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ulikunitz/xz"
 
-	"github.com/fedfast/fedfast/internal/sys/memory/memtest"
+	"github.com/fedfast/fedfast/internal/test/memtest"
 )
 
 // packedXZ returns an xz stream of a text, in blocks, checked in a way.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/fedfast/fedfast/internal/sys/memory/memtest"
+	"github.com/fedfast/fedfast/internal/test/memtest"
 )
 
 const twoTexts = `{"users": ["r"], "num_samples": [2], "user_data": {"r": {"x": ["abc", "bcd"], "y": ["d", "e"]}}}`

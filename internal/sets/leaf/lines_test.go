@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/sets/settest"
+	"github.com/fedfast/fedfast/internal/test/settest"
 )
 
 // split writes a file of LEAF's form: the x and y of each user.

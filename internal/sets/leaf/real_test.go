@@ -3,7 +3,7 @@ package leaf
 import (
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/sets/realdata"
+	"github.com/fedfast/fedfast/internal/test/realdata"
 )
 
 func readReal(t testing.TB, dir string, form Form) (train, test []User) {

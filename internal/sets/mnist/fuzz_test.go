@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/sys/memory/memtest"
+	"github.com/fedfast/fedfast/internal/test/memtest"
 )
 
 // TestBomb: a small gzip file whose values are as many as its header says is refused

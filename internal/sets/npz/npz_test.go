@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/internal/sets/npz"
-	"github.com/fedfast/fedfast/internal/sets/npz/npztest"
-	"github.com/fedfast/fedfast/internal/sys/memory/memtest"
+	"github.com/fedfast/fedfast/internal/test/memtest"
+	"github.com/fedfast/fedfast/internal/test/npztest"
 )
 
 // read reads an array of a file that may be damaged.

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/sets/npz/npztest"
-	"github.com/fedfast/fedfast/internal/sets/realdata"
-	"github.com/fedfast/fedfast/internal/sets/settest"
+	"github.com/fedfast/fedfast/internal/test/npztest"
+	"github.com/fedfast/fedfast/internal/test/realdata"
+	"github.com/fedfast/fedfast/internal/test/settest"
 )
 
 // ownFile writes arrays into a file.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/sets/npz/npztest"
-	"github.com/fedfast/fedfast/internal/sets/settest"
+	"github.com/fedfast/fedfast/internal/test/npztest"
+	"github.com/fedfast/fedfast/internal/test/settest"
 )
 
 // TestOpenOwnTargets: numbers to predict and several labels, of samples for training

@@ -12,8 +12,8 @@ import (
 	library "github.com/parquet-go/parquet-go"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/sets/settest"
-	"github.com/fedfast/fedfast/internal/sys/memory/memtest"
+	"github.com/fedfast/fedfast/internal/test/memtest"
+	"github.com/fedfast/fedfast/internal/test/settest"
 )
 
 // encoded returns the bytes of a file.

@@ -17,7 +17,7 @@ import (
 	library "github.com/parquet-go/parquet-go"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/sets/settest"
+	"github.com/fedfast/fedfast/internal/test/settest"
 )
 
 // picture is how Hugging Face saves one.

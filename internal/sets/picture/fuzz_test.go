@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/internal/sys/memory"
-	"github.com/fedfast/fedfast/internal/sys/memory/memtest"
+	"github.com/fedfast/fedfast/internal/test/memtest"
 )
 
 // sample is a picture in PNG or in JPEG.

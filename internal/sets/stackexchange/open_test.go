@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/sets/realdata"
-	"github.com/fedfast/fedfast/internal/sets/settest"
+	"github.com/fedfast/fedfast/internal/test/realdata"
+	"github.com/fedfast/fedfast/internal/test/settest"
 )
 
 // dumpOf writes the dump of a site: Posts.xml with a post a user and text.

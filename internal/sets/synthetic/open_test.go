@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/sets/settest"
 	"github.com/fedfast/fedfast/internal/sets/synthetic"
+	"github.com/fedfast/fedfast/internal/test/settest"
 )
 
 func TestOpenSynthetic(t *testing.T) {

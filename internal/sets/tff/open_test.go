@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/sets/settest"
-	"github.com/fedfast/fedfast/internal/sets/tff/tfftest"
+	"github.com/fedfast/fedfast/internal/test/settest"
+	"github.com/fedfast/fedfast/internal/test/tfftest"
 )
 
 // emnistRows returns n images of one writer: image i has label i and only pixels

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/sets/settest"
-	"github.com/fedfast/fedfast/internal/sets/tff/tfftest"
+	"github.com/fedfast/fedfast/internal/test/settest"
+	"github.com/fedfast/fedfast/internal/test/tfftest"
 )
 
 // plays writes TFF's Shakespeare with five roles.

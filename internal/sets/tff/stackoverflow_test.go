@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/sets/settest"
-	"github.com/fedfast/fedfast/internal/sets/tff/tfftest"
+	"github.com/fedfast/fedfast/internal/test/settest"
+	"github.com/fedfast/fedfast/internal/test/tfftest"
 )
 
 // sentence is a row of a file of Stack Overflow.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/sets/settest"
-	"github.com/fedfast/fedfast/internal/sets/tff/tfftest"
+	"github.com/fedfast/fedfast/internal/test/settest"
+	"github.com/fedfast/fedfast/internal/test/tfftest"
 )
 
 // tagged is a row of a file of Stack Overflow with all that it says.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/sets/tff/tfftest"
+	"github.com/fedfast/fedfast/internal/test/tfftest"
 )
 
 // labelled returns rows with a label each.

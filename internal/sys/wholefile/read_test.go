@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/sys/memory/memtest"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
+	"github.com/fedfast/fedfast/internal/test/memtest"
 )
 
 // TestRead: a file that says that it is large, and what is no file, are refused.

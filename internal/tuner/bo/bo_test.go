@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/test/playtest"
 	"github.com/fedfast/fedfast/internal/tuner/bo"
 	"github.com/fedfast/fedfast/internal/tuner/grid"
 	"github.com/fedfast/fedfast/internal/tuner/internal/gp"
-	"github.com/fedfast/fedfast/internal/tuner/internal/playtest"
 	"github.com/fedfast/fedfast/internal/tuner/random"
 	"github.com/fedfast/fedfast/tuners"
 )

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/test/playtest"
 	"github.com/fedfast/fedfast/internal/tuner/bohb"
 	"github.com/fedfast/fedfast/internal/tuner/hyperband"
-	"github.com/fedfast/fedfast/internal/tuner/internal/playtest"
 	"github.com/fedfast/fedfast/tuners"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/test/playtest"
 	"github.com/fedfast/fedfast/internal/tuner/fedoras"
-	"github.com/fedfast/fedfast/internal/tuner/internal/playtest"
 	"github.com/fedfast/fedfast/tuners"
 )
 

@@ -5,8 +5,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/fedfast/fedfast/internal/test/playtest"
 	"github.com/fedfast/fedfast/internal/tuner/fedtune"
-	"github.com/fedfast/fedfast/internal/tuner/internal/playtest"
 	"github.com/fedfast/fedfast/tuners"
 )
 

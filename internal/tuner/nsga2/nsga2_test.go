@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/internal/pareto"
-	"github.com/fedfast/fedfast/internal/tuner/internal/playtest"
+	"github.com/fedfast/fedfast/internal/test/playtest"
 	"github.com/fedfast/fedfast/internal/tuner/nsga2"
 	"github.com/fedfast/fedfast/tuners"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/tuner/internal/playtest"
+	"github.com/fedfast/fedfast/internal/test/playtest"
 	"github.com/fedfast/fedfast/internal/tuner/pbt"
 	"github.com/fedfast/fedfast/tuners"
 )

@@ -3,7 +3,7 @@ package proxy_test
 import (
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/tuner/internal/playtest"
+	"github.com/fedfast/fedfast/internal/test/playtest"
 	"github.com/fedfast/fedfast/internal/tuner/proxy"
 	"github.com/fedfast/fedfast/tuners"
 )

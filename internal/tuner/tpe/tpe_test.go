@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/tuner/internal/playtest"
+	"github.com/fedfast/fedfast/internal/test/playtest"
 	"github.com/fedfast/fedfast/internal/tuner/random"
 	"github.com/fedfast/fedfast/internal/tuner/tpe"
 	"github.com/fedfast/fedfast/tuners"

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fedfast/fedfast/internal/formats/gzfile"
-	"github.com/fedfast/fedfast/internal/sets/realdata"
+	"github.com/fedfast/fedfast/internal/test/realdata"
 )
 
 // TestMoby compares every role with what LEAF's own scripts wrote for this text.

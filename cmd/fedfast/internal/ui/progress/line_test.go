@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen/screentest"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/internal/test/screentest"
 )
 
 // TestLineFits draws every kind of state at every width from 40 on: it takes one
