@@ -91,7 +91,7 @@ func TestAttentionErrors(t *testing.T) {
 		{text, []Layer{Attention{Heads: 2}}, "layer 1 (attention): an embedding must come before attention on tokens"},
 		{image, []Layer{conv, Attention{Heads: 2}}, "layer 2 (attention): attention needs a sequence as its input"},
 		{text, []Layer{Embedding{Dim: 9}, Attention{Heads: 2}}, "layer 2 (attention): 2 heads of 9 channels; the heads must divide the channels"},
-		{image, []Layer{conv, Sequence{}, Residual{Body: []Layer{Attention{Heads: 2, MaskPadding: true}}}}, "attention that masks padding needs tokens as the network's input"},
+		{image, []Layer{conv, Sequence{}, Residual{Body: []Layer{Attention{Heads: 2, MaskPadding: true}}}}, "a layer with mask_padding needs tokens as the network's input"},
 		{image, []Layer{Sequence{}}, "layer 1 (sequence): a sequence is made of the image of a convolution"},
 		{image, []Layer{conv, Positions{}}, "layer 2 (positions): positions are added to a sequence of vectors"},
 		{image, []Layer{conv, Steps{}}, "layer 2 (steps): steps are taken from a sequence of vectors"},

@@ -41,7 +41,7 @@ func NewModel(name string, input Shape, classes int, layers ...Layer) (*Model, e
 		return nil, fmt.Errorf("model %s: %w", name, err)
 	}
 	if input.Seq == 0 && anyOf(layers, readsTokens) {
-		return nil, fmt.Errorf("model %s: attention that masks padding needs tokens as the network's input", name)
+		return nil, fmt.Errorf("model %s: a layer with mask_padding needs tokens as the network's input", name)
 	}
 	if classes < 1 {
 		return nil, fmt.Errorf("model %s: %d classes; must be at least 1", name, classes)

@@ -287,7 +287,12 @@ func (s *positionsState) Backward(r *Run, dy Act, _, _ int) Act {
 
 // Steps takes from a sequence one vector: that of the first step, of the last one, or
 // the mean of all.
-type Steps struct{ Take Take }
+type Steps struct {
+	Take Take
+	// MaskPadding leaves the steps out whose token is 0. Where that is all of them, the
+	// mean is 0, and the first step is also the last one.
+	MaskPadding bool
+}
 
 // Take describes what Steps takes.
 type Take uint8
@@ -305,13 +310,36 @@ func (Steps) Kind() string { return "steps" }
 // Abilities returns what the layer can do.
 func (l Steps) Abilities() Abilities {
 	return Abilities{
-		Narrow: Follow, Scaling: ScaleBehind,
+		Narrow: Follow, Scaling: ScaleBehind, Tokens: l.MaskPadding,
 		Torch: func(t *Torch) {
-			t.Set(map[Take]string{TakeLast: "%s[:, -1]", TakeFirst: "%s[:, 0]", TakeMean: "%s.mean(1)"}[l.Take], t.X)
+			form := map[Take]string{TakeLast: "%s[:, -1]", TakeFirst: "%s[:, 0]", TakeMean: "%s.mean(1)"}
+			if l.MaskPadding {
+				t.Need("real", torchReal)
+				form = map[Take]string{TakeLast: "last_real(%s, tokens)", TakeFirst: "first_real(%s, tokens)", TakeMean: "mean_real(%s, tokens)"}
+			}
+			t.Set(form[l.Take], t.X)
 			t.Flat = true
 		},
 	}
 }
+
+const torchReal = `
+def first_real(x, tokens):
+    """The first step whose token is not 0."""
+    return x[torch.arange(x.shape[0], device=x.device), (tokens != 0).int().argmax(1)]
+
+
+def last_real(x, tokens):
+    """The last step whose token is not 0."""
+    places = torch.arange(x.shape[1], device=x.device)
+    return x[torch.arange(x.shape[0], device=x.device), ((tokens != 0) * places).argmax(1)]
+
+
+def mean_real(x, tokens):
+    """The mean of the steps whose token is not 0."""
+    real = (tokens != 0).unsqueeze(2)
+    return (x * real).sum(1) / real.sum(1).clamp(min=1)
+`
 
 // Bind fixes the layer for its input.
 func (l Steps) Bind(in Flow) (Bound, error) {
@@ -321,12 +349,12 @@ func (l Steps) Bind(in Flow) (Bound, error) {
 	if l.Take > TakeMean {
 		return nil, fmt.Errorf("unknown choice of steps: %d", l.Take)
 	}
-	return &boundSteps{in: in, take: l.Take}, nil
+	return &boundSteps{l, in}, nil
 }
 
 type boundSteps struct {
-	in   Flow
-	take Take
+	l  Steps
+	in Flow
 }
 
 func (b *boundSteps) Out() Flow { return Flow{H: 1, W: 1, C: b.in.C} }
@@ -339,7 +367,7 @@ func (b *boundSteps) Traits() Traits { return Traits{Tangents: true} }
 func (b *boundSteps) FLOPs() int64 { return 0 }
 
 func (b *boundSteps) NewState(e *Env) State {
-	s := &stepsState{b: b, y: e.Output()}
+	s := &stepsState{b: b, taken: make([]bool, b.in.Seq), y: e.Output()}
 	if e.NeedDX {
 		s.dx = e.Gradient()
 	}
@@ -348,37 +376,53 @@ func (b *boundSteps) NewState(e *Env) State {
 
 type stepsState struct {
 	b     *boundSteps
+	taken []bool // steps of a sample
 	y, dx Act
 }
 
-// step returns the step that is taken unless it is the mean.
-func (b *boundSteps) step() int {
-	if b.take == TakeFirst {
-		return 0
+// take finds the steps of sample i whose mean is taken, and returns their share in it.
+func (s *stepsState) take(r *Run, i int) (share float32) {
+	first, last, n := len(s.taken), 0, 0
+	for t := range s.taken {
+		if s.taken[t] = !s.b.l.MaskPadding || r.Tokens[i*len(s.taken)+t] != 0; s.taken[t] {
+			first, last, n = min(first, t), t, n+1
+		}
 	}
-	return b.in.Seq - 1
+	if s.b.l.Take == TakeMean {
+		return 1 / float32(max(n, 1))
+	}
+	if s.b.l.Take == TakeFirst {
+		last = first % len(s.taken)
+	}
+	clear(s.taken)
+	s.taken[last] = true
+	return 1
 }
 
 func (s *stepsState) Forward(r *Run, x Act, _, _ int) Act {
-	s.pick(s.y, x, r.N)
+	s.pick(r, s.y, x)
 	if r.V != nil {
-		s.pick(s.y.Tangent(), x.Tangent(), r.N)
+		s.pick(r, s.y.Tangent(), x.Tangent())
 	}
 	return s.y
 }
 
-// pick takes the vectors y from n sequences x.
-func (s *stepsState) pick(to, x Act, n int) {
-	ld, steps := s.b.in.Ld(), s.b.in.Seq
-	for i := range n {
-		y := to.At(i, 0, 0)[:ld]
-		if s.b.take != TakeMean {
-			copy(y, x.At(s.b.step()*n+i, 0, 0))
-			continue
-		}
+// pick takes the vectors y from sequences x.
+func (s *stepsState) pick(r *Run, to, x Act) {
+	ld := s.b.in.Ld()
+	for i := range r.N {
+		y, share := to.At(i, 0, 0)[:ld], s.take(r, i)
 		clear(y)
-		kernels.ColSum(y, x.At(i, 0, 0), steps, ld, n*x.Sample)
-		kernels.Scale(y, 1/float32(steps))
+		for t, taken := range s.taken {
+			switch step := x.At(t*r.N+i, 0, 0)[:ld]; {
+			case !taken:
+			case s.b.l.Take == TakeMean:
+				kernels.Add(y, y, step)
+			default:
+				copy(y, step)
+			}
+		}
+		kernels.Scale(y, share)
 	}
 }
 
@@ -386,26 +430,23 @@ func (s *stepsState) Backward(r *Run, dy Act, _, _ int) Act {
 	if s.dx.Data == nil {
 		return s.dx
 	}
-	s.spread(s.dx, dy, r.N)
+	s.spread(r, s.dx, dy)
 	if r.V != nil {
-		s.spread(s.dx.Tangent(), dy.Tangent(), r.N)
+		s.spread(r, s.dx.Tangent(), dy.Tangent())
 	}
 	return s.dx
 }
 
-// spread makes the gradients of n sequences of those of what was taken.
-func (s *stepsState) spread(to, dy Act, n int) {
-	ld, steps := s.b.in.Ld(), s.b.in.Seq
-	for t := range steps {
-		for i := range n {
-			dx := to.At(t*n+i, 0, 0)[:ld]
-			if s.b.take != TakeMean && t != s.b.step() {
-				clear(dx)
-				continue
-			}
-			copy(dx, dy.At(i, 0, 0))
-			if s.b.take == TakeMean {
-				kernels.Scale(dx, 1/float32(steps))
+// spread makes the gradients of sequences of those of what was taken.
+func (s *stepsState) spread(r *Run, to, dy Act) {
+	ld := s.b.in.Ld()
+	for i := range r.N {
+		share := s.take(r, i)
+		for t, taken := range s.taken {
+			dx := to.At(t*r.N+i, 0, 0)[:ld]
+			if clear(dx); taken {
+				copy(dx, dy.At(i, 0, 0))
+				kernels.Scale(dx, share)
 			}
 		}
 	}

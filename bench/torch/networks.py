@@ -593,6 +593,8 @@ class Builder:
         return Positions(self.steps, self.shape[0])
 
     def make_steps(self, s):
+        if s.get("mask_padding"):
+            raise ValueError("steps with mask_padding are not built here")
         self.samples_first = False
         return Steps(s.get("take", "last"))
 

@@ -103,3 +103,59 @@ func TestOwnExamplesGetAModelThatFits(t *testing.T) {
 		})
 	}
 }
+
+// TestPaddingIsTold: layers that read short texts at the padding's end are told of, and the
+// network that stands in learns from such texts.
+func TestPaddingIsTold(t *testing.T) {
+	const n, steps = 60, 20
+	x, y, client := make([]uint8, n*steps), make([]int64, n), make([]int64, n)
+	for i := range n {
+		y[i], client[i] = int64(i%2), int64(i/20)
+		for k := range 3 {
+			x[i*steps+k] = uint8(3 + (i*7+k*5)%9)
+		}
+		x[i*steps+i%3] = uint8(1 + i%2) // tells the class
+	}
+	path := filepath.Join(t.TempDir(), "own.npz")
+	npztest.Write(t, path, true, npztest.Array{Name: "x", Shape: []int{n, steps}, Values: x}, npztest.Array{Name: "y", Shape: []int{n}, Values: y}, npztest.Array{Name: "client", Shape: []int{n}, Values: client})
+	const rest = "rounds = 30\ncohort = 3\nclient.lr = 0.01\nclient.optimizer = \"adam\"\nclient.epochs = 3\ndata.name = \"npz-tokens\"\nmodel.layers = [{type = \"embedding\", size = 8}, "
+	for layers, told := range map[string]bool{
+		`{type = "lstm", hidden = 8}`: true,
+		`{type = "gru", hidden = 8, output = "every"}, {type = "steps", take = "mean"}`:                       true,
+		`{type = "gru", hidden = 8, output = "every"}, {type = "steps", take = "first"}`:                      false,
+		`{type = "lstm", hidden = 8, output = "every"}, {type = "steps", mask_padding = true}`:                false,
+		`{type = "lstm", hidden = 8, output = "every"}, {type = "steps", take = "mean", mask_padding = true}`: false,
+	} {
+		c, err := config.Load(config.Source{Text: rest + layers + `, {type = "dense"}]`, Sets: []string{"data.path=" + path}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fed, _, err := config.Prepare(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(fed.Notes, "\n"), "end with id 0, which pads, and layer "); got != told {
+			t.Errorf("%s: %q", layers, fed.Notes)
+		}
+	}
+	c, err := config.Load(config.Source{Preset: "quickstart", Sets: []string{"data.name=npz-tokens", "data.path=" + path, "rounds=30", "cohort=3", "client.lr=0.01", "client.optimizer=adam", "client.epochs=3"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fed, model, err := config.Prepare(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "study"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = st.Close() }()
+	r, err := Run(t.Context(), Setup{Config: *c, Data: fed, Model: model, Workers: 1, Store: st})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := r.Evaluation.GlobalTest.Error; !(e < 0.2) {
+		t.Errorf("test error %v", e)
+	}
+}

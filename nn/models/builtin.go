@@ -142,9 +142,9 @@ var builtIn = []LayerType{
 	},
 	{
 		Name: "steps", Doc: "one vector of a sequence",
-		Keys: []string{"take"},
+		Keys: []string{"take", "mask_padding"},
 		Make: func(s LayerSpec, _ any) nn.Layer {
-			return nn.Steps{Take: takes[s.Take]}
+			return nn.Steps{Take: takes[s.Take], MaskPadding: s.MaskPadding}
 		},
 	},
 	{

@@ -59,7 +59,7 @@ type LayerSpec struct {
 	Biases      int         `toml:"biases,omitempty" json:"biases,omitempty" in:"1 or 2" doc:"bias vectors of an LSTM; default: 2, as in PyTorch"`
 	Heads       int         `toml:"heads,omitempty" json:"heads,omitempty" in:"[1, 1048576]" doc:"number of attention heads; must divide the number of channels" also:"num_heads"`
 	Causal      bool        `toml:"causal,omitempty" json:"causal,omitempty" doc:"mask later steps in attention"`
-	MaskPadding bool        `toml:"mask_padding,omitempty" json:"mask_padding,omitempty" doc:"mask steps with token 0 in attention"`
+	MaskPadding bool        `toml:"mask_padding,omitempty" json:"mask_padding,omitempty" doc:"mask steps with token 0 in attention; leave them out of what steps takes"`
 	ClassToken  bool        `toml:"class_token,omitempty" json:"class_token,omitempty" doc:"prepend a learned class token to the sequence"`
 	Take        string      `toml:"take,omitempty" json:"take,omitempty" of:"last first mean" doc:"step that is the output, or the mean of all steps; default: last"`
 	Approximate string      `toml:"approximate,omitempty" json:"approximate,omitempty" of:"none tanh" doc:"exact GELU (none, default) or its tanh approximation"`

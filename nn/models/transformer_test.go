@@ -64,6 +64,24 @@ var tinyTransformers = []tinyNet{
 		},
 	},
 	{
+		"the last real step",
+		nn.Shape{Seq: 5, Vocab: 3},
+		[]nn.Layer{nn.Embedding{Dim: 7}, nn.GRU{Hidden: 9, EveryStep: true}, nn.Steps{MaskPadding: true}, nn.Dense{Units: 5}},
+		[]torchOp{{Op: "embedding"}, {Op: "gru"}, {Op: "steps", Take: "last", Mask: true}, opLinear},
+	},
+	{
+		"the first real step",
+		nn.Shape{Seq: 3, Vocab: 2},
+		[]nn.Layer{nn.Embedding{Dim: 7}, nn.Steps{Take: nn.TakeFirst, MaskPadding: true}, nn.Dense{Units: 5}},
+		[]torchOp{{Op: "embedding"}, {Op: "steps", Take: "first", Mask: true}, opLinear},
+	},
+	{
+		"the mean of real steps",
+		nn.Shape{Seq: 3, Vocab: 3},
+		[]nn.Layer{nn.Embedding{Dim: 7}, nn.LSTM{Hidden: 9, EveryStep: true}, nn.Steps{Take: nn.TakeMean, MaskPadding: true}, nn.Dense{Units: 5}},
+		[]torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 1, Biases: 2}, {Op: "steps", Take: "mean", Mask: true}, opLinear},
+	},
+	{
 		"patches without a class token",
 		nn.Shape{H: 6, W: 9, C: 2},
 		[]nn.Layer{

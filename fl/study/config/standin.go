@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/nn"
@@ -18,11 +19,11 @@ func standIn(fed *data.Federation) []models.LayerSpec {
 	dense := []models.LayerSpec{{Type: "dense", Units: 64}, {Type: "relu"}, {Type: "dense"}}
 	switch fed.Kind {
 	case data.Tokens:
-		lstm := models.LayerSpec{Type: "lstm", Hidden: 64}
-		if fed.EveryStep {
-			lstm.Output = "every"
+		layers := []models.LayerSpec{{Type: "embedding", Size: 16}, {Type: "lstm", Hidden: 64, Output: "every"}}
+		if !fed.EveryStep { // texts of unequal lengths, padded by 0
+			layers = append(layers, models.LayerSpec{Type: "steps", Take: "mean", MaskPadding: true})
 		}
-		return []models.LayerSpec{{Type: "embedding", Size: 16}, lstm, {Type: "dense"}}
+		return append(layers, models.LayerSpec{Type: "dense"})
 	case data.Image:
 		var layers []models.LayerSpec
 		for filters, side := 16, min(fed.H, fed.W); filters <= 32 && side >= 4; filters, side = 2*filters, side/2 {
@@ -38,6 +39,9 @@ func standIn(fed *data.Federation) []models.LayerSpec {
 // then set in the configuration.
 func (c *Config) fitModel(fed *data.Federation) (*nn.Model, error) {
 	m, err := c.model(fed)
+	if err == nil {
+		fed.Notes = append(fed.Notes, c.behindPadding(fed)...)
+	}
 	if err == nil || c.Model.preset == "" {
 		return m, err
 	}
@@ -50,6 +54,34 @@ func (c *Config) fitModel(fed *data.Federation) (*nn.Model, error) {
 	fed.Notes = append(fed.Notes, fmt.Sprintf("the model of preset %s does not accept %s; using instead: %s; set model or [[model.layers]] to choose another", c.Model.preset, form(fed), m.Doc()))
 	*c = other
 	return m, nil
+}
+
+// behindPadding returns a note where the layers take a step of texts behind which there
+// is padding, or its mean, and many texts are so: a short one is then hardly learned from.
+func (c *Config) behindPadding(fed *data.Federation) []string {
+	at := slices.IndexFunc(c.Model.Layers, func(l models.LayerSpec) bool {
+		return (l.Type == "lstm" || l.Type == "gru") && l.Output != "every" || l.Type == "steps" && l.Take != "first" && !l.MaskPadding
+	})
+	if fed.Kind != data.Tokens || fed.EveryStep || at < 0 {
+		return nil
+	}
+	seen, padded := 0, 0
+	row, label := make([]int32, fed.SeqLen), make([]int32, 1)
+	for _, client := range fed.Clients {
+		for i := 0; i < client.Train.Len() && seen < 1000; i++ {
+			if err := client.Train.Fill([]int32{int32(i)}, nil, row, label, nil); err != nil {
+				return nil // whoever reads it all says so
+			}
+			if seen++; row[0] != 0 && row[len(row)-1] == 0 {
+				padded++
+			}
+		}
+	}
+	if padded <= seen/10 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d of %d samples end with id 0, which pads, and layer %d (%s) takes these steps for text; follow output = \"every\" by a layer of type steps with mask_padding = true, which takes the last step of the text, or with take = \"mean\" its mean",
+		padded, seen, at+1, c.Model.Layers[at].Type)}
 }
 
 // form describes the examples of a federation.

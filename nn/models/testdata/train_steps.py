@@ -94,6 +94,13 @@ def attention(layer, x, *weights):
     return y.transpose(0, 1)
 
 
+def real_step(take, real, every):
+    """One vector of the real steps of a sequence, of which there may be none."""
+    if take == "mean":
+        return real.sum(0) / max(len(real), 1)
+    return (real if len(real) else every[:1])[0 if take == "first" else -1]
+
+
 def rows(x, f):
     """Applies f to the channels, which come last but in images."""
     return f(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2) if x.dim() == 4 else f(x)
@@ -123,6 +130,8 @@ def forward(layers, it, x):
             x = x + next(it)
         elif op == "attention":
             x = attention(layer, x, next(it), next(it), next(it), next(it))
+        elif op == "steps" and layer.get("mask_padding"):
+            x = torch.stack([real_step(layer["take"], y[ids != 0], y) for y, ids in zip(x, tokens)])
         elif op == "steps":
             x = {"first": lambda: x[:, 0], "last": lambda: x[:, -1], "mean": lambda: x.mean(1)}[layer["take"]]()
         elif op == "tied":

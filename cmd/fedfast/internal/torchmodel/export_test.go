@@ -122,6 +122,14 @@ var everyLayer = map[string]struct {
 		{ type = "avgpool", rows = 2, columns = 7 }
 		{ type = "conv", filters = 4, kernel = 1 }
 		{ type = "avgpool" }`},
+	"real steps": {nn.Shape{Seq: 6, Vocab: 3}, 4, `
+		[[layers]]
+		{ name = "words", type = "embedding", size = 8 }
+		{ name = "first", type = "steps", take = "first", mask_padding = true }
+		{ name = "mean", input = "words", type = "steps", take = "mean", mask_padding = true }
+		{ name = "last", input = "words", type = "steps", mask_padding = true }
+		{ type = "concat", inputs = ["first", "mean", "last"] }
+		{ type = "dense" }`},
 	"steps": {nn.Shape{Seq: 9, Vocab: 11}, 3, `
 		[[layers]]
 		{ type = "embedding", size = 8 }

@@ -60,6 +60,18 @@ class Value(fx.Proxy):
         return iter([self[i] for i in range(len(self.tensor))])
 
 
+def step_of_its_own(function):
+    """A function that torch.fx sees as one step."""
+    def call(*args, **kwargs):
+        proxy = next((v for v in leaves((args, kwargs)) if isinstance(v, Value)), None)
+        return function(*args, **kwargs) if proxy is None else proxy.tracer.create_proxy("call_function", function, args, kwargs)
+    return call
+
+
+nn.utils.rnn.pack_padded_sequence = step_of_its_own(nn.utils.rnn.pack_padded_sequence)
+nn.utils.rnn.pad_packed_sequence = step_of_its_own(nn.utils.rnn.pad_packed_sequence)
+
+
 class Tracer(fx.Tracer):
     def __init__(self, example):
         super().__init__()
@@ -100,7 +112,7 @@ class Tracer(fx.Tracer):
         """What a step gives for the example."""
         args, kwargs = (fx.node.map_arg(a, self.value) for a in (node.args, node.kwargs))
         if node.op == "placeholder":
-            return self.example
+            return node.args[0] if node.args else self.example
         if node.op == "get_attr":
             return attribute(self.root, node.target)
         if node.op == "call_module":
@@ -145,6 +157,24 @@ class Tokens:
 
 class Padding:
     """Which tokens are 0."""
+
+
+class Real:
+    """Which tokens are not 0, or how many of each sample."""
+
+    def __init__(self, counted=False):
+        self.counted = counted
+
+
+class Packed:
+    """A sequence without its padding."""
+
+    def __init__(self, every):
+        self.every = every
+
+
+class Padded:
+    """A sequence with zeros behind its end."""
 
 
 class Importer:
@@ -250,13 +280,16 @@ class Importer:
             name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
             self.seeing = f"function {name}"
             self.at(node)
+        given = leaves((args, kwargs))
         if any(v is CELL for v in (*args, *kwargs.values())):
             raise Unknown(f"{self.seeing} reads the cell state of an LSTM, which no layer gives; read the hidden state, h of (h, c), or the outputs")
-        if not any(v is CELL or isinstance(v, (Feature, Tokens, Padding, LastStates, Ramp)) for v in leaves((args, kwargs))):
+        if not any(v is CELL or isinstance(v, (Feature, Tokens, Padding, LastStates, Ramp, Real, Packed, Padded)) for v in given):
             return self.constant(node, args, kwargs, out)
+        if any(isinstance(v, Padded) for v in given) and not isinstance(args[0], list):
+            raise Unknown(f"{self.seeing} reads what pad_packed_sequence gives, which has zeros behind each end; of a packed sequence there is the last state, h[-1]")
         if node.op == "call_module":
             return self.module(module, node.target, args, kwargs, out)
-        if isinstance(out, tuple) and any(isinstance(v, Feature) for v in leaves((args, kwargs))) and name not in ("getitem", "chunk", "split", "tensor_split", "max"):
+        if isinstance(out, tuple) and any(isinstance(v, Feature) for v in leaves((args, kwargs))) and name not in ("getitem", "chunk", "split", "tensor_split", "max", "pack_padded_sequence"):
             raise self.unknown()
         return self.function(name.rstrip("_") if not name.startswith("_") else name, args, kwargs, out)
 
@@ -290,7 +323,7 @@ class Importer:
             return self.transformer(m, name, args, kwargs, out)
         if isinstance(m, nn.ReLU6) and isinstance(x, Ramp):
             return self.function("relu6", [x], {}, out)
-        if not isinstance(x, Feature):
+        if not isinstance(x, Feature) and not (isinstance(x, Packed) and isinstance(m, (nn.LSTM, nn.GRU))):
             raise self.unknown()
         if isinstance(m, (nn.LSTM, nn.GRU)):
             return self.recurrent(m, name, args, kwargs, out)
@@ -434,7 +467,14 @@ class Importer:
 
     def recurrent(self, m, name, args, kwargs, out):
         x, lstm = args[0], isinstance(m, nn.LSTM)
-        self.wants(x, "NTC" if m.batch_first else "TNC")
+        packed = isinstance(x, Packed)
+        if packed and m.bidirectional:
+            raise Unknown(f"{self.seeing} reads a packed sequence in two directions; of packed sequences there is one direction")
+        if packed:
+            x = x.every
+            out = (torch.empty(*x.shape[:2], m.hidden_size),)
+        else:
+            self.wants(x, "NTC" if m.batch_first else "TNC")
         if not m.bias or getattr(m, "proj_size", 0):
             raise Unknown(f"{self.seeing}: bias=False and proj_size have no layer")
         states = leaves((args[1:], kwargs))
@@ -442,15 +482,15 @@ class Importer:
             raise Unknown(f"{self.seeing} starts from a state that is not 0")
         self.once(m, name)
         if m.bidirectional or m.num_layers > 1 and not lstm:
-            return self.stacked(m, name, x, out)
+            return self.stacked(m, name, x, out, packed)
         spec = {"type": "lstm" if lstm else "gru", "hidden": m.hidden_size, "output": "every"}
         if m.num_layers > 1:
             spec.update(layers=m.num_layers, rate=m.dropout or None)
         every = self.emit(spec, [x], x.dims, out[0], name, **dict(m.named_parameters()))
-        last = LastStates([None] * (m.num_layers - 1) + [every])
-        return [every, [last, CELL] if lstm else last]
+        last = LastStates([None] * (m.num_layers - 1) + [every], packed)
+        return [Packed(every) if packed else every, [last, CELL] if lstm else last]
 
-    def stacked(self, m, name, x, out):
+    def stacked(self, m, name, x, out, packed):
         """A GRU of several layers, each a layer of its own; and each direction of a GRU or LSTM that has two of them."""
         lstm, last = isinstance(m, nn.LSTM), []
         steps = out[0][..., :m.hidden_size]
@@ -467,8 +507,8 @@ class Importer:
                 last.append(y)
                 both.append(self.emit({"type": "reverse"}, [y], x.dims, steps) if back else y)
             x = self.emit({"type": "concat"}, both, x.dims, out[0]) if m.bidirectional else y
-        last = LastStates(last)
-        return [x, [last, CELL] if lstm else last]
+        last = LastStates(last, packed)
+        return [Packed(x) if packed else x, [last, CELL] if lstm else last]
 
     def multihead(self, m, name, args, kwargs, out):
         names = ["query", "key", "value", "key_padding_mask", "need_weights", "attn_mask"]
@@ -572,10 +612,24 @@ class Importer:
             return [self.pool("amax", x, args[1:], kwargs, out[0])]
         if name in ("eq", "__eq__") and isinstance(x, Tokens) and args[1] == 0:
             return Padding()
+        if name in ("ne", "__ne__", "gt", "__gt__") and isinstance(x, Tokens) and args[1] == 0 or name in ("invert", "__invert__", "logical_not", "bitwise_not") and isinstance(x, Padding):
+            return Real()
+        if isinstance(x, Real) and name == "sum" and tuple(out.shape) == self.example.shape[:1] or isinstance(x, Tokens) and name == "count_nonzero":
+            return Real(counted=True)
+        if isinstance(x, Real) and name in ("cpu", "long", "int", "tolist", "clamp"):
+            return x
+        if name == "pack_padded_sequence":
+            self.wants(x, "NTC" if kwargs.get("batch_first", args[2] if len(args) > 2 else False) else "TNC")
+            lengths = kwargs.get("lengths", args[1] if len(args) > 1 else None)
+            if not isinstance(lengths, Real) or not lengths.counted:
+                raise Unknown(f"{self.seeing}: the lengths must be made of the tokens, (x != 0).sum(1), since 0 pads")
+            return Packed(x)
+        if name == "pad_packed_sequence" and isinstance(x, Packed):
+            return [Padded(), Real(counted=True)]
         if name in ("contiguous", "clone", "float", "to", "detach"):
             return x
         if isinstance(x, LastStates) and len(x.every) == 1 and tuple(out.shape) == (x.every[0].sizes["N"], x.every[0].sizes["C"]):
-            return self.steps(x.every[0], "last", out)
+            return self.steps(x.every[0], "last", out, x.packed)
         if any(isinstance(v, Ramp) for v in args):
             return self.ramp(name, *args, kwargs, out)
         if name in ("add", "iadd", "__add__", "__radd__"):
@@ -665,7 +719,7 @@ class Importer:
         if isinstance(x, LastStates):
             at, *rest = index if isinstance(index, tuple) else (index,)
             if isinstance(at, int) and x.every[at] is not None and all(i in (slice(None), Ellipsis) for i in rest):
-                return self.steps(x.every[at], "last", out)
+                return self.steps(x.every[at], "last", out, x.packed)
             raise Unknown(f"{self.seeing} takes the last state of a lower layer of a stack")
         index = index if isinstance(index, tuple) else (index,)
         if isinstance(x, Feature) and x.dims in ("NC", "NCHW") and all(isinstance(i, slice) for i in index) and tuple(out.shape) == (x.sizes["N"], out.shape[1], *x.shape[2:]):
@@ -696,8 +750,8 @@ class Importer:
             raise Unknown(f"{self.seeing} multiplies by {factor:g}; there is a product of a layer's outputs and a number above 0")
         return self.emit({"type": "scale", "factor": factor}, [x], x.dims, out)
 
-    def steps(self, x, take, out):
-        return self.emit({"type": "steps", "take": take}, [x], "NC", out)
+    def steps(self, x, take, out, packed=False):
+        return self.emit({"type": "steps", "take": take, **({"mask_padding": True} if packed else {})}, [x], "NC", out)
 
     def add(self, a, b, out):
         if isinstance(b, Feature) and not isinstance(a, Feature):
@@ -875,10 +929,11 @@ class Importer:
 
 
 class LastStates:
-    """The last hidden states of a recurrent module, by the layers that give those of every step, None where no layer of its own does."""
+    """The last hidden states of a recurrent module, by the layers that give those of every step, None where no layer of its own does, and whether the
+    module read a packed sequence."""
 
-    def __init__(self, every):
-        self.every = every
+    def __init__(self, every, packed):
+        self.every, self.packed = every, packed
 
 
 # The last cell states of an LSTM.
@@ -1026,7 +1081,10 @@ def example(text, model):
         vocabulary = [m.num_embeddings for m in model.modules() if isinstance(m, nn.Embedding)]
         if not vocabulary:
             raise Unknown("--input says tokens, and the module has no nn.Embedding that reads them")
-        return torch.randint(1, min(vocabulary) if len(vocabulary) == 1 else vocabulary[0], (SAMPLES, int(steps[1])))
+        x = torch.randint(1, vocabulary[0], (SAMPLES, int(steps[1])))
+        for i in range(1, SAMPLES):
+            x[i, -(-x.shape[1] // 2 ** i):] = 0  # padding
+        return x
     sizes = [int(n) for n in text.split("x")]
     return torch.randn(SAMPLES, *sizes)
 
@@ -1083,7 +1141,7 @@ def tensors(importer, layers):
 def merge(layers):
     """Has recurrent layers of which only the last step is read give that alone."""
     for i, (spec, reads) in reversed(list(enumerate(layers))):
-        if spec["type"] != "steps" or spec["take"] != "last" or sum(reads[0] in r for _, r in layers) > 1:
+        if spec["type"] != "steps" or spec["take"] != "last" or "mask_padding" in spec or sum(reads[0] in r for _, r in layers) > 1:
             continue
         every = next((s for s, _ in layers if s["name"] == reads[0] and s["type"] in ("lstm", "gru")), None)
         if every is None:

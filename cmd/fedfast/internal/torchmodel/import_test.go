@@ -56,6 +56,9 @@ var networks = []job{
 	{"gates.py", "Both(nn.GRU, True)", "12tokens", ""},
 	{"gates.py", "States", "12tokens", ""},
 	{"gates.py", "Scaled", "12tokens", ""},
+	{"packed.py", "", "12tokens", ""},
+	{"packed.py", "Packed(layers=2, first=False)", "12tokens", ""},
+	{"packed.py", "Packed(nn.GRU, 2)", "12tokens", ""},
 }
 
 // lstm is a body of refusals.
@@ -76,6 +79,19 @@ var refusals = []struct{ input, body, forward, want string }{
 	{"9", "self.fc = nn.Linear(8, 4)", "self.fc(x)", `Net does not take an input of shape 9: mat1 and mat2 shapes cannot be multiplied`},
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) if x.sum() > 0 else x", `symbolically traced variables cannot be used as inputs to control flow`},
 	{"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Linear(5, 3)", "self.f(self.l(self.e(x))[0][:, -1])", `module "l" (nn.LSTM) reads NxTxC; it must be one of TxNxC`},
+	{
+		"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5, bidirectional=True), nn.Linear(5, 3)",
+		"self.f(self.l(nn.utils.rnn.pack_padded_sequence(self.e(x), x.ne(0).sum(1), True))[1][0][-1])", `reads a packed sequence in two directions`,
+	},
+	{
+		"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Linear(5, 3)",
+		"self.f(self.l(nn.utils.rnn.pack_padded_sequence(self.e(x), torch.tensor([12, 6, 3]), True))[1][0][-1])", `the lengths must be made of the tokens, (x != 0).sum(1)`,
+	},
+	{
+		"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Linear(5, 3)",
+		"self.f(nn.utils.rnn.pad_packed_sequence(self.l(nn.utils.rnn.pack_padded_sequence(self.e(x), (x > 0).sum(1), True))[0], True)[0].mean(1))",
+		`function mean reads what pad_packed_sequence gives, which has zeros behind each end; of a packed sequence there is the last state, h[-1]`,
+	},
 	{"9", "self.fc = nn.Linear(9, 4)", "F.dropout(self.fc(x), 0.5)", `drops values outside of training, too: call it with training=self.training, or make nn.Dropout in __init__`},
 	{"9", "self.fc = nn.Linear(9, 4)", "F.dropout(self.fc(x), 0.5, True)", `F.dropout (line `},
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) + torch.rand(4)", `predicts something else each time, also with eval()`},
@@ -170,6 +186,10 @@ func TestImport(t *testing.T) {
 		t.Run(j.Script+" "+j.Class, func(t *testing.T) {
 			m, w := trainedAsTorch(t, j)
 			b := drawBatch(m, 4)
+			for k, id := range b.Tokens { // 0 pads, behind the text
+				b.Tokens[k] = max(id, 1)
+			}
+			clear(b.Tokens[max(0, len(b.Tokens)-3):])
 			exported(t, j.Out, m, w, b)
 			folders, predicted[j.Out] = append(folders, j.Out), outputs(m, w, b)
 		})

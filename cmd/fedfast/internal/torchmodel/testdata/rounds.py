@@ -56,6 +56,8 @@ for job in json.loads(Path(sys.argv[2]).read_text()):
     torch.manual_seed(7)
     shape = [sum(SIZES)] + made["shape"][1:]
     x = torch.randint(1, made["vocab"], shape) if made["tokens"] else torch.rand(shape) - 0.5
+    if made["tokens"]:
+        x[1:3, -3:] = 0  # padding
     labels = torch.randint(0, made["classes"], (shape[0],))
     form = [] if made["tokens"] else [int(n) for n in job["input"].split("x")]  # what the module itself reads
     state = train(job, x.reshape(len(x), *form) if form else x, labels)
