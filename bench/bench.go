@@ -41,6 +41,9 @@ type Config struct {
 	Seeds, Rounds int
 	Keep          string
 	Tuners        host.Paths // where the suite tuner finds the built-in tuners
+	// Each, unless nil, gets the report after every row, so that it can be kept should the
+	// run not end. An error ends the run.
+	Each func(*Report) error
 }
 
 // workers returns how many client tasks run at once.
@@ -184,6 +187,12 @@ func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error
 			for _, x := range results {
 				x.Suite = s.name
 				report.Results = append(report.Results, x)
+			}
+			if cfg.Each != nil {
+				report.PeakGFLOPS = m.peak()
+				if err := cfg.Each(report); err != nil {
+					return report, err
+				}
 			}
 		}
 	}

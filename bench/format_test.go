@@ -1,7 +1,10 @@
 package bench_test
 
 import (
+	"context"
+	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +63,47 @@ func TestTables(t *testing.T) {
 	}
 	if rows != 2+len(report.Results) {
 		t.Errorf("%d rows", rows)
+	}
+}
+
+// TestBrief wants a table that fits a screen, the fastest PyTorch, and what is left out in notes.
+func TestBrief(t *testing.T) {
+	r := sampleReport()
+	r.Torch = append(r.Torch, bench.TorchInfo{Version: "2.6"})
+	x := &r.Results[0]
+	x.Torch = append(x.Torch, bench.Rival{Version: "2.6", Precision: "bf16", Threads: 1, Processes: 1, Error: "ValueError: no layer of type batchnorm " + strings.Repeat("|", 300)})
+	rows, notes := r.Brief(120)
+	for _, row := range rows {
+		if width := len(strings.Join(row, "  ")); width > 120 || len(row) != len(rows[0]) {
+			t.Errorf("%d columns: %q", width, row)
+		}
+	}
+	if all := len(r.Table()[0]); len(rows[0]) >= all || !slices.Contains(rows[0], "ratio") || !slices.Contains(rows[0], "time") {
+		t.Errorf("of %d columns there are %q", all, rows[0])
+	}
+	if len(notes) != 2 || !strings.Contains(notes[0], "PyTorch 2.6 bf16 failed: ValueError: no layer of type batchnorm") || !strings.HasPrefix(notes[1], "not shown: allocs/round, ") {
+		t.Errorf("notes %q", notes)
+	}
+	if rows, _ := r.Brief(1 << 20); len(rows[0]) != len(r.Table()[0]) {
+		t.Error("columns are left out that have room")
+	}
+}
+
+// TestEachRowIsKept ends a run after its second row, as an interrupt does.
+func TestEachRowIsKept(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var seen []int
+	cfg := bench.Config{Suites: []string{"nn"}, Models: []string{"logistic"}, Quick: true}
+	cfg.Models = append(cfg.Models, "reddi-emnist-cnn", "pfllib-cnn")
+	cfg.Each = func(r *bench.Report) error {
+		if seen = append(seen, len(r.Results)); len(seen) == 2 {
+			cancel()
+		}
+		return nil
+	}
+	report, err := bench.Run(ctx, cfg, nil)
+	if !errors.Is(err, context.Canceled) || len(report.Results) != 2 || !slices.Equal(seen, []int{1, 2}) || report.PeakGFLOPS == 0 {
+		t.Fatalf("rows %v, error %v", seen, err)
 	}
 }
 

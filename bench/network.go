@@ -33,7 +33,7 @@ type network struct {
 var (
 	allBatches  = []int{8, 10, 16, 20, 50, 64}
 	slowBatches = []int{16}
-	slowModels  = []string{"so-nwp-lstm", "resnet18-gn"}
+	slowModels  = []string{"so-nwp-lstm", "resnet18", "resnet18-gn"}
 	plainModels = []string{"leaf-femnist-cnn"}
 	quickModels = []string{"reddi-emnist-cnn", "leaf-char-lstm"}
 )

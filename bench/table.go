@@ -23,6 +23,56 @@ func (r *Report) Table() [][]string {
 	return rows
 }
 
+// spare are the columns that a table gives up one after the other where it is too wide.
+var spare = []string{"allocs/round", "allocs/step", "GC stop", "outside nn", "of peak", "GFLOP/s", "per client", "memory", "optimizer", "of limit", "suite", "speed-up", "spread"}
+
+// Brief returns the report for a screen: a table of as many columns as fit a width, with the
+// fastest PyTorch alone, and notes on what is not in it and on what failed.
+func (r *Report) Brief(width int) (rows [][]string, notes []string) {
+	rows = r.Table()
+	at := slices.Index(rows[0], "PyTorch")
+	for i, x := range r.Results {
+		for _, v := range x.Torch {
+			if v.Error != "" {
+				notes = append(notes, fmt.Sprintf("%s %s batch %d: PyTorch %s %s failed: %s", x.Suite, x.Name, x.Batch, v.Version, v.Precision, v.Error))
+			}
+		}
+		if at >= 0 && x.Ratio > 0 {
+			rows[i+1][at] = r.rivals(x)[0]
+		} else if at >= 0 && len(x.Torch) > 0 {
+			rows[i+1][at] = "failed"
+		}
+	}
+	var out []string
+	for _, name := range spare {
+		at := slices.Index(rows[0], name)
+		if at < 0 || wide(rows) <= width {
+			continue
+		}
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], at, at+1)
+		}
+		out = append(out, name)
+	}
+	if out != nil {
+		notes = append(notes, fmt.Sprintf("not shown: %s; --json and --markdown have all", strings.Join(out, ", ")))
+	}
+	return rows, notes
+}
+
+// wide returns the columns of a screen that a table takes, with two between its own.
+func wide(rows [][]string) int {
+	sum := -2
+	for i := range rows[0] {
+		most := 0
+		for _, row := range rows {
+			most = max(most, len(row[i]))
+		}
+		sum += most + 2
+	}
+	return sum
+}
+
 // WriteMarkdown writes the heading and the table as a page in Markdown.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
@@ -131,7 +181,7 @@ func (r *Report) cells(x Result) []string {
 		cells = append(cells, ratio(x.Gain))
 	}
 	if r.Torch != nil {
-		cells = append(cells, r.rivals(x), ratio(x.Ratio))
+		cells = append(cells, strings.ReplaceAll(strings.Join(r.rivals(x), ", "), "|", "/"), ratio(x.Ratio)) // a cell of Markdown
 	}
 	if r.findings() {
 		found := ""
@@ -154,7 +204,7 @@ func (r *Report) cells(x Result) []string {
 }
 
 // rivals says how fast each PyTorch was in each form, the fastest first.
-func (r *Report) rivals(x Result) string {
+func (r *Report) rivals(x Result) []string {
 	sorted := slices.Clone(x.Torch)
 	slices.SortStableFunc(sorted, func(a, b Rival) int { return cmp.Compare(b.SamplesPerSecond, a.SamplesPerSecond) })
 	var texts []string
@@ -176,7 +226,7 @@ func (r *Report) rivals(x Result) string {
 		}
 		texts = append(texts, fmt.Sprintf("%s (%s)", text, strings.Join(form, " ")))
 	}
-	return strings.ReplaceAll(strings.Join(texts, ", "), "|", "/") // a cell of Markdown
+	return texts
 }
 
 // form says how many threads or processes a PyTorch had.

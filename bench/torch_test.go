@@ -101,7 +101,7 @@ func TestTorchHasTheSameNetworks(t *testing.T) {
 	}
 	want := []string{
 		"logistic", "leaf-femnist-cnn", "reddi-emnist-cnn", "fedex-femnist-cnn", "fedex-cifar-cnn", "mcmahan-cifar-cnn", "fedtune-2conv2dense", "fedtune-4conv2dense", "pfllib-cnn",
-		"resnet18-gn", "mobilenet-small", "mbv3-cifar", "mbv3-cifar-mid", "mbv3-paper32", "darts-cifar", "vit-tiny", "leaf-char-lstm", "fedex-char-lstm", "tff-char-lstm", "so-nwp-lstm", "char-gpt", "so-tag-lr",
+		"resnet18", "resnet18-gn", "mobilenet-small", "mbv3-cifar", "mbv3-cifar-mid", "mbv3-paper32", "darts-cifar", "vit-tiny", "leaf-char-lstm", "fedex-char-lstm", "tff-char-lstm", "so-nwp-lstm", "char-gpt", "so-tag-lr",
 	}
 	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"nn-forward", "layers"}, Models: want, Batch: 2, Quick: true, Torch: []*bench.Torch{torch}}, nil)
 	if err != nil {
@@ -140,6 +140,14 @@ layers = [
   { type = "conv", filters = 8, kernel = 3, pad = 2, groups = 2, dilation = 2 },
   { type = "lrn", radius = 1, alpha = 0.5, beta = 0.5 },
   { type = "avgpool", size = 2 },
+  { type = "dense" },
+]`},
+		{"batches", nn.Shape{H: 8, W: 8, C: 2}, `
+layers = [
+  { type = "conv", filters = 6, kernel = 3, no_bias = true },
+  { type = "batchnorm", momentum = 0.3 },
+  { type = "dense", units = 5 },
+  { type = "batchnorm", no_affine = true },
   { type = "dense" },
 ]`},
 		{"text", nn.Shape{Vocab: 7, Seq: 5}, `

@@ -145,8 +145,7 @@ def vit_tiny():
     return layers + transformer(6, 128, dict(type="attention", heads=4), "first") + [dense()]
 
 
-def resnet18():
-    norm = dict(type="groupnorm", groups=2)
+def resnet18(norm):
     layers, channels = [conv(64, 3, "same", no_bias=True), norm, RELU], 64
     for filters in (64, 128, 256, 512):
         for block in range(2):
@@ -168,7 +167,8 @@ NETWORKS = {
     "fedtune-2conv2dense": leaf_femnist(512),
     "fedtune-4conv2dense": fedtune_four(),
     "pfllib-cnn": leaf_femnist(512, "valid"),
-    "resnet18-gn": resnet18(),
+    "resnet18": resnet18(dict(type="batchnorm")),
+    "resnet18-gn": resnet18(dict(type="groupnorm", groups=2)),
     "mobilenet-small": mobilenet_small(),
     "mbv3-cifar": mbv3([(32, 2, 5, 4, 2), (48, 3, 5, 4, 2), (80, 3, 5, 4, 1), (96, 2, 5, 4, 2)]),
     "mbv3-cifar-mid": mbv3([(32, 1, 3, 3, 2), (48, 2, 3, 3, 2), (64, 2, 3, 3, 1), (80, 1, 3, 3, 2)]),
@@ -578,6 +578,12 @@ class Builder:
     def make_groupnorm(self, s):
         return nn.GroupNorm(s["groups"], self.shape[0], affine=not s.get("no_affine"))
 
+    def make_batchnorm(self, s):
+        if self.steps or s.get("cumulative"):
+            raise ValueError("batch normalization of a sequence, or with statistics of all batches")
+        make = nn.BatchNorm2d if len(self.shape) > 1 else nn.BatchNorm1d
+        return make(self.shape[0], s.get("eps", 1e-5), s.get("momentum", 0.1), not s.get("no_affine"))
+
     def make_attention(self, s):
         if s.get("mask_padding"):
             raise ValueError("attention that masks padding")
@@ -712,8 +718,11 @@ def trainable(net):
 
 
 def load(net, path):
-    """Fills the trainable parameters from a file of little-endian float32, in their order."""
-    params = trainable(net)
+    """Fills the trainable parameters and running statistics from a file of little-endian float32, in their order."""
+    params = []
+    for m in net.modules():
+        params += [p for p in m._parameters.values() if p is not None and p.requires_grad]
+        params += [b for name, b in m._buffers.items() if name in ("running_mean", "running_var")]
     with open(path, "rb") as f:
         values = torch.frombuffer(bytearray(f.read()), dtype=torch.float32)
     if values.numel() != sum(p.numel() for p in params):

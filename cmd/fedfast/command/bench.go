@@ -92,7 +92,7 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.IntVar(&o.config.Seeds, "seeds", 0, "number of seeds for the suites accuracy (0: 3) and tuners (0: 100)")
 	f.IntVar(&o.config.Rounds, "rounds", 0, "rounds per run of the suite accuracy (0: 40)")
 	f.StringVar(&o.config.Keep, "keep", "", "keep finished runs of the suite accuracy in this `DIR`, to resume after an interruption")
-	f.StringVar(&o.report, "report", "", "also write the report as JSON to this `FILE`")
+	f.StringVar(&o.report, "report", "", "also write the report as JSON to this `FILE`, after every row")
 	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this `FILE`")
 	f.StringVar(&o.tables, "tables", "", "directory `DIR` of tables for the suite tuners (see fedfast table record)")
 	f.StringSliceVar(&o.tuners, "tuner", nil, "`NAMES` of the tuners of the suite tuners (default: the built-in ones)")
@@ -199,6 +199,7 @@ func (o *benchOptions) run(ctx context.Context, a *app) (err error) {
 		return o.explainModel(ctx, a)
 	}
 	o.config.Workers = a.workers
+	o.config.Each = func(report *bench.Report) error { return writeFile(o.report, asJSON(report)) }
 	if o.config.Tuners, err = a.paths(); err != nil {
 		return err
 	}
@@ -280,7 +281,13 @@ func (o *benchOptions) print(a *app, report *bench.Report) error {
 	if o.gobench {
 		return report.WriteGobench(a.out)
 	}
-	return printMeasured(a, report.Heading(), report.Table())
+	const width = 120 // columns of a screen
+	rows, notes := report.Brief(width)
+	heading := strings.NewReplacer("; ", ";\n  ", ", /", ",\n  /").Replace(strings.Join(report.Heading(), "\n"))
+	if err := printMeasured(a, strings.Split(heading, "\n"), rows); err != nil {
+		return err
+	}
+	return table.Text(a.out, notes...)
 }
 
 // printMeasured prints lines, and a table whose first row is its head.
@@ -313,17 +320,16 @@ func (o *benchOptions) explainModel(ctx context.Context, a *app) error {
 
 // write writes the files that were asked for.
 func (o *benchOptions) write(report *bench.Report) error {
-	var errs []error
-	asJSON := func(w io.Writer) error {
-		text, err := json.MarshalIndent(report, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(append(text, '\n'))
-		return err
+	return errors.Join(writeFile(o.report, asJSON(report)), writeFile(o.markdown, report.WriteMarkdown), o.plot.write(report.Figure))
+}
+
+// asJSON returns what writes a report as JSON.
+func asJSON(report *bench.Report) func(io.Writer) error {
+	return func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(report)
 	}
-	errs = append(errs, writeFile(o.report, asJSON), writeFile(o.markdown, report.WriteMarkdown), o.plot.write(report.Figure))
-	return errors.Join(errs...)
 }
 
 // writeFile writes a file, unless its name is empty.
