@@ -269,9 +269,9 @@ func (b *browser) settled() {
 	}
 }
 
-// startUI starts `fedfast ui` on a folder and returns where it answers, and what
-// stops it.
-func startUI(t *testing.T, dir, listen string) (url string, stop func()) {
+// startUI starts `fedfast ui` on a folder and returns the address to open, with the token,
+// where it answers, and what stops it.
+func startUI(t *testing.T, dir, listen string) (open, home string, stop func()) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "fedfast", "ui", dir, "--listen", listen)
 	cmd.Stderr = os.Stderr
@@ -286,7 +286,9 @@ func startUI(t *testing.T, dir, listen string) (url string, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(line), func() {
+	open = strings.TrimSpace(line)
+	home, _, _ = strings.Cut(open, "?")
+	return open, home, func() {
 		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("ui ends with %v", err)

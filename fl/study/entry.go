@@ -2,6 +2,8 @@ package study
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study/internal/record"
@@ -86,6 +88,9 @@ func (e *Entry) fill(r store.Row) (err error) {
 	case store.KindTrial:
 		return record.Into(r, func(rec *record.Trial) { e.Opened = &Opened{rec.Params, rec.Source} })
 	case store.KindRound:
+		if r.Trial < 0 || r.Round < 1 || r.Round > math.MaxInt32 {
+			return fmt.Errorf("the record is damaged: row %d is of round %d of trial %d", r.Seq, r.Round, r.Trial)
+		}
 		return record.Into(r, func(rec *record.Round) { e.Measured = measuredOf(rec) })
 	case store.KindPlan:
 		return record.Into(r, func(plan *tuners.Plan) { e.Plan = plan })

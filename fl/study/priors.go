@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -68,6 +69,9 @@ func (d *driver) read(ctx context.Context, dir string, into *record.Priors) erro
 		return err
 	}
 	defer func() { _ = view.Close() }() // it was read only
+	if err := view.Check(ctx); err != nil {
+		return err
+	}
 	var c *config.Config
 	params, rungs, failed := map[int]tuners.Params{}, map[int][]tuners.Prior{}, map[int]bool{}
 	finished := false
@@ -82,6 +86,9 @@ func (d *driver) read(ctx context.Context, dir string, into *record.Priors) erro
 		case store.KindTrial:
 			return record.Into(r, func(rec *record.Trial) { params[r.Trial] = rec.Params })
 		case store.KindRung:
+			if c == nil {
+				return errors.New("its record does not begin with a study")
+			}
 			return record.Into(r, func(rec *record.Rung) {
 				values := record.Numbers(rec.Values)
 				if values == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
@@ -104,8 +105,27 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 		}
 		return record.Into(r, func(rec *resultRecord) { out.Tune, out.Run = rec.Tune, rec.Run })
 	}, store.KindStudy, store.KindMoved, store.KindSession, store.KindResult, store.KindBaseline, store.KindConfiguration)
+	if err == nil && out.Config != "" {
+		err = out.check()
+	}
+	if err != nil {
+		return nil, err
+	}
 	if out.Tune != nil && out.Baseline != nil && out.Baseline.Complete() {
 		out.Tune.Baseline = out.Baseline.result(out.Tune)
 	}
-	return out, err
+	return out, nil
+}
+
+// check returns an error if the parts of a record do not fit together, as no study writes them.
+func (s *Stored) check() error {
+	switch {
+	case s.Mode != config.ModeTune && s.Mode != config.ModeRun:
+		return fmt.Errorf("the record is damaged: its command is %q, must be tune or run", s.Mode)
+	case s.Tune != nil && s.Mode != config.ModeTune, s.Run != nil && s.Mode != config.ModeRun:
+		return fmt.Errorf("the record is damaged: it has the result of another command than %s", s.Mode)
+	case s.Baseline != nil && s.Baseline.Configurations < 1:
+		return errors.New("the record is damaged: it has a comparison with no configurations")
+	}
+	return nil
 }

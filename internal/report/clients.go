@@ -80,7 +80,7 @@ func (s *Study) histogram() *figure.Figure {
 		}
 		counts := make([]int, bins)
 		for _, x := range xs {
-			counts[min(bins-1, int(bins*x/hi))]++
+			counts[max(0, min(bins-1, int(bins*x/hi)))]++
 		}
 		line := figure.Line{Name: m.name + " model", Step: true}
 		for i, n := range counts {

@@ -93,7 +93,7 @@ func (s *Study) trialTables() (kept, pruned *Table) {
 	for _, i := range s.ranked() {
 		t := &s.Trials[i]
 		row := []string{strconv.Itoa(t.Number), string(t.State), count(t.Rounds), s.Scale().TextOf(t.Score())}
-		if i == s.best() && s.Best.Returned {
+		if i == s.best() && s.Best != nil && s.Best.Returned {
 			row[1] = "winner"
 		}
 		for _, d := range dims {

@@ -46,6 +46,13 @@ func (f *follower) next(r store.Row) (Round, error) {
 	return round, nil
 }
 
+// Trial returns a trial as far as Curve needs it, how it began and its rungs, and nil without one.
+func (s *Study) Trial(ctx context.Context, number int) (*Trial, error) {
+	b := &builder{o: &Overview{}}
+	err := s.view.Of(ctx, number, -1, b.read, store.KindTrial, store.KindRung)
+	return b.trial(number), err
+}
+
 // Curve returns the rounds of a trial behind one of them, 0 for all. discount is
 // score.discount of the configuration.
 func (s *Study) Curve(ctx context.Context, t *Trial, after int, discount float64) ([]Round, error) {

@@ -61,6 +61,9 @@ func Open(ctx context.Context, dir string) (*Study, *Overview, error) {
 // Close ends the reading.
 func (s *Study) Close() error { return s.view.Close() }
 
+// Last returns the number of the last entry, 0 without any.
+func (s *Study) Last(ctx context.Context) (int64, error) { return s.view.Last(ctx) }
+
 // Dir returns the study's directory.
 func (s *Study) Dir() string { return s.dir }
 
@@ -192,6 +195,9 @@ func (s *Study) leader(ctx context.Context, o *Overview) error {
 	switch {
 	case o.Tune != nil:
 		best := o.Tune.Best
+		if !slices.ContainsFunc(o.Trials, func(t Trial) bool { return t.Number == best.Number }) {
+			return fmt.Errorf("%s: the record is damaged: its result is of trial %d, which it does not have", o.Dir, best.Number)
+		}
 		o.Best = &Best{study.Standing{Trial: best.Number, Round: best.Round, Score: best.Score, Rounds: 1, Clients: o.Config.Cohort}, true}
 		if len(o.Tune.Finalists) > 0 {
 			o.Best.Clients = o.Tune.Finalists[0].Clients

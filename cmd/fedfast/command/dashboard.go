@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -25,7 +24,8 @@ func newUI(a *app) *cobra.Command {
 		Long: "Show the studies in a directory (default: studies) in a browser, including running ones: a list\n" +
 			"with states, scores and time left, and for each study its trials, live curves and processes.\n" +
 			"The server listens on the loopback interface only, loads nothing from the network and does not\n" +
-			"change studies. Press Ctrl-C to stop it.",
+			"change studies. The printed address has a token, without which other users of the machine see\n" +
+			"nothing. Press Ctrl-C to stop it.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			root := workdir.Home
@@ -55,16 +55,14 @@ func (a *app) serveUI(ctx context.Context, root, listen string) error {
 	if err != nil {
 		return err
 	}
-	at := url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}
-	if workdir.Holds(root) {
-		at = studyPage(l)
-	}
+	server := &dashboard.Server{Root: root, Token: dashboard.NewToken()}
+	at := firstPage(l, server, workdir.Holds(root))
 	if a.json {
-		if err := a.printJSON(map[string]string{"url": at.String()}); err != nil {
+		if err := a.printJSON(map[string]string{"url": at}); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintln(a.out, at.String())
+		fmt.Fprintln(a.out, at)
 	}
-	return (&dashboard.Server{Root: root}).Serve(ctx, l)
+	return server.Serve(ctx, l)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
@@ -124,7 +125,7 @@ func seedEntryOf(ctx context.Context, dir string, seed uint64) (seedEntry, error
 	if !store.Exists(path) {
 		return seedEntry{Seed: seed, studyEntry: studyEntry{Dir: path, State: notBegun}}, nil
 	}
-	e := seedEntry{Seed: seed, studyEntry: entryOf(ctx, path)}
+	e := seedEntry{Seed: seed, studyEntry: entryOf(ctx, path, time.Hour)}
 	if e.Problem != "" {
 		return e, nil
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -65,21 +64,18 @@ type bestSoFar struct {
 // listStudies prints the studies below a directory.
 func (a *app) listStudies(ctx context.Context, root string) error {
 	entries := []studyEntry{}
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if e.IsDir() && store.Exists(path) {
-			entries = append(entries, entryOf(ctx, path))
-			return fs.SkipDir
-		}
-		return ctx.Err()
-	})
+	dirs, unread, err := view.Below(ctx, root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return usageError{fmt.Errorf("%s: directory not found", root)}
 	}
 	if err != nil {
 		return err
+	}
+	for _, dir := range dirs {
+		entries = append(entries, entryOf(ctx, dir, view.Patience))
+	}
+	if unread > 0 {
+		a.notice(fmt.Sprintf("%s below %s cannot be read and may contain studies", oneline.Count(unread, "folder"), root))
 	}
 	if a.json {
 		return a.printJSON(entries)
@@ -160,8 +156,8 @@ func (e *studyEntry) score() string {
 }
 
 // entryOf sums a study up.
-func entryOf(ctx context.Context, path string) studyEntry {
-	e, err := summed(ctx, path)
+func entryOf(ctx context.Context, path string, within time.Duration) studyEntry {
+	e, err := summed(ctx, path, within)
 	if err != nil {
 		e.Problem = oneline.Of(err.Error())
 	}
@@ -169,13 +165,12 @@ func entryOf(ctx context.Context, path string) studyEntry {
 }
 
 // summed sums a study up as far as it can be read.
-func summed(ctx context.Context, path string) (studyEntry, error) {
+func summed(ctx context.Context, path string, within time.Duration) (studyEntry, error) {
 	e := studyEntry{Dir: path, test: "-"}
-	v, o, err := view.Open(ctx, path)
+	o, err := view.Brief(ctx, path, within)
 	if err != nil {
 		return e, err
 	}
-	defer func() { _ = v.Close() }() // it was read only
 	e.Name, e.Command, e.State, e.Trials, e.Rounds = o.Name, o.Mode, o.State, len(o.Trials), o.Rounds
 	if o.State == view.Running {
 		e.PID = o.PID

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
@@ -45,7 +46,7 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 		return err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	entry := entryOf(ctx, dir)
+	entry := entryOf(ctx, dir, time.Hour)
 	if entry.Problem != "" {
 		return errors.New(entry.Problem)
 	}

@@ -55,9 +55,17 @@ func listening(flag, listen string) (net.Listener, error) {
 	return l, nil
 }
 
-// studyPage is the page of the study that a server's root is.
-func studyPage(l net.Listener) url.URL {
-	return url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/study", RawQuery: url.Values{"dir": {"."}}.Encode()}
+// firstPage is the address of a server's first page with its token: the list, or the study that its
+// root is.
+func firstPage(l net.Listener, s *dashboard.Server, study bool) string {
+	at := url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}
+	query := url.Values{"token": {s.Token}}
+	if study {
+		at.Path = "/study"
+		query.Set("dir", ".")
+	}
+	at.RawQuery = query.Encode()
+	return at.String()
 }
 
 // open serves the study when it can begin; dir then tells where it is.
@@ -88,9 +96,7 @@ func (u *uiFlag) open(a *app, dir func() string, o *workdir.Options) {
 			cancel()
 			<-ended
 		}
-		at := studyPage(l)
-		at.Fragment = "token=" + server.Token
-		a.notice("watch the study, and stop it or its trials, at " + at.String())
+		a.notice("watch the study, and stop it or its trials, at " + firstPage(l, server, true))
 		return nil
 	}
 }

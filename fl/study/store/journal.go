@@ -126,7 +126,7 @@ func (s *Store) Flush() error {
 	if err != nil || b.empty() {
 		return err
 	}
-	if err := s.commit(&b); err != nil {
+	if err := s.patiently(func() error { return s.commit(&b) }); err != nil {
 		err = fmt.Errorf("%s: %w", s.path(), err)
 		s.mu.Lock()
 		s.err = err

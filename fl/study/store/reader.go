@@ -97,7 +97,7 @@ func Look(ctx context.Context, dir string) (*View, error) {
 		if err == nil {
 			return nil, notBegunError(dir)
 		}
-		if errors.Is(err, errFormat) {
+		if errors.Is(err, errFormat) || isBusy(err) || ctx.Err() != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -109,6 +109,16 @@ func Look(ctx context.Context, dir string) (*View, error) {
 
 // Close ends the reading.
 func (v *View) Close() error { return v.db.Close() }
+
+// Check returns an error unless the rows have the checksums that fedfast wrote. It reads all
+// of them: for who trains by the record of another study.
+func (v *View) Check(ctx context.Context) error {
+	_, _, err := chain(ctx, v.db, func(Row, []byte) error { return nil })
+	if err != nil {
+		err = fmt.Errorf("%s: damaged (%w)", filepath.Join(v.dir, File), err)
+	}
+	return err
+}
 
 // Each calls f for every committed row of the given kinds, or of any kind if none is
 // given, in order, until it returns an error.
@@ -141,8 +151,11 @@ func (v *View) EachState(ctx context.Context, f func(session, slot, calls int, d
 }
 
 // Busy returns the process that works on the study, 0 for none.
-func (v *View) Busy() int {
-	f, err := regular.Open(filepath.Join(v.dir, lockFile))
+func (v *View) Busy() int { return Busy(v.dir) }
+
+// Busy returns the process that works on the study in a directory, 0 for none.
+func Busy(dir string) int {
+	f, err := regular.Open(filepath.Join(dir, lockFile))
 	if err != nil {
 		return 0
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -35,6 +36,34 @@ func isDamage(err error) bool {
 		return true
 	}
 	return false
+}
+
+// isBusy reports whether an error tells that another program has locked a database.
+func isBusy(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && e.Code()&0xff == sqlite3.SQLITE_BUSY
+}
+
+// patience is how long a write waits for another program that has locked the database.
+const patience = 10 * time.Minute
+
+// patiently writes to the database, again while another program has locked it, of which it
+// tells once.
+func (s *Store) patiently(write func() error) error {
+	began, told := time.Now(), false
+	for {
+		err := write()
+		if !isBusy(err) {
+			return err
+		}
+		if time.Since(began) > patience {
+			return fmt.Errorf("another program, such as sqlite3 or a backup, has locked it for %v: %w", patience, err)
+		}
+		if s.notice != nil && !told {
+			s.notice(fmt.Sprintf("%s: another program, such as sqlite3 or a backup, has locked it; waiting for up to %v", s.path(), patience))
+			told = true
+		}
+	}
 }
 
 // check tests the structure of the database and the chain of the journal, and

@@ -6,6 +6,9 @@ import (
 	_ "embed" // the views
 	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // applicationID marks the SQLite files of studies ("fdft").
@@ -43,7 +46,7 @@ CREATE TABLE states (
 var views string
 
 // checkFormat reports whether a file holds a record yet, and refuses one of another
-// version.
+// version, or that another program has made.
 func checkFormat(ctx context.Context, db *sql.DB) (begun bool, err error) {
 	var version int
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
@@ -52,7 +55,34 @@ func checkFormat(ctx context.Context, db *sql.DB) (begun bool, err error) {
 	if version != 0 && version != formatVersion {
 		return true, fmt.Errorf("%w: the record has format %d, want %d; use the version of fedfast that wrote it", errFormat, version, formatVersion)
 	}
-	return version != 0, nil
+	if version == 0 {
+		return false, nil
+	}
+	return true, checkTables(ctx, db)
+}
+
+// checkTables refuses a file with other tables, columns, indices or triggers than those of a
+// record: reading a journal that is a view may have no end.
+func checkTables(ctx context.Context, db *sql.DB) error {
+	rows, err := db.QueryContext(ctx, `SELECT name, type, coalesce(sql, '') FROM sqlite_schema WHERE type <> 'view' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // Err tells
+	known := 0
+	for ; rows.Next(); known++ {
+		var name, kind, made string
+		if err := rows.Scan(&name, &kind, &made); err != nil {
+			return err
+		}
+		if !strings.Contains(tables, "\n"+made+";\n") {
+			return fmt.Errorf("%w: not a record of fedfast: it holds the %s %s", errFormat, kind, oneline.Name(name))
+		}
+	}
+	if err := rows.Err(); err != nil || known == strings.Count(tables, "\nCREATE ") {
+		return err
+	}
+	return fmt.Errorf("%w: not a record of fedfast: it lacks the table journal or states", errFormat)
 }
 
 // prepare makes the tables of a new file, and the views of any.

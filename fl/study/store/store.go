@@ -24,10 +24,11 @@ const File = "study.db"
 // Store is a study's directory that this process works on. Its methods may be
 // called from several goroutines.
 type Store struct {
-	dir   string
-	lock  *os.File
-	db    *sql.DB
-	notes []string
+	dir    string
+	lock   *os.File
+	db     *sql.DB
+	notes  []string
+	notice func(string)
 
 	committing sync.Mutex // held while a batch is written
 	mu         sync.Mutex // guards what follows
@@ -42,11 +43,12 @@ type Store struct {
 // database where there are none, and checks what is there. Rows from the first
 // damaged one on are set aside, see Notes. A directory in which another process
 // works is a *BusyError.
-func Open(ctx context.Context, dir string) (*Store, error) { return OpenAfter(ctx, dir, nil) }
+func Open(ctx context.Context, dir string) (*Store, error) { return OpenAfter(ctx, dir, nil, nil) }
 
 // OpenAfter is Open that calls first, unless it is nil, with the lock held and
-// before it makes a database.
-func OpenAfter(ctx context.Context, dir string, first func() error) (*Store, error) {
+// before it makes a database. Where a write, now or later, waits for another program that has
+// locked the database, notice is told, unless it is nil, from any goroutine.
+func OpenAfter(ctx context.Context, dir string, first func() error, notice func(string)) (*Store, error) {
 	if err := checkFiles(dir); err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func OpenAfter(ctx context.Context, dir string, first func() error) (*Store, err
 			return nil, errors.Join(err, lock.Close())
 		}
 	}
-	s := &Store{dir: dir, lock: lock}
+	s := &Store{dir: dir, lock: lock, notice: notice}
 	s.timer = time.AfterFunc(time.Hour, func() { _ = s.Flush() }) // the error stands for the next caller
 	s.timer.Stop()
 	if err := s.open(ctx); err != nil {
@@ -94,7 +96,7 @@ func (s *Store) open(ctx context.Context) error {
 		err = s.check(ctx) // before anything is written
 	}
 	if err == nil {
-		err = prepare(ctx, db, begun)
+		err = s.patiently(func() error { return prepare(ctx, db, begun) })
 	}
 	switch {
 	case err != nil && isDamage(err):
@@ -128,7 +130,7 @@ func checkFiles(dir string) error {
 // openDB opens a database for work, without touching it yet.
 func openDB(path string) (*sql.DB, error) {
 	name, err := fileURL(path, url.Values{"_pragma": {
-		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-1024)",
+		"busy_timeout(1000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-1024)",
 	}, "_txlock": {"immediate"}})
 	if err != nil {
 		return nil, err

@@ -458,3 +458,76 @@ func TestLookBeforeTheRecord(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestForeignTablesAreRefused refuses, for reading and for work, a database with other tables,
+// columns, triggers or indices than a record's, however it would answer.
+func TestForeignTablesAreRefused(t *testing.T) {
+	for change, want := range map[string]string{
+		"ALTER TABLE journal RENAME TO j; CREATE VIEW journal AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n AS seq, 0 AS at, 'a' AS kind, 0 AS trial, 0 AS round, '{}' AS data, x'' AS sum FROM r": "the table j",
+		"DROP TABLE journal; CREATE VIEW journal AS SELECT 1 AS seq":                                       "lacks the table journal",
+		"ALTER TABLE journal ADD COLUMN more TEXT":                                                         "the table journal",
+		"CREATE TRIGGER act AFTER INSERT ON journal BEGIN DELETE FROM journal; END":                        "the trigger act",
+		"CREATE INDEX slow ON journal (json_extract(data, '$.x'))":                                         "the index slow",
+		"DROP TABLE states; CREATE VIRTUAL TABLE states USING fts5(session, slot, calls, data, sum)":       "the table states",
+		"DROP INDEX journal_trial; CREATE INDEX journal_trial ON journal (trial, kind, round) WHERE seq>9": "the index journal_trial",
+	} {
+		dir := fill(t, 3)
+		db, err := openDB(filepath.Join(dir, File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.ExecContext(t.Context(), change); err != nil {
+			t.Fatalf("%s: %v", change, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		if _, err := Look(ctx, dir); err == nil || !strings.Contains(err.Error(), "not a record of fedfast: it ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: Look: %v", change, err)
+		}
+		if _, err := Open(ctx, dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: Open: %v", change, err)
+		}
+		cancel()
+	}
+}
+
+// TestWritesWaitForOtherPrograms holds the write lock for longer than SQLite waits: nothing
+// is lost, and one line tells why it takes so long.
+func TestWritesWaitForOtherPrograms(t *testing.T) {
+	dir := t.TempDir()
+	told := make(chan string, 10)
+	s, err := OpenAfter(t.Context(), dir, nil, func(text string) { told <- text })
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := openDB(filepath.Join(dir, File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := other.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Append("a", 0, 0, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- s.Flush() }()
+	if text := <-told; !strings.Contains(text, "has locked it; waiting for up to 10m") {
+		t.Errorf("told is %q", text)
+	}
+	if err := errors.Join(tx.Rollback(), other.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("once it is free: %v", err)
+	}
+	if len(rowsOf(t, s)) != 1 || len(told) > 0 {
+		t.Errorf("%d rows, and %d more lines", len(rowsOf(t, s)), len(told))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

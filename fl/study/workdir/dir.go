@@ -109,10 +109,10 @@ func exists(path string) bool {
 
 // openDir takes the lock of a directory that Holds a study.
 // A directory in which another process works is a *store.BusyError.
-func openDir(ctx context.Context, path string) (*dir, error) {
+func openDir(ctx context.Context, path string, notice func(string)) (*dir, error) {
 	d := &dir{path: path}
 	var err error
-	if d.store, err = store.OpenAfter(ctx, path, func() error { return wholefile.Clear(path, files...) }); err != nil {
+	if d.store, err = store.OpenAfter(ctx, path, func() error { return wholefile.Clear(path, files...) }, notice); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -122,7 +122,7 @@ func openDir(ctx context.Context, path string) (*dir, error) {
 // What the study is, its configuration and environment, is written before anything
 // else, so that from then on another process can begin it. A file that a study
 // would overwrite is an error.
-func createDir(ctx context.Context, path string, c *config.Config, env any) (*dir, error) {
+func createDir(ctx context.Context, path string, c *config.Config, env any, notice func(string)) (*dir, error) {
 	text, err := config.Encode(c)
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func createDir(ctx context.Context, path string, c *config.Config, env any) (*di
 			return err
 		}
 		return errors.Join(wholefile.Clear(path, files...), d.writeJSON(EnvFile, env), d.write(ConfigFile, text))
-	})
+	}, notice)
 	if err != nil {
 		return nil, err
 	}

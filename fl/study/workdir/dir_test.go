@@ -21,9 +21,9 @@ import (
 func begin(t *testing.T, path string, c *config.Config) *dir {
 	t.Helper()
 	env := map[string]string{"command": "run"}
-	open := func() (*dir, error) { return createDir(t.Context(), path, c, env) }
+	open := func() (*dir, error) { return createDir(t.Context(), path, c, env, nil) }
 	if Holds(path) {
-		open = func() (*dir, error) { return openDir(t.Context(), path) }
+		open = func() (*dir, error) { return openDir(t.Context(), path, nil) }
 	}
 	d, err := open()
 	if err != nil {
@@ -48,7 +48,7 @@ func TestStudyKeepsItsFiles(t *testing.T) {
 	nan := math.NaN()
 	d.Event(study.Event{Event: "round", Trial: 2, Round: 1, TrainLoss: &nan})
 	var busy *store.BusyError
-	if _, err := openDir(t.Context(), path); !errors.As(err, &busy) || busy.PID != os.Getpid() {
+	if _, err := openDir(t.Context(), path, nil); !errors.As(err, &busy) || busy.PID != os.Getpid() {
 		t.Errorf("a study at work gives %v", err)
 	}
 	if err := d.result(map[string]float64{"a": math.Inf(1)}); err != nil {
@@ -140,7 +140,7 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(path, name), []byte("mine"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := createDir(t.Context(), path, &c, nil); err == nil || !strings.Contains(err.Error(), "contains a "+name) {
+		if _, err := createDir(t.Context(), path, &c, nil, nil); err == nil || !strings.Contains(err.Error(), "contains a "+name) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		if entries, err := os.ReadDir(path); err != nil || len(entries) != 1 {

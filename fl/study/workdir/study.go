@@ -103,7 +103,7 @@ func Open(ctx context.Context, path string, c *config.Config, mode string, log *
 		}
 	}
 	var err error
-	if s.dir, err = openDir(ctx, path); err != nil {
+	if s.dir, err = openDir(ctx, path, s.warn); err != nil {
 		return nil, err
 	}
 	if err = s.read(ctx); err == nil {
@@ -118,7 +118,7 @@ func Open(ctx context.Context, path string, c *config.Config, mode string, log *
 // read reads what the directory holds of the study.
 func (s *Study) read(ctx context.Context) (err error) {
 	for _, note := range s.dir.store.Notes() {
-		s.logger().Warn(note)
+		s.warn(note)
 	}
 	if s.Stored, err = study.Read(ctx, s.dir.store); err != nil {
 		return err
@@ -131,6 +131,9 @@ func (s *Study) read(ctx context.Context) (err error) {
 	}
 	return nil
 }
+
+// warn tells what the user should know.
+func (s *Study) warn(text string) { s.logger().Warn(text) }
 
 // match compares the configuration with the recorded one, or takes that.
 func (s *Study) match(mode string) (err error) {
@@ -384,7 +387,7 @@ func (s *Study) begin(ctx context.Context, o Options, setup *study.Setup, comman
 				return err
 			}
 		}
-		if s.dir, err = createDir(ctx, s.path, s.Config, env); err != nil {
+		if s.dir, err = createDir(ctx, s.path, s.Config, env, s.warn); err != nil {
 			if s.Unnamed {
 				_ = remove(s.path) // unless something was written
 			}

@@ -91,13 +91,13 @@ func (s *Server) curves(r *http.Request) (any, error) {
 	}
 	defer func() { _ = v.Close() }() // it was read only
 	d := drawn{Seq: o.Seq, Curves: map[string][]reals{}}
-	by := axes[r.FormValue("by")]
+	by := axes[r.URL.Query().Get("by")]
 	var curves [][]view.Round
-	switch r.FormValue("by") {
+	switch r.URL.Query().Get("by") {
 	case "":
 		d.End = float64(length(o))
 		d.Width = float64(width(length(o), len(o.Trials)))
-		if r.FormValue("sketch") != "" {
+		if r.URL.Query().Get("sketch") != "" {
 			curves, err = v.Sketch(r.Context(), o, int(d.Width))
 		} else {
 			curves, err = v.Curves(r.Context(), o)

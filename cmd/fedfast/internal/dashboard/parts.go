@@ -77,14 +77,14 @@ func (s *Server) part(r *http.Request) (any, error) {
 		return nil, err
 	}
 	p := &shown{Text: []string{}, Pictures: []picture{}, Tables: []report.Table{}}
-	if text := r.FormValue("trial"); text != "" {
+	if text := r.URL.Query().Get("trial"); text != "" {
 		number, err := strconv.Atoi(text)
 		if err != nil {
 			return nil, errors.New("trial: must be a number")
 		}
 		return p, p.add(st.TrialFigures(number))
 	}
-	id := r.FormValue("part")
+	id := r.URL.Query().Get("part")
 	if text := st.Remark(id); text != "" {
 		p.Text = append(p.Text, text)
 	}

@@ -22,13 +22,13 @@ var assets embed.FS
 type Server struct {
 	// Root is the folder.
 	Root string
-	// Poll is how often records are asked for news, 0 for four times a second.
-	Poll time.Duration
 	// Control stops trials of the study that is the Root itself, or all of it; nil for
 	// a server that changes nothing.
 	Control Control
-	// Token is what a request to stop something must carry.
+	// Token is what the address of a first request must have as token=; a cookie has it from
+	// then on. Who lacks it sees nothing.
 	Token string
+	list  list
 }
 
 // Handler answers all that the pages ask, from hosts of the loopback only.
@@ -42,23 +42,24 @@ func (s *Server) Handler() http.Handler {
 	for path, file := range map[string]string{"GET /{$}": "index.html", "GET /study": "study.html", "GET /compare": "compare.html"} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, file) })
 	}
-	mux.HandleFunc("GET /api/studies", answer(func(r *http.Request) (any, error) { return s.studies(r.Context()) }))
+	mux.HandleFunc("GET /api/studies", answer(func(r *http.Request) (any, error) { return s.list.read(r.Context(), s) }))
 	mux.HandleFunc("GET /api/study", answer(s.study))
 	mux.HandleFunc("GET /api/curves", answer(s.curves))
-	mux.HandleFunc("GET /api/events", s.events)
+	mux.HandleFunc("GET /api/news", answer(s.news))
 	mux.HandleFunc("GET /api/part", answer(s.part))
 	mux.HandleFunc("GET /api/compare", answer(s.compare))
 	if s.Control != nil {
 		mux.HandleFunc("POST /api/stop", s.stop)
 	}
-	return guarded(mux)
+	return s.guarded(mux)
 }
 
 // Serve answers on a listener until the context ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second,
-		BaseContext: func(net.Listener) context.Context { return ctx }, // it ends the streams
+		ReadTimeout: time.Minute, WriteTimeout: 10 * time.Minute, IdleTimeout: time.Minute,
+		BaseContext: func(net.Listener) context.Context { return ctx }, // it ends what is read
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // nothing is lost: pages ask again
 	defer stop()
@@ -89,8 +90,11 @@ func answer(f func(*http.Request) (any, error)) http.HandlerFunc {
 // fail answers with an error.
 func fail(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		code = http.StatusNotFound
+	case errors.Is(err, errNumber):
+		code = http.StatusBadRequest
 	}
 	http.Error(w, oneline.Of(err.Error()), code)
 }
@@ -105,7 +109,7 @@ func (dir noStudyError) Error() string { return string(dir) + ": study not found
 func (noStudyError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // folder is that of the study that a request is about, by its path below the root.
-func (s *Server) folder(r *http.Request) (string, error) { return s.at(r.FormValue("dir")) }
+func (s *Server) folder(r *http.Request) (string, error) { return s.at(r.URL.Query().Get("dir")) }
 
 // at is the folder of a study by its path below the root.
 func (s *Server) at(name string) (string, error) {

@@ -1,9 +1,9 @@
 package dashboard
 
 import (
-	"bufio"
-	"context"
+	"bytes"
 	"crypto/sha512"
+	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -11,15 +11,18 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"mime/multipart"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
+	neturl "net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -82,12 +85,42 @@ func recorded(t *testing.T, dir string) (st *store.Store, round func()) {
 	}
 }
 
-// served serves a folder, and returns where.
+// browser keeps cookies, as that of a person does.
+var browser = func() *http.Client {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		panic(err)
+	}
+	return &http.Client{Jar: jar}
+}()
+
+// served serves a folder, and returns where, for the browser.
 func served(t *testing.T, root string) string {
 	t.Helper()
-	s := httptest.NewServer((&Server{Root: root, Poll: 5 * time.Millisecond}).Handler())
+	server := &Server{Root: root, Token: NewToken()}
+	s := httptest.NewServer(server.Handler())
 	t.Cleanup(s.Close)
+	get(t, s.URL+"/?token="+server.Token, nil)
 	return s.URL
+}
+
+// get reads what an address answers as JSON, or nothing.
+func get(t *testing.T, url string, into any) {
+	t.Helper()
+	answer, err := browser.Get(url) //nolint:noctx // a short one
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it was read
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", url, answer.Status)
+	}
+	if into == nil {
+		return
+	}
+	if err := json.NewDecoder(answer.Body).Decode(into); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // answers sends a request of a page of an origin, empty for none, which is to have a
@@ -97,7 +130,7 @@ func answers(t *testing.T, name string, r *http.Request, origin string, want int
 	if origin != "" {
 		r.Header.Set("Origin", origin)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := browser.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +147,9 @@ func answers(t *testing.T, name string, r *http.Request, origin string, want int
 func TestGuard(t *testing.T) {
 	root := t.TempDir()
 	recorded(t, filepath.Join(root, "below", "one"))
-	url := served(t, filepath.Join(root, "below"))
+	server := &Server{Root: filepath.Join(root, "below"), Token: NewToken()}
+	s := httptest.NewServer(server.Handler())
+	defer s.Close()
 	for name, tt := range map[string]struct {
 		method, path, host, origin string
 		want                       int
@@ -130,13 +165,16 @@ func TestGuard(t *testing.T) {
 		"a study":            {"GET", "/api/study?dir=one", "", "", 200},
 		"none":               {"GET", "/api/study?dir=two", "", "", 404},
 		"above":              {"GET", "/api/study?dir=../below/one", "", "", 404},
-		"no number":          {"GET", "/api/events?dir=one&after=x", "", "", 400},
+		"no number":          {"GET", "/api/news?dir=one&after=x", "", "", 400},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), tt.method, url+tt.path, http.NoBody)
+		r, err := http.NewRequestWithContext(t.Context(), tt.method, s.URL+tt.path, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Host = tt.host
+		for _, port := range []string{"80", s.URL[strings.LastIndex(s.URL, ":")+1:]} {
+			r.AddCookie(&http.Cookie{Name: "fedfast-" + port, Value: server.Token})
+		}
 		header := answers(t, name, r, tt.origin, tt.want)
 		if p := header.Get("Content-Security-Policy"); !strings.HasPrefix(p, "default-src 'none'; script-src 'self'; style-src 'self';") || strings.Contains(p, "unsafe") {
 			t.Errorf("%s: the policy is %q", name, p)
@@ -173,6 +211,7 @@ func TestStopNeedsTheToken(t *testing.T) {
 	control, token := &stops{}, NewToken()
 	s := httptest.NewServer((&Server{Root: root, Control: control, Token: token}).Handler())
 	defer s.Close()
+	cookie := "fedfast-" + s.URL[strings.LastIndex(s.URL, ":")+1:]
 	if len(token) < 26 || token == NewToken() {
 		t.Errorf("the token %q is easy to guess", token)
 	}
@@ -202,7 +241,7 @@ func TestStopNeedsTheToken(t *testing.T) {
 		r.Host = tt.host
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		if tt.token != "" {
-			r.Header.Set("Authorization", "Bearer "+tt.token)
+			r.AddCookie(&http.Cookie{Name: cookie, Value: tt.token})
 		}
 		answers(t, name, r, tt.origin, tt.want)
 	}
@@ -210,7 +249,7 @@ func TestStopNeedsTheToken(t *testing.T) {
 	if want := []string{"study", "trial 0"}; !slices.Equal(control.said, want) {
 		t.Errorf("stopped were %q, want %q", control.said, want)
 	}
-	answer, err := http.Post(served(t, root)+"/api/stop", "application/x-www-form-urlencoded", strings.NewReader("study=all")) //nolint:noctx // a short one
+	answer, err := browser.Post(served(t, root)+"/api/stop", "application/x-www-form-urlencoded", strings.NewReader("study=all")) //nolint:noctx // a short one
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,72 +259,133 @@ func TestStopNeedsTheToken(t *testing.T) {
 	}
 }
 
-// listen reads events until one of a number has come, and returns the rounds that
-// they told.
-func listen(t *testing.T, url, header string, until int64) (rounds []string) {
-	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if header != "" {
-		r.Header.Set("Last-Event-ID", header)
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }() // it ends here
-	id := int64(0)
-	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-		_, _ = fmt.Sscanf(lines.Text(), "id: %d", &id) // other lines have none
-		text, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if !ok {
-			continue
-		}
-		var n struct{ Rounds []json.RawMessage }
-		if err := json.Unmarshal([]byte(text), &n); err != nil {
+// TestOthersSeeNothing: who has not opened the address with the token, such as another user of
+// this machine, gets no page and no file; who has gets a cookie of this port alone.
+func TestOthersSeeNothing(t *testing.T) {
+	root := t.TempDir()
+	recorded(t, filepath.Join(root, "one"))
+	server := &Server{Root: root, Token: NewToken()}
+	s := httptest.NewServer(server.Handler())
+	defer s.Close()
+	stranger := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for path, want := range map[string]int{
+		"/": 403, "/study?dir=one": 403, "/assets/common.js": 403, "/api/studies": 403, "/api/study?dir=one": 403, "/api/news?dir=one&after=0": 403,
+		"/?token=": 403, "/?token=" + server.Token[1:]: 403, "/study?dir=one&token=" + server.Token: 303, "//elsewhere/?token=" + server.Token: 303,
+	} {
+		answer, err := stranger.Get(s.URL + path) //nolint:noctx // a short one
+		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range n.Rounds {
-			rounds = append(rounds, string(r))
+		body, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close() // it was read
+		if err != nil || answer.StatusCode != want || strings.Contains(string(body), "one") && want == 403 {
+			t.Errorf("%s: %d (%v): %s", path, answer.StatusCode, err, body)
 		}
-		if id >= until {
-			return rounds
+		if to := answer.Header.Get("Location"); want == 303 && (strings.Contains(to, "token") || strings.HasPrefix(to, "//")) {
+			t.Errorf("%s goes on to %s", path, to)
+		}
+		cookie := answer.Header.Get("Set-Cookie")
+		if name := "fedfast-" + s.URL[strings.LastIndex(s.URL, ":")+1:]; want == 303 && (!strings.HasPrefix(cookie, name+"="+server.Token) || !strings.Contains(cookie, "HttpOnly")) || want == 403 && cookie != "" {
+			t.Errorf("%s sets the cookie %q", path, cookie)
 		}
 	}
-	t.Fatalf("the stream ends at %d", id)
-	return nil
 }
 
-// TestEventsResumeExactly drops the stream at every entry and comes back: each round
-// is told once, with the score that the study goes by.
-func TestEventsResumeExactly(t *testing.T) {
+// TestBodiesAreNotRead sends forms in parts, which Go's FormValue would put into files.
+func TestBodiesAreNotRead(t *testing.T) {
+	root, temp := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	recorded(t, filepath.Join(root, "one"))
+	url := served(t, root)
+	for _, path := range []string{"/api/study?dir=one", "/api/curves?dir=one", "/api/part?dir=one&part=config", "/api/news?dir=one&after=0", "/api/studies"} {
+		var form bytes.Buffer
+		w := multipart.NewWriter(&form)
+		part, err := w.CreateFormFile("dir", "dir")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = part.Write(make([]byte, 40<<20)) // a buffer
+		_ = w.Close()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, &form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", w.FormDataContentType())
+		if answer, err := browser.Do(r); err == nil { // else the server has closed on the body
+			_ = answer.Body.Close() // its code tells
+			if answer.StatusCode != http.StatusOK {
+				t.Errorf("%s: %s", path, answer.Status)
+			}
+		}
+		if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+			t.Errorf("%s leaves %v (%v)", path, left, err)
+		}
+	}
+}
+
+// told is what /api/news answers.
+type told struct {
+	Seq     int64
+	More    bool
+	Rounds  []json.RawMessage
+	Changed bool
+	PID     int
+	Mark    string
+	Cut     bool
+}
+
+// TestNewsResumeExactly asks behind every entry: each round is told once, with the score that
+// the study goes by, and nothing is read while nothing changes.
+func TestNewsResumeExactly(t *testing.T) {
 	root := t.TempDir()
 	st, round := recorded(t, filepath.Join(root, "one"))
 	begun := st.Seq()
+	flushed := func() {
+		if err := st.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for range 6 {
 		round()
 	}
-	url := served(t, root) + "/api/events?dir=one&after=0"
-	whole := listen(t, url, "", st.Seq())
-	want := []string{`[0,1,1,2,null]`, `[0,2,0.66667,2,null]`, `[0,3,0.47619,2,null]`, `[0,4,0.35556,2,null]`, `[0,5,0.27527,2,null]`, `[0,6,0.22011,2,null]`}
-	if fmt.Sprint(whole) != fmt.Sprint(want) {
-		t.Errorf("told are %v, want %v", whole, want)
+	flushed()
+	url := served(t, root) + "/api/news?dir=one&discount=0.5&after="
+	ask := func(after int64, mark string) (n told) {
+		get(t, url+strconv.FormatInt(after, 10)+"&mark="+neturl.QueryEscape(mark), &n)
+		return n
 	}
-	for at := begun; at < st.Seq(); at++ {
-		if got := listen(t, url, strconv.FormatInt(at, 10), st.Seq()); fmt.Sprint(got) != fmt.Sprint(want[at-begun:]) {
-			t.Errorf("behind entry %d: %v, want %v", at, got, want[at-begun:])
+	want := []string{`[0,1,1,2,null]`, `[0,2,0.66667,2,null]`, `[0,3,0.47619,2,null]`, `[0,4,0.35556,2,null]`, `[0,5,0.27527,2,null]`, `[0,6,0.22011,2,null]`}
+	for at := int64(0); at <= st.Seq(); at++ {
+		n := ask(at, "")
+		rounds := want[max(0, at-begun):]
+		if fmt.Sprintf("%s", n.Rounds) != fmt.Sprintf("%s", rounds) || n.Changed != (at < begun) || n.Seq != st.Seq() || n.More || n.Cut || n.PID != os.Getpid() {
+			t.Errorf("behind entry %d: %+v", at, n)
 		}
 	}
-	told := make(chan []string)
-	last := st.Seq()
-	go func() { told <- listen(t, url, strconv.FormatInt(last, 10), last+1) }()
+	last := ask(st.Seq(), "")
+	if n := ask(0, last.Mark); len(n.Rounds) != 0 || n.Changed || n.Mark != last.Mark {
+		t.Errorf("with the mark of the files they were read: %+v", n)
+	}
 	round()
-	if got := <-told; len(got) != 1 {
-		t.Errorf("a new round is told as %v", got)
+	flushed()
+	if n := ask(st.Seq()-1, last.Mark); len(n.Rounds) != 1 || n.Mark == last.Mark {
+		t.Errorf("a new round is told as %+v", n)
+	}
+	if n := ask(st.Seq()+5, ""); !n.Cut {
+		t.Errorf("of a shorter record is told %+v", n)
+	}
+	for range batch + 10 {
+		round()
+	}
+	flushed()
+	if n := ask(0, ""); !n.More || n.Mark != "" || n.Seq != batch+1 { // the first row is no news
+		t.Errorf("of many entries: %d rounds, up to %d, more %v", len(n.Rounds), n.Seq, n.More)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := ask(st.Seq(), last.Mark); n.PID != 0 {
+		t.Errorf("at the end: %+v", n)
 	}
 }
 
@@ -301,22 +401,15 @@ func TestSketchIsOfTheCurves(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := served(t, root)
-	get := func(query string) (d struct {
+	curves := func(query string) (d struct {
 		Width  int
 		Curves map[string][][]float64
 	},
 	) {
-		answer, err := http.Get(url + "/api/curves?dir=one" + query) //nolint:noctx // a short one
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = answer.Body.Close() }() // it was read
-		if err := json.NewDecoder(answer.Body).Decode(&d); err != nil {
-			t.Fatal(err)
-		}
+		get(t, url+"/api/curves?dir=one"+query, &d)
 		return d
 	}
-	whole, sketch := get(""), get("&sketch=1")
+	whole, sketch := curves(""), curves("&sketch=1")
 	if whole.Width != 3 || sketch.Width != whole.Width || len(sketch.Curves["loss"][0]) != len(whole.Curves["loss"][0]) {
 		t.Fatalf("columns of %d and %d rounds, %d and %d numbers", whole.Width, sketch.Width, len(whole.Curves["loss"][0]), len(sketch.Curves["loss"][0]))
 	}
@@ -371,14 +464,7 @@ func TestComparisonIsNotTheEnd(t *testing.T) {
 	},
 	) {
 		t.Helper()
-		answer, err := http.Get(url + "/api/study?dir=one") //nolint:noctx // a short one
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = answer.Body.Close() }() // it was read
-		if err := json.NewDecoder(answer.Body).Decode(&p); err != nil {
-			t.Fatal(err)
-		}
+		get(t, url+"/api/study?dir=one", &p)
 		return p
 	}
 	add(store.KindResult, `{"tune":{"best":{"number":0,"round":1,"score":0.5},"rounds":1,"rounds_per_second":1,"global_test_error":0.3,"evaluation":{"global_test":{"error":0.3,"clients":9,"std_error":0.03}}}}`)
@@ -392,5 +478,67 @@ func TestComparisonIsNotTheEnd(t *testing.T) {
 	const said = "Random search (2 x 3 rounds): best 50.00 %, median 56.00 % global test error; the best is 20.0 ± 9.3 points worse."
 	if p.State != "completed" || p.Stage != "" || !slices.Contains(p.Answer, said) {
 		t.Errorf("in the end: %+v", p)
+	}
+}
+
+// TestListReadsOnlyWhatChanged lists studies of which some are damaged: they are shown as that,
+// and none is read again until its files change.
+func TestListReadsOnlyWhatChanged(t *testing.T) {
+	root := t.TempDir()
+	good, round := recorded(t, filepath.Join(root, "good"))
+	st, _ := recorded(t, filepath.Join(root, "view"))
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(root, "view", store.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), "ALTER TABLE journal RENAME TO j; CREATE VIEW journal AS WITH RECURSIVE r(seq) AS (SELECT 1 UNION ALL SELECT seq + 1 FROM r) SELECT * FROM r"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(root, "noise"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "noise", store.File), []byte(strings.Repeat("no database ", 400)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Root: root}
+	read := func() map[string]entry {
+		all, err := s.list.read(t.Context(), s)
+		if err != nil || len(all.Studies) != 3 || all.Unread != 0 {
+			t.Fatalf("%+v (%v)", all, err)
+		}
+		by := map[string]entry{}
+		for _, e := range all.Studies {
+			by[e.Dir] = e
+		}
+		return by
+	}
+	first := read()
+	if e := first["good"]; e.Problem != "" || e.Trials != 1 {
+		t.Errorf("good is %+v", e)
+	}
+	if e := first["view"]; !strings.Contains(e.Problem, "not a record of fedfast") {
+		t.Errorf("view is %+v", e)
+	}
+	if e := first["noise"]; !strings.Contains(e.Problem, "damaged") {
+		t.Errorf("noise is %+v", e)
+	}
+	marked := s.list.last[filepath.Join(root, "good")]
+	marked.entry.Rounds = 7 // a reading would find none
+	s.list.last[filepath.Join(root, "good")] = marked
+	if e := read()["good"]; e.Rounds != 7 {
+		t.Errorf("it was read again: %+v", e)
+	}
+	round()
+	if err := good.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if e := read()["good"]; e.Rounds != 1 {
+		t.Errorf("it was not read again: %+v", e)
 	}
 }

@@ -1,9 +1,7 @@
 package dashboard
 
 import (
-	"context"
 	"fmt"
-	"io/fs"
 	"math"
 	"net/http"
 	"path/filepath"
@@ -13,8 +11,6 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/fl/study/store"
-	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/report"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -72,41 +68,6 @@ type scale struct {
 	Percent   bool   `json:"percent"`
 }
 
-// studies lists what there is below the root, the newest first, seeds of one
-// configuration as one.
-func (s *Server) studies(ctx context.Context) ([]entry, error) {
-	entries := []entry{}
-	err := filepath.WalkDir(s.Root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && store.Exists(path) {
-			entries = append(entries, s.entry(ctx, path))
-			return fs.SkipDir
-		}
-		if d.IsDir() && workdir.HoldsSeeds(path) {
-			g := entry{Dir: s.below(path), Seeds: []entry{}}
-			dirs, err := filepath.Glob(filepath.Join(path, "seed-*"))
-			for _, dir := range dirs {
-				if store.Exists(dir) {
-					g.Seeds = append(g.Seeds, s.entry(ctx, dir))
-				}
-			}
-			if len(g.Seeds) > 0 {
-				g.sum()
-				entries = append(entries, g)
-			}
-			if err != nil {
-				return err
-			}
-			return fs.SkipDir
-		}
-		return ctx.Err()
-	})
-	slices.SortStableFunc(entries, func(a, b entry) int { return b.begun().Compare(a.begun()) })
-	return entries, err
-}
-
 // begun is when the study was, or its first seed.
 func (e *entry) begun() time.Time {
 	if e.Started == nil {
@@ -148,16 +109,6 @@ func (e *entry) sum() {
 			e.Half = &m.Half
 		}
 	}
-}
-
-// entry sums a study up.
-func (s *Server) entry(ctx context.Context, dir string) entry {
-	v, o, err := view.Open(ctx, dir)
-	if err != nil {
-		return entry{Dir: s.below(dir), Problem: oneline.Of(err.Error())}
-	}
-	_ = v.Close() // it was read only
-	return s.head(o)
 }
 
 // below is a folder's path as pages name it.
@@ -213,10 +164,11 @@ type page struct {
 	Word     string    `json:"word"`  // the path, as commands name it
 	Config   string    `json:"config"`
 	Sessions []session `json:"sessions"`
-	Workers  []worker  `json:"workers"` // of a study with a cluster
-	Metrics  []string  `json:"metrics"` // that curves can tell
-	Models   string    `json:"models"`  // of which curves have test errors
-	Answer   []string  `json:"answer"`  // how good the model is
+	Workers  []worker  `json:"workers"`  // of a study with a cluster
+	Metrics  []string  `json:"metrics"`  // that curves can tell
+	Models   string    `json:"models"`   // of which curves have test errors
+	Answer   []string  `json:"answer"`   // how good the model is
+	Discount float64   `json:"discount"` // of earlier rounds in a score
 	// Control says that this server can stop the study; Halted that a person has.
 	Control bool `json:"control"`
 	Halted  bool `json:"halted"`
@@ -261,7 +213,7 @@ func (s *Server) study(r *http.Request) (any, error) {
 	defer func() { _ = v.Close() }() // it was read only
 	p := page{
 		entry: s.head(o), Seq: o.Seq, All: []trial{}, Sessions: []session{}, Metrics: metrics(o),
-		Models: strings.TrimPrefix(o.Config.Eval.Models(), "the "), Answer: o.Answer(), Path: o.Dir, Word: oneline.Path(o.Dir), Config: o.Text, Parts: tabs(o),
+		Models: strings.TrimPrefix(o.Config.Eval.Models(), "the "), Answer: o.Answer(), Discount: o.Config.Score.Discount, Path: o.Dir, Word: oneline.Path(o.Dir), Config: o.Text, Parts: tabs(o),
 	}
 	for i := range o.Trials {
 		t := &o.Trials[i]

@@ -14,7 +14,7 @@ import (
 // fetched asks for a path, and returns the status, the type and the text of the answer.
 func fetched(t *testing.T, url string) (code int, kind, text string) {
 	t.Helper()
-	answer, err := http.Get(url) //nolint:noctx // a short one
+	answer, err := browser.Get(url) //nolint:noctx // a short one
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,10 @@
 "use strict";
 
-/** The list asks again this often, in milliseconds, and only while it is seen. */
-const again = 2000;
+/** The list asks again this long after an answer, in milliseconds or in times that the answer took, and only while it is seen. */
+const again = 2000, rest = 20;
 
 const chosen = new Set(), open = new Set();
-let studies = [];
+let studies = [], unread = 0, timer = 0;
 
 /** dirs are the studies that an entry stands for. */
 const dirs = (s) => (s.seeds ? s.seeds.map((x) => x.dir) : [s.dir]);
@@ -59,7 +59,7 @@ function draw() {
   const words = by("filter").value.toLowerCase().split(/\s+/);
   const seen = studies.filter((s) => words.every((w) => [s.dir, s.about, s.state, s.name].join(" ").toLowerCase().includes(w)));
   const running = studies.filter((s) => s.state === "running").length;
-  by("caption").textContent = studies.length === 0 ? "No studies yet." : count.format(studies.length) + (studies.length === 1 ? " study" : " studies") + ", " + running + " running" + (seen.length < studies.length ? ", " + seen.length + " shown" : "");
+  by("caption").textContent = studies.length === 0 ? "No studies yet." : count.format(studies.length) + (studies.length === 1 ? " study" : " studies") + ", " + running + " running" + (seen.length < studies.length ? ", " + seen.length + " shown" : "") + (unread ? "; folders that cannot be read: " + unread : "");
   const active = document.activeElement, kept = active?.getAttribute("href") ? `[href="${CSS.escape(active.getAttribute("href"))}"]` : active?.getAttribute("aria-label") ? `[aria-label="${CSS.escape(active.getAttribute("aria-label"))}"]` : "";
   by("rows").replaceChildren(...seen.flatMap((s) => [row(s), ...(s.seeds && open.has(s.dir) ? s.seeds.map((x) => row(x, true)) : [])]));
   if (kept) by("rows").querySelector(kept)?.focus();
@@ -69,17 +69,21 @@ function draw() {
 
 /** show asks for the studies and shows them. */
 async function show() {
+  clearTimeout(timer);
+  if (document.hidden) return;
+  const began = performance.now();
   try {
-    studies = await ask("/api/studies");
+    ({ studies, unread } = await ask("/api/studies"));
     draw();
     by("note").textContent = "";
   } catch (e) {
     by("note").textContent = "Lost connection to fedfast: " + e.message;
   }
+  clearTimeout(timer);
+  timer = setTimeout(show, Math.max(again, rest * (performance.now() - began)));
 }
 
 by("filter").addEventListener("input", draw);
 by("compare").addEventListener("click", () => (location.href = "/compare?" + new URLSearchParams([...chosen].map((d) => ["dir", d]))));
 show();
-setInterval(() => document.hidden || show(), again);
-document.addEventListener("visibilitychange", () => document.hidden || show());
+document.addEventListener("visibilitychange", show);

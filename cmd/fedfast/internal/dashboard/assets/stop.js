@@ -1,15 +1,7 @@
 "use strict";
 
-/** The token comes with the address that the command printed, behind #, and stays in this tab. */
-const tokenKey = "fedfast-token";
-if (location.hash.startsWith("#token=")) {
-  sessionStorage.setItem(tokenKey, location.hash.slice("#token=".length));
-  history.replaceState(null, "", location.pathname + location.search);
-}
-const token = sessionStorage.getItem(tokenKey);
-
 /** stoppable says whether this page may stop something of a study. */
-const stoppable = (s) => s.control && !s.halted && token !== null;
+const stoppable = (s) => s.control && !s.halted;
 
 /** askFirst asks a person whether to stop something, and does so. */
 function askFirst(text, form) {
@@ -27,7 +19,7 @@ function askFirst(text, form) {
 async function stop(form) {
   const note = by("stop-note");
   try {
-    const answer = await fetch("/api/stop", { method: "POST", headers: { Authorization: "Bearer " + token }, body: new URLSearchParams(form) });
+    const answer = await fetch("/api/stop", { method: "POST", body: new URLSearchParams(form) });
     if (answer.ok) note.textContent = form.study ? "The study stops after the current rounds." : "Trial " + form.trial + " stops after its current round.";
     else if (answer.status === 409) note.textContent = (await answer.text()).trim();
     else throw new Error((await answer.text()).trim());

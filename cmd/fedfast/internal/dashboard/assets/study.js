@@ -163,25 +163,35 @@ function hint() {
   by("over").textContent = curves.noisy() ? "Lines: mean over the " + curves.smoothing + " rounds before; dots: single rounds" + (page.study.trials > 1 ? " of the best trial" : "") + ", each of one cohort of clients." : "";
 }
 
-/** follow listens to what is recorded behind an entry: one stream a tab. */
+/** follow asks for what is recorded behind an entry. */
 function follow(after) {
-  page.stream?.close();
-  page.stream = new EventSource("/api/events?" + new URLSearchParams({ dir, after }));
-  page.stream.addEventListener("news", (e) => news(JSON.parse(e.data)));
-  page.stream.addEventListener("state", (e) => {
-    page.told = JSON.parse(e.data).state; // behind all news
-    if (page.told !== page.study.state) refresh().catch(tell);
-  });
-  page.stream.addEventListener("cut", () => location.reload());
-  page.stream.onopen = () => {
-    by("note").textContent = "";
-    if (page.stale) refresh().catch(tell);
-  };
-  page.stream.onerror = () => {
-    by("note").textContent = "Lost connection to fedfast; retrying.";
-    if (page.stream.readyState === EventSource.CLOSED) later(2000);
-  };
+  page.at = { seq: after, mark: "" };
+  listen();
 }
+
+/** listen asks again and again, only while the page is seen, and seldom where no process is at work. */
+async function listen() {
+  const at = page.at;
+  clearTimeout(at.timer);
+  if (document.hidden || at.asking) return;
+  at.asking = true;
+  let wait = 1000;
+  try {
+    const n = await ask("/api/news", { dir, after: at.seq, mark: at.mark, discount: page.study.discount });
+    if (at !== page.at) return; // drawn anew meanwhile
+    if (n.cut) return location.reload();
+    by("note").textContent = "";
+    Object.assign(at, { seq: n.seq, mark: n.mark });
+    if (n.rounds.length || n.changed) news(n);
+    if (page.stale || n.pid !== (page.study.pid || 0)) refresh().catch(tell); // behind all news
+    wait = n.more ? 0 : n.pid ? 500 : 5000;
+  } catch (e) {
+    if (page.at === at) by("note").textContent = "Lost connection to fedfast; retrying. " + e.message;
+  }
+  at.asking = false;
+  if (page.at === at) at.timer = setTimeout(listen, wait);
+}
+document.addEventListener("visibilitychange", () => page.at && listen());
 
 /** later draws the curves anew after some milliseconds, and again until the server answers. */
 function later(wait) {

@@ -1,0 +1,84 @@
+package dashboard
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/internal/view"
+)
+
+// list remembers what studies have come to. One whose files are as they were is not read again.
+type list struct {
+	mu   sync.Mutex
+	last map[string]seen
+}
+
+// seen is a study as it was, until its mark is another one.
+type seen struct {
+	mark  string
+	at    time.Time
+	entry entry
+}
+
+// again is after how long a study that could not be read is tried again.
+const again = time.Minute
+
+// studies are all that there are below a folder.
+type studies struct {
+	Studies []entry `json:"studies"`
+	Unread  int     `json:"unread"` // folders that cannot be read
+}
+
+// read lists what there is below the root, the newest first, seeds of one configuration as one.
+func (l *list) read(ctx context.Context, s *Server) (*studies, error) {
+	l.mu.Lock() // who asks meanwhile gets the same
+	defer l.mu.Unlock()
+	dirs, unread, err := view.Below(ctx, s.Root)
+	all := &studies{[]entry{}, unread}
+	now, places := map[string]seen{}, map[string]int{} // of entries of seeds
+	defer func() { l.last = now }()
+	for _, dir := range dirs {
+		mark, _ := markOf(dir)
+		x, known := l.last[dir]
+		if !known || x.mark != mark || x.entry.Problem != "" && time.Since(x.at) > again {
+			x = seen{mark, time.Now(), s.entry(ctx, dir)}
+		}
+		if ctx.Err() != nil {
+			maps.Copy(now, l.last) // for who asks next
+			return nil, ctx.Err()
+		}
+		now[dir] = x
+		parent := filepath.Dir(dir)
+		if x.entry.Problem != "" || dir == s.Root || !workdir.HoldsSeeds(parent) {
+			all.Studies = append(all.Studies, x.entry)
+			continue
+		}
+		at, begun := places[parent]
+		if !begun {
+			at = len(all.Studies)
+			places[parent] = at
+			all.Studies = append(all.Studies, entry{Dir: s.below(parent)})
+		}
+		all.Studies[at].Seeds = append(all.Studies[at].Seeds, x.entry)
+	}
+	for _, at := range places {
+		all.Studies[at].sum()
+	}
+	slices.SortStableFunc(all.Studies, func(a, b entry) int { return b.begun().Compare(a.begun()) })
+	return all, err
+}
+
+// entry sums a study up.
+func (s *Server) entry(ctx context.Context, dir string) entry {
+	o, err := view.Brief(ctx, dir, view.Patience)
+	if err != nil {
+		return entry{Dir: s.below(dir), Problem: oneline.Of(err.Error())}
+	}
+	return s.head(o)
+}
