@@ -1,10 +1,12 @@
 package study
 
 import (
+	"context"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fedfast/fedfast/fl/study/config"
 )
@@ -63,7 +65,7 @@ func TestCurveOfPersonalizedModels(t *testing.T) {
 }
 
 // TestPatience ends a run whose validation error stops falling, whole, interrupted at its
-// end, and trained elsewhere.
+// end and on its way, and trained elsewhere. It returns the model of the lowest one.
 func TestPatience(t *testing.T) {
 	s := glyphStudy(t, nil)
 	s.Config.Rounds, s.Config.Eval.Every, s.Config.Eval.Patience, s.Config.Client.LR = 200, 1, 3, 2
@@ -79,6 +81,9 @@ func TestPatience(t *testing.T) {
 		if *p.ValError < *best.ValError {
 			t.Errorf("round %d has %v, below %v of round %d", p.Round, *p.ValError, *best.ValError, best.Round)
 		}
+	}
+	if whole.Returned != best.Round || *whole.GlobalVal != *best.ValError || *whole.GlobalTest != whole.Curve[best.Round-1].TestError {
+		t.Errorf("it returns the model of round %d with errors %v and %v, want round %d of the curve %+v", whole.Returned, *whole.GlobalVal, *whole.GlobalTest, best.Round, *best)
 	}
 	if _, sooner := Stale(whole.Curve[:len(whole.Curve)-1], 3); sooner {
 		t.Error("it could have ended a round sooner")
@@ -99,8 +104,32 @@ func TestPatience(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = s.Store.Close()
-	for _, r := range []*RunResult{elsewhere, again} {
-		if !reflect.DeepEqual(r.Curve, whole.Curve) || r.WeightsSHA256 != whole.WeightsSHA256 {
+	broken := filepath.Join(t.TempDir(), "study")
+	work := func(after int, every time.Duration) (*RunResult, error) {
+		s := s
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		s.Store, s.Observer, s.SnapshotEvery = openStore(t, broken), &eventLog{stop: stop, after: after}, every
+		defer func() { _ = s.Store.Close() }()
+		return Run(ctx, s)
+	}
+	for after := 1; after <= whole.Rounds; after += 2 { // with a snapshot after each round, and with none
+		if r, err := work(after, time.Duration(1+after%3*int(time.Hour))); err == nil && r.Rounds != after {
+			t.Fatalf("stopped after %d events, it ends after round %d", after, r.Rounds)
+		}
+	}
+	resumed, err := work(0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names, err := filepath.Glob(filepath.Join(broken, "snapshots", "best-*")); err != nil || len(names) != 1 {
+		t.Errorf("%q are kept (%v), want the returned model alone", names, err)
+	}
+	for _, r := range []*RunResult{elsewhere, again, resumed} {
+		if s.Model.SHA256(r.Weights()) != whole.WeightsSHA256 {
+			t.Error("the weights are not the model's")
+		}
+		if !reflect.DeepEqual(r.Curve, whole.Curve) || r.WeightsSHA256 != whole.WeightsSHA256 || r.Returned != whole.Returned {
 			t.Errorf("%d rounds and weights %s, want %d and %s", r.Rounds, r.WeightsSHA256, whole.Rounds, whole.WeightsSHA256)
 		}
 	}

@@ -349,6 +349,9 @@ type RunResult struct {
 	Errors
 	WeightsSHA256 string `json:"weights_sha256"`
 	Rounds        int    `json:"rounds"`
+	// Returned is the round after which the returned model was taken, that of the lowest
+	// validation error, with eval.patience; 0 is the last round.
+	Returned int `json:"returned_round,omitempty"`
 	// Privacy is what the run cost, with dp; nil without.
 	Privacy *config.Account `json:"privacy,omitempty"`
 	// Traffic is what was sent, and what happened to updates on their way.

@@ -11,7 +11,8 @@ import (
 )
 
 // Run trains a federation once, without tuning, for Config.Rounds rounds and
-// evaluates the result.
+// evaluates the result: the model after the last round, or with Config.Eval.Patience that
+// of the lowest validation error.
 func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	given := s.Config
 	start := time.Now()
@@ -36,17 +37,26 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	}
 	r := &RunResult{
 		Study: given.Name, TrainLoss: t.losses, Curve: t.curve, Goal: given.Eval.Goal, Patience: given.Eval.Patience, Errors: e,
-		WeightsSHA256: s.Model.SHA256(m.Weights), weights: m.Weights, Rounds: m.Round, Dropped: t.dropped, Examples: t.examples,
-		Seconds: time.Since(start).Seconds(), RoundsPerSecond: float64(m.Round) / trained,
+		WeightsSHA256: s.Model.SHA256(m.Weights), weights: m.Weights, Rounds: t.Rounds(), Dropped: t.dropped, Examples: t.examples,
+		Seconds: time.Since(start).Seconds(), RoundsPerSecond: float64(t.Rounds()) / trained,
+	}
+	if !m.Last() {
+		r.Returned = m.Round
+		if err := m.Save(ctx); err != nil {
+			return nil, err
+		}
 	}
 	r.Fleet, r.Traffic = t.fleet, t.trafficOf(&given)
 	if p := Reached(r.Curve, r.Goal); p != nil && r.Goal > 0 {
 		r.SecondsToGoal = p.Clock
 	}
 	if d.setup.account != nil {
-		r.Privacy = d.setup.account.After(m.Round)
+		r.Privacy = d.setup.account.After(t.Rounds())
 	}
-	return r, d.finish(resultRecord{Run: r})
+	if err := d.finish(resultRecord{Run: r}); err != nil || s.Store == nil {
+		return r, err
+	}
+	return r, trial.RemoveOthers(s.Store, map[string]bool{m.Name(): true})
 }
 
 // trained brings the one trial of a plain run to its end, and its model here. The
@@ -63,7 +73,9 @@ func (s *Setup) trained(ctx context.Context) (d *driver, t *entrant, m trial.Mod
 		return nil, nil, m, err
 	}
 	if t, err = d.train(ctx, &given); err == nil {
-		m = t.LastModel(math.NaN())
+		if m = t.TakeBest(); math.IsNaN(m.Score) || m.Round == t.Rounds() {
+			m = t.LastModel(math.NaN())
+		}
 		err = m.Fill(ctx)
 	}
 	if err != nil {

@@ -132,10 +132,13 @@ func (t *entrant) count(rec *record.Round) {
 
 // score returns the trial's score after a round, and keeps the model if it is the
 // segment's best. That of a plain run is NaN, also where all clients were dropped, who
-// would score the worst.
+// would score the worst; with eval.patience it keeps the model of the lowest validation error.
 func (t *entrant) score(rec *record.Round) (float64, error) {
 	d := t.driver
 	if d.setup.Unscored {
+		if best, _ := Stale(t.curve, 0); d.setup.Config.Eval.Patience > 0 && best != nil && best.Round == t.Rounds() {
+			return math.NaN(), t.Keep(*best.ValError)
+		}
 		return math.NaN(), nil
 	}
 	if math.IsNaN(float64(rec.Score)) {

@@ -111,7 +111,7 @@ func (s *Setup) training() (fl.Config, error) {
 			return fl.Config{}, err
 		}
 	}
-	trials, kept := 1, 0
+	trials, kept := 1, min(c.Eval.Patience, 1)
 	if s.Tuner != nil {
 		trials = max(1, c.Tuner.Parallel)
 		kept = trials + 1 // the best weights of each, and of all

@@ -131,6 +131,9 @@ func (a *app) printRunBlock(c *config.Config, r *study.RunResult, dir string) er
 	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Seconds)), counted(r.Rounds, "round"), "in "+dir)
 	b.errors(c, &r.Errors)
 	b.curve(ofRun(c, r))
+	if best, _ := study.Stale(r.Curve, 0); r.Returned > 0 {
+		b.Row("returned model", fmt.Sprintf("of round %s, with the lowest validation error: %s", table.Count(r.Returned), errorText(r.Measure, best.ValError)))
+	}
 	b.privacy(r.Privacy)
 	if r.Traffic != nil && !r.Traffic.Plainly() {
 		b.Row("updates", r.Traffic.Describe())

@@ -161,7 +161,7 @@ type Eval struct {
 	EveryClients int     `toml:"every_clients" in:"[0, inf)" doc:"number of clients for each of these measurements, drawn anew each time, the same for all trials; 0: as for the final result, or with eval.every = -1 as described there"`
 	Goal         float64 `toml:"goal" in:"[0, 1]" doc:"test accuracy, as eval.every measures it, at which fedfast run, or the single trial of a client tuner without a tuner, stops; 0: none" also:"target_accuracy"`
 	RecordEvery  int     `toml:"record_every" in:"[0, inf)" by:"tune" doc:"number of rounds between records of the error, of the models of eval.every_target, on the validation and test samples of every client, also before a trial's first round and after its last; 0: none; fedfast table record sets it"`
-	Patience     int     `toml:"patience" in:"[0, inf)" doc:"early stopping: fedfast run, or the single trial of a client tuner without a tuner, stops after this number of consecutive measurements without a lower error on the clients' validation samples, which eval.every then measures too; 0: off" also:"early_stopping early_stop"`
+	Patience     int     `toml:"patience" in:"[0, inf)" doc:"early stopping: fedfast run, or the single trial of a client tuner without a tuner, stops after this number of consecutive measurements without a lower error on the clients' validation samples, which eval.every then measures too; the run then returns the model of the lowest one; 0: off" also:"early_stopping early_stop"`
 }
 
 // Budget holds the keys budget.*.

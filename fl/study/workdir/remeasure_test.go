@@ -93,6 +93,13 @@ func TestRemeasureEveryMethod(t *testing.T) {
 			}
 			got := remeasured(t, path, config.ModeRun, r.WeightsSHA256, o)
 			sameErrors(t, name, &got.Errors, &r.Errors)
+			c.Eval.Every, c.Eval.Patience, c.Rounds, c.Client.LR = 1, 2, 6, 1
+			patient, err := Run(t.Context(), path+"-patient", &c, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = remeasured(t, path+"-patient", config.ModeRun, patient.WeightsSHA256, o)
+			sameErrors(t, name+" returning an earlier model", &got.Errors, &patient.Errors)
 			if e := r.Evaluation; name != "fedtp" && e.PersonalizedTest.Loss == e.GlobalTest.Loss {
 				t.Error("the personalized models are the global one")
 			}
