@@ -161,8 +161,8 @@ func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Conf
 	if err != nil {
 		return nil, "", usageError{err}
 	}
-	if config.FromFile(c.Init) {
-		c.Init = "" // what the study began from may be gone
+	if slices.Contains(c.Missing(), "init") {
+		c.Init = "" // what the study began from is gone
 	}
 	return c, dir, nil
 }

@@ -85,6 +85,9 @@ func (s *savedModel) again(ctx context.Context, a *app, setup *study.Setup, sha2
 	}
 	same := setup.Config
 	same.Eval = recorded.Eval
+	if config.FromFile(recorded.Init) && same.Init == "" {
+		return nil, fmt.Errorf("%s, from whose weights the study began, is not there; name it with --set init=FILE", recorded.Init)
+	}
 	if err := config.Match(s.dir, s.stored.Config, &same); err != nil {
 		if d, ok := errors.AsType[*config.DiffError](err); ok {
 			return nil, fmt.Errorf("a setting differs from the study's: %s", d.Diff[0])

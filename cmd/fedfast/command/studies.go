@@ -89,7 +89,7 @@ func newResume(a *app) *cobra.Command {
 	}
 	o.addTuneFlags(cmd)
 	a.verboseFlag(cmd)
-	cmd.Flags().StringArrayVar(&o.moves, "set", nil, "set `KEY=VALUE`; only data.path, data.state_memory and budget.wall_seconds may change (repeatable)")
+	cmd.Flags().StringArrayVar(&o.moves, "set", nil, "set `KEY=VALUE`; only places of files, such as data.path and init, data.state_memory and budget.wall_seconds may change (repeatable)")
 	return cmd
 }
 

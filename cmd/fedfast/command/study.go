@@ -250,7 +250,7 @@ func (s *opened) work(a *app, command string, baseline int) (o workdir.Options, 
 			return err
 		}
 		all = memory.Expect(all)
-		text := a.head(setup)
+		text := a.head(setup, s.places)
 		if setup.Store.Seq() == 0 { // nothing was trained yet
 			if s.meant {
 				text = oneline.Of(s.Path()+": new study, nothing to resume") + "\n" + text
@@ -307,17 +307,21 @@ func networkName(m *nn.Model) string {
 	return "custom network"
 }
 
-// head says in lines what is trained, and notes about data that were not told before.
-func (a *app) head(s *study.Setup) string {
+// head says in lines what is trained, and notes about files and data that were not told before.
+func (a *app) head(s *study.Setup, places config.Places) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d clients, %s with %s parameters, level %v, seed %d\n",
 		s.Data.Name, len(s.Data.Clients), networkName(s.Model), table.Count(s.Model.NumParams()), kernels.Current(), s.Config.Seed)
+	notes := places.Notes()
 	for _, note := range s.Data.Notes {
+		notes = append(notes, s.Data.Name+": "+note)
+	}
+	for _, note := range notes {
 		if slices.Contains(a.told, note) {
 			continue // with another seed
 		}
 		a.told = append(a.told, note)
-		fmt.Fprintf(&b, "%s: %s\n", s.Data.Name, note)
+		fmt.Fprintln(&b, note)
 	}
 	return b.String()
 }

@@ -1,8 +1,11 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -396,28 +399,43 @@ func (c *Config) data() data.Config {
 // Absolute makes file names absolute, so that a study can be resumed from any working
 // directory.
 func (c *Config) Absolute() (err error) {
-	for _, name := range []struct {
-		path   *string
-		isFile bool
-	}{
-		{&c.Data.Path, c.Data.Path != ""},
-		{&c.Init, FromFile(c.Init)},
-		{&c.Fleet.Devices, fleet.IsFile(c.Fleet.Devices)},
-		{&c.Fleet.Availability, fleet.IsFile(c.Fleet.Availability)},
-	} {
-		if !name.isFile {
-			continue
-		}
-		if *name.path, err = filepath.Abs(*name.path); err != nil {
-			return err
-		}
-	}
-	for i, dir := range c.Tuner.From {
-		if c.Tuner.From[i], err = filepath.Abs(dir); err != nil {
+	c.Tuner.From = slices.Clone(c.Tuner.From)
+	for _, path := range c.files() {
+		if *path, err = filepath.Abs(*path); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// files returns the names of files and folders, by the keys that have them; those of
+// tuner.from with their index behind it.
+func (c *Config) files() map[string]*string {
+	all := map[string]*string{"data.path": &c.Data.Path}
+	if FromFile(c.Init) {
+		all["init"] = &c.Init
+	}
+	for key, path := range map[string]*string{"fleet.devices": &c.Fleet.Devices, "fleet.availability": &c.Fleet.Availability} {
+		if fleet.IsFile(*path) {
+			all[key] = path
+		}
+	}
+	for i := range c.Tuner.From {
+		all[fmt.Sprintf("tuner.from[%d]", i+1)] = &c.Tuner.From[i]
+	}
+	maps.DeleteFunc(all, func(_ string, path *string) bool { return *path == "" })
+	return all
+}
+
+// Missing returns the keys of the files that a study needs to go on and that are not there.
+func (c *Config) Missing() (keys []string) {
+	for key, path := range c.files() {
+		if _, err := os.Stat(*path); errors.Is(err, fs.ErrNotExist) && slices.Contains(movable, key) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // Aim returns the objective of a study.

@@ -19,17 +19,19 @@ type DiffError struct {
 	Dir string
 	// Diff has a line for each key that differs, with the recorded and the given value.
 	Diff []string
+	// Instead is what to do with a study that has finished, empty for one that can go on.
+	Instead string
 }
 
 // Error implements the error interface; the keys that differ are in Diff.
 func (e *DiffError) Error() string {
-	return fmt.Sprintf("%s contains a study with another configuration (%s different); use another directory, or resume it with `fedfast study resume %s`",
-		e.Dir, oneline.Count(len(e.Diff), "key"), oneline.Path(e.Dir))
+	return fmt.Sprintf("%s contains a study with another configuration (%s different); use another directory, or %s",
+		e.Dir, oneline.Count(len(e.Diff), "key"), cmp.Or(e.Instead, fmt.Sprintf("resume it with `fedfast study resume %s`", oneline.Path(e.Dir))))
 }
 
-// movable are the keys that do not change results: the path of the data, whose
-// fingerprint a study records, the memory limit, and that of wall time.
-var movable = []string{"data.path", "data.state_memory", "budget.wall_seconds"}
+// movable are the keys that do not change results: the paths of files, whose fingerprints a
+// study records, the memory limit, and that of wall time.
+var movable = []string{"data.path", "init", "fleet.devices", "fleet.availability", "data.state_memory", "budget.wall_seconds"}
 
 // Move changes keys of a recorded configuration by assignments, like the Sets of a
 // Source. Only keys that do not change results are allowed.
@@ -47,14 +49,20 @@ func (c *Config) Move(sets []string) error {
 	if other, err := Encode(&same); err != nil {
 		return err
 	} else if diff := diffConfigs(string(text), string(other)); len(diff) > 0 {
-		return fmt.Errorf("--set: only %s can be changed after a study has started: %s", strings.Join(movable[:len(movable)-1], ", ")+" and "+movable[len(movable)-1], diff[0])
+		return fmt.Errorf("--set: only %s can be changed after a study has started: %s; another study can begin with its trials (tuner.from) or its model (init)", strings.Join(movable[:len(movable)-1], ", ")+" and "+movable[len(movable)-1], diff[0])
 	}
 	*c = *moved
 	return nil
 }
 
-// stay copies the movable keys of another configuration.
+// stay copies the movable keys of another configuration, that of a file where both name one.
 func (c *Config) stay(other *Config) {
+	theirs := other.files()
+	for key, path := range c.files() {
+		if to := theirs[key]; to != nil && slices.Contains(movable, key) {
+			*path = *to
+		}
+	}
 	c.Data.Path, c.Data.StateMemory, c.Budget.WallSeconds = other.Data.Path, other.Data.StateMemory, other.Budget.WallSeconds
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -94,6 +95,7 @@ func (r *resolver) layers(src Source) error {
 		if err := r.file(src.File, text); err != nil {
 			return err
 		}
+		r.findFiles(filepath.Dir(src.File))
 	}
 	if src.Text != "" {
 		if err := r.file("the recorded study file", src.Text); err != nil {
@@ -197,6 +199,26 @@ func (r *resolver) file(name, text string) error {
 	}
 	r.close(settings, before, r.config.Tuner.Name, r.config.ClientTuner.Name)
 	return nil
+}
+
+// findFiles takes relative names of files from the folder of the study file where the working
+// folder has none, and notes it, as it notes where both have one.
+func (r *resolver) findFiles(folder string) {
+	files := r.config.files()
+	for _, key := range slices.Sorted(maps.Keys(files)) {
+		name := *files[key]
+		beside := filepath.Join(folder, name)
+		_, missing := os.Stat(name)
+		_, err := os.Stat(beside)
+		switch {
+		case filepath.IsAbs(name) || filepath.Clean(folder) == "." || err != nil:
+		case missing != nil:
+			*files[key] = beside
+			r.places.note(key, fmt.Sprintf("%s = %q: %s, in the folder of the study file, since the working folder has none", key, name, beside))
+		default:
+			r.places.note(key, fmt.Sprintf("%s = %q: that of the working folder, not %s beside the study file", key, name, beside))
+		}
+	}
 }
 
 // sets applies key=value assignments.

@@ -3,6 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/fedfast/fedfast/internal/key"
 )
@@ -10,7 +13,24 @@ import (
 // Places records where the keys of a configuration were set: the line of a file, or an
 // assignment. The zero Places is empty.
 type Places struct {
-	of map[string]func() string
+	of    map[string]func() string
+	notes map[string]string // by key, where files of relative names were found
+}
+
+// Notes says in a line each where the files were found that a study file names relatively.
+func (p Places) Notes() (all []string) {
+	for _, key := range slices.Sorted(maps.Keys(p.notes)) {
+		all = append(all, p.notes[key])
+	}
+	return all
+}
+
+// note notes where the file of a key was found.
+func (p *Places) note(key, text string) {
+	if p.notes == nil {
+		p.notes = map[string]string{}
+	}
+	p.notes[key] = text
 }
 
 // set records where a layer sets a key, replacing lower layers.
@@ -19,6 +39,7 @@ func (p *Places) set(key string, place func() string) {
 		p.of = map[string]func() string{}
 	}
 	p.of[key] = place
+	maps.DeleteFunc(p.notes, func(of, _ string) bool { return of == key || strings.HasPrefix(of, key+"[") })
 }
 
 // Explain prefixes an error about a key, or each of joined ones, with the place where

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/fedfast/fedfast/data"
@@ -138,7 +140,13 @@ func (s *Study) warn(text string) { s.logger().Warn(text) }
 // match compares the configuration with the recorded one, or takes that.
 func (s *Study) match(mode string) (err error) {
 	if s.Config != nil {
-		if err := s.Stored.Match(s.path, s.Config, mode); err != nil {
+		err := s.Stored.Match(s.path, s.Config, mode)
+		if d, ok := errors.AsType[*config.DiffError](err); ok && s.Stored.Run != nil {
+			d.Instead = fmt.Sprintf("train on from its model in another one, with --init %s", oneline.Path(filepath.Join(s.path, ModelFile)))
+		} else if ok && s.Stored.Tune != nil {
+			d.Instead = fmt.Sprintf("begin with its trials in another one, with --set tuner.from=%s and a tuner that learns from them, such as tpe", oneline.Path(s.path))
+		}
+		if err != nil {
 			return &OtherError{err}
 		}
 		return nil
@@ -372,6 +380,9 @@ func (s *Study) prepare(ctx context.Context, o Options) (*study.Setup, error) {
 		setup.Model, err = c.WithPrecision(o.Model)
 	}
 	setup.Config = *c // with the model that Prepare may have chosen
+	if missing := c.Missing(); err != nil && s.dir != nil && len(missing) > 0 {
+		err = fmt.Errorf("%w; where it was moved, resume with --set %s=PATH", err, strings.Join(missing, "=PATH --set "))
+	}
 	return setup, err
 }
 

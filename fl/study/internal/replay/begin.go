@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/fedfast/fedfast/data"
@@ -55,11 +56,15 @@ func (p *Past) moved(c *config.Config) error {
 		return nil // it was just recorded
 	}
 	recorded, err := config.Load(config.Source{Text: p.Study.Config})
-	if err != nil || recorded.Data.Path == c.Data.Path && recorded.Data.StateMemory == c.Data.StateMemory && recorded.Budget.WallSeconds == c.Budget.WallSeconds {
+	if err != nil {
+		return err
+	}
+	was, err := config.Encode(recorded)
+	if err != nil {
 		return err
 	}
 	text, err := config.Encode(c)
-	if err != nil {
+	if err != nil || bytes.Equal(was, text) {
 		return err
 	}
 	return p.Append(store.KindMoved, tuners.StudySession, 0, record.Moved{Config: string(text)})
