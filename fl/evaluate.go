@@ -23,7 +23,7 @@ type Summary struct {
 	Score
 	// MAE and R2 are the mean absolute error of a regression and its coefficient of
 	// determination, over all examples, of several outputs the mean over them; nil for
-	// other losses.
+	// other losses, and R2 of outputs that are not finite.
 	MAE *float64 `json:"mae,omitempty"`
 	R2  *float64 `json:"r2,omitempty"`
 	// Unweighted is the plain mean of the clients' errors.
@@ -334,11 +334,13 @@ func summarize(clients []clientScores, of func(*clientScores) setScore) Summary 
 	var s Summary
 	var all scoreMean
 	var rates []float64
+	lost := false
 	for i := range clients {
 		c := of(&clients[i])
 		if c.n == 0 {
 			continue
 		}
+		lost = lost || c.Fit.lost()
 		all.add(c.Score, float64(c.n))
 		s.Unweighted += c.Error
 		s.Examples += c.n
@@ -350,7 +352,10 @@ func summarize(clients []clientScores, of func(*clientScores) setScore) Summary 
 	}
 	s.Score = all.mean()
 	if !s.Fit.zero() {
-		s.MAE, s.R2 = new(s.Fit.MAE), new(s.Fit.R2())
+		s.MAE = new(s.Fit.MAE)
+		if !lost {
+			s.R2 = new(s.Fit.R2())
+		}
 	}
 	s.Unweighted /= float64(s.Clients)
 	if s.Clients > 1 && s.Fit.zero() {

@@ -82,7 +82,17 @@ type Score struct {
 
 // divergedFit stands for the error of a regression that is not finite or higher; its
 // square is the loss then.
-const divergedFit = 1e12
+const divergedFit = limit.DivergedFit
+
+// lostSquares stands for the mean squared error of outputs that are not finite: far above that
+// of predicting 0, whatever the targets are.
+func lostSquares(square float64) float64 { return max(divergedFit*divergedFit, 1e4*square) }
+
+// lost says that the outputs of some example were not finite.
+func (f Fit) lost() bool { return f.MAE == divergedFit && f.MSE == lostSquares(f.Square) }
+
+// capped is the root of the mean squared error, at most divergedFit.
+func (f Fit) capped() float64 { return min(f.RMSE(), divergedFit) }
 
 // outcome is what an evaluation measured.
 type outcome struct {
@@ -132,18 +142,22 @@ func scoreOf(r outcome) Score {
 func fitOf(r outcome) Score {
 	n := float64(r.Fit.Count)
 	s := Score{Loss: r.Mean(), Fit: Fit{MSE: r.Fit.Squares / n, MAE: r.Fit.Distances / n, Mean: r.Fit.Sum / n, Square: r.Fit.SquareSum / n}}
-	if !(s.Fit.MSE < divergedFit*divergedFit) || !(s.Loss < divergedFit*divergedFit) {
-		s.Fit.MSE, s.Fit.MAE, s.Loss = divergedFit*divergedFit, divergedFit, divergedFit*divergedFit
+	if !(s.Loss < divergedFit*divergedFit) {
+		s.Loss = divergedFit * divergedFit
+	}
+	s.Fit.MAE = min(s.Fit.MAE, divergedFit)
+	if !(s.Fit.MSE <= math.MaxFloat64) {
+		s.Fit.MSE, s.Fit.MAE, s.Loss = lostSquares(s.Fit.Square), divergedFit, divergedFit*divergedFit
 	}
 	for _, f := range r.outputs {
 		n := float64(f.Count)
 		o := Fit{MSE: f.Squares / n, Mean: f.Sum / n, Square: f.SquareSum / n}
-		if !(o.MSE < divergedFit*divergedFit) {
-			o.MSE = divergedFit * divergedFit
+		if !(o.MSE <= math.MaxFloat64) {
+			o.MSE = lostSquares(o.Square)
 		}
 		s.Fit.Outputs = append(s.Fit.Outputs, o)
 	}
-	s.Error = s.Fit.RMSE()
+	s.Error = s.Fit.capped()
 	return s
 }
 
@@ -251,7 +265,7 @@ func (m *scoreMean) mean() Score {
 		for _, o := range f.Outputs {
 			s.Fit.Outputs = append(s.Fit.Outputs, Fit{MSE: o.MSE / m.weight, Mean: o.Mean / m.weight, Square: o.Square / m.weight})
 		}
-		s.Error = s.Fit.RMSE()
+		s.Error = s.Fit.capped()
 	}
 	return s
 }

@@ -63,7 +63,7 @@ type Recorded struct {
 // recorded returns the error as it is recorded.
 func (s Score) recorded(numbers bool) float64 {
 	if numbers {
-		return s.Fit.MSE
+		return min(s.Fit.MSE, divergedFit*divergedFit)
 	}
 	return s.Error
 }

@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/internal/meter"
@@ -96,6 +97,9 @@ func checkMetrics(s *Setup) error {
 	}
 	if s.Model.Loss().Numbers() && s.Config.Score.Epsilon > 0 {
 		return errUnbounded()
+	}
+	if s.Model.Loss().Numbers() && s.Config.NoisyScores() && !s.Unscored {
+		return &key.Error{Key: "objective", Problem: fmt.Sprintf(" = %q: the error of a regression has no bound, so that private scores would be decided by their noise; use fedfast run, or dp.scores = \"public\"", s.Config.Objective)}
 	}
 	for _, name := range s.Config.Aims().Metrics() {
 		if err := checkMetric(s.Model, name); err != nil {

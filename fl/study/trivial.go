@@ -19,6 +19,8 @@ type Trivial struct {
 	// samples that were measured: a class or a token, or as many tags as count, or the
 	// mean of the numbers.
 	Global float64 `json:"global_test_error"`
+	// Zero is that of always predicting 0, of a regression.
+	Zero float64 `json:"zero_test_error,omitempty"`
 	// Personalized is that of always answering with what is most frequent among each
 	// client's own training samples; nil for regressions, and where no personalized
 	// models were measured.
@@ -32,7 +34,7 @@ func trivialOf(e *fl.Evaluation, m *nn.Model, fed *data.Federation, clients []in
 	case e.GlobalTest.Clients == 0:
 		return nil, nil
 	case m.Loss().Numbers():
-		return &Trivial{Answer: "mean", Global: math.Sqrt(variance(e.GlobalTest.Fit))}, nil
+		return &Trivial{Answer: "mean", Global: math.Sqrt(variance(e.GlobalTest.Fit)), Zero: math.Sqrt(e.GlobalTest.Fit.Square)}, nil
 	}
 	answer, top := "class", 1
 	switch {

@@ -43,9 +43,20 @@ func (t *Trend) add(loss float64) {
 	t.Lowest, t.Last = min(t.Lowest, loss), loss
 }
 
-// diverged reports whether the losses did.
-func (t Trend) diverged() bool {
-	return t.Lost || t.Last >= limit.DivergedLoss || t.Last > t.First && t.Last >= grown*t.Lowest
+// diverged reports whether the losses of a model did, whose errors are e. Those of a regression
+// are in squares of its targets, so that its error is judged beside those of predicting their
+// mean and 0.
+func (t Trend) diverged(e *Errors) bool {
+	switch grew := t.Last > t.First && t.Last >= grown*t.Lowest; {
+	case t.Lost:
+		return true
+	case e.Measure != MeasureRMSE:
+		return grew || t.Last >= high
+	case e.Trivial == nil || e.GlobalTest == nil:
+		return grew
+	default:
+		return grew && *e.GlobalTest >= e.Trivial.Global || *e.GlobalTest >= min(grown*e.Trivial.Zero, limit.DivergedFit)
+	}
 }
 
 // trendOf follows the losses of a run.
@@ -59,7 +70,7 @@ func trendOf(losses []float64) (t Trend) {
 // Verdict describes in sentences what is wrong with the trained model: that it diverged, or
 // learned nothing. It is empty for one that has learned.
 func (r *RunResult) Verdict() []string {
-	return append(diverged(trendOf(r.TrainLoss), r.Dropped, r.Measure), r.Errors.Verdict()...)
+	return append(diverged(trendOf(r.TrainLoss), r.Dropped, &r.Errors), r.Errors.Verdict()...)
 }
 
 // Verdict describes in sentences what is wrong with the returned model, as that of a
@@ -68,7 +79,7 @@ func (r *Result) Verdict(c *config.Config) []string {
 	var all []string
 	for i := range r.Trials {
 		if t := &r.Trials[i]; t.Number == r.Best.Number {
-			all = append(diverged(t.Loss, t.Dropped, r.Measure), r.Errors.Verdict()...)
+			all = append(diverged(t.Loss, t.Dropped, &r.Errors), r.Errors.Verdict()...)
 		}
 	}
 	if n := r.unlearned(c); 2*n >= len(r.Trials) && len(r.Trials) > 1 {
@@ -82,46 +93,47 @@ func (r *Result) Verdict(c *config.Config) []string {
 func (r *Result) unlearned(c *config.Config) (n int) {
 	for i := range r.Trials {
 		t := &r.Trials[i]
-		if t.Failed != "" || t.Loss.diverged() || len(t.Rungs) > 0 && !beats(c, r.Trivial, t.Score) {
+		better, known := beats(c, r.Trivial, t.Score)
+		lost := t.Loss.Lost || (!known || r.Measure != MeasureRMSE) && t.Loss.diverged(&Errors{Measure: r.Measure})
+		if t.Failed != "" || lost || len(t.Rungs) > 0 && known && !better {
 			n++
 		}
 	}
 	return n
 }
 
-// beats reports whether a score is better than a trivial predictor's, as far as that is
+// beats reports whether a score is better than a trivial predictor's, and whether that is
 // known.
-func beats(c *config.Config, trivial *Trivial, score float64) bool {
+func beats(c *config.Config, trivial *Trivial, score float64) (better, known bool) {
 	if trivial == nil {
-		return true
+		return false, false
 	}
 	bound := trivial.Global
 	if c.Target == tuners.TargetPersonalized && trivial.Personalized != nil {
 		bound = *trivial.Personalized
 	}
 	if bound == 0 { // nothing can be better, see Errors.Verdict
-		return true
+		return false, false
 	}
 	switch c.Objective {
 	case tuners.MetricError, tuners.MetricRMSE:
-		return score < bound
+		return score < bound, true
 	case tuners.MetricAccuracy, tuners.MetricRecall:
-		return 1-score < bound
+		return 1-score < bound, true
 	case tuners.MetricR2:
-		return score > 0
+		return score > 0, true
 	}
-	return true
+	return false, false
 }
 
-// diverged describes how a training diverged, if it did. measure is that of its errors.
-func diverged(t Trend, dropped int, measure string) []string {
-	above := measure != MeasureRMSE && t.Last >= high
-	if !t.diverged() && !above {
+// diverged describes how the training of a model with errors e diverged, if it did.
+func diverged(t Trend, dropped int, e *Errors) []string {
+	if !t.diverged(e) {
 		return nil
 	}
 	var parts []string
 	switch {
-	case above && t.Last <= grown*t.Lowest:
+	case t.Last <= grown*t.Lowest && !t.Lost:
 		parts = append(parts, fmt.Sprintf("the training loss is %.4g at the end", t.Last))
 	case t.Last > t.First:
 		parts = append(parts, fmt.Sprintf("the training loss grew from %.4g to %.4g", t.Lowest, t.Last))
@@ -148,11 +160,23 @@ func (e *Errors) Verdict() []string {
 	}
 	var all []string
 	add := func(model string, x *float64, bound *float64, predictor, cause string) {
-		if x == nil || bound == nil || *x < (1-little)**bound {
+		if x == nil || bound == nil {
+			return
+		}
+		capped := e.Measure == MeasureRMSE && *x >= limit.DivergedFit // R2 is of what it was
+		if capped {
+			all = append(all, fmt.Sprintf("%s: the RMSE is %.4g or more, or no number, and counts as that; scale the targets, or try a smaller client.lr", model, *x))
+		}
+		hardly, no := *x >= (1-little)**bound, *x >= *bound
+		if capped && e.Evaluation != nil {
+			r2 := e.Evaluation.GlobalTest.R2
+			hardly, no = r2 == nil || *r2 <= 1-(1-little)*(1-little), r2 == nil || *r2 <= 0
+		}
+		if !hardly {
 			return
 		}
 		text := "hardly better"
-		if *x >= *bound {
+		if no {
 			text = "no better"
 		}
 		limit := fmt.Sprintf("%.2f %% error", 100**bound)

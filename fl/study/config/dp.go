@@ -42,6 +42,9 @@ const (
 // Private reports whether a run is differentially private.
 func (c *Config) Private() bool { return c.DP.Epsilon > 0 || c.DP.Noise > 0 }
 
+// NoisyScores reports whether the account covers the scores of trials, which noise hides.
+func (c *Config) NoisyScores() bool { return c.Private() && c.DP.Scores != scoresPublic }
+
 // fixedCohorts reports whether cohorts are accounted for as of a fixed size.
 func (c *Config) fixedCohorts() bool {
 	return c.Sampling != "poisson" && c.DP.Assume == "" && c.DP.central()
@@ -129,7 +132,7 @@ func (c *Config) checkPrivateTuning() error {
 		return bad("dp.mechanism", " = %q: a study is not accounted for with it; use \"tree\", or fedfast run", c.DP.Mechanism)
 	case c.Private() && !c.DP.central():
 		return c.checkMechanismTuning()
-	case !c.Private() || c.DP.Scores == scoresPublic:
+	case !c.NoisyScores():
 		return nil
 	case score.Epsilon > 0:
 		return bad("score.epsilon", " = %v: scores have the noise of dp.tuning_share already; leave it out", score.Epsilon)

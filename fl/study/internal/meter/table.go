@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/limit"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 )
 
@@ -48,7 +49,7 @@ func (m *Meter) clientErrors(ctx context.Context, tr *fl.Trial, plan *fl.Plan) (
 	s, err := m.engine.EvaluateSplit(ctx, tr.Weights(), "test", nil, fl.EvalConfig{})
 	central := s.Error
 	if m.Model.Loss().Numbers() {
-		central = s.Fit.MSE
+		central = min(s.Fit.MSE, limit.DivergedFit*limit.DivergedFit)
 	}
 	e.Test, e.Central = nil, new(record.Real(central))
 	return e, err
