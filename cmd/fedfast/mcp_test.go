@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -159,5 +162,79 @@ func TestAgentBudget(t *testing.T) {
 	var shown struct{ State string }
 	if err != nil || json.Unmarshal(out, &shown) != nil || !slices.Contains([]string{"interrupted", "completed"}, shown.State) {
 		t.Errorf("study show: %s, %v", out, err)
+	}
+}
+
+// TestAgentOutlivesBadLines sends lines that are no messages: each is answered, and the session
+// goes on.
+func TestAgentOutlivesBadLines(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "fedfast", "mcp", "--dir", t.TempDir())
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	answers := bufio.NewScanner(out)
+	answers.Buffer(nil, 1<<20)
+	for _, tt := range []struct{ line, want string }{
+		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`, `"serverInfo"`},
+		{`{"jsonrpc":"2.0",`, `"code":-32700`},
+		{"\x00\xff no JSON", `"code":-32700`},
+		{`{"jsonrpc":"2.0","id":2,"method":"ping"} {`, `"code":-32700`},
+		{`[]`, `"code":-32600`},
+		{`7`, `"code":-32600`},
+		{`{"jsonrpc":"1.0","id":3,"method":"ping"}`, `"code":-32600`},
+		{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, `"code":-32600`},
+		{strings.Repeat("[", 5<<20), `"code":-32600`},
+		{`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":7}`, `"id":4`},
+		{"\r\n" + `{"jsonrpc":"2.0","id":5,"method":"ping"}` + "\r", `"id":5`},
+	} {
+		if _, err := io.WriteString(in, tt.line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if !answers.Scan() || !strings.Contains(answers.Text(), tt.want) {
+			t.Fatalf("%.80q: the answer is %q (%v), want %s", tt.line, answers.Text(), answers.Err(), tt.want)
+		}
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("at the end of its input it ends with %v", err)
+	}
+}
+
+// TestAgentFollowsNoLinks names studies that are links out of the directory.
+func TestAgentFollowsNoLinks(t *testing.T) {
+	t.Parallel()
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	for _, file := range []string{"study.db", "config.toml", "metrics.jsonl"} {
+		if err := os.WriteFile(filepath.Join(elsewhere, file), []byte("{\"secret\":1}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(filepath.Join(dir, file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(elsewhere, file), filepath.Join(dir, file, file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(elsewhere, filepath.Join(dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	call, _ := agentOf(t, "--dir", dir)
+	for _, study := range []string{"out", "out/x", "study.db", "config.toml", "metrics.jsonl"} {
+		for _, tool := range []string{"show", "watch", "resume"} {
+			if text, ok := call(tool, map[string]any{"study": study}); ok || !strings.Contains(text, "is a link") {
+				t.Errorf("%s of %s: %s", tool, study, text)
+			}
+		}
 	}
 }

@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,7 +50,7 @@ type Server struct {
 func Serve(ctx context.Context, c Config) error {
 	s := &Server{Config: c, jobs: map[string]*job{}}
 	defer s.close()
-	err := s.server().Run(ctx, &mcp.StdioTransport{})
+	err := s.server().Run(ctx, transport(os.Stdin, os.Stdout))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -78,12 +80,24 @@ func (s *Server) server() *mcp.Server {
 // flag, no hidden file.
 var studyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}(/[A-Za-z0-9][A-Za-z0-9_.-]{0,63})?$`)
 
-// path returns the directory of a study.
+// path returns the directory of a study, which no link leads out of the one of all.
 func (s *Server) path(study string) (string, error) {
 	if !studyName.MatchString(study) {
 		return "", fmt.Errorf("study %.80q: must be a name of letters, digits, dots, dashes and underscores, such as first or seeds/seed-1", study)
 	}
-	return filepath.Join(s.Dir, filepath.FromSlash(study)), nil
+	dir := s.Dir
+	for part := range strings.SplitSeq(study, "/") {
+		dir = filepath.Join(dir, part)
+		if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+			return "", fmt.Errorf("study %q: %s is a link or a file, must be a directory", study, part)
+		}
+	}
+	for _, file := range []string{"study.db", "config.toml", "metrics.jsonl"} {
+		if info, err := os.Lstat(filepath.Join(dir, file)); err == nil && !info.Mode().IsRegular() {
+			return "", fmt.Errorf("study %q: its %s is a link, must be a file", study, file)
+		}
+	}
+	return dir, nil
 }
 
 // result is what the program printed, as it is.

@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -18,6 +20,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/fedfast/fedfast/internal/sys/regular"
 )
 
 // Training describes a training to be estimated or started.
@@ -246,19 +250,20 @@ func (s *Server) watch(ctx context.Context, _ *mcp.CallToolRequest, in Watch) (*
 	s.mu.Lock()
 	j := s.jobs[in.Study]
 	s.mu.Unlock()
+	events := &events{path: filepath.Join(dir, "metrics.jsonl"), skip: max(in.After, 0)}
 	for end := time.Now().Add(min(seconds(in.Wait), maxWait)); ; {
-		over := j == nil || j.over()                                  // before the events are read: none comes after
-		text, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl")) //nolint:gosec // below the directory of studies
+		over := j == nil || j.over() // before the events are read: none comes after
+		err := events.read()
 		if errors.Is(err, fs.ErrNotExist) && j == nil {
 			return nil, nil, fmt.Errorf("no study %q", in.Study)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, err
 		}
-		events := lines(text)
-		if len(events) > in.After || over || time.Now().After(end) {
-			out := page(events, in.After)
-			if out["state"] = "not running here; see show"; j != nil {
+		if len(events.rows) > 0 || over || time.Now().After(end) {
+			first := min(events.skip, events.all)
+			out := map[string]any{"rows": append([]result{}, events.rows...), "next": first + len(events.rows), "all": events.all, "state": "not running here; see show"}
+			if j != nil {
 				out["state"] = s.state(j)
 			}
 			return encoded(out)
@@ -267,6 +272,43 @@ func (s *Server) watch(ctx context.Context, _ *mcp.CallToolRequest, in Watch) (*
 		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+// events are those of a file that grows, read once: the first ones behind others.
+type events struct {
+	path string
+	skip int
+	rows []result // at most maxEvents
+	all  int      // so far
+	at   int64    // the end of the last whole line
+}
+
+// read reads what has been appended.
+func (e *events) read() error {
+	f, err := regular.Open(e.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was read only
+	if _, err := f.Seek(e.at, io.SeekStart); err != nil {
+		return err
+	}
+	for r := bufio.NewReader(f); ; {
+		line, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil // the rest is still being written
+		}
+		if err != nil {
+			return err
+		}
+		e.at += int64(len(line))
+		if !json.Valid(line) {
+			continue
+		}
+		if e.all++; e.all > e.skip && len(e.rows) < maxEvents {
+			e.rows = append(e.rows, result(bytes.TrimSpace(line)))
 		}
 	}
 }
@@ -280,11 +322,4 @@ func lines(text []byte) []result {
 		}
 	}
 	return out
-}
-
-// page returns events after the first ones, at most maxEvents of them.
-func page(events []result, after int) map[string]any {
-	after = min(max(after, 0), len(events))
-	end := min(after+maxEvents, len(events))
-	return map[string]any{"rows": append([]result{}, events[after:end]...), "next": end, "all": len(events)}
 }
