@@ -63,6 +63,9 @@ type Method struct {
 	// personalized model. It may read l.State, but nothing of what it changes besides the
 	// weights is kept. Evaluations call it instead of Local.
 	Personalize func(l *Local) error
+	// Personal says that clients are to use models of their own: a run is told and ranked by
+	// these, one of another method by the global model.
+	Personal bool
 	// Kept makes l.Weights, which hold the broadcast weights, the model that the client has
 	// before it trains: of these weights and what it keeps. It may read and change what
 	// Personalize may. Evaluations with EvalConfig.Kept call it instead of that; nil leaves

@@ -289,8 +289,8 @@ func TestPagesOfFinishedStudies(t *testing.T) {
 	b.click(`[aria-label="Compare seeds"]`, `[aria-label="Compare first"]`)
 	b.until(`by("compare").textContent === "Compare 3 studies"`)
 	b.click("#compare")
-	b.until(`document.querySelectorAll("#shown table").length === 1 && [...document.querySelectorAll("#shown img")].every((i) => i.naturalWidth > 100)`)
-	if text := b.value(`document.body.innerText`).(string); !strings.Contains(text, "mean over 2 seeds") || !strings.Contains(text, "Lowest personalized test error: first ") || !strings.Contains(text, "fleet.devices") {
+	b.until(`document.querySelectorAll("#shown table").length > 0 && [...document.querySelectorAll("#shown img")].every((i) => i.naturalWidth > 100)`)
+	if text := b.value(`document.body.innerText`).(string); !strings.Contains(text, "over seeds") || !strings.Contains(text, "Lowest personalized test error: first ") || !strings.Contains(text, "fleet.devices") {
 		t.Errorf("the comparison says %s", text)
 	}
 	b.looks("compare")

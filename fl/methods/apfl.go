@@ -35,6 +35,7 @@ func apfl() fl.Method {
 		StateLen:    func(cfg *fl.Config) int { return modelLen(cfg) + 1 }, // v_i, a_i
 		Local:       apflLocal,
 		Vectors:     2,
+		Personal:    true,
 		Personalize: apflKept,
 		Kept:        apflKept,
 		Work:        func(w fl.Workload) float64 { return 2 * w.SGD() },

@@ -21,6 +21,7 @@ func ditto() fl.Method {
 		StateLen:    modelLen,
 		Memories:    2, // of the model that goes to the server and of the client's own
 		Local:       dittoLocal,
+		Personal:    true,
 		Personalize: dittoKept,
 		Kept:        dittoKept,
 		Work:        dittoWork,

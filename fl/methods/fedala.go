@@ -30,6 +30,7 @@ func fedALA() fl.Method {
 		Reads:       []string{"head_layers"},
 		StateLen:    func(cfg *fl.Config) int { return 2*headLen(cfg) + 1 }, // v, W, whether W was learned
 		Local:       fedALALocal,
+		Personal:    true,
 		Personalize: func(l *fl.Local) error {
 			if err := mixHead(l); err != nil {
 				return err

@@ -35,6 +35,7 @@ func fedAMP() fl.Method {
 		Prepare:     needsOwnModels,
 		Local:       fedAMPLocal,
 		Vectors:     1,
+		Personal:    true,
 		Personalize: ownModel,
 		Kept:        ownModel,
 		NewSender:   func(cfg *fl.Config, _ any) fl.SendingServer { return &fedAMPServer{newOwnModels(cfg)} },

@@ -21,6 +21,7 @@ func fedBABU() fl.Method {
 		Reads:       []string{"head_layers"},
 		Prepare:     needsBody,
 		Local:       trainBody,
+		Personal:    true,
 		Personalize: func(l *fl.Local) error { return trainHead(l, fl.LocalRun{Afresh: true}) },
 		Work:        headWork,
 		NewServer:   averaging,

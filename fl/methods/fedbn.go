@@ -19,6 +19,7 @@ func fedBN() fl.Method {
 		Uses:        slices.Concat(hyper.UsingSGD(), hyper.Using("client.optimizer_state")),
 		Statistics:  fl.StatisticsKeep,
 		Local:       plainSGD,
+		Personal:    true,
 		Personalize: func(*fl.Local) error { return nil },
 		NewServer:   averaging,
 	}

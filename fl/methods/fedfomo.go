@@ -40,6 +40,7 @@ func fedFomo() fl.Method {
 		StateLen:    func(cfg *fl.Config) int { return len(cfg.Data.Clients) }, // P_i
 		Local:       func(l *fl.Local) error { return trainOwnModel(l, fl.LocalRun{}) },
 		Vectors:     2,
+		Personal:    true,
 		Personalize: ownModel,
 		Kept:        ownModel,
 		Work:        func(w fl.Workload) float64 { return w.SGD() + float64(w.Server.Models+1)*w.Val/3 },

@@ -18,6 +18,7 @@ func fedPer() fl.Method {
 		Prepare:     needsBody,
 		StateLen:    func(cfg *fl.Config) int { return ownPartLen(cfg, cfg.Head()) },
 		Local:       func(l *fl.Local) error { return trainKeeping(l, l.Head()) },
+		Personal:    true,
 		Personalize: func(l *fl.Local) error { return trainJoined(l, l.Head()) },
 		Kept:        joinHead,
 		NewServer:   averaging,

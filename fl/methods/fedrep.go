@@ -24,6 +24,7 @@ func fedRep() fl.Method {
 		StateLen:    func(cfg *fl.Config) int { return ownPartLen(cfg, cfg.Head()) },
 		Memories:    2, // of the body and the head
 		Local:       fedRepLocal,
+		Personal:    true,
 		Personalize: trainOwnHead,
 		Kept:        joinHead,
 		Work:        headWork,

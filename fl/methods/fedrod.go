@@ -34,6 +34,7 @@ func fedRoD() fl.Method {
 		StateLen:    func(cfg *fl.Config) int { return cfg.Model.Head(1).Len() },
 		Local:       fedRoDLocal,
 		Vectors:     3,
+		Personal:    true,
 		Personalize: fedRoDPersonalize,
 		Kept:        func(l *fl.Local) error { addHead(l, l.Weights); return nil },
 		Work:        func(w fl.Workload) float64 { return (1 + w.Forward) * w.SGD() },

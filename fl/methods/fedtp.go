@@ -43,6 +43,7 @@ func fedTP() fl.Method {
 		Prepare:     findProjections,
 		Local:       plainSGD,
 		Vectors:     1,
+		Personal:    true,
 		Personalize: func(*fl.Local) error { return nil }, // what the server has made
 		NewSender:   newFedTPServer,
 		SenderLen:   fedTPServerLen,

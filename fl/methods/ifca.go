@@ -32,6 +32,7 @@ func ifca() fl.Method {
 			l.Uniform()
 			return l.SGD(fl.LocalRun{})
 		},
+		Personal:    true,
 		Personalize: func(*fl.Local) error { return nil }, // what the client chose
 		Work:        func(w fl.Workload) float64 { return w.SGD() + float64(w.Server.Clusters)*w.Train/3 },
 		NewSender: func(cfg *fl.Config, _ any) fl.SendingServer {

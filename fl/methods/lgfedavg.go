@@ -21,6 +21,7 @@ func lgFedAvg() fl.Method {
 		Prepare:     needsBody,
 		StateLen:    func(cfg *fl.Config) int { return ownPartLen(cfg, nn.Span{Hi: cfg.Head().Lo}) },
 		Local:       func(l *fl.Local) error { return trainKeeping(l, l.Body()) },
+		Personal:    true,
 		Personalize: func(l *fl.Local) error { return trainJoined(l, l.Body()) },
 		Kept:        joinBody,
 		NewServer:   averaging,

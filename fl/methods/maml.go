@@ -28,6 +28,7 @@ func maml() fl.Method {
 		SetDefaults: func(c *fl.ClientParams, s *fl.ServerParams) { c.InnerLR, c.InnerSteps, s.LR = 0.01, 5, 0.03 },
 		Local:       metaGradient,
 		Vectors:     7,
+		Personal:    true,
 		Personalize: adapt,
 		SecondOrder: true,
 		Work:        func(w fl.Workload) float64 { return (1+w.Hessian)*w.Steps(w.Params.InnerSteps) + w.Val },

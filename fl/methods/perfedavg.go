@@ -27,6 +27,7 @@ func perFedAvg() fl.Method {
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.InnerLR, c.InnerSteps = 0.01, 1 },
 		Local:       perFedAvgLocal,
 		Vectors:     3,
+		Personal:    true,
 		Personalize: adapt,
 		SecondOrder: true,
 		Work:        func(w fl.Workload) float64 { return (2 + w.Hessian) * w.SGD() },

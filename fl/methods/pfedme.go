@@ -34,6 +34,7 @@ func pFedMe() fl.Method {
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda, c.InnerLR, c.InnerSteps = 15, 0.03, 5 },
 		Local:       pFedMeLocal,
 		Vectors:     2,
+		Personal:    true,
 		Personalize: pFedMePersonalize,
 		Work:        func(w fl.Workload) float64 { return w.SGD() * float64(w.Params.InnerSteps) }, // on one batch
 		NewServer:   stepping,

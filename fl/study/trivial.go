@@ -8,6 +8,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // Trivial are the test errors of predictors that look at no input: what a model must
@@ -25,6 +26,19 @@ type Trivial struct {
 	// client's own training samples; nil for regressions, and where no personalized
 	// models were measured.
 	Personalized *float64 `json:"personalized_test_error,omitempty"`
+}
+
+// Of names the predictor of a target, and returns its test error; NaN for one that there is none of.
+func (t *Trivial) Of(target string) (predictor string, test float64) {
+	switch {
+	case t == nil || target == tuners.TargetPersonalized && t.Personalized == nil:
+		return "", math.NaN()
+	case target == tuners.TargetPersonalized:
+		return "guessing each client's most frequent " + t.Answer, *t.Personalized
+	case t.Answer == "mean":
+		return "predicting the mean", t.Global
+	}
+	return "guessing the most frequent " + t.Answer, t.Global
 }
 
 // trivialOf returns the errors of trivial predictors on the clients that an evaluation

@@ -189,16 +189,17 @@ func (e *Errors) Verdict() []string {
 		}
 		all = append(all, fmt.Sprintf("%s: %s than always %s (%s)", model, text, predictor, limit))
 	}
-	most, cause := "guessing the most frequent "+e.Trivial.Answer, "all test labels are the same"
-	own := "the test labels of each client are all the same"
+	cause, own := "all test labels are the same", "the test labels of each client are all the same"
 	switch e.Trivial.Answer {
 	case "mean":
-		most, cause = "predicting the mean", "all test targets are the same"
+		cause = "all test targets are the same"
 	case "tags":
 		cause = "no test sample has other tags"
 		own = "no client's test samples have other tags"
 	}
+	most, _ := e.Trivial.Of(tuners.TargetGlobal)
 	add("global model", e.GlobalTest, &e.Trivial.Global, most, cause)
-	add("personalized models", e.PersonalizedTest, e.Trivial.Personalized, "guessing each client's most frequent "+e.Trivial.Answer, own)
+	most, _ = e.Trivial.Of(tuners.TargetPersonalized)
+	add("personalized models", e.PersonalizedTest, e.Trivial.Personalized, most, own)
 	return all
 }

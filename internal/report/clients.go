@@ -157,7 +157,7 @@ func (s *Study) spread() *figure.Figure {
 		return nil
 	}
 	return &figure.Figure{Name: "spread", Title: "Per-client test " + m.name + ", " + s.trialName(best), Width: column, Height: row, Panels: []figure.Panel{{
-		X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: "test " + m.name + " of " + s.Config.Eval.Models() + m.unit}, Lines: lines,
+		X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: "test " + m.name + " of " + s.models() + m.unit}, Lines: lines,
 	}}}
 }
 

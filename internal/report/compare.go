@@ -14,6 +14,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/stats"
+	"github.com/fedfast/fedfast/internal/view"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -21,16 +22,16 @@ import (
 type Comparison struct {
 	// Name is that of the one group that all studies are in, empty for several.
 	Name string
-	// Answer tells which are the best, and of repeats with several seeds how good they
-	// are in the mean.
+	// Answer tells in sentences which are the best, by how much others differ from the first,
+	// what a trivial predictor reaches, and what is wrong with their models; of repeats with
+	// several seeds alone how good they are in the mean.
 	Answer []string
-	// Table has a row for each study, and before those of several seeds one with their
-	// mean. It has the keys in which configurations differ, if these are few.
-	Table Table
+	// Tables are that of the studies, with a row for each and before those of several seeds one
+	// with their mean, and the keys in which configurations differ, if these are few; those of
+	// differences from the first one; and these keys, if they are many.
+	Tables []Table
 	// Figures are the curves of all of them.
 	Figures []*figure.Figure
-	// Diff has the keys in which the configurations differ, if these are many.
-	Diff *Table
 }
 
 // group are studies that differ in their seed alone.
@@ -82,11 +83,17 @@ func Compare(studies []*Study) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{}
+	c, targets := &Comparison{}, judged(all)
 	if len(all) == 1 {
 		c.Name = all[0].Name
-	} else if answer := order(all); answer != "" {
+	} else {
+		c.Answer = order(all, targets[0])
+	}
+	if answer := all[0].answer(targets); len(all) == 1 && answer != "" {
 		c.Answer = append(c.Answer, answer)
+	}
+	for _, t := range trivials(all, targets[0]) {
+		c.Answer = append(c.Answer, fmt.Sprintf("A%s: %s %s test %s.", t.name[1:], all[0].Studies[0].ErrorText(t.error), t.target, all[0].Studies[0].errors().name))
 	}
 	settings := make([]map[string]string, len(all))
 	for i, g := range all {
@@ -94,9 +101,7 @@ func Compare(studies []*Study) (*Comparison, error) {
 			return nil, err
 		}
 		delete(settings[i], "seed")
-		if answer := g.answer(); answer != "" {
-			c.Answer = append(c.Answer, answer)
-		}
+		c.Answer = append(c.Answer, g.warnings(len(all) > 1)...)
 	}
 	keys := differing(settings)
 	for i, g := range all {
@@ -104,54 +109,218 @@ func Compare(studies []*Study) (*Comparison, error) {
 			return nil, err
 		}
 	}
+	var many []Table
 	if len(keys) > mostKeys {
-		c.Diff, keys = diff(all, settings, keys), nil
+		many, keys = []Table{*diff(all, settings, keys)}, nil
 	}
-	c.Table = table(all, settings, keys)
-	c.Figures = figures(all)
+	c.Tables = []Table{table(all, targets, settings, keys)}
+	for _, target := range targets {
+		if d := differences(all, target); d != nil {
+			c.Tables = append(c.Tables, differencesTable(all, target, d))
+		}
+	}
+	c.Tables = append(c.Tables, many...)
+	c.Figures = figures(all, targets[0])
 	return c, nil
+}
+
+// judged are both targets, the one first by which groups are ranked: the personalized one where
+// any of them is told by that.
+func judged(all []*group) []string {
+	for _, g := range all {
+		if g.Studies[0].Judged() == tuners.TargetPersonalized {
+			return []string{tuners.TargetPersonalized, tuners.TargetGlobal}
+		}
+	}
+	return []string{tuners.TargetGlobal, tuners.TargetPersonalized}
 }
 
 // mostOrdered is how many groups order names.
 const mostOrdered = 4
 
-// order tells which groups have the lowest test errors, empty where these cannot be
-// compared.
-func order(all []*group) string {
-	at, first := 2, all[0].Studies[0]
-	if first.Config.Aim().Target != tuners.TargetGlobal {
-		at = 0
-	}
-	q := quantities[at]
+// order tells which groups have the lowest test errors of a target, and how they differ from the
+// first one; nothing where errors cannot be compared.
+func order(all []*group, target string) []string {
+	first := all[0].Studies[0]
 	type place struct {
 		error float64
 		text  string
 	}
 	var places []place
+	of := testOf(target)
 	for _, g := range all {
-		s := g.Studies[0]
-		if s.Config.Aim().Target != first.Config.Aim().Target || s.errors() != first.errors() {
-			return ""
+		if g.Studies[0].errors() != first.errors() {
+			return nil
 		}
-		if x := g.sample(q.of).Mean; !math.IsNaN(x) {
-			places = append(places, place{x, g.Name + " " + g.mean(q.of)})
+		if x := g.sample(of).Mean; !math.IsNaN(x) {
+			places = append(places, place{x, g.Name + " " + g.mean(of)})
 		}
 	}
 	if len(places) < 2 {
-		return ""
+		return nil
 	}
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.error, b.error) })
-	var texts []string
+	var texts, told []string
 	for _, p := range places[:min(mostOrdered, len(places))] {
 		texts = append(texts, p.text)
 	}
-	return "Lowest " + q.name + ": " + texts[0] + ", before " + strings.Join(texts[1:], ", ") + "."
+	said := []string{fmt.Sprintf("Lowest %s test %s: %s, before %s.", target, first.errors().name, texts[0], strings.Join(texts[1:], ", "))}
+	_, share := study.MeasureName(first.Measure())
+	most := 0
+	for _, d := range differences(all, target) {
+		if most = max(most, d.N); d.N > 1 && len(told) < mostOrdered {
+			text := d.name + " is " + view.Difference(d.Mean, &d.Half, share)
+			if d.verdict == untold {
+				text += view.Untold
+			}
+			told = append(told, text)
+		}
+	}
+	switch {
+	case len(told) > 0:
+		said = append(said, fmt.Sprintf("Against %s, paired by seed (%.0f %% intervals): %s.", all[0].Name, 100*stats.Confidence, strings.Join(told, ", ")))
+	case most > 0:
+		said = append(said, "With one seed each, lower or higher cannot be told; train with --seeds 5.")
+	}
+	return said
+}
+
+// difference is how the test error of a group differs from that of the first, over the seeds that
+// both have.
+type difference struct {
+	name string
+	stats.Sample
+	p       float64 // by Student's paired test, for all groups together
+	verdict string
+}
+
+// untold is the verdict about a difference that may be chance.
+const untold = "cannot be told"
+
+// differences compares each group with the first.
+func differences(all []*group, target string) (found []difference) {
+	of := testOf(target)
+	var ps []float64
+	for _, g := range all[1:] {
+		var values []float64
+		for _, s := range g.Studies {
+			for _, r := range all[0].Studies {
+				if x := of(s) - of(r); s.Config.Seed == r.Config.Seed && !math.IsNaN(x) && s.errors() == r.errors() {
+					values = append(values, x)
+				}
+			}
+		}
+		d := difference{name: g.Name, verdict: untold}
+		if d.Sample, d.p = stats.Paired(values); !math.IsNaN(d.p) {
+			ps = append(ps, d.p)
+		}
+		if d.N > 0 {
+			found = append(found, d)
+		}
+	}
+	ps = stats.Holm(ps)
+	for i := range found {
+		d := &found[i]
+		if math.IsNaN(d.p) {
+			continue
+		}
+		d.p, ps = ps[0], ps[1:]
+		switch {
+		case d.p >= 1-stats.Confidence:
+		case d.Mean < 0:
+			d.verdict = "lower"
+		default:
+			d.verdict = "higher"
+		}
+	}
+	return found
+}
+
+// differencesTable has a row for each group but the first.
+func differencesTable(all []*group, target string, found []difference) Table {
+	s := all[0].Studies[0]
+	_, share := study.MeasureName(s.Measure())
+	t := Table{
+		Title: fmt.Sprintf("Differences of the %s test %s from %s, paired by seed (± %.0f %% confidence interval; p of Student's paired test by Holm's method)", target, s.errors().name, all[0].Name, 100*stats.Confidence),
+		Head:  []string{"study", "seeds", "difference", "p", "verdict"},
+	}
+	for _, d := range found {
+		p := ""
+		if !math.IsNaN(d.p) {
+			p = strconv.FormatFloat(d.p, 'g', 2, 64)
+		}
+		t.Rows = append(t.Rows, []string{d.name, strconv.Itoa(d.N), view.Difference(d.Mean, &d.Half, share), p, d.verdict})
+	}
+	return t
+}
+
+// trivial is a predictor that looks at no input, with its test error under a target.
+type trivial struct {
+	name, target, group string
+	error               float64
+}
+
+// trivials are those of groups, with the group's name where they differ.
+func trivials(all []*group, targets ...string) (found []trivial) {
+	for _, target := range targets {
+		var own []trivial
+		for _, g := range all {
+			t := trivial{target: target, group: g.Name}
+			t.error = g.sample(func(s *Study) (x float64) {
+				if e := s.Errors(); e != nil {
+					t.name, x = e.Trivial.Of(target)
+					return x
+				}
+				return math.NaN()
+			}).Mean
+			write := g.Studies[0].ErrorText
+			if !math.IsNaN(t.error) && !slices.ContainsFunc(own, func(o trivial) bool { return write(o.error) == write(t.error) }) {
+				own = append(own, t)
+			}
+		}
+		for i := range own {
+			if own[i].name = "always " + own[i].name; len(own) > 1 {
+				own[i].name += " (" + own[i].group + ")"
+			}
+		}
+		found = append(found, own...)
+	}
+	return found
+}
+
+// warnings say what is wrong with the models of a group, with its name where there are others.
+func (g *group) warnings(others bool) (all []string) {
+	var verdicts [][]string
+	for _, s := range g.Studies {
+		verdicts = append(verdicts, s.Verdict())
+	}
+	texts := verdicts[0]
+	if len(verdicts) > 1 {
+		texts = view.Warnings(verdicts, "seed")
+	}
+	for _, text := range texts {
+		if others {
+			text = g.Name + ": " + text
+		}
+		all = append(all, "Warning: "+text+".")
+	}
+	return all
 }
 
 // quantity is a column of the table of studies.
 type quantity struct {
 	name string
 	of   func(*Study) float64
+}
+
+// testOf reads the test error of the returned model under a target.
+func testOf(target string) func(*Study) float64 {
+	return func(s *Study) float64 {
+		if test, _ := s.Test(target); test != nil {
+			return *test
+		}
+		return math.NaN()
+	}
 }
 
 // rate reads an error of the returned model.
@@ -166,17 +335,20 @@ func rate(of func(*study.Errors) *float64) func(*Study) float64 {
 	}
 }
 
-var quantities = []quantity{
-	{"personalized test error", rate(func(e *study.Errors) *float64 { return e.PersonalizedTest })},
-	{"P90 of clients", rate(func(e *study.Errors) *float64 {
-		if e.Evaluation == nil || e.Evaluation.PersonalizedTest.Clients == 0 {
-			return nil
-		}
-		return &e.Evaluation.PersonalizedTest.P90
-	})},
-	{"global test error", rate(func(e *study.Errors) *float64 { return e.GlobalTest })},
-	{"unseen clients", rate(func(e *study.Errors) *float64 { return e.UnseenTest })},
-	{"unseen clients, adapted", rate(func(e *study.Errors) *float64 { return e.UnseenAdapted })},
+// quantities are the columns of a table of studies, by targets.
+func quantities(targets []string) []quantity {
+	return []quantity{
+		{targets[0] + " test error", testOf(targets[0])},
+		{"P90 of clients, " + targets[0], func(s *Study) float64 {
+			if _, p90 := s.Test(targets[0]); p90 != nil {
+				return *p90
+			}
+			return math.NaN()
+		}},
+		{targets[1] + " test error", testOf(targets[1])},
+		{"unseen clients", rate(func(e *study.Errors) *float64 { return e.UnseenTest })},
+		{"unseen clients, adapted", rate(func(e *study.Errors) *float64 { return e.UnseenAdapted })},
+	}
 }
 
 // sample sums up a quantity of the studies that have it.
@@ -204,14 +376,14 @@ func (g *group) mean(of func(*Study) float64) string {
 }
 
 // answer tells of several seeds how good they are in the mean.
-func (g *group) answer() string {
+func (g *group) answer(targets []string) string {
 	if len(g.Studies) < 2 {
 		return ""
 	}
 	var parts []string
-	for _, q := range quantities[:3:3] {
-		if x := g.mean(q.of); x != "" && q.name != "P90 of clients" {
-			parts = append(parts, q.name+" "+x)
+	for _, target := range targets {
+		if x := g.mean(testOf(target)); x != "" {
+			parts = append(parts, target+" test "+g.Studies[0].errors().name+" "+x)
 		}
 	}
 	if len(parts) == 0 {
@@ -221,8 +393,8 @@ func (g *group) answer() string {
 }
 
 // table has a row for each study.
-func table(all []*group, settings []map[string]string, keys []string) Table {
-	used := slices.DeleteFunc(slices.Clone(quantities), func(q quantity) bool {
+func table(all []*group, targets []string, settings []map[string]string, keys []string) Table {
+	used := slices.DeleteFunc(quantities(targets), func(q quantity) bool {
 		return !slices.ContainsFunc(all, func(g *group) bool { return g.mean(q.of) != "" })
 	})
 	t := Table{Title: fmt.Sprintf("Studies (± %.0f %% confidence interval over seeds)", 100*stats.Confidence), Head: []string{"study"}}
@@ -255,6 +427,14 @@ func table(all []*group, settings []map[string]string, keys []string) Table {
 			add(s.Dir, settings[i], &group{Studies: []*Study{s}}, string(s.State), strconv.FormatUint(s.Config.Seed, 10))
 		}
 	}
+	for _, guess := range trivials(all, targets...) {
+		row := make([]string, len(t.Head))
+		row[0] = guess.name
+		if at := slices.IndexFunc(used, func(q quantity) bool { return q.name == guess.target+" test error" }); at >= 0 {
+			row[at+1] = all[0].Studies[0].ErrorText(guess.error)
+		}
+		t.Rows = append(t.Rows, row)
+	}
 	return t
 }
 
@@ -267,7 +447,7 @@ type scale struct {
 // testScale is that of test errors.
 func (s *Study) testScale() scale {
 	m := s.errors()
-	return scale{"test " + m.name + m.unit, func(p step) float64 { return m.by * p.test }}
+	return scale{"test " + m.name + " of " + s.models() + m.unit, func(p step) float64 { return m.by * p.test }}
 }
 
 // scoreScale is that of scores.
@@ -276,8 +456,8 @@ func (s *Study) scoreScale() scale {
 	return scale{s.objective() + unit, func(p step) float64 { return by * p.score }}
 }
 
-// figures are the curves of all groups, one picture for each metric.
-func figures(all []*group) (pictures []*figure.Figure) {
+// figures are the curves of all groups, one picture for each metric, that of a target first.
+func figures(all []*group, target string) (pictures []*figure.Figure) {
 	for _, q := range []struct {
 		name, title string
 		of          func(*Study) scale
@@ -287,6 +467,7 @@ func figures(all []*group) (pictures []*figure.Figure) {
 	} {
 		// What is measured in another way has a panel of its own.
 		var panels []figure.Panel
+		drawn := map[int][]*group{}
 		seeds, tunes := false, false
 		for _, g := range all {
 			y := q.of(g.Studies[0])
@@ -301,13 +482,19 @@ func figures(all []*group) (pictures []*figure.Figure) {
 				panels = append(panels, figure.Panel{X: figure.Axis{Label: "total rounds of all trials", Zero: true}, Y: figure.Axis{Label: y.label}})
 			}
 			panels[at].Lines = append(panels[at].Lines, line)
+			drawn[at] = append(drawn[at], g)
+		}
+		for i := range panels {
+			if q.name == "test" {
+				panels[i].Lines = append(panels[i].Lines, guesses(drawn[i], panels[i].Lines)...)
+			}
 		}
 		if len(panels) == 0 {
 			continue
 		}
 		f := &figure.Figure{Name: q.name, Title: q.title, Panels: panels, Height: row + 60}
 		if !tunes {
-			f.Title = "Test " + all[0].Studies[0].errors().name + " of " + all[0].Studies[0].Config.Eval.Models()
+			f.Title = "Test " + all[0].Studies[0].errors().name + " over rounds"
 			for i := range panels {
 				panels[i].X.Label = "rounds"
 			}
@@ -320,7 +507,25 @@ func figures(all []*group) (pictures []*figure.Figure) {
 		}
 		pictures = append(pictures, f)
 	}
+	if all[0].Studies[0].measures() != target {
+		slices.Reverse(pictures)
+	}
 	return pictures
+}
+
+// guesses are the trivial predictors of groups, as long as their lines.
+func guesses(all []*group, beside []figure.Line) (lines []figure.Line) {
+	s, end := all[0].Studies[0], 0.0
+	for _, l := range beside {
+		if n := len(l.Points); n > 0 {
+			end = max(end, l.Points[n-1].X)
+		}
+	}
+	for _, t := range trivials(all, s.measures()) {
+		y := s.errors().by * t.error
+		lines = append(lines, figure.Line{Name: t.name, Points: []figure.Point{{Y: y}, {X: end, Y: y}}})
+	}
+	return lines
 }
 
 // line is the mean over the seeds from where all have a value to where the first ends.

@@ -69,7 +69,7 @@ func (s *Study) clockCurve() *figure.Figure {
 		return nil
 	}
 	return &figure.Figure{
-		Name: "clock", Title: "Test error of " + s.Config.Eval.Models() + " over simulated time", Width: column, Height: row,
+		Name: "clock", Title: "Test error of " + s.models() + " over simulated time", Width: column, Height: row,
 		Panels: []figure.Panel{{X: axis, Y: figure.Axis{Label: "test " + m.name + m.unit}, Lines: lines}},
 	}
 }

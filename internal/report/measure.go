@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 )
 
 // measured is how errors are written.
@@ -21,6 +22,10 @@ func (s *Study) errors() measured {
 	}
 	return measured{name, ", %", 100}
 }
+
+// measures is the target of the models whose test errors curves have, and models names these.
+func (s *Study) measures() string { return s.Config.Measures(s.Mode) }
+func (s *Study) models() string   { return config.Models(s.measures()) }
 
 // text writes an error, nothing for one that is not there.
 func (m measured) text(x float64) string {

@@ -35,9 +35,8 @@ type page struct {
 
 // comparisonSheet is what several studies came to together.
 type comparisonSheet struct {
-	Table    Table
 	Pictures []picture
-	Diff     *Table
+	Tables   []Table
 }
 
 // sheet is one study of the page.
@@ -90,7 +89,7 @@ func Write(w io.Writer, studies []*Study) error {
 			return err
 		}
 		p.Title, p.Answer = cmp.Or(c.Name, fmt.Sprintf("%d studies", len(studies))), c.Answer
-		p.Compare = &comparisonSheet{Table: c.Table, Diff: c.Diff}
+		p.Compare = &comparisonSheet{Tables: c.Tables}
 		if p.Compare.Pictures, err = drawAll("all", c.Figures); err != nil {
 			return err
 		}

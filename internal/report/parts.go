@@ -126,7 +126,7 @@ func (s *Study) TrialFigures(number int) []*figure.Figure {
 		all = append(all, curve("score", "Validation "+s.Scale().Metric, figure.Axis{Label: s.objective() + unit}, []figure.Line{score}, rungs))
 	}
 	if len(test.Points) > 0 {
-		all = append(all, curve("test", "Test "+m.name+" of "+s.Config.Eval.Models(), figure.Axis{Label: "test " + m.name + m.unit}, []figure.Line{test}))
+		all = append(all, curve("test", "Test "+m.name+" of "+s.models(), figure.Axis{Label: s.testScale().label}, []figure.Line{test}))
 	}
 	if i == s.best() {
 		all = append(all, s.histogram(), s.spread())

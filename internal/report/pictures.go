@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -147,17 +148,24 @@ func curve(name, title string, y figure.Axis, lines []figure.Line, dots ...figur
 	return &figure.Figure{Name: name, Title: title, Width: column, Height: row, Panels: []figure.Panel{{X: roundsOfTrial, Y: y, Lines: lines, Dots: dots}}}
 }
 
-// answerCurve is the test error over the rounds, else the validation score.
+// answerCurve is of what the answer tells first: the test error over the rounds where that is of
+// the same models, or the validation score. A plain run without either has its training loss.
 func (s *Study) answerCurve() *figure.Figure {
-	m := s.errors()
-	test := s.lines(func(r *view.Round) float64 { return r.TestError }, m.by)
-	if f := curve("test", "Test "+m.name+" of "+s.Config.Eval.Models()+" over rounds", figure.Axis{Label: "test " + m.name + m.unit}, test); f != nil {
-		return f
-	}
-	if s.Mode == config.ModeRun {
+	test := s.testCurve()
+	switch {
+	case test != nil && (s.Mode == config.ModeRun || s.measures() == s.Judged()):
+		return test
+	case s.Mode == config.ModeRun:
 		return s.lossCurve()
 	}
-	return s.scoreCurve()
+	return cmp.Or(s.scoreCurve(), test)
+}
+
+// testCurve is the test error over the rounds.
+func (s *Study) testCurve() *figure.Figure {
+	m := s.errors()
+	lines := s.lines(func(r *view.Round) float64 { return r.TestError }, m.by)
+	return curve("test", "Test "+m.name+" of "+s.models()+" over rounds", figure.Axis{Label: s.testScale().label}, lines)
 }
 
 // scoreCurve is the running mean of the cohorts' scores, over the single ones.
@@ -186,7 +194,7 @@ func (s *Study) lossCurve() *figure.Figure {
 func (s *Study) curvePictures() (all []*figure.Figure) {
 	first := s.answerCurve()
 	if s.Mode == config.ModeTune {
-		all = append(all, s.scoreCurve())
+		all = append(all, s.testCurve(), s.scoreCurve())
 	}
 	m := s.errors()
 	unseen := s.lines(func(r *view.Round) float64 { return r.Unseen }, m.by)

@@ -230,7 +230,7 @@ func TestReportOfSeveral(t *testing.T) {
 		tune(t, dirs[i], small(t, sets...), 0)
 	}
 	f := read(t, write(t, dirs...))
-	f.holds(t, "Comparison", dirs[0]+": personalized test error ", "(mean over 2 seeds, 90 % confidence interval)", "2 seeds", "Lowest personalized test error: ", ", before ",
+	f.holds(t, "Comparison", "Studies (± 90 % confidence interval over seeds)", "2 seeds", "With one seed each, lower or higher cannot be told", "Lowest personalized test error: ", ", before ",
 		"fathom", "global test error", "Thick line: mean over seeds", dirs[0]+" (2 seeds)", "cosine of the clients", "client.lr set by the client tuner")
 	if strings.Contains(read(t, write(t, dirs[0], dirs[2])).text, "Thick line") {
 		t.Error("bands are explained where no study has several seeds")
@@ -273,4 +273,43 @@ func TestReportOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	read(t, write(t, dir)).holds(t, "Global test error ", "fedfast run", "Training loss", "Test error of the global model over rounds")
+}
+
+// TestFirstCurveIsOfTheAnswer holds that the curve that is shown first is of the models of which
+// the answer tells first, and names them.
+func TestFirstCurveIsOfTheAnswer(t *testing.T) {
+	for _, c := range []struct {
+		mode   string
+		sets   []string
+		answer string
+		title  string
+		label  string
+	}{
+		{config.ModeTune, []string{"target=personalized"}, "Personalized test error ", "Validation error of the trials, with rungs", "(personalized)"},
+		{config.ModeTune, []string{"target=global"}, "Global test error ", "Test error of the global model over rounds", "of the global model"},
+		{config.ModeRun, []string{"method=fedavg"}, "Global test error ", "Test error of the global model over rounds", "of the global model"},
+		{config.ModeRun, []string{"method=ditto", "client.lambda=0.5"}, "Personalized test error ", "Test error of personalized models over rounds", "of personalized models"},
+		{config.ModeRun, []string{"method=ditto", "client.lambda=0.5", "eval.every_target=global"}, "Personalized test error ", "Test error of the global model over rounds", "of the global model"},
+	} {
+		dir := filepath.Join(t.TempDir(), "study")
+		study := small(t, append([]string{"rounds=80", "server.momentum=0", "client.momentum=0"}, c.sets...)...)
+		if c.label == "of personalized models" {
+			study.Eval.Every = config.AutoEvery
+		}
+		if c.mode == config.ModeRun {
+			if _, err := workdir.Run(t.Context(), dir, study, workdir.Options{}); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			tune(t, dir, study, 0)
+		}
+		s, err := report.Read(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		figures := s.Figures("result")
+		if got := figures[0]; got.Title != c.title || !strings.HasPrefix(s.Answer()[0], c.answer) || !strings.Contains(got.Panels[0].Y.Label, c.label) {
+			t.Errorf("%s %v: %q of %q behind %q", c.mode, c.sets, got.Title, got.Panels[0].Y.Label, s.Answer()[0])
+		}
+	}
 }

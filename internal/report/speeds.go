@@ -47,7 +47,7 @@ func (s *Study) speedTable() *Table {
 	m := s.errors()
 	t := &Table{
 		Title: "Clients of " + s.trialName(s.fleetTrial()) + " by speed",
-		Head:  []string{"clients", "number", "seconds per job", "updates per client", "test " + m.name + " of " + s.Config.Eval.Models() + m.unit},
+		Head:  []string{"clients", "number", "seconds per job", "updates per client", "test " + m.name + " of " + s.models() + m.unit},
 	}
 	errorOf := func(in func(client int) bool) string {
 		sum, n := 0.0, 0

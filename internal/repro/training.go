@@ -11,6 +11,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/tuner/fedex"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // Training is a study or a plain run with a paper's settings.
@@ -176,6 +177,9 @@ func digest(c *config.Config) (string, error) {
 		delete(settings, "eval.every")
 	case -1:
 		settings["eval.every"] = "-1"
+	}
+	if c.Eval.EveryTarget == tuners.TargetGlobal { // the default then
+		delete(settings, "eval.every_target")
 	}
 	// What was recorded before there was the option is the same where no client diverged.
 	if c.ClientTuner.Options[droppedOption] == fedex.Worst {

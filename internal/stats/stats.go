@@ -40,6 +40,20 @@ func Of(xs []float64) Sample {
 	return s
 }
 
+// Paired sums up differences of pairs, and returns the two-sided p of Student's paired test that
+// their mean is 0; NaN with fewer than two.
+func Paired(differences []float64) (s Sample, p float64) {
+	s = Of(differences)
+	switch t := math.Abs(s.Mean) / (s.SD / math.Sqrt(float64(s.N))); {
+	case s.N < 2:
+		return s, math.NaN()
+	case math.IsNaN(t): // all are 0
+		return s, 1
+	default:
+		return s, 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(s.N - 1)}.Survival(t)
+	}
+}
+
 // quantile is that of Student's t with n-1 degrees of freedom which half of the
 // intervals' confidence lies below.
 func quantile(n int) float64 {

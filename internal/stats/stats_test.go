@@ -60,3 +60,29 @@ func TestSeedsToTell(t *testing.T) {
 		t.Errorf("a gain of nothing: %v", got)
 	}
 }
+
+// TestPaired compares with scipy.stats.ttest_rel of SciPy 1.10, and with its quantile of Student's t.
+func TestPaired(t *testing.T) {
+	a := []float64{12.1, 14.0, 13.2, 15.5, 11.9}
+	for _, c := range []struct {
+		b             []float64
+		mean, half, p float64
+	}{
+		{[]float64{13.0, 14.9, 13.1, 17.2, 13.4}, 0.98, 0.6687342048907317, 0.03538530988935108},
+		{[]float64{10.2, 11.1, 12.5, 12.9, 10.0}, -2, 0.8089789741825938, 0.006210192438563},
+		{[]float64{13.1, 15.0, 14.2, 16.5, 12.9}, 1, 0, 0},
+		{a, 0, 0, 1},
+	} {
+		var d []float64
+		for i := range a {
+			d = append(d, c.b[i]-a[i])
+		}
+		s, p := Paired(d)
+		if math.Abs(s.Mean-c.mean) > 1e-9 || math.Abs(s.Half-c.half) > 1e-8 || math.Abs(p-c.p) > 1e-9 {
+			t.Errorf("%v: %+v, p %v", c, s, p)
+		}
+	}
+	if s, p := Paired([]float64{1}); s.N != 1 || !math.IsNaN(p) {
+		t.Errorf("of one pair: %+v, %v", s, p)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
@@ -25,26 +26,32 @@ func (o *Overview) Errors() *study.Errors {
 }
 
 // ErrorText writes an error of a model, empty for one that was not measured.
-func (o *Overview) ErrorText(x float64) string {
+func (o *Overview) ErrorText(x float64) string { return ErrorText(o.Measure(), x) }
+
+// ErrorText writes an error of a measure, see study.Errors, empty for one that was not measured.
+func ErrorText(measure string, x float64) string {
 	if math.IsNaN(x) {
 		return ""
 	}
-	_, share := study.MeasureName(o.Measure())
+	_, share := study.MeasureName(measure)
 	return study.Scale{Percent: share}.Text(x)
 }
 
-// Test is the test error of the returned model under the study's target, and the one that
-// nine of ten clients do not exceed; nil for what was not measured.
-func (o *Overview) Test() (test, p90 *float64) {
+// Judged returns the target by which the study is told and ranked.
+func (o *Overview) Judged() string { return o.Config.Judged(o.Mode) }
+
+// Test is the test error of the returned model under a target, and the one that nine of ten
+// clients do not exceed; nil for what was not measured.
+func (o *Overview) Test(target string) (test, p90 *float64) {
 	e := o.Errors()
 	if e == nil {
 		return nil, nil
 	}
 	clients := fl.Summary{}
-	if test = e.GlobalTest; e.Evaluation != nil {
+	if e.Evaluation != nil {
 		clients = e.Evaluation.GlobalTest
 	}
-	if e.PersonalizedTest != nil && o.Config.Aim().Target != tuners.TargetGlobal {
+	if test = e.GlobalTest; target == tuners.TargetPersonalized {
 		if test = e.PersonalizedTest; e.Evaluation != nil {
 			clients = e.Evaluation.PersonalizedTest
 		}
@@ -76,7 +83,7 @@ func (o *Overview) Answer() []string {
 		{"Global", e.GlobalTest, func(e *fl.Evaluation) *fl.Summary { return &e.GlobalTest }},
 		{"Personalized", e.PersonalizedTest, func(e *fl.Evaluation) *fl.Summary { return &e.PersonalizedTest }},
 	}
-	if o.Config.Aim().Target != tuners.TargetGlobal {
+	if o.Judged() != tuners.TargetGlobal {
 		slices.Reverse(parts)
 	}
 	for _, part := range parts {
@@ -95,7 +102,7 @@ func (o *Overview) Answer() []string {
 		said = append(said, fmt.Sprintf("Best: trial %d of %d, after round %d.", o.Best.Trial, len(o.Trials), o.Best.Round))
 	}
 	if o.Tune != nil && o.Tune.Baseline != nil {
-		said = append(said, o.versus(o.Tune.Baseline))
+		said = append(said, "Random search, "+Versus(o.Tune.Baseline, o.Measure())+".")
 	}
 	if a := o.Privacy(); a != nil {
 		text := "Privacy: " + a.Cost()
@@ -119,22 +126,59 @@ func (o *Overview) Privacy() *config.Account {
 	return nil
 }
 
-// versus compares the returned model with random search.
-func (o *Overview) versus(b *study.BaselineResult) string {
-	what, share := study.MeasureName(o.Measure())
-	text := fmt.Sprintf("Random search (%d x %d rounds): best %s, median %s %s test %s", len(b.Trials), b.Rounds, o.ErrorText(b.BestTest), o.ErrorText(b.MedianTest), b.Target, what)
-	if b.Gain != nil && share {
-		better := "worse"
-		if *b.Gain < 0 {
-			better = "better"
+// Versus compares the returned model with random search. measure is that of the errors.
+func Versus(b *study.BaselineResult, measure string) string {
+	what, share := study.MeasureName(measure)
+	text := fmt.Sprintf("%s test %s: best of %d is %s, median %s", b.Target, what, len(b.Trials), ErrorText(measure, b.BestTest), ErrorText(measure, b.MedianTest))
+	if b.Gain != nil {
+		text += "; tuned is " + Difference(-*b.Gain, b.GainHalf, share)
+		if b.GainHalf != nil && math.Abs(*b.Gain) <= *b.GainHalf {
+			text += Untold
 		}
-		half := ""
-		if b.GainHalf != nil {
-			half = fmt.Sprintf(" ± %.1f", 100**b.GainHalf)
-		}
-		text += fmt.Sprintf("; the best is %.1f%s points %s", 100*math.Abs(*b.Gain), half, better)
 	}
-	return text + "."
+	return text + "; " + oneline.Count(b.Spent(), "round")
+}
+
+// Untold stands behind a difference that may be chance.
+const Untold = " (lower or higher cannot be told)"
+
+// Difference writes by how much an error is lower or higher than another, with half the width of
+// the interval unless that is nil; shares in points.
+func Difference(x float64, half *float64, share bool) string {
+	side, write, unit := "lower", func(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }, " "
+	if x > 0 {
+		side = "higher"
+	}
+	if share {
+		digits := 1
+		if half != nil && *half < 0.01 {
+			digits = 2
+		}
+		write, unit = func(x float64) string { return strconv.FormatFloat(100*x, 'f', digits, 64) }, " points "
+	}
+	text := write(math.Abs(x))
+	if half != nil && !math.IsNaN(*half) {
+		text += " ± " + write(*half)
+	}
+	return text + unit + side
+}
+
+// Warnings says what is wrong with how many of several studies, from the verdict of each.
+func Warnings(verdicts [][]string, what string) (all []string) {
+	var kinds []string
+	count := map[string]int{}
+	for _, v := range verdicts {
+		for _, text := range v {
+			kind, _, _ := strings.Cut(text, " (") // numbers differ
+			if count[kind]++; count[kind] == 1 {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	for _, kind := range kinds {
+		all = append(all, fmt.Sprintf("%d of %s: %s", count[kind], oneline.Count(len(verdicts), what), kind))
+	}
+	return all
 }
 
 // estimate tells what is known before the end.

@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/internal/view"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -48,14 +48,14 @@ func (b *block) print() error {
 	return b.Flush()
 }
 
-// errors adds the test errors of a model, those of the study's target first, with their
+// errors adds the test errors of a model, those of a target first, with their
 // spread over clients.
-func (b *block) errors(c *config.Config, e *study.Errors) {
+func (b *block) errors(target string, e *study.Errors) {
 	rows := []errorRow{
 		{"global", func(r *study.Rates) *float64 { return r.GlobalTest }, e.Evaluation.GlobalTest},
 		{"personalized", func(r *study.Rates) *float64 { return r.PersonalizedTest }, e.Evaluation.PersonalizedTest},
 	}
-	if c.Aim().Target == tuners.TargetPersonalized {
+	if target == tuners.TargetPersonalized {
 		slices.Reverse(rows)
 	}
 	rows = append(rows,
@@ -152,22 +152,11 @@ func (b *block) baseline(r *study.Result) {
 	if r.Baseline == nil {
 		return
 	}
-	base := r.Baseline
-	measure, share := study.MeasureName(r.Measure)
-	text := fmt.Sprintf("%s test %s: best of %d is %s, median %s", base.Target, measure, len(base.Trials), errorText(r.Measure, &base.BestTest), errorText(r.Measure, &base.MedianTest))
-	if base.Gain != nil {
-		side := "lower"
-		if *base.Gain < 0 {
-			side = "higher"
-		}
-		if gain := math.Abs(*base.Gain); share {
-			text += fmt.Sprintf("; tuned is %.1f%s points %s", 100*gain, half(base.GainHalf), side)
-		} else {
-			text += fmt.Sprintf("; tuned is %.4g %s", gain, side)
-		}
-	}
-	b.Row("random search", text+"; "+counted(base.Spent(), "round"))
+	b.Row("random search", plain(view.Versus(r.Baseline, r.Measure)))
 }
+
+// plain writes a sentence of pages for a terminal.
+func plain(text string) string { return strings.ReplaceAll(text, "±", "+-") }
 
 // dropped adds how many results of clients were left out, if any.
 func (b *block) dropped(n int, all bool) {

@@ -18,8 +18,8 @@ import (
 // errors of it and of those that it was not.
 func (a *app) printChoice(c *config.Config, r *study.Result) error {
 	if curve := r.Trials[r.Best.Number].Curve; len(curve) > 0 {
-		fmt.Fprintf(a.out, "\n%s of trial %d\n", strings.TrimPrefix(c.Eval.Models(), "the "), r.Best.Number)
-		if err := (learned{curve: curve, target: c.Eval.EveryTarget, patience: r.Patience, measure: r.Measure}).print(a.out); err != nil {
+		fmt.Fprintf(a.out, "\n%s of trial %d\n", strings.TrimPrefix(config.Models(c.Measures(config.ModeTune)), "the "), r.Best.Number)
+		if err := (learned{curve: curve, target: c.Measures(config.ModeTune), patience: r.Patience, measure: r.Measure}).print(a.out); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ type learned struct {
 
 // ofRun is how a run went.
 func ofRun(c *config.Config, r *study.RunResult) learned {
-	return learned{r.TrainLoss, r.Curve, r.Goal, r.Patience, r.Measure, c.Eval.EveryTarget}
+	return learned{r.TrainLoss, r.Curve, r.Goal, r.Patience, r.Measure, c.Measures(config.ModeRun)}
 }
 
 // print prints training losses and test errors of the global model by round, with what the
@@ -50,7 +50,7 @@ func (l learned) print(w io.Writer) error {
 	if l.losses != nil {
 		head = append(head, "train loss")
 	}
-	head = append(head, "test error")
+	head = append(head, l.target+" test error")
 	unseen := l.curve[0].Unseen != nil
 	if unseen {
 		head = append(head, "unseen clients")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/report"
@@ -27,8 +28,8 @@ func newReport(a *app) *cobra.Command {
 		Short:             "Write a self-contained HTML report",
 		Long: "Write a self-contained HTML report: the best trial, curves with rungs, test error over rounds,\n" +
 			"hyperparameters, per-client errors and the client tuner's decisions. For several studies, or a\n" +
-			"directory of --seeds, it also shows means and confidence intervals over seeds. Running and failed\n" +
-			"studies are shown as far as they got.",
+			"directory of --seeds, it also shows means, confidence intervals and paired differences over seeds,\n" +
+			"and prints what they come to. Running and failed studies are shown as far as they got.",
 		Args: cobra.MinimumNArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if out == "" {
@@ -77,11 +78,25 @@ func (a *app) report(ctx context.Context, args []string, out string) error {
 			return usageError{fmt.Errorf("%s: no study of its seeds has started", arg)}
 		}
 	}
+	var answer []string
+	if len(studies) > 1 {
+		c, err := report.Compare(studies)
+		if err != nil {
+			return err
+		}
+		answer = c.Answer
+	}
 	if err := wholefile.Stream(out, 0o644, func(w io.Writer) error { return report.Write(w, studies) }); err != nil {
 		return err
 	}
 	if a.json {
-		return a.printJSON(map[string]any{"file": out, "studies": len(studies)})
+		return a.printJSON(map[string]any{"file": out, "studies": len(studies), "answer": answer})
+	}
+	for i := range answer {
+		answer[i] = plain(answer[i])
+	}
+	if err := table.Text(a.out, answer...); err != nil {
+		return err
 	}
 	_, err := fmt.Fprintln(a.out, out)
 	return err

@@ -129,7 +129,7 @@ func (a *app) printRunDetails(r *study.RunResult) error {
 // printRunBlock prints the result of a run.
 func (a *app) printRunBlock(c *config.Config, r *study.RunResult, dir string) error {
 	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Seconds)), counted(r.Rounds, "round"), "in "+dir)
-	b.errors(c, &r.Errors)
+	b.errors(c.Judged(config.ModeRun), &r.Errors)
 	b.curve(ofRun(c, r))
 	if best, _ := study.Stale(r.Curve, 0); r.Returned > 0 {
 		b.Row("returned model", fmt.Sprintf("of round %s, with the lowest validation error: %s", table.Count(r.Returned), errorText(r.Measure, best.ValError)))

@@ -17,6 +17,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/internal/view"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -309,7 +310,7 @@ func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine
 	}
 	b := newBlock(a.out, head, "in "+s.Dir)
 	targets := []string{"global", "personalized"}
-	if c.Aim().Target == tuners.TargetPersonalized {
+	if c.Judged(s.Command) == tuners.TargetPersonalized {
 		slices.Reverse(targets)
 	}
 	name, _ := study.MeasureName(s.measure())
@@ -319,7 +320,7 @@ func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine
 	b.seeds("validation "+s.scale().Metric, lineOf(lines, ofStudy, "best_score"), s)
 	b.seeds("random search, best", lineOf(lines, ofStudy, "random_search_best_test_error"), s)
 	b.seeds("random search, median", lineOf(lines, ofStudy, "random_search_median_test_error"), s)
-	b.curve(learned{curve: s.meanCurve(), measure: s.measure(), target: c.Eval.EveryTarget})
+	b.curve(learned{curve: s.meanCurve(), measure: s.measure(), target: c.Measures(s.Command)})
 	b.warnings(s.verdict(), a.verbose)
 	dir := oneline.Path(s.Dir)
 	var next []string
@@ -361,25 +362,17 @@ func (b *block) seeds(label string, l *seedLine, s *seedsShown) {
 }
 
 // verdict says what is wrong with how many of the seeds.
-func (s *seedsShown) verdict() (all []string) {
-	var kinds []string
-	count := map[string]int{}
+func (s *seedsShown) verdict() []string {
+	var verdicts [][]string
 	for _, e := range s.Studies {
-		if len(e.Verdict) == 0 {
-			continue
-		}
-		kind, _, _ := strings.Cut(e.Verdict[0], " (") // numbers differ
-		if count[kind]++; count[kind] == 1 {
-			kinds = append(kinds, kind)
+		if e.Returned != nil {
+			verdicts = append(verdicts, e.Verdict)
 		}
 	}
-	for _, kind := range kinds {
-		all = append(all, fmt.Sprintf("%d of %s: %s", count[kind], counted(s.Seeds, "seed"), kind))
-	}
-	return all
+	return view.Warnings(verdicts, "seed")
 }
 
-// meanCurve is the mean test error of the global models by round, where all completed seeds
+// meanCurve is the mean test error by round, where all completed seeds
 // have measured it.
 func (s *seedsShown) meanCurve() (curve []study.CurvePoint) {
 	byRound := map[int][]float64{}

@@ -19,6 +19,7 @@ import (
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/view"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // studyEntry is a line of `study list --json`.
@@ -38,8 +39,10 @@ type studyEntry struct {
 	// BestScore is the score of that. null without any.
 	BestSoFar *bestSoFar `json:"best_so_far"`
 	BestScore *float64   `json:"best_score"`
-	// TestError is that of the returned model under the study's target, null without any.
-	TestError *float64 `json:"test_error"`
+	// TestError is that of the returned model under TestTarget, by which the study is told and
+	// ranked; null without any.
+	TestError  *float64 `json:"test_error"`
+	TestTarget string   `json:"test_target,omitempty"`
 	// Objective and Direction say what scores are and which are better.
 	Objective     string `json:"objective,omitempty"`
 	Direction     string `json:"direction,omitempty"`
@@ -47,8 +50,33 @@ type studyEntry struct {
 	Started       string `json:"started,omitempty"`
 	Problem       string `json:"problem,omitempty"`
 	scale         study.Scale
-	test          string               // TestError as people read it
+	tests         [2]*float64          // by testTargets
 	write         func(float64) string // writes an error
+	cells         []string             // test errors by testTargets as people read them
+}
+
+// testTargets are those of the columns with test errors.
+var testTargets = []string{tuners.TargetGlobal, tuners.TargetPersonalized}
+
+// meanTests writes the mean test errors of seeds of a study, or that of one study, by testTargets.
+func meanTests(seeds ...studyEntry) (cells []string) {
+	for i := range testTargets {
+		var tests []float64
+		for _, e := range seeds {
+			if x := e.tests[i]; x != nil {
+				tests = append(tests, *x)
+			}
+		}
+		cell, m := "-", stats.Of(tests)
+		if m.N > 0 {
+			cell = seeds[0].write(m.Mean)
+		}
+		if m.N > 1 {
+			cell = strings.TrimSuffix(cell, " %") + " +- " + seeds[0].write(m.Half)
+		}
+		cells = append(cells, cell)
+	}
+	return cells
 }
 
 // bestSoFar is a study.Standing.
@@ -84,9 +112,13 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 		fmt.Fprintf(a.out, "no studies in %s\n", root)
 		return nil
 	}
-	t := table.New(a.out, "study", "command", "state", "trials", "rounds", "test error", "validation", "started")
+	t := table.New(a.out, "study", "command", "state", "trials", "rounds", "global test", "personalized test", "validation", "started")
 	for _, e := range grouped(entries, root) {
-		t.Row(e.Dir, e.Command, e.stateText(), table.Count(e.Trials), table.Count(e.Rounds), e.test, e.score(), e.Started)
+		score := e.score()
+		if score != "-" {
+			score += " (" + e.scale.Target + ")"
+		}
+		t.Row(e.Dir, e.Command, e.stateText(), table.Count(e.Trials), table.Count(e.Rounds), e.cells[0], e.cells[1], score, e.Started)
 	}
 	return t.Flush()
 }
@@ -99,27 +131,19 @@ func grouped(entries []studyEntry, root string) (rows []studyEntry) {
 		if dir := filepath.Dir(e.Dir); e.Problem == "" && dir != filepath.Clean(root) && workdir.HoldsSeeds(dir) {
 			seeds[dir] = append(seeds[dir], e)
 		} else {
+			e.cells = meanTests(e)
 			rows = append(rows, e)
 		}
 	}
 	order := []view.State{view.Completed, view.Interrupted, view.Running}
 	for dir, all := range seeds {
 		g := all[0]
-		g.Dir, g.Trials, g.Rounds, g.BestScore, g.BestSoFar, g.test = fmt.Sprintf("%s (%d seeds)", dir, len(all)), 0, 0, nil, nil, "-"
-		var tests []float64
+		g.Dir, g.Trials, g.Rounds, g.BestScore, g.BestSoFar, g.cells = fmt.Sprintf("%s (%d seeds)", dir, len(all)), 0, 0, nil, nil, meanTests(all...)
 		for _, e := range all {
 			g.Trials, g.Rounds, g.Started = g.Trials+e.Trials, g.Rounds+e.Rounds, min(g.Started, e.Started)
 			if slices.Index(order, e.State) > slices.Index(order, g.State) {
 				g.State, g.PID, g.Stage = e.State, e.PID, e.Stage
 			}
-			if e.TestError != nil {
-				tests = append(tests, *e.TestError)
-			}
-		}
-		if m := stats.Of(tests); m.N > 1 {
-			g.test = strings.TrimSuffix(g.write(m.Mean), " %") + " +- " + g.write(m.Half)
-		} else if m.N == 1 {
-			g.test = g.write(m.Mean)
 		}
 		rows = append(rows, g)
 	}
@@ -166,7 +190,7 @@ func entryOf(ctx context.Context, path string, within time.Duration) studyEntry 
 
 // summed sums a study up as far as it can be read.
 func summed(ctx context.Context, path string, within time.Duration) (studyEntry, error) {
-	e := studyEntry{Dir: path, test: "-"}
+	e := studyEntry{Dir: path}
 	o, err := view.Brief(ctx, path, within)
 	if err != nil {
 		return e, err
@@ -179,8 +203,10 @@ func summed(ctx context.Context, path string, within time.Duration) (studyEntry,
 		e.Started = o.Started.UTC().Format(time.RFC3339)
 	}
 	e.write = o.ErrorText
-	if e.TestError, _ = o.Test(); e.TestError != nil {
-		e.test = o.ErrorText(*e.TestError)
+	for i, target := range testTargets {
+		if e.tests[i], _ = o.Test(target); e.tests[i] != nil && (e.TestError == nil || target == o.Judged()) {
+			e.TestError, e.TestTarget = e.tests[i], target
+		}
 	}
 	switch {
 	case o.Tune != nil:

@@ -266,7 +266,7 @@ func (a *app) printUnfinished(ctx context.Context, v *store.View, c *config.Conf
 	if err != nil {
 		return err
 	}
-	b.curve(learned{curve: curve, measure: study.MeasureOf(c), target: c.Eval.EveryTarget})
+	b.curve(learned{curve: curve, measure: study.MeasureOf(c), target: c.Measures(entry.Command)})
 	dir := oneline.Path(entry.Dir)
 	if entry.State == view.Interrupted {
 		b.next("study resume "+dir, "report "+dir)

@@ -69,14 +69,14 @@ func (a *app) printTuneBlock(c *config.Config, r *study.Result, dir string, next
 // tuneBlock is the result of a study; where says where it is or was played.
 func (a *app) tuneBlock(c *config.Config, r *study.Result, where string) *block {
 	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Seconds)), counted(len(r.Trials), "trial"), spent(c, r), where)
-	b.errors(c, &r.Errors)
+	b.errors(c.Aim().Target, &r.Errors)
 	b.baseline(r)
 	scale := study.ScaleOf(c, r.Measure)
 	b.Row("winner", fmt.Sprintf("trial %d, round %s: %s validation %s", r.Best.Number, table.Count(r.Best.Round), scale.Text(r.Best.Score), scale.Metric))
 	b.params(trained(c, r.Best.Params), varying(trialRows(c, r)))
 	b.front(c, r)
 	b.localSearch(c, r.LocalSearch)
-	l := learned{curve: r.Trials[r.Best.Number].Curve, goal: r.Goal, patience: r.Patience, measure: r.Measure, target: c.Eval.EveryTarget}
+	l := learned{curve: r.Trials[r.Best.Number].Curve, goal: r.Goal, patience: r.Patience, measure: r.Measure, target: c.Measures(config.ModeTune)}
 	b.curve(l)
 	b.fleet(r.Trials[r.Best.Number].Fleet, r.Trials[r.Best.Number].Rounds)
 	b.privacy(r.Privacy)

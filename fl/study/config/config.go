@@ -160,7 +160,7 @@ type Eval struct {
 	Adapt        bool    `toml:"adapt" doc:"before measurements of personalized models, train them on each client's samples, which costs this training; false: measure the model that each client has without it, the global one with what it keeps under the method; scores of rounds and finalists always train" also:"fine_tune finetune"`
 	EverySeconds float64 `toml:"every_seconds" in:"[0, inf)" doc:"simulated seconds between these measurements, instead of eval.every, on a fleet; 0: none"`
 	Every        int     `toml:"every" in:"[0, inf) or -1" doc:"number of rounds between measurements of a trial's model on test samples (the learning curve); 0: never; -1: about 20 measurements per trial on up to 100 clients, always the same ones, fewer if that would take more than 5 % of the training's multiply-adds" also:"eval_every eval_interval test_every"`
-	EveryTarget  string  `toml:"every_target" of:"global personalized" doc:"which models these measurements and eval.record_every are of: the global model, or the clients' personalized ones, see eval.adapt"`
+	EveryTarget  string  `toml:"every_target" of:"auto global personalized" doc:"which models these measurements and eval.record_every are of: the global model, or the clients' personalized ones, see eval.adapt; auto: with eval.every = -1 in fedfast run with a method for personalized models these, without eval.goal and eval.patience, else the global model"`
 	EveryClients int     `toml:"every_clients" in:"[0, inf)" doc:"number of clients for each of these measurements, drawn anew each time, the same for all trials; 0: as for the final result, or with eval.every = -1 as described there"`
 	Goal         float64 `toml:"goal" in:"[0, 1]" doc:"test accuracy, as eval.every measures it, at which fedfast run, or the single trial of a client tuner without a tuner, stops; 0: none" also:"target_accuracy"`
 	RecordEvery  int     `toml:"record_every" in:"[0, inf)" by:"tune" doc:"number of rounds between records of the error, of the models of eval.every_target, on the validation and test samples of every client, also before a trial's first round and after its last; 0: none; fedfast table record sets it"`
@@ -287,7 +287,7 @@ func Default() Config {
 		Data:       Data{StateMemory: limit.StateMemory >> 20, ProxyTest: 1000},
 		Time:       fleet.DefaultTime(),
 		Sampler:    fleet.DefaultSampler(),
-		Eval:       Eval{Personalized: true, Adapt: true, Every: AutoEvery, EveryTarget: tuners.TargetGlobal},
+		Eval:       Eval{Personalized: true, Adapt: true, Every: AutoEvery, EveryTarget: AutoTarget},
 		Tuner:      Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},
 	}
 	c.setHyper(hyper.DefaultClient(), hyper.DefaultServer())
@@ -342,12 +342,39 @@ func (e *Eval) DropAuto() {
 	}
 }
 
-// Models names the models that Every measures.
-func (e Eval) Models() string {
-	if e.EveryTarget == tuners.TargetPersonalized {
+// AutoTarget as Eval.EveryTarget is what Config.Measures says.
+const AutoTarget = "auto"
+
+// Models names the models of a target.
+func Models(target string) string {
+	if target == tuners.TargetPersonalized {
 		return "personalized models"
 	}
 	return "the global model"
+}
+
+// Judged returns the target by which what a command of a mode trains is told and ranked: that of
+// the objective, and of a plain run that of its method.
+func (c *Config) Judged(mode string) string {
+	if mode != ModeRun {
+		return c.Aim().Target
+	}
+	if m, err := fl.MethodByName(c.Method); err == nil && m.Personal {
+		return tuners.TargetPersonalized
+	}
+	return tuners.TargetGlobal
+}
+
+// Measures returns the target of the models that Eval.Every measures. Personalized ones are not
+// measured unasked where a training would end by them or nothing bounds what they cost.
+func (c *Config) Measures(mode string) string {
+	switch e := c.Eval; {
+	case e.EveryTarget != AutoTarget:
+		return e.EveryTarget
+	case mode == ModeRun && e.Every == AutoEvery && e.Personalized && e.Goal == 0 && e.Patience == 0:
+		return c.Judged(mode)
+	}
+	return tuners.TargetGlobal
 }
 
 // check returns an error for settings that have no effect without eval.every.

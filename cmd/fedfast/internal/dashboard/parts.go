@@ -121,9 +121,6 @@ func (s *Server) compare(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &shown{Text: append([]string{}, c.Answer...), Pictures: []picture{}, Tables: []report.Table{c.Table}}
-	if c.Diff != nil {
-		p.Tables = append(p.Tables, *c.Diff)
-	}
+	p := &shown{Text: append([]string{}, c.Answer...), Pictures: []picture{}, Tables: c.Tables}
 	return p, p.add(c.Figures)
 }

@@ -475,7 +475,7 @@ func TestComparisonIsNotTheEnd(t *testing.T) {
 	}
 	add(store.KindConfiguration, `{"number":0,"params":{},"score":0.4,"test_error":0.5,"std_error":0.04}`)
 	p := look()
-	const said = "Random search (2 x 3 rounds): best 50.00 %, median 56.00 % global test error; the best is 20.0 ± 9.3 points worse."
+	const said = "Random search, global test error: best of 2 is 50.00 %, median 56.00 %; tuned is 20.0 ± 9.3 points lower; 6 rounds."
 	if p.State != "completed" || p.Stage != "" || !slices.Contains(p.Answer, said) {
 		t.Errorf("in the end: %+v", p)
 	}

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"fmt"
 	"math"
 	"net/http"
 	"path/filepath"
@@ -37,19 +36,29 @@ type entry struct {
 	Worked  float64    `json:"worked"` // seconds
 	Started *time.Time `json:"started"`
 	Problem string     `json:"problem,omitempty"`
-	// About says what was trained. Test is the test error of the returned model under the
-	// study's target, P90 that which nine of ten clients do not exceed; Share says that
-	// both are shares.
-	About string   `json:"about"`
-	Test  *float64 `json:"test"`
-	P90   *float64 `json:"p90"`
-	Share bool     `json:"share"`
-	// Half is half the width of the interval of Test over Seeds, which the entry stands for.
-	Half *float64 `json:"half,omitempty"`
-	// Verdict is what is wrong with the returned model, of Seeds with any of theirs.
+	// About says what was trained.
+	About string `json:"about"`
+	// Tests are the test errors of the returned model, of which Judged is the one by which the
+	// study is told and ranked; Share says that they are shares.
+	Tests  map[string]tested `json:"tests"`
+	Judged string            `json:"judged"`
+	Share  bool              `json:"share"`
+	// Verdict is what is wrong with the returned model, or with how many of Seeds, which the
+	// entry stands for.
 	Verdict []string `json:"verdict,omitempty"`
 	Seeds   []entry  `json:"seeds,omitempty"`
 }
+
+// tested is the test error of a model under a target, or the mean over seeds with half the width
+// of its interval. P90 is that which nine of ten clients do not exceed.
+type tested struct {
+	Test *float64 `json:"test"`
+	P90  *float64 `json:"p90,omitempty"`
+	Half *float64 `json:"half,omitempty"`
+}
+
+// targets are those of Tests.
+var targets = []string{tuners.TargetGlobal, tuners.TargetPersonalized}
 
 // best is the best model so far, by an estimate, or the returned one.
 type best struct {
@@ -80,15 +89,13 @@ func (e *entry) begun() time.Time {
 func (e *entry) sum() {
 	dir, seeds, first := e.Dir, e.Seeds, e.Seeds[0]
 	*e = first
-	e.Dir, e.Seeds, e.Test, e.P90, e.Best, e.Left, e.PID = dir, seeds, nil, nil, nil, nil, 0
+	e.Dir, e.Seeds, e.Tests, e.Best, e.Left, e.PID = dir, seeds, map[string]tested{}, nil, nil, 0
 	e.Trials, e.Rounds, e.Budget, e.Worked = 0, 0, 0, 0
 	order := []view.State{view.Completed, view.Interrupted, view.Running}
-	var tests []float64
-	bad := 0
+	tests := map[string][]float64{}
+	var verdicts [][]string
 	for _, s := range seeds {
-		if len(s.Verdict) > 0 {
-			bad++
-		}
+		verdicts = append(verdicts, s.Verdict)
 		e.Trials, e.Rounds, e.Budget, e.Worked = e.Trials+s.Trials, e.Rounds+s.Rounds, e.Budget+s.Budget, e.Worked+s.Worked
 		if slices.Index(order, s.State) > slices.Index(order, e.State) {
 			e.State = s.State
@@ -96,18 +103,20 @@ func (e *entry) sum() {
 		if s.Left != nil {
 			e.Left = s.Left
 		}
-		if s.Test != nil {
-			tests = append(tests, *s.Test)
+		for _, target := range targets {
+			if x := s.Tests[target].Test; x != nil {
+				tests[target] = append(tests[target], *x)
+			}
 		}
 	}
-	if e.Verdict = nil; bad > 0 {
-		e.Verdict = []string{fmt.Sprintf("%d of %d seeds have warnings", bad, len(seeds))}
-	}
-	if m := stats.Of(tests); m.N > 0 {
-		e.Test = &m.Mean
+	e.Verdict = view.Warnings(verdicts, "seed")
+	for target, values := range tests {
+		m := stats.Of(values)
+		t := tested{Test: &m.Mean}
 		if !math.IsNaN(m.Half) {
-			e.Half = &m.Half
+			t.Half = &m.Half
 		}
+		e.Tests[target] = t
 	}
 }
 
@@ -138,7 +147,12 @@ func (s *Server) head(o *view.Overview) entry {
 	}
 	e.About = report.Subtitle(o)
 	_, e.Share = study.MeasureName(o.Measure())
-	e.Test, e.P90 = o.Test()
+	e.Judged, e.Tests = o.Judged(), map[string]tested{}
+	for _, target := range targets {
+		if test, p90 := o.Test(target); test != nil {
+			e.Tests[target] = tested{Test: test, P90: p90}
+		}
+	}
 	e.Verdict = o.Verdict()
 	left := o.Budget - o.Rounds
 	if b := o.Baseline; b != nil && o.State != view.Completed {
@@ -213,7 +227,7 @@ func (s *Server) study(r *http.Request) (any, error) {
 	defer func() { _ = v.Close() }() // it was read only
 	p := page{
 		entry: s.head(o), Seq: o.Seq, All: []trial{}, Sessions: []session{}, Metrics: metrics(o),
-		Models: strings.TrimPrefix(o.Config.Eval.Models(), "the "), Answer: o.Answer(), Discount: o.Config.Score.Discount, Path: o.Dir, Word: oneline.Path(o.Dir), Config: o.Text, Parts: tabs(o),
+		Models: strings.TrimPrefix(config.Models(o.Config.Measures(o.Mode)), "the "), Answer: o.Answer(), Discount: o.Config.Score.Discount, Path: o.Dir, Word: oneline.Path(o.Dir), Config: o.Text, Parts: tabs(o),
 	}
 	for i := range o.Trials {
 		t := &o.Trials[i]
@@ -252,6 +266,9 @@ func metrics(o *view.Overview) []string {
 	}
 	if o.Mode == config.ModeTune {
 		names = append(names, "score")
+		if o.Config.Measures(o.Mode) != o.Judged() {
+			slices.Reverse(names) // that of which the answer tells
+		}
 	}
 	return append(names, "loss")
 }

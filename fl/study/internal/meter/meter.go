@@ -36,11 +36,16 @@ type Meter struct {
 	seconds   float64               // the same in simulated seconds
 	clients   func(round int) []int // on which it is measured
 	newcomers int                   // of those that never train, on how many; 0 is all
+	personal  bool                  // the clients' models are measured, and not the global one
 }
 
 // New returns the meter of an engine's trials.
 func New(s Study, e *fl.Engine) *Meter {
-	m := &Meter{Study: s, Objective: s.Config.Aim(), engine: e}
+	mode := config.ModeTune
+	if s.Unscored {
+		mode = config.ModeRun
+	}
+	m := &Meter{Study: s, Objective: s.Config.Aim(), engine: e, personal: s.Config.Measures(mode) == tuners.TargetPersonalized}
 	for _, name := range s.Config.Aims().Metrics()[1:] {
 		if !tuners.Summed(name) && !s.Unscored {
 			m.further = append(m.further, name)
@@ -143,7 +148,7 @@ func (m *Meter) toGoal(r *fl.RoundResult, rec *record.Round) float64 {
 // whose says which models of a trial are measured on the way, personalized ones with the
 // hyperparameters of its clients and its server.
 func (m *Meter) whose(tr *fl.Trial, clients []fl.ClientParams, server *fl.ServerParams) fl.EvalConfig {
-	if m.Config.Eval.EveryTarget != tuners.TargetPersonalized {
+	if !m.personal {
 		return fl.EvalConfig{}
 	}
 	return fl.EvalConfig{Clients: clients, Server: server, Kept: !m.Config.Eval.Adapt, Round: tr.Rounds(), State: tr.State()}
@@ -176,7 +181,7 @@ func (m *Meter) measure(ctx context.Context, tr *fl.Trial, plan *fl.Plan, r *fl.
 		rec.Masked[masked.Mask] = record.Real(masked.Error)
 	}
 	if eval := m.Config.Eval; len(m.Data.Unseen) > 0 {
-		u, err := m.unseen(ctx, tr, plan, r, "test", eval.EveryTarget == tuners.TargetPersonalized && eval.Adapt)
+		u, err := m.unseen(ctx, tr, plan, r, "test", m.personal && eval.Adapt)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ const (
 	autoPoints  = 20  // measurements of a trial
 	autoClients = 100 // clients at most
 	fewClients  = 25  // clients that are kept before measurements become rarer
+	fewPersonal = 10  // the same where each client trains to be measured
 	// AutoShare is the most that the measurements take of the training's
 	// multiply-adds.
 	AutoShare = 0.05
@@ -60,12 +61,15 @@ func (m *Meter) setPace() {
 		return
 	}
 	draw := e.EvalSample // of validation samples: the test set is of no client
-	if m.Data.Test.Len() == 0 {
+	if m.Data.Test.Len() == 0 || m.personal {
 		draw = func(n int) []int { return e.DrawTested(n, 0) }
 	}
-	drawn := draw(min(cmp.Or(c.Clients, autoClients), autoClients))
-	if n, total := len(drawn), m.measuredSamples(drawn); n > fewClients && float64(total) > afford*float64(m.every) {
-		n = max(fewClients, int(float64(n)*afford*float64(m.every)/float64(total)))
+	drawn, few := draw(min(cmp.Or(c.Clients, autoClients), autoClients)), fewClients
+	if m.personal {
+		few = fewPersonal
+	}
+	if n, total := len(drawn), m.measuredSamples(drawn); n > few && float64(total) > afford*float64(m.every) {
+		n = max(few, int(float64(n)*afford*float64(m.every)/float64(total)))
 		drawn = draw(n)
 	}
 	m.clients = func(int) []int { return drawn }
@@ -83,10 +87,18 @@ func (m *Meter) stretch(clients []int, afford float64) {
 	m.every = int(min(math.MaxInt32, max(float64(m.every), math.Ceil(float64(n)/afford))))
 }
 
-// measuredSamples counts what a measurement on clients takes.
+// measuredSamples counts what a measurement on clients takes, in samples that a model looks at: a
+// step on one takes as long as some of them.
 func (m *Meter) measuredSamples(clients []int) int {
 	n := m.Data.Test.Len()
+	if m.personal {
+		n = 0
+	}
+	forward, train := m.Model.FLOPs()
 	for _, i := range clients {
+		if m.personal && m.Config.Eval.Adapt {
+			n += m.Config.Client.Examples(m.Data.Clients[i].Train.Len()) * int((train+forward-1)/max(1, forward))
+		}
 		n += m.Data.Clients[i].Test.Len()
 		if m.Config.Validates() {
 			n += m.Data.Clients[i].Val.Len()

@@ -19,6 +19,7 @@ func TestAutomaticCurve(t *testing.T) {
 		"other clients":  func(c *config.Config) { c.Rounds, c.Eval.EveryClients = 60, 4 },
 		"with patience":  func(c *config.Config) { c.Rounds, c.Eval.Patience = 60, 100 },
 		"new clients":    func(c *config.Config) { c.Rounds, c.Data.UnseenClients = 200, 20 },
+		"personalized":   func(c *config.Config) { c.Rounds, c.Method = 400, "ditto" },
 		"few are chosen": func(c *config.Config) { c.Rounds, c.Eval.Clients = 60, 3 },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,6 +61,9 @@ func TestAutomaticCurve(t *testing.T) {
 					t.Errorf("round %d measures clients %v, the one before %v", round, clients, before)
 				}
 				before = clients
+			}
+			if own := c.Method == "ditto"; own && (points < 5 || len(before) != fewPersonal || !m.personal) {
+				t.Errorf("%d measurements on %d clients, personalized: %v", points, len(before), m.personal)
 			}
 			if c.Eval.EveryClients == 0 && measured > AutoShare*trained {
 				t.Errorf("%d measurements take %.1f %% of the training's operations", points, 100*measured/trained)

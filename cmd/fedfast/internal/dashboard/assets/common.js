@@ -147,6 +147,6 @@ function sortable(table) {
 function shown(root, p) {
   const pictures = make("div", null, { class: "pictures" });
   pictures.append(...p.pictures.map(figure));
-  root.replaceChildren(...p.text.map((t) => make("p", t)), pictures, ...p.tables.map(grid));
+  root.replaceChildren(...p.text.map((t) => make("p", t, t.startsWith("Warning: ") ? { class: "warn" } : {})), pictures, ...p.tables.map(grid));
   if (!p.text.length && !p.pictures.length && !p.tables.length) root.append(make("p", "Nothing to show yet.", { class: "faint" }));
 }

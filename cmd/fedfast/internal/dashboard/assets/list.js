@@ -9,12 +9,12 @@ let studies = [], unread = 0, timer = 0;
 /** dirs are the studies that an entry stands for. */
 const dirs = (s) => (s.seeds ? s.seeds.map((x) => x.dir) : [s.dir]);
 
-/** test writes the test error of an entry, or the best one so far as an estimate. */
-function test(s) {
-  const share = { percent: s.share };
-  if (s.test !== null) return [score(s.test, share) + (s.half ? " ± " + score(s.half, share) : ""), s.p90 === null ? "" : "P90 " + score(s.p90, share)];
-  if (s.best) return ["~" + score(s.best.score, s.scale), "val, estimate"];
-  return ["–", ""];
+/** test shows the test error of an entry under a target, or the best score so far as an estimate. */
+function test(s, target) {
+  const t = s.tests[target], share = { percent: s.share }, guess = s.best && s.judged === target && !Object.keys(s.tests).length;
+  const cell = make("td", t ? score(t.test, share) + (t.half ? " ± " + score(t.half, share) : "") : guess ? "~" + score(s.best.score, s.scale) : "–", { class: "n " + (s.judged === target ? "error" : "wide") });
+  if (t?.p90 != null || guess) cell.append(make("small", guess ? s.scale.name + ", estimate" : "P90 " + score(t.p90, share)));
+  return cell;
 }
 
 /** row shows one study, or all seeds of one. */
@@ -36,17 +36,15 @@ function row(s, inside) {
   } else head.append(make("a", s.dir, { href: "/study?" + new URLSearchParams({ dir: s.dir }) }));
   tr.append(pick, head);
   if (s.problem) {
-    tr.append(make("td", s.problem, { class: "note", colspan: 6 }));
+    tr.append(make("td", s.problem, { class: "note", colspan: 7 }));
     return tr;
   }
-  const [error, more] = test(s), state = make("td", s.stage ? s.state + ", " + s.stage : s.state, { class: "state " + s.state });
+  const state = make("td", s.stage ? s.state + ", " + s.stage : s.state, { class: "state " + s.state });
   if (s.left !== null) state.append(make("small", span(s.left) + " left"));
   const about = make("td", s.about, { class: "about" });
   if (s.verdict) about.append(make("small", "Warning: " + s.verdict.join("; "), { class: "warn" }));
-  const cell = make("td", error, { class: "n error" });
-  if (more) cell.append(make("small", more));
   tr.append(
-    about, state, cell,
+    about, state, test(s, "global"), test(s, "personalized"),
     make("td", count.format(s.trials), { class: "n wide" }),
     make("td", rounds(s), { class: "n wide" }),
     make("td", day(s.started), { class: "wide" }),
