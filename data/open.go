@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/fedfast/fedfast/internal/deal"
 )
@@ -27,7 +28,11 @@ func Open(ctx context.Context, cfg Config) (*Federation, error) {
 	loaded, examples, err := s.Load(ctx, c)
 	if err != nil {
 		if _, missing := os.Stat(c.Path); c.Path != "" && errors.Is(missing, fs.ErrNotExist) {
-			return nil, fmt.Errorf("data.path = %q: no such file or folder", c.Path)
+			way := ""
+			if strings.ContainsFunc(c.Path, unicode.IsControl) {
+				way = "; it has letters made of \\: write a path with \\ in single quotes"
+			}
+			return nil, fmt.Errorf("data.path = %q: no such file or folder%s", c.Path, way)
 		}
 		return nil, fmt.Errorf("open %s: %w", s.Name, err)
 	}

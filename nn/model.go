@@ -357,7 +357,8 @@ func (m *Model) fold(ts []Tensor, sign float32) {
 }
 
 // Import fills w from tensors as Export gives them, in any order. What PyTorch counts
-// beside running statistics, num_batches_tracked, may be among them. On an error w is
+// beside running statistics, num_batches_tracked, may be among them, and the table of the
+// embedding a second time where the output is tied to it. On an error w is
 // unchanged; all problems are reported.
 func (m *Model) Import(w []float32, ts []Tensor) error {
 	m.check(w)
@@ -378,7 +379,11 @@ func (m *Model) Import(w []float32, ts []Tensor) error {
 		name = own.Name
 		t, ok := given[name]
 		if !ok {
-			errs = append(errs, fmt.Errorf("model %s: tensor %s is missing", m.name, name))
+			problem := ""
+			if at := slices.IndexFunc(ts, func(t Tensor) bool { return unknown[t.Name] && strings.HasSuffix(t.Name, "."+name) }); at >= 0 {
+				problem = fmt.Sprintf("; there is %s: save {k.removeprefix(%q): v for k, v in state.items()}", ts[at].Name, strings.TrimSuffix(ts[at].Name, name))
+			}
+			errs = append(errs, fmt.Errorf("model %s: tensor %s is missing%s", m.name, name, problem))
 			return
 		}
 		delete(unknown, name)
@@ -390,9 +395,18 @@ func (m *Model) Import(w []float32, ts []Tensor) error {
 		}
 	})
 	for _, t := range ts {
-		if unknown[t.Name] {
-			errs = append(errs, fmt.Errorf("model %s: tensor %s is unknown", m.name, t.Name))
+		if !unknown[t.Name] {
+			continue
 		}
+		problem := "the network has no such layer; leave it out: del state[%[2]q]"
+		if len(t.Shape) == 2 && slices.ContainsFunc(m.layers, func(l Layer) bool { return l.Kind() == Tied{}.Kind() }) {
+			table := slices.IndexFunc(ts, func(o Tensor) bool { return !unknown[o.Name] && slices.Equal(o.Shape, t.Shape) })
+			if table >= 0 && slices.Equal(ts[table].Data, t.Data) {
+				continue // the table of the embedding under its other name
+			}
+			problem = "the output is tied to the embedding, whose table this is not; leave it out: del state[%[2]q]"
+		}
+		errs = append(errs, fmt.Errorf("model %s: tensor %s is unknown; "+problem, m.name, t.Name))
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)

@@ -72,6 +72,38 @@ func TestImportErrors(t *testing.T) {
 	sameBits(t, w, before, "after a failed import")
 }
 
+// TestImportNames: the table of the embedding may be there twice where the output is tied to
+// it, and what is to be done about other names is said.
+func TestImportNames(t *testing.T) {
+	m, err := NewModel("test", Shape{Seq: 4, Vocab: 5}, 5, Embedding{Dim: 3}, LSTM{Hidden: 3, EveryStep: true}, Tied{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := m.NewParams()
+	m.Init(w, 3)
+	ts := m.Export(w)
+	again := Tensor{Name: "head.weight", Shape: ts[0].Shape, Data: slices.Clone(ts[0].Data)}
+	got := m.NewParams()
+	if err := m.Import(got, append(slices.Clone(ts), again)); err != nil {
+		t.Fatal(err)
+	}
+	sameBits(t, got, w, "with the table twice")
+	again.Data[2]++
+	other := slices.Clone(ts)
+	for i := range other {
+		other[i].Name = "module." + other[i].Name
+	}
+	for want, given := range map[string][]Tensor{
+		`tensor head.weight is unknown; the output is tied to the embedding, whose table this is not; leave it out: del state["head.weight"]`: append(slices.Clone(ts), again),
+		`tensor more is unknown; the network has no such layer; leave it out: del state["more"]`:                                              append(slices.Clone(ts), Tensor{Name: "more", Shape: []int{1}, Data: []float32{1}}),
+		`there is module.embedding1.weight: save {k.removeprefix("module."): v for k, v in state.items()}`:                                    other,
+	} {
+		if err := m.Import(got, given); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Import reports %v; want %q", err, want)
+		}
+	}
+}
+
 // TestInit checks the distributions of the initial weights, that the same key
 // gives the same values, and that every tensor has draws of its own.
 func TestInit(t *testing.T) {

@@ -42,7 +42,11 @@ func parseDocument(name, text string) (*document, error) {
 	d.keys = md.Keys()
 	if err != nil {
 		if syntax, ok := errors.AsType[toml.ParseError](err); ok {
-			return nil, fmt.Errorf("%s:%d: %s", name, syntax.Position.Line, oneline.Of(syntax.Message))
+			way := ""
+			if strings.Contains(syntax.Message, `'\`) || strings.Contains(syntax.Message, "escape") {
+				way = `; write a path with \ in single quotes, such as 'C:\Users\me\own.npz'`
+			}
+			return nil, fmt.Errorf("%s:%d: %s%s", name, syntax.Position.Line, oneline.Of(syntax.Message), way)
 		}
 		return nil, fmt.Errorf("%s: %s", name, oneline.Of(err.Error()))
 	}

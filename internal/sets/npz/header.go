@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/fedfast/fedfast/internal/sets/own"
 )
 
 const (
@@ -41,13 +43,21 @@ func readHeader(in io.Reader) (string, error) {
 
 // The two forms of a header: of a plain array, and any.
 var (
-	plain   = regexp.MustCompile(`^\{'descr': '([<>|=])([a-zA-Z])([0-9]*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \}\s*$`)
+	plain   = regexp.MustCompile(`^\{'descr': '([<>|=])([a-zA-Z])([0-9]*)(?:\[[^']*\])?', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \}\s*$`)
 	numbers = regexp.MustCompile(`[0-9]+`)
 )
+
+// ways convert arrays of types that are not read, by NumPy's letters.
+var ways = map[string]string{
+	"c": "numpy.concatenate([%[1]s.real, %[1]s.imag], -1)", "M": "%s.astype(\"datetime64[s]\").astype(\"float64\")", "m": "%s.astype(\"timedelta64[s]\").astype(\"float64\")",
+}
 
 // parse takes in a header.
 func (a *Array) parse(header string) error {
 	m := plain.FindStringSubmatch(header)
+	if strings.Contains(header, "'descr': [") {
+		return own.Refused("records of several fields", "plain arrays of numbers or strings", fmt.Sprintf("save numpy.lib.recfunctions.structured_to_unstructured(%s)", a.Name))
+	}
 	if m == nil {
 		return fmt.Errorf("unsupported array header: %.200q", header)
 	}
@@ -60,7 +70,11 @@ func (a *Array) parse(header string) error {
 	}
 	size, err := strconv.Atoi(m[3])
 	if err != nil || size < 1 || size > maxSize || !strings.ContainsRune("uifbUS", rune(a.Kind)) {
-		return fmt.Errorf("values of type %s%.20s are not supported; save integers, floats or strings", m[2], m[3])
+		way, ok := ways[m[2]]
+		if !ok {
+			way = "%s.astype(\"float32\")"
+		}
+		return own.Refused(fmt.Sprintf("values of type %s%.20s are not supported", m[2], m[3]), "integers, floats and strings", "save "+fmt.Sprintf(way, a.Name))
 	}
 	if a.Size = size; a.Kind == 'U' {
 		a.Size *= 4

@@ -6,13 +6,16 @@ package npz
 
 import (
 	"archive/zip"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/sets/own"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/regular"
@@ -59,7 +62,7 @@ func (f *File) open() error {
 	case f.size == 0:
 		return fmt.Errorf("%s: the file is empty", f.path)
 	case errors.Is(err, zip.ErrFormat):
-		return fmt.Errorf("%s: not an archive of numpy.savez: %w", f.path, err)
+		return fmt.Errorf("%s: not an archive of numpy.savez, but %s: %w", f.path, cmp.Or(own.Kind(f.path), "another file"), err)
 	case err != nil:
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
@@ -128,6 +131,10 @@ func (a *Array) errorf(format string, args ...any) error {
 // bytes can become, and than there is memory.
 func (a *Array) read(e *zip.File) error {
 	in, err := e.Open()
+	if errors.Is(err, zip.ErrAlgorithm) {
+		names := map[uint16]string{9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 99: "encryption"}
+		return own.Refused("is packed by "+cmp.Or(names[e.Method], fmt.Sprintf("method %d of zip", e.Method)), "archives of numpy.savez and numpy.savez_compressed", fmt.Sprintf("save numpy.savez(\"own.npz\", **numpy.load(%q))", filepath.Base(a.path)))
+	}
 	if err != nil {
 		return err
 	}

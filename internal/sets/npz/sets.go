@@ -10,6 +10,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/deal"
+	"github.com/fedfast/fedfast/internal/sets/own"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -17,12 +18,12 @@ import (
 const npzPath = "a file of numpy.savez(\"own.npz\", x=x, y=y, client=client), with x_test and y_test where there are test samples, and client_test if they are the clients'"
 
 // ownTargets describes what the array y may be.
-const ownTargets = "y: n or (n, 1) classes from 0, n or (n, k) floats to predict, or (n, labels) booleans (or integers 0 and 1) that say which labels each has"
+const ownTargets = "y: n or (n, 1) classes from 0, or their names, n or (n, k) floats to predict, or (n, labels) booleans (or integers 0 and 1) that say which labels each has"
 
 // Sets returns the sets of users' own data: npz-images, npz-vectors and
 // npz-tokens.
 func Sets() []data.Set {
-	own := func(name, doc, input string, kind data.Kind, load func(*ownArrays) (data.View, error)) data.Set {
+	set := func(name, doc, input string, kind data.Kind, load func(*ownArrays) (data.View, error)) data.Set {
 		return data.Set{SetInfo: data.SetInfo{
 			Name: name, Doc: "your own data: " + doc, Kind: kind, Input: input, Clients: "those that the array client names, else dealt by data.partition", Samples: "as many as the arrays have",
 			Path: npzPath, OwnTest: true,
@@ -31,11 +32,11 @@ func Sets() []data.Set {
 		}}
 	}
 	return []data.Set{
-		own("npz-images", "pictures. x: uint8 (k stands for k/255, see also data.image_mean) or floats of shape (n, height, width) or (n, height, width, channels); "+ownTargets+"; client: n numbers or texts",
+		set("npz-images", "pictures. x: uint8 (k stands for k/255, see also data.image_mean) or floats of shape (n, height, width) or (n, height, width, channels); "+ownTargets+"; client: n numbers or texts",
 			"as in the file", data.Image, (*ownArrays).images),
-		own("npz-vectors", "rows of numbers. x: floats or integers of shape (n, features); "+ownTargets+"; client: n numbers or texts",
+		set("npz-vectors", "rows of numbers. x: floats or integers of shape (n, features); "+ownTargets+"; client: n numbers or texts",
 			"as in the file", data.Vector, (*ownArrays).vectors),
-		own("npz-tokens", "rows of token ids from 0 to 65,535. x: integers of shape (n, length), "+ownTargets+"; without y the model learns the next id at every place, and id 0 pads; client: n numbers or texts",
+		set("npz-tokens", "rows of token ids from 0 to 65,535. x: integers of shape (n, length), "+ownTargets+"; without y the model learns the next id at every place, and id 0 pads; client: n numbers or texts",
 			"as in the file", data.Tokens, (*ownArrays).tokens),
 	}
 }
@@ -45,7 +46,7 @@ type ownPart struct{ x, y, client *Array }
 
 // n returns the number of samples.
 func (p *ownPart) n() int {
-	if p.x == nil {
+	if p.x == nil || len(p.x.Shape) == 0 {
 		return 0
 	}
 	return p.x.Shape[0]
@@ -131,9 +132,17 @@ func (o *ownArrays) check() error {
 			case a == nil:
 			case p.x == nil:
 				return fmt.Errorf("%s: array %s is there without x_test", o.path, a.Name)
+			case a == p.client && len(a.Shape) == 2 && a.Shape[1] == 1 && a.Shape[0] == p.n():
 			case a == p.y && len(a.Shape) == 2 && len(p.x.Shape) > 0 && a.Shape[0] == p.x.Shape[0] && a.Shape[1] > 0:
 			case len(a.Shape) != 1 || len(p.x.Shape) == 0 || a.Shape[0] != p.x.Shape[0]:
-				return fmt.Errorf("%s: array %s has the shape %v, must be one number for each row of %s, whose shape is %v", o.path, a.Name, a.Shape, p.x.Name, p.x.Shape)
+				way := ""
+				switch n := a.Len(); {
+				case len(a.Shape) == 2 && a.Shape[0] == 1 && a.Shape[1] == p.n():
+					way = fmt.Sprintf("; save %s.ravel()", a.Name)
+				case len(p.x.Shape) > 1 && p.x.Shape[len(p.x.Shape)-1] == n:
+					way = fmt.Sprintf("; save numpy.moveaxis(%s, -1, 0) if the samples are last", p.x.Name)
+				}
+				return fmt.Errorf("%s: array %s has the shape %v, must be one number for each row of %s, whose shape is %v%s", o.path, a.Name, a.Shape, p.x.Name, p.x.Shape, way)
 			}
 		}
 		if p.x != nil && (len(p.x.Shape) < 2 || slices.Contains(p.x.Shape, 0)) {
@@ -170,18 +179,38 @@ func (o *ownArrays) classes() error {
 	if y := o.parts[0].y; y.Kind == 'f' || len(y.Shape) == 2 && y.Shape[1] > 1 {
 		return o.targets()
 	}
+	var names, notes []string
 	for _, p := range o.parts {
-		if p.y == nil {
-			continue
+		switch {
+		case p.y == nil:
+		case p.y.Kind == 'U' || p.y.Kind == 'S':
+			texts, err := p.y.Texts()
+			if err != nil {
+				return err
+			}
+			names = append(names, texts...)
+		default:
+			labels, err := p.y.Ints(-data.MaxOwnClasses, data.MaxOwnClasses-1)
+			if err != nil {
+				return err
+			}
+			o.labels = append(o.labels, labels...)
 		}
-		labels, err := p.y.Ints(0, data.MaxOwnClasses-1)
-		if err != nil {
-			return err
-		}
-		o.labels = append(o.labels, labels...)
+	}
+	var err error
+	switch {
+	case names != nil && o.labels != nil:
+		return fmt.Errorf("%s: one of the arrays y and y_test has texts, the other numbers", o.path)
+	case names != nil:
+		o.labels, notes, err = own.Names(names)
+	default:
+		o.labels, notes, err = own.Classes(o.labels)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: array %s: %w", o.path, o.parts[0].y.Name, err)
 	}
 	o.fed.Classes = int(slices.Max(o.labels)) + 1
-	o.fed.Notes = append(o.fed.Notes, data.LabelNotes(o.labels, o.fed.Classes)...)
+	o.fed.Notes = append(o.fed.Notes, notes...)
 	return nil
 }
 
@@ -211,21 +240,30 @@ func (o *ownArrays) images() (data.View, error) {
 	x, test := o.parts[0].x, o.parts[1].x
 	o.fed.H, o.fed.W, o.fed.C = x.Shape[1], x.Shape[2], 1
 	if len(x.Shape) == 4 {
-		if o.fed.C = x.Shape[3]; o.fed.C > 4 && o.fed.H <= 4 {
-			return data.View{}, fmt.Errorf("%s: array %s has the shape %v, which looks like channels first; save %s.transpose(0, 2, 3, 1)", o.path, x.Name, x.Shape, x.Name)
+		o.fed.C = x.Shape[3]
+		note, err := own.ChannelsFirst(x.Name, x.Shape)
+		if err != nil {
+			return data.View{}, x.errorf("%w", err)
+		}
+		if note != "" {
+			o.fed.Notes = append(o.fed.Notes, note)
 		}
 	}
 	switch x.Kind {
 	case 'f':
 		return o.rows(o.fed.H * o.fed.W * o.fed.C)
-	case 'u':
-	default:
-		return data.View{}, fmt.Errorf("%s: array %s is of type %s, must be uint8 or floats; save %s.astype(\"uint8\") of pixels from 0 to 255", o.path, x.Name, x.Type(), x.Name)
+	case 'b':
+		return data.View{}, x.errorf("%w", own.Refused("is of type bool", "uint8 or floats", fmt.Sprintf("save %s.astype(\"float32\")", x.Name)))
+	}
+	if x.Kind != 'u' || x.Size != 1 {
+		way := fmt.Sprintf("save %[1]s.astype(\"uint8\") of pixels from 0 to 255, or (%[1]s / %[1]s.max()).astype(\"float32\")", x.Name)
+		return data.View{}, x.errorf("%w", own.Refused("is of type "+x.Type()+", must be uint8 or floats", "bytes k for k/255, and floats", way))
 	}
 	pixels, err := x.Bytes()
 	if err != nil {
 		return data.View{}, err
 	}
+	o.fed.Notes = append(o.fed.Notes, own.Pixels(x.Name, true, float32(slices.Min(pixels)), float32(slices.Max(pixels)))...)
 	var more []byte
 	if test != nil {
 		if more, err = test.Bytes(); err != nil {
@@ -255,6 +293,9 @@ func (o *ownArrays) rows(n int) (data.View, error) {
 		if pieces[i], err = p.x.TakeFloats(); err != nil {
 			return data.View{}, err
 		}
+	}
+	if o.fed.H*o.fed.W > 1 {
+		o.fed.Notes = append(o.fed.Notes, own.Pixels(o.parts[0].x.Name, false, slices.Min(pieces[0]), slices.Max(pieces[0]))...)
 	}
 	return o.aimed(data.VectorPiecesView(n, pieces, o.labels)), nil
 }
@@ -305,6 +346,11 @@ func (o *ownArrays) writers(all data.View) ([]data.Examples, error) {
 		ids, err := p.client.Texts()
 		if err != nil {
 			return nil, err
+		}
+		for i, id := range ids {
+			if err := own.Missing("value", i, id); err != nil {
+				return nil, p.client.errorf("%w", err)
+			}
 		}
 		clients = append(clients, ids...)
 	}

@@ -2,9 +2,9 @@ package npz
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/sets/own"
 )
 
 // targets reads y where it holds no classes: floats to predict, or which labels each
@@ -39,22 +39,10 @@ func (o *ownArrays) numbers() error {
 		values = append(values, more...)
 	}
 	n := o.fed.Classes
-	if n == 1 && likeClasses(values) {
-		o.fed.Notes = append(o.fed.Notes, "the array y holds floats, so they are numbers to predict, though all are whole; save it as integers if they are classes")
-	}
-	if n == 1 && slices.Min(values) == slices.Max(values) {
-		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("all numbers to predict are %v: there is nothing to learn", values[0]))
-	}
+	o.fed.Notes = append(o.fed.Notes, own.Numbers("the array y", values, n)...)
 	o.fed.Target = data.Numbers
 	o.aim = func(v data.View) data.View { return data.NumbersView(v, n, values) }
 	return nil
-}
-
-// likeClasses reports whether all numbers look like classes: whole ones from 0, not too
-// many.
-func likeClasses(values []float32) bool {
-	const many = 1000
-	return !slices.ContainsFunc(values, func(x float32) bool { return x < 0 || x >= many || x != float32(int(x)) })
 }
 
 // tags reads which labels each sample has.

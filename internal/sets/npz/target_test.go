@@ -116,11 +116,11 @@ func targetsOf(t *testing.T, v data.View, n int) []float32 {
 
 // TestWholeFloatsAreNoted: numbers to predict that look like classes are told of.
 func TestWholeFloatsAreNoted(t *testing.T) {
-	const note = "the array y holds floats, so they are numbers to predict, though all are whole; save it as integers if they are classes"
+	const note = "the array y holds floats, so they are numbers to predict, though all are whole; save it as integers if they are classes, numpy.unique(y, return_inverse=True)[1]"
 	for _, tt := range []struct {
 		y     any
 		noted bool
-	}{{[]float64{0, 2, 1, 1}, true}, {[]float32{0, 2, 1, 1.5}, false}, {[]float32{0, 2, -1, 1}, false}, {[]float32{250_000, 2, 1, 1}, false}, {[]int64{0, 2, 1, 1}, false}} {
+	}{{[]float64{0, 2, 1, 1}, true}, {[]float32{0, 2, 1, 1.5}, false}, {[]float32{1, -1, -1, 1}, true}, {[]float32{250_000, 2, 1, 1}, true}, {[]int64{0, 2, 1, 1}, false}} {
 		x := npztest.Array{Name: "x", Shape: []int{4, 2}, Values: counted[float32](8, 0)}
 		path := ownFile(t, x, npztest.Array{Name: "y", Shape: []int{4}, Values: tt.y})
 		fed := settest.Open(t, data.Config{Name: "npz-vectors", Path: path, Partition: "iid", Clients: 1, MinSamples: 1})

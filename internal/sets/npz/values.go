@@ -1,12 +1,14 @@
 package npz
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/fedfast/fedfast/internal/sets/own"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 )
 
@@ -58,7 +60,7 @@ func (a *Array) Floats() ([]float32, error) {
 		x, ok := get(a.bytes[i*a.Size:])
 		out[i] = float32(x)
 		if !ok || math.IsNaN(x) || math.IsInf(float64(out[i]), 0) {
-			return nil, a.errorf("value %s is %v, must be a finite float32", a.place(i), x)
+			return nil, a.errorf("value %s is %v, must be a finite float32; leave samples out where it is missing", a.place(i), x)
 		}
 	}
 	return out, nil
@@ -74,7 +76,7 @@ func (a *Array) TakeFloats() ([]float32, error) {
 	for i := range out {
 		x := math.Float32frombits(a.order.Uint32(a.bytes[4*i:]))
 		if x != x || math.IsInf(float64(x), 0) {
-			return nil, a.errorf("value %s is %v, must be a finite float32", a.place(i), x)
+			return nil, a.errorf("value %s is %v, must be a finite float32; leave samples out where it is missing", a.place(i), x)
 		}
 		out[i] = x
 	}
@@ -139,12 +141,17 @@ func (a *Array) Texts() ([]string, error) {
 	}
 	out := make([]string, a.Len())
 	switch get := a.whole(); {
-	case get != nil:
+	case a.Kind == 'u' && a.Size == 8:
 		for i := range out {
-			x, ok := get(a.bytes[i*a.Size:])
-			if !ok {
-				return nil, a.errorf("value %s is too large a number", a.place(i))
-			}
+			out[i] = strconv.FormatUint(a.order.Uint64(a.bytes[8*i:]), 10)
+		}
+	case a.Kind == 'i' && a.Size == 8:
+		for i := range out {
+			out[i] = strconv.FormatInt(int64(a.order.Uint64(a.bytes[8*i:])), 10)
+		}
+	case get != nil: // it fits into 32 bits
+		for i := range out {
+			x, _ := get(a.bytes[i*a.Size:])
 			out[i] = strconv.FormatFloat(x, 'f', 0, 64)
 		}
 	case a.Kind == 'S':
@@ -164,7 +171,7 @@ func (a *Array) Texts() ([]string, error) {
 			out[i] = strings.TrimRight(string(letters), "\x00")
 		}
 	default:
-		return nil, a.errorf("values of type %s, must be integers or strings", a.Type())
+		return nil, a.errorf("%w", own.Refused("values of type "+a.Type(), "integers and strings", fmt.Sprintf("save %s.astype(\"int64\"), or .astype(str)", a.Name)))
 	}
 	return out, nil
 }

@@ -1,8 +1,10 @@
 package parquet
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"math/bits"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/formats/parquet"
@@ -13,7 +15,9 @@ import (
 // images reads the pictures of all samples. The first one describes how large all are, and
 // whether they are grey.
 func (o *own) images(ctx context.Context) (data.View, error) {
-	var pixels []byte
+	var pixels, low []byte // of pictures of 16 bits the lower 8
+	var most uint16
+	clear := false
 	fed := o.fed
 	for _, f := range o.files {
 		leaf, err := must(f, "pictures", imageNames)
@@ -35,13 +39,26 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 			}
 			if fed.C == 0 {
 				size := m.Bounds().Size()
-				fed.H, fed.W, fed.C = size.Y, size.X, picture.Channels(m)
+				fed.H, fed.W, fed.C = size.Y, size.X, picture.Channels(v.Bytes, m)
 			}
-			if fed.C == 1 && picture.Channels(m) != 1 {
+			if fed.C == 1 && picture.Channels(v.Bytes, m) != 1 {
 				return fmt.Errorf("the picture of row %d has colours, the first one is grey; save all in one mode", row)
 			}
-			if err := f.Budget.Take(int64(fed.W * fed.H * fed.C)); err != nil {
+			size := int64(fed.W * fed.H * fed.C)
+			if picture.Deep(m) {
+				size *= 2
+			}
+			if err := f.Budget.Take(size); err != nil {
 				return fmt.Errorf("the pictures up to row %d: %w", row, err)
+			}
+			if picture.Deep(m) != (low != nil) && len(pixels) > 0 {
+				return fmt.Errorf("some pictures up to row %d have 8 bits a channel, others 16; save all in one mode", row)
+			}
+			if picture.Deep(m) {
+				low = picture.AppendLow(low, m, fed.C, &most)
+			}
+			if o, ok := m.(interface{ Opaque() bool }); ok && !o.Opaque() {
+				clear = true
 			}
 			pixels = picture.Append(pixels, m, fed.C)
 			return nil
@@ -49,6 +66,16 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 		if err != nil {
 			return data.View{}, err
 		}
+	}
+	if low != nil {
+		used := max(8, (bits.Len16(most)+1)/2*2) // as cameras have them: 10, 12, 14, 16
+		for i, b := range low {
+			pixels[i] = byte((int(pixels[i])<<8 | int(b)) >> (used - 8))
+		}
+		fed.Notes = append(fed.Notes, fmt.Sprintf("the pictures have 16 bits a channel, of which the lower %d are used (the largest is %d): %d is read as 255", used, most, 1<<used-1))
+	}
+	if clear {
+		fed.Notes = append(fed.Notes, "some pictures are partly transparent: their colours are read, what is transparent is left out")
 	}
 	if len(pixels) != len(o.labels)*fed.H*fed.W*fed.C {
 		return data.View{}, fmt.Errorf("%s: there are not as many pictures as labels; the file is damaged", o.cfg.Path)
@@ -59,6 +86,7 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 // texts reads the texts of all samples.
 func (o *own) texts(ctx context.Context) (data.View, error) {
 	var lines [][]byte
+	none, single, long := 0, 0, 0 // texts without a word, of one, and of more than are read
 	counts := words.NewCount()
 	for i, f := range o.files {
 		leaf, err := must(f, "texts", textNames)
@@ -72,7 +100,15 @@ func (o *own) texts(ctx context.Context) (data.View, error) {
 			if err := f.Budget.Take(2*int64(len(v.Bytes)) + 2*textLen + textSize); err != nil {
 				return fmt.Errorf("the texts up to row %d: %w", row, err)
 			}
-			line := words.Line(v.Bytes)
+			line := words.Line(words.Apart(v.Bytes))
+			switch n := bytes.Count(line, []byte{' '}) + 1; {
+			case len(line) == 0:
+				none++
+			case n == 1:
+				single++
+			case n > textLen:
+				long++
+			}
 			if lines = append(lines, line); i < o.train {
 				counts.Add(line)
 			}
@@ -98,5 +134,14 @@ func (o *own) texts(ctx context.Context) (data.View, error) {
 	}
 	o.fed.SeqLen, o.fed.Vocab = textLen, vocab.TextSize()
 	o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("the words are the %d that the training texts have most", vocab.Words()))
+	if none > 0 {
+		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("%d of %d texts have no words", none, len(lines)))
+	}
+	if single > len(lines)/2 {
+		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("%d of %d texts are one word each: words are runs of letters and digits; put spaces between them", single, len(lines)))
+	}
+	if long > 0 {
+		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("of %d of %d texts, which are longer, the first %d words are read", long, len(lines), textLen))
+	}
 	return data.TokenView(textLen, rows, o.labels), nil
 }

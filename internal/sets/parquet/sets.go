@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +14,9 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/deal"
 	"github.com/fedfast/fedfast/internal/formats/parquet"
+	ownsets "github.com/fedfast/fedfast/internal/sets/own"
 	"github.com/fedfast/fedfast/internal/sets/words"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 const (
@@ -21,7 +24,7 @@ const (
 	// beside its letters.
 	textLen  = 64
 	textSize = 16
-	path     = "a file in Parquet's format, or a folder of them, as Hugging Face's sets are saved: names that begin with test hold the test samples"
+	path     = "a file in Parquet's format, or a folder of them, as Hugging Face's sets are saved: names with the word test, of files or their folders, hold the test samples, and those with validation where none do"
 )
 
 var doc = fmt.Sprintf("; a label: column %s, integers from 0, names or, to predict, floats; a client, if there is one: column %s", strings.Join(labelNames, ", "), strings.Join(clientNames, ", "))
@@ -105,6 +108,13 @@ func (o *own) open(path string) error {
 	if err != nil {
 		return err
 	}
+	if len(test) > 0 {
+		var names []string
+		for _, f := range test {
+			names = append(names, filepath.Base(f))
+		}
+		o.fed.Notes = append(o.fed.Notes, "files with test samples, by their names: "+oneline.Names(names))
+	}
 	if len(other) > 0 {
 		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("%d files of validation samples are left out, as there are test samples", len(other)))
 	}
@@ -137,6 +147,9 @@ func (o *own) readLabels(ctx context.Context) error {
 			return err
 		}
 		now := leaf.Kind
+		if now == parquet.Int64 { // as good as those of 32 bits
+			now = parquet.Int32
+		}
 		if kind >= 0 && now != kind {
 			return fmt.Errorf("%s: column %s is of type %v, that of %s of type %v", f.Path, leaf.Path[0], now, o.files[0].Path, kind)
 		}
@@ -144,7 +157,7 @@ func (o *own) readLabels(ctx context.Context) error {
 		err = f.Each(ctx, leaf, func(row int, v parquet.Value) error {
 			label := v.Int // 0 of others
 			switch kind {
-			case parquet.Boolean, parquet.Int32, parquet.Int64:
+			case parquet.Boolean, parquet.Int32:
 			case parquet.ByteArray:
 				if err := f.Budget.Take(textSize + int64(len(v.Bytes))); err != nil {
 					return fmt.Errorf("the labels up to row %d: %w", row, err)
@@ -159,8 +172,8 @@ func (o *own) readLabels(ctx context.Context) error {
 			default:
 				return fmt.Errorf("type %v, must be integers, names or floats", kind)
 			}
-			if label < 0 || label >= data.MaxOwnClasses {
-				return fmt.Errorf("row %d is %d, must be a class from 0 to %d", row, label, data.MaxOwnClasses-1)
+			if max(label, -label) >= data.MaxOwnClasses {
+				return fmt.Errorf("row %d is %d, must be a class from 0 to %d; save it as a float if it is a number to predict", row, label, data.MaxOwnClasses-1)
 			}
 			o.labels = append(o.labels, int32(label))
 			return nil
@@ -169,20 +182,24 @@ func (o *own) readLabels(ctx context.Context) error {
 			return err
 		}
 	}
-	if kind == parquet.ByteArray {
-		classes := slices.Compact(slices.Sorted(slices.Values(names)))
-		for i, name := range names {
-			at, _ := slices.BinarySearch(classes, name)
-			o.labels[i] = int32(at)
-		}
-		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("the classes are the %d names of the labels in alphabetical order", len(classes)))
+	if len(o.labels) == 0 {
+		return nil
 	}
-	if len(o.labels) > 0 {
-		o.fed.Classes = int(slices.Max(o.labels)) + 1
-		if o.numbers == nil {
-			o.fed.Notes = append(o.fed.Notes, data.LabelNotes(o.labels, o.fed.Classes)...)
-		}
+	var notes []string
+	var err error
+	switch {
+	case kind == parquet.ByteArray:
+		o.labels, notes, err = ownsets.Names(names)
+	case o.numbers != nil:
+		notes = ownsets.Numbers("the column of labels", o.numbers, 1)
+	default:
+		o.labels, notes, err = ownsets.Classes(o.labels)
 	}
+	if err != nil {
+		return fmt.Errorf("%s: column of labels: %w", o.cfg.Path, err)
+	}
+	o.fed.Classes = int(slices.Max(o.labels)) + 1
+	o.fed.Notes = append(o.fed.Notes, notes...)
 	return nil
 }
 
@@ -211,10 +228,11 @@ func (o *own) readClients(ctx context.Context) error {
 			switch leaf.Kind {
 			case parquet.ByteArray:
 				o.clients = append(o.clients, string(v.Bytes))
+				return ownsets.Missing("the client of row", row, string(v.Bytes))
 			case parquet.Int32, parquet.Int64:
 				o.clients = append(o.clients, strconv.FormatInt(v.Int, 10))
 			default:
-				return fmt.Errorf("type %v, must be names or integers", leaf.Kind)
+				return ownsets.Refused(fmt.Sprintf("type %v", leaf.Kind), "names and integers", fmt.Sprintf("save frame.%[1]s.astype(\"int64\"), or .astype(str)", leaf.Path[0]))
 			}
 			return nil
 		})

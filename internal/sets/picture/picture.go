@@ -59,19 +59,47 @@ type damaged struct{ err error }
 
 // Error describes what a picture must be.
 func (d damaged) Error() string {
-	return "it is no PNG or JPEG, or is damaged: " + d.err.Error()
+	return "it is no PNG or JPEG, or is damaged; save(file, \"PNG\") of Pillow makes one: " + d.err.Error()
 }
 
 // Unwrap returns the cause.
 func (d damaged) Unwrap() error { return d.err }
 
-// Channels returns 1 for a grey picture, else 3.
-func Channels(m image.Image) int {
+// Channels returns 1 for a grey picture, which may be partly transparent, else 3.
+func Channels(encoded []byte, m image.Image) int {
+	const form, greyAlpha = 25, 4 // of a PNG, whose header comes first
 	switch m.ColorModel() {
 	case color.GrayModel, color.Gray16Model:
 		return 1
 	}
+	if bytes.HasPrefix(encoded, []byte("\x89PNG")) && len(encoded) > form && encoded[form] == greyAlpha {
+		return 1
+	}
 	return 3
+}
+
+// Deep reports whether a picture has 16 bits a channel.
+func Deep(m image.Image) bool {
+	switch m.ColorModel() {
+	case color.Gray16Model, color.RGBA64Model, color.NRGBA64Model:
+		return true
+	}
+	return false
+}
+
+// AppendLow appends of pixels of 16 bits the lower 8, as Append does the upper ones, and
+// raises most to their largest value.
+func AppendLow(to []byte, m image.Image, channels int, most *uint16) []byte {
+	b := m.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			c := color.NRGBA64Model.Convert(m.At(x, y)).(color.NRGBA64)
+			for _, v := range []uint16{c.R, c.G, c.B}[:channels] {
+				to, *most = append(to, byte(v)), max(*most, v)
+			}
+		}
+	}
+	return to
 }
 
 // Append appends the pixels row by row, one byte of grey or three of red, green and

@@ -13,13 +13,13 @@ func TestAppend(t *testing.T) {
 	grey.SetGray(2, 1, color.Gray{9})
 	colour.SetNRGBA(0, 0, color.NRGBA{1, 2, 3, 4})
 	colour.SetNRGBA(0, 1, color.NRGBA{250, 251, 252, 255})
-	if got := Append(nil, grey, Channels(grey)); !slices.Equal(got, []byte{7, 9}) {
+	if got := Append(nil, grey, Channels(nil, grey)); !slices.Equal(got, []byte{7, 9}) {
 		t.Errorf("grey gives %v", got)
 	}
 	if got := Append(nil, grey, 3); !slices.Equal(got, []byte{7, 7, 7, 9, 9, 9}) {
 		t.Errorf("grey in colours gives %v", got)
 	}
-	if got := Append(nil, colour, Channels(colour)); !slices.Equal(got, []byte{1, 2, 3, 250, 251, 252}) {
+	if got := Append(nil, colour, Channels(nil, colour)); !slices.Equal(got, []byte{1, 2, 3, 250, 251, 252}) {
 		t.Errorf("colours give %v", got)
 	}
 }

@@ -30,6 +30,33 @@ func Line(text []byte) []byte {
 	return line
 }
 
+// unspaced are the scripts that are written without spaces between words.
+var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan}
+
+// isUnspaced reports whether a letter is of one of these scripts, of which Thai comes first.
+func isUnspaced(r rune) bool { return r >= '\u0e00' && unicode.In(r, unspaced...) }
+
+// Apart puts spaces around each letter, with its marks, of scripts that are written
+// without them, so that these letters are words.
+func Apart(text []byte) []byte {
+	if !bytes.ContainsFunc(text, isUnspaced) {
+		return text
+	}
+	var out []byte
+	within := false // a letter of such a script
+	for _, r := range string(text) {
+		if !unicode.Is(unicode.M, r) {
+			now := isUnspaced(r) || r == 'ー' && within
+			if now || within {
+				out = append(out, ' ')
+			}
+			within = now
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return out
+}
+
 // TextSize returns the number of ids of AppendText: the padding, the words, others.
 func (v *Vocabulary) TextSize() int { return int(v.other) + 1 }
 

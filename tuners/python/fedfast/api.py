@@ -6,6 +6,7 @@ import inspect
 import json as _json
 import os
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypedDict, Union, overload
@@ -37,7 +38,7 @@ class Options(TypedDict, total=False):
     study: the study's directory, new or to resume with equal settings; by default a dated one below "studies".
     seed, workers, scale: as on the command line.
     progress: True prints the program's lines to stderr, or updates one display in a notebook; a function receives them one by one; by default
-        they are shown in notebooks only.
+        they are shown in notebooks only, and elsewhere its notes on data become warnings.
     on_event: a function that receives each round, rung and finalist, as Study.events lists them. What it raises ends the training.
     """
 
@@ -189,7 +190,10 @@ def _start(
         args = _arguments({"preset": preset, "set": sets, "study": path, "json": True, **flags})
         tail = Tail(path / "metrics.jsonl")
         watch = None if on_event is None else lambda: [on_event(event) for event in tail.new()]
-        program.call([command, *([os.fspath(config)] if config is not None else []), *args], progress, watch)
+        notes: "list[str]" = []  # on data, which the program shows
+        program.call([command, *([os.fspath(config)] if config is not None else []), *args], progress, watch, notes)
+        for note in notes:
+            warnings.warn(note, stacklevel=3)
     except BaseException as e:
         if not fixed and not any(path.iterdir()):
             path.rmdir()

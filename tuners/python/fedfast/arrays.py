@@ -23,7 +23,7 @@ class Arrays:
     x: images of shape (n, height, width) or (n, height, width, channels), as uint8 or floats; vectors of shape (n, features); or token ids,
     from 0, of shape (n, length). y: n classes from 0; without it a model of tokens learns the next id. client: n numbers or names of the
     samples' clients; without it, set `data.partition`, which deals the samples. x_test, y_test and client_test: test samples; by default the
-    program sets some of x aside. kind: "images", "vectors" or "tokens"; by default from the shape, and tokens for a matrix of integers.
+    program sets some of x aside. kind: "images", "vectors" or "tokens"; by default from the shape; a matrix of integers with y needs it, one without is tokens.
     """
 
     x: Any
@@ -39,7 +39,8 @@ class Arrays:
         """Return the samples of a DataFrame, one in each row.
 
         Its columns are the label, the client and features: numbers, which become vectors in the order of the columns, or one column of arrays of
-        equal shapes. Labels that are no integers are numbered in their order.
+        equal shapes. Labels are classes if they are integers, truth values or texts, or of a categorical column, whose order they keep; floats
+        are numbers to predict.
         """
         for name in (label, client):
             if name not in frame.columns:
@@ -50,19 +51,26 @@ class Arrays:
         if features.shape[1] == 1 and features.dtypes.iloc[0] == object:
             x = np.stack([np.asarray(v) for v in features.iloc[:, 0]])
         else:
+            for column in features.columns:
+                if not (hasattr(features[column].dtype, "kind") and features[column].dtype.kind in "iufb"):
+                    raise ValueError(f"column {column!r} is of type {features[column].dtype}, features must be numbers; drop it, or use pandas.get_dummies")
             x = features.to_numpy(dtype=np.float32)
-        y = frame[label].to_numpy()
-        if not np.issubdtype(y.dtype, np.integer):
-            y = np.unique(y.astype(str), return_inverse=True)[1]
-        owner = frame[client].to_numpy()
-        return Arrays(x, y, client=owner if np.issubdtype(owner.dtype, np.integer) else owner.astype(str))
+        owner = _column(frame, client)
+        whole = owner.dtype.kind == "f" and bool((owner == np.floor(owner)).all())  # integers, between which some were missing
+        y = frame[label].cat.codes.to_numpy() if hasattr(frame[label], "cat") else _column(frame, label)
+        if y.dtype.kind in "iu" and (y < 0).any() and hasattr(frame[label], "cat"):
+            raise ValueError(f"column {label!r}: row {int(np.argmin(y))} has no value; leave such rows out, by frame.dropna()")
+        return Arrays(x, y, client=owner.astype(np.int64) if whole else owner.astype(str) if owner.dtype.kind in "fb" else owner)
 
     def name(self) -> str:
         """Return the name of the dataset in a study file, `data.name`."""
         kind = self.kind
         if kind is None:
             x = np.asarray(self.x)
-            kind = "images" if x.ndim > 2 else "tokens" if np.issubdtype(x.dtype, np.integer) else "vectors"
+            whole = x.ndim == 2 and np.issubdtype(x.dtype, np.integer)
+            if whole and self.y is not None:
+                raise ValueError('x: a matrix of integers may hold numbers or token ids; say kind="vectors" or kind="tokens", by Arrays(x, y, client, kind=)')
+            kind = "images" if x.ndim > 2 else "tokens" if whole else "vectors"
         if kind not in KINDS:
             raise ValueError(f"kind = {kind!r}: must be one of {', '.join(KINDS)}")
         return "npz-" + kind
@@ -82,6 +90,8 @@ class Arrays:
         given = {k: np.ascontiguousarray(v) for k in ("x", "y", "client", "x_test", "y_test", "client_test") if (v := getattr(self, k)) is not None}
         digest = hashlib.sha256()
         for key, array in given.items():
+            if np.ma.is_masked(getattr(self, key)):
+                raise ValueError(f"{key}: some values are masked, and would be read all the same; leave these samples out")
             if array.dtype == object:
                 raise ValueError(f"{key}: an array of Python objects; must be numbers or text")
             digest.update(f"{key} {array.dtype.str} {array.shape} ".encode())
@@ -94,6 +104,19 @@ class Arrays:
                 np.savez(file, **given)
             os.replace(part, path)
         return path
+
+
+def _column(frame: "pandas.DataFrame", name: str) -> "np.ndarray[Any, Any]":
+    """Return a column as numbers or texts, all of which are there."""
+    missing = frame[name].isna().to_numpy()
+    if missing.any():
+        raise ValueError(f"column {name!r}: row {int(missing.argmax())} has no value; leave such rows out, by frame.dropna()")
+    values = frame[name].tolist()
+    kinds = {"text" if isinstance(v, str) else "number" for v in values}
+    array = np.array(values)
+    if len(kinds) > 1 or array.dtype.kind not in "iufbUS":
+        raise ValueError(f"column {name!r} holds {', '.join(sorted({type(v).__name__ for v in values}))}; must be numbers, or texts")
+    return array
 
 
 Data = Union[Arrays, "tuple[Any, ...]", "pandas.DataFrame", str]

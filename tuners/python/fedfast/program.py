@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -42,11 +43,12 @@ def _installed() -> Optional[str]:
     return str(path) if path.is_file() else None
 
 
-def call(args: Sequence[str], progress: Progress = None, watch: Optional[Callable[[], object]] = None) -> str:
+def call(args: Sequence[str], progress: Progress = None, watch: Optional[Callable[[], object]] = None, notes: Optional[list[str]] = None) -> str:
     """Run the program and return what it prints.
 
     progress receives the lines of stderr: True prints them, or updates one display in a notebook; None does so in a notebook only. watch is
-    called several times a second; what it raises ends the program at once. Ctrl-C is passed on: the program then finishes its round, saves the
+    called several times a second; what it raises ends the program at once. notes gets the program's notes on data, unless progress shows
+    them. Ctrl-C is passed on: the program then finishes its round, saves the
     study and prints how to resume it. A second Ctrl-C ends it at once.
     """
     show = _printer(progress)
@@ -72,6 +74,8 @@ def call(args: Sequence[str], progress: Progress = None, watch: Optional[Callabl
                         if line:
                             last = [*last[-19:], line]
                             show(line)
+                            if notes is not None and progress is None and re.match(r"(npz|parquet)(-\w+)?: (?!\d+ clients, )", line):
+                                notes.append(line)
                     except queue.Empty:
                         pass
                     if watch is not None:

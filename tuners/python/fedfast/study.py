@@ -40,7 +40,9 @@ class Study:
         rows = {"study": self.path.name, "state": shown["state"], "rounds": shown["rounds"], "trials": len(shown["trials"])}
         if self.result is not None:
             rows.update(self.best.get("params", {}))
-            rows.update({k.replace("_", " "): f"{v:.2%}" for k, v in self.best.items() if k.endswith("_error") and v is not None})
+            rmse = {k for k in self.best if k.endswith("_rmse")}
+            rows.update({k.replace("_", " ").replace("rmse", "RMSE"): f"{v:.4g}" for k, v in self.best.items() if k in rmse and v is not None})
+            rows.update({k.replace("_", " "): f"{v:.2%}" for k, v in self.best.items() if k.endswith("_error") and v is not None and not rmse})
         cells = "".join(f"<tr><th>{html.escape(str(k))}</th><td>{html.escape(str(v))}</td></tr>" for k, v in rows.items())
         try:
             figure = self.plot()._repr_html_()
@@ -63,11 +65,15 @@ class Study:
 
     @property
     def best(self) -> "dict[str, Any]":
-        """The returned model: a study's trial number, params and score, and the errors on the clients' validation and test samples."""
+        """The returned model: a study's trial number, params and score, and the errors on the clients' validation and test samples. Those of a
+        regression are root mean squared errors, which are there as "global_test_rmse" and so on, too."""
         result = self.result
         if result is None:
             raise program.Error(f"{self.path}: the study is not finished; resume it with fedfast.resume")
-        return result.get("best", result)  # type: ignore[no-any-return]
+        best: "dict[str, Any]" = dict(result.get("best", result))
+        if result.get("error_measure", best.get("error_measure")) == "rmse":
+            best.update({k[: -len("error")] + "rmse": v for k, v in best.items() if k.endswith("_error")})
+        return best
 
     @property
     def config(self) -> str:

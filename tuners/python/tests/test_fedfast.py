@@ -147,6 +147,50 @@ class Package(unittest.TestCase):
         self.assertEqual(samples().save("."), samples().save("."))
         self.assertEqual(len(list(Path(".").glob("*.npz"))), 1)
 
+    def test_forms(self):
+        x, y = np.arange(8).reshape(4, 2), np.arange(4)
+        with self.assertRaisesRegex(ValueError, 'say kind="vectors" or kind="tokens"'):
+            fedfast.Arrays(x, y).name()
+        self.assertEqual([fedfast.Arrays(x, y, kind="tokens").name(), fedfast.Arrays(x > 2, y).name(), fedfast.Arrays(x * 0.5, y).name()], ["npz-tokens", *["npz-vectors"] * 2])
+        with self.assertRaisesRegex(ValueError, "y: some values are masked"):
+            fedfast.Arrays(x * 0.5, np.ma.masked_equal(y, 2)).save(".")
+
+    def test_frames(self):
+        try:
+            import pandas as pd
+        except ImportError:
+            self.skipTest("no pandas")
+
+        def taken(label, client=("a", "b", "a", "b")):
+            a = fedfast.Arrays.frame(pd.DataFrame({"client": client, "f": range(4), "label": label}))
+            return a.y.dtype.kind, a.y.tolist(), a.client.tolist()
+
+        self.assertEqual(taken([0.5, 2.5, 1.0, 9.0])[:2], ("f", [0.5, 2.5, 1.0, 9.0]))
+        self.assertEqual(taken([10, 9, 10, 9])[:2], ("i", [10, 9, 10, 9]))
+        self.assertEqual(taken([True, False, True, True])[0], "b")
+        self.assertEqual(taken(["b", "a", "b", "b"])[:2], ("U", ["b", "a", "b", "b"]))
+        self.assertEqual(taken(pd.array([1, 0, 1, 1], dtype="Int64"))[:2], ("i", [1, 0, 1, 1]))
+        self.assertEqual(taken(pd.Categorical(["low", "high", "mid", "low"], ["low", "mid", "high"]))[1], [0, 2, 1, 0])
+        self.assertEqual(taken([1, 0, 1, 0], [7.0, 7.0, 8.0, 8.0])[2], [7, 7, 8, 8])
+        for bad in ([1.5, None, 2, 3], ["a", None, "b", "c"], pd.array([1, None, 1, 1], dtype="Int64"), pd.Categorical(["a", None, "b", "a"])):
+            with self.assertRaisesRegex(ValueError, "column 'label': row 1 has no value"):
+                taken(bad)
+        for bad in (["a", 1, "b", 2], pd.date_range("2020", periods=4)):
+            with self.assertRaisesRegex(ValueError, "must be numbers, or texts"):
+                taken(bad)
+        with self.assertRaisesRegex(ValueError, "column 'client': row 2 has no value"):
+            taken([1, 0, 1, 0], ["a", "b", None, "a"])
+        with self.assertRaisesRegex(ValueError, "column 'f' is of type object, features must be numbers"):
+            fedfast.Arrays.frame(pd.DataFrame({"client": [0, 1], "f": ["red", "blue"], "g": [1, 2], "label": [0, 1]}))
+
+    def test_notes_and_measure(self):
+        draws = np.random.default_rng(0)
+        x = draws.normal(size=(80, 2)).astype("f4")
+        with self.assertWarnsRegex(UserWarning, "npz-vectors: the array y holds floats, so they are numbers to predict"):
+            study = fedfast.run(data=(x, np.sign(x[:, 0]) * 1.0, np.repeat(np.arange(4), 20)), model="logistic", settings={"rounds": 2, "cohort": 2})
+        self.assertEqual(study.best["global_test_rmse"], study.best["global_test_error"])
+        self.assertIn("<th>global test RMSE</th>", study._repr_html_())
+
     def test_orders(self):
         x = np.arange(12.0).reshape(4, 3)
         for order in ("F", "C"):

@@ -140,7 +140,7 @@ class Data(unittest.TestCase):
         given = samples()
         frame = pandas.DataFrame(given.x).assign(label=[f"class {n}" for n in given.y], client=[f"owner {n}" for n in given.client])
         got = fedfast.Arrays.frame(frame)
-        self.assertTrue((got.x == given.x).all() and (got.y == given.y).all())
+        self.assertTrue((got.x == given.x).all() and list(got.y) == [f"class {n}" for n in given.y])
         with tempfile.TemporaryDirectory() as directory:
             a = fedfast.run(data=frame, settings=SMALL, study=Path(directory, "a")).result
             b = fedfast.run(data=(given.x, given.y, np.array(got.client)), settings=SMALL, study=Path(directory, "b")).result

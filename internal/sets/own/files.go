@@ -1,0 +1,79 @@
+package own
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// magics are how files begin that users give for others.
+var magics = []struct{ begin, is string }{
+	{"\x93NUMPY", "one array of numpy.save"},
+	{"PAR1", "Parquet, which data.name = \"parquet\" and \"parquet-text\" read"},
+	{"PK", "an archive, as numpy.savez writes"},
+	{"\x89HDF", "HDF5"},
+	{"MATLAB", "a file of MATLAB"},
+	{"\x80", "a pickle"},
+	{"\x1f\x8b", "packed by gzip"},
+	{"BZh", "packed by bzip2"},
+	{"\xfd7zXZ", "packed by xz"},
+	{"ARROW1", "an Arrow (Feather) file"},
+	{"{", "JSON"},
+	{"SQLite", "an SQLite database"},
+}
+
+// Kind says what a file seems to be, "" where it is not known.
+func Kind(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // it was read only
+	head := make([]byte, 8)
+	n, _ := f.Read(head)
+	for _, m := range magics {
+		if strings.HasPrefix(string(head[:n]), m.begin) {
+			return m.is
+		}
+	}
+	return ""
+}
+
+// The parts that files of samples are for.
+const (
+	Train = iota
+	Test
+	Valid
+)
+
+var (
+	words = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
+	parts = map[string]int{
+		"train": Train, "training": Train, "test": Test, "tests": Test, "testing": Test, "tst": Test, "holdout": Test,
+		"val": Valid, "valid": Valid, "validation": Valid, "validate": Valid, "dev": Valid, "eval": Valid, "evaluation": Valid,
+	}
+)
+
+// Part says which part of the samples a file or a folder holds, by the words of its name;
+// named is false where none says so. A name that says train and another part, and one that
+// merely has the word within, is for training: that is safe to look at.
+func Part(path string) (part int, named bool) {
+	base := filepath.Base(path)
+	found := words.FindAllString(strings.TrimSuffix(base, filepath.Ext(base)), -1)
+	for i, word := range found {
+		found[i] = strings.ToLower(word)
+	}
+	for _, word := range []string{"train", "training"} {
+		if slices.Contains(found, word) {
+			return Train, true
+		}
+	}
+	for _, word := range found {
+		if p, ok := parts[word]; ok {
+			return p, true
+		}
+	}
+	return Train, false
+}

@@ -1,0 +1,121 @@
+package parquet_test
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/test/settest"
+)
+
+// pngOf encodes a picture as PNG.
+func pngOf(t *testing.T, m image.Image) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	settest.Must(t, png.Encode(&out, m))
+	return out.Bytes()
+}
+
+// TestDeepPictures: pictures of 16 bits of which fewer are used have the range of those of
+// 8 bits, and what is transparent is told.
+func TestDeepPictures(t *testing.T) {
+	type row struct {
+		Image []byte `parquet:"image"`
+		Label int32  `parquet:"label"`
+	}
+	deep := func(most int) []row {
+		var rows []row
+		for i := range 8 {
+			g := image.NewGray16(image.Rect(0, 0, 2, 1))
+			g.SetGray16(0, 0, color.Gray16{Y: uint16(most)})
+			g.SetGray16(1, 0, color.Gray16{Y: uint16(most * i / 7)})
+			rows = append(rows, row{pngOf(t, g), int32(i % 2)})
+		}
+		return rows
+	}
+	open := func(rows []row) (*data.Federation, error) {
+		path := write(t, filepath.Join(t.TempDir(), "own.parquet"), rows)
+		return data.Open(t.Context(), data.Config{Name: "parquet", Path: path, Partition: "iid", Clients: 1, MinSamples: 1, Split: "100/0/0"})
+	}
+	for most, note := range map[int]string{255: "lower 8 are used", 1023: "lower 10 are used", 4000: "lower 12 are used (the largest is 4000): 4095 is read as 255", 16383: "lower 14", 65535: "lower 16"} {
+		fed, err := open(deep(most))
+		settest.Must(t, err)
+		x, _, _ := fill(t, fed.Clients[0].Train, 2, 0)
+		if slices.Max(x) < 0.95 || slices.Min(x) != 0 || !strings.Contains(strings.Join(fed.Notes, "\n"), note) {
+			t.Errorf("%d: pixels %v, notes %q", most, x, fed.Notes)
+		}
+	}
+	mixed := append(deep(4095), row{grey(t, 2, 1, 9), 0})
+	if _, err := open(mixed); err == nil || !strings.Contains(err.Error(), "some pictures up to row 9 have 8 bits a channel, others 16") {
+		t.Errorf("mixed: %v", err)
+	}
+	rows := []row{{colour(t, 2, 1, color.NRGBA{1, 2, 3, 9}, false), 0}, {colour(t, 2, 1, color.NRGBA{1, 2, 3, 255}, false), 1}}
+	if fed, err := open(rows); err != nil || fed.C != 3 || !strings.Contains(strings.Join(fed.Notes, "\n"), "some pictures are partly transparent") {
+		t.Errorf("transparent: %v", err)
+	}
+}
+
+// TestTestFilesByName: what files and folders are called says which samples are for testing.
+func TestTestFilesByName(t *testing.T) {
+	type row struct {
+		Text  string `parquet:"text"`
+		Label int32  `parquet:"label"`
+	}
+	for _, tt := range []struct {
+		train, test string
+		is          bool
+	}{
+		{"reviews_train.parquet", "reviews_test.parquet", true},
+		{"reviews-train.parquet", "reviews-test-00000-of-00001.parquet", true},
+		{"a.parquet", "reviewsTest.parquet", true},
+		{"train/0.parquet", "test/0.parquet", true},
+		{"data/train/0.parquet", "data/validation/0.parquet", true},
+		{"part1.parquet", "my.dev.parquet", true},
+		{"part1.parquet", "val_1.parquet", true},
+		{"Train.parquet", "TEST.parquet", true},
+		{"a.parquet", "latest.parquet", false},
+		{"a.parquet", "protest2.parquet", false},
+		{"b.parquet", "ab_test_train.parquet", false},
+		{"a.parquet", "other/test.parquet", false},
+	} {
+		dir, rows := t.TempDir(), []row{{"a b", 0}, {"b c", 1}}
+		write(t, filepath.Join(dir, tt.train), slices.Repeat(rows, 10))
+		write(t, filepath.Join(dir, tt.test), rows)
+		fed, err := data.Open(t.Context(), data.Config{Name: "parquet-text", Path: dir, Partition: "iid", Clients: 1, MinSamples: 1})
+		settest.Must(t, err)
+		if noted := strings.Contains(strings.Join(fed.Notes, "\n"), "files with test samples, by their names"); fed.FilesTest != tt.is || noted != tt.is {
+			t.Errorf("%s and %s: test samples of the files %v, notes %q", tt.train, tt.test, fed.FilesTest, fed.Notes)
+		}
+	}
+}
+
+// TestLettersWithoutSpaces: scripts without spaces have a word a letter, and what is left of
+// long texts, of texts of one word and of none is told.
+func TestLettersWithoutSpaces(t *testing.T) {
+	type row struct {
+		Text  string `parquet:"text"`
+		Label string `parquet:"label"`
+	}
+	for text, want := range map[string]string{
+		"这部电影很好看": "the words are the 7 ", "とてもコーヒー": "the words are the 6 ", "หนังดีมาก": "the words are the 7 ", "word": "2 of 2 texts are one word each",
+		"word 这好": "the words are the 3 ", "###": "no words", strings.Repeat("a ", 65): "of 2 of 2 texts, which are longer, the first 64 words are read",
+	} {
+		path := write(t, filepath.Join(t.TempDir(), "own.parquet"), []row{{text, "a"}, {text, "b"}})
+		fed, err := data.Open(t.Context(), data.Config{Name: "parquet-text", Path: path, Partition: "iid", Clients: 1, MinSamples: 1, Split: "100/0/0"})
+		if err != nil {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", text, err)
+			}
+			continue
+		}
+		if !strings.Contains(strings.Join(fed.Notes, "\n"), want) {
+			t.Errorf("%s: %q, want %s", text, fed.Notes, want)
+		}
+	}
+}
