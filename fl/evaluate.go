@@ -80,17 +80,19 @@ type Evaluation struct {
 type ClientError struct {
 	// Client is its index in the federation, Samples the number of its test samples.
 	Client, Samples int
+	// Name is what the data call it.
+	Name string
 	// Global and Personalized are the errors of the weights as they are, and of those that
 	// the client trains from them; NaN where that was not measured.
 	Global, Personalized float64
 }
 
 // clientErrors lists the test errors of clients.
-func clientErrors(ids []int, scores []clientScores) []ClientError {
+func clientErrors(clients []data.Client, ids []int, scores []clientScores) []ClientError {
 	var all []ClientError
 	for i := range scores {
 		global, personal := scores[i].globalTest, scores[i].personalTest
-		c := ClientError{Client: ids[i], Samples: max(global.n, personal.n), Global: math.NaN(), Personalized: math.NaN()}
+		c := ClientError{Client: ids[i], Name: clients[ids[i]].ID, Samples: max(global.n, personal.n), Global: math.NaN(), Personalized: math.NaN()}
 		if global.n > 0 {
 			c.Global = global.Error
 		}
@@ -223,7 +225,7 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 		PersonalizedTest: e.fold(seen, func(c *clientScores) setScore { return c.personalTest }),
 		Unseen:           e.fold(unseen, func(c *clientScores) setScore { return c.globalTest }),
 		UnseenAdapted:    e.fold(unseen, func(c *clientScores) setScore { return c.personalTest }),
-		Clients:          clientErrors(ids, seen),
+		Clients:          clientErrors(e.cfg.Data.Clients, ids, seen),
 	}, nil
 }
 

@@ -13,6 +13,7 @@ const mostClients = 20_000
 // clientsRecord holds the errors of single clients, one entry per client in each list.
 type clientsRecord struct {
 	Clients      []int         `json:"clients"`
+	Names        []string      `json:"names"`
 	Samples      []int         `json:"samples"`
 	Global       []record.Real `json:"global"`
 	Personalized []record.Real `json:"personalized"`
@@ -23,7 +24,7 @@ func clientsRecordOf(all []fl.ClientError) clientsRecord {
 	every := (len(all) + mostClients - 1) / mostClients
 	for i := 0; i < len(all); i += every {
 		c := &all[i]
-		rec.Clients, rec.Samples = append(rec.Clients, c.Client), append(rec.Samples, c.Samples)
+		rec.Clients, rec.Names, rec.Samples = append(rec.Clients, c.Client), append(rec.Names, c.Name), append(rec.Samples, c.Samples)
 		rec.Global, rec.Personalized = append(rec.Global, record.Real(c.Global)), append(rec.Personalized, record.Real(c.Personalized))
 	}
 	return rec
@@ -36,10 +37,10 @@ func ReadClients(r store.Row) ([]fl.ClientError, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := min(len(rec.Clients), len(rec.Samples), len(rec.Global), len(rec.Personalized))
+	n := min(len(rec.Clients), len(rec.Names), len(rec.Samples), len(rec.Global), len(rec.Personalized))
 	all := make([]fl.ClientError, n)
 	for i := range all {
-		all[i] = fl.ClientError{Client: rec.Clients[i], Samples: rec.Samples[i], Global: float64(rec.Global[i]), Personalized: float64(rec.Personalized[i])}
+		all[i] = fl.ClientError{Client: rec.Clients[i], Name: rec.Names[i], Samples: rec.Samples[i], Global: float64(rec.Global[i]), Personalized: float64(rec.Personalized[i])}
 	}
 	return all, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/view"
 )
 
@@ -111,7 +112,7 @@ func (s *Study) sizes() *figure.Figure {
 		for i := 0; i < len(s.clients); i += every {
 			c := &s.clients[i]
 			if x := m.of(c); !math.IsNaN(x) && !math.IsInf(x, 0) {
-				d.Points = append(d.Points, figure.Dot{X: float64(c.Samples), Y: e.by * x, Name: fmt.Sprintf("client %d", c.Client)})
+				d.Points = append(d.Points, figure.Dot{X: float64(c.Samples), Y: e.by * x, Name: "client " + oneline.Name(c.Name)})
 				lo, hi = min(lo, float64(c.Samples)), max(hi, float64(c.Samples))
 			}
 		}
@@ -231,7 +232,7 @@ func (s *Study) WorstClients() *Table {
 	all := view.Worst(s.clients)
 	t := &Table{Title: "Clients with the highest test " + e.name, Head: []string{"client", "test samples", "personalized", "global"}}
 	for _, c := range all[:min(mostWorst, len(all))] {
-		t.Rows = append(t.Rows, []string{strconv.Itoa(c.Client), count(c.Samples), e.text(c.Personalized), e.text(c.Global)})
+		t.Rows = append(t.Rows, []string{oneline.Name(c.Name), count(c.Samples), e.text(c.Personalized), e.text(c.Global)})
 	}
 	if len(t.Rows) == 0 {
 		return nil

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/view"
 )
 
@@ -91,7 +93,10 @@ func (s *Study) clientTimeline() *figure.Figure {
 	}
 	axis, by := simulated(clockOf(rounds))
 	spans := &figure.Spans{Row: "client", Classes: []string{"receiving", "training", "sending", "lost", "waiting for the step"}}
-	rows := map[int]int{}
+	rows, names := map[int]int{}, map[int]string{}
+	for _, c := range s.clients {
+		names[c.Client] = oneline.Name(c.Name)
+	}
 	for n := range rounds {
 		f := rounds[n].Fleet
 		for _, j := range f.Jobs {
@@ -102,7 +107,7 @@ func (s *Study) clientTimeline() *figure.Figure {
 				}
 				row = len(rows)
 				rows[j.Client] = row
-				spans.Rows = append(spans.Rows, strconv.Itoa(j.Client))
+				spans.Rows = append(spans.Rows, cmp.Or(names[j.Client], strconv.Itoa(j.Client)))
 			}
 			at := []float64{float64(j.Start), float64(j.Received), float64(j.Computed), float64(j.End), float64(f.Clock)}
 			if j.Fate != "" {

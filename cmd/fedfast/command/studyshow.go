@@ -83,7 +83,7 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 // mostWorst is how many clients showWorst names.
 const mostWorst = 5
 
-// showWorst prints the clients with the highest test errors, by number.
+// showWorst prints the clients with the highest test errors, by name.
 func (a *app) showWorst(ctx context.Context, dir string) error {
 	v, o, err := view.Open(ctx, dir)
 	if err != nil {
@@ -96,7 +96,7 @@ func (a *app) showWorst(ctx context.Context, dir string) error {
 	}
 	var worst []string
 	for _, c := range view.Worst(all)[:min(mostWorst, len(all))] {
-		worst = append(worst, fmt.Sprintf("%d (%s of %s)", c.Client, o.ErrorText(view.Own(c)), counted(c.Samples, "sample")))
+		worst = append(worst, fmt.Sprintf("%s (%s of %s)", oneline.Name(c.Name), o.ErrorText(view.Own(c)), counted(c.Samples, "sample")))
 	}
 	if err := table.Text(a.out, "worst clients: "+strings.Join(worst, ", ")); err != nil {
 		return err
