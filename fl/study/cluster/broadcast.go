@@ -15,6 +15,7 @@ type broadcast struct {
 	blobs interface {
 		PutBytes(ctx context.Context, text []byte) (string, error)
 		Remove(ctx context.Context, name string) error
+		Era() uint64
 	}
 	interrupted interruption
 
@@ -34,6 +35,7 @@ type sent struct {
 	name  string
 	err   error
 	users int
+	era   uint64
 	stop  context.CancelFunc
 }
 
@@ -47,10 +49,10 @@ const unused = 2
 func (b *broadcast) send(ctx context.Context, weights []float32) (name string, done func(), err error) {
 	key := &weights[0]
 	b.mu.Lock()
-	s := b.sent[key]
-	if s == nil {
+	s, era := b.sent[key], b.blobs.Era()
+	if s == nil || s.era != era { // the server may have lost what was sent before
 		put, stop := context.WithCancel(context.WithoutCancel(ctx)) // other tasks may need it, too
-		s = &sent{read: make(chan struct{}), made: make(chan struct{}), stop: stop}
+		s = &sent{read: make(chan struct{}), made: make(chan struct{}), stop: stop, era: era}
 		b.sent[key] = s
 		go b.put(put, s, weights)
 	}
@@ -109,19 +111,21 @@ func (b *broadcast) leave(key *float32, s *sent) (old []string) {
 	if s.users > 0 {
 		return nil
 	}
-	delete(b.sent, key)
+	if b.sent[key] == s {
+		delete(b.sent, key)
+	}
 	s.stop()
 	if !s.arrived() {
 		return nil
 	}
 	b.unused = append(slices.DeleteFunc(b.unused, func(name string) bool { return name == s.name }), s.name)
-	for len(b.unused) > unused {
-		name := b.unused[0]
-		b.unused = b.unused[1:]
-		if !b.uses(name) {
+	b.unused = slices.DeleteFunc(b.unused, func(name string) bool {
+		evicted := len(b.unused)-len(old) > unused && !b.uses(name) // else it is looked at again
+		if evicted {
 			old = append(old, name)
 		}
-	}
+		return evicted
+	})
 	return old
 }
 

@@ -36,7 +36,7 @@ func TestBroadcastForgetsWhatFailed(t *testing.T) {
 	b := sending(t)
 	weights := []float32{1, 2, 3}
 	whole := b.blobs.(*wire.Blobs)
-	b.blobs = brokenBlobs{}
+	b.blobs = brokenBlobs{whole}
 	for range 2 {
 		if _, _, err := b.send(t.Context(), weights); !errors.Is(err, errBroken) {
 			t.Fatalf("weights are sent where nothing can be: %v", err)
@@ -62,7 +62,7 @@ func TestBroadcastForgetsWhatFailed(t *testing.T) {
 func TestBroadcastIsInterrupted(t *testing.T) {
 	b := sending(t)
 	whole := b.blobs.(*wire.Blobs)
-	b.blobs = endlessBlobs{}
+	b.blobs = endlessBlobs{whole}
 	weights := []float32{1, 2, 3}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 2)
@@ -92,6 +92,53 @@ func TestBroadcastIsInterrupted(t *testing.T) {
 	}
 	defer done()
 	comesBack(t, whole, name, weights)
+}
+
+// TestBroadcastForgetsWhatIsUnused has two trials send other weights in every round, each
+// while the other one's are on the way: no more of them stay than may.
+func TestBroadcastForgetsWhatIsUnused(t *testing.T) {
+	b := sending(t)
+	there := &countedBlobs{Blobs: b.blobs.(*wire.Blobs), put: map[string]bool{}}
+	b.blobs = there
+	trials := [2][]float32{{1, 2, 3}, {4, 5, 6}}
+	var done [2]func()
+	for round := range 40 {
+		i := round % 2
+		trials[i][0] = float32(100 + round)
+		slow := &sent{read: make(chan struct{}), made: make(chan struct{})} // the other trial's, on the way
+		b.sent[&trials[1-i][1]] = slow
+		_, end, err := b.send(t.Context(), trials[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done[i] = end; round%4 < 3 {
+			done[i]()
+		}
+		delete(b.sent, &trials[1-i][1])
+		if round%4 == 3 {
+			done[i]()
+		}
+	}
+	if len(there.put) != unused {
+		t.Errorf("%d models stay, want %d", len(there.put), unused)
+	}
+}
+
+// countedBlobs is a store that counts what is in it.
+type countedBlobs struct {
+	*wire.Blobs
+	put map[string]bool
+}
+
+func (c *countedBlobs) PutBytes(ctx context.Context, text []byte) (string, error) {
+	name, err := c.Blobs.PutBytes(ctx, text)
+	c.put[name] = true
+	return name, err
+}
+
+func (c *countedBlobs) Remove(ctx context.Context, name string) error {
+	delete(c.put, name)
+	return c.Blobs.Remove(ctx, name)
 }
 
 var errBroken = errors.New("the store is broken")

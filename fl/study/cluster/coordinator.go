@@ -40,6 +40,7 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 	if c.broker, err = wire.Open(ctx, s.Store.Dir(), address, o.Credentials, o.CA); err != nil {
 		return nil, err
 	}
+	c.broker.Notice = c.options.Notice
 	blobs, err := c.broker.CreateBlobs(ctx)
 	if err == nil {
 		c.send(blobs.Of("", c.terms.most))

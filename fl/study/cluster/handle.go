@@ -32,6 +32,7 @@ type leased struct {
 	trial, rounds int
 	busy          bool   // it is running the next round
 	share         *share // nil for a whole trial
+	era           uint64 // of the broker
 }
 
 // dialog is where the requests of a worker and their answers have come to.

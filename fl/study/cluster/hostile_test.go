@@ -185,7 +185,7 @@ func (r *run) hostileRequests(t *testing.T) {
 		p.raw(wire.SubjectHello, "", text)
 		p.raw(wire.SubjectHeartbeat, "", text)
 	}
-	theirs, err := p.OpenBlobs(t.Context(), 1<<20)
+	theirs, err := p.OpenBlobs(t.Context(), "", 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,6 +57,7 @@ func OpenHub(ctx context.Context, dir, address string, o Options) (*Hub, error) 
 	if s.broker, err = wire.Open(ctx, dir, address, o.Credentials, o.CA); err != nil {
 		return nil, err
 	}
+	s.broker.Notice = o.Notice
 	if s.blobs, err = s.broker.CreateBlobs(ctx); err == nil {
 		err = s.broker.Listen(s.onHello, s.onRequest, s.onHeartbeat)
 	}

@@ -46,11 +46,13 @@ func (c *Coordinator) Begun() bool { return c.journal.hasBegun() }
 func (c *Coordinator) begin(ctx context.Context, s *workerHandle, trial int,
 	start func() (*fl.Snapshot, error),
 ) (*training, error) {
+	era := c.broker.Era()
 	from, err := start()
 	rounds, blob := 0, ""
 	if err == nil && from != nil {
 		rounds = from.Round
 		blob, err = c.transit.Put(ctx, from)
+		err = c.excuse(era, err)
 	}
 	if err != nil {
 		c.pool.release(s)
@@ -64,10 +66,21 @@ func (c *Coordinator) begin(ctx context.Context, s *workerHandle, trial int,
 	_, err = t.call(ctx, wire.Order{Order: wire.OrderStart, Lease: t.lease, Trial: trial, Snapshot: blob}, wire.StateReady)
 	if blob != "" {
 		hurry, done := c.transit.interrupted.hurry(context.WithoutCancel(ctx))
-		err = errors.Join(err, c.transit.Remove(hurry, blob))
+		err = c.excuse(era, errors.Join(err, c.transit.Remove(hurry, blob)))
 		done()
 	}
 	return t, err
+}
+
+// errOutage means that a trial was lost with the server's blobs, which is no worker's fault.
+var errOutage = fmt.Errorf("%w: the NATS server was unreachable", study.ErrLost)
+
+// excuse returns errOutage for the failure of a transfer if there was an outage since an era.
+func (c *Coordinator) excuse(era uint64, err error) error {
+	if err != nil && c.broker.Outage(era, err) {
+		return errOutage
+	}
+	return err
 }
 
 // lease gives a worker that was taken a lease with a new number.
@@ -75,7 +88,7 @@ func (c *Coordinator) lease(s *workerHandle, of leased) *training {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
 	s.taken = false
-	of.lease = c.journal.next()
+	of.lease, of.era = c.journal.next(), c.broker.Era()
 	if !s.out {
 		s.leased = of
 	}

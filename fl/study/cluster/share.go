@@ -65,42 +65,56 @@ func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work wire.T
 	if err != nil {
 		return "", err
 	}
+	for tries := 1; ; {
+		s, err := c.task(ctx, at, wire.Order{Plan: plan, Task: &work}, weights, read)
+		switch {
+		case err == nil:
+			return s.name, nil
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		case errors.Is(err, errUnread):
+			if tries++; tries > unread {
+				return "", err
+			}
+		case !errors.Is(err, study.ErrLost):
+			return "", err
+		}
+	}
+}
+
+// errUnread means that a task could not be done with the weights, or its result not be read.
+var errUnread = errors.New("no result")
+
+// task gives a task to the next free worker and reads the result.
+func (c *Coordinator) task(ctx context.Context, at share, o wire.Order, weights []float32, read func(io.Reader) error,
+) (*workerHandle, error) {
+	era := c.broker.Era()
 	name, done, err := c.broadcast.send(ctx, weights)
 	if err != nil {
-		return "", err
+		return nil, c.excuse(era, err)
 	}
 	defer done()
-	work.Weights = name
-	for tries := 1; ; {
-		s, err := c.pool.take(ctx)
-		if err != nil {
-			return "", err
-		}
-		// for one order, so it is not recorded: see trained
-		t := c.lease(s, leased{trial: at.trial, rounds: at.rounds, share: &at})
-		got, err := t.call(ctx, wire.Order{
-			Order: wire.OrderShare, Lease: t.lease, Trial: at.trial, Rounds: at.rounds,
-			Plan: plan, Task: &work,
-		}, wire.StateShared)
-		t.End()
-		switch {
-		case errors.Is(err, errGivenUp) && tries < unread:
-			tries++
-			continue
-		case errors.Is(err, study.ErrLost) && !errors.Is(err, errGivenUp):
-			continue
-		case err != nil:
-			return "", err
-		case got.Panic != "":
-			return "", &shard.PanicError{Value: got.Panic, Stack: []byte(got.Stack)}
-		}
-		if err = c.result(ctx, got, read); err == nil {
-			return s.name, nil
-		}
-		if tries++; tries > unread || ctx.Err() != nil {
-			return "", fmt.Errorf("worker %s: %s: %w", s.name, at, err)
-		}
+	s, err := c.pool.take(ctx)
+	if err != nil {
+		return nil, err
 	}
+	// for one order, so it is not recorded: see trained
+	t := c.lease(s, leased{trial: at.trial, rounds: at.rounds, share: &at})
+	o.Order, o.Lease, o.Trial, o.Rounds, o.Task.Weights = wire.OrderShare, t.lease, at.trial, at.rounds, name
+	got, err := t.call(ctx, o, wire.StateShared)
+	t.End()
+	switch err = c.excuse(era, err); {
+	case errors.Is(err, errGivenUp):
+		return s, fmt.Errorf("worker %s: %s: %w: it cannot fetch the weights or send the result", s.name, at, errUnread)
+	case err != nil:
+		return s, err
+	case got.Panic != "":
+		return s, &shard.PanicError{Value: got.Panic, Stack: []byte(got.Stack)}
+	}
+	if err := c.result(ctx, got, read); err != nil {
+		return s, c.excuse(era, fmt.Errorf("worker %s: %s: %w: %w", s.name, at, errUnread, err))
+	}
+	return s, nil
 }
 
 // result reads the result of a task from the request, or from its blob.

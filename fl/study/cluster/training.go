@@ -128,14 +128,14 @@ var errGivenUp = fmt.Errorf("%w: it dropped its trial", study.ErrLost)
 // Fetch downloads the kept model and the state of the trial. Once the study is
 // interrupted it may fail.
 func (t *training) Fetch(ctx context.Context, kept, state bool) (model, trial *fl.Snapshot, err error) {
-	c := t.coordinator
+	c, era := t.coordinator, t.coordinator.broker.Era()
 	hurry, done := c.transit.interrupted.hurry(ctx)
 	defer done()
 	model, trial, err = t.bring(hurry, kept, state)
 	if err != nil && hurry.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w: %w", study.ErrLost, context.Canceled)
 	}
-	if err == nil || errors.Is(err, errGivenUp) {
+	if err = c.excuse(era, err); err == nil || errors.Is(err, errGivenUp) {
 		if c.ledger.sent(t.trial, err == nil) {
 			return nil, nil, fmt.Errorf("trial %d, round %d: workers failed to send it %d times in a row; "+
 				"check the workers' output, then resume the study", t.trial, t.rounds, maxUnsent)

@@ -29,6 +29,8 @@ func (c *Coordinator) watch(stop <-chan struct{}) {
 				s.connected = time.Now()
 			}
 			switch {
+			case !known && !c.broker.Conn.IsConnected(): // nobody can be heard
+				s.seen = time.Now()
 			case s.out:
 			case time.Since(s.seen) > c.options.Silence:
 				c.lose(s, fmt.Sprintf("no heartbeat for %v", c.options.Silence))
@@ -49,7 +51,9 @@ func (c *Coordinator) lose(s *workerHandle, why string) {
 	case s.lease != 0:
 		at = fmt.Sprintf(" with trial %d after round %d, which another worker takes over", s.trial, s.rounds)
 	}
-	c.pool.fail(c.ledger.loses(s))
+	if !c.broker.Outage(s.era, nil) { // else it may have given up waiting for the server
+		c.pool.fail(c.ledger.loses(s))
+	}
 	c.remove(s, study.WorkerLost)
 	c.options.Notice(fmt.Sprintf("%s lost%s: %s; %s", s.name, at, why, c.pool.inWords()))
 }

@@ -11,6 +11,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/semaphore"
 
@@ -42,6 +43,7 @@ const tooMany jetstream.ErrorCode = 10167
 // memory until the coordinator has fetched them.
 type Blobs struct {
 	store jetstream.ObjectStore
+	conn  *nats.Conn
 	scope *Scope
 	room  *semaphore.Weighted // for bytes in transit
 	Tag   string              // suffix of the names: one per study of a hub
@@ -53,8 +55,11 @@ type Blobs struct {
 // Of returns the blobs of a study, whose names end with a tag and whose size is at most
 // most.
 func (b *Blobs) Of(tag string, most int64) *Blobs {
-	return &Blobs{store: b.store, scope: b.scope, room: b.room, Tag: tag, most: most, denied: b.denied}
+	return &Blobs{store: b.store, conn: b.conn, scope: b.scope, room: b.room, Tag: tag, most: most, denied: b.denied}
 }
+
+// Era counts how often the connection was made again.
+func (b *Blobs) Era() uint64 { return b.conn.Stats().Reconnects }
 
 // fly waits until a blob may be transferred.
 func (b *Blobs) fly(ctx context.Context, size int64) (land func(), err error) {
@@ -65,35 +70,71 @@ func (b *Blobs) fly(ctx context.Context, size int64) (land func(), err error) {
 	return func() { b.room.Release(size) }, nil
 }
 
-func newBlobs(s jetstream.ObjectStore, at *Scope) *Blobs {
-	return &Blobs{store: s, scope: at, room: semaphore.NewWeighted(maxFlying)}
+func newBlobs(s jetstream.ObjectStore, conn *nats.Conn, at *Scope) *Blobs {
+	return &Blobs{store: s, conn: conn, scope: at, room: semaphore.NewWeighted(maxFlying)}
 }
 
-// CreateBlobs creates the bucket.
+// CreateBlobs creates the bucket, and again whenever an external server is back: it is in
+// the server's memory.
 func (b *Broker) CreateBlobs(ctx context.Context) (*Blobs, error) {
 	js, err := jetstream.New(b.Conn)
 	if err != nil {
 		return nil, err
 	}
-	s, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
-		Bucket:  b.Scope.subject(Bucket),
-		Storage: jetstream.MemoryStorage,
-	})
-	return newBlobs(s, b.Scope), err
+	create := func(ctx context.Context) (jetstream.ObjectStore, error) {
+		return js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
+			Bucket:  b.Scope.subject(Bucket),
+			Storage: jetstream.MemoryStorage,
+		})
+	}
+	s, err := create(ctx)
+	if err == nil && b.server == nil {
+		b.recreate(create)
+	}
+	return newBlobs(s, b.Conn, b.Scope), err
 }
 
-// OpenBlobs opens the bucket for the blobs of the study that the worker was welcomed to,
-// of at most a number of bytes each.
-func (l *Link) OpenBlobs(ctx context.Context, most int64) (*Blobs, error) {
+// recreate has the bucket created whenever the connection is there again.
+func (b *Broker) recreate(create func(ctx context.Context) (jetstream.ObjectStore, error)) {
+	notice := func(what string) {
+		if b.Notice != nil {
+			b.Notice(fmt.Sprintf("NATS server %s: %s", b.url, what))
+		}
+	}
+	b.Conn.SetDisconnectErrHandler(func(_ *nats.Conn, err error) {
+		if err != nil { // else it was closed here
+			notice("connection lost; the study waits for the server")
+		}
+	})
+	b.Conn.SetReconnectHandler(func(conn *nats.Conn) {
+		for said := false; conn.IsConnected(); time.Sleep(time.Second) {
+			ctx, cancel := context.WithTimeout(context.Background(), serverTime)
+			_, err := create(ctx)
+			cancel()
+			if err == nil || errors.Is(err, jetstream.ErrBucketExists) {
+				notice("connected again; the study goes on")
+				return
+			}
+			if !said {
+				said = true
+				notice("cannot store blobs: " + err.Error())
+			}
+		}
+	})
+}
+
+// OpenBlobs opens the bucket for the blobs of a study with a tag, of at most a number of
+// bytes each.
+func (l *Link) OpenBlobs(ctx context.Context, tag string, most int64) (*Blobs, error) {
 	js, err := jetstream.New(l.Conn)
 	if err != nil {
 		return nil, err
 	}
 	s, err := js.ObjectStore(ctx, l.scope.subject(Bucket))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoLink, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrNoLink, l.Conn.ConnectedUrlRedacted(), err)
 	}
-	b := newBlobs(s, l.scope).Of(l.tag, most)
+	b := newBlobs(s, l.Conn, l.scope).Of(tag, most)
 	b.denied = l.denied
 	return b, nil
 }
@@ -135,9 +176,10 @@ func (b *Blobs) PutBytes(ctx context.Context, text []byte) (string, error) {
 		defer land()
 		sealed := b.scope.seal(text, byEither)
 		for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+			era := b.Era()
 			err := b.try(ctx, name, sealed)
 			refused, ok := errors.AsType[*jetstream.APIError](err)
-			if !ok || refused.ErrorCode != tooMany {
+			if err == nil || !(ok && refused.ErrorCode == tooMany) && !b.cutOff(era) && !noBucket(err) {
 				return err
 			}
 			select {
@@ -149,25 +191,51 @@ func (b *Blobs) PutBytes(ctx context.Context, text []byte) (string, error) {
 	})
 }
 
+// cutOff reports whether the connection was lost at some time since an era: what was under
+// way then may never be answered.
+func (b *Blobs) cutOff(era uint64) bool { return !b.conn.IsConnected() || b.Era() != era }
+
+// noBucket reports whether an error says that the bucket is missing: an external server has
+// restarted, and the coordinator has yet to create it.
+func noBucket(err error) bool {
+	return errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) ||
+		errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders)
+}
+
+// errCutOff is the cause of the end of a transfer whose answers may be lost.
+var errCutOff = errors.New("connection lost")
+
+// connected returns a context that ends when the connection is lost or the server denies
+// something: what is under way then may never be answered. done releases it.
+func (b *Blobs) connected(ctx context.Context) (_ context.Context, done func()) {
+	ctx, end := context.WithCancelCause(ctx)
+	select {
+	case <-b.denied: // of an earlier transfer
+	default:
+	}
+	go func() {
+		era, tick := b.Era(), time.NewTicker(time.Second/4)
+		defer tick.Stop()
+		for !b.cutOff(era) {
+			select {
+			case <-b.denied:
+				end(nil)
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+		end(errCutOff)
+	}()
+	return ctx, func() { end(nil) }
+}
+
 // try stores bytes under a name, once. After a failure the client purges the parts of the
 // blob and waits for the answer until its deadline, but a worker has no permission for
 // that: so a denial ends the call.
 func (b *Blobs) try(ctx context.Context, name string, sealed []byte) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if b.denied != nil {
-		select {
-		case <-b.denied: // of an earlier one
-		default:
-		}
-		go func() {
-			select {
-			case <-b.denied:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-	}
+	ctx, done := b.connected(ctx)
+	defer done()
 	_, err := b.store.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}},
 		bytes.NewReader(sealed))
 	return err
@@ -246,7 +314,7 @@ func (a awake) fill(text []byte, from io.Reader) error {
 		late, ok := errors.AsType[net.Error](err)
 		switch {
 		case a.Err() != nil:
-			return a.Err()
+			return context.Cause(a)
 		case errors.Is(err, io.EOF) && len(text) > 0:
 			return io.ErrUnexpectedEOF
 		case err != nil && !errors.Is(err, io.EOF) && (!ok || !late.Timeout()):
@@ -275,6 +343,8 @@ func (b *Blobs) Bytes(ctx context.Context, name string) ([]byte, error) {
 			return err
 		}
 		defer land()
+		ctx, done := b.connected(ctx)
+		defer done()
 		awake := awake{ctx}
 		o, err := b.store.Get(awake, name)
 		if err != nil {

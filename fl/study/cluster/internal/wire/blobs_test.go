@@ -29,7 +29,7 @@ func TestFaultManyBlobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		theirs, err := l.OpenBlobs(ctx, size)
+		theirs, err := l.OpenBlobs(ctx, "", size)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -20,6 +21,9 @@ type Broker struct {
 	// Conn is the coordinator's connection, Path the path of the join file.
 	Conn *nats.Conn
 	Path string
+	// Notice tells what becomes of an external server; nil tells nobody. It is set before
+	// CreateBlobs.
+	Notice func(line string)
 
 	server *server.Server // nil for an external server
 	folder string         // of the server, removed at the end
@@ -77,8 +81,19 @@ func (b *Broker) Close() {
 		b.server.WaitForShutdown()
 	}
 	if b.folder != "" {
-		_ = os.RemoveAll(b.folder) // it holds nothing but the server's own
+		_ = os.RemoveAll(b.folder)            // it holds nothing but the server's own
+		_ = os.Remove(filepath.Dir(b.folder)) // a join file that stays keeps it
 	}
+}
+
+// Era counts how often the coordinator has connected again. It never does to its own server.
+func (b *Broker) Era() uint64 { return b.Conn.Stats().Reconnects }
+
+// Outage reports whether the server was unreachable at some time since an era, or whether a
+// transfer failed because it has no bucket yet: it may have restarted, and have lost the
+// blobs in transit.
+func (b *Broker) Outage(era uint64, err error) bool {
+	return b.Era() != era || !b.Conn.IsConnected() || noBucket(err)
 }
 
 // Connected returns the names of the open connections. An external server does not show

@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"net"
 	"time"
@@ -33,6 +34,21 @@ func (j *Join) trust() ([]nats.Option, error) {
 	return []nats.Option{nats.Secure(&tls.Config{RootCAs: roots, MinVersion: least})}, nil
 }
 
+// validYears is how long before and after its creation a certificate is valid: clocks of
+// machines differ, and what bounds its use is that its authority lives for one run.
+const validYears = 10
+
+// clockError explains the error of a connection that fails on the dates of the server's
+// certificate.
+func clockError(err error) error {
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		return fmt.Errorf("the server's certificate is valid from %s to %s, but the clock of this machine says %s; set the clock",
+			invalid.Cert.NotBefore.Format(time.DateOnly), invalid.Cert.NotAfter.Format(time.DateOnly),
+			time.Now().UTC().Format(time.DateTime))
+	}
+	return err
+}
+
 // Certify creates a certificate authority for one run of a coordinator. It returns the
 // authority's certificate, as PEM, and a server certificate for hosts. The authority's
 // key is discarded: it signs nothing else.
@@ -41,10 +57,10 @@ func Certify(hosts []string) (ca string, server tls.Certificate, err error) {
 	if err != nil {
 		return "", server, err
 	}
-	begin := time.Now().Add(-time.Hour) // clocks differ
+	begin := time.Now().AddDate(-validYears, 0, 0)
 	root := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "fedfast cluster"},
-		NotBefore: begin, NotAfter: begin.AddDate(1, 0, 0),
+		NotBefore: begin, NotAfter: begin.AddDate(2*validYears, 0, 0),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, MaxPathLenZero: true,
 	}
 	caDER, err := x509.CreateCertificate(rand.Reader, root, root, &caKey.PublicKey, caKey)

@@ -60,7 +60,7 @@ func joinServer(ctx context.Context, study, address, creds, ca string) (_ *Broke
 		nats.MaxReconnects(-1), nats.ReconnectWait(500*time.Millisecond), nats.Timeout(10*time.Second),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if b.Conn, err = nats.Connect(address, append(options, trust...)...); err != nil {
-		return nil, fmt.Errorf("--cluster %s: %w", hideUser(address), err)
+		return nil, fmt.Errorf("--cluster %s: %w", hideUser(address), clockError(err))
 	}
 	ctx, cancel := context.WithTimeout(ctx, serverTime)
 	defer cancel()

@@ -77,7 +77,7 @@ func Connect(j *Join, path, creds string) (*Link, error) {
 	}
 	conn, err := nats.Connect(strings.Join(j.URLs, ","), slices.Concat(options, more, trust)...)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrNoLink, hideUser(j.URLs[0]), err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrNoLink, hideUser(j.URLs[0]), clockError(err))
 	}
 	return &Link{
 		Conn: conn, scope: at, from: joined{path, j.Key + j.Secret}, denied: denied, heartbeat: time.Second,

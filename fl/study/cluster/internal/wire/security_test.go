@@ -161,7 +161,7 @@ func TestThreatForgedBlob(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	theirs, err := l.OpenBlobs(t.Context(), 2<<20)
+	theirs, err := l.OpenBlobs(t.Context(), "", 2<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

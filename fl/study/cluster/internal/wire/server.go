@@ -99,6 +99,11 @@ func listen(study, host string, port int, encrypted bool, change ...func(*server
 	if err != nil {
 		return nil, err
 	}
+	free, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port))) // the server tells no reason
+	if err != nil {
+		return nil, fmt.Errorf("--cluster: cannot %w; use an address of this machine and a free port, or port 0", err)
+	}
+	_ = free.Close() // nobody has connected
 	b := &Broker{folder: filepath.Join(study, Folder, "server")}
 	defer func() {
 		if err != nil {
@@ -151,8 +156,7 @@ func listen(study, host string, port int, encrypted bool, change ...func(*server
 	}
 	b.server.Start()
 	if !b.server.ReadyForConnections(20 * time.Second) {
-		return nil, fmt.Errorf("--cluster %s: cannot listen; use an address of this machine and a free port, or port 0",
-			address)
+		return nil, fmt.Errorf("--cluster %s: the server does not start", address)
 	}
 	_, listening, err := net.SplitHostPort(b.server.Addr().String())
 	if err != nil {

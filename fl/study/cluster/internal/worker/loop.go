@@ -29,14 +29,6 @@ type loop struct {
 // serve carries out orders until the study ends, the connection is lost, or the worker
 // was asked to leave and has handed over its trial.
 func (l *loop) serve(ctx context.Context) error {
-	var err error
-	l.blobs, err = l.link.OpenBlobs(ctx, l.worker.engine.MostBytes())
-	if ctx.Err() != nil {
-		return l.leave()
-	}
-	if err != nil {
-		return err
-	}
 	l.link.Leaving = func() bool { return ctx.Err() != nil }
 	last := wire.Request{State: wire.StateIdle}
 	for {
@@ -184,10 +176,10 @@ func (l *loop) fetch(ctx context.Context, o *wire.Order) wire.Request {
 // again retries f a few times.
 func again[T any](f func() (T, error)) (v T, err error) {
 	for try := range 3 {
-		if v, err = f(); err == nil {
-			return v, nil
-		}
 		time.Sleep(time.Duration(try) * 200 * time.Millisecond)
+		if v, err = f(); err == nil {
+			break
+		}
 	}
 	return v, err
 }

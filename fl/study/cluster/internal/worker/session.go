@@ -34,6 +34,14 @@ func (w *Worker) session(ctx context.Context, lost *time.Time) error {
 	if err := w.prepared(ctx, l, first); err != nil {
 		return err
 	}
+	// before it joins: without blobs it would be of no use
+	blobs, err := l.OpenBlobs(ctx, first.Tag, w.engine.MostBytes())
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return err
+	}
 	second, err := l.Hello(ctx, wire.Hello{Machine: w.machine, Worker: first.Worker, Facts: &w.facts})
 	if err != nil {
 		return err
@@ -41,7 +49,7 @@ func (w *Worker) session(ctx context.Context, lost *time.Time) error {
 	*lost = time.Time{}
 	w.options.Notice("joined as " + oneline.Of(second.Name))
 	l.Begin(first)
-	return (&loop{worker: w, link: l}).serve(ctx)
+	return (&loop{worker: w, link: l, blobs: blobs}).serve(ctx)
 }
 
 // connect connects to a coordinator but returns when ctx ends: a coordinator that does
