@@ -233,7 +233,7 @@ func (k *costs) timeRounds(ctx context.Context, n int) ([]Result, error) {
 		const warm = 20
 		for round := range warm + n {
 			start := time.Now()
-			if _, err := t.Round(ctx, round, s.plan, nil); err != nil {
+			if _, err := t.Round(ctx, round, s.plan, nil, nil); err != nil {
 				return err
 			}
 			if round >= warm {
@@ -292,11 +292,11 @@ func timeTurns(ctx context.Context, workers, turns int) ([]Result, error) {
 // runRounds runs rounds of a trial and now and then fetches its state.
 func runRounds(ctx context.Context, t study.Training, from, n int, plan fl.Plan) error {
 	for round := from; round < from+n; round++ {
-		if _, err := t.Round(ctx, round, plan, nil); err != nil {
+		if _, err := t.Round(ctx, round, plan, nil, nil); err != nil {
 			return err
 		}
 		if (round+1)%crowdSaves == 0 {
-			if _, _, err := t.Fetch(ctx, false, true); err != nil {
+			if _, _, err := t.Fetch(ctx, false, true, nil); err != nil {
 				return err
 			}
 		}
@@ -337,7 +337,7 @@ func (k *costs) timeBlobs(ctx context.Context, size, workers, n int) ([]Result, 
 			there = append(there, time.Since(start).Seconds())
 			start = time.Now()
 			err := together(trainings, func(t study.Training) error {
-				_, _, err := t.Fetch(ctx, false, true)
+				_, _, err := t.Fetch(ctx, false, true, nil)
 				return err
 			})
 			if err != nil {

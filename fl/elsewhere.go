@@ -86,14 +86,16 @@ func (r *round) trainElsewhere(ctx context.Context, n int) (*part, error) {
 		g.Go(func() error {
 			var p *part
 			s := shard.Round{Trial: r.number, Round: r.round, Weights: r.weights, Plan: shard.Plan(r.plan), Clip: float32(r.Clip()), Lo: at.Lo, Hi: at.Hi}
-			err := e.cfg.Elsewhere.Train(ctx, s, func(r io.Reader) (err error) {
-				p, err = readPart(r)
+			err := e.cfg.Elsewhere.Train(ctx, s, func(from io.Reader) (err error) {
+				if p, err = readPart(from); err == nil {
+					err = r.fits(p, at)
+				}
 				return err
 			})
-			if err != nil {
-				return err
+			if err == nil && p == nil {
+				err = r.fits(p, at)
 			}
-			if err := r.fits(p, at); err != nil {
+			if err != nil {
 				return err
 			}
 			for i, s := range p.Slots {

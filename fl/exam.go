@@ -75,10 +75,12 @@ func (e *Engine) measureElsewhere(ctx context.Context, x *shard.Exam, n int, don
 			shard := x.Of(lo, hi)
 			var scores []clientScores
 			err := e.cfg.Elsewhere.Measure(ctx, shard, func(r io.Reader) (err error) {
-				scores, err = readScores(r)
+				if scores, err = readScores(r); err == nil {
+					err = e.answers(&shard, scores)
+				}
 				return err
 			})
-			if err == nil {
+			if err == nil && scores == nil {
 				err = e.answers(&shard, scores)
 			}
 			if err != nil {

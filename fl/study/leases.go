@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
@@ -49,6 +50,25 @@ func RecordWorker(s *store.Store, r WorkerRecord) error {
 // durable.
 func RecordLease(s *store.Store, trial, round int, r LeaseRecord) error {
 	return errors.Join(replay.New(s).Append(store.KindLease, trial, round, r), s.Flush())
+}
+
+// TrainedBy returns the names of the workers that a recorded round of a trial, from 1 on, is
+// from; empty for none.
+func TrainedBy(ctx context.Context, s store.Reader, trial, round int) (names string, err error) {
+	last := ""
+	err = s.Each(ctx, func(r store.Row) error {
+		if r.Trial != trial || names != "" {
+			return nil
+		}
+		if r.Kind == store.KindRound {
+			if r.Round == round {
+				names = last
+			}
+			return nil
+		}
+		return record.Into(r, func(rec *LeaseRecord) { last = strings.Join(append(rec.Workers, rec.Worker), " ") })
+	}, store.KindLease, store.KindRound)
+	return strings.TrimSpace(names), err
 }
 
 // ReadWorker reads a row of store.KindWorker.

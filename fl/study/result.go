@@ -279,6 +279,8 @@ type Result struct {
 	Patience int     `json:"patience,omitempty"`
 	// Privacy is what the study may have cost, with dp: that of its whole budget; nil without.
 	Privacy *config.Account `json:"privacy,omitempty"`
+	// Audit is what was trained twice on a cluster, nil without audits.
+	Audit *ClusterAudit `json:"audit,omitempty"`
 	// WarmStart is with what the tuner began, nil without tuner.from. Pauses counts how often
 	// the study stopped at budget.wall_seconds and was resumed.
 	WarmStart *WarmStart `json:"warm_start,omitempty"`
@@ -354,6 +356,8 @@ type RunResult struct {
 	Returned int `json:"returned_round,omitempty"`
 	// Privacy is what the run cost, with dp; nil without.
 	Privacy *config.Account `json:"privacy,omitempty"`
+	// Audit is what was trained twice on a cluster, nil without audits.
+	Audit *ClusterAudit `json:"audit,omitempty"`
 	// Traffic is what was sent, and what happened to updates on their way.
 	Traffic *Traffic `json:"traffic,omitempty"`
 	// Dropped counts client results left out because they were not finite.

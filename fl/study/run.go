@@ -38,7 +38,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	r := &RunResult{
 		Study: given.Name, TrainLoss: t.losses, Curve: t.curve, Goal: given.Eval.Goal, Patience: given.Eval.Patience, Errors: e,
 		WeightsSHA256: s.Model.SHA256(m.Weights), weights: m.Weights, Rounds: t.Rounds(), Dropped: t.dropped, Examples: t.examples,
-		Seconds: time.Since(start).Seconds(), RoundsPerSecond: float64(t.Rounds()) / trained,
+		Seconds: time.Since(start).Seconds(), Audit: s.audited(), RoundsPerSecond: float64(t.Rounds()) / trained,
 	}
 	if !m.Last() {
 		r.Returned = m.Round

@@ -35,18 +35,36 @@ func (s *Setup) sharer() Sharer {
 	return sharer
 }
 
+// ClusterAudit is what a Trainer trained twice, to find workers that compute wrongly.
+type ClusterAudit struct {
+	// Share is the share of the rounds, and of the parts of shared ones, that were.
+	Share float64 `json:"share"`
+	// Results is how many had the same bits both times, in the process that ended the study.
+	Results int `json:"results"`
+	// Dismissed are the workers whose results were wrong, one line each.
+	Dismissed []string `json:"dismissed,omitempty"`
+}
+
+// audited returns what was trained twice, nil for nothing.
+func (s *Setup) audited() *ClusterAudit {
+	if t, ok := s.Trainer.(interface{ Audited() *ClusterAudit }); ok {
+		return t.Audited()
+	}
+	return nil
+}
+
 // Training is the training of one trial elsewhere. An error of it that is an
 // ErrLost means that the trial must be placed anew.
 type Training interface {
 	// Round runs the trial's next round, after the given number of rounds, by a plan
 	// and returns its record, as Job.Round makes it. An *shard.PanicError ends the trial,
-	// not the study.
-	Round(ctx context.Context, rounds int, plan fl.Plan, observed []string) ([]byte, error)
+	// not the study. check returns why a record cannot be right.
+	Round(ctx context.Context, rounds int, plan fl.Plan, observed []string, check func(record []byte) error) ([]byte, error)
 	// Keep has the model kept as it is now, instead of the one kept before.
 	Keep()
 	// Fetch returns the model that was kept and the trial's state, as far as they
-	// are asked for.
-	Fetch(ctx context.Context, kept, state bool) (model, trial *fl.Snapshot, err error)
+	// are asked for. check returns why they cannot be right.
+	Fetch(ctx context.Context, kept, state bool, check func(model, trial *fl.Snapshot) error) (model, trial *fl.Snapshot, err error)
 	// Leaving reports whether the trial must soon be placed anew, and should be fetched
 	// before.
 	Leaving() bool

@@ -96,17 +96,21 @@ type member struct {
 	crew *crew
 }
 
-func (m *member) Round(ctx context.Context, rounds int, plan fl.Plan, observed []string) ([]byte, error) {
+func (m *member) Round(ctx context.Context, rounds int, plan fl.Plan, observed []string, check func([]byte) error) ([]byte, error) {
 	if rounds != m.Rounds() {
 		panic("asked for another round")
 	}
 	if m.crew.loses() {
 		return nil, ErrLost
 	}
-	return m.Job.Round(ctx, plan, observed)
+	record, err := m.Job.Round(ctx, plan, observed)
+	if err == nil {
+		err = check(record)
+	}
+	return record, err
 }
 
-func (m *member) Fetch(_ context.Context, kept, state bool) (model, trial *fl.Snapshot, err error) {
+func (m *member) Fetch(_ context.Context, kept, state bool, check func(model, trial *fl.Snapshot) error) (model, trial *fl.Snapshot, err error) {
 	if m.crew.loses() {
 		return nil, nil, ErrLost
 	}
@@ -116,7 +120,7 @@ func (m *member) Fetch(_ context.Context, kept, state bool) (model, trial *fl.Sn
 	if state {
 		trial = sent(m.State())
 	}
-	return model, trial, nil
+	return model, trial, check(model, trial)
 }
 
 func (m *member) Leaving() bool { return m.crew.happens(0.1) }

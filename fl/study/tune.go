@@ -38,7 +38,7 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 		return nil, s.wall.stopped(ctx, d.past, err)
 	}
 	r.RoundsPerSecond = float64(r.Rounds) / trained
-	r.Seconds = time.Since(start).Seconds()
+	r.Seconds, r.Audit = time.Since(start).Seconds(), s.audited()
 	if err := d.finish(resultRecord{Tune: r}); err != nil {
 		return nil, err
 	}

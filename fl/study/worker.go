@@ -147,6 +147,9 @@ func (j *Job) Keep() {
 // the next Keep.
 func (j *Job) Kept() *fl.Snapshot { return j.kept }
 
+// Weights returns the trial's weights. They change with the next round.
+func (j *Job) Weights() []float32 { return j.trial.Weights() }
+
 // State returns the trial's state.
 func (j *Job) State() *fl.Snapshot {
 	s := j.trial.Snapshot()

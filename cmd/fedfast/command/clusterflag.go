@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -20,6 +21,7 @@ type clusterFlag struct {
 	credentials string
 	authority   string
 	rounds      cluster.Rounds
+	audit       float64
 	coordinator *cluster.Coordinator // nil before it is opened
 }
 
@@ -29,6 +31,7 @@ func (c *clusterFlag) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.authority, "ca", "", "CA certificate `FILE` of the NATS server, if not in the system store")
 	c.rounds = cluster.RoundsAuto
 	f.Var(&c.rounds, "cluster-rounds", "with --cluster, split rounds among workers: auto (where it is faster), always or never; does not change results")
+	f.Float64Var(&c.audit, "audit", 0, "with --cluster, train this `SHARE` of the rounds twice, on different workers, and dismiss workers that compute wrongly; does not change results")
 }
 
 // validate checks the address and what it is given with.
@@ -40,6 +43,10 @@ func (c *clusterFlag) validate(seeds bool) error {
 		return usageError{errors.New("--ca requires --cluster tls://HOST:PORT")}
 	case c.address == "" && c.rounds != cluster.RoundsAuto:
 		return usageError{errors.New("--cluster-rounds requires --cluster HOST:PORT")}
+	case c.address == "" && c.audit != 0:
+		return usageError{errors.New("--audit requires --cluster HOST:PORT")}
+	case !(c.audit >= 0 && c.audit <= 1):
+		return usageError{fmt.Errorf("--audit %v: must be a share of the rounds from 0 to 1, such as 0.02", c.audit)}
 	case c.address == "":
 		return nil
 	case seeds:
@@ -60,7 +67,7 @@ func (c *clusterFlag) open(a *app, o *workdir.Options, mode string) {
 		}
 		s.Unscored = mode == config.ModeRun
 		var err error
-		o := cluster.Options{Version: buildVersion(), Notice: a.notice, Credentials: c.credentials, CA: c.authority, Rounds: c.rounds}
+		o := cluster.Options{Version: buildVersion(), Notice: a.notice, Credentials: c.credentials, CA: c.authority, Rounds: c.rounds, Audit: c.audit}
 		if c.coordinator, err = cluster.Open(ctx, s, c.address, o); err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ type Coordinator struct {
 	costs     *costs
 	paces     *paces
 	broadcast *broadcast
+	auditor   *auditor
 	watching  background
 }
 
@@ -64,6 +65,7 @@ func newCoordinator(ctx context.Context, s *study.Setup, o Options) (*Coordinato
 	c := &Coordinator{
 		options: o, transit: &transit{interrupted: func(do func()) func() bool { return context.AfterFunc(ctx, do) }},
 		pool: newPool(), ledger: newLedger(), costs: newCosts(o.Rounds, s.Config.Cohort, whole(s)), paces: newPaces(o.Late),
+		auditor: &auditor{setup: *s, share: o.Audit},
 	}
 	var err error
 	if c.journal, c.pool.joined, err = newJournal(ctx, s.Store); err != nil {
@@ -111,6 +113,7 @@ func (c *Coordinator) Close(ended bool) {
 		}
 	}
 	c.pool.mu.Unlock()
+	c.auditor.close()
 	if c.hub != nil {
 		return
 	}

@@ -31,5 +31,9 @@
 // would see: it ends the study, which can be resumed. For the same reason neither
 // metrics nor round records name workers; the journal's "worker" and "lease" rows do.
 //
+// What a worker reports is checked: weights by the digest that came with the round, results
+// that are trained twice against each other. The coordinator's own process decides who was
+// wrong, and dismisses that worker.
+//
 // README.md describes the threat model.
 package cluster

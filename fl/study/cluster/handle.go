@@ -21,6 +21,7 @@ type workerHandle struct {
 	taken           bool   // a placement has it
 	copies          func() // cancels the backup task that it trains; nil for none
 	leaving         bool
+	dismissed       string // why it was dismissed, empty if it was not
 
 	leased
 	dialog

@@ -238,8 +238,8 @@ func TestThreatManyWorkers(t *testing.T) {
 	}
 }
 
-// TestThreatHostileRecords has a worker with a lease send records that no round has: the
-// study ends with a line about it.
+// TestThreatHostileRecords has a worker with a lease send records that no round has: it is
+// dismissed with a line about it, and the study is as in one process.
 func TestThreatHostileRecords(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(record map[string]any)
@@ -282,12 +282,16 @@ func TestThreatHostileRecords(t *testing.T) {
 					return text
 				}
 			})
-			_, err := r.tune(t.Context())
-			if err == nil || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("the study ends with %v", err)
+			var honest chan error
+			go func() {
+				r.until("dismissed ", 1)
+				honest = r.worker(ctx, nil)
+			}()
+			got, err := r.tune(t.Context())
+			r.isAsAlone(t, got, err, honest)
+			if told := ends(t, liar); told == nil || r.told(tt.says) == 0 || strings.Contains(told.Error(), "\n") || !strings.Contains(told.Error(), tt.says) {
+				t.Errorf("the liar ends with %v, notices %q", told, r.notices)
 			}
-			stop()
-			_ = ends(t, liar) // it was asked to
 		})
 	}
 }
@@ -315,7 +319,7 @@ func (p *puppet) work(answer func(o *wire.Order) *wire.Request) {
 }
 
 // TestThreatHostileParts has a worker send parts of rounds, as they come and as blobs,
-// that hold what no part has: the study ends with a line about it.
+// that hold what no part has: it is dismissed with a line about it, and the study ends well.
 func TestThreatHostileParts(t *testing.T) {
 	// the binary form of a part, see fl/partfile.go, with 28 numbers a slot
 	part := func(sum, slots int, client uint64) []byte {
@@ -346,16 +350,17 @@ func TestThreatHostileParts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, func() study.Setup {
-				s := largeCohorts(t, "tuner.name=random")
-				s.Config.Tuner.Options = nil
-				return s
+				return sharedStudy(t)
 			})
 			r.options.Rounds = RoundsAlways
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			ended := make(chan error, 1)
 			go func() {
-				_, err := r.tune(ctx)
+				got, err := r.tune(ctx)
+				if err == nil {
+					r.isAsAlone(t, got, err)
+				}
 				ended <- err
 			}()
 			r.open()
@@ -378,10 +383,12 @@ func TestThreatHostileParts(t *testing.T) {
 				}
 				return &said
 			})
+			r.until("dismissed ", 1)
+			honest := r.worker(t.Context(), nil)
 			select {
 			case err := <-ended:
-				if err == nil || errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), tt.says) {
-					t.Errorf("the study ends with %v", err)
+				if err != nil || r.told("dismissed ") != 2 && r.told("dismissed ") != 1 || r.told(tt.says) == 0 || ends(t, honest) != nil {
+					t.Errorf("the study ends with %v, notices %q", err, r.notices)
 				}
 			case <-time.After(60 * time.Second):
 				stop()

@@ -16,8 +16,9 @@ import (
 type ledger struct {
 	mu      sync.Mutex // guards what follows
 	rounds  map[place]result
-	shares  map[share]result
 	settled map[int]int // by trial: rounds whose state is here; they are not trained again
+
+	disputes map[int]*dispute // by trial: a round that two workers disagree about
 
 	lost       map[place][]string // names of the workers that were lost at a round
 	lostShares map[share][]string
@@ -26,8 +27,9 @@ type ledger struct {
 
 func newLedger() *ledger {
 	return &ledger{
-		rounds: map[place]result{}, shares: map[share]result{}, settled: map[int]int{},
-		lost: map[place][]string{}, lostShares: map[share][]string{}, unsent: map[int]int{},
+		rounds: map[place]result{}, settled: map[int]int{},
+		disputes: map[int]*dispute{},
+		lost:     map[place][]string{}, lostShares: map[share][]string{}, unsent: map[int]int{},
 	}
 }
 
@@ -44,43 +46,44 @@ type result struct {
 	due    bool // another worker has yet to report its measurements
 }
 
-// judge compares a worker's result of a round, or of a part of one, with that of another
-// worker. The first result is kept.
-func (l *ledger) judge(s *workerHandle, t *wire.Request) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case t.State == wire.StateShared && t.Hi == 0, t.State != wire.StateShared && t.Record == nil:
-		return nil
-	case t.State == wire.StateShared:
-		at := share{t.Trial, t.Rounds, t.Lo, t.Hi}
-		now := result{sum: digest([]byte(t.Blob), t.Result), worker: s}
-		then, known := l.shares[at]
-		if !known {
-			l.shares[at] = now
-			return nil
-		}
-		return agree(at, then, now)
-	}
-	p, now := place{t.Trial, t.Rounds - 1}, result{sum: sha256.Sum256(t.Record), worker: s}
-	then, known := l.rounds[p]
-	switch {
-	case known:
-		return agree(p, then, now)
-	case p.rounds >= l.settled[p.trial]:
-		l.rounds[p] = now
-	}
-	return nil
+// dispute are two results of a round that differ.
+type dispute struct {
+	at         place
+	one, other result
 }
 
-// agree returns an error if two workers computed different bits.
-func agree(at fmt.Stringer, one, other result) error {
-	if one.sum == other.sum {
-		return nil
+// disputed removes and returns the dispute about a round of a trial, nil for none.
+func (l *ledger) disputed(trial int) *dispute {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := l.disputes[trial]
+	delete(l.disputes, trial)
+	return d
+}
+
+// judge compares a worker's result of a round with that of another worker. The first result
+// is kept.
+func (l *ledger) judge(s *workerHandle, t *wire.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.State != wire.StateRound || t.Record == nil {
+		return
 	}
-	return fmt.Errorf("%s: workers %s and %s computed different bits, so one of the machines is faulty: %s, %s; "+
+	p, now := place{t.Trial, t.Rounds - 1}, result{sum: bits(t), worker: s}
+	then, known := l.rounds[p]
+	switch {
+	case known && then.sum != now.sum:
+		l.disputes[t.Trial] = &dispute{p, then, now}
+	case !known && p.rounds >= l.settled[p.trial]:
+		l.rounds[p] = now
+	}
+}
+
+// Error names both workers: which of them is wrong is unknown.
+func (d *dispute) Error() string {
+	return fmt.Sprintf("%s: workers %s and %s computed different bits, so one of the machines is faulty: %s, %s; "+
 		"remove it and start the study again",
-		at, one.worker.name, other.worker.name, one.worker.describe(), other.worker.describe())
+		d.at, d.one.worker.name, d.other.worker.name, d.one.worker.describe(), d.other.worker.describe())
 }
 
 // digest returns the digest of a task's result.
@@ -112,11 +115,10 @@ func (l *ledger) settle(trial, rounds int) {
 	l.settled[trial] = max(l.settled[trial], rounds)
 }
 
-// forgetShares forgets the parts of a trial's rounds before a round.
+// forgetShares forgets who was lost with parts of a trial's rounds before a round.
 func (l *ledger) forgetShares(trial, round int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	maps.DeleteFunc(l.shares, func(at share, _ result) bool { return at.trial == trial && at.rounds < round })
 	maps.DeleteFunc(l.lostShares, func(at share, _ []string) bool { return at.trial == trial && at.rounds < round })
 }
 

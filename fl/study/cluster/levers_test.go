@@ -1,10 +1,14 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"slices"
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/worker"
 )
@@ -13,8 +17,14 @@ import (
 type levers struct {
 	WorkerOptions
 	change func(record []byte) []byte // changes its records
-	slow   time.Duration              // delays each round
-	stall  func(rounds int)           // called before each round, with their number so far
+	state  func(*fl.Snapshot) *fl.Snapshot
+	plan   func(*fl.Plan)                               // changes the plans of its rounds
+	round  func() error                                 // what it says instead of the record
+	part   func(s *shard.Round)                         // changes the parts that it is given
+	exam   func(x *shard.Exam)                          // changes the evaluations that it is given
+	result func(text []byte, err error) ([]byte, error) // changes what it says of a task
+	slow   time.Duration                                // delays each round
+	stall  func(rounds int)                             // called before each round, with their number so far
 	rounds int
 }
 
@@ -53,7 +63,14 @@ func (j leverJob) Round(ctx context.Context, plan fl.Plan, observed []string) ([
 	if l.stall != nil {
 		l.stall(l.rounds)
 	}
+	if l.plan != nil {
+		plan.Clients = slices.Clone(plan.Clients)
+		l.plan(&plan)
+	}
 	record, err := j.Job.Round(ctx, plan, observed)
+	if err == nil && l.round != nil {
+		err = l.round()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -61,4 +78,47 @@ func (j leverJob) Round(ctx context.Context, plan fl.Plan, observed []string) ([
 		record = l.change(record)
 	}
 	return record, nil
+}
+
+func (j leverJob) State() *fl.Snapshot { return j.changed(j.Job.State()) }
+
+func (j leverJob) Kept() *fl.Snapshot { return j.changed(j.Job.Kept()) }
+
+func (j leverJob) changed(s *fl.Snapshot) *fl.Snapshot {
+	if j.levers.state == nil || s == nil {
+		return s
+	}
+	other := *s
+	other.Weights = slices.Clone(s.Weights)
+	return j.levers.state(&other)
+}
+
+func (e leverEngine) Train(ctx context.Context, s shard.Round, to io.Writer) error {
+	if e.levers.part != nil {
+		s.Weights, s.Plan.Clients = slices.Clone(s.Weights), slices.Clone(s.Plan.Clients)
+		e.levers.part(&s)
+	}
+	return e.said(to, func(to io.Writer) error { return e.Engine.Train(ctx, s, to) })
+}
+
+func (e leverEngine) Measure(ctx context.Context, x shard.Exam, to io.Writer) error {
+	if e.levers.exam != nil {
+		x.Weights = slices.Clone(x.Weights)
+		e.levers.exam(&x)
+	}
+	return e.said(to, func(to io.Writer) error { return e.Engine.Measure(ctx, x, to) })
+}
+
+func (e leverEngine) said(to io.Writer, do func(to io.Writer) error) error {
+	var text bytes.Buffer
+	err := do(&text)
+	said := text.Bytes()
+	if e.levers.result != nil {
+		said, err = e.levers.result(said, err)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(said)
+	return err
 }

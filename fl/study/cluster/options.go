@@ -16,6 +16,10 @@ type Options struct {
 	Notice func(line string)
 	// Rounds decides whether workers share rounds. Empty means RoundsAuto.
 	Rounds Rounds
+	// Audit is the share of the rounds, and of the parts of shared ones, that are trained
+	// twice and compared, from 0 to 1: on another worker, or by the coordinator where none
+	// is idle. The study's seed draws which.
+	Audit float64
 	// Heartbeat is the interval of the workers' heartbeats (0: 2 s). A worker that
 	// sends none for Silence (0: 30 s) is lost; one whose connection is closed is
 	// lost after two missing heartbeats.

@@ -59,7 +59,9 @@ func (c *Coordinator) begin(ctx context.Context, s *workerHandle, trial int,
 		return nil, err
 	}
 	t := c.lease(s, leased{trial: trial, rounds: rounds})
-	t.start = start
+	if t.start = start; from != nil {
+		t.sum = wire.Sum(from.Weights)
+	}
 	if err := c.journal.leased(trial, rounds, study.LeaseRecord{Lease: t.lease, Worker: s.name}); err != nil {
 		return t, err
 	}

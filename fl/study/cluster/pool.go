@@ -84,9 +84,12 @@ func (p *pool) release(s *workerHandle) {
 // The methods below are called with mu locked.
 
 // spare takes a free worker, nil if there is none.
-func (p *pool) spare() *workerHandle {
+func (p *pool) spare() *workerHandle { return p.spareBut(nil) }
+
+// spareBut takes a free worker but the given one.
+func (p *pool) spareBut(not *workerHandle) *workerHandle {
 	for _, s := range p.handles {
-		if s.free() {
+		if s.free() && s != not {
 			s.taken = true
 			return s
 		}

@@ -60,11 +60,7 @@ func (c *Coordinator) onRequest(m *nats.Msg) {
 		return
 	}
 	if s.ordered(&t) {
-		if err := c.ledger.judge(s, &t); err != nil {
-			c.pool.fail(err)
-			s.answer(wire.Order{Order: wire.OrderLeave, Why: err.Error()})
-			return
-		}
+		c.ledger.judge(s, &t)
 	}
 	switch {
 	case t.State == wire.StateBye:
@@ -73,6 +69,8 @@ func (c *Coordinator) onRequest(m *nats.Msg) {
 			c.remove(s, study.WorkerLeft)
 			c.options.Notice(fmt.Sprintf("%s left; %s", s.name, c.pool.inWords()))
 		}
+	case s.dismissed != "":
+		s.answer(wire.Order{Order: wire.OrderLeave, Why: s.dismissed})
 	case s.out:
 		s.answer(wire.Order{Order: wire.OrderAgain})
 	case t.State == wire.StateIdle && s.lease == 0:

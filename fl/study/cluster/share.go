@@ -31,7 +31,8 @@ func (s share) String() string {
 // lost.
 func (c *Coordinator) Train(ctx context.Context, s shard.Round, read func(io.Reader) error) error {
 	at := share{s.Trial, s.Round, s.Lo, s.Hi}
-	worker, err := c.give(ctx, at, fl.Plan(s.Plan), wire.Task{Lo: at.lo, Hi: at.hi, Clip: s.Clip}, s.Weights, read)
+	worker, err := c.give(ctx, at, fl.Plan(s.Plan), wire.Task{Lo: at.lo, Hi: at.hi, Clip: s.Clip}, s.Weights, read,
+		func(w *study.Worker, to io.Writer) error { return w.Train(ctx, s, to) })
 	if err != nil {
 		return err
 	}
@@ -40,22 +41,24 @@ func (c *Coordinator) Train(ctx context.Context, s shard.Round, read func(io.Rea
 
 // Measure evaluates a model on the next free worker likewise.
 func (c *Coordinator) Measure(ctx context.Context, x shard.Exam, read func(io.Reader) error) error {
+	whole := x
 	plan, weights := fl.Plan{Server: x.Server, Clients: x.Params}, x.Weights
 	x.Weights, x.Params, x.Server = nil, nil, fl.ServerParams{} // they travel apart
 	first := 0
 	if len(x.Clients) > 0 {
 		first = x.Clients[0]
 	}
-	_, err := c.give(ctx, share{rounds: x.Round, lo: first}, plan, wire.Task{Exam: &x}, weights, read)
+	_, err := c.give(ctx, share{rounds: x.Round, lo: first}, plan, wire.Task{Exam: &x}, weights, read,
+		func(w *study.Worker, to io.Writer) error { return w.Measure(ctx, whole, to) })
 	return err
 }
 
 // unread is the maximum number of failed attempts at a task.
 const unread = 5
 
-// give gives a task to a worker and reads the result.
+// give gives a task to a worker and reads the result. do does it in this process.
 func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work wire.Task, weights []float32,
-	read func(io.Reader) error,
+	read func(io.Reader) error, do func(w *study.Worker, to io.Writer) error,
 ) (worker string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -66,10 +69,21 @@ func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work wire.T
 		return "", err
 	}
 	for tries := 1; ; {
-		s, err := c.task(ctx, at, wire.Order{Plan: plan, Task: &work}, weights, read)
+		s, text, err := c.task(ctx, nil, at, wire.Order{Plan: plan, Task: &work}, weights)
+		fault, _ := errors.AsType[*faultError](err)
 		switch {
-		case err == nil:
-			return s.name, nil
+		case fault != nil:
+			err = c.verify(s, nil, fault, do)
+		case err == nil && c.auditor.draws(at):
+			err = c.auditTask(ctx, s, text, at, wire.Order{Plan: plan, Task: &work}, weights, do)
+		}
+		if err == nil {
+			if err = read(bytes.NewReader(text)); err == nil {
+				return s.name, nil
+			}
+			err = c.expel(s, fmt.Errorf("%s: %w", at, err))
+		}
+		switch {
 		case ctx.Err() != nil:
 			return "", ctx.Err()
 		case errors.Is(err, errUnread):
@@ -82,54 +96,77 @@ func (c *Coordinator) give(ctx context.Context, at share, p fl.Plan, work wire.T
 	}
 }
 
-// errUnread means that a task could not be done with the weights, or its result not be read.
-var errUnread = errors.New("no result")
+// auditTask has another idle worker do a task again, or the coordinator where there is none
+// or they differ.
+func (c *Coordinator) auditTask(ctx context.Context, s *workerHandle, text []byte, at share, o wire.Order,
+	weights []float32, do func(w *study.Worker, to io.Writer) error,
+) error {
+	c.pool.mu.Lock()
+	other := c.pool.spareBut(s)
+	c.pool.mu.Unlock()
+	if other != nil {
+		_, again, err := c.task(ctx, other, at, o, weights)
+		if err == nil && bytes.Equal(text, again) {
+			c.auditor.twice()
+			return nil
+		}
+		if err == nil {
+			if err = c.verify(other, again, nil, do); err != nil && !errors.Is(err, study.ErrLost) {
+				return err
+			}
+		}
+	}
+	err := c.verify(s, text, nil, do)
+	if err == nil {
+		c.auditor.twice()
+	}
+	return err
+}
 
-// task gives a task to the next free worker and reads the result.
-func (c *Coordinator) task(ctx context.Context, at share, o wire.Order, weights []float32, read func(io.Reader) error,
-) (*workerHandle, error) {
+// errUnread means that a task could not be done with the weights, or its result not be sent.
+var errUnread = errors.New("it cannot fetch the weights or send the result")
+
+// task gives a task to a worker that was taken, nil for the next free one, and returns the
+// result.
+func (c *Coordinator) task(ctx context.Context, s *workerHandle, at share, o wire.Order, weights []float32,
+) (_ *workerHandle, text []byte, err error) {
 	era := c.broker.Era()
 	name, done, err := c.broadcast.send(ctx, weights)
-	if err != nil {
-		return nil, c.excuse(era, err)
+	if err == nil {
+		defer done()
+		if s == nil {
+			s, err = c.pool.take(ctx)
+		}
+	} else if s != nil {
+		c.pool.release(s)
 	}
-	defer done()
-	s, err := c.pool.take(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, c.excuse(era, err)
 	}
 	// for one order, so it is not recorded: see trained
 	t := c.lease(s, leased{trial: at.trial, rounds: at.rounds, share: &at})
-	o.Order, o.Lease, o.Trial, o.Rounds, o.Task.Weights = wire.OrderShare, t.lease, at.trial, at.rounds, name
+	work := *o.Task
+	work.Weights, o.Task = name, &work
+	o.Order, o.Lease, o.Trial, o.Rounds = wire.OrderShare, t.lease, at.trial, at.rounds
 	got, err := t.call(ctx, o, wire.StateShared)
 	t.End()
-	switch err = c.excuse(era, err); {
+	switch {
 	case errors.Is(err, errGivenUp):
-		return s, fmt.Errorf("worker %s: %s: %w: it cannot fetch the weights or send the result", s.name, at, errUnread)
-	case err != nil:
-		return s, err
-	case got.Panic != "":
-		return s, &shard.PanicError{Value: got.Panic, Stack: []byte(got.Stack)}
-	}
-	if err := c.result(ctx, got, read); err != nil {
-		return s, c.excuse(era, fmt.Errorf("worker %s: %s: %w: %w", s.name, at, errUnread, err))
-	}
-	return s, nil
-}
-
-// result reads the result of a task from the request, or from its blob.
-func (c *Coordinator) result(ctx context.Context, t *wire.Request, read func(io.Reader) error) error {
-	text := t.Result
-	if t.Blob != "" {
-		var err error
-		if text, err = c.transit.Bytes(ctx, t.Blob); err != nil {
-			return err
+		err = fmt.Errorf("worker %s: %s: %w", s.name, at, errUnread)
+	case err == nil && got.Panic != "":
+		err = &faultError{s, &shard.PanicError{Value: got.Panic, Stack: []byte(got.Stack)}}
+	case err == nil:
+		if text = got.Result; got.Blob != "" {
+			text, err = c.transit.Bytes(ctx, got.Blob)
+		}
+		if err == nil {
+			err = c.transit.forget(ctx, got.Blob)
+		}
+		if err != nil && ctx.Err() == nil {
+			err = &faultError{s, err}
 		}
 	}
-	if err := read(bytes.NewReader(text)); err != nil {
-		return err
-	}
-	return c.transit.forget(ctx, t.Blob) // only a valid result: another blob may still be needed
+	return s, text, c.excuse(era, err)
 }
 
 // trained records the workers that share a trial's rounds when they have changed.

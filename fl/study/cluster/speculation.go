@@ -144,18 +144,11 @@ func (t *training) second(ctx context.Context, o *wire.Order) (*backup, error) {
 	if s == nil {
 		return nil, nil
 	}
-	from, err := t.start()
-	at := 0
-	if err == nil && from != nil {
-		at = from.Round
-	}
-	orders, known := t.past.since(at, t.rounds)
-	if err != nil || !known { // known is false if the newest state is older than the kept orders
-		t.past.lost = true
+	from, orders, err := t.since(o)
+	if err != nil || orders == nil {
 		c.pool.release(s)
 		return nil, err
 	}
-	orders = append(slices.Clone(orders), *o)
 	ctx, cancel := context.WithCancel(ctx)
 	r := &backup{handle: s, cancel: cancel, done: make(chan verdict, 1)}
 	c.pool.mu.Lock()
@@ -177,6 +170,23 @@ func (t *training) second(ctx context.Context, o *wire.Order) (*backup, error) {
 		r.done <- v
 	}()
 	return r, nil
+}
+
+// since returns the trial's newest state and the orders since then, the last one being the
+// given one; nil for none if they are unknown, as the state is older than those that are kept.
+func (t *training) since(o *wire.Order) (from *fl.Snapshot, orders []wire.Order, err error) {
+	if from, err = t.start(); err != nil {
+		return nil, nil, err
+	}
+	at := 0
+	if from != nil {
+		at = from.Round
+	}
+	orders, known := t.past.since(at, t.rounds)
+	if t.past.lost = t.past.lost || !known; t.past.lost {
+		return nil, nil, nil
+	}
+	return from, append(slices.Clone(orders), *o), nil
 }
 
 // repeat runs the rounds of some orders and returns the worker's report of the last one.

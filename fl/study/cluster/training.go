@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 )
@@ -19,8 +18,10 @@ type training struct {
 	lease       int64
 	trial       int
 	rounds      int
-	keep        bool // with the next order
-	fetched     bool // since the worker announced that it leaves
+	keep        bool   // with the next order
+	fetched     bool   // since the worker announced that it leaves
+	sum         string // of the weights after the last round, as the worker reported; empty if unknown
+	keptSum     string // of those that it keeps
 
 	start func() (*fl.Snapshot, error)
 	past  past
@@ -76,16 +77,17 @@ func (t *training) arrived(want string) (*wire.Request, error) {
 	case got == nil || got.Lease != t.lease:
 		return nil, errGivenUp
 	case got.State == wire.StateFailed:
-		return nil, fmt.Errorf("worker %s: trial %d, round %d: %s", s.name, t.trial, t.rounds+1, got.Problem)
+		return nil, &faultError{s, fmt.Errorf("trial %d, round %d: %s", t.trial, t.rounds+1, got.Problem)}
 	case got.State != want:
-		return nil, fmt.Errorf("worker %s: trial %d, round %d: reported state %q, want %q", s.name, t.trial, t.rounds+1,
-			got.State, want)
+		return nil, &faultError{s, fmt.Errorf("trial %d, round %d: reported state %q, want %q", t.trial, t.rounds+1,
+			got.State, want)}
 	}
 	return got, nil
 }
 
 // Round runs a round on the worker.
-func (t *training) Round(ctx context.Context, rounds int, p fl.Plan, observed []string) ([]byte, error) {
+func (t *training) Round(ctx context.Context, rounds int, p fl.Plan, observed []string, check func([]byte) error,
+) ([]byte, error) {
 	if t.Leaving() && t.fetched {
 		return nil, study.ErrLost // as it will be
 	}
@@ -96,12 +98,10 @@ func (t *training) Round(ctx context.Context, rounds int, p fl.Plan, observed []
 	o := wire.Order{Order: wire.OrderRound, Rounds: rounds, Plan: plan, Observed: observed}
 	start := time.Now()
 	got, err := t.speculate(ctx, &o)
-	if err != nil {
+	if err = t.checked(ctx, &o, got, err, check); err != nil {
 		return nil, err
 	}
-	if got.Panic != "" {
-		return nil, &shard.PanicError{Value: got.Panic, Stack: []byte(got.Stack)}
-	}
+	t.sum = got.Sum
 	t.past.add(o)
 	t.coordinator.pool.mu.Lock()
 	t.rounds, t.handle.rounds = got.Rounds, got.Rounds
@@ -113,25 +113,27 @@ func (t *training) Round(ctx context.Context, rounds int, p fl.Plan, observed []
 // ran checks that a worker has run the round of an order.
 func (t *training) ran(o *wire.Order, got *wire.Request, err error) (*wire.Request, error) {
 	if err == nil && got.Panic == "" && (got.Trial != t.trial || got.Rounds != o.Rounds+1 || got.Record == nil) {
-		return nil, fmt.Errorf("worker %s: ran trial %d to round %d, want trial %d to round %d", t.handle.name, got.Trial,
-			got.Rounds, t.trial, o.Rounds+1)
+		return nil, &faultError{t.handle, fmt.Errorf("ran trial %d to round %d, want trial %d to round %d", got.Trial,
+			got.Rounds, t.trial, o.Rounds+1)}
 	}
 	return got, err
 }
 
 // Keep tells the worker to keep the current model.
-func (t *training) Keep() { t.keep = true }
+func (t *training) Keep() { t.keep, t.keptSum = true, t.sum }
 
 // errGivenUp means that a worker could not carry out an order and has dropped its trial.
 var errGivenUp = fmt.Errorf("%w: it dropped its trial", study.ErrLost)
 
 // Fetch downloads the kept model and the state of the trial. Once the study is
 // interrupted it may fail.
-func (t *training) Fetch(ctx context.Context, kept, state bool) (model, trial *fl.Snapshot, err error) {
+func (t *training) Fetch(ctx context.Context, kept, state bool, check func(model, trial *fl.Snapshot) error) (
+	model, trial *fl.Snapshot, err error,
+) {
 	c, era := t.coordinator, t.coordinator.broker.Era()
 	hurry, done := c.transit.interrupted.hurry(ctx)
 	defer done()
-	model, trial, err = t.bring(hurry, kept, state)
+	model, trial, err = t.bring(hurry, kept, state, check)
 	if err != nil && hurry.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w: %w", study.ErrLost, context.Canceled)
 	}
@@ -141,11 +143,16 @@ func (t *training) Fetch(ctx context.Context, kept, state bool) (model, trial *f
 				"check the workers' output, then resume the study", t.trial, t.rounds, maxUnsent)
 		}
 	}
+	if fault, ok := errors.AsType[*faultError](err); ok && ctx.Err() == nil && !errors.Is(err, study.ErrLost) {
+		err = c.expel(fault.handle, fault)
+	}
 	return model, trial, err
 }
 
 // bring implements Fetch.
-func (t *training) bring(ctx context.Context, kept, state bool) (model, trial *fl.Snapshot, err error) {
+func (t *training) bring(ctx context.Context, kept, state bool, check func(model, trial *fl.Snapshot) error) (
+	model, trial *fl.Snapshot, err error,
+) {
 	got, err := t.call(ctx, wire.Order{Order: wire.OrderFetch, Model: kept, State: state}, wire.StateFetched)
 	if err != nil {
 		return nil, nil, err
@@ -157,10 +164,13 @@ func (t *training) bring(ctx context.Context, kept, state bool) (model, trial *f
 		trial, err = t.coordinator.transit.fetch(ctx, got.Snapshot)
 	}
 	if err == nil {
+		err = t.brought(model, trial, check)
+	}
+	if err == nil {
 		err = t.coordinator.transit.forget(ctx, got.Model, got.Snapshot)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("worker %s: %w", t.handle.name, err)
+		return nil, nil, &faultError{t.handle, err}
 	}
 	if state {
 		t.past.clear()

@@ -22,9 +22,9 @@ type Away struct {
 
 // Remote is a study.Training.
 type Remote interface {
-	Round(ctx context.Context, rounds int, plan fl.Plan, observed []string) ([]byte, error)
+	Round(ctx context.Context, rounds int, plan fl.Plan, observed []string, check func(record []byte) error) ([]byte, error)
 	Keep()
-	Fetch(ctx context.Context, kept, state bool) (model, trial *fl.Snapshot, err error)
+	Fetch(ctx context.Context, kept, state bool, check func(model, trial *fl.Snapshot) error) (model, trial *fl.Snapshot, err error)
 	Leaving() bool
 	End()
 }
@@ -43,17 +43,19 @@ type away struct {
 // Rounds returns how many rounds it has run.
 func (a *away) Rounds() int { return a.rounds }
 
-func (a *away) round(ctx context.Context, plan fl.Plan, observed []string) (*record.Round, error) {
-	data, err := a.Round(ctx, a.rounds, plan, observed)
+func (a *away) round(ctx context.Context, plan fl.Plan, observed []string, take func(*record.Round) error,
+) (rec *record.Round, err error) {
+	_, err = a.Round(ctx, a.rounds, plan, observed, func(data []byte) (err error) {
+		if rec, err = record.Decode[record.Round](store.KindRound, data); err == nil {
+			err = a.trial.checkRound(rec, a.rounds, observed)
+		}
+		if err != nil {
+			return fmt.Errorf("invalid record of trial %d, round %d: %w", a.trial.Number, a.rounds+1, err)
+		}
+		return take(rec)
+	})
 	if err != nil {
 		return nil, err
-	}
-	rec, err := record.Decode[record.Round](store.KindRound, data)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.trial.checkRound(rec, a.rounds, observed); err != nil {
-		return nil, fmt.Errorf("invalid record of trial %d, round %d from a worker: %w", a.trial.Number, a.rounds+1, err)
 	}
 	a.rounds++
 	return rec, nil
@@ -66,10 +68,9 @@ func (a *away) keep(m *Model) {
 
 // fetch brings here what a trial that trains elsewhere has kept, and its state.
 func (t *Trial) fetch(ctx context.Context, state bool) (fl.Snapshot, error) {
-	model, trial, err := t.away.Fetch(ctx, t.away.kept, state)
-	if err == nil {
-		err = t.checkFetched(model, trial, t.away.rounds)
-	}
+	model, trial, err := t.away.Fetch(ctx, t.away.kept, state, func(model, trial *fl.Snapshot) error {
+		return t.checkFetched(model, trial, t.away.rounds)
+	})
 	if err != nil {
 		return fl.Snapshot{}, err
 	}
@@ -115,6 +116,9 @@ func (t *Trial) checkRound(rec *record.Round, rounds int, observed []string) err
 		if count < 0 || count > shard.MostCount {
 			return fmt.Errorf("%d steps or samples", count)
 		}
+	}
+	if math.IsNaN(float64(rec.Score)) && !t.study.Meter.Unscored {
+		return errors.New("no client of the cohort has validation samples to score on")
 	}
 	if math.IsInf(float64(rec.Score), 0) || math.IsInf(rec.Other.Float(), 0) {
 		return errors.New("its score is infinite")

@@ -12,8 +12,8 @@ import (
 type training interface {
 	// Rounds returns how many rounds it has run.
 	Rounds() int
-	// round runs the next one and returns its record.
-	round(ctx context.Context, plan fl.Plan, observed []string) (*record.Round, error)
+	// round runs the next one and returns its record, once take has accepted it.
+	round(ctx context.Context, plan fl.Plan, observed []string, take func(*record.Round) error) (*record.Round, error)
 	// keep takes the model as it is now.
 	keep(m *Model)
 }
@@ -24,8 +24,13 @@ type here struct {
 	*fl.Trial
 }
 
-func (h here) round(ctx context.Context, plan fl.Plan, observed []string) (*record.Round, error) {
-	return h.study.Meter.Round(ctx, h.Trial, plan, observed)
+func (h here) round(ctx context.Context, plan fl.Plan, observed []string, take func(*record.Round) error,
+) (*record.Round, error) {
+	rec, err := h.study.Meter.Round(ctx, h.Trial, plan, observed)
+	if err == nil {
+		err = take(rec)
+	}
+	return rec, err
 }
 
 func (h here) keep(m *Model) {

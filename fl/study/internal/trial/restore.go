@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
 )
 
 // reread makes rounds that were run elsewhere, of which this process has nothing but
@@ -102,23 +103,19 @@ func (t *Trial) repeat(ctx context.Context, tr training) error {
 			return err
 		}
 	}
-	rec, err := tr.round(ctx, plan, t.probes())
-	if err != nil {
-		return err
-	}
-	t.noteParams(rec, plan)
-	t.privatize(rec, round)
-	again, err := json.Marshal(rec)
-	if err != nil {
-		return err
-	}
 	want, err := t.past.RoundData(ctx, round)
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(again, want) {
+	_, err = tr.round(ctx, plan, t.probes(), func(rec *record.Round) error {
+		t.noteParams(rec, plan)
+		t.privatize(rec, round)
+		again, err := json.Marshal(rec)
+		if err != nil || bytes.Equal(again, want) {
+			return err
+		}
 		return fmt.Errorf("trial %d, round %d: repeated from its recorded plan, it measures %s instead of the recorded %s; the study was started by another version of fedfast, on other data or on another kind of CPU",
 			t.Number, round+1, again, want)
-	}
-	return nil
+	})
+	return err
 }

@@ -105,11 +105,11 @@ func (t *Trial) round(ctx context.Context, plan fl.Plan) (*record.Round, error) 
 		if err != nil {
 			return nil, err
 		}
-		rec, err := tr.round(context.WithoutCancel(ctx), plan, t.probes())
-		if err == nil {
+		rec, err := tr.round(context.WithoutCancel(ctx), plan, t.probes(), func(rec *record.Round) error {
 			t.noteParams(rec, plan)
 			t.privatize(rec, t.rounds)
-		}
+			return nil
+		})
 		if !errors.Is(err, ErrLost) {
 			return rec, err
 		}

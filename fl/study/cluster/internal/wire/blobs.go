@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -160,6 +162,16 @@ func EncodeSnapshot(s *fl.Snapshot) ([]byte, error) {
 	return text.Bytes(), err
 }
 
+// Sum returns the SHA-256 of weights in hexadecimal.
+func Sum(weights []float32) string {
+	h, text := sha256.New(), []byte(nil)
+	for some := range slices.Chunk(weights, 1<<14) {
+		text, _ = binary.Append(text[:0], binary.LittleEndian, some) // numbers have a size
+		h.Write(text)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // PutBytes stores bytes and returns their digest.
 func (b *Blobs) PutBytes(ctx context.Context, text []byte) (string, error) {
 	sum := sha256.Sum256(text)
@@ -179,7 +191,8 @@ func (b *Blobs) PutBytes(ctx context.Context, text []byte) (string, error) {
 			era := b.Era()
 			err := b.try(ctx, name, sealed)
 			refused, ok := errors.AsType[*jetstream.APIError](err)
-			if err == nil || !(ok && refused.ErrorCode == tooMany) && !b.cutOff(era) && !noBucket(err) {
+			again := ok && refused.ErrorCode == tooMany || b.cutOff(era) || noBucket(err)
+			if err == nil || !again {
 				return err
 			}
 			select {

@@ -84,6 +84,9 @@ func (t *Request) Wrong(tag string) string {
 			return fmt.Sprintf("invalid blob name %.20q", name)
 		}
 	}
+	if t.Sum != "" && !isDigest(t.Sum, "") {
+		return fmt.Sprintf("invalid digest %.20q", t.Sum)
+	}
 	if len(t.Result) > MaxResult {
 		return fmt.Sprintf("inline result of %d bytes, want at most %d", len(t.Result), MaxResult)
 	}

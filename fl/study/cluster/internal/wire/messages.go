@@ -76,8 +76,11 @@ type Request struct {
 	// Rounds is the number of rounds the trial has run.
 	Rounds int             `json:"rounds,omitempty"`
 	Record json.RawMessage `json:"record,omitempty"`
-	Panic  string          `json:"panic,omitempty"`
-	Stack  string          `json:"stack,omitempty"`
+	// Sum is the digest of the weights after the round, with which those that are fetched
+	// must agree.
+	Sum   string `json:"sum,omitempty"`
+	Panic string `json:"panic,omitempty"`
+	Stack string `json:"stack,omitempty"`
 	// Lo and Hi are the slots [Lo,Hi) of a part of a round. Its result is in Result, or
 	// in the blob with the digest Blob.
 	Lo     int    `json:"lo,omitempty"`

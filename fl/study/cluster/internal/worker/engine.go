@@ -29,6 +29,7 @@ type Job interface {
 	Keep()
 	Kept() *fl.Snapshot
 	State() *fl.Snapshot
+	Weights() []float32
 }
 
 // Opener opens the engine for the text of a study file, or for one training without scores

@@ -150,7 +150,7 @@ func (l *loop) round(ctx context.Context, o *wire.Order) wire.Request {
 		return wire.Request{State: wire.StateFailed, Problem: err.Error()}
 	}
 	l.worker.rounds.Add(1)
-	return wire.Request{State: wire.StateRound, Record: record}
+	return wire.Request{State: wire.StateRound, Record: record, Sum: wire.Sum(l.job.Weights())}
 }
 
 // fetch uploads what the coordinator asks for.

@@ -80,6 +80,9 @@ func (j *stubJob) Keep() { j.kept = j.State() }
 // Kept returns the kept state.
 func (j *stubJob) Kept() *fl.Snapshot { return j.kept }
 
+// Weights returns those of the state.
+func (j *stubJob) Weights() []float32 { return j.Stub.State.Weights }
+
 // State returns the current state.
 func (j *stubJob) State() *fl.Snapshot {
 	s := *j.Stub.State
