@@ -9,13 +9,38 @@ import (
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
-// gauss draws the noise of private sums from ChaCha8, which is fast and, unlike a generator
-// made for simulations alone, cannot be predicted from its output, by the ziggurat of
-// Marsaglia and Tsang 2000, with 32 bits for a number: as many as a float32 can tell apart.
-type gauss struct{ bits rand.ChaCha8 }
+// Noise draws all noise on which an account of privacy relies, on weights, counts, scores and
+// votes, from ChaCha8, which is fast and, unlike a generator made for simulations alone, cannot
+// be predicted from its output. Gaussian noise is drawn by the ziggurat of Marsaglia and Tsang
+// 2000, with 32 bits for a number: as many as a float32 can tell apart.
+type Noise struct{ bits rand.ChaCha8 }
+
+// NewNoise returns the noise of a key and the number of a stream.
+func NewNoise(key, stream uint64) *Noise {
+	g := &Noise{}
+	g.seed(key, stream)
+	return g
+}
+
+// Normal returns a number of the standard normal distribution.
+func (g *Noise) Normal() float64 {
+	var x [1]float32
+	g.add(x[:], 1)
+	return float64(x[0])
+}
+
+// laplace returns a number of the Laplace distribution of scale 1.
+func (g *Noise) laplace() float64 {
+	bits := g.bits.Uint64() // of which det.Unit does not read the lowest
+	x := -det.Log(1 - det.Unit(bits))
+	if bits&1 == 1 {
+		return -x
+	}
+	return x
+}
 
 // seed begins the stream of a key and a number.
-func (g *gauss) seed(key, stream uint64) {
+func (g *Noise) seed(key, stream uint64) {
 	var seed [32]byte
 	for i := range uint64(4) {
 		binary.LittleEndian.PutUint64(seed[8*i:], kernels.Key(key, stream, i))
@@ -64,7 +89,7 @@ func bell(x float64) float64 { return det.Exp(-0.5 * float64(x*x)) }
 
 // add adds numbers of the standard normal distribution, times a factor, two for each word of
 // bits.
-func (g *gauss) add(to []float32, factor float32) {
+func (g *Noise) add(to []float32, factor float32) {
 	for len(to) > 1 {
 		u := g.bits.Uint64()
 		at, beside := &stairs[u%layers], &stairs[u>>32%layers]
@@ -88,7 +113,7 @@ func (g *gauss) add(to []float32, factor float32) {
 }
 
 // edge returns a number that lies in a layer but not within the one above, or another one.
-func (g *gauss) edge(u uint32, near float32) float32 {
+func (g *Noise) edge(u uint32, near float32) float32 {
 	i, x := u%layers, float64(near)
 	if i == 0 {
 		return float32(math.Copysign(g.beyond(), x))
@@ -102,7 +127,7 @@ func (g *gauss) edge(u uint32, near float32) float32 {
 }
 
 // beyond returns a number of the half normal distribution above tail.
-func (g *gauss) beyond() float64 {
+func (g *Noise) beyond() float64 {
 	for {
 		a := -det.Log(1-det.Unit(g.bits.Uint64())) / tail
 		b := -det.Log(1 - det.Unit(g.bits.Uint64()))

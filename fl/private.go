@@ -174,7 +174,7 @@ func (t *Trial) privatize(p *part, slots []Slot) error {
 	if c.Privacy.Quantile == 0 {
 		return nil
 	}
-	below := float64(c.Privacy.CountNoise * kernels.NewStream(noise, countNoise).NormFloat64())
+	below := float64(c.Privacy.CountNoise * NewNoise(noise, countNoise).Normal())
 	for i := range slots {
 		switch {
 		case slots[i].Dropped:

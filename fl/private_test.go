@@ -326,7 +326,7 @@ func TestGauss(t *testing.T) {
 	if edges[layers] != 0 || math.Abs(float64(edges[layers-1]*(heights[layers]-heights[layers-1]))-area) > 1e-9 {
 		t.Errorf("the uppermost layer is %v wide and %v high", edges[layers-1], heights[layers]-heights[layers-1])
 	}
-	var g gauss
+	var g Noise
 	g.seed(3, 5)
 	const n = 3_000_000
 	draws := make([]float32, n)

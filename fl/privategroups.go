@@ -41,9 +41,9 @@ func (e *Engine) PrivateErrors(trial, round int, group, taken []int, errors []fl
 			sums[group[slot]] += centered(errors[i])
 		}
 	}
-	stream := kernels.NewStream(e.groupKey(trial, round, -1), groupNoise)
+	noisy := NewNoise(e.groupKey(trial, round, -1), groupNoise)
 	for g, n := range sizes {
-		sums[g] = ScoreOptions{Noise: noise, Expected: n}.private(sums[g], stream).Error
+		sums[g] = ScoreOptions{Noise: noise, Expected: n}.private(sums[g], noisy).Error
 	}
 	private := make([]float64, len(group))
 	for i, g := range group {

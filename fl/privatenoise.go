@@ -74,7 +74,7 @@ func (e *Engine) noiseBlocks() int {
 func (e *Engine) addBlock(sum []float32, block int, of []noiseOf) {
 	from, strips := block*noiseBlock, e.strips()
 	first := sort.Search(len(strips), func(i int) bool { return strips[i].number > from }) - 1
-	var g gauss
+	var g Noise
 	for _, d := range of {
 		g.seed(d.key, uint64(block))
 		lo, left := strips[first].lo+from-strips[first].number, noiseBlock

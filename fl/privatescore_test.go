@@ -1,7 +1,9 @@
 package fl
 
 import (
+	"encoding/binary"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/fedfast/fedfast/internal/test/fltest"
@@ -88,5 +90,71 @@ func TestPrivateErrors(t *testing.T) {
 				t.Errorf("client %d takes only %d slots", client, len(slots))
 			}
 		}
+	}
+}
+
+// TestNoiseIsOfOneSource wants the noise on counts, scores and the errors of groups from the
+// generator of the noise on weights, whose words it reads by itself.
+func TestNoiseIsOfOneSource(t *testing.T) {
+	t.Parallel()
+	words := func(key, stream uint64) *rand.ChaCha8 {
+		var seed [32]byte
+		for i := range uint64(4) {
+			binary.LittleEndian.PutUint64(seed[8*i:], kernels.Key(key, stream, i))
+		}
+		return rand.NewChaCha8(seed)
+	}
+	// normal is the number that a word stands for where it lies within a layer of the ziggurat.
+	normal := func(key, stream uint64) (x float64, within bool) {
+		u := uint32(words(key, stream).Uint64())
+		edge, next := edges[u%layers], edges[u%layers+1]
+		x = float64(int32(u)>>7|1) / (1 << 24) * edge
+		return x, math.Abs(x) < next-1e-6
+	}
+	seen := 0
+	same := func(what string, i, key, stream uint64, z float64) {
+		t.Helper()
+		if want, within := normal(key, stream); within {
+			if seen++; math.Abs(z-want) > 1e-5 {
+				t.Errorf("%s %d has the noise %v, want %v", what, i, z, want)
+			}
+		}
+	}
+	fed := fltest.OpenGlyphs(t, 9, 30)
+	e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 3, Seed: 4, Privacy: &Privacy{Clip: 0.3, Noise: 1, Quantile: 0.5, CountNoise: 5}})
+	tr := e.NewTrial(2)
+	client, server := average().Defaults()
+	client.LR = 0.1
+	for i := range uint64(12) {
+		r := &RoundResult{draws: i}
+		same("score", i, i, scoreNoise, (r.Score(false, ScoreOptions{Noise: 2, Expected: 4}).Error-0.5)*2)
+		same("finalist", i, i, scoreNoise, (foldValidated(nil, ScoreOptions{Noise: 2, Expected: 4}, i).Error-0.5)*2)
+		same("group", i, e.groupKey(int(i), 3, -1), groupNoise, (e.PrivateErrors(int(i), 3, []int{0}, nil, nil, 2)[0]-0.5)/2)
+		r.Slots = []Slot{{ValExamples: 1}}
+		u := words(i, scoreNoise).Uint64()
+		want := -math.Log(1-float64(u>>11)/(1<<53)) / 8
+		if u&1 == 1 {
+			want = -want
+		}
+		if got := r.Score(false, ScoreOptions{Uniform: true, Epsilon: 8}).Error; math.Abs(got-want) > 1e-12 {
+			t.Errorf("score %d has the Laplace noise %v, want %v", i, got, want)
+		}
+		key, clip := kernels.Key(4, 2, uint64(tr.Rounds()), purposeNoise), tr.Clip()
+		round, err := tr.Round(t.Context(), Plan{Clients: []ClientParams{client}, Server: server})
+		if err != nil {
+			t.Fatal(err)
+		}
+		below := 0.0
+		for _, s := range round.Slots {
+			below += 0.5
+			if s.DeltaNorm > clip {
+				below--
+			}
+		}
+		share := -math.Log(tr.Clip()/clip)/clipRate + 0.5 // of clients below the norm, by the norm's step
+		same("count", i, key, countNoise, ((share-0.5)*3-below)/5)
+	}
+	if seen < 30 {
+		t.Errorf("%d numbers lie within layers", seen)
 	}
 }

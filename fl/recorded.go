@@ -111,12 +111,11 @@ func (r *Recorded) Validate(errors []float64, v EvalConfig) *Summary {
 			ids = append(ids, i)
 		}
 	}
-	stream := kernels.NewStream(kernels.Key(r.Seed, uint64(v.Trial), uint64(v.Round), purposeValidate), 0)
 	var scores []setScore
-	for _, i := range validated(r.Seed, ids, v, stream) {
+	for _, i := range validated(r.Seed, ids, v) {
 		scores = append(scores, setScore{Score: scoreOfRecorded(errors[i], r.Numbers), n: r.Val[i]})
 	}
-	return foldValidated(scores, v.Noise, stream)
+	return foldValidated(scores, v.Noise, validateKey(r.Seed, v))
 }
 
 // Summarize returns the summary of errors of clients with their numbers of samples, 0 for

@@ -6,8 +6,10 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/kernels"
-	"github.com/fedfast/fedfast/kernels/det"
 )
+
+// scoreNoise is the number of the noise on scores, beside that of what is drawn else.
+const scoreNoise = 1
 
 // ScoreOptions say how a round's score is taken, for studies of noisy evaluation.
 // The zero value is the mean over the whole cohort, weighted by examples.
@@ -52,7 +54,7 @@ func (o ScoreOptions) Check() error {
 // regression: its hyperparameters did not train it. Noise is drawn for the round of its
 // trial, and only on the error: the loss is NaN with an Epsilon, since it has no bound.
 func (r *RoundResult) Score(personalized bool, o ScoreOptions) Score {
-	stream := kernels.NewStream(r.draws, 0)
+	noise := NewNoise(r.draws, scoreNoise)
 	if o.Noise > 0 {
 		var errors []float64
 		for i := range r.Slots {
@@ -60,11 +62,11 @@ func (r *RoundResult) Score(personalized bool, o ScoreOptions) Score {
 				errors = append(errors, s.error(personalized))
 			}
 		}
-		return o.PrivateMean(errors, stream)
+		return o.PrivateMean(errors, noise)
 	}
 	var all scoreMean
 	var errors []float64
-	for _, i := range r.scored(o, stream) {
+	for _, i := range r.scored(o) {
 		s := &r.Slots[i]
 		score := s.Before
 		switch {
@@ -83,7 +85,7 @@ func (r *RoundResult) Score(personalized bool, o ScoreOptions) Score {
 	score := all.mean()
 	score.clients = errors
 	if o.Epsilon > 0 && len(errors) > 0 {
-		score.Error += laplace(stream) / (o.Epsilon * float64(len(errors)))
+		score.Error += noise.laplace() / (o.Epsilon * float64(len(errors)))
 		score.Loss = math.NaN()
 	}
 	return score
@@ -111,7 +113,7 @@ func centered(x float64) float64 {
 
 // PrivateMean returns the private mean of clients' errors over Expected clients, as that of a
 // round's score, with noise drawn from a stream. It needs Noise.
-func (o ScoreOptions) PrivateMean(errors []float64, noise *kernels.Stream) Score {
+func (o ScoreOptions) PrivateMean(errors []float64, noise *Noise) Score {
 	sum := 0.0
 	for _, x := range errors {
 		sum += centered(x)
@@ -120,13 +122,13 @@ func (o ScoreOptions) PrivateMean(errors []float64, noise *kernels.Stream) Score
 }
 
 // private returns the score of a sum of centered errors.
-func (o ScoreOptions) private(sum float64, stream *kernels.Stream) Score {
-	sum += float64(o.Noise * stream.NormFloat64())
+func (o ScoreOptions) private(sum float64, noise *Noise) Score {
+	sum += float64(o.Noise * noise.Normal())
 	return Score{Error: sum/float64(o.Expected) + 0.5, Loss: math.NaN()}
 }
 
 // scored returns the slots with validation samples that a score counts.
-func (r *RoundResult) scored(o ScoreOptions, stream *kernels.Stream) []int {
+func (r *RoundResult) scored(o ScoreOptions) []int {
 	var slots []int
 	for i := range r.Slots {
 		if r.Slots[i].ValExamples > 0 {
@@ -137,17 +139,8 @@ func (r *RoundResult) scored(o ScoreOptions, stream *kernels.Stream) []int {
 		return slots
 	}
 	var few []int
-	for _, k := range draw(stream, len(slots), o.Clients) {
+	for _, k := range draw(kernels.NewStream(r.draws, 0), len(slots), o.Clients) {
 		few = append(few, slots[k])
 	}
 	return few
-}
-
-// laplace draws from the Laplace distribution of scale 1.
-func laplace(stream *kernels.Stream) float64 {
-	x := -det.Log(1 - stream.Float64())
-	if stream.Uint32()&1 == 1 {
-		return -x
-	}
-	return x
 }

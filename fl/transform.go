@@ -45,7 +45,8 @@ type Transform struct {
 	Strength float64
 
 	// Apply changes what a client sends: u.Values in place, or u.Values and u.Index together
-	// to those that are left. Attacks are applied to the attackers' updates alone.
+	// to those that are left, see Upload.Keep. Attacks are applied to the attackers' updates
+	// alone, which send 0 for what an attack leaves out.
 	Apply func(u *Upload)
 	// Biased says that the mean over Apply's draws is not what it was given. With
 	// update.feedback each client then keeps what Apply left out, and adds it to its next

@@ -344,6 +344,100 @@ func TestRegisterTransform(t *testing.T) {
 	}
 }
 
+// TestEveryUpdateGoesThrough sends the updates of attackers and others through every chain of
+// registered transforms, and of a program's own that send few values: what arrives is finite,
+// and what a client keeps of errors adds up with it. With every aggregator rounds end.
+func TestEveryUpdateGoesThrough(t *testing.T) {
+	few := func(u *Upload) {
+		places := []int32{1, 4, int32(len(u.Values)) - 1}
+		u.Keep(places)
+	}
+	if err := RegisterTransform(Transform{Name: "few", Stage: StageAttack, Doc: "sends three values", Apply: few}); err != nil {
+		t.Fatal(err)
+	}
+	shrink := func(w *Wire, _ *Updates) { w.Values = 3 }
+	if err := RegisterTransform(Transform{Name: "ends", Stage: StageQuantize, Doc: "sends two values", Biased: true, Shrink: shrink, Apply: func(u *Upload) {
+		u.Keep([]int32{0, int32(len(u.Values)) - 1})
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	fed := fltest.OpenGlyphs(t, 10, 20)
+	model := fltest.SmallCNN(t, fed)
+	c := Config{Model: model, Data: fed, Method: average(), Cohort: 5, Seed: 3}
+	engine := func(u Updates, a string) *Engine {
+		c.Updates, c.Aggregation = u, aggregation(func(p *Aggregation) {
+			if p.Name = a; a == "norm_bound" {
+				p.Bound = 0.1
+			}
+		})
+		return newEngine(t, c)
+	}
+	none := []string{""}
+	for _, attack := range slices.Concat(none, TransformNames(StageAttack)) {
+		lies, err := transformByName(StageAttack, attack)
+		if attack != "" && err != nil {
+			t.Fatal(err)
+		}
+		for _, sparsify := range slices.Concat(none, TransformNames(StageSparsify)) {
+			for _, quantize := range slices.Concat(none, TransformNames(StageQuantize)) {
+				if lies.Collude != nil && (sparsify != "" || quantize != "") || attack+sparsify+quantize == "" {
+					continue
+				}
+				for _, feedback := range []bool{false, true} {
+					u := updates(func(u *Updates) { u.Attack, u.Sparsify, u.Quantize = attack, sparsify, quantize })
+					if u.Feedback = feedback || !u.KeepsErrors(); u.Feedback != feedback {
+						continue
+					}
+					if sparsify == "topk" || sparsify == "randomk" {
+						u.Keep = 0.1
+					}
+					if _, err := u.Chain(); err != nil {
+						t.Fatal(err)
+					}
+					e := newUplink(&Config{Model: model, Data: fed, Updates: u, Cohort: 5, Seed: 3}, func() []int32 { return trainedPlaces(&c) })
+					for client := range 5 {
+						left, w := make([]float32, e.left()), &worker{}
+						for round := range 2 {
+							delta := sentBy(client, model.Size())
+							before, honest := slices.Clone(left), slices.Clone(delta)
+							e.send(w, delta, left, Upload{Client: client, Round: round, Updates: &u, key: uint64(round)})
+							arrived := 0
+							for i, at := range e.places {
+								switch x := float64(delta[at]); {
+								case math.IsNaN(x) || math.IsInf(x, 0):
+									t.Fatalf("%+v: value %d arrives as %v", u, i, x)
+								case x != 0:
+									arrived++
+								}
+								if e.feeds == len(e.chain) && !e.attacks(client) && math.Abs(float64(delta[at]+left[i])-float64(honest[at]+before[i])) > 1e-4 {
+									t.Fatalf("%+v: of %v and %v before, %v arrives and %v is left", u, honest[at], before[i], delta[at], left[i])
+								}
+							}
+							if attack == "few" && sparsify+quantize == "" && e.attacks(client) && (arrived != 3 || delta[e.places[4]] != honest[e.places[4]]) {
+								t.Fatalf("%d values of an attacker's three arrive", arrived)
+							}
+						}
+					}
+				}
+			}
+		}
+		for _, a := range AggregatorNames() {
+			u := updates(func(u *Updates) {
+				if u.Attack = attack; lies.Collude == nil {
+					u.Sparsify, u.Quantize, u.Keep = "topk", "qsgd", 0.1
+				}
+			})
+			if lies.Collude != nil && a == "norm_bound" {
+				continue // refused: it holds no updates
+			}
+			r := runRounds(t, engine(u, a).NewTrial(0), Plan{Clients: []ClientParams{begun(ClientParams{LR: 0.1, Steps: 1, Batch: 4})}}, 2)
+			if r[1].Dropped > 0 {
+				t.Errorf("%s, %s: %d dropped", attack, a, r[1].Dropped)
+			}
+		}
+	}
+}
+
 // TestPlannedUpdates: a plan's numbers are those of its round, in what is sent and what the
 // server takes, and one that the transforms or the aggregator cannot have is an error.
 func TestPlannedUpdates(t *testing.T) {

@@ -102,6 +102,7 @@ func (u *uplink) send(w *worker, delta, left []float32, v Upload) bool {
 		if v.stage = t.Stage; t.Stage == StageAttack {
 			if t.Apply != nil && u.attackers[v.Client] {
 				t.Apply(&v)
+				v.fill()
 			}
 			continue
 		}
@@ -122,6 +123,20 @@ func (u *uplink) send(w *worker, delta, left []float32, v Upload) bool {
 	}
 	v.each(func(at int32, x float32) { delta[u.places[at]] = x })
 	return true
+}
+
+// fill has an attacker send 0 where it would send nothing: compression is of whole updates.
+func (u *Upload) fill() {
+	if u.Index == nil {
+		return
+	}
+	m := u.work
+	m.whole = append(m.whole[:0], u.Values...)
+	clear(m.values)
+	for i, at := range u.Index {
+		m.values[at] = m.whole[i]
+	}
+	u.Values, u.Index, m.whole = m.values, nil, m.whole[:0]
 }
 
 // left returns how many floats a client keeps of what compression left out.

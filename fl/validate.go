@@ -18,11 +18,11 @@ import (
 // GlobalVal and PersonalizedVal, bit for bit. Of the Summary it fills the Score, Clients and
 // Examples.
 func (e *Engine) Validate(ctx context.Context, weights []float32, v EvalConfig) (*Summary, error) {
-	scores, _, stream, err := e.validate(ctx, weights, v)
+	scores, _, err := e.validate(ctx, weights, v)
 	if err != nil {
 		return nil, err
 	}
-	return foldValidated(scores, v.Noise, stream), nil
+	return foldValidated(scores, v.Noise, validateKey(e.cfg.Seed, v)), nil
 }
 
 // ClientScore is what a client's validation samples measured.
@@ -39,7 +39,7 @@ func (e *Engine) ValidateClients(ctx context.Context, weights []float32, v EvalC
 	if v.Noise.Noise > 0 || v.Noise.Epsilon > 0 {
 		return nil, errors.New("evaluation: noise is for Validate")
 	}
-	scores, ids, _, err := e.validate(ctx, weights, v)
+	scores, ids, err := e.validate(ctx, weights, v)
 	all := make([]ClientScore, len(scores))
 	for i := range scores {
 		all[i] = ClientScore{ids[i], scores[i].n, scores[i].Score}
@@ -50,28 +50,32 @@ func (e *Engine) ValidateClients(ctx context.Context, weights []float32, v EvalC
 	return all, err
 }
 
-// validate returns the scores of clients, who they are, and the stream of Noise.
-func (e *Engine) validate(ctx context.Context, weights []float32, v EvalConfig) ([]setScore, []int, *kernels.Stream, error) {
+// validateKey keys the draws of EvalConfig.Noise.
+func validateKey(seed uint64, v EvalConfig) uint64 {
+	return kernels.Key(seed, uint64(v.Trial), uint64(v.Round), purposeValidate)
+}
+
+// validate returns the scores of clients and who they are.
+func (e *Engine) validate(ctx context.Context, weights []float32, v EvalConfig) ([]setScore, []int, error) {
 	plan, err := e.evalPlan(v.Clients, v.Server)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	stream := kernels.NewStream(kernels.Key(e.cfg.Seed, uint64(v.Trial), uint64(v.Round), purposeValidate), 0)
 	var ids []int
 	for i := range e.cfg.Data.Clients {
 		if e.cfg.Data.Clients[i].Val.Len() > 0 {
 			ids = append(ids, i)
 		}
 	}
-	if ids = validated(e.cfg.Seed, ids, v, stream); len(ids) == 0 {
-		return nil, nil, nil, fmt.Errorf("evaluation: none of the %d clients has validation samples", len(e.cfg.Data.Clients))
+	if ids = validated(e.cfg.Seed, ids, v); len(ids) == 0 {
+		return nil, nil, fmt.Errorf("evaluation: none of the %d clients has validation samples", len(e.cfg.Data.Clients))
 	}
 	measured, err := e.measure(ctx, &shard.Exam{
 		Weights: weights, Clients: ids, GlobalVal: v.Clients == nil, PersonalVal: v.Clients != nil,
 		Kept: v.Kept, Params: paramsOf(v.Clients, 0, ids), Server: plan.Server, Round: v.Round, Arch: v.Arch,
 	}, v.State, e.serverOf(v.State, weights, v.Clients != nil), counted(v.Done, len(ids)))
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	scores := make([]setScore, len(ids))
 	for i := range measured {
@@ -79,37 +83,37 @@ func (e *Engine) validate(ctx context.Context, weights []float32, v EvalConfig) 
 			scores[i] = measured[i].personalVal
 		}
 	}
-	return scores, ids, stream, nil
+	return scores, ids, nil
 }
 
 // validated returns the indices, ascending, of the clients that are scored, of those that
 // have validation samples.
-func validated(seed uint64, ids []int, v EvalConfig, stream *kernels.Stream) []int {
-	some := func(stream *kernels.Stream, n int) {
+func validated(seed uint64, ids []int, v EvalConfig) []int {
+	some := func(key uint64, n int) {
 		if n == 0 || n >= len(ids) {
 			return
 		}
-		drawn := draw(stream, len(ids), n)
+		drawn := draw(kernels.NewStream(key, 0), len(ids), n)
 		for i, at := range drawn {
 			drawn[i] = ids[at]
 		}
 		slices.Sort(drawn)
 		ids = drawn
 	}
-	some(kernels.NewStream(kernels.Key(seed, purposeValidate), 0), v.Sample)
-	some(stream, v.Noise.Clients)
+	some(kernels.Key(seed, purposeValidate), v.Sample)
+	some(validateKey(seed, v), v.Noise.Clients)
 	return ids
 }
 
 // foldValidated is the mean over clients, as RoundResult.Score takes that of a round.
-func foldValidated(scores []setScore, o ScoreOptions, stream *kernels.Stream) *Summary {
-	v := &Summary{Clients: len(scores)}
+func foldValidated(scores []setScore, o ScoreOptions, key uint64) *Summary {
+	v, noise := &Summary{Clients: len(scores)}, NewNoise(key, scoreNoise)
 	if o.Noise > 0 {
 		errors := make([]float64, len(scores))
 		for i := range scores {
 			errors[i] = scores[i].Error
 		}
-		v.Score, v.Clients = o.PrivateMean(errors, stream), o.Expected
+		v.Score, v.Clients = o.PrivateMean(errors, noise), o.Expected
 		return v
 	}
 	var all scoreMean
@@ -124,7 +128,7 @@ func foldValidated(scores []setScore, o ScoreOptions, stream *kernels.Stream) *S
 	}
 	v.Score = all.mean()
 	if o.Epsilon > 0 {
-		v.Error += laplace(stream) / (o.Epsilon * float64(v.Clients))
+		v.Error += noise.laplace() / (o.Epsilon * float64(v.Clients))
 		v.Loss = math.NaN()
 	}
 	return v

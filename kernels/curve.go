@@ -15,6 +15,8 @@ const (
 	CurveGELUTanh
 	CurveHardSwish
 	CurveHardSigmoid
+
+	NumCurves int = iota // their number
 )
 
 // curveTable holds the loops of one level over n > 0 blocks of 16 floats. The last

@@ -30,10 +30,10 @@ var stackCalls = map[string]func(r *run) (call func(), out [][]float32){
 		return func() { kernels.GemmTNStep(&s) }, [][]float32{s.Step.W, s.Step.V, s.Products}
 	},
 	"curves": func(r *run) (func(), [][]float32) {
-		x, y, slope := r.floats(21), r.floats(21*7), r.floats(21*7)
+		x, y, slope := r.floats(21), r.floats(21*kernels.NumCurves), r.floats(21*kernels.NumCurves)
 		return func() {
-			for c := kernels.CurveSigmoid; c <= kernels.CurveHardSigmoid; c++ {
-				at := int(c-kernels.CurveSigmoid) * 21
+			for c := range kernels.Curve(kernels.NumCurves) {
+				at := int(c) * 21
 				kernels.Curves(c, y[at:][:21], slope[at:][:21], x)
 			}
 		}, [][]float32{y, slope}

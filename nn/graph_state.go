@@ -103,10 +103,10 @@ func (b *boundGraph) NewState(e *Env) State {
 		}
 	}
 	s.layGradients(e, only)
-	for i, p := range b.parts {
-		if ps := &s.parts[i]; ps.mixedBy > 0 && b.group > 0 && !e.Tangents {
-			if norm, ok := p.last().Bound.(*boundGroupNorm); ok && !norm.relu && !norm.swish {
-				ps.norm = ps.states[len(ps.states)-1].(*groupNormState)
+	for i := range b.parts {
+		if ps := &s.parts[i]; ps.mixedBy > 0 && b.group > 0 && !e.Tangents && len(ps.states) > 0 {
+			if norm, ok := ps.states[len(ps.states)-1].(*groupNormState); ok && norm.shares() {
+				ps.norm = norm
 				ps.place = slices.Index(b.parts[ps.mixedBy].from, i)
 				ps.early = b.early(i, ps.mixedBy, ps.place)
 			}

@@ -82,6 +82,10 @@ func (s *groupNormState) Forward(r *Run, x Act, lo, hi int) Act {
 	return s.y
 }
 
+// shares reports whether it can give and take its share of a mix, which needs the factors of
+// each sample.
+func (s *groupNormState) shares() bool { return s.factors != nil && !s.b.relu && !s.b.swish }
+
 // begin takes the input and the parameters of a forward pass.
 func (s *groupNormState) begin(r *Run, x Act) {
 	s.x = x

@@ -338,3 +338,47 @@ func TestMixAtEveryLevel(t *testing.T) {
 		})
 	}
 }
+
+// outside is a layer of a program's own that is bound as a group normalization.
+type outside struct{ norm GroupNorm }
+
+func (outside) Kind() string                  { return "outside" }
+func (outside) Abilities() Abilities          { return Abilities{} }
+func (l outside) Bind(in Flow) (Bound, error) { return l.norm.Bind(in) }
+
+// TestMixOfForeignNorms holds that a layer from elsewhere that is a group normalization trains in a
+// mix as that does, though it does not know what it is bound for.
+func TestMixOfForeignNorms(t *testing.T) {
+	var want []float32
+	for _, norm := range []Layer{GroupNorm{Groups: 3}, outside{GroupNorm{Groups: 3}}} {
+		m, err := NewModel("test", Shape{H: 6, W: 5, C: 2}, 3,
+			Conv2D{Filters: 12, Kernel: 3, Pad: 1},
+			Graph{Branches: []Branch{
+				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 12, Kernel: 1}, norm}},
+				{From: []int{0, GraphInput}, Join: Mix, Weights: "a"},
+			}},
+			Dense{Units: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ws, b := m.NewWorkspace(), images(m, 5)
+		kernelstest.ForEachLevel(t, func(t *testing.T) {
+			w := train(m, ws, b)
+			if want == nil {
+				want = w
+			}
+			sameBits(t, w, want, fmt.Sprintf("%T, level %v", norm, kernels.Current()))
+		})
+		for _, s := range ws.states {
+			g, ok := s.(*graphState)
+			if !ok {
+				continue
+			}
+			for _, p := range g.parts {
+				if p.norm != nil && p.norm.factors == nil {
+					t.Errorf("%T takes its share without the factors of each sample", norm)
+				}
+			}
+		}
+	}
+}

@@ -17,15 +17,17 @@ import (
 //	g_ij = (F_i(v_i) - F_i(v_j)) / |v_i - v_j|
 //	v_i <- v_i + sum_j max(g_ij, 0)/sum_k max(g_ik, 0) (v_j - v_i), as it is where no g is above 0
 //
-// It is sent the models of the highest P_ij, which add up its g_ij and start at 0. In the
-// paper these are drawn at random at first; here models of equal P take turns from round to
-// round. The global model is the mean of all v_i.
+// It is sent the models of the highest P_ij, which add up its g_ij and start at 0; models of
+// equal P take turns from round to round. The authors put v_i before its last local training in
+// the place of v_i, whose training then competes with the models of others, and draw some of the
+// models that are sent at random (epsilon-greedy). The global model is the mean of all v_i.
 func fedFomo() fl.Method {
 	return fl.Method{
 		Name:  "fedfomo",
 		Doc:   "FedFomo: each client moves its own model towards those of others that are better on its validation samples",
 		Paper: "Zhang et al. 2021, Personalized Federated Learning with First Order Model Optimization, arXiv:2012.08565",
-		Differs: "models that are worth the same so far take turns, where the paper draws models at random at first; the global model is the mean of all clients' models. " +
+		Differs: "gains are over the client's model after its last local training, which the authors have compete with the models of others over the one before; the models of the highest worth are sent, " +
+			"and equal ones take turns, where the authors draw some at random (epsilon-greedy); the global model is the mean of all clients' models. " +
 			"Traffic counts one model to the client, not server.models",
 		Uses:        slices.Concat(hyper.UsingSGD(), hyper.Using("client.optimizer_state"), hyper.Needing("server.models", "[1, 1000]", "")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Models = 5 },

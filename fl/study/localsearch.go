@@ -13,7 +13,6 @@ import (
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/play"
-	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -110,13 +109,13 @@ func (d *driver) trainLocally(ctx context.Context, weights []float32, search *tu
 func (d *driver) tell(r *tuners.TrialReport, total *LocalSearch, all []*record.Local) {
 	r.Measured = make([]tuners.Measured, len(all))
 	a := d.setup.account
-	noise := kernels.NewStream(tuners.NewDraws(d.setup.Config.Seed, tuners.NoTrial, 0, "local search").Uint64(), 0)
+	noise := fl.NewNoise(tuners.NewDraws(d.setup.Config.Seed, tuners.NoTrial, 0, "local search").Uint64(), 0)
 	switch {
 	case total.Votes > 0:
 		counts := d.votes(all, total.Votes)
 		total.Noise = a.VoteNoise(total.Votes)
 		for i, n := range counts {
-			r.Measured[i] = tuners.Measured{Score: math.NaN(), Votes: n + float64(total.Noise*noise.NormFloat64())}
+			r.Measured[i] = tuners.Measured{Score: math.NaN(), Votes: n + float64(total.Noise*noise.Normal())}
 		}
 	case a != nil:
 		total.Noise = a.MeansNoise(len(all))

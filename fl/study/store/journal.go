@@ -77,7 +77,7 @@ const (
 func (s *Store) Append(kind string, trial, round int, data []byte) error {
 	return s.add(len(data), func(b *batch) {
 		s.seq++
-		row := Row{Seq: s.seq, At: time.Now().UnixMilli(), Kind: kind, Trial: trial, Round: round, Data: data}
+		row := Row{Seq: s.seq, At: time.Now().UnixMilli(), Kind: kind, Trial: trial, Round: round, Data: bytes.Clone(data)}
 		s.last = row.sum(s.last)
 		b.rows = append(b.rows, row)
 		b.sums = append(b.sums, s.last)

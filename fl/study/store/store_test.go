@@ -98,6 +98,23 @@ func TestJournalOutlivesTheProcess(t *testing.T) {
 	}
 }
 
+// TestRowsAreCopied: whoever appends a row may use its memory again before it is committed.
+func TestRowsAreCopied(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer func() { _ = s.Close() }()
+	data := []byte(`{"n":1}`)
+	if err := s.Append("a", 0, 0, data); err != nil {
+		t.Fatal(err)
+	}
+	copy(data, `{"n":2}`)
+	if err := s.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if rows := rowsOf(t, s); len(rows) != 1 || string(rows[0].Data) != `{"n":1}` || len(s.Notes()) > 0 {
+		t.Errorf("rows %+v, notes %v", rows, s.Notes())
+	}
+}
+
 // TestRowsShareATransaction waits for what is committed without Flush.
 func TestRowsShareATransaction(t *testing.T) {
 	dir := t.TempDir()

@@ -142,7 +142,8 @@ func (r *Repeated) Each(ctx context.Context, work func(i int, path string, c *co
 }
 
 // TuneSeeds is Tune with n seeds from that of the configuration on, each in a directory of
-// its own below path, see SeedDir. It returns the studies' results in the order of seeds.
+// its own below path, see SeedDir. It returns the studies' results in the order of seeds,
+// with an error those before it.
 func TuneSeeds(ctx context.Context, path string, c *config.Config, n int, o Options) ([]*study.Result, error) {
 	return repeat(ctx, path, c, n, o, config.ModeTune, Tune)
 }
@@ -166,7 +167,9 @@ func repeat[R any](ctx context.Context, path string, c *config.Config, n int, o 
 	var results []R
 	err = r.Each(ctx, func(_ int, path string, c *config.Config) error {
 		result, err := one(ctx, path, c, o)
-		results = append(results, result)
+		if err == nil {
+			results = append(results, result)
+		}
 		return err
 	})
 	return results, err
