@@ -108,15 +108,15 @@ func importance(t *testing.T, arms, rounds int, sets ...string) (lines []string,
 		if len(cells) < 5 {
 			continue
 		}
-		line := cells[0]
+		line := []string{cells[0]}
 		for _, cell := range cells[2:5] {
 			x, err := strconv.ParseFloat(strings.Fields(cell)[0], 64)
 			if err != nil {
 				t.Fatal(err)
 			}
-			line += fmt.Sprintf(" %.0f", x)
+			line = append(line, fmt.Sprintf("%.0f", x))
 		}
-		lines = append(lines, line)
+		lines = append(lines, strings.Join(line, " "))
 	}
 	return lines, page
 }

@@ -80,14 +80,6 @@ func plusMinus(share bool, stdErr *float64) string {
 	return fmt.Sprintf(" (s.e. %.2f)", 100**stdErr)
 }
 
-// half writes half the width of an interval, in points.
-func half(x *float64) string {
-	if x == nil {
-		return ""
-	}
-	return fmt.Sprintf(" +- %.1f", 100**x)
-}
-
 // baselineWatch shows the progress of a baseline; its events are nobody's.
 type baselineWatch struct{ *progress.Display }
 
