@@ -51,6 +51,11 @@ type Plan struct {
 	// numbers or short vectors, all of them finite. They are recorded with a plan for
 	// Train and decide nothing: at most MaxNotes with MaxNoteNumbers together.
 	Notes map[string][]float64 `json:",omitempty"`
+	// Likeliest are, in a plan for Test whose clients draw their params, those that are drawn
+	// most often, and Probability is how often, (0, 1]. Results tell them. Of a plan without,
+	// they tell those that most clients have.
+	Likeliest   Params  `json:",omitempty"`
+	Probability float64 `json:",omitempty"`
 }
 
 // The keys of a Cell: facts about all samples that a client holds, those of its

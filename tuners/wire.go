@@ -353,7 +353,7 @@ func cellsFromWire(table []*tunerv1.Cell) []Cell {
 }
 
 func planToWire(p Plan) *tunerv1.PlanRoundReply {
-	w := &tunerv1.PlanRoundReply{Server: paramsToWire(p.Server)}
+	w := &tunerv1.PlanRoundReply{Server: paramsToWire(p.Server), Likeliest: paramsToWire(p.Likeliest), Probability: p.Probability}
 	w.Clients = pointsToWire(p.Clients)
 	w.Table = cellsToWire(p.Table)
 	for name, values := range p.Notes {
@@ -366,7 +366,7 @@ func planToWire(p Plan) *tunerv1.PlanRoundReply {
 }
 
 func planFromWire(w *tunerv1.PlanRoundReply) Plan {
-	p := Plan{Server: paramsFromWire(w.GetServer())}
+	p := Plan{Server: paramsFromWire(w.GetServer()), Likeliest: paramsFromWire(w.GetLikeliest()), Probability: w.GetProbability()}
 	p.Clients = pointsFromWire(w.GetClients())
 	p.Table = cellsFromWire(w.GetTable())
 	for name, note := range w.GetNotes() {

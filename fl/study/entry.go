@@ -142,6 +142,8 @@ type Session struct {
 	CPU     string    `json:"cpu"`
 	Level   string    `json:"level"`
 	Workers int       `json:"workers"`
+	// Baseline is with about how many random configurations the study will be compared.
+	Baseline int `json:"baseline"`
 }
 
 // ReadSession reads a row of store.KindSession. What it does not tell is empty.

@@ -44,7 +44,7 @@ func Remeasure(ctx context.Context, s Setup, eval config.Eval, sha256 string) (*
 			return nil, err
 		}
 		s.Config.Eval = eval
-		again := &Chosen{Number: c.Number, Params: m.Trial.Params, Round: c.Round, Score: c.Score, CohortScore: c.CohortScore, SHA256: sha256, weights: m.Weights}
+		again := &Chosen{Number: c.Number, Settings: c.Settings, Round: c.Round, Score: c.Score, CohortScore: c.CohortScore, SHA256: sha256, weights: m.Weights}
 		again.Errors, err = d.evaluate(ctx, &m, "")
 		return again, err
 	}

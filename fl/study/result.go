@@ -8,6 +8,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -86,10 +87,13 @@ type TrialResult struct {
 	Stopped string `json:"stopped,omitempty"`
 }
 
+// Settings are the hyperparameters with which a model would be trained anew, see Chosen.
+type Settings = trial.Settings
+
 // Chosen is a model that a study returns, with its evaluation.
 type Chosen struct {
-	Number int           `json:"number"`
-	Params tuners.Params `json:"params"`
+	Number int `json:"number"`
+	Settings
 	// Round is the number of rounds after which the weights were taken.
 	Round int `json:"round"`
 	// Score is what the model was judged by: as a finalist, else CohortScore. That

@@ -65,9 +65,9 @@ func (r *Result) bestFinalist(o tuners.Objective) int {
 	return best
 }
 
-// chosen describes a model, without its errors, by its score among the finalists if it is one.
+// chosen describes a model, with the settings of its trial and without its errors, by its score among the finalists if it is one.
 func (r *Result) chosen(m trial.Model) *Chosen {
-	c := &Chosen{Number: m.Trial.Number, Params: m.Trial.Params, Round: m.Round, Score: m.Score, CohortScore: m.Score}
+	c := &Chosen{Number: m.Trial.Number, Settings: Settings{Params: m.Trial.Params}, Round: m.Round, Score: m.Score, CohortScore: m.Score}
 	for _, f := range r.Finalists {
 		if f.Trial == c.Number && f.Round == c.Round {
 			c.Score = f.Score
@@ -132,13 +132,16 @@ func (d *driver) choose(ctx context.Context, r *Result, m trial.Model, name stri
 	}
 	chosen := r.chosen(m)
 	chosen.SHA256, chosen.weights = d.setup.Model.SHA256(m.Weights), m.Weights
+	var err error
+	if chosen.Settings, err = m.Settings(ctx); err != nil {
+		return nil, err
+	}
 	for _, k := range d.setup.Evaluated {
 		if k.Number == chosen.Number && k.Round == chosen.Round && k.SHA256 == chosen.SHA256 {
 			chosen.Errors = k.Errors
 			return chosen, nil
 		}
 	}
-	var err error
 	chosen.Errors, err = d.evaluate(ctx, &m, name)
 	return chosen, err
 }

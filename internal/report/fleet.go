@@ -14,10 +14,10 @@ import (
 )
 
 // fleetTrial is the place of the trial whose clients are shown: the best one, else the
-// first of ranked; -1 without a fleet.
+// first of Ranked; -1 without a fleet.
 func (s *Study) fleetTrial() int {
 	i := s.best()
-	if all := s.ranked(); i < 0 && len(all) > 0 {
+	if all := s.Ranked(); i < 0 && len(all) > 0 {
 		i = all[0]
 	}
 	if i < 0 || len(s.curves[i]) == 0 || s.curves[i][0].Fleet == nil {

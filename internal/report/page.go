@@ -174,7 +174,7 @@ func (s *Study) sheet(id string) (*sheet, error) {
 			out.Sections = append(out.Sections, sec)
 		}
 	}
-	for _, t := range []*Table{s.finalistTable(), s.sessionTable(), s.workerTable()} {
+	for _, t := range []*Table{s.sessionTable(), s.workerTable()} {
 		if t != nil {
 			out.Tables = append(out.Tables, *t)
 		}

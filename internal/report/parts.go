@@ -72,6 +72,8 @@ func some(figures ...*figure.Figure) (all []*figure.Figure) {
 func (s *Study) Tables(part string) (all []Table) {
 	var t *Table
 	switch part {
+	case "params":
+		t = s.finalistTable()
 	case "clients":
 		t = s.fairnessTable()
 	case "fleet":

@@ -101,36 +101,10 @@ func (s *Study) readNotes(ctx context.Context, v *view.Study, t *view.Trial) err
 // mostNamed is how many trials have a line of their own in pictures.
 const mostNamed = 4
 
-// named are the places of the trials that have a line of their own, the first of ranked.
+// named are the places of the trials that have a line of their own, the first of Ranked.
 func (s *Study) named() []int {
-	all := s.ranked()
+	all := s.Ranked()
 	return all[:min(mostNamed, len(all))]
-}
-
-// ranked are the places of all trials: the best one, then those that ran the longest, and
-// of these those of the best scores.
-func (s *Study) ranked() []int {
-	all := make([]int, len(s.Trials))
-	for i := range all {
-		all[i] = i
-	}
-	last := func(i int) float64 {
-		if x := s.Trials[i].Score(); x != nil {
-			return *x
-		}
-		return math.NaN()
-	}
-	aim := s.Config.Aim()
-	first := func(i int) int {
-		if s.Best != nil && s.Trials[i].Number == s.Best.Trial {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(all, func(a, b int) int {
-		return cmp.Or(first(a)-first(b), s.Trials[b].Rounds-s.Trials[a].Rounds, better(aim, last(a), last(b)))
-	})
-	return all
 }
 
 // better orders scores, the best first; those that are not there come last.

@@ -80,7 +80,7 @@ func (s *Study) trialTables() (kept, pruned *Table) {
 	if len(s.Trials) == 0 || s.Mode == config.ModeRun {
 		return nil, nil
 	}
-	head := []string{"trial", "state", "rounds", s.objective() + ", last rung (one cohort)"}
+	head := []string{"trial", "state", "rounds", s.objective() + ", all clients", "last rung (one cohort)"}
 	dims := s.dims()
 	for _, d := range dims {
 		head = append(head, d.name)
@@ -89,10 +89,10 @@ func (s *Study) trialTables() (kept, pruned *Table) {
 	if reasons {
 		head = append(head, "reason")
 	}
-	kept, pruned = &Table{Title: "Trials, best first", Head: head}, &Table{Head: head}
-	for _, i := range s.ranked() {
+	kept, pruned = &Table{Title: s.trialsTitle(), Head: head}, &Table{Head: head}
+	for _, i := range s.Ranked() {
 		t := &s.Trials[i]
-		row := []string{strconv.Itoa(t.Number), string(t.State), count(t.Rounds), s.Scale().TextOf(t.Score())}
+		row := []string{strconv.Itoa(t.Number), string(t.State), count(t.Rounds), s.Scale().TextOf(s.Place(t).Final), s.Scale().TextOf(t.Score())}
 		if i == s.best() && s.Best != nil && s.Best.Returned {
 			row[1] = "winner"
 		}
@@ -122,9 +122,23 @@ func (s *Study) trialTables() (kept, pruned *Table) {
 	return kept, pruned
 }
 
+// trialsTitle says what order the trials are in, and what their hyperparameters are.
+func (s *Study) trialsTitle() string {
+	if s.Config.ClientTuner.Name != "" {
+		return "Trials, best first, with the hyperparameters that they started from"
+	}
+	return "Trials, best first"
+}
+
+// finalistTable has the models among which the study chooses, the best first.
 func (s *Study) finalistTable() *Table {
-	g := &Table{Title: "Finalists", Head: []string{"trial", "round", s.objective()}}
-	for _, f := range s.Finalists {
+	g := &Table{Title: "Finalists, scored on all clients", Head: []string{"trial", "round", s.objective()}}
+	if most := s.Config.Finalists.Clients; most > 0 {
+		g.Title = "Finalists, scored on at most " + count(most) + " clients"
+	}
+	finalists := slices.Clone(s.Finalists)
+	slices.SortStableFunc(finalists, func(a, b view.Finalist) int { return better(s.Config.Aim(), a.Score, b.Score) })
+	for _, f := range finalists {
 		g.Rows = append(g.Rows, []string{strconv.Itoa(f.Trial), count(f.Round), s.Scale().Text(f.Score)})
 	}
 	if len(g.Rows) == 0 {

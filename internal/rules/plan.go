@@ -30,6 +30,12 @@ func Plan(about tuners.Description, space tuners.Space, r tuners.PlanRequest, pl
 			return bad(about.Name, where, "slot %d: %v", i, err)
 		}
 	}
+	if err := controlled(about, space, plan.Likeliest); err != nil {
+		return bad(about.Name, where, "likeliest: %v", err)
+	}
+	if p := plan.Probability; !(p >= 0 && p <= 1) || (p > 0) != (plan.Likeliest != nil) {
+		return bad(about.Name, where, "probability %v: must be above 0 and at most 1 with likeliest params, and 0 without", p)
+	}
 	if err := notes(plan.Notes); err != nil {
 		return bad(about.Name, where, "notes: %v", err)
 	}

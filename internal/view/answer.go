@@ -98,11 +98,17 @@ func (o *Overview) Answer() []string {
 		}
 		said = append(said, text+".")
 	}
-	if o.Best != nil {
-		said = append(said, fmt.Sprintf("Best: trial %d of %d, after round %d.", o.Best.Trial, len(o.Trials), o.Best.Round))
-	}
-	if o.Tune != nil && o.Tune.Baseline != nil {
-		said = append(said, "Random search, "+Versus(o.Tune.Baseline, o.Measure())+".")
+	if r := o.Tune; r != nil {
+		said = append(said, fmt.Sprintf("Winner of %s: %s.", oneline.Count(len(o.Trials), "trial"), r.Why(o.Config)))
+		settings := r.Best.Hyperparameters(r.Trials)
+		for i, what := range []string{"Hyperparameters: ", "Started from: "} {
+			if settings[i] != "" {
+				said = append(said, what+settings[i]+".")
+			}
+		}
+		if r.Baseline != nil {
+			said = append(said, "Random search, "+Versus(r.Baseline, o.Measure())+".")
+		}
 	}
 	if a := o.Privacy(); a != nil {
 		text := "Privacy: " + a.Cost()

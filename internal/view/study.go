@@ -81,7 +81,7 @@ type Overview struct {
 	Text   string
 	// Started is when the study began, Last when anything was recorded last.
 	Started, Last time.Time
-	// Worked is how long processes have worked on it.
+	// Worked is how long processes have worked on it; of a finished study what its result tells.
 	Worked time.Duration
 	// Sessions are those processes.
 	Sessions []study.Session
@@ -139,6 +139,58 @@ type Act struct {
 	// Trial is the one that it has ended after Round, below 0 where it is about the
 	// whole study.
 	Trial, Round int
+}
+
+// Stage says what a study still does whose trials have run all their rounds, empty for nothing else.
+func (o *Overview) Stage() string {
+	switch {
+	case o.State == Completed:
+	case o.Baseline != nil:
+		return o.Baseline.Stage()
+	case o.State == Running && o.Mode == config.ModeTune && o.Budget > 0 && o.Rounds >= o.Budget:
+		return "scoring finalists"
+	}
+	return ""
+}
+
+// Left is about how many rounds are to come, with those of a comparison with random search; 0 where
+// nothing says.
+func (o *Overview) Left() int {
+	switch b := o.Baseline; {
+	case b != nil && o.State != Completed:
+		return b.Rounds * (b.Configurations - len(b.Done))
+	case o.Budget == 0:
+		return 0
+	}
+	left := max(0, o.Budget-o.Rounds)
+	if n := len(o.Sessions); n > 0 && o.Tune == nil {
+		left += o.Sessions[n-1].Baseline * o.Config.Budget.TrialRounds
+	}
+	return left
+}
+
+// Place returns what decides about the place of a trial among the others.
+func (o *Overview) Place(t *Trial) study.Place {
+	p := study.Place{Won: o.Best != nil && o.Best.Trial == t.Number, Score: t.Score(), Rounds: t.Rounds}
+	if p.Score != nil {
+		p.Rung = t.Rungs[len(t.Rungs)-1].Round
+	}
+	for i := range o.Finalists {
+		if f := &o.Finalists[i]; f.Trial == t.Number && (p.Final == nil || o.Config.Aim().Better(f.Score, *p.Final)) {
+			p.Final = &f.Score
+		}
+	}
+	return p
+}
+
+// Ranked returns the places of all trials in Trials, the best one first, see study.Place.
+func (o *Overview) Ranked() []int {
+	all, places := make([]int, len(o.Trials)), make([]study.Place, len(o.Trials))
+	for i := range all {
+		all[i], places[i] = i, o.Place(&o.Trials[i])
+	}
+	slices.SortStableFunc(all, func(a, b int) int { return places[a].Compare(places[b], o.Config.Aim()) })
+	return all
 }
 
 // few are the kinds of rows of which a study has few.
@@ -305,6 +357,13 @@ func (s *Study) times(ctx context.Context, o *Overview) error {
 		if i == 0 {
 			o.Started = first
 		}
+	}
+	switch {
+	case o.State != Completed:
+	case o.Tune != nil:
+		o.Worked = time.Duration(o.Tune.Took() * float64(time.Second))
+	case o.Run != nil:
+		o.Worked = time.Duration(o.Run.Seconds * float64(time.Second))
 	}
 	return nil
 }

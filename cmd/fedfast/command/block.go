@@ -22,9 +22,6 @@ import (
 // curvePoints is the number of errors by which a block shows a learning curve.
 const curvePoints = 4
 
-// mostParams is the number of hyperparameters that a block shows.
-const mostParams = 10
-
 // block is the answer with which commands on studies end: a line about the study, and
 // rows of a label and what it is.
 type block struct {
@@ -128,22 +125,6 @@ func (b *block) curve(l learned) {
 	b.Row(l.target+" test by round", strings.Join(errors, ", ")+unit+after+strings.Join(rounds, ", "))
 	for _, note := range l.ends() {
 		b.Row(note[0], note[1])
-	}
-}
-
-// params adds the hyperparameters of a model, as --set takes them.
-func (b *block) params(p tuners.Params, keys []string) {
-	var parts []string
-	for _, key := range keys {
-		if v, ok := p[key]; ok {
-			parts = append(parts, key+"="+valueText(v))
-		}
-	}
-	if more := len(parts) - mostParams; more > 0 {
-		parts = append(parts[:mostParams], fmt.Sprintf("and %d more", more))
-	}
-	if len(parts) > 0 {
-		b.Row("hyperparameters", strings.Join(parts, " "))
 	}
 }
 

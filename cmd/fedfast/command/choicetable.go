@@ -26,17 +26,15 @@ func (a *app) printChoice(c *config.Config, r *study.Result) error {
 	if err := printFinalists(a.out, c, r); err != nil {
 		return err
 	}
-	scale := study.ScaleOf(c, r.Measure)
 	fmt.Fprintln(a.out)
-	if err := table.Text(a.out, fmt.Sprintf("winner: trial %d after round %d, %s %v, %s", r.Best.Number, r.Best.Round, scale.Text(r.Best.Score), scale, scoredOn(r))); err != nil {
+	if err := table.Text(a.out, "winner: "+r.Why(c)); err != nil {
 		return err
 	}
 	t := table.New(a.out)
-	params := trained(c, r.Best.Params)
-	for _, key := range params.Keys() {
-		t.Row("  "+key, params[key].String())
+	for _, key := range r.Best.Params.Keys() {
+		t.Row("  "+key, r.Best.Params[key].String())
 	}
-	if len(params) < len(r.Best.Params) {
+	if picksPerClient(c) {
 		t.Row("  "+tuners.ArchPrefix+"*", "each client's own")
 	}
 	if err := t.Flush(); err != nil {

@@ -26,6 +26,7 @@ func completeFlags(cmd *cobra.Command) {
 		"cpu":          completeNames(levelNames),
 		"log":          completeNames(func() []string { return []string{"debug", "info", "warn", "error"} }),
 		"study":        completeStudy,
+		"from":         completeStudy,
 	} {
 		if cmd.Flag(name) == nil {
 			continue

@@ -67,7 +67,7 @@ func (s *savedModel) remeasure(ctx context.Context, a *app, setup *study.Setup, 
 		return nil, err
 	}
 	if setup.Config.Eval.Personalized {
-		r.Notes = append(r.Notes, fmt.Sprintf("personalized errors differ from the study's: the method's state of clients and rounds is not available, and hyperparameters are the trial's, not the client tuner's: %v", err))
+		r.Notes = append(r.Notes, fmt.Sprintf("personalized errors differ from the study's: the method's state of clients and rounds is not available, and all clients have the hyperparameters of most: %v", err))
 	}
 	return nil, nil
 }

@@ -17,6 +17,7 @@ import (
 type runOptions struct {
 	studyOptions
 	cluster clusterFlag
+	from    string
 }
 
 func newRun(a *app) *cobra.Command {
@@ -31,13 +32,22 @@ func newRun(a *app) *cobra.Command {
 			"without FILE, --preset or --set is the quickstart.",
 		Example: "  fedfast run --preset quickstart --set rounds=50 --study a   # on the embedded data\n" +
 			"  fedfast run --preset femnist --set data.path=DIR            # fedfast data fetch downloads it\n" +
+			"  fedfast run --from first --seed 1 --study anew              # the settings that a study found, other seed\n" +
 			"  fedfast run --set method=fedprox --set client.mu=0.1 --seeds 5\n" +
 			"  fedfast run --study a                                       # resume it, or print its result again",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.cluster.validate(o.seeds > 0)
 		},
-		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+		RunE: a.work(func(cmd *cobra.Command, args []string) (err error) {
+			if o.from != "" {
+				if len(args) > 0 {
+					return usageError{errors.New("--from: the study says what to train; leave out the study file")}
+				}
+				if o.base, err = winnerOf(cmd.Context(), o.from); err != nil {
+					return err
+				}
+			}
 			if o.estimate {
 				return o.printEstimate(cmd.Context(), a, args, config.ModeRun, 0)
 			}
@@ -52,6 +62,8 @@ func newRun(a *app) *cobra.Command {
 		}),
 	}
 	o.addFlags(cmd)
+	cmd.Flags().StringVar(&o.from, "from", "", "train the winner of the finished study `STUDY` anew: its configuration with the hyperparameters that it ended with")
+	cmd.MarkFlagsMutuallyExclusive("from", "preset")
 	o.cluster.addFlags(cmd.Flags())
 	a.verboseFlag(cmd)
 	return cmd

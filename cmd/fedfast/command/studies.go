@@ -73,7 +73,7 @@ func newResume(a *app) *cobra.Command {
 				return usageError{fmt.Errorf("--ui: %s was created by `fedfast run`; use `fedfast ui %s` to show it", o.dir, oneline.Path(o.dir))}
 			}
 			if mode == config.ModeRun {
-				r := &runOptions{studyOptions{dir: o.dir, configOptions: o.configOptions}, o.cluster}
+				r := &runOptions{studyOptions: studyOptions{dir: o.dir, configOptions: o.configOptions}, cluster: o.cluster}
 				s, err := r.open(cmd.Context(), a, nil, config.ModeRun)
 				if err != nil {
 					return err

@@ -36,7 +36,8 @@ type configOptions struct {
 	preset, tuner, clientTuner string
 	sets                       []string
 	init                       string
-	moves                      []string // assignments to the configuration that a study recorded
+	base                       config.Source // what file, preset and sets are laid over
+	moves                      []string      // assignments to the configuration that a study recorded
 }
 
 func (o *configOptions) addFlags(cmd *cobra.Command) {
@@ -46,14 +47,15 @@ func (o *configOptions) addFlags(cmd *cobra.Command) {
 
 // load resolves the configuration. Its errors are wrong usage.
 func (o *configOptions) load(a *app, args []string) (*config.Config, config.Places, error) {
-	src := config.Source{Preset: o.preset, Sets: o.sets, Tuner: o.tuner, ClientTuner: o.clientTuner}
+	src := o.base
+	src.Preset, src.Sets, src.Tuner, src.ClientTuner = o.preset, o.sets, o.tuner, o.clientTuner
 	if len(args) > 0 {
 		if err := notStudyFile(args[0]); err != nil {
 			return nil, config.Places{}, usageError{err}
 		}
 		src.File = args[0]
 	}
-	if src.Preset == "" && src.File == "" {
+	if src.Preset == "" && src.File == "" && src.Text == "" {
 		src.Preset = quickstart
 	}
 	if o.init != "" {
@@ -209,7 +211,7 @@ func (o *configOptions) move(c *config.Config) (err error) {
 
 // bare says that no flag changes the configuration.
 func (o *configOptions) bare() bool {
-	return o.preset == "" && o.init == "" && len(o.sets) == 0 && o.tuner == "" && o.clientTuner == ""
+	return o.base.Text == "" && o.preset == "" && o.init == "" && len(o.sets) == 0 && o.tuner == "" && o.clientTuner == ""
 }
 
 // tunerRef says which tuner a study used.

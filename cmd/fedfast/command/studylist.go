@@ -220,9 +220,7 @@ func summed(ctx context.Context, path string, within time.Duration) (studyEntry,
 		if b := o.Best; b != nil && !b.Returned {
 			e.BestSoFar = &bestSoFar{b.Trial, b.Round, b.Score, b.Rounds, b.Clients, b.Basis()}
 		}
-		if o.Baseline != nil && o.State != view.Completed {
-			e.Stage = o.Baseline.Stage()
-		}
+		e.Stage = o.Stage()
 	}
 	return e, nil
 }

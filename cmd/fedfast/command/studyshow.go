@@ -70,14 +70,14 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 		return err
 	}
 	if entry.Command == config.ModeTune {
-		if err := a.showTrials(ctx, v, c, dir, all); err != nil {
+		if err := a.showTrials(ctx, v, c, end.Tune, dir, all); err != nil {
 			return err
 		}
 	}
-	if err := a.showWorst(ctx, dir); err != nil {
+	if err := a.showEnd(ctx, v, end, c, &entry); err != nil {
 		return err
 	}
-	return a.showEnd(ctx, v, end, c, &entry)
+	return a.showWorst(ctx, dir)
 }
 
 // mostWorst is how many clients showWorst names.
@@ -98,11 +98,8 @@ func (a *app) showWorst(ctx context.Context, dir string) error {
 	for _, c := range view.Worst(all)[:min(mostWorst, len(all))] {
 		worst = append(worst, fmt.Sprintf("%s (%s of %s)", oneline.Name(c.Name), o.ErrorText(view.Own(c)), counted(c.Samples, "sample")))
 	}
-	if err := table.Text(a.out, "worst clients: "+strings.Join(worst, ", ")); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(a.out)
-	return err
+	fmt.Fprintln(a.out)
+	return table.Text(a.out, "worst clients: "+strings.Join(worst, ", "))
 }
 
 // showSessions prints how a study was worked on.
@@ -163,7 +160,7 @@ func (a *app) showWorkers(ctx context.Context, v *store.View) error {
 }
 
 // showTrials prints the trials so far.
-func (a *app) showTrials(ctx context.Context, v *store.View, c *config.Config, dir string, all bool) error {
+func (a *app) showTrials(ctx context.Context, v *store.View, c *config.Config, end *study.Result, dir string, all bool) error {
 	trials, err := v.Table(ctx, "trials")
 	if err != nil {
 		return err
@@ -180,7 +177,7 @@ func (a *app) showTrials(ctx context.Context, v *store.View, c *config.Config, d
 	if len(rows) == 0 {
 		return nil
 	}
-	if err := printTrials(a.out, c, rows, all, dir); err != nil {
+	if err := printTrials(a.out, c, end, rows, all, dir); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(a.out)
@@ -192,11 +189,12 @@ func trialRowOf(t *store.Table, row []any) (r trialRow, err error) {
 	at := func(name string) any { return row[slices.Index(t.Columns, name)] }
 	number, _ := at("number").(int64)
 	rounds, _ := at("rounds").(int64)
-	r = trialRow{number: int(number), rounds: int(rounds)}
+	rung, _ := at("rung").(int64)
+	r = trialRow{number: int(number), Place: study.Place{Rung: int(rung), Rounds: int(rounds)}}
 	r.state, _ = at("state").(string)
 	r.reason, _ = at("reason").(string)
 	if score, ok := at("score").(float64); ok {
-		r.score = &score
+		r.Score = &score
 	}
 	if source, ok := at("source").(int64); ok {
 		r.source = strconv.FormatInt(source, 10)

@@ -254,7 +254,7 @@ func (a *app) tableInfo(path string) error {
 	}
 	if best >= 0 {
 		b.Row("best", fmt.Sprintf("configuration %d: %s validation %s", best, scale.Text(lowest), scale.Metric))
-		b.params(t.Configurations[best], t.Configurations[best].Keys())
+		b.Row("hyperparameters", study.Assigned(t.Configurations[best], t.Configurations[best].Keys()))
 	}
 	b.Row("fedfast", t.Fedfast.String())
 	b.next("tune --table " + oneline.Path(path) + " --tuner hyperband")
@@ -309,7 +309,7 @@ func (o *tuneOptions) playTable(ctx context.Context, a *app) error {
 		return a.printJSON(tableReplay{r, o.table, curves.Near, curves.Again})
 	}
 	if a.verbose {
-		if err := printTrials(a.out, c, trialRows(c, r), true, ""); err != nil {
+		if err := printTrials(a.out, c, r, trialRows(c, r), true, ""); err != nil {
 			return err
 		}
 	}

@@ -21,30 +21,33 @@ const mostTrials = 10
 
 // trialRow is a trial in a table of trials.
 type trialRow struct {
-	number, rounds int
+	number         int
 	state          string
-	score          *float64 // nil before its first rung
-	source, reason string   // empty for none
+	source, reason string // empty for none
 	params         tuners.Params
 	values         map[string]float64 // of further objectives and constraints
+	study.Place
 }
 
-// printTrials prints trials, those that ran longest first and of these the best: ten, or
-// all of them, with the hyperparameters in which they differ. dir is where the study is.
-func printTrials(w io.Writer, c *config.Config, rows []trialRow, all bool, dir string) error {
-	slices.SortStableFunc(rows, func(a, b trialRow) int {
-		if a.rounds != b.rounds || a.score == nil || b.score == nil {
-			return b.rounds - a.rounds
+// printTrials prints trials, ten or all of them, with the hyperparameters in which they differ:
+// the one whose model r returns first, then those with a score on all clients, then by how far
+// they came and of equally far ones the best. r is nil before the end; dir is where the study is.
+func printTrials(w io.Writer, c *config.Config, r *study.Result, rows []trialRow, all bool, dir string) error {
+	params := make([]tuners.Params, len(rows))
+	for i := range rows {
+		params[i] = rows[i].params
+		if r != nil {
+			rows[i].Won, rows[i].Final = rows[i].number == r.Best.Number, r.Final(c, rows[i].number)
 		}
-		return c.Aim().Compare(*a.score, *b.score)
-	})
-	keys := varying(rows)
+	}
+	slices.SortStableFunc(rows, func(a, b trialRow) int { return a.Compare(b.Place, c.Aim()) })
+	keys := study.Varying(params)
 	shown := rows
 	if !all && len(rows) > mostTrials {
 		shown = rows[:mostTrials]
 	}
 	scale := study.ScaleOf(c, study.MeasureOf(c))
-	if slices.ContainsFunc(rows, func(r trialRow) bool { return r.score != nil }) {
+	if slices.ContainsFunc(rows, func(r trialRow) bool { return r.Score != nil }) {
 		if err := table.Text(w, fmt.Sprintf("%v at each trial's last rung, on one cohort; %s", scale, scale.Direction())); err != nil {
 			return err
 		}
@@ -76,6 +79,12 @@ func trialTable(w io.Writer, scale study.Scale, rows []trialRow, keys []string, 
 		name string
 		of   func(trialRow) string
 	}{
+		{"all clients", func(r trialRow) string {
+			if r.Final == nil {
+				return ""
+			}
+			return scale.Text(*r.Final)
+		}},
 		{"source", func(r trialRow) string { return r.source }},
 		{"reason", func(r trialRow) string { return r.reason }},
 	}
@@ -104,7 +113,7 @@ func trialTable(w io.Writer, scale study.Scale, rows []trialRow, keys []string, 
 	}
 	t := table.New(w, head...)
 	for _, r := range rows {
-		cells := []string{strconv.Itoa(r.number), r.state, strconv.Itoa(r.rounds), scale.TextOf(r.score)}
+		cells := []string{strconv.Itoa(r.number), r.state, strconv.Itoa(r.Rounds), scale.TextOf(r.Score)}
 		for _, name := range further {
 			text := "-"
 			if x, ok := r.values[name]; ok {
@@ -119,7 +128,7 @@ func trialTable(w io.Writer, scale study.Scale, rows []trialRow, keys []string, 
 		for _, key := range keys {
 			text := "-"
 			if v, ok := r.params[key]; ok {
-				text = valueText(v)
+				text = study.ValueText(v)
 			}
 			if params = append(params, text); !apart {
 				params[len(params)-1] = strings.TrimPrefix(key, "client.") + "=" + text
@@ -131,29 +140,4 @@ func trialTable(w io.Writer, scale study.Scale, rows []trialRow, keys []string, 
 		t.Row(append(cells, params...)...)
 	}
 	return t
-}
-
-// varying returns the hyperparameters in which trials differ, all those of a single one.
-func varying(rows []trialRow) []string {
-	all := map[string]bool{}
-	for _, r := range rows {
-		for key := range r.params {
-			all[key] = true
-		}
-	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(key string) bool {
-		first, ok := rows[0].params[key]
-		return len(rows) > 1 && !slices.ContainsFunc(rows, func(r trialRow) bool {
-			v, has := r.params[key]
-			return has != ok || v != first
-		})
-	})
-}
-
-// valueText writes the value of a hyperparameter, a number with three digits.
-func valueText(v tuners.Value) string {
-	if x, ok := v.Float(); ok {
-		return fmt.Sprintf("%.3g", x)
-	}
-	return v.String()
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -14,13 +15,13 @@ func TestPrintTrials(t *testing.T) {
 	var rows []trialRow
 	for i := range 13 {
 		score := float64(i) / 100
-		rows = append(rows, trialRow{number: i, rounds: 3 + i%2, state: "pruned", score: &score, params: tuners.Params{"client.lr": tuners.Num(score), "client.batch": tuners.Num(8)}})
+		rows = append(rows, trialRow{number: i, state: "pruned", Place: study.Place{Rung: 3 + i%2, Rounds: 3 + i%2, Score: &score}, params: tuners.Params{"client.lr": tuners.Num(score), "client.batch": tuners.Num(8)}})
 	}
-	rows[12].state, rows[12].score = "failed", nil
+	rows[12].state, rows[12].Score = "failed", nil
 	c := config.Default()
 	for all, want := range map[bool]int{false: 13, true: 15} {
 		var b strings.Builder
-		if err := printTrials(&b, &c, rows, all, "dir"); err != nil {
+		if err := printTrials(&b, &c, nil, rows, all, "dir"); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSpace(b.String()), "\n")

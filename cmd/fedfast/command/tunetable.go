@@ -35,7 +35,7 @@ func (a *app) printTrialsOf(c *config.Config, r *study.Result, dir string) error
 	if err := printTableOption(a.out, c, r.Sides); err != nil {
 		return err
 	}
-	return printTrials(a.out, c, trialRows(c, r), false, dir)
+	return printTrials(a.out, c, r, trialRows(c, r), false, dir)
 }
 
 // printTuneDetails prints what the block at the end of a study leaves out.
@@ -68,12 +68,15 @@ func (a *app) printTuneBlock(c *config.Config, r *study.Result, dir string, next
 
 // tuneBlock is the result of a study; where says where it is or was played.
 func (a *app) tuneBlock(c *config.Config, r *study.Result, where string) *block {
-	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Seconds)), counted(len(r.Trials), "trial"), spent(c, r), where)
+	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Took())), counted(len(r.Trials), "trial"), spent(c, r), where)
 	b.errors(c.Aim().Target, &r.Errors)
 	b.baseline(r)
-	scale := study.ScaleOf(c, r.Measure)
-	b.Row("winner", fmt.Sprintf("trial %d, round %s: %s validation %s", r.Best.Number, table.Count(r.Best.Round), scale.Text(r.Best.Score), scale.Metric))
-	b.params(trained(c, r.Best.Params), varying(trialRows(c, r)))
+	b.Row("winner", r.Why(c))
+	for i, text := range r.Best.Hyperparameters(r.Trials) {
+		if text != "" {
+			b.Row([]string{"hyperparameters", "started from"}[i], text)
+		}
+	}
 	b.front(c, r)
 	b.localSearch(c, r.LocalSearch)
 	l := learned{curve: r.Trials[r.Best.Number].Curve, goal: r.Goal, patience: r.Patience, measure: r.Measure, target: c.Measures(config.ModeTune)}
@@ -118,9 +121,9 @@ func spent(c *config.Config, r *study.Result) string {
 func trialRows(c *config.Config, r *study.Result) []trialRow {
 	var rows []trialRow
 	for _, t := range r.Trials {
-		row := trialRow{number: t.Number, rounds: t.Rounds, state: outcome(r, t), reason: cmp.Or(t.Failed, t.Stopped), params: trained(c, t.Params), values: further(c, t.Values)}
+		row := trialRow{number: t.Number, Place: study.Place{Rounds: t.Rounds}, state: outcome(r, t), reason: cmp.Or(t.Failed, t.Stopped), params: trained(c, t.Params), values: further(c, t.Values)}
 		if len(t.Rungs) > 0 {
-			row.score = &t.Score
+			row.Rung, row.Score = t.Rungs[len(t.Rungs)-1].Round, &t.Score
 		}
 		if t.Source != nil {
 			row.source = strconv.Itoa(*t.Source)
@@ -198,7 +201,7 @@ func outcome(r *study.Result, t study.TrialResult) string {
 func short(p tuners.Params) string {
 	var parts []string
 	for _, key := range p.Keys() {
-		parts = append(parts, strings.TrimPrefix(key, "client.")+"="+valueText(p[key]))
+		parts = append(parts, strings.TrimPrefix(key, "client.")+"="+study.ValueText(p[key]))
 	}
 	return strings.Join(parts, " ")
 }

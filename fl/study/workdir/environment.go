@@ -74,6 +74,8 @@ type Environment struct {
 	Workers int    `json:"workers"`
 	// Tuners are the programs of the tuners.
 	Tuners []host.Pin `json:"tuners,omitempty"`
+	// Baseline is about how many random configurations the study will be compared with.
+	Baseline int `json:"baseline,omitempty"`
 	// Scaled is Study.Scaled.
 	Scaled string `json:"scaled,omitempty"`
 }

@@ -390,7 +390,7 @@ func (s *Study) prepare(ctx context.Context, o Options) (*study.Setup, error) {
 // store and observer.
 func (s *Study) begin(ctx context.Context, o Options, setup *study.Setup, command string, used []host.Pin) error {
 	env := environment(command, o.Workers, used)
-	env.Scaled = s.Scaled
+	env.Scaled, env.Baseline = s.Scaled, planned(o.Baseline, s.Config)
 	if s.dir == nil {
 		var err error
 		if s.Unnamed {

@@ -77,11 +77,16 @@ func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Pla
 	if r.Trial != s.req.Trial || r.Slots < 1 {
 		return tuners.Plan{}, fmt.Errorf("fedex: plan of %d slots for trial %d requested from the session of trial %d", r.Slots, r.Trial, s.req.Trial)
 	}
-	if s.state.Latched || r.Purpose == tuners.Test && s.options.mle {
-		return tuners.Plan{Clients: []tuners.Params{s.configs[s.state.best()]}, Notes: s.notes(r)}, nil
+	theta, best, plan := s.state.theta(), s.state.best(), tuners.Plan{Notes: s.notes(r)}
+	if r.Purpose == tuners.Test {
+		plan.Likeliest, plan.Probability = s.configs[best], min(1, theta[best])
 	}
-	plan := tuners.Plan{Clients: make([]tuners.Params, r.Slots), Notes: s.notes(r)}
-	for i, j := range s.picks(r, s.state.theta()) {
+	if s.state.Latched || r.Purpose == tuners.Test && s.options.mle {
+		plan.Clients = []tuners.Params{s.configs[best]}
+		return plan, nil
+	}
+	plan.Clients = make([]tuners.Params, r.Slots)
+	for i, j := range s.picks(r, theta) {
 		plan.Clients[i] = s.configs[j]
 	}
 	return plan, nil

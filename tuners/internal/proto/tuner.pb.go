@@ -2136,6 +2136,8 @@ type PlanRoundReply struct {
 	State         []byte                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	Table         []*Cell                `protobuf:"bytes,4,rep,name=table,proto3" json:"table,omitempty"`                                                                           // each client looks its own params up, by facts that it does not tell
 	Notes         map[string]*Note       `protobuf:"bytes,5,rep,name=notes,proto3" json:"notes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // of a plan for TRAIN: what people may want to see of the tuner; recorded with the plan, read by no tuner or engine
+	Likeliest     *Params                `protobuf:"bytes,6,opt,name=likeliest,proto3" json:"likeliest,omitempty"`                                                                   // of a plan for TEST whose clients draw their params: those that are drawn most often
+	Probability   float64                `protobuf:"fixed64,7,opt,name=probability,proto3" json:"probability,omitempty"`                                                             // and how often, above 0; without, results tell those that most clients have
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2203,6 +2205,20 @@ func (x *PlanRoundReply) GetNotes() map[string]*Note {
 		return x.Notes
 	}
 	return nil
+}
+
+func (x *PlanRoundReply) GetLikeliest() *Params {
+	if x != nil {
+		return x.Likeliest
+	}
+	return nil
+}
+
+func (x *PlanRoundReply) GetProbability() float64 {
+	if x != nil {
+		return x.Probability
+	}
+	return 0
 }
 
 // Note is a number or a short vector, all finite. A plan has at most 64 notes with 1,024 numbers together.
@@ -3063,13 +3079,15 @@ const file_tuner_proto_rawDesc = "" +
 	"clientKeys\"\x1e\n" +
 	"\aPurpose\x12\t\n" +
 	"\x05TRAIN\x10\x00\x12\b\n" +
-	"\x04TEST\x10\x01\"\xcf\x02\n" +
+	"\x04TEST\x10\x01\"\xa9\x03\n" +
 	"\x0ePlanRoundReply\x120\n" +
 	"\x06server\x18\x01 \x01(\v2\x18.fedfast.tuner.v1.ParamsR\x06server\x122\n" +
 	"\aclients\x18\x02 \x03(\v2\x18.fedfast.tuner.v1.ParamsR\aclients\x12\x14\n" +
 	"\x05state\x18\x03 \x01(\fR\x05state\x12,\n" +
 	"\x05table\x18\x04 \x03(\v2\x16.fedfast.tuner.v1.CellR\x05table\x12A\n" +
-	"\x05notes\x18\x05 \x03(\v2+.fedfast.tuner.v1.PlanRoundReply.NotesEntryR\x05notes\x1aP\n" +
+	"\x05notes\x18\x05 \x03(\v2+.fedfast.tuner.v1.PlanRoundReply.NotesEntryR\x05notes\x126\n" +
+	"\tlikeliest\x18\x06 \x01(\v2\x18.fedfast.tuner.v1.ParamsR\tlikeliest\x12 \n" +
+	"\vprobability\x18\a \x01(\x01R\vprobability\x1aP\n" +
 	"\n" +
 	"NotesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
@@ -3227,37 +3245,38 @@ var file_tuner_proto_depIdxs = []int32{
 	4,  // 37: fedfast.tuner.v1.PlanRoundReply.clients:type_name -> fedfast.tuner.v1.Params
 	29, // 38: fedfast.tuner.v1.PlanRoundReply.table:type_name -> fedfast.tuner.v1.Cell
 	42, // 39: fedfast.tuner.v1.PlanRoundReply.notes:type_name -> fedfast.tuner.v1.PlanRoundReply.NotesEntry
-	43, // 40: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
-	4,  // 41: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
-	44, // 42: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
-	31, // 43: fedfast.tuner.v1.Slot.job:type_name -> fedfast.tuner.v1.Job
-	30, // 44: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
-	45, // 45: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
-	3,  // 46: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
-	3,  // 47: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
-	4,  // 48: fedfast.tuner.v1.ValidateReply.Work.points:type_name -> fedfast.tuner.v1.Params
-	28, // 49: fedfast.tuner.v1.PlanRoundReply.NotesEntry.value:type_name -> fedfast.tuner.v1.Note
-	12, // 50: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
-	14, // 51: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
-	16, // 52: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
-	18, // 53: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
-	23, // 54: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
-	26, // 55: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
-	32, // 56: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
-	34, // 57: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
-	13, // 58: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
-	15, // 59: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
-	17, // 60: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
-	22, // 61: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
-	25, // 62: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
-	27, // 63: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
-	33, // 64: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
-	35, // 65: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
-	58, // [58:66] is the sub-list for method output_type
-	50, // [50:58] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	4,  // 40: fedfast.tuner.v1.PlanRoundReply.likeliest:type_name -> fedfast.tuner.v1.Params
+	43, // 41: fedfast.tuner.v1.Cell.keys:type_name -> fedfast.tuner.v1.Cell.KeysEntry
+	4,  // 42: fedfast.tuner.v1.Cell.params:type_name -> fedfast.tuner.v1.Params
+	44, // 43: fedfast.tuner.v1.Slot.probes:type_name -> fedfast.tuner.v1.Slot.ProbesEntry
+	31, // 44: fedfast.tuner.v1.Slot.job:type_name -> fedfast.tuner.v1.Job
+	30, // 45: fedfast.tuner.v1.ObserveRoundRequest.slots:type_name -> fedfast.tuner.v1.Slot
+	45, // 46: fedfast.tuner.v1.ObserveRoundRequest.aggregates:type_name -> fedfast.tuner.v1.ObserveRoundRequest.AggregatesEntry
+	3,  // 47: fedfast.tuner.v1.Params.ValuesEntry.value:type_name -> fedfast.tuner.v1.Value
+	3,  // 48: fedfast.tuner.v1.DescribeReply.Option.default:type_name -> fedfast.tuner.v1.Value
+	4,  // 49: fedfast.tuner.v1.ValidateReply.Work.points:type_name -> fedfast.tuner.v1.Params
+	28, // 50: fedfast.tuner.v1.PlanRoundReply.NotesEntry.value:type_name -> fedfast.tuner.v1.Note
+	12, // 51: fedfast.tuner.v1.Tuner.Describe:input_type -> fedfast.tuner.v1.DescribeRequest
+	14, // 52: fedfast.tuner.v1.Tuner.Validate:input_type -> fedfast.tuner.v1.ValidateRequest
+	16, // 53: fedfast.tuner.v1.Tuner.Open:input_type -> fedfast.tuner.v1.OpenRequest
+	18, // 54: fedfast.tuner.v1.Tuner.Suggest:input_type -> fedfast.tuner.v1.SuggestRequest
+	23, // 55: fedfast.tuner.v1.Tuner.Report:input_type -> fedfast.tuner.v1.ReportRequest
+	26, // 56: fedfast.tuner.v1.Tuner.PlanRound:input_type -> fedfast.tuner.v1.PlanRoundRequest
+	32, // 57: fedfast.tuner.v1.Tuner.ObserveRound:input_type -> fedfast.tuner.v1.ObserveRoundRequest
+	34, // 58: fedfast.tuner.v1.Tuner.Close:input_type -> fedfast.tuner.v1.CloseRequest
+	13, // 59: fedfast.tuner.v1.Tuner.Describe:output_type -> fedfast.tuner.v1.DescribeReply
+	15, // 60: fedfast.tuner.v1.Tuner.Validate:output_type -> fedfast.tuner.v1.ValidateReply
+	17, // 61: fedfast.tuner.v1.Tuner.Open:output_type -> fedfast.tuner.v1.OpenReply
+	22, // 62: fedfast.tuner.v1.Tuner.Suggest:output_type -> fedfast.tuner.v1.SuggestReply
+	25, // 63: fedfast.tuner.v1.Tuner.Report:output_type -> fedfast.tuner.v1.ReportReply
+	27, // 64: fedfast.tuner.v1.Tuner.PlanRound:output_type -> fedfast.tuner.v1.PlanRoundReply
+	33, // 65: fedfast.tuner.v1.Tuner.ObserveRound:output_type -> fedfast.tuner.v1.ObserveRoundReply
+	35, // 66: fedfast.tuner.v1.Tuner.Close:output_type -> fedfast.tuner.v1.CloseReply
+	59, // [59:67] is the sub-list for method output_type
+	51, // [51:59] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_tuner_proto_init() }

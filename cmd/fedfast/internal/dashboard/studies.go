@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/BurntSushi/toml"
+
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/report"
@@ -154,11 +157,8 @@ func (s *Server) head(o *view.Overview) entry {
 		}
 	}
 	e.Verdict = o.Verdict()
-	left := o.Budget - o.Rounds
-	if b := o.Baseline; b != nil && o.State != view.Completed {
-		e.Stage, left = b.Stage(), b.Rounds*(b.Configurations-len(b.Done))
-	}
-	if o.State == view.Running && o.Rounds > 0 && left >= 0 {
+	e.Stage = o.Stage()
+	if left := o.Left(); o.State == view.Running && o.Rounds > 0 && left > 0 {
 		e.Left = new(e.Worked / float64(o.Rounds) * float64(left))
 		if o.Tune != nil && o.Tune.RoundsPerSecond > 0 {
 			e.Left = new(float64(left) / o.Tune.RoundsPerSecond)
@@ -198,6 +198,38 @@ type trial struct {
 	Params tuners.Params `json:"params"`
 	Source *int          `json:"source,omitempty"`
 	Reason string        `json:"reason,omitempty"` // why it failed or was stopped
+	// Final is its best score as a finalist, Place its own in the order of the best first.
+	Final *float64 `json:"final"`
+	Place int      `json:"place"`
+	// Settings are its hyperparameters as a study file has them.
+	Settings string `json:"settings"`
+}
+
+// settings writes the hyperparameters of a trial as a study file has them: of the returned model
+// what its client tuner ended with.
+func settings(o *view.Overview, t *view.Trial) (string, error) {
+	params, notes := t.Params, []string{}
+	switch {
+	case o.Tune != nil && o.Tune.Best.Number == t.Number:
+		params = o.Tune.Best.Params
+		if told := o.Tune.Best.Hyperparameters(o.Tune.Trials); told[1] != "" {
+			notes = []string{"# " + told[0], "# started from " + told[1]}
+		}
+	case o.Config.ClientTuner.Name != "":
+		notes = []string{"# started from; client tuner " + o.Config.ClientTuner.Name + " went on from here"}
+	}
+	tables := map[string]tuners.Params{}
+	for _, name := range params.Keys() {
+		table, key, _ := strings.Cut(name, ".")
+		if _, ok := hyper.FindTunable(name); !ok {
+			notes = append(notes, "# "+name+" = "+params[name].String())
+		} else {
+			tables[table] = tables[table].Merge(tuners.Params{key: params[name]})
+		}
+	}
+	var text strings.Builder
+	err := toml.NewEncoder(&text).Encode(tables)
+	return strings.TrimSpace(text.String() + "\n" + strings.Join(notes, "\n")), err
 }
 
 // session is a process that worked on the study.
@@ -231,7 +263,14 @@ func (s *Server) study(r *http.Request) (any, error) {
 	}
 	for i := range o.Trials {
 		t := &o.Trials[i]
-		p.All = append(p.All, trial{t.Number, t.State, t.Rounds, t.To, t.Score(), t.Params, t.Source, t.Reason()})
+		text, err := settings(o, t)
+		if err != nil {
+			return nil, err
+		}
+		p.All = append(p.All, trial{t.Number, t.State, t.Rounds, t.To, t.Score(), t.Params, t.Source, t.Reason(), o.Place(t).Final, 0, text})
+	}
+	for place, i := range o.Ranked() {
+		p.All[i].Place = place
 	}
 	for _, x := range o.Sessions {
 		p.Sessions = append(p.Sessions, session{x.At, x.Version, x.CPU, x.Level, x.Workers})

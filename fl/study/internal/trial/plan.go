@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
@@ -87,6 +88,78 @@ func (t *Trial) merge(p tuners.Plan) (plan fl.Plan, err error) {
 	return plan, nil
 }
 
+// testPlan returns the client tuner's plan for a test of the model on every client, unseen
+// ones after the others, and their number.
+func (m *Model) testPlan(ctx context.Context) (p tuners.Plan, slots int, err error) {
+	t := m.Trial
+	s, err := t.open(ctx, m.State)
+	if err != nil {
+		return p, 0, err
+	}
+	defer func() { _ = s.Close(context.WithoutCancel(ctx)) }() // it has answered
+	slots = len(t.study.Meter.Data.Clients) + len(t.study.Meter.Data.Unseen)
+	request := tuners.PlanRequest{Trial: t.Number, Round: m.Round, Slots: slots, Purpose: tuners.Test}
+	if t.study.Client.keys() {
+		for i := range slots {
+			request.ClientKeys = append(request.ClientKeys, uint64(i))
+		}
+	}
+	if p, err = s.PlanRound(ctx, request); err != nil {
+		err = fmt.Errorf("client tuner: test of trial %d: %w", t.Number, err)
+	}
+	return p, slots, err
+}
+
+// Settings are the hyperparameters with which a model would be trained anew.
+type Settings struct {
+	// Params are the trial's own, and over them what its client tuner ended with: of params
+	// that clients draw the likeliest ones, else those that most clients have.
+	Params tuners.Params `json:"params"`
+	// StartedFrom are the same as the trial began; nil without a client tuner.
+	StartedFrom tuners.Params `json:"started_from,omitempty"`
+	// Probability is how often the client tuner draws Params, or the share of clients that
+	// have them, (0, 1]; 0 where all have the same.
+	Probability float64 `json:"probability,omitempty"`
+	// Table is the one in which clients look theirs up instead, nil for none.
+	Table []tuners.Cell `json:"table,omitempty"`
+}
+
+// Settings returns the hyperparameters of the model. A client tuner that learns which client
+// is which has other ones for each, which are not told.
+func (m *Model) Settings(ctx context.Context) (Settings, error) {
+	t := m.Trial
+	switch {
+	case t.session == nil:
+		return Settings{Params: t.Params}, nil
+	case t.study.Client.keys():
+		s := Settings{Params: t.Params.Clone(), StartedFrom: t.Params}
+		maps.DeleteFunc(s.Params, func(name string, _ tuners.Value) bool { return tuners.Matches(name, t.study.Client.Controls...) })
+		return s, nil
+	}
+	p, _, err := m.testPlan(ctx)
+	if err != nil {
+		return Settings{}, err
+	}
+	s := Settings{Probability: p.Probability, Table: p.Table, StartedFrom: tuners.Params{}}
+	if p.Likeliest == nil && len(p.Clients) > 0 {
+		counts, most := map[string]int{}, 0
+		for _, params := range p.Clients {
+			counts[params.String()]++
+			most = max(most, counts[params.String()])
+		}
+		i := slices.IndexFunc(p.Clients, func(params tuners.Params) bool { return counts[params.String()] == most })
+		if p.Likeliest = p.Clients[i]; most < len(p.Clients) {
+			s.Probability = float64(most) / float64(len(p.Clients))
+		}
+	}
+	s.Params = t.Params.Merge(p.Server).Merge(p.Likeliest)
+	began := t.Hyper.Matching(t.study.Client.Controls).Merge(t.Params)
+	for name := range s.Params {
+		s.StartedFrom[name] = began[name]
+	}
+	return s, nil
+}
+
 // TestClients returns the hyperparameters with which every client, unseen ones after the others, trains before
 // the model's personalized scores are taken.
 func (m *Model) TestClients(ctx context.Context) (clients []fl.ClientParams, err error) {
@@ -94,30 +167,16 @@ func (m *Model) TestClients(ctx context.Context) (clients []fl.ClientParams, err
 	if t.session == nil {
 		return []fl.ClientParams{t.Hyper.Client}, nil
 	}
-	s, err := t.open(ctx, m.State)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = s.Close(context.WithoutCancel(ctx)) }() // it has answered
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("client tuner: test of trial %d: %w", t.Number, err)
-		}
-	}()
-	slots := len(t.study.Meter.Data.Clients) + len(t.study.Meter.Data.Unseen)
-	request := tuners.PlanRequest{Trial: t.Number, Round: m.Round, Slots: slots, Purpose: tuners.Test}
-	if t.study.Client.keys() {
-		for i := range slots {
-			request.ClientKeys = append(request.ClientKeys, uint64(i))
-		}
-	}
-	p, err := s.PlanRound(ctx, request)
+	p, slots, err := m.testPlan(ctx)
 	if err != nil {
 		return nil, err
 	}
 	plan, err := t.merge(p)
-	if err != nil || len(plan.Table) == 0 {
-		return plan.Clients, err
+	if err != nil {
+		return nil, fmt.Errorf("client tuner: test of trial %d: %w", t.Number, err)
+	}
+	if len(plan.Table) == 0 {
+		return plan.Clients, nil
 	}
 	clients = make([]fl.ClientParams, slots)
 	for i := range clients {

@@ -2,11 +2,8 @@
 
 const param = (v) => (v === undefined || v === null ? "–" : typeof v === "number" ? String(+v.toPrecision(4)) : String(v));
 
-/** ranked are the trials, the best first, then those that ran longest, and of these those of the best scores. */
-function ranked(s) {
-  const first = (t) => (s.best && s.best.trial === t.number ? 0 : 1), up = s.scale.direction?.startsWith("higher") ? -1 : 1;
-  return [...s.all].sort((a, b) => first(a) - first(b) || b.rounds - a.rounds || (a.score === null) - (b.score === null) || up * (a.score - b.score));
-}
+/** ranked are the trials, the best first. */
+const ranked = (s) => [...s.all].sort((a, b) => a.place - b.place);
 
 /** differing are the hyperparameters that trials do not share. */
 function differing(all) {
@@ -18,7 +15,7 @@ function differing(all) {
 function trialTable(s) {
   const keys = differing(s.all), kept = document.activeElement?.getAttribute("aria-label"), sorted = document.querySelector("#trial-head [aria-sort]");
   const column = sorted ? sorted.cellIndex : -1, down = sorted?.getAttribute("aria-sort") === "descending", head = make("tr");
-  for (const [name, n] of [["trial", 1], ["state", 0], ["rounds", 1], ["last rung, one cohort", 1], ...keys.map((k) => [k, 1])]) head.append(make("th", name, n ? { scope: "col", class: "n" } : { scope: "col" }));
+  for (const [name, n] of [["trial", 1], ["state", 0], ["rounds", 1], ["all clients", 1], ["last rung, one cohort", 1], ...keys.map((k) => [k, 1])]) head.append(make("th", name, n ? { scope: "col", class: "n" } : { scope: "col" }));
   by("trial-head").replaceChildren(head);
   page.rows.clear();
   by("trials").replaceChildren(...ranked(s).map((t) => {
@@ -29,7 +26,7 @@ function trialTable(s) {
     if (button) told.append(" ", button);
     open.addEventListener("click", () => drawer(t.number));
     name.append(open);
-    tr.append(name, told, make("td", t.rounds + " of " + t.to, { class: "n" }), make("td", score(t.score, s.scale), { class: "n" }));
+    tr.append(name, told, make("td", t.rounds + " of " + t.to, { class: "n" }), make("td", score(t.final, s.scale), { class: "n" }), make("td", score(t.score, s.scale), { class: "n", "data-value": t.score === null ? "" : t.place }));
     for (const k of keys) tr.append(make("td", param((t.params || {})[k]), { class: "n", "data-value": t.params?.[k] ?? "" }));
     tr.addEventListener("click", (e) => e.target.closest("button") || drawer(t.number));
     tr.addEventListener("mouseenter", () => curves.focus(t.number));
@@ -62,25 +59,14 @@ function filterTrials() {
   by("trial-count").textContent = seen + " of " + page.study.all.length + " trials";
 }
 
-/** toml writes the hyperparameters of a trial as a study file has them. */
-function toml(params) {
-  const tables = {}, other = [];
-  for (const [k, v] of Object.entries(params || {})) {
-    const [, table, key] = /^(client|server)\.(.+)$/.exec(k) || [];
-    if (table) (tables[table] ||= []).push(key + " = " + JSON.stringify(v));
-    else other.push("# " + k + " = " + JSON.stringify(v));
-  }
-  return [...Object.entries(tables).map(([t, lines]) => "[" + t + "]\n" + lines.join("\n") + "\n"), ...other].join("\n");
-}
-
 /** drawer tells all of a trial. */
 async function drawer(number) {
   const s = page.study, t = s.all.find((x) => x.number === number);
   if (!t) return;
   const won = s.best?.trial === number;
   by("drawer-title").textContent = "Trial " + number + (won ? (s.best.returned ? " (winner)" : " (best so far)") : "");
-  by("drawer-text").textContent = t.state + ", " + t.rounds + " of " + t.to + " rounds" + (t.score === null ? "" : ", last rung " + score(t.score, s.scale) + " " + s.scale.name + " (one cohort)") + (t.reason ? ": " + t.reason : "") + ".";
-  const text = toml(t.params) || "# the configuration of the study";
+  by("drawer-text").textContent = t.state + ", " + t.rounds + " of " + t.to + " rounds" + (t.final === null ? "" : ", " + score(t.final, s.scale) + " on all clients") + (t.score === null ? "" : ", last rung " + score(t.score, s.scale) + " " + s.scale.name + " (one cohort)") + (t.reason ? ": " + t.reason : "") + ".";
+  const text = t.settings || "# the configuration of the study";
   by("drawer-config").textContent = text;
   by("drawer-copy").replaceChildren(copyButton(text));
   by("drawer-part").replaceChildren(make("p", "Reading its curve…", { class: "faint" }));
