@@ -5,6 +5,7 @@ package finite
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -23,7 +24,7 @@ func null(e *jsontext.Encoder, x float64) error {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return e.WriteToken(jsontext.Null)
 	}
-	return jsonv2.SkipFunc
+	return errors.ErrUnsupported
 }
 
 // Marshal works as json.Marshal does, with null for values of the types float64 and
