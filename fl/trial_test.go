@@ -47,7 +47,7 @@ func runRounds(t testing.TB, tr *Trial, plan Plan, rounds int) []*RoundResult {
 // mixedPlan gives every slot its own hyperparameters, so that tasks differ in
 // length and kind.
 func mixedPlan(slots int) Plan {
-	p := Plan{Server: ServerParams{LR: 0.7, Momentum: 0.5, Decay: 0.99}, Probes: []string{"val_error_before", "val_loss_after", "delta_norm", "min_cos_grad_displacement", "min_cos_grad_prior_displacement", "seconds_simulated", "sign_agreement", "cos_delta_smoothed{alpha=0.7}"}}
+	p := Plan{Server: ServerParams{LR: 0.7, Momentum: 0.5, Decay: 0.99, Weighted: true}, Probes: []string{"val_error_before", "val_loss_after", "delta_norm", "min_cos_grad_displacement", "min_cos_grad_prior_displacement", "seconds_simulated", "sign_agreement", "cos_delta_smoothed{alpha=0.7}"}}
 	for i := range slots {
 		p.Clients = append(p.Clients, begun(ClientParams{
 			LR: 0.02 * float64(i+1), Momentum: float64(i%3) * 0.4, WeightDecay: 1e-4 * float64(i%2),

@@ -71,7 +71,7 @@ type Server struct {
 	Beta2    float64 `toml:"beta2" in:"[0, 1)" off:"0" doc:"decay rate of the server's second moment" also:"beta_2"`
 	Tau      float64 `toml:"tau" in:"[0, inf)" off:"0" doc:"degree of adaptivity, added to the root of the second moment" also:"epsilon eps"`
 	Alpha    float64 `toml:"alpha" in:"[0, inf)" off:"0" doc:"weight of the dynamic regularizer"`
-	Weighted bool    `toml:"weighted" off:"0" doc:"weight clients by their number of training samples instead of equally"`
+	Weighted bool    `toml:"weighted" off:"1" doc:"weight clients by their number of training samples; false: equally"`
 	BurnIn   int     `toml:"burn_in" in:"[0, inf)" off:"0" doc:"number of initial rounds that are plain FedAvg" also:"burnin"`
 	Holders  bool    `toml:"holders" off:"0" doc:"average the changes of each parameter only over the clients that hold it, instead of over all clients"`
 

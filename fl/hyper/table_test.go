@@ -32,7 +32,7 @@ func TestEveryHyperparameterIsWhole(t *testing.T) {
 		other := v
 		x := 3.0
 		if p.Truth() || p.Text() {
-			x = 1
+			x = 1 - p.Default
 		}
 		p.put(&other, x)
 		for k, q := range Table() {

@@ -31,7 +31,7 @@ func apfl() fl.Method {
 			"the authors' code moves it once a round, with a regularizer",
 		Uses: slices.Concat(hyper.UsingSteps(), forgets(why), hyper.Needing("client.optimizer", "sgd", why), hyper.Needing("client.momentum", "0", why),
 			hyper.Needing("client.clip_norm", "0", why), hyper.Needing("client.alpha", "(0, 1]", ""), hyper.Using("client.weight_decay", "client.alpha_adapt", "server.weighted")),
-		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Alpha, c.AlphaAdapt = 0.5, true },
+		SetDefaults: func(c *fl.ClientParams, s *fl.ServerParams) { c.Alpha, c.AlphaAdapt, s.Weighted = 0.5, true, false },
 		StateLen:    func(cfg *fl.Config) int { return modelLen(cfg) + 1 }, // v_i, a_i
 		Local:       apflLocal,
 		Vectors:     2,

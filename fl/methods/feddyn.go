@@ -21,7 +21,7 @@ func fedDyn() fl.Method {
 		Doc:         "FedDyn: a dynamic regularizer aligns local optima with the global one",
 		Paper:       "Acar et al. 2021, Federated Learning Based on Dynamic Regularization, arXiv:2111.04263",
 		Uses:        slices.Concat(localSGD, hyper.Needing("server.alpha", "(0, inf)", "such as 0.01"), hyper.Using("server.weighted")),
-		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 0.01 },
+		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha, s.Weighted = 0.01, false },
 		StateLen:    modelLen,
 		Local:       fedDynLocal,
 		Vectors:     2,
@@ -43,8 +43,7 @@ func fedDynChoice() fl.Method {
 		if !l.Params.Plain {
 			return fedDynLocal(l)
 		}
-		l.Uniform()
-		return l.SGD(fl.LocalRun{})
+		return uniformSGD(l)
 	}
 	m.Gather = func(extra, delta []float32, l *fl.Local) {
 		if !l.Params.Plain {

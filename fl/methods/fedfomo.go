@@ -18,9 +18,9 @@ import (
 //	v_i <- v_i + sum_j max(g_ij, 0)/sum_k max(g_ik, 0) (v_j - v_i), as it is where no g is above 0
 //
 // It is sent the models of the highest P_ij, which add up its g_ij and start at 0; models of
-// equal P take turns from round to round. The authors put v_i before its last local training in
-// the place of v_i, whose training then competes with the models of others, and draw some of the
-// models that are sent at random (epsilon-greedy). The global model is the mean of all v_i.
+// equal P take turns from round to round. The authors take v_i before its last local training
+// instead, so that this training competes with the models of others, and draw some of the models
+// that are sent at random (epsilon-greedy). The global model is the mean of all v_i.
 func fedFomo() fl.Method {
 	return fl.Method{
 		Name:  "fedfomo",

@@ -39,12 +39,9 @@ func fedOpt(name, doc string, beta1, beta2 float64, second func(v, g, b2 float32
 		Paper: "Reddi et al. 2021, Adaptive Federated Optimization, arXiv:2003.00295",
 		Uses:  slices.Concat(localSGD, adaptiveStep, hyper.Using("server.weighted")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) {
-			s.LR, s.Beta1, s.Beta2, s.Tau, s.Weighted = 0.01, beta1, beta2, 1e-3, true
+			s.LR, s.Beta1, s.Beta2, s.Tau = 0.01, beta1, beta2, 1e-3
 		},
-		Local: func(l *fl.Local) error {
-			l.Uniform()
-			return l.SGD(fl.LocalRun{})
-		},
+		Local: uniformSGD,
 		Plain: true,
 		NewServer: func(size int) fl.Server {
 			return &adaptiveServer{second: second, m: make([]float32, size), v: make([]float32, size), begun: make([]float32, 1)}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/hyper"
 )
 
 // fedRolex is FedRolex (Alam et al. 2022): HeteroFL, but that the channels of a layer of
@@ -19,7 +18,6 @@ func fedRolex() fl.Method {
 	m.Name = "fedrolex"
 	m.Doc = "FedRolex: HeteroFL with sub-networks that move on by a channel each round"
 	m.Paper = "Alam et al. 2022, FedRolex: Model-Heterogeneous Federated Learning with Rolling Sub-Model Extraction, arXiv:2212.01548"
-	m.Uses = slices.Concat(usesWidths, hyper.Using("server.weighted"))
 	m.Prepare = prepareRolling
 	return m
 }

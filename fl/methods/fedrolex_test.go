@@ -135,7 +135,7 @@ func (p *perceptron) step(x [][]float64, labels []int32, has []bool, units []int
 }
 
 // TestFedRolexByHand trains rounds of FedRolex in float64 with nothing of nn: units that move on
-// by one a round, the scale of a narrow layer, and for each weight the mean over those that hold
+// by one per round, the scale of a narrow layer, and for each weight the mean over those that hold
 // it.
 func TestFedRolexByHand(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 20)

@@ -46,7 +46,7 @@ func TestGoldenTree(t *testing.T) {
 // mixedPlan gives every slot its own hyperparameters, so that tasks differ in
 // length and kind.
 func mixedPlan(slots int) fl.Plan {
-	p := fl.Plan{Server: fl.ServerParams{LR: 0.7, Momentum: 0.5, Decay: 0.99}}
+	p := fl.Plan{Server: fl.ServerParams{LR: 0.7, Momentum: 0.5, Decay: 0.99, Weighted: true}}
 	for i := range slots {
 		p.Clients = append(p.Clients, begun(fl.ClientParams{
 			LR: 0.02 * float64(i+1), Momentum: float64(i%3) * 0.4, WeightDecay: 1e-4 * float64(i%2),

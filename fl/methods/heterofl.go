@@ -15,21 +15,22 @@ import (
 // the first share of the channels that its width says, with scaled activations (see
 // nn.Model.Narrow, which differs from the authors' code where no normalisation follows)
 // and the logits of classes that it lacks held at 0, as there. Every
-// weight becomes the unweighted mean over the clients that hold it, those of the
+// weight becomes the mean, unweighted unless server.weighted, over the clients that hold it, those of the
 // last layer's rows over the clients that have the class; a weight that nobody
 // holds stays. A personalized model is the client's sub-network.
 func heteroFL() fl.Method {
 	return fl.Method{
-		Name:      "heterofl",
-		Doc:       "HeteroFL: clients train sub-networks of their own widths",
-		Paper:     "Diao et al. 2021, HeteroFL: Computation and Communication Efficient Federated Learning for Heterogeneous Clients, arXiv:2010.01264",
-		Uses:      usesWidths,
-		Reads:     []string{"client.widths"},
-		Prepare:   func(cfg *fl.Config) (any, error) { return prepareWidths(cfg, func(*fl.Local) int { return 0 }) },
-		Local:     trainWidth,
-		Vectors:   1,
-		NewServer: func(int) fl.Server { return heteroServer{} },
-		Gather:    gatherWidth,
+		Name:        "heterofl",
+		Doc:         "HeteroFL: clients train sub-networks of their own widths",
+		Paper:       "Diao et al. 2021, HeteroFL: Computation and Communication Efficient Federated Learning for Heterogeneous Clients, arXiv:2010.01264",
+		Uses:        usesWidths,
+		SetDefaults: equally,
+		Reads:       []string{"client.widths"},
+		Prepare:     func(cfg *fl.Config) (any, error) { return prepareWidths(cfg, func(*fl.Local) int { return 0 }) },
+		Local:       trainWidth,
+		Vectors:     1,
+		NewServer:   func(int) fl.Server { return heteroServer{} },
+		Gather:      gatherWidth,
 		Trains: func(setup any, client int, c fl.ClientParams) (*fl.Subnet, error) {
 			h := setup.(*heteroSetup)
 			return h.net(slice{h.width(client, c), 0})
@@ -42,7 +43,7 @@ func heteroFL() fl.Method {
 var widths = []float64{1, 0.5, 0.25, 0.125, 0.0625}
 
 var usesWidths = slices.Concat(hyper.UsingSGD(), personalLR, forgets("a client's sub-network may have another width in the next round"),
-	hyper.Needing("client.width", "0 or 1 or 0.5 or 0.25 or 0.125 or 0.0625", "0 is the client's own"))
+	hyper.Needing("client.width", "0 or 1 or 0.5 or 0.25 or 0.125 or 0.0625", "0 is the client's own"), hyper.Using("server.weighted"))
 
 // prepareWidths checks that a model has sub-networks of every width that is set; shift tells
 // the channel from which on a client has them.

@@ -26,12 +26,9 @@ func ifca() fl.Method {
 			"Traffic counts one model to the client, not server.clusters",
 		Uses: slices.Concat(hyper.UsingSGD(), forgets("a client may train another model in the next round"),
 			hyper.Needing("server.clusters", "[1, 100]", ""), hyper.Using("server.weighted")),
-		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Clusters = 2 },
+		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Clusters, s.Weighted = 2, false },
 		Prepare:     prepareIFCA,
-		Local: func(l *fl.Local) error {
-			l.Uniform()
-			return l.SGD(fl.LocalRun{})
-		},
+		Local:       uniformSGD,
 		Personal:    true,
 		Personalize: func(*fl.Local) error { return nil }, // what the client chose
 		Work:        func(w fl.Workload) float64 { return w.SGD() + float64(w.Server.Clusters)*w.Train/3 },

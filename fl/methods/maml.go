@@ -21,11 +21,13 @@ import (
 // part in the round.
 func maml() fl.Method {
 	return fl.Method{
-		Name:        "maml",
-		Doc:         "MAML: meta-gradients on validation samples after client.inner_steps",
-		Paper:       "Finn et al. 2017, Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, arXiv:1703.03400; Chen et al. 2018, Federated Meta-Learning with Fast Convergence and Efficient Communication, arXiv:1802.07876",
-		Uses:        slices.Concat(innerSteps, hyper.Using("client.batch", "client.dropout", "client.wrap"), serverStep),
-		SetDefaults: func(c *fl.ClientParams, s *fl.ServerParams) { c.InnerLR, c.InnerSteps, s.LR = 0.01, 5, 0.03 },
+		Name:  "maml",
+		Doc:   "MAML: meta-gradients on validation samples after client.inner_steps",
+		Paper: "Finn et al. 2017, Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, arXiv:1703.03400; Chen et al. 2018, Federated Meta-Learning with Fast Convergence and Efficient Communication, arXiv:1802.07876",
+		Uses:  slices.Concat(innerSteps, hyper.Using("client.batch", "client.dropout", "client.wrap"), serverStep),
+		SetDefaults: func(c *fl.ClientParams, s *fl.ServerParams) {
+			c.InnerLR, c.InnerSteps, s.LR, s.Weighted = 0.01, 5, 0.03, false
+		},
 		Local:       metaGradient,
 		Vectors:     7,
 		Personal:    true,
@@ -47,7 +49,7 @@ func mamlAdam() fl.Method {
 	m.Uses = slices.Concat(innerSteps, hyper.Using("client.batch", "client.dropout", "client.wrap"), adaptiveStep, hyper.Using("server.beta2"))
 	m.SetDefaults = func(c *fl.ClientParams, s *fl.ServerParams) {
 		c.InnerLR, c.InnerSteps = 0.01, 5
-		s.LR, s.Beta1, s.Beta2, s.Tau = 0.0003, 0.9, 0.99, 1e-3
+		s.LR, s.Beta1, s.Beta2, s.Tau, s.Weighted = 0.0003, 0.9, 0.99, 1e-3, false
 	}
 	m.NewServer = adam.NewServer
 	return m

@@ -106,10 +106,10 @@ func TestServerStepsByHand(t *testing.T) {
 		method fl.Method
 		params fl.ServerParams
 	}{
-		{FedAvg(), fl.ServerParams{LR: 1, Decay: 1}},
-		{fedProx(), fl.ServerParams{LR: 1, Decay: 1}},
-		{fedAvgM(), fl.ServerParams{LR: 0.3, Momentum: 0.9, Decay: 1}},
-		{Reptile(), fl.ServerParams{LR: 0.3, Momentum: 0.9, Decay: 0.97}},
+		{FedAvg(), fl.ServerParams{LR: 1, Decay: 1, Weighted: true}},
+		{fedProx(), fl.ServerParams{LR: 1, Decay: 1, Weighted: true}},
+		{fedAvgM(), fl.ServerParams{LR: 0.3, Momentum: 0.9, Decay: 1, Weighted: true}},
+		{Reptile(), fl.ServerParams{LR: 0.3, Momentum: 0.9, Decay: 0.97, Weighted: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.method.Name, func(t *testing.T) {

@@ -347,14 +347,14 @@ func TestMethodsRefuseWhatTheyWouldIgnore(t *testing.T) {
 		server fl.ServerParams
 		ok     bool
 	}{
-		{"fedavg", 0, fl.ServerParams{LR: 1, Decay: 1}, true},
-		{"fedavg", 0.1, fl.ServerParams{LR: 1, Decay: 1}, false},
-		{"fedavg", 0, fl.ServerParams{LR: 0.5, Decay: 1}, false},
-		{"fedprox", 0.1, fl.ServerParams{LR: 1, Decay: 1}, true},
-		{"fedprox", 0, fl.ServerParams{LR: 1, Decay: 1}, false},
-		{"fedprox", 0.1, fl.ServerParams{LR: 1, Momentum: 0.9, Decay: 1}, false},
-		{"reptile", 0.1, fl.ServerParams{LR: 0.5, Momentum: 0.9, Decay: 0.99}, true},
-		{"reptile", 0, fl.ServerParams{LR: 0.5, Momentum: 0.9, Decay: 0.99}, true},
+		{"fedavg", 0, fl.ServerParams{LR: 1, Decay: 1, Weighted: true}, true},
+		{"fedavg", 0.1, fl.ServerParams{LR: 1, Decay: 1, Weighted: true}, false},
+		{"fedavg", 0, fl.ServerParams{LR: 0.5, Decay: 1, Weighted: true}, false},
+		{"fedprox", 0.1, fl.ServerParams{LR: 1, Decay: 1, Weighted: true}, true},
+		{"fedprox", 0, fl.ServerParams{LR: 1, Decay: 1, Weighted: true}, false},
+		{"fedprox", 0.1, fl.ServerParams{LR: 1, Momentum: 0.9, Decay: 1, Weighted: true}, false},
+		{"reptile", 0.1, fl.ServerParams{LR: 0.5, Momentum: 0.9, Decay: 0.99, Weighted: true}, true},
+		{"reptile", 0, fl.ServerParams{LR: 0.5, Momentum: 0.9, Decay: 0.99, Weighted: true}, true},
 	}
 	for _, tt := range tests {
 		m, err := fl.MethodByName(tt.method)

@@ -26,7 +26,7 @@ func mimeLite() fl.Method {
 		Differs: "the rule is SGD with momentum; the paper's others, such as Adam, are not here, nor is Mime's correction of the gradients. Traffic does not count the momentum and the gradient",
 		Uses: slices.Concat(hyper.UsingSteps(), personalLR, forgets(why), hyper.Needing("client.optimizer", "sgd", why), hyper.Needing("client.momentum", "0", why+"; set server.beta1"),
 			hyper.Using("client.weight_decay", "server.beta1", "server.weighted")),
-		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Beta1 = 0.9 },
+		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Beta1, s.Weighted = 0.9, false },
 		Local:       mimeLiteLocal,
 		Vectors:     2,
 		Personalize: plainSGD,

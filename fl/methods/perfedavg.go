@@ -24,7 +24,7 @@ func perFedAvg() fl.Method {
 		Uses:  slices.Concat(hyper.UsingSteps(), innerSteps),
 		// the paper's inner step, a = 0.01, with which FEMNIST's writers train at FedAvg's
 		// client.lr = 0.1
-		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.InnerLR, c.InnerSteps = 0.01, 1 },
+		SetDefaults: func(c *fl.ClientParams, s *fl.ServerParams) { c.InnerLR, c.InnerSteps, s.Weighted = 0.01, 1, false },
 		Local:       perFedAvgLocal,
 		Vectors:     3,
 		Personal:    true,

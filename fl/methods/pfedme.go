@@ -31,7 +31,9 @@ func pFedMe() fl.Method {
 			serverStep, hyper.Using("server.weighted")),
 		// lambda and the steps of the authors' experiments; their inner learning rate is 0.05
 		// to 0.1 on networks of one and two layers
-		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda, c.InnerLR, c.InnerSteps = 15, 0.03, 5 },
+		SetDefaults: func(c *fl.ClientParams, s *fl.ServerParams) {
+			c.Lambda, c.InnerLR, c.InnerSteps, s.Weighted = 15, 0.03, 5, false
+		},
 		Local:       pFedMeLocal,
 		Vectors:     2,
 		Personal:    true,

@@ -25,11 +25,12 @@ func scaffold() fl.Method {
 		Uses: slices.Concat(hyper.UsingSteps(), personalLR, forgets("its plain steps remember nothing"), hyper.Needing("client.optimizer", "sgd", why),
 			hyper.Needing("client.momentum", "0", why), hyper.Needing("client.clip_norm", "0", why), serverRate,
 			hyper.Using("client.weight_decay", "client.bias_decay", "server.weighted")),
-		StateLen:  modelLen,
-		Local:     scaffoldLocal,
-		Vectors:   2,
-		NewServer: func(size int) fl.Server { return &scaffoldServer{c: make([]float32, size)} },
-		Gather:    scaffoldGather,
+		SetDefaults: equally,
+		StateLen:    modelLen,
+		Local:       scaffoldLocal,
+		Vectors:     2,
+		NewServer:   func(size int) fl.Server { return &scaffoldServer{c: make([]float32, size)} },
+		Gather:      scaffoldGather,
 
 		Synchronous: "its control variates correct one version of the model",
 	}

@@ -24,7 +24,6 @@ func supernet() fl.Method {
 		Paper: "Yao and Li 2024, PerFedRLNAS: One-for-All Personalized Federated Neural Architecture Search, AAAI 38(15)",
 		Uses: slices.Concat(hyper.UsingSGD(), personalLR, forgets("a client may have another sub-network in the next round"),
 			hyper.Using("server.holders", "server.weighted")),
-		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Weighted = true },
 		Models:      []string{"mbv3-cifar"},
 		Prepare:     needsChoices,
 		Local:       trainPicked,

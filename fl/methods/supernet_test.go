@@ -33,9 +33,7 @@ func TestSupernetOfWholeNetworks(t *testing.T) {
 		return model.SHA256(tr.Weights())
 	}
 	plan := defaultPlan(supernet())
-	unweighted := plan
-	unweighted.Server.Weighted = false
-	want := train(FedAvg(), unweighted)
+	want := train(FedAvg(), plan)
 	if got := train(supernet(), plan); got != want {
 		t.Errorf("weights %s, FedAvg's are %s", got, want)
 	}

@@ -7,8 +7,11 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/tuner/fedex"
 	"github.com/fedfast/fedfast/tuners"
@@ -180,6 +183,14 @@ func digest(c *config.Config) (string, error) {
 	}
 	if c.Eval.EveryTarget == tuners.TargetGlobal { // the default then
 		delete(settings, "eval.every_target")
+	}
+	// What was recorded before FedAvg had the key, and when true was no default.
+	delete(settings, "server.weighted")
+	if method, err := fl.MethodByName(c.Method); err != nil {
+		return "", err
+	} else if fedavg := c.Method == "fedavg"; fedavg != c.Server.Weighted &&
+		slices.ContainsFunc(method.Uses, func(u hyper.Use) bool { return u.Key == "server.weighted" }) {
+		settings["server.weighted"] = strconv.FormatBool(c.Server.Weighted)
 	}
 	// What was recorded before there was the option is the same where no client diverged.
 	if c.ClientTuner.Options[droppedOption] == fedex.Worst {

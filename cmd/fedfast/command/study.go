@@ -47,6 +47,9 @@ func (o *configOptions) addFlags(cmd *cobra.Command) {
 
 // load resolves the configuration. Its errors are wrong usage.
 func (o *configOptions) load(a *app, args []string) (*config.Config, config.Places, error) {
+	if err := o.once(a); err != nil {
+		return nil, config.Places{}, usageError{err}
+	}
 	src := o.base
 	src.Preset, src.Sets, src.Tuner, src.ClientTuner = o.preset, o.sets, o.tuner, o.clientTuner
 	if len(args) > 0 {
@@ -69,6 +72,21 @@ func (o *configOptions) load(a *app, args []string) (*config.Config, config.Plac
 		return nil, places, usageError{err}
 	}
 	return c, places, nil
+}
+
+// once refuses a key that both its own flag and --set set.
+func (o *configOptions) once(a *app) error {
+	for _, f := range []struct {
+		flag, key string
+		given     bool
+	}{{"tuner", "tuner.name", o.tuner != ""}, {"client-tuner", "client_tuner.name", o.clientTuner != ""}, {"init", "init", o.init != ""}, {"seed", "seed", a.seedGiven}} {
+		for _, set := range o.sets {
+			if name, _, _ := strings.Cut(set, "="); f.given && strings.TrimSpace(name) == f.key {
+				return fmt.Errorf("--%s and --set %s: both set the key %s; leave one out", f.flag, set, f.key)
+			}
+		}
+	}
+	return nil
 }
 
 // studyOptions are the flags of run and tune.

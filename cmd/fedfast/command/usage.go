@@ -27,12 +27,18 @@ import (
 // cobraArgs matches what cobra says of a wrong number of arguments.
 var cobraArgs = regexp.MustCompile(`^(accepts|requires at least|unknown command) `)
 
+// cobraGroup matches what cobra says of two flags that exclude one another.
+var cobraGroup = regexp.MustCompile(`^if any flags in the group \[(\S+) (\S+)\]`)
+
 // explainUsage has a command and those below it say what is wrong with their
 // arguments and flags, and what would be right.
 func explainUsage(c *cobra.Command) {
 	c.SetFlagErrorFunc(flagError)
 	if fits := c.Args; fits != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
+			if m := cobraGroup.FindStringSubmatch(fmt.Sprint(cmd.ValidateFlagGroups())); m != nil {
+				return fmt.Errorf("--%s cannot be used with --%s; leave one out", m[1], m[2])
+			}
 			err := fits(cmd, args)
 			if err == nil || !cobraArgs.MatchString(err.Error()) {
 				return err // what a command says itself
