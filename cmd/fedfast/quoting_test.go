@@ -52,20 +52,23 @@ func TestPrintedCommandsAreQuoted(t *testing.T) {
 			"list":        damage() + fedfast("study", "list", "."),
 		} {
 			commands := printed.FindAllString(out, -1)
-			if what == "a tuner" {
+			switch what {
+			case "a tuner":
 				commands = regexp.MustCompile(`cd .* &&`).FindAllString(out, -1)
+			case "other keys": // a flag to copy
+				commands = regexp.MustCompile(`--init .*`).FindAllString(out, -1)
 			}
 			found := 0
 			for _, command := range commands {
 				command = strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(command, "&&"), ", see "), "` \n")
-				shell := exec.Command("bash", "-c", `fedfast() { printf '%s\0' "$@"; }; cd() { fedfast "$@"; }; `+strings.Replace(command, "--set", "fedfast --set", 1))
+				shell := exec.Command("bash", "-c", `fedfast() { printf '%s\0' "$@"; }; cd() { fedfast "$@"; }; `+regexp.MustCompile(`^--(set|init)`).ReplaceAllString(command, "fedfast --$1"))
 				shell.Dir = dir
 				words, err := shell.Output()
 				if err != nil {
 					t.Errorf("%q, %s: %s: %v", name, what, command, err)
 				}
 				if slices.ContainsFunc(strings.Split(string(words), "\x00"), func(w string) bool {
-					return slices.Contains([]string{name, name + ".py", name + ".npz", "data.path=" + name + ".npz", name + "-tuner"}, w)
+					return slices.Contains([]string{name, name + ".py", name + ".npz", "data.path=" + name + ".npz", name + "-tuner", name + "/model.safetensors"}, w)
 				}) {
 					found++
 				}

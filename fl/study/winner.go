@@ -98,7 +98,7 @@ func (r *Result) Took() float64 {
 }
 
 // Hyperparameters writes those of the model in which the study's trials differ or which a client
-// tuner has changed, as --set takes them, and with what a client tuner started, empty without one.
+// tuner has changed, as --set takes them, and with what a client tuner started, empty where that is the same or there is none.
 func (c *Chosen) Hyperparameters(trials []TrialResult) [2]string {
 	all := make([]tuners.Params, len(trials))
 	for i := range trials {
@@ -119,6 +119,9 @@ func (c *Chosen) Hyperparameters(trials []TrialResult) [2]string {
 			break
 		}
 		ended = strings.TrimPrefix(fmt.Sprintf("%s; HI %v, %v samples: %s", ended, cell.Keys[tuners.KeyHI], cell.Keys[tuners.KeySamples], Assigned(cell.Params, cell.Params.Keys())), "; ")
+	}
+	if began == ended {
+		began = ""
 	}
 	if c.Probability > 0 {
 		ended += fmt.Sprintf(" (probability %.2f)", c.Probability)
