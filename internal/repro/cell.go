@@ -60,6 +60,8 @@ type Comparison struct {
 	Words string
 	// New and Old are names of cells.
 	New, Old string
+	// Ratio says that the paper's gain is how many times lower New is.
+	Ratio bool
 	// Higher says that a higher number is better.
 	Higher bool
 }

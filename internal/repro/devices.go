@@ -114,7 +114,7 @@ func clockPerRound(m *Metrics) (float64, bool) {
 func deviceClaims() []Comparison {
 	const table = "fleet/fedbuff"
 	than := func(old, what, claim, words string) Comparison {
-		return Comparison{Name: table, Claim: claim, Words: words, New: table + "/fedbuff/" + what, Old: table + "/" + old + "/" + what}
+		return Comparison{Name: table, Claim: claim, Words: words, Ratio: true, New: table + "/fedbuff/" + what, Old: table + "/" + old + "/" + what}
 	}
 	return []Comparison{
 		than("fedavg", "updates", "buffered rounds need fewer updates than synchronous ones", "3.3 times fewer"),

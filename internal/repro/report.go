@@ -46,6 +46,8 @@ type Verdict struct {
 	// AtLeast says that a seed of Old did not reach its goal, so that the gain is
 	// larger than that, AtMost that one of New did not, so that it is smaller.
 	AtLeast, AtMost bool
+	// Ratios are the least and the most that Old is of New, of a claim that has Ratio.
+	Ratios [2]float64
 	// Published is the paper's gain, NaN where it has no numbers, and PublishedHalf half
 	// the width of its 90 % interval, by Welch from the printed standard deviations and
 	// numbers of seeds; NaN where the paper has none.
@@ -236,7 +238,7 @@ func verdictOf(claim Comparison, fresh, old *Row) Verdict {
 	if claim.Higher {
 		sign = -1
 	}
-	var gains []float64
+	var gains, ratios []float64
 	for i := range min(len(fresh.Values), len(old.Values)) {
 		a, b := fresh.Values[i], old.Values[i]
 		if math.IsNaN(a) || math.IsNaN(b) {
@@ -246,7 +248,11 @@ func verdictOf(claim Comparison, fresh, old *Row) Verdict {
 			continue // neither says anything
 		}
 		gains = append(gains, sign*(b-a))
+		ratios = append(ratios, b/a)
 		v.AtLeast, v.AtMost = v.AtLeast || !old.Reached[i], v.AtMost || !fresh.Reached[i]
+	}
+	if claim.Ratio && len(ratios) > 0 {
+		v.Ratios = [2]float64{slices.Min(ratios), slices.Max(ratios)}
 	}
 	v.Gain, v.Arms, v.Pairs = stats.Of(gains), armsOf(armPairs(fresh, old)), pairsOf(claim.Name, fresh, old)
 	if a, b := fresh.Published, old.Published; a != nil && b != nil && !a.NA && !b.NA {
@@ -267,15 +273,12 @@ func (v *Verdict) Holds() string {
 		return []string{"cannot be said from one seed (it speaks against it)", "cannot be said from one seed (it speaks for it)"}[index(g.Mean > 0)]
 	case v.AtLeast && v.AtMost, v.AtMost && g.Mean > 0, v.AtLeast && g.Mean < 0:
 		return "cannot be said: not every seed reached the goal"
-	case g.Mean-g.Half > 0:
-		return "yes"
-	case g.Mean+g.Half < 0:
-		return "no, the opposite"
-	case g.Mean > 0:
-		return "in the mean, not beyond chance"
-	default:
-		return "not in the mean, but not beyond chance"
 	}
+	said := beyond(v.Gain)
+	if v.Gain.Mean > 0 {
+		return strings.Replace(said, notShown, "in the mean, not beyond chance", 1)
+	}
+	return strings.Replace(said, notShown, "not in the mean, but not beyond chance", 1)
 }
 
 // Order says whether the published order of both methods is found here; empty when

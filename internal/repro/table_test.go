@@ -8,6 +8,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -69,5 +70,46 @@ func TestOneTable(t *testing.T) {
 	}
 	if accuracy, sides := report.Rows[0], report.Rows[1]; accuracy.Sample.N != 2 || !(accuracy.Sample.Mean > 0) || sides.Sample.N != 1 || sides.Sample.Mean != 12 {
 		t.Errorf("%+v\n%+v", accuracy, sides)
+	}
+}
+
+// TestVerdictsFollowOneRule says yes or no of nothing that random signs of so few pairs could
+// give as well, whatever its interval, in both tables that have verdicts.
+func TestVerdictsFollowOneRule(t *testing.T) {
+	for _, c := range []struct {
+		gains         []float64
+		beyond, holds string
+	}{
+		{[]float64{3}, "cannot be said from one seed", "cannot be said from one seed (it speaks for it)"},
+		{[]float64{3, 3}, "not shown: 2 seeds, p of at least 0.500 by signs", "in the mean, not beyond chance: 2 seeds, p of at least 0.500 by signs"},
+		{[]float64{150, 150, 151}, "not shown: 3 seeds, p of at least 0.250 by signs", "in the mean, not beyond chance: 3 seeds, p of at least 0.250 by signs"},
+		{[]float64{-30, -29, -31}, "not shown: 3 seeds, p of at least 0.250 by signs", "not in the mean, but not beyond chance: 3 seeds, p of at least 0.250 by signs"},
+		{[]float64{3, -2, 1}, "not shown", "in the mean, not beyond chance"},
+		{[]float64{0, 0, 0, 0, 0}, "not shown", "not in the mean, but not beyond chance"},
+		{[]float64{3, 4, 3, 4, 3}, "yes", "yes"},
+		{[]float64{-3, -4, -3, -4, -3}, "no, the opposite", "no, the opposite"},
+		{[]float64{3, -4, 3, -4, 3}, "not shown", "in the mean, not beyond chance"},
+	} {
+		s := stats.Of(c.gains)
+		if got, holds := beyond(s), (&Verdict{Gain: s}).Holds(); got != c.beyond || holds != c.holds {
+			t.Errorf("%v: %q, %q", c.gains, got, holds)
+		}
+		if p := stats.SignFlips(c.gains); (c.beyond == "yes" || c.beyond == "no, the opposite") != (p < 1-stats.Confidence) {
+			t.Errorf("%v: %q, and p is %v by signs", c.gains, c.beyond, p)
+		}
+	}
+	for want, gains := range map[string][]float64{"0.00 (all 2 alike)": {0, 0}, "-365.0 (all 3 alike)": {-365, -365, -365}, "2.00": {2}, "2.00 +- 6.31": {1, 3}} {
+		if got := withInterval(stats.Of(gains)); got != want {
+			t.Errorf("%v is written %q, want %q", gains, got, want)
+		}
+	}
+}
+
+// TestRatiosAreSaid is for claims of the form "N times fewer".
+func TestRatiosAreSaid(t *testing.T) {
+	row := func(values ...float64) *Row { return &Row{Values: values, Reached: []bool{true, true}} }
+	v := verdictOf(Comparison{Ratio: true}, row(100, 200), row(110, 240))
+	if want := "25.00 +- 94.71 (1.10 to 1.20 times)"; v.gain() != want {
+		t.Errorf("%q, want %q", v.gain(), want)
 	}
 }

@@ -144,13 +144,15 @@ func withInterval(s stats.Sample) string {
 		return "-"
 	case math.IsNaN(s.Half):
 		return plain(s.Mean, s.Mean)
+	case s.N > 1 && s.Half == 0: // no interval can be told from these
+		return fmt.Sprintf("%s (all %d alike)", plain(s.Mean, s.Mean), s.N)
 	}
 	return plain(s.Mean, s.Mean) + " +- " + plain(s.Half, s.Mean)
 }
 
 // interval writes the confidence interval of the mean.
 func (r *Row) interval() string {
-	if math.IsNaN(r.Sample.Half) {
+	if math.IsNaN(r.Sample.Half) || r.Sample.Half == 0 {
 		return "-"
 	}
 	return plain(r.Sample.Mean-r.Sample.Half, r.Sample.Mean) + " .. " + plain(r.Sample.Mean+r.Sample.Half, r.Sample.Mean)
@@ -194,6 +196,9 @@ func (v *Verdict) gain() string {
 		text = "at least " + text
 	case v.AtMost:
 		text = "at most " + text
+	}
+	if v.Ratios != [2]float64{} {
+		text += fmt.Sprintf(" (%.2f to %.2f times)", v.Ratios[0], v.Ratios[1])
 	}
 	return text
 }
