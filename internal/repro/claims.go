@@ -97,9 +97,9 @@ func (r *Report) mostOf(name string, keep func(*Row) bool) *Row {
 	return best
 }
 
-// beyond says in words whether numbers show a gain: 0 lies outside of their interval, and they
-// are so many that random signs have their sum with a probability below 0.1 at best, as of
-// five (0.06) and not of three (0.25). It is the rule of every verdict.
+// beyond says in words whether numbers show a gain: 0 lies outside of their interval, and random
+// signs of as many numbers have a probability below 0.1 at best to give their sum, as of five
+// (0.06) and not of three (0.25). It is the rule of every verdict.
 func beyond(s stats.Sample) string {
 	least := math.Exp2(1 - float64(s.N))
 	switch {
