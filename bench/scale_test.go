@@ -3,10 +3,13 @@ package bench_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -143,5 +146,83 @@ func TestSpeedFigure(t *testing.T) {
 	}
 	if _, err := (&bench.Report{}).Figure(); err == nil {
 		t.Error("no error for a report without either")
+	}
+}
+
+// TestREADMESaysWhatWasMeasured makes README's sentences on speed again: from the report that
+// its picture is drawn from, and from speed.md's table of a Xeon.
+func TestREADMESaysWhatWasMeasured(t *testing.T) {
+	report, err := bench.ReadReport("results/nn-zen4.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := report.Figure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := map[string][]float64{} // times PyTorch's best, of each network
+	for _, l := range f.Panels[0].Lines {
+		for _, p := range l.Points {
+			lines[l.Name] = append(lines[l.Name], p.Y)
+		}
+	}
+	bf16, fp32, torch := lines["fedfast bf16"], lines["fedfast fp32"], lines["PyTorch fp32"]
+	n := len(f.Panels[0].X.Names)
+	if len(bf16) != n || len(fp32) != n || len(torch) != n {
+		t.Fatalf("%d networks, but the lines are %v", n, lines)
+	}
+	var alike []float64
+	autocast := 0
+	for i, x := range torch {
+		if alike = append(alike, fp32[i]/x); x < 1 {
+			autocast++
+		}
+	}
+	spread := func(xs []float64) string { return fmt.Sprintf("%.1f to %.1f", slices.Min(xs), slices.Max(xs)) }
+	lstm := map[string]float64{}
+	for _, r := range report.Results {
+		if r.Name == "leaf-char-lstm" && r.Batch == 16 {
+			lstm[r.Precision] = r.Ratio
+		}
+	}
+
+	// | network | batch | fedfast fp32 | bf16 | ...
+	speed, err := os.ReadFile("results/speed.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, xeon, _ := strings.Cut(string(speed), "**On an Intel Xeon")
+	xeon, _, _ = strings.Cut(xeon, "\n`fedfast bench")
+	slower, rows := 0, 0
+	for _, m := range regexp.MustCompile(`(?m)^\| .*, a step[^|]* \| \d+ \| ([\d.,]+) \| ([\d.,]+) \|`).FindAllStringSubmatch(xeon, -1) {
+		number := func(s string) float64 {
+			x, err := strconv.ParseFloat(strings.ReplaceAll(s, ",", ""), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return x
+		}
+		rows++
+		if number(m[2]) < number(m[1]) {
+			slower++
+		}
+	}
+
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := strings.Join(strings.Fields(string(text)), " ")
+	for _, want := range []string{
+		spread(alike) + " times as fast as PyTorch, both in float32, on Zen 4",
+		"bf16 is " + spread(bf16) + " times as fast, fp32 " + spread(fp32) + " times](bench/results/speed.svg)",
+		"for " + fmt.Sprintf("%d of these %d networks is bfloat16", autocast, n),
+		"float32 against float32, fedfast is " + spread(alike) + " times as fast; its bf16 is " + spread(bf16) + " and its fp32 " + spread(fp32) + " times as fast as PyTorch's best",
+		fmt.Sprintf("`leaf-char-lstm` has %.1f and %.1f times its best", lstm["bf16"], lstm["fp32"]),
+		fmt.Sprintf("bf16 is slower than float32 for %d of %d networks", slower, rows),
+	} {
+		if !strings.Contains(readme, want) {
+			t.Errorf("README does not say %q, as the measurements do", want)
+		}
 	}
 }
