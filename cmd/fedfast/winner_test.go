@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -54,7 +55,7 @@ space = {client = {lr = {log10 = [-4.0, 0.0]}}}
 	}
 	var off float64
 	for seed := range 3 {
-		off += (anew(fmt.Sprint(seed), "--set", fmt.Sprintf("seed=%d", seed), "--set", "data.seed=2") - best.Test) / 3
+		off += (anew(strconv.Itoa(seed), "--set", fmt.Sprintf("seed=%d", seed), "--set", "data.seed=2") - best.Test) / 3
 	}
 	if math.Abs(off) > 0.02 {
 		t.Errorf("with what FedEx ended with, models have %.4f more errors than the study's, which has %.4f", off, best.Test)

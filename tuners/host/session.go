@@ -126,7 +126,7 @@ func (s *session) Close(ctx context.Context) error {
 	begin := time.Now()
 	err := s.remote.Close(ctx)
 	if _, lost := errors.AsType[*tuners.LostError](err); lost {
-		if overdue(begin, closePatience) {
+		if err = nil; overdue(begin, closePatience) {
 			err = fmt.Errorf("no response to Close within %v", closePatience)
 		}
 		s.plugin.discard(s.at)
