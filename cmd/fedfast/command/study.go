@@ -164,7 +164,7 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 // configure resolves and checks what the command line says to train, and names
 // the directory where it does not.
 func (o *studyOptions) configure(ctx context.Context, a *app, args []string, mode string) (asked, error) {
-	want := asked{meant: o.directoryAlone(a, args), loaded: func() (*config.Config, error) {
+	want := asked{meant: o.dir != "" && len(args) == 0 && o.preset == "" && o.base.Text == "", loaded: func() (*config.Config, error) {
 		c, _, err := o.load(a, args)
 		return c, err
 	}}

@@ -50,6 +50,7 @@ type studyEntry struct {
 	Started       string `json:"started,omitempty"`
 	Problem       string `json:"problem,omitempty"`
 	scale         study.Scale
+	measure       string               // see study.Errors
 	tests         [2]*float64          // by testTargets
 	write         func(float64) string // writes an error
 	cells         []string             // test errors by testTargets as people read them
@@ -202,7 +203,7 @@ func summed(ctx context.Context, path string, within time.Duration) (studyEntry,
 	if !o.Started.IsZero() {
 		e.Started = o.Started.UTC().Format(time.RFC3339)
 	}
-	e.write = o.ErrorText
+	e.write, e.measure = o.ErrorText, o.Measure()
 	for i, target := range testTargets {
 		if e.tests[i], _ = o.Test(target); e.tests[i] != nil && (e.TestError == nil || target == o.Judged()) {
 			e.TestError, e.TestTarget = e.tests[i], target

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,7 +71,7 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 		return err
 	}
 	if entry.Command == config.ModeTune {
-		if err := a.showTrials(ctx, v, c, end.Tune, dir, all); err != nil {
+		if err := a.showTrials(ctx, v, c, end.Tune, &entry, dir, all); err != nil {
 			return err
 		}
 	}
@@ -94,12 +95,23 @@ func (a *app) showWorst(ctx context.Context, dir string) error {
 	if err != nil || len(all) < 2 {
 		return err
 	}
+	what, _ := study.MeasureName(o.Measure())
+	target := "global"
 	var worst []string
 	for _, c := range view.Worst(all)[:min(mostWorst, len(all))] {
+		if view.Own(c) == 0 {
+			break
+		}
+		if !math.IsNaN(c.Personalized) {
+			target = "personalized"
+		}
 		worst = append(worst, fmt.Sprintf("%s (%s of %s)", oneline.Name(c.Name), o.ErrorText(view.Own(c)), counted(c.Samples, "sample")))
 	}
+	if len(worst) == 0 {
+		return nil
+	}
 	fmt.Fprintln(a.out)
-	return table.Text(a.out, "worst clients: "+strings.Join(worst, ", "))
+	return table.Text(a.out, fmt.Sprintf("worst clients by %s test %s: %s", target, what, strings.Join(worst, ", ")))
 }
 
 // showSessions prints how a study was worked on.
@@ -160,7 +172,7 @@ func (a *app) showWorkers(ctx context.Context, v *store.View) error {
 }
 
 // showTrials prints the trials so far.
-func (a *app) showTrials(ctx context.Context, v *store.View, c *config.Config, end *study.Result, dir string, all bool) error {
+func (a *app) showTrials(ctx context.Context, v *store.View, c *config.Config, end *study.Result, entry *studyEntry, dir string, all bool) error {
 	trials, err := v.Table(ctx, "trials")
 	if err != nil {
 		return err
@@ -177,7 +189,7 @@ func (a *app) showTrials(ctx context.Context, v *store.View, c *config.Config, e
 	if len(rows) == 0 {
 		return nil
 	}
-	if err := printTrials(a.out, c, end, rows, all, dir); err != nil {
+	if err := printTrials(a.out, c, end, entry.scale, rows, all, dir); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(a.out)
@@ -264,7 +276,7 @@ func (a *app) printUnfinished(ctx context.Context, v *store.View, c *config.Conf
 	if err != nil {
 		return err
 	}
-	b.curve(learned{curve: curve, measure: study.MeasureOf(c), target: c.Measures(entry.Command)})
+	b.curve(learned{curve: curve, measure: entry.measure, target: c.Measures(entry.Command)})
 	dir := oneline.Path(entry.Dir)
 	if entry.State == view.Interrupted {
 		b.next("study resume "+dir, "report "+dir)

@@ -309,7 +309,7 @@ func (o *tuneOptions) playTable(ctx context.Context, a *app) error {
 		return a.printJSON(tableReplay{r, o.table, curves.Near, curves.Again})
 	}
 	if a.verbose {
-		if err := printTrials(a.out, c, r, trialRows(c, r), true, ""); err != nil {
+		if err := printTrials(a.out, c, r, study.ScaleOf(c, r.Measure), trialRows(c, r), true, ""); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ type trialRow struct {
 // printTrials prints trials, ten or all of them, with the hyperparameters in which they differ:
 // the one whose model r returns first, then those with a score on all clients, then by how far
 // they came and of equally far ones the best. r is nil before the end; dir is where the study is.
-func printTrials(w io.Writer, c *config.Config, r *study.Result, rows []trialRow, all bool, dir string) error {
+func printTrials(w io.Writer, c *config.Config, r *study.Result, scale study.Scale, rows []trialRow, all bool, dir string) error {
 	params := make([]tuners.Params, len(rows))
 	for i := range rows {
 		params[i] = rows[i].params
@@ -46,7 +46,6 @@ func printTrials(w io.Writer, c *config.Config, r *study.Result, rows []trialRow
 	if !all && len(rows) > mostTrials {
 		shown = rows[:mostTrials]
 	}
-	scale := study.ScaleOf(c, study.MeasureOf(c))
 	if slices.ContainsFunc(rows, func(r trialRow) bool { return r.Score != nil }) {
 		if err := table.Text(w, fmt.Sprintf("%v at each trial's last rung, on one cohort; %s", scale, scale.Direction())); err != nil {
 			return err

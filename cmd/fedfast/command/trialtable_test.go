@@ -21,7 +21,7 @@ func TestPrintTrials(t *testing.T) {
 	c := config.Default()
 	for all, want := range map[bool]int{false: 13, true: 15} {
 		var b strings.Builder
-		if err := printTrials(&b, &c, nil, rows, all, "dir"); err != nil {
+		if err := printTrials(&b, &c, nil, study.ScaleOf(&c, ""), rows, all, "dir"); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSpace(b.String()), "\n")

@@ -35,7 +35,7 @@ func (a *app) printTrialsOf(c *config.Config, r *study.Result, dir string) error
 	if err := printTableOption(a.out, c, r.Sides); err != nil {
 		return err
 	}
-	return printTrials(a.out, c, r, trialRows(c, r), false, dir)
+	return printTrials(a.out, c, r, study.ScaleOf(c, r.Measure), trialRows(c, r), false, dir)
 }
 
 // printTuneDetails prints what the block at the end of a study leaves out.

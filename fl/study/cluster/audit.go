@@ -21,17 +21,18 @@ import (
 // auditor trains a share of the rounds and of the parts again, and decides between workers
 // whose results differ: by what the coordinator's own process computes.
 type auditor struct {
-	setup study.Setup
-	share float64
+	setup  study.Setup
+	share  float64
+	secret string // that draws what is audited: no worker can tell it
 
 	mu     sync.Mutex // guards what follows
 	worker *study.Worker
 	told   study.ClusterAudit
 }
 
-// draws decides whether a part of a round is trained twice, by the study's seed alone.
+// draws decides whether a part of a round is trained twice. No result depends on it.
 func (a *auditor) draws(at share) bool {
-	text := binary.BigEndian.AppendUint64([]byte("audit"), a.setup.Config.Seed)
+	text := []byte("audit" + a.secret)
 	for _, n := range []int{at.trial, at.rounds, at.lo, at.hi} {
 		text = binary.BigEndian.AppendUint64(text, uint64(n)) //nolint:gosec // it is not negative
 	}

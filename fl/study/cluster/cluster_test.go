@@ -140,7 +140,7 @@ type run struct {
 }
 
 func newRun(t *testing.T, setup func() study.Setup) *run {
-	return &run{t: t, dir: filepath.Join(t.TempDir(), "study"), setup: setup, address: "127.0.0.1:0", options: Options{Version: "test", Heartbeat: 100 * time.Millisecond, Silence: 5 * time.Second}}
+	return &run{t: t, dir: filepath.Join(t.TempDir(), "study"), setup: setup, address: "127.0.0.1:0", options: Options{Version: "test", secret: "\x00\x00\x00\x00\x00\x00\x00\x00", Heartbeat: 100 * time.Millisecond, Silence: 5 * time.Second}}
 }
 
 func (r *run) notice(line string) {

@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -65,7 +67,7 @@ func newCoordinator(ctx context.Context, s *study.Setup, o Options) (*Coordinato
 	c := &Coordinator{
 		options: o, transit: &transit{interrupted: func(do func()) func() bool { return context.AfterFunc(ctx, do) }},
 		pool: newPool(), ledger: newLedger(), costs: newCosts(o.Rounds, s.Config.Cohort, whole(s)), paces: newPaces(o.Late),
-		auditor: &auditor{setup: *s, share: o.Audit},
+		auditor: &auditor{setup: *s, share: o.Audit, secret: cmp.Or(o.secret, rand.Text())},
 	}
 	var err error
 	if c.journal, c.pool.joined, err = newJournal(ctx, s.Store); err != nil {

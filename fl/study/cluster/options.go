@@ -20,6 +20,8 @@ type Options struct {
 	// twice and compared, from 0 to 1: on another worker, or by the coordinator where none
 	// is idle. The study's seed draws which.
 	Audit float64
+
+	secret string // of audits, for tests; empty draws one
 	// Heartbeat is the interval of the workers' heartbeats (0: 2 s). A worker that
 	// sends none for Silence (0: 30 s) is lost; one whose connection is closed is
 	// lost after two missing heartbeats.
