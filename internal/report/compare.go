@@ -42,7 +42,8 @@ type group struct {
 	Studies []*Study
 }
 
-// groups puts studies together that differ in their seed alone.
+// groups puts studies together that differ in their seed alone. One that has a seed which its
+// group has already is the same study again: it begins another group.
 func groups(studies []*Study) ([]*group, error) {
 	var all []*group
 	place := map[string]*group{}
@@ -54,6 +55,9 @@ func groups(studies []*Study) ([]*group, error) {
 			return nil, err
 		}
 		key := s.Mode + string(text)
+		for place[key] != nil && slices.ContainsFunc(place[key].Studies, func(o *Study) bool { return o.Config.Seed == s.Config.Seed }) {
+			key += "again"
+		}
 		if place[key] == nil {
 			place[key] = &group{Name: s.Dir}
 			all = append(all, place[key])
@@ -180,7 +184,9 @@ func order(all []*group, target string) []string {
 	case len(told) > 0:
 		said = append(said, fmt.Sprintf("Against %s, paired by seed (%.0f %% intervals): %s.", all[0].Name, 100*stats.Confidence, strings.Join(told, ", ")))
 	case most > 0:
-		said = append(said, "With one seed each, lower or higher cannot be told; train with --seeds 5.")
+		said = append(said, "With one seed in common, lower or higher cannot be told; train with --seeds 5.")
+	default:
+		said = append(said, "Without a seed in common, lower or higher cannot be told.")
 	}
 	return said
 }
