@@ -96,8 +96,13 @@ func Compare(studies []*Study) (*Comparison, error) {
 	if answer := all[0].answer(targets); len(all) == 1 && answer != "" {
 		c.Answer = append(c.Answer, answer)
 	}
-	for _, t := range trivials(all, targets[0]) {
-		c.Answer = append(c.Answer, fmt.Sprintf("A%s: %s %s test %s.", t.name[1:], all[0].Studies[0].ErrorText(t.error), t.target, all[0].Studies[0].errors().name))
+	first := all[0].Studies[0].errors()
+	if i := slices.IndexFunc(all, func(g *group) bool { return g.Studies[0].errors() != first }); i >= 0 {
+		c.Answer = append(c.Answer, fmt.Sprintf("Not compared: %s has the test %s, %s the test %s.", all[0].Name, first.name, all[i].Name, all[i].Studies[0].errors().name))
+	} else {
+		for _, t := range trivials(all, targets[0]) {
+			c.Answer = append(c.Answer, fmt.Sprintf("A%s: %s %s test %s.", t.name[1:], all[0].Studies[0].ErrorText(t.error), t.target, first.name))
+		}
 	}
 	settings := make([]map[string]string, len(all))
 	for i, g := range all {
