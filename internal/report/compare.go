@@ -88,18 +88,20 @@ func Compare(studies []*Study) (*Comparison, error) {
 		return nil, err
 	}
 	c, targets := &Comparison{}, judged(all)
-	if len(all) == 1 {
+	first := all[0].Studies[0].errors()
+	other := slices.IndexFunc(all, func(g *group) bool { return g.Studies[0].errors() != first })
+	switch {
+	case len(all) == 1:
 		c.Name = all[0].Name
-	} else {
+	case other < 0:
 		c.Answer = order(all, targets[0])
+	default:
+		c.Answer = []string{fmt.Sprintf("Not compared: %s has the test %s, %s the test %s.", all[0].Name, first.name, all[other].Name, all[other].Studies[0].errors().name)}
 	}
 	if answer := all[0].answer(targets); len(all) == 1 && answer != "" {
 		c.Answer = append(c.Answer, answer)
 	}
-	first := all[0].Studies[0].errors()
-	if i := slices.IndexFunc(all, func(g *group) bool { return g.Studies[0].errors() != first }); i >= 0 {
-		c.Answer = append(c.Answer, fmt.Sprintf("Not compared: %s has the test %s, %s the test %s.", all[0].Name, first.name, all[i].Name, all[i].Studies[0].errors().name))
-	} else {
+	if other < 0 {
 		for _, t := range trivials(all, targets[0]) {
 			c.Answer = append(c.Answer, fmt.Sprintf("A%s: %s %s test %s.", t.name[1:], all[0].Studies[0].ErrorText(t.error), t.target, first.name))
 		}
@@ -148,7 +150,7 @@ func judged(all []*group) []string {
 const mostOrdered = 4
 
 // order tells which groups have the lowest test errors of a target, and how they differ from the
-// first one; nothing where errors cannot be compared.
+// first one. The errors of all are of one kind.
 func order(all []*group, target string) []string {
 	first := all[0].Studies[0]
 	type place struct {
@@ -158,9 +160,6 @@ func order(all []*group, target string) []string {
 	var places []place
 	of := testOf(target)
 	for _, g := range all {
-		if g.Studies[0].errors() != first.errors() {
-			return nil
-		}
 		if x := g.sample(of).Mean; !math.IsNaN(x) {
 			places = append(places, place{x, g.Name + " " + g.mean(of)})
 		}
