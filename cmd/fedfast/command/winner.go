@@ -57,12 +57,12 @@ func winnerOf(ctx context.Context, dir string) (config.Source, error) {
 		rounds = c.Budget.TrialRounds
 	}
 	src = config.Source{Text: s.Config, Sets: []string{"rounds=" + strconv.Itoa(rounds)}}
-	for key, value := range best.Params {
+	for _, key := range best.Params.Keys() {
 		own = own || strings.HasPrefix(key, tuners.ArchPrefix)
 		if _, ok := hyper.FindTunable(key); !ok {
 			continue // the tuner's own
 		}
-		text, err := value.MarshalTOML()
+		text, err := best.Params[key].MarshalTOML()
 		if err != nil {
 			return src, err
 		}

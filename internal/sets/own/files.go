@@ -1,11 +1,12 @@
 package own
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fedfast/fedfast/internal/sys/regular"
 )
 
 // magics are how files begin that users give for others.
@@ -26,7 +27,7 @@ var magics = []struct{ begin, is string }{
 
 // Kind says what a file seems to be, "" where it is not known.
 func Kind(path string) string {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return ""
 	}
