@@ -1,4 +1,6 @@
-package main
+// Package house holds what the rooms of this module may import, how much code each may
+// hold, and which packages others can import.
+package house
 
 import (
 	"encoding/json"
@@ -17,6 +19,9 @@ import (
 )
 
 const module = "github.com/fedfast/fedfast"
+
+// root is the folder of go.mod.
+var root = filepath.Join("..", "..", "..")
 
 // mayImport holds, for each room, the rooms right below it: its packages may depend
 // on those, on what these may depend on, and on nothing else of ours. A room is a
