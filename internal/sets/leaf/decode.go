@@ -2,7 +2,9 @@ package leaf
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"unicode/utf8"
@@ -38,7 +40,7 @@ func (d *decoder) file(ctx context.Context) error {
 				if err == nil {
 					err = d.room(int64(len(name))+textSize, "the list of users")
 				}
-				d.names = append(d.names, string(name))
+				d.names = append(d.names, name)
 				return err
 			})
 		case "user_data":
@@ -58,15 +60,19 @@ func (d *decoder) file(ctx context.Context) error {
 				return err
 			})
 		}
-		return d.skip(0)
+		return d.skip()
 	})
 	if err != nil {
 		return err
 	}
-	if d.peek() != 0 || d.pos < d.end {
+	switch _, err := d.ReadToken(); { // to the end, where gzip's checksum is
+	case err == nil:
 		return d.wrong("more text after the end of the JSON object")
+	case errors.Is(err, io.EOF):
+		return nil
+	default:
+		return d.explain(err)
 	}
-	return d.ended() // peek has read to the end, where gzip's checksum is
 }
 
 // What a text and a user take beside their letters and samples.
@@ -152,7 +158,7 @@ func (d *decoder) user(name string) (*User, error) {
 				return err
 			})
 		}
-		return d.skip(0)
+		return d.skip()
 	})
 	if err != nil {
 		return nil, err
@@ -177,11 +183,7 @@ func (d *decoder) image(u *User, n int) error {
 		return d.about(u.ID, "x of sample %d is a text, must be a list of pixels; is this a text set?", n)
 	}
 	count := 0
-	err := d.list(func() error {
-		v, err := d.number()
-		if err != nil {
-			return err
-		}
+	err := d.numbers(func(v float64) error {
 		count++
 		if math.IsInf(float64(float32(v)), 0) {
 			return d.about(u.ID, "pixel %d of sample %d is %g, must be a number that 32 bits hold", count, n, v)
@@ -201,14 +203,14 @@ func (d *decoder) image(u *User, n int) error {
 func (d *decoder) line(u *User, n int) error {
 	found := false
 	take := func() error {
-		if d.peek() != '"' {
+		if kind := d.peek(); kind != '"' && kind > 0 {
 			return d.about(u.ID, "x of sample %d must be a text", n)
 		}
 		text, err := d.str()
 		if err == nil {
 			err = d.room(int64(len(text))+textSize, "the texts")
 		}
-		u.Lines, found = append(u.Lines, string(text)), true
+		u.Lines, found = append(u.Lines, text), true
 		return err
 	}
 	if d.peek() != '[' {
@@ -220,7 +222,7 @@ func (d *decoder) line(u *User, n int) error {
 		if at-1 == d.form.Field {
 			return take()
 		}
-		return d.skip(0)
+		return d.skip()
 	})
 	if err == nil && !found {
 		err = d.about(u.ID, "x of sample %d has %d fields, must have at least %d, of which the last is read", n, at, d.form.Field+1)
@@ -270,15 +272,10 @@ func (d *decoder) characters(u *User, text []rune, want, sample int, key string)
 	if err != nil {
 		return text, err
 	}
-	if n := utf8.RuneCount(s); n != want {
+	if n := utf8.RuneCountInString(s); n != want {
 		return text, d.about(u.ID, "%s of sample %d has %d characters, must have %d", key, sample, n, want)
 	}
-	for len(s) > 0 {
-		r, size := utf8.DecodeRune(s)
-		text = append(text, r)
-		s = s[size:]
-	}
-	return text, nil
+	return append(text, []rune(s)...), nil
 }
 
 // thread puts the samples' texts, seq characters each, and the character after

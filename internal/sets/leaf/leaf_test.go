@@ -93,9 +93,9 @@ func TestReadErrors(t *testing.T) {
 		{"1e308", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1],[0,1e308]],"y":[1,1]}}}`, images, `: user "u": pixel 2 of sample 2 is 1e+308, must be a number that 32 bits hold`},
 		{"just beyond 32 bits", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[-3.5e38,1]],"y":[1]}}}`, images, `: user "u": pixel 1 of sample 1 is -3.5e+38, must be a number that 32 bits hold`},
 		{"long integer", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,` + strings.Repeat("9", 60) + `]],"y":[1]}}}`, images, `: user "u": pixel 2 of sample 1 is 1e+60, must be a number that 32 bits hold`},
-		{"1e999", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1e999]],"y":[1]}}}`, images, `: user "u": byte 42: "1e999" is no number that 64 bits hold`},
-		{"data twice", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"y":[]}},"user_data":{}}`, images, `: byte 62: key user_data is there twice`},
-		{"list twice", "a.json", `{"users":["u"],"users":["u"],"user_data":{"u":{"x":[],"y":[]}}}`, images, `: byte 24: key users is there twice`},
+		{"1e999", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1e999]],"y":[1]}}}`, images, `: user "u": after byte 47: "1e999" is no number that 64 bits hold`},
+		{"data twice", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"y":[]}},"user_data":{}}`, images, `: after byte 60: key user_data is there twice`},
+		{"list twice", "a.json", `{"users":["u"],"users":["u"],"user_data":{"u":{"x":[],"y":[]}}}`, images, `: after byte 22: key users is there twice`},
 		{"x twice", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"x":[[0,1]],"y":[1]}}}`, images, `: user "u": has x twice`},
 		{"y twice", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1],[0,1]],"y":[1],"y":[1]}}}`, images, `: user "u": has y twice`},
 		{"label too large", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1]],"y":[3]}}}`, images, `: user "u": sample 1 has label 3, must be an integer in [0, 3)`},
@@ -114,11 +114,11 @@ func TestReadErrors(t *testing.T) {
 		{"cut off in an exponent", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[1e`, images, `: user "u": the JSON text ends early, after 41 bytes; is the file complete?`},
 		{"cut off in a string", "a.json", `{"users":["u`, images, `: the JSON text ends early, after 12 bytes; is the file complete?`},
 		{"empty file", "a.json", ``, images, `: the file is empty`},
-		{"no number", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,NaN]],"y":[1]}}}`, images, `: user "u": byte 42: no number where a number must be`},
-		{"more after the end", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"y":[]}}} {`, images, `: byte 51: more text after the end of the JSON object`},
+		{"no number", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,NaN]],"y":[1]}}}`, images, `: user "u": byte 42: invalid character 'N' at start of value`},
+		{"more after the end", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"y":[]}}} {`, images, `: after byte 51: more text after the end of the JSON object`},
 		{"gzip cut off", "a.json.gz", packedUsers(t)[:60], images, `: the gzip data end early; is the file complete?`},
 		{"gzip without its checksum", "a.json.gz", packedUsers(t)[:len(packedUsers(t))-5], images, `: the gzip data end early; is the file complete?`},
-		{"nested too deep", "a.json", `{"more":` + strings.Repeat("[", 100), images, `: byte 73: values nested more than 64 deep`},
+		{"nested too deep", "a.json", `{"more":` + strings.Repeat("[", 10_001), images, `: byte 10008: exceeded max depth`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestReadManyFiles(t *testing.T) {
 	if _, err := Read(t.Context(), []string{a, a}, form); err == nil || err.Error() != a+`: user "t" is also in `+a {
 		t.Errorf("one user in two files: %v", err)
 	}
-	if _, err := Read(t.Context(), []string{bad, a, bad}, form); err == nil || !strings.HasPrefix(err.Error(), bad+": byte 1:") {
+	if _, err := Read(t.Context(), []string{bad, a, bad}, form); err == nil || !strings.HasPrefix(err.Error(), bad+": after byte 0: [ where { must be") {
 		t.Errorf("a bad file among others: %v", err)
 	}
 }

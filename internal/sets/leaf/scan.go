@@ -2,276 +2,194 @@ package leaf
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// scanner reads JSON values from a stream through a window of memory.
+// scanner reads JSON values from a stream.
 type scanner struct {
-	in   io.Reader
+	*jsontext.Decoder
+	in   *window
 	name string // of the file, and the user whose data are read
-	buf  []byte
-	pos  int // next byte of buf
-	end  int // bytes in buf
-	past int64
-	err  error  // of in
-	text []byte // scratch for strings
 }
 
-const (
-	windowSize = 1 << 16
-	longest    = 64 // bytes of the longest number
-	deepest    = 64 // nesting of a skipped value
-)
+// longest bounds the bytes of a text or of a list of numbers.
+const longest = 1 << 24
+
+// window reads a stream up to a place.
+type window struct {
+	in        io.Reader
+	past, end int64
+}
+
+// Read implements io.Reader.
+func (w *window) Read(b []byte) (int, error) {
+	if w.past == w.end {
+		return 0, fmt.Errorf("a value of more than %d bytes", longest)
+	}
+	n, err := w.in.Read(b[:min(int64(len(b)), w.end-w.past)])
+	w.past += int64(n)
+	return n, err
+}
 
 func newScanner(in io.Reader, name string) *scanner {
-	return &scanner{in: in, name: name, buf: make([]byte, windowSize)}
+	w := &window{in: in}
+	return &scanner{jsontext.NewDecoder(w, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)), w, name}
 }
 
-// fill makes n bytes available if the stream has as many, n <= windowSize.
-func (s *scanner) fill(n int) {
-	if s.end-s.pos >= n || s.err != nil {
-		return
-	}
-	s.past += int64(s.pos)
-	s.end = copy(s.buf, s.buf[s.pos:s.end])
-	s.pos = 0
-	for s.end < n && s.err == nil {
-		var got int
-		got, s.err = s.in.Read(s.buf[s.end:])
-		s.end += got
-	}
-}
-
-// wrong returns an error at the present place; the end of the stream and errors
-// of reading it come first.
+// wrong returns an error about what follows, or was read last.
 func (s *scanner) wrong(format string, args ...any) error {
-	s.fill(1)
-	if s.pos == s.end && s.err != nil {
-		if errors.Is(s.err, io.EOF) {
-			return fmt.Errorf("%s: the JSON text ends early, after %d bytes; is the file complete?", s.name, s.past+int64(s.end))
-		}
-		return s.err
-	}
-	return fmt.Errorf("%s: byte %d: %s", s.name, s.past+int64(s.pos)+1, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: after byte %d: %s", s.name, s.InputOffset(), fmt.Sprintf(format, args...))
 }
 
-// ended returns nil if the stream ended as it should, else why it did not.
-func (s *scanner) ended() error {
-	if errors.Is(s.err, io.EOF) {
+// explain returns an error that says where what was read is no JSON.
+func (s *scanner) explain(err error) error {
+	var wrong *jsontext.SyntacticError
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%s: the JSON text ends early, after %d bytes; is the file complete?", s.name, s.in.past)
+	case errors.As(err, &wrong):
+		return fmt.Errorf("%s: byte %d: %w", s.name, wrong.ByteOffset+1, wrong.Err)
 	}
-	return s.err
+	return errors.Unwrap(err) // of reading
 }
 
-// peek returns the next byte that is no white space, or 0 at the end.
-func (s *scanner) peek() byte {
-	for {
-		for s.pos < s.end {
-			switch c := s.buf[s.pos]; c {
-			case ' ', '\n', '\t', '\r':
-				s.pos++
-			default:
-				return c
-			}
-		}
-		if s.fill(1); s.pos == s.end {
-			return 0
-		}
-	}
+// peek returns the kind of the next token, 0 where there is none.
+func (s *scanner) peek() jsontext.Kind {
+	s.in.end = s.in.past + longest
+	return s.PeekKind()
 }
 
-// expect reads the byte c.
-func (s *scanner) expect(c byte) error {
-	if got := s.peek(); got != c {
-		return s.wrong("%q where %q must be", got, c)
+// expect returns an error unless the next token is of a kind.
+func (s *scanner) expect(kind jsontext.Kind) error {
+	if got := s.peek(); got != kind && got > 0 {
+		return s.wrong("%v where %v must be", got, kind)
 	}
-	s.pos++
 	return nil
 }
 
-// list reads an array, calling item at the start of each element.
-func (s *scanner) list(item func() error) error {
-	if err := s.expect('['); err != nil {
-		return err
+// token reads a token, which is valid until the next call.
+func (s *scanner) token(kind jsontext.Kind) (jsontext.Token, error) {
+	if err := s.expect(kind); err != nil {
+		return jsontext.Token{}, err
 	}
-	return s.members(']', item)
+	t, err := s.ReadToken()
+	return t, s.explain(err)
 }
+
+// list reads an array, calling item at the start of each element.
+func (s *scanner) list(item func() error) error { return s.members('[', ']', item) }
 
 // object reads an object, calling member with each key at the start of its value.
 func (s *scanner) object(member func(key string) error) error {
-	if err := s.expect('{'); err != nil {
-		return err
-	}
-	return s.members('}', func() error {
+	return s.members('{', '}', func() error {
 		key, err := s.str()
 		if err != nil {
 			return err
 		}
-		name := string(key)
-		if err := s.expect(':'); err != nil {
-			return err
-		}
-		return member(name)
+		return member(key)
 	})
 }
 
-// members reads elements with commas between them up to closing.
-func (s *scanner) members(closing byte, item func() error) error {
-	if s.peek() == closing {
-		s.pos++
-		return nil
+// members reads elements up to closing.
+func (s *scanner) members(opening, closing jsontext.Kind, item func() error) error {
+	_, err := s.token(opening)
+	for err == nil && s.peek() != closing {
+		err = item()
 	}
-	for {
-		if err := item(); err != nil {
-			return err
-		}
-		switch c := s.peek(); c {
-		case ',':
-			s.pos++
-		case closing:
-			s.pos++
-			return nil
-		default:
-			return s.wrong("%q where ',' or %q must be", c, closing)
-		}
+	if err == nil {
+		_, err = s.token(closing)
 	}
+	return err
 }
 
-// str reads a string; the result is valid until the next call.
-func (s *scanner) str() ([]byte, error) {
-	if err := s.expect('"'); err != nil {
+// str reads a text.
+func (s *scanner) str() (string, error) {
+	t, err := s.token('"')
+	return t.String(), err
+}
+
+// value reads a value of a kind, which is valid until the next call.
+func (s *scanner) value(kind jsontext.Kind) (jsontext.Value, error) {
+	if err := s.expect(kind); err != nil {
 		return nil, err
 	}
-	s.text = append(s.text[:0], '"')
-	escaped := false
-	for {
-		rest := s.buf[s.pos:s.end]
-		n := bytes.IndexAny(rest, "\"\\")
-		if n < 0 {
-			s.text = append(s.text, rest...)
-			s.pos = s.end
-			if s.fill(1); s.pos == s.end {
-				return nil, s.wrong("")
-			}
-			continue
-		}
-		s.text = append(s.text, rest[:n+1]...)
-		s.pos += n + 1
-		if rest[n] == '"' {
-			break
-		}
-		escaped = true
-		if s.fill(1); s.pos == s.end {
-			return nil, s.wrong("")
-		}
-		s.text = append(s.text, s.buf[s.pos])
-		s.pos++
+	v, err := s.ReadValue()
+	return v, s.explain(err)
+}
+
+// number reads a number.
+func (s *scanner) number() (v float64, err error) {
+	number, err := s.value('0')
+	if err == nil {
+		err = s.each(number, func(x float64) error { v = x; return nil })
 	}
-	if !escaped {
-		return s.text[1 : len(s.text)-1], nil
+	return v, err
+}
+
+// numbers reads a list of numbers, calling each with every one.
+func (s *scanner) numbers(each func(v float64) error) error {
+	list, err := s.value('[')
+	if err != nil {
+		return err
 	}
-	var plain string
-	if err := json.Unmarshal(s.text, &plain); err != nil {
-		return nil, s.wrong("a string before this place is no JSON string: %v", err)
+	if list = bytes.TrimSpace(list[1 : len(list)-1]); len(list) == 0 {
+		return nil
 	}
-	return []byte(plain), nil
+	return s.each(list, each)
 }
 
 // powers of ten that a float64 holds exactly.
-var powers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+var powers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18}
 
-// number reads a number, rounded as strconv.ParseFloat does. Digits of up to 15
-// places and few decimals need one division, which rounds once (Clinger 1990).
-func (s *scanner) number() (float64, error) {
-	s.peek()
-	s.fill(longest)
-	b := s.buf[s.pos:s.end]
-	if len(b) > longest {
-		b = b[:longest]
-	}
-	var mantissa uint64
-	i, digits, decimals := 0, 0, 0
-	negative := i < len(b) && b[i] == '-'
-	if negative {
-		i++
-	}
-	whole := i
-	malformed := func(format string, args ...any) error {
-		if i == len(b) && i < longest { // it may be a good number that was cut off
-			s.pos = s.end
+// each calls with the numbers of a list without its brackets, rounded as
+// strconv.ParseFloat does. Up to 15 digits need one division, which rounds once
+// (Clinger 1990).
+func (s *scanner) each(list []byte, call func(v float64) error) error {
+	for i := 0; i < len(list); i++ {
+		for list[i] == ' ' {
+			i++
 		}
-		return s.wrong(format, args...)
-	}
-	for ; i < len(b) && b[i]-'0' < 10; i++ {
-		mantissa = mantissa*10 + uint64(b[i]-'0')
-		digits++
-	}
-	wholeDigits := i - whole
-	if wholeDigits == 0 || wholeDigits > 1 && b[whole] == '0' {
-		return 0, malformed("no number where a number must be")
-	}
-	if i < len(b) && b[i] == '.' {
-		start := i + 1
-		for i = start; i < len(b) && b[i]-'0' < 10; i++ {
-			mantissa = mantissa*10 + uint64(b[i]-'0')
-			digits++
+		begin, mantissa := i, uint64(0)
+		for ; i < len(list) && list[i]-'0' < 10; i++ {
+			mantissa = mantissa*10 + uint64(list[i]-'0')
 		}
-		if decimals = i - start; decimals == 0 {
-			return 0, malformed("a number ends in its period")
+		point := i
+		if i < len(list) && list[i] == '.' {
+			i++
+			for point = i; i < len(list) && list[i]-'0' < 10; i++ {
+				mantissa = mantissa*10 + uint64(list[i]-'0')
+			}
+		}
+		var v float64
+		if i > begin && i-begin < len(powers) && mantissa < 1<<53 && (i == len(list) || list[i] == ',') {
+			v = float64(mantissa) / powers[i-point]
+		} else {
+			text, _, _ := bytes.Cut(list[begin:], []byte{','})
+			i = begin + len(text)
+			var err error
+			if v, err = strconv.ParseFloat(string(bytes.TrimSpace(text)), 64); err != nil {
+				return s.wrong("%.64q is no number that 64 bits hold", text)
+			}
+		}
+		if err := call(v); err != nil {
+			return err
 		}
 	}
-	simple := digits <= 19 && mantissa < 1<<53 && decimals < len(powers)
-	if i < len(b) && b[i]|0x20 == 'e' {
-		simple = false
-		for i++; i < len(b) && (b[i]-'0' < 10 || b[i] == '-' || b[i] == '+'); i++ {
-		}
-	}
-	if i == longest {
-		return 0, s.wrong("a number of %d signs or more", longest)
-	}
-	var v float64
-	if simple {
-		v = float64(mantissa) / powers[decimals]
-		if negative {
-			v = -v
-		}
-	} else {
-		var err error
-		if v, err = strconv.ParseFloat(string(b[:i]), 64); err != nil {
-			return 0, malformed("%q is no number that 64 bits hold", b[:i])
-		}
-	}
-	s.pos += i
-	return v, nil
+	return nil
 }
 
 // skip reads a value of any kind.
-func (s *scanner) skip(depth int) error {
-	if depth == deepest {
-		return s.wrong("values nested more than %d deep", deepest)
-	}
-	switch c := s.peek(); {
-	case c == '"':
-		_, err := s.str()
-		return err
-	case c == '[':
-		return s.list(func() error { return s.skip(depth + 1) })
-	case c == '{':
-		return s.object(func(string) error { return s.skip(depth + 1) })
-	case c == '-' || c-'0' < 10:
-		_, err := s.number()
-		return err
-	}
-	for _, word := range []string{"true", "false", "null"} {
-		s.fill(len(word))
-		if bytes.HasPrefix(s.buf[s.pos:s.end], []byte(word)) {
-			s.pos += len(word)
-			return nil
+func (s *scanner) skip() error {
+	for depth := s.StackDepth(); ; {
+		if _, err := s.token(s.peek()); err != nil || s.StackDepth() <= depth {
+			return err
 		}
 	}
-	return s.wrong("%q where a value must be", s.peek())
 }
