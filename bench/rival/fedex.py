@@ -2,8 +2,8 @@
 
     git clone https://github.com/mkhodak/FedEx && git -C FedEx checkout 150fac03857a3239429734d59d319da71191872e
     fedfast repro fedex-rival/femnist --data DIR --seeds 5
-    python3 fedex.py run FedEx DIR/femnist repro/fedex-rival-femnist-*/seed-*.jsonl --out rival
-    python3 fedex.py compare repro rival
+    python3 fedex.py run FedEx DIR/femnist repro/fedex-rival-femnist-*/*.jsonl --out rival
+    python3 fedex.py compare rival repro/fedex-rival-*/*.jsonl
 
 Their files are imported as they are. What they ask of a GPU is answered by the CPU (`without_gpu`), and tensorboardX, which only their
 wrapper uses, is stood in for. It needs PyTorch, numpy and scipy, for CIFAR-10 also torchvision (python3-torch, python3-scipy and
@@ -48,12 +48,12 @@ def without_gpu():
 
 
 def read(path):
-    """The lines of a file of metrics by kind: the head, the one arm and the end."""
-    lines = [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
-    arms = [line for line in lines if line["kind"] == "trial"]
-    if len(arms) != 1:
-        sys.exit(f"{path}: {len(arms)} arms; one arm per seed is wanted, as `fedfast repro fedex-rival` leaves them")
-    return lines[0], arms[0], lines[-1]
+    """The seeds of a file of metrics, each its head, its one arm and its end."""
+    for seed in pathlib.Path(path).read_text().split('{"kind":"head"')[1:]:
+        head, *arms, end = [json.loads(line) for line in ('{"kind":"head"' + seed).splitlines()]
+        if len(arms) != 1:
+            sys.exit(f"{path}: {len(arms)} arms; one arm per seed is wanted, as `fedfast repro fedex-rival` leaves them")
+        yield head, arms[0], end
 
 
 def setting(config, key):
@@ -191,12 +191,11 @@ def runs(args):
     torch.set_num_threads(args.threads)
     import hyper
     os.makedirs(args.out, exist_ok=True)
-    for path in args.metrics:
-        head, arm, _ = read(path)
+    for path, (head, arm, _) in [(path, seed) for path in args.metrics for seed in read(path)]:
         name = next((s for s in SETS if s in head["training"]), None)
         if name is None:
             sys.exit(f"{path}: no set of {', '.join(SETS)}")
-        to = pathlib.Path(args.out, f"{head['training']}-{head["seed"]}.json")
+        to = pathlib.Path(args.out, f"{head['training']}-{head['seed']}.json")
         if to.exists():
             continue
         module, tasks = SETS[name]
@@ -227,16 +226,17 @@ def interval(xs):
 def compare(args):
     """Prints curves of both and their difference by seed, means with 90 % intervals."""
     theirs = {}
-    for path in sorted(glob.glob(os.path.join(args.rival, "*.json"))):
-        r = json.loads(pathlib.Path(path).read_text())
-        theirs[r["training"], r["seed"]] = r
+    for path in sorted(glob.glob(os.path.join(args.rival, "*.json*"))):
+        for line in pathlib.Path(path).read_text().splitlines():
+            r = json.loads(line)
+            theirs[r["training"], r["seed"]] = r
     pairs = {}
-    for path in sorted(glob.glob(os.path.join(args.metrics, "**", "seed-*.jsonl"), recursive=True)):
-        head = json.loads(pathlib.Path(path).read_text().splitlines()[0])
-        if (head["training"], head["seed"]) in theirs:
-            pairs.setdefault(head["training"], []).append((read(path), theirs[head["training"], head["seed"]]))
+    for ours in [seed for path in args.metrics for seed in read(path)]:
+        key = ours[0]["training"], ours[0]["seed"]
+        if key in theirs:
+            pairs.setdefault(key[0], []).append((ours, theirs[key]))
     if not pairs:
-        sys.exit(f"no arm of {args.rival} is in {args.metrics}")
+        sys.exit(f"no arm of {args.rival} is in {', '.join(args.metrics)}")
     for training, both in pairs.items():
         rounds = len(both[0][0][1]["personalized"])
         parts = [(i * rounds // 4, (i + 1) * rounds // 4) for i in range(4)] if rounds >= 4 else [(0, rounds)]
@@ -272,14 +272,14 @@ def main():
     p = commands.add_parser("run", help="run the authors' code on arms of fedfast")
     p.add_argument("code", help="the authors' repository at commit " + COMMIT)
     p.add_argument("data", help="the folder of the files that fedfast had")
-    p.add_argument("metrics", nargs="+", help="files of metrics, one arm each")
+    p.add_argument("metrics", nargs="+", help="files of metrics, one arm a seed")
     p.add_argument("--out", default="rival")
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--untested", action="store_true", help="leave out test errors: the last one trains all clients")
     p.set_defaults(do=runs)
     p = commands.add_parser("compare", help="lay both beside each other")
-    p.add_argument("metrics", help="a folder of fedfast's metrics")
     p.add_argument("rival", help="the folder of --out")
+    p.add_argument("metrics", nargs="+", help="files of fedfast's metrics")
     p.set_defaults(do=compare)
     args = parser.parse_args()
     args.do(args)

@@ -102,7 +102,7 @@ var outputs = [][2]string{
 	{"bench", "bench --from ROOT/bench/results/scale.json"},
 	{"bench", "bench --from ROOT/bench/results/accuracy-zen5.json"},
 	{"bench", "bench --from ROOT/bench/results/cluster.json"},
-	{"repro", "repro merge ROOT/bench/results/repro/fedtune-fmnist-global-78d695c4"},
+	{"repro", "repro merge ROOT/bench/results/repro/fedtune-fmnist.jsonl"},
 	{"repro list", "repro list fedtune-table1"},
 	{"repro list", "repro list fathom-theorem3"},
 	{"ui", "ui ."},

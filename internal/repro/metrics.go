@@ -234,22 +234,39 @@ type sideLine struct {
 // ReadMetrics reads a file that Write wrote. A file whose last line is missing is
 // an error, and so is one that is larger than wholefile.Read allows.
 func ReadMetrics(path string) (*Metrics, error) {
+	all, err := readAll(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) != 1 {
+		return nil, fmt.Errorf("%s: metrics of %d seeds, expected those of one", path, len(all))
+	}
+	return all[0], nil
+}
+
+// readAll reads a file of metrics, or several one after another in one file.
+func readAll(path string) ([]*Metrics, error) {
 	content, err := wholefile.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	m := &Metrics{}
+	all := []*Metrics{{}}
 	n := 0
 	for text := range bytes.Lines(content) {
 		n++
+		m := all[len(all)-1]
+		if m.End.Kind != "" {
+			m = &Metrics{}
+			all = append(all, m)
+		}
 		if err := m.decode(text); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
 		}
 	}
-	if m.Head.Kind == "" || m.End.Kind == "" {
+	if m := all[len(all)-1]; m.Head.Kind == "" || m.End.Kind == "" {
 		return nil, fmt.Errorf("%s: metrics file is truncated; delete it to run the seed again", path)
 	}
-	return m, nil
+	return all, nil
 }
 
 // decode takes in a line.

@@ -30,6 +30,18 @@ func TestDamagedMetrics(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
+	// Several seeds in one file are for reports.
+	both := filepath.Join(dir, "both.jsonl")
+	one := `{"kind":"head","format":1,"seed":1}` + "\n" + `{"kind":"end"}` + "\n"
+	if err := os.WriteFile(both, []byte(one+strings.Replace(one, `"seed":1`, `"seed":2`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadMetrics(both); err == nil || !strings.Contains(err.Error(), "metrics of 2 seeds, expected those of one") {
+		t.Errorf("two seeds: %v", err)
+	}
+	if all, err := Find(both); err != nil || len(all) != 2 || all[1].Head.Seed != 2 {
+		t.Errorf("found %v, %v", all, err)
+	}
 	large := filepath.Join(dir, "large.jsonl")
 	if err := os.WriteFile(large, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -77,7 +77,7 @@ type Deviation struct {
 	Trainings []string `json:"trainings"`
 }
 
-// Find reads all metrics below some directories.
+// Find reads all metrics in some files and below some directories.
 func Find(dirs ...string) ([]*Metrics, error) {
 	var found []*Metrics
 	for _, dir := range dirs {
@@ -91,8 +91,8 @@ func Find(dirs ...string) ([]*Metrics, error) {
 			if e.IsDir() || filepath.Ext(path) != ".jsonl" {
 				return nil
 			}
-			m, err := ReadMetrics(path)
-			found = append(found, m)
+			all, err := readAll(path)
+			found = append(found, all...)
 			return err
 		})
 		if err != nil {

@@ -1,7 +1,6 @@
 package repro
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -89,14 +88,13 @@ func TestDigest(t *testing.T) {
 // than some keys, have the names under which they were recorded, so that the same
 // command resumes them; none but those on privacy, which are no paper's, chose among finalists.
 func TestRecordedDigests(t *testing.T) {
-	files, err := filepath.Glob("../../bench/results/*/*/seed-1.jsonl")
-	if err != nil || len(files) < 30 {
-		t.Fatal(len(files), err)
+	all, err := Find("../../bench/results/repro", "../../bench/results/methods")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, file := range files {
-		m, err := ReadMetrics(file)
-		if err != nil {
-			t.Fatal(err)
+	for _, m := range all {
+		if m.Head.Seed != 1 {
+			continue
 		}
 		c, err := config.Load(config.Source{Text: m.Head.Config})
 		if err != nil {
@@ -104,7 +102,7 @@ func TestRecordedDigests(t *testing.T) {
 		}
 		got, err := digest(c)
 		if err != nil || c.Select != selects(m.Head.Training) || got != m.Head.Digest {
-			t.Errorf("%s: select = %q and the name %s, want %s; %v", file, c.Select, got, m.Head.Digest, err)
+			t.Errorf("%s: select = %q and the name %s, want %s; %v", m.Head.Training, c.Select, got, m.Head.Digest, err)
 		}
 	}
 	trainings, err := trainingsOf(Cells())
