@@ -139,7 +139,7 @@ func TestSpeedFigure(t *testing.T) {
 	if runtime.GOARCH == "amd64" && !bytes.Equal(svg.Bytes(), recorded) {
 		t.Error("results/speed.svg is stale: fedfast bench --from bench/results/nn-zen4.json --plot bench/results/speed.svg draws it")
 	}
-	// In results/nn-zen4.md: 2.2 times PyTorch's best in fp32 and 3.7 times in bf16.
+	// In results/nn-zen4.json: 2.2 times PyTorch's best in fp32 and 3.7 times in bf16.
 	lines := f.Panels[0].Lines
 	if at := slices.Index(f.Panels[0].X.Names, "leaf-femnist-cnn"); at < 0 || math.Abs(lines[0].Points[at].Y-3.74) > 0.01 || math.Abs(lines[1].Points[at].Y-2.23) > 0.01 || lines[2].Points[at].Y != 1 {
 		t.Errorf("the lines are %+v", lines)

@@ -56,7 +56,7 @@ func TestListWithoutData(t *testing.T) {
 	}
 	// Twice 40 rounds of 10 clients and twice the personalization of 500, 80 images
 	// each in 3 passes in the mean: 672,000 images of 42 MFLOP
-	// (bench/results/nn-zen4.md) are 2.8e13; test images come on top, for after every
+	// (bench/results/nn-zen4.json) are 2.8e13; test images come on top, for after every
 	// round 10,000 of them are looked at.
 	if f := entries[0].FLOP; f < 2.8e13 || f > 5.6e13 {
 		t.Errorf("%v operations", f)
