@@ -575,7 +575,7 @@ func sentencesOfMixed(t *testing.T) said {
 	var all said
 	add, fmnist := all.add, reportOf(t, "fedtune-table1/fmnist")
 	const six = `--scale 0.25 --set tuner.options.hi="0.4,0.8" --set tuner.options.samples="50,150,250"`
-	together, apart := tableOf(fmnist, six+" --set tuner.options.mixed=true"), tableOf(fmnist, six)
+	together, apart := tableFilled(fmnist, six+" --set tuner.options.mixed=true"), tableFilled(fmnist, six)
 	chosen, alike, worst, next := together.sides[0], 0, 0.0, math.Inf(1)
 	uniform := func(side study.SideTrial) bool {
 		return !slices.ContainsFunc(side.Table, func(c tuners.Cell) bool { return !reflect.DeepEqual(c.Params, side.Table[0].Params) })
@@ -641,8 +641,8 @@ type filledTable struct {
 	best, last, broken []float64
 }
 
-// tableOf returns that of a variant on Fashion-MNIST.
-func tableOf(r *Report, variant string) (t filledTable) {
+// tableFilled returns that of a variant on Fashion-MNIST.
+func tableFilled(r *Report, variant string) (t filledTable) {
 	for _, row := range r.Rows {
 		if row.Name != "fedtune-table1/fmnist/table" || row.Variant != variant {
 			continue
