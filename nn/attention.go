@@ -67,6 +67,9 @@ func (l Attention) Abilities() Abilities {
 			}
 			if l.MaskPadding {
 				padding = ", tokens == 0"
+				if t.In.Lead > 0 {
+					padding = fmt.Sprintf(", nn.functional.pad(tokens == 0, (%d, 0))", t.In.Lead)
+				}
 			}
 			t.Need("Attention", torchAttention)
 			t.Set("%s(%s%s)", t.Module("Attention(%d, %d%s)", t.In.C, l.Heads, causal), t.X, padding)
@@ -97,6 +100,8 @@ func (l Attention) Bind(in Flow) (Bound, error) {
 		return nil, errors.New("attention needs a sequence as its input")
 	case l.Heads < 1 || in.C%l.Heads != 0:
 		return nil, fmt.Errorf("%d heads of %d channels; the heads must divide the channels", l.Heads, in.C)
+	case l.MaskPadding && in.aligned() != nil:
+		return nil, in.aligned()
 	}
 	project, err := Dense{Units: 3 * in.C, Init: l.Init, steps: true, bf16: l.bf16}.bind(in, false)
 	if err != nil {

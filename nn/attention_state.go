@@ -36,7 +36,7 @@ func (b *boundAttention) newParts(e *Env) attentionParts {
 // hide finds the steps of sample i that nobody sees.
 func (s *attentionParts) hide(r *Run, i int) {
 	for t := range s.hidden {
-		s.hidden[t] = r.Tokens[i*len(s.hidden)+t] == 0
+		s.hidden[t] = !r.real(i, t-s.b.in.Lead)
 	}
 }
 

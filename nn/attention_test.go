@@ -100,6 +100,10 @@ func TestAttentionErrors(t *testing.T) {
 		{text, []Layer{Residual{Body: []Layer{Embedding{Dim: 9}}}}, "layer 1 (residual): a residual block cannot read tokens"},
 		{text, []Layer{Embedding{Dim: 9}, Residual{Body: []Layer{Steps{}}}}, "layer 2 (residual): the output of the body is 1 x 1 x 9 values, of the shortcut 6 steps of 9 values; they must be equal"},
 		{image, []Layer{conv, Residual{Body: []Layer{Sequence{}}}}, "layer 2 (residual): the output of the body is 9 steps of 12 values"},
+		{text, []Layer{Embedding{Dim: 8}, Sequence{ClassToken: true}, Reverse{}, Attention{Heads: 2, MaskPadding: true}}, "layer 4 (attention): mask_padding needs steps in the order of the tokens"},
+		{text, []Layer{Embedding{Dim: 8}, Reverse{}, Sequence{ClassToken: true}, Reverse{}, Steps{MaskPadding: true}}, "layer 5 (steps): mask_padding needs steps in the order of the tokens"},
+		{text, []Layer{Embedding{Dim: 8}, Image{}, Conv2D{Filters: 8, Kernel: 1}, Sequence{}, Steps{MaskPadding: true}}, "layer 5 (steps): mask_padding needs"},
+		{text, []Layer{Embedding{Dim: 8}, Residual{Body: []Layer{Reverse{}}}, LSTM{Hidden: 8, EveryStep: true}, Steps{MaskPadding: true}}, "layer 4 (steps): mask_padding needs"},
 	} {
 		_, err := NewModel("test", c.in, 3, append(c.layers, Dense{Units: 3})...)
 		if err == nil || !strings.HasPrefix(err.Error(), "model test: "+c.want) || strings.Contains(err.Error(), "\n") {

@@ -85,7 +85,9 @@ type boundDense struct {
 	t    tensor.Dense
 }
 
-func (b *boundDense) Out() Flow { return Flow{H: 1, W: 1, C: b.l.Units, Seq: b.in.Seq} }
+func (b *boundDense) Out() Flow {
+	return Flow{H: 1, W: 1, C: b.l.Units, Seq: b.in.Seq, Lead: b.in.Lead}
+}
 
 func (b *boundDense) Traits() Traits {
 	return Traits{ReadsInput: true, ReadsOutput: b.relu, updates: true, Tangents: true}

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/fedfast/fedfast/kernels"
@@ -37,6 +38,9 @@ func (s Shape) String() string {
 type Flow struct {
 	H, W, C int
 	Seq     int
+	// Lead is how many learned steps come before those of the network's tokens, below
+	// 0 where the steps are in another order.
+	Lead int
 	// Vocab is set for the network's input tokens only; there is no Act then.
 	Vocab int
 	// Raw marks the network's input images and vectors, whose channels are not
@@ -51,6 +55,14 @@ func (f Flow) Ld() int {
 		return f.C
 	}
 	return kernels.Pad(f.C)
+}
+
+// aligned returns an error unless the steps behind the first Lead are the tokens'.
+func (f Flow) aligned() error {
+	if f.Lead < 0 || f.Lead >= f.Seq {
+		return errors.New("mask_padding needs steps in the order of the tokens; put the layer before those that reverse them or make an image of them")
+	}
+	return nil
 }
 
 // Image reports whether the flow has more than one pixel a sample.

@@ -168,6 +168,9 @@ func (br Branch) input(i int, in Flow, before []Flow) (Flow, error) {
 	}
 	out := flows[0]
 	for k, f := range flows {
+		if f.Lead != out.Lead {
+			out.Lead = -1 - out.Seq // of steps in two orders
+		}
 		switch {
 		case f.Raw:
 			return Flow{}, errors.New("it reads the network's input as it is; a layer must come between")

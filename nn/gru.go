@@ -96,7 +96,7 @@ type boundGRU struct {
 func (b *boundGRU) Out() Flow {
 	f := Flow{H: 1, W: 1, C: b.l.Hidden}
 	if b.l.EveryStep {
-		f.Seq = b.in.Seq
+		f.Seq, f.Lead = b.in.Seq, b.in.Lead
 	}
 	return f
 }

@@ -266,6 +266,9 @@ func (r *Run) whole() bool { return r.Train || r.share > 0 }
 // samples of a batch, for weights change from batch to batch only, unless that is kept.
 func (r *Run) loads(lo int) bool { return r.Starts(lo) && !r.kept }
 
+// real reports whether token t of sample i is no padding; what comes before the tokens is none.
+func (r *Run) real(i, t int) bool { return t < 0 || r.Tokens[i*(len(r.Tokens)/r.N)+t] != 0 }
+
 // Starts reports whether the gradient starts with sample lo of the chunk, so that
 // it is to be overwritten and not added to.
 func (r *Run) Starts(lo int) bool { return r.Base+lo == 0 }

@@ -122,7 +122,7 @@ func (b *boundLSTM) inputs(i int) (width, ld int) {
 func (b *boundLSTM) Out() Flow {
 	f := Flow{H: 1, W: 1, C: b.l.Hidden}
 	if b.l.EveryStep {
-		f.Seq = b.in.Seq
+		f.Seq, f.Lead = b.in.Seq, b.in.Lead
 	}
 	return f
 }

@@ -86,6 +86,9 @@ func (l Residual) bind(in Flow, relu bool) (Bound, error) {
 	case other.Raw:
 		return nil, errors.New("a residual block without a shortcut cannot be the first layer")
 	}
+	if out.Lead != other.Lead {
+		out.Lead = -1 - out.Seq // of steps in two orders
+	}
 	b := &boundResidual{in: in, out: out, relu: relu}
 	if body.perSample() && shortcut.perSample() {
 		b.step = max(body.groups().most(), shortcut.groups().most())

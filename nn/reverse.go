@@ -27,7 +27,11 @@ func (Reverse) Bind(in Flow) (Bound, error) {
 
 type boundReverse struct{ in Flow }
 
-func (b *boundReverse) Out() Flow { return b.in }
+func (b *boundReverse) Out() Flow {
+	out := b.in
+	out.Lead = -1 - out.Lead
+	return out
+}
 
 func (b *boundReverse) Params() []Param { return nil }
 

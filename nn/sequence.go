@@ -65,7 +65,11 @@ type boundSequence struct {
 }
 
 func (b *boundSequence) Out() Flow {
-	return Flow{H: 1, W: 1, C: b.in.C, Seq: b.first + b.steps()}
+	out := Flow{H: 1, W: 1, C: b.in.C, Seq: b.first + b.steps(), Lead: b.in.Lead + b.first}
+	if b.in.Seq == 0 || b.in.Lead < 0 {
+		out.Lead = -1 - out.Seq // not even when reversed
+	}
+	return out
 }
 
 // steps returns those of the input.
@@ -289,8 +293,8 @@ func (s *positionsState) Backward(r *Run, dy Act, _, _ int) Act {
 // the mean of all.
 type Steps struct {
 	Take Take
-	// MaskPadding leaves the steps out whose token is 0. Where that is all of them, the
-	// mean is 0, and the first step is also the last one.
+	// MaskPadding leaves the steps out whose token is 0, but no class token. Where that
+	// is all of them, the mean is 0, and the first step is also the last one.
 	MaskPadding bool
 }
 
@@ -324,21 +328,26 @@ func (l Steps) Abilities() Abilities {
 }
 
 const torchReal = `
+def real(x, tokens):
+    """The steps whose token is not 0, and those that come before the tokens'."""
+    return nn.functional.pad(tokens != 0, (x.shape[1] - tokens.shape[1], 0), value=True)
+
+
 def first_real(x, tokens):
     """The first step whose token is not 0."""
-    return x[torch.arange(x.shape[0], device=x.device), (tokens != 0).int().argmax(1)]
+    return x[torch.arange(x.shape[0], device=x.device), real(x, tokens).int().argmax(1)]
 
 
 def last_real(x, tokens):
     """The last step whose token is not 0."""
     places = torch.arange(x.shape[1], device=x.device)
-    return x[torch.arange(x.shape[0], device=x.device), ((tokens != 0) * places).argmax(1)]
+    return x[torch.arange(x.shape[0], device=x.device), (real(x, tokens) * places).argmax(1)]
 
 
 def mean_real(x, tokens):
     """The mean of the steps whose token is not 0."""
-    real = (tokens != 0).unsqueeze(2)
-    return (x * real).sum(1) / real.sum(1).clamp(min=1)
+    there = real(x, tokens).unsqueeze(2)
+    return (x * there).sum(1) / there.sum(1).clamp(min=1)
 `
 
 // Bind fixes the layer for its input.
@@ -348,6 +357,11 @@ func (l Steps) Bind(in Flow) (Bound, error) {
 	}
 	if l.Take > TakeMean {
 		return nil, fmt.Errorf("unknown choice of steps: %d", l.Take)
+	}
+	if l.MaskPadding {
+		if err := in.aligned(); err != nil {
+			return nil, err
+		}
 	}
 	return &boundSteps{l, in}, nil
 }
@@ -384,7 +398,7 @@ type stepsState struct {
 func (s *stepsState) take(r *Run, i int) (share float32) {
 	first, last, n := len(s.taken), 0, 0
 	for t := range s.taken {
-		if s.taken[t] = !s.b.l.MaskPadding || r.Tokens[i*len(s.taken)+t] != 0; s.taken[t] {
+		if s.taken[t] = !s.b.l.MaskPadding || r.real(i, t-s.b.in.Lead); s.taken[t] {
 			first, last, n = min(first, t), t, n+1
 		}
 	}

@@ -55,7 +55,7 @@ type boundTied struct {
 	t  tensor.Dense
 }
 
-func (b *boundTied) Out() Flow { return Flow{H: 1, W: 1, C: b.l.vocab, Seq: b.in.Seq} }
+func (b *boundTied) Out() Flow { return Flow{H: 1, W: 1, C: b.l.vocab, Seq: b.in.Seq, Lead: b.in.Lead} }
 
 func (b *boundTied) Params() []Param { return nil }
 

@@ -80,8 +80,11 @@ func (c *Config) behindPadding(fed *data.Federation) []string {
 	if padded <= seen/10 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d of %d samples end with id 0, which pads, and layer %d (%s) takes these steps for text; follow output = \"every\" by a layer of type steps with mask_padding = true, which takes the last step of the text, or with take = \"mean\" its mean",
-		padded, seen, at+1, c.Model.Layers[at].Type)}
+	way := `follow output = "every" by a layer of type steps with mask_padding = true, which takes the last step of the text, or with take = "mean" its mean`
+	if c.Model.Layers[at].Type == "steps" {
+		way = "give it mask_padding = true"
+	}
+	return []string{fmt.Sprintf("%d of %d samples end with id 0, which pads, and layer %d (%s) takes these steps for text; %s", padded, seen, at+1, c.Model.Layers[at].Type, way)}
 }
 
 // form describes the examples of a federation.

@@ -130,6 +130,22 @@ var everyLayer = map[string]struct {
 		{ name = "last", input = "words", type = "steps", mask_padding = true }
 		{ type = "concat", inputs = ["first", "mean", "last"] }
 		{ type = "dense" }`},
+	"class token": {nn.Shape{Seq: 6, Vocab: 3}, 4, `
+		[[layers]]
+		{ type = "embedding", size = 8 }
+		{ type = "sequence", class_token = true }
+		{ type = "positions" }
+		{ name = "heads", type = "attention", heads = 2, mask_padding = true }
+		{ name = "back", type = "reverse" }
+		{ name = "here", type = "gru", hidden = 8, output = "every" }
+		{ name = "there", type = "reverse" }
+		{ name = "sum", type = "add", inputs = ["heads", "there"] }
+		{ name = "again", type = "attention", heads = 2, causal = true, mask_padding = true }
+		{ name = "first", type = "steps", take = "first", mask_padding = true }
+		{ name = "mean", input = "again", type = "steps", take = "mean", mask_padding = true }
+		{ name = "last", input = "again", type = "steps", mask_padding = true }
+		{ type = "concat", inputs = ["first", "mean", "last"] }
+		{ type = "dense" }`},
 	"steps": {nn.Shape{Seq: 9, Vocab: 11}, 3, `
 		[[layers]]
 		{ type = "embedding", size = 8 }
