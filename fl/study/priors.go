@@ -69,9 +69,6 @@ func (d *driver) read(ctx context.Context, dir string, into *record.Priors) erro
 		return err
 	}
 	defer func() { _ = view.Close() }() // it was read only
-	if err := view.Check(ctx); err != nil {
-		return err
-	}
 	var c *config.Config
 	params, rungs, failed := map[int]tuners.Params{}, map[int][]tuners.Prior{}, map[int]bool{}
 	finished := false

@@ -19,9 +19,6 @@ import (
 // its trials go on from where they ended instead of from their beginning. Which
 // trials go on, and which model is returned, is decided anew.
 func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Config) ([]Chosen, error) {
-	if err := from.Check(ctx); err != nil {
-		return nil, err
-	}
 	other, err := Read(ctx, from)
 	if err != nil {
 		return nil, err

@@ -41,9 +41,13 @@ func Below(ctx context.Context, root string) (dirs []string, unread int, err err
 func Brief(ctx context.Context, dir string, within time.Duration) (*Overview, error) {
 	short, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	s, o, err := Open(short, dir)
+	v, err := store.Glance(short, dir)
 	if err == nil {
-		return o, s.Close()
+		var o *Overview
+		if o, err = (&Study{dir, v}).Overview(short); err == nil {
+			return o, v.Close()
+		}
+		_ = v.Close() // it was read only
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = fmt.Errorf("%s: cannot be read within %v", dir, within)

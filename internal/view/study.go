@@ -211,6 +211,8 @@ func (s *Study) Overview(ctx context.Context) (*Overview, error) {
 	}
 	switch {
 	case stored.Config != "":
+	case o.Seq > 0:
+		return nil, fmt.Errorf("%s: the record is damaged: it does not say what the study is; `fedfast study resume %s` keeps it aside and begins again", s.dir, oneline.Path(s.dir))
 	case o.PID > 0:
 		return nil, fmt.Errorf("%s: study is starting; nothing is recorded yet", s.dir)
 	default:

@@ -33,9 +33,6 @@ func winnerOf(ctx context.Context, dir string) (config.Source, error) {
 		return src, err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	if err := v.Check(ctx); err != nil {
-		return src, fmt.Errorf("--from: %w", err)
-	}
 	s, err := study.Read(ctx, v)
 	if err != nil {
 		return src, err

@@ -8,6 +8,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"time"
+
+	"github.com/fedfast/fedfast/internal/sys/memory"
 )
 
 // Row is a row of the journal.
@@ -75,6 +77,9 @@ const (
 // Append adds a row to the journal. It is committed with others after 100 ms,
 // or by Flush. The first error of a commit is returned here from then on.
 func (s *Store) Append(kind string, trial, round int, data []byte) error {
+	if len(data) > maxData {
+		return fmt.Errorf("record of kind %s: has %s, must have at most %s", kind, memory.Size(int64(len(data))), memory.Size(maxData))
+	}
 	return s.add(len(data), func(b *batch) {
 		s.seq++
 		row := Row{Seq: s.seq, At: time.Now().UnixMilli(), Kind: kind, Trial: trial, Round: round, Data: bytes.Clone(data)}

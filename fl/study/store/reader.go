@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fedfast/fedfast/internal/sys/filelock"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -60,9 +61,22 @@ func (dir notBegunError) Error() string { return string(dir) + ": the study has 
 // Is makes it an fs.ErrNotExist.
 func (notBegunError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// Look opens the study in a directory for reading. A directory without one is an
-// error that wraps fs.ErrNotExist.
+// Look opens the study in a directory for reading, whose rows have the checksums that fedfast
+// wrote: a row is read for them once in a process. A directory without a study is an error
+// that wraps fs.ErrNotExist.
 func Look(ctx context.Context, dir string) (*View, error) {
+	v, err := Glance(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.check(ctx); err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
+	return v, nil
+}
+
+// Glance is Look without the checksums: for lists, which take no time for the rows.
+func Glance(ctx context.Context, dir string) (*View, error) {
 	path := filepath.Join(dir, File)
 	if !Exists(dir) {
 		return nil, NoStudyError(dir)
@@ -75,20 +89,19 @@ func Look(ctx context.Context, dir string) (*View, error) {
 	// A directory that cannot be written is read as it is: no process can be at
 	// work there.
 	for _, options := range []url.Values{
-		{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)"}},
+		{"mode": {"ro"}},
 		{"mode": {"ro"}, "immutable": {"1"}},
 	} {
 		var name string
 		if name, err = fileURL(path, options); err != nil {
 			return nil, err
 		}
-		if v.db, err = sql.Open("sqlite", name); err != nil {
+		if v.db, err = openBounded(name, "PRAGMA busy_timeout(10000)"); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		var begun bool
-		var rows int
 		if begun, err = checkFormat(ctx, v.db); begun && err == nil {
-			err = v.db.QueryRowContext(ctx, "SELECT count(*) FROM journal").Scan(&rows)
+			err = checkSizes(ctx, v.db)
 		}
 		if begun && err == nil {
 			return v, nil
@@ -101,23 +114,50 @@ func Look(ctx context.Context, dir string) (*View, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
+	return nil, v.told(err)
+}
+
+// told names the file of an error, and the way out of damage.
+func (v *View) told(err error) error {
+	path := filepath.Join(v.dir, File)
 	if isDamage(err) {
-		return nil, fmt.Errorf("%s: damaged (%w); `fedfast study resume %s` keeps it aside and goes on from what can be read", path, err, oneline.Path(dir))
+		return fmt.Errorf("%s: damaged (%w); `fedfast study resume %s` keeps it aside and goes on from what can be read", path, err, oneline.Path(v.dir))
 	}
-	return nil, fmt.Errorf("%s: %w", path, err)
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // Close ends the reading.
 func (v *View) Close() error { return v.db.Close() }
 
-// Check returns an error unless the rows have the checksums that fedfast wrote. It reads all
-// of them: for who trains by the record of another study.
-func (v *View) Check(ctx context.Context) error {
-	_, _, err := chain(ctx, v.db, func(Row, []byte) error { return nil })
+// checked are the ends of the chains that this process has read, by path.
+var checked struct {
+	sync.Mutex
+	ends map[string]end
+}
+
+// check returns an error unless the rows have the checksums that fedfast wrote.
+func (v *View) check(ctx context.Context) error {
+	path, err := filepath.Abs(v.dir)
 	if err != nil {
-		err = fmt.Errorf("%s: damaged (%w)", filepath.Join(v.dir, File), err)
+		return err
 	}
-	return err
+	checked.Lock()
+	from := checked.ends[path]
+	checked.Unlock()
+	var sum []byte
+	if v.db.QueryRowContext(ctx, "SELECT sum FROM journal WHERE seq = ?", from.seq).Scan(&sum) != nil || !bytes.Equal(sum, from.sum) {
+		from = end{} // it is another study
+	}
+	if from, err = chain(ctx, v.db, from, func(Row, []byte) error { return nil }); err != nil {
+		return v.told(err)
+	}
+	checked.Lock()
+	defer checked.Unlock()
+	if checked.ends == nil {
+		checked.ends = map[string]end{}
+	}
+	checked.ends[path] = from
+	return nil
 }
 
 // Each calls f for every committed row of the given kinds, or of any kind if none is

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"time"
 
@@ -32,7 +33,7 @@ func isDamage(err error) bool {
 		return false
 	}
 	switch e.Code() & 0xff {
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_SCHEMA:
+	case sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_SCHEMA:
 		return true
 	}
 	return false
@@ -69,6 +70,9 @@ func (s *Store) patiently(write func() error) error {
 // check tests the structure of the database and the chain of the journal, and
 // finds the end of the chain.
 func (s *Store) check(ctx context.Context) error {
+	if err := checkSizes(ctx, s.db); err != nil {
+		return err
+	}
 	var verdict string
 	if err := s.db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
 		return err
@@ -76,33 +80,62 @@ func (s *Store) check(ctx context.Context) error {
 	if verdict != "ok" {
 		return &damageError{verdict}
 	}
-	var err error
-	s.seq, s.last, err = chain(ctx, s.db, func(Row, []byte) error { return nil })
+	at, err := chain(ctx, s.db, end{}, func(Row, []byte) error { return nil })
+	s.seq, s.last = at.seq, at.sum
 	return err
 }
 
-// chain calls f for each row of the unbroken chain and returns its end. The error
-// returns why it ends before the table does.
-func chain(ctx context.Context, db *sql.DB, f func(Row, []byte) error) (seq int64, last []byte, err error) {
-	rows, err := db.QueryContext(ctx, "SELECT "+columns+" FROM journal ORDER BY seq")
+// checkSizes refuses rows that no study writes: with text in place of numbers, or longer than
+// they are. It reads none of them, since they may be longer than the memory.
+func checkSizes(ctx context.Context, db *sql.DB) error {
+	const integer = ") <> 'integer' OR typeof("
+	var table string
+	var row int64
+	err := db.QueryRowContext(ctx, "SELECT 'journal', seq FROM journal NOT INDEXED WHERE typeof(at"+integer+"trial"+integer+`round) <> 'integer'
+OR octet_length(kind) > 32 OR octet_length(sum) > 16 OR octet_length(data) > ?
+UNION ALL SELECT 'states', rowid FROM states NOT INDEXED WHERE typeof(session`+integer+"slot"+integer+`calls) <> 'integer'
+OR octet_length(sum) > 16 OR octet_length(data) > ? LIMIT 1`, maxData, maxData).Scan(&table, &row)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		err = &damageError{fmt.Sprintf("row %d of %s is longer than fedfast writes, or holds text for a number", row, table)}
+	}
+	return err
+}
+
+// end is the end of a chain: its last row and the checksum of that.
+type end struct {
+	seq int64
+	sum []byte
+}
+
+// chain calls f for each row of the unbroken chain after an end, and returns its new end. The
+// error says why that is before the end of the table.
+func chain(ctx context.Context, db *sql.DB, at end, f func(Row, []byte) error) (end, error) {
+	first := int64(math.MinInt64)
+	if at.sum != nil {
+		first = at.seq + 1
+	}
+	rows, err := db.QueryContext(ctx, "SELECT "+columns+" FROM journal WHERE seq >= ? ORDER BY seq", first)
 	if err != nil {
-		return 0, nil, err
+		return at, err
 	}
 	defer func() { _ = rows.Close() }() // Err tells
 	for rows.Next() {
 		r, sum, err := scan(rows)
 		if err != nil {
-			return seq, last, &damageError{fmt.Sprintf("row %d cannot be read: %v", seq+1, err)}
+			return at, &damageError{fmt.Sprintf("row %d cannot be read: %v", at.seq+1, err)}
 		}
-		if r.Seq != seq+1 || !bytes.Equal(sum, r.sum(last)) {
-			return seq, last, &damageError{fmt.Sprintf("the checksum of row %d is wrong", seq+1)}
+		if r.Seq != at.seq+1 || !bytes.Equal(sum, r.sum(at.sum)) {
+			return at, &damageError{fmt.Sprintf("the checksum of row %d is wrong", at.seq+1)}
 		}
 		if err := f(r, sum); err != nil {
-			return seq, last, err
+			return at, err
 		}
-		seq, last = r.Seq, sum
+		at = end{r.Seq, sum}
 	}
-	return seq, last, rows.Err()
+	return at, rows.Err()
 }
 
 // salvage sets a damaged database aside and continues with a new one that holds
@@ -185,7 +218,7 @@ func copyWhole(ctx context.Context, from, to *sql.DB) (seq int64, err error) {
 	}
 	defer func() { _ = tx.Rollback() }() // without effect once committed
 	var failed error                     // of writing; that of reading is the damage
-	seq, _, _ = chain(ctx, from, func(r Row, sum []byte) error {
+	at, _ := chain(ctx, from, end{}, func(r Row, sum []byte) error {
 		failed = insert(ctx, tx, &batch{rows: []Row{r}, sums: [][]byte{sum}})
 		return failed
 	})
@@ -195,7 +228,7 @@ func copyWhole(ctx context.Context, from, to *sql.DB) (seq int64, err error) {
 	if err := copyStates(ctx, from, tx); err != nil {
 		return 0, err
 	}
-	return seq, tx.Commit()
+	return at.seq, tx.Commit()
 }
 
 // copyStates copies the states whose checksum is right, as far as they can be

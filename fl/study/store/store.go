@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver, SQLite in Go
-
 	"github.com/fedfast/fedfast/internal/sys/regular"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
@@ -129,13 +127,11 @@ func checkFiles(dir string) error {
 
 // openDB opens a database for work, without touching it yet.
 func openDB(path string) (*sql.DB, error) {
-	name, err := fileURL(path, url.Values{"_pragma": {
-		"busy_timeout(1000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-1024)",
-	}, "_txlock": {"immediate"}})
+	name, err := fileURL(path, url.Values{"_txlock": {"immediate"}})
 	if err != nil {
 		return nil, err
 	}
-	db, err := sql.Open("sqlite", name)
+	db, err := openBounded(name, "PRAGMA busy_timeout(1000); PRAGMA journal_mode(WAL); PRAGMA synchronous(FULL); PRAGMA cache_size(-1024)")
 	if err != nil {
 		return nil, err
 	}

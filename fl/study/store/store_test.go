@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -507,6 +508,94 @@ func TestForeignTablesAreRefused(t *testing.T) {
 			t.Errorf("%s: Open: %v", change, err)
 		}
 		cancel()
+	}
+}
+
+// TestSizesAreBounded opens records with a value that is longer than any of fedfast's: it is
+// refused unread, and what is before it is saved.
+func TestSizesAreBounded(t *testing.T) {
+	const long = "zeroblob(65 << 20)"
+	for change, want := range map[string]string{
+		"UPDATE journal SET data = " + long + " WHERE seq = 2":                                        "row 2 of journal",
+		"UPDATE journal SET kind = printf('%.*c', 1000, 'x') WHERE seq = 2":                           "row 2 of journal",
+		"UPDATE journal SET sum = zeroblob(1000) WHERE seq = 3":                                       "row 3 of journal",
+		"UPDATE journal SET at = 'long ago' WHERE seq = 3":                                            "row 3 of journal",
+		"UPDATE journal SET trial = 'none' WHERE seq = 2":                                             "row 2 of journal",
+		"UPDATE journal SET round = 1.5 WHERE seq = 2":                                                "row 2 of journal",
+		"UPDATE states SET data = " + long:                                                            "row 1 of states",
+		"UPDATE states SET slot = 'none' WHERE slot = 1":                                              "row 2 of states",
+		"PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = " + long + " WHERE name = 'acts'": "too big",
+	} {
+		dir := fill(t, 3)
+		raw, err := sql.Open("sqlite", filepath.Join(dir, File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw.SetMaxOpenConns(1)
+		if _, err := raw.ExecContext(t.Context(), change); err != nil {
+			t.Fatalf("%s: %v", change, err)
+		}
+		if err := raw.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for name, look := range map[string]func(context.Context, string) (*View, error){"Look": Look, "Glance": Glance} {
+			if v, err := look(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "damaged (") || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %s: %v, %v", change, name, v, err)
+			}
+		}
+		s, err := Open(t.Context(), dir)
+		if err != nil || len(s.Notes()) != 1 || !strings.Contains(s.Notes()[0], want) {
+			t.Errorf("%s: Open: %v, %v", change, s, err)
+			continue
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if v, err := Look(t.Context(), dir); err != nil {
+			t.Errorf("%s: Look after Open: %v", change, err)
+		} else if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLookChecksTheChainOnce changes rows that nobody has read yet, and the study under the path.
+func TestLookChecksTheChainOnce(t *testing.T) {
+	dir := fill(t, 3)
+	look := func() error {
+		v, err := Look(t.Context(), dir)
+		if err == nil {
+			err = v.Close()
+		}
+		return err
+	}
+	if err := look(); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir)
+	if err := errors.Join(s.Append("a", 0, 9, []byte("{}")), s.Close(), look()); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []string{"UPDATE journal SET at = 0 WHERE seq = 4", "UPDATE journal SET at = 0", "DELETE FROM journal WHERE seq = 1"} {
+		s := open(t, dir)
+		err := errors.Join(s.Append("a", 0, 9, []byte("{}")), s.Flush())
+		if err == nil {
+			_, err = s.db.ExecContext(t.Context(), strings.Replace(change, "4", strconv.FormatInt(s.Seq(), 10), 1))
+		}
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if err := look(); err == nil || !strings.Contains(err.Error(), "the checksum of row") {
+			t.Errorf("%s: %v", change, err)
+		}
+		dir = fill(t, 3)
+	}
+	other := fill(t, 5)
+	if err := look(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(dir, File)), os.Rename(filepath.Join(other, File), filepath.Join(dir, File)), look()); err != nil {
+		t.Errorf("another study under the same path: %v", err)
 	}
 }
 

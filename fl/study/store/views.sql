@@ -145,35 +145,39 @@ DROP VIEW IF EXISTS study_directions;
 CREATE VIEW study_directions AS
 SELECT 1 AS study_direction_id, coalesce(json_extract(data, '$.direction'), 'minimize') AS direction, 1 AS study_id, 0 AS objective FROM journal WHERE kind = 'study';
 
+-- What is asked of each trial is gathered once for all: SQLite would go through the journal
+-- for each trial again.
 DROP VIEW IF EXISTS trials;
 CREATE VIEW trials AS
-WITH stopped AS (SELECT DISTINCT trial FROM decisions WHERE kind = 'stop' AND session = 'study'),
-     whole AS (SELECT json_extract(data, '$.trial_rounds') AS rounds FROM journal WHERE kind = 'study'),
-     ended AS (SELECT trial, CASE json_extract(data, '$.act') WHEN 'stop study' THEN 'the study was stopped by a user' ELSE 'stopped by a user' END AS reason
-               FROM journal WHERE kind = 'act' AND trial >= 0),
-     ran AS (SELECT trial, max(round) AS round, max(at) AS at, count(*) AS rounds FROM journal WHERE kind = 'round' GROUP BY trial)
+WITH stopped AS MATERIALIZED (SELECT DISTINCT trial FROM decisions WHERE kind = 'stop' AND session = 'study'),
+     whole AS MATERIALIZED (SELECT json_extract(data, '$.trial_rounds') AS rounds FROM journal WHERE kind = 'study'),
+     result AS MATERIALIZED (SELECT 1 AS ended, json_extract(data, '$.tune.objectives') IS NOT NULL AS several FROM journal WHERE kind = 'result'),
+     front AS MATERIALIZED (SELECT e.value AS trial FROM journal r, json_each(r.data, '$.tune.front') e WHERE r.kind = 'result'),
+     acts AS MATERIALIZED (SELECT trial, min(seq), CASE json_extract(data, '$.act') WHEN 'stop study' THEN 'the study was stopped by a user' ELSE 'stopped by a user' END AS reason
+               FROM journal WHERE kind = 'act' AND trial >= 0 GROUP BY trial),
+     fails AS MATERIALIZED (SELECT trial, min(seq), json_extract(data, '$.reason') AS reason FROM journal WHERE kind = 'fail' GROUP BY trial),
+     last AS MATERIALIZED (SELECT trial, max(seq), round, json_extract(data, '$.score') AS score, json_extract(data, '$.values') AS "values"
+              FROM journal WHERE kind = 'rung' GROUP BY trial),
+     ran AS MATERIALIZED (SELECT trial, max(round) AS round, max(at) AS at FROM journal WHERE kind = 'round' GROUP BY trial)
 SELECT j.trial AS trial_id, j.trial AS number, 1 AS study_id,
        CASE
-         WHEN EXISTS (SELECT 1 FROM journal f WHERE f.kind = 'fail' AND f.trial = j.trial) THEN 'failed'
-         WHEN j.trial IN (SELECT trial FROM ended) THEN 'pruned'
-         WHEN j.trial IN (SELECT trial FROM stopped) AND coalesce(ran.round, j.round) < whole.rounds THEN 'pruned'
-         WHEN j.trial IN (SELECT trial FROM stopped) OR EXISTS (SELECT 1 FROM journal r WHERE r.kind = 'result') THEN 'completed'
+         WHEN fails.trial IS NOT NULL THEN 'failed'
+         WHEN acts.trial IS NOT NULL THEN 'pruned'
+         WHEN stopped.trial IS NOT NULL AND coalesce(ran.round, j.round) < whole.rounds THEN 'pruned'
+         WHEN stopped.trial IS NOT NULL OR result.ended THEN 'completed'
          WHEN ran.round >= whole.rounds AND EXISTS (SELECT 1 FROM journal g WHERE g.kind = 'rung' AND g.trial = j.trial AND g.round = ran.round) THEN 'completed'
          ELSE 'running'
        END AS state,
-       coalesce(ran.round, j.round) AS rounds,
-       (SELECT json_extract(data, '$.score') FROM journal g WHERE g.kind = 'rung' AND g.trial = j.trial ORDER BY g.seq DESC LIMIT 1) AS score,
-       (SELECT g.round FROM journal g WHERE g.kind = 'rung' AND g.trial = j.trial ORDER BY g.seq DESC LIMIT 1) AS rung,
-       (SELECT json_extract(data, '$.values') FROM journal g WHERE g.kind = 'rung' AND g.trial = j.trial ORDER BY g.seq DESC LIMIT 1) AS "values",
-       (SELECT j.trial IN (SELECT value FROM json_each(r.data, '$.tune.front')) FROM journal r
-        WHERE r.kind = 'result' AND json_extract(r.data, '$.tune.objectives') IS NOT NULL) AS front,
-       coalesce((SELECT json_extract(data, '$.reason') FROM journal f WHERE f.kind = 'fail' AND f.trial = j.trial),
-                (SELECT e.reason FROM ended e WHERE e.trial = j.trial)) AS reason,
+       coalesce(ran.round, j.round) AS rounds, last.score AS score, last.round AS rung, last."values" AS "values",
+       CASE WHEN result.several THEN front.trial IS NOT NULL END AS front,
+       coalesce(fails.reason, acts.reason) AS reason,
        json_extract(j.data, '$.source') AS source,
        json_extract(j.data, '$.params') AS params,
        strftime('%Y-%m-%dT%H:%M:%fZ', j.at / 1000.0, 'unixepoch') AS datetime_start,
        strftime('%Y-%m-%dT%H:%M:%fZ', ran.at / 1000.0, 'unixepoch') AS datetime_complete
-FROM journal j LEFT JOIN ran ON ran.trial = j.trial LEFT JOIN whole
+FROM journal j LEFT JOIN whole LEFT JOIN result LEFT JOIN stopped ON stopped.trial = j.trial LEFT JOIN front ON front.trial = j.trial
+  LEFT JOIN acts ON acts.trial = j.trial LEFT JOIN fails ON fails.trial = j.trial
+  LEFT JOIN last ON last.trial = j.trial LEFT JOIN ran ON ran.trial = j.trial
 WHERE j.kind = 'trial';
 
 DROP VIEW IF EXISTS trial_params;
@@ -205,7 +209,7 @@ FROM (
          (SELECT l.data FROM journal l
           WHERE l.trial = r.trial AND l.kind = 'lease' AND l.seq < r.seq
             AND l.seq > (SELECT max(s.seq) FROM journal s WHERE s.trial = -1 AND s.kind = 'session' AND s.seq < r.seq)
-          ORDER BY l.seq DESC LIMIT 1) AS lease, r.at AS at
+          ORDER BY +l.seq DESC LIMIT 1) AS lease, r.at AS at
   FROM journal r WHERE r.kind = 'round' AND EXISTS (SELECT 1 FROM journal w WHERE w.trial = -1 AND w.kind = 'worker')) leased
   LEFT JOIN json_each(leased.lease, '$.workers') w
 WHERE leased.lease IS NOT NULL;
