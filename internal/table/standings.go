@@ -20,7 +20,8 @@ type Standings struct {
 	Sets []string `json:"sets,omitempty"`
 	// Cells are by table, then by tuner.
 	Cells []Cell `json:"cells"`
-	// Ranks are by tuner, the best mean first, over those that played on every table.
+	// Ranks are by tuner, the best mean first, over those that played on every table that any
+	// tuner played on.
 	Ranks []Rank `json:"ranks"`
 	// Friedman is the test whether all of Ranks are alike, over tables and seeds: what it says
 	// holds for these tables. Pairs are of Ranks, each with all behind it.
@@ -133,17 +134,18 @@ func (s *Standings) compare(ranks map[string]map[int][]float64) {
 	}
 }
 
-// rank fills in the ranks of the tuners that have a cell for each table.
+// rank fills in the ranks of the tuners that have a cell for each table that any tuner played on.
 func (s *Standings) rank() {
-	played := map[string]int{}
+	played, playedOn := map[string]int{}, map[string]bool{}
 	for i := range s.Cells {
 		played[s.Cells[i].Tuner]++
+		playedOn[s.Cells[i].Table] = true
 	}
 	ranks, wins := map[string]map[int][]float64{}, map[string]float64{}
 	for i, table := range s.Tables {
 		var cells []*Cell
 		for k := range s.Cells {
-			if cell := &s.Cells[k]; cell.Table == table.Name && played[cell.Tuner] == len(s.Tables) {
+			if cell := &s.Cells[k]; cell.Table == table.Name && played[cell.Tuner] == len(playedOn) {
 				cells = append(cells, cell)
 			}
 		}
@@ -162,7 +164,7 @@ func (s *Standings) rank() {
 					ranks[cell.Tuner] = map[int][]float64{}
 				}
 				group := i
-				if len(s.Tables) == 1 {
+				if len(playedOn) == 1 {
 					group = seed
 				}
 				ranks[cell.Tuner][group] = append(ranks[cell.Tuner][group], float64(lower)+float64(same+1)/2)
@@ -173,7 +175,7 @@ func (s *Standings) rank() {
 		}
 	}
 	for name, groups := range ranks {
-		s.Ranks = append(s.Ranks, Rank{Tuner: name, Rank: stats.Clustered(groups), Wins: wins[name] / float64(s.Seeds*len(s.Tables))})
+		s.Ranks = append(s.Ranks, Rank{Tuner: name, Rank: stats.Clustered(groups), Wins: wins[name] / float64(s.Seeds*len(playedOn))})
 	}
 	slices.SortFunc(s.Ranks, func(a, b Rank) int {
 		if a.Rank.Mean != b.Rank.Mean {

@@ -173,6 +173,12 @@ func TestContest(t *testing.T) {
 	if again, err = one.Play(t.Context()); err != nil || !slices.Equal(again.Ranks, s.Ranks) || len(again.Cells) != 4 {
 		t.Errorf("with known results %+v, %v", again, err)
 	}
+	// A table on which no tuner could play takes no rank from the others.
+	unplayed := *s
+	unplayed.Tables, unplayed.Ranks = append(slices.Clone(s.Tables), Digest{Name: "three"}), nil
+	if unplayed.rank(); !slices.Equal(unplayed.Ranks, s.Ranks) {
+		t.Errorf("with a table that nobody played on: %+v, want %+v", unplayed.Ranks, s.Ranks)
+	}
 	one.Known, one.Tuners = nil, []Named[tuners.Tuner]{c.Tuners[0], {"proxy", builtin["proxy"]}}
 	again, err = one.Play(t.Context())
 	if err != nil || len(again.Cells) != 2 { // one table stands for both: there is no other
