@@ -96,6 +96,9 @@ func (o *runOptions) finish(ctx context.Context, a *app, s *opened) (r *study.Ru
 	work, end := s.work(a, config.ModeRun, 0)
 	o.cluster.open(a, &work, config.ModeRun)
 	r, err = s.Run(ctx, work)
+	if o.from != "" {
+		err = s.Config.Moved(err, "add")
+	}
 	end()
 	o.cluster.finish(ctx, s, err)
 	return r, interrupted(ctx, s.places.Explain(err), o.resumable(s))

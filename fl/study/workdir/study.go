@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/fedfast/fedfast/data"
@@ -380,8 +379,8 @@ func (s *Study) prepare(ctx context.Context, o Options) (*study.Setup, error) {
 		setup.Model, err = c.WithPrecision(o.Model)
 	}
 	setup.Config = *c // with the model that Prepare may have chosen
-	if missing := c.Missing(); err != nil && s.dir != nil && len(missing) > 0 {
-		err = fmt.Errorf("%w; where it was moved, resume with --set %s=PATH", err, strings.Join(missing, "=PATH --set "))
+	if s.dir != nil {
+		err = c.Moved(err, "resume with")
 	}
 	return setup, err
 }
