@@ -33,6 +33,10 @@ type driver struct {
 	entrants
 }
 
+// mostHeld bounds the memory, in bytes, of weights of trials that wait and would train
+// again sooner than they are stored.
+const mostHeld = 256 << 20
+
 // newDriver checks a set-up with its tuners, reads what is recorded of the study
 // and starts the engine.
 func newDriver(ctx context.Context, s *Setup) (*driver, error) {
@@ -52,6 +56,11 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 		return nil, err
 	}
 	past.Log = s.Log
+	_, waiting, err := s.Memory()
+	if err != nil {
+		engine.Close()
+		return nil, err
+	}
 	method, _ := s.methodNamed() // the engine has it
 	m := meter.New(s.measured(), engine)
 	d := &driver{
@@ -61,7 +70,7 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	d.study = &trial.Study{
 		Engine: engine, Meter: m, Past: past, Away: s.away(), Shelf: d.shelf, Log: s.Log,
 		Hyper:  trial.Hyper{Base: c.Hyper(), Adds: map[string]bool{}, Method: method, Probes: s.scoreProbes()},
-		Stored: trial.Stored{Every: s.SnapshotEvery, Last: s.KeepTrials},
+		Stored: trial.Stored{Every: s.SnapshotEvery, Last: s.KeepTrials, Held: int(mostHeld / max(1, waiting))},
 	}
 	if err := d.openTuners(ctx); err != nil {
 		engine.Close()

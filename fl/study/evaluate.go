@@ -81,7 +81,7 @@ func (d *driver) evaluate(ctx context.Context, m *trial.Model, name string) (Err
 
 // measure measures a model, and the personalized ones of clients with hyperparameters.
 func (d *driver) measure(ctx context.Context, m *trial.Model, clients []fl.ClientParams, name string) (*fl.Evaluation, error) {
-	e, err := d.engine.Evaluate(ctx, m.Weights, evaluation(&d.setup.Config, m.Round, clients, m.Trial.Hyper.Server, m.Memory, d.setup.Observer, name))
+	e, err := d.engine.Evaluate(ctx, m.Weights, evaluation(&d.setup.Config, m.Round, clients, m.Trial.Hyper().Server, m.Memory, d.setup.Observer, name))
 	return e, d.crashed(err)
 }
 

@@ -135,8 +135,9 @@ func (d *driver) finalScore(ctx context.Context, m *trial.Model, name string) (*
 	}
 	config := &d.setup.Config
 	_, noise := d.setup.account.Scores(config.Score.Options())
+	server := m.Trial.Hyper().Server
 	v := fl.EvalConfig{
-		Server: &m.Trial.Hyper.Server, State: m.Memory, Sample: config.Finalists.Clients,
+		Server: &server, State: m.Memory, Sample: config.Finalists.Clients,
 		Noise: noise, Trial: m.Trial.Number, Round: m.Round, Done: evaluated(d.setup.Observer, name),
 	}
 	if d.objective.Target == tuners.TargetPersonalized {

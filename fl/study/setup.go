@@ -157,7 +157,7 @@ func (s *Setup) RoundsIn(ctx context.Context, seconds float64) (float64, error) 
 func (s *Setup) untune() { s.Config.Space, s.Config.ClientTuner = nil, config.ClientTuner{} }
 
 // Memory returns how many bytes a study takes at its peak, besides what is in memory
-// already, and how many more each trial that waits to go on. The error is that of a
+// already, and how many more each trial that waits to go on and is not stored. The error is that of a
 // study which does not fit into the memory that there is.
 func (s *Setup) Memory() (all, waiting int64, err error) {
 	plain := *s

@@ -33,7 +33,7 @@ func (d *driver) joinChoices(ctx context.Context) error {
 	if whole != nil || len(choices) == 0 {
 		return nil
 	}
-	picks, err := d.picks(ctx)
+	picks, err := d.setup.Picks(ctx)
 	if err != nil || !picks {
 		return err
 	}
@@ -78,9 +78,10 @@ func wants(m *nn.Model, name string) string {
 	return "[...]"
 }
 
-// picks reports whether a tuner of the study picks sub-networks.
-func (d *driver) picks(ctx context.Context) (bool, error) {
-	for _, t := range []tuners.Tuner{d.setup.Tuner, d.setup.ClientTuner} {
+// Picks reports whether a tuner of the study picks sub-networks. The error is that of its
+// description.
+func (s *Setup) Picks(ctx context.Context) (bool, error) {
+	for _, t := range []tuners.Tuner{s.Tuner, s.ClientTuner} {
 		if t == nil {
 			continue
 		}
@@ -126,7 +127,7 @@ func (t *entrant) measure(ctx context.Context, points []tuners.Params) (tuners.T
 // measured scores a sub-network of a model, on the same clients as any other one.
 func (t *entrant) measured(ctx context.Context, c *trial.Model, point tuners.Params) (tuners.Measured, error) {
 	d := t.driver
-	h, err := t.Hyper.With(point, d.study.Hyper.Adds)
+	h, err := t.Hyper().With(point, d.study.Hyper.Adds)
 	if err != nil {
 		return tuners.Measured{}, err
 	}

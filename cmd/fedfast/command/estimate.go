@@ -59,7 +59,7 @@ func (o *studyOptions) printEstimate(ctx context.Context, a *app, args []string,
 func estimateLine(c workdir.Cost) string {
 	waits := ""
 	if c.Waiting > worthTellingMemory/100 {
-		waits = fmt.Sprintf(" and %s per waiting trial", memory.Size(c.Waiting))
+		waits = fmt.Sprintf(", and %s of memory or disk per waiting trial", memory.Size(c.Waiting))
 	}
 	line := fmt.Sprintf("estimate: %s: %s on %s (%s samples/s per worker), %s of memory%s\n",
 		c.Plan, estimate.Words(c.Seconds), counted(c.Workers, "worker"), table.Count(int(c.SamplesPerSecond)), memory.Size(c.Memory), waits)

@@ -8,7 +8,7 @@ import (
 
 func TestEstimateLine(t *testing.T) {
 	for want, c := range map[string]workdir.Cost{
-		"estimate: 264 trials on proxy federations and 500 rounds: about 41 minutes on 2 workers (2,210 samples/s per worker), 1.25 GB of memory and 101 MB per waiting trial\n": {
+		"estimate: 264 trials on proxy federations and 500 rounds: about 41 minutes on 2 workers (2,210 samples/s per worker), 1.25 GB of memory, and 101 MB of memory or disk per waiting trial\n": {
 			Plan: "264 trials on proxy federations and 500 rounds", Seconds: 2460, SamplesPerSecond: 2210.4, Workers: 2, Memory: 1.25e9, Waiting: 101e6,
 		},
 		"estimate: 1 round: about 12 seconds on 1 worker (9 samples/s per worker), 90 MB of memory\n": {

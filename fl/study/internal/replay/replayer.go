@@ -16,7 +16,7 @@ type Replayer struct {
 	session Session
 	calls   int            // that led to where the session is
 	live    *rules.Session // nil while it is not open
-	last    []byte         // its state when it was closed, if it was remembered
+	last    []byte         // its state when it was closed, where no store keeps it
 }
 
 // Session is how a kind of session is brought back.
@@ -55,6 +55,9 @@ func (r *Replayer) at(ctx context.Context, calls int) (*rules.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if calls == r.calls && r.last != nil {
+		state, at = r.last, calls
+	}
 	live, err := r.session.Reopen(ctx, state, at)
 	if err != nil {
 		return nil, err
@@ -86,13 +89,7 @@ func (r *Replayer) Keep(slot int) ([]byte, error) {
 }
 
 // State returns the session's state where it is.
-func (r *Replayer) State(ctx context.Context) ([]byte, error) {
-	live, err := r.Live(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(live.State()), nil
-}
+func (r *Replayer) State(ctx context.Context) ([]byte, error) { return r.StateAt(ctx, r.calls) }
 
 // StateAt returns the session's state after a number of calls. It opens a session
 // for that when neither the live one nor the record is there.
@@ -116,16 +113,20 @@ func (r *Replayer) StateAt(ctx context.Context, calls int) ([]byte, error) {
 	return state, nil
 }
 
-// Remember keeps the state of an open session for StateAt when it is closed.
-func (r *Replayer) Remember() {
-	if r.Awake() {
-		r.last = slices.Clone(r.live.State())
+// Rest closes the session until its next call, if its tuner has given a state that brings
+// it back.
+func (r *Replayer) Rest() {
+	if r.Awake() && r.live.State() != nil {
+		r.Close()
 	}
 }
 
 // Close ends the session, if it is open.
 func (r *Replayer) Close() {
 	if r.Awake() {
+		if r.past.Store == nil {
+			r.last = slices.Clone(r.live.State())
+		}
 		r.past.end(r.live)
 		r.live = nil
 	}

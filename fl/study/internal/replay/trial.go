@@ -94,7 +94,8 @@ func (t *Trial) rows(ctx context.Context, kind string, from, limit int) ([]store
 // Reread makes recorded ones of the rounds that this process has appended.
 func (t *Trial) Reread(rounds int) error {
 	t.Rounds, t.page = max(t.Rounds, rounds), nil
-	err := t.past.Flush()
-	t.upTo = t.past.Store.Seq()
-	return err
+	if s := t.past.Store; s != nil {
+		t.upTo = s.Seq()
+	}
+	return t.past.Flush()
 }

@@ -52,7 +52,7 @@ func (t *Trial) openSession(ctx context.Context) error {
 func (t *Trial) open(ctx context.Context, state []byte) (*rules.Session, error) {
 	c := t.study.Client
 	req := c.Request
-	req.Trial, req.Params, req.State = t.Number, t.Hyper.Matching(c.Controls).Merge(t.Params), state
+	req.Trial, req.Params, req.State = t.Number, t.Hyper().Matching(c.Controls).Merge(t.Params), state
 	s, err := rules.Open(ctx, c.Tuner, req)
 	if err != nil {
 		return nil, fmt.Errorf("client tuner: trial %d: %w", t.Number, err)
@@ -87,6 +87,11 @@ func (s *session) Repeat(ctx context.Context, live *rules.Session, call int) err
 
 func (s *session) repeat(ctx context.Context, live *rules.Session, round int, observation bool) error {
 	t := s.trial
+	if round >= t.past.Rounds { // of this process
+		if err := t.past.Reread(t.rounds); err != nil {
+			return err
+		}
+	}
 	if observation {
 		rec, err := t.past.Round(ctx, round)
 		if err != nil {
@@ -138,7 +143,8 @@ func (s *session) request(ctx context.Context, round int) (tuners.PlanRequest, e
 	r := tuners.PlanRequest{Trial: t.Number, Round: round, Slots: t.study.Meter.Config.Cohort}
 	if !t.study.Engine.DrawsCohorts() {
 		working, err := t.workingAt(ctx, round)
-		r.Slots = t.Hyper.Time.Slots(r.Slots, working)
+		h := t.Hyper()
+		r.Slots = h.Time.Slots(r.Slots, working)
 		return r, err
 	}
 	if t.study.Meter.Config.Sampling == "poisson" && t.study.Client.Noise == 0 {

@@ -39,8 +39,8 @@ func (t *Trial) checkFleet(rec *record.Round, rounds int) error {
 	if !(f.Clock >= 0 && f.Clock <= math.MaxFloat64) {
 		return fmt.Errorf("a clock of %v simulated seconds", float64(f.Clock))
 	}
-	c := t.study.Meter.Config
-	if f.Working < 0 || f.Working > t.Hyper.Time.Working(c.Cohort) || f.Oldest < 0 || f.Oldest > rounds+1 {
+	c, h := t.study.Meter.Config, t.Hyper()
+	if f.Working < 0 || f.Working > h.Time.Working(c.Cohort) || f.Oldest < 0 || f.Oldest > rounds+1 {
 		return fmt.Errorf("%d clients at work since round %d", f.Working, f.Oldest)
 	}
 	for i, j := range f.Jobs {

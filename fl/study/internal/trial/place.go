@@ -85,9 +85,6 @@ func (t *Trial) home(ctx context.Context) error {
 func (t *Trial) place(ctx context.Context) error {
 	t.train = nil
 	for {
-		if err := t.reread(); err != nil {
-			return err
-		}
 		a, from := &away{trial: t}, 0
 		var err error
 		a.Remote, err = t.study.Away.Place(ctx, t.Number, func() (*fl.Snapshot, error) {

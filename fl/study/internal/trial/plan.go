@@ -34,7 +34,8 @@ func (t *Trial) plan(ctx context.Context) (fl.Plan, error) {
 
 // Own is the plan of a trial without a client tuner.
 func (t *Trial) Own() fl.Plan {
-	return fl.Plan{Server: t.Hyper.Server, Time: t.Hyper.Time, Sampler: t.Hyper.Sampler, Update: t.Hyper.Update, Aggregator: t.Hyper.Aggregator, Clients: []fl.ClientParams{t.Hyper.Client}, Probes: t.study.Hyper.Probes}
+	h := t.Hyper()
+	return fl.Plan{Server: h.Server, Time: h.Time, Sampler: h.Sampler, Update: h.Update, Aggregator: h.Aggregator, Clients: []fl.ClientParams{h.Client}, Probes: t.study.Hyper.Probes}
 }
 
 // planOf reads the recorded plan of a round.
@@ -63,7 +64,7 @@ func (t *Trial) complete(p tuners.Plan, round int) (fl.Plan, error) {
 // merge lays a client tuner's plan over the trial's own hyperparameters.
 func (t *Trial) merge(p tuners.Plan) (plan fl.Plan, err error) {
 	adds := t.study.Hyper.Adds
-	base, err := t.Hyper.With(p.Server, adds)
+	base, err := t.Hyper().With(p.Server, adds)
 	if err != nil {
 		return plan, err
 	}
@@ -153,7 +154,7 @@ func (m *Model) Settings(ctx context.Context) (Settings, error) {
 		}
 	}
 	s.Params = t.Params.Merge(p.Server).Merge(p.Likeliest)
-	began := t.Hyper.Matching(t.study.Client.Controls).Merge(t.Params)
+	began := t.Hyper().Matching(t.study.Client.Controls).Merge(t.Params)
 	for name := range s.Params {
 		s.StartedFrom[name] = began[name]
 	}
@@ -165,7 +166,7 @@ func (m *Model) Settings(ctx context.Context) (Settings, error) {
 func (m *Model) TestClients(ctx context.Context) (clients []fl.ClientParams, err error) {
 	t := m.Trial
 	if t.session == nil {
-		return []fl.ClientParams{t.Hyper.Client}, nil
+		return []fl.ClientParams{t.Hyper().Client}, nil
 	}
 	p, slots, err := m.testPlan(ctx)
 	if err != nil {

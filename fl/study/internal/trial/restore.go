@@ -12,15 +12,6 @@ import (
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 )
 
-// reread makes rounds that were run elsewhere, of which this process has nothing but
-// the record, recorded ones.
-func (t *Trial) reread() error {
-	if t.study.Away.Place == nil {
-		return nil
-	}
-	return t.past.Reread(t.rounds)
-}
-
 // Load brings the trial's weights to the round that the trial has reached by its record.
 func (t *Trial) Load(ctx context.Context) (err error) {
 	if t.train == nil {
@@ -34,9 +25,6 @@ func (t *Trial) Load(ctx context.Context) (err error) {
 // on being run again from the recorded plans. What they measure must equal the
 // record.
 func (t *Trial) restore(ctx context.Context, rounds int) (*fl.Trial, error) {
-	if err := t.reread(); err != nil {
-		return nil, err
-	}
 	tr, err := t.startingPoint(ctx, rounds)
 	if err != nil {
 		return nil, err
@@ -44,8 +32,14 @@ func (t *Trial) restore(ctx context.Context, rounds int) (*fl.Trial, error) {
 	return tr, t.catchUp(ctx, here{t.study, tr}, rounds)
 }
 
-// catchUp brings a training to a round by running the recorded ones again.
+// catchUp brings a training to a round by running the recorded ones again, those of this
+// process, too.
 func (t *Trial) catchUp(ctx context.Context, tr training, rounds int) error {
+	if tr.Rounds() < rounds {
+		if err := t.past.Reread(t.rounds); err != nil {
+			return err
+		}
+	}
 	for tr.Rounds() < rounds {
 		if err := t.repeat(ctx, tr); err != nil {
 			return err

@@ -5,6 +5,7 @@ package trial
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
@@ -26,6 +27,8 @@ type Study struct {
 	Stored Stored
 	Forks  bool // the tuner copies trials, also stopped ones
 	Log    *slog.Logger
+
+	held atomic.Int64 // trials whose weights wait in memory
 }
 
 // Hyper is from where the hyperparameters of trials start.
@@ -35,6 +38,9 @@ type Hyper struct {
 	Method fl.Method
 	Probes []string // from which scores come
 }
+
+// of returns the hyperparameters of a trial.
+func (h *Hyper) of(params tuners.Params) (hyper.Values, error) { return h.Base.With(params, h.Adds) }
 
 // ClientTuner opens the client tuner's sessions.
 type ClientTuner struct {
@@ -58,4 +64,5 @@ type Shelf interface {
 type Stored struct {
 	Every time.Duration // the least time between two of a running trial
 	Last  bool          // the last one of every trial stays
+	Held  int           // the number of trials that may wait in memory before others are stored
 }

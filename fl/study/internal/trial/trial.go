@@ -20,9 +20,8 @@ import (
 type Spec struct {
 	Number int
 	Params tuners.Params
-	Hyper  hyper.Values // of the study, with Params
-	Source *Trial       // that it was forked from, nil for none
-	base   int          // the rounds that it had then
+	Source *Trial // that it was forked from, nil for none
+	base   int    // the rounds that it had then
 
 	workingBase int // clients at work then
 }
@@ -41,6 +40,7 @@ type Trial struct {
 	best     Model // of the segment at work
 	stored   stored
 	released bool // the tuner will not fork it any more
+	held     bool // its weights wait in memory
 
 	state
 }
@@ -58,14 +58,14 @@ func (s *Study) Open(ctx context.Context, number int, params tuners.Params, sour
 	if params == nil {
 		params = tuners.Params{} // as a tuner's answer has it; the record leaves it out
 	}
-	h, err := s.Hyper.Base.With(params, s.Hyper.Adds)
+	h, err := s.Hyper.of(params)
 	if err == nil {
 		err = s.Hyper.Method.CheckParams(h.Client, h.Server)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("trial %d: %w", number, err)
 	}
-	t := &Trial{study: s, Spec: Spec{Number: number, Params: params, Hyper: h, Source: source}, past: s.Past.Trial(number)}
+	t := &Trial{study: s, Spec: Spec{Number: number, Params: params, Source: source}, past: s.Past.Trial(number)}
 	rec := &record.Trial{Params: params}
 	if source != nil {
 		t.base, t.rounds, t.workingBase, t.working = source.rounds, source.rounds, source.working, source.working
@@ -84,17 +84,32 @@ func (s *Study) Open(ctx context.Context, number int, params tuners.Params, sour
 		t.past.Rounds = max(t.past.Rounds, t.base)
 		return t, nil
 	}
-	if t.past, err = s.Past.NewTrial(number, t.base, rec); err != nil || source == nil {
-		return t, err
-	}
-	// The source may run on before the copy does.
-	if err := source.Load(ctx); err != nil {
+	if t.past, err = s.Past.NewTrial(number, t.base, rec); err != nil {
 		return nil, err
 	}
-	if t.train, err = s.fork(source.train, number); err != nil {
+	if source == nil {
+		if t.session != nil {
+			t.session.Rest() // it has told its probes
+		}
+		return t, nil
+	}
+	// The source may run on before the copy does.
+	from := source.train
+	if from == nil {
+		if from, err = source.restore(ctx, source.rounds); err != nil {
+			return nil, err
+		}
+	}
+	if t.train, err = s.fork(from, number); err != nil {
 		return nil, err
 	}
 	return t, t.Save(ctx)
+}
+
+// Hyper returns the hyperparameters that the trial starts from: the study's with its Params.
+func (t *Trial) Hyper() hyper.Values {
+	h, _ := t.study.Hyper.of(t.Params) // Open has checked them
+	return h
 }
 
 // Rounds returns how many rounds the trial has run.
@@ -107,11 +122,13 @@ func (t *Trial) Recorded() bool { return t.rounds < t.past.Rounds }
 func (t *Trial) Begin() error {
 	t.best = Model{Score: math.NaN(), Trial: t}
 	t.stored.at = time.Now()
+	t.unhold()
 	return t.transition(Replaying, "")
 }
 
 // Pause ends a segment; completed means that it was the trial's last. It stores the trial
-// if that is worth it, and brings its best model here if that may be kept.
+// if that is worth it, and brings its best model here if that may be kept. Until the trial
+// goes on it holds no session and no weights that can be had again.
 func (t *Trial) Pause(ctx context.Context, completed bool) error {
 	to := Waiting
 	if completed {
@@ -123,10 +140,32 @@ func (t *Trial) Pause(ctx context.Context, completed bool) error {
 	if err := t.settle(ctx); err != nil {
 		return err
 	}
-	if t.worthwhile() {
-		return t.Save(context.WithoutCancel(ctx))
+	if t.session != nil {
+		t.session.Rest()
+	}
+	if t.worthwhile() || t.train != nil && t.study.held.Load() >= int64(t.study.Stored.Held) {
+		if err := t.Save(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+	}
+	if t.study.Meter.Unscored || t.train == nil {
+		return nil
+	}
+	if t.stored.round == t.rounds {
+		t.Free()
+	} else {
+		t.held = true
+		t.study.held.Add(1)
 	}
 	return nil
+}
+
+// unhold counts the trial no more among those whose weights wait in memory.
+func (t *Trial) unhold() {
+	if t.held {
+		t.held = false
+		t.study.held.Add(-1)
+	}
 }
 
 // CloseRung records the score at the end of a segment, and the values of several objectives.
@@ -229,13 +268,9 @@ func (t *Trial) abandon(to Phase, reason string) error {
 
 // CloseSession ends the client tuner's session, if it is open.
 func (t *Trial) CloseSession() {
-	if t.session == nil {
-		return
+	if t.session != nil {
+		t.session.Close()
 	}
-	if t.study.Forks {
-		t.session.Remember()
-	}
-	t.session.Close()
 }
 
 // drop frees the weights and deletes the snapshots but those of models, and the last one
@@ -249,7 +284,10 @@ func (t *Trial) drop() error {
 }
 
 // Free frees the weights.
-func (t *Trial) Free() { t.train = nil }
+func (t *Trial) Free() {
+	t.train = nil
+	t.unhold()
+}
 
 // Weights and Memory are those of the trial after its last round, Memory that of the
 // method. Load has them.
