@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
@@ -22,34 +21,26 @@ type Plan struct {
 	// SideWork is that of the trials on proxy federations, Work that of the rounds,
 	// of their scores and of the evaluation at the end, FinalWork that of scoring
 	// the most finalists that there can be.
-	SideWork, Work, FinalWork []Work
+	SideWork, Work, FinalWork Work
 	// Random is how many random configurations are compared with, RandomRounds how
 	// long each trains, at most.
 	Random, RandomRounds int
-	RandomWork           []Work
+	RandomWork           Work
 	ends                 float64 // examples of Work that are of evaluations at the end
 }
 
 // Rest returns how much work comes behind the rounds, in multiples of that of the rounds:
 // evaluations of models, and random configurations.
 func (p Plan) Rest() (evaluations, random float64) {
-	rounds := total(p.Work) - p.ends
+	rounds := p.Work.Examples - p.ends
 	if !(rounds > 0) {
 		return 0, 0
 	}
-	return (p.ends + total(p.FinalWork)) / rounds, total(p.RandomWork) / rounds
-}
-
-// total counts the examples of work.
-func total(work []Work) (examples float64) {
-	for _, w := range work {
-		examples += w.Examples
-	}
-	return examples
+	return (p.ends + p.FinalWork.Examples) / rounds, p.RandomWork.Examples / rounds
 }
 
 // All is the whole work.
-func (p Plan) All() []Work { return slices.Concat(p.SideWork, p.Work, p.FinalWork, p.RandomWork) }
+func (p Plan) All() []Work { return []Work{p.SideWork, p.Work, p.FinalWork, p.RandomWork} }
 
 // String says what is trained: "264 trials on proxy federations and 500 rounds".
 func (p Plan) String() string {
@@ -100,7 +91,7 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 		return Plan{}, fmt.Errorf("estimate: %w", err)
 	}
 	if mode == config.ModeRun {
-		points, rounds := []fl.ClientParams{localOf(c)}, c.Rounds
+		points, rounds := []fl.ClientParams{c.Client.Client}, c.Rounds
 		if c.Time.Seconds > 0 && s.Data != nil {
 			in, err := s.RoundsIn(ctx, c.Time.Seconds)
 			if err != nil {
@@ -108,7 +99,7 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 			}
 			rounds = int(min(float64(rounds), math.Ceil(in)))
 		}
-		return Plan{Rounds: rounds, Work: task.rounds(rounds, 1, points, int(task.cohort)), ends: total(task.rounds(0, 1, points, 0))}, nil
+		return Plan{Rounds: rounds, Work: task.rounds(rounds, 1, points, int(task.cohort)), ends: task.rounds(0, 1, points, 0).Examples}, nil
 	}
 	about, err := s.Tuner.Describe(ctx)
 	if err != nil {
@@ -120,7 +111,8 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 	}
 	rounds, parallel, finalists := budget.Rounds, 0, 2*c.Finalists.Snapshots
 	lone := s.ClientTuner == nil && about.Rounds
-	if most, ok := number(c.Tuner.Options["trials"]); ok && most > 0 {
+	given, _ := tuners.ValueOf(c.Tuner.Options["trials"])
+	if most, ok := given.Float(); ok && most > 0 {
 		rounds = int(min(float64(rounds), most*float64(budget.TrialRounds)))
 		finalists = int(min(float64(finalists), 2*most))
 	}
@@ -137,12 +129,14 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 		return Plan{}, fmt.Errorf("estimate: %w", err)
 	}
 	if before.Points != nil {
-		points = given(before.Points, points[0])
+		if points, err = pointsAt(c, before.Points); err != nil {
+			return Plan{}, fmt.Errorf("estimate: %w", err)
+		}
 	}
 	if before.Trials > 0 {
 		p.Sides, p.SideWork = before.Trials, task.sides(before, points)
 	}
-	p.Work, p.ends = task.rounds(rounds, 2, points, parallel), total(task.rounds(0, 2, points, 0))
+	p.Work, p.ends = task.rounds(rounds, 2, points, parallel), task.rounds(0, 2, points, 0).Examples
 	if c.Select == config.SelectFinalists && !c.ToGoal() {
 		p.FinalWork = task.finalists(finalists, points)
 	}
@@ -150,12 +144,7 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 	if err != nil {
 		return Plan{}, fmt.Errorf("estimate: %w", err)
 	}
-	p.ends *= part
-	for _, work := range [][]Work{p.Work, p.FinalWork} {
-		for i := range work {
-			work[i].Examples *= part
-		}
-	}
+	p.ends, p.Work.Examples, p.FinalWork.Examples = part*p.ends, part*p.Work.Examples, part*p.FinalWork.Examples
 	return p, nil
 }
 
@@ -197,23 +186,4 @@ func workOf(ctx context.Context, s *study.Setup) (tuners.Work, error) {
 		return tuners.Work{}, err
 	}
 	return tuners.WorkOf(ctx, t, req)
-}
-
-// given returns base with the points of a tuner in place of its own.
-func given(points []tuners.Params, base fl.ClientParams) []fl.ClientParams {
-	out := make([]fl.ClientParams, len(points))
-	for i, p := range points {
-		out[i] = base
-		set(&out[i], p)
-	}
-	return out
-}
-
-// number returns what a TOML decoder gave as a number.
-func number(x any) (float64, bool) {
-	v, err := tuners.ValueOf(x)
-	if err != nil {
-		return 0, false
-	}
-	return v.Float()
 }

@@ -1,7 +1,6 @@
 package estimate
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -60,16 +59,12 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// trained sums the examples by batch, without what is evaluated.
-func trained(s *study.Setup, p Plan, evaluated float64) map[int]float64 {
-	out := map[int]float64{}
+// trained sums the examples without what is evaluated.
+func trained(s *study.Setup, p Plan, evaluated float64) (examples float64) {
 	for _, w := range p.All() {
-		out[w.Batch] += w.Examples
+		examples += w.Examples
 	}
-	for batch := range out {
-		out[batch] -= Evaluated(s.Model, evaluated) / float64(len(out))
-	}
-	return out
+	return examples - Evaluated(s.Model, evaluated)
 }
 
 func TestPlans(t *testing.T) {
@@ -80,57 +75,58 @@ func TestPlans(t *testing.T) {
 		mode, tuner, client string
 		change              func(*config.Config)
 		text                string
-		trained             map[int]float64
+		batch               int
+		trained             float64
 		evaluated           float64
 		tasks               int
 	}{
-		"run": {mode: config.ModeRun, tuner: "sha", text: "40 rounds", trained: map[int]float64{8: 40 * 3 * 2 * 24}, evaluated: ends, tasks: 3},
+		"run": {mode: config.ModeRun, tuner: "sha", text: "40 rounds", batch: 8, trained: 40 * 3 * 2 * 24, evaluated: ends, tasks: 3},
 		"personalized": {
 			mode: config.ModeRun, tuner: "sha", change: func(c *config.Config) { c.Eval.Personalized, c.Eval.Clients = true, 5 },
-			text: "40 rounds", trained: map[int]float64{8: (40*3 + 5) * 2 * 24}, evaluated: 2 * 5 * 6, tasks: 3,
+			text: "40 rounds", batch: 8, trained: (40*3 + 5) * 2 * 24, evaluated: 2 * 5 * 6, tasks: 3,
 		},
 		"measured on the way": {
 			mode: config.ModeRun, tuner: "sha", change: func(c *config.Config) { c.Eval.Every = 9 },
-			text: "40 rounds", trained: map[int]float64{8: 40 * 3 * 2 * 24}, evaluated: ends + 4*12*3, tasks: 3,
+			text: "40 rounds", batch: 8, trained: 40 * 3 * 2 * 24, evaluated: ends + 4*12*3, tasks: 3,
 		},
-		"tune": {mode: config.ModeTune, tuner: "sha", text: "100 rounds", trained: map[int]float64{8: 100 * 3 * 2 * 24}, evaluated: 100*perRound + 2*ends},
+		"tune": {mode: config.ModeTune, tuner: "sha", text: "100 rounds", batch: 8, trained: 100 * 3 * 2 * 24, evaluated: 100*perRound + 2*ends},
 		"finalists": {
 			mode: config.ModeTune, tuner: "sha", change: func(c *config.Config) { c.Select, c.Finalists.Clients = config.SelectFinalists, 7 },
-			text: "100 rounds", trained: map[int]float64{8: (100*3 + 8*7) * 2 * 24}, evaluated: 100*perRound + 2*ends + 8*7*3,
+			text: "100 rounds", batch: 8, trained: (100*3 + 8*7) * 2 * 24, evaluated: 100*perRound + 2*ends + 8*7*3,
 		},
 		"one finalist and its snapshot": {
 			mode: config.ModeTune, tuner: "fedtune-hrt", change: func(c *config.Config) {
 				c.Tuner.Options, c.Select, c.Target = ready, config.SelectFinalists, "global"
 			},
-			text: "20 rounds", trained: map[int]float64{4: 20 * 3 * 24 * 3}, evaluated: 20*perRound + 2*ends + 2*12*3, tasks: 3,
+			text: "20 rounds", batch: 4, trained: 20 * 3 * 24 * 3, evaluated: 20*perRound + 2*ends + 2*12*3, tasks: 3,
 		},
 		"few trials": {
 			mode: config.ModeTune, tuner: "random", change: func(c *config.Config) { c.Tuner.Options = map[string]any{"trials": int64(2)} },
-			text: "40 rounds", trained: map[int]float64{8: 40 * 3 * 2 * 24}, evaluated: 40*perRound + 2*ends,
+			text: "40 rounds", batch: 8, trained: 40 * 3 * 2 * 24, evaluated: 40*perRound + 2*ends,
 		},
 		"a space": {
 			mode: config.ModeTune, tuner: "random", change: func(c *config.Config) {
 				c.Space = map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}}, "client.epochs": map[string]any{"choice": []any{4.0}}}
 			},
-			text: "100 rounds", trained: map[int]float64{8: 100 * 3 * 4 * 24}, evaluated: 100*perRound + 2*ends,
+			text: "100 rounds", batch: 8, trained: 100 * 3 * 4 * 24, evaluated: 100*perRound + 2*ends,
 		},
 		"a table": {
 			mode: config.ModeTune, tuner: "fedtune-hrt", change: func(c *config.Config) { c.Tuner.Options, c.Data.ProxyTest = table, 50 },
 			text: "20 trials on proxy federations and 20 rounds", tasks: 3,
 			// 4 cells of 5 trials of 5 rounds of 2 clients of 100 samples for 2
 			// epochs, and 20 rounds
-			trained:   map[int]float64{4: (20*5*2*100*2 + 20*3*24*2) / 2, 16: (20*5*2*100*2 + 20*3*24*2) / 2},
+			batch: 16, trained: 20*5*2*100*2 + 20*3*24*2,
 			evaluated: 20*50 + 20*perRound + 2*ends,
 		},
 		"a table under a wrapper": {
 			mode: config.ModeTune, tuner: "random", client: "fedtune-hrt", change: func(c *config.Config) { c.ClientTuner.Options, c.Data.ProxyTest = table, 50 },
-			text:      "20 trials on proxy federations and 100 rounds",
-			trained:   map[int]float64{4: (20*5*2*100*2 + 100*3*24*2) / 2, 16: (20*5*2*100*2 + 100*3*24*2) / 2},
+			text:  "20 trials on proxy federations and 100 rounds",
+			batch: 16, trained: 20*5*2*100*2 + 100*3*24*2,
 			evaluated: 20*50 + 100*perRound + 2*ends,
 		},
 		"a ready table": {
 			mode: config.ModeTune, tuner: "fedtune-hrt", change: func(c *config.Config) { c.Tuner.Options = ready },
-			text: "20 rounds", trained: map[int]float64{4: 20 * 3 * 24 * 3}, evaluated: 20*perRound + 2*ends, tasks: 3,
+			text: "20 rounds", batch: 4, trained: 20 * 3 * 24 * 3, evaluated: 20*perRound + 2*ends, tasks: 3,
 		},
 	} {
 		s := setup(t, c.tuner, c.client, c.change)
@@ -139,17 +135,11 @@ func TestPlans(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q", name, p, err, c.text)
 			continue
 		}
-		got := trained(s, p, c.evaluated)
-		if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(c.trained))) {
-			t.Errorf("%s: batches %v, want %v", name, got, c.trained)
+		if got := trained(s, p, c.evaluated); !near(got, c.trained) || p.Work.Batch != c.batch {
+			t.Errorf("%s: %v examples in batches of %d, want %v of %d", name, got, p.Work.Batch, c.trained, c.batch)
 		}
-		for batch, x := range c.trained {
-			if !near(got[batch], x) {
-				t.Errorf("%s: %v examples in batches of %d, want %v", name, got[batch], batch, x)
-			}
-		}
-		if last := p.Work[len(p.Work)-1]; last.Tasks != c.tasks {
-			t.Errorf("%s: %d clients train at a time, want %d", name, last.Tasks, c.tasks)
+		if p.Work.Tasks != c.tasks {
+			t.Errorf("%s: %d clients train at a time, want %d", name, p.Work.Tasks, c.tasks)
 		}
 	}
 }
@@ -161,9 +151,9 @@ func TestRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.RandomWork = []Work{{Examples: 3 * (total(p.Work) - p.ends)}}
+	p.RandomWork = Work{Examples: 3 * (p.Work.Examples - p.ends)}
 	evaluations, random := p.Rest()
-	if all := total(p.Work) + total(p.FinalWork); p.ends <= 0 || !near(evaluations, all/(total(p.Work)-p.ends)-1) || !near(random, 3) {
+	if all := p.Work.Examples + p.FinalWork.Examples; p.ends <= 0 || !near(evaluations, all/(p.Work.Examples-p.ends)-1) || !near(random, 3) {
 		t.Errorf("%v and %v times the rounds", evaluations, random)
 	}
 	if a, b := (Plan{}).Rest(); a != 0 || b != 0 {
@@ -178,33 +168,25 @@ func TestPlansOfWrongOptions(t *testing.T) {
 	}
 }
 
-func TestManyBatchesAreFew(t *testing.T) {
+func TestTheMiddleBatchStandsForASpace(t *testing.T) {
 	s := setup(t, "random", "", func(c *config.Config) {
-		c.Space = map[string]any{"client.batch": map[string]any{"int": []any{int64(1), int64(20)}}}
+		c.Space = map[string]any{"client.batch": map[string]any{"int": []any{int64(1), int64(20)}}, "client.lr": map[string]any{"log10": []any{-3.0, 0.0}}}
 	})
 	p, err := OfCounts(t.Context(), s, config.ModeTune, even(s))
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := 0.0
-	for _, x := range trained(s, p, 100*9+2*12*6) {
-		sum += x
-	}
-	if len(p.Work) != 3 || p.Work[0].Batch != 1 || p.Work[2].Batch != 20 || !near(sum, 100*3*2*24) {
-		t.Errorf("%d pieces of work, %v examples", len(p.Work), sum)
-	}
-	of := func(trained float64) load { return load{trained / 10, trained, 2 * trained} }
-	got := few(map[int]load{1: of(1), 4: of(10), 16: of(100), 5: of(1000), 12: of(1e4)})
-	if !maps.EqualFunc(got, map[int]load{1: of(1), 5: of(1010), 16: of(10100)}, func(x, y load) bool {
-		return near(x.visits, y.visits) && near(x.trained, y.trained) && near(x.evaluated, y.evaluated)
-	}) {
-		t.Errorf("merged %v", got)
+	if sum := trained(s, p, 100*9+2*12*6); p.Work.Batch < 8 || p.Work.Batch > 12 || !near(sum, 100*3*2*24) {
+		t.Errorf("%v examples in batches of %d", sum, p.Work.Batch)
 	}
 }
 
-// TestVisits counts the gradients of methods by hand: 30 examples in batches of 8,
-// where a product with a Hessian takes 2.5 gradients and a forward pass half of one.
+// TestVisits counts the gradients of methods by hand: 30 examples in batches of 8, with a
+// model's products with a Hessian and forward passes.
 func TestVisits(t *testing.T) {
+	m := logistic(t)
+	_, flops := m.FLOPs()
+	hessian, forward := float64(m.HessianFLOPs())/float64(flops), forward(m)
 	base := fl.ClientParams{Epochs: 2, Batch: 8, InnerSteps: 3, HeadEpochs: 0.5}
 	for name, c := range map[string]struct {
 		change func(*fl.ClientParams)
@@ -218,21 +200,21 @@ func TestVisits(t *testing.T) {
 		"ditto":     {func(p *fl.ClientParams) { p.PersonalEpochs = 1 }, 90},
 		"fedrep":    {func(*fl.ClientParams) {}, 75},
 		"pfedme":    {func(*fl.ClientParams) {}, 180},
-		"perfedavg": {func(*fl.ClientParams) {}, 60 + 60 + 2.5*60},
-		"fedntd":    {func(*fl.ClientParams) {}, 60 + 0.5*60},
-		"fedrod":    {func(*fl.ClientParams) {}, 60 + 0.5*60},
+		"perfedavg": {func(*fl.ClientParams) {}, 60 + 60 + hessian*60},
+		"fedntd":    {func(*fl.ClientParams) {}, 60 + forward*60},
+		"fedrod":    {func(*fl.ClientParams) {}, 60 + forward*60},
 		"moon":      {func(*fl.ClientParams) {}, 60 + 60},
-		"maml":      {func(*fl.ClientParams) {}, 24 + 2.5*24 + 4},
+		"maml":      {func(*fl.ClientParams) {}, 24 + hessian*24 + 4},
 	} {
 		p := base
 		c.change(&p)
-		if got := examples(methodOf(t, name), p, fl.ServerParams{}, 30, 4, 2.5, 0.5); got != c.want {
+		if got := examples(methodOf(t, name), p, fl.ServerParams{}, m, 30, 4); !near(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 	base.FirstOrder = true
-	if m, p := examples(methodOf(t, "maml"), base, fl.ServerParams{}, 30, 4, 2.5, 0.5), examples(methodOf(t, "perfedavg"), base, fl.ServerParams{}, 30, 4, 2.5, 0.5); m != 28 || p != 120 {
-		t.Errorf("of first order: %v and %v", m, p)
+	if maml, per := examples(methodOf(t, "maml"), base, fl.ServerParams{}, m, 30, 4), examples(methodOf(t, "perfedavg"), base, fl.ServerParams{}, m, 30, 4); maml != 28 || per != 120 {
+		t.Errorf("of first order: %v and %v", maml, per)
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package estimate says how long federated training will take on this machine
 // before it starts: the training examples that it will see, over the throughput
-// that a short probe of training steps measures. It is for people to read: nothing
+// that a few timed steps of training have. It is for people to read: nothing
 // of it may reach a result.
 package estimate
 
@@ -14,143 +14,157 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// How long a probe measures: Rough is enough to tell whether work is worth a better
-// figure, Fine is for one model and batch, and Most for all of one estimate. A
-// single step of a large model may take longer.
+// How long steps are timed: two of them, and for Rough where one thread would do the work
+// in few seconds, Fine otherwise.
 const (
 	Rough = 20 * time.Millisecond
 	Fine  = 300 * time.Millisecond
-	Most  = 900 * time.Millisecond
+	few   = 10
 )
 
-// Probe measures how many training examples a second one thread takes, and
-// remembers it for each model and batch. Use New. It must not be used by several
-// goroutines at a time.
+// Efficiency is the share of a worker's time that goes into training steps: the
+// rest of a round (drawing batches, aggregation, waiting for the last client) took
+// 14 to 18 % beside them (bench/results/scale.md, reddi-emnist-cnn).
+const Efficiency = 0.85
+
+// mostSteps bounds the deferred steps that are timed together, mostFLOP the operations of
+// a step: larger batches are no slower an example.
+const (
+	mostSteps = 16
+	mostFLOP  = 2e9
+)
+
+// Work is a number of training examples that a model sees in batches.
+type Work struct {
+	Step
+	// Examples are those of all steps. An example that is only evaluated counts as
+	// much as its operations do, see Evaluated.
+	Examples float64
+	// Tasks is how many clients can train at a time; 0 is at least as many as there
+	// are workers.
+	Tasks int
+}
+
+// Step is how clients train. Equal ones take equally long.
+type Step struct {
+	Model *nn.Model
+	// Batch is the number of examples of a step.
+	Batch int
+	// Steps is how many a client takes with these weights, in the mean: enough of them
+	// may be faster together. 0 is one.
+	Steps int
+	// SGD and Adam are what the optimizer does.
+	SGD  nn.SGD
+	Adam bool
+}
+
+// Estimate is how long work takes.
+type Estimate struct {
+	// Seconds of wall-clock time.
+	Seconds float64
+	// Rate is the number of examples that a worker trains in a second while it does
+	// nothing else, the mean over the work.
+	Rate float64
+	// Workers is the number of workers that both are for.
+	Workers int
+}
+
+// Probe times steps, and remembers how long they took. Use New. It must not be used by
+// several goroutines at a time.
 type Probe struct {
-	// steps returns a function that runs the given number of training steps of a
-	// client on a batch of random examples, the same each time.
-	steps func(m *nn.Model, batch, steps int, opt nn.Optimizer) func()
+	steps func(m *nn.Model, batch, steps int, opt nn.Optimizer) func() // TrainSteps
 	now   func() time.Time
-	known map[subject]measured
-
-	// The last model, whose steps all take the same memory: drawing its weights takes
-	// longer than a rough measurement.
-	last *trainee
+	rates map[Step]float64 // examples a second of one thread
 }
 
-// New returns a probe that knows nothing yet.
-func New() *Probe {
-	p := &Probe{now: time.Now, known: map[subject]measured{}}
-	p.steps = p.trainSteps
-	return p
-}
+// New returns a probe that has timed nothing yet.
+func New() *Probe { return &Probe{steps: TrainSteps, now: time.Now, rates: map[Step]float64{}} }
 
-// trainSteps is TrainSteps in memory that earlier steps of the model had, whose weights
-// those of measure leave nearly as they were.
-func (p *Probe) trainSteps(m *nn.Model, batch, steps int, opt nn.Optimizer) func() {
-	if p.last == nil || p.last.model != m {
-		p.last = newTrainee(m)
+// Seconds estimates how long work takes on a number of workers; 0 means one per
+// processor. Its errors are those of the context.
+func (p *Probe) Seconds(ctx context.Context, workers int, work ...Work) (Estimate, error) {
+	e := Estimate{Workers: workers}
+	if workers == 0 {
+		e.Workers = runtime.GOMAXPROCS(0)
 	}
-	return p.last.steps(batch, steps, opt)
-}
-
-// subject is what a throughput belongs to. Of the optimizer it matters which
-// vectors a step reads, and in how many passes; of a client's steps how many layers
-// defer, 1 for none.
-type subject struct {
-	model                       *nn.Model
-	batch, steps                int
-	momentum, weightDecay, near bool
-	nesterov, clip, adam        bool
-}
-
-// mostSteps bounds the deferred steps that are measured at a time.
-const mostSteps = 16
-
-// subjectOf returns the subject for clients that take the given number of steps; a
-// number too small to be deferred counts as one.
-func subjectOf(m *nn.Model, batch, steps int, opt nn.Optimizer) subject {
-	batch, momentum := max(1, batch), opt.Momentum != 0
-	together := 1
-	if opt.ClipNorm == 0 && !opt.Adam.On && m.Defers(batch, steps, momentum) {
-		together = min(steps, mostSteps)
-	}
-	return subject{m, batch, together, momentum, opt.WeightDecay != 0, opt.Mu != 0, opt.Nesterov, opt.ClipNorm != 0, opt.Adam.On}
-}
-
-// measured is a throughput and how long it was meant to be measured.
-type measured struct {
-	rate  float64 // examples a second
-	spent time.Duration
-}
-
-// throughput returns how many training examples a second one thread takes. It measures
-// for about a time, unless it has been done for as long before. Its errors are those of
-// the context.
-func (p *Probe) throughput(ctx context.Context, s subject, length time.Duration) (float64, error) {
-	if k, ok := p.known[s]; ok && k.spent >= length {
-		return k.rate, nil
-	}
-	rate, err := p.measure(ctx, s, length)
-	if err == nil {
-		p.known[s] = measured{rate, length}
-	}
-	return rate, err
-}
-
-// measure repeats steps. What one example takes says how large a batch fits into
-// the time; larger ones are no slower an example.
-func (p *Probe) measure(ctx context.Context, s subject, length time.Duration) (float64, error) {
-	opt := nn.Optimizer{SGD: nn.SGD{LR: 1e-6, Nesterov: s.nesterov}} // so low that the weights stay as they are
-	if s.momentum {
-		opt.Momentum = 0.9
-	}
-	if s.weightDecay {
-		opt.WeightDecay = 1e-4
-	}
-	if s.near {
-		opt.Mu = 1e-3
-	}
-	if s.adam {
-		opt.Adam = nn.Adam{On: true, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}
-	}
-	if s.clip {
-		opt.ClipNorm = 1e-3
-	}
-	batch := s.batch
-	if batch > 1 && s.steps == 1 { // deferred steps are on small batches
-		one := p.steps(s.model, 1, 1, opt)
-		one() // touches the memory
-		if took := p.time(one); took > 0 {
-			batch = int(max(1, min(float64(batch), math.Floor(float64(length/2)/float64(took)))))
+	examples, alone := 0.0, 0.0
+	for _, w := range work {
+		if w.Examples <= 0 {
+			continue
 		}
+		rate, err := p.rate(ctx, w)
+		if err != nil {
+			return Estimate{}, err
+		}
+		examples += w.Examples
+		alone += w.Examples / rate
+		e.Seconds += w.Examples / rate / (w.lanes(e.Workers) * Efficiency)
 	}
-	steps := p.steps(s.model, batch, s.steps, opt)
-	if batch > 1 {
-		steps() // what a larger batch touches
+	if alone > 0 {
+		e.Rate = examples / alone
 	}
+	return e, nil
+}
+
+// lanes returns how many workers have a client to train, on average, when clients
+// take equally long.
+func (w *Work) lanes(workers int) float64 {
+	if w.Tasks < 1 {
+		return float64(workers)
+	}
+	return float64(w.Tasks) / math.Ceil(float64(w.Tasks)/float64(workers))
+}
+
+// rate times steps and returns how many examples a second one thread trains on. Where that
+// is about more than a few seconds, it times more of them.
+func (p *Probe) rate(ctx context.Context, w Work) (float64, error) {
+	if rate, ok := p.rates[w.Step]; ok {
+		return rate, nil
+	}
+	opt := nn.Optimizer{SGD: w.SGD, Adam: nn.Adam{On: w.Adam, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}}
+	opt.LR = 1e-6 // so low that the weights stay as they are
+	batch, together := max(1, w.Batch), 1
+	if opt.ClipNorm == 0 && !opt.Adam.On && w.Model.Defers(batch, w.Steps, opt.Momentum != 0) {
+		together = min(w.Steps, mostSteps)
+	} else if _, flops := w.Model.FLOPs(); flops > 0 {
+		batch = max(1, min(batch, int(mostFLOP/float64(flops))))
+	}
+	steps := p.steps(w.Model, batch, together, opt)
+	steps() // touches the memory
 	var spent time.Duration
-	n := 0
-	for n == 0 || spent < length {
+	rate := 0.0
+	for n := 1; n <= 2 || spent < Rough || spent < Fine && w.Examples/rate > few; n++ {
 		if err := ctx.Err(); err != nil {
 			return 0, fmt.Errorf("estimate: %w", err)
 		}
 		spent += p.time(steps)
-		n++
+		rate = float64(n*batch*together) / max(spent, time.Nanosecond).Seconds()
 	}
-	return float64(n*batch*s.steps) / max(spent, time.Nanosecond).Seconds(), nil
+	p.rates[w.Step] = rate
+	return rate, nil
 }
 
+// time returns how long f takes.
 func (p *Probe) time(f func()) time.Duration {
 	start := p.now()
 	f()
 	return p.now().Sub(start)
 }
 
-// workersOf returns the number of workers for a setting: 0 means one per processor.
-func workersOf(n int) int {
-	if n > 0 {
-		return n
+// Evaluated returns how many training examples take as many operations as n
+// examples that are only evaluated.
+func Evaluated(m *nn.Model, n float64) float64 { return n * forward(m) }
+
+// Words says a time as people do: "about 41 minutes".
+func Words(seconds float64) string {
+	const minute, hour, day = 60, 60 * 60, 24 * 60 * 60
+	switch {
+	case seconds < 1.5*minute:
+		return fmt.Sprintf("about %.0f seconds", seconds)
+	case seconds < 1.5*hour:
+		return fmt.Sprintf("about %.0f minutes", seconds/minute)
+	case seconds < 2*day:
+		return fmt.Sprintf("about %.1f hours", seconds/hour)
 	}
-	return runtime.GOMAXPROCS(0)
+	return fmt.Sprintf("about %.1f days", seconds/day)
 }

@@ -46,10 +46,14 @@ func logistic(t *testing.T) *nn.Model {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
 
-func TestThroughput(t *testing.T) {
+// stepOf is a step of a model.
+func stepOf(m *nn.Model, batch int) Step { return Step{Model: m, Batch: batch} }
+
+func TestRates(t *testing.T) {
 	m := logistic(t)
 	f := newFake(time.Millisecond, 250*time.Microsecond)
-	rate, err := f.throughput(t.Context(), subjectOf(m, 8, 1, nn.Optimizer{}), Fine)
+	w := Work{Step: stepOf(m, 8), Examples: 1e9}
+	rate, err := f.rate(t.Context(), w)
 	if want := 8 / 0.003; err != nil || !near(rate, want) {
 		t.Errorf("%v examples a second, %v; a step of 8 takes 3 ms: want %v", rate, err, want)
 	}
@@ -57,89 +61,74 @@ func TestThroughput(t *testing.T) {
 		t.Errorf("it took %v", spent)
 	}
 	before := f.taken
-	for _, opt := range []nn.Optimizer{{}, {SGD: nn.SGD{LR: 0.3}}} {
-		if again, err := f.throughput(t.Context(), subjectOf(m, 8, 1, opt), Fine); err != nil || again != rate {
-			t.Errorf("again: %v, %v", again, err)
-		}
+	if again, err := f.rate(t.Context(), w); err != nil || again != rate || f.taken != before {
+		t.Errorf("again by %d more steps: %v, %v", f.taken-before, again, err)
 	}
-	if f.taken != before {
-		t.Errorf("a known throughput was measured by %d more steps", f.taken-before)
-	}
-	for _, opt := range []nn.Optimizer{
-		{SGD: nn.SGD{Momentum: 0.5}}, {SGD: nn.SGD{WeightDecay: 0.1}}, {SGD: nn.SGD{Mu: 1}}, {SGD: nn.SGD{ClipNorm: 1}}, {Adam: nn.Adam{On: true}},
-	} {
-		if _, err := f.throughput(t.Context(), subjectOf(m, 8, 1, opt), Fine); err != nil || f.taken == before {
-			t.Errorf("%+v was not measured, %v", opt, err)
-		}
-		before = f.taken
+	w.Adam, w.Examples = true, 1
+	start := f.clock
+	if _, err := f.rate(t.Context(), w); err != nil || f.clock.Sub(start) < Rough || f.clock.Sub(start) > 2*Rough {
+		t.Errorf("little work was measured for %v, %v", f.clock.Sub(start), err)
 	}
 }
 
-func TestThroughputOfALargeModelTakesASmallBatch(t *testing.T) {
-	f := newFake(0, 60*time.Millisecond)
-	rate, err := f.throughput(t.Context(), subjectOf(logistic(t), 256, 1, nn.Optimizer{}), Fine)
-	if err != nil || !near(rate, 1/0.06) {
-		t.Errorf("%v examples a second, %v", rate, err)
+func TestALargeModelTakesASmallBatch(t *testing.T) {
+	m, err := models.New("resnet18-gn", models.Options{Classes: 10, Input: nn.Shape{H: 32, W: 32, C: 3}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if spent := f.clock.Sub(time.Time{}); spent > 2*Fine {
-		t.Errorf("batches of %v took %v, for 256 of 60 ms an example", f.batches, spent)
+	f := newFake(0, 200*time.Millisecond)
+	rate, err := f.rate(t.Context(), Work{Step: stepOf(m, 256), Examples: 1e6})
+	if err != nil || !near(rate, 5) || f.batches[0] > 2 || f.taken != 3 {
+		t.Errorf("%v examples a second in batches of %v by %d steps, %v; want two steps after one that touches the memory", rate, f.batches, f.taken, err)
 	}
 }
 
-func TestThroughputEndsWithItsContext(t *testing.T) {
+func TestRatesEndWithTheirContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := New().throughput(ctx, subjectOf(logistic(t), 4, 1, nn.Optimizer{}), Fine); !errors.Is(err, context.Canceled) {
+	if _, err := New().rate(ctx, Work{Step: stepOf(logistic(t), 4), Examples: 1}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestDeferredSteps: steps that a model defers are measured as clients take them.
+// TestDeferredSteps: steps that a model defers are timed as clients take them.
 func TestDeferredSteps(t *testing.T) {
 	m, err := models.New("leaf-femnist-cnn", models.Options{Classes: 62})
 	if err != nil {
 		t.Fatal(err)
 	}
-	momentum := nn.Optimizer{SGD: nn.SGD{Momentum: 0.9}}
-	clipped, adam := momentum, momentum
-	clipped.ClipNorm, adam.Adam.On = 1, true
+	momentum := nn.SGD{Momentum: 0.9}
 	low := m.WithPrecision(nn.BF16)
 	for _, c := range []struct {
-		m            *nn.Model
-		batch, steps int
-		opt          nn.Optimizer
-		want         int
+		Step
+		want int
 	}{
-		{m, 4, 10, momentum, 10},
-		{m, 4, 10, nn.Optimizer{}, 1},
-		{low, 4, 10, nn.Optimizer{}, 10},
-		{low, 4, 100, momentum, mostSteps},
-		{m, 4, 1, momentum, 1},
-		{m, 64, 10, momentum, 1},
-		{low, 4, 200, momentum, 1}, // more rows than are kept, however many are measured
-		{m, 4, 0, momentum, 1},
-		{low, 4, 10, clipped, 1},
-		{low, 4, 10, adam, 1},
-		{logistic(t), 4, 10, momentum, 1},
+		{Step{m, 4, 10, momentum, false}, 10},
+		{Step{m, 4, 10, nn.SGD{}, false}, 1},
+		{Step{low, 4, 10, nn.SGD{}, false}, 10},
+		{Step{low, 4, 100, momentum, false}, mostSteps},
+		{Step{m, 4, 1, momentum, false}, 1},
+		{Step{m, 64, 10, momentum, false}, 1},
+		{Step{low, 4, 200, momentum, false}, 1}, // more rows than are kept, however many are timed
+		{Step{m, 4, 0, momentum, false}, 1},
+		{Step{low, 4, 10, nn.SGD{Momentum: 0.9, ClipNorm: 1}, false}, 1},
+		{Step{low, 4, 10, momentum, true}, 1},
+		{Step{logistic(t), 4, 10, momentum, false}, 1},
 	} {
-		if got := subjectOf(c.m, c.batch, c.steps, c.opt).steps; got != c.want {
-			t.Errorf("batch %d, %d steps of %+v: %d are measured at a time, want %d", c.batch, c.steps, c.opt.SGD, got, c.want)
+		f := newFake(time.Second, 0)
+		if _, err := f.rate(t.Context(), Work{Step: c.Step, Examples: 1}); err != nil || f.taken != 3*c.want {
+			t.Errorf("batch %d, %d steps of %+v: %d are timed three times, want %d, %v", c.Batch, c.Steps, c.SGD, f.taken/3, c.want, err)
 		}
-	}
-	f := newFake(8*time.Millisecond, 500*time.Microsecond)
-	rate, err := f.throughput(t.Context(), subjectOf(m, 4, 8, momentum), Rough)
-	if want := 8 * 4 / 0.024; err != nil || !near(rate, want) {
-		t.Errorf("%v examples a second, %v; 8 steps of 4 take 24 ms: want %v", rate, err, want)
 	}
 }
 
 // TestRealSteps measures a small model for as short as can be.
 func TestRealSteps(t *testing.T) {
 	p := New()
-	for _, opt := range []nn.Optimizer{{}, {SGD: nn.SGD{Momentum: 0.9, WeightDecay: 0.1, Mu: 0.1}}, {SGD: nn.SGD{ClipNorm: 1}, Adam: nn.Adam{On: true}}} {
-		rate, err := p.throughput(t.Context(), subjectOf(logistic(t), 4, 1, opt), time.Millisecond)
-		if err != nil || !(rate > 1000 && rate < 1e10) {
-			t.Errorf("%+v: %v examples a second, %v", opt, rate, err)
+	for _, s := range []Step{{}, {SGD: nn.SGD{Momentum: 0.9, WeightDecay: 0.1, Mu: 0.1}}, {SGD: nn.SGD{ClipNorm: 1}, Adam: true}} {
+		s.Model, s.Batch = logistic(t), 4
+		if rate, err := p.rate(t.Context(), Work{Step: s, Examples: 1}); err != nil || !(rate > 1000 && rate < 1e10) {
+			t.Errorf("%+v: %v examples a second, %v", s, rate, err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -15,48 +16,36 @@ const drawn = 256
 // pointsOf returns what clients may train with: points of the search space, or what
 // the study sets without one.
 func pointsOf(c *config.Config) ([]fl.ClientParams, error) {
-	base := localOf(c)
-	var dims []tuners.Dim
+	var space tuners.Space
 	for _, name := range slices.Sorted(maps.Keys(c.Space)) {
-		if _, ok := setters[name]; !ok {
+		if _, ok := hyper.FindTunable(name); !ok {
 			continue
 		}
 		d, err := tuners.ParseDim(name, c.Space[name])
 		if err != nil {
 			return nil, err
 		}
-		dims = append(dims, d)
+		space = append(space, d)
 	}
-	if len(dims) == 0 {
-		return []fl.ClientParams{base}, nil
+	if len(space) == 0 {
+		return pointsAt(c, []tuners.Params{{}})
 	}
-	space, err := tuners.NewSpace(dims...)
-	if err != nil {
-		return nil, err
-	}
-	points := make([]fl.ClientParams, drawn)
+	points := make([]tuners.Params, drawn)
 	for i := range points {
-		points[i] = base
-		set(&points[i], space.Sample(tuners.NewDraws(0, i, 0, "estimate")))
+		points[i] = space.Sample(tuners.NewDraws(0, i, 0, "estimate"))
 	}
-	return points, nil
+	return pointsAt(c, points)
 }
 
-// set writes params that say how much a client trains.
-func set(p *fl.ClientParams, params tuners.Params) {
-	for name, v := range params {
-		if x, ok := v.Float(); ok && setters[name] != nil {
-			setters[name](p, x)
+// pointsAt returns what clients train with at points.
+func pointsAt(c *config.Config, points []tuners.Params) ([]fl.ClientParams, error) {
+	out := make([]fl.ClientParams, len(points))
+	for i, p := range points {
+		h, err := c.Hyper().With(p, nil)
+		if err != nil {
+			return nil, err
 		}
+		out[i] = h.Client
 	}
-}
-
-// setters set the hyperparameters that say how much a client trains.
-var setters = map[string]func(p *fl.ClientParams, x float64){
-	"client.epochs":          func(p *fl.ClientParams, x float64) { p.Epochs = x },
-	"client.steps":           func(p *fl.ClientParams, x float64) { p.Steps = int(x) },
-	"client.batch":           func(p *fl.ClientParams, x float64) { p.Batch = int(x) },
-	"client.personal_epochs": func(p *fl.ClientParams, x float64) { p.PersonalEpochs = x },
-	"client.head_epochs":     func(p *fl.ClientParams, x float64) { p.HeadEpochs = x },
-	"client.inner_steps":     func(p *fl.ClientParams, x float64) { p.InnerSteps = int(x) },
+	return out, nil
 }

@@ -10,41 +10,21 @@ import (
 // call, with the steps of local training. Of the optimizer it uses the settings only. A
 // proximal term pulls towards the weights themselves.
 func TrainSteps(m *nn.Model, n, steps int, opt nn.Optimizer) func() {
-	return newTrainee(m).steps(n, steps, opt)
-}
-
-// trainee is a model with the memory that its training takes, for one training at a time.
-type trainee struct {
-	model                     *nn.Model
-	ws                        *nn.Workspace
-	weights, velocity, second []float32 // second is nil until Adam needs it
-}
-
-func newTrainee(m *nn.Model) *trainee {
-	return &trainee{model: m, ws: m.NewWorkspace(), weights: Start(m), velocity: m.NewParams()}
-}
-
-// steps is TrainSteps in the trainee's memory, on weights that earlier steps may have
-// changed.
-func (t *trainee) steps(n, steps int, opt nn.Optimizer) func() {
-	b := RandomBatch(t.model, n)
-	opt.Velocity = t.velocity
+	ws, w, b := m.NewWorkspace(), Start(m), RandomBatch(m, n)
+	opt.Velocity = m.NewParams()
 	if opt.Mu != 0 {
-		opt.Anchor = t.weights
+		opt.Anchor = w
 	}
 	if opt.Adam.On {
-		if t.second == nil {
-			t.second = t.model.NewParams()
-		}
-		opt.Second = t.second
+		opt.Second = m.NewParams()
 	}
 	return func() {
 		opt.Steps = 0
-		t.ws.Begin(t.weights, n, steps, nn.TrainOpts{}, &opt)
+		ws.Begin(w, n, steps, nn.TrainOpts{}, &opt)
 		for step := range steps {
-			t.ws.Step(t.weights, b, nn.TrainOpts{Key: 1, Step: uint32(step), Dropout: -1}, &opt)
+			ws.Step(w, b, nn.TrainOpts{Key: 1, Step: uint32(step), Dropout: -1}, &opt)
 		}
-		t.ws.End()
+		ws.End()
 	}
 }
 

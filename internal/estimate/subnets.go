@@ -7,7 +7,6 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/nn"
-	"github.com/fedfast/fedfast/tuners"
 )
 
 // drawnSubnets is how many sub-networks tell how many operations one takes in the mean.
@@ -25,19 +24,8 @@ func share(ctx context.Context, s *study.Setup) (float64, error) {
 	if method.Subnet == nil || len(choices) == 0 {
 		return 1, nil
 	}
-	picks := false
-	for _, t := range []tuners.Tuner{s.Tuner, s.ClientTuner} {
-		if t == nil {
-			continue
-		}
-		about, err := t.Describe(ctx)
-		if err != nil {
-			return 0, err
-		}
-		picks = picks || about.Architectures
-	}
-	if !picks {
-		return 1, nil
+	if picks, err := s.Picks(ctx); err != nil || !picks {
+		return 1, err
 	}
 	_, whole := s.Model.FLOPs()
 	sum := 0.0

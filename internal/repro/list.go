@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -172,17 +171,13 @@ func (a *appraiser) count(ctx context.Context, c *config.Config, whole estimate.
 }
 
 // costOf estimates work.
-func (a *appraiser) costOf(ctx context.Context, work []estimate.Work) (cost, error) {
-	took, err := a.probe.Seconds(ctx, a.workers, math.Inf(1), work...)
-	if err != nil {
+func (a *appraiser) costOf(ctx context.Context, work estimate.Work) (cost, error) {
+	took, err := a.probe.Seconds(ctx, a.workers, work)
+	if err != nil || work.Model == nil {
 		return cost{}, err
 	}
-	sum := cost{seconds: took.Seconds}
-	for _, w := range work {
-		_, train := w.Model.FLOPs()
-		sum.flop += w.Examples * float64(train)
-	}
-	return sum, nil
+	_, train := work.Model.FLOPs()
+	return cost{took.Seconds, work.Examples * float64(train)}, nil
 }
 
 // fullSet is the size of a whole set of data, as its authors or METHODS' sources

@@ -19,16 +19,14 @@ type Cost struct {
 	Workers          int     `json:"workers"`
 	SamplesPerSecond float64 `json:"samples_per_second"`
 	// Memory is the peak in bytes, besides what the program has already, and Waiting how
-	// many bytes more each trial takes that waits to go on.
+	// many bytes more each trial takes that waits to go on: in memory up to 256 MiB of all
+	// together, else in its snapshot.
 	Memory  int64 `json:"memory_bytes"`
 	Waiting int64 `json:"waiting_bytes"`
 	// BF16Share is, for a study in bf16, how many operations of bf16 products the processor
 	// does in the time of one of float32.
 	BF16Share float64 `json:"bf16_share,omitempty"`
 }
-
-// rough is how many seconds a study takes that is measured roughly.
-const rough = 5
 
 // Estimate returns what a new study of a mode, config.ModeTune or config.ModeRun, would
 // take: it opens the data and the tuners, and measures a few steps of training. The error
@@ -70,7 +68,7 @@ func EstimateSetup(ctx context.Context, s *study.Setup, mode string, baseline in
 		return c, err
 	}
 	probe := estimate.New()
-	e, err := probe.Seconds(ctx, s.Workers, rough, plan.All()...)
+	e, err := probe.Seconds(ctx, s.Workers, plan.All()...)
 	if err != nil {
 		return c, err
 	}
