@@ -1,8 +1,10 @@
 package fl
 
 import (
+	"cmp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
@@ -72,6 +74,46 @@ func TestPanicsInTasksAreErrors(t *testing.T) {
 		if a, b := e.Model().SHA256(tr.Weights()), e.Model().SHA256(fresh.Weights()); a != b {
 			t.Errorf("%d workers: after a panic the trial ends at %s, a fresh one at %s", workers, a, b)
 		}
+	}
+}
+
+// TestFailedRoundsReturnTheirSums has rounds fail in local training and in aggregation: no
+// buffer of the pool is lost.
+func TestFailedRoundsReturnTheirSums(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 12, 40)
+	var fails atomic.Bool
+	if err := RegisterAggregator(Aggregator{Name: "unlucky", Doc: "the first update, or none", Combine: func(h *Held) {
+		h.Each(func(lo, hi int) {
+			if fails.Load() {
+				panic("no luck here")
+			}
+			copy(h.Out[lo:hi], h.Updates[0][lo:hi])
+		})
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	plan := Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{hyper.DefaultClient()}}
+	for _, name := range []string{"", "unlucky"} {
+		faults := &faulty{panicAt: -1}
+		e := newEngine(t, Config{
+			Model: fltest.SmallCNN(t, fed), Data: fed, Method: faults.method(), Cohort: len(fed.Clients), Seed: 1, Workers: 1,
+			Aggregation: aggregation(func(a *Aggregation) { a.Name = cmp.Or(name, a.Name) }),
+		})
+		tr := e.NewTrial(0)
+		runRounds(t, tr, plan, 1)
+		have := len(e.pool.sums)
+		if fails.Store(name != ""); name == "" {
+			faults.panicAt = fed.Clients[3].Train.Len()
+		}
+		for range 3 {
+			if _, err := tr.Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "luck") {
+				t.Fatalf("%q: got error %v", name, err)
+			}
+		}
+		if left := len(e.pool.sums); have == 0 || left != have {
+			t.Errorf("%q: %d sums are in the pool after failed rounds, %d before", name, left, have)
+		}
+		fails.Store(false)
 	}
 }
 
