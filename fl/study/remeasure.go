@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/fl/study/store"
 )
 
@@ -20,64 +22,45 @@ func Remeasure(ctx context.Context, s Setup, eval config.Eval, sha256 string) (*
 	if s.Store == nil {
 		return nil, errors.New("no store with the study")
 	}
+	var d *driver
+	var m trial.Model // of a run
+	var err error
 	if s.Tuner == nil {
-		return remeasureRun(ctx, s, eval, sha256)
+		d, _, m, err = s.trained(ctx)
+	} else {
+		d, _, err = follow(ctx, &s)
 	}
-	d, _, err := follow(ctx, &s)
 	if err != nil {
 		return nil, err
 	}
 	defer d.close()
-	rec, err := d.finishedHere()
+	if d.past.HasData() {
+		if err := d.past.CheckData(&s.Config, s.Data, s.Model); err != nil {
+			return nil, err
+		}
+	}
+	rec, err := d.finished()
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range rec.Tune.models() {
-		if c.SHA256 != sha256 {
-			continue
-		}
-		m, err := d.modelOf(c)
-		if err == nil {
+	again := Chosen{Round: m.Round}
+	if rec.Run != nil {
+		again.SHA256 = rec.Run.WeightsSHA256
+	} else if i := slices.IndexFunc(rec.Tune.models(), func(c *Chosen) bool { return c.SHA256 == sha256 }); i >= 0 {
+		again = *rec.Tune.models()[i]
+		if m, err = d.modelOf(&again); err == nil {
 			err = m.Fill(ctx)
 		}
-		if err != nil {
-			return nil, err
-		}
-		s.Config.Eval = eval
-		again := &Chosen{Number: c.Number, Settings: c.Settings, Round: c.Round, Score: c.Score, CohortScore: c.CohortScore, SHA256: sha256, weights: m.Weights}
-		again.Errors, err = d.evaluate(ctx, &m, "")
-		return again, err
 	}
-	return nil, otherModel(sha256)
-}
-
-func remeasureRun(ctx context.Context, s Setup, eval config.Eval, sha256 string) (*Chosen, error) {
-	d, _, m, err := s.trained(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case again.SHA256 != sha256:
+		return nil, fmt.Errorf("the study has no model with the weights %s", sha256)
 	}
-	defer d.close()
-	rec, err := d.finishedHere()
-	if err != nil {
-		return nil, err
-	}
-	if rec.Run.WeightsSHA256 != sha256 {
-		return nil, otherModel(sha256)
-	}
-	s.Config.Eval = eval
-	again := &Chosen{Round: m.Round, SHA256: sha256, weights: m.Weights}
+	s.Config.Eval, again.weights = eval, m.Weights
 	again.Errors, err = d.evaluate(ctx, &m, "")
-	return again, err
-}
-
-// finishedHere is finished on the data of the study alone.
-func (d *driver) finishedHere() (*resultRecord, error) {
-	if d.past.HasData() {
-		if err := d.past.CheckData(&d.setup.Config, d.setup.Data, d.setup.Model); err != nil {
-			return nil, err
-		}
-	}
-	return d.finished()
+	return &again, err
 }
 
 // finished returns the recorded end of the study.
@@ -86,10 +69,6 @@ func (d *driver) finished() (*resultRecord, error) {
 		return nil, fmt.Errorf("%s: the study has not finished", d.past.Store.Dir())
 	}
 	return record.Decode[resultRecord](store.KindResult, d.past.Result)
-}
-
-func otherModel(sha256 string) error {
-	return fmt.Errorf("the study has no model with the weights %s", sha256)
 }
 
 // stored returns the recorded end of a study with the weights of its models, to

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -73,24 +74,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Second
-	}
-	if o.P99 == 0 {
-		o.P99 = time.Second
-	}
-	if o.Trials == 0 {
-		o.Trials = 10_000
-	}
-	if o.Long == 0 {
-		o.Long = 30 * time.Second
-	}
-	if o.Kills == 0 {
-		o.Kills = 40
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Timeout, o.P99, o.Long = cmp.Or(o.Timeout, 10*time.Second), cmp.Or(o.P99, time.Second), cmp.Or(o.Long, 30*time.Second)
+	o.Trials, o.Kills, o.Logger = cmp.Or(o.Trials, 10_000), cmp.Or(o.Kills, 40), cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 

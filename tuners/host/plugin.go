@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,21 +33,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.StartTimeout == 0 {
-		o.StartTimeout = 10 * time.Second
-	}
-	if o.CallTimeout == 0 {
-		o.CallTimeout = 60 * time.Second
-	}
-	if o.Restarts == 0 {
-		o.Restarts = 3
-	}
-	if o.Backoff == 0 {
-		o.Backoff = 100 * time.Millisecond
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.StartTimeout, o.CallTimeout = cmp.Or(o.StartTimeout, 10*time.Second), cmp.Or(o.CallTimeout, 60*time.Second)
+	o.Restarts, o.Backoff, o.Logger = cmp.Or(o.Restarts, 3), cmp.Or(o.Backoff, 100*time.Millisecond), cmp.Or(o.Logger, slog.Default())
 	return o
 }
 

@@ -1,20 +1,34 @@
 package cluster
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
-// background is a function that runs until it is stopped.
+// background is a function that is called now and then until it is stopped.
 type background struct {
 	stop chan struct{}
 	work sync.WaitGroup
 }
 
-// begin runs f, which returns when stop is closed.
-func (b *background) begin(f func(stop <-chan struct{})) {
+// begin calls f at every tick.
+func (b *background) begin(tick time.Duration, f func()) {
 	b.stop = make(chan struct{})
-	b.work.Go(func() { f(b.stop) })
+	b.work.Go(func() {
+		ticker := time.NewTicker(tick)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-b.stop:
+				return
+			case <-ticker.C:
+				f()
+			}
+		}
+	})
 }
 
-// end stops the function and waits for it.
+// end ends the calls and waits for the last one.
 func (b *background) end() {
 	close(b.stop)
 	b.work.Wait()

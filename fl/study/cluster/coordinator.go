@@ -53,10 +53,10 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 		c.costs.transfers, err = c.transit.measure(ctx, s.Model.NewParams())
 	}
 	if err != nil {
-		c.broker.Close()
+		c.broker.Close(false)
 		return nil, err
 	}
-	c.watching.begin(c.watch)
+	c.watching.begin(c.options.Heartbeat/2, c.watch)
 	c.options.Notice(c.broker.Greeting())
 	return c, nil
 }
@@ -116,14 +116,9 @@ func (c *Coordinator) Close(ended bool) {
 	}
 	c.pool.mu.Unlock()
 	c.auditor.close()
-	if c.hub != nil {
-		return
+	if c.hub == nil {
+		c.broker.Close(ended)
 	}
-	if ended {
-		c.broker.End()
-		return
-	}
-	c.broker.Close()
 }
 
 // dismissal is how long Close waits for workers to learn that the study has ended.

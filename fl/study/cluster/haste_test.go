@@ -204,7 +204,7 @@ func TestWorkerLeavesAtTheEnd(t *testing.T) {
 			r.mu.Lock()
 			c := r.coordinator
 			r.mu.Unlock()
-			c.broker.Close()
+			c.broker.Close(false)
 		} else {
 			fast = r.worker(t.Context(), nil)
 			r.await(2)

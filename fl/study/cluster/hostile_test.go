@@ -31,7 +31,7 @@ func openServer(t *testing.T) *wire.Broker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.Close)
+	t.Cleanup(func() { b.Close(false) })
 	return b
 }
 

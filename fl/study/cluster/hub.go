@@ -62,10 +62,10 @@ func OpenHub(ctx context.Context, dir, address string, o Options) (*Hub, error) 
 		err = s.broker.Listen(s.onHello, s.onRequest, s.onHeartbeat)
 	}
 	if err != nil {
-		s.broker.Close()
+		s.broker.Close(false)
 		return nil, err
 	}
-	s.watching.begin(s.watch)
+	s.watching.begin(hubTick, s.watch)
 	o.Notice(s.broker.Greeting())
 	return s, nil
 }
@@ -82,7 +82,7 @@ func (s *Hub) Open(ctx context.Context, setup *study.Setup) (*Coordinator, error
 	c.hub, c.broker = s, s.broker
 	c.send(s.blobs.Of(fmt.Sprintf("-%d", s.opened), c.terms.most))
 	s.open = append(s.open, c)
-	c.watching.begin(c.watch)
+	c.watching.begin(c.options.Heartbeat/2, c.watch)
 	return c, nil
 }
 
@@ -114,11 +114,7 @@ func (s *Hub) Close(ended bool) {
 		}
 	}
 	s.mu.Unlock()
-	if ended {
-		s.broker.End()
-		return
-	}
-	s.broker.Close()
+	s.broker.Close(ended)
 }
 
 // remove removes a study.
@@ -135,20 +131,11 @@ func (s *Hub) remove(c *Coordinator) {
 }
 
 // watch assigns workers to studies.
-func (s *Hub) watch(stop <-chan struct{}) {
-	tick := time.NewTicker(hubTick)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-		}
-		s.mu.Lock()
-		s.place()
-		s.lonely()
-		s.mu.Unlock()
-	}
+func (s *Hub) watch() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.place()
+	s.lonely()
 }
 
 // lonely reports now and then that trials wait while there is no worker.

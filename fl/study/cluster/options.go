@@ -1,6 +1,9 @@
 package cluster
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Options configure a coordinator. None of them affects a result.
 type Options struct {
@@ -18,7 +21,7 @@ type Options struct {
 	Rounds Rounds
 	// Audit is the share of the rounds, and of the parts of shared ones, that are trained
 	// twice and compared, from 0 to 1: on another worker, or by the coordinator where none
-	// is idle. The study's seed draws which.
+	// is idle. A secret of the coordinator draws which.
 	Audit float64
 
 	secret string // of audits, for tests; empty draws one
@@ -32,18 +35,8 @@ type Options struct {
 }
 
 func (o *Options) fill() {
-	if o.Rounds == "" {
-		o.Rounds = RoundsAuto
-	}
-	if o.Heartbeat == 0 {
-		o.Heartbeat = 2 * time.Second
-	}
-	if o.Silence == 0 {
-		o.Silence = 30 * time.Second
-	}
-	if o.Late == 0 {
-		o.Late = 10 * time.Second
-	}
+	o.Rounds, o.Heartbeat = cmp.Or(o.Rounds, RoundsAuto), cmp.Or(o.Heartbeat, 2*time.Second)
+	o.Silence, o.Late = cmp.Or(o.Silence, 30*time.Second), cmp.Or(o.Late, 10*time.Second)
 	if o.Notice == nil {
 		o.Notice = func(string) {}
 	}

@@ -9,36 +9,27 @@ import (
 )
 
 // watch finds workers that are lost.
-func (c *Coordinator) watch(stop <-chan struct{}) {
-	tick := time.NewTicker(c.options.Heartbeat / 2)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
+func (c *Coordinator) watch() {
+	here, known := c.broker.Connected()
+	p := c.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.hub == nil {
+		p.alone.look(p.here() == 0 && len(p.waiting) > 0, p.joined, c.options.Notice, c.broker.Path)
+	}
+	for _, s := range p.handles {
+		if here[s.inbox] || !known { // then only heartbeats show it
+			s.connected = time.Now()
 		}
-		here, known := c.broker.Connected()
-		p := c.pool
-		p.mu.Lock()
-		if c.hub == nil {
-			p.alone.look(p.here() == 0 && len(p.waiting) > 0, p.joined, c.options.Notice, c.broker.Path)
+		switch {
+		case !known && !c.broker.Conn.IsConnected(): // nobody can be heard
+			s.seen = time.Now()
+		case s.out:
+		case time.Since(s.seen) > c.options.Silence:
+			c.lose(s, fmt.Sprintf("no heartbeat for %v", c.options.Silence))
+		case time.Since(s.connected) > 2*c.options.Heartbeat && time.Since(s.seen) > 2*c.options.Heartbeat:
+			c.lose(s, "connection closed")
 		}
-		for _, s := range p.handles {
-			if here[s.inbox] || !known { // then only heartbeats show it
-				s.connected = time.Now()
-			}
-			switch {
-			case !known && !c.broker.Conn.IsConnected(): // nobody can be heard
-				s.seen = time.Now()
-			case s.out:
-			case time.Since(s.seen) > c.options.Silence:
-				c.lose(s, fmt.Sprintf("no heartbeat for %v", c.options.Silence))
-			case time.Since(s.connected) > 2*c.options.Heartbeat && time.Since(s.seen) > 2*c.options.Heartbeat:
-				c.lose(s, "connection closed")
-			}
-		}
-		p.mu.Unlock()
 	}
 }
 

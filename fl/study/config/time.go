@@ -68,8 +68,8 @@ func unused(k key.Key, t *fleet.Time, kind string) string {
 	return ""
 }
 
-// Ends returns how the server works and chooses clients at the ends of the search space: with
-// the least and with the most clients and updates at a time.
+// Ends returns how the server works and chooses clients at the ends of the search space, with
+// the least and with the most clients and updates at a time, and how much clients train there.
 func (c *Config) Ends() (least, most hyper.Values) {
 	ends := c.ends()
 	return ends[0], ends[1]
@@ -84,7 +84,7 @@ func (c *Config) ends() [2]hyper.Values {
 	for name, given := range c.Space {
 		p, ok := hyper.FindTunable(name)
 		d, err := tuners.ParseDim(name, given)
-		if !ok || err != nil || !strings.HasPrefix(name, "time.") && !strings.HasPrefix(name, "sampler.") && name != "client.batch" {
+		if !ok || err != nil || !tuners.Matches(name, "time.*", "sampler.*", "client.batch", "client.epochs", "client.steps") {
 			continue // CheckSpace returns these errors
 		}
 		values := trials(d)

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/tuners"
 )
 
 // What config.AutoEvery stands for.
@@ -123,38 +122,15 @@ func (m *Meter) trainedSamples() float64 {
 		samples += float64(m.Data.Clients[i].Train.Len())
 	}
 	n := samples / float64(len(m.Data.Clients))
-	lowest := func(name string, own float64) float64 {
-		if m.Unscored || c.Space[name] == nil {
-			return own
-		}
-		d, err := tuners.ParseDim(name, c.Space[name])
-		if err != nil {
-			return own // opening the study fails on it
-		}
-		return least(d, own)
-	}
-	batch := min(lowest("client.batch", float64(c.Client.Batch)), n)
-	each := max(batch, n*lowest("client.epochs", c.Client.Epochs))
-	if steps := lowest("client.steps", float64(c.Client.Steps)); steps > 0 {
-		each = steps * batch
-	}
 	fewest, _ := c.Ends()
+	k := fewest.Client
+	if m.Unscored {
+		k = c.Client.Client
+	}
+	batch := min(float64(k.Batch), n)
+	each := max(batch, n*k.Epochs)
+	if k.Steps > 0 {
+		each = float64(k.Steps) * batch
+	}
 	return float64(fewest.Time.Updates(c.Cohort)) * each
-}
-
-// least returns the least number of a dimension, own where it has none.
-func least(d tuners.Dim, own float64) float64 {
-	low, ends := math.Inf(1), d.Choices
-	if d.Kind != tuners.Choice {
-		ends = []tuners.Value{d.Value(d.Lo), d.Value(d.Hi)}
-	}
-	for _, v := range ends {
-		if x, ok := v.Float(); ok {
-			low = min(low, x)
-		}
-	}
-	if math.IsInf(low, 1) {
-		return own
-	}
-	return low
 }

@@ -58,16 +58,13 @@ func (b *Broker) Greeting() string {
 	return fmt.Sprintf("coordinator at %s; add workers with: fedfast worker --join %s", b.url, oneline.Path(b.Path))
 }
 
-// End closes the broker when its studies have ended and removes the join file, which late
-// workers do not need.
-func (b *Broker) End() {
-	_ = b.Conn.FlushTimeout(time.Second) // a worker that misses it sees that the file is gone
-	b.Close()
-	_ = RemoveJoin(b.Path) // it may be gone
-}
-
-// Close closes the connection and stops the server.
-func (b *Broker) Close() {
+// Close closes the connection and stops the server. When the studies have ended it removes
+// the join file, which late workers do not need.
+func (b *Broker) Close(ended bool) {
+	if ended {
+		_ = b.Conn.FlushTimeout(time.Second)      // a worker that misses it sees that the file is gone
+		defer func() { _ = RemoveJoin(b.Path) }() // it may be gone
+	}
 	if b.Conn != nil && b.Scope != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), dropTime)
 		_ = dropBucket(ctx, b.Conn, b.Scope.subject(Bucket)) // it may not be there

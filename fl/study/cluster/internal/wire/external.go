@@ -37,7 +37,7 @@ func joinServer(ctx context.Context, study, address, creds, ca string) (_ *Broke
 	b := &Broker{url: address}
 	defer func() {
 		if err != nil {
-			b.Close()
+			b.Close(false)
 		}
 	}()
 	j := Join{Fedfast: Protocol, URLs: []string{address}}

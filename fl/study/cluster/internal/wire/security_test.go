@@ -23,7 +23,7 @@ func openTest(t *testing.T, encrypted bool, change ...func(*server.Options)) (*B
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.Close)
+	t.Cleanup(func() { b.Close(false) })
 	j, err := ReadJoin(b.Path)
 	if err != nil {
 		t.Fatal(err)

@@ -107,7 +107,7 @@ func listen(study, host string, port int, encrypted bool, change ...func(*server
 	b := &Broker{folder: filepath.Join(study, Folder, "server")}
 	defer func() {
 		if err != nil {
-			b.Close()
+			b.Close(false)
 		}
 	}()
 	own, err := nkeys.CreateUser()

@@ -22,7 +22,7 @@ func openServer(t *testing.T) *wire.Broker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.Close)
+	t.Cleanup(func() { b.Close(false) })
 	return b
 }
 
@@ -102,7 +102,7 @@ func TestWorkerLeavesBeforeItIsReady(t *testing.T) {
 					t.Fatal(err)
 				}
 				if waits == "coordinator" {
-					b.Close()
+					b.Close(false)
 				}
 			}
 			ctx, stop := context.WithCancel(t.Context())

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,12 +40,7 @@ func (o *Options) fill() {
 	if o.Ended == nil {
 		o.Ended = func() bool { return false }
 	}
-	if o.Patience == 0 {
-		o.Patience = 10 * time.Minute
-	}
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
+	o.Patience, o.Workers = cmp.Or(o.Patience, 10*time.Minute), cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 }
 
 // Worker trains for a coordinator and for those that resume its study.
