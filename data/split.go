@@ -106,6 +106,9 @@ func (c *Config) split(fed *Federation, writers []Examples) error {
 	if len(fed.Clients) == 0 {
 		return errors.New(left.nobody(c))
 	}
+	if parts.files && left.testOnly > 0 && !c.Unseen && fed.Test.Len() == 0 && !slices.ContainsFunc(fed.Clients, func(cl Client) bool { return cl.Test.Len() > 0 }) {
+		return fmt.Errorf("data.split = %q: all %d test samples are of clients without training samples; set data.unseen = true, which evaluates such clients, or three numbers such as %q", c.Split, left.testOnlySamples, defaultSplit)
+	}
 	if err := c.holdOut(fed); err != nil {
 		return err
 	}

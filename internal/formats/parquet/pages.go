@@ -226,7 +226,7 @@ func (r *reader) page(most int64, row int) (values, int64, error) {
 			case err != nil:
 				return nil, 0, damaged("which rows have values: %w", err)
 			case level != uint32(r.column.optional):
-				return nil, 0, fmt.Errorf("row %d has no value", int64(row)+i+1)
+				return nil, 0, fmt.Errorf("row %d has no value; leave such rows out, by frame.dropna()", int64(row)+i+1)
 			}
 		}
 	}

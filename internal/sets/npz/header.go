@@ -49,7 +49,7 @@ var (
 
 // ways convert arrays of types that are not read, by NumPy's letters.
 var ways = map[string]string{
-	"c": "numpy.concatenate([%[1]s.real, %[1]s.imag], -1)", "M": "%s.astype(\"datetime64[s]\").astype(\"float64\")", "m": "%s.astype(\"timedelta64[s]\").astype(\"float64\")",
+	"c": "numpy.column_stack([%[1]s.real, %[1]s.imag])", "M": "(%s - numpy.datetime64(0, \"D\")) / numpy.timedelta64(1, \"D\"), or .astype(str) of names", "m": "%s / numpy.timedelta64(1, \"D\")",
 }
 
 // parse takes in a header.
@@ -66,7 +66,7 @@ func (a *Array) parse(header string) error {
 		a.order = binary.BigEndian
 	}
 	if a.Kind == 'O' {
-		return errors.New("contains Python objects; save an array of numbers or strings (all rows of one length), such as numpy.array(list, dtype=numpy.int32)")
+		return own.Refused("contains Python objects", "arrays of numbers or strings, all rows of one length", fmt.Sprintf("save numpy.array(%s.tolist()), or %[1]s.astype(str) of names", a.Name))
 	}
 	size, err := strconv.Atoi(m[3])
 	if err != nil || size < 1 || size > maxSize || !strings.ContainsRune("uifbUS", rune(a.Kind)) {

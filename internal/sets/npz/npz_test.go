@@ -102,7 +102,7 @@ func TestReadErrors(t *testing.T) {
 		"objects":        {npztest.Array{Values: []uint8{1}, Header: header("'|O'", "False", "(1,)")}, "contains Python objects"},
 		"fortran":        {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "True", "(2, 1)")}, "save numpy.ascontiguousarray(x)"},
 		"structures":     {npztest.Array{Values: []uint8{1}, Header: header("[('a', '|u1')]", "False", "(1,)")}, "records of several fields; read are plain arrays of numbers or strings: save numpy.lib.recfunctions.structured_to_unstructured(x)"},
-		"times":          {npztest.Array{Values: []int64{1}, Header: header("'<M8[s]'", "False", "(1,)")}, `save x.astype("datetime64[s]").astype("float64")`},
+		"times":          {npztest.Array{Values: []int64{1}, Header: header("'<M8[s]'", "False", "(1,)")}, `save (x - numpy.datetime64(0, "D")) / numpy.timedelta64(1, "D"), or .astype(str) of names`},
 		"complex":        {npztest.Array{Values: []float32{1, 2}, Header: header("'<c8'", "False", "(1,)")}, "values of type c8 are not supported"},
 		"half":           {npztest.Array{Values: []uint8{1, 2}, Header: header("'<f2'", "False", "(1,)")}, "values of type float16, must be float32"},
 		"too short":      {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(300,)")}, "are more than it has"},

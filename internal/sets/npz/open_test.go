@@ -1,9 +1,11 @@
 package npz_test
 
 import (
+	"math"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -231,7 +233,11 @@ func TestFloatsAreHeldOnce(t *testing.T) {
 // TestOrderOfOwnClients: pictures and vectors are shuffled before the cut, text is
 // not; data.iid says otherwise.
 func TestOrderOfOwnClients(t *testing.T) {
-	y := npztest.Array{Name: "y", Shape: []int{60}, Values: counted[int64](60, 0)}
+	var names []string
+	for i := range 60 {
+		names = append(names, strconv.Itoa(i))
+	}
+	y := npztest.Array{Name: "y", Shape: []int{60}, Values: names}
 	client := npztest.Array{Name: "client", Shape: []int{60}, Values: make([]int64, 60)}
 	form := map[string]npztest.Array{
 		"npz-images":  {Name: "x", Shape: []int{60, 1, 1}, Values: counted[uint8](60, 0)},
@@ -325,7 +331,7 @@ func TestOpenOwnErrors(t *testing.T) {
 		{"no client", "npz-images", []npztest.Array{x, y}, `has no array client: save client=..., the client of each sample, or have the samples dealt, such as with data.partition = "iid"`},
 		{"short y", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{1}, Values: []int64{0}}, client}, "array y has the shape [1], must be one number for each row of x, whose shape is [2 4 4]"},
 		{"y of three dimensions", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{2, 1, 1}, Values: []int64{0, 1}}, client}, "array y has the shape [2 1 1]"},
-		{"classes below 0", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{2}, Values: []int64{0, -1}}, client}, "array y: label 1 is -1; read are classes from 0 to 1048575: leave out samples without a label"},
+		{"classes below 0", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{2}, Values: []int64{0, -1}}, client}, "array y: label 1 is -1; read are classes from 0 to 1048575: leave samples without a label out, keep = y >= 0; x, y, client = x[keep], y[keep], client[keep]"},
 		{"missing names", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{2}, Values: []string{"a", "nan"}}, client}, `array y: label 1 is "nan", which stands for a missing value; leave such samples out`},
 		{"missing clients", "npz-images", []npztest.Array{x, y, {Name: "client", Shape: []int{2}, Values: []string{"a", "None"}}}, `array client: value 1 is "None", which stands for a missing value`},
 		{"bands first", "npz-images", []npztest.Array{{Name: "x", Shape: []int{2, 3, 5, 5}, Values: make([]uint8, 150)}, y, client}, "looks like channels first; read are (n, height, width, channels): save x.transpose(0, 2, 3, 1)"},
@@ -333,9 +339,19 @@ func TestOpenOwnErrors(t *testing.T) {
 		{"truth values", "npz-images", []npztest.Array{{Name: "x", Shape: []int{2, 1, 1}, Values: []uint8{1, 0}, Header: "{'descr': '|b1', 'fortran_order': False, 'shape': (2, 1, 1), }"}, y, client}, `save x.astype("float32")`},
 		{"a row of labels", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{1, 2}, Values: []int64{0, 1}}, client}, "save y.ravel()"},
 		{"samples last", "npz-vectors", []npztest.Array{{Name: "x", Shape: []int{3, 2}, Values: make([]float32, 6)}, y, client}, "save numpy.moveaxis(x, -1, 0) if the samples are last"},
-		{"clients of floats", "npz-images", []npztest.Array{x, y, {Name: "client", Shape: []int{2}, Values: []float64{0, 1}}}, `read are integers and strings: save client.astype("int64"), or .astype(str)`},
+		{"clients of floats", "npz-images", []npztest.Array{x, y, {Name: "client", Shape: []int{2}, Values: []float64{0, 1.5}}}, `array client: 1.5 names a client; read are integers and names: save client.astype(str)`},
+		{"a client that is missing", "npz-images", []npztest.Array{x, y, {Name: "client", Shape: []int{2}, Values: []float64{0, math.NaN()}}}, `array client: value [1] is NaN, must be a finite float32; leave such samples out: keep = numpy.isfinite(client.reshape(len(client), -1)).all(1); x, y, client = x[keep], y[keep], client[keep]`},
+		{"a label that is missing", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{2}, Values: []float64{0, math.NaN()}}, client}, `array y: value [1] is NaN, must be a finite float32; leave such samples out: keep = numpy.isfinite(y.reshape(len(y), -1)).all(1); x, y,`},
+		{"large labels", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{2}, Values: []int64{0, 1 << 40}}, client}, `save y.astype("float32") if they are numbers to predict, y.astype(str) if they are names of classes`},
+		{"tests of others", "npz-vectors", []npztest.Array{
+			{Name: "x", Shape: []int{12, 1}, Values: make([]float32, 12)}, {Name: "y", Shape: []int{12}, Values: make([]int64, 12)}, {Name: "client", Shape: []int{12}, Values: make([]int64, 12)},
+			{Name: "x_test", Shape: []int{2, 1}, Values: make([]float32, 2)}, {Name: "y_test", Shape: []int{2}, Values: make([]int64, 2)}, {Name: "client_test", Shape: []int{2}, Values: []int64{8, 9}},
+		}, `data.split = "files": all 2 test samples are of clients without training samples; set data.unseen = true, which evaluates such clients, or three numbers`},
+		{"texts", "npz-vectors", []npztest.Array{{Name: "x", Shape: []int{2}, Values: []string{"a b", "c"}}, y, client}, `array x: holds texts; read are arrays of numbers, and texts from Parquet: save pandas.DataFrame({"text": x, "label": y, "client": client}).to_parquet("own.parquet")`},
+		{"one number a sample", "npz-vectors", []npztest.Array{{Name: "x", Shape: []int{2}, Values: []float32{1, 2}}, y, client}, `array x: has the shape [2]; read are rows of values, one a sample: save x.reshape(-1, 1)`},
+		{"padding below 0", "npz-tokens", []npztest.Array{{Name: "x", Shape: []int{2, 2}, Values: []int64{5, 6, 7, -1}}, y, client}, `value [1, 1] is -1, must be in 0 to 65535: ids from 0, which pads; save numpy.unique(x, return_inverse=True)[1].reshape(x.shape)`},
 		{"a single number", "npz-images", []npztest.Array{{Name: "x", Values: []int64{3}}, y, client}, "array y has the shape [2], must be one number for each row of x, whose shape is []"},
-		{"no samples", "npz-images", []npztest.Array{{Name: "x", Shape: []int{0, 4, 4}, Values: []uint8{}}}, "array x has the shape [0 4 4], want at least one sample"},
+		{"no samples", "npz-images", []npztest.Array{{Name: "x", Shape: []int{0, 4, 4}, Values: []uint8{}}}, "array x: has the shape [0 4 4]: there are no samples in it"},
 		{"vectors", "npz-vectors", []npztest.Array{x, y, client}, "array x has the shape [2 4 4], must be (n, features)"},
 		{"channels first", "npz-images", []npztest.Array{{Name: "x", Shape: []int{2, 3, 2, 5}, Values: make([]uint8, 60)}, y, client}, "save x.transpose(0, 2, 3, 1)"},
 		{"pixels of 64 bits", "npz-images", []npztest.Array{{Name: "x", Shape: []int{2, 1, 1}, Values: make([]int64, 2)}, y, client}, `array x: is of type int64, must be uint8 or floats; read are bytes k for k/255, and floats: save x.astype("uint8")`},

@@ -146,7 +146,7 @@ func (o *ownArrays) check() error {
 			}
 		}
 		if p.x != nil && (len(p.x.Shape) < 2 || slices.Contains(p.x.Shape, 0)) {
-			return fmt.Errorf("%s: array %s has the shape %v, want at least one sample", o.path, p.x.Name, p.x.Shape)
+			return p.x.errorf("%w", p.x.unread())
 		}
 	}
 	if n := int64(train.n()) + int64(test.n()); n > math.MaxInt32 {
@@ -192,7 +192,7 @@ func (o *ownArrays) classes() error {
 		default:
 			labels, err := p.y.Ints(-data.MaxOwnClasses, data.MaxOwnClasses-1)
 			if err != nil {
-				return err
+				return fmt.Errorf("%w; save %s.astype(\"float32\") if they are numbers to predict, %[2]s.astype(str) if they are names of classes", err, p.y.Name)
 			}
 			o.labels = append(o.labels, labels...)
 		}
@@ -204,7 +204,7 @@ func (o *ownArrays) classes() error {
 	case names != nil:
 		o.labels, notes, err = own.Names(names)
 	default:
-		o.labels, notes, err = own.Classes(o.labels)
+		o.labels, notes, err = own.Classes(o.parts[0].y.Name, o.labels)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: array %s: %w", o.path, o.parts[0].y.Name, err)
@@ -294,8 +294,8 @@ func (o *ownArrays) rows(n int) (data.View, error) {
 			return data.View{}, err
 		}
 	}
-	if o.fed.H*o.fed.W > 1 {
-		o.fed.Notes = append(o.fed.Notes, own.Pixels(o.parts[0].x.Name, false, slices.Min(pieces[0]), slices.Max(pieces[0]))...)
+	if least, most := slices.Min(pieces[0]), slices.Max(pieces[0]); o.fed.H*o.fed.W > 1 || least == most {
+		o.fed.Notes = append(o.fed.Notes, own.Pixels(o.parts[0].x.Name, false, least, most)...)
 	}
 	return o.aimed(data.VectorPiecesView(n, pieces, o.labels)), nil
 }
@@ -312,13 +312,16 @@ func (o *ownArrays) tokens() (data.View, error) {
 		}
 		ids, err := p.x.Ints(0, 1<<16-1)
 		if err != nil {
-			return data.View{}, err
+			return data.View{}, fmt.Errorf("%w: ids from 0, which pads; save numpy.unique(%s, return_inverse=True)[1].reshape(%[2]s.shape)", err, p.x.Name)
 		}
 		for _, id := range ids {
 			rows = append(rows, uint16(id))
 		}
 	}
 	o.fed.SeqLen, o.fed.Vocab = o.parts[0].x.Shape[1], int(slices.Max(rows))+1
+	if there := len(slices.Compact(slices.Sorted(slices.Values(rows)))); o.fed.Vocab > 200 && there < o.fed.Vocab/2 {
+		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("%d of %d ids occur, but the model has rows for all; save numpy.unique(x, return_inverse=True)[1].reshape(x.shape) for fewer", there, o.fed.Vocab))
+	}
 	if o.parts[0].y != nil {
 		if err := o.classes(); err != nil {
 			return data.View{}, err

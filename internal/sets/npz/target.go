@@ -66,7 +66,7 @@ func (o *ownArrays) tags() error {
 			}
 		}
 	}
-	o.fed.Notes = append(o.fed.Notes, data.TagNotes(starts, tags, n)...)
+	o.fed.Notes = append(o.fed.Notes, own.Tags(starts, tags, n)...)
 	o.fed.Target = data.ManyLabels
 	o.aim = func(v data.View) data.View { return data.LabelsView(v, n, starts, tags) }
 	return nil

@@ -3,6 +3,7 @@ package npz
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -42,13 +43,7 @@ func (a *Array) Bytes() ([]byte, error) {
 
 // Floats returns numbers, rounded to 32 bits. They must be finite.
 func (a *Array) Floats() ([]float32, error) {
-	get := a.whole()
-	switch {
-	case a.Kind == 'f' && a.Size == 4:
-		get = func(b []byte) (float64, bool) { return float64(math.Float32frombits(a.order.Uint32(b))), true }
-	case a.Kind == 'f' && a.Size == 8:
-		get = func(b []byte) (float64, bool) { return math.Float64frombits(a.order.Uint64(b)), true }
-	}
+	get := a.number()
 	if get == nil {
 		return nil, a.errorf("values of type %s, must be float32, float64 or an integer type; save %s.astype(\"float32\")", a.Type(), a.Name)
 	}
@@ -59,11 +54,39 @@ func (a *Array) Floats() ([]float32, error) {
 	for i := range out {
 		x, ok := get(a.bytes[i*a.Size:])
 		out[i] = float32(x)
-		if !ok || math.IsNaN(x) || math.IsInf(float64(out[i]), 0) {
-			return nil, a.errorf("value %s is %v, must be a finite float32; leave samples out where it is missing", a.place(i), x)
+		if !ok || x != x || math.IsInf(float64(out[i]), 0) {
+			return nil, a.missing(i, x)
 		}
 	}
 	return out, nil
+}
+
+// number returns what reads a number, nil of another type.
+func (a *Array) number() func(b []byte) (x float64, ok bool) {
+	switch {
+	case a.Kind == 'f' && a.Size == 4:
+		return func(b []byte) (float64, bool) { return float64(math.Float32frombits(a.order.Uint32(b))), true }
+	case a.Kind == 'f' && a.Size == 8:
+		return func(b []byte) (float64, bool) { return math.Float64frombits(a.order.Uint64(b)), true }
+	}
+	return a.whole()
+}
+
+// missing is the error of value i that is no number.
+func (a *Array) missing(i int, x float64) error {
+	way := own.Keep(a.Name, "numpy.isfinite(%s.reshape(len(%[1]s), -1)).all(1)")
+	return a.errorf("value %s is %v, must be a finite float32; leave such samples out: %s", a.place(i), x, way)
+}
+
+// unread is the error of samples that are not rows of values.
+func (a *Array) unread() error {
+	switch {
+	case slices.Contains(a.Shape, 0):
+		return fmt.Errorf("has the shape %v: there are no samples in it", a.Shape)
+	case a.Kind == 'U' || a.Kind == 'S':
+		return own.Refused("holds texts", "arrays of numbers, and texts from Parquet", "save pandas.DataFrame({\"text\": x, \"label\": y, \"client\": client}).to_parquet(\"own.parquet\") and set data.name = \"parquet-text\"")
+	}
+	return own.Refused(fmt.Sprintf("has the shape %v", a.Shape), "rows of values, one a sample", fmt.Sprintf("save %s.reshape(-1, 1) if each sample is one number", a.Name))
 }
 
 // TakeFloats is Floats of an array that is not read again: 32-bit floats stay where they
@@ -76,7 +99,7 @@ func (a *Array) TakeFloats() ([]float32, error) {
 	for i := range out {
 		x := math.Float32frombits(a.order.Uint32(a.bytes[4*i:]))
 		if x != x || math.IsInf(float64(x), 0) {
-			return nil, a.errorf("value %s is %v, must be a finite float32; leave samples out where it is missing", a.place(i), x)
+			return nil, a.missing(i, float64(x))
 		}
 		out[i] = x
 	}
@@ -88,7 +111,7 @@ func (a *Array) TakeFloats() ([]float32, error) {
 func (a *Array) Ints(least, most int32) ([]int32, error) {
 	get := a.whole()
 	if get == nil {
-		return nil, a.errorf("values of type %s, must be integers; save %s.astype(\"int32\"), or numpy.unique(%s, return_inverse=True)[1] of names", a.Type(), a.Name, a.Name)
+		return nil, a.errorf("values of type %s, must be integers; save %s.astype(\"int32\"), or numpy.unique(%[2]s, return_inverse=True)[1].reshape(%[2]s.shape) of names", a.Type(), a.Name)
 	}
 	if err := memory.Check(4 * int64(a.Len())); err != nil {
 		return nil, a.errorf("as 32-bit numbers it %w", err)
@@ -134,13 +157,13 @@ func (a *Array) whole() func(b []byte) (x float64, ok bool) {
 // textSize is about what a text takes beside its letters.
 const textSize = 32
 
-// Texts returns texts, which integers are written as.
+// Texts returns texts, which integers, also floats that are, are written as.
 func (a *Array) Texts() ([]string, error) {
 	if err := memory.Check(textSize*int64(a.Len()) + int64(len(a.bytes))); err != nil {
 		return nil, a.errorf("as texts it %w", err)
 	}
 	out := make([]string, a.Len())
-	switch get := a.whole(); {
+	switch get := a.number(); {
 	case a.Kind == 'u' && a.Size == 8:
 		for i := range out {
 			out[i] = strconv.FormatUint(a.order.Uint64(a.bytes[8*i:]), 10)
@@ -149,10 +172,16 @@ func (a *Array) Texts() ([]string, error) {
 		for i := range out {
 			out[i] = strconv.FormatInt(int64(a.order.Uint64(a.bytes[8*i:])), 10)
 		}
-	case get != nil: // it fits into 32 bits
+	case get != nil:
 		for i := range out {
 			x, _ := get(a.bytes[i*a.Size:])
-			out[i] = strconv.FormatFloat(x, 'f', 0, 64)
+			if x != x {
+				return nil, a.missing(i, x)
+			}
+			var err error
+			if out[i], err = own.Whole(a.Name, x); err != nil {
+				return nil, a.errorf("%w", err)
+			}
 		}
 	case a.Kind == 'S':
 		for i := range out {
@@ -171,13 +200,13 @@ func (a *Array) Texts() ([]string, error) {
 			out[i] = strings.TrimRight(string(letters), "\x00")
 		}
 	default:
-		return nil, a.errorf("%w", own.Refused("values of type "+a.Type(), "integers and strings", fmt.Sprintf("save %s.astype(\"int64\"), or .astype(str)", a.Name)))
+		return nil, a.errorf("%w", own.Refused("values of type "+a.Type(), "integers and strings", fmt.Sprintf("save %s.astype(str)", a.Name)))
 	}
 	return out, nil
 }
 
-// Numeric reports whether the values are integers.
-func (a *Array) Numeric() bool { return a.whole() != nil }
+// Numeric reports whether the values are numbers.
+func (a *Array) Numeric() bool { return a.number() != nil }
 
 // place writes the index of value i, such as [3, 0].
 func (a *Array) place(i int) string {

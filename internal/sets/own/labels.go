@@ -5,6 +5,7 @@ package own
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -22,11 +23,37 @@ func Refused(there, read, way string) error {
 
 // Missing returns an error if a text stands for a value that is not there.
 func Missing(what string, i int, text string) error {
-	switch strings.TrimSpace(text) {
-	case "", "nan", "NaN", "NAN", "NA", "N/A", "<NA>", "NaT", "None", "null", "NULL":
-		return fmt.Errorf("%s %d is %q, which stands for a missing value; leave such samples out, or call it something else", what, i, text)
+	text = strings.TrimSpace(text)
+	switch strings.ToLower(text) {
+	case "", "nan", "n/a", "#n/a", "<na>", "null", "?":
+	default:
+		if text != "NA" && text != "NaT" && text != "None" {
+			return nil
+		}
 	}
-	return nil
+	return fmt.Errorf("%s %d is %q, which stands for a missing value; leave such samples out, or call it something else", what, i, text)
+}
+
+// Whole returns the text of a number that names a client.
+func Whole(name string, x float64) (string, error) {
+	if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+		return "", Refused(fmt.Sprintf("%v names a client", x), "integers and names", fmt.Sprintf("save %s.astype(str)", name))
+	}
+	return strconv.FormatFloat(x+0, 'f', 0, 64), nil // + 0 for -0
+}
+
+// Keep returns the lines that leave samples out of arrays, or rows out of a frame, where
+// a condition on one of them does not hold, in which %s stands for it.
+func Keep(name, condition string) string {
+	condition = fmt.Sprintf(condition, name)
+	if strings.HasPrefix(name, "frame.") {
+		return fmt.Sprintf("frame = frame[%s]", condition)
+	}
+	_, part, found := strings.Cut(name, "_")
+	if found {
+		part = "_" + part
+	}
+	return fmt.Sprintf("keep = %s; x%[2]s, y%[2]s, client%[2]s = x%[2]s[keep], y%[2]s[keep], client%[2]s[keep]", condition, part)
 }
 
 // Names returns the classes of labels that are texts, numbered in their order, and notes.
@@ -64,35 +91,94 @@ func Names(texts []string) (labels []int32, notes []string, err error) {
 	if slices.Sort(folded); len(slices.Compact(folded)) < len(names) {
 		notes = append(notes, "some names of classes differ only in capitals or spaces: "+oneline.Names(names))
 	}
-	return labels, append(notes, likeNumbers(len(names), len(texts))...), nil
+	if len(names) > 20 && len(names) > len(texts)/3 {
+		notes = append(notes, fmt.Sprintf("the %d labels, of which %d differ, are taken for classes; save them as floats if they are numbers to predict", len(texts), len(names)))
+	}
+	return labels, notes, nil
 }
 
-// Classes returns the classes of labels that are integers, in place, and notes.
-func Classes(labels []int32) ([]int32, []string, error) {
-	seen := map[int32]bool{}
+// codes are numbers by which people say that there is no value.
+var codes = []int32{99, 127, 255, 999, 9999, 32767, 65535, 99999, 999999}
+
+// Classes returns the classes of labels that are integers, in place, and notes. The name
+// is of the labels in lines of Python.
+func Classes(name string, labels []int32) ([]int32, []string, error) {
+	counts := map[int32]int{}
 	for _, l := range labels {
+		counts[l]++
+	}
+	seen := slices.Sorted(maps.Keys(counts))
+	n, least, most := len(seen), seen[0], seen[len(seen)-1]
+	classes := fmt.Sprintf("classes from 0 to %d", data.MaxOwnClasses-1)
+	anew := fmt.Sprintf("numpy.unique(%s, return_inverse=True)[1]", name)
+	code := slices.Contains(codes, most)
+	switch {
+	case n == 2 && (least == -1 && most == 1 || least == 0 && code):
+		for i, l := range labels {
+			labels[i] = 0
+			if l == most {
+				labels[i] = 1
+			}
+		}
+		return labels, []string{fmt.Sprintf("the labels %d and %d are taken for the classes 0 and 1", least, most)}, nil
+	case least >= 0 && n > 2 && code && int(seen[n-2]) < min(2*n, int(most)/2):
+		return nil, nil, Refused(fmt.Sprintf("%d of %d labels are %d, the others %d to %d", counts[most], len(labels), most, least, seen[n-2]), classes,
+			fmt.Sprintf("leave samples without a label out, %s, or save %s if %d is a class", Keep(name, fmt.Sprintf("%%s != %d", most)), anew, most))
+	case n > 20 && (least < 0 || n > len(labels)/2 || n <= int(most) && n > len(labels)/5) || most > 1000 && n < int(most)/2:
+		return nil, nil, Refused(fmt.Sprintf("the %d labels are %d different integers from %d to %d", len(labels), n, least, most), "classes, most of which occur several times",
+			fmt.Sprintf("save %s.astype(\"float32\") if they are numbers to predict, %[1]s.astype(str) if they are names of classes", name))
+	case least < 0:
+		return nil, nil, Refused(fmt.Sprintf("label %d is %d", slices.Index(labels, least), least), classes,
+			fmt.Sprintf("leave samples without a label out, %s, or save %s", Keep(name, "%s >= 0"), anew))
+	}
+	return labels, occur(labels, int(most)+1), nil
+}
+
+// occur says what is odd about which classes occur: only one, or not all.
+func occur(labels []int32, classes int) []string {
+	there, absent := seenOf(labels, classes)
+	switch {
+	case there == 1:
+		return []string{fmt.Sprintf("all labels are class %d: there is nothing to learn, and a model that always says so has no error", labels[0])}
+	case absent >= 0:
+		return []string{fmt.Sprintf("%d of %d classes occur, those from 0 to the largest label: %d, for one, never does, but the model has outputs for all", there, classes, absent)}
+	}
+	return nil
+}
+
+// seenOf counts the labels that occur, and returns the first that does not, or -1.
+func seenOf(labels []int32, n int) (there, absent int) {
+	seen := make([]bool, n)
+	for _, l := range labels {
+		if !seen[l] {
+			there++
+		}
 		seen[l] = true
 	}
-	least := slices.Min(labels)
-	switch {
-	case least < 0 && len(seen) == 2 && seen[-1] && seen[1]:
-		for i, l := range labels {
-			labels[i] = max(l, 0)
-		}
-		return labels, []string{"the labels -1 and 1 are taken for the classes 0 and 1"}, nil
-	case least < 0:
-		return nil, nil, Refused(fmt.Sprintf("label %d is %d", slices.Index(labels, least), least), fmt.Sprintf("classes from 0 to %d", data.MaxOwnClasses-1),
-			"leave out samples without a label, such as x[y >= 0], y[y >= 0], or save numpy.unique(y, return_inverse=True)[1]")
-	}
-	return labels, append(data.LabelNotes(labels, int(slices.Max(labels))+1), likeNumbers(len(seen), len(labels))...), nil
+	return there, slices.Index(seen, false)
 }
 
-// likeNumbers returns a note where labels that are taken for classes may be numbers.
-func likeNumbers(different, n int) []string {
-	if different <= 20 || different <= n/3 {
-		return nil
+// Tags says what is odd about samples with several of n labels each, those of sample i
+// being labels[starts[i]:starts[i+1]].
+func Tags(starts, labels []int32, n int) (notes []string) {
+	one, all := true, true
+	for i := range len(starts) - 1 {
+		has := int(starts[i+1] - starts[i])
+		one, all = one && has == 1, all && has == n
 	}
-	return []string{fmt.Sprintf("the %d labels, of which %d differ, are taken for classes; save them as floats if they are numbers to predict", n, different)}
+	there, absent := seenOf(labels, n)
+	switch {
+	case there == 0:
+		return []string{"no sample has any label: there is nothing to learn, and no model misses one"}
+	case all:
+		return []string{"each sample has all labels: there is nothing to learn, and no model misses one"}
+	case one:
+		notes = append(notes, "each sample has exactly one of the labels; if they are classes, save y.argmax(axis=1) instead, and the error is that of classification")
+	}
+	if absent >= 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d labels occur: %d, for one, never does, but the model has outputs for all", there, n, absent))
+	}
+	return notes
 }
 
 // Numbers returns notes on rows of width floats, which are to be predicted, where they
@@ -111,6 +197,7 @@ func Numbers(what string, values []float32, width int) []string {
 			sum = 0
 		}
 	}
+	rare, times := apart(values)
 	holds := fmt.Sprintf("%s holds floats, so they are numbers to predict, though ", what)
 	switch {
 	case width > 1 && bits && ones:
@@ -123,10 +210,36 @@ func Numbers(what string, values []float32, width int) []string {
 		return nil
 	case len(seen) == 1:
 		return []string{fmt.Sprintf("all numbers to predict are %v: there is nothing to learn", values[0])}
+	case rare >= 0 && (!whole || !small):
+		return []string{fmt.Sprintf("%d of the %d numbers to predict are %v, far from all others; leave such samples out if it says that there is none", times, len(values), values[rare])}
 	case whole && (small || len(seen) <= 20):
 		return []string{holds + "all are whole; save it as integers if they are classes, numpy.unique(y, return_inverse=True)[1]"}
 	case len(seen) == 2 && len(values) > 9:
 		return []string{holds + "there are only two; save numpy.unique(y, return_inverse=True)[1] if they are classes"}
 	}
 	return nil
+}
+
+// apart returns the place of a value, below or above all others by more than these
+// differ, that occurs several times, or -1.
+func apart(values []float32) (place, times int) {
+	for _, sign := range []float32{-1, 1} {
+		most := sign * values[0]
+		for _, x := range values {
+			most = max(most, sign*x)
+		}
+		place, times = -1, 0
+		high, low := float32(math.Inf(-1)), float32(math.Inf(1)) // of the others
+		for i, x := range values {
+			if x *= sign; x == most {
+				place, times = i, times+1
+			} else {
+				high, low = max(high, x), min(low, x)
+			}
+		}
+		if times > 1 && high > low && most-high > high-low {
+			return place, times
+		}
+	}
+	return -1, 0
 }

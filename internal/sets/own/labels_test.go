@@ -2,6 +2,8 @@ package own
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,10 +32,21 @@ func TestTaken(t *testing.T) {
 		{names, 0, "the 40 labels, of which 40 differ, are taken for classes"},
 		{[]int32{-1, 1, -1}, 0, "[0 1 0] the labels -1 and 1 are taken for the classes 0 and 1"},
 		{[]int32{-1, 0, 1}, 0, "label 0 is -1; read are classes from 0"},
-		{[]int32{1, 2, 3}, 0, "0 never do"},
-		{[]int32{0, 255}, 0, "2 of 256 classes occur"},
+		{[]int32{-1, 0, 1, 2}, 0, "leave samples without a label out, keep = y >= 0; x, y, client = x[keep], y[keep], client[keep], or save numpy.unique(y, return_inverse=True)[1]"},
+		{[]int32{1, 2, 3}, 0, "3 of 4 classes occur, those from 0 to the largest label: 0, for one, never does"},
+		{[]int32{0, 7, 0, 7}, 0, "2 of 8 classes occur, those from 0 to the largest label: 1, for one, never does"},
+		{[]int32{0, 255, 0}, 0, "[0 1 0] the labels 0 and 255 are taken for the classes 0 and 1"},
+		{[]int32{0, 1, 2, 255, 255}, 0, "2 of 5 labels are 255, the others 0 to 2; read are classes from 0 to 1048575: leave samples without a label out, keep = y != 255; x, y,"},
+		{[]int32{1, 2, 3, 65535}, 0, "1 of 4 labels are 65535, the others 1 to 3"},
+		{[]int32{0, 1, 98, 97, 99}, 0, "[0 1 98 97 99] 5 of 100 classes occur"},
+		{[]int32{5012, 10007, 90001}, 0, "the 3 labels are 3 different integers from 5012 to 90001; read are classes, most of which occur several times: save y.astype(\"float32\") if they are numbers to predict, y.astype(str) if they are names"},
+		{[]int32{2, 2, 2}, 0, "all labels are class 2: there is nothing to learn"},
 		{[]int32{0, 1, 1}, 0, "[0 1 1] "},
-		{ints, 0, "save them as floats if they are numbers to predict"},
+		{ints, 0, "the 40 labels are 40 different integers from 0 to 39"},
+		{slices.Concat(ints, ints, ints), 0, ""},
+		{slices.Concat(ints[1:30], ints[3:30], ints[3:], ints[3:]), 0, "are 39 different integers from 1 to 39"},
+		{[]float32{-999, 0.5, 3.25, -999, 1.5}, 1, "2 of the 5 numbers to predict are -999, far from all others"},
+		{[]float32{-999, 0.5, 3.25, 2, 1.5}, 1, ""},
 		{[]float32{-1, 1}, 1, "though all are whole"},
 		{[]float32{1, 2, 3}, 1, "though all are whole"},
 		{[]float32{0, 255}, 1, "though all are whole"},
@@ -50,12 +63,12 @@ func TestTaken(t *testing.T) {
 			classes, notes, err := Names(labels)
 			got = fmt.Sprint(classes, " ", strings.Join(notes, "\n"), err)
 		case []int32:
-			classes, notes, err := Classes(labels)
+			classes, notes, err := Classes("y", labels)
 			got = fmt.Sprint(classes, " ", strings.Join(notes, "\n"), err)
 		case []float32:
 			got = strings.Join(Numbers("y", labels, tt.width), "\n")
 		}
-		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+		if tt.want == "" && !strings.HasSuffix(got, " <nil>") && got != "" || !strings.Contains(got, tt.want) {
 			t.Errorf("%v: %s, want %s", tt.labels, got, tt.want)
 		}
 	}
@@ -67,7 +80,7 @@ func TestPixels(t *testing.T) {
 		bytes       bool
 		least, most float32
 		noted       bool
-	}{{true, 0, 255, false}, {true, 0, 1, true}, {true, 0, 16, true}, {true, 0, 0, false}, {false, 0, 1, false}, {false, -3, 3, false}, {false, 0, 255, true}, {false, 0, 4095, true}} {
+	}{{true, 0, 255, false}, {true, 0, 1, true}, {true, 0, 16, true}, {true, 0, 0, true}, {false, 0, 1, false}, {false, -3, 3, false}, {false, 0, 255, true}, {false, 0, 0.004, true}, {false, 2, 2, true}, {false, 0, 4095, true}} {
 		if got := Pixels("x", tt.bytes, tt.least, tt.most); (len(got) > 0) != tt.noted {
 			t.Errorf("%+v: %q", tt, got)
 		}
@@ -79,6 +92,43 @@ func TestPixels(t *testing.T) {
 		note, err := ChannelsFirst("x", shape[:])
 		if (err != nil) != (want == "refused") || (note != "") != (want == "noted") {
 			t.Errorf("%v: %q, %v, want %q", shape, note, err, want)
+		}
+	}
+}
+
+// TestTags: what is told of samples with several labels each.
+func TestTags(t *testing.T) {
+	for _, tt := range []struct {
+		starts, labels []int32
+		n              int
+		want           string
+	}{
+		{[]int32{0, 2, 3}, []int32{0, 1, 2}, 3, ""},
+		{[]int32{0, 0, 0}, nil, 2, "no sample has any label"},
+		{[]int32{0, 2, 4}, []int32{0, 1, 0, 1}, 2, "each sample has all labels"},
+		{[]int32{0, 1, 2}, []int32{0, 2}, 3, "each sample has exactly one of the labels; if they are classes, save y.argmax(axis=1) instead, and the error is that of classification\n2 of 3 labels occur: 1, for one, never does, but the model has outputs for all"},
+	} {
+		if got := strings.Join(Tags(tt.starts, tt.labels, tt.n), "\n"); got != tt.want && (tt.want == "" || !strings.HasPrefix(got, tt.want)) {
+			t.Errorf("%v: %q, want %q", tt.labels, got, tt.want)
+		}
+	}
+}
+
+// TestMissingAndWhole: texts that stand for no value, and numbers that name clients.
+func TestMissingAndWhole(t *testing.T) {
+	for _, text := range []string{"", " ", "nan", "NaN", "NA", "n/a", "#N/A", "<NA>", "NaT", "None", "null", "?"} {
+		if Missing("label", 0, text) == nil {
+			t.Errorf("%q is a class", text)
+		}
+	}
+	for _, text := range []string{"0", "none", "na", "nat", "Nancy"} {
+		if err := Missing("label", 0, text); err != nil {
+			t.Error(err)
+		}
+	}
+	for x, want := range map[float64]string{3: "3", -2: "-2", math.Copysign(0, -1): "0", 1 << 52: "4503599627370496", 0.5: "", math.Inf(1): "", 1e300: ""} {
+		if got, err := Whole("client", x); got != want || (err == nil) != (want != "") {
+			t.Errorf("%v: %q, %v", x, got, err)
 		}
 	}
 }

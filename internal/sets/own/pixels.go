@@ -20,11 +20,17 @@ func ChannelsFirst(name string, shape []int) (note string, err error) {
 // Pixels returns notes on pictures of bytes, or of floats, from least to most, whose range
 // is another than that which networks expect.
 func Pixels(name string, bytes bool, least, most float32) []string {
+	white := most
+	if most > 20 {
+		white = max(most, 255)
+	}
 	switch {
-	case bytes && most > 0 && most < 32:
+	case least == most:
+		return []string{fmt.Sprintf("all values of array %s are %g: there is nothing to learn from", name, most)}
+	case bytes && most < 32:
 		return []string{fmt.Sprintf("the largest byte of array %s is %.0f, which stands for %.3g of 1; save (%s / %.0f).astype(\"float32\") if that is white", name, most, most/255, name, most)}
-	case !bytes && most > 20:
-		return []string{fmt.Sprintf("the floats of array %s, from %g to %g, are taken as they are, where networks expect about 0 to 1; save (%s / %g).astype(\"float32\")", name, least, most, name, max(most, 255))}
+	case !bytes && (most > 20 || least >= 0 && most < 0.05):
+		return []string{fmt.Sprintf("the floats of array %s, from %g to %g, are taken as they are, where networks expect about 0 to 1; save (%s / %g).astype(\"float32\")", name, least, most, name, white)}
 	}
 	return nil
 }

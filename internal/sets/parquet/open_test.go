@@ -252,7 +252,7 @@ func TestOpenErrors(t *testing.T) {
 		"the picture of row 2: it has 50000 x 50000 pixels, the first one 4 x 4": func() string {
 			return write(t, path, []labelled{ok, {bomb(50_000), 0}})
 		},
-		"own.parquet: column of labels: label 1 is -1; read are classes from 0 to 1048575: leave out samples without a label": func() string { return write(t, path, []labelled{ok, {ok.Image, -1}}) },
+		"own.parquet: column of labels: label 1 is -1; read are classes from 0 to 1048575: leave samples without a label out, frame = frame[frame.label >= 0], or save numpy.unique(frame.label, return_inverse=True)[1]": func() string { return write(t, path, []labelled{ok, {ok.Image, -1}}) },
 		"column label contains lists":                                                func() string { return write(t, path, []odd{{ok.Image, []int32{1}, struct{}{}}}) },
 		"own.parquet: column image.bytes: row 1 has no value":                        func() string { return write(t, path, []photo{{User: "a"}}) },
 		"column user: the client of row 1 is \"\", which stands for a missing value": func() string { return write(t, path, []photo{{}}) },

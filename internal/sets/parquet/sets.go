@@ -140,6 +140,7 @@ func (o *own) open(path string) error {
 // readLabels reads the labels of all samples.
 func (o *own) readLabels(ctx context.Context) error {
 	var names []string
+	var named string // the column
 	kind := parquet.Kind(-1)
 	for _, f := range o.files {
 		leaf, err := must(f, "labels", labelNames)
@@ -147,6 +148,7 @@ func (o *own) readLabels(ctx context.Context) error {
 			return err
 		}
 		now := leaf.Kind
+		named = leaf.Path[0]
 		if now == parquet.Int64 { // as good as those of 32 bits
 			now = parquet.Int32
 		}
@@ -166,14 +168,14 @@ func (o *own) readLabels(ctx context.Context) error {
 			case parquet.Float, parquet.Double:
 				x := float32(v.Float)
 				if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-					return fmt.Errorf("row %d is %v, must be a finite number", row, x)
+					return fmt.Errorf("row %d is %v, must be a finite number; leave such rows out: %s", row, x, ownsets.Keep("frame."+leaf.Path[0], "numpy.isfinite(%s)"))
 				}
 				o.numbers = append(o.numbers, x)
 			default:
 				return fmt.Errorf("type %v, must be integers, names or floats", kind)
 			}
 			if max(label, -label) >= data.MaxOwnClasses {
-				return fmt.Errorf("row %d is %d, must be a class from 0 to %d; save it as a float if it is a number to predict", row, label, data.MaxOwnClasses-1)
+				return fmt.Errorf("row %d is %d, must be a class from 0 to %d; save frame.%s.astype(\"float32\") if it is a number to predict, frame.%[4]s.astype(str) if it is the name of a class", row, label, data.MaxOwnClasses-1, leaf.Path[0])
 			}
 			o.labels = append(o.labels, int32(label))
 			return nil
@@ -193,7 +195,7 @@ func (o *own) readLabels(ctx context.Context) error {
 	case o.numbers != nil:
 		notes = ownsets.Numbers("the column of labels", o.numbers, 1)
 	default:
-		o.labels, notes, err = ownsets.Classes(o.labels)
+		o.labels, notes, err = ownsets.Classes("frame."+named, o.labels)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: column of labels: %w", o.cfg.Path, err)
@@ -231,8 +233,15 @@ func (o *own) readClients(ctx context.Context) error {
 				return ownsets.Missing("the client of row", row, string(v.Bytes))
 			case parquet.Int32, parquet.Int64:
 				o.clients = append(o.clients, strconv.FormatInt(v.Int, 10))
+			case parquet.Float, parquet.Double:
+				if v.Float != v.Float {
+					return fmt.Errorf("the client of row %d is missing; leave such rows out: %s", row, ownsets.Keep("frame."+leaf.Path[0], "%s.notna()"))
+				}
+				id, err := ownsets.Whole("frame."+leaf.Path[0], v.Float)
+				o.clients = append(o.clients, id)
+				return err
 			default:
-				return ownsets.Refused(fmt.Sprintf("type %v", leaf.Kind), "names and integers", fmt.Sprintf("save frame.%[1]s.astype(\"int64\"), or .astype(str)", leaf.Path[0]))
+				return ownsets.Refused(fmt.Sprintf("type %v", leaf.Kind), "names and integers", fmt.Sprintf("save frame.%s.astype(str)", leaf.Path[0]))
 			}
 			return nil
 		})

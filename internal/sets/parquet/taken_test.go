@@ -2,9 +2,11 @@ package parquet_test
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,5 +119,54 @@ func TestLettersWithoutSpaces(t *testing.T) {
 		if !strings.Contains(strings.Join(fed.Notes, "\n"), want) {
 			t.Errorf("%s: %q, want %s", text, fed.Notes, want)
 		}
+	}
+}
+
+// TestColumnsTaken: what columns of labels and clients are taken for in each type, and the
+// line that leaves out or converts what is not read.
+func TestColumnsTaken(t *testing.T) {
+	nan, dir := math.NaN(), t.TempDir()
+	for i, tt := range []struct {
+		path func(path string) string
+		want string
+	}{
+		{rows[float64, float64](t, []float64{0.5, 1.5, 2.25}, []float64{3, 3, 4}), "<nil>"},
+		{rows[float64, int32](t, []float64{0, 1, 1}, []int32{3, 3, 4}), "though all are whole; save it as integers if they are classes"},
+		{rows[int64, string](t, []int64{0, 1, 1}, []string{"a", "a", "b"}), "<nil>"},
+		{rows[bool, string](t, []bool{false, true, true}, []string{"a", "a", "b"}), "<nil>"},
+		{rows[int32, float32](t, []int32{0, 1, 1}, []float32{0.5, 0.5, 1}), "0.5 names a client; read are integers and names: save frame.client.astype(str)"},
+		{rows[int32, float64](t, []int32{0, 1, 1}, []float64{3, nan, 1}), "the client of row 2 is missing; leave such rows out: frame = frame[frame.client.notna()]"},
+		{rows[float64, string](t, []float64{0.5, nan, 1}, []string{"a", "a", "b"}), "row 2 is NaN, must be a finite number; leave such rows out: frame = frame[numpy.isfinite(frame.label)]"},
+		{rows[*int32, string](t, []*int32{new(int32(1)), nil, new(int32(0))}, []string{"a", "a", "b"}), "row 2 has no value; leave such rows out, by frame.dropna()"},
+		{rows[int32, string](t, []int32{0, 1, 2, 255}, []string{"a", "a", "b", "b"}), "1 of 4 labels are 255, the others 0 to 2; read are classes from 0 to 1048575: leave samples without a label out, frame = frame[frame.label != 255]"},
+		{rows[int32, string](t, []int32{325000, 410000, 899000}, []string{"a", "a", "b"}), `the 3 labels are 3 different integers from 325000 to 899000; read are classes, most of which occur several times: save frame.label.astype("float32")`},
+		{rows[int64, string](t, []int64{1 << 40, 0}, []string{"a", "a"}), `save frame.label.astype("float32") if it is a number to predict, frame.label.astype(str) if it is the name of a class`},
+		{rows[int32, string](t, []int32{-1, 1, 1}, []string{"a", "a", "b"}), "the labels -1 and 1 are taken for the classes 0 and 1"},
+		{rows[string, string](t, []string{"yes", "?"}, []string{"a", "a"}), `label 1 is "?", which stands for a missing value`},
+	} {
+		fed, err := data.Open(t.Context(), data.Config{Name: "parquet-text", Path: tt.path(filepath.Join(dir, fmt.Sprint(i, ".parquet"))), MinSamples: 1, Split: "100/0/0"})
+		got := fmt.Sprint(err)
+		if err == nil {
+			got += strings.Join(fed.Notes, "\n")
+		}
+		if !strings.Contains(got, tt.want) || strings.Contains(got, "\n\t") {
+			t.Errorf("case %d: %s, want %s", i, got, tt.want)
+		}
+	}
+}
+
+// rows returns what writes a file of texts with labels and clients.
+func rows[L, C any](t *testing.T, labels []L, clients []C) func(path string) string {
+	type row struct {
+		Text   string `parquet:"text"`
+		Label  L      `parquet:"label"`
+		Client C      `parquet:"client"`
+	}
+	return func(path string) string {
+		var list []row
+		for i := range labels {
+			list = append(list, row{"a b", labels[i], clients[i]})
+		}
+		return write(t, path, list)
 	}
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import json as _json
 import os
 import time
@@ -208,12 +209,11 @@ def _start(
 
 def _dated(command: str) -> Path:
     """Make a new directory, which no other call gets."""
-    name = time.strftime("%Y%m%d-%H%M%S-") + command
-    for n in range(1, 1000):
-        path = Path("studies") / (name if n == 1 else f"{name}-{n}")
+    path = begin = Path("studies", time.strftime("%Y%m%d-%H%M%S-") + command)
+    for n in itertools.count(2):
         try:
             path.mkdir(parents=True)
-            return path
+            break
         except FileExistsError:
-            pass
-    raise program.Error(f"studies/{name}: a thousand studies began within a second; name one by study=")
+            path = Path(f"{begin}-{n}")
+    return path

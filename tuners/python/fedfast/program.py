@@ -48,8 +48,7 @@ def call(args: Sequence[str], progress: Progress = None, watch: Optional[Callabl
 
     progress receives the lines of stderr: True prints them, or updates one display in a notebook; None does so in a notebook only. watch is
     called several times a second; what it raises ends the program at once. notes gets the program's notes on data, unless progress shows
-    them. Ctrl-C is passed on: the program then finishes its round, saves the
-    study and prints how to resume it. A second Ctrl-C ends it at once.
+    them. Ctrl-C is passed on: the program then finishes its round, saves the study and prints how to resume it. A second one ends it at once.
     """
     show = _printer(progress)
     windows = os.name == "nt"
@@ -135,7 +134,5 @@ def _display() -> Callable[[str], None]:
 
 
 def _reason(lines: Sequence[str], code: int) -> str:
-    for line in reversed(lines):
-        if line.startswith("fedfast: "):
-            return line[len("fedfast: "):]
-    return lines[-1] if lines else f"the program ended with exit code {code}"
+    said = [line[len("fedfast: "):] for line in lines if line.startswith("fedfast: ")]
+    return (said or [*lines] or [f"the program ended with exit code {code}"])[-1]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the package with the program that FEDFAST names, or the one on PATH."""
 
+import datetime
 import json
 import os
 import signal
@@ -9,6 +10,8 @@ import sys
 import tempfile
 import time
 import unittest
+import warnings
+from decimal import Decimal
 from pathlib import Path
 from unittest import mock
 
@@ -103,7 +106,7 @@ class Package(unittest.TestCase):
         self.assertEqual([name for name in os.listdir("studies") if name.endswith("run")], [])
         with self.assertRaisesRegex(ValueError, "must be one of"):
             fedfast.run(data=fedfast.Arrays(np.zeros((3, 4)), kind="sounds"))
-        with self.assertRaisesRegex(ValueError, "Python objects"):
+        with self.assertRaisesRegex(ValueError, "x: value 0 is missing"):
             fedfast.run(data=fedfast.Arrays(np.array([[1], [None]])))
         with self.assertRaisesRegex(TypeError, "run takes no tuner"):
             fedfast.run(tuner="random")
@@ -175,13 +178,56 @@ class Package(unittest.TestCase):
         for bad in ([1.5, None, 2, 3], ["a", None, "b", "c"], pd.array([1, None, 1, 1], dtype="Int64"), pd.Categorical(["a", None, "b", "a"])):
             with self.assertRaisesRegex(ValueError, "column 'label': row 1 has no value"):
                 taken(bad)
-        for bad in (["a", 1, "b", 2], pd.date_range("2020", periods=4)):
+        for bad in (["a", 1, "b", 2], pd.date_range("2020", periods=4, tz="UTC"), [Decimal(1)] * 4):
             with self.assertRaisesRegex(ValueError, "must be numbers, or texts"):
                 taken(bad)
         with self.assertRaisesRegex(ValueError, "column 'client': row 2 has no value"):
             taken([1, 0, 1, 0], ["a", "b", None, "a"])
         with self.assertRaisesRegex(ValueError, "column 'f' is of type object, features must be numbers"):
             fedfast.Arrays.frame(pd.DataFrame({"client": [0, 1], "f": ["red", "blue"], "g": [1, 2], "label": [0, 1]}))
+
+    def test_taken(self):
+        """What each form of labels, clients and samples is taken for: a warning, none (""), or one line that says what converts them."""
+        draws = np.random.default_rng(0)
+        n, x, c = 90, draws.normal(size=(90, 2)), np.repeat(np.arange(3), 30)
+        y = np.arange(n) % 3
+        part = np.where(np.arange(n) % 7 == 0, 255, y)
+        objects = np.array(["a", "b", "c"], object)[y]
+        for labels, want in (
+            (y.astype("u1"), ""), (y.astype(">i8"), ""), (y[:, None], ""), (y.astype(object), ""), (y == 0, ""), (x[:, 0].astype("f2"), ""), (x[:, :1].astype("g"), ""),
+            (objects, "the classes are the 3 names"), (np.char.encode(objects.astype(str)), "the classes are the 3 names"), ((y == 0) * 255, "0 and 255 are taken for the classes 0 and 1"),
+            ((y == 0) * 2 - 1, "-1 and 1 are taken"), (y * 1.0, "though all are whole"), (np.eye(3)[y], "each row has one 1"), (np.eye(3, dtype=int)[y], "exactly one of the labels"),
+            (np.where(y == 0, -999, x[:, 0]), "30 of the 90 numbers to predict are -999, far from all others"),
+            (part, "Error: .* 13 of 90 labels are 255, the others 0 to 2; .* keep = y != 255; x, y, client = "), (y - 1, "Error: .* keep = y >= 0; x, y, client = "),
+            (draws.integers(100_000, 900_000, n), r'Error: .* 90 different integers from .* save y.astype\("float32"\) if they are numbers'),
+            (np.where(y == 1, np.nan, y), r"Error: .* value \[1\] is NaN, .* keep = numpy.isfinite"), (x[:, 0] * 1j, r"Error: .* numpy.column_stack\(\[y.real, y.imag\]\)"),
+            (np.datetime64("2020-01-01") + y.astype("m8[D]"), r"Error: .* save \(y - numpy.datetime64"), (np.where(y == 0, "?", "a"), "Error: .* stands for a missing value"),
+            (np.where(y == 1, None, objects), "ValueError: y: value 1 is missing"), ([Decimal(int(v)) / 3 for v in y], "ValueError: y holds Decimal; .*float"),
+            ([datetime.date(2020, 1, 1)] * n, "ValueError: y holds date; .*v.toordinal"), (np.where(y == 1, 1, objects), "ValueError: y holds int, str; "),
+        ):
+            self.takes((x, labels, c), want)
+        for clients, want in (
+            (c * 1.0, ""), (c.astype(object), ""), (c.astype("S2"), ""), (c + 0.5, r"Error: .* 0.5 names a client; .* client.astype\(str\)"), (np.where(y == 1, np.nan, c), "Error: .* value .1. is NaN, .* keep = numpy.isfinite"),
+        ):
+            self.takes((x, y, clients), want)
+        pictures = draws.integers(0, 256, (n, 6, 6, 3))
+        for samples, want in (
+            (np.asfortranarray(x), ""), (x.astype("f2"), ""), (list(x), ""), (pictures.astype("u1"), ""), (list(pictures.astype("u1")), ""), (pictures / 255, ""),
+            (pictures * 1.0, "taken as they are, where networks expect about 0 to 1"), (pictures.transpose(0, 3, 1, 2).astype("u1"), "Error: .* looks like channels first"),
+            (pictures.astype("u2"), "Error: .* is of type uint16"), ([f"a text {v}" for v in y], "Error: .* holds texts; .*to_parquet"), (x[:, 0], r"Error: .* save x.reshape\(-1, 1\)"), (x * 0, "all values of array x are 0"),
+            (x[:0], "Error: .* there are no samples"), ([[1.0], [1.0, 2.0]] * 45, r"ValueError: x: samples have the shapes \(1,\) and \(2,\)"), (x.astype(str), r'Error: .* x.astype\("float32"\)'),
+        ):
+            self.takes((samples, y if len(samples) else y[:0], c if len(samples) else c[:0]), want)
+
+    def takes(self, data, want):
+        with self.subTest(want=want), warnings.catch_warnings(record=True) as notes:
+            warnings.simplefilter("always")
+            try:
+                fedfast.run(data=data, model="logistic", settings={"rounds": 1, "cohort": 2})
+                got = "\n".join(str(note.message) for note in notes)
+            except Exception as e:
+                got = f"{type(e).__name__}: {e}"
+            self.assertRegex(got, want or "^$")
 
     def test_notes_and_measure(self):
         draws = np.random.default_rng(0)
