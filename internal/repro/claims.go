@@ -30,20 +30,20 @@ func AbstractClaims(all []*Metrics) (Table, error) {
 	}
 	t := Table{
 		Title: "the claims of the papers' abstracts: what the papers print, with its own 90 % interval (Welch, where they tell enough), and what was measured here",
-		Head:  []string{"paper", "claim", "published", "its own interval", "ours", "verdict"},
+		Head:  []string{"claim", "paper", "here", "verdict"},
 	}
-	const several, unprinted = "several points lower error than the wrapper alone, ", "not printed"
+	const several, unprinted = "FedEx: several points lower error than the wrapper alone, ", "not printed"
 	arms := func(set string) (ours, verdict string) { return r.armsSay("fedex-paired/" + set) }
 	shakespeare, shown := arms("shakespeare")
-	t.Rows = append(t.Rows, []string{"FedEx, workshop", "1.0 to 1.9 points lower error than the baseline, Shakespeare", "1.0 to 1.9", unprinted + " (5 seeds)", shakespeare, shown})
+	t.Rows = append(t.Rows, []string{"FedEx, workshop: lower error than the baseline, Shakespeare", "1.0 to 1.9 points (5 seeds); interval " + unprinted, shakespeare, shown})
 	for _, set := range []struct{ name, title, paired string }{
 		{"shakespeare", "Shakespeare", "shakespeare"}, {"femnist", "FEMNIST", "femnist-iid"}, {"cifar10", "CIFAR-10", "cifar10"},
 	} {
 		ours, verdict := arms(set.paired)
 		published, interval := publishedGains("fedex-table1/" + set.name)
-		t.Rows = append(t.Rows, []string{"FedEx", several + set.title, published, interval, ours, verdict})
+		t.Rows = append(t.Rows, []string{several + set.title, published + "; " + interval, ours, verdict})
 	}
-	t.Rows = append(t.Rows, []string{"FedEx", "a variant tunes the clients' step size (Theorem 4.1)", "regret of at most ((m/tau)^(1/3) + V) m^(1/2)", "-", "0.39 after 16,384 tasks, bound 1.81 (`TestRegretOfTheorem41` of internal/tuner/fedex)", "holds"})
+	t.Rows = append(t.Rows, []string{"FedEx: a variant tunes the clients' step size (Theorem 4.1)", "regret of at most ((m/tau)^(1/3) + V) m^(1/2)", "0.39 after 16,384 tasks, bound 1.81 (`TestRegretOfTheorem41` of internal/tuner/fedex)", "holds"})
 
 	gain := func(sets ...fedtuneSet) string {
 		var texts []string
@@ -53,33 +53,33 @@ func AbstractClaims(all []*Metrics) (Table, error) {
 		return strings.Join(texts, ", ")
 	}
 	ours, verdict := r.fedtuneSays("fmnist")
-	t.Rows = append(t.Rows, []string{"FedTune", "up to 6 points better than global tuning, Fashion-MNIST", gain(fedtuneSets[3]), "none: one run", ours, verdict})
+	t.Rows = append(t.Rows, []string{"FedTune: up to 6 points better than global tuning, Fashion-MNIST", gain(fedtuneSets[3]) + "; one run", ours, verdict})
 	ours, verdict = r.fedtuneSays("cifar10")
 	t.Rows = append(t.Rows,
-		[]string{"FedTune", "up to 4 points, CIFAR-10", gain(fedtuneSets[1]), "none: one run", ours, verdict},
-		[]string{"FedTune", "up to 7 and 4 points, FEMNIST and CIFAR-100", gain(fedtuneSets[0], fedtuneSets[2]), "none: one run", notRun, open})
+		[]string{"FedTune: up to 4 points, CIFAR-10", gain(fedtuneSets[1]) + "; one run", ours, verdict},
+		[]string{"FedTune: up to 7 and 4 points, FEMNIST and CIFAR-100", gain(fedtuneSets[0], fedtuneSets[2]) + "; one run", notRun, open})
 	order, agrees := r.orderSays()
-	t.Rows = append(t.Rows, []string{"FedTune", "a client's data decide its best setting: rates rise with heterogeneity (Table 2)", "rank correlation 1 in each of 4 columns", "-", order, agrees})
+	t.Rows = append(t.Rows, []string{"FedTune: rates rise with a client's heterogeneity (Table 2)", "rank correlation 1 in each of 4 columns", order, agrees})
 
 	for i, what := range []string{"fewer rounds", "fewer local gradients"} {
 		published, interval := publishedStatic(fathomFEMNIST, i)
 		ours, verdict := r.staticSays(staticName, i)
-		t.Rows = append(t.Rows, []string{"FATHOM", what + " than FedAvg with optimized static values, FEMNIST", published, interval, ours, verdict})
+		t.Rows = append(t.Rows, []string{"FATHOM: " + what + " than FedAvg with optimized static values, FEMNIST", published + "; " + interval, ours, verdict})
 	}
 	published, interval := publishedStatic(fathomStackOverflow, 0)
 	if ours, verdict = r.staticSays(siteName, 0); verdict != open {
 		ours = "beer.stackexchange.com: " + ours
 	}
-	t.Rows = append(t.Rows, []string{"FATHOM", "fewer rounds than that, Stack Overflow", published, interval, ours, verdict})
+	t.Rows = append(t.Rows, []string{"FATHOM: fewer rounds than that, Stack Overflow", published + "; " + interval, ours, verdict})
 
 	ours, verdict = r.ownNetworksSay()
 	t.Rows = append(t.Rows,
-		[]string{"PerFedRLNAS (appendix)", "more accurate than FedAvg (Table 8, Shakespeare)", plain(64.32-56.96, 1), "none: one run", ours, verdict})
+		[]string{"PerFedRLNAS (appendix): more accurate than FedAvg (Table 8, Shakespeare)", plain(64.32-56.96, 1) + "; one run", ours, verdict})
 	ours, verdict = notRun, open
 	if row := r.most(nasTable + "/perfedrlnas/theorem1"); row != nil {
 		ours, verdict = "CIFAR-10: "+withInterval(row.Sample), beyond(row.Sample)
 	}
-	t.Rows = append(t.Rows, []string{"PerFedRLNAS (appendix)", "like clients have like policies (Theorem 1)", "positive", "-", ours, verdict})
+	t.Rows = append(t.Rows, []string{"PerFedRLNAS (appendix): like clients have like policies (Theorem 1)", "positive", ours, verdict})
 	return t, nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestClaimsAreThoseRecorded makes the table of claims at the top of papers.md again from the
+// TestClaimsAreThoseRecorded makes the table of claims of papers.md again from the
 // recorded metrics.
 func TestClaimsAreThoseRecorded(t *testing.T) {
 	if runtime.GOARCH != "amd64" {

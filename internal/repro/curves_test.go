@@ -25,7 +25,7 @@ func TestCurvesAreThoseRecorded(t *testing.T) {
 	for _, c := range report.Curves() {
 		recorded, err := os.ReadFile(filepath.Join("..", "..", "bench", "results", "curves", c.Name+".svg"))
 		if err != nil {
-			continue // papers.md shows some of them
+			continue // the pages of papers show some of them
 		}
 		drawn++
 		var svg bytes.Buffer

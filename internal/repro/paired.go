@@ -9,7 +9,7 @@ import (
 // pairedSet is a set of data on which arms are run with and without FedEx.
 type pairedSet struct {
 	fedexSet
-	// pairs is how many bench/results/plan-fedex.md plans for a 90 % interval of +- 1
+	// pairs is how many were planned for a 90 % interval of +- 1
 	// point, budget how many rounds the paper gives a whole study, rounds how many an arm.
 	pairs, budget, rounds int
 }
@@ -30,7 +30,7 @@ var pairedSets = []pairedSet{
 			"shakespeare", "shakespeare-fedex", "leaf-shakespeare",
 			[]string{"data.iid=false", "data.min_samples=1000", "data.max_samples=1000", "cohort=5", "eval.clients=30"},
 			nil, nil,
-			[]string{"1,000 windows of each role that has as many, 5 clients a round instead of 10 and arms of 100 rounds instead of 800: the smallest scale at which something is learnt (bench/results/plan-fedex.md)"},
+			[]string{"1,000 windows of each role that has as many, 5 clients a round instead of 10 and arms of 100 rounds instead of 800: the smallest scale at which something is learnt"},
 		}, 80, 500, 100,
 	},
 }
