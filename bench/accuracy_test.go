@@ -140,12 +140,17 @@ func TestAccuracyOfOldReports(t *testing.T) {
 	}
 }
 
-// TestAdviceOnPrecision compares the advice on bf16 with the record of trainings that learn.
+// TestAdviceOnPrecision compares the advice on bf16 with the records of trainings and rounds.
 func TestAdviceOnPrecision(t *testing.T) {
-	report, err := bench.ReadReport("results/accuracy-learnt.json")
-	if err != nil {
-		t.Fatal(err)
+	read := func(name string) *bench.Report {
+		t.Helper()
+		report, err := bench.ReadReport("results/" + name + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
 	}
+	report := read("accuracy-learnt")
 	page, err := os.ReadFile("results/advice.md")
 	if err != nil {
 		t.Fatal(err)
@@ -163,10 +168,40 @@ func TestAdviceOnPrecision(t *testing.T) {
 	if len(args) != 3+6+6 {
 		t.Fatalf("%d figures", len(args))
 	}
-	want := fmt.Sprintf("that end at %.1f, %.1f and %.1f %% in fp32, the test error in bf16 differs by %.1f +- %.1f, %.1f +- %.1f and %.1f +- %.1f points, the personalized one by %.1f +- %.1f, %.1f +- %.1f and %.1f +- %.1f", args...)
-	if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), want) {
-		t.Errorf("advice.md lacks %q", want)
+	says := func(format string, args ...any) {
+		if want := fmt.Sprintf(format, args...); !strings.Contains(strings.Join(strings.Fields(string(page)), " "), want) {
+			t.Errorf("advice.md lacks %q", want)
+		}
 	}
+	says("that end at %.1f, %.1f and %.1f %% in fp32, the test error in bf16 differs by %.1f +- %.1f, %.1f +- %.1f and %.1f +- %.1f points, the personalized one by %.1f +- %.1f, %.1f +- %.1f and %.1f +- %.1f", args...)
+	loss := report.Results[1].Accuracy.Against.LastLoss
+	says("a training loss that is %.3f +- %.3f lower in bf16", -loss.Mean, loss.Half)
+
+	differences, beyond, most := 0, 0, 0.0
+	for _, r := range read("accuracy-losses").Results {
+		if a := r.Accuracy.Against; a != nil {
+			for _, d := range []*bench.Estimate{&a.LastLoss, &a.GlobalError, a.PersonalizedError} {
+				if d == nil {
+					continue
+				}
+				if differences++; math.Abs(d.Mean) > d.Half {
+					beyond, most = beyond+1, max(most, math.Abs(d.Mean))
+				}
+			}
+		}
+	}
+	says("With losses for tags and regressions it is %d of %d, all below 0.00001", beyond, differences)
+	if most >= 0.00001 {
+		t.Errorf("a difference of %v", most)
+	}
+
+	least, gain := math.Inf(1), 0.0
+	for _, r := range slices.Concat(read("rounds-zen4").Results, read("rounds-zen5").Results) {
+		if r.Gain > 0 {
+			least, gain = min(least, r.Gain), max(gain, r.Gain)
+		}
+	}
+	says("Rounds are %.1f to %.1f times as fast", least, gain)
 }
 
 // TestAccuracyOfTags trains the tags of real posts: their error is 1 - recall, and is not
