@@ -17,7 +17,6 @@ var updateCompared = flag.Bool("update-compared", false, "rewrite fedfast's colu
 var ours = map[string][]string{
 	"privacy of updates":                  {"dp.noise"},
 	"differential privacy of the updates": {"dp.noise"},
-	"secure aggregation":                  {"secagg"},
 	"secure aggregation, encryption":      {"secagg"},
 	"GPUs":                                {"gpu"},
 	"FjORD, AnycostFL, choice among ResNets (SysHeteroFL)": {"fjord", "anycostfl"},
@@ -98,18 +97,38 @@ func registered(t *testing.T) map[string]bool {
 	return names
 }
 
-// TestCompared holds fedfast's column of compared.md: what is registered is no "no", what is not
-// is no "yes", and each "no" says by which names it would be one. -update-compared writes it.
+// TestCompared holds fedfast's column of compared.md and compared-data.md: what is registered is
+// no "no", what is not is no "yes", and each "no" says by which names it would be one.
+// -update-compared writes it.
 func TestCompared(t *testing.T) {
 	t.Parallel()
-	page := filepath.Join(root, "bench", "results", "compared.md")
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
 	names, seen := registered(t), map[string]bool{}
+	for _, name := range []string{"compared.md", "compared-data.md"} {
+		page := filepath.Join(root, "bench", "results", name)
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := compare(t, name, strings.Split(string(text), "\n"), names, seen)
+		if *updateCompared {
+			if err := os.WriteFile(page, []byte(strings.Join(lines, "\n")), 0o644); err != nil { //nolint:gosec // a page of the project
+				t.Fatal(err)
+			}
+		}
+	}
+	for label := range ours {
+		if !seen[label] {
+			t.Errorf("no page has a row %q", label)
+		}
+	}
+}
+
+// compare returns a page's lines with fedfast's column as it has to be, and notes in seen which
+// rows of ours it has.
+func compare(t *testing.T, page string, lines []string, names, seen map[string]bool) []string {
+	t.Helper()
 	letters := regexp.MustCompile(`[^a-z0-9]+`)
-	lines, table := strings.Split(string(text), "\n"), false
+	table := false
 	for i, line := range lines {
 		table = strings.HasPrefix(line, "| | fedfast |") || table && strings.HasPrefix(line, "|")
 		cells := strings.Split(line, " | ")
@@ -129,7 +148,7 @@ func TestCompared(t *testing.T) {
 				cells[1] = map[bool]string{true: "yes", false: "**no**"}[has]
 				lines[i] = strings.Join(cells, " | ")
 				if !*updateCompared {
-					t.Errorf("compared.md:%d: %q of fedfast is %v by %q; run with -update-compared", i+1, label, has, words)
+					t.Errorf("%s:%d: %q of fedfast is %v by %q; run with -update-compared", page, i+1, label, has, words)
 				}
 			}
 			continue
@@ -137,21 +156,12 @@ func TestCompared(t *testing.T) {
 		if !no {
 			continue
 		}
-		t.Errorf("compared.md:%d: %q is a no, and this test does not know by which name it would be registered", i+1, label)
+		t.Errorf("%s:%d: %q is a no, and this test does not know by which name it would be registered", page, i+1, label)
 		for _, part := range regexp.MustCompile(`[,(:]`).Split(label, -1) {
 			if w := letters.ReplaceAllString(strings.ToLower(part), ""); names[w] {
-				t.Errorf("compared.md:%d: %q is registered as %s", i+1, label, w)
+				t.Errorf("%s:%d: %q is registered as %s", page, i+1, label, w)
 			}
 		}
 	}
-	for label := range ours {
-		if !seen[label] {
-			t.Errorf("compared.md has no row %q", label)
-		}
-	}
-	if *updateCompared {
-		if err := os.WriteFile(page, []byte(strings.Join(lines, "\n")), 0o644); err != nil { //nolint:gosec // a page of the project
-			t.Fatal(err)
-		}
-	}
+	return lines
 }
