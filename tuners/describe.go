@@ -1,6 +1,6 @@
 package tuners
 
-import "cmp"
+import ()
 
 // Description says what a tuner is, what it can do and what it needs to see.
 type Description struct {
@@ -115,12 +115,15 @@ func (o Objective) Better(a, b float64) bool {
 }
 
 // Compare returns -1 if score a comes before score b in the order of the best first,
-// 1 if it comes after it, else 0.
+// 1 if it comes after it, else 0. NaN comes last.
 func (o Objective) Compare(a, b float64) int {
-	if o.Direction == Maximize {
-		return cmp.Compare(b, a)
+	switch {
+	case o.Better(a, b):
+		return -1
+	case o.Better(b, a):
+		return 1
 	}
-	return cmp.Compare(a, b)
+	return 0
 }
 
 // Budget is what a study may spend.

@@ -95,7 +95,7 @@ func (c *Comparison) Complete() bool { return len(c.Done) >= c.Configurations }
 
 // Stage describes in words how far it is.
 func (c *Comparison) Stage() string {
-	return fmt.Sprintf("comparing with random search (%d of %d)", min(len(c.Done), c.Configurations), c.Configurations)
+	return fmt.Sprintf("random search, trial %d of %d", min(len(c.Done)+1, c.Configurations), c.Configurations)
 }
 
 // add takes in a configuration that is done.

@@ -144,6 +144,8 @@ type Session struct {
 	Workers int       `json:"workers"`
 	// Baseline is with about how many random configurations the study will be compared.
 	Baseline int `json:"baseline"`
+	// Evaluations is how much work the evaluations at the end are, in multiples of that of all rounds.
+	Evaluations float64 `json:"evaluations"`
 }
 
 // ReadSession reads a row of store.KindSession. What it does not tell is empty.

@@ -92,9 +92,10 @@ type Progress struct {
 	// Fleet is the trial's simulated time and lost work so far, nil without a fleet.
 	Fleet *Simulated
 	// TestError is the trial's newest one, nil before the first measurement; Measure
-	// describes what it is, as Errors.Measure.
+	// describes what it is, as Errors.Measure, and Target whose, as in Config.Measures.
 	TestError *float64
 	Measure   string
+	Target    string
 	// Epsilon is an upper bound of what the rounds of all trials have cost in privacy, nil
 	// without dp.
 	Epsilon *float64

@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/tuners"
@@ -72,13 +73,13 @@ func (d *driver) spend(t *entrant, to int) {
 
 // roundDone counts a round and reports the progress.
 func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
-	own, measure := float64(r.Score), measureOf(d.setup.Model)
+	own, measure, mode := float64(r.Score), measureOf(d.setup.Model), config.ModeTune
 	if d.setup.Unscored {
-		own = math.NaN()
+		own, mode = math.NaN(), config.ModeRun
 	}
 	p := Progress{
 		Trial: t.Number, TrialRound: min(t.spent(), to), ToRound: to, Rung: len(t.rungs) + 1, Rounds: d.budget.Rounds, Loss: float64(r.TrainLoss), Dropped: r.Dropped,
-		Measure: measure, Score: score, Scale: ScaleOf(&d.setup.Config, measure),
+		Measure: measure, Target: d.setup.Config.Measures(mode), Score: score, Scale: ScaleOf(&d.setup.Config, measure),
 	}
 	if t.Phase() == trial.Training {
 		p.Clients = len(r.Clients)

@@ -96,9 +96,26 @@ func (s Scale) Text(x float64) string {
 	case s.Within > 0 && x > s.Within:
 		return fmt.Sprintf("missed (%.2f %% error)", 100*(x/s.Within-1))
 	case s.Within > 0:
-		return fmt.Sprintf("%.4g s", x)
+		return Number(x) + " s"
 	}
-	return strconv.FormatFloat(x, 'g', 4, 64)
+	return Number(x)
+}
+
+// Number writes a number for people with four significant digits, in whole digits up to 1e15.
+func Number(x float64) string {
+	text := strconv.FormatFloat(x, 'g', 4, 64)
+	if a := math.Abs(x); a >= 1e4 && a < 1e15 {
+		x, _ = strconv.ParseFloat(text, 64) // that it wrote itself
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return text
+}
+
+// ErrorText writes an error of a measure, see Errors.Measure: a share in percent. It is a dash for
+// one that is not there.
+func ErrorText(measure string, x float64) string {
+	_, share := MeasureName(measure)
+	return Scale{Percent: share}.Text(x)
 }
 
 // TextOf is Text of a score that may be missing.

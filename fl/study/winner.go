@@ -45,16 +45,6 @@ func (r *Result) Why(c *config.Config) string {
 // mostParams is the number of hyperparameters, mostCells that of a table's cells, that a line shows.
 const mostParams, mostCells = 10, 4
 
-// Final returns the best score of a trial's models among the finalists, nil if it has none there.
-func (r *Result) Final(c *config.Config, trial int) (best *float64) {
-	for i := range r.Finalists {
-		if f := &r.Finalists[i]; f.Trial == trial && (best == nil || c.Aim().Better(f.Score, *best)) {
-			best = &f.Score
-		}
-	}
-	return best
-}
-
 // Place is what decides about a trial's place among others.
 type Place struct {
 	// Won is set for the trial whose model is returned, or is the best one so far.

@@ -118,7 +118,11 @@ func (s *sheet) axes(c canvas, p *Panel, in rect) *plane {
 	}
 	if yLabel != "" {
 		label.upright = true
-		c.write(label, point{in.Min.X + textSize, (f.Min.Y + f.Max.Y) / 2}, clean(yLabel))
+		middle := (f.Min.Y + f.Max.Y) / 2
+		if wide, room := s.width(label, clean(yLabel)), 2*min(middle-in.Min.Y, f.Max.Y+textSize-middle); wide > room {
+			label.size *= room / wide
+		}
+		c.write(label, point{in.Min.X + textSize, middle}, clean(yLabel))
 	}
 	return f
 }

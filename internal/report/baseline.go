@@ -22,7 +22,7 @@ func (s *Study) randomSearch() (line figure.Line) {
 			scores = append(scores, by*x)
 		}
 	}
-	slices.SortFunc(scores, func(a, b float64) int { return better(aim, a, b) })
+	slices.SortFunc(scores, aim.Compare)
 	line.Name = fmt.Sprintf("random search, best of up to %d (all clients; mean and standard deviation over orders)", s.Baseline.Configurations)
 	for i, m := range bestOf(scores) {
 		line.Points = append(line.Points, figure.Point{X: float64((i + 1) * s.Baseline.Rounds), Y: m.mean, Half: m.sd})

@@ -186,7 +186,7 @@ func (s *Study) fairnessTable() *Table {
 			gini = strconv.FormatFloat(ranked/(float64(n)*float64(n)*mean), 'f', 3, 64)
 		}
 		t.Rows = append(t.Rows, []string{
-			m.name, e.text(mean), e.text(math.Sqrt(square / float64(n-1))), e.text(meanOf(xs[:tenth])), e.text(meanOf(xs[n-tenth:])), gini, jain, count(n),
+			m.name, s.ErrorText(mean), s.ErrorText(math.Sqrt(square / float64(n-1))), s.ErrorText(meanOf(xs[:tenth])), s.ErrorText(meanOf(xs[n-tenth:])), gini, jain, count(n),
 		})
 	}
 	if len(t.Rows) == 0 {
@@ -232,7 +232,7 @@ func (s *Study) WorstClients() *Table {
 	all := view.Worst(s.clients)
 	t := &Table{Title: "Clients with the highest test " + e.name, Head: []string{"client", "test samples", "personalized", "global"}}
 	for _, c := range all[:min(mostWorst, len(all))] {
-		t.Rows = append(t.Rows, []string{oneline.Name(c.Name), count(c.Samples), e.text(c.Personalized), e.text(c.Global)})
+		t.Rows = append(t.Rows, []string{oneline.Name(c.Name), count(c.Samples), s.ErrorText(c.Personalized), s.ErrorText(c.Global)})
 	}
 	if len(t.Rows) == 0 {
 		return nil

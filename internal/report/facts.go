@@ -34,7 +34,11 @@ func Subtitle(s *view.Overview) string {
 	}
 	parts := []string{what, c.Data.Name, cmp.Or(c.Model.Name, "custom network"), c.Method, fmt.Sprintf("%d clients per round", c.Updates())}
 	if e := s.Errors(); e != nil && e.Evaluation != nil && e.Evaluation.GlobalTest.Clients > 1 {
-		parts = append(parts, count(e.Evaluation.GlobalTest.Clients)+" clients")
+		clients := count(e.Evaluation.GlobalTest.Clients) + " clients"
+		if c.Eval.Clients > 0 {
+			clients = "evaluated on " + clients
+		}
+		parts = append(parts, clients)
 	}
 	return strings.Join(append(parts, "seed "+strconv.FormatUint(c.Seed, 10)), " · ")
 }
@@ -72,14 +76,7 @@ func (s *Study) again() string { return "fedfast " + s.Mode + " study.toml --stu
 // stamp writes a moment.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// count writes a number with commas between thousands.
-func count(n int) string {
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
+func count(n int) string { return oneline.Digits(n) }
 
 // facts are what few readers ask for.
 func (s *Study) facts() []fact {
@@ -134,7 +131,7 @@ func (s *Study) acts() []fact {
 // short writes a value, a number with four digits.
 func short(v tuners.Value) string {
 	if x, ok := v.Float(); ok {
-		return strconv.FormatFloat(x, 'g', 4, 64)
+		return study.Number(x)
 	}
 	if x, ok := v.Text(); ok {
 		return x

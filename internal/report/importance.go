@@ -10,11 +10,11 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/internal/stats"
+	"github.com/fedfast/fedfast/internal/view"
 )
 
-// leastArms is how many trials must have reached a rung before importances are told, and
-// resamples how often their intervals draw the trials anew.
-const leastArms, resamples = 15, 200
+// resamples is how often the intervals of importances draw the trials anew.
+const resamples = 200
 
 // drawing are the tuners whose points do not depend on any score.
 var drawing = []string{"random", "grid", "sobol", "sha", "asha", "hyperband"}
@@ -25,11 +25,10 @@ type arm struct {
 	score float64
 }
 
-// arms are the trials that reached the longest rung with enough of them, the best first, and
-// its round, or number where rungs are not at rounds. Of a tuner that learns from scores only the
-// trials before them count: later ones are where it expected low errors. all are those that
-// reached the first rung, where no rung has enough.
-func (s *Study) arms() (arms []arm, rung int) {
+// arms are the trials of view.Overview.AtRung, the best first, and where the rung is. Of a tuner
+// that learns from scores only the trials before them count: later ones are where it expected low
+// errors.
+func (s *Study) arms() (arms []arm, where string) {
 	random, _ := strconv.ParseFloat(fmt.Sprint(s.Config.Tuner.Options["init"]), 64) // trials of tpe and bo
 	scored := int64(math.MaxInt64)
 	for _, t := range s.Trials {
@@ -37,26 +36,14 @@ func (s *Study) arms() (arms []arm, rung int) {
 			scored = min(scored, t.Rungs[0].Seq)
 		}
 	}
-	at := map[int][]arm{}
-	for i := range s.Trials {
-		t := &s.Trials[i]
-		if t.Source != nil || !slices.Contains(drawing, s.Config.Tuner.Name) && t.Seq > scored && float64(t.Number) >= random {
-			continue
-		}
-		for k, r := range t.Rungs {
-			if !s.Config.Budget.InRounds() {
-				r.Round = k + 1
-			}
-			at[r.Round] = append(at[r.Round], arm{i, r.Score})
-		}
+	where, scores := s.AtRung(func(t *view.Trial) bool {
+		return t.Source == nil && (slices.Contains(drawing, s.Config.Tuner.Name) || t.Seq <= scored || float64(t.Number) < random)
+	})
+	for _, i := range slices.Sorted(maps.Keys(scores)) {
+		arms = append(arms, arm{i, scores[i]})
 	}
-	for _, round := range slices.Sorted(maps.Keys(at)) {
-		if arms == nil || len(at[round]) >= leastArms {
-			arms, rung = at[round], round
-		}
-	}
-	slices.SortStableFunc(arms, func(a, b arm) int { return better(s.Config.Aim(), a.score, b.score) })
-	return arms, rung
+	slices.SortStableFunc(arms, func(a, b arm) int { return s.Config.Aim().Compare(a.score, b.score) })
+	return arms, where
 }
 
 // weight is the importance of a param as a share, and its interval.
@@ -72,9 +59,9 @@ type weight struct {
 // (Watanabe, Bansal and Hutter 2023): the Pearson divergence of the best ones' density along each
 // param from that of all, their sum being 1. The intervals are percentiles over bootstrap samples
 // of the arms (Efron 1979), drawn in the same way each time. The highest comes first; there are
-// none of fewer than leastArms trials.
+// none of fewer than view.LeastTrials trials.
 func (s *Study) importances(arms []arm) (all []weight) {
-	if len(arms) < leastArms {
+	if len(arms) < view.LeastTrials {
 		return nil
 	}
 	for _, d := range s.dims() {

@@ -1,9 +1,6 @@
 package report
 
 import (
-	"math"
-	"strconv"
-
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 )
@@ -26,14 +23,3 @@ func (s *Study) errors() measured {
 // measures is the target of the models whose test errors curves have, and models names these.
 func (s *Study) measures() string { return s.Config.Measures(s.Mode) }
 func (s *Study) models() string   { return config.Models(s.measures()) }
-
-// text writes an error, nothing for one that is not there.
-func (m measured) text(x float64) string {
-	switch {
-	case math.IsNaN(x):
-		return ""
-	case m.unit == "":
-		return strconv.FormatFloat(x, 'g', 4, 64)
-	}
-	return strconv.FormatFloat(m.by*x, 'f', 2, 64) + " %"
-}

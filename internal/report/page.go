@@ -12,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/view"
 )
 
 //go:embed page.html
@@ -68,14 +69,8 @@ type picture struct {
 	Tables []Table
 }
 
-// Table is one of a report: rows of cells as people read them.
-type Table struct {
-	Title string     `json:"title"`
-	Head  []string   `json:"head"`
-	Rows  [][]string `json:"rows"`
-	// Left is how many rows there are besides.
-	Left int `json:"-"`
-}
+// Table is one of a report.
+type Table = view.Table
 
 // mostRows is how many rows of the numbers behind a picture are shown.
 const mostRows = 300
@@ -153,11 +148,14 @@ func cut(t figure.Table) Table {
 // sheet lays a study out.
 func (s *Study) sheet(id string) (*sheet, error) {
 	out := &sheet{
-		ID: id, Title: s.Dir, Subtitle: Subtitle(s.Overview), Answer: s.Answer(), Warnings: s.Verdict(), Errors: s.errorTable(), Baseline: s.baselineTable(),
+		ID: id, Title: s.Dir, Subtitle: Subtitle(s.Overview), Answer: s.Answer(), Warnings: s.Verdict(), Baseline: s.BaselineTable(),
 		Facts: s.facts(), Config: s.Text, Again: s.again(),
 	}
 	if text := s.unfinished(); text != "" {
 		out.Warnings = slices.Insert(out.Warnings, 0, text)
+	}
+	if e := s.Errors(); e != nil {
+		out.Errors = view.ErrorTable("Errors of the returned model", view.Model{Name: "returned", Errors: *e})
 	}
 	out.Trials, out.Pruned = s.trialTables()
 	for _, part := range Parts {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/figure"
@@ -73,7 +74,7 @@ func (s *Study) Tables(part string) (all []Table) {
 	var t *Table
 	switch part {
 	case "params":
-		t = s.finalistTable()
+		t = s.FinalistTable()
 	case "clients":
 		t = s.fairnessTable()
 	case "fleet":
@@ -94,11 +95,15 @@ func (s *Study) Tables(part string) (all []Table) {
 
 // Remark is what a part says besides, by its ID.
 func (s *Study) Remark(part string) string {
+	note := view.Sentence(s.StartNote())
 	switch {
+	case part == "config":
+		return note
 	case part == "params" && s.Mode == config.ModeTune && len(s.dims()) > 0:
-		if arms, _ := s.arms(); len(arms) < leastArms {
-			return fmt.Sprintf("Hyperparameter importance needs at least %d trials with a score, drawn before the tuner had any (this study has %d).", leastArms, len(arms))
+		if arms, _ := s.arms(); len(arms) < view.LeastTrials {
+			note = strings.TrimSpace(fmt.Sprintf("%s Hyperparameter importance needs at least %d trials with a score, drawn before the tuner had any (this study has %d).", note, view.LeastTrials, len(arms)))
 		}
+		return note
 	case part == "clients":
 		return s.personalization()
 	}

@@ -234,12 +234,3 @@ func (s *Study) history() *figure.Figure {
 		X: figure.Axis{Label: "total rounds of all trials", Zero: true}, Y: figure.Axis{Label: s.objective() + unit}, Lines: lines, Dots: dots,
 	}}}
 }
-
-// lastScore is a trial's last score, NaN without any that is a number.
-func (s *Study) lastScore(i int) float64 {
-	if x := s.Trials[i].Score(); x != nil && !math.IsInf(*x, 0) {
-		_, by := s.unit()
-		return by * *x
-	}
-	return math.NaN()
-}

@@ -204,7 +204,7 @@ func TestReportOfOneStudy(t *testing.T) {
 	f.holds(t, "Interrupted after ", "fedfast study resume "+dir)
 	tune(t, dir, small(t, "client_tuner.options.configs=3"), 0)
 	f = read(t, write(t, dir))
-	f.holds(t, "Personalized test error ", "Winner of ", " trials: trial ", "finalists scored on all ", "Hyperparameters: ", "Started from: ", "SHA + FedEx", "personalized, test", "Hyperparameter importance needs at least 15 trials",
+	f.holds(t, "Personalized test error ", "Winner of ", " trials: trial ", "finalists scored on all ", "Hyperparameters: ", "Started from: ", "SHA + FedEx", "personalized test", "Hyperparameter importance needs at least 15 trials",
 		"FedEx: probability of each client configuration (trial ", "Client tuner: entropy", "over the rounds spent", "Test error over clients", "Gini", "Test error by client size",
 		"Personalization lowered the error of ", "rung", "fedex.gamma")
 	if answer, table := strings.Index(f.text, "Personalized test error "), strings.Index(f.text, "Errors of the returned model"); answer > table {

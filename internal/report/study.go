@@ -107,17 +107,6 @@ func (s *Study) named() []int {
 	return all[:min(mostNamed, len(all))]
 }
 
-// better orders scores, the best first; those that are not there come last.
-func better(aim tuners.Objective, a, b float64) int {
-	switch {
-	case aim.Better(a, b):
-		return -1
-	case aim.Better(b, a):
-		return 1
-	}
-	return 0
-}
-
 // best is the place of the best trial, -1 without one. A plain run has one trial.
 func (s *Study) best() int {
 	for i := range s.Trials {

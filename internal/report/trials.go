@@ -2,15 +2,19 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/internal/view"
 )
 
 // parallel shows the trials' params and scores on parallel axes.
 func (s *Study) parallel() *figure.Figure {
-	unit, _ := s.unit()
+	unit, by := s.unit()
 	p := &figure.Paths{Of: s.objective() + strings.TrimPrefix(unit, ",")}
 	dims := s.dims()
 	if len(dims) == 0 || len(s.Trials) < 2 {
@@ -21,14 +25,18 @@ func (s *Study) parallel() *figure.Figure {
 	}
 	p.Axes = append(p.Axes, figure.PathAxis{Axis: figure.Axis{Label: s.Scale().Metric + unit}})
 	best := s.best()
-	for i := range s.Trials {
-		q := figure.Path{Name: s.trialName(i), Value: s.lastScore(i), Bold: i == best}
+	where, scores := s.AtRung(func(*view.Trial) bool { return true })
+	for _, i := range slices.Sorted(maps.Keys(scores)) {
+		q := figure.Path{Name: s.trialName(i), Value: math.NaN(), Bold: i == best}
+		if x := scores[i]; !math.IsInf(x, 0) {
+			q.Value = by * x
+		}
 		for _, d := range dims {
 			q.At = append(q.At, d.at(s.Trials[i].Params))
 		}
 		p.Paths = append(p.Paths, figure.Path{Name: q.Name, Value: q.Value, Bold: q.Bold, At: append(q.At, q.Value)})
 	}
-	return &figure.Figure{Name: "parallel", Title: "Hyperparameters and the score at the last rung", Width: broad, Height: 270, Panels: []figure.Panel{{Paths: p}}}
+	return &figure.Figure{Name: "parallel", Title: fmt.Sprintf("Hyperparameters and the score at %s, of the %s that reached it", where, oneline.Count(len(scores), "trial")), Width: broad, Height: 270, Panels: []figure.Panel{{Paths: p}}}
 }
 
 // mostScatters is how many params have a panel.
@@ -74,7 +82,7 @@ func (s *Study) scatters() *figure.Figure {
 
 // importance shows which params made the difference.
 func (s *Study) importance() *figure.Figure {
-	arms, rung := s.arms()
+	arms, at := s.arms()
 	all := s.importances(arms)
 	if len(all) == 0 {
 		return nil
@@ -87,10 +95,6 @@ func (s *Study) importance() *figure.Figure {
 		if i > 0 && w.most >= all[i-1].least {
 			alike = append(alike, all[i-1].name+" and "+w.name)
 		}
-	}
-	at := fmt.Sprintf("round %d", rung)
-	if !s.Config.Budget.InRounds() {
-		at = fmt.Sprintf("rung %d", rung)
 	}
 	f := &figure.Figure{
 		Name: "importance", Title: "Hyperparameter importance for reaching the best quarter at " + at,

@@ -3,15 +3,12 @@ package view
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
-	"github.com/fedfast/fedfast/tuners"
 )
 
 // Errors are those of the returned model, nil before the study's end.
@@ -25,17 +22,8 @@ func (o *Overview) Errors() *study.Errors {
 	return nil
 }
 
-// ErrorText writes an error of a model, empty for one that was not measured.
-func (o *Overview) ErrorText(x float64) string { return ErrorText(o.Measure(), x) }
-
-// ErrorText writes an error of a measure, see study.Errors, empty for one that was not measured.
-func ErrorText(measure string, x float64) string {
-	if math.IsNaN(x) {
-		return ""
-	}
-	_, share := study.MeasureName(measure)
-	return study.Scale{Percent: share}.Text(x)
-}
+// ErrorText writes an error of a model.
+func (o *Overview) ErrorText(x float64) string { return study.ErrorText(o.Measure(), x) }
 
 // Judged returns the target by which the study is told and ranked.
 func (o *Overview) Judged() string { return o.Config.Judged(o.Mode) }
@@ -47,26 +35,13 @@ func (o *Overview) Test(target string) (test, p90 *float64) {
 	if e == nil {
 		return nil, nil
 	}
-	clients := fl.Summary{}
+	p := Tests(target)[0]
 	if e.Evaluation != nil {
-		clients = e.Evaluation.GlobalTest
-	}
-	if test = e.GlobalTest; target == tuners.TargetPersonalized {
-		if test = e.PersonalizedTest; e.Evaluation != nil {
-			clients = e.Evaluation.PersonalizedTest
+		if s := p.Over(e.Evaluation); s.Clients > 1 {
+			p90 = &s.P90
 		}
 	}
-	if clients.Clients > 1 {
-		p90 = &clients.P90
-	}
-	return test, p90
-}
-
-// part is one of the errors of a returned model.
-type part struct {
-	name string
-	of   *float64
-	over func(*fl.Evaluation) *fl.Summary
+	return p.Of(&e.Rates), p90
 }
 
 // Answer tells in sentences, the most important one first, how good the model is that
@@ -79,24 +54,18 @@ func (o *Overview) Answer() []string {
 	}
 	var said []string
 	what, _ := study.MeasureName(o.Measure())
-	parts := []part{
-		{"Global", e.GlobalTest, func(e *fl.Evaluation) *fl.Summary { return &e.GlobalTest }},
-		{"Personalized", e.PersonalizedTest, func(e *fl.Evaluation) *fl.Summary { return &e.PersonalizedTest }},
-	}
-	if o.Judged() != tuners.TargetGlobal {
-		slices.Reverse(parts)
-	}
-	for _, part := range parts {
-		if part.of == nil {
+	for _, part := range Tests(o.Judged())[:2] {
+		x := part.Of(&e.Rates)
+		if x == nil {
 			continue
 		}
-		text := part.name + " test " + what + " " + o.ErrorText(*part.of)
+		text := part.Name + " " + what + " " + o.ErrorText(*x)
 		if e.Evaluation != nil {
-			if s := part.over(e.Evaluation); s.Clients > 1 {
+			if s := part.Over(e.Evaluation); s.Clients > 1 {
 				text += fmt.Sprintf(" (clients: P10 %s, median %s, P90 %s)", o.ErrorText(s.P10), o.ErrorText(s.P50), o.ErrorText(s.P90))
 			}
 		}
-		said = append(said, text+".")
+		said = append(said, Sentence(text))
 	}
 	if r := o.Tune; r != nil {
 		said = append(said, fmt.Sprintf("Winner of %s: %s.", oneline.Count(len(o.Trials), "trial"), r.Why(o.Config)))
@@ -110,6 +79,7 @@ func (o *Overview) Answer() []string {
 			said = append(said, "Random search, "+Versus(r.Baseline, o.Measure())+".")
 		}
 	}
+	said = append(said, Seeds{o}.Ended()...)
 	if a := o.Privacy(); a != nil {
 		text := "Privacy: " + a.Cost()
 		if a.Deployment {
@@ -135,10 +105,10 @@ func (o *Overview) Privacy() *config.Account {
 // Versus compares the returned model with random search. measure is that of the errors.
 func Versus(b *study.BaselineResult, measure string) string {
 	what, share := study.MeasureName(measure)
-	text := fmt.Sprintf("%s test %s: best of %d is %s, median %s", b.Target, what, len(b.Trials), ErrorText(measure, b.BestTest), ErrorText(measure, b.MedianTest))
+	text := fmt.Sprintf("%s test %s: best of %d is %s, median %s", b.Target, what, len(b.Trials), study.ErrorText(measure, b.BestTest), study.ErrorText(measure, b.MedianTest))
 	if b.Gain != nil {
 		text += "; tuned is " + Difference(-*b.Gain, b.GainHalf, share)
-		if b.GainHalf != nil && math.Abs(*b.Gain) <= *b.GainHalf {
+		if b.GainHalf != nil && *b.Gain != 0 && math.Abs(*b.Gain) <= *b.GainHalf {
 			text += Untold
 		}
 	}
@@ -151,8 +121,14 @@ const Untold = " (lower or higher cannot be told)"
 // Difference writes by how much an error is lower or higher than another, with half the width of
 // the interval unless that is nil; shares in points.
 func Difference(x float64, half *float64, share bool) string {
-	side, write, unit := "lower", func(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }, " "
-	if x > 0 {
+	if x == 0 && (half == nil || !(*half > 0)) {
+		return "equal"
+	}
+	side, write, unit := "lower", study.Number, " "
+	switch {
+	case x == 0:
+		side = "apart"
+	case x > 0:
 		side = "higher"
 	}
 	if share {

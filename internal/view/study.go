@@ -153,8 +153,8 @@ func (o *Overview) Stage() string {
 	return ""
 }
 
-// Left is about how many rounds are to come, with those of a comparison with random search; 0 where
-// nothing says.
+// Left is about how many rounds are to come, with those of a comparison with random search and the
+// evaluations at the end, counted in rounds; 0 where nothing says.
 func (o *Overview) Left() int {
 	switch b := o.Baseline; {
 	case b != nil && o.State != Completed:
@@ -164,7 +164,8 @@ func (o *Overview) Left() int {
 	}
 	left := max(0, o.Budget-o.Rounds)
 	if n := len(o.Sessions); n > 0 && o.Tune == nil {
-		left += o.Sessions[n-1].Baseline * o.Config.Budget.TrialRounds
+		last := o.Sessions[n-1]
+		left += last.Baseline*o.Config.Budget.TrialRounds + int(last.Evaluations*float64(o.Budget))
 	}
 	return left
 }

@@ -1,6 +1,9 @@
 package view
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
@@ -60,6 +63,39 @@ func (t *Trial) Values() map[string]float64 {
 		return nil
 	}
 	return t.Rungs[len(t.Rungs)-1].Values
+}
+
+// LeastTrials is how many trials must have reached a rung before they are compared there.
+const LeastTrials = 15
+
+// AtRung returns the scores, by their places, of the trials that count at the longest rung that
+// LeastTrials of them have reached, else at the first one, and where it is: "round 12", or "rung 2"
+// where rungs are not at rounds.
+func (o *Overview) AtRung(counts func(*Trial) bool) (where string, scores map[int]float64) {
+	at := map[int]map[int]float64{}
+	for i := range o.Trials {
+		if !counts(&o.Trials[i]) {
+			continue
+		}
+		for k, r := range o.Trials[i].Rungs {
+			if !o.Config.Budget.InRounds() {
+				r.Round = k + 1
+			}
+			if at[r.Round] == nil {
+				at[r.Round] = map[int]float64{}
+			}
+			at[r.Round][i] = r.Score
+		}
+	}
+	for _, round := range slices.Sorted(maps.Keys(at)) {
+		if scores == nil || len(at[round]) >= LeastTrials {
+			scores, where = at[round], fmt.Sprintf("round %d", round)
+			if !o.Config.Budget.InRounds() {
+				where = fmt.Sprintf("rung %d", round)
+			}
+		}
+	}
+	return where, scores
 }
 
 // Reason says why the trial failed, or which act of a person ended it; empty for any

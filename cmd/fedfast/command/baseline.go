@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/progress"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -39,7 +38,7 @@ func (b *baselineFlag) Set(text string) error {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > mostConfigurations {
-		return fmt.Errorf("must be an integer from 0 to %s, or %s", table.Count(mostConfigurations), equalCost)
+		return fmt.Errorf("must be an integer from 0 to %s, or %s", oneline.Digits(mostConfigurations), equalCost)
 	}
 	*b = baselineFlag(n)
 	return nil
@@ -47,38 +46,6 @@ func (b *baselineFlag) Set(text string) error {
 
 // Type names the value in the help.
 func (b *baselineFlag) Type() string { return "N" }
-
-// printBaseline prints what random search reaches beside the study.
-func printBaseline(w io.Writer, r *study.Result) error {
-	b := r.Baseline
-	if b == nil {
-		return nil
-	}
-	measure, share := study.MeasureName(r.Measure)
-	what := fmt.Sprintf("%s test %s", b.Target, measure)
-	fmt.Fprintf(w, "\nrandom search: %s of %s each, %.1f seconds\n", oneline.Count(len(b.Trials), "configuration"), oneline.Count(b.Rounds, "round"), b.Seconds)
-	t := table.New(w, what, "", "params")
-	for i, trial := range b.Trials {
-		note := ""
-		if i == b.Best {
-			note = "best"
-		}
-		t.Row(errorText(r.Measure, &trial.TestError)+plusMinus(share, trial.StdErr), note, short(trial.Params))
-	}
-	if err := t.Flush(); err != nil || b.MedianInterval == nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "90 %% interval of the median: %s to %s\n", errorText(r.Measure, &b.MedianInterval[0]), errorText(r.Measure, &b.MedianInterval[1]))
-	return err
-}
-
-// plusMinus writes a standard error as a share behind what it is of.
-func plusMinus(share bool, stdErr *float64) string {
-	if !share || stdErr == nil {
-		return ""
-	}
-	return fmt.Sprintf(" (s.e. %.2f)", 100**stdErr)
-}
 
 // baselineWatch shows the progress of a baseline; its events are nobody's.
 type baselineWatch struct{ *progress.Display }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	recorded "github.com/fedfast/fedfast/internal/table"
 	"github.com/fedfast/fedfast/plugins"
@@ -199,7 +200,7 @@ func (a *app) printStandings(s *recorded.Standings) error {
 			head = head[:1]
 			for _, k := range []int{n/4 - 1, n/2 - 1, n - 1} {
 				r := cell.Curve[k]
-				head = append(head, "regret at "+counted(r.Rounds, "round"))
+				head = append(head, "regret at "+oneline.Count(r.Rounds, "round"))
 				row = append(row, fmt.Sprintf("%.2f (%.2f to %.2f)", 100*r.Median, 100*r.Q1, 100*r.Q3))
 			}
 			rows = append(rows, row)
@@ -216,7 +217,7 @@ func (a *app) printStandings(s *recorded.Standings) error {
 			return err
 		}
 	}
-	fmt.Fprintf(a.out, "\n%s, validation error above the lowest of the table, in points (an RMSE in %%): median (quartiles) over seeds;\nranks with 90 %% intervals; p of sign flips against the first, by Holm for all pairs, on these tables\n", counted(s.Seeds, "seed"))
+	fmt.Fprintf(a.out, "\n%s, validation error above the lowest of the table, in points (an RMSE in %%): median (quartiles) over seeds;\nranks with 90 %% intervals; p of sign flips against the first, by Holm for all pairs, on these tables\n", oneline.Count(s.Seeds, "seed"))
 	for _, line := range s.LeftOut {
 		fmt.Fprintln(a.out, "left out: "+line)
 	}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/view"
-	"github.com/fedfast/fedfast/tuners"
 )
 
 // curvePoints is the number of errors by which a block shows a learning curve.
@@ -48,33 +45,16 @@ func (b *block) print() error {
 // errors adds the test errors of a model, those of a target first, with their
 // spread over clients.
 func (b *block) errors(target string, e *study.Errors) {
-	rows := []errorRow{
-		{"global", func(r *study.Rates) *float64 { return r.GlobalTest }, e.Evaluation.GlobalTest},
-		{"personalized", func(r *study.Rates) *float64 { return r.PersonalizedTest }, e.Evaluation.PersonalizedTest},
-	}
-	if target == tuners.TargetPersonalized {
-		slices.Reverse(rows)
-	}
-	rows = append(rows,
-		errorRow{"unseen clients", func(r *study.Rates) *float64 { return r.UnseenTest }, e.Evaluation.Unseen},
-		errorRow{"unseen, adapted", func(r *study.Rates) *float64 { return r.UnseenAdapted }, e.Evaluation.UnseenAdapted})
 	name, _ := study.MeasureName(e.Measure)
-	for _, r := range rows {
-		if r.of(&e.Rates) == nil {
+	for _, p := range view.Tests(target) {
+		if p.Of(&e.Rates) == nil {
 			continue
 		}
-		b.Row(r.name+" test "+name, errorText(e.Measure, r.of(&e.Rates)), spreadText(e.Measure, &r.Summary))
+		b.Row(p.Name+" "+name, errorText(e.Measure, p.Of(&e.Rates)), spreadText(e.Measure, p.Over(e.Evaluation)))
 		for i := range e.Masked {
-			b.Row("  "+e.Masked[i].Mask, errorText(e.Measure, r.of(&e.Masked[i].Rates)))
+			b.Row("  "+e.Masked[i].Mask, errorText(e.Measure, p.Of(&e.Masked[i].Rates)))
 		}
 	}
-}
-
-// errorRow is a test error in a block.
-type errorRow struct {
-	name string
-	of   func(*study.Rates) *float64
-	fl.Summary
 }
 
 // spreadText writes how the errors of clients spread.
@@ -87,45 +67,60 @@ func spreadText(measure string, s *fl.Summary) string {
 	case s.Central:
 		parts = append(parts, "on the dataset's own test set")
 	case s.Clients > 1:
-		text := func(x float64) string { return fmt.Sprintf("%.1f", 100*x) }
-		unit := " %"
-		if measure == study.MeasureRMSE {
-			text, unit = func(x float64) string { return fmt.Sprintf("%.3g", x) }, ""
-		}
-		parts = append(parts, fmt.Sprintf("clients: P10 %s, median %s, P90 %s%s", text(s.P10), text(s.P50), text(s.P90), unit))
+		_, share := study.MeasureName(measure)
+		scale := study.Scale{Percent: share}
+		parts = append(parts, "clients: "+joined(scale, []string{"P10 " + few(scale, s.P10), "median " + few(scale, s.P50), "P90 " + few(scale, s.P90)}))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// curve adds a few test errors by round, and how a training ended
-// early or broke down.
+// curve adds a few test errors by round, and how a training ended early or broke down.
 func (b *block) curve(l learned) {
-	if len(l.curve) == 0 {
-		return
-	}
-	var errors, rounds []string
-	_, share := study.MeasureName(l.measure)
-	for _, i := range spread(len(l.curve), curvePoints) {
-		p := l.curve[i]
-		if share {
-			errors = append(errors, fmt.Sprintf("%.1f", 100*p.TestError))
-		} else {
-			errors = append(errors, fmt.Sprintf("%.3g", p.TestError))
-		}
-		rounds = append(rounds, strconv.Itoa(p.Round))
-	}
-	unit := ""
-	if share {
-		unit = " %"
-	}
-	after := " after rounds "
-	if len(rounds) == 1 {
-		after = " after round "
-	}
-	b.Row(l.target+" test by round", strings.Join(errors, ", ")+unit+after+strings.Join(rounds, ", "))
-	for _, note := range l.ends() {
+	_, share := study.MeasureName(l.Measure)
+	b.points(l.target+" test by round", "", study.Scale{Percent: share}, len(l.Curve), func(i int) (int, float64) { return l.Curve[i].Round, l.Curve[i].TestError })
+	for _, note := range l.Notes() {
 		b.Row(note[0], note[1])
 	}
+}
+
+// rungs adds a few scores of a trial by round, where the curve has errors of other models than the
+// scores.
+func (b *block) rungs(c *config.Config, scale study.Scale, n int, at func(i int) (round int, score float64)) {
+	if c.Measures(config.ModeTune) != scale.Target || c.Eval.Every == 0 {
+		b.points(scale.Target+" by round", " val "+scale.Metric, scale, n, at)
+	}
+}
+
+// points adds a few of n errors or scores after rounds, behind them what they are.
+func (b *block) points(label, what string, scale study.Scale, n int, at func(i int) (round int, x float64)) {
+	if n == 0 {
+		return
+	}
+	var values, rounds []string
+	for _, i := range spread(n, curvePoints) {
+		round, x := at(i)
+		values, rounds = append(values, few(scale, x)), append(rounds, oneline.Digits(round))
+	}
+	after := " after round "
+	if len(rounds) > 1 {
+		after = " after rounds "
+	}
+	b.Row(label, joined(scale, values)+what+after+strings.Join(rounds, ", "))
+}
+
+// few writes an error or a score with few digits; joined writes several with their unit.
+func few(scale study.Scale, x float64) string {
+	if scale.Percent {
+		return fmt.Sprintf("%.1f", 100*x)
+	}
+	return scale.Text(x)
+}
+
+func joined(scale study.Scale, texts []string) string {
+	if scale.Percent {
+		texts = append(texts[:len(texts)-1:len(texts)-1], texts[len(texts)-1]+" %")
+	}
+	return strings.Join(texts, ", ")
 }
 
 // baseline adds what random search reaches beside the study.
@@ -144,7 +139,7 @@ func (b *block) dropped(n int, all bool) {
 	if n == 0 {
 		return
 	}
-	text := table.Count(n) + " client updates with NaN or Inf"
+	text := oneline.Digits(n) + " client updates with NaN or Inf"
 	if all {
 		text += ", i.e. all of them: the weights are the initial ones"
 	}
@@ -179,13 +174,13 @@ func (b *block) notes(r *study.Result) {
 	}
 	b.dropped(dropped, false)
 	if failed > 0 {
-		b.Row("failed", counted(failed, "trial")+which)
+		b.Row("failed", oneline.Count(failed, "trial")+which)
 	}
 	switch {
 	case r.Stopped:
 		b.Row("stopped", "by the user, before the tuner finished")
 	case stopped > 0:
-		b.Row("stopped", counted(stopped, "trial")+" by the user")
+		b.Row("stopped", oneline.Count(stopped, "trial")+" by the user")
 	}
 }
 
@@ -212,14 +207,6 @@ func (b *block) next(commands ...string) {
 
 // parentOf is the directory to which `fedfast ui` is pointed for a study.
 func parentOf(dir string) string { return oneline.Path(filepath.Dir(filepath.Clean(dir))) }
-
-// counted writes how many of something there are.
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return table.Count(n) + " " + what
-}
 
 // took writes seconds.
 func took(seconds float64) string {

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -11,86 +10,67 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/internal/view"
 )
 
 // maxPoints is how many lines a printed curve has; the files of the study hold
 // all points.
 const maxPoints = 10
 
-// leastBroken is the best accuracy below which a training has learnt nothing that it
-// could lose: guessing halves and doubles by chance.
-const leastBroken = 0.1
-
 // learned is how a training went.
 type learned struct {
-	losses   []float64 // training losses by round; nil is not shown
-	curve    []study.CurvePoint
-	goal     float64
-	patience int
-	measure  string // see study.Errors
-	target   string // whose errors the curve has, see config.Eval
+	view.Ending
+	losses []float64 // training losses by round; nil is not shown
+	target string    // whose errors the curve has, see config.Eval
 }
 
 // ofRun is how a run went.
 func ofRun(c *config.Config, r *study.RunResult) learned {
-	return learned{r.TrainLoss, r.Curve, r.Goal, r.Patience, r.Measure, c.Measures(config.ModeRun)}
+	return learned{view.OfRun(r), r.TrainLoss, c.Measures(config.ModeRun)}
 }
 
 // print prints training losses and test errors of the global model by round, with what the
 // client tuner set on the way.
 func (l learned) print(w io.Writer) error {
-	if len(l.curve) == 0 {
+	if len(l.Curve) == 0 {
 		return l.printLosses(w)
 	}
-	keys, masks := l.curve[0].Params.Keys(), slices.Sorted(maps.Keys(l.curve[0].Masked))
-	head := []string{"round", "samples"}
-	if l.curve[0].Clock != nil {
-		head = append(head, "simulated time")
+	first := &l.Curve[0]
+	type column struct {
+		name string
+		of   func(p *study.CurvePoint) string
 	}
-	if l.losses != nil {
-		head = append(head, "train loss")
+	all := []column{
+		{"round", func(p *study.CurvePoint) string { return oneline.Digits(p.Round) }},
+		{"samples", func(p *study.CurvePoint) string { return oneline.Digits(p.Examples) }},
 	}
-	head = append(head, l.target+" test error")
-	unseen := l.curve[0].Unseen != nil
-	if unseen {
-		head = append(head, "unseen clients")
+	add := func(is bool, name string, of func(p *study.CurvePoint) string) {
+		if is {
+			all = append(all, column{name, of})
+		}
 	}
-	if l.curve[0].Epsilon != nil {
-		head = append(head, "epsilon")
+	add(first.Clock != nil, "simulated time", func(p *study.CurvePoint) string { return view.Simulated(*p.Clock) })
+	add(l.losses != nil, "train loss", func(p *study.CurvePoint) string { return lossText(l.losses[p.Round-1]) })
+	add(true, l.target+" test error", func(p *study.CurvePoint) string { return study.ErrorText(l.Measure, p.TestError) })
+	add(first.Unseen != nil, "unseen clients", func(p *study.CurvePoint) string { return errorText(l.Measure, p.Unseen) })
+	add(first.Epsilon != nil, "epsilon", func(p *study.CurvePoint) string { return study.Number(*p.Epsilon) })
+	add(l.Patience > 0, "val error", func(p *study.CurvePoint) string { return errorText(l.Measure, p.ValError) })
+	for _, mask := range slices.Sorted(maps.Keys(first.Masked)) {
+		add(true, mask, func(p *study.CurvePoint) string { return study.ErrorText("", p.Masked[mask]) })
 	}
-	if l.patience > 0 {
-		head = append(head, "val error")
+	for _, key := range first.Params.Keys() {
+		add(true, key, func(p *study.CurvePoint) string { return study.ValueText(p.Params[key]) })
 	}
-	t := table.New(w, slices.Concat(head, masks, keys)...)
-	for _, i := range spread(len(l.curve), maxPoints) {
-		p := l.curve[i]
-		row := []string{table.Count(p.Round), table.Count(p.Examples)}
-		if p.Clock != nil {
-			row = append(row, simulated(*p.Clock))
-		}
-		if l.losses != nil {
-			row = append(row, lossText(l.losses[p.Round-1]))
-		}
-		row = append(row, errorText(l.measure, &p.TestError))
-		if unseen {
-			row = append(row, errorText(l.measure, p.Unseen))
-		}
-		if p.Epsilon != nil {
-			row = append(row, fmt.Sprintf("%.4g", *p.Epsilon))
-		}
-		if l.patience > 0 {
-			row = append(row, errorText(l.measure, p.ValError))
-		}
-		for _, mask := range masks {
-			x, ok := p.Masked[mask]
-			if !ok {
-				x = math.NaN()
-			}
-			row = append(row, table.Percent(&x))
-		}
-		for _, key := range keys {
-			x, _ := p.Params[key].Float()
-			row = append(row, strconv.FormatFloat(x, 'g', 4, 64))
+	var head []string
+	for _, c := range all {
+		head = append(head, c.name)
+	}
+	t := table.New(w, head...)
+	for _, i := range spread(len(l.Curve), maxPoints) {
+		var row []string
+		for _, c := range all {
+			row = append(row, c.of(&l.Curve[i]))
 		}
 		t.Row(row...)
 	}
@@ -114,29 +94,5 @@ func lossText(x float64) string {
 	if math.IsNaN(x) { // all clients were dropped
 		return "-"
 	}
-	return fmt.Sprintf("%.4f", x)
-}
-
-// ends says whether the training broke down or ended early: labels and what they say.
-func (l learned) ends() (notes [][2]string) {
-	if best, from := study.Broke(l.curve); from != nil && l.measure != study.MeasureRMSE && 1-best.TestError >= leastBroken {
-		notes = append(notes, [2]string{"diverged", fmt.Sprintf("from round %s the test accuracy stays below half of its best, %.1f %% after round %s",
-			table.Count(from.Round), 100*(1-best.TestError), table.Count(best.Round))})
-	}
-	last := l.curve[len(l.curve)-1]
-	if l.goal > 0 {
-		text := fmt.Sprintf("%g %% test accuracy not reached in %s rounds and %s samples", 100*l.goal, table.Count(last.Round), table.Count(last.Examples))
-		if p := study.Reached(l.curve, l.goal); p != nil {
-			text = fmt.Sprintf("%g %% test accuracy reached after round %s and %s samples", 100*l.goal, table.Count(p.Round), table.Count(p.Examples))
-			if p.Clock != nil {
-				text += ", in " + simulated(*p.Clock) + " of simulated time"
-			}
-		}
-		notes = append(notes, [2]string{"target", text})
-	}
-	if best, ended := study.Stale(l.curve, l.patience); ended {
-		notes = append(notes, [2]string{"stopped early", fmt.Sprintf("after round %s: validation error did not improve on %s (round %s) in %d evaluations",
-			table.Count(last.Round), errorText(l.measure, best.ValError), table.Count(best.Round), l.patience)})
-	}
-	return notes
+	return study.Number(x)
 }

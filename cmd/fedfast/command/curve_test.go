@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/internal/view"
 )
 
 // TestPrintCurveTellsWhatBroke: a training that lost what it had learnt says so, one
 // that has learnt nothing or whose errors are no shares does not.
 func TestPrintCurveTellsWhatBroke(t *testing.T) {
-	const broke = "from round 3 the test accuracy stays below half of its best, 80.0 % after round 2"
+	const broke = "from round 3 on: the test accuracy stays below half of its best, 80.0 % after round 2"
 	for _, c := range []struct {
 		errors  []float64
 		measure string
@@ -25,7 +26,7 @@ func TestPrintCurveTellsWhatBroke(t *testing.T) {
 		for i, e := range c.errors {
 			curve = append(curve, study.CurvePoint{Round: i + 1, TestError: e})
 		}
-		got := learned{curve: curve, measure: c.measure}.ends()
+		got := (view.Ending{Curve: curve, Measure: c.measure}).Notes()
 		if want := [][2]string{{"diverged", broke}}; c.want != slices.Equal(got, want) || !c.want && len(got) > 0 {
 			t.Errorf("%v %s: %q", c.errors, c.measure, got)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/fetch"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // dataOptions are the flags of data info.
@@ -74,15 +75,15 @@ func (t totals) text(unit string) string {
 	if unit == "" {
 		unit = "samples"
 	}
-	text := table.Count(t.Train) + " " + unit
+	text := oneline.Digits(t.Train) + " " + unit
 	if t.Test > 0 {
-		text = table.Count(t.Train) + " train + " + table.Count(t.Test) + " test " + unit
+		text = oneline.Digits(t.Train) + " train + " + oneline.Digits(t.Test) + " test " + unit
 	}
 	if t.TestOnly > 0 {
-		text = table.Count(t.TestOnly) + " with test samples only, " + text
+		text = oneline.Digits(t.TestOnly) + " with test samples only, " + text
 	}
 	if t.Clients > 0 {
-		text = table.Count(t.Clients) + " clients, " + text
+		text = oneline.Digits(t.Clients) + " clients, " + text
 	}
 	return text
 }
@@ -130,16 +131,16 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
 	t.Row("description", f.Doc)
 	t.Row("samples", f.Kind+", "+f.Input)
 	if f.Target == "" {
-		t.Row("classes", table.Count(f.Classes))
+		t.Row("classes", oneline.Digits(f.Classes))
 	} else {
-		t.Row("target", table.Count(f.Classes)+" "+f.Target)
+		t.Row("target", oneline.Digits(f.Classes)+" "+f.Target)
 	}
-	t.Row("clients", table.Count(f.Clients))
+	t.Row("clients", oneline.Digits(f.Clients))
 	if f.Unseen > 0 {
-		t.Row("unseen clients", table.Count(f.Unseen))
+		t.Row("unseen clients", oneline.Digits(f.Unseen))
 	}
-	t.Row("train / validation / test", table.Count(f.Train)+" / "+table.Count(f.Val)+" / "+table.Count(f.Test))
-	t.Row("samples per client", fmt.Sprintf("%s to %s, median %s", table.Count(f.Smallest), table.Count(f.Largest), table.Count(f.Median)))
+	t.Row("train / validation / test", oneline.Digits(f.Train)+" / "+oneline.Digits(f.Val)+" / "+oneline.Digits(f.Test))
+	t.Row("samples per client", fmt.Sprintf("%s to %s, median %s", oneline.Digits(f.Smallest), oneline.Digits(f.Largest), oneline.Digits(f.Median)))
 	read := "in the files"
 	if f.Synthetic {
 		read = "drawn"
@@ -206,7 +207,7 @@ type setEntry struct {
 func (e *setEntry) form() string {
 	text := e.Kind + ", " + e.Input
 	if e.Classes > 0 {
-		text += ", " + table.Count(e.Classes) + " classes"
+		text += ", " + oneline.Digits(e.Classes) + " classes"
 	}
 	return text
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/estimate"
 	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // fleetOptions are the flags of data fleet.
@@ -221,7 +222,7 @@ func (s *fleetSummary) print(a *app) error {
 	t := table.New(a.out)
 	t.Row("devices", s.Devices)
 	t.Row("availability", s.Availability)
-	t.Row("clients", table.Count(s.Clients))
+	t.Row("clients", oneline.Digits(s.Clients))
 	least, most := slices.Min(s.Available), slices.Max(s.Available)
 	mean := 0.0
 	for _, x := range s.Available[:quarters] {
@@ -234,7 +235,7 @@ func (s *fleetSummary) print(a *app) error {
 	t.Row("available", there)
 	need := fmt.Sprintf("local training takes %.3g MB", float64(s.Memory)/1e6)
 	if s.Small > 0 {
-		need += fmt.Sprintf("; %s less and never take part", counted(s.Small, "client")+have(s.Small))
+		need += fmt.Sprintf("; %s less and never take part", oneline.Count(s.Small, "client")+have(s.Small))
 	}
 	t.Row("memory", need)
 	t.Row("jobs that fail", fmt.Sprintf("%.1f %%", 100*s.Failed))

@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // partitionOptions are the flags of data partition.
@@ -122,20 +123,20 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) er
 	}
 	t := table.New(a.out)
 	t.Row("set", s.Name)
-	t.Row("clients", table.Count(s.Clients))
+	t.Row("clients", oneline.Digits(s.Clients))
 	if s.Unseen > 0 {
-		t.Row("unseen clients", table.Count(s.Unseen))
+		t.Row("unseen clients", oneline.Digits(s.Unseen))
 	}
 	for _, part := range []struct {
 		name string
 		amounts
 	}{{"train", s.Train}, {"validation", s.Val}, {"test", s.Test}} {
-		t.Row(part.name+" samples", table.Count(part.Total)+", per client "+part.text())
+		t.Row(part.name+" samples", oneline.Digits(part.Total)+", per client "+part.text())
 	}
 	if s.Central > 0 {
-		t.Row("test set", table.Count(s.Central)+" samples not owned by any client")
+		t.Row("test set", oneline.Digits(s.Central)+" samples not owned by any client")
 	}
-	t.Row("classes", table.Count(s.Classes)+", per client "+s.Held.text())
+	t.Row("classes", oneline.Digits(s.Classes)+", per client "+s.Held.text())
 	if !fed.Lazy || fed.Synthetic {
 		t.Row("class entropy", fmt.Sprintf("%.3f nats over all samples, %.3f per client on average", s.Entropy, s.MeanEntropy))
 	}
@@ -155,7 +156,7 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) er
 
 // text writes what one client has.
 func (s amounts) text() string {
-	return fmt.Sprintf("%s to %s, median %s", table.Count(s.Min), table.Count(s.Max), table.Count(s.Median))
+	return fmt.Sprintf("%s to %s, median %s", oneline.Digits(s.Min), oneline.Digits(s.Max), oneline.Digits(s.Median))
 }
 
 // partitionFigure draws what classesOf counted.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/estimate"
 	"github.com/fedfast/fedfast/internal/sys/memory"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // What is worth telling: the least time, in seconds, and the least memory, in bytes.
@@ -62,7 +62,7 @@ func estimateLine(c workdir.Cost) string {
 		waits = fmt.Sprintf(", and %s of memory or disk per waiting trial", memory.Size(c.Waiting))
 	}
 	line := fmt.Sprintf("estimate: %s: %s on %s (%s samples/s per worker), %s of memory%s\n",
-		c.Plan, estimate.Words(c.Seconds), counted(c.Workers, "worker"), table.Count(int(c.SamplesPerSecond)), memory.Size(c.Memory), waits)
+		c.Plan, estimate.Words(c.Seconds), oneline.Count(c.Workers, "worker"), oneline.Digits(int(c.SamplesPerSecond)), memory.Size(c.Memory), waits)
 	if c.BF16Share > 0 && c.BF16Share < slowBF16 {
 		line += fmt.Sprintf("bf16: this CPU multiplies bf16 at %.0f %% of the speed of fp32; precision = \"fp32\" is likely faster\n", 100*c.BF16Share)
 	}

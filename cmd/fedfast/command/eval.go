@@ -19,6 +19,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
+	"github.com/fedfast/fedfast/internal/view"
 	"github.com/fedfast/fedfast/nn/safetensors"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -202,13 +203,13 @@ func (a *app) printEvaluated(r *evaluated) error {
 	if a.json {
 		return a.printJSON(r)
 	}
-	if err := printErrors(a.out, measured{"model", r.Errors}); err != nil {
+	if err := printErrors(a.out, view.Model{Name: "model", Errors: r.Errors}); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.out)
 	t := table.New(a.out)
 	t.Row("model", r.Model)
-	t.Row("data", fmt.Sprintf("%s, %s clients", r.Data, table.Count(r.Clients)))
+	t.Row("data", fmt.Sprintf("%s, %s clients", r.Data, oneline.Digits(r.Clients)))
 	t.Row("weights_sha256", r.WeightsSHA256)
 	if r.Predictions != "" {
 		t.Row("predictions", r.Predictions)

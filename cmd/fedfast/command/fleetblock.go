@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/internal/view"
 )
 
 // fleet adds how long a training took in simulated time, and what of the clients' work
@@ -14,8 +15,8 @@ func (b *block) fleet(f *study.Simulated, rounds int) {
 	if f == nil || rounds == 0 {
 		return
 	}
-	b.Row("simulated time", fmt.Sprintf("%s, %s per round", simulated(f.Clock), simulated(f.Clock/float64(rounds))))
-	text := counted(f.Updates, "update")
+	b.Row("simulated time", fmt.Sprintf("%s, %s per round", view.Simulated(f.Clock), view.Simulated(f.Clock/float64(rounds))))
+	text := oneline.Count(f.Updates, "update")
 	if f.Partial > 0 {
 		text += fmt.Sprintf(", %d of them with fewer local steps", f.Partial)
 	}
@@ -23,18 +24,18 @@ func (b *block) fleet(f *study.Simulated, rounds int) {
 		text += fmt.Sprintf(" with a mean staleness of %.1f rounds", float64(f.Staleness)/float64(f.Updates))
 	}
 	if n := f.Lost(); n > 0 {
-		text += fmt.Sprintf("; %s lost (%s), %.0f %% of the clients' time", table.Count(n), lostWork(f), 100*f.Wasted/(f.Spent+f.Wasted))
+		text += fmt.Sprintf("; %s lost (%s), %.0f %% of the clients' time", oneline.Digits(n), lostWork(f), 100*f.Wasted/(f.Spent+f.Wasted))
 	} else {
 		text += "; none lost"
 	}
 	b.Row("client updates", text)
-	part := fmt.Sprintf("%s of %s contributed, with %d updates at most; fairness %.2f (Jain's index)", table.Count(f.Contributed), counted(f.Clients, "client"), f.MostUpdates, f.Fairness)
+	part := fmt.Sprintf("%s of %s contributed, with %d updates at most; fairness %.2f (Jain's index)", oneline.Digits(f.Contributed), oneline.Count(f.Clients, "client"), f.MostUpdates, f.Fairness)
 	if f.Small > 0 {
-		part += fmt.Sprintf("; %s too little memory", table.Count(f.Small)+have(f.Small))
+		part += fmt.Sprintf("; %s too little memory", oneline.Digits(f.Small)+have(f.Small))
 	}
 	b.Row("participation", part)
 	if f.FailedRounds > 0 {
-		b.Row("failed rounds", table.Count(f.FailedRounds)+" with too few updates, repeated with other clients")
+		b.Row("failed rounds", oneline.Digits(f.FailedRounds)+" with too few updates, repeated with other clients")
 	}
 }
 
@@ -46,14 +47,6 @@ func have(n int) string {
 	return " have"
 }
 
-// simulated writes a simulated time, which may be very short.
-func simulated(seconds float64) string {
-	if seconds < 10 {
-		return fmt.Sprintf("%.2gs", seconds)
-	}
-	return took(seconds)
-}
-
 // lostWork tells why the work of clients was lost.
 func lostWork(f *study.Simulated) string {
 	var parts []string
@@ -62,7 +55,7 @@ func lostWork(f *study.Simulated) string {
 		why string
 	}{{f.Late, "late"}, {f.Vanished, "vanished"}, {f.Stale, "too stale"}} {
 		if of.n > 0 {
-			parts = append(parts, table.Count(of.n)+" "+of.why)
+			parts = append(parts, oneline.Digits(of.n)+" "+of.why)
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -51,7 +52,7 @@ func printSides(w io.Writer, sides []study.SideTrial, aim tuners.Objective) erro
 	}
 	t := table.New(w, head...)
 	for i, n := range cells.Samples {
-		row := []string{table.Count(n)}
+		row := []string{oneline.Digits(n)}
 		for _, side := range cells.Cells[i] {
 			if mixed && side != nil {
 				row = append(row, sideParams(side))

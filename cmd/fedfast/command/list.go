@@ -14,6 +14,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/plugins"
@@ -201,7 +202,7 @@ func (a *app) listModels(context.Context) error {
 	}
 	t := table.New(a.out, "name", "parameters", "input", "classes", "MFLOP per step and sample", "description")
 	for _, e := range entries {
-		t.Row(e.Name, table.Count(e.Parameters), e.Input, strconv.Itoa(e.Classes), megaflops(e.TrainFLOPs), e.Doc)
+		t.Row(e.Name, oneline.Digits(e.Parameters), e.Input, strconv.Itoa(e.Classes), megaflops(e.TrainFLOPs), e.Doc)
 	}
 	return t.Flush()
 }
@@ -225,7 +226,7 @@ func (a *app) showModel(_ context.Context, name string) error {
 	t.Row(e.Name, e.Doc)
 	t.Row("input", e.Input)
 	t.Row("classes", strconv.Itoa(e.Classes))
-	t.Row("parameters", table.Count(e.Parameters))
+	t.Row("parameters", oneline.Digits(e.Parameters))
 	t.Row("MFLOP per step and sample", megaflops(e.TrainFLOPs))
 	if err := t.Flush(); err != nil {
 		return err

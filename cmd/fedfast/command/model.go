@@ -97,8 +97,8 @@ func (o *modelImportOptions) run(ctx context.Context, a *app) error {
 	}
 	t := table.New(a.out)
 	t.Row("module", r.Module)
-	t.Row("layers", table.Count(r.Layers))
-	t.Row("parameters", table.Count(r.Parameters))
+	t.Row("layers", oneline.Digits(r.Layers))
+	t.Row("parameters", oneline.Digits(r.Parameters))
 	t.Row("largest difference", fmt.Sprintf("%.1e between the outputs", r.Difference))
 	t.Row("study file", study)
 	t.Row("weights", weights)

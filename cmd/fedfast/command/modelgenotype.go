@@ -175,8 +175,8 @@ func (r *derived) print(a *app, data bool) error {
 	}
 	fmt.Fprintln(a.out)
 	t = table.New(a.out)
-	t.Row("layers", table.Count(r.Layers))
-	t.Row("parameters", table.Count(r.Parameters)+" for CIFAR-10")
+	t.Row("layers", oneline.Digits(r.Layers))
+	t.Row("parameters", oneline.Digits(r.Parameters)+" for CIFAR-10")
 	t.Row("forward pass", fmt.Sprintf("%.1f MFLOP per sample", float64(r.FLOPs)/1e6))
 	if r.Study != "" {
 		t.Row("study file", r.Study)

@@ -2,8 +2,6 @@ package command
 
 import (
 	"context"
-	"maps"
-	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/plugins"
@@ -24,14 +22,4 @@ func picksPerClient(c *config.Config) bool {
 	}
 	about, err := t.Describe(context.Background())
 	return err == nil && about.Rounds && !about.Fork && tuners.Matches(tuners.ArchPrefix+"x", about.Controls...)
-}
-
-// trained returns the params of a trial, without the choices that are each client's own.
-func trained(c *config.Config, p tuners.Params) tuners.Params {
-	if !picksPerClient(c) {
-		return p
-	}
-	p = p.Clone()
-	maps.DeleteFunc(p, func(name string, _ tuners.Value) bool { return strings.HasPrefix(name, tuners.ArchPrefix) })
-	return p
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/repro"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
@@ -101,7 +100,7 @@ func (o *reportOptions) showClaims(a *app, found []*repro.Metrics) error {
 	if a.json {
 		return a.printJSON(t)
 	}
-	return printTable(a.out, t)
+	return printTable(a.out, t.Title, t.Head, t.Rows)
 }
 
 // show prints a report and writes the files that were asked for.
@@ -125,21 +124,11 @@ func (o *reportOptions) show(a *app, r *repro.Report) error {
 		if i > 0 {
 			fmt.Fprintln(a.out)
 		}
-		if err := printTable(a.out, t); err != nil {
+		if err := printTable(a.out, t.Title, t.Head, t.Rows); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// printTable prints a table of a report in columns.
-func printTable(w io.Writer, t repro.Table) error {
-	fmt.Fprintln(w, t.Title)
-	out := table.New(w, t.Head...)
-	for _, row := range t.Rows {
-		out.Row(row...)
-	}
-	return out.Flush()
 }
 
 // writeCurves writes each curve of a report into the directory of pictures.

@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/internal/view"
 )
 
 // runOptions are the flags of run.
@@ -130,7 +131,7 @@ func (a *app) printRun(c *config.Config, r *study.RunResult, dir string) error {
 
 // printRunDetails prints what the block at the end of a run leaves out.
 func (a *app) printRunDetails(r *study.RunResult) error {
-	if err := printErrors(a.out, measured{"trained", r.Errors}); err != nil {
+	if err := printErrors(a.out, view.Model{Name: "trained", Errors: r.Errors}); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.out)
@@ -143,12 +144,9 @@ func (a *app) printRunDetails(r *study.RunResult) error {
 
 // printRunBlock prints the result of a run.
 func (a *app) printRunBlock(c *config.Config, r *study.RunResult, dir string) error {
-	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Seconds)), counted(r.Rounds, "round"), "in "+dir)
+	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Seconds)), oneline.Count(r.Rounds, "round"), "in "+dir)
 	b.errors(c.Judged(config.ModeRun), &r.Errors)
 	b.curve(ofRun(c, r))
-	if best, _ := study.Stale(r.Curve, 0); r.Returned > 0 {
-		b.Row("returned model", fmt.Sprintf("of round %s, with the lowest validation error: %s", table.Count(r.Returned), errorText(r.Measure, best.ValError)))
-	}
 	b.privacy(r.Privacy)
 	if r.Traffic != nil && !r.Traffic.Plainly() {
 		b.Row("updates", r.Traffic.Describe())

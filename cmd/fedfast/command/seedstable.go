@@ -31,23 +31,16 @@ type seedsShown struct {
 	Completed int    `json:"completed"`
 	Scaled    string `json:"scaled,omitempty"`
 	// Confidence is that of the intervals.
-	Confidence float64     `json:"confidence"`
-	Summary    seedSummary `json:"summary"`
-	Studies    []seedEntry `json:"studies"`
-}
-
-// seedSummary sums up the finished studies. Its errors are under the names that
-// result.json has for them, those without the labels of a mask behind the mask's.
-type seedSummary struct {
-	Returned     map[string]stats.Sample `json:"returned"`
-	LastSurvivor map[string]stats.Sample `json:"last_survivor,omitempty"`
-	BestScore    *stats.Sample           `json:"best_score,omitempty"`
-	// RandomBest and RandomMedian are of the test errors that random search reached
-	// under each study's target.
-	RandomBest   *stats.Sample `json:"random_search_best_test_error,omitempty"`
-	RandomMedian *stats.Sample `json:"random_search_median_test_error,omitempty"`
-	Rounds       stats.Sample  `json:"rounds"`
-	Seconds      stats.Sample  `json:"seconds"`
+	Confidence float64 `json:"confidence"`
+	// Summary sums up the finished studies: "rounds", "seconds" and "best_score", the best and the
+	// median test error of random search under each study's target, and the errors of the models
+	// "returned" and "last_survivor" under the names that result.json has for them, those without the
+	// labels of a mask behind the mask's.
+	Summary map[string]any `json:"summary"`
+	// Answer and Warnings are what `study show` and pages say of all seeds.
+	Answer   []string    `json:"answer"`
+	Warnings []string    `json:"warnings"`
+	Studies  []seedEntry `json:"studies"`
 }
 
 // seedEntry is one seed's study.
@@ -62,7 +55,6 @@ type seedEntry struct {
 	RandomMedian   *float64    `json:"random_search_median_test_error,omitempty"`
 	// Verdict says what is wrong with the returned model, if anything.
 	Verdict []string `json:"verdict,omitempty"`
-	curve   []study.CurvePoint
 }
 
 // seedErrors are a model's errors without their spread over the clients.
@@ -90,18 +82,21 @@ func (a *app) showSeeds(ctx context.Context, dir string, each bool) error {
 	}
 	shown := seedsShown{Dir: dir, Command: record.Command, Seeds: record.Seeds, Scaled: record.Scaled, Confidence: stats.Confidence}
 	for i := range record.Seeds {
-		e, err := seedEntryOf(ctx, dir, c.Seed+uint64(i))
-		if err != nil {
-			return err
-		}
+		e := seedEntryOf(ctx, dir, c.Seed+uint64(i))
 		if e.Returned != nil {
 			shown.Completed++
 		}
 		shown.Studies = append(shown.Studies, e)
 	}
 	lines := sumUp(shown.Studies)
+	finished := shown.overviews()
+	ends, warnings := finished.Notes()
 	if a.json {
-		shown.Summary = summaryOf(lines)
+		shown.Summary, shown.Answer, shown.Warnings = summaryOf(lines), []string{}, append([]string{}, warnings...)
+		if means := finished.Means(testTargets...); means != "" {
+			shown.Answer = append(shown.Answer, view.Sentence(means))
+		}
+		shown.Answer = append(shown.Answer, finished.Ended()...)
 		return a.printJSON(shown)
 	}
 	if shown.Scaled != "" {
@@ -117,49 +112,49 @@ func (a *app) showSeeds(ctx context.Context, dir string, each bool) error {
 			return err
 		}
 	}
-	return a.printSeedsBlock(c, &shown, lines, each)
+	return a.printSeedsBlock(c, &shown, lines, ends, warnings, each)
 }
 
 // seedEntryOf sums up the study of a seed.
-func seedEntryOf(ctx context.Context, dir string, seed uint64) (seedEntry, error) {
+func seedEntryOf(ctx context.Context, dir string, seed uint64) seedEntry {
 	path := workdir.SeedDir(dir, seed)
 	if !store.Exists(path) {
-		return seedEntry{Seed: seed, studyEntry: studyEntry{Dir: path, State: notBegun}}, nil
+		return seedEntry{Seed: seed, studyEntry: studyEntry{Dir: path, State: notBegun}}
 	}
 	e := seedEntry{Seed: seed, studyEntry: entryOf(ctx, path, time.Hour)}
-	if e.Problem != "" {
-		return e, nil
+	if e.Problem != "" || e.about.Errors() == nil {
+		return e
 	}
-	v, err := store.Look(ctx, path)
-	if err != nil {
-		return e, err
+	e.Verdict, e.Returned = e.about.Verdict(), seedErrorsOf(e.about.Errors())
+	if r := e.about.Run; r != nil {
+		e.Seconds, e.Rounds = &r.Seconds, r.Rounds
+		return e
 	}
-	defer func() { _ = v.Close() }() // it was read only
-	s, err := study.Read(ctx, v)
-	if err != nil {
-		return e, err
+	r := e.about.Tune
+	e.Seconds, e.Rounds, e.SurvivorSHA256 = &r.Seconds, r.Rounds, r.SurvivorSHA256
+	if r.Survivor != nil {
+		e.LastSurvivor = seedErrorsOf(&r.Survivor.Errors)
 	}
-	switch {
-	case s.Run != nil:
-		e.Verdict, e.curve = s.Run.Verdict(), s.Run.Curve
-		e.Returned, e.Seconds, e.Rounds = seedErrorsOf(&s.Run.Errors), &s.Run.Seconds, s.Run.Rounds
-	case s.Tune != nil:
-		e.Verdict, e.curve = s.Tune.Errors.Verdict(), s.Tune.Trials[s.Tune.Best.Number].Curve
-		e.Returned, e.Seconds, e.Rounds, e.SurvivorSHA256 = seedErrorsOf(&s.Tune.Errors), &s.Tune.Seconds, s.Tune.Rounds, s.Tune.SurvivorSHA256
-		if s.Tune.Survivor != nil {
-			e.LastSurvivor = seedErrorsOf(&s.Tune.Survivor.Errors)
+	if r.Baseline != nil {
+		e.RandomBest, e.RandomMedian = &r.Baseline.BestTest, &r.Baseline.MedianTest
+	}
+	return e
+}
+
+// overviews are those of the finished studies.
+func (s *seedsShown) overviews() (all view.Seeds) {
+	for _, e := range s.Studies {
+		if e.Returned != nil {
+			all = append(all, e.about)
 		}
-		if s.Tune.Baseline != nil {
-			e.RandomBest, e.RandomMedian = &s.Tune.Baseline.BestTest, &s.Tune.Baseline.MedianTest
-		}
 	}
-	return e, nil
+	return all
 }
 
 // The groups of the lines of a summary.
 const (
 	ofReturned = "returned"
-	ofSurvivor = "survivor"
+	ofSurvivor = "last_survivor"
 	ofStudy    = "-"
 )
 
@@ -179,83 +174,58 @@ func sumUp(studies []seedEntry) []*seedLine {
 		if x == nil || math.IsNaN(*x) {
 			return
 		}
-		for _, l := range lines {
-			if l.of == of && l.key == key {
-				l.values = append(l.values, *x)
-				return
-			}
+		l := lineOf(lines, of, key)
+		if l == nil {
+			l = &seedLine{of: of, key: key}
+			lines = append(lines, l)
 		}
-		lines = append(lines, &seedLine{of, key, []float64{*x}})
+		l.values = append(l.values, *x)
 	}
-	rates := func(of, mask string, r study.Rates) {
-		for _, x := range []struct {
-			key  string
-			rate *float64
-		}{
-			{"global_val_error", r.GlobalVal},
-			{"global_test_error", r.GlobalTest},
-			{"personalized_val_error", r.PersonalizedVal},
-			{"personalized_test_error", r.PersonalizedTest},
-			{"unseen_test_error", r.UnseenTest},
-			{"unseen_adapted_test_error", r.UnseenAdapted},
-		} {
-			add(of, mask+x.key, x.rate)
+	errors := func(of string, e *seedErrors) {
+		if e == nil {
+			return
 		}
-	}
-	errors := func(of string, pick func(*seedEntry) *seedErrors) {
-		for i := range studies {
-			if e := pick(&studies[i]); e != nil {
-				rates(of, "", e.Rates)
-			}
+		for _, p := range view.Parts {
+			add(of, p.Key(), p.Of(&e.Rates))
 		}
-		for i := range studies {
-			if e := pick(&studies[i]); e != nil {
-				for _, m := range e.Masked {
-					rates(of, m.Mask+".", m.Rates)
-				}
+		for _, m := range e.Masked {
+			for _, p := range view.Parts {
+				add(of, m.Mask+"."+p.Key(), p.Of(&m.Rates))
 			}
 		}
 	}
-	numbers := func(key string, pick func(*seedEntry) *float64) {
-		for i := range studies {
-			if studies[i].Returned != nil {
-				add(ofStudy, key, pick(&studies[i]))
-			}
-		}
+	for _, e := range studies {
+		errors(ofReturned, e.Returned)
 	}
-	errors(ofReturned, func(e *seedEntry) *seedErrors { return e.Returned })
-	errors(ofSurvivor, func(e *seedEntry) *seedErrors { return e.LastSurvivor })
-	numbers("best_score", func(e *seedEntry) *float64 { return e.BestScore })
-	numbers("random_search_best_test_error", func(e *seedEntry) *float64 { return e.RandomBest })
-	numbers("random_search_median_test_error", func(e *seedEntry) *float64 { return e.RandomMedian })
-	numbers("rounds", func(e *seedEntry) *float64 { x := float64(e.Rounds); return &x })
-	numbers("seconds", func(e *seedEntry) *float64 { return e.Seconds })
+	for _, e := range studies {
+		errors(ofSurvivor, e.LastSurvivor)
+	}
+	for _, e := range studies {
+		if e.Returned == nil {
+			continue
+		}
+		rounds := float64(e.Rounds)
+		add(ofStudy, "best_score", e.BestScore)
+		add(ofStudy, "random_search_best_test_error", e.RandomBest)
+		add(ofStudy, "random_search_median_test_error", e.RandomMedian)
+		add(ofStudy, "rounds", &rounds)
+		add(ofStudy, "seconds", e.Seconds)
+	}
 	return lines
 }
 
 // summaryOf lays lines out for JSON.
-func summaryOf(lines []*seedLine) seedSummary {
-	s := seedSummary{Returned: map[string]stats.Sample{}, Rounds: stats.Of(nil), Seconds: stats.Of(nil)}
+func summaryOf(lines []*seedLine) map[string]any {
+	returned, survivor := map[string]stats.Sample{}, map[string]stats.Sample{}
+	s := map[string]any{ofReturned: returned, "rounds": stats.Of(nil), "seconds": stats.Of(nil)}
 	for _, l := range lines {
-		x := l.sample()
-		switch {
-		case l.of == ofReturned:
-			s.Returned[l.key] = x
-		case l.of == ofSurvivor:
-			if s.LastSurvivor == nil {
-				s.LastSurvivor = map[string]stats.Sample{}
-			}
-			s.LastSurvivor[l.key] = x
-		case l.key == "best_score":
-			s.BestScore = &x
-		case l.key == "random_search_best_test_error":
-			s.RandomBest = &x
-		case l.key == "random_search_median_test_error":
-			s.RandomMedian = &x
-		case l.key == "rounds":
-			s.Rounds = x
-		case l.key == "seconds":
-			s.Seconds = x
+		switch l.of {
+		case ofReturned:
+			returned[l.key] = l.sample()
+		case ofSurvivor:
+			survivor[l.key], s[ofSurvivor] = l.sample(), survivor
+		default:
+			s[l.key] = l.sample()
 		}
 	}
 	return s
@@ -269,7 +239,7 @@ func (a *app) printEachSeed(s *seedsShown) error {
 	}
 	t := table.New(a.out, slices.Concat([]string{"seed", "state", "rounds"}, scored, []string{"global test", "personalized test"})...)
 	for _, e := range s.Studies {
-		row := []string{strconv.FormatUint(e.Seed, 10), e.stateText(), table.Count(e.Rounds)}
+		row := []string{strconv.FormatUint(e.Seed, 10), e.stateText(), oneline.Digits(e.Rounds)}
 		if scored != nil {
 			row = append(row, e.score())
 		}
@@ -291,10 +261,7 @@ func (a *app) printSeedLines(s *seedsShown, lines []*seedLine) error {
 	fmt.Fprintf(a.out, "mean over %d of %d seeds with %.0f %% confidence interval (Student's t)\n", s.Completed, s.Seeds, 100*s.Confidence)
 	t := table.New(a.out, "model", "measure", "seeds", "mean", "interval", "standard deviation")
 	for _, l := range lines {
-		of := l.of
-		if of == ofReturned {
-			of = returned
-		}
+		of := map[string]string{ofReturned: returned, ofSurvivor: "survivor", ofStudy: ofStudy}[l.of]
 		t.Row(append([]string{of}, l.cells(s.measure(), s.scale())...)...)
 	}
 	t.Row("")
@@ -302,7 +269,7 @@ func (a *app) printSeedLines(s *seedsShown, lines []*seedLine) error {
 }
 
 // printSeedsBlock prints the result of the studies of several seeds.
-func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine, each bool) error {
+func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine, ends [][2]string, warnings []string, each bool) error {
 	running := slices.ContainsFunc(s.Studies, func(e seedEntry) bool { return e.PID > 0 })
 	head := fmt.Sprintf("%s: %d of %d seeds completed", c.Name, s.Completed, s.Seeds)
 	if s.Completed > 1 {
@@ -320,8 +287,11 @@ func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine
 	b.seeds("validation "+s.scale().Metric, lineOf(lines, ofStudy, "best_score"), s)
 	b.seeds("random search, best", lineOf(lines, ofStudy, "random_search_best_test_error"), s)
 	b.seeds("random search, median", lineOf(lines, ofStudy, "random_search_median_test_error"), s)
-	b.curve(learned{curve: s.meanCurve(), measure: s.measure(), target: c.Measures(s.Command)})
-	b.warnings(s.verdict(), a.verbose)
+	b.curve(learned{Ending: view.Ending{Curve: s.meanCurve(), Measure: s.measure()}, target: c.Measures(s.Command)})
+	for _, e := range ends {
+		b.Row(e[0], e[1])
+	}
+	b.warnings(warnings, a.verbose)
 	dir := oneline.Path(s.Dir)
 	var next []string
 	if s.Completed < s.Seeds && !running {
@@ -358,26 +328,15 @@ func (b *block) seeds(label string, l *seedLine, s *seedsShown) {
 	if !math.IsNaN(x.Half) {
 		mean += " +- " + text(x.Half)
 	}
-	b.Row(label, mean+unit, fmt.Sprintf("%s, %s to %s%s", counted(x.N, "seed"), text(least), text(most), unit))
-}
-
-// verdict says what is wrong with how many of the seeds.
-func (s *seedsShown) verdict() []string {
-	var verdicts [][]string
-	for _, e := range s.Studies {
-		if e.Returned != nil {
-			verdicts = append(verdicts, e.Verdict)
-		}
-	}
-	return view.Warnings(verdicts, "seed")
+	b.Row(label, mean+unit, fmt.Sprintf("%s, %s to %s%s", oneline.Count(x.N, "seed"), text(least), text(most), unit))
 }
 
 // meanCurve is the mean test error by round, where all completed seeds
 // have measured it.
 func (s *seedsShown) meanCurve() (curve []study.CurvePoint) {
 	byRound := map[int][]float64{}
-	for _, e := range s.Studies {
-		for _, p := range e.curve {
+	for _, o := range s.overviews() {
+		for _, p := range o.Ending().Curve {
 			byRound[p.Round] = append(byRound[p.Round], p.TestError)
 		}
 	}
@@ -391,10 +350,8 @@ func (s *seedsShown) meanCurve() (curve []study.CurvePoint) {
 
 // measure says what the errors are, see study.Errors.
 func (s *seedsShown) measure() string {
-	for _, e := range s.Studies {
-		if e.Returned != nil {
-			return e.Returned.Measure
-		}
+	for _, o := range s.overviews() {
+		return o.Measure()
 	}
 	return ""
 }
@@ -411,17 +368,17 @@ func (s *seedsShown) scale() study.Scale {
 
 // format says how a measure is written, and in which unit: shares in percent.
 func (l *seedLine) format(measure string, scale study.Scale) (text func(float64) string, unit string) {
-	percent := func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) }
-	short := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
-	switch {
-	case strings.HasSuffix(l.key, "_error") && measure == study.MeasureRMSE:
-		return short, ""
-	case strings.HasSuffix(l.key, "_error"), l.key == "best_score" && scale.Percent:
-		return percent, " %"
-	case l.key == "best_score":
-		return short, ""
+	_, share := study.MeasureName(measure)
+	if l.key == "best_score" {
+		share = scale.Percent
 	}
-	return func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }, ""
+	switch {
+	case l.key != "best_score" && !strings.HasSuffix(l.key, "_error"):
+		return func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }, ""
+	case share:
+		return func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) }, " %"
+	}
+	return study.Number, ""
 }
 
 // cells writes a measure.

@@ -17,7 +17,6 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/progress"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
@@ -331,7 +330,7 @@ func networkName(m *nn.Model) string {
 func (a *app) head(s *study.Setup, places config.Places) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d clients, %s with %s parameters, level %v, seed %d\n",
-		s.Data.Name, len(s.Data.Clients), networkName(s.Model), table.Count(s.Model.NumParams()), kernels.Current(), s.Config.Seed)
+		s.Data.Name, len(s.Data.Clients), networkName(s.Model), oneline.Digits(s.Model.NumParams()), kernels.Current(), s.Config.Seed)
 	notes := places.Notes()
 	for _, note := range s.Data.Notes {
 		notes = append(notes, s.Data.Name+": "+note)

@@ -9,14 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
-	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/view"
 	"github.com/fedfast/fedfast/tuners"
@@ -50,10 +48,8 @@ type studyEntry struct {
 	Started       string `json:"started,omitempty"`
 	Problem       string `json:"problem,omitempty"`
 	scale         study.Scale
-	measure       string               // see study.Errors
-	tests         [2]*float64          // by testTargets
-	write         func(float64) string // writes an error
-	cells         []string             // test errors by testTargets as people read them
+	about         *view.Overview // nil with a Problem
+	cells         []string       // test errors by testTargets as people read them
 }
 
 // testTargets are those of the columns with test errors.
@@ -61,21 +57,14 @@ var testTargets = []string{tuners.TargetGlobal, tuners.TargetPersonalized}
 
 // meanTests writes the mean test errors of seeds of a study, or that of one study, by testTargets.
 func meanTests(seeds ...studyEntry) (cells []string) {
-	for i := range testTargets {
-		var tests []float64
-		for _, e := range seeds {
-			if x := e.tests[i]; x != nil {
-				tests = append(tests, *x)
-			}
+	var all view.Seeds
+	for _, e := range seeds {
+		if e.about != nil {
+			all = append(all, e.about)
 		}
-		cell, m := "-", stats.Of(tests)
-		if m.N > 0 {
-			cell = seeds[0].write(m.Mean)
-		}
-		if m.N > 1 {
-			cell = strings.TrimSuffix(cell, " %") + " +- " + seeds[0].write(m.Half)
-		}
-		cells = append(cells, cell)
+	}
+	for _, target := range testTargets {
+		cells = append(cells, cmp.Or(plain(all.Mean(view.TestOf(target))), "-"))
 	}
 	return cells
 }
@@ -95,7 +84,7 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 	entries := []studyEntry{}
 	dirs, unread, err := view.Below(ctx, root)
 	if errors.Is(err, fs.ErrNotExist) {
-		return usageError{fmt.Errorf("%s: directory not found", root)}
+		return usageError{fmt.Errorf("%s: directory not found; list another one with: fedfast study list DIR", root)}
 	}
 	if err != nil {
 		return err
@@ -110,7 +99,7 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 		return a.printJSON(entries)
 	}
 	if len(entries) == 0 {
-		fmt.Fprintf(a.out, "no studies in %s\n", root)
+		fmt.Fprintf(a.out, "no studies in %s; to look elsewhere: fedfast study list DIR\n", root)
 		return nil
 	}
 	t := table.New(a.out, "study", "command", "state", "trials", "rounds", "global test", "personalized test", "validation", "started")
@@ -119,7 +108,7 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 		if score != "-" {
 			score += " (" + e.scale.Target + ")"
 		}
-		t.Row(e.Dir, e.Command, e.stateText(), table.Count(e.Trials), table.Count(e.Rounds), e.cells[0], e.cells[1], score, e.Started)
+		t.Row(e.Dir, e.Command, e.stateText(), oneline.Digits(e.Trials), oneline.Digits(e.Rounds), e.cells[0], e.cells[1], score, e.Started)
 	}
 	return t.Flush()
 }
@@ -164,7 +153,7 @@ func (e *studyEntry) stateText() string {
 		state += " (process " + strconv.Itoa(e.PID) + ")"
 	}
 	if e.Stage != "" {
-		state += ", " + e.Stage
+		state += ": " + e.Stage
 	}
 	return state
 }
@@ -203,10 +192,10 @@ func summed(ctx context.Context, path string, within time.Duration) (studyEntry,
 	if !o.Started.IsZero() {
 		e.Started = o.Started.UTC().Format(time.RFC3339)
 	}
-	e.write, e.measure = o.ErrorText, o.Measure()
-	for i, target := range testTargets {
-		if e.tests[i], _ = o.Test(target); e.tests[i] != nil && (e.TestError == nil || target == o.Judged()) {
-			e.TestError, e.TestTarget = e.tests[i], target
+	e.about = o
+	for _, target := range testTargets {
+		if test, _ := o.Test(target); test != nil && (e.TestError == nil || target == o.Judged()) {
+			e.TestError, e.TestTarget = test, target
 		}
 	}
 	switch {

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,20 +17,19 @@ import (
 	"github.com/fedfast/fedfast/fl/study/export"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/finite"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/view"
 )
 
-// studyShown is what `study show --json` tells.
+// studyShown is what `study show --json` tells besides tables.
 type studyShown struct {
 	studyEntry
-	Trials    []map[string]any `json:"trials"`
-	Finalists []map[string]any `json:"finalists"`
-	Models    []map[string]any `json:"models"`
-	Curves    []map[string]any `json:"curves"`
-	Baseline  []map[string]any `json:"baseline"`
-	Sessions  []map[string]any `json:"sessions"`
-	Workers   []map[string]any `json:"workers"`
+	// Answer says in sentences how good the returned model or the best one so far is, Warnings what is
+	// wrong with it, and TrialsNote whose hyperparameters the trials have.
+	Answer     []string `json:"answer"`
+	Warnings   []string `json:"warnings"`
+	TrialsNote string   `json:"trials_note,omitempty"`
 }
 
 // showStudy prints what a study has done so far, with ten of its trials or all.
@@ -54,14 +52,6 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 	if a.json {
 		return a.printShown(ctx, v, entry)
 	}
-	end, err := study.Read(ctx, v)
-	if err != nil {
-		return err
-	}
-	c, err := config.Load(config.Source{Text: end.Config})
-	if err != nil {
-		return err
-	}
 	if a.verbose {
 		if err := a.showSessions(ctx, v, &entry); err != nil {
 			return err
@@ -71,11 +61,11 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 		return err
 	}
 	if entry.Command == config.ModeTune {
-		if err := a.showTrials(ctx, v, c, end.Tune, &entry, dir, all); err != nil {
+		if err := a.showTrials(&entry, all); err != nil {
 			return err
 		}
 	}
-	if err := a.showEnd(ctx, v, end, c, &entry); err != nil {
+	if err := a.showEnd(ctx, v, &entry); err != nil {
 		return err
 	}
 	return a.showWorst(ctx, dir)
@@ -105,7 +95,7 @@ func (a *app) showWorst(ctx context.Context, dir string) error {
 		if !math.IsNaN(c.Personalized) {
 			target = "personalized"
 		}
-		worst = append(worst, fmt.Sprintf("%s (%s of %s)", oneline.Name(c.Name), o.ErrorText(view.Own(c)), counted(c.Samples, "sample")))
+		worst = append(worst, fmt.Sprintf("%s (%s of %s)", oneline.Name(c.Name), o.ErrorText(view.Own(c)), oneline.Count(c.Samples, "sample")))
 	}
 	if len(worst) == 0 {
 		return nil
@@ -123,31 +113,26 @@ func (a *app) showSessions(ctx context.Context, v *store.View, entry *studyEntry
 	t := table.New(a.out)
 	t.Row("command", "fedfast "+entry.Command)
 	t.Row("started", entry.Started)
-	t.Row("sessions", table.Count(len(sessions.Rows)))
+	t.Row("sessions", oneline.Digits(len(sessions.Rows)))
 	t.Row("")
 	return t.Flush()
 }
 
 // printShown prints the tables of a study as JSON.
 func (a *app) printShown(ctx context.Context, v *store.View, entry studyEntry) error {
-	shown := studyShown{studyEntry: entry}
-	for _, t := range []struct {
-		name string
-		into *[]map[string]any
-	}{
-		{"trials", &shown.Trials},
-		{"finalists", &shown.Finalists},
-		{"models", &shown.Models},
-		{"curves", &shown.Curves},
-		{"baseline", &shown.Baseline},
-		{"sessions", &shown.Sessions},
-		{"workers", &shown.Workers},
-	} {
-		rows, err := export.Rows(ctx, v, t.name)
-		if err != nil {
+	o := entry.about
+	text, err := finite.Marshal(studyShown{entry, o.Answer(), append([]string{}, o.Verdict()...), o.StartNote()})
+	if err != nil {
+		return err
+	}
+	shown := map[string]any{}
+	if err := json.Unmarshal(text, &shown); err != nil {
+		return err
+	}
+	for _, name := range []string{"trials", "finalists", "models", "curves", "baseline", "sessions", "workers"} {
+		if shown[name], err = export.Rows(ctx, v, name); err != nil {
 			return err
 		}
-		*t.into = rows
 	}
 	return a.printJSON(shown)
 }
@@ -172,99 +157,73 @@ func (a *app) showWorkers(ctx context.Context, v *store.View) error {
 }
 
 // showTrials prints the trials so far.
-func (a *app) showTrials(ctx context.Context, v *store.View, c *config.Config, end *study.Result, entry *studyEntry, dir string, all bool) error {
-	trials, err := v.Table(ctx, "trials")
-	if err != nil {
-		return err
-	}
-	var rows []trialRow
-	for _, row := range trials.Rows {
-		r, err := trialRowOf(trials, row)
-		if err != nil {
-			return err
-		}
-		r.params, r.values = trained(c, r.params), further(c, r.values)
-		rows = append(rows, r)
-	}
-	if len(rows) == 0 {
+func (a *app) showTrials(entry *studyEntry, all bool) error {
+	o := entry.about
+	if len(o.Trials) == 0 {
 		return nil
 	}
-	if err := printTrials(a.out, c, end, entry.scale, rows, all, dir); err != nil {
+	if err := printTrials(a.out, o, all); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.out)
+	_, err := fmt.Fprintln(a.out)
 	return err
-}
-
-// trialRowOf reads a row of the table trials.
-func trialRowOf(t *store.Table, row []any) (r trialRow, err error) {
-	at := func(name string) any { return row[slices.Index(t.Columns, name)] }
-	number, _ := at("number").(int64)
-	rounds, _ := at("rounds").(int64)
-	rung, _ := at("rung").(int64)
-	r = trialRow{number: int(number), Place: study.Place{Rung: int(rung), Rounds: int(rounds)}}
-	r.state, _ = at("state").(string)
-	r.reason, _ = at("reason").(string)
-	if score, ok := at("score").(float64); ok {
-		r.Score = &score
-	}
-	if source, ok := at("source").(int64); ok {
-		r.source = strconv.FormatInt(source, 10)
-	}
-	if front, _ := at("front").(int64); front == 1 {
-		r.state += ", Pareto front"
-	}
-	if text, ok := at("values").(string); ok {
-		if err := json.Unmarshal([]byte(text), &r.values); err != nil {
-			return r, err
-		}
-	}
-	if text, ok := at("params").(string); ok {
-		err = json.Unmarshal([]byte(text), &r.params)
-	}
-	return r, err
 }
 
 // showEnd prints how a finished study ended, as `tune` and `run` do, and what others have
 // come to.
-func (a *app) showEnd(ctx context.Context, v *store.View, s *study.Stored, c *config.Config, entry *studyEntry) error {
+func (a *app) showEnd(ctx context.Context, v *store.View, entry *studyEntry) error {
+	o := entry.about
 	switch {
-	case s.Tune != nil:
+	case o.Tune != nil:
 		if a.verbose {
-			if err := a.printTuneDetails(c, s.Tune); err != nil {
+			if err := a.printTuneDetails(o.Config, o.Tune); err != nil {
 				return err
 			}
 		}
-		return a.printTuneBlock(c, s.Tune, entry.Dir)
-	case s.Run != nil:
-		if err := ofRun(c, s.Run).print(a.out); err != nil {
+		if o.State == view.Completed {
+			return a.printTuneBlock(o.Config, o.Tune, entry.Dir)
+		}
+		b := a.tuneBlock(o.Config, o.Tune, entry.stateText(), "in "+entry.Dir)
+		b.next(entry.next()...)
+		return b.print()
+	case o.Run != nil:
+		if err := ofRun(o.Config, o.Run).print(a.out); err != nil {
 			return err
 		}
 		if a.verbose {
-			if err := a.printRunDetails(s.Run); err != nil {
+			if err := a.printRunDetails(o.Run); err != nil {
 				return err
 			}
 		} else {
 			fmt.Fprintln(a.out)
 		}
-		return a.printRunBlock(c, s.Run, entry.Dir)
+		return a.printRunBlock(o.Config, o.Run, entry.Dir)
 	}
-	return a.printUnfinished(ctx, v, c, entry)
+	return a.printUnfinished(ctx, v, entry)
+}
+
+// next are the commands that may follow on an unfinished study.
+func (e *studyEntry) next() []string {
+	if dir := oneline.Path(e.Dir); e.State == view.Interrupted {
+		return []string{"study resume " + dir, "report " + dir}
+	}
+	return []string{"ui " + parentOf(e.Dir)}
 }
 
 // printUnfinished prints what a study has come to that is at work or was interrupted.
-func (a *app) printUnfinished(ctx context.Context, v *store.View, c *config.Config, entry *studyEntry) error {
+func (a *app) printUnfinished(ctx context.Context, v *store.View, entry *studyEntry) error {
+	c := entry.about.Config
 	rounds := c.Rounds
 	if entry.Command == config.ModeTune {
 		rounds = c.Budget.Rounds
 	}
-	done := table.Count(entry.Rounds) + " of " + table.Count(rounds)
+	done := oneline.Digits(entry.Rounds) + " of " + oneline.Digits(rounds)
 	if entry.Command == config.ModeTune && !c.Budget.InRounds() {
-		done = table.Count(entry.Rounds)
+		done = oneline.Digits(entry.Rounds)
 	}
 	head := []string{fmt.Sprintf("%s: %s after %s rounds", c.Name, entry.stateText(), done)}
 	if entry.Command == config.ModeTune {
-		head = append(head, counted(entry.Trials, "trial"))
+		head = append(head, oneline.Count(entry.Trials, "trial"))
 	}
 	b := newBlock(a.out, append(head, "in "+entry.Dir)...)
 	shown := 0
@@ -276,13 +235,13 @@ func (a *app) printUnfinished(ctx context.Context, v *store.View, c *config.Conf
 	if err != nil {
 		return err
 	}
-	b.curve(learned{curve: curve, measure: entry.measure, target: c.Measures(entry.Command)})
-	dir := oneline.Path(entry.Dir)
-	if entry.State == view.Interrupted {
-		b.next("study resume "+dir, "report "+dir)
-	} else {
-		b.next("ui " + parentOf(entry.Dir))
+	for i := range entry.about.Trials {
+		if t := &entry.about.Trials[i]; entry.BestSoFar != nil && t.Number == shown {
+			b.rungs(c, entry.scale, len(t.Rungs), func(i int) (int, float64) { return t.Rungs[i].Round, t.Rungs[i].Score })
+		}
 	}
+	b.curve(learned{Ending: view.Ending{Curve: curve, Measure: entry.about.Measure()}, target: c.Measures(entry.Command)})
+	b.next(entry.next()...)
 	return b.print()
 }
 

@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	recorded "github.com/fedfast/fedfast/internal/table"
+	"github.com/fedfast/fedfast/internal/view"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -90,7 +90,7 @@ func newTableCheck(a *app) *cobra.Command {
 			if a.json {
 				return a.printJSON(checked)
 			}
-			same := "the same errors and weights after " + counted(checked.Rounds, "round")
+			same := "the same errors and weights after " + oneline.Count(checked.Rounds, "round")
 			if checked.Failed != "" {
 				same += ", then failed as recorded: " + checked.Failed
 			}
@@ -244,13 +244,13 @@ func (a *app) tableInfo(path string) error {
 	if a.json {
 		return a.printJSON(tableSummary{File: path, Head: t.Head, Diverged: diverged, BestConfig: best, BestValError: lowest, Bytes: t.Bytes})
 	}
-	b := newBlock(a.out, fmt.Sprintf("%s: table of %s", path, t.Name), counted(len(t.Configurations), "configuration"), counted(t.Rounds, "round"), counted(t.Seeds(), "seed"))
-	b.Row("recorded", fmt.Sprintf("%s at rounds 0, %d, ... %d", counted(len(t.Clients), "client"), t.RecordEvery, t.Rounds), table.Count(int(t.Bytes))+" bytes")
+	b := newBlock(a.out, fmt.Sprintf("%s: table of %s", path, t.Name), oneline.Count(len(t.Configurations), "configuration"), oneline.Count(t.Rounds, "round"), oneline.Count(t.Seeds(), "seed"))
+	b.Row("recorded", fmt.Sprintf("%s at rounds 0, %d, ... %d", oneline.Count(len(t.Clients), "client"), t.RecordEvery, t.Rounds), oneline.Digits(int(t.Bytes))+" bytes")
 	if t.Target != "" {
 		b.Row("errors", "of "+t.Target+" models")
 	}
 	if diverged > 0 {
-		b.Row("diverged", fmt.Sprintf("%d of %s", diverged, counted(len(t.Rows), "training")))
+		b.Row("diverged", fmt.Sprintf("%d of %s", diverged, oneline.Count(len(t.Rows), "training")))
 	}
 	if best >= 0 {
 		b.Row("best", fmt.Sprintf("configuration %d: %s validation %s", best, scale.Text(lowest), scale.Metric))
@@ -309,19 +309,19 @@ func (o *tuneOptions) playTable(ctx context.Context, a *app) error {
 		return a.printJSON(tableReplay{r, o.table, curves.Near, curves.Again})
 	}
 	if a.verbose {
-		if err := printTrials(a.out, c, r, study.ScaleOf(c, r.Measure), trialRows(c, r), true, ""); err != nil {
+		if err := printTrials(a.out, view.Ended(c, r), true); err != nil {
 			return err
 		}
 	}
-	b := a.tuneBlock(c, r, "on "+o.table)
+	b := a.tuneBlock(c, r, "completed in "+took(r.Took()), "on "+o.table)
 	if c.Budget.Rounds < whole {
 		b.Row("budget", fmt.Sprintf("%d rounds: the table has %d, of which %s accepts no more", c.Budget.Rounds, whole, c.Tuner.Name))
 	}
 	if curves.Near > 0 {
-		b.Row("table", fmt.Sprintf("%d of %s not in it, replaced by the nearest configuration", curves.Near, counted(len(r.Trials), "suggestion")))
+		b.Row("table", fmt.Sprintf("%d of %s not in it, replaced by the nearest configuration", curves.Near, oneline.Count(len(r.Trials), "suggestion")))
 	}
 	if curves.Again > 0 {
-		b.Row("", fmt.Sprintf("%s used again, since all were used", counted(curves.Again, "configuration")))
+		b.Row("", fmt.Sprintf("%s used again, since all were used", oneline.Count(curves.Again, "configuration")))
 	}
 	return b.print()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	recorded "github.com/fedfast/fedfast/internal/table"
 )
 
@@ -91,9 +92,9 @@ func (a *app) printNoise(t *recorded.NoiseTable) error {
 				head = append(head, c.Name())
 			}
 			if len(head) == 2 {
-				rows = append(rows, []string{table.Count(c.Clients)})
+				rows = append(rows, []string{oneline.Digits(c.Clients)})
 			}
-			at := slices.IndexFunc(rows, func(row []string) bool { return row[0] == table.Count(c.Clients) })
+			at := slices.IndexFunc(rows, func(row []string) bool { return row[0] == oneline.Digits(c.Clients) })
 			rows[at] = append(rows[at], text(c.Quartiles))
 		}
 		out := table.New(a.out, head...)
@@ -121,7 +122,7 @@ func (a *app) printNoise(t *recorded.NoiseTable) error {
 		}
 	}
 	fmt.Fprintf(a.out, "\n%% %s error of the best by its score of %d of %d configurations: median (quartiles) of %s;\nunder epsilon all clients weigh the same\n",
-		t.Split, t.Trials, t.Configurations, counted(t.Repeats, "repeat"))
+		t.Split, t.Trials, t.Configurations, oneline.Count(t.Repeats, "repeat"))
 	if t.Exact != nil {
 		fmt.Fprintf(a.out, "all clients, weighted, over all searches that there are: %s\n", text(*t.Exact))
 	}

@@ -1,17 +1,14 @@
 package command
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"strconv"
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
-	"github.com/fedfast/fedfast/tuners"
+	"github.com/fedfast/fedfast/internal/view"
 )
 
 // printTune prints the end of a study: the result, behind all about it with --verbose.
@@ -35,12 +32,14 @@ func (a *app) printTrialsOf(c *config.Config, r *study.Result, dir string) error
 	if err := printTableOption(a.out, c, r.Sides); err != nil {
 		return err
 	}
-	return printTrials(a.out, c, r, study.ScaleOf(c, r.Measure), trialRows(c, r), false, dir)
+	o := view.Ended(c, r)
+	o.Dir = dir
+	return printTrials(a.out, o, false)
 }
 
 // printTuneDetails prints what the block at the end of a study leaves out.
 func (a *app) printTuneDetails(c *config.Config, r *study.Result) error {
-	if err := printBaseline(a.out, r); err != nil {
+	if err := printBelow(a.out, view.Ended(c, r).BaselineTable()); err != nil {
 		return err
 	}
 	if err := a.printChoice(c, r); err != nil {
@@ -61,14 +60,14 @@ func (a *app) printTuneDetails(c *config.Config, r *study.Result) error {
 // printTuneBlock prints the result of a study. The next commands come before those that
 // always follow.
 func (a *app) printTuneBlock(c *config.Config, r *study.Result, dir string, next ...string) error {
-	b := a.tuneBlock(c, r, "in "+dir)
+	b := a.tuneBlock(c, r, "completed in "+took(r.Took()), "in "+dir)
 	b.next(append(next, "report "+oneline.Path(dir), "ui "+parentOf(dir))...)
 	return b.print()
 }
 
-// tuneBlock is the result of a study; where says where it is or was played.
-func (a *app) tuneBlock(c *config.Config, r *study.Result, where string) *block {
-	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Took())), counted(len(r.Trials), "trial"), spent(c, r), where)
+// tuneBlock is the result of a study; state says how far it is, and where where it is or was played.
+func (a *app) tuneBlock(c *config.Config, r *study.Result, state, where string) *block {
+	b := newBlock(a.out, c.Name+": "+state, oneline.Count(len(r.Trials), "trial"), spent(c, r), where)
 	b.errors(c.Aim().Target, &r.Errors)
 	b.baseline(r)
 	b.Row("winner", r.Why(c))
@@ -79,9 +78,10 @@ func (a *app) tuneBlock(c *config.Config, r *study.Result, where string) *block 
 	}
 	b.front(c, r)
 	b.localSearch(c, r.LocalSearch)
-	l := learned{curve: r.Trials[r.Best.Number].Curve, goal: r.Goal, patience: r.Patience, measure: r.Measure, target: c.Measures(config.ModeTune)}
-	b.curve(l)
-	b.fleet(r.Trials[r.Best.Number].Fleet, r.Trials[r.Best.Number].Rounds)
+	best := &r.Trials[r.Best.Number]
+	b.rungs(c, study.ScaleOf(c, r.Measure), len(best.Rungs), func(i int) (int, float64) { return best.Rungs[i].Round, best.Rungs[i].Score })
+	b.curve(learned{Ending: view.OfTune(r), target: c.Measures(config.ModeTune)})
+	b.fleet(best.Fleet, best.Rounds)
 	b.privacy(r.Privacy)
 	b.notes(r)
 	b.warnings(r.Verdict(c), a.verbose)
@@ -95,49 +95,26 @@ func (b *block) localSearch(c *config.Config, l *study.LocalSearch) {
 	}
 	told := "all scores told"
 	if l.Votes > 0 {
-		told = counted(l.Votes, "vote") + " each"
+		told = oneline.Count(l.Votes, "vote") + " each"
 	}
 	if l.Noise > 0 {
 		told += fmt.Sprintf(", noise of %.3g on each sum over them", l.Noise)
 	}
-	rounds := counted((l.Points*l.Clients+c.Cohort-1)/c.Cohort, "round")
-	b.Row("local search", fmt.Sprintf("%s on %s: as much training as %s beside the budget; %s", counted(l.Points, "configuration"), counted(l.Clients, "client"), rounds, told))
+	rounds := oneline.Count((l.Points*l.Clients+c.Cohort-1)/c.Cohort, "round")
+	b.Row("local search", fmt.Sprintf("%s on %s: as much training as %s beside the budget; %s", oneline.Count(l.Points, "configuration"), oneline.Count(l.Clients, "client"), rounds, told))
 }
 
 // spent says how many rounds a study took, and how much of the budget a tuner that was
 // done left over, if any.
 func spent(c *config.Config, r *study.Result) string {
 	if b := c.Budget; !b.InRounds() {
-		return fmt.Sprintf("%s, %s of %s %ss", counted(r.Rounds, "round"), table.Count(r.Spent()), table.Count(b.Tuners().Rounds), b.Unit())
+		return fmt.Sprintf("%s, %s of %s %ss", oneline.Count(r.Rounds, "round"), oneline.Digits(r.Spent()), oneline.Digits(b.Tuners().Rounds), b.Unit())
 	}
 	left := c.Budget.Rounds - r.Rounds
 	if left <= 0 || r.Stopped || r.Goal > 0 || c.Eval.Patience > 0 {
-		return counted(r.Rounds, "round")
+		return oneline.Count(r.Rounds, "round")
 	}
-	return fmt.Sprintf("%s of %s rounds (%s left %s unspent)", table.Count(r.Rounds), table.Count(c.Budget.Rounds), c.Tuner.Name, table.Count(left))
-}
-
-// trialRows are the trials of a result.
-func trialRows(c *config.Config, r *study.Result) []trialRow {
-	var rows []trialRow
-	for _, t := range r.Trials {
-		row := trialRow{number: t.Number, Place: study.Place{Rounds: t.Rounds}, state: outcome(r, t), reason: cmp.Or(t.Failed, t.Stopped), params: trained(c, t.Params), values: further(c, t.Values)}
-		if len(t.Rungs) > 0 {
-			row.Rung, row.Score = t.Rungs[len(t.Rungs)-1].Round, &t.Score
-		}
-		if t.Source != nil {
-			row.source = strconv.Itoa(*t.Source)
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-// further are the values of all metrics but the objective.
-func further(c *config.Config, values map[string]float64) map[string]float64 {
-	values = maps.Clone(values)
-	delete(values, c.Aim().Metric)
-	return values
+	return fmt.Sprintf("%s of %s rounds (%s left %s unspent)", oneline.Digits(r.Rounds), oneline.Digits(c.Budget.Rounds), c.Tuner.Name, oneline.Digits(left))
 }
 
 // front adds with what a tuner began, how often a study stopped at its limit of wall time,
@@ -150,21 +127,21 @@ func (b *block) front(c *config.Config, r *study.Result) {
 		}
 	}
 	if w := r.WarmStart; w != nil {
-		text := fmt.Sprintf("%s of %s", counted(w.Trials, "trial"), finishedStudies(w.Studies))
+		text := fmt.Sprintf("%s of %s", oneline.Count(w.Trials, "trial"), finishedStudies(w.Studies))
 		if w.Dropped > 0 {
 			text += fmt.Sprintf(", without %d that do not fit the space or the objectives", w.Dropped)
 		}
-		text += ", " + counted(w.Rounds, "round")
+		text += ", " + oneline.Count(w.Rounds, "round")
 		b.Row("warm start", text)
 	}
 	if r.Pauses > 0 {
-		b.Row("wall time", fmt.Sprintf("stopped %s at budget.wall_seconds, and resumed", counted(r.Pauses, "time")))
+		b.Row("wall time", fmt.Sprintf("stopped %s at budget.wall_seconds, and resumed", oneline.Count(r.Pauses, "time")))
 	}
 	if len(r.Objectives) > 1 {
-		b.Row("Pareto front", fmt.Sprintf("%d of %s, in %s", len(r.Front), counted(len(r.Trials), "trial"), strings.Join(r.Objectives, ", ")))
+		b.Row("Pareto front", fmt.Sprintf("%d of %s, in %s", len(r.Front), oneline.Count(len(r.Trials), "trial"), strings.Join(r.Objectives, ", ")))
 	}
 	if beyond > 0 {
-		b.Row("infeasible", fmt.Sprintf("%s beyond %s", counted(beyond, "trial"), strings.Join(c.Constraints, ", ")))
+		b.Row("infeasible", fmt.Sprintf("%s beyond %s", oneline.Count(beyond, "trial"), strings.Join(c.Constraints, ", ")))
 	}
 }
 
@@ -174,34 +151,4 @@ func finishedStudies(n int) string {
 		return "1 finished study"
 	}
 	return fmt.Sprintf("%d finished studies", n)
-}
-
-// outcome says what became of a trial.
-func outcome(r *study.Result, t study.TrialResult) string {
-	words := []string{string(t.State)}
-	if t.Stopped != "" {
-		words = append(words, "by the user")
-	}
-	if t.Front {
-		words = append(words, "Pareto front")
-	}
-	if t.Infeasible {
-		words = append(words, "infeasible")
-	}
-	if t.Number == r.Best.Number {
-		words = append(words, "winner")
-	}
-	if r.Survivor != nil && t.Number == r.Survivor.Number {
-		words = append(words, "survivor")
-	}
-	return strings.Join(words, ", ")
-}
-
-// short writes params in one short line.
-func short(p tuners.Params) string {
-	var parts []string
-	for _, key := range p.Keys() {
-		parts = append(parts, strings.TrimPrefix(key, "client.")+"="+study.ValueText(p[key]))
-	}
-	return strings.Join(parts, " ")
 }

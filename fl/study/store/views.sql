@@ -173,6 +173,7 @@ SELECT j.trial AS trial_id, j.trial AS number, 1 AS study_id,
        coalesce(fails.reason, acts.reason) AS reason,
        json_extract(j.data, '$.source') AS source,
        json_extract(j.data, '$.params') AS params,
+       EXISTS (SELECT 1 FROM journal p WHERE p.trial = j.trial AND p.kind = 'plan') AS params_changed,
        strftime('%Y-%m-%dT%H:%M:%fZ', j.at / 1000.0, 'unixepoch') AS datetime_start,
        strftime('%Y-%m-%dT%H:%M:%fZ', ran.at / 1000.0, 'unixepoch') AS datetime_complete
 FROM journal j LEFT JOIN whole LEFT JOIN result LEFT JOIN stopped ON stopped.trial = j.trial LEFT JOIN front ON front.trial = j.trial

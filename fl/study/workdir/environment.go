@@ -76,6 +76,8 @@ type Environment struct {
 	Tuners []host.Pin `json:"tuners,omitempty"`
 	// Baseline is about how many random configurations the study will be compared with.
 	Baseline int `json:"baseline,omitempty"`
+	// Evaluations is how much work the evaluations at the end are, in multiples of that of all rounds.
+	Evaluations float64 `json:"evaluations,omitempty"`
 	// Scaled is Study.Scaled.
 	Scaled string `json:"scaled,omitempty"`
 }

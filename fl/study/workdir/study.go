@@ -390,6 +390,7 @@ func (s *Study) prepare(ctx context.Context, o Options) (*study.Setup, error) {
 func (s *Study) begin(ctx context.Context, o Options, setup *study.Setup, command string, used []host.Pin) error {
 	env := environment(command, o.Workers, used)
 	env.Scaled, env.Baseline = s.Scaled, planned(o.Baseline, s.Config)
+	env.Evaluations, _ = Rest(ctx, setup, command, 0)
 	if s.dir == nil {
 		var err error
 		if s.Unnamed {

@@ -109,5 +109,14 @@ func Count(n int, what string) string {
 	if n != 1 {
 		what += "s"
 	}
-	return strconv.Itoa(n) + " " + what
+	return Digits(n) + " " + what
+}
+
+// Digits writes an integer with commas between thousands.
+func Digits(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > len(s)-len(strings.TrimPrefix(s, "-")); i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }

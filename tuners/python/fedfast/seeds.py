@@ -8,7 +8,7 @@ from typing import Any, Optional, Union
 
 from . import program
 from .figures import Figure, pick
-from .study import Study
+from .study import Study, summary
 
 FILE = "seeds.json"
 
@@ -24,6 +24,10 @@ class Seeds:
     def __repr__(self) -> str:
         return f"fedfast.Seeds({str(self.path)!r})"
 
+    def _repr_html_(self) -> str:
+        shown = self.show()
+        return summary(self, [f"{self.path.name}: {shown['completed']} of {shown['seeds']} seeds completed.", *(shown["answer"] or [])], shown["warnings"])
+
     def show(self) -> "dict[str, Any]":
         """Return what `fedfast study show --json` prints: how many studies are finished, their summary, and each one's state and errors."""
         return program.ask("study", "show", str(self.path))  # type: ignore[no-any-return]
@@ -37,7 +41,7 @@ class Seeds:
     @property
     def studies(self) -> "list[Study]":
         """The studies that have begun, in the order of their seeds."""
-        return [Study(self.path / Path(s["dir"]).name) for s in self.show()["studies"] if s["state"] != "not begun"]
+        return [Study(self.path / Path(s["dir"]).name) for s in self.show()["studies"] if s["state"] != "not started"]
 
     @property
     def finished(self) -> bool:

@@ -37,18 +37,7 @@ class Study:
 
     def _repr_html_(self) -> str:
         shown = self.show()
-        rows = {"study": self.path.name, "state": shown["state"], "rounds": shown["rounds"], "trials": len(shown["trials"])}
-        if self.result is not None:
-            rows.update(self.best.get("params", {}))
-            rmse = {k for k in self.best if k.endswith("_rmse")}
-            rows.update({k.replace("_", " ").replace("rmse", "RMSE"): f"{v:.4g}" for k, v in self.best.items() if k in rmse and v is not None})
-            rows.update({k.replace("_", " "): f"{v:.2%}" for k, v in self.best.items() if k.endswith("_error") and v is not None and not rmse})
-        cells = "".join(f"<tr><th>{html.escape(str(k))}</th><td>{html.escape(str(v))}</td></tr>" for k, v in rows.items())
-        try:
-            figure = self.plot()._repr_html_()
-        except program.Error:  # too early
-            figure = ""
-        return f"<table>{cells}</table>{figure}"
+        return summary(self, [f"{self.path.name}: {shown['state']}, {len(shown['trials'])} trials, {shown['rounds']} rounds.", *shown["answer"]], shown["warnings"])
 
     @property
     def result(self) -> "Optional[dict[str, Any]]":
@@ -153,6 +142,15 @@ class Study:
         out = os.path.join(directory, f"{table}.{form}")
         program.call(["study", "export", str(self.path), "--table", table, "--format", form, "--out", out], progress=False)
         return out
+
+
+def summary(study: Any, said: "list[str]", warnings: "list[str]") -> str:
+    """Return what a notebook shows: the sentences of `fedfast study show --json`, and the first figure if there is one yet."""
+    lines = "".join(f"<p>{html.escape(s)}</p>" for s in [*said, *(f"Warning: {w}." for w in warnings)])
+    try:
+        return lines + str(study.plot()._repr_html_())
+    except program.Error:  # too early
+        return lines
 
 
 class Tail:

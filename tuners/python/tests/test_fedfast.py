@@ -235,7 +235,7 @@ class Package(unittest.TestCase):
         with self.assertWarnsRegex(UserWarning, "npz-vectors: the array y holds floats, so they are numbers to predict"):
             study = fedfast.run(data=(x, np.sign(x[:, 0]) * 1.0, np.repeat(np.arange(4), 20)), model="logistic", settings={"rounds": 2, "cohort": 2})
         self.assertEqual(study.best["global_test_rmse"], study.best["global_test_error"])
-        self.assertIn("<th>global test RMSE</th>", study._repr_html_())
+        self.assertIn("<p>Global test RMSE ", study._repr_html_())
 
     def test_orders(self):
         x = np.arange(12.0).reshape(4, 3)

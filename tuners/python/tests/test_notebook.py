@@ -2,6 +2,7 @@
 """Tests of what notebooks use: figures, tables, displays, and studies of other processes."""
 
 import base64
+import html
 import inspect
 import os
 import re
@@ -84,11 +85,15 @@ class Notebook(unittest.TestCase):
         with self.assertRaisesRegex(fedfast.Error, "no figure 'histories'; there are .*history"):
             self.study.plot("histories")
         page = self.study._repr_html_()
-        self.assertIn("<th>client.lr</th>", page)
+        shown = self.study.show()
+        for said in (*shown["answer"], *(f"Warning: {w}." for w in shown["warnings"])):
+            self.assertIn(f"<p>{html.escape(said)}</p>", page)
+        self.assertRegex(page, r"<p>Winner of \d+ trials: trial \d+ after .*</p><p>Hyperparameters: .*client\.lr=")
         image = re.search(r'<img alt="Validation error[^"]*" src="data:image/svg\+xml;base64,([^"]*)">$', page)
         self.assertEqual(base64.b64decode(image[1]).decode(), found.svg)
         seeds = fedfast.run(data=samples(), settings=SMALL, seeds=2)
         self.assertEqual(seeds.plot().name, "test")
+        self.assertRegex(seeds._repr_html_(), r"2 of 2 seeds completed\.</p><p>(Global|Personalized) test error .* \(mean over 2 seeds, 90 % confidence interval\)\.</p>")
 
     def test_tables(self):
         trials = self.study.trials

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -104,7 +103,7 @@ func (s *Server) curves(r *http.Request) (any, error) {
 		}
 	default:
 		if by == nil {
-			return nil, errAxis
+			return nil, requestError("by: must be seconds, clock or updates")
 		}
 		if curves, err = v.Curves(r.Context(), o); err != nil {
 			return nil, err
@@ -128,9 +127,6 @@ func (s *Server) curves(r *http.Request) (any, error) {
 	}
 	return d, nil
 }
-
-// errAxis is about an axis that no curve has.
-var errAxis = errors.New("by: must be seconds, clock or updates")
 
 // width is how many rounds a column holds, so that curves of a length have few
 // enough of them.

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -56,7 +55,7 @@ func (s *Server) news(r *http.Request) (any, error) {
 	query := r.URL.Query()
 	after, err := strconv.ParseInt(query.Get("after"), 10, 64)
 	if err != nil {
-		return nil, errNumber
+		return nil, requestError("after: must be an entry number")
 	}
 	n := &news{Seq: after, Rounds: []reals{}}
 	if n.Mark, n.PID = markOf(dir); n.Mark == query.Get("mark") {
@@ -86,9 +85,6 @@ func (s *Server) news(r *http.Request) (any, error) {
 	}
 	return n, n.weigh(r.Context(), v, first, discount)
 }
-
-// errNumber is about a request that does not say what the page knows.
-var errNumber = errors.New("after: must be an entry number")
 
 // add tells of entries, and returns the first new round of each trial that has any.
 func (n *news) add(entries []study.Entry) map[int]int {

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -80,7 +79,7 @@ func (s *Server) part(r *http.Request) (any, error) {
 	if text := r.URL.Query().Get("trial"); text != "" {
 		number, err := strconv.Atoi(text)
 		if err != nil {
-			return nil, errors.New("trial: must be a number")
+			return nil, requestError("trial: must be a number")
 		}
 		return p, p.add(st.TrialFigures(number))
 	}
@@ -102,7 +101,7 @@ const mostCompared = 50
 func (s *Server) compare(r *http.Request) (any, error) {
 	dirs := r.URL.Query()["dir"]
 	if len(dirs) < 2 || len(dirs) > mostCompared {
-		return nil, errors.New("dir: name from 2 to " + strconv.Itoa(mostCompared) + " studies")
+		return nil, requestError("dir: name from 2 to " + strconv.Itoa(mostCompared) + " studies")
 	}
 	var studies []*report.Study
 	for _, name := range dirs {

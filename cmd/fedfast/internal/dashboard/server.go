@@ -93,11 +93,16 @@ func fail(w http.ResponseWriter, err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		code = http.StatusNotFound
-	case errors.Is(err, errNumber):
+	case errors.As(err, new(requestError)):
 		code = http.StatusBadRequest
 	}
 	http.Error(w, oneline.Of(err.Error()), code)
 }
+
+// requestError says what is wrong with a request.
+type requestError string
+
+func (b requestError) Error() string { return string(b) }
 
 // noStudyError is the error for a folder without a study.
 type noStudyError string

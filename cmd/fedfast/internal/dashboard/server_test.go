@@ -470,7 +470,7 @@ func TestComparisonIsNotTheEnd(t *testing.T) {
 	add(store.KindResult, `{"tune":{"best":{"number":0,"round":1,"score":0.5},"rounds":1,"rounds_per_second":1,"global_test_error":0.3,"evaluation":{"global_test":{"error":0.3,"clients":9,"std_error":0.03}}}}`)
 	add(store.KindBaseline, `{"configurations":2,"rounds":3,"target":"global"}`)
 	add(store.KindConfiguration, `{"number":1,"params":{},"score":0.6,"test_error":0.62,"std_error":0.04}`)
-	if p := look(); p.State != "running" || p.Stage != "comparing with random search (1 of 2)" || !p.Best.Returned || p.Control {
+	if p := look(); p.State != "running" || p.Stage != "random search, trial 2 of 2" || !p.Best.Returned || p.Control {
 		t.Errorf("meanwhile: %+v", p)
 	}
 	add(store.KindConfiguration, `{"number":0,"params":{},"score":0.4,"test_error":0.5,"std_error":0.04}`)

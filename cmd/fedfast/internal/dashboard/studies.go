@@ -46,6 +46,8 @@ type entry struct {
 	Tests  map[string]tested `json:"tests"`
 	Judged string            `json:"judged"`
 	Share  bool              `json:"share"`
+	// Measure names the errors: "error" or "RMSE".
+	Measure string `json:"measure"`
 	// Verdict is what is wrong with the returned model, or with how many of Seeds, which the
 	// entry stands for.
 	Verdict []string `json:"verdict,omitempty"`
@@ -149,7 +151,7 @@ func (s *Server) head(o *view.Overview) entry {
 		e.Scale = scale{s.String(), s.Metric, s.Direction(), s.Percent}
 	}
 	e.About = report.Subtitle(o)
-	_, e.Share = study.MeasureName(o.Measure())
+	e.Measure, e.Share = study.MeasureName(o.Measure())
 	e.Judged, e.Tests = o.Judged(), map[string]tested{}
 	for _, target := range targets {
 		if test, p90 := o.Test(target); test != nil {
@@ -183,6 +185,10 @@ type page struct {
 	Models   string    `json:"models"`   // of which curves have test errors
 	Answer   []string  `json:"answer"`   // how good the model is
 	Discount float64   `json:"discount"` // of earlier rounds in a score
+	// Note says whose hyperparameters the trials have, empty for theirs throughout; Where is the rung
+	// at which they are compared.
+	Note  string `json:"note"`
+	Where string `json:"where"`
 	// Control says that this server can stop the study; Halted that a person has.
 	Control bool `json:"control"`
 	Halted  bool `json:"halted"`
@@ -201,6 +207,8 @@ type trial struct {
 	// Final is its best score as a finalist, Place its own in the order of the best first.
 	Final *float64 `json:"final"`
 	Place int      `json:"place"`
+	// At is its score at the rung where trials are compared, null if it did not reach it.
+	At *float64 `json:"at"`
 	// Settings are its hyperparameters as a study file has them.
 	Settings string `json:"settings"`
 }
@@ -215,8 +223,8 @@ func settings(o *view.Overview, t *view.Trial) (string, error) {
 		if told := o.Tune.Best.Hyperparameters(o.Tune.Trials); told[1] != "" {
 			notes = []string{"# " + told[0], "# started from " + told[1]}
 		}
-	case o.Config.ClientTuner.Name != "":
-		notes = []string{"# started from; client tuner " + o.Config.ClientTuner.Name + " went on from here"}
+	case o.StartNote() != "":
+		notes = []string{"# " + o.StartNote()}
 	}
 	tables := map[string]tuners.Params{}
 	for _, name := range params.Keys() {
@@ -267,10 +275,16 @@ func (s *Server) study(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.All = append(p.All, trial{t.Number, t.State, t.Rounds, t.To, t.Score(), t.Params, t.Source, t.Reason(), o.Place(t).Final, 0, text})
+		p.All = append(p.All, trial{t.Number, t.State, t.Rounds, t.To, t.Score(), t.Params, t.Source, t.Reason(), o.Place(t).Final, 0, nil, text})
 	}
 	for place, i := range o.Ranked() {
 		p.All[i].Place = place
+	}
+	p.Note = view.Sentence(o.StartNote())
+	var scores map[int]float64
+	p.Where, scores = o.AtRung(func(*view.Trial) bool { return true })
+	for i, score := range scores {
+		p.All[i].At = &score
 	}
 	for _, x := range o.Sessions {
 		p.Sessions = append(p.Sessions, session{x.At, x.Version, x.CPU, x.Level, x.Workers})

@@ -36,10 +36,16 @@ function span(seconds) {
   return s + "s";
 }
 
+/** number writes a number with four digits, as the terminal does. */
+function number(x) {
+  const y = +x.toPrecision(4), a = Math.abs(y);
+  return y && (a < 1e-4 || a >= 1e15) ? y.toExponential().replace(/([+-])(\d)$/, "$10$2") : String(y);
+}
+
 /** score writes a score on a study's scale, or that there is none. */
 function score(x, scale) {
   if (x === null || x === undefined) return "–";
-  return scale.percent ? (100 * x).toFixed(2) + " %" : String(+x.toPrecision(4));
+  return scale.percent ? (100 * x).toFixed(2) + " %" : number(x);
 }
 
 /** day writes a time of the record. */

@@ -13,7 +13,8 @@ const dirs = (s) => (s.seeds ? s.seeds.map((x) => x.dir) : [s.dir]);
 function test(s, target) {
   const t = s.tests[target], share = { percent: s.share }, guess = s.best && s.judged === target && !Object.keys(s.tests).length;
   const cell = make("td", t ? score(t.test, share) + (t.half ? " ± " + score(t.half, share) : "") : guess ? "~" + score(s.best.score, s.scale) : "–", { class: "n " + (s.judged === target ? "error" : "wide") });
-  if (t?.p90 != null || guess) cell.append(make("small", guess ? s.scale.name + ", estimate" : "P90 " + score(t.p90, share)));
+  if (t || guess) cell.append(make("small", guess ? s.scale.name + ", estimate" : target + " " + s.measure));
+  if (t?.p90 != null) cell.append(make("small", "P90 " + score(t.p90, share)));
   return cell;
 }
 
@@ -39,7 +40,7 @@ function row(s, inside) {
     tr.append(make("td", s.problem, { class: "note", colspan: 7 }));
     return tr;
   }
-  const state = make("td", s.stage ? s.state + ", " + s.stage : s.state, { class: "state " + s.state });
+  const state = make("td", s.stage ? s.state + ": " + s.stage : s.state, { class: "state " + s.state });
   if (s.left !== null) state.append(make("small", span(s.left) + " left"));
   const about = make("td", s.about, { class: "about" });
   if (s.verdict) about.append(make("small", "Warning: " + s.verdict.join("; "), { class: "warn" }));

@@ -23,18 +23,18 @@ function axisOf(name, values, text) {
 
 /** parallel draws the trials across the axes of their hyperparameters; a person marks ranges on them. */
 function parallel(root, s, onPick) {
-  const keys = differing(s.all), all = s.all.filter((t) => t.params);
+  const keys = differing(s.all), all = s.all.filter((t) => t.params && t.at !== null);
   root.replaceChildren();
   if (keys.length === 0 || all.length < 2) return;
-  const value = (t, k) => (k === null ? t.score : t.params[k]);
-  const axes = [...keys.map((k) => [k, axisOf(k, all.map((t) => t.params[k]), param)]), [null, axisOf("last rung", all.map((t) => t.score), (x) => score(x, s.scale))]];
+  const value = (t, k) => (k === null ? t.at : t.params[k]);
+  const axes = [...keys.map((k) => [k, axisOf(k, all.map((t) => t.params[k]), param)]), [null, axisOf(s.where, all.map((t) => t.at), (x) => score(x, s.scale))]];
   const wide = Math.max(560, root.clientWidth), high = 300, top = 34, x = (i) => 60 + (i * (wide - 120)) / (axes.length - 1), y = (f) => top + (1 - f) * (high - top - 16);
   const svg = shape("svg", { width: wide, height: high, viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": "Parallel coordinates of the trials; the filter of the trials table chooses by numbers, too" });
   const told = make("p", null, { role: "status" }), lines = new Map(), ranges = new Map();
-  for (const t of ranked(s).reverse()) {
+  for (const t of ranked(s).reverse().filter((t) => all.includes(t))) {
     const points = axes.map(([k, a], i) => (value(t, k) === undefined || value(t, k) === null ? null : x(i).toFixed(1) + "," + y(a.at(value(t, k))).toFixed(1))).filter(Boolean);
     const line = shape("polyline", { points: points.join(" "), class: s.best?.trial === t.number ? "path bestpath" : "path" });
-    line.append(shape("title", {}, "trial " + t.number + ", " + score(t.score, s.scale)));
+    line.append(shape("title", {}, "trial " + t.number + ", " + score(t.at, s.scale)));
     line.addEventListener("click", () => onPick(t.number));
     lines.set(t, line);
     svg.append(line);
@@ -47,7 +47,7 @@ function parallel(root, s, onPick) {
     for (const [t, line] of lines) line.classList.toggle("off", !on.includes(t));
     told.replaceChildren(ranges.size ? on.length + " of " + all.length + " trials: " : "Drag along an axis to choose trials; click on an axis to choose all again.");
     if (ranges.size) for (const t of ranked(s).filter((t) => on.includes(t)).slice(0, 12)) {
-      const b = make("button", "trial " + t.number + " " + score(t.score, s.scale), { type: "button" });
+      const b = make("button", "trial " + t.number + " " + score(t.at, s.scale), { type: "button" });
       b.addEventListener("click", () => onPick(t.number));
       told.append(b, " ");
     }
@@ -80,6 +80,6 @@ function parallel(root, s, onPick) {
   }
   const scroll = make("div", null, { class: "scroll", tabindex: "0", role: "region", "aria-label": "Parallel coordinates" });
   scroll.append(svg);
-  root.append(make("h2", "Hyperparameters and the last rung's score"), scroll, told);
+  root.append(make("h2", "Hyperparameters and the score at " + s.where + ", of the " + all.length + " trials that reached it"), scroll, told);
   pick();
 }

@@ -50,7 +50,7 @@ function commands(s) {
 
 /** state shows how far the study is. */
 function state(name, stage) {
-  by("state").textContent = stage ? name + ", " + stage : name;
+  by("state").textContent = stage ? name + ": " + stage : name;
   by("state").className = "state pill " + name;
 }
 
@@ -291,7 +291,7 @@ async function start() {
     await refresh();
     curves.scale = page.study.scale;
     curves.share = page.study.share;
-    metricName.test = "test error (" + page.study.models + ")";
+    metricName.test = "test " + page.study.measure + " (" + page.study.models + ")";
     by("note").textContent = "";
     page.painted = performance.now();
     metrics(page.study.metrics);

@@ -1,6 +1,6 @@
 "use strict";
 
-const param = (v) => (v === undefined || v === null ? "–" : typeof v === "number" ? String(+v.toPrecision(4)) : String(v));
+const param = (v) => (v === undefined || v === null ? "–" : typeof v === "number" ? number(v) : String(v));
 
 /** ranked are the trials, the best first. */
 const ranked = (s) => [...s.all].sort((a, b) => a.place - b.place);
@@ -17,6 +17,7 @@ function trialTable(s) {
   const column = sorted ? sorted.cellIndex : -1, down = sorted?.getAttribute("aria-sort") === "descending", head = make("tr");
   for (const [name, n] of [["trial", 1], ["state", 0], ["rounds", 1], ["all clients", 1], ["last rung, one cohort", 1], ...keys.map((k) => [k, 1])]) head.append(make("th", name, n ? { scope: "col", class: "n" } : { scope: "col" }));
   by("trial-head").replaceChildren(head);
+  by("trials-note").textContent = s.note;
   page.rows.clear();
   by("trials").replaceChildren(...ranked(s).map((t) => {
     const tr = make("tr", null, s.best && s.best.trial === t.number ? { class: "best" } : {});

@@ -13,7 +13,7 @@ import (
 func TestLabels(t *testing.T) {
 	for columns, want := range map[int][]string{
 		0:  {"seed 2 of 5: a head\n", "seed 2 of 5: round 4 of 4, trial 1 at round 2 of 3, "},
-		80: {"seed 2 of 5: a head\n", "seed 2 of 5 100% |", "| round 4 of 4, now evaluating", "\nbest ~50.00 % val error (trial 1), loss 1.0000, trial 1 (2 of 3)", "seed 2 of 5: round 4 of 4 in 3s"},
+		80: {"seed 2 of 5: a head\n", "seed 2 of 5 100% |", "| round 4 of 4, now evaluating", "\nbest ~50.00 % val error (trial 1), loss 1, trial 1 (2 of 3)", "seed 2 of 5: round 4 of 4 in 3s"},
 		40: {"seed 2 of 5: round 4 of 4 in 3s"},
 	} {
 		var out strings.Builder

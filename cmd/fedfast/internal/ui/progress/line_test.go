@@ -106,11 +106,11 @@ func TestDisplayOnTerminal(t *testing.T) {
 	unknown, best := study.Standing{Score: none}, study.Standing{Trial: 1, Score: 0.125, Rounds: 5, Clients: 10}
 	errors := study.Scale{Metric: "error", Percent: true}
 	update(9, study.Progress{Preparing: true, Trial: 7, Round: 8, Rounds: 8, Score: 0.5, Best: unknown, Loss: none})
-	shows("a head", "preparing client tuner, error 0.5000 100% |████████████████████████| 8 of 8")
+	shows("a head", "preparing client tuner, error 0.5 100% |████████████████████████| 8 of 8")
 	update(10, study.Progress{Trial: 1, TrialRound: 1, ToRound: 3, Round: 1, Rounds: 400, Loss: 2, Best: unknown, Clients: 10, Trials: 27, TrialsLeft: 27})
-	shows("a head", "  0% |                        | round   1 of 400", "loss 2.0000, 27 trials, trial 1 (1 of 3)")
+	shows("a head", "  0% |                        | round   1 of 400", "loss 2, 27 trials, trial 1 (1 of 3)")
 	update(12, study.Progress{Trial: 1, TrialRound: 3, ToRound: 3, Round: 2, Rounds: 400, Loss: 0.5, Best: best, Scale: errors, Clients: 10, Trials: 27, TrialsLeft: 27})
-	shows("a head", "  0% |                        | round   2 of 400, ETA 13m16s, 5.0 clients/s", "best ~12.50 % val error (trial 1), loss 0.5000, 27 trials, trial 1 (3 of 3)")
+	shows("a head", "  0% |                        | round   2 of 400, ETA 13m16s, 5.0 clients/s", "best ~12.50 % val error (trial 1), loss 0.5, 27 trials, trial 1 (3 of 3)")
 	update(20, study.Progress{Trial: 22, TrialRound: 29, ToRound: 30, Round: 380, Rounds: 400, Loss: 0.25, Best: best, Scale: errors, Clients: 10, Rung: 2, Trials: 27, TrialsLeft: 9})
 	shows("a head", " 95% |██████████████████████  | round 380 of 400, ETA 1m40s, 2.0 clients/s", "best ~12.50 % val error (trial 1), rung 2, 9 of 27 trials active")
 	if _, err := d.Write([]byte("a log line\n")); err != nil {

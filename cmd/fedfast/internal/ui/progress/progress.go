@@ -207,7 +207,7 @@ func (d *Display) state(now time.Time) State {
 			doing = "clients train by themselves"
 		}
 		add(&s.Parts, 3, false, doing)
-		add(&s.Parts, 2, false, fmt.Sprintf("error %.4f", p.Score))
+		add(&s.Parts, 2, false, "error "+study.Number(p.Score))
 	}
 	add(&s.Parts, 0, true, padded(p))
 	add(&s.Parts, 1, true, d.speed.remaining(p, now))
@@ -252,7 +252,7 @@ func (d *Display) end(now time.Time) State {
 
 // best tells which trial is the best so far, by an estimate.
 func best(p study.Progress) string {
-	return fmt.Sprintf("best ~%s val %s (trial %d)", p.Scale.Text(p.Best.Score), p.Scale.Metric, p.Best.Trial)
+	return fmt.Sprintf("best ~%s %s (trial %d)", p.Scale.Text(p.Best.Score), joinedBy(" ", p.Scale.Target, "val", p.Scale.Metric), p.Best.Trial)
 }
 
 // testError tells the newest test error of the trial, if one was measured.
@@ -260,10 +260,8 @@ func testError(p study.Progress) string {
 	if p.TestError == nil {
 		return ""
 	}
-	if _, share := study.MeasureName(p.Measure); !share {
-		return fmt.Sprintf("test RMSE %.4g", *p.TestError)
-	}
-	return fmt.Sprintf("test error %.1f %%", 100**p.TestError)
+	name, _ := study.MeasureName(p.Measure)
+	return joinedBy(" ", p.Target, "test", name, study.ErrorText(p.Measure, *p.TestError))
 }
 
 // epsilon tells what the rounds have cost in privacy.
@@ -292,10 +290,10 @@ func trials(p study.Progress) string {
 // describe says what the newest round tells.
 func describe(p study.Progress) string {
 	if p.Local {
-		return fmt.Sprintf("clients train by themselves: configuration %s, score %.4f", of(p.Round, p.Rounds), p.Score)
+		return fmt.Sprintf("clients train by themselves: configuration %s, score %s", of(p.Round, p.Rounds), study.Number(p.Score))
 	}
 	if p.Preparing {
-		return fmt.Sprintf("preparing client tuner: trial %d of up to %d on proxy federations, error %.4f", p.Round, p.Rounds, p.Score)
+		return fmt.Sprintf("preparing client tuner: trial %d of up to %d on proxy federations, error %s", p.Round, p.Rounds, study.Number(p.Score))
 	}
 	var parts []string
 	if p.Rounds != p.ToRound {
@@ -321,8 +319,10 @@ func simulated(f *study.Simulated) string {
 }
 
 // joined lists the parts that say anything.
-func joined(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
+func joined(parts ...string) string { return joinedBy(", ", parts...) }
+
+func joinedBy(between string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), between)
 }
 
 // unit is what the progress counts.
@@ -385,7 +385,7 @@ func (d *Display) Close() {
 func loss(p study.Progress) string {
 	var text, dropped string
 	if !math.IsNaN(p.Loss) {
-		text = "loss " + number(p.Loss)
+		text = "loss " + study.Number(p.Loss)
 	}
 	switch p.Dropped {
 	case 0:
@@ -395,13 +395,4 @@ func loss(p study.Progress) string {
 		dropped = fmt.Sprintf("%d clients dropped", p.Dropped)
 	}
 	return joined(text, dropped)
-}
-
-// number writes a loss with four decimals, or shortly when a client has all but
-// diverged.
-func number(x float64) string {
-	if x < 1e4 {
-		return fmt.Sprintf("%.4f", x)
-	}
-	return fmt.Sprintf("%.2g", x)
 }

@@ -17,7 +17,7 @@ func TestPlainLines(t *testing.T) {
 	d := New(&out, nil, "a head\n", func() time.Time { return clock })
 	update := func(second, round int, loss, best float64) {
 		clock = time.Unix(int64(second), 0)
-		d.Update(study.Progress{Trial: 3, TrialRound: 2, ToRound: 4, Round: round, Rounds: 10, Loss: loss, Score: best, Best: study.Standing{Trial: 1, Score: best, Rounds: 5, Clients: 12}, Scale: study.Scale{Metric: "error", Percent: true}, Clients: 12, Trials: 5, TrialsLeft: 3})
+		d.Update(study.Progress{Trial: 3, TrialRound: 2, ToRound: 4, Round: round, Rounds: 10, Loss: loss, Score: best, Best: study.Standing{Trial: 1, Score: best, Rounds: 5, Clients: 12}, Scale: study.Scale{Metric: "error", Target: "personalized", Percent: true}, TestError: new(0.625), Target: "global", Clients: 12, Trials: 5, TrialsLeft: 3})
 	}
 	update(1, 1, 2, math.NaN())
 	update(6, 3, 1.5, 0.5)
@@ -29,9 +29,9 @@ func TestPlainLines(t *testing.T) {
 	d.Close()
 	d.Close()
 	want := `a head
-round 3 of 10, trial 3 at round 2 of 4, 3 of 5 trials active, loss 1.5000, best ~50.00 % val error (trial 1), mean of 5 rounds, 12 clients each, 4.0 clients/s, ETA 21s
+round 3 of 10, trial 3 at round 2 of 4, 3 of 5 trials active, loss 1.5, global test error 62.50 %, best ~50.00 % personalized val error (trial 1), mean of 5 rounds, 12 clients each, 4.0 clients/s, ETA 21s
 log
-round 4 of 10 in 8s, trial 3 at round 2 of 4, 3 of 5 trials active, loss 1.2500, best ~25.00 % val error (trial 1), mean of 5 rounds, 12 clients each
+round 4 of 10 in 8s, trial 3 at round 2 of 4, 3 of 5 trials active, loss 1.25, global test error 62.50 %, best ~25.00 % personalized val error (trial 1), mean of 5 rounds, 12 clients each
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -56,11 +56,11 @@ func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
 		d.Update(u.p)
 	}
 	d.Close()
-	want := `preparing client tuner: trial 1 of up to 8 on proxy federations, error 0.7500, up to 2m55s left to prepare
-preparing client tuner: trial 4 of up to 8 on proxy federations, error 0.5000, up to 1m40s left to prepare
-round 1 of 10, loss 2.0000
-round 3 of 10, loss 1.0000, 0.8 clients/s, ETA 42s
-round 3 of 10 in 6s, loss 1.0000
+	want := `preparing client tuner: trial 1 of up to 8 on proxy federations, error 0.75, up to 2m55s left to prepare
+preparing client tuner: trial 4 of up to 8 on proxy federations, error 0.5, up to 1m40s left to prepare
+round 1 of 10, loss 2
+round 3 of 10, loss 1, 0.8 clients/s, ETA 42s
+round 3 of 10 in 6s, loss 1
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -77,8 +77,8 @@ func TestPreparationThatGoesOn(t *testing.T) {
 		d.Update(study.Progress{Preparing: true, Round: round, Rounds: 168, Score: 0.5})
 	}
 	d.Close()
-	want := `preparing client tuner: trial 150 of up to 168 on proxy federations, error 0.5000, up to 4m30s left to prepare
-preparing client tuner: trial 152 of up to 168 on proxy federations, error 0.5000, up to 2m40s left to prepare
+	want := `preparing client tuner: trial 150 of up to 168 on proxy federations, error 0.5, up to 4m30s left to prepare
+preparing client tuner: trial 152 of up to 168 on proxy federations, error 0.5, up to 2m40s left to prepare
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -133,8 +133,8 @@ func TestOneEstimate(t *testing.T) {
 		d.Evaluated(study.Evaluated{Model: "finalist 1 of 2", Clients: 1 + i, Of: 50})
 	}
 	for _, want := range []string{
-		"round 1 of 10, loss 1.0000, 0.8 clients/s, ETA 3m24s\n", // 54 s of rounds, 30 s and 2 minutes behind them
-		"round 10 of 10, loss 1.0000, 0.8 clients/s, now evaluating\n",
+		"round 1 of 10, loss 1, 0.8 clients/s, ETA 3m24s\n", // 54 s of rounds, 30 s and 2 minutes behind them
+		"round 10 of 10, loss 1, 0.8 clients/s, now evaluating\n",
 		"finalist 1 of 2: evaluated on 2 of 50 clients, ETA 10m00s\n", // slower than expected
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -154,7 +154,7 @@ func TestDroppedClients(t *testing.T) {
 		loss    float64
 		dropped int
 		want    string
-	}{{0.5, 1, "loss 0.5000, 1 client dropped"}, {0.5, 2, "loss 0.5000, 2 clients dropped"}, {math.NaN(), 8, "8 clients dropped"}} {
+	}{{0.5, 1, "loss 0.5, 1 client dropped"}, {0.5, 2, "loss 0.5, 2 clients dropped"}, {math.NaN(), 8, "8 clients dropped"}} {
 		p.Loss, p.Dropped = c.loss, c.dropped
 		if got := describe(p); got != c.want {
 			t.Errorf("in a pipe it says %q, want %q", got, c.want)
@@ -173,11 +173,8 @@ func TestRunSaysNoTrial(t *testing.T) {
 	d := New(&out, nil, "", time.Now)
 	d.Update(study.Progress{TrialRound: 2, ToRound: 2, Round: 2, Rounds: 2, Loss: 0.5, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}})
 	d.Close()
-	if want := "round 2 of 2, loss 0.5000, now evaluating\nround 2 of 2 in 0s, loss 0.5000\n"; out.String() != want {
+	if want := "round 2 of 2, loss 0.5, now evaluating\nround 2 of 2 in 0s, loss 0.5\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
-	}
-	if got, want := number(1.4719306e33), "1.5e+33"; got != want {
-		t.Errorf("a loss that has all but diverged is written as %s, want %s", got, want)
 	}
 }
 
@@ -194,7 +191,7 @@ func TestSpeedIsOfWhatWasTrained(t *testing.T) {
 		d.Update(study.Progress{TrialRound: round, ToRound: 100, Round: round, Rounds: 100, Loss: 1, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}, Clients: clients})
 	}
 	d.Close()
-	if want := "round 49 of 100, loss 1.0000, 10 clients/s, ETA 1m42s\nround 50 of 100 in 20s, loss 1.0000\n"; !strings.HasSuffix(out.String(), want) {
+	if want := "round 49 of 100, loss 1, 10 clients/s, ETA 1m42s\nround 50 of 100 in 20s, loss 1\n"; !strings.HasSuffix(out.String(), want) {
 		t.Errorf("got\n%s, want %s at the end", out.String(), want)
 	}
 }

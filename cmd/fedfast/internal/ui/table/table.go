@@ -3,9 +3,7 @@
 package table
 
 import (
-	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
@@ -103,25 +101,4 @@ func Lines(w io.Writer, text string) []string {
 		return []string{text}
 	}
 	return wrap(text, columns)
-}
-
-// Percent writes an error rate, a dash when there is none.
-func Percent(x *float64) string {
-	if x == nil || *x != *x {
-		return "-"
-	}
-	return fmt.Sprintf("%.2f %%", 100**x)
-}
-
-// Count formats an integer with commas between thousands.
-func Count(n int) string {
-	s := strconv.Itoa(n)
-	sign := ""
-	if n < 0 {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
 }

@@ -1,0 +1,100 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/internal/stats"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
+)
+
+// Seeds are studies that differ in their seed alone.
+type Seeds []*Overview
+
+// Sample sums up a quantity, NaN where a study lacks it, of the studies that have it.
+func (s Seeds) Sample(of func(*Overview) float64) stats.Sample {
+	var values []float64
+	for _, o := range s {
+		if x := of(o); !math.IsNaN(x) {
+			values = append(values, x)
+		}
+	}
+	return stats.Of(values)
+}
+
+// Mean writes the mean of an error over the studies with half the width of its interval, empty
+// without any.
+func (s Seeds) Mean(of func(*Overview) float64) string {
+	m := s.Sample(of)
+	switch {
+	case m.N == 0:
+		return ""
+	case math.IsNaN(m.Half):
+		return s[0].ErrorText(m.Mean)
+	}
+	return strings.TrimSuffix(s[0].ErrorText(m.Mean), " %") + " ± " + s[0].ErrorText(m.Half)
+}
+
+// TestOf reads the test error of the returned model under a target, NaN for none.
+func TestOf(target string) func(*Overview) float64 {
+	return func(o *Overview) float64 {
+		if test, _ := o.Test(target); test != nil {
+			return *test
+		}
+		return math.NaN()
+	}
+}
+
+// Means tells of several studies how good they are in the mean, under each of the targets; empty
+// without any.
+func (s Seeds) Means(targets ...string) string {
+	var parts []string
+	for _, target := range targets {
+		if x := s.Mean(TestOf(target)); x != "" {
+			what, _ := study.MeasureName(s[0].Measure())
+			parts = append(parts, target+" test "+what+" "+x)
+		}
+	}
+	if len(parts) == 0 || len(s) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%s (mean over %d seeds, %.0f %% confidence interval)", strings.Join(parts, ", "), len(s), 100*stats.Confidence)
+}
+
+// Notes say how the trainings of finished studies ended early, as labels and what they say, and what
+// is wrong with their models.
+func (s Seeds) Notes() (ends [][2]string, warnings []string) {
+	if len(s) == 1 {
+		return s[0].Ending().Notes(), s[0].Verdict()
+	}
+	var verdicts [][]string
+	var stopped, returned []string
+	for _, o := range s {
+		if o.Errors() == nil {
+			continue
+		}
+		verdicts = append(verdicts, o.Verdict())
+		e := o.Ending()
+		if best, ended := study.Stale(e.Curve, e.Patience); ended {
+			stopped = append(stopped, oneline.Digits(e.Curve[len(e.Curve)-1].Round))
+			returned = append(returned, oneline.Digits(cmp.Or(e.Returned, best.Round)))
+		}
+	}
+	if len(stopped) > 0 {
+		ends = append(ends, [2]string{stoppedEarly, fmt.Sprintf("in %d of %s, at rounds %s, since the validation error did not improve; the returned models are of rounds %s",
+			len(stopped), oneline.Count(len(verdicts), "seed"), strings.Join(stopped, ", "), strings.Join(returned, ", "))})
+	}
+	return ends, Warnings(verdicts, "seed")
+}
+
+// Ended are the sentences of Notes about how trainings ended.
+func (s Seeds) Ended() (said []string) {
+	ends, _ := s.Notes()
+	for _, e := range ends {
+		said = append(said, Sentence(e[0]+" "+e[1]))
+	}
+	return said
+}
