@@ -24,7 +24,7 @@ const (
 
 // Efficiency is the share of a worker's time that goes into training steps: the
 // rest of a round (drawing batches, aggregation, waiting for the last client) took
-// 14 to 18 % beside them (bench/results/scale.md, reddi-emnist-cnn).
+// 14 to 18 % beside them (bench/results/scale.json, reddi-emnist-cnn).
 const Efficiency = 0.85
 
 // mostSteps bounds the deferred steps that are timed together, mostFLOP the operations of
