@@ -143,7 +143,7 @@ func (p *Aggregation) Aggregator() (Aggregator, error) {
 			return a, &key.Error{Key: k.Name, Problem: fmt.Sprintf(" is not set: aggregator.name = %q needs it; it must be %s", a.Name, k.Want())}
 		case value == unset.FieldByIndex(k.Index).Interface():
 		case !uses:
-			return a, &key.Error{Key: k.Name, Problem: fmt.Sprintf(" = %v: not used with aggregator.name = %q; leave it out", value, a.Name)}
+			return a, &key.Error{Key: k.Name, Problem: fmt.Sprintf(" = %v: %s", value, a.Ignores(k.Name))}
 		}
 		if !uses {
 			continue
@@ -153,6 +153,15 @@ func (p *Aggregation) Aggregator() (Aggregator, error) {
 		}
 	}
 	return a, nil
+}
+
+// Ignores returns what to say of a key of aggregator.* that the aggregator does not use; "" for
+// one that it uses.
+func (a *Aggregator) Ignores(name string) string {
+	if name == "aggregator.name" || slices.Contains(a.Uses, name) {
+		return ""
+	}
+	return fmt.Sprintf("not used with aggregator.name = %q; leave it out", a.Name)
 }
 
 // checkAggregator returns an error for what cannot be combined as configured.

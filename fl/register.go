@@ -80,12 +80,13 @@ func MethodByName(name string) (Method, error) {
 	return m, nil
 }
 
-// users returns the names of the methods that use a hyperparameter, sorted.
-func users(name string) []string {
-	var users []string
+// Users returns the names of the methods that use a key of a study file, sorted; none for a key
+// that does not depend on the method.
+func Users(name string) []string {
+	users := []string{}
 	for _, method := range Methods() {
 		m, err := MethodByName(method)
-		if err == nil && slices.ContainsFunc(m.Uses, func(u hyper.Use) bool { return u.Key == name && !u.Fixed() }) {
+		if err == nil && (slices.ContainsFunc(m.Uses, func(u hyper.Use) bool { return u.Key == name && !u.Fixed() }) || slices.Contains(m.Settings(), name)) {
 			users = append(users, method)
 		}
 	}

@@ -61,7 +61,6 @@ func (u *Updates) Chain() ([]Transform, error) {
 		return nil, nil
 	}
 	var chain []Transform
-	used := u.Uses()
 	for s, name := range u.names() {
 		if name == "" {
 			continue
@@ -81,15 +80,19 @@ func (u *Updates) Chain() ([]Transform, error) {
 		if err := k.Check(given); err != nil {
 			return nil, err
 		}
-		if !slices.Contains(used, k.Name) {
-			return nil, &key.Error{Key: k.Name, Problem: fmt.Sprintf(" = %v: not used%s; leave it out", value, u.unused(k.Name))}
+		if problem := u.Ignores(k.Name); problem != "" {
+			return nil, &key.Error{Key: k.Name, Problem: fmt.Sprintf(" = %v: %s", value, problem)}
 		}
 	}
 	return chain, nil
 }
 
-// unused says what of the chain does not use a key, and what would.
-func (u *Updates) unused(name string) string {
+// Ignores returns what to say of a key of update.* that the transforms do not use, and what would
+// use it; "" for a key that they use.
+func (u *Updates) Ignores(name string) string {
+	if slices.Contains(u.Uses(), name) {
+		return ""
+	}
 	var by []string
 	for s := range stages {
 		for _, t := range Transforms(s) {
@@ -102,7 +105,7 @@ func (u *Updates) unused(name string) string {
 	if len(by) > most {
 		by = append(by[:most], "...")
 	}
-	return ", but with " + strings.Join(by, ", ")
+	return fmt.Sprintf("not used, but with %s; leave it out", strings.Join(by, ", "))
 }
 
 // strength returns that of an attack.

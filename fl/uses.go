@@ -38,27 +38,24 @@ func (m Method) CheckParams(c ClientParams, s ServerParams) error {
 		}
 	}
 	for p := range hyper.All() {
-		if p.Get(&v) != p.Default && m.ignores(p) {
-			return &key.Error{Key: p.Name, Problem: fmt.Sprintf(" = %s: method %q does not use it; leave it out%s", p.Literal(&v), m.Name, orUse(users(p.Name)))}
+		if p.Optional && p.Get(&v) != p.Default {
+			if problem := m.Ignores(p.Name); problem != "" {
+				return &key.Error{Key: p.Name, Problem: fmt.Sprintf(" = %s: %s", p.Literal(&v), problem)}
+			}
 		}
 	}
 	return nil
 }
 
-// ignores says whether a hyperparameter means nothing to the method.
-func (m Method) ignores(p *hyper.Param) bool {
-	return p.Optional && !slices.ContainsFunc(m.Uses, func(u hyper.Use) bool { return u.Key == p.Name })
-}
-
-// CheckControl returns an error if the method ignores the hyperparameter of a name, which a
-// client tuner wants to set in each round. Names of no hyperparameter are not checked.
-func (m Method) CheckControl(name string) error {
-	for p := range hyper.All() {
-		if p.Name == name && m.ignores(p) {
-			return fmt.Errorf("it sets %s, which method %q does not use; leave it out%s", name, m.Name, orUse(users(name)))
-		}
+// Ignores returns what to say of a key of a study file, such as "client.mu", that the method does
+// not use: that it does not, and which methods do. It returns "" for a key that the method uses,
+// or that methods do not differ in.
+func (m Method) Ignores(name string) string {
+	users := Users(name)
+	if len(users) == 0 || slices.Contains(m.Settings(), name) || slices.ContainsFunc(m.Uses, func(u hyper.Use) bool { return u.Key == name }) {
+		return ""
 	}
-	return nil
+	return fmt.Sprintf("method %q does not use it; leave it out%s", m.Name, orUse(users))
 }
 
 // orUse offers methods to choose from.

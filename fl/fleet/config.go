@@ -95,6 +95,17 @@ func kind(name, value string, known []string, asFile string) (string, error) {
 	return "", &key.Error{Key: name, Problem: fmt.Sprintf(" = %.200q: must be one of %s, or the path of a .csv file%s", value, strings.Join(known, ", "), key.DidYouMean(value, key.Names(known...)))}
 }
 
+// Ignores returns what to say of a key of fleet.* that a fleet of these kinds does not use; "" for
+// one that it uses.
+func (c Config) Ignores(k key.Key) string {
+	devices, bad := kind("", c.Devices, Kinds, file)
+	times, wrong := kind("", c.Availability, Patterns, intervals)
+	if bad != nil || wrong != nil || k.UsedWith(devices, times) {
+		return ""
+	}
+	return fmt.Sprintf("not used by a fleet with devices = %q and availability = %q; leave it out", devices, times)
+}
+
 // Check returns an error for the first key that is wrong, as far as that can be seen
 // without the files and the clients.
 func (c Config) Check() error {
@@ -102,8 +113,7 @@ func (c Config) Check() error {
 	if err != nil {
 		return err
 	}
-	times, err := kind("fleet.availability", c.Availability, Patterns, intervals)
-	if err != nil {
+	if _, err := kind("fleet.availability", c.Availability, Patterns, intervals); err != nil {
 		return err
 	}
 	v := reflect.ValueOf(c)
@@ -114,8 +124,8 @@ func (c Config) Check() error {
 		if err := k.Check(v); err != nil {
 			return err
 		}
-		if !k.UsedWith(devices, times) {
-			return &key.Error{Key: k.Name, Problem: fmt.Sprintf(": not used by a fleet with devices = %q and availability = %q; leave it out", devices, times)}
+		if problem := c.Ignores(k); problem != "" {
+			return &key.Error{Key: k.Name, Problem: ": " + problem}
 		}
 	}
 	if c.Correlation != 0 && devices == file && c.Assign != assignDraw {

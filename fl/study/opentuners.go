@@ -44,8 +44,8 @@ func (d *driver) openTuners(ctx context.Context) error {
 			return &key.Error{Key: role, Problem: fmt.Sprintf(" = %q: it needs every client of a round, and to know them before: with these settings clients are chosen by what they have done, or some are late, away or lost; use fedex or fathom, or sampling = \"without\", time.mode = %q without time.deadline and time.overselect, fleet.availability = %q, and neither fleet.dropout nor fleet.hazard", desc.Name, fleet.Sync, fleet.Patterns[0])}
 		}
 		for _, name := range desc.Controls {
-			if err := d.study.Hyper.Method.CheckControl(name); err != nil {
-				return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: %v", desc.Name, err)}
+			if problem := d.study.Hyper.Method.Ignores(name); problem != "" {
+				return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: it sets %s: %s", desc.Name, name, problem)}
 			}
 		}
 		d.study.Client = &trial.ClientTuner{Tuner: t, Scalars: desc.Scalars, Controls: desc.Controls, Request: tuners.OpenRequest{

@@ -118,11 +118,11 @@ func TestSpaceOfTimesIsChecked(t *testing.T) {
 			buffered(c)
 			c.Time.Open = 4
 		}},
-		`space.sampler.cutoff: used with sampling = "oort" alone; leave it out`: {map[string]any{"sampler.cutoff": choice}, func(*config.Config) {}},
-		"sampler.tiers = 9: a tier of the":                                      {map[string]any{"sampler.tiers": map[string]any{"int": []any{2, 9}}}, func(c *config.Config) { c.Sampling = fleet.Tiers }},
-		"sampler.exploration = 2: must be":                                      {map[string]any{"sampler.exploration": map[string]any{"uniform": []any{0, 2}}}, func(c *config.Config) { c.Sampling = fleet.Oort }},
-		"time.partial: clients do fewer steps before a deadline; set":           {map[string]any{"time.partial": map[string]any{"choice": []any{false, true}}}, func(*config.Config) {}},
-		"time.overselect = 0.5: must be":                                        {map[string]any{"time.overselect": map[string]any{"uniform": []any{0.5, 2}}}, func(*config.Config) {}},
+		`space.sampler.cutoff: only sampling = "oort" uses it; leave it out`: {map[string]any{"sampler.cutoff": choice}, func(*config.Config) {}},
+		"sampler.tiers = 9: a tier of the":                                   {map[string]any{"sampler.tiers": map[string]any{"int": []any{2, 9}}}, func(c *config.Config) { c.Sampling = fleet.Tiers }},
+		"sampler.exploration = 2: must be":                                   {map[string]any{"sampler.exploration": map[string]any{"uniform": []any{0, 2}}}, func(c *config.Config) { c.Sampling = fleet.Oort }},
+		"time.partial: clients do fewer steps before a deadline; set":        {map[string]any{"time.partial": map[string]any{"choice": []any{false, true}}}, func(*config.Config) {}},
+		"time.overselect = 0.5: must be":                                     {map[string]any{"time.overselect": map[string]any{"uniform": []any{0.5, 2}}}, func(*config.Config) {}},
 	} {
 		if _, err := Tune(t.Context(), timeStudy(t, "random", c.space, c.change)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %s", err, want)

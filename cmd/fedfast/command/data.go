@@ -51,7 +51,7 @@ func (o *dataOptions) validate(a *app, args []string) (*config.Config, error) {
 	if len(args) > 0 {
 		o.sets = slices.Insert(o.sets, 0, "data.name="+args[0])
 	}
-	c, _, err := o.load(a, nil)
+	c, _, err := o.load(a, nil, "")
 	return c, err
 }
 

@@ -38,7 +38,7 @@ func newDataFleet(a *app) *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error { return o.plot.validate() },
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			c, places, err := o.load(a, args)
+			c, places, err := o.load(a, args, "")
 			if err != nil {
 				return err
 			}

@@ -39,7 +39,7 @@ func newDPAudit(a *app) *cobra.Command {
 }
 
 func (o *auditOptions) print(ctx context.Context, a *app, args []string) error {
-	c, places, err := o.load(a, args)
+	c, places, err := o.load(a, args, config.ModeRun)
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Conf
 	}
 	r.Model = file
 	if len(files) > 0 || o.preset != "" {
-		c, _, err := o.load(a, files)
+		c, _, err := o.load(a, files, config.ModeRun)
 		if err == nil && config.FromFile(c.Init) {
 			c.Init = "" // the model is the one that was named
 		}
@@ -158,7 +158,10 @@ func (o *evalOptions) config(a *app, r *evaluated, files []string) (*config.Conf
 	if a.seedGiven {
 		src.Seed = &a.seed
 	}
-	c, err := config.Load(src)
+	c, places, err := config.LoadPlaced(src)
+	if err == nil {
+		err = places.CheckSet(c, config.ModeRun)
+	}
 	if err != nil {
 		return nil, "", usageError{err}
 	}

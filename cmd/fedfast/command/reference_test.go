@@ -46,7 +46,7 @@ func reference(t *testing.T) string {
 	p.WriteString("# Study files\n\n<!-- Written by `go test ./cmd/fedfast/command -run TestReference -update`; do not edit. -->\n\n" +
 		"The keys of study files and of `--set`. `fedfast list keys`, `layers`, `methods` and `probes` print the same;\n" +
 		"`fedfast list methods NAME` shows the hyperparameters of a method with its defaults, `fedfast list tuners NAME` the options of a tuner.\n" +
-		"Add `--json` for machine-readable output.\n\n## Keys\n\nSquare brackets include the end of a range, parentheses exclude it. Descriptions end with the methods, datasets, fleets or commands that use a key, unless all do, and with `tunable` if a search space may contain it.\n\n")
+		"Add `--json` for machine-readable output.\n\n## Keys\n\nSquare brackets include the end of a range, parentheses exclude it. Descriptions end with the methods, datasets, fleets or commands that use a key, unless all do, and with `tunable` if a search space may contain it.\nA key that you set and that the method or the command does not use is refused, even if its value is the default; a study file may have keys of both `fedfast run` and `fedfast tune`.\n\n")
 	p.table("key", "type", "default", "allowed", "description")
 	for _, k := range config.Reference() {
 		p.row(code(k.Key), k.Type, code(k.Default), k.Allowed, keyDoc(k))

@@ -44,8 +44,9 @@ func (o *configOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "set `KEY=VALUE`, such as client.lr=0.1 (repeatable; see fedfast list keys)")
 }
 
-// load resolves the configuration. Its errors are wrong usage.
-func (o *configOptions) load(a *app, args []string) (*config.Config, config.Places, error) {
+// load resolves the configuration for a command of a mode, empty for one that trains nothing. Its
+// errors are wrong usage, such as keys without effect.
+func (o *configOptions) load(a *app, args []string, mode string) (*config.Config, config.Places, error) {
 	if err := o.once(a); err != nil {
 		return nil, config.Places{}, usageError{err}
 	}
@@ -67,6 +68,9 @@ func (o *configOptions) load(a *app, args []string) (*config.Config, config.Plac
 		src.Seed = &a.seed
 	}
 	c, places, err := config.LoadPlaced(src)
+	if err == nil {
+		err = places.CheckSet(c, mode)
+	}
 	if err != nil {
 		return nil, places, usageError{err}
 	}
@@ -164,11 +168,11 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 // the directory where it does not.
 func (o *studyOptions) configure(ctx context.Context, a *app, args []string, mode string) (asked, error) {
 	want := asked{meant: o.dir != "" && len(args) == 0 && o.preset == "" && o.base.Text == "", loaded: func() (*config.Config, error) {
-		c, _, err := o.load(a, args)
+		c, _, err := o.load(a, args, mode)
 		return c, err
 	}}
 	var err error
-	if want.config, want.places, err = o.load(a, args); err != nil {
+	if want.config, want.places, err = o.load(a, args, mode); err != nil {
 		return want, err
 	}
 	if want.scaled, err = o.scale.apply(ctx, a, want.config, mode); err != nil {

@@ -125,7 +125,7 @@ func (o *tableOptions) validate() error {
 
 // run trains what is not trained yet and writes the table.
 func (o *tableOptions) run(ctx context.Context, a *app, args []string) error {
-	asked, places, err := o.load(a, args)
+	asked, places, err := o.load(a, args, config.ModeTune)
 	if err != nil {
 		return err
 	}

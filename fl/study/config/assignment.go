@@ -44,6 +44,9 @@ func parseAssignment(text string) ([]setting, error) {
 	if len(f.problems) > 0 {
 		return nil, f.problems[0].err
 	}
+	if len(f.settings) == 0 {
+		return nil, errors.New("sets no key; want key=value")
+	}
 	for i := range f.settings {
 		f.settings[i].literal = literal
 	}

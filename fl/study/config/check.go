@@ -25,16 +25,7 @@ func (c *Config) Check() error {
 	_, badUpdate := c.Update.Chain()
 	aggregation := c.Aggregation()
 	_, badAggregator := aggregation.Aggregator()
-	return errors.Join(append(c.checkKeys(), badUpdate, badAggregator, c.checkHead(), c.checkSet(), c.checkInit(), c.Fleet.Check(), c.checkTime(), c.checkSampler(), c.Client.Check(), c.Server.Check(), c.checkDP(), c.Score.check(c.Objective), c.Eval.check(), c.checkBudget(), c.checkAim(), c.checkAims(), c.Tuner.check(), c.checkFrom(), c.Loss.check())...)
-}
-
-// checkHead returns an error if head_layers is set for a method without a head.
-func (c *Config) checkHead() error {
-	m, err := fl.MethodByName(c.Method)
-	if err != nil || c.HeadLayers == 1 || len(c.Client.Trainable) > 0 || slices.Contains(m.Settings(), "head_layers") {
-		return err
-	}
-	return &key.Error{Key: "head_layers", Problem: fmt.Sprintf(" = %d: method %q has no head; leave it out", c.HeadLayers, c.Method)}
+	return errors.Join(append(c.checkKeys(), badUpdate, badAggregator, c.checkSet(), c.checkInit(), c.Fleet.Check(), c.Client.Check(), c.Server.Check(), c.checkDP(), c.Score.check(c.Objective), c.Eval.check(), c.checkBudget(), c.checkAim(), c.checkAims(), c.Tuner.check(), c.checkFrom(), c.Loss.check())...)
 }
 
 // CheckFor is like Check, for a command, ModeRun or ModeTune: a run trains with the
@@ -99,7 +90,11 @@ func (c *Config) checkKeys() []error {
 		if _, ok := hyper.Find(k.Name); ok || strings.HasPrefix(k.Name, "fleet.") || strings.HasPrefix(k.Name, "update.") || strings.HasPrefix(k.Name, "aggregator.") || reflect.DeepEqual(given.FieldByIndex(k.Index).Interface(), reflect.ValueOf(unset).FieldByIndex(k.Index).Interface()) {
 			continue
 		}
-		errs = append(errs, k.Check(given))
+		err := k.Check(given)
+		if problem := unused(k, c.Method, &c.Time, c.Sampling); err == nil && problem != "" && !c.trainsHead(k.Name) {
+			err = c.refused(k, k.Name, problem)
+		}
+		errs = append(errs, err)
 	}
 	return errs
 }

@@ -48,7 +48,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 		"client.lr=1e300":                      "client.lr = 1e+300: exceeds the range of float32 (3.4e+38)",
 		"client.weight_decay=1e39":             "client.weight_decay = 1e+39: exceeds",
 		"server.lr=3.5e38":                     "server.lr = 3.5e+38: exceeds",
-		"head_layers=1000000":                  `head_layers = 1000000: method "fedavg" has no head; leave it out`,
+		"head_layers=1000000":                  `head_layers = 1000000: method "fedavg" does not use it; leave it out, or use one of the methods fedala, fedbabu, fedper, fedrep ...`,
 		"client.steps=2147483648":              "client.steps = 2147483648: must be an integer",
 		"rounds=0":                             "rounds = 0: must be a positive integer",
 		"tuner.parallel=-7":                    "tuner.parallel = -7: must be an integer in [1, 10000]",

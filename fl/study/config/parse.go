@@ -7,11 +7,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -82,7 +84,7 @@ func (r *resolver) layers(src Source) error {
 		if err != nil {
 			return err
 		}
-		if err := r.file("preset "+src.Preset, text); err != nil {
+		if err := r.file("preset "+src.Preset, text, byPreset); err != nil {
 			return err
 		}
 		r.named, c.Model.preset = c.Data.Name, src.Preset
@@ -92,16 +94,17 @@ func (r *resolver) layers(src Source) error {
 		if err != nil {
 			return fmt.Errorf("study file: %w", err)
 		}
-		if err := r.file(src.File, text); err != nil {
+		if err := r.file(src.File, text, byFile); err != nil {
 			return err
 		}
 		r.findFiles(filepath.Dir(src.File))
 	}
 	if src.Text != "" {
-		if err := r.file("the recorded study file", src.Text); err != nil {
+		if err := r.file("the recorded study file", src.Text, byPreset); err != nil {
 			return err
 		}
 	}
+	r.places.file = *c
 	if err := r.sets(src.Sets); err != nil {
 		return err
 	}
@@ -181,7 +184,7 @@ func (o *layeredOptions) of(name string) map[string]any {
 }
 
 // file applies a study file's text.
-func (r *resolver) file(name, text string) error {
+func (r *resolver) file(name, text string, by layer) error {
 	d, err := parseDocument(name, text)
 	if err != nil {
 		return err
@@ -190,15 +193,30 @@ func (r *resolver) file(name, text string) error {
 	if problem != nil {
 		return problem
 	}
+	if repeats(settings) {
+		by = byPreset
+	}
 	before := r.config.Budget
 	for _, s := range settings {
 		if err := r.config.set(s); err != nil {
 			return fmt.Errorf("%s: %w", d.at(s.path), err)
 		}
-		r.places.set(s.full(), func() string { return d.at(s.path) })
+		r.places.set(s.full(), by, func() string { return d.at(s.path) })
 	}
 	r.close(settings, before, r.config.Tuner.Name, r.config.ClientTuner.Name)
 	return nil
+}
+
+// repeats reports whether a file sets every key, as the config.toml of a study does: what it says
+// of keys without effect is not what somebody wanted.
+func repeats(settings []setting) bool {
+	set := map[string]bool{}
+	for _, s := range settings {
+		set[s.key] = true
+	}
+	return !slices.ContainsFunc(keys, func(k key.Key) bool {
+		return !set[k.Name] && k.Name != "model" && schema[k.Name].Kind() != reflect.Pointer && !slices.Contains(openKeys, k.Name)
+	})
 }
 
 // findFiles takes relative names of files from the folder of the study file where the working
@@ -252,7 +270,7 @@ func (r *resolver) assign(settings []setting, set map[string]bool, place string)
 		if err := r.config.set(s); err != nil {
 			return err
 		}
-		r.places.set(s.full(), func() string { return place })
+		r.places.set(s.full(), bySet, func() string { return place })
 	}
 	return nil
 }

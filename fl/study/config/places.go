@@ -13,7 +13,8 @@ import (
 // Places records where the keys of a configuration were set: the line of a file, or an
 // assignment. The zero Places is empty.
 type Places struct {
-	of    map[string]func() string
+	of    map[string]place
+	file  Config            // without assignments
 	notes map[string]string // by key, where files of relative names were found
 }
 
@@ -33,12 +34,29 @@ func (p *Places) note(key, text string) {
 	p.notes[key] = text
 }
 
+// place is where a key was set, by whom, and whether a lower layer had set it.
+type place struct {
+	at   func() string
+	by   layer
+	over bool
+}
+
+// layer says who sets keys: a preset or a record, the user's file, or the user's assignments.
+type layer int
+
+const (
+	byPreset layer = iota
+	byFile
+	bySet
+)
+
 // set records where a layer sets a key, replacing lower layers.
-func (p *Places) set(key string, place func() string) {
+func (p *Places) set(key string, by layer, at func() string) {
 	if p.of == nil {
-		p.of = map[string]func() string{}
+		p.of = map[string]place{}
 	}
-	p.of[key] = place
+	_, over := p.of[key]
+	p.of[key] = place{at, by, over}
 	maps.DeleteFunc(p.notes, func(of, _ string) bool { return of == key || strings.HasPrefix(of, key+"[") })
 }
 
@@ -56,8 +74,8 @@ func (p Places) Explain(err error) error {
 	if !ok {
 		return err
 	}
-	if place := p.of[about.Key]; place != nil {
-		return fmt.Errorf("%s: %w", place(), err)
+	if place, ok := p.of[about.Key]; ok {
+		return fmt.Errorf("%s: %w", place.at(), err)
 	}
 	return err
 }

@@ -57,30 +57,10 @@ func Reference() []KeyInfo {
 	return all
 }
 
-// usersOf returns the names of the methods that use a hyperparameter, sorted.
-func usersOf(name string) []string {
-	var users []string
-	for _, method := range fl.Methods() {
-		m, err := fl.MethodByName(method)
-		if err == nil && slices.ContainsFunc(m.Uses, func(u hyper.Use) bool { return u.Key == name && !u.Fixed() }) {
-			users = append(users, method)
-		}
-	}
-	return users
-}
-
 // usedBy returns the methods, datasets, fleets or the command that use a key, empty for a key
 // that all use.
 func usedBy(k key.Key) []string {
-	users := []string{}
-	if _, ok := hyper.Find(k.Name); ok {
-		users = usersOf(k.Name)
-	}
-	for _, name := range fl.Methods() {
-		if m, err := fl.MethodByName(name); err == nil && slices.Contains(m.Settings(), k.Name) {
-			users = append(users, name)
-		}
-	}
+	users := fl.Users(k.Name)
 	if len(users) == len(fl.Methods()) {
 		return []string{}
 	}

@@ -59,13 +59,13 @@ func (c *Config) checkOnTheWay(dims []tuners.Dim) error {
 				return outside(dim, err)
 			}
 		}
-		used, by := c.Update.Uses(), "the study's transforms, update.sparsify and update.quantize"
-		if !update {
-			a, _ := c.Aggregator.Aggregator()
-			used, by = a.Uses, fmt.Sprintf("aggregator.name = %q", a.Name)
+		a, _ := c.Aggregator.Aggregator()
+		problem := a.Ignores(dim.Name)
+		if update {
+			problem = c.Update.Ignores(dim.Name)
 		}
-		if !slices.Contains(used, dim.Name) {
-			return &key.Error{Key: SpaceKey(dim.Name), Problem: fmt.Sprintf(": not used with %s; leave it out", by)}
+		if problem != "" {
+			return &key.Error{Key: SpaceKey(dim.Name), Problem: ": " + problem}
 		}
 	}
 	return nil
@@ -89,7 +89,7 @@ func CheckDims(dims []tuners.Dim, base hyper.Values, method fl.Method) error {
 			continue
 		}
 		if strings.HasPrefix(dim.Name, "time.") || strings.HasPrefix(dim.Name, "sampler.") {
-			if problem := unused(p.Key, &base.Time, base.Sampler.Kind); problem != "" {
+			if problem := unused(p.Key, method.Name, &base.Time, base.Sampler.Kind); problem != "" {
 				return &key.Error{Key: SpaceKey(dim.Name), Problem: ": " + problem}
 			}
 		}

@@ -202,7 +202,7 @@ func TestSpaceOfUpdates(t *testing.T) {
 		`"update.bits" = {int = [2, 8]}`:            "",
 		`"aggregator.trim" = {uniform = [0, 0.4]}`:  "",
 		`"update.bits" = {int = [2, 9]}`:            "space.update.bits = {int = [2, 9]}: update.bits = 9: must be",
-		`"update.keep" = {uniform = [0.1, 1]}`:      "space.update.keep: not used with the study's transforms",
+		`"update.keep" = {uniform = [0.1, 1]}`:      `space.update.keep: not used, but with update.sparsify = "topk"`,
 		`"aggregator.wrong" = {uniform = [0, 0.1]}`: "space.aggregator.wrong: not used with aggregator.name = \"trimmed\"",
 	} {
 		c, err := Load(Source{Preset: "quickstart", Sets: []string{"update.quantize=qsgd", "aggregator.name=trimmed"}})

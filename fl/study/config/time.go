@@ -1,14 +1,10 @@
 package config
 
 import (
-	"fmt"
-	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/hyper"
-	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -19,53 +15,6 @@ func (c *Config) Chosen() fleet.Sampler {
 		s.Kind = ""
 	}
 	return s
-}
-
-// checkSampler returns an error for a key of [sampler] that the sampling does not use.
-func (c *Config) checkSampler() error {
-	given, unset := reflect.ValueOf(c.Sampler), reflect.ValueOf(fleet.DefaultSampler())
-	for _, k := range key.Of(given.Type(), "sampler.") {
-		if given.FieldByIndex(k.Index).Interface() != unset.FieldByIndex(k.Index).Interface() && !k.UsedWith(c.Sampling) {
-			return &key.Error{Key: k.Name, Problem: fmt.Sprintf(": not used with sampling = %q, but with %s; leave it out", c.Sampling, strings.Join(k.With, " and "))}
-		}
-	}
-	return nil
-}
-
-// checkTime returns an error for a key of [time] that its mode, or its weight of staleness,
-// does not use.
-func (c *Config) checkTime() error {
-	if !slices.Contains([]string{fleet.Sync, fleet.Buffered, fleet.Async, fleet.Window}, c.Time.Mode) {
-		return nil // checkKeys says so
-	}
-	given, unset := reflect.ValueOf(c.Time), reflect.ValueOf(fleet.DefaultTime())
-	for _, k := range key.Of(given.Type(), "time.") {
-		if given.FieldByIndex(k.Index).Interface() == unset.FieldByIndex(k.Index).Interface() {
-			continue
-		}
-		if problem := unused(k, &c.Time, ""); problem != "" {
-			return &key.Error{Key: k.Name, Problem: ": " + problem}
-		}
-	}
-	return nil
-}
-
-// unused returns why a server that works so, and chooses clients in a way of a kind, does not
-// use a key, empty if it does.
-func unused(k key.Key, t *fleet.Time, kind string) string {
-	if strings.HasPrefix(k.Name, "sampler.") {
-		if k.UsedWith(kind) {
-			return ""
-		}
-		return fmt.Sprintf("used with sampling = %q alone; leave it out", strings.Join(k.With, " and "))
-	}
-	if !k.UsedWith(t.Mode) {
-		return fmt.Sprintf("not used with time.mode = %q, but with %s; leave it out", t.Mode, strings.Join(k.With, " and "))
-	}
-	if shape := shapeOf(k.Name); shape != "" && shape != t.Staleness {
-		return fmt.Sprintf("not used with time.staleness = %q, but with %q; leave it out", t.Staleness, shape)
-	}
-	return ""
 }
 
 // Ends returns how the server works and chooses clients at the ends of the search space, with
