@@ -4,7 +4,7 @@ package kernels
 
 import "github.com/klauspost/cpuid/v2"
 
-//go:generate go run -C _asm ./bf16
+//go:generate go run -C _asm ./gemm bf16
 
 // hasBF16 says whether the processor has VDPBF16PS and the conversions to bf16.
 var hasBF16 = cpuid.CPU.Supports(cpuid.AVX512BF16)

@@ -56,7 +56,7 @@ func bytes(name string, code [6]byte) {
 
 // number returns the number of a zmm register.
 func number(r reg.Register) uint8 {
-	for i, z := range zmm {
+	for i, z := range ByNumber {
 		if z == r {
 			return uint8(i)
 		}
@@ -85,8 +85,8 @@ func Convert(low, high, dst reg.Register) {
 	instruction("VCVTNE2PS2BF16", width512, prefixF2, 0x72, dst, high, low)
 }
 
-// zmm are the registers by number.
-var zmm = []reg.Register{
+// ByNumber are the zmm registers.
+var ByNumber = []reg.Register{
 	reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7, reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15,
 	reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23, reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31,
 }

@@ -1,7 +1,10 @@
-// Command gemm writes the amd64 assembly of the matrix products, one function per height of tiles and level, and of their layouts.
+// Command gemm writes the amd64 assembly of the matrix products, one function per height of tiles and level, and of their layouts; with the
+// argument bf16 that of the products of bf16, and of the packing that rounds to bf16.
 package main
 
 import (
+	"os"
+
 	. "github.com/mmcloughlin/avo/build"
 
 	"github.com/fedfast/fedfast/kernels/_asm/file"
@@ -11,9 +14,14 @@ import (
 func main() {
 	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
 	ConstraintExpr("!purego")
+	if len(os.Args) > 1 && os.Args[1] == "bf16" {
+		writeBF16()
+		file.Write("bf16")
+		return
+	}
 	for _, isa := range []isa{avx512, avx2} {
 		for _, rows := range isa.nn {
-			nn(isa, rows)
+			nn(isa, rows, factor{name: "nn" + isa.name})
 		}
 		for _, rows := range isa.tn {
 			tn(isa, rows)
@@ -29,8 +37,8 @@ func main() {
 	for _, rows := range level.EdgeHeights {
 		edge(avx512, rows)
 	}
-	for _, rows := range bf16.ts {
-		ts(bf16, rows)
+	for _, rows := range bf16Steps.ts {
+		ts(bf16Steps, rows)
 	}
 	transpose()
 	fold()
@@ -40,4 +48,30 @@ func main() {
 	gather(2, PREFETCHT0)
 	gather(8, PREFETCHT1)
 	file.Write("gemm")
+}
+
+// writeBF16 writes the functions of bf16 but those with an optimizer's step.
+func writeBF16() {
+	alternate() // before the first function
+	for _, of := range []factor{pairs, floats} {
+		for _, rows := range bf16.nn {
+			nn(bf16, rows, of)
+		}
+	}
+	for _, rows := range tall {
+		nn(bf16, rows, kept)
+	}
+	for _, rows := range level.EdgeHeights {
+		edge(bf16, rows)
+	}
+	for _, rows := range bf16.tn {
+		tn(bf16, rows)
+	}
+	for _, rows := range bf16.nt {
+		nt(bf16, rows)
+	}
+	pair("pairBF16", "rounds rows of two sources to pairs of a float of each.", true)
+	pair("joinBF16", "rounds rows of two sources, 16 floats of one and 16 of the other.", false)
+	round()
+	peakBF16()
 }

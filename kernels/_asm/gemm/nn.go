@@ -29,31 +29,38 @@ var (
 	a0, a7     = reg.RAX, reg.RBX // rows 0 and 7 of A
 	bp         = reg.RSI
 	panel      = reg.RDX
-	panel3     = reg.R9 // low tiles need no lda3
 	kc         = reg.RCX
 	ahead      = reg.R11 // what to prefetch
 	aheadStep  = reg.RBX // between two prefetches; tiles that prefetch have no row 7
 	cp         = reg.R12
 	panels     = reg.R13
 	tmp        = reg.R14
+	to, toNext = reg.R11, reg.R15 // where pairs are kept, and from a panel of them to the next; tiles of two panels need no panel3
 )
 
 // nn writes the tile function of one height: every panel of the call, the widest groups first.
-func nn(v isa, rows int) {
-	TEXT(fmt.Sprintf("nn%sx%d", v.name, rows), NOSPLIT, "func(args *nnArgs)")
+func nn(v isa, rows int, of factor) {
+	TEXT(fmt.Sprintf("%sx%d", of.name, rows), NOSPLIT, "func(args *nnArgs)")
 	Pragma("noescape")
 	Load(Param("args"), args)
+	if of.floats {
+		VMOVUPS(alternate(), zmm[30])
+	}
 	MOVQ(Mem{Base: args, Disp: nnLda}, lda)
 	MOVQ(Mem{Base: args, Disp: nnPanel}, panel)
 	if v.prefetches(rows) {
 		MOVQ(Mem{Base: args, Disp: nnAhead}, ahead)
 		MOVQ(Mem{Base: args, Disp: nnAheadStep}, aheadStep)
 	}
-	if rows > 3 {
+	if rows > 3 || v.pairs {
 		LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 		LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
-	} else {
-		LEAQ(Mem{Base: panel, Index: panel, Scale: 2}, panel3)
+	}
+	if of.kept {
+		MOVQ(Mem{Base: args, Disp: nnAhead}, to)
+		MOVQ(Mem{Base: args, Disp: nnAheadStep}, toNext)
+	} else if rows <= 3 || v.pairs {
+		LEAQ(Mem{Base: panel, Index: panel, Scale: 2}, v.panel3)
 	}
 	Label("block")
 	MOVQ(Mem{Base: args, Disp: nnC}, cp)
@@ -61,12 +68,12 @@ func nn(v isa, rows int) {
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBAt})
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})
 	for _, n := range v.nnGroups(rows) {
-		nnGroup(tile{isa: v, rows: rows, panels: n})
+		nnGroup(tile{isa: v, rows: rows, panels: n}, of)
 	}
-	if v.zmm && level.Halved(rows) {
-		level.Halves(args, nnHalf, func(panels int) { nnPass(tile{isa: v, rows: rows, panels: panels, halved: true}, 0) })
-	}
-	if v.zmm {
+	if v.zmm && !of.floats {
+		if level.Halved(rows) {
+			level.Halves(args, nnHalf, func(panels int) { nnPass(tile{isa: v, rows: rows, panels: panels, halved: true}, of, 0) })
+		}
 		level.NextNN(args, lda, tmp, rows, [...]int{nnBlocks, nnA, nnC, nnLdc})
 	}
 	VZEROUPPER()
@@ -86,34 +93,40 @@ func (v isa) nnGroups(rows int) []int {
 }
 
 // nnGroup writes the loop over groups of t.panels panels.
-func nnGroup(t tile) {
+func nnGroup(t tile, of factor) {
 	group, done := t.label("group"), t.label("groupdone")
 	Label(group)
 	CMPQ(panels, U32(uint32(t.panels)))
 	JLT(LabelRef(done))
 	if t.panels == 3 {
-		nnPass(t.half(0), 2)
-		nnPass(t.half(1), 1)
+		nnPass(t.half(0), of, 2)
+		nnPass(t.half(1), of, 1)
 	} else {
-		nnPass(t, t.panels)
+		nnPass(t, of, t.panels)
 	}
 	ADDQ(U32(uint32(64*t.panels)), cp)
 	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: nnBiasAt})
-	MOVQ(panel, tmp)
-	switch t.panels {
-	case 2, 4:
-		SHLQ(Imm(uint64(t.panels/2)), tmp)
-	case 3:
-		LEAQ(Mem{Base: tmp, Index: tmp, Scale: 2}, tmp)
+	if t.pairs {
+		for range t.panels {
+			ADDQ(panel, Mem{Base: args, Disp: nnBAt})
+		}
+	} else {
+		MOVQ(panel, tmp)
+		switch t.panels {
+		case 2, 4:
+			SHLQ(Imm(uint64(t.panels/2)), tmp)
+		case 3:
+			LEAQ(Mem{Base: tmp, Index: tmp, Scale: 2}, tmp)
+		}
+		ADDQ(tmp, Mem{Base: args, Disp: nnBAt})
 	}
-	ADDQ(tmp, Mem{Base: args, Disp: nnBAt})
 	SUBQ(U32(uint32(t.panels)), panels)
 	JMP(LabelRef(group))
 	Label(done)
 }
 
 // nnPass computes the tile's sums. It prefetches fetch lines a step.
-func nnPass(t tile, fetch int) {
+func nnPass(t tile, of factor, fetch int) {
 	MOVQ(Mem{Base: args, Disp: nnA}, a0)
 	if t.rows > 7 {
 		LEAQ(Mem{Base: a0, Index: lda5, Scale: 1}, a7)
@@ -122,12 +135,21 @@ func nnPass(t tile, fetch int) {
 	MOVQ(Mem{Base: args, Disp: nnB}, bp)
 	ADDQ(Mem{Base: args, Disp: nnBAt}, bp)
 	nnStart(t)
+	if of.floats {
+		nnFloats(t, of)
+	} else {
+		nnSegments(t, fetch)
+	}
+	nnStore(t)
+}
 
+// nnSegments writes the products of all segments.
+func nnSegments(t tile, fetch int) {
 	MOVQ(Mem{Base: args, Disp: nnSegs}, tmp)
 	MOVQ(tmp, Mem{Base: args, Disp: nnSegsLeft})
 	Label(t.label("seg"))
 	MOVQ(Mem{Base: args, Disp: nnK}, kc)
-	level.Loop(t.label, "k", kc, t.unroll(), func(steps int) {
+	level.Loop(t.label, t.steps("k"), kc, t.unroll(), func(steps int) {
 		for s := range steps {
 			if steps > 1 && t.prefetches(t.rows) {
 				for range fetch {
@@ -149,11 +171,13 @@ func nnPass(t tile, fetch int) {
 	}
 	DECQ(Mem{Base: args, Disp: nnSegsLeft})
 	JNE(LabelRef(t.label("seg")))
-	nnStore(t)
 }
 
 // rowOf returns the address of row i of A.
-func rowOf(i int) Mem {
+func rowOf(i int) Mem { return row(i, a7, lda3) }
+
+// row is rowOf with the registers that hold row 7 and three rows.
+func row(i int, a7, lda3 reg.GPPhysical) Mem {
 	m := Mem{Base: a0}
 	if i >= 7 {
 		m.Base, i = a7, i-7
@@ -176,7 +200,7 @@ func bOf(v isa, j int) Mem {
 	case 1, 2:
 		m.Index, m.Scale = panel, uint8(j/v.perPa)
 	case 3:
-		m.Index, m.Scale = panel3, 1
+		m.Index, m.Scale = v.panel3, 1
 	}
 	return m
 }
@@ -223,6 +247,9 @@ func nnStore(t tile) {
 	JEQ(LabelRef(store))
 	// A register that holds no sum is free by now.
 	zero := t.reg(t.rows * t.vecs())
+	if t.pairs {
+		zero = t.reg(31)
+	}
 	if t.zmm {
 		VPXORD(zero, zero, zero)
 	} else {

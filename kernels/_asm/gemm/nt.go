@@ -7,6 +7,7 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
+	"github.com/fedfast/fedfast/kernels/_asm/dot"
 	"github.com/fedfast/fedfast/kernels/_asm/fetch"
 	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
@@ -85,7 +86,10 @@ func ntTiles(v isa, rows int) {
 
 // ntTile multiplies n rows of B by the rows of A, in the given half of the lanes.
 func ntTile(v isa, rows, n, half int) {
-	name, at := fmt.Sprintf("%dx%d", n, half), half*v.bytes()
+	name, at, panels := fmt.Sprintf("%dx%d", n, half), half*v.bytes(), "panel"
+	if v.pairs {
+		name, panels = fmt.Sprint(n), "panels"
+	}
 	acc := func(i, r int) reg.Register { return v.reg(i*n + r) }
 	eachLane := func(f func(m Mem, acc reg.Register)) {
 		MOVQ(lanes, bp)
@@ -119,16 +123,31 @@ func ntTile(v isa, rows, n, half int) {
 	}
 	MOVQ(bRow, bp)
 	MOVQ(Mem{Base: args, Disp: ntPanels}, kc)
+	if v.pairs {
+		SHRQ(Imm(1), kc)
+		JEQ(LabelRef("odd" + name))
+	}
 	level.Align()
-	Label("panel" + name)
-	ntStep(v, rows, n, half)
+	Label(panels + name)
+	if v.pairs {
+		ntPairs(rows, n, false)
+	} else {
+		ntStep(v, rows, n, half)
+	}
 	ADDQ(Imm(64), a0)
 	if rows > 7 {
 		ADDQ(Imm(64), ntA7)
 	}
 	ADDQ(panel, bp)
 	DECQ(kc)
-	JNE(LabelRef("panel" + name))
+	JNE(LabelRef(panels + name))
+	if v.pairs {
+		Label("odd" + name)
+		TESTQ(U32(1), Mem{Base: args, Disp: ntPanels})
+		JEQ(LabelRef("all" + name))
+		ntPairs(rows, n, true)
+		Label("all" + name)
+	}
 	eachLane(func(m Mem, acc reg.Register) { VMOVUPS(acc, m) })
 }
 
@@ -162,22 +181,40 @@ func ntStep(v isa, rows, n, half int) {
 	}
 }
 
-// ntRow returns the address of row i of A.
-func ntRow(i int) Mem {
-	m := Mem{Base: a0}
-	if i >= 7 {
-		m.Base, i = ntA7, i-7
+// ntPairs takes two panels of floats of B, which it rounds to pairs, or a single one, with zeros.
+func ntPairs(rows, n int, single bool) {
+	load := func(r int, z reg.Register) { VMOVUPS(Mem{Base: bp, Disp: 64 * r}, z) }
+	if single {
+		ntNext.Fetch(fmt.Sprintf("fetchedodd%d", n), n)
+	} else {
+		ntNext.Fetch(fmt.Sprintf("fetched%d", n), 2*n)
 	}
-	switch i {
-	case 1, 2, 4:
-		m.Index, m.Scale = lda, uint8(i)
-	case 3, 6:
-		m.Index, m.Scale = ntLda3, uint8(i/3)
-	case 5:
-		m.Index, m.Scale = lda5, 1
+	for r := range n {
+		load(r, zmm[rows*n+r])
 	}
-	return m
+	if !single {
+		ADDQ(panel, bp)
+	}
+	for r := range n {
+		y, z := zmm[rows*n+r], zmm[30+r%2]
+		if single {
+			VPXORD(z, z, z)
+		} else {
+			load(r, z)
+		}
+		dot.Convert(y, z, y)
+	}
+	for i := range rows {
+		x := zmm[30+i%2]
+		VMOVUPS(ntRow(i), x)
+		for r := range n {
+			dot.Add(zmm[rows*n+r], x, zmm[i*n+r])
+		}
+	}
 }
+
+// ntRow returns the address of row i of A.
+func ntRow(i int) Mem { return row(i, ntA7, ntLda3) }
 
 // fold writes the function that adds up lanes, each half of them to the other half. It needs AVX, so the AVX-512 level uses it too.
 func fold() {

@@ -17,20 +17,25 @@ type isa struct {
 	zmm            bool
 	nn, tn, nt, ts []int // rows of the tiles
 	perPa          int   // vectors in a panel of 16 columns
+	low            int   // rows of the highest tile of the widest groups
 	pairs          bool  // factors are pairs of bf16
+	panel3         reg.GPPhysical
+	plain          bool // labels do not name the first vector
 }
 
 var (
-	avx512 = isa{name: "AVX512", zmm: true, nn: level.NNHeights, tn: level.TNHeights, nt: level.NTHeights, ts: level.StepHeights, perPa: 1}
-	avx2   = isa{name: "AVX2", nn: []int{1, 2, 3, 4, 5, 6}, tn: []int{1, 2, 3, 4, 5, 6}, nt: []int{1, 2, 3}, ts: []int{1, 4, 6}, perPa: 2}
-	bf16   = isa{name: "BF16", zmm: true, ts: level.StepHeights, perPa: 1, pairs: true}
+	avx512 = isa{name: "AVX512", zmm: true, nn: level.NNHeights, tn: level.TNHeights, nt: level.NTHeights, ts: level.StepHeights, perPa: 1, low: 3, panel3: lda3}
+	avx2   = isa{name: "AVX2", nn: []int{1, 2, 3, 4, 5, 6}, tn: []int{1, 2, 3, 4, 5, 6}, nt: []int{1, 2, 3}, ts: []int{1, 4, 6}, perPa: 2, low: 1, panel3: lda3}
+	// 32 rows of nt round B three times, not four.
+	bf16      = isa{name: "BF16", zmm: true, nn: level.NNHeights, tn: level.TNHeights, nt: append(level.NTHeights, 12), perPa: 1, low: 6, pairs: true, panel3: to, plain: true}
+	bf16Steps = isa{name: "BF16", zmm: true, ts: level.StepHeights, perPa: 1, low: 3, pairs: true}
 )
 
 // groups returns how many panels a tile of the given height takes at once, widest first. Low tiles are wider, so that they too have
 // the eight or more independent sums that hide the latency of a fused multiply-add.
 func (v isa) groups(rows int) []int {
 	switch {
-	case v.zmm && rows <= 3, rows == 1:
+	case rows <= v.low:
 		return []int{4, 2, 1}
 	case v.zmm, rows <= 3:
 		return []int{2, 1}
@@ -82,10 +87,7 @@ func (v isa) reg(i int) reg.Register {
 	return ymm[i]
 }
 
-var zmm = []reg.Register{
-	reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7, reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15,
-	reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23, reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31,
-}
+var zmm = dot.ByNumber
 
 var ymm = []reg.Register{
 	reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7, reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15,
@@ -99,7 +101,14 @@ func (t tile) stepOf(from, to int, a, b func(i int) Mem) {
 	n := t.vecs()
 	free := t.rows * n // first register that holds no sum
 	add := func(b Op, x reg.Register, i, j int) {
-		VFMADD231PS(b, t.of(j, x), t.of(j, t.acc(i, j)))
+		switch {
+		case !t.pairs:
+			VFMADD231PS(b, t.of(j, x), t.of(j, t.acc(i, j)))
+		case t.halved && j == n-1:
+			dot.AddHalf(t.reg(free+j), x, t.acc(i, j))
+		default:
+			dot.Add(t.reg(free+j), x, t.acc(i, j))
+		}
 	}
 	switch {
 	case t.zmm && !t.pairs && n == 1 && t.rows > 3: // no broadcast serves two multiply-adds, and without one they are fewer instructions
@@ -108,18 +117,7 @@ func (t tile) stepOf(from, to int, a, b func(i int) Mem) {
 		for i := from; i < to; i++ {
 			VFMADD231PS_BCST(a(i), b0, t.of(0, t.acc(i, 0)))
 		}
-	case t.pairs:
-		for j := range n {
-			VMOVUPS(b(j), t.reg(free+j))
-		}
-		for i := range t.rows {
-			x := t.reg(max(free+n, 30+i%2))
-			VBROADCASTSS(a(i), x)
-			for j := range n {
-				dot.Add(t.reg(free+j), x, t.acc(i, j))
-			}
-		}
-	case t.rows > 3:
+	case t.rows > 3 || t.pairs:
 		for j := range n {
 			VMOVUPS(b(j), t.of(j, t.reg(free+j)))
 		}
@@ -178,7 +176,18 @@ func (t tile) label(name string) string {
 	if t.halved {
 		name += "half"
 	}
+	if t.plain {
+		return fmt.Sprintf("%s%d", name, t.panels)
+	}
 	return fmt.Sprintf("%s%dx%d", name, t.panels, t.first)
+}
+
+// steps returns the name of a loop over steps.
+func (v isa) steps(name string) string {
+	if v.plain {
+		return "steps"
+	}
+	return name
 }
 
 // unroll returns how many steps of a loop are written out.

@@ -89,26 +89,29 @@ func tnTile(t tile) {
 	MOVQ(Mem{Base: args, Disp: tnSegs}, segs)
 	Label(t.label("seg"))
 	MOVQ(Mem{Base: args, Disp: tnM}, kc)
-	level.Loop(t.label, "m", kc, t.unroll(), func(steps int) {
-		for s := range steps {
-			t.step(
-				func(i int) Mem { return stepOf(a0, lda, lda3, s).Offset(4 * i) },
-				func(j int) Mem { return stepOf(gp, ldg, ldg3, s).Offset(j * t.bytes()) })
-		}
-		if steps > 1 {
-			LEAQ(Mem{Base: a0, Index: lda, Scale: uint8(steps)}, a0)
-			LEAQ(Mem{Base: gp, Index: ldg, Scale: uint8(steps)}, gp)
-		} else {
-			ADDQ(lda, a0)
-			ADDQ(ldg, gp)
-		}
-	})
+	level.Loop(t.label, t.steps("m"), kc, t.unroll(), t.tnSteps)
 	ADDQ(Mem{Base: args, Disp: tnANext}, a0)
 	ADDQ(Mem{Base: args, Disp: tnGNext}, gp)
 	DECQ(segs)
 	JNE(LabelRef(t.label("seg")))
 
 	t.eachPacked(func(m Mem, _ int, acc reg.Register) { VMOVUPS(acc, m) })
+}
+
+// tnSteps takes some rows of A and of G.
+func (t tile) tnSteps(steps int) {
+	for s := range steps {
+		t.step(
+			func(i int) Mem { return stepOf(a0, lda, lda3, s).Offset(4 * i) },
+			func(j int) Mem { return stepOf(gp, ldg, ldg3, s).Offset(j * t.bytes()) })
+	}
+	if steps > 1 {
+		LEAQ(Mem{Base: a0, Index: lda, Scale: uint8(steps)}, a0)
+		LEAQ(Mem{Base: gp, Index: ldg, Scale: uint8(steps)}, gp)
+	} else {
+		ADDQ(lda, a0)
+		ADDQ(ldg, gp)
+	}
 }
 
 // stepOf returns base + s*ld.

@@ -95,18 +95,7 @@ func tsGroup(t tile) {
 		if t.spreads() && steps == most {
 			t.fetch("with", lines*steps)
 		}
-		for s := range steps {
-			t.step(
-				func(i int) Mem { return stepOf(a0, lda, lda3, s).Offset(4 * i) },
-				func(j int) Mem { return stepOf(gp, ldg, ldg3, s).Offset(j * t.bytes()) })
-		}
-		if steps > 1 {
-			LEAQ(Mem{Base: a0, Index: lda, Scale: uint8(steps)}, a0)
-			LEAQ(Mem{Base: gp, Index: ldg, Scale: uint8(steps)}, gp)
-		} else {
-			ADDQ(lda, a0)
-			ADDQ(ldg, gp)
-		}
+		t.tnSteps(steps)
 	})
 	if t.spreads() {
 		again := t.label("again")

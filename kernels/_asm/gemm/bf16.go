@@ -11,6 +11,91 @@ import (
 	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
+// factor says what B holds: pairs, or floats, nnArgs.k rows of one segment, that are rounded to pairs on their way and may be kept as such.
+type factor struct {
+	name         string
+	floats, kept bool
+}
+
+var (
+	pairs  = factor{name: "nnBF16"}
+	floats = factor{name: "nnRoundBF16", floats: true}
+	kept   = factor{name: "nnKeepBF16", floats: true, kept: true}
+)
+
+// tall are the tiles of nn that keep pairs: wider tiles are for lower ones.
+var tall = level.NNHeights[7:]
+
+// nnFloats writes the products of one segment with floats.
+func nnFloats(t tile, of factor) {
+	even, all := t.label("even"), t.label("all")
+	keep := func(s int) func(p int) Mem {
+		if !of.kept {
+			return nil
+		}
+		return func(p int) Mem {
+			m := Mem{Base: to, Disp: 64 * s}
+			if p > 0 {
+				m.Index, m.Scale = toNext, 1
+			}
+			return m
+		}
+	}
+	MOVQ(Mem{Base: args, Disp: nnK}, kc)
+	SHRQ(Imm(1), kc)
+	JEQ(LabelRef(even))
+	level.Loop(t.label, "steps", kc, min(t.unroll(), 2), func(steps int) {
+		for s := range steps {
+			t.roundStep(func(i int) Mem { return rowOf(i).Offset(4 * s) }, func(p int) Mem { return bOf(t.isa, p).Offset(128 * s) }, keep(s), false)
+		}
+		ADDQ(U32(uint32(4*steps)), a0)
+		if t.rows > 7 {
+			ADDQ(U32(uint32(4*steps)), a7)
+		}
+		ADDQ(U32(uint32(128*steps)), bp)
+		if of.kept {
+			ADDQ(U32(uint32(64*steps)), to)
+		}
+	})
+	Label(even)
+	TESTQ(U32(1), Mem{Base: args, Disp: nnK})
+	JEQ(LabelRef(all))
+	t.roundStep(rowOf, func(p int) Mem { return bOf(t.isa, p) }, keep(0), true)
+	Label(all)
+}
+
+// fetched is how far ahead rows of floats are fetched: the processor stops at the end of a page, and waits at the start of the next one for
+// as long as it takes to use half a page.
+const fetched = 4 << 10
+
+// roundStep is step on two rows of floats of B, which it rounds to pairs: b gives the address of the first, the second is next to it. Only
+// the first is there if single. The pairs are stored where to says, unless that is nil.
+func (t tile) roundStep(a, b, to func(i int) Mem, single bool) {
+	free := t.rows * t.panels
+	for p := range t.panels {
+		y, z := zmm[free+p], zmm[31]
+		VMOVUPS(b(p), y)
+		if single {
+			VPXORD(z, z, z)
+		} else {
+			VMOVUPS(b(p).Offset(64), z)
+			PREFETCHT1(b(p).Offset(fetched))
+			PREFETCHT1(b(p).Offset(fetched + 64))
+		}
+		dot.Convert(y, z, y)
+		VPERMW(y, zmm[30], y)
+		if to != nil {
+			VMOVUPS(y, to(p))
+		}
+	}
+	for i := range t.rows {
+		VBROADCASTSS(a(i), zmm[31])
+		for p := range t.panels {
+			dot.Add(zmm[free+p], zmm[31], t.acc(i, p))
+		}
+	}
+}
+
 // alternate returns the places of 32 numbers of which those of two vectors alternate.
 var alternate = sync.OnceValue(func() Mem {
 	m := GLOBL("alternate", RODATA|NOPTR)
@@ -87,12 +172,12 @@ func round() {
 	RET()
 }
 
-// peak writes a loop that touches no memory, of 24 independent sums.
-func peak() {
+// peakBF16 writes a loop that touches no memory, of 24 independent sums.
+func peakBF16() {
 	TEXT("peakBF16", NOSPLIT, "func(n int)")
 	Doc("peakBF16 runs n times 24 independent additions of two products on registers.")
 	Load(Param("n"), kc)
-	t := tile{rows: 6, panels: 4}
+	t := tile{isa: bf16, rows: 6, panels: 4}
 	t.zero()
 	VPXORD(zmm[24], zmm[24], zmm[24])
 	level.Align()
