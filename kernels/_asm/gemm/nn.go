@@ -250,11 +250,7 @@ func nnStore(t tile) {
 	if t.pairs {
 		zero = t.reg(31)
 	}
-	if t.zmm {
-		VPXORD(zero, zero, zero)
-	} else {
-		VXORPS(zero, zero, zero)
-	}
+	t.clear(zero)
 	t.each(func(i, j int) { VMAXPS(t.acc(i, j), zero, t.acc(i, j)) })
 	Label(store)
 	t.eachC(func(m Mem, _ int, acc reg.Register) { VMOVUPS(acc, m) })

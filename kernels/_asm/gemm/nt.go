@@ -109,11 +109,7 @@ func ntTile(v isa, rows, n, half int) {
 	JMP(LabelRef(started))
 	Label(zero)
 	for i := range rows * n {
-		if v.zmm {
-			VPXORD(v.reg(i), v.reg(i), v.reg(i))
-		} else {
-			VXORPS(v.reg(i), v.reg(i), v.reg(i))
-		}
+		v.clear(v.reg(i))
 	}
 	Label(started)
 	MOVQ(Mem{Base: args, Disp: ntA}, a0)

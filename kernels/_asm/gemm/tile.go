@@ -162,14 +162,11 @@ func (t tile) each(f func(i, j int)) {
 
 // zero sets the sums to zero.
 func (t tile) zero() {
-	t.each(func(i, j int) {
-		if t.zmm {
-			VPXORD(t.acc(i, j), t.acc(i, j), t.acc(i, j))
-		} else {
-			VXORPS(t.acc(i, j), t.acc(i, j), t.acc(i, j))
-		}
-	})
+	t.each(func(i, j int) { t.clear(t.acc(i, j)) })
 }
+
+// clear sets a register to zero.
+func (v isa) clear(x reg.Register) { level.Level{Wide: v.zmm}.Zero(x) }
 
 // label returns a label that is unique in the function.
 func (t tile) label(name string) string {

@@ -22,40 +22,40 @@ func curves(v isa) {
 	v.Text("multiply", "(dst, a, b *float32, n int)", "stores a*b in dst, of n blocks of 16 floats.")
 	dst, a, b := Integer("dst"), Integer("a"), Integer("b")
 	v.registers(Integer("n"), func(at func(p reg.GPVirtual) Mem) {
-		VMOVUPS(v.product(v.Load(at(a)), at(b)), at(dst))
+		VMOVUPS(v.Product(v.Load(at(a)), at(b)), at(dst))
 	})
 	v.End()
 
 	v.unary("geluArgument", "stores what GELU's tanh form takes the sigmoid of.", func(x reg.VecVirtual) reg.VecVirtual {
-		square := v.product(x, x)
-		square = v.sum(v.product(square, v.Number(geluCube)), v.Number(geluLinear))
-		return v.product(x, square)
+		square := v.Product(x, x)
+		square = v.Sum(v.Product(square, v.Number(geluCube)), v.Number(geluLinear))
+		return v.Product(x, square)
 	})
 
 	v.curve("sigmoidSlope", func(_, s reg.VecVirtual) (y, slope reg.VecVirtual) {
-		return s, v.difference(s, v.product(s, s))
+		return s, v.Difference(s, v.Product(s, s))
 	})
 	v.curve("tanhSlope", func(_, s reg.VecVirtual) (y, slope reg.VecVirtual) {
-		return s, v.difference(v.Number(1), v.product(s, s))
+		return s, v.Difference(v.Number(1), v.Product(s, s))
 	})
 	v.curve("silu", func(x, s reg.VecVirtual) (y, slope reg.VecVirtual) {
-		y = v.product(x, s)
-		return y, v.sum(s, v.product(y, v.difference(v.Number(1), s)))
+		y = v.Product(x, s)
+		return y, v.Sum(s, v.Product(y, v.Difference(v.Number(1), s)))
 	})
 	v.curve("geluTanh", func(x, s reg.VecVirtual) (y, slope reg.VecVirtual) {
-		y = v.product(x, s)
-		inner := v.sum(v.product(v.product(x, x), v.Number(geluSlope)), v.Number(geluLinear))
-		return y, v.sum(s, v.product(v.product(y, v.difference(v.Number(1), s)), inner))
+		y = v.Product(x, s)
+		inner := v.Sum(v.Product(v.Product(x, x), v.Number(geluSlope)), v.Number(geluLinear))
+		return y, v.Sum(s, v.Product(v.Product(y, v.Difference(v.Number(1), s)), inner))
 	})
 	v.curve("hardSwish", func(x, _ reg.VecVirtual) (y, slope reg.VecVirtual) {
-		y = v.product(v.product(x, v.ramp(x)), v.Number(sixth))
-		middle := v.sum(v.product(x, v.Number(third)), v.Number(0.5))
+		y = v.Product(v.Product(x, v.ramp(x)), v.Number(sixth))
+		middle := v.Sum(v.Product(x, v.Number(third)), v.Number(0.5))
 		low, high := v.Number(-3), v.Number(3)
 		middle = v.Where(CmpGreater, x, low, v.Where(CmpGreater, high, x, middle))
-		return y, v.sum(middle, v.Where(CmpAtLeast, x, high, v.Number(1)))
+		return y, v.Sum(middle, v.Where(CmpAtLeast, x, high, v.Number(1)))
 	})
 	v.curve("hardSigmoid", func(x, _ reg.VecVirtual) (y, slope reg.VecVirtual) {
-		y = v.product(v.ramp(x), v.Number(sixth))
+		y = v.Product(v.ramp(x), v.Number(sixth))
 		return y, v.Where(CmpGreater, x, v.Number(-3), v.Where(CmpGreater, v.Number(3), x, v.Number(sixth)))
 	})
 }
@@ -82,7 +82,7 @@ func (v isa) curve(name string, f func(x, s reg.VecVirtual) (y, slope reg.VecVir
 
 // ramp returns x+3 within [0, 6]; NaN stays NaN because x is what the processor calls the second source.
 func (v isa) ramp(x reg.VecVirtual) reg.VecVirtual {
-	r := v.sum(x, v.Number(3))
+	r := v.Sum(x, v.Number(3))
 	VMAXPS(r, v.Zeros(), r)
 	VMINPS(r, v.Number(6), r)
 	return r

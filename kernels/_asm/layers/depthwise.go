@@ -74,9 +74,9 @@ func (v isa) channelRow(name string, run int) {
 	}
 	DECQ(channels)
 	JNE(LabelRef("channel"))
-	ADDQ(address("yNext"), y)
-	ADDQ(address("xNext"), x)
-	DECQ(address("rows")) // where it is: registers are short
+	ADDQ(Address("yNext"), y)
+	ADDQ(Address("xNext"), x)
+	DECQ(Address("rows")) // where it is: registers are short
 	JNE(LabelRef("row"))
 	v.End()
 }
@@ -128,7 +128,7 @@ func (v isa) runs(run int, to, from, w, bias, xStep reg.GPVirtual) {
 		value := v.Load(Mem{Base: at})
 		for t, weight := range weights {
 			if i := j - t; i >= 0 && i < tile {
-				VADDPS(v.product(weight, value), sums[i], sums[i])
+				VADDPS(v.Product(weight, value), sums[i], sums[i])
 			}
 		}
 		ADDQ(xStep, at)
@@ -163,7 +163,7 @@ func (v isa) pixels(n int, to, from, w, bias, xStep, wide reg.GPVirtual) {
 	ADDQ(Imm(16), taps)
 	weight := v.Load(Mem{Base: w, Index: weights, Scale: 1})
 	for i := range sums {
-		VADDPS(v.product(weight, steps(at, xStep, wide, i)), sums[i], sums[i])
+		VADDPS(v.Product(weight, steps(at, xStep, wide, i)), sums[i], sums[i])
 	}
 	DECQ(count)
 	JNE(LabelRef(loop))
@@ -208,7 +208,7 @@ func (v isa) channelWeights(n int) {
 	Label("pixel")
 	d := v.Load(Mem{Base: g})
 	for i := range sums {
-		VADDPS(v.product(d, steps(from, xTap, wide, i)), sums[i], sums[i])
+		VADDPS(v.Product(d, steps(from, xTap, wide, i)), sums[i], sums[i])
 	}
 	ADDQ(xStep, from)
 	ADDQ(yStep, g)

@@ -26,25 +26,6 @@ func (v isa) save(x reg.VecVirtual, m Mem) {
 	VMOVUPS(x, m)
 }
 
-// product, sum and difference return a fresh register with x*y, x+y and x-y.
-func (v isa) product(x reg.VecVirtual, y Op) reg.VecVirtual {
-	z := v.Vec()
-	VMULPS(y, x, z)
-	return z
-}
-
-func (v isa) sum(x reg.VecVirtual, y Op) reg.VecVirtual {
-	z := v.Vec()
-	VADDPS(y, x, z)
-	return z
-}
-
-func (v isa) difference(x reg.VecVirtual, y Op) reg.VecVirtual {
-	z := v.Vec()
-	VSUBPS(y, x, z)
-	return z
-}
-
 // double returns the address of a float64.
 func double(f float64) Mem {
 	m, ok := doubles[f]

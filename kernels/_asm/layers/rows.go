@@ -16,15 +16,6 @@ func (v isa) mean(acc []reg.VecVirtual, size Mem) reg.VecVirtual {
 	return mean
 }
 
-// address returns where a parameter lies.
-func address(name string) Mem {
-	addr, err := Param(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	return addr.Addr
-}
-
 // eachRow repeats body for every row, whose number it gets, and adds to pointers what the parameters behind them say.
 func (v isa) eachRow(pointers []reg.GPVirtual, steps []string, body func(row reg.GPVirtual)) {
 	row, loop := GP64(), NewLabel("row")
@@ -32,10 +23,10 @@ func (v isa) eachRow(pointers []reg.GPVirtual, steps []string, body func(row reg
 	Label(loop)
 	body(row)
 	for i, p := range pointers {
-		ADDQ(address(steps[i]), p)
+		ADDQ(Address(steps[i]), p)
 	}
 	INCQ(row)
-	CMPQ(row, address("rows"))
+	CMPQ(row, Address("rows"))
 	JNE(LabelRef(loop))
 }
 
@@ -49,22 +40,22 @@ func (v isa) normRows() {
 		mean, origin := v.Vec(), NewLabel("origin")
 		VXORPS(mean.AsX(), mean.AsX(), mean.AsX())
 		to := Mem{Base: means, Index: row, Scale: 4}
-		CMPQ(address("center"), Imm(0))
+		CMPQ(Address("center"), Imm(0))
 		JEQ(LabelRef(origin))
 		sums := v.Accumulators()
 		v.each(n, func(k int, at func(p reg.GPVirtual) Mem) { VADDPS(at(x), sums[k], sums[k]) })
-		m := v.mean(sums, address("size"))
+		m := v.mean(sums, Address("size"))
 		VCVTSD2SS(m, m, mean.AsX())
 		Label(origin)
 		VMOVSS(mean.AsX(), to)
 		VBROADCASTSS(mean.AsX(), mean)
 		sums = v.Accumulators()
 		v.each(n, func(k int, at func(p reg.GPVirtual) Mem) {
-			d := v.difference(v.Load(at(x)), mean)
-			VADDPS(v.product(d, d), sums[k], sums[k])
+			d := v.Difference(v.Load(at(x)), mean)
+			VADDPS(v.Product(d, d), sums[k], sums[k])
 		})
-		m = v.mean(sums, address("size"))
-		VADDSD(address("epsilon"), m, m)
+		m = v.mean(sums, Address("size"))
+		VADDSD(Address("epsilon"), m, m)
 		VSQRTSD(m, m, m)
 		one := XMM()
 		VMOVSD(double(1), one)
@@ -73,8 +64,8 @@ func (v isa) normRows() {
 		VMOVSS(one, Mem{Base: scales, Index: row, Scale: 4})
 		scale := v.Spread(one)
 		v.registers(n, func(at func(p reg.GPVirtual) Mem) {
-			z := v.product(v.difference(v.Load(at(x)), mean), scale)
-			VMOVUPS(v.sum(v.product(z, at(weight)), at(bias)), at(y))
+			z := v.Product(v.Difference(v.Load(at(x)), mean), scale)
+			VMOVUPS(v.Sum(v.Product(z, at(weight)), at(bias)), at(y))
 		})
 	})
 	v.End()
@@ -92,29 +83,29 @@ func (v isa) gradientRows() {
 		VBROADCASTSS(Mem{Base: Integer("scales"), Index: row, Scale: 4}, scale)
 		sums, products, last := v.Accumulators(), v.Accumulators(), NewLabel("last")
 		v.each(n, func(k int, at func(p reg.GPVirtual) Mem) {
-			z, g := v.product(v.difference(v.Load(at(x)), mean), scale), v.Load(at(dy))
-			VMOVUPS(v.sum(v.product(g, z), at(gw)), at(gw))
-			VMOVUPS(v.sum(g, at(gb)), at(gb))
-			u := v.product(g, at(weight))
+			z, g := v.Product(v.Difference(v.Load(at(x)), mean), scale), v.Load(at(dy))
+			VMOVUPS(v.Sum(v.Product(g, z), at(gw)), at(gw))
+			VMOVUPS(v.Sum(g, at(gb)), at(gb))
+			u := v.Product(g, at(weight))
 			VADDPS(u, sums[k], sums[k])
-			VADDPS(v.product(u, z), products[k], products[k])
+			VADDPS(v.Product(u, z), products[k], products[k])
 		})
 		TESTQ(dx, dx)
 		JEQ(LabelRef(last))
 		first, origin := v.Zeros(), NewLabel("origin")
-		CMPQ(address("center"), Imm(0))
+		CMPQ(Address("center"), Imm(0))
 		JEQ(LabelRef(origin))
-		m := v.mean(sums, address("size"))
+		m := v.mean(sums, Address("size"))
 		VCVTSD2SS(m, m, m)
 		VBROADCASTSS(m, first)
 		Label(origin)
-		m = v.mean(products, address("size"))
+		m = v.mean(products, Address("size"))
 		VCVTSD2SS(m, m, m)
 		second := v.Spread(m)
 		v.registers(n, func(at func(p reg.GPVirtual) Mem) {
-			z := v.product(v.difference(v.Load(at(x)), mean), scale)
-			u := v.difference(v.product(v.Load(at(dy)), at(weight)), first)
-			VMOVUPS(v.product(v.difference(u, v.product(z, second)), scale), at(dx))
+			z := v.Product(v.Difference(v.Load(at(x)), mean), scale)
+			u := v.Difference(v.Product(v.Load(at(dy)), at(weight)), first)
+			VMOVUPS(v.Product(v.Difference(u, v.Product(z, second)), scale), at(dx))
 		})
 		Label(last)
 	})
@@ -129,7 +120,7 @@ func rows(v isa) {
 	dst, shares := Integer("dst"), Integer("p")
 	mean := v.Param(Param("mean"))
 	v.registers(Integer("n"), func(at func(p reg.GPVirtual) Mem) {
-		VMOVUPS(v.product(v.difference(v.Load(at(dst)), mean), at(shares)), at(dst))
+		VMOVUPS(v.Product(v.Difference(v.Load(at(dst)), mean), at(shares)), at(dst))
 	})
 	v.End()
 }

@@ -76,12 +76,17 @@ func (v Level) Vec() reg.VecVirtual {
 // Zeros returns a register of zeros.
 func (v Level) Zeros() reg.VecVirtual {
 	x := v.Vec()
+	v.Zero(x)
+	return x
+}
+
+// Zero sets x to zero.
+func (v Level) Zero(x reg.Register) {
 	if v.Wide {
 		VPXORD(x, x, x)
 	} else {
 		VXORPS(x, x, x)
 	}
-	return x
 }
 
 // Load returns a copy of memory.
@@ -219,6 +224,28 @@ var labels int
 func NewLabel(name string) string {
 	labels++
 	return fmt.Sprintf("%s%d", name, labels)
+}
+
+// Product, Sum and Difference return a fresh register with x*y, x+y and x-y.
+func (v Level) Product(x reg.VecVirtual, y Op) reg.VecVirtual { return v.fresh(VMULPS, x, y) }
+
+func (v Level) Sum(x reg.VecVirtual, y Op) reg.VecVirtual { return v.fresh(VADDPS, x, y) }
+
+func (v Level) Difference(x reg.VecVirtual, y Op) reg.VecVirtual { return v.fresh(VSUBPS, x, y) }
+
+func (v Level) fresh(instruction func(ops ...Op), x reg.VecVirtual, y Op) reg.VecVirtual {
+	z := v.Vec()
+	instruction(y, x, z)
+	return z
+}
+
+// Address returns where a parameter lies.
+func Address(name string) Mem {
+	c, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return c.Addr
 }
 
 // Integer loads an integer or a pointer.

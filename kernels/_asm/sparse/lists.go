@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // Offsets in maximaArgs.
@@ -17,7 +19,7 @@ const (
 // lists is a function that appends the entries of pixels: of both pixels of a row of windows, where the gradient's byte says so, or of all
 // pixels of the gradient.
 type lists struct {
-	isa
+	level.Level
 	maxima    bool
 	positions []reg.VecVirtual // of the window's pixels
 	filters   reg.VecVirtual   // numbers of the group's filters
@@ -32,7 +34,7 @@ func (l *lists) write(first func(), spread func(position reg.GPVirtual, to reg.V
 	if l.maxima {
 		name, doc, pixels = "maxima", "lists the values of one row of pixels of windows", 2
 	}
-	name += l.name
+	name += l.Name
 	TEXT(name, NOSPLIT, "func(args *maximaArgs)")
 	Doc(name + " " + doc + "; see maximaArgs.")
 	Pragma("noescape")
@@ -40,7 +42,7 @@ func (l *lists) write(first func(), spread func(position reg.GPVirtual, to reg.V
 	if l.maxima {
 		position := load(args, maximaPosition)
 		for range pixels {
-			l.positions = append(l.positions, l.vec())
+			l.positions = append(l.positions, l.Vec())
 			spread(position, l.positions[len(l.positions)-1])
 			INCQ(position)
 		}
@@ -49,8 +51,8 @@ func (l *lists) write(first func(), spread func(position reg.GPVirtual, to reg.V
 	grad, idx := load(args, maximaGrad), load(args, maximaIdx)
 	start, windows := load(args, maximaStart), load(args, maximaWindows)
 	l.value, l.filter = load(args, maximaValue), load(args, maximaFilter)
-	step, groups := sixteen(l.isa), GP64()
-	l.filters, l.grad, l.e = l.vec(), GP64(), GP64()
+	step, groups := sixteen(l.Level), GP64()
+	l.filters, l.grad, l.e = l.Vec(), GP64(), GP64()
 	MOVLQSX(Mem{Base: start}, l.e)
 	Label("windows")
 	for pixel := range pixels {
@@ -95,8 +97,8 @@ func lanes(name string) Mem {
 }
 
 // sixteen returns a register with 16 in all lanes.
-func sixteen(v isa) reg.VecVirtual {
-	x, n := v.vec(), GP32()
+func sixteen(v level.Level) reg.VecVirtual {
+	x, n := v.Vec(), GP32()
 	MOVL(U32(16), n)
 	VMOVD(n, x.AsX())
 	VPBROADCASTD(x.AsX(), x)
@@ -111,25 +113,25 @@ func listsAVX512(maxima bool) {
 		m := lanes("lanes512")
 		lanesTable = &m
 	}
-	l := &lists{isa: isa{"AVX512", true}, maxima: maxima}
-	zeroth := l.vec()
+	l := &lists{Level: level.Level{Name: "AVX512", Wide: true}, maxima: maxima}
+	zeroth := l.Vec()
 	l.write(func() {
 		VMOVDQU32(*lanesTable, l.filters)
 	}, func(position reg.GPVirtual, to reg.VecVirtual) {
 		VPBROADCASTD(position.As32(), to)
 	}, func(pixel int) {
-		g, here, n := l.vec(), K(), GP32()
-		l.zero(zeroth)
+		g, here, n := l.Vec(), K(), GP32()
+		l.Zero(zeroth)
 		VMOVUPS(Mem{Base: l.grad}, g)
 		if l.maxima {
-			at := l.vec()
+			at := l.Vec()
 			VPMOVZXBD(Mem{Base: l.idx}, at)
 			VPCMPEQD(l.positions[pixel], at, here)
 			VCMPPS(Imm(cmpNotEqual), zeroth, g, here, here)
 		} else {
 			VCMPPS(Imm(cmpNotEqual), zeroth, g, here)
 		}
-		filters := l.vec()
+		filters := l.Vec()
 		VCOMPRESSPS_Z(g, here, g)
 		VPCOMPRESSD_Z(l.filters, here, filters)
 		VMOVUPS(g, Mem{Base: l.value, Index: l.e, Scale: 4})
@@ -159,7 +161,7 @@ func listsAVX2(maxima bool) {
 		}
 		compressTable = &m
 	}
-	l := &lists{isa: isa{"AVX2", false}, maxima: maxima}
+	l := &lists{Level: level.Level{Name: "AVX2"}, maxima: maxima}
 	table := GP64()
 	l.write(func() {
 		LEAQ(*compressTable, table)
@@ -169,12 +171,12 @@ func listsAVX2(maxima bool) {
 		VPBROADCASTD(to.AsX(), to)
 	}, func(pixel int) {
 		for half := range 2 {
-			g, some, order, n := l.vec(), l.vec(), l.vec(), GP32()
+			g, some, order, n := l.Vec(), l.Vec(), l.Vec(), GP32()
 			VMOVUPS(Mem{Base: l.grad, Disp: 32 * half}, g)
 			VXORPS(some, some, some)
 			VCMPPS(Imm(cmpNotEqual), some, g, some)
 			if l.maxima {
-				at := l.vec()
+				at := l.Vec()
 				VPMOVZXBD(Mem{Base: l.idx, Disp: 8 * half}, at)
 				VPCMPEQD(l.positions[pixel], at, at)
 				VANDPS(at, some, some)
@@ -184,7 +186,7 @@ func listsAVX2(maxima bool) {
 			VPERMPS(g, order, g)
 			VPADDD(l.filters, order, order)
 			if half > 0 {
-				eight, x := l.vec(), GP32()
+				eight, x := l.Vec(), GP32()
 				MOVL(U32(8), x)
 				VMOVD(x, eight.AsX())
 				VPBROADCASTD(eight.AsX(), eight)

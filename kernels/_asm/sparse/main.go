@@ -7,6 +7,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/fedfast/fedfast/kernels/_asm/file"
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 func main() {
@@ -17,9 +18,9 @@ func main() {
 		listsAVX512(maxima)
 	}
 	appendByFilter()
-	for _, v := range []isa{{"AVX2", false}, {"AVX512", true}} {
+	for _, v := range level.Levels("sparse") {
 		for _, t := range []tile{{3, 3, 2, v}, {3, 3, 1, v}, {5, 5, 1, v}} {
-			if !v.wide {
+			if !v.Wide {
 				t.rows = 1
 			}
 			t.weights()
@@ -29,45 +30,14 @@ func main() {
 	file.Write("sparse")
 }
 
-// isa is a level's way to hold 16 floats: one register of AVX-512 (wide) or two of AVX2.
-type isa struct {
-	name string
-	wide bool
-}
-
-// vec returns a fresh vector register.
-func (v isa) vec() reg.VecVirtual {
-	if v.wide {
-		return ZMM()
-	}
-	return YMM()
-}
-
-// bytes returns the size of a register.
-func (v isa) bytes() int {
-	if v.wide {
-		return 64
-	}
-	return 32
-}
-
-// zero sets x to zero.
-func (v isa) zero(x reg.VecVirtual) {
-	if v.wide {
-		VPXORD(x, x, x)
-	} else {
-		VXORPS(x, x, x)
-	}
-}
-
 // tile is the sums that a function keeps in registers: rows x cols pixels of the kernel and groups of 16 channels.
 type tile struct {
 	rows, cols, groups int
-	isa
+	level.Level
 }
 
 // vecs returns the registers of a pixel.
-func (t tile) vecs() int { return t.groups * 64 / t.bytes() }
+func (t tile) vecs() int { return t.groups * 64 / t.Bytes() }
 
 // field returns a field of the arguments.
 func field(args reg.GPVirtual, offset int) Mem { return Mem{Base: args, Disp: offset} }

@@ -18,7 +18,7 @@ const (
 
 // weights writes the function that goes through the lists of filters with the sums of one filter in registers.
 func (t tile) weights() {
-	name := fmt.Sprintf("sparseWeights%dx%dx%d%s", t.rows, t.cols, t.groups, t.name)
+	name := fmt.Sprintf("sparseWeights%dx%dx%d%s", t.rows, t.cols, t.groups, t.Name)
 	TEXT(name, NOSPLIT, "func(args *sparseWeightsArgs)")
 	Doc(fmt.Sprintf("%s adds to %d x %d pixels of kernels and %d channels; see sparseWeightsArgs.", name, t.rows, t.cols, 16*t.groups))
 	Pragma("noescape")
@@ -36,7 +36,7 @@ func (t tile) weights() {
 	}
 	acc := make([]reg.VecVirtual, t.rows*t.cols*t.vecs())
 	for i := range acc {
-		acc[i] = t.vec()
+		acc[i] = t.Vec()
 	}
 	e, end, p := GP64(), GP64(), GP64()
 	Label("filters")
@@ -45,28 +45,22 @@ func (t tile) weights() {
 	CMPQ(e, end)
 	JGE(LabelRef("next"))
 	for i, a := range acc {
-		VMOVUPS(Mem{Base: sums, Disp: i * t.bytes()}, a)
+		VMOVUPS(Mem{Base: sums, Disp: i * t.Bytes()}, a)
 	}
 	level.Align()
 	Label("entries")
 	MOVL(Mem{Base: at, Index: e, Scale: 4}, p.As32())
 	LEAQ(Mem{Base: x, Index: p, Scale: 4}, p)
-	g := t.vec()
+	g := t.Vec()
 	VBROADCASTSS(Mem{Base: value, Index: e, Scale: 4}, g)
 	for ky := range t.rows {
 		if ky > 0 {
 			ADDQ(xRow, p)
 		}
 		for kx := range t.cols {
-			m := Mem{Base: p}
-			switch kx {
-			case 1, 2, 4:
-				m.Index, m.Scale = pixel, uint8(kx)
-			case 3:
-				m.Index, m.Scale = pixel3, 1
-			}
+			m := column(p, pixel, pixel3, kx)
 			for i := range t.vecs() {
-				VFMADD231PS(m.Offset(i*t.bytes()), g, acc[(ky*t.cols+kx)*t.vecs()+i])
+				VFMADD231PS(m.Offset(i*t.Bytes()), g, acc[(ky*t.cols+kx)*t.vecs()+i])
 			}
 		}
 	}
@@ -74,10 +68,10 @@ func (t tile) weights() {
 	CMPQ(e, end)
 	JLT(LabelRef("entries"))
 	for i, a := range acc {
-		VMOVUPS(a, Mem{Base: sums, Disp: i * t.bytes()})
+		VMOVUPS(a, Mem{Base: sums, Disp: i * t.Bytes()})
 	}
 	Label("next")
-	ADDQ(U32(uint32(len(acc)*t.bytes())), sums)
+	ADDQ(U32(uint32(len(acc)*t.Bytes())), sums)
 	ADDQ(field(args, weightsRoom), first)
 	ADDQ(Imm(4), tail)
 	DECQ(filters)
@@ -95,7 +89,7 @@ const (
 // input writes the function that goes along a row of pixels with the sums of the pixels under the kernel in registers. Column kx of the
 // pixel is in set (pixel + kx) % cols; so there are cols copies of the loop's body.
 func (t tile) input() {
-	name := fmt.Sprintf("sparseInput%dx%d%s", t.cols, t.groups, t.name)
+	name := fmt.Sprintf("sparseInput%dx%d%s", t.cols, t.groups, t.Name)
 	TEXT(name, NOSPLIT, "func(args *sparseInputArgs)")
 	Doc(fmt.Sprintf("%s adds rows of %d pixels of kernels to %d channels; see sparseInputArgs.", name, t.cols, 16*t.groups))
 	Pragma("noescape")
@@ -110,19 +104,10 @@ func (t tile) input() {
 	acc := make([][]reg.VecVirtual, t.cols)
 	for kx := range acc {
 		for range t.vecs() {
-			acc[kx] = append(acc[kx], t.vec())
+			acc[kx] = append(acc[kx], t.Vec())
 		}
 	}
-	column := func(kx, i int) Mem {
-		m := Mem{Base: dx, Disp: i * t.bytes()}
-		switch kx {
-		case 1, 2, 4:
-			m.Index, m.Scale = pixel, uint8(kx)
-		case 3:
-			m.Index, m.Scale = pixel3, 1
-		}
-		return m
-	}
+	column := func(kx, i int) Mem { return column(dx, pixel, pixel3, kx).Offset(i * t.Bytes()) }
 	begin := func(kx, set int) {
 		for i, a := range acc[set] {
 			VMOVUPS(column(kx, i), a)
@@ -130,7 +115,7 @@ func (t tile) input() {
 	}
 	for _, set := range acc {
 		for _, a := range set {
-			t.zero(a)
+			t.Zero(a)
 		}
 	}
 	TESTQ(isFresh, isFresh)
@@ -146,7 +131,7 @@ func (t tile) input() {
 		set := func(kx int) int { return (phase + kx) % t.cols }
 		label := func(s string) string { return fmt.Sprintf("%s%d", s, phase) }
 		for _, a := range acc[set(t.cols-1)] {
-			t.zero(a)
+			t.Zero(a)
 		}
 		TESTQ(isFresh, isFresh)
 		JNE(LabelRef(label("fresh")))
@@ -158,11 +143,11 @@ func (t tile) input() {
 		level.Align()
 		Label(label("entries"))
 		IMUL3Q(U32(uint32(64*t.groups*t.cols)), filterAt(filter, e, p), p)
-		g := t.vec()
+		g := t.Vec()
 		VBROADCASTSS(Mem{Base: value, Index: e, Scale: 4}, g)
 		for kx := range t.cols {
 			for i, a := range acc[set(kx)] {
-				VFMADD231PS(Mem{Base: w, Index: p, Scale: 1, Disp: 64*t.groups*kx + i*t.bytes()}, g, a)
+				VFMADD231PS(Mem{Base: w, Index: p, Scale: 1, Disp: 64*t.groups*kx + i*t.Bytes()}, g, a)
 			}
 		}
 		INCQ(e)
@@ -170,7 +155,7 @@ func (t tile) input() {
 		JLT(LabelRef(label("entries")))
 		Label(label("done"))
 		for i, a := range acc[set(0)] {
-			VMOVUPS(a, Mem{Base: dx, Disp: i * t.bytes()})
+			VMOVUPS(a, Mem{Base: dx, Disp: i * t.Bytes()})
 		}
 		ADDQ(pixel, dx)
 		ADDQ(Imm(4), start)
@@ -196,4 +181,16 @@ func (t tile) input() {
 func filterAt(filter, e, p reg.GPVirtual) Op {
 	MOVL(Mem{Base: filter, Index: e, Scale: 4}, p.As32())
 	return p
+}
+
+// column returns the address of pixel kx behind p.
+func column(p, pixel, pixel3 reg.GPVirtual, kx int) Mem {
+	m := Mem{Base: p}
+	switch kx {
+	case 1, 2, 4:
+		m.Index, m.Scale = pixel, uint8(kx)
+	case 3:
+		m.Index, m.Scale = pixel3, 1
+	}
+	return m
 }

@@ -7,12 +7,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/fedfast/fedfast/kernels/_asm/file"
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 func main() {
 	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
 	ConstraintExpr("!purego")
-	for _, v := range []isa{{"AVX2", 32}, {"AVX512", 64}} {
+	for _, l := range level.Levels("winograd") {
+		v := isa{l}
 		input(v)
 		spread(v)
 		output(v)
@@ -22,64 +24,17 @@ func main() {
 	file.Write("winograd")
 }
 
-// isa is a level and the bytes of its vectors.
-type isa struct {
-	name  string
-	bytes int
-}
-
-// text starts the function winograd+name+level with the given parameters.
-func (v isa) text(name, signature, doc string) {
-	TEXT("winograd"+name+v.name, NOSPLIT, "func"+signature)
-	Doc("winograd" + name + v.name + " " + doc)
-	Pragma("noescape")
-}
-
-// end returns from the function.
-func (v isa) end() {
-	VZEROUPPER()
-	RET()
-}
-
-// vec returns a fresh vector register.
-func (v isa) vec() reg.VecVirtual {
-	if v.bytes == 64 {
-		return ZMM()
-	}
-	return YMM()
-}
-
-// load returns a copy of memory.
-func (v isa) load(m Mem) reg.VecVirtual {
-	x := v.vec()
-	VMOVUPS(m, x)
-	return x
-}
-
-// sum and difference return a+b and a-b. b may be memory.
-func (v isa) sum(a reg.VecVirtual, b Op) reg.VecVirtual {
-	x := v.vec()
-	VADDPS(b, a, x)
-	return x
-}
-
-func (v isa) difference(a reg.VecVirtual, b Op) reg.VecVirtual {
-	x := v.vec()
-	VSUBPS(b, a, x)
-	return x
-}
+// isa is a level with the methods of this generator.
+type isa struct{ level.Level }
 
 // number returns a constant in all lanes.
 func (v isa) number(bits uint32) reg.VecVirtual {
-	x, g, low := v.vec(), GP32(), XMM()
+	x, g, low := v.Vec(), GP32(), XMM()
 	MOVL(U32(bits), g)
 	VMOVD(g, low)
 	VBROADCASTSS(low, x)
 	return x
 }
-
-// parameter loads an integer or a pointer.
-func parameter(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
 
 // times3 returns three times x.
 func times3(x reg.GPVirtual) reg.GPVirtual {
@@ -104,7 +59,7 @@ func (s steps) at(base reg.Register, i int) Mem {
 
 // each repeats body for every vector of 16 floats in count, which it uses up: twice where a vector register holds eight.
 func (v isa) each(label string, count reg.GPVirtual, body func()) {
-	if v.bytes == 32 {
+	if !v.Wide {
 		ADDQ(count, count)
 	}
 	Label(label)
@@ -116,6 +71,6 @@ func (v isa) each(label string, count reg.GPVirtual, body func()) {
 // forward advances the pointers by a vector.
 func (v isa) forward(pointers ...reg.GPVirtual) {
 	for _, p := range pointers {
-		ADDQ(Imm(uint64(v.bytes)), p)
+		ADDQ(Imm(uint64(v.Bytes())), p)
 	}
 }

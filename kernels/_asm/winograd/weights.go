@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 const half = 0x3f000000
@@ -11,8 +13,8 @@ const half = 0x3f000000
 const planesSignature = "(dst, src *float32, vectors, dstPlane, srcPlane int)"
 
 func weights(v isa) {
-	v.text("Weights", planesSignature, "transforms nine planes of weights; see winogradTable.")
-	dst, src, count := parameter("dst"), parameter("src"), parameter("vectors")
+	v.Text("winogradWeights", planesSignature, "transforms nine planes of weights; see winogradTable.")
+	dst, src, count := level.Integer("dst"), level.Integer("src"), level.Integer("vectors")
 	from, to := newSteps("srcPlane"), newSteps("dstPlane")
 	h := v.number(half)
 	v.each("vector", count, func() {
@@ -21,7 +23,7 @@ func weights(v isa) {
 		LEAQ(from.at(middle, 3), last)
 		var g [3][4]reg.VecVirtual
 		for x := range g {
-			g[x] = v.weightColumn(h, v.load(from.at(src, x)), v.load(from.at(middle, x)), v.load(from.at(last, x)))
+			g[x] = v.weightColumn(h, v.Load(from.at(src, x)), v.Load(from.at(middle, x)), v.Load(from.at(last, x)))
 		}
 		MOVQ(dst, at)
 		for y := range 4 {
@@ -34,21 +36,21 @@ func weights(v isa) {
 		}
 		v.forward(src, dst)
 	})
-	v.end()
+	v.End()
 }
 
 // weightColumn multiplies a column by G.
 func (v isa) weightColumn(h, a, b, c reg.VecVirtual) [4]reg.VecVirtual {
-	ends := v.sum(a, c)
-	plus, minus := v.sum(ends, b), v.difference(ends, b)
+	ends := v.Sum(a, c)
+	plus, minus := v.Sum(ends, b), v.Difference(ends, b)
 	VMULPS(h, plus, plus)
 	VMULPS(h, minus, minus)
 	return [4]reg.VecVirtual{a, plus, minus, c}
 }
 
 func gradient(v isa) {
-	v.text("Gradient", planesSignature, "transforms 16 planes of gradients; see winogradTable.")
-	dst, src, count := parameter("dst"), parameter("src"), parameter("vectors")
+	v.Text("winogradGradient", planesSignature, "transforms 16 planes of gradients; see winogradTable.")
+	dst, src, count := level.Integer("dst"), level.Integer("src"), level.Integer("vectors")
 	from, to := newSteps("srcPlane"), newSteps("dstPlane")
 	h := v.number(half)
 	v.each("vector", count, func() {
@@ -60,7 +62,7 @@ func gradient(v isa) {
 		}
 		var u [4][3]reg.VecVirtual
 		for x := range u {
-			u[x] = v.gradientColumn(h, v.load(from.at(rows[0], x)), v.load(from.at(rows[1], x)), from.at(rows[2], x), from.at(rows[3], x))
+			u[x] = v.gradientColumn(h, v.Load(from.at(rows[0], x)), v.Load(from.at(rows[1], x)), from.at(rows[2], x), from.at(rows[3], x))
 		}
 		at := GP64()
 		MOVQ(dst, at)
@@ -74,12 +76,12 @@ func gradient(v isa) {
 		}
 		v.forward(src, dst)
 	})
-	v.end()
+	v.End()
 }
 
 // gradientColumn multiplies a column whose last row has its sign turned by G'. It uses a and b up.
 func (v isa) gradientColumn(h, a, b reg.VecVirtual, c, d Op) [3]reg.VecVirtual {
-	mean := v.sum(b, c)
+	mean := v.Sum(b, c)
 	VMULPS(h, mean, mean)
 	VSUBPS(c, b, b)
 	VMULPS(h, b, b)
@@ -90,6 +92,6 @@ func (v isa) gradientColumn(h, a, b reg.VecVirtual, c, d Op) [3]reg.VecVirtual {
 
 // newSteps returns the steps of a parameter's size.
 func newSteps(name string) steps {
-	s := parameter(name)
+	s := level.Integer(name)
 	return steps{s, times3(s)}
 }
