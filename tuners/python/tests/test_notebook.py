@@ -21,7 +21,7 @@ import fedfast
 from test_fedfast import SMALL, samples
 
 SPACE = {"client.lr": {"log10": [-3, 0]}, "client.epochs": {"int": [1, 3]}}
-TUNE = {**SMALL, "budget": {"rounds": 18, "trial_rounds": 6}, "eval": {"personalized": False}}
+TUNE = {"cohort": 3, "client": {"batch": 5}, "budget": {"rounds": 18, "trial_rounds": 6}, "eval": {"personalized": False}}
 
 
 class Notebook(unittest.TestCase):
