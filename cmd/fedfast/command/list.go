@@ -1,8 +1,10 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,7 +42,7 @@ func newList(a *app) *cobra.Command {
 		{"methods", "List federated methods, or show one with its hyperparameters", a.listMethods, a.showMethod, fl.Methods},
 		{"models", "List models, or show one with its parameters", a.listModels, a.showModel, models.Names},
 		{"tuners", "List built-in and external tuners, or show one with its options", a.listTuners, a.showTuner, builtinNames},
-		{"updates", "List what can happen to clients' updates: attacks and compression, or show one", a.listUpdates, a.showUpdate, func() []string { return namesOf(updateEntries()) }},
+		{"updates", "List what can happen to clients' updates: attacks and compression, or show one", a.listUpdates, a.showUpdate, func() []string { return namesOf(updateEntries(), updateEntry.name) }},
 		{"aggregators", "List how the server can combine updates, or show one", a.listAggregators, a.showAggregator, fl.AggregatorNames},
 		{"probes", "List the measurements that a tuner can request of a round", a.listProbes, nil, nil},
 		{"data", "List datasets", func(context.Context) error { return a.listData() }, nil, nil},
@@ -65,55 +67,55 @@ func (l listing) command(a *app) *cobra.Command {
 	return cmd
 }
 
+// printList prints entries: as JSON, or as a table with a row for each.
+func printList[T any](a *app, entries []T, columns []string, row func(T) []string) error {
+	if a.json {
+		return a.printJSON(entries)
+	}
+	t := table.New(a.out, columns...)
+	for _, e := range entries {
+		t.Row(row(e)...)
+	}
+	return t.Flush()
+}
+
+// printNamed prints the entry that has a name: as JSON, or as show does.
+func printNamed[T any](a *app, what, name string, entries []T, nameOf func(T) string, show func(T) error) error {
+	known := namesOf(entries, nameOf)
+	i := slices.Index(known, name)
+	switch {
+	case i < 0:
+		return unknown(what, name, known)
+	case a.json:
+		return a.printJSON(entries[i])
+	}
+	return show(entries[i])
+}
+
+// namesOf returns the names of entries.
+func namesOf[T any](entries []T, nameOf func(T) string) []string {
+	var names []string
+	for _, e := range entries {
+		names = append(names, nameOf(e))
+	}
+	return names
+}
+
 // unknown is the error for a name that a list does not have.
 func unknown(what, name string, known []string) error {
 	return usageError{fmt.Errorf("unknown %s %q%s; available: %s", what, name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))}
 }
 
-func builtinNames() []string {
-	var names []string
-	for name := range plugins.Builtin() {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func builtinNames() []string { return slices.Sorted(maps.Keys(plugins.Builtin())) }
 
 func presetNames() []string {
-	var names []string
-	for _, p := range config.Presets() {
-		names = append(names, p.Name)
-	}
-	return names
+	return namesOf(config.Presets(), func(p config.Preset) string { return p.Name })
 }
 
-func setNames() []string {
-	var names []string
-	for _, s := range data.Sets() {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
-// named is an entry of a list that has nothing but a doc.
-type named struct {
-	Name string `json:"name"`
-	Doc  string `json:"doc"`
-}
+func setNames() []string { return namesOf(data.Sets(), func(s data.SetInfo) string { return s.Name }) }
 
 func (a *app) listPresets(context.Context) error {
-	entries := []named{}
-	for _, p := range config.Presets() {
-		entries = append(entries, named(p))
-	}
-	if a.json {
-		return a.printJSON(entries)
-	}
-	t := table.New(a.out, "name", "description")
-	for _, e := range entries {
-		t.Row(e.Name, e.Doc)
-	}
-	return t.Flush()
+	return printList(a, config.Presets(), []string{"name", "description"}, func(p config.Preset) []string { return []string{p.Name, p.Doc} })
 }
 
 // showPreset prints the study file of a preset.
@@ -149,14 +151,9 @@ func probeEntries() []probeEntry {
 }
 
 func (a *app) listProbes(context.Context) error {
-	if a.json {
-		return a.printJSON(probeEntries())
-	}
-	t := table.New(a.out, "name", "per", "description", "cost")
-	for _, e := range probeEntries() {
-		t.Row(e.Name, e.Of, e.Doc, dash(e.Cost))
-	}
-	return t.Flush()
+	return printList(a, probeEntries(), []string{"name", "per", "description", "cost"}, func(e probeEntry) []string {
+		return []string{e.Name, e.Of, e.Doc, dash(e.Cost)}
+	})
 }
 
 // modelEntry is a line of `list models --json`.
@@ -197,14 +194,9 @@ func (a *app) listModels(context.Context) error {
 		}
 		entries = append(entries, e)
 	}
-	if a.json {
-		return a.printJSON(entries)
-	}
-	t := table.New(a.out, "name", "parameters", "input", "classes", "MFLOP per step and sample", "description")
-	for _, e := range entries {
-		t.Row(e.Name, oneline.Digits(e.Parameters), e.Input, strconv.Itoa(e.Classes), megaflops(e.TrainFLOPs), e.Doc)
-	}
-	return t.Flush()
+	return printList(a, entries, []string{"name", "parameters", "input", "classes", "MFLOP per step and sample", "description"}, func(e modelEntry) []string {
+		return []string{e.Name, oneline.Digits(e.Parameters), e.Input, strconv.Itoa(e.Classes), megaflops(e.TrainFLOPs), e.Doc}
+	})
 }
 
 // showModel prints a network with its parameters.
@@ -241,9 +233,4 @@ func (a *app) showModel(_ context.Context, name string) error {
 
 func megaflops(n int64) string { return fmt.Sprintf("%.1f", float64(n)/1e6) }
 
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
+func dash(text string) string { return cmp.Or(text, "-") }

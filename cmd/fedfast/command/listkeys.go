@@ -15,11 +15,7 @@ import (
 
 // keyNames returns the keys of a study file.
 func keyNames() []string {
-	var names []string
-	for _, k := range config.Reference() {
-		names = append(names, k.Key)
-	}
-	return names
+	return namesOf(config.Reference(), func(k config.KeyInfo) string { return k.Key })
 }
 
 func (a *app) listKeys(context.Context) error { return a.printKeys(config.Reference()) }
@@ -41,14 +37,9 @@ func (a *app) listKeysBelow(_ context.Context, name string) error {
 }
 
 func (a *app) printKeys(infos []config.KeyInfo) error {
-	if a.json {
-		return a.printJSON(infos)
-	}
-	t := table.New(a.out, "key", "type", "default", "allowed", "description")
-	for _, k := range infos {
-		t.Row(k.Key, k.Type, dash(k.Default), dash(k.Allowed), keyDoc(k))
-	}
-	return t.Flush()
+	return printList(a, infos, []string{"key", "type", "default", "allowed", "description"}, func(k config.KeyInfo) []string {
+		return []string{k.Key, k.Type, dash(k.Default), dash(k.Allowed), keyDoc(k)}
+	})
 }
 
 // keyDoc is what a key means, with those who alone use it, and whether it is tunable.
@@ -122,18 +113,11 @@ func keyEntries(keys []key.Key, required []string) []layerKeyEntry {
 }
 
 func (a *app) listLayers(context.Context) error {
-	if a.json {
-		return a.printJSON(layerEntries())
-	}
-	t := table.New(a.out, "type", "description", "keys (*: required)")
-	for _, e := range layerEntries() {
-		var keys []string
-		for _, k := range e.Keys {
-			keys = append(keys, k.Key+map[bool]string{true: "*"}[k.Required])
-		}
-		t.Row(e.Name, e.Doc, dash(strings.Join(keys, ", ")))
-	}
-	if err := t.Flush(); err != nil {
+	err := printList(a, layerEntries(), []string{"type", "description", "keys (*: required)"}, func(e layerEntry) []string {
+		keys := namesOf(e.Keys, func(k layerKeyEntry) string { return k.Key + map[bool]string{true: "*"}[k.Required] })
+		return []string{e.Name, e.Doc, dash(strings.Join(keys, ", "))}
+	})
+	if err != nil || a.json {
 		return err
 	}
 	fmt.Fprintln(a.out, "\nAny layer accepts a name, and input = \"NAME\" to read the output of that layer instead of the previous one.")
@@ -143,21 +127,14 @@ func (a *app) listLayers(context.Context) error {
 
 // showLayer prints a type of layers with its keys.
 func (a *app) showLayer(_ context.Context, name string) error {
-	for _, e := range layerEntries() {
-		if e.Name != name {
-			continue
-		}
-		if a.json {
-			return a.printJSON(e)
-		}
+	return printNamed(a, "type of layers", name, layerEntries(), func(e layerEntry) string { return e.Name }, func(e layerEntry) error {
 		fmt.Fprintf(a.out, "%s: %s\n\n", e.Name, e.Doc)
 		t := table.New(a.out, "key", "type", "allowed", "required", "description")
 		for _, k := range e.Keys {
 			t.Row(k.Key, k.Type, dash(k.Allowed), yes(k.Required), k.Doc)
 		}
 		return t.Flush()
-	}
-	return unknown("type of layers", name, models.LayerNames())
+	})
 }
 
 func yes(x bool) string { return map[bool]string{true: "yes", false: "no"}[x] }

@@ -19,11 +19,7 @@ type lossEntry struct {
 }
 
 func lossNames() []string {
-	var names []string
-	for _, kind := range nn.LossKinds() {
-		names = append(names, string(kind))
-	}
-	return names
+	return namesOf(nn.LossKinds(), func(kind nn.LossKind) string { return string(kind) })
 }
 
 func lossEntries() []lossEntry {
@@ -39,25 +35,14 @@ func lossEntries() []lossEntry {
 }
 
 func (a *app) listLosses(context.Context) error {
-	if a.json {
-		return a.printJSON(lossEntries())
-	}
-	t := table.New(a.out, "name", "of", "products with the Hessian", "what it is")
-	for _, e := range lossEntries() {
-		t.Row(e.Name, e.Target, yes(e.Hessian), e.Doc)
-	}
-	return t.Flush()
+	return printList(a, lossEntries(), []string{"name", "of", "products with the Hessian", "what it is"}, func(e lossEntry) []string {
+		return []string{e.Name, e.Target, yes(e.Hessian), e.Doc}
+	})
 }
 
 // showLoss prints a loss with its options.
 func (a *app) showLoss(_ context.Context, name string) error {
-	for _, e := range lossEntries() {
-		if e.Name != name {
-			continue
-		}
-		if a.json {
-			return a.printJSON(e)
-		}
+	return printNamed(a, "loss", name, lossEntries(), func(e lossEntry) string { return e.Name }, func(e lossEntry) error {
 		fmt.Fprintf(a.out, "%s: %s\n", e.Name, e.Doc)
 		if len(e.Options) == 0 {
 			return nil
@@ -68,6 +53,5 @@ func (a *app) showLoss(_ context.Context, name string) error {
 			t.Row(k.Key, k.Type, dash(k.Allowed), k.Doc)
 		}
 		return t.Flush()
-	}
-	return unknown("loss", name, lossNames())
+	})
 }

@@ -49,20 +49,10 @@ func (a *app) listMethods(context.Context) error {
 		}
 		entries = append(entries, newMethodEntry(m))
 	}
-	if a.json {
-		return a.printJSON(entries)
-	}
-	t := table.New(a.out, "name", "description", "paper")
-	for _, e := range entries {
-		t.Row(e.Name, e.Doc, firstPaper(e.Paper))
-	}
-	return t.Flush()
-}
-
-// firstPaper is a paper's authors and year.
-func firstPaper(paper string) string {
-	first, _, _ := strings.Cut(paper, ",")
-	return first
+	return printList(a, entries, []string{"name", "description", "paper"}, func(e methodEntry) []string {
+		authors, _, _ := strings.Cut(e.Paper, ",") // and the year
+		return []string{e.Name, e.Doc, authors}
+	})
 }
 
 // describeMethod tells all about a method.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl"
 )
 
@@ -50,14 +49,7 @@ func (a *app) listUpdates(context.Context) error { return a.printUpdates(updateE
 func (a *app) listAggregators(context.Context) error { return a.printUpdates(aggregatorEntries()) }
 
 func (a *app) printUpdates(entries []updateEntry) error {
-	if a.json {
-		return a.printJSON(entries)
-	}
-	t := table.New(a.out, "key", "value", "what it is")
-	for _, e := range entries {
-		t.Row(e.Key, e.Name, e.Doc)
-	}
-	return t.Flush()
+	return printList(a, entries, []string{"key", "value", "what it is"}, func(e updateEntry) []string { return []string{e.Key, e.Name, e.Doc} })
 }
 
 // showUpdate prints what can happen to updates by its name, showAggregator an aggregator.
@@ -70,28 +62,16 @@ func (a *app) showAggregator(_ context.Context, name string) error {
 }
 
 func (a *app) showEntry(what, name string, entries []updateEntry) error {
-	i := slices.IndexFunc(entries, func(e updateEntry) bool { return e.Name == name })
-	if i < 0 {
-		return unknown(what, name, namesOf(entries))
-	}
-	e := entries[i]
-	if a.json {
-		return a.printJSON(e)
-	}
-	fmt.Fprintf(a.out, "%s = %q: %s\n", e.Key, e.Name, e.Doc)
-	if e.Paper != "" {
-		fmt.Fprintln(a.out, e.Paper)
-	}
-	if len(e.Uses) > 0 {
-		fmt.Fprintln(a.out, "uses "+strings.Join(e.Uses, ", "))
-	}
-	return nil
+	return printNamed(a, what, name, entries, updateEntry.name, func(e updateEntry) error {
+		fmt.Fprintf(a.out, "%s = %q: %s\n", e.Key, e.Name, e.Doc)
+		if e.Paper != "" {
+			fmt.Fprintln(a.out, e.Paper)
+		}
+		if len(e.Uses) > 0 {
+			fmt.Fprintln(a.out, "uses "+strings.Join(e.Uses, ", "))
+		}
+		return nil
+	})
 }
 
-func namesOf(entries []updateEntry) []string {
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name)
-	}
-	return names
-}
+func (e updateEntry) name() string { return e.Name }

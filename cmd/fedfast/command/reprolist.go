@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/internal/estimate"
 	"github.com/fedfast/fedfast/internal/repro"
 )
@@ -53,23 +52,15 @@ func (o *reproOptions) list(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if a.json {
-		return a.printJSON(entries)
-	}
-	t := table.New(a.out, "name", "published", "unit", "data", "available", "seeds", "estimated time")
-	for _, e := range entries {
-		hand, seeds, seconds := "no", strconv.Itoa(e.Seeds), "-"
-		if e.AtHand {
-			hand = "yes"
-		}
+	return printList(a, entries, []string{"name", "published", "unit", "data", "available", "seeds", "estimated time"}, func(e repro.Entry) []string {
+		hand, seeds, seconds := yes(e.AtHand), strconv.Itoa(e.Seeds), "-"
 		if e.SecondsEstimate != nil {
 			seconds = estimate.Words(*e.SecondsEstimate)
 		} else {
 			hand, seeds = "-", "-"
 		}
-		t.Row(e.Name, e.Published.Or(e.Instead), orNothing(e.Unit), orNothing(e.Data), hand, seeds, seconds+because(e.Why))
-	}
-	return t.Flush()
+		return []string{e.Name, e.Published.Or(e.Instead), dash(e.Unit), dash(e.Data), hand, seeds, seconds + because(e.Why)}
+	})
 }
 
 // because adds why a cell cannot be run.
@@ -78,11 +69,4 @@ func because(why string) string {
 		return ""
 	}
 	return " (" + why + ")"
-}
-
-func orNothing(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -67,11 +66,7 @@ func (a *app) listTuners(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(entries)
-	}
-	t := table.New(a.out, "name", "version", "capabilities", "sha256", "from", "description")
-	for _, e := range entries {
+	return printList(a, entries, []string{"name", "version", "capabilities", "sha256", "from", "description"}, func(e tunerEntry) []string {
 		from, doc, sum := "built in", e.Doc, e.SHA256
 		if !e.Builtin {
 			from = e.Path
@@ -79,9 +74,8 @@ func (a *app) listTuners(ctx context.Context) error {
 		if e.Skipped != "" {
 			doc = "unusable: " + e.Skipped
 		}
-		t.Row(e.Name, e.Version, strings.Join(e.Can, ", "), sum[:min(12, len(sum))], from, doc)
-	}
-	return t.Flush()
+		return []string{e.Name, e.Version, strings.Join(e.Can, ", "), sum[:min(12, len(sum))], from, doc}
+	})
 }
 
 // showTuner prints a tuner with its options.
@@ -90,34 +84,24 @@ func (a *app) showTuner(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	var known []string
-	for _, e := range entries {
-		known = append(known, e.Name)
-	}
-	i := slices.Index(known, name)
-	switch {
-	case i < 0:
-		return unknown("tuner", name, known)
-	case a.json:
-		return a.printJSON(entries[i])
-	}
-	e := entries[i]
-	t := table.New(a.out)
-	t.Row(e.Name, e.Doc)
-	t.Row("version", e.Version)
-	t.Row("capabilities", strings.Join(e.Can, ", "))
-	if e.Skipped != "" {
-		t.Row("unusable", e.Skipped)
-	}
-	if err := t.Flush(); err != nil || len(e.Options) == 0 {
-		return err
-	}
-	fmt.Fprintln(a.out)
-	t = table.New(a.out, "option", "default", "description")
-	for _, o := range e.Options {
-		t.Row(o.Name, dash(o.Default.String()), o.Doc)
-	}
-	return t.Flush()
+	return printNamed(a, "tuner", name, entries, func(e tunerEntry) string { return e.Name }, func(e tunerEntry) error {
+		t := table.New(a.out)
+		t.Row(e.Name, e.Doc)
+		t.Row("version", e.Version)
+		t.Row("capabilities", strings.Join(e.Can, ", "))
+		if e.Skipped != "" {
+			t.Row("unusable", e.Skipped)
+		}
+		if err := t.Flush(); err != nil || len(e.Options) == 0 {
+			return err
+		}
+		fmt.Fprintln(a.out)
+		t = table.New(a.out, "option", "default", "description")
+		for _, o := range e.Options {
+			t.Row(o.Name, dash(o.Default.String()), o.Doc)
+		}
+		return t.Flush()
+	})
 }
 
 // abilities names what a tuner can do: which keys of a study may name it, and what
