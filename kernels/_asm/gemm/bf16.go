@@ -108,19 +108,11 @@ var alternate = sync.OnceValue(func() Mem {
 // pair writes a function that rounds rows of groups of 16 floats of two sources, other bytes apart. The rows are step bytes apart, in the
 // result dstStep. With interleave, the two sources' floats alternate, else 16 of the first come before 16 of the second.
 func pair(name, doc string, interleave bool) {
-	TEXT(name, NOSPLIT, "func(dst, src *float32, other, step, dstStep, rows, groups int)")
-	Doc(name + " " + doc)
-	Pragma("noescape")
 	dst, src, other := reg.RDI, reg.RSI, reg.RDX
 	step, dstStep, rows, groups := reg.R8, reg.R9, reg.R10, reg.R11
 	to, from, count := reg.RAX, reg.RBX, reg.RCX
-	Load(Param("dst"), dst)
-	Load(Param("src"), src)
-	Load(Param("other"), other)
-	Load(Param("step"), step)
-	Load(Param("dstStep"), dstStep)
-	Load(Param("rows"), rows)
-	Load(Param("groups"), groups)
+	begin(name, "(dst, src *float32, other, step, dstStep, rows, groups int)", doc,
+		"dst", dst, "src", src, "other", other, "step", step, "dstStep", dstStep, "rows", rows, "groups", groups)
 	order := zmm[31]
 	if interleave {
 		VMOVUPS(alternate(), order)
@@ -145,19 +137,14 @@ func pair(name, doc string, interleave bool) {
 	ADDQ(dstStep, dst)
 	DECQ(rows)
 	JNE(LabelRef("row"))
-	VZEROUPPER()
-	RET()
+	end()
 }
 
 // round writes the function that rounds floats and leaves them floats.
 func round() {
-	TEXT("roundBF16", NOSPLIT, "func(dst, src *float32, groups int)")
-	Doc("roundBF16 rounds groups of 16 floats to the nearest numbers of bf16, as floats.")
-	Pragma("noescape")
 	dst, src, count := reg.RDI, reg.RSI, reg.RCX
-	Load(Param("dst"), dst)
-	Load(Param("src"), src)
-	Load(Param("groups"), count)
+	begin("roundBF16", "(dst, src *float32, groups int)", "rounds groups of 16 floats to the nearest numbers of bf16, as floats.",
+		"dst", dst, "src", src, "groups", count)
 	Label("loop")
 	VMOVUPS(Mem{Base: src}, zmm[0])
 	dot.Convert(zmm[0], zmm[0], zmm[0])
@@ -168,8 +155,7 @@ func round() {
 	ADDQ(Imm(64), dst)
 	DECQ(count)
 	JNE(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	end()
 }
 
 // peakBF16 writes a loop that touches no memory, of 24 independent sums.
@@ -185,6 +171,5 @@ func peakBF16() {
 	t.each(func(i, p int) { dot.Add(zmm[24], zmm[24], t.acc(i, p)) })
 	DECQ(kc)
 	JNE(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	end()
 }

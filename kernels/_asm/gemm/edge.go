@@ -13,13 +13,8 @@ import (
 // edge writes the tile function of one height for pairs of panels in which products with zeros are left out; see nnArgs.taps.
 func edge(v isa, rows int) {
 	name := fmt.Sprintf("nnEdge%sx%d", v.name, rows)
-	TEXT(name, NOSPLIT, "func(args *nnArgs)")
-	Pragma("noescape")
-	Load(Param("args"), args)
-	MOVQ(Mem{Base: args, Disp: nnLda}, lda)
-	MOVQ(Mem{Base: args, Disp: nnPanel}, panel)
-	MOVQ(Mem{Base: args, Disp: nnC}, cp)
-	MOVQ(Mem{Base: args, Disp: nnPanels}, panels)
+	begin(name, "(args *nnArgs)", "", "args", args)
+	fields(lda, nnLda, panel, nnPanel, cp, nnC, panels, nnPanels)
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBAt})
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
@@ -54,6 +49,5 @@ func edge(v isa, rows int) {
 	}
 	SUBQ(U32(uint32(t.panels)), panels)
 	JNE(LabelRef("group"))
-	VZEROUPPER()
-	RET()
+	end()
 }

@@ -36,25 +36,18 @@ func gather(panels int, fetch func(Op)) {
 	ADDQ(U32(uint32(64*panels)), dst)
 	DECQ(count)
 	JNE(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	end()
 }
 
 // copyRows writes the function that copies rows of some lines of 64 bytes, and prefetches the lines behind those: whoever takes a part of every
 // row takes the next part next. It moves bits only and needs AVX, so the AVX-512 level uses it too.
 func copyRows() {
-	TEXT("copyRowsAVX2", NOSPLIT, "func(dst, src *float32, rows, dstStep, srcStep, lines int)")
-	Doc("copyRowsAVX2 copies rows of 16*lines floats, which are dstStep and srcStep bytes apart.")
-	Pragma("noescape")
 	dst, src, rows := reg.RDI, reg.RSI, reg.RCX
 	dstStep, srcStep, lines := reg.R8, reg.R9, reg.R10
 	to, from, left := reg.RAX, reg.RBX, reg.RDX
-	Load(Param("dst"), dst)
-	Load(Param("src"), src)
-	Load(Param("rows"), rows)
-	Load(Param("dstStep"), dstStep)
-	Load(Param("srcStep"), srcStep)
-	Load(Param("lines"), lines)
+	begin("copyRowsAVX2", "(dst, src *float32, rows, dstStep, srcStep, lines int)",
+		"copies rows of 16*lines floats, which are dstStep and srcStep bytes apart.",
+		"dst", dst, "src", src, "rows", rows, "dstStep", dstStep, "srcStep", srcStep, "lines", lines)
 	MOVQ(lines, ahead)
 	SHLQ(Imm(6), ahead)
 	Label("row")
@@ -77,6 +70,5 @@ func copyRows() {
 	ADDQ(srcStep, src)
 	DECQ(rows)
 	JNE(LabelRef("row"))
-	VZEROUPPER()
-	RET()
+	end()
 }

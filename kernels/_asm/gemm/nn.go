@@ -40,31 +40,25 @@ var (
 
 // nn writes the tile function of one height: every panel of the call, the widest groups first.
 func nn(v isa, rows int, of factor) {
-	TEXT(fmt.Sprintf("%sx%d", of.name, rows), NOSPLIT, "func(args *nnArgs)")
-	Pragma("noescape")
-	Load(Param("args"), args)
+	begin(fmt.Sprintf("%sx%d", of.name, rows), "(args *nnArgs)", "", "args", args)
 	if of.floats {
 		VMOVUPS(alternate(), zmm[30])
 	}
-	MOVQ(Mem{Base: args, Disp: nnLda}, lda)
-	MOVQ(Mem{Base: args, Disp: nnPanel}, panel)
+	fields(lda, nnLda, panel, nnPanel)
 	if v.prefetches(rows) {
-		MOVQ(Mem{Base: args, Disp: nnAhead}, ahead)
-		MOVQ(Mem{Base: args, Disp: nnAheadStep}, aheadStep)
+		fields(ahead, nnAhead, aheadStep, nnAheadStep)
 	}
 	if rows > 3 || v.pairs {
 		LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 		LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
 	}
 	if of.kept {
-		MOVQ(Mem{Base: args, Disp: nnAhead}, to)
-		MOVQ(Mem{Base: args, Disp: nnAheadStep}, toNext)
+		fields(to, nnAhead, toNext, nnAheadStep)
 	} else if rows <= 3 || v.pairs {
 		LEAQ(Mem{Base: panel, Index: panel, Scale: 2}, v.panel3)
 	}
 	Label("block")
-	MOVQ(Mem{Base: args, Disp: nnC}, cp)
-	MOVQ(Mem{Base: args, Disp: nnPanels}, panels)
+	fields(cp, nnC, panels, nnPanels)
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBAt})
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})
 	for _, n := range v.nnGroups(rows) {
@@ -76,8 +70,7 @@ func nn(v isa, rows int, of factor) {
 		}
 		level.NextNN(args, lda, tmp, rows, [...]int{nnBlocks, nnA, nnC, nnLdc})
 	}
-	VZEROUPPER()
-	RET()
+	end()
 }
 
 // prefetches reports whether tiles of that height prefetch B: those that read one stream, which the processor follows too slowly.

@@ -42,16 +42,8 @@ var (
 // nt writes the tile function for some rows of A: every row of B of the call, two or four at a time. A tile has one accumulator of 16 lanes for
 // each pair of rows; with registers of eight lanes it takes one half of the lanes after the other.
 func nt(v isa, rows int) {
-	TEXT(fmt.Sprintf("nt%sx%d", v.name, rows), NOSPLIT, "func(args *ntArgs)")
-	Pragma("noescape")
-	Load(Param("args"), args)
-	MOVQ(Mem{Base: args, Disp: ntLda}, lda)
-	MOVQ(Mem{Base: args, Disp: ntPanel}, panel)
-	MOVQ(Mem{Base: args, Disp: ntLdl}, ldl)
-	MOVQ(Mem{Base: args, Disp: ntAhead}, ahead)
-	MOVQ(Mem{Base: args, Disp: ntB}, bRow)
-	MOVQ(Mem{Base: args, Disp: ntL}, lanes)
-	MOVQ(Mem{Base: args, Disp: ntK}, left)
+	begin(fmt.Sprintf("nt%sx%d", v.name, rows), "(args *ntArgs)", "", "args", args)
+	fields(lda, ntLda, panel, ntPanel, ldl, ntLdl, ahead, ntAhead, bRow, ntB, lanes, ntL, left, ntK)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, ntLda3)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
 	if v.zmm {
@@ -80,8 +72,7 @@ func ntTiles(v isa, rows int) {
 		Label(done)
 	}
 	fetch.Rest("finished")
-	VZEROUPPER()
-	RET()
+	end()
 }
 
 // ntTile multiplies n rows of B by the rows of A, in the given half of the lanes.
@@ -214,13 +205,9 @@ func ntRow(i int) Mem { return row(i, ntA7, ntLda3) }
 
 // fold writes the function that adds up lanes, each half of them to the other half. It needs AVX, so the AVX-512 level uses it too.
 func fold() {
-	TEXT("foldAVX2", NOSPLIT, "func(dst, lanes *float32, groups int)")
-	Doc("foldAVX2 adds up 16 lanes for each of groups times 8 floats of dst.")
-	Pragma("noescape")
 	dst, src, count := reg.RDI, reg.RSI, reg.RCX
-	Load(Param("dst"), dst)
-	Load(Param("lanes"), src)
-	Load(Param("groups"), count)
+	begin("foldAVX2", "(dst, lanes *float32, groups int)", "adds up 16 lanes for each of groups times 8 floats of dst.",
+		"dst", dst, "lanes", src, "groups", count)
 	level.Align()
 	Label("loop")
 	for i := range 8 { // 16 lanes to 8
@@ -245,6 +232,5 @@ func fold() {
 	ADDQ(U32(32), dst)
 	DECQ(count)
 	JNE(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	end()
 }

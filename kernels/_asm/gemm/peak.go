@@ -32,6 +32,5 @@ func peak(v isa) {
 	}
 	DECQ(kc)
 	JNE(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	end()
 }

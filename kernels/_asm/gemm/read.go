@@ -11,12 +11,8 @@ import (
 // read writes a loop that does nothing but read memory, in lines of 64 bytes, four at a time from either half of the memory: two streams
 // are fetched faster than one. It needs AVX, so the AVX-512 level uses it too.
 func read() {
-	TEXT("readAVX2", NOSPLIT, "func(x *float32, lines int)")
-	Doc("readAVX2 reads 2*lines lines of 64 bytes; lines is a positive multiple of 4.")
-	Pragma("noescape")
 	x, count, far := reg.RSI, reg.RCX, reg.RDX
-	Load(Param("x"), x)
-	Load(Param("lines"), count)
+	begin("readAVX2", "(x *float32, lines int)", "reads 2*lines lines of 64 bytes; lines is a positive multiple of 4.", "x", x, "lines", count)
 	MOVQ(count, far)
 	SHLQ(Imm(6), far)
 	level.Align()
@@ -30,6 +26,5 @@ func read() {
 	ADDQ(U32(256), x)
 	SUBQ(Imm(4), count)
 	JNE(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	end()
 }

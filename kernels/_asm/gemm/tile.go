@@ -24,10 +24,19 @@ type isa struct {
 }
 
 var (
-	avx512 = isa{name: "AVX512", zmm: true, nn: level.NNHeights, tn: level.TNHeights, nt: level.NTHeights, ts: level.StepHeights, perPa: 1, low: 3, panel3: lda3}
-	avx2   = isa{name: "AVX2", nn: []int{1, 2, 3, 4, 5, 6}, tn: []int{1, 2, 3, 4, 5, 6}, nt: []int{1, 2, 3}, ts: []int{1, 4, 6}, perPa: 2, low: 1, panel3: lda3}
+	avx512 = isa{
+		name: "AVX512", zmm: true, nn: level.NNHeights, tn: level.TNHeights, nt: level.NTHeights, ts: level.StepHeights,
+		perPa: 1, low: 3, panel3: lda3,
+	}
+	avx2 = isa{
+		name: "AVX2", nn: []int{1, 2, 3, 4, 5, 6}, tn: []int{1, 2, 3, 4, 5, 6}, nt: []int{1, 2, 3}, ts: []int{1, 4, 6},
+		perPa: 2, low: 1, panel3: lda3,
+	}
 	// 32 rows of nt round B three times, not four.
-	bf16      = isa{name: "BF16", zmm: true, nn: level.NNHeights, tn: level.TNHeights, nt: append(level.NTHeights, 12), perPa: 1, low: 6, pairs: true, panel3: to, plain: true}
+	bf16 = isa{
+		name: "BF16", zmm: true, nn: level.NNHeights, tn: level.TNHeights, nt: append(level.NTHeights, 12),
+		perPa: 1, low: 6, panel3: to, pairs: true, plain: true,
+	}
 	bf16Steps = isa{name: "BF16", zmm: true, ts: level.StepHeights, perPa: 1, low: 3, pairs: true}
 )
 
@@ -163,6 +172,31 @@ func (t tile) each(f func(i, j int)) {
 // zero sets the sums to zero.
 func (t tile) zero() {
 	t.each(func(i, j int) { t.clear(t.acc(i, j)) })
+}
+
+// begin starts a function and loads its parameters into registers: names and registers take turns.
+func begin(name, signature, doc string, params ...any) {
+	TEXT(name, NOSPLIT, "func"+signature)
+	if doc != "" {
+		Doc(name + " " + doc)
+	}
+	Pragma("noescape")
+	for i := 0; i < len(params); i += 2 {
+		Load(Param(params[i].(string)), params[i+1].(reg.Register))
+	}
+}
+
+// fields loads fields of the arguments: registers and offsets take turns.
+func fields(pairs ...any) {
+	for i := 0; i < len(pairs); i += 2 {
+		MOVQ(Mem{Base: args, Disp: pairs[i+1].(int)}, pairs[i].(reg.Register))
+	}
+}
+
+// end returns from the function.
+func end() {
+	VZEROUPPER()
+	RET()
 }
 
 // clear sets a register to zero.

@@ -28,17 +28,13 @@ var (
 
 // tn writes the tile function of one height: every panel of the call, the widest groups first.
 func tn(v isa, rows int) {
-	TEXT(fmt.Sprintf("tn%sx%d", v.name, rows), NOSPLIT, "func(args *tnArgs)")
-	Pragma("noescape")
-	Load(Param("args"), args)
-	MOVQ(Mem{Base: args, Disp: tnLda}, lda)
-	MOVQ(Mem{Base: args, Disp: tnLdg}, ldg)
+	begin(fmt.Sprintf("tn%sx%d", v.name, rows), "(args *tnArgs)", "", "args", args)
+	fields(lda, tnLda, ldg, tnLdg)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 	LEAQ(Mem{Base: ldg, Index: ldg, Scale: 2}, ldg3)
 	Label("block")
 	MOVQ(U32(0), Mem{Base: args, Disp: tnGAt})
-	MOVQ(Mem{Base: args, Disp: tnC}, cp)
-	MOVQ(Mem{Base: args, Disp: tnPanels}, panels)
+	fields(cp, tnC, panels, tnPanels)
 	for _, n := range v.groups(rows) {
 		tnGroup(tile{isa: v, rows: rows, panels: n})
 	}
@@ -51,8 +47,7 @@ func tn(v isa, rows int) {
 	ADDQ(U32(uint32(64*rows)), Mem{Base: args, Disp: tnC})
 	JMP(LabelRef("block"))
 	Label("last")
-	VZEROUPPER()
-	RET()
+	end()
 }
 
 // tnGroup writes the loop over groups of t.panels panels.
@@ -73,8 +68,7 @@ func tnGroup(t tile) {
 
 // tnTile computes the tile's sums.
 func tnTile(t tile) {
-	MOVQ(Mem{Base: args, Disp: tnA}, a0)
-	MOVQ(Mem{Base: args, Disp: tnG}, gp)
+	fields(a0, tnA, gp, tnG)
 	ADDQ(Mem{Base: args, Disp: tnGAt}, gp)
 
 	zero, started := t.label("zero"), t.label("started")

@@ -11,15 +11,11 @@ import (
 // transpose writes the function that transposes blocks of 16 x 16 floats, each contiguous. It moves bits only and needs AVX, so the
 // AVX-512 level uses it too.
 func transpose() {
-	TEXT("transposeAVX2", NOSPLIT, "func(dst, src *float32, blocks, dstStep int)")
-	Doc("transposeAVX2 transposes blocks of 16 x 16 floats that follow one another in src; in dst they are dstStep bytes apart.")
-	Pragma("noescape")
 	dst, src := reg.RDI, reg.RSI
 	count, step := reg.RCX, reg.RDX
-	Load(Param("dst"), dst)
-	Load(Param("src"), src)
-	Load(Param("blocks"), count)
-	Load(Param("dstStep"), step)
+	begin("transposeAVX2", "(dst, src *float32, blocks, dstStep int)",
+		"transposes blocks of 16 x 16 floats that follow one another in src; in dst they are dstStep bytes apart.",
+		"dst", dst, "src", src, "blocks", count, "dstStep", step)
 	level.Align()
 	Label("loop")
 	for r := 0; r < 16; r += 8 {
@@ -31,8 +27,7 @@ func transpose() {
 	ADDQ(step, dst)
 	DECQ(count)
 	JNE(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	end()
 }
 
 // transpose8 transposes 8 x 8 floats between rows of 64 bytes. Lane 0 of the registers takes rows 0 to 3 and lane 1 rows 4 to 7 from

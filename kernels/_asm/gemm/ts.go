@@ -38,16 +38,11 @@ var (
 // ts writes the tile function of one height: the gradient of the weights as in tn, and with it, while it is in registers, a step of
 // gradient descent, with momentum if there is a velocity, or with the products of gradient and displacement.
 func ts(v isa, rows int) {
-	TEXT(fmt.Sprintf("ts%sx%d", v.name, rows), NOSPLIT, "func(args *tsArgs)")
-	Pragma("noescape")
-	Load(Param("args"), args)
-	MOVQ(Mem{Base: args, Disp: tsLda}, lda)
-	MOVQ(Mem{Base: args, Disp: tsLdg}, ldg)
+	begin(fmt.Sprintf("ts%sx%d", v.name, rows), "(args *tsArgs)", "", "args", args)
+	fields(lda, tsLda, ldg, tsLdg)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 	LEAQ(Mem{Base: ldg, Index: ldg, Scale: 2}, ldg3)
-	MOVQ(Mem{Base: args, Disp: tsW}, cp)
-	MOVQ(Mem{Base: args, Disp: tsAhead}, next)
-	MOVQ(Mem{Base: args, Disp: tsV}, speed)
+	fields(cp, tsW, next, tsAhead, speed, tsV)
 	SUBQ(cp, speed)
 	MOVQ(Mem{Base: args, Disp: tsAheadV}, nextV)
 	ADDQ(speed, nextV)
@@ -68,8 +63,7 @@ func ts(v isa, rows int) {
 	MOVQ(Mem{Base: args, Disp: tsW}, cp)
 	JMP(LabelRef("block"))
 	Label("last")
-	VZEROUPPER()
-	RET()
+	end()
 }
 
 // tsGroup writes the loop over groups of t.panels panels.
@@ -79,8 +73,7 @@ func tsGroup(t tile) {
 	Label(group)
 	SUBQ(U32(uint32(t.panels)), Mem{Base: args, Disp: tsLeft})
 	JLT(LabelRef(done))
-	MOVQ(Mem{Base: args, Disp: tsA}, a0)
-	MOVQ(Mem{Base: args, Disp: tsGAt}, gp)
+	fields(a0, tsA, gp, tsGAt)
 	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: tsGAt})
 	t.zero()
 	if t.spreads() {
