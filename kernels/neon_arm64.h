@@ -1,6 +1,6 @@
 // Vector instructions that Go's assembler does not know, as words. Operands are register numbers, in the assembler's order: the
 // destination d comes last, and n is the first source of the manual, m the second, so that FSUB4S(m, n, d) is d = n - m.
-// internal/asmcheck decodes every macro.
+// internal/test/asmcheck decodes every macro.
 
 // Four floats.
 #define FADD4S(m, n, d)      WORD $(0x4E20D400 | (m)<<16 | (n)<<5 | (d))

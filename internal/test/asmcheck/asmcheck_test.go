@@ -11,7 +11,7 @@ import (
 )
 
 func TestFunctions(t *testing.T) {
-	files, err := filepath.Glob("../../*_amd64.s")
+	files, err := filepath.Glob("../../../kernels/*_amd64.s")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no assembly files: %v", err)
 	}
@@ -57,7 +57,7 @@ func TestProblems(t *testing.T) {
 
 // TestBinding holds that no table of the AVX2 level names a function of AVX-512.
 func TestBinding(t *testing.T) {
-	files, err := filepath.Glob("../../*_amd64.go")
+	files, err := filepath.Glob("../../../kernels/*_amd64.go")
 	if err != nil {
 		t.Fatal(err)
 	}

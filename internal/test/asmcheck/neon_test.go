@@ -56,7 +56,7 @@ var decoded = map[string]string{
 
 func readHeader(t *testing.T) []Macro {
 	t.Helper()
-	text, err := os.ReadFile("../../neon_arm64.h")
+	text, err := os.ReadFile("../../../kernels/neon_arm64.h")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestMacrosUsed(t *testing.T) {
 func arm64Source(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
-	for _, pattern := range []string{"../../*_arm64.s", "../../*_arm64.h"} {
+	for _, pattern := range []string{"../../../kernels/*_arm64.s", "../../../kernels/*_arm64.h"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files %s: %v", pattern, err)
