@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -225,10 +226,7 @@ func (r row) String() string {
 
 // namesOf lists the names of suites.
 func namesOf(suites []suite) string {
-	var names []string
-	for _, s := range suites {
-		names = append(names, s.name)
-	}
+	names := naming.Of(suites, func(s suite) string { return s.name })
 	return strings.Join(names, ", ")
 }
 

@@ -108,11 +108,7 @@ func Aggregators() []Aggregator {
 
 // AggregatorNames returns their names: the values of aggregator.name.
 func AggregatorNames() []string {
-	var names []string
-	for _, a := range Aggregators() {
-		names = append(names, a.Name)
-	}
-	return names
+	return naming.Of(Aggregators(), func(a Aggregator) string { return a.Name })
 }
 
 // keysOf returns the keys of a table.

@@ -175,11 +175,7 @@ func Transforms(s Stage) []Transform {
 // TransformNames returns the names of the registered transforms of a stage: the values of its
 // key.
 func TransformNames(s Stage) []string {
-	var names []string
-	for _, t := range Transforms(s) {
-		names = append(names, t.Name)
-	}
-	return names
+	return naming.Of(Transforms(s), func(t Transform) string { return t.Name })
 }
 
 // transformByName returns a registered transform, or an error that names its key.

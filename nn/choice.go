@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/fedfast/fedfast/internal/naming"
 )
 
 // Choice is something in which the sub-networks of a model differ: the width of a
@@ -63,11 +65,7 @@ func (s *space) picks(p Pick) func(name string) int {
 }
 
 func (s *space) names() []string {
-	var names []string
-	for _, c := range s.choices {
-		names = append(names, c.Name)
-	}
-	return names
+	return naming.Of(s.choices, func(c Choice) string { return c.Name })
 }
 
 // Choices returns those of a network that NewSupernet made, else none; read-only.

@@ -135,10 +135,7 @@ func (l Loss) Type() (*LossType, error) {
 	}
 	lossTypes.RUnlock()
 	if t == nil {
-		var known []string
-		for _, k := range LossKinds() {
-			known = append(known, string(k))
-		}
+		known := naming.Of(LossKinds(), func(k LossKind) string { return string(k) })
 		return nil, fmt.Errorf("unknown loss %q; use one of %s", kind, strings.Join(known, ", "))
 	}
 	return t, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -149,10 +150,7 @@ func knownOptions(ctx context.Context, role string, t tuners.Tuner, options tune
 	if err != nil {
 		return fmt.Errorf("%s: %w", role, err)
 	}
-	var known []string
-	for _, o := range desc.Options {
-		known = append(known, o.Name)
-	}
+	known := naming.Of(desc.Options, func(o tuners.Option) string { return o.Name })
 	for _, name := range options.Keys() {
 		switch {
 		case slices.Contains(known, name):

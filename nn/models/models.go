@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -63,11 +64,7 @@ var named = []model{
 
 // Names returns the names of the models.
 func Names() []string {
-	var names []string
-	for _, m := range named {
-		names = append(names, m.name)
-	}
-	return names
+	return naming.Of(named, func(m model) string { return m.name })
 }
 
 // New returns the named model, adapted as o asks. The error names the model and

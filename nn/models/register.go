@@ -101,9 +101,5 @@ func LayerTypes() []LayerType {
 
 // LayerNames returns their names.
 func LayerNames() []string {
-	var names []string
-	for _, t := range LayerTypes() {
-		names = append(names, t.Name)
-	}
-	return names
+	return naming.Of(LayerTypes(), func(t LayerType) string { return t.Name })
 }

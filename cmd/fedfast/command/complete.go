@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/internal/repro"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/plugins"
@@ -142,20 +143,12 @@ func clientTunerNames() []string {
 }
 
 func levelNames() []string {
-	var names []string
-	for _, l := range kernels.Supported() {
-		names = append(names, l.String())
-	}
-	return names
+	return naming.Of(kernels.Supported(), func(l kernels.Level) string { return l.String() })
 }
 
 // cellNames returns the published numbers by name.
 func cellNames() []string {
-	var names []string
-	for _, c := range repro.Cells() {
-		names = append(names, c.Name)
-	}
-	return names
+	return naming.Of(repro.Cells(), func(c repro.Cell) string { return c.Name })
 }
 
 // beginning returns the names that begin so.

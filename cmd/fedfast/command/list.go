@@ -16,6 +16,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
@@ -42,7 +43,7 @@ func newList(a *app) *cobra.Command {
 		{"methods", "List federated methods, or show one with its hyperparameters", a.listMethods, a.showMethod, fl.Methods},
 		{"models", "List models, or show one with its parameters", a.listModels, a.showModel, models.Names},
 		{"tuners", "List built-in and external tuners, or show one with its options", a.listTuners, a.showTuner, builtinNames},
-		{"updates", "List what can happen to clients' updates: attacks and compression, or show one", a.listUpdates, a.showUpdate, func() []string { return namesOf(updateEntries(), updateEntry.name) }},
+		{"updates", "List what can happen to clients' updates: attacks and compression, or show one", a.listUpdates, a.showUpdate, func() []string { return naming.Of(updateEntries(), updateEntry.name) }},
 		{"aggregators", "List how the server can combine updates, or show one", a.listAggregators, a.showAggregator, fl.AggregatorNames},
 		{"probes", "List the measurements that a tuner can request of a round", a.listProbes, nil, nil},
 		{"data", "List datasets", func(context.Context) error { return a.listData() }, nil, nil},
@@ -81,7 +82,7 @@ func printList[T any](a *app, entries []T, columns []string, row func(T) []strin
 
 // printNamed prints the entry that has a name: as JSON, or as show does.
 func printNamed[T any](a *app, what, name string, entries []T, nameOf func(T) string, show func(T) error) error {
-	known := namesOf(entries, nameOf)
+	known := naming.Of(entries, nameOf)
 	i := slices.Index(known, name)
 	switch {
 	case i < 0:
@@ -92,15 +93,6 @@ func printNamed[T any](a *app, what, name string, entries []T, nameOf func(T) st
 	return show(entries[i])
 }
 
-// namesOf returns the names of entries.
-func namesOf[T any](entries []T, nameOf func(T) string) []string {
-	var names []string
-	for _, e := range entries {
-		names = append(names, nameOf(e))
-	}
-	return names
-}
-
 // unknown is the error for a name that a list does not have.
 func unknown(what, name string, known []string) error {
 	return usageError{fmt.Errorf("unknown %s %q%s; available: %s", what, name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))}
@@ -109,10 +101,12 @@ func unknown(what, name string, known []string) error {
 func builtinNames() []string { return slices.Sorted(maps.Keys(plugins.Builtin())) }
 
 func presetNames() []string {
-	return namesOf(config.Presets(), func(p config.Preset) string { return p.Name })
+	return naming.Of(config.Presets(), func(p config.Preset) string { return p.Name })
 }
 
-func setNames() []string { return namesOf(data.Sets(), func(s data.SetInfo) string { return s.Name }) }
+func setNames() []string {
+	return naming.Of(data.Sets(), func(s data.SetInfo) string { return s.Name })
+}
 
 func (a *app) listPresets(context.Context) error {
 	return printList(a, config.Presets(), []string{"name", "description"}, func(p config.Preset) []string { return []string{p.Name, p.Doc} })

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -19,7 +20,7 @@ type lossEntry struct {
 }
 
 func lossNames() []string {
-	return namesOf(nn.LossKinds(), func(kind nn.LossKind) string { return string(kind) })
+	return naming.Of(nn.LossKinds(), func(kind nn.LossKind) string { return string(kind) })
 }
 
 func lossEntries() []lossEntry {

@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/nn/safetensors"
@@ -119,9 +120,5 @@ func (c *Config) checkSet() error {
 
 // dataNames returns the names of the datasets.
 func dataNames() []string {
-	var known []string
-	for _, s := range data.Sets() {
-		known = append(known, s.Name)
-	}
-	return known
+	return naming.Of(data.Sets(), func(s data.SetInfo) string { return s.Name })
 }

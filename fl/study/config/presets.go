@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/naming"
 )
 
 //go:embed presets/*.toml
@@ -42,9 +43,6 @@ func PresetText(name string) (string, error) {
 	if err == nil {
 		return string(text), nil
 	}
-	var known []string
-	for _, p := range Presets() {
-		known = append(known, p.Name)
-	}
+	known := naming.Of(Presets(), func(p Preset) string { return p.Name })
 	return "", fmt.Errorf("unknown preset %q%s; available: %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
 }

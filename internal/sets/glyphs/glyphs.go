@@ -77,9 +77,6 @@ type Writer struct {
 	Labels []uint8 // n labels in [0, Classes)
 }
 
-// Character returns the character that a label stands for.
-func Character(label uint8) rune { return rune(alphabet[label]) }
-
 // Generate draws the federation of cfg. Writer i depends on cfg.Seed,
 // cfg.MeanSamples and i only: more clients append writers and change none.
 func Generate(ctx context.Context, cfg Config) (*Set, error) {

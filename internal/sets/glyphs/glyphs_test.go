@@ -182,15 +182,15 @@ func TestNoBlankImages(t *testing.T) {
 			ink := all - border/rim*Pixels
 			if ink < 255*4 || all > 255*Pixels*0.75 {
 				t.Fatalf("%s sample %d (%c): ink of %.1f pixels over the paper's, %.1f in all",
-					w.ID, n, Character(w.Labels[n]), ink/255, all/255)
+					w.ID, n, alphabet[w.Labels[n]], ink/255, all/255)
 			}
 		}
 	}
 }
 
-func TestCharacter(t *testing.T) {
-	for label, want := range map[uint8]rune{0: '0', 9: '9', 10: 'A', 35: 'Z', 36: 'a', 61: 'z'} {
-		if got := Character(label); got != want {
+func TestAlphabet(t *testing.T) {
+	for label, want := range map[uint8]byte{0: '0', 9: '9', 10: 'A', 35: 'Z', 36: 'a', 61: 'z'} {
+		if got := alphabet[label]; got != want {
 			t.Errorf("label %d is %c, want %c", label, got, want)
 		}
 	}
