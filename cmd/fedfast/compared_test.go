@@ -81,7 +81,7 @@ func TestComparisonsSayTheSame(t *testing.T) {
 	dir := t.TempDir()
 	for name, method := range map[string]string{"plain": "fedavg", "near": "fedprox", "own": "ditto"} {
 		cmd := exec.CommandContext(t.Context(), "fedfast", "run", "--seeds", "2", "--study", name, "--set", "name="+name, "--set", "method="+method,
-			"--set", "model=logistic", "--set", "data.clients=20", "--set", "data.samples=20", "--set", "rounds=8", "--set", "eval.every=1", "--set", "eval.patience=1", "--set", "server.momentum=0", "--set", "client.momentum=0")
+			"--set", "model=logistic", "--set", "data.clients=20", "--set", "data.samples=20", "--set", "rounds=8", "--set", "eval.every=1", "--set", "eval.patience=1", "--set", "client.momentum=0")
 		switch cmd.Dir = dir; method {
 		case "fedprox":
 			cmd.Args = append(cmd.Args, "--set", "client.mu=0.1")
