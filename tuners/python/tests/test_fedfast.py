@@ -60,7 +60,7 @@ class Package(unittest.TestCase):
 
     def test_tune(self):
         settings = {
-            "model": "logistic", "cohort": 3, "client": {"epochs": 1, "batch": 5}, "budget": {"rounds": 12, "trial_rounds": 3}, "eval": {"personalized": False},
+            "model": "logistic", "cohort": 3, "budget": {"rounds": 12, "trial_rounds": 3}, "eval": {"personalized": False},
             "space": {"client.lr": {"log10": [-3, 0]}},
         }
         study = fedfast.tune(data=samples(), settings=settings, study="s", tuner="random", client_tuner="none", seed=np.int64(2))
