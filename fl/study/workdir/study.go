@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -200,14 +201,26 @@ func (s *Study) New() bool { return s.dir == nil || s.dir.begun }
 // Path returns the study's directory.
 func (s *Study) Path() string { return s.path }
 
+// moved says that the study is asked for with other files than it recorded, so that they must
+// be looked at before its result is given for theirs.
+func (s *Study) moved() bool {
+	recorded, err := config.Load(config.Source{Text: s.Stored.Config})
+	if err != nil {
+		return true
+	}
+	was, err := config.Encode(recorded)
+	now, err2 := config.Encode(s.Config)
+	return err != nil || err2 != nil || !bytes.Equal(was, now)
+}
+
 // Finished returns the result of a study of config.ModeTune that has all that is asked
-// for, the files of its models and a baseline as in Options; nil when there is something
-// left to do. The result comes without weights.
+// for, the files of its models, the same data and a baseline as in Options; nil when there is
+// something left to do. The result comes without weights.
 func (s *Study) Finished(baseline int) *study.Result {
 	if s.Stored.Tune != nil && baseline == EqualRounds {
 		baseline = s.configurations(baseline, s.Stored.Tune)
 	}
-	if s.Stored.Tune == nil || baseline == 0 && s.Stored.Baseline != nil && !s.Stored.Baseline.Complete() {
+	if s.Stored.Tune == nil || s.moved() || baseline == 0 && s.Stored.Baseline != nil && !s.Stored.Baseline.Complete() {
 		return nil
 	}
 	return s.dir.finished(s.Stored.Tune, baseline)
@@ -216,7 +229,7 @@ func (s *Study) Finished(baseline int) *study.Result {
 // Ran returns the end of a finished training of config.ModeRun whose files are
 // there, without its weights; nil when there is something left to do.
 func (s *Study) Ran() *study.RunResult {
-	if r := s.Stored.Run; r != nil && s.dir.complete(r.WeightsSHA256) {
+	if r := s.Stored.Run; r != nil && !s.moved() && s.dir.complete(r.WeightsSHA256) {
 		return r
 	}
 	return nil

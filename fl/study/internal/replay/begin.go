@@ -13,7 +13,7 @@ import (
 )
 
 // Begin records that a process works on the study, and first what the study is,
-// or compares that with the record. Only an unfinished study needs its data.
+// or compares that with the record.
 func (p *Past) Begin(c *config.Config, mode string, fed *data.Federation, m *nn.Model, environment any) error {
 	if p.Store == nil {
 		return nil
@@ -25,7 +25,7 @@ func (p *Past) Begin(c *config.Config, mode string, fed *data.Federation, m *nn.
 	} else if err := p.AppendStudy(c, mode); err != nil {
 		return err
 	}
-	if p.Result != nil {
+	if p.Result != nil && p.data == nil {
 		return nil
 	}
 	if err := p.CheckData(c, fed, m); err != nil {
@@ -33,6 +33,9 @@ func (p *Past) Begin(c *config.Config, mode string, fed *data.Federation, m *nn.
 	}
 	if err := p.moved(c); err != nil {
 		return err
+	}
+	if p.Result != nil {
+		return p.Flush()
 	}
 	if err := p.Append(store.KindSession, tuners.StudySession, 0, environment); err != nil {
 		return err
