@@ -164,7 +164,7 @@ func TestTuneOnTerminals(t *testing.T) {
 		if most != 1 || bars(rows) != 0 || len(left) != 1 {
 			t.Errorf("%d columns: %d rows of progress at a time, %d at the end, and %d lines of it stay:\n%s", columns, most, bars(rows), len(left), strings.Join(rows, "\n"))
 		}
-		if told := regexp.MustCompile(`\| round +\d+ of 60, ETA \d+s, \d+(\.\d)? clients/s\x1b\[K\r\nbest ~\d+\.\d\d % val error \(trial \d\), (mean of \d rounds, \d+ clients? each, |1 round, \d+ clients?, )?(loss \d+\.\d{4}, )?(rung \d, )?(4 trials|\d of 4 trials active), trial \d`); told.Match(s.all.Bytes()) != (columns >= 80) {
+		if told := regexp.MustCompile(`\| round +\d+ of 60, ETA \d+s, \d+(\.\d)? clients/s\x1b\[K\r\nbest ~\d+\.\d\d % personalized val error \(trial \d\), (mean of \d rounds, \d+ clients? each, |1 round, \d+ clients?, )?(loss \d+(\.\d+)?, )?(rung \d, )?(4 trials|\d of 4 trials active), trial \d`); told.Match(s.all.Bytes()) != (columns >= 80) {
 			t.Errorf("%d columns: drawn are %q", columns, s.all.Bytes())
 		}
 		if at := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "tiny: completed in ") }); at < 0 ||

@@ -38,6 +38,7 @@ function span(seconds) {
 
 /** number writes a number with four digits, as the terminal does. */
 function number(x) {
+  if (x === null || x === undefined) return "";
   const y = +x.toPrecision(4), a = Math.abs(y);
   return y && (a < 1e-4 || a >= 1e15) ? y.toExponential().replace(/([+-])(\d)$/, "$10$2") : String(y);
 }

@@ -149,7 +149,7 @@ class Curves {
       scales: { x: { time: false }, y: lo > 0 && hi > 100 * lo ? { distr: 3 } : {} },
       axes: [
         { ...axis, label: axisName[this.by], size: 32, labelSize: 22, ...(this.by ? { values: (u, xs) => xs.map((x) => this.place(x)) } : { incrs: wholeSteps }) },
-        { ...axis, label: this.metric === "score" && this.scale?.name ? this.scale.name : metricName[this.metric], size: (u, texts) => Math.max(64, ...(texts || []).map((t) => 20 + 7 * t.length)), labelSize: 22, values: (u, ys) => ys.map(this.percent(this.metric) ? (y) => +(100 * y).toPrecision(6) + " %" : number) },
+        { ...axis, label: this.metric === "score" && this.scale?.name ? this.scale.name : metricName[this.metric], size: (u, texts) => Math.max(64, ...(texts || []).map((t) => 20 + 7 * (t || "").length)), labelSize: 22, values: (u, ys) => ys.map(this.percent(this.metric) ? (y) => +(100 * y).toPrecision(6) + " %" : number) },
       ],
       legend: { show: false },
       cursor: { focus: { prox: 24 }, points: { show: false }, drag: { x: true, y: false } },
