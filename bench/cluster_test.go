@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/repro"
+	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/tuners/host"
 )
 

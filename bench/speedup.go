@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/fedfast/fedfast/internal/repro"
+	"github.com/fedfast/fedfast/bench/repro"
 )
 
 // speedUpMachines are the columns of the table of speed-ups.

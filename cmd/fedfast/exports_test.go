@@ -20,7 +20,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/fedfast/fedfast/internal/view"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/tuners"
 )
 

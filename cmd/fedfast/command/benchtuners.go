@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	recorded "github.com/fedfast/fedfast/bench/table"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
-	recorded "github.com/fedfast/fedfast/internal/table"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"

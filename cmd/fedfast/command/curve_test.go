@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/internal/view"
+	"github.com/fedfast/fedfast/fl/study/view"
 )
 
 // TestPrintCurveTellsWhatBroke: a training that lost what it had learnt says so, one

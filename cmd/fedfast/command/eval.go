@@ -16,10 +16,10 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/export"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
-	"github.com/fedfast/fedfast/internal/view"
 	"github.com/fedfast/fedfast/nn/safetensors"
 	"github.com/fedfast/fedfast/tuners"
 )

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
-	"github.com/fedfast/fedfast/internal/view"
 )
 
 // fleet adds how long a training took in simulated time, and what of the clients' work

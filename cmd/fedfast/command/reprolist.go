@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/internal/estimate"
-	"github.com/fedfast/fedfast/internal/repro"
 )
 
 func newReproList(a *app) *cobra.Command {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/internal/figure"
-	"github.com/fedfast/fedfast/internal/repro"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 

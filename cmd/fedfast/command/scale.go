@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
-	"github.com/fedfast/fedfast/internal/repro"
 	"github.com/fedfast/fedfast/plugins"
 )
 

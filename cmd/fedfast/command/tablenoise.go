@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	recorded "github.com/fedfast/fedfast/bench/table"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
-	recorded "github.com/fedfast/fedfast/internal/table"
 )
 
 // newTableNoise makes random searches under noisy scores.

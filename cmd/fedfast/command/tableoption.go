@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/internal/repro"
 )
 
 // fedtuneName is the tuner whose table can be handed to another study.

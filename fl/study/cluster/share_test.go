@@ -12,7 +12,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 	"github.com/fedfast/fedfast/fl/study/store"
-	"github.com/fedfast/fedfast/internal/view"
+	"github.com/fedfast/fedfast/fl/study/view"
 )
 
 // largeCohorts is a study whose rounds can be cut into three parts.

@@ -18,9 +18,9 @@ import (
 	"github.com/fedfast/fedfast/fl/study/export/internal/tablefile"
 	"github.com/fedfast/fedfast/fl/study/export/internal/tensorboard"
 	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
-	"github.com/fedfast/fedfast/internal/view"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 )

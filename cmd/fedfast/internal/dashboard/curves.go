@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/fedfast/fedfast/internal/view"
+	"github.com/fedfast/fedfast/fl/study/view"
 )
 
 // The bounds of what a picture is made of: columns of a curve, and of all curves

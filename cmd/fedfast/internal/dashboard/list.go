@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
-	"github.com/fedfast/fedfast/internal/view"
 )
 
 // list remembers what studies have come to. One whose files are as they were is not read again.

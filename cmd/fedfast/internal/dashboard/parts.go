@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
-	"github.com/fedfast/fedfast/internal/report"
-	"github.com/fedfast/fedfast/internal/view"
 )
 
 // part names a tab of a study's page.

@@ -3,7 +3,7 @@ package dashboard
 import (
 	"context"
 
-	"github.com/fedfast/fedfast/internal/view"
+	"github.com/fedfast/fedfast/fl/study/view"
 )
 
 // worker is one of a study with a cluster.

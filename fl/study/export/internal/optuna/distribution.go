@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/fedfast/fedfast/internal/view"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/tuners"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/internal/view"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/tuners"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/internal/view"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/tuners"
 )
 

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/stats"
-	"github.com/fedfast/fedfast/internal/view"
 )
 
 // resamples is how often the intervals of importances draw the trials anew.

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
-	"github.com/fedfast/fedfast/internal/view"
 )
 
 // fleetTrial is the place of the trial whose clients are shown: the best one, else the

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
-	"github.com/fedfast/fedfast/internal/view"
 )
 
 //go:embed page.html

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
-	"github.com/fedfast/fedfast/internal/view"
 )
 
 // clock says how long after the study's beginning a moment was, on the axis of a

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/internal/view"
+	"github.com/fedfast/fedfast/fl/study/view"
 )
 
 // TestBestOf compares with all six orders of three scores.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/internal/view"
+	"github.com/fedfast/fedfast/fl/study/view"
 )
 
 // group are studies that differ in their seed alone.

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
-	"github.com/fedfast/fedfast/internal/view"
 )
 
 // mostPoints is how many columns of a curve are drawn, the lowest and the highest

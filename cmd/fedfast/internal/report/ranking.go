@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/stats"
-	"github.com/fedfast/fedfast/internal/view"
 )
 
 // mostOrdered is how many groups order names.

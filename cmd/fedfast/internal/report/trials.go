@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
-	"github.com/fedfast/fedfast/internal/view"
 )
 
 // parallel shows the trials' params and scores on parallel axes.

@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
-	"github.com/fedfast/fedfast/internal/report"
 	"github.com/fedfast/fedfast/plugins"
 )
 

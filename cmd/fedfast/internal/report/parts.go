@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
-	"github.com/fedfast/fedfast/internal/view"
 )
 
 // Part is a group of pictures of a study.
