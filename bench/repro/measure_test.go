@@ -43,7 +43,7 @@ func twice(t *testing.T, labels bool) []Cell {
 		}
 		return &Training{Key: key, Mode: mode, Preset: "quickstart", Needs: "glyphs", Seeds: 2, Shrink: shrinkFedex, Sets: sets, ClientTuner: "none"}
 	}
-	tune := training("own-tune", config.ModeTune, "budget.rounds=16", "budget.trial_rounds=8", "tuner.name=random", "target=global", `space={}`, `space."client.lr"={log10=[-2,-1]}`)
+	tune := training("own-tune", config.ModeTune, "budget.rounds=16", "budget.trial_rounds=8", "tuner.name=random", "target=global", `space."client.lr"={log10=[-2,-1]}`)
 	run := training("own-run", config.ModeRun)
 	return []Cell{
 		{Name: "own/tune", Training: tune, Unit: "% test error", Measure: returnedError(tuners.TargetGlobal), Published: &Published{Mean: 12.5, SD: 1, Seeds: 5}, Picture: "own-tune", Target: tuners.TargetGlobal},
