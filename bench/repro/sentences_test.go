@@ -78,7 +78,7 @@ func (s *said) add(page, format string, args ...any) {
 func sentences(t *testing.T) said {
 	t.Helper()
 	paired, ablated := reportOf(t, "fedex-paired"), reportOf(t, "fedex-ablation")
-	return slices.Concat(sentencesOfFedEx(t, paired, ablated), sentencesOfPairs(paired, ablated), sentencesOfTable1(t),
+	return slices.Concat(sentencesOfFedEx(t, paired, ablated), sentencesOfPairs(paired), sentencesOfTable1(t),
 		sentencesOfStatic(t), sentencesOfFATHOM(t), sentencesOfFedTune(t), sentencesOfMixed(t), sentencesOfNetworks(t))
 }
 
@@ -220,7 +220,7 @@ func (r *Report) measured(name, mark string) map[int]*Metrics {
 func spread(s stats.Sample) string { return one(s.Mean, s.Half) }
 
 // sentencesOfPairs are those of single arms.
-func sentencesOfPairs(paired, ablated *Report) said {
+func sentencesOfPairs(paired *Report) said {
 	var all said
 	add := func(format string, args ...any) { all.add("papers/fedex.md", format, args...) }
 	test := func(m *Metrics, target string) float64 { return m.End.test(m.End.Survivor, target) }
