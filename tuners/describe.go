@@ -1,7 +1,5 @@
 package tuners
 
-import ()
-
 // Description says what a tuner is, what it can do and what it needs to see.
 type Description struct {
 	Name    string // as in --tuner NAME: lower-case letters, digits, '-' and '_'
