@@ -39,7 +39,7 @@ class Options(TypedDict, total=False):
     study: the study's directory, new or to resume with equal settings; by default a dated one below "studies".
     seed, workers, scale: as on the command line.
     progress: True prints the program's lines to stderr, or updates one display in a notebook; a function receives them one by one; by default
-        they are shown in notebooks only, and elsewhere its notes on data become warnings.
+        they are shown in notebooks only, and elsewhere its notes on data become warnings. What is wrong with the model always does.
     on_event: a function that receives each round, rung and finalist, as Study.events lists them. What it raises ends the training.
     """
 
@@ -112,7 +112,7 @@ _describe(tune, Options, TuneOptions)
 def resume(study: PathLike, *, progress: Progress = None) -> "Union[Study, Seeds]":
     """Resume an interrupted study, training or repetition over seeds. What has finished is returned as it is."""
     program.call(["study", "resume", os.fspath(study), "--json"], progress)
-    return _left(study)
+    return _left(study, [], 3)
 
 
 def call(*command: str, json: bool = False, progress: Progress = None, **flags: Any) -> Any:
@@ -139,8 +139,12 @@ def _arguments(flags: "Mapping[str, Any]") -> "list[str]":
     return args
 
 
-def _left(path: PathLike) -> "Union[Study, Seeds]":
-    return Seeds(path) if holds_seeds(path) else Study(path)
+def _left(path: PathLike, notes: "list[str]", level: int) -> "Union[Study, Seeds]":
+    """Return what a call has left, and warn of the program's notes and of what is wrong with the model. level is warn's stacklevel."""
+    study: "Union[Study, Seeds]" = Seeds(path) if holds_seeds(path) else Study(path)
+    for text in dict.fromkeys([*notes, *study.show()["warnings"]]):
+        warnings.warn(text, stacklevel=level)
+    return study
 
 
 def _start(
@@ -161,9 +165,9 @@ def _start(
     unknown = flags.keys() - {"tuner", "client_tuner", "tuner_path", "baseline", "seed", "seeds", "workers", "scale"}
     if unknown:
         raise TypeError(f"{command} takes no option {min(unknown)}")
-    fixed = study is not None
     path = Path(study) if study is not None else _dated(command)
-    shown = {}  # paths in messages, and what to call them
+    notes: "list[str]" = []  # on data, which the program shows
+    file: PathLike = "\0"  # of the samples, which messages call data
     try:
         given: "dict[str, Any]" = {"method": method} if method is not None else {}
         begun = (path / "config.toml").exists() and all(v is None for v in (data, model, method, space, settings))
@@ -175,7 +179,6 @@ def _start(
             data = arrays(data)
             file = data.save(path.absolute().parent)
             given.update({"data.name": data.name(), "data.path": file})
-            shown[str(file)] = "data"
         if isinstance(model, str):
             given["model"] = model
         elif isinstance(model, (list, tuple)):
@@ -191,20 +194,14 @@ def _start(
         args = _arguments({"preset": preset, "set": sets, "study": path, "json": True, **flags})
         tail = Tail(path / "metrics.jsonl")
         watch = None if on_event is None else lambda: [on_event(event) for event in tail.new()]
-        notes: "list[str]" = []  # on data, which the program shows
         program.call([command, *([os.fspath(config)] if config is not None else []), *args], progress, watch, notes)
-        for note in notes:
-            warnings.warn(note, stacklevel=3)
     except BaseException as e:
-        if not fixed and not any(path.iterdir()):
+        if study is None and not any(path.iterdir()):
             path.rmdir()
         if isinstance(e, program.Error):
-            text = str(e)
-            for file, name in shown.items():
-                text = text.replace(file, name)
-            raise program.Error(text) from None
+            raise program.Error(str(e).replace(str(file), "data")) from None
         raise
-    return _left(path)
+    return _left(path, notes, 4)
 
 
 def _dated(command: str) -> Path:
