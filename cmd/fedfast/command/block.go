@@ -61,7 +61,7 @@ func (b *block) errors(target string, e *study.Errors) {
 func spreadText(measure string, s *fl.Summary) string {
 	var parts []string
 	if s.R2 != nil {
-		parts = append(parts, fmt.Sprintf("R2 %.4f", *s.R2))
+		parts = append(parts, "R2 "+study.Number(*s.R2))
 	}
 	switch {
 	case s.Central:
@@ -184,11 +184,8 @@ func (b *block) notes(r *study.Result) {
 	}
 }
 
-// warnings adds what is wrong with a model, if anything: the first two, or all.
-func (b *block) warnings(verdict []string, all bool) {
-	if !all && len(verdict) > 2 {
-		verdict = verdict[:2]
-	}
+// warnings adds what is wrong with a model, if anything.
+func (b *block) warnings(verdict []string) {
 	for _, v := range verdict {
 		b.Row("warning", v)
 	}

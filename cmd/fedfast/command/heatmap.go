@@ -41,9 +41,9 @@ func printSides(w io.Writer, sides []study.SideTrial, aim tuners.Objective) erro
 	mixed := len(sides[0].Table) > 0
 	switch {
 	case mixed && best == worst:
-		fmt.Fprintf(w, " (score %.4f of all cells together)", best)
+		fmt.Fprintf(w, " (score %s of all cells together)", study.Number(best))
 	case len(scores) > 0:
-		fmt.Fprintf(w, " (score %.4f%s to %.4f%s)", best, shade(0), worst, shade(1))
+		fmt.Fprintf(w, " (score %s%s to %s%s)", study.Number(best), shade(0), study.Number(worst), shade(1))
 	}
 	fmt.Fprintln(w)
 	head := []string{"samples"}
@@ -78,7 +78,7 @@ func mapped(t *study.SideTrial, best, worst float64) string {
 	if best != worst {
 		share = (*t.Score - best) / (worst - best)
 	}
-	return fmt.Sprintf("%s %.4f %s", shade(share), *t.Score, sideParams(t))
+	return fmt.Sprintf("%s %s %s", shade(share), study.Number(*t.Score), sideParams(t))
 }
 
 // shade draws a share in [0, 1].

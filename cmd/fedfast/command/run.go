@@ -153,7 +153,7 @@ func (a *app) printRunBlock(c *config.Config, r *study.RunResult, dir string) er
 	}
 	b.fleet(r.Fleet, r.Rounds)
 	b.dropped(r.Dropped, r.Dropped == r.Rounds*c.Updates())
-	b.warnings(r.Verdict(), a.verbose)
+	b.warnings(r.Verdict())
 	b.next("report "+oneline.Path(dir), "eval "+oneline.Path(dir), "ui "+parentOf(dir))
 	return b.print()
 }

@@ -291,7 +291,7 @@ func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine
 	for _, e := range ends {
 		b.Row(e[0], e[1])
 	}
-	b.warnings(warnings, a.verbose)
+	b.warnings(warnings)
 	dir := oneline.Path(s.Dir)
 	var next []string
 	if s.Completed < s.Seeds && !running {

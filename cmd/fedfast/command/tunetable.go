@@ -84,7 +84,7 @@ func (a *app) tuneBlock(c *config.Config, r *study.Result, state, where string) 
 	b.fleet(best.Fleet, best.Rounds)
 	b.privacy(r.Privacy)
 	b.notes(r)
-	b.warnings(r.Verdict(c), a.verbose)
+	b.warnings(r.Verdict(c))
 	return b
 }
 
