@@ -59,7 +59,11 @@ func TestVerdictsOfRegressions(t *testing.T) {
 		{"diverges", 1.5, 10, []string{"diverged: ", "global model: ", "global model: no better than"}},
 		{"overflows", 1e20, 10, []string{"diverged: "}},
 	} {
-		for _, scale := range []float64{1e-3, 1, 1e6} {
+		for _, scale := range []float64{1e-9, 1e-3, 1, 1e6} {
+			tt := tt
+			if scale < 1e-6 && tt.name == "learns a little" { // less of targets that are so small
+				tt.begin = []string{"global model: no better than always predicting the mean (RMSE "}
+			}
 			t.Run(fmt.Sprintf("%s/%g", tt.name, scale), func(t *testing.T) {
 				s := regressionStudy(t, regression(scale, tt.signal), tt.lr)
 				r, err := Run(t.Context(), s)
@@ -89,6 +93,24 @@ func TestVerdictsOfRegressions(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestSmallTargets: a loss that falls has not diverged, however far it still is from that of targets
+// that are small.
+func TestSmallTargets(t *testing.T) {
+	s := regressionStudy(t, regression(1e-9, 10), 0.001)
+	s.Config.Client.Epochs = 1
+	r, err := Run(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		fmt.Sprintf("did not learn yet: the training loss fell from %.4g to %.4g, but the RMSE is %.4g, and that of predicting the mean %.4g; scale the targets to about 1, or train for more rounds", r.TrainLoss[0], r.TrainLoss[11], *r.GlobalTest, r.Trivial.Global),
+		fmt.Sprintf("global model: no better than always predicting the mean (RMSE %.4g)", r.Trivial.Global),
+	}
+	if got := r.Verdict(); !slices.Equal(got, want) || r.TrainLoss[11] >= r.TrainLoss[0] {
+		t.Errorf("losses %.4g: it says %q, want %q", r.TrainLoss, got, want)
 	}
 }
 

@@ -55,8 +55,13 @@ func (t Trend) diverged(e *Errors) bool {
 	case e.Trivial == nil || e.GlobalTest == nil:
 		return grew
 	default:
-		return grew && *e.GlobalTest >= e.Trivial.Global || *e.GlobalTest >= min(grown*e.Trivial.Zero, limit.DivergedFit)
+		return grew && *e.GlobalTest >= e.Trivial.Global || t.Last >= t.First && e.far()
 	}
+}
+
+// far reports whether the error of a regression is many times that of predicting 0.
+func (e *Errors) far() bool {
+	return e.Measure == MeasureRMSE && e.Trivial != nil && e.GlobalTest != nil && *e.GlobalTest >= min(grown*e.Trivial.Zero, limit.DivergedFit)
 }
 
 // trendOf follows the losses of a run.
@@ -126,16 +131,20 @@ func beats(c *config.Config, trivial *Trivial, score float64) (better, known boo
 	return false, false
 }
 
-// diverged describes how the training of a model with errors e diverged, if it did.
+// diverged describes how the training of a model with errors e diverged, if it did, or that its
+// loss fell, but not as far as its targets are small.
 func diverged(t Trend, dropped int, e *Errors) []string {
-	if !t.diverged(e) {
+	switch far := e.far() && *e.GlobalTest < limit.DivergedFit; {
+	case !t.diverged(e) && far:
+		return []string{fmt.Sprintf("did not learn yet: the training loss fell from %.4g to %.4g, but the RMSE is %.4g, and that of predicting the mean %.4g; scale the targets to about 1, or train for more rounds", t.First, t.Last, *e.GlobalTest, e.Trivial.Global)}
+	case !t.diverged(e):
 		return nil
 	}
 	var parts []string
 	switch {
 	case t.Last <= grown*t.Lowest && !t.Lost:
 		parts = append(parts, fmt.Sprintf("the training loss is %.4g at the end", t.Last))
-	case t.Last > t.First:
+	case t.Last > t.First || !t.Lost:
 		parts = append(parts, fmt.Sprintf("the training loss grew from %.4g to %.4g", t.Lowest, t.Last))
 	}
 	if dropped > 0 {
@@ -144,11 +153,7 @@ func diverged(t Trend, dropped int, e *Errors) []string {
 	if t.Lost {
 		parts = append(parts, "none of the last round was kept")
 	}
-	text := "diverged"
-	if len(parts) > 0 {
-		text += ": " + strings.Join(parts, ", ")
-	}
-	return []string{text + "; try a smaller client.lr"}
+	return []string{"diverged: " + strings.Join(parts, ", ") + "; try a smaller client.lr"}
 }
 
 // Verdict reports in sentences whether a model is no better than predictors that look at no

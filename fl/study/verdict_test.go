@@ -130,6 +130,10 @@ func TestHighLossDiverged(t *testing.T) {
 	if v := r.Verdict(); !slices.Equal(v, []string{"diverged: the training loss is 1.17e+05 at the end; try a smaller client.lr"}) {
 		t.Errorf("it says %q", v)
 	}
+	r.TrainLoss = []float64{1e6, 1, 2000}
+	if v := r.Verdict(); !slices.Equal(v, []string{"diverged: the training loss grew from 1 to 2000; try a smaller client.lr"}) {
+		t.Errorf("it says %q", v)
+	}
 	if r.Measure = MeasureRMSE; len(r.Verdict()) > 0 {
 		t.Errorf("of a regression it says %q", r.Verdict())
 	}
