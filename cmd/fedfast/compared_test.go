@@ -74,26 +74,41 @@ func said(t *testing.T, dir string, names ...string) (terminal, page, served []s
 	return terminal, page, served
 }
 
+// paired is what is said where seeds pair, the models being judged by a target.
+func paired(target string) []string {
+	return []string{
+		"^Lowest " + target + " test error: ", "\nAgainst plain, paired by seed .90 % intervals.: near is (equal|[0-9.]+ .- [0-9.]+ points (lower|higher))",
+		"\nAlways guessing .* most frequent class: [0-9.]+ % " + target + " test error.",
+		"\n(plain|near|own): Stopped early in [12] of 2 seeds, at rounds [0-9, ]+, since the validation error did not improve; the returned models are of rounds [0-9, ]+\\.",
+	}
+}
+
 // TestComparisonsSayTheSame compares methods on three surfaces: by the global model, where one of
 // them is for personalized models by these.
 func TestComparisonsSayTheSame(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for name, method := range map[string]string{"plain": "fedavg", "near": "fedprox", "own": "ditto"} {
+	for name, method := range map[string]string{"plain": "fedavg", "near": "fedprox", "own": "ditto", "far": "fedavg"} {
 		cmd := exec.CommandContext(t.Context(), "fedfast", "run", "--seeds", "2", "--study", name, "--set", "name="+name, "--set", "method="+method,
 			"--set", "model=logistic", "--set", "data.clients=20", "--set", "data.samples=20", "--set", "rounds=8", "--set", "eval.every=1", "--set", "eval.patience=1", "--set", "client.momentum=0")
-		switch cmd.Dir = dir; method {
-		case "fedprox":
+		switch cmd.Dir = dir; name {
+		case "near":
 			cmd.Args = append(cmd.Args, "--set", "client.mu=0.1")
-		case "ditto":
+		case "own":
 			cmd.Args = append(cmd.Args, "--set", "client.lambda=0.5")
+		case "far":
+			cmd.Args = append(cmd.Args, "--set", "seed=10", "--set", "cohort=4")
 		}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s", out)
 		}
 	}
-	for target, names := range map[string][]string{"global": {"plain", "near"}, "personalized": {"plain", "near", "own"}} {
-		terminal, page, served := said(t, dir, names...)
+	for names, wants := range map[string][]string{
+		"plain near":     paired("global"),
+		"plain near own": paired("personalized"),
+		"plain far":      {"^Global test error: (plain|far) [0-9.]+ .- [0-9.]+ %, (equal to )?(plain|far) [0-9.]+ .- [0-9.]+ %; without a seed in common, lower or higher cannot be told\\.\n"},
+	} {
+		terminal, page, served := said(t, dir, strings.Fields(names)...)
 		for i, s := range served {
 			served[i] = strings.ReplaceAll(s, "±", "+-")
 		}
@@ -104,11 +119,7 @@ func TestComparisonsSayTheSame(t *testing.T) {
 			t.Errorf("terminal %q\npage     %q\nui       %q", terminal, page, served)
 		}
 		all := strings.Join(terminal, "\n")
-		for _, want := range []string{
-			"^Lowest " + target + " test error: ", "\nAgainst plain, paired by seed .90 % intervals.: near is (equal|[0-9.]+ .- [0-9.]+ points (lower|higher|apart))",
-			"\nAlways guessing .* most frequent class: [0-9.]+ % " + target + " test error.",
-			"\n(plain|near|own): Stopped early in [12] of 2 seeds, at rounds [0-9, ]+, since the validation error did not improve; the returned models are of rounds [0-9, ]+\\.",
-		} {
+		for _, want := range wants {
 			if !regexp.MustCompile(want).MatchString(all) {
 				t.Errorf("%s is not in\n%s", want, all)
 			}

@@ -290,7 +290,7 @@ func TestPagesOfFinishedStudies(t *testing.T) {
 	b.until(`by("compare").textContent === "Compare 3 studies"`)
 	b.click("#compare")
 	b.until(`document.querySelectorAll("#shown table").length > 0 && [...document.querySelectorAll("#shown img")].every((i) => i.naturalWidth > 100)`)
-	if text := b.value(`document.body.innerText`).(string); !strings.Contains(text, "over seeds") || !strings.Contains(text, "Lowest personalized test error: first ") || !strings.Contains(text, "fleet.devices") {
+	if text := b.value(`document.body.innerText`).(string); !strings.Contains(text, "over seeds") || !strings.Contains(text, "Personalized test error: first ") || !strings.Contains(text, "fleet.devices") {
 		t.Errorf("the comparison says %s", text)
 	}
 	b.looks("compare")

@@ -83,11 +83,11 @@ func (b *block) curve(l learned) {
 	}
 }
 
-// rungs adds a few scores of a trial by round, where the curve has errors of other models than the
-// scores.
+// rungs adds a few scores of a trial by round, which are those of each round's clients, where the
+// curve has errors of other models than the scores.
 func (b *block) rungs(c *config.Config, scale study.Scale, n int, at func(i int) (round int, score float64)) {
 	if c.Measures(config.ModeTune) != scale.Target || c.Eval.Every == 0 {
-		b.points(scale.Target+" by round", " val "+scale.Metric, scale, n, at)
+		b.points("each round's cohort", " "+scale.String(), scale, n, at)
 	}
 }
 

@@ -124,19 +124,19 @@ func Difference(x float64, half *float64, share bool) string {
 	if x == 0 && (half == nil || !(*half > 0)) {
 		return "equal"
 	}
-	side, write, unit := "lower", study.Number, " "
-	switch {
-	case x == 0:
-		side = "apart"
-	case x > 0:
-		side = "higher"
+	side, write, unit := " lower", study.Number, ""
+	if x > 0 {
+		side = " higher"
 	}
 	if share {
 		digits := 1
 		if half != nil && *half < 0.01 {
 			digits = 2
 		}
-		write, unit = func(x float64) string { return strconv.FormatFloat(100*x, 'f', digits, 64) }, " points "
+		write, unit = func(x float64) string { return strconv.FormatFloat(100*x, 'f', digits, 64) }, " points"
+	}
+	if x == 0 {
+		return "equal to within " + write(*half) + unit
 	}
 	text := write(math.Abs(x))
 	if half != nil && !math.IsNaN(*half) {

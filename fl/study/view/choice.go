@@ -82,6 +82,7 @@ func (o *Overview) BaselineTable() *Table {
 		Title: fmt.Sprintf("Random search: %s of %s each", oneline.Count(len(b.Trials), "configuration"), oneline.Count(b.Rounds, "round")),
 		Head:  []string{"model", b.Target + " test " + what, fmt.Sprintf("%.0f %% interval", 100*stats.Confidence), "rounds"},
 	}
+	points := func(text string) string { return strings.Replace(text, " %", " points", 1) } // of a share
 	interval := func(lo, hi float64) string {
 		return strings.TrimSuffix(o.ErrorText(lo), " %") + " to " + o.ErrorText(hi)
 	}
@@ -90,13 +91,13 @@ func (o *Overview) BaselineTable() *Table {
 		median = interval(i[0], i[1])
 	}
 	if h := b.GainHalf; h != nil {
-		gain = interval(*b.Gain-*h, *b.Gain+*h)
+		gain = points(interval(*b.Gain-*h, *b.Gain+*h))
 	}
 	t.Rows = [][]string{
 		{"returned model", o.ErrorText(b.BestTest - *b.Gain), "", oneline.Digits(o.Tune.Rounds)},
 		{"random search, best", o.ErrorText(b.BestTest), "", oneline.Digits(b.Spent())},
 		{"random search, median", o.ErrorText(b.MedianTest), median, ""},
-		{"gain over the best", o.ErrorText(*b.Gain), gain, ""},
+		{"gain over the best", points(o.ErrorText(*b.Gain)), gain, ""},
 	}
 	return t
 }

@@ -367,3 +367,27 @@ func TestNothingIsRecorded(t *testing.T) {
 	}
 	shows("study was interrupted before anything was recorded; start it again with `fedfast study resume " + dir + "`")
 }
+
+// TestDifferences are in points where errors are shares, as is what a tuned model gains.
+func TestDifferences(t *testing.T) {
+	for want, got := range map[string]string{
+		"equal":                       view.Difference(0, nil, true),
+		"equal to within 17.5 points": view.Difference(0, new(0.175), true),
+		"equal to within 0.25":        view.Difference(0, new(0.25), false),
+		"1.5 ± 2.0 points lower":      view.Difference(-0.015, new(0.02), true),
+		"0.5 higher":                  view.Difference(0.5, nil, false),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	c := config.Default()
+	for measure, want := range map[string]string{"": "2.88 points|0.72 to 5.04 points", study.MeasureRMSE: "0.0288|0.0072 to 0.0504"} {
+		r := &study.Result{Baseline: &study.BaselineResult{Target: "global", Gain: new(0.0288), GainHalf: new(0.0216)}}
+		r.Measure = measure
+		rows := (&view.Overview{Config: &c, Tune: r}).BaselineTable().Rows
+		if got := strings.Join(rows[len(rows)-1][1:3], "|"); got != want {
+			t.Errorf("measure %q: gain %q, want %q", measure, got, want)
+		}
+	}
+}

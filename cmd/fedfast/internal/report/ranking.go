@@ -16,7 +16,7 @@ import (
 const mostOrdered = 4
 
 // order tells which groups have the lowest test errors of a target, and how they differ from the
-// first one. The errors of all are of one kind.
+// first one, or where seeds do not tell that what errors they have. The errors of all are of one kind.
 func order(all []*group, target string) []string {
 	first := all[0].Studies[0]
 	type place struct {
@@ -34,19 +34,7 @@ func order(all []*group, target string) []string {
 		return nil
 	}
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.error, b.error) })
-	ranking, behind := places[0].text, false
-	for i, p := range places[1:min(mostOrdered, len(places))] {
-		switch {
-		case first.ErrorText(p.error) == first.ErrorText(places[i].error):
-			ranking += ", equal to " + p.text
-		case behind:
-			ranking += ", " + p.text
-		default:
-			ranking, behind = ranking+", before "+p.text, true
-		}
-	}
 	var told []string
-	said := []string{fmt.Sprintf("Lowest %s test %s: %s.", target, first.errors().name, ranking)}
 	_, share := study.MeasureName(first.Measure())
 	most := 0
 	for _, d := range differences(all, target) {
@@ -58,15 +46,25 @@ func order(all []*group, target string) []string {
 			told = append(told, text)
 		}
 	}
+	ranking, listed := places[0].text, len(told) == 0
+	for i, p := range places[1:min(mostOrdered, len(places))] {
+		switch {
+		case first.ErrorText(p.error) == first.ErrorText(places[i].error):
+			ranking += ", equal to " + p.text
+		case listed:
+			ranking += ", " + p.text
+		default:
+			ranking, listed = ranking+", before "+p.text, true
+		}
+	}
+	ranking = target + " test " + first.errors().name + ": " + ranking
 	switch {
 	case len(told) > 0:
-		said = append(said, fmt.Sprintf("Against %s, paired by seed (%.0f %% intervals): %s.", all[0].Name, 100*stats.Confidence, strings.Join(told, ", ")))
+		return []string{"Lowest " + ranking + ".", fmt.Sprintf("Against %s, paired by seed (%.0f %% intervals): %s.", all[0].Name, 100*stats.Confidence, strings.Join(told, ", "))}
 	case most > 0:
-		said = append(said, "With one seed in common, lower or higher cannot be told; train with --seeds 5.")
-	default:
-		said = append(said, "Without a seed in common, lower or higher cannot be told.")
+		return []string{view.Sentence(ranking + "; with one seed in common, lower or higher cannot be told; train with --seeds 5")}
 	}
-	return said
+	return []string{view.Sentence(ranking + "; without a seed in common, lower or higher cannot be told")}
 }
 
 // difference is how the test error of a group differs from that of the first, over the seeds that
