@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/formats/parquet"
@@ -15,8 +16,8 @@ import (
 // images reads the pictures of all samples. The first one describes how large all are, and
 // whether they are grey.
 func (o *own) images(ctx context.Context) (data.View, error) {
-	var pixels, low []byte // of pictures of 16 bits the lower 8
-	var most uint16
+	var pixels []byte
+	var deep []uint16 // pixels of pictures of 16 bits
 	clear := false
 	fed := o.fed
 	for _, f := range o.files {
@@ -46,33 +47,40 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 			}
 			size := int64(fed.W * fed.H * fed.C)
 			if picture.Deep(m) {
-				size *= 2
+				size *= 3 // with those of 8 bits that they become
 			}
 			if err := f.Budget.Take(size); err != nil {
 				return fmt.Errorf("the pictures up to row %d: %w", row, err)
 			}
-			if picture.Deep(m) != (low != nil) && len(pixels) > 0 {
+			if picture.Deep(m) && len(pixels) > 0 || !picture.Deep(m) && len(deep) > 0 {
 				return fmt.Errorf("some pictures up to row %d have 8 bits a channel, others 16; save all in one mode", row)
-			}
-			if picture.Deep(m) {
-				low = picture.AppendLow(low, m, fed.C, &most)
 			}
 			if o, ok := m.(interface{ Opaque() bool }); ok && !o.Opaque() {
 				clear = true
 			}
-			pixels = picture.Append(pixels, m, fed.C)
+			if picture.Deep(m) {
+				deep = picture.AppendDeep(deep, m, fed.C)
+			} else {
+				pixels = picture.Append(pixels, m, fed.C)
+			}
 			return nil
 		})
 		if err != nil {
 			return data.View{}, err
 		}
 	}
-	if low != nil {
+	if len(deep) > 0 {
+		least, most := slices.Min(deep), slices.Max(deep)
 		used := max(8, (bits.Len16(most)+1)/2*2) // as cameras have them: 10, 12, 14, 16
-		for i, b := range low {
-			pixels[i] = byte((int(pixels[i])<<8 | int(b)) >> (used - 8))
+		for _, v := range deep {
+			pixels = append(pixels, byte(v>>(used-8)))
 		}
-		fed.Notes = append(fed.Notes, fmt.Sprintf("the pictures have 16 bits a channel, of which the lower %d are used (the largest is %d): %d is read as 255", used, most, 1<<used-1))
+		if used < 16 {
+			fed.Notes = append(fed.Notes, fmt.Sprintf("the pictures have 16 bits a channel, of which the lower %d are used (the largest is %d): %d is read as 255", used, most, 1<<used-1))
+		}
+		if levels := most>>(used-8) - least>>(used-8) + 1; used > 8 && levels < 32 && least < most {
+			fed.Notes = append(fed.Notes, fmt.Sprintf("the pictures have 16 bits a channel, with values from %d to %d, which become %d of 256 levels; to keep more, save ((x - %[1]d.0) * (65535 / %[4]d)).astype(\"uint16\") of each picture x", least, most, levels, most-least))
+		}
 	}
 	if clear {
 		fed.Notes = append(fed.Notes, "some pictures are partly transparent: their colours are read, what is transparent is left out")

@@ -111,7 +111,7 @@ func (o *own) open(path string) error {
 	if len(test) > 0 {
 		var names []string
 		for _, f := range test {
-			names = append(names, filepath.Base(f))
+			names = append(names, strings.TrimPrefix(filepath.ToSlash(f), filepath.ToSlash(filepath.Clean(path))+"/"))
 		}
 		o.fed.Notes = append(o.fed.Notes, "files with test samples, by their names: "+oneline.Names(names))
 	}

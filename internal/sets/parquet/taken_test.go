@@ -31,12 +31,12 @@ func TestDeepPictures(t *testing.T) {
 		Image []byte `parquet:"image"`
 		Label int32  `parquet:"label"`
 	}
-	deep := func(most int) []row {
+	deep := func(least, most int) []row {
 		var rows []row
 		for i := range 8 {
 			g := image.NewGray16(image.Rect(0, 0, 2, 1))
 			g.SetGray16(0, 0, color.Gray16{Y: uint16(most)})
-			g.SetGray16(1, 0, color.Gray16{Y: uint16(most * i / 7)})
+			g.SetGray16(1, 0, color.Gray16{Y: uint16(least + (most-least)*i/7)})
 			rows = append(rows, row{pngOf(t, g), int32(i % 2)})
 		}
 		return rows
@@ -45,15 +45,38 @@ func TestDeepPictures(t *testing.T) {
 		path := write(t, filepath.Join(t.TempDir(), "own.parquet"), rows)
 		return data.Open(t.Context(), data.Config{Name: "parquet", Path: path, Partition: "iid", Clients: 1, MinSamples: 1, Split: "100/0/0"})
 	}
-	for most, note := range map[int]string{255: "lower 8 are used", 1023: "lower 10 are used", 4000: "lower 12 are used (the largest is 4000): 4095 is read as 255", 16383: "lower 14", 65535: "lower 16"} {
-		fed, err := open(deep(most))
+	for most, note := range map[int]string{255: "lower 8 are used", 1023: "lower 10 are used", 4000: "lower 12 are used (the largest is 4000): 4095 is read as 255", 16383: "lower 14", 65535: ""} {
+		fed, err := open(deep(0, most))
 		settest.Must(t, err)
 		x, _, _ := fill(t, fed.Clients[0].Train, 2, 0)
-		if slices.Max(x) < 0.95 || slices.Min(x) != 0 || !strings.Contains(strings.Join(fed.Notes, "\n"), note) {
+		if slices.Max(x) < 0.95 || slices.Min(x) != 0 || !strings.Contains(strings.Join(fed.Notes, "\n"), note) || strings.Contains(strings.Join(fed.Notes, "\n"), "16 bits") != (note != "") {
 			t.Errorf("%d: pixels %v, notes %q", most, x, fed.Notes)
 		}
 	}
-	mixed := append(deep(4095), row{grey(t, 2, 1, 9), 0})
+	for _, tt := range []struct {
+		least, most int
+		note        string
+	}{
+		{32768, 33267, `with values from 32768 to 33267, which become 2 of 256 levels; to keep more, save ((x - 32768.0) * (65535 / 499)).astype("uint16") of each picture x`},
+		{4000, 4095, "with values from 4000 to 4095, which become 6 of 256 levels"},
+		{40000, 40000, ""},
+		{0, 31, ""},
+		{20000, 40000, ""},
+	} {
+		fed, err := open(deep(tt.least, tt.most))
+		settest.Must(t, err)
+		if said := strings.Join(fed.Notes, "\n"); !strings.Contains(said, tt.note) || strings.Contains(said, "levels") != (tt.note != "") {
+			t.Errorf("%d to %d: notes %q", tt.least, tt.most, fed.Notes)
+		}
+	}
+	shades := image.NewNRGBA64(image.Rect(0, 0, 2, 1)) // what is transparent loses no precision
+	shades.SetNRGBA64(0, 0, color.NRGBA64{R: 4095, G: 0x100, B: 0x200, A: 0x1234})
+	fed, err := open([]row{{pngOf(t, shades), 0}})
+	settest.Must(t, err)
+	if x, _, _ := fill(t, fed.Clients[0].Train, 6, 0); !slices.Equal(x[:3], []float32{1, 16. / 255, 32. / 255}) {
+		t.Errorf("a transparent picture has the pixels %v", x)
+	}
+	mixed := append(deep(0, 4095), row{grey(t, 2, 1, 9), 0})
 	if _, err := open(mixed); err == nil || !strings.Contains(err.Error(), "some pictures up to row 9 have 8 bits a channel, others 16") {
 		t.Errorf("mixed: %v", err)
 	}
@@ -91,7 +114,7 @@ func TestTestFilesByName(t *testing.T) {
 		write(t, filepath.Join(dir, tt.test), rows)
 		fed, err := data.Open(t.Context(), data.Config{Name: "parquet-text", Path: dir, Partition: "iid", Clients: 1, MinSamples: 1})
 		settest.Must(t, err)
-		if noted := strings.Contains(strings.Join(fed.Notes, "\n"), "files with test samples, by their names"); fed.FilesTest != tt.is || noted != tt.is {
+		if noted := slices.Contains(fed.Notes, "files with test samples, by their names: "+tt.test); fed.FilesTest != tt.is || noted != tt.is {
 			t.Errorf("%s and %s: test samples of the files %v, notes %q", tt.train, tt.test, fed.FilesTest, fed.Notes)
 		}
 	}

@@ -87,16 +87,13 @@ func Deep(m image.Image) bool {
 	return false
 }
 
-// AppendLow appends of pixels of 16 bits the lower 8, as Append does the upper ones, and
-// raises most to their largest value.
-func AppendLow(to []byte, m image.Image, channels int, most *uint16) []byte {
+// AppendDeep appends pixels of 16 bits, as Append does those of 8.
+func AppendDeep(to []uint16, m image.Image, channels int) []uint16 {
 	b := m.Bounds()
 	for y := b.Min.Y; y < b.Max.Y; y++ {
 		for x := b.Min.X; x < b.Max.X; x++ {
 			c := color.NRGBA64Model.Convert(m.At(x, y)).(color.NRGBA64)
-			for _, v := range []uint16{c.R, c.G, c.B}[:channels] {
-				to, *most = append(to, byte(v)), max(*most, v)
-			}
+			to = append(to, []uint16{c.R, c.G, c.B}[:channels]...)
 		}
 	}
 	return to
@@ -113,9 +110,7 @@ func Append(to []byte, m image.Image, channels int) []byte {
 				continue
 			}
 			c := color.NRGBAModel.Convert(m.At(x, y)).(color.NRGBA)
-			if to = append(to, c.R); channels == 3 {
-				to = append(to, c.G, c.B)
-			}
+			to = append(to, []byte{c.R, c.G, c.B}[:channels]...)
 		}
 	}
 	return to
