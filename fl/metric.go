@@ -164,8 +164,8 @@ func fitOf(r outcome) Score {
 // unscored is the score where nobody asked for one.
 func unscored() Score { return Score{Error: math.NaN(), Loss: math.NaN()} }
 
-// worstScore is that of hyperparameters that train nobody.
-func worstScore(numbers bool) Score {
+// WorstScore is that of hyperparameters that train nobody: of a loss that is about numbers, or not.
+func WorstScore(numbers bool) Score {
 	if numbers {
 		return Score{Error: divergedFit, Loss: divergedFit * divergedFit, Fit: Fit{MSE: divergedFit * divergedFit, MAE: divergedFit, Square: 1}}
 	}

@@ -71,7 +71,7 @@ func (r *RoundResult) Score(personalized bool, o ScoreOptions) Score {
 		score := s.Before
 		switch {
 		case s.Dropped:
-			score = worstScore(r.numbers)
+			score = WorstScore(r.numbers)
 		case personalized:
 			score = s.After
 		}

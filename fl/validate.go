@@ -44,7 +44,7 @@ func (e *Engine) ValidateClients(ctx context.Context, weights []float32, v EvalC
 	for i := range scores {
 		all[i] = ClientScore{ids[i], scores[i].n, scores[i].Score}
 		if !det.Finite(all[i].Loss) {
-			all[i].Score = worstScore(e.cfg.Model.Loss().Numbers())
+			all[i].Score = WorstScore(e.cfg.Model.Loss().Numbers())
 		}
 	}
 	return all, err

@@ -146,6 +146,8 @@ type Session struct {
 	Baseline int `json:"baseline"`
 	// Evaluations is how much work the evaluations at the end are, in multiples of that of all rounds.
 	Evaluations float64 `json:"evaluations"`
+	// Measure is Errors.Measure of the study's models.
+	Measure string `json:"error_measure"`
 }
 
 // ReadSession reads a row of store.KindSession. What it does not tell is empty.

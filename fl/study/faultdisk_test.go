@@ -86,6 +86,40 @@ func TestFaultDamagedSnapshots(t *testing.T) {
 	}
 }
 
+// TestFaultSnapshotOfAnotherRound gives the newest snapshot of a trial the content of the one
+// before: the rounds are counted by what it holds, not by its name.
+func TestFaultSnapshotOfAnotherRound(t *testing.T) {
+	want := uninterrupted(t, "small")
+	dir := copyOf(t, brokenOff(t, 60))
+	names, err := filepath.Glob(filepath.Join(dir, "snapshots", "trial-*.snap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	swapped := 0
+	for i, name := range names {
+		trial, _, _ := strings.Cut(name, "-round-")
+		if i == 0 || !strings.HasPrefix(names[i-1], trial+"-") || i+1 < len(names) && strings.HasPrefix(names[i+1], trial+"-") {
+			continue
+		}
+		text, err := os.ReadFile(names[i-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		swapped++
+	}
+	got, said, err := workOn(t.Context(), "small", dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.equal(t, want, "with snapshots of other rounds")
+	if swapped == 0 || !strings.Contains(said, "it is of round ") {
+		t.Errorf("%d snapshots of other rounds, said %q", swapped, said)
+	}
+}
+
 // TestFaultDamagedDatabase flips bits of the database of a study that was broken
 // off, and cuts it.
 func TestFaultDamagedDatabase(t *testing.T) {

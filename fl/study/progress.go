@@ -73,7 +73,7 @@ func (d *driver) spend(t *entrant, to int) {
 
 // roundDone counts a round and reports the progress.
 func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
-	own, measure, mode := float64(r.Score), measureOf(d.setup.Model), config.ModeTune
+	own, measure, mode := float64(r.Score), MeasureOfModel(d.setup.Model), config.ModeTune
 	if d.setup.Unscored {
 		own, mode = math.NaN(), config.ModeRun
 	}

@@ -181,8 +181,8 @@ func MeasureName(measure string) (name string, share bool) {
 	return "error", true
 }
 
-// measureOf describes what the errors of a model are.
-func measureOf(m *nn.Model) string {
+// MeasureOfModel describes what the errors of a model are, see Errors.Measure.
+func MeasureOfModel(m *nn.Model) string {
 	switch l := m.Loss(); {
 	case l.Target() == nn.ManyLabels:
 		return MeasureRecall
@@ -206,7 +206,7 @@ func errorsOf(s *Setup, engine *fl.Engine, e *fl.Evaluation) (Errors, error) {
 	if err != nil {
 		return Errors{}, err
 	}
-	r := Errors{Trivial: trivial, Measure: measureOf(m), Evaluation: e, Rates: ratesOf(e, someError)}
+	r := Errors{Trivial: trivial, Measure: MeasureOfModel(m), Evaluation: e, Rates: ratesOf(e, someError)}
 	for _, mask := range s.Data.Masks {
 		r.Masked = append(r.Masked, MaskedRates{mask.Name, ratesOf(e, func(s fl.Summary) *float64 {
 			for _, m := range s.Masked {

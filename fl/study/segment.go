@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/tuners"
@@ -51,7 +52,7 @@ func (d *driver) open(ctx context.Context, number int, params tuners.Params, sou
 	if err != nil {
 		return nil, err
 	}
-	e := &entrant{Trial: t, driver: d}
+	e := &entrant{Trial: t, driver: d, last: math.NaN()}
 	if source != nil {
 		from := d.trial(source.Number)
 		e.last, e.hit, e.taken, e.counted, e.values = from.last, from.hit, from.taken, from.counted, maps.Clone(from.values)
@@ -140,6 +141,12 @@ func (t *entrant) score(rec *record.Round) (float64, error) {
 			return math.NaN(), t.Keep(*best.ValError)
 		}
 		return math.NaN(), nil
+	}
+	if math.IsNaN(float64(rec.Score)) && d.setup.Config.Sampling == "poisson" {
+		if math.IsNaN(t.last) { // the trial has trained nobody
+			return fl.WorstScore(d.setup.Model.Loss().Numbers()).Metric(d.objective.Metric), nil
+		}
+		return t.last, nil // a draw without any client tells nothing
 	}
 	if math.IsNaN(float64(rec.Score)) {
 		return 0, fmt.Errorf("trial %d, round %d: no client of the cohort has validation samples to score on; enlarge the cohort or change data.split", t.Number, t.Rounds())

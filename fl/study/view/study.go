@@ -322,13 +322,16 @@ func Own(c fl.ClientError) float64 {
 func (o *Overview) Scale() study.Scale { return study.ScaleOf(o.Config, o.Measure()) }
 
 // Measure says what the errors of the study's models are, see study.Errors; before
-// its end as far as its configuration tells.
+// its end as far as its last session and its configuration tell.
 func (o *Overview) Measure() string {
 	switch {
 	case o.Tune != nil:
 		return o.Tune.Measure
 	case o.Run != nil:
 		return o.Run.Measure
+	}
+	if n := len(o.Sessions); n > 0 && o.Sessions[n-1].Measure != "" {
+		return o.Sessions[n-1].Measure
 	}
 	return study.MeasureOf(o.Config)
 }

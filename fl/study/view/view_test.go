@@ -313,7 +313,7 @@ func TestTrialIsInterrupted(t *testing.T) {
 		data         string
 	}{
 		{store.KindStudy, -1, 0, fmt.Sprintf(`{"name":"one","mode":"tune","config":%q,"trial_rounds":6}`, text)},
-		{store.KindSession, -1, 0, `{"workers":2}`},
+		{store.KindSession, -1, 0, `{"workers":2,"error_measure":"rmse"}`},
 		{store.KindSuggest, -1, 0, `{"n":2,"decisions":[{"kind":"start","trial":0,"to_round":3},{"kind":"start","trial":1,"to_round":3}]}`},
 		{store.KindTrial, 0, 0, `{"params":{"client.lr":0.1}}`},
 		{store.KindTrial, 1, 0, `{"params":{"client.lr":0.2}}`},
@@ -325,6 +325,9 @@ func TestTrialIsInterrupted(t *testing.T) {
 	}
 	if err := st.Flush(); err != nil {
 		t.Fatal(err)
+	}
+	if o := overview(t, look(t, dir)); o.Measure() != study.MeasureRMSE || o.Scale().Percent {
+		t.Errorf("before its end its errors are %q, %v", o.Measure(), o.Scale())
 	}
 	states := func() string {
 		o := overview(t, look(t, dir))

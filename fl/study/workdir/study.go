@@ -404,6 +404,7 @@ func (s *Study) begin(ctx context.Context, o Options, setup *study.Setup, comman
 	env := environment(command, o.Workers, used)
 	env.Scaled, env.Baseline = s.Scaled, planned(o.Baseline, s.Config)
 	env.Evaluations, _ = Rest(ctx, setup, command, 0)
+	env.Measure = study.MeasureOfModel(setup.Model)
 	if s.dir == nil {
 		var err error
 		if s.Unnamed {

@@ -60,8 +60,11 @@ func (t *Trial) startingPoint(ctx context.Context, rounds int) (*fl.Trial, error
 	}
 	for _, name := range names {
 		tr, err := t.study.loadTrial(name)
-		if err == nil {
+		if err == nil && name == fmt.Sprintf(trialSnapshot, t.Number, tr.Rounds()) {
 			return tr, nil
+		}
+		if err == nil {
+			err = fmt.Errorf("%s: it is of round %d", name, tr.Rounds())
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			t.study.Log.Warn("a snapshot cannot be used; an earlier state is used and its rounds are run again", "why", err)

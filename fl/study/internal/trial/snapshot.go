@@ -49,6 +49,9 @@ func (t *Trial) Save(ctx context.Context) error {
 	} else if s, err = t.fetch(ctx, true); err != nil {
 		return err
 	}
+	if s.Round != t.rounds {
+		return nil // it has trained a round that was not recorded
+	}
 	if err := t.best.Save(ctx); err != nil {
 		return err
 	}
