@@ -170,6 +170,9 @@ func TestParseDimErrors(t *testing.T) {
 		want string
 	}{
 		{"x = 3", "x: must be one of {uniform = [a, b]}"},
+		{"x = [true, false]", "{choice = [...]}; for one of several values {choice = [true, false]}"},
+		{"x = [\"sgd\", \"adam\"]", "; for one of several values {choice = [\"sgd\", \"adam\"]}"},
+		{"x = []", "{choice = [...]}, not []"},
 		{"x = {log10 = [-4, 0], int = [1, 2]}", "exactly one"},
 		{"x = {}", "exactly one"},
 		{"x = {log3 = [1, 2]}", `x: unknown kind "log3"`},

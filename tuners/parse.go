@@ -34,6 +34,9 @@ func ParseDim(name string, v any) (Dim, error) {
 	const want = "must be one of {uniform = [a, b]}, {log10 = [a, b]}, {log10_1m = [a, b]}, {int = [a, b]}, {log2 = [a, b]}, {choice = [...]}"
 	table, ok := v.(map[string]any)
 	if !ok {
+		if d, err := parseKind(Dim{Name: name, Kind: Choice}, v, want); err == nil {
+			return Dim{}, fmt.Errorf("%s: %s; for one of several values {choice = %.200s}", name, want, valuesText(d.Choices))
+		}
 		return Dim{}, fmt.Errorf("%s: %s, not %.200v", name, want, v)
 	}
 	dim := Dim{Name: name}

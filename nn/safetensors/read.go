@@ -46,7 +46,7 @@ func Read(path string, m *nn.Model) ([]float32, error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { // the first of several says enough
 		all := joined.Unwrap()
 		if err = all[0]; len(all) > 1 {
-			err = fmt.Errorf("%w (and %d problems more)", err, len(all)-1)
+			err = fmt.Errorf("%w (the first of %d problems)", err, len(all))
 		}
 	}
 	if err != nil {

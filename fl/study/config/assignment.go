@@ -37,7 +37,7 @@ func parseAssignment(text string) ([]setting, error) {
 			return nil, fmt.Errorf("invalid key %q: must be parts joined by dots; quote parts with characters other than letters, digits, _ and -", clip(key))
 		}
 	case err != nil:
-		return nil, fmt.Errorf("invalid TOML value %s", clip(value))
+		return nil, fmt.Errorf("invalid TOML value %s: %s", clip(value), strings.TrimPrefix(err.Error(), ":1: "))
 	}
 	var f flattener
 	f.table(nil, d.tree)

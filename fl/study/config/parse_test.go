@@ -63,6 +63,8 @@ func TestLoadErrors(t *testing.T) {
 		{"set", "", []string{"rouns=3"}, `--set rouns=3: unknown key "rouns" (did you mean "rounds"?)`},
 		{"set without value", "", []string{"rounds"}, `--set rounds: want key=value`},
 		{"set type", "", []string{"client.lr=fast"}, `--set client.lr=fast: client.lr = "fast": must be a number`},
+		{"set a path of Windows", "", []string{`data.path="C:\Users\own.npz"`}, `--set data.path="C:\Users\own.npz": invalid TOML value "C:\Users\own.npz": expected eight hexadecimal digits after '\U', but got "C:\\Us" instead; write a path with \ in single quotes, such as 'C:\Users\me\own.npz'`},
+		{"set a path of Windows with no code", "", []string{`data.path="D:\own.npz"`}, `; write a path with \ in single quotes, such as 'C:\Users\me\own.npz'`},
 		{"set broken table", "", []string{"space.x={log10=[1"}, `--set space.x={log10=[1: invalid TOML value {log10=[1`},
 		{"set of two lines", "", []string{"rounds=3\ncohort=4"}, `--set rounds=3; cohort=4: want key=value on one line`},
 		{"set twice", "", []string{"cohort=3", "cohort=4"}, `--set cohort=4: key "cohort" is set twice; leave one out`},

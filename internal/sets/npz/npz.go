@@ -62,7 +62,7 @@ func (f *File) open() error {
 	case f.size == 0:
 		return fmt.Errorf("%s: the file is empty", f.path)
 	case errors.Is(err, zip.ErrFormat):
-		return fmt.Errorf("%s: not an archive of numpy.savez, but %s: %w", f.path, cmp.Or(own.Kind(f.path), "another file"), err)
+		return fmt.Errorf("%s: not an archive of numpy.savez, but %s", f.path, cmp.Or(own.Kind(f.path), "another file"))
 	case err != nil:
 		return fmt.Errorf("%s: %w", f.path, err)
 	}

@@ -9,20 +9,24 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/regular"
 )
 
-// magics are how files begin that users give for others.
+// saved converts arrays that a program has read.
+const saved = `; read its arrays and save them: numpy.savez("own.npz", x=x, y=y, client=client)`
+
+// magics are how files begin that users give for others, and what they are, with what
+// converts them.
 var magics = []struct{ begin, is string }{
-	{"\x93NUMPY", "one array of numpy.save"},
+	{"\x93NUMPY", `one array of numpy.save; save all in one file: numpy.savez("own.npz", x=numpy.load("x.npy"), y=numpy.load("y.npy"))`},
 	{"PAR1", "Parquet, which data.name = \"parquet\" and \"parquet-text\" read"},
-	{"PK", "an archive, as numpy.savez writes"},
-	{"\x89HDF", "HDF5"},
-	{"MATLAB", "a file of MATLAB"},
-	{"\x80", "a pickle"},
-	{"\x1f\x8b", "packed by gzip"},
-	{"BZh", "packed by bzip2"},
-	{"\xfd7zXZ", "packed by xz"},
-	{"ARROW1", "an Arrow (Feather) file"},
-	{"{", "JSON"},
-	{"SQLite", "an SQLite database"},
+	{"PK", "a part of one, or a damaged one; copy or save it again"},
+	{"\x89HDF", "HDF5" + saved},
+	{"MATLAB", "a file of MATLAB" + saved},
+	{"\x80", `a pickle; numpy.savez("own.npz", **pickle.load(open("own.pkl", "rb"))) converts a dict of arrays`},
+	{"\x1f\x8b", "packed by gzip; unpack it: gunzip -c own.npz.gz > own.npz"},
+	{"BZh", "packed by bzip2; unpack it: bunzip2 -c own.npz.bz2 > own.npz"},
+	{"\xfd7zXZ", "packed by xz; unpack it: unxz -c own.npz.xz > own.npz"},
+	{"ARROW1", "an Arrow (Feather) file" + saved},
+	{"{", "JSON" + saved},
+	{"SQLite", "an SQLite database" + saved},
 }
 
 // Kind says what a file seems to be, "" where it is not known.

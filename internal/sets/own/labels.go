@@ -141,7 +141,7 @@ func occur(labels []int32, classes int) []string {
 	case there == 1:
 		return []string{fmt.Sprintf("all labels are class %d: there is nothing to learn, and a model that always says so has no error", labels[0])}
 	case absent >= 0:
-		return []string{fmt.Sprintf("%d of %d classes occur, those from 0 to the largest label: %d, for one, never does, but the model has outputs for all", there, classes, absent)}
+		return []string{fmt.Sprintf("only %d of the %d classes 0 to %d occur: class %d is the first without samples; the model has outputs for all", there, classes, classes-1, absent)}
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func Tags(starts, labels []int32, n int) (notes []string) {
 		notes = append(notes, "each sample has exactly one of the labels; if they are classes, save y.argmax(axis=1) instead, and the error is that of classification")
 	}
 	if absent >= 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d labels occur: %d, for one, never does, but the model has outputs for all", there, n, absent))
+		notes = append(notes, fmt.Sprintf("only %d of the %d labels 0 to %d occur: label %d is the first that no sample has; the model has outputs for all", there, n, n-1, absent))
 	}
 	return notes
 }

@@ -55,9 +55,8 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 			if picture.Deep(m) && len(pixels) > 0 || !picture.Deep(m) && len(deep) > 0 {
 				return fmt.Errorf("some pictures up to row %d have 8 bits a channel, others 16; save all in one mode", row)
 			}
-			if o, ok := m.(interface{ Opaque() bool }); ok && !o.Opaque() {
-				clear = true
-			}
+			o, ok := m.(interface{ Opaque() bool })
+			clear = clear || ok && !o.Opaque()
 			if picture.Deep(m) {
 				deep = picture.AppendDeep(deep, m, fed.C)
 			} else {
