@@ -63,6 +63,25 @@ space = {client = {lr = {log10 = [-4.0, 0.0]}}}
 	if start := anew("start", "--set", fmt.Sprint("client.lr=", began)); start < best.Test+0.1 {
 		t.Errorf("with what FedEx started from the error is %.4f, the study's %.4f", start, best.Test)
 	}
+	// A comparison has the same: none of them differs in a run with them, and of others all are told.
+	compared := func(name string) string {
+		t.Helper()
+		page := filepath.Join(dir, name+".html")
+		if out, err := exec.Command("fedfast", "report", filepath.Join(dir, "found"), filepath.Join(dir, name), "--out", page).CombinedOutput(); err != nil {
+			t.Fatalf("%s", out)
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.ReplaceAll(strings.Split(string(text), "<section")[1], "<wbr>", "")
+	}
+	if text := compared("0"); strings.Contains(text, "client.lr") || strings.Contains(text, ">rounds<") || !strings.Contains(text, ">data.seed") {
+		t.Errorf("the study and its winner trained anew differ: %s", text)
+	}
+	if text := compared("start"); !strings.Contains(text, "client.lr") || !strings.Contains(text, "<td>"+fmt.Sprint(ended)+"<") || !strings.Contains(text, "<td>"+fmt.Sprint(began)+"<") {
+		t.Errorf("client.lr %v and %v are not in %s", ended, began, text)
+	}
 	// What people read says the same.
 	out, err := exec.Command("fedfast", "study", "show", filepath.Join(dir, "found")).Output()
 	if err != nil {

@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strconv"
-	"strings"
 
-	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
-	"github.com/fedfast/fedfast/tuners"
 )
 
 // winnerOf returns the configuration of a finished study with the hyperparameters of the model
@@ -43,37 +40,12 @@ func winnerOf(ctx context.Context, dir string) (config.Source, error) {
 	case s.Tune == nil:
 		return src, usageError{fmt.Errorf("--from %s: study has not finished; run `fedfast study resume %s` to finish it", dir, oneline.Path(dir))}
 	}
-	c, err := config.Load(config.Source{Text: s.Config})
+	c, own, err := report.Anew(s.Config, s.Tune)
 	if err != nil {
 		return src, err
 	}
-	best := &s.Tune.Best
-	own := len(best.Table) > 0
-	rounds := best.Round
-	if c.Budget.InRounds() {
-		rounds = c.Budget.TrialRounds
-	}
-	src = config.Source{Text: s.Config, Sets: []string{"rounds=" + strconv.Itoa(rounds)}}
-	for _, key := range best.Params.Keys() {
-		own = own || strings.HasPrefix(key, tuners.ArchPrefix)
-		if _, ok := hyper.FindTunable(key); !ok {
-			continue // the tuner's own
-		}
-		text, err := best.Params[key].MarshalTOML()
-		if err != nil {
-			return src, err
-		}
-		src.Sets = append(src.Sets, key+"="+string(text))
-	}
-	for key := range best.StartedFrom {
-		_, ok := best.Params[key]
-		own = own || !ok
-	}
-	if own {
+	if len(own) > 0 {
 		return src, usageError{fmt.Errorf("--from %s: its clients have networks or hyperparameters of their own, which one run cannot give them; train it anew with `fedfast tune %s --seed N`", dir, oneline.Path(filepath.Join(dir, workdir.ConfigFile)))}
-	}
-	if c, err = config.Load(src); err != nil {
-		return src, err
 	}
 	text, err := config.Encode(c)
 	return config.Source{Text: string(text)}, err

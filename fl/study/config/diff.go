@@ -117,15 +117,14 @@ func Match(dir, record string, c *Config) error {
 // their values in TOML. It does not change when a later version adds keys.
 func Settings(c *Config) (map[string]string, error) {
 	plain := Default()
-	was, err := Encode(&plain)
+	defaults, err := AllSettings(&plain)
 	if err != nil {
 		return nil, err
 	}
-	is, err := Encode(c)
+	settings, err := AllSettings(c)
 	if err != nil {
 		return nil, err
 	}
-	defaults, settings := flatConfig(string(was)), flatConfig(string(is))
 	maps.DeleteFunc(settings, func(key, value string) bool {
 		standard, ok := defaults[key]
 		return ok && standard == value || earlier[key] == value
@@ -189,6 +188,12 @@ func literal(v any) string {
 		return clip(fmt.Sprint(v))
 	}
 	return clip(string(text))
+}
+
+// AllSettings returns all dotted keys of a configuration with their values in TOML.
+func AllSettings(c *Config) (map[string]string, error) {
+	text, err := Encode(c)
+	return flatConfig(string(text)), err
 }
 
 // flatConfig maps the dotted keys of an encoded configuration to their values.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/stats"
@@ -56,25 +55,20 @@ func Compare(studies []*Study) (*Comparison, error) {
 			c.Answer = append(c.Answer, fmt.Sprintf("A%s: %s %s test %s.", t.name[1:], all[0].Studies[0].ErrorText(t.error), t.target, first.name))
 		}
 	}
-	settings := make([]map[string]string, len(all))
-	for i, g := range all {
-		if settings[i], err = config.Settings(g.Studies[0].Config); err != nil {
-			return nil, err
+	for _, g := range all {
+		for _, s := range g.Studies {
+			if err := s.settle(); err != nil {
+				return nil, err
+			}
 		}
-		delete(settings[i], "seed")
 		c.Answer = append(c.Answer, g.notes(len(all) > 1)...)
 	}
-	keys := differing(settings)
-	for i, g := range all {
-		if err := fill(settings[i], keys, g.Studies[0].Text); err != nil {
-			return nil, err
-		}
-	}
+	keys := differing(all)
 	var many []Table
 	if len(keys) > mostKeys {
-		many, keys = []Table{*diff(all, settings, keys)}, nil
+		many, keys = []Table{*diff(all, keys)}, nil
 	}
-	c.Tables = []Table{table(all, targets, settings, keys)}
+	c.Tables = []Table{table(all, targets, keys)}
 	for _, target := range targets {
 		if d := differences(all, target); d != nil {
 			c.Tables = append(c.Tables, differencesTable(all, target, d))
@@ -129,7 +123,7 @@ func quantities(targets []string) []quantity {
 }
 
 // table has a row for each study.
-func table(all []*group, targets []string, settings []map[string]string, keys []string) Table {
+func table(all []*group, targets, keys []string) Table {
 	used := slices.DeleteFunc(quantities(targets), func(q quantity) bool {
 		return !slices.ContainsFunc(all, func(g *group) bool { return g.mean(q.of) != "" })
 	})
@@ -141,13 +135,13 @@ func table(all []*group, targets []string, settings []map[string]string, keys []
 		t.Head = append(t.Head, q.name)
 	}
 	t.Head = append(append(t.Head, keys...), "state", "seed", "total rounds", "training time")
-	add := func(name string, set map[string]string, g *group, state, seed string) {
+	add := func(name string, g *group, state, seed string) {
 		row := []string{name}
 		for _, q := range used {
 			row = append(row, g.mean(q.of))
 		}
 		for _, key := range keys {
-			row = append(row, set[key])
+			row = append(row, g.setting(key))
 		}
 		rounds, worked := 0, time.Duration(0)
 		for _, s := range g.Studies {
@@ -155,12 +149,12 @@ func table(all []*group, targets []string, settings []map[string]string, keys []
 		}
 		t.Rows = append(t.Rows, append(row, state, seed, count(rounds), worked.Round(100*time.Millisecond).String()))
 	}
-	for i, g := range all {
+	for _, g := range all {
 		if len(g.Studies) > 1 {
-			add(g.Name, settings[i], g, "", strconv.Itoa(len(g.Studies))+" seeds")
+			add(g.Name, g, "", strconv.Itoa(len(g.Studies))+" seeds")
 		}
 		for _, s := range g.Studies {
-			add(s.Dir, settings[i], &group{Studies: []*Study{s}}, string(s.State), strconv.FormatUint(s.Config.Seed, 10))
+			add(s.Dir, &group{Studies: []*Study{s}}, string(s.State), strconv.FormatUint(s.Config.Seed, 10))
 		}
 	}
 	for _, guess := range trivials(all, targets...) {

@@ -1,75 +1,107 @@
 package report
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
-
+	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // mostKeys is how many keys have columns in the table of studies.
 const mostKeys = 4
 
-// differing are the keys that do not have one value everywhere.
-func differing(settings []map[string]string) []string {
+// differing are the keys that do not have one value in all groups.
+func differing(all []*group) []string {
 	keys := map[string]bool{}
-	for _, s := range settings {
-		for key, value := range s {
-			for _, other := range settings {
-				if x, ok := other[key]; !ok || x != value {
-					keys[key] = true
-				}
+	for _, g := range all {
+		for _, s := range g.Studies {
+			for key := range s.settings {
+				keys[key] = true
 			}
 		}
 	}
-	delete(keys, "name")
+	maps.DeleteFunc(keys, func(key string, _ bool) bool {
+		return key == "name" || key == "seed" || !slices.ContainsFunc(all, func(g *group) bool { return g.setting(key) != all[0].setting(key) })
+	})
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// fill adds the values of keys that are at their defaults, from the configuration's text.
-func fill(settings map[string]string, keys []string, text string) error {
-	var tree map[string]any
-	if _, err := toml.Decode(text, &tree); err != nil {
-		return err
-	}
-	for _, key := range keys {
-		if _, ok := settings[key]; ok {
-			continue
-		}
-		settings[key] = "default"
-		if v := leaf(tree, key); v != nil && v != "" {
-			settings[key] = fmt.Sprint(v)
+// settle reads the settings of a comparison: of a tuned study those of Anew.
+func (s *Study) settle() (err error) {
+	c, own := s.Config, []string(nil)
+	if s.Tune != nil {
+		if c, own, err = Anew(s.Text, s.Tune); err != nil {
+			return err
 		}
 	}
-	return nil
+	s.settings, err = config.AllSettings(c)
+	for _, key := range own {
+		s.settings[key] = "each client's own"
+	}
+	return err
 }
 
-// leaf is the value of a dotted key, whose parts may have dots themselves; nil for none.
-func leaf(tree map[string]any, key string) any {
-	if v, ok := tree[key]; ok {
-		return v
+// Anew returns the configuration of a tuned study with the hyperparameters with which its model
+// ended, for as many rounds as its trials had at most, and the keys of those that each client has
+// of its own.
+func Anew(text string, r *study.Result) (c *config.Config, own []string, err error) {
+	var sets []string
+	for _, key := range r.Best.Params.Keys() {
+		if strings.HasPrefix(key, tuners.ArchPrefix) {
+			own = append(own, key)
+		}
+		if _, ok := hyper.FindTunable(key); !ok {
+			continue // the tuner's own
+		}
+		value, err := r.Best.Params[key].MarshalTOML()
+		if err != nil {
+			return nil, nil, err
+		}
+		sets = append(sets, key+"="+string(value))
 	}
-	head, rest, _ := strings.Cut(key, ".")
-	if sub, ok := tree[head].(map[string]any); ok {
-		return leaf(sub, rest)
+	for _, cell := range r.Best.Table {
+		own = append(own, cell.Params.Keys()...)
 	}
-	return nil
+	for key := range r.Best.StartedFrom {
+		if _, ok := r.Best.Params[key]; !ok {
+			own = append(own, key)
+		}
+	}
+	if c, err = config.Load(config.Source{Text: text, Sets: sets}); err != nil {
+		return nil, nil, err
+	}
+	if c.Rounds = r.Best.Round; c.Budget.InRounds() {
+		c.Rounds = c.Budget.TrialRounds
+	}
+	return c, own, nil
+}
+
+// setting are the values of a key, of tuned studies the winners'.
+func (g *group) setting(key string) string {
+	var values []string
+	for _, s := range g.Studies {
+		if v := cmp.Or(s.settings[key], "default"); !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	return strings.Join(values, ", ")
 }
 
 // diff has a row for each key in which groups differ.
-func diff(all []*group, settings []map[string]string, keys []string) *Table {
+func diff(all []*group, keys []string) *Table {
 	t := &Table{Title: "Differences of the configurations", Head: []string{"key"}}
 	for _, g := range all {
 		t.Head = append(t.Head, g.Name)
 	}
 	for _, key := range keys {
 		row := []string{key}
-		for _, s := range settings {
-			row = append(row, s[key])
+		for _, g := range all {
+			row = append(row, g.setting(key))
 		}
 		t.Rows = append(t.Rows, row)
 	}

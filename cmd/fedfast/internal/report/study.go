@@ -35,6 +35,8 @@ type Study struct {
 	atWork []view.Round
 	// clients are the test errors of the returned model on single clients.
 	clients []fl.ClientError
+	// settings are the values of its keys, see settle.
+	settings map[string]string
 }
 
 // noted are a client tuner's notes about a trial.
