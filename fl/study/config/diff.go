@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -53,6 +54,23 @@ func (c *Config) Move(sets []string) error {
 	}
 	*c = *moved
 	return nil
+}
+
+// Since returns the configuration as a study file, nil if a recorded one says the same.
+func (c *Config) Since(recorded string) ([]byte, error) {
+	r, err := Load(Source{Text: recorded})
+	if err != nil {
+		return nil, err
+	}
+	was, err := Encode(r)
+	if err != nil {
+		return nil, err
+	}
+	text, err := Encode(c)
+	if err != nil || bytes.Equal(was, text) {
+		return nil, err
+	}
+	return text, nil
 }
 
 // stay copies the movable keys of another configuration, that of a file where both name one.

@@ -1,7 +1,6 @@
 package workdir
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -204,13 +203,8 @@ func (s *Study) Path() string { return s.path }
 // moved says that the study is asked for with other files than it recorded, so that they must
 // be looked at before its result is given for theirs.
 func (s *Study) moved() bool {
-	recorded, err := config.Load(config.Source{Text: s.Stored.Config})
-	if err != nil {
-		return true
-	}
-	was, err := config.Encode(recorded)
-	now, err2 := config.Encode(s.Config)
-	return err != nil || err2 != nil || !bytes.Equal(was, now)
+	text, err := s.Config.Since(s.Stored.Config)
+	return err != nil || text != nil
 }
 
 // Finished returns the result of a study of config.ModeTune that has all that is asked

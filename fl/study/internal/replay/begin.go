@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/fedfast/fedfast/data"
@@ -58,16 +57,8 @@ func (p *Past) moved(c *config.Config) error {
 	if p.Study == nil {
 		return nil // it was just recorded
 	}
-	recorded, err := config.Load(config.Source{Text: p.Study.Config})
-	if err != nil {
-		return err
-	}
-	was, err := config.Encode(recorded)
-	if err != nil {
-		return err
-	}
-	text, err := config.Encode(c)
-	if err != nil || bytes.Equal(was, text) {
+	text, err := c.Since(p.Study.Config)
+	if err != nil || text == nil {
 		return err
 	}
 	return p.Append(store.KindMoved, tuners.StudySession, 0, record.Moved{Config: string(text)})

@@ -60,10 +60,10 @@ func (t *Trial) startingPoint(ctx context.Context, rounds int) (*fl.Trial, error
 	}
 	for _, name := range names {
 		tr, err := t.study.loadTrial(name)
-		if err == nil && name == fmt.Sprintf(trialSnapshot, t.Number, tr.Rounds()) {
-			return tr, nil
-		}
 		if err == nil {
+			if name == fmt.Sprintf(trialSnapshot, t.Number, tr.Rounds()) {
+				return tr, nil
+			}
 			err = fmt.Errorf("%s: it is of round %d", name, tr.Rounds())
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
