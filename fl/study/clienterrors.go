@@ -3,7 +3,7 @@ package study
 import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
-	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/store"
 )
 
 // mostClients is the largest number of clients whose errors are recorded; of more, those

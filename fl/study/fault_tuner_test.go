@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/rules"
+	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"

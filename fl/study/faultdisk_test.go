@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/store"
 )
 
 // brokenOff works on the study small until its middle and returns the directory.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study/internal/record"
-	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/store"
 )
 
 // RoundRow is a recorded round of a trial.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/fl/study/export"
-	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/store"
 )
 
 // journal numbers the leases and records them, and what happens to workers, in the study's

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/store"
 )
 
 // Round is a recorded round of a trial.

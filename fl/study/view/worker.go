@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/store"
 )
 
 // Worker is one of a study with a cluster, with the state that it was in last.

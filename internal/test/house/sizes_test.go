@@ -43,7 +43,7 @@ var mayHold = map[string]int{
 	"fl/study/internal/record":         445,
 	"fl/study/internal/replay":         530,
 	"fl/study/internal/trial":          1525,
-	"fl/study/store":                   1255,
+	"internal/store":                   1255,
 	"fl/study/view":                    1395,
 	"fl/study/workdir":                 1235,
 	"internal/deal":                    705,

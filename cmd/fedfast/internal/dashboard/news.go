@@ -9,8 +9,8 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/internal/store"
 )
 
 // batch is how many entries one answer tells of at most.

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/finite"
+	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 

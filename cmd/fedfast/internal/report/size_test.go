@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/store"
 )
 
 // record writes the record of a study as the driver would, with the given number of

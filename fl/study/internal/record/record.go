@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/store"
 )
 
 // Real is a float64 whose JSON holds every value: NaN is null, infinities are

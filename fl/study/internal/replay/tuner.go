@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/fl/study/internal/record"
-	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/rules"
+	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/tuners"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/store"
 )
 
 // modelPrefix begins the names of the snapshots of models.

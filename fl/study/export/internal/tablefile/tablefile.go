@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study/store"
 	"github.com/fedfast/fedfast/internal/formats/parquet"
+	"github.com/fedfast/fedfast/internal/store"
 )
 
 // writers write a table by the name of the format, which ends the names of its

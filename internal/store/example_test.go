@@ -3,7 +3,7 @@ package store_test
 import (
 	"fmt"
 
-	"github.com/fedfast/fedfast/fl/study/store"
+	"github.com/fedfast/fedfast/internal/store"
 )
 
 // The record of a study is a SQLite database; these views of it are for readers.
