@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	recorded "github.com/fedfast/fedfast/bench/table"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/recorded"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/oneline"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	recorded "github.com/fedfast/fedfast/bench/table"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/recorded"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster"
 	"github.com/fedfast/fedfast/fl/study/config"

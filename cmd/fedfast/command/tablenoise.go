@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	recorded "github.com/fedfast/fedfast/bench/table"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/recorded"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )

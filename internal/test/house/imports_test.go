@@ -72,11 +72,9 @@ var mayImport = map[string][]string{
 	"internal/estimate":        {"fl/study"},
 	"fl/study/cluster":         {"fl/study/cluster/internal/worker"},
 	"fl/study/workdir":         {"internal/estimate", "tuners/host"},
-	"fl/study/export":          {"fl/study/view", "internal/formats", "fl/study/workdir", "plugins"},
 	"bench/repro":              {"internal/estimate", "internal/figure", "internal/stats", "fl/study/cluster", "fl/study/workdir", "plugins"},
-	"bench/table":              {"fl/study/workdir", "internal/figure", "internal/formats", "internal/stats", "plugins"},
-	"bench":                    {"bench/repro", "bench/table"},
-	"cmd":                      {"bench", "internal/scaffold", "tuners/conformance", "fl/study/export"},
+	"bench":                    {"bench/repro"},
+	"cmd":                      {"bench", "fl/study/view", "internal/scaffold", "tuners/conformance"},
 
 	// What tests share; nothing of the product is above it.
 	"internal/test": {"data/sets", "internal/tuner", "nn", "tuners/host"},
@@ -164,10 +162,10 @@ func breaches(p pkg) []string {
 // public are the packages that other modules can import: what a user of the library, or
 // the author of a method, a data set or a tuner needs. All else lies below internal.
 var public = []string{
-	"bench", "bench/repro", "bench/table", "cmd/fedfast/command",
+	"bench", "bench/repro", "cmd/fedfast/command",
 	"data", "data/sets",
 	"fl", "fl/fleet", "fl/hyper", "fl/methods",
-	"fl/study", "fl/study/cluster", "fl/study/config", "fl/study/export", "fl/study/view", "fl/study/workdir",
+	"fl/study", "fl/study/cluster", "fl/study/config", "fl/study/view", "fl/study/workdir",
 	"kernels", "kernels/det",
 	"nn", "nn/models", "nn/safetensors",
 	"plugins",

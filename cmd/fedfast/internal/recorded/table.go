@@ -1,8 +1,8 @@
-// Package table has recorded tables of federated tuning: configurations that were trained
+// Package recorded has recorded tables of federated tuning: configurations that were trained
 // to the end, with every client's errors on the way. Any tuner can be played on them in no
 // time. A table is a Parquet file, a row for each client of a recorded round, and a JSON
 // file beside it that says what was trained and how to train any of it again.
-package table
+package recorded
 
 import (
 	"context"

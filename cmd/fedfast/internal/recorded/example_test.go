@@ -1,14 +1,14 @@
-package table_test
+package recorded_test
 
 import (
 	"fmt"
 
-	"github.com/fedfast/fedfast/bench/table"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/recorded"
 )
 
 // A recorded table and the lowest error in it.
 func ExampleOpen() {
-	t, err := table.Open("../results/tables/fmnist.parquet")
+	t, err := recorded.Open("../../../../bench/results/tables/fmnist.parquet")
 	if err != nil {
 		panic(err)
 	}

@@ -1,4 +1,4 @@
-package table
+package recorded
 
 import (
 	"slices"

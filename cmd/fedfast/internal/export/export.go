@@ -13,10 +13,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/export/internal/optuna"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/export/internal/tablefile"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/export/internal/tensorboard"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/fl/study/export/internal/optuna"
-	"github.com/fedfast/fedfast/fl/study/export/internal/tablefile"
-	"github.com/fedfast/fedfast/fl/study/export/internal/tensorboard"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/store"
