@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/bench"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -47,7 +47,7 @@ func TestRunAccuracy(t *testing.T) {
 	}
 	for _, r := range report.Results[len(methods) : len(methods)+regressions] {
 		a := r.Accuracy
-		if a.Measure != study.MeasureRMSE || a.GlobalR2 == nil || !(a.GlobalR2.Mean < 1) || !(a.GlobalError.Mean > 0.01) || !(a.GlobalError.Mean < 0.6) || !(a.LastLoss.Mean < a.FirstLoss) {
+		if a.Measure != result.MeasureRMSE || a.GlobalR2 == nil || !(a.GlobalR2.Mean < 1) || !(a.GlobalError.Mean > 0.01) || !(a.GlobalError.Mean < 0.6) || !(a.LastLoss.Mean < a.FirstLoss) {
 			t.Errorf("%s: %+v", r.Shape, *a)
 		}
 		if text := a.String(); !regexp.MustCompile(`^loss [0-9.]+ to [0-9.]+, test RMSE 0\.[0-9]{3,}, R2 -?0\.[0-9]{3,}, personalized 0\.`).MatchString(text) {
@@ -221,7 +221,7 @@ func TestAccuracyOfTags(t *testing.T) {
 	if text := a.String(); !regexp.MustCompile(`^loss 0\.[0-9]+ to 0\.[0-9]+, test 1 - recall [0-9]+\.[0-9] %$`).MatchString(text) {
 		t.Error(text)
 	}
-	if a.Measure != study.MeasureRecall || a.PersonalizedError != nil || a.GlobalR2 != nil || !(a.GlobalError.Mean > 0.3) || !(a.GlobalError.Mean < 0.95) || !(a.LastLoss.Mean < a.FirstLoss) {
+	if a.Measure != result.MeasureRecall || a.PersonalizedError != nil || a.GlobalR2 != nil || !(a.GlobalError.Mean > 0.3) || !(a.GlobalError.Mean < 0.95) || !(a.LastLoss.Mean < a.FirstLoss) {
 		t.Errorf("%+v", *a)
 	}
 }

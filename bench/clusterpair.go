@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 )
 
@@ -175,7 +175,7 @@ func pace(ctx context.Context, dir string) (float64, error) {
 	}
 	defer func() { _ = v.Close() }() // it was read only
 	var at []time.Time
-	err = study.Rounds(ctx, v, func(r study.RoundRow) error {
+	err = result.Rounds(ctx, v, func(r result.RoundRow) error {
 		at = append(at, r.At)
 		return nil
 	})

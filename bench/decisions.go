@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
@@ -154,7 +155,7 @@ func (t *training) play(ctx context.Context, cfg Config, p nn.Precision, seed in
 
 // decisionOf reads what a study decided, states being the last ones of the client
 // tuner's sessions.
-func decisionOf(r *study.Result, states map[int][]byte) (*decision, error) {
+func decisionOf(r *result.Result, states map[int][]byte) (*decision, error) {
 	d := &decision{Survivor: -1, Used: r.Rounds, Spent: r.Seconds}
 	for _, t := range r.Trials {
 		d.Rounds = append(d.Rounds, t.Rounds)

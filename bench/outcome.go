@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
@@ -112,7 +112,7 @@ type Accuracy struct {
 	// of the last.
 	FirstLoss float64  `json:"first_loss"`
 	LastLoss  Estimate `json:"last_loss"`
-	// Measure is what the errors are, as study.Errors has it; reports from before there
+	// Measure is what the errors are, as result.Errors has it; reports from before there
 	// were others hold shares of examples classified wrongly.
 	Measure string `json:"error_measure,omitempty"`
 	// Errors on the test examples: of the global and of the personalized models, nil
@@ -237,13 +237,13 @@ func (a *Accuracy) String() string {
 	return s
 }
 
-// measures are the errors of study.Errors.Measure in words.
-var measures = map[string]string{"": "error", study.MeasureRecall: study.MeasureRecall, study.MeasureRMSE: "RMSE"}
+// measures are the errors of result.Errors.Measure in words.
+var measures = map[string]string{"": "error", result.MeasureRecall: result.MeasureRecall, result.MeasureRMSE: "RMSE"}
 
 // of writes an estimate of an error of a measure, or of a difference of such: shares
 // in percent, others as they are.
 func (e Estimate) of(measure string) string {
-	if measure == study.MeasureRMSE {
+	if measure == result.MeasureRMSE {
 		return e.loss()
 	}
 	return e.points()

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -138,15 +138,15 @@ func TestEveryTableAndFigure(t *testing.T) {
 // TestTheorem3: the betas of FATHOM's equations 18 and 19, by hand from two rounds with
 // rates of 1 and 2 and steps in the ratio of 1 to 2; 1 where nothing adapts.
 func TestTheorem3(t *testing.T) {
-	at := func(rate, epochs, batch float64) study.CurvePoint {
-		return study.CurvePoint{Params: tuners.Params{"client.lr": tuners.Num(rate), "client.epochs": tuners.Num(epochs), "client.batch": tuners.Num(batch)}}
+	at := func(rate, epochs, batch float64) result.CurvePoint {
+		return result.CurvePoint{Params: tuners.Params{"client.lr": tuners.Num(rate), "client.epochs": tuners.Num(epochs), "client.batch": tuners.Num(batch)}}
 	}
 	for _, tt := range []struct {
-		curve []study.CurvePoint
+		curve []result.CurvePoint
 		want  [4]float64
 	}{
-		{[]study.CurvePoint{at(0.1, 3, 20), {}, at(0.1, 3, 20), at(0.1, 1.5, 10)}, [4]float64{1, 1, 1, 1}},
-		{[]study.CurvePoint{at(1, 1, 4), at(2, 1, 2)}, [4]float64{5 / 4.5, 7.5 / 9, 5 * 3.375 / 33, 5 * 5.0625 / 65}},
+		{[]result.CurvePoint{at(0.1, 3, 20), {}, at(0.1, 3, 20), at(0.1, 1.5, 10)}, [4]float64{1, 1, 1, 1}},
+		{[]result.CurvePoint{at(1, 1, 4), at(2, 1, 2)}, [4]float64{5 / 4.5, 7.5 / 9, 5 * 3.375 / 33, 5 * 5.0625 / 65}},
 	} {
 		got := theorem3(tt.curve)
 		for i := range got {
@@ -155,7 +155,7 @@ func TestTheorem3(t *testing.T) {
 			}
 		}
 	}
-	if got := theorem3([]study.CurvePoint{{Round: 5}}); !math.IsNaN(got[0]) {
+	if got := theorem3([]result.CurvePoint{{Round: 5}}); !math.IsNaN(got[0]) {
 		t.Errorf("without hyperparameters: %v", got)
 	}
 }

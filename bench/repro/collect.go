@@ -8,8 +8,8 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/tuner/fedex"
 	"github.com/fedfast/fedfast/nn"
@@ -34,7 +34,7 @@ func collect(ctx context.Context, dir string, head Head, fed *data.Federation, m
 		return nil, err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	s, err := study.Read(ctx, v)
+	s, err := result.Read(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +81,9 @@ func collect(ctx context.Context, dir string, head Head, fed *data.Federation, m
 func led(c *config.Config) bool { return c.Tuner.Name != "random" && c.Tuner.Name != "sha" }
 
 // addTrials adds a line for each trial.
-func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *config.Config, r *study.Result) error {
-	rounds := map[int][]study.RoundRow{}
-	err := study.Rounds(ctx, v, func(row study.RoundRow) error {
+func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *config.Config, r *result.Result) error {
+	rounds := map[int][]result.RoundRow{}
+	err := result.Rounds(ctx, v, func(row result.RoundRow) error {
 		rounds[row.Trial] = append(rounds[row.Trial], row)
 		return nil
 	})
@@ -135,7 +135,7 @@ func thetas(ctx context.Context, v *store.View) (entropies, last []float64, err 
 }
 
 // add adds a round.
-func (t *TrialLine) add(row study.RoundRow, target string) {
+func (t *TrialLine) add(row result.RoundRow, target string) {
 	personalized, global := row.Score, row.Other
 	if target == tuners.TargetGlobal {
 		personalized, global = global, personalized
@@ -167,7 +167,7 @@ func rounded(x float64) float64 {
 
 // addArms adds the configurations of a trial under FedEx. Where its space has no
 // hyperparameters it chooses among the model's networks, which are not listed.
-func (t *TrialLine) addArms(c *config.Config, r study.TrialResult) error {
+func (t *TrialLine) addArms(c *config.Config, r result.TrialResult) error {
 	space, err := tuners.ParseSpace(c.Space)
 	if err != nil || len(space.Matching("client.*")) == 0 {
 		return err
@@ -191,7 +191,7 @@ func (t *TrialLine) addArms(c *config.Config, r study.TrialResult) error {
 	return nil
 }
 
-func returned(c *study.Chosen) *Returned {
+func returned(c *result.Chosen) *Returned {
 	if c == nil {
 		return nil
 	}

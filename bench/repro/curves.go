@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -60,7 +60,7 @@ func (r *Report) Curves() []Curve {
 }
 
 func newCurve(row *Row, several bool) Curve {
-	c := Curve{Name: keyOf(row.Picture), Variant: row.Variant, Title: row.Picture, Percent: row.measure() != study.MeasureRMSE, YLabel: "test " + units[row.measure()].accuracy + units[row.measure()].percent}
+	c := Curve{Name: keyOf(row.Picture), Variant: row.Variant, Title: row.Picture, Percent: row.measure() != result.MeasureRMSE, YLabel: "test " + units[row.measure()].accuracy + units[row.measure()].percent}
 	if words := units[row.measure()]; row.Target != "" {
 		if c.Loss = row.metrics[0].byLoss(); c.Loss {
 			words.error, words.percent = "loss", ""

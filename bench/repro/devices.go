@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // What is known of the papers on asynchronous training: FedBuff's abstract, and the times of
@@ -72,7 +72,7 @@ func deviceCells() []Cell {
 			Cell{
 				Name: name + "/updates", Paper: fedbuffPaper, Where: "abstract", Instead: "not at hand", Unit: "clients' updates to the goal", Training: t,
 				Measure: func(m *Metrics) (float64, bool) {
-					return m.reached(func(p study.CurvePoint) float64 { return float64(p.Round * arm.update) })
+					return m.reached(func(p result.CurvePoint) float64 { return float64(p.Round * arm.update) })
 				},
 			},
 			Cell{Name: name + "/seconds", Paper: fedbuffPaper, Where: "no table", Instead: "not published", Unit: "simulated seconds to the goal", Training: t, Measure: clockToGoal})
@@ -96,7 +96,7 @@ func clockToGoal(m *Metrics) (float64, bool) {
 }
 
 // clockAt is the simulated time of a point, NaN without a fleet.
-func clockAt(p study.CurvePoint) float64 {
+func clockAt(p result.CurvePoint) float64 {
 	if p.Clock == nil {
 		return math.NaN()
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 const fathomPaper = "FATHOM (2022)"
@@ -194,18 +194,18 @@ func fathomTable1(set fathomSet, row fathomRow, name string) []Cell {
 // roundsToGoal and gradientsToGoal, in thousands, are what a training spends until it
 // reaches its goal.
 func roundsToGoal(m *Metrics) (float64, bool) {
-	return m.reached(func(p study.CurvePoint) float64 { return float64(p.Round) })
+	return m.reached(func(p result.CurvePoint) float64 { return float64(p.Round) })
 }
 
 func gradientsToGoal(m *Metrics) (float64, bool) {
-	return m.reached(func(p study.CurvePoint) float64 { return float64(p.Examples) / 1000 })
+	return m.reached(func(p result.CurvePoint) float64 { return float64(p.Examples) / 1000 })
 }
 
 // theorem3 returns beta_0 to beta_3 of equations 18 and 19 of the paper, over the measured
 // rounds of a training; NaN where none tells its hyperparameters. With all clients in each
 // round, as the theorem has it, K_t is epochs/batch times the clients' examples, and
 // the betas are the same for any multiple of K_t.
-func theorem3(curve []study.CurvePoint) [4]float64 {
+func theorem3(curve []result.CurvePoint) [4]float64 {
 	var n, rate, steps, both, rate2, rate3steps2, rate3steps3 float64
 	for _, p := range curve {
 		if len(p.Params) == 0 {

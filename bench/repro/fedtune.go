@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -193,7 +193,7 @@ func brokeAt(m *Metrics) (float64, bool) {
 	if m.End.regression() {
 		return math.NaN(), true
 	}
-	if _, from := study.Broke(m.End.Curve); from != nil {
+	if _, from := result.Broke(m.End.Curve); from != nil {
 		return float64(from.Round), true
 	}
 	return math.NaN(), true
@@ -237,7 +237,7 @@ func ratesByHI(m *Metrics) (float64, bool) {
 		return math.NaN(), true
 	}
 	var his, rates []float64
-	if best := study.BestSides(m.Sides, tuners.Objective{}); len(m.Sides) > 0 {
+	if best := result.BestProxies(m.Sides, tuners.Objective{}); len(m.Sides) > 0 {
 		for _, row := range best.Cells {
 			for _, side := range row {
 				if side != nil {

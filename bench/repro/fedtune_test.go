@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // TestBrokeAt finds where a run breaks down for good.
@@ -21,7 +21,7 @@ func TestBrokeAt(t *testing.T) {
 	} {
 		m := &Metrics{}
 		for i, a := range c.accuracies {
-			m.End.Curve = append(m.End.Curve, study.CurvePoint{Round: 5 * (i + 1), TestError: 1 - a})
+			m.End.Curve = append(m.End.Curve, result.CurvePoint{Round: 5 * (i + 1), TestError: 1 - a})
 		}
 		if got, _ := brokeAt(m); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

@@ -4,19 +4,19 @@ import (
 	"math"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// units are the errors of study.Errors.Measure as units and axes name them.
+// units are the errors of result.Errors.Measure as units and axes name them.
 var units = map[string]struct{ error, accuracy, percent string }{
-	"":                  {"error", "accuracy", ", %"},
-	study.MeasureRecall: {"1 - recall", "recall", ", %"},
-	study.MeasureRMSE:   {"RMSE", "RMSE", ""},
+	"":                   {"error", "accuracy", ", %"},
+	result.MeasureRecall: {"1 - recall", "recall", ", %"},
+	result.MeasureRMSE:   {"RMSE", "RMSE", ""},
 }
 
 // regression says that the errors are those of a regression, which are no shares.
-func (e *End) regression() bool { return e.Measure == study.MeasureRMSE }
+func (e *End) regression() bool { return e.Measure == result.MeasureRMSE }
 
 // error is an error as reports show it: a share in percent, that of a regression as
 // it is.
@@ -57,7 +57,7 @@ func (c Cell) measuredBy(measure string) Cell {
 	}
 	paper, words := c.Unit, units[measure]
 	switch {
-	case measure != study.MeasureRMSE:
+	case measure != result.MeasureRMSE:
 		c.Unit = strings.NewReplacer("error", words.error, "accuracy", words.accuracy).Replace(c.Unit)
 	case strings.Contains(c.Unit, "error"): // there are no accuracies
 		c.Unit = strings.ReplaceAll(strings.TrimPrefix(c.Unit, "% "), "error", words.error)

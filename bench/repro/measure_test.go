@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/test/npztest"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -60,8 +60,8 @@ func TestMeasures(t *testing.T) {
 		study, curve, csv      string
 		least, most, runsValue float64
 	}{
-		"numbers": {false, study.MeasureRMSE, "test RMSE", "% test accuracy", "best global validation RMSE so far", "test RMSE", "value,test_error", 0, 60, math.NaN()},
-		"labels":  {true, study.MeasureRecall, "% test 1 - recall", "% test recall", "best global validation 1 - recall so far, %", "test recall, %", "value_percent,test_error_percent", 0, 100, 100},
+		"numbers": {false, result.MeasureRMSE, "test RMSE", "% test accuracy", "best global validation RMSE so far", "test RMSE", "value,test_error", 0, 60, math.NaN()},
+		"labels":  {true, result.MeasureRecall, "% test 1 - recall", "% test recall", "best global validation 1 - recall so far, %", "test recall, %", "value_percent,test_error_percent", 0, 100, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cells := twice(t, want.labels)

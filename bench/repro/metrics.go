@@ -10,7 +10,7 @@ import (
 	"math"
 	"path/filepath"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/finite"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/tuners"
@@ -27,7 +27,7 @@ const mostSeeds = 10_000
 type Metrics struct {
 	Head   Head
 	Trials []TrialLine
-	Sides  []study.SideTrial
+	Sides  []result.ProxyTrial
 	// Clients are those with a policy of their own.
 	Clients []ClientLine
 	End     End
@@ -106,7 +106,7 @@ type TrialLine struct {
 	Configs      [][]float64 `json:"configs,omitempty"`
 	// Rungs are the rounds at which the wrapper decided, with the scores that it
 	// saw.
-	Rungs []study.Rung `json:"rungs,omitempty"`
+	Rungs []result.Rung `json:"rungs,omitempty"`
 	// Personalized and Global are the rounds' validation errors (losses, as the
 	// objective says) of the models that clients trained and of those they were
 	// sent.
@@ -126,8 +126,8 @@ type TrialLine struct {
 	// of a trial without a wrapper.
 	Simulated []*float64 `json:"seconds_simulated,omitempty"`
 	// Test is the global model's test error after some rounds.
-	Test   []study.CurvePoint `json:"test,omitempty"`
-	Failed string             `json:"failed,omitempty"`
+	Test   []result.CurvePoint `json:"test,omitempty"`
+	Failed string              `json:"failed,omitempty"`
 	// Dropped counts results of clients that were left out because they were not
 	// finite; nil in metrics of versions that did not count them.
 	Dropped *int `json:"dropped,omitempty"`
@@ -140,11 +140,11 @@ type End struct {
 	// the wrapper kept.
 	Best     *Returned `json:"best,omitempty"`
 	Survivor *Returned `json:"survivor,omitempty"`
-	// Measure is what errors are, see study.Errors; empty for shares of examples
+	// Measure is what errors are, see result.Errors; empty for shares of examples
 	// classified wrongly.
 	Measure string `json:"error_measure,omitempty"`
 	// Curve is the one trial of a training without a wrapper.
-	Curve []study.CurvePoint `json:"curve,omitempty"`
+	Curve []result.CurvePoint `json:"curve,omitempty"`
 	// Goal is the test accuracy at which the training ended, 0 without one.
 	Goal    float64 `json:"goal,omitempty"`
 	Rounds  int     `json:"rounds"`
@@ -169,12 +169,12 @@ type Returned struct {
 
 // reached returns x at the first point of the curve that reaches the goal, or, with
 // false, at its end when none does.
-func (m *Metrics) reached(x func(study.CurvePoint) float64) (float64, bool) {
+func (m *Metrics) reached(x func(result.CurvePoint) float64) (float64, bool) {
 	return reached(m.End.Curve, m.End.Goal, x)
 }
 
 // reached is Metrics.reached of a curve and a goal.
-func reached(curve []study.CurvePoint, goal float64, x func(study.CurvePoint) float64) (float64, bool) {
+func reached(curve []result.CurvePoint, goal float64, x func(result.CurvePoint) float64) (float64, bool) {
 	spent := math.NaN()
 	for _, p := range curve {
 		if spent = x(p); 1-p.TestError >= goal {
@@ -228,7 +228,7 @@ func (m *Metrics) encode(w io.Writer) error {
 // sideLine is a trial on a proxy federation.
 type sideLine struct {
 	Kind string `json:"kind"`
-	study.SideTrial
+	result.ProxyTrial
 }
 
 // ReadMetrics reads a file that Write wrote. A file whose last line is missing is
@@ -300,7 +300,7 @@ func (m *Metrics) decode(text []byte) error {
 	case "side":
 		var s sideLine
 		err := json.Unmarshal(text, &s)
-		m.Sides = append(m.Sides, s.SideTrial)
+		m.Sides = append(m.Sides, s.ProxyTrial)
 		return err
 	case "client":
 		var c ClientLine

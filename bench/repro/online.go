@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // Step is a point of an online curve.
@@ -73,7 +73,7 @@ func (m *Metrics) Online(target string) []Step {
 	best, rounds := math.Inf(1), 0
 	for _, l := range m.segments() {
 		scores := l.trial.scores(target)
-		mean := study.Discounted{}
+		mean := result.Discounted{}
 		for round := l.first; round <= l.last && round <= len(scores); round++ {
 			rounds++
 			s := math.Inf(1)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -18,12 +18,12 @@ func TestOnline(t *testing.T) {
 		return out
 	}
 	m := &Metrics{Trials: []TrialLine{
-		{Number: 0, Rungs: []study.Rung{{Round: 2}}, Personalized: list(0.9, 0.8), Global: list(0.9, 0.9)},
+		{Number: 0, Rungs: []result.Rung{{Round: 2}}, Personalized: list(0.9, 0.8), Global: list(0.9, 0.9)},
 		{
-			Number: 1, Rungs: []study.Rung{{Round: 2}, {Round: 4}}, Personalized: list(0.85, 0.7, 0.75, 0.5), Global: list(0.99, 0.98, 0.97, 0.96),
-			Test: []study.CurvePoint{{Round: 2, TestError: 0.6}, {Round: 4, TestError: 0.55}},
+			Number: 1, Rungs: []result.Rung{{Round: 2}, {Round: 4}}, Personalized: list(0.85, 0.7, 0.75, 0.5), Global: list(0.99, 0.98, 0.97, 0.96),
+			Test: []result.CurvePoint{{Round: 2, TestError: 0.6}, {Round: 4, TestError: 0.55}},
 		},
-		{Number: 2, Rungs: []study.Rung{{Round: 2}}, Personalized: list(0.6, 0.65), Global: list(0.95, 0.94)},
+		{Number: 2, Rungs: []result.Rung{{Round: 2}}, Personalized: list(0.6, 0.65), Global: list(0.95, 0.94)},
 	}}
 	got := m.Online(tuners.TargetPersonalized)
 	want := []Step{{1, 90, math.NaN()}, {2, 80, math.NaN()}, {4, 70, 60}, {5, 60, math.NaN()}, {8, 50, 55}}

@@ -188,7 +188,7 @@ func (m *Metrics) RanOn(fed *data.Federation) error {
 	return nil
 }
 
-// measure is what the errors of a row's seeds are, see study.Errors.
+// measure is what the errors of a row's seeds are, see result.Errors.
 func (r *Row) measure() string { return r.metrics[0].End.Measure }
 
 func rowOf(c Cell, ms []*Metrics) Row {

@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/combin"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/tuner/sha"
 	"github.com/fedfast/fedfast/tuners"
@@ -56,7 +56,7 @@ func (w Wrapper) told(arm Recorded) []float64 {
 			scores[i] = arm.Scores[rung-1]
 			continue
 		}
-		mean := study.Discounted{}
+		mean := result.Discounted{}
 		for _, s := range arm.Scores[from:rung] {
 			scores[i] = mean.Add(s, w.Discount)
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -425,7 +425,7 @@ func sentencesOfFATHOM(t *testing.T) said {
 			reached = append(reached, fmt.Sprintf("%.0f", rounds))
 			continue
 		}
-		best, broke := study.Broke(m.End.Curve)
+		best, broke := result.Broke(m.End.Curve)
 		peaks, when, from = append(peaks, fmt.Sprintf("%.1f", 100*(1-best.TestError))), append(when, strconv.Itoa(best.Round)), append(from, strconv.Itoa(broke.Round))
 	}
 	add("papers/fathom.md", "FedAvg reaches the goal from one seed, in %s rounds; from the other two it is at %s %% after %s rounds and loses its model for good in rounds %s",
@@ -512,7 +512,7 @@ func sentencesOfFedTune(t *testing.T) said {
 	for i := range filled[1].Sides {
 		learnt += index(filled[1].Sides[i].Score != nil && *filled[1].Sides[i].Score < 0.8)
 	}
-	for _, row := range study.BestSides(filled[1].Sides, tuners.Objective{}).Cells {
+	for _, row := range result.BestProxies(filled[1].Sides, tuners.Objective{}).Cells {
 		for _, cell := range row {
 			cells++
 			guesses += index(*cell.Score > guess)
@@ -541,7 +541,7 @@ func sentencesOfMixed(t *testing.T) said {
 	const six = `--scale 0.25 --set tuner.options.hi="0.4,0.8" --set tuner.options.samples="50,150,250"`
 	together, apart := tableFilled(fmnist, six+" --set tuner.options.mixed=true"), tableFilled(fmnist, six)
 	chosen, alike, worst, next := together.sides[0], 0, 0.0, math.Inf(1)
-	uniform := func(side study.SideTrial) bool {
+	uniform := func(side result.ProxyTrial) bool {
 		return !slices.ContainsFunc(side.Table, func(c tuners.Cell) bool { return !reflect.DeepEqual(c.Params, side.Table[0].Params) })
 	}
 	for _, side := range together.sides {
@@ -577,7 +577,7 @@ func sentencesOfMixed(t *testing.T) said {
 	add("advice.md", "%s points above the rate of 0.03, paired by seed, and none breaks down", one(tuned.Mean, tuned.Half))
 
 	var rates []float64
-	for _, row := range study.BestSides(apart.sides, tuners.Objective{}).Cells {
+	for _, row := range result.BestProxies(apart.sides, tuners.Objective{}).Cells {
 		for _, cell := range row {
 			rates = append(rates, cell.Params.Float("client.lr", 0))
 		}
@@ -600,7 +600,7 @@ func sentencesOfMixed(t *testing.T) said {
 // filledTable is what is known of the trainings with a table of FedTune: how it was filled,
 // their test accuracies in % at best and at the end, and from which rounds on they broke down.
 type filledTable struct {
-	sides              []study.SideTrial
+	sides              []result.ProxyTrial
 	seeds              []int
 	best, last, broken []float64
 }

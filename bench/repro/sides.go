@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/tuner/fedtune"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -12,7 +12,7 @@ import (
 // TableOption returns the table that the trials on proxy federations of a study of
 // fedtune-hrt with an objective give, as the value of the option `table` of another study; see
 // fedtune.TableOf.
-func TableOption(options map[string]any, seed uint64, aim tuners.Objective, sides []study.SideTrial) (string, error) {
+func TableOption(options map[string]any, seed uint64, aim tuners.Objective, sides []result.ProxyTrial) (string, error) {
 	given, err := tuners.ParamsOf(options)
 	if err != nil {
 		return "", fmt.Errorf("options.%w", err)
@@ -38,7 +38,7 @@ func (r *Report) sideTables() []Table {
 }
 
 func (m *Metrics) sideTable() Table {
-	best := study.BestSides(m.Sides, tuners.Objective{})
+	best := result.BestProxies(m.Sides, tuners.Objective{})
 	t := Table{
 		Title: fmt.Sprintf("the table of %s, seed %d, best of %d trials on proxy federations: error on proxy samples, learning rate, batch, epochs (%s)",
 			m.Head.Training, m.Head.Seed, len(m.Sides), variantText(m.Head.Variant)),
@@ -58,7 +58,7 @@ func (m *Metrics) sideTable() Table {
 }
 
 // sideCell writes a cell: "0.153, lr 0.084, batch 8, 15 epochs".
-func sideCell(s *study.SideTrial) string {
+func sideCell(s *result.ProxyTrial) string {
 	if s == nil {
 		return "-"
 	}

@@ -5,16 +5,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/tuners"
 )
 
 // side is a trial on a proxy federation.
-func side(hi float64, samples int, score, lr float64) study.SideTrial {
-	return study.SideTrial{
+func side(hi float64, samples int, score, lr float64) result.ProxyTrial {
+	return result.ProxyTrial{
 		Environment: tuners.Environment{HI: hi, Samples: samples}, Score: &score,
 		Params: tuners.Params{"client.lr": tuners.Num(lr), "client.batch": tuners.Num(8), "client.epochs": tuners.Num(5)},
 	}
@@ -56,7 +56,7 @@ func TestOneTable(t *testing.T) {
 			t.Errorf("seed %d with a table that was handed to it: %d side trials", m.Head.Seed, len(m.Sides))
 		}
 	}
-	m := &Metrics{Sides: []study.SideTrial{
+	m := &Metrics{Sides: []result.ProxyTrial{
 		side(0.8, 100, 0.5, 0.1), side(0.2, 50, 0.4, 0.2), side(0.2, 50, 0.3, 0.3), side(0.2, 100, 0.6, 0.4),
 	}}
 	table := m.sideTable()

@@ -317,7 +317,7 @@ type jsonRow struct {
 	Reached   []bool       `json:"reached"`
 	Measured  stats.Sample `json:"measured"`
 	Survivor  stats.Sample `json:"last_survivor"`
-	Error     string       `json:"error_measure,omitempty"` // as study.Errors has it
+	Error     string       `json:"error_measure,omitempty"` // as result.Errors has it
 }
 
 type jsonVerdict struct {

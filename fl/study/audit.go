@@ -5,28 +5,14 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/privacy"
 )
 
-// AuditResult is what an audit of a private run found.
-type AuditResult struct {
-	// Epsilon at Delta is that of the account of the rounds, of the run itself.
-	Epsilon float64 `json:"epsilon"`
-	Delta   float64 `json:"delta"`
-	// LowerBound is an epsilon that the rounds exceed with a confidence of 95 %.
-	LowerBound float64 `json:"lower_bound"`
-	// NoiseTooLow says that the noise is below what was promised, with an error of one in
-	// 1,000. Passed says that neither shows a bug.
-	NoiseTooLow bool `json:"noise_too_low"`
-	Passed      bool `json:"passed"`
-	Canaries    int  `json:"canaries"`
-	Rounds      int  `json:"rounds"`
-}
-
 // Audit trains the private run of a set-up in which some clients are canaries, and tells
 // from what the server receives which of them took part; see fl.Audit.
-func Audit(ctx context.Context, s Setup, canaries int) (*AuditResult, error) {
+func Audit(ctx context.Context, s Setup, canaries int) (*result.AuditResult, error) {
 	s.Unscored = true
 	s.untune()
 	c := &s.Config
@@ -52,7 +38,7 @@ func Audit(ctx context.Context, s Setup, canaries int) (*AuditResult, error) {
 		return nil, err
 	}
 	account := s.account.After(c.Rounds)
-	r := &AuditResult{Epsilon: account.Epsilon, Delta: c.DP.Delta, Canaries: canaries, Rounds: c.Rounds, NoiseTooLow: privacy.NoiseTooLow(got.Squares, got.Draws)}
+	r := &result.AuditResult{Epsilon: account.Epsilon, Delta: c.DP.Delta, Canaries: canaries, Rounds: c.Rounds, NoiseTooLow: privacy.NoiseTooLow(got.Squares, got.Draws)}
 	if account.Deployment {
 		if account.Own == nil {
 			return nil, &key.Error{Key: "dp.population", Problem: ": the run itself has so little noise that no account says what it costs; leave out dp.population and dp.noise_cohort"}

@@ -4,48 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
 	"slices"
 	"sync/atomic"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/tuners"
 )
-
-// TestBaselineSumsUp compares with what order statistics and two independent standard
-// errors say: the second and the eighth of nine hold the median with 96 %.
-func TestBaselineSumsUp(t *testing.T) {
-	se := 0.03
-	c := Comparison{Configurations: 9, Rounds: 100, Target: tuners.TargetPersonalized}
-	for i, x := range []float64{0.9, 0.52, 0.97, 0.96, 0.99, 0.95, 0.98, 0.91, 0.3} {
-		score := 1 - x/2
-		if i == 1 {
-			score = 0.1 // the one that validation would choose, though not the best one
-		}
-		c.add(BaselineTrial{Number: 8 - i, Score: record.Real(score), TestError: x, StdErr: &se, Seconds: float64(i)})
-	}
-	own := 0.04
-	r := &Result{Errors: Errors{Evaluation: &fl.Evaluation{
-		GlobalTest:       fl.Summary{Score: fl.Score{Error: 0.9}, Clients: 280, StdErr: &own},
-		PersonalizedTest: fl.Summary{Score: fl.Score{Error: 0.31}, Clients: 280, StdErr: &own},
-	}}}
-	b := c.result(r)
-	if b.Best != 7 || b.BestTest != 0.52 || b.MedianTest != 0.95 || *b.MedianInterval != [2]float64{0.52, 0.98} || b.Seconds != 8 || b.Spent() != 900 {
-		t.Errorf("%+v, interval %v", b, b.MedianInterval)
-	}
-	if math.Abs(*b.Gain-0.21) > 1e-12 || math.Abs(*b.GainHalf-1.6503*0.05) > 1e-4 { // t of 279 degrees of freedom
-		t.Errorf("a gain of %v +- %v", *b.Gain, *b.GainHalf)
-	}
-	if m, i := median([]float64{4, 1, 3, 2}); m != 2.5 || i != nil {
-		t.Errorf("of four numbers: %v, %v", m, i)
-	}
-	if m, i := median([]float64{5, 4, 1, 3, 2}); m != 3 || *i != [2]float64{1, 5} {
-		t.Errorf("of five numbers: %v, %v", m, i)
-	}
-}
 
 // TestBaselineGoesOn interrupts a baseline after its first configurations: the rest is
 // trained and no more, and the end is that of one at a stretch. More configurations
@@ -54,7 +20,7 @@ func TestBaselineGoesOn(t *testing.T) {
 	s := glyphStudy(t, nil)
 	s.Config.Method = "fedavg"
 	rates := learningRates(1e-4, 0.3, 1e-3, 1e-2, 0.03)
-	compare := func(ctx context.Context, n int, watch Observer) (*BaselineResult, error) {
+	compare := func(ctx context.Context, n int, watch Observer) (*result.BaselineResult, error) {
 		s.Observer = watch
 		s.Tuner = &script{params: rates[:n], rung: 2, to: 3, mangle: func(step int, ds []tuners.Decision) []tuners.Decision {
 			if step == 1 {
@@ -62,7 +28,7 @@ func TestBaselineGoesOn(t *testing.T) {
 			}
 			return ds
 		}}
-		return Baseline(ctx, s, &Result{}, n, 3)
+		return Baseline(ctx, s, &result.Result{}, n, 3)
 	}
 	want, err := compare(t.Context(), 4, silent{})
 	if err != nil {
@@ -78,7 +44,7 @@ func TestBaselineGoesOn(t *testing.T) {
 	if _, err := compare(ctx, 4, &evaluations{at: 2, then: stop}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("interrupted: %v", err)
 	}
-	part, err := Read(t.Context(), s.Store)
+	part, err := result.Read(t.Context(), s.Store)
 	if err != nil || part.Baseline == nil || len(part.Baseline.Done) == 0 || part.Baseline.Complete() {
 		t.Fatalf("interrupted: %+v, %v", part.Baseline, err)
 	}
@@ -87,7 +53,7 @@ func TestBaselineGoesOn(t *testing.T) {
 	if err != nil || int(rest.models.Load()) != 4-len(part.Baseline.Done) {
 		t.Fatalf("%d configurations more after %d of 4: %v", rest.models.Load(), len(part.Baseline.Done), err)
 	}
-	same := func(a, b BaselineTrial) bool {
+	same := func(a, b result.BaselineTrial) bool {
 		a.Seconds, b.Seconds = 0, 0
 		x, errX := json.Marshal(a)
 		y, errY := json.Marshal(b)

@@ -8,25 +8,10 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/tuners"
 )
-
-// The user actions.
-const (
-	// ActStopTrial ends a trial: its tuner receives a failed report.
-	ActStopTrial = "stop trial"
-	// ActStopStudy ends the study: what was trained so far is what it chooses from.
-	ActStopStudy = "stop study"
-)
-
-// ActReason returns why a trial ended, by the user action that ended it.
-func ActReason(act string) string {
-	if act == ActStopStudy {
-		return "the study was stopped by a user"
-	}
-	return "stopped by a user"
-}
 
 // ErrNoSuchTrial is the error for a number that no trial of a study has.
 var ErrNoSuchTrial = errors.New("no such trial")
@@ -77,7 +62,7 @@ func (c *Control) StopTrial(number int) error {
 		c.asked[number] = true
 		return nil
 	}
-	return c.record(number, t.Rounds(), record.Act{Act: ActStopTrial})
+	return c.record(number, t.Rounds(), record.Act{Act: result.ActStopTrial})
 }
 
 // StopStudy ends the study before the next rounds of its trials.
@@ -87,7 +72,7 @@ func (c *Control) StopStudy() error {
 	if err := c.able(); err != nil || c.halted {
 		return err
 	}
-	if err := c.record(tuners.StudySession, 0, record.Act{Act: ActStopStudy}); err != nil {
+	if err := c.record(tuners.StudySession, 0, record.Act{Act: result.ActStopStudy}); err != nil {
 		return err
 	}
 	c.halted = true
@@ -140,15 +125,15 @@ func (c *Control) due(ctx context.Context, t *entrant) (reason string, err error
 	act, ok := c.stopped[t.Number]
 	switch {
 	case ok:
-		return ActReason(act.Act), nil
+		return result.ActReason(act.Act), nil
 	case c.halted:
-		act = record.Act{Act: ActStopStudy}
+		act = record.Act{Act: result.ActStopStudy}
 	case c.asked[t.Number]:
-		act = record.Act{Act: ActStopTrial}
+		act = record.Act{Act: result.ActStopTrial}
 	default:
 		return "", nil
 	}
-	return ActReason(act.Act), c.record(t.Number, t.Rounds(), act)
+	return result.ActReason(act.Act), c.record(t.Number, t.Rounds(), act)
 }
 
 // close lets no further actions come in, and ends the trials that they are about and that
@@ -159,7 +144,7 @@ func (c *Control) close(trials []*entrant) error {
 	c.driver = nil
 	for _, t := range trials {
 		if act, ok := c.stopped[t.Number]; ok {
-			if err := t.Note(ActReason(act.Act)); err != nil {
+			if err := t.Note(result.ActReason(act.Act)); err != nil {
 				return err
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
@@ -58,7 +59,7 @@ func (p *person) Progress(now Progress) {
 
 // stopped works on a study in which a user ends trials, until it is complete or cut
 // rounds have ended.
-func stopped(t *testing.T, s Setup, dir string, trials []moment, all moment, cut int) (*Result, *outcome, error) {
+func stopped(t *testing.T, s Setup, dir string, trials []moment, all moment, cut int) (*result.Result, *outcome, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -70,7 +71,7 @@ func stopped(t *testing.T, s Setup, dir string, trials []moment, all moment, cut
 	if err != nil {
 		return nil, nil, err
 	}
-	if sum := s.Model.SHA256(r.Weights()); sum != r.WeightsSHA256 {
+	if sum := s.Model.SHA256(r.Best.Weights); sum != r.WeightsSHA256 {
 		t.Errorf("the weights are %s, the result says %s", sum, r.WeightsSHA256)
 	}
 	if err := p.control.StopStudy(); err == nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // TestCurveChangesNoWeights measures on the way and does not.
@@ -73,7 +74,7 @@ func TestPatience(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	best, ended := Stale(whole.Curve, 3)
+	best, ended := result.Stale(whole.Curve, 3)
 	if !ended || whole.Rounds == 200 || whole.Rounds != best.Round+3 || len(whole.Curve) != whole.Rounds {
 		t.Fatalf("it ends after %d rounds with %+v as the best of %d", whole.Rounds, best, len(whole.Curve))
 	}
@@ -85,7 +86,7 @@ func TestPatience(t *testing.T) {
 	if whole.Returned != best.Round || *whole.GlobalVal != *best.ValError || *whole.GlobalTest != whole.Curve[best.Round-1].TestError {
 		t.Errorf("it returns the model of round %d with errors %v and %v, want round %d of the curve %+v", whole.Returned, *whole.GlobalVal, *whole.GlobalTest, best.Round, *best)
 	}
-	if _, sooner := Stale(whole.Curve[:len(whole.Curve)-1], 3); sooner {
+	if _, sooner := result.Stale(whole.Curve[:len(whole.Curve)-1], 3); sooner {
 		t.Error("it could have ended a round sooner")
 	}
 	dir := filepath.Join(t.TempDir(), "study")
@@ -105,7 +106,7 @@ func TestPatience(t *testing.T) {
 	}
 	_ = s.Store.Close()
 	broken := filepath.Join(t.TempDir(), "study")
-	work := func(after int, every time.Duration) (*RunResult, error) {
+	work := func(after int, every time.Duration) (*result.RunResult, error) {
 		s := s
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -125,8 +126,8 @@ func TestPatience(t *testing.T) {
 	if names, err := filepath.Glob(filepath.Join(broken, "snapshots", "best-*")); err != nil || len(names) != 1 {
 		t.Errorf("%q are kept (%v), want the returned model alone", names, err)
 	}
-	for _, r := range []*RunResult{elsewhere, again, resumed} {
-		if s.Model.SHA256(r.Weights()) != whole.WeightsSHA256 {
+	for _, r := range []*result.RunResult{elsewhere, again, resumed} {
+		if s.Model.SHA256(r.Weights) != whole.WeightsSHA256 {
 			t.Error("the weights are not the model's")
 		}
 		if !reflect.DeepEqual(r.Curve, whole.Curve) || r.WeightsSHA256 != whole.WeightsSHA256 || r.Returned != whole.Returned {

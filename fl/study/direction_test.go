@@ -9,13 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/tuner/fedtune"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 )
 
 // decided is all that a study by an objective decided, with scores as errors.
-func decided(t *testing.T, s Setup, r *Result) (lines []string) {
+func decided(t *testing.T, s Setup, r *result.Result) (lines []string) {
 	t.Helper()
 	aim := s.Config.Aim()
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -25,7 +26,7 @@ func decided(t *testing.T, s Setup, r *Result) (lines []string) {
 		}
 		return fmt.Sprintf("%.9f", x)
 	}
-	chosen := func(what string, c *Chosen) {
+	chosen := func(what string, c *result.Chosen) {
 		if c != nil {
 			add("%s: trial %d, round %d, score %s, %v, weights %s", what, c.Number, c.Round, score(c.Score), c.Params, c.SHA256)
 		}
@@ -51,7 +52,7 @@ func decided(t *testing.T, s Setup, r *Result) (lines []string) {
 		add("side: %+v, %v, %v, %s", side.Environment, side.Params, side.Table, score(*side.Score))
 		tried = append(tried, fedtune.Tried{Environment: side.Environment, Params: side.Params, Table: side.Table, Score: side.Score})
 	}
-	for _, row := range BestSides(r.Sides, aim).Cells {
+	for _, row := range result.BestProxies(r.Sides, aim).Cells {
 		for _, cell := range row {
 			add("cell: %v, %s", cell.Params, score(*cell.Score))
 		}
@@ -115,18 +116,18 @@ func TestEveryTunerByErrorAndByAccuracy(t *testing.T) {
 	}
 }
 
-// TestBestSidesByBothDirections has the best of each cell, and none of trials without a score.
-func TestBestSidesByBothDirections(t *testing.T) {
-	var sides []SideTrial
+// TestBestProxiesByBothDirections has the best of each cell, and none of trials without a score.
+func TestBestProxiesByBothDirections(t *testing.T) {
+	var sides []result.ProxyTrial
 	for _, x := range []float64{0.3, 0.2, 0.9, math.NaN()} {
-		s := SideTrial{Environment: tuners.Environment{Samples: 5}}
+		s := result.ProxyTrial{Environment: tuners.Environment{Samples: 5}}
 		if x == x {
 			s.Score = &x
 		}
 		sides = append(sides, s)
 	}
-	for direction, want := range map[tuners.Direction]*SideTrial{tuners.Minimize: &sides[1], tuners.Maximize: &sides[2]} {
-		if got := BestSides(sides, tuners.Objective{Direction: direction}).Cells; !reflect.DeepEqual(got, [][]*SideTrial{{want}}) {
+	for direction, want := range map[tuners.Direction]*result.ProxyTrial{tuners.Minimize: &sides[1], tuners.Maximize: &sides[2]} {
+		if got := result.BestProxies(sides, tuners.Objective{Direction: direction}).Cells; !reflect.DeepEqual(got, [][]*result.ProxyTrial{{want}}) {
 			t.Errorf("%v: %v", direction, got)
 		}
 	}

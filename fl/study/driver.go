@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -24,11 +25,11 @@ type driver struct {
 	objective tuners.Objective
 	aims      tuners.Aims // which objective begins
 	lone      bool        // the client tuner has no wrapper: there is one trial
-	sides     []SideTrial
-	searched  *LocalSearch   // what clients trained by themselves; nil for none
-	locals    int            // points with which they did, of all searches
-	samples   bool           // the tuner sees the clients' numbers of validation samples
-	begun     *record.Priors // with what the tuner begins, nil with nothing
+	sides     []result.ProxyTrial
+	searched  *result.LocalSearch // what clients trained by themselves; nil for none
+	locals    int                 // points with which they did, of all searches
+	samples   bool                // the tuner sees the clients' numbers of validation samples
+	begun     *record.Priors      // with what the tuner begins, nil with nothing
 	*shelf
 	entrants
 }

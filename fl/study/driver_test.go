@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -90,7 +91,7 @@ func TestReturnedModelIsThatOfItsRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []*Chosen{&r.Best, r.Survivor} {
+	for _, c := range []*result.Chosen{&r.Best, r.Survivor} {
 		engine, err := s.engine()
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +109,7 @@ func TestReturnedModelIsThatOfItsRound(t *testing.T) {
 			t.Errorf("trial %d after round %d has the weights %s, the study returned %s", c.Number, c.Round, sum, c.SHA256)
 		}
 	}
-	if s.Model.SHA256(r.Weights()) != r.WeightsSHA256 {
+	if s.Model.SHA256(r.Best.Weights) != r.WeightsSHA256 {
 		t.Error("Weights are not those of the digest")
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
@@ -112,7 +113,7 @@ func sum(slots [][]int) (n int) {
 
 // withErrors is the state of a client tuner's session after a round whose slots in dropped
 // had an error of 1, on as many validation examples as the others in the mean.
-func withErrors(t *testing.T, tuner tuners.Tuner, s Setup, r *Result, o toldRound, dropped []int) []byte {
+func withErrors(t *testing.T, tuner tuners.Tuner, s Setup, r *result.Result, o toldRound, dropped []int) []byte {
 	t.Helper()
 	space, err := tuners.ParseSpace(s.Config.Space)
 	if err != nil {
@@ -178,7 +179,7 @@ func droppedSlots(t *testing.T, dir string) [][]int {
 
 // interrupted works on a study twice, as two processes would: the first is
 // cancelled after some rounds, the second resumes.
-func interrupted(t *testing.T, s Setup, rounds int) *Result {
+func interrupted(t *testing.T, s Setup, rounds int) *result.Result {
 	t.Helper()
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,6 +8,7 @@ import (
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -17,7 +18,7 @@ import (
 // hyperparameters and, over them, those of params. Names in params that are no
 // hyperparameters, which client tuners bring, are passed over. Clients that keep a
 // state begin without one, in round 0; Remeasure has what a study knows besides.
-func Measure(ctx context.Context, s Setup, weights []float32, params tuners.Params) (*Errors, error) {
+func Measure(ctx context.Context, s Setup, weights []float32, params tuners.Params) (*result.Errors, error) {
 	s.Config.DP = config.DP{} // nothing is trained for the server
 	engine, err := s.engine()
 	if err != nil {
@@ -67,14 +68,14 @@ func evaluation(c *config.Config, round int, clients []fl.ClientParams, server f
 
 // evaluate returns the errors of a model on the clients of Config.Eval. name is that of
 // Evaluated.
-func (d *driver) evaluate(ctx context.Context, m *trial.Model, name string) (Errors, error) {
+func (d *driver) evaluate(ctx context.Context, m *trial.Model, name string) (result.Errors, error) {
 	clients, err := m.TestClients(ctx)
 	if err != nil {
-		return Errors{}, err
+		return result.Errors{}, err
 	}
 	e, err := d.measure(ctx, m, clients, name)
 	if err != nil {
-		return Errors{}, err
+		return result.Errors{}, err
 	}
 	return errorsOf(d.setup, d.engine, e)
 }

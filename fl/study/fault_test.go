@@ -170,7 +170,7 @@ func workOn(ctx context.Context, kind, dir string, stopAfter int) (o *outcome, s
 		if err != nil {
 			return nil, "", err
 		}
-		if r.WeightsSHA256 == "" || r.Weights() == nil {
+		if r.WeightsSHA256 == "" || r.Best.Weights == nil {
 			return nil, "", errors.New("the result has no weights")
 		}
 		r.Seconds, r.RoundsPerSecond = 0, 0

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/plugins"
 )
 
@@ -14,7 +15,7 @@ import (
 // that the rungs can use.
 func TestFedExUnderSuccessiveHalving(t *testing.T) {
 	builtin := plugins.Builtin()
-	var results []*Result
+	var results []*result.Result
 	for _, workers := range []int{1, 2} {
 		s := glyphStudy(t, builtin["sha"])
 		s.ClientTuner = builtin["fedex"]
@@ -60,7 +61,7 @@ func TestFedExUnderSuccessiveHalving(t *testing.T) {
 // its one trial itself.
 func TestFedExAlone(t *testing.T) {
 	fedex := plugins.Builtin()["fedex"]
-	run := func(change func(*Setup)) (*Result, error) {
+	run := func(change func(*Setup)) (*result.Result, error) {
 		s := glyphStudy(t, fedex)
 		s.Config.Budget.Rounds = s.Config.Budget.TrialRounds
 		change(&s)

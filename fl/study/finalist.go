@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -99,7 +100,7 @@ func (t *entrant) final() float64 { return t.rungs[len(t.rungs)-1].Score }
 
 // scoreFinalists scores the models, the first of which are survivors, and adds
 // them to the result. Each score is recorded before the next model is scored.
-func (d *driver) scoreFinalists(ctx context.Context, models []trial.Model, survivors int, r *Result) error {
+func (d *driver) scoreFinalists(ctx context.Context, models []trial.Model, survivors int, r *result.Result) error {
 	h := d.past
 	for i := range models {
 		m := &models[i]
@@ -117,14 +118,19 @@ func (d *driver) scoreFinalists(ctx context.Context, models []trial.Model, survi
 				return err
 			}
 		}
-		f := Finalist{
+		f := result.Finalist{
 			Trial: m.Trial.Number, Round: m.Round, Survivor: i < survivors, CohortScore: m.Score,
 			Score: float64(rec.Score), Clients: rec.Clients, Examples: rec.Examples,
 		}
 		r.Finalists = append(r.Finalists, f)
-		d.setup.Observer.Event(f.event())
+		d.setup.Observer.Event(finalistEvent(&f))
 	}
 	return nil
+}
+
+// finalistEvent is the line of the metrics about a finalist.
+func finalistEvent(f *result.Finalist) Event {
+	return Event{Event: "finalist", Trial: f.Trial, Round: f.Round, Score: &f.Score}
 }
 
 // finalScore scores a model in the study's objective and under its target, with the

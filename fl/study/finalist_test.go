@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -85,7 +86,7 @@ func TestFinalists(t *testing.T) {
 		if r.Best.Number != best.Trial || r.Best.Round != best.Round || r.Best.Score != best.Score || r.Best.CohortScore != best.CohortScore {
 			t.Errorf("%s: returned %+v, want %+v", target, r.Best, best)
 		}
-		for name, m := range map[string]*Chosen{"best": &r.Best, "survivor": r.Survivor, "luckiest": r.Luckiest} {
+		for name, m := range map[string]*result.Chosen{"best": &r.Best, "survivor": r.Survivor, "luckiest": r.Luckiest} {
 			measured := m.PersonalizedVal
 			if target == tuners.TargetGlobal {
 				measured = m.GlobalVal
@@ -164,7 +165,7 @@ func TestFinalistsResume(t *testing.T) {
 	strip(want)
 	total := len(rec.events)
 	dir := filepath.Join(t.TempDir(), "study")
-	work := func(stopAfter int) (*Result, *eventLog, int64, error) {
+	work := func(stopAfter int) (*result.Result, *eventLog, int64, error) {
 		s := finalStudy(t, nil)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -195,8 +196,8 @@ func TestFinalistsResume(t *testing.T) {
 		if events.events != total {
 			t.Errorf("%d events, want %d", events.events, total)
 		}
-		for _, m := range got.models() {
-			if m.Weights() == nil {
+		for _, m := range got.Models() {
+			if m.Weights == nil {
 				t.Errorf("trial %d has no weights", m.Number)
 			}
 		}
@@ -228,7 +229,7 @@ func TestSurvivors(t *testing.T) {
 		if err := at.segment(t.Context(), rounds, func(int) {}, func(Event) {}); err != nil {
 			t.Fatal(err)
 		}
-		at.rungs = []Rung{{Round: rounds, Score: score}}
+		at.rungs = []result.Rung{{Round: rounds, Score: score}}
 	}
 	if err := d.trials[2].Stop(); err != nil {
 		t.Fatal(err)

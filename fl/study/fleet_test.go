@@ -10,6 +10,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/plugins"
 )
@@ -45,7 +46,7 @@ func deadline(c *config.Config) {
 }
 
 // ended is what must not depend on workers, snapshots and interruptions.
-func ended(t *testing.T, r *RunResult) string {
+func ended(t *testing.T, r *result.RunResult) string {
 	t.Helper()
 	r.Seconds, r.RoundsPerSecond = 0, 0
 	text, err := json.Marshal(r)
@@ -112,7 +113,7 @@ func TestFleetRunsAreRepeatable(t *testing.T) {
 
 // interruptedRun begins or resumes a run and ends it after a number of its rounds; nil is a
 // run that has not come to its end.
-func interruptedRun(t *testing.T, s Setup, dir string, rounds int) *RunResult {
+func interruptedRun(t *testing.T, s Setup, dir string, rounds int) *result.RunResult {
 	t.Helper()
 	st, err := store.Open(t.Context(), dir)
 	if err != nil {
@@ -138,8 +139,8 @@ func TestFleetRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rounds []RoundRow
-	if err := Rounds(t.Context(), s.Store, func(row RoundRow) error { rounds = append(rounds, row); return nil }); err != nil {
+	var rounds []result.RoundRow
+	if err := result.Rounds(t.Context(), s.Store, func(row result.RoundRow) error { rounds = append(rounds, row); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	before, lost := 0.0, 0
@@ -205,7 +206,7 @@ func TestSimulatedTimeMeasuresAndEnds(t *testing.T) {
 	if r, err = Run(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if p := Reached(r.Curve, 1e-9); p != nil && (r.SecondsToGoal == nil || *r.SecondsToGoal != *p.Clock) {
+	if p := result.Reached(r.Curve, 1e-9); p != nil && (r.SecondsToGoal == nil || *r.SecondsToGoal != *p.Clock) {
 		t.Errorf("the goal is reached at %v, the result has %v", *p.Clock, r.SecondsToGoal)
 	}
 }
@@ -229,7 +230,7 @@ func TestFedExOnAFleet(t *testing.T) {
 	}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run := func(workers, after int, st *store.Store) (*Result, error) {
+			run := func(workers, after int, st *store.Store) (*result.Result, error) {
 				s := fleetSetup(t, change)
 				s.Workers, s.Store = workers, st
 				s.Tuner, s.ClientTuner = plugins.Builtin()["sha"], plugins.Builtin()["fedex"]
@@ -276,7 +277,7 @@ func TestFedExOnAFleet(t *testing.T) {
 // TestTuneOnAFleet tunes asynchronous trainings, and refuses a client tuner that would miss
 // clients.
 func TestTuneOnAFleet(t *testing.T) {
-	tune := func(workers int) (*Result, error) {
+	tune := func(workers int) (*result.Result, error) {
 		s := fleetSetup(t, buffered)
 		s.Workers, s.Tuner = workers, plugins.Builtin()["sha"]
 		s.Config.Budget = config.Budget{Rounds: 60, TrialRounds: 12}

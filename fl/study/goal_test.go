@@ -5,15 +5,16 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/plugins"
 )
 
 func TestReached(t *testing.T) {
-	curve := []CurvePoint{{Round: 5, TestError: 0.5}, {Round: 10, TestError: 0.2}, {Round: 15, TestError: 0.1}}
-	if p := Reached(curve, 0.8); p == nil || p.Round != 10 {
+	curve := []result.CurvePoint{{Round: 5, TestError: 0.5}, {Round: 10, TestError: 0.2}, {Round: 15, TestError: 0.1}}
+	if p := result.Reached(curve, 0.8); p == nil || p.Round != 10 {
 		t.Errorf("80 %% is reached at %+v, want round 10", p)
 	}
-	if p := Reached(curve, 0.95); p != nil {
+	if p := result.Reached(curve, 0.95); p != nil {
 		t.Errorf("95 %% is reached at %+v", p)
 	}
 }
@@ -29,11 +30,11 @@ func TestBroke(t *testing.T) {
 		{[]float64{0.2, 0.9, 0.5, 0.3}, 0, 0}, // it comes back
 		{[]float64{0.2, 0.9, 0.1, 0.6}, 3, 4},
 	} {
-		var curve []CurvePoint
+		var curve []result.CurvePoint
 		for i, e := range c.errors {
-			curve = append(curve, CurvePoint{Round: i + 1, TestError: e})
+			curve = append(curve, result.CurvePoint{Round: i + 1, TestError: e})
 		}
-		best, from := Broke(curve)
+		best, from := result.Broke(curve)
 		if c.from == 0 && from == nil && best == nil {
 			continue
 		}
@@ -59,7 +60,7 @@ func TestRunsEndAtTheirGoal(t *testing.T) {
 		t.Fatalf("the test error goes from %v to %v", first.TestError, last.TestError)
 	}
 	goal := 1 - last.TestError
-	point := Reached(whole.Curve, goal)
+	point := result.Reached(whole.Curve, goal)
 	s.Config.Eval.Goal = goal
 	short, err := Run(t.Context(), s)
 	if err != nil {
@@ -111,7 +112,7 @@ func TestCurveOnOtherClientsEachTime(t *testing.T) {
 
 // TestFathomAlone runs FATHOM without a wrapper and looks at what it set.
 func TestFathomAlone(t *testing.T) {
-	var results []*Result
+	var results []*result.Result
 	for _, workers := range []int{1, 2} {
 		s := glyphStudy(t, plugins.Builtin()["fathom"])
 		s.Config.Space, s.Config.Tuner.Name, s.Config.Method = nil, "fathom", "fedavg"

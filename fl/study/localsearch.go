@@ -10,26 +10,12 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/play"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/tuners"
 )
-
-// LocalSearch is what a study's clients trained by themselves, beside the rounds of its
-// budget.
-type LocalSearch struct {
-	// Points are how many configurations each of Clients trained with, Examples the training
-	// samples of all, all passes.
-	Points   int `json:"points"`
-	Clients  int `json:"clients"`
-	Examples int `json:"examples"`
-	// Votes is how many points each client voted for, 0 where it told its scores.
-	Votes int `json:"votes,omitempty"`
-	// Noise is the standard deviation of the noise on the votes for a point, or on the sum
-	// of the clients' errors with it, of a private study.
-	Noise float64 `json:"noise,omitempty"`
-}
 
 // searchLocally has clients train by themselves with each of some points, and reports of
 // it. What a point comes to is recorded before the next one.
@@ -44,7 +30,7 @@ func (d *driver) searchLocally(ctx context.Context, s play.Segment) (tuners.Tria
 		return report, &key.Error{Key: "objective", Problem: fmt.Sprintf(" = %q: it has no bound, so noise cannot make what clients tell private; use \"error\" or \"accuracy\"", d.objective.Metric)}
 	}
 	weights := d.engine.NewTrial(0).Weights()
-	total := &LocalSearch{Votes: search.Votes}
+	total := &result.LocalSearch{Votes: search.Votes}
 	var all []*record.Local
 	for i, point := range s.Points {
 		rec, err := d.trainLocally(ctx, weights, search, point, i)
@@ -52,14 +38,14 @@ func (d *driver) searchLocally(ctx context.Context, s play.Segment) (tuners.Tria
 			return report, fmt.Errorf("point %d: %w", i, err)
 		}
 		if rec == nil {
-			report.Failed, report.Reason = true, ActReason(ActStopStudy)
+			report.Failed, report.Reason = true, result.ActReason(result.ActStopStudy)
 			return report, nil
 		}
 		all = append(all, rec)
 		total.Points, total.Clients, total.Examples = i+1, len(rec.Scores), total.Examples+rec.Examples
 		d.setup.Observer.Progress(Progress{
 			Preparing: true, Local: true, Trial: i, TrialRound: 1, ToRound: 1, Round: i + 1, Rounds: len(s.Points),
-			Score: rec.Mean(), Best: Standing{Score: math.NaN()}, Loss: math.NaN(),
+			Score: rec.Mean(), Best: result.Standing{Score: math.NaN()}, Loss: math.NaN(),
 		})
 	}
 	d.searched = total
@@ -106,7 +92,7 @@ func (d *driver) trainLocally(ctx context.Context, weights []float32, search *tu
 }
 
 // tell fills in what the tuner learns of a search: in a private study sums with noise alone.
-func (d *driver) tell(r *tuners.TrialReport, total *LocalSearch, all []*record.Local) {
+func (d *driver) tell(r *tuners.TrialReport, total *result.LocalSearch, all []*record.Local) {
 	r.Measured = make([]tuners.Measured, len(all))
 	a := d.setup.account
 	noise := fl.NewNoise(tuners.NewDraws(d.setup.Config.Seed, tuners.NoTrial, 0, "local search").Uint64(), 0)

@@ -15,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/privacy"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/plugins"
@@ -40,7 +41,7 @@ func localCalls(t *testing.T, dir string) (asked tuners.Decision, told tuners.Tr
 	}
 	defer func() { _ = v.Close() }()
 	err = v.Each(t.Context(), func(r store.Row) error {
-		e, err := ReadEntry(r)
+		e, err := result.ReadEntry(r)
 		if err == nil && len(e.Decisions) > 0 && e.Decisions[0].Kind == tuners.Local {
 			asked = e.Decisions[0]
 		}
@@ -127,7 +128,7 @@ func TestVotesAreTheClients(t *testing.T) {
 			clients++
 		}
 	}
-	if want := (LocalSearch{Points: 7, Clients: clients, Examples: 7 * 2 * train, Votes: 2}); r.LocalSearch == nil || *r.LocalSearch != want {
+	if want := (result.LocalSearch{Points: 7, Clients: clients, Examples: 7 * 2 * train, Votes: 2}); r.LocalSearch == nil || *r.LocalSearch != want {
 		t.Errorf("the search is told as %+v, want %+v", r.LocalSearch, want)
 	}
 }
@@ -245,7 +246,7 @@ func TestVoteNoise(t *testing.T) {
 	for seed := range uint64(seeds) {
 		s.Config.Seed = seed
 		var r tuners.TrialReport
-		d.tell(&r, &LocalSearch{Votes: votes}, all)
+		d.tell(&r, &result.LocalSearch{Votes: votes}, all)
 		var own []float64
 		for i, m := range r.Measured {
 			own = append(own, (m.Votes-exact[i])/deviation)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // TestReturnedModelHasTheMemoryOfItsRound compares the scores of a study with those
@@ -20,7 +21,7 @@ func TestReturnedModelHasTheMemoryOfItsRound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range []*Chosen{&r.Best, r.Survivor} {
+		for _, c := range []*result.Chosen{&r.Best, r.Survivor} {
 			engine, err := s.engine()
 			if err != nil {
 				t.Fatal(err)

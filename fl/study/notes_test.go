@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -39,7 +40,7 @@ func (s *notingSession) PlanRound(ctx context.Context, r tuners.PlanRequest) (tu
 func TestNotesAreRecorded(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	client := &notingTuner{}
-	work := func(stopAfter int) (*Result, error) {
+	work := func(stopAfter int) (*result.Result, error) {
 		s := glyphStudy(t, &script{params: learningRates(1e-4, 0.3, 1e-3), rung: 3, to: 5})
 		s.ClientTuner, s.Config.Eval.Every = client, 2
 		ctx, stop := context.WithCancel(t.Context())
@@ -72,7 +73,7 @@ func toldOf(t *testing.T, dir string) (notes []float64, spreads, timed int) {
 	}
 	defer func() { _ = v.Close() }()
 	if err := v.Each(t.Context(), func(r store.Row) error {
-		e, err := ReadEntry(r)
+		e, err := result.ReadEntry(r)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package study
 import (
 	"sync"
 
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -90,7 +91,7 @@ type Progress struct {
 	Loss    float64
 	Dropped int
 	// Fleet is the trial's simulated time and lost work so far, nil without a fleet.
-	Fleet *Simulated
+	Fleet *result.Simulated
 	// TestError is the trial's newest one, nil before the first measurement; Measure
 	// describes what it is, as Errors.Measure, and Target whose, as in Config.Measures.
 	TestError *float64
@@ -103,8 +104,8 @@ type Progress struct {
 	Score float64
 	// Best is the standing of the best trial so far, whose score is NaN before any;
 	// Scale describes how scores are written.
-	Best  Standing
-	Scale Scale
+	Best  result.Standing
+	Scale result.Scale
 	// Clients is how many trained in the round, 0 where it was read from a record.
 	Clients int
 	// Trials have been begun, of which TrialsLeft neither failed nor were stopped

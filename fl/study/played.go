@@ -14,6 +14,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/play"
 	"github.com/fedfast/fedfast/internal/rules"
@@ -60,7 +61,7 @@ type Step struct {
 // Play plays the study to its end. The params in the result are those that were
 // trained. It has no weights; its digests are those of the recorded trainings, empty where the
 // round was not recorded.
-func (p Played) Play(ctx context.Context) (*Result, error) {
+func (p Played) Play(ctx context.Context) (*result.Result, error) {
 	start := time.Now()
 	s, err := p.open(ctx)
 	if err != nil {
@@ -80,7 +81,7 @@ func (p Played) Play(ctx context.Context) (*Result, error) {
 }
 
 // numbers says that the errors are those of a regression.
-func (p Played) numbers() bool { return p.Measure == MeasureRMSE }
+func (p Played) numbers() bool { return p.Measure == result.MeasureRMSE }
 
 // Check returns the error of a study that cannot be played.
 func (p Played) Check(ctx context.Context) error {
@@ -106,10 +107,10 @@ type replayedTrial struct {
 	*Recording
 	worth
 	rounds  int
-	mean    Discounted
+	mean    result.Discounted
 	floor   float64
 	best    trial.Model
-	rungs   []Rung
+	rungs   []result.Rung
 	stopped bool
 	failed  bool
 }
@@ -229,8 +230,8 @@ func (s *replayed) Run(ctx context.Context, segment play.Segment, begins func(ro
 	if t.failed {
 		return tuners.TrialReport{Trial: t.Number, Round: t.rounds, Score: math.NaN(), Failed: true, Reason: t.reason()}, nil
 	}
-	t.mean = Discounted{}
-	rung := Rung{Round: t.rounds, Score: score, Values: t.rung(nil, 0)}
+	t.mean = result.Discounted{}
+	rung := result.Rung{Round: t.rounds, Score: score, Values: t.rung(nil, 0)}
 	t.rungs = append(t.rungs, rung)
 	return tuners.TrialReport{Trial: t.Number, Round: t.rounds, Score: score, Values: rung.Values}, nil
 }
@@ -311,13 +312,13 @@ func (t *replayedTrial) number() int    { return t.Number }
 func (t *replayedTrial) valued() map[string]float64 { return t.rungs[len(t.rungs)-1].Values }
 
 // result chooses as Tune does.
-func (s *replayed) result(choice int) (*Result, error) {
+func (s *replayed) result(choice int) (*result.Result, error) {
 	c := &s.Config
-	r := &Result{Study: c.Name, Select: c.Select, Rounds: s.spent, WarmStart: warmStart(s.begun)}
+	r := &result.Result{Study: c.Name, Select: c.Select, Rounds: s.spent, WarmStart: warmStart(s.begun)}
 	for _, t := range s.trials {
 		r.Trials = append(r.Trials, s.trialResult(t))
 	}
-	r.compare(s.aims)
+	compare(r, s.aims)
 	if len(s.best) == 0 {
 		return nil, noModel(c.Tuner.Name, r.Trials)
 	}
@@ -351,7 +352,7 @@ func (s *replayed) last(t *replayedTrial) trial.Model {
 }
 
 // choose scores the finalists and returns the best.
-func (s *replayed) choose(r *Result, survivor *replayedTrial) (best trial.Model, err error) {
+func (s *replayed) choose(r *result.Result, survivor *replayedTrial) (best trial.Model, err error) {
 	var last []trial.Model
 	able := eligible(s.trials, s.aims)
 	if survivor != nil && !slices.Contains(able, survivor) {
@@ -368,17 +369,17 @@ func (s *replayed) choose(r *Result, survivor *replayedTrial) (best trial.Model,
 		if v.Clients == 0 {
 			return best, errors.New("the table has no client with validation samples")
 		}
-		r.Finalists = append(r.Finalists, Finalist{
+		r.Finalists = append(r.Finalists, result.Finalist{
 			Trial: m.Trial.Number, Round: m.Round, Survivor: i < len(last), CohortScore: m.Score,
 			Score: v.Metric(s.objective.Metric), Clients: v.Clients, Examples: v.Examples,
 		})
 	}
-	return models[r.bestFinalist(s.objective)], nil
+	return models[bestFinalist(r, s.objective)], nil
 }
 
 // chosen describes a model with its errors.
-func (s *replayed) chosen(m trial.Model, r *Result) *Chosen {
-	c, t := r.chosen(m), s.trials[m.Trial.Number]
+func (s *replayed) chosen(m trial.Model, r *result.Result) *result.Chosen {
+	c, t := chosenOf(r, m), s.trials[m.Trial.Number]
 	c.Params = t.Params // those that were trained
 	point := t.At(m.Round)
 	if point.Round == m.Round {
@@ -389,7 +390,7 @@ func (s *replayed) chosen(m trial.Model, r *Result) *Chosen {
 	if s.Target == tuners.TargetPersonalized {
 		e = &fl.Evaluation{PersonalizedVal: e.GlobalVal, PersonalizedTest: e.GlobalTest}
 	}
-	c.Errors = Errors{Measure: s.Measure, Evaluation: e, Rates: ratesOf(e, someError)}
+	c.Errors = result.Errors{Measure: s.Measure, Evaluation: e, Rates: ratesOf(e, someError)}
 	return c
 }
 
@@ -405,8 +406,8 @@ func (s *replayed) tested(p *RecordedPoint, samples []int) fl.Summary {
 }
 
 // trialResult is the row of a trial.
-func (s *replayed) trialResult(t *replayedTrial) TrialResult {
-	r := TrialResult{Number: t.Number, State: Completed, Params: t.Params, Rounds: t.rounds, Rungs: t.rungs}
+func (s *replayed) trialResult(t *replayedTrial) result.TrialResult {
+	r := result.TrialResult{Number: t.Number, State: result.Completed, Params: t.Params, Rounds: t.rounds, Rungs: t.rungs}
 	if len(t.rungs) > 0 {
 		r.Score = t.final()
 	}
@@ -414,14 +415,14 @@ func (s *replayed) trialResult(t *replayedTrial) TrialResult {
 	for i := range t.Points {
 		p := &t.Points[i]
 		if e := s.tested(p, test); p.Round > 0 && p.Round <= t.rounds && e.Clients > 0 {
-			r.Curve = append(r.Curve, CurvePoint{Round: p.Round, TestError: e.Error})
+			r.Curve = append(r.Curve, result.CurvePoint{Round: p.Round, TestError: e.Error})
 		}
 	}
 	switch {
 	case t.failed:
-		r.State, r.Failed = Failed, t.reason()
+		r.State, r.Failed = result.Failed, t.reason()
 	case t.stopped && t.rounds < s.Config.Budget.TrialRounds:
-		r.State = Pruned
+		r.State = result.Pruned
 	}
 	return r
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -32,7 +33,7 @@ func (c ownCurves) Samples() (val, test []int, central int) {
 }
 
 // recordOf trains every trial of a result to its end, recording each round.
-func recordOf(t *testing.T, s Setup, r *Result) []Recording {
+func recordOf(t *testing.T, s Setup, r *result.Result) []Recording {
 	t.Helper()
 	most := s.Config.Budget.TrialRounds
 	all := &script{rung: most, to: most, mangle: func(step int, ds []tuners.Decision) []tuners.Decision {
@@ -89,20 +90,20 @@ func TestPlayedIsTheStudy(t *testing.T) {
 				}
 				for i := range want.Trials {
 					have, trial := &got.Trials[i], &want.Trials[i]
-					have.Curve, trial.Curve, trial.Loss = nil, nil, Trend{}
+					have.Curve, trial.Curve, trial.Loss = nil, nil, result.Trend{}
 					if !reflect.DeepEqual(have, trial) {
 						t.Errorf("trial %d: %+v, want %+v", i, have, trial)
 					}
 				}
-				failed := slices.ContainsFunc(got.Trials, func(r TrialResult) bool { return r.State == Failed })
+				failed := slices.ContainsFunc(got.Trials, func(r result.TrialResult) bool { return r.State == result.Failed })
 				if failed != (score.Clients == 0) {
 					t.Errorf("a trial failed: %t", failed)
 				}
 				if !reflect.DeepEqual(got.Finalists, want.Finalists) || got.Rounds != want.Rounds || steps < len(want.Trials) {
 					t.Errorf("finalists %+v of %d rounds in %d steps, want %+v of %d", got.Finalists, got.Rounds, steps, want.Finalists, want.Rounds)
 				}
-				for i, c := range []*Chosen{&want.Best, want.Survivor, want.Luckiest} {
-					have := []*Chosen{&got.Best, got.Survivor, got.Luckiest}[i]
+				for i, c := range []*result.Chosen{&want.Best, want.Survivor, want.Luckiest} {
+					have := []*result.Chosen{&got.Best, got.Survivor, got.Luckiest}[i]
 					if personal {
 						c.GlobalVal, c.GlobalTest = nil, nil // which such a table has not
 					}
@@ -126,7 +127,7 @@ func TestPersonalizedAreEvaluated(t *testing.T) {
 	}
 	all := recordOf(t, s, want)
 	val, test, _ := ownCurves{all, &s}.Samples()
-	for _, c := range []*Chosen{&want.Best, want.Luckiest} {
+	for _, c := range []*result.Chosen{&want.Best, want.Luckiest} {
 		p := all[c.Number].At(c.Round)
 		haveVal, haveTest := fl.Summarize(p.Val, val, false), fl.Summarize(p.Test, test, false)
 		if p.SHA256 != c.SHA256 || haveVal.Error != *c.PersonalizedVal || haveTest.Error != *c.PersonalizedTest || haveVal.Error == *c.GlobalVal {

@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/play"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -105,7 +106,7 @@ func (p *preparer) Run(ctx context.Context, s play.Segment, _ func(int)) (tuners
 	p.done++
 	p.driver.setup.Observer.Progress(Progress{
 		Preparing: true, Trial: dec.Trial, TrialRound: dec.ToRound, ToRound: dec.ToRound,
-		Round: p.done, Rounds: max(p.most, len(p.starts)), Score: r.Score, Best: Standing{Score: math.NaN()}, Loss: math.NaN(),
+		Round: p.done, Rounds: max(p.most, len(p.starts)), Score: r.Score, Best: result.Standing{Score: math.NaN()}, Loss: math.NaN(),
 	})
 	return r, nil
 }
@@ -149,7 +150,7 @@ func (p *preparer) Reporting(_ context.Context, r tuners.TrialReport) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	dec := p.starts[r.Trial]
-	t := SideTrial{Environment: *dec.Environment, Params: dec.Params, Table: dec.Table, Rounds: r.Round}
+	t := result.ProxyTrial{Environment: *dec.Environment, Params: dec.Params, Table: dec.Table, Rounds: r.Round}
 	if !r.Unusable() {
 		t.Score = &r.Score
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
@@ -60,16 +61,16 @@ func (o *sideStopper) Progress(p Progress) {
 
 // strip takes out of a result what differs from run to run, and weights, which
 // have their checksums.
-func strip(r *Result) *Result {
+func strip(r *result.Result) *result.Result {
 	r.Seconds, r.RoundsPerSecond = 0, 0
-	for _, m := range r.models() {
-		m.weights = nil
+	for _, m := range r.Models() {
+		m.Weights = nil
 	}
 	return r
 }
 
 func TestPreparationFillsTheTable(t *testing.T) {
-	var results []*Result
+	var results []*result.Result
 	for _, workers := range []int{1, 3} {
 		s := tableStudy(t)
 		s.Workers = workers
@@ -114,7 +115,7 @@ func TestPreparationOnAMixedFederation(t *testing.T) {
 	}
 	var mu sync.Mutex
 	seen, want := map[with]bool{}, map[with]bool{}
-	run := func(workers int) *Result {
+	run := func(workers int) *result.Result {
 		s := mixedStudy(t)
 		s.Workers = workers
 		m := mustMethod(t, s.Config.Method)
@@ -156,7 +157,7 @@ func TestPreparationOnAMixedFederation(t *testing.T) {
 	if len(scores) < 4 || len(want) < 3*3 || !maps.Equal(seen, want) {
 		t.Errorf("scores %v; clients trained with %v, the tables have %v", scores, seen, want)
 	}
-	table := BestSides(r.Sides, tuners.Objective{})
+	table := result.BestProxies(r.Sides, tuners.Objective{})
 	if !slices.Equal(table.Samples, []int{10, 40}) || !slices.Equal(table.HIs, []float64{0.2, 0.9}) {
 		t.Errorf("the table has rows %v and columns %v", table.Samples, table.HIs)
 	}
@@ -171,7 +172,7 @@ func TestClientsTrainWithTheTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	best := map[tuners.Environment]SideTrial{}
+	best := map[tuners.Environment]result.ProxyTrial{}
 	for _, side := range r.Sides {
 		if b, ok := best[side.Environment]; !ok || *side.Score < *b.Score {
 			best[side.Environment] = side
@@ -239,7 +240,7 @@ func resumesPreparation(t *testing.T, setup func(*testing.T) Setup, most int) {
 	}
 	want := strip(r)
 	dir := filepath.Join(t.TempDir(), "study")
-	work := func(after int) (*Result, int, error) {
+	work := func(after int) (*result.Result, int, error) {
 		st, err := store.Open(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)

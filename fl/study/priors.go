@@ -9,28 +9,19 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// WarmStart says with what a tuner began: Trials of finished studies, of which Dropped others
-// were left out, since they lie outside of the space or lack a metric.
-type WarmStart struct {
-	Studies int `json:"studies"`
-	Trials  int `json:"trials"`
-	Dropped int `json:"dropped"`
-	// Rounds is how many the studies' trials ran.
-	Rounds int `json:"rounds"`
-}
-
 // warmStart is what a result tells of priors.
-func warmStart(p *record.Priors) *WarmStart {
+func warmStart(p *record.Priors) *result.WarmStart {
 	if p == nil {
 		return nil
 	}
-	return &WarmStart{p.Studies, p.Trials, p.Dropped, p.Rounds}
+	return &result.WarmStart{Studies: p.Studies, Trials: p.Trials, Dropped: p.Dropped, Rounds: p.Rounds}
 }
 
 // priors are the trials of tuner.from: those that are recorded, else those of the

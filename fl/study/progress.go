@@ -7,6 +7,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -53,10 +54,10 @@ func (e *entrants) left() (n int) {
 }
 
 // leader is the standing of the best trial so far; failed ones have none. e.mu is held.
-func (e *entrants) leader(aim tuners.Objective) Standing {
-	best := Standing{Score: math.NaN()}
+func (e *entrants) leader(aim tuners.Objective) result.Standing {
+	best := result.Standing{Score: math.NaN()}
 	for _, t := range e.trials {
-		if t.recent.rounds > 0 && t.Phase() != trial.Failed && t.standing.Before(best, aim) {
+		if t.standing.Rounds > 0 && t.Phase() != trial.Failed && t.standing.Before(best, aim) {
 			best = t.standing
 		}
 	}
@@ -73,13 +74,13 @@ func (d *driver) spend(t *entrant, to int) {
 
 // roundDone counts a round and reports the progress.
 func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
-	own, measure, mode := float64(r.Score), MeasureOfModel(d.setup.Model), config.ModeTune
+	own, measure, mode := float64(r.Score), result.MeasureOfModel(d.setup.Model), config.ModeTune
 	if d.setup.Unscored {
 		own, mode = math.NaN(), config.ModeRun
 	}
 	p := Progress{
 		Trial: t.Number, TrialRound: min(t.spent(), to), ToRound: to, Rung: len(t.rungs) + 1, Rounds: d.budget.Rounds, Loss: float64(r.TrainLoss), Dropped: r.Dropped,
-		Measure: measure, Target: d.setup.Config.Measures(mode), Score: score, Scale: ScaleOf(&d.setup.Config, measure),
+		Measure: measure, Target: d.setup.Config.Measures(mode), Score: score, Scale: result.ScaleOf(&d.setup.Config, measure),
 	}
 	if t.Phase() == trial.Training {
 		p.Clients = len(r.Clients)
@@ -96,7 +97,7 @@ func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
 	d.rounds++
 	d.spend(t, to)
 	if d.setup.Config.ToGoal() { // rounds before the goal say nothing of the time to it
-		t.recent = Recent{}
+		t.recent = result.Recent{}
 	}
 	t.recent.Add(own, len(r.Clients))
 	t.standing = t.recent.Standing(t.Number, t.Rounds(), len(t.rungs) > 0 || t.spent() >= to)

@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 )
 
@@ -18,7 +19,7 @@ import (
 // takes the place of the study's; with the same one the errors are the study's. For a
 // study of Tune the set-up has the same tuners. Rounds whose snapshots are lost are
 // trained again.
-func Remeasure(ctx context.Context, s Setup, eval config.Eval, sha256 string) (*Chosen, error) {
+func Remeasure(ctx context.Context, s Setup, eval config.Eval, sha256 string) (*result.Chosen, error) {
 	if s.Store == nil {
 		return nil, errors.New("no store with the study")
 	}
@@ -43,11 +44,11 @@ func Remeasure(ctx context.Context, s Setup, eval config.Eval, sha256 string) (*
 	if err != nil {
 		return nil, err
 	}
-	again := Chosen{Round: m.Round}
+	again := result.Chosen{Round: m.Round}
 	if rec.Run != nil {
 		again.SHA256 = rec.Run.WeightsSHA256
-	} else if i := slices.IndexFunc(rec.Tune.models(), func(c *Chosen) bool { return c.SHA256 == sha256 }); i >= 0 {
-		again = *rec.Tune.models()[i]
+	} else if i := slices.IndexFunc(rec.Tune.Models(), func(c *result.Chosen) bool { return c.SHA256 == sha256 }); i >= 0 {
+		again = *rec.Tune.Models()[i]
 		if m, err = d.modelOf(&again); err == nil {
 			err = m.Fill(ctx)
 		}
@@ -58,31 +59,31 @@ func Remeasure(ctx context.Context, s Setup, eval config.Eval, sha256 string) (*
 	case again.SHA256 != sha256:
 		return nil, fmt.Errorf("the study has no model with the weights %s", sha256)
 	}
-	s.Config.Eval, again.weights = eval, m.Weights
+	s.Config.Eval, again.Weights = eval, m.Weights
 	again.Errors, err = d.evaluate(ctx, &m, "")
 	return &again, err
 }
 
 // finished returns the recorded end of the study.
-func (d *driver) finished() (*resultRecord, error) {
+func (d *driver) finished() (*result.End, error) {
 	if d.past.Result == nil {
 		return nil, fmt.Errorf("%s: the study has not finished", d.past.Store.Dir())
 	}
-	return record.Decode[resultRecord](store.KindResult, d.past.Result)
+	return record.Decode[result.End](store.KindResult, d.past.Result)
 }
 
 // stored returns the recorded end of a study with the weights of its models, to
 // which the record has led the driver.
-func (d *driver) stored(ctx context.Context) (*Result, error) {
+func (d *driver) stored(ctx context.Context) (*result.Result, error) {
 	rec, err := d.finished()
 	if err != nil {
 		return nil, err
 	}
 	r := rec.Tune
 	for _, f := range r.Finalists {
-		d.setup.Observer.Event(f.event())
+		d.setup.Observer.Event(finalistEvent(&f))
 	}
-	for _, c := range r.models() {
+	for _, c := range r.Models() {
 		m, err := d.modelOf(c)
 		if err == nil {
 			err = m.Fill(ctx)
@@ -90,7 +91,7 @@ func (d *driver) stored(ctx context.Context) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.weights = m.Weights
+		c.Weights = m.Weights
 	}
 	return r, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -30,7 +31,7 @@ func openStore(t *testing.T, dir string) *store.Store {
 }
 
 // finish runs a study that is kept in dir, and closes its store.
-func finish(t *testing.T, s Setup, dir string) *Result {
+func finish(t *testing.T, s Setup, dir string) *result.Result {
 	t.Helper()
 	s.Store = openStore(t, dir)
 	r, err := Tune(t.Context(), s)
@@ -69,7 +70,7 @@ func (c *counting) method(t *testing.T) *fl.Method {
 func TestResumeTrainsOnlyTheRest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	total := int64(0)
-	work := func(stopAfter int) (*Result, error) {
+	work := func(stopAfter int) (*result.Result, error) {
 		s := glyphStudy(t, &script{params: learningRates(1e-4, 0.3, 1e-3), rung: 3, to: 5})
 		s.ClientTuner = &slotTuner{}
 		ctx, stop := context.WithCancel(t.Context())
@@ -102,19 +103,19 @@ func TestResumeTrainsOnlyTheRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if total+int64(evalTasks(again)) != before || again.WeightsSHA256 != r.WeightsSHA256 || glyphStudy(t, nil).Model.SHA256(again.Weights()) != r.WeightsSHA256 {
+	if total+int64(evalTasks(again)) != before || again.WeightsSHA256 != r.WeightsSHA256 || glyphStudy(t, nil).Model.SHA256(again.Best.Weights) != r.WeightsSHA256 {
 		t.Errorf("a finished study trains: %d tasks, then %d", before, total)
 	}
 }
 
 // evalTasks is how many client tasks train for the personalized scores.
-func evalTasks(r *Result) int {
+func evalTasks(r *result.Result) int {
 	n := 0
 	for _, f := range r.Finalists {
 		n += f.Clients
 	}
 	seen := map[moment]bool{}
-	for _, m := range r.models() {
+	for _, m := range r.Models() {
 		if at := (moment{m.Number, m.Round}); !seen[at] {
 			seen[at] = true
 			n += m.Evaluation.PersonalizedTest.Clients
@@ -217,7 +218,7 @@ func TestPanicFailsItsTrial(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	var log bytes.Buffer
 	events := &eventLog{}
-	work := func(panicAt int64) (*Result, error) {
+	work := func(panicAt int64) (*result.Result, error) {
 		s := glyphStudy(t, &script{params: learningRates(1e-4, 0.3, 1e-3), rung: 3, to: 5})
 		counted := &counting{}
 		counted.panicAt = panicAt

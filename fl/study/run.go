@@ -8,12 +8,13 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // Run trains a federation once, without tuning, for Config.Rounds rounds and
 // evaluates the result: the model after the last round, or with Config.Eval.Patience that
 // of the lowest validation error.
-func Run(ctx context.Context, s Setup) (*RunResult, error) {
+func Run(ctx context.Context, s Setup) (*result.RunResult, error) {
 	given := s.Config
 	start := time.Now()
 	d, t, m, err := s.trained(ctx)
@@ -26,7 +27,7 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.Run.weights = m.Weights
+		r.Run.Weights = m.Weights
 		return r.Run, nil
 	}
 	start = start.Add(-d.past.Elapsed)
@@ -35,9 +36,9 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &RunResult{
+	r := &result.RunResult{
 		Study: given.Name, TrainLoss: t.losses, Curve: t.curve, Goal: given.Eval.Goal, Patience: given.Eval.Patience, Errors: e,
-		WeightsSHA256: s.Model.SHA256(m.Weights), weights: m.Weights, Rounds: t.Rounds(), Dropped: t.dropped, Examples: t.examples,
+		WeightsSHA256: s.Model.SHA256(m.Weights), Weights: m.Weights, Rounds: t.Rounds(), Dropped: t.dropped, Examples: t.examples,
 		Seconds: time.Since(start).Seconds(), Audit: s.audited(), RoundsPerSecond: float64(t.Rounds()) / trained,
 	}
 	if !m.Last() {
@@ -47,13 +48,13 @@ func Run(ctx context.Context, s Setup) (*RunResult, error) {
 		}
 	}
 	r.Fleet, r.Traffic = t.fleet, t.trafficOf(&given)
-	if p := Reached(r.Curve, r.Goal); p != nil && r.Goal > 0 {
+	if p := result.Reached(r.Curve, r.Goal); p != nil && r.Goal > 0 {
 		r.SecondsToGoal = p.Clock
 	}
 	if d.setup.account != nil {
 		r.Privacy = d.setup.account.After(t.Rounds())
 	}
-	if err := d.finish(resultRecord{Run: r}); err != nil || s.Store == nil {
+	if err := d.finish(result.End{Run: r}); err != nil || s.Store == nil {
 		return r, err
 	}
 	return r, trial.RemoveOthers(s.Store, map[string]bool{m.Name(): true})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/test/fltest"
 	"github.com/fedfast/fedfast/plugins"
@@ -115,7 +116,7 @@ func TestEveryTunerInParallel(t *testing.T) {
 }
 
 type played struct {
-	result *Result
+	result *result.Result
 	events []Event
 }
 
@@ -129,7 +130,7 @@ func playWhole(t *testing.T, name string, parallel, workers int) (played, []stri
 }
 
 // part works on a study until some rounds have ended, -1 for all.
-func part(t *testing.T, name string, parallel int, dir string, rounds int) (*Result, error) {
+func part(t *testing.T, name string, parallel int, dir string, rounds int) (*result.Result, error) {
 	t.Helper()
 	s := tuned(t, name)
 	s.Config.Tuner.Parallel, s.Workers = parallel, 2

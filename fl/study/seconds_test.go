@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/plugins"
 )
 
@@ -28,7 +29,7 @@ func TestTunersSpendSeconds(t *testing.T) {
 	for name, seconds := range map[string]int{"sha": 170, "asha": 400, "hyperband": 400, "bohb": 400, "dehb": 400, "random": 160, "grid": 160, "bo": 160, "tpe": 160, "pbt": 160} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tune := func(workers int) *Result {
+			tune := func(workers int) *result.Result {
 				s := timeStudy(t, name, rates, inSeconds(seconds, 40))
 				s.Workers, s.Config.Tuner.Parallel = workers, 2
 				switch name {
@@ -99,7 +100,7 @@ func TestSecondsAreResumed(t *testing.T) {
 
 // resumed ends a study after a number of rounds, and again after more each time, and returns
 // its result.
-func resumed(t *testing.T, s Setup, rounds, more int) *Result {
+func resumed(t *testing.T, s Setup, rounds, more int) *result.Result {
 	t.Helper()
 	for dir := t.TempDir(); ; rounds += more {
 		ctx, stop := context.WithCancel(t.Context())
@@ -132,7 +133,7 @@ func TestTrialSecondsBoundATrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range r.Trials {
-		if a.Fleet.Clock < 20 || a.Fleet.Clock > 40 || a.Rounds >= 100 || a.State != Completed {
+		if a.Fleet.Clock < 20 || a.Fleet.Clock > 40 || a.Rounds >= 100 || a.State != result.Completed {
 			t.Errorf("trial %d: %s after %d rounds, at %v s", a.Number, a.State, a.Rounds, a.Fleet.Clock)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -19,31 +20,31 @@ type entrant struct {
 	driver *driver
 	tally
 	worth
-	floor    float64    // below which its models are kept
-	lowest   float64    // score of the last segment's best, NaN for none
-	mean     Discounted // of the scores since the last rung
-	lane     *lane      // of its events
-	measures int        // how often its sub-networks were scored
-	hit      bool       // it has reached the goal, where time to it is the objective
-	last     float64    // score after the last round
-	taken    int        // updates
-	counted  int        // what the study has counted of its seconds or updates
-	recent   Recent     // board.mu guards it and the standing, which are for the display only
-	standing Standing
+	floor    float64           // below which its models are kept
+	lowest   float64           // score of the last segment's best, NaN for none
+	mean     result.Discounted // of the scores since the last rung
+	lane     *lane             // of its events
+	measures int               // how often its sub-networks were scored
+	hit      bool              // it has reached the goal, where time to it is the objective
+	last     float64           // score after the last round
+	taken    int               // updates
+	counted  int               // what the study has counted of its seconds or updates
+	recent   result.Recent     // board.mu guards it and the standing, which are for the display only
+	standing result.Standing
 }
 
 // tally sums up the rounds of a trial.
 type tally struct {
 	dropped  int
-	fleet    *Simulated  // nil without one
-	updates  map[int]int // that were taken of each client of the fleet
-	squares  int         // of their numbers
-	traffic  Traffic     // of its rounds
+	fleet    *result.Simulated // nil without one
+	updates  map[int]int       // that were taken of each client of the fleet
+	squares  int               // of their numbers
+	traffic  result.Traffic    // of its rounds
 	examples int
 	losses   []float64 // by round, of a plain run
-	loss     Trend
-	curve    []CurvePoint
-	rungs    []Rung
+	loss     result.Trend
+	curve    []result.CurvePoint
+	rungs    []result.Rung
 }
 
 // open opens a trial.
@@ -57,7 +58,7 @@ func (d *driver) open(ctx context.Context, number int, params tuners.Params, sou
 		from := d.trial(source.Number)
 		e.last, e.hit, e.taken, e.counted, e.values = from.last, from.hit, from.taken, from.counted, maps.Clone(from.values)
 		if from.fleet != nil { // its clock goes on
-			e.fleet = &Simulated{Clock: from.clock()}
+			e.fleet = &result.Simulated{Clock: from.clock()}
 		}
 	}
 	d.add(e)
@@ -117,15 +118,15 @@ func (t *entrant) segment(ctx context.Context, to int, begins func(rounds int), 
 func (t *entrant) count(rec *record.Round) {
 	t.dropped += rec.Dropped
 	t.examples += rec.Examples
-	t.traffic.add(rec)
+	addTraffic(&t.traffic, rec)
 	t.taken += len(rec.Clients)
-	t.loss.add(float64(rec.TrainLoss))
+	t.loss.Add(float64(rec.TrainLoss))
 	if t.driver.setup.Unscored {
 		t.losses = append(t.losses, float64(rec.TrainLoss))
 	}
 	t.addFleet(rec, len(t.driver.setup.Data.Clients), t.driver.study.Engine.Small())
 	if rec.TestError != nil {
-		t.curve = append(t.curve, CurvePoint{
+		t.curve = append(t.curve, result.CurvePoint{
 			Round: t.Rounds(), Examples: t.examples, Clock: clockOf(rec), TestError: float64(*rec.TestError), ValError: rec.ValError.Pointer(), Epsilon: rec.Epsilon.Pointer(), Unseen: rec.Unseen.Pointer(), Masked: rec.MaskedErrors(), Params: rec.Params,
 		})
 	}
@@ -137,7 +138,7 @@ func (t *entrant) count(rec *record.Round) {
 func (t *entrant) score(rec *record.Round) (float64, error) {
 	d := t.driver
 	if d.setup.Unscored {
-		if best, _ := Stale(t.curve, 0); d.setup.Config.Eval.Patience > 0 && best != nil && best.Round == t.Rounds() {
+		if best, _ := result.Stale(t.curve, 0); d.setup.Config.Eval.Patience > 0 && best != nil && best.Round == t.Rounds() {
 			return math.NaN(), t.Keep(*best.ValError)
 		}
 		return math.NaN(), nil
@@ -194,7 +195,7 @@ func (t *entrant) clock() float64 {
 // length is how long the trial ran up to its last rung, in what its budget counts.
 func (t *entrant) length() int {
 	if r := t.rungs[len(t.rungs)-1]; !t.driver.budget.InRounds() {
-		return r.at()
+		return r.At()
 	}
 	return t.Rounds()
 }
@@ -215,23 +216,23 @@ func (t *entrant) reached() bool {
 		return false
 	}
 	eval := t.driver.setup.Config.Eval
-	if eval.Goal > 0 && Reached(t.curve, eval.Goal) != nil {
+	if eval.Goal > 0 && result.Reached(t.curve, eval.Goal) != nil {
 		return true
 	}
 	if most := t.driver.setup.Config.Time.Seconds; most > 0 && t.clock() >= most {
 		return true
 	}
-	_, stale := Stale(t.curve, eval.Patience)
+	_, stale := result.Stale(t.curve, eval.Patience)
 	return stale
 }
 
 // rung ends a segment that has reached its round, or the goal.
 func (t *entrant) rung(ctx context.Context, to int, score float64, emit func(Event)) error {
-	t.mean = Discounted{}
+	t.mean = result.Discounted{}
 	if err := t.Pause(ctx, t.reached() || t.whole()); err != nil || t.driver.setup.Unscored {
 		return err
 	}
-	rung := Rung{Round: t.Rounds(), Score: score, Values: t.worth.rung(t.driver.setup.account, t.Rounds())}
+	rung := result.Rung{Round: t.Rounds(), Score: score, Values: t.worth.rung(t.driver.setup.account, t.Rounds())}
 	switch b := t.driver.budget; {
 	case b.Seconds: // a trial that ends early has begun its last second
 		rung.Second = min(to, t.spent()+1)
@@ -240,8 +241,8 @@ func (t *entrant) rung(ctx context.Context, to int, score float64, emit func(Eve
 	}
 	if !t.driver.budget.InRounds() {
 		t.driver.mu.Lock()
-		t.driver.units += max(0, rung.at()-t.counted)
-		t.counted = max(t.counted, rung.at())
+		t.driver.units += max(0, rung.At()-t.counted)
+		t.counted = max(t.counted, rung.At())
 		t.driver.mu.Unlock()
 	}
 	t.rungs = append(t.rungs, rung)
@@ -288,13 +289,13 @@ func (t *entrant) report() tuners.TrialReport {
 		return tuners.TrialReport{Trial: t.Number, Round: t.spent(), Score: math.NaN(), Failed: true, Reason: t.Reason()}
 	}
 	rung := t.rungs[len(t.rungs)-1]
-	return tuners.TrialReport{Trial: t.Number, Round: rung.at(), Score: rung.Score, Values: rung.Values}
+	return tuners.TrialReport{Trial: t.Number, Round: rung.At(), Score: rung.Score, Values: rung.Values}
 }
 
 // result is the trial's row of the study's result.
-func (t *entrant) result() TrialResult {
-	r := TrialResult{
-		Number: t.Number, State: Completed, Params: t.Params, Rounds: t.Rounds(), Rungs: t.rungs, Dropped: t.dropped, Loss: t.loss, Curve: t.curve, Fleet: t.fleet,
+func (t *entrant) result() result.TrialResult {
+	r := result.TrialResult{
+		Number: t.Number, State: result.Completed, Params: t.Params, Rounds: t.Rounds(), Rungs: t.rungs, Dropped: t.dropped, Loss: t.loss, Curve: t.curve, Fleet: t.fleet,
 	}
 	if n := len(t.rungs); n > 0 {
 		r.Score = t.rungs[n-1].Score
@@ -307,12 +308,12 @@ func (t *entrant) result() TrialResult {
 	}
 	switch t.Phase() {
 	case trial.Ended:
-		r.State, r.Stopped = Pruned, t.Reason()
+		r.State, r.Stopped = result.Pruned, t.Reason()
 	case trial.Failed:
-		r.State, r.Failed = Failed, t.Reason()
+		r.State, r.Failed = result.Failed, t.Reason()
 	case trial.Stopped:
 		if !t.whole() {
-			r.State = Pruned
+			r.State = result.Pruned
 		}
 	default:
 	}

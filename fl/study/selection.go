@@ -7,17 +7,18 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
 
 // result chooses the model that the study returns, and evaluates it, the last
 // survivor and the luckiest model.
-func (d *driver) result(ctx context.Context, survivor *entrant) (*Result, error) {
+func (d *driver) result(ctx context.Context, survivor *entrant) (*result.Result, error) {
 	c := &d.setup.Config
 	if len(d.best) == 0 && d.setup.Control.over() {
 		return nil, errors.New("the study was stopped before any trial had run a round: there is no model to return")
 	}
-	r := &Result{Study: c.Name, Select: c.Select, Rounds: d.rounds, Sides: d.sides, LocalSearch: d.searched, Goal: c.Eval.Goal, Patience: c.Eval.Patience, Stopped: d.setup.Control.over(), WarmStart: warmStart(d.begun), Pauses: d.past.Pauses}
+	r := &result.Result{Study: c.Name, Select: c.Select, Rounds: d.rounds, Sides: d.sides, LocalSearch: d.searched, Goal: c.Eval.Goal, Patience: c.Eval.Patience, Stopped: d.setup.Control.over(), WarmStart: warmStart(d.begun), Pauses: d.past.Pauses}
 	switch {
 	case d.budget.Seconds:
 		r.SimulatedSeconds = d.units
@@ -30,7 +31,7 @@ func (d *driver) result(ctx context.Context, survivor *entrant) (*Result, error)
 	for _, t := range d.trials {
 		r.Trials = append(r.Trials, t.result())
 	}
-	r.compare(d.aims)
+	compare(r, d.aims)
 	if len(d.best) == 0 {
 		return nil, noModel(c.Tuner.Name, r.Trials)
 	}
@@ -39,13 +40,13 @@ func (d *driver) result(ctx context.Context, survivor *entrant) (*Result, error)
 		if err := d.scoreFinalists(ctx, models, survivors, r); err != nil {
 			return nil, err
 		}
-		return r, d.returns(ctx, r, models[r.bestFinalist(d.objective)], survivor)
+		return r, d.returns(ctx, r, models[bestFinalist(r, d.objective)], survivor)
 	}
 	return r, d.returns(ctx, r, d.best[0], survivor)
 }
 
 // noModel is the error of a study that has no model to return.
-func noModel(tuner string, trials []TrialResult) error {
+func noModel(tuner string, trials []result.TrialResult) error {
 	for _, t := range trials {
 		if t.Failed != "" {
 			return fmt.Errorf("all trials failed: trial %d in %s", t.Number, t.Failed)
@@ -55,7 +56,7 @@ func noModel(tuner string, trials []TrialResult) error {
 }
 
 // bestFinalist returns the index of the finalist with the best score, of equal ones the first.
-func (r *Result) bestFinalist(o tuners.Objective) int {
+func bestFinalist(r *result.Result, o tuners.Objective) int {
 	best := 0
 	for i := range r.Finalists {
 		if o.Better(r.Finalists[i].Score, r.Finalists[best].Score) {
@@ -65,9 +66,9 @@ func (r *Result) bestFinalist(o tuners.Objective) int {
 	return best
 }
 
-// chosen describes a model, with the settings of its trial and without its errors, by its score among the finalists if it is one.
-func (r *Result) chosen(m trial.Model) *Chosen {
-	c := &Chosen{Number: m.Trial.Number, Settings: Settings{Params: m.Trial.Params}, Round: m.Round, Score: m.Score, CohortScore: m.Score}
+// chosenOf describes a model, with the settings of its trial and without its errors, by its score among the finalists if it is one.
+func chosenOf(r *result.Result, m trial.Model) *result.Chosen {
+	c := &result.Chosen{Number: m.Trial.Number, Settings: result.Settings{Params: m.Trial.Params}, Round: m.Round, Score: m.Score, CohortScore: m.Score}
 	for _, f := range r.Finalists {
 		if f.Trial == c.Number && f.Round == c.Round {
 			c.Score = f.Score
@@ -78,7 +79,7 @@ func (r *Result) chosen(m trial.Model) *Chosen {
 
 // returns fills in the models of a result: the returned one, the last survivor
 // and the luckiest.
-func (d *driver) returns(ctx context.Context, r *Result, returned trial.Model, survivor *entrant) error {
+func (d *driver) returns(ctx context.Context, r *result.Result, returned trial.Model, survivor *entrant) error {
 	best, err := d.choose(ctx, r, returned, "returned model")
 	if err != nil {
 		return err
@@ -105,7 +106,7 @@ func (d *driver) lastOf(t *entrant) trial.Model {
 }
 
 // modelOf finds a model of a result again.
-func (d *driver) modelOf(c *Chosen) (trial.Model, error) {
+func (d *driver) modelOf(c *result.Chosen) (trial.Model, error) {
 	if m, ok := d.find(c.Number, c.Round); ok {
 		return m, nil
 	}
@@ -121,17 +122,17 @@ func (d *driver) modelOf(c *Chosen) (trial.Model, error) {
 
 // choose evaluates a model on all clients, unless the result or another study
 // has it evaluated. name is that of Evaluated.
-func (d *driver) choose(ctx context.Context, r *Result, m trial.Model, name string) (*Chosen, error) {
-	for _, have := range []*Chosen{&r.Best, r.Survivor} {
-		if have != nil && have.weights != nil && have.Number == m.Trial.Number && have.Round == m.Round {
+func (d *driver) choose(ctx context.Context, r *result.Result, m trial.Model, name string) (*result.Chosen, error) {
+	for _, have := range []*result.Chosen{&r.Best, r.Survivor} {
+		if have != nil && have.Weights != nil && have.Number == m.Trial.Number && have.Round == m.Round {
 			return have, nil
 		}
 	}
 	if err := m.Fill(ctx); err != nil {
 		return nil, err
 	}
-	chosen := r.chosen(m)
-	chosen.SHA256, chosen.weights = d.setup.Model.SHA256(m.Weights), m.Weights
+	chosen := chosenOf(r, m)
+	chosen.SHA256, chosen.Weights = d.setup.Model.SHA256(m.Weights), m.Weights
 	var err error
 	if chosen.Settings, err = m.Settings(ctx); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
@@ -39,7 +40,7 @@ type Setup struct {
 	KeepTrials bool
 	// Evaluated are models of a study whose rounds this one shares, with their
 	// errors: a model among them is not evaluated again.
-	Evaluated []Chosen
+	Evaluated []result.Chosen
 	// Environment describes where the study runs, as JSON in its record.
 	Environment any
 	// SnapshotEvery is the least time between two snapshots of a running trial

@@ -8,6 +8,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 )
 
@@ -18,8 +19,8 @@ import (
 // score.both, and the other one no reserve of snapshots, but with Setup.KeepTrials
 // its trials go on from where they ended instead of from their beginning. Which
 // trials go on, and which model is returned, is decided anew.
-func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Config) ([]Chosen, error) {
-	other, err := Read(ctx, from)
+func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Config) ([]result.Chosen, error) {
+	other, err := result.Read(ctx, from)
 	if err != nil {
 		return nil, err
 	}
@@ -55,15 +56,15 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Con
 		}
 		return to.SetState(session, slot, calls, data)
 	})
-	var evaluated []Chosen
-	for _, m := range other.Tune.models() {
+	var evaluated []result.Chosen
+	for _, m := range other.Tune.Models() {
 		evaluated = append(evaluated, *m)
 	}
 	return evaluated, errors.Join(err, to.Flush(), to.ShareSnapshots(from))
 }
 
 // sharable returns an error unless a study may share the rounds of a recorded one.
-func sharable(other *Stored, c *config.Config) error {
+func sharable(other *result.Stored, c *config.Config) error {
 	if other.Mode != config.ModeTune || !other.Finished() {
 		return errors.New("its rounds cannot be shared: not a finished study of `fedfast tune`")
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/tuner/fedex"
 	"github.com/fedfast/fedfast/internal/tuner/sha"
@@ -67,7 +68,7 @@ func TestShareTrainsNoRoundTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range []*Result{got, want} {
+	for _, r := range []*result.Result{got, want} {
 		strip(r)
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -95,7 +96,7 @@ func TestShareTrainsNoRoundTwice(t *testing.T) {
 
 // TestEvaluatedModels are taken as they are; others are evaluated.
 func TestEvaluatedModels(t *testing.T) {
-	tune := func(evaluated ...Chosen) (*Result, int64) {
+	tune := func(evaluated ...result.Chosen) (*result.Result, int64) {
 		s, _ := sharing(t, tuners.TargetGlobal)
 		rec := &recorder{}
 		s.Observer, s.Evaluated = rec, evaluated
@@ -108,7 +109,7 @@ func TestEvaluatedModels(t *testing.T) {
 	}
 	want, all := tune()
 	other := want.Best
-	other.SHA256, other.Errors = "other", Errors{}
+	other.SHA256, other.Errors = "other", result.Errors{}
 	got, n := tune(other, *want.Survivor)
 	if !reflect.DeepEqual(got, want) || n*2 != all {
 		t.Errorf("one of two models evaluated: %d clients instead of %d\n%+v\n%+v", n, all, got, want)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // sharingCrew is a crew that now and then trains rounds together.
@@ -105,7 +106,7 @@ func TestSharedRoundsAreTheSame(t *testing.T) {
 // TestRunElsewhereIsTheSame has one training trained elsewhere, whole or in parts, and
 // interrupted and resumed.
 func TestRunElsewhereIsTheSame(t *testing.T) {
-	run := func(dir string, stopAfter int, trainer func(Setup) Trainer) (*RunResult, error) {
+	run := func(dir string, stopAfter int, trainer func(Setup) Trainer) (*result.RunResult, error) {
 		s := glyphStudy(t, nil)
 		s.Config.Cohort, s.Config.Rounds, s.Config.Eval.Every, s.Config.Score.Both = 40, 12, 3, true
 		s.Config.Space = nil
@@ -120,7 +121,7 @@ func TestRunElsewhereIsTheSame(t *testing.T) {
 		s.Observer = &eventLog{stop: stop, after: stopAfter}
 		return Run(ctx, s)
 	}
-	text := func(r *RunResult) string {
+	text := func(r *result.RunResult) string {
 		r.Seconds, r.RoundsPerSecond = 0, 0
 		b, err := json.Marshal(r)
 		if err != nil {

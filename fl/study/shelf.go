@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -148,13 +149,13 @@ func (s *shelf) find(number, round int) (trial.Model, bool) {
 
 // removeOthers deletes the snapshots that a finished study does not need to have the
 // models of its result again.
-func (d *driver) removeOthers(ctx context.Context, r *Result) error {
+func (d *driver) removeOthers(ctx context.Context, r *result.Result) error {
 	store := d.past.Store
 	if store == nil {
 		return nil
 	}
 	keep, ends := map[string]bool{}, map[int]bool{}
-	for _, chosen := range r.models() {
+	for _, chosen := range r.Models() {
 		m, err := d.modelOf(chosen)
 		if err != nil {
 			return err

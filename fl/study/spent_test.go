@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // TestTunersSpendUpdates has tuners spend a budget in updates: every trial ends at its first
@@ -40,7 +41,7 @@ func TestTunersSpendUpdates(t *testing.T) {
 				}
 				return s
 			}
-			tune := func(s Setup) *Result {
+			tune := func(s Setup) *result.Result {
 				r, err := Tune(t.Context(), s)
 				if err != nil {
 					t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/test/npztest"
 )
@@ -77,7 +78,7 @@ func TestOwnExamplesGetAModelThatFits(t *testing.T) {
 			if _, err := Run(t.Context(), Setup{Config: *c, Data: fed, Model: model, Workers: 1, Store: st}); err != nil {
 				t.Fatal(err)
 			}
-			stored, err := Read(t.Context(), st)
+			stored, err := result.Read(t.Context(), st)
 			if err != nil {
 				t.Fatal(err)
 			}

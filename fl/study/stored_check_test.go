@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 )
 
@@ -72,10 +73,10 @@ func opened(t *testing.T, c *config.Config, dir string) error {
 		return err
 	}
 	defer func() { _ = v.Close() }()
-	if _, err := Read(t.Context(), v); err != nil {
+	if _, err := result.Read(t.Context(), v); err != nil {
 		return err
 	}
-	if err := v.Each(t.Context(), func(r store.Row) error { _, err := ReadEntry(r); return err }, store.KindRound); err != nil {
+	if err := v.Each(t.Context(), func(r store.Row) error { _, err := result.ReadEntry(r); return err }, store.KindRound); err != nil {
 		return err
 	}
 	return (&driver{setup: &Setup{Config: *c}}).read(t.Context(), dir, &record.Priors{})

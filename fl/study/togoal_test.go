@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // toGoal makes the simulated time to an accuracy the objective.
@@ -20,7 +21,7 @@ func TestTimeToAGoal(t *testing.T) {
 	for _, tuner := range []string{"random", "sha"} {
 		t.Run(tuner, func(t *testing.T) {
 			t.Parallel()
-			tune := func(workers int) *Result {
+			tune := func(workers int) *result.Result {
 				s := timeStudy(t, tuner, map[string]any{"client.lr": map[string]any{"log10": []any{-4.0, -0.5}}}, toGoal)
 				if s.Workers = workers; tuner == "sha" {
 					s.Config.Tuner.Options = map[string]any{"eta": 2}
@@ -35,7 +36,7 @@ func TestTimeToAGoal(t *testing.T) {
 			r := tune(1)
 			hits, best := 0, 0
 			for i, a := range r.Trials {
-				var hit *CurvePoint
+				var hit *result.CurvePoint
 				for k := range a.Curve {
 					if p := &a.Curve[k]; hit == nil && *p.ValError <= 0.95 && *p.Clock <= 40 {
 						hit = p
@@ -79,7 +80,7 @@ func TestTimeToAGoalIsChecked(t *testing.T) {
 			t.Errorf("got %v, want %s", c.Check(), want)
 		}
 	}
-	scale := ScaleOf(&config.Config{Objective: "seconds_to_goal", Target: "global", Budget: config.Budget{TrialSeconds: 40}}, "")
+	scale := result.ScaleOf(&config.Config{Objective: "seconds_to_goal", Target: "global", Budget: config.Budget{TrialSeconds: 40}}, "")
 	for score, want := range map[float64]string{12.5: "12.5 s", 40: "40 s", 58: "missed (45.00 % error)", math.NaN(): "-"} {
 		if got := scale.Text(score); got != want {
 			t.Errorf("%v is written %s, want %s", score, got, want)

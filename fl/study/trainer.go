@@ -6,6 +6,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // Trainer has trials trained elsewhere, such as on the machines of a cluster. What
@@ -35,19 +36,9 @@ func (s *Setup) sharer() Sharer {
 	return sharer
 }
 
-// ClusterAudit is what a Trainer trained twice, to find workers that compute wrongly.
-type ClusterAudit struct {
-	// Share is the share of the rounds, and of the parts of shared ones, that were.
-	Share float64 `json:"share"`
-	// Results is how many had the same bits both times, in the process that ended the study.
-	Results int `json:"results"`
-	// Dismissed are the workers whose results were wrong, one line each.
-	Dismissed []string `json:"dismissed,omitempty"`
-}
-
 // audited returns what was trained twice, nil for nothing.
-func (s *Setup) audited() *ClusterAudit {
-	if t, ok := s.Trainer.(interface{ Audited() *ClusterAudit }); ok {
+func (s *Setup) audited() *result.ClusterAudit {
+	if t, ok := s.Trainer.(interface{ Audited() *result.ClusterAudit }); ok {
 		return t.Audited()
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // crew is a Trainer of this process: a few places, some of which are lost on the
@@ -191,7 +192,7 @@ func TestTrainingElsewhereIsTheSame(t *testing.T) {
 // TestTrainingElsewhereIsResumed interrupts a study whose trials train elsewhere, and
 // finishes it in one process.
 func TestTrainingElsewhereIsResumed(t *testing.T) {
-	tune := func(dir string, stopAfter int, elsewhere bool) (*Result, error) {
+	tune := func(dir string, stopAfter int, elsewhere bool) (*result.Result, error) {
 		s := glyphStudy(t, &script{params: learningRates(1e-4, 0.3, 1e-3), rung: 3, to: 5})
 		s.ClientTuner = &slotTuner{}
 		ctx, stop := context.WithCancel(t.Context())

@@ -7,48 +7,18 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/nn"
-	"github.com/fedfast/fedfast/tuners"
 )
-
-// Trivial are the test errors of predictors that look at no input: what a model must
-// beat to have learned anything.
-type Trivial struct {
-	// Answer is what they always answer with: "class", "token", "tags" or "mean".
-	Answer string `json:"answer"`
-	// Global is that of always answering with what is most frequent among the test
-	// samples that were measured: a class or a token, or as many tags as count, or the
-	// mean of the numbers.
-	Global float64 `json:"global_test_error"`
-	// Zero is that of always predicting 0, of a regression.
-	Zero float64 `json:"zero_test_error,omitempty"`
-	// Personalized is that of always answering with what is most frequent among each
-	// client's own training samples; nil for regressions, and where no personalized
-	// models were measured.
-	Personalized *float64 `json:"personalized_test_error,omitempty"`
-}
-
-// Of names the predictor of a target, and returns its test error; NaN for one that there is none of.
-func (t *Trivial) Of(target string) (predictor string, test float64) {
-	switch {
-	case t == nil || target == tuners.TargetPersonalized && t.Personalized == nil:
-		return "", math.NaN()
-	case target == tuners.TargetPersonalized:
-		return "guessing each client's most frequent " + t.Answer, *t.Personalized
-	case t.Answer == "mean":
-		return "predicting the mean", t.Global
-	}
-	return "guessing the most frequent " + t.Answer, t.Global
-}
 
 // trivialOf returns the errors of trivial predictors on the clients that an evaluation
 // measured; nil without test samples.
-func trivialOf(e *fl.Evaluation, m *nn.Model, fed *data.Federation, clients []int) (*Trivial, error) {
+func trivialOf(e *fl.Evaluation, m *nn.Model, fed *data.Federation, clients []int) (*result.Trivial, error) {
 	switch {
 	case e.GlobalTest.Clients == 0:
 		return nil, nil
 	case m.Loss().Numbers():
-		return &Trivial{Answer: "mean", Global: math.Sqrt(variance(e.GlobalTest.Fit)), Zero: math.Sqrt(e.GlobalTest.Fit.Square)}, nil
+		return &result.Trivial{Answer: "mean", Global: math.Sqrt(variance(e.GlobalTest.Fit)), Zero: math.Sqrt(e.GlobalTest.Fit.Square)}, nil
 	}
 	answer, top := "class", 1
 	switch {
@@ -86,7 +56,7 @@ func trivialOf(e *fl.Evaluation, m *nn.Model, fed *data.Federation, clients []in
 			own = append(own, labelCounts{counts, c.Train.Len()})
 		}
 	}
-	t := &Trivial{Answer: answer, Global: missed(tests, func(int) []int { return frequent(all, top) })}
+	t := &result.Trivial{Answer: answer, Global: missed(tests, func(int) []int { return frequent(all, top) })}
 	if len(own) > 0 {
 		t.Personalized = new(missed(tests, func(i int) []int { return frequent(own[i].counts, top) }))
 	}

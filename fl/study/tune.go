@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/internal/store"
@@ -19,7 +20,7 @@ var errNoStore = errors.New("a study with a Trainer needs a Store: without a rec
 // Tune runs a study: it does what the tuner suggests until the tuner is done,
 // chooses the model that it returns, and evaluates that one and those that it
 // might have returned.
-func Tune(ctx context.Context, s Setup) (*Result, error) {
+func Tune(ctx context.Context, s Setup) (*result.Result, error) {
 	start := time.Now()
 	ctx, s.wall = newWall(ctx, s.Config.Budget.WallSeconds)
 	defer s.wall.end()
@@ -39,7 +40,7 @@ func Tune(ctx context.Context, s Setup) (*Result, error) {
 	}
 	r.RoundsPerSecond = float64(r.Rounds) / trained
 	r.Seconds, r.Audit = time.Since(start).Seconds(), s.audited()
-	if err := d.finish(resultRecord{Tune: r}); err != nil {
+	if err := d.finish(result.End{Tune: r}); err != nil {
 		return nil, err
 	}
 	return r, d.removeOthers(ctx, r)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -194,7 +195,7 @@ func learningRates(lrs ...float64) []tuners.Params {
 
 func TestTuneIsTheSameForAnyNumberOfWorkers(t *testing.T) {
 	type outcome struct {
-		result *Result
+		result *result.Result
 		events []Event
 	}
 	var outcomes []outcome
@@ -400,7 +401,7 @@ func TestRunAndBaseline(t *testing.T) {
 		return ds
 	}}
 	s.Config.Target = tuners.TargetPersonalized
-	b, err := Baseline(t.Context(), s, &Result{}, 3, 3)
+	b, err := Baseline(t.Context(), s, &result.Result{}, 3, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,12 +415,12 @@ func TestRunAndBaseline(t *testing.T) {
 		}
 	}
 	s.Config.Target = tuners.TargetGlobal
-	if global, err := Baseline(t.Context(), s, &Result{}, 3, 3); err != nil || global.Target != tuners.TargetGlobal || global.BestTest == b.BestTest {
+	if global, err := Baseline(t.Context(), s, &result.Result{}, 3, 3); err != nil || global.Target != tuners.TargetGlobal || global.BestTest == b.BestTest {
 		t.Errorf("of the global model %+v, of personalized ones %+v; %v", global, b, err)
 	}
 }
 
-func median3(ts []BaselineTrial) float64 {
+func median3(ts []result.BaselineTrial) float64 {
 	a, b, c := ts[0].TestError, ts[1].TestError, ts[2].TestError
 	return max(min(a, b), min(max(a, b), c))
 }
@@ -427,7 +428,7 @@ func median3(ts []BaselineTrial) float64 {
 func TestDiscountedMean(t *testing.T) {
 	xs := []float64{1, 0.5, 0.25, 1}
 	for _, discount := range []float64{0, 0.5, 1} {
-		var d Discounted
+		var d result.Discounted
 		for n, x := range xs {
 			got := d.Add(x, discount)
 			var sum, weight float64

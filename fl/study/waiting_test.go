@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -91,7 +92,7 @@ func TestWaitingTrialsHoldNoSession(t *testing.T) {
 				s := halved(t, name)
 				c, rec := &counted{Tuner: s.ClientTuner, forgetful: forgetful}, &recorder{}
 				s.ClientTuner, s.Observer = c, rec
-				var r *Result
+				var r *result.Result
 				if stored {
 					s.SnapshotEvery = time.Nanosecond // nor does a trial hold its weights
 					r = finish(t, s, filepath.Join(t.TempDir(), "study"))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
-	"github.com/fedfast/fedfast/internal/pareto"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -14,7 +14,7 @@ import (
 // that of a study with one objective.
 type worth struct {
 	values map[string]float64
-	means  map[string]*Discounted // of what is of a model, since the last rung
+	means  map[string]*result.Discounted // of what is of a model, since the last rung
 
 	down, up float64 // of a client, in a private study
 	unknown  int     // rounds without clients before the first one with some
@@ -27,7 +27,7 @@ func (w *worth) add(aims tuners.Aims, score, discount float64, of func(metric st
 		return
 	}
 	if w.values == nil {
-		w.values, w.means = map[string]float64{}, map[string]*Discounted{}
+		w.values, w.means = map[string]float64{}, map[string]*result.Discounted{}
 	}
 	for i, name := range aims.Metrics() {
 		switch {
@@ -39,7 +39,7 @@ func (w *worth) add(aims tuners.Aims, score, discount float64, of func(metric st
 			w.values[name] += of(name)
 		default:
 			if w.means[name] == nil {
-				w.means[name] = &Discounted{}
+				w.means[name] = &result.Discounted{}
 			}
 			w.values[name] = w.means[name].Add(of(name), discount)
 		}
@@ -52,7 +52,7 @@ func (w *worth) rung(account *config.Account, rounds int) map[string]float64 {
 	if _, ok := w.values[tuners.MetricEpsilon]; ok {
 		w.values[tuners.MetricEpsilon] = account.Spent(rounds)
 	}
-	w.means = map[string]*Discounted{}
+	w.means = map[string]*result.Discounted{}
 	return maps.Clone(w.values)
 }
 
@@ -93,17 +93,9 @@ func (w *worth) expected(rec *record.Round, cohort int) func(metric string) floa
 	}
 }
 
-// values are those of the trial at its last rung.
-func (r *TrialResult) values() map[string]float64 {
-	if len(r.Rungs) == 0 {
-		return nil
-	}
-	return r.Rungs[len(r.Rungs)-1].Values
-}
-
 // compare fills in what a result tells of several objectives and constraints: which trials
 // are feasible, and which of those that completed no other one beats.
-func (r *Result) compare(aims tuners.Aims) {
+func compare(r *result.Result, aims tuners.Aims) {
 	if !aims.Many() {
 		return
 	}
@@ -113,35 +105,18 @@ func (r *Result) compare(aims tuners.Aims) {
 	values := make([]map[string]float64, len(r.Trials))
 	for i := range r.Trials {
 		t := &r.Trials[i]
-		t.Values = t.values()
+		if n := len(t.Rungs); n > 0 {
+			t.Values = t.Rungs[n-1].Values
+		}
 		t.Infeasible = t.Values != nil && aims.Violation(t.Values) > 0
-		if t.State == Completed {
+		if t.State == result.Completed {
 			values[i] = t.Values
 		}
 	}
-	for _, i := range Front(aims, values) {
+	for _, i := range result.Front(aims, values) {
 		r.Trials[i].Front = true
 		r.Front = append(r.Front, r.Trials[i].Number)
 	}
-}
-
-// Front returns the indices of trials on the Pareto front: of those that are feasible, the
-// ones that no other beats in all objectives. values are theirs by metric, nil for a trial
-// that does not count.
-func Front(aims tuners.Aims, values []map[string]float64) []int {
-	var able, front []int
-	var points [][]float64
-	for i, v := range values {
-		if v != nil && aims.Violation(v) == 0 {
-			able, points = append(able, i), append(points, aims.Losses(v))
-		}
-	}
-	for k, rank := range pareto.Ranks(points) {
-		if rank == 0 {
-			front = append(front, able[k])
-		}
-	}
-	return front
 }
 
 // eligible returns the trials among which a study with constraints chooses: those that are

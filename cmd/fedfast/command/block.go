@@ -10,8 +10,8 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
@@ -44,8 +44,8 @@ func (b *block) print() error {
 
 // errors adds the test errors of a model, those of a target first, with their
 // spread over clients.
-func (b *block) errors(target string, e *study.Errors) {
-	name, _ := study.MeasureName(e.Measure)
+func (b *block) errors(target string, e *result.Errors) {
+	name, _ := result.MeasureName(e.Measure)
 	for _, p := range view.Tests(target) {
 		if p.Of(&e.Rates) == nil {
 			continue
@@ -61,14 +61,14 @@ func (b *block) errors(target string, e *study.Errors) {
 func spreadText(measure string, s *fl.Summary) string {
 	var parts []string
 	if s.R2 != nil {
-		parts = append(parts, "R2 "+study.Number(*s.R2))
+		parts = append(parts, "R2 "+result.Number(*s.R2))
 	}
 	switch {
 	case s.Central:
 		parts = append(parts, "on the dataset's own test set")
 	case s.Clients > 1:
-		_, share := study.MeasureName(measure)
-		scale := study.Scale{Percent: share}
+		_, share := result.MeasureName(measure)
+		scale := result.Scale{Percent: share}
 		parts = append(parts, "clients: "+joined(scale, []string{"P10 " + few(scale, s.P10), "median " + few(scale, s.P50), "P90 " + few(scale, s.P90)}))
 	}
 	return strings.Join(parts, "; ")
@@ -76,8 +76,8 @@ func spreadText(measure string, s *fl.Summary) string {
 
 // curve adds a few test errors by round, and how a training ended early or broke down.
 func (b *block) curve(l learned) {
-	_, share := study.MeasureName(l.Measure)
-	b.points(l.target+" test by round", "", study.Scale{Percent: share}, len(l.Curve), func(i int) (int, float64) { return l.Curve[i].Round, l.Curve[i].TestError })
+	_, share := result.MeasureName(l.Measure)
+	b.points(l.target+" test by round", "", result.Scale{Percent: share}, len(l.Curve), func(i int) (int, float64) { return l.Curve[i].Round, l.Curve[i].TestError })
 	for _, note := range l.Notes() {
 		b.Row(note[0], note[1])
 	}
@@ -85,14 +85,14 @@ func (b *block) curve(l learned) {
 
 // rungs adds a few scores of a trial by round, which are those of each round's clients, where the
 // curve has errors of other models than the scores.
-func (b *block) rungs(c *config.Config, scale study.Scale, n int, at func(i int) (round int, score float64)) {
+func (b *block) rungs(c *config.Config, scale result.Scale, n int, at func(i int) (round int, score float64)) {
 	if c.Measures(config.ModeTune) != scale.Target || c.Eval.Every == 0 {
 		b.points("each round's cohort", " "+scale.String(), scale, n, at)
 	}
 }
 
 // points adds a few of n errors or scores after rounds, behind them what they are.
-func (b *block) points(label, what string, scale study.Scale, n int, at func(i int) (round int, x float64)) {
+func (b *block) points(label, what string, scale result.Scale, n int, at func(i int) (round int, x float64)) {
 	if n == 0 {
 		return
 	}
@@ -109,14 +109,14 @@ func (b *block) points(label, what string, scale study.Scale, n int, at func(i i
 }
 
 // few writes an error or a score with few digits; joined writes several with their unit.
-func few(scale study.Scale, x float64) string {
+func few(scale result.Scale, x float64) string {
 	if scale.Percent {
 		return fmt.Sprintf("%.1f", 100*x)
 	}
 	return scale.Text(x)
 }
 
-func joined(scale study.Scale, texts []string) string {
+func joined(scale result.Scale, texts []string) string {
 	if scale.Percent {
 		texts = append(texts[:len(texts)-1:len(texts)-1], texts[len(texts)-1]+" %")
 	}
@@ -124,7 +124,7 @@ func joined(scale study.Scale, texts []string) string {
 }
 
 // baseline adds what random search reaches beside the study.
-func (b *block) baseline(r *study.Result) {
+func (b *block) baseline(r *result.Result) {
 	if r.Baseline == nil {
 		return
 	}
@@ -158,7 +158,7 @@ func (b *block) privacy(a *config.Account) {
 }
 
 // notes adds how much was dropped and how many trials failed or were stopped, if any.
-func (b *block) notes(r *study.Result) {
+func (b *block) notes(r *result.Result) {
 	dropped, failed, stopped, which := 0, 0, 0, ""
 	for _, t := range r.Trials {
 		dropped += t.Dropped

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/tuners"
@@ -15,7 +15,7 @@ import (
 
 // printChoice prints the model that a study returns, how it was chosen, and the
 // errors of it and of those that it was not.
-func (a *app) printChoice(c *config.Config, r *study.Result) error {
+func (a *app) printChoice(c *config.Config, r *result.Result) error {
 	if len(r.Trials[r.Best.Number].Curve) > 0 {
 		fmt.Fprintf(a.out, "\n%s of trial %d\n", strings.TrimPrefix(config.Models(c.Measures(config.ModeTune)), "the "), r.Best.Number)
 		if err := (learned{Ending: view.OfTune(r), target: c.Measures(config.ModeTune)}).print(a.out); err != nil {
@@ -43,12 +43,12 @@ func (a *app) printChoice(c *config.Config, r *study.Result) error {
 }
 
 // modelsOf returns the models of a result, one that has several names once.
-func modelsOf(r *study.Result) []view.Model {
+func modelsOf(r *result.Result) []view.Model {
 	models := []view.Model{{Name: "winner", Errors: r.Best.Errors}}
 	places := []string{placeOf(&r.Best)}
 	for _, m := range []struct {
 		name string
-		*study.Chosen
+		*result.Chosen
 	}{{"survivor", r.Survivor}, {"luckiest", r.Luckiest}} {
 		if m.Chosen == nil {
 			continue
@@ -66,10 +66,10 @@ func modelsOf(r *study.Result) []view.Model {
 }
 
 // placeOf says where in the study a model was.
-func placeOf(m *study.Chosen) string { return fmt.Sprintf("(trial %d, round %d)", m.Number, m.Round) }
+func placeOf(m *result.Chosen) string { return fmt.Sprintf("(trial %d, round %d)", m.Number, m.Round) }
 
 // modelFiles names the files of a study's models.
-func modelFiles(r *study.Result) string {
+func modelFiles(r *result.Result) string {
 	files := []string{workdir.ModelFile}
 	for _, m := range workdir.Others(r) {
 		files = append(files, m.File)

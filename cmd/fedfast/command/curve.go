@@ -8,8 +8,8 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
@@ -26,7 +26,7 @@ type learned struct {
 }
 
 // ofRun is how a run went.
-func ofRun(c *config.Config, r *study.RunResult) learned {
+func ofRun(c *config.Config, r *result.RunResult) learned {
 	return learned{view.OfRun(r), r.TrainLoss, c.Measures(config.ModeRun)}
 }
 
@@ -39,28 +39,28 @@ func (l learned) print(w io.Writer) error {
 	first := &l.Curve[0]
 	type column struct {
 		name string
-		of   func(p *study.CurvePoint) string
+		of   func(p *result.CurvePoint) string
 	}
 	all := []column{
-		{"round", func(p *study.CurvePoint) string { return oneline.Digits(p.Round) }},
-		{"samples", func(p *study.CurvePoint) string { return oneline.Digits(p.Examples) }},
+		{"round", func(p *result.CurvePoint) string { return oneline.Digits(p.Round) }},
+		{"samples", func(p *result.CurvePoint) string { return oneline.Digits(p.Examples) }},
 	}
-	add := func(is bool, name string, of func(p *study.CurvePoint) string) {
+	add := func(is bool, name string, of func(p *result.CurvePoint) string) {
 		if is {
 			all = append(all, column{name, of})
 		}
 	}
-	add(first.Clock != nil, "simulated time", func(p *study.CurvePoint) string { return view.Simulated(*p.Clock) })
-	add(l.losses != nil, "train loss", func(p *study.CurvePoint) string { return lossText(l.losses[p.Round-1]) })
-	add(true, l.target+" test error", func(p *study.CurvePoint) string { return study.ErrorText(l.Measure, p.TestError) })
-	add(first.Unseen != nil, "unseen clients", func(p *study.CurvePoint) string { return errorText(l.Measure, p.Unseen) })
-	add(first.Epsilon != nil, "epsilon", func(p *study.CurvePoint) string { return study.Number(*p.Epsilon) })
-	add(l.Patience > 0, "val error", func(p *study.CurvePoint) string { return errorText(l.Measure, p.ValError) })
+	add(first.Clock != nil, "simulated time", func(p *result.CurvePoint) string { return view.Simulated(*p.Clock) })
+	add(l.losses != nil, "train loss", func(p *result.CurvePoint) string { return lossText(l.losses[p.Round-1]) })
+	add(true, l.target+" test error", func(p *result.CurvePoint) string { return result.ErrorText(l.Measure, p.TestError) })
+	add(first.Unseen != nil, "unseen clients", func(p *result.CurvePoint) string { return errorText(l.Measure, p.Unseen) })
+	add(first.Epsilon != nil, "epsilon", func(p *result.CurvePoint) string { return result.Number(*p.Epsilon) })
+	add(l.Patience > 0, "val error", func(p *result.CurvePoint) string { return errorText(l.Measure, p.ValError) })
 	for _, mask := range slices.Sorted(maps.Keys(first.Masked)) {
-		add(true, mask, func(p *study.CurvePoint) string { return study.ErrorText("", p.Masked[mask]) })
+		add(true, mask, func(p *result.CurvePoint) string { return result.ErrorText("", p.Masked[mask]) })
 	}
 	for _, key := range first.Params.Keys() {
-		add(true, key, func(p *study.CurvePoint) string { return study.ValueText(p.Params[key]) })
+		add(true, key, func(p *result.CurvePoint) string { return result.ValueText(p.Params[key]) })
 	}
 	var head []string
 	for _, c := range all {
@@ -94,5 +94,5 @@ func lossText(x float64) string {
 	if math.IsNaN(x) { // all clients were dropped
 		return "-"
 	}
-	return study.Number(x)
+	return result.Number(x)
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 )
 
@@ -18,13 +18,13 @@ func TestPrintCurveTellsWhatBroke(t *testing.T) {
 		want    bool
 	}{
 		{[]float64{0.5, 0.2, 0.9, 0.9}, "", true},
-		{[]float64{0.5, 0.2, 0.9, 0.9}, study.MeasureRMSE, false},
+		{[]float64{0.5, 0.2, 0.9, 0.9}, result.MeasureRMSE, false},
 		{[]float64{0.97, 0.94, 0.98, 0.98}, "", false},
 		{[]float64{0.5, 0.2, 0.9, 0.5}, "", false},
 	} {
-		var curve []study.CurvePoint
+		var curve []result.CurvePoint
 		for i, e := range c.errors {
-			curve = append(curve, study.CurvePoint{Round: i + 1, TestError: e})
+			curve = append(curve, result.CurvePoint{Round: i + 1, TestError: e})
 		}
 		got := (view.Ending{Curve: curve, Measure: c.measure}).Notes()
 		if want := [][2]string{{"diverged", broke}}; c.want != slices.Equal(got, want) || !c.want && len(got) > 0 {

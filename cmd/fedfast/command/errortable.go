@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 )
 
@@ -40,11 +40,11 @@ func printErrors(w io.Writer, models ...view.Model) error {
 	return printBelow(w, view.ErrorTable(measures[models[0].Measure]+" (sample-weighted)", models...))
 }
 
-// measures name the values of study.Errors.Measure.
+// measures name the values of result.Errors.Measure.
 var measures = map[string]string{
-	"":                  "classification error",
-	study.MeasureRecall: "share of labels missed (1 - recall)",
-	study.MeasureRMSE:   "root mean squared error",
+	"":                   "classification error",
+	result.MeasureRecall: "share of labels missed (1 - recall)",
+	result.MeasureRMSE:   "root mean squared error",
 }
 
 // errorText writes an error: a share in percent, a dash when there is none.
@@ -52,5 +52,5 @@ func errorText(measure string, x *float64) string {
 	if x == nil {
 		return "-"
 	}
-	return study.ErrorText(measure, *x)
+	return result.ErrorText(measure, *x)
 }

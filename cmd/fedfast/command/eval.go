@@ -16,6 +16,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -77,7 +78,7 @@ type evaluated struct {
 	// Params are those of the study's trial, with which clients train the personalized
 	// models.
 	Params tuners.Params `json:"params,omitempty"`
-	study.Errors
+	result.Errors
 	WeightsSHA256 string   `json:"weights_sha256"`
 	Predictions   string   `json:"predictions,omitempty"`
 	Notes         []string `json:"notes,omitempty"`
@@ -111,7 +112,7 @@ func (o *evalOptions) run(ctx context.Context, a *app, model string, files []str
 		return err
 	}
 	if again != nil {
-		weights, r.Params, r.Errors, r.WeightsSHA256 = again.Weights(), again.Params, again.Errors, again.SHA256
+		weights, r.Params, r.Errors, r.WeightsSHA256 = again.Weights, again.Params, again.Errors, again.SHA256
 	} else {
 		if setup.Model.Folds() {
 			r.Notes = append(r.Notes, "the file stores the constant forget bias as part of the biases; removing it rounds them, so weights_sha256 differs from the study's")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
@@ -18,23 +19,23 @@ import (
 // models.
 type savedModel struct {
 	dir    string
-	stored *study.Stored // nil where there is no record
-	sha256 string        // of the weights that the study saved there
+	stored *result.Stored // nil where there is no record
+	sha256 string         // of the weights that the study saved there
 }
 
 // findSaved finds the study in a directory that saved the model, and the hyperparameters
 // of its trial; nil where no result says them.
 func findSaved(ctx context.Context, dir string, r *evaluated) *savedModel {
 	text, err := wholefile.Read(filepath.Join(dir, workdir.ResultFile))
-	var result study.Result
-	if err != nil || json.Unmarshal(text, &result) != nil {
+	var saved result.Result
+	if err != nil || json.Unmarshal(text, &saved) != nil {
 		return nil
 	}
 	s := &savedModel{dir: dir}
 	if filepath.Base(r.Model) == workdir.ModelFile {
-		s.sha256, r.Params = result.WeightsSHA256, result.Best.Params
+		s.sha256, r.Params = saved.WeightsSHA256, saved.Best.Params
 	}
-	for _, o := range workdir.Others(&result) {
+	for _, o := range workdir.Others(&saved) {
 		if o.File == filepath.Base(r.Model) {
 			s.sha256, r.Params = o.Model.SHA256, o.Model.Params
 		}
@@ -47,7 +48,7 @@ func findSaved(ctx context.Context, dir string, r *evaluated) *savedModel {
 		return s
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	if stored, err := study.Read(ctx, v); err == nil && stored.Finished() {
+	if stored, err := result.Read(ctx, v); err == nil && stored.Finished() {
 		s.stored = stored
 	}
 	return s
@@ -55,7 +56,7 @@ func findSaved(ctx context.Context, dir string, r *evaluated) *savedModel {
 
 // remeasure evaluates the model as its study did. Where that cannot be, it returns nil
 // and leaves a note that says what the errors lack.
-func (s *savedModel) remeasure(ctx context.Context, a *app, setup *study.Setup, r *evaluated) (*study.Chosen, error) {
+func (s *savedModel) remeasure(ctx context.Context, a *app, setup *study.Setup, r *evaluated) (*result.Chosen, error) {
 	if s == nil {
 		return nil, nil
 	}
@@ -72,7 +73,7 @@ func (s *savedModel) remeasure(ctx context.Context, a *app, setup *study.Setup, 
 	return nil, nil
 }
 
-func (s *savedModel) again(ctx context.Context, a *app, setup *study.Setup, sha256 string) (*study.Chosen, error) {
+func (s *savedModel) again(ctx context.Context, a *app, setup *study.Setup, sha256 string) (*result.Chosen, error) {
 	switch {
 	case s.stored == nil:
 		return nil, fmt.Errorf("%s has no complete record of it", s.dir)

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // fleet adds how long a training took in simulated time, and what of the clients' work
 // was lost, if their devices are simulated.
-func (b *block) fleet(f *study.Simulated, rounds int) {
+func (b *block) fleet(f *result.Simulated, rounds int) {
 	if f == nil || rounds == 0 {
 		return
 	}
@@ -48,7 +48,7 @@ func have(n int) string {
 }
 
 // lostWork tells why the work of clients was lost.
-func lostWork(f *study.Simulated) string {
+func lostWork(f *result.Simulated) string {
 	var parts []string
 	for _, of := range []struct {
 		n   int

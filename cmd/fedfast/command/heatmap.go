@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -21,11 +21,11 @@ var shades = []rune(" ░▒▓█")
 // heat map: for each number of samples and heterogeneity index the best trial,
 // its score and, from light to dark, how bad that is among all cells. Cells of a mixed
 // proxy federation have one score together.
-func printSides(w io.Writer, sides []study.SideTrial, aim tuners.Objective) error {
+func printSides(w io.Writer, sides []result.ProxyTrial, aim tuners.Objective) error {
 	if len(sides) == 0 {
 		return nil
 	}
-	cells := study.BestSides(sides, aim)
+	cells := result.BestProxies(sides, aim)
 	var scores []float64
 	for _, t := range slices.Concat(cells.Cells...) {
 		if t != nil {
@@ -41,9 +41,9 @@ func printSides(w io.Writer, sides []study.SideTrial, aim tuners.Objective) erro
 	mixed := len(sides[0].Table) > 0
 	switch {
 	case mixed && best == worst:
-		fmt.Fprintf(w, " (score %s of all cells together)", study.Number(best))
+		fmt.Fprintf(w, " (score %s of all cells together)", result.Number(best))
 	case len(scores) > 0:
-		fmt.Fprintf(w, " (score %s%s to %s%s)", study.Number(best), shade(0), study.Number(worst), shade(1))
+		fmt.Fprintf(w, " (score %s%s to %s%s)", result.Number(best), shade(0), result.Number(worst), shade(1))
 	}
 	fmt.Fprintln(w)
 	head := []string{"samples"}
@@ -70,7 +70,7 @@ func printSides(w io.Writer, sides []study.SideTrial, aim tuners.Objective) erro
 }
 
 // mapped writes one cell of a heat map.
-func mapped(t *study.SideTrial, best, worst float64) string {
+func mapped(t *result.ProxyTrial, best, worst float64) string {
 	if t == nil {
 		return "-"
 	}
@@ -78,7 +78,7 @@ func mapped(t *study.SideTrial, best, worst float64) string {
 	if best != worst {
 		share = (*t.Score - best) / (worst - best)
 	}
-	return fmt.Sprintf("%s %s %s", shade(share), study.Number(*t.Score), sideParams(t))
+	return fmt.Sprintf("%s %s %s", shade(share), result.Number(*t.Score), sideParams(t))
 }
 
 // shade draws a share in [0, 1].
@@ -88,7 +88,7 @@ func shade(share float64) string {
 }
 
 // sideParams writes the params of a side trial without their common prefix.
-func sideParams(t *study.SideTrial) string {
+func sideParams(t *result.ProxyTrial) string {
 	keys := t.Params.Keys()
 	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 	var parts []string

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
@@ -89,7 +89,7 @@ func (o *runOptions) runSeeds(ctx context.Context, a *app, args []string) error 
 
 // finish brings a training to its end, unless it is there, and gives its directory
 // back.
-func (o *runOptions) finish(ctx context.Context, a *app, s *opened) (r *study.RunResult, err error) {
+func (o *runOptions) finish(ctx context.Context, a *app, s *opened) (r *result.RunResult, err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if r := s.Ran(); r != nil {
 		return r, nil
@@ -106,7 +106,7 @@ func (o *runOptions) finish(ctx context.Context, a *app, s *opened) (r *study.Ru
 }
 
 // showRun prints the end of a run in the form that was asked for.
-func (a *app) showRun(s *opened, r *study.RunResult, dir string) error {
+func (a *app) showRun(s *opened, r *result.RunResult, dir string) error {
 	if a.json {
 		return a.printJSON(r)
 	}
@@ -117,7 +117,7 @@ func (a *app) showRun(s *opened, r *study.RunResult, dir string) error {
 }
 
 // printRun prints the end of a run: the result, behind all about it with --verbose.
-func (a *app) printRun(c *config.Config, r *study.RunResult, dir string) error {
+func (a *app) printRun(c *config.Config, r *result.RunResult, dir string) error {
 	if a.verbose {
 		if err := ofRun(c, r).print(a.out); err != nil {
 			return err
@@ -130,7 +130,7 @@ func (a *app) printRun(c *config.Config, r *study.RunResult, dir string) error {
 }
 
 // printRunDetails prints what the block at the end of a run leaves out.
-func (a *app) printRunDetails(r *study.RunResult) error {
+func (a *app) printRunDetails(r *result.RunResult) error {
 	if err := printErrors(a.out, view.Model{Name: "trained", Errors: r.Errors}); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (a *app) printRunDetails(r *study.RunResult) error {
 }
 
 // printRunBlock prints the result of a run.
-func (a *app) printRunBlock(c *config.Config, r *study.RunResult, dir string) error {
+func (a *app) printRunBlock(c *config.Config, r *result.RunResult, dir string) error {
 	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Seconds)), oneline.Count(r.Rounds, "round"), "in "+dir)
 	b.errors(c.Judged(config.ModeRun), &r.Errors)
 	b.curve(ofRun(c, r))

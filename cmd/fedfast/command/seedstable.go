@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/stats"
@@ -59,12 +59,12 @@ type seedEntry struct {
 
 // seedErrors are a model's errors without their spread over the clients.
 type seedErrors struct {
-	study.Rates
-	Measure string              `json:"error_measure,omitempty"`
-	Masked  []study.MaskedRates `json:"masked,omitempty"`
+	result.Rates
+	Measure string               `json:"error_measure,omitempty"`
+	Masked  []result.MaskedRates `json:"masked,omitempty"`
 }
 
-func seedErrorsOf(e *study.Errors) *seedErrors { return &seedErrors{e.Rates, e.Measure, e.Masked} }
+func seedErrorsOf(e *result.Errors) *seedErrors { return &seedErrors{e.Rates, e.Measure, e.Masked} }
 
 // notBegun is the state of a study that waits for those of other seeds.
 const notBegun = "not started"
@@ -280,7 +280,7 @@ func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine
 	if c.Judged(s.Command) == tuners.TargetPersonalized {
 		slices.Reverse(targets)
 	}
-	name, _ := study.MeasureName(s.measure())
+	name, _ := result.MeasureName(s.measure())
 	for _, target := range append(targets, "unseen", "unseen adapted") {
 		b.seeds(target+" test "+name, lineOf(lines, ofReturned, strings.ReplaceAll(target, " ", "_")+"_test_error"), s)
 	}
@@ -333,7 +333,7 @@ func (b *block) seeds(label string, l *seedLine, s *seedsShown) {
 
 // meanCurve is the mean test error by round, where all completed seeds
 // have measured it.
-func (s *seedsShown) meanCurve() (curve []study.CurvePoint) {
+func (s *seedsShown) meanCurve() (curve []result.CurvePoint) {
 	byRound := map[int][]float64{}
 	for _, o := range s.overviews() {
 		for _, p := range o.Ending().Curve {
@@ -342,13 +342,13 @@ func (s *seedsShown) meanCurve() (curve []study.CurvePoint) {
 	}
 	for _, round := range slices.Sorted(maps.Keys(byRound)) {
 		if values := byRound[round]; len(values) == s.Completed {
-			curve = append(curve, study.CurvePoint{Round: round, TestError: stats.Of(values).Mean})
+			curve = append(curve, result.CurvePoint{Round: round, TestError: stats.Of(values).Mean})
 		}
 	}
 	return curve
 }
 
-// measure says what the errors are, see study.Errors.
+// measure says what the errors are, see result.Errors.
 func (s *seedsShown) measure() string {
 	for _, o := range s.overviews() {
 		return o.Measure()
@@ -357,18 +357,18 @@ func (s *seedsShown) measure() string {
 }
 
 // scale says how scores are written.
-func (s *seedsShown) scale() study.Scale {
+func (s *seedsShown) scale() result.Scale {
 	for _, e := range s.Studies {
 		if e.scale.Metric != "" {
 			return e.scale
 		}
 	}
-	return study.Scale{}
+	return result.Scale{}
 }
 
 // format says how a measure is written, and in which unit: shares in percent.
-func (l *seedLine) format(measure string, scale study.Scale) (text func(float64) string, unit string) {
-	_, share := study.MeasureName(measure)
+func (l *seedLine) format(measure string, scale result.Scale) (text func(float64) string, unit string) {
+	_, share := result.MeasureName(measure)
 	if l.key == "best_score" {
 		share = scale.Percent
 	}
@@ -378,11 +378,11 @@ func (l *seedLine) format(measure string, scale study.Scale) (text func(float64)
 	case share:
 		return func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) }, " %"
 	}
-	return study.Number, ""
+	return result.Number, ""
 }
 
 // cells writes a measure.
-func (l *seedLine) cells(measure string, scale study.Scale) []string {
+func (l *seedLine) cells(measure string, scale result.Scale) []string {
 	x := l.sample()
 	text, unit := l.format(measure, scale)
 	name := strings.ReplaceAll(l.key, "_", " ")

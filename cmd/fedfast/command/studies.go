@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -117,7 +117,7 @@ func modeOf(ctx context.Context, dir string) (string, error) {
 	}
 	if err == nil {
 		defer func() { _ = v.Close() }() // it was read only
-		if s, err := study.Read(ctx, v); err == nil && s.Mode != "" {
+		if s, err := result.Read(ctx, v); err == nil && s.Mode != "" {
 			return s.Mode, nil
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -47,7 +47,7 @@ type studyEntry struct {
 	WeightsSHA256 string `json:"weights_sha256,omitempty"`
 	Started       string `json:"started,omitempty"`
 	Problem       string `json:"problem,omitempty"`
-	scale         study.Scale
+	scale         result.Scale
 	about         *view.Overview // nil with a Problem
 	cells         []string       // test errors by testTargets as people read them
 }
@@ -69,7 +69,7 @@ func meanTests(seeds ...studyEntry) (cells []string) {
 	return cells
 }
 
-// bestSoFar is a study.Standing.
+// bestSoFar is a result.Standing.
 type bestSoFar struct {
 	Trial   int     `json:"trial"`
 	Round   int     `json:"round"`

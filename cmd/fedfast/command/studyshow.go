@@ -13,8 +13,8 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/export"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/finite"
@@ -85,7 +85,7 @@ func (a *app) showWorst(ctx context.Context, dir string) error {
 	if err != nil || len(all) < 2 {
 		return err
 	}
-	what, _ := study.MeasureName(o.Measure())
+	what, _ := result.MeasureName(o.Measure())
 	target := "global"
 	var worst []string
 	for _, c := range view.Worst(all)[:min(mostWorst, len(all))] {
@@ -246,7 +246,7 @@ func (a *app) printUnfinished(ctx context.Context, v *store.View, entry *studyEn
 }
 
 // curveOf reads the test errors of a trial's global model so far.
-func curveOf(ctx context.Context, v *store.View, trial int) (curve []study.CurvePoint, err error) {
+func curveOf(ctx context.Context, v *store.View, trial int) (curve []result.CurvePoint, err error) {
 	t, err := v.Table(ctx, "curves")
 	if err != nil {
 		return nil, err
@@ -258,7 +258,7 @@ func curveOf(ctx context.Context, v *store.View, trial int) (curve []study.Curve
 		}
 		round, _ := at("round").(int64)
 		if e, ok := at("test_error").(float64); ok {
-			curve = append(curve, study.CurvePoint{Round: int(round), TestError: e})
+			curve = append(curve, result.CurvePoint{Round: int(round), TestError: e})
 		}
 	}
 	return curve, nil

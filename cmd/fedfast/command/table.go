@@ -14,6 +14,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -239,8 +240,8 @@ func (a *app) tableInfo(path string) error {
 		}
 	}
 	best, lowest := t.Best()
-	scale := study.Scale{}
-	scale.Metric, scale.Percent = study.MeasureName(t.Measure)
+	scale := result.Scale{}
+	scale.Metric, scale.Percent = result.MeasureName(t.Measure)
 	if a.json {
 		return a.printJSON(tableSummary{File: path, Head: t.Head, Diverged: diverged, BestConfig: best, BestValError: lowest, Bytes: t.Bytes})
 	}
@@ -254,7 +255,7 @@ func (a *app) tableInfo(path string) error {
 	}
 	if best >= 0 {
 		b.Row("best", fmt.Sprintf("configuration %d: %s validation %s", best, scale.Text(lowest), scale.Metric))
-		b.Row("hyperparameters", study.Assigned(t.Configurations[best], t.Configurations[best].Keys()))
+		b.Row("hyperparameters", result.Assigned(t.Configurations[best], t.Configurations[best].Keys()))
 	}
 	b.Row("fedfast", t.Fedfast.String())
 	b.next("tune --table " + oneline.Path(path) + " --tuner hyperband")
@@ -264,7 +265,7 @@ func (a *app) tableInfo(path string) error {
 // tableReplay is what tune --table prints with --json: the result of a study, and how the
 // table answered.
 type tableReplay struct {
-	*study.Result
+	*result.Result
 	Table string `json:"table"`
 	// Near counts trials that took the row of another configuration, Again those that took a
 	// row that another trial had.

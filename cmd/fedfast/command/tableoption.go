@@ -5,8 +5,8 @@ import (
 	"io"
 
 	"github.com/fedfast/fedfast/bench/repro"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // fedtuneName is the tuner whose table can be handed to another study.
@@ -27,7 +27,7 @@ func fedtuneOptions(c *config.Config) (role string, options map[string]any) {
 
 // printTableOption prints the flag that hands the table of a study of fedtune-hrt
 // to another one.
-func printTableOption(w io.Writer, c *config.Config, sides []study.SideTrial) error {
+func printTableOption(w io.Writer, c *config.Config, sides []result.ProxyTrial) error {
 	role, options := fedtuneOptions(c)
 	if role == "" || len(sides) == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
@@ -47,7 +47,7 @@ func printTrials(w io.Writer, o *view.Overview, all bool) error {
 	if err := t.Flush(); err != nil || len(rest) == 0 {
 		return err
 	}
-	states := map[study.State]int{}
+	states := map[result.State]int{}
 	for _, i := range rest {
 		states[o.Trials[i].State]++
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 )
 
@@ -116,7 +117,7 @@ func (o *tuneOptions) tuneSeeds(ctx context.Context, a *app, args []string) erro
 
 // finish brings a study to its end, unless it is there, and gives its directory
 // back.
-func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.Result, err error) {
+func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *result.Result, err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if r := s.Finished(int(o.baseline)); r != nil {
 		return r, nil
@@ -128,7 +129,7 @@ func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.R
 	work.Launched = func(ctx context.Context, tuner, client workdir.Tuner) error {
 		return o.scale.enough(ctx, a, s, tuner, client)
 	}
-	work.Trained = func(context.Context, *study.Setup, *study.Result) error {
+	work.Trained = func(context.Context, *study.Setup, *result.Result) error {
 		end()
 		o.cluster.close(true)
 		return nil
@@ -149,7 +150,7 @@ func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *study.R
 }
 
 // showTune prints the end of a study in the form that was asked for.
-func (a *app) showTune(s *opened, r *study.Result, dir string) error {
+func (a *app) showTune(s *opened, r *result.Result, dir string) error {
 	if a.json {
 		return a.printJSON(r)
 	}

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/regular"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
@@ -174,7 +174,7 @@ func studySurface(dir string) (*conformance.Recorded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("contains no finished study: %w", err)
 	}
-	var result study.Result
+	var result result.Result
 	if err := json.Unmarshal(text, &result); err != nil {
 		return nil, fmt.Errorf("%s: %w", workdir.ResultFile, err)
 	}

@@ -5,14 +5,14 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // printTune prints the end of a study: the result, behind all about it with --verbose.
-func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
+func (a *app) printTune(c *config.Config, r *result.Result, dir string) error {
 	if a.verbose {
 		if err := a.printTrialsOf(c, r, dir); err != nil {
 			return err
@@ -25,7 +25,7 @@ func (a *app) printTune(c *config.Config, r *study.Result, dir string) error {
 }
 
 // printTrialsOf prints the trials of a study, and those that prepared its client tuner.
-func (a *app) printTrialsOf(c *config.Config, r *study.Result, dir string) error {
+func (a *app) printTrialsOf(c *config.Config, r *result.Result, dir string) error {
 	if err := printSides(a.out, r.Sides, c.Aim()); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (a *app) printTrialsOf(c *config.Config, r *study.Result, dir string) error
 }
 
 // printTuneDetails prints what the block at the end of a study leaves out.
-func (a *app) printTuneDetails(c *config.Config, r *study.Result) error {
+func (a *app) printTuneDetails(c *config.Config, r *result.Result) error {
 	if err := printBelow(a.out, view.Ended(c, r).BaselineTable()); err != nil {
 		return err
 	}
@@ -59,14 +59,14 @@ func (a *app) printTuneDetails(c *config.Config, r *study.Result) error {
 
 // printTuneBlock prints the result of a study. The next commands come before those that
 // always follow.
-func (a *app) printTuneBlock(c *config.Config, r *study.Result, dir string, next ...string) error {
+func (a *app) printTuneBlock(c *config.Config, r *result.Result, dir string, next ...string) error {
 	b := a.tuneBlock(c, r, "completed in "+took(r.Took()), "in "+dir)
 	b.next(append(next, "report "+oneline.Path(dir), "ui "+parentOf(dir))...)
 	return b.print()
 }
 
 // tuneBlock is the result of a study; state says how far it is, and where where it is or was played.
-func (a *app) tuneBlock(c *config.Config, r *study.Result, state, where string) *block {
+func (a *app) tuneBlock(c *config.Config, r *result.Result, state, where string) *block {
 	b := newBlock(a.out, c.Name+": "+state, oneline.Count(len(r.Trials), "trial"), spent(c, r), where)
 	b.errors(c.Aim().Target, &r.Errors)
 	b.baseline(r)
@@ -79,7 +79,7 @@ func (a *app) tuneBlock(c *config.Config, r *study.Result, state, where string) 
 	b.front(c, r)
 	b.localSearch(c, r.LocalSearch)
 	best := &r.Trials[r.Best.Number]
-	b.rungs(c, study.ScaleOf(c, r.Measure), len(best.Rungs), func(i int) (int, float64) { return best.Rungs[i].Round, best.Rungs[i].Score })
+	b.rungs(c, result.ScaleOf(c, r.Measure), len(best.Rungs), func(i int) (int, float64) { return best.Rungs[i].Round, best.Rungs[i].Score })
 	b.curve(learned{Ending: view.OfTune(r), target: c.Measures(config.ModeTune)})
 	b.fleet(best.Fleet, best.Rounds)
 	b.privacy(r.Privacy)
@@ -89,7 +89,7 @@ func (a *app) tuneBlock(c *config.Config, r *study.Result, state, where string) 
 }
 
 // localSearch says what clients trained by themselves, if they did.
-func (b *block) localSearch(c *config.Config, l *study.LocalSearch) {
+func (b *block) localSearch(c *config.Config, l *result.LocalSearch) {
 	if l == nil {
 		return
 	}
@@ -106,7 +106,7 @@ func (b *block) localSearch(c *config.Config, l *study.LocalSearch) {
 
 // spent says how many rounds a study took, and how much of the budget a tuner that was
 // done left over, if any.
-func spent(c *config.Config, r *study.Result) string {
+func spent(c *config.Config, r *result.Result) string {
 	if b := c.Budget; !b.InRounds() {
 		return fmt.Sprintf("%s, %s of %s %ss", oneline.Count(r.Rounds, "round"), oneline.Digits(r.Spent()), oneline.Digits(b.Tuners().Rounds), b.Unit())
 	}
@@ -119,7 +119,7 @@ func spent(c *config.Config, r *study.Result) string {
 
 // front adds with what a tuner began, how often a study stopped at its limit of wall time,
 // how many trials are on the Pareto front, and how many are beyond a constraint.
-func (b *block) front(c *config.Config, r *study.Result) {
+func (b *block) front(c *config.Config, r *result.Result) {
 	beyond := 0
 	for _, t := range r.Trials {
 		if t.Infeasible {

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -30,7 +30,7 @@ func winnerOf(ctx context.Context, dir string) (config.Source, error) {
 		return src, err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	s, err := study.Read(ctx, v)
+	s, err := result.Read(ctx, v)
 	if err != nil {
 		return src, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -27,7 +28,7 @@ type auditor struct {
 
 	mu     sync.Mutex // guards what follows
 	worker *study.Worker
-	told   study.ClusterAudit
+	told   result.ClusterAudit
 }
 
 // draws decides whether a part of a round is trained twice. No result depends on it.
@@ -65,7 +66,7 @@ func (a *auditor) close() {
 }
 
 // Audited returns what was trained twice, and which workers were dismissed.
-func (c *Coordinator) Audited() *study.ClusterAudit {
+func (c *Coordinator) Audited() *result.ClusterAudit {
 	c.auditor.mu.Lock()
 	defer c.auditor.mu.Unlock()
 	told := c.auditor.told
@@ -172,7 +173,7 @@ func (c *Coordinator) confirmed(ctx context.Context, s *workerHandle, o *wire.Or
 		c.auditor.twice()
 		return why
 	}
-	name, err := study.TrainedBy(ctx, c.journal.store, o.Trial, o.Rounds+1)
+	name, err := result.TrainedBy(ctx, c.journal.store, o.Trial, o.Rounds+1)
 	if err != nil || name == "" {
 		return fault.why
 	}
@@ -194,7 +195,7 @@ func (t *training) decide(ctx context.Context, o *wire.Order, d *dispute) error 
 	if i < 0 {
 		return d
 	}
-	for _, r := range []result{d.one, d.other} {
+	for _, r := range []trained{d.one, d.other} {
 		if r.sum == bits(&all[i]) {
 			continue
 		}

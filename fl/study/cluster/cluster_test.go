@@ -18,6 +18,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/worker"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners/host"
@@ -87,7 +88,7 @@ func (l *lines) Progress(study.Progress) {
 func (l *lines) Evaluated(study.Evaluated) {}
 
 // outcome is what must not depend on where a study was trained.
-func outcome(r *study.Result, l *lines) string {
+func outcome(r *result.Result, l *lines) string {
 	r.Seconds, r.RoundsPerSecond, r.Audit = 0, 0, nil
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -97,7 +98,7 @@ func outcome(r *study.Result, l *lines) string {
 }
 
 // ofRun is what must not depend on where one training was done.
-func ofRun(r *study.RunResult) string {
+func ofRun(r *result.RunResult) string {
 	r.Seconds, r.RoundsPerSecond = 0, 0
 	text, err := json.Marshal(r)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // Coordinator distributes the trials of a study to the workers that join. It is the
@@ -111,7 +112,7 @@ func (c *Coordinator) Close(ended bool) {
 	c.pool.mu.Lock()
 	for _, s := range c.pool.handles {
 		if !s.out {
-			c.journal.worker(study.WorkerRecord{Worker: s.name, State: study.WorkerLeft})
+			c.journal.worker(result.WorkerRecord{Worker: s.name, State: result.WorkerLeft})
 		}
 	}
 	c.pool.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -54,8 +54,8 @@ func (c *Coordinator) greet(m *nats.Msg, h *wire.Hello, worker string) bool {
 		c.pool.joined++
 		s = newHandle(*h, c.scope().InboxOf(m.Reply), fmt.Sprintf("%s-%d", h.Host, c.pool.joined), c.scope())
 		c.pool.handles[h.Worker] = s
-		c.journal.worker(study.WorkerRecord{
-			Worker: s.name, State: study.WorkerJoined, Host: h.Host, PID: h.PID, CPU: h.CPU,
+		c.journal.worker(result.WorkerRecord{
+			Worker: s.name, State: result.WorkerJoined, Host: h.Host, PID: h.PID, CPU: h.CPU,
 			Level: h.Level, Workers: h.Workers,
 		})
 		c.options.Notice(fmt.Sprintf("%s joined (%s, level %s, %d concurrent clients); %s", s.name, h.CPU, h.Level,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // Hub lets several studies share the same workers. A worker belongs to one study at a
@@ -295,7 +296,7 @@ func (c *Coordinator) letGo() bool {
 	for _, s := range c.pool.handles {
 		if s.free() {
 			s.answer(wire.Order{Order: wire.OrderAgain})
-			c.remove(s, study.WorkerLeft)
+			c.remove(s, result.WorkerLeft)
 			c.options.Notice(fmt.Sprintf("%s moves to another study; %s", s.name, c.pool.inWords()))
 			return true
 		}

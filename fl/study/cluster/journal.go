@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 )
 
@@ -13,21 +13,21 @@ import (
 type journal struct {
 	store *store.Store
 
-	mu    sync.Mutex           // guards what follows
-	lease int64                // the newest
-	begun bool                 // the study, whose first row is its own
-	early []study.WorkerRecord // until then
+	mu    sync.Mutex            // guards what follows
+	lease int64                 // the newest
+	begun bool                  // the study, whose first row is its own
+	early []result.WorkerRecord // until then
 }
 
 // newJournal continues the journal of a study, in which a number of workers have joined.
 func newJournal(ctx context.Context, s *store.Store) (j *journal, joined int, err error) {
 	j = &journal{store: s}
 	var here []string
-	if joined, here, j.lease, err = study.Leases(ctx, s); err != nil {
+	if joined, here, j.lease, err = result.Leases(ctx, s); err != nil {
 		return nil, 0, err
 	}
 	for _, name := range here { // the coordinator was killed
-		j.early = append(j.early, study.WorkerRecord{Worker: name, State: study.WorkerLost})
+		j.early = append(j.early, result.WorkerRecord{Worker: name, State: result.WorkerLost})
 	}
 	return j, joined, nil
 }
@@ -41,8 +41,8 @@ func (j *journal) next() int64 {
 }
 
 // leased records a lease.
-func (j *journal) leased(trial, rounds int, r study.LeaseRecord) error {
-	return study.RecordLease(j.store, trial, rounds, r)
+func (j *journal) leased(trial, rounds int, r result.LeaseRecord) error {
+	return result.RecordLease(j.store, trial, rounds, r)
 }
 
 // begins notes that the study has started.
@@ -64,7 +64,7 @@ func (j *journal) hasBegun() bool {
 
 // worker records what happened to a worker, once the study has started. An error of the
 // store is returned again for the next row of the study itself.
-func (j *journal) worker(r study.WorkerRecord) {
+func (j *journal) worker(r result.WorkerRecord) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.early = append(j.early, r); j.begun {
@@ -74,7 +74,7 @@ func (j *journal) worker(r study.WorkerRecord) {
 
 func (j *journal) flush() {
 	for _, r := range j.early {
-		_ = study.RecordWorker(j.store, r)
+		_ = result.RecordWorker(j.store, r)
 	}
 	j.early = nil
 }

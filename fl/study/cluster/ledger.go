@@ -15,7 +15,7 @@ import (
 // what others report, and what went wrong there.
 type ledger struct {
 	mu      sync.Mutex // guards what follows
-	rounds  map[place]result
+	rounds  map[place]trained
 	settled map[int]int // by trial: rounds whose state is here; they are not trained again
 
 	disputes map[int]*dispute // by trial: a round that two workers disagree about
@@ -27,7 +27,7 @@ type ledger struct {
 
 func newLedger() *ledger {
 	return &ledger{
-		rounds: map[place]result{}, settled: map[int]int{},
+		rounds: map[place]trained{}, settled: map[int]int{},
 		disputes: map[int]*dispute{},
 		lost:     map[place][]string{}, lostShares: map[share][]string{}, unsent: map[int]int{},
 	}
@@ -39,8 +39,8 @@ type place struct{ trial, rounds int }
 // String describes the round in errors.
 func (p place) String() string { return fmt.Sprintf("trial %d, round %d", p.trial, p.rounds+1) }
 
-// result is who has trained a round, with the digest of its record.
-type result struct {
+// trained is who has trained a round, with the digest of its record.
+type trained struct {
 	sum    [32]byte
 	worker *workerHandle
 	due    bool // another worker has yet to report its measurements
@@ -49,7 +49,7 @@ type result struct {
 // dispute are two results of a round that differ.
 type dispute struct {
 	at         place
-	one, other result
+	one, other trained
 }
 
 // disputed removes and returns the dispute about a round of a trial, nil for none.
@@ -69,7 +69,7 @@ func (l *ledger) judge(s *workerHandle, t *wire.Request) {
 	if t.State != wire.StateRound || t.Record == nil {
 		return
 	}
-	p, now := place{t.Trial, t.Rounds - 1}, result{sum: bits(t), worker: s}
+	p, now := place{t.Trial, t.Rounds - 1}, trained{sum: bits(t), worker: s}
 	then, known := l.rounds[p]
 	switch {
 	case known && then.sum != now.sum:

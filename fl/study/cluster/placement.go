@@ -8,6 +8,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // Place starts or resumes the training of a trial on the next free worker.
@@ -62,7 +63,7 @@ func (c *Coordinator) begin(ctx context.Context, s *workerHandle, trial int,
 	if t.start = start; from != nil {
 		t.sum = wire.Sum(from.Weights)
 	}
-	if err := c.journal.leased(trial, rounds, study.LeaseRecord{Lease: t.lease, Worker: s.name}); err != nil {
+	if err := c.journal.leased(trial, rounds, result.LeaseRecord{Lease: t.lease, Worker: s.name}); err != nil {
 		return t, err
 	}
 	_, err = t.call(ctx, wire.Order{Order: wire.OrderStart, Lease: t.lease, Trial: trial, Snapshot: blob}, wire.StateReady)

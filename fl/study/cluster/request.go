@@ -6,8 +6,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // onHeartbeat handles a heartbeat.
@@ -66,7 +66,7 @@ func (c *Coordinator) onRequest(m *nats.Msg) {
 	case t.State == wire.StateBye:
 		s.answer(wire.Order{Order: wire.OrderStop})
 		if !s.out {
-			c.remove(s, study.WorkerLeft)
+			c.remove(s, result.WorkerLeft)
 			c.options.Notice(fmt.Sprintf("%s left; %s", s.name, c.pool.inWords()))
 		}
 	case s.dismissed != "":

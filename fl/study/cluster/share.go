@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 var _ study.Sharer = (*Coordinator)(nil)
@@ -175,7 +176,7 @@ func (c *Coordinator) trained(at share, worker string) error {
 	if names == nil {
 		return nil
 	}
-	return c.journal.leased(at.trial, at.rounds, study.LeaseRecord{Lease: c.journal.next(), Workers: names})
+	return c.journal.leased(at.trial, at.rounds, result.LeaseRecord{Lease: c.journal.next(), Workers: names})
 }
 
 // Shares reports whether the next round of a trial is shared.

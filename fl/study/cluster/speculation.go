@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // maxPast is the maximum number of orders kept for a backup task.
@@ -214,7 +215,7 @@ func (t *training) outrun(r *backup, o *wire.Order) error {
 	}()
 	c.ledger.expect(place{t.trial, o.Rounds})
 	c.options.Notice(fmt.Sprintf("trial %d, round %d: %s finished first", t.trial, t.rounds+1, t.handle.name))
-	return c.journal.leased(t.trial, o.Rounds, study.LeaseRecord{Lease: t.lease, Worker: t.handle.name})
+	return c.journal.leased(t.trial, o.Rounds, result.LeaseRecord{Lease: t.lease, Worker: t.handle.name})
 }
 
 // overtaken continues with the backup task.

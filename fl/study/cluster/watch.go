@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // watch finds workers that are lost.
@@ -45,7 +45,7 @@ func (c *Coordinator) lose(s *workerHandle, why string) {
 	if !c.broker.Outage(s.era, nil) { // else it may have given up waiting for the server
 		c.pool.fail(c.ledger.loses(s))
 	}
-	c.remove(s, study.WorkerLost)
+	c.remove(s, result.WorkerLost)
 	c.options.Notice(fmt.Sprintf("%s lost%s: %s; %s", s.name, at, why, c.pool.inWords()))
 }
 
@@ -56,5 +56,5 @@ func (c *Coordinator) remove(s *workerHandle, state string) {
 	if s.pending != nil { // it is alive and waits for an order that will not come
 		s.answer(wire.Order{Order: wire.OrderAgain})
 	}
-	c.journal.worker(study.WorkerRecord{Worker: s.name, State: state})
+	c.journal.worker(result.WorkerRecord{Worker: s.name, State: state})
 }

@@ -6,13 +6,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // Errors are those of the returned model, nil before the study's end.
-func (o *Overview) Errors() *study.Errors {
+func (o *Overview) Errors() *result.Errors {
 	switch {
 	case o.Tune != nil:
 		return &o.Tune.Errors
@@ -23,7 +23,7 @@ func (o *Overview) Errors() *study.Errors {
 }
 
 // ErrorText writes an error of a model.
-func (o *Overview) ErrorText(x float64) string { return study.ErrorText(o.Measure(), x) }
+func (o *Overview) ErrorText(x float64) string { return result.ErrorText(o.Measure(), x) }
 
 // Judged returns the target by which the study is told and ranked.
 func (o *Overview) Judged() string { return o.Config.Judged(o.Mode) }
@@ -53,7 +53,7 @@ func (o *Overview) Answer() []string {
 		return o.estimate()
 	}
 	var said []string
-	what, _ := study.MeasureName(o.Measure())
+	what, _ := result.MeasureName(o.Measure())
 	for _, part := range Tests(o.Judged())[:2] {
 		x := part.Of(&e.Rates)
 		if x == nil {
@@ -103,9 +103,9 @@ func (o *Overview) Privacy() *config.Account {
 }
 
 // Versus compares the returned model with random search. measure is that of the errors.
-func Versus(b *study.BaselineResult, measure string) string {
-	what, share := study.MeasureName(measure)
-	text := fmt.Sprintf("%s test %s: best of %d is %s, median %s", b.Target, what, len(b.Trials), study.ErrorText(measure, b.BestTest), study.ErrorText(measure, b.MedianTest))
+func Versus(b *result.BaselineResult, measure string) string {
+	what, share := result.MeasureName(measure)
+	text := fmt.Sprintf("%s test %s: best of %d is %s, median %s", b.Target, what, len(b.Trials), result.ErrorText(measure, b.BestTest), result.ErrorText(measure, b.MedianTest))
 	if b.Gain != nil {
 		text += "; tuned is " + Difference(-*b.Gain, b.GainHalf, share)
 		if b.GainHalf != nil && *b.Gain != 0 && math.Abs(*b.Gain) <= *b.GainHalf {
@@ -124,7 +124,7 @@ func Difference(x float64, half *float64, share bool) string {
 	if x == 0 && (half == nil || !(*half > 0)) {
 		return "equal"
 	}
-	side, write, unit := " lower", study.Number, ""
+	side, write, unit := " lower", result.Number, ""
 	if x > 0 {
 		side = " higher"
 	}

@@ -7,16 +7,16 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // Ended is the overview of the end of a study without a record.
-func Ended(c *config.Config, r *study.Result) *Overview {
+func Ended(c *config.Config, r *result.Result) *Overview {
 	o := &Overview{Name: c.Name, Mode: config.ModeTune, State: Completed, Config: c, Tune: r}
-	o.Best = &Best{study.Standing{Trial: r.Best.Number, Round: r.Best.Round, Score: r.Best.Score}, true}
+	o.Best = &Best{result.Standing{Trial: r.Best.Number, Round: r.Best.Round, Score: r.Best.Score}, true}
 	for _, f := range r.Finalists {
 		o.Finalists = append(o.Finalists, Finalist{f.Trial, f.Round, f.Score})
 	}
@@ -50,7 +50,7 @@ func (o *Overview) FinalistTable() *Table {
 	for _, f := range all {
 		row := []string{strconv.Itoa(f.Trial), oneline.Digits(f.Round), scale.Text(f.Score)}
 		if r := o.Tune; r != nil {
-			at := slices.IndexFunc(r.Finalists, func(x study.Finalist) bool { return x.Trial == f.Trial && x.Round == f.Round })
+			at := slices.IndexFunc(r.Finalists, func(x result.Finalist) bool { return x.Trial == f.Trial && x.Round == f.Round })
 			as, outcome := "snapshot", ""
 			if r.Finalists[at].Survivor {
 				as = "survivor"
@@ -77,7 +77,7 @@ func (o *Overview) BaselineTable() *Table {
 		return nil
 	}
 	b := o.Tune.Baseline
-	what, _ := study.MeasureName(o.Measure())
+	what, _ := result.MeasureName(o.Measure())
 	t := &Table{
 		Title: fmt.Sprintf("Random search: %s of %s each", oneline.Count(len(b.Trials), "configuration"), oneline.Count(b.Rounds, "round")),
 		Head:  []string{"model", b.Target + " test " + what, fmt.Sprintf("%.0f %% interval", 100*stats.Confidence), "rounds"},

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 )
 
@@ -15,7 +15,7 @@ type Round struct {
 	Round int
 	At    time.Time
 	Seq   int64
-	study.Measured
+	result.Measured
 	// Mean is the trial's score after the round: those since the last rung, weighed
 	// by score.discount.
 	Mean float64
@@ -25,18 +25,18 @@ type Round struct {
 type follower struct {
 	trial    *Trial
 	discount float64
-	mean     study.Discounted
+	mean     result.Discounted
 	rung     int // the next one
 }
 
 // next reads the round behind those before.
 func (f *follower) next(r store.Row) (Round, error) {
-	e, err := study.ReadEntry(r)
+	e, err := result.ReadEntry(r)
 	if err != nil {
 		return Round{}, err
 	}
 	for f.rung < len(f.trial.Rungs) && f.trial.Rungs[f.rung].Round < e.Round {
-		f.mean = study.Discounted{}
+		f.mean = result.Discounted{}
 		f.rung++
 	}
 	round := Round{Round: e.Round, At: e.At, Seq: e.Seq, Measured: *e.Measured, Mean: math.NaN()}
@@ -109,7 +109,7 @@ func (s *Study) Sketch(ctx context.Context, o *Overview, every int) ([][]Round, 
 	for i := range o.Trials {
 		t := &o.Trials[i]
 		err := s.view.Spaced(ctx, t.Number, t.First+1, every, t.Rounds, func(r store.Row) error {
-			e, err := study.ReadEntry(r)
+			e, err := result.ReadEntry(r)
 			if err != nil {
 				return err
 			}
@@ -127,9 +127,9 @@ func (s *Study) Sketch(ctx context.Context, o *Overview, every int) ([][]Round, 
 
 // Plans calls f for each recorded plan of a trial's client tuner behind a round, in
 // their order: entries of store.KindPlan, whose Round the plan is for.
-func (s *Study) Plans(ctx context.Context, trial, after int, f func(*study.Entry) error) error {
+func (s *Study) Plans(ctx context.Context, trial, after int, f func(*result.Entry) error) error {
 	return s.view.Of(ctx, trial, after, func(r store.Row) error {
-		e, err := study.ReadEntry(r)
+		e, err := result.ReadEntry(r)
 		if err != nil {
 			return err
 		}
@@ -147,10 +147,10 @@ var news = []string{
 // that what follows a study at work asks again behind the last one that it got.
 // Plans are not among them. Of an entry that adds to an Overview, all but those of
 // store.KindRound, a reader may simply ask for the overview again.
-func (s *Study) Since(ctx context.Context, after int64, limit int) ([]study.Entry, error) {
-	var entries []study.Entry
+func (s *Study) Since(ctx context.Context, after int64, limit int) ([]result.Entry, error) {
+	var entries []result.Entry
 	err := s.view.Since(ctx, after, limit, func(r store.Row) error {
-		e, err := study.ReadEntry(r)
+		e, err := result.ReadEntry(r)
 		if err != nil {
 			return err
 		}

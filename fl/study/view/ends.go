@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -21,21 +21,21 @@ const stoppedEarly = "stopped early"
 
 // Ending is how a training went whose model is returned.
 type Ending struct {
-	Curve    []study.CurvePoint
+	Curve    []result.CurvePoint
 	Goal     float64 // eval.goal
 	Patience int     // eval.patience
 	// Returned is the round of the returned model, 0 for the last one of a run.
 	Returned int
-	Measure  string // see study.Errors
+	Measure  string // see result.Errors
 }
 
 // OfRun is the ending of a run.
-func OfRun(r *study.RunResult) Ending {
+func OfRun(r *result.RunResult) Ending {
 	return Ending{r.Curve, r.Goal, r.Patience, r.Returned, r.Measure}
 }
 
 // OfTune is that of the trial whose model a study returns.
-func OfTune(r *study.Result) Ending {
+func OfTune(r *result.Result) Ending {
 	e := Ending{Goal: r.Goal, Patience: r.Patience, Returned: r.Best.Round, Measure: r.Measure}
 	if r.Best.Number < len(r.Trials) {
 		e.Curve = r.Trials[r.Best.Number].Curve
@@ -52,11 +52,11 @@ func (e Ending) Notes() (notes [][2]string) {
 	add := func(label, text string, args ...any) {
 		notes = append(notes, [2]string{label, fmt.Sprintf(text, args...)})
 	}
-	if best, from := study.Broke(e.Curve); from != nil && e.Measure != study.MeasureRMSE && 1-best.TestError >= leastBroken {
+	if best, from := result.Broke(e.Curve); from != nil && e.Measure != result.MeasureRMSE && 1-best.TestError >= leastBroken {
 		add("diverged", "from round %s on: the test accuracy stays below half of its best, %.1f %% after round %s", oneline.Digits(from.Round), 100*(1-best.TestError), oneline.Digits(best.Round))
 	}
 	last := e.Curve[len(e.Curve)-1]
-	if p := study.Reached(e.Curve, e.Goal); e.Goal > 0 && p == nil {
+	if p := result.Reached(e.Curve, e.Goal); e.Goal > 0 && p == nil {
 		add("target", "of %g %% test accuracy not reached in %s rounds and %s samples", 100*e.Goal, oneline.Digits(last.Round), oneline.Digits(last.Examples))
 	} else if e.Goal > 0 {
 		text := ""
@@ -65,13 +65,13 @@ func (e Ending) Notes() (notes [][2]string) {
 		}
 		add("target", "of %g %% test accuracy reached after round %s and %s samples%s", 100*e.Goal, oneline.Digits(p.Round), oneline.Digits(p.Examples), text)
 	}
-	best, ended := study.Stale(e.Curve, e.Patience)
+	best, ended := result.Stale(e.Curve, e.Patience)
 	switch {
 	case ended:
 		add(stoppedEarly, "at round %s, since the validation error did not improve on %s in %s; the returned model is of round %s",
-			oneline.Digits(last.Round), study.ErrorText(e.Measure, *best.ValError), oneline.Count(e.Patience, "evaluation"), oneline.Digits(cmp.Or(e.Returned, best.Round)))
+			oneline.Digits(last.Round), result.ErrorText(e.Measure, *best.ValError), oneline.Count(e.Patience, "evaluation"), oneline.Digits(cmp.Or(e.Returned, best.Round)))
 	case best != nil && e.Returned == best.Round && best.Round < last.Round:
-		add("returned model", "of round %s, with the lowest validation error: %s", oneline.Digits(e.Returned), study.ErrorText(e.Measure, *best.ValError))
+		add("returned model", "of round %s, with the lowest validation error: %s", oneline.Digits(e.Returned), result.ErrorText(e.Measure, *best.ValError))
 	}
 	return notes
 }

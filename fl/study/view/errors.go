@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -24,18 +24,18 @@ type Table struct {
 // samples of one kind.
 type Part struct {
 	Name string
-	Of   func(*study.Rates) *float64
+	Of   func(*result.Rates) *float64
 	Over func(*fl.Evaluation) *fl.Summary
 }
 
 // Parts are all of them.
 var Parts = []Part{
-	{"global val", func(r *study.Rates) *float64 { return r.GlobalVal }, func(e *fl.Evaluation) *fl.Summary { return &e.GlobalVal }},
-	{"global test", func(r *study.Rates) *float64 { return r.GlobalTest }, func(e *fl.Evaluation) *fl.Summary { return &e.GlobalTest }},
-	{"personalized val", func(r *study.Rates) *float64 { return r.PersonalizedVal }, func(e *fl.Evaluation) *fl.Summary { return &e.PersonalizedVal }},
-	{"personalized test", func(r *study.Rates) *float64 { return r.PersonalizedTest }, func(e *fl.Evaluation) *fl.Summary { return &e.PersonalizedTest }},
-	{"unseen test", func(r *study.Rates) *float64 { return r.UnseenTest }, func(e *fl.Evaluation) *fl.Summary { return &e.Unseen }},
-	{"unseen adapted test", func(r *study.Rates) *float64 { return r.UnseenAdapted }, func(e *fl.Evaluation) *fl.Summary { return &e.UnseenAdapted }},
+	{"global val", func(r *result.Rates) *float64 { return r.GlobalVal }, func(e *fl.Evaluation) *fl.Summary { return &e.GlobalVal }},
+	{"global test", func(r *result.Rates) *float64 { return r.GlobalTest }, func(e *fl.Evaluation) *fl.Summary { return &e.GlobalTest }},
+	{"personalized val", func(r *result.Rates) *float64 { return r.PersonalizedVal }, func(e *fl.Evaluation) *fl.Summary { return &e.PersonalizedVal }},
+	{"personalized test", func(r *result.Rates) *float64 { return r.PersonalizedTest }, func(e *fl.Evaluation) *fl.Summary { return &e.PersonalizedTest }},
+	{"unseen test", func(r *result.Rates) *float64 { return r.UnseenTest }, func(e *fl.Evaluation) *fl.Summary { return &e.Unseen }},
+	{"unseen adapted test", func(r *result.Rates) *float64 { return r.UnseenAdapted }, func(e *fl.Evaluation) *fl.Summary { return &e.UnseenAdapted }},
 }
 
 // Key is the part's name in result.json.
@@ -53,17 +53,17 @@ func Tests(target string) []Part {
 // Model is a model with its errors.
 type Model struct {
 	Name string
-	study.Errors
+	result.Errors
 }
 
 // ErrorTable has the errors of models, below each those without the labels of masks, and how they
 // are spread over the clients; nil if there are none.
 func ErrorTable(title string, models ...Model) *Table {
 	measure := models[0].Measure
-	name, _ := study.MeasureName(measure)
-	text := func(x float64) string { return study.ErrorText(measure, x) }
+	name, _ := result.MeasureName(measure)
+	text := func(x float64) string { return result.ErrorText(measure, x) }
 	t := &Table{Title: title, Head: []string{"model", "data", name, "P10 of clients", "median", "P90", "clients", "samples"}}
-	if measure == study.MeasureRMSE {
+	if measure == result.MeasureRMSE {
 		t.Head = append(t.Head, "MAE", "R2")
 	}
 	for i := range models {
@@ -78,7 +78,7 @@ func ErrorTable(title string, models ...Model) *Table {
 			if s.Central { // the dataset's own test set, of no client
 				copy(row[3:], []string{"-", "-", "-", "-"})
 			}
-			if measure == study.MeasureRMSE {
+			if measure == result.MeasureRMSE {
 				row = append(row, numberOf(s.MAE), numberOf(s.R2))
 			}
 			t.Rows = append(t.Rows, row)
@@ -100,5 +100,5 @@ func numberOf(x *float64) string {
 	if x == nil || math.IsNaN(*x) {
 		return "-"
 	}
-	return study.Number(*x)
+	return result.Number(*x)
 }

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
@@ -54,7 +54,7 @@ func (s Seeds) Means(targets ...string) string {
 	var parts []string
 	for _, target := range targets {
 		if x := s.Mean(TestOf(target)); x != "" {
-			what, _ := study.MeasureName(s[0].Measure())
+			what, _ := result.MeasureName(s[0].Measure())
 			parts = append(parts, target+" test "+what+" "+x)
 		}
 	}
@@ -78,7 +78,7 @@ func (s Seeds) Notes() (ends [][2]string, warnings []string) {
 		}
 		verdicts = append(verdicts, o.Verdict())
 		e := o.Ending()
-		if best, ended := study.Stale(e.Curve, e.Patience); ended {
+		if best, ended := result.Stale(e.Curve, e.Patience); ended {
 			stopped = append(stopped, oneline.Digits(e.Curve[len(e.Curve)-1].Round))
 			returned = append(returned, oneline.Digits(cmp.Or(e.Returned, best.Round)))
 		}

@@ -9,22 +9,22 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // State is how far a study or a trial is.
-type State = study.State
+type State = result.State
 
 // The states of studies and trials, those of study. A study is never pruned or failed.
 const (
-	Running     = study.Running
-	Completed   = study.Completed
-	Pruned      = study.Pruned
-	Failed      = study.Failed
-	Interrupted = study.Interrupted
+	Running     = result.Running
+	Completed   = result.Completed
+	Pruned      = result.Pruned
+	Failed      = result.Failed
+	Interrupted = result.Interrupted
 )
 
 // Study is a study that is only looked at. Its methods may be called from several
@@ -84,7 +84,7 @@ type Overview struct {
 	// Worked is how long processes have worked on it; of a finished study what its result tells.
 	Worked time.Duration
 	// Sessions are those processes.
-	Sessions []study.Session
+	Sessions []result.Session
 	// Rounds are those that all trials have run, Budget those that they will have
 	// run together when the study ends, as far as the configuration tells.
 	Rounds, Budget int
@@ -98,16 +98,16 @@ type Overview struct {
 	// Acts are those of a person, in their order.
 	Acts []Act
 	// Baseline is the comparison with random search, as far as it is; nil for none.
-	Baseline *study.Comparison
+	Baseline *result.Comparison
 	// Tune or Run is the end of a finished study, without its weights.
-	Tune *study.Result
-	Run  *study.RunResult
+	Tune *result.Result
+	Run  *result.RunResult
 	// Seq is the last entry of the record that is told here.
 	Seq int64
 }
 
 // Verdict says in sentences what is wrong with what a finished study has trained, see
-// study.Result; it is empty where nothing is.
+// result.Result; it is empty where nothing is.
 func (o *Overview) Verdict() []string {
 	switch {
 	case o.Tune != nil:
@@ -120,7 +120,7 @@ func (o *Overview) Verdict() []string {
 
 // Best is the model that is the best so far.
 type Best struct {
-	study.Standing
+	result.Standing
 	// Returned says that the study has returned it. Else the score is an estimate.
 	Returned bool
 }
@@ -134,7 +134,7 @@ type Finalist struct {
 // Act is what a person had done.
 type Act struct {
 	At time.Time
-	// Act is study.ActStopTrial or study.ActStopStudy.
+	// Act is result.ActStopTrial or result.ActStopStudy.
 	Act string
 	// Trial is the one that it has ended after Round, below 0 where it is about the
 	// whole study.
@@ -171,8 +171,8 @@ func (o *Overview) Left() int {
 }
 
 // Place returns what decides about the place of a trial among the others.
-func (o *Overview) Place(t *Trial) study.Place {
-	p := study.Place{Won: o.Best != nil && o.Best.Trial == t.Number, Score: t.Score(), Rounds: t.Rounds}
+func (o *Overview) Place(t *Trial) result.Place {
+	p := result.Place{Won: o.Best != nil && o.Best.Trial == t.Number, Score: t.Score(), Rounds: t.Rounds}
 	if p.Score != nil {
 		p.Rung = t.Rungs[len(t.Rungs)-1].Round
 	}
@@ -184,9 +184,9 @@ func (o *Overview) Place(t *Trial) study.Place {
 	return p
 }
 
-// Ranked returns the places of all trials in Trials, the best one first, see study.Place.
+// Ranked returns the places of all trials in Trials, the best one first, see result.Place.
 func (o *Overview) Ranked() []int {
-	all, places := make([]int, len(o.Trials)), make([]study.Place, len(o.Trials))
+	all, places := make([]int, len(o.Trials)), make([]result.Place, len(o.Trials))
 	for i := range all {
 		all[i], places[i] = i, o.Place(&o.Trials[i])
 	}
@@ -206,7 +206,7 @@ func (s *Study) Overview(ctx context.Context) (*Overview, error) {
 	if o.Seq, err = s.view.Last(ctx); err != nil {
 		return nil, err
 	}
-	stored, err := study.Read(ctx, sparse{s.view})
+	stored, err := result.Read(ctx, sparse{s.view})
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func (s *Study) leader(ctx context.Context, o *Overview) error {
 		if !slices.ContainsFunc(o.Trials, func(t Trial) bool { return t.Number == best.Number }) {
 			return fmt.Errorf("%s: the record is damaged: its result is of trial %d, which it does not have", o.Dir, best.Number)
 		}
-		o.Best = &Best{study.Standing{Trial: best.Number, Round: best.Round, Score: best.Score, Rounds: 1, Clients: o.Config.Cohort}, true}
+		o.Best = &Best{result.Standing{Trial: best.Number, Round: best.Round, Score: best.Score, Rounds: 1, Clients: o.Config.Cohort}, true}
 		if len(o.Tune.Finalists) > 0 {
 			o.Best.Clients = o.Tune.Finalists[0].Clients
 		}
@@ -261,18 +261,18 @@ func (s *Study) leader(ctx context.Context, o *Overview) error {
 	case o.Mode == config.ModeRun:
 		return nil
 	}
-	best, aim := study.Standing{Score: math.NaN()}, o.Config.Aim()
+	best, aim := result.Standing{Score: math.NaN()}, o.Config.Aim()
 	for i := range o.Trials {
 		t := &o.Trials[i]
 		if t.State == Failed {
 			continue
 		}
-		var recent study.Recent
-		err := s.view.Of(ctx, t.Number, max(t.First, t.Rounds-study.StandingRounds), func(r store.Row) error {
-			e, err := study.ReadEntry(r)
+		var recent result.Recent
+		err := s.view.Of(ctx, t.Number, max(t.First, t.Rounds-result.StandingRounds), func(r store.Row) error {
+			e, err := result.ReadEntry(r)
 			if err == nil && e.Seq <= o.Seq {
 				if o.Config.ToGoal() { // as study.Progress has it
-					recent = study.Recent{}
+					recent = result.Recent{}
 				}
 				recent.Add(e.Measured.Score, e.Measured.Clients)
 			}
@@ -295,7 +295,7 @@ func (s *Study) leader(ctx context.Context, o *Overview) error {
 // the study's end.
 func (s *Study) Clients(ctx context.Context, o *Overview) (all []fl.ClientError, err error) {
 	err = s.view.Few(ctx, o.Seq, func(r store.Row) (err error) {
-		all, err = study.ReadClients(r)
+		all, err = result.ReadClients(r)
 		return err
 	}, store.KindClients)
 	return all, err
@@ -319,9 +319,9 @@ func Own(c fl.ClientError) float64 {
 }
 
 // Scale says how scores of the study are written.
-func (o *Overview) Scale() study.Scale { return study.ScaleOf(o.Config, o.Measure()) }
+func (o *Overview) Scale() result.Scale { return result.ScaleOf(o.Config, o.Measure()) }
 
-// Measure says what the errors of the study's models are, see study.Errors; before
+// Measure says what the errors of the study's models are, see result.Errors; before
 // its end as far as its last session and its configuration tell.
 func (o *Overview) Measure() string {
 	switch {
@@ -333,7 +333,7 @@ func (o *Overview) Measure() string {
 	if n := len(o.Sessions); n > 0 && o.Sessions[n-1].Measure != "" {
 		return o.Sessions[n-1].Measure
 	}
-	return study.MeasureOf(o.Config)
+	return result.MeasureOf(o.Config)
 }
 
 // times fills in when processes worked on the study.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -102,7 +102,7 @@ func (o *Overview) AtRung(counts func(*Trial) bool) (where string, scores map[in
 // other.
 func (t *Trial) Reason() string {
 	if t.Failed == "" && t.Act != "" {
-		return study.ActReason(t.Act)
+		return result.ActReason(t.Act)
 	}
 	return t.Failed
 }
@@ -141,10 +141,10 @@ func (b *builder) trial(number int) *Trial {
 // read takes in a row.
 func (b *builder) read(r store.Row) error {
 	if r.Kind == store.KindSession {
-		b.o.Sessions = append(b.o.Sessions, study.ReadSession(r))
+		b.o.Sessions = append(b.o.Sessions, result.ReadSession(r))
 		return nil
 	}
-	e, err := study.ReadEntry(r)
+	e, err := result.ReadEntry(r)
 	if err != nil {
 		return err
 	}

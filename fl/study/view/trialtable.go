@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -17,7 +17,7 @@ func (o *Overview) Keys() []string {
 	for i := range all {
 		all[i] = o.Trials[i].Params
 	}
-	return study.Varying(all)
+	return result.Varying(all)
 }
 
 // Outcome says what became of a trial.
@@ -64,7 +64,7 @@ func (o *Overview) TrialTable(places []int, keys []string) *Table {
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
 		all = append(all, column{name, func(t *Trial) string {
 			if x, ok := t.Values()[name]; ok {
-				return study.Number(x)
+				return result.Number(x)
 			}
 			return ""
 		}, false})
@@ -81,7 +81,7 @@ func (o *Overview) TrialTable(places []int, keys []string) *Table {
 	for _, key := range keys {
 		all = append(all, column{key, func(t *Trial) string {
 			if v, ok := t.Params[key]; ok {
-				return study.ValueText(v)
+				return result.ValueText(v)
 			}
 			return ""
 		}, true})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/store"
@@ -42,7 +43,7 @@ func (o observer) Event(e study.Event)     { o.event(e) }
 func (observer) Progress(study.Progress)   {}
 func (observer) Evaluated(study.Evaluated) {}
 
-func tune(ctx context.Context, dir string, c *config.Config, event func(study.Event)) (*study.Result, error) {
+func tune(ctx context.Context, dir string, c *config.Config, event func(study.Event)) (*result.Result, error) {
 	return workdir.Tune(ctx, dir, c, workdir.Options{Launcher: workdir.InProcess(plugins.Builtin()), Observer: observer{event}})
 }
 
@@ -70,7 +71,7 @@ func brief(o *view.Overview) string {
 	return fmt.Sprintf("%s of %s by process %d: %d of %d rounds, best %+v, %d trials, %v, %d entries", o.State, o.Mode, o.PID, o.Rounds, o.Budget, o.Best, len(o.Trials), o.Worked, o.Seq)
 }
 
-func since(t *testing.T, v *view.Study, after int64, limit int) []study.Entry {
+func since(t *testing.T, v *view.Study, after int64, limit int) []result.Entry {
 	t.Helper()
 	entries, err := v.Since(t.Context(), after, limit)
 	if err != nil {
@@ -167,7 +168,7 @@ func checkStanding(t *testing.T, v *view.Study, o *view.Overview) {
 }
 
 // checkFinished compares an overview with the end that the study returned.
-func checkFinished(t *testing.T, o *view.Overview, r *study.Result) {
+func checkFinished(t *testing.T, o *view.Overview, r *result.Result) {
 	t.Helper()
 	if o.State != view.Completed || o.Rounds != r.Rounds || len(o.Trials) != len(r.Trials) || o.Tune == nil || o.Run != nil || o.Mode != config.ModeTune {
 		t.Fatalf("finished: %s", brief(o))
@@ -200,7 +201,7 @@ func checkFinished(t *testing.T, o *view.Overview, r *study.Result) {
 func checkSince(t *testing.T, v *view.Study, part, whole *view.Overview) {
 	t.Helper()
 	all := since(t, v, part.Seq, 1000)
-	var steps []study.Entry
+	var steps []result.Entry
 	for after := part.Seq; ; {
 		next := since(t, v, after, 3)
 		if len(next) == 0 {
@@ -259,7 +260,7 @@ func checkCurves(t *testing.T, v *view.Study, o *view.Overview, events []study.E
 			t.Errorf("trial %d behind round 1: %v, %v", i, tail, err)
 		}
 		plans := 0
-		if err := v.Plans(t.Context(), i, 0, func(e *study.Entry) error {
+		if err := v.Plans(t.Context(), i, 0, func(e *result.Entry) error {
 			if plans++; e.Round != plans || len(e.Plan.Clients) == 0 {
 				t.Errorf("plan %d: %+v", plans, e)
 			}
@@ -326,7 +327,7 @@ func TestTrialIsInterrupted(t *testing.T) {
 	if err := st.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if o := overview(t, look(t, dir)); o.Measure() != study.MeasureRMSE || o.Scale().Percent {
+	if o := overview(t, look(t, dir)); o.Measure() != result.MeasureRMSE || o.Scale().Percent {
 		t.Errorf("before its end its errors are %q, %v", o.Measure(), o.Scale())
 	}
 	states := func() string {
@@ -385,8 +386,8 @@ func TestDifferences(t *testing.T) {
 		}
 	}
 	c := config.Default()
-	for measure, want := range map[string]string{"": "2.88 points|0.72 to 5.04 points", study.MeasureRMSE: "0.0288|0.0072 to 0.0504"} {
-		r := &study.Result{Baseline: &study.BaselineResult{Target: "global", Gain: new(0.0288), GainHalf: new(0.0216)}}
+	for measure, want := range map[string]string{"": "2.88 points|0.72 to 5.04 points", result.MeasureRMSE: "0.0288|0.0072 to 0.0504"} {
+		r := &result.Result{Baseline: &result.BaselineResult{Target: "global", Gain: new(0.0288), GainHalf: new(0.0216)}}
 		r.Measure = measure
 		rows := (&view.Overview{Config: &c, Tune: r}).BaselineTable().Rows
 		if got := strings.Join(rows[len(rows)-1][1:3], "|"); got != want {

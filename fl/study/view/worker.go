@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 )
 
 // Worker is one of a study with a cluster, with the state that it was in last.
 type Worker struct {
-	study.WorkerRecord
+	result.WorkerRecord
 	// Joined is when it came.
 	Joined time.Time
 	// Last is the trial that it was given last, -1 for none.
@@ -21,7 +21,7 @@ type Worker struct {
 
 // Standing says in a word what became of it: here, left or lost.
 func (w *Worker) Standing() string {
-	if w.State == study.WorkerJoined {
+	if w.State == result.WorkerJoined {
 		return "here"
 	}
 	return w.State
@@ -82,18 +82,18 @@ func (l *ledger) read(r store.Row) error {
 	case store.KindSession:
 		l.begun = append(l.begun, r.Seq)
 	case store.KindWorker:
-		w, err := study.ReadWorker(r)
+		w, err := result.ReadWorker(r)
 		if err != nil {
 			return err
 		}
-		if at, ok := l.places[w.Worker]; ok && w.State != study.WorkerJoined {
+		if at, ok := l.places[w.Worker]; ok && w.State != result.WorkerJoined {
 			l.workers[at].State = w.State
 			return nil
 		}
 		l.places[w.Worker] = len(l.workers)
 		l.workers = append(l.workers, Worker{WorkerRecord: *w, Joined: time.UnixMilli(r.At), Last: -1})
 	case store.KindLease:
-		rec, err := study.ReadLease(r)
+		rec, err := result.ReadLease(r)
 		if err != nil {
 			return err
 		}

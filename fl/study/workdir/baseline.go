@@ -5,6 +5,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // EqualRounds is the Options.Baseline with as many random configurations as the rounds of
@@ -16,7 +17,7 @@ const baselineTuner = "random"
 
 // length is how many rounds each configuration of a baseline trains: as many as the trial
 // that the tuner kept.
-func length(c *config.Config, r *study.Result) int {
+func length(c *config.Config, r *result.Result) int {
 	if r.Survivor != nil {
 		return r.Survivor.Round
 	}
@@ -25,7 +26,7 @@ func length(c *config.Config, r *study.Result) int {
 
 // configurations is how many a finished study is compared with, 0 for none: where nobody
 // asks, those with which a comparison was begun.
-func (s *Study) configurations(asked int, r *study.Result) int {
+func (s *Study) configurations(asked int, r *result.Result) int {
 	switch begun := s.Stored.Baseline; {
 	case asked == EqualRounds:
 		rounds := length(s.Config, r)
@@ -46,7 +47,7 @@ func planned(asked int, c *config.Config) int {
 
 // compare trains the baseline of a study that has ended with r, if one is asked for or was
 // begun, unless it is recorded.
-func (s *Study) compare(ctx context.Context, o Options, setup study.Setup, r *study.Result) (*study.BaselineResult, error) {
+func (s *Study) compare(ctx context.Context, o Options, setup study.Setup, r *result.Result) (*result.BaselineResult, error) {
 	n := s.configurations(o.Baseline, r)
 	if done := s.Stored.Tune; done != nil && done.Baseline != nil && n == len(done.Baseline.Trials) {
 		return done.Baseline, nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/finite"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/regular"
@@ -262,14 +263,14 @@ func (d *dir) complete(digest string, others ...Other) bool {
 			return false
 		}
 	}
-	var r study.Result
+	var r result.Result
 	text, err := wholefile.Read(filepath.Join(d.path, ResultFile))
 	return err == nil && json.Unmarshal(text, &r) == nil && r.WeightsSHA256 == digest
 }
 
 // finished returns the end of a study that holds all that is asked for: the
 // recorded result. It returns nil when there is something left to do.
-func (d *dir) finished(recorded *study.Result, baseline int) *study.Result {
+func (d *dir) finished(recorded *result.Result, baseline int) *result.Result {
 	if !d.complete(recorded.WeightsSHA256, Others(recorded)...) {
 		return nil
 	}
@@ -291,12 +292,12 @@ func (d *dir) result(v any) error {
 // Other is a model that a study did not return.
 type Other struct {
 	File  string
-	Model *study.Chosen
+	Model *result.Chosen
 }
 
 // Others are the models of a result, each in a file of its own, that the study
 // might have returned and that are other ones than the returned model.
-func Others(r *study.Result) []Other {
+func Others(r *result.Result) []Other {
 	var all []Other
 	for _, o := range []Other{{SurvivorFile, r.Survivor}, {LuckiestFile, r.Luckiest}} {
 		if o.Model != nil && o.Model.SHA256 != r.WeightsSHA256 {
@@ -307,13 +308,13 @@ func Others(r *study.Result) []Other {
 }
 
 // models writes the models of a study, the returned one last.
-func (d *dir) models(m *nn.Model, r *study.Result) error {
+func (d *dir) models(m *nn.Model, r *result.Result) error {
 	for _, o := range Others(r) {
-		if err := d.model(o.File, m, o.Model.Weights()); err != nil {
+		if err := d.model(o.File, m, o.Model.Weights); err != nil {
 			return err
 		}
 	}
-	return d.returned(m, r.Weights())
+	return d.returned(m, r.Best.Weights)
 }
 
 // returned writes the returned model.

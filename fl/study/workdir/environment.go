@@ -78,7 +78,7 @@ type Environment struct {
 	Baseline int `json:"baseline,omitempty"`
 	// Evaluations is how much work the evaluations at the end are, in multiples of that of all rounds.
 	Evaluations float64 `json:"evaluations,omitempty"`
-	// Measure is what the errors of the study's models are, see study.Errors.
+	// Measure is what the errors of the study's models are, see result.Errors.
 	Measure string `json:"error_measure,omitempty"`
 	// Scaled is Study.Scaled.
 	Scaled string `json:"scaled,omitempty"`

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/estimate"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -36,7 +37,7 @@ func Estimate(ctx context.Context, c *config.Config, mode string, o Options) (Co
 	if err := own.CheckFor(mode); err != nil {
 		return Cost{}, err
 	}
-	s := &Study{Config: &own, Stored: &study.Stored{}, log: o.Log}
+	s := &Study{Config: &own, Stored: &result.Stored{}, log: o.Log}
 	var setup *study.Setup
 	var err error
 	if mode == config.ModeTune {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/internal/test/powercut"
@@ -51,24 +52,24 @@ func powerWork(ctx context.Context, t *testing.T, mode, path string, o Options) 
 		rounds, err = recordedRounds(ctx, t, s.Store)
 		return err
 	}
-	var result any
+	var end any
 	if mode == config.ModeRun {
-		var r *study.RunResult
+		var r *result.RunResult
 		if r, err = Run(ctx, path, powerConfig(t), o); err == nil {
 			r.Seconds, r.RoundsPerSecond = 0, 0
-			result = r
+			end = r
 		}
 	} else {
-		var r *study.Result
+		var r *result.Result
 		if r, err = Tune(ctx, path, powerConfig(t), o); err == nil {
 			r.Seconds, r.RoundsPerSecond = 0, 0
-			result = r
+			end = r
 		}
 	}
 	if err != nil {
 		return "", rounds, err
 	}
-	text, err := json.Marshal(result)
+	text, err := json.Marshal(end)
 	return string(text), rounds, err
 }
 

@@ -8,15 +8,15 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/test/fltest"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/plugins"
 )
 
 // remeasured evaluates a model of a finished study again.
-func remeasured(t *testing.T, path, mode, sha256 string, o Options) *study.Chosen {
+func remeasured(t *testing.T, path, mode, sha256 string, o Options) *result.Chosen {
 	t.Helper()
 	s, err := Open(t.Context(), path, nil, mode, nil)
 	if err != nil {
@@ -34,7 +34,7 @@ func remeasured(t *testing.T, path, mode, sha256 string, o Options) *study.Chose
 	return got
 }
 
-func sameErrors(t *testing.T, what string, got, want *study.Errors) {
+func sameErrors(t *testing.T, what string, got, want *result.Errors) {
 	t.Helper()
 	a, err := json.Marshal(got)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // Repeated is one configuration that is trained with several consecutive seeds, each in a
@@ -47,7 +47,7 @@ func OpenRepeated(path string, c *config.Config, mode string, n int) (*Repeated,
 	case err != nil:
 		return nil, err
 	}
-	stored := &study.Stored{Mode: record.Command, Config: record.Config}
+	stored := &result.Stored{Mode: record.Command, Config: record.Config}
 	if c == nil {
 		r.Scaled = record.Scaled
 		r.Config, err = Recorded(path, stored, mode)
@@ -144,12 +144,12 @@ func (r *Repeated) Each(ctx context.Context, work func(i int, path string, c *co
 // TuneSeeds is Tune with n seeds from that of the configuration on, each in a directory of
 // its own below path, see SeedDir. It returns the studies' results in the order of seeds,
 // with an error those before it.
-func TuneSeeds(ctx context.Context, path string, c *config.Config, n int, o Options) ([]*study.Result, error) {
+func TuneSeeds(ctx context.Context, path string, c *config.Config, n int, o Options) ([]*result.Result, error) {
 	return repeat(ctx, path, c, n, o, config.ModeTune, Tune)
 }
 
 // RunSeeds is TuneSeeds for trainings without tuning.
-func RunSeeds(ctx context.Context, path string, c *config.Config, n int, o Options) ([]*study.RunResult, error) {
+func RunSeeds(ctx context.Context, path string, c *config.Config, n int, o Options) ([]*result.RunResult, error) {
 	return repeat(ctx, path, c, n, o, config.ModeRun, Run)
 }
 

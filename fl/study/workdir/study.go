@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/nn"
@@ -43,7 +44,7 @@ type Options struct {
 	Ready func(ctx context.Context, s *study.Setup) error
 	// Trained is called with the end of a Tune before Baseline begins; it may add to
 	// the end, which is written afterwards. Nil is none.
-	Trained func(ctx context.Context, s *study.Setup, r *study.Result) error
+	Trained func(ctx context.Context, s *study.Setup, r *result.Result) error
 	// Baseline is the number of random configurations that a Tune trains after the study,
 	// each for as many rounds as the model that the tuner kept, to compare with:
 	// Result.Baseline. EqualRounds is as many as the study's rounds pay for, 0 none but a
@@ -58,7 +59,7 @@ type Study struct {
 	// Config is the configuration: the given one, or the recorded one.
 	Config *config.Config
 	// Stored is what earlier processes recorded; its Config is empty when nothing.
-	Stored *study.Stored
+	Stored *result.Stored
 	// Scaled describes in words how a configuration was shrunk to try things out, for
 	// the environment; empty is not at all.
 	Scaled string
@@ -90,7 +91,7 @@ func (e *OtherError) Unwrap() error { return e.Err }
 // when the study can begin. One in which another process works is a
 // *store.BusyError.
 func Open(ctx context.Context, path string, c *config.Config, mode string, log *slog.Logger) (*Study, error) {
-	s := &Study{Config: c, Stored: &study.Stored{}, path: path, log: log}
+	s := &Study{Config: c, Stored: &result.Stored{}, path: path, log: log}
 	if !Holds(path) {
 		if c == nil {
 			return nil, fmt.Errorf("%s: no study to resume", path)
@@ -121,7 +122,7 @@ func (s *Study) read(ctx context.Context) (err error) {
 	for _, note := range s.dir.store.Notes() {
 		s.warn(note)
 	}
-	if s.Stored, err = study.Read(ctx, s.dir.store); err != nil {
+	if s.Stored, err = result.Read(ctx, s.dir.store); err != nil {
 		return err
 	}
 	if s.Stored.Config == "" { // it was not begun, or the record is damaged from its first row on
@@ -156,7 +157,7 @@ func (s *Study) match(mode string) (err error) {
 
 // Recorded returns the configuration that a directory records of a study of a
 // command.
-func Recorded(path string, stored *study.Stored, mode string) (*config.Config, error) {
+func Recorded(path string, stored *result.Stored, mode string) (*config.Config, error) {
 	switch {
 	case stored.Config == "":
 		return nil, fmt.Errorf("%s: neither its record nor %s and %s show what was started here; start again in another directory", path, ConfigFile, EnvFile)
@@ -210,7 +211,7 @@ func (s *Study) moved() bool {
 // Finished returns the result of a study of config.ModeTune that has all that is asked
 // for, the files of its models, the same data and a baseline as in Options; nil when there is
 // something left to do. The result comes without weights.
-func (s *Study) Finished(baseline int) *study.Result {
+func (s *Study) Finished(baseline int) *result.Result {
 	if s.Stored.Tune != nil && baseline == EqualRounds {
 		baseline = s.configurations(baseline, s.Stored.Tune)
 	}
@@ -222,7 +223,7 @@ func (s *Study) Finished(baseline int) *study.Result {
 
 // Ran returns the end of a finished training of config.ModeRun whose files are
 // there, without its weights; nil when there is something left to do.
-func (s *Study) Ran() *study.RunResult {
+func (s *Study) Ran() *result.RunResult {
 	if r := s.Stored.Run; r != nil && !s.moved() && s.dir.complete(r.WeightsSHA256) {
 		return r
 	}
@@ -231,7 +232,7 @@ func (s *Study) Ran() *study.RunResult {
 
 // Tune brings a study of config.ModeTune to its end and writes its result and its
 // models.
-func (s *Study) Tune(ctx context.Context, o Options) (*study.Result, error) {
+func (s *Study) Tune(ctx context.Context, o Options) (*result.Result, error) {
 	setup, used, closeTuners, err := s.launched(ctx, o)
 	if err != nil {
 		return nil, err
@@ -268,7 +269,7 @@ func (s *Study) Tune(ctx context.Context, o Options) (*study.Result, error) {
 
 // Run brings a training of config.ModeRun to its end and writes its result and its
 // model.
-func (s *Study) Run(ctx context.Context, o Options) (*study.RunResult, error) {
+func (s *Study) Run(ctx context.Context, o Options) (*result.RunResult, error) {
 	setup, err := s.prepare(ctx, o)
 	if err != nil {
 		return nil, err
@@ -280,12 +281,12 @@ func (s *Study) Run(ctx context.Context, o Options) (*study.RunResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, errors.Join(s.dir.result(r), s.dir.returned(setup.Model, r.Weights()))
+	return r, errors.Join(s.dir.result(r), s.dir.returned(setup.Model, r.Weights))
 }
 
 // Remeasure evaluates a model of the finished study again, as the study did, on the
 // clients that eval says: see study.Remeasure. Nothing of the study changes.
-func (s *Study) Remeasure(ctx context.Context, o Options, eval config.Eval, sha256 string) (*study.Chosen, error) {
+func (s *Study) Remeasure(ctx context.Context, o Options, eval config.Eval, sha256 string) (*result.Chosen, error) {
 	var setup *study.Setup
 	var err error
 	if s.Stored.Mode == config.ModeTune {
@@ -398,7 +399,7 @@ func (s *Study) begin(ctx context.Context, o Options, setup *study.Setup, comman
 	env := environment(command, o.Workers, used)
 	env.Scaled, env.Baseline = s.Scaled, planned(o.Baseline, s.Config)
 	env.Evaluations, _ = Rest(ctx, setup, command, 0)
-	env.Measure = study.MeasureOfModel(setup.Model)
+	env.Measure = result.MeasureOfModel(setup.Model)
 	if s.dir == nil {
 		var err error
 		if s.Unnamed {
@@ -466,7 +467,7 @@ func (w *watch) Evaluated(e study.Evaluated) {
 // it to its end: the configuration must be the same one, but for what
 // config.Config.Move may change. Of a study that had ended before, the result comes
 // without weights; ModelFile holds those of the returned model.
-func Tune(ctx context.Context, path string, c *config.Config, o Options) (r *study.Result, err error) {
+func Tune(ctx context.Context, path string, c *config.Config, o Options) (r *result.Result, err error) {
 	s, err := begun(ctx, path, c, config.ModeTune, o.Log)
 	if err != nil {
 		return nil, err
@@ -479,7 +480,7 @@ func Tune(ctx context.Context, path string, c *config.Config, o Options) (r *stu
 }
 
 // Run is Tune for one training without tuning.
-func Run(ctx context.Context, path string, c *config.Config, o Options) (r *study.RunResult, err error) {
+func Run(ctx context.Context, path string, c *config.Config, o Options) (r *result.RunResult, err error) {
 	s, err := begun(ctx, path, c, config.ModeRun, o.Log)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/store"
 )
@@ -87,7 +87,7 @@ func (s *Server) news(r *http.Request) (any, error) {
 }
 
 // add tells of entries, and returns the first new round of each trial that has any.
-func (n *news) add(entries []study.Entry) map[int]int {
+func (n *news) add(entries []result.Entry) map[int]int {
 	first := map[int]int{}
 	for i := range entries {
 		e := &entries[i]

@@ -12,8 +12,8 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
 	"github.com/fedfast/fedfast/fl/hyper"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -151,7 +151,7 @@ func (s *Server) head(o *view.Overview) entry {
 		e.Scale = scale{s.String(), s.Metric, s.Direction(), s.Percent}
 	}
 	e.About = report.Subtitle(o)
-	e.Measure, e.Share = study.MeasureName(o.Measure())
+	e.Measure, e.Share = result.MeasureName(o.Measure())
 	e.Judged, e.Tests = o.Judged(), map[string]tested{}
 	for _, target := range targets {
 		if test, p90 := o.Test(target); test != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // fetched asks for a path, and returns the status, the type and the text of the answer.
@@ -31,20 +31,20 @@ func fetched(t *testing.T, url string) (code int, kind, text string) {
 func TestWorkersAreShown(t *testing.T) {
 	root := t.TempDir()
 	st, round := recorded(t, filepath.Join(root, "with"))
-	for _, w := range []study.WorkerRecord{
-		{Worker: "box-1", State: study.WorkerJoined, Host: "box", Level: "avx2", Workers: 4},
-		{Worker: "den-2", State: study.WorkerJoined, Host: "den"},
+	for _, w := range []result.WorkerRecord{
+		{Worker: "box-1", State: result.WorkerJoined, Host: "box", Level: "avx2", Workers: 4},
+		{Worker: "den-2", State: result.WorkerJoined, Host: "den"},
 	} {
-		if err := study.RecordWorker(st, w); err != nil {
+		if err := result.RecordWorker(st, w); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := study.RecordLease(st, 0, 0, study.LeaseRecord{Lease: 1, Worker: "box-1"}); err != nil {
+	if err := result.RecordLease(st, 0, 0, result.LeaseRecord{Lease: 1, Worker: "box-1"}); err != nil {
 		t.Fatal(err)
 	}
 	round()
 	round()
-	if err := study.RecordWorker(st, study.WorkerRecord{Worker: "den-2", State: study.WorkerLost}); err != nil {
+	if err := result.RecordWorker(st, result.WorkerRecord{Worker: "den-2", State: result.WorkerLost}); err != nil {
 		t.Fatal(err)
 	}
 	if err := st.Flush(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/tuner/proxy"
 	"github.com/fedfast/fedfast/internal/tuner/random"
@@ -233,7 +234,7 @@ func (c Contest) search(ctx context.Context, on *Table, g *game) error {
 	}
 	g.Priors, g.spent = []tuners.Prior{}, found.Rounds
 	for _, t := range found.Trials {
-		if t.State == study.Completed {
+		if t.State == result.Completed {
 			g.Priors = append(g.Priors, tuners.Prior{Params: t.Params, Round: t.Rounds, Whole: true, Values: map[string]float64{g.Config.Objective: worse * t.Score}})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/store"
@@ -73,7 +74,7 @@ func (t *Table) add(ctx context.Context, dir string, seed uint64) error {
 		return err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	stored, err := study.Read(ctx, v)
+	stored, err := result.Read(ctx, v)
 	if err != nil {
 		return err
 	}

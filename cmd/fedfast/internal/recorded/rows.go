@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/formats/parquet"
 )
 
@@ -202,4 +203,4 @@ func (t *Table) error(r *study.Recording, round int) float64 {
 }
 
 // Numbers says that the table is of a regression: the recorded errors are mean squared ones.
-func (t *Table) Numbers() bool { return t.Measure == study.MeasureRMSE }
+func (t *Table) Numbers() bool { return t.Measure == result.MeasureRMSE }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -139,11 +139,11 @@ func (s *Study) spread() *figure.Figure {
 	var lines []figure.Line
 	for _, p := range []struct {
 		name string
-		of   func(*study.Spread) float64
+		of   func(*result.Spread) float64
 	}{
-		{"90th percentile", func(x *study.Spread) float64 { return x.P90 }},
-		{"median", func(x *study.Spread) float64 { return x.P50 }},
-		{"10th percentile", func(x *study.Spread) float64 { return x.P10 }},
+		{"90th percentile", func(x *result.Spread) float64 { return x.P90 }},
+		{"median", func(x *result.Spread) float64 { return x.P50 }},
+		{"10th percentile", func(x *result.Spread) float64 { return x.P10 }},
 	} {
 		if q := points(s.curves[best], func(r *view.Round) float64 {
 			if r.TestSpread == nil {
@@ -179,7 +179,7 @@ func (s *Study) fairnessTable() *Table {
 			right += (1 - x) * (1 - x)
 		}
 		gini, jain := "", ""
-		if _, share := study.MeasureName(study.MeasureOf(s.Config)); share && right > 0 {
+		if _, share := result.MeasureName(result.MeasureOf(s.Config)); share && right > 0 {
 			jain = strconv.FormatFloat(float64(n)*(1-mean)*(1-mean)/right, 'f', 3, 64)
 		}
 		if mean > 0 {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/stats"
@@ -97,7 +97,7 @@ type quantity struct {
 }
 
 // rate reads an error of the returned model.
-func rate(of func(*study.Errors) *float64) func(*view.Overview) float64 {
+func rate(of func(*result.Errors) *float64) func(*view.Overview) float64 {
 	return func(o *view.Overview) float64 {
 		if e := o.Errors(); e != nil && of(e) != nil {
 			return *of(e)
@@ -117,8 +117,8 @@ func quantities(targets []string) []quantity {
 			return math.NaN()
 		}},
 		{targets[1] + " test error", view.TestOf(targets[1])},
-		{"unseen clients", rate(func(e *study.Errors) *float64 { return e.UnseenTest })},
-		{"unseen clients, adapted", rate(func(e *study.Errors) *float64 { return e.UnseenAdapted })},
+		{"unseen clients", rate(func(e *result.Errors) *float64 { return e.UnseenTest })},
+		{"unseen clients, adapted", rate(func(e *result.Errors) *float64 { return e.UnseenAdapted })},
 	}
 }
 
@@ -171,7 +171,7 @@ func table(all []*group, targets, keys []string) Table {
 // differencesTable has a row for each group but the first.
 func differencesTable(all []*group, target string, found []difference) Table {
 	s := all[0].Studies[0]
-	_, share := study.MeasureName(s.Measure())
+	_, share := result.MeasureName(s.Measure())
 	t := Table{
 		Title: fmt.Sprintf("Differences of the %s test %s from %s, paired by seed (± %.0f %% confidence interval; p of Student's paired test by Holm's method)", target, s.errors().name, all[0].Name, 100*stats.Confidence),
 		Head:  []string{"study", "seeds", "difference", "p", "verdict"},

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/hyper"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -49,7 +49,7 @@ func (s *Study) settle() (err error) {
 // Anew returns the configuration of a tuned study with the hyperparameters with which its model
 // ended, for as many rounds as its trials had at most, and the keys of those that each client has
 // of its own.
-func Anew(text string, r *study.Result) (c *config.Config, own []string, err error) {
+func Anew(text string, r *result.Result) (c *config.Config, own []string, err error) {
 	var sets []string
 	for _, key := range r.Best.Params.Keys() {
 		if strings.HasPrefix(key, tuners.ArchPrefix) {

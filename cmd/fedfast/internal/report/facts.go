@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
@@ -121,7 +121,7 @@ func (s *Study) acts() []fact {
 		switch {
 		case a.Trial < 0:
 			facts = append(facts, fact{"stopped by the user", "the study, " + stamp(a.At)})
-		case a.Act == study.ActStopTrial:
+		case a.Act == result.ActStopTrial:
 			facts = append(facts, fact{"stopped by the user", fmt.Sprintf("trial %d after round %d, %s", a.Trial, a.Round, stamp(a.At))})
 		}
 	}
@@ -131,7 +131,7 @@ func (s *Study) acts() []fact {
 // short writes a value, a number with four digits.
 func short(v tuners.Value) string {
 	if x, ok := v.Float(); ok {
-		return study.Number(x)
+		return result.Number(x)
 	}
 	if x, ok := v.Text(); ok {
 		return x

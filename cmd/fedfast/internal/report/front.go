@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/tuners"
@@ -25,7 +25,7 @@ func (s *Study) front() *figure.Figure {
 	if len(aims.Objectives) < 2 || counted == 0 {
 		return nil
 	}
-	best := study.Front(aims, values)
+	best := result.Front(aims, values)
 	unit, by := s.unit()
 	f := &figure.Figure{Name: "pareto", Title: "Pareto front of the trials", Width: column, Height: row}
 	if len(aims.Objectives) > 2 {

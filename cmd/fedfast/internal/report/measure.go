@@ -1,8 +1,8 @@
 package report
 
 import (
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // measured is how errors are written.
@@ -13,7 +13,7 @@ type measured struct {
 
 // errors says how the study's errors are written.
 func (s *Study) errors() measured {
-	name, share := study.MeasureName(s.Measure())
+	name, share := result.MeasureName(s.Measure())
 	if !share {
 		return measured{name, "", 1}
 	}

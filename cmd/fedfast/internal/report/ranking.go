@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/stats"
 )
@@ -35,7 +35,7 @@ func order(all []*group, target string) []string {
 	}
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.error, b.error) })
 	var told []string
-	_, share := study.MeasureName(first.Measure())
+	_, share := result.MeasureName(first.Measure())
 	most := 0
 	for _, d := range differences(all, target) {
 		if most = max(most, d.N); d.N > 1 && len(told) < mostOrdered {

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -84,7 +84,7 @@ func Read(ctx context.Context, dir string) (*Study, error) {
 // readNotes reads what the client tuner told about a trial.
 func (s *Study) readNotes(ctx context.Context, v *view.Study, t *view.Trial) error {
 	n := noted{trial: t, drawn: map[string]map[float64]bool{}}
-	err := v.Plans(ctx, t.Number, 0, func(e *study.Entry) error {
+	err := v.Plans(ctx, t.Number, 0, func(e *result.Entry) error {
 		if len(e.Plan.Table) > 0 {
 			s.table = e.Plan.Table
 		}

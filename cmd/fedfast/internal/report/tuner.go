@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/tuners"
@@ -186,7 +186,7 @@ func (s *Study) sides() *figure.Figure {
 	if s.Tune == nil || len(s.Tune.Sides) == 0 || len(s.Tune.Sides[0].Table) > 0 {
 		return nil
 	}
-	t := study.BestSides(s.Tune.Sides, s.Config.Aim())
+	t := result.BestProxies(s.Tune.Sides, s.Config.Aim())
 	h := &figure.Heat{Of: "best score"}
 	for _, hi := range t.HIs {
 		h.Columns = append(h.Columns, strconv.FormatFloat(hi, 'g', 3, 64))

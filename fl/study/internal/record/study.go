@@ -90,3 +90,11 @@ func DataOf(c *config.Config, fed *data.Federation, m *nn.Model) (r Data, err er
 func (r Data) String() string {
 	return fmt.Sprintf("%s of %d clients, %d training and %d test samples in its files, fingerprint %s", r.Name, r.Clients, r.Train, r.Test, r.Fingerprint)
 }
+
+// Baseline is the beginning of a comparison with random search.
+type Baseline struct {
+	Configurations int    `json:"configurations"`
+	Rounds         int    `json:"rounds"`
+	Target         string `json:"target"`
+	Maximize       bool   `json:"maximize,omitempty"` // the scores
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -111,37 +112,23 @@ func (m *Model) testPlan(ctx context.Context) (p tuners.Plan, slots int, err err
 	return p, slots, err
 }
 
-// Settings are the hyperparameters with which a model would be trained anew.
-type Settings struct {
-	// Params are the trial's own, and over them what its client tuner ended with: of params
-	// that clients draw the likeliest ones, else those that most clients have.
-	Params tuners.Params `json:"params"`
-	// StartedFrom are the same as the trial began; nil without a client tuner.
-	StartedFrom tuners.Params `json:"started_from,omitempty"`
-	// Probability is how often the client tuner draws Params, or the share of clients that
-	// have them, (0, 1]; 0 where all have the same.
-	Probability float64 `json:"probability,omitempty"`
-	// Table is the one in which clients look theirs up instead, nil for none.
-	Table []tuners.Cell `json:"table,omitempty"`
-}
-
 // Settings returns the hyperparameters of the model. A client tuner that learns which client
 // is which has other ones for each, which are not told.
-func (m *Model) Settings(ctx context.Context) (Settings, error) {
+func (m *Model) Settings(ctx context.Context) (result.Settings, error) {
 	t := m.Trial
 	switch {
 	case t.session == nil:
-		return Settings{Params: t.Params}, nil
+		return result.Settings{Params: t.Params}, nil
 	case t.study.Client.keys():
-		s := Settings{Params: t.Params.Clone(), StartedFrom: t.Params}
+		s := result.Settings{Params: t.Params.Clone(), StartedFrom: t.Params}
 		maps.DeleteFunc(s.Params, func(name string, _ tuners.Value) bool { return tuners.Matches(name, t.study.Client.Controls...) })
 		return s, nil
 	}
 	p, _, err := m.testPlan(ctx)
 	if err != nil {
-		return Settings{}, err
+		return result.Settings{}, err
 	}
-	s := Settings{Probability: p.Probability, Table: p.Table, StartedFrom: tuners.Params{}}
+	s := result.Settings{Probability: p.Probability, Table: p.Table, StartedFrom: tuners.Params{}}
 	if p.Likeliest == nil && len(p.Clients) > 0 {
 		counts, most := map[string]int{}, 0
 		for _, params := range p.Clients {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 // TestLabels begins every line with which of several studies it is about, as far
@@ -25,7 +26,7 @@ func TestLabels(t *testing.T) {
 		d := New(&out, terminal, "a head\n", func() time.Time { return clock })
 		d.Label("seed 2 of 5")
 		clock = time.Unix(3, 0)
-		d.Update(study.Progress{Trial: 1, TrialRound: 2, ToRound: 3, Round: 4, Rounds: 4, Loss: 1, Best: study.Standing{Trial: 1, Score: 0.5, Rounds: 2, Clients: 4}, Scale: study.Scale{Metric: "error", Percent: true}})
+		d.Update(study.Progress{Trial: 1, TrialRound: 2, ToRound: 3, Round: 4, Rounds: 4, Loss: 1, Best: result.Standing{Trial: 1, Score: 0.5, Rounds: 2, Clients: 4}, Scale: result.Scale{Metric: "error", Percent: true}})
 		d.Close()
 		for _, text := range want {
 			if !strings.Contains(out.String(), text) {
@@ -40,7 +41,7 @@ func TestScoresSayWhatTheyAre(t *testing.T) {
 	for _, columns := range []func() int{nil, func() int { return 120 }} {
 		var out strings.Builder
 		d := New(&out, columns, "", func() time.Time { return time.Unix(0, 0) })
-		d.Update(study.Progress{Trial: 1, TrialRound: 2, ToRound: 3, Round: 4, Rounds: 4, Loss: 1, Best: study.Standing{Trial: 1, Score: 0.5, Rounds: 1, Clients: 1}, Scale: study.Scale{Metric: "accuracy", Percent: true, Maximize: true}})
+		d.Update(study.Progress{Trial: 1, TrialRound: 2, ToRound: 3, Round: 4, Rounds: 4, Loss: 1, Best: result.Standing{Trial: 1, Score: 0.5, Rounds: 1, Clients: 1}, Scale: result.Scale{Metric: "accuracy", Percent: true, Maximize: true}})
 		d.Close()
 		if text := out.String(); !strings.Contains(text, "best ~50.00 % val accuracy (trial 1), 1 round, 1 client") {
 			t.Errorf("it says %q", text)

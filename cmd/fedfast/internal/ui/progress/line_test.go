@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/test/screentest"
 )
 
@@ -103,8 +104,8 @@ func TestDisplayOnTerminal(t *testing.T) {
 		d.Update(p)
 	}
 	none := math.NaN()
-	unknown, best := study.Standing{Score: none}, study.Standing{Trial: 1, Score: 0.125, Rounds: 5, Clients: 10}
-	errors := study.Scale{Metric: "error", Percent: true}
+	unknown, best := result.Standing{Score: none}, result.Standing{Trial: 1, Score: 0.125, Rounds: 5, Clients: 10}
+	errors := result.Scale{Metric: "error", Percent: true}
 	update(9, study.Progress{Preparing: true, Trial: 7, Round: 8, Rounds: 8, Score: 0.5, Best: unknown, Loss: none})
 	shows("a head", "preparing client tuner, error 0.5 100% |████████████████████████| 8 of 8")
 	update(10, study.Progress{Trial: 1, TrialRound: 1, ToRound: 3, Round: 1, Rounds: 400, Loss: 2, Best: unknown, Clients: 10, Trials: 27, TrialsLeft: 27})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -207,7 +208,7 @@ func (d *Display) state(now time.Time) State {
 			doing = "clients train by themselves"
 		}
 		add(&s.Parts, 3, false, doing)
-		add(&s.Parts, 2, false, "error "+study.Number(p.Score))
+		add(&s.Parts, 2, false, "error "+result.Number(p.Score))
 	}
 	add(&s.Parts, 0, true, padded(p))
 	add(&s.Parts, 1, true, d.speed.remaining(p, now))
@@ -260,8 +261,8 @@ func testError(p study.Progress) string {
 	if p.TestError == nil {
 		return ""
 	}
-	name, _ := study.MeasureName(p.Measure)
-	return joinedBy(" ", p.Target, "test", name, study.ErrorText(p.Measure, *p.TestError))
+	name, _ := result.MeasureName(p.Measure)
+	return joinedBy(" ", p.Target, "test", name, result.ErrorText(p.Measure, *p.TestError))
 }
 
 // epsilon tells what the rounds have cost in privacy.
@@ -290,10 +291,10 @@ func trials(p study.Progress) string {
 // describe says what the newest round tells.
 func describe(p study.Progress) string {
 	if p.Local {
-		return fmt.Sprintf("clients train by themselves: configuration %s, score %s", of(p.Round, p.Rounds), study.Number(p.Score))
+		return fmt.Sprintf("clients train by themselves: configuration %s, score %s", of(p.Round, p.Rounds), result.Number(p.Score))
 	}
 	if p.Preparing {
-		return fmt.Sprintf("preparing client tuner: trial %d of up to %d on proxy federations, error %s", p.Round, p.Rounds, study.Number(p.Score))
+		return fmt.Sprintf("preparing client tuner: trial %d of up to %d on proxy federations, error %s", p.Round, p.Rounds, result.Number(p.Score))
 	}
 	var parts []string
 	if p.Rounds != p.ToRound {
@@ -307,7 +308,7 @@ func describe(p study.Progress) string {
 }
 
 // simulated tells the trial's simulated time, and how much of the clients' work was lost.
-func simulated(f *study.Simulated) string {
+func simulated(f *result.Simulated) string {
 	if f == nil {
 		return ""
 	}
@@ -385,7 +386,7 @@ func (d *Display) Close() {
 func loss(p study.Progress) string {
 	var text, dropped string
 	if !math.IsNaN(p.Loss) {
-		text = "loss " + study.Number(p.Loss)
+		text = "loss " + result.Number(p.Loss)
 	}
 	switch p.Dropped {
 	case 0:

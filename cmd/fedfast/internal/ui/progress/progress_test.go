@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 )
 
 func TestPlainLines(t *testing.T) {
@@ -17,7 +18,7 @@ func TestPlainLines(t *testing.T) {
 	d := New(&out, nil, "a head\n", func() time.Time { return clock })
 	update := func(second, round int, loss, best float64) {
 		clock = time.Unix(int64(second), 0)
-		d.Update(study.Progress{Trial: 3, TrialRound: 2, ToRound: 4, Round: round, Rounds: 10, Loss: loss, Score: best, Best: study.Standing{Trial: 1, Score: best, Rounds: 5, Clients: 12}, Scale: study.Scale{Metric: "error", Target: "personalized", Percent: true}, TestError: new(0.625), Target: "global", Clients: 12, Trials: 5, TrialsLeft: 3})
+		d.Update(study.Progress{Trial: 3, TrialRound: 2, ToRound: 4, Round: round, Rounds: 10, Loss: loss, Score: best, Best: result.Standing{Trial: 1, Score: best, Rounds: 5, Clients: 12}, Scale: result.Scale{Metric: "error", Target: "personalized", Percent: true}, TestError: new(0.625), Target: "global", Clients: 12, Trials: 5, TrialsLeft: 3})
 	}
 	update(1, 1, 2, math.NaN())
 	update(6, 3, 1.5, 0.5)
@@ -49,8 +50,8 @@ func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
 	}{
 		{25, study.Progress{Preparing: true, Round: 1, Rounds: 8, Score: 0.75}},
 		{100, study.Progress{Preparing: true, Round: 4, Rounds: 8, Score: 0.5}},
-		{200, study.Progress{Round: 1, Rounds: 10, ToRound: 10, Loss: 2, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}, Clients: 5}},
-		{206, study.Progress{Round: 3, Rounds: 10, ToRound: 10, Loss: 1, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}, Clients: 5}},
+		{200, study.Progress{Round: 1, Rounds: 10, ToRound: 10, Loss: 2, Score: math.NaN(), Best: result.Standing{Score: math.NaN()}, Clients: 5}},
+		{206, study.Progress{Round: 3, Rounds: 10, ToRound: 10, Loss: 1, Score: math.NaN(), Best: result.Standing{Score: math.NaN()}, Clients: 5}},
 	} {
 		clock = time.Unix(int64(u.second), 0)
 		d.Update(u.p)
@@ -123,7 +124,7 @@ func TestOneEstimate(t *testing.T) {
 	clock := time.Unix(0, 0)
 	d := New(&out, nil, "", func() time.Time { return clock })
 	d.Rest(0.5, 2)
-	none := study.Standing{Score: math.NaN()}
+	none := result.Standing{Score: math.NaN()}
 	for i := 1; i <= 10; i++ {
 		clock = time.Unix(int64(6*i), 0)
 		d.Update(study.Progress{TrialRound: i, ToRound: 10, Round: i, Rounds: 10, Loss: 1, Score: math.NaN(), Best: none, Clients: 5})
@@ -149,7 +150,7 @@ func TestOneEstimate(t *testing.T) {
 // TestDroppedClients: their number stands beside the loss, in a pipe and on a terminal,
 // and alone where no client is left.
 func TestDroppedClients(t *testing.T) {
-	p := study.Progress{TrialRound: 1, ToRound: 2, Round: 1, Rounds: 2, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}, Clients: 8}
+	p := study.Progress{TrialRound: 1, ToRound: 2, Round: 1, Rounds: 2, Score: math.NaN(), Best: result.Standing{Score: math.NaN()}, Clients: 8}
 	for _, c := range []struct {
 		loss    float64
 		dropped int
@@ -171,7 +172,7 @@ func TestDroppedClients(t *testing.T) {
 func TestRunSaysNoTrial(t *testing.T) {
 	var out strings.Builder
 	d := New(&out, nil, "", time.Now)
-	d.Update(study.Progress{TrialRound: 2, ToRound: 2, Round: 2, Rounds: 2, Loss: 0.5, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}})
+	d.Update(study.Progress{TrialRound: 2, ToRound: 2, Round: 2, Rounds: 2, Loss: 0.5, Score: math.NaN(), Best: result.Standing{Score: math.NaN()}})
 	d.Close()
 	if want := "round 2 of 2, loss 0.5, now evaluating\nround 2 of 2 in 0s, loss 0.5\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
@@ -188,7 +189,7 @@ func TestSpeedIsOfWhatWasTrained(t *testing.T) {
 		if round > 40 {
 			clients, clock = 20, clock.Add(2*time.Second)
 		}
-		d.Update(study.Progress{TrialRound: round, ToRound: 100, Round: round, Rounds: 100, Loss: 1, Score: math.NaN(), Best: study.Standing{Score: math.NaN()}, Clients: clients})
+		d.Update(study.Progress{TrialRound: round, ToRound: 100, Round: round, Rounds: 100, Loss: 1, Score: math.NaN(), Best: result.Standing{Score: math.NaN()}, Clients: clients})
 	}
 	d.Close()
 	if want := "round 49 of 100, loss 1, 10 clients/s, ETA 1m42s\nround 50 of 100 in 20s, loss 1\n"; !strings.HasSuffix(out.String(), want) {

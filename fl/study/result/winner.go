@@ -1,4 +1,4 @@
-package study
+package result
 
 import (
 	"cmp"
@@ -10,37 +10,6 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
-
-// Why says in a line which model the study returned, by which score, and what the next one had.
-func (r *Result) Why(c *config.Config) string {
-	scale, best := ScaleOf(c, r.Measure), &r.Best
-	text := fmt.Sprintf("trial %d after %s: %s validation %s, ", best.Number, oneline.Count(best.Round, "round"), scale.Text(best.Score), scale.Metric)
-	rank := "the lowest of "
-	if scale.Maximize {
-		rank = "the highest of "
-	}
-	if len(r.Finalists) == 0 {
-		return text + rank + "all rounds, each scored on one cohort, which is optimistic"
-	}
-	on := oneline.Count(r.Finalists[0].Clients, "client")
-	if most := c.Finalists.Clients; most == 0 || r.Finalists[0].Clients < most {
-		on = "all " + on
-	}
-	if len(r.Finalists) == 1 {
-		return text + "the only finalist, scored on " + on
-	}
-	text += fmt.Sprintf("%s%d finalists scored on %s", rank, len(r.Finalists), on)
-	var next *Finalist
-	for i := range r.Finalists {
-		if f := &r.Finalists[i]; f.Trial != best.Number && (next == nil || c.Aim().Better(f.Score, next.Score)) {
-			next = f
-		}
-	}
-	if next == nil {
-		return text + ", all of this trial"
-	}
-	return text + fmt.Sprintf("; next %s, trial %d", scale.Text(next.Score), next.Trial)
-}
 
 // mostParams is the number of hyperparameters, mostCells that of a table's cells, that a line shows.
 const mostParams, mostCells = 10, 4
@@ -77,6 +46,76 @@ func (p Place) Compare(q Place, aim tuners.Objective) int {
 		return 1
 	}
 	return cmp.Or(by(p.Final, q.Final), q.Rung-p.Rung, by(p.Score, q.Score), q.Rounds-p.Rounds)
+}
+
+// Assigned writes the params of the keys, as --set takes them.
+func Assigned(p tuners.Params, keys []string) string {
+	var parts []string
+	for _, key := range keys {
+		if v, ok := p[key]; ok {
+			parts = append(parts, key+"="+ValueText(v))
+		}
+	}
+	if more := len(parts) - mostParams; more > 0 {
+		parts = append(parts[:mostParams], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, " ")
+}
+
+// Varying returns the hyperparameters in which trials differ, all those of a single one, in their
+// order.
+func Varying(trials []tuners.Params) []string {
+	var keys []string
+	for _, p := range trials {
+		keys = append(keys, p.Keys()...)
+	}
+	slices.Sort(keys)
+	return slices.DeleteFunc(slices.Compact(keys), func(key string) bool {
+		first, ok := trials[0][key]
+		return len(trials) > 1 && !slices.ContainsFunc(trials, func(p tuners.Params) bool {
+			v, has := p[key]
+			return has != ok || v != first
+		})
+	})
+}
+
+// ValueText writes the value of a hyperparameter, a number with three digits.
+func ValueText(v tuners.Value) string {
+	if x, ok := v.Float(); ok {
+		return fmt.Sprintf("%.3g", x)
+	}
+	return v.String()
+}
+
+// Why says in a line which model the study returned, by which score, and what the next one had.
+func (r *Result) Why(c *config.Config) string {
+	scale, best := ScaleOf(c, r.Measure), &r.Best
+	text := fmt.Sprintf("trial %d after %s: %s validation %s, ", best.Number, oneline.Count(best.Round, "round"), scale.Text(best.Score), scale.Metric)
+	rank := "the lowest of "
+	if scale.Maximize {
+		rank = "the highest of "
+	}
+	if len(r.Finalists) == 0 {
+		return text + rank + "all rounds, each scored on one cohort, which is optimistic"
+	}
+	on := oneline.Count(r.Finalists[0].Clients, "client")
+	if most := c.Finalists.Clients; most == 0 || r.Finalists[0].Clients < most {
+		on = "all " + on
+	}
+	if len(r.Finalists) == 1 {
+		return text + "the only finalist, scored on " + on
+	}
+	text += fmt.Sprintf("%s%d finalists scored on %s", rank, len(r.Finalists), on)
+	var next *Finalist
+	for i := range r.Finalists {
+		if f := &r.Finalists[i]; f.Trial != best.Number && (next == nil || c.Aim().Better(f.Score, next.Score)) {
+			next = f
+		}
+	}
+	if next == nil {
+		return text + ", all of this trial"
+	}
+	return text + fmt.Sprintf("; next %s, trial %d", scale.Text(next.Score), next.Trial)
 }
 
 // Took is how many seconds the study has taken, with its comparison with random search.
@@ -117,43 +156,4 @@ func (c *Chosen) Hyperparameters(trials []TrialResult) [2]string {
 		ended += fmt.Sprintf(" (probability %.2f)", c.Probability)
 	}
 	return [2]string{ended, began}
-}
-
-// Assigned writes the params of the keys, as --set takes them.
-func Assigned(p tuners.Params, keys []string) string {
-	var parts []string
-	for _, key := range keys {
-		if v, ok := p[key]; ok {
-			parts = append(parts, key+"="+ValueText(v))
-		}
-	}
-	if more := len(parts) - mostParams; more > 0 {
-		parts = append(parts[:mostParams], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(parts, " ")
-}
-
-// Varying returns the hyperparameters in which trials differ, all those of a single one, in their
-// order.
-func Varying(trials []tuners.Params) []string {
-	var keys []string
-	for _, p := range trials {
-		keys = append(keys, p.Keys()...)
-	}
-	slices.Sort(keys)
-	return slices.DeleteFunc(slices.Compact(keys), func(key string) bool {
-		first, ok := trials[0][key]
-		return len(trials) > 1 && !slices.ContainsFunc(trials, func(p tuners.Params) bool {
-			v, has := p[key]
-			return has != ok || v != first
-		})
-	})
-}
-
-// ValueText writes the value of a hyperparameter, a number with three digits.
-func ValueText(v tuners.Value) string {
-	if x, ok := v.Float(); ok {
-		return fmt.Sprintf("%.3g", x)
-	}
-	return v.String()
 }

@@ -1,4 +1,4 @@
-package study
+package result
 
 import (
 	"slices"
@@ -6,8 +6,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// SideTrial is one trial on a proxy federation, of equal clients or of a table of them.
-type SideTrial struct {
+// ProxyTrial is one trial on a proxy federation, of equal clients or of a table of them.
+type ProxyTrial struct {
 	Environment tuners.Environment `json:"environment"`
 	Params      tuners.Params      `json:"params"`
 	// Table are the clients of a mixed proxy federation, one of each cell.
@@ -18,25 +18,25 @@ type SideTrial struct {
 	Score *float64 `json:"score"`
 }
 
-// SideTable is what trials on proxy federations found best, as FedTune's
+// ProxyTable is what trials on proxy federations found best, as FedTune's
 // reference table has it: a row for each number of samples and a column for each
 // heterogeneity index.
-type SideTable struct {
+type ProxyTable struct {
 	// Samples and HIs are those of the trials, from the lowest on.
 	Samples []int
 	HIs     []float64
 	// Cells hold by row and column the trial of the best score, of equal ones
 	// the first; nil where none has a score.
-	Cells [][]*SideTrial
+	Cells [][]*ProxyTrial
 }
 
-// BestSides makes the table of trials on proxy federations of a study with an objective. Of
+// BestProxies makes the table of trials on proxy federations of a study with an objective. Of
 // trials on mixed ones it is the table of the best trial, whose score all cells have.
-func BestSides(sides []SideTrial, aim tuners.Objective) SideTable {
+func BestProxies(sides []ProxyTrial, aim tuners.Objective) ProxyTable {
 	if len(sides) > 0 && len(sides[0].Table) > 0 {
 		sides = bestMixed(sides, aim)
 	}
-	t := SideTable{}
+	t := ProxyTable{}
 	for _, s := range sides {
 		t.Samples, t.HIs = append(t.Samples, s.Environment.Samples), append(t.HIs, s.Environment.HI)
 	}
@@ -44,7 +44,7 @@ func BestSides(sides []SideTrial, aim tuners.Objective) SideTable {
 	slices.Sort(t.HIs)
 	t.Samples, t.HIs = slices.Compact(t.Samples), slices.Compact(t.HIs)
 	for range t.Samples {
-		t.Cells = append(t.Cells, make([]*SideTrial, len(t.HIs)))
+		t.Cells = append(t.Cells, make([]*ProxyTrial, len(t.HIs)))
 	}
 	for i := range sides {
 		s := &sides[i]
@@ -62,8 +62,8 @@ func BestSides(sides []SideTrial, aim tuners.Objective) SideTable {
 
 // bestMixed returns the cells of the trial of the best score, of equal ones the first, as
 // a trial each; nil when none has a score.
-func bestMixed(sides []SideTrial, aim tuners.Objective) []SideTrial {
-	var best *SideTrial
+func bestMixed(sides []ProxyTrial, aim tuners.Objective) []ProxyTrial {
+	var best *ProxyTrial
 	for i, s := range sides {
 		if s.Score != nil && (best == nil || aim.Better(*s.Score, *best.Score)) {
 			best = &sides[i]
@@ -72,7 +72,7 @@ func bestMixed(sides []SideTrial, aim tuners.Objective) []SideTrial {
 	if best == nil {
 		return nil
 	}
-	var cells []SideTrial
+	var cells []ProxyTrial
 	for _, c := range best.Table {
 		cell := *best
 		cell.Environment.HI, cell.Environment.Samples = c.Keys[tuners.KeyHI], int(c.Keys[tuners.KeySamples])

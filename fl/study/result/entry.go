@@ -1,4 +1,4 @@
-package study
+package result
 
 import (
 	"encoding/json"
@@ -6,10 +6,37 @@ import (
 	"math"
 	"time"
 
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/tuners"
 )
+
+// ReadClients reads a row of store.KindClients: the test errors of the returned model on single
+// clients.
+func ReadClients(r store.Row) ([]fl.ClientError, error) {
+	rec, err := record.Decode[record.Clients](r.Kind, r.Data)
+	if err != nil {
+		return nil, err
+	}
+	return rec.Errors(), nil
+}
+
+// The user actions.
+const (
+	// ActStopTrial ends a trial: its tuner receives a failed report.
+	ActStopTrial = "stop trial"
+	// ActStopStudy ends the study: what was trained so far is what it chooses from.
+	ActStopStudy = "stop study"
+)
+
+// ActReason returns why a trial ended, by the user action that ended it.
+func ActReason(act string) string {
+	if act == ActStopStudy {
+		return "the study was stopped by a user"
+	}
+	return "stopped by a user"
+}
 
 // Entry is a row of a study's record. What a row of its kind does not have is nil.
 type Entry struct {
@@ -103,7 +130,7 @@ func (e *Entry) fill(r store.Row) (err error) {
 	case store.KindAct:
 		return record.Into(r, func(rec *record.Act) { e.Act = &rec.Act })
 	case store.KindResult:
-		return record.Into(r, func(rec *resultRecord) { e.Stored = &Stored{Tune: rec.Tune, Run: rec.Run} })
+		return record.Into(r, func(rec *End) { e.Stored = &Stored{Tune: rec.Tune, Run: rec.Run} })
 	case store.KindSuggest:
 		if r.Trial != tuners.StudySession {
 			return nil

@@ -1,4 +1,4 @@
-package study
+package result
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ type Trend struct {
 }
 
 // add adds a round.
-func (t *Trend) add(loss float64) {
+func (t *Trend) Add(loss float64) {
 	if t.Lost = math.IsNaN(loss); t.Lost {
 		return
 	}
@@ -59,52 +59,12 @@ func (t Trend) diverged(e *Errors) bool {
 	}
 }
 
-// far reports whether the error of a regression is many times that of predicting 0.
-func (e *Errors) far() bool {
-	return e.Measure == MeasureRMSE && e.Trivial != nil && e.GlobalTest != nil && *e.GlobalTest >= min(grown*e.Trivial.Zero, limit.DivergedFit)
-}
-
 // trendOf follows the losses of a run.
 func trendOf(losses []float64) (t Trend) {
 	for _, x := range losses {
-		t.add(x)
+		t.Add(x)
 	}
 	return t
-}
-
-// Verdict describes in sentences what is wrong with the trained model: that it diverged, or
-// learned nothing. It is empty for one that has learned.
-func (r *RunResult) Verdict() []string {
-	return append(diverged(trendOf(r.TrainLoss), r.Dropped, &r.Errors), r.Errors.Verdict()...)
-}
-
-// Verdict describes in sentences what is wrong with the returned model, as that of a
-// RunResult, and how many trials learned nothing if that is half of them or more.
-func (r *Result) Verdict(c *config.Config) []string {
-	var all []string
-	for i := range r.Trials {
-		if t := &r.Trials[i]; t.Number == r.Best.Number {
-			all = append(diverged(t.Loss, t.Dropped, &r.Errors), r.Errors.Verdict()...)
-		}
-	}
-	if n := r.unlearned(c); 2*n >= len(r.Trials) && len(r.Trials) > 1 {
-		all = append(all, fmt.Sprintf("%d of %d trials did not learn", n, len(r.Trials)))
-	}
-	return all
-}
-
-// unlearned counts the trials that failed, diverged, or whose last score is no better
-// than a trivial predictor's.
-func (r *Result) unlearned(c *config.Config) (n int) {
-	for i := range r.Trials {
-		t := &r.Trials[i]
-		better, known := beats(c, r.Trivial, t.Score)
-		lost := t.Loss.Lost || (!known || r.Measure != MeasureRMSE) && t.Loss.diverged(&Errors{Measure: r.Measure})
-		if t.Failed != "" || lost || len(t.Rungs) > 0 && known && !better {
-			n++
-		}
-	}
-	return n
 }
 
 // beats reports whether a score is better than a trivial predictor's, and whether that is
@@ -154,6 +114,46 @@ func diverged(t Trend, dropped int, e *Errors) []string {
 		parts = append(parts, "none of the last round was kept")
 	}
 	return []string{"diverged: " + strings.Join(parts, ", ") + "; try a smaller client.lr"}
+}
+
+// Verdict describes in sentences what is wrong with the returned model, as that of a
+// RunResult, and how many trials learned nothing if that is half of them or more.
+func (r *Result) Verdict(c *config.Config) []string {
+	var all []string
+	for i := range r.Trials {
+		if t := &r.Trials[i]; t.Number == r.Best.Number {
+			all = append(diverged(t.Loss, t.Dropped, &r.Errors), r.Errors.Verdict()...)
+		}
+	}
+	if n := r.unlearned(c); 2*n >= len(r.Trials) && len(r.Trials) > 1 {
+		all = append(all, fmt.Sprintf("%d of %d trials did not learn", n, len(r.Trials)))
+	}
+	return all
+}
+
+// unlearned counts the trials that failed, diverged, or whose last score is no better
+// than a trivial predictor's.
+func (r *Result) unlearned(c *config.Config) (n int) {
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		better, known := beats(c, r.Trivial, t.Score)
+		lost := t.Loss.Lost || (!known || r.Measure != MeasureRMSE) && t.Loss.diverged(&Errors{Measure: r.Measure})
+		if t.Failed != "" || lost || len(t.Rungs) > 0 && known && !better {
+			n++
+		}
+	}
+	return n
+}
+
+// Verdict describes in sentences what is wrong with the trained model: that it diverged, or
+// learned nothing. It is empty for one that has learned.
+func (r *RunResult) Verdict() []string {
+	return append(diverged(trendOf(r.TrainLoss), r.Dropped, &r.Errors), r.Errors.Verdict()...)
+}
+
+// far reports whether the error of a regression is many times that of predicting 0.
+func (e *Errors) far() bool {
+	return e.Measure == MeasureRMSE && e.Trivial != nil && e.GlobalTest != nil && *e.GlobalTest >= min(grown*e.Trivial.Zero, limit.DivergedFit)
 }
 
 // Verdict reports in sentences whether a model is no better than predictors that look at no

@@ -1,17 +1,68 @@
-package study
+package result
 
 import (
 	"cmp"
 	"encoding/json"
 	"math"
 
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
-	"github.com/fedfast/fedfast/fl/study/internal/trial"
-	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
+
+// Settings are the hyperparameters with which a model would be trained anew.
+type Settings struct {
+	// Params are the trial's own, and over them what its client tuner ended with: of params
+	// that clients draw the likeliest ones, else those that most clients have.
+	Params tuners.Params `json:"params"`
+	// StartedFrom are the same as the trial began; nil without a client tuner.
+	StartedFrom tuners.Params `json:"started_from,omitempty"`
+	// Probability is how often the client tuner draws Params, or the share of clients that
+	// have them, (0, 1]; 0 where all have the same.
+	Probability float64 `json:"probability,omitempty"`
+	// Table is the one in which clients look theirs up instead, nil for none.
+	Table []tuners.Cell `json:"table,omitempty"`
+}
+
+// AuditResult is what an audit of a private run found.
+type AuditResult struct {
+	// Epsilon at Delta is that of the account of the rounds, of the run itself.
+	Epsilon float64 `json:"epsilon"`
+	Delta   float64 `json:"delta"`
+	// LowerBound is an epsilon that the rounds exceed with a confidence of 95 %.
+	LowerBound float64 `json:"lower_bound"`
+	// NoiseTooLow says that the noise is below what was promised, with an error of one in
+	// 1,000. Passed says that neither shows a bug.
+	NoiseTooLow bool `json:"noise_too_low"`
+	Passed      bool `json:"passed"`
+	Canaries    int  `json:"canaries"`
+	Rounds      int  `json:"rounds"`
+}
+
+// LocalSearch is what a study's clients trained by themselves, beside the rounds of its
+// budget.
+type LocalSearch struct {
+	// Points are how many configurations each of Clients trained with, Examples the training
+	// samples of all, all passes.
+	Points   int `json:"points"`
+	Clients  int `json:"clients"`
+	Examples int `json:"examples"`
+	// Votes is how many points each client voted for, 0 where it told its scores.
+	Votes int `json:"votes,omitempty"`
+	// Noise is the standard deviation of the noise on the votes for a point, or on the sum
+	// of the clients' errors with it, of a private study.
+	Noise float64 `json:"noise,omitempty"`
+}
+
+// WarmStart says with what a tuner began: Trials of finished studies, of which Dropped others
+// were left out, since they lie outside of the space or lack a metric.
+type WarmStart struct {
+	Studies int `json:"studies"`
+	Trials  int `json:"trials"`
+	Dropped int `json:"dropped"`
+	// Rounds is how many the studies' trials ran.
+	Rounds int `json:"rounds"`
+}
 
 // State is how far a study or a trial is.
 type State string
@@ -49,7 +100,7 @@ type Rung struct {
 func (r *Result) Spent() int { return cmp.Or(r.SimulatedSeconds, r.Updates) }
 
 // at is how far the trial was, in what its budget counts.
-func (r Rung) at() int { return cmp.Or(r.Second, r.Update, r.Round) }
+func (r Rung) At() int { return cmp.Or(r.Second, r.Update, r.Round) }
 
 // TrialResult is one trial of a study.
 type TrialResult struct {
@@ -87,9 +138,6 @@ type TrialResult struct {
 	Stopped string `json:"stopped,omitempty"`
 }
 
-// Settings are the hyperparameters with which a model would be trained anew, see Chosen.
-type Settings = trial.Settings
-
 // Chosen is a model that a study returns, with its evaluation.
 type Chosen struct {
 	Number int `json:"number"`
@@ -105,12 +153,9 @@ type Chosen struct {
 	// SHA256 is the weights' digest, see fl.WeightsSHA256.
 	SHA256 string `json:"weights_sha256"`
 	Errors
-	weights []float32
+	// Weights are the model's in its packed layout, nil where they are not at hand.
+	Weights []float32 `json:"-"`
 }
-
-// Weights returns the model's weights in its packed layout, nil where they are
-// not at hand.
-func (c *Chosen) Weights() []float32 { return c.weights }
 
 // Finalist is a model among which a study chose.
 type Finalist struct {
@@ -128,114 +173,6 @@ type Finalist struct {
 	Examples int     `json:"examples"`
 }
 
-// event is the line of the metrics about the finalist.
-func (f *Finalist) event() Event {
-	return Event{Event: "finalist", Trial: f.Trial, Round: f.Round, Score: &f.Score}
-}
-
-// Rates are the classification errors of a model, weighted by samples:
-// of its weights as they are (global) and of those that each client trains
-// from them (personalized), on the clients' validation and test samples.
-type Rates struct {
-	GlobalVal        *float64 `json:"global_val_error"`
-	GlobalTest       *float64 `json:"global_test_error"`
-	PersonalizedVal  *float64 `json:"personalized_val_error"`
-	PersonalizedTest *float64 `json:"personalized_test_error"`
-	// UnseenTest is the error on clients that never train, null without any.
-	UnseenTest *float64 `json:"unseen_test_error,omitempty"`
-	// UnseenAdapted is the same after these clients have trained, as in a first round.
-	UnseenAdapted *float64 `json:"unseen_adapted_test_error,omitempty"`
-}
-
-// Errors are a model's.
-type Errors struct {
-	Rates
-	// Masked are the same without the labels of the federation's masks, in their
-	// order; nil where it has none.
-	Masked []MaskedRates `json:"masked,omitempty"`
-	// Measure is what the errors are: MeasureRecall or MeasureRMSE, or empty for the
-	// share of samples classified wrongly.
-	Measure string `json:"error_measure,omitempty"`
-	// Trivial are the errors of predictors that learn nothing, nil without test samples.
-	Trivial *Trivial `json:"trivial,omitempty"`
-	// Evaluation holds the same with losses and spreads over the clients.
-	Evaluation *fl.Evaluation `json:"evaluation"`
-}
-
-// The values of Errors.Measure: 1 less the recall of several labels, and the root of
-// the mean squared error of a regression.
-const (
-	MeasureRecall = "1 - recall"
-	MeasureRMSE   = "rmse"
-)
-
-// MeasureName is how pages and axes name an error of the measure, and whether it is a
-// share, which they write in percent.
-func MeasureName(measure string) (name string, share bool) {
-	switch measure {
-	case MeasureRMSE:
-		return "RMSE", false
-	case MeasureRecall:
-		return measure, true
-	}
-	return "error", true
-}
-
-// MeasureOfModel describes what the errors of a model are, see Errors.Measure.
-func MeasureOfModel(m *nn.Model) string {
-	switch l := m.Loss(); {
-	case l.Target() == nn.ManyLabels:
-		return MeasureRecall
-	case l.Numbers():
-		return MeasureRMSE
-	}
-	return ""
-}
-
-// MaskedRates are a model's errors without the labels of a mask.
-type MaskedRates struct {
-	// Mask is the mask's name, see data.Mask.
-	Mask string `json:"mask"`
-	Rates
-}
-
-// errorsOf picks the errors of an evaluation.
-func errorsOf(s *Setup, engine *fl.Engine, e *fl.Evaluation) (Errors, error) {
-	m := s.Model
-	trivial, err := trivialOf(e, m, s.Data, engine.EvalSample(s.Config.Eval.Clients))
-	if err != nil {
-		return Errors{}, err
-	}
-	r := Errors{Trivial: trivial, Measure: MeasureOfModel(m), Evaluation: e, Rates: ratesOf(e, someError)}
-	for _, mask := range s.Data.Masks {
-		r.Masked = append(r.Masked, MaskedRates{mask.Name, ratesOf(e, func(s fl.Summary) *float64 {
-			for _, m := range s.Masked {
-				if m.Mask == mask.Name {
-					return &m.Error
-				}
-			}
-			return nil
-		})})
-	}
-	return r, nil
-}
-
-// someError is the error of a summary, nil if it is of no clients.
-func someError(s fl.Summary) *float64 {
-	if s.Clients == 0 {
-		return nil
-	}
-	return &s.Error
-}
-
-// ratesOf takes one error, nil where there is none, of each part of an evaluation.
-func ratesOf(e *fl.Evaluation, of func(fl.Summary) *float64) Rates {
-	return Rates{
-		GlobalVal: of(e.GlobalVal), GlobalTest: of(e.GlobalTest), PersonalizedVal: of(e.PersonalizedVal),
-		PersonalizedTest: of(e.PersonalizedTest), UnseenTest: of(e.Unseen), UnseenAdapted: of(e.UnseenAdapted),
-	}
-}
-
 // Result is the end of a study.
 type Result struct {
 	Study string `json:"study"`
@@ -249,7 +186,7 @@ type Result struct {
 	Finalists []Finalist `json:"finalists,omitempty"`
 	// Sides are the trials on proxy federations with which the client tuner was
 	// prepared, in their order.
-	Sides []SideTrial `json:"sides,omitempty"`
+	Sides []ProxyTrial `json:"sides,omitempty"`
 	// LocalSearch is what clients trained by themselves before the trials; nil for nothing.
 	LocalSearch *LocalSearch `json:"local_search,omitempty"`
 	// Survivor is the trial that the tuner kept to the end, nil when it named
@@ -295,11 +232,8 @@ type Result struct {
 	Baseline *BaselineResult `json:"baseline,omitempty"`
 }
 
-// Weights returns the returned model's weights in the model's packed layout.
-func (r *Result) Weights() []float32 { return r.Best.weights }
-
-// models are those that the result describes.
-func (r *Result) models() []*Chosen {
+// Models are those that the result describes, the returned one first.
+func (r *Result) Models() []*Chosen {
 	all := []*Chosen{&r.Best}
 	for _, c := range []*Chosen{r.Survivor, r.Luckiest} {
 		if c != nil {
@@ -369,8 +303,16 @@ type RunResult struct {
 	Examples        int     `json:"examples"`
 	Seconds         float64 `json:"seconds"`
 	RoundsPerSecond float64 `json:"rounds_per_second"`
-	weights         []float32
+	// Weights are the trained ones in the model's packed layout, nil where they are not at hand.
+	Weights []float32 `json:"-"`
 }
 
-// Weights returns the trained weights in the model's packed layout.
-func (r *RunResult) Weights() []float32 { return r.weights }
+// ClusterAudit is what a Trainer trained twice, to find workers that compute wrongly.
+type ClusterAudit struct {
+	// Share is the share of the rounds, and of the parts of shared ones, that were.
+	Share float64 `json:"share"`
+	// Results is how many had the same bits both times, in the process that ended the study.
+	Results int `json:"results"`
+	// Dismissed are the workers whose results were wrong, one line each.
+	Dismissed []string `json:"dismissed,omitempty"`
+}

@@ -1,4 +1,4 @@
-package study
+package result
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -44,19 +43,6 @@ func ScaleOf(c *config.Config, measure string) Scale {
 		s.Metric, s.Within = "time to goal", float64(c.Budget.TrialSeconds)
 	}
 	return s
-}
-
-// MeasureOf describes what the errors of a study's models are, see Errors.Measure, as far
-// as its configuration determines it.
-func MeasureOf(c *config.Config) string {
-	target := nn.Loss{Kind: nn.LossKind(c.Loss.Name)}.Target()
-	switch {
-	case target == nn.Numbers, c.Objective == tuners.MetricRMSE, c.Objective == tuners.MetricMAE, c.Objective == tuners.MetricR2:
-		return MeasureRMSE
-	case target == nn.ManyLabels, c.Objective == tuners.MetricRecall:
-		return MeasureRecall
-	}
-	return ""
 }
 
 // String names the scores: "validation error (personalized)".

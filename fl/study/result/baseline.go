@@ -1,0 +1,150 @@
+package result
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/tuners"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// confidence is that of the intervals of a baseline.
+const confidence = 0.9
+
+// BaselineResult is what random search reaches beside a study, under the study's
+// target: its errors are personalized ones where the objective is and they were
+// measured, else the global model's.
+type BaselineResult struct {
+	// Rounds is the length of each training.
+	Rounds int `json:"rounds"`
+	// Target is that of the errors.
+	Target string `json:"target"`
+	// Trials are the configurations in the order in which they were drawn.
+	Trials []BaselineTrial `json:"trials"`
+	// Best is the number of the configuration with the best validation score, which
+	// random search would return.
+	Best int `json:"best"`
+	// BestTest is its test error, MedianTest the median of those of all.
+	BestTest   float64 `json:"best_test_error"`
+	MedianTest float64 `json:"median_test_error"`
+	// MedianInterval holds the median of such configurations with a probability of
+	// 90 % or more, by order statistics; nil of fewer than five, of which none does.
+	MedianInterval *[2]float64 `json:"median_interval,omitempty"`
+	// Gain is by how much the test error of the study's returned model is lower than
+	// BestTest; nil where that was not measured. GainHalf is half the width of its
+	// 90 % interval over clients, which takes the two errors as independent; nil
+	// where errors have no Summary.StdErr.
+	Gain     *float64 `json:"gain,omitempty"`
+	GainHalf *float64 `json:"gain_half,omitempty"`
+	Seconds  float64  `json:"seconds"`
+}
+
+// Spent is how many rounds its trainings took together.
+func (b *BaselineResult) Spent() int { return b.Rounds * len(b.Trials) }
+
+// BaselineTrial is one random configuration.
+type BaselineTrial struct {
+	Number int           `json:"number"`
+	Params tuners.Params `json:"params"`
+	// Score is the study's objective on the clients' validation samples, NaN
+	// without any.
+	Score record.Real `json:"score"`
+	// TestError is the test error, StdErr its standard error over clients, nil where
+	// it has none.
+	TestError float64  `json:"test_error"`
+	StdErr    *float64 `json:"std_error,omitempty"`
+	// Seconds is how long the baseline had taken when it was done.
+	Seconds float64 `json:"seconds"`
+}
+
+// Comparison is a baseline as far as it has been computed.
+type Comparison struct {
+	// Configurations is the number of configurations, and Rounds the number of rounds
+	// that each is trained for.
+	Configurations, Rounds int
+	Target                 string
+	// Maximize is set if higher scores are better.
+	Maximize bool
+	// Done are those that have been trained and measured, by their numbers.
+	Done []BaselineTrial
+}
+
+// Complete reports whether all configurations are done.
+func (c *Comparison) Complete() bool { return len(c.Done) >= c.Configurations }
+
+// Stage describes in words how far it is.
+func (c *Comparison) Stage() string {
+	return fmt.Sprintf("random search, trial %d of %d", min(len(c.Done)+1, c.Configurations), c.Configurations)
+}
+
+// add takes in a configuration that is done.
+func (c *Comparison) Add(t BaselineTrial) {
+	at, found := slices.BinarySearchFunc(c.Done, t.Number, func(a BaselineTrial, n int) int { return a.Number - n })
+	if !found {
+		c.Done = slices.Insert(c.Done, at, t)
+	}
+}
+
+// result sums up a complete comparison with a study's result.
+func (c *Comparison) Result(r *Result) *BaselineResult {
+	b := &BaselineResult{Rounds: c.Rounds, Target: c.Target, Trials: c.Done[:c.Configurations]}
+	aim := tuners.Objective{}
+	if c.Maximize {
+		aim.Direction = tuners.Maximize
+	}
+	var errs []float64
+	for i, t := range b.Trials {
+		if aim.Better(float64(t.Score), float64(b.Trials[b.Best].Score)) {
+			b.Best = i
+		}
+		errs = append(errs, t.TestError)
+		b.Seconds = max(b.Seconds, t.Seconds)
+	}
+	best := b.Trials[b.Best]
+	b.BestTest = best.TestError
+	b.MedianTest, b.MedianInterval = median(errs)
+	own := c.returned(r)
+	if own.Clients > 0 {
+		b.Gain = new(b.BestTest - own.Error)
+		if own.StdErr != nil && best.StdErr != nil && own.Clients > 1 {
+			t := distuv.StudentsT{Sigma: 1, Nu: float64(own.Clients - 1)}.Quantile((1 + confidence) / 2)
+			b.GainHalf = new(t * math.Hypot(*own.StdErr, *best.StdErr))
+		}
+	}
+	return b
+}
+
+// returned is the test summary of the returned model that is compared.
+func (c *Comparison) returned(r *Result) fl.Summary {
+	switch {
+	case r.Evaluation == nil:
+		return fl.Summary{}
+	case c.Target == tuners.TargetPersonalized:
+		return r.Evaluation.PersonalizedTest
+	}
+	return r.Evaluation.GlobalTest
+}
+
+// median returns the median of numbers and, of five or more, the narrowest pair of
+// order statistics, alike far from both ends, between which the median of their
+// distribution lies with a probability of confidence or more.
+func median(xs []float64) (float64, *[2]float64) {
+	xs = slices.Sorted(slices.Values(xs))
+	n := len(xs)
+	middle := (xs[(n-1)/2] + xs[n/2]) / 2
+	below := distuv.Binomial{N: float64(n), P: 0.5}
+	for k := (n - 1) / 2; k >= 0; k-- { // the interval from the k-th, counted from 0, at both ends
+		if 1-2*below.CDF(float64(k)) >= confidence {
+			return middle, &[2]float64{xs[k], xs[n-1-k]}
+		}
+	}
+	return middle, nil
+}
+
+// beginning is a baseline that has just begun.
+func beginning(r record.Baseline) *Comparison {
+	return &Comparison{Configurations: r.Configurations, Rounds: r.Rounds, Target: r.Target, Maximize: r.Maximize}
+}

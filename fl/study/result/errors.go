@@ -1,0 +1,119 @@
+package result
+
+import (
+	"math"
+
+	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// Rates are the classification errors of a model, weighted by samples:
+// of its weights as they are (global) and of those that each client trains
+// from them (personalized), on the clients' validation and test samples.
+type Rates struct {
+	GlobalVal        *float64 `json:"global_val_error"`
+	GlobalTest       *float64 `json:"global_test_error"`
+	PersonalizedVal  *float64 `json:"personalized_val_error"`
+	PersonalizedTest *float64 `json:"personalized_test_error"`
+	// UnseenTest is the error on clients that never train, null without any.
+	UnseenTest *float64 `json:"unseen_test_error,omitempty"`
+	// UnseenAdapted is the same after these clients have trained, as in a first round.
+	UnseenAdapted *float64 `json:"unseen_adapted_test_error,omitempty"`
+}
+
+// Errors are a model's.
+type Errors struct {
+	Rates
+	// Masked are the same without the labels of the federation's masks, in their
+	// order; nil where it has none.
+	Masked []MaskedRates `json:"masked,omitempty"`
+	// Measure is what the errors are: MeasureRecall or MeasureRMSE, or empty for the
+	// share of samples classified wrongly.
+	Measure string `json:"error_measure,omitempty"`
+	// Trivial are the errors of predictors that learn nothing, nil without test samples.
+	Trivial *Trivial `json:"trivial,omitempty"`
+	// Evaluation holds the same with losses and spreads over the clients.
+	Evaluation *fl.Evaluation `json:"evaluation"`
+}
+
+// The values of Errors.Measure: 1 less the recall of several labels, and the root of
+// the mean squared error of a regression.
+const (
+	MeasureRecall = "1 - recall"
+	MeasureRMSE   = "rmse"
+)
+
+// MeasureName is how pages and axes name an error of the measure, and whether it is a
+// share, which they write in percent.
+func MeasureName(measure string) (name string, share bool) {
+	switch measure {
+	case MeasureRMSE:
+		return "RMSE", false
+	case MeasureRecall:
+		return measure, true
+	}
+	return "error", true
+}
+
+// MaskedRates are a model's errors without the labels of a mask.
+type MaskedRates struct {
+	// Mask is the mask's name, see data.Mask.
+	Mask string `json:"mask"`
+	Rates
+}
+
+// MeasureOf describes what the errors of a study's models are, see Errors.Measure, as far
+// as its configuration determines it.
+func MeasureOf(c *config.Config) string {
+	target := nn.Loss{Kind: nn.LossKind(c.Loss.Name)}.Target()
+	switch {
+	case target == nn.Numbers, c.Objective == tuners.MetricRMSE, c.Objective == tuners.MetricMAE, c.Objective == tuners.MetricR2:
+		return MeasureRMSE
+	case target == nn.ManyLabels, c.Objective == tuners.MetricRecall:
+		return MeasureRecall
+	}
+	return ""
+}
+
+// Trivial are the test errors of predictors that look at no input: what a model must
+// beat to have learned anything.
+type Trivial struct {
+	// Answer is what they always answer with: "class", "token", "tags" or "mean".
+	Answer string `json:"answer"`
+	// Global is that of always answering with what is most frequent among the test
+	// samples that were measured: a class or a token, or as many tags as count, or the
+	// mean of the numbers.
+	Global float64 `json:"global_test_error"`
+	// Zero is that of always predicting 0, of a regression.
+	Zero float64 `json:"zero_test_error,omitempty"`
+	// Personalized is that of always answering with what is most frequent among each
+	// client's own training samples; nil for regressions, and where no personalized
+	// models were measured.
+	Personalized *float64 `json:"personalized_test_error,omitempty"`
+}
+
+// Of names the predictor of a target, and returns its test error; NaN for one that there is none of.
+func (t *Trivial) Of(target string) (predictor string, test float64) {
+	switch {
+	case t == nil || target == tuners.TargetPersonalized && t.Personalized == nil:
+		return "", math.NaN()
+	case target == tuners.TargetPersonalized:
+		return "guessing each client's most frequent " + t.Answer, *t.Personalized
+	case t.Answer == "mean":
+		return "predicting the mean", t.Global
+	}
+	return "guessing the most frequent " + t.Answer, t.Global
+}
+
+// MeasureOfModel describes what the errors of a model are, see Errors.Measure.
+func MeasureOfModel(m *nn.Model) string {
+	switch l := m.Loss(); {
+	case l.Target() == nn.ManyLabels:
+		return MeasureRecall
+	case l.Numbers():
+		return MeasureRMSE
+	}
+	return ""
+}
