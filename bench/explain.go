@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fedfast/fedfast/internal/estimate"
+	"github.com/fedfast/fedfast/internal/probe"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
@@ -58,7 +58,7 @@ func Explain(ctx context.Context, cfg Config) (*Explanation, error) {
 	m := newMeter(cfg)
 	defer m.close()
 	model := net.WithPrecision(precision)
-	ws, w, b := model.NewWorkspace(), estimate.Start(model), estimate.RandomBatch(model, n)
+	ws, w, b := model.NewWorkspace(), probe.Start(model), probe.RandomBatch(model, n)
 	opt := optimizer(momentumSGD)
 	opt.Velocity = model.NewParams()
 	step := func() { ws.Step(w, b, nn.TrainOpts{Dropout: -1}, &opt) }

@@ -3,7 +3,7 @@ package bench
 import (
 	"context"
 
-	"github.com/fedfast/fedfast/internal/estimate"
+	"github.com/fedfast/fedfast/internal/probe"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -58,7 +58,7 @@ func (r *row) steps(m *nn.Model) {
 	if most := roundSamples / n; m.Defers(n, most, o.Momentum != 0) {
 		steps = most
 	}
-	r.parts, r.setup = steps, func() func() { return estimate.TrainSteps(m, n, steps, o) }
+	r.parts, r.setup = steps, func() func() { return probe.TrainSteps(m, n, steps, o) }
 }
 
 // forwardRows lists evaluations.
@@ -78,7 +78,7 @@ func forwardRows(ctx context.Context, cfg Config) ([]row, error) {
 
 // evaluation returns what evaluates a batch of n random examples, of many with the same weights.
 func evaluation(m *nn.Model, n int) func() {
-	w, ws, b := estimate.Start(m), m.NewWorkspace(), estimate.RandomBatch(m, n)
+	w, ws, b := probe.Start(m), m.NewWorkspace(), probe.RandomBatch(m, n)
 	b.Frozen = new(nn.Frozen)
 	return func() { ws.Evaluate(w, b) }
 }

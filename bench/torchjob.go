@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fedfast/fedfast/internal/estimate"
+	"github.com/fedfast/fedfast/internal/probe"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -102,7 +102,7 @@ func (r *rival) prepare(ctx context.Context) error {
 // write writes the weights and the batch of a step to files, adds their names to
 // the job, and returns fedfast's loss on them.
 func (t *Torch) write(j *torchJob, job map[string]any) (float64, error) {
-	w, b := estimate.Start(j.net.Model), estimate.RandomBatch(j.net.Model, j.batch)
+	w, b := probe.Start(j.net.Model), probe.RandomBatch(j.net.Model, j.batch)
 	var params []byte
 	for _, p := range j.net.Export(w) {
 		params = appendFloats(params, p.Data)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/internal/estimate"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/plugins"
@@ -59,7 +59,7 @@ func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, e
 			}
 			if e.Why = one.unknown; e.Why == "" {
 				sum := one.of(e.Seeds, t.OneTable)
-				e.SecondsEstimate, e.FLOP = &sum.seconds, sum.flop
+				e.SecondsEstimate, e.FLOP = &sum.Seconds, sum.FLOP
 			}
 		}
 		out = append(out, e)
@@ -67,36 +67,35 @@ func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, e
 	return out, nil
 }
 
-// cost is that of training.
-type cost struct{ seconds, flop float64 }
-
 // costs are those of one seed: of its proxy federations and of its rounds, with the
 // bytes of the model.
 type costs struct {
-	sides, rounds cost
+	sides, rounds workdir.Price
 	bytes         int
 	unknown       string // why they are, else empty
 }
 
 // of is the cost of some seeds, with one table for all or with a table each.
-func (c costs) of(seeds int, oneTable bool) cost {
+func (c costs) of(seeds int, oneTable bool) workdir.Price {
 	n, tables := float64(seeds), float64(seeds)
 	if oneTable {
 		tables = min(n, 1)
 	}
-	return cost{tables*c.sides.seconds + n*c.rounds.seconds, tables*c.sides.flop + n*c.rounds.flop}
+	return workdir.Price{
+		Seconds: tables*c.sides.Seconds + n*c.rounds.Seconds,
+		FLOP:    tables*c.sides.FLOP + n*c.rounds.FLOP,
+	}
 }
 
 // appraiser estimates seeds, with what it has measured, built and counted already.
 type appraiser struct {
-	workers  int
-	probe    *estimate.Probe
+	*workdir.Appraiser
 	networks map[string]*nn.Model
-	counts   map[string]estimate.Counts // of data at hand, by their settings
+	counts   map[string]workdir.Counts // of data at hand, by their settings
 }
 
 func newAppraiser(workers int) *appraiser {
-	return &appraiser{workers: workers, probe: estimate.New(), networks: map[string]*nn.Model{}, counts: map[string]estimate.Counts{}}
+	return &appraiser{workdir.NewAppraiser(workers), map[string]*nn.Model{}, map[string]workdir.Counts{}}
 }
 
 // cost estimates a seed.
@@ -114,7 +113,7 @@ func (a *appraiser) cost(ctx context.Context, t *Training, o Options) (costs, er
 		if err != nil {
 			return costs{}, err
 		}
-		return a.costWith(ctx, t, &study.Setup{Config: *c, Data: fed, Model: m}, estimate.Count(fed, c))
+		return a.costWith(ctx, t, &study.Setup{Config: *c, Data: fed, Model: m}, workdir.CountsOf(fed, c))
 	}
 	set := fullSets[t.Needs]
 	counts := set.counts(c)
@@ -138,46 +137,28 @@ func (a *appraiser) cost(ctx context.Context, t *Training, o Options) (costs, er
 }
 
 // costWith estimates a seed of a study, which lacks only its tuners.
-func (a *appraiser) costWith(ctx context.Context, t *Training, s *study.Setup, counts estimate.Counts) (costs, error) {
+func (a *appraiser) costWith(ctx context.Context, t *Training, s *study.Setup, counts workdir.Counts) (costs, error) {
 	s.Tuner = plugins.Builtin()[s.Config.Tuner.Name]
 	if name := s.Config.ClientTuner.Name; name != "" {
 		s.ClientTuner = plugins.Builtin()[name]
 	}
-	plan, err := estimate.OfCounts(ctx, s, t.Mode, counts)
-	if err != nil {
-		return costs{}, err
-	}
-	sides, err := a.costOf(ctx, plan.SideWork)
-	if err != nil {
-		return costs{}, err
-	}
-	rounds, err := a.costOf(ctx, plan.Work)
+	sides, rounds, err := a.Appraise(ctx, s, t.Mode, counts)
 	return costs{sides: sides, rounds: rounds, bytes: 4 * s.Model.Size()}, err
 }
 
 // count counts what a configuration makes of the data at hand. Where these cannot be
 // opened, which is for the run to say, it is the whole set's.
-func (a *appraiser) count(ctx context.Context, c *config.Config, whole estimate.Counts) (estimate.Counts, error) {
+func (a *appraiser) count(ctx context.Context, c *config.Config, whole workdir.Counts) (workdir.Counts, error) {
 	key := fmt.Sprintf("%+v", c.Data)
 	if n, ok := a.counts[key]; ok {
 		return n, nil
 	}
 	n := whole
 	if fed, err := config.OpenData(ctx, c); err == nil {
-		n = estimate.Count(fed, c)
+		n = workdir.CountsOf(fed, c)
 	}
 	a.counts[key] = n
 	return n, ctx.Err()
-}
-
-// costOf estimates work.
-func (a *appraiser) costOf(ctx context.Context, work estimate.Work) (cost, error) {
-	took, err := a.probe.Seconds(ctx, a.workers, work)
-	if err != nil || work.Model == nil {
-		return cost{}, err
-	}
-	_, train := work.Model.FLOPs()
-	return cost{took.Seconds, work.Examples * float64(train)}, nil
 }
 
 // fullSet is the size of a whole set of data, as its authors or METHODS' sources
@@ -208,8 +189,8 @@ var fullSets = map[string]fullSet{
 }
 
 // counts returns how a configuration splits the whole set.
-func (f fullSet) counts(c *config.Config) estimate.Counts {
-	n := estimate.Counts{Clients: f.clients, Train: f.train, Test: f.test, Proxy: float64(c.Data.ProxyTest)}
+func (f fullSet) counts(c *config.Config) workdir.Counts {
+	n := workdir.Counts{Clients: f.clients, Train: f.train, Test: f.test, Proxy: float64(c.Data.ProxyTest)}
 	whole := c.Data.Samples == 0 && len(c.Data.Sizes) == 0
 	if c.Data.Partition != "" {
 		n.Clients, n.Train = c.Data.Clients, float64(c.Data.Samples)

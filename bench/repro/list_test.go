@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fedfast/fedfast/internal/estimate"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 )
 
 // TestFullCounts splits the whole sets by hand.
 func TestFullCounts(t *testing.T) {
-	for name, want := range map[string]estimate.Counts{
+	for name, want := range map[string]workdir.Counts{
 		// 226.8 samples a writer
 		"fedex-table1/femnist-iid/sha/global/alone": {Clients: 3550, Train: 181.5, Val: 22.7, Test: 22.7},
 		// a tenth is test, of the others a twentieth validation
@@ -106,14 +106,15 @@ func TestListCountsDataAtHand(t *testing.T) {
 // TestCosts: one table is made once, whatever the seeds; tables of their own each
 // time.
 func TestCosts(t *testing.T) {
-	c := costs{sides: cost{10, 1000}, rounds: cost{1, 100}}
+	price := func(seconds, flop float64) workdir.Price { return workdir.Price{Seconds: seconds, FLOP: flop} }
+	c := costs{sides: price(10, 1000), rounds: price(1, 100)}
 	for _, want := range []struct {
 		seeds    int
 		oneTable bool
-		cost     cost
-	}{{1, true, cost{11, 1100}}, {3, true, cost{13, 1300}}, {3, false, cost{33, 3300}}, {0, true, cost{}}} {
-		if got := c.of(want.seeds, want.oneTable); got != want.cost {
-			t.Errorf("%d seeds, one table %v: %+v, want %+v", want.seeds, want.oneTable, got, want.cost)
+		price    workdir.Price
+	}{{1, true, price(11, 1100)}, {3, true, price(13, 1300)}, {3, false, price(33, 3300)}, {0, true, price(0, 0)}} {
+		if got := c.of(want.seeds, want.oneTable); got != want.price {
+			t.Errorf("%d seeds, one table %v: %+v, want %+v", want.seeds, want.oneTable, got, want.price)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func Schedules(ctx context.Context, cells []Cell, workers int) ([]Schedule, erro
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Key, err)
 		}
-		s.Seconds, s.Bytes = one.rounds.seconds/float64(s.rounds()), one.bytes
+		s.Seconds, s.Bytes = one.rounds.Seconds/float64(s.rounds()), one.bytes
 		out = append(out, s)
 	}
 	return out, nil

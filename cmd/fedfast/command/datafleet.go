@@ -13,7 +13,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/internal/estimate"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
@@ -90,7 +90,7 @@ func (o *fleetOptions) run(ctx context.Context, a *app, c *config.Config) error 
 		return err
 	}
 	defer func() { _ = fed.Close() }() // it was read only
-	job, memory, err := estimate.Jobs(c, fed, m)
+	job, memory, err := workdir.Jobs(c, fed, m)
 	if err != nil {
 		return err
 	}

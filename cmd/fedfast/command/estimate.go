@@ -7,7 +7,6 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/workdir"
-	"github.com/fedfast/fedfast/internal/estimate"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
@@ -62,7 +61,7 @@ func estimateLine(c workdir.Cost) string {
 		waits = fmt.Sprintf(", and %s of memory or disk per waiting trial", memory.Size(c.Waiting))
 	}
 	line := fmt.Sprintf("estimate: %s: %s on %s (%s samples/s per worker), %s of memory%s\n",
-		c.Plan, estimate.Words(c.Seconds), oneline.Count(c.Workers, "worker"), oneline.Digits(int(c.SamplesPerSecond)), memory.Size(c.Memory), waits)
+		c.Plan, inWords(c.Seconds), oneline.Count(c.Workers, "worker"), oneline.Digits(int(c.SamplesPerSecond)), memory.Size(c.Memory), waits)
 	if c.BF16Share > 0 && c.BF16Share < slowBF16 {
 		line += fmt.Sprintf("bf16: this CPU multiplies bf16 at %.0f %% of the speed of fp32; precision = \"fp32\" is likely faster\n", 100*c.BF16Share)
 	}
@@ -71,3 +70,17 @@ func estimateLine(c workdir.Cost) string {
 
 // slowBF16 is the share of float32's speed below which a study in bf16 is told so.
 const slowBF16 = 0.9
+
+// inWords says a time as people do: "about 41 minutes".
+func inWords(seconds float64) string {
+	const minute, hour, day = 60, 60 * 60, 24 * 60 * 60
+	switch {
+	case seconds < 1.5*minute:
+		return fmt.Sprintf("about %.0f seconds", seconds)
+	case seconds < 1.5*hour:
+		return fmt.Sprintf("about %.0f minutes", seconds/minute)
+	case seconds < 2*day:
+		return fmt.Sprintf("about %.1f hours", seconds/hour)
+	}
+	return fmt.Sprintf("about %.1f days", seconds/day)
+}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/bench/repro"
-	"github.com/fedfast/fedfast/internal/estimate"
 )
 
 func newReproList(a *app) *cobra.Command {
@@ -55,7 +54,7 @@ func (o *reproOptions) list(ctx context.Context, a *app, args []string) error {
 	return printList(a, entries, []string{"name", "published", "unit", "data", "available", "seeds", "estimated time"}, func(e repro.Entry) []string {
 		hand, seeds, seconds := yes(e.AtHand), strconv.Itoa(e.Seeds), "-"
 		if e.SecondsEstimate != nil {
-			seconds = estimate.Words(*e.SecondsEstimate)
+			seconds = inWords(*e.SecondsEstimate)
 		} else {
 			hand, seeds = "-", "-"
 		}

@@ -3,10 +3,12 @@ package workdir
 import (
 	"context"
 
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/estimate"
 	"github.com/fedfast/fedfast/fl/study/result"
-	"github.com/fedfast/fedfast/internal/estimate"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -98,4 +100,53 @@ func planOf(ctx context.Context, s *study.Setup, mode string, baseline int) (est
 		err = plan.Compare(s, n)
 	}
 	return plan, err
+}
+
+// Counts are the numbers of clients and samples on which an estimate depends.
+type Counts = estimate.Counts
+
+// CountsOf counts those of a federation, as a configuration has it.
+func CountsOf(f *data.Federation, c *config.Config) Counts { return estimate.Count(f, c) }
+
+// Jobs returns what a client's local training of the whole network takes on its device, by
+// the client's number in the federation, with the hyperparameters of a configuration; and
+// the bytes of memory that it takes there.
+func Jobs(c *config.Config, fed *data.Federation, m *nn.Model) (job func(client int) fleet.Job, memory int64, err error) {
+	return estimate.Jobs(c, fed, m)
+}
+
+// Appraiser estimates studies whose data need not be at hand. It times each kind of step once,
+// and must not be used by several goroutines at a time.
+type Appraiser struct {
+	probe   *estimate.Probe
+	workers int
+}
+
+// Price is what work takes: seconds of wall-clock time and operations.
+type Price struct{ Seconds, FLOP float64 }
+
+// NewAppraiser returns one for a number of workers; 0 means one per processor.
+func NewAppraiser(workers int) *Appraiser { return &Appraiser{estimate.New(), workers} }
+
+// Appraise estimates the trials on proxy federations of a study of a mode, which needs neither
+// Data nor a Store, and its rounds with the evaluation at the end.
+func (a *Appraiser) Appraise(ctx context.Context, s *study.Setup, mode string, n Counts) (sides, rounds Price, err error) {
+	plan, err := estimate.OfCounts(ctx, s, mode, n)
+	if err != nil {
+		return sides, rounds, err
+	}
+	if sides, err = a.price(ctx, plan.SideWork); err == nil {
+		rounds, err = a.price(ctx, plan.Work)
+	}
+	return sides, rounds, err
+}
+
+// price estimates work.
+func (a *Appraiser) price(ctx context.Context, work estimate.Work) (Price, error) {
+	took, err := a.probe.Seconds(ctx, a.workers, work)
+	if err != nil || work.Model == nil {
+		return Price{}, err
+	}
+	_, train := work.Model.FLOPs()
+	return Price{took.Seconds, work.Examples * float64(train)}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/probe"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -72,13 +73,13 @@ type Estimate struct {
 // Probe times steps, and remembers how long they took. Use New. It must not be used by
 // several goroutines at a time.
 type Probe struct {
-	steps func(m *nn.Model, batch, steps int, opt nn.Optimizer) func() // TrainSteps
+	steps func(m *nn.Model, batch, steps int, opt nn.Optimizer) func() // probe.TrainSteps
 	now   func() time.Time
 	rates map[Step]float64 // examples a second of one thread
 }
 
 // New returns a probe that has timed nothing yet.
-func New() *Probe { return &Probe{steps: TrainSteps, now: time.Now, rates: map[Step]float64{}} }
+func New() *Probe { return &Probe{steps: probe.TrainSteps, now: time.Now, rates: map[Step]float64{}} }
 
 // Seconds estimates how long work takes on a number of workers; 0 means one per
 // processor. Its errors are those of the context.
@@ -154,17 +155,3 @@ func (p *Probe) time(f func()) time.Duration {
 // Evaluated returns how many training examples take as many operations as n
 // examples that are only evaluated.
 func Evaluated(m *nn.Model, n float64) float64 { return n * forward(m) }
-
-// Words says a time as people do: "about 41 minutes".
-func Words(seconds float64) string {
-	const minute, hour, day = 60, 60 * 60, 24 * 60 * 60
-	switch {
-	case seconds < 1.5*minute:
-		return fmt.Sprintf("about %.0f seconds", seconds)
-	case seconds < 1.5*hour:
-		return fmt.Sprintf("about %.0f minutes", seconds/minute)
-	case seconds < 2*day:
-		return fmt.Sprintf("about %.1f hours", seconds/hour)
-	}
-	return fmt.Sprintf("about %.1f days", seconds/day)
-}

@@ -1,4 +1,5 @@
-package estimate
+// Package probe has training steps on random samples, to time them.
+package probe
 
 import (
 	"github.com/fedfast/fedfast/kernels"

@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/meter"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -91,8 +92,8 @@ func (t *tasks) curve(rounds int, tuned bool) float64 {
 		clients := min(t.Clients, cmp.Or(c.Eval.EveryClients, c.Eval.Clients, t.Clients))
 		return float64(rounds/c.Eval.Every) * (float64(clients)*each + t.Central)
 	}
-	points, clients := study.AutoPoints(rounds, length, t.Clients)
-	most := study.AutoShare * float64(rounds) * t.cohort * t.Train / forward(t.setup.Model)
+	points, clients := meter.AutoPoints(rounds, length, t.Clients)
+	most := meter.AutoShare * float64(rounds) * t.cohort * t.Train / forward(t.setup.Model)
 	return min(float64(points)*(float64(cmp.Or(c.Eval.EveryClients, clients))*each+t.Central), most)
 }
 
