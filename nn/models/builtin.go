@@ -157,7 +157,7 @@ var builtIn = []LayerType{
 		Make: func(s LayerSpec, _ any) nn.Layer { return nn.LayerNorm{Epsilon: or(s.Eps, 0)} },
 	},
 	{
-		Name: "rmsnorm", Doc: "their division by their root mean square",
+		Name: "rmsnorm", Doc: "division of the channels of each step or pixel, or of a vector, by their root mean square",
 		Keys: []string{"eps"},
 		Make: func(s LayerSpec, _ any) nn.Layer { return nn.RMSNorm{Epsilon: or(s.Eps, 0)} },
 	},

@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 )
 
 // manDir is where .ci/release has the pages of man written.
@@ -34,6 +38,21 @@ func commandTree(t *testing.T) *cobra.Command {
 	return root
 }
 
+var (
+	helpFlag   = regexp.MustCompile(`(?m)^ +-h, --help .*\n`)
+	emptyFlags = regexp.MustCompile("```\n```\n\n")
+)
+
+// flagText is what the page says of a flag.
+func flagText(f *pflag.Flag) string {
+	name, usage := pflag.UnquoteUsage(f)
+	text := fmt.Sprintf("%-35s %s", strings.TrimSpace("--"+f.Name+" "+name), usage)
+	if f.Value.Type() != "bool" && f.DefValue != "" && f.DefValue != "0" && f.DefValue != "[]" {
+		text += " (default " + f.DefValue + ")"
+	}
+	return text
+}
+
 // commandsPage writes one page of all commands: a section each, without what cobra repeats.
 func commandsPage(t *testing.T) string {
 	t.Helper()
@@ -41,8 +60,27 @@ func commandsPage(t *testing.T) string {
 	p.WriteString("# Commands\n\n<!-- Written by `go test ./cmd/fedfast/command -run TestCommandsReference -update`; do not edit. -->\n\n" +
 		"Results go to stdout, progress and logs to stderr; `--json` prints results as JSON. The exit code is 0 for success, 1 for a failure,\n" +
 		"2 for wrong usage. Work of more than about 10 seconds is estimated before it starts. The first Ctrl-C finishes the current round, saves\n" +
-		"the study and prints the command that resumes it; a second one stops at once.\n\n")
+		"the study and prints the command that resumes it; a second one stops at once. `-h` shows the help of each command.\n\n")
 	root := commandTree(t)
+	times := map[string]int{}
+	var count func(c *cobra.Command)
+	count = func(c *cobra.Command) {
+		if c.Name() == "completion" {
+			return
+		}
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { times[flagText(f)]++ })
+		for _, below := range c.Commands() {
+			count(below)
+		}
+	}
+	count(root)
+	p.WriteString("Flags of several commands, which the sections below only name:\n\n```\n")
+	for _, text := range slices.Sorted(maps.Keys(times)) {
+		if times[text] > 2 {
+			p.WriteString(text + "\n")
+		}
+	}
+	p.WriteString("```\n\n")
 	var sections strings.Builder
 	var write func(c *cobra.Command)
 	write = func(c *cobra.Command) {
@@ -54,6 +92,13 @@ func commandsPage(t *testing.T) string {
 				c.Long = strings.Replace(c.Long, paragraph, "```\n"+paragraph+"\n```", 1)
 			}
 		}
+		var common []string
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if times[flagText(f)] > 2 {
+				common = append(common, "`--"+f.Name+"`")
+				f.Hidden = true
+			}
+		})
 		var b bytes.Buffer
 		if err := doc.GenMarkdown(c, &b); err != nil {
 			t.Fatal(err)
@@ -67,8 +112,16 @@ func commandsPage(t *testing.T) string {
 			text = strings.Replace(text, "\n"+c.Short+"\n\n", "\n", 1)
 		}
 		anchor := strings.ReplaceAll(c.CommandPath(), " ", "-")
-		fmt.Fprintf(&p, "%s- [%s](#%s): %s\n", strings.Repeat("  ", strings.Count(anchor, "-")), c.CommandPath(), anchor, c.Short)
-		sections.WriteString("\n" + strings.TrimSpace(text) + "\n")
+		text = emptyFlags.ReplaceAllString(helpFlag.ReplaceAllString(text, ""), "")
+		if len(common) > 0 {
+			text = strings.TrimSpace(text) + "\n\nAlso " + strings.Join(common, ", ") + ".\n"
+		}
+		name := strings.TrimSuffix(c.UseLine(), " [flags]")
+		if strings.Contains(text, "\n  ") || len(common) > 0 || c.Long != "" { // more than the list says
+			name = fmt.Sprintf("[%s](#%s)", c.CommandPath(), anchor)
+			sections.WriteString("\n" + strings.TrimSpace(text) + "\n")
+		}
+		fmt.Fprintf(&p, "%s- %s: %s\n", strings.Repeat("  ", strings.Count(anchor, "-")), name, c.Short)
 		for _, below := range c.Commands() {
 			write(below)
 		}

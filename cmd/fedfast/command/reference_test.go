@@ -3,8 +3,10 @@ package command
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,37 +41,74 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
+// item writes a line of a list: a key with its facts, and what it means.
+func (p *page) item(key string, facts []string, doc string) {
+	facts = slices.DeleteFunc(facts, func(fact string) bool { return fact == "" })
+	fmt.Fprintf(p, "- `%s` (%s): %s\n", key, strings.Join(facts, "; "), doc)
+}
+
 // reference writes the page of what `fedfast list` shows.
 func reference(t *testing.T) string {
 	t.Helper()
 	p := &page{}
 	p.WriteString("# Study files\n\n<!-- Written by `go test ./cmd/fedfast/command -run TestReference -update`; do not edit. -->\n\n" +
-		"The keys of study files and of `--set`. `fedfast list keys`, `layers`, `methods` and `probes` print the same;\n" +
-		"`fedfast list methods NAME` shows the hyperparameters of a method with its defaults, `fedfast list tuners NAME` the options of a tuner.\n" +
-		"Add `--json` for machine-readable output.\n\n## Keys\n\nSquare brackets include the end of a range, parentheses exclude it. Descriptions end with the methods, datasets, fleets or commands that use a key, unless all do, and with `tunable` if a search space may contain it.\nA key that you set and that the method or the command does not use is refused, even if its value is the default; a study file may have keys of both `fedfast run` and `fedfast tune`.\n\n")
-	p.table("key", "type", "default", "allowed", "description")
+		"The keys of study files and of `--set`. `fedfast list keys`, `layers` and `probes` print the same, with `--json` for programs;\n" +
+		"`fedfast list methods NAME` shows the hyperparameters of a method with its defaults, `fedfast list tuners NAME` the options of a tuner.\n\n" +
+		"## Keys\n\nAfter the key: its type, its default after `=`, what it may be, whether a search space may contain it (`tunable`), and the\n" +
+		"datasets, fleets or commands that use it, unless all do. [Methods](../../methods/README.md) list the keys that they use and do not use.\n" +
+		"Square brackets include the end of a range, parentheses exclude it. A key that you set and that the method or the command does not use is\n" +
+		"refused, even if its value is the default; a study file may have keys of both `fedfast run` and `fedfast tune`.\n\n")
+	table := ""
 	for _, k := range config.Reference() {
-		p.row(code(k.Key), k.Type, code(k.Default), k.Allowed, keyDoc(k))
-	}
-	p.WriteString("\n## Layers\n\nThe types of `[[model.layers]]`. " + strings.ReplaceAll(layerChoices, "\n", " ") + "\n")
-	for _, e := range layerEntries() {
-		fmt.Fprintf(p, "\n### %s\n\n%s%s.\n", e.Name, strings.ToUpper(e.Doc[:1]), e.Doc[1:])
-		if len(e.Keys) == 0 {
-			continue
+		if at, _, in := strings.Cut(k.Key, "."); in && at != table {
+			table = at
+			fmt.Fprintf(p, "\n### %s\n\n", at)
 		}
-		p.WriteString("\n")
-		p.table("key", "type", "allowed", "required", "description")
-		for _, k := range e.Keys {
-			p.row(code(k.Key), k.Type, k.Allowed, yes(k.Required), k.Doc)
+		facts := []string{k.Type, "", k.Allowed, "", ""}
+		if k.Default != "" {
+			facts[0] += " = " + code(k.Default)
 		}
+		if k.Tunable {
+			facts[3] = "tunable"
+		}
+		others := slices.DeleteFunc(slices.Clone(k.UsedBy), func(user string) bool { return slices.Contains(fl.Methods(), user) })
+		facts[4] = strings.Join(others, ", ")
+		p.item(k.Key, facts, k.Doc)
 	}
-	p.WriteString("\n## Methods\n\n[fl/methods/README.md](../../methods/README.md) lists the values of `method`, with the hyperparameters of each.\n")
+	layersReference(p)
 	p.WriteString("\n## Probes\n\nMeasurements that a tuner can request, per client or for the whole round.\n\n")
-	p.table("probe", "per", "description", "cost")
+	costs := map[string]string{}
 	for _, e := range probeEntries() {
-		p.row(code(e.Name), e.Of, e.Doc, e.Cost)
+		facts := []string{e.Of, ""}
+		if e.Cost != "" && costs[e.Cost] == "" {
+			costs[e.Cost] = e.Name
+			facts[1] = "costs " + e.Cost
+		} else if e.Cost != "" {
+			facts[1] = "costs what `" + costs[e.Cost] + "` costs"
+		}
+		p.item(e.Name, facts, e.Doc)
 	}
 	return p.String()
+}
+
+// layersReference writes the types of layers, and once each key that several of them have.
+func layersReference(p *page) {
+	p.WriteString("\n## Layers\n\nThe types of `[[model.layers]]`, with their keys (`*`: required). " + strings.ReplaceAll(layerChoices, "\n", " ") + "\n\n")
+	shared := map[string]layerKeyEntry{}
+	for _, e := range layerEntries() {
+		fmt.Fprintf(p, "- `%s`: %s", e.Name, strings.TrimSuffix(e.Doc, "."))
+		for i, k := range e.Keys {
+			p.WriteString([]string{", ", ". Keys: "}[max(0, 1-i)] + code(k.Key) + map[bool]string{true: "*"}[k.Required])
+			k.Required = false
+			shared[k.Key+"\x00"+k.Doc+k.Allowed] = k
+		}
+		p.WriteString("\n")
+	}
+	p.WriteString("\n### Keys of layers\n\n")
+	for _, name := range slices.Sorted(maps.Keys(shared)) {
+		k := shared[name]
+		p.item(k.Key, []string{k.Type, k.Allowed}, k.Doc)
+	}
 }
 
 // methodsPage writes the page of the federated methods.
@@ -79,8 +118,10 @@ func methodsPage(t *testing.T) string {
 	p.WriteString("# Federated methods\n\n<!-- Written by `go test ./cmd/fedfast/command -run TestMethodsReference -update` from the methods; do not edit. -->\n\n" +
 		"The values of `method` in a study file. `fedfast list methods` prints the same; `fedfast list methods NAME` shows the hyperparameters of a method and their ranges.\n" +
 		"To add a method, implement the Go type `fl.Method`; see the example of this package.\n\n" +
-		"- uses: hyperparameters in addition to those of local SGD (")
-	plain := map[string]bool{}
+		"- uses: hyperparameters in addition to those of local SGD, with the method's defaults; `server.lr` brings `server.lr_schedule`, `server.lr_min`, `server.lr_length`, `server.lr_every`, `server.lr_factor` and `server.lr_warmup`\n" +
+		"- without: hyperparameters of local SGD that the method does not use\n- reads: other keys of the study file that it uses\n- keeps: state of each client between rounds\n\n" +
+		"The hyperparameters of local SGD are ")
+	plain, without := map[string]bool{}, map[string]string{}
 	for i, h := range methodOf(t, "fedavg").Hyperparameters {
 		plain[h.Key] = true
 		if i > 0 {
@@ -88,41 +129,65 @@ func methodsPage(t *testing.T) string {
 		}
 		p.WriteString(code(h.Key))
 	}
-	p.WriteString("),\n  with the method's defaults\n- without: hyperparameters of local SGD that the method does not use\n- reads: other keys of the study file that it uses\n- keeps: state of each client between rounds\n\n")
-	p.table("method", "description", "uses", "without", "reads", "keeps", "paper")
+	p.WriteString(".\n\n")
 	for _, name := range fl.Methods() {
 		e := methodOf(t, name)
-		var uses, without, reads []string
+		fmt.Fprintf(p, "- `%s`: %s. %s.", e.Name, e.Doc, e.Paper)
+		var uses []string
 		own := map[string]bool{}
 		for _, h := range e.Hyperparameters {
 			own[h.Key] = true
-			if !plain[h.Key] {
+			if !plain[h.Key] && !(own["server.lr"] && strings.HasPrefix(h.Key, "server.lr_")) {
 				uses = append(uses, fmt.Sprintf("`%s` %v", h.Key, h.Default))
 			}
 		}
+		p.part("Uses", strings.Join(uses, ", "))
+		var lacks []string
 		for _, h := range methodOf(t, "fedavg").Hyperparameters {
 			if !own[h.Key] {
-				without = append(without, code(h.Key))
+				lacks = append(lacks, code(h.Key))
 			}
 		}
-		for _, s := range e.Settings {
-			reads = append(reads, code(s))
+		// What an earlier method does without is named by it.
+		list := strings.Join(lacks, ", ")
+		if like := without[list]; len(lacks) > 3 && like != "" {
+			list = "what `" + like + "` does without"
+		} else {
+			without[list] = name
 		}
-		p.row(code(e.Name), e.Doc, strings.Join(uses, ", "), strings.Join(without, ", "), strings.Join(reads, ", "), keeps(t, name), e.Paper)
+		p.part("Without", list)
+		reads := make([]string, len(e.Settings))
+		for i, s := range e.Settings {
+			reads[i] = code(s)
+		}
+		p.part("Reads", strings.Join(reads, ", "))
+		p.part("Keeps", keeps(t, name))
+		p.WriteString("\n")
 	}
 	p.WriteString("\n## Differences from the papers\n\n")
 	for _, name := range fl.Methods() {
 		if e := methodOf(t, name); e.Differs != "" {
-			fmt.Fprintf(p, "- `%s`: %s.\n", e.Name, e.Differs)
+			fmt.Fprintf(p, "- `%s`: %s.\n", e.Name, strings.TrimSuffix(e.Differs, "."))
 		}
 	}
 	p.WriteString("\n## Methods that cannot be asynchronous\n\nAll others also train with `time.mode` buffered, async and window.\n\n")
+	reasons := map[string][]string{}
 	for _, name := range fl.Methods() {
 		if e := methodOf(t, name); e.Synchronous != "" {
-			fmt.Fprintf(p, "- `%s`: %s.\n", e.Name, e.Synchronous)
+			reasons[e.Synchronous] = append(reasons[e.Synchronous], code(name))
 		}
 	}
+	for _, reason := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return slices.Compare(reasons[a], reasons[b]) }) {
+		fmt.Fprintf(p, "- %s: %s.\n", strings.Join(reasons[reason], ", "), reason)
+	}
 	return p.String()
+}
+
+// part adds a sentence to an item, nothing for nothing.
+func (p *page) part(name, text string) {
+	if text != "" {
+		fmt.Fprintf(p, " %s: %s.", name, text)
+	}
 }
 
 // keeps says what the clients of a method keep.
