@@ -32,7 +32,7 @@ const (
 	megabyte                   = 1_000_000
 )
 
-// blobSizes are those of models of the papers, in megabytes.
+// blobSizes are the sizes of models of the papers, in megabytes.
 var blobSizes = []int{5, 26, 38}
 
 // Cluster is what a row of the suite cluster found out.
@@ -54,7 +54,7 @@ type Cluster struct {
 	// Ratio is the rate of two workers of one processor each over that of one
 	// process with two.
 	Ratio float64 `json:"ratio_to_one_process,omitempty"`
-	// SpeedUps are those of some machines over one without a cluster.
+	// SpeedUps are the speed-ups of some machines over one without a cluster.
 	SpeedUps []SpeedUp `json:"speed_ups,omitempty"`
 }
 

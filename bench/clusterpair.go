@@ -62,7 +62,7 @@ type pair struct {
 	shared         bool // the rounds of one training
 }
 
-// name is that of the row.
+// name is the name of the row.
 func (p *pair) name() string {
 	if p.shared {
 		return "shared-rounds"

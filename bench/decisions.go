@@ -260,7 +260,7 @@ func (s watchedSession) ObserveRound(ctx context.Context, o tuners.Observation) 
 	return err
 }
 
-// Probes are those of the session, or all of the tuner.
+// Probes are the probes of the session, or all of the tuner.
 func (s watchedSession) Probes() []string {
 	if p, ok := s.Session.(tuners.Prober); ok {
 		return p.Probes()

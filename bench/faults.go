@@ -117,7 +117,7 @@ func inTemp(name string, rounds int, f func(dir, file string) ([]Result, error))
 
 // killHosts kills the program at random moments while it works on studies, lets it
 // go on, and compares the ends with that of a study that was left alone. The
-// seconds of the result are those of a process, killed or not.
+// seconds of the result are the seconds of a process, killed or not.
 func killHosts(ctx context.Context, exe string, kills int) ([]Result, error) {
 	return inTemp(killedStudyFile, 1, func(dir, file string) ([]Result, error) {
 		start := time.Now()

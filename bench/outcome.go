@@ -190,7 +190,7 @@ func (a *Accuracy) pair(first, all []outcome) {
 	}
 }
 
-// differences are those of two lists, number by number.
+// differences are the differences of two lists, number by number.
 func differences(x, y []float64) []float64 {
 	var d []float64
 	for i := range x {

@@ -18,7 +18,7 @@ var speedUpTables = []string{"fedex-table1", "fathom-table1", "fedtune-table1"}
 // simulation.
 type SpeedUp struct {
 	Machines int `json:"machines"`
-	// Study is that of one study, the longest of the table; Filled that of all of the
+	// Study is the speed-up of one study, the longest of the table; Filled that of all of the
 	// table when idle machines take up other seeds and cells.
 	Study  float64 `json:"study"`
 	Filled float64 `json:"filled"`

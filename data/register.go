@@ -42,7 +42,7 @@ type SetInfo struct {
 	OwnTest bool
 }
 
-// Examples are those of one client before they are split. Train and Test, of
+// Examples are the examples of one client before they are split. Train and Test, of
 // which one may be empty, must be parts of one view, see View.Part.
 type Examples struct {
 	Client      string

@@ -17,7 +17,7 @@ type Summary struct {
 	// entropies are 0 for a Lazy federation that is read from a file: they would need all
 	// of it.
 	Classes int
-	// Entropy is that of the classes of all clients' samples together, in nats;
+	// Entropy is the entropy of the classes of all clients' samples together, in nats;
 	// MeanEntropy the mean over clients of the entropy of the own ones. The
 	// nearer the two, the more alike the clients.
 	Entropy, MeanEntropy float64

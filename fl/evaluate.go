@@ -170,7 +170,7 @@ type EvalConfig struct {
 	// Sample, when > 0, is the number of clients to measure on, drawn by the seed
 	// alone: the same ones for every model. 0 measures on all.
 	Sample int
-	// Noise is that of a round's score, which Validate adds. Its Clients are drawn anew for
+	// Noise is the noise of a round's score, which Validate adds. Its Clients are drawn anew for
 	// each Trial and Round, as is the noise of its Epsilon, whose scale is that of a mean over
 	// all scored clients. Evaluate refuses it.
 	Noise ScoreOptions

@@ -22,7 +22,7 @@ const (
 	updateVectors   = 3 // of a worker: what its client sends, its places, and what it was before
 )
 
-// leastVectors are those of a training with one worker, its sum and its gradient.
+// leastVectors are the vectors of a training with one worker, its sum and its gradient.
 const leastVectors = snapshotVectors + trialVectors + 1 + workerVectors + 1
 
 // checkHessian returns an error for a client that uses products with the Hessian of a

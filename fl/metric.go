@@ -22,7 +22,7 @@ type Fit struct {
 	MSE, MAE float64
 	// Mean and Square are the means of the targets and of their squares.
 	Mean, Square float64
-	// Outputs are those of each output where there are several.
+	// Outputs are the outputs of each output where there are several.
 	Outputs []Fit
 }
 
@@ -43,7 +43,7 @@ func (f Fit) R2() float64 {
 	return sum / float64(len(f.Outputs))
 }
 
-// r2 is that of one output.
+// r2 is the R2 of one output.
 func (f Fit) r2() float64 {
 	variance := f.Variance()
 	if variance == 0 {
@@ -52,7 +52,7 @@ func (f Fit) r2() float64 {
 	return 1 - f.MSE/variance
 }
 
-// Variance is that of the targets of one output. It is 0 where a millionth of their size or less is
+// Variance is the variance of the targets of one output. It is 0 where a millionth of their size or less is
 // between them, which may be rounding: targets are float32.
 func (f Fit) Variance() float64 {
 	if v := f.Square - float64(f.Mean*f.Mean); v > 1e-12*f.Square {
@@ -74,7 +74,7 @@ type Score struct {
 	// a number has error 1, as a regression divergedFit.
 	Error float64 `json:"error"`
 	Loss  float64 `json:"loss"`
-	// Fit is that of a regression.
+	// Fit is the fit of a regression.
 	Fit Fit `json:"-"`
 
 	clients []float64 // errors of the clients behind the score of a round
@@ -164,7 +164,7 @@ func fitOf(r outcome) Score {
 // unscored is the score where nobody asked for one.
 func unscored() Score { return Score{Error: math.NaN(), Loss: math.NaN()} }
 
-// WorstScore is that of hyperparameters that train nobody: of a loss that is about numbers, or not.
+// WorstScore is the score of hyperparameters that train nobody: of a loss that is about numbers, or not.
 func WorstScore(numbers bool) Score {
 	if numbers {
 		return Score{Error: divergedFit, Loss: divergedFit * divergedFit, Fit: Fit{MSE: divergedFit * divergedFit, MAE: divergedFit, Square: 1}}

@@ -48,7 +48,7 @@ type Slot struct {
 	Seconds float64
 	// Job is when the client worked, with a fleet.
 	Job clock.Job
-	// Weight is that of the job's staleness, as a share of an update's without any.
+	// Weight is the weight of the job's staleness, as a share of an update's without any.
 	Weight float64
 	// Down and Up are the bytes that the client received and sent.
 	Down, Up int64

@@ -32,7 +32,7 @@ type NN struct {
 	ReLU       bool // store 0 where the sum is below 0; NaN and -0 are stored as they are
 
 	// BF16 says that A and B hold pairs of bf16, which K, Lda and the like count: a
-	// step is that of [Dot2], the sum still of float32. With Floats, B holds
+	// step is the step of [Dot2], the sum still of float32. With Floats, B holds
 	// float32, BRows of them in a panel, which are rounded to pairs of neighbouring
 	// rows on their way: K counts its rows, a last one without a neighbour is
 	// paired with zeros, and there is one segment.

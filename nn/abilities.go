@@ -58,7 +58,7 @@ const (
 type Narrowing struct {
 	// Width is the share of the channels that is left, in (0, 1].
 	Width float64
-	// Channels are those of the input of the layer, without what was cut.
+	// Channels are the channels of the input of the layer, without what was cut.
 	Channels int
 	// Cut says that the input has lost channels.
 	Cut bool

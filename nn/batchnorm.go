@@ -24,7 +24,7 @@ import (
 // at 1. A ReLU that follows is computed within the layer.
 type BatchNorm struct {
 	Epsilon float64 // 0 means 1e-5, PyTorch's
-	// Momentum is that of the running statistics, in [0, 1].
+	// Momentum is the momentum of the running statistics, in [0, 1].
 	Momentum float64
 	// Cumulative has them be the means over all batches: momentum is 1/n in the n-th pass,
 	// which the buffer num_batches_tracked counts.

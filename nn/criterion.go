@@ -18,7 +18,7 @@ type Fit struct {
 
 // Recall counts the labels of examples that may have several.
 type Recall struct {
-	// Labels are those of all examples, Found those of them that are among an
+	// Labels are the labels of all examples, Found those of them that are among an
 	// example's Loss.Top largest outputs.
 	Labels, Found int
 	Examples      int

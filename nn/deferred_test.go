@@ -21,7 +21,7 @@ func wideNet(t testing.TB, p Precision) *Model {
 	return m.WithPrecision(p)
 }
 
-// wideBatches are those of a client: full ones, one without labels, and a last one that
+// wideBatches are the batches of a client: full ones, one without labels, and a last one that
 // is smaller.
 func wideBatches(m *Model, batch, steps int) []*Batch {
 	var all []*Batch

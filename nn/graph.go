@@ -27,7 +27,7 @@ type Branch struct {
 	Weights string
 	Zero    bool
 	Layers  []Layer
-	// Number is that of the join in messages, from 1; 0 is that of the branch.
+	// Number is the number of the join in messages, from 1; 0 is that of the branch.
 	Number int
 }
 
@@ -43,7 +43,7 @@ type Join uint8
 //
 //	y = sum_k softmax(alpha)_k x_k
 //
-// Product is that of two inputs of one shape, or of an image and a factor for each channel,
+// Product is the product of two inputs of one shape, or of an image and a factor for each channel,
 // as squeeze-and-excitation has it.
 const (
 	Sum Join = iota + 1

@@ -29,7 +29,7 @@ type partState struct {
 	grad   Act      // its gradient, the sum over its readers; empty if none is needed
 	needs  bool     // whether it is
 	begun  bool
-	lent   bool // grad is that of the sum that is the only reader
+	lent   bool // grad is the gradient of the sum that is the only reader
 	// mixedBy, unless 0, is the part of a mix that is the only reader, and gives grad only when
 	// this part is worked on.
 	mixedBy int

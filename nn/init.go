@@ -25,7 +25,7 @@ const (
 	// InitKeras is InitGlorot for dense and convolutional layers; an embedding
 	// and an LSTM start as Keras has it, which differs.
 	InitKeras
-	// InitGPT2 is that of GPT-2 (Radford et al. 2019): weights and embeddings normal
+	// InitGPT2 is the initialization of GPT-2 (Radford et al. 2019): weights and embeddings normal
 	// with deviation 0.02, bias zero.
 	InitGPT2
 )

@@ -23,7 +23,7 @@ const (
 	// ManyLabels are any number of classes, for each of which Batch.Targets has 1 and for
 	// all others 0.
 	ManyLabels
-	// Numbers are those of Batch.Targets: a regression.
+	// Numbers are the numbers of Batch.Targets: a regression.
 	Numbers
 )
 

@@ -18,7 +18,7 @@ type mixture struct {
 	owns, last bool
 }
 
-// mixtures are those of a network that were bound so far.
+// mixtures are the mixtures of a network that were bound so far.
 type mixtures map[string][]*mixture
 
 // add binds a Mix of the inputs of a branch.
@@ -38,7 +38,7 @@ func (m mixtures) add(b Branch) (*mixture, error) {
 	return x, nil
 }
 
-// alphaDeviation is that of alpha at first, as in DARTS.
+// alphaDeviation is the deviation of alpha at first, as in DARTS.
 const alphaDeviation = 1e-3
 
 // params returns alpha, if it lies here.

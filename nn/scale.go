@@ -46,7 +46,7 @@ func (b *boundScale) Out() Flow { return b.in }
 
 func (b *boundScale) Params() []Param { return nil }
 
-// Traits are those of a dropout, which passes its input on in the same way.
+// Traits are the traits of a dropout, which passes its input on in the same way.
 func (b *boundScale) Traits() Traits {
 	return Traits{PerSample: b.in.Image(), ReadsInput: true, passesOn: true, Tangents: true}
 }

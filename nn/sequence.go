@@ -97,7 +97,7 @@ func (b *boundSequence) Params() []Param {
 	return []Param{p}
 }
 
-// smallDeviation is that of the normals with which transformers start what is added
+// smallDeviation is the deviation of the normals with which transformers start what is added
 // to values.
 const smallDeviation = 0.02
 

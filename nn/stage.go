@@ -11,7 +11,7 @@ type Stage struct {
 	// Name is what the names of the layer's parameters begin with, without the dot:
 	// "conv1", "residual2.shortcut.conv1", or the name that it was given.
 	Name string
-	// Files are those of Named.
+	// Files are the files of Named.
 	Files map[string]Tensor
 	// Layer is the layer as it was described, without Named.
 	Layer Layer

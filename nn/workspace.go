@@ -128,9 +128,9 @@ type Result struct {
 	// Weight is the sum of the weights of the labels' classes, by which Loss is
 	// divided instead of Count; 0 for a loss without.
 	Weight float64
-	// Recall is that of the loss Sigmoid.
+	// Recall is the recall of the loss Sigmoid.
 	Recall Recall
-	// Fit is that of a regression.
+	// Fit is the fit of a regression.
 	Fit Fit
 }
 

@@ -96,7 +96,7 @@ func (c ConvBF16) Image(x []float32, xRow int, scratch []float32) {
 	p.Run()
 }
 
-// ForwardRows is that of Conv for the image of Image, with the weights of Load.
+// ForwardRows is Conv.ForwardRows for the image of Image, with the weights of Load.
 func (c ConvBF16) ForwardRows(y []float32, yRow, from, to int, pairs, bias []float32, relu bool, scratch []float32) {
 	v, row := c.v, c.row()
 	if !c.tall {
@@ -117,7 +117,7 @@ func (c ConvBF16) ForwardRows(y []float32, yRow, from, to int, pairs, bias []flo
 	}
 }
 
-// BackwardWeights is that of Conv without the bias.
+// BackwardWeights is Conv.BackwardWeights without the bias.
 func (c ConvBF16) BackwardWeights(gw, x []float32, xRow int, dy []float32, dyRow int, accumulate bool, scratch []float32) {
 	v, n, m := c.v, c.row(), PairedRows(c.v.OW)
 	in, out := scratch[:v.H*n], scratch[(v.H*n+line-1)/line*line:]

@@ -79,7 +79,7 @@ type Rows struct {
 	Weigh []float32
 }
 
-// Forward is that of Dense with the weights after the given rows; w is W0. scratch is that
+// Forward is Dense.Forward with the weights after the given rows; w is W0. scratch is that
 // of DenseBF16, for products in bf16.
 func (d *Deferred) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bias []float32, relu bool, rows Rows, scratch []float32) {
 	along := len(rows.Weigh) > 0 || rows.Alpha != 1
@@ -107,9 +107,9 @@ func (d *Deferred) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bia
 	d.along(y, ldy, d.N, x, ldx, d.K, m, d.xp, d.yp, relu, rows)
 }
 
-// BackwardInput is that of Dense for gradients dy of the outputs, after the rows before
+// BackwardInput is Dense.BackwardInput for gradients dy of the outputs, after the rows before
 // those; w is W0. lanes has LaneSize floats; for products in bf16 it is not used, and
-// scratch is that of DenseBF16 after its Load.
+// scratch is the scratch memory of DenseBF16 after its Load.
 func (d *Deferred) BackwardInput(dx []float32, lddx int, dy []float32, lddy, m int, w []float32, rows Rows, lanes, scratch []float32) {
 	if d.turned != nil {
 		DenseBF16{Dense: d.Dense}.InputAcross(dx, lddx, m, d.turned, scratch)

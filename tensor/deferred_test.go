@@ -17,7 +17,7 @@ type steps interface {
 	weights() []float32
 }
 
-// deferredSteps are those of SGD with momentum, deferred.
+// deferredSteps are the steps of SGD with momentum, deferred.
 type deferredSteps struct {
 	Deferred
 	m                                     int

@@ -43,7 +43,7 @@ func (d DenseBF16) space(m int, scratch []float32) (columns, x, dy []float32) {
 	return columns, scratch[:n], scratch[n:][:d.pairs(m)*apart(d.N)]
 }
 
-// Forward is that of Dense.
+// Forward is Dense.Forward.
 func (d DenseBF16) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bias []float32, relu bool, scratch []float32) {
 	ld := apart(PairedRows(d.K))
 	pairNeighbours(scratch, ld, x, ldx, m, d.K)
@@ -108,7 +108,7 @@ func (d DenseBF16) pairRows(dst, x []float32, ld, m, n int) {
 	}
 }
 
-// BackwardInput is that of Dense for the m rows of Load.
+// BackwardInput is Dense.BackwardInput for the m rows of Load.
 func (d DenseBF16) BackwardInput(dx []float32, lddx, m int, w, lanes, scratch []float32) {
 	columns, _, _ := d.space(m, scratch)
 	for i := 0; i < m; i += laneRows {
@@ -118,7 +118,7 @@ func (d DenseBF16) BackwardInput(dx []float32, lddx, m int, w, lanes, scratch []
 	}
 }
 
-// inputPart is that of Dense for m rows of pairs of columns.
+// inputPart is Dense.inputPart for m rows of pairs of columns.
 func (d DenseBF16) inputPart(p Part, dx []float32, lddx int, columns []float32, m int, w, lanes, next []float32) {
 	kernels.GemmNT(&kernels.NT{
 		M: m, K: p.Rows, N: p.Cols, A: columns[p.J/2:], Lda: apart(d.columns()), B: w[d.At(p):], BRows: d.K,
@@ -129,7 +129,7 @@ func (d DenseBF16) inputPart(p Part, dx []float32, lddx int, columns []float32, 
 	}
 }
 
-// WeightsPart is that of Dense for the m rows of Load.
+// WeightsPart is Dense.WeightsPart for the m rows of Load.
 func (d DenseBF16) WeightsPart(p Part, gw []float32, rows, m int, accumulate bool, scratch []float32) {
 	_, x, dy := d.space(m, scratch)
 	kernels.GemmTN(&kernels.TN{
@@ -137,7 +137,7 @@ func (d DenseBF16) WeightsPart(p Part, gw []float32, rows, m int, accumulate boo
 	})
 }
 
-// Step is that of Dense for the s.M rows of Load. X, DY and their distances are not
+// Step is Dense.Step for the s.M rows of Load. X, DY and their distances are not
 // used.
 func (d DenseBF16) Step(s *Step, scratch []float32) {
 	s.columns, s.X, s.DY = d.space(s.M, scratch)

@@ -118,7 +118,7 @@ type TrialReport struct {
 	// Aims.Metrics; nil with one objective alone.
 	Values map[string]float64
 	// Measured are, after a Score or a Local, its points in their order. After a Score,
-	// Score is that of the trial's last report, after a Local it is NaN.
+	// Score is the score of the trial's last report, after a Local it is NaN.
 	Measured []Measured
 	// Samples are, after a Local without votes, the numbers of the clients' validation
 	// samples, if the tuner's Description asks for the scalar "examples_val".

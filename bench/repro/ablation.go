@@ -42,7 +42,7 @@ func ablationSets() []pairedSet {
 	return slices.DeleteFunc(slices.Clone(pairedSets), func(s pairedSet) bool { return s.name != "femnist-iid" && s.name != "cifar10" })
 }
 
-// training is that of a value, with FedEx or alone.
+// training is the model of a value, with FedEx or alone.
 func (a *ablation) training(set pairedSet, value, tuning string) *Training {
 	t := pairedTraining(set, tuning)
 	if value != a.own && (tuning == "fedex" || a.alone) {
@@ -171,5 +171,5 @@ func (a *ablation) ownLine(name string) figure.Line {
 	return figure.Line{Name: name, Points: []figure.Point{{X: a.place(a.own)}}}
 }
 
-// place is that of a value among the others, from 1 on.
+// place is the place of a value among the others, from 1 on.
 func (a *ablation) place(value string) float64 { return float64(1 + slices.Index(a.values, value)) }

@@ -14,7 +14,7 @@ type Cell struct {
 	Name string
 	// Paper and Where say where the number stands.
 	Paper, Where string
-	// Unit is that of Published and of Measure.
+	// Unit is the unit of Published and of Measure.
 	Unit string
 	// Published is nil where no number is known: of curves, whose points the papers do
 	// not print, or Instead says of what else.

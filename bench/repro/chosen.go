@@ -41,7 +41,7 @@ func (r *ranks) add(arm *TrialLine) {
 	}
 }
 
-// rank is that of theta's choice among the values of hyperparameter i.
+// rank is the rank of theta's choice among the values of hyperparameter i.
 func rank(arm *TrialLine, i int) float64 {
 	total, mean := 0.0, 0.0
 	for j, p := range arm.Theta {

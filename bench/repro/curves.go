@@ -17,7 +17,7 @@ import (
 
 // Curve is a picture: what several trainings had found while they ran.
 type Curve struct {
-	// Name is that of its files, Variant how the trainings were asked for.
+	// Name is the name of its files, Variant how the trainings were asked for.
 	Name    string
 	Variant string
 	Title   string

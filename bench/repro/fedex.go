@@ -156,7 +156,7 @@ func returnedError(target string) func(*Metrics) (float64, bool) {
 	return func(m *Metrics) (float64, bool) { return m.End.test(m.End.Best, target), true }
 }
 
-// survivorError is that of the trial that the wrapper kept to the end, as it was at
+// survivorError is the error of the trial that the wrapper kept to the end, as it was at
 // its end; NaN where that trial failed on its last rounds.
 func survivorError(target string) func(*Metrics) (float64, bool) {
 	return func(m *Metrics) (float64, bool) { return m.End.test(m.End.Survivor, target), true }

@@ -41,7 +41,7 @@ type Head struct {
 	// Digest names the settings but for seed and place of the data: numbers of
 	// different digests are never mixed.
 	Digest string `json:"digest"`
-	// Seed is that of the study, from 1 on.
+	// Seed is the seed of the study, from 1 on.
 	Seed int `json:"seed"`
 	// Scale is 1 for the paper's own; Variant says in flags how the training was
 	// asked for.
@@ -116,7 +116,7 @@ type TrialLine struct {
 	// Seconds are wall-clock times; null for the first round after a decision and
 	// for rounds that another study had trained.
 	Seconds []*float64 `json:"seconds,omitempty"`
-	// Entropy is that of FedEx's theta, in nats, with which each round's configurations
+	// Entropy is the entropy of FedEx's theta, in nats, with which each round's configurations
 	// were drawn; of a trial that is the study's only one.
 	Entropy []float64 `json:"entropy,omitempty"`
 	// Theta are the probabilities of Configs with which the last round's were drawn, to

@@ -94,7 +94,7 @@ func (r *Report) discountFigures() []*figure.Figure {
 	return all
 }
 
-// discountNames are those of discounts beside the last round's score alone.
+// discountNames are the names of discounts beside the last round's score alone.
 func discountNames() []string {
 	names := []string{"0"}
 	for _, d := range discounts {

@@ -57,7 +57,7 @@ type Pairs struct {
 	// long a pair took.
 	Needed  float64 `json:"pairs_for_1_point"`
 	Seconds float64 `json:"seconds_of_a_pair"`
-	// Outcomes are those of studies that are drawn from the arms, Discounted those of
+	// Outcomes are the outcomes of studies that are drawn from the arms, Discounted those of
 	// studies with other discounts of their scores than 0.
 	Outcomes   []Outcome `json:"drawn,omitempty"`
 	Discounted []Outcome `json:"discounted,omitempty"`

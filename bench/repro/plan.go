@@ -25,7 +25,7 @@ import (
 // Job is a training with one seed.
 type Job struct {
 	Training *Training
-	// Seed is that of the study, from 1 on.
+	// Seed is the seed of the study, from 1 on.
 	Seed       int
 	Config     *config.Config
 	Deviations []string

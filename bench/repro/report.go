@@ -22,7 +22,7 @@ type Row struct {
 	// Variant is how it was asked for, see Head; empty is the paper's own.
 	Variant string
 	Scale   float64
-	// Values are those of the seeds, from seed 1 on, NaN where one is missing;
+	// Values are the values of the seeds, from seed 1 on, NaN where one is missing;
 	// Reached says which reached their goal.
 	Values  []float64
 	Reached []bool
@@ -32,7 +32,7 @@ type Row struct {
 	Last stats.Sample
 	// Seeds is how many there are.
 	Seeds int
-	// metrics are those of the seeds.
+	// metrics are the metrics of the seeds.
 	metrics []*Metrics
 }
 
@@ -66,7 +66,7 @@ type Verdict struct {
 type Report struct {
 	Rows     []Row
 	Verdicts []Verdict
-	// Deviations are those of all trainings, each with the names of those that it
+	// Deviations are the deviations of all trainings, each with the names of those that it
 	// concerns.
 	Deviations []Deviation
 }

@@ -26,10 +26,10 @@ type Wrapper struct {
 	// Arms is how many it starts, Rounds how many it spends in all.
 	Arms   int `json:"arms"`
 	Rounds int `json:"rounds"`
-	// Rungs are those of successive halving, after which a third of the arms stays;
+	// Rungs are the rungs of successive halving, after which a third of the arms stays;
 	// none in random search, which runs all arms to their ends.
 	Rungs []int `json:"rungs,omitempty"`
-	// Discount is that of the scores: an arm's is the mean over its rounds since the last
+	// Discount is the discount of the scores: an arm's is the mean over its rounds since the last
 	// rung, or since its beginning, one of age a weighing Discount^a; 0 is the last round's
 	// alone.
 	Discount float64 `json:"discount,omitempty"`
@@ -221,7 +221,7 @@ func wrappers(rounds, study, pool int) []Wrapper {
 	return slices.DeleteFunc(all, func(w Wrapper) bool { return 2*w.Arms > pool })
 }
 
-// discounts are those of the papers' figure.
+// discounts are the discounts of the papers' figure.
 var discounts = []float64{0.5, 1}
 
 // discounted are the wrappers within a budget of rounds that have five arms and more,

@@ -52,7 +52,7 @@ func reportOf(t *testing.T, name string) *Report {
 	return reports[name]
 }
 
-// verdict is that of a claim in the variant with the most seeds.
+// verdict is the verdict of a claim in the variant with the most seeds.
 func (r *Report) verdict(t *testing.T, name string) *Verdict {
 	t.Helper()
 	var best *Verdict
@@ -82,7 +82,7 @@ func sentences(t *testing.T) said {
 		sentencesOfStatic(t), sentencesOfFATHOM(t), sentencesOfFedTune(t), sentencesOfMixed(t), sentencesOfNetworks(t))
 }
 
-// sentencesOfFedEx are those of its gains in Table 1, and of its arms together.
+// sentencesOfFedEx are the sentences of its gains in Table 1, and of its arms together.
 func sentencesOfFedEx(t *testing.T, paired, ablated *Report) said {
 	t.Helper()
 	var all said
@@ -219,7 +219,7 @@ func (r *Report) measured(name, mark string) map[int]*Metrics {
 // spread prints a mean with its interval.
 func spread(s stats.Sample) string { return one(s.Mean, s.Half) }
 
-// sentencesOfPairs are those of single arms.
+// sentencesOfPairs are the sentences of single arms.
 func sentencesOfPairs(paired *Report) said {
 	var all said
 	add := func(format string, args ...any) { all.add("papers/fedex.md", format, args...) }
@@ -271,7 +271,7 @@ func sentencesOfPairs(paired *Report) said {
 	return all
 }
 
-// sentencesOfTable1 are those of Table 1 of FedEx's paper.
+// sentencesOfTable1 are the sentences of Table 1 of FedEx's paper.
 func sentencesOfTable1(t *testing.T) said {
 	t.Helper()
 	var all said
@@ -328,7 +328,7 @@ func sentencesOfTable1(t *testing.T) said {
 	return all
 }
 
-// sentencesOfStatic are those of FATHOM against FedAvg with tuned static values.
+// sentencesOfStatic are the sentences of FATHOM against FedAvg with tuned static values.
 func sentencesOfStatic(t *testing.T) said {
 	t.Helper()
 	var all said
@@ -367,7 +367,7 @@ func sentencesOfStatic(t *testing.T) said {
 	return all
 }
 
-// sentencesOfFATHOM are those of FATHOM's rounds.
+// sentencesOfFATHOM are the sentences of FATHOM's rounds.
 func sentencesOfFATHOM(t *testing.T) said {
 	t.Helper()
 	var all said
@@ -440,7 +440,7 @@ func sentencesOfFATHOM(t *testing.T) said {
 	return all
 }
 
-// sentencesOfFedTune are those of FedTune's tables.
+// sentencesOfFedTune are the sentences of FedTune's tables.
 func sentencesOfFedTune(t *testing.T) said {
 	t.Helper()
 	var all said
@@ -532,7 +532,7 @@ func sentencesOfFedTune(t *testing.T) said {
 // tunedRate is the global rate on Fashion-MNIST that was chosen before any run.
 const tunedRate = "0.03"
 
-// sentencesOfMixed are those of six cells of FedTune's table on Fashion-MNIST, tuned
+// sentencesOfMixed are the sentences of six cells of FedTune's table on Fashion-MNIST, tuned
 // together and each by itself.
 func sentencesOfMixed(t *testing.T) said {
 	t.Helper()
@@ -623,7 +623,7 @@ func tableFilled(r *Report, variant string) (t filledTable) {
 	return t
 }
 
-// sentencesOfNetworks are those of PerFedRLNAS.
+// sentencesOfNetworks are the sentences of PerFedRLNAS.
 func sentencesOfNetworks(t *testing.T) said {
 	t.Helper()
 	var all said

@@ -63,7 +63,7 @@ func workshopCells() []Cell {
 	return cells
 }
 
-// workshopClaims are those of the workshop paper's abstract.
+// workshopClaims are the claims of the workshop paper's abstract.
 func workshopClaims() []Comparison {
 	var claims []Comparison
 	for _, set := range fedexSets[:2] {

@@ -131,7 +131,7 @@ func (b *browser) until(expression string) {
 	b.t.Fatalf("%s does not come true (%v); the page says %v", expression, last, b.value("document.body.innerText"))
 }
 
-// value is that of an expression of JavaScript.
+// value is the value of an expression of JavaScript.
 func (b *browser) value(expression string) any {
 	b.t.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[any](expression))

@@ -25,10 +25,10 @@ type Config struct {
 	Memory           []float64 `toml:"memory" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes phones" doc:"bytes of memory of a device; a client whose local training takes more never takes part; with classes one for each class, or one for all; default: no limit" also:"ram"`
 	Shares           []float64 `toml:"shares" in:"(0, inf)" with:"classes" doc:"share of the clients in each class, in any unit, such as [0.5, 0.3, 0.2]" also:"proportions"`
 	Sigma            float64   `toml:"sigma" in:"(0, inf)" with:"lognormal" doc:"standard deviation of the logarithm of the speed; default: 1" also:"spread"`
-	// Exponent is that of the slowdown K >= 1 of a device: with pareto P(K > k) =
+	// Exponent is the exponent of the slowdown K >= 1 of a device: with pareto P(K > k) =
 	// k^-Exponent, with zipf P(K = k) is proportional to k^-Exponent for k = 1, ..., 1000.
 	Exponent float64 `toml:"exponent" in:"(0, inf)" with:"pareto zipf" doc:"exponent of the power law of how many times slower than the fastest device a device is; smaller is more unequal; default: 2" also:"alpha shape"`
-	// Correlation is that of a Gaussian copula of the clients' numbers of training
+	// Correlation is the correlation of a Gaussian copula of the clients' numbers of training
 	// samples and speeds, by their ranks.
 	Correlation float64 `toml:"correlation" in:"[-1, 1]" with:"lognormal exponential pareto zipf classes phones file" doc:"correlation of a client's number of training samples and its speed, by ranks (a Gaussian copula); 1: the client with the most samples has the fastest device; 0: none"`
 	// Jitter is the standard deviation of a transfer's speed as a share of its mean.

@@ -53,7 +53,7 @@ type daily struct {
 	zones  float64 // hours
 }
 
-// cosines are those of 0, 15, ..., 90 degrees.
+// cosines are the cosines of 0, 15, ..., 90 degrees.
 var cosines = [...]float64{1, 0.9659258262890683, 0.8660254037844386, 0.7071067811865476, 0.5, 0.25881904510252074, 0}
 
 // peak is the hour at which most clients are available.

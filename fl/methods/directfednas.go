@@ -15,7 +15,7 @@ import "github.com/fedfast/fedfast/fl"
 // The search space is the model's, not the paper's of shuffle blocks; operations are
 // neither dropped early, as DSNAS does for long searches, nor weighed by a device's
 // limits. Weights that were not drawn have a gradient of 0: momentum and decay go on.
-// Scores are those of the mixture; the model that the search found is the derived one.
+// Scores are the scores of the mixture; the model that the search found is the derived one.
 func directFedNAS() fl.Method {
 	m := fedNAS()
 	m.Name = "directfednas"

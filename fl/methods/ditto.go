@@ -60,7 +60,7 @@ func dittoKept(l *fl.Local) error {
 	return nil
 }
 
-// dittoWork is that of both models.
+// dittoWork is the work of both models.
 func dittoWork(w fl.Workload) float64 {
 	if w.Params.PersonalEpochs > 0 {
 		return w.SGD() + w.Epochs(w.Params.PersonalEpochs)

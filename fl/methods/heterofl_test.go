@@ -42,7 +42,7 @@ func smallMobile(t *testing.T, fed *data.Federation) *nn.Model {
 	return m
 }
 
-// slicedWidths are those of the clients whose slices are checked.
+// slicedWidths are the widths of the clients whose slices are checked.
 var slicedWidths = []float64{1, 0.5, 0.25}
 
 // againstSlices compares rounds of a method, whose slices begin with channel 0 in the

@@ -14,7 +14,7 @@ const (
 	maxKept    = 2
 )
 
-// keptSubnets are those of a network that were asked for last, by what they are known.
+// keptSubnets are the subnets of a network that were asked for last, by what they are known.
 type keptSubnets[K comparable] struct {
 	size int // of the whole network
 

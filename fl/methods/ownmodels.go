@@ -55,7 +55,7 @@ func (o *ownModels) Begin(w []float32, _ uint64) {
 	}
 }
 
-// OwnLen is that of a model.
+// OwnLen is the length of a model.
 func (o *ownModels) OwnLen() int { return o.size }
 
 // Take copies the change of a client's model.

@@ -36,7 +36,7 @@ func qFedAvg() fl.Method {
 	}
 }
 
-// workWithLoss is that of local SGD and of a forward pass, about a third of a step's.
+// workWithLoss is the loss of local SGD and of a forward pass, about a third of a step's.
 func workWithLoss(w fl.Workload) float64 { return w.SGD() + w.Train/3 }
 
 // leastLoss is added to losses that are raised to a power, as in the authors' code.

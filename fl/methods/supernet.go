@@ -44,7 +44,7 @@ func needsChoices(cfg *fl.Config) (any, error) {
 	return &subnets{model: cfg.Model, places: nn.NewPlaces(cfg.Model), kept: keptSubnets[string]{size: cfg.Model.Size()}}, nil
 }
 
-// subnets are those of a model.
+// subnets are the subnets of a model.
 type subnets struct {
 	model  *nn.Model
 	places *nn.Places

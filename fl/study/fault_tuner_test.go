@@ -104,7 +104,7 @@ func (s *spoiltSession) Close(ctx context.Context) error {
 	return s.Session.Close(ctx)
 }
 
-// State is that of the session, or too much.
+// State is the state of the session, or too much.
 func (s *spoiltSession) State() []byte {
 	if s.huge {
 		return make([]byte, 100<<20)

@@ -22,7 +22,7 @@ type Event struct {
 	// Score is the trial's score, nil where the clients have no validation
 	// samples or none was asked for.
 	Score *float64 `json:"score,omitempty"`
-	// Values are those of a rung, by metric, of several objectives and constraints.
+	// Values are the values of a rung, by metric, of several objectives and constraints.
 	Values map[string]float64 `json:"values,omitempty"`
 	// OtherScore is a round's own score under the other target, nil without
 	// score.both.

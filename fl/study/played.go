@@ -35,7 +35,7 @@ type Curves interface {
 // of evaluations, as those of finalists are. The local training in a study's rounds draws otherwise, the
 // order of samples above all, so that its scores differ where that changes them.
 type Played struct {
-	// Config is that of the study. It has no client tuner.
+	// Config is the configuration of the study. It has no client tuner.
 	Config config.Config
 	Tuner  tuners.Tuner
 	Curves Curves

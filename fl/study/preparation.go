@@ -52,7 +52,7 @@ func (d *driver) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// sideObjective is that of trials on proxy federations: the study's, of the global model, and in
+// sideObjective is the objective of trials on proxy federations: the study's, of the global model, and in
 // place of a time to a goal the error, which has the same direction.
 func (d *driver) sideObjective() tuners.Objective {
 	metric := d.objective.Metric

@@ -39,7 +39,7 @@ type RecordedPoint struct {
 	Val, Test []float64
 	Central   float64
 	SHA256    string
-	// TrainLoss is that of the round, NaN before any. Seconds are simulated, NaN without;
+	// TrainLoss is the loss of the round, NaN before any. Seconds are simulated, NaN without;
 	// they, Bytes, which clients received and sent, and Dropped, the results that were left
 	// out, are sums over the rounds so far.
 	TrainLoss, Seconds float64

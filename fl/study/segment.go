@@ -283,7 +283,7 @@ func (t *entrant) event(rec *record.Round, score float64) Event {
 	return e
 }
 
-// report is that of the end of a segment.
+// report is the report at the end of a segment.
 func (t *entrant) report() tuners.TrialReport {
 	if p := t.Phase(); p == trial.Failed || p == trial.Ended {
 		return tuners.TrialReport{Trial: t.Number, Round: t.spent(), Score: math.NaN(), Failed: true, Reason: t.Reason()}

@@ -38,7 +38,7 @@ func NewWorker(s Setup) (*Worker, error) {
 // Close ends the engine.
 func (w *Worker) Close() { w.engine.Close() }
 
-// MostBytes is that of the engine, see fl.Engine.
+// MostBytes is the limit of the engine, see fl.Engine.
 func (w *Worker) MostBytes() int64 { return w.engine.MostBytes() }
 
 // Train trains a shard of a round of a trial that is elsewhere and writes what came of it.

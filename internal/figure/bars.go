@@ -86,7 +86,7 @@ func (b *Bars) shown() []Bar {
 	return some
 }
 
-// label is that of the x axis.
+// label is the label of the x axis.
 func (b *Bars) label() string {
 	n := len(b.Bars)
 	if n > mostBars {

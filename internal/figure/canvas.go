@@ -17,7 +17,7 @@ type point struct{ X, Y float64 }
 // rect is a rectangle from its lower left to its upper right corner.
 type rect struct{ Min, Max point }
 
-// corners are those of the rectangle.
+// corners are the corners of the rectangle.
 func (r rect) corners() []point {
 	return []point{r.Min, {r.Max.X, r.Min.Y}, r.Max, {r.Min.X, r.Max.Y}}
 }

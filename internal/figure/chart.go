@@ -13,7 +13,7 @@ type chart interface {
 	legend() []entry
 	// scales lays out both axes of the panel.
 	scales(*Panel) (x, y scale)
-	// labels are those of the axes.
+	// labels are the labels of the axes.
 	labels(*Panel) (x, y string)
 	height() float64
 	draw(*sheet, *plane)

@@ -18,7 +18,7 @@ import (
 // Figure is one picture: panels over one legend, up to three beside each other, four in two
 // rows, more than that three to a row.
 type Figure struct {
-	// Name is that of the picture's elements, where several are in one page.
+	// Name is the name of the picture's elements, where several are in one page.
 	Name  string
 	Title string
 	// Note says below the picture where its numbers come from.
@@ -55,7 +55,7 @@ type Axis struct {
 	Zero bool
 	// Whole has it marked at integers only.
 	Whole bool
-	// Names are those of the places 1, 2, ... at which values stand, of an x axis: points
+	// Names are the names of the places 1, 2, ... at which values stand, of an x axis: points
 	// of lines are drawn there, their intervals as bars, and nothing joins them. A panel
 	// with one has no runs and dots.
 	Names []string
@@ -88,7 +88,7 @@ type Line struct {
 	Step bool
 	// Runs are what the points are a mean of; they are drawn thin.
 	Runs [][]Point
-	// Names are those of the runs in tables; unset numbers them.
+	// Names are the names of the runs in tables; unset numbers them.
 	Names []string
 }
 

@@ -79,7 +79,7 @@ func (f *Figure) sheet(theme Theme) *sheet {
 
 func (s *sheet) titleHeight() float64 { return float64(len(s.title))*(titleSize+4) + 10 }
 
-// belowHeight is that of legend and note.
+// belowHeight is the height of legend and note.
 func (s *sheet) belowHeight() float64 {
 	return float64(len(s.legend))*rowHeight + float64(len(s.note))*noteHeight + 10
 }
@@ -206,7 +206,7 @@ func (s *sheet) drawEntry(c canvas, e entry, at point) {
 	c.write(plain(textSize, s.colors.text), point{at.X + e.swatch() + 6, at.Y}, e.text)
 }
 
-// pen is that of line i.
+// pen is the pen of line i.
 func (s *sheet) pen(i int) pen {
 	return pen{s.colors.line(i), 1.8, dashes[i/len(s.colors.lines)%len(dashes)]}
 }

@@ -57,7 +57,7 @@ type svgCanvas struct {
 	styles []string
 }
 
-// class is that of a style.
+// class is the class of a style.
 func (c *svgCanvas) class(style string) string {
 	at := slices.Index(c.styles, style)
 	if at < 0 {
@@ -89,7 +89,7 @@ func (c *svgCanvas) fill(color color.Color, polygons ...[]point) {
 	fmt.Fprintf(&c.body, "\" %s/>\n", c.class(paint("fill", color)))
 }
 
-// style is that of what a pen draws.
+// style is the style of what a pen draws.
 func (p pen) style() string {
 	if p.width == 0 {
 		return paint("fill", p.color)

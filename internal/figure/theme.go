@@ -29,7 +29,7 @@ func ThemeOf(name string) (Theme, error) {
 // palette holds the colours of a theme.
 type palette struct {
 	back, text, faint, grid color.RGBA
-	// lines are those of lines and of few classes, for the first, second, ... of
+	// lines are the colors of lines and of few classes, for the first, second, ... of
 	// them.
 	lines []color.RGBA
 	// ramp are the ends, in [0, 1], of the part of viridis that is seen on the
@@ -37,7 +37,7 @@ type palette struct {
 	ramp [2]float64
 }
 
-// palettes are those of Okabe and Ito (https://jfly.uni-koeln.de/color), but for
+// palettes are the palettes of Okabe and Ito (https://jfly.uni-koeln.de/color), but for
 // colours that have too little contrast with the background: black, purple and
 // brown stand in for its yellow and its lighter ones on white, white for black on
 // dark.

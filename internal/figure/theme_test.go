@@ -18,13 +18,13 @@ func linear(c color.RGBA) (l [3]float64) {
 	return l
 }
 
-// luminance is that of WCAG 2.
+// luminance is the luminance of WCAG 2.
 func luminance(c color.RGBA) float64 {
 	l := linear(c)
 	return 0.2126*l[0] + 0.7152*l[1] + 0.0722*l[2]
 }
 
-// contrast is that of WCAG 2, between 1 and 21.
+// contrast is the contrast of WCAG 2, between 1 and 21.
 func contrast(a, b color.RGBA) float64 {
 	x, y := luminance(a), luminance(b)
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
@@ -61,7 +61,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// sights are those of people with full sight and without one kind of cones:
+// sights are the eyes of people with full sight and without one kind of cones:
 // matrices on linear light (Machado, Oliveira and Fernandes, "A
 // Physiologically-based Model for Simulation of Color Vision Deficiency", 2009,
 // severity 1).

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Confidence is that of the intervals: 90 %, as in FedEx's Table 2.
+// Confidence is the confidence level of the intervals: 90 %, as in FedEx's Table 2.
 const Confidence = 0.9
 
 // Sample sums up numbers of several trials.
@@ -54,14 +54,14 @@ func Paired(differences []float64) (s Sample, p float64) {
 	}
 }
 
-// quantile is that of Student's t with n-1 degrees of freedom which half of the
+// quantile is the quantile of Student's t with n-1 degrees of freedom which half of the
 // intervals' confidence lies below.
 func quantile(n int) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile((1 + Confidence) / 2)
 }
 
 // Clustered sums up numbers that come in groups and are alike within each. The
-// interval is that of the cluster-robust variance of a mean, G/(G-1) sum over the G
+// interval is the interval of the cluster-robust variance of a mean, G/(G-1) sum over the G
 // groups of (sum of deviations)^2 / n^2 (Liang and Zeger 1986, with the usual
 // correction for few groups), with G-1 degrees of freedom: for groups of one size
 // that of the groups' means.

@@ -186,7 +186,7 @@ func (s *Store) Seq() int64 {
 	return s.seq
 }
 
-// columns are those of a Row with its checksum.
+// columns are the columns of a Row with its checksum.
 const columns = "seq, at, kind, trial, round, data, sum"
 
 // scan reads a row and its checksum.

@@ -97,7 +97,7 @@ func (c cell) norm(name string) LayerSpec {
 	return LayerSpec{Type: "groupnorm", Name: name, Groups: c.channels / 8, NoAffine: !c.affine}
 }
 
-// dartsOperations are those of an edge in DARTS' order and by its names.
+// dartsOperations are the operations of an edge in DARTS' order and by its names.
 var dartsOperations = []string{
 	"none", "max_pool_3x3", "avg_pool_3x3", "skip_connect", "sep_conv_3x3", "sep_conv_5x5", "dil_conv_3x3", "dil_conv_5x5",
 }

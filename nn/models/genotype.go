@@ -20,7 +20,7 @@ const (
 	reduceCell = "reduce"
 )
 
-// dartsInputs are those of a node of a derived cell.
+// dartsInputs are the inputs of a node of a derived cell.
 const dartsInputs = 2
 
 // alphaSuffix ends the names of the weights of mixed operations.

@@ -68,7 +68,7 @@ type LayerSpec struct {
 	Depth       int         `toml:"depth,omitempty" json:"depth,omitempty" in:"[1, 256]" doc:"number of consecutive blocks; default: 1" also:"repeat"`
 	Body        []LayerSpec `toml:"body,omitempty" json:"body,omitempty" doc:"layers of the main branch of a residual block"`
 	Shortcut    []LayerSpec `toml:"shortcut,omitempty" json:"shortcut,omitempty" doc:"layers of the shortcut branch; default: the input itself"`
-	// Options are those of a type that has its own.
+	// Options are the options of a type that has its own.
 	Options map[string]any `toml:"options,omitempty" json:"options,omitempty" doc:"options of a layer type from another module: options = { NAME = VALUE }"`
 	// Choices stand instead of keys with integers.
 	Choices map[string]LayerChoice `toml:"-" json:"-"`

@@ -15,7 +15,7 @@ type stage struct {
 	squeeze                    bool
 }
 
-// mbv3Stages are those of mbv3-cifar, paperStages those of mbv3-paper32.
+// mbv3Stages are the stages of mbv3-cifar, paperStages those of mbv3-paper32.
 var (
 	mbv3Stages = []stage{
 		{[]int{16, 32}, []int{1, 2}, []int{2, 3, 4}, 2, false},

@@ -17,9 +17,9 @@ import (
 type LayerType struct {
 	// Name is what a file says, type = "conv". Doc describes in a line what the layer is.
 	Name, Doc string
-	// Keys are those of LayerSpec that it takes, Required those that it must have.
+	// Keys are the keys of LayerSpec that it takes, Required those that it must have.
 	Keys, Required []string
-	// Options are those of its own, a struct that holds their defaults; nil are none. The
+	// Options are the options of its own, a struct that holds their defaults; nil are none. The
 	// tags of its fields are those of LayerSpec: toml names the option, doc describes in a line
 	// what it means, in is the range of a number and of lists the words that a string may
 	// be. A file has them in options = { NAME = VALUE }.

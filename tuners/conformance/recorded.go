@@ -70,7 +70,7 @@ func (r *Recorded) Points() int { return len(r.curves) }
 // Space returns the space of the surface.
 func (r *Recorded) Space() tuners.Space { return r.space }
 
-// Score is that of the nearest recorded point; of several the first.
+// Score is the score of the nearest recorded point; of several the first.
 func (r *Recorded) Score(p tuners.Params, round int) float64 {
 	at := r.space.Unit(p)
 	best, nearest := math.Inf(1), (*curve)(nil)

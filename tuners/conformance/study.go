@@ -34,7 +34,7 @@ type Study struct {
 	Limit       func(trials int) error // is told how many trials have reported and asked before every call of a session; an error ends the study; may be nil
 	Clients     tuners.Tuner           // a client tuner under the tuner; nil is none
 	Slots       int                    // clients in a cohort; 0 is 4
-	// ClientOptions are those of the client tuner.
+	// ClientOptions are the options of the client tuner.
 	ClientOptions tuners.Params
 	Probes        func(names ...string) error // returns an error for names that are no probes; nil takes all
 	Tests         bool                        // ask for a plan of an evaluation after every second round
@@ -45,7 +45,7 @@ type Study struct {
 // many reports whether trials are told apart by more than a score.
 func (s *Study) many() bool { return len(s.Extra) > 0 || len(s.Constraints) > 0 }
 
-// values are those of a trial, nil with one objective.
+// values are the values of a trial, nil with one objective.
 func (s *Study) values(t *Trial) map[string]float64 {
 	if !s.many() {
 		return nil

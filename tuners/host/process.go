@@ -40,7 +40,7 @@ type process struct {
 // anything else.
 const maxAnswer = 2*tuners.MaxState + 1<<20
 
-// dialOptions are those of every connection.
+// dialOptions are the options of every connection.
 var dialOptions = []grpc.DialOption{
 	grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 	grpc.WithStaticStreamWindowSize(tuners.Window),

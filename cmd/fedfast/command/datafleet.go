@@ -194,7 +194,7 @@ func failing(f *fleet.Fleet, clients int, job func(client int) fleet.Job) float6
 
 const (
 	day = int64(86400e9) // nanoseconds
-	// quarters are those of an hour in a day.
+	// quarters are the quarters of an hour in a day.
 	quarters = 96
 	// mostAsked bounds how many clients are asked when they are available.
 	mostAsked = 5000

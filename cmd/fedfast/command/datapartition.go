@@ -72,14 +72,14 @@ type partitionSummary struct {
 	Held amounts `json:"classes_of_a_client"`
 	// Distances tell how far the classes of a client's parts differ.
 	Distances distances `json:"class_distance"`
-	// Entropy is that of the classes of all examples together, MeanEntropy the
+	// Entropy is the entropy of the classes of all examples together, MeanEntropy the
 	// clients' own on average, in nats.
 	Entropy     float64  `json:"class_entropy"`
 	MeanEntropy float64  `json:"mean_class_entropy_of_a_client"`
 	Notes       []string `json:"notes"`
 }
 
-// distances are those of the parts of a client's examples.
+// distances are the distances of the parts of a client's examples.
 type distances struct {
 	TrainVal  distance `json:"train_val"`
 	TrainTest distance `json:"train_test"`

@@ -75,7 +75,7 @@ type evaluated struct {
 	Model   string `json:"model"` // its file
 	Data    string `json:"data"`
 	Clients int    `json:"clients"`
-	// Params are those of the study's trial, with which clients train the personalized
+	// Params are the hyperparameters of the study's trial, with which clients train the personalized
 	// models.
 	Params tuners.Params `json:"params,omitempty"`
 	result.Errors

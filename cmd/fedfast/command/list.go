@@ -30,7 +30,7 @@ type listing struct {
 	// alone.
 	all func(ctx context.Context) error
 	one func(ctx context.Context, name string) error
-	// names are those of the entries.
+	// names are the names of the entries.
 	names func() []string
 }
 

@@ -21,7 +21,7 @@ type methodEntry struct {
 	Synchronous string `json:"synchronous,omitempty"`
 	// Settings are other keys of a study file that the method reads.
 	Settings []string `json:"settings"`
-	// Hyperparameters are those of `list methods NAME` only.
+	// Hyperparameters are the hyperparameters of `list methods NAME` only.
 	Hyperparameters []hyperEntry `json:"hyperparameters,omitempty"`
 }
 

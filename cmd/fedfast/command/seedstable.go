@@ -30,7 +30,7 @@ type seedsShown struct {
 	Seeds     int    `json:"seeds"`
 	Completed int    `json:"completed"`
 	Scaled    string `json:"scaled,omitempty"`
-	// Confidence is that of the intervals.
+	// Confidence is the confidence level of the intervals.
 	Confidence float64 `json:"confidence"`
 	// Summary sums up the finished studies: "rounds", "seconds" and "best_score", the best and the
 	// median test error of random search under each study's target, and the errors of the models
@@ -141,7 +141,7 @@ func seedEntryOf(ctx context.Context, dir string, seed uint64) seedEntry {
 	return e
 }
 
-// overviews are those of the finished studies.
+// overviews are the overviews of the finished studies.
 func (s *seedsShown) overviews() (all view.Seeds) {
 	for _, e := range s.Studies {
 		if e.Returned != nil {

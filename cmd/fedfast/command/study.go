@@ -365,5 +365,5 @@ func (d *directory) Set(name string) error {
 // String returns the name.
 func (d *directory) String() string { return string(*d) }
 
-// Type is that of a flag of pflag.
+// Type is the type of a flag of pflag.
 func (*directory) Type() string { return "string" }

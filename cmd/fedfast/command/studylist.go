@@ -37,7 +37,7 @@ type studyEntry struct {
 	// BestScore is the score of that. null without any.
 	BestSoFar *bestSoFar `json:"best_so_far"`
 	BestScore *float64   `json:"best_score"`
-	// TestError is that of the returned model under TestTarget, by which the study is told and
+	// TestError is the test error of the returned model under TestTarget, by which the study is told and
 	// ranked; null without any.
 	TestError  *float64 `json:"test_error"`
 	TestTarget string   `json:"test_target,omitempty"`
@@ -52,7 +52,7 @@ type studyEntry struct {
 	cells         []string       // test errors by testTargets as people read them
 }
 
-// testTargets are those of the columns with test errors.
+// testTargets are the targets of the columns with test errors.
 var testTargets = []string{tuners.TargetGlobal, tuners.TargetPersonalized}
 
 // meanTests writes the mean test errors of seeds of a study, or that of one study, by testTargets.

@@ -21,7 +21,7 @@ type Power struct {
 	drawn      []int32
 	// Ask has the candidates answer, and returns those that do.
 	Ask func(candidates []int32) []int32
-	// Losses are those of clients on the weights that they would train.
+	// Losses are the losses of clients on the weights that they would train.
 	Losses func(ctx context.Context, clients []int32) ([]float64, error)
 	scored []scored
 }

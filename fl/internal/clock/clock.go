@@ -26,7 +26,7 @@ type Fleet interface {
 
 // Config says how the server works. All times are nanoseconds.
 type Config struct {
-	// Clients are those of the federation.
+	// Clients are the clients of the federation.
 	Clients int
 	// Async has the server take updates as they come; otherwise it works in rounds.
 	Async bool
@@ -79,7 +79,7 @@ type Job struct {
 	Client int
 	// Place is where it was drawn in its round, from 0; without rounds it is 0.
 	Place int
-	// Slot is that of its Load.
+	// Slot is the slot of its Load.
 	Slot int `json:",omitempty"`
 	// Sequence numbers the jobs of a trial.
 	Sequence uint64

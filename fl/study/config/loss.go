@@ -15,7 +15,7 @@ type Loss struct {
 	Delta          float64   `toml:"delta" in:"(0, inf)" doc:"threshold at which huber becomes linear; default: 1" also:"beta"`
 	ClassWeights   []float64 `toml:"class_weights" in:"[0, inf)" doc:"one weight per class: cross_entropy becomes the mean weighted by the labels' weights, sigmoid multiplies the loss terms of positive labels by them; default: equal weights" also:"weight pos_weight"`
 	RecallAt       int       `toml:"recall_at" in:"[1, inf)" doc:"with sigmoid, the number of largest outputs that count as predictions: recall is the share of all labels among them, and the error is 1 - recall; default: 5, or 1 for up to 5 outputs" also:"top_k k"`
-	// Options are those of a loss from another module.
+	// Options are the options of a loss from another module.
 	Options map[string]any `toml:"options" doc:"an option of a loss that another module registered"`
 }
 

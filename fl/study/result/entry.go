@@ -84,7 +84,7 @@ type Measured struct {
 	// TestError is the global model's after the round, NaN where it was not
 	// measured.
 	TestError float64
-	// Unseen is that of clients that never train, see CurvePoint.Unseen; NaN without any.
+	// Unseen is the error of clients that never train, see CurvePoint.Unseen; NaN without any.
 	Unseen float64
 	// TestSpread are percentiles of the clients' errors behind it, nil where there is
 	// none.

@@ -13,7 +13,7 @@ type ProxyTrial struct {
 	// Table are the clients of a mixed proxy federation, one of each cell.
 	Table  []tuners.Cell `json:"table,omitempty"`
 	Rounds int           `json:"rounds"`
-	// Score is that of its global model on proxy samples that no client holds,
+	// Score is the score of its global model on proxy samples that no client holds,
 	// nil when it failed.
 	Score *float64 `json:"score"`
 }

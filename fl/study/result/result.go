@@ -92,7 +92,7 @@ type Rung struct {
 	Second int `json:"second,omitempty"`
 	// Update is the same in updates, with budget.updates.
 	Update int `json:"update,omitempty"`
-	// Values are those of all objectives and constraints, by metric; nil with one objective.
+	// Values are the values of all objectives and constraints, by metric; nil with one objective.
 	Values map[string]float64 `json:"values,omitempty"`
 }
 

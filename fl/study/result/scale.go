@@ -61,7 +61,7 @@ func (s Scale) Direction() string {
 	return "lower is better"
 }
 
-// Unit is that of the scores, empty for plain numbers.
+// Unit is the unit of the scores, empty for plain numbers.
 func (s Scale) Unit() string {
 	if s.Percent {
 		return "%"

@@ -76,7 +76,7 @@ func (e Ending) Notes() (notes [][2]string) {
 	return notes
 }
 
-// Ending is that of a finished study.
+// Ending is the ending of a finished study.
 func (o *Overview) Ending() Ending {
 	switch {
 	case o.Run != nil:
@@ -106,7 +106,7 @@ func (o *Overview) TrialsTitle() (lines []string) {
 	return lines
 }
 
-// StartNote is that of a tuning study.
+// StartNote is the note of a tuning study.
 func (o *Overview) StartNote() string {
 	if o.Mode == config.ModeRun {
 		return ""

@@ -40,7 +40,7 @@ type Trial struct {
 type Rung struct {
 	Round int
 	Score float64
-	// Values are those of all objectives and constraints, by metric; nil with one objective.
+	// Values are the values of all objectives and constraints, by metric; nil with one objective.
 	Values map[string]float64
 	// Spent are the rounds that all trials together had run for the rungs up to this
 	// one, in the order in which they were recorded.
@@ -57,7 +57,7 @@ func (t *Trial) Score() *float64 {
 	return &t.Rungs[len(t.Rungs)-1].Score
 }
 
-// Values are those of the newest rung, nil before the first.
+// Values are the values of the newest rung, nil before the first.
 func (t *Trial) Values() map[string]float64 {
 	if len(t.Rungs) == 0 {
 		return nil

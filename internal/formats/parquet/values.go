@@ -27,7 +27,7 @@ type Value struct {
 	Int int64
 	// Float is a number.
 	Float float64
-	// Bytes are those of a text; what reads them must not change or keep them.
+	// Bytes are the bytes of a text; what reads them must not change or keep them.
 	Bytes []byte
 }
 

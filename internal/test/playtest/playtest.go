@@ -268,7 +268,7 @@ func Rejects(t testing.TB, tuner tuners.Tuner, req tuners.ValidateRequest, key, 
 	}
 }
 
-// space is that of Over.
+// space is the space of Over.
 var space = tuners.Space{
 	{Name: "client.epochs", Kind: tuners.Int, Lo: 1, Hi: 5},
 	{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0},

@@ -20,7 +20,7 @@ type Row struct {
 }
 
 // Write makes a file with the rows, and counts them in client_metadata. Tables and
-// indices are those of TFF's files.
+// indices are the indices of TFF's files.
 func Write(t testing.TB, path string, rows []Row) {
 	t.Helper()
 	Exec(t, path,

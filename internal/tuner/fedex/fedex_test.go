@@ -11,7 +11,7 @@ import (
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
-// space is that of the FedEx paper without the server's part, with the tuner's own
+// space is the space of the FedEx paper without the server's part, with the tuner's own
 // dimension.
 var space = tuners.Space{
 	{Name: "client.batch", Kind: tuners.Log2, Lo: 3, Hi: 7},

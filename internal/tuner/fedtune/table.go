@@ -77,7 +77,7 @@ type Tried struct {
 	Environment tuners.Environment
 	Params      tuners.Params
 	Table       []tuners.Cell // of a trial on a mixed proxy federation
-	// Score is that of the study's objective; nil when the trial failed.
+	// Score is the score of the study's objective; nil when the trial failed.
 	Score *float64
 }
 

@@ -118,7 +118,7 @@ func (s *session) losses(t individual) []float64 {
 	return []float64{t.Score}
 }
 
-// point is that of a new trial: at random in the first generation, and where all failed,
+// point is the point of a new trial: at random in the first generation, and where all failed,
 // else a child of the winners of tournaments of two.
 func (s *session) point(trial int) points.Point {
 	space, parents := s.req.Space, s.state.Parents

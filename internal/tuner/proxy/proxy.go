@@ -12,7 +12,7 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Name is that of the tuner.
+// Name is the name of the tuner.
 const Name = "proxy"
 
 // maxTrials bounds the option trials.

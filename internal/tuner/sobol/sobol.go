@@ -11,7 +11,7 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Name is that of the tuner.
+// Name is the name of the tuner.
 const Name = "sobol"
 
 // Tuner trains floor(T/M) points (T = budget.rounds, M = budget.trial_rounds).

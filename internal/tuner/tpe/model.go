@@ -173,7 +173,7 @@ func kernels(axes []kde.Axis, at [][]float64, weights []float64) []kde.Kernel {
 	return append(out, kde.Kernel{Weight: 1, Centre: middle, Width: wide})
 }
 
-// weight is that of trial i of n: 1 for the latest 25, before them rising evenly from
+// weight is the weight of trial i of n: 1 for the latest 25, before them rising evenly from
 // 1/n to 1.
 func weight(i, n int) float64 {
 	ramp := n - full

@@ -42,7 +42,7 @@ func loadShapes(_ context.Context, cfg data.Config) (*data.Federation, []data.Ex
 }
 
 // outline appends an image: the points at a distance of size from a centre, where the
-// distance is that of the shape.
+// distance is the distance of the shape.
 func outline(pixels []byte, r *rand.Rand, shape int32, size float64) []byte {
 	cx, cy := side/2+4*r.Float64()-2, side/2+4*r.Float64()-2
 	for y := range side {

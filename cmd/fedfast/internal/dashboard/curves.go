@@ -50,9 +50,9 @@ func (x reals) MarshalJSON() ([]byte, error) {
 type drawn struct {
 	Seq   int64   `json:"seq"`
 	Width float64 `json:"width"`
-	// End is that of the axis.
+	// End is the end of the axis.
 	End float64 `json:"end"`
-	// Curves are those of each metric, by the places of the trials.
+	// Curves are the curves of each metric, by the places of the trials.
 	Curves map[string][]reals `json:"curves"`
 }
 

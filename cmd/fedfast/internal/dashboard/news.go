@@ -27,7 +27,7 @@ type news struct {
 	Changed bool    `json:"changed"`
 	// PID is the process that works on the study, 0 for none.
 	PID int `json:"pid"`
-	// Mark is that of the files that were read, for the next request.
+	// Mark is the mark of the files that were read, for the next request.
 	Mark string `json:"mark"`
 	// Cut says that the record ends before the entry.
 	Cut bool `json:"cut"`

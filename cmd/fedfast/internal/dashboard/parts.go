@@ -17,7 +17,7 @@ type part struct {
 	Title string `json:"title"`
 }
 
-// tabs are those of a study besides its curves and trials.
+// tabs are the tabs of a study besides its curves and trials.
 func tabs(o *view.Overview) []part {
 	var all []part
 	if o.Mode == config.ModeTune {

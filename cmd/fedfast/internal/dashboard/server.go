@@ -113,7 +113,7 @@ func (dir noStudyError) Error() string { return string(dir) + ": study not found
 // Is makes it an fs.ErrNotExist.
 func (noStudyError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// folder is that of the study that a request is about, by its path below the root.
+// folder is the folder of the study that a request is about, by its path below the root.
 func (s *Server) folder(r *http.Request) (string, error) { return s.at(r.URL.Query().Get("dir")) }
 
 // at is the folder of a study by its path below the root.

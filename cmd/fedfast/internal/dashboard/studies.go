@@ -62,7 +62,7 @@ type tested struct {
 	Half *float64 `json:"half,omitempty"`
 }
 
-// targets are those of Tests.
+// targets are the targets of Tests.
 var targets = []string{tuners.TargetGlobal, tuners.TargetPersonalized}
 
 // best is the best model so far, by an estimate, or the returned one.

@@ -17,7 +17,7 @@ import (
 // groupRows is how many rows a group of a Parquet file has.
 const groupRows = 1 << 16
 
-// columns are those of the file: the client and which of its sets, the number of
+// columns are the columns of the file: the client and which of its sets, the number of
 // the example in it and the place in its sequence (0 for one label an example),
 // both from 0, the true and the predicted class, and the latter's probability.
 func columns() []parquet.TableColumn {

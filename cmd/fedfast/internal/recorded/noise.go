@@ -77,7 +77,7 @@ type ProxyCell struct {
 	Quartiles
 }
 
-// Quartiles are those of errors.
+// Quartiles are the quartiles of errors.
 type Quartiles struct {
 	Q1     float64 `json:"q1"`
 	Median float64 `json:"median"`

@@ -19,7 +19,7 @@ const central = -1
 // rowBytes is what a row of the file takes in memory at most while it is read.
 const rowBytes = 48
 
-// columns are those of the Parquet file.
+// columns are the columns of the Parquet file.
 var columns = []struct {
 	name string
 	kind parquet.Kind

@@ -83,7 +83,7 @@ type Pair struct {
 	Behind string `json:"behind"`
 	// Ahead is how many ranks Tuner is ahead, with a 90 % interval as that of Rank.
 	Ahead stats.Sample `json:"ahead"`
-	// P is that of sign flips over tables and seeds, by Holm for the number of pairs.
+	// P is the p-value of sign flips over tables and seeds, by Holm for the number of pairs.
 	P float64 `json:"p_holm"`
 }
 

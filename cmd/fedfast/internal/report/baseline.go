@@ -30,7 +30,7 @@ func (s *Study) randomSearch() (line figure.Line) {
 	return line
 }
 
-// moments are those of a random number.
+// moments are the moments of a random number.
 type moments struct{ mean, sd float64 }
 
 // bestOf returns the moments of the best of k scores that are drawn without putting back,

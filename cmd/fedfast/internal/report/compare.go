@@ -16,13 +16,13 @@ import (
 
 // Comparison is what several studies came to together.
 type Comparison struct {
-	// Name is that of the one group that all studies are in, empty for several.
+	// Name is the name of the one group that all studies are in, empty for several.
 	Name string
 	// Answer tells in sentences which are the best, by how much others differ from the first,
 	// what a trivial predictor reaches, and what is wrong with their models; of repeats with
 	// several seeds alone how good they are in the mean.
 	Answer []string
-	// Tables are that of the studies, with a row for each and before those of several seeds one
+	// Tables are the tables of the studies, with a row for each and before those of several seeds one
 	// with their mean, and the keys in which configurations differ, if these are few; those of
 	// differences from the first one; and these keys, if they are many.
 	Tables []Table

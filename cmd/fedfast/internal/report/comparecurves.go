@@ -17,13 +17,13 @@ type scale struct {
 	of    func(step) float64
 }
 
-// testScale is that of test errors.
+// testScale is the scale of test errors.
 func (s *Study) testScale() scale {
 	m := s.errors()
 	return scale{"test " + m.name + " of " + s.models() + m.unit, func(p step) float64 { return m.by * p.test }}
 }
 
-// scoreScale is that of scores.
+// scoreScale is the scale of scores.
 func (s *Study) scoreScale() scale {
 	unit, by := s.unit()
 	return scale{s.objective() + unit, func(p step) float64 { return by * p.score }}

@@ -14,7 +14,7 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// names are those of tuners as people write them.
+// names are the names of tuners as people write them.
 var names = map[string]string{
 	"sha": "SHA", "dphype": "DP-Hype", "flora": "FLoRA", "asha": "ASHA", "bohb": "BOHB", "dehb": "DEHB", "fedex": "FedEx", "fathom": "FATHOM", "fedhyper": "FedHyper", "fedpop": "FedPop", "hyperband": "Hyperband",
 	"random": "random search", "tpe": "TPE", "nsga2": "NSGA-II",

@@ -55,7 +55,7 @@ type weight struct {
 	drawn              []float64 // values of the resamples
 }
 
-// importances are those of params for being among the best quarter of the arms, by PED-ANOVA
+// importances are the importances of params for being among the best quarter of the arms, by PED-ANOVA
 // (Watanabe, Bansal and Hutter 2023): the Pearson divergence of the best ones' density along each
 // param from that of all, their sum being 1. The intervals are percentiles over bootstrap samples
 // of the arms (Efron 1979), drawn in the same way each time. The highest comes first; there are
@@ -127,7 +127,7 @@ func divergence(some, all []float64, names int) float64 {
 // grid is at how many places a density is taken.
 const grid = 50
 
-// densities are those of points on a grid, or of names with one more than counted,
+// densities are the densities of points on a grid, or of names with one more than counted,
 // with the sum 1.
 func densities(xs []float64, names int) []float64 {
 	p := make([]float64, max(names, 0))

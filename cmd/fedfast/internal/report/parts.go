@@ -17,7 +17,7 @@ type Part struct {
 	more      bool // folded in reports
 }
 
-// Parts are those of a report, in their order.
+// Parts are the parts of a report, in their order.
 var Parts = []Part{
 	{"result", "Result", false},
 	{"clients", "Clients", false},
@@ -69,7 +69,7 @@ func some(figures ...*figure.Figure) (all []*figure.Figure) {
 	return all
 }
 
-// Tables are those of a part, by its ID.
+// Tables are the tables of a part, by its ID.
 func (s *Study) Tables(part string) (all []Table) {
 	var t *Table
 	switch part {

@@ -47,7 +47,7 @@ func thin(points []figure.Point) []figure.Point {
 // objective names the scores of the study.
 func (s *Study) objective() string { return s.Scale().String() }
 
-// unit is that of a score on an axis, with what it is multiplied by.
+// unit is the unit of a score on an axis, with what it is multiplied by.
 func (s *Study) unit() (unit string, by float64) {
 	if s.Scale().Percent {
 		return ", %", 100
@@ -55,7 +55,7 @@ func (s *Study) unit() (unit string, by float64) {
 	return "", 1
 }
 
-// points are those of a curve that are numbers.
+// points are the points of a curve that are numbers.
 func points(rounds []view.Round, of func(*view.Round) float64, by float64) []figure.Point {
 	var all []figure.Point
 	for i := range rounds {

@@ -37,7 +37,7 @@ func (n *noted) draw(clients []tuners.Params) {
 	}
 }
 
-// choices are those of the model that a client tuner's notes are named after, in the
+// choices are the choices of the model that a client tuner's notes are named after, in the
 // order of their names.
 func (n *noted) choices(model string) []choice {
 	var all []choice

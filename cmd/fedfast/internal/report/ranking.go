@@ -127,7 +127,7 @@ type trivial struct {
 	error               float64
 }
 
-// trivials are those of groups, with the group's name where they differ.
+// trivials are the trivial predictors of groups, with the group's name where they differ.
 func trivials(all []*group, targets ...string) (found []trivial) {
 	for _, target := range targets {
 		var own []trivial

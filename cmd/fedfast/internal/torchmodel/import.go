@@ -50,7 +50,7 @@ func (s *Source) Check() error {
 
 // Imported is a module as layers.
 type Imported struct {
-	// Name is that of the module's class.
+	// Name is the name of the module's class.
 	Name   string
 	Layers []models.LayerSpec
 	Model  *nn.Model

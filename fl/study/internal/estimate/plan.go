@@ -18,7 +18,7 @@ type Plan struct {
 	// Sides is the number of trials on proxy federations with which a client tuner
 	// is prepared, Rounds that of the rounds after them.
 	Sides, Rounds int
-	// SideWork is that of the trials on proxy federations, Work that of the rounds,
+	// SideWork is the work of the trials on proxy federations, Work that of the rounds,
 	// of their scores and of the evaluation at the end, FinalWork that of scoring
 	// the most finalists that there can be.
 	SideWork, Work, FinalWork Work

@@ -38,7 +38,7 @@ const (
 // Work is a number of training examples that a model sees in batches.
 type Work struct {
 	Step
-	// Examples are those of all steps. An example that is only evaluated counts as
+	// Examples are the examples of all steps. An example that is only evaluated counts as
 	// much as its operations do, see Evaluated.
 	Examples float64
 	// Tasks is how many clients can train at a time; 0 is at least as many as there

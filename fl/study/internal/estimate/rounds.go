@@ -119,7 +119,7 @@ func (t *tasks) sides(w tuners.Work, points []fl.ClientParams) Work {
 
 // work returns the work of a number of local trainings, each with train training and
 // val validation examples, spread evenly over the points, and of the evaluated examples. Its
-// batches are those of the middle point.
+// batches are the batches of the middle point.
 func (t *tasks) work(trainings, train, val, evaluated float64, points []fl.ClientParams, parallel int) Work {
 	c, m := &t.setup.Config, t.setup.Model
 	trained, batches := 0.0, make([]int, len(points))

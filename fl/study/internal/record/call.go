@@ -22,7 +22,7 @@ type Call struct {
 	Score  *Real  `json:"score,omitempty"`
 	Failed bool   `json:"failed,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Values are those of several objectives and constraints.
+	// Values are the values of several objectives and constraints.
 	Values map[string]Real `json:"values,omitempty"`
 	// Measured are sub-networks that were scored.
 	Measured []Measured `json:"measured,omitempty"`

@@ -143,7 +143,7 @@ func (t *Table) Holds(clients int) bool {
 	return true
 }
 
-// Errors are those of every client, in their order, NaN without samples. Test is nil where
+// Errors are the errors of every client, in their order, NaN without samples. Test is nil where
 // the federation has a test set of its own, whose error Central is.
 type Errors struct {
 	Val     Floats `json:"val"`
@@ -181,7 +181,7 @@ func (f *Floats) UnmarshalText(text []byte) error {
 // Rung is a score at which the tuner decides.
 type Rung struct {
 	Score Real `json:"score"`
-	// Values are those of several objectives and constraints.
+	// Values are the values of several objectives and constraints.
 	Values map[string]Real `json:"values,omitempty"`
 }
 
@@ -270,7 +270,7 @@ type Local struct {
 	Examples int    `json:"examples"` // that the clients trained on, all passes
 }
 
-// Mean is that of the scores, weighted by samples.
+// Mean is the mean of the scores, weighted by samples.
 func (l *Local) Mean() float64 {
 	sum, samples := 0.0, 0
 	for i, x := range l.Scores {

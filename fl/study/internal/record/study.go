@@ -18,7 +18,7 @@ type Study struct {
 	// Config is the study file that Encode writes.
 	Config      string `json:"config"`
 	TrialRounds int    `json:"trial_rounds"`
-	// Direction is that of the scores: "minimize" or "maximize".
+	// Direction is the direction of the scores: "minimize" or "maximize".
 	Direction string `json:"direction"`
 }
 

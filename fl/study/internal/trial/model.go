@@ -38,7 +38,7 @@ func (t *Trial) LastModel(score float64) Model {
 // Last reports whether the model is the trial's LastModel.
 func (m *Model) Last() bool { return m.last }
 
-// Name is that of the model's snapshot.
+// Name is the name of the model's snapshot.
 func (m *Model) Name() string {
 	return fmt.Sprintf(modelPrefix+"%06d-round-%08d", m.Trial.Number, m.Round)
 }

@@ -196,7 +196,7 @@ func (t *Trial) Keep(score float64) error {
 	return err
 }
 
-// BestScore is that of the best model that the segment has kept, NaN for none.
+// BestScore is the score of the best model that the segment has kept, NaN for none.
 func (t *Trial) BestScore() float64 { return t.best.Score }
 
 // TakeBest returns the best model that the segment has kept, whose Score is NaN for none,

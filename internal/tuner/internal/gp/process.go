@@ -111,7 +111,7 @@ func (p *Process) Improvement(x []float64, best, least float64) float64 {
 	return gain
 }
 
-// covariances are those of x and the points.
+// covariances are the covariances of x and the points.
 func (p *Process) covariances(x []float64) []float64 {
 	k := make([]float64, len(p.x))
 	for i := range k {

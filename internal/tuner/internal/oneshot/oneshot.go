@@ -18,7 +18,7 @@ import (
 // MostConfigs bounds the option configs.
 const MostConfigs = 1000
 
-// Options are those of every such tuner.
+// Options are the options of every such tuner.
 var Options = []tuners.Option{
 	{Name: "configs", Default: tuners.Num(25), Doc: "number of configurations that each client trains with by itself"},
 	{Name: "clients", Default: tuners.Num(0), Doc: "number of clients that do, drawn by the seed; 0: all"},

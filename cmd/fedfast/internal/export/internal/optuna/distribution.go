@@ -74,7 +74,7 @@ func distributionOf(d tuners.Dim) (*distribution, error) {
 	return nil, fmt.Errorf("%s: Optuna has no distribution for %q", d.Name, d.Kind)
 }
 
-// dimensions are those of what the trials set. adds are those that a client tuner
+// dimensions are the dimensions of what the trials set. adds are those that a client tuner
 // adds to the study's space; the record does not hold them. One that is not known,
 // or holds not all that was drawn, is made of the values.
 func dimensions(o *view.Overview, adds []tuners.Dim) (tuners.Space, error) {
