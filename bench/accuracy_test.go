@@ -114,8 +114,8 @@ func TestAccuracyInBothPrecisions(t *testing.T) {
 	}
 }
 
-// TestAccuracyOfOldReports reads what was recorded before errors had measures: its text is
-// that of errors in percent.
+// TestAccuracyOfOldReports reads what was recorded before errors had measures: its text shows
+// errors in percent.
 func TestAccuracyOfOldReports(t *testing.T) {
 	report, err := bench.ReadReport("results/accuracy-zen5.json")
 	if err != nil {

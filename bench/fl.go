@@ -158,7 +158,7 @@ func (r wholeRounds) results(ctx context.Context, m *meter, sims []*simulation, 
 		if err != nil {
 			return nil, err
 		}
-		if last := len(results) - 1; x.Threads > 1 { // behind the row of one worker
+		if last := len(results) - 1; x.Threads > 1 { // after the row of one worker
 			x.Round.Speedup = results[last].Seconds / x.Seconds
 		}
 		if err := s.countAllocs(ctx, x.Round, 3); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // layerCase is a layer by itself, in a frame of what brings it its input and of a
-// small dense layer behind it.
+// small dense layer after it.
 type layerCase struct {
 	name  string
 	layer models.LayerSpec

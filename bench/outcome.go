@@ -116,7 +116,7 @@ type Accuracy struct {
 	// were others hold shares of examples classified wrongly.
 	Measure string `json:"error_measure,omitempty"`
 	// Errors on the test examples: of the global and of the personalized models, nil
-	// where there are none. R2 is that of regressions, nil for others.
+	// where there are none. R2 is for regressions, nil for others.
 	GlobalError       Estimate  `json:"global_test_error"`
 	PersonalizedError *Estimate `json:"personalized_test_error,omitempty"`
 	GlobalR2          *Estimate `json:"global_test_r2,omitempty"`

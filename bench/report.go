@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/cpuid/v2"
 )
 
-// Report is what one run measured; its JSON form is that of `bench --json`.
+// Report is what one run measured; its JSON form is the form of `bench --json`.
 type Report struct {
 	Date       string     `json:"date"` // of the start, RFC 3339
 	Machine    Machine    `json:"machine"`
@@ -75,7 +75,7 @@ type Rival struct {
 	Version          string  `json:"version,omitempty"`   // as in the report's list
 	Precision        string  `json:"precision,omitempty"` // "fp32", or "bf16" under autocast
 	Threads          int     `json:"threads"`             // of each process
-	Processes        int     `json:"processes"`           // beside each other
+	Processes        int     `json:"processes"`           // in parallel
 	Seconds          float64 `json:"seconds"`
 	SamplesPerSecond float64 `json:"samples_per_second"`
 	Spread           float64 `json:"spread"`

@@ -55,7 +55,7 @@ func (f bagForm) kind() (Target, int) { return ManyLabels, f.labels }
 
 func (f bagForm) label(int32) int32 { return 0 }
 
-var errBag = errors.New("the numbers are no bags of words")
+var errBag = errors.New("not a bag of words")
 
 // newBags finds the bags among numbers.
 func newBags(words, labels int, numbers []uint16) (*bags, error) {

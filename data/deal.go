@@ -19,7 +19,7 @@ func (c *Config) deal(fed *Federation, all View, train int) ([]Examples, error) 
 		return nil, err
 	}
 	fed.Files = Totals{Train: train, Test: all.n - train}
-	if fed.Fingerprint == "" { // else it is that of the set's own clients
+	if fed.Fingerprint == "" { // else it is the fingerprint of the set's own clients
 		fed.Fingerprint, err = fingerprint([]Examples{{Train: all.cut(0, train), Test: all.cut(train, all.n)}}, false)
 		if err != nil {
 			return nil, err

@@ -113,7 +113,7 @@ func TestDealtPartsAreAlike(t *testing.T) {
 
 // checkTests returns an error unless each client tests on what its own classes and
 // those of the files' test samples say, rounded up or down: of its share of the test
-// samples, which is that of its own samples among those that were dealt, so much of
+// samples, which is the distance of its own samples among those that were dealt, so much of
 // each class as it holds of it, or, where all clients together want more of the class
 // than there is, the part of that for which it lasts.
 func checkTests(t *rapid.T, fed *Federation, tests []int32, dealt int) {

@@ -103,7 +103,7 @@ type SideClient struct {
 }
 
 // Side deals a proxy federation of f's proxy samples. Its clients have training
-// examples only; the Test samples are those of its one unseen client. Where the
+// examples only; the Test samples belong to its one unseen client. Where the
 // samples are too few for all clients, clients are dealt each on its own and
 // share samples; where they are too few for one client, it gets fewer. Both are
 // told in the notes.

@@ -41,7 +41,7 @@ func TestDelta(t *testing.T) {
 }
 
 // TestWaitingRoundsHoldNoSums holds that the memory of many trials at once is
-// that of their weights: rounds that wait for workers have no sums yet.
+// the sum of their weights: rounds that wait for workers have no sums yet.
 func TestWaitingRoundsHoldNoSums(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 8, 120)
 	const trials = 32

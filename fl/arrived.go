@@ -86,7 +86,7 @@ func (r *round) fits(p *part, s shard.Span) error {
 	return nil
 }
 
-// rowsFit says whether the single updates of a part are those of its slots.
+// rowsFit says whether the single updates of a part belong to its slots.
 func (e *Engine) rowsFit(p *part) bool {
 	if !e.holding {
 		return len(p.Rows) == 0
@@ -114,7 +114,7 @@ func (e *Engine) measures(s *Score) bool {
 	return n == 0 || n == several(e.cfg.Model)
 }
 
-// answers checks that scores are those of an exam.
+// answers checks that scores belong to an exam.
 func (e *Engine) answers(x *shard.Exam, scores []clientScores) error {
 	if len(scores) != len(x.Clients) {
 		return fmt.Errorf("evaluation: the scores of %d clients came back, those of %d were asked for", len(scores), len(x.Clients))

@@ -17,7 +17,7 @@ import (
 	"github.com/fedfast/fedfast/internal/test/fltest"
 )
 
-// sealed puts the right checksum behind what somebody else has made.
+// sealed puts the right checksum after what somebody else has made.
 func sealed(text []byte) []byte {
 	return binary.LittleEndian.AppendUint32(text, crc32.Checksum(text, castagnoli))
 }
@@ -112,7 +112,7 @@ func (l *liars) Measure(ctx context.Context, x shard.Exam, read func(io.Reader) 
 	})
 }
 
-// TestPartsThatLie has parts and scores come back that are none of what was asked for:
+// TestPartsThatLie has parts and scores come back other than what was asked for:
 // the round, or the evaluation, ends with an error, and the trial is as it was.
 func TestPartsThatLie(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 48, 12)

@@ -108,7 +108,7 @@ func TestRoundsOnAFleetAreRounds(t *testing.T) {
 		if math.Abs(r.End-r.Start-slowest) > 1e-8 || i > 0 && r.Start != timed[i-1].End {
 			t.Errorf("round %d lasts from %v to %v s, its slowest client %v", i, r.Start, r.End, slowest)
 		}
-		// the phones of a fleet without a configuration are those of seconds_simulated
+		// the phones of a fleet without a configuration give seconds_simulated
 		if was, _ := plain[i].Probe("seconds_simulated"); math.Abs(slowest-was) > 1e-6*was {
 			t.Errorf("round %d takes %v s on the fleet, %v s without", i, slowest, was)
 		}

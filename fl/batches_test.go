@@ -45,7 +45,7 @@ func TestDropLastDealsCompleteBatches(t *testing.T) {
 	}
 }
 
-// TestClassCountsOfAnAttacker are those of the labels that it trains with.
+// TestClassCountsOfAnAttacker: the class counts belong to the labels that it trains with.
 func TestClassCountsOfAnAttacker(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 40)
 	e := &Engine{cfg: Config{Data: fed, Model: fltest.SmallCNN(t, fed)}}

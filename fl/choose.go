@@ -48,7 +48,7 @@ func (c *Config) CheckSampler(s fleet.Sampler) error {
 	case s.Kind == fleet.Power && c.Time.Asynchronous():
 		problem = "a round waits for the losses of its candidates; use time.mode = \"sync\", or another sampling"
 	case s.Kind == fleet.Tiers && c.Time.Asynchronous():
-		problem = "a tier is that of a round; use time.mode = \"sync\", or another sampling"
+		problem = "a tier belongs to a round; use time.mode = \"sync\", or another sampling"
 	case s.Kind == fleet.Tiers && c.Fleet == nil:
 		problem = "tiers are of clients with unequal devices; add [fleet], or use \"without\""
 	case s.Kind == fleet.Power && s.Candidates > 0 && (s.Candidates < most || s.Candidates > clients):

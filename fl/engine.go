@@ -51,8 +51,8 @@ type Config struct {
 	// of methods that treat it apart; 0 is 1.
 	HeadLayers int
 	// Widths are the widths of the clients' sub-networks, each in (0, 1]: client
-	// i has Widths[i mod len], unless ClientParams.Width says otherwise. nil are
-	// those of the method. Only methods that read client.widths have any.
+	// i has Widths[i mod len], unless ClientParams.Width says otherwise. nil takes
+	// those from the method. Only methods that read client.widths have any.
 	Widths []float64
 	// Statistics says what becomes of the running statistics of batch normalization:
 	// StatisticsAverage or another of these; empty is the method's.

@@ -65,7 +65,7 @@ func TestPanicsInTasksAreErrors(t *testing.T) {
 		if tr.Rounds() != 0 || e.Model().SHA256(tr.Weights()) != before {
 			t.Errorf("%d workers: the failed round changed the trial", workers)
 		}
-		// The pool is whole again: the same round without the panic is that of
+		// The pool is whole again: the same round without the panic is the same as on
 		// a fresh trial.
 		faults.panicAt = -1
 		runRounds(t, tr, plan, 2)

@@ -162,16 +162,16 @@ type EvalConfig struct {
 	// measures them besides.
 	Unseen bool
 	// Round is how many rounds the model has trained, which is Local.Round of the local
-	// training. Its learning rate is that of ClientParams.Personal in every round.
+	// training. Its learning rate is the rate of ClientParams.Personal in every round.
 	Round int
-	// State is the method's memory of the trial, see Trial.State. nil is that of a
+	// State is the method's memory of the trial, see Trial.State. nil stands for a
 	// trial that has not begun.
 	State *State
 	// Sample, when > 0, is the number of clients to measure on, drawn by the seed
 	// alone: the same ones for every model. 0 measures on all.
 	Sample int
 	// Noise is the noise of a round's score, which Validate adds. Its Clients are drawn anew for
-	// each Trial and Round, as is the noise of its Epsilon, whose scale is that of a mean over
+	// each Trial and Round, as is the noise of its Epsilon, whose scale fits a mean over
 	// all scored clients. Evaluate refuses it.
 	Noise ScoreOptions
 	// Trial is the number of the trial that trained the model, by which Noise is drawn.
@@ -230,7 +230,7 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 }
 
 // evalPlan is the plan of the local training behind personalized scores; clients
-// of nil are none.
+// of nil are missing.
 func (e *Engine) evalPlan(clients []ClientParams, server *ServerParams) (Plan, error) {
 	plan := Plan{Clients: clients}
 	_, plan.Server = e.cfg.Method.Defaults()

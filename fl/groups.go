@@ -91,7 +91,7 @@ func (r *round) trainHere(at shard.Span) (*part, error) {
 }
 
 // work returns how much each slot's training is, in no unit: its examples, times the
-// operations for one where clients train networks of their own. The error is that of
+// operations for one where clients train networks of their own. The error comes from
 // Method.SubnetFLOPs.
 func (e *Engine) work(slots []Slot) ([]float64, error) {
 	subnetFLOPs := e.cfg.Method.SubnetFLOPs

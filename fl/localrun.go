@@ -5,7 +5,7 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// LocalRun is a run of local steps, see Local.SGD. Its zero value is that of
+// LocalRun is a run of local steps, see Local.SGD. Its zero value stands for
 // FedAvg.
 type LocalRun struct {
 	// Params are the hyperparameters of the run; nil is the client's.
@@ -48,7 +48,7 @@ type LocalRun struct {
 // SGD takes the client's local steps: SGD with momentum, or client.optimizer, whose
 // buffers start afresh unless client.optimizer_state says otherwise, clipping and
 // weight decay. The training examples are
-// shuffled anew for each pass. The error is that of examples which cannot be read.
+// shuffled anew for each pass. The error names examples which cannot be read.
 func (l *Local) SGD(r LocalRun) error {
 	p, w := l.Params, l.Weights
 	if r.Params != nil {

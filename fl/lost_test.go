@@ -13,7 +13,7 @@ import (
 )
 
 // TestLost has clients whose rates break their training at their second step or later,
-// beside one that learns: what a round measures and the weights are those of clients
+// beside one that learns: what a round measures and the weights are as for clients
 // that take all steps, while fewer are taken.
 func TestLost(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 6, 60)

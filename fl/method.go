@@ -105,7 +105,7 @@ type Method struct {
 	SubnetFLOPs func(setup any, c ClientParams) (float64, error)
 
 	// Trains returns a sub-network as large as the one that a client trains: what its
-	// training takes on a fleet goes by it. nil, and a nil Subnet, are that of Subnet, or
+	// training takes on a fleet goes by it. nil, and a nil Subnet, stand for Subnet, or
 	// else the whole network.
 	Trains func(setup any, client int, c ClientParams) (*Subnet, error)
 	// Synchronous says in a line why a step of the server cannot take updates that began

@@ -69,7 +69,7 @@ type Score struct {
 	// Error is what a model is judged by first, the lower the better: the share of
 	// examples classified wrongly; with several labels the share of labels that are
 	// not among the outputs that count, 1 - recall; of a regression the root of the
-	// mean squared error. Loss is the mean loss, at most 1e6 unless it is that of
+	// mean squared error. Loss is the mean loss, at most 1e6 unless it is the loss of
 	// a regression. Both are NaN without examples; a model whose loss is not
 	// a number has error 1, as a regression divergedFit.
 	Error float64 `json:"error"`

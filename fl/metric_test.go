@@ -124,7 +124,7 @@ func TestOutputsTravel(t *testing.T) {
 }
 
 // TestTargetsThatDoNotDiffer: the mean of equal numbers is rounded, and what that leaves of
-// their variance is none.
+// their variance is 0.
 func TestTargetsThatDoNotDiffer(t *testing.T) {
 	x := float64(float32(0.3))
 	square := math.Nextafter(x*x, 1)

@@ -42,7 +42,7 @@ func (p *part) vectors() [][]float32 {
 	return all
 }
 
-// add adds the clients of a part behind this one.
+// add adds the clients of a part after this one.
 func (p *part) add(o *part) {
 	into := p.vectors()
 	for i, v := range o.vectors() {

@@ -128,7 +128,7 @@ func (d *snapshotReader) end(what string) error {
 // magic reads the first bytes.
 func (d *snapshotReader) magic(want, what string) {
 	if got := string(d.bytes(len(want))); d.err == nil && got != want {
-		d.err = fmt.Errorf("it is no %s of this version of fedfast", what)
+		d.err = fmt.Errorf("not a %s of this version", what)
 	}
 }
 
@@ -215,7 +215,7 @@ func writeScores(w io.Writer, scores []clientScores) error {
 // version is an error.
 func readScores(r io.Reader) ([]clientScores, error) {
 	d := newSnapshotReader(r)
-	d.magic(examMagic, "exam")
+	d.magic(examMagic, "score file")
 	var scores []clientScores
 	for range d.count() {
 		var c clientScores

@@ -25,8 +25,8 @@ type Plan struct {
 	Time fleet.Time
 	// Sampler says how clients are chosen; the zero value is Config.Sampler, whose Kind it has.
 	Sampler fleet.Sampler
-	// Update and Aggregator have the numbers of what happens to updates; the zero values are
-	// those of Config.Updates and Config.Aggregation.
+	// Update and Aggregator have the numbers of what happens to updates; the zero values stand
+	// for Config.Updates and Config.Aggregation.
 	Update     hyper.Update
 	Aggregator hyper.Aggregation
 	// Probes names the measurements to take, see Probes; each kind of

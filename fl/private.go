@@ -120,7 +120,7 @@ func (p *Privacy) noises(mechanisms ...string) bool {
 const shrink = 1 - 0x1p-16
 
 // clipped clips a client's change of a norm and gives it the weight of all others; draws keys
-// the client's draws. The error is that of a method whose clients send more.
+// the client's draws. The error names a method whose clients send more.
 func (t *Trial) clipped(c *contribution, norm float64, draws uint64) error {
 	p := t.engine.cfg.Privacy
 	if p == nil || p.noises(SampleNoise) {

@@ -112,7 +112,7 @@ func (e *Engine) addAll(sum []float32, of ...noiseOf) {
 // treeNoise returns the noise by which the sum of a round has that of a tree more than the sum
 // of the round before, on the sums of all rounds so far (Kairouz et al. 2021, arXiv
 // 2103.00039): a node of the tree ends with the round, and those that it covers are taken off.
-// Each pass over the clients begins a tree. The noise of a node is that of its best estimate
+// Each pass over the clients begins a tree. The noise of a node is the noise of its best estimate
 // from itself and all nodes below it (Honaker 2015), whose variance falls from 1 at a leaf
 // towards 1/2.
 func (t *Trial) treeNoise(deviation float64) []noiseOf {

@@ -106,7 +106,7 @@ func TestTreeNoise(t *testing.T) {
 		after[7][i] -= after[4][i]
 	}
 	if a, b := correlation(after[6], after[4]), correlation(after[7], after[6])/math.Sqrt(float64(len(places))); math.Abs(a) > 5 || math.Abs(b-math.Sqrt(0.4)) > 0.05 {
-		t.Errorf("nodes beside each other have a correlation of %v deviations, sums that share one of two %v", a, b)
+		t.Errorf("neighboring nodes have a correlation of %v deviations, sums that share one of two %v", a, b)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestShuffle(t *testing.T) {
 		}
 		for _, client := range order {
 			if seen[client] || client < 0 || client >= clients {
-				t.Fatalf("pass %d: client %d is drawn twice, or is none", pass, client)
+				t.Fatalf("pass %d: client %d is drawn twice, or does not exist", pass, client)
 			}
 			seen[client] = true
 		}

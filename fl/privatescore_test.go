@@ -10,7 +10,7 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// TestPrivateScores compares private scores with their definition: the noise is that of its
+// TestPrivateScores compares private scores with their definition: the noise is the noise of its
 // deviation, the mean is over the expected clients, and no client moves the sum by more than
 // 1/2 whatever it measures.
 func TestPrivateScores(t *testing.T) {

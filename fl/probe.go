@@ -43,7 +43,7 @@ var probes = []Probe{
 	{Name: "client_key", Doc: "number of the client, the same in all rounds, a fact that tuner.allow must list and only a tuner's scalars can ask for", of: func(s *Slot) float64 { return float64(s.Client) }},
 	{Name: "steps", Doc: "local steps that the client took", of: func(s *Slot) float64 { return float64(s.Steps) }},
 	{Name: "delta_norm", Doc: "length of the client's change of the weights", of: func(s *Slot) float64 { return s.DeltaNorm }},
-	{Name: "seconds_simulated", Doc: "seconds of the client's round on a simulated phone; a round's are those of its slowest client", of: func(s *Slot) float64 { return s.Seconds }},
+	{Name: "seconds_simulated", Doc: "seconds of the client's round on a simulated phone; a round's are the seconds of its slowest client", of: func(s *Slot) float64 { return s.Seconds }},
 	{Name: "bytes_up", Doc: "bytes that the client sends", of: func(s *Slot) float64 { return float64(s.Up) }},
 	{Name: minCosine, Doc: "least cosine, over the local steps, of a gradient with the displacement that its step brings about (FATHOM)", Cost: everyStep, of: func(s *Slot) float64 { return s.MinCosine }},
 	{Name: minPriorCosine, Doc: "least cosine, over the local steps, of a gradient with the displacement before its step, as FATHOM's text has it", Cost: everyStep, of: func(s *Slot) float64 { return s.MinPriorCosine }},
@@ -53,7 +53,7 @@ var probes = []Probe{
 	},
 	{
 		Name: smoothedCosine, Round: true, Cost: "a vector of the weights' size",
-		Doc: "cosine of the round's change with the smoothed one of the rounds before; {alpha=A} behind the name sets the smoothing, A in [0, 1), 0.5 without",
+		Doc: "cosine of the round's change with the smoothed one of the rounds before; {alpha=A} after the name sets the smoothing, A in [0, 1), 0.5 without",
 	},
 	{
 		Name: previousDot, Round: true, Cost: "a vector of the weights' size",

@@ -84,7 +84,7 @@ func (r *Recorded) Clients(trial, round int) []int {
 	return e.Cohort(trial, round)
 }
 
-// Score returns the score of a round of a trial, from 0. errors are those of all clients on
+// Score returns the score of a round of a trial, from 0. errors belong to all clients on
 // their validation samples; dropped are the places in the cohort, ascending, whose work did
 // not count. Its loss is NaN.
 func (r *Recorded) Score(trial, round int, errors []float64, dropped []int, o ScoreOptions) Score {
@@ -102,7 +102,7 @@ func (r *Recorded) Score(trial, round int, errors []float64, dropped []int, o Sc
 }
 
 // Validate returns what Engine.Validate does of a model that a trial had after a round; of v
-// it takes Sample, Noise, Trial and Round. errors are those of all clients on their
+// it takes Sample, Noise, Trial and Round. errors belong to all clients on their
 // validation samples.
 func (r *Recorded) Validate(errors []float64, v EvalConfig) *Summary {
 	var ids []int

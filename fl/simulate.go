@@ -293,9 +293,9 @@ func (t *Trial) restoreClock(s *Snapshot) error {
 	var err error
 	t.clock.Live(func(j *clock.Job) {
 		if _, ok := t.versions[j.Base]; !ok {
-			err = bad("it lacks the model after %d steps", j.Base)
+			err = bad("the model after %d steps is missing", j.Base)
 		} else if _, ok := t.jobs[j.Sequence]; !ok {
-			err = bad("it lacks the hyperparameters of client %d", j.Client)
+			err = bad("the hyperparameters of client %d are missing", j.Client)
 		}
 	})
 	return err

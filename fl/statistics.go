@@ -244,7 +244,7 @@ func (t *Trial) refreshes() bool {
 }
 
 // remember returns what undoes the server's step and what goes with it, where refresh may fail
-// behind it.
+// after it.
 func (t *Trial) remember() (putBack func()) {
 	if !t.refreshes() {
 		return func() {}

@@ -38,7 +38,7 @@ type subnetWorker struct {
 }
 
 // TrainSubnet has the client train a sub-network instead of the whole one: SGD,
-// gradients, the scores of the client's model and the costs are those of s from now
+// gradients, the scores of the client's model and the costs belong to s from now
 // on. It returns the sub-network's weights, which begin as the broadcast ones and
 // which SGD trains. What of them goes to the server the method copies to l.Weights.
 func (l *Local) TrainSubnet(s *Subnet) []float32 {

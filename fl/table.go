@@ -28,7 +28,7 @@ func heterogeneity(counts []int) float64 {
 // nearest in HI, of several the nearest in Samples, of several the first. Both are
 // facts about all samples that the client holds, as in FedTune's paper, not about
 // those alone that it trains on: its training and validation examples, and its
-// test examples unless they are the files' own. The error is that of examples which
+// test examples unless they are the files' own. The error names examples which
 // cannot be read.
 func (e *Engine) Lookup(table []hyper.Cell, client int) (ClientParams, error) {
 	c := e.client(client)

@@ -11,7 +11,7 @@ import (
 
 // EvaluateSplit measures a model on the samples of one split, "val" or "test", of the
 // clients with the given indices, and nothing else: with EvalConfig.Clients the personalized
-// models, without them the weights as they are. The test samples of these are those of the
+// models, without them the weights as they are. The test samples of these are the samples of the
 // federation's own test set if it has one. Of the same clients it gives what Evaluate calls
 // GlobalVal, GlobalTest, PersonalizedVal or PersonalizedTest, bit for bit; with
 // EvalConfig.Unseen, which takes no clients but EvalConfig.Sample, on test samples Unseen or UnseenAdapted.

@@ -438,7 +438,7 @@ func TestEveryUpdateGoesThrough(t *testing.T) {
 	}
 }
 
-// TestPlannedUpdates: a plan's numbers are those of its round, in what is sent and what the
+// TestPlannedUpdates: a plan's numbers are the numbers of its round, in what is sent and what the
 // server takes, and one that the transforms or the aggregator cannot have is an error.
 func TestPlannedUpdates(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ var actGeneric = actTable{exp: expGeneric, sigmoid: sigmoidGeneric, tanh: tanhGe
 //
 //	e^r - 1 = r + r²(exp2 + r(exp3 + r(exp4 + r(exp5 + r exp6))))
 //
-// where the coefficients are those of the least relative error (2^-26.1), found by
+// where the coefficients have the least relative error (2^-26.1), found by
 // Remez exchange and rounded one after the other.
 const (
 	log2e = 0x1.715476p+0

@@ -10,7 +10,7 @@ type bf16Table struct {
 	step func(t *TNStep)
 
 	// pair rounds rows of groups of 16 floats of two sources, the second other bytes
-	// behind the first, to pairs of a float of each. The rows are step bytes apart,
+	// after the first, to pairs of a float of each. The rows are step bytes apart,
 	// those of dst dstStep. join leaves 16 floats of the first before 16 of the
 	// second instead. Everything is at least 1.
 	pair, join func(dst, src *float32, other, step, dstStep, rows, groups int)

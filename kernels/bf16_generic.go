@@ -102,7 +102,7 @@ func ntBF16Generic(g *NT) {
 }
 
 // columns returns the pair of column j and the next one of panel p in row k of B,
-// which are zeros behind the last panel.
+// which are zeros after the last panel.
 func (g *NT) columns(k, p, j int) float32 {
 	if p == g.N/Width {
 		return 0

@@ -2,7 +2,7 @@ package kernels
 
 // Channels is a part of a convolution in which every channel has weights of its own
 // and reads itself only: Rows rows of Pixels outputs of C channels, a multiple of
-// [Width]. Weight t of a channel meets the input Taps[t].X floats behind the place
+// [Width]. Weight t of a channel meets the input Taps[t].X floats after the place
 // that belongs to the output, whichever that is:
 //
 //	y[r*YRow + i*YStep + c] = Bias[c] + sum over t of W[Taps[t].W + c] * x[r*XRow + i*XStep + Taps[t].X + c]
@@ -12,7 +12,7 @@ type Channels struct {
 	Rows, Pixels, C int
 	Used            int // channels from it on are zeros in W and Bias, and so in Y; a level may leave them out; 0 means C
 	Taps            []ChannelTap
-	Run             int // number of taps in a run, each a pixel (XStep) behind the one before; divides len(Taps); 0 if taps lie otherwise
+	Run             int // number of taps in a run, each a pixel (XStep) after the one before; divides len(Taps); 0 if taps lie otherwise
 	X               []float32
 	XRow, XStep     int
 	W               []float32
@@ -28,8 +28,8 @@ type ChannelTap struct{ X, W int }
 type channelTap struct{ x, w int }
 
 // ChannelsGrad is the gradient of Taps neighbouring weights of every channel: to
-// weight t, which lies WTap floats behind the one before, it adds the products of the
-// outputs' gradients with the inputs, XTap floats behind those of the one before, image
+// weight t, which lies WTap floats after the one before, it adds the products of the
+// outputs' gradients with the inputs, XTap floats after those of the one before, image
 // after image and row after row.
 type ChannelsGrad struct {
 	Images          int // 0 means 1
@@ -59,7 +59,7 @@ type depthwiseTable struct {
 }
 
 // split returns how many of the blocks of c channels are whole, and the loops of a half one
-// behind them, nil without any, where used of them count.
+// after them, nil without any, where used of them count.
 func (t *depthwiseTable) split(c, used int) (blocks int, half *depthwiseTable) {
 	if used > 0 && c-used >= Width/2 && c > 0 && t.half != nil {
 		return c/Width - 1, t.half
@@ -76,7 +76,7 @@ var depthwises depthwiseTable
 const (
 	msgChannels = "kernels: Channels with C that is no multiple of Width, a negative size or distance, taps that are no runs, or a slice too short"
 
-	// mostTaps is the most taps of a call, and fewTaps are those of a kernel of 5 x 5.
+	// mostTaps is the most taps of a call, and fewTaps are the taps of a kernel of 5 x 5.
 	mostTaps = 128
 	fewTaps  = 25
 

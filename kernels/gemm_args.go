@@ -19,10 +19,10 @@ type nnArgs struct {
 
 	_ [3]int // the function's scratch: where it is in b and in bias, segments left
 
-	taps *nnTaps // of nnEdge: those of a segment, behind which is one of no steps
+	taps *nnTaps // of nnEdge: those of a segment, after which is one of no steps
 
-	half   int // 1: behind the panels is one of which the first half counts, 2: one more before that
-	blocks int // tiles below one another, at least 1; 0 after the call, when a and c are those of the last one
+	half   int // 1: after the panels is one of which the first half counts, 2: one more before that
+	blocks int // tiles below one another, at least 1; 0 after the call, when a and c belong to the last one
 }
 
 // nnTaps are steps of a segment that leave out the same rows of a tile.
@@ -41,7 +41,7 @@ const (
 // tnArgs is what a TN tile function reads: tiles of fixed height below one another
 // over some panels. Distances are in bytes. Its offsets are known to _asm/gemm.
 type tnArgs struct {
-	a, g, c      *float32 // a and c are those of the last tile after the call
+	a, g, c      *float32 // a and c belong to the last tile after the call
 	lda, ldg     int
 	aNext, gNext int // from the end of a segment to the start of the next
 	m            int // at least 1
@@ -71,7 +71,7 @@ type ntArgs struct {
 // tsArgs is what a TS tile function reads: tiles of fixed height below one another
 // over some panels. Distances are in bytes. Its offsets are known to _asm/gemm.
 type tsArgs struct {
-	a, g, w  *float32 // a and w are those of the last tile after the call
+	a, g, w  *float32 // a and w belong to the last tile after the call
 	v        *float32 // nil without momentum; that of w before the call, or with sums where w comes from
 	lda, ldg int
 	m        int // at least 1

@@ -28,7 +28,7 @@ type NT struct {
 	// BF16 says that A holds pairs of bf16, of neighbouring columns, and that
 	// numbers of B, which are float32, are rounded to such pairs on their way; a
 	// step is the step of [Dot2]. Pairs of columns of two panels are 16 lanes: those of
-	// the first panel come before those of the second, which are zeros behind the
+	// the first panel come before those of the second, which are zeros after the
 	// last one where panels are odd in number. A has as many floats in a row, half
 	// of what N says.
 	BF16 bool

@@ -5,7 +5,7 @@ package kernels
 import "testing"
 
 // TestArgsStayInside calls tile functions over all rows. The pointers that they leave in
-// their arguments, which the collector reads, must not lead behind an array: there may
+// their arguments, which the collector reads, must not lead after an array: there may
 // be an object that is free.
 func TestArgsStayInside(t *testing.T) {
 	const m, blocks = 3, 2

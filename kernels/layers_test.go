@@ -81,7 +81,7 @@ func TestCurves(t *testing.T) {
 	}
 }
 
-// TestCurvesPassNaNOn holds that no activation makes a number of one that is none.
+// TestCurvesPassNaNOn holds that no activation makes a number of a NaN.
 func TestCurvesPassNaNOn(t *testing.T) {
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		for c := range curveReferences {

@@ -1,7 +1,7 @@
 package kernels
 
 // LRN is local response normalisation across the channels of pixels that lie one
-// behind the other. With sums over the channels j of a pixel that exist and have |j
+// after the other. With sums over the channels j of a pixel that exist and have |j
 // - c| <= Radius:
 //
 //	base_c = Bias + Alpha * sum of x_j*x_j,  power_c = base_c^(-Quarters/4),  y_c = x_c * power_c

@@ -139,7 +139,7 @@ func TestNormShares(t *testing.T) {
 	})
 }
 
-// testNormSlopes compares norms with an activation behind them with both one after the other.
+// testNormSlopes compares norms with an activation after them with both one after the other.
 func testNormSlopes(t *testing.T, n kernels.ImageNorm, r *rand.Rand) {
 	size := len(n.Y)
 	plain, slope, y := make([]float32, size), make([]float32, size), kernelstest.NewSlice(size, 1)

@@ -5,7 +5,7 @@ import "github.com/fedfast/fedfast/kernels/det"
 // softmaxTable holds the row function of one level: src has at least one element.
 // It returns the largest element (NaN is passed over, -Inf if there is nothing
 // else) and the sum of e^(src[j]-max). dst is empty, or has Pad(len(src)) elements
-// and gets scale*e^(src[j]-max)/sum, with zeros behind; it may be src's memory.
+// and gets scale*e^(src[j]-max)/sum, with zeros after; it may be src's memory.
 type softmaxTable struct {
 	row func(dst, src []float32, scale float32) (largest, sum float32)
 }

@@ -7,7 +7,7 @@ package kernels
 //
 // On assembly levels an element is one chain of fused multiply-adds in the order of
 // the entries. A value that is zero would change a chain only if the input is not
-// finite (or to turn -0 into 0), so the result is that of [GemmTN] on the whole
+// finite (or to turn -0 into 0), so the result is the result of [GemmTN] on the whole
 // gradient.
 type SparseWeights struct {
 	Rows, Cols, Groups int

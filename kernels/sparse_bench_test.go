@@ -8,7 +8,7 @@ import (
 	"github.com/fedfast/fedfast/tensor"
 )
 
-// BenchmarkSparse measures what a gradient behind a max-pool takes in a convolution
+// BenchmarkSparse measures what a gradient after a max-pool takes in a convolution
 // of 32 channels and 64 filters on rows of 24 pixels: the lists of two rows of
 // pixels, the weights' gradient of six rows and the input's of one, with nearly a
 // third of the maxima without gradient.

@@ -56,7 +56,7 @@ func appendGeneric(a *appendArgs) {
 	}
 }
 
-// index returns the address of element i behind p.
+// index returns the address of element i after p.
 func index[T any](p *T, i int) *T {
 	return (*T)(unsafe.Add(unsafe.Pointer(p), uintptr(i)*unsafe.Sizeof(*p)))
 }

@@ -21,7 +21,7 @@ type SparseFilters struct {
 	At     []uint32  // N x Room: where the window starts in the input, in floats
 	Sum    []float32 // N: AppendByFilter adds the values of each filter to it
 	pixels int       // appended since Reset
-	reach  int       // no window starts behind it
+	reach  int       // no window starts after it
 }
 
 // ListMaxima appends one row of pixels to the lists: those of row 0 or 1 of the

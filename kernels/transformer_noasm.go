@@ -2,6 +2,6 @@
 
 package kernels
 
-// Plain Go gives the bits of all levels; the exponentials are those of the level.
+// Plain Go gives the bits of all levels; the exponentials are the exponentials of the level.
 
 func columnsAt(Level) columnTable { return columnsGeneric }

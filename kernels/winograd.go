@@ -206,5 +206,5 @@ func racePixels(row []float32, n, pixel, c int, f func(x []float32)) {
 	}
 }
 
-// lane returns the float bytes behind p.
+// lane returns the float bytes after p.
 func lane(p *float32, bytes int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), bytes)) }

@@ -9,7 +9,7 @@ type Abilities struct {
 	// Init returns the layer with another initialization; nil draws nothing, or has its
 	// own way alone.
 	Init func(i Init) Layer
-	// ReLU returns the layer with a ReLU behind it that it computes itself; nil leaves it
+	// ReLU returns the layer with a ReLU after it that it computes itself; nil leaves it
 	// to a layer of its own.
 	ReLU func() Layer
 	// Rounded returns the layer with products whose factors are rounded to bf16; nil
@@ -21,7 +21,7 @@ type Abilities struct {
 	// Scaling says where a sub-network is divided that is narrowed.
 	Scaling Scaling
 	// Blocks describes how the channels of the input, which come in blocks of these sizes,
-	// are those of the parameters and of the output. nil knows of no blocks: the layer
+	// correspond to channels of the parameters and of the output. nil knows of no blocks: the layer
 	// cannot have parameters and read several.
 	Blocks func(s Stage, in []int) Blocks
 	// Outputs says that the layer may give the outputs of a network: as many as it is
@@ -50,7 +50,7 @@ const (
 	ScaleBefore Scaling = iota
 	// ScaleWhole divides before the layer, by the width: the layer is a normalization.
 	ScaleWhole
-	// ScaleBehind divides behind the layer, which passes multiples on.
+	// ScaleBehind divides after the layer, which passes multiples on.
 	ScaleBehind
 )
 
@@ -66,7 +66,7 @@ type Narrowing struct {
 	Outputs bool
 
 	whole bool // the layer stands in the network itself, and not within another layer
-	last  bool // none behind it gives the outputs
+	last  bool // none after it gives the outputs
 }
 
 // Of returns how many channels of the given number are left: the first ones, rounded up.

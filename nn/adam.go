@@ -7,7 +7,7 @@ import (
 )
 
 // Adam are the settings of Adam (Kingma and Ba 2015) as PyTorch defines it, with
-// bias correction; the learning rate, the weight decay and the rest are those of
+// bias correction; the learning rate, the weight decay and the rest are as in
 // SGD beside it, whose momentum it does not use.
 type Adam struct {
 	// On takes steps of Adam instead of SGD's.

@@ -25,7 +25,7 @@ import (
 // by one sum over the steps, and what it gives one chain over them.
 type Attention struct {
 	Heads int
-	// Causal keeps the steps behind t from step t.
+	// Causal keeps the steps after t from step t.
 	Causal bool
 	// MaskPadding keeps every step whose token is 0 from all; where nothing is left,
 	// a head gives zeros.

@@ -97,7 +97,7 @@ func (s *attentionState) valuesDown(h int) int   { return s.column(h, 1, s.b.siz
 
 func (s *attentionState) column(h, part, size int) int {
 	if !s.b.l.bf16 {
-		part++ // behind the queries
+		part++ // after the queries
 	}
 	return (part*s.b.l.Heads + h) * size
 }

@@ -14,12 +14,12 @@ type AvgPool struct {
 	SizeW  int // columns of the windows, 0 means Size
 	Stride int // 0 means the larger side of a window
 	// Pad is the number of rows and columns by which windows may reach over each edge,
-	// at most half of the window, and none along a side on which that is 1. The mean is
-	// that of the pixels in the image, PyTorch's padding with count_include_pad = False;
+	// at most half of the window, and none along a side on which that is 1. The mean counts
+	// the pixels in the image, PyTorch's padding with count_include_pad = False;
 	// with CountPad zeros of padding count, too.
 	Pad      int
 	CountPad bool
-	// Ceil, OutH and OutW are those of MaxPool.
+	// Ceil, OutH and OutW are as in MaxPool.
 	Ceil       bool
 	OutH, OutW int
 }

@@ -13,7 +13,7 @@ import (
 //
 //	y = (x - mean) / sqrt(variance + Epsilon) * weight + bias
 //
-// In training mean and variance are those of the batch, over samples and pixels or steps;
+// In training mean and variance belong to the batch, over samples and pixels or steps;
 // in evaluation they are the running ones, which each training pass moves towards the
 // batch's, the variance with n/(n-1) for n values:
 //

@@ -49,7 +49,7 @@ func (b *blocks) layer(at int, s Stage, in []int) []int {
 	of := s.Layer.Abilities().Blocks
 	if of == nil {
 		if len(in) > 1 && s.params > 0 {
-			b.refuse(at, s, fmt.Errorf("it has parameters but no Blocks, so it cannot be narrowed behind channels of %v", in))
+			b.refuse(at, s, fmt.Errorf("it has parameters but no Blocks, so it cannot be narrowed after channels of %v", in))
 		}
 		if s.Out.C != s.In.C {
 			return nil

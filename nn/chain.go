@@ -142,7 +142,7 @@ func (c chain) rigid() string {
 	return ""
 }
 
-// parameters returns those of all layers, each behind its layer's prefix.
+// parameters returns those of all layers, each after its layer's prefix.
 func (c chain) parameters(prefix string) []Param {
 	var ps []Param
 	for _, nd := range c {
@@ -170,7 +170,7 @@ func (c chain) groups() groups {
 	return g
 }
 
-// end returns the layer behind those that take a group through with layer i.
+// end returns the layer after those that take a group through with layer i.
 func (g groups) end(i int, states []State, r *Run) int {
 	j := i + 1
 	for j < len(states) && g[j] == g[i] && gathering(states[j], r) == nil {

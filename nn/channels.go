@@ -58,7 +58,7 @@ func (l Channels) Bind(in Flow) (Bound, error) {
 
 type boundChannels struct {
 	in, out Flow
-	from    []int // the channel of the input behind each of the output
+	from    []int // the channel of the input after each of the output
 }
 
 func (b *boundChannels) Out() Flow { return b.out }

@@ -30,8 +30,8 @@ type space struct {
 // NewSupernet returns the network that layers gives for the last option of every
 // choice, from which Sub cuts others. Layers that stand for one another in two
 // sub-networks must have the same name and, if they have parameters, a tensor that is
-// the part of the whole network's which Places.Of describes. The error is that of
-// NewModel, or names a choice that is none.
+// the part of the whole network's which Places.Of describes. The error comes from
+// NewModel, or names a choice that does not exist.
 func NewSupernet(name string, input Shape, classes int, choices []Choice, layers func(pick func(name string) int) []Layer) (*Model, error) {
 	for i, c := range choices {
 		switch {
@@ -93,7 +93,7 @@ func (m *Model) CheckPick(p Pick) error {
 }
 
 // Sub returns the sub-network of a pick, with the model's loss, precision and
-// trainable parameters. The error is that of CheckPick, or of NewModel.
+// trainable parameters. The error comes from CheckPick, or from NewModel.
 func (m *Model) Sub(p Pick) (*Model, error) {
 	if err := m.CheckPick(p); err != nil || m.space == nil {
 		return m, err

@@ -12,7 +12,7 @@ const flatRows = 64
 const fewImages = 4
 
 // flatConv is a convolution of pixels by themselves, 1x1 without a stride, that takes all
-// pixels of some samples in one product. Its sums are those of product after product: the
+// pixels of some samples in one product. Its sums are the sums of product after product: the
 // rows of weights' gradients follow one another in the same order.
 type flatConv struct {
 	t    tensor.Conv

@@ -21,7 +21,7 @@ func newSparseState(b *boundConv, e *Env) sparseState {
 }
 
 // choosesSparse reports whether the batch at work goes by the values that are not
-// zero: always behind a max-pool, and otherwise if there are few of them in the
+// zero: always after a max-pool, and otherwise if there are few of them in the
 // first sample. Both ways give the same bits.
 func (s *convState) choosesSparse(r *Run, dy Act, lo int) bool {
 	if s.b.thin && r.Starts(lo) {

@@ -69,7 +69,7 @@ type criterion struct {
 	grad   Act // of the logits, empty without
 }
 
-// rows returns the outputs of row i and the place of their gradient, with room behind,
+// rows returns the outputs of row i and the place of their gradient, with room after,
 // empty without.
 func (c *criterion) rows(i int) (z, grad []float32) {
 	z = c.logits.Data[i*c.logits.Pixel:][:c.n]

@@ -16,7 +16,7 @@ type DepthwiseConv2D struct {
 	Kernel   int
 	Stride   int // 0 means 1
 	Dilation int // the distance of the kernel's neighbours, 0 means 1
-	// Same and Pad are those of Conv2D; Pad may be as large as the kernel reaches.
+	// Same and Pad are as in Conv2D; Pad may be as large as the kernel reaches.
 	Same   bool
 	Pad    int
 	NoBias bool

@@ -57,7 +57,7 @@ func (f Flow) Ld() int {
 	return kernels.Pad(f.C)
 }
 
-// aligned returns an error unless the steps behind the first Lead are the tokens'.
+// aligned returns an error unless the steps after the first Lead are the tokens'.
 func (f Flow) aligned() error {
 	if f.Lead < 0 || f.Lead >= f.Seq {
 		return errors.New("mask_padding needs steps in the order of the tokens; put the layer before those that reverse them or make an image of them")
@@ -78,7 +78,7 @@ type Border struct{ Left, Right int }
 // Act is a view of the activations of a chunk, or of their gradients.
 type Act struct {
 	Data []float32
-	// Origin is the index of the first value of sample 0, behind its border.
+	// Origin is the index of the first value of sample 0, after its border.
 	Origin int
 	// Sample, Row and Pixel are the floats from a sample, image row or pixel to
 	// the next. The rows of a sequence are Sample apart, see Flow.

@@ -15,7 +15,7 @@ type Graph struct {
 	to binding // of the branches
 }
 
-// Branch is a chain of layers of a Graph, behind what it reads.
+// Branch is a chain of layers of a Graph, after what it reads.
 type Branch struct {
 	// From numbers what is read: earlier branches, from 0 on, or GraphInput.
 	From []int
@@ -27,7 +27,7 @@ type Branch struct {
 	Weights string
 	Zero    bool
 	Layers  []Layer
-	// Number is the number of the join in messages, from 1; 0 is that of the branch.
+	// Number is the number of the join in messages, from 1; 0 stands for the branch.
 	Number int
 }
 
@@ -194,7 +194,7 @@ type part struct {
 	from   []int
 	join   Join
 	mix    *mixture // of a Mix
-	in     Flow     // of the chain, behind the join
+	in     Flow     // of the chain, after the join
 	offset int      // of its parameters, from the graph's first: the mixture's, then the chain's
 	buffer int      // of its buffers, likewise
 	above  bool     // a Mix of the graph is among what it reads, near or far

@@ -18,7 +18,7 @@ type GroupedConv2D struct {
 	Groups          int // 0 means 1; must divide the channels and Filters
 	Dilation        int // the distance of the kernel's neighbours, 0 means 1; above 1 the stride must be 1
 	Stride          int // 0 means 1
-	// Same and Pad are those of Conv2D; Pad must be less than the kernel reaches.
+	// Same and Pad are as in Conv2D; Pad must be less than the kernel reaches.
 	Same   bool
 	Pad    int
 	NoBias bool

@@ -16,7 +16,7 @@ func (m *Model) CheckHessian() error {
 }
 
 // withTangents returns the model with layers that take tangents along. Its vectors
-// and draws are those of m.
+// and draws belong to m.
 func (m *Model) withTangents() *Model {
 	t := *m
 	t.nodes = m.bind(binding{tangents: true})
@@ -25,7 +25,7 @@ func (m *Model) withTangents() *Model {
 }
 
 // HessianFLOPs counts the multiplications and additions of Workspace.Hessian for
-// one sample. A layer's output has a tangent by its weights and, behind other
+// one sample. A layer's output has a tangent by its weights and, after other
 // weights, by its input; the gradient of its weights as well, and that of its input
 // has two besides itself.
 func (m *Model) HessianFLOPs() int64 {

@@ -75,7 +75,7 @@ type Param struct {
 	Shape []int  // canonical, as PyTorch has it
 	Size  int    // packed floats, a multiple of 16
 	// Pixels is how many neighbours along the second dimension of Shape belong to one
-	// channel, 0 for one: a dense layer behind an image reads as many of each.
+	// channel, 0 for one: a dense layer after an image reads as many of each.
 	Pixels int
 	// Init draws the initial canonical values.
 	Init func(canonical []float32, s *kernels.Stream)
@@ -120,7 +120,7 @@ type Env struct {
 	Arena   *tensor.Arena
 	Samples int  // most samples of a chunk
 	Offset  int  // of the layer's first parameter in the flat vectors
-	Buffers int  // of its first buffer, behind all parameters
+	Buffers int  // of its first buffer, after all parameters
 	Index   int  // of the layer in its model, for drawing keys
 	NeedDX  bool // whether Backward must return the input's gradient
 	// Tangents says that every Act has tangents but that of the network's input,
@@ -266,7 +266,7 @@ func (r *Run) whole() bool { return r.Train || r.share > 0 }
 // samples of a batch, for weights change from batch to batch only, unless that is kept.
 func (r *Run) loads(lo int) bool { return r.Starts(lo) && !r.kept }
 
-// real reports whether token t of sample i is no padding; what comes before the tokens is none.
+// real reports whether token t of sample i is no padding; what comes before the tokens is not padding.
 func (r *Run) real(i, t int) bool { return t < 0 || r.Tokens[i*(len(r.Tokens)/r.N)+t] != 0 }
 
 // Starts reports whether the gradient starts with sample lo of the chunk, so that

@@ -40,8 +40,8 @@ type LossType struct {
 	Smooths, Weighs bool
 	// Delta is Loss.Delta unless given; 0 has none.
 	Delta float64
-	// Options are its own, a struct that holds their defaults, see ReadOptions; nil are
-	// none. The functions find them in Loss.Options. Check returns an error for some that
+	// Options are its own, a struct that holds their defaults, see ReadOptions; nil without
+	// any. The functions find them in Loss.Options. Check returns an error for some that
 	// it cannot have; nil takes all.
 	Options any
 	Check   func(l *Loss) error
@@ -194,7 +194,7 @@ func (l Loss) Check(outputs int) error {
 	return t.Check(&l)
 }
 
-// checkWeights returns an error for weights of classes that are none.
+// checkWeights returns an error for weights of classes that are invalid.
 func (l Loss) checkWeights() error {
 	some := false
 	for i, w := range l.Weights {
@@ -223,7 +223,7 @@ func (l Loss) complete(t *LossType, outputs int) Loss {
 	return l
 }
 
-// isBest reports whether an output is the largest, of equal ones the first; NaN is none.
+// isBest reports whether an output is the largest, of equal ones the first; NaN is never one.
 func isBest(z []float32, label int) bool {
 	x := z[label]
 	for j, other := range z {

@@ -40,7 +40,7 @@ type marginOptions struct {
 	Gap float64 `toml:"gap" in:"(0, inf)" doc:"distance of the outputs from which on nothing is lost"`
 }
 
-// TestRegisterLoss trains by a loss of one's own, and refuses losses that are none and
+// TestRegisterLoss trains by a loss of one's own, and refuses invalid losses and
 // what one does not have.
 func TestRegisterLoss(t *testing.T) {
 	if err := RegisterLoss(margin); err != nil {

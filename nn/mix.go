@@ -68,7 +68,7 @@ type mixState struct {
 	// inner are the products of each input with the output's gradient, of the samples that
 	// go through a graph at a time.
 	inner    [][]float64
-	measured bool // whether they are those of the present samples
+	measured bool // whether they belong to the present samples
 	// Of each input, for a row: what it gave, its part of the product, and its share.
 	inputs []Act
 	apart  []bool // whether an input's product with the gradient is not for measure

@@ -142,7 +142,7 @@ func (m *Model) NumParams() int {
 }
 
 // Size returns the length of a packed parameter vector, a multiple of 16: the parameters,
-// and behind them the buffers.
+// and after them the buffers.
 func (m *Model) Size() int { return m.nodes.size() + m.nodes.buffers() }
 
 // Buffers returns where the buffers lie in a packed vector, such as the running

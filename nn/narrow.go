@@ -14,7 +14,7 @@ import (
 // indices.
 //
 // In training what such a layer gives is divided by the width where a normalisation
-// comes next, as in the authors' networks, which have one behind each layer. Elsewhere
+// comes next, as in the authors' networks, which have one after each layer. Elsewhere
 // it is divided by the root of the width, or by 1 where the layer's input is not cut:
 // so values of independent weights are as large as in the whole network, while nothing
 // would undo divisions by the width, which multiply up from layer to layer. What a
@@ -70,8 +70,8 @@ func narrowed(layers []Layer, n Narrowing) ([]Layer, int, error) {
 		outputs = -1
 	}
 	var out []Layer
-	// A scale is due behind the layers that pass multiples on; root says that it is that
-	// of a layer whose input is cut.
+	// A scale is due after the layers that pass multiples on; root says that it belongs to
+	// a layer whose input is cut.
 	scale, root := false, false
 	scaleBefore := func(next Scaling) {
 		switch {

@@ -140,8 +140,8 @@ func TestPlacesOfBlocks(t *testing.T) {
 	}
 }
 
-// attends are networks with attention: tied outputs behind a layer norm, and a class
-// token behind patches. c is the number of channels.
+// attends are networks with attention: tied outputs after a layer norm, and a class
+// token after patches. c is the number of channels.
 func attends(t *testing.T, c int) (text, vision *Model) {
 	t.Helper()
 	block := func() []Layer {
@@ -243,7 +243,7 @@ func rowsOf(shape []int) int {
 
 // TestRotatedHeads holds that a sub-network of attention whose channels begin elsewhere
 // is the whole network whose other weights are zero, but for the scale of the softmax,
-// which is that of the channels that a head has.
+// which belongs to the channels that a head has.
 func TestRotatedHeads(t *testing.T) {
 	m, err := NewModel("heads", Shape{H: 4, W: 4, C: 2}, 5, Conv2D{Filters: 16, Kernel: 2, Stride: 2}, Sequence{ClassToken: true}, Positions{},
 		Residual{Body: []Layer{Attention{Heads: 2}}}, Steps{Take: TakeFirst}, Dense{Units: 5})

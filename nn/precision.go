@@ -55,7 +55,7 @@ func (p Precision) Check() error {
 
 // WithPrecision returns the model with products in that precision, in training and
 // in evaluation; only products with a Hessian stay in float32. Its parameters, their
-// names and their places are those of m. See Precision.Check.
+// names and their places belong to m. See Precision.Check.
 func (m *Model) WithPrecision(p Precision) *Model {
 	if p == m.precision {
 		return m

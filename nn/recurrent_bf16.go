@@ -73,7 +73,7 @@ func (b *recurrentBF16) turn(r *Run, wx, wh int) {
 }
 
 // back computes the gradient of a step's h from those of the gates of the step
-// behind, from row on, or adds it.
+// after, from row on, or adds it.
 func (b *recurrentBF16) back(dh []float32, row, n int, add bool) {
 	half := b.columns / 2
 	kernels.GemmNN(&kernels.NN{M: n, N: b.hp, K: half, A: b.recur[row*half:], Lda: half, B: b.whT, C: dh, Ldc: b.hp, Accumulate: add, BF16: true})

@@ -511,7 +511,7 @@ func (m refImage) rowNorm(weight, bias []complex128) refImage {
 	return out
 }
 
-// sequence makes a sequence of the pixels, an image of one row, behind a vector.
+// sequence makes a sequence of the pixels, an image of one row, after a vector.
 func (m refImage) sequence(first []complex128) refImage {
 	out := newRefImage(m.c, 1, 1+m.h*m.w)
 	for c := range m.c {

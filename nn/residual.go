@@ -9,7 +9,7 @@ import (
 
 // Residual adds what two branches make of an image, a sequence or a vector: the layers
 // of Body and those of Shortcut, which may be none (He et al. 2016). The parameters are named as in a
-// model, those of the shortcut behind "shortcut.": "residual1.conv2.weight",
+// model, those of the shortcut after "shortcut.": "residual1.conv2.weight",
 // "residual1.shortcut.conv1.weight". A ReLU that follows is computed within the
 // layer.
 type Residual struct {

@@ -11,7 +11,7 @@ import (
 // SqueezeExcitation multiplies every channel of an image by a share that depends on
 // the means of all channels (Hu et al. 2018): a dense layer of Units with a ReLU and
 // one of as many outputs as channels with a hard sigmoid (Howard et al. 2019) make it
-// of them. The parameters are those of the two layers, which PyTorch's users write as
+// of them. The parameters belong to the two layers, which PyTorch's users write as
 // 1x1 convolutions: fc1.weight [Units, channels, 1, 1], fc1.bias [Units], fc2.weight
 // [channels, Units, 1, 1] and fc2.bias [channels].
 type SqueezeExcitation struct {

@@ -34,7 +34,7 @@ func (s *squeezeState) scaled(y Act, i int, x Act, j int, gate, shift []float32)
 }
 
 // forwardTangents computes the tangents of sample i: dx * gate + x * dgate, where those
-// of a dense layer are those of its weights and of its input.
+// of a dense layer come from its weights and its input.
 func (s *squeezeState) forwardTangents(r *Run, i int) {
 	b, t := s.b, s.tangents
 	ld, units := b.in.Ld(), b.down.N

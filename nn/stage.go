@@ -18,7 +18,7 @@ type Stage struct {
 	// In and Out are what it reads and gives. A layer that computes nothing gives
 	// what it reads.
 	In, Out Flow
-	// Body and Shortcut are those of a Residual.
+	// Body and Shortcut are as in a Residual.
 	Body, Shortcut []Stage
 	// Branches are the chains of layers of a Graph, one a Branch.
 	Branches [][]Stage

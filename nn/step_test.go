@@ -83,7 +83,7 @@ func testChunks(t *testing.T, m *Model) {
 	}
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		sizes := sizes
-		if kernels.Current() == kernels.Generic { // slow, and its drivers are those of other levels
+		if kernels.Current() == kernels.Generic { // slow, and its drivers belong to other levels
 			sizes = []int{7}
 		}
 		for _, n := range sizes {

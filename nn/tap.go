@@ -1,7 +1,7 @@
 package nn
 
 // Features returns how many numbers the last layer takes for a sample, where that is a dense
-// layer, see EndsDense, behind others with parameters, and a sample has one label; else 0.
+// layer, see EndsDense, after others with parameters, and a sample has one label; else 0.
 // Some may be padding, which is 0.
 func (m *Model) Features() int {
 	if !m.EndsDense() || m.Head(1).Lo == 0 || m.LabelsPerExample() > 1 {

@@ -25,7 +25,7 @@ func clipped(at, window, size, pad int) pixels {
 
 // strided returns the windows of a pool that lie within the image and its padding. With
 // ceil there is one more where that leaves out the end of the image, unless it would begin
-// behind it.
+// after it.
 func strided(size, window, stride, pad int, ceil bool) []pixels {
 	var all []pixels
 	at := -pad

@@ -6,7 +6,7 @@ import "time"
 // values, and the time that it has taken since Workspace.Measure. A block of layers has what
 // its inner ones, which stand before it, leave.
 type Work struct {
-	Layer string // as its parameters are named, such as "conv2"; inner layers behind their block
+	Layer string // as its parameters are named, such as "conv2"; inner layers after their block
 	Kind  string
 	// FLOPs are the multiplications and additions of a forward pass, TrainFLOPs those of
 	// forward and backward passes.

@@ -82,7 +82,7 @@ type TrainOpts struct {
 	//	g_z (1[k = z] - softmax(alpha)_k)
 	//
 	// which weighs the score function of the draw by what the drawn input is worth, as
-	// in DSNAS (Hu et al. 2020, arXiv:2002.09128); over draws its mean is that of all
+	// in DSNAS (Hu et al. 2020, arXiv:2002.09128); over draws its mean is the mean of all
 	// inputs mixed where the g are the same. What was not drawn has a gradient of 0.
 	Drawn bool
 	// Mixing, for Gradient, computes the gradient of the weights of mixed operations
@@ -190,7 +190,7 @@ func (m *Model) chunk() int {
 			n -= n % g // no small group at the end
 		}
 		if m.precision == BF16 {
-			n += n % 2 // so that the head's pairs of neighbouring rows are those of the whole batch
+			n += n % 2 // so that the head's pairs of neighbouring rows are the pairs of the whole batch
 		}
 	}
 	return n
@@ -231,7 +231,7 @@ func (m *Model) steps() int {
 }
 
 // head returns the parameters of the layers that take whole chunks, if these are
-// layers on vectors behind images and nothing that they compute depends on chunks of
+// layers on vectors after images and nothing that they compute depends on chunks of
 // even numbers of samples.
 func (m *Model) head() (size int, ok bool) {
 	for i, nd := range m.nodes {
@@ -368,8 +368,8 @@ func (ws *Workspace) train(w []float32, b *Batch, o TrainOpts, only Span, u *upd
 	return ws.chunks(b, ws.scale(b, count), u)
 }
 
-// scale returns what the gradient of the mean loss is that of the sum multiplied
-// by.
+// scale returns the factor by which the gradient of the sum gives the gradient of the
+// mean loss.
 func (ws *Workspace) scale(b *Batch, count int) float32 {
 	weights := ws.m.loss.Weights
 	if weights == nil || ws.m.lossType.Targets != nil {
@@ -577,8 +577,8 @@ func (ws *Workspace) copyOut(to []float32, logits Act) {
 }
 
 // tell measures a chunk row by row and writes, in the order of the batch from its
-// label at on, whether each label is the arg max, and what is. Loss and count are
-// those of all rows at once.
+// label at on, whether each label is the arg max, and what is. Loss and count cover
+// all rows at once.
 func (ws *Workspace) tell(b *Batch, at int, logits Act, labels []int32) (loss float64, correct int) {
 	n, steps := ws.run.N, ws.m.LabelsPerExample()
 	for row := range labels {

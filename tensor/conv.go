@@ -58,7 +58,7 @@ func (v Conv) Of(in, out int) Conv {
 	return v
 }
 
-// terms returns the length of the sum over a row of the kernel, without the zeros behind a
+// terms returns the length of the sum over a row of the kernel, without the zeros after a
 // pixel where that is all of it.
 func (v Conv) terms() int {
 	if v.in > 0 && v.KH*v.KW == 1 && v.edges == nil {

@@ -50,7 +50,7 @@ func (v Conv) Input() ConvInput {
 // along returns, for the pixels of one dimension from at on, a stride apart: how
 // many there are in size, how many of the kernel's pixels they see and the first of
 // these, and the zeros before the gradient of the output (below 0 means that the
-// phase starts behind its first pixels).
+// phase starts after its first pixels).
 func (v Conv) along(size, kernel, before, at int) (n, taps, first, zeros int) {
 	first = (at + before) % v.Stride
 	taps = max(0, (kernel-first+v.Stride-1)/v.Stride)

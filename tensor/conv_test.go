@@ -70,7 +70,7 @@ func walk(v Conv, f func(out, in, w int)) {
 	}
 }
 
-// bordered copies a dense image behind left and before right zero columns, and
+// bordered copies a dense image after left and before right zero columns, and
 // returns its row length.
 func bordered(x []float32, h, w, c, left, right int) ([]float32, int) {
 	row := (left + w + right) * c

@@ -79,8 +79,8 @@ type Rows struct {
 	Weigh []float32
 }
 
-// Forward is Dense.Forward with the weights after the given rows; w is W0. scratch is that
-// of DenseBF16, for products in bf16.
+// Forward is Dense.Forward with the weights after the given rows; w is W0. scratch is the
+// scratch of DenseBF16, for products in bf16.
 func (d *Deferred) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bias []float32, relu bool, rows Rows, scratch []float32) {
 	along := len(rows.Weigh) > 0 || rows.Alpha != 1
 	start := bias

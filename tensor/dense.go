@@ -176,7 +176,7 @@ const ProductSize = 3 * blockCols / kernels.Width
 const StepRows = laneRows
 
 // Step takes W part by part through all that is left: it is read and written once,
-// and its gradient does not go to memory. The bits are those of BackwardInput,
+// and its gradient does not go to memory. The bits are the bits of BackwardInput,
 // BackwardWeights and kernels.SGDStep.
 func (d Dense) Step(s *Step) {
 	w, v := s.SGD.W, s.SGD.V

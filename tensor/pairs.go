@@ -38,7 +38,7 @@ func TurnedPairs(k, n int) int {
 func TurnPairs(dst, w []float32, k, n int, scratch []float32) {
 	const width = kernels.Width
 	// From the last on: a panel without another is joined with itself, and what that
-	// writes too much the others overwrite, but behind the last row.
+	// writes too much the others overwrite, but after the last row.
 	for j := (n - width) / (2 * width) * 2 * width; j >= 0; j -= 2 * width {
 		kernels.JoinPanels(scratch, w[j*k:], w[min(j+width, n-width)*k:], k)
 		kernels.PackT(dst[j/2*width:], n/2, scratch, k, k, width)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestTurnPairs compares the transpose in pairs with its definition, for even and odd
-// numbers of panels, and looks that nothing is written behind it.
+// numbers of panels, and looks that nothing is written after it.
 func TestTurnPairs(t *testing.T) {
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		for _, k := range []int{1, 9, 16, 33} {

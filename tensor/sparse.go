@@ -3,8 +3,8 @@ package tensor
 import "github.com/fedfast/fedfast/kernels"
 
 // Sparse computes the gradients of a convolution from the values of its output's
-// gradient that are not zero: behind a max-pool with windows of 2 x 2 pixels that
-// is a quarter at most, behind a ReLU perhaps half. Every sum is taken in the order
+// gradient that are not zero: after a max-pool with windows of 2 x 2 pixels that
+// is a quarter at most, after a ReLU perhaps half. Every sum is taken in the order
 // of [Conv.BackwardWeights], [Conv.BackwardBias] and [ConvInput.Forward], which
 // work on the whole gradient, so the results have the same bits (but where an input
 // or a weight that the whole form multiplies by zero is not finite). A Sparse is

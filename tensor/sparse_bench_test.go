@@ -8,7 +8,7 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// BenchmarkSparse measures the passes of Sparse behind a max-pool with a third of
+// BenchmarkSparse measures the passes of Sparse after a max-pool with a third of
 // the maxima's gradient zero, of one image, in billions of multiplications and
 // additions of values that are not zero a second of the thread's processor time.
 func BenchmarkSparse(b *testing.B) {

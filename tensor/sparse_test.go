@@ -9,7 +9,7 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// sparseCase is a convolution behind which a max-pool follows.
+// sparseCase is a convolution after which a max-pool follows.
 type sparseCase struct {
 	h, w, c, n, size int
 	same             bool

@@ -52,7 +52,7 @@ const (
 // with AVX-512 and AVX2 on Zen 4 (BenchmarkWinograd), with 32 they are 0.9 to 1.6
 // times; with 16 the transforms take what the products save, and so do the tiles
 // that reach over the edges of smaller images. x has to have RightBorder zero
-// columns behind it, one more than v asks for if the output is odd.
+// columns after it, one more than v asks for if the output is odd.
 func (v Conv) Winograd() (Winograd, bool) {
 	w := Winograd{Conv: v, rows: (v.OH + 1) / 2, cols: (v.OW + 1) / 2}
 	w.RightBorder = max(2*w.cols+2-v.Left-v.W, 0)

@@ -36,7 +36,7 @@ func Summed(metric string) bool {
 }
 
 // Constraint is a bound on a metric of a trial. A trial beyond it is not feasible and comes
-// behind all that are.
+// after all that are.
 type Constraint struct {
 	Metric string
 	Bound  float64

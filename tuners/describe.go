@@ -73,7 +73,7 @@ const (
 	MetricMAE      = "mae"      // mean absolute error of a regression
 	MetricR2       = "r2"       // coefficient of determination of a regression, maximized
 	// MetricSecondsToGoal is the simulated seconds after which a trial reaches eval.goal. One
-	// that does not scores M (1 + its error), where M is budget.trial_seconds: behind all
+	// that does not scores M (1 + its error), where M is budget.trial_seconds: after all
 	// that do, and in the order of their errors.
 	MetricSecondsToGoal = "seconds_to_goal"
 	TargetPersonalized  = "personalized" // the client's model after its local training, on the client's validation examples

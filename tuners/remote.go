@@ -97,7 +97,7 @@ func (r *Remote) validate(ctx context.Context, req ValidateRequest) (*tunerv1.Va
 	return w, received(err)
 }
 
-// Work asks what the tuner trains beside the budget's rounds.
+// Work asks what the tuner trains in addition to the budget's rounds.
 func (r *Remote) Work(ctx context.Context, req ValidateRequest) (Work, error) {
 	w, err := r.validate(ctx, req)
 	if err != nil {

@@ -60,7 +60,7 @@ type Plan struct {
 
 // The keys of a Cell: facts about all samples that a client holds, those of its
 // training, validation and test examples; test samples that the files keep apart
-// are none of them.
+// do not count.
 const (
 	KeyHI      = "hi"      // heterogeneity index, 0..1
 	KeySamples = "samples" // their number

@@ -15,7 +15,7 @@ type Work struct {
 	Points []Params
 }
 
-// Estimator is a Tuner that tells what it trains beside the budget's rounds. One
+// Estimator is a Tuner that tells what it trains in addition to the budget's rounds. One
 // that does not implement it trains nothing. Tuners that the host hands out are
 // Estimators.
 type Estimator interface {

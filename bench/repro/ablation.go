@@ -13,7 +13,7 @@ import (
 type ablation struct {
 	name, option string
 	values       []string
-	// own is the value of the paper, whose arms are those of fedex-paired.
+	// own is the value of the paper, whose arms are the arms of fedex-paired.
 	own string
 	// alone says that the setting also changes arms without FedEx.
 	alone bool

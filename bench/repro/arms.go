@@ -27,7 +27,7 @@ type armPair struct {
 }
 
 // Arms sums up the pairs of arms of two trainings. Arms of one seed share its
-// data, its weights and its cohorts, so that intervals are those of numbers that
+// data, its weights and its cohorts, so that intervals are for numbers that
 // are alike within a seed.
 type Arms struct {
 	// All is the gain of a pair, Learnt of those pairs of which one at least ended

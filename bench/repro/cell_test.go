@@ -51,7 +51,7 @@ func TestCells(t *testing.T) {
 	}
 	for _, training := range keys {
 		if s := keys[training.Shares]; training.Shares != "" && s == nil {
-			t.Errorf("%s shares the rounds of %s, which is none", training.Key, training.Shares)
+			t.Errorf("%s shares the rounds of %s, which is no training", training.Key, training.Shares)
 		}
 	}
 	for _, claim := range Comparisons() {

@@ -86,7 +86,7 @@ func (r *Report) chosenTable() Table {
 	t.Head = append(t.Head, "variant")
 	for i := range r.Verdicts {
 		p := &r.Verdicts[i].Pairs
-		if len(p.Chosen) == 0 || strings.Contains(p.Name, "/"+besideOwn+"/") { // the arms are those of the other comparison
+		if len(p.Chosen) == 0 || strings.Contains(p.Name, "/"+besideOwn+"/") { // the arms belong to the other comparison
 			continue
 		}
 		row := make([]string, len(t.Head))

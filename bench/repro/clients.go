@@ -94,7 +94,7 @@ func inner(a, b [][]float64) float64 {
 	return sum
 }
 
-// divergence is that of Jensen and Shannon between the mixes of two counts, in nats.
+// divergence is the divergence of Jensen and Shannon between the mixes of two counts, in nats.
 func divergence(a, b []int) float64 {
 	p, q := shares(a), shares(b)
 	sum := 0.0

@@ -203,7 +203,7 @@ var (
 // pictures alone, so there are no published numbers.
 func fedexFigures() []Cell {
 	femnist, cifar := fedexSets[3], fedexSets[4]
-	// A study whose one setting is Table 1's own is that of Table 1: it has no
+	// A study whose one setting is Table 1's own belongs to Table 1: it has no
 	// sets.
 	cell := func(name, paper, where string, set fedexSet, tuning string, seeds int, sets, deviates []string) Cell {
 		t := fedexTraining(set, "sha", tuners.TargetPersonalized, tuning)

@@ -151,7 +151,7 @@ func fedtuneCells() []Cell {
 	return cells
 }
 
-// sideRounds are how many rounds proxy federations run beside each other's: 20 are
+// sideRounds are how many rounds proxy federations run in parallel: 20 are
 // the paper's.
 var sideRounds = []int{5, 10, 20}
 

@@ -31,7 +31,7 @@ type Fleet struct {
 }
 
 // Run runs jobs. It begins with those of the first group, one after the other, and with
-// the next group whenever workers are idle. The metrics are those of Job.Run.
+// the next group whenever workers are idle. The metrics come from Job.Run.
 func (f *Fleet) Run(ctx context.Context, jobs []*Job) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

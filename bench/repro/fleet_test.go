@@ -28,7 +28,7 @@ func untimed(t *testing.T, m *Metrics) []byte {
 }
 
 // TestFleet runs a small table with the workers of a hub, which train several of its
-// studies at a time: the metrics are those of one study after the other in this
+// studies at a time: the metrics are the same as in one study after the other in this
 // process.
 func TestFleet(t *testing.T) {
 	here(t)

@@ -16,7 +16,7 @@ func nasElsewhere() []Cell {
 		mean, sd float64
 	}{{"levit-128", 72.22, 6.70}, {"t2t-vit-14", 65.56, 7.78}} {
 		add("table5/"+row.name, "Table 5"+overClients, "% test accuracy of FedAvg",
-			"a vision transformer for 224 x 224 pixels, with attention biases or token-to-token layers that there are none of, and 100 clients for 1,500 rounds of 5 epochs", row.mean, row.sd)
+			"a vision transformer for 224 x 224 pixels, with attention biases or token-to-token layers which fedfast does not have, and 100 clients for 1,500 rounds of 5 epochs", row.mean, row.sd)
 	}
 	for _, row := range []struct {
 		name     string

@@ -75,7 +75,7 @@ func (s *Shard) Type() string { return "I/N" }
 
 // Plan returns the jobs of some cells in a directory, in the order in which they
 // are best run: seed by seed, so that a table can be made at any time, and each
-// behind the one that it builds on. Trainings whose data are not at hand are left
+// after the one that it builds on. Trainings whose data are not at hand are left
 // out and named in left; when that is all of them, it is an error, and so is a
 // budget from which a tuner cannot be paid.
 func Plan(ctx context.Context, cells []Cell, o Options, dir string) (jobs []*Job, left []string, err error) {

@@ -73,7 +73,7 @@ func privateCells() []Cell {
 			}
 			if budget.sets != nil {
 				t.Sets = override(t.Sets, append([]string{"dp.delta=1e-5", "dp.clip=0.3", "dp.noise_cohort=100", "dp.population=3550"}, budget.sets...))
-				t.Deviates = append(t.Deviates, "the account is that of LEAF's 3,550 writers in cohorts of 100, whose noise the means here have, and not of the writers at hand")
+				t.Deviates = append(t.Deviates, "the account is for LEAF's 3,550 writers in cohorts of 100, whose noise the means here have, and not for the writers at hand")
 			}
 			if arm.tuner == "sha" {
 				t.Sets = append(t.Sets, "tuner.options.eliminations=3")

@@ -52,7 +52,7 @@ func TestDrawsAgainstAllSubsets(t *testing.T) {
 		"random search of 4 by the mean of all rounds": {Wrapper{Arms: 4, Discount: 1}, func(draw []int) int {
 			return best(draw, func(i int) float64 { s := pool[i].Scores; return (s[0] + s[1] + s[2]) / 3 }, 1)[0]
 		}},
-		// The second rung's mean begins behind the first one.
+		// The second rung's mean begins after the first one.
 		"halving of 6 by discounted means": {Wrapper{Arms: 6, Rungs: []int{2, 3}, Discount: 0.5}, func(draw []int) int { // 6, 2
 			two := best(draw, func(i int) float64 { s := pool[i].Scores; return (0.5*s[0] + s[1]) / 1.5 }, 2)
 			return best(two, func(i int) float64 { return pool[i].Scores[2] }, 1)[0]
@@ -168,7 +168,7 @@ func TestManyDraws(t *testing.T) {
 	if math.Abs(got-want) > 1e-9 {
 		t.Errorf("%v, want %v", got, want)
 	}
-	// With other scores at each rung the mean is that of many draws that are played.
+	// With other scores at each rung the mean is the mean over many draws that are played.
 	for i := range pool {
 		for round := range 4 {
 			pool[i].Scores[round] = math.Mod(0.618034*float64((i+1)*(round+3))+0.1*float64(round*i%7), 1)

@@ -20,7 +20,7 @@ type Schedule struct {
 	// Repeats is how many studies there are of it, which wait for nothing of each
 	// other.
 	Repeats int
-	// Batches are the rounds of trials that run beside each other. A batch begins
+	// Batches are the rounds of trials that run in parallel. A batch begins
 	// when all of the one before has ended.
 	Batches [][]int
 	// Seconds is how long a round takes on a machine that has nothing else to do,

@@ -1,4 +1,4 @@
-"""Runs the public code of FedEx's authors on arms that fedfast has run, and lays the curves beside each other.
+"""Runs the public code of FedEx's authors on arms that fedfast has run, and lays the curves side by side.
 
     git clone https://github.com/mkhodak/FedEx && git -C FedEx checkout 150fac03857a3239429734d59d319da71191872e
     fedfast repro fedex-rival/femnist --data DIR --seeds 5
@@ -277,7 +277,7 @@ def main():
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--untested", action="store_true", help="leave out test errors: the last one trains all clients")
     p.set_defaults(do=runs)
-    p = commands.add_parser("compare", help="lay both beside each other")
+    p = commands.add_parser("compare", help="lay both side by side")
     p.add_argument("rival", help="the folder of --out")
     p.add_argument("metrics", nargs="+", help="files of fedfast's metrics")
     p.set_defaults(do=compare)

@@ -10,7 +10,7 @@ PyTorch. ../results/pfllib-rival.md lays the accuracies of PFLlib's own code bes
     python3 pfllib.py fedavg fmnist.npz START.safetensors --rounds 5
 
 PFLlib's files are pickles: convert only those that you have made. Needs numpy, and PyTorch for fedavg. The network, the losses and the way
-of measuring are those of PFLlib's defaults (commit d832e76): all clients in each round, weights by their training samples, batches of 10
+of measuring follow PFLlib's defaults (commit d832e76): all clients in each round, weights by their training samples, batches of 10
 without the last incomplete one, SGD with 0.005. START are first weights: PFLlib's, or those that a fedfast run has
 written, such as one with client.lr=1e-30.
 """

@@ -11,12 +11,12 @@ import (
 )
 
 // Config describes a fleet. The zero Config is a fleet of equal phones, always available,
-// whose jobs never fail. Its tags are those of package internal/key; with lists the values
-// of Devices and Availability that use a key (file and intervals are those of files).
+// whose jobs never fail. Its tags are explained in package internal/key; with lists the values
+// of Devices and Availability that use a key (file and intervals belong to files).
 type Config struct {
 	// Devices is one of Kinds, or the path of a CSV file.
 	Devices string `toml:"devices" doc:"the clients' devices: equal; lognormal, exponential, pareto or zipf for unequal speeds; classes with fleet.shares; phones for a fleet of measured phones; or a .csv file with the columns client, flops or seconds_per_sample, down and up, and if need be memory; default: equal" also:"heterogeneity clients"`
-	// FLOPS, Down, Up and Memory have one value, or one for each class. nil is that of
+	// FLOPS, Down, Up and Memory have one value, or one for each class. nil stands for
 	// DefaultDevice.
 	FLOPS            []float64 `toml:"flops" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"operations per second of a device: with lognormal the median, with exponential 1 / the mean time of an operation, with pareto and zipf the fastest device's; with classes one for each class, or one for all; default: 1e10" also:"speed compute"`
 	SecondsPerSample []float64 `toml:"seconds_per_sample" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"seconds that a device trains on a sample with the study's whole model, instead of fleet.flops: with lognormal the median, with exponential the mean, with pareto and zipf the fastest device's; with classes one for each class, or one for all" also:"sample_seconds time_per_sample"`

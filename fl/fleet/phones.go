@@ -8,7 +8,7 @@ import (
 
 // The fleet phones. Measured are the links of 19 users, the scores of 279 phones, and the
 // time of a batch on three phones; the rest is interpolation. The tables of FLASH (Yang
-// et al., WWW 2021) are those of github.com/PKU-Chengxu/FLASH at 55cbede, BSD-2-Clause.
+// et al., WWW 2021) come from github.com/PKU-Chengxu/FLASH at 55cbede, BSD-2-Clause.
 
 // links are the users' mean speed and standard deviation, down and up, in kB/s
 // (models/speed_distri.json).

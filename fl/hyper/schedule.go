@@ -120,7 +120,7 @@ func (c Client) Personal() Client {
 }
 
 // RateAt returns the learning rate of local step t out of steps. Unless the schedule is
-// over local steps it is that of InRound.
+// over local steps it is the value of InRound.
 func (c *Client) RateAt(t, steps int) float64 {
 	if c.LROver == overRounds || c.constant() {
 		return c.LR

@@ -3,7 +3,7 @@
 // methods, study files, search spaces, errors and the reference read them from there. To
 // add a hyperparameter, add such a field and use it in a method that lists its key.
 //
-// The tags are those of package key, and these: default, the default value, which a
+// The tags are the tags of package key, and these: default, the default value, which a
 // method may override (0 if missing); off, the default value if it disables the
 // hyperparameter, so that a method that does not use it rejects every other value; tune,
 // "no" for a hyperparameter that a search space cannot contain, "yes" for a key of time.*,

@@ -75,7 +75,7 @@ func apflLocal(l *fl.Local) error {
 	return l.Personalized(mixed)
 }
 
-// mix writes a v + (1 - a) w to dst, behind n parameters the statistics of v.
+// mix writes a v + (1 - a) w to dst, after n parameters the statistics of v.
 func mix(dst, v, w []float32, a float32, n int) {
 	copy(dst, w[:n])
 	kernels.Scale(dst[:n], 1-a)

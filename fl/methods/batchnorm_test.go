@@ -174,7 +174,7 @@ type unreadable struct {
 	times *int
 }
 
-// Step takes the samples away behind the step.
+// Step takes the samples away after the step.
 func (s unreadable) Step(w []float32, u *fl.Update, p fl.ServerParams) {
 	s.Server.Step(w, u, p)
 	if *s.times++; *s.times == 2 {

@@ -8,7 +8,7 @@ import (
 
 // fedRolex is FedRolex (Alam et al. 2022): HeteroFL, but that the channels of a layer of
 // C that a client trains in round t begin with channel t mod C and go on with the first
-// ones behind the last, so that all of them are trained by clients of every width. As in
+// ones after the last, so that all of them are trained by clients of every width. As in
 // the paper each weight becomes the mean over the clients that hold it, all weighing the
 // same or, with server.weighted, as their training examples, and one that nobody holds
 // stays. Personalized models are the sub-networks of the

@@ -78,7 +78,7 @@ func (h *hypernet) descend(x []float32, features [][]float32, dy []float32, ldy,
 		}
 		dx := make([]float32, m*l.inputs())
 		l.descend(dx, in, dy, ldy, m, lr)
-		if i > 0 && i < len(h.layers)-1 { // behind a ReLU, whose output is in
+		if i > 0 && i < len(h.layers)-1 { // after a ReLU, whose output is in
 			kernels.ReLUBackward(dx, dx, in)
 		}
 		copy(in, dx)

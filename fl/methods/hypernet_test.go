@@ -9,7 +9,7 @@ import (
 )
 
 // hyperReference is a hypernetwork in float64 with the weights of each layer, [outputs]
-// [inputs], and its biases behind them.
+// [inputs], and its biases after them.
 type hyperReference [][]float64
 
 // apply returns the outputs for one row.

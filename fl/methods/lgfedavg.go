@@ -8,7 +8,7 @@ import (
 // lgFedAvg is LG-FedAvg (Liang et al. 2020, algorithm 1), the mirror image of FedPer: the
 // clients share a head and each keeps a body of its own, its representation of its data, and
 // local training trains both together; the server averages the heads. A client's first body
-// is the initial one, and so is that of the global model; the paper begins from a model
+// is the initial one, and so is the body of the global model; the paper begins from a model
 // that FedAvg has trained for a while, which can be given as the first weights.
 func lgFedAvg() fl.Method {
 	return fl.Method{

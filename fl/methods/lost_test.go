@@ -15,7 +15,7 @@ import (
 )
 
 // TestLostClientsOfEveryMethod has clients whose rates break their training: whatever a
-// round measures, and the weights, are those of clients that take all of their steps,
+// round measures, and the weights, are as for clients that take all of their steps,
 // as they do where FATHOM's cosine is measured besides.
 func TestLostClientsOfEveryMethod(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)

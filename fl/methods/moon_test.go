@@ -100,7 +100,7 @@ func TestContrastByHand(t *testing.T) {
 					slope += g * w[second+c*net.hidden+k]
 					grad[second+c*net.hidden+k] += g * own
 				}
-				if own == 0 { // behind the ReLU
+				if own == 0 { // after the ReLU
 					continue
 				}
 				for j, v := range x {

@@ -75,7 +75,7 @@ func TestPosteriorAgainstDenseInverse(t *testing.T) {
 }
 
 // TestPosteriorOfGaussianClients gives two clients samples whose mean and unbiased
-// covariance are those of their Gaussian posteriors. Then the deltas are
+// covariance are the moments of their Gaussian posteriors. Then the deltas are
 // Sigma_i^-1 (w - mu_i) up to the shrinkage, and lead from w to the mode of the
 // product of the posteriors, which FedAvg's mean misses.
 func TestPosteriorOfGaussianClients(t *testing.T) {

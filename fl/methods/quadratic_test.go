@@ -400,7 +400,7 @@ func TestDittoKeepsItsModels(t *testing.T) {
 			t.Errorf("client %d: its model is %v from the equations", i, d)
 		}
 	}
-	// Personalized scores are those of v_i, and of w for clients never drawn.
+	// Personalized scores are the scores of v_i, and of w for clients never drawn.
 	e, err := q.engine.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: []fl.ClientParams{c}, State: tr.State()})
 	if err != nil {
 		t.Fatal(err)

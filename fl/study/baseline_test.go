@@ -14,7 +14,7 @@ import (
 )
 
 // TestBaselineGoesOn interrupts a baseline after its first configurations: the rest is
-// trained and no more, and the end is that of one at a stretch. More configurations
+// trained and no more, and the end is the end of one at a stretch. More configurations
 // begin with those that there are.
 func TestBaselineGoesOn(t *testing.T) {
 	s := glyphStudy(t, nil)

@@ -159,7 +159,7 @@ func (c *Control) over() bool {
 	return c.halted
 }
 
-// stoppable is the session of a study that a user may end. From then on, behind
+// stoppable is the session of a study that a user may end. From then on, after
 // what is recorded, its tuner receives no calls.
 type stoppable struct {
 	*replay.Tuner

@@ -169,7 +169,7 @@ func TestActsAreCarriedOutAndRepeated(t *testing.T) {
 	}
 }
 
-// TestStudyIsStoppedBesideItsTrials ends a study whose trials run beside each other:
+// TestStudyIsStoppedBesideItsTrials ends a study whose trials run in parallel:
 // whatever round each was in, the record tells it, and repeats it.
 func TestStudyIsStoppedBesideItsTrials(t *testing.T) {
 	for _, tuner := range []string{"asha", "random"} {

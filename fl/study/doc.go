@@ -3,6 +3,6 @@
 // rounds and keeps the best model.
 //
 // Nothing here depends on the wall clock or on the number of workers: trials
-// whose order cannot matter run beside each other, but their reports, their
+// whose order cannot matter run in parallel, but their reports, their
 // events and the choice of the best follow the order of their numbers.
 package study

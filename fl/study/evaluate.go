@@ -58,7 +58,7 @@ func Predict(ctx context.Context, s Setup, weights []float32, splits []string, e
 
 // evaluation returns how a model after a round of a configuration is measured, with the
 // hyperparameters of the personalized model's local training. The method remembers
-// memory of the trial. model is that of Evaluated.
+// memory of the trial. model is the model of Evaluated.
 func evaluation(c *config.Config, round int, clients []fl.ClientParams, server fl.ServerParams, memory *fl.State, o Observer, model string) fl.EvalConfig {
 	if !c.Eval.Personalized {
 		clients = nil
@@ -66,7 +66,7 @@ func evaluation(c *config.Config, round int, clients []fl.ClientParams, server f
 	return fl.EvalConfig{Clients: clients, Kept: !c.Eval.Adapt, Round: round, Server: &server, State: memory, Sample: c.Eval.Clients, Done: evaluated(o, model)}
 }
 
-// evaluate returns the errors of a model on the clients of Config.Eval. name is that of
+// evaluate returns the errors of a model on the clients of Config.Eval. name is the name of
 // Evaluated.
 func (d *driver) evaluate(ctx context.Context, m *trial.Model, name string) (result.Errors, error) {
 	clients, err := m.TestClients(ctx)

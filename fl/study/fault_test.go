@@ -182,7 +182,7 @@ func workOn(ctx context.Context, kind, dir string, stopAfter int) (o *outcome, s
 	return &outcome{string(text), events.text.String()}, "", nil
 }
 
-// hostStudy works on a study and writes its outcome beside the directory.
+// hostStudy works on a study and writes its outcome next to the directory.
 func hostStudy(kind, dir string) error {
 	o, said, err := workOn(context.Background(), kind, dir, 0)
 	fmt.Fprint(os.Stderr, said)

@@ -134,7 +134,7 @@ func finalistEvent(f *result.Finalist) Event {
 }
 
 // finalScore scores a model in the study's objective and under its target, with the
-// noise that its rounds' scores have. name is that of Evaluated.
+// noise that its rounds' scores have. name is the name of Evaluated.
 func (d *driver) finalScore(ctx context.Context, m *trial.Model, name string) (*fl.Summary, error) {
 	if err := m.Fill(ctx); err != nil {
 		return nil, err

@@ -134,7 +134,7 @@ func TestVotesAreTheClients(t *testing.T) {
 }
 
 // TestAnInterruptedLocalSearchIsResumed ends a study after some of the configurations: they are
-// not trained again, and the result is that of an undisturbed study.
+// not trained again, and the result is the result of an undisturbed study.
 func TestAnInterruptedLocalSearchIsResumed(t *testing.T) {
 	t.Parallel()
 	want, err := Tune(t.Context(), voting(t))

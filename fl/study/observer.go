@@ -146,7 +146,7 @@ func (silent) Event(Event)         {}
 func (silent) Progress(Progress)   {}
 func (silent) Evaluated(Evaluated) {}
 
-// lanes brings the events of trials that run beside each other into an order that
+// lanes brings the events of trials that run in parallel into an order that
 // does not depend on which is faster. With tuner.parallel = 1 that is the order of
 // the decisions: the events of the first unfinished lane pass at once, those of
 // later ones wait. Else those of a lane wait until the report of its trial.
@@ -164,7 +164,7 @@ type lane struct {
 	waiting []Event
 }
 
-// open adds a lane behind those that there are.
+// open adds a lane after those that there are.
 func (l *lanes) open() *lane {
 	l.mu.Lock()
 	defer l.mu.Unlock()

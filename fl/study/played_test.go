@@ -117,7 +117,7 @@ func TestPlayedIsTheStudy(t *testing.T) {
 }
 
 // TestPersonalizedAreEvaluated: the errors that are recorded of personalized models, trained in
-// batches that are drawn, are those of the study's own evaluation.
+// batches that are drawn, are as in the study's own evaluation.
 func TestPersonalizedAreEvaluated(t *testing.T) {
 	s := tuned(t, "random")
 	s.Config.Target, s.Config.Finalists.Snapshots = "personalized", 3

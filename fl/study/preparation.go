@@ -62,8 +62,8 @@ func (d *driver) sideObjective() tuners.Objective {
 	return tuners.ObjectiveOf(metric, tuners.TargetGlobal)
 }
 
-// preparer runs the trials of a preparation: those of one proxy federation beside
-// each other, one proxy federation after the other.
+// preparer runs the trials of a preparation: those of one proxy federation in
+// parallel, one proxy federation after the other.
 type preparer struct {
 	driver *driver
 	most   int // trials that there can be, as the tuner says

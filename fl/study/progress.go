@@ -112,7 +112,7 @@ func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
 	d.mu.Unlock()
 	if a := d.setup.account; a != nil {
 		rounds := p.Round
-		if a.Whole() { // trials beside each other have all begun
+		if a.Whole() { // trials in parallel have all begun
 			rounds = a.Rounds
 		}
 		p.Epsilon = new(a.Shown(rounds))

@@ -23,13 +23,13 @@ type Setup struct {
 	// Data and Model come from Prepare.
 	Data  *data.Federation
 	Model *nn.Model
-	// Tuner is the trial tuner, ClientTuner the client tuner; nil is none. A
+	// Tuner is the trial tuner, ClientTuner the client tuner; nil without one. A
 	// Tuner that can be both, such as FedEx, is both when ClientTuner is nil.
 	Tuner, ClientTuner tuners.Tuner
 	// Workers is the number of client tasks that run at once; 0 means one per
 	// processor.
 	Workers int
-	// Observer watches; nil is none.
+	// Observer watches; nil for none.
 	Observer Observer
 	// Store keeps the study, so that another process can resume it; nil
 	// keeps nothing. A study of the same configuration that it holds is resumed;
@@ -58,7 +58,7 @@ type Setup struct {
 
 	wall    *wall           // its limit of wall time; nil without
 	account *config.Account // of a private run; nil without dp.*
-	method  *fl.Method      // nil is that of Config.Method; tests set another one
+	method  *fl.Method      // nil stands for Config.Method; tests set another one
 }
 
 // engine fills in what a set-up leaves out and starts its workers.
@@ -158,7 +158,7 @@ func (s *Setup) RoundsIn(ctx context.Context, seconds float64) (float64, error) 
 func (s *Setup) untune() { s.Config.Space, s.Config.ClientTuner = nil, config.ClientTuner{} }
 
 // Memory returns how many bytes a study takes at its peak, besides what is in memory
-// already, and how many more each trial that waits to go on and is not stored. The error is that of a
+// already, and how many more each trial that waits to go on and is not stored. The error comes from a
 // study which does not fit into the memory that there is.
 func (s *Setup) Memory() (all, waiting int64, err error) {
 	plain := *s

@@ -10,7 +10,7 @@ import (
 
 // TestTunersSpendUpdates has tuners spend a budget in updates: every trial ends at its first
 // step with the updates of its rung, with the same bits for any number of workers and after
-// a stop. Where all steps take as many, the study is that of a budget in rounds.
+// a stop. Where all steps take as many, the study is the study of a budget in rounds.
 func TestTunersSpendUpdates(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -78,7 +78,7 @@ func wants(m *nn.Model, name string) string {
 	return "[...]"
 }
 
-// Picks reports whether a tuner of the study picks sub-networks. The error is that of its
+// Picks reports whether a tuner of the study picks sub-networks. The error comes from its
 // description.
 func (s *Setup) Picks(ctx context.Context) (bool, error) {
 	for _, t := range []tuners.Tuner{s.Tuner, s.ClientTuner} {

@@ -10,8 +10,8 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// worth is what a trial comes to in several objectives and constraints. The zero value is
-// that of a study with one objective.
+// worth is what a trial comes to in several objectives and constraints. The zero value stands
+// for a study with one objective.
 type worth struct {
 	values map[string]float64
 	means  map[string]*result.Discounted // of what is of a model, since the last rung
@@ -71,7 +71,7 @@ func roundValue(rec *record.Round) func(metric string) float64 {
 	}
 }
 
-// expected is roundValue in a private study: bytes are those of the expected cohort, whatever
+// expected is roundValue in a private study: bytes are for the expected cohort, whatever
 // the number of clients that came, as all clients send and receive the same.
 func (w *worth) expected(rec *record.Round, cohort int) func(metric string) float64 {
 	n, rounds := float64(len(rec.Clients)), 1.0

@@ -17,7 +17,7 @@ const (
 	WayBlocked   = "classes-blocked"
 )
 
-// Plan describes how samples are dealt. Its fields are those of data.Config, which
+// Plan describes how samples are dealt. Its fields are the fields of data.Config, which
 // describes what they mean and checks them; errors name them by their keys.
 type Plan struct {
 	Way                     string

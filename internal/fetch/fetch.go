@@ -46,7 +46,7 @@ type Options struct {
 func (o Options) defaults() Options {
 	if o.Client == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
-		transport.DisableCompression = true // lengths and ranges are those of the file
+		transport.DisableCompression = true // lengths and ranges belong to the file
 		transport.ResponseHeaderTimeout = time.Minute
 		o.Client = &http.Client{Transport: transport}
 	}

@@ -44,8 +44,8 @@ func openPart(path string, keep int64) (*os.File, error) {
 	return f, nil
 }
 
-// appendable makes an open file one to append to keep bytes, unless the path is
-// that of a link.
+// appendable makes an open file one to append to keep bytes, unless the path leads
+// to a link.
 func appendable(f *os.File, path string, keep int64) error {
 	is, err := f.Stat()
 	if err != nil {

@@ -176,7 +176,7 @@ func changed(content []byte, at int) []byte {
 	return content
 }
 
-// FuzzUnpack: whatever an archive holds, nothing is made beside the folder and
+// FuzzUnpack: whatever an archive holds, nothing is made next to the folder and
 // only what it gives in it.
 func FuzzUnpack(f *testing.F) {
 	f.Add(zipped(f, member{name: "d", content: []byte("x")}), true)

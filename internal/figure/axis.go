@@ -161,7 +161,7 @@ func (p *Panel) checkPoints(points []Point) (n int, err error) {
 		case p.Y.Log && q.Y <= 0:
 			return 0, fmt.Errorf("%v has no place on the logarithmic axis %q: must be above 0", q.Y, p.Y.Label)
 		case q.X < last:
-			return 0, fmt.Errorf("the point at %v stands behind that at %v: points go from left to right", q.X, last)
+			return 0, fmt.Errorf("points must be sorted by x: %v stands after %v", q.X, last)
 		}
 		last = q.X
 		n++

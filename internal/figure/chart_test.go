@@ -86,7 +86,7 @@ func TestChartsRefuse(t *testing.T) {
 	}
 }
 
-// TestLineTables lays lines and what they are means of beside each other.
+// TestLineTables lays lines and what they are means of side by side.
 func TestLineTables(t *testing.T) {
 	f := &Figure{Panels: []Panel{{X: Axis{Label: "round"}, Y: Axis{Label: "error"}, Lines: []Line{
 		{Name: "one", Points: []Point{{1, 5, 0}, {2, 4, 0.5}}, Runs: [][]Point{{{2, 3, 0}}}, Names: []string{"seed 7"}}, {Name: "two", Points: []Point{{3, 1, 0}}},

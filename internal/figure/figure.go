@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Figure is one picture: panels over one legend, up to three beside each other, four in two
+// Figure is one picture: panels over one legend, up to three side by side, four in two
 // rows, more than that three to a row.
 type Figure struct {
 	// Name is the name of the picture's elements, where several are in one page.
@@ -24,7 +24,7 @@ type Figure struct {
 	// Note says below the picture where its numbers come from.
 	Note   string
 	Panels []Panel
-	// Width and Height, unless 0, are those of the picture and of a row of panels in
+	// Width and Height, unless 0, are the size of the picture and of a row of panels in
 	// points, in place of the usual ones. With a width, more than four panels stand four
 	// to a row.
 	Width, Height float64
@@ -47,7 +47,7 @@ type Panel struct {
 
 // Axis is one of the two.
 type Axis struct {
-	// Label describes what is measured and, behind a comma, in which unit.
+	// Label describes what is measured and, after a comma, in which unit.
 	Label string
 	// Log makes it logarithmic: then all values must be above 0.
 	Log bool
@@ -141,7 +141,7 @@ func FormOf(path string) (Form, error) {
 	return "", fmt.Errorf("%s: the name of a picture ends in .svg or .png, that of its numbers in .csv", path)
 }
 
-// Write writes the figure in a form. The theme is that of a PNG.
+// Write writes the figure in a form. The theme is the theme of a PNG.
 func (f *Figure) Write(w io.Writer, form Form, theme Theme) error {
 	if err := f.check(); err != nil {
 		return err

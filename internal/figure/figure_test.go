@@ -107,7 +107,7 @@ func TestWriteSVG(t *testing.T) {
 		}
 	}
 	if strings.Contains(svg, "style=") || strings.Contains(svg, "NaN") {
-		t.Error("a style of one element, or a point that is none")
+		t.Error("a style of one element, or a point that is no point")
 	}
 }
 
@@ -200,7 +200,7 @@ func TestWriteErrors(t *testing.T) {
 		{one(Axis{}, Axis{}, Point{1, math.Inf(1), 0}), "t: l: the point (1, +Inf) is not finite"},
 		{one(Axis{Label: "lr", Log: true}, Axis{}, Point{0, 1, 0}), `t: l: 0 has no place on the logarithmic axis "lr": must be above 0`},
 		{one(Axis{}, Axis{Label: "loss", Log: true}, Point{1, -1, 0}), `t: l: -1 has no place on the logarithmic axis "loss": must be above 0`},
-		{one(Axis{}, Axis{}, Point{2, 1, 0}, Point{1, 1, 0}), "t: l: the point at 1 stands behind that at 2: points go from left to right"},
+		{one(Axis{}, Axis{}, Point{2, 1, 0}, Point{1, 1, 0}), "t: l: points must be sorted by x: 1 stands after 2"},
 		{&Figure{Title: "t", Panels: []Panel{{Bars: &Bars{}}}}, "t: nothing to draw"},
 		{uneven, "bars: c1 has 1 classes, others 3"},
 		{negative, "bars: c1 has less than nothing of a class"},
@@ -339,7 +339,7 @@ func TestBandsOnALogarithmicAxis(t *testing.T) {
 	}
 }
 
-// TestPanelsInRows has up to three panels beside each other, four in two rows and more
+// TestPanelsInRows has up to three panels side by side, four in two rows and more
 // than that three to a row; those of a column are below each other.
 func TestPanelsInRows(t *testing.T) {
 	title := regexp.MustCompile(`<text x="([0-9.]+)" y="([0-9.]+)"[^>]*>panel<`)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Paths are parallel coordinates: an axis for each of several quantities, beside each
-// other, and a path across all of them for each thing that has such quantities.
+// Paths are parallel coordinates: an axis for each of several quantities, side by
+// side, and a path across all of them for each thing that has such quantities.
 type Paths struct {
 	Axes []PathAxis
 	// Of describes what Path.Value is, by which paths are shaded.

@@ -240,7 +240,7 @@ func (s *sheet) panel(c canvas, p *Panel, in rect) {
 }
 
 // places draws the points of lines at places that have names, those of one place
-// beside each other, with their intervals as bars; what lies between two places has no
+// side by side, with their intervals as bars; what lies between two places has no
 // meaning, so nothing joins them.
 func (s *sheet) places(f *plane, p *Panel) {
 	const apart, half = 0.14, 3.5 // of the way to the next place; of the ends of a bar

@@ -68,8 +68,8 @@ func (f *Figure) xName() string {
 	return "x"
 }
 
-// Tables returns the numbers of each panel for people to read: lines beside each
-// other, by x.
+// Tables returns the numbers of each panel for people to read: lines side by
+// side, by x.
 func (f *Figure) Tables() []Table {
 	var all []Table
 	for i := range f.Panels {

@@ -100,7 +100,7 @@ func TestColorsDiffer(t *testing.T) {
 				for j, b := range p.lines[:i] {
 					x, y := lab(a, sight), lab(b, sight)
 					if d := math.Sqrt((x[0]-y[0])*(x[0]-y[0]) + (x[1]-y[1])*(x[1]-y[1]) + (x[2]-y[2])*(x[2]-y[2])); d < 12 {
-						t.Errorf("theme %d, %s: lines %d and %d are %.1f apart, 12 is told apart beside each other", theme, name, j, i, d)
+						t.Errorf("theme %d, %s: lines %d and %d are %.1f apart, 12 is told apart side by side", theme, name, j, i, d)
 					}
 				}
 			}

@@ -1,5 +1,5 @@
 // Package pareto compares points in several losses, lower is better in each: which are
-// beaten by no other, how much room they have beside each other, and how much of the space
+// beaten by no other, how much room they have side by side, and how much of the space
 // they beat. A loss that is NaN is worse than any number.
 package pareto
 

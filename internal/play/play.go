@@ -3,8 +3,8 @@
 // checks of tuners and tests of tuners differ in how a trial runs, which is a
 // Runner, and in nothing else.
 //
-// The order of reports is that of simulated time, in which every round of every
-// trial takes the same and all trials in flight run beside each other. So what a
+// The order of reports follows simulated time, in which every round of every
+// trial takes the same and all trials in flight run in parallel. So what a
 // tuner is told, and what it decides, depends on nothing but the scores: not on the
 // clock, on how many trials really run at once, or on when a study was interrupted.
 package play

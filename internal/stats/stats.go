@@ -89,7 +89,7 @@ func Clustered(groups map[int][]float64) Sample {
 }
 
 // Jackknife sums up a statistic of n numbers or pairs that each stand for themselves,
-// from its value for all of them and those without each one: the spread is that of
+// from its value for all of them and those without each one: the spread is the spread of
 // the pseudo-values n all - (n-1) without (Tukey 1958), and the interval that of their
 // mean. Of a mean it is Of; of other statistics it is rather too wide (Efron and
 // Stein 1981).

@@ -10,7 +10,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// maxData bounds the bytes of Data. The longest are those of rounds with the errors of all
+// maxData bounds the bytes of Data. The longest hold rounds with the errors of all
 // clients of a federation.
 const maxData = 64 << 20
 

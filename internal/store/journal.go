@@ -253,7 +253,7 @@ func each(ctx context.Context, db *sql.DB, query string, f func(Row) error, args
 }
 
 // Rows returns up to limit committed rows of a kind about a trial, from a round
-// on, in order of their rounds and not behind the row numbered upTo.
+// on, in order of their rounds and not after the row numbered upTo.
 func (s *Store) Rows(ctx context.Context, trial int, kind string, round int, upTo int64, limit int) ([]Row, error) {
 	var found []Row
 	err := each(ctx, s.db, "SELECT "+columns+" FROM journal WHERE trial = ? AND kind = ? AND round >= ? AND seq <= ? ORDER BY round LIMIT ?", func(r Row) error {

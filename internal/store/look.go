@@ -25,14 +25,14 @@ func inList(kinds []string, args []any) (string, []any) {
 	return "kind IN (?" + strings.Repeat(", ?", len(kinds)-1) + ")", args
 }
 
-// Since calls f for the committed rows of some kinds behind the row numbered after,
+// Since calls f for the committed rows of some kinds after the row numbered after,
 // in order, at most limit of them, until it returns an error.
 func (v *View) Since(ctx context.Context, after int64, limit int, f func(Row) error, kinds ...string) error {
 	in, args := inList(kinds, []any{after})
 	return each(ctx, v.db, "SELECT "+columns+" FROM journal WHERE seq > ? AND "+in+" ORDER BY seq LIMIT ?", f, append(args, limit)...)
 }
 
-// Of calls f for the committed rows of some kinds about a trial, behind a round of
+// Of calls f for the committed rows of some kinds about a trial, after a round of
 // it, in the order of rounds and rows, until it returns an error.
 func (v *View) Of(ctx context.Context, trial, after int, f func(Row) error, kinds ...string) error {
 	in, args := inList(kinds, []any{trial, after})

@@ -218,7 +218,7 @@ func supernet(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, error)
 }
 
 // checkParts returns an error for a choice that, made by itself, gives no part of
-// the whole network, or for the least network if that is none.
+// the whole network, or for the least network if that is not possible.
 func checkParts(m *nn.Model) error {
 	places, least := nn.NewPlaces(m), nn.Pick{}
 	const mixed = ".in_proj_weight" // of queries, keys and values, of which a part of the rows would be another one

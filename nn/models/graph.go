@@ -90,7 +90,7 @@ func sources(specs []LayerSpec) ([][]int, error) {
 	return reads, nil
 }
 
-// sorted returns the layers in an order in which each comes behind those that it
+// sorted returns the layers in an order in which each comes after those that it
 // reads, else as they stand.
 func sorted(specs []LayerSpec, reads [][]int) ([]int, error) {
 	var order []int

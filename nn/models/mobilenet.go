@@ -50,7 +50,7 @@ type inverted struct {
 	stride            int
 }
 
-// layers returns the block behind channels.
+// layers returns the block after channels.
 func (b inverted) layers(channels int) []nn.Layer {
 	var layers []nn.Layer
 	if b.wide != channels {

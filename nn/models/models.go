@@ -50,7 +50,7 @@ type model struct {
 	input     nn.Shape
 	classes   int
 	layers    func(classes int) []nn.Layer
-	// choices and pick, instead of layers, are those of a supernet.
+	// choices and pick, instead of layers, belong to a supernet.
 	choices []nn.Choice
 	pick    func(classes int, pick func(name string) int) []nn.Layer
 }

@@ -19,8 +19,8 @@ type LayerType struct {
 	Name, Doc string
 	// Keys are the keys of LayerSpec that it takes, Required those that it must have.
 	Keys, Required []string
-	// Options are the options of its own, a struct that holds their defaults; nil are none. The
-	// tags of its fields are those of LayerSpec: toml names the option, doc describes in a line
+	// Options are the options of its own, a struct that holds their defaults; nil without any. The
+	// tags of its fields are the tags of LayerSpec: toml names the option, doc describes in a line
 	// what it means, in is the range of a number and of lists the words that a string may
 	// be. A file has them in options = { NAME = VALUE }.
 	Options any

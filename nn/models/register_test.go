@@ -20,8 +20,8 @@ type leaky struct {
 
 func (leaky) Kind() string { return "leaky" }
 
-// TestRegister has a layer by its name and with its options, and refuses types that are
-// none and options that there are not.
+// TestRegister has a layer by its name and with its options, and refuses invalid types
+// and options that there are not.
 func TestRegister(t *testing.T) {
 	var made leaky
 	leakyType := models.LayerType{

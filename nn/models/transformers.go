@@ -5,7 +5,7 @@ import "github.com/fedfast/fedfast/nn"
 var charGPT = model{
 	name: "char-gpt",
 	doc: "A transformer in the form of GPT-2 (Radford et al. 2019) for the next character of Shakespeare: embedding 80 x 128 and 80 positions, four blocks of causal attention with 4 heads " +
-		"and a dense layer of 512 with GELU, each behind a layer normalisation, and outputs by the table of the embedding on the last of 80 steps; 813,824 parameters. " +
+		"and a dense layer of 512 with GELU, each after a layer normalisation, and outputs by the table of the embedding on the last of 80 steps; 813,824 parameters. " +
 		"The sizes are ours. GPT-2's initialisation: normals of deviation 0.02, zero biases.",
 	input:   nn.Shape{Seq: 80, Vocab: 80},
 	classes: 80,
@@ -18,7 +18,7 @@ var charGPT = model{
 var vitTiny = model{
 	name: "vit-tiny",
 	doc: "A vision transformer (Dosovitskiy et al. 2021) for CIFAR: patches of 4 x 4 by a convolution of 128 filters, a class token and 65 positions, six blocks of attention with 4 heads " +
-		"and a dense layer of 512 with GELU, each behind a layer normalisation, and dense 10 on the class token, on 32 x 32 x 3; 1,205,898 parameters. The sizes are ours. " +
+		"and a dense layer of 512 with GELU, each after a layer normalisation, and dense 10 on the class token, on 32 x 32 x 3; 1,205,898 parameters. The sizes are ours. " +
 		"PyTorch's initialisation; class token and positions are normals of deviation 0.02.",
 	input:   nn.Shape{H: 32, W: 32, C: 3},
 	classes: 10,
@@ -30,7 +30,7 @@ var vitTiny = model{
 }
 
 // blocks returns n blocks of a transformer that is width channels wide. What goes on
-// behind them is one step, which is taken as early as nothing else is needed: before
+// after them is one step, which is taken as early as nothing else is needed: before
 // the dense layers of the last block.
 func blocks(n, width int, attention nn.Attention, last nn.Steps) []nn.Layer {
 	var layers []nn.Layer

@@ -24,7 +24,7 @@ const (
 )
 
 // Check returns an error unless a file is a whole one of the format: a
-// header whose tensors cover the bytes behind it, without a hole and without an overlap.
+// header whose tensors cover the bytes after it, without a hole and without an overlap.
 func Check(path string) error {
 	f, err := open(path)
 	if err != nil {
@@ -224,7 +224,7 @@ func (f *file) cover(size int64) error {
 	return nil
 }
 
-// read reads a tensor from the bytes behind the header.
+// read reads a tensor from the bytes after the header.
 func (t *entry) read(in io.ReaderAt) (nn.Tensor, error) {
 	if t.DType == "I64" && len(t.Shape) == 0 && t.Offsets[1]-t.Offsets[0] == 8 && strings.HasSuffix(t.name, "num_batches_tracked") {
 		var raw [8]byte

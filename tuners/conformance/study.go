@@ -32,7 +32,7 @@ type Study struct {
 	Timed       func(time.Duration)    // is told how long every call of a session took; may be nil
 	Reopen      bool                   // every session is opened anew from its state after each of its calls
 	Limit       func(trials int) error // is told how many trials have reported and asked before every call of a session; an error ends the study; may be nil
-	Clients     tuners.Tuner           // a client tuner under the tuner; nil is none
+	Clients     tuners.Tuner           // a client tuner under the tuner; nil for none
 	Slots       int                    // clients in a cohort; 0 is 4
 	// ClientOptions are the options of the client tuner.
 	ClientOptions tuners.Params
@@ -180,7 +180,7 @@ func (s *Study) decide(ctx context.Context, session *session) error {
 	return session.Close(ctx)
 }
 
-// asked is a session whose calls are those of a check, and which ends.
+// asked is a session whose calls are the calls of a check, and which ends.
 type asked struct {
 	*session
 	times *int

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// maxFiles bounds the files beside a script that belong to it.
+// maxFiles bounds the files next to a script that belong to it.
 const maxFiles = 10_000
 
 // sources are how the names of files end that a script beside them may load.

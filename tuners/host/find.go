@@ -37,7 +37,7 @@ type Ref struct {
 	Path    string   // of the program
 	Args    []string // after the program's name
 	Builtin bool
-	SHA256  string  // of the program and, of a script, of the sources beside it, in hexadecimal; "" when attached to
+	SHA256  string  // of the program and, of a script, of the sources next to it, in hexadecimal; "" when attached to
 	Attach  *Attach // a process to attach to instead of starting the program; nil for none
 }
 

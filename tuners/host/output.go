@@ -86,7 +86,7 @@ func (l *lines) Write(p []byte) (int, error) {
 
 func (l *lines) put(line []byte) { l.log.Info(strings.TrimRight(string(line), "\r")) }
 
-// flush logs what has no newline behind it, such as the last line of a panic: the
+// flush logs what has no newline after it, such as the last line of a panic: the
 // output has ended.
 func (l *lines) flush() {
 	l.mu.Lock()

@@ -187,7 +187,7 @@ func (p *Plugin) Validate(ctx context.Context, req tuners.ValidateRequest) ([]tu
 	return problems, err
 }
 
-// Work asks what the tuner trains beside the budget's rounds.
+// Work asks what the tuner trains in addition to the budget's rounds.
 func (p *Plugin) Work(ctx context.Context, req tuners.ValidateRequest) (tuners.Work, error) {
 	var work tuners.Work
 	err := p.do(ctx, "Validate", func(ctx context.Context, live *process) (err error) {

@@ -22,7 +22,7 @@ import (
 )
 
 // tunersSuite is the suite that plays tuners on recorded tables. It measures no machine, so
-// that it is none of package bench.
+// that it is not part of package bench.
 var tunersSuite = [2]string{"tuners", "tuners on the recorded tables of --tables: regret, ranks and wins over seeds; only when named"}
 
 // tunersSeeds is the default number of seeds.

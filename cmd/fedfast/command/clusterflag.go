@@ -76,7 +76,7 @@ func (c *clusterFlag) open(a *app, o *workdir.Options, mode string) {
 	}
 }
 
-// finish ends the cluster behind a study's work, with the work's error: with a study
+// finish ends the cluster after a study's work, with the work's error: with a study
 // that has ended, or that was refused before it began, and else leaves the workers
 // waiting for its resumption.
 func (c *clusterFlag) finish(ctx context.Context, s *opened, err error) {

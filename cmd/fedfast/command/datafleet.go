@@ -31,7 +31,7 @@ func newDataFleet(a *app) *cobra.Command {
 		Short: "Show the simulated devices of the clients",
 		Long: "Show the simulated devices of the clients: their speeds and links, how long a client's local training\n" +
 			"takes with the model and the method of a study, how many jobs fail, and how many clients are\n" +
-			"available over a day. Nothing is trained. Times are those of the whole model and of a client that\n" +
+			"available over a day. Nothing is trained. Times are for the whole model and for a client that\n" +
 			"stays available.",
 		Example: "  fedfast data fleet --preset quickstart --set fleet.devices=phones --set fleet.availability=daily \\\n" +
 			"      --plot fleet.svg",

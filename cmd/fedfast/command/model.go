@@ -151,7 +151,7 @@ func newModelExport(a *app) *cobra.Command {
 		Use:   "export STUDY|MODEL.safetensors [FILE]",
 		Short: "Export a model to PyTorch, as a Python file",
 		Long: "Write a Python file that rebuilds a model in PyTorch and loads its weights. The model is the one\n" +
-			"returned by a study, or one in a file; the network is that of the study, or of FILE or --preset, for\n" +
+			"returned by a study, or one in a file; the network comes from the study, or from FILE or --preset, for\n" +
 			"their data.",
 		Example: "  fedfast model export studies/s\n" +
 			"  python3 studies/s/model.py",

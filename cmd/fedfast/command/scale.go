@@ -14,7 +14,7 @@ import (
 	"github.com/fedfast/fedfast/plugins"
 )
 
-// scale is the value of the flag --scale, above 0 to 1; 0 is none.
+// scale is the value of the flag --scale, above 0 to 1; 0 without it.
 type scale float64
 
 // String writes the flag's value, nothing for none.

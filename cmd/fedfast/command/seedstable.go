@@ -35,7 +35,7 @@ type seedsShown struct {
 	// Summary sums up the finished studies: "rounds", "seconds" and "best_score", the best and the
 	// median test error of random search under each study's target, and the errors of the models
 	// "returned" and "last_survivor" under the names that result.json has for them, those without the
-	// labels of a mask behind the mask's.
+	// labels of a mask after the mask's.
 	Summary map[string]any `json:"summary"`
 	// Answer and Warnings are what `study show` and pages say of all seeds.
 	Answer   []string    `json:"answer"`

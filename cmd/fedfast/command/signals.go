@@ -28,7 +28,7 @@ func (a *app) signals() (context.Context, func()) {
 		if screen.Is(a.err) {
 			start, erase = "\r", "\r\x1b[J"
 		}
-		// It is told before the work ends, so that it does not come behind the last
+		// It is told before the work ends, so that it does not come after the last
 		// error.
 		told := write(a.logs, start+"fedfast: stopping after this round; interrupt again to stop immediately\n")
 		select {

@@ -263,7 +263,7 @@ func (w shown) Progress(p study.Progress) { w.Update(p) }
 func (shown) Event(study.Event) {}
 
 // work says how the program works on a study. A display of its rounds is opened
-// when it can begin, and closed by end. baseline is that of --baseline.
+// when it can begin, and closed by end. baseline is the value of --baseline.
 func (s *opened) work(a *app, command string, baseline int) (o workdir.Options, end func()) {
 	var display *progress.Display
 	o = workdir.Options{Workers: a.workers, Log: a.newLog(), Baseline: baseline}
@@ -314,7 +314,7 @@ func interrupted(ctx context.Context, err error, dir string) error {
 }
 
 // terminalColumns returns what tells the present width of the terminal that w is,
-// nil where it is none.
+// nil where w is no terminal.
 func terminalColumns(w io.Writer) func() int {
 	if !screen.Is(w) {
 		return nil

@@ -36,8 +36,8 @@ func newTable(a *app) *cobra.Command {
 		Use:               "record [FILE]",
 		ValidArgsFunction: completeFile,
 		Short:             "Train configurations of a study's space and record every client's errors",
-		Long: "Train configurations of a study's space and record every client's errors. The space and all else are\n" +
-			"those of the study file FILE or a preset (default: quickstart), without its client tuner and its target.\n" +
+		Long: "Train configurations of a study's space and record every client's errors. The space and all else come\n" +
+			"from the study file FILE or a preset (default: quickstart), without its client tuner and its target.\n" +
 			"The configurations are the first points of a scrambled Sobol sequence: the same ones for every dataset\n" +
 			"and seed.\n\n" +
 			"The table is a Parquet file and, beside it, a JSON file that says how to train any row again. The\n" +

@@ -97,7 +97,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 }
 
-// hint tells what would help against an error, to stand behind its line.
+// hint tells what would help against an error, to stand after its line.
 func hint(err error) string {
 	if e, ok := errors.AsType[*data.NoPathError](err); ok {
 		for _, s := range fetch.Sets() {

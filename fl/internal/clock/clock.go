@@ -282,8 +282,8 @@ func (s *Schedule) Live(f func(j *Job)) {
 	}
 }
 
-// Next returns the next step; its slices are those of the schedule, and change with the
-// step after. The error is that of the chooser, or of a fleet that cannot go on.
+// Next returns the next step; its slices belong to the schedule, and change with the
+// step after. The error comes from the chooser, or from a fleet that cannot go on.
 func (s *Schedule) Next(ctx context.Context, work Work) (*Step, error) {
 	s.step = Step{Start: s.state.Now, Taken: s.step.Taken[:0], Lost: s.step.Lost[:0]}
 	s.before = State{Now: s.state.Now, Steps: s.state.Steps, Next: s.state.Next}

@@ -52,7 +52,7 @@ func NewNetwork(n, lo, hi int) *Network {
 // columns is how many columns are sorted at a time, in the second cache.
 const columns = 256
 
-// sort sorts columns whose rows lie one behind the other.
+// sort sorts columns whose rows lie one after the other.
 func (net *Network) sort(keys []int32) {
 	for _, e := range net.exchanges {
 		a, b := keys[int(e[0])*columns:][:columns], keys[int(e[1])*columns:][:columns]

@@ -48,10 +48,10 @@ type Account struct {
 	Participations int    `json:"participations,omitempty"`
 	// Assumed says that cohorts of a fixed size are accounted for as Poisson sampling.
 	Assumed bool `json:"assumed_poisson,omitempty"`
-	// Own is the epsilon of the run itself where Epsilon is that of another deployment, by
+	// Own is the epsilon of the run itself where Epsilon belongs to another deployment, by
 	// dp.population or dp.noise_cohort; nil where it is the same, or beyond any account.
 	Own *float64 `json:"own_epsilon,omitempty"`
-	// Deployment is set where Epsilon is that of another deployment.
+	// Deployment is set where Epsilon belongs to another deployment.
 	Deployment bool `json:"deployment,omitempty"`
 
 	// Tuning is what a study's decisions take of the budget; nil of a run.
@@ -275,8 +275,8 @@ func (a *Account) Spent(rounds int) float64 {
 // shownSteps is how often Shown asks the account in all rounds.
 const shownSteps = 16
 
-// Shown is like Spent, for showing progress: it is that of up to a sixteenth of all rounds
-// later, never below and never above what all rounds cost, and mostly takes microseconds.
+// Shown is like Spent, for showing progress: it is the value after up to a sixteenth of all
+// rounds more, never below and never above what all rounds cost, and mostly takes microseconds.
 func (a *Account) Shown(rounds int) float64 {
 	step := (a.Rounds + shownSteps - 1) / shownSteps
 	if step == 0 {

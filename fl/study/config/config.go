@@ -23,7 +23,7 @@ import (
 )
 
 // Config is everything that determines the result of a run or of a study. Its keys are
-// those of the study file. The tags describe each key, see package key; errors, the
+// the keys of the study file. The tags describe each key, see package key; errors, the
 // reference and completion use them.
 type Config struct {
 	Name        string   `toml:"name" doc:"name of the study, used for its folder and logs; default: the name of the file or preset"`
@@ -39,7 +39,7 @@ type Config struct {
 	Seed        uint64   `toml:"seed" in:"[0, inf)" doc:"seed of all random draws" also:"random_seed"`
 	Objective   string   `toml:"objective" by:"tune" of:"error loss accuracy recall rmse mae r2 seconds_to_goal" doc:"metric to optimize: error and loss for all data (the error is 1 - recall for multi-label data, the RMSE for regression), accuracy for classes, recall for multi-label data, rmse, mae and r2 for regression (r2 is the mean over the outputs); seconds_to_goal is the simulated time after which the global model reaches the accuracy eval.goal on the clients' validation samples, measured as eval.every or eval.every_seconds says: a trial that misses it within budget.trial_seconds ranks behind, by its error; accuracy, recall and r2 are maximized, the others minimized" also:"metric"`
 	Objectives  []string `toml:"objectives" by:"tune" of:"error loss accuracy recall rmse mae r2 error_p90 error_worst error_variance jain error_unseen error_unseen_adapted seconds_simulated bytes_up bytes_down epsilon" doc:"all metrics to optimize, objective first, for a tuner that takes several: the study then shows the trials that no other one beats in all of them (the Pareto front), and returns the model that is best in objective; error_p90, error_worst, error_variance and jain are, of the clients of a round's cohort, the 90th percentile of their errors, the mean of the highest tenth, the variance, and Jain's index of the accuracies, which is maximized; error_unseen is the global model's error on the validation samples of data.unseen_clients, error_unseen_adapted that of the models that these make of it by training as in a first round; seconds_simulated, bytes_up, bytes_down and epsilon are of all rounds of a trial, and are minimized; default: objective alone" also:"multi_objective metrics"`
-	Constraints []string `toml:"constraints" by:"tune" doc:"bounds on metrics of a trial, those of objectives, such as \"bytes_up <= 1e9\" or \"accuracy >= 0.5\", for a tuner that takes them: trials beyond them come behind all others" also:"bounds"`
+	Constraints []string `toml:"constraints" by:"tune" doc:"bounds on metrics of a trial, those of objectives, such as \"bytes_up <= 1e9\" or \"accuracy >= 0.5\", for a tuner that takes them: trials beyond them rank after all others" also:"bounds"`
 	Target      string   `toml:"target" by:"tune" of:"personalized global" doc:"whether the objective is measured on the personalized models, after local training, or on the global model"`
 	Select      string   `toml:"select" by:"tune" of:"finalists paper" doc:"how the returned model is selected: among finalists, which are scored on all clients once the budget is spent, or by the best score of any cohort"`
 
@@ -436,7 +436,7 @@ func (c *Config) Absolute() (err error) {
 }
 
 // files returns the names of files and folders, by the keys that have them; those of
-// tuner.from with their index behind it.
+// tuner.from with their index after it.
 func (c *Config) files() map[string]*string {
 	all := map[string]*string{"data.path": &c.Data.Path}
 	if FromFile(c.Init) {

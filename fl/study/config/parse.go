@@ -38,7 +38,7 @@ type Source struct {
 // Load resolves a configuration. An error is one line with the file and line, or the
 // flag, the key, and the expected value.
 //
-// The defaults of client.* and server.* are those of the method. Three rules go beyond
+// The defaults of client.* and server.* come from the method. Three rules go beyond
 // overriding. A layer that sets budget.rounds but not budget.trial_rounds scales the
 // latter in proportion, and so with seconds and updates. The options of a tuner that a later layer replaces are dropped.
 // client_tuner.name = "none" removes the client tuner, and the value "none" a dimension

@@ -56,7 +56,7 @@ func (c *Config) fitModel(fed *data.Federation) (*nn.Model, error) {
 	return m, nil
 }
 
-// behindPadding returns a note where the layers take a step of texts behind which there
+// behindPadding returns a note where the layers take a step of texts after which there
 // is padding, or its mean, and many texts are so: a short one is then hardly learned from.
 func (c *Config) behindPadding(fed *data.Federation) []string {
 	at := slices.IndexFunc(c.Model.Layers, func(l models.LayerSpec) bool {

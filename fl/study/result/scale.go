@@ -12,13 +12,13 @@ import (
 // Scale describes how scores of an objective are written for people: shares in percent,
 // other numbers as they are. Records and exports hold shares as fractions.
 type Scale struct {
-	// Metric is what is measured, such as "error"; Target is that of the objective.
+	// Metric is what is measured, such as "error"; Target is the target of the objective.
 	Metric, Target string
 	// Percent is set if scores are shares.
 	Percent bool
 	// Maximize is set if higher scores are better.
 	Maximize bool
-	// Within is, for times to a goal, the seconds above which a score is that of a trial that
+	// Within is, for times to a goal, the seconds above which a score belongs to a trial that
 	// missed it; else 0.
 	Within float64
 }

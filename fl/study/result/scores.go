@@ -50,7 +50,7 @@ func (s Standing) Basis() string {
 }
 
 // Recent holds the newest rounds of a trial, which it is given in their order. The
-// zero value is that of no rounds.
+// zero value stands for no rounds.
 type Recent struct {
 	scores  [StandingRounds]float64
 	clients [StandingRounds]int
@@ -82,7 +82,7 @@ func (r *Recent) Standing(trial, round int, rung bool) Standing {
 }
 
 // Discounted is the mean of a series in which an entry of age a weighs
-// discount^a, the newest having age 0. The zero value is that of no entries.
+// discount^a, the newest having age 0. The zero value stands for no entries.
 type Discounted struct{ sum, weight float64 }
 
 // Add adds an entry and returns the mean. discount, 0 to 1, is the same at every

@@ -18,7 +18,7 @@ const mostParams, mostCells = 10, 4
 type Place struct {
 	// Won is set for the trial whose model is returned, or is the best one so far.
 	Won bool
-	// Final is its best score as a finalist, nil if it was none.
+	// Final is its best score as a finalist, nil if it was not one.
 	Final *float64
 	// Rung is the round of its last rung, and Score its score there; 0 and nil before the first.
 	Rung  int

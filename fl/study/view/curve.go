@@ -29,7 +29,7 @@ type follower struct {
 	rung     int // the next one
 }
 
-// next reads the round behind those before.
+// next reads the round after those before.
 func (f *follower) next(r store.Row) (Round, error) {
 	e, err := result.ReadEntry(r)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Study) Trial(ctx context.Context, number int) (*Trial, error) {
 	return b.trial(number), err
 }
 
-// Curve returns the rounds of a trial behind one of them, 0 for all. discount is
+// Curve returns the rounds of a trial after one of them, 0 for all. discount is
 // score.discount of the configuration.
 func (s *Study) Curve(ctx context.Context, t *Trial, after int, discount float64) ([]Round, error) {
 	var rounds []Round
@@ -125,7 +125,7 @@ func (s *Study) Sketch(ctx context.Context, o *Overview, every int) ([][]Round, 
 	return curves, nil
 }
 
-// Plans calls f for each recorded plan of a trial's client tuner behind a round, in
+// Plans calls f for each recorded plan of a trial's client tuner after a round, in
 // their order: entries of store.KindPlan, whose Round the plan is for.
 func (s *Study) Plans(ctx context.Context, trial, after int, f func(*result.Entry) error) error {
 	return s.view.Of(ctx, trial, after, func(r store.Row) error {
@@ -143,8 +143,8 @@ var news = []string{
 	store.KindBaseline, store.KindConfiguration,
 }
 
-// Since returns at most limit entries behind the one numbered after, in order, so
-// that what follows a study at work asks again behind the last one that it got.
+// Since returns at most limit entries after the one numbered after, in order, so
+// that what follows a study at work asks again after the last one that it got.
 // Plans are not among them. Of an entry that adds to an Overview, all but those of
 // store.KindRound, a reader may simply ask for the overview again.
 func (s *Study) Since(ctx context.Context, after int64, limit int) ([]result.Entry, error) {

@@ -95,7 +95,7 @@ type Overview struct {
 	Best *Best
 	// Finalists are the models among which the study chooses, as they are scored.
 	Finalists []Finalist
-	// Acts are those of a person, in their order.
+	// Acts are the user's actions, in their order.
 	Acts []Act
 	// Baseline is the comparison with random search, as far as it is; nil for none.
 	Baseline *result.Comparison

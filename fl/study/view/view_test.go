@@ -197,7 +197,7 @@ func checkFinished(t *testing.T, o *view.Overview, r *result.Result) {
 	}
 }
 
-// checkSince reads what came behind an overview at once and in small steps.
+// checkSince reads what came after an overview at once and in small steps.
 func checkSince(t *testing.T, v *view.Study, part, whole *view.Overview) {
 	t.Helper()
 	all := since(t, v, part.Seq, 1000)

@@ -335,7 +335,7 @@ func (d *dir) model(name string, m *nn.Model, weights []float32) error {
 }
 
 // keep says that there is something to resume. Events may be late: of trials that
-// run beside each other none comes before the first report.
+// run in parallel none comes before the first report.
 func (d *dir) keep() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

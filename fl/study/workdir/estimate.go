@@ -33,7 +33,7 @@ type Cost struct {
 
 // Estimate returns what a new study of a mode, config.ModeTune or config.ModeRun, would
 // take: it opens the data and the tuners, and measures a few steps of training. The error
-// is that of a study which cannot begin, such as one that does not fit into memory.
+// says why a study cannot begin, such as one that does not fit into memory.
 func Estimate(ctx context.Context, c *config.Config, mode string, o Options) (Cost, error) {
 	own := *c
 	if err := own.CheckFor(mode); err != nil {
@@ -82,7 +82,7 @@ func EstimateSetup(ctx context.Context, s *study.Setup, mode string, baseline in
 	return c, nil
 }
 
-// Rest returns how much work comes behind the rounds of a study that is about to begin or to
+// Rest returns how much work comes after the rounds of a study that is about to begin or to
 // be resumed, in multiples of that of the rounds: evaluations of models, and the
 // configurations of a baseline. Both are 0 where that cannot be estimated.
 func Rest(ctx context.Context, s *study.Setup, mode string, baseline int) (evaluations, configurations float64) {

@@ -210,7 +210,7 @@ func (r *reader) page(most int64, row int) (values, int64, error) {
 		return nil, 0, regular.Cause(err)
 	}
 	if h.checked && crc32.ChecksumIEEE(r.packed) != h.crc {
-		return nil, 0, damaged("the checksum of a page is another one")
+		return nil, 0, damaged("page checksum mismatch")
 	}
 	if h.kind == dictionaryPage {
 		return nothing{}, 0, r.readDictionary(h)

@@ -73,7 +73,7 @@ type File struct {
 
 // Column is a column of values.
 type Column struct {
-	// Path is its name, behind the names of the groups that it is in.
+	// Path is its name, after the names of the groups that it is in.
 	Path []string
 	Kind Kind
 	// Repeated says that a row may have several values.
@@ -151,7 +151,7 @@ func (f *File) open() error {
 	}
 	n := int64(binary.LittleEndian.Uint32(end))
 	if f.end = f.size - int64(tail) - n; f.end < int64(len(magic)) {
-		return fmt.Errorf("it says that its footer has %d bytes, and has %d in all", n, f.size)
+		return fmt.Errorf("footer length %d exceeds file size %d", n, f.size)
 	}
 	if err := f.Budget.Take(n); err != nil {
 		return err

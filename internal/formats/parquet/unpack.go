@@ -53,7 +53,7 @@ func (r *reader) unpack(codec int64, packed []byte, size int64) (plain []byte, e
 			n, err = lz4.UncompressBlock(packed, r.unpacked)
 		}
 	default:
-		return nil, fmt.Errorf("it is packed in way %d, which is not read; save it with snappy, gzip or zstd", codec)
+		return nil, fmt.Errorf("unsupported codec %d; save it with snappy, gzip or zstd", codec)
 	}
 	if err == nil && int64(n) != size {
 		err = fmt.Errorf("it has %d bytes", n)

@@ -59,7 +59,7 @@ func FuzzReaders(f *testing.F) {
 	})
 }
 
-// FuzzPacked: packed content that is no SQLite file, or is none packed, gives one
+// FuzzPacked: packed content that is not a SQLite file, or is not packed, gives one
 // line.
 func FuzzPacked(f *testing.F) {
 	var packed bytes.Buffer

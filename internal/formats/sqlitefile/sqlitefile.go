@@ -132,7 +132,7 @@ func whole(head string, size int64) error {
 func (f *File) Close() error { return f.db.Close() }
 
 // Need reports whether a table has the columns that are needed. The error names
-// what is missing. A view is none, for it may go on without end.
+// what is missing. A view is not a table, for it may go on without end.
 func (f *File) Need(ctx context.Context, table string, columns ...string) error {
 	is := ""
 	err := f.Query(ctx, func(scan func(...any) error) error {

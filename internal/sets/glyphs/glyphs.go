@@ -11,7 +11,7 @@
 // unsteady hand that bends every sample anew, a pen with its own softness and
 // contrast, and paper with its own noise. Writers own different numbers of
 // samples (log-normal) and use the 62 classes in different proportions (a
-// logistic-normal mix). Classes, image size and polarity are those of LEAF's
+// logistic-normal mix). Classes, image size and polarity follow LEAF's
 // FEMNIST: labels 0-61 are 0-9, A-Z, a-z; 28x28 grey pixels; paper 255, ink 0.
 // As in cropped handwriting, a character's size says little about its case, so
 // pairs such as c/C, o/O/0 and l/I/1 stay partly ambiguous.

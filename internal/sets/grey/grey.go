@@ -15,7 +15,7 @@ import (
 const Side = 28
 
 // Rows gathers images of floats with their labels: as Bytes while every float is a
-// byte's k/255, as Floats from the first one on that is none.
+// byte's k/255, as Floats from the first one on that is not such a number.
 type Rows struct {
 	Bytes  []byte
 	Floats []float32

@@ -75,7 +75,7 @@ func (d *decoder) file(ctx context.Context) error {
 	}
 }
 
-// What a text and a user take beside their letters and samples.
+// What a text and a user take in addition to their letters and samples.
 const (
 	textSize = 16
 	userSize = 400

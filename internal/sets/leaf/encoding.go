@@ -30,7 +30,7 @@ func encodingByName(name string) *encoding {
 	switch name {
 	case encodingLEAF:
 		// A character that LEAF's table lacks is at place -1: its one-hot label
-		// is that of the last one.
+		// belongs to the last one.
 		return newEncoding(leafLetters, 0, byte(len(leafLetters)-1))
 	case encodingFedEx:
 		return newEncoding(printable, 2, 1) // 0 pads

@@ -18,7 +18,7 @@ func TestRealQMNIST(t *testing.T) {
 	if len(fed.Clients) != 539 || train+val+test != 60_000 || len(fed.Unseen) != 297 || unseen != 10_000 {
 		t.Errorf("%d writers, %d images, %d other writers, %d images", len(fed.Clients), train+val+test, len(fed.Unseen), unseen)
 	}
-	// MNIST's own labels are those of the table: equal images have equal labels.
+	// MNIST's own labels are the labels of the table: equal images have equal labels.
 	mnist := settest.Open(t, data.Config{Name: "mnist", Path: realdata.Dir(t, "mnist"), Clients: 1, Split: "1/0/0"})
 	own, writers := labels(t, mnist, mnist.Clients), labels(t, fed, slices.Concat(fed.Clients, fed.Unseen))
 	if len(own) < 60_000 || !maps.EqualFunc(own, writers, slices.Equal[[]int32]) {

@@ -211,7 +211,7 @@ func TestBomb(t *testing.T) {
 	npztest.Write(t, path, true, npztest.Array{Name: "x", Shape: []int{1, 10e6}, Values: make([]uint8, 10e6)})
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 20))
 	_, err := read(path, "x")
-	if err == nil || !strings.HasPrefix(err.Error(), path+": array x: needs 10 MB of memory, of which ") {
+	if err == nil || !strings.HasPrefix(err.Error(), path+": array x: needs 10 MB of memory, only ") {
 		t.Errorf("error %v", err)
 	}
 }

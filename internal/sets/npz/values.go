@@ -154,7 +154,7 @@ func (a *Array) whole() func(b []byte) (x float64, ok bool) {
 	return nil
 }
 
-// textSize is about what a text takes beside its letters.
+// textSize is about what a text takes in addition to its letters.
 const textSize = 32
 
 // Texts returns texts, which integers, also floats that are, are written as.

@@ -173,7 +173,7 @@ func Tags(starts, labels []int32, n int) (notes []string) {
 	case all:
 		return []string{"each sample has all labels: there is nothing to learn, and no model misses one"}
 	case one:
-		notes = append(notes, "each sample has exactly one of the labels; if they are classes, save y.argmax(axis=1) instead, and the error is that of classification")
+		notes = append(notes, "each sample has exactly one of the labels; if they are classes, save y.argmax(axis=1) instead, and the error is the share of wrong classes")
 	}
 	if absent >= 0 {
 		notes = append(notes, fmt.Sprintf("only %d of the %d labels 0 to %d occur: label %d is the first that no sample has; the model has outputs for all", there, n, n-1, absent))

@@ -106,7 +106,7 @@ func TestTags(t *testing.T) {
 		{[]int32{0, 2, 3}, []int32{0, 1, 2}, 3, ""},
 		{[]int32{0, 0, 0}, nil, 2, "no sample has any label"},
 		{[]int32{0, 2, 4}, []int32{0, 1, 0, 1}, 2, "each sample has all labels"},
-		{[]int32{0, 1, 2}, []int32{0, 2}, 3, "each sample has exactly one of the labels; if they are classes, save y.argmax(axis=1) instead, and the error is that of classification\nonly 2 of the 3 labels 0 to 2 occur: label 1 is the first that no sample has; the model has outputs for all"},
+		{[]int32{0, 1, 2}, []int32{0, 2}, 3, "each sample has exactly one of the labels; if they are classes, save y.argmax(axis=1) instead, and the error is the share of wrong classes\nonly 2 of the 3 labels 0 to 2 occur: label 1 is the first that no sample has; the model has outputs for all"},
 	} {
 		if got := strings.Join(Tags(tt.starts, tt.labels, tt.n), "\n"); got != tt.want && (tt.want == "" || !strings.HasPrefix(got, tt.want)) {
 			t.Errorf("%v: %q, want %q", tt.labels, got, tt.want)

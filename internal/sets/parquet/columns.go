@@ -33,7 +33,7 @@ func names(f *parquet.File) string {
 }
 
 // column finds a column of one of some names that has one value a row, nil where there
-// is none. A struct counts by its field bytes.
+// is no such column. A struct counts by its field bytes.
 func column(f *parquet.File, names []string) (*parquet.Column, error) {
 	for _, name := range names {
 		var other *parquet.Column

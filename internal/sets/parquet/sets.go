@@ -21,7 +21,7 @@ import (
 
 const (
 	// textLen is how many words of a text are read, textSize about what a text takes
-	// beside its letters.
+	// in addition to its letters.
 	textLen  = 64
 	textSize = 16
 	path     = "a file in Parquet's format, or a folder of them, as Hugging Face's sets are saved: names with the word test, of files or their folders, hold the test samples, and those with validation where none do"

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// perPicture is what a picture takes of a budget beside its pixels: a decoder is
+	// perPicture is what a picture takes of a budget in addition to its pixels: a decoder is
 	// made for each.
 	perPicture = 1 << 10
 	// maxScans bounds how often a JPEG may go through its pixels: those that come into

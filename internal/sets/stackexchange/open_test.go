@@ -31,8 +31,8 @@ func dumpOf(t *testing.T, dir, site string, texts ...string) {
 	}
 }
 
-// Users of two sites with the same number are two clients; the words are those
-// of all: tea (3), the (2), a is before z of the words seen once.
+// Users of two sites with the same number are two clients; the words come from
+// all: tea (3), the (2), a is before z of the words seen once.
 func TestStackExchange(t *testing.T) {
 	dir := t.TempDir()
 	dumpOf(t, dir, "tea", "10:The tea. Tea", "9:z the", "10:a")
@@ -76,7 +76,7 @@ func TestStackExchangeFails(t *testing.T) {
 	}
 }
 
-// The counts of texts and users are those of the folder's README.
+// The counts of texts and users come from the folder's README.
 func TestRealStackExchange(t *testing.T) {
 	dir := realdata.Dir(t, "stackexchange")
 	fed := settest.Open(t, data.Config{Name: "stackexchange", Path: dir, MinSamples: 1, Split: "100/0/0"})

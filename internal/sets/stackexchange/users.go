@@ -11,7 +11,7 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/memory"
 )
 
-// userSize is about what a user takes beside its examples.
+// userSize is about what a user takes in addition to its examples.
 const userSize = 200
 
 // siteUser is one user of one site.

@@ -114,7 +114,7 @@ func (s *splitter) word(w string) {
 	s.sentence = append(s.sentence, w...)
 }
 
-// end ends a sentence. One without a letter or digit is none.
+// end ends a sentence. One without a letter or digit is dropped.
 func (s *splitter) end() {
 	if bytes.ContainsFunc(s.sentence, isWord) {
 		s.each(s.sentence)

@@ -88,7 +88,7 @@ func New(c Config) (*Clients, error) {
 }
 
 // All draws the examples of all clients, which must be in memory together. The error
-// says that they are too many, or is that of ctx.
+// says that they are too many, or comes from ctx.
 func (d *Clients) All(ctx context.Context) ([]Client, error) {
 	total := 0
 	for _, size := range d.Sizes {

@@ -29,7 +29,7 @@ func stackOverflowSet() data.Set {
 			"users. Clients named heldout/... have test samples only (data.unseen = true evaluates them)",
 		Kind: data.Tokens, Input: "20 words, a label at each", Classes: words.Default + words.Special,
 		Clients: "342,477 users + 38,758 held out; 204,088 have test samples", Samples: "135,818,730 + 16,586,035, held out 16,491,230",
-		Path:  stackOverflowFile.path() + "; beside it TFF's list of words stackoverflow.word_count, else the words are those of the first million training samples",
+		Path:  stackOverflowFile.path() + "; beside it TFF's list of words stackoverflow.word_count, else the words come from the first million training samples",
 		Vocab: words.Default, MaxVocab: words.Most,
 		Published: []data.Published{{Source: "TFF, without those held out", Totals: data.Totals{Clients: 342_477, Train: 135_818_730, Test: 16_586_035}}},
 	}, Load: loadStackOverflow}
@@ -115,7 +115,7 @@ func openStackOverflow(ctx context.Context, cfg data.Config, form func(path stri
 	return f.fed, writers, nil
 }
 
-// soWords returns the words: TFF's list beside the file, else those seen most in the
+// soWords returns the words: TFF's list next to the file, else those seen most in the
 // first training samples.
 func soWords(cfg data.Config, path string, first firstTexts) (listed []string, note string, err error) {
 	list := beside(path, "word_count")
@@ -135,7 +135,7 @@ func soWords(cfg data.Config, path string, first firstTexts) (listed []string, n
 	return listed, note, err
 }
 
-// beside returns TFF's list of a kind beside its file.
+// beside returns TFF's list of a kind next to its file.
 func beside(path, kind string) string {
 	return filepath.Join(filepath.Dir(path), "stackoverflow."+kind)
 }

@@ -37,7 +37,7 @@ func stackOverflow(t testing.TB, words string, rows ...tfftest.Row) string {
 	return dir
 }
 
-// The ids are those of TFF: with 3 words, 4 is another word, 5 begins, 6 ends.
+// The ids are as in TFF: with 3 words, 4 is another word, 5 begins, 6 ends.
 func TestStackOverflow(t *testing.T) {
 	long := strings.TrimSuffix(strings.Repeat("the ", 25), " ")
 	dir := stackOverflow(t, "the 9\nto 7\nuse 5\nnever 1\n",

@@ -22,7 +22,7 @@ func tagsSet() data.Set {
 		"are the question's tags, of the 500 that most users have. One client is one user, read when it is asked for. The test samples are later ones of the same " +
 		"users. Clients named heldout/... have test samples only (data.unseen = true evaluates them)"
 	so.Kind, so.Input, so.Classes = data.Vector, "shares of 10,000 words", words.MostTags
-	so.Path = stackOverflowFile.path() + "; beside it TFF's lists stackoverflow.word_count and stackoverflow.tag_count, else the words and tags are those of the first million training samples"
+	so.Path = stackOverflowFile.path() + "; beside it TFF's lists stackoverflow.word_count and stackoverflow.tag_count, else the words and tags come from the first million training samples"
 	so.MaxVocab, so.Load = words.MostInBags, loadTags
 	return so
 }
@@ -59,7 +59,7 @@ func loadTags(ctx context.Context, cfg data.Config) (*data.Federation, []data.Ex
 	})
 }
 
-// soTags returns the tags: the first ones of TFF's list beside the file, else those
+// soTags returns the tags: the first ones of TFF's list next to the file, else those
 // seen most in the first training samples.
 func soTags(path string, first firstTexts) (tags []string, note string, err error) {
 	list := beside(path, "tag_count")

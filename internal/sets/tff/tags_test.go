@@ -21,7 +21,7 @@ func tagged(split, client, text, title, tags string) tfftest.Row {
 		tfftest.Feature{Name: "tags", Text: []byte(tags)})}
 }
 
-// The numbers are those of TFF's preprocessing: the mean, over all words of the text
+// The numbers come from TFF's preprocessing: the mean, over all words of the text
 // and its title, of one-hot vectors of 0 for words that are not listed.
 func TestStackOverflowTags(t *testing.T) {
 	dir := stackOverflow(t, "the 9\nto 7\nuse 5\nnever 1\n",

@@ -106,7 +106,7 @@ func Check(bytes int64) error {
 	}
 	asked.Store(0)
 	if free := Available(); bytes > free {
-		return fmt.Errorf("needs %s of memory, of which %s are free", Size(bytes), Size(free))
+		return fmt.Errorf("needs %s of memory, only %s available", Size(bytes), Size(free))
 	}
 	return nil
 }

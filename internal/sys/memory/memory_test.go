@@ -19,7 +19,7 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	err := Check(40e9)
-	if err == nil || !strings.HasPrefix(err.Error(), "needs 40 GB of memory, of which ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "needs 40 GB of memory, only ") {
 		t.Errorf("error %v", err)
 	}
 	debug.SetMemoryLimit(1)

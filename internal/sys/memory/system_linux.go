@@ -99,7 +99,7 @@ func groups(root, of string) int64 {
 	return free
 }
 
-// number reads a file that holds one number; "max" is none.
+// number reads a file that holds one number; "max" means no limit.
 func number(path string) (int64, bool) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -109,7 +109,7 @@ func number(path string) (int64, bool) {
 	return n, err == nil
 }
 
-// field returns the number behind a name at the start of a line.
+// field returns the number after a name at the start of a line.
 func field(text []byte, name string) (int64, bool) {
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		if f := strings.Fields(lines.Text()); len(f) > 1 && f[0] == name {

@@ -89,7 +89,7 @@ func TestMacrosDecode(t *testing.T) {
 					args[i] = 1 + i // also a lane, or a shift
 				}
 				if args[vary] = v; param == "s" && v == 0 {
-					continue // a shift to the right by 0 is none
+					continue // a shift to the right by 0 does not exist
 				}
 				word, err := m.Word(args...)
 				if err != nil {

@@ -111,7 +111,7 @@ func (p *player) Suggest(ctx context.Context, n int) ([]tuners.Decision, error) 
 		p.study.Check(p.session, decisions)
 	}
 	p.cut(ctx)
-	alone := len(p.running) == 0 // all of an answer may run beside each other
+	alone := len(p.running) == 0 // all of an answer may run in parallel
 	p.stage = nil
 	for _, d := range decisions {
 		p.result.Log = append(p.result.Log, describe(d))

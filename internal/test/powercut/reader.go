@@ -67,7 +67,7 @@ func (r *reader) read(text string) error {
 	return nil
 }
 
-// begin begins a sync; that of a file elsewhere is none.
+// begin begins a sync; that of a file elsewhere does not count.
 func (r *reader) begin(c *call) step {
 	h := r.open[c.number(0)]
 	if h == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // Terminal shows what is written to it. It knows what fedfast uses: lines, the
-// carriage return, a row up (ESC [ A) and the erasure of everything behind the
+// carriage return, a row up (ESC [ A) and the erasure of everything after the
 // cursor (ESC [ J) or in its row (ESC [ K); anything else that does not print, such
 // as a colour, is an error of Write. Like tmux and most others
 // it wraps lines anew when its width changes, and the cursor stays at its sign.

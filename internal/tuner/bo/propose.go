@@ -85,7 +85,7 @@ func (r *proposer) choose(candidates []point) point {
 	return best.point
 }
 
-// enter puts a point in its place among the best few, behind those of the same
+// enter puts a point in its place among the best few, after those of the same
 // gain.
 func (r *proposer) enter(list []scored, p point) []scored {
 	least := -1.0

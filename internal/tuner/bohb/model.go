@@ -68,7 +68,7 @@ func (m *model) Learn(at points.Point, rung int, r tuners.TrialReport) {
 	m.memory.Seen, m.current = seen, nil
 }
 
-// recall learns the trials of finished studies whose rounds are those of a rung, in the
+// recall learns the trials of finished studies whose rounds are the rounds of a rung, in the
 // order before all others.
 func (m *model) recall(schedule []sha.Bracket) {
 	for i, p := range m.req.Priors {

@@ -8,7 +8,7 @@ import (
 // Arms returns the configurations among which FedEx chooses in a trial, for
 // reports: they depend on the space, the trial's params, the options, the study's
 // seed and the trial's number alone. A trial that was forked has those of the trial
-// that it came from. The error is that of an option.
+// that it came from. The error comes from an option.
 func Arms(space tuners.Space, params, given tuners.Params, seed uint64, trial int) ([]tuners.Params, error) {
 	r := options.Read(Tuner.About, given)
 	s := readSettings(r, tuners.ValidateRequest{Space: space})

@@ -94,7 +94,7 @@ func TestSearchBeatsDraws(t *testing.T) {
 }
 
 // TestRoundsDrawUniformly wants each option as often in the supernet's rounds, and the
-// trial's own network behind them and in tests.
+// trial's own network after them and in tests.
 func TestRoundsDrawUniformly(t *testing.T) {
 	req := request()
 	req.Trial = 0

@@ -17,7 +17,7 @@ type rounds struct {
 
 var _ tuners.Prober = (*rounds)(nil)
 
-// Probes are none.
+// Probes returns nothing.
 func (s *rounds) Probes() []string { return nil }
 
 // PlanRound draws a sub-network for each slot as long as the supernet trains; from then
@@ -45,7 +45,7 @@ func (s *rounds) ObserveRound(_ context.Context, o tuners.Observation) error {
 	return nil
 }
 
-// State says that there is none.
+// State says that there is no state.
 func (s *rounds) State() []byte { return []byte("{}") }
 
 // drawn draws an option for each choice, each as likely.

@@ -57,7 +57,7 @@ func newSession(req tuners.OpenRequest, p plan) (tuners.Session, error) {
 func (s *session) Probes() []string { return []string{valLoss} }
 
 // PlanRound hands the members to the slots, in an order that is drawn after each
-// comparison. Before the first round it makes the population. An evaluation is that of
+// comparison. Before the first round it makes the population. An evaluation scores
 // the leader.
 func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Plan, error) {
 	if r.Trial != s.req.Trial || r.Slots < 1 {

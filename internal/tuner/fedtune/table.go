@@ -27,7 +27,7 @@ var columns = []struct {
 }
 
 // readTable reads the option table, "HI SAMPLES LR BATCH EPOCHS; ...", in which a
-// semicolon may also stand behind the last cell. It returns nil for an empty one.
+// semicolon may also stand after the last cell. It returns nil for an empty one.
 func readTable(r *options.Reader) []tuners.Cell {
 	text := strings.TrimSpace(r.Text("table"))
 	if text == "" {

@@ -4,7 +4,7 @@ import "github.com/fedfast/fedfast/tuners"
 
 // work returns how much is trained on proxy federations before the first trial, and
 // with what points: every batch with every number of epochs, or the cells of a
-// table that is given. Its trials are those of all cells together, the most there
+// table that is given. Its trials are the trials of all cells together, the most there
 // can be under a cap (the option proposals); without one a cell is taken to need as
 // many proposals as twice the option patience.
 func (p plan) work() tuners.Work {

@@ -49,7 +49,7 @@ func newSurface(req tuners.OpenRequest, kind string, configs []tuners.Params, me
 	var err error
 	switch clients := len(measured[0].Clients); {
 	case kind == pooled:
-		// With a score of every client at every point, the surface of all is that of the means.
+		// With a score of every client at every point, the surface of all is the surface of the means.
 		err = fit(func(m tuners.Measured) float64 { return m.Score })
 	case clients == 0:
 		return nil, errors.New("no scores of single clients were reported")

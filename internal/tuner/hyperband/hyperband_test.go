@@ -88,7 +88,7 @@ func TestByHand(t *testing.T) {
 
 func TestAllFail(t *testing.T) {
 	r := study(2000, 200, nil, func(int, tuners.Params, int) float64 { return math.NaN() }).Play(t)
-	// Every bracket ends at its first rung; the schedule is that of T, with 3
+	// Every bracket ends at its first rung; the schedule is the schedule of T, with 3
 	// brackets and one short arm.
 	if r.Best != -1 || len(r.Params) != 27+12+6+1 {
 		t.Errorf("the survivor is %d of %d trials, want -1 of 46", r.Best, len(r.Params))

@@ -67,7 +67,7 @@ func TestSpendsItsBudgetAndBeatsTheBestStart(t *testing.T) {
 }
 
 // TestCopiesTheBestOfTheWorst looks at the first comparison, where the order of the
-// learning rates is that of the scores.
+// learning rates is the order of the scores.
 func TestCopiesTheBestOfTheWorst(t *testing.T) {
 	y := newToy()
 	req := request(60, 10, tuners.Params{"interval": tuners.Num(5), "quantile": tuners.Num(0.34)})

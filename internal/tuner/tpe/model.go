@@ -19,7 +19,7 @@ type model struct {
 	initial, candidates int
 }
 
-// Memory is none: the trials say everything.
+// Memory is empty: the trials say everything.
 func (*model) Memory() any { return nil }
 
 // Propose returns the points of the next trials, none while fewer trials than the
@@ -137,7 +137,7 @@ func split(aims tuners.Aims, trials []guided.Trial) []bool {
 // full is how many of the latest trials have full weight.
 const full = 25
 
-// kernels returns one kernel for each point, in their order, and behind them that of
+// kernels returns one kernel for each point, in their order, and after them that of
 // the prior.
 // The weights are those given, or if they are nil those by age.
 func kernels(axes []kde.Axis, at [][]float64, weights []float64) []kde.Kernel {

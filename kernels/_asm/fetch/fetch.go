@@ -20,7 +20,7 @@ type Rows struct {
 	BP, KC reg.Register
 }
 
-// Begin prepares Fetch; label goes behind it.
+// Begin prepares Fetch; label goes after it.
 func (r Rows) Begin(label string) {
 	TESTQ(r.Ahead, r.Ahead)
 	JEQ(LabelRef(label))
@@ -35,7 +35,7 @@ func (r Rows) Begin(label string) {
 	Label(label)
 }
 
-// Fetch prefetches a number of rows, if there are any; label goes behind it. What it does is written by Rest, so that where nothing is to be
+// Fetch prefetches a number of rows, if there are any; label goes after it. What it does is written by Rest, so that where nothing is to be
 // fetched no jump is taken.
 func (r Rows) Fetch(label string, rows int) {
 	TESTQ(r.Ahead, r.Ahead)
@@ -47,7 +47,7 @@ func (r Rows) Fetch(label string, rows int) {
 // rest holds what Rest has to write.
 var rest []func()
 
-// Rest writes what the calls of Fetch do, which is jumped over; label goes behind it.
+// Rest writes what the calls of Fetch do, which is jumped over; label goes after it.
 func Rest(label string) {
 	if len(rest) == 0 {
 		return

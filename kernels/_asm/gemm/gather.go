@@ -39,7 +39,7 @@ func gather(panels int, fetch func(Op)) {
 	end()
 }
 
-// copyRows writes the function that copies rows of some lines of 64 bytes, and prefetches the lines behind those: whoever takes a part of every
+// copyRows writes the function that copies rows of some lines of 64 bytes, and prefetches the lines after those: whoever takes a part of every
 // row takes the next part next. It moves bits only and needs AVX, so the AVX-512 level uses it too.
 func copyRows() {
 	dst, src, rows := reg.RDI, reg.RSI, reg.RCX

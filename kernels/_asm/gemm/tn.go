@@ -42,7 +42,7 @@ func tn(v isa, rows int) {
 		level.Halves(args, tnHalf, func(panels int) { tnTile(tile{isa: v, rows: rows, panels: panels, halved: true}) })
 	}
 	DECQ(Mem{Base: args, Disp: tnBlocks})
-	JEQ(LabelRef("last")) // a pointer behind the last row would be one to whatever the collector has there
+	JEQ(LabelRef("last")) // a pointer after the last row would be one to whatever the collector has there
 	ADDQ(U32(uint32(4*rows)), Mem{Base: args, Disp: tnA})
 	ADDQ(U32(uint32(64*rows)), Mem{Base: args, Disp: tnC})
 	JMP(LabelRef("block"))

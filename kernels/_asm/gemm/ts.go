@@ -57,7 +57,7 @@ func ts(v isa, rows int) {
 		tsGroup(tile{isa: v, rows: rows, panels: n})
 	}
 	DECQ(Mem{Base: args, Disp: tsBlocks})
-	JEQ(LabelRef("last")) // a pointer behind the last row would be one to whatever the collector has there
+	JEQ(LabelRef("last")) // a pointer after the last row would be one to whatever the collector has there
 	ADDQ(U32(uint32(4*rows)), Mem{Base: args, Disp: tsA})
 	ADDQ(U32(uint32(64*rows)), Mem{Base: args, Disp: tsW})
 	MOVQ(Mem{Base: args, Disp: tsW}, cp)

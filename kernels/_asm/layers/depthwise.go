@@ -170,7 +170,7 @@ func (v isa) pixels(n int, to, from, w, bias, xStep, wide reg.GPVirtual) {
 	v.store(sums, to)
 }
 
-// steps returns the place i steps behind p, i at most 4; three is three of them.
+// steps returns the place i steps after p, i at most 4; three is three of them.
 func steps(p, step, three reg.GPVirtual, i int) Mem {
 	m := Mem{Base: p}
 	switch i {

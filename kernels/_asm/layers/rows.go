@@ -16,7 +16,7 @@ func (v isa) mean(acc []reg.VecVirtual, size Mem) reg.VecVirtual {
 	return mean
 }
 
-// eachRow repeats body for every row, whose number it gets, and adds to pointers what the parameters behind them say.
+// eachRow repeats body for every row, whose number it gets, and adds to pointers what the parameters after them say.
 func (v isa) eachRow(pointers []reg.GPVirtual, steps []string, body func(row reg.GPVirtual)) {
 	row, loop := GP64(), NewLabel("row")
 	XORQ(row, row)

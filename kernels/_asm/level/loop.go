@@ -48,7 +48,7 @@ func Loop(label func(name string) string, name string, counter reg.GPPhysical, u
 }
 
 // NextNN goes from an NN tile of some rows to the one below it, at the label "block", until none of the blocks is left. Then a and c stay, as
-// pointers behind the last row would be ones to whatever the collector has there. at are the places in args of blocks, a, c and ldc.
+// pointers after the last row would be ones to whatever the collector has there. at are the places in args of blocks, a, c and ldc.
 func NextNN(args, lda, tmp reg.GPPhysical, rows int, at [4]int) {
 	DECQ(Mem{Base: args, Disp: at[0]})
 	JEQ(LabelRef("last"))
@@ -60,7 +60,7 @@ func NextNN(args, lda, tmp reg.GPPhysical, rows int, at [4]int) {
 	Label("last")
 }
 
-// Halves writes what comes behind the whole panels of a tile: one of which the first half counts, or one more before that, as args says at a
+// Halves writes what comes after the whole panels of a tile: one of which the first half counts, or one more before that, as args says at a
 // place. tile writes that of two panels or one.
 func Halves(args reg.GPPhysical, at int, tile func(panels int)) {
 	one, done := "half", "halvesdone"

@@ -148,7 +148,7 @@ func (s doubleSums) add(i int, p, q, one reg.VecVirtual, multiply bool) {
 	VFMADD231PD(q, p, s.other[i])
 }
 
-// store writes the sums back and moves behind them.
+// store writes the sums back and moves after them.
 func (s doubleSums) store(sum, inner reg.Register) {
 	for i := range s.first {
 		VMOVUPS(s.first[i], Mem{Base: sum, Disp: 32 * i})
@@ -158,7 +158,7 @@ func (s doubleSums) store(sum, inner reg.Register) {
 	ADDQ(U32(uint32(32*len(s.first))), inner)
 }
 
-// slope returns the gradient in front of an activation from g behind it, where it was taken at x.
+// slope returns the gradient in front of an activation from g after it, where it was taken at x.
 type slope func(x, g reg.VecVirtual) reg.VecVirtual
 
 // slopes multiplies gradients by a slope at what the norm gave, or keeps them where slope says so.
@@ -207,7 +207,7 @@ func (v isa) swishSlope() slope {
 	}
 }
 
-// swish is forward with a hard swish behind it, as curveTable has it.
+// swish is forward with a hard swish after it, as curveTable has it.
 func swish(v isa) {
 	v.Text("normSwish", "(y, x, value, shift *float32, channels, pixels int)", "is a loop of normTable.")
 	three, six, part, zero := v.Number(3), v.Number(6), v.Number(sixth), v.Zeros()

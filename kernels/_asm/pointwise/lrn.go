@@ -30,7 +30,7 @@ func (x values) of(slice int) Mem {
 	return Mem{Base: x.slice[slice], Index: x.offset, Scale: 1, Disp: x.part}
 }
 
-// lrnLoop goes through pixels and channels; before runs once, behind the loading of the arguments.
+// lrnLoop goes through pixels and channels; before runs once, after the loading of the arguments.
 func (v isa) lrnLoop(name, doc string, slices []int, before func(args reg.GPVirtual), body func(x values)) {
 	v.Text(name, "(args *lrnArgs)", doc)
 	x := values{isa: v, offset: GP64(), slice: map[int]reg.GPVirtual{}}

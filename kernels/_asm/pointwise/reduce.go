@@ -28,7 +28,7 @@ func reductions(v isa) {
 	v.dots()
 }
 
-// dots writes four products with one vector, whose chains of additions run beside each other.
+// dots writes four products with one vector, whose chains of additions run in parallel.
 func (v isa) dots() {
 	v.Text("dots", "(to *[4]float32, x []float32, ys *[4]*float32)", "stores the sums of x[i]*ys[k][i] in 16 lanes each.")
 	x, n := base("x"), length("x")
@@ -52,7 +52,7 @@ func (v isa) dots() {
 	v.End()
 }
 
-// away writes three sums over one pass, whose chains of additions run beside each other.
+// away writes three sums over one pass, whose chains of additions run in parallel.
 func (v isa) away() {
 	v.Text("away", "(w, g, anchor []float32) (gg, gd, dd float32)", "returns the sums of g*g, g*d and d*d in 16 lanes each, with d = anchor - w.")
 	w, g, anchor := base("w"), base("g"), base("anchor")

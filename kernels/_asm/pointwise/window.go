@@ -64,7 +64,7 @@ func (w window) each(f func(number int, m Mem)) {
 	}
 }
 
-// own calls f with the addresses of what every window has in dst or idx, of which a register holds size bytes, and moves first behind it.
+// own calls f with the addresses of what every window has in dst or idx, of which a register holds size bytes, and moves first after it.
 func (w window) own(first reg.GPVirtual, size int, f func(number int, m Mem)) {
 	apart := GP64()
 	IMUL3Q(Imm(uint64(size*len(w.Parts()))), Mem{Base: w.args, Disp: poolGroups}, apart)

@@ -183,7 +183,7 @@ func filterAt(filter, e, p reg.GPVirtual) Op {
 	return p
 }
 
-// column returns the address of pixel kx behind p.
+// column returns the address of pixel kx after p.
 func column(p, pixel, pixel3 reg.GPVirtual, kx int) Mem {
 	m := Mem{Base: p}
 	switch kx {

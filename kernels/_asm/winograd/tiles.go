@@ -29,7 +29,7 @@ func (v isa) loop(planes string, rows []string, bias bool, body func(t tiles)) {
 	if len(rows) == 4 {
 		t.pixel.step3 = times3(pixel)
 	}
-	// What remains to the next tile behind the last channel.
+	// What remains to the next tile after the last channel.
 	size, next, skip, count := GP64(), GP64(), level.Integer("ld"), GP64()
 	MOVQ(level.Address("channels"), size)
 	SHLQ(Imm(6), size)

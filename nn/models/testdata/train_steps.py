@@ -14,7 +14,7 @@ JOB.json holds
   tokens   list of token sequences (token models), or null
   x        [batch, channels, height, width] (image models), or null; INPUT.f32 then holds the images, channel first
   labels   one label per sample, or one per position, sample by sample; -1 is masked
-  lr, momentum, nesterov, weight_decay, bias_decay (of what has one dimension), clip_norm (0 is none), steps
+  lr, momentum, nesterov, weight_decay, bias_decay (of what has one dimension), clip_norm (0: no clipping), steps
   optimizer  sgd, adam or adamw, which have betas and eps
   loss     {"kind": cross_entropy | sigmoid | squared | huber, "smoothing", "delta", "weights": one a class or null,
            "targets": one a sample and output, or null}

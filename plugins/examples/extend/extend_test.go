@@ -9,7 +9,7 @@ import (
 	"github.com/fedfast/fedfast/nn/models"
 )
 
-// network has the layer behind a convolution and behind a dense layer, and the loss.
+// network has the layer after a convolution and after a dense layer, and the loss.
 func network(t *testing.T, loss nn.Loss) *nn.Model {
 	t.Helper()
 	m, err := models.FromLayers([]models.LayerSpec{

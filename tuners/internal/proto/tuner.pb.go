@@ -163,7 +163,7 @@ type PlanRoundRequest_Purpose int32
 
 const (
 	PlanRoundRequest_TRAIN PlanRoundRequest_Purpose = 0 // an observation follows
-	PlanRoundRequest_TEST  PlanRoundRequest_Purpose = 1 // no observation follows, nothing changes, seq is that of the last mutating call
+	PlanRoundRequest_TEST  PlanRoundRequest_Purpose = 1 // no observation follows, nothing changes, seq is the number of the last mutating call
 )
 
 // Enum value maps for PlanRoundRequest_Purpose.
@@ -660,7 +660,7 @@ func (x *Objective) GetMaximize() bool {
 	return false
 }
 
-// Constraint is a bound on a metric of a trial: one beyond it is not feasible, and comes behind all that are.
+// Constraint is a bound on a metric of a trial: one beyond it is not feasible, and ranks after all that are.
 type Constraint struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Metric        string                 `protobuf:"bytes,1,opt,name=metric,proto3" json:"metric,omitempty"`
@@ -1158,7 +1158,7 @@ func (x *ValidateRequest) GetPrivate() bool {
 type ValidateReply struct {
 	state         protoimpl.MessageState   `protogen:"open.v1"`
 	Problems      []*ValidateReply_Problem `protobuf:"bytes,1,rep,name=problems,proto3" json:"problems,omitempty"`
-	Work          *ValidateReply_Work      `protobuf:"bytes,2,opt,name=work,proto3" json:"work,omitempty"` // absent: nothing beside the budget's rounds
+	Work          *ValidateReply_Work      `protobuf:"bytes,2,opt,name=work,proto3" json:"work,omitempty"` // absent: nothing on top of the budget's rounds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1807,7 +1807,7 @@ type ReportRequest struct {
 	Score         float64                `protobuf:"fixed64,5,opt,name=score,proto3" json:"score,omitempty"`
 	Failed        bool                   `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`
 	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
-	Measured      []*Measured            `protobuf:"bytes,8,rep,name=measured,proto3" json:"measured,omitempty"`                                                                         // after a SCORE: its points in their order; score is that of the trial's last report then
+	Measured      []*Measured            `protobuf:"bytes,8,rep,name=measured,proto3" json:"measured,omitempty"`                                                                         // after a SCORE: its points in their order; then score comes from the trial's last report
 	Values        map[string]float64     `protobuf:"bytes,9,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"` // by metric, of the objectives and constraints, where there is more than one objective
 	Samples       []int64                `protobuf:"varint,10,rep,packed,name=samples,proto3" json:"samples,omitempty"`                                                                  // after a LOCAL without votes: validation samples of each client, if DescribeReply.scalars has "examples_val"
 	unknownFields protoimpl.UnknownFields
@@ -2792,7 +2792,7 @@ func (x *ValidateReply_Problem) GetMessage() string {
 	return ""
 }
 
-// Work tells what a usable set-up trains beside the budget's rounds, for estimates of time.
+// Work tells what a usable set-up trains on top of the budget's rounds, for estimates of time.
 type ValidateReply_Work struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Trials        int32                  `protobuf:"varint,1,opt,name=trials,proto3" json:"trials,omitempty"`      // on proxy federations, before the first trial

@@ -51,7 +51,7 @@ def run(trial: "optuna.trial.Trial", **options: "Unpack[api.Options]") -> float:
     """Train one federation for a trial, and return its error on the clients' validation samples.
 
     The error is measured and reported to the trial about 20 times, or each settings["eval.every"] rounds. When the trial should be pruned, the
-    training ends with TrialPruned. options are those of fedfast.run. The user attribute "study" of a completed trial is the study's directory.
+    training ends with TrialPruned. options are the options of fedfast.run. The user attribute "study" of a completed trial is the study's directory.
     """
     measured = {"eval.patience": 10**6, "eval.personalized": False}  # patience has the validation error measured
     settings = {**measured, **dict(flatten(options.pop("settings", {})))}

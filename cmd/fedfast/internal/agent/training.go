@@ -276,7 +276,7 @@ func (s *Server) watch(ctx context.Context, _ *mcp.CallToolRequest, in Watch) (*
 	}
 }
 
-// events are the events of a file that grows, read once: the first ones behind others.
+// events are the events of a file that grows, read once: the first ones after others.
 type events struct {
 	path string
 	skip int

@@ -13,7 +13,7 @@ import (
 // policy allows a page what comes from this server, and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// mostBody bounds the bytes of a request behind its header: a form that stops a trial.
+// mostBody bounds the bytes of a request after its header: a form that stops a trial.
 const mostBody = 1024
 
 // guarded answers only who asks for a host of the loopback, which a foreign name that

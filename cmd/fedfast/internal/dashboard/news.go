@@ -16,9 +16,9 @@ import (
 // batch is how many entries one answer tells of at most.
 const batch = 5000
 
-// news is what is recorded of a study behind an entry.
+// news is what is recorded of a study after an entry.
 type news struct {
-	// Seq is the last entry that is told, More whether there may be others behind it.
+	// Seq is the last entry that is told, More whether there may be others after it.
 	Seq  int64 `json:"seq"`
 	More bool  `json:"more"`
 	// Rounds have ended: rows of trial, round, score, loss and test error. Changed says
@@ -46,7 +46,7 @@ func markOf(dir string) (mark string, pid int) {
 	return string(text), pid
 }
 
-// news tells what was recorded behind an entry, nothing where the mark is still the same.
+// news tells what was recorded after an entry, nothing where the mark is still the same.
 func (s *Server) news(r *http.Request) (any, error) {
 	dir, err := s.folder(r)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Server) news(r *http.Request) (any, error) {
 	first := n.add(entries)
 	discount, err := strconv.ParseFloat(query.Get("discount"), 64)
 	if err != nil || discount == 0 {
-		return n, nil //nolint:nilerr // scores are those of single rounds
+		return n, nil //nolint:nilerr // scores belong to single rounds
 	}
 	return n, n.weigh(r.Context(), v, first, discount)
 }

@@ -334,7 +334,7 @@ type told struct {
 	Cut     bool
 }
 
-// TestNewsResumeExactly asks behind every entry: each round is told once, with the score that
+// TestNewsResumeExactly asks after every entry: each round is told once, with the score that
 // the study goes by, and nothing is read while nothing changes.
 func TestNewsResumeExactly(t *testing.T) {
 	root := t.TempDir()

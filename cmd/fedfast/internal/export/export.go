@@ -78,7 +78,7 @@ func Study(ctx context.Context, dir, out, format string) ([]string, error) {
 
 // Table writes one of store.Tables of the study in a directory in the format csv, jsonl or
 // parquet: at most limit rows after the first ones, all of these if limit is 0.
-// Hyperparameters are columns params_client.lr and so on. Its errors are those of Study.
+// Hyperparameters are columns params_client.lr and so on. Its errors are the errors of Study.
 func Table(ctx context.Context, w io.Writer, dir, name, format string, after, limit int) error {
 	switch {
 	case !slices.Contains(tablefile.Formats(), format):

@@ -24,7 +24,7 @@ type Standings struct {
 	// tuner played on.
 	Ranks []Rank `json:"ranks"`
 	// Friedman is the test whether all of Ranks are alike, over tables and seeds: what it says
-	// holds for these tables. Pairs are of Ranks, each with all behind it.
+	// holds for these tables. Pairs are of Ranks, each with all after it.
 	Friedman Friedman `json:"friedman"`
 	Pairs    []Pair   `json:"pairs"`
 	// LeftOut says why a tuner did not play on a table.

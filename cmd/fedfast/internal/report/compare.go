@@ -30,7 +30,7 @@ type Comparison struct {
 	Figures []*figure.Figure
 }
 
-// Compare lays several studies beside each other.
+// Compare lays several studies side by side.
 func Compare(studies []*Study) (*Comparison, error) {
 	all, err := groups(studies)
 	if err != nil {

@@ -114,7 +114,7 @@ func (s *Study) facts() []fact {
 	return facts
 }
 
-// acts are those of a person.
+// acts are the user's actions.
 func (s *Study) acts() []fact {
 	var facts []fact
 	for _, a := range s.Acts {

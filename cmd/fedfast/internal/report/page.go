@@ -20,7 +20,7 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"breakable": breakable}).Parse(pageText))
 
-// breakable is a name that may go on in the next line behind its dots, so that a table of
+// breakable is a name that may go on in the next line after its dots, so that a table of
 // many hyperparameters is as wide as paper.
 func breakable(name string) template.HTML {
 	return template.HTML(strings.NewReplacer(".", ".<wbr>", "_", "_<wbr>", "/", "/<wbr>").Replace(template.HTMLEscapeString(name))) //nolint:gosec // escaped
@@ -48,7 +48,7 @@ type sheet struct {
 	Sections            []section
 	Trials, Pruned      *Table
 	More                []section // folded
-	Tables              []Table   // behind them
+	Tables              []Table   // after them
 	Facts               []fact
 	Config, Again       string
 }

@@ -105,7 +105,7 @@ func wide(lines []figure.Line) bool {
 	return lo > 0 && hi > 100*lo
 }
 
-// Sizes in points of pictures of which two stand beside each other, and of wide ones.
+// Sizes in points of pictures of which two stand side by side, and of wide ones.
 const column, broad, row, low = 640, 1300, 215, 145
 
 // window is over how many rounds scores of cohorts are averaged.

@@ -14,7 +14,7 @@ import (
 )
 
 // spreadOf begins the names of notes that tell how far clients are apart in what the
-// note behind it tells the mean of.
+// note after it tells the mean of.
 const spreadOf = "spread of "
 
 // choice is a choice of the model that a client tuner tells its policy of.

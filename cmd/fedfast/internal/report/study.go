@@ -24,7 +24,7 @@ type Study struct {
 	space tuners.Space
 	// noted are the notes of the client tuner about the trials of the lowest scores.
 	noted []noted
-	// workers and stretches are those of a study with a cluster: who trained which
+	// workers and stretches belong to a study with a cluster: who trained which
 	// rounds.
 	workers   []view.Worker
 	stretches []view.Stretch

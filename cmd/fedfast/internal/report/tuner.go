@@ -109,7 +109,7 @@ func (s *Study) vectors() []*figure.Figure {
 }
 
 // theta is the name of FedEx's note of how likely it picks each configuration; a name
-// behind it and a colon is of a note with a hyperparameter of each configuration.
+// after it and a colon is of a note with a hyperparameter of each configuration.
 const theta = "theta"
 
 // mostConfigs is how many configurations have a row.

@@ -174,7 +174,7 @@ class Packed:
 
 
 class Padded:
-    """A sequence with zeros behind its end."""
+    """A sequence with zeros after its end."""
 
 
 class Importer:
@@ -187,7 +187,7 @@ class Importer:
     # Layers.
 
     def emit(self, spec, inputs, dims, tensor, name=None, **params):
-        """Adds a layer that reads features, without options that are None or False, and returns what it gives."""
+        """Adds a layer that reads features, without options of None or False, and returns what it gives."""
         name = self.name(name, spec["type"])
         spec = {key: v for key, v in spec.items() if v is not None and v is not False}
         self.layers.append((dict(spec, name=name), [f.layer for f in inputs]))
@@ -286,7 +286,7 @@ class Importer:
         if not any(v is CELL or isinstance(v, (Feature, Tokens, Padding, LastStates, Ramp, Real, Packed, Padded)) for v in given):
             return self.constant(node, args, kwargs, out)
         if any(isinstance(v, Padded) for v in given) and not isinstance(args[0], list):
-            raise Unknown(f"{self.seeing} reads what pad_packed_sequence gives, which has zeros behind each end; of a packed sequence there is the last state, h[-1]")
+            raise Unknown(f"{self.seeing} reads what pad_packed_sequence gives, which has zeros after each end; of a packed sequence there is the last state, h[-1]")
         if node.op == "call_module":
             return self.module(module, node.target, args, kwargs, out)
         if isinstance(out, tuple) and any(isinstance(v, Feature) for v in leaves((args, kwargs))) and name not in ("getitem", "chunk", "split", "tensor_split", "max", "pack_padded_sequence"):
@@ -680,7 +680,7 @@ class Importer:
         if name in ("channel_shuffle", "native_channel_shuffle"):
             self.wants(x, "NCHW", "NCL")
             if x.layer == "input":
-                raise Unknown(f"{self.seeing} shuffles channels of the input; there are those of a layer's outputs")
+                raise Unknown(f"{self.seeing} shuffles channels of the input; only channels of a layer's outputs can be shuffled")
             return self.emit({"type": "channels", "groups": kwargs.get("groups", args[1] if len(args) > 1 else 1)}, [x], x.dims, out)
         if name in POOLS:
             return self.pool(name, x, args[1:], kwargs, out)
@@ -739,7 +739,7 @@ class Importer:
     def take(self, x, first, out):
         """Channels of an image or a vector from one on."""
         if x.layer == "input":
-            raise Unknown(f"{self.seeing} takes channels of the input; there are those of a layer's outputs")
+            raise Unknown(f"{self.seeing} takes channels of the input; only channels of a layer's outputs can be taken")
         count = out.shape[1]
         if count == x.sizes["C"]:
             return x
@@ -917,7 +917,7 @@ class Importer:
             return self.emit(spec, [x], x.dims, out)
         size = self.sides(given("kernel_size", 0), x)
         if given("divisor_override", 5):
-            raise Unknown(f"{self.seeing} has divisor_override, which no layer supports; leave it out, and multiply by {size[0] * size[1]}/{given('divisor_override', 5)} behind it")
+            raise Unknown(f"{self.seeing} has divisor_override, which no layer supports; leave it out, and multiply by {size[0] * size[1]}/{given('divisor_override', 5)} after it")
         stride = self.stride(given("stride", 1) or given("kernel_size", 0), x, out)
         padding = self.padded(size, given("padding", 2, 0), x)
         if largest and self.one(given("dilation", 3, 1), "dilation") != 1:

@@ -90,7 +90,7 @@ var refusals = []struct{ input, body, forward, want string }{
 	{
 		"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Linear(5, 3)",
 		"self.f(nn.utils.rnn.pad_packed_sequence(self.l(nn.utils.rnn.pack_padded_sequence(self.e(x), (x > 0).sum(1), True))[0], True)[0].mean(1))",
-		`function mean reads what pad_packed_sequence gives, which has zeros behind each end; of a packed sequence there is the last state, h[-1]`,
+		`function mean reads what pad_packed_sequence gives, which has zeros after each end; of a packed sequence there is the last state, h[-1]`,
 	},
 	{"9", "self.fc = nn.Linear(9, 4)", "F.dropout(self.fc(x), 0.5)", `drops values outside of training, too: call it with training=self.training, or make nn.Dropout in __init__`},
 	{"9", "self.fc = nn.Linear(9, 4)", "F.dropout(self.fc(x), 0.5, True)", `F.dropout (line `},
@@ -100,7 +100,7 @@ var refusals = []struct{ input, body, forward, want string }{
 	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) + 3", `the module adds a constant to its outputs, which no layer supports`},
 	{"9", "self.fc = nn.Linear(9, 4)", "F.relu6(self.fc(x) + 3) / 5", `function truediv is not supported as a layer; of x + 3 there are relu6(x + 3) / 6 and x * relu6(x + 3) / 6`},
 	{"9", "self.fc = nn.Linear(9, 4)", "-3 * self.fc(x)", `multiplies by -3; there is a product of a layer's outputs and a number above 0`},
-	{"4x8x8", "self.conv, self.fc = nn.Conv2d(2, 3, 1), nn.Linear(3, 2)", "self.fc(self.conv(x[:, :2]).mean((2, 3)))", `takes channels of the input; there are those of a layer's outputs`},
+	{"4x8x8", "self.conv, self.fc = nn.Conv2d(2, 3, 1), nn.Linear(3, 2)", "self.fc(self.conv(x[:, :2]).mean((2, 3)))", `takes channels of the input; only channels of a layer's outputs can be taken`},
 	{"9", "self.fc = nn.Linear(9, 4)", "(self.fc(x), x)", `Net returns a tuple; a network returns one tensor, an output for each class: import a module whose forward returns that part alone`},
 	{"9", "self.fc = nn.Linear(9, 4)", "{'logits': self.fc(x)}", `Net returns a dict; a network returns one tensor`},
 	{"9", "self.fc = nn.Linear(9, 4)", "nn.Dropout(0.5)(self.fc(x))", `or make nn.Dropout in __init__`},
@@ -111,7 +111,7 @@ var refusals = []struct{ input, body, forward, want string }{
 	{"12tokens", lstm, "self.f(self.l(self.e(x))[1][1].squeeze(0))", `function squeeze reads the cell state of an LSTM`},
 	{"12tokens", lstm, "self.f(torch.cat([s[-1] for s in self.l(self.e(x))[1]], 1)[:, :5])", `reads the cell state of an LSTM`},
 	{"12tokens", lstm, "(lambda e: self.f(self.l(e, self.l(e)[1])[0][:, -1]))(self.e(x))", `module "l" (nn.LSTM) starts from a state that is not 0`},
-	{"3x8x8", "self.pool, self.fc = nn.AvgPool2d(4, divisor_override=3), nn.Linear(12, 4)", "self.fc(self.pool(x).flatten(1))", `module "pool" (nn.AvgPool2d) has divisor_override, which no layer supports; leave it out, and multiply by 16/3 behind it`},
+	{"3x8x8", "self.pool, self.fc = nn.AvgPool2d(4, divisor_override=3), nn.Linear(12, 4)", "self.fc(self.pool(x).flatten(1))", `module "pool" (nn.AvgPool2d) has divisor_override, which no layer supports; leave it out, and multiply by 16/3 after it`},
 	{"3x8x8", "self.fc = nn.Linear(12, 4)", "self.fc(F.avg_pool2d(x, 4, 4, 0, False, True, 3).flatten(1))", `function avg_pool2d has divisor_override`},
 	{"3x8x8", "self.pool, self.fc = nn.MaxPool2d(4, return_indices=True), nn.Linear(12, 4)", "self.fc(self.pool(x)[0].flatten(1))", `module "pool" (nn.MaxPool2d) is not supported as a layer`},
 	{"9", "self.fc, self.g = nn.Linear(9, 4), nn.Linear(9, 1)", "self.fc(x) * self.g(x)", `there are products of two layers of one shape`},
@@ -186,7 +186,7 @@ func TestImport(t *testing.T) {
 		t.Run(j.Script+" "+j.Class, func(t *testing.T) {
 			m, w := trainedAsTorch(t, j)
 			b := drawBatch(m, 4)
-			for k, id := range b.Tokens { // 0 pads, behind the text
+			for k, id := range b.Tokens { // 0 pads, after the text
 				b.Tokens[k] = max(id, 1)
 			}
 			clear(b.Tokens[max(0, len(b.Tokens)-3):])

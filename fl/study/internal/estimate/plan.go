@@ -29,7 +29,7 @@ type Plan struct {
 	ends                 float64 // examples of Work that are of evaluations at the end
 }
 
-// Rest returns how much work comes behind the rounds, in multiples of that of the rounds:
+// Rest returns how much work comes after the rounds, in multiples of that of the rounds:
 // evaluations of models, and random configurations.
 func (p Plan) Rest() (evaluations, random float64) {
 	rounds := p.Work.Examples - p.ends

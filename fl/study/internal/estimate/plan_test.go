@@ -144,7 +144,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestRest: what comes behind the rounds is counted apart from them.
+// TestRest: what comes after the rounds is counted apart from them.
 func TestRest(t *testing.T) {
 	s := setup(t, "random", "", func(c *config.Config) { c.Select, c.Eval.Every = config.SelectFinalists, 0 })
 	p, err := OfCounts(t.Context(), s, config.ModeTune, even(s))

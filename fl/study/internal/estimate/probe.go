@@ -82,7 +82,7 @@ type Probe struct {
 func New() *Probe { return &Probe{steps: probe.TrainSteps, now: time.Now, rates: map[Step]float64{}} }
 
 // Seconds estimates how long work takes on a number of workers; 0 means one per
-// processor. Its errors are those of the context.
+// processor. Its errors come from the context.
 func (p *Probe) Seconds(ctx context.Context, workers int, work ...Work) (Estimate, error) {
 	e := Estimate{Workers: workers}
 	if workers == 0 {

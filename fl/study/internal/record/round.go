@@ -49,7 +49,7 @@ type Round struct {
 	// Probes are what the client tuner observes, by name, one a slot.
 	Probes map[string][]Real `json:"probes,omitempty"`
 	// Private, of a private study, is what the client tuner observes instead of Probes, one a
-	// planned slot, whose number is that of the clients that were expected.
+	// planned slot, whose number is the number of the clients that were expected.
 	Private map[string][]Real `json:"private,omitempty"`
 	// Aggregates are those that a round has as a whole.
 	Aggregates map[string]Real `json:"aggregates,omitempty"`
@@ -204,7 +204,7 @@ type Act struct {
 }
 
 // Observation is what the client tuner receives about a recorded round, from 0. With jobs
-// its slots are those of updates and of lost work, whenever they were planned.
+// its slots hold updates and lost work, whenever they were planned.
 func (rec *Round) Observation(trial, round int, jobs bool) tuners.Observation {
 	if rec.Private != nil {
 		return rec.private(trial, round)

@@ -81,7 +81,7 @@ func (r *Replayer) Answered() error {
 	return r.past.SetState(r.number, r.calls%2, r.calls, r.live.State())
 }
 
-// Keep keeps the live session's state in a slot, and returns it; 0 and 1 are those of
+// Keep keeps the live session's state in a slot, and returns it; 0 and 1 belong to
 // Answered.
 func (r *Replayer) Keep(slot int) ([]byte, error) {
 	state := slices.Clone(r.live.State())

@@ -289,7 +289,7 @@ func (t *Trial) Free() {
 	t.unhold()
 }
 
-// Weights and Memory are those of the trial after its last round, Memory that of the
+// Weights and Memory belong to the trial after its last round, Memory that of the
 // method. Load has them.
 func (t *Trial) Weights() []float32 { return t.train.Weights() }
 

@@ -30,7 +30,7 @@ class Objective(NamedTuple):
 
 
 class Constraint(NamedTuple):
-    """A bound on a metric: at most bound, or at least with least. Trials beyond it come behind all others."""
+    """A bound on a metric: at most bound, or at least with least. Trials beyond it rank after all others."""
 
     metric: str
     bound: float

@@ -16,7 +16,7 @@ import (
 type Axis struct {
 	Low, High float64 // where kernels are cut off: all of the density is between them
 	Cell      bool    // a coordinate stands for the interval of length 1 around it, whose probability counts
-	Open      bool    // kernels are cut off in draws alone: their density is that of the whole normal distribution
+	Open      bool    // kernels are cut off in draws alone: their density is the density of the whole normal distribution
 	Choices   int     // if not 0, the axis is a choice: coordinates are 0..Choices-1, and the others mean nothing
 }
 

@@ -101,7 +101,7 @@ class Curves {
     return fresh;
   }
 
-  /** nameOf names a metric: scores are those of each round's cohort. */
+  /** nameOf names a metric: scores come from each round's cohort. */
   nameOf(metric) {
     return metric === "score" && this.scale?.name ? this.scale.name + ", one cohort each round" : metricName[metric];
   }

@@ -15,13 +15,13 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
 )
 
-// Part is a text beside the bar of a line. Where there is no room for all of them,
+// Part is a text next to the bar of a line. Where there is no room for all of them,
 // those of the highest rank go first; the part of rank 0 is cut rather than left
 // out.
 type Part struct {
 	Text   string
 	Rank   int
-	Behind bool // it stands behind the bar
+	Behind bool // it stands after the bar
 }
 
 // State is what a line tells. It has a bar when All is above 0.

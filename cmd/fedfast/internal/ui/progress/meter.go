@@ -15,13 +15,13 @@ type meter struct {
 	before  int           // trials of a preparation that an earlier run had recorded
 	clients int           // that trained in the rounds
 	each    time.Duration // of a round, or of another unit of the budget; 0 before one
-	// evaluations and random are the work behind the rounds, in multiples of that of all
+	// evaluations and random are the work after the rounds, in multiples of that of all
 	// rounds.
 	evaluations, random float64
 }
 
 // add counts a round that has ended, or a trial of a preparation. It begins anew
-// with the first round behind a preparation, which begun says, and with one that
+// with the first round after a preparation, which begun says, and with one that
 // was read from a record: neither tells how long rounds take.
 func (m *meter) add(p study.Progress, begun bool, now time.Time) {
 	switch {
@@ -43,14 +43,14 @@ func (m *meter) add(p study.Progress, begun bool, now time.Time) {
 	}
 }
 
-// rest estimates the time of what comes behind all rounds.
+// rest estimates the time of what comes after all rounds.
 func (m *meter) rest(p study.Progress) (evaluations, random time.Duration) {
 	all := float64(m.each) * float64(p.Rounds)
 	return time.Duration(m.evaluations * all), time.Duration(m.random * all)
 }
 
 // remaining estimates the time left from the mean time of a round, with all that comes
-// behind the rounds.
+// after the rounds.
 func (m *meter) remaining(p study.Progress, now time.Time) string {
 	switch {
 	case p.Rounds == 0 || p.Preparing && p.Rounds <= p.Round:

@@ -68,7 +68,7 @@ func (d *Display) Label(text string) {
 	d.label = text
 }
 
-// Rest sets how much work comes behind the rounds, in multiples of that of all rounds:
+// Rest sets how much work comes after the rounds, in multiples of that of all rounds:
 // evaluations of models, and random configurations.
 func (d *Display) Rest(evaluations, random float64) {
 	d.mu.Lock()
@@ -92,7 +92,7 @@ func (d *Display) begin() {
 func (d *Display) Update(p study.Progress) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	late := p.Preparing == d.last.Preparing && p.Round < d.last.Round // of trials beside each other
+	late := p.Preparing == d.last.Preparing && p.Round < d.last.Round // of trials in parallel
 	begun := d.last.Preparing && !p.Preparing
 	if begun {
 		d.start = d.now() // the rounds are timed from here
@@ -124,7 +124,7 @@ func (d *Display) Evaluated(e study.Evaluated) {
 	d.exam.add(e, now)
 	width := 0
 	if d.line != nil {
-		width = len(strconv.Itoa(e.Of)) // the bar behind it stays where it is
+		width = len(strconv.Itoa(e.Of)) // the bar after it stays where it is
 	}
 	text := fmt.Sprintf("evaluated on %*d of %d clients", width, e.Clients, e.Of)
 	if e.Model != "" {
@@ -152,7 +152,7 @@ func (d *Display) due(now time.Time) bool {
 }
 
 // evaluating estimates the time left while models are evaluated, for rounds and random
-// configurations behind them, too; it is empty when unknown.
+// configurations after them, too; it is empty when unknown.
 func (d *Display) evaluating(e study.Evaluated, now time.Time) string {
 	t := d.exam.remaining(e, now)
 	if p := d.last; p.Round < p.Rounds {

@@ -117,7 +117,7 @@ evaluated on 4 of 4 clients
 	}
 }
 
-// TestOneEstimate: the time left is that of all rounds, evaluations and random
+// TestOneEstimate: the time left counts all rounds, evaluations and random
 // configurations, and goes on while models are evaluated.
 func TestOneEstimate(t *testing.T) {
 	var out strings.Builder
@@ -134,7 +134,7 @@ func TestOneEstimate(t *testing.T) {
 		d.Evaluated(study.Evaluated{Model: "finalist 1 of 2", Clients: 1 + i, Of: 50})
 	}
 	for _, want := range []string{
-		"round 1 of 10, loss 1, 0.8 clients/s, ETA 3m24s\n", // 54 s of rounds, 30 s and 2 minutes behind them
+		"round 1 of 10, loss 1, 0.8 clients/s, ETA 3m24s\n", // 54 s of rounds, 30 s and 2 minutes after them
 		"round 10 of 10, loss 1, 0.8 clients/s, now evaluating\n",
 		"finalist 1 of 2: evaluated on 2 of 50 clients, ETA 10m00s\n", // slower than expected
 	} {

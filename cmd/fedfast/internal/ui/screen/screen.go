@@ -28,7 +28,7 @@ func Bold(w io.Writer, line string) string {
 	return "\x1b[1m" + line + "\x1b[0m"
 }
 
-// Columns returns the present width of the terminal that w is, 0 when it is none.
+// Columns returns the present width of the terminal that w is, 0 when it is no terminal.
 func Columns(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

@@ -30,7 +30,7 @@ type part struct {
 // is one.
 //
 // Where they do not fit, cells are wrapped between words. Where that does not help
-// either, each row becomes a record: its first cell, and below it the others behind the
+// either, each row becomes a record: its first cell, and below it the others after the
 // names of their columns. Without a head a row goes on in further lines, which are
 // indented: nothing is left out. A single word is never broken, so that a path or a
 // checksum can be copied.
@@ -169,7 +169,7 @@ func shrink(columns []column, room int) []int {
 	return widths
 }
 
-// line writes the cells of a part of a row beside each other, those that are wider
+// line writes the cells of a part of a row side by side, those that are wider
 // than their column in several lines. A last cell with a word that is wider stands
 // below.
 func (t *Table) line(b *strings.Builder, cells []string, p part) {

@@ -22,7 +22,7 @@ func trials(columns int) string {
 
 // TestTablesFit writes nothing wider than the terminal and leaves no word out.
 func TestTablesFit(t *testing.T) {
-	words := strings.Fields(trials(0))[13:] // behind the head, whose names stand before each cell of a record
+	words := strings.Fields(trials(0))[13:] // after the head, whose names stand before each cell of a record
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "-" })
 	for columns := 40; columns <= 200; columns++ {
 		text := trials(columns)

@@ -65,7 +65,7 @@ func (t *Table) Row(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
-// Flush writes the table. A row without cells is an empty line, behind which
+// Flush writes the table. A row without cells is an empty line, after which
 // columns are aligned anew.
 func (t *Table) Flush() error {
 	var b strings.Builder

@@ -30,7 +30,7 @@ const (
 // DigestSize is the length of a SHA-256 in hexadecimal.
 const DigestSize = 64
 
-// isDigest reports whether a name is that of a blob with a tag.
+// isDigest reports whether a name names a blob with a tag.
 func isDigest(name, tag string) bool {
 	if len(name) != DigestSize+len(tag) || name[DigestSize:] != tag {
 		return false
@@ -67,7 +67,7 @@ func (h *Hello) Plain() {
 	h.Host, h.CPU = oneline.Name(h.Host), oneline.Of(h.CPU)
 }
 
-// Wrong describes what is invalid in a request, empty for nothing; tag is that of the
+// Wrong describes what is invalid in a request, empty for nothing; tag comes from the
 // study's blobs.
 func (t *Request) Wrong(tag string) string {
 	switch t.State {
@@ -114,7 +114,7 @@ func (w *Welcome) Wrong() string {
 	return ""
 }
 
-// wrong describes what is invalid in an order, empty for nothing; tag is that of the
+// wrong describes what is invalid in an order, empty for nothing; tag comes from the
 // study's blobs.
 func (o *Order) wrong(tag string) string {
 	if o.Lease < 0 || !countable(o.Trial, o.Rounds) {

@@ -64,7 +64,7 @@ func TestThreatHugeBlob(t *testing.T) {
 	}
 }
 
-// TestThreatHostileJoinFile reads files that are none.
+// TestThreatHostileJoinFile reads files that are no join files.
 func TestThreatHostileJoinFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "join")
 	for name, text := range map[string]string{

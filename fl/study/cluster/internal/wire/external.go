@@ -18,7 +18,7 @@ const dropTime = 2 * time.Second
 // serverTime bounds a request to an external server.
 const serverTime = 20 * time.Second
 
-// external reports whether an address is that of an external server.
+// external reports whether an address belongs to an external server.
 func external(address string) bool {
 	return strings.HasPrefix(address, "nats://") || strings.HasPrefix(address, "tls://")
 }

@@ -22,7 +22,7 @@ func Simulated(o Options, host string, s Stub, facts study.Facts) *Worker {
 // Stub is the engine of a simulated worker.
 type Stub struct {
 	// Record is the record of every round and State the state after it, with trial and
-	// round filled in. Duration is that of a round, Most the value of MostBytes.
+	// round filled in. Duration is the duration of a round, Most the value of MostBytes.
 	Record   []byte
 	State    *fl.Snapshot
 	Duration time.Duration

@@ -1,4 +1,4 @@
-"""Texts that are packed, so that the last state is that of the last word."""
+"""Texts that are packed, so that the last state belongs to the last word."""
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
