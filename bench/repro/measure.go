@@ -15,7 +15,7 @@ var units = map[string]struct{ error, accuracy, percent string }{
 	result.MeasureRMSE:   {"RMSE", "RMSE", ""},
 }
 
-// regression says that the errors are those of a regression, which are no shares.
+// regression says that the errors belong to a regression, which are no shares.
 func (e *End) regression() bool { return e.Measure == result.MeasureRMSE }
 
 // error is an error as reports show it: a share in percent, that of a regression as

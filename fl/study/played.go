@@ -25,14 +25,14 @@ import (
 type Curves interface {
 	// Take returns the training that stands for a new trial.
 	Take(trial int, p tuners.Params) *Recording
-	// Samples are the numbers of validation and test samples of all clients. central is
-	// that of the federation's own test set, 0 without one.
+	// Samples are the numbers of validation and test samples of all clients. central belongs
+	// to the federation's own test set, 0 without one.
 	Samples() (val, test []int, central int)
 }
 
 // Played is a study whose trials are recorded ones: a tuner is asked, checked and told as by
-// Tune, and scores are drawn and taken by the same code. Errors of personalized models are those
-// of evaluations, as those of finalists are. The local training in a study's rounds draws otherwise, the
+// Tune, and scores are drawn and taken by the same code. Errors of personalized models come from
+// evaluations, as those of finalists are. The local training in a study's rounds draws otherwise, the
 // order of samples above all, so that its scores differ where that changes them.
 type Played struct {
 	// Config is the configuration of the study. It has no client tuner.
@@ -59,7 +59,7 @@ type Step struct {
 }
 
 // Play plays the study to its end. The params in the result are those that were
-// trained. It has no weights; its digests are those of the recorded trainings, empty where the
+// trained. It has no weights; its digests come from the recorded trainings, empty where the
 // round was not recorded.
 func (p Played) Play(ctx context.Context) (*result.Result, error) {
 	start := time.Now()
@@ -80,7 +80,7 @@ func (p Played) Play(ctx context.Context) (*result.Result, error) {
 	return r, err
 }
 
-// numbers says that the errors are those of a regression.
+// numbers says that the errors belong to a regression.
 func (p Played) numbers() bool { return p.Measure == result.MeasureRMSE }
 
 // Check returns the error of a study that cannot be played.
@@ -302,7 +302,7 @@ func (r *Recording) secondsAt(rounds int) float64 {
 	return before.Seconds
 }
 
-// alive, length and final are those of a survivor.
+// alive, length and final belong to a survivor.
 func (t *replayedTrial) alive() bool    { return !t.stopped && !t.failed && len(t.rungs) > 0 }
 func (t *replayedTrial) length() int    { return t.rounds }
 func (t *replayedTrial) final() float64 { return t.rungs[len(t.rungs)-1].Score }

@@ -121,7 +121,7 @@ func (d *driver) modelOf(c *result.Chosen) (trial.Model, error) {
 }
 
 // choose evaluates a model on all clients, unless the result or another study
-// has it evaluated. name is that of Evaluated.
+// has it evaluated. name is the name of Evaluated.
 func (d *driver) choose(ctx context.Context, r *result.Result, m trial.Model, name string) (*result.Chosen, error) {
 	for _, have := range []*result.Chosen{&r.Best, r.Survivor} {
 		if have != nil && have.Weights != nil && have.Number == m.Trial.Number && have.Round == m.Round {

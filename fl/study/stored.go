@@ -25,7 +25,7 @@ func (d *driver) finish(r result.End) error {
 	return errors.Join(d.past.Append(store.KindResult, tuners.StudySession, 0, r), d.past.Flush())
 }
 
-// errorsIn are those of all models, the returned one first.
+// errorsIn are the errors of all models, the returned one first.
 func errorsIn(r *result.End) (all []*result.Errors) {
 	if r.Run != nil {
 		return []*result.Errors{&r.Run.Errors}

@@ -47,7 +47,7 @@ func (w *worth) add(aims tuners.Aims, score, discount float64, of func(metric st
 }
 
 // rung closes a rung after a number of rounds, and returns what the trial comes to at it.
-// account is that of a private study.
+// account is the account of a private study.
 func (w *worth) rung(account *config.Account, rounds int) map[string]float64 {
 	if _, ok := w.values[tuners.MetricEpsilon]; ok {
 		w.values[tuners.MetricEpsilon] = account.Spent(rounds)

@@ -83,7 +83,7 @@ func (b *block) curve(l learned) {
 	}
 }
 
-// rungs adds a few scores of a trial by round, which are those of each round's clients, where the
+// rungs adds a few scores of a trial by round, which come from each round's clients, where the
 // curve has errors of other models than the scores.
 func (b *block) rungs(c *config.Config, scale result.Scale, n int, at func(i int) (round int, score float64)) {
 	if c.Measures(config.ModeTune) != scale.Target || c.Eval.Every == 0 {

@@ -101,7 +101,7 @@ func (b *block) localSearch(c *config.Config, l *result.LocalSearch) {
 		told += fmt.Sprintf(", noise of %.3g on each sum over them", l.Noise)
 	}
 	rounds := oneline.Count((l.Points*l.Clients+c.Cohort-1)/c.Cohort, "round")
-	b.Row("local search", fmt.Sprintf("%s on %s: as much training as %s beside the budget; %s", oneline.Count(l.Points, "configuration"), oneline.Count(l.Clients, "client"), rounds, told))
+	b.Row("local search", fmt.Sprintf("%s on %s: as much training as %s on top of the budget; %s", oneline.Count(l.Points, "configuration"), oneline.Count(l.Clients, "client"), rounds, told))
 }
 
 // spent says how many rounds a study took, and how much of the budget a tuner that was

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// confidence is that of the intervals of a baseline.
+// confidence is the confidence level of the intervals of a baseline.
 const confidence = 0.9
 
 // BaselineResult is what random search reaches beside a study, under the study's
@@ -20,7 +20,7 @@ const confidence = 0.9
 type BaselineResult struct {
 	// Rounds is the length of each training.
 	Rounds int `json:"rounds"`
-	// Target is that of the errors.
+	// Target is the target of the errors.
 	Target string `json:"target"`
 	// Trials are the configurations in the order in which they were drawn.
 	Trials []BaselineTrial `json:"trials"`

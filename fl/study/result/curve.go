@@ -18,7 +18,7 @@ type CurvePoint struct {
 	// ValError is that on their validation samples, measured for eval.patience.
 	ValError *float64 `json:"val_error,omitempty"`
 	// Unseen is the error on the test samples of clients that never train: the global
-	// model's, or the adapted ones' where the curve is that of models that clients train.
+	// model's, or the adapted ones' where the curve belongs to models that clients train.
 	Unseen *float64 `json:"unseen_test_error,omitempty"`
 	// Masked are TestError without the labels of the federation's masks, by their
 	// names; empty where it has none.

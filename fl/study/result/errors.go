@@ -82,13 +82,13 @@ func MeasureOf(c *config.Config) string {
 type Trivial struct {
 	// Answer is what they always answer with: "class", "token", "tags" or "mean".
 	Answer string `json:"answer"`
-	// Global is that of always answering with what is most frequent among the test
+	// Global is the error of always answering with what is most frequent among the test
 	// samples that were measured: a class or a token, or as many tags as count, or the
 	// mean of the numbers.
 	Global float64 `json:"global_test_error"`
-	// Zero is that of always predicting 0, of a regression.
+	// Zero is the error of always predicting 0, of a regression.
 	Zero float64 `json:"zero_test_error,omitempty"`
-	// Personalized is that of always answering with what is most frequent among each
+	// Personalized is the error of always answering with what is most frequent among each
 	// client's own training samples; nil for regressions, and where no personalized
 	// models were measured.
 	Personalized *float64 `json:"personalized_test_error,omitempty"`

@@ -22,7 +22,7 @@ type ProxyTrial struct {
 // reference table has it: a row for each number of samples and a column for each
 // heterogeneity index.
 type ProxyTable struct {
-	// Samples and HIs are those of the trials, from the lowest on.
+	// Samples and HIs belong to the trials, from the lowest on.
 	Samples []int
 	HIs     []float64
 	// Cells hold by row and column the trial of the best score, of equal ones

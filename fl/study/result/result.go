@@ -26,7 +26,7 @@ type Settings struct {
 
 // AuditResult is what an audit of a private run found.
 type AuditResult struct {
-	// Epsilon at Delta is that of the account of the rounds, of the run itself.
+	// Epsilon at Delta is the epsilon of the account of the rounds, of the run itself.
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
 	// LowerBound is an epsilon that the rounds exceed with a confidence of 95 %.

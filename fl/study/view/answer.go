@@ -11,7 +11,7 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
-// Errors are those of the returned model, nil before the study's end.
+// Errors are the errors of the returned model, nil before the study's end.
 func (o *Overview) Errors() *result.Errors {
 	switch {
 	case o.Tune != nil:
@@ -102,7 +102,7 @@ func (o *Overview) Privacy() *config.Account {
 	return nil
 }
 
-// Versus compares the returned model with random search. measure is that of the errors.
+// Versus compares the returned model with random search. measure is the measure of the errors.
 func Versus(b *result.BaselineResult, measure string) string {
 	what, share := result.MeasureName(measure)
 	text := fmt.Sprintf("%s test %s: best of %d is %s, median %s", b.Target, what, len(b.Trials), result.ErrorText(measure, b.BestTest), result.ErrorText(measure, b.MedianTest))

@@ -34,7 +34,7 @@ func OfRun(r *result.RunResult) Ending {
 	return Ending{r.Curve, r.Goal, r.Patience, r.Returned, r.Measure}
 }
 
-// OfTune is that of the trial whose model a study returns.
+// OfTune is the ending of the trial whose model a study returns.
 func OfTune(r *result.Result) Ending {
 	e := Ending{Goal: r.Goal, Patience: r.Patience, Returned: r.Best.Round, Measure: r.Measure}
 	if r.Best.Number < len(r.Trials) {

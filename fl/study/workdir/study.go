@@ -32,25 +32,25 @@ type Options struct {
 	Model *nn.Model
 	// Workers is how many clients train at once; 0 means one per processor.
 	Workers int
-	// Observer watches; nil is none.
+	// Observer watches; nil for none.
 	Observer study.Observer
 	// Log receives messages about failed trials and damaged files; nil discards them.
 	Log *slog.Logger
 	// Launched is called with the tuners before data are opened, the second one nil
-	// without a client tuner; an error of it ends the work. Nil is none.
+	// without a client tuner; an error of it ends the work. Nil for none.
 	Launched func(ctx context.Context, tuner, client Tuner) error
 	// Ready is called when the study can begin or be resumed, with its store; it
-	// may set the set-up's Observer. Nil is none.
+	// may set the set-up's Observer. Nil for none.
 	Ready func(ctx context.Context, s *study.Setup) error
 	// Trained is called with the end of a Tune before Baseline begins; it may add to
-	// the end, which is written afterwards. Nil is none.
+	// the end, which is written afterwards. Nil for none.
 	Trained func(ctx context.Context, s *study.Setup, r *result.Result) error
 	// Baseline is the number of random configurations that a Tune trains after the study,
 	// each for as many rounds as the model that the tuner kept, to compare with:
 	// Result.Baseline. EqualRounds is as many as the study's rounds pay for, 0 none but a
 	// comparison that has begun. Launcher launches the tuner "random".
 	Baseline int
-	// Comparing is called before these train and returns what watches them. Nil is none.
+	// Comparing is called before these train and returns what watches them. Nil for none.
 	Comparing func(configurations, rounds int) study.Observer
 }
 
@@ -435,7 +435,7 @@ func (s *Study) begin(ctx context.Context, o Options, setup *study.Setup, comman
 // watch writes the events of a study and passes everything on.
 type watch struct {
 	dir *dir
-	to  study.Observer // nil is none
+	to  study.Observer // nil for none
 }
 
 var _ study.Observer = (*watch)(nil)

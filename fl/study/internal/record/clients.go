@@ -27,7 +27,7 @@ func ClientsOf(all []fl.ClientError) Clients {
 	return rec
 }
 
-// Errors are those of the single clients.
+// Errors are the errors of the single clients.
 func (rec *Clients) Errors() []fl.ClientError {
 	n := min(len(rec.Clients), len(rec.Names), len(rec.Samples), len(rec.Global), len(rec.Personalized))
 	all := make([]fl.ClientError, n)
