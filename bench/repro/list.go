@@ -67,7 +67,7 @@ func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, e
 	return out, nil
 }
 
-// costs are those of one seed: of its proxy federations and of its rounds, with the
+// costs are the costs of one seed: of its proxy federations and of its rounds, with the
 // bytes of the model.
 type costs struct {
 	sides, rounds workdir.Price
