@@ -25,7 +25,6 @@ var byHand = []struct{ page, text, why string }{
 	{"papers/fedex.md", "personalized | -1.02 ± 0.92", "20 studies, by the command above the table"},
 	{"papers/fedex.md", "global | +0.54 ± 0.49", "20 studies, by the command above the table"},
 	{"papers/privacy.md", "23.6 % test error without noise, 28.6 to 29.9 with cohorts of 1,000, and with cohorts of 100 29.7 at a noise multiplier of 1.35 and 38.3 at 4.4", "trial runs, whose metrics were not kept"},
-	{"advice.md", "the 80 that are planned (+- 1.6)", "a plan"},
 	{"advice.md", "the four differences are -10 to +19 +- 19 to 34", "the four intervals of FEMNIST's wrappers, of runs with different draws"},
 	{"advice.md", "from 0.3 FedAvg reaches 70 %", "a setting"},
 	{"advice.md", "that end at 21.7, 19.1 and 18.3 % in fp32, the test error in bf16 differs by -0.0 +- 0.6, -0.1 +- 0.3 and 0.3 +- 0.8 points, the personalized one by 0.0 +- 1.4, -0.5 +- 0.9 and 0.1 +- 1.0", precisionHeld},

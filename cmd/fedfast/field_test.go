@@ -15,7 +15,6 @@ var updateCompared = flag.Bool("update-compared", false, "rewrite fedfast's colu
 
 // ours are the names by which fedfast has, or would have, what rows of compared.md are about.
 var ours = map[string][]string{
-	"privacy of updates":                  {"dp.noise"},
 	"differential privacy of the updates": {"dp.noise"},
 	"secure aggregation, encryption":      {"secagg"},
 	"GPUs":                                {"gpu"},
@@ -43,13 +42,11 @@ var ours = map[string][]string{
 	"vertical partitions":          {"vertical"},
 	"boosted trees":                {"xgboost"},
 	"graphs":                       {"gnn"},
-	"batch norm":                   {"batchnorm"},
 	"BO by kernel densities, BOHB": {"tpe", "bohb"},
 	"BO by random forests":         {"smac"},
 	"FTS, pFedHPO":                 {"fts", "pfedhpo"},
 	"recorded tables to test tuners on (FedHPO-Bench)": {"table record"},
 	"speeds of clients, simulated time":                {"fleet.flops", "time.mode"},
-	"FedJAX's files of these":                          {"fedjax"},
 }
 
 // registered are the names of all that this program's lists and describe have.
@@ -97,13 +94,13 @@ func registered(t *testing.T) map[string]bool {
 	return names
 }
 
-// TestCompared holds fedfast's column of compared.md and compared-data.md: what is registered is
+// TestCompared holds fedfast's column of compared.md: what is registered is
 // no "no", what is not is no "yes", and each "no" says by which names it would be one.
 // -update-compared writes it.
 func TestCompared(t *testing.T) {
 	t.Parallel()
 	names, seen := registered(t), map[string]bool{}
-	for _, name := range []string{"compared.md", "compared-data.md"} {
+	for _, name := range []string{"compared.md"} {
 		page := filepath.Join(root, "bench", "results", name)
 		text, err := os.ReadFile(page)
 		if err != nil {

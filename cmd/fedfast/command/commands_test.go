@@ -118,7 +118,7 @@ func commandsPage(t *testing.T) string {
 		}
 		name := strings.TrimSuffix(c.UseLine(), " [flags]")
 		if strings.Contains(text, "\n  ") || len(common) > 0 || c.Long != "" { // more than the list says
-			name = fmt.Sprintf("[%s](#%s)", c.CommandPath(), anchor)
+			name = fmt.Sprintf("[%s](#%s)", c.Name(), anchor)
 			sections.WriteString("\n" + strings.TrimSpace(text) + "\n")
 		}
 		fmt.Fprintf(&p, "%s- %s: %s\n", strings.Repeat("  ", strings.Count(anchor, "-")), name, c.Short)

@@ -54,7 +54,7 @@ func reference(t *testing.T) string {
 	p.WriteString("# Study files\n\n<!-- Written by `go test ./cmd/fedfast/command -run TestReference -update`; do not edit. -->\n\n" +
 		"The keys of study files and of `--set`. `fedfast list keys`, `layers` and `probes` print the same, with `--json` for programs;\n" +
 		"`fedfast list methods NAME` shows the hyperparameters of a method with its defaults, `fedfast list tuners NAME` the options of a tuner.\n\n" +
-		"## Keys\n\nAfter the key: its type, its default after `=`, what it may be, whether a search space may contain it (`tunable`), and the\n" +
+		"## Keys\n\nAfter the key: its type and default, what it may be, whether a search space may contain it (`tunable`), and the\n" +
 		"datasets, fleets or commands that use it, unless all do. [Methods](../../methods/README.md) list the keys that they use and do not use.\n" +
 		"Square brackets include the end of a range, parentheses exclude it. A key that you set and that the method or the command does not use is\n" +
 		"refused, even if its value is the default; a study file may have keys of both `fedfast run` and `fedfast tune`.\n\n")
@@ -66,7 +66,7 @@ func reference(t *testing.T) string {
 		}
 		facts := []string{k.Type, "", k.Allowed, "", ""}
 		if k.Default != "" {
-			facts[0] += " = " + code(k.Default)
+			facts[0] += " " + code(k.Default)
 		}
 		if k.Tunable {
 			facts[3] = "tunable"
@@ -310,10 +310,15 @@ func setList() string {
 		}
 		p.row("["+code(e.Name)+"](#"+e.Name+")", e.form(), e.Clients, e.Samples, by)
 	}
+	paths := map[string]string{}
 	for _, e := range setEntries() {
 		fmt.Fprintf(p, "\n### %s\n\n%s.\n", e.Name, strings.TrimSuffix(strings.ToUpper(e.Doc[:1])+e.Doc[1:], "."))
-		if e.Path != "" {
+		switch like := paths[e.Path]; {
+		case like != "":
+			fmt.Fprintf(p, "`data.path` is as for `%s`.\n", like)
+		case e.Path != "":
 			fmt.Fprintf(p, "`data.path` is %s.\n", e.Path)
+			paths[e.Path] = e.Name
 		}
 		for _, choice := range []struct {
 			key    string
