@@ -116,12 +116,12 @@ func commandsPage(t *testing.T) string {
 		if len(common) > 0 {
 			text = strings.TrimSpace(text) + "\n\nAlso " + strings.Join(common, ", ") + ".\n"
 		}
-		name := strings.TrimSuffix(c.UseLine(), " [flags]")
+		name := strings.TrimSuffix(c.UseLine(), " [flags]") + ": " + c.Short
 		if strings.Contains(text, "\n  ") || len(common) > 0 || c.Long != "" { // more than the list says
 			name = fmt.Sprintf("[%s](#%s)", c.Name(), anchor)
-			sections.WriteString("\n" + strings.TrimSpace(text) + "\n")
+			sections.WriteString("\n" + strings.TrimSpace(strings.ReplaceAll(text, " [flags]\n", "\n")) + "\n")
 		}
-		fmt.Fprintf(&p, "%s- %s: %s\n", strings.Repeat("  ", strings.Count(anchor, "-")), name, c.Short)
+		fmt.Fprintf(&p, "%s- %s\n", strings.Repeat("  ", strings.Count(anchor, "-")), name)
 		for _, below := range c.Commands() {
 			write(below)
 		}
