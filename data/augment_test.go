@@ -42,7 +42,8 @@ func TestAugment(t *testing.T) {
 	if !slices.Equal(a, fill(train, 3, &Augment{Key: 5})) {
 		t.Error("one key gave two images")
 	}
-	if slices.Equal(a, plain) || slices.Equal(a, fill(train, 3, &Augment{Key: 6})) || slices.Equal(a, fill(train, 4, &Augment{Key: 5})) {
+	if slices.Equal(a, plain) || slices.Equal(a, fill(train, 3, &Augment{Key: 6})) ||
+		slices.Equal(a, fill(train, 4, &Augment{Key: 5})) {
 		t.Error("key and sample do not change the image")
 	}
 	if !slices.Equal(plain, fill(test, 3, &Augment{Key: 5})) {

@@ -16,10 +16,12 @@ func smallSet(name string, train, test int) {
 		values[i] = float32(i)
 		labels[i] = int32(i % train % 10)
 	}
-	err := Register(SetInfo{Name: name, Kind: Vector, Dealt: true}, func(context.Context, Config) (*Federation, []Examples, error) {
-		all := VectorView(1, values, labels)
-		return &Federation{H: 1, W: 1, C: 1, Classes: 10}, []Examples{{Train: all.Part(0, train), Test: all.Part(train, train+test), Pooled: true}}, nil
-	})
+	err := Register(SetInfo{Name: name, Kind: Vector, Dealt: true},
+		func(context.Context, Config) (*Federation, []Examples, error) {
+			all := VectorView(1, values, labels)
+			return &Federation{H: 1, W: 1, C: 1, Classes: 10}, []Examples{{Train: all.Part(0, train),
+				Test: all.Part(train, train+test), Pooled: true}}, nil
+		})
 	if err != nil {
 		panic(err)
 	}
@@ -44,11 +46,14 @@ func TestDeal(t *testing.T) {
 		clients, train, val, test int // of each client
 		note                      string
 	}{
-		{"iid, the files' test", func(*Config) {}, 10, 16, 4, 4, "dealt (iid) to 10 clients of 20 samples and 4 test samples"},
+		{"iid, the files' test", func(*Config) {}, 10, 16, 4, 4,
+			"dealt (iid) to 10 clients of 20 samples and 4 test samples"},
 		{"samples set", func(c *Config) { c.Samples = 10 }, 10, 8, 2, 2, "10 clients of 10 samples"},
-		{"more clients than samples for them", func(c *Config) { c.Samples, c.Clients = 30, 500 }, 6, 24, 6, 6, "200 samples are enough for 6 clients of 30 (data.samples), not for 500 (data.clients)"},
+		{"more clients than samples for them", func(c *Config) { c.Samples, c.Clients = 30, 500 }, 6, 24, 6, 6,
+			"200 samples are enough for 6 clients of 30 (data.samples), not for 500 (data.clients)"},
 		{"merged", func(c *Config) { c.Split = "80/10/10" }, 10, 19, 2, 3, "were merged before they were dealt"},
-		{"dirichlet", func(c *Config) { c.Partition, c.Alpha = "dirichlet", 0.1 }, 10, 16, 4, 4, "% of the samples are of other classes than their clients drew (data.alpha = 0.1)"},
+		{"dirichlet", func(c *Config) { c.Partition, c.Alpha = "dirichlet", 0.1 }, 10, 16, 4, 4,
+			"% of the samples are of other classes than their clients drew (data.alpha = 0.1)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fed := openSmall(t, tt.change)
@@ -72,7 +77,8 @@ func TestDeal(t *testing.T) {
 			again := openSmall(t, tt.change)
 			other := openSmall(t, func(c *Config) { tt.change(c); c.Seed = 9 })
 			last := len(fed.Clients) - 1
-			if p := fed.Clients[last].Train.places(); !slices.Equal(p, again.Clients[last].Train.places()) || slices.Equal(p, other.Clients[last].Train.places()) {
+			if p := fed.Clients[last].Train.places(); !slices.Equal(p, again.Clients[last].Train.places()) ||
+				slices.Equal(p, other.Clients[last].Train.places()) {
 				t.Error("the seed does not decide what is dealt")
 			}
 		})
@@ -85,14 +91,22 @@ func TestDealErrors(t *testing.T) {
 		want string
 	}{
 		"more clients than samples": {Config{Clients: 30}, "data.clients = 30, data.samples = 0: only 25 samples to deal"},
-		"sizes of more than all":    {Config{Clients: 3, Sizes: []int{10, 5}, MinSamples: 5, Split: "files"}, "data.sizes = [10 5]: 20 samples are enough for 2 clients, not for 3 (data.clients)"},
-		"log-normal of too few":     {Config{Clients: 3, SizeSigma: 1}, "data.clients = 3, data.samples = 0, data.min_samples = 10: only 25 samples to deal"},
-		"power law of too many":     {Config{Clients: 2, Samples: 13, SizeExponent: 1}, "data.clients = 2, data.samples = 13, data.min_samples = 10: only 25 samples to deal"},
-		"more shards than samples":  {Config{Clients: 12, Partition: "shards", Shards: 3}, "data.shards = 3: a client of 2 samples has too few"},
-		"more classes than all":     {Config{Clients: 1, Partition: "classes", ClientClasses: 11}, "data.client_classes = 11: test-few has 10 classes"},
-		"more classes than samples": {Config{Clients: 12, Partition: "classes", ClientClasses: 3}, `data.partition = "classes": a client of 2 samples cannot hold 3 classes`},
-		"classes run out":           {Config{Clients: 2, Samples: 10, MinSamples: 1, Partition: "classes", HI: []float64{1}}, `data.partition = "classes": the classes of 2 clients are 14 samples short of 20; ask for fewer samples or more classes of a client`},
-		"more samples than all":     {Config{Clients: 1, Samples: 21, Split: "files"}, "data.clients = 1, data.samples = 21: only 20 samples to deal"},
+		"sizes of more than all": {Config{Clients: 3, Sizes: []int{10, 5}, MinSamples: 5, Split: "files"},
+			"data.sizes = [10 5]: 20 samples are enough for 2 clients, not for 3 (data.clients)"},
+		"log-normal of too few": {Config{Clients: 3, SizeSigma: 1},
+			"data.clients = 3, data.samples = 0, data.min_samples = 10: only 25 samples to deal"},
+		"power law of too many": {Config{Clients: 2, Samples: 13, SizeExponent: 1},
+			"data.clients = 2, data.samples = 13, data.min_samples = 10: only 25 samples to deal"},
+		"more shards than samples": {Config{Clients: 12, Partition: "shards", Shards: 3},
+			"data.shards = 3: a client of 2 samples has too few"},
+		"more classes than all": {Config{Clients: 1, Partition: "classes", ClientClasses: 11},
+			"data.client_classes = 11: test-few has 10 classes"},
+		"more classes than samples": {Config{Clients: 12, Partition: "classes", ClientClasses: 3},
+			`data.partition = "classes": a client of 2 samples cannot hold 3 classes`},
+		"classes run out": {Config{Clients: 2, Samples: 10, MinSamples: 1, Partition: "classes", HI: []float64{1}},
+			`data.partition = "classes": the classes of 2 clients are 14 samples short of 20; ask for fewer samples or more classes of a client`},
+		"more samples than all": {Config{Clients: 1, Samples: 21, Split: "files"},
+			"data.clients = 1, data.samples = 21: only 20 samples to deal"},
 	} {
 		tt.cfg.Name = "test-few"
 		if _, err := Open(t.Context(), tt.cfg); err == nil || err.Error() != "open test-few: "+tt.want {
@@ -112,7 +126,8 @@ func TestDealSkewed(t *testing.T) {
 		"dirichlet": {func(c *Config) { c.Partition, c.Alpha = "dirichlet", 0.5 }, func(int) int { return 0 }},
 		"shards":    {func(c *Config) { c.Partition = "shards" }, func(int) int { return 0 }},
 		"classes":   {func(c *Config) { c.Partition, c.ClientClasses = "classes", 4 }, func(int) int { return 4 }},
-		"indices":   {func(c *Config) { c.Partition, c.HI = "classes", []float64{0.8, 0.4} }, func(i int) int { return []int{3, 6}[i%2] }},
+		"indices": {func(c *Config) { c.Partition, c.HI = "classes", []float64{0.8, 0.4} },
+			func(i int) int { return []int{3, 6}[i%2] }},
 	}
 	for name, tt := range map[string]struct {
 		change func(*Config)
@@ -159,7 +174,8 @@ func TestDealSkewed(t *testing.T) {
 						seen[p] = true
 					}
 				}
-				if total != tt.total && !strings.Contains(strings.Join(fed.Notes, "\n"), "are left out: with them the classes") || total > tt.total || test < tt.total/5-20 {
+				if total != tt.total && !strings.Contains(strings.Join(fed.Notes, "\n"), "are left out: with them the classes") ||
+					total > tt.total || test < tt.total/5-20 {
 					t.Errorf("%d and %d samples are dealt, notes %q", total, test, fed.Notes)
 				}
 			})
@@ -190,7 +206,8 @@ func TestDealTable(t *testing.T) {
 // each cannot give all: as many are dealt as go, and a note says so.
 func TestDealWhatClassesAllow(t *testing.T) {
 	fed := openSmall(t, func(c *Config) { c.Partition, c.ClientClasses, c.Clients = "classes", 1, 12 })
-	if len(fed.Clients) != 12 || fed.Clients[0].Train.Len()+fed.Clients[0].Val.Len() != 10 || !strings.Contains(strings.Join(fed.Notes, "\n"), "72 of 192 samples are left out") {
+	if len(fed.Clients) != 12 || fed.Clients[0].Train.Len()+fed.Clients[0].Val.Len() != 10 ||
+		!strings.Contains(strings.Join(fed.Notes, "\n"), "72 of 192 samples are left out") {
 		t.Errorf("%d clients, the first of %d, notes %q", len(fed.Clients), fed.Clients[0].Train.Len(), fed.Notes)
 	}
 }

@@ -51,8 +51,10 @@ func TestDealtPartsAreAlike(t *testing.T) {
 		n, test := rapid.IntRange(1500, 4000).Draw(t, "training samples"), rapid.IntRange(0, 1000).Draw(t, "test samples")
 		cfg := Config{
 			Name: "drawn", Seed: rapid.Uint64().Draw(t, "seed"), Clients: rapid.IntRange(10, 40).Draw(t, "clients"),
-			Split:      rapid.SampledFrom([]string{"", "80/10/10", "1/1/1", "60/0/40", "90/10/files", "files", "50/50/files"}).Draw(t, "split"),
-			Partition:  rapid.SampledFrom([]string{deal.WayIID, deal.WayDirichlet, deal.WayDirichlet, deal.WayShards, deal.WayClasses}).Draw(t, "partition"),
+			Split: rapid.SampledFrom([]string{"", "80/10/10", "1/1/1", "60/0/40", "90/10/files", "files",
+				"50/50/files"}).Draw(t, "split"),
+			Partition: rapid.SampledFrom([]string{deal.WayIID, deal.WayDirichlet, deal.WayDirichlet, deal.WayShards,
+				deal.WayClasses}).Draw(t, "partition"),
 			Proxy:      rapid.SampledFrom([]int{0, 0, 200}).Draw(t, "proxy"),
 			IID:        rapid.SampledFrom([]*bool{nil, new(false), new(true)}).Draw(t, "iid"),
 			MaxSamples: rapid.SampledFrom([]int{0, 0, 0, 60}).Draw(t, "max_samples"),
@@ -90,7 +92,8 @@ func TestDealtPartsAreAlike(t *testing.T) {
 			besides = totalVariation(mustShares(t, span(src, 0, n), classes), mustShares(t, span(src, n, test), classes))
 		}
 		d := mustDistances(t, fed)
-		for name, d := range map[string]Distance{"training and validation": d.TrainVal, "training and test": d.TrainTest, "validation and test": d.ValTest} {
+		for name, d := range map[string]Distance{"training and validation": d.TrainVal, "training and test": d.TrainTest,
+			"validation and test": d.ValTest} {
 			slack := 0.01
 			if name != "training and validation" {
 				if slack += besides; files && cfg.Partition != deal.WayIID {
@@ -117,7 +120,8 @@ func TestDealtPartsAreAlike(t *testing.T) {
 // each class as it holds of it, or, where all clients together want more of the class
 // than there is, the part of that for which it lasts.
 func checkTests(t *rapid.T, fed *Federation, tests []int32, dealt int) {
-	wanted, supply, wants := make([]float64, fed.Classes), make([]float64, fed.Classes), make([][]float64, len(fed.Clients))
+	wanted, supply, wants := make([]float64, fed.Classes), make([]float64, fed.Classes),
+		make([][]float64, len(fed.Clients))
 	for _, l := range tests {
 		supply[l]++
 	}
@@ -191,7 +195,8 @@ func randomDistance(t ender, fed *Federation, name string, key uint64) (mean, de
 			cut.Clients = append(cut.Clients, Client{Train: v.cut(0, a), Val: v.cut(a, b), Test: v.cut(b, v.Len())})
 		}
 		d := mustDistances(t, cut)
-		x := map[string]float64{"training and validation": d.TrainVal.Mean, "training and test": d.TrainTest.Mean, "validation and test": d.ValTest.Mean}[name]
+		x := map[string]float64{"training and validation": d.TrainVal.Mean, "training and test": d.TrainTest.Mean,
+			"validation and test": d.ValTest.Mean}[name]
 		mean += x / times
 		square += x * x / times
 	}
@@ -218,9 +223,11 @@ func TestClassDistances(t *testing.T) {
 		clients   int
 		mean, max float64
 	}{
-		"train and val": {d.TrainVal, 2, 1. / 3, 2. / 3}, "train and test": {d.TrainTest, 1, 1, 1}, "val and test": {d.ValTest, 1, 1, 1},
+		"train and val": {d.TrainVal, 2, 1. / 3, 2. / 3}, "train and test": {d.TrainTest, 1, 1, 1},
+		"val and test": {d.ValTest, 1, 1, 1},
 	} {
-		if tt.got.Clients != tt.clients || math.Abs(tt.got.Mean-tt.mean) > 1e-12 || math.Abs(tt.got.Max-tt.max) > 1e-12 || tt.got.Random < 0 || tt.got.Random > 1 {
+		if tt.got.Clients != tt.clients || math.Abs(tt.got.Mean-tt.mean) > 1e-12 || math.Abs(tt.got.Max-tt.max) > 1e-12 ||
+			tt.got.Random < 0 || tt.got.Random > 1 {
 			t.Errorf("%s: %+v, must be %v in the mean and %v at most of %d clients", name, tt.got, tt.mean, tt.max, tt.clients)
 		}
 	}

@@ -53,6 +53,7 @@ func ExampleRegister() {
 		return
 	}
 	c := fed.Clients[0]
-	fmt.Println(len(fed.Clients), "clients;", c.ID, "has", c.Train.Len(), "training,", c.Val.Len(), "validation and", c.Test.Len(), "test samples")
+	fmt.Println(len(fed.Clients), "clients;", c.ID, "has", c.Train.Len(), "training,", c.Val.Len(), "validation and",
+		c.Test.Len(), "test samples")
 	// Output: 5 clients; sensor 0 has 32 training, 4 validation and 4 test samples
 }

@@ -81,7 +81,8 @@ func TestLazyRowsAreChecked(t *testing.T) {
 			return rows, nil
 		})
 		var lost *ReadError
-		if err := lazy.View(4, 1).Fill([]int32{0}, nil, make([]int32, 2), make([]int32, 2), nil); !errors.As(err, &lost) || !strings.Contains(err.Error(), want) {
+		if err := lazy.View(4, 1).Fill([]int32{0}, nil, make([]int32, 2), make([]int32, 2), nil); !errors.As(err, &lost) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, must be a ReadError with %q", err, want)
 		}
 	}
@@ -97,15 +98,17 @@ func (c *closed) Close() error { *c++; return nil }
 func TestOwnLazySet(t *testing.T) {
 	sizes := []int{20, 30}
 	var file closed
-	err := Register(SetInfo{Name: "test-lazy", Kind: Tokens, Vocab: 50, MaxVocab: 60}, func(_ context.Context, cfg Config) (*Federation, []Examples, error) {
-		lazy := lazyRows(sizes)
-		var all []Examples
-		for c, n := range sizes {
-			v := lazy.View(c, n)
-			all = append(all, Examples{Client: strconv.Itoa(c), Train: v.Part(0, n-5), Test: v.Part(n-5, n)})
-		}
-		return &Federation{SeqLen: 2, Vocab: cfg.Vocab, Classes: cfg.Vocab, EveryStep: true, Lazy: true, File: &file}, all, nil
-	})
+	err := Register(SetInfo{Name: "test-lazy", Kind: Tokens, Vocab: 50, MaxVocab: 60},
+		func(_ context.Context, cfg Config) (*Federation, []Examples, error) {
+			lazy := lazyRows(sizes)
+			var all []Examples
+			for c, n := range sizes {
+				v := lazy.View(c, n)
+				all = append(all, Examples{Client: strconv.Itoa(c), Train: v.Part(0, n-5), Test: v.Part(n-5, n)})
+			}
+			return &Federation{SeqLen: 2, Vocab: cfg.Vocab, Classes: cfg.Vocab, EveryStep: true,
+				Lazy: true, File: &file}, all, nil
+		})
 	must(t, err)
 	fed := mustOpen(t, Config{Name: "test-lazy", Split: "files"})
 	labels := make([]int32, 2)
@@ -121,7 +124,8 @@ func TestOwnLazySet(t *testing.T) {
 		"class labels to deal by":             {Partition: "iid"},
 	} {
 		cfg.Name, file = "test-lazy", 0
-		if _, err := Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) || (cfg.Vocab == 0 && file != 1) {
+		if _, err := Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) ||
+			(cfg.Vocab == 0 && file != 1) {
 			t.Errorf("error %v, want %q; closed %d times", err, want, file)
 		}
 	}

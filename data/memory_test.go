@@ -21,11 +21,13 @@ func TestViewsOfMemory(t *testing.T) {
 	// In two pieces, picked from a part.
 	pieces := data.PiecesView(1, 2, 2, [2][]byte{pixels[:4], pixels[4:]}, []int32{3, 1}, nil)
 	for _, v := range []data.View{pieces.Pick([]int32{1}), pieces.Part(1, 2).Pick([]int32{0})} {
-		if clear(x); v.Len() != 1 || v.Fill([]int32{0}, x, nil, labels, nil) != nil || !slices.Equal(x, []float32{0.8, 1, 1, 0}) || labels[0] != 1 {
+		if clear(x); v.Len() != 1 || v.Fill([]int32{0}, x, nil, labels, nil) != nil ||
+			!slices.Equal(x, []float32{0.8, 1, 1, 0}) || labels[0] != 1 {
 			t.Errorf("image of the second piece %v of class %d", x, labels[0])
 		}
 	}
-	if err := data.VectorView(4, []float32{1, 2, 3, 4, 5, 6, 7, 8}, []int32{0, 2}).Fill([]int32{1}, x, nil, labels, nil); err != nil {
+	if err := data.VectorView(4, []float32{1, 2, 3, 4, 5, 6, 7, 8}, []int32{0, 2}).Fill([]int32{1}, x,
+		nil, labels, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(x, []float32{5, 6, 7, 8}) || labels[0] != 2 {
@@ -39,7 +41,8 @@ func TestViewsOfMemory(t *testing.T) {
 	if text.Len() != 2 || !slices.Equal(tokens, []int32{8, 9, 10}) || labels[0] != 11 {
 		t.Errorf("%d windows; the second is %v, then %d", text.Len(), tokens, labels[0])
 	}
-	if err := data.TokenView(3, []uint16{1, 2, 3, 4, 500, 6}, []int32{7, 8}).Fill([]int32{1}, nil, tokens, labels, nil); err != nil {
+	if err := data.TokenView(3, []uint16{1, 2, 3, 4, 500, 6}, []int32{7, 8}).Fill([]int32{1}, nil,
+		tokens, labels, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(tokens, []int32{4, 500, 6}) || labels[0] != 8 {

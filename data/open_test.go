@@ -17,7 +17,8 @@ func TestNothingIsRegistered(t *testing.T) {
 		registered.sets = kept
 	}()
 	_, err := Open(t.Context(), Config{Name: "mnist"})
-	if err == nil || !strings.Contains(err.Error(), "no set is registered; import github.com/fedfast/fedfast/data/sets") || len(Sets()) != 0 {
+	if err == nil || !strings.Contains(err.Error(),
+		"no set is registered; import github.com/fedfast/fedfast/data/sets") || len(Sets()) != 0 {
 		t.Errorf("error %v", err)
 	}
 }

@@ -108,17 +108,19 @@ func TestCombinations(t *testing.T) {
 
 // The samples of a set with clients, training and test, are dealt anew, each once.
 func TestRedeal(t *testing.T) {
-	err := Register(SetInfo{Name: "test-redealt", Kind: Vector}, func(context.Context, Config) (*Federation, []Examples, error) {
-		var all []Examples
-		for _, id := range []string{"a", "b", "c"} {
-			v := span(line(20), 0, 20)
-			all = append(all, Examples{Client: id, Train: v.Part(0, 15), Test: v.Part(15, 20)})
-		}
-		return &Federation{H: 1, W: 1, C: 1, Classes: 3}, all, nil
-	})
+	err := Register(SetInfo{Name: "test-redealt", Kind: Vector},
+		func(context.Context, Config) (*Federation, []Examples, error) {
+			var all []Examples
+			for _, id := range []string{"a", "b", "c"} {
+				v := span(line(20), 0, 20)
+				all = append(all, Examples{Client: id, Train: v.Part(0, 15), Test: v.Part(15, 20)})
+			}
+			return &Federation{H: 1, W: 1, C: 1, Classes: 3}, all, nil
+		})
 	must(t, err)
 	fed := mustOpen(t, Config{Name: "test-redealt", Partition: "shards", Clients: 5})
-	if sizes, _ := dealtOnce(t, fed); !slices.Equal(sizes, []int{12, 12, 12, 12, 12}) || fed.Files != (Totals{3, 0, 45, 15}) {
+	if sizes, _ := dealtOnce(t, fed); !slices.Equal(sizes, []int{12, 12, 12, 12, 12}) ||
+		fed.Files != (Totals{3, 0, 45, 15}) {
 		t.Errorf("sizes %v, files %+v", sizes, fed.Files)
 	}
 }

@@ -153,7 +153,8 @@ func TestMixedSideFederations(t *testing.T) {
 			for _, n := range counts {
 				held += min(n, 1)
 			}
-			if n := side.Clients[i].Train.Len(); n > want.Samples || c.test == 200 && (n < want.Samples || held != deal.HeldClasses(want.HI, fed.Classes)) {
+			if n := side.Clients[i].Train.Len(); n > want.Samples || c.test == 200 &&
+				(n < want.Samples || held != deal.HeldClasses(want.HI, fed.Classes)) {
 				t.Errorf("test %d: client %d has %d samples of %d classes, want %+v", c.test, i, n, held, want)
 			}
 		}
@@ -185,7 +186,8 @@ func TestSideFederationsShareWhatIsShort(t *testing.T) {
 	}{
 		{data.Side{Clients: equal(2, 10, 0), Test: 800}, "data.proxy_test = 800: must be from 1 to 799"},
 		{data.Side{Test: 4}, "needs at least 1 client"},
-		{data.Side{Clients: append(equal(2, 10, 0), data.SideClient{Samples: 10, HI: 1.5}), Test: 4}, "10 samples with heterogeneity index 1.5"},
+		{data.Side{Clients: append(equal(2, 10, 0), data.SideClient{Samples: 10, HI: 1.5}), Test: 4},
+			"10 samples with heterogeneity index 1.5"},
 		{data.Side{Clients: equal(1, 0, 0), Test: 4}, "a client of 0 samples"},
 	} {
 		if _, err := fed.Side(c.side); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -196,10 +198,12 @@ func TestSideFederationsShareWhatIsShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := none.Side(data.Side{Clients: equal(2, 10, 0), Test: 4}); err == nil || !strings.Contains(err.Error(), "needs data.proxy samples") {
+	if _, err := none.Side(data.Side{Clients: equal(2, 10, 0), Test: 4}); err == nil ||
+		!strings.Contains(err.Error(), "needs data.proxy samples") {
 		t.Errorf("without proxy samples: %v", err)
 	}
-	if _, err := data.Open(t.Context(), data.Config{Name: "glyphs", Clients: 5, Proxy: 1 << 20}); err == nil || !strings.Contains(err.Error(), "data.proxy = 1048576: only") {
+	if _, err := data.Open(t.Context(), data.Config{Name: "glyphs", Clients: 5, Proxy: 1 << 20}); err == nil ||
+		!strings.Contains(err.Error(), "data.proxy = 1048576: only") {
 		t.Errorf("too many: %v", err)
 	}
 }

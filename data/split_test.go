@@ -52,7 +52,8 @@ func cutOne(t *testing.T, cfg Config, train, test int) (*Federation, Client) {
 	src := line(train + test)
 	cfg.MinSamples = max(cfg.MinSamples, 1)
 	fed := &Federation{Name: "test", Classes: 3}
-	if err := cfg.split(fed, []Examples{{Client: "w", Train: span(src, 0, train), Test: span(src, train, test)}}); err != nil {
+	if err := cfg.split(fed, []Examples{{Client: "w", Train: span(src, 0, train),
+		Test: span(src, train, test)}}); err != nil {
 		t.Fatal(err)
 	}
 	return fed, fed.Clients[0]
@@ -143,16 +144,20 @@ func TestSplitClients(t *testing.T) {
 		t.Errorf("test samples of the last client: %v", got)
 	}
 	notes := strings.Join(fed.Notes, "\n")
-	for _, want := range []string{"1 clients have test samples only (5 samples): left out", "1 clients have fewer than data.min_samples = 10 samples (4 samples): left out", "of 2 clients were merged, then cut 80/10/10"} {
+	for _, want := range []string{"1 clients have test samples only (5 samples): left out",
+		"1 clients have fewer than data.min_samples = 10 samples (4 samples): left out",
+		"of 2 clients were merged, then cut 80/10/10"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("no note %q in %q", want, notes)
 		}
 	}
 	fed = open(Config{Unseen: true, Clients: 1})
-	if len(fed.Clients) != 1 || len(fed.Unseen) != 1 || !slices.Equal(read(fed.Unseen[0].Test), count(50, 55)) || fed.Unseen[0].Train.Len() != 0 {
+	if len(fed.Clients) != 1 || len(fed.Unseen) != 1 || !slices.Equal(read(fed.Unseen[0].Test), count(50, 55)) ||
+		fed.Unseen[0].Train.Len() != 0 {
 		t.Errorf("clients %+v, unseen %+v", fed.Clients, fed.Unseen)
 	}
-	if notes := strings.Join(fed.Notes, "\n"); !strings.Contains(notes, "returned as unseen clients") || !strings.Contains(notes, "only the first 1 clients are used") {
+	if notes := strings.Join(fed.Notes, "\n"); !strings.Contains(notes, "returned as unseen clients") ||
+		!strings.Contains(notes, "only the first 1 clients are used") {
 		t.Errorf("notes %q", notes)
 	}
 }
@@ -182,7 +187,8 @@ func TestHoldOut(t *testing.T) {
 		}
 		for _, c := range fed.Unseen {
 			ids = append(ids, c.ID)
-			if c.Train.Len() != 81 || c.Val.Len() != 9 || c.Test.Len() != 10 || slices.ContainsFunc(fed.Clients, func(other Client) bool { return other.ID == c.ID }) {
+			if c.Train.Len() != 81 || c.Val.Len() != 9 || c.Test.Len() != 10 ||
+				slices.ContainsFunc(fed.Clients, func(other Client) bool { return other.ID == c.ID }) {
 				t.Errorf("client %s is held out with %d, %d, %d samples", c.ID, c.Train.Len(), c.Val.Len(), c.Test.Len())
 			}
 		}
@@ -195,7 +201,8 @@ func TestHoldOut(t *testing.T) {
 	if strings.Count(three, " ") != 2 || three != held(1, 0.3) || three == held(2, 3) && three == held(3, 3) {
 		t.Errorf("held out: %q", three)
 	}
-	for n, want := range map[float64]string{2.5: "number of clients, or below 1 their share", 9: "only 8 of 10", 10: "is 10 of 10", 0.01: "is 0 of 10"} {
+	for n, want := range map[float64]string{2.5: "number of clients, or below 1 their share", 9: "only 8 of 10",
+		10: "is 10 of 10", 0.01: "is 0 of 10"} {
 		if _, err := open(Config{UnseenClients: n}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("data.unseen_clients = %v: %v", n, err)
 		}

@@ -31,7 +31,8 @@ func TestSummarize(t *testing.T) {
 	got.Entropy, got.MeanEntropy = 0, 0
 	if want := (Summary{
 		Clients: 3, Unseen: 1, Classes: 3,
-		Train: Sizes{15, 2, 4, 9}, Val: Sizes{3, 0, 0, 3}, Test: Sizes{5, 0, 2, 3}, All: Sizes{23, 4, 4, 15}, UnseenTest: Sizes{7, 7, 7, 7},
+		Train: Sizes{15, 2, 4, 9}, Val: Sizes{3, 0, 0, 3}, Test: Sizes{5, 0, 2, 3}, All: Sizes{23, 4, 4, 15},
+		UnseenTest: Sizes{7, 7, 7, 7},
 	}); got != want {
 		t.Errorf("summary %+v\nmust be %+v", got, want)
 	}

@@ -29,14 +29,18 @@ func TestAggregatorsAreTheSame(t *testing.T) {
 		a Aggregation
 		u Updates
 	}{
-		"trimmed, qsgd": {aggregation(func(a *Aggregation) { a.Name = "trimmed" }), updates(func(u *Updates) { u.Quantize = "qsgd" })},
-		"multikrum":     {aggregation(func(a *Aggregation) { a.Name = "multikrum" }), updates(func(u *Updates) { u.Attack = "gaussian" })},
-		"rfa, alie":     {aggregation(func(a *Aggregation) { a.Name = "rfa" }), updates(func(u *Updates) { u.Attack = "alie" })},
-		"mean, ipm":     {DefaultAggregation(), updates(func(u *Updates) { u.Attack = "ipm" })},
-		"norm_bound":    {aggregation(func(a *Aggregation) { a.Name, a.Bound = "norm_bound", 0.01 }), DefaultUpdates()},
+		"trimmed, qsgd": {aggregation(func(a *Aggregation) { a.Name = "trimmed" }),
+			updates(func(u *Updates) { u.Quantize = "qsgd" })},
+		"multikrum": {aggregation(func(a *Aggregation) { a.Name = "multikrum" }),
+			updates(func(u *Updates) { u.Attack = "gaussian" })},
+		"rfa, alie": {aggregation(func(a *Aggregation) { a.Name = "rfa" }),
+			updates(func(u *Updates) { u.Attack = "alie" })},
+		"mean, ipm":  {DefaultAggregation(), updates(func(u *Updates) { u.Attack = "ipm" })},
+		"norm_bound": {aggregation(func(a *Aggregation) { a.Name, a.Bound = "norm_bound", 0.01 }), DefaultUpdates()},
 	} {
 		config := func(workers int) Config {
-			return Config{Model: model, Data: &fed, Method: average(), Cohort: 20, Seed: 3, Workers: workers, Updates: tt.u, Aggregation: tt.a}
+			return Config{Model: model, Data: &fed, Method: average(), Cohort: 20, Seed: 3, Workers: workers,
+				Updates: tt.u, Aggregation: tt.a}
 		}
 		one := newEngine(t, config(1))
 		first := one.NewTrial(2)
@@ -98,15 +102,19 @@ func TestAggregates(t *testing.T) {
 		u    Updates
 		want func(all []float64) float64 // of a coordinate
 	}{
-		"median": {aggregation(func(a *Aggregation) { a.Name = "median" }), DefaultUpdates(), func(all []float64) float64 { return sorted(all)[4] }},
-		"trimmed": {aggregation(func(a *Aggregation) { a.Name, a.Trim = "trimmed", 0.25 }), DefaultUpdates(), func(all []float64) float64 {
-			return mean(sorted(all)[2:7])
-		}},
-		"median, ipm": {aggregation(func(a *Aggregation) { a.Name = "median" }), updates(func(u *Updates) { u.Attack, u.Strength = "ipm", 3 }), func(all []float64) float64 {
-			return sorted(all)[4]
-		}},
+		"median": {aggregation(func(a *Aggregation) { a.Name = "median" }), DefaultUpdates(),
+			func(all []float64) float64 { return sorted(all)[4] }},
+		"trimmed": {aggregation(func(a *Aggregation) { a.Name, a.Trim = "trimmed", 0.25 }), DefaultUpdates(),
+			func(all []float64) float64 {
+				return mean(sorted(all)[2:7])
+			}},
+		"median, ipm": {aggregation(func(a *Aggregation) { a.Name = "median" }),
+			updates(func(u *Updates) { u.Attack, u.Strength = "ipm", 3 }), func(all []float64) float64 {
+				return sorted(all)[4]
+			}},
 	} {
-		e := newEngine(t, Config{Model: model, Data: &fed, Method: lossy, Cohort: 10, Seed: 4, Updates: tt.u, Aggregation: tt.a})
+		e := newEngine(t, Config{Model: model, Data: &fed, Method: lossy, Cohort: 10, Seed: 4,
+			Updates: tt.u, Aggregation: tt.a})
 		r := runRounds(t, e.NewTrial(0), Plan{}, 1)[0]
 		if r.Dropped != 1 {
 			t.Fatalf("%s: %d updates are lost", name, r.Dropped)
@@ -199,14 +207,32 @@ func TestWhatAggregatorsRefuse(t *testing.T) {
 	fed := *fltest.OpenGlyphs(t, 6, 30)
 	base := Config{Model: fltest.SmallCNN(t, &fed), Data: &fed, Method: average(), Cohort: 3}
 	for want, change := range map[string]func(c *Config){
-		`aggregator.name = "medianx": unknown name (did you mean "median"?)`:         func(c *Config) { c.Aggregation.Name = "medianx" },
-		`aggregator.trim = 0.2: not used with aggregator.name = "median"`:            func(c *Config) { c.Aggregation.Name, c.Aggregation.Trim = "median", 0.2 },
-		`aggregator.trim = 0.5: must be in [0, 0.5)`:                                 func(c *Config) { c.Aggregation.Name, c.Aggregation.Trim = "trimmed", 0.5 },
-		`aggregator.bound is not set: aggregator.name = "norm_bound" needs it`:       func(c *Config) { c.Aggregation.Name = "norm_bound" },
-		`aggregator.name = "krum": needs 5 clients in a round at least, not 3`:       func(c *Config) { c.Aggregation.Name, c.Aggregation.Wrong = "krum", 0.4 },
-		`aggregator.name = "median": the noise of dp is for a sum`:                   func(c *Config) { c.Aggregation.Name, c.Privacy = "median", &Privacy{Clip: 1} },
-		`aggregator.name = "rfa": clients send more than the change of their weigh`:  func(c *Config) { c.Aggregation.Name, c.Method = "rfa", gathering(nil) },
-		`update.attack = "alie": attackers know the others' updates, which are not `: func(c *Config) { c.Updates.Attack, c.Updates.Quantize = "alie", "qsgd" },
+		`aggregator.name = "medianx": unknown name (did you mean "median"?)`: func(c *Config) { c.Aggregation.Name = "medianx" },
+		`aggregator.trim = 0.2: not used with aggregator.name = "median"`: func(c *Config) {
+			c.Aggregation.Name,
+				c.Aggregation.Trim = "median", 0.2
+		},
+		`aggregator.trim = 0.5: must be in [0, 0.5)`: func(c *Config) {
+			c.Aggregation.Name,
+				c.Aggregation.Trim = "trimmed", 0.5
+		},
+		`aggregator.bound is not set: aggregator.name = "norm_bound" needs it`: func(c *Config) { c.Aggregation.Name = "norm_bound" },
+		`aggregator.name = "krum": needs 5 clients in a round at least, not 3`: func(c *Config) {
+			c.Aggregation.Name,
+				c.Aggregation.Wrong = "krum", 0.4
+		},
+		`aggregator.name = "median": the noise of dp is for a sum`: func(c *Config) {
+			c.Aggregation.Name,
+				c.Privacy = "median", &Privacy{Clip: 1}
+		},
+		`aggregator.name = "rfa": clients send more than the change of their weigh`: func(c *Config) {
+			c.Aggregation.Name,
+				c.Method = "rfa", gathering(nil)
+		},
+		`update.attack = "alie": attackers know the others' updates, which are not `: func(c *Config) {
+			c.Updates.Attack,
+				c.Updates.Quantize = "alie", "qsgd"
+		},
 		`update.attack = "ipm": attackers know the others' updates, which aggregator.name = "norm_bound" does not hold`: func(c *Config) {
 			c.Updates.Attack, c.Aggregation.Name, c.Aggregation.Bound = "ipm", "norm_bound", 1
 		},

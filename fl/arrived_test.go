@@ -51,8 +51,10 @@ func TestLengthsThatLie(t *testing.T) {
 			"the slots of a part":       put.AppendUint32(append([]byte(partMagic), make([]byte, 7*8)...), short),
 			"the clients of an exam":    put.AppendUint32([]byte(examMagic), short),
 			"the outputs of a score":    put.AppendUint64(append(put.AppendUint32([]byte(examMagic), 1), list...), n),
-			"the examples of a score":   put.AppendUint64(append(put.AppendUint32([]byte(examMagic), 1), make([]byte, 7*8)...), n),
-			"the masks of a score":      put.AppendUint32(append(put.AppendUint32([]byte(examMagic), 1), make([]byte, 8*8)...), short),
+			"the examples of a score": put.AppendUint64(append(put.AppendUint32([]byte(examMagic),
+				1), make([]byte, 7*8)...), n),
+			"the masks of a score": put.AppendUint32(append(put.AppendUint32([]byte(examMagic), 1),
+				make([]byte, 8*8)...), short),
 		} {
 			text = sealed(text)
 			read := func() error { _, err := ReadSnapshot(bytes.NewReader(text)); return err }
@@ -194,9 +196,11 @@ func TestPartsThatLie(t *testing.T) {
 func TestMostBytesHoldsParts(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 48, 12)
 	model := fltest.SmallCNN(t, fed)
-	e := newEngine(t, Config{Method: gathering(func(int, []float32, float64) {}), Model: model, Data: fed, Cohort: 16, Seed: 3, Workers: 1})
+	e := newEngine(t, Config{Method: gathering(func(int, []float32, float64) {}), Model: model, Data: fed,
+		Cohort: 16, Seed: 3, Workers: 1})
 	var p, all bytes.Buffer
-	if err := e.Train(t.Context(), shard.Round{Weights: model.NewParams(), Plan: shard.Plan{Probes: []string{signAgreement}}, Lo: 0, Hi: 16}, &p); err != nil {
+	if err := e.Train(t.Context(), shard.Round{Weights: model.NewParams(),
+		Plan: shard.Plan{Probes: []string{signAgreement}}, Lo: 0, Hi: 16}, &p); err != nil {
 		t.Fatal(err)
 	}
 	if err := writeScores(&all, make([]clientScores, len(fed.Clients))); err != nil {

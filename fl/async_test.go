@@ -125,7 +125,8 @@ func TestStalenessWeights(t *testing.T) {
 		{func(c *fleet.Time) { c.Staleness = fleet.Constant }, []float64{1, 1, 1, 1}},
 		{func(*fleet.Time) {}, []float64{1, 1 / math.Sqrt(2), 1 / math.Sqrt(3), 0.5}},
 		{func(c *fleet.Time) { c.Exponent = 2 }, []float64{1, 1. / 4, 1. / 9, 1. / 16}},
-		{func(c *fleet.Time) { c.Staleness, c.HingeSlope, c.HingeAfter = fleet.Hinge, 10, 1 }, []float64{1, 1, 1. / 11, 1. / 21}},
+		{func(c *fleet.Time) { c.Staleness, c.HingeSlope, c.HingeAfter = fleet.Hinge, 10, 1 },
+			[]float64{1, 1, 1. / 11, 1. / 21}},
 		{func(c *fleet.Time) { c.Mode = fleet.Async }, []float64{0.6, 0.6 / math.Sqrt(2), 0.6 / math.Sqrt(3), 0.3}},
 	} {
 		c := fleet.DefaultTime()
@@ -144,7 +145,8 @@ func TestStalenessWeights(t *testing.T) {
 func TestAsyncStepMixes(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 30)
 	for _, mode := range []string{fleet.Async, fleet.Buffered} {
-		cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6, Seed: 3, Fleet: &fleet.Config{}, Time: fleet.DefaultTime()}
+		cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6, Seed: 3,
+			Fleet: &fleet.Config{}, Time: fleet.DefaultTime()}
 		cfg.Time.Mode, cfg.Time.Buffer = mode, 2
 		returned := map[[2]int][]float32{} // by client and version
 		train := cfg.Method.Local
@@ -199,7 +201,8 @@ func TestSecondsPerSample(t *testing.T) {
 	r := runRounds(t, newEngine(t, cfg).NewTrial(0), Plan{Clients: []ClientParams{p}}, 1)[0]
 	for i := range r.Slots {
 		s := &r.Slots[i]
-		if got, want := nanos.Seconds(s.Job.Computed-s.Job.Received), 3*0.25*float64(s.TrainExamples); math.Abs(got-want) > 1e-6 {
+		if got, want := nanos.Seconds(s.Job.Computed-s.Job.Received),
+			3*0.25*float64(s.TrainExamples); math.Abs(got-want) > 1e-6 {
 			t.Errorf("client %d with %d samples trains for %v s, want %v", s.Client, s.TrainExamples, got, want)
 		}
 	}
@@ -210,7 +213,8 @@ func TestSecondsPerSample(t *testing.T) {
 func TestMemoryOfDevices(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 40)
 	cfg := Config{
-		Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6, Seed: 3, Time: fleet.DefaultTime(), Batch: 10,
+		Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6, Seed: 3,
+		Time: fleet.DefaultTime(), Batch: 10,
 		Fleet: &fleet.Config{Devices: "classes", Shares: []float64{1, 1}, FLOPS: []float64{1e9, 2e9}},
 	}
 	need := float64(cfg.DeviceMemory(cfg.Model))
@@ -240,7 +244,8 @@ func TestMemoryOfDevices(t *testing.T) {
 		t.Errorf("%d clients took part in 12 rounds, %d can", len(seen), f.Able())
 	}
 	cfg.Fleet.Memory = []float64{need - 1}
-	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("fleet.memory: 0 of %d clients have the memory", n)) {
+	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(),
+		fmt.Sprintf("fleet.memory: 0 of %d clients have the memory", n)) {
 		t.Errorf("no client with enough memory: %v", err)
 	}
 }
@@ -251,7 +256,8 @@ func TestPartialWork(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 40)
 	cfg := Config{
 		Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 9, Seed: 3, Time: fleet.DefaultTime(),
-		Fleet: &fleet.Config{Devices: "classes", Shares: []float64{1, 1, 1}, FLOPS: []float64{1e8, 2e7, 2e6}, Down: []float64{1e9}, Up: []float64{1e9}},
+		Fleet: &fleet.Config{Devices: "classes", Shares: []float64{1, 1, 1}, FLOPS: []float64{1e8, 2e7, 2e6},
+			Down: []float64{1e9}, Up: []float64{1e9}},
 	}
 	e := newEngine(t, cfg)
 	p, _ := cfg.Method.Defaults()
@@ -269,8 +275,10 @@ func TestPartialWork(t *testing.T) {
 			if e.device(s.Client).FLOPS == 2e7 {
 				want, class = min(5, whole), 1
 			}
-			if seen[class]++; s.Steps != want || s.Job.Steps != 0 && s.Job.Steps != want || r.End-r.Start > cfg.Time.Deadline+1e-9 {
-				t.Errorf("client %d of class %d takes %d steps (%d) of %d, want %d, in %v s", s.Client, class, s.Steps, s.Job.Steps, whole, want, r.End-r.Start)
+			if seen[class]++; s.Steps != want || s.Job.Steps != 0 && s.Job.Steps != want ||
+				r.End-r.Start > cfg.Time.Deadline+1e-9 {
+				t.Errorf("client %d of class %d takes %d steps (%d) of %d, want %d, in %v s", s.Client, class, s.Steps,
+					s.Job.Steps, whole, want, r.End-r.Start)
 			}
 		}
 		for i := range r.Lost {
@@ -289,19 +297,38 @@ func TestTimeIsChecked(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	model := fltest.SmallCNN(t, fed)
 	for want, change := range map[string]func(*Config){
-		`time.mode = "later": must be sync, buffered, async or window`:                      func(c *Config) { c.Time.Mode = "later" },
-		`time.mode = "buffered": needs a fleet: Config.Fleet`:                               func(c *Config) { c.Time.Mode, c.Fleet = fleet.Buffered, nil },
-		`sampling = "with" (replacement): a client of a fleet cannot work twice`:            func(c *Config) { c.Replacement = true },
-		`time.overselect: 18 clients at a time, glyphs has 10; lower it, or cohort`:         func(c *Config) { c.Time.Overselect = 3 },
-		`time.concurrency: 13 clients at a time, glyphs has 10; lower it, or cohort`:        func(c *Config) { c.Time.Mode, c.Time.Concurrency = fleet.Async, 13 },
-		`time.partial: clients do fewer steps before a deadline`:                            func(c *Config) { c.Time.Partial = true },
-		`time.partial: clients of method "average" cannot do fewer local steps: it is shy;`: func(c *Config) { c.Time.Partial, c.Time.Deadline, c.Method.Whole = true, 1, "it is shy" },
-		`time.min_updates = 7: a round has 6 updates at most (cohort)`:                      func(c *Config) { c.Time.MinUpdates = 7 },
-		`time.open = 7: 6 clients work at a time (time.concurrency)`:                        func(c *Config) { c.Time.Mode, c.Time.Open = fleet.Async, 7 },
-		`method "average" cannot be asynchronous: it is shy; use mode "sync"`:               func(c *Config) { c.Time.Mode, c.Method.Synchronous = fleet.Async, "it is shy" },
-		`client.optimizer_state = "keep" keeps a state for each client, so that each is at`: func(c *Config) { c.Time.Mode, c.Time.Buffer, c.KeepOptimizer = fleet.Buffered, 11, true },
+		`time.mode = "later": must be sync, buffered, async or window`: func(c *Config) { c.Time.Mode = "later" },
+		`time.mode = "buffered": needs a fleet: Config.Fleet`: func(c *Config) {
+			c.Time.Mode,
+				c.Fleet = fleet.Buffered, nil
+		},
+		`sampling = "with" (replacement): a client of a fleet cannot work twice`:    func(c *Config) { c.Replacement = true },
+		`time.overselect: 18 clients at a time, glyphs has 10; lower it, or cohort`: func(c *Config) { c.Time.Overselect = 3 },
+		`time.concurrency: 13 clients at a time, glyphs has 10; lower it, or cohort`: func(c *Config) {
+			c.Time.Mode,
+				c.Time.Concurrency = fleet.Async, 13
+		},
+		`time.partial: clients do fewer steps before a deadline`: func(c *Config) { c.Time.Partial = true },
+		`time.partial: clients of method "average" cannot do fewer local steps: it is shy;`: func(c *Config) {
+			c.Time.Partial,
+				c.Time.Deadline, c.Method.Whole = true, 1, "it is shy"
+		},
+		`time.min_updates = 7: a round has 6 updates at most (cohort)`: func(c *Config) { c.Time.MinUpdates = 7 },
+		`time.open = 7: 6 clients work at a time (time.concurrency)`: func(c *Config) {
+			c.Time.Mode,
+				c.Time.Open = fleet.Async, 7
+		},
+		`method "average" cannot be asynchronous: it is shy; use mode "sync"`: func(c *Config) {
+			c.Time.Mode,
+				c.Method.Synchronous = fleet.Async, "it is shy"
+		},
+		`client.optimizer_state = "keep" keeps a state for each client, so that each is at`: func(c *Config) {
+			c.Time.Mode,
+				c.Time.Buffer, c.KeepOptimizer = fleet.Buffered, 11, true
+		},
 	} {
-		cfg := Config{Model: model, Data: fed, Method: average(), Cohort: 6, Seed: 3, Fleet: &fleet.Config{}, Time: fleet.DefaultTime()}
+		cfg := Config{Model: model, Data: fed, Method: average(), Cohort: 6, Seed: 3,
+			Fleet: &fleet.Config{}, Time: fleet.DefaultTime()}
 		change(&cfg)
 		e, err := New(cfg)
 		if err == nil {
@@ -317,7 +344,8 @@ func TestTimeIsChecked(t *testing.T) {
 // however many steps later its update is taken, and after a snapshot.
 func TestJobsTrainAsTheyBegan(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 30)
-	cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6, Seed: 3, Time: fleet.DefaultTime()}
+	cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6,
+		Seed: 3, Time: fleet.DefaultTime()}
 	cfg.Fleet = &fleet.Config{Devices: "lognormal", FLOPS: []float64{1e7}, Dropout: 0.2}
 	cfg.Time.Mode, cfg.Time.Buffer = fleet.Buffered, 2
 	e := newEngine(t, cfg)
@@ -337,7 +365,8 @@ func TestJobsTrainAsTheyBegan(t *testing.T) {
 			}
 			for _, s := range r.Slots {
 				if want := rate(s.Job.Base, s.Job.Slot); s.Params.LR != want {
-					t.Fatalf("round %d: the job of slot %d of round %d has a rate of %v, want %v", round, s.Job.Slot, s.Job.Base, s.Params.LR, want)
+					t.Fatalf("round %d: the job of slot %d of round %d has a rate of %v, want %v", round, s.Job.Slot,
+						s.Job.Base, s.Params.LR, want)
 				}
 				stale += s.Job.Staleness
 			}

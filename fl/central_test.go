@@ -15,7 +15,8 @@ import (
 // that holds the set measures, with any number of workers.
 func TestCentral(t *testing.T) {
 	fed := *fltest.OpenGlyphs(t, 3, 800)
-	fed.Clients = slices.SortedFunc(slices.Values(fed.Clients), func(a, b data.Client) int { return a.Train.Len() - b.Train.Len() })
+	fed.Clients = slices.SortedFunc(slices.Values(fed.Clients),
+		func(a, b data.Client) int { return a.Train.Len() - b.Train.Len() })
 	test := fed.Clients[2].Train
 	if test.Len() <= centralPart {
 		t.Fatalf("%d examples are one part", test.Len())
@@ -57,13 +58,15 @@ func TestCentral(t *testing.T) {
 	got, alone := evaluate(&fed, 1)
 	again, _ := evaluate(&fed, 3)
 	g := got.GlobalTest
-	if !g.Central || g.Examples != test.Len() || math.Abs(g.Error-want.Error) > 1e-12 || math.Abs(g.Loss-want.Loss) > 1e-6*want.Loss || want.Error == 0 {
+	if !g.Central || g.Examples != test.Len() || math.Abs(g.Error-want.Error) > 1e-12 ||
+		math.Abs(g.Loss-want.Loss) > 1e-6*want.Loss || want.Error == 0 {
 		t.Errorf("measured %+v, want %+v", g, want)
 	}
 	if !reflect.DeepEqual(got, again) || !reflect.DeepEqual(alone, g) {
 		t.Errorf("measured %+v, alone %+v, by three workers %+v", got, alone, again)
 	}
 	if got.PersonalizedTest.Clients != 0 || got.PersonalizedVal.Clients != 1 {
-		t.Errorf("personalized models are measured on %d clients, %d for validation", got.PersonalizedTest.Clients, got.PersonalizedVal.Clients)
+		t.Errorf("personalized models are measured on %d clients, %d for validation",
+			got.PersonalizedTest.Clients, got.PersonalizedVal.Clients)
 	}
 }

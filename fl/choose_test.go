@@ -16,7 +16,8 @@ import (
 
 // chosen is a training that chooses clients.
 func chosen(t *testing.T, fed *data.Federation, kind string, change func(*Config)) Config {
-	cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 4, Seed: 3, Sampler: fleet.DefaultSampler(), Time: fleet.DefaultTime()}
+	cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 4, Seed: 3,
+		Sampler: fleet.DefaultSampler(), Time: fleet.DefaultTime()}
 	cfg.Sampler.Kind = kind
 	if change != nil {
 		change(&cfg)
@@ -127,7 +128,8 @@ func TestPowerOfChoice(t *testing.T) {
 	for i := range r.Slots {
 		j := r.Slots[i].Job
 		if math.Abs(nanos.Seconds(j.Start)-asked) > 1e-8 || j.Received != j.Start {
-			t.Errorf("client %d begins at %v s and has the weights at %v s, want both at %v s", j.Client, nanos.Seconds(j.Start), nanos.Seconds(j.Received), asked)
+			t.Errorf("client %d begins at %v s and has the weights at %v s, want both at %v s", j.Client, nanos.Seconds(j.Start),
+				nanos.Seconds(j.Received), asked)
 		}
 	}
 }
@@ -173,7 +175,8 @@ func TestTiers(t *testing.T) {
 	for a := range expected {
 		for b := range expected {
 			if of(int32(a)) < of(int32(b)) && expected[a] > expected[b] {
-				t.Fatalf("client %d of tier %d takes %v s, client %d of tier %d %v s", a, of(int32(a)), expected[a], b, of(int32(b)), expected[b])
+				t.Fatalf("client %d of tier %d takes %v s, client %d of tier %d %v s", a, of(int32(a)), expected[a],
+					b, of(int32(b)), expected[b])
 			}
 		}
 	}
@@ -183,13 +186,20 @@ func TestTiers(t *testing.T) {
 func TestSamplersAreChecked(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 30)
 	for want, cfg := range map[string]Config{
-		`sampling = "best": must be one of without, with, poisson, power, oort, longest_waiting, tiers`: chosen(t, fed, "best", nil),
-		`sampling = "oort": its clients are not drawn at random`:                                        chosen(t, fed, fleet.Oort, func(c *Config) { c.Poisson = true }),
-		`sampling = "oort": the account of dp.*`:                                                        chosen(t, fed, fleet.Oort, func(c *Config) { c.Privacy = &Privacy{Clip: 1} }),
-		`sampling = "power": a round waits for the losses of its candidates`:                            chosen(t, fed, fleet.Power, inBuffer),
-		`sampling = "tiers": tiers are of clients with unequal devices`:                                 chosen(t, fed, fleet.Tiers, nil),
-		`sampler.candidates = 3: must be at least 4`:                                                    chosen(t, fed, fleet.Power, func(c *Config) { c.Sampler.Candidates = 3 }),
-		`sampler.tiers = 9: a tier of the`:                                                              chosen(t, fed, fleet.Tiers, func(c *Config) { unequal(c); c.Sampler.Tiers = 9 }),
+		`sampling = "best": must be one of without, with, poisson, power, oort, longest_waiting, tiers`: chosen(t, fed,
+			"best", nil),
+		`sampling = "oort": its clients are not drawn at random`: chosen(t, fed,
+			fleet.Oort, func(c *Config) { c.Poisson = true }),
+		`sampling = "oort": the account of dp.*`: chosen(t, fed,
+			fleet.Oort, func(c *Config) { c.Privacy = &Privacy{Clip: 1} }),
+		`sampling = "power": a round waits for the losses of its candidates`: chosen(t, fed,
+			fleet.Power, inBuffer),
+		`sampling = "tiers": tiers are of clients with unequal devices`: chosen(t, fed,
+			fleet.Tiers, nil),
+		`sampler.candidates = 3: must be at least 4`: chosen(t, fed,
+			fleet.Power, func(c *Config) { c.Sampler.Candidates = 3 }),
+		`sampler.tiers = 9: a tier of the`: chosen(t, fed,
+			fleet.Tiers, func(c *Config) { unequal(c); c.Sampler.Tiers = 9 }),
 	} {
 		e, err := New(cfg)
 		if err == nil {

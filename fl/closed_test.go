@@ -38,10 +38,12 @@ func TestAClosedEngineRefuses(t *testing.T) {
 		for range 2 {
 			engine.Close()
 		}
-		if _, err := trial.Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "the engine is closed") || trial.Rounds() != 1 {
+		if _, err := trial.Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(),
+			"the engine is closed") || trial.Rounds() != 1 {
 			t.Errorf("%s: a round after Close: %v, at round %d", name, err, trial.Rounds())
 		}
-		if _, err := engine.Evaluate(t.Context(), trial.Weights(), fl.EvalConfig{}); err == nil || !strings.Contains(err.Error(), "the engine is closed") {
+		if _, err := engine.Evaluate(t.Context(), trial.Weights(), fl.EvalConfig{}); err == nil ||
+			!strings.Contains(err.Error(), "the engine is closed") {
 			t.Errorf("%s: an evaluation after Close: %v", name, err)
 		}
 	}

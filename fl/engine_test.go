@@ -55,11 +55,13 @@ func TestPanicsInTasksAreErrors(t *testing.T) {
 	}
 	for _, workers := range []int{1, 4} {
 		faults := &faulty{panicAt: longest}
-		e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: faults.method(), Cohort: len(fed.Clients), Seed: 1, Workers: workers})
+		e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: faults.method(),
+			Cohort: len(fed.Clients), Seed: 1, Workers: workers})
 		tr := e.NewTrial(7)
 		plan := Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{hyper.DefaultClient()}}
 		before := e.Model().SHA256(tr.Weights())
-		if _, err := tr.Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "trial 7, round 0: panic in a client task: out of luck") {
+		if _, err := tr.Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(),
+			"trial 7, round 0: panic in a client task: out of luck") {
 			t.Fatalf("%d workers: got error %v", workers, err)
 		}
 		if tr.Rounds() != 0 || e.Model().SHA256(tr.Weights()) != before {
@@ -123,7 +125,8 @@ func TestKeysOfEvaluationAreItsOwn(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 40)
 	faults := &faulty{}
 	e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: faults.method(), Cohort: 2, Seed: 1})
-	if _, err := e.Evaluate(t.Context(), e.NewTrial(0).Weights(), EvalConfig{Clients: []ClientParams{hyper.DefaultClient()}}); err != nil {
+	if _, err := e.Evaluate(t.Context(), e.NewTrial(0).Weights(),
+		EvalConfig{Clients: []ClientParams{hyper.DefaultClient()}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(faults.keys) != len(fed.Clients) {
@@ -148,7 +151,8 @@ func TestEvaluateChecksItsHyperparameters(t *testing.T) {
 		"client.lr = -1":                                    {negative},
 		`client.mu = 0.1: method "average" does not use it`: {proximal},
 	} {
-		if _, err := e.Evaluate(t.Context(), e.NewTrial(0).Weights(), EvalConfig{Clients: clients}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := e.Evaluate(t.Context(), e.NewTrial(0).Weights(), EvalConfig{Clients: clients}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want one with %q", err, want)
 		}
 	}
@@ -164,7 +168,8 @@ func TestModelsThatDoNotFitTheData(t *testing.T) {
 	}
 	text := func(seq, vocab, classes int, output string) *nn.Model {
 		return compose(nn.Shape{Seq: seq, Vocab: vocab}, classes,
-			models.LayerSpec{Type: "embedding", Size: 4}, models.LayerSpec{Type: "lstm", Hidden: 16, Output: output}, models.LayerSpec{Type: "dense"})
+			models.LayerSpec{Type: "embedding", Size: 4}, models.LayerSpec{Type: "lstm", Hidden: 16, Output: output},
+			models.LayerSpec{Type: "dense"})
 	}
 	images := data.Federation{Name: "images", Kind: data.Image, H: 4, W: 4, C: 1, Classes: 3}
 	tokens := data.Federation{Name: "tokens", Kind: data.Tokens, SeqLen: 5, Vocab: 9, Classes: 9}
@@ -177,8 +182,10 @@ func TestModelsThatDoNotFitTheData(t *testing.T) {
 		want  string // empty: it fits
 	}{
 		{compose(nn.Shape{H: 1, W: 1, C: 16}, 3, dense), &images, ""},
-		{compose(nn.Shape{H: 1, W: 1, C: 17}, 3, dense), &images, "the number of inputs is 17 in the model and 16 in the data"},
-		{compose(nn.Shape{H: 1, W: 1, C: 16}, 2, dense), &images, "the number of classes is 2 in the model and 3 in the data"},
+		{compose(nn.Shape{H: 1, W: 1, C: 17}, 3, dense), &images,
+			"the number of inputs is 17 in the model and 16 in the data"},
+		{compose(nn.Shape{H: 1, W: 1, C: 16}, 2, dense), &images,
+			"the number of classes is 2 in the model and 3 in the data"},
 		{text(5, 9, 9, "last"), &images, "reads token sequences, data images holds none"},
 		{text(5, 9, 9, "last"), &tokens, ""},
 		{text(6, 9, 9, "last"), &tokens, "the sequence length is 6 in the model and 5 in the data"},

@@ -26,7 +26,8 @@ func TestPredict(t *testing.T) {
 	splits := []string{"val", "test"}
 	err = e.Predict(t.Context(), tr.Weights(), splits, func(p Predictions) error {
 		if p.Client != at/2 || p.Split != splits[at%2] || len(p.Labels) != len(p.Best) {
-			t.Errorf("call %d is about client %d, split %s, %d labels and %d predictions", at, p.Client, p.Split, len(p.Labels), len(p.Best))
+			t.Errorf("call %d is about client %d, split %s, %d labels and %d predictions", at, p.Client,
+				p.Split, len(p.Labels), len(p.Best))
 		}
 		at++
 		for i, label := range p.Labels {
@@ -50,13 +51,16 @@ func TestPredict(t *testing.T) {
 	}
 	stop := errors.New("enough")
 	calls := 0
-	if err := e.Predict(t.Context(), tr.Weights(), splits, func(Predictions) error { calls++; return stop }); !errors.Is(err, stop) || calls != 1 {
+	if err := e.Predict(t.Context(), tr.Weights(), splits,
+		func(Predictions) error { calls++; return stop }); !errors.Is(err, stop) || calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
-	if err := e.Predict(t.Context(), tr.Weights(), []string{"all"}, nil); err == nil || !strings.Contains(err.Error(), `unknown split "all"`) {
+	if err := e.Predict(t.Context(), tr.Weights(), []string{"all"}, nil); err == nil ||
+		!strings.Contains(err.Error(), `unknown split "all"`) {
 		t.Errorf("a split that no client has: %v", err)
 	}
-	if _, err := e.EvaluateSplit(t.Context(), tr.Weights(), "train", []int{0}, EvalConfig{}); err == nil || !strings.Contains(err.Error(), `unknown split "train"`) {
+	if _, err := e.EvaluateSplit(t.Context(), tr.Weights(), "train", []int{0}, EvalConfig{}); err == nil ||
+		!strings.Contains(err.Error(), `unknown split "train"`) {
 		t.Errorf("an evaluation on training samples: %v", err)
 	}
 	if _, err := e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Noise: ScoreOptions{Clients: 1}}); err == nil {

@@ -52,7 +52,8 @@ func TestPrivateSums(t *testing.T) {
 	const clip = 1.3
 	var got []float32
 	for _, poisson := range []bool{false, true} {
-		e := newEngine(t, Config{Model: model, Data: fed, Method: sending(&got), Cohort: 6, Poisson: poisson, Privacy: &Privacy{Clip: clip}})
+		e := newEngine(t, Config{Model: model, Data: fed, Method: sending(&got), Cohort: 6, Poisson: poisson,
+			Privacy: &Privacy{Clip: clip}})
 		tr := e.NewTrial(1)
 		for round := range 5 {
 			want := make([]float64, model.Size())
@@ -72,7 +73,8 @@ func TestPrivateSums(t *testing.T) {
 	}
 	// No single client moves the sum by more than the bound, to the last bit.
 	for seed := range uint64(20) {
-		e := newEngine(t, Config{Model: model, Data: fed, Method: sending(&got), Cohort: 1, Seed: seed, Privacy: &Privacy{Clip: clip}})
+		e := newEngine(t, Config{Model: model, Data: fed, Method: sending(&got), Cohort: 1, Seed: seed,
+			Privacy: &Privacy{Clip: clip}})
 		runRounds(t, e.NewTrial(1), Plan{}, 1)
 		var squares float64
 		for _, x := range got {
@@ -217,7 +219,8 @@ func testSamePrivateRounds(t *testing.T, p Privacy) {
 func TestClipFollowsQuantile(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 20, 60)
 	var got []float32
-	e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: sending(&got), Cohort: 20, Privacy: &Privacy{Clip: 0.1, Quantile: 0.3}})
+	e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: sending(&got), Cohort: 20,
+		Privacy: &Privacy{Clip: 0.1, Quantile: 0.3}})
 	tr := e.NewTrial(1)
 	want := 0.1
 	for range 100 {
@@ -289,15 +292,24 @@ func TestWhatCannotBePrivate(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	base := Config{Model: model, Data: fed, Method: average(), Cohort: 2, Privacy: &Privacy{Clip: 1, Noise: 1}}
 	for want, change := range map[string]func(c *Config){
-		"dp.clip = 0":                 func(c *Config) { c.Privacy = &Privacy{Noise: 1} },
-		"dp.noise = -1":               func(c *Config) { c.Privacy = &Privacy{Clip: 1, Noise: -1} },
-		`dp.mechanism = "shy"`:        func(c *Config) { c.Privacy = &Privacy{Mechanism: "shy", Clip: 1} },
-		`"average" look at samples`:   func(c *Config) { c.Method.Plain, c.Privacy = false, &Privacy{Mechanism: SampleNoise, Clip: 1} },
-		"dp.quantile = 0.5: with":     func(c *Config) { c.Privacy = &Privacy{Mechanism: LocalNoise, Clip: 1, Quantile: 0.5} },
-		`set sampling = "shuffle"`:    func(c *Config) { c.Privacy = &Privacy{Mechanism: TreeNoise, Clip: 1} },
-		`"banded": a client must`:     func(c *Config) { c.Privacy = &Privacy{Mechanism: BandedNoise, Clip: 1} },
-		"dp.bands = 3: must be":       func(c *Config) { c.Privacy = &Privacy{Clip: 1, Bands: 3} },
-		"every 4 rounds; lower it":    func(c *Config) { c.Shuffle, c.Privacy = true, &Privacy{Mechanism: BandedNoise, Clip: 1, Bands: 5} },
+		"dp.clip = 0":          func(c *Config) { c.Privacy = &Privacy{Noise: 1} },
+		"dp.noise = -1":        func(c *Config) { c.Privacy = &Privacy{Clip: 1, Noise: -1} },
+		`dp.mechanism = "shy"`: func(c *Config) { c.Privacy = &Privacy{Mechanism: "shy", Clip: 1} },
+		`"average" look at samples`: func(c *Config) {
+			c.Method.Plain, c.Privacy = false,
+				&Privacy{Mechanism: SampleNoise, Clip: 1}
+		},
+		"dp.quantile = 0.5: with": func(c *Config) {
+			c.Privacy = &Privacy{Mechanism: LocalNoise, Clip: 1,
+				Quantile: 0.5}
+		},
+		`set sampling = "shuffle"`: func(c *Config) { c.Privacy = &Privacy{Mechanism: TreeNoise, Clip: 1} },
+		`"banded": a client must`:  func(c *Config) { c.Privacy = &Privacy{Mechanism: BandedNoise, Clip: 1} },
+		"dp.bands = 3: must be":    func(c *Config) { c.Privacy = &Privacy{Clip: 1, Bands: 3} },
+		"every 4 rounds; lower it": func(c *Config) {
+			c.Shuffle, c.Privacy = true,
+				&Privacy{Mechanism: BandedNoise, Clip: 1, Bands: 5}
+		},
 		`"shuffle": a client is`:      func(c *Config) { c.Privacy, c.Shuffle, c.Replacement = nil, true, true },
 		`"shuffle": which clients`:    func(c *Config) { c.Privacy, c.Shuffle, c.Fleet = nil, true, &fleet.Config{} },
 		"leave Poisson or Shuffle":    func(c *Config) { c.Privacy, c.Shuffle, c.Poisson = nil, true, true },
@@ -315,7 +327,8 @@ func TestWhatCannotBePrivate(t *testing.T) {
 		}
 	}
 	base.Method.Local = func(l *Local) error { l.Number = 2; return nil }
-	if _, err := newEngine(t, base).NewTrial(0).Round(t.Context(), Plan{}); err == nil || !strings.Contains(err.Error(), "send a number besides") {
+	if _, err := newEngine(t, base).NewTrial(0).Round(t.Context(), Plan{}); err == nil ||
+		!strings.Contains(err.Error(), "send a number besides") {
 		t.Errorf("a method that sends a number gives %v", err)
 	}
 }

@@ -138,7 +138,8 @@ func TestBandedNoise(t *testing.T) {
 			prefix += inverse[k]
 			want += prefix * prefix
 		}
-		if variance := squares / float64(len(places)); math.Abs(variance/want-1) > 5*math.Sqrt(2/float64(len(places))) || bands > 1 && want > 0.8*rounds {
+		if variance := squares / float64(len(places)); math.Abs(variance/want-1) > 5*math.Sqrt(2/float64(len(places))) ||
+			bands > 1 && want > 0.8*rounds {
 			t.Errorf("%d bands: the sum of all rounds has the variance %v, want %v", bands, variance, want)
 		}
 	}

@@ -105,7 +105,9 @@ func TestTreeNoise(t *testing.T) {
 		after[6][i] -= after[4][i] // a node of the rounds 5 and 6
 		after[7][i] -= after[4][i]
 	}
-	if a, b := correlation(after[6], after[4]), correlation(after[7], after[6])/math.Sqrt(float64(len(places))); math.Abs(a) > 5 || math.Abs(b-math.Sqrt(0.4)) > 0.05 {
+	if a, b := correlation(after[6], after[4]),
+		correlation(after[7], after[6])/math.Sqrt(float64(len(places))); math.Abs(a) > 5 ||
+		math.Abs(b-math.Sqrt(0.4)) > 0.05 {
 		t.Errorf("neighboring nodes have a correlation of %v deviations, sums that share one of two %v", a, b)
 	}
 }
@@ -120,7 +122,8 @@ func TestLocalNoise(t *testing.T) {
 	const clip, noise = 0.5, 3
 	n := len(fed.Clients)
 	for _, method := range []Method{silent(&got), sending(&got)} {
-		cfg := Config{Model: model, Data: fed, Method: method, Cohort: n, Seed: 2, Privacy: &Privacy{Mechanism: LocalNoise, Clip: clip, Noise: noise}}
+		cfg := Config{Model: model, Data: fed, Method: method, Cohort: n, Seed: 2,
+			Privacy: &Privacy{Mechanism: LocalNoise, Clip: clip, Noise: noise}}
 		e := newEngine(t, cfg)
 		cfg.Privacy = &Privacy{Mechanism: LocalNoise, Clip: clip}
 		quiet := newEngine(t, cfg)
@@ -130,7 +133,8 @@ func TestLocalNoise(t *testing.T) {
 			dropped := runRounds(t, tr, Plan{}, 1)[0].Dropped
 			noisy := slices.Clone(got)
 			runRounds(t, quiet.NewTrial(round), Plan{}, 1)
-			if norm := kernels.Norm(got) * float64(n); dropped == 0 && !(norm > 0 && norm <= clip*float64(n)) || dropped > 0 && norm != 0 {
+			if norm := kernels.Norm(got) * float64(n); dropped == 0 &&
+				!(norm > 0 && norm <= clip*float64(n)) || dropped > 0 && norm != 0 {
 				t.Errorf("clients send %v together, where each is clipped to %v", norm, clip)
 			}
 			var draws []float64

@@ -17,7 +17,8 @@ func TestPrivateScores(t *testing.T) {
 	t.Parallel()
 	r := &RoundResult{}
 	add := func(before, after float64, n int, dropped bool) {
-		r.Slots = append(r.Slots, Slot{Before: Score{Error: before}, After: Score{Error: after}, ValExamples: n, Dropped: dropped})
+		r.Slots = append(r.Slots, Slot{Before: Score{Error: before}, After: Score{Error: after},
+			ValExamples: n, Dropped: dropped})
 	}
 	add(0.25, 0.125, 10, false)
 	add(1, 0.5, 1000, false)
@@ -40,7 +41,8 @@ func TestPrivateScores(t *testing.T) {
 		sum += x
 		squares += x * x
 	}
-	if mean, sd := sum/draws, math.Sqrt(squares/draws); math.Abs(mean) > 6*0.5/math.Sqrt(draws) || math.Abs(sd-0.5) > 0.02 {
+	if mean, sd := sum/draws, math.Sqrt(squares/draws); math.Abs(mean) > 6*0.5/math.Sqrt(draws) ||
+		math.Abs(sd-0.5) > 0.02 {
 		t.Errorf("the noise on a score has the mean %v and the deviation %v, want 0 and 0.5", mean, sd)
 	}
 }
@@ -121,7 +123,8 @@ func TestNoiseIsOfOneSource(t *testing.T) {
 		}
 	}
 	fed := fltest.OpenGlyphs(t, 9, 30)
-	e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 3, Seed: 4, Privacy: &Privacy{Clip: 0.3, Noise: 1, Quantile: 0.5, CountNoise: 5}})
+	e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 3, Seed: 4,
+		Privacy: &Privacy{Clip: 0.3, Noise: 1, Quantile: 0.5, CountNoise: 5}})
 	tr := e.NewTrial(2)
 	client, server := average().Defaults()
 	client.LR = 0.1

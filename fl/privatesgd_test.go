@@ -19,9 +19,11 @@ func TestPrivateSteps(t *testing.T) {
 		var got []float32
 		m := average()
 		m.NewServer = func(int) Server { return &recordingServer{got: &got} }
-		e := newEngine(t, Config{Model: fltest.SmallTransformer(t, fed), Data: fed, Method: m, Cohort: 1, Seed: 3, Privacy: p, Momentum: true})
+		e := newEngine(t, Config{Model: fltest.SmallTransformer(t, fed), Data: fed, Method: m, Cohort: 1,
+			Seed: 3, Privacy: p, Momentum: true})
 		r := runRounds(t, e.NewTrial(1), Plan{Clients: []ClientParams{params}}, 1)[0]
-		if s := r.Slots[0]; s.Steps != params.Steps || p != nil && params.Batch >= s.TrainExamples && s.Examples != s.Steps*s.TrainExamples {
+		if s := r.Slots[0]; s.Steps != params.Steps || p != nil && params.Batch >= s.TrainExamples &&
+			s.Examples != s.Steps*s.TrainExamples {
 			t.Fatalf("%d steps took %d of %d samples", s.Steps, s.Examples, s.TrainExamples)
 		}
 		var at []float32
@@ -37,7 +39,8 @@ func TestPrivateSteps(t *testing.T) {
 	}
 	const clip, noise = 1e-3, 50
 	params.Momentum = 0
-	if norm := kernels.Norm(change(&Privacy{Mechanism: SampleNoise, Clip: clip}, params)); norm > 3*0.1*clip || norm < 0.1*0.1*clip {
+	if norm := kernels.Norm(change(&Privacy{Mechanism: SampleNoise, Clip: clip},
+		params)); norm > 3*0.1*clip || norm < 0.1*0.1*clip {
 		t.Errorf("three steps of clipped gradients move by %v, want at most %v", norm, 3*0.1*clip)
 	}
 	params.Batch = 8

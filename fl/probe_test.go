@@ -67,7 +67,8 @@ func TestLeastCosines(t *testing.T) {
 				prior = 0
 			}
 			if math.Abs(s.MinCosine-after) > 1e-3 || math.Abs(s.MinPriorCosine-prior) > 1e-3 {
-				t.Errorf("%d steps, client %d: %v and %v, want %v and %v", steps, s.Client, s.MinCosine, s.MinPriorCosine, after, prior)
+				t.Errorf("%d steps, client %d: %v and %v, want %v and %v", steps, s.Client, s.MinCosine,
+					s.MinPriorCosine, after, prior)
 			}
 		}
 	}

@@ -18,7 +18,8 @@ func TestRecordedRegressions(t *testing.T) {
 	for round := range 20 {
 		for _, o := range []ScoreOptions{{}, {Uniform: true}, {Clients: 2}} {
 			clients := r.Clients(0, round)
-			live := &RoundResult{Round: round, draws: kernels.Key(r.Seed, 0, uint64(round), purposeScore), Slots: make([]Slot, len(clients))}
+			live := &RoundResult{Round: round, draws: kernels.Key(r.Seed, 0, uint64(round), purposeScore),
+				Slots: make([]Slot, len(clients))}
 			for i, c := range clients {
 				live.Slots[i] = Slot{Client: c, ValExamples: r.Val[c], Before: whole(c), Dropped: i == 1}
 			}
@@ -34,7 +35,8 @@ func TestRecordedRegressions(t *testing.T) {
 	}
 	want := summarize(all, func(c *clientScores) setScore { return c.globalTest })
 	got := Summarize(mse, r.Val, true)
-	if got.Error != want.Error || got.Unweighted != want.Unweighted || got.Worst != want.Worst || got.MAE != nil || got.R2 != nil {
+	if got.Error != want.Error || got.Unweighted != want.Unweighted || got.Worst != want.Worst ||
+		got.MAE != nil || got.R2 != nil {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -14,7 +14,8 @@ import (
 func scoredRound(draws uint64) *RoundResult {
 	r := &RoundResult{draws: draws}
 	for i, n := range []int{10, 0, 30, 20, 40} {
-		r.Slots = append(r.Slots, Slot{ValExamples: n, Before: Score{Error: 0.1 * float64(i), Loss: float64(i)}, After: Score{Error: 0.05 * float64(i), Loss: 1}})
+		r.Slots = append(r.Slots, Slot{ValExamples: n, Before: Score{Error: 0.1 * float64(i), Loss: float64(i)},
+			After: Score{Error: 0.05 * float64(i), Loss: 1}})
 	}
 	return r
 }
@@ -88,7 +89,8 @@ func TestDroppedSlotsScoreTheWorst(t *testing.T) {
 				want.Slots[i].Before, want.Slots[i].After = worst, worst
 			}
 			got, other := r.Score(personalized, o), want.Score(personalized, o)
-			if got.Error != other.Error || !reflect.DeepEqual(got.clients, other.clients) || got.Loss != other.Loss && o.Epsilon == 0 {
+			if got.Error != other.Error || !reflect.DeepEqual(got.clients, other.clients) ||
+				got.Loss != other.Loss && o.Epsilon == 0 {
 				t.Errorf("%+v, personalized %t: %v with dropped clients, %v with their errors at 1", o, personalized, got, other)
 			}
 			for i := range r.Slots {
@@ -97,12 +99,14 @@ func TestDroppedSlotsScoreTheWorst(t *testing.T) {
 			if o.Epsilon > 0 {
 				continue
 			}
-			if all := r.Score(personalized, o); all.Error != 1 || all.Loss != limit.DivergedLoss || all.Metric(tuners.MetricErrorP90) != 1 {
+			if all := r.Score(personalized, o); all.Error != 1 || all.Loss != limit.DivergedLoss ||
+				all.Metric(tuners.MetricErrorP90) != 1 {
 				t.Errorf("%+v, personalized %t: a round that dropped all scores %v", o, personalized, all)
 			}
 		}
 	}
-	if got, want := (&RoundResult{Slots: []Slot{{ValExamples: 3, After: Score{Error: 0.2}}, {ValExamples: 1, Dropped: true}}}).Score(true, ScoreOptions{}).Error,
+	if got, want := (&RoundResult{Slots: []Slot{{ValExamples: 3, After: Score{Error: 0.2}},
+		{ValExamples: 1, Dropped: true}}}).Score(true, ScoreOptions{}).Error,
 		(3*0.2+1)/4; math.Abs(got-want) > 1e-15 {
 		t.Errorf("three samples at 0.2 and one of a dropped client: error %v, want %v", got, want)
 	}
@@ -145,11 +149,13 @@ func TestProbeOptions(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 	}
-	p, err := parseProbes([]string{"cos_delta_smoothed", "cos_delta_smoothed{alpha=0.25}", "cos_delta_smoothed", "val_loss_after"})
+	p, err := parseProbes([]string{"cos_delta_smoothed", "cos_delta_smoothed{alpha=0.25}",
+		"cos_delta_smoothed", "val_loss_after"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.smoothed) != 2 || p.smoothed[0].alpha != 0.5 || p.smoothed[1].alpha != 0.25 || !p.after || p.before || p.phi || p.signs {
+	if len(p.smoothed) != 2 || p.smoothed[0].alpha != 0.5 || p.smoothed[1].alpha != 0.25 || !p.after ||
+		p.before || p.phi || p.signs {
 		t.Errorf("got %+v", p)
 	}
 }

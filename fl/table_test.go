@@ -91,7 +91,8 @@ func TestTablesAreLookedUpByClients(t *testing.T) {
 		t.Errorf("a plan with both: %v", err)
 	}
 	table[1].Params.LR = -1
-	if _, err = tr.Round(t.Context(), Plan{Server: hyper.DefaultServer(), Table: table}); err == nil || !strings.Contains(err.Error(), "client.lr") {
+	if _, err = tr.Round(t.Context(), Plan{Server: hyper.DefaultServer(), Table: table}); err == nil ||
+		!strings.Contains(err.Error(), "client.lr") {
 		t.Errorf("a bad cell: %v", err)
 	}
 }

@@ -44,7 +44,8 @@ func TestDrawTested(t *testing.T) {
 	counts := make([]int, len(fed.Clients))
 	for round := 1; round <= rounds; round++ {
 		ids := e.DrawTested(n, round)
-		if len(ids) != n || !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != n || !slices.Equal(ids, e.DrawTested(n, round)) {
+		if len(ids) != n || !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != n ||
+			!slices.Equal(ids, e.DrawTested(n, round)) {
 			t.Fatalf("round %d draws %v", round, ids)
 		}
 		for _, id := range ids {
@@ -53,14 +54,17 @@ func TestDrawTested(t *testing.T) {
 	}
 	const mean = float64(n*rounds) / tested
 	for id, count := range counts {
-		if fed.Clients[id].Test.Len() == 0 && count > 0 || fed.Clients[id].Test.Len() > 0 && math.Abs(float64(count)-mean) > 5*math.Sqrt(mean) {
-			t.Errorf("client %d with %d test examples was drawn %d times, expected about %v", id, fed.Clients[id].Test.Len(), count, mean)
+		if fed.Clients[id].Test.Len() == 0 && count > 0 || fed.Clients[id].Test.Len() > 0 &&
+			math.Abs(float64(count)-mean) > 5*math.Sqrt(mean) {
+			t.Errorf("client %d with %d test examples was drawn %d times, expected about %v", id,
+				fed.Clients[id].Test.Len(), count, mean)
 		}
 	}
 	if all := e.DrawTested(50, 1); !slices.Equal(all, []int{1, 2, 4, 5, 6, 7}) {
 		t.Errorf("all clients with test examples are %v", all)
 	}
-	if other := newEngine(t, Config{Method: average(), Model: fltest.SmallCNN(t, &fed), Data: &fed, Cohort: 5, Seed: 2}); slices.Equal(other.DrawTested(n, 7), e.DrawTested(n, 7)) &&
+	if other := newEngine(t, Config{Method: average(), Model: fltest.SmallCNN(t, &fed), Data: &fed, Cohort: 5,
+		Seed: 2}); slices.Equal(other.DrawTested(n, 7), e.DrawTested(n, 7)) &&
 		slices.Equal(other.DrawTested(n, 8), e.DrawTested(n, 8)) {
 		t.Error("the seed draws nothing")
 	}

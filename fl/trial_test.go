@@ -47,7 +47,9 @@ func runRounds(t testing.TB, tr *Trial, plan Plan, rounds int) []*RoundResult {
 // mixedPlan gives every slot its own hyperparameters, so that tasks differ in
 // length and kind.
 func mixedPlan(slots int) Plan {
-	p := Plan{Server: ServerParams{LR: 0.7, Momentum: 0.5, Decay: 0.99, Weighted: true}, Probes: []string{"val_error_before", "val_loss_after", "delta_norm", "min_cos_grad_displacement", "min_cos_grad_prior_displacement", "seconds_simulated", "sign_agreement", "cos_delta_smoothed{alpha=0.7}"}}
+	p := Plan{Server: ServerParams{LR: 0.7, Momentum: 0.5, Decay: 0.99, Weighted: true},
+		Probes: []string{"val_error_before", "val_loss_after", "delta_norm", "min_cos_grad_displacement",
+			"min_cos_grad_prior_displacement", "seconds_simulated", "sign_agreement", "cos_delta_smoothed{alpha=0.7}"}}
 	for i := range slots {
 		p.Clients = append(p.Clients, begun(ClientParams{
 			LR: 0.02 * float64(i+1), Momentum: float64(i%3) * 0.4, WeightDecay: 1e-4 * float64(i%2),
@@ -67,12 +69,14 @@ func TestSameBitsForAnyNumberOfWorkers(t *testing.T) {
 	}
 	var first *outcome
 	for _, workers := range []int{1, 2, 4} {
-		e := newEngine(t, Config{Model: model, Data: fed, Method: momentum(), Cohort: 7, Replacement: true, Seed: 11, Workers: workers})
+		e := newEngine(t, Config{Model: model, Data: fed, Method: momentum(), Cohort: 7,
+			Replacement: true, Seed: 11, Workers: workers})
 		tr := e.NewTrial(3)
 		o := &outcome{rounds: runRounds(t, tr, mixedPlan(7), 4)}
 		o.sha = model.SHA256(tr.Weights())
 		var err error
-		if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), EvalConfig{Clients: []ClientParams{hyper.DefaultClient()}}); err != nil {
+		if o.eval, err = e.Evaluate(t.Context(), tr.Weights(),
+			EvalConfig{Clients: []ClientParams{hyper.DefaultClient()}}); err != nil {
 			t.Fatal(err)
 		}
 		if first == nil {
@@ -115,7 +119,8 @@ func TestTrainingLearns(t *testing.T) {
 		t.Errorf("global test error went from %.3f to %.3f", before.GlobalTest.Error, after.GlobalTest.Error)
 	}
 	if after.PersonalizedTest.Clients != len(fed.Clients) || before.PersonalizedTest.Clients != 0 {
-		t.Errorf("personalized scores over %d clients when asked for, %d when not; want all and 0", after.PersonalizedTest.Clients, before.PersonalizedTest.Clients)
+		t.Errorf("personalized scores over %d clients when asked for, %d when not; want all and 0",
+			after.PersonalizedTest.Clients, before.PersonalizedTest.Clients)
 	}
 	g := after.GlobalTest
 	if !(g.P10 <= g.P50 && g.P50 <= g.P90) {
@@ -185,7 +190,8 @@ func TestDivergedClientsAreLeftOut(t *testing.T) {
 	bad := good
 	bad.LR, bad.Epochs = 1e30, 3
 	tr := e.NewTrial(0)
-	r := runRounds(t, tr, Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{good, bad, good}, Probes: []string{"val_loss_after"}}, 1)[0]
+	r := runRounds(t, tr, Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{good, bad, good},
+		Probes: []string{"val_loss_after"}}, 1)[0]
 	if r.Dropped != 1 || !r.Slots[1].Dropped || r.Slots[0].Dropped {
 		t.Fatalf("dropped %d slots: %+v", r.Dropped, r.Slots)
 	}
@@ -196,7 +202,8 @@ func TestDivergedClientsAreLeftOut(t *testing.T) {
 	if want := (r.Slots[0].TrainLoss*n0 + r.Slots[2].TrainLoss*n2) / (n0 + n2); math.Abs(r.TrainLoss-want) > 1e-12*want {
 		t.Errorf("training loss %v, want %v, the mean over the clients that were kept", r.TrainLoss, want)
 	}
-	if none := runRounds(t, e.NewTrial(1), Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{bad}}, 1)[0]; none.Dropped != 3 || !math.IsNaN(none.TrainLoss) {
+	if none := runRounds(t, e.NewTrial(1), Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{bad}},
+		1)[0]; none.Dropped != 3 || !math.IsNaN(none.TrainLoss) {
 		t.Errorf("with all %d clients dropped the training loss is %v, want NaN", none.Dropped, none.TrainLoss)
 	}
 	for i, w := range tr.Weights() {
@@ -207,7 +214,8 @@ func TestDivergedClientsAreLeftOut(t *testing.T) {
 	// The aggregate must be the mean of the other two alone.
 	alone := e.NewTrial(0)
 	want := slices.Clone(alone.Weights())
-	w := &worker{ws: model.NewWorkspace(), local: model.NewParams(), velocity: model.NewParams(), inputs: inputSize(model.Input()), labels: 1}
+	w := &worker{ws: model.NewWorkspace(), local: model.NewParams(), velocity: model.NewParams(),
+		inputs: inputSize(model.Input()), labels: 1}
 	var sum float64
 	change := make([]float64, len(want))
 	for _, slot := range []int{0, 2} {
@@ -241,7 +249,8 @@ func TestFlatMemoryOverManyRounds(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	e := newEngine(t, Config{Model: model, Data: fed, Method: momentum(), Cohort: 3, Seed: 1, Workers: 2})
 	tr := e.NewTrial(0)
-	plan := Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{begun(ClientParams{LR: 0.01, Steps: 1, Batch: 4, Dropout: hyper.OwnDropout})}}
+	plan := Plan{Server: hyper.DefaultServer(),
+		Clients: []ClientParams{begun(ClientParams{LR: 0.01, Steps: 1, Batch: 4, Dropout: hyper.OwnDropout})}}
 	heap := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats
@@ -267,7 +276,8 @@ func begun(c ClientParams) ClientParams {
 	all := hyper.DefaultClient()
 	full := hyper.Values{Client: all}
 	for _, p := range hyper.Table() {
-		if strings.HasPrefix(p.Name, "client.") && !slices.Contains([]string{"client.optimizer", "client.optimizer_state", "client.beta1", "client.beta2", "client.eps", "client.lr_schedule", "client.lr_over", "client.bias_decay"}, p.Name) {
+		if strings.HasPrefix(p.Name, "client.") && !slices.Contains([]string{"client.optimizer", "client.optimizer_state",
+			"client.beta1", "client.beta2", "client.eps", "client.lr_schedule", "client.lr_over", "client.bias_decay"}, p.Name) {
 			reflect.ValueOf(&full).Elem().FieldByIndex(p.Index).Set(reflect.ValueOf(&v).Elem().FieldByIndex(p.Index))
 		}
 	}

@@ -30,8 +30,11 @@ func TestUpdatesAreTheSame(t *testing.T) {
 	plain := newEngine(t, Config{Model: model, Data: &fed, Method: average(), Cohort: 20, Seed: 3}).NewTrial(2)
 	runRounds(t, plain, plan, rounds)
 	for name, u := range map[string]Updates{
-		"topk, sign":      updates(func(u *Updates) { u.Sparsify, u.Quantize, u.Keep = "topk", "sign", 0.1 }),
-		"randomk, qsgd":   updates(func(u *Updates) { u.Sparsify, u.Quantize, u.Keep, u.Feedback = "randomk", "qsgd", 0.3, false }),
+		"topk, sign": updates(func(u *Updates) { u.Sparsify, u.Quantize, u.Keep = "topk", "sign", 0.1 }),
+		"randomk, qsgd": updates(func(u *Updates) {
+			u.Sparsify, u.Quantize, u.Keep,
+				u.Feedback = "randomk", "qsgd", 0.3, false
+		}),
 		"gaussian, qsgd":  updates(func(u *Updates) { u.Attack, u.Quantize, u.Bits = "gaussian", "qsgd", 4 }),
 		"labels, uniform": updates(func(u *Updates) { u.Attack, u.Quantize, u.Feedback = "label_flip", "uniform", false }),
 	} {
@@ -154,7 +157,8 @@ func TestBytes(t *testing.T) {
 		"drive":        {updates(func(u *Updates) { u.Quantize = "drive" }), n/2048*2048 + 2048 + 32*blocks(n)},
 		"topk, 1 left": {updates(func(u *Updates) { u.Sparsify, u.Keep = "topk", 1e-9 }), 32 + 15},
 	} {
-		e := newEngine(t, Config{Model: model, Data: &fed, Method: average(), Cohort: 4, Seed: 4, Updates: tt.u, Fleet: &fleet.Config{}})
+		e := newEngine(t, Config{Model: model, Data: &fed, Method: average(), Cohort: 4, Seed: 4,
+			Updates: tt.u, Fleet: &fleet.Config{}})
 		tr := e.NewTrial(0)
 		r := runRounds(t, tr, Plan{}, 1)[0]
 		for _, s := range r.Slots {
@@ -316,7 +320,8 @@ func TestRegisterTransform(t *testing.T) {
 	fed := *fltest.OpenGlyphs(t, 6, 30)
 	model := fltest.SmallCNN(t, &fed)
 	var got []float32
-	e := newEngine(t, Config{Model: model, Data: &fed, Method: sending(&got), Cohort: 1, Updates: updates(func(u *Updates) { u.Sparsify = "third" })})
+	e := newEngine(t, Config{Model: model, Data: &fed, Method: sending(&got), Cohort: 1,
+		Updates: updates(func(u *Updates) { u.Sparsify = "third" })})
 	r := runRounds(t, e.NewTrial(0), Plan{}, 1)[0]
 	d := sentBy(r.Slots[0].Client, model.Size())
 	for i, at := range e.uplink.places {
@@ -352,13 +357,15 @@ func TestEveryUpdateGoesThrough(t *testing.T) {
 		places := []int32{1, 4, int32(len(u.Values)) - 1}
 		u.Keep(places)
 	}
-	if err := RegisterTransform(Transform{Name: "few", Stage: StageAttack, Doc: "sends three values", Apply: few}); err != nil {
+	if err := RegisterTransform(Transform{Name: "few", Stage: StageAttack,
+		Doc: "sends three values", Apply: few}); err != nil {
 		t.Fatal(err)
 	}
 	shrink := func(w *Wire, _ *Updates) { w.Values = 3 }
-	if err := RegisterTransform(Transform{Name: "ends", Stage: StageQuantize, Doc: "sends two values", Biased: true, Shrink: shrink, Apply: func(u *Upload) {
-		u.Keep([]int32{0, int32(len(u.Values)) - 1})
-	}}); err != nil {
+	if err := RegisterTransform(Transform{Name: "ends", Stage: StageQuantize, Doc: "sends two values", Biased: true,
+		Shrink: shrink, Apply: func(u *Upload) {
+			u.Keep([]int32{0, int32(len(u.Values)) - 1})
+		}}); err != nil {
 		t.Fatal(err)
 	}
 	fed := fltest.OpenGlyphs(t, 10, 20)
@@ -394,7 +401,8 @@ func TestEveryUpdateGoesThrough(t *testing.T) {
 					if _, err := u.Chain(); err != nil {
 						t.Fatal(err)
 					}
-					e := newUplink(&Config{Model: model, Data: fed, Updates: u, Cohort: 5, Seed: 3}, func() []int32 { return trainedPlaces(&c) })
+					e := newUplink(&Config{Model: model, Data: fed, Updates: u, Cohort: 5, Seed: 3},
+						func() []int32 { return trainedPlaces(&c) })
 					for client := range 5 {
 						left, w := make([]float32, e.left()), &worker{}
 						for round := range 2 {
@@ -409,11 +417,13 @@ func TestEveryUpdateGoesThrough(t *testing.T) {
 								case x != 0:
 									arrived++
 								}
-								if e.feeds == len(e.chain) && !e.attacks(client) && math.Abs(float64(delta[at]+left[i])-float64(honest[at]+before[i])) > 1e-4 {
+								if e.feeds == len(e.chain) && !e.attacks(client) &&
+									math.Abs(float64(delta[at]+left[i])-float64(honest[at]+before[i])) > 1e-4 {
 									t.Fatalf("%+v: of %v and %v before, %v arrives and %v is left", u, honest[at], before[i], delta[at], left[i])
 								}
 							}
-							if attack == "few" && sparsify+quantize == "" && e.attacks(client) && (arrived != 3 || delta[e.places[4]] != honest[e.places[4]]) {
+							if attack == "few" && sparsify+quantize == "" && e.attacks(client) &&
+								(arrived != 3 || delta[e.places[4]] != honest[e.places[4]]) {
 								t.Fatalf("%d values of an attacker's three arrive", arrived)
 							}
 						}
@@ -430,7 +440,8 @@ func TestEveryUpdateGoesThrough(t *testing.T) {
 			if lies.Collude != nil && a == "norm_bound" {
 				continue // refused: it holds no updates
 			}
-			r := runRounds(t, engine(u, a).NewTrial(0), Plan{Clients: []ClientParams{begun(ClientParams{LR: 0.1, Steps: 1, Batch: 4})}}, 2)
+			r := runRounds(t, engine(u, a).NewTrial(0),
+				Plan{Clients: []ClientParams{begun(ClientParams{LR: 0.1, Steps: 1, Batch: 4})}}, 2)
 			if r[1].Dropped > 0 {
 				t.Errorf("%s, %s: %d dropped", attack, a, r[1].Dropped)
 			}
@@ -443,7 +454,8 @@ func TestEveryUpdateGoesThrough(t *testing.T) {
 func TestPlannedUpdates(t *testing.T) {
 	t.Parallel()
 	fed := fltest.OpenGlyphs(t, 8, 30)
-	cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 5, Seed: 3, Updates: DefaultUpdates(), Aggregation: DefaultAggregation()}
+	cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 5, Seed: 3,
+		Updates: DefaultUpdates(), Aggregation: DefaultAggregation()}
 	cfg.Updates.Quantize, cfg.Aggregation.Name = "qsgd", "trimmed"
 	e := newEngine(t, cfg)
 	cfg.Updates.Bits, cfg.Aggregation.Trim = 3, 0.4

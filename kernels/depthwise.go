@@ -48,7 +48,8 @@ type ChannelsGrad struct {
 
 // depthwiseTable holds the loops of one level. Distances are in bytes, channels
 // counted in blocks of 16, and all sizes above 0; xNext is the distance from the end
-// of a row to the next one, xImage that from the end of an image to the next one. Nothing is fused, so that every level gives the same bits.
+// of a row to the next one, xImage that from the end of an image to the next one. Nothing is fused, so that every
+// level gives the same bits.
 type depthwiseTable struct {
 	row, run3, run5  channelRow // run3 and run5 go through taps in runs of 3 and 5, and through tiles of pixels
 	one, three, five channelWeights
@@ -247,7 +248,8 @@ func (v *ChannelsGrad) add(table *depthwiseTable, c, blocks int) {
 	}
 }
 
-// callChannelWeights adds to the gradients from weight t on of some blocks of channels what rows from r on of images from i on add.
+// callChannelWeights adds to the gradients from weight t on of some blocks of channels what rows from r on of images
+// from i on add.
 //
 //go:noinline
 func callChannelWeights(f channelWeights, v *ChannelsGrad, t, c, blocks, i, images, r, rows int) {

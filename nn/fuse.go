@@ -14,7 +14,8 @@ type placed struct {
 // fuse folds layers into the ones before them where one kernel does both: a ReLU
 // into a dense or convolutional layer. A max-pool after such a convolution takes
 // over the ReLU's backward pass, on its smaller image, and may leave its own to the
-// convolution. A hard swish goes into a group normalisation. A dropout after that takes over the ReLU's backward pass in turn.
+// convolution. A hard swish goes into a group normalisation. A dropout after that takes over the ReLU's backward pass
+// in turn.
 // With tangents, pools, dropouts and hard swishes stay as they are. Layers with products get the
 // precision of these.
 func fuse(layers []Layer, to binding) []placed {

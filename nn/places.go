@@ -43,7 +43,8 @@ func channelsOf(shape []int) []int {
 }
 
 // Each calls f with every parameter in the order of Model.Export: its name and shape,
-// that of a class token without the dimensions before its channels, and where each of its values lies, row-major; read-only.
+// that of a class token without the dimensions before its channels, and where each of its values lies, row-major;
+// read-only.
 func (p *Places) Each(f func(name string, shape []int, at []int32)) {
 	for _, t := range p.params {
 		f(t.name, t.shape, t.at)

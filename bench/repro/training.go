@@ -89,7 +89,8 @@ func (o Options) variant() string {
 	return strings.Join(flags, " ")
 }
 
-// Config returns the configuration with a seed, from 1 on, and what in it is not as in the paper. Its error says what is wrong with the
+// Config returns the configuration with a seed, from 1 on, and what in it is not as in the paper. Its error says what
+// is wrong with the
 // options, or that the data are not at hand.
 func (t *Training) Config(o Options, seed int) (*config.Config, []string, error) {
 	path, err := Locate(t.Needs, o.Data)

@@ -23,8 +23,10 @@ func TestOpenAugments(t *testing.T) {
 		for j := range pixels {
 			pixels[j] = int64(j * (i + 3) % 256)
 		}
-		rows = append(rows, tfftest.Row{Split: []string{"train", "test"}[i/6], Client: strconv.Itoa(i / 2 % 3), Message: tfftest.Example(
-			tfftest.Feature{Name: "image", Ints: pixels}, tfftest.Feature{Name: "label", Ints: []int64{int64(i)}}, tfftest.Feature{Name: "coarse_label", Ints: []int64{0}})})
+		rows = append(rows, tfftest.Row{Split: []string{"train", "test"}[i/6],
+			Client: strconv.Itoa(i / 2 % 3), Message: tfftest.Example(
+				tfftest.Feature{Name: "image", Ints: pixels}, tfftest.Feature{Name: "label", Ints: []int64{int64(i)}},
+				tfftest.Feature{Name: "coarse_label", Ints: []int64{0}})})
 	}
 	tfftest.Write(t, filepath.Join(tff, "cifar100.sqlite"), rows)
 	for _, cfg := range []data.Config{
@@ -41,7 +43,8 @@ func TestOpenAugments(t *testing.T) {
 			if fed.H != tt.side || fed.W != tt.side || fed.C != 3 {
 				t.Errorf("%s: %d x %d x %d", cfg.Name, fed.H, fed.W, fed.C)
 			}
-			if noted := strings.Contains(strings.Join(fed.Notes, "\n"), "validation images are changed at random"); noted != tt.val {
+			if noted := strings.Contains(strings.Join(fed.Notes, "\n"),
+				"validation images are changed at random"); noted != tt.val {
 				t.Errorf("%s: notes %q", tt.augment, fed.Notes)
 			}
 			changes := func(v data.View) bool {
@@ -58,7 +61,8 @@ func TestOpenAugments(t *testing.T) {
 				return false
 			}
 			if c := fed.Clients[0]; !changes(c.Train) || changes(c.Val) != tt.val || changes(c.Test) {
-				t.Errorf("%s, %s: images of training, validation, test change at random: %v, %v, %v", cfg.Name, tt.augment, changes(c.Train), changes(c.Val), changes(c.Test))
+				t.Errorf("%s, %s: images of training, validation, test change at random: %v, %v, %v", cfg.Name, tt.augment,
+					changes(c.Train), changes(c.Val), changes(c.Test))
 			}
 			settest.Check(t, fed)
 		}

@@ -120,7 +120,8 @@ func fullFEMNIST(t *testing.T, dir string) {
 				names = append(names, fmt.Sprintf("\"f%04d_%02d\"", u, u%50))
 				counts = append(counts, strconv.Itoa(size(u, part)))
 			}
-			fmt.Fprintf(w, `{"users": [%s], "num_samples": [%s], "user_data": {`, strings.Join(names, ", "), strings.Join(counts, ", "))
+			fmt.Fprintf(w, `{"users": [%s], "num_samples": [%s], "user_data": {`,
+				strings.Join(names, ", "), strings.Join(counts, ", "))
 			for i, name := range names {
 				if i > 0 {
 					fmt.Fprint(w, ", ")

@@ -17,10 +17,14 @@ import (
 // that names the path, whatever is there instead, and waits for nothing.
 func TestNothingThere(t *testing.T) {
 	names := []string{
-		"all.json", "train/all.json", "raw_data.txt", "Posts.xml", "train.bin", "test.bin", "data_batch_1.bin", "test_batch.bin",
-		"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", "qmnist-train-labels-idx2-int", "qmnist-test-labels-idx2-int",
-		"emnist_all.sqlite", "shakespeare.sqlite", "cifar100.sqlite", "stackoverflow.sqlite", "shakespeare_train.sqlite", "shakespeare_test.sqlite",
-		"federated_emnist_train.sqlite", "federated_emnist_digitsonly_train.sqlite", "federated_cifar100_train.sqlite", "stackoverflow_train.sqlite",
+		"all.json", "train/all.json", "raw_data.txt", "Posts.xml", "train.bin", "test.bin",
+		"data_batch_1.bin", "test_batch.bin",
+		"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte",
+		"qmnist-train-labels-idx2-int", "qmnist-test-labels-idx2-int",
+		"emnist_all.sqlite", "shakespeare.sqlite", "cifar100.sqlite", "stackoverflow.sqlite",
+		"shakespeare_train.sqlite", "shakespeare_test.sqlite",
+		"federated_emnist_train.sqlite", "federated_emnist_digitsonly_train.sqlite", "federated_cifar100_train.sqlite",
+		"stackoverflow_train.sqlite",
 	}
 	// filled returns a folder with all the names, made by a function.
 	filled := func(make func(path string) error) func(t *testing.T) string {
@@ -81,7 +85,8 @@ func TestNothingThere(t *testing.T) {
 				}
 				line := err.Error()
 				t.Log(line)
-				if !strings.Contains(line, path) || strings.ContainsAny(line, "\n") || len(line) > 500 || strings.Contains(line, "EOF") || strings.Count(line, path+":") > 1 {
+				if !strings.Contains(line, path) || strings.ContainsAny(line, "\n") || len(line) > 500 ||
+					strings.Contains(line, "EOF") || strings.Count(line, path+":") > 1 {
 					t.Errorf("error %q, must be one line of what is wrong with %s", line, path)
 				}
 			})

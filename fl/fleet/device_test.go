@@ -101,9 +101,11 @@ func TestDistributionsOfSpeed(t *testing.T) {
 		{"pareto", Config{Devices: "pareto", Exponent: 3}, func(k float64) bool { return k > 1.5 }, math.Pow(1.5, -3)},
 		{"pareto, default", Config{Devices: "pareto"}, func(k float64) bool { return k > 2 }, 0.25},
 		{"zipf 1", Config{Devices: "zipf", Exponent: 1.5}, func(k float64) bool { return math.Abs(k-1) < 1e-9 }, 1 / zeta},
-		{"zipf 3", Config{Devices: "zipf", Exponent: 1.5}, func(k float64) bool { return math.Abs(k-3) < 1e-9 }, math.Pow(3, -1.5) / zeta},
+		{"zipf 3", Config{Devices: "zipf", Exponent: 1.5},
+			func(k float64) bool { return math.Abs(k-3) < 1e-9 }, math.Pow(3, -1.5) / zeta},
 		{"lognormal median", Config{Devices: "lognormal", Sigma: 0.5}, func(k float64) bool { return k > 1 }, 0.5},
-		{"lognormal sigma", Config{Devices: "lognormal", Sigma: 0.5}, func(k float64) bool { return k > math.Exp(0.5) }, 0.158655},
+		{"lognormal sigma", Config{Devices: "lognormal", Sigma: 0.5},
+			func(k float64) bool { return k > math.Exp(0.5) }, 0.158655},
 		{"exponential", Config{Devices: "exponential"}, func(k float64) bool { return k > 2 }, math.Exp(-2)},
 	} {
 		near(t, c.name, share(c.cfg, c.holds), c.want, 5*math.Sqrt(c.want*(1-c.want)/n))
@@ -112,7 +114,8 @@ func TestDistributionsOfSpeed(t *testing.T) {
 
 func TestClasses(t *testing.T) {
 	const n = 20_000
-	f := made(t, Config{Devices: "classes", Shares: []float64{2, 1, 1}, FLOPS: []float64{5, 9, 1}, Up: []float64{100, 200, 300}}, 1, n)
+	f := made(t, Config{Devices: "classes", Shares: []float64{2, 1, 1}, FLOPS: []float64{5, 9, 1},
+		Up: []float64{100, 200, 300}}, 1, n)
 	counts := map[Device]int{}
 	for c := range n {
 		counts[f.Device(c)]++
@@ -121,7 +124,8 @@ func TestClasses(t *testing.T) {
 		t.Errorf("got %d classes: %v", len(counts), counts)
 	}
 	all := math.Inf(1)
-	for d, want := range map[Device]float64{{5, 1.25e6, 100, all}: 0.5, {9, 1.25e6, 200, all}: 0.25, {1, 1.25e6, 300, all}: 0.25} {
+	for d, want := range map[Device]float64{{5, 1.25e6, 100, all}: 0.5, {9, 1.25e6, 200, all}: 0.25,
+		{1, 1.25e6, 300, all}: 0.25} {
 		near(t, fmt.Sprint(d), float64(counts[d])/n, want, 5*math.Sqrt(0.25/n))
 	}
 }
@@ -165,7 +169,8 @@ func TestCorrelation(t *testing.T) {
 		want := 6 / math.Pi * math.Asin(rho/2)
 		near(t, fmt.Sprint("correlation ", rho), sum/(n*(float64(n)*n-1)/12), want, 5*math.Sqrt((1-want*want)/n)+1e-9)
 		for i := range n - 1 {
-			if a, b := slices.Index(f.rank, int32(i)), slices.Index(f.rank, int32(i+1)); i%500 == 0 && f.Device(a).FLOPS > f.Device(b).FLOPS {
+			if a, b := slices.Index(f.rank, int32(i)), slices.Index(f.rank, int32(i+1)); i%500 == 0 &&
+				f.Device(a).FLOPS > f.Device(b).FLOPS {
 				t.Errorf("correlation %v: the device of rank %d is faster than the next", rho, i)
 			}
 		}
@@ -175,7 +180,8 @@ func TestCorrelation(t *testing.T) {
 // The median phone, and the anchors of the interpolation.
 func TestPhones(t *testing.T) {
 	near(t, "median", phoneSpeed(0.5)/1e9, 1.3, 0.01)
-	near(t, "slowest", phoneSpeed(1e-9)/1e9, batchFLOPs/1642e-3/1e9*math.Pow(511./383, math.Log(1642./588)/math.Log(6702./383)), 1e-6)
+	near(t, "slowest", phoneSpeed(1e-9)/1e9, batchFLOPs/1642e-3/1e9*math.Pow(511./383,
+		math.Log(1642./588)/math.Log(6702./383)), 1e-6)
 	near(t, "Redmi Note 7 Pro", phoneSpeed(0.8+0.1*(6702-6284)/(7974-6284))/1e9, batchFLOPs/588e-3/1e9, 1e-9)
 	const n = 30_000
 	f := made(t, Config{Devices: "phones"}, 1, n)
@@ -236,7 +242,8 @@ func TestSameBits(t *testing.T) {
 		for i := range 500 {
 			d := f.Device(i)
 			o := f.Run(Job{Client: i, Sequence: 3, Start: int64(i) * 1e11, FLOPs: 5e12, Down: 4e6, Up: 4e6})
-			for _, x := range []uint64{math.Float64bits(d.FLOPS), math.Float64bits(d.Up), uint64(o.Received), uint64(o.Computed), uint64(o.End)} {
+			for _, x := range []uint64{math.Float64bits(d.FLOPS), math.Float64bits(d.Up), uint64(o.Received),
+				uint64(o.Computed), uint64(o.End)} {
 				mix(x)
 			}
 		}

@@ -99,7 +99,8 @@ func TestUntil(t *testing.T) {
 				for _, share := range []float64{0.3, 0.7} {
 					between := at + int64(share*float64(min(until, 1<<50)-at))
 					if still, end := f.Available(c, between); still != on || end < until {
-						t.Fatalf("%s: client %d is %v from %d until %d, but %v until %d at %d", cfg.Availability, c, on, at, until, still, end, between)
+						t.Fatalf("%s: client %d is %v from %d until %d, but %v until %d at %d", cfg.Availability, c, on,
+							at, until, still, end, between)
 					}
 				}
 				if still, _ := f.Available(c, until-1); still != on {
@@ -172,7 +173,8 @@ func TestJobs(t *testing.T) {
 		{Config{Latency: 0.5}, "2.5 4.5 5.5 false"},
 		{Config{BF16Speedup: 2, BF16: true}, "2 3 4 false"},
 		{Config{BF16Speedup: 2}, "2 4 5 false"},
-		{Config{Devices: "classes", Shares: []float64{1}, FLOPS: []float64{40e9}, Down: []float64{5e6}}, "1.25 1.75 2.75 false"},
+		{Config{Devices: "classes", Shares: []float64{1}, FLOPS: []float64{40e9},
+			Down: []float64{5e6}}, "1.25 1.75 2.75 false"},
 		{Config{Availability: path}, "2 3 3 true"},
 		{Config{Availability: path, Offline: "pause"}, "2 11 21 false"},
 		{Config{Dropout: 1}, "2 2.5 2.5 true"},
@@ -180,12 +182,14 @@ func TestJobs(t *testing.T) {
 		f := made(t, c.cfg, 1, 1)
 		o := f.Run(job)
 		if c.cfg.Dropout == 1 { // at a uniform share
-			if !o.Failed || o.End <= second || o.End >= 5*second || o.Received != min(2*second, o.End) || o.Computed != min(4*second, o.End) {
+			if !o.Failed || o.End <= second || o.End >= 5*second || o.Received != min(2*second, o.End) ||
+				o.Computed != min(4*second, o.End) {
 				t.Errorf("%+v: %+v", c.cfg, o)
 			}
 			continue
 		}
-		if got := fmt.Sprintf("%v %v %v %v", float64(o.Received)/1e9, float64(o.Computed)/1e9, float64(o.End)/1e9, o.Failed); got != c.want {
+		if got := fmt.Sprintf("%v %v %v %v", float64(o.Received)/1e9, float64(o.Computed)/1e9,
+			float64(o.End)/1e9, o.Failed); got != c.want {
 			t.Errorf("%+v: got %s, want %s", c.cfg, got, c.want)
 		}
 	}

@@ -38,7 +38,8 @@ func TestDropLast(t *testing.T) {
 		{5, 1, 1, 5, 5, true},
 	} {
 		c := Client{Batch: tt.batch, Epochs: tt.epochs, DropLast: true}
-		if steps, examples, one := c.LocalSteps(tt.n), c.Examples(tt.n), c.DealsOne(tt.n); steps != tt.steps || examples != tt.examples || one != tt.one {
+		if steps, examples, one := c.LocalSteps(tt.n), c.Examples(tt.n), c.DealsOne(tt.n); steps != tt.steps ||
+			examples != tt.examples || one != tt.one {
 			t.Errorf("%+v: %d steps, %d samples, a batch of one: %v", tt, steps, examples, one)
 		}
 	}

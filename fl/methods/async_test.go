@@ -12,7 +12,8 @@ import (
 )
 
 // synchronous are the methods that an asynchronous server refuses.
-var synchronous = []string{"afl", "directfednas", "fedamp", "feddyn", "feddynchoice", "fedfomo", "fednas", "fedpa", "fedrolex", "fedtp", "heterofl", "ifca", "mifa", "mimelite", "qfedavg", "scaffold", "supernet"}
+var synchronous = []string{"afl", "directfednas", "fedamp", "feddyn", "feddynchoice", "fedfomo", "fednas", "fedpa",
+	"fedrolex", "fedtp", "heterofl", "ifca", "mifa", "mimelite", "qfedavg", "scaffold", "supernet"}
 
 // TestAsynchronousMethods, with clients of many speeds: a method either refuses an
 // asynchronous server with its reason, also where it is wrapped, or keeps the promises: the
@@ -32,7 +33,8 @@ func TestAsynchronousMethods(t *testing.T) {
 			if err == nil {
 				e.Close()
 			}
-			if want := `method "` + m.Name + `" cannot be asynchronous: ` + m.Synchronous; m.Synchronous == "" || err == nil || !strings.Contains(err.Error(), want) {
+			if want := `method "` + m.Name + `" cannot be asynchronous: ` + m.Synchronous; m.Synchronous == "" || err == nil ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("got error %v, want %q", err, want)
 			}
 			return

@@ -158,7 +158,8 @@ func passed(t *testing.T, model *nn.Model, weights []float32, v data.View) []flo
 		for i := range pos {
 			pos[i] = int32(lo + i)
 		}
-		b := &nn.Batch{N: n, X: make([]float32, n*shape.H*shape.W*shape.C), Labels: make([]int32, n), Share: float64(n) / float64(lo+n)}
+		b := &nn.Batch{N: n, X: make([]float32, n*shape.H*shape.W*shape.C), Labels: make([]int32, n),
+			Share: float64(n) / float64(lo+n)}
 		if err := v.Fill(pos, b.X, nil, b.Labels, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +179,10 @@ type unreadable struct {
 func (s unreadable) Step(w []float32, u *fl.Update, p fl.ServerParams) {
 	s.Server.Step(w, u, p)
 	if *s.times++; *s.times == 2 {
-		lost := data.NewLazyVectors(1, 2, func(int) ([]float32, []int32, error) { return nil, nil, errors.New("the disk is gone") })
+		lost := data.NewLazyVectors(1, 2, func(int) ([]float32, []int32, error) {
+			return nil, nil,
+				errors.New("the disk is gone")
+		})
 		for i := range s.fed.Clients {
 			c := &s.fed.Clients[i]
 			c.Train = lost.View(i, c.Train.Len())
@@ -196,7 +200,8 @@ func TestStatisticsOfTheBatchThatFail(t *testing.T) {
 	}
 	times, server := 0, m.NewServer
 	m.NewServer = func(size int) fl.Server { return unreadable{server(size), fed, &times} }
-	cfg := fl.Config{Model: fltest.SmallNormalized(t, fed), Data: fed, Method: m, Statistics: fl.StatisticsBatch, Cohort: 4, Seed: 11, Workers: 2}
+	cfg := fl.Config{Model: fltest.SmallNormalized(t, fed), Data: fed, Method: m, Statistics: fl.StatisticsBatch,
+		Cohort: 4, Seed: 11, Workers: 2}
 	tr := newEngine(t, cfg).NewTrial(0)
 	plan, clients := defaultPlan(m), slices.Clone(fed.Clients)
 	plan.Probes = []string{"cos_delta_smoothed"}
@@ -255,7 +260,8 @@ func TestClientsKeepNormalizations(t *testing.T) {
 func TestBatchNormRefusals(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 8, 30)
 	model, plain := fltest.SmallNormalized(t, fed), fltest.SmallCNN(t, fed)
-	vectors, err := models.FromLayers([]models.LayerSpec{{Type: "dense", Units: 5}, {Type: "batchnorm"}, {Type: "dense"}}, model.Input(), fed.Classes)
+	vectors, err := models.FromLayers([]models.LayerSpec{{Type: "dense", Units: 5}, {Type: "batchnorm"},
+		{Type: "dense"}}, model.Input(), fed.Classes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,14 +272,17 @@ func TestBatchNormRefusals(t *testing.T) {
 		dp         *fl.Privacy
 		want       string
 	}{
-		{model, FedAvg(), "", &fl.Privacy{Clip: 1}, "dp: model layers has batch normalization, whose statistics mix samples and are neither clipped nor noised; use groupnorm"},
+		{model, FedAvg(), "", &fl.Privacy{Clip: 1},
+			"dp: model layers has batch normalization, whose statistics mix samples and are neither clipped nor noised; use groupnorm"},
 		{model, heteroFL(), "", nil, `model layers has batch normalization, and method "heterofl" trains sub-networks, whose statistics are others; use groupnorm`},
-		{model, scaffold(), "keep", nil, `norm.statistics = "keep": clients of method "scaffold" keep or send more than their weights, of the whole network; use "average" or "affine-shared"`},
+		{model, scaffold(), "keep", nil,
+			`norm.statistics = "keep": clients of method "scaffold" keep or send more than their weights, of the whole network; use "average" or "affine-shared"`},
 		{model, fedBN(), "average", nil, `norm.statistics = "average": method "fedbn" has "keep"; leave it out`},
 		{plain, FedAvg(), "keep", nil, `norm.statistics = "keep": model layers has no batch normalization; use a model that has, or leave it out`},
 		{model, FedAvg(), "none", nil, `norm.statistics = "none": must be average, keep, affine-shared or batch`},
 	} {
-		_, err := fl.New(fl.Config{Model: c.model, Data: fed, Method: c.method, Statistics: c.statistics, Privacy: c.dp, Cohort: 2})
+		_, err := fl.New(fl.Config{Model: c.model, Data: fed, Method: c.method,
+			Statistics: c.statistics, Privacy: c.dp, Cohort: 2})
 		if err == nil || err.Error() != c.want {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
@@ -284,7 +293,8 @@ func TestBatchNormRefusals(t *testing.T) {
 	for _, batch := range []int{1, n - 1} {
 		plan.Clients[0].Batch = batch
 		_, err := e.NewTrial(0).Round(t.Context(), plan)
-		if err == nil || !strings.Contains(err.Error(), "batch normalization of vectors needs 2 or more") || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), "batch normalization of vectors needs 2 or more") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("batches of %d: error %v", batch, err)
 		}
 	}
@@ -298,19 +308,24 @@ func normalized(t *testing.T, fed *data.Federation, method string, momentum floa
 	t.Helper()
 	norm := models.LayerSpec{Type: "batchnorm", Momentum: &momentum}
 	named := func(s models.LayerSpec, name string) models.LayerSpec { s.Name = name; return s }
-	layers := []models.LayerSpec{{Type: "conv", Filters: 12, Kernel: fed.H / 4, Stride: fed.H / 4, NoBias: true}, named(norm, "a")}
+	layers := []models.LayerSpec{{Type: "conv", Filters: 12, Kernel: fed.H / 4, Stride: fed.H / 4,
+		NoBias: true}, named(norm, "a")}
 	switch method {
 	case "fedtp":
 		layers = append(layers, models.LayerSpec{Type: "sequence"}, models.LayerSpec{Type: "positions"},
-			models.LayerSpec{Type: "residual", Body: []models.LayerSpec{{Type: "attention", Heads: 3}}}, norm, models.LayerSpec{Type: "steps", Take: "mean"})
+			models.LayerSpec{Type: "residual", Body: []models.LayerSpec{{Type: "attention", Heads: 3}}}, norm,
+			models.LayerSpec{Type: "steps", Take: "mean"})
 	case "fednas", "directfednas":
 		layers = append(layers, models.LayerSpec{Type: "conv", Name: "point", Filters: 12, Kernel: 1}, named(norm, "b"),
-			models.LayerSpec{Type: "mix", Name: "c", Inputs: []string{"a", "b"}, Weights: "edge"}, models.LayerSpec{Type: "relu"}, models.LayerSpec{Type: "avgpool"})
+			models.LayerSpec{Type: "mix", Name: "c", Inputs: []string{"a", "b"}, Weights: "edge"},
+			models.LayerSpec{Type: "relu"}, models.LayerSpec{Type: "avgpool"})
 	default:
 		body := []models.LayerSpec{{Type: "conv", Filters: 12, Kernel: 3, Pad: 1, NoBias: true}, norm}
-		layers = append(layers, models.LayerSpec{Type: "relu"}, models.LayerSpec{Type: "residual", Body: body}, models.LayerSpec{Type: "relu"}, models.LayerSpec{Type: "avgpool"})
+		layers = append(layers, models.LayerSpec{Type: "relu"}, models.LayerSpec{Type: "residual", Body: body},
+			models.LayerSpec{Type: "relu"}, models.LayerSpec{Type: "avgpool"})
 	}
-	m, err := models.FromLayers(append(layers, models.LayerSpec{Type: "dense", Name: "head"}), nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
+	m, err := models.FromLayers(append(layers, models.LayerSpec{Type: "dense", Name: "head"}),
+		nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +366,8 @@ func TestStatisticsAreNoParameters(t *testing.T) {
 				if !slices.Contains(m.Settings(), "client.weight_decay") {
 					plan.Clients[0].WeightDecay = 0
 				}
-				plan.Probes = []string{"delta_norm", "min_cos_grad_displacement", "sign_agreement", "cos_delta_smoothed", "dot_delta_previous"}
+				plan.Probes = []string{"delta_norm", "min_cos_grad_displacement", "sign_agreement",
+					"cos_delta_smoothed", "dot_delta_previous"}
 				rounds := 3
 				if slices.Contains([]string{"afl", "qfedavg", "moon", "fedntd"}, m.Name) {
 					rounds = 1 // later ones evaluate the broadcast model, statistics and all
@@ -416,7 +432,8 @@ func TestBoundedClientsCountInStatistics(t *testing.T) {
 	for _, bound := range []float64{1e6, 1e-3} {
 		a := fl.DefaultAggregation()
 		a.Name, a.Bound = "norm_bound", bound
-		cfg := fl.Config{Model: fltest.SmallNormalized(t, fed), Data: fed, Method: FedAvg(), Aggregation: a, Cohort: 5, Seed: 4}
+		cfg := fl.Config{Model: fltest.SmallNormalized(t, fed), Data: fed, Method: FedAvg(),
+			Aggregation: a, Cohort: 5, Seed: 4}
 		tr := newEngine(t, cfg).NewTrial(0)
 		runRounds(t, tr, defaultPlan(cfg.Method), 1)
 		got := tr.Weights()[cfg.Model.Buffers().Lo:]
@@ -434,7 +451,8 @@ func TestBoundedClientsCountInStatistics(t *testing.T) {
 func TestPersonalizedModelsHaveStatistics(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 6, 40)
 	forEachMethod(t, func(t *testing.T, m fl.Method) {
-		cfg := fl.Config{Model: normalized(t, fed, m.Name, 0.8), Data: fed, Method: m, Cohort: len(fed.Clients), Seed: 4, HeadLayers: 1}
+		cfg := fl.Config{Model: normalized(t, fed, m.Name, 0.8), Data: fed, Method: m,
+			Cohort: len(fed.Clients), Seed: 4, HeadLayers: 1}
 		if !takesNormalized(t, cfg) || m.Name == "fedtp" { // whose models a server makes
 			return
 		}
@@ -465,7 +483,8 @@ func TestPersonalizedModelsHaveStatistics(t *testing.T) {
 				continue
 			}
 			models = map[int][]float32{}
-			if _, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients, Server: &plan.Server, State: tr.State(), Kept: kept}); err != nil {
+			if _, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients, Server: &plan.Server,
+				State: tr.State(), Kept: kept}); err != nil {
 				t.Fatal(err)
 			}
 			for client, w := range models {
@@ -491,7 +510,8 @@ func checkStatistics(t *testing.T, model *nn.Model, got, want []float32) {
 			for i, v := range p.Data {
 				w := float64(wanted[at].Data[i])
 				all++
-				if ratio := float64(v) / w; !(ratio > 0.4 && ratio < 2.5) || math.Abs(float64(means[0][i]-means[1][i])) > 0.7*math.Sqrt(w) {
+				if ratio := float64(v) / w; !(ratio > 0.4 && ratio < 2.5) ||
+					math.Abs(float64(means[0][i]-means[1][i])) > 0.7*math.Sqrt(w) {
 					far++
 				}
 			}

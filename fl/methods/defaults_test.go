@@ -15,7 +15,8 @@ func deepOf(t *testing.T, m fl.Method, fed *data.Federation) *nn.Model {
 	switch m.Name {
 	case "heterofl", "fedrolex", "fedbabu":
 		model, err := nn.NewModel("deep", nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes,
-			nn.Conv2D{Filters: 16, Kernel: 5, Stride: 2}, nn.ReLU{}, nn.Conv2D{Filters: 32, Kernel: 3}, nn.ReLU{}, nn.MaxPool{Size: 2},
+			nn.Conv2D{Filters: 16, Kernel: 5, Stride: 2}, nn.ReLU{}, nn.Conv2D{Filters: 32, Kernel: 3},
+			nn.ReLU{}, nn.MaxPool{Size: 2},
 			nn.Dense{Units: 64}, nn.ReLU{}, nn.Dense{Units: fed.Classes})
 		if err != nil {
 			t.Fatal(err)

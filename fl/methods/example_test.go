@@ -80,7 +80,8 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%s: %d clients, error below 10%%: %v\n", method.Name, scores.GlobalTest.Clients, scores.GlobalTest.Error < 0.1)
+	fmt.Printf("%s: %d clients, error below 10%%: %v\n", method.Name, scores.GlobalTest.Clients,
+		scores.GlobalTest.Error < 0.1)
 	// Output: fedexp: 8 clients, error below 10%: true
 }
 
@@ -103,7 +104,8 @@ func circles(clients, n int) *data.Federation {
 			labels = append(labels, label)
 		}
 		all := data.VectorView(2, points, labels)
-		fed.Clients = append(fed.Clients, data.Client{ID: fmt.Sprint("sector ", k), Train: all.Part(0, n*3/4), Test: all.Part(n*3/4, n)})
+		fed.Clients = append(fed.Clients, data.Client{ID: fmt.Sprint("sector ", k),
+			Train: all.Part(0, n*3/4), Test: all.Part(n*3/4, n)})
 	}
 	return fed
 }

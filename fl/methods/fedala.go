@@ -17,7 +17,8 @@ import (
 // where * is elementwise and the W of a client starts at 1, then goes on from round to round.
 // A round learns W on client.ala_share of the training samples. In the second round of a client
 // passes over them go on until the deviation of the last ten losses, each that of a pass's
-// last batch, is below 0.1; afterwards there is one pass. What is trained from t is v of the next round. The paper's number p of mixed layers is
+// last batch, is below 0.1; afterwards there is one pass. What is trained from t is v of the next round. The paper's
+// number p of mixed layers is
 // head_layers.
 func fedALA() fl.Method {
 	return fl.Method{

@@ -80,7 +80,9 @@ func TestFedAMPByHand(t *testing.T) {
 	wantKept(t, q.engine, q.fed, &quadratic{}, tr, plan, has)
 
 	plan.Server.AMPAlpha = 2
-	if _, err := q.engine.NewTrial(0).Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "server.amp_alpha = 2: the model of client ") || !strings.Contains(err.Error(), "use at most 0.4") {
+	if _, err := q.engine.NewTrial(0).Round(t.Context(), plan); err == nil ||
+		!strings.Contains(err.Error(), "server.amp_alpha = 2: the model of client ") ||
+		!strings.Contains(err.Error(), "use at most 0.4") {
 		t.Errorf("a negative weight of a client's own model: error %v", err)
 	}
 }

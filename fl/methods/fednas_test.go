@@ -71,7 +71,8 @@ func TestFedNASNeedsMixtures(t *testing.T) {
 	}
 	for _, m := range []*nn.Model{fltest.SmallCNN(t, fed), frozen} {
 		_, err := fl.New(fl.Config{Data: fed, Model: m, Method: fedNAS(), Cohort: 1})
-		if err == nil || !strings.HasSuffix(err.Error(), "has no mixed operations that train; take one that has, such as darts-cifar") {
+		if err == nil || !strings.HasSuffix(err.Error(),
+			"has no mixed operations that train; take one that has, such as darts-cifar") {
 			t.Errorf("error %v", err)
 		}
 	}

@@ -25,7 +25,8 @@ func logisticOn(t *testing.T, fed *data.Federation) *nn.Model {
 
 // descend takes steps of logistic regression in float64 on all samples of a batch, by
 // differences of a loss of logits; each sample's logits of the first weights are known to it.
-func descend(at []float64, b *nn.Batch, classes, steps int, lr float64, loss func(y int, z, first []float64) float64) []float64 {
+func descend(at []float64, b *nn.Batch, classes, steps int, lr float64,
+	loss func(y int, z, first []float64) float64) []float64 {
 	inputs := len(b.X) / b.N
 	logits := func(w []float64, x []float32) []float64 {
 		z := slices.Clone(w[classes*inputs:])
@@ -112,7 +113,8 @@ func TestDistillationByHand(t *testing.T) {
 		return sum
 	}
 	want := descend(before, b, fed.Classes, 3, 0.02, loss)
-	plain := descend(before, b, fed.Classes, 3, 0.02, func(y int, z, _ []float64) float64 { return -math.Log(softmaxOf(z, 1, -1)[y]) })
+	plain := descend(before, b, fed.Classes, 3, 0.02,
+		func(y int, z, _ []float64) float64 { return -math.Log(softmaxOf(z, 1, -1)[y]) })
 	off := 0.0
 	for i, x := range flat(model, tr.Weights()) {
 		if math.Abs(x-want[i]) > 1e-5 {
@@ -151,14 +153,16 @@ func TestDistillationRefuses(t *testing.T) {
 	two := *fed
 	two.Classes = 2
 	_, err := distills(&fl.Config{Model: logisticOn(t, &two), Data: &two, Method: fedNTD()})
-	if err == nil || !strings.Contains(err.Error(), `method "fedntd" distills the other classes than a sample's, and 2 have none to compare`) {
+	if err == nil || !strings.Contains(err.Error(),
+		`method "fedntd" distills the other classes than a sample's, and 2 have none to compare`) {
 		t.Errorf("two classes: %v", err)
 	}
 	sigmoid, err := fltest.SmallCNN(t, fed).WithLoss(nn.Loss{Kind: nn.Sigmoid})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = distills(&fl.Config{Model: sigmoid, Data: fed, Method: fedNTD()}); err == nil || !strings.Contains(err.Error(), `needs samples of one class each`) {
+	if _, err = distills(&fl.Config{Model: sigmoid, Data: fed, Method: fedNTD()}); err == nil ||
+		!strings.Contains(err.Error(), `needs samples of one class each`) {
 		t.Errorf("several labels: %v", err)
 	}
 }

@@ -44,7 +44,8 @@ func TestClientsKeepHeadsOrBodies(t *testing.T) {
 					ws, velocity := model.NewWorkspace(), make([]float32, len(w))
 					b := fltest.Batch(t, model, train)
 					for step := range 3 {
-						ws.Step(w, b, nn.TrainOpts{Step: uint32(step)}, &nn.Optimizer{SGD: nn.SGD{LR: 0.1}, Velocity: velocity, Steps: step})
+						ws.Step(w, b, nn.TrainOpts{Step: uint32(step)}, &nn.Optimizer{SGD: nn.SGD{LR: 0.1},
+							Velocity: velocity, Steps: step})
 					}
 					owns[s.Client] = slices.Clone(w[tt.own.Lo:tt.own.Hi])
 					for j := range shared {
@@ -80,7 +81,8 @@ func TestClientsKeepHeadsOrBodies(t *testing.T) {
 					}
 				}
 			}
-			wantKept(t, e, fed, model.NewWorkspace(), tr, fl.Plan{Server: hyper.DefaultServer(), Clients: []fl.ClientParams{c}}, has)
+			wantKept(t, e, fed, model.NewWorkspace(), tr, fl.Plan{Server: hyper.DefaultServer(),
+				Clients: []fl.ClientParams{c}}, has)
 		})
 	}
 }
@@ -92,7 +94,8 @@ type measures interface {
 
 // wantKept compares what an engine measures of the models that clients have with models of
 // its own measurement.
-func wantKept(t *testing.T, e *fl.Engine, fed *data.Federation, by measures, tr *fl.Trial, plan fl.Plan, has map[int][]float32) {
+func wantKept(t *testing.T, e *fl.Engine, fed *data.Federation, by measures, tr *fl.Trial,
+	plan fl.Plan, has map[int][]float32) {
 	t.Helper()
 	var loss, n float64
 	for i := range has {
@@ -100,7 +103,8 @@ func wantKept(t *testing.T, e *fl.Engine, fed *data.Federation, by measures, tr 
 		loss += by.Evaluate(has[i], fltest.Batch(t, e.Model(), val)).Loss
 		n += float64(val.Len())
 	}
-	v, err := e.EvaluateSplit(t.Context(), tr.Weights(), "val", e.EvalSample(0), fl.EvalConfig{Clients: plan.Clients[:1], Server: &plan.Server, Kept: true, Round: tr.Rounds(), State: tr.State()})
+	v, err := e.EvaluateSplit(t.Context(), tr.Weights(), "val", e.EvalSample(0),
+		fl.EvalConfig{Clients: plan.Clients[:1], Server: &plan.Server, Kept: true, Round: tr.Rounds(), State: tr.State()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,19 +128,23 @@ func TestPersonalHeadsLeaveTheNetworkAlone(t *testing.T) {
 // TestTwoHeadsRefuse models whose last layer cannot be added to another.
 func TestTwoHeadsRefuse(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 3, 30)
-	model, err := nn.NewModel("behind", nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes, nn.Dense{Units: fed.Classes}, nn.ReLU{})
+	model, err := nn.NewModel("behind", nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes,
+		nn.Dense{Units: fed.Classes}, nn.ReLU{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = fl.New(fl.Config{Model: model, Data: fed, Method: fedRoD(), Cohort: 1})
-	if err == nil || !strings.Contains(err.Error(), `does not end in a dense layer, of which each client has another one in method "fedrod"`) || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(),
+		`does not end in a dense layer, of which each client has another one in method "fedrod"`) ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("outputs behind a ReLU: %v", err)
 	}
 	smooth, err := fltest.SmallCNN(t, fed).WithLoss(nn.Loss{Smoothing: 0.1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = fl.New(fl.Config{Model: smooth, Data: fed, Method: fedRoD(), Cohort: 1}); err == nil || !strings.Contains(err.Error(), `loss.smoothing = 0.1: method "fedrod" leaves out classes`) {
+	if _, err = fl.New(fl.Config{Model: smooth, Data: fed, Method: fedRoD(), Cohort: 1}); err == nil ||
+		!strings.Contains(err.Error(), `loss.smoothing = 0.1: method "fedrod" leaves out classes`) {
 		t.Errorf("with smoothed labels: %v", err)
 	}
 }

@@ -101,7 +101,8 @@ func TestFedTPRoundMatchesTorch(t *testing.T) {
 		return s.embeddings[client*s.net.inputs():][:before.net.layers[0].K]
 	}
 	for _, tensor := range start {
-		job.Names, job.Shapes, job.Values = append(job.Names, tensor.Name), append(job.Shapes, tensor.Shape), append(job.Values, tensor.Data)
+		job.Names, job.Shapes, job.Values = append(job.Names, tensor.Name), append(job.Shapes, tensor.Shape),
+			append(job.Values, tensor.Data)
 		if strings.HasSuffix(tensor.Name, "in_proj_weight") {
 			job.Projections = append(job.Projections, tensor.Name)
 		}
@@ -140,7 +141,8 @@ func TestFedTPRoundMatchesTorch(t *testing.T) {
 	was, is := layersOf(before.net), layersOf(after.net)
 	for i := range was {
 		compare("biases", was[i].Bias, is[i].Bias, want.Layers[i].Bias)
-		compare("weights", slices.Concat(was[i].Weight...), slices.Concat(is[i].Weight...), slices.Concat(want.Layers[i].Weight...))
+		compare("weights", slices.Concat(was[i].Weight...), slices.Concat(is[i].Weight...),
+			slices.Concat(want.Layers[i].Weight...))
 	}
 	drawn := map[int]bool{}
 	for i, slot := range r.Slots {
@@ -179,7 +181,8 @@ func TestFedTPRefuses(t *testing.T) {
 			continue
 		}
 		tt.cfg.Data, tt.cfg.Method, tt.cfg.Cohort = fed, fedTP(), 2
-		if _, err := fl.New(tt.cfg); err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := fl.New(tt.cfg); err == nil || !strings.HasPrefix(err.Error(), tt.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want %s", err, tt.want)
 		}
 	}
@@ -187,10 +190,12 @@ func TestFedTPRefuses(t *testing.T) {
 	plan := defaultPlan(fedTP())
 	plan.Server.Embedding = 64
 	_, err = e.NewTrial(0).Round(t.Context(), plan)
-	if want := "round 0: server.embedding = 64: the servers of this study have 128"; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "round 0: server.embedding = 64: the servers of this study have 128"; err == nil ||
+		!strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	if err := fedTP().CheckShards(hyper.DefaultClient(), fl.Updates{}); err == nil || !strings.HasPrefix(err.Error(), `the server of method "fedtp" makes`) {
+	if err := fedTP().CheckShards(hyper.DefaultClient(), fl.Updates{}); err == nil ||
+		!strings.HasPrefix(err.Error(), `the server of method "fedtp" makes`) {
 		t.Errorf("rounds that are cut: error %v", err)
 	}
 }
@@ -213,12 +218,15 @@ func TestFedTPSends(t *testing.T) {
 		return v
 	}
 	first := measured(e, tr.State())
-	if again := measured(e, nil); first.PersonalizedTest.Loss != again.PersonalizedTest.Loss || first.PersonalizedTest.Loss == first.GlobalTest.Loss {
-		t.Errorf("before the first round clients score %v with the trial's state, %v without one, the global model %v", first.PersonalizedTest.Loss, again.PersonalizedTest.Loss, first.GlobalTest.Loss)
+	if again := measured(e, nil); first.PersonalizedTest.Loss != again.PersonalizedTest.Loss ||
+		first.PersonalizedTest.Loss == first.GlobalTest.Loss {
+		t.Errorf("before the first round clients score %v with the trial's state, %v without one, the global model %v",
+			first.PersonalizedTest.Loss, again.PersonalizedTest.Loss, first.GlobalTest.Loss)
 	}
 	diverging := defaultPlan(fedTP())
 	diverging.Clients[0].LR = 1e30
-	if r := runRounds(t, tr, diverging, 1)[0]; r.Dropped != 3 || measured(e, tr.State()).PersonalizedTest.Loss != first.PersonalizedTest.Loss {
+	if r := runRounds(t, tr, diverging, 1)[0]; r.Dropped != 3 ||
+		measured(e, tr.State()).PersonalizedTest.Loss != first.PersonalizedTest.Loss {
 		t.Errorf("%d of 3 clients diverge, and models change", r.Dropped)
 	}
 	start := model.NewParams()
@@ -226,7 +234,8 @@ func TestFedTPSends(t *testing.T) {
 	copy(tr.Weights(), start)
 	given := newEngine(t, fl.Config{Model: model.WithStart(start), Data: fed, Method: fedTP(), Cohort: 3})
 	if v := measured(given, nil); v.PersonalizedTest.Loss != v.GlobalTest.Loss {
-		t.Errorf("models that begin with given weights score %v, those weights %v", v.PersonalizedTest.Loss, v.GlobalTest.Loss)
+		t.Errorf("models that begin with given weights score %v, those weights %v",
+			v.PersonalizedTest.Loss, v.GlobalTest.Loss)
 	}
 }
 
@@ -240,7 +249,8 @@ func BenchmarkFedTP(b *testing.B) {
 	_, p := fedTP().Defaults()
 	at, _ := projections(model)
 	const cohort = 10
-	s := fedTP().NewSender(&fl.Config{Model: model, Server: &p, Data: &data.Federation{Clients: make([]data.Client, cohort)}}, at)
+	s := fedTP().NewSender(&fl.Config{Model: model, Server: &p,
+		Data: &data.Federation{Clients: make([]data.Client, cohort)}}, at)
 	server, w := s.(*fedTPServer), model.NewParams()
 	b.Run("begin", func(b *testing.B) {
 		for b.Loop() {

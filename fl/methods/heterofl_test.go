@@ -34,7 +34,8 @@ func smallMobile(t *testing.T, fed *data.Federation) *nn.Model {
 	t.Helper()
 	m, err := nn.NewModel("mobile", nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes,
 		nn.Conv2D{Filters: 8, Kernel: 5, Stride: 3}, nn.GroupNorm{Groups: 4}, nn.HardSwish{},
-		nn.Residual{Body: []nn.Layer{nn.DepthwiseConv2D{Kernel: 3, Pad: 1}, nn.HardSwish{}, nn.SqueezeExcitation{Units: 8}, nn.Conv2D{Filters: 8, Kernel: 1}, nn.GroupNorm{Groups: 2}}},
+		nn.Residual{Body: []nn.Layer{nn.DepthwiseConv2D{Kernel: 3, Pad: 1}, nn.HardSwish{}, nn.SqueezeExcitation{Units: 8},
+			nn.Conv2D{Filters: 8, Kernel: 1}, nn.GroupNorm{Groups: 2}}},
 		nn.AvgPool{}, nn.Dense{Units: fed.Classes})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +72,8 @@ func smallAreFaster(t *testing.T, r *fl.RoundResult) {
 	widths := slicedWidths
 	for _, slot := range r.Slots {
 		for _, other := range r.Slots {
-			if widths[slot.Client%3] < widths[other.Client%3] && slot.Examples <= other.Examples && slot.Seconds >= other.Seconds {
+			if widths[slot.Client%3] < widths[other.Client%3] && slot.Examples <= other.Examples &&
+				slot.Seconds >= other.Seconds {
 				t.Errorf("client %d of width %v takes %v s, client %d of width %v %v s",
 					slot.Client, widths[slot.Client%3], slot.Seconds, other.Client, widths[other.Client%3], other.Seconds)
 			}
@@ -80,12 +82,14 @@ func smallAreFaster(t *testing.T, r *fl.RoundResult) {
 }
 
 // compareSlices does what a round did by hand.
-func compareSlices(t *testing.T, model *nn.Model, fed *data.Federation, r *fl.RoundResult, start, end []nn.Tensor, plan fl.Plan) {
+func compareSlices(t *testing.T, model *nn.Model, fed *data.Federation, r *fl.RoundResult, start,
+	end []nn.Tensor, plan fl.Plan) {
 	t.Helper()
 	shift, p := r.Round, plan.Clients[0]
 	sum, count, holders := make([][]float64, len(start)), make([][]float64, len(start)), make([][]int, len(start))
 	for i, tensor := range start {
-		sum[i], count[i], holders[i] = make([]float64, len(tensor.Data)), make([]float64, len(tensor.Data)), make([]int, len(tensor.Data))
+		sum[i], count[i], holders[i] = make([]float64, len(tensor.Data)), make([]float64, len(tensor.Data)),
+			make([]int, len(tensor.Data))
 	}
 	last := len(start) - 2 // weight and bias of the output layer
 	for _, slot := range r.Slots {
@@ -116,7 +120,8 @@ func compareSlices(t *testing.T, model *nn.Model, fed *data.Federation, r *fl.Ro
 		}
 		ws := sub.NewWorkspace()
 		for k := range p.Steps {
-			ws.Step(at, batch, nn.TrainOpts{Step: uint32(k), Absent: lacks}, &nn.Optimizer{SGD: nn.SGD{LR: float32(p.LR)}, Steps: k})
+			ws.Step(at, batch, nn.TrainOpts{Step: uint32(k), Absent: lacks},
+				&nn.Optimizer{SGD: nn.SGD{LR: float32(p.LR)}, Steps: k})
 		}
 		weight := 1.0
 		if plan.Server.Weighted {
@@ -176,15 +181,18 @@ func eachIndex(small, large []int, shift int, f func(small, large int)) {
 func TestWidthsThatDoNotFit(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	model := fltest.SmallCNN(t, fed)
-	if _, err := fl.New(fl.Config{Model: model, Data: fed, Method: heteroFL(), Cohort: 2, Widths: []float64{0.3}}); err == nil || !strings.HasPrefix(err.Error(), "client.widths: 0.3: must be among 1, 0.5") {
+	if _, err := fl.New(fl.Config{Model: model, Data: fed, Method: heteroFL(), Cohort: 2,
+		Widths: []float64{0.3}}); err == nil || !strings.HasPrefix(err.Error(), "client.widths: 0.3: must be among 1, 0.5") {
 		t.Errorf("width 0.3: error %v", err)
 	}
-	if _, err := fl.New(fl.Config{Model: model, Data: fed, Method: FedAvg(), Cohort: 2, Widths: []float64{0.5}}); err == nil || !strings.Contains(err.Error(), `method "fedavg" does not use them`) {
+	if _, err := fl.New(fl.Config{Model: model, Data: fed, Method: FedAvg(), Cohort: 2,
+		Widths: []float64{0.5}}); err == nil || !strings.Contains(err.Error(), `method "fedavg" does not use them`) {
 		t.Errorf("widths for fedavg: error %v", err)
 	}
 	c, s := heteroFL().Defaults()
 	c.Width = 0.3
-	if err := heteroFL().CheckParams(c, s); err == nil || !strings.HasPrefix(err.Error(), `client.width = 0.3: method "heterofl" needs one of`) {
+	if err := heteroFL().CheckParams(c, s); err == nil || !strings.HasPrefix(err.Error(),
+		`client.width = 0.3: method "heterofl" needs one of`) {
 		t.Errorf("client.width 0.3: error %v", err)
 	}
 	// A width of the plan holds for all of its slots.

@@ -21,7 +21,8 @@ func TestIFCAByHand(t *testing.T) {
 		tr := q.engine.NewTrial(0)
 		size := len(tr.Weights())
 		snap, models := tr.Snapshot(), make([][]float64, clusters)
-		if first := snap.Server[0]; slices.Equal(first[:size], first[size:2*size]) || !slices.Equal(first[:size], tr.Weights()) {
+		if first := snap.Server[0]; slices.Equal(first[:size], first[size:2*size]) ||
+			!slices.Equal(first[:size], tr.Weights()) {
 			t.Error("the models do not begin with the trial's weights and with others")
 		}
 		for j := range models { // near the optima of some clients, or all would choose one
@@ -85,7 +86,8 @@ func TestIFCAByHand(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 6, 30)
 	model := fltest.SmallCNN(t, fed)
 	model = model.WithStart(model.NewParams())
-	if _, err := fl.New(fl.Config{Model: model, Data: fed, Method: ifca(), Cohort: 2}); err == nil || !strings.Contains(err.Error(), "begin with different random weights") {
+	if _, err := fl.New(fl.Config{Model: model, Data: fed, Method: ifca(), Cohort: 2}); err == nil ||
+		!strings.Contains(err.Error(), "begin with different random weights") {
 		t.Errorf("given weights: error %v", err)
 	}
 }

@@ -40,7 +40,8 @@ func TestKeptOptimizersKeepThePromises(t *testing.T) {
 		if !keeps(m) {
 			c, s := m.Defaults()
 			c.OptimizerState = "keep"
-			if err := m.CheckParams(c, s); err == nil || !strings.HasPrefix(err.Error(), `client.optimizer_state = "keep": method "`+m.Name+`" needs "reset"; `) {
+			if err := m.CheckParams(c, s); err == nil || !strings.HasPrefix(err.Error(),
+				`client.optimizer_state = "keep": method "`+m.Name+`" needs "reset"; `) {
 				t.Errorf("it gives no reason: %v", err)
 			}
 			return
@@ -87,7 +88,8 @@ func TestKeptOptimizersKeepThePromises(t *testing.T) {
 			t.Error("keeping changes nothing")
 		}
 		cfg.KeepOptimizer = false
-		if _, err := newEngine(t, cfg).NewTrial(1).Round(t.Context(), keeping(m, "sgd")); err == nil || !strings.Contains(err.Error(), "set Config.KeepOptimizer") {
+		if _, err := newEngine(t, cfg).NewTrial(1).Round(t.Context(), keeping(m, "sgd")); err == nil ||
+			!strings.Contains(err.Error(), "set Config.KeepOptimizer") {
 			t.Errorf("an engine that keeps nothing: %v", err)
 		}
 	})
@@ -109,7 +111,8 @@ func TestKeptOptimizersGoOn(t *testing.T) {
 				if m.Name == "fedprox" {
 					c.Mu = 1e-12
 				}
-				tr := newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: 1, Seed: 5, Workers: 1, KeepOptimizer: true}).NewTrial(1)
+				tr := newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: 1, Seed: 5, Workers: 1,
+					KeepOptimizer: true}).NewTrial(1)
 				runRounds(t, tr, plan, rounds)
 				w := slices.Clone(tr.Weights())
 				for _, c := range tr.Snapshot().Clients {

@@ -30,7 +30,8 @@ func (b boundStiff) Traits() nn.Traits {
 // meta-gradients of the first order, and refuses it to others in one line.
 func TestFirstOrderNeedsNoTangents(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 6, 20)
-	model, err := nn.NewModel("stiff", nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes, nn.Conv2D{Filters: 8, Kernel: 7, Stride: 7}, stiff{}, nn.Dense{Units: fed.Classes})
+	model, err := nn.NewModel("stiff", nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes,
+		nn.Conv2D{Filters: 8, Kernel: 7, Stride: 7}, stiff{}, nn.Dense{Units: fed.Classes})
 	if err != nil {
 		t.Fatal(err)
 	}

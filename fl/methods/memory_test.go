@@ -14,7 +14,8 @@ import (
 // rounds, an evaluation and a snapshot. How many results wait for others is chance.
 func TestMemory(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 8, 30)
-	model, err := models.FromLayers([]models.LayerSpec{{Type: "dense", Units: 1024}, {Type: "relu"}, {Type: "dense", Units: fed.Classes}}, nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
+	model, err := models.FromLayers([]models.LayerSpec{{Type: "dense", Units: 1024}, {Type: "relu"},
+		{Type: "dense", Units: fed.Classes}}, nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +25,8 @@ func TestMemory(t *testing.T) {
 		runtime.ReadMemStats(&stats)
 		return int64(stats.HeapAlloc)
 	}
-	for _, name := range []string{"fedavg", "reptile", "fedadam", "fednova", "scaffold", "ditto", "feddyn", "fedrep", "pfedme", "maml"} {
+	for _, name := range []string{"fedavg", "reptile", "fedadam", "fednova", "scaffold", "ditto", "feddyn",
+		"fedrep", "pfedme", "maml"} {
 		m, err := fl.MethodByName(name)
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +46,8 @@ func TestMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients, State: tr.State()}); err != nil {
+		if _, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients,
+			State: tr.State()}); err != nil {
 			t.Fatal(err)
 		}
 		s := tr.Snapshot()
@@ -53,7 +56,8 @@ func TestMemory(t *testing.T) {
 		runtime.KeepAlive(tr)
 		e.Close()
 		if took < want-want/4 || took > want+want/4 {
-			t.Errorf("%s: a training takes %d bytes, %d were expected (%.1f of %.1f vectors)", name, took, want, float64(took)/4/float64(model.Size()), float64(want)/4/float64(model.Size()))
+			t.Errorf("%s: a training takes %d bytes, %d were expected (%.1f of %.1f vectors)", name, took, want,
+				float64(took)/4/float64(model.Size()), float64(want)/4/float64(model.Size()))
 		}
 	}
 }

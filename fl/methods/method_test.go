@@ -68,7 +68,8 @@ func TestLocalSGDAgainstEquations(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: fedProx(), Cohort: 1, Seed: 9})
 	const steps = 4
-	momentum := begun(fl.ClientParams{LR: 0.05, Momentum: 0.9, WeightDecay: 0.01, Mu: 0.3, Steps: steps, Batch: 1000, Dropout: 0})
+	momentum := begun(fl.ClientParams{LR: 0.05, Momentum: 0.9, WeightDecay: 0.01, Mu: 0.3,
+		Steps: steps, Batch: 1000, Dropout: 0})
 	nesterov, clipped := momentum, momentum
 	nesterov.Nesterov, clipped.ClipNorm = true, 0.5
 	adamw := clipped
@@ -82,7 +83,8 @@ func TestLocalSGDAgainstEquations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := referenceLocal(model.NewWorkspace(), fltest.Batch(t, model, fed.Clients[r.Slots[0].Client].Train), broadcast, p, steps)
+		want := referenceLocal(model.NewWorkspace(),
+			fltest.Batch(t, model, fed.Clients[r.Slots[0].Client].Train), broadcast, p, steps)
 		var diff, norm float64
 		for i, x := range tr.Weights() {
 			diff += math.Pow(float64(x)-want[i], 2)

@@ -52,7 +52,8 @@ func TestContrastByHand(t *testing.T) {
 	whole.Clients = whole.Clients[:2]
 	fed, m := &whole, moon()
 	net := layered{inputs: fed.H * fed.W * fed.C, hidden: 12, classes: fed.Classes}
-	model, err := nn.NewModel("layered", nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes, nn.Flatten{}, nn.Dense{Units: net.hidden}, nn.ReLU{}, nn.Dense{Units: fed.Classes})
+	model, err := nn.NewModel("layered", nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes, nn.Flatten{},
+		nn.Dense{Units: net.hidden}, nn.ReLU{}, nn.Dense{Units: fed.Classes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +146,8 @@ func TestContrastOfZeros(t *testing.T) {
 	for _, tt := range []struct {
 		h, near, far []float32
 		moves        bool
-	}{{zeros, ones, ones, false}, {ones, zeros, zeros, false}, {ones, zeros, []float32{1, 2, 3}, true}, {ones, ones, ones, false}} {
+	}{{zeros, ones, ones, false}, {ones, zeros, zeros, false}, {ones, zeros, []float32{1, 2, 3},
+		true}, {ones, ones, ones, false}} {
 		c := contrast{mu: 1, temperature: 1, n: 3, broadcast: tt.near, last: tt.far}
 		grad := make([]float32, 3)
 		loss := c.Add(0, 0, tt.h, grad, 1)
@@ -159,14 +161,16 @@ func TestContrastOfZeros(t *testing.T) {
 func TestContrastRefuses(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 3, 30)
 	_, err := fl.New(fl.Config{Model: logisticOn(t, fed), Data: fed, Method: moon(), Cohort: 1})
-	if err == nil || !strings.Contains(err.Error(), `has no features of a sample for method "moon"`) || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), `has no features of a sample for method "moon"`) ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("without a body: %v", err)
 	}
 	sigmoid, err := fltest.SmallCNN(t, fed).WithLoss(nn.Loss{Kind: nn.Sigmoid})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = contrasts(&fl.Config{Model: sigmoid, Data: fed, Method: moon()}); err == nil || !strings.Contains(err.Error(), `method "moon" needs samples of one class each`) {
+	if _, err = contrasts(&fl.Config{Model: sigmoid, Data: fed, Method: moon()}); err == nil ||
+		!strings.Contains(err.Error(), `method "moon" needs samples of one class each`) {
 		t.Errorf("several labels: %v", err)
 	}
 }

@@ -23,8 +23,14 @@ func TestRegisterRefuses(t *testing.T) {
 		`method "fedavg": the name is taken`:            func(m *fl.Method) { m.Name = "fedavg" },
 		"a name must be lower-case letters":             func(m *fl.Method) { m.Name = "My Method" },
 		"uses client.speed, which is no hyperparameter": func(m *fl.Method) { m.Uses = hyper.Using("client.speed") },
-		"uses client.lr twice":                          func(m *fl.Method) { m.Uses = hyper.Using("client.lr", "client.lr") },
-		"with its own defaults: client.mu = 0":          func(m *fl.Method) { m.Uses = hyper.Needing("client.mu", "(0, inf)", "such as 1") },
+		"uses client.lr twice": func(m *fl.Method) {
+			m.Uses = hyper.Using("client.lr",
+				"client.lr")
+		},
+		"with its own defaults: client.mu = 0": func(m *fl.Method) {
+			m.Uses = hyper.Needing("client.mu", "(0, inf)",
+				"such as 1")
+		},
 	} {
 		m := FedAvg()
 		m.Name = "mine"
@@ -40,14 +46,17 @@ func TestRegisterRefuses(t *testing.T) {
 func TestPlansBegin(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	e := newEngine(t, fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: ditto(), Cohort: 2})
-	if r := runRounds(t, e.NewTrial(0), fl.Plan{}, 1)[0]; r.Slots[0].Params.Lambda != 0.1 || r.Slots[0].Params.Dropout != hyper.OwnDropout {
+	if r := runRounds(t, e.NewTrial(0), fl.Plan{}, 1)[0]; r.Slots[0].Params.Lambda != 0.1 ||
+		r.Slots[0].Params.Dropout != hyper.OwnDropout {
 		t.Errorf("the zero plan trains with %+v", r.Slots[0].Params)
 	}
 	plan := fl.Plan{Clients: []fl.ClientParams{{LR: 0.1, Epochs: 1, Batch: 10}}}
-	if _, err := e.NewTrial(0).Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "must start from fl.Method.Defaults") {
+	if _, err := e.NewTrial(0).Round(t.Context(), plan); err == nil || !strings.Contains(err.Error(),
+		"must start from fl.Method.Defaults") {
 		t.Errorf("hyperparameters without defaults: error %v", err)
 	}
-	if _, err := fl.New(fl.Config{Model: e.Model(), Data: &data.Federation{}, Cohort: 1}); err == nil || !strings.Contains(err.Error(), "needs a Method") {
+	if _, err := fl.New(fl.Config{Model: e.Model(), Data: &data.Federation{}, Cohort: 1}); err == nil ||
+		!strings.Contains(err.Error(), "needs a Method") {
 		t.Errorf("an engine without a method: error %v", err)
 	}
 }

@@ -70,16 +70,19 @@ func TestScoresOfSubnets(t *testing.T) {
 		}
 		forward, _ := sub.FLOPs()
 		if flops, params := net.Cost(); flops != float64(forward) || params != float64(sub.NumParams()) {
-			t.Errorf("%s costs %v operations with %v parameters, want %d and %d", c.Arch, flops, params, forward, sub.NumParams())
+			t.Errorf("%s costs %v operations with %v parameters, want %d and %d", c.Arch, flops,
+				params, forward, sub.NumParams())
 		}
 	}
 	if plain, err := one.Validate(t.Context(), weights, fl.EvalConfig{}); err != nil || plain.Loss != seen[3] {
 		t.Errorf("the whole network has a loss of %v (%v), the pick of everything %v", plain, err, seen[3])
 	}
-	if _, err := one.Validate(t.Context(), weights, fl.EvalConfig{Arch: "width=7"}); err == nil || !strings.Contains(err.Error(), "width = 7; it must be among [6 8]") {
+	if _, err := one.Validate(t.Context(), weights, fl.EvalConfig{Arch: "width=7"}); err == nil ||
+		!strings.Contains(err.Error(), "width = 7; it must be among [6 8]") {
 		t.Errorf("an unknown pick: error %v", err)
 	}
-	if _, err := newEngine(t, fl.Config{Model: model, Data: fed, Method: FedAvg(), Cohort: 4}).Validate(t.Context(), weights, fl.EvalConfig{Arch: "width=6"}); err == nil || !strings.Contains(err.Error(), "trains the whole network") {
+	if _, err := newEngine(t, fl.Config{Model: model, Data: fed, Method: FedAvg(), Cohort: 4}).Validate(t.Context(),
+		weights, fl.EvalConfig{Arch: "width=6"}); err == nil || !strings.Contains(err.Error(), "trains the whole network") {
 		t.Errorf("FedAvg has no sub-networks: error %v", err)
 	}
 }

@@ -136,7 +136,8 @@ func TestSupernetRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", tt.arch, err, tt.want)
 		}
 	}
-	if _, err := fl.New(fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: supernet(), Cohort: 4}); err == nil || !strings.Contains(err.Error(), "has no choices") {
+	if _, err := fl.New(fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: supernet(), Cohort: 4}); err == nil ||
+		!strings.Contains(err.Error(), "has no choices") {
 		t.Errorf("a network without choices: error %v", err)
 	}
 }
@@ -149,7 +150,8 @@ func TestManySubnetsFitIntoMemory(t *testing.T) {
 		t.Skip("it trains a network for each of 40 clients")
 	}
 	fed := fltest.OpenGlyphs(t, 24, 16)
-	model, err := models.New("mbv3-cifar", models.Options{Input: nn.Shape{H: fed.H, W: fed.W, C: fed.C}, Classes: fed.Classes})
+	model, err := models.New("mbv3-cifar", models.Options{Input: nn.Shape{H: fed.H, W: fed.W,
+		C: fed.C}, Classes: fed.Classes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +188,8 @@ func TestManySubnetsFitIntoMemory(t *testing.T) {
 		rounds = 250
 	}
 	after := train(rounds)
-	t.Logf("%.1f MB live with the whole network, %.1f MB after %d sub-networks", float64(before)/1e6, float64(after)/1e6, 4*rounds)
+	t.Logf("%.1f MB live with the whole network, %.1f MB after %d sub-networks", float64(before)/1e6,
+		float64(after)/1e6, 4*rounds)
 	if grown := after - before; grown > 20e6 {
 		t.Errorf("%d sub-networks made the heap grow by %d bytes, want at most 20 MB", 4*rounds, grown)
 	}

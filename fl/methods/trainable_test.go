@@ -34,7 +34,8 @@ func TestFrozenParametersStay(t *testing.T) {
 			cfg := fl.Config{Model: model, Data: fed, Method: m, Cohort: 4, Seed: 11}
 			if headed(m) && !model.Trains(nn.Span{Hi: cfg.Head().Lo}) {
 				_, err := fl.New(cfg)
-				if err == nil || !strings.Contains(err.Error(), "client.trainable leaves nothing of the body to train") || strings.Contains(err.Error(), "\n") {
+				if err == nil || !strings.Contains(err.Error(), "client.trainable leaves nothing of the body to train") ||
+					strings.Contains(err.Error(), "\n") {
 					t.Errorf("%s trains %q: error %v", m.Name, patterns, err)
 				}
 				continue
@@ -54,7 +55,8 @@ func TestFrozenParametersStay(t *testing.T) {
 				t.Errorf("%s trains %q: nothing has changed", m.Name, patterns)
 			}
 			plan := defaultPlan(m)
-			if _, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients, Server: &plan.Server, State: tr.State()}); err != nil {
+			if _, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients, Server: &plan.Server,
+				State: tr.State()}); err != nil {
 				t.Error(err)
 			}
 		}

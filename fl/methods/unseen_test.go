@@ -23,7 +23,8 @@ func TestUnseenClientsJoin(t *testing.T) {
 	forEachMethod(t, func(t *testing.T, m fl.Method) {
 		cfg := fl.Config{Model: modelOf(t, m, &fed), Data: &fed, Method: m, Cohort: 4, Seed: 5, Workers: 1}
 		if m.Closed != "" {
-			if _, err := fl.New(cfg); err == nil || !strings.HasPrefix(err.Error(), "data.unseen_clients: a new client has no model in method") {
+			if _, err := fl.New(cfg); err == nil || !strings.HasPrefix(err.Error(),
+				"data.unseen_clients: a new client has no model in method") {
 				t.Errorf("it gives no reason: %v", err)
 			}
 			return
@@ -42,12 +43,14 @@ func TestUnseenClientsJoin(t *testing.T) {
 		}
 		alone := eval
 		alone.Unseen = true
-		if one, err := e.EvaluateSplit(t.Context(), tr.Weights(), "test", nil, alone); err != nil || !reflect.DeepEqual(one, got.UnseenAdapted) {
+		if one, err := e.EvaluateSplit(t.Context(), tr.Weights(), "test", nil, alone); err != nil ||
+			!reflect.DeepEqual(one, got.UnseenAdapted) {
 			t.Errorf("measured by themselves: %+v, want %+v, %v", one, got.UnseenAdapted, err)
 		}
 		cfg.Workers = 3
 		again, err := newEngine(t, cfg).Evaluate(t.Context(), tr.Weights(), eval)
-		if err != nil || !reflect.DeepEqual(again.UnseenAdapted, got.UnseenAdapted) || cfg.Model.SHA256(tr.Weights()) != before {
+		if err != nil || !reflect.DeepEqual(again.UnseenAdapted, got.UnseenAdapted) ||
+			cfg.Model.SHA256(tr.Weights()) != before {
 			t.Errorf("another number of workers: %+v, want %+v, %v", again.UnseenAdapted, got.UnseenAdapted, err)
 		}
 		whole := cfg
@@ -69,7 +72,8 @@ func TestUnseenClientsJoin(t *testing.T) {
 			own[i].LR *= float64(i + 1)
 		}
 		eval.Clients = own[:n]
-		if _, err := newEngine(t, cfg).Evaluate(t.Context(), tr.Weights(), eval); err == nil || !strings.Contains(err.Error(), "one for each of 10 clients") {
+		if _, err := newEngine(t, cfg).Evaluate(t.Context(), tr.Weights(), eval); err == nil ||
+			!strings.Contains(err.Error(), "one for each of 10 clients") {
 			t.Errorf("none for unseen clients: %v", err)
 		}
 		eval.Clients = own

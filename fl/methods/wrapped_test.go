@@ -43,7 +43,8 @@ func TestWrappedMethods(t *testing.T) {
 			shard string
 		}
 		run := func(m fl.Method) outcome {
-			e := newEngine(t, fl.Config{Model: modelOf(t, m, fed), Data: fed, Method: m, Cohort: cohort, Seed: 11, KeepOptimizer: keeps(m)})
+			e := newEngine(t, fl.Config{Model: modelOf(t, m, fed), Data: fed, Method: m, Cohort: cohort,
+				Seed: 11, KeepOptimizer: keeps(m)})
 			tr := e.NewTrial(3)
 			o := outcome{most: e.MostBytes()}
 			for _, r := range runRounds(t, tr, plan, rounds) {
@@ -51,7 +52,8 @@ func TestWrappedMethods(t *testing.T) {
 			}
 			o.sha = e.Model().SHA256(tr.Weights())
 			var err error
-			if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients[:1], Server: &plan.Server, Round: rounds, State: tr.State(), Sample: sample}); err != nil {
+			if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients[:1], Server: &plan.Server,
+				Round: rounds, State: tr.State(), Sample: sample}); err != nil {
 				t.Fatal(err)
 			}
 			if err := m.CheckShards(plan.Clients[0], fl.Updates{}); err != nil {
@@ -60,7 +62,8 @@ func TestWrappedMethods(t *testing.T) {
 			return o
 		}
 		if got, want := run(wrapped), run(m); !reflect.DeepEqual(got, want) {
-			t.Errorf("wrapped it comes to %s, %d bytes, %q and other measurements, else to %s, %d, %q", got.sha, got.most, got.shard, want.sha, want.most, want.shard)
+			t.Errorf("wrapped it comes to %s, %d bytes, %q and other measurements, else to %s, %d, %q", got.sha, got.most,
+				got.shard, want.sha, want.most, want.shard)
 		}
 		tasks := int64(rounds * cohort)
 		if m.Personalize == nil {

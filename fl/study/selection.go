@@ -66,7 +66,8 @@ func bestFinalist(r *result.Result, o tuners.Objective) int {
 	return best
 }
 
-// chosenOf describes a model, with the settings of its trial and without its errors, by its score among the finalists if it is one.
+// chosenOf describes a model, with the settings of its trial and without its errors, by its score among the finalists
+// if it is one.
 func chosenOf(r *result.Result, m trial.Model) *result.Chosen {
 	c := &result.Chosen{Number: m.Trial.Number, Settings: result.Settings{Params: m.Trial.Params}, Round: m.Round, Score: m.Score, CohortScore: m.Score}
 	for _, f := range r.Finalists {

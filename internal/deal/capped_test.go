@@ -41,7 +41,8 @@ func TestCapped(t *testing.T) {
 		t.Errorf("another seed deals the same: %v", err)
 	}
 	d.Alpha, d.MinSamples = 1e-3, 300
-	if _, err := d.Train(); err == nil || !strings.Contains(err.Error(), "in each of 1000 draws a client has fewer than data.min_samples = 300 samples") {
+	if _, err := d.Train(); err == nil || !strings.Contains(err.Error(),
+		"in each of 1000 draws a client has fewer than data.min_samples = 300 samples") {
 		t.Error(err)
 	}
 }
@@ -53,7 +54,8 @@ func TestBlocked(t *testing.T) {
 	for i := range labels {
 		labels[i] = int32(i % 10)
 	}
-	d := &Dealer{Plan: Plan{Way: WayBlocked, ClientClasses: 2, Clients: 20, MinSamples: 10}, Labels: labels, Classes: 10, Key: 3}
+	d := &Dealer{Plan: Plan{Way: WayBlocked, ClientClasses: 2, Clients: 20, MinSamples: 10},
+		Labels: labels, Classes: 10, Key: 3}
 	dealt, err := d.Train()
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +80,8 @@ func TestBlocked(t *testing.T) {
 		"fewer than data.min_samples = 1500": {ClientClasses: 2, Clients: 20, MinSamples: 1500},
 	} {
 		plan.Way = WayBlocked
-		if _, err := (&Dealer{Plan: plan, Labels: labels, Classes: 10}).Train(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (&Dealer{Plan: plan, Labels: labels, Classes: 10}).Train(); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}

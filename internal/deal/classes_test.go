@@ -35,7 +35,8 @@ func TestHeldClasses(t *testing.T) {
 		hi            float64
 		classes, want int
 	}{
-		{0, 10, 10}, {1, 10, 1}, {0.2, 10, 8}, {0.4, 10, 6}, {0.6, 10, 5}, {0.8, 10, 3}, {0.5, 2, 2}, {0.51, 2, 1}, {0.8, 62, 13}, {0.3, 1, 1},
+		{0, 10, 10}, {1, 10, 1}, {0.2, 10, 8}, {0.4, 10, 6}, {0.6, 10, 5}, {0.8, 10, 3}, {0.5, 2, 2},
+		{0.51, 2, 1}, {0.8, 62, 13}, {0.3, 1, 1},
 	} {
 		if got := HeldClasses(tt.hi, tt.classes); got != tt.want {
 			t.Errorf("a client of index %v holds %d of %d classes, must hold %d", tt.hi, got, tt.classes, tt.want)
@@ -48,7 +49,8 @@ func TestShards(t *testing.T) {
 	for _, tt := range []struct {
 		sizes  []int
 		shards int
-	}{{alike(50, 110), 2}, {alike(50, 100), 2}, {alike(7, 31), 1}, {LogNormal(50, 5000, 20, 1, 2), 2}, {[]int{4, 1000, 3}, 3}} {
+	}{{alike(50, 110), 2}, {alike(50, 100), 2}, {alike(7, 31), 1}, {LogNormal(50, 5000, 20, 1, 2),
+		2}, {[]int{4, 1000, 3}, 3}} {
 		dealt := Shards(labels, 10, tt.sizes, tt.shards, 8)
 		checkDealt(t, dealt, len(labels), tt.sizes)
 		for i, mix := range mixesOf(labels, dealt) {
@@ -58,7 +60,8 @@ func TestShards(t *testing.T) {
 				t.Errorf("client %d has %d classes of %d shards", i, held(mix), tt.shards)
 			}
 		}
-		if !slices.Equal(dealt[2], Shards(labels, 10, tt.sizes, tt.shards, 8)[2]) || slices.Equal(dealt[2], Shards(labels, 10, tt.sizes, tt.shards, 9)[2]) {
+		if !slices.Equal(dealt[2], Shards(labels, 10, tt.sizes, tt.shards, 8)[2]) ||
+			slices.Equal(dealt[2], Shards(labels, 10, tt.sizes, tt.shards, 9)[2]) {
 			t.Error("the key does not decide what is dealt")
 		}
 	}
@@ -73,7 +76,8 @@ func TestShards(t *testing.T) {
 	if few < 80 {
 		t.Errorf("%d of 100 clients have two classes or one", few)
 	}
-	if first := labels[dealt[0][0]]; held(mixesOf(labels, dealt[:1])[0]) > 1 && !slices.ContainsFunc(dealt[0][:20], func(s int32) bool { return labels[s] != first }) {
+	if first := labels[dealt[0][0]]; held(mixesOf(labels, dealt[:1])[0]) > 1 &&
+		!slices.ContainsFunc(dealt[0][:20], func(s int32) bool { return labels[s] != first }) {
 		t.Error("a client's samples are sorted by class")
 	}
 }
@@ -152,7 +156,8 @@ func TestLike(t *testing.T) {
 	mixes = [][]int{{0, 1, 1, 0, 0, 0, 0, 0, 0, 0}, {0, 1, 0, 0, 0, 0, 0, 0, 0, 0}, {0, 9, 1, 1, 0, 0, 0, 0, 0, 0}}
 	dealt, short, off = Like(labels, mixes, []int{100, 100, 110}, 2)
 	wantOff := (0.5 - (100./240*50)/(100./240*50+50) + 0 + 9./11 - (100./240*90)/(100./240*90+20)) / 3
-	if got := mixesOf(labels, dealt); got[0][1] < 20 || got[0][1] > 21 || got[0][2] != 50 || got[1][1] < 41 || got[1][1] > 42 || got[2][1] < 37 || got[2][1] > 38 || got[2][2] != 10 || math.Abs(off-wantOff) > 1e-12 {
+	if got := mixesOf(labels, dealt); got[0][1] < 20 || got[0][1] > 21 || got[0][2] != 50 || got[1][1] < 41 ||
+		got[1][1] > 42 || got[2][1] < 37 || got[2][1] > 38 || got[2][2] != 10 || math.Abs(off-wantOff) > 1e-12 {
 		t.Errorf("got %v, %v off, must be %v off", got, off, wantOff)
 	}
 	if short != 310-sum([]int{len(dealt[0]), len(dealt[1]), len(dealt[2])}) {

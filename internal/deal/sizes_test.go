@@ -24,7 +24,8 @@ func TestSizesAreExact(t *testing.T) {
 				"power law 9": PowerLaw(clients, total, 10, 9, 1),
 			} {
 				if len(sizes) != clients || sum(sizes) != total || slices.Min(sizes) < 10 {
-					t.Errorf("%s: %d clients of at least %d sum to %d, must be %d and %d", name, len(sizes), slices.Min(sizes), sum(sizes), clients, total)
+					t.Errorf("%s: %d clients of at least %d sum to %d, must be %d and %d", name, len(sizes),
+						slices.Min(sizes), sum(sizes), clients, total)
 				}
 			}
 		}

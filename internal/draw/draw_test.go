@@ -83,14 +83,16 @@ func TestDirichlet(t *testing.T) {
 // TestBits holds the draws to bits that every CPU must give.
 func TestBits(t *testing.T) {
 	s := New(5, 6)
-	got := fmt.Sprintf("%x %d %x %x %x", s.Uint64(), s.IntN(1000), math.Float64bits(s.Normal()), math.Float64bits(s.LogGamma(0.3)), math.Float64bits(s.LogGamma(7)))
+	got := fmt.Sprintf("%x %d %x %x %x", s.Uint64(), s.IntN(1000), math.Float64bits(s.Normal()),
+		math.Float64bits(s.LogGamma(0.3)), math.Float64bits(s.LogGamma(7)))
 	const want = "a388e04798e5358a 710 3fe1cba3c42e339b c01cc85070eb4acf 4000105fe58ede0d"
 	if got != want {
 		t.Errorf("draws are %s, must be %s", got, want)
 	}
 	var h uint64
 	for i := range 5000 {
-		h = Key(h, math.Float64bits(s.Normal()), math.Float64bits(s.LogGamma(0.01*float64(i+1))), math.Float64bits(det.Exp(-float64(i)/10)))
+		h = Key(h, math.Float64bits(s.Normal()), math.Float64bits(s.LogGamma(0.01*float64(i+1))),
+			math.Float64bits(det.Exp(-float64(i)/10)))
 	}
 	if want := uint64(0xb64e9d1d9f5251bf); h != want {
 		t.Errorf("15000 draws hash to %#x, must be %#x", h, want)

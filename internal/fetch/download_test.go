@@ -144,7 +144,8 @@ func TestDownloadFails(t *testing.T) {
 		}, File{}, "502 Bad Gateway", 3, false},
 		{"wrong bytes", nil, File{SHA256: sum(nil)}, "SHA-256 is " + sum(content) + ", must be " + sum(nil), 1, false},
 		{"wrong MD5", nil, File{MD5: "00"}, "MD5 is ", 1, false},
-		{"says a wrong length", nil, File{Size: 49_999}, "the server says that it has 50000 bytes, it must have 49999", 1, false},
+		{"says a wrong length", nil, File{Size: 49_999},
+			"the server says that it has 50000 bytes, it must have 49999", 1, false},
 		{"sends more than the length", func(s *server, w http.ResponseWriter, _ *http.Request) bool {
 			w.(http.Flusher).Flush() // no length
 			_, _ = w.Write(s.content)
@@ -195,7 +196,8 @@ func TestDownloadFails(t *testing.T) {
 			}
 			f.URLs = []string{s.URL + "/x"}
 			_, err := bring(t, dir, f)
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), s.URL) || strings.Contains(err.Error(), "\n") {
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), s.URL) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v\nmust be one line, hold the address and %q", err, tt.want)
 			}
 			if n, _ := s.requests(); tt.asked > 0 && n != tt.asked {
@@ -229,7 +231,8 @@ func TestPlaces(t *testing.T) {
 	dir := t.TempDir()
 	file := File{Name: "x", URLs: []string{bad.URL + "/x", good.URL + "/x"}, SHA256: sum(content)}
 	notes, err := bring(t, dir, file)
-	if err != nil || !strings.Contains(notes, bad.URL+"/x: SHA-256 is") || !strings.Contains(notes, "trying the next place") {
+	if err != nil || !strings.Contains(notes, bad.URL+"/x: SHA-256 is") ||
+		!strings.Contains(notes, "trying the next place") {
 		t.Errorf("error %v, notes %s", err, notes)
 	}
 	holds(t, dir, content)
@@ -336,7 +339,8 @@ func TestFrom(t *testing.T) {
 	for name, want := range map[string]string{"x": "SHA-256 is", "y": "no such file"} {
 		dir := t.TempDir()
 		set.Files[0].Name, set.Files[0].SHA256 = name, sum(nil)
-		if _, err := Fetch(t.Context(), &set, Options{Dir: dir, From: from}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), from) {
+		if _, err := Fetch(t.Context(), &set, Options{Dir: dir, From: from}); err == nil ||
+			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), from) {
 			t.Errorf("%s: error %v", name, err)
 		}
 		if left := names(dir); left != "nothing" {

@@ -15,7 +15,8 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := Set{Name: "x", Files: []File{{Name: "x"}}}
-	if _, err := Fetch(t.Context(), &set, Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), dir+": another process is fetching into this folder") {
+	if _, err := Fetch(t.Context(), &set, Options{Dir: dir}); err == nil ||
+		!strings.Contains(err.Error(), dir+": another process is fetching into this folder") {
 		t.Errorf("error %v", err)
 	}
 	unlock()

@@ -17,7 +17,8 @@ func TestDamagedArchive(t *testing.T) {
 	damaged[3000] ^= 1
 	s, dir := serve(t, content, nil), t.TempDir()
 	file := File{Name: "x.tar.gz", URLs: []string{s.URL + "/x"}, Gives: []string{"d"}}
-	for name, text := range map[string]string{"x.tar.gz.part": string(damaged), "x.tar.gz.part.from": s.URL + "/x\n\"" + sum(content)[:16] + "\"\n"} {
+	for name, text := range map[string]string{"x.tar.gz.part": string(damaged),
+		"x.tar.gz.part.from": s.URL + "/x\n\"" + sum(content)[:16] + "\"\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +32,8 @@ func TestDamagedArchive(t *testing.T) {
 	}
 	bad, dir := serve(t, damaged, nil), t.TempDir()
 	file.URLs = []string{bad.URL + "/x"}
-	if _, err := bring(t, dir, file); err == nil || !strings.Contains(err.Error(), "unpack x.tar.gz: the archive is damaged") {
+	if _, err := bring(t, dir, file); err == nil || !strings.Contains(err.Error(),
+		"unpack x.tar.gz: the archive is damaged") {
 		t.Errorf("error %v", err)
 	}
 	if left := names(dir); left != "nothing" {

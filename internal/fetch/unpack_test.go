@@ -103,9 +103,11 @@ func TestUnpack(t *testing.T) {
 		file    string // of dir that holds want
 		want    string
 	}{
-		{"x.tar.gz", tarred(t, member{name: "./d/", kind: tar.TypeDir}, member{name: "./d/e/f", content: []byte("hello")}, member{name: "rest", content: []byte("x")}), []string{"d"}, "d/e/f", "hello"},
+		{"x.tar.gz", tarred(t, member{name: "./d/", kind: tar.TypeDir}, member{name: "./d/e/f", content: []byte("hello")},
+			member{name: "rest", content: []byte("x")}), []string{"d"}, "d/e/f", "hello"},
 		{"x.zip", zipped(t, member{name: "d/f", content: []byte("hello")}), []string{"d"}, "d/f", "hello"},
-		{"renamed.zip", zipped(t, member{name: "100.txt", content: []byte("plays")}), []string{"raw_data.txt"}, "raw_data.txt", "plays"},
+		{"renamed.zip", zipped(t, member{name: "100.txt", content: []byte("plays")}),
+			[]string{"raw_data.txt"}, "raw_data.txt", "plays"},
 		{"ab.tar.bz2", bz2, []string{"a", "b"}, "b", "two\n"},
 	} {
 		dir := t.TempDir()
@@ -138,14 +140,17 @@ func TestUnpackRefuses(t *testing.T) {
 		{"up.zip", zipped(t, member{name: "a/../../d", content: []byte("x")}), `"a/../../d" would lie outside of the folder`},
 		{"root.tar.gz", tarred(t, member{name: "/tmp/d", content: []byte("x")}), `"/tmp/d" would lie outside of the folder`},
 		{"back.zip", zipped(t, member{name: `..\d`, content: []byte("x")}), `would lie outside of the folder`},
-		{"link.tar.gz", tarred(t, member{name: "d", kind: tar.TypeSymlink, link: "/etc"}, member{name: "d/x", content: []byte("x")}), `"d" is neither a file nor a folder`},
-		{"hard.tar.gz", tarred(t, member{name: "d", kind: tar.TypeLink, link: "/etc/passwd"}), `"d" is neither a file nor a folder`},
+		{"link.tar.gz", tarred(t, member{name: "d", kind: tar.TypeSymlink, link: "/etc"},
+			member{name: "d/x", content: []byte("x")}), `"d" is neither a file nor a folder`},
+		{"hard.tar.gz", tarred(t, member{name: "d", kind: tar.TypeLink, link: "/etc/passwd"}),
+			`"d" is neither a file nor a folder`},
 		{"pipe.tar.gz", tarred(t, member{name: "d", kind: tar.TypeFifo}), `"d" is neither a file nor a folder`},
 		{"link.zip", zipped(t, member{name: "d", link: "/etc"}), `"d" is neither a file nor a folder`},
 		{"bomb.tar.gz", tarred(t, member{name: "d", content: zeros}), "unpacks to far more than any set of data does"},
 		{"bomb.zip", zipped(t, member{name: "d", content: zeros}), "unpacks to far more than any set of data does"},
 		{"many.tar.gz", tarred(t, many...), "holds more than 100000 files"},
-		{"twice.tar.gz", tarred(t, member{name: "d", content: []byte("x")}, member{name: "d", content: []byte("y")}), `"d" is in it twice`},
+		{"twice.tar.gz", tarred(t, member{name: "d", content: []byte("x")},
+			member{name: "d", content: []byte("y")}), `"d" is in it twice`},
 		{"sum.tar.gz", changed(whole, len(whole)-6), "the archive is damaged: gzip: invalid checksum"},
 		{"length.tar.gz", changed(whole, len(whole)-2), "the archive is damaged: gzip: invalid checksum"},
 		{"sumless.tar.gz", whole[:len(whole)-8], "the archive ends early"},
@@ -154,12 +159,14 @@ func TestUnpackRefuses(t *testing.T) {
 		{"bad.tar.bz2", []byte("BZh9 and no more"), "the archive is damaged"},
 		{"other.tar.gz", tarred(t, member{name: "e", content: []byte("x")}), "there is no d in it, only e"},
 		{"nothing.tar.gz", tarred(t), "there is no d in it, only nothing"},
-		{"empty.tar.gz", tarred(t, member{name: "d/test.bin", content: []byte("x")}), "there is no d/train.bin in it, only test.bin"},
+		{"empty.tar.gz", tarred(t, member{name: "d/test.bin", content: []byte("x")}),
+			"there is no d/train.bin in it, only test.bin"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			err := fetchArchive(t, dir, tt.name, tt.content, "d")
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), tt.name) || strings.Contains(err.Error(), "\n") {
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), tt.name) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v\nmust be one line with %q", err, tt.want)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "d")); err == nil {

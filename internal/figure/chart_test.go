@@ -15,26 +15,34 @@ func charts() map[string]*Figure {
 	of := func(name string, p Panel) *Figure { return &Figure{Name: name, Title: name, Panels: []Panel{p}} }
 	return map[string]*Figure{
 		"heat": of("heat", Panel{X: Axis{Label: "round"}, Y: Axis{Label: "entry"}, Heat: &Heat{
-			Of: "theta", Columns: []string{"1", "2", "3"}, Rows: []string{"a", "b"}, Cells: [][]float64{{0, 0.5, 1}, {0.25, math.NaN(), 1}},
+			Of: "theta", Columns: []string{"1", "2", "3"}, Rows: []string{"a", "b"},
+			Cells: [][]float64{{0, 0.5, 1}, {0.25, math.NaN(), 1}},
 		}}),
 		"spans": of("spans", Panel{X: Axis{Label: "minutes", Zero: true}, Spans: &Spans{
 			Row: "trial", Rows: []string{"trial 0", "trial 1"}, Classes: []string{"trains", "failed"},
 			Spans: []Span{{Row: 0, From: 1, To: 3, Mark: &mark}, {Row: 1, Class: 1, From: 2, To: 2}},
 		}}),
 		"paths": of("paths", Panel{Paths: &Paths{
-			Of: "score", Axes: []PathAxis{{Axis: Axis{Label: "lr", Log: true}}, {Axis: Axis{Label: "optimizer"}, Names: []string{"sgd", "adam"}}, {Axis: Axis{Label: "score"}}},
-			Paths: []Path{{Name: "trial 0", At: []float64{1e-3, 1, 0.5}, Value: 0.5, Bold: true}, {Name: "trial 1", At: []float64{0.1, 0, math.NaN()}, Value: math.NaN()}},
+			Of: "score", Axes: []PathAxis{{Axis: Axis{Label: "lr", Log: true}},
+				{Axis: Axis{Label: "optimizer"}, Names: []string{"sgd", "adam"}}, {Axis: Axis{Label: "score"}}},
+			Paths: []Path{{Name: "trial 0", At: []float64{1e-3, 1, 0.5}, Value: 0.5, Bold: true},
+				{Name: "trial 1", At: []float64{0.1, 0, math.NaN()}, Value: math.NaN()}},
 		}}),
-		"dots": of("dots", Panel{X: Axis{Label: "lr", Log: true}, Y: Axis{Label: "score"}, Dots: []Dots{{Name: "a trial", Points: []Dot{{1, 5, "trial 1"}, {0.1, 7, "trial 0"}}}}}),
+		"dots": of("dots", Panel{X: Axis{Label: "lr", Log: true}, Y: Axis{Label: "score"},
+			Dots: []Dots{{Name: "a trial", Points: []Dot{{1, 5, "trial 1"}, {0.1, 7, "trial 0"}}}}}),
 	}
 }
 
 func TestCharts(t *testing.T) {
 	for name, want := range map[string]struct{ texts, desc, csv, table string }{
-		"heat":  {"theta from 0 to 1", "Heat map of theta for 3 values of round and 2 of entry: from 0 to 1.", "[[entry 1 2 3] [a 0 0.5 1] [b 0.25  1]]", "theta"},
-		"spans": {"failed", "2 stretches of minutes in 2 rows, one per trial.", "[[trial what from to mark] [trial 0 trains 1 3 2.5] [trial 1 failed 2 2 ]]", "minutes"},
-		"paths": {"adam", "Parallel coordinates of 2 paths across 3 axes: lr, optimizer, score.", "[[path lr optimizer score] [trial 0 0.001 adam 0.5] [trial 1 0.1 sgd ]]", "score"},
-		"dots":  {"a trial", "2 dots: a trial.", "[[panel line run lr value half_interval] [score a trial trial 1 1 5 ] [score a trial trial 0 0.1 7 ]]", "score"},
+		"heat": {"theta from 0 to 1", "Heat map of theta for 3 values of round and 2 of entry: from 0 to 1.",
+			"[[entry 1 2 3] [a 0 0.5 1] [b 0.25  1]]", "theta"},
+		"spans": {"failed", "2 stretches of minutes in 2 rows, one per trial.",
+			"[[trial what from to mark] [trial 0 trains 1 3 2.5] [trial 1 failed 2 2 ]]", "minutes"},
+		"paths": {"adam", "Parallel coordinates of 2 paths across 3 axes: lr, optimizer, score.",
+			"[[path lr optimizer score] [trial 0 0.001 adam 0.5] [trial 1 0.1 sgd ]]", "score"},
+		"dots": {"a trial", "2 dots: a trial.",
+			"[[panel line run lr value half_interval] [score a trial trial 1 1 5 ] [score a trial trial 0 0.1 7 ]]", "score"},
 	} {
 		f := charts()[name]
 		svg := write(t, f, SVG, Light)
@@ -42,7 +50,8 @@ func TestCharts(t *testing.T) {
 		if !strings.Contains(texts, want.texts) || !strings.Contains(e.Desc, want.desc) || strings.Contains(svg, "NaN") {
 			t.Errorf("%s: texts %q, described as %q", name, texts, e.Desc)
 		}
-		if _, night, _ := strings.Cut(e.Style, "@media"); strings.Contains(night, "fill:}") || strings.Contains(night, "fill:;") {
+		if _, night, _ := strings.Cut(e.Style, "@media"); strings.Contains(night, "fill:}") ||
+			strings.Contains(night, "fill:;") {
 			t.Errorf("%s: a colour without a dark one: %s", name, night)
 		}
 		for _, theme := range []Theme{Light, Dark} {
@@ -89,7 +98,8 @@ func TestChartsRefuse(t *testing.T) {
 // TestLineTables lays lines and what they are means of side by side.
 func TestLineTables(t *testing.T) {
 	f := &Figure{Panels: []Panel{{X: Axis{Label: "round"}, Y: Axis{Label: "error"}, Lines: []Line{
-		{Name: "one", Points: []Point{{1, 5, 0}, {2, 4, 0.5}}, Runs: [][]Point{{{2, 3, 0}}}, Names: []string{"seed 7"}}, {Name: "two", Points: []Point{{3, 1, 0}}},
+		{Name: "one", Points: []Point{{1, 5, 0}, {2, 4, 0.5}}, Runs: [][]Point{{{2, 3, 0}}}, Names: []string{"seed 7"}},
+		{Name: "two", Points: []Point{{3, 1, 0}}},
 	}}}}
 	want := "[{error [round one one, half of the interval one, seed 7 two] [[1 5 0  ] [2 4 0.5 3 ] [3    1]]}]"
 	if got := fmt.Sprint(f.Tables()); got != want {

@@ -1,5 +1,6 @@
 // Package figure draws what was measured: lines with intervals, dots, stacked bars,
-// parallel coordinates, timelines and heat maps, in one style, as SVG and PNG, with the same numbers as a table behind each picture.
+// parallel coordinates, timelines and heat maps, in one style, as SVG and PNG, with the same numbers as a table behind
+// each picture.
 //
 // Colours are told apart also by those who see few of them, and lines besides by
 // their markers. An SVG follows its viewer from light to dark; a PNG is drawn in

@@ -20,7 +20,8 @@ func TestSpansSayWhatTheyAre(t *testing.T) {
 		f := &Figure{Title: "workers", Panels: []Panel{{X: Axis{Label: "seconds"}, Spans: s}}}
 		_, texts := parse(t, write(t, f, SVG, Light))
 		for i := range classes {
-			if strings.Contains(texts, fmt.Sprintf("no%d", i)) != (i > 0) || strings.Contains(texts, fmt.Sprintf("trial %d", i)) != legend {
+			if strings.Contains(texts, fmt.Sprintf("no%d", i)) != (i > 0) ||
+				strings.Contains(texts, fmt.Sprintf("trial %d", i)) != legend {
 				t.Errorf("%d classes: class %d in %q", classes, i, texts)
 			}
 		}

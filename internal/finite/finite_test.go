@@ -62,8 +62,10 @@ func (o own) MarshalJSON() ([]byte, error) { return json.Marshal("own") }
 func TestMarshalEqualsJSON(t *testing.T) {
 	x := 0.25
 	v := outer{
-		inner: inner{1, 2}, Embedded: Embedded{"<e>"}, Pointed: &Pointed{F: 0.1}, Number: 3.5, Count: 7, Own: own(math.NaN()), X: 1e21, P: &x, L: []float64{1, 2.5}, N: []inner{{3, 0}},
-		M: map[string]int{"b": 1, "a": 2}, Any: []any{1.5, "s", nil}, Bytes: []byte{1, 2}, Time: time.Unix(0, 0).UTC(), Skip: 4,
+		inner: inner{1, 2}, Embedded: Embedded{"<e>"}, Pointed: &Pointed{F: 0.1}, Number: 3.5, Count: 7, Own: own(math.NaN()),
+		X: 1e21, P: &x, L: []float64{1, 2.5}, N: []inner{{3, 0}},
+		M: map[string]int{"b": 1, "a": 2}, Any: []any{1.5, "s", nil}, Bytes: []byte{1, 2},
+		Time: time.Unix(0, 0).UTC(), Skip: 4,
 	}
 	want, err := json.Marshal(v)
 	if err != nil {

@@ -18,7 +18,8 @@ func TestCheck(t *testing.T) {
 		{"a", "two | cells", ": Doc must be"},
 	} {
 		err := Check("nn: loss", c.name, c.doc)
-		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), fmt.Sprintf("nn: loss %q%s", c.name, c.want)) {
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(),
+			fmt.Sprintf("nn: loss %q%s", c.name, c.want)) {
 			t.Errorf("name %q, doc %q: %v, want %q", c.name, c.doc, err, c.want)
 		}
 	}

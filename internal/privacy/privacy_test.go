@@ -51,7 +51,8 @@ func TestPublicAccountants(t *testing.T) {
 		t.Run(fmt.Sprint(v.q, v.sigma, v.steps), func(t *testing.T) {
 			t.Parallel()
 			p := privacy.Plan{Q: v.q, Sigma: v.sigma, Steps: v.steps}
-			if got, order := p.RDP(v.delta); got > v.rdp+1e-6 || got < 0.95*v.rdp || order == math.Floor(order) && math.Abs(got-v.rdp) > 1e-6 && order > 2 {
+			if got, order := p.RDP(v.delta); got > v.rdp+1e-6 || got < 0.95*v.rdp || order == math.Floor(order) &&
+				math.Abs(got-v.rdp) > 1e-6 && order > 2 {
 				t.Errorf("RDP gives %.6f at order %v, want %v", got, order, v.rdp)
 			}
 			if testing.Short() && i >= 12 {
@@ -197,7 +198,8 @@ func TestNoise(t *testing.T) {
 			}
 		}
 	}
-	if _, err := (privacy.Plans{{Q: 1, Sigma: 1, Steps: 1e8}}).Noise(1e-3, 1e-9, false); err == nil || !strings.Contains(err.Error(), "out of reach") {
+	if _, err := (privacy.Plans{{Q: 1, Sigma: 1, Steps: 1e8}}).Noise(1e-3, 1e-9, false); err == nil ||
+		!strings.Contains(err.Error(), "out of reach") {
 		t.Errorf("an epsilon out of reach gives %v", err)
 	}
 }

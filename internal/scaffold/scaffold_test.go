@@ -127,7 +127,8 @@ func TestPythonProjectsPass(t *testing.T) {
 			if err := p.Write(); err != nil {
 				t.Fatal(err)
 			}
-			if out := in(t, dir, []string{"PYTHONDONTWRITEBYTECODE=1"}, interpreter, "-m", "unittest"); !strings.Contains(out, c.tests) {
+			if out := in(t, dir, []string{"PYTHONDONTWRITEBYTECODE=1"}, interpreter, "-m",
+				"unittest"); !strings.Contains(out, c.tests) {
 				t.Errorf("the tests print %s", out)
 			}
 			if testing.Short() {
@@ -144,8 +145,9 @@ func TestPythonErrorsAreAnswered(t *testing.T) {
 	t.Parallel()
 	python(t, "grpc", "google.protobuf")
 	for name, c := range map[string]struct{ old, by, want string }{
-		"exits":       {"k, r = self.known, self.request", "raise SystemExit(3)", "SystemExit: 3"},
-		"param":       {"return [start]", "start.params['client.n'] = None; return [start]", "TypeError: client.n = None: float() argument must be"},
+		"exits": {"k, r = self.known, self.request", "raise SystemExit(3)", "SystemExit: 3"},
+		"param": {"return [start]", "start.params['client.n'] = None; return [start]",
+			"TypeError: client.n = None: float() argument must be"},
 		"round":       {"return [start]", "return [Start(trial=0, params={}, to_round=2.5)]", "TypeError: to_round = 2.5: "},
 		"no decision": {"return [start]", "return [7]", "TypeError: 7 is not a decision"},
 		"state":       {"return json.dumps(self.known).encode()", "raise SystemExit('no state')", "SystemExit: no state"},
@@ -168,13 +170,15 @@ func TestPythonErrorsAreAnswered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := host.Launch(t.Context(), ref, host.Options{StartTimeout: time.Minute, Restarts: -1, Logger: slog.New(slog.DiscardHandler)})
+			p, err := host.Launch(t.Context(), ref, host.Options{StartTimeout: time.Minute, Restarts: -1,
+				Logger: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(p.Close)
 			space := tuners.Space{{Name: "client.n", Kind: tuners.Uniform, Lo: 0, Hi: 1}}
-			s, err := p.Open(t.Context(), tuners.OpenRequest{Space: space, Trial: tuners.StudySession, Budget: tuners.Budget{Rounds: 10, TrialRounds: 2}})
+			s, err := p.Open(t.Context(), tuners.OpenRequest{Space: space, Trial: tuners.StudySession,
+				Budget: tuners.Budget{Rounds: 10, TrialRounds: 2}})
 			if err == nil {
 				_, err = s.Suggest(t.Context(), 1)
 			}
@@ -227,7 +231,8 @@ func TestBadProjectsAreRefused(t *testing.T) {
 		want string
 	}{
 		{scaffold.Project{Name: "My Tuner", Language: scaffold.Go, Dir: t.TempDir()}, `invalid tuner name "My Tuner"`},
-		{scaffold.Project{Name: "mine", Language: "perl", Dir: t.TempDir()}, `unknown language "perl"; must be go, python or optuna`},
+		{scaffold.Project{Name: "mine", Language: "perl", Dir: t.TempDir()},
+			`unknown language "perl"; must be go, python or optuna`},
 		{scaffold.Project{Name: "mine", Language: scaffold.Go, Dir: full}, full + " is not empty"},
 	} {
 		if err := c.p.Write(); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -241,7 +246,8 @@ func TestBadProjectsAreRefused(t *testing.T) {
 
 func TestFindCheckout(t *testing.T) {
 	root := scaffold.FindCheckout(".")
-	if mod, err := os.ReadFile(filepath.Join(root, "go.mod")); err != nil || !strings.HasPrefix(string(mod), "module github.com/fedfast/fedfast\n") {
+	if mod, err := os.ReadFile(filepath.Join(root, "go.mod")); err != nil ||
+		!strings.HasPrefix(string(mod), "module github.com/fedfast/fedfast\n") {
 		t.Errorf("%q: %v", root, err)
 	}
 	if got := scaffold.FindCheckout(t.TempDir()); got != "" {

@@ -46,7 +46,8 @@ func TestSignFlips(t *testing.T) {
 // TestHolm is the example of R's p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm").
 func TestHolm(t *testing.T) {
 	got := Holm([]float64{0.01, 0.04, 0.03, 0.005})
-	if want := []float64{0.03, 0.06, 0.06, 0.02}; !slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {
+	if want := []float64{0.03, 0.06, 0.06, 0.02}; !slices.EqualFunc(got, want,
+		func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -45,7 +45,8 @@ func speeds(takes ...int64) known {
 func free(int, int, int) Load { return Load{} }
 
 func async(clients, concurrency, buffer int) Config {
-	return Config{Clients: clients, Async: true, Concurrency: concurrency, Buffer: buffer, Open: 1, MaxStaleness: math.MaxInt, DispatchKey: 7}
+	return Config{Clients: clients, Async: true, Concurrency: concurrency, Buffer: buffer, Open: 1,
+		MaxStaleness: math.MaxInt, DispatchKey: 7}
 }
 
 func sync(clients, cohort, drawn int) Config {
@@ -310,7 +311,8 @@ func TestRestored(t *testing.T) {
 				}
 				broken.Restore(state)
 				got := next(t, broken)
-				if got.Start != want.Start || got.End != want.End || got.Failed != want.Failed || !slices.Equal(got.Taken, want.Taken) || !slices.Equal(got.Lost, want.Lost) {
+				if got.Start != want.Start || got.End != want.End || got.Failed != want.Failed ||
+					!slices.Equal(got.Taken, want.Taken) || !slices.Equal(got.Lost, want.Lost) {
 					t.Fatalf("step %d: %+v, want %+v", i, got, want)
 				}
 				lost += len(got.Lost)

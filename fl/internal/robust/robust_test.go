@@ -151,7 +151,8 @@ func TestDefinitions(t *testing.T) {
 		if GeometricMedian(run, out, updates, weights, steps, nu); m > 2 { // of two, an end of the line is reached by chance
 			for j := range want {
 				if math.Abs(float64(out[j])-want[j]) > 1e-4 {
-					t.Fatalf("input %d: coordinate %d of %d steps to the geometric median is %v, not %v", key, j, steps, out[j], want[j])
+					t.Fatalf("input %d: coordinate %d of %d steps to the geometric median is %v, not %v",
+						key, j, steps, out[j], want[j])
 				}
 			}
 		}

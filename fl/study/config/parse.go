@@ -40,7 +40,8 @@ type Source struct {
 //
 // The defaults of client.* and server.* come from the method. Three rules go beyond
 // overriding. A layer that sets budget.rounds but not budget.trial_rounds scales the
-// latter in proportion, and so with seconds and updates. The options of a tuner that a later layer replaces are dropped.
+// latter in proportion, and so with seconds and updates. The options of a tuner that a later layer replaces are
+// dropped.
 // client_tuner.name = "none" removes the client tuner, and the value "none" a dimension
 // of the space.
 func Load(src Source) (*Config, error) {

@@ -127,7 +127,8 @@ func (r *Result) Took() float64 {
 }
 
 // Hyperparameters writes those of the model in which the study's trials differ or which a client
-// tuner has changed, as --set takes them, and with what a client tuner started, empty where that is the same or there is none.
+// tuner has changed, as --set takes them, and with what a client tuner started, empty where that is the same or there
+// is none.
 func (c *Chosen) Hyperparameters(trials []TrialResult) [2]string {
 	all := make([]tuners.Params, len(trials))
 	for i := range trials {

@@ -54,10 +54,11 @@ func TestErrors(t *testing.T) {
 	dir := t.TempDir()
 	whole := packed(t, "some text of some length")
 	for name, tt := range map[string]struct{ content, want string }{
-		"empty":      {"", "the file is empty"},
-		"cut.gz":     {whole[:20], "the gzip data end early; is the file complete?"},
-		"head.gz":    {whole[:6], "the gzip data end early; is the file complete?"},
-		"damaged.gz": {whole[:len(whole)-6] + "\x00" + whole[len(whole)-5:], "the gzip data are damaged: gzip: invalid checksum"},
+		"empty":   {"", "the file is empty"},
+		"cut.gz":  {whole[:20], "the gzip data end early; is the file complete?"},
+		"head.gz": {whole[:6], "the gzip data end early; is the file complete?"},
+		"damaged.gz": {whole[:len(whole)-6] + "\x00" + whole[len(whole)-5:],
+			"the gzip data are damaged: gzip: invalid checksum"},
 	} {
 		path := write(t, dir, name, tt.content)
 		if _, err := ReadAll(path); err == nil || err.Error() != path+": "+tt.want {
@@ -107,7 +108,8 @@ func TestBomb(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, err := io.Copy(io.Discard, f)
-	if err == nil || !strings.HasPrefix(err.Error(), path+": unpacks to more than 189 MB, the most for a gzip file of ") || n > memory.Most(1<<20) {
+	if err == nil || !strings.HasPrefix(err.Error(),
+		path+": unpacks to more than 189 MB, the most for a gzip file of ") || n > memory.Most(1<<20) {
 		t.Errorf("%d bytes, error %v", n, err)
 	}
 	if err := f.Close(); err != nil {

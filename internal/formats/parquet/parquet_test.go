@@ -51,8 +51,10 @@ func rows(n int, seed uint64) []row {
 	list := make([]row, n)
 	for i := range list {
 		list[i] = row{
-			Bool: r.IntN(3) == 0, Int: int32(r.Uint32()), Dict: r.Int64N(20) - 10, Delta: int32(i*3 - r.IntN(9)), Long: int64(r.Uint64()),
-			Float: float32(r.NormFloat64()), Double: r.NormFloat64(), Plain: text(), Same: text()[:0] + []string{"x", "yy", ""}[r.IntN(3)], Text: "prefix/" + text(),
+			Bool: r.IntN(3) == 0, Int: int32(r.Uint32()), Dict: r.Int64N(20) - 10,
+			Delta: int32(i*3 - r.IntN(9)), Long: int64(r.Uint64()),
+			Float: float32(r.NormFloat64()), Double: r.NormFloat64(), Plain: text(),
+			Same: text()[:0] + []string{"x", "yy", ""}[r.IntN(3)], Text: "prefix/" + text(),
 			Inner: inner{Bytes: []byte(text() + "."), List: slices.Repeat([]string{"e"}, r.IntN(4))},
 		}
 	}
@@ -97,19 +99,23 @@ func read(t testing.TB, path, column string) ([]string, error) {
 // TestAgainstLibrary reads what another implementation writes, packed in every way and
 // in both versions of pages.
 func TestAgainstLibrary(t *testing.T) {
-	for _, codec := range []compress.Codec{&library.Uncompressed, &library.Snappy, &library.Gzip, &library.Zstd, &library.Lz4Raw} {
+	for _, codec := range []compress.Codec{&library.Uncompressed, &library.Snappy, &library.Gzip,
+		&library.Zstd, &library.Lz4Raw} {
 		for version := range 2 {
 			want := rows(1000, uint64(version))
 			path := filepath.Join(t.TempDir(), "x.parquet")
-			err := library.WriteFile(path, want, library.Compression(codec), library.DataPageVersion(1+version), library.PageBufferSize(1500), library.MaxRowsPerRowGroup(300))
+			err := library.WriteFile(path, want, library.Compression(codec), library.DataPageVersion(1+version),
+				library.PageBufferSize(1500), library.MaxRowsPerRowGroup(300))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for column, value := range map[string]func(r *row) any{
-				"bool": func(r *row) any { return map[bool]int{true: 1}[r.Bool] }, "int": func(r *row) any { return r.Int }, "dict": func(r *row) any { return r.Dict },
+				"bool": func(r *row) any { return map[bool]int{true: 1}[r.Bool] }, "int": func(r *row) any { return r.Int },
+				"dict":  func(r *row) any { return r.Dict },
 				"delta": func(r *row) any { return r.Delta }, "long": func(r *row) any { return r.Long },
 				"float": func(r *row) any { return float64(r.Float) }, "double": func(r *row) any { return r.Double },
-				"plain": func(r *row) any { return r.Plain }, "same": func(r *row) any { return r.Same }, "text": func(r *row) any { return r.Text },
+				"plain": func(r *row) any { return r.Plain }, "same": func(r *row) any { return r.Same },
+				"text":        func(r *row) any { return r.Text },
 				"inner.bytes": func(r *row) any { return string(r.Inner.Bytes) },
 			} {
 				got, err := read(t, path, column)
@@ -124,7 +130,8 @@ func TestAgainstLibrary(t *testing.T) {
 					}
 				}
 			}
-			if _, err := read(t, path, "inner.list"); err == nil || !strings.HasSuffix(err.Error(), "column inner.list: it contains lists; save one value per row") {
+			if _, err := read(t, path, "inner.list"); err == nil || !strings.HasSuffix(err.Error(),
+				"column inner.list: it contains lists; save one value per row") {
 				t.Errorf("a list: error %v", err)
 			}
 		}
@@ -192,10 +199,11 @@ func made(t testing.TB, kind format.Type, codec format.CompressionCodec, rows in
 	meta.Schema = []format.SchemaElement{{Name: "x"}, {Name: "label"}}
 	meta.Schema[0].NumChildren.V, meta.Schema[0].NumChildren.Valid = 1, true
 	meta.Schema[1].Type.V, meta.Schema[1].Type.Valid = kind, true
-	meta.RowGroups = []format.RowGroup{{NumRows: rows, TotalByteSize: size, Columns: []format.ColumnChunk{{FileOffset: 4, MetaData: format.ColumnMetaData{
-		Type: kind, Encoding: []format.Encoding{format.Plain}, PathInSchema: []string{"label"}, Codec: codec,
-		NumValues: rows, TotalCompressedSize: size, TotalUncompressedSize: size, DataPageOffset: 4,
-	}}}}}
+	meta.RowGroups = []format.RowGroup{{NumRows: rows, TotalByteSize: size,
+		Columns: []format.ColumnChunk{{FileOffset: 4, MetaData: format.ColumnMetaData{
+			Type: kind, Encoding: []format.Encoding{format.Plain}, PathInSchema: []string{"label"}, Codec: codec,
+			NumValues: rows, TotalCompressedSize: size, TotalUncompressedSize: size, DataPageOffset: 4,
+		}}}}}
 	return end(file, marshal(&meta))
 }
 
@@ -208,13 +216,16 @@ func end(file, footer []byte) []byte {
 // dictionary and data are pages of values.
 func dictionary(values, size int, body []byte) page {
 	p := page{header: format.PageHeader{Type: format.DictionaryPage, UncompressedPageSize: int32(size)}, body: body}
-	p.header.DictionaryPageHeader.V, p.header.DictionaryPageHeader.Valid = format.DictionaryPageHeader{NumValues: int32(values), Encoding: format.Plain}, true
+	p.header.DictionaryPageHeader.V,
+		p.header.DictionaryPageHeader.Valid = format.DictionaryPageHeader{NumValues: int32(values),
+		Encoding: format.Plain}, true
 	return p
 }
 
 func data(values, size int, encoding format.Encoding, body []byte) page {
 	p := page{header: format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(size)}, body: body}
-	p.header.DataPageHeader.V = format.DataPageHeader{NumValues: int32(values), Encoding: encoding, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE}
+	p.header.DataPageHeader.V = format.DataPageHeader{NumValues: int32(values), Encoding: encoding,
+		DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE}
 	p.header.DataPageHeader.Valid = true
 	return p
 }
@@ -251,25 +262,33 @@ func bombs(t testing.TB) map[string][]byte {
 		return append(b, 0)
 	}
 	return map[string][]byte{
-		"20 M rows":        made(t, format.Int64, format.Uncompressed, 20_000_000, dictionary(1, 8, number), data(20_000_000, len(run(20_000_000)), format.RLEDictionary, run(20_000_000))),
-		"2^60 rows":        made(t, format.Int64, format.Uncompressed, 1<<60, data(8, 8, format.Plain, number)),
-		"gzip":             made(t, format.Int64, format.Gzip, 1, data(1, 8, format.Plain, gz.Bytes())),
-		"gzip, said":       made(t, format.Int64, format.Gzip, 1, data(1, 96<<20, format.Plain, gz.Bytes())),
-		"zstd":             made(t, format.Int64, format.Zstd, 1, data(1, 8, format.Plain, zs.Bytes())),
-		"snappy":           made(t, format.Int64, format.Snappy, 1, data(1, 8, format.Plain, []byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0})),
-		"snappy, said":     made(t, format.Int64, format.Snappy, 1, data(1, 1<<30, format.Plain, []byte{0x80, 0x80, 0x80, 0x80, 0x04, 0})),
-		"lz4":              made(t, format.Int64, format.Lz4Raw, 1, data(1, 8, format.Plain, bytes.Repeat([]byte{0xff}, 100))),
-		"brotli":           made(t, format.Int64, format.Brotli, 1, data(1, 8, format.Plain, number)),
-		"one text often":   made(t, format.ByteArray, format.Uncompressed, 1_000_000, dictionary(1, len(text), text), data(1_000_000, len(run(1_000_000)), format.RLEDictionary, run(1_000_000))),
-		"large dictionary": made(t, format.ByteArray, format.Uncompressed, 1, dictionary(1<<30, 8, number), data(1, 3, format.RLEDictionary, run(1))),
-		"long page":        made(t, format.Int64, format.Uncompressed, 1, data(1, math.MaxInt32, format.Plain, number)),
-		"many values":      made(t, format.Int64, format.Uncompressed, 1, data(math.MaxInt32, 8, format.Plain, number)),
-		"differences":      made(t, format.Int64, format.Uncompressed, 1, data(1, len(delta(1<<40)), format.DeltaBinaryPacked, delta(1<<40))),
-		"lengths":          made(t, format.ByteArray, format.Uncompressed, 7_000_000, data(7_000_000, len(delta(7_000_000)), format.DeltaLengthByteArray, delta(7_000_000))),
-		"nested footer":    end([]byte("PAR1"), nested),
-		"lists":            end([]byte("PAR1"), lists),
-		"long list":        end([]byte("PAR1"), []byte{0x29, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0}),
-		"long footer":      append(binary.LittleEndian.AppendUint32([]byte("PAR1"), math.MaxUint32), "PAR1"...),
+		"20 M rows": made(t, format.Int64, format.Uncompressed, 20_000_000, dictionary(1, 8, number),
+			data(20_000_000, len(run(20_000_000)), format.RLEDictionary, run(20_000_000))),
+		"2^60 rows":  made(t, format.Int64, format.Uncompressed, 1<<60, data(8, 8, format.Plain, number)),
+		"gzip":       made(t, format.Int64, format.Gzip, 1, data(1, 8, format.Plain, gz.Bytes())),
+		"gzip, said": made(t, format.Int64, format.Gzip, 1, data(1, 96<<20, format.Plain, gz.Bytes())),
+		"zstd":       made(t, format.Int64, format.Zstd, 1, data(1, 8, format.Plain, zs.Bytes())),
+		"snappy": made(t, format.Int64, format.Snappy, 1, data(1, 8, format.Plain, []byte{0xff,
+			0xff, 0xff, 0xff, 0x0f, 0})),
+		"snappy, said": made(t, format.Int64, format.Snappy, 1, data(1, 1<<30, format.Plain, []byte{0x80,
+			0x80, 0x80, 0x80, 0x04, 0})),
+		"lz4": made(t, format.Int64, format.Lz4Raw, 1,
+			data(1, 8, format.Plain, bytes.Repeat([]byte{0xff}, 100))),
+		"brotli": made(t, format.Int64, format.Brotli, 1, data(1, 8, format.Plain, number)),
+		"one text often": made(t, format.ByteArray, format.Uncompressed, 1_000_000, dictionary(1, len(text), text),
+			data(1_000_000, len(run(1_000_000)), format.RLEDictionary, run(1_000_000))),
+		"large dictionary": made(t, format.ByteArray, format.Uncompressed, 1, dictionary(1<<30, 8, number),
+			data(1, 3, format.RLEDictionary, run(1))),
+		"long page":   made(t, format.Int64, format.Uncompressed, 1, data(1, math.MaxInt32, format.Plain, number)),
+		"many values": made(t, format.Int64, format.Uncompressed, 1, data(math.MaxInt32, 8, format.Plain, number)),
+		"differences": made(t, format.Int64, format.Uncompressed, 1,
+			data(1, len(delta(1<<40)), format.DeltaBinaryPacked, delta(1<<40))),
+		"lengths": made(t, format.ByteArray, format.Uncompressed, 7_000_000,
+			data(7_000_000, len(delta(7_000_000)), format.DeltaLengthByteArray, delta(7_000_000))),
+		"nested footer": end([]byte("PAR1"), nested),
+		"lists":         end([]byte("PAR1"), lists),
+		"long list":     end([]byte("PAR1"), []byte{0x29, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0}),
+		"long footer":   append(binary.LittleEndian.AppendUint32([]byte("PAR1"), math.MaxUint32), "PAR1"...),
 	}
 }
 

@@ -45,7 +45,8 @@ func FuzzReaders(f *testing.F) {
 			}
 		}
 		memtest.Bounded(t, len(content), func() {
-			line(tff.Read(t.Context(), path, []string{"train", "test"}, func(string, string, int64, *tff.Example) error { return nil }))
+			line(tff.Read(t.Context(), path, []string{"train", "test"},
+				func(string, string, int64, *tff.Example) error { return nil }))
 		})
 		clients, err := tff.OpenClients(t.Context(), path, []string{"train", "test"})
 		line(err)

@@ -45,7 +45,8 @@ func TestXZ(t *testing.T) {
 		one := packedXZ(t, text, check)
 		for name, content := range map[string][]byte{"one": one, "two": bytes.Join([][]byte{one, one}, make([]byte, 8))} {
 			var out bytes.Buffer
-			if _, err := expand(&out, bytes.NewReader(content), 1<<30); err != nil || strings.ReplaceAll(out.String(), text, "") != "" || out.Len() < len(text) {
+			if _, err := expand(&out, bytes.NewReader(content), 1<<30); err != nil ||
+				strings.ReplaceAll(out.String(), text, "") != "" || out.Len() < len(text) {
 				t.Errorf("check %d, %s: %d bytes of %d, error %v", check, name, out.Len(), len(text), err)
 			}
 		}
@@ -75,13 +76,15 @@ func TestXZDictionaries(t *testing.T) {
 	block = append(append(append(block, magic...), 0), crcOf(magic)...)
 	content := append(bytes.Clone(stream[:12]), bytes.Repeat(block, 100)...)
 	memtest.Bounded(t, len(content), func() {
-		if _, err := expand(io.Discard, bytes.NewReader(content), 150<<20); err == nil || err.Error() != "its dictionaries have more than 157 MB, the most for a file of its size" {
+		if _, err := expand(io.Discard, bytes.NewReader(content), 150<<20); err == nil ||
+			err.Error() != "its dictionaries have more than 157 MB, the most for a file of its size" {
 			t.Errorf("error %v", err)
 		}
 	})
 	header[bytes.Index(header, []byte{0x21, 1})+2] = 40 // 4 GiB
 	binary.LittleEndian.PutUint32(header[n-4:], crc32.ChecksumIEEE(header[:n-4]))
-	if _, err := expand(io.Discard, bytes.NewReader(append(stream[:12:12], header...)), 1<<20); err == nil || err.Error() != "a dictionary of 4.29 GB, must have at most 268 MB" {
+	if _, err := expand(io.Discard, bytes.NewReader(append(stream[:12:12], header...)), 1<<20); err == nil ||
+		err.Error() != "a dictionary of 4.29 GB, must have at most 268 MB" {
 		t.Errorf("error %v", err)
 	}
 }

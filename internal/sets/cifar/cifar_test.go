@@ -70,12 +70,15 @@ func TestReadTwoLabels(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !slices.Equal(fine.Pixels, coarse.Pixels) || len(fine.Pixels) != 40*Pixels || len(fine.Labels) != 40 || len(coarse.Labels) != 40 {
+	if !slices.Equal(fine.Pixels, coarse.Pixels) || len(fine.Pixels) != 40*Pixels ||
+		len(fine.Labels) != 40 || len(coarse.Labels) != 40 {
 		t.Fatalf("%d and %d labels, %d pixels", len(fine.Labels), len(coarse.Labels), len(fine.Pixels))
 	}
 	for i := range 20 {
-		if fine.Labels[20+i] != int32(3*i) || coarse.Labels[i] != int32(i) || fine.Pixels[i*Pixels+7*Colours+2] != byte(i+2+7) {
-			t.Errorf("record %d: labels %d and %d, a pixel of %d", i, fine.Labels[20+i], coarse.Labels[i], fine.Pixels[i*Pixels+7*Colours+2])
+		if fine.Labels[20+i] != int32(3*i) || coarse.Labels[i] != int32(i) ||
+			fine.Pixels[i*Pixels+7*Colours+2] != byte(i+2+7) {
+			t.Errorf("record %d: labels %d and %d, a pixel of %d", i, fine.Labels[20+i], coarse.Labels[i],
+				fine.Pixels[i*Pixels+7*Colours+2])
 		}
 	}
 }
@@ -145,7 +148,8 @@ func TestReadErrors(t *testing.T) {
 			}
 		})
 	}
-	if err := new(Set).Read(filepath.Join(t.TempDir(), "none.bin")); err == nil || !strings.Contains(err.Error(), "none.bin") {
+	if err := new(Set).Read(filepath.Join(t.TempDir(), "none.bin")); err == nil ||
+		!strings.Contains(err.Error(), "none.bin") {
 		t.Errorf("a missing file: %v", err)
 	}
 }

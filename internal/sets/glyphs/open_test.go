@@ -24,7 +24,8 @@ func openSmallGlyphs(t testing.TB, change func(*data.Config)) *data.Federation {
 
 func TestOpenGlyphs(t *testing.T) {
 	fed := openSmallGlyphs(t, nil)
-	if !fed.Synthetic || fed.Kind != data.Image || fed.H != 28 || fed.W != 28 || fed.C != 1 || fed.Classes != 62 || len(fed.Clients) == 0 {
+	if !fed.Synthetic || fed.Kind != data.Image || fed.H != 28 || fed.W != 28 || fed.C != 1 ||
+		fed.Classes != 62 || len(fed.Clients) == 0 {
 		t.Fatalf("opened %+v", *fed)
 	}
 	again := openSmallGlyphs(t, nil)

@@ -34,7 +34,8 @@ func FuzzReadFile(f *testing.F) {
 			for _, u := range users {
 				pixels := max(len(u.Pixels), len(u.Values))
 				if pixels != len(u.Labels)*form.Pixels || len(u.Starts) > len(text) || len(u.Text) > 4*len(text) {
-					t.Errorf("user %q: %d labels, %d pixels, %d starts in %d characters", u.ID, len(u.Labels), pixels, len(u.Starts), len(u.Text))
+					t.Errorf("user %q: %d labels, %d pixels, %d starts in %d characters", u.ID, len(u.Labels),
+						pixels, len(u.Starts), len(u.Text))
 				}
 				for _, s := range u.Starts {
 					if int(s)+form.SeqLen >= len(u.Text) {

@@ -52,7 +52,8 @@ func TestSent140(t *testing.T) {
 		return tokens, labels
 	}
 	tokens, labels := read(fed.Clients[1].Train)
-	if want := []int32{1, 1, 1, 2, 0}; !slices.Equal(tokens[:5], want) || !slices.Equal(tokens[25:28], []int32{3, 2, 3}) || !slices.Equal(labels, []int32{1, 0}) {
+	if want := []int32{1, 1, 1, 2, 0}; !slices.Equal(tokens[:5], want) || !slices.Equal(tokens[25:28], []int32{3, 2, 3}) ||
+		!slices.Equal(labels, []int32{1, 0}) {
 		t.Errorf("ids %v, labels %v", tokens, labels)
 	}
 	if tokens, labels := read(fed.Clients[1].Test); !slices.Equal(tokens[:3], []int32{3, 1, 0}) || labels[0] != 1 {
@@ -62,8 +63,9 @@ func TestSent140(t *testing.T) {
 
 func TestCelebA(t *testing.T) {
 	files := map[string]string{
-		"data/train/a.json": split(t, map[string][2]any{"7": {[]string{"1.jpg", "2.jpg"}, []int{0, 1}}, "12": {[]string{"3.jpg"}, []int{1}}}),
-		"data/test/a.json":  split(t, map[string][2]any{"7": {[]string{"4.jpg"}, []int{1}}}),
+		"data/train/a.json": split(t, map[string][2]any{"7": {[]string{"1.jpg", "2.jpg"}, []int{0, 1}},
+			"12": {[]string{"3.jpg"}, []int{1}}}),
+		"data/test/a.json": split(t, map[string][2]any{"7": {[]string{"4.jpg"}, []int{1}}}),
 	}
 	for i := range 4 {
 		m := image.NewRGBA(image.Rect(0, 0, 178, 218))
@@ -112,7 +114,8 @@ func TestLinesErrors(t *testing.T) {
 			t.Errorf("error %v\nwant %s", err, c.want)
 		}
 	}
-	for name, want := range map[string]string{"none.jpg": "no such file", "../x.jpg": `must be a name without a folder`, "bad.jpg": "bad.jpg: it is no PNG or JPEG"} {
+	for name, want := range map[string]string{"none.jpg": "no such file", "../x.jpg": `must be a name without a folder`,
+		"bad.jpg": "bad.jpg: it is no PNG or JPEG"} {
 		dir := settest.Folder(t, map[string]string{
 			"train/a.json": split(t, map[string][2]any{"u": {[]string{name}, []int{0}}}), "raw/img_align_celeba/bad.jpg": "GIF8",
 		})

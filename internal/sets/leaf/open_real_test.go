@@ -18,13 +18,15 @@ func TestRealFEMNIST(t *testing.T) {
 	train, val, test := settest.Totals(merged.Clients)
 	_, _, unseen := settest.Totals(merged.Unseen)
 	if len(merged.Clients) != 105 || train+val+test != 14_708+1_685 || len(merged.Unseen) != 79 || unseen != 2_403 {
-		t.Errorf("merged: %d writers, %d samples, %d unseen writers, %d samples", len(merged.Clients), train+val+test, len(merged.Unseen), unseen)
+		t.Errorf("merged: %d writers, %d samples, %d unseen writers, %d samples", len(merged.Clients),
+			train+val+test, len(merged.Unseen), unseen)
 	}
 	settest.Check(t, merged)
 	files := settest.Open(t, data.Config{Name: "leaf-femnist", Path: dir, MinSamples: 1, Split: "files"})
 	train, val, test = settest.Totals(files.Clients)
 	if len(files.Clients) != 105 || train+val != 14_708 || test != 1_685 || files.Unseen != nil {
-		t.Errorf("as the files split: %d writers, %d+%d samples, %d test samples, %d unseen", len(files.Clients), train, val, test, len(files.Unseen))
+		t.Errorf("as the files split: %d writers, %d+%d samples, %d test samples, %d unseen", len(files.Clients), train,
+			val, test, len(files.Unseen))
 	}
 	if !strings.Contains(strings.Join(files.Notes, "\n"), "79 clients have test samples only (2403 samples): left out") {
 		t.Errorf("notes: %q", files.Notes)
@@ -51,7 +53,8 @@ func TestRealMoby(t *testing.T) {
 	if used := after.TotalAlloc - before.TotalAlloc; used > 100<<20 {
 		t.Errorf("opening allocated %d bytes in all", used)
 	}
-	fedex := settest.Open(t, data.Config{Name: "leaf-shakespeare", Path: filepath.Dir(path), Encoding: "fedex", MaxSamples: 50})
+	fedex := settest.Open(t, data.Config{Name: "leaf-shakespeare", Path: filepath.Dir(path),
+		Encoding: "fedex", MaxSamples: 50})
 	if fedex.Vocab != 101 || fedex.Classes != 101 {
 		t.Errorf("encoding fedex has %d ids, %d classes, must be 101", fedex.Vocab, fedex.Classes)
 	}
@@ -76,10 +79,12 @@ func TestRealLEAFText(t *testing.T) {
 // FedTune's federation of FEMNIST: 192 clients by sizes and heterogeneity index of
 // all writers' samples, as far as these go.
 func TestRealRedeal(t *testing.T) {
-	cfg := data.Config{Name: "leaf-femnist", Path: realdata.Dir(t, "femnist"), Partition: "classes", HI: []float64{0.8, 0.6, 0.4, 0.2}, Sizes: []int{60, 80, 100}, Clients: 96, Split: "90/10/files"}
+	cfg := data.Config{Name: "leaf-femnist", Path: realdata.Dir(t, "femnist"), Partition: "classes",
+		HI: []float64{0.8, 0.6, 0.4, 0.2}, Sizes: []int{60, 80, 100}, Clients: 96, Split: "90/10/files"}
 	fed := settest.Open(t, cfg)
 	_, held := settest.Held(t, fed)
-	if len(fed.Clients) != 96 || held[0] != deal.HeldClasses(0.8, 62) || fed.Files != (data.Totals{Clients: 105, TestOnly: 79, Train: 14_708, Test: 4088}) {
+	if len(fed.Clients) != 96 || held[0] != deal.HeldClasses(0.8, 62) || fed.Files != (data.Totals{Clients: 105,
+		TestOnly: 79, Train: 14_708, Test: 4088}) {
 		t.Errorf("%d clients, the first holds %d classes; files %+v", len(fed.Clients), held[0], fed.Files)
 	}
 	settest.Check(t, fed)

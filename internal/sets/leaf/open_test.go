@@ -17,7 +17,8 @@ func TestOpenFEMNIST(t *testing.T) {
 		"train/0.json": settest.FEMNIST("c", 20, "0.3333"), "test/0.json": settest.FEMNIST("a", 3, "0"),
 	})
 	fed := settest.Open(t, data.Config{Name: "leaf-femnist", Path: dir, Split: "files", Unseen: true, IID: new(false)})
-	if len(fed.Clients) != 2 || fed.Clients[0].ID != "b" || fed.Clients[1].ID != "c" || len(fed.Unseen) != 1 || fed.Unseen[0].ID != "a" {
+	if len(fed.Clients) != 2 || fed.Clients[0].ID != "b" || fed.Clients[1].ID != "c" ||
+		len(fed.Unseen) != 1 || fed.Unseen[0].ID != "a" {
 		t.Fatalf("clients %+v, unseen %+v", fed.Clients, fed.Unseen)
 	}
 	for _, tt := range []struct {
@@ -34,8 +35,10 @@ func TestOpenFEMNIST(t *testing.T) {
 	} {
 		x, labels := make([]float32, 2*784), make([]int32, 2)
 		settest.Must(t, tt.view.Fill([]int32{0, int32(tt.n - 1)}, x, nil, labels, &data.Augment{Key: 3}))
-		if tt.view.Len() != tt.n || slices.Min(x) != tt.pixel || slices.Max(x) != tt.pixel || !slices.Equal(labels, tt.labels) {
-			t.Errorf("%d examples of pixels %v to %v, labels %v; must be %+v", tt.view.Len(), slices.Min(x), slices.Max(x), labels, tt)
+		if tt.view.Len() != tt.n || slices.Min(x) != tt.pixel || slices.Max(x) != tt.pixel ||
+			!slices.Equal(labels, tt.labels) {
+			t.Errorf("%d examples of pixels %v to %v, labels %v; must be %+v", tt.view.Len(),
+				slices.Min(x), slices.Max(x), labels, tt)
 		}
 	}
 }
@@ -44,10 +47,12 @@ func TestOpenFEMNIST(t *testing.T) {
 func TestOpenFEMNISTErrors(t *testing.T) {
 	whole := settest.FEMNIST("u", 3, "1.0")
 	for name, tt := range map[string]struct{ file, content, want string }{
-		"lengths": {"train/a.json", strings.Replace(whole, `"y": [0,1,2]`, `"y": [0,1]`, 1), `: user "u": x has 3 samples, y has 2`},
-		"label":   {"test/a.json", strings.Replace(whole, `"y": [0,1,2]`, `"y": [0,1,62]`, 1), `: user "u": sample 3 has label 62, must be an integer in [0, 62)`},
-		"pixels":  {"a.json", strings.Replace(whole, "[1.0, ", "[", 1), `: user "u": sample 1 has 783 pixels, must be 784`},
-		"cut":     {"a.json", whole[:5000], `: user "u": the JSON text ends early, after 5000 bytes; is the file complete?`},
+		"lengths": {"train/a.json", strings.Replace(whole, `"y": [0,1,2]`, `"y": [0,1]`, 1),
+			`: user "u": x has 3 samples, y has 2`},
+		"label": {"test/a.json", strings.Replace(whole, `"y": [0,1,2]`, `"y": [0,1,62]`, 1),
+			`: user "u": sample 3 has label 62, must be an integer in [0, 62)`},
+		"pixels": {"a.json", strings.Replace(whole, "[1.0, ", "[", 1), `: user "u": sample 1 has 783 pixels, must be 784`},
+		"cut":    {"a.json", whole[:5000], `: user "u": the JSON text ends early, after 5000 bytes; is the file complete?`},
 	} {
 		dir := settest.Folder(t, map[string]string{tt.file: tt.content})
 		_, err := data.Open(t.Context(), data.Config{Name: "leaf-femnist", Path: dir})
@@ -64,13 +69,15 @@ func TestOpenLEAFText(t *testing.T) {
 		x = append(x, fmt.Sprintf("%q", string([]rune(text)[i:i+80])))
 		y = append(y, fmt.Sprintf("%q", string([]rune(text)[i+80])))
 	}
-	file := fmt.Sprintf(`{"users": ["u"], "user_data": {"u": {"x": [%s], "y": [%s]}}}`, strings.Join(x, ","), strings.Join(y, ","))
+	file := fmt.Sprintf(`{"users": ["u"], "user_data": {"u": {"x": [%s], "y": [%s]}}}`,
+		strings.Join(x, ","), strings.Join(y, ","))
 	for _, tt := range []struct {
 		encoding      string
 		vocab         int
 		space, e, odd int32
 	}{{"leaf", 80, 1, 57, 79}, {"fedex", 101, 2 + 94, 2 + 14, 1}} {
-		fed := settest.Open(t, data.Config{Name: "leaf-shakespeare", Path: settest.Folder(t, map[string]string{"all.json": file}), Encoding: tt.encoding, Split: "1/0/0"})
+		fed := settest.Open(t, data.Config{Name: "leaf-shakespeare",
+			Path: settest.Folder(t, map[string]string{"all.json": file}), Encoding: tt.encoding, Split: "1/0/0"})
 		v := fed.Clients[0].Train
 		n := len(x)
 		if v.Len() != n || fed.Vocab != tt.vocab || fed.SeqLen != 80 || fed.Kind != data.Tokens {
@@ -79,9 +86,11 @@ func TestOpenLEAFText(t *testing.T) {
 		tokens, labels := make([]int32, 2*80), make([]int32, 2)
 		settest.Must(t, v.Fill([]int32{0, int32(n - 2)}, nil, tokens, labels, nil))
 		if tokens[2] != tt.space || tokens[4] != tt.e || labels[1] != tt.odd {
-			t.Errorf("%s: blank %d, e %d, \u00e9 %d; must be %d, %d, %d", tt.encoding, tokens[2], tokens[4], labels[1], tt.space, tt.e, tt.odd)
+			t.Errorf("%s: blank %d, e %d, \u00e9 %d; must be %d, %d, %d", tt.encoding, tokens[2], tokens[4],
+				labels[1], tt.space, tt.e, tt.odd)
 		}
-		if notes := strings.Join(fed.Notes, "\n"); !strings.Contains(notes, "1 characters (1 different ones) are not in the table") || !strings.Contains(notes, "share up to 80 characters") {
+		if notes := strings.Join(fed.Notes, "\n"); !strings.Contains(notes,
+			"1 characters (1 different ones) are not in the table") || !strings.Contains(notes, "share up to 80 characters") {
 			t.Errorf("notes %q", notes)
 		}
 	}
@@ -90,7 +99,8 @@ func TestOpenLEAFText(t *testing.T) {
 func TestOpenRawTextErrors(t *testing.T) {
 	path := filepath.Join(settest.Folder(t, map[string]string{"raw_data.txt": "no plays\n"}), "raw_data.txt")
 	_, err := data.Open(t.Context(), data.Config{Name: "leaf-shakespeare", Path: path})
-	if err == nil || !strings.HasPrefix(err.Error(), "open leaf-shakespeare: "+path+": no role with more than 80 characters in it") {
+	if err == nil || !strings.HasPrefix(err.Error(),
+		"open leaf-shakespeare: "+path+": no role with more than 80 characters in it") {
 		t.Errorf("a text without plays: %v", err)
 	}
 	empty := t.TempDir()
@@ -100,7 +110,8 @@ func TestOpenRawTextErrors(t *testing.T) {
 	}
 	dir := settest.Folder(t, map[string]string{"raw_data.txt.gz": "\x1f\x8b\x08\x00\x00"})
 	_, err = data.Open(t.Context(), data.Config{Name: "leaf-shakespeare", Path: dir})
-	if want := "open leaf-shakespeare: " + filepath.Join(dir, "raw_data.txt.gz") + ": the gzip data end early; is the file complete?"; err == nil || err.Error() != want {
+	if want := "open leaf-shakespeare: " + filepath.Join(dir,
+		"raw_data.txt.gz") + ": the gzip data end early; is the file complete?"; err == nil || err.Error() != want {
 		t.Errorf("a cut .gz: %v, must be %s", err, want)
 	}
 }

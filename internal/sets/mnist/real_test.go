@@ -16,7 +16,8 @@ func TestRealQMNIST(t *testing.T) {
 	train, val, test := settest.Totals(fed.Clients)
 	_, _, unseen := settest.Totals(fed.Unseen)
 	if len(fed.Clients) != 539 || train+val+test != 60_000 || len(fed.Unseen) != 297 || unseen != 10_000 {
-		t.Errorf("%d writers, %d images, %d other writers, %d images", len(fed.Clients), train+val+test, len(fed.Unseen), unseen)
+		t.Errorf("%d writers, %d images, %d other writers, %d images", len(fed.Clients),
+			train+val+test, len(fed.Unseen), unseen)
 	}
 	// MNIST's own labels are the labels of the table: equal images have equal labels.
 	mnist := settest.Open(t, data.Config{Name: "mnist", Path: realdata.Dir(t, "mnist"), Clients: 1, Split: "1/0/0"})
@@ -52,7 +53,8 @@ func TestRealFashion(t *testing.T) {
 	if _, err := os.Stat("/usr/share/datasets/fashion-mnist"); err != nil {
 		t.Skipf("Debian's package dataset-fashion-mnist is not installed")
 	}
-	fed := settest.Open(t, data.Config{Name: "fashion-mnist", Split: "files", Partition: "dirichlet", Alpha: 0.3, Clients: 50, Samples: 100})
+	fed := settest.Open(t, data.Config{Name: "fashion-mnist", Split: "files", Partition: "dirichlet",
+		Alpha: 0.3, Clients: 50, Samples: 100})
 	train, val, test := settest.Totals(fed.Clients)
 	if len(fed.Clients) != 50 || train != 4500 || val != 500 || test != 50*16 {
 		t.Errorf("%d clients, %d, %d, %d images", len(fed.Clients), train, val, test)

@@ -41,7 +41,8 @@ func TestRead(t *testing.T) {
 			npztest.Array{Name: "doubles", Shape: []int{3}, Values: []float64{0.1, -2, 1 << 40}},
 			npztest.Array{Name: "ints", Shape: []int{4}, Values: []int64{-3, 0, 7, 1 << 40}},
 			npztest.Array{Name: "texts", Shape: []int{3}, Values: []string{"", "Ärger", "b"}},
-			npztest.Array{Name: "big", Shape: []int{2}, Values: []uint8{1, 2, 0, 5}, Header: "{'descr': '>u2', 'fortran_order': False, 'shape': (2,), }"},
+			npztest.Array{Name: "big", Shape: []int{2}, Values: []uint8{1, 2, 0, 5},
+				Header: "{'descr': '>u2', 'fortran_order': False, 'shape': (2,), }"},
 			npztest.Array{Name: "one", Shape: nil, Values: []int32{9}},
 		)
 		must := func(name string) *npz.Array {
@@ -51,7 +52,8 @@ func TestRead(t *testing.T) {
 			}
 			return a
 		}
-		if b, err := must("bytes").Bytes(); err != nil || !slices.Equal(b, []byte{0, 1, 2, 253, 254, 255}) || !slices.Equal(must("bytes").Shape, []int{2, 1, 3}) {
+		if b, err := must("bytes").Bytes(); err != nil || !slices.Equal(b, []byte{0, 1, 2, 253, 254, 255}) ||
+			!slices.Equal(must("bytes").Shape, []int{2, 1, 3}) {
 			t.Errorf("%v, %v", b, err)
 		}
 		if x, err := must("floats").Floats(); err != nil || !slices.Equal(x, []float32{-1.5, 0, 3e38, 1e-40}) {
@@ -63,25 +65,31 @@ func TestRead(t *testing.T) {
 		if n, err := must("big").Ints(0, 600); err != nil || !slices.Equal(n, []int32{258, 5}) {
 			t.Errorf("%v, %v", n, err)
 		}
-		if s, err := must("texts").Texts(); err != nil || !slices.Equal(s, []string{"", "Ärger", "b"}) || must("texts").Numeric() {
+		if s, err := must("texts").Texts(); err != nil || !slices.Equal(s, []string{"", "Ärger",
+			"b"}) || must("texts").Numeric() {
 			t.Errorf("%q, %v", s, err)
 		}
-		if s, err := must("ints").Texts(); err != nil || !slices.Equal(s, []string{"-3", "0", "7", "1099511627776"}) || !must("ints").Numeric() {
+		if s, err := must("ints").Texts(); err != nil || !slices.Equal(s, []string{"-3", "0", "7",
+			"1099511627776"}) || !must("ints").Numeric() {
 			t.Errorf("%q, %v", s, err)
 		}
 		if n, err := must("one").Ints(9, 9); err != nil || len(n) != 1 || len(must("one").Shape) != 0 {
 			t.Errorf("%v, %v", n, err)
 		}
-		if _, err := must("ints").Ints(-5, 100); err == nil || !strings.HasSuffix(err.Error(), "array ints: value [3] is 1099511627776, must be in -5 to 100") {
+		if _, err := must("ints").Ints(-5, 100); err == nil || !strings.HasSuffix(err.Error(),
+			"array ints: value [3] is 1099511627776, must be in -5 to 100") {
 			t.Errorf("%v", err)
 		}
-		if _, err := must("texts").Ints(0, 9); err == nil || !strings.Contains(err.Error(), "numpy.unique(texts, return_inverse=True)[1]") {
+		if _, err := must("texts").Ints(0, 9); err == nil || !strings.Contains(err.Error(),
+			"numpy.unique(texts, return_inverse=True)[1]") {
 			t.Errorf("%v", err)
 		}
-		if _, err := must("ints").Bytes(); err == nil || !strings.Contains(err.Error(), "values of type int64, must be uint8") {
+		if _, err := must("ints").Bytes(); err == nil || !strings.Contains(err.Error(),
+			"values of type int64, must be uint8") {
 			t.Errorf("%v", err)
 		}
-		if _, err := must("texts").Floats(); err == nil || !strings.Contains(err.Error(), "values of type <U5, must be float32") {
+		if _, err := must("texts").Floats(); err == nil || !strings.Contains(err.Error(),
+			"values of type <U5, must be float32") {
 			t.Errorf("%v", err)
 		}
 		if _, err := must("floats").Texts(); err == nil {
@@ -99,19 +107,32 @@ func TestReadErrors(t *testing.T) {
 		array npztest.Array
 		want  string
 	}{
-		"objects":        {npztest.Array{Values: []uint8{1}, Header: header("'|O'", "False", "(1,)")}, "contains Python objects"},
-		"fortran":        {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "True", "(2, 1)")}, "save numpy.ascontiguousarray(x)"},
-		"structures":     {npztest.Array{Values: []uint8{1}, Header: header("[('a', '|u1')]", "False", "(1,)")}, "records of several fields; read are plain arrays of numbers or strings: save numpy.lib.recfunctions.structured_to_unstructured(x)"},
-		"times":          {npztest.Array{Values: []int64{1}, Header: header("'<M8[s]'", "False", "(1,)")}, `save (x - numpy.datetime64(0, "D")) / numpy.timedelta64(1, "D"), or .astype(str) of names`},
-		"complex":        {npztest.Array{Values: []float32{1, 2}, Header: header("'<c8'", "False", "(1,)")}, "values of type c8 are not supported"},
-		"half":           {npztest.Array{Values: []uint8{1, 2}, Header: header("'<f2'", "False", "(1,)")}, "values of type float16, must be float32"},
-		"too short":      {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(300,)")}, "are more than it has"},
-		"huge":           {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(9223372036854775807, 9)")}, "are more than it has"},
-		"no number":      {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(99999999999999999999,)")}, "a dimension of 99999999999999999999: more than any array has"},
-		"huge letters":   {npztest.Array{Values: []uint8{1, 2}, Header: header("'<U4611686018427387904'", "False", "(2,)")}, "are not supported"},
-		"wrapping":       {npztest.Array{Values: []uint8{1, 2}, Header: header("'<u8'", "False", "(2305843009213693953,)")}, "are more than it has"},
-		"negative":       {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(-2,)")}, "unsupported array header"},
-		"too long":       {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(1,)")}, "bytes are left over"},
+		"objects": {npztest.Array{Values: []uint8{1}, Header: header("'|O'", "False",
+			"(1,)")}, "contains Python objects"},
+		"fortran": {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "True", "(2, 1)")},
+			"save numpy.ascontiguousarray(x)"},
+		"structures": {npztest.Array{Values: []uint8{1}, Header: header("[('a', '|u1')]", "False", "(1,)")},
+			"records of several fields; read are plain arrays of numbers or strings: save numpy.lib.recfunctions.structured_to_unstructured(x)"},
+		"times": {npztest.Array{Values: []int64{1}, Header: header("'<M8[s]'", "False", "(1,)")},
+			`save (x - numpy.datetime64(0, "D")) / numpy.timedelta64(1, "D"), or .astype(str) of names`},
+		"complex": {npztest.Array{Values: []float32{1, 2}, Header: header("'<c8'", "False", "(1,)")},
+			"values of type c8 are not supported"},
+		"half": {npztest.Array{Values: []uint8{1, 2}, Header: header("'<f2'", "False", "(1,)")},
+			"values of type float16, must be float32"},
+		"too short": {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False",
+			"(300,)")}, "are more than it has"},
+		"huge": {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False",
+			"(9223372036854775807, 9)")}, "are more than it has"},
+		"no number": {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(99999999999999999999,)")},
+			"a dimension of 99999999999999999999: more than any array has"},
+		"huge letters": {npztest.Array{Values: []uint8{1, 2}, Header: header("'<U4611686018427387904'", "False",
+			"(2,)")}, "are not supported"},
+		"wrapping": {npztest.Array{Values: []uint8{1, 2}, Header: header("'<u8'", "False",
+			"(2305843009213693953,)")}, "are more than it has"},
+		"negative": {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False",
+			"(-2,)")}, "unsupported array header"},
+		"too long": {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False",
+			"(1,)")}, "bytes are left over"},
 		"not finite":     {npztest.Array{Values: nan, Shape: []int{1, 2}}, "value [0, 1] is NaN, must be a finite float32"},
 		"beyond float32": {npztest.Array{Values: []float64{1e300}, Shape: []int{1}}, "value [0] is 1e+300"},
 	} {
@@ -122,7 +143,8 @@ func TestReadErrors(t *testing.T) {
 		if err == nil {
 			_, err = a.Floats()
 		}
-		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), path+": array x: ") || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), path+": array x: ") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
@@ -173,14 +195,16 @@ func TestClaims(t *testing.T) {
 		{"|S1", "(100,)", 128, 1000000, "the array ends early"},
 	} {
 		path := filepath.Join(t.TempDir(), "own.npz")
-		body := fmt.Appendf(nil, "\x93NUMPY\x01\x00%c%c{'descr': '%s', 'fortran_order': False, 'shape': %s, }", byte(0x76), byte(0), tt.descr, tt.shape)
+		body := fmt.Appendf(nil, "\x93NUMPY\x01\x00%c%c{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
+			byte(0x76), byte(0), tt.descr, tt.shape)
 		body = append(body, strings.Repeat(" ", 10+0x76-len(body))...)
 		content := raw(t, body, tt.packed, tt.unpacked)
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, err := read(path, "x")
-		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), path+": array x: ") || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), path+": array x: ") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s of %s: %v, want %q", tt.shape, tt.descr, err, tt.want)
 		}
 	}
@@ -191,7 +215,8 @@ func raw(t *testing.T, body []byte, packed, unpacked uint64) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
-	w, err := z.CreateRaw(&zip.FileHeader{Name: "x.npy", Method: zip.Store, CompressedSize64: packed, UncompressedSize64: unpacked})
+	w, err := z.CreateRaw(&zip.FileHeader{Name: "x.npy", Method: zip.Store, CompressedSize64: packed,
+		UncompressedSize64: unpacked})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,12 +245,14 @@ func TestBomb(t *testing.T) {
 // it stands.
 func TestNames(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own.npz")
-	npztest.Write(t, path, false, npztest.Array{Name: "x", Shape: []int{1}, Values: []uint8{1}}, npztest.Array{Name: "x", Shape: []int{1}, Values: []uint8{2}})
+	npztest.Write(t, path, false, npztest.Array{Name: "x", Shape: []int{1}, Values: []uint8{1}},
+		npztest.Array{Name: "x", Shape: []int{1}, Values: []uint8{2}})
 	if _, err := npz.Open(path); err == nil || err.Error() != path+": duplicate array x" {
 		t.Errorf("error %v", err)
 	}
 	wild := "\x1b[31m" + strings.Repeat("w", 60_000)
-	npztest.Write(t, path, false, npztest.Array{Name: wild, Shape: []int{1}, Values: []uint8{1}}, npztest.Array{Name: wild, Shape: []int{1}, Values: []uint8{2}})
+	npztest.Write(t, path, false, npztest.Array{Name: wild, Shape: []int{1}, Values: []uint8{1}},
+		npztest.Array{Name: wild, Shape: []int{1}, Values: []uint8{2}})
 	if _, err := npz.Open(path); err == nil || len(err.Error()) > 300 || strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("error %.500v", err)
 	}
@@ -286,7 +313,8 @@ np.savez_compressed("small.npz", x=np.zeros((100, 28, 28), dtype="uint8"), big=n
 	if f, err := must(path, "f").Floats(); err != nil || len(f) != 1 || f[0] != 0.5 {
 		t.Errorf("%v, %v", f, err)
 	}
-	if f, err := must(path, "sliced").Floats(); err != nil || fmt.Sprint(f) != "[0 1 2 3 8 9 10 11 12 13 14 15 20 21 22 23]" {
+	if f, err := must(path, "sliced").Floats(); err != nil ||
+		fmt.Sprint(f) != "[0 1 2 3 8 9 10 11 12 13 14 15 20 21 22 23]" {
 		t.Errorf("%v, %v", f, err)
 	}
 	if _, err := read(path, "turned"); err == nil || !strings.Contains(err.Error(), "Fortran order") {
@@ -312,7 +340,8 @@ func FuzzRead(f *testing.F) {
 	for _, compressed := range []bool{false, true} {
 		path := filepath.Join(f.TempDir(), "seed.npz")
 		npztest.Write(f, path, compressed,
-			npztest.Array{Name: "x", Shape: []int{2, 2}, Values: []float32{1, 2, 3, 4}}, npztest.Array{Name: "client", Shape: []int{2}, Values: []string{"a", "bc"}})
+			npztest.Array{Name: "x", Shape: []int{2, 2}, Values: []float32{1, 2, 3, 4}},
+			npztest.Array{Name: "client", Shape: []int{2}, Values: []string{"a", "bc"}})
 		content, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)
@@ -321,7 +350,8 @@ func FuzzRead(f *testing.F) {
 		f.Add(content[:len(content)/2])
 	}
 	for _, descr := range []string{"<U4611686018427387904", "|S1", "<f8"} {
-		content, err := npztest.Encode(true, npztest.Array{Name: "x", Values: []uint8{1, 2}, Header: "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (2, 4611686018427387904), }"})
+		content, err := npztest.Encode(true, npztest.Array{Name: "x", Values: []uint8{1, 2},
+			Header: "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (2, 4611686018427387904), }"})
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -69,7 +69,8 @@ func TestSmallFilesOfMuch(t *testing.T) {
 		{"one text often", "parquet-text", "the texts up to row 1", encoded(t, texts)},
 	} {
 		memtest.Bounded(t, len(tt.content), func() {
-			if err := opened(t, tt.set, tt.content); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			if err := opened(t, tt.set, tt.content); err == nil || !strings.Contains(err.Error(), tt.want) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: error %v\nwant %s", tt.name, err, tt.want)
 			}
 		})

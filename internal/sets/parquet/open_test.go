@@ -103,7 +103,8 @@ func TestOpenPictures(t *testing.T) {
 	}
 	c := fed.Clients[1]
 	x, _, labels := fill(t, c.Train, 12, 0)
-	if want := []int32{0, 2, 1, 0, 2, 1, 0, 2, 1, 0}; !slices.Equal(labels, want) || x[0] != 0 || x[12] != 20./255 || x[119] != 180./255 {
+	if want := []int32{0, 2, 1, 0, 2, 1, 0, 2, 1, 0}; !slices.Equal(labels, want) || x[0] != 0 ||
+		x[12] != 20./255 || x[119] != 180./255 {
 		t.Errorf("labels %v, want %v; pixels %v", labels, want, x)
 	}
 	if _, _, labels := fill(t, c.Test, 12, 0); !slices.Equal(labels, []int32{0, 2}) {
@@ -112,7 +113,8 @@ func TestOpenPictures(t *testing.T) {
 	print := fed.Fingerprint
 
 	cfg.Partition, cfg.Clients = "iid", 4
-	if dealt := settest.Open(t, cfg); len(dealt.Clients) != 4 || dealt.Clients[0].Train.Len() != 5 || dealt.Clients[0].Test.Len() != 1 {
+	if dealt := settest.Open(t, cfg); len(dealt.Clients) != 4 || dealt.Clients[0].Train.Len() != 5 ||
+		dealt.Clients[0].Test.Len() != 1 {
 		t.Errorf("dealt %v", dealt.Notes)
 	}
 	cfg.Partition, cfg.Clients = "", 0
@@ -133,7 +135,8 @@ func TestOpenCentral(t *testing.T) {
 	dir := t.TempDir()
 	var train []photo
 	for i := range 20 {
-		train = append(train, photo{Image: picture{Bytes: grey(t, 2, 1, byte(i))}, Label: int64(i % 3), User: []string{"a", "b"}[i%2]})
+		train = append(train, photo{Image: picture{Bytes: grey(t, 2, 1, byte(i))}, Label: int64(i % 3),
+			User: []string{"a", "b"}[i%2]})
 	}
 	test := []bare{{train[7].Image, 2}, {train[9].Image, 1}}
 	write(t, filepath.Join(dir, "train.parquet"), train)
@@ -141,16 +144,19 @@ func TestOpenCentral(t *testing.T) {
 	write(t, filepath.Join(dir, "test-1.parquet"), test)
 	cfg := data.Config{Name: "parquet", Path: dir}
 	fed := settest.Open(t, cfg)
-	if x, _, labels := fill(t, fed.Test, 2, 0); len(fed.Clients) != 2 || !slices.Equal(labels, []int32{2, 1, 2, 1}) || x[0] != 7./255 {
+	if x, _, labels := fill(t, fed.Test, 2, 0); len(fed.Clients) != 2 || !slices.Equal(labels, []int32{2,
+		1, 2, 1}) || x[0] != 7./255 {
 		t.Errorf("%d clients, test set %v, labels %v", len(fed.Clients), x, labels)
 	}
 	write(t, filepath.Join(dir, "test-1.parquet"), train[:4])
-	if _, err := data.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "one has a column of clients, the other has none") {
+	if _, err := data.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(),
+		"one has a column of clients, the other has none") {
 		t.Errorf("one test file of two with clients: %v", err)
 	}
 	write(t, filepath.Join(dir, "test-1.parquet"), test)
 	write(t, filepath.Join(dir, "train-1.parquet"), test)
-	if _, err := data.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "one has a column of clients, the other has none") {
+	if _, err := data.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(),
+		"one has a column of clients, the other has none") {
 		t.Errorf("one training file of two with clients: %v", err)
 	}
 }
@@ -166,7 +172,8 @@ func TestOpenColours(t *testing.T) {
 		rows = append(rows, row{colour(t, 8, 8, color.NRGBA{200, 100, 50, 255}, i%2 == 1), []string{"zebra", "ant"}[i%2]})
 	}
 	path := write(t, filepath.Join(t.TempDir(), "own.parquet"), rows)
-	fed := settest.Open(t, data.Config{Name: "parquet", Path: path, Partition: "iid", Clients: 1, MinSamples: 1, Split: "100/0/0"})
+	fed := settest.Open(t, data.Config{Name: "parquet", Path: path, Partition: "iid", Clients: 1,
+		MinSamples: 1, Split: "100/0/0"})
 	if fed.C != 3 || fed.Classes != 2 {
 		t.Fatalf("%d channels, %d classes", fed.C, fed.Classes)
 	}
@@ -182,7 +189,8 @@ func TestOpenColours(t *testing.T) {
 		t.Errorf("classes %v", counts)
 	}
 	mean, std := []float64{0.485, 0.456, 0.406}, []float64{0.229, 0.224, 0.225}
-	fed = settest.Open(t, data.Config{Name: "parquet", Path: path, Partition: "iid", Clients: 1, MinSamples: 1, Split: "100/0/0", ImageMean: mean, ImageStd: std})
+	fed = settest.Open(t, data.Config{Name: "parquet", Path: path, Partition: "iid", Clients: 1, MinSamples: 1,
+		Split: "100/0/0", ImageMean: mean, ImageStd: std})
 	normalized, _, _ := fill(t, fed.Clients[0].Train, 192, 0)
 	for i, x := range x {
 		if want := (x - float32(mean[i%3])) / float32(std[i%3]); normalized[i] != want {
@@ -237,8 +245,12 @@ func TestOpenErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own.parquet")
 	for want, make := range map[string]func() string{
 		`own.parquetx": no such file or folder`: func() string { return path + "x" },
-		"not a Parquet file":                    func() string { settest.Must(t, os.WriteFile(path, []byte("PAR1 nonsense"), 0o600)); return path },
-		"no .parquet file of training":          func() string { return t.TempDir() },
+		"not a Parquet file": func() string {
+			settest.Must(t,
+				os.WriteFile(path, []byte("PAR1 nonsense"), 0o600))
+			return path
+		},
+		"no .parquet file of training": func() string { return t.TempDir() },
 		"the picture of row 2: it has 5 x 4 pixels, the first one 4 x 4; resize all to one size": func() string {
 			return write(t, path, []labelled{ok, {grey(t, 5, 4, 1), 0}})
 		},
@@ -253,9 +265,18 @@ func TestOpenErrors(t *testing.T) {
 			return write(t, path, []labelled{ok, {bomb(50_000), 0}})
 		},
 		"own.parquet: column of labels: label 1 is -1; read are classes from 0 to 1048575: leave samples without a label out, frame = frame[frame.label >= 0], or save numpy.unique(frame.label, return_inverse=True)[1]": func() string { return write(t, path, []labelled{ok, {ok.Image, -1}}) },
-		"column label contains lists":                                                func() string { return write(t, path, []odd{{ok.Image, []int32{1}, struct{}{}}}) },
-		"own.parquet: column image.bytes: row 1 has no value":                        func() string { return write(t, path, []photo{{User: "a"}}) },
-		"column user: the client of row 1 is \"\", which stands for a missing value": func() string { return write(t, path, []photo{{}}) },
+		"column label contains lists": func() string {
+			return write(t, path,
+				[]odd{{ok.Image, []int32{1}, struct{}{}}})
+		},
+		"own.parquet: column image.bytes: row 1 has no value": func() string {
+			return write(t,
+				path, []photo{{User: "a"}})
+		},
+		"column user: the client of row 1 is \"\", which stands for a missing value": func() string {
+			return write(t, path,
+				[]photo{{}})
+		},
 		"has no column of pictures, named image, img, picture, but x": func() string {
 			return write(t, path, []struct {
 				X     int32 `parquet:"x"`

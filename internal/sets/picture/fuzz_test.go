@@ -40,7 +40,8 @@ func TestScans(t *testing.T) {
 	if _, err := Decode(whole, memory.NewBudget(0), nil); err != nil {
 		t.Error(err)
 	}
-	if _, err := Decode(scans, memory.NewBudget(0), nil); err == nil || err.Error() != "it has 101 scans, must have at most 100" {
+	if _, err := Decode(scans, memory.NewBudget(0), nil); err == nil ||
+		err.Error() != "it has 101 scans, must have at most 100" {
 		t.Errorf("error %v", err)
 	}
 }

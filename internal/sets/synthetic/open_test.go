@@ -12,7 +12,8 @@ import (
 
 func TestOpenSynthetic(t *testing.T) {
 	fed := settest.Open(t, data.Config{Name: "synthetic", Alpha: 1, Beta: 1, Clients: 12, Samples: 100, Seed: 3})
-	if fed.Kind != data.Vector || fed.H != 1 || fed.W != 1 || fed.C != 60 || fed.Classes != 10 || !fed.Synthetic || len(fed.Clients) != 12 || fed.Clients[11].ID != "11" {
+	if fed.Kind != data.Vector || fed.H != 1 || fed.W != 1 || fed.C != 60 || fed.Classes != 10 || !fed.Synthetic ||
+		len(fed.Clients) != 12 || fed.Clients[11].ID != "11" {
 		t.Fatalf("opened %+v", *fed)
 	}
 	s := settest.Summarize(t, fed)
@@ -53,7 +54,8 @@ func TestClientsAreDrawnWhenAskedFor(t *testing.T) {
 		c := d.Client(k)
 		n := fed.Clients[k].Train.Len()
 		x, _, labels := settest.Filled(t, fed, fed.Clients[k].Train)
-		if fed.Clients[k].Val.Len()+fed.Clients[k].Test.Len()+n != d.Sizes[k] || !slices.Equal(x, c.X[:n*synthetic.Features]) || !slices.Equal(labels, c.Labels[:n]) {
+		if fed.Clients[k].Val.Len()+fed.Clients[k].Test.Len()+n != d.Sizes[k] ||
+			!slices.Equal(x, c.X[:n*synthetic.Features]) || !slices.Equal(labels, c.Labels[:n]) {
 			t.Errorf("client %d is not as it was drawn", k)
 		}
 	}
@@ -68,7 +70,8 @@ func TestClientsAreDrawnWhenAskedFor(t *testing.T) {
 	if apart.Proxy.Len() != 50 || apart.Lazy {
 		t.Errorf("%d samples are set apart", apart.Proxy.Len())
 	}
-	if _, err := apart.Side(data.Side{Clients: []data.SideClient{{Samples: 5, HI: 0.5}, {Samples: 5, HI: 0.5}}, Test: 10}); err != nil {
+	if _, err := apart.Side(data.Side{Clients: []data.SideClient{{Samples: 5, HI: 0.5},
+		{Samples: 5, HI: 0.5}}, Test: 10}); err != nil {
 		t.Error(err)
 	}
 }

@@ -137,7 +137,8 @@ func TestSeed(t *testing.T) {
 	c.Seed = 7
 	other := generate(t, c)
 	for k := range few {
-		if !slices.Equal(few[k].X, again[k].X) || !slices.Equal(few[k].X, many[k].X) || !slices.Equal(few[k].Labels, many[k].Labels) || slices.Equal(few[k].X[:60], other[k].X[:60]) {
+		if !slices.Equal(few[k].X, again[k].X) || !slices.Equal(few[k].X, many[k].X) ||
+			!slices.Equal(few[k].Labels, many[k].Labels) || slices.Equal(few[k].X[:60], other[k].X[:60]) {
 			t.Errorf("client %d is not as its seed says", k)
 		}
 	}
@@ -157,7 +158,8 @@ func TestBits(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	for _, c := range []Config{{Clients: maxClients + 1}, {Clients: 3, Samples: maxExamples + 1}, {Clients: 1000, Samples: maxExamples}} {
+	for _, c := range []Config{{Clients: maxClients + 1}, {Clients: 3, Samples: maxExamples + 1},
+		{Clients: 1000, Samples: maxExamples}} {
 		if d, err := New(c); err == nil {
 			t.Errorf("%+v: %d clients, the largest of %d", c, len(d.Sizes), slices.Max(d.Sizes))
 		}

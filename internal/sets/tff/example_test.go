@@ -92,7 +92,8 @@ func TestDecodeDamaged(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add(tfftest.Example(tfftest.Feature{Name: "pixels", Floats: []float32{1, 0}}, tfftest.Feature{Name: "label", Ints: []int64{3}, Unpacked: true}))
+	f.Add(tfftest.Example(tfftest.Feature{Name: "pixels", Floats: []float32{1, 0}},
+		tfftest.Feature{Name: "label", Ints: []int64{3}, Unpacked: true}))
 	f.Add(tfftest.Example(tfftest.Feature{Name: "snippets", Text: []byte("x")}))
 	f.Fuzz(func(t *testing.T, message []byte) {
 		var e Example

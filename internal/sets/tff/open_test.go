@@ -44,7 +44,8 @@ func TestOpenTFFEMNIST(t *testing.T) {
 	}
 	for _, path := range []string{dir, packed} {
 		fed := settest.Open(t, data.Config{Name: "tff-femnist", Path: path, Split: "files", IID: new(false)})
-		if len(fed.Clients) != 2 || fed.Clients[0].ID != "a" || fed.Clients[1].ID != "b" || fed.Classes != 62 || fed.H*fed.W*fed.C != 784 {
+		if len(fed.Clients) != 2 || fed.Clients[0].ID != "a" || fed.Clients[1].ID != "b" ||
+			fed.Classes != 62 || fed.H*fed.W*fed.C != 784 {
 			t.Fatalf("clients %+v of %+v", fed.Clients, fed)
 		}
 		for _, tt := range []struct {
@@ -60,14 +61,17 @@ func TestOpenTFFEMNIST(t *testing.T) {
 		} {
 			x, labels := make([]float32, 2*784), make([]int32, 2)
 			settest.Must(t, tt.view.Fill([]int32{0, int32(tt.n - 1)}, x, nil, labels, nil))
-			if tt.view.Len() != tt.n || slices.Min(x) != tt.pixel || slices.Max(x) != tt.pixel || !slices.Equal(labels, tt.labels) {
-				t.Errorf("%d examples of pixels %v to %v, labels %v; must be %+v", tt.view.Len(), slices.Min(x), slices.Max(x), labels, tt)
+			if tt.view.Len() != tt.n || slices.Min(x) != tt.pixel || slices.Max(x) != tt.pixel ||
+				!slices.Equal(labels, tt.labels) {
+				t.Errorf("%d examples of pixels %v to %v, labels %v; must be %+v", tt.view.Len(),
+					slices.Min(x), slices.Max(x), labels, tt)
 			}
 		}
 		settest.Check(t, fed)
 	}
 	digits := settest.Open(t, data.Config{Name: "tff-femnist-digits", Path: dir, Split: "files", IID: new(false)})
-	if train, val, test := settest.Totals(digits.Clients); len(digits.Clients) != 1 || train+val != 10 || test != 2 || digits.Classes != 10 {
+	if train, val, test := settest.Totals(digits.Clients); len(digits.Clients) != 1 || train+val != 10 ||
+		test != 2 || digits.Classes != 10 {
 		t.Errorf("digits: %d clients, %d+%d, %d classes", len(digits.Clients), train+val, test, digits.Classes)
 	}
 }
@@ -86,8 +90,10 @@ func TestOpenTFFCIFAR100(t *testing.T) {
 	for i := range int64(20) {
 		rows = append(rows, row("train", "0", i), row("train", "10", 99-i), row("test", "0", 50+i))
 	}
-	fed := settest.Open(t, data.Config{Name: "tff-cifar100", Path: writeTFF(t, "cifar100", rows), Unseen: true, IID: new(false)})
-	if len(fed.Clients) != 2 || fed.Clients[1].ID != "10" || len(fed.Unseen) != 1 || fed.Unseen[0].ID != "test/0" || fed.Unseen[0].Test.Len() != 20 {
+	fed := settest.Open(t, data.Config{Name: "tff-cifar100", Path: writeTFF(t, "cifar100", rows),
+		Unseen: true, IID: new(false)})
+	if len(fed.Clients) != 2 || fed.Clients[1].ID != "10" || len(fed.Unseen) != 1 || fed.Unseen[0].ID != "test/0" ||
+		fed.Unseen[0].Test.Len() != 20 {
 		t.Fatalf("clients %+v, unseen %+v", fed.Clients, fed.Unseen)
 	}
 	x, labels := make([]float32, 3072), make([]int32, 1)
@@ -105,7 +111,8 @@ func TestOpenTFFCIFAR100(t *testing.T) {
 
 // snippet returns the row of a text of client R.
 func snippet(split, text string) tfftest.Row {
-	return tfftest.Row{Split: split, Client: "R", Message: tfftest.Example(tfftest.Feature{Name: "snippets", Text: []byte(text)})}
+	return tfftest.Row{Split: split, Client: "R",
+		Message: tfftest.Example(tfftest.Feature{Name: "snippets", Text: []byte(text)})}
 }
 
 func TestOpenTFFShakespeare(t *testing.T) {
@@ -142,7 +149,8 @@ func TestOpenTFFShakespeare(t *testing.T) {
 		t.Errorf("labels of full rows: %v", labels)
 	}
 	settest.Must(t, fed.Clients[0].Test.Fill([]int32{0}, nil, tokens, labels, nil))
-	if tokens[1] != 87 || labels[0] != 87 || !slices.Equal(fed.Notes[:1], []string{"1 characters are not in TFF's table: they count as id 87"}) {
+	if tokens[1] != 87 || labels[0] != 87 ||
+		!slices.Equal(fed.Notes[:1], []string{"1 characters are not in TFF's table: they count as id 87"}) {
 		t.Errorf("a strange character: tokens %v, notes %q", tokens[:3], fed.Notes)
 	}
 }
@@ -166,29 +174,36 @@ func TestOpenTFFErrors(t *testing.T) {
 		{"tff-femnist", "emnist_all", image(1, make([]float32, 783)), "feature pixels holds 783 floats, must be 784 floats"},
 		{"tff-femnist", "emnist_all", image(1, bright), "pixel 5 is 255, must be in 0 to 1"},
 		{"tff-femnist-digits", "emnist_all", image(1, bright), "has no split digits_only_train, only all_test, all_train"},
-		{"tff-shakespeare", "shakespeare", []tfftest.Row{{Split: "train", Client: "f1", Message: tfftest.Example(tfftest.Feature{Name: "label", Ints: []int64{1}})}, {Split: "test", Client: "f1", Message: []byte{}}}, "has no feature snippets"},
+		{"tff-shakespeare", "shakespeare", []tfftest.Row{{Split: "train", Client: "f1",
+			Message: tfftest.Example(tfftest.Feature{Name: "label", Ints: []int64{1}})},
+			{Split: "test", Client: "f1", Message: []byte{}}}, "has no feature snippets"},
 		{
 			"tff-cifar100", "cifar100",
 			[]tfftest.Row{{Split: "train", Client: "f1", Message: tfftest.Example(
-				tfftest.Feature{Name: "label", Ints: []int64{1}}, tfftest.Feature{Name: "coarse_label", Ints: []int64{1}}, tfftest.Feature{Name: "image", Ints: slices.Repeat([]int64{256}, 3072)})}, {Split: "test", Client: "f1", Message: []byte{}}},
+				tfftest.Feature{Name: "label", Ints: []int64{1}}, tfftest.Feature{Name: "coarse_label", Ints: []int64{1}},
+				tfftest.Feature{Name: "image", Ints: slices.Repeat([]int64{256}, 3072)})},
+				{Split: "test", Client: "f1", Message: []byte{}}},
 			"pixel value 0 of image is 256, must be in 0 to 255",
 		},
 	} {
 		dir := writeTFF(t, tt.file, tt.rows)
 		_, err := data.Open(t.Context(), data.Config{Name: tt.set, Path: dir})
 		want := fmt.Sprintf("open %s: %s: ", tt.set, filepath.Join(dir, tt.file+".sqlite"))
-		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), tt.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, must be one line: %s ... %s", err, want, tt.want)
 		}
 	}
 	empty := t.TempDir()
-	if _, err := data.Open(t.Context(), data.Config{Name: "tff-cifar100", Path: empty, IID: new(false)}); err == nil || !strings.HasSuffix(err.Error(), "no file cifar100.sqlite or cifar100.sqlite.lzma") {
+	if _, err := data.Open(t.Context(), data.Config{Name: "tff-cifar100", Path: empty, IID: new(false)}); err == nil ||
+		!strings.HasSuffix(err.Error(), "no file cifar100.sqlite or cifar100.sqlite.lzma") {
 		t.Errorf("an empty folder: %v", err)
 	}
 	older := settest.Folder(t, map[string]string{"fed_cifar100_train.h5": ""})
 	for _, path := range []string{older, filepath.Join(older, "fed_cifar100_train.h5")} {
 		_, err := data.Open(t.Context(), data.Config{Name: "tff-cifar100", Path: path, IID: new(false)})
-		if err == nil || !strings.Contains(err.Error(), "fed_cifar100_train.h5: TFF's older HDF5 files are not read; cifar100.sqlite.lzma has the same samples") {
+		if err == nil || !strings.Contains(err.Error(),
+			"fed_cifar100_train.h5: TFF's older HDF5 files are not read; cifar100.sqlite.lzma has the same samples") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

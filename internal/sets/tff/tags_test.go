@@ -25,7 +25,8 @@ func tagged(split, client, text, title, tags string) tfftest.Row {
 // and its title, of one-hot vectors of 0 for words that are not listed.
 func TestStackOverflowTags(t *testing.T) {
 	dir := stackOverflow(t, "the 9\nto 7\nuse 5\nnever 1\n",
-		tagged("train", "12", "use the thing use", "the end", "go|c++|rare"), tagged("train", "12", "x", "", "rare"), tagged("test", "12", "to", "to", "c++|c++"),
+		tagged("train", "12", "use the thing use", "the end", "go|c++|rare"), tagged("train", "12", "x", "", "rare"),
+		tagged("test", "12", "to", "to", "c++|c++"),
 		tagged("heldout", "77", "never", "", "go"))
 	counts := filepath.Join(dir, "stackoverflow.tag_count")
 	if err := os.WriteFile(counts, []byte(`{"c++": 90, "go": 70}`), 0o600); err != nil {
@@ -59,7 +60,8 @@ func TestStackOverflowTags(t *testing.T) {
 	if err := os.Remove(counts); err != nil {
 		t.Fatal(err)
 	}
-	if fed := settest.Open(t, cfg); fed.Classes != 3 || !strings.Contains(fmt.Sprint(fed.Notes), "the tags are the 3 that the first training samples have most") {
+	if fed := settest.Open(t, cfg); fed.Classes != 3 || !strings.Contains(fmt.Sprint(fed.Notes),
+		"the tags are the 3 that the first training samples have most") {
 		t.Errorf("without a list: %d tags, %q", fed.Classes, fed.Notes)
 	}
 	for content, want := range map[string]string{
@@ -79,7 +81,8 @@ func TestStackOverflowTags(t *testing.T) {
 
 // A sample without its tags is named when it is read.
 func TestStackOverflowWithoutTags(t *testing.T) {
-	dir := stackOverflow(t, "the 9\n", tagged("train", "12", "the", "the", "go"), sentence("train", "13", "the"), tagged("test", "12", "the", "the", "go"), tagged("heldout", "1", "the", "the", "go"))
+	dir := stackOverflow(t, "the 9\n", tagged("train", "12", "the", "the", "go"), sentence("train", "13", "the"),
+		tagged("test", "12", "the", "the", "go"), tagged("heldout", "1", "the", "the", "go"))
 	if err := os.WriteFile(filepath.Join(dir, "stackoverflow.tag_count"), []byte(`{"go": 1}`), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -21,11 +21,13 @@ func TestBudget(t *testing.T) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	for _, n := range []int64{math.MaxInt64, -1, math.MinInt64} {
-		if err := memory.NewBudget(1000).Take(n); err == nil || !strings.HasPrefix(err.Error(), "would become 9.22 EB in memory, but") {
+		if err := memory.NewBudget(1000).Take(n); err == nil || !strings.HasPrefix(err.Error(),
+			"would become 9.22 EB in memory, but") {
 			t.Errorf("%d bytes: error %v", n, err)
 		}
 	}
-	for size, want := range map[int64]int64{-5: memory.Slack, 0: memory.Slack, 1 << 40: memory.Slack + memory.Ratio<<40, math.MaxInt64: math.MaxInt64} {
+	for size, want := range map[int64]int64{-5: memory.Slack, 0: memory.Slack, 1 << 40: memory.Slack + memory.Ratio<<40,
+		math.MaxInt64: math.MaxInt64} {
 		if got := memory.Most(size); got != want {
 			t.Errorf("a file of %d bytes may become %d, want %d", size, got, want)
 		}

@@ -35,7 +35,8 @@ func TestOfIsBounded(t *testing.T) {
 	}
 	for _, text := range []string{strings.Repeat("Ä", 1<<20), strings.Repeat("\x00", 1<<20), lines.String()} {
 		got := oneline.Of(text)
-		if n := utf8.RuneCountInString(got); n > 4100 || n < 1000 || !strings.HasSuffix(got, " bytes in all)") || !utf8.ValidString(got) {
+		if n := utf8.RuneCountInString(got); n > 4100 || n < 1000 ||
+			!strings.HasSuffix(got, " bytes in all)") || !utf8.ValidString(got) {
 			t.Errorf("%d characters that end in %q", n, got[len(got)-60:])
 		}
 	}
@@ -58,7 +59,8 @@ func TestName(t *testing.T) {
 	if got := oneline.Names([]string{"x", "y z"}); got != `x, "y z"` {
 		t.Error(got)
 	}
-	if got := oneline.Names(strings.Split(strings.Repeat("x ", 99)+"x", " ")); got != "x, x, x, x, x, x, x, x, x, x and 90 more" {
+	if got := oneline.Names(strings.Split(strings.Repeat("x ", 99)+"x",
+		" ")); got != "x, x, x, x, x, x, x, x, x, x and 90 more" {
 		t.Error(got)
 	}
 }

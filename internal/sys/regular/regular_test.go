@@ -12,7 +12,8 @@ import (
 )
 
 func TestCause(t *testing.T) {
-	if err := regular.Cause(&fs.PathError{Op: "read", Path: "x", Err: io.ErrClosedPipe}); !errors.Is(err, io.ErrClosedPipe) || err.Error() != io.ErrClosedPipe.Error() {
+	if err := regular.Cause(&fs.PathError{Op: "read", Path: "x", Err: io.ErrClosedPipe}); !errors.Is(err,
+		io.ErrClosedPipe) || err.Error() != io.ErrClosedPipe.Error() {
 		t.Errorf("the cause of a read: %v", err)
 	}
 	if err := regular.Cause(io.EOF); !errors.Is(err, io.EOF) {

@@ -26,11 +26,13 @@ func TestRead(t *testing.T) {
 		t.Skipf("no sparse files here: %v", err)
 	}
 	memtest.Bounded(t, 2, func() {
-		if _, err := wholefile.Read(path); err == nil || !strings.HasSuffix(err.Error(), path+": it has 1.1 TB, must have at most 268 MB") {
+		if _, err := wholefile.Read(path); err == nil || !strings.HasSuffix(err.Error(),
+			path+": it has 1.1 TB, must have at most 268 MB") {
 			t.Errorf("error %v", err)
 		}
 	})
-	if _, err := wholefile.Read(dir); err == nil || !strings.HasSuffix(err.Error(), dir+": is a folder, must be a regular file") {
+	if _, err := wholefile.Read(dir); err == nil || !strings.HasSuffix(err.Error(),
+		dir+": is a folder, must be a regular file") {
 		t.Errorf("a folder: error %v", err)
 	}
 	if _, err := wholefile.Read(path + "x"); !errors.Is(err, fs.ErrNotExist) {

@@ -49,7 +49,8 @@ func TestLinksAndDevicesStay(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "a"), filepath.Join(dir, "link")
-	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Symlink("a", link), Write(link, []byte("new"), 0o644)); err != nil {
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Symlink("a", link),
+		Write(link, []byte("new"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	if to, err := os.Readlink(link); err != nil || to != "a" || read(t, path) != "new" {

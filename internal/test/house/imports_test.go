@@ -149,7 +149,8 @@ func breaches(p pkg) []string {
 	for _, path := range p.Imports {
 		if rest, ours := strings.CutPrefix(path, module+"/"); ours {
 			if rest == "tuners/host" && strings.HasPrefix(from, "fl") && from != "fl/study/workdir" {
-				wrong = append(wrong, fmt.Sprintf("%s imports %s: the engine knows tuners by their interface only", p.ImportPath, path))
+				wrong = append(wrong, fmt.Sprintf("%s imports %s: the engine knows tuners by their interface only", p.ImportPath,
+					path))
 			}
 			continue
 		}
@@ -178,7 +179,8 @@ var public = []string{
 // TestPublicPackages keeps the list of public packages short, and each with a comment and
 // an Example whose output go test compares.
 func TestPublicPackages(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Name}} {{.ImportPath}} {{.Doc}}", module+"/...").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f",
+		"{{.Name}} {{.ImportPath}} {{.Doc}}", module+"/...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
@@ -218,7 +220,8 @@ func hasExample(t *testing.T, path string) bool {
 }
 
 func TestImportsPointDown(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Imports,Deps,Standard", module+"/...").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps",
+		"-json=ImportPath,Imports,Deps,Standard", module+"/...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
@@ -252,8 +255,10 @@ func TestBreachesAreSeen(t *testing.T) {
 		want string
 	}{
 		{pkg{ImportPath: module + "/nn", Deps: []string{module + "/kernels", module + "/fl"}}, "nn depends on"},
-		{pkg{ImportPath: module + "/data", Deps: []string{module + "/kernels/det", module + "/kernels"}}, "data depends on github.com/fedfast/fedfast/kernels"},
-		{pkg{ImportPath: module + "/data", Deps: []string{module + "/internal/sets/leaf"}}, "data depends on github.com/fedfast/fedfast/internal/sets/leaf"},
+		{pkg{ImportPath: module + "/data", Deps: []string{module + "/kernels/det", module + "/kernels"}},
+			"data depends on github.com/fedfast/fedfast/kernels"},
+		{pkg{ImportPath: module + "/data", Deps: []string{module + "/internal/sets/leaf"}},
+			"data depends on github.com/fedfast/fedfast/internal/sets/leaf"},
 		{pkg{ImportPath: module + "/fl", Deps: []string{module + "/fl/study"}}, "fl depends on"},
 		{pkg{ImportPath: module + "/fl/study/config", Deps: []string{module + "/fl/study"}}, "config depends on"},
 		{pkg{ImportPath: module + "/fl/hyper", Deps: []string{module + "/fl"}}, "hyper depends on"},
@@ -261,7 +266,8 @@ func TestBreachesAreSeen(t *testing.T) {
 		{pkg{ImportPath: module + "/bench", Deps: []string{module + "/cmd/fedfast/internal/ui/table"}}, "bench depends on"},
 		{pkg{ImportPath: module + "/fl/study", Imports: []string{module + "/tuners/host"}}, "by their interface only"},
 		{pkg{ImportPath: module + "/internal/play", Deps: []string{module + "/tuners/host"}}, "it must do with any tuner"},
-		{pkg{ImportPath: module + "/kernels", Imports: []string{"golang.org/x/sys/cpu"}}, "kernels imports golang.org/x/sys/cpu"},
+		{pkg{ImportPath: module + "/kernels", Imports: []string{"golang.org/x/sys/cpu"}},
+			"kernels imports golang.org/x/sys/cpu"},
 		{pkg{ImportPath: module + "/newfolder"}, "no line"},
 		{pkg{ImportPath: module + "/cmd/fedfast", Imports: []string{"fmt"}, Deps: []string{module + "/fl/study", "fmt"}}, ""},
 	}

@@ -180,7 +180,8 @@ func TestRoomsKeepTheirSize(t *testing.T) {
 		sum += mayHold[room]
 		switch n, most := size.product, mayHold[room]; {
 		case n > most:
-			t.Errorf("%s has %d lines of code and may hold %d: delete or merge as much, here or in a room whose size you lower", room, n, most)
+			t.Errorf("%s has %d lines of code and may hold %d: delete or merge as much, here or in a room whose size you lower",
+				room, n, most)
 		case most-n > 40+n/50:
 			t.Errorf("%s has %d lines of code and may hold %d: lower its size in mayHold", room, n, most)
 		}

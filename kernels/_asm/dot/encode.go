@@ -10,7 +10,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Go's assembler does not know AVX512_BF16, so its instructions are written as bytes, on registers only: an EVEX prefix of four bytes,
+// Go's assembler does not know AVX512_BF16, so its instructions are written as bytes, on registers only: an EVEX
+// prefix of four bytes,
 // the opcode and ModRM. All are of map 0F38 and W0, like VFMADD231PS, by which encode_test.go checks the encoding.
 
 // The mandatory prefixes of EVEX.
@@ -26,7 +27,8 @@ const (
 	width512 = 2
 )
 
-// encode returns the bytes of an instruction dst, src1, src2 on registers by number, of which the Intel manual writes src1 in the
+// encode returns the bytes of an instruction dst, src1, src2 on registers by number, of which the Intel manual writes
+// src1 in the
 // middle, EVEX.vvvv, and src2 last, ModRM.rm.
 func encode(width, prefix, opcode byte, dst, src1, src2 uint8) [6]byte {
 	not := func(register uint8, bit uint) byte { return ^(register >> bit) & 1 }

@@ -7,9 +7,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Rows are the next rows of B. They are fetched down one panel after the other: rows of many panels in turns are fetched more slowly.
+// Rows are the next rows of B. They are fetched down one panel after the other: rows of many panels in turns are
+// fetched more slowly.
 type Rows struct {
-	// Args points to the arguments, of which End and Gap are fields: where the panel ends that is fetched, and how far it is from there to the next one.
+	// Args points to the arguments, of which End and Gap are fields: where the panel ends that is fetched, and how far it
+	// is from there to the next one.
 	Args     reg.Register
 	End, Gap int
 	// Left are how many rows of B there are, Row how many bytes those before are, Panel how many a panel is.
@@ -35,7 +37,8 @@ func (r Rows) Begin(label string) {
 	Label(label)
 }
 
-// Fetch prefetches a number of rows, if there are any; label goes after it. What it does is written by Rest, so that where nothing is to be
+// Fetch prefetches a number of rows, if there are any; label goes after it. What it does is written by Rest, so that
+// where nothing is to be
 // fetched no jump is taken.
 func (r Rows) Fetch(label string, rows int) {
 	TESTQ(r.Ahead, r.Ahead)

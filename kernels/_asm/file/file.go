@@ -10,7 +10,8 @@ import (
 	"github.com/mmcloughlin/avo/build"
 )
 
-// Write writes what was built to the package kernels: name_amd64.s and name_stubs_amd64.go. It must run in the folder _asm.
+// Write writes what was built to the package kernels: name_amd64.s and name_stubs_amd64.go. It must run in the folder
+// _asm.
 func Write(name string) {
 	asm, stubs := "../"+name+"_amd64.s", "../"+name+"_stubs_amd64.go"
 	os.Args = []string{os.Args[0], "-out", asm, "-stubs", stubs, "-pkg", "kernels"}
@@ -25,7 +26,8 @@ func Write(name string) {
 // encoded is an instruction that is written as bytes, below a comment that names it.
 var encoded = regexp.MustCompile(`\n?\t(// \w+ [YZ].*)\n\tLONG +(.*)\n\tWORD +\$0x0000(.*)\n\n?`)
 
-// tidy names the command to run in the first line of a generated file, where avo has put "go run main.go" and flags, and takes one line for
+// tidy names the command to run in the first line of a generated file, where avo has put "go run main.go" and flags,
+// and takes one line for
 // each encoded instruction.
 func tidy(name string) error {
 	text, err := os.ReadFile(name)

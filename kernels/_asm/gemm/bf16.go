@@ -11,7 +11,8 @@ import (
 	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
-// factor says what B holds: pairs, or floats, nnArgs.k rows of one segment, that are rounded to pairs on their way and may be kept as such.
+// factor says what B holds: pairs, or floats, nnArgs.k rows of one segment, that are rounded to pairs on their way and
+// may be kept as such.
 type factor struct {
 	name         string
 	floats, kept bool
@@ -64,11 +65,13 @@ func nnFloats(t tile, of factor) {
 	Label(all)
 }
 
-// fetched is how far ahead rows of floats are fetched: the processor stops at the end of a page, and waits at the start of the next one for
+// fetched is how far ahead rows of floats are fetched: the processor stops at the end of a page, and waits at the
+// start of the next one for
 // as long as it takes to use half a page.
 const fetched = 4 << 10
 
-// roundStep is step on two rows of floats of B, which it rounds to pairs: b gives the address of the first, the second is next to it. Only
+// roundStep is step on two rows of floats of B, which it rounds to pairs: b gives the address of the first, the second
+// is next to it. Only
 // the first is there if single. The pairs are stored where to says, unless that is nil.
 func (t tile) roundStep(a, b, to func(i int) Mem, single bool) {
 	free := t.rows * t.panels
@@ -105,8 +108,10 @@ var alternate = sync.OnceValue(func() Mem {
 	return m
 })
 
-// pair writes a function that rounds rows of groups of 16 floats of two sources, other bytes apart. The rows are step bytes apart, in the
-// result dstStep. With interleave, the two sources' floats alternate, else 16 of the first come before 16 of the second.
+// pair writes a function that rounds rows of groups of 16 floats of two sources, other bytes apart. The rows are step
+// bytes apart, in the
+// result dstStep. With interleave, the two sources' floats alternate, else 16 of the first come before 16 of the
+// second.
 func pair(name, doc string, interleave bool) {
 	dst, src, other := reg.RDI, reg.RSI, reg.RDX
 	step, dstStep, rows, groups := reg.R8, reg.R9, reg.R10, reg.R11

@@ -10,7 +10,8 @@ import (
 	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
-// edge writes the tile function of one height for pairs of panels in which products with zeros are left out; see nnArgs.taps.
+// edge writes the tile function of one height for pairs of panels in which products with zeros are left out; see
+// nnArgs.taps.
 func edge(v isa, rows int) {
 	name := fmt.Sprintf("nnEdge%sx%d", v.name, rows)
 	begin(name, "(args *nnArgs)", "", "args", args)

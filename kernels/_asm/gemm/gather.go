@@ -8,8 +8,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// gather writes the function that copies rows of some panels' width, which are far apart, next to each other. Meanwhile it prefetches
-// what is ahead bytes further, as the processor does not see a pattern across pages. It moves bits only and needs AVX, so the AVX-512 level
+// gather writes the function that copies rows of some panels' width, which are far apart, next to each other.
+// Meanwhile it prefetches
+// what is ahead bytes further, as the processor does not see a pattern across pages. It moves bits only and needs AVX,
+// so the AVX-512 level
 // uses it too.
 func gather(panels int, fetch func(Op)) {
 	TEXT(fmt.Sprintf("gatherAVX2x%d", panels), NOSPLIT, "func(dst, src *float32, rows, ld, ahead int)")
@@ -39,7 +41,8 @@ func gather(panels int, fetch func(Op)) {
 	end()
 }
 
-// copyRows writes the function that copies rows of some lines of 64 bytes, and prefetches the lines after those: whoever takes a part of every
+// copyRows writes the function that copies rows of some lines of 64 bytes, and prefetches the lines after those:
+// whoever takes a part of every
 // row takes the next part next. It moves bits only and needs AVX, so the AVX-512 level uses it too.
 func copyRows() {
 	dst, src, rows := reg.RDI, reg.RSI, reg.RCX

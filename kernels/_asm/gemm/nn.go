@@ -73,10 +73,12 @@ func nn(v isa, rows int, of factor) {
 	end()
 }
 
-// prefetches reports whether tiles of that height prefetch B: those that read one stream, which the processor follows too slowly.
+// prefetches reports whether tiles of that height prefetch B: those that read one stream, which the processor follows
+// too slowly.
 func (v isa) prefetches(rows int) bool { return !v.zmm && rows > 3 }
 
-// nnGroups is groups for nn tiles. With ymm registers four rows and one panel are eight sums, just as many as hide the latency of a fused
+// nnGroups is groups for nn tiles. With ymm registers four rows and one panel are eight sums, just as many as hide the
+// latency of a fused
 // multiply-add: three panels are taken in two passes of twelve.
 func (v isa) nnGroups(rows int) []int {
 	if !v.zmm && rows == 4 {
@@ -232,7 +234,8 @@ const (
 	modeReLU       = 4
 )
 
-// nnStore stores the sums, after the ReLU if asked for. VMAXPS returns its second source for NaN and for two zeros, so the sum must
+// nnStore stores the sums, after the ReLU if asked for. VMAXPS returns its second source for NaN and for two zeros, so
+// the sum must
 // be that: max(0, sum) keeps NaN and -0.
 func nnStore(t tile) {
 	store := t.label("store")

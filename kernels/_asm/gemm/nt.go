@@ -39,7 +39,8 @@ var (
 	ntA7   = reg.R15 // row 7 of A
 )
 
-// nt writes the tile function for some rows of A: every row of B of the call, two or four at a time. A tile has one accumulator of 16 lanes for
+// nt writes the tile function for some rows of A: every row of B of the call, two or four at a time. A tile has one
+// accumulator of 16 lanes for
 // each pair of rows; with registers of eight lanes it takes one half of the lanes after the other.
 func nt(v isa, rows int) {
 	begin(fmt.Sprintf("nt%sx%d", v.name, rows), "(args *ntArgs)", "", "args", args)
@@ -138,7 +139,8 @@ func ntTile(v isa, rows, n, half int) {
 	eachLane(func(m Mem, acc reg.Register) { VMOVUPS(acc, m) })
 }
 
-// ntStep takes one panel: either a register holds a row of B for all rows of A, or, with fewer registers, the other way round.
+// ntStep takes one panel: either a register holds a row of B for all rows of A, or, with fewer registers, the other
+// way round.
 func ntStep(v isa, rows, n, half int) {
 	at := half * v.bytes()
 	acc := func(i, r int) reg.Register { return v.reg(i*n + r) }
@@ -203,7 +205,8 @@ func ntPairs(rows, n int, single bool) {
 // ntRow returns the address of row i of A.
 func ntRow(i int) Mem { return row(i, ntA7, ntLda3) }
 
-// fold writes the function that adds up lanes, each half of them to the other half. It needs AVX, so the AVX-512 level uses it too.
+// fold writes the function that adds up lanes, each half of them to the other half. It needs AVX, so the AVX-512 level
+// uses it too.
 func fold() {
 	dst, src, count := reg.RDI, reg.RSI, reg.RCX
 	begin("foldAVX2", "(dst, lanes *float32, groups int)", "adds up 16 lanes for each of groups times 8 floats of dst.",

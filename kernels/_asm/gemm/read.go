@@ -8,7 +8,8 @@ import (
 	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
-// read writes a loop that does nothing but read memory, in lines of 64 bytes, four at a time from either half of the memory: two streams
+// read writes a loop that does nothing but read memory, in lines of 64 bytes, four at a time from either half of the
+// memory: two streams
 // are fetched faster than one. It needs AVX, so the AVX-512 level uses it too.
 func read() {
 	x, count, far := reg.RSI, reg.RCX, reg.RDX

@@ -40,7 +40,8 @@ var (
 	bf16Steps = isa{name: "BF16", zmm: true, ts: level.StepHeights, perPa: 1, low: 3, pairs: true}
 )
 
-// groups returns how many panels a tile of the given height takes at once, widest first. Low tiles are wider, so that they too have
+// groups returns how many panels a tile of the given height takes at once, widest first. Low tiles are wider, so that
+// they too have
 // the eight or more independent sums that hide the latency of a fused multiply-add.
 func (v isa) groups(rows int) []int {
 	switch {

@@ -8,7 +8,8 @@ import (
 	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
-// transpose writes the function that transposes blocks of 16 x 16 floats, each contiguous. It moves bits only and needs AVX, so the
+// transpose writes the function that transposes blocks of 16 x 16 floats, each contiguous. It moves bits only and
+// needs AVX, so the
 // AVX-512 level uses it too.
 func transpose() {
 	dst, src := reg.RDI, reg.RSI
@@ -30,7 +31,8 @@ func transpose() {
 	end()
 }
 
-// transpose8 transposes 8 x 8 floats between rows of 64 bytes. Lane 0 of the registers takes rows 0 to 3 and lane 1 rows 4 to 7 from
+// transpose8 transposes 8 x 8 floats between rows of 64 bytes. Lane 0 of the registers takes rows 0 to 3 and lane 1
+// rows 4 to 7 from
 // memory, which leaves shuffles within lanes only.
 func transpose8(src, dst Mem) {
 	for c := 0; c < 2; c++ { // four columns at a time

@@ -35,7 +35,8 @@ var (
 	nextA = reg.R15 // from the weights to what is prefetched of the anchor
 )
 
-// ts writes the tile function of one height: the gradient of the weights as in tn, and with it, while it is in registers, a step of
+// ts writes the tile function of one height: the gradient of the weights as in tn, and with it, while it is in
+// registers, a step of
 // gradient descent, with momentum if there is a velocity, or with the products of gradient and displacement.
 func ts(v isa, rows int) {
 	begin(fmt.Sprintf("ts%sx%d", v.name, rows), "(args *tsArgs)", "", "args", args)
@@ -127,7 +128,8 @@ func tsGroup(t tile) {
 	ADDQ(U32(uint32(t.panels)), Mem{Base: args, Disp: tsLeft})
 }
 
-// descend does the step on every sum: the same operations in the same order as the optimizer's kernels. It fetches the next rows of the
+// descend does the step on every sum: the same operations in the same order as the optimizer's kernels. It fetches the
+// next rows of the
 // weights and of the velocity; where there are none, what it fetches is at hand.
 func (t tile) descend(momentum bool) {
 	free := t.rows * t.vecs() // first register that holds no sum
@@ -211,11 +213,13 @@ func (t tile) descendProximal(momentum bool) {
 	}
 }
 
-// spreads reports whether the tile spreads what it fetches for measure over its products. At the end of the tile, the lines that wait for
+// spreads reports whether the tile spreads what it fetches for measure over its products. At the end of the tile, the
+// lines that wait for
 // the memory leave the first-level cache no way to fetch the weights at hand.
 func (t tile) spreads() bool { return t.panels <= 2 && t.rows > 3 }
 
-// fetchFrom prepares fetch: tmp is the first row to fetch, tsEnd where the rows end. A step without products fetches none.
+// fetchFrom prepares fetch: tmp is the first row to fetch, tsEnd where the rows end. A step without products fetches
+// none.
 func (t tile) fetchFrom() {
 	LEAQ(Mem{Base: cp, Index: nextV, Scale: 1}, tmp)
 	LEAQ(Mem{Base: tmp, Disp: 64 * t.rows}, kc)
@@ -242,8 +246,10 @@ func (t tile) fetch(name string, rows int) {
 	Label(fetched)
 }
 
-// measure does the step without momentum on every sum and adds the products of the gradient g and of the displacement d, from the weights
-// after the step to where they come from, to those of the panel: g*g, g*d and d*d, lane by lane, down the rows. The first row's sum has
+// measure does the step without momentum on every sum and adds the products of the gradient g and of the displacement
+// d, from the weights
+// after the step to where they come from, to those of the panel: g*g, g*d and d*d, lane by lane, down the rows. The
+// first row's sum has
 // served its turn when d*d needs a register.
 func (t tile) measure() {
 	free := t.rows * t.vecs()

@@ -1,5 +1,7 @@
-// Package kernels names the argument types of the assembly functions, so that the generators can write their signatures without
-// loading the package that they generate a part of. The fields of arguments that are passed by value are the same there.
+// Package kernels names the argument types of the assembly functions, so that the generators can write their
+// signatures without
+// loading the package that they generate a part of. The fields of arguments that are passed by value are the same
+// there.
 package kernels
 
 type (

@@ -8,7 +8,8 @@ import (
 	. "github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
-// tile is how many neighbouring pixels share the weights of runs of taps, if run is above 0, in registers: as many as hide the latency of sums.
+// tile is how many neighbouring pixels share the weights of runs of taps, if run is above 0, in registers: as many as
+// hide the latency of sums.
 func (v isa) tile(run int) int {
 	if v.half && run > 0 {
 		return 8
@@ -28,7 +29,8 @@ func depthwise(v isa) {
 
 var numbers = map[int]string{1: "One", 3: "Three", 5: "Five"}
 
-// channelRow goes through rows, and in each through tiles of pixels and then pixel by pixel; with runs of taps, if run is above 0, through whole tiles only. A
+// channelRow goes through rows, and in each through tiles of pixels and then pixel by pixel; with runs of taps, if run
+// is above 0, through whole tiles only. A
 // block of channels is one register.
 func (v isa) channelRow(name string, run int) {
 	v.Text("channelRow"+name+v.blockName(), "(y, x, w, bias *float32, taps *channelTap, count, pixels, channels, yStep, xStep, rows, yNext, xNext int)",
@@ -106,7 +108,8 @@ func (v isa) blocks() reg.GPVirtual {
 	return n
 }
 
-// runs computes a tile of neighbouring pixels of a block of channels, and moves to on. A run of taps reads neighbours, each of them
+// runs computes a tile of neighbouring pixels of a block of channels, and moves to on. A run of taps reads neighbours,
+// each of them
 // once for all pixels of the tile.
 func (v isa) runs(run int, to, from, w, bias, xStep reg.GPVirtual) {
 	tile := v.tile(run)

@@ -1,5 +1,7 @@
-// Command layers writes the amd64 assembly of activations with their slopes, of normalisations of rows, of the softmax's gradient and of
-// convolutions by channel, each for AVX2 and for AVX-512. Nothing in them is fused, so that plain Go gives the same bits.
+// Command layers writes the amd64 assembly of activations with their slopes, of normalisations of rows, of the
+// softmax's gradient and of
+// convolutions by channel, each for AVX2 and for AVX-512. Nothing in them is fused, so that plain Go gives the same
+// bits.
 package main
 
 import (

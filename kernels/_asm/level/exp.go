@@ -61,7 +61,8 @@ func (v Level) Copy(f float32) reg.VecVirtual {
 	return y
 }
 
-// With emits an instruction whose first operand is a constant: plain reads a register or 16 copies, and the form for AVX-512 reads one,
+// With emits an instruction whose first operand is a constant: plain reads a register or 16 copies, and the form for
+// AVX-512 reads one,
 // which cannot lie across two cache lines (the linker aligns to 32 bytes only).
 func (v Level) With(plain, broadcast func(ops ...Op), constant Op, ops ...Op) {
 	if _, ok := constant.(Mem); ok && v.Wide {

@@ -11,7 +11,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The rows that the tiles of AVX-512 have: kernels puts other numbers of rows together of them. EdgeHeights are the heights of the tiles of NN that
+// The rows that the tiles of AVX-512 have: kernels puts other numbers of rows together of them. EdgeHeights are the
+// heights of the tiles of NN that
 // leave out products with the zeros beside an image, StepHeights those of the tiles with an optimizer's step.
 var (
 	NNHeights   = []int{1, 2, 3, 4, 5, 6, 7, 8, 10, 14}

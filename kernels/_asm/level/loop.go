@@ -6,7 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Unroll returns how many steps of a loop are written out where a step has n multiply-adds of 512 bits: enough for these to hide what the
+// Unroll returns how many steps of a loop are written out where a step has n multiply-adds of 512 bits: enough for
+// these to hide what the
 // loop itself does, and no more.
 func Unroll(n int) int {
 	switch {
@@ -18,7 +19,8 @@ func Unroll(n int) int {
 	return 1
 }
 
-// Loop repeats body, which handles unroll consecutive steps when told so and one otherwise, as often as counter says (at least once). label
+// Loop repeats body, which handles unroll consecutive steps when told so and one otherwise, as often as counter says
+// (at least once). label
 // makes what begins with name unique in the function.
 func Loop(label func(name string) string, name string, counter reg.GPPhysical, unroll int, body func(steps int)) {
 	main, rest, one, done := label(name), label(name+"rest"), label(name+"one"), label(name+"done")
@@ -47,8 +49,10 @@ func Loop(label func(name string) string, name string, counter reg.GPPhysical, u
 	Label(done)
 }
 
-// NextNN goes from an NN tile of some rows to the one below it, at the label "block", until none of the blocks is left. Then a and c stay, as
-// pointers after the last row would be ones to whatever the collector has there. at are the places in args of blocks, a, c and ldc.
+// NextNN goes from an NN tile of some rows to the one below it, at the label "block", until none of the blocks is
+// left. Then a and c stay, as
+// pointers after the last row would be ones to whatever the collector has there. at are the places in args of blocks,
+// a, c and ldc.
 func NextNN(args, lda, tmp reg.GPPhysical, rows int, at [4]int) {
 	DECQ(Mem{Base: args, Disp: at[0]})
 	JEQ(LabelRef("last"))
@@ -60,7 +64,8 @@ func NextNN(args, lda, tmp reg.GPPhysical, rows int, at [4]int) {
 	Label("last")
 }
 
-// Halves writes what comes after the whole panels of a tile: one of which the first half counts, or one more before that, as args says at a
+// Halves writes what comes after the whole panels of a tile: one of which the first half counts, or one more before
+// that, as args says at a
 // place. tile writes that of two panels or one.
 func Halves(args reg.GPPhysical, at int, tile func(panels int)) {
 	one, done := "half", "halvesdone"

@@ -18,7 +18,8 @@ const tapsSize = 16
 // leftOut are the rows that taps leave out, by nnTaps.left.
 var leftOut = []struct{ first, last int }{{0, 0}, {1, 0}, {2, 0}, {0, 1}, {0, 2}}
 
-// Taps writes the steps of one segment of a tile with the given number of rows, along the nnTaps that start points to: step does one for the rows [lo, hi) and goes
+// Taps writes the steps of one segment of a tile with the given number of rows, along the nnTaps that start points to:
+// step does one for the rows [lo, hi) and goes
 // on to the next. The registers are for the place in the taps, for the steps that are left, and for anything.
 func Taps(start Mem, taps, steps, tmp reg.Register, rows int, step func(lo, hi int)) {
 	MOVQ(start, taps)

@@ -1,4 +1,5 @@
-// Command norm writes the amd64 assembly of the loops that normalise the channels of images, each for AVX2 and for AVX-512.
+// Command norm writes the amd64 assembly of the loops that normalise the channels of images, each for AVX2 and for
+// AVX-512.
 package main
 
 import (
@@ -36,7 +37,8 @@ func main() {
 // isa is a level with the methods of this generator.
 type isa struct{ Level }
 
-// sums keeps the sums of 16 channels in registers while it goes over the pixels. Both levels work on 4 float64 at a time, which processors
+// sums keeps the sums of 16 channels in registers while it goes over the pixels. Both levels work on 4 float64 at a
+// time, which processors
 // convert faster than 8.
 func sums(v isa) {
 	v.Text("normSums", "(sum, inner *float64, a, b *float32, channels, rows, pixels, aNext, bNext int)", "is a loop of normTable.")
@@ -49,7 +51,8 @@ func moments(v isa) {
 	v.sumsOf(Integer("x"), nil, "next", "")
 }
 
-// sumsOf writes the loops over a and, unless it is nil, b: with many registers over 32 channels at a time, then over 16.
+// sumsOf writes the loops over a and, unless it is nil, b: with many registers over 32 channels at a time, then over
+// 16.
 func (v isa) sumsOf(a, b reg.GPVirtual, aNext, bNext string) {
 	sum, inner, channels := Integer("sum"), Integer("inner"), Integer("channels")
 	pixel, count, rows := GP64(), GP64(), GP64()
@@ -137,7 +140,8 @@ func loadDoubles(sum, inner reg.Register, n int) (s doubleSums) {
 	return s
 }
 
-// add adds p to register i of the first sum and p*q to that of the other, whose products are exact. Where conversions keep the units that add
+// add adds p to register i of the first sum and p*q to that of the other, whose products are exact. Where conversions
+// keep the units that add
 // busy, a multiplication by 1 adds the same.
 func (s doubleSums) add(i int, p, q, one reg.VecVirtual, multiply bool) {
 	if multiply {
@@ -181,7 +185,8 @@ const (
 	third = 0x1.555556p-2
 )
 
-// swishSlope returns g times the slope of the hard swish at x, as curveTable has it; with many registers its constants stay there.
+// swishSlope returns g times the slope of the hard swish at x, as curveTable has it; with many registers its constants
+// stay there.
 func (v isa) swishSlope() slope {
 	if !v.Wide {
 		return func(x, g reg.VecVirtual) reg.VecVirtual {
@@ -329,7 +334,8 @@ func backward(v isa, shared bool) {
 	})
 }
 
-// shareSums sums the shares of gradients as sums does, and their products with what the norm gave, over 8 of 16 channels or over all.
+// shareSums sums the shares of gradients as sums does, and their products with what the norm gave, over 8 of 16
+// channels or over all.
 func shareSums(v isa) {
 	v.Text("normShareSums", "(sum, inner *float64, dots, d, x, value, shift *float32, share float32, half, rows, pixels, dNext, xNext int)", "is a loop of normTable.")
 	sum, inner, dots, d, x := Integer("sum"), Integer("inner"), Integer("dots"), Integer("d"), Integer("x")
@@ -401,7 +407,8 @@ func shareForward(v isa) {
 	})
 }
 
-// Groups of 8 channels: each is a register of float64, and half of one of float32. Plain Go is as fast with half of the registers.
+// Groups of 8 channels: each is a register of float64, and half of one of float32. Plain Go is as fast with half of
+// the registers.
 
 // factors does what NormFactors says.
 func factors(v isa) {

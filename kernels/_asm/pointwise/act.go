@@ -64,7 +64,8 @@ func (v isa) reluAdd() {
 func (v isa) atLeast(x reg.VecVirtual, low float32) { VMAXPS(x, v.Held(low), x) }
 func (v isa) atMost(x reg.VecVirtual, high float32) { VMINPS(x, v.Held(high), x) }
 
-// reduce returns the integer n nearest to x*log2e, as a float with AVX-512, and e^r - 1 for r = x - n ln2. It uses x up.
+// reduce returns the integer n nearest to x*log2e, as a float with AVX-512, and e^r - 1 for r = x - n ln2. It uses x
+// up.
 func (v isa) reduce(x reg.VecVirtual) (n, q reg.VecVirtual) {
 	n = v.Nearest(x)
 	if !v.Wide {

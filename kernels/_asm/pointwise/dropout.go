@@ -110,7 +110,8 @@ func (v isa) quads(q uint64, x reg.VecVirtual) {
 	VPBROADCASTQ(lane, x)
 }
 
-// philox returns the words of 4 or 8 counters in two registers. Between rounds a word of the state stands in the low half of a 64-bit
+// philox returns the words of 4 or 8 counters in two registers. Between rounds a word of the state stands in the low
+// half of a 64-bit
 // lane, and the high half holds anything.
 func (v isa) philox(keys Mem, counter, c2, c3, m0, m1 reg.VecVirtual) [2]reg.VecVirtual {
 	a, b, c, d := counter, v.Vec(), c2, c3

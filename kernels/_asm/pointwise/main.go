@@ -1,4 +1,5 @@
-// Command pointwise writes the amd64 assembly of the kernels that are not matrix products, each for AVX2 and for AVX-512.
+// Command pointwise writes the amd64 assembly of the kernels that are not matrix products, each for AVX2 and for
+// AVX-512.
 package main
 
 import (

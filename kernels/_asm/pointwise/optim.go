@@ -112,7 +112,8 @@ func (s span) pull(d, x reg.VecVirtual, anchor reg.Register, mu reg.VecVirtual) 
 	VADDPS(away, d, d)
 }
 
-// adam writes a step of Adam. Its rates are read anew for each register, since not all of them fit beside it; the root and the division
+// adam writes a step of Adam. Its rates are read anew for each register, since not all of them fit beside it; the root
+// and the division
 // take longer.
 func (v isa) adam() {
 	v.Text("adam", "(w, g, m, v, anchor []float32, r adamRates)", "does a step of Adam or AdamW.")

@@ -16,7 +16,8 @@ const (
 	poolNextDst, poolNextIdx, poolNextSrc              = 96, 104, 112
 )
 
-// rowsOfWindows repeats what is between start and the call of again, from the pointers of poolArgs on, for each row of windows.
+// rowsOfWindows repeats what is between start and the call of again, from the pointers of poolArgs on, for each row of
+// windows.
 func rowsOfWindows(args reg.GPVirtual) (again func()) {
 	start, end, next := NewLabel("next"), NewLabel("last"), GP64()
 	Label(start)
@@ -64,7 +65,8 @@ func (w window) each(f func(number int, m Mem)) {
 	}
 }
 
-// own calls f with the addresses of what every window has in dst or idx, of which a register holds size bytes, and moves first after it.
+// own calls f with the addresses of what every window has in dst or idx, of which a register holds size bytes, and
+// moves first after it.
 func (w window) own(first reg.GPVirtual, size int, f func(number int, m Mem)) {
 	apart := GP64()
 	IMUL3Q(Imm(uint64(size*len(w.Parts()))), Mem{Base: w.args, Disp: poolGroups}, apart)
@@ -84,7 +86,8 @@ func (w window) registers() (all []reg.VecVirtual) {
 	return all
 }
 
-// pixels goes through the pixels of the windows, whose rows it takes from their ends if back, so that a pixel meets its windows in their
+// pixels goes through the pixels of the windows, whose rows it takes from their ends if back, so that a pixel meets
+// its windows in their
 // order; body finds their addresses by each.
 func (w window) pixels(back bool, body func()) {
 	rows, cols := NewLabel("rows"), NewLabel("cols")
@@ -220,8 +223,10 @@ func poolAny(v isa) {
 	})
 }
 
-// threes writes the backward passes over windows of three columns that are a pixel apart. A row of the windows at a time, three pixels are in
-// registers, and each is read and written once. give adds what the window in front has for the pixels that it covers, from left to right.
+// threes writes the backward passes over windows of three columns that are a pixel apart. A row of the windows at a
+// time, three pixels are in
+// registers, and each is read and written once. give adds what the window in front has for the pixels that it covers,
+// from left to right.
 func (v isa) threes(name, doc string, prepare func(args reg.GPVirtual) (give func(dst, idx Mem, pixels [3][]reg.VecVirtual, ky reg.GPVirtual))) {
 	v.Text(name, "(args *poolArgs)", doc)
 	args := Load(Param("args"), GP64()).(reg.GPVirtual)

@@ -16,7 +16,8 @@ const (
 	maximaWindows, maximaGroups, maximaPosition                   = 40, 48, 56
 )
 
-// lists is a function that appends the entries of pixels: of both pixels of a row of windows, where the gradient's byte says so, or of all
+// lists is a function that appends the entries of pixels: of both pixels of a row of windows, where the gradient's
+// byte says so, or of all
 // pixels of the gradient.
 type lists struct {
 	level.Level
@@ -27,7 +28,8 @@ type lists struct {
 	grad, idx, value, filter, e reg.GPVirtual
 }
 
-// write writes the loops over windows or pixels and groups of 16 filters. The isa's own parts are functions: first sets filters to
+// write writes the loops over windows or pixels and groups of 16 filters. The isa's own parts are functions: first
+// sets filters to
 // those of the first group, spread fills a position, and body appends a group's entries at e and moves e.
 func (l *lists) write(first func(), spread func(position reg.GPVirtual, to reg.VecVirtual), body func(pixel int)) {
 	name, doc, pixels := "nonZero", "lists the values of pixels", 1

@@ -86,7 +86,8 @@ const (
 	inputFilter, inputStart, inputPixels, inputFresh = 32, 40, 48, 56
 )
 
-// input writes the function that goes along a row of pixels with the sums of the pixels under the kernel in registers. Column kx of the
+// input writes the function that goes along a row of pixels with the sums of the pixels under the kernel in registers.
+// Column kx of the
 // pixel is in set (pixel + kx) % cols; so there are cols copies of the loop's body.
 func (t tile) input() {
 	name := fmt.Sprintf("sparseInput%dx%d%s", t.cols, t.groups, t.Name)

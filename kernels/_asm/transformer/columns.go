@@ -91,7 +91,8 @@ func (v isa) backward() {
 	v.End()
 }
 
-// eachRow repeats body for rows whole rows and then for the masked ones, adding ld to the pointers after each. body gets what leaves out the
+// eachRow repeats body for rows whole rows and then for the masked ones, adding ld to the pointers after each. body
+// gets what leaves out the
 // columns that a row does not count in, by adding -Inf to them.
 func (v isa) eachRow(rows, ld reg.GPVirtual, part int, pointers []reg.GPVirtual, body func(mask func(reg.VecVirtual))) {
 	n, window := GP64(), GP64()

@@ -54,7 +54,8 @@ func (v isa) geluLoop(slopes bool) {
 	v.End()
 }
 
-// gelu returns x Phi(x) and, if wanted, Phi(x) + x phi(x), in the steps of plain Go: only the exponential has fused ones.
+// gelu returns x Phi(x) and, if wanted, Phi(x) + x phi(x), in the steps of plain Go: only the exponential has fused
+// ones.
 func (v isa) gelu(x reg.VecVirtual, slope bool) (y, derivative reg.VecVirtual) {
 	a, e, t, q, phi := v.Vec(), v.Vec(), v.Vec(), v.Vec(), v.Vec()
 	VMULPS(x, x, a)

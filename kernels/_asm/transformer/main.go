@@ -1,4 +1,5 @@
-// Command transformer writes the amd64 assembly of what transformers need besides products, for AVX2 and for AVX-512: softmaxes over the columns
+// Command transformer writes the amd64 assembly of what transformers need besides products, for AVX2 and for AVX-512:
+// softmaxes over the columns
 // of a matrix, and GELU in one pass.
 package main
 

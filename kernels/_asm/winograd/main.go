@@ -1,4 +1,5 @@
-// Command winograd writes the amd64 assembly of the transforms of Winograd's F(2x2, 3x3), each for AVX2 and for AVX-512.
+// Command winograd writes the amd64 assembly of the transforms of Winograd's F(2x2, 3x3), each for AVX2 and for
+// AVX-512.
 package main
 
 import (
@@ -57,7 +58,8 @@ func (s steps) at(base reg.Register, i int) Mem {
 	return m
 }
 
-// each repeats body for every vector of 16 floats in count, which it uses up: twice where a vector register holds eight.
+// each repeats body for every vector of 16 floats in count, which it uses up: twice where a vector register holds
+// eight.
 func (v isa) each(label string, count reg.GPVirtual, body func()) {
 	if !v.Wide {
 		ADDQ(count, count)

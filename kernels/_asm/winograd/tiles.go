@@ -8,7 +8,8 @@ import (
 	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
-// tiles is the loop over the tiles of a row and their channels, with pixels in rows and with the 16 planes of the tiles.
+// tiles is the loop over the tiles of a row and their channels, with pixels in rows and with the 16 planes of the
+// tiles.
 type tiles struct {
 	isa
 	rows  []reg.GPVirtual

@@ -46,6 +46,7 @@ func TestMoby(t *testing.T) {
 		t.Errorf("LEAF's role %s was not found", id)
 	}
 	if written != 1158 || users != 1140 || windows != 4_224_556 || most != 61_269 {
-		t.Errorf("%d roles with text, %d with windows, %d windows, at most %d; LEAF has 1158, 1140, 4224556, 61269", written, users, windows, most)
+		t.Errorf("%d roles with text, %d with windows, %d windows, at most %d; LEAF has 1158, 1140, 4224556, 61269",
+			written, users, windows, most)
 	}
 }

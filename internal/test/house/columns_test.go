@@ -1,0 +1,126 @@
+package house
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// mostColumns is how long a line of Go may be.
+const mostColumns = 120
+
+// longLines is how many lines of each room are longer, first without tests, then of tests. The
+// numbers only ever fall: whoever touches such a line breaks it.
+var longLines = map[string][2]int{
+	"bench":                            {110, 67},
+	"bench/repro":                      {279, 183},
+	"cmd":                              {353, 295},
+	"data":                             {61, 3},
+	"data/sets":                        {1, 7},
+	"fl":                               {157, 19},
+	"fl/fleet":                         {68, 2},
+	"fl/hyper":                         {73, 3},
+	"fl/methods":                       {99, 14},
+	"fl/study":                         {108, 178},
+	"fl/study/cluster":                 {4, 56},
+	"fl/study/cluster/internal/wire":   {2, 11},
+	"fl/study/cluster/internal/worker": {0, 3},
+	"fl/study/config":                  {143, 72},
+	"fl/study/internal/estimate":       {8, 19},
+	"fl/study/internal/meter":          {5, 1},
+	"fl/study/internal/record":         {10, 0},
+	"fl/study/internal/replay":         {7, 0},
+	"fl/study/internal/trial":          {14, 1},
+	"fl/study/result":                  {10, 9},
+	"fl/study/view":                    {34, 11},
+	"fl/study/workdir":                 {20, 32},
+	"internal/deal":                    {11, 0},
+	"internal/fetch":                   {19, 0},
+	"internal/figure":                  {14, 2},
+	"internal/formats":                 {8, 5},
+	"internal/key":                     {3, 1},
+	"internal/privacy":                 {4, 0},
+	"internal/rules":                   {14, 0},
+	"internal/scaffold":                {2, 1},
+	"internal/sets":                    {164, 41},
+	"internal/stats":                   {1, 0},
+	"internal/store":                   {26, 24},
+	"internal/sys":                     {6, 0},
+	"internal/test":                    {0, 27},
+	"internal/tuner":                   {137, 174},
+	"kernels":                          {140, 96},
+	"kernels/det":                      {1, 3},
+	"nn":                               {270, 280},
+	"nn/safetensors":                   {4, 11},
+	"plugins":                          {4, 14},
+	"tensor":                           {30, 17},
+	"tuners":                           {57, 14},
+	"tuners/conformance":               {26, 9},
+	"tuners/host":                      {21, 40},
+}
+
+// TestLinesKeepTheirLength fails when a room has more long lines than it had, and when it has
+// become so much better that its number is to be lowered.
+func TestLinesKeepTheirLength(t *testing.T) {
+	found := map[string][2]int{}
+	err := walkGo(func(path string, text []byte) {
+		if generated.Match(text[:min(len(text), 1000)]) || strings.Contains(path, "testdata/") {
+			return
+		}
+		test := 0
+		if countFile(path, text).tests > 0 {
+			test = 1
+		}
+		room := found[folder(filepath.Dir(path))]
+		for line := range bytes.Lines(text) {
+			if utf8.RuneCount(bytes.TrimRight(line, "\r\n")) > mostColumns {
+				room[test]++
+			}
+		}
+		found[folder(filepath.Dir(path))] = room
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, room := range slices.Sorted(maps.Keys(found)) {
+		for test, n := range found[room] {
+			kind := []string{"lines", "lines of tests"}[test]
+			switch most := longLines[room][test]; {
+			case n > most:
+				t.Errorf("%s has %d %s of more than %d columns, and had %d: break those that you added", room, n, kind, mostColumns, most)
+			case most-n > 10+n/10:
+				t.Errorf("%s has %d %s of more than %d columns: lower its %d in longLines", room, n, kind, mostColumns, most)
+			}
+		}
+	}
+}
+
+// walkGo calls f with each Go file of the module, by its path from the root with slashes.
+func walkGo(f func(path string, text []byte)) error {
+	return filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && rel != "." && rel != ".ci" {
+			return filepath.SkipDir
+		}
+		if entry.IsDir() || filepath.Ext(rel) != ".go" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err == nil {
+			f(rel, text)
+		}
+		return err
+	})
+}
