@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"slices"
 
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -59,87 +60,190 @@ func (r Result) Mean() float64 {
 	return r.Loss / float64(r.Count)
 }
 
-// criterion is a chunk's part of a loss.
+// criterion is the loss of a model in one workspace: what follows its last layer.
 type criterion struct {
-	kind   *LossType
-	loss   *Loss
-	n      int     // outputs
-	scale  float32 // of the gradient, 0 for none
+	m      *Model
 	logits Act
-	grad   Act // of the logits, empty without
+	grad   Act     // of the logits
+	scale  float32 // of the gradient, 0 in evaluation
+	labels []int32 // memory for those of a chunk in the order of rows, if samples have several
+
+	// In training, see TrainOpts:
+	absent []int32
+	bias   []float32
+	aside  Aside
 }
 
-// rows returns the outputs of row i and the place of their gradient, with room after,
-// empty without.
-func (c *criterion) rows(i int) (z, grad []float32) {
-	z = c.logits.Data[i*c.logits.Pixel:][:c.n]
+// measure measures the samples of a chunk by their logits, and computes the gradient of
+// these in training.
+func (c *criterion) measure(r *Run, b *Batch, logits Act, scale float32) (sum Result) {
+	c.logits, c.scale = logits, scale
+	if !r.Train && (b.Right != nil || b.Best != nil || b.Outputs != nil) {
+		c.tell(r, b)
+	}
+	if n := c.m.classes; c.m.lossType.Targets != nil {
+		return c.targeted(r, b.Targets[r.Base*n:][:r.N*n])
+	}
+	steps := c.m.LabelsPerExample()
+	labels := b.Labels[r.Base*steps:][:r.N*steps]
+	if steps > 1 { // rows are time-major
+		for i, label := range labels {
+			c.labels[i%steps*r.N+i/steps] = label
+		}
+		labels = c.labels[:len(labels)]
+	}
+	sum = c.labelled(r, labels)
+	if c.aside != nil {
+		for i, label := range labels {
+			if z, grad := c.row(i); label >= 0 {
+				sum.Loss += c.aside.Add(r.Base+i, label, z, grad, scale)
+			}
+		}
+		c.hold(c.grad, len(labels))
+	}
+	return sum
+}
+
+// row returns the outputs of row i and the place of their gradient, with room after it,
+// empty in evaluation.
+func (c *criterion) row(i int) (z, grad []float32) {
+	n := c.m.classes
+	z = c.logits.Data[i*c.logits.Pixel:][:n]
 	if c.scale != 0 {
-		grad = c.grad.Data[i*c.grad.Pixel:][:c.n:kernels.Pad(c.n)]
+		grad = c.grad.Data[i*c.grad.Pixel:][:n:kernels.Pad(n)]
 	}
 	return z, grad
 }
 
+// along returns the tangents of the outputs of row i and of their gradient.
+func (c *criterion) along(i int) (dz, to []float32) {
+	n := c.m.classes
+	return c.logits.Tangent().At(i, 0, 0)[:n], c.grad.Tangent().At(i, 0, 0)[:n]
+}
+
 // labelled measures rows with a class each, of which one below 0 counts for nothing.
-func (c *criterion) labelled(labels []int32) (r Result) {
+func (c *criterion) labelled(r *Run, labels []int32) (sum Result) {
+	for i := range labels {
+		row := c.logits.At(i, 0, 0)
+		for class, b := range c.bias {
+			row[class] += b
+		}
+	}
+	c.hold(c.logits, len(labels))
+	kind, loss := c.m.lossType, &c.m.loss
+	whole := c.m.plain()
+	if whole {
+		var grad []float32
+		if r.Train {
+			grad = c.grad.Data
+		}
+		sum.Loss, sum.Correct = kernels.SoftmaxXent(grad, c.logits.Data, c.logits.Pixel, len(labels), c.m.classes, labels, c.scale)
+	}
 	for i, label := range labels {
-		z, grad := c.rows(i)
-		clear(grad[len(grad):cap(grad)])
-		if label < 0 {
-			clear(grad)
+		z, grad := c.row(i)
+		switch {
+		case label < 0:
+			clear(grad[:cap(grad)])
 			continue
+		case !whole:
+			clear(grad[len(grad):cap(grad)])
+			nll, w := kind.Label(loss, z, int(label), grad, float64(c.scale))
+			sum.Loss += nll
+			if loss.Weights != nil {
+				sum.Weight += w
+			}
+			if isBest(z, int(label)) {
+				sum.Correct++
+			}
 		}
-		loss, w := c.kind.Label(c.loss, z, int(label), grad, float64(c.scale))
-		r.Loss += loss
-		r.Weight += w
-		r.Count++
-		if isBest(z, int(label)) {
-			r.Correct++
-		}
+		sum.Count++
 	}
-	if c.loss.Weights == nil {
-		r.Weight = 0
+	if r.Train {
+		c.hold(c.grad, len(labels))
 	}
-	return r
-}
-
-// labelTangents computes the tangents of the gradient of such rows from those of the
-// outputs.
-func (c *criterion) labelTangents(labels []int32) {
+	if r.V == nil {
+		return sum
+	}
 	for i, label := range labels {
-		to := c.grad.Tangent().At(i, 0, 0)[:c.n]
-		if label < 0 {
+		z, grad := c.row(i)
+		if dz, to := c.along(i); label < 0 {
 			clear(to)
-			continue
+		} else {
+			kind.LabelAlong(loss, z, int(label), grad, dz, to, float64(c.scale))
 		}
-		c.kind.LabelAlong(c.loss, c.logits.At(i, 0, 0)[:c.n], int(label), c.grad.At(i, 0, 0)[:c.n], c.logits.Tangent().At(i, 0, 0)[:c.n], to, float64(c.scale))
 	}
+	return sum
 }
 
-// targeted measures n examples by what their targets say. A row's loss is the mean
-// over its outputs.
-func (c *criterion) targeted(targets []float32, n int) (r Result) {
-	one := float64(c.scale) / float64(c.n)
-	for i := range n {
-		z, grad := c.rows(i)
-		y := targets[i*c.n:][:c.n]
-		r.Loss += c.kind.Targets(c.loss, z, y, grad, one) / float64(c.n)
+// targeted measures examples by what their targets say. A row's loss is the mean over
+// its outputs.
+func (c *criterion) targeted(r *Run, targets []float32) (sum Result) {
+	c.hold(c.logits, r.N)
+	kind, loss, n := c.m.lossType, &c.m.loss, c.m.classes
+	one := float64(c.scale) / float64(n)
+	for i := range r.N {
+		z, grad := c.row(i)
+		y := targets[i*n:][:n]
+		sum.Loss += kind.Targets(loss, z, y, grad, one) / float64(n)
 		clear(grad[len(grad):cap(grad)])
-		r.Count++
-		if c.kind.Target == Numbers {
-			r.Fit.add(fitOf(z, y))
-			continue
+		sum.Count++
+		if kind.Target == Numbers {
+			sum.Fit.add(fitOf(z, y))
+		} else {
+			sum.Recall.add(recallOf(z, y, loss.Top))
 		}
-		r.Recall.add(recallOf(z, y, c.loss.Top))
 	}
-	return r
+	if r.Train {
+		c.hold(c.grad, r.N)
+	}
+	for i := 0; i < r.N && r.V != nil; i++ {
+		z, _ := c.row(i)
+		dz, to := c.along(i)
+		kind.TargetsAlong(loss, z, targets[i*n:][:n], dz, to, one)
+	}
+	return sum
 }
 
-// targetTangents does for them what labelTangents does for rows with a class.
-func (c *criterion) targetTangents(targets []float32, n int) {
-	one := float64(c.scale) / float64(c.n)
-	for i := range n {
-		c.kind.TargetsAlong(c.loss, c.logits.At(i, 0, 0)[:c.n], targets[i*c.n:][:c.n], c.logits.Tangent().At(i, 0, 0)[:c.n], c.grad.Tangent().At(i, 0, 0)[:c.n], one)
+// hold sets the absent classes' logits, or their gradients, to 0.
+func (c *criterion) hold(rows Act, n int) {
+	for i := 0; i < n && len(c.absent) > 0; i++ {
+		row := rows.At(i, 0, 0)
+		for _, class := range c.absent {
+			row[class] = 0
+		}
 	}
+}
+
+// tell writes what a batch asks for of each row, label by label.
+func (c *criterion) tell(r *Run, b *Batch) {
+	n, steps := c.m.classes, c.m.LabelsPerExample()
+	labels := c.m.lossType.Targets == nil
+	for i := range r.N * steps {
+		z, _ := c.row(i)
+		to := (r.Base+i%r.N)*steps + i/r.N
+		if b.Outputs != nil {
+			copy(b.Outputs[to*n:][:n], z)
+		}
+		if b.Right != nil && labels {
+			b.Right[to] = b.Labels[to] >= 0 && isBest(z, int(b.Labels[to]))
+		}
+		if b.Best != nil && labels {
+			b.Best[to] = predict(z, c.logits.Pixel)
+		}
+	}
+}
+
+// predict returns what logits, in a row of ld floats, predict. Where none of them
+// is a number the class is 0 and the probability NaN.
+func predict(z []float32, ld int) Prediction {
+	best := int32(0)
+	for j, x := range z {
+		if x > z[best] || z[best] != z[best] {
+			best = int32(j)
+		}
+	}
+	loss, _ := kernels.SoftmaxXent(nil, slices.Clip(z), ld, 1, len(z), []int32{best}, 0)
+	return Prediction{Class: best, Probability: float32(math.Exp(-loss))}
 }
 
 // fitOf measures one example of a regression.

@@ -42,6 +42,10 @@ func crossEntropyRow(l *Loss, z []float32, label int, grad []float32, scale floa
 }
 
 func crossEntropyAlong(l *Loss, z []float32, label int, grad, dz, to []float32, scale float64) {
+	if l.Smoothing == 0 && l.Weights == nil {
+		softmaxAlong(label, grad, dz, to, float32(scale))
+		return
+	}
 	share := l.Smoothing / float64(len(z))
 	own := float64((1 - l.Smoothing) * l.Weight(label))
 	all := own + float64(share*l.total(len(z)))
@@ -61,6 +65,24 @@ func crossEntropyAlong(l *Loss, z []float32, label int, grad, dz, to []float32, 
 	}
 	for j, d := range dz {
 		to[j] = float32(float64(float64(all*scale)*float64(to[j])) * (float64(d) - mean))
+	}
+}
+
+// softmaxAlong is crossEntropyAlong of the plain loss, whose gradient a kernel computed:
+// scale*p_j*(dz_j - sum_k p_k dz_k).
+func softmaxAlong(label int, grad, dz, to []float32, scale float32) {
+	var mean float64
+	for j, d := range dz {
+		p := grad[j]
+		if j == label {
+			p += scale
+		}
+		to[j] = p
+		mean += float64(float64(p) * float64(d))
+	}
+	mean /= float64(scale)
+	for j, d := range dz {
+		to[j] = float32(float64(to[j]) * (float64(d) - mean))
 	}
 }
 

@@ -71,30 +71,3 @@ func (ws *Workspace) Hessian(dst, w, v []float32, b *Batch, o TrainOpts) {
 	ws.m.Hold(dst, nil)
 	clear(dst[ws.m.Buffers().Lo:])
 }
-
-// softmaxTangents computes the tangents of dlogit = scale*(p - onehot) from those
-// of the logits z: scale*p_j*(dz_j - sum_k p_k dz_k).
-func (ws *Workspace) softmaxTangents(z Act, labels []int32, scale float32) {
-	n := ws.m.classes
-	for i, label := range labels {
-		g := ws.dlogit.At(i, 0, 0)[:n]
-		to, dz := ws.dlogit.Tangent().At(i, 0, 0)[:n], z.Tangent().At(i, 0, 0)[:n]
-		if label < 0 {
-			clear(to)
-			continue
-		}
-		var mean float64
-		for j, d := range dz {
-			p := g[j]
-			if j == int(label) {
-				p += scale
-			}
-			to[j] = p
-			mean += float64(float64(p) * float64(d))
-		}
-		mean /= float64(scale)
-		for j, d := range dz {
-			to[j] = float32(float64(to[j]) * (float64(d) - mean))
-		}
-	}
-}

@@ -142,17 +142,13 @@ type Workspace struct {
 	arena   *tensor.Arena
 	grad    []float32
 	states  []State
-	dlogit  Act
+	loss    criterion
 	chunk   int
 	near    int // samples of a chunk in evaluation, if fewer
 	run     Run
-	labels  []int32 // of the chunk, in row order
 	step    update
 	late    deferral // the steps of now, if layers defer them
 	scratch scratch
-	absent  []int32   // classes
-	bias    []float32 // of the logits
-	aside   Aside
 	tap     *tap       // of the last layer, nil unless a pass looks at what it takes
 	lowest  int        // the first layer that needs its backward pass
 	twice   *Workspace // of Hessian, made when it is called first
@@ -273,9 +269,6 @@ func (m *Model) whole() bool {
 func (ws *Workspace) lay(arena *tensor.Arena, chunk int) {
 	m := ws.m
 	ws.arena, ws.chunk, ws.scratch, ws.frozen = arena, chunk, scratch{}, nil
-	if m.LabelsPerExample() > 1 {
-		ws.labels = make([]int32, chunk*m.LabelsPerExample())
-	}
 	ws.states = m.nodes.states(place{
 		arena: arena, samples: chunk, buffers: m.nodes.size(), groups: m.groups, scratch: &ws.scratch, tangents: m.tangents,
 		index: func(i int) int { return i },
@@ -283,7 +276,10 @@ func (ws *Workspace) lay(arena *tensor.Arena, chunk int) {
 	ws.scratch.floats = arena.Alloc(ws.scratch.size)
 	ws.scratch.allocate(arena)
 	last := m.nodes[len(m.nodes)-1].Out()
-	ws.dlogit = newAct(arena, last, chunk, Border{}, 0, m.tangents)
+	ws.loss.m, ws.loss.grad = m, newAct(arena, last, chunk, Border{}, 0, m.tangents)
+	if steps := m.LabelsPerExample(); steps > 1 {
+		ws.loss.labels = make([]int32, chunk*steps)
+	}
 }
 
 // Grad returns the gradient that Gradient computed last, packed.
@@ -391,8 +387,8 @@ func (ws *Workspace) scale(b *Batch, count int) float32 {
 func (ws *Workspace) start(r Run, o TrainOpts) {
 	ws.frozen = nil
 	r.Train, r.still, r.Dropout, r.Key = true, o.Still, o.Dropout, kernels.Key(o.Key, uint64(o.Step))
-	ws.run, ws.absent, ws.bias, ws.aside, ws.lowest = r, o.Absent, o.LogitBias, o.Aside, 0
-	ws.tap = nil
+	ws.run, ws.lowest, ws.tap = r, 0, nil
+	ws.loss.absent, ws.loss.bias, ws.loss.aside = o.Absent, o.LogitBias, o.Aside
 }
 
 // count returns the unmasked labels of a batch, or its examples.
@@ -413,7 +409,7 @@ func (ws *Workspace) count(b *Batch) int {
 func (ws *Workspace) Evaluate(w []float32, b *Batch) Result {
 	ws.m.check(w)
 	ws.run = Run{W: w, share: b.Share}
-	ws.absent, ws.bias, ws.tap = nil, nil, nil
+	ws.loss.absent, ws.loss.bias, ws.loss.aside, ws.tap = nil, nil, nil, nil
 	if b.Share > 0 {
 		ws.fit(b.N)
 	}
@@ -456,20 +452,10 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 			x = Act{Data: b.X[at*in.Size() : (at+r.N)*in.Size()], Sample: in.Size(), Row: in.W * in.C, Pixel: in.C}
 		}
 		logits := ws.m.groups.forward(states, r, x, 0, r.N)
-		if b.Outputs != nil && !r.Train {
-			ws.copyOut(b.Outputs, logits)
-		}
 		if b.Features != nil && !r.Train {
 			ws.tap.copyOut(b.Features, r)
 		}
-		if ws.m.plain() {
-			sum.Add(ws.classify(b, at, logits, scale))
-		} else {
-			sum.Add(ws.criterion(b, at, logits, scale))
-		}
-		if r.Train && ws.aside != nil {
-			sum.Loss += ws.addAside(b.Labels[at:at+r.N], logits, scale)
-		}
+		sum.Add(ws.loss.measure(r, b, logits, scale))
 		if r.Train && ws.tap != nil {
 			ws.tap.labels, ws.tap.scale = b.Labels[at:at+r.N], scale
 		}
@@ -477,173 +463,11 @@ func (ws *Workspace) chunks(b *Batch, scale float32, u *update) Result {
 			r.update, r.last = u, true
 		}
 		if r.Train {
-			ws.m.groups.backward(states, ws.lowest, r, ws.dlogit, 0, r.N)
+			ws.m.groups.backward(states, ws.lowest, r, ws.loss.grad, 0, r.N)
 		}
 	}
 	if r.Train && ws.tap != nil {
 		sum.Loss += ws.tap.loss
 	}
 	return sum
-}
-
-// classify measures the samples of a chunk, from at on, by the plain cross-entropy,
-// and computes the gradient of their logits when training.
-func (ws *Workspace) classify(b *Batch, at int, logits Act, scale float32) (sum Result) {
-	r, perLabel := &ws.run, ws.m.LabelsPerExample()
-	labels := ws.order(b.Labels[at*perLabel:(at+r.N)*perLabel], r.N)
-	rows := len(labels)
-	ws.lean(logits, rows)
-	ws.hold(logits, rows)
-	switch {
-	case r.Train:
-		sum.Loss, sum.Correct = kernels.SoftmaxXent(ws.dlogit.Data, logits.Data, logits.Pixel, rows, ws.m.classes, labels, scale)
-		ws.hold(ws.dlogit, rows)
-		if r.V != nil {
-			ws.softmaxTangents(logits, labels, scale)
-		}
-	case b.Right != nil || b.Best != nil:
-		sum.Loss, sum.Correct = ws.tell(b, at*perLabel, logits, labels)
-	default:
-		sum.Loss, sum.Correct = kernels.SoftmaxXent(nil, logits.Data, logits.Pixel, rows, ws.m.classes, labels, 0)
-	}
-	for _, l := range labels {
-		if l >= 0 {
-			sum.Count++
-		}
-	}
-	return sum
-}
-
-// criterion does what classify does by the model's other loss.
-func (ws *Workspace) criterion(b *Batch, at int, logits Act, scale float32) (sum Result) {
-	r, n := &ws.run, ws.m.classes
-	if !r.Train {
-		scale = 0
-	}
-	c := criterion{kind: ws.m.lossType, loss: &ws.m.loss, n: n, scale: scale, logits: logits, grad: ws.dlogit}
-	if ws.m.lossType.Targets != nil {
-		ws.hold(logits, r.N)
-		targets := b.Targets[at*n : (at+r.N)*n]
-		sum = c.targeted(targets, r.N)
-		if scale != 0 {
-			ws.hold(ws.dlogit, r.N)
-		}
-		if r.V != nil {
-			c.targetTangents(targets, r.N)
-		}
-		return sum
-	}
-	perLabel := ws.m.LabelsPerExample()
-	labels := ws.order(b.Labels[at*perLabel:(at+r.N)*perLabel], r.N)
-	ws.lean(logits, len(labels))
-	ws.hold(logits, len(labels))
-	if b.Right != nil || b.Best != nil {
-		ws.tell(b, at*perLabel, logits, labels)
-	}
-	sum = c.labelled(labels)
-	if scale != 0 {
-		ws.hold(ws.dlogit, len(labels))
-	}
-	if r.V != nil {
-		c.labelTangents(labels)
-	}
-	return sum
-}
-
-// order returns the labels of a chunk of n samples in the order of the logits'
-// rows, which is time-major for sequences.
-func (ws *Workspace) order(labels []int32, n int) []int32 {
-	steps := ws.m.LabelsPerExample()
-	if steps == 1 {
-		return labels
-	}
-	for i := range n {
-		for t := range steps {
-			ws.labels[t*n+i] = labels[i*steps+t]
-		}
-	}
-	return ws.labels[:n*steps]
-}
-
-// copyOut copies what the network gives of a chunk to a batch's outputs, sample by
-// sample.
-func (ws *Workspace) copyOut(to []float32, logits Act) {
-	n, steps := ws.m.classes, ws.m.LabelsPerExample()
-	for i := range ws.run.N {
-		for t := range steps {
-			copy(to[((ws.run.Base+i)*steps+t)*n:][:n], logits.At(t*ws.run.N+i, 0, 0))
-		}
-	}
-}
-
-// tell measures a chunk row by row and writes, in the order of the batch from its
-// label at on, whether each label is the arg max, and what is. Loss and count cover
-// all rows at once.
-func (ws *Workspace) tell(b *Batch, at int, logits Act, labels []int32) (loss float64, correct int) {
-	n, steps := ws.run.N, ws.m.LabelsPerExample()
-	for row := range labels {
-		z := logits.Data[row*logits.Pixel:]
-		l, hit := kernels.SoftmaxXent(nil, z, logits.Pixel, 1, ws.m.classes, labels[row:row+1], 0)
-		loss += l
-		correct += hit
-		to := at + row%n*steps + row/n
-		if b.Right != nil {
-			b.Right[to] = hit == 1
-		}
-		if b.Best != nil {
-			b.Best[to] = predict(z[:ws.m.classes], logits.Pixel)
-		}
-	}
-	return loss, correct
-}
-
-// predict returns what logits, in a row of ld floats, predict. Where none of them
-// is a number the class is 0 and the probability NaN.
-func predict(z []float32, ld int) Prediction {
-	best := int32(0)
-	for j, x := range z {
-		if x > z[best] || z[best] != z[best] {
-			best = int32(j)
-		}
-	}
-	loss, _ := kernels.SoftmaxXent(nil, slices.Clip(z), ld, 1, len(z), []int32{best}, 0)
-	return Prediction{Class: best, Probability: float32(math.Exp(-loss))}
-}
-
-// hold sets the absent classes' logits, or their gradients, to 0.
-func (ws *Workspace) hold(rows Act, n int) {
-	if len(ws.absent) == 0 {
-		return
-	}
-	for i := range n {
-		row := rows.At(i, 0, 0)
-		for _, class := range ws.absent {
-			row[class] = 0
-		}
-	}
-}
-
-// lean adds the bias to rows of logits.
-func (ws *Workspace) lean(logits Act, n int) {
-	if ws.bias == nil {
-		return
-	}
-	for i := range n {
-		row := logits.At(i, 0, 0)
-		for class, b := range ws.bias {
-			row[class] += b
-		}
-	}
-}
-
-// addAside adds the other term of the loss of a chunk.
-func (ws *Workspace) addAside(labels []int32, logits Act, scale float32) (loss float64) {
-	n := ws.m.classes
-	for i, label := range labels {
-		if label >= 0 {
-			loss += ws.aside.Add(ws.run.Base+i, label, logits.At(i, 0, 0)[:n], ws.dlogit.At(i, 0, 0)[:n], scale)
-		}
-	}
-	ws.hold(ws.dlogit, len(labels))
-	return loss
 }
