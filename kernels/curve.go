@@ -15,22 +15,39 @@ const (
 	CurveGELUTanh
 	CurveHardSwish
 	CurveHardSigmoid
-
-	NumCurves int = iota // their number
 )
 
-// curveTable holds the loops of one level over n > 0 blocks of 16 floats. The last
-// ones get in slope: the sigmoid or tangent itself, that of geluArgument, or e to the
-// power of normalArgument, and leave the slope there. Nothing is fused, so that every
-// level gives the same bits.
+// NumCurves is their number.
+const NumCurves = len(activations)
+
+// activations has how each Curve is computed. Nothing is fused, so that every level gives
+// the same bits.
+var activations = [...]activation{
+	CurveSigmoid:     {sigmoidBefore, func(_, s float32) (y, slope float32) { return s, s - float32(s*s) }},
+	CurveTanh:        {tanhBefore, func(_, s float32) (y, slope float32) { return s, 1 - float32(s*s) }},
+	CurveSiLU:        {sigmoidBefore, func(x, s float32) (y, slope float32) { y = x * s; return y, s + float32(y*(1-s)) }},
+	CurveGELU:        {geluBefore, gelu32},
+	CurveGELUTanh:    {geluTanhBefore, geluTanh32},
+	CurveHardSwish:   {nil, hardSwish32},
+	CurveHardSigmoid: {nil, hardSigmoid32},
+}
+
+// activation is an activation of one value x. Before, unless nil, stores in slope what last
+// gets as s; last returns the activation and its derivative.
+type activation struct {
+	before func(slope, x []float32)
+	last   func(x, s float32) (y, slope float32)
+}
+
+// curveTable holds the loops of one level over n > 0 blocks of 16 floats, nil where it
+// has none. Those of last do what activation.last does, of which slope holds the s.
 type curveTable struct {
-	multiply                     func(dst, a, b *float32, n int)
-	geluArgument, normalArgument func(dst, src *float32, n int)
+	multiply     func(dst, a, b *float32, n int)
+	geluArgument func(dst, src *float32, n int)
 
-	sigmoidSlope, tanhSlope, silu, geluTanh, gelu, hardSwish, hardSigmoid func(y, slope, x *float32, n int)
+	last [NumCurves]func(y, slope, x *float32, n int)
 
-	// geluWhole does in one pass what the exponential, normalArgument and gelu do, and
-	// geluValue leaves out the slope; a level has either these two or those.
+	// geluWhole does all of CurveGELU in one pass, geluValue leaves out the slope.
 	geluWhole func(y, slope, x *float32, n int)
 	geluValue func(y, x *float32, n int)
 }
@@ -46,11 +63,12 @@ const curveBlock = 1024
 func Mul(dst, a, b []float32) { mapBinary(multiply, dst, a, b) }
 
 func multiply(dst, a, b []float32) {
-	n := len(dst) / Width
-	if n > 0 {
+	done := 0
+	if n := len(dst) / Width; n > 0 && curves.multiply != nil {
 		curves.multiply(&dst[0], &a[0], &b[0], n)
+		done = n * Width
 	}
-	for i := n * Width; i < len(dst); i++ {
+	for i := done; i < len(dst); i++ {
 		dst[i] = a[i] * b[i]
 	}
 }
@@ -116,66 +134,39 @@ func callCurve(c Curve, y, slope, x []float32) {
 		curves.geluWhole(&y[0], &slope[0], &x[0], n/Width)
 		y, slope, x = y[n:], slope[n:], x[n:]
 	}
-	switch c {
-	case CurveSigmoid, CurveSiLU:
-		acts.sigmoid(slope, x)
-	case CurveTanh:
-		acts.tanh(slope, x)
-	case CurveGELU:
-		curveArgument(curves.normalArgument, curveGeneric.normalArgument, slope, x)
-		acts.exp(slope, slope)
-	case CurveGELUTanh:
-		curveArgument(curves.geluArgument, curveGeneric.geluArgument, slope, x)
-		acts.sigmoid(slope, slope)
-	case CurveHardSwish, CurveHardSigmoid:
+	f := &activations[c]
+	if f.before != nil {
+		f.before(slope, x)
 	}
-	if n := len(x) / Width; n > 0 {
-		curves.of(c)(&y[0], &slope[0], &x[0], n)
+	if n := len(x) / Width; n > 0 && curves.last[c] != nil {
+		curves.last[c](&y[0], &slope[0], &x[0], n)
 		y, slope, x = y[n*Width:], slope[n*Width:], x[n*Width:]
 	}
-	if len(x) > 0 {
-		var space [2][Width]float32
-		ends := noescape(&space)
-		copy(ends[0][:], x)
-		copy(ends[1][:], slope)
-		curveGeneric.of(c)(&ends[0][0], &ends[1][0], &ends[0][0], 1)
-		copy(y, ends[0][:])
-		copy(slope, ends[1][:])
+	for i, v := range x {
+		y[i], slope[i] = f.last(v, slope[i])
 	}
 }
 
-// curveArgument applies f to whole blocks and the plain loop to the rest.
-func curveArgument(f, plain func(dst, src *float32, n int), dst, src []float32) {
-	if n := len(src) / Width; n > 0 {
-		f(&dst[0], &src[0], n)
-		dst, src = dst[n*Width:], src[n*Width:]
+func sigmoidBefore(slope, x []float32) { acts.sigmoid(slope, x) }
+func tanhBefore(slope, x []float32)    { acts.tanh(slope, x) }
+
+// geluBefore makes e^(-x²/2).
+func geluBefore(slope, x []float32) {
+	for i, v := range x {
+		slope[i] = float32(v*v) * -0.5
 	}
-	if len(src) > 0 {
-		var space [Width]float32
-		x := noescape(&space)
-		copy(x[:], src)
-		plain(&x[0], &x[0], 1)
-		copy(dst, x[:])
-	}
+	acts.exp(slope, slope)
 }
 
-// of returns the last loop of an activation.
-func (t *curveTable) of(c Curve) func(y, slope, x *float32, n int) {
-	switch c {
-	case CurveSigmoid:
-		return t.sigmoidSlope
-	case CurveTanh:
-		return t.tanhSlope
-	case CurveSiLU:
-		return t.silu
-	case CurveGELU:
-		return t.gelu
-	case CurveGELUTanh:
-		return t.geluTanh
-	case CurveHardSwish:
-		return t.hardSwish
-	case CurveHardSigmoid:
-		return t.hardSigmoid
+// geluTanhBefore makes the sigmoid of geluArgument32.
+func geluTanhBefore(slope, x []float32) {
+	done := 0
+	if n := len(x) / Width; n > 0 && curves.geluArgument != nil {
+		curves.geluArgument(&slope[0], &x[0], n)
+		done = n * Width
 	}
-	panic("kernels: unknown Curve")
+	for i := done; i < len(x); i++ {
+		slope[i] = geluArgument32(x[i])
+	}
+	acts.sigmoid(slope, slope)
 }

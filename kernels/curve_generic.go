@@ -1,28 +1,5 @@
 package kernels
 
-import "unsafe"
-
-var curveGeneric = curveTable{
-	multiply:     multiplyGeneric,
-	geluArgument: func(dst, src *float32, n int) { each(dst, src, n, geluArgument32) },
-	normalArgument: func(dst, src *float32, n int) {
-		each(dst, src, n, func(x float32) float32 { return float32(x*x) * -0.5 })
-	},
-	sigmoidSlope: func(y, slope, x *float32, n int) {
-		curve(y, slope, x, n, func(_, s float32) (y, slope float32) { return s, s - float32(s*s) })
-	},
-	tanhSlope: func(y, slope, x *float32, n int) {
-		curve(y, slope, x, n, func(_, s float32) (y, slope float32) { return s, 1 - float32(s*s) })
-	},
-	silu: func(y, slope, x *float32, n int) {
-		curve(y, slope, x, n, func(x, s float32) (y, slope float32) { y = x * s; return y, s + float32(y*(1-s)) })
-	},
-	geluTanh:    func(y, slope, x *float32, n int) { curve(y, slope, x, n, geluTanh32) },
-	gelu:        func(y, slope, x *float32, n int) { curve(y, slope, x, n, gelu32) },
-	hardSwish:   func(y, slope, x *float32, n int) { curve(y, slope, x, n, hardSwish32) },
-	hardSigmoid: func(y, slope, x *float32, n int) { curve(y, slope, x, n, hardSigmoid32) },
-}
-
 // The constants of the activations, the same on all levels. The tanh form of GELU is
 // x sigmoid(x (geluLinear + geluCube x²)), with 2 sqrt(2/pi) and 0.044715 of it; the
 // other one goes by Phi(-a) = e^(-a²/2) (erf1 t + ... + erf5 t^5), t = 1/(1 + erfScale
@@ -43,29 +20,6 @@ const (
 	sixth = 0x1.555556p-3
 	third = 0x1.555556p-2
 )
-
-func multiplyGeneric(dst, a, b *float32, n int) {
-	to, y := unsafe.Slice(dst, n*Width), unsafe.Slice(b, n*Width)
-	for i, x := range unsafe.Slice(a, n*Width) {
-		to[i] = x * y[i]
-	}
-}
-
-// each applies f to n blocks.
-func each(dst, src *float32, n int, f func(x float32) float32) {
-	to := unsafe.Slice(dst, n*Width)
-	for i, x := range unsafe.Slice(src, n*Width) {
-		to[i] = f(x)
-	}
-}
-
-// curve applies f to n blocks.
-func curve(y, slope, x *float32, n int, f func(x, s float32) (y, slope float32)) {
-	to, slopes := unsafe.Slice(y, n*Width), unsafe.Slice(slope, n*Width)
-	for i, v := range unsafe.Slice(x, n*Width) {
-		to[i], slopes[i] = f(v, slopes[i])
-	}
-}
 
 func geluArgument32(x float32) float32 {
 	return x * (float32(float32(x*x)*geluCube) + geluLinear)

@@ -5,16 +5,20 @@ package kernels
 //go:generate go run -C _asm ./layers
 
 func curveAt(l Level) curveTable {
-	return at(l, curveGeneric,
+	return at(l, curveTable{},
 		curveTable{
-			multiply: multiplyAVX2, geluArgument: geluArgumentAVX2,
-			sigmoidSlope: sigmoidSlopeAVX2, tanhSlope: tanhSlopeAVX2, silu: siluAVX2, geluTanh: geluTanhAVX2,
-			hardSwish: hardSwishAVX2, hardSigmoid: hardSigmoidAVX2, geluWhole: geluWholeAVX2, geluValue: geluValueAVX2,
+			multiply: multiplyAVX2, geluArgument: geluArgumentAVX2, geluWhole: geluWholeAVX2, geluValue: geluValueAVX2,
+			last: [NumCurves]func(y, slope, x *float32, n int){
+				CurveSigmoid: sigmoidSlopeAVX2, CurveTanh: tanhSlopeAVX2, CurveSiLU: siluAVX2, CurveGELUTanh: geluTanhAVX2,
+				CurveHardSwish: hardSwishAVX2, CurveHardSigmoid: hardSigmoidAVX2,
+			},
 		},
 		curveTable{
-			multiply: multiplyAVX512, geluArgument: geluArgumentAVX512,
-			sigmoidSlope: sigmoidSlopeAVX512, tanhSlope: tanhSlopeAVX512, silu: siluAVX512, geluTanh: geluTanhAVX512,
-			hardSwish: hardSwishAVX512, hardSigmoid: hardSigmoidAVX512, geluWhole: geluWholeAVX512, geluValue: geluValueAVX512,
+			multiply: multiplyAVX512, geluArgument: geluArgumentAVX512, geluWhole: geluWholeAVX512, geluValue: geluValueAVX512,
+			last: [NumCurves]func(y, slope, x *float32, n int){
+				CurveSigmoid: sigmoidSlopeAVX512, CurveTanh: tanhSlopeAVX512, CurveSiLU: siluAVX512, CurveGELUTanh: geluTanhAVX512,
+				CurveHardSwish: hardSwishAVX512, CurveHardSigmoid: hardSigmoidAVX512,
+			},
 		})
 }
 

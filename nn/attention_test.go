@@ -11,7 +11,7 @@ func attentionNet(t testing.TB) *Model {
 	t.Helper()
 	block := func() Layer {
 		return Residual{Body: []Layer{
-			LayerNorm{}, Attention{Heads: 3}, Dropout{Rate: 0.1}, Residual{Body: []Layer{RMSNorm{}, Dense{Units: 50}, GELU{}, Dense{Units: 21}}},
+			LayerNorm{}, Attention{Heads: 3}, Dropout{Rate: 0.1}, Residual{Body: []Layer{RMSNorm{}, Dense{Units: 50}, Activation("gelu"), Dense{Units: 21}}},
 		}}
 	}
 	m, err := NewModel("test", Shape{H: 8, W: 10, C: 3}, 7,

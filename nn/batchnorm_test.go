@@ -21,7 +21,7 @@ var batchCases = []imageCase{
 	{
 		"of vectors",
 		Shape{H: 1, W: 1, C: 9},
-		[]Layer{Dense{Units: 21, NoBias: true}, batchNorm(), ReLU{}, Dense{Units: 18}, Tanh{}, batchNorm(), Dense{Units: 3}},
+		[]Layer{Dense{Units: 21, NoBias: true}, batchNorm(), ReLU{}, Dense{Units: 18}, Activation("tanh"), batchNorm(), Dense{Units: 3}},
 		[]refOp{{op: "dense", noBias: true}, batchnorm, relu, dense, {op: "tanh"}, batchnorm, dense},
 	},
 	{
@@ -39,7 +39,7 @@ var batchCases = []imageCase{
 	{
 		"of an input of vectors",
 		Shape{H: 1, W: 1, C: 9},
-		[]Layer{batchNorm(), Dense{Units: 18}, Tanh{}, Dense{Units: 3}},
+		[]Layer{batchNorm(), Dense{Units: 18}, Activation("tanh"), Dense{Units: 3}},
 		[]refOp{batchnorm, dense, {op: "tanh"}, dense},
 	},
 	{
@@ -48,12 +48,12 @@ var batchCases = []imageCase{
 		[]Layer{
 			Conv2D{Filters: 18, Kernel: 3, NoBias: true},
 			batchNorm(),
-			Tanh{},
+			Activation("tanh"),
 			Conv2D{Filters: 6, Kernel: 1},
 			ReLU{},
-			Residual{Body: []Layer{batchNorm(), ReLU{}, Conv2D{Filters: 6, Kernel: 1}, Tanh{}}},
+			Residual{Body: []Layer{batchNorm(), ReLU{}, Conv2D{Filters: 6, Kernel: 1}, Activation("tanh")}},
 			batchNorm(),
-			Tanh{},
+			Activation("tanh"),
 			Dense{Units: 3},
 		},
 		[]refOp{
@@ -76,7 +76,7 @@ var batchCases = []imageCase{
 			MaxPool{Size: 2},
 			Conv2D{Filters: 8, Kernel: 3, NoBias: true},
 			batchNorm(),
-			Tanh{},
+			Activation("tanh"),
 			AvgPool{Size: 2, Stride: 1},
 			Dense{Units: 3},
 		},

@@ -39,8 +39,8 @@ func fuse(layers []Layer, to binding) []placed {
 					last.Layer = a.ReLU()
 					continue
 				}
-			case HardSwish:
-				if n, ok := last.Layer.(GroupNorm); ok && !to.tangents {
+			case Activation:
+				if n, ok := last.Layer.(GroupNorm); ok && now == hardSwish && !to.tangents {
 					last.Layer, last.swish = groupNormSwish{n}, true
 					continue
 				}

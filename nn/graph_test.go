@@ -153,13 +153,13 @@ func graphNet(t testing.TB) *Model {
 		Conv2D{Filters: 21, Kernel: 2, Stride: 2},
 		Named{Name: "branches", Layer: Graph{Branches: []Branch{
 			{From: []int{GraphInput}, Layers: []Layer{Named{Name: "left", Layer: Conv2D{Filters: 40, Kernel: 3, Pad: 1}}, ReLU{}, Dropout{Rate: 0.1}}},
-			{From: []int{GraphInput}, Layers: []Layer{DepthwiseConv2D{Kernel: 3, Pad: 1}, SiLU{}, GroupedConv2D{Filters: 12, Kernel: 2, Groups: 3, Dilation: 2, Same: true}}},
+			{From: []int{GraphInput}, Layers: []Layer{DepthwiseConv2D{Kernel: 3, Pad: 1}, Activation("silu"), GroupedConv2D{Filters: 12, Kernel: 2, Groups: 3, Dilation: 2, Same: true}}},
 			{From: []int{0, 1}, Join: Concat},
 		}}},
 		Sequence{}, Dense{Units: 20},
 		Graph{Branches: []Branch{
 			{From: []int{GraphInput}, Layers: []Layer{LayerNorm{}, Attention{Heads: 2}, Dropout{Rate: 0.2}}},
-			{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 20}, GELU{}}},
+			{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 20}, Activation("gelu")}},
 			{From: []int{0}, Layers: []Layer{GRU{Hidden: 20, EveryStep: true}}},
 			{From: []int{0, GraphInput, 1, 2}, Join: Sum},
 		}},

@@ -15,7 +15,7 @@ import (
 //	y = (x - mean) / sqrt(variance + Epsilon) * weight + bias
 //
 // The parameters are weight [channels], which starts at 1, and bias [channels],
-// which starts at 0. A ReLU or HardSwish that follows is computed within the layer.
+// which starts at 0. A ReLU or hard swish that follows is computed within the layer.
 type GroupNorm struct {
 	Groups  int
 	Epsilon float64 // 0 means 1e-5, PyTorch's

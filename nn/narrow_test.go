@@ -19,7 +19,7 @@ func TestNarrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	mobile, err := NewModel("mobile", Shape{H: 8, W: 8, C: 3}, 5,
-		Conv2D{Filters: 16, Kernel: 1, NoBias: true}, GroupNorm{Groups: 4}, HardSwish{}, DepthwiseConv2D{Kernel: 3, Pad: 1, NoBias: true}, HardSwish{},
+		Conv2D{Filters: 16, Kernel: 1, NoBias: true}, GroupNorm{Groups: 4}, Activation("hardswish"), DepthwiseConv2D{Kernel: 3, Pad: 1, NoBias: true}, Activation("hardswish"),
 		SqueezeExcitation{Units: 12}, Conv2D{Filters: 24, Kernel: 1, NoBias: true}, GroupNorm{Groups: 6}, AvgPool{}, Dense{Units: 5})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func attends(t *testing.T, c int) (text, vision *Model) {
 	block := func() []Layer {
 		return []Layer{
 			Residual{Body: []Layer{LayerNorm{}, Attention{Heads: 4, Causal: true}}},
-			Residual{Body: []Layer{RMSNorm{}, Dense{Units: 3 * c}, GELU{}, Dense{Units: c}}},
+			Residual{Body: []Layer{RMSNorm{}, Dense{Units: 3 * c}, Activation("gelu"), Dense{Units: c}}},
 		}
 	}
 	text, err := NewModel("text", Shape{Seq: 7, Vocab: 11}, 11, append(append([]Layer{Embedding{Dim: c}, Positions{}}, block()...), Steps{}, LayerNorm{}, Tied{})...)

@@ -451,7 +451,7 @@ var refCurves = map[string]func(x complex128) complex128{
 		v := real(x)
 		return x * complex(math.Erfc(-v/math.Sqrt2)/2, imag(x)*math.Exp(-v*v/2)/math.Sqrt(2*math.Pi))
 	},
-	"gelutanh": func(x complex128) complex128 {
+	"gelu_tanh": func(x complex128) complex128 {
 		return x * (1 + cmplx.Tanh(complex(math.Sqrt(2/math.Pi), 0)*(x+0.044715*x*x*x))) / 2
 	},
 	"hardswish":   func(x complex128) complex128 { return x * refRamp(x) },

@@ -58,11 +58,11 @@ var seriesCases = []imageCase{
 		[]Layer{
 			Conv2D{Filters: 6, Kernel: 3},
 			Scale{Factor: 20, Always: true},
-			ReLU6{},
+			Activation("relu6"),
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{AvgPool{}, Conv2D{Filters: 6, Kernel: 1}, Logistic{}}},
+				{From: []int{GraphInput}, Layers: []Layer{AvgPool{}, Conv2D{Filters: 6, Kernel: 1}, Activation("sigmoid")}},
 				{From: []int{0, GraphInput}, Join: Product, Layers: []Layer{Conv2D{Filters: 5, Kernel: 1}, LeakyReLU{Slope: 0.25}}},
-				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 5, Kernel: 1}, Tanh{}}},
+				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 5, Kernel: 1}, Activation("tanh")}},
 				{From: []int{1, 2}, Join: Product},
 			}},
 			Dense{Units: 3},
@@ -88,7 +88,7 @@ var seriesCases = []imageCase{
 			Channels{Groups: 3},
 			Graph{Branches: []Branch{
 				{From: []int{GraphInput}, Layers: []Layer{Channels{Count: 7}}},
-				{From: []int{GraphInput}, Layers: []Layer{Channels{First: 7}, Conv2D{Filters: 5, Kernel: 1}, Tanh{}}},
+				{From: []int{GraphInput}, Layers: []Layer{Channels{First: 7}, Conv2D{Filters: 5, Kernel: 1}, Activation("tanh")}},
 				{From: []int{0, 1}, Join: Concat},
 			}},
 			Channels{First: 2, Count: 8, Groups: 4},
@@ -122,9 +122,9 @@ var seriesCases = []imageCase{
 func seriesNet(t *testing.T) *Model {
 	t.Helper()
 	m, err := NewModel("series", Shape{H: 1, W: 21, C: 3}, 3,
-		Conv2D{Filters: 6, Kernel: 1, KernelW: 5, Pad: 2}, ReLU6{}, Dropout{Rate: 0.2, Channels: true}, MaxPool{Size: 1, SizeW: 3, Stride: 2, Pad: 1}, Sequence{ClassToken: true},
+		Conv2D{Filters: 6, Kernel: 1, KernelW: 5, Pad: 2}, Activation("relu6"), Dropout{Rate: 0.2, Channels: true}, MaxPool{Size: 1, SizeW: 3, Stride: 2, Pad: 1}, Sequence{ClassToken: true},
 		Graph{Branches: []Branch{
-			{From: []int{GraphInput}, Layers: []Layer{Tanh{}, Reverse{}}},
+			{From: []int{GraphInput}, Layers: []Layer{Activation("tanh"), Reverse{}}},
 			{From: []int{GraphInput, 0}, Join: Product, Layers: []Layer{LeakyReLU{Slope: 0.1}, Scale{Factor: 2, Always: true}}},
 			{From: []int{0, 1}, Join: Concat},
 		}},

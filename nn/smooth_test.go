@@ -9,51 +9,30 @@ func depthwise(stride, before, after int) refOp {
 	return refOp{op: "depthwise", stride: stride, dilation: 1, before: before, after: after}
 }
 
+// everyActivation is a network with each of Activations, on images and on vectors, behind
+// channels that are padded.
+func everyActivation() imageCase {
+	c := imageCase{name: "activations", in: Shape{H: 4, W: 5, C: 2}}
+	for i, a := range Activations() {
+		if i < 5 {
+			c.layers, c.ops = append(c.layers, Conv2D{Filters: 18 - 3*i, Kernel: 1 + i%2}), append(c.ops, conv(1, 0, 0))
+		} else {
+			c.layers, c.ops = append(c.layers, Dense{Units: 17 + i}), append(c.ops, dense)
+		}
+		c.layers, c.ops = append(c.layers, a), append(c.ops, refOp{op: string(a)})
+	}
+	c.layers, c.ops = append(c.layers, Dense{Units: 3}), append(c.ops, dense)
+	return c
+}
+
 // smoothCases are networks for TestGradient and TestEvaluate of the layers of small
 // mobile networks and of transformers that treat each pixel alone.
 var smoothCases = []imageCase{
-	{
-		"smooth activations",
-		Shape{H: 6, W: 5, C: 2},
-		[]Layer{
-			Conv2D{Filters: 18, Kernel: 3},
-			GELU{},
-			Conv2D{Filters: 6, Kernel: 1},
-			GELU{Tanh: true},
-			Conv2D{Filters: 6, Kernel: 1},
-			SiLU{},
-			Conv2D{Filters: 6, Kernel: 2},
-			Logistic{},
-			Conv2D{Filters: 20, Kernel: 1},
-			HardSwish{},
-			Dense{Units: 21},
-			Tanh{},
-			Dense{Units: 9},
-			HardSigmoid{},
-			Dense{Units: 3},
-		},
-		[]refOp{
-			conv(1, 0, 0),
-			{op: "gelu"},
-			conv(1, 0, 0),
-			{op: "gelutanh"},
-			conv(1, 0, 0),
-			{op: "silu"},
-			conv(1, 0, 0),
-			{op: "sigmoid"},
-			conv(1, 0, 0),
-			{op: "hardswish"},
-			dense,
-			{op: "tanh"},
-			dense,
-			{op: "hardsigmoid"},
-			dense,
-		},
-	},
+	everyActivation(),
 	{
 		"normalisations of rows",
 		Shape{H: 4, W: 5, C: 2},
-		[]Layer{Conv2D{Filters: 21, Kernel: 3}, LayerNorm{}, GELU{}, Conv2D{Filters: 32, Kernel: 2}, RMSNorm{}, Dense{Units: 40}, LayerNorm{}, SiLU{}, Dense{Units: 7}, RMSNorm{}, Dense{Units: 3}},
+		[]Layer{Conv2D{Filters: 21, Kernel: 3}, LayerNorm{}, Activation("gelu"), Conv2D{Filters: 32, Kernel: 2}, RMSNorm{}, Dense{Units: 40}, LayerNorm{}, Activation("silu"), Dense{Units: 7}, RMSNorm{}, Dense{Units: 3}},
 		[]refOp{conv(1, 0, 0), {op: "layernorm"}, {op: "gelu"}, conv(1, 0, 0), {op: "rmsnorm"}, dense, {op: "layernorm"}, {op: "silu"}, dense, {op: "rmsnorm"}, dense},
 	},
 	{
@@ -62,9 +41,9 @@ var smoothCases = []imageCase{
 		[]Layer{
 			Conv2D{Filters: 18, Kernel: 3, Same: true},
 			DepthwiseConv2D{Kernel: 3, Same: true},
-			SiLU{},
+			Activation("silu"),
 			DepthwiseConv2D{Kernel: 5, Stride: 2, Pad: 2},
-			HardSwish{},
+			Activation("hardswish"),
 			Conv2D{Filters: 33, Kernel: 1, NoBias: true},
 			DepthwiseConv2D{Kernel: 3, Stride: 2, Same: true},
 			ReLU{},
@@ -105,8 +84,8 @@ var smoothCases = []imageCase{
 		Shape{H: 6, W: 6, C: 1},
 		[]Layer{
 			Conv2D{Filters: 18, Kernel: 3, Pad: 1, Stride: 2},
-			HardSwish{},
-			Residual{Body: []Layer{Conv2D{Filters: 34, Kernel: 1}, HardSwish{}, DepthwiseConv2D{Kernel: 3, Pad: 1}, SqueezeExcitation{Units: 9}, GroupNorm{Groups: 2}, Conv2D{Filters: 18, Kernel: 1}}},
+			Activation("hardswish"),
+			Residual{Body: []Layer{Conv2D{Filters: 34, Kernel: 1}, Activation("hardswish"), DepthwiseConv2D{Kernel: 3, Pad: 1}, SqueezeExcitation{Units: 9}, GroupNorm{Groups: 2}, Conv2D{Filters: 18, Kernel: 1}}},
 			SqueezeExcitation{Units: 17},
 			LayerNorm{},
 			AvgPool{},
@@ -130,7 +109,7 @@ var smoothCases = []imageCase{
 			Sequence{ClassToken: true},
 			Positions{},
 			Residual{Body: []Layer{LayerNorm{}, Attention{Heads: 3}}},
-			GELU{},
+			Activation("gelu"),
 			Residual{Body: []Layer{Attention{Heads: 2, Causal: true}, RMSNorm{}}},
 			Steps{Take: TakeMean},
 			Dense{Units: 3},
@@ -152,9 +131,9 @@ var smoothCases = []imageCase{
 func smoothNet(t testing.TB) *Model {
 	t.Helper()
 	m, err := NewModel("test", Shape{H: 9, W: 8, C: 2}, 7,
-		Conv2D{Filters: 18, Kernel: 3, Same: true}, GELU{}, DepthwiseConv2D{Kernel: 5, Stride: 2, Same: true}, RMSNorm{}, SiLU{},
-		Residual{Body: []Layer{LayerNorm{}, DepthwiseConv2D{Kernel: 3, Same: true, NoBias: true}, HardSwish{}, SqueezeExcitation{Units: 5}, Logistic{}, Dropout{Rate: 0.1}}},
-		Dense{Units: 20}, Tanh{}, LayerNorm{}, Dense{Units: 7})
+		Conv2D{Filters: 18, Kernel: 3, Same: true}, Activation("gelu"), DepthwiseConv2D{Kernel: 5, Stride: 2, Same: true}, RMSNorm{}, Activation("silu"),
+		Residual{Body: []Layer{LayerNorm{}, DepthwiseConv2D{Kernel: 3, Same: true, NoBias: true}, Activation("hardswish"), SqueezeExcitation{Units: 5}, Activation("sigmoid"), Dropout{Rate: 0.1}}},
+		Dense{Units: 20}, Activation("tanh"), LayerNorm{}, Dense{Units: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +148,7 @@ func TestSmoothErrors(t *testing.T) {
 		layers []Layer
 		want   string
 	}{
-		{[]Layer{GELU{}}, "layer 1 (gelu): a layer of type gelu cannot be the first one"},
+		{[]Layer{Activation("gelu")}, "layer 1 (gelu): a layer of type gelu cannot be the first one"},
 		{[]Layer{LayerNorm{}}, "layer 1 (layernorm): a normalisation cannot be the first layer"},
 		{[]Layer{first, RMSNorm{Epsilon: 2}}, "layer 2 (rmsnorm): epsilon 2; it must be at least 0 and below 1"},
 		{[]Layer{DepthwiseConv2D{Kernel: 3}}, "layer 1 (depthwise): a depthwise convolution needs the image of a convolution as its input"},

@@ -33,8 +33,8 @@ func TestFedRolexAgainstSlices(t *testing.T) {
 func smallMobile(t *testing.T, fed *data.Federation) *nn.Model {
 	t.Helper()
 	m, err := nn.NewModel("mobile", nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes,
-		nn.Conv2D{Filters: 8, Kernel: 5, Stride: 3}, nn.GroupNorm{Groups: 4}, nn.HardSwish{},
-		nn.Residual{Body: []nn.Layer{nn.DepthwiseConv2D{Kernel: 3, Pad: 1}, nn.HardSwish{}, nn.SqueezeExcitation{Units: 8},
+		nn.Conv2D{Filters: 8, Kernel: 5, Stride: 3}, nn.GroupNorm{Groups: 4}, nn.Activation("hardswish"),
+		nn.Residual{Body: []nn.Layer{nn.DepthwiseConv2D{Kernel: 3, Pad: 1}, nn.Activation("hardswish"), nn.SqueezeExcitation{Units: 8},
 			nn.Conv2D{Filters: 8, Kernel: 1}, nn.GroupNorm{Groups: 2}}},
 		nn.AvgPool{}, nn.Dense{Units: fed.Classes})
 	if err != nil {

@@ -62,7 +62,7 @@ var builtIn = []LayerType{
 		},
 	},
 	{
-		Name: "relu", Doc: "max(x, 0)",
+		Name: "relu", Doc: "max(x, 0)", Module: "nn.ReLU", Function: "relu",
 		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.ReLU{} },
 	},
 	{
@@ -163,30 +163,13 @@ var builtIn = []LayerType{
 	},
 	{
 		Name: "gelu", Doc: "x times the share of a normal distribution below x",
-		Keys: []string{"approximate"},
+		Keys: []string{"approximate"}, Function: "gelu",
 		Make: func(s LayerSpec, _ any) nn.Layer {
-			return nn.GELU{Tanh: s.Approximate == "tanh"}
+			if s.Approximate == "tanh" {
+				return nn.Activation("gelu_tanh")
+			}
+			return nn.Activation("gelu")
 		},
-	},
-	{
-		Name: "silu", Doc: "x sigmoid(x)",
-		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.SiLU{} },
-	},
-	{
-		Name: "hardswish", Doc: "x min(max(x+3, 0), 6)/6",
-		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.HardSwish{} },
-	},
-	{
-		Name: "hardsigmoid", Doc: "min(max(x+3, 0), 6)/6",
-		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.HardSigmoid{} },
-	},
-	{
-		Name: "sigmoid", Doc: "1/(1+e^-x)",
-		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.Logistic{} },
-	},
-	{
-		Name: "tanh", Doc: "the hyperbolic tangent",
-		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.Tanh{} },
 	},
 	{
 		Name: add, Doc: "the sum of what several layers give",
@@ -221,12 +204,8 @@ var builtIn = []LayerType{
 		},
 	},
 	{
-		Name: "relu6", Doc: "min(max(x, 0), 6)",
-		Make: func(_ LayerSpec, _ any) nn.Layer { return nn.ReLU6{} },
-	},
-	{
 		Name: "leakyrelu", Doc: "x above zero, and a small slope times x below",
-		Keys: []string{"slope"},
+		Keys: []string{"slope"}, Module: "nn.LeakyReLU", Attributes: map[string]string{"slope": "negative_slope"},
 		Make: func(s LayerSpec, _ any) nn.Layer { return nn.LeakyReLU{Slope: float32(or(s.Slope, 0.01))} },
 	},
 	{
@@ -238,7 +217,14 @@ var builtIn = []LayerType{
 // init registers the built-in types. One that cannot be registered is a mistake of this
 // package.
 func init() {
-	for _, t := range builtIn {
+	all := builtIn
+	for _, a := range nn.Activations() {
+		doc, module, function := a.Describe()
+		if a.Kind() == string(a) && a != "gelu" { // which has a key
+			all = append(all, LayerType{Name: a.Kind(), Doc: doc, Module: module, Function: function, Make: func(LayerSpec, any) nn.Layer { return a }})
+		}
+	}
+	for _, t := range all {
 		if err := Register(t); err != nil {
 			panic(err)
 		}

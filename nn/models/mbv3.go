@@ -68,7 +68,7 @@ var mbv3Paper32 = model{
 	pick: func(classes int, pick func(name string) int) []nn.Layer {
 		picks := mbv3Picks(paperStages, pick)
 		wide := 6 * picks[len(picks)-1].width
-		head := called("head.", []nn.Layer{nn.Conv2D{Filters: wide, Kernel: 1, NoBias: true}, eights(wide), nn.HardSwish{}, nn.AvgPool{}, nn.Dense{Units: 1280}, nn.HardSwish{}}, "expand", "norm", "", "", "mix")
+		head := called("head.", []nn.Layer{nn.Conv2D{Filters: wide, Kernel: 1, NoBias: true}, eights(wide), nn.Activation("hardswish"), nn.AvgPool{}, nn.Dense{Units: 1280}, nn.Activation("hardswish")}, "expand", "norm", "", "", "mix")
 		return append(append(mbv3Body(paperStages, picks), head...), classifier(classes))
 	},
 }
@@ -106,12 +106,12 @@ func mbv3Picks(stages []stage, pick func(name string) int) []stagePick {
 // name says where it stands, so that networks of other depths share it: the first block
 // of a stage has no shortcut, the others have one.
 func mbv3Body(stages []stage, picks []stagePick) []nn.Layer {
-	layers := called("stem.", []nn.Layer{nn.Conv2D{Filters: 16, Kernel: 3, Pad: 1, NoBias: true}, eights(16), nn.HardSwish{}}, "conv", "norm", "")
+	layers := called("stem.", []nn.Layer{nn.Conv2D{Filters: 16, Kernel: 3, Pad: 1, NoBias: true}, eights(16), nn.Activation("hardswish")}, "conv", "norm", "")
 	channels := 16
 	for i, s := range stages {
 		p := picks[i]
 		for d := range p.depth {
-			b := inverted{kernel: p.kernel, wide: p.expansion * channels, out: p.width, squeeze: s.squeeze, activation: nn.HardSwish{}, stride: 1}
+			b := inverted{kernel: p.kernel, wide: p.expansion * channels, out: p.width, squeeze: s.squeeze, activation: nn.Activation("hardswish"), stride: 1}
 			at := fmt.Sprintf("stage%d.block%d", i+1, d+1)
 			if d == 0 {
 				b.stride = s.stride

@@ -10,20 +10,20 @@ var mobilenetSmall = model{
 	input:   nn.Shape{H: 32, W: 32, C: 3},
 	classes: 10,
 	layers: func(classes int) []nn.Layer {
-		layers := []nn.Layer{nn.Conv2D{Filters: 16, Kernel: 3, Pad: 1, NoBias: true}, eights(16), nn.HardSwish{}}
+		layers := []nn.Layer{nn.Conv2D{Filters: 16, Kernel: 3, Pad: 1, NoBias: true}, eights(16), nn.Activation("hardswish")}
 		channels := 16
 		for _, b := range []inverted{
 			{3, 16, 16, true, nn.ReLU{}, 2},
 			{3, 72, 24, false, nn.ReLU{}, 2},
 			{3, 88, 24, false, nn.ReLU{}, 1},
-			{5, 96, 40, true, nn.HardSwish{}, 2},
-			{5, 240, 40, true, nn.HardSwish{}, 1},
-			{5, 240, 40, true, nn.HardSwish{}, 1},
-			{5, 120, 48, true, nn.HardSwish{}, 1},
-			{5, 144, 48, true, nn.HardSwish{}, 1},
-			{5, 288, 96, true, nn.HardSwish{}, 2},
-			{5, 576, 96, true, nn.HardSwish{}, 1},
-			{5, 576, 96, true, nn.HardSwish{}, 1},
+			{5, 96, 40, true, nn.Activation("hardswish"), 2},
+			{5, 240, 40, true, nn.Activation("hardswish"), 1},
+			{5, 240, 40, true, nn.Activation("hardswish"), 1},
+			{5, 120, 48, true, nn.Activation("hardswish"), 1},
+			{5, 144, 48, true, nn.Activation("hardswish"), 1},
+			{5, 288, 96, true, nn.Activation("hardswish"), 2},
+			{5, 576, 96, true, nn.Activation("hardswish"), 1},
+			{5, 576, 96, true, nn.Activation("hardswish"), 1},
 		} {
 			if body := b.layers(channels); b.stride == 1 && b.out == channels {
 				layers = append(layers, nn.Residual{Body: body})
@@ -33,8 +33,8 @@ var mobilenetSmall = model{
 			channels = b.out
 		}
 		return append(layers,
-			nn.Conv2D{Filters: 576, Kernel: 1, NoBias: true}, eights(576), nn.HardSwish{}, nn.AvgPool{},
-			nn.Dense{Units: 1024}, nn.HardSwish{}, nn.Dropout{Rate: 0.2}, nn.Dense{Units: classes})
+			nn.Conv2D{Filters: 576, Kernel: 1, NoBias: true}, eights(576), nn.Activation("hardswish"), nn.AvgPool{},
+			nn.Dense{Units: 1024}, nn.Activation("hardswish"), nn.Dropout{Rate: 0.2}, nn.Dense{Units: classes})
 	},
 }
 

@@ -29,10 +29,12 @@ type LayerType struct {
 	Ends bool
 	// Module is the name of the class of PyTorch's modules that are such a layer, with the
 	// same parameters and a result of the form of what they read: `fedfast model import`
-	// makes it of them. Attributes are the attributes of such a module by the options that
-	// they are.
+	// makes it of them; those of torch.nn may be written as "nn.SiLU". Attributes are the
+	// attributes of such a module by the options, or keys, that they are. Function is the name of
+	// PyTorch's function of one tensor that is such a layer, without parameters: "silu".
 	Module     string
 	Attributes map[string]string
+	Function   string
 	// Make returns the layer of a spec whose keys were checked, with a struct of the type
 	// of Options. What it does not accept its Bind says.
 	Make func(s LayerSpec, options any) nn.Layer

@@ -25,7 +25,7 @@ var tinyTransformers = []tinyNet{
 			nn.Attention{Heads: 3, MaskPadding: true},
 			nn.RMSNorm{},
 			nn.Residual{Body: []nn.Layer{nn.LayerNorm{}, nn.Attention{Heads: 1, MaskPadding: true}}},
-			nn.SiLU{}, // smooth: a ReLU's kink lets levels that round differently part
+			nn.Activation("silu"), // smooth: a ReLU's kink lets levels that round differently part
 			nn.Dense{Units: 6},
 		},
 		[]torchOp{
@@ -45,7 +45,7 @@ var tinyTransformers = []tinyNet{
 			nn.Embedding{Dim: 12},
 			nn.Positions{},
 			nn.Residual{
-				Body:     []nn.Layer{nn.LayerNorm{}, nn.Attention{Heads: 2, Causal: true}, nn.Residual{Body: []nn.Layer{nn.Dense{Units: 30}, nn.GELU{}, nn.Dense{Units: 12}}}},
+				Body:     []nn.Layer{nn.LayerNorm{}, nn.Attention{Heads: 2, Causal: true}, nn.Residual{Body: []nn.Layer{nn.Dense{Units: 30}, nn.Activation("gelu"), nn.Dense{Units: 12}}}},
 				Shortcut: []nn.Layer{nn.Dense{Units: 12}},
 			},
 			nn.Steps{Take: nn.TakeMean},
@@ -106,13 +106,13 @@ var tinyGraphs = []tinyNet{
 		nn.Shape{H: 9, W: 8, C: 2},
 		[]nn.Layer{
 			nn.Graph{Branches: []nn.Branch{
-				{From: []int{nn.GraphInput}, Layers: []nn.Layer{nn.Conv2D{Filters: 10, Kernel: 3, Pad: 1}, nn.SiLU{}}},
+				{From: []int{nn.GraphInput}, Layers: []nn.Layer{nn.Conv2D{Filters: 10, Kernel: 3, Pad: 1}, nn.Activation("silu")}},
 				{From: []int{0}, Layers: []nn.Layer{nn.Conv2D{Filters: 6, Kernel: 1}}},
-				{From: []int{0}, Layers: []nn.Layer{nn.Conv2D{Filters: 6, Kernel: 5, Pad: 2}, nn.GELU{}}},
+				{From: []int{0}, Layers: []nn.Layer{nn.Conv2D{Filters: 6, Kernel: 5, Pad: 2}, nn.Activation("gelu")}},
 				{From: []int{1, 2}, Join: nn.Sum, Layers: []nn.Layer{nn.GroupNorm{Groups: 2}}},
 				{From: []int{3, 0, 2}, Join: nn.Concat},
 			}},
-			nn.SiLU{},
+			nn.Activation("silu"),
 			nn.Conv2D{Filters: 4, Kernel: 3, Stride: 2},
 			nn.Dense{Units: 3},
 		},
@@ -134,7 +134,7 @@ var tinyGraphs = []tinyNet{
 		nn.Shape{H: 9, W: 8, C: 2},
 		[]nn.Layer{
 			nn.GroupedConv2D{Filters: 12, Kernel: 3, Dilation: 2, Pad: 2},
-			nn.SiLU{},
+			nn.Activation("silu"),
 			nn.GroupedConv2D{Filters: 8, Kernel: 3, Groups: 4, Stride: 2, Pad: 1},
 			nn.GroupedConv2D{Filters: 6, Kernel: 2, Groups: 2, Dilation: 3, NoBias: true},
 			nn.Dense{Units: 3},

@@ -40,7 +40,7 @@ func blocks(n, width int, attention nn.Attention, last nn.Steps) []nn.Layer {
 			layers = append(layers, last)
 		}
 		layers = append(layers, nn.Residual{Body: []nn.Layer{
-			nn.LayerNorm{}, nn.Dense{Units: 4 * width, Init: attention.Init}, nn.GELU{}, nn.Dense{Units: width, Init: attention.Init},
+			nn.LayerNorm{}, nn.Dense{Units: 4 * width, Init: attention.Init}, nn.Activation("gelu"), nn.Dense{Units: width, Init: attention.Init},
 		}})
 	}
 	return layers

@@ -112,19 +112,21 @@ func Import(ctx context.Context, s Source) (*Imported, error) {
 	return i, nil
 }
 
-// foreign is a type of layers from another module for the tracer, see models.LayerType.
-type foreign struct {
+// registered is a type of layers for the tracer, see models.LayerType.
+type registered struct {
 	Type       string            `json:"type"`
 	Module     string            `json:"module"`
+	Function   string            `json:"function"`
 	Attributes map[string]string `json:"attributes"`
+	Options    bool              `json:"options"` // whether Attributes are options, and not keys
 }
 
-// writeForeign tells the tracer which modules are layers that programs registered.
-func writeForeign(path string) error {
-	all := []foreign{}
+// writeRegistered tells the tracer which modules and functions are layers by themselves.
+func writeRegistered(path string) error {
+	all := []registered{}
 	for _, t := range models.LayerTypes() {
-		if t.Module != "" {
-			all = append(all, foreign{t.Name, t.Module, t.Attributes})
+		if t.Module != "" || t.Function != "" {
+			all = append(all, registered{t.Name, t.Module, t.Function, t.Attributes, t.Options != nil})
 		}
 	}
 	text, err := json.Marshal(all)
@@ -140,7 +142,7 @@ func (s *Source) run(ctx context.Context, dir string) error {
 	if err := os.WriteFile(tracer, importScript, 0o600); err != nil {
 		return err
 	}
-	if err := writeForeign(filepath.Join(dir, "foreign.json")); err != nil {
+	if err := writeRegistered(filepath.Join(dir, "layers.json")); err != nil {
 		return err
 	}
 	script, err := filepath.Abs(s.Script)

@@ -3,8 +3,8 @@
     python import.py SCRIPT NAME INPUT WEIGHTS OUT
 
 NAME is a class, a function, an instance or a call in the script, or empty; INPUT is 3x32x32, 9x128, 784 or 80tokens; WEIGHTS is a file of
-torch.save or empty. OUT is a folder, in which foreign.json lists the modules that are layers of other programs: [{"type", "module": the name of a
-class, "attributes": of a module, by the layer's options}]. It gets
+torch.save or empty. OUT is a folder, in which layers.json lists what is a layer by itself: [{"type", "module": the name of a class, "function",
+"attributes": of a module, by the layer's keys, or by its options}]. It gets
 
     model.json   {"name", "layers": a table of [[model.layers]] each, "tensors": name, shape and first value of each, "classes", "notes",
                  "tokens": whether the input is, "shape", of an image four numbers, and "values" of an input, "outputs": what the module predicts for it,
@@ -30,8 +30,8 @@ from torch.overrides import TorchFunctionMode
 
 SAMPLES = 3
 
-# The layers of other programs by the names of their modules.
-FOREIGN = {}
+# The layers that are modules, and those that are functions, by their names.
+LAYERS, FUNCTIONS = {}, {}
 
 
 class Unknown(Exception):
@@ -78,7 +78,7 @@ class Tracer(fx.Tracer):
         self.example, self.computing = example, False
 
     def is_leaf_module(self, m, name):
-        return type(m).__name__ in FOREIGN or super().is_leaf_module(m, name)
+        return registered(m) is not None or super().is_leaf_module(m, name)
 
     def call_module(self, m, forward, args, kwargs):
         within = any(m is known for known in self.root.modules())
@@ -344,20 +344,21 @@ class Importer:
             return self.batchnorm(m, name, x, out)
         if isinstance(m, nn.LayerNorm) or type(m).__name__ == "RMSNorm" and type(m).__module__.startswith("torch.nn"):
             return self.rownorm(m, name, x, out)
-        if type(m).__name__ in FOREIGN:
-            return self.foreign(FOREIGN[type(m).__name__], m, name, x, out)
+        if registered(m):
+            return self.registered(registered(m), m, name, x, out)
         if type(m) in MODULES and isinstance(out, torch.Tensor):
             function, keys = MODULES[type(m)]
             return self.function(function, [x], {k: getattr(m, k) for k in keys}, out)
         raise self.unknown(ADVICE.get(type(m).__name__, ""))
 
-    def foreign(self, own, m, name, x, out):
-        """A layer that fedfast does not have itself."""
+    def registered(self, own, m, name, x, out):
         if list(out.shape) != [x.sizes[d] for d in x.dims]:
             raise Unknown(f"{self.seeing} changes the shape, which layers of type {own['type']} do not")
-        self.once(m, name)
         options = {option: getattr(m, attribute) for option, attribute in (own["attributes"] or {}).items()}
-        spec = {"type": own["type"], "options": options} if options else {"type": own["type"]}
+        spec = {"type": own["type"], **({"options": options} if own["options"] and options else options)}
+        if not m.state_dict():
+            return self.emit(spec, [x], x.dims, out)
+        self.once(m, name)
         return self.emit(spec, [x], x.dims, out, name, **{n.replace(".", "__"): p for n, p in m.named_parameters()})
 
     def affine(self, m, weight):
@@ -657,11 +658,9 @@ class Importer:
             return self.reshape(x, out)
         if name in ("permute", "transpose", "swapaxes"):
             return self.permute(name, x, args[1:], kwargs, out)
-        if name in CURVES:
-            spec = dict(CURVES[name])
-            if name == "gelu" and kwargs.get("approximate", args[1] if len(args) > 1 else "none") == "tanh":
-                spec["approximate"] = "tanh"
-            return self.emit(spec, [x], x.dims, out)
+        if name in FUNCTIONS:
+            tanh = "tanh" in (*args[1:], kwargs.get("approximate"))
+            return self.emit({"type": FUNCTIONS[name], "approximate": "tanh" if tanh else None}, [x], x.dims, out)
         if name == "leaky_relu":
             return self.emit({"type": "leakyrelu", "slope": float(kwargs.get("negative_slope", args[1] if len(args) > 1 else 0.01))}, [x], x.dims, out)
         if name == "stochastic_depth":  # torchvision's
@@ -952,15 +951,10 @@ PRODUCTS = {"sigmoid": "silu", "hardsigmoid": "hardswish"}
 
 POOLS = {f"{kind}_pool{n}d" for n in (1, 2) for kind in ("max", "avg", "adaptive_max", "adaptive_avg")} | {"mean", "amax"}
 
-CURVES = {
-    "relu": {"type": "relu"}, "relu6": {"type": "relu6"}, "gelu": {"type": "gelu"}, "silu": {"type": "silu"}, "hardswish": {"type": "hardswish"},
-    "hardsigmoid": {"type": "hardsigmoid"}, "sigmoid": {"type": "sigmoid"}, "tanh": {"type": "tanh"},
-}
-
 # Modules that do what a function does, with their attributes that the function takes.
 MODULES = {
-    nn.ReLU: ("relu", []), nn.ReLU6: ("relu6", []), nn.LeakyReLU: ("leaky_relu", ["negative_slope"]), nn.Dropout1d: ("dropout1d", ["p"]), nn.Dropout2d: ("dropout2d", ["p"]), nn.GELU: ("gelu", ["approximate"]), nn.SiLU: ("silu", []), nn.Hardswish: ("hardswish", []), nn.Hardsigmoid: ("hardsigmoid", []),
-    nn.Sigmoid: ("sigmoid", []), nn.Tanh: ("tanh", []), nn.Dropout: ("dropout", ["p"]), nn.LogSoftmax: ("log_softmax", []), nn.Softmax: ("softmax", []),
+    nn.Dropout: ("dropout", ["p"]), nn.Dropout1d: ("dropout1d", ["p"]), nn.Dropout2d: ("dropout2d", ["p"]), nn.GELU: ("gelu", ["approximate"]),
+    nn.LogSoftmax: ("log_softmax", []), nn.Softmax: ("softmax", []),
     nn.MaxPool1d: ("max_pool1d", ["kernel_size", "stride", "padding", "dilation", "ceil_mode"]),
     nn.MaxPool2d: ("max_pool2d", ["kernel_size", "stride", "padding", "dilation", "ceil_mode"]),
     nn.AvgPool1d: ("avg_pool1d", ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]), nn.AdaptiveAvgPool1d: ("adaptive_avg_pool1d", []),
@@ -974,6 +968,11 @@ ADVICE = {
     "matmul": "for attention use nn.MultiheadAttention", "bmm": "for attention use nn.MultiheadAttention", "chunk": "for attention use nn.MultiheadAttention",
     "batch_norm": "use nn.BatchNorm2d",
 }
+
+
+def registered(module):
+    """The layer that a module is by itself, None unless it is one."""
+    return LAYERS.get(kind(module)) or LAYERS.get(type(module).__name__)
 
 
 def kind(module):
@@ -1153,7 +1152,8 @@ def merge(layers):
 
 
 def main(script, name, form, weights, folder):
-    FOREIGN.update((own["module"], own) for own in json.loads((Path(folder) / "foreign.json").read_text()))
+    for own in json.loads((Path(folder) / "layers.json").read_text()):
+        LAYERS[own["module"]], FUNCTIONS[own["function"]] = own, own["type"]
     torch.manual_seed(0)
     torch.set_num_threads(1)
     model = find(script, name)

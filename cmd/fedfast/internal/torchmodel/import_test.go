@@ -145,7 +145,7 @@ func TestImport(t *testing.T) {
 		if err := os.Mkdir(j.Out, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := writeForeign(filepath.Join(j.Out, "foreign.json")); err != nil {
+		if err := writeRegistered(filepath.Join(j.Out, "layers.json")); err != nil {
 			t.Fatal(err)
 		}
 		jobs = append(jobs, j)

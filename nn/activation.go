@@ -1,0 +1,256 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// Activation is a layer that applies a function to each value, by its name: one of
+// Activations, such as "silu".
+type Activation string
+
+// hardSwish goes into the group normalization before it.
+const hardSwish Activation = "hardswish"
+
+// activations are those that there are.
+var activations = []activation{
+	{name: "gelu", doc: "x times the share of a normal distribution below x", torch: "F.gelu(%s)", module: "nn.GELU", curve: kernels.CurveGELU, bend: bendGELU},
+	{
+		name: "gelu_tanh", kind: "gelu", doc: "gelu by an approximation with a hyperbolic tangent",
+		torch: `F.gelu(%s, approximate="tanh")`, curve: kernels.CurveGELUTanh, bend: bendGELUTanh,
+	},
+	{name: "silu", doc: "x sigmoid(x)", torch: "F.silu(%s)", module: "nn.SiLU", curve: kernels.CurveSiLU, bend: bendSiLU},
+	{
+		name: hardSwish, doc: "x min(max(x+3, 0), 6)/6",
+		torch: "F.hardswish(%s)", module: "nn.Hardswish", curve: kernels.CurveHardSwish, bend: bendHardSwish,
+	},
+	{name: "hardsigmoid", doc: "min(max(x+3, 0), 6)/6", torch: "F.hardsigmoid(%s)", module: "nn.Hardsigmoid", curve: kernels.CurveHardSigmoid},
+	{name: "sigmoid", doc: "1/(1+e^-x)", torch: "torch.sigmoid(%s)", module: "nn.Sigmoid", curve: kernels.CurveSigmoid, bend: bendSigmoid},
+	{name: "tanh", doc: "the hyperbolic tangent", torch: "torch.tanh(%s)", module: "nn.Tanh", curve: kernels.CurveTanh, bend: bendTanh},
+	{name: "relu6", doc: "min(max(x, 0), 6)", torch: "F.relu6(%s)", module: "nn.ReLU6", lines: relu6},
+}
+
+// activation is what a function is called, and how it is computed.
+type activation struct {
+	name Activation
+	kind string // of its layers, "" for the name
+	doc  string
+	// torch is the call of PyTorch, module the class of its modules.
+	torch, module string
+	curve         kernels.Curve
+	// lines computes an activation made of straight lines, instead of curve.
+	lines func(x float32) (y, slope float32)
+	// bend computes the second derivatives at x into to, where y and slope are the activation
+	// and its first one; tmp is memory. nil is 0 everywhere.
+	bend func(to, y, slope, x []float32, tmp [2][]float32)
+}
+
+// Activations returns all activations without parameters but ReLU.
+func Activations() []Activation {
+	var names []Activation
+	for _, f := range activations {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// of returns what a name stands for, ok is false if it is unknown.
+func (a Activation) of() (f activation, ok bool) {
+	if i := slices.IndexFunc(activations, func(f activation) bool { return f.name == a }); i >= 0 {
+		return activations[i], true
+	}
+	return activation{}, false
+}
+
+// Kind returns the name, and "gelu" for "gelu_tanh".
+func (a Activation) Kind() string {
+	if f, _ := a.of(); f.kind != "" {
+		return f.kind
+	}
+	return string(a)
+}
+
+// Describe describes the function in a line, and returns the class of PyTorch's modules
+// and the function there that are the same, such as "nn.SiLU" and "silu".
+func (a Activation) Describe() (doc, module, function string) {
+	f, _ := a.of()
+	function, _, _ = strings.Cut(f.torch, "(")
+	return f.doc, f.module, function[strings.LastIndex(function, ".")+1:]
+}
+
+// Abilities returns what the layer can do.
+func (a Activation) Abilities() Abilities {
+	f, _ := a.of()
+	return Abilities{Narrow: Follow, Torch: func(t *Torch) { t.Set(f.torch, t.X) }}
+}
+
+// Bind fixes the layer for its input.
+func (a Activation) Bind(in Flow) (Bound, error) {
+	f, ok := a.of()
+	if !ok {
+		return nil, fmt.Errorf("unknown activation %q; use one of %s", a, strings.Trim(fmt.Sprint(Activations()), "[]"))
+	}
+	return f.bind(in, a)
+}
+
+func (f activation) bind(in Flow, l Layer) (Bound, error) {
+	if in.Vocab > 0 || in.Raw {
+		return nil, fmt.Errorf("a layer of type %s cannot be the first one", l.Kind())
+	}
+	b := &boundActivation{activation: f, in: in}
+	if f.lines == nil {
+		var x [1]float32
+		kernels.Curves(f.curve, x[:], make([]float32, 1), x[:])
+		b.pads = x[0] != 0 && in.C < in.Ld()
+	}
+	return b, nil
+}
+
+// LeakyReLU is x above zero, and Slope times x below.
+type LeakyReLU struct {
+	Slope float32 // in [0, 1]
+}
+
+// Kind returns "leakyrelu".
+func (LeakyReLU) Kind() string { return "leakyrelu" }
+
+// Abilities returns what the layer can do.
+func (l LeakyReLU) Abilities() Abilities {
+	return Abilities{Narrow: Follow, Torch: func(t *Torch) { t.Set("F.leaky_relu(%s, %v)", t.X, l.Slope) }}
+}
+
+// Bind fixes the layer for its input.
+func (l LeakyReLU) Bind(in Flow) (Bound, error) {
+	if !(l.Slope >= 0 && l.Slope <= 1) {
+		return nil, fmt.Errorf("slope %v; it must be in [0, 1]", l.Slope)
+	}
+	return activation{lines: func(x float32) (y, slope float32) {
+		if x <= 0 {
+			return l.Slope * x, l.Slope
+		}
+		return x, 1
+	}}.bind(in, l)
+}
+
+func relu6(x float32) (y, slope float32) {
+	switch {
+	case x <= 0:
+		return 0, 0
+	case x >= 6:
+		return 6, 0
+	}
+	return x, 1
+}
+
+type boundActivation struct {
+	activation
+	in   Flow
+	pads bool // channels of padding, which it would make something else than 0
+}
+
+func (b *boundActivation) Out() Flow { return b.in }
+
+func (b *boundActivation) Params() []Param { return nil }
+
+// Traits: what Backward needs is the slope, which the layer keeps.
+func (b *boundActivation) Traits() Traits {
+	return Traits{PerSample: b.in.Image(), Extra: max(1, b.in.Seq) * b.in.H * b.in.W * b.in.Ld(), Tangents: true}
+}
+
+// FLOPs returns 0: the few operations for each value are not counted.
+func (b *boundActivation) FLOPs() int64 { return 0 }
+
+func (b *boundActivation) NewState(e *Env) State {
+	s := &activationState{b: b, over: !e.Tangents && b.in.Seq > 0 && givesAway(e.before), slope: newAct(e.Arena, b.in, e.Samples, Border{}, 0, e.Tangents)}
+	if !s.over {
+		s.y = e.Output()
+	}
+	if e.Tangents {
+		s.tangents = newActivationTangents(b, e)
+	}
+	return s
+}
+
+// givesAway reports whether nobody but the next layer reads what a layer made of the
+// rows of sequences, nor that layer what it gets back in the backward pass but itself:
+// so both may be overwritten.
+func givesAway(s State) bool {
+	switch s := s.(type) {
+	case *denseState:
+		return !s.b.relu
+	case *denseBF16:
+		return !s.b.relu
+	case *attentionState:
+		return true
+	}
+	return false
+}
+
+type activationState struct {
+	b        *boundActivation
+	y, slope Act
+	over     bool                // the output takes the place of the input
+	tangents *activationTangents // nil without
+}
+
+func (s *activationState) Forward(r *Run, x Act, lo, hi int) Act {
+	f := s.b.in
+	if s.over {
+		s.y = x
+	}
+	if r.V == nil && f.packed(x) && f.packed(s.y) && f.packed(s.slope) {
+		s.values(r, f.values(s.y, lo, hi), f.values(s.slope, lo, hi), f.values(x, lo, hi))
+		return s.y
+	}
+	for i := f.Rows(lo); i < f.Rows(hi); i++ {
+		for row := range f.H {
+			n := f.W * f.Ld()
+			y, slope, in := s.y.At(i, row, 0)[:n], s.slope.At(i, row, 0)[:n], x.At(i, row, 0)[:n]
+			s.values(r, y, slope, in)
+			if r.V != nil {
+				s.forwardTangents(s.y.Tangent().At(i, row, 0)[:n], s.slope.Tangent().At(i, row, 0)[:n], y, slope, in, x.Tangent().At(i, row, 0)[:n])
+			}
+		}
+	}
+	return s.y
+}
+
+// values computes rows of outputs, and their slopes where Backward will follow.
+func (s *activationState) values(r *Run, y, slope, x []float32) {
+	if s.b.lines != nil {
+		for i, v := range x {
+			y[i], slope[i] = s.b.lines(v)
+		}
+		return
+	}
+	if s.b.curve == kernels.CurveGELU && !r.Train {
+		kernels.GELU(y, x)
+		return
+	}
+	kernels.Curves(s.b.curve, y, slope, x)
+	for ld := s.b.in.Ld(); s.b.pads && len(y) > 0; y = y[ld:] {
+		clear(y[s.b.in.C:ld])
+	}
+}
+
+func (s *activationState) Backward(r *Run, dy Act, lo, hi int) Act {
+	f := s.b.in
+	if r.V == nil && f.packed(dy) && f.packed(s.slope) {
+		g := f.values(dy, lo, hi)
+		kernels.Mul(g, g, f.values(s.slope, lo, hi))
+		return dy
+	}
+	for i := f.Rows(lo); i < f.Rows(hi); i++ {
+		for row := range f.H {
+			g := dy.At(i, row, 0)[:f.W*f.Ld()]
+			if r.V != nil {
+				s.backwardTangents(dy.Tangent().At(i, row, 0)[:len(g)], g, i, row)
+			}
+			kernels.Mul(g, g, s.slope.At(i, row, 0)[:len(g)])
+		}
+	}
+	return dy
+}
