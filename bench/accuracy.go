@@ -251,7 +251,7 @@ func regressionTrainings(cfg Config, preset string, base []string, rounds int) [
 		}
 		sets := slices.Concat(halvesSets, single(r.times*rounds), []string{"model=" + r.model, "loss.name=" + r.loss, "client.lr=" + r.rate})
 		if r.loss == "huber" {
-			sets = append(sets, "loss.delta=0.2") // a fifth of the way from paper to ink
+			sets = append(sets, "loss.options.delta=0.2") // a fifth of the way from paper to ink
 		}
 		shared := map[uint64]opened{}
 		for _, method := range r.methods {

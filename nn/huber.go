@@ -1,16 +1,32 @@
 package nn
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
+
+// HuberOptions are the options of Huber.
+type HuberOptions struct {
+	// Delta, above 0, is the distance from which on the loss grows linearly.
+	Delta float64 `toml:"delta" in:"(0, inf)" doc:"distance from the target at which the loss becomes linear"`
+}
 
 // huber is half the squared distance of each output from its target up to Delta, and
 // grows linearly from there on.
 var huber = LossType{
 	Name: Huber, Doc: "squared error that grows linearly beyond delta, of numbers",
-	Target: Numbers, Delta: 1, Targets: huberRow, TargetsAlong: huberAlong,
+	Target: Numbers, Options: HuberOptions{Delta: 1}, Check: checkHuber, Targets: huberRow, TargetsAlong: huberAlong,
+}
+
+func checkHuber(l *Loss) error {
+	if delta := l.Options.(HuberOptions).Delta; !(delta > 0 && delta <= math.MaxFloat32) {
+		return fmt.Errorf("delta %v: must be above 0", delta)
+	}
+	return nil
 }
 
 func huberRow(l *Loss, z, y, grad []float32, scale float64) (loss float64) {
-	delta := l.Delta
+	delta := l.Options.(HuberOptions).Delta
 	for j, x := range z {
 		d := float64(x) - float64(y[j])
 		slope := d
@@ -32,9 +48,10 @@ func huberRow(l *Loss, z, y, grad []float32, scale float64) (loss float64) {
 }
 
 func huberAlong(l *Loss, z, y, dz, to []float32, scale float64) {
+	delta := l.Options.(HuberOptions).Delta
 	for j, d := range dz {
 		bend := 1.0
-		if math.Abs(float64(z[j])-float64(y[j])) > l.Delta {
+		if math.Abs(float64(z[j])-float64(y[j])) > delta {
 			bend = 0
 		}
 		to[j] = float32(float64(scale*bend) * float64(d))

@@ -19,7 +19,7 @@ var lossCases = []struct {
 	{"sigmoid", Loss{Kind: Sigmoid}},
 	{"sigmoid, weighted", Loss{Kind: Sigmoid, Weights: []float64{1, 0, 2, 0.5, 1, 3, 0.25}}},
 	{"squared", Loss{Kind: Squared}},
-	{"huber", Loss{Kind: Huber, Delta: 0.7}},
+	{"huber", Loss{Kind: Huber, Options: HuberOptions{Delta: 0.7}}},
 }
 
 // lossBatch returns a linear model of a loss, weights, and a batch of it.
@@ -94,16 +94,17 @@ func referenceLoss(l Loss, w []float64, b *Batch) float64 {
 		}
 		for k, x := range z {
 			y := float64(b.Targets[i*out+k])
+			huber, _ := l.Options.(HuberOptions)
 			switch d := math.Abs(x - y); {
 			case l.Kind == Sigmoid:
 				p := 1 / (1 + math.Exp(-x))
 				sum -= weight(k)*y*math.Log(p) + (1-y)*math.Log(1-p)
 			case l.Kind == Squared:
 				sum += d * d
-			case d < l.Delta:
+			case d < huber.Delta:
 				sum += d * d / 2
 			default:
-				sum += l.Delta * (d - l.Delta/2)
+				sum += huber.Delta * (d - huber.Delta/2)
 			}
 		}
 		over += out
@@ -266,8 +267,8 @@ func TestLossChecks(t *testing.T) {
 		{Loss{Kind: "hinge"}, `unknown loss "hinge"; use one of cross_entropy, sigmoid, squared, huber`},
 		{Loss{Smoothing: 1}, "label smoothing 1: must be in [0, 1)"},
 		{Loss{Kind: Squared, Smoothing: 0.1}, "smooths no labels"},
-		{Loss{Kind: Huber}, "needs one above 0"},
-		{Loss{Delta: 1}, "has none; leave it out"},
+		{Loss{Kind: Huber, Options: HuberOptions{}}, "delta 0: must be above 0"},
+		{Loss{Options: HuberOptions{Delta: 1}}, "options of type nn.HuberOptions"},
 		{Loss{Weights: []float64{1, 2}}, "2 class weights for 7 classes: there must be one for each"},
 		{Loss{Weights: make([]float64, 7)}, "all are 0"},
 		{Loss{Weights: []float64{1, 1, 1, 1, 1, 1, math.NaN()}}, "class weight 6 is NaN: must be 0 or above"},

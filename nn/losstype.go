@@ -38,10 +38,8 @@ type LossType struct {
 	Target Target
 	// Smooths says that it heeds Loss.Smoothing, Weighs that it heeds Loss.Weights.
 	Smooths, Weighs bool
-	// Delta is Loss.Delta unless given; 0 has none.
-	Delta float64
-	// Options are its own, a struct that holds their defaults, see ReadOptions; nil without
-	// any. The functions find them in Loss.Options. Check returns an error for some that
+	// Options are its own, a struct that holds their defaults, see ReadOptions; nil are
+	// none. The functions find them in Loss.Options. Check returns an error for some that
 	// it cannot have; nil takes all.
 	Options any
 	Check   func(l *Loss) error
@@ -87,8 +85,6 @@ func RegisterLoss(t LossType) error {
 		return fmt.Errorf("nn: loss %q: LabelAlong goes with Label, and TargetsAlong with Targets", t.Name)
 	case t.Smooths && t.Target != OneLabel || t.Weighs && t.Target == Numbers:
 		return fmt.Errorf("nn: loss %q: only labels are smoothed, and only classes have weights", t.Name)
-	case !(t.Delta >= 0 && t.Delta <= math.MaxFloat32):
-		return fmt.Errorf("nn: loss %q: Delta is %v; it must be 0 or above", t.Name, t.Delta)
 	}
 	if err := CheckOptions(t.Options); err != nil {
 		return fmt.Errorf("nn: loss %q: %w", t.Name, err)
@@ -168,10 +164,6 @@ func (l Loss) Check(outputs int) error {
 		return fmt.Errorf("label smoothing %v: must be in [0, 1)", l.Smoothing)
 	case l.Smoothing > 0 && !t.Smooths:
 		return fmt.Errorf("label smoothing %v: the loss %q smooths no labels; leave it out", l.Smoothing, t.Name)
-	case t.Delta > 0 && !(l.Delta > 0 && l.Delta <= math.MaxFloat32):
-		return fmt.Errorf("delta %v: the loss %q needs one above 0", l.Delta, t.Name)
-	case t.Delta == 0 && l.Delta != 0:
-		return fmt.Errorf("delta %v: the loss %q has none; leave it out", l.Delta, t.Name)
 	case l.Weights != nil && t.Target == Numbers:
 		return fmt.Errorf("class weights: the loss %q has no classes; leave them out", t.Name)
 	case l.Weights != nil && !t.Weighs:

@@ -57,7 +57,6 @@ func TestRegisterLoss(t *testing.T) {
 		{func(l *LossType) { l.Name, l.Label = "other", nil }, `nn: loss "other": a loss of one label has Label`},
 		{func(l *LossType) { l.Name, l.Target = "other", Numbers }, `nn: loss "other": a loss of one label has Label`},
 		{func(l *LossType) { l.Name, l.TargetsAlong = "other", squaredAlong }, `nn: loss "other": LabelAlong goes with Label`},
-		{func(l *LossType) { l.Name, l.Delta = "other", -1 }, `nn: loss "other": Delta is -1`},
 		{func(l *LossType) { l.Name, l.Options = "other", 1 }, `nn: loss "other": options are a int`},
 	} {
 		l := margin
@@ -70,7 +69,6 @@ func TestRegisterLoss(t *testing.T) {
 	for want, l := range map[string]Loss{
 		`label smoothing 0.1: the loss "margin" smooths no labels; leave it out`: {Kind: "margin", Smoothing: 0.1},
 		`class weights: the loss "margin" has none; leave them out`:              {Kind: "margin", Weights: make([]float64, m.Classes())},
-		`delta 2: the loss "margin" has none; leave it out`:                      {Kind: "margin", Delta: 2},
 		`options of type int: the loss "margin" has nn.marginOptions`:            {Kind: "margin", Options: 3},
 		`gap: must be above 0`: {Kind: "margin", Options: marginOptions{}},
 	} {

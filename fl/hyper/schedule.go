@@ -4,17 +4,57 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/fedfast/fedfast/internal/key"
 )
 
-// The words of Schedule.Kind.
-const (
-	scheduleConstant = "constant"
-	scheduleCosine   = "cosine"
-	scheduleLinear   = "linear"
-	scheduleStep     = "step"
-)
+// scheduleConstant is the kind of a Schedule that changes nothing.
+const scheduleConstant = "constant"
+
+// schedules are the kinds of Schedule. To add one, add a row, and its name to the words of
+// Schedule.Kind.
+var schedules = []schedule{
+	{name: scheduleConstant, rate: func(_ *Schedule, lr, _, _ float64, _ int) float64 { return lr }},
+	{
+		name: "cosine", uses: []string{"lr_min", "lr_length"}, needs: "lr_length", why: "the number of rounds until lr_min is reached",
+		rate: func(_ *Schedule, lr, least, share float64, _ int) float64 {
+			c := cosine(share)
+			return least + float64(float64(lr-least)*float64(c*c)) // (1 + cos(pi t/T)) / 2
+		},
+	},
+	{
+		name: "linear", uses: []string{"lr_min", "lr_length"}, needs: "lr_length", why: "the number of rounds until lr_min is reached",
+		rate: func(_ *Schedule, lr, least, share float64, _ int) float64 {
+			return least + float64(float64(lr-least)*(1-share))
+		},
+	},
+	{
+		name: "step", uses: []string{"lr_min", "lr_every", "lr_factor"}, needs: "lr_every", why: "the interval between decays",
+		rate: func(s *Schedule, lr, least, _ float64, t int) float64 {
+			return max(least, float64(lr*wholePower(cmp.Or(s.Factor, defaultFactor), t/max(1, s.Every))))
+		},
+	},
+}
+
+// schedule is a kind of Schedule.
+type schedule struct {
+	name string
+	// uses are the fields that it goes by, by their keys; needs is the one of them that must be
+	// set, and why says for what. Over local steps a length need not be set.
+	uses       []string
+	needs, why string
+	// rate returns the learning rate at time t, after the warmup, when a share of the length is
+	// over, of an initial rate lr that is not to fall below least.
+	rate func(s *Schedule, lr, least, share float64, t int) float64
+}
+
+// kind returns the row of the schedule; without a Kind it is constant.
+func (s *Schedule) kind() *schedule {
+	return &schedules[max(0, slices.IndexFunc(schedules, func(k schedule) bool { return k.name == s.Kind }))]
+}
 
 // Schedule defines how a learning rate changes over rounds or local steps, counted from 0.
 type Schedule struct {
@@ -40,16 +80,7 @@ func (s *Schedule) rate(lr float64, t, length int) float64 {
 	t, length = t-s.Warmup, max(1, length-s.Warmup)
 	least := min(s.Min, lr)
 	share := min(1, float64(t)/float64(length))
-	switch s.Kind {
-	case scheduleCosine:
-		c := cosine(share)
-		return least + float64(float64(lr-least)*float64(c*c)) // (1 + cos(pi t/T)) / 2
-	case scheduleLinear:
-		return least + float64(float64(lr-least)*(1-share))
-	case scheduleStep:
-		return max(least, float64(lr*wholePower(cmp.Or(s.Factor, defaultFactor), t/max(1, s.Every))))
-	}
-	return lr
+	return s.kind().rate(s, lr, least, share, t)
 }
 
 // cosine returns cos(pi/2 x) for x in [0, 1] by its series, the same bits on every
@@ -67,28 +98,41 @@ func cosine(x float64) float64 {
 	return sum
 }
 
+// UsingSchedule lists what the schedule of a table, "client" or "server", goes by.
+func UsingSchedule(table string) []Use {
+	var uses []Use
+	for f := range reflect.TypeFor[Schedule]().Fields() {
+		uses = append(uses, Use{Key: table + "." + f.Tag.Get("toml")})
+	}
+	return uses
+}
+
 // checkWhole returns an error for a field that the schedule does not use, or that is
 // missing; table is client or server.
 func (s *Schedule) checkWhole(table string, needsLength bool) error {
-	bad := func(name, format string, args ...any) error {
-		return &key.Error{Key: table + "." + name, Problem: fmt.Sprintf(format, args...)}
+	kind, v := s.kind(), reflect.ValueOf(*s)
+	for f, x := range v.Fields() {
+		name := f.Tag.Get("toml")
+		problem := ""
+		switch {
+		case name == "lr_schedule" || name == "lr_warmup":
+		case name == kind.needs && x.IsZero() && (needsLength || name != "lr_length"):
+			problem = fmt.Sprintf(" is not set: required by %s.lr_schedule = %q, %s", table, s.Kind, kind.why)
+		case !x.IsZero() && !slices.Contains(kind.uses, name):
+			var use []string
+			for _, k := range schedules {
+				if slices.Contains(k.uses, name) {
+					use = append(use, k.name)
+				}
+			}
+			problem = fmt.Sprintf(" = %v: only allowed with %s.lr_schedule = %s", x, table, strings.Join(use, " or "))
+		}
+		if problem != "" {
+			return &key.Error{Key: table + "." + name, Problem: problem}
+		}
 	}
-	falls := s.Kind == scheduleCosine || s.Kind == scheduleLinear
-	switch {
-	case falls && s.Length == 0 && needsLength:
-		return bad("lr_length", " is not set: required by %s.lr_schedule = %q, the number of rounds until %[1]s.lr_min is reached", table, s.Kind)
-	case !falls && s.Length != 0:
-		return bad("lr_length", " = %d: only allowed with %s.lr_schedule = cosine or linear", s.Length, table)
-	case s.Kind == scheduleStep && s.Every == 0:
-		return bad("lr_every", " is not set: required by %s.lr_schedule = \"step\", the interval between decays", table)
-	case s.Kind != scheduleStep && s.Every != 0:
-		return bad("lr_every", " = %d: only allowed with %s.lr_schedule = step", s.Every, table)
-	case s.Kind != scheduleStep && s.Factor != 0:
-		return bad("lr_factor", " = %v: only allowed with %s.lr_schedule = step", s.Factor, table)
-	case s.Kind == scheduleConstant && s.Min != 0:
-		return bad("lr_min", " = %v: not allowed with %s.lr_schedule = constant", s.Min, table)
-	case falls && s.Length > 0 && s.Warmup >= s.Length:
-		return bad("lr_warmup", " = %d: must be below %s.lr_length = %d", s.Warmup, table, s.Length)
+	if s.Length > 0 && s.Warmup >= s.Length {
+		return &key.Error{Key: table + ".lr_warmup", Problem: fmt.Sprintf(" = %d: must be below %s.lr_length = %d", s.Warmup, table, s.Length)}
 	}
 	return nil
 }

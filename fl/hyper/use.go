@@ -48,7 +48,8 @@ func (u Use) Fixed() bool { return u.In.Single() || len(u.Words) == 1 }
 // from round to round as its schedule says, the number of steps and
 // the batches of local training, and dropout.
 func UsingSteps() []Use {
-	return Using("client.lr", "client.lr_schedule", "client.lr_min", "client.lr_length", "client.lr_every", "client.lr_factor", "client.lr_warmup", "client.epochs", "client.steps", "client.batch", "client.dropout", "client.wrap", "client.floor", "client.drop_last")
+	return slices.Concat(Using("client.lr"), UsingSchedule("client"),
+		Using("client.epochs", "client.steps", "client.batch", "client.dropout", "client.wrap", "client.floor", "client.drop_last"))
 }
 
 // UsingSGD lists what fl.Local.SGD goes by: UsingSteps, the optimizer, clipping

@@ -47,4 +47,4 @@ func forgets(why string) []hyper.Use { return hyper.Needing("client.optimizer_st
 var serverStep = slices.Concat(serverRate, hyper.Using("server.momentum"))
 
 // serverRate is what the server's learning rate of a round goes by.
-var serverRate = hyper.Using("server.lr", "server.lr_schedule", "server.lr_min", "server.lr_length", "server.lr_every", "server.lr_factor", "server.lr_warmup", "server.decay")
+var serverRate = slices.Concat(hyper.Using("server.lr"), hyper.UsingSchedule("server"), hyper.Using("server.decay"))

@@ -19,7 +19,8 @@ type torchLoss struct {
 
 func newTorchLoss(m *nn.Model, b *nn.Batch) torchLoss {
 	l := m.Loss()
-	return torchLoss{cmp.Or(l.Kind, nn.CrossEntropy), l.Smoothing, l.Delta, l.Weights, b.Targets}
+	huber, _ := l.Options.(nn.HuberOptions)
+	return torchLoss{cmp.Or(l.Kind, nn.CrossEntropy), l.Smoothing, huber.Delta, l.Weights, b.Targets}
 }
 
 // TestLossStepsMatchTorch is TestStepsMatchTorch for the other losses.
@@ -33,7 +34,7 @@ func TestLossStepsMatchTorch(t *testing.T) {
 		"sigmoid":            {Kind: nn.Sigmoid},
 		"sigmoid, weighted":  {Kind: nn.Sigmoid, Weights: weights},
 		"squared":            {Kind: nn.Squared},
-		"huber":              {Kind: nn.Huber, Delta: 0.5},
+		"huber":              {Kind: nn.Huber, Options: nn.HuberOptions{Delta: 0.5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := FromLayers(decode(t, tinyNormal), nn.Shape{H: 11, W: 12, C: 3}, 5)

@@ -10,19 +10,18 @@ import (
 
 // Loss holds the keys loss.*.
 type Loss struct {
-	Name           string    `toml:"name" doc:"training loss, as defined by PyTorch: cross_entropy for classes, sigmoid for multi-label data, squared or huber for regression; default: cross_entropy, sigmoid or squared, depending on the data" also:"criterion loss_function"`
+	Name           string    `toml:"name" doc:"training loss, as defined by PyTorch, see fedfast list losses; default: cross_entropy for classes, sigmoid for multi-label data, squared for regression" also:"criterion loss_function"`
 	LabelSmoothing float64   `toml:"label_smoothing" in:"[0, 1)" doc:"label smoothing of cross_entropy: the share of a label that is spread over all classes" also:"smoothing"`
-	Delta          float64   `toml:"delta" in:"(0, inf)" doc:"threshold at which huber becomes linear; default: 1" also:"beta"`
 	ClassWeights   []float64 `toml:"class_weights" in:"[0, inf)" doc:"one weight per class: cross_entropy becomes the mean weighted by the labels' weights, sigmoid multiplies the loss terms of positive labels by them; default: equal weights" also:"weight pos_weight"`
 	RecallAt       int       `toml:"recall_at" in:"[1, inf)" doc:"with sigmoid, the number of largest outputs that count as predictions: recall is the share of all labels among them, and the error is 1 - recall; default: 5, or 1 for up to 5 outputs" also:"top_k k"`
-	// Options are the options of a loss from another module.
-	Options map[string]any `toml:"options" doc:"an option of a loss that another module registered"`
+	// Options are those of the named loss.
+	Options map[string]any `toml:"options" doc:"an option of the loss, such as delta of huber; fedfast list losses NAME shows all" also:"delta beta"`
 }
 
 // of returns the loss for the data's target. The error names an option that the loss
 // does not have.
 func (l Loss) of(t data.Target) (nn.Loss, error) {
-	loss := nn.Loss{Kind: nn.LossKind(l.Name), Smoothing: l.LabelSmoothing, Delta: l.Delta, Weights: l.ClassWeights, Top: l.RecallAt}
+	loss := nn.Loss{Kind: nn.LossKind(l.Name), Smoothing: l.LabelSmoothing, Weights: l.ClassWeights, Top: l.RecallAt}
 	if l.Name == "" {
 		switch t {
 		case data.ManyLabels:
@@ -35,9 +34,6 @@ func (l Loss) of(t data.Target) (nn.Loss, error) {
 	kind, err := loss.Type()
 	if err != nil {
 		return loss, err
-	}
-	if loss.Delta == 0 {
-		loss.Delta = kind.Delta
 	}
 	loss.Options, err = nn.ReadOptions(kind.Options, l.Options)
 	return loss, err
