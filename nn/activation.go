@@ -15,7 +15,7 @@ type Activation string
 // hardSwish goes into the group normalization before it.
 const hardSwish Activation = "hardswish"
 
-// activations are those that there are.
+// activations has a row for each activation but ReLU, which is fused into other layers.
 var activations = []activation{
 	{name: "gelu", doc: "x times the share of a normal distribution below x", torch: "F.gelu(%s)", module: "nn.GELU", curve: kernels.CurveGELU, bend: bendGELU},
 	{

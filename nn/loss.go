@@ -24,7 +24,7 @@ type Loss struct {
 	// Smoothing, in [0, 1), is the share of a label that CrossEntropy spreads over
 	// all classes.
 	Smoothing float64
-	// Weights are those of the classes, 0 or above: CrossEntropy's loss is the mean
+	// Weights are the weights of the classes, 0 or above: CrossEntropy's loss is the mean
 	// weighted by those of the labels, and Sigmoid multiplies by them what the
 	// labels that an example has add to the loss. nil weighs all alike.
 	Weights []float64
@@ -32,7 +32,7 @@ type Loss struct {
 	// network predicts; 0 is DefaultTop, or 1 of no more outputs than that, among
 	// which all labels would be.
 	Top int
-	// Options are those of the loss, of the type of LossType.Options, such as HuberOptions;
+	// Options are the options of the loss, of the type of LossType.Options, such as HuberOptions;
 	// nil are the defaults.
 	Options any
 }

@@ -38,8 +38,8 @@ type LossType struct {
 	Target Target
 	// Smooths says that it heeds Loss.Smoothing, Weighs that it heeds Loss.Weights.
 	Smooths, Weighs bool
-	// Options are its own, a struct that holds their defaults, see ReadOptions; nil are
-	// none. The functions find them in Loss.Options. Check returns an error for some that
+	// Options are its own, a struct that holds their defaults, see ReadOptions; nil without
+	// any. The functions find them in Loss.Options. Check returns an error for some that
 	// it cannot have; nil takes all.
 	Options any
 	Check   func(l *Loss) error

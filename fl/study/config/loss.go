@@ -14,7 +14,7 @@ type Loss struct {
 	LabelSmoothing float64   `toml:"label_smoothing" in:"[0, 1)" doc:"label smoothing of cross_entropy: the share of a label that is spread over all classes" also:"smoothing"`
 	ClassWeights   []float64 `toml:"class_weights" in:"[0, inf)" doc:"one weight per class: cross_entropy becomes the mean weighted by the labels' weights, sigmoid multiplies the loss terms of positive labels by them; default: equal weights" also:"weight pos_weight"`
 	RecallAt       int       `toml:"recall_at" in:"[1, inf)" doc:"with sigmoid, the number of largest outputs that count as predictions: recall is the share of all labels among them, and the error is 1 - recall; default: 5, or 1 for up to 5 outputs" also:"top_k k"`
-	// Options are those of the named loss.
+	// Options are the options of the named loss.
 	Options map[string]any `toml:"options" doc:"an option of the loss, such as delta of huber; fedfast list losses NAME shows all" also:"delta beta"`
 }
 

@@ -121,13 +121,12 @@ type registered struct {
 	Options    bool              `json:"options"` // whether Attributes are options, and not keys
 }
 
-// writeRegistered tells the tracer which modules and functions are layers by themselves.
+// writeRegistered tells the tracer which modules and functions, "" for none, are layers by
+// themselves.
 func writeRegistered(path string) error {
-	all := []registered{}
+	var all []registered
 	for _, t := range models.LayerTypes() {
-		if t.Module != "" || t.Function != "" {
-			all = append(all, registered{t.Name, t.Module, t.Function, t.Attributes, t.Options != nil})
-		}
+		all = append(all, registered{t.Name, t.Module, t.Function, t.Attributes, t.Options != nil})
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
