@@ -17,7 +17,10 @@ const hardSwish Activation = "hardswish"
 
 // activations has a row for each activation but ReLU, which is fused into other layers.
 var activations = []activation{
-	{name: "gelu", doc: "x times the share of a normal distribution below x", torch: "F.gelu(%s)", module: "nn.GELU", curve: kernels.CurveGELU, bend: bendGELU},
+	{
+		name: "gelu", doc: "x times the share of a normal distribution below x",
+		torch: "F.gelu(%s)", module: "nn.GELU", curve: kernels.CurveGELU, bend: bendGELU,
+	},
 	{
 		name: "gelu_tanh", kind: "gelu", doc: "gelu by an approximation with a hyperbolic tangent",
 		torch: `F.gelu(%s, approximate="tanh")`, curve: kernels.CurveGELUTanh, bend: bendGELUTanh,
@@ -27,9 +30,18 @@ var activations = []activation{
 		name: hardSwish, doc: "x min(max(x+3, 0), 6)/6",
 		torch: "F.hardswish(%s)", module: "nn.Hardswish", curve: kernels.CurveHardSwish, bend: bendHardSwish,
 	},
-	{name: "hardsigmoid", doc: "min(max(x+3, 0), 6)/6", torch: "F.hardsigmoid(%s)", module: "nn.Hardsigmoid", curve: kernels.CurveHardSigmoid},
-	{name: "sigmoid", doc: "1/(1+e^-x)", torch: "torch.sigmoid(%s)", module: "nn.Sigmoid", curve: kernels.CurveSigmoid, bend: bendSigmoid},
-	{name: "tanh", doc: "the hyperbolic tangent", torch: "torch.tanh(%s)", module: "nn.Tanh", curve: kernels.CurveTanh, bend: bendTanh},
+	{
+		name: "hardsigmoid", doc: "min(max(x+3, 0), 6)/6",
+		torch: "F.hardsigmoid(%s)", module: "nn.Hardsigmoid", curve: kernels.CurveHardSigmoid,
+	},
+	{
+		name: "sigmoid", doc: "1/(1+e^-x)",
+		torch: "torch.sigmoid(%s)", module: "nn.Sigmoid", curve: kernels.CurveSigmoid, bend: bendSigmoid,
+	},
+	{
+		name: "tanh", doc: "the hyperbolic tangent",
+		torch: "torch.tanh(%s)", module: "nn.Tanh", curve: kernels.CurveTanh, bend: bendTanh,
+	},
 	{name: "relu6", doc: "min(max(x, 0), 6)", torch: "F.relu6(%s)", module: "nn.ReLU6", lines: relu6},
 }
 
@@ -164,7 +176,8 @@ func (b *boundActivation) Traits() Traits {
 func (b *boundActivation) FLOPs() int64 { return 0 }
 
 func (b *boundActivation) NewState(e *Env) State {
-	s := &activationState{b: b, over: !e.Tangents && b.in.Seq > 0 && givesAway(e.before), slope: newAct(e.Arena, b.in, e.Samples, Border{}, 0, e.Tangents)}
+	s := &activationState{b: b, slope: newAct(e.Arena, b.in, e.Samples, Border{}, 0, e.Tangents)}
+	s.over = !e.Tangents && b.in.Seq > 0 && givesAway(e.before)
 	if !s.over {
 		s.y = e.Output()
 	}
@@ -211,7 +224,8 @@ func (s *activationState) Forward(r *Run, x Act, lo, hi int) Act {
 			y, slope, in := s.y.At(i, row, 0)[:n], s.slope.At(i, row, 0)[:n], x.At(i, row, 0)[:n]
 			s.values(r, y, slope, in)
 			if r.V != nil {
-				s.forwardTangents(s.y.Tangent().At(i, row, 0)[:n], s.slope.Tangent().At(i, row, 0)[:n], y, slope, in, x.Tangent().At(i, row, 0)[:n])
+				dy, dslope := s.y.Tangent().At(i, row, 0)[:n], s.slope.Tangent().At(i, row, 0)[:n]
+				s.forwardTangents(dy, dslope, y, slope, in, x.Tangent().At(i, row, 0)[:n])
 			}
 		}
 	}

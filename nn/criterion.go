@@ -137,7 +137,8 @@ func (c *criterion) labelled(r *Run, labels []int32) (sum Result) {
 		if r.Train {
 			grad = c.grad.Data
 		}
-		sum.Loss, sum.Correct = kernels.SoftmaxXent(grad, c.logits.Data, c.logits.Pixel, len(labels), c.m.classes, labels, c.scale)
+		z := &c.logits
+		sum.Loss, sum.Correct = kernels.SoftmaxXent(grad, z.Data, z.Pixel, len(labels), c.m.classes, labels, c.scale)
 	}
 	for i, label := range labels {
 		z, grad := c.row(i)

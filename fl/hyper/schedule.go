@@ -19,20 +19,23 @@ const scheduleConstant = "constant"
 var schedules = []schedule{
 	{name: scheduleConstant, rate: func(_ *Schedule, lr, _, _ float64, _ int) float64 { return lr }},
 	{
-		name: "cosine", uses: []string{"lr_min", "lr_length"}, needs: "lr_length", why: "the number of rounds until lr_min is reached",
+		name: "cosine", uses: []string{"lr_min", "lr_length"}, needs: "lr_length",
+		why: "the number of rounds until lr_min is reached",
 		rate: func(_ *Schedule, lr, least, share float64, _ int) float64 {
 			c := cosine(share)
 			return least + float64(float64(lr-least)*float64(c*c)) // (1 + cos(pi t/T)) / 2
 		},
 	},
 	{
-		name: "linear", uses: []string{"lr_min", "lr_length"}, needs: "lr_length", why: "the number of rounds until lr_min is reached",
+		name: "linear", uses: []string{"lr_min", "lr_length"}, needs: "lr_length",
+		why: "the number of rounds until lr_min is reached",
 		rate: func(_ *Schedule, lr, least, share float64, _ int) float64 {
 			return least + float64(float64(lr-least)*(1-share))
 		},
 	},
 	{
-		name: "step", uses: []string{"lr_min", "lr_every", "lr_factor"}, needs: "lr_every", why: "the interval between decays",
+		name: "step", uses: []string{"lr_min", "lr_every", "lr_factor"}, needs: "lr_every",
+		why: "the interval between decays",
 		rate: func(s *Schedule, lr, least, _ float64, t int) float64 {
 			return max(least, float64(lr*wholePower(cmp.Or(s.Factor, defaultFactor), t/max(1, s.Every))))
 		},
@@ -132,7 +135,8 @@ func (s *Schedule) checkWhole(table string, needsLength bool) error {
 		}
 	}
 	if s.Length > 0 && s.Warmup >= s.Length {
-		return &key.Error{Key: table + ".lr_warmup", Problem: fmt.Sprintf(" = %d: must be below %s.lr_length = %d", s.Warmup, table, s.Length)}
+		problem := fmt.Sprintf(" = %d: must be below %s.lr_length = %d", s.Warmup, table, s.Length)
+		return &key.Error{Key: table + ".lr_warmup", Problem: problem}
 	}
 	return nil
 }

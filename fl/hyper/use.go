@@ -49,7 +49,8 @@ func (u Use) Fixed() bool { return u.In.Single() || len(u.Words) == 1 }
 // the batches of local training, and dropout.
 func UsingSteps() []Use {
 	return slices.Concat(Using("client.lr"), UsingSchedule("client"),
-		Using("client.epochs", "client.steps", "client.batch", "client.dropout", "client.wrap", "client.floor", "client.drop_last"))
+		Using("client.epochs", "client.steps", "client.batch", "client.dropout"),
+		Using("client.wrap", "client.floor", "client.drop_last"))
 }
 
 // UsingSGD lists what fl.Local.SGD goes by: UsingSteps, the optimizer, clipping

@@ -221,7 +221,10 @@ func init() {
 	for _, a := range nn.Activations() {
 		doc, module, function := a.Describe()
 		if a.Kind() == string(a) && a != "gelu" { // which has a key
-			all = append(all, LayerType{Name: a.Kind(), Doc: doc, Module: module, Function: function, Make: func(LayerSpec, any) nn.Layer { return a }})
+			all = append(all, LayerType{
+				Name: a.Kind(), Doc: doc, Module: module, Function: function,
+				Make: func(LayerSpec, any) nn.Layer { return a },
+			})
 		}
 	}
 	for _, t := range all {
