@@ -141,6 +141,9 @@ func (c *Config) mostCohort() int {
 	return c.Cohort
 }
 
+// SamplingPoisson is the value of the key sampling that Config.Poisson stands for.
+const SamplingPoisson = "poisson"
+
 // checkCohorts returns an error for cohorts that cannot be drawn as they are to.
 func (c *Config) checkCohorts() error {
 	bad := func(sampling, problem string) error {
@@ -150,17 +153,17 @@ func (c *Config) checkCohorts() error {
 	case !c.Poisson && !c.Shuffle:
 		return nil
 	case c.Poisson && c.Shuffle:
-		return bad("poisson", "clients are drawn in one way; leave Poisson or Shuffle out")
+		return bad(SamplingPoisson, "clients are drawn in one way; leave Poisson or Shuffle out")
 	case c.Poisson && c.Replacement:
-		return bad("poisson", "a client is drawn at most once in a round; leave Replacement out")
+		return bad(SamplingPoisson, "a client is drawn at most once in a round; leave Replacement out")
 	case c.Shuffle && c.Replacement:
 		return bad("shuffle", "a client is drawn once in each pass over all clients; leave Replacement out")
 	case c.Poisson && c.Fleet != nil:
-		return bad("poisson", "rounds on a fleet have cohorts of a fixed size; use \"without\", or leave [fleet] out")
+		return bad(SamplingPoisson, "rounds on a fleet have cohorts of a fixed size; use \"without\", or leave [fleet] out")
 	case c.Shuffle && c.Fleet != nil:
 		return bad("shuffle", "which clients of a fleet are free decides who works; use \"without\" or \"longest_waiting\", or leave [fleet] out")
 	case c.Poisson && c.Method.NewSender != nil:
-		return bad("poisson", fmt.Sprintf("the server of method %q has cohorts of a fixed size; use \"without\"", c.Method.Name))
+		return bad(SamplingPoisson, fmt.Sprintf("the server of method %q has cohorts of a fixed size; use \"without\"", c.Method.Name))
 	}
 	return nil
 }

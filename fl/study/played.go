@@ -178,7 +178,7 @@ func (p Played) open(ctx context.Context) (*replayed, error) {
 	val, _, _ := p.Curves.Samples()
 	return &replayed{
 		Played: p, shelf: newShelf(c, d.objective), aims: d.aims, begun: d.begun,
-		scores: fl.Recorded{Seed: c.Seed, Cohort: c.Cohort, Replacement: c.Sampling == "with", Poisson: c.Sampling == "poisson", Val: val, Numbers: p.numbers()},
+		scores: fl.Recorded{Seed: c.Seed, Cohort: c.Cohort, Replacement: c.Sampling == "with", Poisson: c.Sampling == fl.SamplingPoisson, Val: val, Numbers: p.numbers()},
 		session: replay.New(nil).NewTuner(c.Tuner.Name, p.Tuner, about, tuners.OpenRequest{
 			Study: c.Name, Space: d.space, Options: options, Budget: d.budget, Objective: d.objective, Extra: d.aims.Objectives[1:], Constraints: d.aims.Constraints, Seed: c.Seed, Trial: tuners.StudySession,
 			Priors: d.begun.List(),

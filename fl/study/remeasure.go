@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
@@ -35,10 +36,8 @@ func Remeasure(ctx context.Context, s Setup, eval config.Eval, sha256 string) (*
 		return nil, err
 	}
 	defer d.close()
-	if d.past.HasData() {
-		if err := d.past.CheckData(&s.Config, s.Data, s.Model); err != nil {
-			return nil, err
-		}
+	if err := CheckData(ctx, s); err != nil {
+		return nil, err
 	}
 	rec, err := d.finished()
 	if err != nil {
@@ -62,6 +61,11 @@ func Remeasure(ctx context.Context, s Setup, eval config.Eval, sha256 string) (*
 	s.Config.Eval, again.Weights = eval, m.Weights
 	again.Errors, err = d.evaluate(ctx, &m, "")
 	return &again, err
+}
+
+// CheckData returns an error if the study in s.Store began on other data.
+func CheckData(ctx context.Context, s Setup) error {
+	return replay.CheckData(ctx, s.Store, &s.Config, s.Data, s.Model)
 }
 
 // finished returns the recorded end of the study.

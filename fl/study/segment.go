@@ -143,7 +143,7 @@ func (t *entrant) score(rec *record.Round) (float64, error) {
 		}
 		return math.NaN(), nil
 	}
-	if math.IsNaN(float64(rec.Score)) && d.setup.Config.Sampling == "poisson" {
+	if math.IsNaN(float64(rec.Score)) && d.setup.Config.Sampling == fl.SamplingPoisson {
 		if math.IsNaN(t.last) { // the trial has trained nobody
 			return fl.WorstScore(d.setup.Model.Loss().Numbers()).Metric(d.objective.Metric), nil
 		}

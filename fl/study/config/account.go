@@ -119,7 +119,7 @@ func (a *Account) mechanism(c *Config, sizes []int) error {
 		rounds = max(1, c.Budget.TrialRounds)
 		trials = a.Rounds / rounds
 	}
-	draws := &fl.Config{Privacy: &fl.Privacy{Mechanism: m}, Seed: c.Seed, Cohort: c.Cohort, Poisson: c.Sampling == "poisson", Shuffle: c.Sampling == "shuffle"}
+	draws := &fl.Config{Privacy: &fl.Privacy{Mechanism: m}, Seed: c.Seed, Cohort: c.Cohort, Poisson: c.Sampling == fl.SamplingPoisson, Shuffle: c.Sampling == "shuffle"}
 	a.Mechanism, a.Rate, a.taken, a.restart = m, 1, draws.MostTaken(clients, 0, rounds), clients/c.Cohort
 	a.total = draws.MostTakenOf(clients, trials, rounds)
 	for trial := 1; trial < trials; trial++ {

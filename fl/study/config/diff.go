@@ -170,7 +170,11 @@ func diffConfigs(stored, given string) []string {
 
 // leaves maps the keys of an encoded configuration to their values in TOML. The keys of a
 // layer contain its number, counted from 1.
-func leaves(text string) map[string]string {
+func leaves(text string) map[string]string { return flatten(text, true) }
+
+// flatten maps the dotted keys of an encoded configuration to their values: as they are printed, or
+// as literals, with a key for each value of a layer and one for each dimension.
+func flatten(text string, literals bool) map[string]string {
 	var tree map[string]any
 	if _, err := toml.Decode(text, &tree); err != nil {
 		return map[string]string{"the whole study file": err.Error()}
@@ -178,17 +182,17 @@ func leaves(text string) map[string]string {
 	flat := map[string]string{}
 	var walk func(key string, v any)
 	walk = func(key string, v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			if strings.HasPrefix(key, "space.") {
-				flat[key] = literal(v)
-				return
-			}
-			for name, inner := range v {
+		table, isTable := v.(map[string]any)
+		layers, isLayers := v.([]map[string]any)
+		switch {
+		case isTable && !(literals && strings.HasPrefix(key, "space.")):
+			for name, inner := range table {
 				walk(strings.TrimPrefix(key+"."+name, "."), inner)
 			}
-		case []map[string]any:
-			for i, layer := range v {
+		case !literals:
+			flat[key] = fmt.Sprint(v)
+		case isLayers:
+			for i, layer := range layers {
 				walk(fmt.Sprintf("%s[%d]", key, i+1), layer)
 			}
 		default:
@@ -211,27 +215,5 @@ func literal(v any) string {
 // AllSettings returns all dotted keys of a configuration with their values in TOML.
 func AllSettings(c *Config) (map[string]string, error) {
 	text, err := Encode(c)
-	return flatConfig(string(text)), err
-}
-
-// flatConfig maps the dotted keys of an encoded configuration to their values.
-func flatConfig(text string) map[string]string {
-	var tree map[string]any
-	if _, err := toml.Decode(text, &tree); err != nil {
-		return map[string]string{"the whole study file": err.Error()}
-	}
-	flat := map[string]string{}
-	var walk func(prefix string, v any)
-	walk = func(prefix string, v any) {
-		table, ok := v.(map[string]any)
-		if !ok {
-			flat[prefix] = fmt.Sprint(v)
-			return
-		}
-		for key, v := range table {
-			walk(strings.TrimPrefix(prefix+"."+key, "."), v)
-		}
-	}
-	walk("", tree)
-	return flat
+	return flatten(string(text), false), err
 }

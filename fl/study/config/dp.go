@@ -47,7 +47,7 @@ func (c *Config) NoisyScores() bool { return c.Private() && c.DP.Scores != score
 
 // fixedCohorts reports whether cohorts are accounted for as of a fixed size.
 func (c *Config) fixedCohorts() bool {
-	return c.Sampling != "poisson" && c.DP.Assume == "" && c.DP.central()
+	return c.Sampling != fl.SamplingPoisson && c.DP.Assume == "" && c.DP.central()
 }
 
 // central reports whether the server adds noise to the sum of each round.
@@ -78,7 +78,7 @@ func (c *Config) checkDP() error {
 		return bad("clip", " is not set: set the norm to which clients' changes are clipped, such as 0.5, or dp.quantile")
 	case fixed && d.Accountant == "pld":
 		return bad("accountant", " = \"pld\": cohorts of a fixed size are accounted for by \"rdp\" only; use sampling = \"poisson\" or dp.assume = \"poisson\"")
-	case c.Sampling == "poisson" && d.Assume != "":
+	case c.Sampling == fl.SamplingPoisson && d.Assume != "":
 		return bad("assume", " = %q: sampling = \"poisson\" needs no assumption; leave it out", d.Assume)
 	case c.Sampling == "with":
 		return &key.Error{Key: "sampling", Problem: " = \"with\": a client that is drawn twice in a round is not protected by the noise for one; use \"poisson\" or \"without\" with dp"}

@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/tuners"
@@ -11,7 +12,7 @@ import (
 // Chosen says how clients are chosen.
 func (c *Config) Chosen() fleet.Sampler {
 	s := c.Sampler
-	if s.Kind = c.Sampling; slices.Contains([]string{"without", "with", "poisson", "shuffle"}, c.Sampling) {
+	if s.Kind = c.Sampling; slices.Contains([]string{"without", "with", fl.SamplingPoisson, "shuffle"}, c.Sampling) {
 		s.Kind = ""
 	}
 	return s

@@ -418,11 +418,15 @@ func (s *Study) begin(ctx context.Context, o Options, setup *study.Setup, comman
 			return err
 		}
 	}
-	if err := s.dir.begin(s.Config, env); err != nil {
+	setup.Store, setup.Environment = s.dir.store, env
+	err := study.CheckData(ctx, *setup) // before a file says where other data are
+	if err == nil {
+		err = s.dir.begin(s.Config, env)
+	}
+	if err != nil {
 		return err
 	}
 	s.dir.stopped = ctx.Err
-	setup.Store, setup.Environment = s.dir.store, env
 	if o.Ready != nil {
 		if err := o.Ready(ctx, setup); err != nil {
 			return err

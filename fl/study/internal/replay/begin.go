@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/fedfast/fedfast/data"
@@ -85,5 +86,11 @@ func (p *Past) CheckData(c *config.Config, fed *data.Federation, m *nn.Model) er
 	return nil
 }
 
-// HasData reports whether it is recorded on which data the study began.
-func (p *Past) HasData() bool { return p.data != nil }
+// CheckData compares data with those on which the study of a store, if it is recorded, began.
+func CheckData(ctx context.Context, s *store.Store, c *config.Config, fed *data.Federation, m *nn.Model) error {
+	p := New(s)
+	if err := s.Each(ctx, p.read, store.KindData); err != nil || p.data == nil {
+		return err
+	}
+	return p.CheckData(c, fed, m)
+}

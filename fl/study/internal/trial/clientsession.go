@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/internal/rules"
@@ -147,7 +148,7 @@ func (s *session) request(ctx context.Context, round int) (tuners.PlanRequest, e
 		r.Slots = h.Time.Slots(r.Slots, working)
 		return r, err
 	}
-	if t.study.Meter.Config.Sampling == "poisson" && t.study.Client.Noise == 0 {
+	if t.study.Meter.Config.Sampling == fl.SamplingPoisson && t.study.Client.Noise == 0 {
 		r.Slots = max(1, len(t.study.Engine.Cohort(t.Number, round)))
 	}
 	if t.study.Client.keys() {
