@@ -84,7 +84,7 @@ func commandsPage(t *testing.T) string {
 	var sections strings.Builder
 	var write func(c *cobra.Command)
 	write = func(c *cobra.Command) {
-		if !c.IsAvailableCommand() || c.HasParent() && c.Parent().Name() == "completion" { // one shell is like the other
+		if !c.IsAvailableCommand() || c.Name() == "completion" { // as in every program
 			return
 		}
 		for paragraph := range strings.SplitSeq(c.Long, "\n\n") {

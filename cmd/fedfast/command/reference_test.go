@@ -104,10 +104,10 @@ func layersReference(p *page) {
 		}
 		p.WriteString("\n")
 	}
-	p.WriteString("\n### Keys of layers\n\n")
+	p.WriteString("\n### Keys of layers\n\nIntegers are at least 1 and at most 1048576 unless a range is given.\n\n")
 	for _, name := range slices.Sorted(maps.Keys(shared)) {
 		k := shared[name]
-		p.item(k.Key, []string{k.Type, k.Allowed}, k.Doc)
+		p.item(k.Key, []string{k.Type, strings.TrimSuffix(k.Allowed, "[1, 1048576]")}, k.Doc)
 	}
 }
 
@@ -310,9 +310,19 @@ func setList() string {
 		}
 		p.row("["+code(e.Name)+"](#"+e.Name+")", e.form(), e.Clients, e.Samples, by)
 	}
-	paths := map[string]string{}
+	paths, said := map[string]string{}, map[string]string{}
 	for _, e := range setEntries() {
-		fmt.Fprintf(p, "\n### %s\n\n%s.\n", e.Name, strings.TrimSuffix(strings.ToUpper(e.Doc[:1])+e.Doc[1:], "."))
+		doc := e.Doc
+		for _, again := range []string{"y: n or (n, 1) classes", "a label: column"} { // what the sets of a kind say alike
+			at := strings.Index(doc, again)
+			switch first, known := said[again]; {
+			case at >= 0 && known:
+				doc = doc[:at] + "labels and clients as for `" + first + "`"
+			case at >= 0:
+				said[again] = e.Name
+			}
+		}
+		fmt.Fprintf(p, "\n### %s\n\n%s.\n", e.Name, strings.TrimSuffix(strings.ToUpper(doc[:1])+doc[1:], "."))
 		switch like := paths[e.Path]; {
 		case like != "":
 			fmt.Fprintf(p, "`data.path` is as for `%s`.\n", like)
