@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the command lines of testdata/script.
 func TestScripts(t *testing.T) {
-	example, err := filepath.Abs(filepath.Join(root, "bench", "table", "example", "example.toml"))
+	example, err := filepath.Abs(filepath.Join(root, "cmd", "fedfast", "internal", "recorded", "example", "example.toml"))
 	if err != nil {
 		t.Fatal(err)
 	}
