@@ -64,7 +64,7 @@ func TestScheduleChecks(t *testing.T) {
 		{func(c *Client) { c.Kind = "step" }, "client.lr_every is not set"},
 		{func(c *Client) { c.Every = 1 }, "client.lr_every = 1: only allowed with"},
 		{func(c *Client) { c.Factor = 0.5 }, "client.lr_factor = 0.5: only allowed with"},
-		{func(c *Client) { c.Min = 0.5 }, "client.lr_min = 0.5: only allowed with client.lr_schedule = cosine or linear or step"},
+		{func(c *Client) { c.Min = 0.5 }, "client.lr_min = 0.5: only allowed with client.lr_schedule = cosine or linear"},
 		{func(c *Client) { c.Kind, c.Length, c.Warmup = "linear", 3, 3 },
 			"client.lr_warmup = 3: must be below client.lr_length = 3"},
 		{func(c *Client) { c.LROver = "steps" }, `client.lr_over = "steps": requires`},

@@ -319,7 +319,7 @@ func TestFromLayersErrors(t *testing.T) {
 		want  string
 	}{
 		{nil, image, "model.layers is empty"},
-		{[]LayerSpec{{Type: "convolution"}}, image, `model.layers[1]: unknown type "convolution"; available: add, attention, avgpool, batchnorm, channels, concat, conv, dense, depthwise, dropout, embedding, flatten, gelu, groupnorm, gru, hardsigmoid, hardswish, image, layernorm, leakyrelu, lrn, lstm, maxpool, mix, multiply, positions, relu, relu6, residual, reverse, rmsnorm, scale, sequence, sigmoid, silu, squeeze, steps, tanh, tied`},
+		{[]LayerSpec{{Type: "convolution"}}, image, `model.layers[1]: unknown type "convolution"; available: ` + strings.Join(LayerNames(), ", ")},
 		{[]LayerSpec{{Type: "conv", Kernel: 3}, dense}, image, `model.layers[1] (conv): key "filters" is missing`},
 		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: -4}, dense}, image, "model.layers[1] (conv): filters = -4; it must be at least 1"},
 		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Padding: "full"}, dense}, image, `model.layers[1] (conv): padding = "full"; it must be valid or same`},
