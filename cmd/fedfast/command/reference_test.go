@@ -137,7 +137,7 @@ func methodsPage(t *testing.T) string {
 		own := map[string]bool{}
 		for _, h := range e.Hyperparameters {
 			own[h.Key] = true
-			if !plain[h.Key] && !(own["server.lr"] && strings.HasPrefix(h.Key, "server.lr_")) {
+			if !plain[h.Key] && (!own["server.lr"] || !strings.HasPrefix(h.Key, "server.lr_")) {
 				uses = append(uses, fmt.Sprintf("`%s` %v", h.Key, h.Default))
 			}
 		}
