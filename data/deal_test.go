@@ -19,8 +19,10 @@ func smallSet(name string, train, test int) {
 	err := Register(SetInfo{Name: name, Kind: Vector, Dealt: true},
 		func(context.Context, Config) (*Federation, []Examples, error) {
 			all := VectorView(1, values, labels)
-			return &Federation{H: 1, W: 1, C: 1, Classes: 10}, []Examples{{Train: all.Part(0, train),
-				Test: all.Part(train, train+test), Pooled: true}}, nil
+			return &Federation{H: 1, W: 1, C: 1, Classes: 10}, []Examples{{
+				Train: all.Part(0, train),
+				Test:  all.Part(train, train+test), Pooled: true,
+			}}, nil
 		})
 	if err != nil {
 		panic(err)
@@ -46,14 +48,20 @@ func TestDeal(t *testing.T) {
 		clients, train, val, test int // of each client
 		note                      string
 	}{
-		{"iid, the files' test", func(*Config) {}, 10, 16, 4, 4,
-			"dealt (iid) to 10 clients of 20 samples and 4 test samples"},
+		{
+			"iid, the files' test", func(*Config) {}, 10, 16, 4, 4,
+			"dealt (iid) to 10 clients of 20 samples and 4 test samples",
+		},
 		{"samples set", func(c *Config) { c.Samples = 10 }, 10, 8, 2, 2, "10 clients of 10 samples"},
-		{"more clients than samples for them", func(c *Config) { c.Samples, c.Clients = 30, 500 }, 6, 24, 6, 6,
-			"200 samples are enough for 6 clients of 30 (data.samples), not for 500 (data.clients)"},
+		{
+			"more clients than samples for them", func(c *Config) { c.Samples, c.Clients = 30, 500 }, 6, 24, 6, 6,
+			"200 samples are enough for 6 clients of 30 (data.samples), not for 500 (data.clients)",
+		},
 		{"merged", func(c *Config) { c.Split = "80/10/10" }, 10, 19, 2, 3, "were merged before they were dealt"},
-		{"dirichlet", func(c *Config) { c.Partition, c.Alpha = "dirichlet", 0.1 }, 10, 16, 4, 4,
-			"% of the samples are of other classes than their clients drew (data.alpha = 0.1)"},
+		{
+			"dirichlet", func(c *Config) { c.Partition, c.Alpha = "dirichlet", 0.1 }, 10, 16, 4, 4,
+			"% of the samples are of other classes than their clients drew (data.alpha = 0.1)",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fed := openSmall(t, tt.change)
@@ -91,22 +99,38 @@ func TestDealErrors(t *testing.T) {
 		want string
 	}{
 		"more clients than samples": {Config{Clients: 30}, "data.clients = 30, data.samples = 0: only 25 samples to deal"},
-		"sizes of more than all": {Config{Clients: 3, Sizes: []int{10, 5}, MinSamples: 5, Split: "files"},
-			"data.sizes = [10 5]: 20 samples are enough for 2 clients, not for 3 (data.clients)"},
-		"log-normal of too few": {Config{Clients: 3, SizeSigma: 1},
-			"data.clients = 3, data.samples = 0, data.min_samples = 10: only 25 samples to deal"},
-		"power law of too many": {Config{Clients: 2, Samples: 13, SizeExponent: 1},
-			"data.clients = 2, data.samples = 13, data.min_samples = 10: only 25 samples to deal"},
-		"more shards than samples": {Config{Clients: 12, Partition: "shards", Shards: 3},
-			"data.shards = 3: a client of 2 samples has too few"},
-		"more classes than all": {Config{Clients: 1, Partition: "classes", ClientClasses: 11},
-			"data.client_classes = 11: test-few has 10 classes"},
-		"more classes than samples": {Config{Clients: 12, Partition: "classes", ClientClasses: 3},
-			`data.partition = "classes": a client of 2 samples cannot hold 3 classes`},
-		"classes run out": {Config{Clients: 2, Samples: 10, MinSamples: 1, Partition: "classes", HI: []float64{1}},
-			`data.partition = "classes": the classes of 2 clients are 14 samples short of 20; ask for fewer samples or more classes of a client`},
-		"more samples than all": {Config{Clients: 1, Samples: 21, Split: "files"},
-			"data.clients = 1, data.samples = 21: only 20 samples to deal"},
+		"sizes of more than all": {
+			Config{Clients: 3, Sizes: []int{10, 5}, MinSamples: 5, Split: "files"},
+			"data.sizes = [10 5]: 20 samples are enough for 2 clients, not for 3 (data.clients)",
+		},
+		"log-normal of too few": {
+			Config{Clients: 3, SizeSigma: 1},
+			"data.clients = 3, data.samples = 0, data.min_samples = 10: only 25 samples to deal",
+		},
+		"power law of too many": {
+			Config{Clients: 2, Samples: 13, SizeExponent: 1},
+			"data.clients = 2, data.samples = 13, data.min_samples = 10: only 25 samples to deal",
+		},
+		"more shards than samples": {
+			Config{Clients: 12, Partition: "shards", Shards: 3},
+			"data.shards = 3: a client of 2 samples has too few",
+		},
+		"more classes than all": {
+			Config{Clients: 1, Partition: "classes", ClientClasses: 11},
+			"data.client_classes = 11: test-few has 10 classes",
+		},
+		"more classes than samples": {
+			Config{Clients: 12, Partition: "classes", ClientClasses: 3},
+			`data.partition = "classes": a client of 2 samples cannot hold 3 classes`,
+		},
+		"classes run out": {
+			Config{Clients: 2, Samples: 10, MinSamples: 1, Partition: "classes", HI: []float64{1}},
+			`data.partition = "classes": the classes of 2 clients are 14 samples short of 20; ask for fewer samples or more classes of a client`,
+		},
+		"more samples than all": {
+			Config{Clients: 1, Samples: 21, Split: "files"},
+			"data.clients = 1, data.samples = 21: only 20 samples to deal",
+		},
 	} {
 		tt.cfg.Name = "test-few"
 		if _, err := Open(t.Context(), tt.cfg); err == nil || err.Error() != "open test-few: "+tt.want {
@@ -126,8 +150,10 @@ func TestDealSkewed(t *testing.T) {
 		"dirichlet": {func(c *Config) { c.Partition, c.Alpha = "dirichlet", 0.5 }, func(int) int { return 0 }},
 		"shards":    {func(c *Config) { c.Partition = "shards" }, func(int) int { return 0 }},
 		"classes":   {func(c *Config) { c.Partition, c.ClientClasses = "classes", 4 }, func(int) int { return 4 }},
-		"indices": {func(c *Config) { c.Partition, c.HI = "classes", []float64{0.8, 0.4} },
-			func(i int) int { return []int{3, 6}[i%2] }},
+		"indices": {
+			func(c *Config) { c.Partition, c.HI = "classes", []float64{0.8, 0.4} },
+			func(i int) int { return []int{3, 6}[i%2] },
+		},
 	}
 	for name, tt := range map[string]struct {
 		change func(*Config)

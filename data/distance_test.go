@@ -51,10 +51,14 @@ func TestDealtPartsAreAlike(t *testing.T) {
 		n, test := rapid.IntRange(1500, 4000).Draw(t, "training samples"), rapid.IntRange(0, 1000).Draw(t, "test samples")
 		cfg := Config{
 			Name: "drawn", Seed: rapid.Uint64().Draw(t, "seed"), Clients: rapid.IntRange(10, 40).Draw(t, "clients"),
-			Split: rapid.SampledFrom([]string{"", "80/10/10", "1/1/1", "60/0/40", "90/10/files", "files",
-				"50/50/files"}).Draw(t, "split"),
-			Partition: rapid.SampledFrom([]string{deal.WayIID, deal.WayDirichlet, deal.WayDirichlet, deal.WayShards,
-				deal.WayClasses}).Draw(t, "partition"),
+			Split: rapid.SampledFrom([]string{
+				"", "80/10/10", "1/1/1", "60/0/40", "90/10/files", "files",
+				"50/50/files",
+			}).Draw(t, "split"),
+			Partition: rapid.SampledFrom([]string{
+				deal.WayIID, deal.WayDirichlet, deal.WayDirichlet, deal.WayShards,
+				deal.WayClasses,
+			}).Draw(t, "partition"),
 			Proxy:      rapid.SampledFrom([]int{0, 0, 200}).Draw(t, "proxy"),
 			IID:        rapid.SampledFrom([]*bool{nil, new(false), new(true)}).Draw(t, "iid"),
 			MaxSamples: rapid.SampledFrom([]int{0, 0, 0, 60}).Draw(t, "max_samples"),
@@ -92,8 +96,10 @@ func TestDealtPartsAreAlike(t *testing.T) {
 			besides = totalVariation(mustShares(t, span(src, 0, n), classes), mustShares(t, span(src, n, test), classes))
 		}
 		d := mustDistances(t, fed)
-		for name, d := range map[string]Distance{"training and validation": d.TrainVal, "training and test": d.TrainTest,
-			"validation and test": d.ValTest} {
+		for name, d := range map[string]Distance{
+			"training and validation": d.TrainVal, "training and test": d.TrainTest,
+			"validation and test": d.ValTest,
+		} {
 			slack := 0.01
 			if name != "training and validation" {
 				if slack += besides; files && cfg.Partition != deal.WayIID {
@@ -195,8 +201,10 @@ func randomDistance(t ender, fed *Federation, name string, key uint64) (mean, de
 			cut.Clients = append(cut.Clients, Client{Train: v.cut(0, a), Val: v.cut(a, b), Test: v.cut(b, v.Len())})
 		}
 		d := mustDistances(t, cut)
-		x := map[string]float64{"training and validation": d.TrainVal.Mean, "training and test": d.TrainTest.Mean,
-			"validation and test": d.ValTest.Mean}[name]
+		x := map[string]float64{
+			"training and validation": d.TrainVal.Mean, "training and test": d.TrainTest.Mean,
+			"validation and test": d.ValTest.Mean,
+		}[name]
 		mean += x / times
 		square += x * x / times
 	}

@@ -65,7 +65,9 @@ func BenchmarkFill(b *testing.B) {
 		view View
 		aug  *Augment
 	}{
-		{"28x28x1", grey, nil}, {"32x32x3", augmented, nil}, {"32x32x3-augmented", augmented, &Augment{Key: 1}},
+		{"28x28x1", grey, nil},
+		{"32x32x3", augmented, nil},
+		{"32x32x3-augmented", augmented, &Augment{Key: 1}},
 		{"80-characters", text, nil},
 	} {
 		b.Run(bench.name, func(b *testing.B) {

@@ -14,8 +14,10 @@ func TestFingerprintSamples(t *testing.T) {
 			values[changed] = 1
 		}
 		src := &vectors{n: 1, values: values, labels: make([]int32, n)}
-		return []Examples{{Client: "a", Train: span(src, 0, 7), Test: span(src, 7, 1)},
-			{Client: "b", Train: span(src, 8, n/2), Test: span(src, 8+n/2, n-8-n/2)}}
+		return []Examples{
+			{Client: "a", Train: span(src, 0, 7), Test: span(src, 7, 1)},
+			{Client: "b", Train: span(src, 8, n/2), Test: span(src, 8+n/2, n-8-n/2)},
+		}
 	}
 	want := mustFingerprint(t, sets(-1), false)
 	seen := 0

@@ -106,8 +106,10 @@ func TestOwnLazySet(t *testing.T) {
 				v := lazy.View(c, n)
 				all = append(all, Examples{Client: strconv.Itoa(c), Train: v.Part(0, n-5), Test: v.Part(n-5, n)})
 			}
-			return &Federation{SeqLen: 2, Vocab: cfg.Vocab, Classes: cfg.Vocab, EveryStep: true,
-				Lazy: true, File: &file}, all, nil
+			return &Federation{
+				SeqLen: 2, Vocab: cfg.Vocab, Classes: cfg.Vocab, EveryStep: true,
+				Lazy: true, File: &file,
+			}, all, nil
 		})
 	must(t, err)
 	fed := mustOpen(t, Config{Name: "test-lazy", Split: "files"})

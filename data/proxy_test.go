@@ -186,8 +186,10 @@ func TestSideFederationsShareWhatIsShort(t *testing.T) {
 	}{
 		{data.Side{Clients: equal(2, 10, 0), Test: 800}, "data.proxy_test = 800: must be from 1 to 799"},
 		{data.Side{Test: 4}, "needs at least 1 client"},
-		{data.Side{Clients: append(equal(2, 10, 0), data.SideClient{Samples: 10, HI: 1.5}), Test: 4},
-			"10 samples with heterogeneity index 1.5"},
+		{
+			data.Side{Clients: append(equal(2, 10, 0), data.SideClient{Samples: 10, HI: 1.5}), Test: 4},
+			"10 samples with heterogeneity index 1.5",
+		},
 		{data.Side{Clients: equal(1, 0, 0), Test: 4}, "a client of 0 samples"},
 	} {
 		if _, err := fed.Side(c.side); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -30,8 +30,10 @@ func TestRegister(t *testing.T) {
 	load := func(context.Context, data.Config) (*data.Federation, []data.Examples, error) {
 		return &form, rows([]string{"b", "a"}, 20), nil
 	}
-	if err := data.Register(data.SetInfo{Name: "test-two", Doc: "two clients", Kind: data.Vector,
-		Classes: 3}, load); err != nil {
+	if err := data.Register(data.SetInfo{
+		Name: "test-two", Doc: "two clients", Kind: data.Vector,
+		Classes: 3,
+	}, load); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(data.Sets(), func(s data.SetInfo) bool { return s.Name == "test-two" }) {
@@ -106,8 +108,10 @@ func TestRegisterKinds(t *testing.T) {
 		seen.Samples != 3 || seen.Beta != 2 {
 		t.Errorf("drawn: %+v of %+v", fed, seen)
 	}
-	fed = open(data.SetInfo{Name: "test-tested", Kind: data.Vector, OwnTest: true, Labels: []string{"all", "some"},
-		Encodings: []string{"plain"}}, of(&form, two...), data.Config{})
+	fed = open(data.SetInfo{
+		Name: "test-tested", Kind: data.Vector, OwnTest: true, Labels: []string{"all", "some"},
+		Encodings: []string{"plain"},
+	}, of(&form, two...), data.Config{})
 	if !fed.FilesTest || fed.Clients[0].Test.Len() != 2 || seen.Labels != "all" ||
 		seen.Encoding != "plain" || seen.Split != "" {
 		t.Errorf("tested: %+v of %+v", fed, seen)
@@ -150,24 +154,42 @@ func TestRegisteredExamplesAreChecked(t *testing.T) {
 		examples data.Examples
 		want     string
 	}{
-		"of nobody": {data.Vector, &form, data.Examples{Train: one, Pooled: true},
-			`its samples have no clients; set how to deal them, for example data.partition = "iid"`},
+		"of nobody": {
+			data.Vector, &form,
+			data.Examples{Train: one, Pooled: true},
+			`its samples have no clients; set how to deal them, for example data.partition = "iid"`,
+		},
 		"nothing": {data.Vector, nil, data.Examples{}, "returned no federation"},
 		"no form": {data.Vector, &data.Federation{Classes: 3}, data.Examples{}, "must say the form of a sample"},
-		"two views": {data.Vector, &form, data.Examples{Client: "c", Train: one, Test: other},
-			`client "c": Train and Test must be parts of one view`},
-		"other size": {data.Vector, &data.Federation{H: 1, W: 1, C: 5, Classes: 3}, data.Examples{Client: "c", Train: one},
-			"have 2 numbers and 0 tokens, the federation's 5 and 0"},
+		"two views": {
+			data.Vector, &form,
+			data.Examples{Client: "c", Train: one, Test: other},
+			`client "c": Train and Test must be parts of one view`,
+		},
+		"other size": {
+			data.Vector, &data.Federation{H: 1, W: 1, C: 5, Classes: 3},
+			data.Examples{Client: "c", Train: one},
+			"have 2 numbers and 0 tokens, the federation's 5 and 0",
+		},
 		"label": {data.Vector, &form, data.Examples{Client: "c", Train: data.VectorView(2, make([]float32, 4),
 			[]int32{0, 3})}, "sample 1 has label 3, must be in [0, 3)"},
 		"negative": {data.Vector, &form, data.Examples{Client: "c", Train: data.VectorView(2,
 			make([]float32, 2), []int32{-1})}, "label -1"},
-		"step labels": {data.Tokens, &data.Federation{SeqLen: 2, Vocab: 10, Classes: 10},
-			data.Examples{Client: "c", Train: steps}, "EveryStep of the federation is false"},
-		"step classes": {data.Tokens, &data.Federation{SeqLen: 2, Vocab: 10, Classes: 9, EveryStep: true},
-			data.Examples{Client: "c", Train: steps}, "has label 9, must be in [0, 9)"},
-		"token": {data.Tokens, &data.Federation{SeqLen: 2, Vocab: 2, Classes: 10, EveryStep: true},
-			data.Examples{Client: "c", Train: steps}, "has token 2, must be in [0, 2)"},
+		"step labels": {
+			data.Tokens, &data.Federation{SeqLen: 2, Vocab: 10, Classes: 10},
+			data.Examples{Client: "c", Train: steps},
+			"EveryStep of the federation is false",
+		},
+		"step classes": {
+			data.Tokens, &data.Federation{SeqLen: 2, Vocab: 10, Classes: 9, EveryStep: true},
+			data.Examples{Client: "c", Train: steps},
+			"has label 9, must be in [0, 9)",
+		},
+		"token": {
+			data.Tokens, &data.Federation{SeqLen: 2, Vocab: 2, Classes: 10, EveryStep: true},
+			data.Examples{Client: "c", Train: steps},
+			"has token 2, must be in [0, 2)",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := "test-" + strings.ReplaceAll(name, " ", "-")

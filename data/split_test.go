@@ -52,8 +52,10 @@ func cutOne(t *testing.T, cfg Config, train, test int) (*Federation, Client) {
 	src := line(train + test)
 	cfg.MinSamples = max(cfg.MinSamples, 1)
 	fed := &Federation{Name: "test", Classes: 3}
-	if err := cfg.split(fed, []Examples{{Client: "w", Train: span(src, 0, train),
-		Test: span(src, train, test)}}); err != nil {
+	if err := cfg.split(fed, []Examples{{
+		Client: "w", Train: span(src, 0, train),
+		Test: span(src, train, test),
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	return fed, fed.Clients[0]
@@ -144,9 +146,11 @@ func TestSplitClients(t *testing.T) {
 		t.Errorf("test samples of the last client: %v", got)
 	}
 	notes := strings.Join(fed.Notes, "\n")
-	for _, want := range []string{"1 clients have test samples only (5 samples): left out",
+	for _, want := range []string{
+		"1 clients have test samples only (5 samples): left out",
 		"1 clients have fewer than data.min_samples = 10 samples (4 samples): left out",
-		"of 2 clients were merged, then cut 80/10/10"} {
+		"of 2 clients were merged, then cut 80/10/10",
+	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("no note %q in %q", want, notes)
 		}
@@ -201,8 +205,10 @@ func TestHoldOut(t *testing.T) {
 	if strings.Count(three, " ") != 2 || three != held(1, 0.3) || three == held(2, 3) && three == held(3, 3) {
 		t.Errorf("held out: %q", three)
 	}
-	for n, want := range map[float64]string{2.5: "number of clients, or below 1 their share", 9: "only 8 of 10",
-		10: "is 10 of 10", 0.01: "is 0 of 10"} {
+	for n, want := range map[float64]string{
+		2.5: "number of clients, or below 1 their share", 9: "only 8 of 10",
+		10: "is 10 of 10", 0.01: "is 0 of 10",
+	} {
 		if _, err := open(Config{UnseenClients: n}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("data.unseen_clients = %v: %v", n, err)
 		}

@@ -29,18 +29,26 @@ func TestAggregatorsAreTheSame(t *testing.T) {
 		a Aggregation
 		u Updates
 	}{
-		"trimmed, qsgd": {aggregation(func(a *Aggregation) { a.Name = "trimmed" }),
-			updates(func(u *Updates) { u.Quantize = "qsgd" })},
-		"multikrum": {aggregation(func(a *Aggregation) { a.Name = "multikrum" }),
-			updates(func(u *Updates) { u.Attack = "gaussian" })},
-		"rfa, alie": {aggregation(func(a *Aggregation) { a.Name = "rfa" }),
-			updates(func(u *Updates) { u.Attack = "alie" })},
+		"trimmed, qsgd": {
+			aggregation(func(a *Aggregation) { a.Name = "trimmed" }),
+			updates(func(u *Updates) { u.Quantize = "qsgd" }),
+		},
+		"multikrum": {
+			aggregation(func(a *Aggregation) { a.Name = "multikrum" }),
+			updates(func(u *Updates) { u.Attack = "gaussian" }),
+		},
+		"rfa, alie": {
+			aggregation(func(a *Aggregation) { a.Name = "rfa" }),
+			updates(func(u *Updates) { u.Attack = "alie" }),
+		},
 		"mean, ipm":  {DefaultAggregation(), updates(func(u *Updates) { u.Attack = "ipm" })},
 		"norm_bound": {aggregation(func(a *Aggregation) { a.Name, a.Bound = "norm_bound", 0.01 }), DefaultUpdates()},
 	} {
 		config := func(workers int) Config {
-			return Config{Model: model, Data: &fed, Method: average(), Cohort: 20, Seed: 3, Workers: workers,
-				Updates: tt.u, Aggregation: tt.a}
+			return Config{
+				Model: model, Data: &fed, Method: average(), Cohort: 20, Seed: 3, Workers: workers,
+				Updates: tt.u, Aggregation: tt.a,
+			}
 		}
 		one := newEngine(t, config(1))
 		first := one.NewTrial(2)
@@ -102,19 +110,27 @@ func TestAggregates(t *testing.T) {
 		u    Updates
 		want func(all []float64) float64 // of a coordinate
 	}{
-		"median": {aggregation(func(a *Aggregation) { a.Name = "median" }), DefaultUpdates(),
-			func(all []float64) float64 { return sorted(all)[4] }},
-		"trimmed": {aggregation(func(a *Aggregation) { a.Name, a.Trim = "trimmed", 0.25 }), DefaultUpdates(),
+		"median": {
+			aggregation(func(a *Aggregation) { a.Name = "median" }), DefaultUpdates(),
+			func(all []float64) float64 { return sorted(all)[4] },
+		},
+		"trimmed": {
+			aggregation(func(a *Aggregation) { a.Name, a.Trim = "trimmed", 0.25 }), DefaultUpdates(),
 			func(all []float64) float64 {
 				return mean(sorted(all)[2:7])
-			}},
-		"median, ipm": {aggregation(func(a *Aggregation) { a.Name = "median" }),
+			},
+		},
+		"median, ipm": {
+			aggregation(func(a *Aggregation) { a.Name = "median" }),
 			updates(func(u *Updates) { u.Attack, u.Strength = "ipm", 3 }), func(all []float64) float64 {
 				return sorted(all)[4]
-			}},
+			},
+		},
 	} {
-		e := newEngine(t, Config{Model: model, Data: &fed, Method: lossy, Cohort: 10, Seed: 4,
-			Updates: tt.u, Aggregation: tt.a})
+		e := newEngine(t, Config{
+			Model: model, Data: &fed, Method: lossy, Cohort: 10, Seed: 4,
+			Updates: tt.u, Aggregation: tt.a,
+		})
 		r := runRounds(t, e.NewTrial(0), Plan{}, 1)[0]
 		if r.Dropped != 1 {
 			t.Fatalf("%s: %d updates are lost", name, r.Dropped)

@@ -196,11 +196,15 @@ func TestPartsThatLie(t *testing.T) {
 func TestMostBytesHoldsParts(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 48, 12)
 	model := fltest.SmallCNN(t, fed)
-	e := newEngine(t, Config{Method: gathering(func(int, []float32, float64) {}), Model: model, Data: fed,
-		Cohort: 16, Seed: 3, Workers: 1})
+	e := newEngine(t, Config{
+		Method: gathering(func(int, []float32, float64) {}), Model: model, Data: fed,
+		Cohort: 16, Seed: 3, Workers: 1,
+	})
 	var p, all bytes.Buffer
-	if err := e.Train(t.Context(), shard.Round{Weights: model.NewParams(),
-		Plan: shard.Plan{Probes: []string{signAgreement}}, Lo: 0, Hi: 16}, &p); err != nil {
+	if err := e.Train(t.Context(), shard.Round{
+		Weights: model.NewParams(),
+		Plan:    shard.Plan{Probes: []string{signAgreement}}, Lo: 0, Hi: 16,
+	}, &p); err != nil {
 		t.Fatal(err)
 	}
 	if err := writeScores(&all, make([]clientScores, len(fed.Clients))); err != nil {

@@ -125,8 +125,10 @@ func TestStalenessWeights(t *testing.T) {
 		{func(c *fleet.Time) { c.Staleness = fleet.Constant }, []float64{1, 1, 1, 1}},
 		{func(*fleet.Time) {}, []float64{1, 1 / math.Sqrt(2), 1 / math.Sqrt(3), 0.5}},
 		{func(c *fleet.Time) { c.Exponent = 2 }, []float64{1, 1. / 4, 1. / 9, 1. / 16}},
-		{func(c *fleet.Time) { c.Staleness, c.HingeSlope, c.HingeAfter = fleet.Hinge, 10, 1 },
-			[]float64{1, 1, 1. / 11, 1. / 21}},
+		{
+			func(c *fleet.Time) { c.Staleness, c.HingeSlope, c.HingeAfter = fleet.Hinge, 10, 1 },
+			[]float64{1, 1, 1. / 11, 1. / 21},
+		},
 		{func(c *fleet.Time) { c.Mode = fleet.Async }, []float64{0.6, 0.6 / math.Sqrt(2), 0.6 / math.Sqrt(3), 0.3}},
 	} {
 		c := fleet.DefaultTime()
@@ -145,8 +147,10 @@ func TestStalenessWeights(t *testing.T) {
 func TestAsyncStepMixes(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 30)
 	for _, mode := range []string{fleet.Async, fleet.Buffered} {
-		cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6, Seed: 3,
-			Fleet: &fleet.Config{}, Time: fleet.DefaultTime()}
+		cfg := Config{
+			Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6, Seed: 3,
+			Fleet: &fleet.Config{}, Time: fleet.DefaultTime(),
+		}
 		cfg.Time.Mode, cfg.Time.Buffer = mode, 2
 		returned := map[[2]int][]float32{} // by client and version
 		train := cfg.Method.Local
@@ -256,8 +260,10 @@ func TestPartialWork(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 40)
 	cfg := Config{
 		Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 9, Seed: 3, Time: fleet.DefaultTime(),
-		Fleet: &fleet.Config{Devices: "classes", Shares: []float64{1, 1, 1}, FLOPS: []float64{1e8, 2e7, 2e6},
-			Down: []float64{1e9}, Up: []float64{1e9}},
+		Fleet: &fleet.Config{
+			Devices: "classes", Shares: []float64{1, 1, 1}, FLOPS: []float64{1e8, 2e7, 2e6},
+			Down: []float64{1e9}, Up: []float64{1e9},
+		},
 	}
 	e := newEngine(t, cfg)
 	p, _ := cfg.Method.Defaults()
@@ -327,8 +333,10 @@ func TestTimeIsChecked(t *testing.T) {
 				c.Time.Buffer, c.KeepOptimizer = fleet.Buffered, 11, true
 		},
 	} {
-		cfg := Config{Model: model, Data: fed, Method: average(), Cohort: 6, Seed: 3,
-			Fleet: &fleet.Config{}, Time: fleet.DefaultTime()}
+		cfg := Config{
+			Model: model, Data: fed, Method: average(), Cohort: 6, Seed: 3,
+			Fleet: &fleet.Config{}, Time: fleet.DefaultTime(),
+		}
 		change(&cfg)
 		e, err := New(cfg)
 		if err == nil {
@@ -344,8 +352,10 @@ func TestTimeIsChecked(t *testing.T) {
 // however many steps later its update is taken, and after a snapshot.
 func TestJobsTrainAsTheyBegan(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 30)
-	cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6,
-		Seed: 3, Time: fleet.DefaultTime()}
+	cfg := Config{
+		Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 6,
+		Seed: 3, Time: fleet.DefaultTime(),
+	}
 	cfg.Fleet = &fleet.Config{Devices: "lognormal", FLOPS: []float64{1e7}, Dropout: 0.2}
 	cfg.Time.Mode, cfg.Time.Buffer = fleet.Buffered, 2
 	e := newEngine(t, cfg)

@@ -20,11 +20,17 @@ func TestAudit(t *testing.T) {
 		account  privacy.Plan
 	}{
 		{Privacy{Mechanism: CentralNoise, Noise: 3}, privacy.Plan{Q: 40 / float64(clients), Sigma: 3, Steps: rounds}},
-		{Privacy{Mechanism: LocalNoise, Noise: 20},
-			privacy.Plan{Q: 1, Sigma: 10, Steps: (&Config{Seed: 6, Cohort: 40,
-				Shuffle: true}).MostTaken(clients, 0, rounds)[rounds]}},
-		{Privacy{Mechanism: TreeNoise, Noise: 12},
-			privacy.Plan{Q: 1, Sigma: 12, Steps: privacy.TreeSteps(rounds, clients/40)}},
+		{
+			Privacy{Mechanism: LocalNoise, Noise: 20},
+			privacy.Plan{Q: 1, Sigma: 10, Steps: (&Config{
+				Seed: 6, Cohort: 40,
+				Shuffle: true,
+			}).MostTaken(clients, 0, rounds)[rounds]},
+		},
+		{
+			Privacy{Mechanism: TreeNoise, Noise: 12},
+			privacy.Plan{Q: 1, Sigma: 12, Steps: privacy.TreeSteps(rounds, clients/40)},
+		},
 		{Privacy{Mechanism: BandedNoise, Noise: 8}, privacy.Plan{Q: 1, Sigma: 8, Steps: 2}},
 	} {
 		t.Run(c.promised.Mechanism, func(t *testing.T) {
@@ -49,8 +55,10 @@ func testAudit(t *testing.T, fed *data.Federation, promised Privacy, rounds int,
 	} {
 		c.run.Mechanism = promised.Mechanism
 		shuffle := promised.Mechanism != CentralNoise
-		cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 40, Poisson: !shuffle,
-			Shuffle: shuffle, Seed: 6, Privacy: &c.run}
+		cfg := Config{
+			Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 40, Poisson: !shuffle,
+			Shuffle: shuffle, Seed: 6, Privacy: &c.run,
+		}
 		got, err := Audit(t.Context(), cfg, Plan{}, promised, rounds, 120)
 		if err != nil {
 			t.Fatal(err)

@@ -16,8 +16,10 @@ import (
 
 // chosen is a training that chooses clients.
 func chosen(t *testing.T, fed *data.Federation, kind string, change func(*Config)) Config {
-	cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 4, Seed: 3,
-		Sampler: fleet.DefaultSampler(), Time: fleet.DefaultTime()}
+	cfg := Config{
+		Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 4, Seed: 3,
+		Sampler: fleet.DefaultSampler(), Time: fleet.DefaultTime(),
+	}
 	cfg.Sampler.Kind = kind
 	if change != nil {
 		change(&cfg)

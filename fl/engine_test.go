@@ -55,8 +55,10 @@ func TestPanicsInTasksAreErrors(t *testing.T) {
 	}
 	for _, workers := range []int{1, 4} {
 		faults := &faulty{panicAt: longest}
-		e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: faults.method(),
-			Cohort: len(fed.Clients), Seed: 1, Workers: workers})
+		e := newEngine(t, Config{
+			Model: fltest.SmallCNN(t, fed), Data: fed, Method: faults.method(),
+			Cohort: len(fed.Clients), Seed: 1, Workers: workers,
+		})
 		tr := e.NewTrial(7)
 		plan := Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{hyper.DefaultClient()}}
 		before := e.Model().SHA256(tr.Weights())
@@ -182,10 +184,14 @@ func TestModelsThatDoNotFitTheData(t *testing.T) {
 		want  string // empty: it fits
 	}{
 		{compose(nn.Shape{H: 1, W: 1, C: 16}, 3, dense), &images, ""},
-		{compose(nn.Shape{H: 1, W: 1, C: 17}, 3, dense), &images,
-			"the number of inputs is 17 in the model and 16 in the data"},
-		{compose(nn.Shape{H: 1, W: 1, C: 16}, 2, dense), &images,
-			"the number of classes is 2 in the model and 3 in the data"},
+		{
+			compose(nn.Shape{H: 1, W: 1, C: 17}, 3, dense), &images,
+			"the number of inputs is 17 in the model and 16 in the data",
+		},
+		{
+			compose(nn.Shape{H: 1, W: 1, C: 16}, 2, dense), &images,
+			"the number of classes is 2 in the model and 3 in the data",
+		},
 		{text(5, 9, 9, "last"), &images, "reads token sequences, data images holds none"},
 		{text(5, 9, 9, "last"), &tokens, ""},
 		{text(6, 9, 9, "last"), &tokens, "the sequence length is 6 in the model and 5 in the data"},

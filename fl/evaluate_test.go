@@ -33,8 +33,10 @@ func TestEvaluationFoldsTheClients(t *testing.T) {
 	for i := range fed.Clients {
 		one := fed
 		one.Clients, one.Unseen = fed.Clients[i:i+1], nil
-		alone, err := newEngine(t, Config{Method: average(), Model: model, Data: &one, Cohort: 1,
-			Seed: 1}).Evaluate(t.Context(), tr.Weights(), EvalConfig{})
+		alone, err := newEngine(t, Config{
+			Method: average(), Model: model, Data: &one, Cohort: 1,
+			Seed: 1,
+		}).Evaluate(t.Context(), tr.Weights(), EvalConfig{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,10 @@ import (
 // dz = Q x + r, H q = sum ((diag(p) - p p^T) dz) (x, 1) / n.
 func TestHessianOfLogisticRegression(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
-	model, err := models.New("logistic", models.Options{Classes: fed.Classes,
-		Input: nn.Shape{H: fed.H, W: fed.W, C: fed.C}})
+	model, err := models.New("logistic", models.Options{
+		Classes: fed.Classes,
+		Input:   nn.Shape{H: fed.H, W: fed.W, C: fed.C},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

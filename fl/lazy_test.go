@@ -26,8 +26,10 @@ func TestLazyExamples(t *testing.T) {
 		for i := range 12 {
 			text := strings.Repeat("a b c ", 1+(client+i)%4)
 			for _, split := range []string{"train", "test", "heldout"} {
-				rows = append(rows, tfftest.Row{Split: split, Client: strconv.Itoa(client),
-					Message: tfftest.Example(tfftest.Feature{Name: "tokens", Text: []byte(text)})})
+				rows = append(rows, tfftest.Row{
+					Split: split, Client: strconv.Itoa(client),
+					Message: tfftest.Example(tfftest.Feature{Name: "tokens", Text: []byte(text)}),
+				})
 			}
 		}
 	}

@@ -24,10 +24,14 @@ func TestLost(t *testing.T) {
 		clients = append(clients, begun(c))
 	}
 	clients[2].Optimizer, clients[2].Momentum = "adam", 0
-	plan := Plan{Server: hyper.DefaultServer(), Clients: clients, Probes: []string{"val_loss_after",
-		"delta_norm", "seconds_simulated"}}
-	for name, model := range map[string]*nn.Model{"cnn": fltest.SmallCNN(t, fed),
-		"transformer": fltest.SmallTransformer(t, fed)} {
+	plan := Plan{Server: hyper.DefaultServer(), Clients: clients, Probes: []string{
+		"val_loss_after",
+		"delta_norm", "seconds_simulated",
+	}}
+	for name, model := range map[string]*nn.Model{
+		"cnn":         fltest.SmallCNN(t, fed),
+		"transformer": fltest.SmallTransformer(t, fed),
+	} {
 		t.Run(name, func(t *testing.T) {
 			train := func(method Method) (string, int64) {
 				var steps atomic.Int64

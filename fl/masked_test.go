@@ -30,15 +30,19 @@ func openSentences(t *testing.T) *data.Federation {
 		{"test", "3", "b b"},
 		{"heldout", "4", "a"},
 	} {
-		rows = append(rows, tfftest.Row{Split: r.split, Client: r.client,
-			Message: tfftest.Example(tfftest.Feature{Name: "tokens", Text: []byte(r.text)})})
+		rows = append(rows, tfftest.Row{
+			Split: r.split, Client: r.client,
+			Message: tfftest.Example(tfftest.Feature{Name: "tokens", Text: []byte(r.text)}),
+		})
 	}
 	tfftest.Write(t, filepath.Join(dir, "stackoverflow.sqlite"), rows)
 	if err := os.WriteFile(filepath.Join(dir, "stackoverflow.word_count"), []byte("a 3\nb 2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fed, err := data.Open(t.Context(), data.Config{Name: "stackoverflow", Path: dir, Split: "100/0/files",
-		MinSamples: 1, Unseen: true, Vocab: 2})
+	fed, err := data.Open(t.Context(), data.Config{
+		Name: "stackoverflow", Path: dir, Split: "100/0/files",
+		MinSamples: 1, Unseen: true, Vocab: 2,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +148,10 @@ func TestMaskedViews(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, pair := range [][2]Summary{{got.GlobalTest, alone.GlobalTest},
-				{got.PersonalizedTest, alone.PersonalizedTest}} {
+			for _, pair := range [][2]Summary{
+				{got.GlobalTest, alone.GlobalTest},
+				{got.PersonalizedTest, alone.PersonalizedTest},
+			} {
 				masked, want := pair[0].Masked[i], pair[1]
 				if math.Abs(masked.Error-want.Error) > 1e-12 || want.Masked != nil {
 					t.Errorf("%s, %s: error %v, on the masked views %v", method.Name, mask.Name, masked.Error, want.Error)

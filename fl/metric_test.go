@@ -30,8 +30,10 @@ func pairs(clients, examples int) *data.Federation {
 	}
 	fed := &data.Federation{Name: "pairs", H: 1, W: 1, C: 3, Classes: 2, Target: data.Numbers}
 	for i := range clients {
-		fed.Clients = append(fed.Clients, data.Client{ID: string(rune('a' + i)), Train: view(examples),
-			Val: view(3 + i), Test: view(70 + 9*i)})
+		fed.Clients = append(fed.Clients, data.Client{
+			ID: string(rune('a' + i)), Train: view(examples),
+			Val: view(3 + i), Test: view(70 + 9*i),
+		})
 	}
 	return fed
 }

@@ -55,8 +55,15 @@ func TestTreeIsTheSame(t *testing.T) {
 
 func TestShards(t *testing.T) {
 	for _, tt := range []struct{ cohort, n, parts, first int }{
-		{10, 4, 1, 10}, {16, 1, 1, 16}, {17, 2, 2, 16}, {100, 1, 1, 100}, {100, 2, 2, 64}, {100, 3, 4, 32}, {100, 7, 7, 16},
-		{100, 99, 7, 16}, {1000, 5, 8, 128},
+		{10, 4, 1, 10},
+		{16, 1, 1, 16},
+		{17, 2, 2, 16},
+		{100, 1, 1, 100},
+		{100, 2, 2, 64},
+		{100, 3, 4, 32},
+		{100, 7, 7, 16},
+		{100, 99, 7, 16},
+		{1000, 5, 8, 128},
 	} {
 		spans := shard.Split(tt.cohort, tt.n)
 		if len(spans) != tt.parts || spans[0] != (shard.Span{Hi: tt.first}) || spans[len(spans)-1].Hi != tt.cohort {
@@ -147,8 +154,10 @@ func TestRoundsInPartsAreTheSame(t *testing.T) {
 		}
 		client, server := method.Defaults()
 		client.LR, client.Epochs, client.Batch = 0.1, 1, 4
-		plan := Plan{Server: server, Clients: []ClientParams{client}, Probes: []string{"val_error_before", "val_error_after",
-			signAgreement, smoothedCosine, minCosine}}
+		plan := Plan{Server: server, Clients: []ClientParams{client}, Probes: []string{
+			"val_error_before", "val_error_after",
+			signAgreement, smoothedCosine, minCosine,
+		}}
 		train := func(e *Engine) (*Trial, []*RoundResult, *Evaluation) {
 			tr := e.NewTrial(1)
 			results := runRounds(t, tr, plan, 3)
@@ -266,8 +275,10 @@ func resultText(r *RoundResult) string {
 
 // TestPartsAreChecked reads parts and scores that are cut off or damaged.
 func TestPartsAreChecked(t *testing.T) {
-	sent := &part{Sum: []float32{1, 2}, Weight: 3, Taken: 1, Slots: []Slot{{Client: 4, TrainLoss: math.NaN(),
-		Before: Score{Fit: Fit{MSE: 2}}, Dropped: true}}, Lo: 16}
+	sent := &part{Sum: []float32{1, 2}, Weight: 3, Taken: 1, Slots: []Slot{{
+		Client: 4, TrainLoss: math.NaN(),
+		Before: Score{Fit: Fit{MSE: 2}}, Dropped: true,
+	}}, Lo: 16}
 	scores := []clientScores{{globalVal: setScore{Score{Error: 0.5, Fit: Fit{Mean: 1}}, 3, []maskedScore{{0.25, 2}}}}}
 	var p, s bytes.Buffer
 	if err := sent.writeTo(&p); err != nil {
@@ -320,8 +331,12 @@ func TestPartsThatDoNotFit(t *testing.T) {
 			t.Errorf("a shard of [%d,%d) with %d weights is trained", p.Lo, p.Hi, len(p.Weights))
 		}
 	}
-	for _, x := range []shard.Exam{{Weights: w[1:]}, {Weights: w, Clients: []int{-1}},
-		{Weights: w, Clients: []int{0}, Unseen: true}, {Weights: w, Clients: []int{0, 1}, PersonalVal: true}} {
+	for _, x := range []shard.Exam{
+		{Weights: w[1:]},
+		{Weights: w, Clients: []int{-1}},
+		{Weights: w, Clients: []int{0}, Unseen: true},
+		{Weights: w, Clients: []int{0, 1}, PersonalVal: true},
+	} {
 		if err := e.Measure(t.Context(), x, io.Discard); err == nil {
 			t.Errorf("an exam of %v with %d weights is held", x.Clients, len(x.Weights))
 		}

@@ -52,8 +52,10 @@ func TestPrivateSums(t *testing.T) {
 	const clip = 1.3
 	var got []float32
 	for _, poisson := range []bool{false, true} {
-		e := newEngine(t, Config{Model: model, Data: fed, Method: sending(&got), Cohort: 6, Poisson: poisson,
-			Privacy: &Privacy{Clip: clip}})
+		e := newEngine(t, Config{
+			Model: model, Data: fed, Method: sending(&got), Cohort: 6, Poisson: poisson,
+			Privacy: &Privacy{Clip: clip},
+		})
 		tr := e.NewTrial(1)
 		for round := range 5 {
 			want := make([]float64, model.Size())
@@ -73,8 +75,10 @@ func TestPrivateSums(t *testing.T) {
 	}
 	// No single client moves the sum by more than the bound, to the last bit.
 	for seed := range uint64(20) {
-		e := newEngine(t, Config{Model: model, Data: fed, Method: sending(&got), Cohort: 1, Seed: seed,
-			Privacy: &Privacy{Clip: clip}})
+		e := newEngine(t, Config{
+			Model: model, Data: fed, Method: sending(&got), Cohort: 1, Seed: seed,
+			Privacy: &Privacy{Clip: clip},
+		})
 		runRounds(t, e.NewTrial(1), Plan{}, 1)
 		var squares float64
 		for _, x := range got {
@@ -219,8 +223,10 @@ func testSamePrivateRounds(t *testing.T, p Privacy) {
 func TestClipFollowsQuantile(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 20, 60)
 	var got []float32
-	e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: sending(&got), Cohort: 20,
-		Privacy: &Privacy{Clip: 0.1, Quantile: 0.3}})
+	e := newEngine(t, Config{
+		Model: fltest.SmallCNN(t, fed), Data: fed, Method: sending(&got), Cohort: 20,
+		Privacy: &Privacy{Clip: 0.1, Quantile: 0.3},
+	})
 	tr := e.NewTrial(1)
 	want := 0.1
 	for range 100 {
@@ -300,8 +306,10 @@ func TestWhatCannotBePrivate(t *testing.T) {
 				&Privacy{Mechanism: SampleNoise, Clip: 1}
 		},
 		"dp.quantile = 0.5: with": func(c *Config) {
-			c.Privacy = &Privacy{Mechanism: LocalNoise, Clip: 1,
-				Quantile: 0.5}
+			c.Privacy = &Privacy{
+				Mechanism: LocalNoise, Clip: 1,
+				Quantile: 0.5,
+			}
 		},
 		`set sampling = "shuffle"`: func(c *Config) { c.Privacy = &Privacy{Mechanism: TreeNoise, Clip: 1} },
 		`"banded": a client must`:  func(c *Config) { c.Privacy = &Privacy{Mechanism: BandedNoise, Clip: 1} },

@@ -122,8 +122,10 @@ func TestLocalNoise(t *testing.T) {
 	const clip, noise = 0.5, 3
 	n := len(fed.Clients)
 	for _, method := range []Method{silent(&got), sending(&got)} {
-		cfg := Config{Model: model, Data: fed, Method: method, Cohort: n, Seed: 2,
-			Privacy: &Privacy{Mechanism: LocalNoise, Clip: clip, Noise: noise}}
+		cfg := Config{
+			Model: model, Data: fed, Method: method, Cohort: n, Seed: 2,
+			Privacy: &Privacy{Mechanism: LocalNoise, Clip: clip, Noise: noise},
+		}
 		e := newEngine(t, cfg)
 		cfg.Privacy = &Privacy{Mechanism: LocalNoise, Clip: clip}
 		quiet := newEngine(t, cfg)

@@ -17,8 +17,10 @@ func TestPrivateScores(t *testing.T) {
 	t.Parallel()
 	r := &RoundResult{}
 	add := func(before, after float64, n int, dropped bool) {
-		r.Slots = append(r.Slots, Slot{Before: Score{Error: before}, After: Score{Error: after},
-			ValExamples: n, Dropped: dropped})
+		r.Slots = append(r.Slots, Slot{
+			Before: Score{Error: before}, After: Score{Error: after},
+			ValExamples: n, Dropped: dropped,
+		})
 	}
 	add(0.25, 0.125, 10, false)
 	add(1, 0.5, 1000, false)
@@ -123,8 +125,10 @@ func TestNoiseIsOfOneSource(t *testing.T) {
 		}
 	}
 	fed := fltest.OpenGlyphs(t, 9, 30)
-	e := newEngine(t, Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 3, Seed: 4,
-		Privacy: &Privacy{Clip: 0.3, Noise: 1, Quantile: 0.5, CountNoise: 5}})
+	e := newEngine(t, Config{
+		Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 3, Seed: 4,
+		Privacy: &Privacy{Clip: 0.3, Noise: 1, Quantile: 0.5, CountNoise: 5},
+	})
 	tr := e.NewTrial(2)
 	client, server := average().Defaults()
 	client.LR = 0.1

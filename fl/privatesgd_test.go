@@ -19,8 +19,10 @@ func TestPrivateSteps(t *testing.T) {
 		var got []float32
 		m := average()
 		m.NewServer = func(int) Server { return &recordingServer{got: &got} }
-		e := newEngine(t, Config{Model: fltest.SmallTransformer(t, fed), Data: fed, Method: m, Cohort: 1,
-			Seed: 3, Privacy: p, Momentum: true})
+		e := newEngine(t, Config{
+			Model: fltest.SmallTransformer(t, fed), Data: fed, Method: m, Cohort: 1,
+			Seed: 3, Privacy: p, Momentum: true,
+		})
 		r := runRounds(t, e.NewTrial(1), Plan{Clients: []ClientParams{params}}, 1)[0]
 		if s := r.Slots[0]; s.Steps != params.Steps || p != nil && params.Batch >= s.TrainExamples &&
 			s.Examples != s.Steps*s.TrainExamples {

@@ -18,8 +18,10 @@ func TestRecordedRegressions(t *testing.T) {
 	for round := range 20 {
 		for _, o := range []ScoreOptions{{}, {Uniform: true}, {Clients: 2}} {
 			clients := r.Clients(0, round)
-			live := &RoundResult{Round: round, draws: kernels.Key(r.Seed, 0, uint64(round), purposeScore),
-				Slots: make([]Slot, len(clients))}
+			live := &RoundResult{
+				Round: round, draws: kernels.Key(r.Seed, 0, uint64(round), purposeScore),
+				Slots: make([]Slot, len(clients)),
+			}
 			for i, c := range clients {
 				live.Slots[i] = Slot{Client: c, ValExamples: r.Val[c], Before: whole(c), Dropped: i == 1}
 			}

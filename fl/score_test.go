@@ -14,8 +14,10 @@ import (
 func scoredRound(draws uint64) *RoundResult {
 	r := &RoundResult{draws: draws}
 	for i, n := range []int{10, 0, 30, 20, 40} {
-		r.Slots = append(r.Slots, Slot{ValExamples: n, Before: Score{Error: 0.1 * float64(i), Loss: float64(i)},
-			After: Score{Error: 0.05 * float64(i), Loss: 1}})
+		r.Slots = append(r.Slots, Slot{
+			ValExamples: n, Before: Score{Error: 0.1 * float64(i), Loss: float64(i)},
+			After: Score{Error: 0.05 * float64(i), Loss: 1},
+		})
 	}
 	return r
 }
@@ -105,8 +107,10 @@ func TestDroppedSlotsScoreTheWorst(t *testing.T) {
 			}
 		}
 	}
-	if got, want := (&RoundResult{Slots: []Slot{{ValExamples: 3, After: Score{Error: 0.2}},
-		{ValExamples: 1, Dropped: true}}}).Score(true, ScoreOptions{}).Error,
+	if got, want := (&RoundResult{Slots: []Slot{
+		{ValExamples: 3, After: Score{Error: 0.2}},
+		{ValExamples: 1, Dropped: true},
+	}}).Score(true, ScoreOptions{}).Error,
 		(3*0.2+1)/4; math.Abs(got-want) > 1e-15 {
 		t.Errorf("three samples at 0.2 and one of a dropped client: error %v, want %v", got, want)
 	}
@@ -149,8 +153,10 @@ func TestProbeOptions(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 	}
-	p, err := parseProbes([]string{"cos_delta_smoothed", "cos_delta_smoothed{alpha=0.25}",
-		"cos_delta_smoothed", "val_loss_after"})
+	p, err := parseProbes([]string{
+		"cos_delta_smoothed", "cos_delta_smoothed{alpha=0.25}",
+		"cos_delta_smoothed", "val_loss_after",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,8 +23,10 @@ func TestLabelsAtEveryStep(t *testing.T) {
 		for i := range 10 {
 			text := strings.Repeat("abcd", 5+client+i)
 			for _, split := range []string{"train", "test"} {
-				rows = append(rows, tfftest.Row{Split: split, Client: strconv.Itoa(client),
-					Message: tfftest.Example(tfftest.Feature{Name: "snippets", Text: []byte(text)})})
+				rows = append(rows, tfftest.Row{
+					Split: split, Client: strconv.Itoa(client),
+					Message: tfftest.Example(tfftest.Feature{Name: "snippets", Text: []byte(text)}),
+				})
 			}
 		}
 	}

@@ -63,8 +63,10 @@ func TestDrawTested(t *testing.T) {
 	if all := e.DrawTested(50, 1); !slices.Equal(all, []int{1, 2, 4, 5, 6, 7}) {
 		t.Errorf("all clients with test examples are %v", all)
 	}
-	if other := newEngine(t, Config{Method: average(), Model: fltest.SmallCNN(t, &fed), Data: &fed, Cohort: 5,
-		Seed: 2}); slices.Equal(other.DrawTested(n, 7), e.DrawTested(n, 7)) &&
+	if other := newEngine(t, Config{
+		Method: average(), Model: fltest.SmallCNN(t, &fed), Data: &fed, Cohort: 5,
+		Seed: 2,
+	}); slices.Equal(other.DrawTested(n, 7), e.DrawTested(n, 7)) &&
 		slices.Equal(other.DrawTested(n, 8), e.DrawTested(n, 8)) {
 		t.Error("the seed draws nothing")
 	}

@@ -47,9 +47,13 @@ func runRounds(t testing.TB, tr *Trial, plan Plan, rounds int) []*RoundResult {
 // mixedPlan gives every slot its own hyperparameters, so that tasks differ in
 // length and kind.
 func mixedPlan(slots int) Plan {
-	p := Plan{Server: ServerParams{LR: 0.7, Momentum: 0.5, Decay: 0.99, Weighted: true},
-		Probes: []string{"val_error_before", "val_loss_after", "delta_norm", "min_cos_grad_displacement",
-			"min_cos_grad_prior_displacement", "seconds_simulated", "sign_agreement", "cos_delta_smoothed{alpha=0.7}"}}
+	p := Plan{
+		Server: ServerParams{LR: 0.7, Momentum: 0.5, Decay: 0.99, Weighted: true},
+		Probes: []string{
+			"val_error_before", "val_loss_after", "delta_norm", "min_cos_grad_displacement",
+			"min_cos_grad_prior_displacement", "seconds_simulated", "sign_agreement", "cos_delta_smoothed{alpha=0.7}",
+		},
+	}
 	for i := range slots {
 		p.Clients = append(p.Clients, begun(ClientParams{
 			LR: 0.02 * float64(i+1), Momentum: float64(i%3) * 0.4, WeightDecay: 1e-4 * float64(i%2),
@@ -69,8 +73,10 @@ func TestSameBitsForAnyNumberOfWorkers(t *testing.T) {
 	}
 	var first *outcome
 	for _, workers := range []int{1, 2, 4} {
-		e := newEngine(t, Config{Model: model, Data: fed, Method: momentum(), Cohort: 7,
-			Replacement: true, Seed: 11, Workers: workers})
+		e := newEngine(t, Config{
+			Model: model, Data: fed, Method: momentum(), Cohort: 7,
+			Replacement: true, Seed: 11, Workers: workers,
+		})
 		tr := e.NewTrial(3)
 		o := &outcome{rounds: runRounds(t, tr, mixedPlan(7), 4)}
 		o.sha = model.SHA256(tr.Weights())
@@ -190,8 +196,10 @@ func TestDivergedClientsAreLeftOut(t *testing.T) {
 	bad := good
 	bad.LR, bad.Epochs = 1e30, 3
 	tr := e.NewTrial(0)
-	r := runRounds(t, tr, Plan{Server: hyper.DefaultServer(), Clients: []ClientParams{good, bad, good},
-		Probes: []string{"val_loss_after"}}, 1)[0]
+	r := runRounds(t, tr, Plan{
+		Server: hyper.DefaultServer(), Clients: []ClientParams{good, bad, good},
+		Probes: []string{"val_loss_after"},
+	}, 1)[0]
 	if r.Dropped != 1 || !r.Slots[1].Dropped || r.Slots[0].Dropped {
 		t.Fatalf("dropped %d slots: %+v", r.Dropped, r.Slots)
 	}
@@ -214,8 +222,10 @@ func TestDivergedClientsAreLeftOut(t *testing.T) {
 	// The aggregate must be the mean of the other two alone.
 	alone := e.NewTrial(0)
 	want := slices.Clone(alone.Weights())
-	w := &worker{ws: model.NewWorkspace(), local: model.NewParams(), velocity: model.NewParams(),
-		inputs: inputSize(model.Input()), labels: 1}
+	w := &worker{
+		ws: model.NewWorkspace(), local: model.NewParams(), velocity: model.NewParams(),
+		inputs: inputSize(model.Input()), labels: 1,
+	}
 	var sum float64
 	change := make([]float64, len(want))
 	for _, slot := range []int{0, 2} {
@@ -249,8 +259,10 @@ func TestFlatMemoryOverManyRounds(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	e := newEngine(t, Config{Model: model, Data: fed, Method: momentum(), Cohort: 3, Seed: 1, Workers: 2})
 	tr := e.NewTrial(0)
-	plan := Plan{Server: hyper.DefaultServer(),
-		Clients: []ClientParams{begun(ClientParams{LR: 0.01, Steps: 1, Batch: 4, Dropout: hyper.OwnDropout})}}
+	plan := Plan{
+		Server:  hyper.DefaultServer(),
+		Clients: []ClientParams{begun(ClientParams{LR: 0.01, Steps: 1, Batch: 4, Dropout: hyper.OwnDropout})},
+	}
 	heap := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats
@@ -276,8 +288,10 @@ func begun(c ClientParams) ClientParams {
 	all := hyper.DefaultClient()
 	full := hyper.Values{Client: all}
 	for _, p := range hyper.Table() {
-		if strings.HasPrefix(p.Name, "client.") && !slices.Contains([]string{"client.optimizer", "client.optimizer_state",
-			"client.beta1", "client.beta2", "client.eps", "client.lr_schedule", "client.lr_over", "client.bias_decay"}, p.Name) {
+		if strings.HasPrefix(p.Name, "client.") && !slices.Contains([]string{
+			"client.optimizer", "client.optimizer_state",
+			"client.beta1", "client.beta2", "client.eps", "client.lr_schedule", "client.lr_over", "client.bias_decay",
+		}, p.Name) {
 			reflect.ValueOf(&full).Elem().FieldByIndex(p.Index).Set(reflect.ValueOf(&v).Elem().FieldByIndex(p.Index))
 		}
 	}

@@ -157,8 +157,10 @@ func TestBytes(t *testing.T) {
 		"drive":        {updates(func(u *Updates) { u.Quantize = "drive" }), n/2048*2048 + 2048 + 32*blocks(n)},
 		"topk, 1 left": {updates(func(u *Updates) { u.Sparsify, u.Keep = "topk", 1e-9 }), 32 + 15},
 	} {
-		e := newEngine(t, Config{Model: model, Data: &fed, Method: average(), Cohort: 4, Seed: 4,
-			Updates: tt.u, Fleet: &fleet.Config{}})
+		e := newEngine(t, Config{
+			Model: model, Data: &fed, Method: average(), Cohort: 4, Seed: 4,
+			Updates: tt.u, Fleet: &fleet.Config{},
+		})
 		tr := e.NewTrial(0)
 		r := runRounds(t, tr, Plan{}, 1)[0]
 		for _, s := range r.Slots {
@@ -320,8 +322,10 @@ func TestRegisterTransform(t *testing.T) {
 	fed := *fltest.OpenGlyphs(t, 6, 30)
 	model := fltest.SmallCNN(t, &fed)
 	var got []float32
-	e := newEngine(t, Config{Model: model, Data: &fed, Method: sending(&got), Cohort: 1,
-		Updates: updates(func(u *Updates) { u.Sparsify = "third" })})
+	e := newEngine(t, Config{
+		Model: model, Data: &fed, Method: sending(&got), Cohort: 1,
+		Updates: updates(func(u *Updates) { u.Sparsify = "third" }),
+	})
 	r := runRounds(t, e.NewTrial(0), Plan{}, 1)[0]
 	d := sentBy(r.Slots[0].Client, model.Size())
 	for i, at := range e.uplink.places {
@@ -357,15 +361,19 @@ func TestEveryUpdateGoesThrough(t *testing.T) {
 		places := []int32{1, 4, int32(len(u.Values)) - 1}
 		u.Keep(places)
 	}
-	if err := RegisterTransform(Transform{Name: "few", Stage: StageAttack,
-		Doc: "sends three values", Apply: few}); err != nil {
+	if err := RegisterTransform(Transform{
+		Name: "few", Stage: StageAttack,
+		Doc: "sends three values", Apply: few,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	shrink := func(w *Wire, _ *Updates) { w.Values = 3 }
-	if err := RegisterTransform(Transform{Name: "ends", Stage: StageQuantize, Doc: "sends two values", Biased: true,
+	if err := RegisterTransform(Transform{
+		Name: "ends", Stage: StageQuantize, Doc: "sends two values", Biased: true,
 		Shrink: shrink, Apply: func(u *Upload) {
 			u.Keep([]int32{0, int32(len(u.Values)) - 1})
-		}}); err != nil {
+		},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	fed := fltest.OpenGlyphs(t, 10, 20)
@@ -454,8 +462,10 @@ func TestEveryUpdateGoesThrough(t *testing.T) {
 func TestPlannedUpdates(t *testing.T) {
 	t.Parallel()
 	fed := fltest.OpenGlyphs(t, 8, 30)
-	cfg := Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 5, Seed: 3,
-		Updates: DefaultUpdates(), Aggregation: DefaultAggregation()}
+	cfg := Config{
+		Model: fltest.SmallCNN(t, fed), Data: fed, Method: average(), Cohort: 5, Seed: 3,
+		Updates: DefaultUpdates(), Aggregation: DefaultAggregation(),
+	}
 	cfg.Updates.Quantize, cfg.Aggregation.Name = "qsgd", "trimmed"
 	e := newEngine(t, cfg)
 	cfg.Updates.Bits, cfg.Aggregation.Trim = 3, 0.4

@@ -29,8 +29,10 @@ func TestVisitKeepsAugmentedImages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fed, err := data.Open(t.Context(), data.Config{Name: "cifar10", Path: dir, Split: "80/20/files", Partition: "iid",
-		Clients: 2, Augment: data.AugmentFedEx})
+	fed, err := data.Open(t.Context(), data.Config{
+		Name: "cifar10", Path: dir, Split: "80/20/files", Partition: "iid",
+		Clients: 2, Augment: data.AugmentFedEx,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

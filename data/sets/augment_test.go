@@ -23,10 +23,12 @@ func TestOpenAugments(t *testing.T) {
 		for j := range pixels {
 			pixels[j] = int64(j * (i + 3) % 256)
 		}
-		rows = append(rows, tfftest.Row{Split: []string{"train", "test"}[i/6],
+		rows = append(rows, tfftest.Row{
+			Split:  []string{"train", "test"}[i/6],
 			Client: strconv.Itoa(i / 2 % 3), Message: tfftest.Example(
 				tfftest.Feature{Name: "image", Ints: pixels}, tfftest.Feature{Name: "label", Ints: []int64{int64(i)}},
-				tfftest.Feature{Name: "coarse_label", Ints: []int64{0}})})
+				tfftest.Feature{Name: "coarse_label", Ints: []int64{0}}),
+		})
 	}
 	tfftest.Write(t, filepath.Join(tff, "cifar100.sqlite"), rows)
 	for _, cfg := range []data.Config{

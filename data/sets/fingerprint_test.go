@@ -12,8 +12,10 @@ import (
 // hold changes it, whether or not the numbers of samples do.
 func TestFingerprint(t *testing.T) {
 	open := func(set, first, second string, changes ...func(*data.Config)) string {
-		dir := settest.Folder(t, map[string]string{"train/1.json": settest.FEMNIST("b", 12, first),
-			"train/2.json": settest.FEMNIST("c", 12, second), "test/1.json": settest.FEMNIST("b", 4, "1.0")})
+		dir := settest.Folder(t, map[string]string{
+			"train/1.json": settest.FEMNIST("b", 12, first),
+			"train/2.json": settest.FEMNIST("c", 12, second), "test/1.json": settest.FEMNIST("b", 4, "1.0"),
+		})
 		cfg := data.Config{Name: set, Path: dir, MinSamples: 1}
 		for _, f := range changes {
 			f(&cfg)
@@ -39,8 +41,10 @@ func TestFingerprint(t *testing.T) {
 	if got := open(set, "0.2", "0.6"); got == want {
 		t.Error("other pixels of one client have the same fingerprint")
 	}
-	pictures := settest.Folder(t, map[string]string{"data_batch_1.bin": settest.CIFAR10(200),
-		"test_batch.bin": settest.CIFAR10(40)})
+	pictures := settest.Folder(t, map[string]string{
+		"data_batch_1.bin": settest.CIFAR10(200),
+		"test_batch.bin":   settest.CIFAR10(40),
+	})
 	dealt := func(c data.Config) string {
 		c.Name, c.Path, c.MinSamples = "cifar10", pictures, 1
 		return settest.Open(t, c).Fingerprint

@@ -16,13 +16,17 @@ func TestRealFiles(t *testing.T) {
 		want       data.Totals
 	}{
 		{"leaf-femnist", "femnist", data.Totals{Clients: 105, TestOnly: 79, Train: 14_708, Test: 4088}},
-		{"leaf-shakespeare", "shakespeare/moby/raw_data.txt.gz",
-			data.Totals{Clients: 1140, TestOnly: 0, Train: 4_224_556, Test: 0}},
+		{
+			"leaf-shakespeare", "shakespeare/moby/raw_data.txt.gz",
+			data.Totals{Clients: 1140, TestOnly: 0, Train: 4_224_556, Test: 0},
+		},
 		{"qmnist", "mnist", data.Totals{Clients: 539, TestOnly: 297, Train: 60_000, Test: 10_000}},
 		{"cifar10", "cifar10", data.Totals{Clients: 0, TestOnly: 0, Train: 20_000, Test: 4000}},
 	} {
-		fed := settest.Open(t, data.Config{Name: tt.name,
-			Path: realdata.Dir(t, strings.Split(tt.path, "/")...), MaxSamples: 20})
+		fed := settest.Open(t, data.Config{
+			Name: tt.name,
+			Path: realdata.Dir(t, strings.Split(tt.path, "/")...), MaxSamples: 20,
+		})
 		if fed.Files != tt.want {
 			t.Errorf("%s: %+v, must be %+v", tt.name, fed.Files, tt.want)
 		}

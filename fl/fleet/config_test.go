@@ -16,24 +16,36 @@ func TestWrongKeys(t *testing.T) {
 	}{
 		{Config{Devices: "phone"}, `fleet.devices = "phone": must be one of equal, lognormal`},
 		{Config{Devices: "phone"}, `did you mean "phones"?`},
-		{Config{Availability: "night"},
-			`fleet.availability = "night": must be one of always, daily, markov, or the path of a .csv file`},
+		{
+			Config{Availability: "night"},
+			`fleet.availability = "night": must be one of always, daily, markov, or the path of a .csv file`,
+		},
 		{Config{Sigma: 2}, `fleet.sigma: not used by a fleet with devices = "equal" and availability = "always"; leave it out`},
 		{Config{FLOPS: []float64{1, 2}}, "fleet.flops: 2 numbers; must be a single number"},
-		{Config{FLOPS: []float64{1}, SecondsPerSample: []float64{1}},
-			"fleet.seconds_per_sample: cannot be used with fleet.flops; leave one of them out"},
-		{Config{SecondsPerSample: []float64{1, 2}, SampleFLOPs: 1},
-			"fleet.seconds_per_sample: 2 numbers; must be a single number"},
-		{Config{SecondsPerSample: []float64{1}},
-			"fleet.seconds_per_sample: the operations of the model for a sample are not known; use fleet.flops"},
+		{
+			Config{FLOPS: []float64{1}, SecondsPerSample: []float64{1}},
+			"fleet.seconds_per_sample: cannot be used with fleet.flops; leave one of them out",
+		},
+		{
+			Config{SecondsPerSample: []float64{1, 2}, SampleFLOPs: 1},
+			"fleet.seconds_per_sample: 2 numbers; must be a single number",
+		},
+		{
+			Config{SecondsPerSample: []float64{1}},
+			"fleet.seconds_per_sample: the operations of the model for a sample are not known; use fleet.flops",
+		},
 		{Config{Devices: "classes"}, `fleet.shares: required by fleet.devices = "classes", such as [0.5, 0.3, 0.2]`},
-		{Config{Devices: "classes", Shares: []float64{1, 2}, Up: []float64{1, 2, 3}},
-			"fleet.up: 3 numbers; must be a single number, or have one for each of the 2 fleet.shares"},
+		{
+			Config{Devices: "classes", Shares: []float64{1, 2}, Up: []float64{1, 2, 3}},
+			"fleet.up: 3 numbers; must be a single number, or have one for each of the 2 fleet.shares",
+		},
 		{Config{FLOPS: []float64{-1}}, "fleet.flops = -1: must be a finite number > 0"},
 		{Config{Dropout: 1.5}, "fleet.dropout = 1.5: must be in [0, 1]"},
 		{Config{Correlation: 0.5}, "fleet.correlation: not used"},
-		{Config{Devices: "a.csv", Correlation: 0.5},
-			`fleet.correlation: the file says which client has which device; leave it out, or set fleet.assign = "draw"`},
+		{
+			Config{Devices: "a.csv", Correlation: 0.5},
+			`fleet.correlation: the file says which client has which device; leave it out, or set fleet.assign = "draw"`,
+		},
 		{Config{Devices: "none.csv"}, "fleet.devices: open none.csv: no such file"},
 	} {
 		_, err := New(c.cfg, 1, people(3))
@@ -49,16 +61,20 @@ func TestWrongFiles(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "f.csv: no rows below the first line"},
 		{"client,flops\n", `f.csv:1: the first line is "client,flops"; must be client,flops,down,up, or client,flops,down,up,memory, or client,seconds_per_sample,down,up, or`},
-		{"client,seconds_per_sample,down,up\nc0,0.1,2,3\n",
-			"f.csv:2: seconds_per_sample: the operations of the model for a sample are not known; use flops"},
+		{
+			"client,seconds_per_sample,down,up\nc0,0.1,2,3\n",
+			"f.csv:2: seconds_per_sample: the operations of the model for a sample are not known; use flops",
+		},
 		{"client,flops,down,up\n", "f.csv: no rows below the first line"},
 		{"client,flops,down,up\nc0,1,2\n", "f.csv:2: 3 columns; must be 4: client,flops,down,up"},
 		{"client,flops,down,up\nc0,1,2,3\n\nc1,1,x,3\n", `f.csv:4: down = "x": must be a finite number`},
 		{"client,flops,down,up\nc0,1,2,NaN\n", `f.csv:2: up = "NaN": must be a finite number`},
 		{"client,flops,down,up\nc0,0,2,3\n", "f.csv:2: flops = 0: must be greater than 0"},
 		{"client,flops,down,up\nc0,1,2,3\nc0,1,2,3\n", `f.csv:3: client "c0" has two rows; leave one out`},
-		{"client,flops,down,up\nc0,1,2,3\n",
-			`f.csv: no row for client "c1" of the dataset; add one, or set fleet.assign = "draw"`},
+		{
+			"client,flops,down,up\nc0,1,2,3\n",
+			`f.csv: no row for client "c1" of the dataset; add one, or set fleet.assign = "draw"`,
+		},
 		{"client,flops,down,up\n,1,2,3\n", "f.csv:2: client has 0 characters"},
 		{"client,flops,down,up\n\"c0,1,2,3\n", "f.csv:2: extraneous or missing \" in quoted-field"},
 		{"client,flops,down,up\nc0," + strings.Repeat("1,", 1<<20) + "2\n", "f.csv: line 2 is longer than 1048576 bytes"},

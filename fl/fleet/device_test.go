@@ -101,11 +101,17 @@ func TestDistributionsOfSpeed(t *testing.T) {
 		{"pareto", Config{Devices: "pareto", Exponent: 3}, func(k float64) bool { return k > 1.5 }, math.Pow(1.5, -3)},
 		{"pareto, default", Config{Devices: "pareto"}, func(k float64) bool { return k > 2 }, 0.25},
 		{"zipf 1", Config{Devices: "zipf", Exponent: 1.5}, func(k float64) bool { return math.Abs(k-1) < 1e-9 }, 1 / zeta},
-		{"zipf 3", Config{Devices: "zipf", Exponent: 1.5},
-			func(k float64) bool { return math.Abs(k-3) < 1e-9 }, math.Pow(3, -1.5) / zeta},
+		{
+			"zipf 3",
+			Config{Devices: "zipf", Exponent: 1.5},
+			func(k float64) bool { return math.Abs(k-3) < 1e-9 }, math.Pow(3, -1.5) / zeta,
+		},
 		{"lognormal median", Config{Devices: "lognormal", Sigma: 0.5}, func(k float64) bool { return k > 1 }, 0.5},
-		{"lognormal sigma", Config{Devices: "lognormal", Sigma: 0.5},
-			func(k float64) bool { return k > math.Exp(0.5) }, 0.158655},
+		{
+			"lognormal sigma",
+			Config{Devices: "lognormal", Sigma: 0.5},
+			func(k float64) bool { return k > math.Exp(0.5) }, 0.158655,
+		},
 		{"exponential", Config{Devices: "exponential"}, func(k float64) bool { return k > 2 }, math.Exp(-2)},
 	} {
 		near(t, c.name, share(c.cfg, c.holds), c.want, 5*math.Sqrt(c.want*(1-c.want)/n))
@@ -114,8 +120,10 @@ func TestDistributionsOfSpeed(t *testing.T) {
 
 func TestClasses(t *testing.T) {
 	const n = 20_000
-	f := made(t, Config{Devices: "classes", Shares: []float64{2, 1, 1}, FLOPS: []float64{5, 9, 1},
-		Up: []float64{100, 200, 300}}, 1, n)
+	f := made(t, Config{
+		Devices: "classes", Shares: []float64{2, 1, 1}, FLOPS: []float64{5, 9, 1},
+		Up: []float64{100, 200, 300},
+	}, 1, n)
 	counts := map[Device]int{}
 	for c := range n {
 		counts[f.Device(c)]++
@@ -124,8 +132,10 @@ func TestClasses(t *testing.T) {
 		t.Errorf("got %d classes: %v", len(counts), counts)
 	}
 	all := math.Inf(1)
-	for d, want := range map[Device]float64{{5, 1.25e6, 100, all}: 0.5, {9, 1.25e6, 200, all}: 0.25,
-		{1, 1.25e6, 300, all}: 0.25} {
+	for d, want := range map[Device]float64{
+		{5, 1.25e6, 100, all}: 0.5, {9, 1.25e6, 200, all}: 0.25,
+		{1, 1.25e6, 300, all}: 0.25,
+	} {
 		near(t, fmt.Sprint(d), float64(counts[d])/n, want, 5*math.Sqrt(0.25/n))
 	}
 }
@@ -242,8 +252,10 @@ func TestSameBits(t *testing.T) {
 		for i := range 500 {
 			d := f.Device(i)
 			o := f.Run(Job{Client: i, Sequence: 3, Start: int64(i) * 1e11, FLOPs: 5e12, Down: 4e6, Up: 4e6})
-			for _, x := range []uint64{math.Float64bits(d.FLOPS), math.Float64bits(d.Up), uint64(o.Received),
-				uint64(o.Computed), uint64(o.End)} {
+			for _, x := range []uint64{
+				math.Float64bits(d.FLOPS), math.Float64bits(d.Up), uint64(o.Received),
+				uint64(o.Computed), uint64(o.End),
+			} {
 				mix(x)
 			}
 		}

@@ -173,8 +173,10 @@ func TestJobs(t *testing.T) {
 		{Config{Latency: 0.5}, "2.5 4.5 5.5 false"},
 		{Config{BF16Speedup: 2, BF16: true}, "2 3 4 false"},
 		{Config{BF16Speedup: 2}, "2 4 5 false"},
-		{Config{Devices: "classes", Shares: []float64{1}, FLOPS: []float64{40e9},
-			Down: []float64{5e6}}, "1.25 1.75 2.75 false"},
+		{Config{
+			Devices: "classes", Shares: []float64{1}, FLOPS: []float64{40e9},
+			Down: []float64{5e6},
+		}, "1.25 1.75 2.75 false"},
 		{Config{Availability: path}, "2 3 3 true"},
 		{Config{Availability: path, Offline: "pause"}, "2 11 21 false"},
 		{Config{Dropout: 1}, "2 2.5 2.5 true"},

@@ -16,8 +16,10 @@ func TestSchedules(t *testing.T) {
 	}{
 		{Schedule{Kind: "constant"}, 0.5, []float64{0.5, 0.5}},
 		// CosineAnnealingLR(T_max=4, eta_min=0.1)
-		{Schedule{Kind: "cosine", Min: 0.1, Length: 4}, 1, []float64{1, 0.868198051533946, 0.55,
-			0.231801948466054, 0.1, 0.1}},
+		{Schedule{Kind: "cosine", Min: 0.1, Length: 4}, 1, []float64{
+			1, 0.868198051533946, 0.55,
+			0.231801948466054, 0.1, 0.1,
+		}},
 		{Schedule{Kind: "linear", Min: 0.2, Length: 4}, 1, []float64{1, 0.8, 0.6, 0.4, 0.2, 0.2}},
 		// StepLR(step_size=2, gamma=0.5), not below 0.2
 		{Schedule{Kind: "step", Every: 2, Factor: 0.5, Min: 0.2}, 1, []float64{1, 1, 0.5, 0.5, 0.25, 0.25, 0.2}},
@@ -65,8 +67,10 @@ func TestScheduleChecks(t *testing.T) {
 		{func(c *Client) { c.Every = 1 }, "client.lr_every = 1: only allowed with"},
 		{func(c *Client) { c.Factor = 0.5 }, "client.lr_factor = 0.5: only allowed with"},
 		{func(c *Client) { c.Min = 0.5 }, "client.lr_min = 0.5: only allowed with client.lr_schedule = cosine or linear"},
-		{func(c *Client) { c.Kind, c.Length, c.Warmup = "linear", 3, 3 },
-			"client.lr_warmup = 3: must be below client.lr_length = 3"},
+		{
+			func(c *Client) { c.Kind, c.Length, c.Warmup = "linear", 3, 3 },
+			"client.lr_warmup = 3: must be below client.lr_length = 3",
+		},
 		{func(c *Client) { c.LROver = "steps" }, `client.lr_over = "steps": requires`},
 		{func(c *Client) { c.LROver, c.Warmup = "steps", 3 }, ""},
 	} {

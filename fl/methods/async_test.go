@@ -12,8 +12,10 @@ import (
 )
 
 // synchronous are the methods that an asynchronous server refuses.
-var synchronous = []string{"afl", "directfednas", "fedamp", "feddyn", "feddynchoice", "fedfomo", "fednas", "fedpa",
-	"fedrolex", "fedtp", "heterofl", "ifca", "mifa", "mimelite", "qfedavg", "scaffold", "supernet"}
+var synchronous = []string{
+	"afl", "directfednas", "fedamp", "feddyn", "feddynchoice", "fedfomo", "fednas", "fedpa",
+	"fedrolex", "fedtp", "heterofl", "ifca", "mifa", "mimelite", "qfedavg", "scaffold", "supernet",
+}
 
 // TestAsynchronousMethods, with clients of many speeds: a method either refuses an
 // asynchronous server with its reason, also where it is wrapped, or keeps the promises: the

@@ -158,8 +158,10 @@ func passed(t *testing.T, model *nn.Model, weights []float32, v data.View) []flo
 		for i := range pos {
 			pos[i] = int32(lo + i)
 		}
-		b := &nn.Batch{N: n, X: make([]float32, n*shape.H*shape.W*shape.C), Labels: make([]int32, n),
-			Share: float64(n) / float64(lo+n)}
+		b := &nn.Batch{
+			N: n, X: make([]float32, n*shape.H*shape.W*shape.C), Labels: make([]int32, n),
+			Share: float64(n) / float64(lo+n),
+		}
 		if err := v.Fill(pos, b.X, nil, b.Labels, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -200,8 +202,10 @@ func TestStatisticsOfTheBatchThatFail(t *testing.T) {
 	}
 	times, server := 0, m.NewServer
 	m.NewServer = func(size int) fl.Server { return unreadable{server(size), fed, &times} }
-	cfg := fl.Config{Model: fltest.SmallNormalized(t, fed), Data: fed, Method: m, Statistics: fl.StatisticsBatch,
-		Cohort: 4, Seed: 11, Workers: 2}
+	cfg := fl.Config{
+		Model: fltest.SmallNormalized(t, fed), Data: fed, Method: m, Statistics: fl.StatisticsBatch,
+		Cohort: 4, Seed: 11, Workers: 2,
+	}
 	tr := newEngine(t, cfg).NewTrial(0)
 	plan, clients := defaultPlan(m), slices.Clone(fed.Clients)
 	plan.Probes = []string{"cos_delta_smoothed"}
@@ -260,8 +264,11 @@ func TestClientsKeepNormalizations(t *testing.T) {
 func TestBatchNormRefusals(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 8, 30)
 	model, plain := fltest.SmallNormalized(t, fed), fltest.SmallCNN(t, fed)
-	vectors, err := models.FromLayers([]models.LayerSpec{{Type: "dense", Units: 5}, {Type: "batchnorm"},
-		{Type: "dense"}}, model.Input(), fed.Classes)
+	vectors, err := models.FromLayers([]models.LayerSpec{
+		{Type: "dense", Units: 5},
+		{Type: "batchnorm"},
+		{Type: "dense"},
+	}, model.Input(), fed.Classes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,17 +279,23 @@ func TestBatchNormRefusals(t *testing.T) {
 		dp         *fl.Privacy
 		want       string
 	}{
-		{model, FedAvg(), "", &fl.Privacy{Clip: 1},
-			"dp: model layers has batch normalization, whose statistics mix samples and are neither clipped nor noised; use groupnorm"},
+		{
+			model, FedAvg(), "", &fl.Privacy{Clip: 1},
+			"dp: model layers has batch normalization, whose statistics mix samples and are neither clipped nor noised; use groupnorm",
+		},
 		{model, heteroFL(), "", nil, `model layers has batch normalization, and method "heterofl" trains sub-networks, whose statistics are others; use groupnorm`},
-		{model, scaffold(), "keep", nil,
-			`norm.statistics = "keep": clients of method "scaffold" keep or send more than their weights, of the whole network; use "average" or "affine-shared"`},
+		{
+			model, scaffold(), "keep", nil,
+			`norm.statistics = "keep": clients of method "scaffold" keep or send more than their weights, of the whole network; use "average" or "affine-shared"`,
+		},
 		{model, fedBN(), "average", nil, `norm.statistics = "average": method "fedbn" has "keep"; leave it out`},
 		{plain, FedAvg(), "keep", nil, `norm.statistics = "keep": model layers has no batch normalization; use a model that has, or leave it out`},
 		{model, FedAvg(), "none", nil, `norm.statistics = "none": must be average, keep, affine-shared or batch`},
 	} {
-		_, err := fl.New(fl.Config{Model: c.model, Data: fed, Method: c.method,
-			Statistics: c.statistics, Privacy: c.dp, Cohort: 2})
+		_, err := fl.New(fl.Config{
+			Model: c.model, Data: fed, Method: c.method,
+			Statistics: c.statistics, Privacy: c.dp, Cohort: 2,
+		})
 		if err == nil || err.Error() != c.want {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
@@ -308,8 +321,10 @@ func normalized(t *testing.T, fed *data.Federation, method string, momentum floa
 	t.Helper()
 	norm := models.LayerSpec{Type: "batchnorm", Momentum: &momentum}
 	named := func(s models.LayerSpec, name string) models.LayerSpec { s.Name = name; return s }
-	layers := []models.LayerSpec{{Type: "conv", Filters: 12, Kernel: fed.H / 4, Stride: fed.H / 4,
-		NoBias: true}, named(norm, "a")}
+	layers := []models.LayerSpec{{
+		Type: "conv", Filters: 12, Kernel: fed.H / 4, Stride: fed.H / 4,
+		NoBias: true,
+	}, named(norm, "a")}
 	switch method {
 	case "fedtp":
 		layers = append(layers, models.LayerSpec{Type: "sequence"}, models.LayerSpec{Type: "positions"},
@@ -366,8 +381,10 @@ func TestStatisticsAreNoParameters(t *testing.T) {
 				if !slices.Contains(m.Settings(), "client.weight_decay") {
 					plan.Clients[0].WeightDecay = 0
 				}
-				plan.Probes = []string{"delta_norm", "min_cos_grad_displacement", "sign_agreement",
-					"cos_delta_smoothed", "dot_delta_previous"}
+				plan.Probes = []string{
+					"delta_norm", "min_cos_grad_displacement", "sign_agreement",
+					"cos_delta_smoothed", "dot_delta_previous",
+				}
 				rounds := 3
 				if slices.Contains([]string{"afl", "qfedavg", "moon", "fedntd"}, m.Name) {
 					rounds = 1 // later ones evaluate the broadcast model, statistics and all
@@ -432,8 +449,10 @@ func TestBoundedClientsCountInStatistics(t *testing.T) {
 	for _, bound := range []float64{1e6, 1e-3} {
 		a := fl.DefaultAggregation()
 		a.Name, a.Bound = "norm_bound", bound
-		cfg := fl.Config{Model: fltest.SmallNormalized(t, fed), Data: fed, Method: FedAvg(),
-			Aggregation: a, Cohort: 5, Seed: 4}
+		cfg := fl.Config{
+			Model: fltest.SmallNormalized(t, fed), Data: fed, Method: FedAvg(),
+			Aggregation: a, Cohort: 5, Seed: 4,
+		}
 		tr := newEngine(t, cfg).NewTrial(0)
 		runRounds(t, tr, defaultPlan(cfg.Method), 1)
 		got := tr.Weights()[cfg.Model.Buffers().Lo:]
@@ -451,8 +470,10 @@ func TestBoundedClientsCountInStatistics(t *testing.T) {
 func TestPersonalizedModelsHaveStatistics(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 6, 40)
 	forEachMethod(t, func(t *testing.T, m fl.Method) {
-		cfg := fl.Config{Model: normalized(t, fed, m.Name, 0.8), Data: fed, Method: m,
-			Cohort: len(fed.Clients), Seed: 4, HeadLayers: 1}
+		cfg := fl.Config{
+			Model: normalized(t, fed, m.Name, 0.8), Data: fed, Method: m,
+			Cohort: len(fed.Clients), Seed: 4, HeadLayers: 1,
+		}
 		if !takesNormalized(t, cfg) || m.Name == "fedtp" { // whose models a server makes
 			return
 		}
@@ -483,8 +504,10 @@ func TestPersonalizedModelsHaveStatistics(t *testing.T) {
 				continue
 			}
 			models = map[int][]float32{}
-			if _, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients, Server: &plan.Server,
-				State: tr.State(), Kept: kept}); err != nil {
+			if _, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{
+				Clients: plan.Clients, Server: &plan.Server,
+				State: tr.State(), Kept: kept,
+			}); err != nil {
 				t.Fatal(err)
 			}
 			for client, w := range models {

@@ -18,15 +18,19 @@ func TestPersonalizedRate(t *testing.T) {
 	forEachMethod(t, func(t *testing.T, m fl.Method) {
 		const rounds = 3
 		plan := defaultPlan(m)
-		e := newEngine(t, fl.Config{Model: modelOf(t, m, fed), Data: fed, Method: m, Cohort: 4,
-			Seed: 3, Server: &plan.Server})
+		e := newEngine(t, fl.Config{
+			Model: modelOf(t, m, fed), Data: fed, Method: m, Cohort: 4,
+			Seed: 3, Server: &plan.Server,
+		})
 		tr := e.NewTrial(0)
 		runRounds(t, tr, plan, rounds)
 		eval := func(change func(c *fl.ClientParams)) *fl.Evaluation {
 			c := plan.Clients[0]
 			change(&c)
-			got, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: []fl.ClientParams{c}, Server: &plan.Server,
-				Round: rounds, State: tr.State()})
+			got, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{
+				Clients: []fl.ClientParams{c}, Server: &plan.Server,
+				Round: rounds, State: tr.State(),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -104,8 +104,10 @@ func circles(clients, n int) *data.Federation {
 			labels = append(labels, label)
 		}
 		all := data.VectorView(2, points, labels)
-		fed.Clients = append(fed.Clients, data.Client{ID: fmt.Sprint("sector ", k),
-			Train: all.Part(0, n*3/4), Test: all.Part(n*3/4, n)})
+		fed.Clients = append(fed.Clients, data.Client{
+			ID:    fmt.Sprint("sector ", k),
+			Train: all.Part(0, n*3/4), Test: all.Part(n*3/4, n),
+		})
 	}
 	return fed
 }

@@ -60,8 +60,10 @@ func TestFedALAByHand(t *testing.T) {
 			at := mixed(i, w, round == 1)
 			velocity, b := make([]float32, len(at)), fltest.Batch(t, model, fed.Clients[i].Train)
 			for step := range 3 {
-				ws.Step(at, b, nn.TrainOpts{Step: uint32(step)}, &nn.Optimizer{SGD: nn.SGD{LR: 0.1},
-					Velocity: velocity, Steps: step})
+				ws.Step(at, b, nn.TrainOpts{Step: uint32(step)}, &nn.Optimizer{
+					SGD:      nn.SGD{LR: 0.1},
+					Velocity: velocity, Steps: step,
+				})
 			}
 			if clients[i] == nil {
 				clients[i] = &client{weights: slices.Repeat([]float64{1}, head.Len())}

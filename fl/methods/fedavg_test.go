@@ -28,8 +28,10 @@ func TestFedAvgWeights(t *testing.T) {
 			return err
 		}
 		model := fltest.SmallCNN(t, fed)
-		tr, plan := newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: 4,
-			Seed: 4}).NewTrial(0), defaultPlan(m)
+		tr, plan := newEngine(t, fl.Config{
+			Model: model, Data: fed, Method: m, Cohort: 4,
+			Seed: 4,
+		}).NewTrial(0), defaultPlan(m)
 		if !plan.Server.Weighted {
 			t.Fatal("clients are not weighted by their samples by default")
 		}

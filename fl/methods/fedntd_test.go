@@ -26,7 +26,8 @@ func logisticOn(t *testing.T, fed *data.Federation) *nn.Model {
 // descend takes steps of logistic regression in float64 on all samples of a batch, by
 // differences of a loss of logits; each sample's logits of the first weights are known to it.
 func descend(at []float64, b *nn.Batch, classes, steps int, lr float64,
-	loss func(y int, z, first []float64) float64) []float64 {
+	loss func(y int, z, first []float64) float64,
+) []float64 {
 	inputs := len(b.X) / b.N
 	logits := func(w []float64, x []float32) []float64 {
 		z := slices.Clone(w[classes*inputs:])

@@ -44,8 +44,10 @@ func TestClientsKeepHeadsOrBodies(t *testing.T) {
 					ws, velocity := model.NewWorkspace(), make([]float32, len(w))
 					b := fltest.Batch(t, model, train)
 					for step := range 3 {
-						ws.Step(w, b, nn.TrainOpts{Step: uint32(step)}, &nn.Optimizer{SGD: nn.SGD{LR: 0.1},
-							Velocity: velocity, Steps: step})
+						ws.Step(w, b, nn.TrainOpts{Step: uint32(step)}, &nn.Optimizer{
+							SGD:      nn.SGD{LR: 0.1},
+							Velocity: velocity, Steps: step,
+						})
 					}
 					owns[s.Client] = slices.Clone(w[tt.own.Lo:tt.own.Hi])
 					for j := range shared {
@@ -81,8 +83,10 @@ func TestClientsKeepHeadsOrBodies(t *testing.T) {
 					}
 				}
 			}
-			wantKept(t, e, fed, model.NewWorkspace(), tr, fl.Plan{Server: hyper.DefaultServer(),
-				Clients: []fl.ClientParams{c}}, has)
+			wantKept(t, e, fed, model.NewWorkspace(), tr, fl.Plan{
+				Server:  hyper.DefaultServer(),
+				Clients: []fl.ClientParams{c},
+			}, has)
 		})
 	}
 }
@@ -95,7 +99,8 @@ type measures interface {
 // wantKept compares what an engine measures of the models that clients have with models of
 // its own measurement.
 func wantKept(t *testing.T, e *fl.Engine, fed *data.Federation, by measures, tr *fl.Trial,
-	plan fl.Plan, has map[int][]float32) {
+	plan fl.Plan, has map[int][]float32,
+) {
 	t.Helper()
 	var loss, n float64
 	for i := range has {

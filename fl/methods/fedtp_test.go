@@ -249,8 +249,10 @@ func BenchmarkFedTP(b *testing.B) {
 	_, p := fedTP().Defaults()
 	at, _ := projections(model)
 	const cohort = 10
-	s := fedTP().NewSender(&fl.Config{Model: model, Server: &p,
-		Data: &data.Federation{Clients: make([]data.Client, cohort)}}, at)
+	s := fedTP().NewSender(&fl.Config{
+		Model: model, Server: &p,
+		Data: &data.Federation{Clients: make([]data.Client, cohort)},
+	}, at)
 	server, w := s.(*fedTPServer), model.NewParams()
 	b.Run("begin", func(b *testing.B) {
 		for b.Loop() {

@@ -34,8 +34,13 @@ func smallMobile(t *testing.T, fed *data.Federation) *nn.Model {
 	t.Helper()
 	m, err := nn.NewModel("mobile", nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes,
 		nn.Conv2D{Filters: 8, Kernel: 5, Stride: 3}, nn.GroupNorm{Groups: 4}, nn.Activation("hardswish"),
-		nn.Residual{Body: []nn.Layer{nn.DepthwiseConv2D{Kernel: 3, Pad: 1}, nn.Activation("hardswish"), nn.SqueezeExcitation{Units: 8},
-			nn.Conv2D{Filters: 8, Kernel: 1}, nn.GroupNorm{Groups: 2}}},
+		nn.Residual{Body: []nn.Layer{
+			nn.DepthwiseConv2D{Kernel: 3, Pad: 1},
+			nn.Activation("hardswish"),
+			nn.SqueezeExcitation{Units: 8},
+			nn.Conv2D{Filters: 8, Kernel: 1},
+			nn.GroupNorm{Groups: 2},
+		}},
 		nn.AvgPool{}, nn.Dense{Units: fed.Classes})
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +88,8 @@ func smallAreFaster(t *testing.T, r *fl.RoundResult) {
 
 // compareSlices does what a round did by hand.
 func compareSlices(t *testing.T, model *nn.Model, fed *data.Federation, r *fl.RoundResult, start,
-	end []nn.Tensor, plan fl.Plan) {
+	end []nn.Tensor, plan fl.Plan,
+) {
 	t.Helper()
 	shift, p := r.Round, plan.Clients[0]
 	sum, count, holders := make([][]float64, len(start)), make([][]float64, len(start)), make([][]int, len(start))
@@ -181,12 +187,16 @@ func eachIndex(small, large []int, shift int, f func(small, large int)) {
 func TestWidthsThatDoNotFit(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	model := fltest.SmallCNN(t, fed)
-	if _, err := fl.New(fl.Config{Model: model, Data: fed, Method: heteroFL(), Cohort: 2,
-		Widths: []float64{0.3}}); err == nil || !strings.HasPrefix(err.Error(), "client.widths: 0.3: must be among 1, 0.5") {
+	if _, err := fl.New(fl.Config{
+		Model: model, Data: fed, Method: heteroFL(), Cohort: 2,
+		Widths: []float64{0.3},
+	}); err == nil || !strings.HasPrefix(err.Error(), "client.widths: 0.3: must be among 1, 0.5") {
 		t.Errorf("width 0.3: error %v", err)
 	}
-	if _, err := fl.New(fl.Config{Model: model, Data: fed, Method: FedAvg(), Cohort: 2,
-		Widths: []float64{0.5}}); err == nil || !strings.Contains(err.Error(), `method "fedavg" does not use them`) {
+	if _, err := fl.New(fl.Config{
+		Model: model, Data: fed, Method: FedAvg(), Cohort: 2,
+		Widths: []float64{0.5},
+	}); err == nil || !strings.Contains(err.Error(), `method "fedavg" does not use them`) {
 		t.Errorf("widths for fedavg: error %v", err)
 	}
 	c, s := heteroFL().Defaults()

@@ -111,8 +111,10 @@ func TestKeptOptimizersGoOn(t *testing.T) {
 				if m.Name == "fedprox" {
 					c.Mu = 1e-12
 				}
-				tr := newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: 1, Seed: 5, Workers: 1,
-					KeepOptimizer: true}).NewTrial(1)
+				tr := newEngine(t, fl.Config{
+					Model: model, Data: fed, Method: m, Cohort: 1, Seed: 5, Workers: 1,
+					KeepOptimizer: true,
+				}).NewTrial(1)
 				runRounds(t, tr, plan, rounds)
 				w := slices.Clone(tr.Weights())
 				for _, c := range tr.Snapshot().Clients {

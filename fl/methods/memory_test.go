@@ -14,8 +14,11 @@ import (
 // rounds, an evaluation and a snapshot. How many results wait for others is chance.
 func TestMemory(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 8, 30)
-	model, err := models.FromLayers([]models.LayerSpec{{Type: "dense", Units: 1024}, {Type: "relu"},
-		{Type: "dense", Units: fed.Classes}}, nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
+	model, err := models.FromLayers([]models.LayerSpec{
+		{Type: "dense", Units: 1024},
+		{Type: "relu"},
+		{Type: "dense", Units: fed.Classes},
+	}, nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,8 +28,10 @@ func TestMemory(t *testing.T) {
 		runtime.ReadMemStats(&stats)
 		return int64(stats.HeapAlloc)
 	}
-	for _, name := range []string{"fedavg", "reptile", "fedadam", "fednova", "scaffold", "ditto", "feddyn",
-		"fedrep", "pfedme", "maml"} {
+	for _, name := range []string{
+		"fedavg", "reptile", "fedadam", "fednova", "scaffold", "ditto", "feddyn",
+		"fedrep", "pfedme", "maml",
+	} {
 		m, err := fl.MethodByName(name)
 		if err != nil {
 			t.Fatal(err)
@@ -46,8 +51,10 @@ func TestMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients,
-			State: tr.State()}); err != nil {
+		if _, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{
+			Clients: plan.Clients,
+			State:   tr.State(),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		s := tr.Snapshot()

@@ -68,8 +68,10 @@ func TestLocalSGDAgainstEquations(t *testing.T) {
 	model := fltest.SmallCNN(t, fed)
 	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: fedProx(), Cohort: 1, Seed: 9})
 	const steps = 4
-	momentum := begun(fl.ClientParams{LR: 0.05, Momentum: 0.9, WeightDecay: 0.01, Mu: 0.3,
-		Steps: steps, Batch: 1000, Dropout: 0})
+	momentum := begun(fl.ClientParams{
+		LR: 0.05, Momentum: 0.9, WeightDecay: 0.01, Mu: 0.3,
+		Steps: steps, Batch: 1000, Dropout: 0,
+	})
 	nesterov, clipped := momentum, momentum
 	nesterov.Nesterov, clipped.ClipNorm = true, 0.5
 	adamw := clipped

@@ -120,8 +120,10 @@ func TestEveryMethodKeepsThePromises(t *testing.T) {
 			o := outcome{rounds: runRounds(t, tr, plan, rounds)}
 			o.sha = model.SHA256(tr.Weights())
 			var err error
-			if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients[2:3],
-				Server: &plan.Server, State: tr.State(), Sample: 6}); err != nil {
+			if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{
+				Clients: plan.Clients[2:3],
+				Server:  &plan.Server, State: tr.State(), Sample: 6,
+			}); err != nil {
 				t.Fatal(err)
 			}
 			return o
@@ -195,8 +197,10 @@ func TestEveryMethodLearns(t *testing.T) {
 		}
 		tr := e.NewTrial(0)
 		eval := func() *fl.Evaluation {
-			v, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients,
-				Server: &plan.Server, State: tr.State()})
+			v, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{
+				Clients: plan.Clients,
+				Server:  &plan.Server, State: tr.State(),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -221,97 +225,183 @@ func TestMethodsRefuseBadCombinations(t *testing.T) {
 		change func(c *fl.ClientParams, s *fl.ServerParams)
 		want   string
 	}{
-		{"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 },
-			`client.momentum = 0.9: method "scaffold" needs 0; its control variates`},
-		{"perfedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 },
-			`client.momentum = 0.9: method "perfedavg" does not use it; leave it out, or use one of the methods afl, directfednas, `},
-		{"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 },
-			`client.clip_norm = 1: method "scaffold" needs 0; its control variates are means of gradients`},
-		{"fedpa", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 },
-			`client.clip_norm = 1: method "fedpa" needs 0; clipped steps do not sample`},
-		{"pfedme", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 },
-			`client.clip_norm = 1: method "pfedme" does not use it; leave it out, or use one of the methods afl, directfednas, `},
-		{"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" },
-			`client.optimizer = "adam": method "scaffold" needs "sgd"; its control variates are means of gradients`},
-		{"fednova", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adamw" },
-			`client.optimizer = "adamw": method "fednova" needs "sgd"; it counts how often each gradient`},
-		{"fedpa", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" },
-			`client.optimizer = "adam": method "fedpa" needs "sgd"; Adam's steps do not sample`},
-		{"pfedme", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" },
-			`client.optimizer = "adam": method "pfedme" needs "sgd"; its steps descend`},
-		{"maml", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" },
-			`client.optimizer = "adam": method "maml" needs "sgd"; its meta-gradients`},
-		{"perfedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" },
-			`client.optimizer = "adam": method "perfedavg" needs "sgd"; its meta-gradients`},
-		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "rmsprop" },
-			`client.optimizer = "rmsprop": must be one of sgd, adam, adamw`},
-		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer, c.Momentum = "adam", 0.9 },
-			`client.momentum = 0.9: must be 0 with client.optimizer = "adam"; use client.beta1`},
-		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Beta1 = 0.8 },
-			`client.beta1 = 0.8: only allowed with client.optimizer = adam or adamw`},
+		{
+			"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 },
+			`client.momentum = 0.9: method "scaffold" needs 0; its control variates`,
+		},
+		{
+			"perfedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 },
+			`client.momentum = 0.9: method "perfedavg" does not use it; leave it out, or use one of the methods afl, directfednas, `,
+		},
+		{
+			"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 },
+			`client.clip_norm = 1: method "scaffold" needs 0; its control variates are means of gradients`,
+		},
+		{
+			"fedpa", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 },
+			`client.clip_norm = 1: method "fedpa" needs 0; clipped steps do not sample`,
+		},
+		{
+			"pfedme", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = 1 },
+			`client.clip_norm = 1: method "pfedme" does not use it; leave it out, or use one of the methods afl, directfednas, `,
+		},
+		{
+			"scaffold", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" },
+			`client.optimizer = "adam": method "scaffold" needs "sgd"; its control variates are means of gradients`,
+		},
+		{
+			"fednova", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adamw" },
+			`client.optimizer = "adamw": method "fednova" needs "sgd"; it counts how often each gradient`,
+		},
+		{
+			"fedpa", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" },
+			`client.optimizer = "adam": method "fedpa" needs "sgd"; Adam's steps do not sample`,
+		},
+		{
+			"pfedme", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" },
+			`client.optimizer = "adam": method "pfedme" needs "sgd"; its steps descend`,
+		},
+		{
+			"maml", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" },
+			`client.optimizer = "adam": method "maml" needs "sgd"; its meta-gradients`,
+		},
+		{
+			"perfedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "adam" },
+			`client.optimizer = "adam": method "perfedavg" needs "sgd"; its meta-gradients`,
+		},
+		{
+			"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer = "rmsprop" },
+			`client.optimizer = "rmsprop": must be one of sgd, adam, adamw`,
+		},
+		{
+			"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Optimizer, c.Momentum = "adam", 0.9 },
+			`client.momentum = 0.9: must be 0 with client.optimizer = "adam"; use client.beta1`,
+		},
+		{
+			"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Beta1 = 0.8 },
+			`client.beta1 = 0.8: only allowed with client.optimizer = adam or adamw`,
+		},
 		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) {
 			c.Optimizer, c.Eps = "adam",
 				0
 		}, `client.eps = 0: must be`},
-		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Nesterov = true },
-			`client.nesterov = true: requires client.momentum > 0`},
-		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = -1 },
-			`client.clip_norm = -1: must be a finite number >= 0`},
-		{"maml", func(c *fl.ClientParams, _ *fl.ServerParams) { c.WeightDecay = 0.1 },
-			`client.weight_decay = 0.1: method "maml" does not use it`},
-		{"feddyn", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 0 },
-			`server.alpha = 0: method "feddyn" needs a finite number > 0`},
-		{"fedadam", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Momentum = 0.9 },
-			`server.momentum = 0.9: method "fedadam" needs 0`},
-		{"fedadagrad", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Beta2 = 0.9 },
-			`server.beta2 = 0.9: method "fedadagrad" does not use it; leave it out, or use one of the methods fedadam, fedyogi`},
-		{"fedyogi", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Tau = 0 },
-			`server.tau = 0: method "fedyogi" needs a finite number > 0`},
-		{"fedrep", func(c *fl.ClientParams, _ *fl.ServerParams) { c.HeadEpochs = 0 },
-			`client.head_epochs = 0: method "fedrep" needs in (0, 1e6]`},
-		{"pfedme", func(c *fl.ClientParams, _ *fl.ServerParams) { c.InnerSteps = 0 },
-			`client.inner_steps = 0: method "pfedme" needs a positive integer`},
-		{"pfedme", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 },
-			`client.momentum = 0.9: method "pfedme" does not use it`},
-		{"fednova", func(_ *fl.ClientParams, s *fl.ServerParams) { s.LR = 0.5 },
-			`server.lr = 0.5: method "fednova" does not use it; leave it out, or use one of the methods fedadagrad, `},
-		{"fedper", func(c *fl.ClientParams, _ *fl.ServerParams) { c.HeadEpochs = 1 },
-			`client.head_epochs = 1: method "fedper" does not use it`},
-		{"fedpa", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Window = 0 },
-			`client.window = 0: method "fedpa" needs a positive integer`},
-		{"fedtp", func(_ *fl.ClientParams, s *fl.ServerParams) { s.HyperLR = 0 },
-			`server.hyper_lr = 0: method "fedtp" needs a finite number > 0`},
-		{"fedtp", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Embedding = 0 },
-			`server.embedding = 0: method "fedtp" needs an integer in [1, 65536]`},
-		{"fedavg", func(_ *fl.ClientParams, s *fl.ServerParams) { s.HyperLR = 1 },
-			`server.hyper_lr = 1: method "fedavg" does not use it; leave it out, or use method "fedtp"`},
-		{"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda = 1 },
-			`client.lambda = 1: method "fedavg" does not use it`},
-		{"ditto", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Mu = 1 },
-			`client.mu = 1: method "ditto" does not use it; leave it out, or use one of the methods fedprox, moon, reptile`},
-		{"moon", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Mu = 0 },
-			`client.mu = 0: method "moon" needs a finite number > 0; with 0 it is method "fedavg"`},
-		{"moon", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Temperature = 0 },
-			`client.temperature = 0: method "moon" needs a finite number > 0`},
-		{"fedrod", func(c *fl.ClientParams, _ *fl.ServerParams) { c.OptimizerState = "keep" },
-			`client.optimizer_state = "keep": method "fedrod" needs "reset"; the optimizer of a personal head`},
-		{"apfl", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Alpha = 0 },
-			`client.alpha = 0: method "apfl" needs in (0, 1]`},
-		{"fedala", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ALAShare = 0 },
-			`client.ala_share = 0: method "fedala" needs in (0, 1]`},
-		{"fedamp", func(_ *fl.ClientParams, s *fl.ServerParams) { s.AMPSigma = 0 },
-			`server.amp_sigma = 0: method "fedamp" needs a finite number > 0`},
+		{
+			"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Nesterov = true },
+			`client.nesterov = true: requires client.momentum > 0`,
+		},
+		{
+			"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ClipNorm = -1 },
+			`client.clip_norm = -1: must be a finite number >= 0`,
+		},
+		{
+			"maml", func(c *fl.ClientParams, _ *fl.ServerParams) { c.WeightDecay = 0.1 },
+			`client.weight_decay = 0.1: method "maml" does not use it`,
+		},
+		{
+			"feddyn", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 0 },
+			`server.alpha = 0: method "feddyn" needs a finite number > 0`,
+		},
+		{
+			"fedadam", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Momentum = 0.9 },
+			`server.momentum = 0.9: method "fedadam" needs 0`,
+		},
+		{
+			"fedadagrad", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Beta2 = 0.9 },
+			`server.beta2 = 0.9: method "fedadagrad" does not use it; leave it out, or use one of the methods fedadam, fedyogi`,
+		},
+		{
+			"fedyogi", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Tau = 0 },
+			`server.tau = 0: method "fedyogi" needs a finite number > 0`,
+		},
+		{
+			"fedrep", func(c *fl.ClientParams, _ *fl.ServerParams) { c.HeadEpochs = 0 },
+			`client.head_epochs = 0: method "fedrep" needs in (0, 1e6]`,
+		},
+		{
+			"pfedme", func(c *fl.ClientParams, _ *fl.ServerParams) { c.InnerSteps = 0 },
+			`client.inner_steps = 0: method "pfedme" needs a positive integer`,
+		},
+		{
+			"pfedme", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 },
+			`client.momentum = 0.9: method "pfedme" does not use it`,
+		},
+		{
+			"fednova", func(_ *fl.ClientParams, s *fl.ServerParams) { s.LR = 0.5 },
+			`server.lr = 0.5: method "fednova" does not use it; leave it out, or use one of the methods fedadagrad, `,
+		},
+		{
+			"fedper", func(c *fl.ClientParams, _ *fl.ServerParams) { c.HeadEpochs = 1 },
+			`client.head_epochs = 1: method "fedper" does not use it`,
+		},
+		{
+			"fedpa", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Window = 0 },
+			`client.window = 0: method "fedpa" needs a positive integer`,
+		},
+		{
+			"fedtp", func(_ *fl.ClientParams, s *fl.ServerParams) { s.HyperLR = 0 },
+			`server.hyper_lr = 0: method "fedtp" needs a finite number > 0`,
+		},
+		{
+			"fedtp", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Embedding = 0 },
+			`server.embedding = 0: method "fedtp" needs an integer in [1, 65536]`,
+		},
+		{
+			"fedavg", func(_ *fl.ClientParams, s *fl.ServerParams) { s.HyperLR = 1 },
+			`server.hyper_lr = 1: method "fedavg" does not use it; leave it out, or use method "fedtp"`,
+		},
+		{
+			"fedavg", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda = 1 },
+			`client.lambda = 1: method "fedavg" does not use it`,
+		},
+		{
+			"ditto", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Mu = 1 },
+			`client.mu = 1: method "ditto" does not use it; leave it out, or use one of the methods fedprox, moon, reptile`,
+		},
+		{
+			"moon", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Mu = 0 },
+			`client.mu = 0: method "moon" needs a finite number > 0; with 0 it is method "fedavg"`,
+		},
+		{
+			"moon", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Temperature = 0 },
+			`client.temperature = 0: method "moon" needs a finite number > 0`,
+		},
+		{
+			"fedrod", func(c *fl.ClientParams, _ *fl.ServerParams) { c.OptimizerState = "keep" },
+			`client.optimizer_state = "keep": method "fedrod" needs "reset"; the optimizer of a personal head`,
+		},
+		{
+			"apfl", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Alpha = 0 },
+			`client.alpha = 0: method "apfl" needs in (0, 1]`,
+		},
+		{
+			"fedala", func(c *fl.ClientParams, _ *fl.ServerParams) { c.ALAShare = 0 },
+			`client.ala_share = 0: method "fedala" needs in (0, 1]`,
+		},
+		{
+			"fedamp", func(_ *fl.ClientParams, s *fl.ServerParams) { s.AMPSigma = 0 },
+			`server.amp_sigma = 0: method "fedamp" needs a finite number > 0`,
+		},
 		{"qfedavg", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Q = 101 }, `server.q = 101: must be in [0, 100]`},
-		{"afl", func(_ *fl.ClientParams, s *fl.ServerParams) { s.LambdaLR = 0 },
-			`server.lambda_lr = 0: method "afl" needs a finite number > 0`},
-		{"ifca", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Clusters = 0 },
-			`server.clusters = 0: method "ifca" needs an integer in [1, 100]`},
-		{"fedfomo", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Models = 0 },
-			`server.models = 0: method "fedfomo" needs an integer in [1, 1000]`},
-		{"mimelite", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 },
-			`client.momentum = 0.9: method "mimelite" needs 0; local steps use the server's momentum; set server.beta1`},
-		{"fedavgm", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 1 },
-			`server.alpha = 1: method "fedavgm" does not use it; leave it out, or use one of the methods feddyn, feddynchoice`},
+		{
+			"afl", func(_ *fl.ClientParams, s *fl.ServerParams) { s.LambdaLR = 0 },
+			`server.lambda_lr = 0: method "afl" needs a finite number > 0`,
+		},
+		{
+			"ifca", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Clusters = 0 },
+			`server.clusters = 0: method "ifca" needs an integer in [1, 100]`,
+		},
+		{
+			"fedfomo", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Models = 0 },
+			`server.models = 0: method "fedfomo" needs an integer in [1, 1000]`,
+		},
+		{
+			"mimelite", func(c *fl.ClientParams, _ *fl.ServerParams) { c.Momentum = 0.9 },
+			`client.momentum = 0.9: method "mimelite" needs 0; local steps use the server's momentum; set server.beta1`,
+		},
+		{
+			"fedavgm", func(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha = 1 },
+			`server.alpha = 1: method "fedavgm" does not use it; leave it out, or use one of the methods feddyn, feddynchoice`,
+		},
 	} {
 		m, err := fl.MethodByName(tt.method)
 		if err != nil {
@@ -328,8 +418,10 @@ func TestMethodsRefuseBadCombinations(t *testing.T) {
 		}
 	}
 	fed := fltest.OpenGlyphs(t, 12, 30)
-	for _, m := range []fl.Method{scaffold(), fedDyn(), ditto(), fedRep(), fedPer(), apfl(), lgFedAvg(),
-		fedALA(), fedAMP(), fedFomo()} {
+	for _, m := range []fl.Method{
+		scaffold(), fedDyn(), ditto(), fedRep(), fedPer(), apfl(), lgFedAvg(),
+		fedALA(), fedAMP(), fedFomo(),
+	} {
 		_, err := fl.New(fl.Config{Model: fltest.SmallCNN(t, fed), Data: fed, Method: m, Cohort: 2, Replacement: true})
 		if err == nil || !strings.Contains(err.Error(), "twice in a cohort") {
 			t.Errorf("%s with replacement: error %v", m.Name, err)

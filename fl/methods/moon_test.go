@@ -146,8 +146,11 @@ func TestContrastOfZeros(t *testing.T) {
 	for _, tt := range []struct {
 		h, near, far []float32
 		moves        bool
-	}{{zeros, ones, ones, false}, {ones, zeros, zeros, false}, {ones, zeros, []float32{1, 2, 3},
-		true}, {ones, ones, ones, false}} {
+	}{{zeros, ones, ones, false}, {ones, zeros, zeros, false}, {
+		ones, zeros,
+		[]float32{1, 2, 3},
+		true,
+	}, {ones, ones, ones, false}} {
 		c := contrast{mu: 1, temperature: 1, n: 3, broadcast: tt.near, last: tt.far}
 		grad := make([]float32, 3)
 		loss := c.Add(0, 0, tt.h, grad, 1)

@@ -15,9 +15,13 @@ func TestProbesOfRounds(t *testing.T) {
 	const steps, lr, alpha = 4, 0.2, 0.3
 	q := newQuadratics(t, FedAvg(), 6, 6)
 	tr := q.engine.NewTrial(0)
-	plan := fl.Plan{Server: hyper.DefaultServer(), Clients: []fl.ClientParams{fullBatch(hyper.DefaultClient(), lr, steps)},
-		Probes: []string{"cos_delta_smoothed{alpha=0.3}", "dot_delta_previous", "sign_agreement",
-			"min_cos_grad_displacement", "steps"}}
+	plan := fl.Plan{
+		Server: hyper.DefaultServer(), Clients: []fl.ClientParams{fullBatch(hyper.DefaultClient(), lr, steps)},
+		Probes: []string{
+			"cos_delta_smoothed{alpha=0.3}", "dot_delta_previous", "sign_agreement",
+			"min_cos_grad_displacement", "steps",
+		},
+	}
 	smooth, previous := make([]float64, dims), make([]float64, dims)
 	for round := range 3 {
 		w := slices.Clone(tr.Weights())

@@ -119,8 +119,10 @@ func newQuadratics(t *testing.T, m fl.Method, clients, cohort int, server ...fun
 	for _, set := range server {
 		set(&built)
 	}
-	q.engine = newEngine(t, fl.Config{Model: model, Data: fed, Method: m, Cohort: cohort, Seed: 3, Workers: 2,
-		Server: &built, NewTrainer: func() trainer.Trainer { return &quadratic{} }})
+	q.engine = newEngine(t, fl.Config{
+		Model: model, Data: fed, Method: m, Cohort: cohort, Seed: 3, Workers: 2,
+		Server: &built, NewTrainer: func() trainer.Trainer { return &quadratic{} },
+	})
 	total := 0
 	of := func(v data.View) (float64, []float64) {
 		return (&quadratic{}).batch(fltest.Batch(t, model, v))
@@ -212,8 +214,10 @@ func TestDriftIsCorrectedOnQuadratics(t *testing.T) {
 	// FedAvg's fixed point weighs clients by 1 - (1 - lr alpha_i)^K instead.
 	q := newQuadratics(t, FedAvg(), 6, 6)
 	tr := q.engine.NewTrial(0)
-	runRounds(t, tr, fl.Plan{Server: hyper.DefaultServer(),
-		Clients: []fl.ClientParams{fullBatch(hyper.DefaultClient(), lr, steps)}}, 300)
+	runRounds(t, tr, fl.Plan{
+		Server:  hyper.DefaultServer(),
+		Clients: []fl.ClientParams{fullBatch(hyper.DefaultClient(), lr, steps)},
+	}, 300)
 	biased := q.optimum(func(i int) float64 {
 		return q.share[i] * (1 - math.Pow(1-lr*q.alpha[i], steps)) / q.alpha[i]
 	})

@@ -150,8 +150,10 @@ func TestManySubnetsFitIntoMemory(t *testing.T) {
 		t.Skip("it trains a network for each of 40 clients")
 	}
 	fed := fltest.OpenGlyphs(t, 24, 16)
-	model, err := models.New("mbv3-cifar", models.Options{Input: nn.Shape{H: fed.H, W: fed.W,
-		C: fed.C}, Classes: fed.Classes})
+	model, err := models.New("mbv3-cifar", models.Options{Input: nn.Shape{
+		H: fed.H, W: fed.W,
+		C: fed.C,
+	}, Classes: fed.Classes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,8 +80,10 @@ func begun(c fl.ClientParams) fl.ClientParams {
 	all := hyper.DefaultClient()
 	full := hyper.Values{Client: all}
 	for _, p := range hyper.Table() {
-		if strings.HasPrefix(p.Name, "client.") && !slices.Contains([]string{"client.optimizer", "client.optimizer_state",
-			"client.beta1", "client.beta2", "client.eps", "client.lr_schedule", "client.lr_over", "client.bias_decay"}, p.Name) {
+		if strings.HasPrefix(p.Name, "client.") && !slices.Contains([]string{
+			"client.optimizer", "client.optimizer_state",
+			"client.beta1", "client.beta2", "client.eps", "client.lr_schedule", "client.lr_over", "client.bias_decay",
+		}, p.Name) {
 			reflect.ValueOf(&full).Elem().FieldByIndex(p.Index).Set(reflect.ValueOf(&v).Elem().FieldByIndex(p.Index))
 		}
 	}

@@ -55,8 +55,10 @@ func TestFrozenParametersStay(t *testing.T) {
 				t.Errorf("%s trains %q: nothing has changed", m.Name, patterns)
 			}
 			plan := defaultPlan(m)
-			if _, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients, Server: &plan.Server,
-				State: tr.State()}); err != nil {
+			if _, err := e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{
+				Clients: plan.Clients, Server: &plan.Server,
+				State: tr.State(),
+			}); err != nil {
 				t.Error(err)
 			}
 		}

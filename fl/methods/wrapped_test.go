@@ -43,8 +43,10 @@ func TestWrappedMethods(t *testing.T) {
 			shard string
 		}
 		run := func(m fl.Method) outcome {
-			e := newEngine(t, fl.Config{Model: modelOf(t, m, fed), Data: fed, Method: m, Cohort: cohort,
-				Seed: 11, KeepOptimizer: keeps(m)})
+			e := newEngine(t, fl.Config{
+				Model: modelOf(t, m, fed), Data: fed, Method: m, Cohort: cohort,
+				Seed: 11, KeepOptimizer: keeps(m),
+			})
 			tr := e.NewTrial(3)
 			o := outcome{most: e.MostBytes()}
 			for _, r := range runRounds(t, tr, plan, rounds) {
@@ -52,8 +54,10 @@ func TestWrappedMethods(t *testing.T) {
 			}
 			o.sha = e.Model().SHA256(tr.Weights())
 			var err error
-			if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients[:1], Server: &plan.Server,
-				Round: rounds, State: tr.State(), Sample: sample}); err != nil {
+			if o.eval, err = e.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{
+				Clients: plan.Clients[:1], Server: &plan.Server,
+				Round: rounds, State: tr.State(), Sample: sample,
+			}); err != nil {
 				t.Fatal(err)
 			}
 			if err := m.CheckShards(plan.Clients[0], fl.Updates{}); err != nil {

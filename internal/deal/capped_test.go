@@ -54,8 +54,10 @@ func TestBlocked(t *testing.T) {
 	for i := range labels {
 		labels[i] = int32(i % 10)
 	}
-	d := &Dealer{Plan: Plan{Way: WayBlocked, ClientClasses: 2, Clients: 20, MinSamples: 10},
-		Labels: labels, Classes: 10, Key: 3}
+	d := &Dealer{
+		Plan:   Plan{Way: WayBlocked, ClientClasses: 2, Clients: 20, MinSamples: 10},
+		Labels: labels, Classes: 10, Key: 3,
+	}
 	dealt, err := d.Train()
 	if err != nil {
 		t.Fatal(err)

@@ -35,8 +35,16 @@ func TestHeldClasses(t *testing.T) {
 		hi            float64
 		classes, want int
 	}{
-		{0, 10, 10}, {1, 10, 1}, {0.2, 10, 8}, {0.4, 10, 6}, {0.6, 10, 5}, {0.8, 10, 3}, {0.5, 2, 2},
-		{0.51, 2, 1}, {0.8, 62, 13}, {0.3, 1, 1},
+		{0, 10, 10},
+		{1, 10, 1},
+		{0.2, 10, 8},
+		{0.4, 10, 6},
+		{0.6, 10, 5},
+		{0.8, 10, 3},
+		{0.5, 2, 2},
+		{0.51, 2, 1},
+		{0.8, 62, 13},
+		{0.3, 1, 1},
 	} {
 		if got := HeldClasses(tt.hi, tt.classes); got != tt.want {
 			t.Errorf("a client of index %v holds %d of %d classes, must hold %d", tt.hi, got, tt.classes, tt.want)
@@ -49,8 +57,10 @@ func TestShards(t *testing.T) {
 	for _, tt := range []struct {
 		sizes  []int
 		shards int
-	}{{alike(50, 110), 2}, {alike(50, 100), 2}, {alike(7, 31), 1}, {LogNormal(50, 5000, 20, 1, 2),
-		2}, {[]int{4, 1000, 3}, 3}} {
+	}{{alike(50, 110), 2}, {alike(50, 100), 2}, {alike(7, 31), 1}, {
+		LogNormal(50, 5000, 20, 1, 2),
+		2,
+	}, {[]int{4, 1000, 3}, 3}} {
 		dealt := Shards(labels, 10, tt.sizes, tt.shards, 8)
 		checkDealt(t, dealt, len(labels), tt.sizes)
 		for i, mix := range mixesOf(labels, dealt) {

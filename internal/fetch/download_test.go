@@ -144,8 +144,11 @@ func TestDownloadFails(t *testing.T) {
 		}, File{}, "502 Bad Gateway", 3, false},
 		{"wrong bytes", nil, File{SHA256: sum(nil)}, "SHA-256 is " + sum(content) + ", must be " + sum(nil), 1, false},
 		{"wrong MD5", nil, File{MD5: "00"}, "MD5 is ", 1, false},
-		{"says a wrong length", nil, File{Size: 49_999},
-			"the server says that it has 50000 bytes, it must have 49999", 1, false},
+		{
+			"says a wrong length", nil,
+			File{Size: 49_999},
+			"the server says that it has 50000 bytes, it must have 49999", 1, false,
+		},
 		{"sends more than the length", func(s *server, w http.ResponseWriter, _ *http.Request) bool {
 			w.(http.Flusher).Flush() // no length
 			_, _ = w.Write(s.content)

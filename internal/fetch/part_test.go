@@ -17,8 +17,10 @@ func TestDamagedArchive(t *testing.T) {
 	damaged[3000] ^= 1
 	s, dir := serve(t, content, nil), t.TempDir()
 	file := File{Name: "x.tar.gz", URLs: []string{s.URL + "/x"}, Gives: []string{"d"}}
-	for name, text := range map[string]string{"x.tar.gz.part": string(damaged),
-		"x.tar.gz.part.from": s.URL + "/x\n\"" + sum(content)[:16] + "\"\n"} {
+	for name, text := range map[string]string{
+		"x.tar.gz.part":      string(damaged),
+		"x.tar.gz.part.from": s.URL + "/x\n\"" + sum(content)[:16] + "\"\n",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -106,8 +106,11 @@ func TestUnpack(t *testing.T) {
 		{"x.tar.gz", tarred(t, member{name: "./d/", kind: tar.TypeDir}, member{name: "./d/e/f", content: []byte("hello")},
 			member{name: "rest", content: []byte("x")}), []string{"d"}, "d/e/f", "hello"},
 		{"x.zip", zipped(t, member{name: "d/f", content: []byte("hello")}), []string{"d"}, "d/f", "hello"},
-		{"renamed.zip", zipped(t, member{name: "100.txt", content: []byte("plays")}),
-			[]string{"raw_data.txt"}, "raw_data.txt", "plays"},
+		{
+			"renamed.zip", zipped(t, member{name: "100.txt", content: []byte("plays")}),
+			[]string{"raw_data.txt"},
+			"raw_data.txt", "plays",
+		},
 		{"ab.tar.bz2", bz2, []string{"a", "b"}, "b", "two\n"},
 	} {
 		dir := t.TempDir()
@@ -142,8 +145,10 @@ func TestUnpackRefuses(t *testing.T) {
 		{"back.zip", zipped(t, member{name: `..\d`, content: []byte("x")}), `would lie outside of the folder`},
 		{"link.tar.gz", tarred(t, member{name: "d", kind: tar.TypeSymlink, link: "/etc"},
 			member{name: "d/x", content: []byte("x")}), `"d" is neither a file nor a folder`},
-		{"hard.tar.gz", tarred(t, member{name: "d", kind: tar.TypeLink, link: "/etc/passwd"}),
-			`"d" is neither a file nor a folder`},
+		{
+			"hard.tar.gz", tarred(t, member{name: "d", kind: tar.TypeLink, link: "/etc/passwd"}),
+			`"d" is neither a file nor a folder`,
+		},
 		{"pipe.tar.gz", tarred(t, member{name: "d", kind: tar.TypeFifo}), `"d" is neither a file nor a folder`},
 		{"link.zip", zipped(t, member{name: "d", link: "/etc"}), `"d" is neither a file nor a folder`},
 		{"bomb.tar.gz", tarred(t, member{name: "d", content: zeros}), "unpacks to far more than any set of data does"},
@@ -159,8 +164,10 @@ func TestUnpackRefuses(t *testing.T) {
 		{"bad.tar.bz2", []byte("BZh9 and no more"), "the archive is damaged"},
 		{"other.tar.gz", tarred(t, member{name: "e", content: []byte("x")}), "there is no d in it, only e"},
 		{"nothing.tar.gz", tarred(t), "there is no d in it, only nothing"},
-		{"empty.tar.gz", tarred(t, member{name: "d/test.bin", content: []byte("x")}),
-			"there is no d/train.bin in it, only test.bin"},
+		{
+			"empty.tar.gz", tarred(t, member{name: "d/test.bin", content: []byte("x")}),
+			"there is no d/train.bin in it, only test.bin",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()

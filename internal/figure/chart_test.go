@@ -23,26 +23,41 @@ func charts() map[string]*Figure {
 			Spans: []Span{{Row: 0, From: 1, To: 3, Mark: &mark}, {Row: 1, Class: 1, From: 2, To: 2}},
 		}}),
 		"paths": of("paths", Panel{Paths: &Paths{
-			Of: "score", Axes: []PathAxis{{Axis: Axis{Label: "lr", Log: true}},
-				{Axis: Axis{Label: "optimizer"}, Names: []string{"sgd", "adam"}}, {Axis: Axis{Label: "score"}}},
-			Paths: []Path{{Name: "trial 0", At: []float64{1e-3, 1, 0.5}, Value: 0.5, Bold: true},
-				{Name: "trial 1", At: []float64{0.1, 0, math.NaN()}, Value: math.NaN()}},
+			Of: "score", Axes: []PathAxis{
+				{Axis: Axis{Label: "lr", Log: true}},
+				{Axis: Axis{Label: "optimizer"}, Names: []string{"sgd", "adam"}},
+				{Axis: Axis{Label: "score"}},
+			},
+			Paths: []Path{
+				{Name: "trial 0", At: []float64{1e-3, 1, 0.5}, Value: 0.5, Bold: true},
+				{Name: "trial 1", At: []float64{0.1, 0, math.NaN()}, Value: math.NaN()},
+			},
 		}}),
-		"dots": of("dots", Panel{X: Axis{Label: "lr", Log: true}, Y: Axis{Label: "score"},
-			Dots: []Dots{{Name: "a trial", Points: []Dot{{1, 5, "trial 1"}, {0.1, 7, "trial 0"}}}}}),
+		"dots": of("dots", Panel{
+			X: Axis{Label: "lr", Log: true}, Y: Axis{Label: "score"},
+			Dots: []Dots{{Name: "a trial", Points: []Dot{{1, 5, "trial 1"}, {0.1, 7, "trial 0"}}}},
+		}),
 	}
 }
 
 func TestCharts(t *testing.T) {
 	for name, want := range map[string]struct{ texts, desc, csv, table string }{
-		"heat": {"theta from 0 to 1", "Heat map of theta for 3 values of round and 2 of entry: from 0 to 1.",
-			"[[entry 1 2 3] [a 0 0.5 1] [b 0.25  1]]", "theta"},
-		"spans": {"failed", "2 stretches of minutes in 2 rows, one per trial.",
-			"[[trial what from to mark] [trial 0 trains 1 3 2.5] [trial 1 failed 2 2 ]]", "minutes"},
-		"paths": {"adam", "Parallel coordinates of 2 paths across 3 axes: lr, optimizer, score.",
-			"[[path lr optimizer score] [trial 0 0.001 adam 0.5] [trial 1 0.1 sgd ]]", "score"},
-		"dots": {"a trial", "2 dots: a trial.",
-			"[[panel line run lr value half_interval] [score a trial trial 1 1 5 ] [score a trial trial 0 0.1 7 ]]", "score"},
+		"heat": {
+			"theta from 0 to 1", "Heat map of theta for 3 values of round and 2 of entry: from 0 to 1.",
+			"[[entry 1 2 3] [a 0 0.5 1] [b 0.25  1]]", "theta",
+		},
+		"spans": {
+			"failed", "2 stretches of minutes in 2 rows, one per trial.",
+			"[[trial what from to mark] [trial 0 trains 1 3 2.5] [trial 1 failed 2 2 ]]", "minutes",
+		},
+		"paths": {
+			"adam", "Parallel coordinates of 2 paths across 3 axes: lr, optimizer, score.",
+			"[[path lr optimizer score] [trial 0 0.001 adam 0.5] [trial 1 0.1 sgd ]]", "score",
+		},
+		"dots": {
+			"a trial", "2 dots: a trial.",
+			"[[panel line run lr value half_interval] [score a trial trial 1 1 5 ] [score a trial trial 0 0.1 7 ]]", "score",
+		},
 	} {
 		f := charts()[name]
 		svg := write(t, f, SVG, Light)

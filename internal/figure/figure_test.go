@@ -77,10 +77,14 @@ func lines() *Figure {
 	return &Figure{
 		Name: "a b", Title: `errors of <a> & "b"`, Note: "where from",
 		Panels: []Panel{
-			{X: Axis{Label: "rounds", Zero: true}, Y: Axis{Label: "test error, %"},
-				Lines: []Line{{Name: "one", Points: points, Runs: [][]Point{points}}}},
-			{X: Axis{Label: "lr", Log: true}, Y: Axis{Label: "loss", Log: true},
-				Lines: []Line{{Name: "two\x01", Points: []Point{{1e-4, 1e-2, 0}, {1, 300, 0}}, Step: true}}},
+			{
+				X: Axis{Label: "rounds", Zero: true}, Y: Axis{Label: "test error, %"},
+				Lines: []Line{{Name: "one", Points: points, Runs: [][]Point{points}}},
+			},
+			{
+				X: Axis{Label: "lr", Log: true}, Y: Axis{Label: "loss", Log: true},
+				Lines: []Line{{Name: "two\x01", Points: []Point{{1e-4, 1e-2, 0}, {1, 300, 0}}, Step: true}},
+			},
 		},
 	}
 }
@@ -91,8 +95,10 @@ func TestWriteSVG(t *testing.T) {
 	if e.Role != "img" || e.By != "figure-a-b-title figure-a-b-desc" || e.Title != `errors of <a> & "b"` {
 		t.Errorf("%+v", e)
 	}
-	for _, want := range []string{"errors of", "rounds", "test error, %", "one", "two\ufffd",
-		"where from", "100", "0.001"} {
+	for _, want := range []string{
+		"errors of", "rounds", "test error, %", "one", "two\ufffd",
+		"where from", "100", "0.001",
+	} {
 		if !strings.Contains(texts, want) {
 			t.Errorf("no %q in %q", want, texts)
 		}
@@ -105,8 +111,10 @@ func TestWriteSVG(t *testing.T) {
 		strings.Contains(night, ":}") {
 		t.Errorf("styles %s", e.Style)
 	}
-	for _, c := range []color.Color{palettes[Dark].back, palettes[Dark].text,
-		palettes[Dark].lines[0], palettes[Dark].lines[1]} {
+	for _, c := range []color.Color{
+		palettes[Dark].back, palettes[Dark].text,
+		palettes[Dark].lines[0], palettes[Dark].lines[1],
+	} {
 		if want := css(c); !strings.Contains(night, want) {
 			t.Errorf("no %s in the dark theme: %s", want, night)
 		}
@@ -206,10 +214,14 @@ func TestWriteErrors(t *testing.T) {
 		{&Figure{Title: "t"}, "t: nothing to draw"},
 		{one(Axis{}, Axis{}, Point{1, math.NaN(), 0}), "t: nothing to draw"},
 		{one(Axis{}, Axis{}, Point{1, math.Inf(1), 0}), "t: l: the point (1, +Inf) is not finite"},
-		{one(Axis{Label: "lr", Log: true}, Axis{}, Point{0, 1, 0}),
-			`t: l: 0 has no place on the logarithmic axis "lr": must be above 0`},
-		{one(Axis{}, Axis{Label: "loss", Log: true}, Point{1, -1, 0}),
-			`t: l: -1 has no place on the logarithmic axis "loss": must be above 0`},
+		{
+			one(Axis{Label: "lr", Log: true}, Axis{}, Point{0, 1, 0}),
+			`t: l: 0 has no place on the logarithmic axis "lr": must be above 0`,
+		},
+		{
+			one(Axis{}, Axis{Label: "loss", Log: true}, Point{1, -1, 0}),
+			`t: l: -1 has no place on the logarithmic axis "loss": must be above 0`,
+		},
 		{one(Axis{}, Axis{}, Point{2, 1, 0}, Point{1, 1, 0}), "t: l: points must be sorted by x: 1 stands after 2"},
 		{&Figure{Title: "t", Panels: []Panel{{Bars: &Bars{}}}}, "t: nothing to draw"},
 		{uneven, "bars: c1 has 1 classes, others 3"},
@@ -227,8 +239,17 @@ func TestWriteErrors(t *testing.T) {
 
 // TestWriteAnyRange draws values that leave little room for ticks.
 func TestWriteAnyRange(t *testing.T) {
-	for _, ys := range [][]float64{{0, 0}, {5, 5}, {-3, -3}, {1e-12, 2e-12}, {1e12, 3e12}, {100, 100.0001},
-		{-1e300, 1e300}, {5e-324, 1e-323}, {7}} {
+	for _, ys := range [][]float64{
+		{0, 0},
+		{5, 5},
+		{-3, -3},
+		{1e-12, 2e-12},
+		{1e12, 3e12},
+		{100, 100.0001},
+		{-1e300, 1e300},
+		{5e-324, 1e-323},
+		{7},
+	} {
 		for _, log := range []bool{false, true} {
 			if log && ys[0] <= 1e-300 {
 				continue
@@ -237,8 +258,10 @@ func TestWriteAnyRange(t *testing.T) {
 			for i, y := range ys {
 				points = append(points, Point{X: float64(i + 1), Y: y})
 			}
-			f := &Figure{Title: "t", Panels: []Panel{{X: Axis{Log: log}, Y: Axis{Log: log},
-				Lines: []Line{{Name: "l", Points: points}}}}}
+			f := &Figure{Title: "t", Panels: []Panel{{
+				X: Axis{Log: log}, Y: Axis{Log: log},
+				Lines: []Line{{Name: "l", Points: points}},
+			}}}
 			if svg := write(t, f, SVG, Light); strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
 				t.Errorf("%v, log %v: drawn beyond numbers", ys, log)
 			}
@@ -247,8 +270,10 @@ func TestWriteAnyRange(t *testing.T) {
 }
 
 func TestFormOf(t *testing.T) {
-	for path, want := range map[string]Form{"a.svg": SVG, "a.b/c.PNG": PNG, "x.csv": CSV,
-		"none": SVG, "/dev/stdout": SVG} {
+	for path, want := range map[string]Form{
+		"a.svg": SVG, "a.b/c.PNG": PNG, "x.csv": CSV,
+		"none": SVG, "/dev/stdout": SVG,
+	} {
 		if got, err := FormOf(path); err != nil || got != want {
 			t.Errorf("%s: %q, %v", path, got, err)
 		}
@@ -297,8 +322,10 @@ func TestNamedPlaces(t *testing.T) {
 			{Name: "global", Points: []Point{{X: 1, Y: 2, Half: 3}, {X: 3, Y: -1, Half: 1.5}}},
 			{Name: "personalized", Points: []Point{{X: 2, Y: 0.5}}},
 		}},
-		{Title: "eps", X: Axis{Label: "eps"}, Y: Axis{Label: "gain, points"},
-			Lines: []Line{{Name: "global", Points: []Point{{X: 0.5, Y: 1}}}}},
+		{
+			Title: "eps", X: Axis{Label: "eps"}, Y: Axis{Label: "gain, points"},
+			Lines: []Line{{Name: "global", Points: []Point{{X: 0.5, Y: 1}}}},
+		},
 	}}
 	var svg, csv bytes.Buffer
 	if err := errors.Join(f.Write(&svg, SVG, Light), f.Write(&csv, CSV, Light)); err != nil {
@@ -322,8 +349,10 @@ func TestNamedPlaces(t *testing.T) {
 	}
 	without := *f
 	without.Panels = slices.Clone(f.Panels)
-	without.Panels[0].Lines = []Line{{Name: "global", Points: []Point{{X: 1, Y: 2}, {X: 3, Y: -1}}},
-		{Name: "personalized", Points: []Point{{X: 2, Y: 0.5}}}}
+	without.Panels[0].Lines = []Line{
+		{Name: "global", Points: []Point{{X: 1, Y: 2}, {X: 3, Y: -1}}},
+		{Name: "personalized", Points: []Point{{X: 2, Y: 0.5}}},
+	}
 	var bare bytes.Buffer
 	if err := without.Write(&bare, SVG, Light); err != nil {
 		t.Fatal(err)
@@ -351,8 +380,10 @@ func TestNamedPlaces(t *testing.T) {
 
 // TestBandsOnALogarithmicAxis lays out intervals that reach below 0, which have no end there.
 func TestBandsOnALogarithmicAxis(t *testing.T) {
-	f := &Figure{Title: "t", Panels: []Panel{{Y: Axis{Log: true, Bands: true},
-		Lines: []Line{{Name: "l", Points: []Point{{X: 1, Y: 1, Half: 2}, {X: 2, Y: 40, Half: 30}}}}}}}
+	f := &Figure{Title: "t", Panels: []Panel{{
+		Y:     Axis{Log: true, Bands: true},
+		Lines: []Line{{Name: "l", Points: []Point{{X: 1, Y: 1, Half: 2}, {X: 2, Y: 40, Half: 30}}}},
+	}}}
 	_, y := f.sheet(Light).scales(&f.Panels[0])
 	if y.lo > 1 || y.lo <= 0 || y.hi < 70 {
 		t.Errorf("from %v to %v", y.lo, y.hi)
@@ -369,8 +400,10 @@ func TestPanelsInRows(t *testing.T) {
 		}
 		f := &Figure{Name: "rows", Title: "rows"}
 		for range panels {
-			f.Panels = append(f.Panels, Panel{Title: "panel",
-				Lines: []Line{{Name: "a", Points: []Point{{X: 1, Y: 2}, {X: 2, Y: 3}}}}})
+			f.Panels = append(f.Panels, Panel{
+				Title: "panel",
+				Lines: []Line{{Name: "a", Points: []Point{{X: 1, Y: 2}, {X: 2, Y: 3}}}},
+			})
 		}
 		titles := title.FindAllStringSubmatch(write(t, f, SVG, Light), -1)
 		if len(titles) != panels {

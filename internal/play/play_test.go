@@ -115,8 +115,10 @@ func (s *scripted) Run(ctx context.Context, seg play.Segment, begins func(int)) 
 }
 
 func (s *scripted) play(ctx context.Context, parallel, lanes int) error {
-	book := rules.NewBook(about, tuners.OpenRequest{Space: space, Trial: tuners.StudySession,
-		Budget: tuners.Budget{Rounds: 1000, TrialRounds: 100}})
+	book := rules.NewBook(about, tuners.OpenRequest{
+		Space: space, Trial: tuners.StudySession,
+		Budget: tuners.Budget{Rounds: 1000, TrialRounds: 100},
+	})
 	_, err := play.Study{Session: s, Runner: s, Book: book, Parallel: parallel, Lanes: lanes}.Play(ctx)
 	return err
 }
@@ -190,8 +192,10 @@ func TestOneInFlightIsToldByNumber(t *testing.T) {
 		if err := s.play(t.Context(), 1, lanes); err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"suggest 3", "report 0 at 4", "report 1 at 1", "report 2 at 2", "suggest 2",
-			"report 1 at 2", "report 2 at 3", "done"}
+		want := []string{
+			"suggest 3", "report 0 at 4", "report 1 at 1", "report 2 at 2", "suggest 2",
+			"report 1 at 2", "report 2 at 3", "done",
+		}
 		if !slices.Equal(s.log, want) {
 			t.Errorf("%d lanes: got %q, want %q", lanes, s.log, want)
 		}
@@ -202,18 +206,22 @@ func TestOneInFlightIsToldByNumber(t *testing.T) {
 func TestWhatEndsAStudy(t *testing.T) {
 	for _, parallel := range []int{1, 3} {
 		for _, lanes := range []int{1, 3} {
-			s := &scripted{answers: [][]tuners.Decision{{start(0, 50), start(1, 50), start(2, 50)}},
-				broken: map[int]string{1: "out of luck"}}
+			s := &scripted{
+				answers: [][]tuners.Decision{{start(0, 50), start(1, 50), start(2, 50)}},
+				broken:  map[int]string{1: "out of luck"},
+			}
 			if err := s.play(t.Context(), parallel, lanes); err == nil || err.Error() != "out of luck" {
 				t.Errorf("got %v", err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			s = &scripted{answers: [][]tuners.Decision{{start(0, 50), start(1, 50), start(2, 50)}},
+			s = &scripted{
+				answers: [][]tuners.Decision{{start(0, 50), start(1, 50), start(2, 50)}},
 				cancel: func(trial, round int) {
 					if trial == 1 && round == 20 {
 						cancel()
 					}
-				}}
+				},
+			}
 			if err := s.play(ctx, parallel, lanes); !errors.Is(err, context.Canceled) || s.active > 0 {
 				t.Errorf("got %v, and %d trials run on", err, s.active)
 			}

@@ -45,8 +45,10 @@ func (s *scriptedSession) ObserveRound(context.Context, tuners.Observation) erro
 func (s *scriptedSession) State() []byte                                          { return nil }
 func (s *scriptedSession) Close(context.Context) error                            { return nil }
 
-var about = tuners.Description{Name: "scripted", Trials: true, Rounds: true,
-	Controls: []string{"client.*"}, Probes: []string{"p"}}
+var about = tuners.Description{
+	Name: "scripted", Trials: true, Rounds: true,
+	Controls: []string{"client.*"}, Probes: []string{"p"},
+}
 
 var request = tuners.OpenRequest{
 	Study: "test", Space: tuners.Space{{Name: "client.n", Kind: tuners.Uniform, Lo: 0, Hi: 1000}},
@@ -84,8 +86,11 @@ func TestDecisionsAreChecked(t *testing.T) {
 		fork  bool
 		want  string // "" when allowed
 	}{
-		{"a study", []list{{start(0), start(1)}, {{Kind: tuners.Stop, Trial: 1}, {Kind: tuners.Release, Trial: 1},
-			{Kind: tuners.Resume, ToRound: 5}}, {{Kind: tuners.Done}}}, false, ""},
+		{"a study", []list{{start(0), start(1)}, {
+			{Kind: tuners.Stop, Trial: 1},
+			{Kind: tuners.Release, Trial: 1},
+			{Kind: tuners.Resume, ToRound: 5},
+		}, {{Kind: tuners.Done}}}, false, ""},
 		{"none best", []list{{{Kind: tuners.Done, Best: -1}}}, false, ""},
 		{"wait while running", []list{{start(0), {Kind: tuners.Wait}}}, false, ""},
 		{"fork", []list{{start(0)}, {{Kind: tuners.Fork, Trial: 1, Source: 0, ToRound: 3, Params: at(2)}}}, true, ""},
@@ -96,38 +101,76 @@ func TestDecisionsAreChecked(t *testing.T) {
 		{"number twice", []list{{start(0), start(0)}}, false, "new trial has number 0, want 1"},
 		{"no params", []list{{{Kind: tuners.Start, ToRound: 1}}}, false, "trial 0: client.n is missing"},
 		{"NaN", []list{{{Kind: tuners.Start, ToRound: 1, Params: at(math.NaN())}}}, false, "client.n = NaN is outside"},
-		{"outside", []list{{{Kind: tuners.Start, ToRound: 1, Params: at(1001)}}}, false,
-			"client.n = 1001 is outside [0, 1000]"},
-		{"too far", []list{{{Kind: tuners.Start, ToRound: 6, Params: at(1)}}}, false,
-			"want a round in [1, 5] (budget.trial_rounds)"},
+		{
+			"outside",
+			[]list{{{Kind: tuners.Start, ToRound: 1, Params: at(1001)}}},
+			false,
+			"client.n = 1001 is outside [0, 1000]",
+		},
+		{
+			"too far",
+			[]list{{{Kind: tuners.Start, ToRound: 6, Params: at(1)}}},
+			false,
+			"want a round in [1, 5] (budget.trial_rounds)",
+		},
 		{"no rounds", []list{{{Kind: tuners.Start, Params: at(1)}}}, false, "to round 0: want"},
 		{"unknown resume", []list{{{Kind: tuners.Resume, Trial: 3, ToRound: 1}}}, false, "trial 3 does not exist"},
 		{"resume while running", []list{{start(0), {Kind: tuners.Resume, ToRound: 3}}}, false, "is not paused"},
 		{"resume backwards", []list{{start(0)}, {{Kind: tuners.Resume, ToRound: 2}}}, false, "has already run 2 rounds"},
-		{"resume stopped", []list{{start(0)}, {{Kind: tuners.Stop}, {Kind: tuners.Resume,
-			ToRound: 3}}}, false, "is not paused"},
+		{"resume stopped", []list{{start(0)}, {{Kind: tuners.Stop}, {
+			Kind:    tuners.Resume,
+			ToRound: 3,
+		}}}, false, "is not paused"},
 		{"unknown stop", []list{{{Kind: tuners.Stop, Trial: -1}}}, false, "trial -1 does not exist"},
-		{"stop while running", one(start(0), tuners.Decision{Kind: tuners.Stop}), false,
-			"trial 0 is running to round 2; it can be stopped when it has reported"},
-		{"done while running", one(start(0), tuners.Decision{Kind: tuners.Done, Best: -1}), false,
-			"the study cannot be over while a trial runs"},
-		{"decisions after the end", one(tuners.Decision{Kind: tuners.Done, Best: -1}, start(0)), false,
-			"decision 0, done: others follow it"},
-		{"stopped best", []list{{start(0)}, {{Kind: tuners.Stop}, {Kind: tuners.Done}}}, false,
-			"its choice is trial 0, which was stopped or has failed"},
+		{
+			"stop while running", one(start(0), tuners.Decision{Kind: tuners.Stop}), false,
+			"trial 0 is running to round 2; it can be stopped when it has reported",
+		},
+		{
+			"done while running", one(start(0), tuners.Decision{Kind: tuners.Done, Best: -1}), false,
+			"the study cannot be over while a trial runs",
+		},
+		{
+			"decisions after the end", one(tuners.Decision{Kind: tuners.Done, Best: -1}, start(0)), false,
+			"decision 0, done: others follow it",
+		},
+		{
+			"stopped best",
+			[]list{{start(0)}, {{Kind: tuners.Stop}, {Kind: tuners.Done}}},
+			false,
+			"its choice is trial 0, which was stopped or has failed",
+		},
 		{"unknown best", []list{{{Kind: tuners.Done, Best: 4}}}, false, "trial 4 does not exist"},
-		{"secret fork", []list{{start(0)}, {{Kind: tuners.Fork, Trial: 1, ToRound: 3, Params: at(2)}}},
-			false, "does not declare forks"},
-		{"fork of released", []list{{start(0)}, {{Kind: tuners.Release}, {Kind: tuners.Fork, Trial: 1, ToRound: 3,
-			Params: at(2)}}}, true, "no snapshot to fork"},
-		{"scores", []list{{start(0)}, {{Kind: tuners.Score, Points: []tuners.Params{nil}}},
-			{{Kind: tuners.Resume, ToRound: 3}}}, false, ""},
-		{"scores while running", one(start(0), tuners.Decision{Kind: tuners.Score, Points: []tuners.Params{nil}}), false,
-			"decision 1, score: trial 0 is not paused (running: true"},
-		{"scores of nothing", []list{{start(0)}, {{Kind: tuners.Score}}}, false,
-			"decision 0, score: 0 sub-networks, want 1 to 4096"},
-		{"scores of no sub-network", []list{{start(0)}, {{Kind: tuners.Score, Points: []tuners.Params{at(1)}}}}, false,
-			"sub-network 0: client.n is not a choice of the model in the space"},
+		{
+			"secret fork",
+			[]list{{start(0)}, {{Kind: tuners.Fork, Trial: 1, ToRound: 3, Params: at(2)}}},
+			false, "does not declare forks",
+		},
+		{"fork of released", []list{{start(0)}, {{Kind: tuners.Release}, {
+			Kind: tuners.Fork, Trial: 1, ToRound: 3,
+			Params: at(2),
+		}}}, true, "no snapshot to fork"},
+		{"scores", []list{
+			{start(0)},
+			{{Kind: tuners.Score, Points: []tuners.Params{nil}}},
+			{{Kind: tuners.Resume, ToRound: 3}},
+		}, false, ""},
+		{
+			"scores while running", one(start(0), tuners.Decision{Kind: tuners.Score, Points: []tuners.Params{nil}}), false,
+			"decision 1, score: trial 0 is not paused (running: true",
+		},
+		{
+			"scores of nothing",
+			[]list{{start(0)}, {{Kind: tuners.Score}}},
+			false,
+			"decision 0, score: 0 sub-networks, want 1 to 4096",
+		},
+		{
+			"scores of no sub-network",
+			[]list{{start(0)}, {{Kind: tuners.Score, Points: []tuners.Params{at(1)}}}},
+			false,
+			"sub-network 0: client.n is not a choice of the model in the space",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := about
@@ -166,7 +209,9 @@ func TestTheBudgetIsHeld(t *testing.T) {
 		return tuners.Decision{Kind: tuners.Start, Trial: trial, ToRound: to, Params: at(1)}
 	}
 	s, err := rules.Open(t.Context(), &scripted{about: about, decisions: [][]tuners.Decision{
-		{start(0, 5), start(1, 4)}, {start(2, 2)}, make([]tuners.Decision, tuners.MaxDecisions+1),
+		{start(0, 5), start(1, 4)},
+		{start(2, 2)},
+		make([]tuners.Decision, tuners.MaxDecisions+1),
 		{{Kind: tuners.Resume, Trial: 2, ToRound: 4}},
 	}}, request) // 10 rounds
 	if err != nil {
@@ -204,26 +249,49 @@ func TestPlansAreChecked(t *testing.T) {
 		{"none", tuners.Plan{}, "params for 0 slots, want 1 for all or 3"},
 		{"two of three", tuners.Plan{Clients: []tuners.Params{at(3), at(4)}}, "params for 2 slots"},
 		{"too large", tuners.Plan{Clients: []tuners.Params{at(3), at(4), at(1e9)}}, "slot 2: client.n = 1e+09 is outside"},
-		{"NaN", tuners.Plan{Clients: []tuners.Params{{"client.lr": tuners.Num(math.NaN())}}},
-			"client.lr = NaN is not a finite value"},
-		{"not its own", tuners.Plan{Clients: []tuners.Params{{"server.lr": tuners.Num(1)}}},
-			"server.lr is not one of the params that it controls"},
+		{
+			"NaN",
+			tuners.Plan{Clients: []tuners.Params{{"client.lr": tuners.Num(math.NaN())}}},
+			"client.lr = NaN is not a finite value",
+		},
+		{
+			"not its own",
+			tuners.Plan{Clients: []tuners.Params{{"server.lr": tuners.Num(1)}}},
+			"server.lr is not one of the params that it controls",
+		},
 		{"notes", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"theta": make([]float64,
 			tuners.MaxNoteNumbers-1), "entropy": {1}}}, ""},
-		{"a note that is no number", tuners.Plan{Clients: []tuners.Params{at(3)},
-			Notes: map[string][]float64{"entropy": {math.Inf(1)}}}, "notes: entropy holds +Inf; numbers must be finite"},
-		{"long notes", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"a": {0},
-			"theta": make([]float64, tuners.MaxNoteNumbers)}}, "notes: 1025 numbers in total: at most 1024 are allowed"},
-		{"a note of no line", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"a\x1b": {0}}},
-			"notes: its note has the character '\\x1b'"},
-		{"a note of two lines", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"a\nb": {0}}},
-			"notes: its note has the character '\\n'"},
-		{"a note that turns round", tuners.Plan{Clients: []tuners.Params{at(3)},
-			Notes: map[string][]float64{"a\u202eb": {0}}}, "notes: its note has the character '\\u202e'"},
-		{"a param of two lines", tuners.Plan{Clients: []tuners.Params{{"client.\nlr": tuners.Num(0.1)}}},
-			"slot 0: its param has the character '\\n'"},
-		{"server", tuners.Plan{Server: tuners.Params{"server.lr": tuners.Num(1)},
-			Clients: []tuners.Params{at(3)}}, "server: server.lr is not"},
+		{"a note that is no number", tuners.Plan{
+			Clients: []tuners.Params{at(3)},
+			Notes:   map[string][]float64{"entropy": {math.Inf(1)}},
+		}, "notes: entropy holds +Inf; numbers must be finite"},
+		{"long notes", tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{
+			"a":     {0},
+			"theta": make([]float64, tuners.MaxNoteNumbers),
+		}}, "notes: 1025 numbers in total: at most 1024 are allowed"},
+		{
+			"a note of no line",
+			tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"a\x1b": {0}}},
+			"notes: its note has the character '\\x1b'",
+		},
+		{
+			"a note of two lines",
+			tuners.Plan{Clients: []tuners.Params{at(3)}, Notes: map[string][]float64{"a\nb": {0}}},
+			"notes: its note has the character '\\n'",
+		},
+		{"a note that turns round", tuners.Plan{
+			Clients: []tuners.Params{at(3)},
+			Notes:   map[string][]float64{"a\u202eb": {0}},
+		}, "notes: its note has the character '\\u202e'"},
+		{
+			"a param of two lines",
+			tuners.Plan{Clients: []tuners.Params{{"client.\nlr": tuners.Num(0.1)}}},
+			"slot 0: its param has the character '\\n'",
+		},
+		{"server", tuners.Plan{
+			Server:  tuners.Params{"server.lr": tuners.Num(1)},
+			Clients: []tuners.Params{at(3)},
+		}, "server: server.lr is not"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := rules.Open(t.Context(), &scripted{about: about, plan: c.plan}, request)
@@ -252,15 +320,22 @@ func TestTablesAndEnvironments(t *testing.T) {
 		plan   tuners.Plan
 		want   string
 	}{
-		{"a table", true, tuners.Plan{Table: []tuners.Cell{cell(map[string]float64{"hi": 0.2,
-			"samples": 100}, 3), cell(nil, 4)}}, ""},
+		{"a table", true, tuners.Plan{Table: []tuners.Cell{cell(map[string]float64{
+			"hi":      0.2,
+			"samples": 100,
+		}, 3), cell(nil, 4)}}, ""},
 		{"a secret table", false, tuners.Plan{Table: []tuners.Cell{cell(nil, 3)}}, "does not declare tables"},
-		{"both", true, tuners.Plan{Table: []tuners.Cell{cell(nil, 3)},
-			Clients: []tuners.Params{at(3)}}, "both a table and params"},
+		{"both", true, tuners.Plan{
+			Table:   []tuners.Cell{cell(nil, 3)},
+			Clients: []tuners.Params{at(3)},
+		}, "both a table and params"},
 		{"a strange key", true, tuners.Plan{Table: []tuners.Cell{cell(map[string]float64{"age": 3},
 			3)}}, "cell 0: its key age = 3"},
-		{"a bad cell", true, tuners.Plan{Table: []tuners.Cell{cell(nil, 3), cell(nil, 1e9)}},
-			"cell 1: client.n = 1e+09 is outside"},
+		{
+			"a bad cell", true,
+			tuners.Plan{Table: []tuners.Cell{cell(nil, 3), cell(nil, 1e9)}},
+			"cell 1: client.n = 1e+09 is outside",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := prepares
@@ -278,8 +353,10 @@ func TestTablesAndEnvironments(t *testing.T) {
 	}
 	mixed := func(d *tuners.Decision, params tuners.Params, samples float64) {
 		d.Params, *d.Environment = params, tuners.Environment{Kind: tuners.Proxy, Clients: 2, Cohort: 2}
-		d.Table = []tuners.Cell{cell(map[string]float64{"hi": 0.2, "samples": 10}, 3),
-			cell(map[string]float64{"hi": 0.4, "samples": samples}, 4)}
+		d.Table = []tuners.Cell{
+			cell(map[string]float64{"hi": 0.2, "samples": 10}, 3),
+			cell(map[string]float64{"hi": 0.4, "samples": samples}, 4),
+		}
 	}
 	good := tuners.Environment{Kind: tuners.Proxy, HI: 0.5, Samples: 10, Clients: 5, Cohort: 5}
 	for _, c := range []struct {
@@ -291,26 +368,34 @@ func TestTablesAndEnvironments(t *testing.T) {
 	}{
 		{"good", tuners.PrepareSession, 1000, func(*tuners.Decision) {}, ""},
 		{"in a study", tuners.StudySession, 2, func(*tuners.Decision) {}, "only a start in a preparing session"},
-		{"kind", tuners.PrepareSession, 2, func(d *tuners.Decision) { d.Environment.Kind = "moon" },
-			`unknown environment "moon"`},
+		{
+			"kind", tuners.PrepareSession, 2, func(d *tuners.Decision) { d.Environment.Kind = "moon" },
+			`unknown environment "moon"`,
+		},
 		{"cohort", tuners.PrepareSession, 2, func(d *tuners.Decision) { d.Environment.Cohort = 6 }, "cohort 6"},
 		{"hi", tuners.PrepareSession, 2, func(d *tuners.Decision) { d.Environment.HI = math.NaN() }, "not hi NaN"},
-		{"round", tuners.PrepareSession, 0, func(*tuners.Decision) {},
-			"to round 0: want a round in [1, 1000000] on a proxy federation"},
+		{
+			"round", tuners.PrepareSession, 0, func(*tuners.Decision) {},
+			"to round 0: want a round in [1, 1000000] on a proxy federation",
+		},
 		{"mixed", tuners.PrepareSession, 2, func(d *tuners.Decision) { mixed(d, nil, 20) }, ""},
 		{"a mixed one and params", tuners.PrepareSession, 2, func(d *tuners.Decision) {
 			mixed(d, at(2),
 				20)
 		}, "both a table and params"},
-		{"mixed samples", tuners.PrepareSession, 2, func(d *tuners.Decision) { mixed(d, nil, 20.5) },
-			"cell 1: a client needs hi from 0 to 1, and samples from 1 to 1000000000, not hi 0.4, samples 20.5"},
+		{
+			"mixed samples", tuners.PrepareSession, 2, func(d *tuners.Decision) { mixed(d, nil, 20.5) },
+			"cell 1: a client needs hi from 0 to 1, and samples from 1 to 1000000000, not hi 0.4, samples 20.5",
+		},
 		{"mixed and equal", tuners.PrepareSession, 2, func(d *tuners.Decision) {
 			mixed(d, nil,
 				20)
 			d.Environment.Samples = 3
 		}, "3 samples"},
-		{"mixed clients", tuners.PrepareSession, 2, func(d *tuners.Decision) { mixed(d, nil, 20); d.Environment.Clients = 3 },
-			"a table of 2 cells, and needs as many clients"},
+		{
+			"mixed clients", tuners.PrepareSession, 2, func(d *tuners.Decision) { mixed(d, nil, 20); d.Environment.Clients = 3 },
+			"a table of 2 cells, and needs as many clients",
+		},
 		{"mixed params", tuners.PrepareSession, 2, func(d *tuners.Decision) {
 			mixed(d, nil,
 				20)

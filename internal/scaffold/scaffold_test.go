@@ -146,8 +146,10 @@ func TestPythonErrorsAreAnswered(t *testing.T) {
 	python(t, "grpc", "google.protobuf")
 	for name, c := range map[string]struct{ old, by, want string }{
 		"exits": {"k, r = self.known, self.request", "raise SystemExit(3)", "SystemExit: 3"},
-		"param": {"return [start]", "start.params['client.n'] = None; return [start]",
-			"TypeError: client.n = None: float() argument must be"},
+		"param": {
+			"return [start]", "start.params['client.n'] = None; return [start]",
+			"TypeError: client.n = None: float() argument must be",
+		},
 		"round":       {"return [start]", "return [Start(trial=0, params={}, to_round=2.5)]", "TypeError: to_round = 2.5: "},
 		"no decision": {"return [start]", "return [7]", "TypeError: 7 is not a decision"},
 		"state":       {"return json.dumps(self.known).encode()", "raise SystemExit('no state')", "SystemExit: no state"},
@@ -170,15 +172,19 @@ func TestPythonErrorsAreAnswered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := host.Launch(t.Context(), ref, host.Options{StartTimeout: time.Minute, Restarts: -1,
-				Logger: slog.New(slog.DiscardHandler)})
+			p, err := host.Launch(t.Context(), ref, host.Options{
+				StartTimeout: time.Minute, Restarts: -1,
+				Logger: slog.New(slog.DiscardHandler),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(p.Close)
 			space := tuners.Space{{Name: "client.n", Kind: tuners.Uniform, Lo: 0, Hi: 1}}
-			s, err := p.Open(t.Context(), tuners.OpenRequest{Space: space, Trial: tuners.StudySession,
-				Budget: tuners.Budget{Rounds: 10, TrialRounds: 2}})
+			s, err := p.Open(t.Context(), tuners.OpenRequest{
+				Space: space, Trial: tuners.StudySession,
+				Budget: tuners.Budget{Rounds: 10, TrialRounds: 2},
+			})
 			if err == nil {
 				_, err = s.Suggest(t.Context(), 1)
 			}
@@ -231,8 +237,10 @@ func TestBadProjectsAreRefused(t *testing.T) {
 		want string
 	}{
 		{scaffold.Project{Name: "My Tuner", Language: scaffold.Go, Dir: t.TempDir()}, `invalid tuner name "My Tuner"`},
-		{scaffold.Project{Name: "mine", Language: "perl", Dir: t.TempDir()},
-			`unknown language "perl"; must be go, python or optuna`},
+		{
+			scaffold.Project{Name: "mine", Language: "perl", Dir: t.TempDir()},
+			`unknown language "perl"; must be go, python or optuna`,
+		},
 		{scaffold.Project{Name: "mine", Language: scaffold.Go, Dir: full}, full + " is not empty"},
 	} {
 		if err := c.p.Write(); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -24,8 +24,10 @@ func TestFriedman(t *testing.T) {
 
 // TestNemenyi compares with the critical values in Demsar's Table 5 (a).
 func TestNemenyi(t *testing.T) {
-	for k, q := range map[int]float64{2: 1.960, 3: 2.343, 4: 2.569, 5: 2.728, 6: 2.850, 7: 2.949,
-		8: 3.031, 9: 3.102, 10: 3.164} {
+	for k, q := range map[int]float64{
+		2: 1.960, 3: 2.343, 4: 2.569, 5: 2.728, 6: 2.850, 7: 2.949,
+		8: 3.031, 9: 3.102, 10: 3.164,
+	} {
 		if got := Nemenyi(k, 1, 0.05) / math.Sqrt(float64(k*(k+1))/6); math.Abs(got-q) > 1e-3 {
 			t.Errorf("%d methods: q is %v, want %v", k, got, q)
 		}

@@ -85,8 +85,10 @@ func (r *run) next(t testing.TB, learn bool) *clock.Step {
 		for i := range jobs {
 			j := &jobs[i]
 			loss := det.Unit(det.Mix(j.Sequence))
-			r.results = append(r.results, Result{Client: int32(j.Client), Samples: 1 + j.Client%9, Loss: loss, Squared: loss,
-				Seconds: float64(j.End - j.Start), Lost: j.Fate != clock.Took})
+			r.results = append(r.results, Result{
+				Client: int32(j.Client), Samples: 1 + j.Client%9, Loss: loss, Squared: loss,
+				Seconds: float64(j.End - j.Start), Lost: j.Fate != clock.Took,
+			})
 		}
 	}
 	r.round++
@@ -98,10 +100,14 @@ func (r *run) State() clock.State { return r.Schedule.State() }
 
 // modes are how a server may work.
 func modes(clients, working, updates int) map[string]clock.Config {
-	rounds := clock.Config{Clients: clients, Cohort: updates, Drawn: updates + 2, MinUpdates: 4, MaxFailed: 10,
-		Deadline: 45, CohortKey: keyed2}
-	async := clock.Config{Clients: clients, Async: true, Concurrency: working, Buffer: updates, Open: 1,
-		MaxStaleness: math.MaxInt, DispatchKey: 7}
+	rounds := clock.Config{
+		Clients: clients, Cohort: updates, Drawn: updates + 2, MinUpdates: 4, MaxFailed: 10,
+		Deadline: 45, CohortKey: keyed2,
+	}
+	async := clock.Config{
+		Clients: clients, Async: true, Concurrency: working, Buffer: updates, Open: 1,
+		MaxStaleness: math.MaxInt, DispatchKey: 7,
+	}
 	held := async
 	held.Hold, held.Open, held.MaxStaleness, held.Server = true, 2, 2, 1
 	return map[string]clock.Config{"rounds": rounds, "updates": async, "held": held}

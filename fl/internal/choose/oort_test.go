@@ -129,8 +129,10 @@ func TestRareRankings(t *testing.T) {
 	for round := range 300 {
 		var results []Result
 		for range 7 {
-			results = append(results, Result{Client: int32(draws.IntN(1000)), Samples: 1 + draws.IntN(50),
-				Squared: draws.Float64(), Seconds: draws.Float64(), Lost: draws.IntN(5) == 0})
+			results = append(results, Result{
+				Client: int32(draws.IntN(1000)), Samples: 1 + draws.IntN(50),
+				Squared: draws.Float64(), Seconds: draws.Float64(), Lost: draws.IntN(5) == 0,
+			})
 		}
 		if c.Learn(round+1, results); c.results > 0 {
 			stale++

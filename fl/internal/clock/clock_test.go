@@ -45,8 +45,10 @@ func speeds(takes ...int64) known {
 func free(int, int, int) Load { return Load{} }
 
 func async(clients, concurrency, buffer int) Config {
-	return Config{Clients: clients, Async: true, Concurrency: concurrency, Buffer: buffer, Open: 1,
-		MaxStaleness: math.MaxInt, DispatchKey: 7}
+	return Config{
+		Clients: clients, Async: true, Concurrency: concurrency, Buffer: buffer, Open: 1,
+		MaxStaleness: math.MaxInt, DispatchKey: 7,
+	}
 }
 
 func sync(clients, cohort, drawn int) Config {

@@ -57,8 +57,10 @@ func TestErrors(t *testing.T) {
 		"empty":   {"", "the file is empty"},
 		"cut.gz":  {whole[:20], "the gzip data end early; is the file complete?"},
 		"head.gz": {whole[:6], "the gzip data end early; is the file complete?"},
-		"damaged.gz": {whole[:len(whole)-6] + "\x00" + whole[len(whole)-5:],
-			"the gzip data are damaged: gzip: invalid checksum"},
+		"damaged.gz": {
+			whole[:len(whole)-6] + "\x00" + whole[len(whole)-5:],
+			"the gzip data are damaged: gzip: invalid checksum",
+		},
 	} {
 		path := write(t, dir, name, tt.content)
 		if _, err := ReadAll(path); err == nil || err.Error() != path+": "+tt.want {

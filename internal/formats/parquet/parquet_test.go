@@ -99,8 +99,10 @@ func read(t testing.TB, path, column string) ([]string, error) {
 // TestAgainstLibrary reads what another implementation writes, packed in every way and
 // in both versions of pages.
 func TestAgainstLibrary(t *testing.T) {
-	for _, codec := range []compress.Codec{&library.Uncompressed, &library.Snappy, &library.Gzip,
-		&library.Zstd, &library.Lz4Raw} {
+	for _, codec := range []compress.Codec{
+		&library.Uncompressed, &library.Snappy, &library.Gzip,
+		&library.Zstd, &library.Lz4Raw,
+	} {
 		for version := range 2 {
 			want := rows(1000, uint64(version))
 			path := filepath.Join(t.TempDir(), "x.parquet")
@@ -199,11 +201,13 @@ func made(t testing.TB, kind format.Type, codec format.CompressionCodec, rows in
 	meta.Schema = []format.SchemaElement{{Name: "x"}, {Name: "label"}}
 	meta.Schema[0].NumChildren.V, meta.Schema[0].NumChildren.Valid = 1, true
 	meta.Schema[1].Type.V, meta.Schema[1].Type.Valid = kind, true
-	meta.RowGroups = []format.RowGroup{{NumRows: rows, TotalByteSize: size,
+	meta.RowGroups = []format.RowGroup{{
+		NumRows: rows, TotalByteSize: size,
 		Columns: []format.ColumnChunk{{FileOffset: 4, MetaData: format.ColumnMetaData{
 			Type: kind, Encoding: []format.Encoding{format.Plain}, PathInSchema: []string{"label"}, Codec: codec,
 			NumValues: rows, TotalCompressedSize: size, TotalUncompressedSize: size, DataPageOffset: 4,
-		}}}}}
+		}}},
+	}}
 	return end(file, marshal(&meta))
 }
 
@@ -217,15 +221,19 @@ func end(file, footer []byte) []byte {
 func dictionary(values, size int, body []byte) page {
 	p := page{header: format.PageHeader{Type: format.DictionaryPage, UncompressedPageSize: int32(size)}, body: body}
 	p.header.DictionaryPageHeader.V,
-		p.header.DictionaryPageHeader.Valid = format.DictionaryPageHeader{NumValues: int32(values),
-		Encoding: format.Plain}, true
+		p.header.DictionaryPageHeader.Valid = format.DictionaryPageHeader{
+		NumValues: int32(values),
+		Encoding:  format.Plain,
+	}, true
 	return p
 }
 
 func data(values, size int, encoding format.Encoding, body []byte) page {
 	p := page{header: format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(size)}, body: body}
-	p.header.DataPageHeader.V = format.DataPageHeader{NumValues: int32(values), Encoding: encoding,
-		DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE}
+	p.header.DataPageHeader.V = format.DataPageHeader{
+		NumValues: int32(values), Encoding: encoding,
+		DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
+	}
 	p.header.DataPageHeader.Valid = true
 	return p
 }
@@ -268,10 +276,14 @@ func bombs(t testing.TB) map[string][]byte {
 		"gzip":       made(t, format.Int64, format.Gzip, 1, data(1, 8, format.Plain, gz.Bytes())),
 		"gzip, said": made(t, format.Int64, format.Gzip, 1, data(1, 96<<20, format.Plain, gz.Bytes())),
 		"zstd":       made(t, format.Int64, format.Zstd, 1, data(1, 8, format.Plain, zs.Bytes())),
-		"snappy": made(t, format.Int64, format.Snappy, 1, data(1, 8, format.Plain, []byte{0xff,
-			0xff, 0xff, 0xff, 0x0f, 0})),
-		"snappy, said": made(t, format.Int64, format.Snappy, 1, data(1, 1<<30, format.Plain, []byte{0x80,
-			0x80, 0x80, 0x80, 0x04, 0})),
+		"snappy": made(t, format.Int64, format.Snappy, 1, data(1, 8, format.Plain, []byte{
+			0xff,
+			0xff, 0xff, 0xff, 0x0f, 0,
+		})),
+		"snappy, said": made(t, format.Int64, format.Snappy, 1, data(1, 1<<30, format.Plain, []byte{
+			0x80,
+			0x80, 0x80, 0x80, 0x04, 0,
+		})),
 		"lz4": made(t, format.Int64, format.Lz4Raw, 1,
 			data(1, 8, format.Plain, bytes.Repeat([]byte{0xff}, 100))),
 		"brotli": made(t, format.Int64, format.Brotli, 1, data(1, 8, format.Plain, number)),

@@ -20,8 +20,10 @@ func TestLibraryReadsIt(t *testing.T) {
 		rows := rapid.SampledFrom([]int{0, 1, 2, 7, 8, 9, 300}).Draw(t, "rows")
 		var columns []TableColumn
 		for i := range rapid.IntRange(1, 40).Draw(t, "columns") {
-			c := TableColumn{Name: fmt.Sprintf("params_%d.é", i), Kind: rapid.SampledFrom([]Kind{Int64,
-				Double, ByteArray}).Draw(t, "kind")}
+			c := TableColumn{Name: fmt.Sprintf("params_%d.é", i), Kind: rapid.SampledFrom([]Kind{
+				Int64,
+				Double, ByteArray,
+			}).Draw(t, "kind")}
 			for range rows {
 				var v any
 				switch {

@@ -10,8 +10,10 @@ import (
 )
 
 func TestOpenCIFAR100(t *testing.T) {
-	dir := settest.Folder(t, map[string]string{"cifar-100-binary/train.bin": settest.CIFAR100(400),
-		"cifar-100-binary/test.bin": settest.CIFAR100(100)})
+	dir := settest.Folder(t, map[string]string{
+		"cifar-100-binary/train.bin": settest.CIFAR100(400),
+		"cifar-100-binary/test.bin":  settest.CIFAR100(100),
+	})
 	for labels, classes := range map[string]int{"": 100, "fine": 100, "coarse": 20} {
 		fed := settest.Open(t, data.Config{Name: "cifar100", Path: dir, Labels: labels, Clients: 10, Split: "80/20/files"})
 		if fed.Classes != classes || len(fed.Clients) != 10 || fed.Clients[3].Train.Len() != 32 ||
@@ -26,8 +28,10 @@ func TestOpenCIFAR100(t *testing.T) {
 			}
 		}
 	}
-	skewed := settest.Open(t, data.Config{Name: "cifar100", Path: dir, Labels: "coarse", Clients: 5, Partition: "classes",
-		ClientClasses: 4, Split: "80/20/files"})
+	skewed := settest.Open(t, data.Config{
+		Name: "cifar100", Path: dir, Labels: "coarse", Clients: 5, Partition: "classes",
+		ClientClasses: 4, Split: "80/20/files",
+	})
 	if _, held := settest.Held(t, skewed); !slices.Equal(held, []int{4, 4, 4, 4, 4}) {
 		t.Errorf("clients hold %d of 20 groups, must hold 4", held)
 	}

@@ -88,8 +88,16 @@ func within(p []point, q point) bool {
 
 func TestOffsetGrowsOutwards(t *testing.T) {
 	// A square of side 10 with a hole of side 4.
-	p := polygons{points: []point{{5, 5}, {15, 5}, {15, 15}, {5, 15}, {8, 8}, {8, 12},
-		{12, 12}, {12, 8}}, ends: []int{4, 8}}
+	p := polygons{points: []point{
+		{5, 5},
+		{15, 5},
+		{15, 15},
+		{5, 15},
+		{8, 8},
+		{8, 12},
+		{12, 12},
+		{12, 8},
+	}, ends: []int{4, 8}}
 	for _, d := range []float64{-0.5, 0.5, 1} {
 		q := polygons{points: p.offset(nil, d), ends: p.ends}
 		got, _ := q.measure()

@@ -62,8 +62,10 @@ func TestAdd(t *testing.T) {
 	if r.Floats != nil || len(r.Bytes) != 4 {
 		t.Errorf("%d bytes, floats %v", len(r.Bytes), r.Floats)
 	}
-	if err := r.Add([]float32{0.2, 0.3333}, 9); err != nil || !slices.Equal(r.Floats, []float32{0.2, 0, 0.2, 0,
-		0.2, 0.3333}) || r.Bytes != nil {
+	if err := r.Add([]float32{0.2, 0.3333}, 9); err != nil || !slices.Equal(r.Floats, []float32{
+		0.2, 0, 0.2, 0,
+		0.2, 0.3333,
+	}) || r.Bytes != nil {
 		t.Errorf("error %v, floats %v, %d bytes", err, r.Floats, len(r.Bytes))
 	}
 	if err := r.Add([]float32{0, 1.5}, 0); err == nil || err.Error() != "pixel 1 is 1.5, must be in 0 to 1" {

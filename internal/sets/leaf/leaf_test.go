@@ -88,67 +88,125 @@ func TestReadErrors(t *testing.T) {
 		form                Form
 		want                string // after the file's name
 	}{
-		{"more x than y", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1],[1,1]],"y":[1]}}}`, images,
-			`: user "u": x has 2 samples, y has 1`},
-		{"text: more y than x", "a.json", `{"users":["u"],"user_data":{"u":{"x":["abc"],"y":["d","e"]}}}`, text,
-			`: user "u": x has 1 samples, y has 2`},
-		{"too few pixels", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1],[1]],"y":[1,1]}}}`, images,
-			`: user "u": sample 2 has 1 pixels, must be 2`},
-		{"too many pixels", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1,1]],"y":[1]}}}`, images,
-			`: user "u": sample 1 has 3 pixels, must be 2`},
-		{"1e308", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1],[0,1e308]],"y":[1,1]}}}`, images,
-			`: user "u": pixel 2 of sample 2 is 1e+308, must be a number that 32 bits hold`},
-		{"just beyond 32 bits", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[-3.5e38,1]],"y":[1]}}}`, images,
-			`: user "u": pixel 1 of sample 1 is -3.5e+38, must be a number that 32 bits hold`},
-		{"long integer", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,` + strings.Repeat("9", 60) + `]],"y":[1]}}}`,
-			images, `: user "u": pixel 2 of sample 1 is 1e+60, must be a number that 32 bits hold`},
-		{"1e999", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1e999]],"y":[1]}}}`, images,
-			`: user "u": after byte 47: "1e999" is no number that 64 bits hold`},
-		{"data twice", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"y":[]}},"user_data":{}}`, images,
-			`: after byte 60: key user_data is there twice`},
-		{"list twice", "a.json", `{"users":["u"],"users":["u"],"user_data":{"u":{"x":[],"y":[]}}}`, images,
-			`: after byte 22: key users is there twice`},
-		{"x twice", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"x":[[0,1]],"y":[1]}}}`,
-			images, `: user "u": has x twice`},
-		{"y twice", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1],[0,1]],"y":[1],"y":[1]}}}`,
-			images, `: user "u": has y twice`},
-		{"label too large", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1]],"y":[3]}}}`, images,
-			`: user "u": sample 1 has label 3, must be an integer in [0, 3)`},
-		{"label below 0", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1]],"y":[-1]}}}`, images,
-			`: user "u": sample 1 has label -1, must be an integer in [0, 3)`},
-		{"label of 1.5", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1]],"y":[1.5]}}}`, images,
-			`: user "u": sample 1 has label 1.5, must be an integer in [0, 3)`},
-		{"window too short", "a.json", `{"users":["u"],"user_data":{"u":{"x":["ab"],"y":["d"]}}}`, text,
-			`: user "u": x of sample 1 has 2 characters, must have 3`},
-		{"two next characters", "a.json", `{"users":["u"],"user_data":{"u":{"x":["abc"],"y":["de"]}}}`, text,
-			`: user "u": y of sample 1 has 2 characters, must have 1`},
-		{"images for texts", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[1]],"y":[1]}}}`, text,
-			`: user "u": x of sample 1 is a list, must be a text; is this an image set?`},
-		{"texts for images", "a.json", `{"users":["u"],"user_data":{"u":{"x":["abc"],"y":[1]}}}`, images,
-			`: user "u": x of sample 1 is a text, must be a list of pixels; is this a text set?`},
-		{"user without data", "a.json", `{"users":["u","v"],"user_data":{"u":{"x":[[0,1]],"y":[1]}}}`, images,
-			`: user "v": is listed, but has no data, or is listed twice`},
-		{"user not listed", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"y":[]},"v":{}}}`, images,
-			`: user "v": has data, but is not listed in users`},
-		{"user twice", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"y":[]},"u":{}}}`, images,
-			`: user "u": is in the file twice`},
+		{
+			"more x than y", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1],[1,1]],"y":[1]}}}`, images,
+			`: user "u": x has 2 samples, y has 1`,
+		},
+		{
+			"text: more y than x", "a.json", `{"users":["u"],"user_data":{"u":{"x":["abc"],"y":["d","e"]}}}`, text,
+			`: user "u": x has 1 samples, y has 2`,
+		},
+		{
+			"too few pixels", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1],[1]],"y":[1,1]}}}`, images,
+			`: user "u": sample 2 has 1 pixels, must be 2`,
+		},
+		{
+			"too many pixels", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1,1]],"y":[1]}}}`, images,
+			`: user "u": sample 1 has 3 pixels, must be 2`,
+		},
+		{
+			"1e308", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1],[0,1e308]],"y":[1,1]}}}`, images,
+			`: user "u": pixel 2 of sample 2 is 1e+308, must be a number that 32 bits hold`,
+		},
+		{
+			"just beyond 32 bits", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[-3.5e38,1]],"y":[1]}}}`, images,
+			`: user "u": pixel 1 of sample 1 is -3.5e+38, must be a number that 32 bits hold`,
+		},
+		{
+			"long integer", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,` + strings.Repeat("9", 60) + `]],"y":[1]}}}`,
+			images, `: user "u": pixel 2 of sample 1 is 1e+60, must be a number that 32 bits hold`,
+		},
+		{
+			"1e999", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1e999]],"y":[1]}}}`, images,
+			`: user "u": after byte 47: "1e999" is no number that 64 bits hold`,
+		},
+		{
+			"data twice", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"y":[]}},"user_data":{}}`, images,
+			`: after byte 60: key user_data is there twice`,
+		},
+		{
+			"list twice", "a.json", `{"users":["u"],"users":["u"],"user_data":{"u":{"x":[],"y":[]}}}`, images,
+			`: after byte 22: key users is there twice`,
+		},
+		{
+			"x twice", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"x":[[0,1]],"y":[1]}}}`,
+			images, `: user "u": has x twice`,
+		},
+		{
+			"y twice", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1],[0,1]],"y":[1],"y":[1]}}}`,
+			images, `: user "u": has y twice`,
+		},
+		{
+			"label too large", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1]],"y":[3]}}}`, images,
+			`: user "u": sample 1 has label 3, must be an integer in [0, 3)`,
+		},
+		{
+			"label below 0", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1]],"y":[-1]}}}`, images,
+			`: user "u": sample 1 has label -1, must be an integer in [0, 3)`,
+		},
+		{
+			"label of 1.5", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1]],"y":[1.5]}}}`, images,
+			`: user "u": sample 1 has label 1.5, must be an integer in [0, 3)`,
+		},
+		{
+			"window too short", "a.json", `{"users":["u"],"user_data":{"u":{"x":["ab"],"y":["d"]}}}`, text,
+			`: user "u": x of sample 1 has 2 characters, must have 3`,
+		},
+		{
+			"two next characters", "a.json", `{"users":["u"],"user_data":{"u":{"x":["abc"],"y":["de"]}}}`, text,
+			`: user "u": y of sample 1 has 2 characters, must have 1`,
+		},
+		{
+			"images for texts", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[1]],"y":[1]}}}`, text,
+			`: user "u": x of sample 1 is a list, must be a text; is this an image set?`,
+		},
+		{
+			"texts for images", "a.json", `{"users":["u"],"user_data":{"u":{"x":["abc"],"y":[1]}}}`, images,
+			`: user "u": x of sample 1 is a text, must be a list of pixels; is this a text set?`,
+		},
+		{
+			"user without data", "a.json", `{"users":["u","v"],"user_data":{"u":{"x":[[0,1]],"y":[1]}}}`, images,
+			`: user "v": is listed, but has no data, or is listed twice`,
+		},
+		{
+			"user not listed", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"y":[]},"v":{}}}`, images,
+			`: user "v": has data, but is not listed in users`,
+		},
+		{
+			"user twice", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"y":[]},"u":{}}}`, images,
+			`: user "u": is in the file twice`,
+		},
 		{"no users", "a.json", `{"Users":[]}`, images, `: no list "users" in it, or an empty one: not a LEAF file`},
-		{"text cut off", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1`, images,
-			`: user "u": the JSON text ends early, after 42 bytes; is the file complete?`},
-		{"cut off after a period", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0.`, images,
-			`: user "u": the JSON text ends early, after 41 bytes; is the file complete?`},
-		{"cut off in an exponent", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[1e`, images,
-			`: user "u": the JSON text ends early, after 41 bytes; is the file complete?`},
-		{"cut off in a string", "a.json", `{"users":["u`, images,
-			`: the JSON text ends early, after 12 bytes; is the file complete?`},
+		{
+			"text cut off", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,1`, images,
+			`: user "u": the JSON text ends early, after 42 bytes; is the file complete?`,
+		},
+		{
+			"cut off after a period", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0.`, images,
+			`: user "u": the JSON text ends early, after 41 bytes; is the file complete?`,
+		},
+		{
+			"cut off in an exponent", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[1e`, images,
+			`: user "u": the JSON text ends early, after 41 bytes; is the file complete?`,
+		},
+		{
+			"cut off in a string", "a.json", `{"users":["u`, images,
+			`: the JSON text ends early, after 12 bytes; is the file complete?`,
+		},
 		{"empty file", "a.json", ``, images, `: the file is empty`},
-		{"no number", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,NaN]],"y":[1]}}}`, images,
-			`: user "u": byte 42: invalid character 'N' at start of value`},
-		{"more after the end", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"y":[]}}} {`, images,
-			`: after byte 51: more text after the end of the JSON object`},
+		{
+			"no number", "a.json", `{"users":["u"],"user_data":{"u":{"x":[[0,NaN]],"y":[1]}}}`, images,
+			`: user "u": byte 42: invalid character 'N' at start of value`,
+		},
+		{
+			"more after the end", "a.json", `{"users":["u"],"user_data":{"u":{"x":[],"y":[]}}} {`, images,
+			`: after byte 51: more text after the end of the JSON object`,
+		},
 		{"gzip cut off", "a.json.gz", packedUsers(t)[:60], images, `: the gzip data end early; is the file complete?`},
-		{"gzip without its checksum", "a.json.gz", packedUsers(t)[:len(packedUsers(t))-5], images,
-			`: the gzip data end early; is the file complete?`},
+		{
+			"gzip without its checksum", "a.json.gz", packedUsers(t)[:len(packedUsers(t))-5], images,
+			`: the gzip data end early; is the file complete?`,
+		},
 		{"nested too deep", "a.json", `{"more":` + strings.Repeat("[", 10_001), images, `: byte 10008: exceeded max depth`},
 	}
 	for _, tt := range tests {
@@ -172,8 +230,10 @@ func TestReadErrors(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"data/train/b.json.gz", "data/train/a.json", "data/train/notes.txt",
-		"data/test/c.json", "flat/x.json"} {
+	for _, name := range []string{
+		"data/train/b.json.gz", "data/train/a.json", "data/train/notes.txt",
+		"data/test/c.json", "flat/x.json",
+	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)

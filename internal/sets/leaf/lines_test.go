@@ -63,8 +63,10 @@ func TestSent140(t *testing.T) {
 
 func TestCelebA(t *testing.T) {
 	files := map[string]string{
-		"data/train/a.json": split(t, map[string][2]any{"7": {[]string{"1.jpg", "2.jpg"}, []int{0, 1}},
-			"12": {[]string{"3.jpg"}, []int{1}}}),
+		"data/train/a.json": split(t, map[string][2]any{
+			"7":  {[]string{"1.jpg", "2.jpg"}, []int{0, 1}},
+			"12": {[]string{"3.jpg"}, []int{1}},
+		}),
 		"data/test/a.json": split(t, map[string][2]any{"7": {[]string{"4.jpg"}, []int{1}}}),
 	}
 	for i := range 4 {
@@ -114,8 +116,10 @@ func TestLinesErrors(t *testing.T) {
 			t.Errorf("error %v\nwant %s", err, c.want)
 		}
 	}
-	for name, want := range map[string]string{"none.jpg": "no such file", "../x.jpg": `must be a name without a folder`,
-		"bad.jpg": "bad.jpg: it is no PNG or JPEG"} {
+	for name, want := range map[string]string{
+		"none.jpg": "no such file", "../x.jpg": `must be a name without a folder`,
+		"bad.jpg": "bad.jpg: it is no PNG or JPEG",
+	} {
 		dir := settest.Folder(t, map[string]string{
 			"train/a.json": split(t, map[string][2]any{"u": {[]string{name}, []int{0}}}), "raw/img_align_celeba/bad.jpg": "GIF8",
 		})

@@ -53,8 +53,10 @@ func TestRealMoby(t *testing.T) {
 	if used := after.TotalAlloc - before.TotalAlloc; used > 100<<20 {
 		t.Errorf("opening allocated %d bytes in all", used)
 	}
-	fedex := settest.Open(t, data.Config{Name: "leaf-shakespeare", Path: filepath.Dir(path),
-		Encoding: "fedex", MaxSamples: 50})
+	fedex := settest.Open(t, data.Config{
+		Name: "leaf-shakespeare", Path: filepath.Dir(path),
+		Encoding: "fedex", MaxSamples: 50,
+	})
 	if fedex.Vocab != 101 || fedex.Classes != 101 {
 		t.Errorf("encoding fedex has %d ids, %d classes, must be 101", fedex.Vocab, fedex.Classes)
 	}
@@ -79,12 +81,16 @@ func TestRealLEAFText(t *testing.T) {
 // FedTune's federation of FEMNIST: 192 clients by sizes and heterogeneity index of
 // all writers' samples, as far as these go.
 func TestRealRedeal(t *testing.T) {
-	cfg := data.Config{Name: "leaf-femnist", Path: realdata.Dir(t, "femnist"), Partition: "classes",
-		HI: []float64{0.8, 0.6, 0.4, 0.2}, Sizes: []int{60, 80, 100}, Clients: 96, Split: "90/10/files"}
+	cfg := data.Config{
+		Name: "leaf-femnist", Path: realdata.Dir(t, "femnist"), Partition: "classes",
+		HI: []float64{0.8, 0.6, 0.4, 0.2}, Sizes: []int{60, 80, 100}, Clients: 96, Split: "90/10/files",
+	}
 	fed := settest.Open(t, cfg)
 	_, held := settest.Held(t, fed)
-	if len(fed.Clients) != 96 || held[0] != deal.HeldClasses(0.8, 62) || fed.Files != (data.Totals{Clients: 105,
-		TestOnly: 79, Train: 14_708, Test: 4088}) {
+	if len(fed.Clients) != 96 || held[0] != deal.HeldClasses(0.8, 62) || fed.Files != (data.Totals{
+		Clients:  105,
+		TestOnly: 79, Train: 14_708, Test: 4088,
+	}) {
 		t.Errorf("%d clients, the first holds %d classes; files %+v", len(fed.Clients), held[0], fed.Files)
 	}
 	settest.Check(t, fed)

@@ -47,10 +47,14 @@ func TestOpenFEMNIST(t *testing.T) {
 func TestOpenFEMNISTErrors(t *testing.T) {
 	whole := settest.FEMNIST("u", 3, "1.0")
 	for name, tt := range map[string]struct{ file, content, want string }{
-		"lengths": {"train/a.json", strings.Replace(whole, `"y": [0,1,2]`, `"y": [0,1]`, 1),
-			`: user "u": x has 3 samples, y has 2`},
-		"label": {"test/a.json", strings.Replace(whole, `"y": [0,1,2]`, `"y": [0,1,62]`, 1),
-			`: user "u": sample 3 has label 62, must be an integer in [0, 62)`},
+		"lengths": {
+			"train/a.json", strings.Replace(whole, `"y": [0,1,2]`, `"y": [0,1]`, 1),
+			`: user "u": x has 3 samples, y has 2`,
+		},
+		"label": {
+			"test/a.json", strings.Replace(whole, `"y": [0,1,2]`, `"y": [0,1,62]`, 1),
+			`: user "u": sample 3 has label 62, must be an integer in [0, 62)`,
+		},
 		"pixels": {"a.json", strings.Replace(whole, "[1.0, ", "[", 1), `: user "u": sample 1 has 783 pixels, must be 784`},
 		"cut":    {"a.json", whole[:5000], `: user "u": the JSON text ends early, after 5000 bytes; is the file complete?`},
 	} {
@@ -76,8 +80,10 @@ func TestOpenLEAFText(t *testing.T) {
 		vocab         int
 		space, e, odd int32
 	}{{"leaf", 80, 1, 57, 79}, {"fedex", 101, 2 + 94, 2 + 14, 1}} {
-		fed := settest.Open(t, data.Config{Name: "leaf-shakespeare",
-			Path: settest.Folder(t, map[string]string{"all.json": file}), Encoding: tt.encoding, Split: "1/0/0"})
+		fed := settest.Open(t, data.Config{
+			Name: "leaf-shakespeare",
+			Path: settest.Folder(t, map[string]string{"all.json": file}), Encoding: tt.encoding, Split: "1/0/0",
+		})
 		v := fed.Clients[0].Train
 		n := len(x)
 		if v.Len() != n || fed.Vocab != tt.vocab || fed.SeqLen != 80 || fed.Kind != data.Tokens {

@@ -27,8 +27,10 @@ func bomb(t testing.TB, n int) []byte {
 	t.Helper()
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	content := append([]byte{0, 0, 8, 3, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n), 0, 0, 0, 1, 0,
-		0, 0, 1}, make([]byte, n)...)
+	content := append([]byte{
+		0, 0, 8, 3, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n), 0, 0, 0, 1, 0,
+		0, 0, 1,
+	}, make([]byte, n)...)
 	if _, err := w.Write(content); err != nil {
 		t.Fatal(err)
 	}

@@ -66,8 +66,10 @@ func TestReadErrors(t *testing.T) {
 		{"a table", table, "the file starts with 00000c02, an IDX file of this kind with 00000803"},
 		{"no rows", changed(7, 0), "dimension 1 is 0, which cannot be"},
 		{"too many rows", changed(4, 200), "dimension 1 is 3355443202, which cannot be"},
-		{"more than there is", changed(5, 200),
-			"6 bytes of values, the header [13107202 1 3] says 39321606; is the file complete?"},
+		{
+			"more than there is", changed(5, 200),
+			"6 bytes of values, the header [13107202 1 3] says 39321606; is the file complete?",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := write(t, tt.content)

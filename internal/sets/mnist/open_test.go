@@ -30,13 +30,17 @@ func TestOpenDigits(t *testing.T) {
 		"qmnist-train-labels-idx2-int": rows(1, 20, 2, 9, 3, 20, 4, 20),
 		"qmnist-test-labels-idx2-int":  rows(5, 30, 6, 20, 7, 40),
 	}
-	fed := settest.Open(t, data.Config{Name: "mnist", Path: settest.Folder(t, files), Clients: 2,
-		MinSamples: 1, Split: "1/1/files"})
+	fed := settest.Open(t, data.Config{
+		Name: "mnist", Path: settest.Folder(t, files), Clients: 2,
+		MinSamples: 1, Split: "1/1/files",
+	})
 	if len(fed.Clients) != 2 || fed.W != 2 || fed.H != 1 {
 		t.Errorf("opened %+v", *fed)
 	}
-	writers := settest.Open(t, data.Config{Name: "qmnist", Path: settest.Folder(t, files), Unseen: true,
-		MinSamples: 1, Split: "1/0/1"})
+	writers := settest.Open(t, data.Config{
+		Name: "qmnist", Path: settest.Folder(t, files), Unseen: true,
+		MinSamples: 1, Split: "1/0/1",
+	})
 	if len(writers.Clients) != 1 || writers.Clients[0].ID != "20" || len(writers.Unseen) != 1 ||
 		writers.Unseen[0].ID != "30" {
 		t.Fatalf("opened %+v", *writers)
@@ -50,11 +54,15 @@ func TestOpenDigits(t *testing.T) {
 		"class":     {"mnist", "t10k-labels-idx1-ubyte", labels("\x05\x0a"), "label 2 is 10, must be below 10"},
 		"labels":    {"fashion-mnist", "train-labels-idx1-ubyte", labels("\x05"), "1 labels of 4 images"},
 		"no labels": {"mnist", "train-labels-idx1-ubyte", "", "the file is empty"},
-		"size": {"mnist", "t10k-images-idx3-ubyte",
+		"size": {
+			"mnist", "t10k-images-idx3-ubyte",
 			"\x00\x00\x08\x03\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00",
-			"images of 1x1, the training images are 1x2"},
-		"rows": {"qmnist", "qmnist-train-labels-idx2-int", rows(1, 2),
-			"1 rows of 3 numbers; 4 images need as many rows"},
+			"images of 1x1, the training images are 1x2",
+		},
+		"rows": {
+			"qmnist", "qmnist-train-labels-idx2-int", rows(1, 2),
+			"1 rows of 3 numbers; 4 images need as many rows",
+		},
 		"class of 10": {"qmnist", "qmnist-test-labels-idx2-int", rows(1, 2, 10, 4), "row 2 has class 10, must be in [0, 10)"},
 	} {
 		changed := maps.Clone(files)

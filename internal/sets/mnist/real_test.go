@@ -53,8 +53,10 @@ func TestRealFashion(t *testing.T) {
 	if _, err := os.Stat("/usr/share/datasets/fashion-mnist"); err != nil {
 		t.Skipf("Debian's package dataset-fashion-mnist is not installed")
 	}
-	fed := settest.Open(t, data.Config{Name: "fashion-mnist", Split: "files", Partition: "dirichlet",
-		Alpha: 0.3, Clients: 50, Samples: 100})
+	fed := settest.Open(t, data.Config{
+		Name: "fashion-mnist", Split: "files", Partition: "dirichlet",
+		Alpha: 0.3, Clients: 50, Samples: 100,
+	})
 	train, val, test := settest.Totals(fed.Clients)
 	if len(fed.Clients) != 50 || train != 4500 || val != 500 || test != 50*16 {
 		t.Errorf("%d clients, %d, %d, %d images", len(fed.Clients), train, val, test)

@@ -41,8 +41,10 @@ func TestRead(t *testing.T) {
 			npztest.Array{Name: "doubles", Shape: []int{3}, Values: []float64{0.1, -2, 1 << 40}},
 			npztest.Array{Name: "ints", Shape: []int{4}, Values: []int64{-3, 0, 7, 1 << 40}},
 			npztest.Array{Name: "texts", Shape: []int{3}, Values: []string{"", "Ärger", "b"}},
-			npztest.Array{Name: "big", Shape: []int{2}, Values: []uint8{1, 2, 0, 5},
-				Header: "{'descr': '>u2', 'fortran_order': False, 'shape': (2,), }"},
+			npztest.Array{
+				Name: "big", Shape: []int{2}, Values: []uint8{1, 2, 0, 5},
+				Header: "{'descr': '>u2', 'fortran_order': False, 'shape': (2,), }",
+			},
 			npztest.Array{Name: "one", Shape: nil, Values: []int32{9}},
 		)
 		must := func(name string) *npz.Array {
@@ -65,12 +67,16 @@ func TestRead(t *testing.T) {
 		if n, err := must("big").Ints(0, 600); err != nil || !slices.Equal(n, []int32{258, 5}) {
 			t.Errorf("%v, %v", n, err)
 		}
-		if s, err := must("texts").Texts(); err != nil || !slices.Equal(s, []string{"", "Ärger",
-			"b"}) || must("texts").Numeric() {
+		if s, err := must("texts").Texts(); err != nil || !slices.Equal(s, []string{
+			"", "Ärger",
+			"b",
+		}) || must("texts").Numeric() {
 			t.Errorf("%q, %v", s, err)
 		}
-		if s, err := must("ints").Texts(); err != nil || !slices.Equal(s, []string{"-3", "0", "7",
-			"1099511627776"}) || !must("ints").Numeric() {
+		if s, err := must("ints").Texts(); err != nil || !slices.Equal(s, []string{
+			"-3", "0", "7",
+			"1099511627776",
+		}) || !must("ints").Numeric() {
 			t.Errorf("%q, %v", s, err)
 		}
 		if n, err := must("one").Ints(9, 9); err != nil || len(n) != 1 || len(must("one").Shape) != 0 {
@@ -109,22 +115,34 @@ func TestReadErrors(t *testing.T) {
 	}{
 		"objects": {npztest.Array{Values: []uint8{1}, Header: header("'|O'", "False",
 			"(1,)")}, "contains Python objects"},
-		"fortran": {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "True", "(2, 1)")},
-			"save numpy.ascontiguousarray(x)"},
-		"structures": {npztest.Array{Values: []uint8{1}, Header: header("[('a', '|u1')]", "False", "(1,)")},
-			"records of several fields; read are plain arrays of numbers or strings: save numpy.lib.recfunctions.structured_to_unstructured(x)"},
-		"times": {npztest.Array{Values: []int64{1}, Header: header("'<M8[s]'", "False", "(1,)")},
-			`save (x - numpy.datetime64(0, "D")) / numpy.timedelta64(1, "D"), or .astype(str) of names`},
-		"complex": {npztest.Array{Values: []float32{1, 2}, Header: header("'<c8'", "False", "(1,)")},
-			"values of type c8 are not supported"},
-		"half": {npztest.Array{Values: []uint8{1, 2}, Header: header("'<f2'", "False", "(1,)")},
-			"values of type float16, must be float32"},
+		"fortran": {
+			npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "True", "(2, 1)")},
+			"save numpy.ascontiguousarray(x)",
+		},
+		"structures": {
+			npztest.Array{Values: []uint8{1}, Header: header("[('a', '|u1')]", "False", "(1,)")},
+			"records of several fields; read are plain arrays of numbers or strings: save numpy.lib.recfunctions.structured_to_unstructured(x)",
+		},
+		"times": {
+			npztest.Array{Values: []int64{1}, Header: header("'<M8[s]'", "False", "(1,)")},
+			`save (x - numpy.datetime64(0, "D")) / numpy.timedelta64(1, "D"), or .astype(str) of names`,
+		},
+		"complex": {
+			npztest.Array{Values: []float32{1, 2}, Header: header("'<c8'", "False", "(1,)")},
+			"values of type c8 are not supported",
+		},
+		"half": {
+			npztest.Array{Values: []uint8{1, 2}, Header: header("'<f2'", "False", "(1,)")},
+			"values of type float16, must be float32",
+		},
 		"too short": {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False",
 			"(300,)")}, "are more than it has"},
 		"huge": {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False",
 			"(9223372036854775807, 9)")}, "are more than it has"},
-		"no number": {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(99999999999999999999,)")},
-			"a dimension of 99999999999999999999: more than any array has"},
+		"no number": {
+			npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False", "(99999999999999999999,)")},
+			"a dimension of 99999999999999999999: more than any array has",
+		},
 		"huge letters": {npztest.Array{Values: []uint8{1, 2}, Header: header("'<U4611686018427387904'", "False",
 			"(2,)")}, "are not supported"},
 		"wrapping": {npztest.Array{Values: []uint8{1, 2}, Header: header("'<u8'", "False",
@@ -215,8 +233,10 @@ func raw(t *testing.T, body []byte, packed, unpacked uint64) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
-	w, err := z.CreateRaw(&zip.FileHeader{Name: "x.npy", Method: zip.Store, CompressedSize64: packed,
-		UncompressedSize64: unpacked})
+	w, err := z.CreateRaw(&zip.FileHeader{
+		Name: "x.npy", Method: zip.Store, CompressedSize64: packed,
+		UncompressedSize64: unpacked,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,8 +370,10 @@ func FuzzRead(f *testing.F) {
 		f.Add(content[:len(content)/2])
 	}
 	for _, descr := range []string{"<U4611686018427387904", "|S1", "<f8"} {
-		content, err := npztest.Encode(true, npztest.Array{Name: "x", Values: []uint8{1, 2},
-			Header: "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (2, 4611686018427387904), }"})
+		content, err := npztest.Encode(true, npztest.Array{
+			Name: "x", Values: []uint8{1, 2},
+			Header: "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (2, 4611686018427387904), }",
+		})
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -15,8 +15,10 @@ import (
 func TestOpenOwnTargets(t *testing.T) {
 	x := npztest.Array{Name: "x", Shape: []int{4, 2}, Values: counted[float32](8, 0)}
 	more := npztest.Array{Name: "x_test", Shape: []int{2, 2}, Values: counted[float32](4, 50)}
-	clients := []npztest.Array{{Name: "client", Shape: []int{4}, Values: []string{"b", "a", "b", "a"}},
-		{Name: "client_test", Shape: []int{2}, Values: []string{"b", "a"}}}
+	clients := []npztest.Array{
+		{Name: "client", Shape: []int{4}, Values: []string{"b", "a", "b", "a"}},
+		{Name: "client_test", Shape: []int{2}, Values: []string{"b", "a"}},
+	}
 	for _, tt := range []struct {
 		name    string
 		y, test npztest.Array
@@ -98,9 +100,11 @@ func TestOpenOwnTargets(t *testing.T) {
 			}
 			other := tt.y
 			other.Values = []float64{0.5, -1, 2, 4}
-			if tt.n == 1 && settest.Open(t, data.Config{Name: "npz-vectors",
+			if tt.n == 1 && settest.Open(t, data.Config{
+				Name: "npz-vectors",
 				Path: ownFile(t, append([]npztest.Array{x, other, more, tt.test}, clients...)...), MinSamples: 1,
-				Split: "files"}).Fingerprint == fed.Fingerprint {
+				Split: "files",
+			}).Fingerprint == fed.Fingerprint {
 				t.Error("other targets have the same fingerprint")
 			}
 		})
@@ -123,8 +127,13 @@ func TestWholeFloatsAreNoted(t *testing.T) {
 	for _, tt := range []struct {
 		y     any
 		noted bool
-	}{{[]float64{0, 2, 1, 1}, true}, {[]float32{0, 2, 1, 1.5}, false}, {[]float32{1, -1, -1, 1}, true},
-		{[]float32{250_000, 2, 1, 1}, true}, {[]int64{0, 2, 1, 1}, false}} {
+	}{
+		{[]float64{0, 2, 1, 1}, true},
+		{[]float32{0, 2, 1, 1.5}, false},
+		{[]float32{1, -1, -1, 1}, true},
+		{[]float32{250_000, 2, 1, 1}, true},
+		{[]int64{0, 2, 1, 1}, false},
+	} {
 		x := npztest.Array{Name: "x", Shape: []int{4, 2}, Values: counted[float32](8, 0)}
 		path := ownFile(t, x, npztest.Array{Name: "y", Shape: []int{4}, Values: tt.y})
 		fed := settest.Open(t, data.Config{Name: "npz-vectors", Path: path, Partition: "iid", Clients: 1, MinSamples: 1})
@@ -140,8 +149,10 @@ func TestColumnOfClasses(t *testing.T) {
 	for _, values := range []any{[]int64{0, 1, 1, 0}, []uint8{0, 1, 1, 0}, []int32{0, 3, 2, 1}} {
 		open := func(shape ...int) *data.Federation {
 			path := ownFile(t, x, npztest.Array{Name: "y", Shape: shape, Values: values})
-			return settest.Open(t, data.Config{Name: "npz-vectors", Path: path, Partition: "iid", Clients: 1,
-				MinSamples: 1, Split: "100/0/0"})
+			return settest.Open(t, data.Config{
+				Name: "npz-vectors", Path: path, Partition: "iid", Clients: 1,
+				MinSamples: 1, Split: "100/0/0",
+			})
 		}
 		list, column := open(4), open(4, 1)
 		_, _, want := settest.Filled(t, list, list.Clients[0].Train)
@@ -160,15 +171,19 @@ func TestOddTargetsAreNoted(t *testing.T) {
 		y    npztest.Array
 		want string
 	}{
-		{npztest.Array{Shape: []int{4}, Values: []int64{0, 7, 0, 7}},
-			"only 2 of the 8 classes 0 to 7 occur: class 1 is the first without samples"},
+		{
+			npztest.Array{Shape: []int{4}, Values: []int64{0, 7, 0, 7}},
+			"only 2 of the 8 classes 0 to 7 occur: class 1 is the first without samples",
+		},
 		{npztest.Array{Shape: []int{4}, Values: []int64{1, 1, 1, 1}}, "all labels are class 1"},
 		{npztest.Array{Shape: []int{4, 2}, Values: []uint8{0, 1 /**/, 1, 0 /**/, 0, 1 /**/, 1, 0}}, "save y.argmax(axis=1)"},
 		{npztest.Array{Shape: []int{4}, Values: []float32{2.5, 2.5, 2.5, 2.5}}, "all numbers to predict are 2.5"},
 	} {
 		tt.y.Name = "y"
-		fed := settest.Open(t, data.Config{Name: "npz-vectors", Path: ownFile(t, x, tt.y),
-			Partition: "iid", Clients: 1, MinSamples: 1})
+		fed := settest.Open(t, data.Config{
+			Name: "npz-vectors", Path: ownFile(t, x, tt.y),
+			Partition: "iid", Clients: 1, MinSamples: 1,
+		})
 		if !strings.Contains(strings.Join(fed.Notes, "\n"), tt.want) {
 			t.Errorf("%v: notes %q, want %q", tt.y.Values, fed.Notes, tt.want)
 		}
@@ -183,16 +198,23 @@ func TestRefusedOwnTargets(t *testing.T) {
 		y    []npztest.Array
 		want string
 	}{
-		{[]npztest.Array{{Name: "y", Shape: []int{2, 2}, Values: []int32{0, 1, 2, 0}}},
-			"array y: value [1, 0] is 2, must be in 0 to 1: the columns of a table are labels"},
+		{
+			[]npztest.Array{{Name: "y", Shape: []int{2, 2}, Values: []int32{0, 1, 2, 0}}},
+			"array y: value [1, 0] is 2, must be in 0 to 1: the columns of a table are labels",
+		},
 		{[]npztest.Array{{Name: "y", Shape: []int{2, 1, 2}, Values: []int32{0, 1, 2, 0}}}, "array y has the shape [2 1 2]"},
 		{[]npztest.Array{{Name: "y", Shape: []int{3, 1}, Values: []int32{0, 1, 2}}}, "array y has the shape [3 1]"},
-		{[]npztest.Array{{Name: "y", Shape: []int{2}, Values: []float32{0, 1}},
-			{Name: "y_test", Shape: []int{2}, Values: []int32{0, 1}}, more}, "must be targets of one kind"},
+		{[]npztest.Array{
+			{Name: "y", Shape: []int{2}, Values: []float32{0, 1}},
+			{Name: "y_test", Shape: []int{2}, Values: []int32{0, 1}},
+			more,
+		}, "must be targets of one kind"},
 		{[]npztest.Array{{Name: "y", Shape: []int{2}, Values: []float64{0, 1e300}}}, "must be a finite float32"},
 	} {
-		_, err := data.Open(t.Context(), data.Config{Name: "npz-vectors",
-			Path: ownFile(t, append(tt.y, x)...), Partition: "iid"})
+		_, err := data.Open(t.Context(), data.Config{
+			Name: "npz-vectors",
+			Path: ownFile(t, append(tt.y, x)...), Partition: "iid",
+		})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want one with %q", err, tt.want)
 		}

@@ -36,12 +36,18 @@ func TestTaken(t *testing.T) {
 		{[]int32{1, 2, 3}, 0, "only 3 of the 4 classes 0 to 3 occur: class 0 is the first without samples; the model has outputs for all"},
 		{[]int32{0, 7, 0, 7}, 0, "only 2 of the 8 classes 0 to 7 occur: class 1 is the first without samples"},
 		{[]int32{0, 255, 0}, 0, "[0 1 0] the labels 0 and 255 are taken for the classes 0 and 1"},
-		{[]int32{0, 1, 2, 255, 255}, 0,
-			"2 of 5 labels are 255, the others 0 to 2; read are classes from 0 to 1048575: leave samples without a label out, keep = y != 255; x, y,"},
+		{
+			[]int32{0, 1, 2, 255, 255},
+			0,
+			"2 of 5 labels are 255, the others 0 to 2; read are classes from 0 to 1048575: leave samples without a label out, keep = y != 255; x, y,",
+		},
 		{[]int32{1, 2, 3, 65535}, 0, "1 of 4 labels are 65535, the others 1 to 3"},
 		{[]int32{0, 1, 98, 97, 99}, 0, "[0 1 98 97 99] only 5 of the 100 classes 0 to 99 occur"},
-		{[]int32{5012, 10007, 90001}, 0,
-			"the 3 labels are 3 different integers from 5012 to 90001; read are classes, most of which occur several times: save y.astype(\"float32\") if they are numbers to predict, y.astype(str) if they are names"},
+		{
+			[]int32{5012, 10007, 90001},
+			0,
+			"the 3 labels are 3 different integers from 5012 to 90001; read are classes, most of which occur several times: save y.astype(\"float32\") if they are numbers to predict, y.astype(str) if they are names",
+		},
 		{[]int32{2, 2, 2}, 0, "all labels are class 2: there is nothing to learn"},
 		{[]int32{0, 1, 1}, 0, "[0 1 1] "},
 		{ints, 0, "the 40 labels are 40 different integers from 0 to 39"},
@@ -82,8 +88,18 @@ func TestPixels(t *testing.T) {
 		bytes       bool
 		least, most float32
 		noted       bool
-	}{{true, 0, 255, false}, {true, 0, 1, true}, {true, 0, 16, true}, {true, 0, 0, true}, {false, 0, 1, false},
-		{false, -3, 3, false}, {false, 0, 255, true}, {false, 0, 0.004, true}, {false, 2, 2, true}, {false, 0, 4095, true}} {
+	}{
+		{true, 0, 255, false},
+		{true, 0, 1, true},
+		{true, 0, 16, true},
+		{true, 0, 0, true},
+		{false, 0, 1, false},
+		{false, -3, 3, false},
+		{false, 0, 255, true},
+		{false, 0, 0.004, true},
+		{false, 2, 2, true},
+		{false, 0, 4095, true},
+	} {
 		if got := Pixels("x", tt.bytes, tt.least, tt.most); (len(got) > 0) != tt.noted {
 			t.Errorf("%+v: %q", tt, got)
 		}
@@ -110,8 +126,12 @@ func TestTags(t *testing.T) {
 		{[]int32{0, 2, 3}, []int32{0, 1, 2}, 3, ""},
 		{[]int32{0, 0, 0}, nil, 2, "no sample has any label"},
 		{[]int32{0, 2, 4}, []int32{0, 1, 0, 1}, 2, "each sample has all labels"},
-		{[]int32{0, 1, 2}, []int32{0, 2}, 3,
-			"each sample has exactly one of the labels; if they are classes, save y.argmax(axis=1) instead, and the error is the share of wrong classes\nonly 2 of the 3 labels 0 to 2 occur: label 1 is the first that no sample has; the model has outputs for all"},
+		{
+			[]int32{0, 1, 2},
+			[]int32{0, 2},
+			3,
+			"each sample has exactly one of the labels; if they are classes, save y.argmax(axis=1) instead, and the error is the share of wrong classes\nonly 2 of the 3 labels 0 to 2 occur: label 1 is the first that no sample has; the model has outputs for all",
+		},
 	} {
 		if got := strings.Join(Tags(tt.starts, tt.labels, tt.n), "\n"); got != tt.want &&
 			(tt.want == "" || !strings.HasPrefix(got, tt.want)) {
@@ -132,8 +152,10 @@ func TestMissingAndWhole(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for x, want := range map[float64]string{3: "3", -2: "-2", math.Copysign(0, -1): "0", 1 << 52: "4503599627370496",
-		0.5: "", math.Inf(1): "", 1e300: ""} {
+	for x, want := range map[float64]string{
+		3: "3", -2: "-2", math.Copysign(0, -1): "0", 1 << 52: "4503599627370496",
+		0.5: "", math.Inf(1): "", 1e300: "",
+	} {
 		if got, err := Whole("client", x); got != want || (err == nil) != (want != "") {
 			t.Errorf("%v: %q, %v", x, got, err)
 		}

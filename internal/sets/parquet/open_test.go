@@ -135,8 +135,10 @@ func TestOpenCentral(t *testing.T) {
 	dir := t.TempDir()
 	var train []photo
 	for i := range 20 {
-		train = append(train, photo{Image: picture{Bytes: grey(t, 2, 1, byte(i))}, Label: int64(i % 3),
-			User: []string{"a", "b"}[i%2]})
+		train = append(train, photo{
+			Image: picture{Bytes: grey(t, 2, 1, byte(i))}, Label: int64(i % 3),
+			User: []string{"a", "b"}[i%2],
+		})
 	}
 	test := []bare{{train[7].Image, 2}, {train[9].Image, 1}}
 	write(t, filepath.Join(dir, "train.parquet"), train)
@@ -144,8 +146,10 @@ func TestOpenCentral(t *testing.T) {
 	write(t, filepath.Join(dir, "test-1.parquet"), test)
 	cfg := data.Config{Name: "parquet", Path: dir}
 	fed := settest.Open(t, cfg)
-	if x, _, labels := fill(t, fed.Test, 2, 0); len(fed.Clients) != 2 || !slices.Equal(labels, []int32{2,
-		1, 2, 1}) || x[0] != 7./255 {
+	if x, _, labels := fill(t, fed.Test, 2, 0); len(fed.Clients) != 2 || !slices.Equal(labels, []int32{
+		2,
+		1, 2, 1,
+	}) || x[0] != 7./255 {
 		t.Errorf("%d clients, test set %v, labels %v", len(fed.Clients), x, labels)
 	}
 	write(t, filepath.Join(dir, "test-1.parquet"), train[:4])
@@ -172,8 +176,10 @@ func TestOpenColours(t *testing.T) {
 		rows = append(rows, row{colour(t, 8, 8, color.NRGBA{200, 100, 50, 255}, i%2 == 1), []string{"zebra", "ant"}[i%2]})
 	}
 	path := write(t, filepath.Join(t.TempDir(), "own.parquet"), rows)
-	fed := settest.Open(t, data.Config{Name: "parquet", Path: path, Partition: "iid", Clients: 1,
-		MinSamples: 1, Split: "100/0/0"})
+	fed := settest.Open(t, data.Config{
+		Name: "parquet", Path: path, Partition: "iid", Clients: 1,
+		MinSamples: 1, Split: "100/0/0",
+	})
 	if fed.C != 3 || fed.Classes != 2 {
 		t.Fatalf("%d channels, %d classes", fed.C, fed.Classes)
 	}
@@ -189,8 +195,10 @@ func TestOpenColours(t *testing.T) {
 		t.Errorf("classes %v", counts)
 	}
 	mean, std := []float64{0.485, 0.456, 0.406}, []float64{0.229, 0.224, 0.225}
-	fed = settest.Open(t, data.Config{Name: "parquet", Path: path, Partition: "iid", Clients: 1, MinSamples: 1,
-		Split: "100/0/0", ImageMean: mean, ImageStd: std})
+	fed = settest.Open(t, data.Config{
+		Name: "parquet", Path: path, Partition: "iid", Clients: 1, MinSamples: 1,
+		Split: "100/0/0", ImageMean: mean, ImageStd: std,
+	})
 	normalized, _, _ := fill(t, fed.Clients[0].Train, 192, 0)
 	for i, x := range x {
 		if want := (x - float32(mean[i%3])) / float32(std[i%3]); normalized[i] != want {

@@ -43,11 +43,15 @@ func TestDeepPictures(t *testing.T) {
 	}
 	open := func(rows []row) (*data.Federation, error) {
 		path := write(t, filepath.Join(t.TempDir(), "own.parquet"), rows)
-		return data.Open(t.Context(), data.Config{Name: "parquet", Path: path, Partition: "iid", Clients: 1,
-			MinSamples: 1, Split: "100/0/0"})
+		return data.Open(t.Context(), data.Config{
+			Name: "parquet", Path: path, Partition: "iid", Clients: 1,
+			MinSamples: 1, Split: "100/0/0",
+		})
 	}
-	for most, note := range map[int]string{255: "lower 8 are used", 1023: "lower 10 are used",
-		4000: "lower 12 are used (the largest is 4000): 4095 is read as 255", 16383: "lower 14", 65535: ""} {
+	for most, note := range map[int]string{
+		255: "lower 8 are used", 1023: "lower 10 are used",
+		4000: "lower 12 are used (the largest is 4000): 4095 is read as 255", 16383: "lower 14", 65535: "",
+	} {
 		fed, err := open(deep(0, most))
 		settest.Must(t, err)
 		x, _, _ := fill(t, fed.Clients[0].Train, 2, 0)
@@ -85,8 +89,10 @@ func TestDeepPictures(t *testing.T) {
 		"some pictures up to row 9 have 8 bits a channel, others 16") {
 		t.Errorf("mixed: %v", err)
 	}
-	rows := []row{{colour(t, 2, 1, color.NRGBA{1, 2, 3, 9}, false), 0},
-		{colour(t, 2, 1, color.NRGBA{1, 2, 3, 255}, false), 1}}
+	rows := []row{
+		{colour(t, 2, 1, color.NRGBA{1, 2, 3, 9}, false), 0},
+		{colour(t, 2, 1, color.NRGBA{1, 2, 3, 255}, false), 1},
+	}
 	if fed, err := open(rows); err != nil || fed.C != 3 || !strings.Contains(strings.Join(fed.Notes, "\n"),
 		"some pictures are partly transparent") {
 		t.Errorf("transparent: %v", err)
@@ -119,8 +125,10 @@ func TestTestFilesByName(t *testing.T) {
 		dir, rows := t.TempDir(), []row{{"a b", 0}, {"b c", 1}}
 		write(t, filepath.Join(dir, tt.train), slices.Repeat(rows, 10))
 		write(t, filepath.Join(dir, tt.test), rows)
-		fed, err := data.Open(t.Context(), data.Config{Name: "parquet-text", Path: dir,
-			Partition: "iid", Clients: 1, MinSamples: 1})
+		fed, err := data.Open(t.Context(), data.Config{
+			Name: "parquet-text", Path: dir,
+			Partition: "iid", Clients: 1, MinSamples: 1,
+		})
 		settest.Must(t, err)
 		if noted := slices.Contains(fed.Notes,
 			"files with test samples, by their names: "+tt.test); fed.FilesTest != tt.is || noted != tt.is {
@@ -143,8 +151,10 @@ func TestLettersWithoutSpaces(t *testing.T) {
 		strings.Repeat("a ", 65): "of 2 of 2 texts, which are longer, the first 64 words are read",
 	} {
 		path := write(t, filepath.Join(t.TempDir(), "own.parquet"), []row{{text, "a"}, {text, "b"}})
-		fed, err := data.Open(t.Context(), data.Config{Name: "parquet-text", Path: path, Partition: "iid", Clients: 1,
-			MinSamples: 1, Split: "100/0/0"})
+		fed, err := data.Open(t.Context(), data.Config{
+			Name: "parquet-text", Path: path, Partition: "iid", Clients: 1,
+			MinSamples: 1, Split: "100/0/0",
+		})
 		if err != nil {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", text, err)
@@ -166,31 +176,53 @@ func TestColumnsTaken(t *testing.T) {
 		want string
 	}{
 		{rows[float64, float64](t, []float64{0.5, 1.5, 2.25}, []float64{3, 3, 4}), "<nil>"},
-		{rows[float64, int32](t, []float64{0, 1, 1}, []int32{3, 3, 4}),
-			"though all are whole; save it as integers if they are classes"},
+		{
+			rows[float64, int32](t, []float64{0, 1, 1}, []int32{3, 3, 4}),
+			"though all are whole; save it as integers if they are classes",
+		},
 		{rows[int64, string](t, []int64{0, 1, 1}, []string{"a", "a", "b"}), "<nil>"},
 		{rows[bool, string](t, []bool{false, true, true}, []string{"a", "a", "b"}), "<nil>"},
-		{rows[int32, float32](t, []int32{0, 1, 1}, []float32{0.5, 0.5, 1}),
-			"0.5 names a client; read are integers and names: save frame.client.astype(str)"},
-		{rows[int32, float64](t, []int32{0, 1, 1}, []float64{3, nan, 1}),
-			"the client of row 2 is missing; leave such rows out: frame = frame[frame.client.notna()]"},
-		{rows[float64, string](t, []float64{0.5, nan, 1}, []string{"a", "a", "b"}),
-			"row 2 is NaN, must be a finite number; leave such rows out: frame = frame[numpy.isfinite(frame.label)]"},
-		{rows[*int32, string](t, []*int32{new(int32(1)), nil, new(int32(0))}, []string{"a", "a", "b"}),
-			"row 2 has no value; leave such rows out, by frame.dropna()"},
-		{rows[int32, string](t, []int32{0, 1, 2, 255}, []string{"a", "a", "b", "b"}),
-			"1 of 4 labels are 255, the others 0 to 2; read are classes from 0 to 1048575: leave samples without a label out, frame = frame[frame.label != 255]"},
-		{rows[int32, string](t, []int32{325000, 410000, 899000}, []string{"a", "a", "b"}),
-			`the 3 labels are 3 different integers from 325000 to 899000; read are classes, most of which occur several times: save frame.label.astype("float32")`},
-		{rows[int64, string](t, []int64{1 << 40, 0}, []string{"a", "a"}),
-			`save frame.label.astype("float32") if it is a number to predict, frame.label.astype(str) if it is the name of a class`},
-		{rows[int32, string](t, []int32{-1, 1, 1}, []string{"a", "a", "b"}),
-			"the labels -1 and 1 are taken for the classes 0 and 1"},
-		{rows[string, string](t, []string{"yes", "?"}, []string{"a", "a"}),
-			`label 1 is "?", which stands for a missing value`},
+		{
+			rows[int32, float32](t, []int32{0, 1, 1}, []float32{0.5, 0.5, 1}),
+			"0.5 names a client; read are integers and names: save frame.client.astype(str)",
+		},
+		{
+			rows[int32, float64](t, []int32{0, 1, 1}, []float64{3, nan, 1}),
+			"the client of row 2 is missing; leave such rows out: frame = frame[frame.client.notna()]",
+		},
+		{
+			rows[float64, string](t, []float64{0.5, nan, 1}, []string{"a", "a", "b"}),
+			"row 2 is NaN, must be a finite number; leave such rows out: frame = frame[numpy.isfinite(frame.label)]",
+		},
+		{
+			rows[*int32, string](t, []*int32{new(int32(1)), nil, new(int32(0))}, []string{"a", "a", "b"}),
+			"row 2 has no value; leave such rows out, by frame.dropna()",
+		},
+		{
+			rows[int32, string](t, []int32{0, 1, 2, 255}, []string{"a", "a", "b", "b"}),
+			"1 of 4 labels are 255, the others 0 to 2; read are classes from 0 to 1048575: leave samples without a label out, frame = frame[frame.label != 255]",
+		},
+		{
+			rows[int32, string](t, []int32{325000, 410000, 899000}, []string{"a", "a", "b"}),
+			`the 3 labels are 3 different integers from 325000 to 899000; read are classes, most of which occur several times: save frame.label.astype("float32")`,
+		},
+		{
+			rows[int64, string](t, []int64{1 << 40, 0}, []string{"a", "a"}),
+			`save frame.label.astype("float32") if it is a number to predict, frame.label.astype(str) if it is the name of a class`,
+		},
+		{
+			rows[int32, string](t, []int32{-1, 1, 1}, []string{"a", "a", "b"}),
+			"the labels -1 and 1 are taken for the classes 0 and 1",
+		},
+		{
+			rows[string, string](t, []string{"yes", "?"}, []string{"a", "a"}),
+			`label 1 is "?", which stands for a missing value`,
+		},
 	} {
-		fed, err := data.Open(t.Context(), data.Config{Name: "parquet-text",
-			Path: tt.path(filepath.Join(dir, fmt.Sprint(i, ".parquet"))), MinSamples: 1, Split: "100/0/0"})
+		fed, err := data.Open(t.Context(), data.Config{
+			Name: "parquet-text",
+			Path: tt.path(filepath.Join(dir, fmt.Sprint(i, ".parquet"))), MinSamples: 1, Split: "100/0/0",
+		})
 		got := fmt.Sprint(err)
 		if err == nil {
 			got += strings.Join(fed.Notes, "\n")

@@ -89,11 +89,15 @@ func TestReadFails(t *testing.T) {
 		{"an entity of nobody", `<posts><row PostTypeId="1" Body="&b;"/></posts>`, "invalid character entity &b;"},
 		{"invalid UTF-8", "<posts><row PostTypeId='1' OwnerUserId='8' Body='\xff\xfe'/></posts>", "invalid UTF-8"},
 		{"other encoding", `<?xml version="1.0" encoding="utf-16"?><posts></posts>`, `encoding "utf-16"`},
-		{"a user without a number", "<posts>\n<row PostTypeId='1' OwnerUserId='me' Body='x'/></posts>",
-			`line 2: OwnerUserId is "me", must be a number`},
+		{
+			"a user without a number", "<posts>\n<row PostTypeId='1' OwnerUserId='me' Body='x'/></posts>",
+			`line 2: OwnerUserId is "me", must be a number`,
+		},
 		{"no text", "<posts><row PostTypeId='1' OwnerUserId='8'/></posts>", "a row of <posts> has no Body"},
-		{"a row without end", "<posts><row PostTypeId='1' Body='" + strings.Repeat("x", maxRow+maxRow/2),
-			"one element has more than 16777216 bytes"},
+		{
+			"a row without end", "<posts><row PostTypeId='1' Body='" + strings.Repeat("x", maxRow+maxRow/2),
+			"one element has more than 16777216 bytes",
+		},
 		{"text without end", "<posts>" + strings.Repeat("x", maxRow+maxRow/2), "one element has more than 16777216 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,13 +117,19 @@ func TestSentences(t *testing.T) {
 		isHTML bool
 		want   []string
 	}{
-		{"<p>Why &amp; how? I’ve <b>no</b> idea.</p><ul><li>One</li><li>two</li></ul>", true,
-			[]string{"why & how ?", "i've no idea .", "one", "two"}},
-		{"<p>Use <code>x = 1</code>:</p><pre><code>for i in x:\n  pass</code></pre><p>Version 2.5 of it</p>", true,
-			[]string{"use :", "version 2 . 5 of it"}},
+		{
+			"<p>Why &amp; how? I’ve <b>no</b> idea.</p><ul><li>One</li><li>two</li></ul>", true,
+			[]string{"why & how ?", "i've no idea .", "one", "two"},
+		},
+		{
+			"<p>Use <code>x = 1</code>:</p><pre><code>for i in x:\n  pass</code></pre><p>Version 2.5 of it</p>", true,
+			[]string{"use :", "version 2 . 5 of it"},
+		},
 		{"<p>broken <a href='x'>html &bogus; < 3", true, []string{"broken html & bogus ; < 3"}},
-		{"See [this](http://x.org/a.b?c=d) or https://y.org. It's 'quoted'!\n<b>", false,
-			[]string{"see [ this ] ( ) or it's ' quoted ' !", "< b >"}},
+		{
+			"See [this](http://x.org/a.b?c=d) or https://y.org. It's 'quoted'!\n<b>", false,
+			[]string{"see [ this ] ( ) or it's ' quoted ' !", "< b >"},
+		},
 		{"... !!! \x00\u200b", false, nil},
 		{"Ünïcödé ist schön", false, []string{"ünïcödé ist schön"}},
 	} {

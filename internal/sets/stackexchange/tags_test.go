@@ -47,8 +47,10 @@ func TestStackExchangeTags(t *testing.T) {
 		}
 	}
 	// Words tea, ?, green; tags tea (3 posts), green (2), cups (1).
-	want := []string{"8 [0.40 0.20 0.20] [1 1 0]", "8 [0.20 0.40 0.20] [1 1 0]", "9 [0.50 0.25 0.25] [1 1 0]",
-		"9 [0.50 0.00 0.00] [1 0 1]"}
+	want := []string{
+		"8 [0.40 0.20 0.20] [1 1 0]", "8 [0.20 0.40 0.20] [1 1 0]", "9 [0.50 0.25 0.25] [1 1 0]",
+		"9 [0.50 0.00 0.00] [1 0 1]",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("examples\n%q\nmust be\n%q", got, want)
 	}
@@ -79,8 +81,10 @@ func TestStackExchangeTags(t *testing.T) {
 
 // The questions and answers are those that the folder's README counts.
 func TestRealStackExchangeTags(t *testing.T) {
-	fed := settest.Open(t, data.Config{Name: "stackexchange-tags", Path: realdata.Dir(t, "stackexchange"),
-		MinSamples: 1, Split: "100/0/0"})
+	fed := settest.Open(t, data.Config{
+		Name: "stackexchange-tags", Path: realdata.Dir(t, "stackexchange"),
+		MinSamples: 1, Split: "100/0/0",
+	})
 	var posts, lost int
 	if _, err := fmt.Sscanf(fed.Notes[0], "%d posts", &posts); err != nil {
 		t.Fatal(err)

@@ -70,8 +70,10 @@ func TestClientsAreDrawnWhenAskedFor(t *testing.T) {
 	if apart.Proxy.Len() != 50 || apart.Lazy {
 		t.Errorf("%d samples are set apart", apart.Proxy.Len())
 	}
-	if _, err := apart.Side(data.Side{Clients: []data.SideClient{{Samples: 5, HI: 0.5},
-		{Samples: 5, HI: 0.5}}, Test: 10}); err != nil {
+	if _, err := apart.Side(data.Side{Clients: []data.SideClient{
+		{Samples: 5, HI: 0.5},
+		{Samples: 5, HI: 0.5},
+	}, Test: 10}); err != nil {
 		t.Error(err)
 	}
 }

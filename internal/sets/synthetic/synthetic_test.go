@@ -158,8 +158,11 @@ func TestBits(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	for _, c := range []Config{{Clients: maxClients + 1}, {Clients: 3, Samples: maxExamples + 1},
-		{Clients: 1000, Samples: maxExamples}} {
+	for _, c := range []Config{
+		{Clients: maxClients + 1},
+		{Clients: 3, Samples: maxExamples + 1},
+		{Clients: 1000, Samples: maxExamples},
+	} {
 		if d, err := New(c); err == nil {
 			t.Errorf("%+v: %d clients, the largest of %d", c, len(d.Sizes), slices.Max(d.Sizes))
 		}

@@ -90,8 +90,10 @@ func TestOpenTFFCIFAR100(t *testing.T) {
 	for i := range int64(20) {
 		rows = append(rows, row("train", "0", i), row("train", "10", 99-i), row("test", "0", 50+i))
 	}
-	fed := settest.Open(t, data.Config{Name: "tff-cifar100", Path: writeTFF(t, "cifar100", rows),
-		Unseen: true, IID: new(false)})
+	fed := settest.Open(t, data.Config{
+		Name: "tff-cifar100", Path: writeTFF(t, "cifar100", rows),
+		Unseen: true, IID: new(false),
+	})
 	if len(fed.Clients) != 2 || fed.Clients[1].ID != "10" || len(fed.Unseen) != 1 || fed.Unseen[0].ID != "test/0" ||
 		fed.Unseen[0].Test.Len() != 20 {
 		t.Fatalf("clients %+v, unseen %+v", fed.Clients, fed.Unseen)
@@ -111,8 +113,10 @@ func TestOpenTFFCIFAR100(t *testing.T) {
 
 // snippet returns the row of a text of client R.
 func snippet(split, text string) tfftest.Row {
-	return tfftest.Row{Split: split, Client: "R",
-		Message: tfftest.Example(tfftest.Feature{Name: "snippets", Text: []byte(text)})}
+	return tfftest.Row{
+		Split: split, Client: "R",
+		Message: tfftest.Example(tfftest.Feature{Name: "snippets", Text: []byte(text)}),
+	}
 }
 
 func TestOpenTFFShakespeare(t *testing.T) {
@@ -174,15 +178,21 @@ func TestOpenTFFErrors(t *testing.T) {
 		{"tff-femnist", "emnist_all", image(1, make([]float32, 783)), "feature pixels holds 783 floats, must be 784 floats"},
 		{"tff-femnist", "emnist_all", image(1, bright), "pixel 5 is 255, must be in 0 to 1"},
 		{"tff-femnist-digits", "emnist_all", image(1, bright), "has no split digits_only_train, only all_test, all_train"},
-		{"tff-shakespeare", "shakespeare", []tfftest.Row{{Split: "train", Client: "f1",
-			Message: tfftest.Example(tfftest.Feature{Name: "label", Ints: []int64{1}})},
-			{Split: "test", Client: "f1", Message: []byte{}}}, "has no feature snippets"},
+		{"tff-shakespeare", "shakespeare", []tfftest.Row{
+			{
+				Split: "train", Client: "f1",
+				Message: tfftest.Example(tfftest.Feature{Name: "label", Ints: []int64{1}}),
+			},
+			{Split: "test", Client: "f1", Message: []byte{}},
+		}, "has no feature snippets"},
 		{
 			"tff-cifar100", "cifar100",
-			[]tfftest.Row{{Split: "train", Client: "f1", Message: tfftest.Example(
-				tfftest.Feature{Name: "label", Ints: []int64{1}}, tfftest.Feature{Name: "coarse_label", Ints: []int64{1}},
-				tfftest.Feature{Name: "image", Ints: slices.Repeat([]int64{256}, 3072)})},
-				{Split: "test", Client: "f1", Message: []byte{}}},
+			[]tfftest.Row{
+				{Split: "train", Client: "f1", Message: tfftest.Example(
+					tfftest.Feature{Name: "label", Ints: []int64{1}}, tfftest.Feature{Name: "coarse_label", Ints: []int64{1}},
+					tfftest.Feature{Name: "image", Ints: slices.Repeat([]int64{256}, 3072)})},
+				{Split: "test", Client: "f1", Message: []byte{}},
+			},
 			"pixel value 0 of image is 256, must be in 0 to 255",
 		},
 	} {

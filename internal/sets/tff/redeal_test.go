@@ -17,9 +17,11 @@ func plays(t *testing.T) string {
 	var rows []tfftest.Row
 	for c := range 5 {
 		for i, text := range []string{fmt.Sprintf("To be %d", c), "", strings.Repeat("né ", 30)}[:1+c%3] {
-			rows = append(rows, tfftest.Row{Split: []string{"train", "train", "test"}[i],
+			rows = append(rows, tfftest.Row{
+				Split:  []string{"train", "train", "test"}[i],
 				Client: fmt.Sprintf("THE_PLAY_ROLE_%d", c), Message: tfftest.Example(
-					tfftest.Feature{Name: "snippets", Text: []byte(text)})})
+					tfftest.Feature{Name: "snippets", Text: []byte(text)}),
+			})
 		}
 	}
 	return writeTFF(t, "shakespeare", rows)
@@ -62,8 +64,10 @@ func TestRedeal(t *testing.T) {
 		t.Errorf("sizes %v, files %+v, notes %q", sizes, fed.Files, fed.Notes)
 	}
 	count := map[string]int{}
-	for _, f := range []*data.Federation{fed, settest.Open(t, data.Config{Name: "tff-cifar100", Path: cfg.Path,
-		MinSamples: 1, Split: "50/50/0", Unseen: true})} {
+	for _, f := range []*data.Federation{fed, settest.Open(t, data.Config{
+		Name: "tff-cifar100", Path: cfg.Path,
+		MinSamples: 1, Split: "50/50/0", Unseen: true,
+	})} {
 		for _, c := range append(f.Clients, f.Unseen...) {
 			for _, v := range []data.View{c.Train, c.Val, c.Test} {
 				for i := range v.Len() {
@@ -84,8 +88,10 @@ func TestRedeal(t *testing.T) {
 	if _, held := settest.Held(t, settest.Open(t, cfg)); slices.Max(held) != 1 {
 		t.Errorf("clients hold %v classes", held)
 	}
-	texts := data.Config{Name: "tff-shakespeare", Path: plays(t), MinSamples: 1, Split: "100/0/0",
-		Partition: "iid", Clients: 2}
+	texts := data.Config{
+		Name: "tff-shakespeare", Path: plays(t), MinSamples: 1, Split: "100/0/0",
+		Partition: "iid", Clients: 2,
+	}
 	fed = settest.Open(t, texts)
 	labels := make([]int32, 80)
 	settest.Must(t, fed.Clients[1].Train.Fill([]int32{0}, nil, make([]int32, 80), labels, nil))

@@ -43,16 +43,20 @@ func TestStackOverflow(t *testing.T) {
 	dir := stackOverflow(t, "the 9\nto 7\nuse 5\nnever 1\n",
 		sentence("train", "12", "use the thing"), sentence("heldout", "77", "to"), sentence("train", "9", "to to"),
 		sentence("train", "12", long), sentence("test", "12", ""), sentence("test", "500", "the"))
-	fed, err := data.Open(t.Context(), data.Config{Name: "stackoverflow", Path: dir, Split: "100/0/files",
-		MinSamples: 1, Unseen: true, Vocab: 3})
+	fed, err := data.Open(t.Context(), data.Config{
+		Name: "stackoverflow", Path: dir, Split: "100/0/files",
+		MinSamples: 1, Unseen: true, Vocab: 3,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if fed.Vocab != 7 || fed.Classes != 7 || fed.SeqLen != 20 || !fed.EveryStep || !fed.Lazy || fed.Kind != data.Tokens {
 		t.Errorf("the form is %+v", fed)
 	}
-	if want := []data.Mask{{Name: "no_oov", Labels: []int32{4}}, {Name: "no_oov_or_eos", Labels: []int32{4,
-		6}}}; fmt.Sprint(fed.Masks) != fmt.Sprint(want) {
+	if want := []data.Mask{{Name: "no_oov", Labels: []int32{4}}, {Name: "no_oov_or_eos", Labels: []int32{
+		4,
+		6,
+	}}}; fmt.Sprint(fed.Masks) != fmt.Sprint(want) {
 		t.Errorf("masks %v, must be %v", fed.Masks, want)
 	}
 	var ids []string
@@ -67,8 +71,10 @@ func TestStackOverflow(t *testing.T) {
 		tokens, labels []int32 // their first ones, the rest is padding
 	}{
 		{fed.Clients[0].Train.Part(0, 1), []int32{5, 3, 1, 4, 6}, []int32{3, 1, 4, 6}},
-		{fed.Clients[0].Train.Part(1, 2), append([]int32{5}, slices.Repeat([]int32{1}, 19)...),
-			slices.Repeat([]int32{1}, 20)},
+		{
+			fed.Clients[0].Train.Part(1, 2), append([]int32{5}, slices.Repeat([]int32{1}, 19)...),
+			slices.Repeat([]int32{1}, 20),
+		},
 		{fed.Clients[0].Test, []int32{5, 6}, []int32{6}},
 		{fed.Clients[1].Train, []int32{5, 2, 2, 6}, []int32{2, 2, 6}},
 		{fed.Unseen[0].Test, []int32{5, 1, 6}, []int32{1, 6}},
@@ -119,8 +125,10 @@ func TestStackOverflowTogether(t *testing.T) {
 		}
 	}
 	dir := stackOverflow(t, "", rows...)
-	fed, err := data.Open(t.Context(), data.Config{Name: "stackoverflow", Path: dir, Split: "100/0/files",
-		MinSamples: 1, IID: new(true), Seed: 4})
+	fed, err := data.Open(t.Context(), data.Config{
+		Name: "stackoverflow", Path: dir, Split: "100/0/files",
+		MinSamples: 1, IID: new(true), Seed: 4,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,21 +161,27 @@ func TestStackOverflowTogether(t *testing.T) {
 }
 
 func TestStackOverflowFails(t *testing.T) {
-	base := []tfftest.Row{sentence("train", "a", "x"), sentence("train", "a", "y"), sentence("test", "a", "x"),
-		sentence("heldout", "b", "x")}
+	base := []tfftest.Row{
+		sentence("train", "a", "x"), sentence("train", "a", "y"), sentence("test", "a", "x"),
+		sentence("heldout", "b", "x"),
+	}
 	for _, tt := range []struct {
 		name  string
 		words string
 		sql   string
 		want  string
 	}{
-		{"no index", "x 1\n", "DROP INDEX idx_examples_client_id; DROP INDEX idx_examples_client_id_split",
-			"has no index to find the examples of a client; make one by the SQL: CREATE INDEX"},
+		{
+			"no index", "x 1\n", "DROP INDEX idx_examples_client_id; DROP INDEX idx_examples_client_id_split",
+			"has no index to find the examples of a client; make one by the SQL: CREATE INDEX",
+		},
 		{"no split", "x 1\n", "DELETE FROM client_metadata WHERE split_name = 'heldout'", "has no split heldout"},
 		{"absurd count", "x 1\n", "UPDATE client_metadata SET num_examples = 99999999999", "num_examples is 99999999999"},
 		{"counted twice", "x 1\n", "INSERT INTO client_metadata VALUES ('a', 'train', 2)", "client_metadata counts it twice"},
-		{"bad list", "x 1\nwhat is this\n", "",
-			`stackoverflow.word_count: line 2 is "what is this", must be a word and its count`},
+		{
+			"bad list", "x 1\nwhat is this\n", "",
+			`stackoverflow.word_count: line 2 is "what is this", must be a word and its count`,
+		},
 		{"a word twice", "x 1\nx 1\n", "", `word "x" is there twice`},
 		{"long line", strings.Repeat("x", 1<<20), "", "line 1: bufio.Scanner: token too long"},
 		{"no words", " ", "", "must be a word and its count"},
@@ -188,21 +202,31 @@ func TestStackOverflowFails(t *testing.T) {
 // What is wrong with a client's examples shows when they are read.
 func TestStackOverflowReadFails(t *testing.T) {
 	for _, tt := range []struct{ name, sql, want string }{
-		{"fewer", "UPDATE client_metadata SET num_examples = 3 WHERE client_id = 'a' AND split_name = 'train'",
-			`split train, client "a": 1 examples fewer than client_metadata says`},
-		{"more", "UPDATE client_metadata SET num_examples = 1 WHERE client_id = 'a' AND split_name = 'train'",
-			`split train, client "a": more examples than client_metadata says`},
-		{"no example", "UPDATE examples SET serialized_example_proto = x'ff'",
-			`split train, client "a": example 1: is no tf.train.Example`},
-		{"other kind", "UPDATE examples SET serialized_example_proto = x''",
-			`split train, client "a": example 1: has no feature tokens`},
+		{
+			"fewer", "UPDATE client_metadata SET num_examples = 3 WHERE client_id = 'a' AND split_name = 'train'",
+			`split train, client "a": 1 examples fewer than client_metadata says`,
+		},
+		{
+			"more", "UPDATE client_metadata SET num_examples = 1 WHERE client_id = 'a' AND split_name = 'train'",
+			`split train, client "a": more examples than client_metadata says`,
+		},
+		{
+			"no example", "UPDATE examples SET serialized_example_proto = x'ff'",
+			`split train, client "a": example 1: is no tf.train.Example`,
+		},
+		{
+			"other kind", "UPDATE examples SET serialized_example_proto = x''",
+			`split train, client "a": example 1: has no feature tokens`,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := stackOverflow(t, "x 1\n", sentence("train", "a", "x"), sentence("train", "a", "y"),
 				sentence("test", "a", "x"), sentence("heldout", "b", "x"))
 			tfftest.Exec(t, filepath.Join(dir, "stackoverflow.sqlite"), tt.sql)
-			fed, err := data.Open(t.Context(), data.Config{Name: "stackoverflow", Path: dir,
-				Split: "100/0/files", MinSamples: 1})
+			fed, err := data.Open(t.Context(), data.Config{
+				Name: "stackoverflow", Path: dir,
+				Split: "100/0/files", MinSamples: 1,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

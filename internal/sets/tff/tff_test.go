@@ -16,8 +16,10 @@ import (
 func labelled(split, client string, labels ...int64) []tfftest.Row {
 	var rows []tfftest.Row
 	for _, l := range labels {
-		rows = append(rows, tfftest.Row{Split: split, Client: client,
-			Message: tfftest.Example(tfftest.Feature{Name: "label", Ints: []int64{l}})})
+		rows = append(rows, tfftest.Row{
+			Split: split, Client: client,
+			Message: tfftest.Example(tfftest.Feature{Name: "label", Ints: []int64{l}}),
+		})
 	}
 	return rows
 }
@@ -72,31 +74,45 @@ func TestReadErrors(t *testing.T) {
 			tfftest.Exec(t, path,
 				"CREATE TABLE federated_data (x)")
 		}, "has no table examples"},
-		{"column", write(good, "ALTER TABLE examples RENAME COLUMN client_id TO client"),
-			"table examples has no column client_id, only split_name, client, serialized_example_proto"},
+		{
+			"column", write(good, "ALTER TABLE examples RENAME COLUMN client_id TO client"),
+			"table examples has no column client_id, only split_name, client, serialized_example_proto",
+		},
 		{"split", write(labelled("all_train", "a", 1)), "has no split train, only all_train"},
-		{"fewer", write(good, "DELETE FROM examples WHERE split_name = 'test'"),
-			`split test, client "a": 1 examples fewer than client_metadata says; is the file complete?`},
-		{"more", write(good, "UPDATE client_metadata SET num_examples = 1"),
-			`split train, client "a": more examples than client_metadata says`},
+		{
+			"fewer", write(good, "DELETE FROM examples WHERE split_name = 'test'"),
+			`split test, client "a": 1 examples fewer than client_metadata says; is the file complete?`,
+		},
+		{
+			"more", write(good, "UPDATE client_metadata SET num_examples = 1"),
+			`split train, client "a": more examples than client_metadata says`,
+		},
 		{"negative", write(good, "UPDATE client_metadata SET num_examples = -1"), `client "a": num_examples is -1`},
-		{"largest number", write(good, "UPDATE client_metadata SET num_examples = 9223372036854775807"),
-			`client "a": num_examples is 9223372036854775807, must be 0 to `},
-		{"counted twice", write(good, "INSERT INTO client_metadata VALUES ('a', 'train', 2)"),
-			`split train, client "a": client_metadata counts it twice`},
+		{
+			"largest number", write(good, "UPDATE client_metadata SET num_examples = 9223372036854775807"),
+			`client "a": num_examples is 9223372036854775807, must be 0 to `,
+		},
+		{
+			"counted twice", write(good, "INSERT INTO client_metadata VALUES ('a', 'train', 2)"),
+			`split train, client "a": client_metadata counts it twice`,
+		},
 		{"endless view", write(good, "DROP TABLE examples", `CREATE VIEW examples AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n)
 			SELECT 'other' AS split_name, 'a' AS client_id, x'' AS serialized_example_proto FROM n`), "examples is a view, must be a table"},
 		{"view of clients", write(good, "ALTER TABLE client_metadata RENAME TO c",
 			"CREATE VIEW client_metadata AS SELECT * FROM c"), "client_metadata is a view, must be a table"},
-		{"virtual table", write(good, "DROP TABLE client_metadata",
-			"CREATE VIRTUAL TABLE client_metadata USING fts5(client_id, split_name, num_examples)"),
-			"client_metadata is a virtual table, must be a table"},
+		{
+			"virtual table", write(good, "DROP TABLE client_metadata",
+				"CREATE VIRTUAL TABLE client_metadata USING fts5(client_id, split_name, num_examples)"),
+			"client_metadata is a virtual table, must be a table",
+		},
 		{"wild column", write(good, "ALTER TABLE examples RENAME COLUMN client_id TO \"\x1b[31m"+strings.Repeat("w",
 			500)+"\""), `has no column client_id, only split_name, "\x1b[31mwww`},
 		{
-			"feature twice", write([]tfftest.Row{{Split: "train", Client: "a",
+			"feature twice", write([]tfftest.Row{{
+				Split: "train", Client: "a",
 				Message: tfftest.Example(tfftest.Feature{Name: "label", Ints: []int64{1}},
-					tfftest.Feature{Name: "label", Ints: []int64{2}})}, good[2]}),
+					tfftest.Feature{Name: "label", Ints: []int64{2}}),
+			}, good[2]}),
 			`example 1 of the splits train and test: has feature label twice`,
 		},
 		{"last bytes cut off", func(t *testing.T, path string) {
@@ -125,10 +141,14 @@ func TestReadErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "the file is empty"},
-		{"label", write(slices.Concat(good, labelled("train", "b", 11))),
-			`client "b", example 4 of the splits train and test: label 11 must be in 0 to 9`},
-		{"no example", write(good, "UPDATE examples SET serialized_example_proto = x'0aff'"),
-			`client "a", example 1 of the splits train and test: is no tf.train.Example`},
+		{
+			"label", write(slices.Concat(good, labelled("train", "b", 11))),
+			`client "b", example 4 of the splits train and test: label 11 must be in 0 to 9`,
+		},
+		{
+			"no example", write(good, "UPDATE examples SET serialized_example_proto = x'0aff'"),
+			`client "a", example 1 of the splits train and test: is no tf.train.Example`,
+		},
 		{"no SQLite", func(t *testing.T, path string) {
 			if err := os.WriteFile(path, []byte("<html>Not found</html>"), 0o600); err != nil {
 				t.Fatal(err)
@@ -149,8 +169,10 @@ func TestReadErrors(t *testing.T) {
 				strings.ContainsAny(err.Error(), "\n\x1b") || len(err.Error()) > 500 {
 				t.Errorf("error %v, must be one line with %s", err, tt.want)
 			}
-			atOnce := []string{"largest number", "counted twice", "endless view", "view of clients", "virtual table",
-				"last bytes cut off", "last page cut off", "empty file"}
+			atOnce := []string{
+				"largest number", "counted twice", "endless view", "view of clients", "virtual table",
+				"last bytes cut off", "last page cut off", "empty file",
+			}
 			if !slices.Contains(atOnce, tt.name) {
 				return
 			}

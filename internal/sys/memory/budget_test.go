@@ -26,8 +26,10 @@ func TestBudget(t *testing.T) {
 			t.Errorf("%d bytes: error %v", n, err)
 		}
 	}
-	for size, want := range map[int64]int64{-5: memory.Slack, 0: memory.Slack, 1 << 40: memory.Slack + memory.Ratio<<40,
-		math.MaxInt64: math.MaxInt64} {
+	for size, want := range map[int64]int64{
+		-5: memory.Slack, 0: memory.Slack, 1 << 40: memory.Slack + memory.Ratio<<40,
+		math.MaxInt64: math.MaxInt64,
+	} {
 		if got := memory.Most(size); got != want {
 			t.Errorf("a file of %d bytes may become %d, want %d", size, got, want)
 		}

@@ -38,8 +38,14 @@ func TestSize(t *testing.T) {
 	for _, tt := range []struct {
 		bytes int64
 		want  string
-	}{{0, "0 bytes"}, {999, "999 bytes"}, {999_999, "1 MB"}, {1_254_000_000, "1.25 GB"},
-		{4e12, "4 TB"}, {1<<63 - 1, "9.22 EB"}} {
+	}{
+		{0, "0 bytes"},
+		{999, "999 bytes"},
+		{999_999, "1 MB"},
+		{1_254_000_000, "1.25 GB"},
+		{4e12, "4 TB"},
+		{1<<63 - 1, "9.22 EB"},
+	} {
 		if got := Size(tt.bytes); got != tt.want {
 			t.Errorf("Size(%d) = %q, want %q", tt.bytes, got, tt.want)
 		}

@@ -29,8 +29,10 @@ func TestPathIsOneWordOfAShell(t *testing.T) {
 			t.Errorf("bash reads %s as %q (%v), want %q", word, got, err, name)
 		}
 	}
-	for name, want := range map[string]string{"studies/first": "studies/first", "-x": "./-x", "Ärger": "Ärger",
-		"a b": "'a b'", "it's": `'it'\''s'`, "\n": `$'\012'`} {
+	for name, want := range map[string]string{
+		"studies/first": "studies/first", "-x": "./-x", "Ärger": "Ärger",
+		"a b": "'a b'", "it's": `'it'\''s'`, "\n": `$'\012'`,
+	} {
 		if got := oneline.Path(name); got != want {
 			t.Errorf("Path(%q) = %s, want %s", name, got, want)
 		}

@@ -255,10 +255,14 @@ func TestBreachesAreSeen(t *testing.T) {
 		want string
 	}{
 		{pkg{ImportPath: module + "/nn", Deps: []string{module + "/kernels", module + "/fl"}}, "nn depends on"},
-		{pkg{ImportPath: module + "/data", Deps: []string{module + "/kernels/det", module + "/kernels"}},
-			"data depends on github.com/fedfast/fedfast/kernels"},
-		{pkg{ImportPath: module + "/data", Deps: []string{module + "/internal/sets/leaf"}},
-			"data depends on github.com/fedfast/fedfast/internal/sets/leaf"},
+		{
+			pkg{ImportPath: module + "/data", Deps: []string{module + "/kernels/det", module + "/kernels"}},
+			"data depends on github.com/fedfast/fedfast/kernels",
+		},
+		{
+			pkg{ImportPath: module + "/data", Deps: []string{module + "/internal/sets/leaf"}},
+			"data depends on github.com/fedfast/fedfast/internal/sets/leaf",
+		},
 		{pkg{ImportPath: module + "/fl", Deps: []string{module + "/fl/study"}}, "fl depends on"},
 		{pkg{ImportPath: module + "/fl/study/config", Deps: []string{module + "/fl/study"}}, "config depends on"},
 		{pkg{ImportPath: module + "/fl/hyper", Deps: []string{module + "/fl"}}, "hyper depends on"},
@@ -266,8 +270,10 @@ func TestBreachesAreSeen(t *testing.T) {
 		{pkg{ImportPath: module + "/bench", Deps: []string{module + "/cmd/fedfast/internal/ui/table"}}, "bench depends on"},
 		{pkg{ImportPath: module + "/fl/study", Imports: []string{module + "/tuners/host"}}, "by their interface only"},
 		{pkg{ImportPath: module + "/internal/play", Deps: []string{module + "/tuners/host"}}, "it must do with any tuner"},
-		{pkg{ImportPath: module + "/kernels", Imports: []string{"golang.org/x/sys/cpu"}},
-			"kernels imports golang.org/x/sys/cpu"},
+		{
+			pkg{ImportPath: module + "/kernels", Imports: []string{"golang.org/x/sys/cpu"}},
+			"kernels imports golang.org/x/sys/cpu",
+		},
 		{pkg{ImportPath: module + "/newfolder"}, "no line"},
 		{pkg{ImportPath: module + "/cmd/fedfast", Imports: []string{"fmt"}, Deps: []string{module + "/fl/study", "fmt"}}, ""},
 	}

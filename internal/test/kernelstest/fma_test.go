@@ -11,8 +11,10 @@ import (
 // among them, and on the special values.
 func TestFMA32(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	special := []uint32{0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x3f800000, 0x3f800001, 0x7f7fffff,
-		0x7f800000, 0xff800000, 0x7fc00000}
+	special := []uint32{
+		0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x3f800000, 0x3f800001, 0x7f7fffff,
+		0x7f800000, 0xff800000, 0x7fc00000,
+	}
 	random := func() float32 {
 		switch r.IntN(8) {
 		case 0:

@@ -21,10 +21,14 @@ func TestTerminal(t *testing.T) {
 		"narrower from the start": {8, []string{"1234567\r", "ab\x1b[J\r"}, 4, []string{"ab"}},
 		"narrower from the end":   {8, []string{"1234567", "\rab\x1b[J\r"}, 4, []string{"1234", "ab"}},
 		"wider":                   {4, []string{"123\r", "abcdef\x1b[J\r"}, 8, []string{"abcdef"}},
-		"rows over each other": {8, []string{"12345\r\n67890\r\x1b[A",
-			"ab\x1b[K\r\ncd\x1b[J\r\x1b[A"}, 0, []string{"ab", "cd"}},
-		"rows made narrower": {8, []string{"12345\r\n67890\r\x1b[A",
-			"\x1b[Jab\x1b[K\r\ncd\x1b[J\r\x1b[A"}, 4, []string{"ab", "cd"}},
+		"rows over each other": {8, []string{
+			"12345\r\n67890\r\x1b[A",
+			"ab\x1b[K\r\ncd\x1b[J\r\x1b[A",
+		}, 0, []string{"ab", "cd"}},
+		"rows made narrower": {8, []string{
+			"12345\r\n67890\r\x1b[A",
+			"\x1b[Jab\x1b[K\r\ncd\x1b[J\r\x1b[A",
+		}, 4, []string{"ab", "cd"}},
 		"up and over": {4, []string{"1\r\n2", "\x1b[A3"}, 0, []string{"13", "2"}},
 	} {
 		terminal := New(tt.columns)

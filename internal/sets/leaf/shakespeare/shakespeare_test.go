@@ -58,13 +58,17 @@ by William Shakespeare
 
 func TestRoles(t *testing.T) {
 	want := []Role{
-		{ID: "THE_FIRST_PLAY__OR__NOT_BERNARDO", Play: "THE FIRST PLAY, OR: NOT", Lines: 3,
-			Text: "Who's there? Nay, answer me. Stand. "},
+		{
+			ID: "THE_FIRST_PLAY__OR__NOT_BERNARDO", Play: "THE FIRST PLAY, OR: NOT", Lines: 3,
+			Text: "Who's there? Nay, answer me. Stand. ",
+		},
 		{ID: "THE_FIRST_PLAY__OR__NOT_SIR_TOBY", Play: "THE FIRST PLAY, OR: NOT", Lines: 3, Text: "One two three "},
 		{ID: "THE_FIRST_PLAY__OR__NOT_GHOST", Play: "THE FIRST PLAY, OR: NOT", Lines: 2},
 		// Lines that are not indented count, blank ones too.
-		{ID: "THE_COMEDY_OF_ERRORS_AEGEON", Play: "THE COMEDY OF ERRORS", Lines: 7,
-			Text: "Proceed, Solinus, to procure my fall Yet this my comfort THE BOOK OF NOBODY of no blank line above "},
+		{
+			ID: "THE_COMEDY_OF_ERRORS_AEGEON", Play: "THE COMEDY OF ERRORS", Lines: 7,
+			Text: "Proceed, Solinus, to procure my fall Yet this my comfort THE BOOK OF NOBODY of no blank line above ",
+		},
 		{ID: "THE_COMEDY_OF_ERRORS_DUKE", Play: "THE COMEDY OF ERRORS", Lines: 2},
 	}
 	for _, text := range []string{etext, strings.ReplaceAll(etext, "\n", "\r\n")} {
@@ -75,8 +79,10 @@ func TestRoles(t *testing.T) {
 }
 
 func TestRolesOfNoPlays(t *testing.T) {
-	for _, text := range []string{"", "\n", "one line", "by William Shakespeare",
-		"\nby William Shakespeare\nby William Shakespeare\n  A. b\n  C. d\n"} {
+	for _, text := range []string{
+		"", "\n", "one line", "by William Shakespeare",
+		"\nby William Shakespeare\nby William Shakespeare\n  A. b\n  C. d\n",
+	} {
 		for _, r := range Roles(text) {
 			if r.Text != "" {
 				t.Errorf("%q: role %+v", text, r)
