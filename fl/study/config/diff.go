@@ -185,7 +185,7 @@ func flatten(text string, literals bool) map[string]string {
 		table, isTable := v.(map[string]any)
 		layers, isLayers := v.([]map[string]any)
 		switch {
-		case isTable && !(literals && strings.HasPrefix(key, "space.")):
+		case isTable && (!literals || !strings.HasPrefix(key, "space.")):
 			for name, inner := range table {
 				walk(strings.TrimPrefix(key+"."+name, "."), inner)
 			}
