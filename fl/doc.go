@@ -2,6 +2,10 @@
 // each client locally on a pool of workers, aggregates what they return and
 // evaluates the result.
 //
+// Start here: [New] makes an [Engine] of a federation, a model and a method, [Engine.NewTrial]
+// begins a training, and [Engine.Evaluate] measures what came of it. README.md has the rest:
+// https://github.com/fedfast/fedfast/blob/main/fl/README.md.
+//
 // A federated method is a pair (Loc_c, Agg_b): Loc_c trains one client from
 // the broadcast weights with the client hyperparameters c, Agg_b makes the
 // next weights from the clients' results with the server hyperparameters b.

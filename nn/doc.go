@@ -1,6 +1,10 @@
 // Package nn holds neural networks that train on one client's data: layers,
 // models, losses, and the local optimizers SGD, Adam and AdamW.
 //
+// Start here: [NewModel] makes a [Model] of layers, [Model.NewWorkspace] the memory of a worker, and
+// [Workspace.Step] trains it. README.md has the rest:
+// https://github.com/fedfast/fedfast/blob/main/nn/README.md.
+//
 // A [Model] is immutable and shared. All its parameters live in one flat packed
 // vector, so that everything element-wise (SGD, proximal term, aggregation) is a
 // single pass; [Model.Export] gives them in PyTorch's layout. A [Workspace]

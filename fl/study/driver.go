@@ -16,22 +16,33 @@ import (
 
 // driver is a study at work.
 type driver struct {
-	setup     *Setup
-	engine    *fl.Engine
-	study     *trial.Study
-	past      *replay.Past
-	space     tuners.Space
-	budget    tuners.Budget
-	objective tuners.Objective
-	aims      tuners.Aims // which objective begins
-	lone      bool        // the client tuner has no wrapper: there is one trial
-	sides     []result.ProxyTrial
-	searched  *result.LocalSearch // what clients trained by themselves; nil for none
-	locals    int                 // points with which they did, of all searches
-	samples   bool                // the tuner sees the clients' numbers of validation samples
-	begun     *record.Priors      // with what the tuner begins, nil with nothing
+	setup        *Setup
+	engine       *fl.Engine
+	study        *trial.Study
+	past         *replay.Past
+	space        tuners.Space
+	budget       tuners.Budget
+	objective    tuners.Objective
+	aims         tuners.Aims // which objective begins
+	lone         bool        // the client tuner has no wrapper: there is one trial
+	sides        []result.ProxyTrial
+	searched     *result.LocalSearch // what clients trained by themselves; nil for none
+	locals       int                 // points with which they did, of all searches
+	samples      bool                // the tuner sees the clients' numbers of validation samples
+	begun        *record.Priors      // with what the tuner begins, nil with nothing
+	errorMeasure string              // see Errors.Measure
+	judge        judge
+	told         func(tuners.TrialReport) // unless it is nil, is called before each report to the tuner
 	*shelf
 	entrants
+}
+
+// judge measures models.
+type judge interface {
+	// finalScore returns the score of a finalist, evaluate fills in what a result has of a model.
+	// name is the name of Evaluated.
+	finalScore(ctx context.Context, m *trial.Model, name string) (*fl.Summary, error)
+	evaluate(ctx context.Context, c *result.Chosen, m *trial.Model, name string) error
 }
 
 // mostHeld bounds the memory, in bytes, of weights of trials that wait and would train
@@ -66,8 +77,9 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 	m := meter.New(s.measured(), engine)
 	d := &driver{
 		setup: s, engine: engine, past: past, objective: m.Objective, aims: c.Aims(), budget: c.Budget.Tuners(),
-		shelf: newShelf(c, m.Objective),
+		shelf: newShelf(c, m.Objective), errorMeasure: result.MeasureOfModel(s.Model),
 	}
+	d.judge = &trained{d}
 	d.study = &trial.Study{
 		Engine: engine, Meter: m, Past: past, Away: s.away(), Shelf: d.shelf, Log: s.Log,
 		Hyper:  trial.Hyper{Base: c.Hyper(), Adds: map[string]bool{}, Method: method, Probes: s.scoreProbes()},

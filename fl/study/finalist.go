@@ -106,7 +106,7 @@ func (d *driver) scoreFinalists(ctx context.Context, models []trial.Model, survi
 		m := &models[i]
 		rec := h.Finalists[replay.Point{Trial: m.Trial.Number, Round: m.Round}]
 		if rec == nil {
-			v, err := d.finalScore(ctx, m, fmt.Sprintf("finalist %d of %d", i+1, len(models)))
+			v, err := d.judge.finalScore(ctx, m, fmt.Sprintf("finalist %d of %d", i+1, len(models)))
 			if err != nil {
 				return err
 			}
@@ -135,7 +135,7 @@ func finalistEvent(f *result.Finalist) Event {
 
 // finalScore scores a model in the study's objective and under its target, with the
 // noise that its rounds' scores have. name is the name of Evaluated.
-func (d *driver) finalScore(ctx context.Context, m *trial.Model, name string) (*fl.Summary, error) {
+func (d *trained) finalScore(ctx context.Context, m *trial.Model, name string) (*fl.Summary, error) {
 	if err := m.Fill(ctx); err != nil {
 		return nil, err
 	}

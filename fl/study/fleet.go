@@ -8,9 +8,6 @@ import (
 // addFleet takes in what a round tells of a fleet.
 func (t *tally) addFleet(rec *record.Round, clients, small int) {
 	f := rec.Fleet
-	if f == nil {
-		return
-	}
 	if t.fleet == nil { // else it may be that of a copy, whose clock goes on
 		t.fleet = &result.Simulated{}
 	}

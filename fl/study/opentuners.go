@@ -176,8 +176,11 @@ func parseOptions(role string, table map[string]any) (tuners.Params, error) {
 // tuner's session.
 func (d *driver) openStudySession(ctx context.Context) (*replay.Tuner, error) {
 	c := &d.setup.Config
-	if d.budget.Rounds < 1 || d.budget.TrialRounds < 1 {
-		return nil, &key.Error{Key: "budget.rounds", Problem: fmt.Sprintf(" = %d, budget.trial_rounds = %d: both must be 1 or more", c.Budget.Rounds, c.Budget.TrialRounds)}
+	switch b := d.budget; {
+	case b.TrialRounds < 1:
+		return nil, &key.Error{Key: "budget.trial_rounds", Problem: fmt.Sprintf(": a trial needs at least 1 round, not %d", b.TrialRounds)}
+	case b.Rounds < 1:
+		return nil, &key.Error{Key: "budget.rounds", Problem: fmt.Sprintf(" = %d: must be 1 or more", b.Rounds)}
 	}
 	if len(d.space) == 0 && (d.study.Client == nil || len(d.study.Client.Controls) == 0) {
 		return nil, &key.Error{Key: "space", Problem: ": it is empty; a study needs at least one dimension, such as \"client.lr\" = {log10 = [-4, 0]}"}
@@ -224,8 +227,10 @@ func (d *driver) openStudySession(ctx context.Context) (*replay.Tuner, error) {
 			return nil, err
 		}
 	}
-	if d.begun, err = d.priors(ctx, desc); err != nil {
-		return nil, err
+	if d.begun == nil {
+		if d.begun, err = d.priors(ctx, desc); err != nil {
+			return nil, err
+		}
 	}
 	return d.past.NewTuner(c.Tuner.Name, d.setup.Tuner, desc, tuners.OpenRequest{
 		Study: c.Name, Space: d.space, Options: options, Budget: d.budget,

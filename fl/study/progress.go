@@ -74,13 +74,13 @@ func (d *driver) spend(t *entrant, to int) {
 
 // roundDone counts a round and reports the progress.
 func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
-	own, measure, mode := float64(r.Score), result.MeasureOfModel(d.setup.Model), config.ModeTune
+	own, mode := float64(r.Score), config.ModeTune
 	if d.setup.Unscored {
 		own, mode = math.NaN(), config.ModeRun
 	}
 	p := Progress{
 		Trial: t.Number, TrialRound: min(t.spent(), to), ToRound: to, Rung: len(t.rungs) + 1, Rounds: d.budget.Rounds, Loss: float64(r.TrainLoss), Dropped: r.Dropped,
-		Measure: measure, Target: d.setup.Config.Measures(mode), Score: score, Scale: result.ScaleOf(&d.setup.Config, measure),
+		Measure: d.errorMeasure, Target: d.setup.Config.Measures(mode), Score: score, Scale: result.ScaleOf(&d.setup.Config, d.errorMeasure),
 	}
 	if t.Phase() == trial.Training {
 		p.Clients = len(r.Clients)

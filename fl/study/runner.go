@@ -126,12 +126,18 @@ func (r *runner) Reporting(_ context.Context, report tuners.TrialReport) error {
 	t := d.trial(report.Trial)
 	d.rank(&d.reported, trial.Model{Score: t.lowest, Trial: t.Trial})
 	t.lane.report()
+	if d.told != nil {
+		d.told(report)
+	}
 	return nil
 }
 
 // lanes is how many trials run at once.
 func (d *driver) lanes() int {
-	if d.setup.Trainer != nil {
+	switch {
+	case d.engine == nil: // nothing is trained
+		return 1
+	case d.setup.Trainer != nil:
 		return math.MaxInt
 	}
 	return d.engine.Workers()

@@ -124,7 +124,9 @@ func (t *entrant) count(rec *record.Round) {
 	if t.driver.setup.Unscored {
 		t.losses = append(t.losses, float64(rec.TrainLoss))
 	}
-	t.addFleet(rec, len(t.driver.setup.Data.Clients), t.driver.study.Engine.Small())
+	if rec.Fleet != nil {
+		t.addFleet(rec, len(t.driver.setup.Data.Clients), t.driver.study.Engine.Small())
+	}
 	if rec.TestError != nil {
 		t.curve = append(t.curve, result.CurvePoint{
 			Round: t.Rounds(), Examples: t.examples, Clock: clockOf(rec), TestError: float64(*rec.TestError), ValError: rec.ValError.Pointer(), Epsilon: rec.Epsilon.Pointer(), Unseen: rec.Unseen.Pointer(), Masked: rec.MaskedErrors(), Params: rec.Params,
@@ -145,7 +147,7 @@ func (t *entrant) score(rec *record.Round) (float64, error) {
 	}
 	if math.IsNaN(float64(rec.Score)) && d.setup.Config.Sampling == fl.SamplingPoisson {
 		if math.IsNaN(t.last) { // the trial has trained nobody
-			return fl.WorstScore(d.setup.Model.Loss().Numbers()).Metric(d.objective.Metric), nil
+			return fl.WorstScore(d.errorMeasure == result.MeasureRMSE).Metric(d.objective.Metric), nil
 		}
 		return t.last, nil // a draw without any client tells nothing
 	}

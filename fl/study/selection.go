@@ -121,29 +121,37 @@ func (d *driver) modelOf(c *result.Chosen) (trial.Model, error) {
 	return d.lastOf(t), nil
 }
 
-// choose evaluates a model on all clients, unless the result or another study
-// has it evaluated. name is the name of Evaluated.
+// choose describes a model with its errors, unless the result has it already. name is the
+// name of Evaluated.
 func (d *driver) choose(ctx context.Context, r *result.Result, m trial.Model, name string) (*result.Chosen, error) {
 	for _, have := range []*result.Chosen{&r.Best, r.Survivor} {
-		if have != nil && have.Weights != nil && have.Number == m.Trial.Number && have.Round == m.Round {
+		if have != nil && have.SHA256 != "" && have.Number == m.Trial.Number && have.Round == m.Round {
 			return have, nil
 		}
 	}
-	if err := m.Fill(ctx); err != nil {
-		return nil, err
-	}
 	chosen := chosenOf(r, m)
-	chosen.SHA256, chosen.Weights = d.setup.Model.SHA256(m.Weights), m.Weights
+	return chosen, d.judge.evaluate(ctx, chosen, &m, name)
+}
+
+// trained judges the models of a study that trains.
+type trained struct{ *driver }
+
+// evaluate measures a model on all clients, unless another study has.
+func (d *trained) evaluate(ctx context.Context, c *result.Chosen, m *trial.Model, name string) error {
+	if err := m.Fill(ctx); err != nil {
+		return err
+	}
+	c.SHA256, c.Weights = d.setup.Model.SHA256(m.Weights), m.Weights
 	var err error
-	if chosen.Settings, err = m.Settings(ctx); err != nil {
-		return nil, err
+	if c.Settings, err = m.Settings(ctx); err != nil {
+		return err
 	}
 	for _, k := range d.setup.Evaluated {
-		if k.Number == chosen.Number && k.Round == chosen.Round && k.SHA256 == chosen.SHA256 {
-			chosen.Errors = k.Errors
-			return chosen, nil
+		if k.Number == c.Number && k.Round == c.Round && k.SHA256 == c.SHA256 {
+			c.Errors = k.Errors
+			return nil
 		}
 	}
-	chosen.Errors, err = d.evaluate(ctx, &m, name)
-	return chosen, err
+	c.Errors, err = d.driver.evaluate(ctx, m, name)
+	return err
 }

@@ -70,6 +70,12 @@ func (s *Setup) engine() (*fl.Engine, error) {
 	if cfg.Privacy, s.account, err = s.Config.Privacy(s.sizes(), !s.Unscored); err != nil {
 		return nil, err
 	}
+	s.complete()
+	return fl.New(cfg)
+}
+
+// complete fills in what watches and steers a study.
+func (s *Setup) complete() {
 	if s.Observer == nil {
 		s.Observer = silent{}
 	}
@@ -80,7 +86,6 @@ func (s *Setup) engine() (*fl.Engine, error) {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
 	s.SnapshotEvery = cmp.Or(s.SnapshotEvery, 30*time.Second)
-	return fl.New(cfg)
 }
 
 // sizes returns the clients' numbers of training samples.

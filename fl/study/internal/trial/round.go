@@ -37,6 +37,10 @@ func (t *Trial) Next(ctx context.Context) (*record.Round, error) {
 		}
 	case t.past.Fail != nil:
 		return nil, &FailError{*t.past.Fail}
+	case t.study.Recorded != nil:
+		if rec, err = t.study.Recorded(t, t.rounds); err != nil {
+			return nil, err
+		}
 	default:
 		if t.Phase() == Replaying {
 			if err := t.transition(Training, ""); err != nil {

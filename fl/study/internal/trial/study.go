@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/internal/meter"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -26,7 +27,11 @@ type Study struct {
 	Shelf  Shelf
 	Stored Stored
 	Forks  bool // the tuner copies trials, also stopped ones
-	Log    *slog.Logger
+
+	// Recorded, unless it is nil, has the rounds of all trials, each after the given number
+	// of rounds: nothing is trained. A FailError ends the trial.
+	Recorded func(t *Trial, rounds int) (*record.Round, error)
+	Log      *slog.Logger
 
 	held atomic.Int64 // trials whose weights wait in memory
 }
