@@ -34,7 +34,7 @@ func TestRunAccuracy(t *testing.T) {
 	}
 	for i, r := range report.Results[:len(methods)] {
 		a := r.Accuracy
-		if a == nil || r.Name != methods[i] || r.Seconds <= 0 || r.SamplesPerSecond <= 0 || a.Data != "glyphs" || a.Rounds < 1 || len(a.Curve) != a.Rounds {
+		if a == nil || r.Name != methods[i] || r.Seconds <= 0 || r.SamplesPerSecond <= 0 || a.Data != "fashion-small" || a.Rounds < 1 || len(a.Curve) != a.Rounds {
 			t.Fatalf("result %+v of %+v", a, r)
 		}
 		global, personal := a.GlobalError.Mean, a.PersonalizedError.Mean
@@ -47,8 +47,9 @@ func TestRunAccuracy(t *testing.T) {
 	}
 	for _, r := range report.Results[len(methods) : len(methods)+regressions] {
 		a := r.Accuracy
-		if a.Measure != result.MeasureRMSE || a.GlobalR2 == nil || !(a.GlobalR2.Mean < 1) || !(a.GlobalError.Mean > 0.01) || !(a.GlobalError.Mean < 0.6) || !(a.LastLoss.Mean < a.FirstLoss) {
-			t.Errorf("%s: %+v", r.Shape, *a)
+		if a.Measure != result.MeasureRMSE || a.GlobalR2 == nil || !(a.GlobalR2.Mean < 1) ||
+			!(a.GlobalError.Mean > 0.01) || !(a.GlobalError.Mean < 1) || !(a.LastLoss.Mean < a.FirstLoss) {
+			t.Errorf("%s: %s: %+v", r.Shape, a.String(), *a)
 		}
 		if text := a.String(); !regexp.MustCompile(`^loss [0-9.]+ to [0-9.]+, test RMSE 0\.[0-9]{3,}, R2 -?0\.[0-9]{3,}, personalized 0\.`).MatchString(text) {
 			t.Errorf("%s: %s", r.Shape, text)

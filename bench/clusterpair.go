@@ -34,7 +34,7 @@ rounds = %d
 seed = 1
 
 [data]
-name = "glyphs"
+name = "fashion-small"
 clients = %d
 samples = 60
 

@@ -38,7 +38,7 @@ seed = 1
 rounds = %d
 
 [data]
-name = "glyphs"
+name = "fashion-small"
 clients = 40
 samples = 60
 

@@ -48,7 +48,7 @@ type Config struct {
 	// "classes-blocked" by ClientClasses follow PFLlib, which deal all samples
 	// in sizes of their own. A set that comes with clients keeps
 	// them ("natural" or ""), or has their samples put together and dealt so.
-	Partition string `toml:"partition" of:"natural iid dirichlet shards classes dirichlet-capped classes-blocked" doc:"how samples are dealt to clients; the last two are PFLlib's dir and pat, in which client sizes differ, too; default: a dataset's own clients, or iid for a dataset without clients" also:"distribution"`
+	Partition string `toml:"partition" of:"natural iid dirichlet shards classes dirichlet-capped classes-blocked" doc:"how samples are dealt to clients; the last two are PFLlib's dir and pat, in which client sizes differ, too; default: a dataset's own clients, or iid for a dataset without clients, unless fedfast list data says otherwise" also:"distribution"`
 	// Alpha is the concentration of the Dirichlet partition: small is skewed. For
 	// the dataset "synthetic" it is how far the clients' models are apart, and
 	// Beta how far their points are, as standard deviations.
@@ -90,13 +90,19 @@ type Config struct {
 	// gives 24 x 24 pixels of training images at random, of others from the middle,
 	// standardized.
 	Augment string `toml:"augment" of:"fedex-cifar fedex-cifar-train crop24" doc:"augmentation of CIFAR's training images; fedex-cifar also changes validation images, as FedEx's code does, so it affects scores; default: none" also:"augmentation"`
-	// ImageMean and ImageStd normalize images that are held as bytes, when they are
-	// read: the byte k of a channel becomes (k/255 - mean) / std, each of the three
+	// ImageMean and ImageStd normalize images when they are read: the byte k of a channel
+	// becomes (k/255 - mean) / std, a float x of it (x - mean) / std, each of the three
 	// operations rounded to float32, as are mean and std, which is what torchvision's
 	// ToTensor and Normalize give. Each is one number for all channels or one for each;
 	// the lists are both empty or neither is.
 	ImageMean []float64 `toml:"image_mean" in:"[0, 1]" doc:"channel means, one for all or one per channel: a byte k becomes (k/255 - mean) / std in float32, with data.image_std; default: k/255" also:"mean pixel_mean normalize_mean"`
 	ImageStd  []float64 `toml:"image_std" in:"[1e-6, 1]" doc:"channel standard deviations, one for all or one per channel, on the same scale; see data.image_mean" also:"std pixel_std normalize_std"`
+	// Normalize subtracts a mean from each channel of images, or each number of vectors, and
+	// divides by a standard deviation: with "global" those of the clients' training samples,
+	// as sums that each client sends once give them, with "client" each client by those of
+	// its own. "auto" is "global" for images, unless Augment normalizes them or they are
+	// Lazy, and "none" for all else. "" is "none". See Federation.Normalized.
+	Normalize string `toml:"normalize" of:"none auto global client" doc:"normalization of images and vectors to mean 0 and deviation 1 per channel: global by the clients' training samples, from sums that each client sends once, client by each client's own, auto: global for images; refused with image_mean, and global and auto with dp; default: none" also:"normalization standardize"`
 	// Proxy samples, drawn from all clients' training samples before these are
 	// cut or dealt, are set apart for proxy federations; see Federation.Side.
 	Proxy int `toml:"proxy" in:"[0, inf)" doc:"number of samples set aside for the proxy federations of a client tuner that prepares"`

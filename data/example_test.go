@@ -8,10 +8,11 @@ import (
 	_ "github.com/fedfast/fedfast/data/sets"
 )
 
-// A federation of synthetic writers needs no file. Examples are read in batches
+// The embedded part of Fashion-MNIST needs no file. Examples are read in batches
 // through a client's views.
 func ExampleOpen() {
-	fed, err := data.Open(context.Background(), data.Config{Name: "glyphs", Clients: 20, Samples: 50, Seed: 1})
+	cfg := data.Config{Name: "fashion-small", Clients: 20, Samples: 50, Seed: 1, Normalize: "auto"}
+	fed, err := data.Open(context.Background(), cfg)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -24,8 +25,8 @@ func ExampleOpen() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(len(fed.Clients), "writers, images of", fed.H, "x", fed.W, "x", fed.C, "and", fed.Classes, "classes")
-	// Output: 20 writers, images of 28 x 28 x 1 and 62 classes
+	fmt.Println(len(fed.Clients), "clients, images of", fed.H, "x", fed.W, "x", fed.C, "and", fed.Classes, "classes")
+	// Output: 20 clients, images of 28 x 28 x 1 and 10 classes
 }
 
 // A program's own data become a dataset by a name, which a configuration

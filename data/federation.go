@@ -86,6 +86,9 @@ type Federation struct {
 	// Synthetic set, which the Config alone decides, and for federations that Open
 	// has not made.
 	Fingerprint string
+	// Normalized is what all examples were normalized by: numbers that were measured or
+	// Config's ImageMean and ImageStd; nil if they were not, or each client's by its own.
+	Normalized *Normalized
 	// Notes say, one plain line each, what was left out, capped, merged or assumed.
 	Notes []string
 	// File is what a Lazy federation reads its examples from; nil for any other.

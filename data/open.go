@@ -80,7 +80,10 @@ func (c *Config) fill(fed *Federation, examples []Examples) error {
 	if err != nil {
 		return err
 	}
-	return c.split(fed, examples)
+	if err := c.split(fed, examples); err != nil {
+		return err
+	}
+	return c.measure(fed)
 }
 
 // keep notes what a set's own clients hold, and deals it anew if c says so.

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -23,6 +24,9 @@ func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
 	ways := []string{deal.WayIID, deal.WayDirichlet, deal.WayShards, deal.WayClasses, deal.WayCapped, deal.WayBlocked}
 	if !s.Dealt {
 		ways = append(ways, partitionNatural)
+	}
+	if c.Partition == "" && s.Partition != "" {
+		c.Partition, c.Alpha = s.Partition, cmp.Or(c.Alpha, s.Alpha)
 	}
 	switch {
 	case c.Partition != "" && !slices.Contains(ways, c.Partition):

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/deal"
+	_ "github.com/fedfast/fedfast/internal/test/glyphs"
 )
 
 // pixelsOf returns the examples of a view as comparable strings.

@@ -32,6 +32,10 @@ type SetInfo struct {
 	Vocab, MaxVocab int
 	// Dealt says that the set has no clients of its own: data.partition deals it.
 	Dealt bool
+	// Partition and Alpha are how a Dealt set is dealt when data.partition is not set;
+	// "" is iid.
+	Partition string
+	Alpha     float64
 	// Synthetic is set if the examples are generated: they
 	// follow from data.clients, data.samples and the seed.
 	Synthetic bool

@@ -17,7 +17,7 @@ import (
 // measure it on every client.
 func Example() {
 	ctx := context.Background()
-	fed, err := data.Open(ctx, data.Config{Name: "glyphs", Clients: 30, Samples: 50, Seed: 1})
+	fed, err := data.Open(ctx, data.Config{Name: "fashion-small", Clients: 30, Samples: 50, Seed: 1})
 	check(err)
 	model, err := models.New("logistic", models.Options{Classes: fed.Classes})
 	check(err)

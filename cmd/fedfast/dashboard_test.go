@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -243,12 +244,15 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 // smallStudies makes a study and runs with two seeds in a folder.
 func smallStudies(t *testing.T, dir string) {
 	t.Helper()
-	sets := []string{"--preset", "quickstart", "--set", "model=logistic", "--set", "data.clients=30", "--set", "eval.every=1"}
+	sets := []string{
+		"--preset", "quickstart", "--set", "model=logistic", "--set", "data.clients=30", "--set", "eval.every=1",
+		"--set", "method=reptile", "--set", "data.name=glyphs", "--set", "data.normalize=none",
+	}
 	for _, args := range [][]string{
 		append([]string{
 			"tune", "--study", "first", "--set", "budget.rounds=60", "--set", "budget.trial_rounds=9", "--set", "finalists.clients=20",
 			"--set", "fleet.devices=phones",
-		}, sets...),
+		}, slices.Concat(sets, twoTuners)...),
 		append([]string{"run", "--study", "seeds", "--seeds", "2", "--set", "rounds=6"}, sets...),
 		{"report", "first"},
 		{"report", "first", "seeds", "--out", "all.html"},

@@ -78,7 +78,11 @@ func exported(t *testing.T) (dir string, o *view.Overview) {
 	t.Helper()
 	dir = t.TempDir()
 	for _, args := range [][]string{
-		{"tune", "--preset", "quickstart", "--study", "first", "--set", "budget.rounds=60", "--set", "budget.trial_rounds=9", "--set", "model=logistic", "--set", "finalists.clients=20", "--set", "data.clients=30"},
+		append([]string{
+			"tune", "--preset", "quickstart", "--study", "first", "--set", "budget.rounds=60", "--set", "budget.trial_rounds=9",
+			"--set", "model=logistic", "--set", "finalists.clients=20", "--set", "data.clients=30",
+			"--set", "method=reptile", "--set", "data.name=glyphs", "--set", "data.normalize=none",
+		}, twoTuners...),
 		{"study", "export", "first", "--format", "parquet"},
 		{"study", "export", "first"},
 		{"study", "export", "first", "--format", "optuna"},

@@ -21,7 +21,8 @@ func TestWorkerHandsOver(t *testing.T) {
 	dir := t.TempDir()
 	settings := []string{
 		"--workers", "1", "--preset", "quickstart", "--set", "data.clients=16", "--set", "cohort=4", "--set", `model="logistic"`, "--set", "client.epochs=30",
-		"--set", "budget.rounds=60", "--set", "budget.trial_rounds=12", "--set", "tuner.options.eliminations=2",
+		"--set", "budget.rounds=60", "--set", "budget.trial_rounds=12", "--client-tuner", "fedex",
+		"--set", "tuner.options={eta=3,eliminations=2}",
 	}
 	tune := func(study string, more ...string) *process {
 		return start(t, false, append(append([]string{"tune", "--study", filepath.Join(dir, study)}, settings...), more...)...)

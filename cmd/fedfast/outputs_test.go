@@ -22,9 +22,9 @@ import (
 var updateOutputs = flag.Bool("update-outputs", false, "write command/outputs.json anew")
 
 // outputs are calls of the commands whose JSON has a schema. With "-" for the command the call
-// prepares others. ROOT is the checkout.
+// prepares others. SMALL and SPACE are settings of a small study, ROOT is the checkout.
 var outputs = [][2]string{
-	{"-", "run --study small --set data.name=synthetic --set data.clients=12 --set model=logistic --set cohort=4 --set rounds=2"},
+	{"-", "run --study small --set data.name=synthetic --set data.clients=12 --set model=logistic --set cohort=4 --set method=reptile --set rounds=2"},
 	{"run", "run small/config.toml --study r"},
 	{"run", "run small/config.toml --study bare --set eval.personalized=false --set method=fedavgm --set eval.goal=0.9"},
 	{"run", "run small/config.toml --study private --set eval.every=1 --set dp.epsilon=8 --set dp.clip=0.5 --set sampling=poisson --set dp.accountant=rdp"},
@@ -33,12 +33,12 @@ var outputs = [][2]string{
 	{"run", "run small/config.toml --study fleet --set fleet.devices=phones --set eval.every=1"},
 	{"run --seeds", "run small/config.toml --study rs --seeds 2"},
 	{"run --estimate", "run small/config.toml --estimate"},
-	{"tune", "tune --preset quickstart SMALL --set budget.rounds=24 --set budget.trial_rounds=12 --set tuner.options.eliminations=1 --baseline 2 --study t"},
-	{"tune", "tune --preset quickstart SMALL --set budget.rounds=8 --set budget.trial_rounds=4 --tuner random --client-tuner none --set eval.personalized=false --set target=global --study g"},
-	{"tune", "tune --preset quickstart SMALL --set budget.rounds=8 --set budget.trial_rounds=4 --tuner random --client-tuner none --set dp.noise=3 --set dp.clip=0.5 --set sampling=poisson --set dp.accountant=rdp --study tp"},
-	{"tune --seeds", "tune --preset quickstart SMALL --set budget.rounds=8 --set budget.trial_rounds=4 --tuner random --client-tuner none --baseline 2 --study ts --seeds 2"},
-	{"tune --estimate", "tune --preset quickstart SMALL --estimate"},
-	{"table", "table record --preset quickstart SMALL --configs 3 --rounds 2 --seeds 2 --output t.parquet"},
+	{"tune", "tune --preset quickstart SMALL SPACE --set budget.rounds=24 --set budget.trial_rounds=12 --set tuner.options={eta=3,eliminations=1} --client-tuner fedex --baseline 2 --study t"},
+	{"tune", "tune --preset quickstart SMALL SPACE --set budget.rounds=8 --set budget.trial_rounds=4 --tuner random --client-tuner none --set eval.personalized=false --set target=global --study g"},
+	{"tune", "tune --preset quickstart SMALL SPACE --set budget.rounds=8 --set budget.trial_rounds=4 --tuner random --client-tuner none --set dp.noise=3 --set dp.clip=0.5 --set sampling=poisson --set dp.accountant=rdp --study tp"},
+	{"tune --seeds", "tune --preset quickstart SMALL SPACE --set budget.rounds=8 --set budget.trial_rounds=4 --tuner random --client-tuner none --baseline 2 --study ts --seeds 2"},
+	{"tune --estimate", "tune --preset quickstart SMALL SPACE --client-tuner fedex --estimate"},
+	{"table", "table record --preset quickstart SMALL SPACE --configs 3 --rounds 2 --seeds 2 --output t.parquet"},
 	{"table", "table info t.parquet"},
 	{"table", `table record --preset quickstart SMALL --set space={"client.lr"={log10=[0,37]}} --set nonfinite=fail --configs 4 --rounds 2 --output f.parquet`},
 	{"table check", "table check t.parquet"},
@@ -109,6 +109,15 @@ var outputs = [][2]string{
 	{"version", "version"},
 }
 
+// outputsSpace has a dimension of each kind, and configurations that do not learn.
+const outputsSpace = `{"server.lr"={log10=[-1,1]},"server.momentum"={choice=[0,0.9]},"client.lr"={log10=[-4,0]},` +
+	`"client.momentum"={uniform=[0,1]},"client.weight_decay"={log10=[-5,-1]},"client.epochs"={int=[1,5]},"client.batch"={log2=[3,6]}}`
+
+// twoTuners are the settings of a study of SHA and FedEx.
+var twoTuners = []string{
+	"--client-tuner", "fedex", "--set", "tuner.options={eta=3,eliminations=3}", "--set", "space=" + outputsSpace,
+}
+
 // TestOutputs compares the keys and types of all that commands print with --json with the
 // schemas that `fedfast describe` has. A program that reads them must not be surprised.
 func TestOutputs(t *testing.T) {
@@ -142,7 +151,10 @@ func TestOutputs(t *testing.T) {
 			continue
 		}
 		command := strings.ReplaceAll(o[1], "ROOT", checkout)
-		command = strings.ReplaceAll(command, "SMALL", "--set data.name=synthetic --set data.clients=12 --set model=logistic --set cohort=4")
+		command = strings.NewReplacer(
+			"SMALL", "--set data.name=synthetic --set data.clients=12 --set model=logistic --set cohort=4 --set method=reptile",
+			"SPACE", "--set space="+outputsSpace,
+		).Replace(command)
 		cmd := exec.CommandContext(t.Context(), "fedfast", append(strings.Fields(command), "--json")...)
 		cmd.Dir = dir
 		v, err := firstJSON(cmd, o[0] == "ui")

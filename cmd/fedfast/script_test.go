@@ -22,6 +22,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	_ "github.com/fedfast/fedfast/internal/test/glyphs"
 	"github.com/fedfast/fedfast/internal/test/npztest"
 	"github.com/fedfast/fedfast/kernels"
 )

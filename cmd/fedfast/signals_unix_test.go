@@ -45,7 +45,7 @@ func TestTwoSignalsEndTheProcess(t *testing.T) {
 		{"a long round", long, false, func(p *process) bool { return strings.Contains(p.stderr.String(), "estimate: ") }},
 		{"a long round of a study", append([]string{"tune"}, long[1:]...), false, func(p *process) bool { return strings.Contains(p.stderr.String(), "estimate: ") }},
 		{"a line that nobody reads", long, true, inStudy("study.db")},
-		{"opening data", []string{"run", "--preset", "quickstart", "--set", "data.clients=15000", "--set", "data.samples=100"}, false, func(*process) bool {
+		{"opening data", []string{"run", "--preset", "quickstart", "--set", "data.name=glyphs", "--set", "data.clients=15000", "--set", "data.samples=100"}, false, func(*process) bool {
 			time.Sleep(time.Second) // it tells nothing before the data is open, which takes many
 			return true
 		}},

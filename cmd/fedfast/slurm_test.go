@@ -171,7 +171,8 @@ func TestSlurm(t *testing.T) {
 	}
 	settings := []string{
 		"--preset", "quickstart", "--set", "data.clients=16", "--set", "cohort=4", "--set", `model="logistic"`, "--set", "client.epochs=30",
-		"--set", "budget.rounds=60", "--set", "budget.trial_rounds=12", "--set", "tuner.options.eliminations=2",
+		"--set", "budget.rounds=60", "--set", "budget.trial_rounds=12", "--client-tuner", "fedex",
+		"--set", "tuner.options={eta=3,eliminations=2}",
 	}
 	alone := append([]string{"tune", "--study", "one", "--workers", "1"}, settings...)
 	if out, err := q.command("fedfast", alone...).CombinedOutput(); err != nil {

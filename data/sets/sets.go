@@ -12,7 +12,6 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/sets/cifar"
-	"github.com/fedfast/fedfast/internal/sets/glyphs"
 	"github.com/fedfast/fedfast/internal/sets/leaf"
 	"github.com/fedfast/fedfast/internal/sets/mnist"
 	"github.com/fedfast/fedfast/internal/sets/npz"
@@ -23,7 +22,9 @@ import (
 )
 
 func init() {
-	for _, s := range slices.Concat(glyphs.Sets(), leaf.Sets(), mnist.Sets(), cifar.Sets(), synthetic.Sets(), tff.Sets(), stackexchange.Sets(), npz.Sets(), parquet.Sets()) {
+	for _, s := range slices.Concat(
+		mnist.Sets(), leaf.Sets(), cifar.Sets(), synthetic.Sets(), tff.Sets(), stackexchange.Sets(), npz.Sets(), parquet.Sets(),
+	) {
 		if err := data.Register(s.SetInfo, s.Load); err != nil {
 			panic(err) // another package took the name of a built-in set
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
+	_ "github.com/fedfast/fedfast/internal/test/glyphs"
 	"github.com/fedfast/fedfast/plugins"
 )
 

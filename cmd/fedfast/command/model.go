@@ -16,6 +16,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/torchmodel"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
@@ -163,6 +164,14 @@ func newModelExport(a *app) *cobra.Command {
 	return cmd
 }
 
+// normalizedBy says what makes the inputs of a model of an image's or a vector's values.
+func normalizedBy(n *data.Normalized) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprintf(", normalized: (x - mean) / std with mean %v and std %v of the channels", n.Mean, n.Std)
+}
+
 func (o *modelExportOptions) run(ctx context.Context, a *app, model string, files []string) error {
 	found := evaluated{Model: model}
 	c, _, err := o.config(a, &found, files)
@@ -187,7 +196,7 @@ func (o *modelExportOptions) run(ctx context.Context, a *app, model string, file
 			return err
 		}
 	}
-	text, err := torchmodel.Export(m, filepath.ToSlash(beside))
+	text, err := torchmodel.Export(m, filepath.ToSlash(beside), normalizedBy(fed.Normalized))
 	if err != nil {
 		return err
 	}

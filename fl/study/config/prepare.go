@@ -34,6 +34,10 @@ func Prepare(ctx context.Context, c *Config) (*data.Federation, *nn.Model, error
 
 // PrepareModel is like Prepare with an open federation.
 func PrepareModel(c *Config, fed *data.Federation) (*nn.Model, error) {
+	if c.Private() && fed.Normalized != nil && c.Data.Normalize != "" && c.Data.Normalize != data.NormalizeNone {
+		return nil, &key.Error{Key: "data.normalize", Problem: fmt.Sprintf(" = %q: the statistics of the clients' samples have "+
+			"no noise; with dp, set it to \"none\", and data.image_mean and data.image_std if you know them", c.Data.Normalize)}
+	}
 	m, err := c.fitModel(fed)
 	if err != nil {
 		return nil, err

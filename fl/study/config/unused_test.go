@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/internal/key"
+	_ "github.com/fedfast/fedfast/internal/test/glyphs"
 )
 
 // TestKeysWithoutEffect sets every key to its default, or to some value, by a file and by an assignment, for every method and both commands: a

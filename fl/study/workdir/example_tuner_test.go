@@ -102,8 +102,8 @@ func ExampleInProcess() {
 	}
 	// Output:
 	// trial 0 ran 2 rounds
-	// trial 1 ran 2 rounds
-	// trial 2 ran 6 rounds
+	// trial 1 ran 6 rounds
+	// trial 2 ran 2 rounds
 	// trial 3 ran 2 rounds
 	// trial 4 ran 2 rounds
 }

@@ -33,7 +33,7 @@ var powerSeeds = Seeds{Command: config.ModeTune, Seeds: 3, Config: "x"}
 func powerConfig(t *testing.T) *config.Config {
 	t.Helper()
 	c, err := config.Load(config.Source{Preset: "quickstart", Sets: []string{
-		"model=logistic", "data.clients=6", "data.samples=8", "cohort=2", "rounds=5",
+		"model=logistic", "data.clients=6", "data.samples=10", "cohort=2", "rounds=5",
 		"budget.rounds=12", "budget.trial_rounds=6", "tuner.options.eliminations=1",
 	}})
 	if err != nil {

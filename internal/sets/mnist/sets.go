@@ -11,8 +11,8 @@ import (
 	"github.com/fedfast/fedfast/internal/formats/gzfile"
 )
 
-// Sets returns the family: mnist, qmnist and fashion-mnist.
-func Sets() []data.Set { return []data.Set{mnistSet(), qmnistSet(), fashionSet()} }
+// Sets returns the family: fashion-small, mnist, qmnist and fashion-mnist.
+func Sets() []data.Set { return []data.Set{smallSet(), mnistSet(), qmnistSet(), fashionSet()} }
 
 // digitClasses is the number of classes of every set of the family.
 const digitClasses = 10
@@ -33,7 +33,8 @@ func mnistSet() data.Set {
 // fashionSet is Fashion-MNIST, dealt to clients.
 func fashionSet() data.Set {
 	s := mnistSet()
-	s.Name, s.Doc = "fashion-mnist", "Fashion-MNIST: pictures of clothes; no clients of its own"
+	s.Name = "fashion-mnist"
+	s.Doc = "Fashion-MNIST: pictures of clothes; no clients of its own; a part of it is embedded, see fashion-small"
 	s.Path += " (Debian's package dataset-fashion-mnist puts them in " + debianFashion + ")"
 	s.DefaultPath = debianFashion
 	s.Published = []data.Published{{Source: "Fashion-MNIST", Totals: data.Totals{Train: 60_000, Test: 10_000}}}

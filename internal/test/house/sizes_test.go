@@ -23,11 +23,11 @@ const mostCode = 119000
 // blank lines, tests, generated files and internal/test. A change that raises one
 // lowers another by as much.
 var mayHold = map[string]int{
-	"bench":                            4745,
+	"bench":                            4750,
 	"bench/repro":                      5335,
-	"cmd":                              16675,
-	"data":                             2555,
-	"data/sets":                        21,
+	"cmd":                              16685,
+	"data":                             2740,
+	"data/sets":                        22,
 	"fl":                               9601,
 	"fl/fleet":                         1100,
 	"fl/hyper":                         695,
@@ -36,7 +36,7 @@ var mayHold = map[string]int{
 	"fl/study/cluster":                 2461,
 	"fl/study/cluster/internal/wire":   1496,
 	"fl/study/cluster/internal/worker": 618,
-	"fl/study/config":                  3255,
+	"fl/study/config":                  3260,
 	"fl/study/internal/estimate":       505,
 	"fl/study/internal/meter":          420,
 	"fl/study/internal/record":         480,
@@ -61,7 +61,7 @@ var mayHold = map[string]int{
 	"internal/probe":                   47,
 	"internal/rules":                   615,
 	"internal/scaffold":                183,
-	"internal/sets":                    6225,
+	"internal/sets":                    5665,
 	"internal/stats":                   250,
 	"internal/store":                   1255,
 	"internal/sys":                     684,

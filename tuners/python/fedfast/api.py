@@ -116,7 +116,7 @@ def resume(study: PathLike, *, progress: Progress = None) -> "Union[Study, Seeds
 
 
 def call(*command: str, json: bool = False, progress: Progress = None, **flags: Any) -> Any:
-    """Run any command of the program: call("data", "info", "glyphs", json=True), call("report", "mine", out="mine.html").
+    """Run any command of the program: call("data", "info", "fashion-small", json=True), call("report", "mine", out="mine.html").
 
     flags are the command's: True for one without a value, a list to repeat it, a mapping for KEY=VALUE in TOML. Returns what the command
     prints, with json parsed.

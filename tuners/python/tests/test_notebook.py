@@ -103,7 +103,7 @@ class Notebook(unittest.TestCase):
         self.assertEqual([r["number"] for r in rows], trials["number"].tolist() if hasattr(trials, "columns") else [r["number"] for r in trials])
 
     def test_call(self):
-        self.assertEqual(fedfast.call("data", "info", "glyphs", json=True)["classes"], 62)
+        self.assertEqual(fedfast.call("data", "info", "fashion-small", json=True)["classes"], 10)
         self.assertTrue(fedfast.call("version").startswith("fedfast "))
         shown = fedfast.call("run", preset="quickstart", set={"rounds": 1, "client": {"lr": 0.5}, "eval.personalized": False}, study="called", json=True)
         self.assertEqual(shown, fedfast.Study("called").result)

@@ -61,7 +61,7 @@ class Torch(unittest.TestCase):
             fedfast.run(data=samples(), model=nn.Sequential(nn.Linear(5, 4), nn.PReLU(), nn.Linear(4, 3)), study=self.study)
         self.assertNotIn("\n", str(caught.exception))
         with self.assertRaisesRegex(TypeError, "needs data of arrays"):
-            fedfast.run(data="glyphs", model=Net(), study=self.study)
+            fedfast.run(data="fashion-small", model=Net(), study=self.study)
         with self.assertRaisesRegex(TypeError, "must be a name"):
             fedfast.run(data=samples(), model=3, study=self.study)
 

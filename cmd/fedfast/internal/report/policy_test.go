@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	_ "github.com/fedfast/fedfast/internal/test/glyphs"
 )
 
 // TestPolicies lays out a study that searches a network for each client: the page shows

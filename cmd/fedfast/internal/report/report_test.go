@@ -24,7 +24,8 @@ import (
 func small(t *testing.T, sets ...string) *config.Config {
 	t.Helper()
 	c, err := config.Load(config.Source{Preset: "quickstart", Sets: append([]string{
-		"model=logistic", "data.clients=8", "data.samples=30", "cohort=3", "eval.every=2",
+		"model=logistic", "data.name=glyphs", "data.normalize=none",
+		"data.clients=8", "data.samples=30", "cohort=3", "eval.every=2",
 		"budget.rounds=12", "budget.trial_rounds=6", "tuner.options.eliminations=1",
 	}, sets...)})
 	if err != nil {

@@ -13,9 +13,10 @@ import (
 )
 
 // Export returns a Python file that builds a model in PyTorch and loads its weights
-// from a safetensors file, by default the one called weights, seen from its folder. It needs
-// PyTorch 1.13 or later and nothing else.
-func Export(m *nn.Model, weights string) (string, error) {
+// from a safetensors file, by default the one called weights, seen from its folder. Its text
+// says how the inputs were made, unless that is "". It needs PyTorch 1.13 or later and nothing
+// else.
+func Export(m *nn.Model, weights, inputs string) (string, error) {
 	e := &exporter{needed: map[string]bool{}, shared: map[string]string{}}
 	in := m.Input()
 	v, err := e.chain(m.Stages(), value{name: "x", flat: in.Seq == 0 && in.H*in.W == 1, steps: in.Seq > 0})
@@ -27,7 +28,7 @@ func Export(m *nn.Model, weights string) (string, error) {
 	for _, code := range e.helpers {
 		b.WriteString("\n\n" + strings.TrimSpace(code) + "\n")
 	}
-	fmt.Fprintf(&b, exportModel, reads(m), gives(m), strings.Join(e.init, ""), strings.Join(e.forward, ""), v.name)
+	fmt.Fprintf(&b, exportModel, reads(m)+inputs, gives(m), strings.Join(e.init, ""), strings.Join(e.forward, ""), v.name)
 	slices.Sort(e.files)
 	fmt.Fprintf(&b, exportLoad, strconv.Quote(weights), strings.Join(e.files, ""))
 	return b.String(), nil

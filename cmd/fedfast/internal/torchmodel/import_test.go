@@ -253,7 +253,7 @@ func readJSON(t *testing.T, path string, x any) {
 // exported writes a model as model export does, and an input.
 func exported(t *testing.T, dir string, m *nn.Model, w []float32, b *nn.Batch) {
 	t.Helper()
-	text, err := Export(m, "model.safetensors")
+	text, err := Export(m, "model.safetensors", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	_ "github.com/fedfast/fedfast/internal/test/glyphs"
 	"github.com/fedfast/fedfast/plugins"
 )
 

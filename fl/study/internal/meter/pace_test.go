@@ -6,6 +6,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
+	_ "github.com/fedfast/fedfast/internal/test/glyphs"
 )
 
 // TestAutomaticCurve looks at the measurements of eval.every = -1: about 20 of them, on

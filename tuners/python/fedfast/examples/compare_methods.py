@@ -13,7 +13,7 @@ methods = {"fedavg": {}, "fedprox": {"client.mu": 0.1}, "scaffold": {}}
 # %%
 runs = []
 for method, own in methods.items():
-    runs.append(fedfast.run(data="glyphs", model=mlp, method=method, settings={**settings, **own, "name": method}, seeds=5, scale=scale))
+    runs.append(fedfast.run(data="fashion-small", model=mlp, method=method, settings={**settings, **own, "name": method}, seeds=5, scale=scale))
     error = runs[-1].summary["returned"]["global_test_error"]
     print(f"{method}: test error {100 * error['mean']:.1f} ± {100 * error['half']:.1f} % ({error['n']} seeds, 90 % interval)")
 

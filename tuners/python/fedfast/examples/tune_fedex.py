@@ -8,7 +8,7 @@ import fedfast
 
 scale = 1.0  # of the budget; 0.1 takes seconds
 study = fedfast.tune(
-    data="glyphs",
+    data="fashion-small",
     model=[{"type": "flatten"}, {"type": "dense", "units": 64}, {"type": "relu"}, {"type": "dense"}],
     method="fedavgm",
     space={

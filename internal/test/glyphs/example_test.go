@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/fedfast/fedfast/internal/sets/glyphs"
+	"github.com/fedfast/fedfast/internal/test/glyphs"
 )
 
 func ExampleGenerate() {

@@ -5,27 +5,29 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/data"
+	_ "github.com/fedfast/fedfast/data/sets"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 )
 
-// Sets returns the one set: glyphs.
-func Sets() []data.Set { return []data.Set{glyphsSet()} }
-
-// glyphsSet is the embedded synthetic set.
-func glyphsSet() data.Set {
-	return data.Set{SetInfo: data.SetInfo{
+// The set is registered behind the built-in ones, in programs of tests alone.
+func init() {
+	info := data.SetInfo{
 		Name: "glyphs",
 		Doc: "SYNTHETIC writers of digits and letters, drawn from fonts at start; no download. One client is one writer. " +
 			"data.clients and data.samples (mean of a writer) set the size",
 		Kind: data.Image, Input: "28x28x1", Classes: Classes, Clients: "280 unless data.clients says otherwise",
 		Samples: "100 a writer on average unless data.samples says otherwise", Synthetic: true,
-	}, Load: loadGlyphs}
+	}
+	if err := data.Register(info, loadGlyphs); err != nil {
+		panic(err)
+	}
 }
 
 func loadGlyphs(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
 	size := Config{Seed: cfg.Seed, Clients: cfg.Clients, MeanSamples: cfg.Samples}
 	if err := memory.Check(size.Bytes()); err != nil {
-		return nil, nil, fmt.Errorf("data.clients = %d, data.samples = %d: what is drawn %w; ask for fewer", cfg.Clients, cfg.Samples, err)
+		return nil, nil, fmt.Errorf("data.clients = %d, data.samples = %d: what is drawn %w; ask for fewer",
+			cfg.Clients, cfg.Samples, err)
 	}
 	drawn, err := Generate(ctx, size)
 	if err != nil {

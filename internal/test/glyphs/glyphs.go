@@ -1,10 +1,9 @@
-// Package glyphs draws a federation of synthetic writers.
+// Package glyphs draws a federation of synthetic writers, the data set "glyphs" of
+// tests. Importing it registers the set.
 //
 // The set is SYNTHETIC. No person wrote any of it: the images are characters of
 // freely licensed fonts, bent, slanted, thickened and spotted by a random
-// generator, so that a federation can be trained on any machine without a
-// download. Numbers measured on it say how a method behaves on it and nothing
-// about handwriting.
+// generator, so that a test can have a federation of any size.
 //
 // One client is one writer. A writer has a face, a slant, a turn, a size, an
 // aspect, a stroke width, habits of its own in the shape of each character, an
@@ -27,7 +26,7 @@
 // and Arev licences, with mathematical extensions in the public domain), Latin
 // Modern (GUST Font License), STIX Two (SIL Open Font License 1.1). The Go modules
 // that carry them are under BSD-3-Clause licences. Together they add 5.2 MB to a
-// binary.
+// binary, which the program does not carry.
 package glyphs
 
 import (
