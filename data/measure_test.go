@@ -148,17 +148,27 @@ func TestNormalizeErrors(t *testing.T) {
 		cfg  data.Config
 		want string
 	}{
-		{data.Config{Name: "fashion-small", Normalize: "yes"},
-			`data.normalize = "yes": must be one of none, auto, global, client`},
-		{data.Config{Name: "fashion-small", Normalize: "auto", ImageMean: []float64{0.5}, ImageStd: []float64{0.5}},
+		{
+			data.Config{Name: "fashion-small", Normalize: "yes"},
+			`data.normalize = "yes": must be one of none, auto, global, client`,
+		},
+		{
+			data.Config{Name: "fashion-small", Normalize: "auto", ImageMean: []float64{0.5}, ImageStd: []float64{0.5}},
 			`data.normalize = "auto": data.image_mean and data.image_std normalize the images; leave them out, ` +
-				`or set data.normalize = "none"`},
-		{data.Config{Name: "leaf-shakespeare", Path: ".", Normalize: "global"},
-			`data.normalize = "global": leaf-shakespeare has neither images nor vectors; leave it out`},
-		{data.Config{Name: "cifar10", Path: ".", Augment: "crop24", Normalize: "client"},
-			`data.normalize = "client": data.augment = "crop24" normalizes the images itself; leave it out`},
-		{data.Config{Name: "fashion-small", Proxy: 10, Normalize: "client"},
-			`data.normalize = "client": the samples of data.proxy are of no client; use "global"`},
+				`or set data.normalize = "none"`,
+		},
+		{
+			data.Config{Name: "leaf-shakespeare", Path: ".", Normalize: "global"},
+			`data.normalize = "global": leaf-shakespeare has neither images nor vectors; leave it out`,
+		},
+		{
+			data.Config{Name: "cifar10", Path: ".", Augment: "crop24", Normalize: "client"},
+			`data.normalize = "client": data.augment = "crop24" normalizes the images itself; leave it out`,
+		},
+		{
+			data.Config{Name: "fashion-small", Proxy: 10, Normalize: "client"},
+			`data.normalize = "client": the samples of data.proxy are of no client; use "global"`,
+		},
 	} {
 		if _, err := data.Open(t.Context(), tt.cfg); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, must be %s", err, tt.want)

@@ -3,7 +3,7 @@ package store
 // The kinds of rows in a study's journal.
 const (
 	KindStudy         = "study"         // what the study is; the first row
-	KindMoved         = "moved"         // its configuration with keys changed that change no result
+	KindMoved         = "moved"         // its configuration with keys changed that change no result, or more rounds
 	KindData          = "data"          // the data it began on
 	KindPriors        = "priors"        // trials of finished studies that the tuner begins with
 	KindPause         = "pause"         // a process stopped at its limit of wall time

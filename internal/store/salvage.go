@@ -141,6 +141,34 @@ func chain(ctx context.Context, db *sql.DB, at end, f func(Row, []byte) error) (
 // salvage sets a damaged database aside and continues with a new one that holds
 // the rows before the damage and the states that are whole.
 func (s *Store) salvage(ctx context.Context, why error) error {
+	aside := s.path() + ".damaged"
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		aside = fmt.Sprintf("%s.damaged-%d", s.path(), n)
+	}
+	if err := s.renew(ctx, aside, nil); err != nil {
+		return err
+	}
+	s.notes = append(s.notes, fmt.Sprintf("%s was damaged (%v); it is kept as %s, and the study goes on from the %d records before the damage", s.path(), why, aside, s.seq))
+	return nil
+}
+
+// Rewrite makes a journal of the rows for which edit reports true, as it leaves them. No session's
+// state is kept, since it may know of other rows. A crash leaves the one journal or the other.
+func (s *Store) Rewrite(ctx context.Context, edit func(*Row) (bool, error)) error {
+	aside := s.path() + ".before"
+	err := errors.Join(s.Flush(), removeDB(aside))
+	if err == nil {
+		err = s.renew(ctx, aside, edit)
+	}
+	return errors.Join(err, removeDB(aside))
+}
+
+// renew continues with a new database that holds what is whole, or as edit leaves it, and sets the
+// old one aside.
+func (s *Store) renew(ctx context.Context, aside string, edit func(*Row) (bool, error)) error {
 	fresh := s.path() + ".new"
 	if err := removeDB(fresh); err != nil {
 		return err
@@ -153,25 +181,16 @@ func (s *Store) salvage(ctx context.Context, why error) error {
 	if err := prepare(ctx, to, false); err != nil {
 		return err
 	}
-	seq, err := copyWhole(ctx, s.db, to)
-	if err != nil {
+	if err := copyWhole(ctx, s.db, to, edit); err != nil {
 		return err
 	}
-	_ = s.db.Close() // it is damaged
+	_ = s.db.Close() // it may be damaged
 	if err := to.Close(); err != nil {
 		return err
-	}
-	aside := s.path() + ".damaged"
-	for n := 2; ; n++ {
-		if _, err := os.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		aside = fmt.Sprintf("%s.damaged-%d", s.path(), n)
 	}
 	if err := s.replace(fresh, aside); err != nil {
 		return err
 	}
-	s.notes = append(s.notes, fmt.Sprintf("%s was damaged (%v); it is kept as %s, and the study goes on from the %d records before the damage", s.path(), why, aside, seq))
 	if s.db, err = openDB(s.path()); err != nil {
 		return err
 	}
@@ -210,25 +229,37 @@ func removeDB(path string) error {
 	return nil
 }
 
-// copyWhole copies the unbroken beginning of the journal and the whole states.
-func copyWhole(ctx context.Context, from, to *sql.DB) (seq int64, err error) {
+// copyWhole copies the unbroken beginning of the journal and the whole states, or with edit the
+// rows that it leaves.
+func copyWhole(ctx context.Context, from, to *sql.DB, edit func(*Row) (bool, error)) error {
 	tx, err := to.BeginTx(ctx, nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { _ = tx.Rollback() }() // without effect once committed
 	var failed error                     // of writing; that of reading is the damage
-	at, _ := chain(ctx, from, end{}, func(r Row, sum []byte) error {
-		failed = insert(ctx, tx, &batch{rows: []Row{r}, sums: [][]byte{sum}})
+	var at end
+	_, _ = chain(ctx, from, end{}, func(r Row, _ []byte) error {
+		keep := true
+		if edit != nil {
+			keep, failed = edit(&r)
+		}
+		if keep && failed == nil {
+			r.Seq = at.seq + 1
+			at = end{r.Seq, r.sum(at.sum)}
+			failed = insert(ctx, tx, &batch{rows: []Row{r}, sums: [][]byte{at.sum}})
+		}
 		return failed
 	})
 	if failed != nil {
-		return 0, failed
+		return failed
 	}
-	if err := copyStates(ctx, from, tx); err != nil {
-		return 0, err
+	if edit == nil {
+		if err := copyStates(ctx, from, tx); err != nil {
+			return err
+		}
 	}
-	return at.seq, tx.Commit()
+	return tx.Commit()
 }
 
 // copyStates copies the states whose checksum is right, as far as they can be

@@ -57,7 +57,7 @@ func (o *studyOptions) openSeeds(ctx context.Context, a *app, args []string, mod
 	if s.Scaled, s.Unnamed = cmp.Or(want.scaled, s.Scaled), o.unnamed; len(o.moves) == 0 {
 		return s, want, nil
 	}
-	if err := o.move(s.Config); err != nil {
+	if err := o.move(s.Config, mode); err != nil {
 		return nil, want, err
 	}
 	fed, err := config.OpenData(ctx, s.Config) // finished studies do not look

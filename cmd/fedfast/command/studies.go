@@ -49,7 +49,7 @@ func newResume(a *app) *cobra.Command {
 		Use:               "resume DIR",
 		ValidArgsFunction: completeStudy,
 		Short:             "Resume an interrupted study or run",
-		Long:              "Resume an interrupted study or run with its recorded configuration. If it has finished, print its\nresult again.",
+		Long:              "Resume an interrupted study or run with its recorded configuration. If it has finished, print its\nresult again, or with more budget.rounds, of a run rounds, let it go on as if it had had them from its\nbeginning, where its tuner would have begun in the same way.",
 		Args:              cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
@@ -89,7 +89,7 @@ func newResume(a *app) *cobra.Command {
 	}
 	o.addTuneFlags(cmd)
 	a.verboseFlag(cmd)
-	cmd.Flags().StringArrayVar(&o.moves, "set", nil, "set `KEY=VALUE`; only places of files, such as data.path and init, data.state_memory and budget.wall_seconds may change (repeatable)")
+	cmd.Flags().StringArrayVar(&o.moves, "set", nil, "set `KEY=VALUE`; only places of files, such as data.path and init, data.state_memory, budget.wall_seconds and, upwards, the rounds may change (repeatable)")
 	return cmd
 }
 

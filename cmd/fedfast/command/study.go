@@ -204,7 +204,7 @@ func (o *studyOptions) enter(ctx context.Context, a *app, want asked, mode strin
 	if want.scaled != "" {
 		s.Scaled = want.scaled
 	}
-	if err := o.move(s.Config); err != nil {
+	if err := o.move(s.Config, mode); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -219,12 +219,13 @@ func wrongStudy(err error) error {
 	return err
 }
 
-// move changes where a recorded study finds its data and what memory it takes.
-func (o *configOptions) move(c *config.Config) (err error) {
+// move changes where a recorded study of a mode finds its data, what memory it takes, and how
+// many rounds it has.
+func (o *configOptions) move(c *config.Config, mode string) (err error) {
 	if len(o.moves) == 0 {
 		return nil
 	}
-	if err := c.Move(o.moves); err != nil {
+	if err := c.Move(o.moves, mode); err != nil {
 		return usageError{err}
 	}
 	return c.Absolute()

@@ -34,9 +34,29 @@ func (e *DiffError) Error() string {
 // study records, the memory limit, and that of wall time.
 var movable = []string{"data.path", "init", "fleet.devices", "fleet.availability", "data.state_memory", "budget.wall_seconds"}
 
-// Move changes keys of a recorded configuration by assignments, like the Sets of a
-// Source. Only keys that do not change results are allowed.
-func (c *Config) Move(sets []string) error {
+// Grows reports whether a configuration asks for more rounds than a recorded one of a mode, and
+// differs from it in nothing else that could not change; a run may say where it is measured, too.
+func (c *Config) Grows(recorded, mode string) bool {
+	was, err := Load(Source{Text: recorded})
+	if err != nil {
+		return false
+	}
+	grown := *was
+	grown.stay(c)
+	more := c.Budget.Rounds > was.Budget.Rounds
+	if mode == ModeRun {
+		more = c.Rounds > was.Rounds
+		grown.Rounds, grown.Eval.Every, grown.Eval.Clients = c.Rounds, c.Eval.Every, c.Eval.Clients
+	} else {
+		grown.Budget.Rounds = c.Budget.Rounds
+	}
+	text, err := Encode(&grown)
+	return more && err == nil && Match("", string(text), c) == nil
+}
+
+// Move changes keys of a recorded configuration by assignments, like the Sets of a Source. Only
+// keys that do not change results are allowed, and of a study of a mode those that Grows allows.
+func (c *Config) Move(sets []string, mode string) error {
 	text, err := Encode(c)
 	if err != nil {
 		return err
@@ -45,15 +65,29 @@ func (c *Config) Move(sets []string) error {
 	if err != nil {
 		return err
 	}
+	if !slices.ContainsFunc(sets, func(set string) bool { return strings.HasPrefix(strings.TrimSpace(set), "budget.trial_") }) {
+		moved.Budget.TrialRounds, moved.Budget.TrialSeconds, moved.Budget.TrialUpdates = c.Budget.TrialRounds, c.Budget.TrialSeconds, c.Budget.TrialUpdates
+	}
+	if mode != "" && moved.Grows(string(text), mode) {
+		*c = *moved
+		return nil
+	}
 	same := *moved
 	same.stay(c)
 	if other, err := Encode(&same); err != nil {
 		return err
 	} else if diff := diffConfigs(string(text), string(other)); len(diff) > 0 {
-		return fmt.Errorf("--set: only %s can be changed after a study has started: %s; another study can begin with its trials (tuner.from) or its model (init)", strings.Join(movable[:len(movable)-1], ", ")+" and "+movable[len(movable)-1], diff[0])
+		return fmt.Errorf("--set: only %s can be changed after a study has started%s: %s; another study can begin with its trials (tuner.from) or its model (init)",
+			strings.Join(movable[:len(movable)-1], ", ")+" and "+movable[len(movable)-1], more[mode], diff[0])
 	}
 	*c = *moved
 	return nil
+}
+
+// more says in which key a study of a mode may grow.
+var more = map[string]string{
+	ModeRun:  ", and rounds be raised when it has finished",
+	ModeTune: ", and budget.rounds be raised when it has finished",
 }
 
 // Since returns the configuration as a study file, nil if a recorded one says the same.

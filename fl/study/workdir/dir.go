@@ -157,8 +157,13 @@ func free(path string) error {
 }
 
 // begin opens the metrics. Events that earlier processes wrote are not written
-// again.
-func (d *dir) begin(c *config.Config, env any) error {
+// again. The result of a study that goes on is deleted.
+func (d *dir) begin(c *config.Config, env any, finished bool) error {
+	if !finished {
+		if err := os.Remove(filepath.Join(d.path, ResultFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	if !d.begun { // a file may be lost, or tell where the data was
 		text, err := config.Encode(c)
 		if err != nil {

@@ -29,7 +29,7 @@ func begin(t *testing.T, path string, c *config.Config) *dir {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.begin(c, env); err != nil {
+	if err := d.begin(c, env, false); err != nil {
 		t.Fatal(err)
 	}
 	return d

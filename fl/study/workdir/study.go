@@ -141,10 +141,22 @@ func (s *Study) warn(text string) { s.logger().Warn(text) }
 func (s *Study) match(mode string) (err error) {
 	if s.Config != nil {
 		err := s.Stored.Match(s.path, s.Config, mode)
-		if d, ok := errors.AsType[*config.DiffError](err); ok && s.Stored.Run != nil {
+		d, ok := errors.AsType[*config.DiffError](err)
+		switch {
+		case s.grows(s.Config, mode):
+			return nil
+		case ok && s.Stored.Run != nil:
 			d.Instead = fmt.Sprintf("train on from its model in another one, with --init %s", oneline.Path(filepath.Join(s.path, ModelFile)))
-		} else if ok && s.Stored.Tune != nil {
+		case ok && s.Stored.Tune != nil:
 			d.Instead = fmt.Sprintf("begin with its trials in another one, with --set tuner.from=%s and a tuner that learns from them, such as tpe", oneline.Path(s.path))
+			same := *s.Config // but for trial_rounds, which follow budget.rounds
+			if was, err := config.Load(config.Source{Text: s.Stored.Config}); err == nil {
+				same.Budget.TrialRounds = was.Budget.TrialRounds
+			}
+			if s.grows(&same, mode) {
+				d.Instead = fmt.Sprintf("let it go on with its budget.trial_rounds: fedfast study resume %s --set budget.rounds=%d",
+					oneline.Path(s.path), same.Budget.Rounds)
+			}
 		}
 		if err != nil {
 			return &OtherError{err}
@@ -153,6 +165,11 @@ func (s *Study) match(mode string) (err error) {
 	}
 	s.Config, err = Recorded(s.path, s.Stored, mode)
 	return err
+}
+
+// grows says that the study of a mode has ended, and that a configuration has more rounds.
+func (s *Study) grows(c *config.Config, mode string) bool {
+	return s.Stored.Finished() && s.Stored.Mode == mode && c.Grows(s.Stored.Config, mode)
 }
 
 // Recorded returns the configuration that a directory records of a study of a
@@ -419,11 +436,18 @@ func (s *Study) begin(ctx context.Context, o Options, setup *study.Setup, comman
 		}
 	}
 	setup.Store, setup.Environment = s.dir.store, env
-	err := study.CheckData(ctx, *setup) // before a file says where other data are
-	if err == nil {
-		err = s.dir.begin(s.Config, env)
+	if err := study.CheckData(ctx, *setup); err != nil { // before a file says where other data are
+		return err
 	}
-	if err != nil {
+	if s.grows(s.Config, command) {
+		if err := study.Extend(ctx, *setup); err != nil {
+			return err
+		}
+		if err := s.read(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.dir.begin(s.Config, env, s.Stored.Finished()); err != nil {
 		return err
 	}
 	s.dir.stopped = ctx.Err

@@ -42,8 +42,10 @@ func TestOpenOwnImages(t *testing.T) {
 		npztest.Array{Name: "y_test", Shape: []int{2}, Values: []int64{3, 4}},
 		npztest.Array{Name: "client_test", Shape: []int{2}, Values: []int64{9, 8}},
 		npztest.Array{Name: "names", Shape: []int{1}, Values: []string{"a"}})
-	fed := settest.Open(t, data.Config{Name: "npz-images", Path: path, Split: "100/0/files", MinSamples: 1,
-		Unseen: true, IID: new(false)})
+	fed := settest.Open(t, data.Config{
+		Name: "npz-images", Path: path, Split: "100/0/files", MinSamples: 1,
+		Unseen: true, IID: new(false),
+	})
 	if fed.H != 2 || fed.W != 1 || fed.C != 2 || fed.Classes != 7 || fed.Kind != data.Image || len(fed.Clients) != 2 ||
 		fed.Clients[0].ID != "9" || fed.Clients[1].ID != "10" {
 		t.Fatalf("%+v", fed)
@@ -98,7 +100,8 @@ func TestNormalizedBytes(t *testing.T) {
 		"labels": {Shape: []int{n, 3}, Values: truth},
 	} {
 		for _, c := range []struct{ mean, std []float64 }{
-			{[]float64{0.485, 0.456, 0.406}, []float64{0.229, 0.224, 0.225}}, {[]float64{0.5}, []float64{0.1, 1, 1e-6}},
+			{[]float64{0.485, 0.456, 0.406}, []float64{0.229, 0.224, 0.225}},
+			{[]float64{0.5}, []float64{0.1, 1, 1e-6}},
 			{[]float64{0, 1, 0.1307}, []float64{0.3081}},
 		} {
 			// As NumPy does it on float32 arrays: x / 255, less the mean, over the deviation.
@@ -154,8 +157,10 @@ func TestNormalizedBytes(t *testing.T) {
 	path := ownFile(t, npztest.Array{Name: "x", Shape: []int{20, 1, 2}, Values: counted[float32](40, 0)},
 		npztest.Array{Name: "y", Shape: []int{20}, Values: make([]int64, 20)},
 		npztest.Array{Name: "client", Shape: []int{20}, Values: make([]int64, 20)})
-	fed := settest.Open(t, data.Config{Name: "npz-images", Path: path, IID: new(false), ImageMean: []float64{0.5},
-		ImageStd: []float64{0.25}})
+	fed := settest.Open(t, data.Config{
+		Name: "npz-images", Path: path, IID: new(false), ImageMean: []float64{0.5},
+		ImageStd: []float64{0.25},
+	})
 	plain := settest.Open(t, data.Config{Name: "npz-images", Path: path, IID: new(false)})
 	floats, _, _ := settest.Filled(t, plain, plain.Clients[0].Train)
 	for i := range floats {
@@ -179,8 +184,12 @@ func TestOpenOwnSplit(t *testing.T) {
 	for _, tt := range []struct {
 		name, path, split string
 		train, val, test  int
-	}{{"own test samples", with, "", 36, 4, 5}, {"none", without, "", 32, 4, 4}, {"merged", with, "80/10/10", 36, 4, 5},
-		{"merged, larger test", with, "1/1/1", 15, 15, 15}} {
+	}{
+		{"own test samples", with, "", 36, 4, 5},
+		{"none", without, "", 32, 4, 4},
+		{"merged", with, "80/10/10", 36, 4, 5},
+		{"merged, larger test", with, "1/1/1", 15, 15, 15},
+	} {
 		fed := settest.Open(t, data.Config{Name: "npz-vectors", Path: tt.path, Split: tt.split})
 		c := fed.Clients[0]
 		if c.Train.Len() != tt.train || c.Val.Len() != tt.val || c.Test.Len() != tt.test {
@@ -212,8 +221,10 @@ func TestOpenCentral(t *testing.T) {
 		{data.Config{Split: "50/50/files"}, "20 samples train and 20 validate"},
 		{data.Config{Partition: "iid", Clients: 4}, "dealt (iid) to 4 clients of 10 samples"},
 		{data.Config{Partition: "dirichlet", Alpha: 1, Clients: 2}, "dealt (dirichlet) to 2 clients of 20 samples"},
-		{data.Config{Split: "80/10/10"},
-			"the files' test set of 3 samples, which are of no client, is left out (data.split = \"80/10/10\")"},
+		{
+			data.Config{Split: "80/10/10"},
+			"the files' test set of 3 samples, which are of no client, is left out (data.split = \"80/10/10\")",
+		},
 	} {
 		tt.cfg.Name, tt.cfg.Path = "npz-vectors", path
 		fed := settest.Open(t, tt.cfg)
@@ -312,8 +323,10 @@ func TestOrderOfOwnClients(t *testing.T) {
 func TestOpenOwnVectors(t *testing.T) {
 	path := ownFile(t, npztest.Array{Name: "x", Shape: []int{12, 2}, Values: counted[int64](24, -3)},
 		npztest.Array{Name: "y", Shape: []int{12}, Values: counted[uint8](12, 0)})
-	fed := settest.Open(t, data.Config{Name: "npz-vectors", Path: path, Partition: "iid", Clients: 3,
-		Split: "50/25/25", MinSamples: 1})
+	fed := settest.Open(t, data.Config{
+		Name: "npz-vectors", Path: path, Partition: "iid", Clients: 3,
+		Split: "50/25/25", MinSamples: 1,
+	})
 	seen := map[int32]bool{}
 	for _, c := range fed.Clients {
 		for _, v := range []data.View{c.Train, c.Val, c.Test} {
@@ -330,8 +343,10 @@ func TestOpenOwnVectors(t *testing.T) {
 		fed.Files != (data.Totals{Train: 12}) {
 		t.Errorf("%d samples of %d clients, %+v", len(seen), len(fed.Clients), fed)
 	}
-	other := settest.Open(t, data.Config{Name: "npz-vectors", Path: path, Partition: "dirichlet",
-		Alpha: 1, Clients: 2, MinSamples: 1})
+	other := settest.Open(t, data.Config{
+		Name: "npz-vectors", Path: path, Partition: "dirichlet",
+		Alpha: 1, Clients: 2, MinSamples: 1,
+	})
 	if len(other.Clients) != 2 || other.Fingerprint != fed.Fingerprint {
 		t.Errorf("%d clients, fingerprints %s and %s", len(other.Clients), other.Fingerprint, fed.Fingerprint)
 	}
@@ -341,8 +356,10 @@ func TestOpenOwnVectors(t *testing.T) {
 func TestOpenOwnTokens(t *testing.T) {
 	x := npztest.Array{Name: "x", Shape: []int{2, 3}, Values: []int64{5, 1, 0, 7, 600, 2}}
 	client := npztest.Array{Name: "client", Shape: []int{2}, Values: []string{"u", "u"}}
-	fed := settest.Open(t, data.Config{Name: "npz-tokens", Path: ownFile(t, x, client, npztest.Array{Name: "y",
-		Shape: []int{2}, Values: []uint8{1, 0}}), MinSamples: 1, Split: "100/0/0"})
+	fed := settest.Open(t, data.Config{Name: "npz-tokens", Path: ownFile(t, x, client, npztest.Array{
+		Name:  "y",
+		Shape: []int{2}, Values: []uint8{1, 0},
+	}), MinSamples: 1, Split: "100/0/0"})
 	if _, tokens, labels := settest.Filled(t, fed, fed.Clients[0].Train); fed.SeqLen != 3 || fed.Vocab != 601 ||
 		fed.Classes != 2 || fed.EveryStep || !slices.Equal(tokens, []int32{5, 1, 0, 7, 600, 2}) ||
 		!slices.Equal(labels, []int32{1, 0}) {
@@ -367,41 +384,88 @@ func TestOpenOwnErrors(t *testing.T) {
 		arrays    []npztest.Array
 		want      string
 	}{
-		{"no x", "npz-images", []npztest.Array{y, client},
-			"has no array x, but y, client; it must be a file of numpy.savez("},
+		{
+			"no x", "npz-images",
+			[]npztest.Array{y, client},
+			"has no array x, but y, client; it must be a file of numpy.savez(",
+		},
 		{"no y", "npz-images", []npztest.Array{x, client}, "has no array y"},
-		{"no client", "npz-images", []npztest.Array{x, y},
-			`has no array client: save client=..., the client of each sample, or have the samples dealt, such as with data.partition = "iid"`},
-		{"short y", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{1}, Values: []int64{0}}, client},
-			"array y has the shape [1], must be one number for each row of x, whose shape is [2 4 4]"},
-		{"y of three dimensions", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{2, 1, 1}, Values: []int64{0, 1}},
-			client}, "array y has the shape [2 1 1]"},
-		{"classes below 0", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{2}, Values: []int64{0, -1}}, client},
-			"array y: label 1 is -1; read are classes from 0 to 1048575: leave samples without a label out, keep = y >= 0; x, y, client = x[keep], y[keep], client[keep]"},
-		{"missing names", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{2}, Values: []string{"a", "nan"}},
-			client}, `array y: label 1 is "nan", which stands for a missing value; leave such samples out`},
-		{"missing clients", "npz-images", []npztest.Array{x, y, {Name: "client", Shape: []int{2},
-			Values: []string{"a", "None"}}}, `array client: value 1 is "None", which stands for a missing value`},
-		{"bands first", "npz-images", []npztest.Array{{Name: "x", Shape: []int{2, 3, 5, 5}, Values: make([]uint8, 150)}, y,
-			client}, "looks like channels first; read are (n, height, width, channels): save x.transpose(0, 2, 3, 1)"},
-		{"more bands first", "npz-images", []npztest.Array{{Name: "x", Shape: []int{2, 6, 5, 5}, Values: make([]uint8, 300)},
-			y, client}, "looks like channels first"},
-		{"truth values", "npz-images", []npztest.Array{{Name: "x", Shape: []int{2, 1, 1}, Values: []uint8{1, 0},
-			Header: "{'descr': '|b1', 'fortran_order': False, 'shape': (2, 1, 1), }"}, y, client}, `save x.astype("float32")`},
-		{"a row of labels", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{1, 2},
-			Values: []int64{0, 1}}, client}, "save y.ravel()"},
-		{"samples last", "npz-vectors", []npztest.Array{{Name: "x", Shape: []int{3, 2}, Values: make([]float32, 6)}, y,
-			client}, "save numpy.moveaxis(x, -1, 0) if the samples are last"},
-		{"clients of floats", "npz-images", []npztest.Array{x, y, {Name: "client", Shape: []int{2},
-			Values: []float64{0, 1.5}}}, `array client: 1.5 names a client; read are integers and names: save client.astype(str)`},
-		{"a client that is missing", "npz-images", []npztest.Array{x, y, {Name: "client", Shape: []int{2},
-			Values: []float64{0, math.NaN()}}},
-			`array client: value [1] is NaN, must be a finite float32; leave such samples out: keep = numpy.isfinite(client.reshape(len(client), -1)).all(1); x, y, client = x[keep], y[keep], client[keep]`},
-		{"a label that is missing", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{2},
-			Values: []float64{0, math.NaN()}}, client},
-			`array y: value [1] is NaN, must be a finite float32; leave such samples out: keep = numpy.isfinite(y.reshape(len(y), -1)).all(1); x, y,`},
-		{"large labels", "npz-images", []npztest.Array{x, {Name: "y", Shape: []int{2}, Values: []int64{0, 1 << 40}}, client},
-			`save y.astype("float32") if they are numbers to predict, y.astype(str) if they are names of classes`},
+		{
+			"no client", "npz-images",
+			[]npztest.Array{x, y},
+			`has no array client: save client=..., the client of each sample, or have the samples dealt, such as with data.partition = "iid"`,
+		},
+		{
+			"short y", "npz-images",
+			[]npztest.Array{x, {Name: "y", Shape: []int{1}, Values: []int64{0}}, client},
+			"array y has the shape [1], must be one number for each row of x, whose shape is [2 4 4]",
+		},
+		{"y of three dimensions", "npz-images", []npztest.Array{
+			x,
+			{Name: "y", Shape: []int{2, 1, 1}, Values: []int64{0, 1}},
+			client,
+		}, "array y has the shape [2 1 1]"},
+		{
+			"classes below 0", "npz-images",
+			[]npztest.Array{x, {Name: "y", Shape: []int{2}, Values: []int64{0, -1}}, client},
+			"array y: label 1 is -1; read are classes from 0 to 1048575: leave samples without a label out, keep = y >= 0; x, y, client = x[keep], y[keep], client[keep]",
+		},
+		{"missing names", "npz-images", []npztest.Array{
+			x,
+			{Name: "y", Shape: []int{2}, Values: []string{"a", "nan"}},
+			client,
+		}, `array y: label 1 is "nan", which stands for a missing value; leave such samples out`},
+		{"missing clients", "npz-images", []npztest.Array{x, y, {
+			Name: "client", Shape: []int{2},
+			Values: []string{"a", "None"},
+		}}, `array client: value 1 is "None", which stands for a missing value`},
+		{"bands first", "npz-images", []npztest.Array{
+			{Name: "x", Shape: []int{2, 3, 5, 5}, Values: make([]uint8, 150)},
+			y,
+			client,
+		}, "looks like channels first; read are (n, height, width, channels): save x.transpose(0, 2, 3, 1)"},
+		{"more bands first", "npz-images", []npztest.Array{
+			{Name: "x", Shape: []int{2, 6, 5, 5}, Values: make([]uint8, 300)},
+			y, client,
+		}, "looks like channels first"},
+		{"truth values", "npz-images", []npztest.Array{{
+			Name: "x", Shape: []int{2, 1, 1}, Values: []uint8{1, 0},
+			Header: "{'descr': '|b1', 'fortran_order': False, 'shape': (2, 1, 1), }",
+		}, y, client}, `save x.astype("float32")`},
+		{"a row of labels", "npz-images", []npztest.Array{x, {
+			Name: "y", Shape: []int{1, 2},
+			Values: []int64{0, 1},
+		}, client}, "save y.ravel()"},
+		{"samples last", "npz-vectors", []npztest.Array{
+			{Name: "x", Shape: []int{3, 2}, Values: make([]float32, 6)},
+			y,
+			client,
+		}, "save numpy.moveaxis(x, -1, 0) if the samples are last"},
+		{"clients of floats", "npz-images", []npztest.Array{x, y, {
+			Name: "client", Shape: []int{2},
+			Values: []float64{0, 1.5},
+		}}, `array client: 1.5 names a client; read are integers and names: save client.astype(str)`},
+		{
+			"a client that is missing", "npz-images",
+			[]npztest.Array{x, y, {
+				Name: "client", Shape: []int{2},
+				Values: []float64{0, math.NaN()},
+			}},
+			`array client: value [1] is NaN, must be a finite float32; leave such samples out: keep = numpy.isfinite(client.reshape(len(client), -1)).all(1); x, y, client = x[keep], y[keep], client[keep]`,
+		},
+		{
+			"a label that is missing", "npz-images",
+			[]npztest.Array{x, {
+				Name: "y", Shape: []int{2},
+				Values: []float64{0, math.NaN()},
+			}, client},
+			`array y: value [1] is NaN, must be a finite float32; leave such samples out: keep = numpy.isfinite(y.reshape(len(y), -1)).all(1); x, y,`,
+		},
+		{
+			"large labels", "npz-images",
+			[]npztest.Array{x, {Name: "y", Shape: []int{2}, Values: []int64{0, 1 << 40}}, client},
+			`save y.astype("float32") if they are numbers to predict, y.astype(str) if they are names of classes`,
+		},
 		{"tests of others", "npz-vectors", []npztest.Array{
 			{Name: "x", Shape: []int{12, 1}, Values: make([]float32, 12)},
 			{Name: "y", Shape: []int{12}, Values: make([]int64, 12)},
@@ -410,34 +474,74 @@ func TestOpenOwnErrors(t *testing.T) {
 			{Name: "y_test", Shape: []int{2}, Values: make([]int64, 2)},
 			{Name: "client_test", Shape: []int{2}, Values: []int64{8, 9}},
 		}, `data.split = "files": all 2 test samples are of clients without training samples; set data.unseen = true, which evaluates such clients, or three numbers`},
-		{"texts", "npz-vectors", []npztest.Array{{Name: "x", Shape: []int{2}, Values: []string{"a b", "c"}}, y, client},
-			`array x: holds texts; read are arrays of numbers, and texts from Parquet: save pandas.DataFrame({"text": x, "label": y, "client": client}).to_parquet("own.parquet")`},
-		{"one number a sample", "npz-vectors", []npztest.Array{{Name: "x", Shape: []int{2}, Values: []float32{1, 2}}, y,
-			client}, `array x: has the shape [2]; read are rows of values, one a sample: save x.reshape(-1, 1)`},
-		{"padding below 0", "npz-tokens", []npztest.Array{{Name: "x", Shape: []int{2, 2}, Values: []int64{5, 6, 7, -1}}, y,
-			client}, `value [1, 1] is -1, must be in 0 to 65535: ids from 0, which pads; save numpy.unique(x, return_inverse=True)[1].reshape(x.shape)`},
-		{"a single number", "npz-images", []npztest.Array{{Name: "x", Values: []int64{3}}, y, client},
-			"array y has the shape [2], must be one number for each row of x, whose shape is []"},
-		{"no samples", "npz-images", []npztest.Array{{Name: "x", Shape: []int{0, 4, 4}, Values: []uint8{}}},
-			"array x: has the shape [0 4 4]: there are no samples in it"},
+		{
+			"texts", "npz-vectors",
+			[]npztest.Array{{Name: "x", Shape: []int{2}, Values: []string{"a b", "c"}}, y, client},
+			`array x: holds texts; read are arrays of numbers, and texts from Parquet: save pandas.DataFrame({"text": x, "label": y, "client": client}).to_parquet("own.parquet")`,
+		},
+		{"one number a sample", "npz-vectors", []npztest.Array{
+			{Name: "x", Shape: []int{2}, Values: []float32{1, 2}},
+			y,
+			client,
+		}, `array x: has the shape [2]; read are rows of values, one a sample: save x.reshape(-1, 1)`},
+		{"padding below 0", "npz-tokens", []npztest.Array{
+			{Name: "x", Shape: []int{2, 2}, Values: []int64{5, 6, 7, -1}},
+			y,
+			client,
+		}, `value [1, 1] is -1, must be in 0 to 65535: ids from 0, which pads; save numpy.unique(x, return_inverse=True)[1].reshape(x.shape)`},
+		{
+			"a single number", "npz-images",
+			[]npztest.Array{{Name: "x", Values: []int64{3}}, y, client},
+			"array y has the shape [2], must be one number for each row of x, whose shape is []",
+		},
+		{
+			"no samples", "npz-images",
+			[]npztest.Array{{Name: "x", Shape: []int{0, 4, 4}, Values: []uint8{}}},
+			"array x: has the shape [0 4 4]: there are no samples in it",
+		},
 		{"vectors", "npz-vectors", []npztest.Array{x, y, client}, "array x has the shape [2 4 4], must be (n, features)"},
-		{"channels first", "npz-images", []npztest.Array{{Name: "x", Shape: []int{2, 3, 2, 5}, Values: make([]uint8, 60)}, y,
-			client}, "save x.transpose(0, 2, 3, 1)"},
-		{"pixels of 64 bits", "npz-images", []npztest.Array{{Name: "x", Shape: []int{2, 1, 1}, Values: make([]int64, 2)}, y,
-			client}, `array x: is of type int64, must be uint8 or floats; read are bytes k for k/255, and floats: save x.astype("uint8")`},
-		{"test without y", "npz-images", []npztest.Array{x, y, client, as(x, "x_test"), as(client, "client_test")},
-			"there must be both arrays y and y_test"},
-		{"clients of the test samples alone", "npz-images", []npztest.Array{x, y, as(x, "x_test"), as(y, "y_test"),
-			as(client, "client_test")}, "array client_test is there without client, the client of each training sample"},
-		{"y_test alone", "npz-images", []npztest.Array{x, y, client, as(y, "y_test")},
-			"array y_test is there without x_test"},
-		{"test of another form", "npz-images", []npztest.Array{x, y, client, {Name: "x_test", Shape: []int{2, 4, 1},
-			Values: make([]uint8, 8)}, as(y, "y_test"), as(client, "client_test")},
-			"samples of x_test have the shape [4 1] and the type uint8, those of x [4 4] and uint8"},
-		{"tokens above 65,535", "npz-tokens", []npztest.Array{{Name: "x", Shape: []int{2, 1}, Values: []int64{0, 1 << 16}}, y,
-			client}, "array x: value [1, 0] is 65536, must be in 0 to 65535"},
-		{"one id", "npz-tokens", []npztest.Array{{Name: "x", Shape: []int{2, 1}, Values: []int64{0, 1}}, client},
-			"a row of one id has none after it to learn"},
+		{"channels first", "npz-images", []npztest.Array{
+			{Name: "x", Shape: []int{2, 3, 2, 5}, Values: make([]uint8, 60)},
+			y,
+			client,
+		}, "save x.transpose(0, 2, 3, 1)"},
+		{"pixels of 64 bits", "npz-images", []npztest.Array{
+			{Name: "x", Shape: []int{2, 1, 1}, Values: make([]int64, 2)},
+			y,
+			client,
+		}, `array x: is of type int64, must be uint8 or floats; read are bytes k for k/255, and floats: save x.astype("uint8")`},
+		{
+			"test without y", "npz-images",
+			[]npztest.Array{x, y, client, as(x, "x_test"), as(client, "client_test")},
+			"there must be both arrays y and y_test",
+		},
+		{"clients of the test samples alone", "npz-images", []npztest.Array{
+			x, y, as(x, "x_test"), as(y, "y_test"),
+			as(client, "client_test"),
+		}, "array client_test is there without client, the client of each training sample"},
+		{
+			"y_test alone", "npz-images",
+			[]npztest.Array{x, y, client, as(y, "y_test")},
+			"array y_test is there without x_test",
+		},
+		{
+			"test of another form", "npz-images",
+			[]npztest.Array{x, y, client, {
+				Name: "x_test", Shape: []int{2, 4, 1},
+				Values: make([]uint8, 8),
+			}, as(y, "y_test"), as(client, "client_test")},
+			"samples of x_test have the shape [4 1] and the type uint8, those of x [4 4] and uint8",
+		},
+		{"tokens above 65,535", "npz-tokens", []npztest.Array{
+			{Name: "x", Shape: []int{2, 1}, Values: []int64{0, 1 << 16}},
+			y,
+			client,
+		}, "array x: value [1, 0] is 65536, must be in 0 to 65535"},
+		{
+			"one id", "npz-tokens",
+			[]npztest.Array{{Name: "x", Shape: []int{2, 1}, Values: []int64{0, 1}}, client},
+			"a row of one id has none after it to learn",
+		},
 	} {
 		_, err := data.Open(t.Context(), data.Config{Name: tt.set, Path: ownFile(t, tt.arrays...), MinSamples: 1})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
@@ -445,8 +549,10 @@ func TestOpenOwnErrors(t *testing.T) {
 		}
 	}
 	rows := npztest.Array{Name: "x", Shape: []int{2, 2}, Values: make([]int64, 4)}
-	if _, err := data.Open(t.Context(), data.Config{Name: "npz-tokens", Path: ownFile(t, rows), Partition: "dirichlet",
-		Alpha: 1, Clients: 1, MinSamples: 1}); err == nil || !strings.Contains(err.Error(),
+	if _, err := data.Open(t.Context(), data.Config{
+		Name: "npz-tokens", Path: ownFile(t, rows), Partition: "dirichlet",
+		Alpha: 1, Clients: 1, MinSamples: 1,
+	}); err == nil || !strings.Contains(err.Error(),
 		"without an array y the samples have no class each") {
 		t.Errorf("dealt by classes that there are not: %v", err)
 	}
@@ -461,8 +567,14 @@ func TestRealOwn(t *testing.T) {
 	dir := realdata.Dir(t, "femnist")
 	cfg := data.Config{Name: "leaf-femnist", Path: dir, Split: "100/0/files", MinSamples: 1, IID: new(false)}
 	want := settest.Open(t, cfg)
-	arrays := []npztest.Array{{Name: "x"}, {Name: "y"}, {Name: "client"}, {Name: "x_test"},
-		{Name: "y_test"}, {Name: "client_test"}}
+	arrays := []npztest.Array{
+		{Name: "x"},
+		{Name: "y"},
+		{Name: "client"},
+		{Name: "x_test"},
+		{Name: "y_test"},
+		{Name: "client_test"},
+	}
 	for part := range 2 {
 		var pixels []uint8
 		var classes []int64

@@ -19,7 +19,7 @@ func (t *Table) Retrain(ctx context.Context, row, workers int, sets []string) er
 		return err
 	}
 	if len(sets) > 0 {
-		if err := c.Move(sets); err != nil {
+		if err := c.Move(sets, ""); err != nil {
 			return err
 		}
 	}

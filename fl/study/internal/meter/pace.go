@@ -3,6 +3,7 @@ package meter
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"github.com/fedfast/fedfast/fl/study/config"
 )
@@ -134,3 +135,23 @@ func (m *Meter) trainedSamples() float64 {
 	}
 	return float64(fewest.Time.Updates(c.Cohort)) * each
 }
+
+// As reports whether another meter measures the same in a number of rounds.
+func (m *Meter) As(o *Meter, rounds int) bool {
+	same := m.every == o.every && m.seconds == o.seconds
+	if same && m.every > 0 && m.every <= rounds || m.seconds > 0 {
+		same = same && slices.Equal(m.tested(rounds), o.tested(rounds)) &&
+			(len(m.Data.Unseen) == 0 || m.newcomers == o.newcomers)
+	}
+	return same && (m.Config.Eval.RecordEvery == 0 || rounds%m.Config.Eval.RecordEvery == 0)
+}
+
+// tested are the clients that are measured after a round and have samples for it.
+func (m *Meter) tested(round int) []int {
+	return slices.DeleteFunc(slices.Clone(m.clients(round)), func(i int) bool {
+		return m.Data.Clients[i].Test.Len() == 0 && (!m.Config.Validates() || m.Data.Clients[i].Val.Len() == 0)
+	})
+}
+
+// Every is how many rounds lie between two measurements, 0 for none.
+func (m *Meter) Every() int { return m.every }

@@ -37,7 +37,7 @@ func (r *Study) Match(dir string, c *config.Config, mode string) error {
 	return config.Match(dir, r.Config, c)
 }
 
-// Moved is the study file with other values of keys that change no result.
+// Moved is the study file with other values of keys that change no result, or with more rounds.
 type Moved struct {
 	Config string `json:"config"`
 }

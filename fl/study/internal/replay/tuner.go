@@ -31,7 +31,10 @@ func (p *Past) NewTuner(name string, t tuners.Tuner, about tuners.Description, r
 func (s *Tuner) Book() *rules.Book { return rules.NewBook(s.about, s.req) }
 
 // Replayed reports whether all recorded calls have been answered.
-func (s *Tuner) Replayed() bool { return s.Replayer.calls == len(s.calls) }
+func (s *Tuner) Replayed() bool { return s.All(s.Replayer.calls) }
+
+// All reports whether that many calls are all that were answered.
+func (s *Tuner) All(calls int) bool { return calls == len(s.calls) }
 
 // Reports returns the recorded reports by trial, of a session in which a trial
 // reports once.
@@ -86,18 +89,53 @@ func (s *Tuner) Reopen(ctx context.Context, state []byte, calls int) (*rules.Ses
 
 // Repeat makes a recorded call again.
 func (s *Tuner) Repeat(ctx context.Context, live *rules.Session, call int) error {
+	again, err := s.again(ctx, live, call)
+	if err == nil && !again.Same(&s.calls[call]) {
+		err = fmt.Errorf("tuner %s is not deterministic: call %d differs from the record", s.name, call)
+	}
+	return err
+}
+
+// again makes a recorded call again and returns it with its answer.
+func (s *Tuner) again(ctx context.Context, live *rules.Session, call int) (*record.Call, error) {
 	c := &s.calls[call]
 	if c.Kind == store.KindReport {
-		return live.Report(ctx, c.Report())
+		return c, live.Report(ctx, c.Report())
 	}
 	decisions, err := live.Suggest(ctx, c.N)
+	again := record.SuggestOf(c.N, decisions)
+	return &again, err
+}
+
+// Agreed returns the recorded calls up to the first one that the tuner, opened at its beginning,
+// answers otherwise, and the trials of the reports behind. With longer it may have more decisions
+// than the recorded ones.
+func (s *Tuner) Agreed(ctx context.Context, longer bool) (agreed []record.Call, undone []int, err error) {
+	live, err := s.Reopen(ctx, nil, 0)
 	if err != nil {
-		return err
+		return nil, nil, s.named(err)
 	}
-	if again := record.SuggestOf(c.N, decisions); !again.Same(c) {
-		return fmt.Errorf("tuner %s is not deterministic: call %d differs from the record", s.name, call)
+	defer s.past.end(live)
+	for i := range s.calls {
+		c, err := s.again(ctx, live, i)
+		if err != nil {
+			return nil, nil, s.named(err)
+		}
+		first := *c
+		if n := len(s.calls[i].Decisions); longer && len(c.Decisions) > n {
+			first.Decisions = c.Decisions[:n]
+		}
+		if !first.Same(&s.calls[i]) {
+			break
+		}
+		agreed = append(agreed, *c)
 	}
-	return nil
+	for _, c := range s.calls[len(agreed):] {
+		if c.Kind == store.KindReport {
+			undone = append(undone, *c.Trial)
+		}
+	}
+	return agreed, undone, nil
 }
 
 // answered records a call with its answer and the state after it.

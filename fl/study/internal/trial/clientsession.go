@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -210,4 +211,22 @@ func (s *session) observe(ctx context.Context, rec *record.Round) error {
 		return fmt.Errorf("client tuner: %w", err)
 	}
 	return s.Answered()
+}
+
+// Replan asks the client tuner, in a session opened at its beginning, for the recorded plans
+// again. An error says which one is another now.
+func (t *Trial) Replan(ctx context.Context) error {
+	if t.session == nil {
+		return nil
+	}
+	live, err := t.session.Reopen(ctx, nil, 0)
+	if err != nil {
+		return err
+	}
+	for call := range 2 * (t.past.Rounds - t.base) {
+		if err = t.session.Repeat(ctx, live, call); err != nil {
+			break
+		}
+	}
+	return errors.Join(err, live.Close(ctx))
 }

@@ -114,6 +114,17 @@ func RemoveOthers(s *store.Store, keep map[string]bool) error {
 	return nil
 }
 
+// Forget deletes the snapshots of a trial: another one will have its number.
+func Forget(s *store.Store, number int) error {
+	names, err := s.Snapshots()
+	for _, name := range names {
+		if strings.Contains(name, fmt.Sprintf("-%06d-round-", number)) && err == nil {
+			err = s.RemoveSnapshot(name)
+		}
+	}
+	return err
+}
+
 // findState finds the state of the client tuner's session that belongs to the model.
 func (m *Model) findState(ctx context.Context) (err error) {
 	if s := m.Trial.session; m.State == nil && s != nil {

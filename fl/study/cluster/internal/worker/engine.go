@@ -65,7 +65,7 @@ func setup(ctx context.Context, o Options, text string) (*study.Setup, error) {
 		return nil, fmt.Errorf("the study's configuration: %w", err)
 	}
 	if o.Data != "" {
-		if err := c.Move([]string{"data.path=" + strconv.Quote(o.Data)}); err != nil {
+		if err := c.Move([]string{"data.path=" + strconv.Quote(o.Data)}, ""); err != nil {
 			return nil, fmt.Errorf("--data: %w", err)
 		}
 		if err := c.Absolute(); err != nil {
