@@ -58,6 +58,8 @@ var outputs = [][2]string{
 	{"eval", "eval t --predictions p.csv"},
 	{"eval", "eval bare/model.safetensors bare/config.toml"},
 	{"report", "report t r --out page.html"},
+	{"figure", "figure r"},
+	{"study compare", "study compare t r"},
 	{"dp epsilon", "dp epsilon"},
 	{"dp epsilon", "dp epsilon --fixed"},
 	{"dp audit", "dp audit small/config.toml --canaries 6 --set dp.noise=3 --set dp.clip=0.5 --set sampling=poisson --set dp.accountant=rdp"},

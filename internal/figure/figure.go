@@ -126,6 +126,7 @@ type Form string
 const (
 	SVG Form = ".svg"
 	PNG Form = ".png"
+	PDF Form = ".pdf"
 	// CSV is the table behind the picture.
 	CSV Form = ".csv"
 )
@@ -136,10 +137,10 @@ func FormOf(path string) (Form, error) {
 	switch f := Form(strings.ToLower(filepath.Ext(path))); f {
 	case "":
 		return SVG, nil
-	case SVG, PNG, CSV:
+	case SVG, PNG, PDF, CSV:
 		return f, nil
 	}
-	return "", fmt.Errorf("%s: the name of a picture ends in .svg or .png, that of its numbers in .csv", path)
+	return "", fmt.Errorf("%s: the name of a picture ends in .svg, .png or .pdf, that of its numbers in .csv", path)
 }
 
 // Write writes the figure in a form. The theme is the theme of a PNG.
@@ -152,6 +153,8 @@ func (f *Figure) Write(w io.Writer, form Form, theme Theme) error {
 		return f.writeCSV(w)
 	case PNG:
 		return f.writePNG(w, theme)
+	case PDF:
+		return f.writePDF(w)
 	case SVG:
 	}
 	return f.writeSVG(w)

@@ -130,12 +130,12 @@ func TestWritePNG(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := css(img.At(1, 1)); got != css(p.back) || img.Bounds().Dx() != 2*(2*panelWidth+2*margin) {
+		if got := css(img.At(1, 1)); got != css(p.back) || img.Bounds().Dx() != (2*panelWidth+2*margin)*300/72 {
 			t.Errorf("theme %d: background %s, size %v", theme, got, img.Bounds())
 		}
 		seen := map[string]bool{}
-		for y := range img.Bounds().Dy() {
-			for x := range img.Bounds().Dx() {
+		for y := 0; y < img.Bounds().Dy(); y += 2 {
+			for x := 0; x < img.Bounds().Dx(); x += 2 {
 				seen[css(img.At(x, y))] = true
 			}
 		}
@@ -228,7 +228,7 @@ func TestWriteErrors(t *testing.T) {
 		{negative, "bars: c1 has less than nothing of a class"},
 	}
 	for _, tt := range tests {
-		for _, form := range []Form{SVG, PNG, CSV} {
+		for _, form := range []Form{SVG, PNG, PDF, CSV} {
 			var out bytes.Buffer
 			if err := tt.f.Write(&out, form, Light); err == nil || err.Error() != tt.want || out.Len() > 0 {
 				t.Errorf("%s: error %v, want %s", form, err, tt.want)
@@ -278,8 +278,8 @@ func TestFormOf(t *testing.T) {
 			t.Errorf("%s: %q, %v", path, got, err)
 		}
 	}
-	if _, err := FormOf("a.pdf"); err == nil ||
-		err.Error() != "a.pdf: the name of a picture ends in .svg or .png, that of its numbers in .csv" {
+	if _, err := FormOf("a.eps"); err == nil ||
+		err.Error() != "a.eps: the name of a picture ends in .svg, .png or .pdf, that of its numbers in .csv" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,15 +1,20 @@
 package figure
 
 import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
 	"image/color"
 	"io"
+	"math"
+	"slices"
 
 	"git.sr.ht/~sbinet/gg"
 	xfont "golang.org/x/image/font"
 )
 
-// pngScale is how many pixels a point has.
-const pngScale = 2
+// pngScale is how many pixels a point has: 300 to an inch.
+const pngScale = 300.0 / 72
 
 // writePNG draws in the colours of a theme.
 func (f *Figure) writePNG(w io.Writer, theme Theme) error {
@@ -17,7 +22,27 @@ func (f *Figure) writePNG(w io.Writer, theme Theme) error {
 	c := &pngCanvas{Context: gg.NewContext(int(pngScale*s.wide), int(pngScale*s.height)), height: s.height, faces: map[letters]xfont.Face{}}
 	c.SetLineCapButt()
 	s.draw(c)
-	return c.EncodePNG(w)
+	var out bytes.Buffer
+	if err := c.EncodePNG(&out); err != nil {
+		return err
+	}
+	_, err := w.Write(sized(out.Bytes()))
+	return err
+}
+
+// pngHead is how many bytes the signature and the first chunk of a PNG take.
+const pngHead = 33
+
+// sized puts the chunk with the pixels of a meter behind the head of a PNG, from which
+// other programs take the size of the picture.
+func sized(png []byte) []byte {
+	perMeter := uint32(math.Round(pngScale * 72 / 0.0254))
+	chunk := binary.BigEndian.AppendUint32(nil, 9)
+	chunk = append(chunk, "pHYs"...)
+	chunk = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(chunk, perMeter), perMeter)
+	chunk = append(chunk, 1) // meters
+	chunk = binary.BigEndian.AppendUint32(chunk, crc32.ChecksumIEEE(chunk[4:]))
+	return slices.Concat(png[:pngHead], chunk, png[pngHead:])
 }
 
 // pngCanvas draws pixels, whose rows go down.

@@ -18,6 +18,7 @@ var acting = map[string][]string{
 	"study":          {"json"},
 	"study resume":   {"workers", "cpu", "json", "log", "tuner-path", "tuner-reattach"},
 	"report":         {"json"},
+	"figure":         {"json"},
 	"ui":             {"json", "log"},
 	"data":           {"json"},
 	"data info":      {"seed", "json"},
@@ -60,7 +61,7 @@ var helpGroups = []struct {
 	commands []string
 }{
 	{"Train and tune:", []string{"run", "tune", "worker"}},
-	{"Look at studies:", []string{"study", "report", "ui", "eval"}},
+	{"Look at studies:", []string{"study", "report", "figure", "ui", "eval"}},
 	{"Prepare:", []string{"data", "model", "dp", "tuner", "list"}},
 	{"Measure and reproduce:", []string{"bench", "repro"}},
 }

@@ -13,18 +13,20 @@ import (
 
 // plotOptions are the flags of commands that draw one picture.
 type plotOptions struct {
+	flag  string // that names the files
 	files []string
 	theme string
 }
 
 func (o *plotOptions) addFlags(cmd *cobra.Command, does string) {
-	cmd.Flags().StringArrayVar(&o.files, "plot", nil, does+" to `FILE` (.svg, .png, or .csv for the data; repeatable)")
+	o.flag = "plot"
+	cmd.Flags().StringArrayVar(&o.files, o.flag, nil, does+" to `FILE` (.svg, .png, .pdf, or .csv for the data; repeatable)")
 	addTheme(cmd, &o.theme)
 }
 
 // addTheme adds the flag for the colours of PNG files.
 func addTheme(cmd *cobra.Command, theme *string) {
-	cmd.Flags().StringVar(theme, "theme", "light", "color `THEME` of PNG plots: light or dark; SVGs follow the viewer")
+	cmd.Flags().StringVar(theme, "theme", "light", "color `THEME` of PNG plots: light or dark; SVGs follow the viewer, PDFs are light")
 }
 
 // validate refuses files that cannot be written, and names that no picture has.
@@ -33,11 +35,11 @@ func (o *plotOptions) validate() error {
 		return fmt.Errorf("--theme %w", err)
 	}
 	for _, path := range o.files {
-		if err := writable([]output{{"--plot", path}}); err != nil {
+		if err := writable([]output{{"--" + o.flag, path}}); err != nil {
 			return err
 		}
 		if _, err := figure.FormOf(path); err != nil {
-			return fmt.Errorf("--plot: %w", err)
+			return fmt.Errorf("--%s: %w", o.flag, err)
 		}
 	}
 	return nil
@@ -54,7 +56,7 @@ func (o *plotOptions) write(of func() (*figure.Figure, error)) error {
 	}
 	f, err := of()
 	if err != nil {
-		return fmt.Errorf("--plot: %w", err)
+		return fmt.Errorf("--%s: %w", o.flag, err)
 	}
 	var errs []error
 	for _, path := range o.files {
@@ -63,7 +65,7 @@ func (o *plotOptions) write(of func() (*figure.Figure, error)) error {
 			err = wholefile.Stream(path, 0o644, func(w io.Writer) error { return f.Write(w, form, theme) })
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("--plot: %w", err))
+			errs = append(errs, fmt.Errorf("--%s: %w", o.flag, err))
 		}
 	}
 	return errors.Join(errs...)

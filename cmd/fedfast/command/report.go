@@ -48,35 +48,9 @@ func newReport(a *app) *cobra.Command {
 
 // report writes the report of studies into a file.
 func (a *app) report(ctx context.Context, args []string, out string) error {
-	var studies []*report.Study
-	seen := map[string]bool{}
-	for _, arg := range args {
-		dirs, err := studyDirs(arg)
-		if err != nil {
-			return err
-		}
-		begun := len(studies)
-		for _, dir := range dirs {
-			at := whereIs(dir)
-			if seen[at] { // it would count as another seed
-				return usageError{fmt.Errorf("%s: study is given twice", dir)}
-			}
-			seen[at] = true
-			s, err := report.Read(ctx, dir)
-			if errors.Is(err, fs.ErrNotExist) && len(dirs) > 1 {
-				continue // of a seed that was not begun
-			}
-			if errors.Is(err, fs.ErrNotExist) {
-				return usageError{err}
-			}
-			if err != nil {
-				return err
-			}
-			studies = append(studies, s)
-		}
-		if len(studies) == begun {
-			return usageError{fmt.Errorf("%s: no study of its seeds has started", arg)}
-		}
+	studies, err := readStudies(ctx, args)
+	if err != nil {
+		return err
 	}
 	var answer []string
 	if len(studies) > 1 {
@@ -98,8 +72,42 @@ func (a *app) report(ctx context.Context, args []string, out string) error {
 	if err := table.Text(a.out, answer...); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(a.out, out)
+	_, err = fmt.Fprintln(a.out, out)
 	return err
+}
+
+// readStudies reads the studies of directories, of those of --seeds all that have begun.
+func readStudies(ctx context.Context, args []string) (studies []*report.Study, err error) {
+	seen := map[string]bool{}
+	for _, arg := range args {
+		dirs, err := studyDirs(arg)
+		if err != nil {
+			return nil, err
+		}
+		begun := len(studies)
+		for _, dir := range dirs {
+			at := whereIs(dir)
+			if seen[at] { // it would count as another seed
+				return nil, usageError{fmt.Errorf("%s: study is given twice", dir)}
+			}
+			seen[at] = true
+			s, err := report.Read(ctx, dir)
+			if errors.Is(err, fs.ErrNotExist) && len(dirs) > 1 {
+				continue // of a seed that was not begun
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, usageError{err}
+			}
+			if err != nil {
+				return nil, err
+			}
+			studies = append(studies, s)
+		}
+		if len(studies) == begun {
+			return nil, usageError{fmt.Errorf("%s: no study of its seeds has started", arg)}
+		}
+	}
+	return studies, nil
 }
 
 // whereIs is the one path of a directory, whatever it is called, as far as it can be told.

@@ -5,10 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import os
-import re
-import tempfile
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Union
 
 from . import program
@@ -25,6 +22,7 @@ class Figure:
     name: str
     title: str
     svg: str
+    studies: "tuple[str, ...]" = field(default=(), repr=False)
 
     def __repr__(self) -> str:
         return f"fedfast.Figure({self.name!r}: {self.title})"
@@ -35,31 +33,23 @@ class Figure:
     def _repr_html_(self) -> str:
         """Return an image, which pages made of notebooks keep; they strip elements from SVG."""
         data = base64.b64encode(self.svg.encode()).decode()
-        return f'<img alt="{html.escape(html.unescape(self.title))}" src="data:image/svg+xml;base64,{data}">'
+        return f'<img alt="{html.escape(self.title)}" src="data:image/svg+xml;base64,{data}">'
 
     def save(self, path: "Union[str, os.PathLike[str]]") -> None:
-        """Write the figure to an SVG file."""
-        Path(path).write_text(self.svg, encoding="utf-8")
+        """Write the figure to a file, whose name ends in .svg, .pdf, .png (300 dpi), or .csv for its numbers."""
+        program.call(["figure", *self.studies, "--name", self.name, "--out", os.fspath(path)], progress=False)
 
 
 def figures(*studies: "Union[Study, Seeds]") -> "dict[str, Figure]":
-    """Return the figures of a report on studies by name.
+    """Return the figures of studies by name.
 
     One study has "score", "loss", "test" and others. Several studies, or one with several seeds, have those of their comparison: "test", with
     means and intervals over seeds.
     """
     if not studies:
         raise TypeError("figures takes at least one study")
-    with tempfile.TemporaryDirectory() as directory:
-        out = os.path.join(directory, "report.html")
-        program.call(["report", *(str(s.path) for s in studies), "--out", out], progress=False)
-        page = Path(out).read_text(encoding="utf-8")
-    found = {}
-    for match in re.finditer(r'<svg[^>]* id="figure-(\w+)-([\w-]+)".*?</svg>', page, re.DOTALL):
-        title = re.search(r"<title[^>]*>(.*?)</title>", match[0], re.DOTALL)
-        found[match[1], match[2]] = Figure(match[2], title[1] if title else "", match[0])
-    compared = any(of == "all" for of, _ in found)
-    return {name: figure for (of, name), figure in found.items() if (of == "all") == compared}
+    paths = tuple(str(s.path) for s in studies)
+    return {f["name"]: Figure(**f, studies=paths) for f in program.ask("figure", *paths)}
 
 
 def pick(studies: "tuple[Union[Study, Seeds], ...]", name: "str | None", order: "tuple[str, ...]") -> Figure:

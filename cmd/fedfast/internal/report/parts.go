@@ -59,6 +59,24 @@ func (s *Study) Figures(part string) []*figure.Figure {
 	return nil
 }
 
+// Figures are those of a report on studies: of one all of its parts, of several those of their
+// comparison.
+func Figures(studies []*Study) (all []*figure.Figure, err error) {
+	if len(studies) > 1 {
+		c, err := Compare(studies)
+		if err != nil {
+			return nil, err
+		}
+		return c.Figures, nil
+	}
+	for _, s := range studies {
+		for _, p := range Parts {
+			all = append(all, s.Figures(p.ID)...)
+		}
+	}
+	return all, nil
+}
+
 // some are the figures that are there.
 func some(figures ...*figure.Figure) (all []*figure.Figure) {
 	for _, f := range figures {

@@ -1,0 +1,106 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
+	"github.com/fedfast/fedfast/internal/figure"
+)
+
+func newFigure(a *app) *cobra.Command {
+	var o plotOptions
+	var name string
+	var list bool
+	cmd := &cobra.Command{
+		Use:               "figure STUDY...",
+		ValidArgsFunction: completeStudy,
+		Short:             "Write a figure of studies for a paper",
+		Long: "Write one of the figures of a report to a file: SVG, PDF with its fonts, PNG of 300 dpi, or the numbers\n" +
+			"behind it as CSV. Without --name, list the figures. Several studies, or a directory of --seeds, have\n" +
+			"those of their comparison, with means and intervals over seeds.",
+		Example: "  fedfast figure studies/first\n  fedfast figure fedavg fedprox scaffold --name test --out test.pdf",
+		Args:    cobra.MinimumNArgs(1),
+		PreRunE: func(*cobra.Command, []string) error {
+			switch {
+			case list && name != "":
+				return errors.New("--list and --name: give one of them")
+			case name == "" && len(o.files) > 0:
+				return errors.New("--out needs --name, which figure to write; --list shows the names")
+			case name != "" && len(o.files) == 0:
+				o.files = []string{name + ".svg"}
+			}
+			return o.validate()
+		},
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			studies, err := readStudies(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			all, err := report.Figures(studies)
+			if err != nil {
+				return err
+			}
+			if name == "" {
+				return a.listFigures(all)
+			}
+			at := slices.IndexFunc(all, func(f *figure.Figure) bool { return f.Name == name })
+			if at < 0 {
+				return usageError{fmt.Errorf("--name %s: no such figure; there are %s", name, figureNames(all))}
+			}
+			if err := o.write(func() (*figure.Figure, error) { return all[at], nil }); err != nil {
+				return err
+			}
+			return a.printFiles(o.files)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&name, "name", "", "write the figure of this `NAME`")
+	f.BoolVar(&list, "list", false, "list the names and titles of the figures (as without --name)")
+	o.flag = "out"
+	f.StringArrayVar(&o.files, o.flag, nil, "write to `FILE` (.svg, .pdf, .png, or .csv for the data; repeatable; default NAME.svg)")
+	addTheme(cmd, &o.theme)
+	return cmd
+}
+
+func figureNames(all []*figure.Figure) string {
+	if len(all) == 0 {
+		return "none yet"
+	}
+	var names []string
+	for _, f := range all {
+		names = append(names, f.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// listFigures prints the figures, as JSON with their pictures.
+func (a *app) listFigures(all []*figure.Figure) error {
+	type listed struct {
+		Name  string `json:"name"`
+		Title string `json:"title"`
+		SVG   string `json:"svg"`
+	}
+	drawn, rows := []listed{}, [][]string{}
+	for _, f := range all {
+		rows = append(rows, []string{f.Name, f.Title})
+		var svg strings.Builder
+		if a.json {
+			if err := f.Write(&svg, figure.SVG, figure.Light); err != nil {
+				return err
+			}
+		}
+		drawn = append(drawn, listed{f.Name, f.Title, svg.String()})
+	}
+	if a.json {
+		return a.printJSON(drawn)
+	}
+	if len(all) == 0 {
+		return errors.New("no figure yet: nothing was measured")
+	}
+	return tableOf(a.out, []string{"name", "title"}, rows).Flush()
+}

@@ -1,0 +1,77 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
+)
+
+func newCompare(a *app) *cobra.Command {
+	var format, out string
+	cmd := &cobra.Command{
+		Use:               "compare STUDY...",
+		ValidArgsFunction: completeStudy,
+		Short:             "Compare studies, with means and intervals over seeds",
+		Long: "Compare studies, or directories of --seeds: which has the lowest test error, and by how much others differ,\n" +
+			"paired by seed. --format csv, md or latex writes a table for papers instead: means with intervals, the\n" +
+			"lowest bold, and a mark where the paired test cannot tell another from it.",
+		Example: "  fedfast study compare fedavg fedprox scaffold --format latex",
+		Args:    cobra.MinimumNArgs(1),
+		PreRunE: func(*cobra.Command, []string) error {
+			switch {
+			case format != "text" && !slices.Contains(report.Formats, format):
+				return fmt.Errorf("--format %s: must be one of text, %s", format, strings.Join(report.Formats, ", "))
+			case format == "text" && out != "":
+				return fmt.Errorf("--out: needs --format %s", strings.Join(report.Formats, ", "))
+			case format != "text" && a.json:
+				return fmt.Errorf("--json: cannot be combined with --format %s", format)
+			}
+			return writable([]output{{"--out", out}})
+		},
+		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.compare(cmd.Context(), args, format, out) }),
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "output `FORMAT`: text, csv, md or latex")
+	cmd.Flags().StringVar(&out, "out", "", "write the table to `FILE`")
+	return cmd
+}
+
+func (a *app) compare(ctx context.Context, args []string, format, out string) error {
+	studies, err := readStudies(ctx, args)
+	if err != nil {
+		return err
+	}
+	write := func(w io.Writer) error { return report.WritePaper(w, studies, format) }
+	switch {
+	case out != "":
+		return wholefile.Stream(out, 0o644, write)
+	case format != "text":
+		return write(a.out)
+	}
+	c, err := report.Compare(studies)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"answer": c.Answer, "tables": c.Tables})
+	}
+	for i := range c.Answer {
+		c.Answer[i] = plain(c.Answer[i])
+	}
+	if err := table.Text(a.out, c.Answer...); err != nil {
+		return err
+	}
+	for i := range c.Tables {
+		if err := printBelow(a.out, &c.Tables[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
