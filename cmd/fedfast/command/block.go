@@ -191,6 +191,23 @@ func (b *block) warnings(verdict []string) {
 	}
 }
 
+// advise adds what a finished study shows that can be done better, and the commands that may follow,
+// first those that do it.
+func (b *block) advise(o *view.Overview, commands ...string) {
+	steps := o.Next()
+	var does []string
+	if o.Tune != nil && len(view.Sets(steps)) > 0 {
+		does = append(does, "tune --next "+oneline.Path(o.Dir))
+	}
+	for i, s := range steps {
+		b.Row([]string{"advice", ""}[min(i, 1)], s.Why)
+		if o.Tune == nil || len(s.Sets) == 0 {
+			does = append(does, strings.TrimPrefix(s.Command, "fedfast "))
+		}
+	}
+	b.next(append(does, commands...)...)
+}
+
 // next adds commands that may follow.
 func (b *block) next(commands ...string) {
 	for i, c := range commands {

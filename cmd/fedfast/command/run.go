@@ -154,7 +154,8 @@ func (a *app) printRunBlock(c *config.Config, r *result.RunResult, dir string) e
 	b.fleet(r.Fleet, r.Rounds)
 	b.dropped(r.Dropped, r.Dropped == r.Rounds*c.Updates())
 	b.warnings(r.Verdict())
-	b.next("report "+oneline.Path(dir), "eval "+oneline.Path(dir), "ui "+parentOf(dir))
+	o := &view.Overview{Dir: dir, Mode: config.ModeRun, State: view.Completed, Config: c, Run: r}
+	b.advise(o, "report "+oneline.Path(dir), "eval "+oneline.Path(dir), "ui "+parentOf(dir))
 	return b.print()
 }
 

@@ -30,6 +30,8 @@ type studyShown struct {
 	Answer     []string `json:"answer"`
 	Warnings   []string `json:"warnings"`
 	TrialsNote string   `json:"trials_note,omitempty"`
+	// Next are steps that may follow, with their reasons and commands.
+	Next []view.Step `json:"next"`
 }
 
 // showStudy prints what a study has done so far, with ten of its trials or all.
@@ -121,7 +123,7 @@ func (a *app) showSessions(ctx context.Context, v *store.View, entry *studyEntry
 // printShown prints the tables of a study as JSON.
 func (a *app) printShown(ctx context.Context, v *store.View, entry studyEntry) error {
 	o := entry.about
-	text, err := finite.Marshal(studyShown{entry, o.Answer(), append([]string{}, o.Verdict()...), o.StartNote()})
+	text, err := finite.Marshal(studyShown{entry, o.Answer(), append([]string{}, o.Verdict()...), o.StartNote(), append([]view.Step{}, o.Next()...)})
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type tuneOptions struct {
 	ui               uiFlag
 	baseline         baselineFlag
 	allowTunerChange bool
-	table            string
+	table, next      string
 }
 
 func newTune(a *app) *cobra.Command {
@@ -36,12 +36,21 @@ func newTune(a *app) *cobra.Command {
 			"  fedfast tune study.toml --tuner asha --baseline equal  # compare with random search\n" +
 			"  fedfast tune study.toml --scale 0.1 --ui               # a tenth of the rounds, shown in a browser\n" +
 			"  fedfast tune --study first                             # resume it, or print its result again\n" +
+			"  fedfast tune --next first --study second               # with the space and the rounds that its advice names\n" +
 			"  fedfast tune --table t.parquet --tuner hyperband       # on recorded trainings, in no time",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
 		},
-		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+		RunE: a.work(func(cmd *cobra.Command, args []string) (err error) {
+			if o.next != "" {
+				if len(args) > 0 {
+					return usageError{errors.New("--next: the study says what to train; leave out the study file")}
+				}
+				if o.base, err = nextOf(cmd.Context(), o.next); err != nil {
+					return err
+				}
+			}
 			if o.table != "" {
 				if len(args) > 0 {
 					return usageError{errors.New("--table: the table says what was trained; leave out the study file")}
@@ -72,8 +81,10 @@ func (o *tuneOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.tuner, "tuner", "", "use the tuner `NAME` (see fedfast list tuners)")
 	f.StringVar(&o.clientTuner, "client-tuner", "", "use the client tuner `NAME`; \"none\" disables it")
 	f.StringVar(&o.table, "table", "", "train nothing, but replay the tuner on the recorded table `FILE` (see fedfast table record) or on the built-in one, example")
+	f.StringVar(&o.next, "next", "", "tune the finished study `STUDY` once more, with what its advice changes: its space and its rounds")
+	cmd.MarkFlagsMutuallyExclusive("next", "preset")
 	o.addTuneFlags(cmd)
-	for _, other := range []string{"preset", "init", "study", "scale", "estimate", "seeds", "cluster", "ui", "baseline", "allow-tuner-change"} {
+	for _, other := range []string{"preset", "next", "init", "study", "scale", "estimate", "seeds", "cluster", "ui", "baseline", "allow-tuner-change"} {
 		cmd.MarkFlagsMutuallyExclusive("table", other)
 	}
 }

@@ -61,7 +61,9 @@ func (a *app) printTuneDetails(c *config.Config, r *result.Result) error {
 // always follow.
 func (a *app) printTuneBlock(c *config.Config, r *result.Result, dir string, next ...string) error {
 	b := a.tuneBlock(c, r, "completed in "+took(r.Took()), "in "+dir)
-	b.next(append(next, "report "+oneline.Path(dir), "ui "+parentOf(dir))...)
+	o := view.Ended(c, r)
+	o.Dir = dir
+	b.advise(o, append(next, "report "+oneline.Path(dir), "ui "+parentOf(dir))...)
 	return b.print()
 }
 

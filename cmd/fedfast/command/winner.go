@@ -9,9 +9,8 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
-	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -19,28 +18,11 @@ import (
 // that it returned, for as many rounds as its trials had at most.
 func winnerOf(ctx context.Context, dir string) (config.Source, error) {
 	var src config.Source
-	if workdir.HoldsSeeds(dir) {
-		return src, usageError{fmt.Errorf("--from %s: contains studies of several seeds; give one of its subdirectories", dir)}
-	}
-	v, err := store.Look(ctx, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return src, usageError{fmt.Errorf("--from: %w", err)}
-	}
+	o, err := tunedStudy(ctx, "--from", dir)
 	if err != nil {
 		return src, err
 	}
-	defer func() { _ = v.Close() }() // it was read only
-	s, err := result.Read(ctx, v)
-	if err != nil {
-		return src, err
-	}
-	switch {
-	case s.Run != nil || s.Mode == config.ModeRun:
-		return src, usageError{fmt.Errorf("--from %s: it was created by `fedfast run`; repeat it with `fedfast run %s`", dir, oneline.Path(filepath.Join(dir, workdir.ConfigFile)))}
-	case s.Tune == nil:
-		return src, usageError{fmt.Errorf("--from %s: study has not finished; run `fedfast study resume %s` to finish it", dir, oneline.Path(dir))}
-	}
-	c, own, err := report.Anew(s.Config, s.Tune)
+	c, own, err := report.Anew(o.Text, o.Tune)
 	if err != nil {
 		return src, err
 	}
@@ -49,4 +31,46 @@ func winnerOf(ctx context.Context, dir string) (config.Source, error) {
 	}
 	text, err := config.Encode(c)
 	return config.Source{Text: string(text)}, err
+}
+
+// nextOf returns the configuration of a finished study with what Overview.Next changes in it.
+func nextOf(ctx context.Context, dir string) (config.Source, error) {
+	var src config.Source
+	o, err := tunedStudy(ctx, "--next", dir)
+	if err != nil {
+		return src, err
+	}
+	sets := view.Sets(o.Next())
+	if len(sets) == 0 {
+		return src, usageError{fmt.Errorf("--next %s: there is nothing to change in its configuration; `fedfast study show %s` prints what may follow", dir, oneline.Path(dir))}
+	}
+	c, err := config.Load(config.Source{Text: o.Text, Sets: sets})
+	if err != nil {
+		return src, err
+	}
+	text, err := config.Encode(c)
+	return config.Source{Text: string(text)}, err
+}
+
+// tunedStudy reads a finished study that a flag names.
+func tunedStudy(ctx context.Context, flag, dir string) (*view.Overview, error) {
+	if workdir.HoldsSeeds(dir) {
+		return nil, usageError{fmt.Errorf("%s %s: contains studies of several seeds; give one of its subdirectories", flag, dir)}
+	}
+	v, o, err := view.Open(ctx, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usageError{fmt.Errorf("%s: %w", flag, err)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = v.Close() }() // it was read only
+	switch {
+	case o.Mode == config.ModeRun:
+		return nil, usageError{fmt.Errorf("%s %s: it was created by `fedfast run`; repeat it with `fedfast run %s`",
+			flag, dir, oneline.Path(filepath.Join(dir, workdir.ConfigFile)))}
+	case o.Tune == nil:
+		return nil, usageError{fmt.Errorf("%s %s: study has not finished; run `fedfast study resume %s` to finish it", flag, dir, oneline.Path(dir))}
+	}
+	return o, nil
 }

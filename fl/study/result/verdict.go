@@ -131,18 +131,23 @@ func (r *Result) Verdict(c *config.Config) []string {
 	return all
 }
 
-// unlearned counts the trials that failed, diverged, or whose last score is no better
-// than a trivial predictor's.
+// unlearned counts the trials that are not Learned.
 func (r *Result) unlearned(c *config.Config) (n int) {
 	for i := range r.Trials {
-		t := &r.Trials[i]
-		better, known := beats(c, r.Trivial, t.Score)
-		lost := t.Loss.Lost || (!known || r.Measure != MeasureRMSE) && t.Loss.diverged(&Errors{Measure: r.Measure})
-		if t.Failed != "" || lost || len(t.Rungs) > 0 && known && !better {
+		if !r.Learned(c, i) {
 			n++
 		}
 	}
 	return n
+}
+
+// Learned reports whether a trial, by its place, neither failed nor diverged, and its last score is
+// better than a trivial predictor's.
+func (r *Result) Learned(c *config.Config, i int) bool {
+	t := &r.Trials[i]
+	better, known := beats(c, r.Trivial, t.Score)
+	lost := t.Loss.Lost || (!known || r.Measure != MeasureRMSE) && t.Loss.diverged(&Errors{Measure: r.Measure})
+	return t.Failed == "" && !lost && !(len(t.Rungs) > 0 && known && !better)
 }
 
 // Verdict describes in sentences what is wrong with the trained model: that it diverged, or

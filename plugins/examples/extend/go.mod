@@ -5,6 +5,7 @@ go 1.26.0
 require github.com/fedfast/fedfast v0.0.0
 
 require (
+	codeberg.org/go-pdf/fpdf v0.12.0 // indirect
 	git.sr.ht/~sbinet/gg v0.8.0 // indirect
 	github.com/BurntSushi/toml v1.6.0 // indirect
 	github.com/agnivade/levenshtein v1.2.2 // indirect

@@ -173,18 +173,19 @@ func (s *Server) head(o *view.Overview) entry {
 type page struct {
 	entry
 	// Seq is the last entry of the record that is told here.
-	Seq      int64     `json:"seq"`
-	All      []trial   `json:"all"`
-	Parts    []part    `json:"parts"` // tabs
-	Path     string    `json:"path"`  // of the folder
-	Word     string    `json:"word"`  // the path, as commands name it
-	Config   string    `json:"config"`
-	Sessions []session `json:"sessions"`
-	Workers  []worker  `json:"workers"`  // of a study with a cluster
-	Metrics  []string  `json:"metrics"`  // that curves can tell
-	Models   string    `json:"models"`   // of which curves have test errors
-	Answer   []string  `json:"answer"`   // how good the model is
-	Discount float64   `json:"discount"` // of earlier rounds in a score
+	Seq      int64       `json:"seq"`
+	All      []trial     `json:"all"`
+	Parts    []part      `json:"parts"` // tabs
+	Path     string      `json:"path"`  // of the folder
+	Word     string      `json:"word"`  // the path, as commands name it
+	Config   string      `json:"config"`
+	Sessions []session   `json:"sessions"`
+	Workers  []worker    `json:"workers"`  // of a study with a cluster
+	Metrics  []string    `json:"metrics"`  // that curves can tell
+	Models   string      `json:"models"`   // of which curves have test errors
+	Answer   []string    `json:"answer"`   // how good the model is
+	Next     []view.Step `json:"next"`     // what may follow
+	Discount float64     `json:"discount"` // of earlier rounds in a score
 	// Note says whose hyperparameters the trials have, empty for theirs throughout; Where is the rung
 	// at which they are compared.
 	Note  string `json:"note"`
@@ -267,7 +268,7 @@ func (s *Server) study(r *http.Request) (any, error) {
 	defer func() { _ = v.Close() }() // it was read only
 	p := page{
 		entry: s.head(o), Seq: o.Seq, All: []trial{}, Sessions: []session{}, Metrics: metrics(o),
-		Models: strings.TrimPrefix(config.Models(o.Config.Measures(o.Mode)), "the "), Answer: o.Answer(), Discount: o.Config.Score.Discount, Path: o.Dir, Word: oneline.Path(o.Dir), Config: o.Text, Parts: tabs(o),
+		Models: strings.TrimPrefix(config.Models(o.Config.Measures(o.Mode)), "the "), Answer: o.Answer(), Next: append([]view.Step{}, o.Next()...), Discount: o.Config.Score.Discount, Path: o.Dir, Word: oneline.Path(o.Dir), Config: o.Text, Parts: tabs(o),
 	}
 	for i := range o.Trials {
 		t := &o.Trials[i]

@@ -44,6 +44,7 @@ type comparisonSheet struct {
 type sheet struct {
 	ID, Title, Subtitle string
 	Answer, Warnings    []string
+	Next                []view.Step
 	Errors, Baseline    *Table
 	Sections            []section
 	Trials, Pruned      *Table
@@ -149,7 +150,7 @@ func cut(t figure.Table) Table {
 func (s *Study) sheet(id string) (*sheet, error) {
 	out := &sheet{
 		ID: id, Title: s.Dir, Subtitle: Subtitle(s.Overview), Answer: s.Answer(), Warnings: s.Verdict(), Baseline: s.BaselineTable(),
-		Facts: s.facts(), Config: s.Text, Again: s.again(),
+		Next: s.Next(), Facts: s.facts(), Config: s.Text, Again: s.again(),
 	}
 	if text := s.unfinished(); text != "" {
 		out.Warnings = slices.Insert(out.Warnings, 0, text)

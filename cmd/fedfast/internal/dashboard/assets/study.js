@@ -23,6 +23,7 @@ function head(s) {
   by("title").textContent = s.dir === "." ? s.path : s.dir;
   by("about").textContent = s.about;
   by("answer").replaceChildren(...s.answer.map((a, i) => make("p", a, i ? {} : { class: "answer" })), ...(s.verdict || []).map((v) => make("p", "Warning: " + v + ".", { class: "warn" })));
+  for (const n of s.next) by("answer").append(make("p", n.why + ":", { class: "next" }), make("code", n.command));
   by("facts").textContent = [
     rounds(s) + " rounds",
     ...(s.command === "tune" ? [count.format(s.trials) + (s.trials === 1 ? " trial" : " trials")] : []),
