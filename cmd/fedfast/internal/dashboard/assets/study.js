@@ -13,9 +13,7 @@ curves.trials = () => page.study.all;
 window.fedfast = { times: curves.times, curves, page }; // for tests and the curious
 
 /** light marks the row of a trial. */
-function light(number) {
-  for (const [n, tr] of page.rows) tr.classList.toggle("lit", n === number);
-}
+const light = (number) => page.rows.forEach((tr, n) => tr.classList.toggle("lit", n === number));
 
 /** head shows what the study has come to. */
 function head(s) {
@@ -23,7 +21,8 @@ function head(s) {
   by("title").textContent = s.dir === "." ? s.path : s.dir;
   by("about").textContent = s.about;
   by("answer").replaceChildren(...s.answer.map((a, i) => make("p", a, i ? {} : { class: "answer" })), ...(s.verdict || []).map((v) => make("p", "Warning: " + v + ".", { class: "warn" })));
-  for (const n of s.next) by("answer").append(make("p", n.why + ":", { class: "next" }), make("code", n.command));
+  const steps = s.next.flatMap((n) => [make("p", n.why + ":"), make("code", n.command)]);
+  if (steps.length) by("answer").appendChild(make("details")).append(make("summary", "Next: " + s.next[0].why), ...steps);
   by("facts").textContent = [
     rounds(s) + " rounds",
     ...(s.command === "tune" ? [count.format(s.trials) + (s.trials === 1 ? " trial" : " trials")] : []),
