@@ -187,7 +187,7 @@ func (s *suite) run(ctx context.Context, c check) error {
 const skip = "skipped: "
 
 // startTimeout is the least time for a start, as in a study.
-const startTimeout = 10 * time.Second
+const startTimeout = 60 * time.Second
 
 // launch starts a process for one check.
 func (s *suite) launch(ctx context.Context, timeout time.Duration, log *slog.Logger) (*host.Plugin, error) {

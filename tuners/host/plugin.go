@@ -19,7 +19,7 @@ var ErrLost = errors.New("tuner process lost")
 
 // Options say how a tuner is supervised. The zero value takes the defaults.
 type Options struct {
-	StartTimeout time.Duration // from start to handshake; 0 takes 10 s
+	StartTimeout time.Duration // from start to handshake; 0 takes 60 s
 	CallTimeout  time.Duration // of one call; 0 takes 60 s
 	Restarts     int           // how often one call is repeated in a new process; 0 takes 3, negative none
 	Backoff      time.Duration // wait before the first repetition, doubled each time; 0 takes 100 ms
@@ -33,7 +33,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.StartTimeout, o.CallTimeout = cmp.Or(o.StartTimeout, 10*time.Second), cmp.Or(o.CallTimeout, 60*time.Second)
+	o.StartTimeout, o.CallTimeout = cmp.Or(o.StartTimeout, 60*time.Second), cmp.Or(o.CallTimeout, 60*time.Second)
 	o.Restarts, o.Backoff, o.Logger = cmp.Or(o.Restarts, 3), cmp.Or(o.Backoff, 100*time.Millisecond), cmp.Or(o.Logger, slog.Default())
 	return o
 }

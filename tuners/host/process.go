@@ -220,7 +220,7 @@ func (p *process) explain(err error, ended bool, timeout time.Duration) error {
 	case rubbish:
 		return fmt.Errorf("printed \"%s\" instead of the plugin handshake: does its main end in tuners.Serve?%s", line, p.said())
 	case strings.HasPrefix(firstLine(err), "timeout"):
-		return fmt.Errorf("did not complete the handshake within %v%s", timeout, p.said())
+		return fmt.Errorf("did not complete the handshake within %v%s; raise tuner.start_seconds", timeout, p.said())
 	}
 	return fmt.Errorf("cannot be started: %s%s", firstLine(err), p.said())
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +66,7 @@ func (a *app) paths() (host.Paths, error) {
 // very program that a study recorded, unless another one is allowed.
 func (a *app) launcher(allowChange bool) workdir.Launcher {
 	return func(ctx context.Context, l workdir.Launch) (workdir.Tuner, error) {
-		return a.launchPinned(ctx, l.Key, l.Name, func(r host.Ref) (host.Ref, error) {
+		return a.launchPinned(ctx, l.Key, l.Name, l.Start, func(r host.Ref) (host.Ref, error) {
 			if l.Pin == nil || allowChange {
 				return r, nil
 			}
@@ -77,7 +78,8 @@ func (a *app) launcher(allowChange bool) workdir.Launcher {
 // launchPinned finds a tuner and starts it, after pin has looked at what was found. A name
 // that nothing has is wrong usage. The tuner outlives ctx until it is closed: a round that
 // has begun needs it.
-func (a *app) launchPinned(ctx context.Context, role, name string, pin func(host.Ref) (host.Ref, error)) (*host.Plugin, error) {
+func (a *app) launchPinned(ctx context.Context, role, name string, start time.Duration,
+	pin func(host.Ref) (host.Ref, error)) (*host.Plugin, error) {
 	paths, err := a.paths()
 	if err != nil {
 		return nil, err
@@ -95,5 +97,5 @@ func (a *app) launchPinned(ctx context.Context, role, name string, pin func(host
 	if ref, err = pin(ref); err != nil {
 		return nil, fmt.Errorf("%s: %w", role, err)
 	}
-	return host.Launch(context.WithoutCancel(ctx), ref, host.Options{Logger: a.newLog()})
+	return host.Launch(context.WithoutCancel(ctx), ref, host.Options{StartTimeout: start, Logger: a.newLog()})
 }

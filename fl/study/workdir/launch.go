@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
@@ -29,6 +30,8 @@ type Launch struct {
 	// tuner, nil when it recorded nothing.
 	Study string
 	Pin   *host.Pin
+	// Start is how long its process may take to start, 0 for the default.
+	Start time.Duration
 }
 
 // Launcher launches the tuners that studies name. It may be called from several

@@ -378,7 +378,7 @@ func (s *Study) launch(ctx context.Context, o Options, key, name string, pins []
 	if o.Launcher == nil {
 		return nil, fmt.Errorf("%s = %q: no launcher to start it", key, name)
 	}
-	l := Launch{Key: key, Name: name, Study: s.path}
+	l := Launch{Key: key, Name: name, Study: s.path, Start: time.Duration(s.Config.Tuner.Start) * time.Second}
 	for i := range pins {
 		if pins[i].Name == name {
 			l.Pin = &pins[i]
