@@ -119,7 +119,6 @@ func suites() []suite {
 		{"scale", "scaling with clients per round, total clients and parallel trials; small models", scaleRows, false},
 		{"cluster", "overhead of cluster mode on this machine, and speed-up on the papers' studies; takes minutes, only when named", clusterRows, true},
 		{"accuracy", "accuracy of methods, models and studies on the data in FEDFAST_DATA, else of methods on fashion-small; takes minutes, only when named", accuracyRows, true},
-		{"faults", "killed and resumed studies, and memory over 10,000 rounds; takes minutes, only when named", faultRows, true},
 	}
 }
 

@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -188,4 +189,24 @@ func pace(ctx context.Context, dir string) (float64, error) {
 		return 0, fmt.Errorf("%s: only %d rounds were recorded", dir, len(at))
 	}
 	return at[len(at)-1].Sub(at[first]).Seconds() / float64(len(at)-1-first), nil
+}
+
+// sameEnd compares the results of two studies.
+func sameEnd(whole, study string) error {
+	var ends [2]map[string]json.RawMessage
+	for i, dir := range []string{whole, study} {
+		text, err := os.ReadFile(filepath.Join(dir, "result.json"))
+		if err == nil {
+			err = json.Unmarshal(text, &ends[i])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, key := range []string{"best", "survivor", "trials", "weights_sha256", "survivor_sha256", "rounds"} {
+		if !bytes.Equal(ends[0][key], ends[1][key]) {
+			return fmt.Errorf("%s is %s, not %s", key, ends[1][key], ends[0][key])
+		}
+	}
+	return nil
 }

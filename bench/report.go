@@ -63,7 +63,6 @@ type Result struct {
 	Torch            []Rival    `json:"torch,omitempty"`             // PyTorch, measured in turns with this row
 	Round            *Round     `json:"round,omitempty"`             // of suites fl and scale
 	P99              float64    `json:"p99_seconds,omitempty"`       // of a tuner's call, whose median is Seconds
-	Fault            *Fault     `json:"fault,omitempty"`             // of suite faults
 	Accuracy         *Accuracy  `json:"accuracy,omitempty"`          // of suite accuracy
 	Decisions        *Decisions `json:"decisions,omitempty"`         // of suite accuracy: studies
 	Cluster          *Cluster   `json:"cluster,omitempty"`           // of suite cluster

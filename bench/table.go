@@ -145,10 +145,10 @@ func (r *Report) rounds() bool {
 	return false
 }
 
-// findings says whether the report has rows of faults, accuracies or clusters.
+// findings says whether the report has rows of accuracies or clusters.
 func (r *Report) findings() bool {
 	return slices.ContainsFunc(r.Results, func(x Result) bool {
-		return x.Fault != nil || x.Accuracy != nil || x.Decisions != nil || x.Cluster != nil
+		return x.Accuracy != nil || x.Decisions != nil || x.Cluster != nil
 	})
 }
 
@@ -186,8 +186,6 @@ func (r *Report) cells(x Result) []string {
 	if r.findings() {
 		found := ""
 		switch {
-		case x.Fault != nil:
-			found = x.Fault.String()
 		case x.Accuracy != nil:
 			found = x.Accuracy.String()
 		case x.Decisions != nil:

@@ -22,8 +22,6 @@ func (f *Figure) writePDF(w io.Writer) error {
 	p.SetCreationDate(time.Unix(0, 0).UTC()) // the file depends on the figure alone
 	p.SetModificationDate(time.Unix(0, 0).UTC())
 	p.SetTitle(f.Title, true)
-	p.SetMargins(0, 0, 0)
-	p.SetAutoPageBreak(false, 0)
 	p.AddUTF8FontFromBytes(pdfFont, "", liberationsansregular.TTF)
 	p.AddUTF8FontFromBytes(pdfFont, "B", liberationsansbold.TTF)
 	p.AddPage()

@@ -1,9 +1,9 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,34 +48,23 @@ func newFigure(a *app) *cobra.Command {
 			if name == "" {
 				return a.listFigures(all)
 			}
-			at := slices.IndexFunc(all, func(f *figure.Figure) bool { return f.Name == name })
-			if at < 0 {
-				return usageError{fmt.Errorf("--name %s: no such figure; there are %s", name, figureNames(all))}
+			names := []string{}
+			for _, f := range all {
+				if names = append(names, f.Name); f.Name == name {
+					return errors.Join(o.write(func() (*figure.Figure, error) { return f, nil }), a.printFiles(o.files))
+				}
 			}
-			if err := o.write(func() (*figure.Figure, error) { return all[at], nil }); err != nil {
-				return err
-			}
-			return a.printFiles(o.files)
+			known := cmp.Or(strings.Join(names, ", "), "none yet")
+			return usageError{fmt.Errorf("--name %s: no such figure; there are %s", name, known)}
 		}),
 	}
 	f := cmd.Flags()
 	f.StringVar(&name, "name", "", "write the figure of this `NAME`")
 	f.BoolVar(&list, "list", false, "list the names and titles of the figures (as without --name)")
 	o.flag = "out"
-	f.StringArrayVar(&o.files, o.flag, nil, "write to `FILE` (.svg, .pdf, .png, or .csv for the data; repeatable; default NAME.svg)")
+	f.StringArrayVar(&o.files, o.flag, nil, "write to `FILE` (.svg, .pdf, .png or .csv; repeatable; default NAME.svg)")
 	addTheme(cmd, &o.theme)
 	return cmd
-}
-
-func figureNames(all []*figure.Figure) string {
-	if len(all) == 0 {
-		return "none yet"
-	}
-	var names []string
-	for _, f := range all {
-		names = append(names, f.Name)
-	}
-	return strings.Join(names, ", ")
 }
 
 // listFigures prints the figures, as JSON with their pictures.

@@ -20,13 +20,13 @@ type plotOptions struct {
 
 func (o *plotOptions) addFlags(cmd *cobra.Command, does string) {
 	o.flag = "plot"
-	cmd.Flags().StringArrayVar(&o.files, o.flag, nil, does+" to `FILE` (.svg, .png, .pdf, or .csv for the data; repeatable)")
+	cmd.Flags().StringArrayVar(&o.files, o.flag, nil, does+" to `FILE` (.svg, .png, .pdf or .csv; repeatable)")
 	addTheme(cmd, &o.theme)
 }
 
 // addTheme adds the flag for the colours of PNG files.
 func addTheme(cmd *cobra.Command, theme *string) {
-	cmd.Flags().StringVar(theme, "theme", "light", "color `THEME` of PNG plots: light or dark; SVGs follow the viewer, PDFs are light")
+	cmd.Flags().StringVar(theme, "theme", "light", "color `THEME` of PNG plots: light or dark; SVGs follow the viewer")
 }
 
 // validate refuses files that cannot be written, and names that no picture has.

@@ -66,14 +66,19 @@ func (a *app) report(ctx context.Context, args []string, out string) error {
 	if a.json {
 		return a.printJSON(map[string]any{"file": out, "studies": len(studies), "answer": answer})
 	}
-	for i := range answer {
-		answer[i] = plain(answer[i])
-	}
-	if err := table.Text(a.out, answer...); err != nil {
+	if err := a.printAnswer(answer); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(a.out, out)
 	return err
+}
+
+// printAnswer prints the sentences of a comparison.
+func (a *app) printAnswer(answer []string) error {
+	for i := range answer {
+		answer[i] = plain(answer[i])
+	}
+	return table.Text(a.out, answer...)
 }
 
 // readStudies reads the studies of directories, of those of --seeds all that have begun.

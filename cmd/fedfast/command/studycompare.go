@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
@@ -20,7 +19,7 @@ func newCompare(a *app) *cobra.Command {
 		Use:               "compare STUDY...",
 		ValidArgsFunction: completeStudy,
 		Short:             "Compare studies, with means and intervals over seeds",
-		Long: "Compare studies, or directories of --seeds: which has the lowest test error, and by how much others differ,\n" +
+		Long: "Compare studies, or directories of --seeds: which has the lowest test error, and how others differ,\n" +
 			"paired by seed. --format csv, md or latex writes a table for papers instead: means with intervals, the\n" +
 			"lowest bold, and a mark where the paired test cannot tell another from it.",
 		Example: "  fedfast study compare fedavg fedprox scaffold --format latex",
@@ -62,10 +61,7 @@ func (a *app) compare(ctx context.Context, args []string, format, out string) er
 	if a.json {
 		return a.printJSON(map[string]any{"answer": c.Answer, "tables": c.Tables})
 	}
-	for i := range c.Answer {
-		c.Answer[i] = plain(c.Answer[i])
-	}
-	if err := table.Text(a.out, c.Answer...); err != nil {
+	if err := a.printAnswer(c.Answer); err != nil {
 		return err
 	}
 	for i := range c.Tables {

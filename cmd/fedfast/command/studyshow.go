@@ -123,7 +123,8 @@ func (a *app) showSessions(ctx context.Context, v *store.View, entry *studyEntry
 // printShown prints the tables of a study as JSON.
 func (a *app) printShown(ctx context.Context, v *store.View, entry studyEntry) error {
 	o := entry.about
-	text, err := finite.Marshal(studyShown{entry, o.Answer(), append([]string{}, o.Verdict()...), o.StartNote(), append([]view.Step{}, o.Next()...)})
+	warnings, next := append([]string{}, o.Verdict()...), append([]view.Step{}, o.Next()...)
+	text, err := finite.Marshal(studyShown{entry, o.Answer(), warnings, o.StartNote(), next})
 	if err != nil {
 		return err
 	}

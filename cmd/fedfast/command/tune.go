@@ -81,7 +81,7 @@ func (o *tuneOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.tuner, "tuner", "", "use the tuner `NAME` (see fedfast list tuners)")
 	f.StringVar(&o.clientTuner, "client-tuner", "", "use the client tuner `NAME`; \"none\" disables it")
 	f.StringVar(&o.table, "table", "", "train nothing, but replay the tuner on the recorded table `FILE` (see fedfast table record) or on the built-in one, example")
-	f.StringVar(&o.next, "next", "", "tune the finished study `STUDY` once more, with what its advice changes: its space and its rounds")
+	f.StringVar(&o.next, "next", "", "tune the finished study `STUDY` once more, with what its advice changes")
 	cmd.MarkFlagsMutuallyExclusive("next", "preset")
 	o.addTuneFlags(cmd)
 	for _, other := range []string{"preset", "next", "init", "study", "scale", "estimate", "seeds", "cluster", "ui", "baseline", "allow-tuner-change"} {

@@ -79,7 +79,8 @@ func (a *app) launcher(allowChange bool) workdir.Launcher {
 // that nothing has is wrong usage. The tuner outlives ctx until it is closed: a round that
 // has begun needs it.
 func (a *app) launchPinned(ctx context.Context, role, name string, start time.Duration,
-	pin func(host.Ref) (host.Ref, error)) (*host.Plugin, error) {
+	pin func(host.Ref) (host.Ref, error),
+) (*host.Plugin, error) {
 	paths, err := a.paths()
 	if err != nil {
 		return nil, err

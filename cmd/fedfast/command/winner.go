@@ -42,7 +42,7 @@ func nextOf(ctx context.Context, dir string) (config.Source, error) {
 	}
 	sets := view.Sets(o.Next())
 	if len(sets) == 0 {
-		return src, usageError{fmt.Errorf("--next %s: there is nothing to change in its configuration; `fedfast study show %s` prints what may follow", dir, oneline.Path(dir))}
+		return src, usageError{fmt.Errorf("--next %s: nothing to change; see `fedfast study show %s`", dir, oneline.Path(dir))}
 	}
 	c, err := config.Load(config.Source{Text: o.Text, Sets: sets})
 	if err != nil {
@@ -55,7 +55,7 @@ func nextOf(ctx context.Context, dir string) (config.Source, error) {
 // tunedStudy reads a finished study that a flag names.
 func tunedStudy(ctx context.Context, flag, dir string) (*view.Overview, error) {
 	if workdir.HoldsSeeds(dir) {
-		return nil, usageError{fmt.Errorf("%s %s: contains studies of several seeds; give one of its subdirectories", flag, dir)}
+		return nil, usageError{fmt.Errorf("%s %s: contains studies of several seeds; give one of them", flag, dir)}
 	}
 	v, o, err := view.Open(ctx, dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +70,7 @@ func tunedStudy(ctx context.Context, flag, dir string) (*view.Overview, error) {
 		return nil, usageError{fmt.Errorf("%s %s: it was created by `fedfast run`; repeat it with `fedfast run %s`",
 			flag, dir, oneline.Path(filepath.Join(dir, workdir.ConfigFile)))}
 	case o.Tune == nil:
-		return nil, usageError{fmt.Errorf("%s %s: study has not finished; run `fedfast study resume %s` to finish it", flag, dir, oneline.Path(dir))}
+		return nil, usageError{fmt.Errorf("%s %s: study has not finished; run `fedfast study resume %s`", flag, dir, oneline.Path(dir))}
 	}
 	return o, nil
 }

@@ -257,7 +257,7 @@ type Tuner struct {
 	Name     string         `toml:"name" doc:"tuner, which decides which trials run and for how many rounds, see fedfast list tuners"`
 	Parallel int            `toml:"parallel" in:"[1, 10000]" doc:"number of concurrent trials; from 2 on, each trial is reported as soon as it reaches its round, in simulated order, and the tuner is asked again" also:"concurrency"`
 	From     []string       `toml:"from" doc:"directories of finished studies whose trials the tuner begins with (warm start): those of the same objective and target; trials outside of the space are left out and counted; the study keeps what it read" also:"warm_start priors resume_from"`
-	Start    int            `toml:"start_seconds" in:"[1, 3600]" doc:"seconds within which a tuner's process must have started"`
+	Start    int            `toml:"start_seconds" in:"[1, 3600]" doc:"seconds that a tuner may take to start"`
 	Allow    []string       `toml:"allow" of:"client_key examples_train examples_val" doc:"facts about clients that tuners may see: their identity, and the numbers of their samples"`
 	Options  map[string]any `toml:"options" doc:"an option of the tuner, see fedfast list tuners NAME"`
 }

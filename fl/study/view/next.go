@@ -105,7 +105,8 @@ func (a *advice) tuned() {
 	best := &a.result.Best
 	if a.config.Budget.InRounds() && best.Number < len(a.result.Trials) {
 		b := a.config.Budget
-		a.longer(a.result.Trials[best.Number].Curve, "budget.rounds="+strconv.Itoa(2*b.Rounds), "budget.trial_rounds", b.TrialRounds)
+		curve, rounds := a.result.Trials[best.Number].Curve, "budget.rounds="+strconv.Itoa(2*b.Rounds)
+		a.longer(curve, rounds, "budget.trial_rounds", b.TrialRounds)
 	}
 	a.untuned()
 	a.compared()
@@ -126,19 +127,9 @@ func assign(d tuners.Dim) string {
 // scaled says whether a dimension has ends that can move.
 func scaled(d tuners.Dim) bool { return d.Kind != tuners.Choice && d.When == nil && d.Hi > d.Lo }
 
-// change takes a dimension in place of the one of its name.
-func (a *advice) change(d tuners.Dim) {
-	a.space = slices.Clone(a.space)
-	for i := range a.space {
-		if a.space[i].Name == d.Name {
-			a.space[i] = d
-		}
-	}
-}
-
 // wider moves the ends of dimensions at which the winner is.
 func (a *advice) wider() {
-	for _, d := range a.space {
+	for i, d := range a.space {
 		v, ok := a.result.Best.Params[d.Name]
 		if !ok || !scaled(d) {
 			continue
@@ -160,7 +151,7 @@ func (a *advice) wider() {
 		}
 		set := assign(d)
 		if a.valid([]string{set}) {
-			a.change(d)
+			a.space[i] = d
 			a.set(fmt.Sprintf("the winner is at the %s end of %s (%s): widen its range", end, d.Name, result.ValueText(v)), set)
 		}
 	}
@@ -199,7 +190,8 @@ func (a *advice) narrower() {
 			sets, names = append(sets, assign(d)), append(names, d.Name)
 		}
 	}
-	a.set(fmt.Sprintf("%d of %s did not learn: search only where they did, in %s", all-len(learned), oneline.Count(all, "trial"), strings.Join(names, ", ")), sets...)
+	a.set(fmt.Sprintf("%d of %s did not learn: search only where they did, in %s",
+		all-len(learned), oneline.Count(all, "trial"), strings.Join(names, ", ")), sets...)
 }
 
 // longer doubles the rounds of a curve that still falls at its end, and with them what more must
@@ -222,7 +214,8 @@ func (a *advice) longer(curve []result.CurvePoint, more, key string, rounds int)
 	if more != "" {
 		sets = append(sets, more)
 	}
-	a.set(fmt.Sprintf("the test error still fell by %.0f %% of itself from round %d to %d: train longer", 100*(1-last.TestError/before.TestError), before.Round, last.Round),
+	a.set(fmt.Sprintf("the test error still fell by %.0f %% of itself from round %d to %d: train longer",
+		100*(1-last.TestError/before.TestError), before.Round, last.Round),
 		append(sets, key+"="+strconv.Itoa(2*rounds))...)
 }
 
@@ -258,11 +251,15 @@ func (a *advice) compared() {
 	switch b := a.result.Baseline; {
 	case a.config.Tuner.Name == "random":
 	case b == nil:
-		a.steps = append(a.steps, Step{Why: "whether tuning paid is not known: train random search of the same cost", Command: "fedfast tune --study " + dir + " --baseline equal"})
+		a.steps = append(a.steps, Step{
+			Why:     "whether tuning paid is not known: train random search of the same cost",
+			Command: "fedfast tune --study " + dir + " --baseline equal",
+		})
 	case b.Gain != nil && b.GainHalf != nil && math.Abs(*b.Gain) <= *b.GainHalf:
 		a.steps = append(a.steps, Step{
-			Why:     "the difference from random search may be chance: repeat with five seeds",
-			Command: "fedfast tune " + oneline.Path(filepath.Join(a.dir, "config.toml")) + " --seeds 5 --baseline equal --study " + oneline.Path(a.dir+"-seeds"),
+			Why: "the difference from random search may be chance: repeat with five seeds",
+			Command: "fedfast tune " + oneline.Path(filepath.Join(a.dir, "config.toml")) +
+				" --seeds 5 --baseline equal --study " + oneline.Path(a.dir+"-seeds"),
 		})
 	}
 }

@@ -38,7 +38,8 @@ func ended(t *testing.T, tuner string, best float64, learned func(lr float64) bo
 	lr := tuners.Dim{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0}
 	for i := range 8 {
 		s := -3.5 + float64(i)/2
-		trial := result.TrialResult{Number: i, Params: tuners.Params{"client.lr": lr.Value(s), "client.epochs": tuners.Num(3)}, Score: 0.95}
+		params := tuners.Params{"client.lr": lr.Value(s), "client.epochs": tuners.Num(3)}
+		trial := result.TrialResult{Number: i, Params: params, Score: 0.95}
 		trial.Rungs = []result.Rung{{Round: 10, Score: 0.95}}
 		if learned(s) {
 			trial.Score, trial.Rungs[0].Score = 0.2, 0.2
@@ -53,7 +54,9 @@ func ended(t *testing.T, tuner string, best float64, learned func(lr float64) bo
 func TestNext(t *testing.T) {
 	all := func(float64) bool { return true }
 	some := func(lr float64) bool { return lr >= -2 }
-	falling := []result.CurvePoint{{Round: 10, TestError: 0.5}, {Round: 20, TestError: 0.4}, {Round: 25, TestError: 0.35}, {Round: 30, TestError: 0.3}}
+	falling := []result.CurvePoint{
+		{Round: 10, TestError: 0.5}, {Round: 20, TestError: 0.4}, {Round: 25, TestError: 0.35}, {Round: 30, TestError: 0.3},
+	}
 	flat := slices.Clone(falling)
 	flat[1].TestError, flat[3].TestError = 0.3, 0.295
 	gain, half := 0.01, 0.02
@@ -66,20 +69,34 @@ func TestNext(t *testing.T) {
 		why, sets string // of the first step beside those that every study has
 	}{
 		{name: "quiet", best: -2, learned: all},
-		{name: "upper end", best: -0.1, learned: all, why: "the winner is at the upper end of client.lr (0.794): widen its range",
-			sets: `space."client.lr"={log10=[-4, 2]}`},
-		{name: "lower end", best: -4, learned: all, why: "the winner is at the lower end of client.lr (0.0001): widen its range",
-			sets: `space."client.lr"={log10=[-6, 0]}`},
-		{name: "narrower", best: -1, learned: some, why: "3 of 8 trials did not learn: search only where they did, in client.epochs, client.lr",
-			sets: `space."client.epochs"={int=[2, 4]} space."client.lr"={log10=[-2.4, 0]}`},
+		{
+			name: "upper end", best: -0.1, learned: all,
+			why:  "the winner is at the upper end of client.lr (0.794): widen its range",
+			sets: `space."client.lr"={log10=[-4, 2]}`,
+		},
+		{
+			name: "lower end", best: -4, learned: all,
+			why:  "the winner is at the lower end of client.lr (0.0001): widen its range",
+			sets: `space."client.lr"={log10=[-6, 0]}`,
+		},
+		{
+			name: "narrower", best: -1, learned: some,
+			why:  "3 of 8 trials did not learn: search only where they did, in client.epochs, client.lr",
+			sets: `space."client.epochs"={int=[2, 4]} space."client.lr"={log10=[-2.4, 0]}`,
+		},
 		{name: "few learned", best: -1, learned: func(lr float64) bool { return lr >= -1 }},
-		{name: "falling", best: -2, learned: all, change: func(r *result.Result) { r.Trials[0].Curve = falling },
-			why: "the test error still fell by 25 % of itself from round 20 to 30: train longer", sets: "budget.rounds=180 budget.trial_rounds=60"},
+		{
+			name: "falling", best: -2, learned: all, change: func(r *result.Result) { r.Trials[0].Curve = falling },
+			why:  "the test error still fell by 25 % of itself from round 20 to 30: train longer",
+			sets: "budget.rounds=180 budget.trial_rounds=60",
+		},
 		{name: "flat", best: -2, learned: all, change: func(r *result.Result) { r.Trials[0].Curve = flat }},
 		{name: "not told", best: -2, learned: all, change: func(r *result.Result) {
 			r.Baseline = &result.BaselineResult{Gain: &gain, GainHalf: &half}
 		}},
-		{name: "told", best: -2, learned: all, change: func(r *result.Result) { r.Baseline = &result.BaselineResult{Gain: &half, GainHalf: &gain} }},
+		{name: "told", best: -2, learned: all, change: func(r *result.Result) {
+			r.Baseline = &result.BaselineResult{Gain: &half, GainHalf: &gain}
+		}},
 		{name: "random", tuner: "random", best: -2, learned: all},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -92,7 +109,8 @@ func TestNext(t *testing.T) {
 				tt.change(o.Tune)
 			}
 			steps := o.Next()
-			own := slices.IndexFunc(steps, func(s Step) bool { return s.Why == "fedprox has client.mu, which was not tuned: add it to the space" })
+			const mu = "fedprox has client.mu, which was not tuned: add it to the space"
+			own := slices.IndexFunc(steps, func(s Step) bool { return s.Why == mu })
 			if own < 0 || !slices.Equal(steps[own].Sets, []string{`space."client.mu"={log10=[-2, 0]}`}) {
 				t.Fatalf("no advice to tune client.mu: %+v", steps)
 			}
@@ -114,7 +132,8 @@ func TestNext(t *testing.T) {
 			case own != 1 || steps[0].Why != tt.why || strings.Join(steps[0].Sets, " ") != tt.sets:
 				t.Errorf("steps %+v, want %s: %s", steps[:own], tt.why, tt.sets)
 			}
-			if _, err := config.Load(config.Source{Text: strings.ReplaceAll(nextStudy, "%s", tuner), Sets: Sets(steps)}); err != nil {
+			text := strings.ReplaceAll(nextStudy, "%s", tuner)
+			if _, err := config.Load(config.Source{Text: text, Sets: Sets(steps)}); err != nil {
 				t.Error(err)
 			}
 		})

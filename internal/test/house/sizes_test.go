@@ -23,32 +23,32 @@ const mostCode = 119000
 // blank lines, tests, generated files and internal/test. A change that raises one
 // lowers another by as much.
 var mayHold = map[string]int{
-	"bench":                            4750,
+	"bench":                            4537,
 	"bench/repro":                      5335,
-	"cmd":                              16685,
-	"data":                             2740,
+	"cmd":                              17035,
+	"data":                             2721,
 	"data/sets":                        22,
 	"fl":                               9601,
 	"fl/fleet":                         1100,
-	"fl/hyper":                         695,
+	"fl/hyper":                         693,
 	"fl/methods":                       2633,
 	"fl/study":                         4097,
 	"fl/study/cluster":                 2461,
 	"fl/study/cluster/internal/wire":   1496,
 	"fl/study/cluster/internal/worker": 618,
-	"fl/study/config":                  3281,
+	"fl/study/config":                  3282,
 	"fl/study/internal/estimate":       505,
 	"fl/study/internal/meter":          434,
 	"fl/study/internal/record":         480,
 	"fl/study/internal/replay":         563,
 	"fl/study/internal/trial":          1549,
-	"fl/study/result":                  1299,
-	"fl/study/view":                    1391,
-	"fl/study/workdir":                 1299,
+	"fl/study/result":                  1302,
+	"fl/study/view":                    1618,
+	"fl/study/workdir":                 1301,
 	"internal/deal":                    705,
 	"internal/draw":                    104,
 	"internal/fetch":                   937,
-	"internal/figure":                  1891,
+	"internal/figure":                  1998,
 	"internal/finite":                  30,
 	"internal/formats":                 2227,
 	"internal/key":                     355,
@@ -61,18 +61,18 @@ var mayHold = map[string]int{
 	"internal/probe":                   47,
 	"internal/rules":                   615,
 	"internal/scaffold":                183,
-	"internal/sets":                    5665,
+	"internal/sets":                    5661,
 	"internal/stats":                   250,
 	"internal/store":                   1279,
 	"internal/sys":                     684,
-	"internal/tuner":                   6435,
-	"kernels":                          10515,
+	"internal/tuner":                   6430,
+	"kernels":                          10510,
 	"kernels/det":                      172,
 	"nn":                               14255,
 	"nn/safetensors":                   285,
 	"plugins":                          514,
 	"tensor":                           1602,
-	"tuners":                           2420,
+	"tuners":                           2196,
 	"tuners/conformance":               1618,
 	"tuners/host":                      1813,
 }
@@ -105,7 +105,7 @@ func lines(text []byte, empty *regexp.Regexp) int {
 // countFile counts a file, given by its path from the root with slashes.
 func countFile(path string, text []byte) code {
 	name := path[strings.LastIndex(path, "/")+1:]
-	test := strings.HasPrefix(path, "internal/test/") || strings.Contains(path, "testdata/") ||
+	test := strings.Contains("/"+path, "/internal/test/") || strings.Contains(path, "testdata/") ||
 		strings.Contains(name, "_test.") || strings.HasPrefix(name, "test_")
 	head := text[:min(len(text), 1000)]
 	switch filepath.Ext(name) {

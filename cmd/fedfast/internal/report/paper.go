@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,7 +106,8 @@ func WritePaper(w io.Writer, studies []*Study, format string) error {
 	}
 	note := fmt.Sprintf("Mean over seeds ± half a %.0f %% confidence interval (Student's t).", 100*stats.Confidence)
 	if marked {
-		note += fmt.Sprintf(" Bold: the lowest. †: its difference from the lowest, paired by seed, is not significant (p >= %.2g, Holm).", 1-stats.Confidence)
+		const text = " Bold: the lowest. †: its difference from the lowest, paired by seed, is not significant (p >= %.2g, Holm)."
+		note += fmt.Sprintf(text, 1-stats.Confidence)
 	}
 	if format == "latex" {
 		return writeLaTeX(w, head, rows, note)
@@ -129,7 +129,8 @@ func markdownRow(form, text string) string {
 }
 
 func latexRow(form, text string) string {
-	return fmt.Sprintf(form, strings.NewReplacer(`\`, `\textbackslash{}`, "{", `\{`, "}", `\}`, "%", `\%`, "_", `\_`, "&", `\&`, "#", `\#`,
+	return fmt.Sprintf(form, strings.NewReplacer(
+		`\`, `\textbackslash{}`, "{", `\{`, "}", `\}`, "%", `\%`, "_", `\_`, "&", `\&`, "#", `\#`,
 		"$", `\$`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "†", `$\dagger$`, "±", `$\pm$`, ">=", `$\geq$`).Replace(text))
 }
 
@@ -150,12 +151,7 @@ func writeLaTeX(w io.Writer, head []string, rows [][]string, note string) error 
 
 // writeErrors writes means and half the widths of intervals as shares or in the target's unit.
 func writeErrors(w io.Writer, all []*group, targets []string, columns [][]scored) error {
-	number := func(x float64) string {
-		if math.IsNaN(x) {
-			return ""
-		}
-		return strconv.FormatFloat(x, 'g', -1, 64)
-	}
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	c := csv.NewWriter(w)
 	head := []string{"study", "seeds"}
 	for _, target := range targets {

@@ -19,3 +19,8 @@ func FineFit(x [][]float64, y []float64, starts int, draw func() float64) float6
 	}
 	return top
 }
+
+// LogLikelihood is the value of a likelihood, and its gradient.
+func LogLikelihood(h Hyper, x [][]float64, y []float64) (value float64, gradient []float64) {
+	return newLikelihood(x, y).at(h)
+}

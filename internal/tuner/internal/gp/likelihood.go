@@ -10,16 +10,10 @@ import (
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
-// LogLikelihood returns the log marginal likelihood of the standardised outcomes,
+// likelihood computes the log marginal likelihoods of the same standardised outcomes,
 // -1/2 (z' C^-1 z + log|C| + n log 2 pi) with C = K + noise (Rasmussen and Williams
-// 2006, equation 2.30), and its gradient by the logarithms of the length scales
-// and, last, of the noise (their equation 5.9).
-func LogLikelihood(h Hyper, x [][]float64, y []float64) (value float64, gradient []float64) {
-	return newLikelihood(x, y).at(h)
-}
-
-// likelihood computes log marginal likelihoods of the same observations, without
-// new memory for each.
+// 2006, equation 2.30), and their gradients by the logarithms of the length scales
+// and, last, of the noise (their equation 5.9), without new memory for each.
 type likelihood struct {
 	z       []float64 // outcomes, standardised
 	squares []float64 // of the pairs' differences: i, j < i, feature

@@ -1,0 +1,54 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// printSides prints the table that a client tuner found on proxy federations: for each number of
+// samples and heterogeneity index the score and the hyperparameters of the best trial. Cells of a
+// mixed proxy federation have one score together.
+func printSides(w io.Writer, sides []result.ProxyTrial, aim tuners.Objective) error {
+	if len(sides) == 0 {
+		return nil
+	}
+	cells := result.BestProxies(sides, aim)
+	head := []string{"samples"}
+	for _, hi := range cells.HIs {
+		head = append(head, fmt.Sprintf("hi %.2g", hi))
+	}
+	var rows [][]string
+	var scores []float64
+	for i, n := range cells.Samples {
+		row := []string{oneline.Digits(n)}
+		for _, side := range cells.Cells[i] {
+			cell := "-"
+			if side != nil {
+				scores = append(scores, *side.Score)
+				params := result.Assigned(side.Params, side.Params.Keys())
+				cell = result.Number(*side.Score) + " " + strings.ReplaceAll(params, "client.", "")
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	const by = "by samples per client and heterogeneity index"
+	title := fmt.Sprintf("client tuner: best of %d trials on proxy federations, %s", len(sides), by)
+	switch slices.SortFunc(scores, aim.Compare); {
+	case len(scores) > 0 && len(sides[0].Table) > 0:
+		title += fmt.Sprintf(" (score %s of all cells together)", result.Number(scores[0]))
+	case len(scores) > 0:
+		title += fmt.Sprintf(" (scores %s to %s)", result.Number(scores[0]), result.Number(scores[len(scores)-1]))
+	}
+	if err := printTable(w, title, head, rows); err != nil {
+		return err
+	}
+	return table.Text(w, "")
+}
