@@ -59,7 +59,7 @@ func (s *Study) Figures(part string) []*figure.Figure {
 	return nil
 }
 
-// Figures are those of a report on studies: of one all of its parts, of several those of their
+// Figures returns the figures of a report on studies: of one all of its parts, of several those of their
 // comparison.
 func Figures(studies []*Study) (all []*figure.Figure, err error) {
 	if len(studies) > 1 {

@@ -13,7 +13,7 @@ curves.trials = () => page.study.all;
 window.fedfast = { times: curves.times, curves, page }; // for tests and the curious
 
 /** light marks the row of a trial. */
-const light = (number) => page.rows.forEach((tr, n) => tr.classList.toggle("lit", n === number));
+function light(number) { page.rows.forEach((tr, n) => tr.classList.toggle("lit", n === number)); }
 
 /** head shows what the study has come to. */
 function head(s) {
