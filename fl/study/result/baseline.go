@@ -80,7 +80,7 @@ func (c *Comparison) Stage() string {
 	return fmt.Sprintf("random search, trial %d of %d", min(len(c.Done)+1, c.Configurations), c.Configurations)
 }
 
-// add takes in a configuration that is done.
+// Add takes in a configuration that is done.
 func (c *Comparison) Add(t BaselineTrial) {
 	at, found := slices.BinarySearchFunc(c.Done, t.Number, func(a BaselineTrial, n int) int { return a.Number - n })
 	if !found {
@@ -88,7 +88,7 @@ func (c *Comparison) Add(t BaselineTrial) {
 	}
 }
 
-// result sums up a complete comparison with a study's result.
+// Result sums up a complete comparison with a study's result.
 func (c *Comparison) Result(r *Result) *BaselineResult {
 	b := &BaselineResult{Rounds: c.Rounds, Target: c.Target, Trials: c.Done[:c.Configurations]}
 	aim := tuners.Objective{}

@@ -99,7 +99,7 @@ type Rung struct {
 // Spent is what the study spent of a budget in simulated seconds or updates, 0 of another.
 func (r *Result) Spent() int { return cmp.Or(r.SimulatedSeconds, r.Updates) }
 
-// at is how far the trial was, in what its budget counts.
+// At is how far the trial was, in what its budget counts.
 func (r Rung) At() int { return cmp.Or(r.Second, r.Update, r.Round) }
 
 // TrialResult is one trial of a study.

@@ -32,7 +32,7 @@ type Trend struct {
 	Lost bool `json:"lost,omitempty"`
 }
 
-// add adds a round.
+// Add adds a round.
 func (t *Trend) Add(loss float64) {
 	if t.Lost = math.IsNaN(loss); t.Lost {
 		return

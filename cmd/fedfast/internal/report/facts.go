@@ -22,7 +22,7 @@ var names = map[string]string{
 
 func named(tuner string) string { return cmp.Or(names[tuner], tuner) }
 
-// Subtitle says what was trained: "SHA + FedEx · glyphs · cnn · fedavg · 280 clients · seed 0".
+// Subtitle says what was trained: "SHA + FedEx · fashion-small · cnn · fedavg · 280 clients · seed 0".
 func Subtitle(s *view.Overview) string {
 	c := s.Config
 	what := "one run"
