@@ -73,7 +73,7 @@ def call(args: Sequence[str], progress: Progress = None, watch: Optional[Callabl
                         if line:
                             last = [*last[-19:], line]
                             show(line)
-                            if notes is not None and progress is None and re.match(r"(npz|parquet)(-\w+)?: (?!\d+ clients, )", line):
+                            if notes is not None and progress is None and re.match(r"(npz|parquet)(-\w+)?: (?!\d+ clients, |normalized by )", line):
                                 notes.append(line)
                     except queue.Empty:
                         pass

@@ -38,9 +38,7 @@ func Training(c *config.Config, target string, configurations, rounds, every int
 		return nil, &key.Error{Key: "space", Problem: ": it is empty; a table needs at least one dimension, such as \"client.lr\" = {log10 = [-4, 0]}"}
 	}
 	t.Budget = config.Budget{Rounds: configurations * rounds, TrialRounds: rounds}
-	t.Tuner, t.ClientTuner = config.Tuner{
-		Name: sobol.Name, Parallel: 1, Start: c.Tuner.Start, Allow: c.Tuner.Allow,
-	}, config.ClientTuner{}
+	t.Tuner, t.ClientTuner = config.Tuner{Name: sobol.Name, Parallel: 1, Allow: c.Tuner.Allow}, config.ClientTuner{}
 	t.Target, t.Objective, t.Score, t.Select = tuners.TargetGlobal, tuners.MetricError, config.Score{}, config.SelectPaper
 	t.Objectives, t.Constraints = nil, nil
 	t.Eval = config.Default().Eval
