@@ -147,7 +147,7 @@ func (r *Result) Learned(c *config.Config, i int) bool {
 	t := &r.Trials[i]
 	better, known := beats(c, r.Trivial, t.Score)
 	lost := t.Loss.Lost || (!known || r.Measure != MeasureRMSE) && t.Loss.diverged(&Errors{Measure: r.Measure})
-	return t.Failed == "" && !lost && !(len(t.Rungs) > 0 && known && !better)
+	return t.Failed == "" && !lost && (len(t.Rungs) == 0 || !known || better)
 }
 
 // Verdict describes in sentences what is wrong with the trained model: that it diverged, or

@@ -83,15 +83,14 @@ func (a *advice) set(why string, sets ...string) {
 	if len(sets) == 0 || !a.valid(append(Sets(a.steps), sets...)) {
 		return
 	}
-	command := "fedfast tune"
+	words := []string{"fedfast", "tune", oneline.Path(filepath.Join(a.dir, "config.toml"))}
 	if a.result == nil {
-		command = "fedfast run"
+		words[1] = "run"
 	}
-	command += " " + oneline.Path(filepath.Join(a.dir, "config.toml"))
 	for _, s := range sets {
-		command += " --set " + oneline.Path(s)
+		words = append(words, "--set", oneline.Path(s))
 	}
-	a.steps = append(a.steps, Step{why, sets, command})
+	a.steps = append(a.steps, Step{why, sets, strings.Join(words, " ")})
 }
 
 // tuned are the steps after a study of trials.
