@@ -157,10 +157,13 @@ func free(path string) error {
 }
 
 // begin opens the metrics. Events that earlier processes wrote are not written
-// again. The result of a study that goes on is deleted.
+// again. The result and the models of a study that goes on are deleted.
 func (d *dir) begin(c *config.Config, env any, finished bool) error {
-	if !finished {
-		if err := os.Remove(filepath.Join(d.path, ResultFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range []string{ResultFile, ModelFile, SurvivorFile, LuckiestFile} {
+		if finished {
+			break
+		}
+		if err := os.Remove(filepath.Join(d.path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -107,16 +107,16 @@ func rate(of func(*result.Errors) *float64) func(*view.Overview) float64 {
 }
 
 // quantities are the columns of a table of studies, by targets.
-func quantities(targets []string) []quantity {
+func quantities(name string, targets []string) []quantity {
 	return []quantity{
-		{targets[0] + " test error", view.TestOf(targets[0])},
+		{targets[0] + " test " + name, view.TestOf(targets[0])},
 		{"P90 of clients, " + targets[0], func(o *view.Overview) float64 {
 			if _, p90 := o.Test(targets[0]); p90 != nil {
 				return *p90
 			}
 			return math.NaN()
 		}},
-		{targets[1] + " test error", view.TestOf(targets[1])},
+		{targets[1] + " test " + name, view.TestOf(targets[1])},
 		{"unseen clients", rate(func(e *result.Errors) *float64 { return e.UnseenTest })},
 		{"unseen clients, adapted", rate(func(e *result.Errors) *float64 { return e.UnseenAdapted })},
 	}
@@ -124,7 +124,8 @@ func quantities(targets []string) []quantity {
 
 // table has a row for each study.
 func table(all []*group, targets, keys []string) Table {
-	used := slices.DeleteFunc(quantities(targets), func(q quantity) bool {
+	name := all[0].Studies[0].errors().name
+	used := slices.DeleteFunc(quantities(name, targets), func(q quantity) bool {
 		return !slices.ContainsFunc(all, func(g *group) bool { return g.mean(q.of) != "" })
 	})
 	t := Table{Title: fmt.Sprintf("Studies (± %.0f %% confidence interval over seeds)", 100*stats.Confidence), Head: []string{"study"}}
@@ -160,7 +161,7 @@ func table(all []*group, targets, keys []string) Table {
 	for _, guess := range trivials(all, targets...) {
 		row := make([]string, len(t.Head))
 		row[0] = guess.name
-		if at := slices.IndexFunc(used, func(q quantity) bool { return q.name == guess.target+" test error" }); at >= 0 {
+		if at := slices.IndexFunc(used, func(q quantity) bool { return q.name == guess.target+" test "+name }); at >= 0 {
 			row[at+1] = all[0].Studies[0].ErrorText(guess.error)
 		}
 		t.Rows = append(t.Rows, row)

@@ -131,7 +131,7 @@ func markdownRow(form, text string) string {
 func latexRow(form, text string) string {
 	return fmt.Sprintf(form, strings.NewReplacer(
 		`\`, `\textbackslash{}`, "{", `\{`, "}", `\}`, "%", `\%`, "_", `\_`, "&", `\&`, "#", `\#`,
-		"$", `\$`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "†", `$\dagger$`, "±", `$\pm$`, ">=", `$\geq$`).Replace(text))
+		"$", `\$`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "†", `$\dagger$`, "±", `$\pm$`, ">=", `$\geq$`, "|", `\textbar{}`).Replace(text))
 }
 
 // writeLaTeX writes a tabular that needs no package.
