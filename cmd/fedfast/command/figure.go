@@ -69,12 +69,7 @@ func newFigure(a *app) *cobra.Command {
 
 // listFigures prints the figures, as JSON with their pictures.
 func (a *app) listFigures(all []*figure.Figure) error {
-	type listed struct {
-		Name  string `json:"name"`
-		Title string `json:"title"`
-		SVG   string `json:"svg"`
-	}
-	drawn, rows := []listed{}, [][]string{}
+	drawn, rows := []map[string]string{}, [][]string{}
 	for _, f := range all {
 		rows = append(rows, []string{f.Name, f.Title})
 		var svg strings.Builder
@@ -83,13 +78,10 @@ func (a *app) listFigures(all []*figure.Figure) error {
 				return err
 			}
 		}
-		drawn = append(drawn, listed{f.Name, f.Title, svg.String()})
+		drawn = append(drawn, map[string]string{"name": f.Name, "title": f.Title, "svg": svg.String()})
 	}
 	if a.json {
 		return a.printJSON(drawn)
-	}
-	if len(all) == 0 {
-		return errors.New("no figure yet: nothing was measured")
 	}
 	return tableOf(a.out, []string{"name", "title"}, rows).Flush()
 }

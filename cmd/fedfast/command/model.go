@@ -165,8 +165,11 @@ func newModelExport(a *app) *cobra.Command {
 }
 
 // normalizedBy says what makes the inputs of a model of an image's or a vector's values.
-func normalizedBy(n *data.Normalized) string {
-	if n == nil {
+func normalizedBy(n *data.Normalized, how string) string {
+	switch {
+	case how == "client":
+		return ", normalized: each client's by the mean and deviation of its own training samples (data.normalize)"
+	case n == nil:
 		return ""
 	}
 	return fmt.Sprintf(", normalized: (x - mean) / std with mean %v and std %v of the channels", n.Mean, n.Std)
@@ -196,7 +199,7 @@ func (o *modelExportOptions) run(ctx context.Context, a *app, model string, file
 			return err
 		}
 	}
-	text, err := torchmodel.Export(m, filepath.ToSlash(beside), normalizedBy(fed.Normalized))
+	text, err := torchmodel.Export(m, filepath.ToSlash(beside), normalizedBy(fed.Normalized, c.Data.Normalize))
 	if err != nil {
 		return err
 	}

@@ -55,6 +55,9 @@ func Compare(studies []*Study) (*Comparison, error) {
 			c.Answer = append(c.Answer, fmt.Sprintf("A%s: %s %s test %s.", t.name[1:], all[0].Studies[0].ErrorText(t.error), t.target, first.name))
 		}
 	}
+	if slices.ContainsFunc(all, func(g *group) bool { return len(g.Studies) != len(all[0].Studies) }) {
+		c.Answer = append(c.Answer, "Warning: numbers of seeds differ; paired differences are over seeds in common.")
+	}
 	for _, g := range all {
 		for _, s := range g.Studies {
 			if err := s.settle(); err != nil {
