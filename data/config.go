@@ -45,7 +45,7 @@ type Config struct {
 	// "iid" (or ""), "dirichlet" by Alpha, "shards" by Shards, or "classes" by
 	// ClientClasses or HI; how many samples each gets is a matter of Samples,
 	// Sizes, SizeSigma and SizeExponent. "dirichlet-capped" by Alpha and
-	// "classes-blocked" by ClientClasses follow PFLlib, which deal all samples
+	// "classes-blocked" by ClientClasses follow PFLlib, which deals all samples
 	// in sizes of their own. A set that comes with clients keeps
 	// them ("natural" or ""), or has their samples put together and dealt so.
 	Partition string `toml:"partition" of:"natural iid dirichlet shards classes dirichlet-capped classes-blocked" doc:"how samples are dealt to clients; the last two are PFLlib's dir and pat, in which client sizes differ, too; default: a dataset's own clients, or iid for a dataset without clients, unless fedfast list data says otherwise" also:"distribution"`

@@ -40,14 +40,9 @@ func newRun(a *app) *cobra.Command {
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.cluster.validate(o.seeds > 0)
 		},
-		RunE: a.work(func(cmd *cobra.Command, args []string) (err error) {
-			if o.from != "" {
-				if len(args) > 0 {
-					return usageError{errors.New("--from: the study says what to train; leave out the study file")}
-				}
-				if o.base, err = winnerOf(cmd.Context(), o.from); err != nil {
-					return err
-				}
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if err := o.follow(cmd.Context(), args, "--from", o.from, winnerOf); err != nil {
+				return err
 			}
 			if o.estimate {
 				return o.printEstimate(cmd.Context(), a, args, config.ModeRun, 0)

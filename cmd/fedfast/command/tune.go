@@ -42,14 +42,9 @@ func newTune(a *app) *cobra.Command {
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
 		},
-		RunE: a.work(func(cmd *cobra.Command, args []string) (err error) {
-			if o.next != "" {
-				if len(args) > 0 {
-					return usageError{errors.New("--next: the study says what to train; leave out the study file")}
-				}
-				if o.base, err = nextOf(cmd.Context(), o.next); err != nil {
-					return err
-				}
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if err := o.follow(cmd.Context(), args, "--next", o.next, nextOf); err != nil {
+				return err
 			}
 			if o.table != "" {
 				if len(args) > 0 {

@@ -14,6 +14,20 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
+// follow lays file, preset and sets over what of tells of the study that a flag names, if it names one.
+func (o *configOptions) follow(ctx context.Context, args []string, flag, dir string,
+	of func(context.Context, string) (config.Source, error),
+) (err error) {
+	switch {
+	case dir == "":
+	case len(args) > 0:
+		return usageError{fmt.Errorf("%s: the study says what to train; leave out the study file", flag)}
+	default:
+		o.base, err = of(ctx, dir)
+	}
+	return err
+}
+
 // winnerOf returns the configuration of a finished study with the hyperparameters of the model
 // that it returned, for as many rounds as its trials had at most.
 func winnerOf(ctx context.Context, dir string) (config.Source, error) {

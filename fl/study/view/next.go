@@ -41,10 +41,10 @@ const (
 
 // Next are the steps that may follow a finished study in a directory, the most useful one first.
 func (o *Overview) Next() []Step {
-	text, err := config.Encode(o.Config)
-	if err != nil || o.State != Completed {
+	if o.State != Completed {
 		return nil
 	}
+	text, _ := config.Encode(o.Config) // without it no change is valid
 	a := &advice{config: o.Config, text: string(text), dir: o.Dir, result: o.Tune}
 	switch {
 	case o.Tune != nil:
