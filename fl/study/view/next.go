@@ -206,7 +206,7 @@ func (a *advice) longer(curve []result.CurvePoint, more, key string, rounds int)
 			before = p
 		}
 	}
-	if !(last.TestError < (1-falls)*before.TestError) {
+	if !(last.TestError > 0 && last.TestError < (1-falls)*before.TestError) {
 		return
 	}
 	var sets []string

@@ -59,6 +59,8 @@ func TestNext(t *testing.T) {
 	}
 	flat := slices.Clone(falling)
 	flat[1].TestError, flat[3].TestError = 0.3, 0.295
+	perfect := slices.Clone(falling)
+	perfect[3].TestError = 0
 	gain, half := 0.01, 0.02
 	for _, tt := range []struct {
 		name      string
@@ -91,6 +93,7 @@ func TestNext(t *testing.T) {
 			sets: "budget.rounds=180 budget.trial_rounds=60",
 		},
 		{name: "flat", best: -2, learned: all, change: func(r *result.Result) { r.Trials[0].Curve = flat }},
+		{name: "perfect", best: -2, learned: all, change: func(r *result.Result) { r.Trials[0].Curve = perfect }},
 		{name: "not told", best: -2, learned: all, change: func(r *result.Result) {
 			r.Baseline = &result.BaselineResult{Gain: &gain, GainHalf: &half}
 		}},
