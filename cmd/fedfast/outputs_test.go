@@ -97,7 +97,6 @@ var outputs = [][2]string{
 	{"tuner list", "tuner list"},
 	{"tuner new", "tuner new mine"},
 	{"tuner check", "tuner check --only describe,decisions random"},
-	{"tuner check --replay", "tuner check --replay bowl random"},
 	{"bench", "bench --from ROOT/bench/results/kernels.json"},
 	{"bench", "bench --from ROOT/bench/results/nn-zen5.json"},
 	{"bench", "bench --from ROOT/bench/results/rounds-zen5.json"},

@@ -99,7 +99,7 @@ func describes(ctx context.Context, s *suite) (string, error) {
 	})
 }
 
-// budgets are tried until the tuner accepts one.
+// budgets are tried until the tuner accepts one, the most useful first.
 var budgets = []tuners.Budget{
 	{Rounds: 30 * 27, TrialRounds: 27},
 	{Rounds: 10 * 27, TrialRounds: 27},
@@ -107,10 +107,6 @@ var budgets = []tuners.Budget{
 	{Rounds: 100 * 100, TrialRounds: 100},
 	{Rounds: 30, TrialRounds: 1},
 }
-
-// Budgets returns budgets of which a tuner of any kind accepts one, the most useful
-// first.
-func Budgets() []tuners.Budget { return slices.Clone(budgets) }
 
 // architectures are what the choices of a small supernet join a space as.
 var architectures = []tuners.Dim{
@@ -130,7 +126,7 @@ func joined(space tuners.Space, about tuners.Description) (tuners.Space, error) 
 
 // setup is a set-up of a study with a budget.
 func (s *suite) setup(b tuners.Budget) (tuners.ValidateRequest, error) {
-	space, err := joined(surfaces["bowl"].space, s.about)
+	space, err := joined(Bowl().Space(), s.about)
 	return tuners.ValidateRequest{Space: space, Options: s.o.Options, Budget: b}, err
 }
 

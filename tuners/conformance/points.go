@@ -7,13 +7,9 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// points is the tuner of Points.
+// points is a trial tuner that is known to be right: points drawn from the space, each
+// trained for as long as a trial may be. A client tuner is played under it.
 type points struct{}
-
-// Points returns a trial tuner that is known to be right: points drawn from the
-// space, each trained for as long as a trial may be. A client tuner can be played
-// under it.
-func Points() tuners.Tuner { return points{} }
 
 // Describe says what the tuner is.
 func (points) Describe(context.Context) (tuners.Description, error) {

@@ -1,5 +1,5 @@
 // Package conformance checks tuners without any federated training: it plays whole
-// studies with them against made-up or recorded surfaces, kills and stops them on
+// studies with them against a made-up surface, kills and stops them on
 // the way, and says in plain words what a study could not live with.
 package conformance
 
@@ -60,12 +60,12 @@ func (s *Study) values(t *Trial) map[string]float64 {
 
 // Trial is what became of one trial.
 type Trial struct {
-	Number int           `json:"number"`
-	Params tuners.Params `json:"params"`
-	Rounds int           `json:"rounds"`
-	Score  float64       `json:"score"` // at its last report
-	Failed bool          `json:"failed,omitempty"`
-	Source int           `json:"source"` // the trial that it is a fork of, -1 for none
+	Number int
+	Params tuners.Params
+	Rounds int
+	Score  float64 // at its last report
+	Failed bool
+	Source int // the trial that it is a fork of, -1 for none
 
 	reported bool
 	client   *session
@@ -74,25 +74,13 @@ type Trial struct {
 
 // Outcome is a study that was played.
 type Outcome struct {
-	Trials []*Trial `json:"trials"`
-	Best   int      `json:"best"`   // the tuner's choice, -1 when it named none
-	Rounds int      `json:"rounds"` // in all
-	Said   []string `json:"-"`      // every decision and plan, in order
-	State  int      `json:"-"`      // bytes of the largest state
+	Trials []*Trial
+	Best   int      // the tuner's choice, -1 when it named none
+	Rounds int      // in all
+	Said   []string // every decision and plan, in order
+	State  int      // bytes of the largest state
 
 	reported int // trials of which a score was told
-}
-
-// Lowest returns the number of the trial with the best score, -1 when every trial
-// failed.
-func (o *Outcome) Lowest(objective tuners.Objective) int {
-	best := -1
-	for i, t := range o.Trials {
-		if !t.Failed && (best < 0 || objective.Better(t.Score, o.Trials[best].Score)) {
-			best = i
-		}
-	}
-	return best
 }
 
 // faults that a study finds by itself. The tuner's own errors and those of the

@@ -230,7 +230,7 @@ func (s *suite) quietly(ctx context.Context, timeout time.Duration, f func(*host
 // by its slots, when it is a client tuner.
 func (s *suite) roles() []Study {
 	var all []Study
-	base := Study{Surface: surfaces["bowl"], Options: s.o.Options, Budget: s.budget, Seed: 7, Probes: s.o.Probes}
+	base := Study{Surface: Bowl(), Options: s.o.Options, Budget: s.budget, Seed: 7, Probes: s.o.Probes}
 	if s.about.Trials {
 		all = append(all, base)
 	}

@@ -19,12 +19,8 @@ import (
 
 // checkOptions are the flags of tuner check.
 type checkOptions struct {
-	replay  string
 	options []string
 	suite   conformance.Options
-	rounds  int
-	trial   int
-	n       int
 }
 
 func newTunerCheck(a *app) *cobra.Command {
@@ -32,25 +28,19 @@ func newTunerCheck(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "check NAME|BINARY|DIR",
 		ValidArgsFunction: completeFirst(builtinNames),
-		Short:             "Check that a tuner follows the protocol, or replay a recorded surface",
+		Short:             "Check that a tuner follows the protocol",
 		Long: "Check that a tuner follows the protocol. The check runs studies without training, repeats them in other\n" +
 			"processes and from recorded states, and kills and stops the tuner midway. The exit code is 1 if a check\n" +
-			"fails.\n\n" +
-			"With --replay, run one study against a surface and print what the tuner returned. A surface is\n" +
-			strings.Join(conformance.Surfaces(), ", ") + ", the directory of a finished study, or a file (see plugins/README.md).",
+			"fails. To see what the tuner chooses, without training: fedfast tune --table example --tuner NAME",
 		Args: cobra.ExactArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.replay, "replay", "", "run one study against this `SURFACE`: a name, a study directory or a file")
 	f.StringArrayVar(&o.options, "option", nil, "set an option of the tuner, `NAME=VALUE` (repeatable)")
 	f.DurationVar(&o.suite.Timeout, "timeout", 10*time.Second, "time limit of a call")
 	f.DurationVar(&o.suite.P99, "p99", time.Second, "maximum 99th percentile of call latency")
 	f.DurationVar(&o.suite.Long, "long", 30*time.Second, "time limit of the check with 10,000 trials")
 	f.StringSliceVar(&o.suite.Only, "only", nil, "run only these checks and their prerequisites: "+strings.Join(conformance.Names(), ", "))
-	f.IntVar(&o.rounds, "rounds", 0, "with --replay: budget.rounds (0: from the surface, or one that the tuner accepts)")
-	f.IntVar(&o.trial, "trial-rounds", 0, "with --replay: budget.trial_rounds (0: from the surface)")
-	f.IntVar(&o.n, "parallel", 1, "with --replay: number of parallel trials")
 	return cmd
 }
 
@@ -77,9 +67,6 @@ func (o *checkOptions) run(ctx context.Context, a *app, what string) (err error)
 	}
 	if err := conformance.CheckNames(o.suite.Only); err != nil {
 		return usageError{fmt.Errorf("--only %w", err)}
-	}
-	if o.replay != "" {
-		return o.runReplay(ctx, a, ref)
 	}
 	self, err := os.Executable()
 	if err != nil {

@@ -63,12 +63,8 @@ func TestEveryPartHasOnePoint(t *testing.T) {
 }
 
 func TestPlaysAllPoints(t *testing.T) {
-	surface, err := conformance.SurfaceByName("bowl")
-	if err != nil {
-		t.Fatal(err)
-	}
 	play := func(seed uint64) *conformance.Outcome {
-		out, err := conformance.Study{Surface: surface, Budget: tuners.Budget{Rounds: 32, TrialRounds: 4}, Seed: seed, Reopen: true}.Play(t.Context(), host.Local(Tuner))
+		out, err := conformance.Study{Surface: conformance.Bowl(), Budget: tuners.Budget{Rounds: 32, TrialRounds: 4}, Seed: seed, Reopen: true}.Play(t.Context(), host.Local(Tuner))
 		if err != nil || len(out.Trials) != 8 {
 			t.Fatalf("%+v, %v", out, err)
 		}
