@@ -42,8 +42,6 @@ var outputs = [][2]string{
 	{"table", "table info t.parquet"},
 	{"table", `table record --preset quickstart SMALL --set space={"client.lr"={log10=[0,37]}} --set nonfinite=fail --configs 4 --rounds 2 --output f.parquet`},
 	{"table check", "table check t.parquet"},
-	{"table noise", "table noise f.parquet"},
-	{"table noise", "table noise t.parquet"},
 	{"tune --table", "tune --table t.parquet --tuner random"},
 	{"tune", "study resume t"},
 	{"run", "study resume r"},

@@ -65,7 +65,7 @@ func newTable(a *app) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE:  a.work(func(_ *cobra.Command, args []string) error { return a.tableInfo(args[0]) }),
 	}
-	return group("table", "Record, describe and check tables of tuning, on which tuners are replayed", record, info, newTableCheck(a), newTableNoise(a))
+	return group("table", "Record, describe and check tables of tuning, on which tuners are replayed", record, info, newTableCheck(a))
 }
 
 // newTableCheck trains a row again.

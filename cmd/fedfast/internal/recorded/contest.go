@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/result"
@@ -164,7 +165,9 @@ func (c Contest) cell(ctx context.Context, t Named[*Table], tuner Named[tuners.T
 			at[seed] = regrets[seed][k]
 		}
 		cell.Final = slices.Clone(at)
-		cell.Curve = append(cell.Curve, Regret{parts[k], quartiles(at, nil)})
+		slices.Sort(at)
+		q := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, at, nil) }
+		cell.Curve = append(cell.Curve, Regret{parts[k], q(0.25), q(0.5), q(0.75)})
 	}
 	return cell, nil
 }

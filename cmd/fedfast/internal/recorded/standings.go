@@ -53,8 +53,10 @@ type Cell struct {
 
 // Regret are quartiles over the seeds.
 type Regret struct {
-	Rounds int `json:"rounds"`
-	Quartiles
+	Rounds int     `json:"rounds"`
+	Q1     float64 `json:"q1"`
+	Median float64 `json:"median"`
+	Q3     float64 `json:"q3"`
 }
 
 // Rank is the place of a tuner by its regret at the end.

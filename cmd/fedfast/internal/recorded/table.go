@@ -32,7 +32,7 @@ import (
 const Suffix = ".parquet"
 
 // MostRounds bounds the rounds of a table and its configurations, mostSamples the samples of all
-// clients, which Noise deals anew one by one.
+// clients.
 const (
 	MostRounds  = 1 << 20
 	mostSamples = 1 << 28

@@ -2,7 +2,6 @@ package recorded
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study"
-	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
@@ -204,111 +202,6 @@ func TestContest(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := s.Figure(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestDraws: biased draws of one client come by their weights, and dealt samples keep their number.
-func TestDraws(t *testing.T) {
-	errs, samples := []float64{0, 0.5, 1, math.NaN()}, []int{10, 10, 20, 0}
-	c := NoiseCell{Clients: 1, Bias: 1}
-	seen := map[float64]int{}
-	const n = 20_000
-	for i := range n {
-		seen[c.drawn(errs, samples, kernels.NewStream(uint64(i), 1))]++
-	}
-	for e, want := range map[float64]float64{0: 1.0001, 0.5: 0.5001, 1: 0.0001} {
-		want *= n / 1.5003
-		if got := float64(seen[e]); math.Abs(got-want) > 5*math.Sqrt(want)+1 {
-			t.Errorf("the client with error %v comes %v times, want %v", e, got, want)
-		}
-	}
-	mean := make([]float64, 3)
-	for i := range n {
-		dealt := slices.Clone(errs)
-		deal(dealt, samples, 0.5, kernels.NewStream(uint64(i), 1))
-		if sum := 10*dealt[0] + 10*dealt[1] + 20*dealt[2]; math.Abs(sum-25) > 1e-9 {
-			t.Fatalf("%v of 25 samples are wrong: %v", sum, dealt)
-		}
-		for k := range mean {
-			mean[k] += dealt[k] / n
-		}
-	}
-	for k, e := range errs[:3] { // half its own, half of the pool, of which 62.5 % are wrong
-		if want := e/2 + 0.625/2; math.Abs(mean[k]-want) > 0.01 {
-			t.Errorf("client %d has a mean error of %v, want %v", k, mean[k], want)
-		}
-	}
-}
-
-// TestNoise: what random search takes without noise is distributed as the best of a draw without
-// replacement, and noise takes it to the distribution of all configurations.
-func TestNoise(t *testing.T) {
-	table, _ := opened(t, 40)
-	table.Trained[39].Diverged = 3 // the best is never taken
-	out, err := Noise{Table: table, Trials: 5, Repeats: 4000, Workers: 2}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	errs := make([]float64, 40) // by rank
-	for i := range 39 {
-		errs[i] = table.error(&table.Trained[38-i], 9)
-	}
-	errs[39] = 1
-	want := func(p float64) float64 { // the first rank at or before which the best is with p
-		for i := range errs {
-			later := 1.0
-			for k := range 5 {
-				later *= float64(max(0, 39-i-k)) / float64(40-k)
-			}
-			if 1-later >= p {
-				return errs[i]
-			}
-		}
-		panic("unreachable")
-	}
-	exact := Quartiles{want(0.25), want(0.5), want(0.75)}
-	unweighted := func(e float64) float64 { return (2*e + e*e) / 3 }
-	if *out.Exact != exact {
-		t.Errorf("exact %+v, want %+v", *out.Exact, exact)
-	}
-	cells := map[string]NoiseCell{}
-	for _, c := range out.Cells {
-		cells[fmt.Sprintf("%d %s", c.Clients, c.Name())] = c
-	}
-	if len(cells) != 22 { // 1 and all 3 clients
-		t.Fatalf("%+v", out.Cells)
-	}
-	if got := cells["3 weighted"].Quartiles; got != exact {
-		t.Errorf("all clients %+v, want %+v", got, exact)
-	}
-	free := cells["3 epsilon inf"].Median
-	e := 1 - 0.9*float64(39-slices.Index(errs, exact.Median))/40 // of a client whose error is not squared
-	if math.Abs(free-unweighted(e)) > 1e-12 {
-		t.Errorf("all clients alike: median %v, want %v", free, unweighted(e))
-	}
-	if loud := cells["1 epsilon 0.1"]; math.Abs(loud.Median-errs[20]) > 0.05 {
-		t.Errorf("under much noise the median is %v, of all configurations %v", loud.Median, errs[20])
-	}
-	if calm, loud := cells["3 epsilon 100"], cells["3 epsilon 1"]; !(free <= calm.Median && calm.Median < loud.Median) {
-		t.Errorf("medians %v, with noise %v and %v", free, calm.Median, loud.Median)
-	}
-	// All clients are the same ones however they are drawn, and samples that are dealt anew add up.
-	if biased, dealt := cells["3 bias 3"].Quartiles, cells["3 shuffled 1"].Quartiles; biased != exact || dealt.Q1 > exact.Median || dealt.Q3 < exact.Median {
-		t.Errorf("bias %+v, shuffled %+v, want %+v", biased, dealt, exact)
-	}
-	if _, err := out.Figure(); err != nil {
-		t.Error(err)
-	}
-	// A table as its own proxy is a search without noise.
-	if out, err = (Noise{Table: table, Trials: 5, Repeats: 4000, Workers: 2, Proxies: []Named[*Table]{{"own", table}}}).Run(t.Context()); err != nil || out.Proxies[0].Quartiles != exact {
-		t.Errorf("%+v, %v", out, err)
-	}
-	other, _ := opened(t, 39)
-	if _, err := (Noise{Table: table, Trials: 5, Repeats: 1, Proxies: []Named[*Table]{{"other", other}}}).Run(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "other: its configuration 1 is not in this table") {
-		t.Error(err)
-	}
-	if _, err := (Noise{Table: table, Trials: 41}).Run(t.Context()); err == nil || err.Error() != "--trials 41: the table has 40 configurations" {
 		t.Error(err)
 	}
 }
