@@ -110,6 +110,8 @@ CREATE VIEW rounds AS
 SELECT trial, round, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time,
        json_extract(data, '$.score') AS score,
        json_extract(data, '$.train_loss') AS train_loss,
+       json_extract(data, '$.test_error') AS test_error,
+       json_extract(data, '$.val_error') AS val_error,
        json_extract(data, '$.steps') AS steps,
        json_extract(data, '$.examples') AS examples,
        json_extract(data, '$.dropped') AS dropped,

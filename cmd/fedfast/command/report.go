@@ -83,36 +83,46 @@ func (a *app) printAnswer(answer []string) error {
 
 // readStudies reads the studies of directories, of those of --seeds all that have begun.
 func readStudies(ctx context.Context, args []string) (studies []*report.Study, err error) {
+	return studies, eachStudy(args, func(dir string) error {
+		s, err := report.Read(ctx, dir)
+		if err == nil {
+			studies = append(studies, s)
+		}
+		return err
+	})
+}
+
+// eachStudy calls f for each study of directories, of those of --seeds for all that have begun; f
+// returns an fs.ErrNotExist for one that has not.
+func eachStudy(args []string, f func(dir string) error) error {
 	seen := map[string]bool{}
 	for _, arg := range args {
 		dirs, err := studyDirs(arg)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		begun := len(studies)
+		begun := 0
 		for _, dir := range dirs {
 			at := whereIs(dir)
 			if seen[at] { // it would count as another seed
-				return nil, usageError{fmt.Errorf("%s: study is given twice", dir)}
+				return usageError{fmt.Errorf("%s: study is given twice", dir)}
 			}
 			seen[at] = true
-			s, err := report.Read(ctx, dir)
-			if errors.Is(err, fs.ErrNotExist) && len(dirs) > 1 {
-				continue // of a seed that was not begun
+			switch err := f(dir); {
+			case errors.Is(err, fs.ErrNotExist) && len(dirs) > 1: // of a seed that was not begun
+			case errors.Is(err, fs.ErrNotExist):
+				return usageError{err}
+			case err != nil:
+				return err
+			default:
+				begun++
 			}
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil, usageError{err}
-			}
-			if err != nil {
-				return nil, err
-			}
-			studies = append(studies, s)
 		}
-		if len(studies) == begun {
-			return nil, usageError{fmt.Errorf("%s: no study of its seeds has started", arg)}
+		if begun == 0 {
+			return usageError{fmt.Errorf("%s: no study of its seeds has started", arg)}
 		}
 	}
-	return studies, nil
+	return nil
 }
 
 // whereIs is the one path of a directory, whatever it is called, as far as it can be told.

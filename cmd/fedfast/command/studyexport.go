@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,29 +27,31 @@ type exportOptions struct {
 func newExport(a *app) *cobra.Command {
 	o := &exportOptions{}
 	cmd := &cobra.Command{
-		Use:               "export DIR",
+		Use:               "export STUDY...",
 		ValidArgsFunction: completeStudy,
-		Short:             "Export a study as CSV, JSON Lines or Parquet, or to Optuna or TensorBoard",
+		Short:             "Export studies as CSV, JSON Lines or Parquet, or one to Optuna or TensorBoard",
 		Long: "Export the tables of a study as CSV, JSON Lines or Parquet: all of them to the directory --out, or one\n" +
-			"to stdout or a file. The tables are also views of the SQLite database " + store.File + ":\n" +
+			"to stdout or a file. Several studies, or a directory of --seeds, are one table, whose first columns are\n" +
+			"study and seed. The tables are also views of the SQLite database " + store.File + ":\n" +
 			strings.Join(store.Tables(), ", ") + ".\n\n" +
 			"--format optuna writes " + export.OptunaFile + " to --out, the log of an Optuna JournalStorage.\n" +
 			"--format tensorboard writes an event file per trial to the subdirectory " + export.TensorBoardFolder + " of --out.",
-		Args: cobra.ExactArgs(1),
+		Example: "  fedfast study export fedavg fedprox scaffold --table rounds --out rounds.csv",
+		Args:    cobra.MinimumNArgs(1),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if named := strings.TrimPrefix(filepath.Ext(o.out), "."); o.table != "" && !cmd.Flags().Changed("format") && slices.Contains(export.Formats(), named) {
 				o.format = named
 			}
 			return o.validate()
 		},
-		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args) }),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "csv", "output `FORMAT`: csv, jsonl, parquet, optuna or tensorboard (with --table, default: that of the file's name)")
 	f.StringVar(&o.table, "table", "", "export only this `TABLE`, to stdout or to the file --out")
 	f.IntVar(&o.after, "after", 0, "with --table, skip this number of rows")
 	f.IntVar(&o.limit, "limit", 0, "with --table, export at most this number of rows (0: all)")
-	f.StringVar(&o.out, "out", "", "write to `PATH`: a directory (default DIR/export), or a file with --table")
+	f.StringVar(&o.out, "out", "", "write to `PATH`: a directory (default: export in the study's directory, or in the current one for several), or a file with --table")
 	return cmd
 }
 
@@ -78,18 +79,28 @@ func (o *exportOptions) validate() error {
 	return nil
 }
 
-func (o *exportOptions) run(ctx context.Context, a *app, dir string) (err error) {
-	defer func() {
-		if err = wrongStudy(err); errors.Is(err, fs.ErrNotExist) {
-			err = usageError{err}
+func (o *exportOptions) run(ctx context.Context, a *app, args []string) error {
+	var dirs []string
+	err := eachStudy(args, func(dir string) error {
+		if !store.Exists(dir) {
+			return store.NoStudyError(dir)
 		}
-	}()
-	table := func(w io.Writer) error { return export.Table(ctx, w, dir, o.table, o.format, o.after, o.limit) }
+		dirs = append(dirs, dir)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	table := func(w io.Writer) error { return export.Table(ctx, w, dirs, o.table, o.format, o.after, o.limit) }
 	switch {
 	case o.table == "":
-		files, err := export.Study(ctx, dir, cmp.Or(o.out, filepath.Join(dir, "export")), o.format)
+		out := "export"
+		if len(args) == 1 {
+			out = filepath.Join(args[0], out)
+		}
+		files, err := export.Study(ctx, dirs, cmp.Or(o.out, out), o.format)
 		if err != nil {
-			return err
+			return wrongStudy(err)
 		}
 		return a.printFiles(files)
 	case o.out != "":

@@ -44,7 +44,7 @@ func ExampleStudy() {
 	dir := temporary()
 	defer func() { _ = os.RemoveAll(dir) }()
 	path, _ := tuned(dir)
-	files, err := export.Study(context.Background(), path, filepath.Join(dir, "out"), export.Optuna)
+	files, err := export.Study(context.Background(), []string{path}, filepath.Join(dir, "out"), export.Optuna)
 	if err != nil {
 		panic(err)
 	}
@@ -59,7 +59,7 @@ func ExampleTable() {
 	defer func() { _ = os.RemoveAll(dir) }()
 	path, _ := tuned(dir)
 	var csv bytes.Buffer
-	if err := export.Table(context.Background(), &csv, path, "trials", "csv", 0, 0); err != nil {
+	if err := export.Table(context.Background(), &csv, []string{path}, "trials", "csv", 0, 0); err != nil {
 		panic(err)
 	}
 	fmt.Println(strings.Count(csv.String(), "\n")-1, "trials")

@@ -17,6 +17,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/export/internal/tablefile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/export/internal/tensorboard"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/store"
@@ -41,34 +42,29 @@ const (
 // files, then Optuna and TensorBoard.
 func Formats() []string { return append(tablefile.Formats(), Optuna, TensorBoard) }
 
-// Study exports the study in a directory to files in the directory out, which it makes,
+// Study exports the studies in directories to files in the directory out, which it makes,
 // and returns their paths: each of store.Tables in a file of its own, or OptunaFile, or
-// below TensorBoardFolder a folder for each trial. A directory without a study is an
-// fs.ErrNotExist; one with the studies of several seeds, or of a run where trials are asked
-// for, a *workdir.OtherError.
-func Study(ctx context.Context, dir, out, format string) ([]string, error) {
-	switch {
+// below TensorBoardFolder a folder for each trial, both of one study. A directory without a
+// study is an fs.ErrNotExist; one with a run where trials are asked for, or several where
+// they are, a *workdir.OtherError.
+func Study(ctx context.Context, dirs []string, out, format string) ([]string, error) {
+	switch trials := format == Optuna || format == TensorBoard; {
 	case !slices.Contains(Formats(), format):
 		return nil, unknown(format, Formats())
-	case workdir.HoldsSeeds(dir):
-		return nil, ofSeeds(dir)
+	case trials && len(dirs) > 1:
+		return nil, &workdir.OtherError{Err: fmt.Errorf("format %s: exports the trials of one study; give one of %s", format, strings.Join(dirs, ", "))}
 	case format == Optuna:
-		return exportOptuna(ctx, dir, out)
+		return exportOptuna(ctx, dirs[0], out)
 	case format == TensorBoard:
-		return exportEvents(ctx, dir, out)
+		return exportEvents(ctx, dirs[0], out)
 	}
-	v, err := store.Look(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = v.Close() }() // it was read only
 	var files []string
 	for _, name := range store.Tables() {
 		path := filepath.Join(out, name+"."+format)
 		if err := wholefile.Folder(out); err != nil {
 			return nil, err
 		}
-		if err := wholefile.Stream(path, 0o644, func(w io.Writer) error { return write(ctx, v, w, name, format, 0, 0) }); err != nil {
+		if err := wholefile.Stream(path, 0o644, func(w io.Writer) error { return Table(ctx, w, dirs, name, format, 0, 0) }); err != nil {
 			return nil, err
 		}
 		files = append(files, path)
@@ -76,38 +72,80 @@ func Study(ctx context.Context, dir, out, format string) ([]string, error) {
 	return files, nil
 }
 
-// Table writes one of store.Tables of the study in a directory in the format csv, jsonl or
+// Table writes one of store.Tables of the studies in directories in the format csv, jsonl or
 // parquet: at most limit rows after the first ones, all of these if limit is 0.
-// Hyperparameters are columns params_client.lr and so on. Its errors are the errors of Study.
-func Table(ctx context.Context, w io.Writer, dir, name, format string, after, limit int) error {
-	switch {
-	case !slices.Contains(tablefile.Formats(), format):
+// Hyperparameters are columns params_client.lr and so on. The first columns of several studies,
+// and of the seeds of one, are study, the directory of these or of the study, and seed. Its errors are the errors of Study.
+func Table(ctx context.Context, w io.Writer, dirs []string, name, format string, after, limit int) error {
+	if !slices.Contains(tablefile.Formats(), format) {
 		return unknown(format, tablefile.Formats())
-	case workdir.HoldsSeeds(dir):
-		return ofSeeds(dir)
 	}
+	all := &store.Table{}
+	several := len(dirs) > 1 || workdir.HoldsSeeds(filepath.Dir(dirs[0]))
+	for _, dir := range dirs {
+		t, err := labelled(ctx, dir, name, several, after, limit)
+		if err != nil {
+			return err
+		}
+		all.Columns, all.Rows = t.Columns, append(all.Rows, t.Rows...)
+	}
+	if several {
+		all.Rows = all.Rows[min(after, len(all.Rows)):]
+	}
+	if limit > 0 {
+		all.Rows = all.Rows[:min(limit, len(all.Rows))]
+	}
+	expand(all, name)
+	return tablefile.Write(w, format, all)
+}
+
+// labelled reads a table of a study: as one of several up to the last row that may be asked
+// for, with the columns study and seed.
+func labelled(ctx context.Context, dir, name string, several bool, after, limit int) (*store.Table, error) {
 	v, err := store.Look(ctx, dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	return write(ctx, v, w, name, format, after, limit)
+	if !several {
+		return v.Part(ctx, name, after, limit)
+	}
+	if limit > 0 {
+		limit += after
+	}
+	stored, err := result.Read(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	c, err := config.Load(config.Source{Text: stored.Config})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	t, err := v.Part(ctx, name, 0, limit)
+	if err != nil {
+		return nil, err
+	}
+	if outer := filepath.Dir(dir); workdir.HoldsSeeds(outer) {
+		dir = outer
+	}
+	t.Columns = slices.Insert(t.Columns, 0, "study", "seed")
+	for i := range t.Rows {
+		t.Rows[i] = slices.Insert(t.Rows[i], 0, any(dir), any(int64(c.Seed)))
+	}
+	return t, nil
 }
 
 func unknown(format string, known []string) error {
 	return fmt.Errorf("format %q: must be one of %s", format, strings.Join(known, ", "))
 }
 
-func ofSeeds(dir string) error {
-	return &workdir.OtherError{Err: fmt.Errorf("%s: contains studies of several seeds; export its subdirectories one by one", dir)}
-}
-
 // Rows returns one of store.Tables as Table writes it, each row by the names of the columns.
 func Rows(ctx context.Context, v *store.View, name string) ([]map[string]any, error) {
-	t, err := expanded(ctx, v, name, 0, 0)
+	t, err := v.Table(ctx, name)
 	if err != nil {
 		return nil, err
 	}
+	expand(t, name)
 	rows := []map[string]any{}
 	for _, row := range t.Rows {
 		r := map[string]any{}
@@ -119,22 +157,11 @@ func Rows(ctx context.Context, v *store.View, name string) ([]map[string]any, er
 	return rows, nil
 }
 
-// write writes a table of a study.
-func write(ctx context.Context, v *store.View, w io.Writer, name, format string, after, limit int) error {
-	t, err := expanded(ctx, v, name, after, limit)
-	if err != nil {
-		return err
-	}
-	return tablefile.Write(w, format, t)
-}
-
-// expanded returns a table of a study with a column for each hyperparameter.
-func expanded(ctx context.Context, v *store.View, name string, after, limit int) (*store.Table, error) {
-	t, err := v.Part(ctx, name, after, limit)
-	if err == nil && name != "decisions" {
+// expand gives a table a column for each hyperparameter.
+func expand(t *store.Table, name string) {
+	if name != "decisions" {
 		tablefile.Expand(t)
 	}
-	return t, err
 }
 
 // exportOptuna writes a study's trials as a log of Optuna's.
