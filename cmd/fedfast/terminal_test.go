@@ -194,6 +194,56 @@ func TestTuneOnTerminals(t *testing.T) {
 	}
 }
 
+// TestStudyListOnTerminals lists studies with long names in one line each that fits: seven columns of
+// 80, with the states that ask for a look in color, unless NO_COLOR is set.
+func TestStudyListOnTerminals(t *testing.T) {
+	dir := writeStudy(t)
+	const name = "20261129-034101-a-long-name-of-a-study"
+	for _, args := range [][]string{{"--study", "studies/" + name}, {"--seeds", "2", "--study", "studies/seeds"}} {
+		s := onTerminal(t, dir, 80, append([]string{"run", "tiny.toml", "--set", "rounds=2"}, args...)...)
+		if code := s.end(); code != 0 {
+			t.Fatalf("exit code %d: %s", code, s.all.Bytes())
+		}
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "studies/broken"), 0o700),
+		os.WriteFile(filepath.Join(dir, "studies/broken/study.db"), []byte("no record"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	escape := regexp.MustCompile(`\x1b\[\d+m`)
+	for _, columns := range []int{40, 60, 80, 120} {
+		s := onTerminal(t, dir, columns, "study", "list")
+		if code := s.end(); code != 0 {
+			t.Fatalf("exit code %d: %s", code, s.all.Bytes())
+		}
+		text := strings.ReplaceAll(s.all.String(), "\r", "")
+		for _, color := range []string{"\x1b[31munreadable\x1b[0m", "\x1b[33mcompleted*\x1b[0m"} {
+			if !strings.Contains(text, color) {
+				t.Errorf("%d columns: no %q in %q", columns, color, text)
+			}
+		}
+		lines := strings.Split(escape.ReplaceAllString(text, ""), "\n")
+		for _, line := range lines {
+			if screen.Width(line) > columns {
+				t.Errorf("%d columns: %d are taken by %q", columns, screen.Width(line), line)
+			}
+		}
+		if n := strings.Count(text, "completed*"); n != 2 {
+			t.Errorf("%d columns: %d lines of studies in\n%s", columns, n, text)
+		}
+		if whole := `study +state +trials +rounds +global test +personalized +age$`; columns >= 80 != regexp.MustCompile(whole).MatchString(lines[0]) {
+			t.Errorf("%d columns: the head is %q", columns, lines[0])
+		}
+		if strings.Contains(text, "studies/"+name+" ") != (columns == 120) || !strings.Contains(text, name[len(name)-7:]+" ") {
+			t.Errorf("%d columns: the study's name is cut wrongly in\n%s", columns, text)
+		}
+	}
+	t.Setenv("NO_COLOR", "1")
+	s := onTerminal(t, dir, 80, "study", "list")
+	if code := s.end(); code != 0 || bytes.Contains(s.all.Bytes(), []byte("\x1b[")) {
+		t.Errorf("exit code %d: %q", code, s.all.Bytes())
+	}
+}
+
 // TestNoColor writes the same without bold type where NO_COLOR is set.
 func TestNoColor(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")

@@ -35,7 +35,7 @@ func newBlock(w io.Writer, head ...string) *block {
 // print writes the block.
 func (b *block) print() error {
 	for _, line := range table.Lines(b.w, b.head) {
-		if _, err := fmt.Fprintln(b.w, screen.Bold(b.w, line)); err != nil {
+		if _, err := fmt.Fprintln(b.w, screen.Paint(b.w, line, screen.Bold)); err != nil {
 			return err
 		}
 	}

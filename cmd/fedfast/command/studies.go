@@ -19,7 +19,7 @@ func newStudy(a *app) *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list [DIR]",
 		Short: "List studies",
-		Long:  "List the studies in a directory (default: studies) and its subdirectories, the newest first, with the\ntest error of the returned model. Seeds of one study are one line, with their mean and 90 % interval.",
+		Long:  "List the studies in a directory (default: studies) and its subdirectories, the newest first, with the\ntest errors of the returned models and the age. Seeds of one study are one line, with means and 90 %\nintervals.",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			root := workdir.Home

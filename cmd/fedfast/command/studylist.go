@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
@@ -49,7 +51,10 @@ type studyEntry struct {
 	Problem       string `json:"problem,omitempty"`
 	scale         result.Scale
 	about         *view.Overview // nil with a Problem
+	seeds         int            // that grouped has put into this entry
+	warned        bool           // there is something wrong with the returned model
 	cells         []string       // test errors by testTargets as people read them
+	began         time.Time
 }
 
 // testTargets are the targets of the columns with test errors.
@@ -64,7 +69,7 @@ func meanTests(seeds ...studyEntry) (cells []string) {
 		}
 	}
 	for _, target := range testTargets {
-		cells = append(cells, cmp.Or(plain(all.Mean(view.TestOf(target))), "-"))
+		cells = append(cells, cmp.Or(strings.ReplaceAll(plain(all.Mean(view.TestOf(target))), " +- ", "+-"), "-"))
 	}
 	return cells
 }
@@ -90,7 +95,15 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 		return err
 	}
 	for _, dir := range dirs {
-		entries = append(entries, entryOf(ctx, dir, view.Patience))
+		e := entryOf(ctx, dir, view.Patience)
+		if o := e.about; o != nil { // all studies' trials may be more than memory holds
+			e.warned = len(o.Verdict()) > 0
+			o.Trials, o.Finalists, o.Text = nil, nil, ""
+			if o.Tune != nil {
+				o.Tune = &result.Result{Errors: o.Tune.Errors}
+			}
+		}
+		entries = append(entries, e)
 	}
 	if unread > 0 {
 		a.notice(fmt.Sprintf("%s below %s cannot be read and may contain studies", oneline.Count(unread, "folder"), root))
@@ -102,15 +115,60 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 		fmt.Fprintf(a.out, "no studies in %s; to look elsewhere: fedfast study list DIR\n", root)
 		return nil
 	}
-	t := table.New(a.out, "study", "command", "state", "trials", "rounds", "global test", "personalized test", "validation", "started")
-	for _, e := range grouped(entries, root) {
-		score := e.score()
-		if score != "-" {
-			score += " (" + e.scale.Target + ")"
+	return a.printStudies(grouped(entries, root))
+}
+
+// unreadable is the state in a list of a study with a Problem.
+const unreadable = "unreadable"
+
+// printStudies prints rows of seven columns that fit the terminal: without the columns that tell
+// least if need be, and with the ends of paths that are longer than what is left.
+func (a *app) printStudies(entries []studyEntry) error {
+	rows := [][]string{{"study", "state", "trials", "rounds", "global test", "personalized", "age"}}
+	colors, warned, problem := []screen.Color{screen.Plain}, false, false
+	for _, e := range entries {
+		state, color, trials := string(e.State), screen.Plain, oneline.Digits(e.Trials)
+		switch {
+		case e.Problem != "":
+			state, color, problem = unreadable, screen.Red, true
+		case e.warned:
+			state, color, warned = state+"*", screen.Yellow, true
+		case e.State == view.Interrupted:
+			color = screen.Yellow
 		}
-		t.Row(e.Dir, e.Command, e.stateText(), oneline.Digits(e.Trials), oneline.Digits(e.Rounds), e.cells[0], e.cells[1], score, e.Started)
+		if e.seeds > 0 {
+			trials = oneline.Count(e.seeds, "seed")
+		}
+		rows = append(rows, []string{e.Dir, state, trials, oneline.Digits(e.Rounds), e.cells[0], e.cells[1], age(e.began)})
+		colors = append(colors, color)
 	}
-	return t.Flush()
+	if err := table.List(a.out, rows, colors, 3, 2, 6, 5); err != nil {
+		return err
+	}
+	var notes []string
+	if warned {
+		notes = append(notes, "* with warnings; to read them: fedfast study show STUDY")
+	}
+	if problem {
+		notes = append(notes, unreadable+": fedfast study show STUDY says why")
+	}
+	return table.Text(a.out, notes...)
+}
+
+// age says how long ago a study began.
+func age(began time.Time) string {
+	d := time.Since(began)
+	switch {
+	case began.IsZero():
+		return "-"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", max(0, d/time.Second))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return oneline.Digits(int(d/time.Hour/24)) + " d"
 }
 
 // grouped makes one entry of the studies below root that --seeds began together, with the
@@ -128,17 +186,20 @@ func grouped(entries []studyEntry, root string) (rows []studyEntry) {
 	order := []view.State{view.Completed, view.Interrupted, view.Running}
 	for dir, all := range seeds {
 		g := all[0]
-		g.Dir, g.Trials, g.Rounds, g.BestScore, g.BestSoFar, g.cells = fmt.Sprintf("%s (%d seeds)", dir, len(all)), 0, 0, nil, nil, meanTests(all...)
+		g.Dir, g.seeds, g.Rounds, g.cells = dir, len(all), 0, meanTests(all...)
 		for _, e := range all {
-			g.Trials, g.Rounds, g.Started = g.Trials+e.Trials, g.Rounds+e.Rounds, min(g.Started, e.Started)
+			g.Rounds, g.warned = g.Rounds+e.Rounds, g.warned || e.warned
+			if e.began.Before(g.began) {
+				g.began = e.began
+			}
 			if slices.Index(order, e.State) > slices.Index(order, g.State) {
-				g.State, g.PID, g.Stage = e.State, e.PID, e.Stage
+				g.State = e.State
 			}
 		}
 		rows = append(rows, g)
 	}
 	slices.SortFunc(rows, func(a, b studyEntry) int {
-		return cmp.Or(cmp.Compare(b.Started, a.Started), cmp.Compare(a.Dir, b.Dir))
+		return cmp.Or(b.began.Compare(a.began), cmp.Compare(a.Dir, b.Dir))
 	})
 	return rows
 }
@@ -190,17 +251,17 @@ func summed(ctx context.Context, path string, within time.Duration) (studyEntry,
 		e.PID = o.PID
 	}
 	if !o.Started.IsZero() {
-		e.Started = o.Started.UTC().Format(time.RFC3339)
+		e.began, e.Started = o.Started, o.Started.UTC().Format(time.RFC3339)
 	}
 	e.about = o
 	for _, target := range testTargets {
 		if test, _ := o.Test(target); test != nil && (e.TestError == nil || target == o.Judged()) {
-			e.TestError, e.TestTarget = test, target
+			e.TestError, e.TestTarget = new(*test), target // not a part of the result, which it would keep
 		}
 	}
 	switch {
 	case o.Tune != nil:
-		e.WeightsSHA256, e.BestScore = o.Tune.WeightsSHA256, &o.Tune.Best.Score
+		e.WeightsSHA256, e.BestScore = o.Tune.WeightsSHA256, new(o.Tune.Best.Score)
 	case o.Run != nil:
 		e.WeightsSHA256 = o.Run.WeightsSHA256
 	}

@@ -3,6 +3,7 @@
 package screen
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"unicode/utf8"
@@ -20,12 +21,23 @@ func Is(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// Bold returns a line in bold type, unless w is no terminal or NO_COLOR is set.
-func Bold(w io.Writer, line string) string {
-	if !Is(w) || os.Getenv("NO_COLOR") != "" {
-		return line
+// Color is how a text is shown.
+type Color int
+
+// The colors, and Bold type, by their numbers in control characters.
+const (
+	Plain  Color = 0
+	Bold   Color = 1
+	Red    Color = 31
+	Yellow Color = 33
+)
+
+// Paint returns a text in a color, unless w is no terminal or NO_COLOR is set.
+func Paint(w io.Writer, text string, c Color) string {
+	if c == Plain || !Is(w) || os.Getenv("NO_COLOR") != "" {
+		return text
 	}
-	return "\x1b[1m" + line + "\x1b[0m"
+	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", c, text)
 }
 
 // Columns returns the present width of the terminal that w is, 0 when it is no terminal.
@@ -64,6 +76,18 @@ func Cut(s string, columns int) string {
 		return Dots[:max(0, columns)]
 	}
 	return prefix(s, columns-len(Dots)) + Dots
+}
+
+// CutFront returns the end of a text, behind Dots, when it takes more columns than there are.
+func CutFront(s string, columns int) string {
+	if Width(s) <= columns {
+		return s
+	}
+	for s != "" && Width(Dots+s) > columns {
+		_, size := utf8.DecodeRuneInString(s)
+		s = s[size:]
+	}
+	return Dots + s
 }
 
 // prefix returns as much of a text as fits into the given number of columns.
