@@ -22,7 +22,6 @@ import (
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
-	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -274,7 +273,7 @@ func (s *opened) work(a *app, command string, baseline int) (o workdir.Options, 
 			return err
 		}
 		all = memory.Expect(all)
-		text := a.head(setup, s.places)
+		text := s.head(a, setup, command)
 		if setup.Store.Seq() == 0 { // nothing was trained yet
 			if s.meant {
 				text = oneline.Of(s.Path()+": new study, nothing to resume") + "\n" + text
@@ -331,14 +330,24 @@ func networkName(m *nn.Model) string {
 	return "custom network"
 }
 
-// head says in lines what is trained, and notes about files and data that were not told before.
-func (a *app) head(s *study.Setup, places config.Places) string {
+// head says in lines what is trained, how long and where, and notes about files and data that were
+// not told before.
+func (s *opened) head(a *app, setup *study.Setup, mode string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d clients, %s with %s parameters, level %v, seed %d\n",
-		s.Data.Name, len(s.Data.Clients), networkName(s.Model), oneline.Digits(s.Model.NumParams()), kernels.Current(), s.Config.Seed)
-	notes := places.Notes()
-	for _, note := range s.Data.Notes {
-		notes = append(notes, s.Data.Name+": "+note)
+	c := &setup.Config
+	fmt.Fprint(&b, c.Method)
+	if mode == config.ModeTune {
+		by := slices.DeleteFunc([]string{c.Tuner.Name, c.ClientTuner.Name}, func(name string) bool { return name == "" })
+		all := c.Budget.Tuners()
+		fmt.Fprintf(&b, " tuned by %s: %s in trials of at most %s", strings.Join(by, " and "), oneline.Count(all.Rounds, c.Budget.Unit()), oneline.Digits(all.TrialRounds))
+	} else {
+		fmt.Fprintf(&b, ": %s of %s", oneline.Count(c.Rounds, "round"), oneline.Count(c.Cohort, "client"))
+	}
+	fmt.Fprintf(&b, ", seed %d, in %s\n", c.Seed, s.Path())
+	fmt.Fprintf(&b, "%s: %d clients, %s with %s parameters\n", setup.Data.Name, len(setup.Data.Clients), networkName(setup.Model), oneline.Digits(setup.Model.NumParams()))
+	notes := s.places.Notes()
+	for _, note := range setup.Data.Notes {
+		notes = append(notes, setup.Data.Name+": "+note)
 	}
 	for _, note := range notes {
 		if slices.Contains(a.told, note) {
