@@ -25,12 +25,3 @@ func (clock) now() time.Duration {
 	}
 	return time.Duration(ts.Nano())
 }
-
-// processCPU returns the CPU time of this process, 0 where the system does not tell.
-func processCPU() time.Duration {
-	var r unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
-		return 0
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
-}

@@ -3,7 +3,6 @@ package bench_test
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -104,40 +103,6 @@ func TestEachRowIsKept(t *testing.T) {
 	report, err := bench.Run(ctx, cfg, nil)
 	if !errors.Is(err, context.Canceled) || len(report.Results) != 2 || !slices.Equal(seen, []int{1, 2}) || report.PeakGFLOPS == 0 {
 		t.Fatalf("rows %v, error %v", seen, err)
-	}
-}
-
-// benchmarkLine is the form of a benchmark's result in Go's proposal 14313.
-var benchmarkLine = regexp.MustCompile(`^Benchmark[A-Z]\S* [1-9]\d* [0-9.e+-]+ ns/op( [0-9.e+-]+ [A-Za-z/]+)*$`)
-
-// TestGobench checks the lines for benchstat: one a sample, in Go's form.
-func TestGobench(t *testing.T) {
-	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"nn", "nn-forward", "fl"}, Models: []string{"logistic"}, Batch: 4, Quick: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	if err := report.WriteGobench(&b); err != nil {
-		t.Fatal(err)
-	}
-	names := map[string]int{}
-	for line := range strings.Lines(b.String()) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "Benchmark") {
-			if !benchmarkLine.MatchString(line) {
-				t.Errorf("no line of a benchmark: %s", line)
-			}
-			names[strings.Fields(line)[0]]++
-		} else if !regexp.MustCompile(`^(goos|goarch|pkg|cpu): \S`).MatchString(line) {
-			t.Errorf("neither a benchmark nor a key: %s", line)
-		}
-	}
-	if len(names) != len(report.Results) {
-		t.Errorf("%d names for %d results: %v", len(names), len(report.Results), names)
-	}
-	level := report.Machine.Level
-	if n := names["BenchmarkNN/model=logistic/shape=28x28x1/batch=4/optimizer=momentum/level="+level+"/threads=1"]; n < 2 {
-		t.Errorf("%d samples of the training step: %v", n, names)
 	}
 }
 

@@ -198,7 +198,7 @@ func newResult(r row, precision nn.Precision, seconds []float64) Result {
 	s := median(seconds)
 	return Result{
 		Name: r.name, Level: kernels.Current().String(), Threads: 1, Batch: r.batch, Shape: r.shape, Optimizer: r.optimizer,
-		Precision: precision.String(), Seconds: s, SamplesPerSecond: float64(r.samples) / s, Spread: spread(seconds), times: seconds,
+		Precision: precision.String(), Seconds: s, SamplesPerSecond: float64(r.samples) / s, Spread: spread(seconds),
 	}
 }
 

@@ -65,8 +65,6 @@ type Result struct {
 	P99              float64    `json:"p99_seconds,omitempty"`       // of a tuner's call, whose median is Seconds
 	Accuracy         *Accuracy  `json:"accuracy,omitempty"`          // of suite accuracy
 	Decisions        *Decisions `json:"decisions,omitempty"`         // of suite accuracy: studies
-	Cluster          *Cluster   `json:"cluster,omitempty"`           // of suite cluster
-	times            []float64
 }
 
 // Rival is a PyTorch doing the same as a row.

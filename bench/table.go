@@ -145,10 +145,10 @@ func (r *Report) rounds() bool {
 	return false
 }
 
-// findings says whether the report has rows of accuracies or clusters.
+// findings says whether the report has rows of accuracies.
 func (r *Report) findings() bool {
 	return slices.ContainsFunc(r.Results, func(x Result) bool {
-		return x.Accuracy != nil || x.Decisions != nil || x.Cluster != nil
+		return x.Accuracy != nil || x.Decisions != nil
 	})
 }
 
@@ -190,8 +190,6 @@ func (r *Report) cells(x Result) []string {
 			found = x.Accuracy.String()
 		case x.Decisions != nil:
 			found = x.Decisions.String()
-		case x.Cluster != nil:
-			found = x.Cluster.String()
 		}
 		cells = append(cells, found)
 	}

@@ -67,11 +67,9 @@ func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, e
 	return out, nil
 }
 
-// costs are the costs of one seed: of its proxy federations and of its rounds, with the
-// bytes of the model.
+// costs are the costs of one seed: of its proxy federations and of its rounds.
 type costs struct {
 	sides, rounds workdir.Price
-	bytes         int
 	unknown       string // why they are, else empty
 }
 
@@ -143,7 +141,7 @@ func (a *appraiser) costWith(ctx context.Context, t *Training, s *study.Setup, c
 		s.ClientTuner = plugins.Builtin()[name]
 	}
 	sides, rounds, err := a.Appraise(ctx, s, t.Mode, counts)
-	return costs{sides: sides, rounds: rounds, bytes: 4 * s.Model.Size()}, err
+	return costs{sides: sides, rounds: rounds}, err
 }
 
 // count counts what a configuration makes of the data at hand. Where these cannot be

@@ -34,7 +34,6 @@ type benchOptions struct {
 	plot     plotOptions
 	from     []string
 	profile  string
-	gobench  bool
 	explain  bool
 	tables   string
 	tuners   []string
@@ -56,9 +55,6 @@ func newBench(a *app) *cobra.Command {
 			"  fedfast bench --suite tuners --tables DIR --tuner-path . --tuner random,sha,mine",
 		Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
-			if a.json && o.gobench {
-				return errors.New("--json and --gobench cannot be combined; use --report FILE to write the report as JSON")
-			}
 			return o.validate()
 		},
 		RunE: a.work(func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), a) }),
@@ -100,7 +96,6 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&o.sets, "set", nil, "set `KEY=VALUE` for every study of the suite tuners, such as score.clients=1 (repeatable)")
 	o.plot.addFlags(cmd, "also plot the suite scale or tuners, else the speed of networks beside PyTorch, else beside the limit,")
 	f.StringSliceVar(&o.from, "from", nil, "show and plot the report in `FILE`, written by --report, instead of measuring; several from one machine are merged")
-	f.BoolVar(&o.gobench, "gobench", false, "print every measurement in benchstat format instead of the table")
 	f.BoolVar(&o.explain, "explain", false, "show, layer by layer, where a training step of the one --model takes its time, and the machine's limit")
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile for go tool pprof to this `FILE`")
 }
@@ -154,8 +149,8 @@ func (o *benchOptions) validate() error {
 		}
 		o.config.Input = shape
 	}
-	if o.explain && (len(o.config.Models) != 1 || len(o.config.Suites)+len(o.from) > 0 || o.against != "" || o.gobench || o.report != "" || o.markdown != "") {
-		return errors.New("--explain requires one --model, and cannot be combined with --suite, --from, --against, --gobench, --report or --markdown")
+	if o.explain && (len(o.config.Models) != 1 || len(o.config.Suites)+len(o.from) > 0 || o.against != "" || o.report != "" || o.markdown != "") {
+		return errors.New("--explain requires one --model, and cannot be combined with --suite, --from, --against, --report or --markdown")
 	}
 	if len(o.config.Models) == 0 && (o.input != "" || o.config.Classes > 0) {
 		return errors.New("--input and --classes require --model")
@@ -166,8 +161,8 @@ func (o *benchOptions) validate() error {
 	if err := o.plot.validate(); err != nil {
 		return err
 	}
-	if len(o.from) > 0 && (len(o.config.Suites) > 0 || o.gobench || o.against != "" || o.profile != "") {
-		return errors.New("--from shows an existing report and cannot be combined with --suite, --against, --gobench or --profile")
+	if len(o.from) > 0 && (len(o.config.Suites) > 0 || o.against != "" || o.profile != "") {
+		return errors.New("--from shows an existing report and cannot be combined with --suite, --against or --profile")
 	}
 	for _, name := range o.config.Suites {
 		var known []string
@@ -277,9 +272,6 @@ func (o *benchOptions) startTorch(ctx context.Context) error {
 func (o *benchOptions) print(a *app, report *bench.Report) error {
 	if a.json {
 		return a.printJSON(report)
-	}
-	if o.gobench {
-		return report.WriteGobench(a.out)
 	}
 	const width = 120 // columns of a screen
 	rows, notes := report.Brief(width)

@@ -38,8 +38,8 @@ func (o *benchOptions) validateTuners() error {
 		return errors.New("--suite tuners: cannot be combined with other suites")
 	case named && o.tables == "":
 		return errors.New("--suite tuners: requires --tables DIR, a directory of tables that fedfast table record wrote")
-	case named && (o.gobench || o.report != "" || o.markdown != "" || o.profile != "" || o.against != ""):
-		return errors.New("--suite tuners: cannot be combined with --gobench, --report, --markdown, --profile or --against; use --json or --plot")
+	case named && (o.report != "" || o.markdown != "" || o.profile != "" || o.against != ""):
+		return errors.New("--suite tuners: cannot be combined with --report, --markdown, --profile or --against; use --json or --plot")
 	}
 	return nil
 }

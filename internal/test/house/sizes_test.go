@@ -23,9 +23,9 @@ const mostCode = 119000
 // blank lines, tests, generated files and internal/test. A change that raises one
 // lowers another by as much.
 var mayHold = map[string]int{
-	"bench":                            4537,
-	"bench/repro":                      5335,
-	"cmd":                              16506,
+	"bench":                            3819,
+	"bench/repro":                      5233,
+	"cmd":                              16498,
 	"data":                             2721,
 	"data/sets":                        22,
 	"fl":                               9601,
@@ -33,9 +33,9 @@ var mayHold = map[string]int{
 	"fl/hyper":                         693,
 	"fl/methods":                       2633,
 	"fl/study":                         4097,
-	"fl/study/cluster":                 2461,
+	"fl/study/cluster":                 2423,
 	"fl/study/cluster/internal/wire":   1496,
-	"fl/study/cluster/internal/worker": 618,
+	"fl/study/cluster/internal/worker": 563,
 	"fl/study/config":                  3282,
 	"fl/study/internal/estimate":       505,
 	"fl/study/internal/meter":          434,
