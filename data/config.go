@@ -52,7 +52,10 @@ type Config struct {
 	// Alpha is the concentration of the Dirichlet partition: small is skewed. For
 	// the dataset "synthetic" it is how far the clients' models are apart, and
 	// Beta how far their points are, as standard deviations.
-	Alpha         float64 `toml:"alpha" in:"[0, inf)" doc:"concentration of the Dirichlet partitions, smaller is more skewed; for the dataset synthetic, how much the clients' models differ" also:"dirichlet_alpha concentration"`
+	Alpha float64 `toml:"alpha" in:"[0, inf)" doc:"concentration of the Dirichlet partitions, smaller is more skewed: for dirichlet that of all classes together, see data.class_alpha; for the dataset synthetic, how much the clients' models differ" also:"dirichlet_alpha concentration"`
+	// ClassAlpha is the same for each class, as most papers give it: Alpha divided by the
+	// number of classes.
+	ClassAlpha    float64 `toml:"class_alpha" in:"[0, 1e6]" doc:"concentration of the partition dirichlet for each class, as most papers give it, instead of data.alpha, which for C classes is C times as large; 0: data.alpha" also:"alpha_per_class"`
 	Beta          float64 `toml:"beta" in:"[0, inf)" doc:"for the dataset synthetic, how much the clients' inputs differ"`
 	Shards        int     `toml:"shards" in:"[0, inf)" doc:"shards per client in the partition shards, of the samples sorted by class; 0: 2" also:"num_shards"`
 	ClientClasses int     `toml:"client_classes" in:"[0, inf)" doc:"number of classes per client in the partitions classes and classes-blocked" also:"classes_per_client"`

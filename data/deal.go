@@ -35,6 +35,9 @@ func (c *Config) deal(fed *Federation, all View, train int) ([]Examples, error) 
 	}
 	labels := all.labels()
 	d := &deal.Dealer{Plan: c.plan(), Name: c.Name, Labels: at(labels, rest), Classes: fed.Classes, Key: draw.Key(c.Seed, draw.Partition)}
+	if c.ClassAlpha > 0 {
+		d.Alpha = c.ClassAlpha * float64(fed.Classes)
+	}
 	trains, err := d.Train()
 	if err != nil {
 		return nil, err
@@ -51,7 +54,12 @@ func (c *Config) deal(fed *Federation, all View, train int) ([]Examples, error) 
 			trains[i] = at(rest, trains[i])
 		}
 	}
-	note := fmt.Sprintf("dealt (%s) to %d clients of %s samples", c.Partition, len(trains), lengths(trains))
+	way := c.Partition
+	if way == deal.WayDirichlet {
+		each := d.Alpha / float64(fed.Classes)
+		way += fmt.Sprintf(", data.alpha = %.3g in all: %.3g for each of %d classes", d.Alpha, each, fed.Classes)
+	}
+	note := fmt.Sprintf("dealt (%s) to %d clients of %s samples", way, len(trains), lengths(trains))
 	if parts.files {
 		note += fmt.Sprintf(" and %s test samples", lengths(tests))
 	}

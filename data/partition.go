@@ -26,7 +26,10 @@ func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
 		ways = append(ways, partitionNatural)
 	}
 	if c.Partition == "" && s.Partition != "" {
-		c.Partition, c.Alpha = s.Partition, cmp.Or(c.Alpha, s.Alpha)
+		c.Partition = s.Partition
+		if c.ClassAlpha == 0 {
+			c.Alpha = cmp.Or(c.Alpha, s.Alpha)
+		}
 	}
 	switch {
 	case c.Partition != "" && !slices.Contains(ways, c.Partition):
@@ -40,12 +43,19 @@ func (c *Config) checkPartition(s *SetInfo, bad func(string, ...any)) {
 	}
 	mixed := c.Partition == deal.WayDirichlet || c.Partition == deal.WayCapped
 	switch {
+	case c.ClassAlpha > 0 && c.Partition != deal.WayDirichlet:
+		bad("data.class_alpha = %v: only data.partition = %q uses it", c.ClassAlpha, deal.WayDirichlet)
+	case c.ClassAlpha > 0 && c.Alpha > 0:
+		bad("data.class_alpha = %v, data.alpha = %v: are two forms of one number; set data.alpha = 0 to use the first",
+			c.ClassAlpha, c.Alpha)
+	case c.ClassAlpha > 0:
 	case mixed && !(c.Alpha > 0 && c.Alpha <= 1e6):
 		bad("data.alpha = %v: the Dirichlet partition needs a number in (0, 1e6]", c.Alpha)
 	case s.AlphaBeta && !(c.Alpha >= 0 && c.Alpha <= maxApart && c.Beta >= 0 && c.Beta <= maxApart):
 		bad("data.alpha = %v, data.beta = %v: %s needs numbers in [0, %d]", c.Alpha, c.Beta, s.Name, maxApart)
 	case !mixed && !s.AlphaBeta && c.Alpha != 0:
-		bad("data.alpha = %v: only data.partition = %q, %q and the set synthetic use it", c.Alpha, deal.WayDirichlet, deal.WayCapped)
+		bad("data.alpha = %v: only data.partition = %q, %q and the set synthetic use it",
+			c.Alpha, deal.WayDirichlet, deal.WayCapped)
 	case !s.AlphaBeta && c.Beta != 0:
 		bad("data.beta = %v: only the set synthetic uses it", c.Beta)
 	}

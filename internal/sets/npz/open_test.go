@@ -220,7 +220,7 @@ func TestOpenCentral(t *testing.T) {
 		{data.Config{}, "36 samples train and 4 validate; the test set is the files' 3 test samples of no client, on which the global model is measured (data.split = \"files\")"},
 		{data.Config{Split: "50/50/files"}, "20 samples train and 20 validate"},
 		{data.Config{Partition: "iid", Clients: 4}, "dealt (iid) to 4 clients of 10 samples"},
-		{data.Config{Partition: "dirichlet", Alpha: 1, Clients: 2}, "dealt (dirichlet) to 2 clients of 20 samples"},
+		{data.Config{Partition: "dirichlet", Alpha: 1, Clients: 2}, "dealt (dirichlet, data.alpha = 1 in all: 0.333 for each of 3 classes) to 2 clients of 20 samples"},
 		{
 			data.Config{Split: "80/10/10"},
 			"the files' test set of 3 samples, which are of no client, is left out (data.split = \"80/10/10\")",
