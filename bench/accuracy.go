@@ -18,7 +18,7 @@ import (
 )
 
 // The suite accuracy trains every method, regressions by some, most models by federated
-// averaging, tags by some methods, and plays two studies, on real data: the folders of
+// averaging, and tags by some methods, on real data: the folders of
 // the environment variable FEDFAST_DATA, LEAF's FEMNIST with the preset of that name and
 // others for models of another input; without it every method on the embedded set with
 // the quickstart's network, and regressions on that set.
@@ -36,7 +36,7 @@ type training struct {
 	sets   []string
 	halves *halves // where the data are halves of images; else nil
 
-	opened map[uint64]opened // by seed, once one needed it; methods and studies share it
+	opened map[uint64]opened // by seed, once one needed it; methods share it
 }
 
 // opened is the data and the network of trainings.
@@ -149,7 +149,7 @@ var methodSets = map[string][]string{
 	"fedrolex": {"client.widths=[1, 0.5, 0.25]"}, // sixteenths of the channels, scaled by 16, diverge when they move
 }
 
-// accuracyRows lists the methods, the models and the studies.
+// accuracyRows lists the methods and the models.
 func accuracyRows(ctx context.Context, cfg Config) ([]row, error) {
 	shared := map[uint64]opened{}
 	trainings, err := trainings(cfg, shared)
@@ -167,11 +167,10 @@ func accuracyRows(ctx context.Context, cfg Config) ([]row, error) {
 			return results, err
 		}})
 	}
-	decisions, err := decisionRows(cfg, shared)
-	return append(rows, decisions...), err
+	return rows, nil
 }
 
-// accuracyData returns the preset of the methods and the studies, and the settings
+// accuracyData returns the preset of the methods, and the settings
 // of its data.
 func accuracyData(cfg Config) (preset string, sets []string, err error) {
 	root := os.Getenv("FEDFAST_DATA")

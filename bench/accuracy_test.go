@@ -19,18 +19,18 @@ import (
 // regressions is how many there are without real data.
 const regressions = 5
 
-// TestRunAccuracy trains methods for some rounds, the regressions and a study. The
+// TestRunAccuracy trains methods for some rounds, and the regressions. The
 // other rows differ from these in their method, whose tests are beside them.
 func TestRunAccuracy(t *testing.T) {
 	methods := []string{"ditto", "fedadam", "fedavg", "fednova", "fedtp", "heterofl", "maml", "scaffold"}
 	report, err := bench.Run(t.Context(), bench.Config{
-		Suites: []string{"accuracy"}, Workers: 2, Quick: true, Rows: regexp.MustCompile("^(" + strings.Join(methods, "|") + "|sha) "),
+		Suites: []string{"accuracy"}, Workers: 2, Quick: true, Rows: regexp.MustCompile("^(" + strings.Join(methods, "|") + ") "),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Results) != len(methods)+regressions+1 {
-		t.Fatalf("%d results of %d methods, %d regressions and a study", len(report.Results), len(methods), regressions)
+	if len(report.Results) != len(methods)+regressions {
+		t.Fatalf("%d results of %d methods and %d regressions", len(report.Results), len(methods), regressions)
 	}
 	for i, r := range report.Results[:len(methods)] {
 		a := r.Accuracy
@@ -45,7 +45,7 @@ func TestRunAccuracy(t *testing.T) {
 			t.Errorf("%s: the training loss goes from %v to %v: nothing learns", r.Name, a.FirstLoss, a.LastLoss.Mean)
 		}
 	}
-	for _, r := range report.Results[len(methods) : len(methods)+regressions] {
+	for _, r := range report.Results[len(methods):] {
 		a := r.Accuracy
 		if a.Measure != result.MeasureRMSE || a.GlobalR2 == nil || !(a.GlobalR2.Mean < 1) ||
 			!(a.GlobalError.Mean > 0.01) || !(a.GlobalError.Mean < 1) || !(a.LastLoss.Mean < a.FirstLoss) {
@@ -53,11 +53,6 @@ func TestRunAccuracy(t *testing.T) {
 		}
 		if text := a.String(); !regexp.MustCompile(`^loss [0-9.]+ to [0-9.]+, test RMSE 0\.[0-9]{3,}, R2 -?0\.[0-9]{3,}, personalized 0\.`).MatchString(text) {
 			t.Errorf("%s: %s", r.Shape, text)
-		}
-	}
-	for _, r := range report.Results[len(methods)+regressions:] {
-		if d := r.Decisions; d == nil || d.Trials != 9 || d.Seeds != 1 || !(d.TestError.Mean > 0) || !(d.TestError.Mean < 1) || r.Seconds <= 0 {
-			t.Errorf("%s: %+v", r.Name, d)
 		}
 	}
 	if row := strings.Join(report.Table()[1], " "); !strings.Contains(row, ", personalized ") {
@@ -72,7 +67,7 @@ func TestAccuracyInBothPrecisions(t *testing.T) {
 		t.Skip(err)
 	}
 	cfg := bench.Config{
-		Suites: []string{"accuracy"}, Workers: 1, Quick: true, Rows: regexp.MustCompile("^(fedavg .*model=composed|fedex )"), Precisions: []nn.Precision{nn.FP32, nn.BF16},
+		Suites: []string{"accuracy"}, Workers: 1, Quick: true, Rows: regexp.MustCompile("^fedavg .*model=composed"), Precisions: []nn.Precision{nn.FP32, nn.BF16},
 		Seeds: 2, Keep: t.TempDir(),
 	}
 	run := func() []bench.Result {
@@ -80,8 +75,8 @@ func TestAccuracyInBothPrecisions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(report.Results) != 4 {
-			t.Fatalf("%d results of two rows in two precisions", len(report.Results))
+		if len(report.Results) != 2 {
+			t.Fatalf("%d results of one row in two precisions", len(report.Results))
 		}
 		return report.Results
 	}
@@ -89,9 +84,6 @@ func TestAccuracyInBothPrecisions(t *testing.T) {
 	a, b := results[0].Accuracy, results[1].Accuracy
 	if d := b.Against; a.Against != nil || d == nil || math.Abs(b.GlobalError.Mean-a.GlobalError.Mean-d.GlobalError.Mean) > 1e-12 || a.GlobalError.Half <= 0 {
 		t.Errorf("%+v and %+v, which differs by %+v", a, b, d)
-	}
-	if d := results[3].Decisions; !d.Compared || d.Seeds != 2 || d.SameTrials < d.SameRungs*d.Trials || d.SameSurvivor > 0 && d.ThetaCompared == 0 {
-		t.Errorf("the decisions are %+v", d)
 	}
 	kept, err := filepath.Glob(filepath.Join(cfg.Keep, "fedavg-*.json"))
 	if err != nil || len(kept) != 4 {

@@ -117,7 +117,7 @@ func suites() []suite {
 		{"fl", "rounds of federated averaging, with one worker and with all", roundRows, false},
 		{"tuner", "calls to a tuner in its own process", tunerRows, false},
 		{"scale", "scaling with clients per round, total clients and parallel trials; small models", scaleRows, false},
-		{"accuracy", "accuracy of methods, models and studies on the data in FEDFAST_DATA, else of methods on fashion-small; takes minutes, only when named", accuracyRows, true},
+		{"accuracy", "accuracy of methods and models on the data in FEDFAST_DATA, else of methods on fashion-small; takes minutes, only when named", accuracyRows, true},
 	}
 }
 

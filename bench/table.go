@@ -147,9 +147,7 @@ func (r *Report) rounds() bool {
 
 // findings says whether the report has rows of accuracies.
 func (r *Report) findings() bool {
-	return slices.ContainsFunc(r.Results, func(x Result) bool {
-		return x.Accuracy != nil || x.Decisions != nil
-	})
+	return slices.ContainsFunc(r.Results, func(x Result) bool { return x.Accuracy != nil })
 }
 
 // cells are the texts of one row, one a column.
@@ -185,11 +183,8 @@ func (r *Report) cells(x Result) []string {
 	}
 	if r.findings() {
 		found := ""
-		switch {
-		case x.Accuracy != nil:
+		if x.Accuracy != nil {
 			found = x.Accuracy.String()
-		case x.Decisions != nil:
-			found = x.Decisions.String()
 		}
 		cells = append(cells, found)
 	}

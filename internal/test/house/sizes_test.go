@@ -23,7 +23,7 @@ const mostCode = 119000
 // blank lines, tests, generated files and internal/test. A change that raises one
 // lowers another by as much.
 var mayHold = map[string]int{
-	"bench":                            3819,
+	"bench":                            3583,
 	"bench/repro":                      5233,
 	"cmd":                              16498,
 	"data":                             2740,
