@@ -26,7 +26,7 @@ func Unknown(name string) error {
 			known = append(known, key.Name{Name: p.Name, Also: p.Also})
 		}
 	}
-	return fmt.Errorf("unknown hyperparameter %q%s; tunable: %s", name, key.DidYouMean(name, known), strings.Join(Tunable(), ", "))
+	return fmt.Errorf("unknown hyperparameter %q%s; `fedfast list keys` says which keys are tunable", name, key.DidYouMean(name, known))
 }
 
 // With returns h with the hyperparameters in params overridden and the choices below

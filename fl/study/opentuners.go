@@ -79,7 +79,7 @@ func (d *driver) openTuners(ctx context.Context) error {
 			continue // joinChoices has checked it
 		}
 		if _, ok := hyper.FindTunable(dim.Name); !ok && !d.study.Hyper.Adds[dim.Name] {
-			return &key.Error{Key: config.SpaceKey(dim.Name), Problem: ": " + hyper.Unknown(dim.Name).Error()}
+			return &key.Error{Key: config.SpaceKey(dim.Name), Problem: ": " + config.UnknownDim(dim.Name).Error()}
 		}
 	}
 	if d.study.Client != nil {

@@ -343,7 +343,11 @@ func (s *opened) head(a *app, setup *study.Setup, mode string) string {
 	} else {
 		fmt.Fprintf(&b, ": %s of %s", oneline.Count(c.Rounds, "round"), oneline.Count(c.Cohort, "client"))
 	}
-	fmt.Fprintf(&b, ", seed %d, in %s\n", c.Seed, s.Path())
+	fmt.Fprintf(&b, ", seed %d", c.Seed)
+	if s.Study != nil { // as of a table of a paper
+		fmt.Fprint(&b, ", in "+s.Path())
+	}
+	fmt.Fprintln(&b)
 	fmt.Fprintf(&b, "%s: %d clients, %s with %s parameters\n", setup.Data.Name, len(setup.Data.Clients), networkName(setup.Model), oneline.Digits(setup.Model.NumParams()))
 	notes := s.places.Notes()
 	for _, note := range setup.Data.Notes {

@@ -74,6 +74,16 @@ func (c *Config) checkOnTheWay(dims []tuners.Dim) error {
 // SpaceKey returns the key of a dimension of the space.
 func SpaceKey(name string) string { return "space." + name }
 
+// UnknownDim returns the error for a dimension that is no tunable hyperparameter. For another key of
+// a study it says how values of it are compared.
+func UnknownDim(name string) error {
+	if !slices.ContainsFunc(Reference(), func(k KeyInfo) bool { return k.Key == name }) {
+		return hyper.Unknown(name)
+	}
+	return fmt.Errorf("%s is not tunable; compare values of it by studies, one each, "+
+		"as `fedfast tune --set %s=VALUE --study DIR`, and `fedfast study compare DIR...`", name, name)
+}
+
 // CheckDims checks the dimensions of hyperparameters over a base. Every range is one
 // interval, single values, or both. So a continuous dimension with valid ends that
 // contains invalid values contains some right next to an end; and ranges that depend on

@@ -25,7 +25,7 @@ const mostCode = 119000
 var mayHold = map[string]int{
 	"bench":                            3583,
 	"bench/repro":                      5233,
-	"cmd":                              16498,
+	"cmd":                              16502,
 	"data":                             2740,
 	"data/sets":                        22,
 	"fl":                               9601,
@@ -36,7 +36,7 @@ var mayHold = map[string]int{
 	"fl/study/cluster":                 2423,
 	"fl/study/cluster/internal/wire":   1496,
 	"fl/study/cluster/internal/worker": 563,
-	"fl/study/config":                  3282,
+	"fl/study/config":                  3289,
 	"fl/study/internal/estimate":       505,
 	"fl/study/internal/meter":          434,
 	"fl/study/internal/record":         480,

@@ -168,8 +168,8 @@ def _start(
     path = Path(study) if study is not None else _dated(command)
     notes: "list[str]" = []  # on data, which the program shows
     file: PathLike = "\0"  # of the samples, which messages call data
+    given: "dict[str, Any]" = {"method": method} if method is not None else {}
     try:
-        given: "dict[str, Any]" = {"method": method} if method is not None else {}
         begun = (path / "config.toml").exists() and all(v is None for v in (data, model, method, space, settings))
         if config is None and preset is None and not begun:
             preset = "quickstart"
@@ -199,7 +199,10 @@ def _start(
         if study is None and not any(path.iterdir()):
             path.rmdir()
         if isinstance(e, program.Error):
-            raise program.Error(str(e).replace(str(file), "data")) from None
+            text = str(e).replace(str(file), "data")
+            for key, value in given.items():
+                text = text.replace(f"--set {key}={toml(value)}", f"{key} = {value!r}")
+            raise program.Error(text) from None
         raise
     return _left(path, notes, 4)
 

@@ -99,6 +99,9 @@ class Package(unittest.TestCase):
             with self.assertRaisesRegex(fedfast.Error, want) as caught:
                 fedfast.run(data=samples(), settings={**SMALL, **settings})
             self.assertNotIn("\n", str(caught.exception))
+            self.assertNotIn("--set", str(caught.exception))
+        with self.assertRaisesRegex(fedfast.Error, r"^client.lr = -1e-06: client.lr"):
+            fedfast.run(data=samples(), settings={**SMALL, "client.lr": -1e-6})
         with self.assertRaisesRegex(fedfast.Error, "contains no study"):
             fedfast.Study("nowhere")
         with mock.patch.dict(os.environ, FEDFAST="nowhere/fedfast"), self.assertRaisesRegex(fedfast.Error, "program not found"):

@@ -128,7 +128,7 @@ class Notebook(unittest.TestCase):
             fedfast.run(data=samples(), settings=SMALL)
             lines = len(shown)
             fedfast.run(data=samples(), settings=SMALL, progress=False)
-        self.assertIn("npz-vectors", shown[0])
+        self.assertIn("rounds of 3 clients", shown[0])
         self.assertEqual(len(shown), lines)
 
 
