@@ -43,7 +43,7 @@ var mayHold = map[string]int{
 	"fl/study/internal/replay":         563,
 	"fl/study/internal/trial":          1549,
 	"fl/study/result":                  1302,
-	"fl/study/view":                    1617,
+	"fl/study/view":                    1677,
 	"fl/study/workdir":                 1304,
 	"internal/deal":                    705,
 	"internal/draw":                    104,
