@@ -23,7 +23,7 @@ const mostCode = 119000
 // blank lines, tests, generated files and internal/test. A change that raises one
 // lowers another by as much.
 var mayHold = map[string]int{
-	"bench":                            3583,
+	"bench":                            3403,
 	"bench/repro":                      5233,
 	"cmd":                              16502,
 	"data":                             2740,
@@ -61,7 +61,7 @@ var mayHold = map[string]int{
 	"internal/probe":                   47,
 	"internal/rules":                   615,
 	"internal/scaffold":                183,
-	"internal/sets":                    5661,
+	"internal/sets":                    5578,
 	"internal/stats":                   250,
 	"internal/store":                   1279,
 	"internal/sys":                     684,
