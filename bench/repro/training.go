@@ -121,6 +121,7 @@ func (t *Training) config(o Options, seed int, path string) (*config.Config, []s
 		return nil, nil, fmt.Errorf("%s: %w", t.Key, err)
 	}
 	c.Eval.DropAuto()
+	c.Tuner.Reference = false // no number of a paper is of it
 	deviations := slices.Clone(t.Deviates)
 	if !o.AsPaper {
 		deviations = append(deviations, t.Switches...)

@@ -52,7 +52,7 @@ func (h Values) With(params tuners.Params, adds map[string]bool) (Values, error)
 // of a tuner's Description.Controls.
 func (h Values) Matching(patterns []string) tuners.Params {
 	params := tuners.Params{}
-	for _, p := range Table() {
+	for _, p := range slices.Concat(table, others) {
 		switch {
 		case !p.Tunable || !tuners.Matches(p.Name, patterns...):
 		case p.Truth():

@@ -148,6 +148,11 @@ func (x *extension) tune(ctx context.Context) error {
 	case len(x.undone) >= parallel:
 		return fmt.Errorf("tuner %s plans otherwise with %d rounds", s.Config.Tuner.Name, s.Config.Budget.Rounds)
 	}
+	for n := 0; d.past.Trial(n) != nil; n++ {
+		if d.past.Trial(n).Opened.Reference {
+			x.undone = append(x.undone, n)
+		}
+	}
 	return nil
 }
 
@@ -161,7 +166,10 @@ func (d *driver) replan(ctx context.Context) error {
 		if rec.Source != nil {
 			return fmt.Errorf("trial %d is a copy of another one", n)
 		}
-		t, err := d.study.Open(ctx, n, rec.Params, nil)
+		if rec.Reference {
+			break
+		}
+		t, err := d.study.Open(ctx, trial.Spec{Number: n, Params: rec.Params})
 		if err == nil {
 			err = t.Replan(ctx)
 		}

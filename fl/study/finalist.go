@@ -19,7 +19,7 @@ import (
 // then the best snapshots.
 func (d *driver) finalists(survivor *entrant) (all []trial.Model, survivors int) {
 	var last []trial.Model
-	able := eligible(d.trials, d.aims)
+	able := eligible(d.suggested(), d.aims)
 	if survivor != nil && !slices.Contains(able, survivor) {
 		survivor = nil
 	}
@@ -86,6 +86,9 @@ func survivorsOf[T survivor](trials []T, choice T, aim tuners.Objective, n int) 
 
 // alive reports whether the trial was neither stopped nor failed, after a rung.
 func (t *entrant) alive() bool {
+	if t == nil {
+		return false
+	}
 	p := t.Phase()
 	return (p == trial.Waiting || p == trial.Completed) && len(t.rungs) > 0
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -218,7 +219,7 @@ func TestSurvivors(t *testing.T) {
 	}
 	defer d.close()
 	for number, score := range []float64{0.5, 0.3, 0.1, 0.2, 0.3, 0.4} {
-		at, err := d.open(t.Context(), number, nil, nil)
+		at, err := d.open(t.Context(), trial.Spec{Number: number})
 		if err != nil {
 			t.Fatal(err)
 		}

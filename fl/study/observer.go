@@ -13,6 +13,8 @@ type Event struct {
 	// Event is "round", "rung", "fail", "stop" (by a user) or "finalist".
 	Event string `json:"event"`
 	Trial int    `json:"trial"`
+	// Reference is set for a round or rung of the trial of the file's own values.
+	Reference bool `json:"reference,omitempty"`
 	// Round is how many rounds the trial has run.
 	Round int `json:"round"`
 	// Second is the simulated second of a rung, with budget.seconds; Update its number of
@@ -76,6 +78,9 @@ type Progress struct {
 	// Local is set with Preparing while clients train by themselves: Trial is the number of
 	// a point with which all of them have.
 	Local bool
+	// Reference is set while the file's own values are trained, after the trials: Round and
+	// Rounds are then of that trial.
+	Reference bool
 	// Trial and TrialRound are the round of a trial that has just ended,
 	// ToRound where the trial runs to.
 	Trial, TrialRound, ToRound int

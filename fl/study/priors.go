@@ -72,10 +72,17 @@ func (d *driver) read(ctx context.Context, dir string, into *record.Priors) erro
 			}
 			return err
 		case store.KindTrial:
-			return record.Into(r, func(rec *record.Trial) { params[r.Trial] = rec.Params })
+			return record.Into(r, func(rec *record.Trial) {
+				if !rec.Reference {
+					params[r.Trial] = rec.Params
+				}
+			})
 		case store.KindRung:
 			if c == nil {
 				return errors.New("its record does not begin with a study")
+			}
+			if _, ok := params[r.Trial]; !ok {
+				return nil // the file's own values
 			}
 			return record.Into(r, func(rec *record.Rung) {
 				values := record.Numbers(rec.Values)

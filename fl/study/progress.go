@@ -57,7 +57,7 @@ func (e *entrants) left() (n int) {
 func (e *entrants) leader(aim tuners.Objective) result.Standing {
 	best := result.Standing{Score: math.NaN()}
 	for _, t := range e.trials {
-		if t.standing.Rounds > 0 && t.Phase() != trial.Failed && t.standing.Before(best, aim) {
+		if t.standing.Rounds > 0 && !t.Reference && t.Phase() != trial.Failed && t.standing.Before(best, aim) {
 			best = t.standing
 		}
 	}
@@ -94,8 +94,10 @@ func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
 		p.TestError = &t.curve[n-1].TestError
 	}
 	d.mu.Lock()
-	d.rounds++
-	d.spend(t, to)
+	if !t.Reference {
+		d.rounds++
+		d.spend(t, to)
+	}
 	if d.setup.Config.ToGoal() { // rounds before the goal say nothing of the time to it
 		t.recent = result.Recent{}
 	}
@@ -107,6 +109,9 @@ func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
 	if most := d.setup.Config.Time.Seconds; most > 0 && d.budget.InRounds() && t.clock() > 0 && (d.lone || d.setup.Unscored) { // ends sooner, about
 		p.Rounds = int(min(float64(p.Rounds), max(float64(p.Round), math.Ceil(most/t.clock()*float64(p.Round)))))
 		p.ToRound = min(to, p.Rounds)
+	}
+	if t.Reference {
+		p.Reference, p.Round, p.Rounds = true, p.TrialRound, to
 	}
 	p.Best, p.Trials, p.TrialsLeft = d.leader(d.objective), len(d.trials), d.left()
 	d.mu.Unlock()

@@ -93,7 +93,7 @@ func (d *driver) train(ctx context.Context, given *config.Config) (*entrant, err
 	if err := d.past.Begin(given, config.ModeRun, d.setup.Data, d.setup.Model, d.setup.Environment); err != nil {
 		return nil, err
 	}
-	t, err := d.open(ctx, 0, nil, nil)
+	t, err := d.open(ctx, trial.Spec{})
 	if err != nil {
 		return nil, err
 	}

@@ -54,11 +54,11 @@ func (r *runner) Act(ctx context.Context, dec tuners.Decision) error {
 	}
 	switch dec.Kind {
 	case tuners.Start, tuners.Fork:
-		var source *trial.Trial
+		spec := trial.Spec{Number: dec.Trial, Params: dec.Params}
 		if dec.Kind == tuners.Fork {
-			source = d.trial(dec.Source).Trial
+			spec.Source = d.trial(dec.Source).Trial
 		}
-		if _, err := d.open(ctx, dec.Trial, dec.Params, source); err != nil {
+		if _, err := d.open(ctx, spec); err != nil {
 			return d.named(err)
 		}
 	case tuners.Stop:

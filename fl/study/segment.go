@@ -48,13 +48,13 @@ type tally struct {
 }
 
 // open opens a trial.
-func (d *driver) open(ctx context.Context, number int, params tuners.Params, source *trial.Trial) (*entrant, error) {
-	t, err := d.study.Open(ctx, number, params, source)
+func (d *driver) open(ctx context.Context, spec trial.Spec) (*entrant, error) {
+	t, err := d.study.Open(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
 	e := &entrant{Trial: t, driver: d, last: math.NaN()}
-	if source != nil {
+	if source := spec.Source; source != nil {
 		from := d.trial(source.Number)
 		e.last, e.hit, e.taken, e.counted, e.values = from.last, from.hit, from.taken, from.counted, maps.Clone(from.values)
 		if from.fleet != nil { // its clock goes on
@@ -84,7 +84,7 @@ func (t *entrant) segment(ctx context.Context, to int, begins func(rounds int), 
 		}
 		rec, err := t.Next(ctx)
 		if failed, ok := errors.AsType[*trial.FailError](err); ok {
-			emit(Event{Event: "fail", Trial: t.Number, Round: t.Rounds(), Reason: failed.Reason})
+			emit(Event{Event: "fail", Trial: t.Number, Reference: t.Reference, Round: t.Rounds(), Reason: failed.Reason})
 			return t.Fail(failed)
 		}
 		if err != nil && ctx.Err() != nil {
@@ -241,14 +241,14 @@ func (t *entrant) rung(ctx context.Context, to int, score float64, emit func(Eve
 	case b.Updates:
 		rung.Update = max(1, min(to, t.spent()))
 	}
-	if !t.driver.budget.InRounds() {
+	if !t.driver.budget.InRounds() && !t.Reference {
 		t.driver.mu.Lock()
 		t.driver.units += max(0, rung.At()-t.counted)
 		t.counted = max(t.counted, rung.At())
 		t.driver.mu.Unlock()
 	}
 	t.rungs = append(t.rungs, rung)
-	emit(Event{Event: "rung", Trial: t.Number, Round: rung.Round, Second: rung.Second, Update: rung.Update, Score: &score, Values: rung.Values})
+	emit(Event{Event: "rung", Trial: t.Number, Reference: t.Reference, Round: rung.Round, Second: rung.Second, Update: rung.Update, Score: &score, Values: rung.Values})
 	return t.CloseRung(score, rung.Values)
 }
 
@@ -265,7 +265,7 @@ func (t *entrant) endBy(ctx context.Context, reason string, err error, emit func
 func (t *entrant) event(rec *record.Round, score float64) Event {
 	loss := float64(rec.TrainLoss)
 	e := Event{
-		Event: "round", Trial: t.Number, Round: t.Rounds(), TrainLoss: &loss, Steps: rec.Steps, Examples: rec.Examples, Dropped: rec.Dropped,
+		Event: "round", Trial: t.Number, Reference: t.Reference, Round: t.Rounds(), TrainLoss: &loss, Steps: rec.Steps, Examples: rec.Examples, Dropped: rec.Dropped,
 		Down: rec.Down, Up: rec.Up, Attackers: rec.Attackers,
 		DroppedSlots: rec.DroppedSlots, Params: rec.Params, TestError: rec.TestError.Pointer(), ValError: rec.ValError.Pointer(), Epsilon: rec.Epsilon.Pointer(), Unseen: rec.Unseen.Pointer(), OtherScore: rec.Other.Pointer(),
 	}

@@ -28,8 +28,14 @@ func (d *driver) result(ctx context.Context, survivor *entrant) (*result.Result,
 	if a := d.setup.account; a != nil {
 		r.Privacy = a.After(a.Rounds) // how many rounds were spent may depend on scores
 	}
-	for _, t := range d.trials {
+	for _, t := range d.suggested() {
 		r.Trials = append(r.Trials, t.result())
+	}
+	if t := d.reference; t != nil {
+		r.Reference = &result.Reference{Chosen: result.Chosen{Number: t.Number}}
+		if t.Reference {
+			r.Reference.Trial = new(t.result())
+		}
 	}
 	compare(r, d.aims)
 	if len(d.best) == 0 {
@@ -37,6 +43,9 @@ func (d *driver) result(ctx context.Context, survivor *entrant) (*result.Result,
 	}
 	if c.Select == config.SelectFinalists {
 		models, survivors := d.finalists(survivor)
+		if d.reference.eligible(d.aims) {
+			models = append(models, d.lastOf(d.reference))
+		}
 		if err := d.scoreFinalists(ctx, models, survivors, r); err != nil {
 			return nil, err
 		}
@@ -93,9 +102,11 @@ func (d *driver) returns(ctx context.Context, r *result.Result, returned trial.M
 		r.SurvivorSHA256 = r.Survivor.SHA256
 	}
 	if r.Select == config.SelectFinalists {
-		r.Luckiest, err = d.choose(ctx, r, d.best[0], "luckiest model")
+		if r.Luckiest, err = d.choose(ctx, r, d.best[0], "luckiest model"); err != nil {
+			return err
+		}
 	}
-	return err
+	return d.compareReference(ctx, r)
 }
 
 // lastOf is a trial as it was after its last round.

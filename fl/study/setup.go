@@ -105,8 +105,19 @@ func (s *Setup) methodNamed() (fl.Method, error) {
 	return fl.MethodByName(s.Config.Method)
 }
 
-// training returns what the engine of a set-up is to do.
+// training returns what the engine of a set-up is to do. Where only the file's own values do not fit,
+// which the search space replaces in all trials, the study goes without a reference.
 func (s *Setup) training() (fl.Config, error) {
+	cfg, err := s.whole()
+	if err == nil || !s.Config.Tuner.Reference {
+		return cfg, err
+	}
+	s.Config.Tuner.Reference = false
+	return s.whole()
+}
+
+// whole is training with the reference that the configuration asks for.
+func (s *Setup) whole() (fl.Config, error) {
 	c := &s.Config
 	method, err := s.methodNamed()
 	if err != nil {

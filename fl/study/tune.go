@@ -118,6 +118,9 @@ func follow(ctx context.Context, s *Setup) (_ *driver, survivor *entrant, err er
 		survivor, err = d.follow(ctx, session)
 	}
 	session.Close()
+	if err == nil {
+		err = d.trainReference(ctx)
+	}
 	if err != nil && s.wall != nil {
 		err = s.wall.stopped(ctx, d.past, err)
 	}

@@ -181,14 +181,14 @@ SELECT j.trial AS trial_id, j.trial AS number, 1 AS study_id,
 FROM journal j LEFT JOIN whole LEFT JOIN result LEFT JOIN stopped ON stopped.trial = j.trial LEFT JOIN front ON front.trial = j.trial
   LEFT JOIN acts ON acts.trial = j.trial LEFT JOIN fails ON fails.trial = j.trial
   LEFT JOIN last ON last.trial = j.trial LEFT JOIN ran ON ran.trial = j.trial
-WHERE j.kind = 'trial';
+WHERE j.kind = 'trial' AND json_extract(j.data, '$.reference') IS NULL; -- the file's own values are no trial of the tuner's
 
 DROP VIEW IF EXISTS trial_params;
 CREATE VIEW trial_params AS
 SELECT j.trial * 1000 + row_number() OVER (PARTITION BY j.trial ORDER BY p.key) AS param_id, j.trial AS trial_id,
        p.key AS param_name, p.value AS param_value
 FROM journal j, json_each(j.data, '$.params') p
-WHERE j.kind = 'trial';
+WHERE j.kind = 'trial' AND json_extract(j.data, '$.reference') IS NULL; -- the file's own values are no trial of the tuner's
 
 DROP VIEW IF EXISTS trial_values;
 CREATE VIEW trial_values AS

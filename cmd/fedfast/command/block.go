@@ -123,12 +123,14 @@ func joined(scale result.Scale, texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// baseline adds what random search reaches beside the study.
+// baseline adds what the file's own values and random search reach beside the study.
 func (b *block) baseline(r *result.Result) {
-	if r.Baseline == nil {
-		return
+	if text := view.OverDefault(r.Reference, r.Measure); text != "" {
+		b.Row("default", plain(text))
 	}
-	b.Row("random search", plain(view.Versus(r.Baseline, r.Measure)))
+	if r.Baseline != nil {
+		b.Row("random search", plain(view.Versus(r.Baseline, r.Measure)))
+	}
 }
 
 // plain writes a sentence of pages for a terminal.

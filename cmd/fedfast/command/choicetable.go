@@ -16,7 +16,7 @@ import (
 // printChoice prints the model that a study returns, how it was chosen, and the
 // errors of it and of those that it was not.
 func (a *app) printChoice(c *config.Config, r *result.Result) error {
-	if len(r.Trials[r.Best.Number].Curve) > 0 {
+	if len(r.Trial(r.Best.Number).Curve) > 0 {
 		fmt.Fprintf(a.out, "\n%s of trial %d\n", strings.TrimPrefix(config.Models(c.Measures(config.ModeTune)), "the "), r.Best.Number)
 		if err := (learned{Ending: view.OfTune(r), target: c.Measures(config.ModeTune)}).print(a.out); err != nil {
 			return err

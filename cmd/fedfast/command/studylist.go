@@ -246,7 +246,7 @@ func summed(ctx context.Context, path string, within time.Duration) (studyEntry,
 	if err != nil {
 		return e, err
 	}
-	e.Name, e.Command, e.State, e.Trials, e.Rounds = o.Name, o.Mode, o.State, len(o.Trials), o.Rounds
+	e.Name, e.Command, e.State, e.Trials, e.Rounds = o.Name, o.Mode, o.State, len(o.Suggested()), o.Rounds
 	if o.State == view.Running {
 		e.PID = o.PID
 	}

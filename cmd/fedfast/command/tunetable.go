@@ -80,7 +80,7 @@ func (a *app) tuneBlock(c *config.Config, r *result.Result, state, where string)
 	}
 	b.front(c, r)
 	b.localSearch(c, r.LocalSearch)
-	best := &r.Trials[r.Best.Number]
+	best := r.Trial(r.Best.Number)
 	b.rungs(c, result.ScaleOf(c, r.Measure), len(best.Rungs), func(i int) (int, float64) { return best.Rungs[i].Round, best.Rungs[i].Score })
 	b.curve(learned{Ending: view.OfTune(r), target: c.Measures(config.ModeTune)})
 	b.fleet(best.Fleet, best.Rounds)

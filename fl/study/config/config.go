@@ -254,12 +254,13 @@ func (c *Config) checkBudget() error {
 
 // Tuner holds the keys tuner.*.
 type Tuner struct {
-	Name     string         `toml:"name" doc:"tuner, which decides which trials run and for how many rounds, see fedfast list tuners"`
-	Parallel int            `toml:"parallel" in:"[1, 10000]" doc:"number of concurrent trials; from 2 on, each trial is reported as soon as it reaches its round, in simulated order, and the tuner is asked again" also:"concurrency"`
-	From     []string       `toml:"from" doc:"directories of finished studies whose trials the tuner begins with (warm start): those of the same objective and target; trials outside of the space are left out and counted; the study keeps what it read" also:"warm_start priors resume_from"`
-	Start    int            `toml:"start_seconds" in:"[0, 3600]" doc:"seconds that a tuner may take to start; 0: 60"`
-	Allow    []string       `toml:"allow" of:"client_key examples_train examples_val" doc:"facts about clients that tuners may see: their identity, and the numbers of their samples"`
-	Options  map[string]any `toml:"options" doc:"an option of the tuner, see fedfast list tuners NAME"`
+	Name      string         `toml:"name" doc:"tuner, which decides which trials run and for how many rounds, see fedfast list tuners"`
+	Parallel  int            `toml:"parallel" in:"[1, 10000]" doc:"number of concurrent trials; from 2 on, each trial is reported as soon as it reaches its round, in simulated order, and the tuner is asked again" also:"concurrency"`
+	From      []string       `toml:"from" doc:"directories of finished studies whose trials the tuner begins with (warm start): those of the same objective and target; trials outside of the space are left out and counted; the study keeps what it read" also:"warm_start priors resume_from"`
+	Start     int            `toml:"start_seconds" in:"[0, 3600]" doc:"seconds that a tuner may take to start; 0: 60"`
+	Reference bool           `toml:"reference" doc:"also train the file's own values, to compare with"`
+	Allow     []string       `toml:"allow" of:"client_key examples_train examples_val" doc:"facts about clients that tuners may see: their identity, and the numbers of their samples"`
+	Options   map[string]any `toml:"options" doc:"an option of the tuner, see fedfast list tuners NAME"`
 }
 
 // ClientTuner holds the keys client_tuner.*.
@@ -289,7 +290,7 @@ func Default() Config {
 		Time:       fleet.DefaultTime(),
 		Sampler:    fleet.DefaultSampler(),
 		Eval:       Eval{Personalized: true, Adapt: true, Every: AutoEvery, EveryTarget: AutoTarget},
-		Tuner:      Tuner{Name: "sha", Parallel: 1, Allow: []string{"examples_train", "examples_val"}},
+		Tuner:      Tuner{Name: "sha", Parallel: 1, Reference: true, Allow: []string{"examples_train", "examples_val"}},
 	}
 	c.setHyper(hyper.DefaultClient(), hyper.DefaultServer())
 	return c

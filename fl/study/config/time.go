@@ -38,6 +38,9 @@ func (c *Config) ends() [2]hyper.Values {
 			continue // CheckSpace returns these errors
 		}
 		values := trials(d)
+		if c.Tuner.Reference {
+			values = append(values, c.Hyper().Matching([]string{name})[name])
+		}
 		if name == "time.concurrency" {
 			for i, v := range values {
 				if x, _ := v.Float(); x == 0 {

@@ -116,7 +116,8 @@ space."client.lr" = { log10 = [-3, 0] }
 		{Source{File: file, Sets: []string{`space."client.mu"={uniform=[0,1]}`}}, ModeRun, "space.client.mu: only `fedfast tune` uses it; leave it out"},
 		{Source{File: file, Sets: []string{"tuner.options.eta=3"}}, ModeRun, "tuner.options.eta: only `fedfast tune` uses it; leave it out"},
 		{Source{File: file, Sets: []string{"client_tuner.options.eta=3"}}, ModeTune, "client_tuner.options.eta: there is no client tuner; set client_tuner.name, or leave it out"},
-		{Source{File: file, Sets: []string{"client.lr=0.3"}}, ModeTune, `--set client.lr=0.3: client.lr = 0.3: the study searches it; set space."client.lr", or remove it there with --set 'space."client.lr"=none'`},
+		{Source{File: file, Sets: []string{"client.lr=0.3"}}, ModeTune, ""}, // the reference has it
+		{Source{File: file, Sets: []string{"client.lr=0.3", "tuner.reference=false"}}, ModeTune, `--set client.lr=0.3: client.lr = 0.3: the study searches it; set space."client.lr", or remove it there with --set 'space."client.lr"=none'`},
 		{Source{File: file, Sets: []string{"client.lr=0.3", `space."client.lr"=none`}}, ModeTune, ""},
 		{Source{File: file, Sets: []string{"client.lr=0.3"}}, ModeRun, ""},
 		{Source{File: private, Sets: []string{"dp.epsilon=0", "dp.clip=0"}}, ModeRun, ""},

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/tuners"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -106,7 +105,7 @@ func (c *Comparison) Result(r *Result) *BaselineResult {
 	best := b.Trials[b.Best]
 	b.BestTest = best.TestError
 	b.MedianTest, b.MedianInterval = median(errs)
-	own := c.returned(r)
+	own := summaryOf(&r.Errors, c.Target)
 	if own.Clients > 0 {
 		b.Gain = new(b.BestTest - own.Error)
 		if own.StdErr != nil && best.StdErr != nil && own.Clients > 1 {
@@ -115,17 +114,6 @@ func (c *Comparison) Result(r *Result) *BaselineResult {
 		}
 	}
 	return b
-}
-
-// returned is the test summary of the returned model that is compared.
-func (c *Comparison) returned(r *Result) fl.Summary {
-	switch {
-	case r.Evaluation == nil:
-		return fl.Summary{}
-	case c.Target == tuners.TargetPersonalized:
-		return r.Evaluation.PersonalizedTest
-	}
-	return r.Evaluation.GlobalTest
 }
 
 // median returns the median of numbers and, of five or more, the narrowest pair of

@@ -74,6 +74,8 @@ type Opened struct {
 	Params tuners.Params
 	// Source is the trial that it was forked from, nil for none.
 	Source *int
+	// Reference is set for the file's own values.
+	Reference bool
 }
 
 // Measured is what a round measured.
@@ -113,7 +115,7 @@ func ReadEntry(r store.Row) (*Entry, error) {
 func (e *Entry) fill(r store.Row) (err error) {
 	switch r.Kind {
 	case store.KindTrial:
-		return record.Into(r, func(rec *record.Trial) { e.Opened = &Opened{rec.Params, rec.Source} })
+		return record.Into(r, func(rec *record.Trial) { e.Opened = &Opened{rec.Params, rec.Source, rec.Reference} })
 	case store.KindRound:
 		if r.Trial < 0 || r.Round < 1 || r.Round > math.MaxInt32 {
 			return fmt.Errorf("the record is damaged: row %d is of round %d of trial %d", r.Seq, r.Round, r.Trial)

@@ -228,8 +228,21 @@ type Result struct {
 	Pauses    int        `json:"pauses,omitempty"`
 	// Stopped is set if a user ended the study before its tuner was done.
 	Stopped bool `json:"stopped_by_person,omitempty"`
+	// Reference is what the file's own values come to, nil without tuner.reference.
+	Reference *Reference `json:"reference,omitempty"`
 	// Baseline is set when one was asked for.
 	Baseline *BaselineResult `json:"baseline,omitempty"`
+}
+
+// Trial returns the trial with a number, which may be that of the reference; nil for none.
+func (r *Result) Trial(number int) *TrialResult {
+	switch ref := r.Reference; {
+	case number >= 0 && number < len(r.Trials):
+		return &r.Trials[number]
+	case ref != nil && ref.Trial != nil && ref.Trial.Number == number:
+		return ref.Trial
+	}
+	return nil
 }
 
 // Models are those that the result describes, the returned one first.

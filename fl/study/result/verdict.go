@@ -120,13 +120,11 @@ func diverged(t Trend, dropped int, e *Errors) []string {
 // RunResult, and how many trials learned nothing if that is half of them or more.
 func (r *Result) Verdict(c *config.Config) []string {
 	var all []string
-	for i := range r.Trials {
-		if t := &r.Trials[i]; t.Number == r.Best.Number {
-			all = append(diverged(t.Loss, t.Dropped, &r.Errors), r.Errors.Verdict()...)
-		}
+	if t := r.Trial(r.Best.Number); t != nil {
+		all = append(diverged(t.Loss, t.Dropped, &r.Errors), r.Errors.Verdict()...)
 	}
-	if n := r.unlearned(c); 2*n >= len(r.Trials) && len(r.Trials) > 1 {
-		all = append(all, fmt.Sprintf("%d of %d trials did not learn", n, len(r.Trials)))
+	if n, of := r.unlearned(c), len(r.Trials); 2*n >= of && of > 1 {
+		all = append(all, fmt.Sprintf("%d of %d trials did not learn", n, of))
 	}
 	return all
 }

@@ -68,12 +68,15 @@ func (o *Overview) Answer() []string {
 		said = append(said, Sentence(text))
 	}
 	if r := o.Tune; r != nil {
-		said = append(said, fmt.Sprintf("Winner of %s: %s.", oneline.Count(len(o.Trials), "trial"), r.Why(o.Config)))
+		said = append(said, fmt.Sprintf("Winner of %s: %s.", oneline.Count(len(o.Suggested()), "trial"), r.Why(o.Config)))
 		settings := r.Best.Hyperparameters(r.Trials)
 		for i, what := range []string{"Hyperparameters: ", "Started from: "} {
 			if settings[i] != "" {
 				said = append(said, what+settings[i]+".")
 			}
+		}
+		if text := OverDefault(r.Reference, o.Measure()); text != "" {
+			said = append(said, "Default, "+text+".")
 		}
 		if r.Baseline != nil {
 			said = append(said, "Random search, "+Versus(r.Baseline, o.Measure())+".")
@@ -107,12 +110,33 @@ func Versus(b *result.BaselineResult, measure string) string {
 	what, share := result.MeasureName(measure)
 	text := fmt.Sprintf("%s test %s: best of %d is %s, median %s", b.Target, what, len(b.Trials), result.ErrorText(measure, b.BestTest), result.ErrorText(measure, b.MedianTest))
 	if b.Gain != nil {
-		text += "; tuned is " + Difference(-*b.Gain, b.GainHalf, share)
-		if b.GainHalf != nil && *b.Gain != 0 && math.Abs(*b.Gain) <= *b.GainHalf {
-			text += Untold
-		}
+		text += tuned(*b.Gain, b.GainHalf, share)
 	}
 	return text + "; " + oneline.Count(b.Spent(), "round")
+}
+
+// OverDefault compares the returned model with the file's own values; it is empty where nothing is
+// known of them.
+func OverDefault(r *result.Reference, measure string) string {
+	switch {
+	case r != nil && r.Trial != nil && r.Trial.Failed != "":
+		return "the file's own values: training failed in " + r.Trial.Failed
+	case r == nil || r.Gain == nil:
+		return ""
+	}
+	what, share := result.MeasureName(measure)
+	return fmt.Sprintf("%s test %s with the file's own values: %s", r.Target, what, result.ErrorText(measure, *r.Test)) +
+		tuned(*r.Gain, r.GainHalf, share) + "; " + oneline.Count(r.Round, "round")
+}
+
+// tuned writes by how much the error of the returned model is lower, with half the width of the
+// interval unless that is nil.
+func tuned(gain float64, half *float64, share bool) string {
+	text := "; tuned is " + Difference(-gain, half, share)
+	if half != nil && gain != 0 && math.Abs(gain) <= *half {
+		text += Untold
+	}
+	return text
 }
 
 // Untold stands behind a difference that may be chance.

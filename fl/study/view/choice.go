@@ -20,8 +20,12 @@ func Ended(c *config.Config, r *result.Result) *Overview {
 	for _, f := range r.Finalists {
 		o.Finalists = append(o.Finalists, Finalist{f.Trial, f.Round, f.Score})
 	}
-	for _, t := range r.Trials {
-		trial := Trial{Number: t.Number, State: t.State, Params: t.Params, Source: t.Source, Rounds: t.Rounds, Failed: cmp.Or(t.Failed, t.Stopped)}
+	trials := r.Trials
+	if ref := r.Reference; ref != nil && ref.Trial != nil {
+		trials = append(slices.Clone(trials), *ref.Trial)
+	}
+	for i, t := range trials {
+		trial := Trial{Number: t.Number, State: t.State, Params: t.Params, Source: t.Source, Reference: i >= len(r.Trials), Rounds: t.Rounds, Failed: cmp.Or(t.Failed, t.Stopped)}
 		for _, rung := range t.Rungs {
 			trial.Rungs = append(trial.Rungs, Rung{Round: rung.Round, Score: rung.Score, Values: rung.Values})
 		}

@@ -37,8 +37,8 @@ func OfRun(r *result.RunResult) Ending {
 // OfTune is the ending of the trial whose model a study returns.
 func OfTune(r *result.Result) Ending {
 	e := Ending{Goal: r.Goal, Patience: r.Patience, Returned: r.Best.Round, Measure: r.Measure}
-	if r.Best.Number < len(r.Trials) {
-		e.Curve = r.Trials[r.Best.Number].Curve
+	if t := r.Trial(r.Best.Number); t != nil {
+		e.Curve = t.Curve
 	}
 	return e
 }

@@ -102,9 +102,9 @@ func (a *advice) tuned() {
 	a.wider()
 	a.narrower()
 	best := &a.result.Best
-	if a.config.Budget.InRounds() && best.Number < len(a.result.Trials) {
+	if t := a.result.Trial(best.Number); a.config.Budget.InRounds() && t != nil {
 		b := a.config.Budget
-		curve, rounds := a.result.Trials[best.Number].Curve, "budget.rounds="+strconv.Itoa(2*b.Rounds)
+		curve, rounds := t.Curve, "budget.rounds="+strconv.Itoa(2*b.Rounds)
 		a.longer(curve, rounds, "budget.trial_rounds", b.TrialRounds)
 	}
 	a.untuned()
@@ -247,18 +247,23 @@ func (a *advice) untuned() {
 // compared asks for random search, or for seeds where its difference cannot be told.
 func (a *advice) compared() {
 	dir := oneline.Path(a.dir)
-	switch b := a.result.Baseline; {
-	case a.config.Tuner.Name == "random":
-	case b == nil:
+	seeds := func(from, flag string) {
 		a.steps = append(a.steps, Step{
-			Why:     "whether tuning paid is not known: train random search of the same cost",
-			Command: "fedfast tune --study " + dir + " --baseline equal",
-		})
-	case b.Gain != nil && b.GainHalf != nil && math.Abs(*b.Gain) <= *b.GainHalf:
-		a.steps = append(a.steps, Step{
-			Why: "the difference from random search may be chance: repeat with five seeds",
+			Why: "the difference from " + from + " may be chance: repeat with five seeds",
 			Command: "fedfast tune " + oneline.Path(filepath.Join(a.dir, "config.toml")) +
-				" --seeds 5 --baseline equal --study " + oneline.Path(a.dir+"-seeds"),
+				" --seeds 5" + flag + " --study " + oneline.Path(a.dir+"-seeds"),
+		})
+	}
+	chance := func(gain, half *float64) bool { return gain != nil && half != nil && math.Abs(*gain) <= *half }
+	switch b, r := a.result.Baseline, a.result.Reference; {
+	case b != nil && chance(b.Gain, b.GainHalf):
+		seeds("random search", " --baseline equal")
+	case r != nil && chance(r.Gain, r.GainHalf) && r.Number != a.result.Best.Number:
+		seeds("the file's own values", "")
+	case a.config.Tuner.Name != "random" && b == nil:
+		a.steps = append(a.steps, Step{
+			Why:     "whether the tuner paid is not known: train random search of the same cost",
+			Command: "fedfast tune --study " + dir + " --baseline equal",
 		})
 	}
 }

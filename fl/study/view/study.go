@@ -147,6 +147,8 @@ func (o *Overview) Stage() string {
 	case o.State == Completed:
 	case o.Baseline != nil:
 		return o.Baseline.Stage()
+	case o.State == Running && len(o.Trials) > len(o.Suggested()) && len(o.Finalists) == 0:
+		return "training the file's own values"
 	case o.State == Running && o.Mode == config.ModeTune && o.Budget > 0 && o.Rounds >= o.Budget:
 		return "scoring finalists"
 	}
@@ -168,6 +170,14 @@ func (o *Overview) Left() int {
 		left += last.Baseline*o.Config.Budget.TrialRounds + int(last.Evaluations*float64(o.Budget))
 	}
 	return left
+}
+
+// Suggested are the trials that the tuner asked for.
+func (o *Overview) Suggested() []Trial {
+	if n := len(o.Trials); n > 0 && o.Trials[n-1].Reference {
+		return o.Trials[:n-1]
+	}
+	return o.Trials
 }
 
 // Place returns what decides about the place of a trial among the others.
@@ -264,7 +274,7 @@ func (s *Study) leader(ctx context.Context, o *Overview) error {
 	best, aim := result.Standing{Score: math.NaN()}, o.Config.Aim()
 	for i := range o.Trials {
 		t := &o.Trials[i]
-		if t.State == Failed {
+		if t.State == Failed || t.Reference {
 			continue
 		}
 		var recent result.Recent

@@ -21,6 +21,8 @@ type Trial struct {
 	// for a trial of its own.
 	Source *int
 	First  int
+	// Reference is set for the last one where it has the file's own values, which no tuner asked for.
+	Reference bool
 	// Rounds are those that the trial has run, To those that it was last sent to.
 	Rounds, To int
 	// Rungs are where the tuner decided about it, in order.
@@ -73,7 +75,7 @@ const LeastTrials = 15
 // where rungs are not at rounds.
 func (o *Overview) AtRung(counts func(*Trial) bool) (where string, scores map[int]float64) {
 	at := map[int]map[int]float64{}
-	for i := range o.Trials {
+	for i := range o.Suggested() {
 		if !counts(&o.Trials[i]) {
 			continue
 		}
@@ -159,10 +161,12 @@ func (b *builder) read(r store.Row) error {
 	}
 	switch e.Kind {
 	case store.KindTrial:
-		b.o.Trials = append(b.o.Trials, Trial{Number: e.Trial, Params: e.Opened.Params, Source: e.Opened.Source, First: e.Round, Rounds: e.Round, Opened: e.At, Last: e.At, Seq: e.Seq})
+		b.o.Trials = append(b.o.Trials, Trial{Number: e.Trial, Params: e.Opened.Params, Source: e.Opened.Source, Reference: e.Opened.Reference, First: e.Round, Rounds: e.Round, Opened: e.At, Last: e.At, Seq: e.Seq})
 	case store.KindRung:
 		if t := b.trial(e.Trial); t != nil {
-			b.spent += e.Round - t.since(e.Round)
+			if !t.Reference {
+				b.spent += e.Round - t.since(e.Round)
+			}
 			t.Rungs = append(t.Rungs, Rung{Round: e.Round, Score: *e.Score, Values: e.Values, Spent: b.spent, At: e.At, Seq: e.Seq})
 		}
 	case store.KindFail:
@@ -189,14 +193,21 @@ func (b *builder) finish(last map[int]store.Latest) {
 	if o.Mode == config.ModeRun {
 		o.Budget = o.Config.Rounds
 	}
+	longest := 0
 	for i := range o.Trials {
 		t := &o.Trials[i]
 		if l, ok := last[t.Number]; ok {
 			t.Rounds, t.Last = l.Round, l.At
 		}
-		o.Rounds += t.Rounds - t.First
-		if t.To = b.sent[t.Number]; o.Mode == config.ModeRun {
+		switch t.To = b.sent[t.Number]; {
+		case o.Mode == config.ModeRun:
 			t.To = o.Config.Rounds
+		case t.Reference:
+			t.To = longest
+		}
+		if !t.Reference {
+			o.Rounds += t.Rounds - t.First
+			longest = max(longest, t.Rounds)
 		}
 		t.State = b.state(t)
 	}

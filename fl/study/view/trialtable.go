@@ -23,13 +23,16 @@ func (o *Overview) Keys() []string {
 // Outcome says what became of a trial.
 func (o *Overview) Outcome(t *Trial) string {
 	words := []string{string(t.State)}
+	if t.Reference {
+		words = []string{"default", string(t.State)}
+	}
 	add := func(is bool, word string) {
 		if is {
 			words = append(words, word)
 		}
 	}
-	if r := o.Tune; r != nil && t.Number < len(r.Trials) {
-		end := &r.Trials[t.Number]
+	if r := o.Tune; r != nil && r.Trial(t.Number) != nil {
+		end := r.Trial(t.Number)
 		add(end.Stopped != "", "by the user")
 		add(end.Front, "Pareto front")
 		add(end.Infeasible, "infeasible")

@@ -170,7 +170,7 @@ func checkStanding(t *testing.T, v *view.Study, o *view.Overview) {
 // checkFinished compares an overview with the end that the study returned.
 func checkFinished(t *testing.T, o *view.Overview, r *result.Result) {
 	t.Helper()
-	if o.State != view.Completed || o.Rounds != r.Rounds || len(o.Trials) != len(r.Trials) || o.Tune == nil || o.Run != nil || o.Mode != config.ModeTune {
+	if o.State != view.Completed || o.Rounds != r.Rounds || len(o.Suggested()) != len(r.Trials) || o.Tune == nil || o.Run != nil || o.Mode != config.ModeTune {
 		t.Fatalf("finished: %s", brief(o))
 	}
 	if b := o.Best; b.Trial != r.Best.Number || b.Round != r.Best.Round || b.Score != r.Best.Score || !b.Returned {
@@ -180,7 +180,11 @@ func checkFinished(t *testing.T, o *view.Overview, r *result.Result) {
 		t.Errorf("finalists %+v, want %+v", o.Finalists, r.Finalists)
 	}
 	spent, stopped := 0, 0
-	for i, trial := range o.Trials {
+	ref := o.Trials[len(o.Trials)-1]
+	if !ref.Reference || ref.Number != r.Reference.Number || ref.State != view.Completed {
+		t.Errorf("the file's own values: %+v, want %+v", ref, r.Reference.Trial)
+	}
+	for i, trial := range o.Suggested() {
 		want := r.Trials[i]
 		if trial.Number != i || !trial.Params.Equal(want.Params) || trial.Rounds != want.Rounds || *trial.Score() != want.Score || len(trial.Rungs) != len(want.Rungs) {
 			t.Errorf("trial %d: %+v, want %+v", i, trial, want)
@@ -219,6 +223,7 @@ func checkSince(t *testing.T, v *view.Study, part, whole *view.Overview) {
 			t.Fatalf("entry %d differs in steps: %+v", i, e)
 		}
 	}
+	rounds -= whole.Tune.Reference.Trial.Rounds // which are not of the budget
 	if len(steps) != len(all) || rounds != whole.Rounds-part.Rounds || all[len(all)-1].Stored == nil {
 		t.Errorf("%d entries, in steps %d; %d rounds, want %d", len(all), len(steps), rounds, whole.Rounds-part.Rounds)
 	}
@@ -260,6 +265,9 @@ func checkCurves(t *testing.T, v *view.Study, o *view.Overview, events []study.E
 			t.Errorf("trial %d behind round 1: %v, %v", i, tail, err)
 		}
 		plans := 0
+		if trial.Reference { // has no client tuner
+			n = 0
+		}
 		if err := v.Plans(t.Context(), i, 0, func(e *result.Entry) error {
 			if plans++; e.Round != plans || len(e.Plan.Clients) == 0 {
 				t.Errorf("plan %d: %+v", plans, e)

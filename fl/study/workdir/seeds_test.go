@@ -8,7 +8,7 @@ import (
 
 // TestSeedsThatEnd returns the results of the seeds before the one that was interrupted.
 func TestSeedsThatEnd(t *testing.T) {
-	c := small(t)
+	c := small(t, "tuner.reference=false")
 	for name, seeds := range map[string]func(ctx context.Context, path string, o Options) (int, bool, error){
 		"tune": func(ctx context.Context, path string, o Options) (int, bool, error) {
 			all, err := TuneSeeds(ctx, path, c, 3, o)

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"path/filepath"
@@ -138,7 +139,7 @@ func (s *Server) below(dir string) string {
 func (s *Server) head(o *view.Overview) entry {
 	e := entry{
 		Dir: s.below(o.Dir), Name: o.Name, Command: o.Mode, State: o.State, PID: o.PID,
-		Trials: len(o.Trials), Rounds: o.Rounds, Budget: o.Budget, Worked: o.Worked.Seconds(),
+		Trials: len(o.Suggested()), Rounds: o.Rounds, Budget: o.Budget, Worked: o.Worked.Seconds(),
 	}
 	if !o.Started.IsZero() {
 		e.Started = &o.Started
@@ -276,7 +277,11 @@ func (s *Server) study(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.All = append(p.All, trial{t.Number, t.State, t.Rounds, t.To, t.Score(), t.Params, t.Source, t.Reason(), o.Place(t).Final, 0, nil, text})
+		reason := t.Reason()
+		if t.Reference {
+			reason = cmp.Or(reason, "default: the file's own values")
+		}
+		p.All = append(p.All, trial{t.Number, t.State, t.Rounds, t.To, t.Score(), t.Params, t.Source, reason, o.Place(t).Final, 0, nil, text})
 	}
 	for place, i := range o.Ranked() {
 		p.All[i].Place = place

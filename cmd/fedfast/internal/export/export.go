@@ -207,7 +207,7 @@ func exportEvents(ctx context.Context, dir, out string) ([]string, error) {
 	}
 	defer func() { _ = v.Close() }() // it was read only
 	var files []string
-	for i := range about.Trials {
+	for i := range about.Suggested() {
 		t := &about.Trials[i]
 		rounds, err := v.Curve(ctx, t, 0, about.Config.Score.Discount)
 		if err != nil {

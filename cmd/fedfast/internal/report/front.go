@@ -17,7 +17,7 @@ func (s *Study) front() *figure.Figure {
 	values := make([]map[string]float64, len(s.Trials))
 	counted := 0
 	for i := range s.Trials {
-		if t := &s.Trials[i]; t.State == view.Completed && t.Values() != nil {
+		if t := &s.Trials[i]; t.State == view.Completed && !t.Reference && t.Values() != nil {
 			values[i] = t.Values()
 			counted++
 		}

@@ -128,7 +128,7 @@ func smooth(all []figure.Point) []figure.Point {
 func (s *Study) rungs(name string, x func(view.Rung) int) figure.Dots {
 	_, by := s.unit()
 	dots := figure.Dots{Name: name}
-	for i := range s.Trials {
+	for i := range s.Suggested() {
 		for _, r := range s.Trials[i].Rungs {
 			if !math.IsInf(r.Score, 0) && !math.IsNaN(r.Score) {
 				dots.Points = append(dots.Points, figure.Dot{X: float64(x(r)), Y: by * r.Score, Name: s.trialName(i)})

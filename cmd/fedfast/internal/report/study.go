@@ -122,6 +122,9 @@ func (s *Study) best() int {
 // trialName names a trial in pictures.
 func (s *Study) trialName(i int) string {
 	name := fmt.Sprintf("trial %d", s.Trials[i].Number)
+	if s.Trials[i].Reference {
+		name = "default"
+	}
 	if s.Best != nil && s.Trials[i].Number == s.Best.Trial {
 		name += " (best)"
 	}
@@ -159,7 +162,7 @@ func (s *Study) online() []step {
 		view.Rung
 	}
 	var rungs []rung
-	for i := range s.Trials {
+	for i := range s.Suggested() {
 		for _, r := range s.Trials[i].Rungs {
 			rungs = append(rungs, rung{s.Trials[i].Number, r})
 		}

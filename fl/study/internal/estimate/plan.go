@@ -22,6 +22,9 @@ type Plan struct {
 	// of their scores and of the evaluation at the end, FinalWork that of scoring
 	// the most finalists that there can be.
 	SideWork, Work, FinalWork Work
+	// ReferenceWork is the work of Reference rounds with the file's own values.
+	Reference     int
+	ReferenceWork Work
 	// Random is how many random configurations are compared with, RandomRounds how
 	// long each trains, at most.
 	Random, RandomRounds int
@@ -36,17 +39,22 @@ func (p Plan) Rest() (evaluations, random float64) {
 	if !(rounds > 0) {
 		return 0, 0
 	}
-	return (p.ends + p.FinalWork.Examples) / rounds, p.RandomWork.Examples / rounds
+	return (p.ends + p.FinalWork.Examples + p.ReferenceWork.Examples) / rounds, p.RandomWork.Examples / rounds
 }
 
 // All is the whole work.
-func (p Plan) All() []Work { return []Work{p.SideWork, p.Work, p.FinalWork, p.RandomWork} }
+func (p Plan) All() []Work {
+	return []Work{p.SideWork, p.Work, p.FinalWork, p.ReferenceWork, p.RandomWork}
+}
 
 // String says what is trained: "264 trials on proxy federations and 500 rounds".
 func (p Plan) String() string {
 	text := oneline.Count(p.Rounds, "round")
 	if p.Sides > 0 {
 		text = oneline.Count(p.Sides, "trial") + " on proxy federations and " + text
+	}
+	if p.Reference > 0 {
+		text += fmt.Sprintf(", then %s of the file's own values", oneline.Count(p.Reference, "round"))
 	}
 	if p.Random > 0 {
 		text += fmt.Sprintf(", then %s of %s", oneline.Count(p.Random, "random configuration"), oneline.Count(p.RandomRounds, "round"))
@@ -139,6 +147,10 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 	p.Work, p.ends = task.rounds(rounds, 2, points, parallel), task.rounds(0, 2, points, 0).Examples
 	if c.Select == config.SelectFinalists && !c.ToGoal() {
 		p.FinalWork = task.finalists(finalists, points)
+	}
+	if c.Tuner.Reference && !c.Private() {
+		p.Reference = budget.TrialRounds
+		p.ReferenceWork = task.rounds(p.Reference, 1, []fl.ClientParams{c.Client.Client}, 0)
 	}
 	part, err := share(ctx, s)
 	if err != nil {

@@ -22,7 +22,7 @@ func setup(t *testing.T, tuner, client string, change func(*config.Config)) *stu
 	c.Data.Name, c.Data.Clients, c.Data.Samples = "glyphs", 12, 30
 	c.Budget = config.Budget{Rounds: 100, TrialRounds: 20}
 	c.Eval, c.Select = config.Eval{}, config.SelectPaper
-	c.Tuner.Name, c.ClientTuner.Name = tuner, client
+	c.Tuner.Name, c.Tuner.Reference, c.ClientTuner.Name = tuner, false, client
 	if change != nil {
 		change(&c)
 	}
@@ -156,6 +156,13 @@ func TestRest(t *testing.T) {
 	evaluations, random := p.Rest()
 	if all := p.Work.Examples + p.FinalWork.Examples; p.ends <= 0 || !near(evaluations, all/(p.Work.Examples-p.ends)-1) || !near(random, 3) {
 		t.Errorf("%v and %v times the rounds", evaluations, random)
+	}
+	s.Config.Tuner.Reference = true
+	with, err := OfCounts(t.Context(), s, config.ModeTune, even(s))
+	more, _ := with.Rest()
+	want := "100 rounds, then 20 rounds of the file's own values"
+	if err != nil || with.Reference != 20 || with.String() != want || more < evaluations+0.15 || more > evaluations+0.25 {
+		t.Errorf("%v, %v times the rounds with the file's own values, %v without", with, more, evaluations)
 	}
 	if a, b := (Plan{}).Rest(); a != 0 || b != 0 {
 		t.Errorf("nothing has %v and %v", a, b)

@@ -17,6 +17,8 @@ type Trial struct {
 	Source *int `json:"source,omitempty"`
 	// Probes are those that the client tuner's session sees.
 	Probes []string `json:"probes,omitempty"`
+	// Reference is set for the trial of the study file's own values, which no tuner asked for.
+	Reference bool `json:"reference,omitempty"`
 }
 
 // Round is what a round measured, as far as anything later depends on it.

@@ -21,7 +21,9 @@ type Spec struct {
 	Number int
 	Params tuners.Params
 	Source *Trial // that it was forked from, nil for none
-	base   int    // the rounds that it had then
+	// Reference is set for the trial of the study file's own values, without a client tuner.
+	Reference bool
+	base      int // the rounds that it had then
 
 	workingBase int // clients at work then
 }
@@ -52,12 +54,13 @@ type state struct {
 	reason string
 }
 
-// Open starts a trial, with fresh weights or as a copy of source. Its weights
+// Open starts a trial, with fresh weights or as a copy of its source. Its weights
 // and the client tuner's session come when they are needed.
-func (s *Study) Open(ctx context.Context, number int, params tuners.Params, source *Trial) (*Trial, error) {
-	if params == nil {
-		params = tuners.Params{} // as a tuner's answer has it; the record leaves it out
+func (s *Study) Open(ctx context.Context, spec Spec) (*Trial, error) {
+	if spec.Params == nil {
+		spec.Params = tuners.Params{} // as a tuner's answer has it; the record leaves it out
 	}
+	number, params, source := spec.Number, spec.Params, spec.Source
 	h, err := s.Hyper.of(params)
 	if err == nil {
 		err = s.Hyper.Method.CheckParams(h.Client, h.Server)
@@ -65,13 +68,13 @@ func (s *Study) Open(ctx context.Context, number int, params tuners.Params, sour
 	if err != nil {
 		return nil, fmt.Errorf("trial %d: %w", number, err)
 	}
-	t := &Trial{study: s, Spec: Spec{Number: number, Params: params, Source: source}, past: s.Past.Trial(number)}
-	rec := &record.Trial{Params: params}
+	t := &Trial{study: s, Spec: spec, past: s.Past.Trial(number)}
+	rec := &record.Trial{Params: params, Reference: spec.Reference}
 	if source != nil {
 		t.base, t.rounds, t.workingBase, t.working = source.rounds, source.rounds, source.working, source.working
 		rec.Source = &source.Number
 	}
-	if s.Client != nil {
+	if s.Client != nil && !spec.Reference {
 		if err := t.openSession(ctx); err != nil {
 			return nil, err
 		}

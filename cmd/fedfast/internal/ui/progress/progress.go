@@ -92,10 +92,14 @@ func (d *Display) begin() {
 func (d *Display) Update(p study.Progress) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	late := p.Preparing == d.last.Preparing && p.Round < d.last.Round // of trials in parallel
+	late := p.Preparing == d.last.Preparing && p.Reference == d.last.Reference && p.Round < d.last.Round // of trials in parallel
 	begun := d.last.Preparing && !p.Preparing
 	if begun {
 		d.start = d.now() // the rounds are timed from here
+	}
+	if p.Reference && !d.last.Reference {
+		begun = true
+		d.speed.shift(d.last.Rounds, p.Rounds)
 	}
 	if !late || p.Clients > 0 {
 		d.speed.add(p, begun, d.now())
@@ -202,6 +206,9 @@ func (d *Display) state(now time.Time) State {
 		}
 	}
 	add(&s.Parts, 1, false, d.label)
+	if p.Reference {
+		add(&s.Parts, 1, false, reference)
+	}
 	if p.Preparing {
 		doing := "preparing client tuner"
 		if p.Local {
@@ -251,6 +258,9 @@ func (d *Display) end(now time.Time) State {
 	return s
 }
 
+// reference is what the trial of the file's own values is called.
+const reference = "the file's own values"
+
 // best tells which trial is the best so far, by an estimate.
 func best(p study.Progress) string {
 	return fmt.Sprintf("best ~%s %s (trial %d)", p.Scale.Text(p.Best.Score), joinedBy(" ", p.Scale.Target, "val", p.Scale.Metric), p.Best.Trial)
@@ -297,7 +307,9 @@ func describe(p study.Progress) string {
 		return fmt.Sprintf("preparing client tuner: trial %d of up to %d on proxy federations, error %s", p.Round, p.Rounds, result.Number(p.Score))
 	}
 	var parts []string
-	if p.Rounds != p.ToRound {
+	if p.Reference {
+		parts = append(parts, reference)
+	} else if p.Rounds != p.ToRound {
 		parts = append(parts, fmt.Sprintf("trial %d at %s%s", p.Trial, unit(p), of(p.TrialRound, p.ToRound)), trials(p))
 	}
 	parts = append(parts, loss(p), testError(p), epsilon(p), simulated(p.Fleet))

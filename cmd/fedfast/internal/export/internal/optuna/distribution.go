@@ -86,7 +86,7 @@ func dimensions(o *view.Overview, adds []tuners.Dim) (tuners.Space, error) {
 		return nil, err
 	}
 	drawn := map[string][]tuners.Value{}
-	for i := range o.Trials {
+	for i := range o.Suggested() {
 		for name, v := range o.Trials[i].Params {
 			drawn[name] = append(drawn[name], v)
 		}

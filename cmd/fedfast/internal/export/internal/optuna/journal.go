@@ -133,7 +133,7 @@ func Write(w io.Writer, o *view.Overview, adds []tuners.Dim) error {
 	if err != nil {
 		return err
 	}
-	for i := range o.Trials {
+	for i := range o.Suggested() {
 		line, err := lineOf(&o.Trials[i], dims)
 		if err != nil {
 			return fmt.Errorf("%s: trial %d: %w", o.Dir, i, err)
