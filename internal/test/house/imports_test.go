@@ -165,7 +165,7 @@ func breaches(p pkg) []string {
 // public are the packages that other modules can import: what a user of the library, or
 // the author of a method, a data set or a tuner needs. All else lies below internal.
 var public = []string{
-	"bench", "bench/repro", "cmd/fedfast/command",
+	"bench", "bench/repro", "cmd/fedfast/command", "cmd/fedfast/docs",
 	"data", "data/sets",
 	"fl", "fl/fleet", "fl/hyper", "fl/methods",
 	"fl/study", "fl/study/cluster", "fl/study/config", "fl/study/result", "fl/study/view", "fl/study/workdir",
