@@ -49,7 +49,7 @@ func (o *outcome) end() float64 {
 
 // kept returns what a folder keeps of a configuration, or has it made and keeps it.
 // Without a folder it is always made.
-func kept[T any](folder string, c *config.Config, create func() (*T, error)) (*T, error) {
+func kept(folder string, c *config.Config, create func() (*outcome, error)) (*outcome, error) {
 	if folder == "" {
 		return create()
 	}
@@ -60,7 +60,7 @@ func kept[T any](folder string, c *config.Config, create func() (*T, error)) (*T
 	sum := sha256.Sum256(text)
 	path := filepath.Join(folder, fmt.Sprintf("%s-%s.json", c.Method, hex.EncodeToString(sum[:6])))
 	if have, err := os.ReadFile(path); err == nil {
-		x := new(T)
+		x := &outcome{}
 		if err := json.Unmarshal(have, x); err != nil {
 			return nil, fmt.Errorf("%s is not a result of the suite accuracy; remove it: %w", path, err)
 		}
