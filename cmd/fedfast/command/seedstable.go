@@ -288,7 +288,7 @@ func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine
 	b.seeds("random search, best", lineOf(lines, ofStudy, "random_search_best_test_error"), s)
 	b.seeds("random search, median", lineOf(lines, ofStudy, "random_search_median_test_error"), s)
 	b.curve(learned{Ending: view.Ending{Curve: s.meanCurve(), Measure: s.measure()}, target: c.Measures(s.Command)})
-	for _, e := range ends {
+	for _, e := range slices.Concat(s.overviews().Winners(), ends) {
 		b.Row(e[0], e[1])
 	}
 	b.warnings(warnings)

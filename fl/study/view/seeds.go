@@ -87,7 +87,7 @@ func (s Seeds) Notes() (ends [][2]string, warnings []string) {
 		ends = append(ends, [2]string{stoppedEarly, fmt.Sprintf("in %d of %s, at rounds %s, since the validation error did not improve; the returned models are of rounds %s",
 			len(stopped), oneline.Count(len(verdicts), "seed"), strings.Join(stopped, ", "), strings.Join(returned, ", "))})
 	}
-	return ends, Warnings(verdicts, "seed")
+	return ends, append(Warnings(verdicts, "seed"), s.apart()...)
 }
 
 // Ended are the sentences of Notes about how trainings ended.
