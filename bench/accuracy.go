@@ -17,11 +17,10 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// The suite accuracy trains every method, regressions by some, most models by federated
-// averaging, and tags by some methods, on real data: the folders of
-// the environment variable FEDFAST_DATA, LEAF's FEMNIST with the preset of that name and
+// The suite accuracy trains every method, most models by federated averaging, and tags by
+// some methods, on real data: the folders of the environment variable FEDFAST_DATA, LEAF's FEMNIST with the preset of that name and
 // others for models of another input; without it every method on the embedded set with
-// the quickstart's network, and regressions on that set.
+// the quickstart's network.
 const (
 	accuracyRounds, quickAccuracy = 40, 4
 	accuracySeeds                 = 3
@@ -34,7 +33,6 @@ type training struct {
 	shape  string
 	preset string
 	sets   []string
-	halves *halves // where the data are halves of images; else nil
 
 	opened map[uint64]opened // by seed, once one needed it; methods share it
 }
@@ -125,25 +123,6 @@ type trainedBy struct {
 	sets []string
 }
 
-// regressions say by which losses, networks and methods the halves of images are
-// predicted: a linear map (logistic is one dense layer), and a network of convolutions
-// where the data are real.
-var regressions = []struct {
-	loss, model string
-	times       int // as many rounds: a step takes microseconds
-	rate        string
-	methods     []string
-	real        bool
-}{
-	{"squared", "logistic", 25, "0.1", []string{"fedavg", "fedadam", "scaffold", "ditto"}, false},
-	{"huber", "logistic", 25, "0.1", []string{"fedavg"}, false},
-	{"squared", "fedtune-2conv2dense", 5, "0.5", []string{"fedavg"}, true},
-	{"huber", "fedtune-2conv2dense", 5, "0.5", []string{"fedavg"}, true},
-}
-
-// halvesSets are the settings of their trainings.
-var halvesSets = []string{"data.name=npz-images", "data.split=90/10/files", "cohort=5", "client.batch=10", "client.epochs=1", "eval.clients=100"}
-
 // methodSets are settings with which a method trains on the suite's data.
 var methodSets = map[string][]string{
 	"fedrolex": {"client.widths=[1, 0.5, 0.25]"}, // sixteenths of the channels, scaled by 16, diverge when they move
@@ -214,7 +193,6 @@ func trainings(cfg Config, shared map[uint64]opened) ([]training, error) {
 		t.sets = append(t.sets, methodSets[method]...)
 		all = append(all, t)
 	}
-	all = append(all, regressionTrainings(cfg, preset, base, rounds)...)
 	if preset == "femnist" {
 		for _, d := range modelData {
 			path, err := realData(os.Getenv("FEDFAST_DATA"), d.folder)
@@ -240,30 +218,6 @@ func trainings(cfg Config, shared map[uint64]opened) ([]training, error) {
 	return all, nil
 }
 
-// regressionTrainings lists the regressions, on halves of the methods' images.
-func regressionTrainings(cfg Config, preset string, base []string, rounds int) []training {
-	h := &halves{preset: preset, sets: base, folder: cfg.Keep}
-	var all []training
-	for _, r := range regressions {
-		if r.real && preset != "femnist" {
-			continue
-		}
-		rate := r.rate
-		if preset != "femnist" {
-			rate = "0.01" // the embedded images are brighter than most of FEMNIST's
-		}
-		sets := slices.Concat(halvesSets, single(r.times*rounds), []string{"model=" + r.model, "loss.name=" + r.loss, "client.lr=" + rate})
-		if r.loss == "huber" {
-			sets = append(sets, "loss.options.delta=0.2") // a fifth of the way from paper to ink
-		}
-		shared := map[uint64]opened{}
-		for _, method := range r.methods {
-			all = append(all, training{name: method, preset: preset, sets: append(slices.Clone(sets), "method="+method), halves: h, opened: shared})
-		}
-	}
-	return all
-}
-
 // describe fills in the shape: what tells the training from others in a row.
 func (t *training) describe() error {
 	c, err := t.config(nn.FP32, 1)
@@ -271,9 +225,6 @@ func (t *training) describe() error {
 		return err
 	}
 	set, model := c.Data.Name, c.Model.Name
-	if t.halves != nil {
-		set = "halves"
-	}
 	if model == "" {
 		model = "composed"
 	}
@@ -318,12 +269,7 @@ func (t *training) prepare(ctx context.Context, c *config.Config) (*data.Federat
 	o, ok := t.opened[c.Seed]
 	if !ok {
 		var err error
-		if t.halves == nil {
-			o.fed, err = config.OpenData(ctx, c)
-		} else {
-			o.fed, err = t.halves.open(ctx, c)
-		}
-		if err != nil {
+		if o.fed, err = config.OpenData(ctx, c); err != nil {
 			return nil, nil, err
 		}
 		if o.model, err = config.PrepareModel(c, o.fed); err != nil {
@@ -386,7 +332,7 @@ func (t *training) train(ctx context.Context, cfg Config, p nn.Precision, seed i
 		return &outcome{
 			Data: c.Data.Name, Batch: c.Client.Batch, Rounds: r.Rounds, Examples: r.Examples, Losses: r.TrainLoss, Dropped: r.Dropped,
 			Measure: r.Measure, GlobalError: *r.GlobalTest, PersonalizedError: r.PersonalizedTest,
-			GlobalR2: r.Evaluation.GlobalTest.R2, PersonalizedR2: r.Evaluation.PersonalizedTest.R2, RoundSeconds: 1 / r.RoundsPerSecond,
+			RoundSeconds: 1 / r.RoundsPerSecond,
 		}, nil
 	})
 }

@@ -28,11 +28,8 @@ type outcome struct {
 	Losses      []float64 `json:"losses"` // of training, a round each
 	Measure     string    `json:"error_measure,omitempty"`
 	GlobalError float64   `json:"global_test_error"`
-	// PersonalizedError is nil where nothing was personalized, the R2 where nothing
-	// was a regression.
+	// PersonalizedError is nil where nothing was personalized.
 	PersonalizedError *float64 `json:"personalized_test_error"`
-	GlobalR2          *float64 `json:"global_test_r2,omitempty"`
-	PersonalizedR2    *float64 `json:"personalized_test_r2,omitempty"`
 	Dropped           int      `json:"dropped"`
 	RoundSeconds      float64  `json:"round_seconds"`
 }
@@ -116,11 +113,9 @@ type Accuracy struct {
 	// were others hold shares of examples classified wrongly.
 	Measure string `json:"error_measure,omitempty"`
 	// Errors on the test examples: of the global and of the personalized models, nil
-	// where there are none. R2 is for regressions, nil for others.
+	// where there are none.
 	GlobalError       Estimate  `json:"global_test_error"`
 	PersonalizedError *Estimate `json:"personalized_test_error,omitempty"`
-	GlobalR2          *Estimate `json:"global_test_r2,omitempty"`
-	PersonalizedR2    *Estimate `json:"personalized_test_r2,omitempty"`
 	Dropped           int       `json:"dropped,omitempty"` // client results that were not finite
 	// Against is how the row differs from that in the first precision.
 	Against *Paired `json:"against,omitempty"`
@@ -145,24 +140,18 @@ func accuracyOf(all []outcome) *Accuracy {
 	a.FirstLoss = a.Curve[0]
 	a.LastLoss = estimateOf(column(all, (*outcome).end))
 	a.GlobalError = estimateOf(column(all, func(o *outcome) float64 { return o.GlobalError }))
-	a.PersonalizedError = estimateOfAny(optional(all, personalized))
-	a.GlobalR2 = estimateOfAny(optional(all, func(o *outcome) *float64 { return o.GlobalR2 }))
-	a.PersonalizedR2 = estimateOfAny(optional(all, func(o *outcome) *float64 { return o.PersonalizedR2 }))
+	a.PersonalizedError = estimateOfAny(personalized(all))
 	return a
 }
 
-// personalized picks the error of the personalized models.
-func personalized(o *outcome) *float64 { return o.PersonalizedError }
-
-// optional takes one number of every outcome, and none where one lacks it.
-func optional(all []outcome, f func(*outcome) *float64) []float64 {
+// personalized are the errors of the personalized models, none where an outcome lacks it.
+func personalized(all []outcome) []float64 {
 	var xs []float64
-	for i := range all {
-		x := f(&all[i])
-		if x == nil {
+	for _, o := range all {
+		if o.PersonalizedError == nil {
 			return nil
 		}
-		xs = append(xs, *x)
+		xs = append(xs, *o.PersonalizedError)
 	}
 	return xs
 }
@@ -185,7 +174,7 @@ func (a *Accuracy) pair(first, all []outcome) {
 		LastLoss:    differ((*outcome).end),
 		GlobalError: differ(func(o *outcome) float64 { return o.GlobalError }),
 	}
-	if x, y := optional(all, personalized), optional(first, personalized); len(x) == len(y) {
+	if x, y := personalized(all), personalized(first); len(x) == len(y) {
 		a.Against.PersonalizedError = estimateOfAny(differences(x, y))
 	}
 }
@@ -210,25 +199,19 @@ func column(all []outcome, f func(*outcome) float64) []float64 {
 
 // String says it in a cell.
 func (a *Accuracy) String() string {
-	s := fmt.Sprintf("loss %s to %s, test %s %s", decimals(a.FirstLoss, a.FirstLoss), a.LastLoss.loss(), measures[a.Measure], a.GlobalError.of(a.Measure))
-	if e := a.GlobalR2; e != nil {
-		s += ", R2 " + e.loss()
-	}
+	s := fmt.Sprintf("loss %s to %s, test %s %s", decimals(a.FirstLoss, a.FirstLoss), a.LastLoss.loss(), measures[a.Measure], a.GlobalError.points())
 	if e := a.PersonalizedError; e != nil {
-		s += ", personalized " + e.of(a.Measure)
-	}
-	if e := a.PersonalizedR2; e != nil {
-		s += ", R2 " + e.loss()
+		s += ", personalized " + e.points()
 	}
 	if a.Dropped > 0 {
 		s += fmt.Sprintf(", %d results dropped", a.Dropped)
 	}
 	if d := a.Against; d != nil {
-		s += fmt.Sprintf("; differs by %s in loss, %s", d.LastLoss.loss(), d.GlobalError.of(a.Measure))
+		s += fmt.Sprintf("; differs by %s in loss, %s", d.LastLoss.loss(), d.GlobalError.points())
 		if d.PersonalizedError == nil {
 			s += " in error"
 		} else {
-			s += fmt.Sprintf(" and %s in errors", d.PersonalizedError.of(a.Measure))
+			s += fmt.Sprintf(" and %s in errors", d.PersonalizedError.points())
 		}
 		if !d.LastLoss.zero() || !d.GlobalError.zero() || d.PersonalizedError != nil && !d.PersonalizedError.zero() {
 			s += " (significant)"
@@ -238,16 +221,7 @@ func (a *Accuracy) String() string {
 }
 
 // measures are the errors of result.Errors.Measure in words.
-var measures = map[string]string{"": "error", result.MeasureRecall: result.MeasureRecall, result.MeasureRMSE: "RMSE"}
-
-// of writes an estimate of an error of a measure, or of a difference of such: shares
-// in percent, others as they are.
-func (e Estimate) of(measure string) string {
-	if measure == result.MeasureRMSE {
-		return e.loss()
-	}
-	return e.points()
-}
+var measures = map[string]string{"": "error", result.MeasureRecall: result.MeasureRecall}
 
 // loss writes an estimate of a number that is no share, or of a difference of such.
 func (e Estimate) loss() string {

@@ -5,12 +5,7 @@ import (
 	"bytes"
 	"os"
 	"testing"
-
-	"github.com/fedfast/fedfast/internal/sets/npz"
 )
-
-// Array is an array to write.
-type Array = npz.Column
 
 // Write makes an archive, compressed or not.
 func Write(t testing.TB, path string, compressed bool, arrays ...Array) {
@@ -27,6 +22,6 @@ func Write(t testing.TB, path string, compressed bool, arrays ...Array) {
 // Encode returns an archive.
 func Encode(compressed bool, arrays ...Array) ([]byte, error) {
 	var out bytes.Buffer
-	err := npz.Write(&out, compressed, arrays...)
+	err := write(&out, compressed, arrays...)
 	return out.Bytes(), err
 }

@@ -1,4 +1,4 @@
-package npz
+package npztest
 
 import (
 	"archive/zip"
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Column is an array to write.
-type Column struct {
+// Array is an array to write.
+type Array struct {
 	// Name is the keyword to save it under.
 	Name string
 	// Shape are its dimensions, whose product is the number of values.
@@ -22,16 +22,16 @@ type Column struct {
 	Header string
 }
 
-// Write writes an archive as numpy.savez does, or numpy.savez_compressed. Equal
+// write writes an archive as numpy.savez does, or numpy.savez_compressed. Equal
 // arrays give equal bytes.
-func Write(w io.Writer, compressed bool, columns ...Column) error {
+func write(w io.Writer, compressed bool, arrays ...Array) error {
 	z := zip.NewWriter(w)
-	for _, c := range columns {
+	for _, c := range arrays {
 		method := zip.Store
 		if compressed {
 			method = zip.Deflate
 		}
-		out, err := z.CreateHeader(&zip.FileHeader{Name: c.Name + suffix, Method: method})
+		out, err := z.CreateHeader(&zip.FileHeader{Name: c.Name + ".npy", Method: method})
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func Write(w io.Writer, compressed bool, columns ...Column) error {
 }
 
 // encode returns an array in NumPy's format, version 1.0.
-func (c Column) encode() ([]byte, error) {
+func (c Array) encode() ([]byte, error) {
 	kind, values := "", c.Values
 	switch v := c.Values.(type) {
 	case []uint8:
@@ -91,7 +91,7 @@ func (c Column) encode() ([]byte, error) {
 		header = c.Header
 	}
 	header += strings.Repeat(" ", 63-(10+len(header))%64) + "\n"
-	out := []byte(magic + "\x01\x00")
+	out := []byte("\x93NUMPY\x01\x00")
 	out = binary.LittleEndian.AppendUint16(out, uint16(len(header)))
 	return binary.Append(append(out, header...), binary.LittleEndian, values)
 }
