@@ -262,3 +262,39 @@ func TestFindCheckout(t *testing.T) {
 		t.Errorf("found %s", got)
 	}
 }
+
+// TestPythonTestEnds runs the test of a project whose tuner resumes its trials, and that of one which
+// never ends.
+func TestPythonTestEnds(t *testing.T) {
+	interpreter := python(t)
+	for _, c := range []struct{ old, to, want string }{
+		{"to_round=r.trial_rounds)", "to_round=r.trial_rounds // 2)", "\nOK"},
+		{"return [Done(k[\"best\"])]", "return [Wait()]", "no Done after 10,000 calls of suggest"},
+	} {
+		dir := filepath.Join(t.TempDir(), "own")
+		if err := (scaffold.Project{Name: "own", Language: scaffold.Python, Dir: dir}).Write(); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, "tuner.py")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := strings.NewReplacer(c.old, c.to,
+			"Option, Problem, ", "Option, Problem, Resume, ",
+			"        if k[\"running\"]", "        if k.get(\"half\") is not None:\n"+
+				"            return [Resume(k.pop(\"half\"), r.trial_rounds)]\n        if k[\"running\"]",
+			"        k = self.known\n", "        k = self.known\n        if round < self.request.trial_rounds:\n"+
+				"            k[\"half\"] = trial\n            return\n",
+		).Replace(string(text))
+		if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(interpreter, "-m", "unittest")
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if !strings.Contains(string(out), c.want) || (err == nil) != (c.want == "\nOK") {
+			t.Errorf("%s: %v\n%s", c.to, err, out)
+		}
+	}
+}
