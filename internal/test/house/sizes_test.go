@@ -23,7 +23,7 @@ const mostCode = 119000
 // blank lines, tests, generated files and internal/test. A change that raises one
 // lowers another by as much.
 var mayHold = map[string]int{
-	"bench":                            3583,
+	"bench":                            3403,
 	"bench/repro":                      5234,
 	"cmd":                              16602,
 	"data":                             2740,
@@ -43,7 +43,7 @@ var mayHold = map[string]int{
 	"fl/study/internal/replay":         563,
 	"fl/study/internal/trial":          1551,
 	"fl/study/result":                  1368,
-	"fl/study/view":                    1665,
+	"fl/study/view":                    1725,
 	"fl/study/workdir":                 1304,
 	"internal/deal":                    705,
 	"internal/draw":                    104,
@@ -61,7 +61,7 @@ var mayHold = map[string]int{
 	"internal/probe":                   47,
 	"internal/rules":                   615,
 	"internal/scaffold":                183,
-	"internal/sets":                    5661,
+	"internal/sets":                    5578,
 	"internal/stats":                   250,
 	"internal/store":                   1279,
 	"internal/sys":                     684,
