@@ -16,6 +16,9 @@ func (e *Engine) Cohort(trial, round int) []int {
 
 // cohort is Engine.Cohort among a number of clients, of which some may be drawn.
 func (c *Config) cohort(clients, trial, round int, may func(int) bool) []int {
+	if c.Shared {
+		trial = 0
+	}
 	if c.Shuffle && c.Privacy.noises(BandedNoise) {
 		stream := kernels.NewStream(kernels.Key(c.Seed, uint64(trial), 0, purposePass), 0)
 		turn, order := draw(stream, clients, clients), make([]int, c.Cohort)
@@ -150,6 +153,8 @@ func (c *Config) checkCohorts() error {
 		return &key.Error{Key: "sampling", Problem: fmt.Sprintf(" = %q: ", sampling) + problem}
 	}
 	switch {
+	case c.Shared && (c.Fleet != nil || c.Privacy != nil || c.Sampler.Kind != ""):
+		return &key.Error{Key: "cohorts", Problem: " = \"shared\": only for clients that are drawn at random alone, and without privacy"}
 	case !c.Poisson && !c.Shuffle:
 		return nil
 	case c.Poisson && c.Shuffle:

@@ -36,6 +36,9 @@ type Config struct {
 	// Shuffle goes through the clients in passes: each pass has a random order of them and as
 	// many rounds as it has whole cohorts, and trains no client twice.
 	Shuffle bool
+	// Shared has all trials draw the same cohorts, by the seed and the round alone. It is not
+	// for a fleet, nor for a Privacy or a Sampler.
+	Shared bool
 	// Privacy, when not nil, clips the clients' changes and adds noise to their sum.
 	Privacy *Privacy
 	// Updates says what happens to the clients' updates on their way to the server,

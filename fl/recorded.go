@@ -50,10 +50,10 @@ func (e *Engine) ClientErrors(ctx context.Context, weights []float32, v EvalConf
 // score that RoundResult.Score made of that round, bit for bit, where the clients were drawn
 // at random.
 type Recorded struct {
-	// Seed, Cohort, Replacement and Poisson are as in Config.
-	Seed                 uint64
-	Cohort               int
-	Replacement, Poisson bool
+	// Seed, Cohort, Replacement, Poisson and Shared are as in Config.
+	Seed                         uint64
+	Cohort                       int
+	Replacement, Poisson, Shared bool
 	// Val are the numbers of validation samples of all clients.
 	Val []int
 	// Numbers says that errors are the mean squared ones of regressions.
@@ -79,7 +79,8 @@ func scoreOfRecorded(e float64, numbers bool) Score {
 // Clients draws the clients of a round of a trial, as Engine.Cohort does.
 func (r *Recorded) Clients(trial, round int) []int {
 	e := Engine{cfg: Config{
-		Seed: r.Seed, Cohort: r.Cohort, Replacement: r.Replacement, Poisson: r.Poisson, Data: &data.Federation{Clients: make([]data.Client, len(r.Val))},
+		Seed: r.Seed, Cohort: r.Cohort, Replacement: r.Replacement, Poisson: r.Poisson, Shared: r.Shared,
+		Data: &data.Federation{Clients: make([]data.Client, len(r.Val))},
 	}}
 	return e.Cohort(trial, round)
 }

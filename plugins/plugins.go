@@ -23,6 +23,7 @@ import (
 	"github.com/fedfast/fedfast/internal/tuner/fedtune"
 	"github.com/fedfast/fedfast/internal/tuner/flora"
 	"github.com/fedfast/fedfast/internal/tuner/grid"
+	"github.com/fedfast/fedfast/internal/tuner/halving"
 	"github.com/fedfast/fedfast/internal/tuner/hyperband"
 	"github.com/fedfast/fedfast/internal/tuner/nsga2"
 	"github.com/fedfast/fedfast/internal/tuner/pbt"
@@ -52,6 +53,7 @@ var registered = struct {
 	"fedtune-hrt": fedtune.Tuner,
 	"flora":       flora.Tuner,
 	"grid":        grid.Tuner,
+	"halving":     halving.Tuner,
 	"hyperband":   hyperband.Tuner,
 	"nsga2":       nsga2.Tuner,
 	"pbt":         pbt.Tuner,

@@ -68,7 +68,7 @@ func (m *Metrics) Online(target string) []Step {
 	}
 	discount := 0.0
 	if c, err := config.Load(config.Source{Text: m.Head.Config}); err == nil {
-		discount = c.Score.Discount
+		discount = c.Discount()
 	}
 	best, rounds := math.Inf(1), 0
 	for _, l := range m.segments() {

@@ -64,7 +64,7 @@ func privateCells() []Cell {
 				Key: "dp-tuners-" + budget.name + "-" + arm.name, Mode: config.ModeTune, Preset: "dp", Tuner: arm.tuner, ClientTuner: arm.client, Seeds: 3,
 				Needs: "leaf-femnist", Shrink: shrinkFedex,
 				Sets: []string{
-					"data.name=leaf-femnist", "data.split=80/10/10", "method=reptile", "cohort=10", "target=global", "select=" + config.SelectFinalists,
+					"data.name=leaf-femnist", "data.split=80/10/10", "method=reptile", "cohort=10", "target=global", "select=" + config.SelectFinalists, "finalists.survivors=4", "finalists.snapshots=4",
 					"score.discount=0.9", "eval.every=-1", "eval.personalized=false", "dp.epsilon=0", "dp.clip=0",
 					"rounds=100", "budget.rounds=1000", "budget.trial_rounds=100",
 					`space."server.lr"={log10=[-1,1]}`, `space."client.lr"={log10=[-3,0]}`, `space."client.momentum"={uniform=[0,0.9]}`, `space."client.batch"={log2=[3,6]}`,

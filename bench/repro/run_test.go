@@ -31,7 +31,7 @@ func here(t *testing.T) {
 // small is a study of successive halving on embedded data.
 func small(target, tuning string) *Training {
 	t := &Training{
-		Key: "small-" + target + "-" + tuning, Mode: config.ModeTune, Preset: "quickstart", Needs: "glyphs", Seeds: 2, Shrink: shrinkFedex, Tuner: "sha", ClientTuner: "none",
+		Key: "small-" + target + "-" + tuning, Mode: config.ModeTune, Preset: "fashion-fedex", Needs: "glyphs", Seeds: 2, Shrink: shrinkFedex, Tuner: "sha", ClientTuner: "none",
 		Sets: []string{
 			"target=" + target, "score.both=true", "eval.every=4", "eval.clients=4", "model=logistic", "data.clients=8", "data.samples=30", "cohort=3",
 			"budget.rounds=40", "budget.trial_rounds=8", "tuner.options.eliminations=2",

@@ -121,7 +121,10 @@ func (t *Training) config(o Options, seed int, path string) (*config.Config, []s
 		return nil, nil, fmt.Errorf("%s: %w", t.Key, err)
 	}
 	c.Eval.DropAuto()
-	c.Tuner.Reference = false // no number of a paper is of it
+	c.Tuner.Reference = false                                         // no number of a paper is of it
+	if t.Tuner == "" && c.Tuner.Name == config.Default().Tuner.Name { // as before it was the default
+		c.Tuner.Name = "sha"
+	}
 	deviations := slices.Clone(t.Deviates)
 	if !o.AsPaper {
 		deviations = append(deviations, t.Switches...)
@@ -197,6 +200,17 @@ func digest(c *config.Config) (string, error) {
 	// What was recorded before there was the option is the same where no client diverged.
 	if c.ClientTuner.Options[droppedOption] == fedex.Worst {
 		delete(settings, "client_tuner.options."+droppedOption)
+	}
+	// The defaults when metrics were recorded.
+	switch c.Tuner.Name {
+	case "sha":
+		delete(settings, "tuner.name")
+	case config.Default().Tuner.Name:
+		settings["tuner.name"] = c.Tuner.Name
+	}
+	if f := c.Finalists; c.Select == config.SelectPaper || f.Survivors == 4 && f.Snapshots == 4 {
+		delete(settings, "finalists.survivors")
+		delete(settings, "finalists.snapshots")
 	}
 	sum := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(settings)) {

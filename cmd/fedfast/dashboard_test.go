@@ -71,7 +71,7 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 // slowStudy is a study that goes on for longer than a person looks at it.
 func slowStudy(name string, more ...string) []string {
 	return append([]string{
-		"tune", "--preset", "quickstart", "--set", "model=logistic", "--set", "data.clients=60", "--set", "score.discount=0.5",
+		"tune", "--preset", "fashion-fedex", "--set", "model=logistic", "--set", "data.clients=60", "--set", "score.discount=0.5",
 		"--set", "budget.rounds=270000", "--set", "budget.trial_rounds=25000", "--set", "finalists.clients=20", "--study", name, "--workers", "1",
 	}, more...)
 }
@@ -245,7 +245,7 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 func smallStudies(t *testing.T, dir string) {
 	t.Helper()
 	sets := []string{
-		"--preset", "quickstart", "--set", "model=logistic", "--set", "data.clients=30", "--set", "eval.every=1",
+		"--preset", "fashion-fedex", "--set", "model=logistic", "--set", "data.clients=30", "--set", "eval.every=1",
 		"--set", "method=reptile", "--set", "data.name=glyphs", "--set", "data.normalize=none",
 	}
 	for _, args := range [][]string{
@@ -405,7 +405,7 @@ func TestDashboardOfManyRounds(t *testing.T) {
 // are missing. It returns a function that records another round of a trial.
 func largeStudy(t *testing.T, dir string, trials, length int) (*store.Store, func(trial, round int)) {
 	t.Helper()
-	c, err := config.Load(config.Source{Preset: "quickstart", Sets: []string{
+	c, err := config.Load(config.Source{Preset: "fashion-fedex", Sets: []string{
 		fmt.Sprintf("budget.rounds=%d", trials*length), fmt.Sprintf("budget.trial_rounds=%d", length), "tuner.name=random", "client_tuner.name=none", "eval.every=0",
 	}})
 	if err != nil {

@@ -79,7 +79,7 @@ func exported(t *testing.T) (dir string, o *view.Overview) {
 	dir = t.TempDir()
 	for _, args := range [][]string{
 		append([]string{
-			"tune", "--preset", "quickstart", "--study", "first", "--set", "budget.rounds=60", "--set", "budget.trial_rounds=9",
+			"tune", "--preset", "fashion-fedex", "--study", "first", "--set", "budget.rounds=60", "--set", "budget.trial_rounds=9",
 			"--set", "model=logistic", "--set", "finalists.clients=20", "--set", "data.clients=30",
 			"--set", "method=reptile", "--set", "data.name=glyphs", "--set", "data.normalize=none",
 		}, twoTuners...),

@@ -20,7 +20,7 @@ func TestWorkerHandsOver(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	settings := []string{
-		"--workers", "1", "--preset", "quickstart", "--set", "data.clients=16", "--set", "cohort=4", "--set", `model="logistic"`, "--set", "client.epochs=30",
+		"--workers", "1", "--preset", "fashion-fedex", "--set", "data.clients=16", "--set", "cohort=4", "--set", `model="logistic"`, "--set", "client.epochs=30",
 		"--set", "budget.rounds=60", "--set", "budget.trial_rounds=12", "--client-tuner", "fedex",
 		"--set", "tuner.options={eta=3,eliminations=2}",
 	}

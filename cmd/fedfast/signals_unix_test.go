@@ -32,7 +32,7 @@ func TestTwoSignalsEndTheProcess(t *testing.T) {
 	if err := os.WriteFile(hanging, []byte(script), 0o700); err != nil { //nolint:gosec // it is started
 		t.Fatal(err)
 	}
-	long := []string{"run", "--preset", "quickstart", "--set", "client.steps=2000000000", "--study", "study"}
+	long := []string{"run", "--preset", "fashion-fedex", "--set", "client.steps=2000000000", "--study", "study"}
 	inStudy := func(name string) func(*process) bool {
 		return func(p *process) bool { return has(filepath.Join(p.cmd.Dir, "study", name)) }
 	}
@@ -45,7 +45,7 @@ func TestTwoSignalsEndTheProcess(t *testing.T) {
 		{"a long round", long, false, func(p *process) bool { return strings.Contains(p.stderr.String(), "estimate: ") }},
 		{"a long round of a study", append([]string{"tune"}, long[1:]...), false, func(p *process) bool { return strings.Contains(p.stderr.String(), "estimate: ") }},
 		{"a line that nobody reads", long, true, inStudy("study.db")},
-		{"opening data", []string{"run", "--preset", "quickstart", "--set", "data.name=glyphs", "--set", "data.clients=15000", "--set", "data.samples=100"}, false, func(*process) bool {
+		{"opening data", []string{"run", "--preset", "fashion-fedex", "--set", "data.name=glyphs", "--set", "data.clients=15000", "--set", "data.samples=100"}, false, func(*process) bool {
 			time.Sleep(time.Second) // it tells nothing before the data is open, which takes many
 			return true
 		}},

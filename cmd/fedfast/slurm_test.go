@@ -170,7 +170,7 @@ func TestSlurm(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings := []string{
-		"--preset", "quickstart", "--set", "data.clients=16", "--set", "cohort=4", "--set", `model="logistic"`, "--set", "client.epochs=30",
+		"--preset", "fashion-fedex", "--set", "data.clients=16", "--set", "cohort=4", "--set", `model="logistic"`, "--set", "client.epochs=30",
 		"--set", "budget.rounds=60", "--set", "budget.trial_rounds=12", "--client-tuner", "fedex",
 		"--set", "tuner.options={eta=3,eliminations=2}",
 	}

@@ -34,6 +34,7 @@ type driver struct {
 	errorMeasure string              // see Errors.Measure
 	judge        judge
 	told         func(tuners.TrialReport) // unless it is nil, is called before each report to the tuner
+	spared       []*entrant               // that the tuner has stopped and that may be finalists
 	*shelf
 	entrants
 }

@@ -258,7 +258,7 @@ func TestFewModelsWait(t *testing.T) {
 		}
 		return ds
 	}})
-	s.Workers = 2
+	s.Workers, s.Config.Finalists.Snapshots = 2, 4
 	d, err := newDriver(t.Context(), &s)
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +271,7 @@ func TestFewModelsWait(t *testing.T) {
 	if _, err := d.follow(t.Context(), session); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.best) != s.Config.Finalists.Snapshots || d.best[0].Weights == nil || len(d.free) > s.Workers {
+	if len(d.best) != 4 || d.best[0].Weights == nil || len(d.free) > s.Workers {
 		t.Errorf("%d best models; %d wait beside them, want at most %d", len(d.best), len(d.free), s.Workers)
 	}
 }

@@ -1,11 +1,13 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
@@ -14,7 +16,7 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// finalists returns the models among which the study chooses, each once: the last
+// finalists returns the models among which the study chooses, each once: the last ones of
 // survivors, of which it describes how many there are, the tuner's choice before all,
 // then the best snapshots.
 func (d *driver) finalists(survivor *entrant) (all []trial.Model, survivors int) {
@@ -23,10 +25,14 @@ func (d *driver) finalists(survivor *entrant) (all []trial.Model, survivors int)
 	if survivor != nil && !slices.Contains(able, survivor) {
 		survivor = nil
 	}
-	for _, t := range survivorsOf(able, survivor, d.objective, d.setup.Config.Finalists.Snapshots) {
+	for _, t := range survivorsOf(able, survivor, d.objective, d.setup.Config.Finalists.Survivors) {
 		last = append(last, d.lastOf(t))
 	}
-	return withBest(last, ofThem(d.best, able, d.aims)), len(last)
+	best, most := ofThem(d.best, able, d.aims), d.setup.Config.Finalists.Snapshots
+	if len(last) == 0 { // users have ended all trials
+		most = max(1, most)
+	}
+	return withBest(last, best[:min(len(best), most)]), len(last)
 }
 
 // ofThem returns the best models of trials that are eligible.
@@ -53,7 +59,7 @@ func withBest(models []trial.Model, best ranking) []trial.Model {
 	return models
 }
 
-// survivor is a trial that may be a finalist: alive if it was neither stopped nor failed
+// survivor is a trial that may be a finalist: alive if neither it failed nor a user ended it,
 // after a rung, whose score final returns.
 type survivor interface {
 	comparable
@@ -64,33 +70,46 @@ type survivor interface {
 	number() int
 }
 
-// survivorsOf returns the tuner's choice, unless it is zero, and those that ran the longest of
-// the trials that were not stopped, the best last score first; at most n of them.
+// survivorsOf returns the tuner's choice, unless it is zero, and the other trials that are alive,
+// those that ran longest first, of equally long ones the best last score, ties by number; at most
+// n of them.
 func survivorsOf[T survivor](trials []T, choice T, aim tuners.Objective, n int) []T {
-	var alive []T
 	var none T
-	longest := 0
-	for _, t := range trials {
-		if t.alive() {
-			alive = append(alive, t)
-			longest = max(longest, t.length())
-		}
-	}
-	alive = slices.DeleteFunc(alive, func(t T) bool { return t == choice || t.length() < longest })
-	slices.SortStableFunc(alive, func(a, b T) int { return aim.Compare(a.final(), b.final()) })
+	alive := slices.DeleteFunc(slices.Clone(trials), func(t T) bool { return t == choice || !t.alive() })
+	slices.SortStableFunc(alive, func(a, b T) int {
+		return cmp.Or(cmp.Compare(b.length(), a.length()), aim.Compare(a.final(), b.final()), cmp.Compare(a.number(), b.number()))
+	})
 	if choice != none {
 		alive = slices.Insert(alive, 0, choice)
 	}
 	return alive[:min(len(alive), n)]
 }
 
-// alive reports whether the trial was neither stopped nor failed, after a rung.
+// stop ends a trial's rounds as the tuner decided. What may be a finalist keeps its weights: of
+// the trials that were stopped the first, as survivorsOf ranks them.
+func (d *driver) stop(t *entrant) error {
+	c := &d.setup.Config
+	t.Spared = c.Select == config.SelectFinalists
+	if err := t.Stop(); err != nil || !t.Spared || !t.alive() {
+		return err
+	}
+	d.spared = survivorsOf(append(d.spared, t), nil, d.objective, len(d.trials))
+	for n := len(d.spared) - 1; n >= c.Finalists.Survivors; n-- {
+		if err := d.spared[n].Forgo(); err != nil {
+			return err
+		}
+		d.spared = d.spared[:n]
+	}
+	return nil
+}
+
+// alive reports whether the trial has not failed, nor been ended by a user, after a rung.
 func (t *entrant) alive() bool {
 	if t == nil {
 		return false
 	}
 	p := t.Phase()
-	return (p == trial.Waiting || p == trial.Completed) && len(t.rungs) > 0
+	return (p == trial.Waiting || p == trial.Completed || p == trial.Stopped) && len(t.rungs) > 0
 }
 
 // valued are the values of the trial at its last rung.

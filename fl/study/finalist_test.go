@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ func finalStudy(t *testing.T, change func(*config.Config)) Setup {
 	s := glyphStudy(t, &script{params: learningRates(1e-4, 0.3, 1e-3, 0.05, 0.02), rung: 3, to: 6})
 	s.Config.Budget.TrialRounds = 6
 	s.ClientTuner = &slotTuner{}
-	s.Config.Finalists.Snapshots = 3
+	s.Config.Finalists = config.Finalists{Survivors: 3, Snapshots: 3}
 	if change != nil {
 		change(&s.Config)
 	}
@@ -61,9 +62,18 @@ func TestFinalists(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []moment{{r.Survivor.Number, 6}}
+		var others []Event // the last scores of those that were stopped at the rung
+		for _, e := range rec.events {
+			if e.Event == "rung" && e.Trial != r.Survivor.Number {
+				others = append(others, e)
+			}
+		}
+		slices.SortStableFunc(others, func(a, b Event) int {
+			return cmp.Or(cmp.Compare(*a.Score, *b.Score), cmp.Compare(a.Trial, b.Trial))
+		})
+		want := []moment{{r.Survivor.Number, 6}, {others[0].Trial, 3}, {others[1].Trial, 3}}
 		for _, e := range lowest(rec.events)[:3] {
-			if at := (moment{e.Trial, e.Round}); at != want[0] {
+			if at := (moment{e.Trial, e.Round}); !slices.Contains(want, at) {
 				want = append(want, at)
 			}
 		}
@@ -74,7 +84,7 @@ func TestFinalists(t *testing.T) {
 			if f.Score < best.Score {
 				best = f
 			}
-			if f.Survivor != (len(got) == 1) {
+			if f.Survivor != (len(got) <= 3) {
 				t.Errorf("%s: finalist %d is a survivor: %v", target, len(got), f.Survivor)
 			}
 			if f.Clients != len(s.Data.Clients) || f.Examples != 24 {
@@ -208,11 +218,11 @@ func TestFinalistsResume(t *testing.T) {
 	}
 }
 
-// TestSurvivors: of trials that all run to the end, the tuner's choice comes first,
-// then the others by their last scores, and those that were stopped never.
+// TestSurvivors: the tuner's choice comes first, then the others by their rounds and their last
+// scores, also those that were stopped, of which as many as may be finalists keep their weights.
 func TestSurvivors(t *testing.T) {
 	s := glyphStudy(t, &script{})
-	s.Config.Finalists.Snapshots, s.Config.Budget = 3, config.Budget{Rounds: 54, TrialRounds: 9}
+	s.Config.Finalists.Survivors, s.Config.Budget = 3, config.Budget{Rounds: 54, TrialRounds: 9}
 	d, err := newDriver(t.Context(), &s)
 	if err != nil {
 		t.Fatal(err)
@@ -232,16 +242,30 @@ func TestSurvivors(t *testing.T) {
 		}
 		at.rungs = []result.Rung{{Round: rounds, Score: score}}
 	}
-	if err := d.trials[2].Stop(); err != nil {
-		t.Fatal(err)
+	for _, number := range []int{3, 0, 2} { // 3 rests after fewer rounds
+		if err := d.stop(d.trials[number]); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for choice, want := range map[int][]int{5: {5, 1, 4}, -1: {1, 4, 5}, 3: {3, 1, 4}} {
+	d.setup.Config.Finalists.Survivors = 2
+	err = d.stop(d.trials[5])
+	var spared []int
+	for _, at := range d.trials {
+		if at.Spared {
+			spared = append(spared, at.Number)
+		}
+	}
+	if err != nil || !slices.Equal(spared, []int{2, 5}) {
+		t.Errorf("trials %v are spared, want 2 and 5; %v", spared, err)
+	}
+	d.setup.Config.Finalists.Survivors = 3
+	for choice, want := range map[int][]int{5: {5, 2, 1}, -1: {2, 1, 4}, 3: {3, 2, 1}} {
 		var chosen *entrant
 		if choice >= 0 {
 			chosen = d.trials[choice]
 		}
 		var got []int
-		for _, t := range survivorsOf(d.trials, chosen, d.objective, d.setup.Config.Finalists.Snapshots) {
+		for _, t := range survivorsOf(d.trials, chosen, d.objective, d.setup.Config.Finalists.Survivors) {
 			got = append(got, t.Number)
 		}
 		if !slices.Equal(got, want) {

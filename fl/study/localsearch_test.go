@@ -216,7 +216,7 @@ func TestPrivateVotes(t *testing.T) {
 	plans := privacy.Plans{
 		{Q: 4 / clients, Sigma: a.Noise, Steps: 3},
 		{Q: 1, Sigma: a.Tuning.SearchNoise, Steps: 1},
-		{Q: 1, Sigma: a.Tuning.FinalistNoise * clients / (math.Sqrt(float64(2*s.Config.Finalists.Snapshots)) / 2), Steps: 1},
+		{Q: 1, Sigma: a.Tuning.FinalistNoise * clients / (math.Sqrt(float64(s.Config.Finalists.Most())) / 2), Steps: 1},
 	}
 	if want := privacy.ByRDP(plans, 1e-3); math.Abs(a.Epsilon-want) > 1e-9 || a.Epsilon > 8 || a.Epsilon < 7.99 {
 		t.Errorf("the study costs %v, its releases %v", a.Epsilon, want)

@@ -232,7 +232,15 @@ func (d *driver) openStudySession(ctx context.Context) (*replay.Tuner, error) {
 			return nil, err
 		}
 	}
-	return d.past.NewTuner(c.Tuner.Name, d.setup.Tuner, desc, tuners.OpenRequest{
+	start, err := c.Start(d.space)
+	if err != nil {
+		return nil, err
+	}
+	tuner := d.setup.Tuner
+	if len(start) > 0 {
+		tuner = started{tuner, start}
+	}
+	return d.past.NewTuner(c.Tuner.Name, tuner, desc, tuners.OpenRequest{
 		Study: c.Name, Space: d.space, Options: options, Budget: d.budget,
 		Objective: d.objective, Extra: d.aims.Objectives[1:], Constraints: d.aims.Constraints, Seed: c.Seed, Trial: tuners.StudySession,
 		Priors: d.begun.List(),

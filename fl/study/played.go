@@ -137,7 +137,7 @@ func (p Played) open(ctx context.Context) (*table, *replay.Tuner, error) {
 	}
 	t.val, t.test, t.central = p.Curves.Samples()
 	t.scores = fl.Recorded{
-		Seed: c.Seed, Cohort: c.Cohort, Replacement: c.Sampling == "with", Poisson: c.Sampling == fl.SamplingPoisson, Val: t.val, Numbers: p.numbers(),
+		Seed: c.Seed, Cohort: c.Cohort, Replacement: c.Sampling == "with", Poisson: c.Sampling == fl.SamplingPoisson, Shared: c.SharesCohorts(), Val: t.val, Numbers: p.numbers(),
 	}
 	session, err := t.openStudySession(ctx)
 	return t, session, err

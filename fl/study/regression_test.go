@@ -35,7 +35,7 @@ func regression(scale, signal float64) *data.Federation {
 // regressionStudy returns a study of linear regression.
 func regressionStudy(t *testing.T, fed *data.Federation, lr float64) Setup {
 	t.Helper()
-	c, err := config.Load(config.Source{Sets: []string{"model=logistic", "rounds=12", "cohort=4", "client.batch=10", "client.epochs=12", "target=global", "eval.personalized=false", fmt.Sprintf("client.lr=%g", lr)}})
+	c, err := config.Load(config.Source{Sets: []string{"tuner.name=script", "model=logistic", "rounds=12", "cohort=4", "client.batch=10", "client.epochs=12", "target=global", "eval.personalized=false", fmt.Sprintf("client.lr=%g", lr)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/meter"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/tuners"
@@ -14,7 +15,7 @@ import (
 // to its last round or until it fails, and returns what is recorded of it: the same bits as in the
 // study, since all that a trial draws is keyed by its number.
 func Retrain(ctx context.Context, s Setup, number int, params tuners.Params) (*Recording, error) {
-	s.Tuner, s.ClientTuner = nil, nil
+	s.Tuner, s.ClientTuner, s.Config.Cohorts = nil, nil, config.CohortsOwn
 	engine, err := s.engine()
 	if err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ func (r *runner) Act(ctx context.Context, dec tuners.Decision) error {
 			return d.named(err)
 		}
 	case tuners.Stop:
-		return d.named(d.trial(dec.Trial).Stop())
+		return d.named(d.stop(d.trial(dec.Trial)))
 	case tuners.Release:
 		return d.named(d.trial(dec.Trial).Release())
 	case tuners.Resume, tuners.Score:

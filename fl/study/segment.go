@@ -156,13 +156,13 @@ func (t *entrant) score(rec *record.Round) (float64, error) {
 	}
 	score := float64(rec.Score)
 	if t.hit = d.setup.Config.ToGoal() && score <= float64(d.setup.Config.Budget.TrialSeconds); !t.hit {
-		score = t.mean.Add(score, d.setup.Config.Score.Discount)
+		score = t.mean.Add(score, d.setup.Config.Discount())
 	}
 	of := roundValue(rec)
 	if d.setup.account != nil {
 		of = t.expected(rec, d.setup.Config.Cohort)
 	}
-	t.add(d.aims, score, d.setup.Config.Score.Discount, of)
+	t.add(d.aims, score, d.setup.Config.Discount(), of)
 	if d.objective.Better(score, t.floor) && d.objective.Better(score, t.BestScore()) {
 		return score, t.Keep(score)
 	}

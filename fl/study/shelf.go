@@ -29,7 +29,7 @@ type shelf struct {
 func newShelf(c *config.Config, objective tuners.Objective) *shelf {
 	s := &shelf{objective: objective, most: 1}
 	if c.Select == config.SelectFinalists {
-		s.most = c.Finalists.Snapshots
+		s.most = max(1, c.Finalists.Snapshots)
 	}
 	return s
 }

@@ -55,7 +55,7 @@ func TestOwnExamplesGetAModelThatFits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := ownExamples(t, tt.labelled, tt.form...)
 			load := func(more ...string) *config.Config {
-				c, err := config.Load(config.Source{Preset: "quickstart", Sets: append([]string{"data.name=" + tt.set, "data.path=" + path, "rounds=1", "cohort=2"}, more...)})
+				c, err := config.Load(config.Source{Preset: "fashion-fedex", Sets: append([]string{"data.name=" + tt.set, "data.path=" + path, "rounds=1", "cohort=2"}, more...)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -140,7 +140,7 @@ func TestPaddingIsTold(t *testing.T) {
 			t.Errorf("%s: %q", layers, fed.Notes)
 		}
 	}
-	c, err := config.Load(config.Source{Preset: "quickstart", Sets: []string{"data.name=npz-tokens", "data.path=" + path, "rounds=30", "cohort=3", "client.lr=0.01", "client.optimizer=adam", "client.epochs=3"}})
+	c, err := config.Load(config.Source{Preset: "fashion-fedex", Sets: []string{"data.name=npz-tokens", "data.path=" + path, "rounds=30", "cohort=3", "client.lr=0.01", "client.optimizer=adam", "client.epochs=3"}})
 	if err != nil {
 		t.Fatal(err)
 	}

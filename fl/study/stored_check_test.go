@@ -15,7 +15,7 @@ import (
 // TestImpossibleRecordsAreRefused opens records that no study writes: each is refused in one
 // line when it is read, or when its rounds or priors are.
 func TestImpossibleRecordsAreRefused(t *testing.T) {
-	c, err := config.Load(config.Source{Preset: "quickstart"})
+	c, err := config.Load(config.Source{Preset: "fashion-fedex"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -177,7 +177,7 @@ func glyphStudy(t *testing.T, tuner tuners.Tuner) Setup {
 	c.Model.Name = "logistic"
 	c.Tuner.Reference = false
 	c.Data.Name, c.Data.Clients, c.Data.Samples = "glyphs", 9, 30
-	c.Budget = config.Budget{Rounds: 30, TrialRounds: 5}
+	c.Tuner.Name, c.Budget = "script", config.Budget{Rounds: 30, TrialRounds: 5}
 	c.Space = map[string]any{"client.lr": map[string]any{"log10": []any{-4.0, 0.0}}}
 	fed, model, err := config.Prepare(t.Context(), &c)
 	if err != nil {

@@ -39,7 +39,7 @@ func over(sets, above []string) []string {
 // tinyStudy is a study of a few trials on the embedded set.
 func tinyStudy(t *testing.T, sets ...string) study.Setup {
 	t.Helper()
-	c, err := config.Load(config.Source{Preset: "quickstart", Sets: over([]string{
+	c, err := config.Load(config.Source{Preset: "fashion-fedex", Sets: over([]string{
 		"data.clients=9", "data.samples=30", "cohort=3", `model="logistic"`, "budget.rounds=60", "budget.trial_rounds=11", "tuner.options.eliminations=2",
 	}, sets)})
 	if err != nil {

@@ -21,7 +21,7 @@ func Example() {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	c, err := config.Load(config.Source{Preset: "quickstart", Sets: []string{
+	c, err := config.Load(config.Source{Preset: "fashion-fedex", Sets: []string{
 		"model=logistic", "data.clients=8", "data.samples=30", "cohort=3", "rounds=4",
 	}})
 	if err != nil {

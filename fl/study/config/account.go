@@ -316,19 +316,24 @@ func (a *Account) Describe() string {
 	neighbors, sampling := "one client more or less", "Poisson sampling"
 	switch {
 	case a.Mechanism == fl.LocalNoise:
-		neighbors, sampling = "the data of one client", fmt.Sprintf("each client adds noise to its own update, and sends at most %d", a.Participations)
+		neighbors, sampling = "the data of one client", fmt.Sprintf(
+			"each client adds noise to its own update, and sends at most %d", a.Participations)
 	case a.Mechanism == fl.TreeNoise:
-		neighbors, sampling = "one client that sends nothing", fmt.Sprintf("noise by trees of %d rounds, in each of which a client sends once", a.restart)
+		neighbors, sampling = "one client that sends nothing", fmt.Sprintf(
+			"noise by trees of %d rounds, in each of which a client sends once", a.restart)
 	case a.Mechanism == fl.BandedNoise:
-		neighbors, sampling = "one client that sends nothing", fmt.Sprintf("noise by a banded matrix, and a client sends at most %d times, every %d rounds", a.Participations, a.restart)
+		neighbors, sampling = "one client that sends nothing", fmt.Sprintf(
+			"noise by a banded matrix, and a client sends at most %d times, every %d rounds", a.Participations, a.restart)
 	case a.Mechanism == fl.SampleNoise:
-		neighbors, sampling = "one sample of a client more or less", fmt.Sprintf("noise on each client's gradients, and a client takes part at most %d times", a.Participations)
+		neighbors, sampling = "one sample of a client more or less", fmt.Sprintf(
+			"noise on each client's gradients, and a client takes part at most %d times", a.Participations)
 	case a.Relation == RelationReplace:
 		neighbors, sampling = "the data of one client", "cohorts of a fixed size"
 	case a.Assumed:
 		sampling = "cohorts of a fixed size, accounted for as Poisson sampling"
 	}
-	text := fmt.Sprintf("%s; noise multiplier %.4g, clipping norm %.4g; neighbors differ by %s; %s", strings.ToUpper(a.Accountant), a.Noise, a.Clip, neighbors, sampling)
+	text := fmt.Sprintf("%s; noise multiplier %.4g, clipping norm %.4g; neighbors differ by %s; %s",
+		strings.ToUpper(a.Accountant), a.Noise, a.Clip, neighbors, sampling)
 	switch t := a.Tuning; {
 	case t == nil:
 	case t.Public:

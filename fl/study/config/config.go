@@ -35,6 +35,7 @@ type Config struct {
 	Rounds      int      `toml:"rounds" by:"run" in:"[1, inf)" doc:"number of rounds of fedfast run; a study has budget.rounds" also:"num_rounds communication_rounds iterations"`
 	Cohort      int      `toml:"cohort" in:"[1, inf)" doc:"number of clients per round" also:"clients_per_round participants cohort_size sample_size"`
 	Sampling    string   `toml:"sampling" of:"without with poisson shuffle power oort longest_waiting tiers" doc:"how cohorts are sampled: at random without or with replacement, each client by itself with probability cohort/clients (poisson), so that cohorts vary in size, or in passes over all clients in a random order (shuffle); or by what clients have done: those with the highest losses among candidates (power of choice), by losses and seconds (oort), those that have waited longest, or all from one tier of equally fast clients (TiFL)" also:"selection client_selection selector sampler"`
+	Cohorts     string   `toml:"cohorts" by:"tune" of:"own shared" doc:"whether each trial draws its own cohorts or the clients of a round are the same in every trial (shared), drawn by the seed and the round alone, so that differences between trials are not those of their clients; default: shared with the tuner halving, where clients are drawn at random alone and the study is not private, else own"`
 	Nonfinite   string   `toml:"nonfinite" of:"drop fail" doc:"on a client result that is not finite: drop the client, which then scores the worst, or fail the trial"`
 	Seed        uint64   `toml:"seed" in:"[0, inf)" doc:"seed of all random draws" also:"random_seed"`
 	Objective   string   `toml:"objective" by:"tune" of:"error loss accuracy recall rmse mae r2 seconds_to_goal" doc:"metric to optimize: error and loss for all data (the error is 1 - recall for multi-label data, the RMSE for regression), accuracy for classes, recall for multi-label data, rmse, mae and r2 for regression (r2 is the mean over the outputs); seconds_to_goal is the simulated time after which the global model reaches the accuracy eval.goal on the clients' validation samples, measured as eval.every or eval.every_seconds says: a trial that misses it within budget.trial_seconds ranks behind, by its error; accuracy, recall and r2 are maximized, the others minimized" also:"metric"`
@@ -82,6 +83,15 @@ const (
 	SelectPaper     = "paper"
 )
 
+// The values of Config.Cohorts.
+const (
+	CohortsOwn    = "own"
+	CohortsShared = "shared"
+)
+
+// halving is the tuner with which keys that say so have other values.
+const halving = "halving"
+
 // Model is a model given by name or by its layers.
 type Model struct {
 	// Name is one of models.Names, empty if Layers are given.
@@ -119,14 +129,56 @@ type Data struct {
 // Score holds the keys score.*.
 type Score struct {
 	Discount float64 `toml:"discount" in:"[0, 1]" doc:"weight of earlier rounds since the last rung in a score: discount^age; 0 scores the last round only"`
+	Rounds   int     `toml:"rounds" in:"[0, 1e6]" doc:"number of last rounds since the last rung whose mean is a score, all of one weight, in place of score.discount; 0: 3 with the tuner halving unless score.discount is set, else score.discount"`
 	Clients  int     `toml:"clients" in:"[0, inf)" doc:"number of clients of the cohort to score on, drawn anew each round; 0: all"`
 	Uniform  bool    `toml:"uniform" doc:"weight scored clients equally instead of by their number of validation samples"`
 	Epsilon  float64 `toml:"epsilon" in:"[0, inf)" doc:"privacy budget of each round's score and of each finalist's: Laplace noise of scale 1/(epsilon k) on the error of k clients; 0: none"`
 	Both     bool    `toml:"both" doc:"also record each round's score under the other target, so that a study with that target can share the rounds"`
 }
 
+// Discount returns the weight of earlier rounds in a score, score.discount, or from 2 on
+// of how many last rounds it is the mean, as score.rounds says.
+func (c *Config) Discount() float64 {
+	switch s := c.Score; {
+	case s.Rounds > 1:
+		return float64(s.Rounds)
+	case s.Rounds == 0 && s.Discount == 0 && c.Tuner.Name == halving:
+		return 3
+	}
+	return c.Score.Discount
+}
+
+// SharesCohorts reports whether the clients of a round are the same in every trial.
+func (c *Config) SharesCohorts() bool {
+	return c.Cohorts == CohortsShared || c.Cohorts == "" && c.Tuner.Name == halving && c.checkShared() == ""
+}
+
+// checkCohorts returns an error for cohorts that cannot be shared and are to be.
+func (c *Config) checkCohorts() error {
+	if problem := c.checkShared(); c.Cohorts == CohortsShared && problem != "" {
+		return &key.Error{Key: "cohorts", Problem: fmt.Sprintf(" = %q: %s; use %q", c.Cohorts, problem, CohortsOwn)}
+	}
+	return nil
+}
+
+// checkShared returns why trials cannot share cohorts, empty if they can.
+func (c *Config) checkShared() string {
+	switch {
+	case c.Private():
+		return "the account of dp.epsilon has each round draw its clients anew"
+	case c.Devices() != nil:
+		return "on a fleet, how long clients take decides who is free"
+	case slices.Contains(fleet.Samplers, c.Sampling):
+		return fmt.Sprintf("with sampling = %q, what clients have done decides", c.Sampling)
+	}
+	return ""
+}
+
 // check returns an error for options that cannot be used with an objective.
 func (s Score) check(objective string) error {
+	if s.Rounds > 0 && s.Discount > 0 {
+		return &key.Error{Key: "score.rounds", Problem: ": a score is either the mean of as many rounds or weighed by score.discount; leave one of them out"}
+	}
 	switch objective {
 	case tuners.MetricError, tuners.MetricAccuracy, tuners.MetricRecall:
 	case tuners.MetricLoss:
@@ -149,9 +201,13 @@ func (s Score) Options() fl.ScoreOptions {
 // Finalists holds the keys finalists.*. A finalist's score is one evaluation with the same
 // noise as the study's others: score.clients, score.uniform and score.epsilon apply too.
 type Finalists struct {
-	Snapshots int `toml:"snapshots" in:"[1, inf)" doc:"number of trials whose lowest-scoring model becomes a finalist; also the maximum number of survivors that do: trials that were not stopped and ran longest"`
+	Survivors int `toml:"survivors" in:"[0, inf)" doc:"number of trials whose last model becomes a finalist: the tuner's choice, then those that ran longest, the best score first, also if the tuner has stopped them"`
+	Snapshots int `toml:"snapshots" in:"[0, inf)" doc:"number of trials whose lowest-scoring model becomes a finalist; used beside finalists.survivors"`
 	Clients   int `toml:"clients" in:"[0, inf)" doc:"number of clients on whose validation samples finalists are scored, drawn by the seed and the same for all; 0: all"`
 }
+
+// Most returns how many finalists there are at most.
+func (f Finalists) Most() int { return f.Survivors + f.Snapshots }
 
 // Eval holds the keys eval.*.
 type Eval struct {
@@ -257,6 +313,7 @@ type Tuner struct {
 	Name      string         `toml:"name" doc:"tuner, which decides which trials run and for how many rounds, see fedfast list tuners"`
 	Parallel  int            `toml:"parallel" in:"[1, 10000]" doc:"number of concurrent trials; from 2 on, each trial is reported as soon as it reaches its round, in simulated order, and the tuner is asked again" also:"concurrency"`
 	From      []string       `toml:"from" doc:"directories of finished studies whose trials the tuner begins with (warm start): those of the same objective and target; trials outside of the space are left out and counted; the study keeps what it read" also:"warm_start priors resume_from"`
+	First     string         `toml:"start" of:"builtin file none" doc:"what trial 0 starts from, in the dimensions that the space has, of a tuner that draws its trials: builtin, known good values (client.lr 0.05, client.momentum 0.55, client.weight_decay 5e-4, client.epochs 3, client.batch 8 where clients train with SGD; server.lr 0.5 and server.momentum 0 with fedavg, fedavgm and reptile), clipped to the space; the [client] and [server] of the file; or none: it is drawn; default: builtin with the tuner halving, else none"`
 	Start     int            `toml:"start_seconds" in:"[0, 3600]" doc:"seconds that a tuner may take to start; 0: 60"`
 	Reference bool           `toml:"reference" doc:"also train the file's own values, to compare with"`
 	Allow     []string       `toml:"allow" of:"client_key examples_train examples_val" doc:"facts about clients that tuners may see: their identity, and the numbers of their samples"`
@@ -282,7 +339,7 @@ func Default() Config {
 		Objective:  "error",
 		Target:     "personalized",
 		Select:     SelectFinalists,
-		Finalists:  Finalists{Snapshots: 4, Clients: 1000},
+		Finalists:  Finalists{Survivors: 8, Clients: 1000},
 		Update:     fl.DefaultUpdates(),
 		Aggregator: fl.DefaultAggregation(),
 		DP:         DP{Delta: defaultDelta},
@@ -290,7 +347,7 @@ func Default() Config {
 		Time:       fleet.DefaultTime(),
 		Sampler:    fleet.DefaultSampler(),
 		Eval:       Eval{Personalized: true, Adapt: true, Every: AutoEvery, EveryTarget: AutoTarget},
-		Tuner:      Tuner{Name: "sha", Parallel: 1, Reference: true, Allow: []string{"examples_train", "examples_val"}},
+		Tuner:      Tuner{Name: halving, Parallel: 1, Reference: true, Allow: []string{"examples_train", "examples_val"}},
 	}
 	c.setHyper(hyper.DefaultClient(), hyper.DefaultServer())
 	return c

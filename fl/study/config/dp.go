@@ -277,7 +277,7 @@ func (c *Config) Privacy(sizes []int, tune bool) (*fl.Privacy, *Account, error) 
 		if finals > 0 {
 			most := func(n int) int { return min(n, cmp.Or(c.Finalists.Clients, n)) }
 			// A client moves the scores of all finalists by half of what it moves one, or all.
-			t.FinalistNoise = a.Noise * finals * sensitivity / 2 * math.Sqrt(float64(2*c.Finalists.Snapshots)) / float64(most(population))
+			t.FinalistNoise = a.Noise * finals * sensitivity / 2 * math.Sqrt(float64(c.Finalists.Most())) / float64(most(population))
 			a.expected[1] = most(clients)
 			a.finals = t.FinalistNoise * float64(a.expected[1])
 			a.own[1].Sigma *= float64(a.expected[1]) / float64(most(population))

@@ -46,7 +46,7 @@ func TestPrivateStudy(t *testing.T) {
 				if z := 1 / math.Sqrt(sum); math.Abs(z/a.Noise-1) > 1e-9 {
 					t.Errorf("%s, client tuner %q, quantile %v: the releases of a round have a noise multiplier of %v together, the account has %v", sampling, client, quantile, z, a.Noise)
 				}
-				most := math.Sqrt(float64(2 * c.Finalists.Snapshots)) // finalists, each moved by one client
+				most := math.Sqrt(float64(c.Finalists.Most())) // finalists, each moved by one client
 				plans := privacy.Plans{
 					{Q: 0.1, Sigma: a.Noise, Steps: 40, Fixed: moves == 2},
 					{Q: 1, Sigma: final.Noise / (moves / 2 * most), Steps: 1, Fixed: moves == 2},
@@ -219,7 +219,7 @@ func TestMechanismsTuned(t *testing.T) {
 			if scores == "" {
 				round, final := a.Scores(c.Score.Options())
 				precision += float64(taken) * square(0.5/round.Noise)
-				precision += square(0.5 * math.Sqrt(float64(2*c.Finalists.Snapshots)) / final.Noise)
+				precision += square(0.5 * math.Sqrt(float64(c.Finalists.Most())) / final.Noise)
 			}
 			want := privacy.Plan{Q: 1, Sigma: 1 / math.Sqrt(precision), Steps: 1}.PLD(delta)
 			if got := a.After(a.Rounds).Epsilon; math.Abs(got-want) > 1e-3 || got > 6 || got < 5.999 {

@@ -13,5 +13,5 @@ func ExampleLoad() {
 		panic(err)
 	}
 	fmt.Println(c.Method, c.Cohort, c.Client.LR)
-	// Output: reptile 4 0.05
+	// Output: fedavg 4 0.05
 }

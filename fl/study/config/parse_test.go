@@ -183,7 +183,7 @@ func TestLayersOverride(t *testing.T) {
 		t.Errorf("the same tuner gives %+v, %+v", c.Tuner, c.ClientTuner)
 	}
 	c = load(Source{Preset: "quickstart", Sets: []string{"model=logistic", `space."client.lr"=none`}})
-	if c.Model.Name != "logistic" || c.Model.Layers != nil || c.Space["client.lr"] != nil || c.Space["server.lr"] == nil {
+	if c.Model.Name != "logistic" || c.Model.Layers != nil || c.Space["client.lr"] != nil || c.Space["client.momentum"] == nil {
 		t.Errorf("a model by name gives %+v, the space is %v", c.Model, c.Space)
 	}
 	inline := load(Source{Sets: []string{`model.layers=[{type='residual', body=[{type='conv', filters=4, kernel=3, pad=1}], shortcut=[{type='relu'}]}, {type='dense'}]`}})

@@ -82,12 +82,26 @@ func (r *Recent) Standing(trial, round int, rung bool) Standing {
 }
 
 // Discounted is the mean of a series in which an entry of age a weighs
-// discount^a, the newest having age 0. The zero value stands for no entries.
-type Discounted struct{ sum, weight float64 }
+// discount^a, the newest having age 0, or the mean of its newest entries. The zero value
+// stands for no entries.
+type Discounted struct {
+	sum, weight float64
+	newest      []float64
+}
 
-// Add adds an entry and returns the mean. discount, 0 to 1, is the same at every
-// call; 0 is the newest entry alone.
+// Add adds an entry and returns the mean. discount, see config.Config.Discount, is the same
+// at every call: 0 is the newest entry alone, a number from 2 on the mean of as many newest
+// entries.
 func (d *Discounted) Add(x, discount float64) float64 {
+	if discount > 1 {
+		d.newest = append(d.newest, x)
+		d.newest = d.newest[max(0, len(d.newest)-int(discount)):]
+		sum := 0.0
+		for _, y := range d.newest {
+			sum += y
+		}
+		return sum / float64(len(d.newest))
+	}
 	d.sum = float64(d.sum*discount) + x
 	d.weight = float64(d.weight*discount) + 1
 	return d.sum / d.weight

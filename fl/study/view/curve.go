@@ -17,7 +17,7 @@ type Round struct {
 	Seq   int64
 	result.Measured
 	// Mean is the trial's score after the round: those since the last rung, weighed
-	// by score.discount.
+	// by score.discount or score.rounds.
 	Mean float64
 }
 
@@ -54,7 +54,7 @@ func (s *Study) Trial(ctx context.Context, number int) (*Trial, error) {
 }
 
 // Curve returns the rounds of a trial after one of them, 0 for all. discount is
-// score.discount of the configuration.
+// config.Config.Discount.
 func (s *Study) Curve(ctx context.Context, t *Trial, after int, discount float64) ([]Round, error) {
 	var rounds []Round
 	f := follower{trial: t, discount: discount}
@@ -86,7 +86,7 @@ func (s *Study) Curves(ctx context.Context, o *Overview) ([][]Round, error) {
 	followers := make([]follower, len(o.Trials))
 	for i := range o.Trials {
 		places[o.Trials[i].Number] = i
-		followers[i] = follower{trial: &o.Trials[i], discount: o.Config.Score.Discount}
+		followers[i] = follower{trial: &o.Trials[i], discount: o.Config.Discount()}
 	}
 	err := s.view.Each(ctx, func(r store.Row) error {
 		i, ok := places[r.Trial]

@@ -26,7 +26,7 @@ import (
 // small is a study of three trials, two of which run on at a rung.
 func small(t *testing.T, sets ...string) *config.Config {
 	t.Helper()
-	c, err := config.Load(config.Source{Preset: "quickstart", Sets: append([]string{
+	c, err := config.Load(config.Source{Preset: "fashion-fedex", Sets: append([]string{
 		"model=logistic", "data.clients=8", "data.samples=30", "cohort=3", "eval.every=2",
 		"budget.rounds=12", "budget.trial_rounds=6", "tuner.options.eliminations=1", "client_tuner.options.configs=3",
 	}, sets...)})

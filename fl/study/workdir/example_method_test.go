@@ -52,7 +52,7 @@ func ExampleTune_method() {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	c, err := config.Load(config.Source{Preset: "quickstart", ClientTuner: "fedex", Sets: []string{
+	c, err := config.Load(config.Source{Preset: "fashion-fedex", ClientTuner: "fedex", Sets: []string{
 		"method=clipped", "space.server.lr=none", "space.server.momentum=none", "space.server.decay=none",
 		"model=logistic", "data.clients=8", "data.samples=30", "cohort=3", "budget.rounds=12", "budget.trial_rounds=6", "tuner.options.eliminations=1",
 	}})

@@ -19,7 +19,7 @@ func ExampleTune() {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	c, err := config.Load(config.Source{Preset: "quickstart", Sets: []string{
+	c, err := config.Load(config.Source{Preset: "fashion-fedex", Sets: []string{
 		"model=logistic", "data.clients=8", "data.samples=30", "cohort=3",
 		"budget.rounds=12", "budget.trial_rounds=6", "tuner.options.eliminations=1",
 	}})

@@ -85,7 +85,7 @@ func ExampleInProcess() {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	c, err := config.Load(config.Source{Preset: "quickstart", Tuner: "sprint", ClientTuner: "none", Sets: []string{
+	c, err := config.Load(config.Source{Preset: "fashion-fedex", Tuner: "sprint", ClientTuner: "none", Sets: []string{
 		"model=logistic", "data.clients=8", "data.samples=30", "cohort=3", "budget.rounds=20", "budget.trial_rounds=6", "tuner.options.trials=5",
 	}})
 	if err != nil {

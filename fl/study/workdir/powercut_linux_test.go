@@ -32,7 +32,7 @@ var powerSeeds = Seeds{Command: config.ModeTune, Seeds: 3, Config: "x"}
 // powerConfig is a study that writes all that a study can, as fast as can be.
 func powerConfig(t *testing.T) *config.Config {
 	t.Helper()
-	c, err := config.Load(config.Source{Preset: "quickstart", Sets: []string{
+	c, err := config.Load(config.Source{Preset: "fashion-fedex", Sets: []string{
 		"model=logistic", "data.clients=6", "data.samples=10", "cohort=2", "rounds=5",
 		"budget.rounds=12", "budget.trial_rounds=6", "tuner.options.eliminations=1",
 	}})

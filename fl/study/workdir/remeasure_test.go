@@ -128,7 +128,7 @@ func TestRemeasureClientTuners(t *testing.T) {
 		{"none", "scaffold", []string{"space.server.lr=none", "space.server.momentum=none", "space.client.momentum=none"}},
 	} {
 		t.Run(c.name+"/"+c.method, func(t *testing.T) {
-			settings, err := config.Load(config.Source{Preset: "quickstart", ClientTuner: c.name, Sets: append([]string{
+			settings, err := config.Load(config.Source{Preset: "fashion-fedex", ClientTuner: c.name, Sets: append([]string{
 				"method=" + c.method, "space.server.decay=none", "cohort=4", "seed=3", "budget.rounds=12", "budget.trial_rounds=6", "tuner.options.eliminations=1",
 			}, c.sets...)})
 			if err != nil {

@@ -248,14 +248,15 @@ func TestFindsTheBestOfASteadySurface(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
+	three := tuners.Params{"eliminations": tuners.Num(3)}
 	for _, c := range []struct {
 		t, m         int
 		options      tuners.Params
 		key, message string
 	}{
-		{590, 200, nil, "", ""}, // 27 at 7 rounds, 9 at 15 more, 3 at 44, 1 at 134
-		{589, 200, nil, "budget.rounds", "halving 27 trials with eta = 3 up to 200 rounds (budget.trial_rounds) takes 590 rounds, but budget.rounds is 589"},
-		{2000, 26, nil, "options.eliminations", "3 eliminations with eta = 3 put the first rung below 1 of 26 rounds (budget.trial_rounds); at most 2 are possible"},
+		{590, 200, three, "", ""}, // 27 at 7 rounds, 9 at 15 more, 3 at 44, 1 at 134
+		{589, 200, three, "budget.rounds", "halving 27 trials with eta = 3 up to 200 rounds (budget.trial_rounds) takes 590 rounds, but budget.rounds is 589"},
+		{2000, 26, three, "options.eliminations", "3 eliminations with eta = 3 put the first rung below 1 of 26 rounds (budget.trial_rounds); at most 2 are possible"},
 		{2000, 0, nil, "budget.trial_rounds", "at least 1 round, not 0"},
 		{2000, 200, tuners.Params{"eta": tuners.Num(1)}, "options.eta", "eta must be an integer from 2 to 1000, not 1"},
 		{2000, 200, tuners.Params{"eliminations": tuners.Num(0)}, "options.eliminations", "from 1 to 64, not 0"},

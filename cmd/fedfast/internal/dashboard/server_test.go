@@ -55,7 +55,7 @@ func TestVendoredFiles(t *testing.T) {
 // next round. Its scores are 1, 1/2, 1/3 and so on, half as heavy with each round.
 func recorded(t *testing.T, dir string) (st *store.Store, round func()) {
 	t.Helper()
-	c, err := config.Load(config.Source{Preset: "quickstart", Sets: []string{"score.discount=0.5"}})
+	c, err := config.Load(config.Source{Preset: "fashion-fedex", Sets: []string{"score.discount=0.5"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -186,7 +186,7 @@ type page struct {
 	Models   string      `json:"models"`   // of which curves have test errors
 	Answer   []string    `json:"answer"`   // how good the model is
 	Next     []view.Step `json:"next"`     // what may follow
-	Discount float64     `json:"discount"` // of earlier rounds in a score
+	Discount float64     `json:"discount"` // of earlier rounds in a score, see config.Config.Discount
 	// Note says whose hyperparameters the trials have, empty for theirs throughout; Where is the rung
 	// at which they are compared.
 	Note  string `json:"note"`
@@ -269,7 +269,7 @@ func (s *Server) study(r *http.Request) (any, error) {
 	defer func() { _ = v.Close() }() // it was read only
 	p := page{
 		entry: s.head(o), Seq: o.Seq, All: []trial{}, Sessions: []session{}, Metrics: metrics(o),
-		Models: strings.TrimPrefix(config.Models(o.Config.Measures(o.Mode)), "the "), Answer: o.Answer(), Next: append([]view.Step{}, o.Next()...), Discount: o.Config.Score.Discount, Path: o.Dir, Word: oneline.Path(o.Dir), Config: o.Text, Parts: tabs(o),
+		Models: strings.TrimPrefix(config.Models(o.Config.Measures(o.Mode)), "the "), Answer: o.Answer(), Next: append([]view.Step{}, o.Next()...), Discount: o.Config.Discount(), Path: o.Dir, Word: oneline.Path(o.Dir), Config: o.Text, Parts: tabs(o),
 	}
 	for i := range o.Trials {
 		t := &o.Trials[i]

@@ -18,7 +18,7 @@ import (
 
 // tuned tunes a small study in a new directory below dir.
 func tuned(dir string) (path string, c *config.Config) {
-	c, err := config.Load(config.Source{Preset: "quickstart", Tuner: "random", Sets: []string{
+	c, err := config.Load(config.Source{Preset: "fashion-fedex", Tuner: "random", Sets: []string{
 		"model=logistic", "data.clients=8", "data.samples=30", "cohort=3", "budget.rounds=6", "budget.trial_rounds=3",
 	}})
 	if err != nil {

@@ -209,7 +209,7 @@ func exportEvents(ctx context.Context, dir, out string) ([]string, error) {
 	var files []string
 	for i := range about.Suggested() {
 		t := &about.Trials[i]
-		rounds, err := v.Curve(ctx, t, 0, about.Config.Score.Discount)
+		rounds, err := v.Curve(ctx, t, 0, about.Config.Discount())
 		if err != nil {
 			return nil, err
 		}

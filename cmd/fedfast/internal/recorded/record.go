@@ -40,7 +40,7 @@ func Training(c *config.Config, target string, configurations, rounds, every int
 	t.Budget = config.Budget{Rounds: configurations * rounds, TrialRounds: rounds}
 	t.Tuner, t.ClientTuner = config.Tuner{Name: sobol.Name, Parallel: 1, Allow: c.Tuner.Allow}, config.ClientTuner{}
 	t.Target, t.Objective, t.Score, t.Select = tuners.TargetGlobal, tuners.MetricError, config.Score{}, config.SelectPaper
-	t.Objectives, t.Constraints = nil, nil
+	t.Objectives, t.Constraints, t.Cohorts = nil, nil, config.CohortsOwn
 	t.Eval = config.Default().Eval
 	t.Eval.Personalized, t.Eval.Every, t.Eval.RecordEvery, t.Eval.EveryTarget = false, 0, every, target
 	return &t, t.CheckFor(config.ModeTune)

@@ -17,7 +17,7 @@ import (
 const resamples = 200
 
 // drawing are the tuners whose points do not depend on any score.
-var drawing = []string{"random", "grid", "sobol", "sha", "asha", "hyperband"}
+var drawing = []string{"random", "grid", "sobol", "halving", "sha", "asha", "hyperband"}
 
 // arm is a trial by its place, and its score at a rung.
 type arm struct {

@@ -23,7 +23,7 @@ import (
 // small is a study of a few seconds at most.
 func small(t *testing.T, sets ...string) *config.Config {
 	t.Helper()
-	c, err := config.Load(config.Source{Preset: "quickstart", Sets: append([]string{
+	c, err := config.Load(config.Source{Preset: "fashion-fedex", Sets: append([]string{
 		"model=logistic", "data.name=glyphs", "data.normalize=none",
 		"data.clients=8", "data.samples=30", "cohort=3", "eval.every=2",
 		"budget.rounds=12", "budget.trial_rounds=6", "tuner.options.eliminations=1",

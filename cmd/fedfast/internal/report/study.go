@@ -69,7 +69,7 @@ func Read(ctx context.Context, dir string) (*Study, error) {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	if i := s.fleetTrial(); i >= 0 {
-		if s.atWork, err = v.Curve(ctx, &s.Trials[i], 0, s.Config.Score.Discount); err != nil {
+		if s.atWork, err = v.Curve(ctx, &s.Trials[i], 0, s.Config.Discount()); err != nil {
 			return nil, fmt.Errorf("%s: %w", dir, err)
 		}
 	}

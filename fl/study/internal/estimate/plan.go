@@ -117,7 +117,7 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 	if err != nil {
 		return Plan{}, fmt.Errorf("estimate: %w", err)
 	}
-	rounds, parallel, finalists := budget.Rounds, 0, 2*c.Finalists.Snapshots
+	rounds, parallel, finalists := budget.Rounds, 0, c.Finalists.Most()
 	lone := s.ClientTuner == nil && about.Rounds
 	given, _ := tuners.ValueOf(c.Tuner.Options["trials"])
 	if most, ok := given.Float(); ok && most > 0 {

@@ -42,6 +42,7 @@ type Trial struct {
 	best     Model // of the segment at work
 	stored   stored
 	released bool // the tuner will not fork it any more
+	Spared   bool // its last model may be asked for after Stop, see Forgo
 	held     bool // its weights wait in memory
 
 	state
@@ -211,8 +212,8 @@ func (t *Trial) TakeBest() Model {
 }
 
 // Stop ends the trial's rounds as the tuner decided. What only further rounds need is
-// freed, unless a tuner that forks may still copy the trial. A trial that has ended
-// otherwise stays as it is: its tuner may stop it nevertheless.
+// freed, unless the trial is Spared or a tuner that forks may still copy it. A trial that has
+// ended otherwise stays as it is: its tuner may stop it nevertheless.
 func (t *Trial) Stop() error {
 	if t.Phase() > Completed {
 		return nil
@@ -220,19 +221,31 @@ func (t *Trial) Stop() error {
 	if err := t.transition(Stopped, ""); err != nil {
 		return err
 	}
-	t.CloseSession()
-	if t.study.Forks && !t.released {
-		return nil
+	if !t.Spared {
+		t.CloseSession()
 	}
-	return t.drop()
+	return t.dropUnused()
 }
 
 // Release notes that the tuner will not fork the trial.
 func (t *Trial) Release() error {
-	if t.released = true; t.Phase() == Stopped {
-		return t.drop()
+	t.released = true
+	return t.dropUnused()
+}
+
+// Forgo notes that nobody will ask for the last model of a trial that was stopped.
+func (t *Trial) Forgo() error {
+	t.Spared = false
+	return t.dropUnused()
+}
+
+// dropUnused drops a trial that was stopped and that nothing needs any more.
+func (t *Trial) dropUnused() error {
+	if t.Phase() != Stopped || t.Spared || t.study.Forks && !t.released {
+		return nil
 	}
-	return nil
+	t.CloseSession()
+	return t.drop()
 }
 
 // End ends the trial as a user wanted.

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/tuners"
+)
+
+// The values of Tuner.First.
+const (
+	StartBuiltin = "builtin"
+	StartFile    = "file"
+	StartNone    = "none"
+)
+
+// builtinStart is the configuration that has the best mean rank of 64 over the six recorded
+// tables of bench/results/tables, and is the best of the other five for each.
+var builtinStart = tuners.Params{
+	"client.lr": tuners.Num(0.05), "client.momentum": tuners.Num(0.55), "client.weight_decay": tuners.Num(5e-4),
+	"client.epochs": tuners.Num(3), "client.batch": tuners.Num(8),
+	"server.lr": tuners.Num(0.5), "server.momentum": tuners.Num(0),
+}
+
+// drawing are the tuners whose params depend on no scores: they take a tuner.start.
+var drawing = []string{halving, "asha", "sha", "hyperband", "random"}
+
+// Start returns the values that trial 0 has in dimensions of the study's space, none without
+// tuner.start: those of the start, clipped to the space. What is not there is drawn, as are
+// client.* of the built-in start where clients train with Adam, and server.* but with
+// averages of models, whose tables it comes from.
+func (c *Config) Start(space tuners.Space) (tuners.Params, error) {
+	from := c.Tuner.First
+	refuse := func(why, instead string) error {
+		return &key.Error{Key: "tuner.start", Problem: fmt.Sprintf(" = %q: %s; use %s", from, why, instead)}
+	}
+	switch known := slices.Contains(drawing, c.Tuner.Name); {
+	case from == "" && c.Tuner.Name == halving && !space.Conditional():
+		from = StartBuiltin
+	case from == StartNone || from == "":
+		return nil, nil
+	case !known:
+		return nil, refuse("tuner "+c.Tuner.Name+" learns from the params that it has drawn",
+			StartNone+", or tuner.name = "+strings.Join(drawing, ", "))
+	case space.Conditional():
+		return nil, refuse("the space has dimensions with a condition", StartNone)
+	}
+	file, start := c.Hyper(), tuners.Params{}
+	for _, d := range space {
+		v := builtinStart[d.Name]
+		p, ok := hyper.FindTunable(d.Name)
+		switch server := strings.HasPrefix(d.Name, "server."); {
+		case from == StartFile && ok:
+			v, _ = tuners.ValueOf(p.Value(&file)) // of a kind that values have
+		case !server && c.MayAdapt(), server && !slices.Contains([]string{"fedavg", "fedavgm", "reptile"}, c.Method):
+			continue
+		}
+		if _, number := v.Float(); number && d.Kind != tuners.Choice && d.Contains(v) != nil {
+			v = d.Value(d.Scale(v))
+		}
+		if d.Contains(v) == nil {
+			start[d.Name] = v
+		}
+	}
+	return start, nil
+}
