@@ -86,7 +86,7 @@ type Estimate struct {
 	Half float64 `json:"half,omitempty"`
 }
 
-// estimate sums up one number a seed.
+// estimateOf sums up one number a seed.
 func estimateOf(xs []float64) Estimate {
 	s := stats.Of(xs)
 	if s.N < 2 {
