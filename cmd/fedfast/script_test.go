@@ -182,7 +182,8 @@ func pictures(ts *testscript.TestScript, neg bool, args []string) {
 // of each of three clients. Normalized are the images as floats of mean 0.5 and deviation
 // 0.25. The class of a sample is told by its first pixel,
 // number or token; text has none. To predict of numbers is a float, of flat the same one
-// for all, of labels which of three labels a vector has, of same class 1. Central are vectors with a test set of no client.
+// for all, of labels which of three labels a vector has, of same class 1. Mislabeled are
+// vectors with another label of one sample. Central are vectors with a test set of no client.
 func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: ownfile FILE KIND")
@@ -214,6 +215,9 @@ func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 		x.Shape, x.Values = []int{n, 6, 6}, floats
 	case "vectors", "central":
 		x.Values = numbers
+	case "mislabeled":
+		x.Values = numbers
+		classes[7] = 1 - classes[7]
 	case "numbers":
 		x.Values = numbers
 		targets := make([]float32, n)

@@ -25,7 +25,7 @@ const mostCode = 119000
 var mayHold = map[string]int{
 	"bench":                            3403,
 	"bench/repro":                      5247,
-	"cmd":                              16602,
+	"cmd":                              16697,
 	"data":                             2740,
 	"data/sets":                        22,
 	"fl":                               9608,
@@ -43,7 +43,7 @@ var mayHold = map[string]int{
 	"fl/study/internal/replay":         563,
 	"fl/study/internal/trial":          1560,
 	"fl/study/result":                  1380,
-	"fl/study/view":                    1725,
+	"fl/study/view":                    1948,
 	"fl/study/workdir":                 1304,
 	"internal/deal":                    705,
 	"internal/draw":                    104,

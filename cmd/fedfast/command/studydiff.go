@@ -1,0 +1,106 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
+)
+
+// mostDiffering is how many differing values are printed of a row.
+const mostDiffering = 8
+
+func newDiff(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "diff A B",
+		ValidArgsFunction: completeStudy,
+		Short:             "Find the first decision and round in which two studies differ",
+		Long: "Compare the records of two studies: their configurations and data, what their tuners decided, and what\n" +
+			"each round measured, to the last bit. The exit status is 0 if data, decisions, rounds and results are\n" +
+			"equal, and 1 if not. An unfinished study is compared as far as it goes.",
+		Example: "  fedfast study diff monday tuesday",
+		Args:    cobra.ExactArgs(2),
+		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return a.diff(cmd.Context(), args[0], args[1]) }),
+	}
+}
+
+func (a *app) diff(ctx context.Context, dirs ...string) error {
+	var studies []*view.Study
+	var all []*view.Overview
+	for _, dir := range dirs {
+		s, o, err := view.Open(ctx, dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return usageError{err}
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { _ = s.Close() }() // it was read only
+		studies, all = append(studies, s), append(all, o)
+	}
+	d, err := studies[0].Compare(ctx, studies[1], all[0], all[1])
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.printJSON(d)
+	} else {
+		err = a.printDiff(d)
+	}
+	if err == nil && !d.Equal() {
+		err = fmt.Errorf("%s and %s differ", dirs[0], dirs[1])
+	}
+	return err
+}
+
+// printDiff prints a row for each part of a comparison, and below it the values that differ.
+func (a *app) printDiff(d *view.Diff) error {
+	t := table.New(a.out)
+	row := func(label, equal, differ string, pairs []view.Pair) {
+		if len(pairs) == 0 && differ == "" {
+			t.Row(label, equal)
+			return
+		}
+		if differ == "" {
+			differ = "different"
+		}
+		t.Row(label, differ)
+		for i, p := range pairs {
+			if i == mostDiffering {
+				t.Row("", fmt.Sprintf("and %d more", len(pairs)-i))
+				break
+			}
+			t.Row("", fmt.Sprintf("%s: %s | %s", p.Name, given(p.A), given(p.B)))
+		}
+	}
+	row("configuration", "equal", "", d.Configuration)
+	row("data", "equal", "", d.Data)
+	row("made by", "the same version and CPU level", "", d.Made)
+	calls, rounds := oneline.Count(d.Decisions, "call")+" of the tuner equal", oneline.Count(d.Rounds, "round")+" equal to the bit"
+	if s := d.Decision; s != nil {
+		row("decisions", "", fmt.Sprintf("%s; the first difference is in call %d, a %s", calls, s.Number, s.What), s.Values)
+	} else {
+		row("decisions", calls, "", nil)
+	}
+	if s := d.Round; s != nil {
+		row("rounds", "", fmt.Sprintf("%s; the first difference is in trial %d, round %d, its %s", rounds, s.Trial, s.Round, s.What), s.Values)
+	} else {
+		row("rounds", rounds, "", nil)
+	}
+	row("result", "equal", "", d.Result)
+	return t.Flush()
+}
+
+// given writes a value, which one of two studies may lack.
+func given(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return oneline.Of(text)
+}

@@ -1,0 +1,265 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/store"
+)
+
+// Diff says in what two studies differ, A and B.
+type Diff struct {
+	// Configuration has the keys with different values, Data what their data are, empty where they
+	// are the same, and Made who trained them where that differs: version, CPU level.
+	Configuration []Pair `json:"configuration"`
+	Data          []Pair `json:"data"`
+	Made          []Pair `json:"made_by"`
+	// Decision is the first call of the tuner in which they differ, Round the first round or rung,
+	// in the order in which A recorded them; nil where they have the same, as far as both go.
+	Decision *Split `json:"first_decision"`
+	Round    *Split `json:"first_round"`
+	// Decisions and Rounds count what both have up to there.
+	Decisions int `json:"equal_decisions"`
+	Rounds    int `json:"equal_rounds"`
+	// Result has what differs in the results of two finished studies.
+	Result []Pair `json:"result"`
+}
+
+// Pair is something of which two studies have different values.
+type Pair struct {
+	Name string `json:"name"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+// Split is where two studies part.
+type Split struct {
+	// What is the kind of the row, such as store.KindRound, and Number counts the rows up to it.
+	What   string `json:"what"`
+	Trial  int    `json:"trial"`
+	Round  int    `json:"round"`
+	Number int    `json:"number"`
+	// Values are those that differ; a value that one of them lacks is empty.
+	Values []Pair `json:"values"`
+	seq    int64
+}
+
+// Equal reports whether the studies have the same data, decisions and rounds, and results of the same
+// weights and scores.
+func (d *Diff) Equal() bool {
+	return len(d.Data) == 0 && d.Decision == nil && d.Round == nil && len(d.Result) == 0
+}
+
+// Compare finds in what the record of another study differs. What a process did to a study without
+// an effect on its results, such as when it was interrupted, is no difference. Where one of them has
+// not finished, its rounds are compared as far as they go.
+func (s *Study) Compare(ctx context.Context, other *Study, a, b *Overview) (*Diff, error) {
+	d := &Diff{}
+	if a.Mode != b.Mode {
+		d.Configuration = append(d.Configuration, Pair{"command", a.Mode, b.Mode})
+	}
+	settings, err := config.AllSettings(a.Config)
+	if err != nil {
+		return nil, err
+	}
+	others, err := config.AllSettings(b.Config)
+	if err != nil {
+		return nil, err
+	}
+	d.Configuration = append(d.Configuration, pairs(settings, others)...)
+	if err := d.begun(ctx, s, other, a, b); err != nil {
+		return nil, err
+	}
+	calls, err := split(s.calls(ctx, a), other.calls(ctx, b))
+	if err != nil {
+		return nil, err
+	}
+	d.Decision, d.Decisions = calls.at, calls.equal
+	for i := range a.Trials {
+		got, err := split(s.rows(ctx, a.Trials[i].Number), other.rows(ctx, a.Trials[i].Number))
+		if err != nil {
+			return nil, err
+		}
+		d.Rounds += got.rounds
+		if got.at != nil && (d.Round == nil || got.at.seq < d.Round.seq) {
+			d.Round = got.at
+		}
+	}
+	d.results(a, b)
+	return d, nil
+}
+
+// calls reads the answered calls of the tuner, in their order.
+func (s *Study) calls(ctx context.Context, o *Overview) func(func(store.Row) error) error {
+	return func(f func(store.Row) error) error {
+		return s.view.Few(ctx, o.Seq, f, store.KindSuggest, store.KindReport)
+	}
+}
+
+// rows reads what was recorded of a trial, in the order of its rounds.
+func (s *Study) rows(ctx context.Context, trial int) func(func(store.Row) error) error {
+	return func(f func(store.Row) error) error {
+		kinds := []string{store.KindPlan, store.KindRound, store.KindRung, store.KindFail, store.KindFinalist}
+		return s.view.Of(ctx, trial, -1, f, kinds...)
+	}
+}
+
+// begun compares the data and the processes of the studies.
+func (d *Diff) begun(ctx context.Context, s, other *Study, a, b *Overview) error {
+	var data [2]map[string]string
+	for i, v := range []*Study{s, other} {
+		err := v.view.Few(ctx, []int64{a.Seq, b.Seq}[i], func(r store.Row) (err error) {
+			data[i], err = flat(r.Data)
+			return err
+		}, store.KindData)
+		if err != nil {
+			return err
+		}
+	}
+	if data[0] != nil && data[1] != nil {
+		d.Data = pairs(data[0], data[1])
+	}
+	var made [2]map[string]string
+	for i, o := range []*Overview{a, b} {
+		made[i] = map[string]string{}
+		if n := len(o.Sessions); n > 0 {
+			made[i] = map[string]string{"version": o.Sessions[n-1].Version, "CPU level": o.Sessions[n-1].Level}
+		}
+	}
+	d.Made = pairs(made[0], made[1])
+	return nil
+}
+
+// results compares the ends of the studies.
+func (d *Diff) results(a, b *Overview) {
+	of := func(o *Overview) map[string]string {
+		m := map[string]string{}
+		switch {
+		case o.Tune != nil:
+			m["weights_sha256"], m["winner"] = o.Tune.WeightsSHA256, o.Tune.Why(o.Config)
+		case o.Run != nil:
+			m["weights_sha256"] = o.Run.WeightsSHA256
+		}
+		if e := o.Errors(); e != nil {
+			for _, part := range Tests(o.Judged())[:2] {
+				if x := part.Of(&e.Rates); x != nil {
+					m[part.Name+" error"] = strconv.FormatFloat(*x, 'g', -1, 64)
+				}
+			}
+		}
+		return m
+	}
+	if x, y := of(a), of(b); len(x) > 0 && len(y) > 0 {
+		d.Result = pairs(x, y)
+	}
+}
+
+// parting is where the rows of two studies part.
+type parting struct {
+	at            *Split // nil for nowhere
+	equal, rounds int    // rows before it, and rounds among them
+}
+
+// errParted ends reading.
+var errParted = errors.New("they part")
+
+// split compares the rows that reading two studies calls f for. A study that has fewer rows has not
+// come so far.
+func split(a, b func(f func(store.Row) error) error) (p parting, err error) {
+	next, stop := iter.Pull2(func(yield func(store.Row, error) bool) {
+		err := b(func(r store.Row) error {
+			if !yield(r, nil) {
+				return errParted
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errParted) {
+			yield(store.Row{}, err)
+		}
+	})
+	defer stop()
+	err = a(func(r store.Row) error {
+		q, err, ok := next()
+		switch {
+		case !ok:
+			return errParted
+		case err != nil:
+			return err
+		case q.Kind == r.Kind && q.Round == r.Round && bytes.Equal(q.Data, r.Data):
+			p.equal++
+			if r.Kind == store.KindRound {
+				p.rounds++
+			}
+			return nil
+		}
+		p.at = &Split{What: r.Kind, Trial: r.Trial, Round: r.Round, Number: p.equal + 1, seq: r.Seq}
+		if q.Kind != r.Kind || q.Round != r.Round {
+			of := func(r store.Row) string { return fmt.Sprintf("%s of round %d", r.Kind, r.Round) }
+			p.at.Values = []Pair{{"recorded next", of(r), of(q)}}
+			return errParted
+		}
+		x, err := flat(r.Data)
+		if err != nil {
+			return err
+		}
+		y, err := flat(q.Data)
+		if p.at.Values = pairs(x, y); err == nil {
+			err = errParted
+		}
+		return err
+	})
+	if errors.Is(err, errParted) {
+		err = nil
+	}
+	return p, err
+}
+
+// flat returns the values of a JSON object by their paths, as text.
+func flat(data []byte) (map[string]string, error) {
+	all := map[string]string{}
+	var add func(path string, v any)
+	add = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, x := range v {
+				add(strings.TrimPrefix(path+"."+name, "."), x)
+			}
+		case []any:
+			for i, x := range v {
+				add(fmt.Sprintf("%s[%d]", path, i), x)
+			}
+		default:
+			all[path] = fmt.Sprint(v)
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber() // all digits
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	add("", v)
+	return all, nil
+}
+
+// pairs are the names with different values.
+func pairs(a, b map[string]string) []Pair {
+	all := []Pair{}
+	names := maps.Clone(a)
+	maps.Copy(names, b)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if a[name] != b[name] {
+			all = append(all, Pair{name, a[name], b[name]})
+		}
+	}
+	return all
+}
