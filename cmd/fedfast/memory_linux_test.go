@@ -74,7 +74,7 @@ func TestListKeepsNoTrials(t *testing.T) {
 	}
 	dir := t.TempDir()
 	first := filepath.Join(dir, "few", "0")
-	if out, err := exec.Command("fedfast", "tune", "--tuner", "random", "--set", "model=logistic", "--set", "data.clients=8", "--set", "data.samples=30",
+	if out, err := exec.Command("fedfast", "tune", "--tuner", "random", "--set", "tuner.reference=false", "--set", "model=logistic", "--set", "data.clients=8", "--set", "data.samples=30",
 		"--set", "cohort=3", "--set", "budget.rounds=6", "--set", "budget.trial_rounds=3", "--study", first).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -34,7 +34,7 @@ SELECT * FROM (
          json_extract(data, '$.test_spread.p10') AS test_error_p10,
          json_extract(data, '$.test_spread.p50') AS test_error_p50,
          json_extract(data, '$.test_spread.p90') AS test_error_p90
-  FROM journal WHERE kind = 'round')
+  FROM journal WHERE kind = 'round' AND trial NOT IN (SELECT trial FROM defaults))
 WHERE test_error IS NOT NULL;
 
 DROP VIEW IF EXISTS decisions;
@@ -48,6 +48,11 @@ SELECT j.seq AS call, d.key AS number, strftime('%Y-%m-%dT%H:%M:%fZ', j.at / 100
        json_extract(d.value, '$.params') AS params
 FROM journal j, json_each(j.data, '$.decisions') d
 WHERE j.kind = 'suggest';
+
+-- The trial of the file's own values, which is no trial of the tuner's: tables of trials leave it out.
+DROP VIEW IF EXISTS defaults;
+CREATE VIEW defaults AS
+SELECT trial FROM journal WHERE kind = 'trial' AND json_extract(data, '$.reference') IS NOT NULL;
 
 DROP VIEW IF EXISTS finalists;
 CREATE VIEW finalists AS
@@ -122,12 +127,12 @@ SELECT trial, round, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS
        json_extract(data, '$.fleet.vanished') AS vanished,
        json_extract(data, '$.fleet.stale') AS stale,
        json_extract(data, '$.fleet.failed_rounds') AS failed_rounds
-FROM journal WHERE kind = 'round';
+FROM journal WHERE kind = 'round' AND trial NOT IN (SELECT trial FROM defaults);
 
 DROP VIEW IF EXISTS rungs;
 CREATE VIEW rungs AS
 SELECT trial, round, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time, json_extract(data, '$.score') AS score
-FROM journal WHERE kind = 'rung';
+FROM journal WHERE kind = 'rung' AND trial NOT IN (SELECT trial FROM defaults);
 
 DROP VIEW IF EXISTS sessions;
 CREATE VIEW sessions AS
@@ -181,14 +186,14 @@ SELECT j.trial AS trial_id, j.trial AS number, 1 AS study_id,
 FROM journal j LEFT JOIN whole LEFT JOIN result LEFT JOIN stopped ON stopped.trial = j.trial LEFT JOIN front ON front.trial = j.trial
   LEFT JOIN acts ON acts.trial = j.trial LEFT JOIN fails ON fails.trial = j.trial
   LEFT JOIN last ON last.trial = j.trial LEFT JOIN ran ON ran.trial = j.trial
-WHERE j.kind = 'trial' AND json_extract(j.data, '$.reference') IS NULL; -- the file's own values are no trial of the tuner's
+WHERE j.kind = 'trial' AND j.trial NOT IN (SELECT trial FROM defaults);
 
 DROP VIEW IF EXISTS trial_params;
 CREATE VIEW trial_params AS
 SELECT j.trial * 1000 + row_number() OVER (PARTITION BY j.trial ORDER BY p.key) AS param_id, j.trial AS trial_id,
        p.key AS param_name, p.value AS param_value
 FROM journal j, json_each(j.data, '$.params') p
-WHERE j.kind = 'trial' AND json_extract(j.data, '$.reference') IS NULL; -- the file's own values are no trial of the tuner's
+WHERE j.kind = 'trial' AND j.trial NOT IN (SELECT trial FROM defaults);
 
 DROP VIEW IF EXISTS trial_values;
 CREATE VIEW trial_values AS
@@ -199,7 +204,7 @@ DROP VIEW IF EXISTS trial_intermediate_values;
 CREATE VIEW trial_intermediate_values AS
 SELECT seq AS trial_intermediate_value_id, trial AS trial_id, round AS step,
        json_extract(data, '$.score') AS intermediate_value, 'FINITE' AS intermediate_value_type
-FROM journal WHERE kind = 'rung';
+FROM journal WHERE kind = 'rung' AND trial NOT IN (SELECT trial FROM defaults);
 
 -- Which worker has trained each round of a study with a cluster, or which workers have
 -- trained it together, a row each: those of the newest lease of the trial before,

@@ -125,7 +125,7 @@ func joined(scale result.Scale, texts []string) string {
 
 // baseline adds what the file's own values and random search reach beside the study.
 func (b *block) baseline(r *result.Result) {
-	if text := view.OverDefault(r.Reference, r.Measure); text != "" {
+	if text := view.OverDefault(r, r.Measure); text != "" {
 		b.Row("default", plain(text))
 	}
 	if r.Baseline != nil {

@@ -51,6 +51,8 @@ type seedEntry struct {
 	Seconds        *float64    `json:"seconds"`
 	Returned       *seedErrors `json:"returned"`
 	LastSurvivor   *seedErrors `json:"last_survivor,omitempty"`
+	Default        *float64    `json:"default_test_error,omitempty"`
+	Gain           *float64    `json:"default_gain,omitempty"`
 	RandomBest     *float64    `json:"random_search_best_test_error,omitempty"`
 	RandomMedian   *float64    `json:"random_search_median_test_error,omitempty"`
 	// Verdict says what is wrong with the returned model, if anything.
@@ -135,6 +137,9 @@ func seedEntryOf(ctx context.Context, dir string, seed uint64) seedEntry {
 	if r.Survivor != nil {
 		e.LastSurvivor = seedErrorsOf(&r.Survivor.Errors)
 	}
+	if ref := r.Reference; ref != nil {
+		e.Default, e.Gain = ref.Test, ref.Gain
+	}
 	if r.Baseline != nil {
 		e.RandomBest, e.RandomMedian = &r.Baseline.BestTest, &r.Baseline.MedianTest
 	}
@@ -206,6 +211,8 @@ func sumUp(studies []seedEntry) []*seedLine {
 		}
 		rounds := float64(e.Rounds)
 		add(ofStudy, "best_score", e.BestScore)
+		add(ofStudy, "default_test_error", e.Default)
+		add(ofStudy, "default_gain", e.Gain)
 		add(ofStudy, "random_search_best_test_error", e.RandomBest)
 		add(ofStudy, "random_search_median_test_error", e.RandomMedian)
 		add(ofStudy, "rounds", &rounds)
@@ -285,6 +292,12 @@ func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine
 		b.seeds(target+" test "+name, lineOf(lines, ofReturned, strings.ReplaceAll(target, " ", "_")+"_test_error"), s)
 	}
 	b.seeds("validation "+s.scale().Metric, lineOf(lines, ofStudy, "best_score"), s)
+	b.seeds("default", lineOf(lines, ofStudy, "default_test_error"), s)
+	if l := lineOf(lines, ofStudy, "default_gain"); l != nil && len(l.values) > 1 {
+		x := l.sample()
+		_, share := result.MeasureName(s.measure())
+		b.Row("tuned, beside it", plain(view.Difference(-x.Mean, &x.Half, share)), "paired by seed")
+	}
 	b.seeds("random search, best", lineOf(lines, ofStudy, "random_search_best_test_error"), s)
 	b.seeds("random search, median", lineOf(lines, ofStudy, "random_search_median_test_error"), s)
 	b.curve(learned{Ending: view.Ending{Curve: s.meanCurve(), Measure: s.measure()}, target: c.Measures(s.Command)})

@@ -23,7 +23,7 @@ func newDiff(a *app) *cobra.Command {
 		Short:             "Find the first decision and round in which two studies differ",
 		Long: "Compare the records of two studies: their configurations and data, what their tuners decided, and what\n" +
 			"each round measured, to the last bit. The exit status is 0 if data, decisions, rounds and results are\n" +
-			"equal, and 1 if not. An unfinished study is compared as far as it goes.",
+			"equal, and 1 if not. The rounds of an unfinished study are compared as far as they go.",
 		Example: "  fedfast study diff monday tuesday",
 		Args:    cobra.ExactArgs(2),
 		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return a.diff(cmd.Context(), args[0], args[1]) }),
@@ -84,12 +84,12 @@ func (a *app) printDiff(d *view.Diff) error {
 	row("made by", "the same version and CPU level", "", d.Made)
 	calls, rounds := oneline.Count(d.Decisions, "call")+" of the tuner equal", oneline.Count(d.Rounds, "round")+" equal to the bit"
 	if s := d.Decision; s != nil {
-		row("decisions", "", fmt.Sprintf("%s; the first difference is in call %d, a %s", calls, s.Number, s.What), s.Values)
+		row("decisions", "", fmt.Sprintf("%s; the first difference is in call %d (%s)", calls, s.Number, s.What), s.Values)
 	} else {
 		row("decisions", calls, "", nil)
 	}
 	if s := d.Round; s != nil {
-		row("rounds", "", fmt.Sprintf("%s; the first difference is in trial %d, round %d, its %s", rounds, s.Trial, s.Round, s.What), s.Values)
+		row("rounds", "", fmt.Sprintf("%s; the first difference is in round %d of trial %d (%s)", rounds, s.Round, s.Trial, s.What), s.Values)
 	} else {
 		row("rounds", rounds, "", nil)
 	}

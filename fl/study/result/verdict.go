@@ -140,10 +140,16 @@ func (r *Result) unlearned(c *config.Config) (n int) {
 }
 
 // Learned reports whether a trial, by its place, neither failed nor diverged, and its last score is
-// better than a trivial predictor's.
+// better than a trivial predictor's: that on all clients where it was a finalist.
 func (r *Result) Learned(c *config.Config, i int) bool {
 	t := &r.Trials[i]
-	better, known := beats(c, r.Trivial, t.Score)
+	score := t.Score
+	for _, f := range r.Finalists {
+		if f.Trial == t.Number && c.Aim().Better(f.Score, score) {
+			score = f.Score
+		}
+	}
+	better, known := beats(c, r.Trivial, score)
 	lost := t.Loss.Lost || (!known || r.Measure != MeasureRMSE) && t.Loss.diverged(&Errors{Measure: r.Measure})
 	return t.Failed == "" && !lost && (len(t.Rungs) == 0 || !known || better)
 }

@@ -75,7 +75,7 @@ func (o *Overview) Answer() []string {
 				said = append(said, what+settings[i]+".")
 			}
 		}
-		if text := OverDefault(r.Reference, o.Measure()); text != "" {
+		if text := OverDefault(r, o.Measure()); text != "" {
 			said = append(said, "Default, "+text+".")
 		}
 		if r.Baseline != nil {
@@ -117,16 +117,21 @@ func Versus(b *result.BaselineResult, measure string) string {
 
 // OverDefault compares the returned model with the file's own values; it is empty where nothing is
 // known of them.
-func OverDefault(r *result.Reference, measure string) string {
+func OverDefault(all *result.Result, measure string) string {
+	r := all.Reference
+	returned := r != nil && r.Number == all.Best.Number
 	switch {
 	case r != nil && r.Trial != nil && r.Trial.Failed != "":
 		return "the file's own values: training failed in " + r.Trial.Failed
 	case r == nil || r.Gain == nil:
 		return ""
 	}
-	what, share := result.MeasureName(measure)
-	return fmt.Sprintf("%s test %s with the file's own values: %s", r.Target, what, result.ErrorText(measure, *r.Test)) +
-		tuned(*r.Gain, r.GainHalf, share) + "; " + oneline.Count(r.Round, "round")
+	_, share := result.MeasureName(measure)
+	text := fmt.Sprintf("%s with the file's own values (%s, %s)", result.ErrorText(measure, *r.Test), r.Target, oneline.Count(r.Round, "round"))
+	if returned {
+		return text + ": no trial was better, so they are returned"
+	}
+	return text + tuned(*r.Gain, r.GainHalf, share)
 }
 
 // tuned writes by how much the error of the returned model is lower, with half the width of the

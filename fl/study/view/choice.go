@@ -56,8 +56,11 @@ func (o *Overview) FinalistTable() *Table {
 		if r := o.Tune; r != nil {
 			at := slices.IndexFunc(r.Finalists, func(x result.Finalist) bool { return x.Trial == f.Trial && x.Round == f.Round })
 			as, outcome := "snapshot", ""
-			if r.Finalists[at].Survivor {
+			switch {
+			case r.Finalists[at].Survivor:
 				as = "survivor"
+			case f.Trial >= len(r.Trials):
+				as = "default"
 			}
 			switch {
 			case f.Trial == r.Best.Number && f.Round == r.Best.Round:

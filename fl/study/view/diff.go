@@ -14,6 +14,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/store"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // Diff says in what two studies differ, A and B.
@@ -61,9 +62,9 @@ func (d *Diff) Equal() bool {
 
 // Compare finds in what the record of another study differs. What a process did to a study without
 // an effect on its results, such as when it was interrupted, is no difference. Where one of them has
-// not finished, its rounds are compared as far as they go.
+// not finished, its rounds are compared as far as they go, and the results differ in the state.
 func (s *Study) Compare(ctx context.Context, other *Study, a, b *Overview) (*Diff, error) {
-	d := &Diff{}
+	d := &Diff{Configuration: []Pair{}, Data: []Pair{}, Made: []Pair{}, Result: []Pair{}}
 	if a.Mode != b.Mode {
 		d.Configuration = append(d.Configuration, Pair{"command", a.Mode, b.Mode})
 	}
@@ -127,6 +128,12 @@ func (d *Diff) begun(ctx context.Context, s, other *Study, a, b *Overview) error
 	}
 	if data[0] != nil && data[1] != nil {
 		d.Data = pairs(data[0], data[1])
+	} else { // drawn, as the configuration says
+		for _, p := range d.Configuration {
+			if strings.HasPrefix(p.Name, "data.") {
+				d.Data = append(d.Data, p)
+			}
+		}
 	}
 	var made [2]map[string]string
 	for i, o := range []*Overview{a, b} {
@@ -142,7 +149,10 @@ func (d *Diff) begun(ctx context.Context, s, other *Study, a, b *Overview) error
 // results compares the ends of the studies.
 func (d *Diff) results(a, b *Overview) {
 	of := func(o *Overview) map[string]string {
-		m := map[string]string{}
+		m := map[string]string{"rounds": strconv.Itoa(o.Rounds), "state": string(o.State)}
+		if b := o.Baseline; b != nil {
+			m["random search"] = oneline.Count(b.Configurations, "configuration")
+		}
 		switch {
 		case o.Tune != nil:
 			m["weights_sha256"], m["winner"] = o.Tune.WeightsSHA256, o.Tune.Why(o.Config)
@@ -158,9 +168,7 @@ func (d *Diff) results(a, b *Overview) {
 		}
 		return m
 	}
-	if x, y := of(a), of(b); len(x) > 0 && len(y) > 0 {
-		d.Result = pairs(x, y)
-	}
+	d.Result = pairs(of(a), of(b))
 }
 
 // parting is where the rows of two studies part.
@@ -238,7 +246,9 @@ func flat(data []byte) (map[string]string, error) {
 				add(fmt.Sprintf("%s[%d]", path, i), x)
 			}
 		default:
-			all[path] = fmt.Sprint(v)
+			if v != nil {
+				all[path] = fmt.Sprint(v)
+			}
 		}
 	}
 	d := json.NewDecoder(bytes.NewReader(data))

@@ -256,6 +256,10 @@ func (a *advice) compared() {
 	}
 	chance := func(gain, half *float64) bool { return gain != nil && half != nil && math.Abs(*gain) <= *half }
 	switch b, r := a.result.Baseline, a.result.Reference; {
+	case r != nil && r.Trial != nil && r.Number == a.result.Best.Number:
+		if n := a.config.Budget.Rounds; a.config.Budget.InRounds() {
+			a.set("no trial was better than the file's own values: give the tuner more rounds, or another space", "budget.rounds="+strconv.Itoa(2*n))
+		}
 	case b != nil && chance(b.Gain, b.GainHalf):
 		seeds("random search", " --baseline equal")
 	case r != nil && chance(r.Gain, r.GainHalf) && r.Number != a.result.Best.Number:

@@ -34,7 +34,7 @@ class Objective(unittest.TestCase):
     def test_prunes_by_rounds(self):
         def objective(trial):
             values = fedfast.optuna.suggest(trial, SPACE)
-            return fedfast.optuna.run(trial, data=samples(), seed=1, settings={**SMALL, "rounds": 12, "eval.every": 2, **values})
+            return fedfast.optuna.run(trial, data=samples(), seed=1, settings={**SMALL, "method": "fedavgm", "rounds": 12, "eval.every": 2, **values})
 
         def optimize():
             study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=1), pruner=optuna.pruners.MedianPruner(2))

@@ -55,7 +55,7 @@ func (s *Study) scatters() *figure.Figure {
 			continue // parallel coordinates show choices
 		}
 		first, best := figure.Dots{Name: "a trial at its first rung"}, figure.Dots{Name: winner}
-		for i := range s.Trials {
+		for i := range s.Suggested() {
 			t := &s.Trials[i]
 			x := d.at(t.Params)
 			if math.IsNaN(x) || len(t.Rungs) == 0 || math.IsInf(t.Rungs[0].Score, 0) || math.IsNaN(t.Rungs[0].Score) {

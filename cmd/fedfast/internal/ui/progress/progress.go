@@ -34,8 +34,9 @@ type Display struct {
 	exam    examMeter
 	shown   time.Time // when the newest plain line was written
 	last    study.Progress
-	unseen  bool // last has not been written as a plain line
-	over    bool // closed
+	trials  study.Progress // the last of the trials, once last is of the reference
+	unseen  bool           // last has not been written as a plain line
+	over    bool           // closed
 	head    string
 	label   string
 	delay   *time.Timer // writes the head
@@ -98,7 +99,7 @@ func (d *Display) Update(p study.Progress) {
 		d.start = d.now() // the rounds are timed from here
 	}
 	if p.Reference && !d.last.Reference {
-		begun = true
+		begun, d.trials = true, d.last
 		d.speed.shift(d.last.Rounds, p.Rounds)
 	}
 	if !late || p.Clients > 0 {
@@ -375,6 +376,9 @@ func (d *Display) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.delay.Stop()
+	if d.last.Reference {
+		d.last = d.trials
+	}
 	over := d.over
 	d.over = true
 	switch {
