@@ -25,6 +25,7 @@ func TestOnline(t *testing.T) {
 		},
 		{Number: 2, Rungs: []result.Rung{{Round: 2}}, Personalized: list(0.6, 0.65), Global: list(0.95, 0.94)},
 	}}
+	m.Head.Config = "[tuner]\nname = \"sha\"\n"
 	got := m.Online(tuners.TargetPersonalized)
 	want := []Step{{1, 90, math.NaN()}, {2, 80, math.NaN()}, {4, 70, 60}, {5, 60, math.NaN()}, {8, 50, 55}}
 	if len(got) != len(want) {

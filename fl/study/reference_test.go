@@ -34,11 +34,11 @@ func TestReferenceIsATrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref := with.Reference
-	if len(with.Trials) != 3 || with.Rounds != without.Rounds || without.Reference != nil || ref.Trial == nil || ref.Trial.Rounds != 5 || ref.Round != 5 {
+	if len(with.Trials) != 3 || with.Rounds != without.Rounds || without.Reference != nil || ref.Trial == nil || ref.Trial.Rounds != 5 || ref.Model.Round != 5 {
 		t.Fatalf("%d trials of %d rounds, want 3 of %d; reference %+v", len(with.Trials), with.Rounds, without.Rounds, ref)
 	}
-	if x, ok := ref.Params["client.lr"].Float(); !ok || x != 0.05 {
-		t.Errorf("params %v", ref.Params)
+	if x, ok := ref.Model.Params["client.lr"].Float(); !ok || x != 0.05 {
+		t.Errorf("params %v", ref.Model.Params)
 	}
 	if got, want := ref.Trial.Curve, fourth.Trials[3].Curve; len(got) != 5 || len(want) != 3 || !reflect.DeepEqual(got[:3], want) {
 		t.Errorf("curve %v, of a trial %v", got, want)
@@ -56,7 +56,7 @@ func tested(r *result.Result) float64 { return r.Evaluation.PersonalizedTest.Err
 func TestReferenceIsReturned(t *testing.T) {
 	s, dir := referenceStudy(t, 1e-4, 2e-4, 3e-4), filepath.Join(t.TempDir(), "study")
 	r := finish(t, s, dir)
-	if r.Best.Number != 3 || r.Best.SHA256 != r.Reference.SHA256 || *r.Reference.Gain != 0 {
+	if r.Best.Number != 3 || r.Best.SHA256 != r.Reference.Model.SHA256 || *r.Reference.Gain != 0 {
 		t.Fatalf("returned %d, reference %d with gain %v", r.Best.Number, r.Reference.Number, *r.Reference.Gain)
 	}
 	for _, f := range r.Finalists {

@@ -32,7 +32,7 @@ func (d *driver) result(ctx context.Context, survivor *entrant) (*result.Result,
 		r.Trials = append(r.Trials, t.result())
 	}
 	if t := d.reference; t != nil {
-		r.Reference = &result.Reference{Chosen: result.Chosen{Number: t.Number}}
+		r.Reference = &result.Reference{Number: t.Number}
 		if t.Reference {
 			r.Reference.Trial = new(t.result())
 		}

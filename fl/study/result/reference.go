@@ -12,13 +12,15 @@ import (
 // Reference is what the study file's own values of [client] and [server] come to without a tuner,
 // trained as long as the longest trial.
 type Reference struct {
-	// Chosen is its model after its last round, without errors where the trial failed.
-	Chosen
+	// Number is the number of its trial.
+	Number int `json:"number"`
+	// Model is its model after its last round, nil where the trial failed.
+	Model *Chosen `json:"model,omitempty"`
 	// Trial is the trial of the values, whose rounds are not of the budget and which is not among
 	// Result.Trials; nil where one of these has them.
 	Trial *TrialResult `json:"trial,omitempty"`
 	// Target is whose test errors Test and Gain are of.
-	Target string `json:"target"`
+	Target string `json:"target,omitempty"`
 	// Test is its test error under Target, and Gain by how much that of the returned model is
 	// lower; nil where that was not measured. GainHalf is half the width of the 90 % interval of Gain
 	// over clients, each paired with itself; nil where errors have no Summary.StdErr.
@@ -30,7 +32,7 @@ type Reference struct {
 // Compare fills in the comparison of the model of the file's own values with the returned one of r,
 // both with the errors of their clients.
 func (ref *Reference) Compare(m *Chosen, r *Result, target string) {
-	ref.Chosen, ref.Target = *m, target
+	ref.Model, ref.Target = m, target
 	was, now := summaryOf(&m.Errors, target), summaryOf(&r.Errors, target)
 	if was.Clients == 0 || now.Clients == 0 {
 		return

@@ -127,7 +127,8 @@ func OverDefault(all *result.Result, measure string) string {
 		return ""
 	}
 	_, share := result.MeasureName(measure)
-	text := fmt.Sprintf("%s with the file's own values (%s, %s)", result.ErrorText(measure, *r.Test), r.Target, oneline.Count(r.Round, "round"))
+	text := fmt.Sprintf("%s with the file's own values (%s, %s)",
+		result.ErrorText(measure, *r.Test), r.Target, oneline.Count(r.Model.Round, "round"))
 	if returned {
 		return text + ": no trial was better, so they are returned"
 	}

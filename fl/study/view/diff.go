@@ -13,8 +13,9 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/finite"
 	"github.com/fedfast/fedfast/internal/store"
-	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // Diff says in what two studies differ, A and B.
@@ -80,13 +81,18 @@ func (s *Study) Compare(ctx context.Context, other *Study, a, b *Overview) (*Dif
 	if err := d.begun(ctx, s, other, a, b); err != nil {
 		return nil, err
 	}
-	calls, err := split(s.calls(ctx, a), other.calls(ctx, b))
+	whole := a.State == Completed && b.State == Completed
+	calls, err := split(s.calls(ctx, a), other.calls(ctx, b), whole)
 	if err != nil {
 		return nil, err
 	}
 	d.Decision, d.Decisions = calls.at, calls.equal
-	for i := range a.Trials {
-		got, err := split(s.rows(ctx, a.Trials[i].Number), other.rows(ctx, a.Trials[i].Number))
+	longer := a
+	if len(b.Trials) > len(a.Trials) {
+		longer = b
+	}
+	for _, t := range longer.Trials {
+		got, err := split(s.rows(ctx, t.Number), other.rows(ctx, t.Number), whole)
 		if err != nil {
 			return nil, err
 		}
@@ -95,8 +101,7 @@ func (s *Study) Compare(ctx context.Context, other *Study, a, b *Overview) (*Dif
 			d.Round = got.at
 		}
 	}
-	d.results(a, b)
-	return d, nil
+	return d, d.results(a, b)
 }
 
 // calls reads the answered calls of the tuner, in their order.
@@ -146,29 +151,33 @@ func (d *Diff) begun(ctx context.Context, s, other *Study, a, b *Overview) error
 	return nil
 }
 
-// results compares the ends of the studies.
-func (d *Diff) results(a, b *Overview) {
-	of := func(o *Overview) map[string]string {
-		m := map[string]string{"rounds": strconv.Itoa(o.Rounds), "state": string(o.State)}
-		if b := o.Baseline; b != nil {
-			m["random search"] = oneline.Count(b.Configurations, "configuration")
+// results compares the ends of the studies, but for what tells of time.
+func (d *Diff) results(a, b *Overview) error {
+	var ends [2]map[string]string
+	for i, o := range []*Overview{a, b} {
+		var end any
+		if o.State == Completed {
+			end = result.End{Tune: o.Tune, Run: o.Run}
 		}
-		switch {
-		case o.Tune != nil:
-			m["weights_sha256"], m["winner"] = o.Tune.WeightsSHA256, o.Tune.Why(o.Config)
-		case o.Run != nil:
-			m["weights_sha256"] = o.Run.WeightsSHA256
+		text, err := finite.Marshal(end)
+		if err == nil {
+			ends[i], err = flat(text)
 		}
-		if e := o.Errors(); e != nil {
-			for _, part := range Tests(o.Judged())[:2] {
-				if x := part.Of(&e.Rates); x != nil {
-					m[part.Name+" error"] = strconv.FormatFloat(*x, 'g', -1, 64)
-				}
-			}
+		if err != nil {
+			return err
 		}
-		return m
+		maps.DeleteFunc(ends[i], func(name, _ string) bool {
+			return strings.HasSuffix(name, "seconds") && !strings.Contains(name, "simulated") ||
+				strings.HasSuffix(name, "rounds_per_second") || strings.HasSuffix(name, "pauses")
+		})
+		ends[i]["rounds"], ends[i]["state"] = strconv.Itoa(o.Rounds), string(o.State)
 	}
-	d.Result = pairs(of(a), of(b))
+	if a.State != b.State { // the end of one alone tells nothing more
+		d.Result = append(d.Result, Pair{"state", string(a.State), string(b.State)})
+		return nil
+	}
+	d.Result = pairs(ends[0], ends[1])
+	return nil
 }
 
 // parting is where the rows of two studies part.
@@ -181,8 +190,8 @@ type parting struct {
 var errParted = errors.New("they part")
 
 // split compares the rows that reading two studies calls f for. A study that has fewer rows has not
-// come so far.
-func split(a, b func(f func(store.Row) error) error) (p parting, err error) {
+// come so far, unless both are whole.
+func split(a, b func(f func(store.Row) error) error, whole bool) (p parting, err error) {
 	next, stop := iter.Pull2(func(yield func(store.Row, error) bool) {
 		err := b(func(r store.Row) error {
 			if !yield(r, nil) {
@@ -198,6 +207,9 @@ func split(a, b func(f func(store.Row) error) error) (p parting, err error) {
 	err = a(func(r store.Row) error {
 		q, err, ok := next()
 		switch {
+		case !ok && whole:
+			p.at = surplus(r, p.equal, "recorded", "")
+			return errParted
 		case !ok:
 			return errParted
 		case err != nil:
@@ -226,9 +238,18 @@ func split(a, b func(f func(store.Row) error) error) (p parting, err error) {
 		return err
 	})
 	if errors.Is(err, errParted) {
-		err = nil
+		return p, nil
+	}
+	if q, more, ok := next(); err == nil && ok && whole && more == nil {
+		p.at = surplus(q, p.equal, "", "recorded")
 	}
 	return p, err
+}
+
+// surplus is a row that one study alone has.
+func surplus(r store.Row, equal int, a, b string) *Split {
+	values := []Pair{{fmt.Sprintf("%s of round %d", r.Kind, r.Round), a, b}}
+	return &Split{What: r.Kind, Trial: r.Trial, Round: r.Round, Number: equal + 1, Values: values, seq: r.Seq}
 }
 
 // flat returns the values of a JSON object by their paths, as text.

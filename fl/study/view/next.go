@@ -133,25 +133,29 @@ func (a *advice) wider() {
 		if !ok || !scaled(d) {
 			continue
 		}
-		wide := d.Hi - d.Lo
-		at, by := (d.Scale(v)-d.Lo)/wide, widened*wide
+		wide, x := d.Hi-d.Lo, d.Scale(v)
+		at, by := (x-d.Lo)/wide, widened*wide
 		if d.Kind == tuners.Int || d.Kind == tuners.Log2 {
 			by = math.Ceil(by)
 		}
 		end := "upper"
 		switch {
 		case at >= 1-border:
-			d.Hi += by
+			d.Hi = max(d.Hi, x) + by
 		case at <= border && d.Name != "client.weight_decay": // less than hardly any is no other
 			end = "lower"
-			d.Lo -= by
+			d.Lo = min(d.Lo, x) - by
 		default:
 			continue
+		}
+		where := "at the " + end + " end of"
+		if at < 0 || at > 1 { // as the file's own values may be
+			where = "outside of the range of"
 		}
 		set := assign(d)
 		if a.valid([]string{set}) {
 			a.space[i] = d
-			a.set(fmt.Sprintf("the winner is at the %s end of %s (%s): widen its range", end, d.Name, result.ValueText(v)), set)
+			a.set(fmt.Sprintf("the winner is %s %s (%s): widen its range", where, d.Name, result.ValueText(v)), set)
 		}
 	}
 }
@@ -258,7 +262,8 @@ func (a *advice) compared() {
 	switch b, r := a.result.Baseline, a.result.Reference; {
 	case r != nil && r.Trial != nil && r.Number == a.result.Best.Number:
 		if n := a.config.Budget.Rounds; a.config.Budget.InRounds() {
-			a.set("no trial was better than the file's own values: give the tuner more rounds, or another space", "budget.rounds="+strconv.Itoa(2*n))
+			a.set("no trial was better than the file's own values: give the tuner more rounds, or another space",
+				"budget.rounds="+strconv.Itoa(2*n))
 		}
 	case b != nil && chance(b.Gain, b.GainHalf):
 		seeds("random search", " --baseline equal")

@@ -154,7 +154,8 @@ func (s *Study) match(mode string) (err error) {
 			if was, err := config.Load(config.Source{Text: s.Stored.Config}); err == nil {
 				same.Budget.TrialRounds = was.Budget.TrialRounds
 			}
-			if planned := slices.Contains([]string{"halving", "sha", "grid"}, same.Tuner.Name); s.grows(&same, mode) && !planned {
+			planned := slices.Contains([]string{"halving", "sha", "grid"}, same.Tuner.Name)
+			if s.grows(&same, mode) && !planned {
 				d.Instead = fmt.Sprintf("let it go on with its budget.trial_rounds: fedfast study resume %s --set budget.rounds=%d",
 					oneline.Path(s.path), same.Budget.Rounds)
 			}
