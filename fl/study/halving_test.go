@@ -41,10 +41,16 @@ func TestHalvingByHand(t *testing.T) {
 		rounds5   int // that trial 5 runs
 		finalists []result.Finalist
 	}{
-		{9, []result.Finalist{{Trial: 5, Round: 9, Score: .26},
-			{Trial: 8, Round: 3, Score: .24}, {Trial: 2, Round: 3, Score: .3}}},
-		{5, []result.Finalist{{Trial: 8, Round: 3, Score: .24},
-			{Trial: 2, Round: 3, Score: .3}, {Trial: 7, Round: 1, Score: .45}}},
+		{9, []result.Finalist{
+			{Trial: 5, Round: 9, Score: .26},
+			{Trial: 8, Round: 3, Score: .24},
+			{Trial: 2, Round: 3, Score: .3},
+		}},
+		{5, []result.Finalist{
+			{Trial: 8, Round: 3, Score: .24},
+			{Trial: 2, Round: 3, Score: .3},
+			{Trial: 7, Round: 1, Score: .45},
+		}},
 	} {
 		curves := make(twoClients, len(first))
 		for i, e := range first {
