@@ -72,7 +72,7 @@ func TestOwnExamplesGetAModelThatFits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if noted := strings.Contains(strings.Join(fed.Notes, "\n"), "the model of preset quickstart does not accept "); noted != tt.stands {
+			if noted := strings.Contains(strings.Join(fed.Notes, "\n"), "the model of preset fashion-fedex does not accept "); noted != tt.stands {
 				t.Errorf("notes %q", fed.Notes)
 			}
 			if _, err := Run(t.Context(), Setup{Config: *c, Data: fed, Model: model, Workers: 1, Store: st}); err != nil {

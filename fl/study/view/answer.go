@@ -76,7 +76,7 @@ func (o *Overview) Answer() []string {
 			}
 		}
 		if text := OverDefault(r, o.Measure()); text != "" {
-			said = append(said, "Default, "+text+".")
+			said = append(said, "Default: "+text+".")
 		}
 		if r.Baseline != nil {
 			said = append(said, "Random search, "+Versus(r.Baseline, o.Measure())+".")
