@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -34,6 +36,10 @@ func (a *app) diff(ctx context.Context, dirs ...string) error {
 	var studies []*view.Study
 	var all []*view.Overview
 	for _, dir := range dirs {
+		if workdir.HoldsSeeds(dir) {
+			one := filepath.Join(dir, "seed-0")
+			return usageError{fmt.Errorf("%s: contains studies of several seeds; give one of them, such as %s", dir, one)}
+		}
 		s, o, err := view.Open(ctx, dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			return usageError{err}
