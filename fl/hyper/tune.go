@@ -48,19 +48,19 @@ func (h Values) With(params tuners.Params, adds map[string]bool) (Values, error)
 	return h.withPick(params)
 }
 
+// Of returns the value in h as a tuner has it.
+func (p Param) Of(h Values) tuners.Value {
+	v, _ := tuners.ValueOf(p.Value(&h)) // of a kind that values have
+	return v
+}
+
 // Matching returns the tunable hyperparameters of h whose keys match one of the patterns
 // of a tuner's Description.Controls.
 func (h Values) Matching(patterns []string) tuners.Params {
 	params := tuners.Params{}
-	for _, p := range slices.Concat(table, others) {
-		switch {
-		case !p.Tunable || !tuners.Matches(p.Name, patterns...):
-		case p.Truth():
-			params[p.Name] = tuners.Bool(p.Get(&h) != 0)
-		case p.Text():
-			params[p.Name] = tuners.Str(p.Value(&h).(string))
-		default:
-			params[p.Name] = tuners.Num(p.Get(&h))
+	for _, p := range Table() {
+		if p.Tunable && tuners.Matches(p.Name, patterns...) {
+			params[p.Name] = p.Of(h)
 		}
 	}
 	return params

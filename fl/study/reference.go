@@ -3,7 +3,6 @@ package study
 import (
 	"context"
 	"math"
-	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/fl/study/result"
@@ -23,16 +22,10 @@ func (d *driver) suggested() []*entrant {
 // A trial that trained with these values takes its place.
 func (d *driver) trainReference(ctx context.Context) error {
 	c, h := &d.setup.Config, &d.study.Hyper
-	if !c.Tuner.Reference || c.Private() || c.Eval.RecordEvery > 0 || d.setup.Control.over() || len(d.setup.Model.Choices()) > 0 {
+	if !c.Compares() || c.Eval.RecordEvery > 0 || d.setup.Control.over() || len(d.setup.Model.Choices()) > 0 {
 		return nil
 	}
-	var names []string
-	for _, dim := range d.space {
-		if !h.Adds[dim.Name] && !strings.HasPrefix(dim.Name, tuners.ArchPrefix) {
-			names = append(names, dim.Name)
-		}
-	}
-	params := d.space.Active(h.Base.Matching(names))
+	params := d.space.Active(c.Own(d.space))
 	if own, err := h.Base.With(params, nil); err != nil || h.Method.CheckParams(own.Client, own.Server) != nil || own.CheckTime() != nil {
 		return nil // the method has no defaults for keys that the file leaves to the tuner
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // WelchHalf is half the width of the 90 % interval of a difference of two means, from the
@@ -21,7 +19,7 @@ func WelchHalf(sd1 float64, n1 int, sd2 float64, n2 int) float64 {
 	if math.IsNaN(df) {
 		return math.NaN()
 	}
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile((1+Confidence)/2) * math.Sqrt(v1+v2)
+	return Student(df) * math.Sqrt(v1+v2)
 }
 
 // mostFlips is the largest number of pairs whose signs SignFlips turns in all ways.

@@ -35,7 +35,7 @@ func Of(xs []float64) Sample {
 		s.Mean = xs[0]
 	case s.N > 1:
 		s.Mean, s.SD = stat.MeanStdDev(xs, nil)
-		s.Half = quantile(s.N) * s.SD / math.Sqrt(float64(s.N))
+		s.Half = Student(float64(s.N-1)) * s.SD / math.Sqrt(float64(s.N))
 	}
 	return s
 }
@@ -54,10 +54,10 @@ func Paired(differences []float64) (s Sample, p float64) {
 	}
 }
 
-// quantile is the quantile of Student's t with n-1 degrees of freedom which half of the
+// Student is the quantile of Student's t with some degrees of freedom which half of the
 // intervals' confidence lies below.
-func quantile(n int) float64 {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile((1 + Confidence) / 2)
+func Student(freedom float64) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}.Quantile((1 + Confidence) / 2)
 }
 
 // Clustered sums up numbers that come in groups and are alike within each. The
@@ -84,7 +84,7 @@ func Clustered(groups map[int][]float64) Sample {
 		squares += sum * sum
 	}
 	of := float64(s.Clusters)
-	s.Half = quantile(s.Clusters) * math.Sqrt(of/(of-1)*squares) / float64(s.N)
+	s.Half = Student(float64(s.Clusters-1)) * math.Sqrt(of/(of-1)*squares) / float64(s.N)
 	return s
 }
 

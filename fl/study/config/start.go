@@ -28,6 +28,20 @@ var builtinStart = tuners.Params{
 // drawing are the tuners whose params depend on no scores: they take a tuner.start.
 var drawing = []string{halving, "asha", "sha", "hyperband", "random"}
 
+// Own returns the file's own values in dimensions of a space that are hyperparameters.
+func (c *Config) Own(space tuners.Space) tuners.Params {
+	own := tuners.Params{}
+	for _, d := range space {
+		if p, ok := hyper.FindTunable(d.Name); ok {
+			own[d.Name] = p.Of(c.Hyper())
+		}
+	}
+	return own
+}
+
+// Compares reports whether a study also trains the file's own values, see Tuner.Reference.
+func (c *Config) Compares() bool { return c.Tuner.Reference && !c.Private() }
+
 // Start returns the values that trial 0 has in dimensions of the study's space, none without
 // tuner.start: those of the start, clipped to the space. What is not there is drawn, as are
 // client.* of the built-in start where clients train with Adam, and server.* but with
@@ -48,13 +62,14 @@ func (c *Config) Start(space tuners.Space) (tuners.Params, error) {
 	case space.Conditional():
 		return nil, refuse("the space has dimensions with a condition", StartNone)
 	}
-	file, start := c.Hyper(), tuners.Params{}
+	values, start := builtinStart, tuners.Params{}
+	if from == StartFile {
+		values = c.Own(space)
+	}
 	for _, d := range space {
-		v := builtinStart[d.Name]
-		p, ok := hyper.FindTunable(d.Name)
+		v := values[d.Name]
 		switch server := strings.HasPrefix(d.Name, "server."); {
-		case from == StartFile && ok:
-			v, _ = tuners.ValueOf(p.Value(&file)) // of a kind that values have
+		case from == StartFile:
 		case !server && c.MayAdapt(), server && !slices.Contains([]string{"fedavg", "fedavgm", "reptile"}, c.Method):
 			continue
 		}

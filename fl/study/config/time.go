@@ -38,8 +38,8 @@ func (c *Config) ends() [2]hyper.Values {
 			continue // CheckSpace returns these errors
 		}
 		values := trials(d)
-		if c.Tuner.Reference {
-			values = append(values, c.Hyper().Matching([]string{name})[name])
+		if c.Compares() {
+			values = append(values, p.Of(c.Hyper()))
 		}
 		if name == "time.concurrency" {
 			for i, v := range values {

@@ -57,7 +57,7 @@ func (c *Config) elsewhere(k key.Key, mode string) string {
 	switch {
 	case mode != "" && k.By != "" && k.By != mode:
 		return fmt.Sprintf("only `fedfast %s` uses it; leave it out%s", k.By, instead[k.Name])
-	case mode == ModeTune && c.searches(k.Name) && (!c.Tuner.Reference || c.Private()):
+	case mode == ModeTune && c.searches(k.Name) && !c.Compares():
 		return fmt.Sprintf("the study searches it; set %s, or remove it there with --set '%[1]s=%s'", SpaceKey(strconv.Quote(k.Name)), none)
 	case strings.HasPrefix(k.Name, "client_tuner.") && c.ClientTuner.Name == "" && k.Name != "client_tuner.name":
 		return "there is no client tuner; set client_tuner.name, or leave it out"

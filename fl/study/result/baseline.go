@@ -6,12 +6,10 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/tuners"
 	"gonum.org/v1/gonum/stat/distuv"
 )
-
-// confidence is the confidence level of the intervals of a baseline.
-const confidence = 0.9
 
 // BaselineResult is what random search reaches beside a study, under the study's
 // target: its errors are personalized ones where the objective is and they were
@@ -109,8 +107,7 @@ func (c *Comparison) Result(r *Result) *BaselineResult {
 	if own.Clients > 0 {
 		b.Gain = new(b.BestTest - own.Error)
 		if own.StdErr != nil && best.StdErr != nil && own.Clients > 1 {
-			t := distuv.StudentsT{Sigma: 1, Nu: float64(own.Clients - 1)}.Quantile((1 + confidence) / 2)
-			b.GainHalf = new(t * math.Hypot(*own.StdErr, *best.StdErr))
+			b.GainHalf = new(stats.Student(float64(own.Clients-1)) * math.Hypot(*own.StdErr, *best.StdErr))
 		}
 	}
 	return b
@@ -118,14 +115,14 @@ func (c *Comparison) Result(r *Result) *BaselineResult {
 
 // median returns the median of numbers and, of five or more, the narrowest pair of
 // order statistics, alike far from both ends, between which the median of their
-// distribution lies with a probability of confidence or more.
+// distribution lies with a probability of stats.Confidence or more.
 func median(xs []float64) (float64, *[2]float64) {
 	xs = slices.Sorted(slices.Values(xs))
 	n := len(xs)
 	middle := (xs[(n-1)/2] + xs[n/2]) / 2
 	below := distuv.Binomial{N: float64(n), P: 0.5}
 	for k := (n - 1) / 2; k >= 0; k-- { // the interval from the k-th, counted from 0, at both ends
-		if 1-2*below.CDF(float64(k)) >= confidence {
+		if 1-2*below.CDF(float64(k)) >= stats.Confidence {
 			return middle, &[2]float64{xs[k], xs[n-1-k]}
 		}
 	}

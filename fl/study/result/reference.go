@@ -3,9 +3,8 @@ package result
 import (
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -79,6 +78,5 @@ func pairedHalf(was, now []fl.ClientError, target string, gain float64) *float64
 	if n < 2 {
 		return nil
 	}
-	t := distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile((1 + confidence) / 2)
-	return new(t * math.Sqrt(squares*float64(n)/float64(n-1)) / float64(samples))
+	return new(stats.Student(float64(n-1)) * math.Sqrt(squares*float64(n)/float64(n-1)) / float64(samples))
 }

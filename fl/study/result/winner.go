@@ -90,7 +90,7 @@ func ValueText(v tuners.Value) string {
 // Why says in a line which model the study returned, by which score, and what the next one had.
 func (r *Result) Why(c *config.Config) string {
 	scale, best := ScaleOf(c, r.Measure), &r.Best
-	text := fmt.Sprintf("%s after %s: %s validation %s, ", r.named(best.Number), oneline.Count(best.Round, "round"), scale.Text(best.Score), scale.Metric)
+	text := fmt.Sprintf("%s after %s: %s validation %s, ", r.Named(best.Number), oneline.Count(best.Round, "round"), scale.Text(best.Score), scale.Metric)
 	rank := "the lowest of "
 	if scale.Maximize {
 		rank = "the highest of "
@@ -115,11 +115,11 @@ func (r *Result) Why(c *config.Config) string {
 	if next == nil {
 		return text + ", all of this trial"
 	}
-	return text + fmt.Sprintf("; next %s, %s", scale.Text(next.Score), r.named(next.Trial))
+	return text + fmt.Sprintf("; next %s, %s", scale.Text(next.Score), r.Named(next.Trial))
 }
 
-// named is what a trial is called.
-func (r *Result) named(number int) string {
+// Named is what the trial with a number is called.
+func (r *Result) Named(number int) string {
 	if number >= len(r.Trials) {
 		return "the file's own values"
 	}

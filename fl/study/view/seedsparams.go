@@ -24,8 +24,8 @@ func (s Seeds) Winners() (rows [][2]string) {
 			continue
 		}
 		best := &o.Tune.Best
-		rows = append(rows, [2]string{fmt.Sprintf("seed %d", o.Config.Seed), fmt.Sprintf("trial %d after %s: %s",
-			best.Number, oneline.Count(best.Round, "round"), result.Assigned(best.Params, best.Params.Keys()))})
+		rows = append(rows, [2]string{fmt.Sprintf("seed %d", o.Config.Seed), fmt.Sprintf("%s after %s: %s",
+			o.Tune.Named(best.Number), oneline.Count(best.Round, "round"), result.Assigned(best.Params, best.Params.Keys()))})
 	}
 	for key, values := range s.numbers {
 		n := len(values)

@@ -148,7 +148,7 @@ func OfCounts(ctx context.Context, s *study.Setup, mode string, n Counts) (Plan,
 	if c.Select == config.SelectFinalists && !c.ToGoal() {
 		p.FinalWork = task.finalists(finalists, points)
 	}
-	if c.Tuner.Reference && !c.Private() {
+	if c.Compares() {
 		p.Reference = budget.TrialRounds
 		p.ReferenceWork = task.rounds(p.Reference, 1, []fl.ClientParams{c.Client.Client}, 0)
 	}
