@@ -92,6 +92,9 @@ type Config struct {
 	// Sampler says how clients are chosen; the zero Sampler draws them at random.
 	Sampler fleet.Sampler
 
+	// Digests has rounds tell the hashes of what each client returns, see Slot.Digests.
+	Digests bool
+
 	// Elsewhere has shards of rounds and evaluations done by other engines; nil has
 	// this one do all.
 	Elsewhere shard.Engines

@@ -75,6 +75,9 @@ func (r *round) trainHere(at shard.Span) (*part, error) {
 		if c, r.left[i], err = r.localTask(w, i, &r.slots[i], r.plan.Server, r.probes); err != nil {
 			return err
 		}
+		if e.cfg.Digests {
+			r.slots[i].digest(e.cfg.Model, c.delta)
+		}
 		delivered = true
 		return nil
 	})

@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
+	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/tensor"
 )
 
 // Slot is one place of a round's cohort: a client and what its local training
@@ -54,6 +58,9 @@ type Slot struct {
 	Down, Up int64
 	// Attacker says that the client is one, see Updates.
 	Attacker bool
+	// Digests are the xxHash64 of what the client returned, of each tensor in the order of
+	// nn.Model.EachSpan, with Config.Digests.
+	Digests []int64
 	// Dropped says that the change held a number that is not finite, so that
 	// it was left out of the aggregate.
 	Dropped bool
@@ -328,6 +335,13 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	}
 	state, err := e.store.write(l.kept)
 	return c, state, err
+}
+
+// digest fills in the hashes of what the client returned.
+func (s *Slot) digest(m *nn.Model, change []float32) {
+	m.EachSpan(func(_ string, at nn.Span) {
+		s.Digests = append(s.Digests, int64(xxhash.Sum64(tensor.LittleEndian(change[at.Lo:at.Hi])))) //nolint:gosec // its bits
+	})
 }
 
 // total fills the sums over the slots.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/clock"
+	"github.com/fedfast/fedfast/tensor"
 )
 
 // Snapshot is the state of a trial between two rounds. A trial restored from it
@@ -158,7 +159,7 @@ func (e *snapshotWriter) text(s string) {
 func (e *snapshotWriter) vector(x []float32) {
 	e.uint64(uint64(len(x)))
 	for part := range slices.Chunk(x, vectorPart) {
-		e.write(littleEndian(part))
+		e.write(tensor.LittleEndian(part))
 	}
 }
 

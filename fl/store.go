@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/fedfast/fedfast/fl/internal/limit"
+	"github.com/fedfast/fedfast/tensor"
 )
 
 // store holds the states of an engine's clients in blocks of one size: in memory
@@ -51,7 +52,7 @@ func (s *store) write(values []float32) (*block, error) {
 		copy(b.values, values)
 		return b, nil
 	}
-	if _, err := s.file.WriteAt(littleEndian(values), b.slot*int64(4*s.size)); err != nil {
+	if _, err := s.file.WriteAt(tensor.LittleEndian(values), b.slot*int64(4*s.size)); err != nil {
 		return nil, fmt.Errorf("the clients' states beyond data.state_memory: %w", err)
 	}
 	return b, nil
@@ -131,12 +132,4 @@ func (s *store) close() {
 	if s.file != nil {
 		dropStateFile(s.file)
 	}
-}
-
-func littleEndian(x []float32) []byte {
-	b := make([]byte, 0, 4*len(x))
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return b
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/tensor"
 )
 
 // Trial is one federated training in progress: the weights, the states of the
@@ -80,6 +81,10 @@ func (t *Trial) Rounds() int { return t.round }
 // change with the next round; copy them to keep them.
 func (t *Trial) Weights() []float32 { return t.weights }
 
+// ServerState returns what the server keeps from round to round besides the weights, in the
+// packed layout. It changes with the next round.
+func (t *Trial) ServerState() [][]float32 { return t.kept() }
+
 // Layout returns a digest of the places of the model's parameters in its packed
 // layout, which a snapshot's vectors have.
 func (e *Engine) Layout() [32]byte { return e.layout() }
@@ -98,7 +103,7 @@ func layout(m *nn.Model) [32]byte {
 				for i, x := range some {
 					floats[i] = float32(part(x))
 				}
-				h.Write(littleEndian(floats[:len(some)]))
+				h.Write(tensor.LittleEndian(floats[:len(some)]))
 			}
 		})
 	}

@@ -2,10 +2,9 @@ package nn
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
-	"math"
-	"slices"
+
+	"github.com/fedfast/fedfast/tensor"
 )
 
 // SHA256 returns the SHA-256, in hexadecimal, of the tensors that Export makes of packed
@@ -15,16 +14,8 @@ import (
 func (m *Model) SHA256(w []float32) string {
 	h := sha256.New()
 	m.check(w)
-	const part = 1 << 14 // floats at a time
-	bytes := make([]byte, 0, 4*part)
 	for t := range m.byName(w, false) {
-		for some := range slices.Chunk(t.Data, part) {
-			bytes = bytes[:0]
-			for _, v := range some {
-				bytes = binary.LittleEndian.AppendUint32(bytes, math.Float32bits(v))
-			}
-			h.Write(bytes)
-		}
+		h.Write(tensor.LittleEndian(t.Data))
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

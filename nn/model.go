@@ -254,6 +254,12 @@ func (m *Model) each(f func(i int, name string, p Param, offset int)) {
 	}
 }
 
+// EachSpan calls f with every tensor of Export, in that order, by its name and where it lies in a
+// packed vector.
+func (m *Model) EachSpan(f func(name string, at Span)) {
+	m.each(func(_ int, name string, p Param, offset int) { f(p.inFiles(name).Name, Span{offset, offset + p.Size}) })
+}
+
 // Biases returns where the parameters of one dimension lie, biases and the scales and
 // shifts of normalisations, in ascending order; read-only.
 func (m *Model) Biases() []Span { return m.biases }

@@ -1,7 +1,9 @@
 package tensor
 
 import (
+	"encoding/binary"
 	"errors"
+	"math"
 	"unsafe"
 )
 
@@ -20,6 +22,19 @@ func Aligned(n int) []float32 {
 		skip = int(alignment-at) / 4
 	}
 	return buf[skip : skip+n : skip+n]
+}
+
+// LittleEndian returns the bytes of x as little-endian float32: its own memory, to be read alone,
+// on processors of that order.
+func LittleEndian(x []float32) []byte {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
+	}
+	b := make([]byte, 0, 4*len(x))
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
 }
 
 // MostCounted is the floats up to which an arena counts; beyond, and for one piece

@@ -144,8 +144,8 @@ func (s *Setup) whole() (fl.Config, error) {
 	least.Time.Partial = most.Time.Partial
 	cfg := fl.Config{
 		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with", Poisson: c.Sampling == fl.SamplingPoisson, Shuffle: c.Sampling == "shuffle",
-		Shared: c.SharesCohorts(),
-		Seed:   c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, Server: &c.Server, StateMemory: int64(c.Data.StateMemory) << 20,
+		Shared: c.SharesCohorts(), Digests: c.Digests == config.DigestsAll,
+		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, Server: &c.Server, StateMemory: int64(c.Data.StateMemory) << 20,
 		Statistics: c.Norm.Statistics, Batch: c.LargestBatch(),
 		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(), Momentum: c.MayHaveMomentum(),
 		Trials: trials, Kept: kept, Elsewhere: elsewhere,

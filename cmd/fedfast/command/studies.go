@@ -90,7 +90,7 @@ func newResume(a *app) *cobra.Command {
 	}
 	o.addTuneFlags(cmd)
 	a.verboseFlag(cmd)
-	cmd.Flags().StringArrayVar(&o.moves, "set", nil, "set `KEY=VALUE`; only places of files, such as data.path and init, data.state_memory, budget.wall_seconds and, upwards, the rounds may change (repeatable)")
+	cmd.Flags().StringArrayVar(&o.moves, "set", nil, "set `KEY=VALUE`; only places of files, such as data.path and init, data.state_memory, digests, budget.wall_seconds and, upwards, the rounds may change (repeatable)")
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,8 @@ func newDiff(a *app) *cobra.Command {
 		ValidArgsFunction: completeStudy,
 		Short:             "Find the first decision and round in which two studies differ",
 		Long: "Compare the records of two studies: their configurations and data, what their tuners decided, and what\n" +
-			"each round measured, to the last bit. The exit status is 0 if data, decisions, rounds and results are\n" +
+			"each round measured, to the last bit, with the digests of the weights. Studies with --set digests=all\n" +
+			"also tell which clients' changes differ first, and in which tensors. The exit status is 0 if data, decisions, rounds and results are\n" +
 			"equal, and 1 if not. The rounds of an unfinished study are compared as far as they go.",
 		Example: "  fedfast study diff monday tuesday",
 		Args:    cobra.ExactArgs(2),
@@ -96,6 +98,20 @@ func (a *app) printDiff(d *view.Diff) error {
 	}
 	if s := d.Round; s != nil {
 		row("rounds", "", fmt.Sprintf("%s; the first difference is in round %d of trial %d (%s)", rounds, s.Round, s.Trial, s.What), s.Values)
+		for _, c := range s.Changes[:min(mostDiffering, len(s.Changes))] {
+			n := min(len(c.Tensors), 2)
+			text := strings.Join(c.Tensors[:n], ", ")
+			if more := len(c.Tensors) - n; more > 0 {
+				text += fmt.Sprintf(" and %d more", more)
+			}
+			t.Row("", fmt.Sprintf("client %d: different changes of %s", c.Client, oneline.Of(text)))
+		}
+		switch {
+		case s.Other > 0 && s.Same > 0:
+			t.Row("", fmt.Sprintf("weights: equal after round %d, different after round %d", s.Same, s.Other))
+		case s.Other > 0:
+			t.Row("", fmt.Sprintf("weights: different after round %d", s.Other))
+		}
 	} else {
 		row("rounds", rounds, "", nil)
 	}

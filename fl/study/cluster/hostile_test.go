@@ -321,15 +321,15 @@ func (p *puppet) work(answer func(o *wire.Order) *wire.Request) {
 // TestThreatHostileParts has a worker send parts of rounds, as they come and as blobs,
 // that hold what no part has: it is dismissed with a line about it, and the study ends well.
 func TestThreatHostileParts(t *testing.T) {
-	// the binary form of a part, see fl/partfile.go, with 28 numbers a slot
+	// the binary form of a part, see fl/partfile.go, with 29 numbers a slot
 	part := func(sum, slots int, client uint64) []byte {
 		put := binary.LittleEndian
-		text := append([]byte("ffpart\x00\x03"), make([]byte, 4*8)...)
+		text := append([]byte("ffpart\x00\x04"), make([]byte, 4*8)...)
 		text = append(put.AppendUint64(text, uint64(sum)), make([]byte, 4*sum+2*8)...)
 		text = put.AppendUint32(text, 0) // rows
 		text = put.AppendUint32(text, uint32(slots))
 		for range slots {
-			text = append(put.AppendUint64(text, client), make([]byte, 28*8)...)
+			text = append(put.AppendUint64(text, client), make([]byte, 29*8)...)
 		}
 		return put.AppendUint32(text, crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)))
 	}

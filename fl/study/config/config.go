@@ -38,6 +38,7 @@ type Config struct {
 	Cohorts     string   `toml:"cohorts" by:"tune" of:"own shared" doc:"whether each trial draws its own cohorts or the clients of a round are the same in every trial (shared), drawn by the seed and the round alone, so that differences between trials are not those of their clients; default: shared with the tuner halving, where clients are drawn at random alone and the study is not private, else own"`
 	Nonfinite   string   `toml:"nonfinite" of:"drop fail" doc:"on a client result that is not finite: drop the client, which then scores the worst, or fail the trial"`
 	Seed        uint64   `toml:"seed" in:"[0, inf)" doc:"seed of all random draws" also:"random_seed"`
+	Digests     string   `toml:"digests" of:"some all" doc:"which rounds record digests, by which fedfast study diff finds where two studies differ: some: of the global weights and the server's state, every N rounds, where N has them take less than 1 % of the time; all: after each round, and hashes of what each client returns, of each tensor; changes no result"`
 	Objective   string   `toml:"objective" by:"tune" of:"error loss accuracy recall rmse mae r2 seconds_to_goal" doc:"metric to optimize: error and loss for all data (the error is 1 - recall for multi-label data, the RMSE for regression), accuracy for classes, recall for multi-label data, rmse, mae and r2 for regression (r2 is the mean over the outputs); seconds_to_goal is the simulated time after which the global model reaches the accuracy eval.goal on the clients' validation samples, measured as eval.every or eval.every_seconds says: a trial that misses it within budget.trial_seconds ranks behind, by its error; accuracy, recall and r2 are maximized, the others minimized" also:"metric"`
 	Objectives  []string `toml:"objectives" by:"tune" of:"error loss accuracy recall rmse mae r2 error_p90 error_worst error_variance jain error_unseen error_unseen_adapted seconds_simulated bytes_up bytes_down epsilon" doc:"all metrics to optimize, objective first, for a tuner that takes several: the study then shows the trials that no other one beats in all of them (the Pareto front), and returns the model that is best in objective; error_p90, error_worst, error_variance and jain are, of the clients of a round's cohort, the 90th percentile of their errors, the mean of the highest tenth, the variance, and Jain's index of the accuracies, which is maximized; error_unseen is the global model's error on the validation samples of data.unseen_clients, error_unseen_adapted that of the models that these make of it by training as in a first round; seconds_simulated, bytes_up, bytes_down and epsilon are of all rounds of a trial, and are minimized; default: objective alone" also:"multi_objective metrics"`
 	Constraints []string `toml:"constraints" by:"tune" doc:"bounds on metrics of a trial, those of objectives, such as \"bytes_up <= 1e9\" or \"accuracy >= 0.5\", for a tuner that takes them: trials beyond them rank after all others" also:"bounds"`
@@ -75,6 +76,12 @@ const (
 const (
 	NonfiniteDrop = "drop"
 	NonfiniteFail = "fail"
+)
+
+// The values of Config.Digests.
+const (
+	DigestsSome = "some"
+	DigestsAll  = "all"
 )
 
 // The values of Config.Select.
@@ -336,6 +343,7 @@ func Default() Config {
 		Cohort:     10,
 		Sampling:   "without",
 		Nonfinite:  NonfiniteDrop,
+		Digests:    DigestsSome,
 		Objective:  "error",
 		Target:     "personalized",
 		Select:     SelectFinalists,

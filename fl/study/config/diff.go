@@ -3,7 +3,6 @@ package config
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,8 +30,9 @@ func (e *DiffError) Error() string {
 }
 
 // movable are the keys that do not change results: the paths of files, whose fingerprints a
-// study records, the memory limit, and that of wall time.
-var movable = []string{"data.path", "init", "fleet.devices", "fleet.availability", "data.state_memory", "budget.wall_seconds"}
+// study records, the memory limit, that of wall time, and what is recorded beside.
+var movable = []string{"data.path", "init", "fleet.devices", "fleet.availability", "data.state_memory", "digests",
+	"budget.wall_seconds"}
 
 // Grows reports whether a configuration asks for more rounds than a recorded one of a mode, and
 // differs from it in nothing else that could not change; a run may say where it is measured, too.
@@ -66,7 +66,8 @@ func (c *Config) Move(sets []string, mode string) error {
 		return err
 	}
 	if !slices.ContainsFunc(sets, func(set string) bool { return strings.HasPrefix(strings.TrimSpace(set), "budget.trial_") }) {
-		moved.Budget.TrialRounds, moved.Budget.TrialSeconds, moved.Budget.TrialUpdates = c.Budget.TrialRounds, c.Budget.TrialSeconds, c.Budget.TrialUpdates
+		b := &moved.Budget
+		b.TrialRounds, b.TrialSeconds, b.TrialUpdates = c.Budget.TrialRounds, c.Budget.TrialSeconds, c.Budget.TrialUpdates
 	}
 	if mode != "" && moved.Grows(string(text), mode) {
 		*c = *moved
@@ -115,6 +116,7 @@ func (c *Config) stay(other *Config) {
 			*path = *to
 		}
 	}
+	c.Digests = other.Digests
 	c.Data.Path, c.Data.StateMemory, c.Budget.WallSeconds = other.Data.Path, other.Data.StateMemory, other.Budget.WallSeconds
 }
 
@@ -125,7 +127,7 @@ func (c *Config) Replays(recorded *Config) error {
 	same.Name, same.Seed, same.Objective, same.Target = recorded.Name, recorded.Seed, recorded.Objective, recorded.Target
 	same.Objectives, same.Constraints = recorded.Objectives, recorded.Constraints
 	same.Select, same.Finalists, same.Score, same.Budget = recorded.Select, recorded.Finalists, recorded.Score, recorded.Budget
-	same.Tuner, same.ClientTuner = recorded.Tuner, recorded.ClientTuner
+	same.Tuner, same.ClientTuner, same.Digests = recorded.Tuner, recorded.ClientTuner, recorded.Digests
 	base, err := Encode(recorded)
 	if err != nil {
 		return err
@@ -190,64 +192,67 @@ var earlier = map[string]string{"data.split": "80/10/10", "data.iid": "false"}
 
 // diffConfigs lists the keys in which two encoded configurations differ.
 func diffConfigs(stored, given string) []string {
-	a, b := leaves(stored), leaves(given)
+	a, b := lines(stored), lines(given)
 	keys := maps.Clone(a)
 	maps.Copy(keys, b)
 	var diff []string
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if was, is := a[key], b[key]; was != is {
+		if was, is := clip(a[key]), clip(b[key]); a[key] != b[key] {
 			diff = append(diff, fmt.Sprintf("%s: recorded %s, now %s", key, cmp.Or(was, "not set"), cmp.Or(is, "not set")))
 		}
 	}
 	return diff
 }
 
-// leaves maps the keys of an encoded configuration to their values in TOML. The keys of a
-// layer contain its number, counted from 1.
-func leaves(text string) map[string]string { return flatten(text, true) }
+// Lines returns the dotted keys of a configuration with their values as Encode writes them. The
+// keys of a layer contain its number, counted from 1.
+func Lines(c *Config) (map[string]string, error) {
+	text, err := Encode(c)
+	return lines(string(text)), err
+}
 
-// flatten maps the dotted keys of an encoded configuration to their values: as they are printed, or
-// as literals, with a key for each value of a layer and one for each dimension.
-func flatten(text string, literals bool) map[string]string {
+// lines is Lines of an encoded configuration.
+func lines(text string) map[string]string {
+	all, layers, numbers, prefix := map[string]string{}, map[string]string{}, map[string]int{}, ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if at, ok := strings.CutPrefix(line, "[["); ok {
+			at = strings.TrimSuffix(at, "]]")
+			end := strings.LastIndexByte(at, '.')
+			list := cmp.Or(layers[at[:end]], at[:end]) + at[end:]
+			numbers[list]++
+			layers[at] = fmt.Sprintf("%s[%d]", list, numbers[list])
+			prefix = layers[at] + "."
+		} else if at, ok := strings.CutPrefix(line, "["); ok {
+			prefix = strings.TrimSuffix(at, "]") + "."
+		} else if name, value, ok := strings.Cut(line, " = "); ok {
+			all[prefix+strings.Trim(name, `"`)] = value
+		}
+	}
+	return all
+}
+
+// AllSettings returns all dotted keys of a configuration with their values as they are printed.
+func AllSettings(c *Config) (map[string]string, error) {
+	text, err := Encode(c)
+	if err != nil {
+		return nil, err
+	}
 	var tree map[string]any
-	if _, err := toml.Decode(text, &tree); err != nil {
-		return map[string]string{"the whole study file": err.Error()}
+	if _, err := toml.Decode(string(text), &tree); err != nil {
+		return nil, err
 	}
 	flat := map[string]string{}
 	var walk func(key string, v any)
 	walk = func(key string, v any) {
 		table, isTable := v.(map[string]any)
-		layers, isLayers := v.([]map[string]any)
-		switch {
-		case isTable && (!literals || !strings.HasPrefix(key, "space.")):
-			for name, inner := range table {
-				walk(strings.TrimPrefix(key+"."+name, "."), inner)
-			}
-		case !literals:
+		if !isTable {
 			flat[key] = fmt.Sprint(v)
-		case isLayers:
-			for i, layer := range layers {
-				walk(fmt.Sprintf("%s[%d]", key, i+1), layer)
-			}
-		default:
-			flat[key] = literal(v)
+		}
+		for name, inner := range table {
+			walk(strings.TrimPrefix(key+"."+name, "."), inner)
 		}
 	}
 	walk("", tree)
-	return flat
-}
-
-// literal writes a value on one line of bounded length.
-func literal(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return clip(fmt.Sprint(v))
-	}
-	return clip(string(text))
-}
-
-// AllSettings returns all dotted keys of a configuration with their values in TOML.
-func AllSettings(c *Config) (map[string]string, error) {
-	text, err := Encode(c)
-	return flatten(string(text), false), err
+	return flat, nil
 }

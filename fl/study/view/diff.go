@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/finite"
 	"github.com/fedfast/fedfast/internal/store"
@@ -52,7 +54,20 @@ type Split struct {
 	Number int    `json:"number"`
 	// Values are those that differ; a value that one of them lacks is empty.
 	Values []Pair `json:"values"`
-	seq    int64
+	// Same is the last round of the trial after which digests say that the weights are the same,
+	// Other the first one after which they differ; 0 for none.
+	Same  int `json:"weights_equal_after"`
+	Other int `json:"weights_differ_after"`
+	// Changes are what clients returned in the round that differs, with digests of all rounds.
+	Changes []Change `json:"changes"`
+	seq     int64
+}
+
+// Change is what a client returned to the server.
+type Change struct {
+	// Client is its index in the federation, Tensors are the names of those that differ.
+	Client  int      `json:"client"`
+	Tensors []string `json:"tensors"`
 }
 
 // Equal reports whether the studies have the same data, decisions and rounds, and results of the same
@@ -69,11 +84,11 @@ func (s *Study) Compare(ctx context.Context, other *Study, a, b *Overview) (*Dif
 	if a.Mode != b.Mode {
 		d.Configuration = append(d.Configuration, Pair{"command", a.Mode, b.Mode})
 	}
-	settings, err := config.AllSettings(a.Config)
+	settings, err := config.Lines(a.Config)
 	if err != nil {
 		return nil, err
 	}
-	others, err := config.AllSettings(b.Config)
+	others, err := config.Lines(b.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -184,6 +199,7 @@ func (d *Diff) results(a, b *Overview) error {
 type parting struct {
 	at            *Split // nil for nowhere
 	equal, rounds int    // rows before it, and rounds among them
+	same          int    // the last round before it with digests of the weights
 }
 
 // errParted ends reading.
@@ -207,6 +223,8 @@ func split(a, b func(f func(store.Row) error) error, whole bool) (p parting, err
 	err = a(func(r store.Row) error {
 		q, err, ok := next()
 		switch {
+		case p.at != nil:
+			return p.weights(r, q)
 		case !ok && whole:
 			p.at = surplus(r, p.equal, "recorded", "")
 			return errParted
@@ -214,25 +232,19 @@ func split(a, b func(f func(store.Row) error) error, whole bool) (p parting, err
 			return errParted
 		case err != nil:
 			return err
+		case q.Kind == r.Kind && q.Round == r.Round && r.Kind == store.KindRound:
+			return p.round(r, q)
 		case q.Kind == r.Kind && q.Round == r.Round && bytes.Equal(q.Data, r.Data):
 			p.equal++
-			if r.Kind == store.KindRound {
-				p.rounds++
-			}
 			return nil
 		}
-		p.at = &Split{What: r.Kind, Trial: r.Trial, Round: r.Round, Number: p.equal + 1, seq: r.Seq}
+		p.at = splitAt(r, p.equal)
 		if q.Kind != r.Kind || q.Round != r.Round {
 			of := func(r store.Row) string { return fmt.Sprintf("%s of round %d", r.Kind, r.Round) }
 			p.at.Values = []Pair{{"recorded next", of(r), of(q)}}
 			return errParted
 		}
-		x, err := flat(r.Data)
-		if err != nil {
-			return err
-		}
-		y, err := flat(q.Data)
-		if p.at.Values = pairs(x, y); err == nil {
+		if p.at.Values, err = differing(r.Data, q.Data); err == nil {
 			err = errParted
 		}
 		return err
@@ -248,8 +260,108 @@ func split(a, b func(f func(store.Row) error) error, whole bool) (p parting, err
 
 // surplus is a row that one study alone has.
 func surplus(r store.Row, equal int, a, b string) *Split {
-	values := []Pair{{fmt.Sprintf("%s of round %d", r.Kind, r.Round), a, b}}
-	return &Split{What: r.Kind, Trial: r.Trial, Round: r.Round, Number: equal + 1, Values: values, seq: r.Seq}
+	s := splitAt(r, equal)
+	s.Values = []Pair{{fmt.Sprintf("%s of round %d", r.Kind, r.Round), a, b}}
+	return s
+}
+
+// splitAt is a split at a row, after equal ones.
+func splitAt(r store.Row, equal int) *Split {
+	return &Split{
+		What: r.Kind, Trial: r.Trial, Round: r.Round, Number: equal + 1, Values: []Pair{}, Changes: []Change{}, seq: r.Seq,
+	}
+}
+
+// round compares the records of a round of two studies. Where they part, it lets the rows after it
+// be read for the weights.
+func (p *parting) round(r, q store.Row) error {
+	x, y, err := both(r, q)
+	if err != nil {
+		return err
+	}
+	x.Match(y)
+	differ := x.Weights != y.Weights
+	s := splitAt(r, p.equal)
+	if slices.Equal(x.Clients, y.Clients) {
+		s.Changes = changes(x, y)
+	}
+	weights := x.Weights
+	x.Tensors, y.Tensors, x.Weights, y.Weights = nil, nil, "", ""
+	a, errA := json.Marshal(x)
+	b, errB := json.Marshal(y)
+	err = cmp.Or(errA, errB)
+	if err == nil && !bytes.Equal(a, b) {
+		s.Values, err = differing(a, b)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !differ && len(s.Changes)+len(s.Values) == 0:
+		p.equal++
+		p.rounds++
+		if weights != "" {
+			p.same = r.Round
+		}
+		return nil
+	}
+	p.at, s.Same = s, p.same
+	if differ {
+		s.Other = r.Round
+		return errParted
+	}
+	return nil
+}
+
+// weights looks in a row behind where the studies part for weights that differ.
+func (p *parting) weights(r, q store.Row) error {
+	if r.Kind != q.Kind || r.Round != q.Round || r.Trial != q.Trial {
+		return errParted
+	}
+	if r.Kind != store.KindRound {
+		return nil
+	}
+	x, y, err := both(r, q)
+	if err == nil && x.Weights != "" && y.Weights != "" {
+		if err = errParted; x.Weights != y.Weights {
+			p.at.Other = r.Round
+		}
+	}
+	return err
+}
+
+// both reads the records of two rounds.
+func both(r, q store.Row) (x, y *record.Round, err error) {
+	if x, err = record.Decode[record.Round](r.Kind, r.Data); err == nil {
+		y, err = record.Decode[record.Round](q.Kind, q.Data)
+	}
+	return x, y, err
+}
+
+// changes are what clients returned in a round in which two studies have the same clients.
+func changes(x, y *record.Round) []Change {
+	all := []Change{}
+	for slot, client := range x.Clients {
+		c := Change{Client: client}
+		for _, name := range slices.Sorted(maps.Keys(x.Tensors)) {
+			if a, b := x.Tensors[name], y.Tensors[name]; slot < min(len(a), len(b)) && a[slot] != b[slot] {
+				c.Tensors = append(c.Tensors, name)
+			}
+		}
+		if c.Tensors != nil {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// differing are the values in which two JSON objects differ.
+func differing(a, b []byte) ([]Pair, error) {
+	x, err := flat(a)
+	if err != nil {
+		return nil, err
+	}
+	y, err := flat(b)
+	return pairs(x, y), err
 }
 
 // flat returns the values of a JSON object by their paths, as text.

@@ -89,6 +89,7 @@ func (m *Meter) Round(ctx context.Context, tr *fl.Trial, plan fl.Plan, observed 
 	if err != nil {
 		return nil, err
 	}
+	m.digest(tr, r.Slots, rec)
 	rec.Table, err = m.after(ctx, tr, &plan, table)
 	return rec, err
 }

@@ -1,12 +1,15 @@
 package record
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"math"
 
+	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -44,6 +47,12 @@ type Round struct {
 	DroppedSlots []int `json:"dropped_slots,omitempty"`
 	// Clients are the indices of the cohort.
 	Clients []int `json:"clients"`
+	// Weights is the SHA-256 of the global weights after the round, State that of the server's
+	// state, in the rounds that have digests, and Tensors the hashes of the clients' changes, by
+	// tensor one a slot, with config.DigestsAll.
+	Weights string            `json:"weights_sha256,omitempty"`
+	State   string            `json:"server_state_sha256,omitempty"`
+	Tensors map[string]Hashes `json:"tensor_hashes,omitempty"`
 	// Seconds is how long the slowest client takes on the simulated device.
 	Seconds *Real `json:"seconds_simulated,omitempty"`
 	// Fleet is there where the clients' devices are simulated.
@@ -153,6 +162,54 @@ type Errors struct {
 	Central *Real  `json:"central,omitempty"`
 	// SHA256 is the digest of the weights.
 	SHA256 string `json:"weights_sha256"`
+}
+
+// Equals reports whether a round that was trained again is the recorded one, of which data is the
+// JSON, and returns its own. Digests count where both have them: versions differ in which rounds do.
+func (rec *Round) Equals(data []byte) (again []byte, same bool, err error) {
+	again, err = json.Marshal(rec)
+	if err != nil || bytes.Equal(again, data) {
+		return again, err == nil, err
+	}
+	was, err := Decode[Round](store.KindRound, data)
+	if err != nil {
+		return again, false, err
+	}
+	now := *rec
+	was.Match(&now)
+	x, _ := json.Marshal(was) // it was read from JSON
+	y, _ := json.Marshal(now)
+	return again, bytes.Equal(x, y), nil
+}
+
+// Match takes out of both rounds the digests that one of them lacks.
+func (rec *Round) Match(o *Round) {
+	if rec.Weights == "" || o.Weights == "" {
+		rec.Weights, rec.State, o.Weights, o.State = "", "", "", ""
+	}
+	if rec.Tensors == nil || o.Tensors == nil {
+		rec.Tensors, o.Tensors = nil, nil
+	}
+}
+
+// Hashes are xxHash64 values, whose JSON is the base64 of their little-endian bytes.
+type Hashes []int64
+
+// MarshalText writes the bytes.
+func (h Hashes) MarshalText() ([]byte, error) {
+	raw, err := binary.Append(nil, binary.LittleEndian, []int64(h))
+	return base64.StdEncoding.AppendEncode(nil, raw), err
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (h *Hashes) UnmarshalText(text []byte) error {
+	raw, err := base64.StdEncoding.AppendDecode(nil, text)
+	if err != nil || len(raw)%8 != 0 {
+		return errors.New("invalid list of hashes")
+	}
+	*h = make(Hashes, len(raw)/8)
+	_, err = binary.Decode(raw, binary.LittleEndian, []int64(*h))
+	return err
 }
 
 // Floats is a list whose JSON is the base64 of its little-endian bytes.

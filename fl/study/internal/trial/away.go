@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -135,6 +136,14 @@ func (t *Trial) checkRound(rec *record.Round, rounds int, observed []string) err
 	for name, values := range rec.Probes {
 		if len(values) != n || !slices.Contains(observed, name) {
 			return fmt.Errorf("%d values of the probe %.40q for %d clients", len(values), name, n)
+		}
+	}
+	if len(rec.Weights) > 2*sha256.Size || len(rec.State) > 2*sha256.Size {
+		return errors.New("a digest is too long")
+	}
+	for name, hashes := range rec.Tensors {
+		if len(hashes) != n {
+			return fmt.Errorf("%d hashes of %.40q for %d clients", len(hashes), name, n)
 		}
 	}
 	for name := range rec.Aggregates {

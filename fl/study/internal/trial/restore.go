@@ -1,9 +1,7 @@
 package trial
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -107,8 +105,8 @@ func (t *Trial) repeat(ctx context.Context, tr training) error {
 	_, err = tr.round(ctx, plan, t.probes(), func(rec *record.Round) error {
 		t.noteParams(rec, plan)
 		t.privatize(rec, round)
-		again, err := json.Marshal(rec)
-		if err != nil || bytes.Equal(again, want) {
+		again, same, err := rec.Equals(want)
+		if err != nil || same {
 			return err
 		}
 		return fmt.Errorf("trial %d, round %d: repeated from its recorded plan, it measures %s instead of the recorded %s; the study was started by another version of fedfast, on other data or on another kind of CPU",
