@@ -31,17 +31,12 @@ type Config struct {
 	Workers int // of suites fl and scale, compared with one worker; 0 means one per processor
 	// Torch are PyTorches that rows of models are compared with, in every precision.
 	Torch []*Torch
-	// Precisions of products in the suites kernels, nn, nn-forward, fl and accuracy:
+	// Precisions of products in the suites kernels, nn, nn-forward and fl:
 	// what can be measured in several is, in turns; empty means FP32. Passes is the
 	// number of passes of the suite fl; 0 means the usual number.
 	Precisions []nn.Precision
 	Passes     int
-	// Of the suite accuracy: seeds and rounds of every training, 0 being the usual
-	// ones, and a folder that keeps what each came to, so that it is not trained again;
-	// empty keeps nothing.
-	Seeds, Rounds int
-	Keep          string
-	Tuners        host.Paths // where the suite tuner finds the built-in tuners
+	Tuners     host.Paths // where the suite tuner finds the built-in tuners
 	// Each, unless nil, gets the report after every row, so that it can be kept should the
 	// run not end. An error ends the run.
 	Each func(*Report) error
@@ -61,17 +56,6 @@ func (c *Config) precisions() []nn.Precision {
 		return c.Precisions
 	}
 	return []nn.Precision{nn.FP32}
-}
-
-// seeds returns how many the suite accuracy trains from.
-func (c *Config) seeds() int {
-	switch {
-	case c.Seeds > 0:
-		return c.Seeds
-	case c.Quick:
-		return 1
-	}
-	return accuracySeeds
 }
 
 // suite is a named list of rows.
@@ -117,7 +101,6 @@ func suites() []suite {
 		{"fl", "rounds of federated averaging, with one worker and with all", roundRows, false},
 		{"tuner", "calls to a tuner in its own process", tunerRows, false},
 		{"scale", "scaling with clients per round, total clients and parallel trials; small models", scaleRows, false},
-		{"accuracy", "accuracy of methods and models on the data in FEDFAST_DATA, else of methods on fashion-small; takes minutes, only when named", accuracyRows, true},
 	}
 }
 

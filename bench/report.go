@@ -42,28 +42,27 @@ type Machine struct {
 
 // Result is one measured row.
 type Result struct {
-	Suite            string    `json:"suite"`
-	Name             string    `json:"name"` // of a kernel, a call, or exactly the model's
-	Level            string    `json:"level"`
-	Threads          int       `json:"threads"` // workers of a round, else 1
-	Batch            int       `json:"batch"`
-	Shape            string    `json:"shape"`                       // of a product, or a model's input
-	Optimizer        string    `json:"optimizer,omitempty"`         // of a training step: "sgd" or "momentum" (0.9)
-	Precision        string    `json:"precision,omitempty"`         // of the factors of products, "fp32" or "bf16"; empty in older reports, and where there are none
-	Seconds          float64   `json:"seconds"`                     // of one repetition, median
-	GFLOPS           float64   `json:"gflops"`                      // 0 where operations are not counted
-	PeakGFLOPS       float64   `json:"peak_gflops,omitempty"`       // of products in its precision, measured between the samples of this row, of all its threads
-	PeakFraction     float64   `json:"peak_fraction"`               // gflops / peak_gflops: for models, the share of the dense limit
-	Bound            string    `json:"bound,omitempty"`             // what that time is mostly of: "peak" or "memory"
-	RooflineFraction float64   `json:"roofline_fraction,omitempty"` // the least time that arithmetic at the peak and moving each value once a pass leave, over the row's; of a network layer by layer
-	SamplesPerSecond float64   `json:"samples_per_second"`          // samples of a model, rows of a product, elements of a vector
-	Spread           float64   `json:"spread"`                      // 10th to 90th percentile of the times over their median
-	Gain             float64   `json:"ratio_to_fp32,omitempty"`     // of a row in bf16: samples per second over those of the same row in fp32
-	Ratio            float64   `json:"ratio_to_torch,omitempty"`    // samples per second over those of the fastest entry of Torch, of whatever version, precision and form
-	Torch            []Rival   `json:"torch,omitempty"`             // PyTorch, measured in turns with this row
-	Round            *Round    `json:"round,omitempty"`             // of suites fl and scale
-	P99              float64   `json:"p99_seconds,omitempty"`       // of a tuner's call, whose median is Seconds
-	Accuracy         *Accuracy `json:"accuracy,omitempty"`          // of suite accuracy
+	Suite            string  `json:"suite"`
+	Name             string  `json:"name"` // of a kernel, a call, or exactly the model's
+	Level            string  `json:"level"`
+	Threads          int     `json:"threads"` // workers of a round, else 1
+	Batch            int     `json:"batch"`
+	Shape            string  `json:"shape"`                       // of a product, or a model's input
+	Optimizer        string  `json:"optimizer,omitempty"`         // of a training step: "sgd" or "momentum" (0.9)
+	Precision        string  `json:"precision,omitempty"`         // of the factors of products, "fp32" or "bf16"; empty in older reports, and where there are none
+	Seconds          float64 `json:"seconds"`                     // of one repetition, median
+	GFLOPS           float64 `json:"gflops"`                      // 0 where operations are not counted
+	PeakGFLOPS       float64 `json:"peak_gflops,omitempty"`       // of products in its precision, measured between the samples of this row, of all its threads
+	PeakFraction     float64 `json:"peak_fraction"`               // gflops / peak_gflops: for models, the share of the dense limit
+	Bound            string  `json:"bound,omitempty"`             // what that time is mostly of: "peak" or "memory"
+	RooflineFraction float64 `json:"roofline_fraction,omitempty"` // the least time that arithmetic at the peak and moving each value once a pass leave, over the row's; of a network layer by layer
+	SamplesPerSecond float64 `json:"samples_per_second"`          // samples of a model, rows of a product, elements of a vector
+	Spread           float64 `json:"spread"`                      // 10th to 90th percentile of the times over their median
+	Gain             float64 `json:"ratio_to_fp32,omitempty"`     // of a row in bf16: samples per second over those of the same row in fp32
+	Ratio            float64 `json:"ratio_to_torch,omitempty"`    // samples per second over those of the fastest entry of Torch, of whatever version, precision and form
+	Torch            []Rival `json:"torch,omitempty"`             // PyTorch, measured in turns with this row
+	Round            *Round  `json:"round,omitempty"`             // of suites fl and scale
+	P99              float64 `json:"p99_seconds,omitempty"`       // of a tuner's call, whose median is Seconds
 }
 
 // Rival is a PyTorch doing the same as a row.

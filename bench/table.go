@@ -121,9 +121,6 @@ func (r *Report) columns() []string {
 	if r.Torch != nil {
 		columns = append(columns, "PyTorch", "ratio")
 	}
-	if r.findings() {
-		columns = append(columns, "found")
-	}
 	if r.rounds() {
 		columns = append(columns, "speed-up", "outside nn", "allocs/step", "allocs/round", "GC stop", "per client", "memory")
 	}
@@ -143,11 +140,6 @@ func (r *Report) rounds() bool {
 		}
 	}
 	return false
-}
-
-// findings says whether the report has rows of accuracies.
-func (r *Report) findings() bool {
-	return slices.ContainsFunc(r.Results, func(x Result) bool { return x.Accuracy != nil })
 }
 
 // cells are the texts of one row, one a column.
@@ -180,13 +172,6 @@ func (r *Report) cells(x Result) []string {
 	}
 	if r.Torch != nil {
 		cells = append(cells, strings.ReplaceAll(strings.Join(r.rivals(x), ", "), "|", "/"), ratio(x.Ratio)) // a cell of Markdown
-	}
-	if r.findings() {
-		found := ""
-		if x.Accuracy != nil {
-			found = x.Accuracy.String()
-		}
-		cells = append(cells, found)
 	}
 	if r.rounds() {
 		cells = append(cells, x.Round.cells()...)

@@ -99,7 +99,7 @@ var outputs = [][2]string{
 	{"bench", "bench --from ROOT/bench/results/nn-zen5.json"},
 	{"bench", "bench --from ROOT/bench/results/rounds-zen5.json"},
 	{"bench", "bench --from ROOT/bench/results/scale.json"},
-	{"bench", "bench --from ROOT/bench/results/accuracy-zen5.json"},
+	{"bench", "bench --from ROOT/bench/results/rounds-zen5.json"},
 	{"repro", "repro merge ROOT/bench/results/repro/fedtune-fmnist.jsonl"},
 	{"repro list", "repro list fedtune-table1"},
 	{"repro list", "repro list fathom-theorem3"},

@@ -38,6 +38,7 @@ type benchOptions struct {
 	tables   string
 	tuners   []string
 	known    string
+	seeds    int
 	sets     []string
 }
 
@@ -85,9 +86,7 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&o.pythons, "python", nil, "Python interpreters for --against torch, each with its own PyTorch (default: $FEDFAST_PYTHON, python3 or /usr/bin/python3)")
 	f.StringSliceVar(&o.precise, "precision", nil, "precisions to measure: fp32 (default), bf16, or both to compare them, including PyTorch's autocast")
 	f.IntVar(&o.config.Passes, "passes", 0, "alternating passes per row of the suite fl (0: 5)")
-	f.IntVar(&o.config.Seeds, "seeds", 0, "number of seeds for the suites accuracy (0: 3) and tuners (0: 100)")
-	f.IntVar(&o.config.Rounds, "rounds", 0, "rounds per run of the suite accuracy (0: 40)")
-	f.StringVar(&o.config.Keep, "keep", "", "keep finished runs of the suite accuracy in this `DIR`, to resume after an interruption")
+	f.IntVar(&o.seeds, "seeds", 0, "number of seeds for the suite tuners (0: 100)")
 	f.StringVar(&o.report, "report", "", "also write the report as JSON to this `FILE`, after every row")
 	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this `FILE`")
 	f.StringVar(&o.tables, "tables", "", "directory `DIR` of tables for the suite tuners (see fedfast table record)")
@@ -130,11 +129,8 @@ func (o *benchOptions) validate() error {
 		o.config.Precisions = append(o.config.Precisions, p)
 	}
 	const most = 10_000 // each seed is kept
-	if o.config.Seeds < 0 || o.config.Seeds > most || o.config.Rounds < 0 {
-		return fmt.Errorf("--seeds and --rounds: must be positive integers, or 0 for the default; --seeds at most %d", most)
-	}
-	if err := keepable(o.config.Keep); err != nil {
-		return err
+	if o.seeds < 0 || o.seeds > most {
+		return fmt.Errorf("--seeds: must be a positive integer of at most %d, or 0 for the default", most)
 	}
 	if o.config.Passes < 0 {
 		return fmt.Errorf("--passes %d: must be a positive integer, or 0 for the default", o.config.Passes)
@@ -223,17 +219,6 @@ func (o *benchOptions) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	return errors.Join(err, o.print(a, report), o.write(report))
-}
-
-// keepable refuses a --keep that is no folder to write into.
-func keepable(folder string) error {
-	if folder == "" {
-		return nil
-	}
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("--keep %s: must be an existing directory", folder)
-	}
-	return nil
 }
 
 // readReports reads a report, or joins several.

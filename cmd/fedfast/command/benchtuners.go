@@ -46,7 +46,7 @@ func (o *benchOptions) validateTuners() error {
 
 // runTuners plays tuners on tables.
 func (o *benchOptions) runTuners(ctx context.Context, a *app) error {
-	c := recorded.Contest{Seeds: o.config.Seeds, Sets: o.sets, Workers: a.workers, Tell: func(line string) { _ = table.Text(a.err, line) }}
+	c := recorded.Contest{Seeds: o.seeds, Sets: o.sets, Workers: a.workers, Tell: func(line string) { _ = table.Text(a.err, line) }}
 	if c.Seeds == 0 {
 		c.Seeds = tunersSeeds
 	}

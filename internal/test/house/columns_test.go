@@ -17,7 +17,7 @@ const mostColumns = 120
 // longLines is how many lines of each room are longer, first without tests, then of tests. The
 // numbers only ever fall: whoever touches such a line breaks it.
 var longLines = map[string][2]int{
-	"bench":                            {88, 67},
+	"bench":                            {64, 49},
 	"bench/repro":                      {279, 183},
 	"cmd":                              {353, 295},
 	"data":                             {61, 3},

@@ -23,9 +23,9 @@ const mostCode = 119000
 // blank lines, tests, generated files and internal/test. A change that raises one
 // lowers another by as much.
 var mayHold = map[string]int{
-	"bench":                            3403,
+	"bench":                            2883,
 	"bench/repro":                      5247,
-	"cmd":                              16736,
+	"cmd":                              16723,
 	"data":                             2740,
 	"data/sets":                        22,
 	"fl":                               9618,
