@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/fedfast/fedfast/internal/figure"
-	"github.com/fedfast/fedfast/internal/stats"
 )
 
 // ablation is one setting that is varied; FedEx's other settings are the paper's.
@@ -117,59 +114,3 @@ func ablationClaims() []Comparison {
 
 // besideOwn is in the names of comparisons with the paper's own value.
 const besideOwn = "beside-own"
-
-// ablationFigures are two for each set of data and variant, over each setting of which
-// two values were run: what an arm gains by FedEx, and what it gains, with FedEx, over
-// one with the paper's own value.
-func (r *Report) ablationFigures() []*figure.Figure {
-	var all figures
-	for i := range r.Verdicts {
-		v := &r.Verdicts[i]
-		path := strings.Split(v.Name, "/") // fedex-ablation/SET/SETTING/VALUE/TARGET, or .../VALUE/beside-own/TARGET
-		if path[0] != "fedex-ablation" || v.Pairs.N < 2 {
-			continue
-		}
-		name, title := path[0]+"/"+path[1], "what FedEx gains for an arm, "
-		beside := path[4] == besideOwn
-		if beside {
-			name, title = name+"/"+besideOwn, "what an arm with FedEx gains over one with the paper's setting, "
-		}
-		f := all.of(name, v.Variant, func() *figure.Figure {
-			return &figure.Figure{
-				Title: title + path[1] + " (" + variantText(v.Variant) + ")",
-				Note:  "Points of test error on all clients at an arm's end, by pairs of the same seed; bars: 90 % interval (Student's t).",
-			}
-		})
-		a := &ablations[slices.IndexFunc(ablations, func(a ablation) bool { return a.name == path[2] })]
-		f.Panels = a.add(f.Panels, beside, path[3], path[len(path)-1], v.Pairs.Test)
-	}
-	for _, f := range all {
-		f.Panels = slices.DeleteFunc(f.Panels, func(p figure.Panel) bool { return !varied(p) })
-	}
-	return slices.DeleteFunc(all, func(f *figure.Figure) bool { return len(f.Panels) == 0 })
-}
-
-// varied says whether a line of a panel has two values of the setting.
-func varied(p figure.Panel) bool {
-	return slices.ContainsFunc(p.Lines, func(l figure.Line) bool { return len(l.Points) > 1 })
-}
-
-// add adds the gain of a value to the panel of its setting. Beside the paper's own
-// value that one has its place, with a gain of 0.
-func (a *ablation) add(panels []figure.Panel, beside bool, value, target string, gain stats.Sample) []figure.Panel {
-	panel := figure.Panel{
-		Title: a.name, X: figure.Axis{Label: a.name + " (the paper's: " + a.own + ")", Names: a.values}, Y: figure.Axis{Label: "gain, points", Bands: true},
-	}
-	if beside {
-		panel.Lines = []figure.Line{a.ownLine(fedexTargets[0]), a.ownLine(fedexTargets[1])}
-	}
-	return addPoint(panels, panel, target, figure.Point{X: a.place(value), Y: gain.Mean, Half: gain.Half})
-}
-
-// ownLine is one on which only the paper's own value has a point.
-func (a *ablation) ownLine(name string) figure.Line {
-	return figure.Line{Name: name, Points: []figure.Point{{X: a.place(a.own)}}}
-}
-
-// place is the place of a value among the others, from 1 on.
-func (a *ablation) place(value string) float64 { return float64(1 + slices.Index(a.values, value)) }

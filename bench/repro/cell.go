@@ -28,9 +28,6 @@ type Cell struct {
 	// picture, empty for none; Target is whose score the curve shows, empty for
 	// test accuracy.
 	Picture, Target string
-	// Study is how many arms' rounds the paper gives a whole study, of a cell whose
-	// seeds are single arms from which studies are drawn; 0 for others.
-	Study int
 	// Measure reads the number from one seed, NaN where there is none. For one
 	// that did not reach its goal it is what was spent in vain, with reached =
 	// false.

@@ -41,20 +41,6 @@ func TestCurvesAreThoseRecorded(t *testing.T) {
 			}
 		}
 	}
-	for _, f := range report.Multiples() {
-		recorded, err := os.ReadFile(filepath.Join("..", "..", "bench", "results", "curves", f.Name+".svg"))
-		if err != nil {
-			continue
-		}
-		drawn++
-		var svg bytes.Buffer
-		if err := errors.Join(f.Write(&svg, figure.SVG, figure.Light), f.Write(io.Discard, figure.CSV, figure.Light)); err != nil {
-			t.Fatal(err)
-		}
-		if runtime.GOARCH == "amd64" && !bytes.Equal(svg.Bytes(), recorded) {
-			t.Errorf("%s.svg is stale", f.Name)
-		}
-	}
 	recorded, err := filepath.Glob(filepath.Join("..", "..", "bench", "results", "curves", "*.svg"))
 	if err != nil || drawn == 0 || drawn != len(recorded) {
 		t.Errorf("%d pictures are drawn from the metrics, %d recorded, %v", drawn, len(recorded), err)

@@ -9,29 +9,28 @@ import (
 // pairedSet is a set of data on which arms are run with and without FedEx.
 type pairedSet struct {
 	fedexSet
-	// pairs is how many were planned for a 90 % interval of +- 1
-	// point, budget how many rounds the paper gives a whole study, rounds how many an arm.
-	pairs, budget, rounds int
+	// pairs is how many were planned for a 90 % interval of +- 1 point, rounds how many an arm has.
+	pairs, rounds int
 }
 
 var pairedSets = []pairedSet{
-	{fedexSet{"femnist-iid", "femnist-fedex", "leaf-femnist", []string{"data.iid=true"}, nil, nil, nil}, 120, 2000, 200},
+	{fedexSet{"femnist-iid", "femnist-fedex", "leaf-femnist", []string{"data.iid=true"}, nil, nil, nil}, 120, 200},
 	{
 		fedexSet{
 			"femnist-redealt", "femnist-fedex", "leaf-femnist",
 			[]string{"data.iid=true", "data.partition=dirichlet", "data.alpha=0.3", "data.clients=101"},
 			nil, nil,
 			[]string{"the paper's clients are writers; these are dealt all writers' samples anew by classes (Dirichlet, 0.3), and a client's are shuffled before they are split, so that its validation and test examples are alike"},
-		}, 120, 2000, 200,
+		}, 120, 200,
 	},
-	{fedexSet{"cifar10", "cifar10-fedex", "cifar10", nil, nil, nil, nil}, 80, 4000, 800},
+	{fedexSet{"cifar10", "cifar10-fedex", "cifar10", nil, nil, nil, nil}, 80, 800},
 	{
 		fedexSet{
 			"shakespeare", "shakespeare-fedex", "leaf-shakespeare",
 			[]string{"data.iid=false", "data.min_samples=1000", "data.max_samples=1000", "cohort=5", "eval.clients=30"},
 			nil, nil,
 			[]string{"1,000 windows of each role that has as many, 5 clients a round instead of 10 and arms of 100 rounds instead of 800: the smallest scale at which something is learnt"},
-		}, 80, 500, 100,
+		}, 80, 100,
 	},
 }
 
@@ -54,9 +53,7 @@ func pairedCells() []Cell {
 	for _, set := range pairedSets {
 		for _, target := range fedexTargets {
 			for _, tuning := range fedexTunings {
-				c := armCell("fedex-paired/"+set.name+"/"+target+"/"+tuning, pairedTraining(set, tuning), target)
-				c.Study = set.budget / set.rounds
-				cells = append(cells, c)
+				cells = append(cells, armCell("fedex-paired/"+set.name+"/"+target+"/"+tuning, pairedTraining(set, tuning), target))
 			}
 		}
 	}

@@ -54,12 +54,11 @@ func (r *Report) Tables() []Table {
 		}
 		out = append(out, claims)
 	}
-	for _, t := range []Table{r.staticTable(), r.orderTable(), r.armTable()} {
+	for _, t := range []Table{r.staticTable(), r.orderTable(), r.armTable(), r.pairTable()} {
 		if len(t.Rows) > 0 {
 			out = append(out, t)
 		}
 	}
-	out = append(out, r.pairTables()...)
 	out = append(out, r.sideTables()...)
 	if len(r.Deviations) > 0 {
 		notes := Table{Title: "deviations from the papers", Head: []string{"deviation", "runs"}}

@@ -88,22 +88,6 @@ func Clustered(groups map[int][]float64) Sample {
 	return s
 }
 
-// Jackknife sums up a statistic of n numbers or pairs that each stand for themselves,
-// from its value for all of them and those without each one: the spread is the spread of
-// the pseudo-values n all - (n-1) without (Tukey 1958), and the interval that of their
-// mean. Of a mean it is Of; of other statistics it is rather too wide (Efron and
-// Stein 1981).
-func Jackknife(all float64, without []float64) Sample {
-	n := float64(len(without))
-	pseudo := make([]float64, len(without))
-	for i, w := range without {
-		pseudo[i] = float64(n*all) - float64((n-1)*w)
-	}
-	s := Of(pseudo)
-	s.Mean = all
-	return s
-}
-
 // SeedsForHalf is how many trials, as different as those of the sample, give an
 // interval of half that width, by the normal approximation, and two at least; NaN
 // where that cannot be said.

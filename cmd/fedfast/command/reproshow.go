@@ -156,12 +156,5 @@ func (o *reportOptions) writeCurves(r *repro.Report) error {
 			}
 		}
 	}
-	for _, f := range r.Multiples() {
-		for _, form := range append(forms, figure.CSV) {
-			if err := wholefile.Stream(filepath.Join(o.plot, f.Name)+string(form), 0o644, func(w io.Writer) error { return f.Write(w, form, theme) }); err != nil {
-				return err
-			}
-		}
-	}
 	return nil
 }
