@@ -36,13 +36,14 @@ func (e *Engine) MostBytes() int64 {
 		snapshot += int64(c.Time.Working(c.Cohort))*(job+params) + int64(c.Time.Versions(c.Cohort))*vector
 	}
 	score := number * int64(8+3*several(c.Model))
-	slot := 16*number + 2*score
+	answers, inSlot := e.mostAnswered()
+	slot := 16*number + 2*score + inSlot
 	exam := 4 * (score + 2*number + 2*number*int64(len(c.Data.Masks)))
 	part := frame + 3*vector + int64(c.mostCohort())*slot
 	if e.holding {
 		part += int64(c.mostCohort()) * (number + vector)
 	}
-	return max(snapshot, part, frame+max(clients, unseen)*exam)
+	return max(snapshot, part, frame+max(clients, unseen)*exam+answers)
 }
 
 // fits checks that a part is what a shard was asked for.
@@ -73,7 +74,7 @@ func (r *round) fits(p *part, s shard.Span) error {
 		if !isCount(got.Steps) || !isCount(got.Examples) {
 			return fmt.Errorf("%s: client %d cannot have taken %d steps with %d samples", at, got.Client, got.Steps, got.Examples)
 		}
-		if !e.measures(&got.Before) || !e.measures(&got.After) {
+		if !e.measures(&got.Before, got.ValExamples) || !e.measures(&got.After, got.ValExamples) {
 			return fmt.Errorf("%s: client %d has scores of another model", at, got.Client)
 		}
 		if !got.Dropped || e.cfg.Privacy.noises(LocalNoise) { // who then sends noise
@@ -108,10 +109,10 @@ func (e *Engine) rowsFit(p *part) bool {
 // isCount says whether n may count steps or examples.
 func isCount(n int) bool { return n >= 0 && n <= shard.MostCount }
 
-// measures says whether a score has the form of those of the engine's model.
-func (e *Engine) measures(s *Score) bool {
+// measures says whether a score on a number of examples has the form of those of the engine's model.
+func (e *Engine) measures(s *Score, examples int) bool {
 	n := len(s.Fit.Outputs)
-	return n == 0 || n == several(e.cfg.Model)
+	return (n == 0 || n == several(e.cfg.Model)) && e.answersFit(s, examples)
 }
 
 // answers checks that scores belong to an exam.
@@ -134,7 +135,7 @@ func (e *Engine) answers(x *shard.Exam, scores []clientScores) error {
 			if want == 0 {
 				continue
 			}
-			if len(set.masked) != masks || !e.measures(&set.Score) || math.IsNaN(set.Error) || math.IsInf(set.Error, 0) {
+			if len(set.masked) != masks || !e.measures(&set.Score, set.n) || math.IsNaN(set.Error) || math.IsInf(set.Error, 0) {
 				return fmt.Errorf("evaluation: client %s has scores of another model or of other data", c.ID)
 			}
 			for _, m := range set.masked {

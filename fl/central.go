@@ -22,16 +22,18 @@ func (e *Engine) centralParts() []data.Client {
 }
 
 // evaluateCentral measures weights on the federation's own test set.
-func (e *Engine) evaluateCentral(ctx context.Context, weights []float32) (Summary, error) {
+func (e *Engine) evaluateCentral(ctx context.Context, weights []float32, every int) (Summary, error) {
 	parts := make([]int, len(e.centralParts()))
 	for i := range parts {
 		parts[i] = i
 	}
-	scores, err := e.measure(ctx, &shard.Exam{Weights: weights, Clients: parts, Central: true, GlobalTest: true}, nil, nil, func(int) {})
+	scores, err := e.measure(ctx, &shard.Exam{Weights: weights, Clients: parts, Central: true, Every: every, GlobalTest: true}, nil, nil, func(int) {})
 	if err != nil {
 		return Summary{}, err
 	}
-	s := e.fold(scores, func(c *clientScores) setScore { return c.globalTest })
+	of := func(c *clientScores) setScore { return c.globalTest }
+	s := e.fold(scores, of)
+	s.Measures, s.answers = e.measuresOf(scores, every, true, of), nil
 	s.Central, s.Clients = true, 1
 	s.Unweighted, s.P10, s.P50, s.P90 = s.Error, s.Error, s.Error, s.Error
 	return s, nil

@@ -74,6 +74,10 @@ type Config struct {
 	// of their second moments, Momentum that they may train with momentum.
 	Adam, Momentum bool
 
+	// Measures has validation scores keep the answers behind them, from which Score.Metric makes what the
+	// errors of clients do not add up to, such as a ROC AUC.
+	Measures bool
+
 	// Trials and Kept are how many trials are in flight at a time, 0 for one, and
 	// of how many others the weights are kept: New refuses what does not fit into
 	// memory.

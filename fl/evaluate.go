@@ -12,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/internal/measure"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -51,6 +52,9 @@ type Summary struct {
 	// Masked are the errors without the labels of the federation's masks, in their
 	// order; nil where it has none. A mask that leaves no label is not among them.
 	Masked []MaskedError `json:"masked,omitempty"`
+	// Measures are ROC AUC, F1 and the like, of models that are Measured, on test examples;
+	// nil where EvalConfig.Measures does not ask for them.
+	Measures *measure.Measures `json:"measures,omitempty"`
 }
 
 // Evaluation is a model measured on all clients, in both ways in which
@@ -85,6 +89,8 @@ type ClientError struct {
 	// Global and Personalized are the errors of the weights as they are, and of those that
 	// the client trains from them; NaN where that was not measured.
 	Global, Personalized float64
+	// GlobalAUC and PersonalizedAUC are the ROC AUC of both, nil where it is undefined or was not measured.
+	GlobalAUC, PersonalizedAUC *float64
 }
 
 // clientErrors lists the test errors of clients.
@@ -92,7 +98,10 @@ func clientErrors(clients []data.Client, ids []int, scores []clientScores) []Cli
 	var all []ClientError
 	for i := range scores {
 		global, personal := scores[i].globalTest, scores[i].personalTest
-		c := ClientError{Client: ids[i], Name: clients[ids[i]].ID, Samples: max(global.n, personal.n), Global: math.NaN(), Personalized: math.NaN()}
+		c := ClientError{
+			Client: ids[i], Name: clients[ids[i]].ID, Samples: max(global.n, personal.n), Global: math.NaN(), Personalized: math.NaN(),
+			GlobalAUC: global.auc(), PersonalizedAUC: personal.auc(),
+		}
 		if global.n > 0 {
 			c.Global = global.Error
 		}
@@ -170,6 +179,8 @@ type EvalConfig struct {
 	// Sample, when > 0, is the number of clients to measure on, drawn by the seed
 	// alone: the same ones for every model. 0 measures on all.
 	Sample int
+	// Measures asks for Summary.Measures on test examples.
+	Measures bool
 	// Noise is the noise of a round's score, which Validate adds. Its Clients are drawn anew for
 	// each Trial and Round, as is the noise of its Epsilon, whose scale fits a mean over
 	// all scored clients. Evaluate refuses it.
@@ -198,23 +209,35 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	}
 	ids, unseenIDs := e.evalSample(len(fed.Clients), cfg.Sample), e.evalSample(len(fed.Unseen), cfg.Sample)
 	done := counted(cfg.Done, len(ids)+len(unseenIDs))
+	samples := fed.Test.Len()
+	for _, i := range ids {
+		samples += fed.Clients[i].Test.Len()
+	}
+	every := e.everyOf(cfg.Measures, samples)
 	seen, err := e.measure(ctx, &shard.Exam{
-		Weights: weights, Clients: ids, GlobalVal: true, GlobalTest: true, PersonalVal: cfg.Clients != nil, PersonalTest: cfg.Clients != nil,
+		Weights: weights, Clients: ids, Every: every, GlobalVal: true, GlobalTest: true, PersonalVal: cfg.Clients != nil, PersonalTest: cfg.Clients != nil,
 		Kept: cfg.Kept, Params: paramsOf(cfg.Clients, 0, ids), Server: plan.Server, Round: cfg.Round,
 	}, cfg.State, e.serverOf(cfg.State, weights, cfg.Clients != nil), done)
 	if err != nil {
 		return nil, err
 	}
 	unseen, err := e.measure(ctx, &shard.Exam{
-		Weights: weights, Clients: unseenIDs, Unseen: true, GlobalTest: true, PersonalTest: cfg.Clients != nil,
+		Weights: weights, Clients: unseenIDs, Unseen: true, Every: every, GlobalTest: true, PersonalTest: cfg.Clients != nil,
 		Params: paramsOf(cfg.Clients, len(fed.Clients), unseenIDs), Server: plan.Server, Round: cfg.Round,
 	}, cfg.State, e.serverOf(cfg.State, weights, cfg.Clients != nil), done)
 	if err != nil {
 		return nil, err
 	}
-	test := e.fold(seen, func(c *clientScores) setScore { return c.globalTest })
+	tested := func(clients []clientScores, of func(c *clientScores) setScore) Summary {
+		s := e.fold(clients, of)
+		s.Measures, s.answers = e.measuresOf(clients, every, false, of), nil
+		return s
+	}
+	global := func(c *clientScores) setScore { return c.globalTest }
+	personal := func(c *clientScores) setScore { return c.personalTest }
+	test := tested(seen, global)
 	if fed.Test.Len() > 0 {
-		if test, err = e.evaluateCentral(ctx, weights); err != nil {
+		if test, err = e.evaluateCentral(ctx, weights, every); err != nil {
 			return nil, err
 		}
 	}
@@ -222,9 +245,9 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 		GlobalVal:        e.fold(seen, func(c *clientScores) setScore { return c.globalVal }),
 		GlobalTest:       test,
 		PersonalizedVal:  e.fold(seen, func(c *clientScores) setScore { return c.personalVal }),
-		PersonalizedTest: e.fold(seen, func(c *clientScores) setScore { return c.personalTest }),
-		Unseen:           e.fold(unseen, func(c *clientScores) setScore { return c.globalTest }),
-		UnseenAdapted:    e.fold(unseen, func(c *clientScores) setScore { return c.personalTest }),
+		PersonalizedTest: tested(seen, personal),
+		Unseen:           tested(unseen, global),
+		UnseenAdapted:    tested(unseen, personal),
 		Clients:          clientErrors(e.cfg.Data.Clients, ids, seen),
 	}, nil
 }
@@ -301,11 +324,10 @@ func (e *Engine) fold(clients []clientScores, of func(*clientScores) setScore) S
 }
 
 // score measures weights on a set of examples without augmentation; frozen as evaluateIn has it.
-func (w *worker) score(weights []float32, frozen *nn.Frozen, v data.View, masks []data.Mask) (setScore, error) {
+func (w *worker) score(weights []float32, frozen *nn.Frozen, v data.View, t *tally) (setScore, error) {
 	if v.Len() == 0 {
 		return setScore{}, nil
 	}
-	t := newTally(masks)
 	r, err := w.evaluateIn(w.ws, weights, frozen, v, nil, t)
 	if err != nil {
 		return setScore{}, err
@@ -314,11 +336,10 @@ func (w *worker) score(weights []float32, frozen *nn.Frozen, v data.View, masks 
 }
 
 // scoreSet measures the client's model after its training likewise.
-func (l *Local) scoreSet(v data.View) (setScore, error) {
+func (l *Local) scoreSet(v data.View, t *tally) (setScore, error) {
 	if v.Len() == 0 {
 		return setScore{}, nil
 	}
-	t := newTally(l.engine.cfg.Data.Masks)
 	r, err := l.measure(v, nil, t)
 	if err != nil {
 		return setScore{}, err
@@ -328,7 +349,7 @@ func (l *Local) scoreSet(v data.View) (setScore, error) {
 
 // scored is the score of a result on v, of which t holds what masks leave.
 func scored(r outcome, v data.View, t *tally) setScore {
-	return setScore{Score: scoreOf(r), n: v.Len(), masked: t.scores(r)}
+	return setScore{Score: t.score(r), n: v.Len(), masked: t.scores(r)}
 }
 
 // summarize folds the clients' scores in the order of the clients.

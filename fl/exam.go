@@ -30,6 +30,8 @@ func (e *Engine) check(x *shard.Exam) error {
 	switch {
 	case len(x.Clients) > n:
 		return fmt.Errorf("evaluation: %d clients are asked for; there are %d", len(x.Clients), n)
+	case x.Every < 0 || x.Every > 0 && !Measured(e.cfg.Model):
+		return fmt.Errorf("evaluation: answers about one of %d samples cannot be had of model %s", x.Every, e.cfg.Model.Name())
 	case x.Round < 0:
 		return fmt.Errorf("evaluation: round %d: must be 0 or more", x.Round)
 	case len(x.Weights) != e.cfg.Model.Size():
@@ -97,7 +99,7 @@ func (e *Engine) measureElsewhere(ctx context.Context, x *shard.Exam, n int, don
 // measureHere has this engine's workers measure a model.
 func (e *Engine) measureHere(ctx context.Context, x *shard.Exam, state *State, memory Server, done func(clients int)) ([]clientScores, error) {
 	all := make([]clientScores, len(x.Clients))
-	clients, masks := e.cfg.Data.Clients, e.cfg.Data.Masks
+	clients := e.cfg.Data.Clients
 	if x.Unseen {
 		clients = e.cfg.Data.Unseen
 	}
@@ -105,24 +107,26 @@ func (e *Engine) measureHere(ctx context.Context, x *shard.Exam, state *State, m
 		clients = e.centralParts()
 	}
 	frozen := e.frozen(len(all))
-	score := func(w *worker, v data.View) (setScore, error) { return w.score(x.Weights, frozen, v, masks) }
+	score := func(w *worker, v data.View, t *tally) (setScore, error) { return w.score(x.Weights, frozen, v, t) }
 	if x.Arch != "" {
 		net, err := e.Subnet(ClientParams{Arch: x.Arch})
 		if err != nil {
 			return nil, fmt.Errorf("evaluation: %w", err)
 		}
-		score = func(w *worker, v data.View) (setScore, error) { return w.scoreSubnet(net, x.Weights, frozen, v, masks) }
+		score = func(w *worker, v data.View, t *tally) (setScore, error) {
+			return w.scoreSubnet(net, x.Weights, frozen, v, t)
+		}
 	}
 	// Personal models come after all scores of the shared one, whose weights stay rounded.
 	err := e.each(ctx, len(all), func(i int, w *worker) (err error) {
 		c, s := &clients[x.Clients[i]], &all[i]
 		if x.GlobalVal {
-			if s.globalVal, err = score(w, c.Val); err != nil {
+			if s.globalVal, err = score(w, c.Val, e.newTally(e.scoredEvery(), 0, c.Val)); err != nil {
 				return err
 			}
 		}
 		if x.GlobalTest {
-			if s.globalTest, err = score(w, c.Test); err != nil {
+			if s.globalTest, err = score(w, c.Test, e.newTally(x.Every, x.Clients[i], c.Test)); err != nil {
 				return err
 			}
 		}
@@ -158,12 +162,13 @@ func (e *Engine) scorePersonal(w *worker, x *shard.Exam, i int, s *clientScores,
 		return err
 	}
 	if x.PersonalVal {
-		if s.personalVal, err = l.scoreSet(l.Val); err != nil {
+		if s.personalVal, err = l.scoreSet(l.Val, e.newTally(e.scoredEvery(), 0, l.Val)); err != nil {
 			return err
 		}
 	}
 	if x.PersonalTest {
-		s.personalTest, err = l.scoreSet(e.cfg.Data.Clients[x.Clients[i]].Test)
+		test := e.cfg.Data.Clients[x.Clients[i]].Test
+		s.personalTest, err = l.scoreSet(test, e.newTally(x.Every, x.Clients[i], test))
 	}
 	return err
 }
@@ -182,14 +187,14 @@ func (e *Engine) scoreJoined(w *worker, x *shard.Exam, unseen int, params Client
 	if err != nil {
 		return err
 	}
-	score := func(of func(data.View) (setScore, error)) (err error) {
+	score := func(of func(data.View, *tally) (setScore, error)) (err error) {
 		if x.PersonalVal {
-			if s.personalVal, err = of(c.Val); err != nil {
+			if s.personalVal, err = of(c.Val, e.newTally(e.scoredEvery(), 0, c.Val)); err != nil {
 				return err
 			}
 		}
 		if x.PersonalTest {
-			s.personalTest, err = of(c.Test)
+			s.personalTest, err = of(c.Test, e.newTally(x.Every, unseen, c.Test))
 		}
 		return err
 	}
@@ -197,7 +202,7 @@ func (e *Engine) scoreJoined(w *worker, x *shard.Exam, unseen int, params Client
 		err = m.Personalize(l)
 	} else {
 		l.score = func(weights []float32) error {
-			return score(func(v data.View) (setScore, error) { return w.score(weights, nil, v, e.cfg.Data.Masks) })
+			return score(func(v data.View, t *tally) (setScore, error) { return w.score(weights, nil, v, t) })
 		}
 		if err = m.Local(l); err == nil && l.score == nil {
 			return nil // the method has said which model it is

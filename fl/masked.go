@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/measure"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -20,19 +21,17 @@ type MaskedError struct {
 }
 
 // tally counts, mask by mask, the labels that are left and those of them that were
-// right, over the batches of an evaluation.
+// right, over the batches of an evaluation, and keeps answers.
 type tally struct {
 	masks []data.Mask
 	left  []nn.Result // without losses
 	right []bool      // of the labels of a batch
-}
 
-// newTally returns a tally of the masks, nil without any.
-func newTally(masks []data.Mask) *tally {
-	if len(masks) == 0 {
-		return nil
-	}
-	return &tally{masks: masks, left: make([]nn.Result, len(masks))}
+	answers measure.Answers
+	classes int
+	tags    bool
+	every   int // one of so many samples is answered for; 0 is none
+	next    int // samples before the next one of these
 }
 
 // add counts the labels of a batch of which right is known.
@@ -49,6 +48,15 @@ func (t *tally) add(labels []int32) {
 			}
 		}
 	}
+}
+
+// score is the score of an evaluation with the result r, with the answers that it kept.
+func (t *tally) score(r outcome) Score {
+	s := scoreOf(r)
+	if t != nil {
+		s.Answers = t.answers
+	}
+	return s
 }
 
 // maskedScore is a client's error under a mask with the number of labels that the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/internal/limit"
+	"github.com/fedfast/fedfast/internal/measure"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -76,8 +77,12 @@ type Score struct {
 	Loss  float64 `json:"loss"`
 	// Fit is the fit of a regression.
 	Fit Fit `json:"-"`
+	// Answers are those about the examples, where measures are asked for.
+	Answers measure.Answers `json:"-"`
 
-	clients []float64 // errors of the clients behind the score of a round
+	answers []measure.Answers // of several clients
+	silent  float64           // share of the weight of those that gave none
+	clients []float64         // errors of the clients behind the score of a round
 }
 
 // divergedFit stands for the error of a regression that is not finite or higher; its
@@ -205,7 +210,26 @@ func (s Score) Metric(name string) float64 {
 	case tuners.MetricR2:
 		return s.Fit.R2()
 	}
+	if tuners.OfAnswers(name) {
+		return s.measured(name)
+	}
 	return math.NaN()
+}
+
+// measured returns a metric of the answers behind a score, NaN where it is undefined. Clients that gave
+// none, since they were dropped, count as the worst that there is.
+func (s Score) measured(name string) float64 {
+	all, worst := s.answers, 0.0
+	if name == tuners.MetricLogLoss {
+		worst = limit.DivergedLoss
+	}
+	if s.Answers != nil {
+		all = []measure.Answers{s.Answers}
+	}
+	if len(all) == 0 && s.Loss == limit.DivergedLoss {
+		return worst
+	}
+	return float64(measure.Get(name, all)*(1-s.silent)) + float64(worst*s.silent)
 }
 
 // among returns how a metric describes the errors of the clients behind a score, NaN
@@ -231,8 +255,8 @@ func (s Score) among(name string) float64 {
 // scoreMean is the mean of scores, weighted. That of a regression is the score of
 // all its examples.
 type scoreMean struct {
-	sum    Score
-	weight float64
+	sum              Score
+	weight, answered float64
 }
 
 // add adds a score with its weight.
@@ -254,12 +278,18 @@ func (m *scoreMean) add(s Score, n float64) {
 			to.Square += float64(o.Square * n)
 		}
 	}
-	m.weight += n
+	if m.weight += n; s.Answers != nil {
+		m.sum.answers = append(m.sum.answers, s.Answers)
+		m.answered += n
+	}
 }
 
 // mean returns the mean, NaN of no scores.
 func (m *scoreMean) mean() Score {
 	s := Score{Error: m.sum.Error / m.weight, Loss: m.sum.Loss / m.weight}
+	if s.answers = m.sum.answers; s.answers != nil {
+		s.silent = 1 - m.answered/m.weight
+	}
 	if f := m.sum.Fit; !f.zero() {
 		s.Fit = Fit{MSE: f.MSE / m.weight, MAE: f.MAE / m.weight, Mean: f.Mean / m.weight, Square: f.Square / m.weight}
 		for _, o := range f.Outputs {

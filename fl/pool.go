@@ -301,6 +301,9 @@ func (w *worker) evaluateIn(ws trainer.Trainer, weights []float32, frozen *nn.Fr
 		if w.several > 0 {
 			w.outputs = grown(w.outputs, len(b.Targets))
 			b.Outputs = w.outputs
+		} else if t != nil && t.every > 0 {
+			w.outputs = grown(w.outputs, b.N*t.classes)
+			b.Outputs = w.outputs
 		}
 		if t != nil {
 			t.right = grown(t.right, len(b.Labels))
@@ -310,9 +313,12 @@ func (w *worker) evaluateIn(ws trainer.Trainer, weights []float32, frozen *nn.Fr
 		r := ws.Evaluate(weights, b)
 		if t != nil {
 			t.add(b.Labels)
+			t.answer(b)
 		}
 		sum.Add(r)
-		sum.add(b)
+		if w.several > 0 {
+			sum.add(b)
+		}
 	})
 	if err != nil {
 		return outcome{}, err

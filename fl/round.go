@@ -257,17 +257,19 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		return contribution{}, nil, err
 	}
 	if probes.before {
-		r, err := w.evaluate(l.Broadcast, client.Val, aug, nil)
+		tally := e.newTally(e.scoredEvery(), 0, client.Val)
+		r, err := w.evaluate(l.Broadcast, client.Val, aug, tally)
 		if err != nil {
 			return contribution{}, nil, err
 		}
-		s.Before = scoreOf(r)
+		s.Before = tally.score(r)
 	}
 	l.wantPhi, l.wantPrior = probes.phi, probes.prior
 	if probes.after {
 		l.score = func(weights []float32) error {
-			r, err := w.evaluate(weights, client.Val, aug, nil)
-			s.After = scoreOf(r)
+			tally := e.newTally(e.scoredEvery(), 0, client.Val)
+			r, err := w.evaluate(weights, client.Val, aug, tally)
+			s.After = tally.score(r)
 			return err
 		}
 	}
@@ -279,11 +281,12 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	}
 	l.hold()
 	if l.score != nil {
-		r, err := l.measure(client.Val, aug, nil)
+		tally := e.newTally(e.scoredEvery(), 0, client.Val)
+		r, err := l.measure(client.Val, aug, tally)
 		if err != nil {
 			return contribution{}, nil, err
 		}
-		s.After = scoreOf(r)
+		s.After = tally.score(r)
 	}
 	s.Down, s.Up = e.bytes(l.traffic, &t.updates)
 	s.Steps, s.Examples, s.Seconds = l.Steps, l.Examples, l.seconds(s.Down, s.Up)

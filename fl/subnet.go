@@ -64,13 +64,12 @@ func (sub *subnetWorker) fill(s *Subnet, whole []float32) {
 }
 
 // scoreSubnet measures the sub-network that whole weights hold.
-func (w *worker) scoreSubnet(s *Subnet, whole []float32, frozen *nn.Frozen, v data.View, masks []data.Mask) (setScore, error) {
+func (w *worker) scoreSubnet(s *Subnet, whole []float32, frozen *nn.Frozen, v data.View, t *tally) (setScore, error) {
 	if v.Len() == 0 {
 		return setScore{}, nil
 	}
 	sub := w.subnet(s, maxPickedSubnets)
 	sub.fill(s, whole)
-	t := newTally(masks)
 	r, err := w.evaluateIn(sub.ws, sub.weights, frozen, v, nil, t)
 	if err != nil {
 		return setScore{}, err

@@ -72,6 +72,13 @@ const (
 	MetricRMSE     = "rmse"     // root of the mean squared error of a regression
 	MetricMAE      = "mae"      // mean absolute error of a regression
 	MetricR2       = "r2"       // coefficient of determination of a regression, maximized
+	// These are taken of the probabilities of all scored samples together. All but the last are maximized.
+	MetricROCAUC   = "roc_auc"           // area under the ROC curve, of more than two classes the mean over them
+	MetricPRAUC    = "pr_auc"            // average precision, likewise
+	MetricF1       = "f1"                // of the second of two classes, of more the mean over them
+	MetricBalanced = "balanced_accuracy" // mean recall of the classes
+	MetricMeanAP   = "mean_ap"           // mean of the average precision over tags
+	MetricLogLoss  = "log_loss"          // mean negative logarithm of the probability of the true class
 	// MetricSecondsToGoal is the simulated seconds after which a trial reaches eval.goal. One
 	// that does not scores M (1 + its error), where M is budget.trial_seconds: after all
 	// that do, and in the order of their errors.
@@ -94,8 +101,22 @@ func ObjectiveOf(metric, target string) Objective {
 	switch metric {
 	case MetricAccuracy, MetricRecall, MetricR2, MetricJain:
 		o.Direction = Maximize
+	default:
+		if OfAnswers(metric) && metric != MetricLogLoss {
+			o.Direction = Maximize
+		}
 	}
 	return o
+}
+
+// OfAnswers reports whether a metric is taken of the probabilities of all scored samples
+// together, and not of the errors or losses of clients.
+func OfAnswers(metric string) bool {
+	switch metric {
+	case MetricROCAUC, MetricPRAUC, MetricF1, MetricBalanced, MetricMeanAP, MetricLogLoss:
+		return true
+	}
+	return false
 }
 
 // Better says whether score a beats score b strictly. NaN beats nothing and is

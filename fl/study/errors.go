@@ -8,6 +8,7 @@ import (
 // errorsOf picks the errors of an evaluation.
 func errorsOf(s *Setup, engine *fl.Engine, e *fl.Evaluation) (result.Errors, error) {
 	m := s.Model
+	e.Forget()
 	trivial, err := trivialOf(e, m, s.Data, engine.EvalSample(s.Config.Eval.Clients))
 	if err != nil {
 		return result.Errors{}, err

@@ -63,7 +63,7 @@ func evaluation(c *config.Config, round int, clients []fl.ClientParams, server f
 	if !c.Eval.Personalized {
 		clients = nil
 	}
-	return fl.EvalConfig{Clients: clients, Kept: !c.Eval.Adapt, Round: round, Server: &server, State: memory, Sample: c.Eval.Clients, Done: evaluated(o, model)}
+	return fl.EvalConfig{Clients: clients, Kept: !c.Eval.Adapt, Round: round, Server: &server, State: memory, Sample: c.Eval.Clients, Measures: true, Done: evaluated(o, model)}
 }
 
 // evaluate returns the errors of a model on the clients of Config.Eval. name is the name of

@@ -20,6 +20,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/plugins"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // hostEnv makes the test binary work on a study and nothing else: the kind of
@@ -74,7 +75,7 @@ func faultSetup(ctx context.Context, kind string) (Setup, error) {
 		s.Tuner, s.ClientTuner = builtin["sha"], builtin["fedex"]
 	case "pbt":
 		c.Tuner = config.Tuner{Name: "pbt", Parallel: 1, Options: map[string]any{"population": 6, "interval": 8}}
-		c.Budget = config.Budget{Rounds: 400, TrialRounds: 60}
+		c.Budget, c.Objective = config.Budget{Rounds: 400, TrialRounds: 60}, tuners.MetricF1
 		setMethod(&c, "scaffold")
 		s.Tuner = builtin["pbt"]
 	case "run":

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -16,6 +17,11 @@ func checkMetric(m *nn.Model, name string) error {
 		nn.OneLabel:   {tuners.MetricAccuracy, tuners.MetricSecondsToGoal, tuners.MetricJain},
 		nn.ManyLabels: {tuners.MetricRecall, tuners.MetricSecondsToGoal, tuners.MetricJain},
 		nn.Numbers:    {tuners.MetricRMSE, tuners.MetricMAE, tuners.MetricR2},
+	}
+	if fl.Measured(m) {
+		answered := []string{tuners.MetricROCAUC, tuners.MetricPRAUC, tuners.MetricF1, tuners.MetricBalanced, tuners.MetricLogLoss}
+		own[nn.OneLabel] = append(own[nn.OneLabel], answered...)
+		own[nn.ManyLabels] = append(own[nn.ManyLabels], tuners.MetricMeanAP)
 	}
 	if tuners.Summed(name) {
 		return nil

@@ -145,11 +145,11 @@ func (t *entrant) score(rec *record.Round) (float64, error) {
 		}
 		return math.NaN(), nil
 	}
-	if math.IsNaN(float64(rec.Score)) && d.setup.Config.Sampling == fl.SamplingPoisson {
+	if math.IsNaN(float64(rec.Score)) && d.setup.Config.MayLackScores() {
 		if math.IsNaN(t.last) { // the trial has trained nobody
 			return fl.WorstScore(d.errorMeasure == result.MeasureRMSE).Metric(d.objective.Metric), nil
 		}
-		return t.last, nil // a draw without any client tells nothing
+		return t.last, nil // a draw without any client, or with one class alone, tells nothing
 	}
 	if math.IsNaN(float64(rec.Score)) {
 		return 0, fmt.Errorf("trial %d, round %d: no client of the cohort has validation samples to score on; enlarge the cohort or change data.split", t.Number, t.Rounds())

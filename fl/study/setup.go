@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/fedfast/fedfast/data"
@@ -148,7 +149,7 @@ func (s *Setup) whole() (fl.Config, error) {
 		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, Server: &c.Server, StateMemory: int64(c.Data.StateMemory) << 20,
 		Statistics: c.Norm.Statistics, Batch: c.LargestBatch(),
 		KeepOptimizer: c.KeepsOptimizer(), Adam: c.MayAdapt(), Momentum: c.MayHaveMomentum(),
-		Trials: trials, Kept: kept, Elsewhere: elsewhere,
+		Trials: trials, Kept: kept, Elsewhere: elsewhere, Measures: slices.ContainsFunc(c.Aims().Metrics(), tuners.OfAnswers),
 		Fleet: c.Devices(), Time: most.Time, Sampler: least.Sampler, Updates: c.Update, Aggregation: c.Aggregation(),
 	}
 	return cfg, cmp.Or(cfg.CheckTime(least.Time), cfg.CheckSampler(most.Sampler))

@@ -55,6 +55,9 @@ func (b *block) errors(target string, e *result.Errors) {
 			b.Row("  "+e.Masked[i].Mask, errorText(e.Measure, p.Of(&e.Masked[i].Rates)))
 		}
 	}
+	if text := view.MeasureText(e, target); text != "" {
+		b.Row("measures", text)
+	}
 }
 
 // spreadText writes how the errors of clients spread.

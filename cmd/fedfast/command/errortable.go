@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -35,9 +36,10 @@ func printBelow(w io.Writer, t *view.Table) error {
 	return printTable(w, t.Title, t.Head, t.Rows)
 }
 
-// printErrors prints the errors of models.
+// printErrors prints the errors of models, and the measures of the first.
 func printErrors(w io.Writer, models ...view.Model) error {
-	return printBelow(w, view.ErrorTable(measures[models[0].Measure]+" (sample-weighted)", models...))
+	t := view.ErrorTable(measures[models[0].Measure]+" (sample-weighted)", models...)
+	return errors.Join(printBelow(w, t), printBelow(w, view.MeasureTable(&models[0].Errors)))
 }
 
 // measures name the values of result.Errors.Measure.

@@ -67,6 +67,8 @@ type Exam struct {
 	Clients []int
 	Unseen  bool
 	Central bool `json:",omitempty"`
+	// Every has scores on test examples hold the answers about one of so many; 0 is none.
+	Every int `json:",omitempty"`
 	// GlobalVal and GlobalTest have the weights as they are measured on validation
 	// and test examples, PersonalVal and PersonalTest those that each client trains
 	// from them.

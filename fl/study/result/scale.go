@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	scores "github.com/fedfast/fedfast/internal/measure"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -39,6 +40,8 @@ func ScaleOf(c *config.Config, measure string) Scale {
 		s.Metric = "MAE"
 	case tuners.MetricR2:
 		s.Metric = "R2"
+	default:
+		s.Metric = scores.Title(aim.Metric)
 	case tuners.MetricSecondsToGoal:
 		s.Metric, s.Within = "time to goal", float64(c.Budget.TrialSeconds)
 	}

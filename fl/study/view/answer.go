@@ -67,6 +67,9 @@ func (o *Overview) Answer() []string {
 		}
 		said = append(said, Sentence(text))
 	}
+	if text := MeasureText(e, o.Judged()); text != "" {
+		said = append(said, "Measures: "+text+".")
+	}
 	if r := o.Tune; r != nil {
 		said = append(said, fmt.Sprintf("Winner of %s: %s.", oneline.Count(len(o.Suggested()), "trial"), r.Why(o.Config)))
 		settings := r.Best.Hyperparameters(r.Trials)

@@ -231,8 +231,16 @@ func (s *Study) WorstClients() *Table {
 	e := s.errors()
 	all := view.Worst(s.clients)
 	t := &Table{Title: "Clients with the highest test " + e.name, Head: []string{"client", "test samples", "personalized", "global"}}
+	auc := slices.ContainsFunc(all, func(c fl.ClientError) bool { return c.GlobalAUC != nil || c.PersonalizedAUC != nil })
+	if auc {
+		t.Head = append(t.Head, "personalized ROC AUC", "global ROC AUC")
+	}
 	for _, c := range all[:min(mostWorst, len(all))] {
 		t.Rows = append(t.Rows, []string{oneline.Name(c.Name), count(c.Samples), s.ErrorText(c.Personalized), s.ErrorText(c.Global)})
+		if auc {
+			last := &t.Rows[len(t.Rows)-1]
+			*last = append(*last, result.Scale{}.TextOf(c.PersonalizedAUC), result.Scale{}.TextOf(c.GlobalAUC))
+		}
 	}
 	if len(t.Rows) == 0 {
 		return nil

@@ -45,7 +45,7 @@ type sheet struct {
 	ID, Title, Subtitle string
 	Answer, Warnings    []string
 	Next                []view.Step
-	Errors, Baseline    *Table
+	Results             []*Table
 	Sections            []section
 	Trials, Pruned      *Table
 	More                []section // folded
@@ -149,15 +149,17 @@ func cut(t figure.Table) Table {
 // sheet lays a study out.
 func (s *Study) sheet(id string) (*sheet, error) {
 	out := &sheet{
-		ID: id, Title: s.Dir, Subtitle: Subtitle(s.Overview), Answer: s.Answer(), Warnings: s.Verdict(), Baseline: s.BaselineTable(),
+		ID: id, Title: s.Dir, Subtitle: Subtitle(s.Overview), Answer: s.Answer(), Warnings: s.Verdict(),
 		Next: s.Next(), Facts: s.facts(), Config: s.Text, Again: s.again(),
 	}
 	if text := s.unfinished(); text != "" {
 		out.Warnings = slices.Insert(out.Warnings, 0, text)
 	}
 	if e := s.Errors(); e != nil {
-		out.Errors = view.ErrorTable("Errors of the returned model", view.Model{Name: "returned", Errors: *e})
+		t := view.ErrorTable("Errors of the returned model", view.Model{Name: "returned", Errors: *e})
+		out.Results = append(out.Results, t, view.MeasureTable(e))
 	}
+	out.Results = append(out.Results, s.BaselineTable())
 	out.Trials, out.Pruned = s.trialTables()
 	for _, part := range Parts {
 		sec := section{ID: id + "-" + part.ID, Title: part.Title, Text: s.Remark(part.ID), Tables: s.Tables(part.ID)}

@@ -13,6 +13,9 @@ type Clients struct {
 	Samples      []int    `json:"samples"`
 	Global       []Real   `json:"global"`
 	Personalized []Real   `json:"personalized"`
+	// GlobalAUC and PersonalizedAUC are null for clients without a ROC AUC.
+	GlobalAUC       []*Real `json:"global_roc_auc,omitempty"`
+	PersonalizedAUC []*Real `json:"personalized_roc_auc,omitempty"`
 }
 
 // ClientsOf has the errors of clients, of too many those at even distances.
@@ -23,6 +26,8 @@ func ClientsOf(all []fl.ClientError) Clients {
 		c := &all[i]
 		rec.Clients, rec.Names, rec.Samples = append(rec.Clients, c.Client), append(rec.Names, c.Name), append(rec.Samples, c.Samples)
 		rec.Global, rec.Personalized = append(rec.Global, Real(c.Global)), append(rec.Personalized, Real(c.Personalized))
+		rec.GlobalAUC = append(rec.GlobalAUC, (*Real)(c.GlobalAUC))
+		rec.PersonalizedAUC = append(rec.PersonalizedAUC, (*Real)(c.PersonalizedAUC))
 	}
 	return rec
 }
@@ -34,6 +39,9 @@ func (rec *Clients) Errors() []fl.ClientError {
 	for i := range all {
 		all[i] = fl.ClientError{
 			Client: rec.Clients[i], Name: rec.Names[i], Samples: rec.Samples[i], Global: float64(rec.Global[i]), Personalized: float64(rec.Personalized[i]),
+		}
+		if i < min(len(rec.GlobalAUC), len(rec.PersonalizedAUC)) { // older records have none
+			all[i].GlobalAUC, all[i].PersonalizedAUC = rec.GlobalAUC[i].Pointer(), rec.PersonalizedAUC[i].Pointer()
 		}
 	}
 	return all

@@ -118,7 +118,7 @@ func (t *Trial) checkRound(rec *record.Round, rounds int, observed []string) err
 			return fmt.Errorf("%d steps or samples", count)
 		}
 	}
-	if math.IsNaN(float64(rec.Score)) && !t.study.Meter.Unscored && t.study.Meter.Config.Sampling != fl.SamplingPoisson {
+	if math.IsNaN(float64(rec.Score)) && !t.study.Meter.Unscored && !t.study.Meter.Config.MayLackScores() {
 		return errors.New("no client of the cohort has validation samples to score on")
 	}
 	if math.IsInf(float64(rec.Score), 0) || math.IsInf(rec.Other.Float(), 0) {
