@@ -73,13 +73,13 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 			continue
 		}
 		x, y := a.End.test(a.End.Survivor, fresh.Target), b.End.test(b.End.Survivor, old.Target)
-		scores, ok := pairOf(a.Trials[0].scores(fresh.Target), b.Trials[0].scores(old.Target))
+		score, ok := gainOf(a.Trials[0].scores(fresh.Target), b.Trials[0].scores(old.Target))
 		if !ok || math.IsNaN(x) || math.IsNaN(y) {
 			continue
 		}
 		gain := y - x
 		if test = append(test, gain); !a.byLoss() {
-			validation = append(validation, scores.gain)
+			validation = append(validation, score)
 		}
 		if gain := b.End.test(b.End.Best, old.Target) - a.End.test(a.End.Best, fresh.Target); !math.IsNaN(gain) {
 			best = append(best, gain)

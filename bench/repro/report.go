@@ -55,9 +55,6 @@ type Verdict struct {
 	// Needed is how many seeds would show the published gain, in points, with a
 	// probability of 80 %; NaN where that cannot be said.
 	Needed float64
-	// Arms is the gain of the validation score, paired by arm. Its N are 0 for
-	// trainings without a wrapper.
-	Arms Arms
 	// Pairs compares seeds that are single arms.
 	Pairs Pairs
 }
@@ -254,7 +251,7 @@ func verdictOf(claim Comparison, fresh, old *Row) Verdict {
 	if claim.Ratio && len(ratios) > 0 {
 		v.Ratios = [2]float64{slices.Min(ratios), slices.Max(ratios)}
 	}
-	v.Gain, v.Arms, v.Pairs = stats.Of(gains), armsOf(armPairs(fresh, old)), pairsOf(claim.Name, fresh, old)
+	v.Gain, v.Pairs = stats.Of(gains), pairsOf(claim.Name, fresh, old)
 	if a, b := fresh.Published, old.Published; a != nil && b != nil && !a.NA && !b.NA {
 		v.Published, v.PublishedHalf = sign*(b.Mean-a.Mean), a.gainHalf(b)
 		if strings.HasPrefix(fresh.Unit, "%") { // counts to a goal grow with the goal, which a smaller scale lowers

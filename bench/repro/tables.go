@@ -54,7 +54,7 @@ func (r *Report) Tables() []Table {
 		}
 		out = append(out, claims)
 	}
-	for _, t := range []Table{r.staticTable(), r.orderTable(), r.armTable(), r.pairTable()} {
+	for _, t := range []Table{r.staticTable(), r.orderTable(), r.pairTable()} {
 		if len(t.Rows) > 0 {
 			out = append(out, t)
 		}
@@ -72,24 +72,6 @@ func (r *Report) Tables() []Table {
 		out = append(out, notes)
 	}
 	return out
-}
-
-// armTable compares the arms of the same hyperparameters.
-func (r *Report) armTable() Table {
-	t := Table{
-		Title: fmt.Sprintf("the same, arm by arm: gain of the validation score (the mean of the last %d rounds, in points) where both arms have the same hyperparameters, with its 90 %% interval, clustered by seed; an arm has learnt when one of both ends below %v %% error", armRounds, 100*learntBelow),
-		Head:  []string{"experiment", "claim", "gain of an arm", "arms", "seeds", "single arms", "gain of one that has learnt", "such arms", "variant"},
-	}
-	for i := range r.Verdicts {
-		v := &r.Verdicts[i]
-		if a := v.Arms; a.All.N > 1 {
-			t.Rows = append(t.Rows, []string{
-				v.Name, v.Claim, withInterval(a.All), strconv.Itoa(a.All.N), strconv.Itoa(a.All.Clusters), plain(a.Least, a.Least) + " .. " + plain(a.Most, a.Most),
-				withInterval(a.Learnt), strconv.Itoa(a.Learnt.N), variantText(v.Variant),
-			})
-		}
-	}
-	return t
 }
 
 // Or writes a published number, or what stands in its place.
@@ -333,10 +315,9 @@ type jsonVerdict struct {
 	AtMost    bool         `json:"gain_is_an_upper_bound"`
 	Holds     string       `json:"holds"`
 	Order     string       `json:"order_as_published"`
-	// Needed is how many seeds would show the published gain with 80 % power; Arms
-	// is the gain arm by arm, Pairs that of seeds that are single arms.
+	// Needed is how many seeds would show the published gain with 80 % power; Pairs is the gain of
+	// seeds that are single arms.
 	Needed float64 `json:"seeds_for_80_percent_power"`
-	Arms   Arms    `json:"arm_gain"`
 	Pairs  *Pairs  `json:"pairs,omitempty"`
 }
 
@@ -356,7 +337,7 @@ func (r *Report) JSON() any {
 	}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		line := jsonVerdict{v.Name, v.Claim, v.New, v.Old, v.Variant, v.Published, v.PublishedHalf, v.Words, v.Gain, v.AtLeast, v.AtMost, v.Holds(), v.Order(), v.Needed, v.Arms, nil}
+		line := jsonVerdict{v.Name, v.Claim, v.New, v.Old, v.Variant, v.Published, v.PublishedHalf, v.Words, v.Gain, v.AtLeast, v.AtMost, v.Holds(), v.Order(), v.Needed, nil}
 		if v.Pairs.N > 0 {
 			line.Pairs = &v.Pairs
 		}

@@ -18,7 +18,7 @@ const mostColumns = 120
 // numbers only ever fall: whoever touches such a line breaks it.
 var longLines = map[string][2]int{
 	"bench":                            {64, 49},
-	"bench/repro":                      {279, 183},
+	"bench/repro":                      {279, 154},
 	"cmd":                              {353, 295},
 	"data":                             {61, 3},
 	"data/sets":                        {1, 7},

@@ -24,7 +24,7 @@ const mostCode = 119000
 // lowers another by as much.
 var mayHold = map[string]int{
 	"bench":                            2883,
-	"bench/repro":                      4763,
+	"bench/repro":                      4698,
 	"cmd":                              16731,
 	"data":                             2740,
 	"data/sets":                        22,
