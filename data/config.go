@@ -103,9 +103,10 @@ type Config struct {
 	// Normalize subtracts a mean from each channel of images, or each number of vectors, and
 	// divides by a standard deviation: with "global" those of the clients' training samples,
 	// as sums that each client sends once give them, with "client" each client by those of
-	// its own. "auto" is "global" for images, unless Augment normalizes them or they are
-	// Lazy, and "none" for all else. "" is "none". See Federation.Normalized.
-	Normalize string `toml:"normalize" of:"none auto global client" doc:"normalization of images and vectors to mean 0 and deviation 1 per channel: global by the clients' training samples, from sums that each client sends once, client by each client's own, auto: global for images; refused with image_mean, and global and auto with dp; default: none" also:"normalization standardize"`
+	// its own. "auto" is "global" for tables and for images, unless Augment normalizes them or they are
+	// Lazy, and "none" for all else. "" is "none", but "global" for tables. See Federation.Normalized.
+	Normalize string `toml:"normalize" of:"none auto global client" doc:"normalization of images and vectors to mean 0 and deviation 1 per channel: global by the clients' training samples, from sums that each client sends once, client by each client's own, auto: global for images and tables; refused with image_mean, and global and auto with dp; default: none, but global for tables" also:"normalization standardize"`
+	TableConfig
 	// Proxy samples, drawn from all clients' training samples before these are
 	// cut or dealt, are set apart for proxy federations; see Federation.Side.
 	Proxy int `toml:"proxy" in:"[0, inf)" doc:"number of samples set aside for the proxy federations of a client tuner that prepares"`
@@ -180,6 +181,7 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 	c.Encoding = choice("encoding", c.Encoding, s, s.Encodings, first(s.Encodings), bad)
 	c.Labels = choice("labels", c.Labels, s, s.Labels, first(s.Labels), bad)
 	c.Augment = choice("augment", c.Augment, s, s.Augments, "", bad)
+	c.checkTable(s, bad)
 	c.checkNormalize(s, bad)
 	if c.Samples > 0 && !s.Dealt && !s.Synthetic && !c.dealt() {
 		bad("data.samples = %d: %s has its own clients; use data.max_samples to limit theirs", c.Samples, s.Name)

@@ -89,6 +89,12 @@ type Federation struct {
 	// Normalized is what all examples were normalized by: numbers that were measured or
 	// Config's ImageMean and ImageStd; nil if they were not, or each client's by its own.
 	Normalized *Normalized
+	// Columns describe the numbers of a sample of a table as the set's Load returns it, C of
+	// them, a missing one being NaN. Open makes inputs of them, whose number C then is.
+	Columns []Column
+	// Sent is how many bytes of statistics of its training samples a client sends before
+	// training, at most; they have no noise.
+	Sent int
 	// Notes say, one plain line each, what was left out, capped, merged or assumed.
 	Notes []string
 	// File is what a Lazy federation reads its examples from; nil for any other.

@@ -51,7 +51,8 @@ func (c *Config) holdOut(fed *Federation) error {
 		fed.Unseen = append(fed.Unseen, client)
 		samples += client.Train.Len() + client.Val.Len() + client.Test.Len()
 	}
-	fed.Notes = append(fed.Notes, fmt.Sprintf("%.0f of %d clients, with %d samples, never train (data.unseen_clients)", n, len(fed.Clients), samples))
+	fed.Notes = append(fed.Notes, fmt.Sprintf("%.0f of %d clients, with %d samples, never train (data.unseen_clients)", n,
+		len(fed.Clients), samples))
 	fed.Clients = kept
 	return nil
 }

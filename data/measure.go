@@ -45,6 +45,9 @@ func (c *Config) checkMeasured(s *SetInfo, bad func(string, ...any)) {
 
 // measure normalizes the examples of fed as Normalize says.
 func (c *Config) measure(fed *Federation) error {
+	if fed.Columns != nil {
+		return c.encode(fed)
+	}
 	off := c.Normalize == "" || c.Normalize == NormalizeNone
 	if off || c.Normalize == NormalizeAuto && (fed.Kind != Image || c.Augment != "" || fed.Lazy) {
 		return nil
@@ -53,7 +56,12 @@ func (c *Config) measure(fed *Federation) error {
 		return fmt.Errorf("data.normalize = %q: the samples are not in memory; leave it out", c.Normalize)
 	}
 	if c.Normalize == NormalizeClient {
-		return c.measureEach(fed)
+		fed.Notes = append(fed.Notes, "each client's samples are normalized by those that it trains on (data.normalize)")
+		return c.each(fed, func(client *Client) {
+			own := newSums(fed.C)
+			own.add(client.Train)
+			own.normalized().apply(map[source]source{}, &client.Train, &client.Val, &client.Test)
+		})
 	}
 	all := newSums(fed.C)
 	for i := range fed.Clients {
@@ -62,36 +70,38 @@ func (c *Config) measure(fed *Federation) error {
 		all.join(own)
 	}
 	n, made := all.normalized(), map[source]source{}
-	n.apply(made, &fed.Test, &fed.Proxy)
-	for _, clients := range [][]Client{fed.Clients, fed.Unseen} {
-		for i := range clients {
-			n.apply(made, &clients[i].Train, &clients[i].Val, &clients[i].Test)
-		}
-	}
-	fed.Normalized = n
+	fed.apply(func(views ...*View) { n.apply(made, views...) })
+	fed.Normalized, fed.Sent = n, 8*(1+2*fed.C)
 	fed.Notes = append(fed.Notes, fmt.Sprintf("normalized by %s of the clients' training samples (data.normalize); "+
-		"for them each client sends sums of %d bytes, once", n, 8*(1+2*fed.C)))
+		"for them each client sends sums of %d bytes, once", n, fed.Sent))
 	return nil
 }
 
-// measureEach normalizes the examples of each client by its own training examples.
-func (c *Config) measureEach(fed *Federation) error {
+// apply calls with all views of a federation.
+func (f *Federation) apply(call func(views ...*View)) {
+	call(&f.Test, &f.Proxy)
+	for _, clients := range [][]Client{f.Clients, f.Unseen} {
+		for i := range clients {
+			call(&clients[i].Train, &clients[i].Val, &clients[i].Test)
+		}
+	}
+}
+
+// each calls with each client, all of which must have training examples by which to normalize theirs.
+func (c *Config) each(fed *Federation, call func(*Client)) error {
 	if fed.Test.Len() > 0 {
 		return fmt.Errorf("data.normalize = %q: the test samples of %s are of no client; use %q",
 			c.Normalize, c.Name, NormalizeGlobal)
 	}
 	for _, clients := range [][]Client{fed.Clients, fed.Unseen} {
 		for i := range clients {
-			client, own := &clients[i], newSums(fed.C)
-			if client.Train.Len() == 0 {
+			if clients[i].Train.Len() == 0 {
 				return fmt.Errorf("data.normalize = %q: client %.64q has no training samples; set data.unseen = false, or use %q",
-					c.Normalize, client.ID, NormalizeGlobal)
+					c.Normalize, clients[i].ID, NormalizeGlobal)
 			}
-			own.add(client.Train)
-			own.normalized().apply(map[source]source{}, &client.Train, &client.Val, &client.Test)
+			call(&clients[i])
 		}
 	}
-	fed.Notes = append(fed.Notes, "each client's samples are normalized by those that it trains on (data.normalize)")
 	return nil
 }
 
@@ -164,13 +174,16 @@ func (s *sums) normalized() *Normalized {
 
 // apply gives views the normalized examples. made has the sources made so far by those that
 // they replace.
-func (n *Normalized) apply(made map[source]source, views ...*View) {
+func (n *Normalized) apply(made map[source]source, views ...*View) { replace(n.source, made, views) }
+
+// replace gives views the sources that other makes of theirs, each made once.
+func replace(other func(source) source, made map[source]source, views []*View) {
 	for _, v := range views {
 		if v.n == 0 {
 			continue
 		}
 		if made[v.src] == nil {
-			made[v.src] = n.source(v.src)
+			made[v.src] = other(v.src)
 		}
 		v.src = made[v.src]
 	}
@@ -183,11 +196,7 @@ func (n *Normalized) source(src source) source {
 		other.tables = n.tables()
 		return &other
 	}
-	of := normalizedSource{src, n}
-	if _, ok := src.(targetSource); ok {
-		return &normalizedTargets{of}
-	}
-	return &of
+	return withTargets(&normalizedSource{src, n}, src)
 }
 
 // tables returns the floats of the bytes of each channel.
@@ -216,12 +225,3 @@ func (s *normalizedSource) read(at int32, x []float32, tokens []int32, aug *Augm
 	}
 	return label
 }
-
-// normalizedTargets is a normalizedSource of examples with targets that are no class.
-type normalizedTargets struct{ normalizedSource }
-
-func (s *normalizedTargets) targets(at int32, dst []float32) {
-	s.source.(targetSource).targets(at, dst)
-}
-
-func (s *normalizedTargets) kind() (Target, int) { return s.source.(targetSource).kind() }

@@ -27,7 +27,8 @@ func Open(ctx context.Context, cfg Config) (*Federation, error) {
 	}
 	loaded, examples, err := s.Load(ctx, c)
 	if err != nil {
-		if _, missing := os.Stat(c.Path); c.Path != "" && errors.Is(missing, fs.ErrNotExist) {
+		if _, missing := os.Stat(c.Path); c.Path != "" && errors.Is(missing, fs.ErrNotExist) && !strings.ContainsAny(c.Path,
+			"*?[") {
 			way := ""
 			if strings.ContainsFunc(c.Path, unicode.IsControl) {
 				way = "; it has letters made of \\: write a path with \\ in single quotes"
@@ -155,7 +156,8 @@ func find(name string) (*Set, error) {
 func (c *Config) checkTarget(t Target) error {
 	switch {
 	case c.dealt() && c.Partition != deal.WayIID:
-		return fmt.Errorf("data.partition = %q: the samples have %s instead of class labels to deal by; use %q", c.Partition, t, deal.WayIID)
+		return fmt.Errorf("data.partition = %q: the samples have %s instead of class labels to deal by; use %q", c.Partition,
+			t, deal.WayIID)
 	case c.Proxy > 0:
 		return fmt.Errorf("data.proxy = %d: the samples have %s instead of class labels, which proxy federations need; leave it out", c.Proxy, t)
 	}

@@ -77,12 +77,15 @@ func (c *Config) checkClasses(bad func(string, ...any)) {
 	switch {
 	case c.Partition == deal.WayBlocked:
 		if c.ClientClasses < 1 || len(c.HI) > 0 {
-			bad("data.client_classes = %d, data.hi = %v: data.partition = %q needs the first, 1 or more, and not the other", c.ClientClasses, c.HI, c.Partition)
+			bad("data.client_classes = %d, data.hi = %v: data.partition = %q needs the first, 1 or more, and not the other",
+				c.ClientClasses, c.HI, c.Partition)
 		}
 	case asked && c.Partition != deal.WayClasses:
-		bad("data.client_classes = %d, data.hi = %v: only data.partition = %q and %q use them", c.ClientClasses, c.HI, deal.WayClasses, deal.WayBlocked)
+		bad("data.client_classes = %d, data.hi = %v: only data.partition = %q and %q use them", c.ClientClasses, c.HI,
+			deal.WayClasses, deal.WayBlocked)
 	case !asked && c.Partition == deal.WayClasses, c.ClientClasses != 0 && len(c.HI) > 0:
-		bad("data.client_classes = %d, data.hi = %v: data.partition = %q needs one of the two", c.ClientClasses, c.HI, deal.WayClasses)
+		bad("data.client_classes = %d, data.hi = %v: data.partition = %q needs one of the two", c.ClientClasses, c.HI,
+			deal.WayClasses)
 	case c.ClientClasses < 0:
 		bad("data.client_classes = %d: must be 1 or more", c.ClientClasses)
 	}
@@ -108,7 +111,8 @@ func (c *Config) checkSizes(s *SetInfo, bad func(string, ...any)) {
 	case (ways > 0 || c.Samples > 0) && (c.Partition == deal.WayCapped || c.Partition == deal.WayBlocked):
 		bad("data.samples = %d, data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: data.partition = %q deals all samples, in sizes of its own; leave them out", c.Samples, c.Sizes, c.SizeSigma, c.SizeExponent, c.Partition)
 	case ways > 1:
-		bad("data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: use one of the three", c.Sizes, c.SizeSigma, c.SizeExponent)
+		bad("data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: use one of the three", c.Sizes, c.SizeSigma,
+			c.SizeExponent)
 	case len(c.Sizes) > 0 && c.Samples > 0:
 		bad("data.samples = %d, data.sizes = %v: use one of the two", c.Samples, c.Sizes)
 	case len(c.Sizes) > 0 && slices.Min(c.Sizes) < c.MinSamples:

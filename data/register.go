@@ -44,6 +44,8 @@ type SetInfo struct {
 	// OwnTest says that test samples, where the files have some, are the test
 	// examples if data.split does not say otherwise.
 	OwnTest bool
+	// Table says that the keys of tables apply, and that Load describes columns.
+	Table bool
 }
 
 // Examples are the examples of one client before they are split. Train and Test, of

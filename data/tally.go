@@ -28,9 +28,12 @@ func (t *tally) notes(c *Config, parts shares) []string {
 		fate = "returned as unseen clients"
 	}
 	note(t.testOnly, "%d clients have test samples only (%d samples): %s", t.testOnly, t.testOnlySamples, fate)
-	note(t.small, "%d clients have fewer than data.min_samples = %d samples (%d samples): left out", t.small, c.MinSamples, t.smallSamples)
-	note(t.bare, "%d clients have too few samples for one to train on with data.split = %q (%d samples): left out", t.bare, c.Split, t.bareSamples)
-	note(t.merged, "train and test samples of %d clients were merged, then cut %d/%d/%d", t.merged, parts.train, parts.val, parts.test)
+	note(t.small, "%d clients have fewer than data.min_samples = %d samples (%d samples): left out", t.small, c.MinSamples,
+		t.smallSamples)
+	note(t.bare, "%d clients have too few samples for one to train on with data.split = %q (%d samples): left out", t.bare,
+		c.Split, t.bareSamples)
+	note(t.merged, "train and test samples of %d clients were merged, then cut %d/%d/%d", t.merged, parts.train, parts.val,
+		parts.test)
 	note(t.capped, "%d clients were capped at %d samples each (data.max_samples): %d samples left out", t.capped, c.MaxSamples, t.cappedSamples)
 	note(t.beyond, "only the first %d clients are used (data.clients): %d left out", c.Clients, t.beyond)
 	return lines

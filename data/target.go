@@ -105,6 +105,24 @@ func (s *tagged) kind() (Target, int) { return ManyLabels, s.n }
 // of returns the labels of an example.
 func (s *tagged) of(at int32) []int32 { return s.labels[s.starts[at]:s.starts[at+1]] }
 
+// targeted are examples of one source with the targets of another.
+type targeted struct {
+	source
+	of targetSource
+}
+
+func (s *targeted) targets(at int32, dst []float32) { s.of.targets(at, dst) }
+
+func (s *targeted) kind() (Target, int) { return s.of.kind() }
+
+// withTargets returns s with the targets of another source, if that has some.
+func withTargets(s, of source) source {
+	if t, ok := of.(targetSource); ok {
+		return &targeted{s, t}
+	}
+	return s
+}
+
 // FillTargets reads the targets of the examples at positions pos, which are as for
 // Fill: targets gets len(pos) rows of Classes numbers. It is for federations whose
 // Target is not OneClass. The error is as in Fill.

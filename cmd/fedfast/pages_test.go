@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/internal/test/goworktest"
+	"github.com/fedfast/fedfast/internal/test/realdata"
 )
 
 // runPages are the pages whose commands TestPages runs, from the root of the project, with
@@ -22,6 +23,9 @@ var runPages = map[string][]string{
 	"cmd/fedfast/docs/my-tuner.md": {"grpc"},
 	"cmd/fedfast/docs/python.md":   {"numpy"},
 }
+
+// pageData are the folders of real data that pages need, by the pages.
+var pageData = map[string]string{"cmd/fedfast/docs/hospitals.md": "heart"}
 
 // fence finds blocks of code: the language, the rest of the line, the text.
 var fence = regexp.MustCompile("(?ms)^```(\\w+)[ ]?([^\n]*)\n(.*?)^```$")
@@ -132,6 +136,9 @@ func pageBin(t *testing.T, dir, name string) string {
 			top, _, _ := strings.Cut(file, "/")
 			links[top] = filepath.Join(at, top)
 		}
+	}
+	if folder := pageData[name]; folder != "" {
+		links[folder] = realdata.Dir(t, folder)
 	}
 	if len(modules) > 0 {
 		found := ""

@@ -18,12 +18,13 @@ import (
 	"github.com/fedfast/fedfast/internal/sets/parquet"
 	"github.com/fedfast/fedfast/internal/sets/stackexchange"
 	"github.com/fedfast/fedfast/internal/sets/synthetic"
+	"github.com/fedfast/fedfast/internal/sets/table"
 	"github.com/fedfast/fedfast/internal/sets/tff"
 )
 
 func init() {
 	for _, s := range slices.Concat(
-		mnist.Sets(), leaf.Sets(), cifar.Sets(), synthetic.Sets(), tff.Sets(), stackexchange.Sets(), npz.Sets(), parquet.Sets(),
+		mnist.Sets(), leaf.Sets(), cifar.Sets(), synthetic.Sets(), tff.Sets(), stackexchange.Sets(), npz.Sets(), parquet.Sets(), table.Sets(),
 	) {
 		if err := data.Register(s.SetInfo, s.Load); err != nil {
 			panic(err) // another package took the name of a built-in set

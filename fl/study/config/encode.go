@@ -49,9 +49,26 @@ type writer struct {
 	err error
 }
 
+// tableField is a field that is a table of its own.
+type tableField struct {
+	key   string
+	value reflect.Value
+}
+
 // table writes the values of a struct, then its tables.
 func (w *writer) table(v reflect.Value, prefix string) {
-	var later []int
+	for _, t := range w.values(v, prefix) {
+		if t.value.Kind() == reflect.Map {
+			w.open(t.key, t.value.Interface().(map[string]any))
+			continue
+		}
+		fmt.Fprintf(&w.out, "\n[%s]\n", t.key)
+		w.table(t.value, t.key+".")
+	}
+}
+
+// values writes the values of a struct and returns its tables.
+func (w *writer) values(v reflect.Value, prefix string) (later []tableField) {
 	for i := range v.NumField() {
 		if !v.Type().Field(i).IsExported() {
 			continue
@@ -64,9 +81,9 @@ func (w *writer) table(v reflect.Value, prefix string) {
 			}
 		case key == "-":
 		case v.Type().Field(i).Anonymous:
-			w.table(f, prefix)
+			later = append(later, w.values(f, prefix)...)
 		case f.Kind() == reflect.Struct || f.Kind() == reflect.Map:
-			later = append(later, i)
+			later = append(later, tableField{prefix + key, f})
 		case f.Kind() == reflect.Pointer:
 			if !f.IsNil() {
 				w.line(key, f.Elem().Interface())
@@ -77,15 +94,7 @@ func (w *writer) table(v reflect.Value, prefix string) {
 			w.line(key, f.Interface())
 		}
 	}
-	for _, i := range later {
-		key, f := prefix+v.Type().Field(i).Tag.Get("toml"), v.Field(i)
-		if f.Kind() == reflect.Map {
-			w.open(key, f.Interface().(map[string]any))
-			continue
-		}
-		fmt.Fprintf(&w.out, "\n[%s]\n", key)
-		w.table(f, key+".")
-	}
+	return later
 }
 
 // open writes a table with arbitrary keys.

@@ -33,7 +33,7 @@ func (f field) Kind() reflect.Kind {
 var schema = fields()
 
 // openKeys accept any name below them.
-var openKeys = []string{"space", "tuner.options", "client_tuner.options", "loss.options"}
+var openKeys = []string{"space", "tuner.options", "client_tuner.options", "loss.options", "data.columns"}
 
 // keys holds the keys, in the order of a study file.
 var keys = key.Of(reflect.TypeFor[Config](), "")
@@ -122,6 +122,8 @@ func (c *Config) set(s setting) error {
 		return setOption(&c.Tuner.Options, s)
 	case "loss.options":
 		return setOption(&c.Loss.Options, s)
+	case "data.columns":
+		return setOption(&c.Data.Columns, s)
 	case "client_tuner.options":
 		return setOption(&c.ClientTuner.Options, s)
 	case "model", "model.layers":

@@ -34,9 +34,13 @@ func Prepare(ctx context.Context, c *Config) (*data.Federation, *nn.Model, error
 
 // PrepareModel is like Prepare with an open federation.
 func PrepareModel(c *Config, fed *data.Federation) (*nn.Model, error) {
-	if c.Private() && fed.Normalized != nil && c.Data.Normalize != "" && c.Data.Normalize != data.NormalizeNone {
+	if c.Private() && fed.Sent > 0 {
+		way := `set it to "none", and data.image_mean and data.image_std if you know them`
+		if fed.Columns != nil {
+			way = `fix them by data.columns = { NAME = "number MEAN DEVIATION", OTHER = "category a|b|c" }, or set it to "none" and data.impute to a number`
+		}
 		return nil, &key.Error{Key: "data.normalize", Problem: fmt.Sprintf(" = %q: the statistics of the clients' samples have "+
-			"no noise; with dp, set it to \"none\", and data.image_mean and data.image_std if you know them", c.Data.Normalize)}
+			"no noise; with dp, %s", c.Data.Normalize, way)}
 	}
 	m, err := c.fitModel(fed)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package gzfile reads files that may be gzip-compressed.
+// Package gzfile reads files that may be compressed by gzip or Zstandard.
 package gzfile
 
 import (
@@ -13,12 +13,17 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/regular"
 )
 
 // bufferSize is large enough that the system is asked seldom.
 const bufferSize = 1 << 16
+
+// maxWindow bounds the memory of Zstandard's decoder; zstd --long=27 needs as much.
+const maxWindow = 1 << 27
 
 // File is an open file, unpacked while it is read: to no more than memory.Most of its
 // size. Errors of Read name the file.
@@ -27,14 +32,15 @@ type File struct {
 	// Budget is for what is made of the content.
 	Budget *memory.Budget
 
-	path string
-	file *os.File
-	left int64 // unpacked bytes that may still come; negative is too many
-	size int64 // of the file
-	gzip bool
+	path   string
+	file   *os.File
+	left   int64         // unpacked bytes that may still come; negative is too many
+	size   int64         // of the file
+	packed string        // gzip or Zstandard, empty for other files
+	zstd   *zstd.Decoder // nil for other files
 }
 
-// Open opens a file for reading. A file that starts as gzip does is unpacked,
+// Open opens a file for reading. A file that starts as gzip or Zstandard do is unpacked,
 // whatever its name. Its errors name the file.
 func Open(path string) (*File, error) {
 	f, err := regular.Open(path)
@@ -50,14 +56,22 @@ func Open(path string) (*File, error) {
 	}
 	in := bufio.NewReaderSize(f, bufferSize)
 	opened := &File{Reader: in, Budget: memory.NewBudget(info.Size()), path: path, file: f, left: math.MaxInt64, size: info.Size()}
-	if head, _ := in.Peek(2); string(head) != "\x1f\x8b" {
+	switch head, _ := in.Peek(4); {
+	case string(head) == "\x28\xb5\x2f\xfd":
+		opened.zstd, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, errors.Join(opened.named(err), f.Close())
+		}
+		opened.Reader, opened.left, opened.packed = opened.zstd, memory.Most(opened.size), "Zstandard"
+		return opened, nil
+	case !strings.HasPrefix(string(head), "\x1f\x8b"):
 		return opened, nil
 	}
 	unpacked, err := gzip.NewReader(in)
 	if err != nil {
 		return nil, errors.Join(opened.named(err), f.Close())
 	}
-	opened.Reader, opened.left, opened.gzip = unpacked, memory.Most(opened.size), true
+	opened.Reader, opened.left, opened.packed = unpacked, memory.Most(opened.size), "gzip"
 	return opened, nil
 }
 
@@ -66,14 +80,14 @@ func (f *File) Read(p []byte) (int, error) {
 	n, err := f.Reader.Read(p)
 	if f.left -= int64(n); f.left < 0 {
 		most := memory.Most(f.size)
-		return 0, fmt.Errorf("%s: unpacks to more than %s, the most for a gzip file of %s", f.path, memory.Size(most), memory.Size(f.size))
+		return 0, fmt.Errorf("%s: unpacks to more than %s, the most for a %s file of %s", f.path, memory.Size(most), f.packed, memory.Size(f.size))
 	}
 	return n, f.named(err)
 }
 
 // Most returns how many bytes the whole content has at most.
 func (f *File) Most() int64 {
-	if f.gzip {
+	if f.packed != "" {
 		return memory.Most(f.size)
 	}
 	return f.size
@@ -85,7 +99,7 @@ func (f *File) named(err error) error {
 	case err == nil || errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%s: the gzip data end early; is the file complete?", f.path)
+		return fmt.Errorf("%s: the %s data end early; is the file complete?", f.path, f.packed)
 	case errors.As(err, new(*fs.PathError)): // has the name
 		return err
 	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader):
@@ -95,7 +109,12 @@ func (f *File) named(err error) error {
 }
 
 // Close closes the file.
-func (f *File) Close() error { return f.file.Close() }
+func (f *File) Close() error {
+	if f.zstd != nil {
+		f.zstd.Close()
+	}
+	return f.file.Close()
+}
 
 // ReadAll returns the unpacked content of a file.
 func ReadAll(path string) (content []byte, err error) {
@@ -105,7 +124,7 @@ func ReadAll(path string) (content []byte, err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	room := int64(bufferSize)
-	if !f.gzip {
+	if f.packed == "" {
 		room = f.size + 1 // one more, or it grows to see the end
 	}
 	return f.Rest(room)

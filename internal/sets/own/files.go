@@ -1,6 +1,10 @@
 package own
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -82,3 +86,81 @@ func Part(path string) (part int, named bool) {
 	}
 	return Train, false
 }
+
+// packings are the ends of the names of packed files.
+var packings = regexp.MustCompile(`\.(gz|zst)$`)
+
+// Base cuts .gz or .zst off the name of a file, and then its ending, in small letters.
+func Base(path string) (base, ending string) {
+	name := packings.ReplaceAllString(filepath.Base(path), "")
+	ending = filepath.Ext(name)
+	return strings.TrimSuffix(name, ending), strings.ToLower(ending)
+}
+
+// Find lists the files of training and of test samples at a path: one file, those of a pattern, or those
+// of a folder, or of its folder data, and of folders there that are named for a part, that have the first of
+// some endings that any has. Files, or their folders, whose names have the word test are for testing, and
+// those of validation where there are none. What it leaves out of a folder is left.
+func Find(path string, endings ...string) (train, test, left []string, err error) {
+	info, err := os.Stat(path)
+	pattern := errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[")
+	switch {
+	case err != nil && !pattern:
+		return nil, nil, nil, err
+	case !pattern && !info.IsDir():
+		return []string{path}, nil, nil, nil
+	}
+	for _, dir := range []string{path, filepath.Join(path, "data")} {
+		files := filesIn(dir, pattern)
+		i := slices.IndexFunc(endings, func(ending string) bool {
+			return slices.ContainsFunc(files, func(f string) bool { _, has := Base(f); return has == ending })
+		})
+		var valid []string
+		for _, f := range files {
+			base, ending := Base(f)
+			part, named := Part(base + ".")
+			if folder, within := Part(filepath.Dir(f)); !named && within && filepath.Dir(f) != filepath.Clean(dir) {
+				part = folder
+			}
+			to := map[int]*[]string{Train: &train, Test: &test, Valid: &valid}[part]
+			if i < 0 || ending != endings[i] {
+				to = &left
+			}
+			*to = append(*to, f)
+		}
+		if len(test) == 0 {
+			test, valid = valid, nil
+		}
+		if left = append(left, valid...); len(train) > 0 {
+			return train, test, left, nil
+		}
+	}
+	return nil, nil, nil, fmt.Errorf("%s: no %s file of training samples in it, nor in data/", path, strings.Join(endings, ", "))
+}
+
+// filesIn lists the files that a pattern matches, or those in a folder and in its folders that are named for
+// a part of the samples.
+func filesIn(dir string, pattern bool) []string {
+	if pattern {
+		files, _ := filepath.Glob(dir) // a wrong pattern matches nothing
+		return files
+	}
+	var files []string
+	entries, _ := os.ReadDir(dir) // data may be missing
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		info, err := os.Stat(path)
+		switch _, named := Part(path); {
+		case err != nil || strings.HasPrefix(e.Name(), "."):
+		case !info.IsDir():
+			files = append(files, path)
+		case named:
+			below, _ := filepath.Glob(filepath.Join(quoted.Replace(path), "*.*"))
+			files = append(files, below...)
+		}
+	}
+	return files
+}
+
+// quoted has the letters of patterns stand for themselves.
+var quoted = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)

@@ -23,15 +23,23 @@ func Refused(there, read, way string) error {
 
 // Missing returns an error if a text stands for a value that is not there.
 func Missing(what string, i int, text string) error {
-	text = strings.TrimSpace(text)
+	if !IsMissing(text) {
+		return nil
+	}
+	return fmt.Errorf("%s %d is %q, which stands for a missing value; leave such samples out, or call it something else", what, i, strings.TrimSpace(text))
+}
+
+// IsMissing reports whether a text stands for a value that is not there.
+func IsMissing(text string) bool {
+	const longest = 4
+	if text = strings.TrimSpace(text); len(text) > longest {
+		return false
+	}
 	switch strings.ToLower(text) {
 	case "", "nan", "n/a", "#n/a", "<na>", "null", "?":
-	default:
-		if text != "NA" && text != "NaT" && text != "None" {
-			return nil
-		}
+		return true
 	}
-	return fmt.Errorf("%s %d is %q, which stands for a missing value; leave such samples out, or call it something else", what, i, text)
+	return text == "NA" || text == "NaT" || text == "None"
 }
 
 // Whole returns the text of a number that names a client.

@@ -5,13 +5,9 @@ package parquet
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/formats/parquet"
-	ownsets "github.com/fedfast/fedfast/internal/sets/own"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -67,67 +63,4 @@ func must(f *parquet.File, what string, list []string) (*parquet.Column, error) 
 		err = fmt.Errorf("%s has no column of %s, named %s, but %s", f.Path, what, strings.Join(list, ", "), names(f))
 	}
 	return c, err
-}
-
-// filesIn lists the files in a folder, and in those of its folders that are named for a
-// part of the samples.
-func filesIn(dir string) (files []string, err error) {
-	quoted := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
-	for _, pattern := range []string{"*.parquet", filepath.Join("*", "*.parquet")} {
-		found, err := filepath.Glob(filepath.Join(quoted, pattern))
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range found {
-			if _, named := ownsets.Part(filepath.Dir(f)); named || filepath.Dir(f) == filepath.Clean(dir) {
-				files = append(files, f)
-			}
-		}
-	}
-	return files, nil
-}
-
-// find lists the files of training and of test samples at a path: one file, or those of
-// a folder, or of its folder data, where files, or their folders, whose names have the
-// word test are for testing, and those of validation where there are none.
-func find(path string) (train, test, other []string, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if !info.IsDir() {
-		return []string{path}, nil, nil, nil
-	}
-	var valid []string
-	for _, dir := range []string{path, filepath.Join(path, "data")} {
-		files, err := filesIn(dir)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		slices.Sort(files)
-		for _, f := range files {
-			part, named := ownsets.Part(f)
-			if folder, within := ownsets.Part(filepath.Dir(f)); !named && within && filepath.Dir(f) != dir {
-				part = folder
-			}
-			switch part {
-			case ownsets.Test:
-				test = append(test, f)
-			case ownsets.Valid:
-				valid = append(valid, f)
-			default:
-				train = append(train, f)
-			}
-		}
-		if len(train) > 0 {
-			break
-		}
-	}
-	if len(train) == 0 {
-		return nil, nil, nil, fmt.Errorf("%s: no .parquet file of training samples in it, nor in data/", path)
-	}
-	if len(test) == 0 {
-		return train, valid, nil, nil
-	}
-	return train, test, valid, nil
 }

@@ -104,7 +104,7 @@ func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Conte
 
 // open opens all files.
 func (o *own) open(path string) error {
-	train, test, other, err := find(path)
+	train, test, left, err := ownsets.Find(path, ".parquet")
 	if err != nil {
 		return err
 	}
@@ -115,8 +115,8 @@ func (o *own) open(path string) error {
 		}
 		o.fed.Notes = append(o.fed.Notes, "files with test samples, by their names: "+oneline.Names(names))
 	}
-	if len(other) > 0 {
-		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("%d files of validation samples are left out, as there are test samples", len(other)))
+	if len(left) > 0 {
+		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("files that are left out: %d, such as %s", len(left), oneline.Name(filepath.Base(left[0]))))
 	}
 	o.train = len(train)
 	rows := int64(0)

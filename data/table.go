@@ -1,0 +1,268 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/fedfast/fedfast/internal/sys/oneline"
+)
+
+// TableView returns examples that the caller holds, each of which has a number in each of the columns. It keeps
+// all slices, which must not change.
+func TableView(columns [][]float32, labels []int32) View {
+	for _, column := range columns {
+		if len(column) != len(labels) {
+			panic("data: TableView has not one number a label")
+		}
+	}
+	return span(&tableRows{columns, labels}, 0, len(labels))
+}
+
+// tableRows holds examples column by column.
+type tableRows struct {
+	columns [][]float32
+	labels  []int32
+}
+
+func (s *tableRows) size() (floats, tokens int) { return len(s.columns), 0 }
+
+func (s *tableRows) label(at int32) int32 { return s.labels[at] }
+
+func (s *tableRows) read(at int32, x []float32, _ []int32, _ *Augment) int32 {
+	for i, column := range s.columns {
+		x[i] = column[at]
+	}
+	return s.labels[at]
+}
+
+// columnStats are what a client sends of a column of its training samples.
+type columnStats struct {
+	n, sum, square float64
+	counts         []float64 // of the values of a category
+	clients        int       // that have values
+}
+
+// statsOf returns what is measured of each column in views of one client.
+func statsOf(columns []Column, views ...View) []columnStats {
+	stats, x := make([]columnStats, len(columns)), make([]float32, len(columns))
+	for k := range columns {
+		stats[k].counts = make([]float64, len(columns[k].Values))
+	}
+	for _, v := range views {
+		for i := range v.n {
+			v.src.read(v.at(i), x, nil, nil)
+			for k, value := range x {
+				s, f := &stats[k], float64(value)
+				if f != f {
+					continue
+				}
+				s.n, s.clients = s.n+1, 1
+				if columns[k].Values != nil {
+					s.counts[int(value)]++
+					continue
+				}
+				s.sum += f
+				s.square += float64(f * f) // not fused
+			}
+		}
+	}
+	return stats
+}
+
+// join adds what another client sends.
+func (s *columnStats) join(o *columnStats) {
+	s.n, s.sum, s.square, s.clients = s.n+o.n, s.sum+o.sum, s.square+o.square, s.clients+o.clients
+	for i, n := range o.counts {
+		s.counts[i] += n
+	}
+}
+
+// sends returns the bytes that a client sends of a column: its sums, or its categories with their counts.
+func (c *Config) sends(column *Column, s *columnStats) (bytes int) {
+	switch {
+	case column.Fixed:
+	case column.Values != nil:
+		for i, n := range s.counts {
+			if n > 0 {
+				bytes += len(column.Values[i]) + 8
+			}
+		}
+	case c.Normalize == NormalizeGlobal || column.Gaps && c.Impute == ImputeMean && c.Normalize == NormalizeNone:
+		bytes = 3 * 8
+	}
+	return bytes
+}
+
+// encodedColumn says which inputs a column becomes.
+type encodedColumn struct {
+	width           int
+	gap             bool // the last one says that there is no value
+	fill, mean, std float32
+	places          []int32 // of the values of a category, -1 of those that no input stands for
+}
+
+// encoder makes inputs of a sample's columns: a category becomes an input for each value, 1 or 0.
+type encoder struct {
+	columns []encodedColumn
+	width   int
+}
+
+// expand makes inputs of the columns at the end of x.
+func (e *encoder) expand(x []float32) {
+	raw := x[len(x)-len(e.columns):]
+	for i := range e.columns {
+		c, value := &e.columns[i], raw[i]
+		inputs := x[:c.width]
+		x = x[c.width:] // no further than raw[i+1:], since each column has an input
+		clear(inputs)
+		missing := value != value
+		if missing && c.gap {
+			inputs[c.width-1] = 1
+		}
+		if missing {
+			value = c.fill
+		}
+		if c.places == nil {
+			inputs[0] = (value - c.mean) / c.std
+		} else if !missing && c.places[int(value)] >= 0 {
+			inputs[c.places[int(value)]] = 1
+		}
+	}
+}
+
+// encodedSource has the inputs of another source's columns.
+type encodedSource struct {
+	source
+	by *encoder
+}
+
+func (s *encodedSource) size() (floats, tokens int) { return s.by.width, 0 }
+
+func (s *encodedSource) read(at int32, x []float32, _ []int32, _ *Augment) int32 {
+	label := s.source.read(at, x[s.by.width-len(s.by.columns):s.by.width], nil, nil)
+	s.by.expand(x[:s.by.width])
+	return label
+}
+
+// apply has views read inputs. made has the sources made so far by those that they replace.
+func (e *encoder) apply(made map[source]source, views ...*View) {
+	replace(func(src source) source { return withTargets(&encodedSource{src, e}, src) }, made, views)
+}
+
+// categories returns the places of a category's values, how many inputs they are, and how many values are put
+// together: those below Rare in the training samples.
+func (c *Config) categories(column *Column, s *columnStats) (places []int32, width, rare int) {
+	places = make([]int32, len(column.Values))
+	for i, n := range s.counts {
+		if places[i] = -1; n >= float64(c.Rare) || column.Fixed {
+			places[i] = int32(width)
+			width++
+		} else if n > 0 {
+			rare++
+		}
+	}
+	if rare == 0 && width > 0 {
+		return places, width, 0
+	}
+	for i, p := range places {
+		if p < 0 {
+			places[i] = int32(width)
+		}
+	}
+	return places, width + 1, rare
+}
+
+// encoder returns the encoder by what was measured of all clients, and of the one whose samples it is for,
+// which is the same unless Normalize is "client".
+func (c *Config) encoder(columns []Column, all, own []columnStats) *encoder {
+	e := &encoder{columns: make([]encodedColumn, len(columns))}
+	for i := range columns {
+		column, s, to := &columns[i], &own[i], &e.columns[i]
+		to.gap, to.std, to.width = column.Gaps, 1, 1
+		mean := s.sum / max(1, s.n)
+		std := math.Sqrt(max(0, s.square/max(1, s.n)-float64(mean*mean)))
+		to.fill = float32(mean)
+		switch {
+		case column.Values != nil:
+			to.places, to.width, _ = c.categories(column, &all[i])
+		case column.Fixed:
+			to.fill, to.mean, to.std = float32(column.Mean), float32(column.Mean), float32(column.Std)
+		case c.Normalize != NormalizeNone:
+			if to.mean = float32(mean); std >= leastStd*max(1, math.Abs(mean)) {
+				to.std = float32(std)
+			}
+		}
+		if fill, err := strconv.ParseFloat(c.Impute, 32); err == nil {
+			to.fill = float32(fill)
+		}
+		if to.gap {
+			to.width++
+		}
+		e.width += to.width
+	}
+	return e
+}
+
+// encode makes inputs of the columns of a table by what is measured of the training samples.
+func (c *Config) encode(fed *Federation) error {
+	all, tested := statsOf(fed.Columns), statsOf(fed.Columns, fed.Test)
+	for i := range fed.Clients {
+		client, size := &fed.Clients[i], 0
+		own, rest := statsOf(fed.Columns, client.Train), statsOf(fed.Columns, client.Val, client.Test)
+		for k := range fed.Columns {
+			all[k].join(&own[k])
+			tested[k].join(&rest[k])
+			size += c.sends(&fed.Columns[k], &own[k])
+		}
+		fed.Sent = max(fed.Sent, size)
+	}
+	e, made := c.encoder(fed.Columns, all, all), map[source]source{}
+	fed.C = e.width
+	c.told(fed, all, tested)
+	if c.Normalize == NormalizeClient {
+		return c.each(fed, func(client *Client) {
+			own := c.encoder(fed.Columns, all, statsOf(fed.Columns, client.Train))
+			own.apply(map[source]source{}, &client.Train, &client.Val, &client.Test)
+		})
+	}
+	fed.apply(func(views ...*View) { e.apply(made, views...) })
+	return nil
+}
+
+// told adds notes on what was measured and what is odd about it.
+func (c *Config) told(fed *Federation, all, tested []columnStats) {
+	var lacking, together, unseen []string
+	for i := range fed.Columns {
+		column, s := &fed.Columns[i], &all[i]
+		if s.clients < len(fed.Clients) {
+			lacking = append(lacking, fmt.Sprintf("%s (%d)", column.Name, len(fed.Clients)-s.clients))
+		}
+		if _, _, rare := c.categories(column, s); rare > 0 {
+			together = append(together, fmt.Sprintf("%s (%d)", column.Name, rare))
+		}
+		for k, n := range tested[i].counts {
+			if n > 0 && s.counts[k] == 0 {
+				unseen = append(unseen, column.Name+" = "+column.Values[k])
+			}
+		}
+	}
+	note := fmt.Sprintf("%d columns are %d inputs (data.normalize = %q)", len(fed.Columns), fed.C, c.Normalize)
+	if fed.Sent > 0 {
+		note += fmt.Sprintf("; for them each client sends at most %d bytes of sums and categories, once", fed.Sent)
+	}
+	fed.Notes = append(fed.Notes, note)
+	for _, of := range []struct {
+		text  string
+		names []string
+	}{
+		{"columns without a value in the training samples of some clients (how many): ", lacking},
+		{"categories of too few training samples (data.rare), which are one input (how many): ", together},
+		{"categories that only validation or test samples have: ", unseen},
+	} {
+		if len(of.names) > 0 {
+			fed.Notes = append(fed.Notes, of.text+strings.ReplaceAll(oneline.Names(of.names), `"`, ""))
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package data
+
+import (
+	"reflect"
+	"strconv"
+)
+
+// TableConfig are the keys of tables, see SetInfo.Table.
+type TableConfig struct {
+	LabelColumn string `toml:"label_column" with:"csv" doc:"column to predict: classes, or numbers (see data.columns)" also:"target label y outcome label_col"`
+	// Positive makes two classes of the labels: an operator, none being =, and a number or text.
+	Positive     string   `toml:"positive" with:"csv" doc:"labels that are class 1, all others being class 0: an operator (=, !=, <, <=, >, >=) and a value, such as > 0" also:"positive_class pos_label"`
+	ClientColumn string   `toml:"client_column" with:"csv" doc:"column that names the client of each row; default: each of several files is a client; one file without it is dealt by data.partition" also:"client site hospital group user"`
+	DropColumns  []string `toml:"drop_columns" with:"csv" doc:"columns that are left out" also:"drop ignore exclude"`
+	// Columns has the type of a column by its name.
+	Columns map[string]any `toml:"columns" with:"csv" doc:"type of a column by its name: number or category; \"number MEAN DEVIATION\" and \"category a|b|c\" also fix what is otherwise measured; default: by the values" also:"dtype types schema"`
+	Missing []string       `toml:"missing" with:"csv" doc:"texts that stand for a missing value, such as -9, beside empty ones, NA, NaN, N/A, null, None and ?" also:"na_values"`
+	Impute  string         `toml:"impute" with:"csv" doc:"what a missing number becomes, beside an input that says that it is missing: the mean of the training samples, or a number; drop: rows with missing values are left out; default: mean" also:"imputation fillna"`
+	Rare    int            `toml:"rare" in:"[0, inf)" with:"csv" doc:"number of training samples below which a category is put together with others, and with those seen in validation and test only; 0: 5" also:"min_frequency"`
+	// Header is nil where the first row of each file decides.
+	Header    *bool  `toml:"header" with:"csv" doc:"the first row has the names of the columns, which are X1, X2 and so on otherwise; default: if none of its fields is a number"`
+	Delimiter string `toml:"delimiter" with:"csv" doc:"character between fields, or tab; default: the first of tab, ; | and , in the first row" also:"separator sep"`
+	Decimal   string `toml:"decimal" of:". ," with:"csv" doc:"decimal sign of numbers; default: ."`
+	Charset   string `toml:"charset" with:"csv" doc:"character set of the files, such as latin1, windows-1252, gbk or utf-16; default: UTF-8"`
+}
+
+// The words of Impute; others are numbers.
+const (
+	ImputeMean = "mean"
+	ImputeDrop = "drop"
+)
+
+// defaultRare is Rare when it is not set.
+const defaultRare = 5
+
+// checkTable fills in the defaults of a table's keys and reports what is wrong with them.
+func (c *Config) checkTable(s *SetInfo, bad func(string, ...any)) {
+	if !s.Table {
+		v := reflect.ValueOf(c.TableConfig)
+		for i := range v.NumField() {
+			if !v.Field(i).IsZero() {
+				bad("data.%s: %s is no table, as csv is; leave it out", v.Type().Field(i).Tag.Get("toml"), s.Name)
+			}
+		}
+		return
+	}
+	if c.Normalize == "" || c.Normalize == NormalizeAuto {
+		c.Normalize = NormalizeGlobal
+	}
+	if c.Impute == "" {
+		c.Impute = ImputeMean
+	}
+	if c.Rare == 0 {
+		c.Rare = defaultRare
+	}
+	if x, err := strconv.ParseFloat(c.Impute, 32); c.Impute != ImputeMean && c.Impute != ImputeDrop && (err != nil || x-x != 0) {
+		bad("data.impute = %q: must be mean, drop or a number", c.Impute)
+	}
+}
+
+// Column describes a number of a table's samples, see Federation.Columns.
+type Column struct {
+	Name string
+	// Values are the sorted names of a category; a sample has the place of its own. nil is a number.
+	Values []string
+	// Gaps says that samples may have none: a NaN.
+	Gaps bool
+	// Fixed says that nothing is measured: a number is scaled by Mean and Std, and a category has all Values.
+	Fixed     bool
+	Mean, Std float64
+}

@@ -1,0 +1,559 @@
+package table_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/test/settest"
+)
+
+// plain is a table of two clients with all rows for training, as odd says what differs from it.
+const plain = "age,sex,y,who\n20,m,0,a\n30,f,1,a\n40,m,1,b\n50,f,0,b\n"
+
+// packed returns a text packed by gzip or Zstandard.
+func packed(t *testing.T, text, by string) string {
+	t.Helper()
+	var to bytes.Buffer
+	if by == "gzip" {
+		w := gzip.NewWriter(&to)
+		_, err := w.Write([]byte(text))
+		settest.Must(t, err)
+		settest.Must(t, w.Close())
+		return to.String()
+	}
+	w, err := zstd.NewWriter(&to)
+	settest.Must(t, err)
+	_, err = w.Write([]byte(text))
+	settest.Must(t, err)
+	settest.Must(t, w.Close())
+	return to.String()
+}
+
+// TestOddFiles opens tables as people have them.
+func TestOddFiles(t *testing.T) {
+	texts := func(i int) string { return fmt.Sprintf("%d,text %d,%d,a", i, i, i%2) }
+	words := func(i int) string {
+		return strings.Replace(fmt.Sprintf("%d,m,%d,a", i, i%2), "7,m", "seven,m", 1)
+	}
+	rows := func(n int, row func(i int) string) string {
+		var text strings.Builder
+		text.WriteString("age,sex,y,who\n")
+		for i := range n {
+			text.WriteString(row(i) + "\n")
+		}
+		return text.String()
+	}
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		set   func(*data.Config)
+		want  []string // what the facts, the notes or the error have
+	}{
+		{
+			"plain",
+			map[string]string{"a.csv": plain},
+			nil,
+			[]string{
+				"[a b] 2+2 of 3, 2 classes",
+				"numbers: age",
+				"categories (how many): sex (2)",
+				"2 columns are 3 inputs",
+				"[-1.3416408 0 1]",
+			},
+		},
+		{"BOM", map[string]string{"a.csv": "\ufeff" + plain}, nil, []string{"2+2 of 3"}},
+		{"CRLF", map[string]string{"a.csv": strings.ReplaceAll(plain, "\n", "\r\n")}, nil, []string{"2+2 of 3"}},
+		{"gzip", map[string]string{"a.csv.gz": packed(t, plain, "gzip")}, nil, []string{"2+2 of 3"}},
+		{"zstandard", map[string]string{"a.csv.zst": packed(t, plain, "zstd")}, nil, []string{"2+2 of 3"}},
+		{
+			"UTF-16",
+			map[string]string{"a.csv": "\xff\xfe" + strings.Join(strings.Split(plain, ""), "\x00") + "\x00"},
+			nil,
+			[]string{"2+2 of 3"},
+		},
+		{
+			"semicolons and decimal commas",
+			map[string]string{"a.csv": strings.ReplaceAll(strings.ReplaceAll(plain, ",", ";"), "0;", "0,5;")},
+			func(c *data.Config) { c.Decimal, c.Positive = ",", "> 0.5" },
+			[]string{"2+2 of 3", "[-1.3416408 0 1]"},
+		},
+		{
+			"decimal commas not said",
+			map[string]string{"a.csv": strings.ReplaceAll(strings.ReplaceAll(plain, ",", ";"), "0;m", "0,5;m")},
+			nil,
+			[]string{
+				`column age: "20,5" (`,
+				`a.csv line 2) has a decimal comma; set data.decimal = ","`,
+			},
+		},
+		{"tabs", map[string]string{"a.tsv": strings.ReplaceAll(plain, ",", "\t")}, nil, []string{"2+2 of 3"}},
+		{
+			"empty fields between tabs",
+			map[string]string{"a.tsv": strings.ReplaceAll(strings.ReplaceAll(plain, "m", ""), ",", "\t")},
+			nil,
+			[]string{"2+2 of 3", "categories (how many): sex (1)"},
+		},
+		{
+			"other delimiter",
+			map[string]string{"a.csv": strings.ReplaceAll(plain, ",", "^")},
+			func(c *data.Config) { c.Delimiter = "^" },
+			[]string{"2+2 of 3"},
+		},
+		{
+			"no delimiter",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) { c.Delimiter = "ab" },
+			[]string{`data.delimiter = "ab": must be one character, or tab`},
+		},
+		{
+			"quotes with line breaks",
+			map[string]string{
+				"a.csv": strings.ReplaceAll(strings.ReplaceAll(plain, "m", "\"m\nale, \"\"x\"\"\""), "age", `"age"`),
+			},
+			nil,
+			[]string{"2+2 of 3"},
+		},
+		{
+			"open quote",
+			map[string]string{"a.csv": strings.Replace(plain, "m", `"m`, 1)},
+			nil,
+			[]string{`a.csv line 5: extraneous or missing " in quoted-field`},
+		},
+		{
+			"a quote that swallows the file",
+			map[string]string{"a.csv": plain + `1,"` + strings.Repeat("x,\n", 6<<20)},
+			nil,
+			[]string{"a.csv: a row of more than 16 MB; is a quote missing?"},
+		},
+		{
+			"empty lines",
+			map[string]string{"a.csv": "\n" + strings.ReplaceAll(plain, "\n", "\n\n")},
+			nil,
+			[]string{"2+2 of 3"},
+		},
+		{
+			"ragged",
+			map[string]string{"a.csv": plain + "60,m,1\n"},
+			nil,
+			[]string{"a.csv line 6: 3 fields, the first row has 4"},
+		},
+		{
+			"duplicate and empty names",
+			map[string]string{"a.csv": "age,age,,y,who\n1,2,3,0,a\n2,3,4,1,a\n3,5,6,1,b\n3,6,6,0,b\n"},
+			nil,
+			[]string{
+				"2+2 of 3",
+				"column age is there several times; the last one is age.1",
+				"numbers: age, age.1, X3",
+			},
+		},
+		{
+			"a million columns",
+			map[string]string{"a.csv": strings.Repeat("a,", 1e6) + "y\n"},
+			nil,
+			[]string{"a.csv: 1000001 columns, must be at most 16384"},
+		},
+		{
+			"Latin-1",
+			map[string]string{"a.csv": strings.ReplaceAll(plain, "m", "m\xe4nnlich")},
+			func(c *data.Config) { c.Charset = "latin1" },
+			[]string{"2+2 of 3"},
+		},
+		{
+			"Latin-1 not said",
+			map[string]string{"a.csv": strings.ReplaceAll(plain, "m", "m\xe4nnlich")},
+			nil,
+			[]string{
+				`a.csv line 2: "m\xe4nnlich" is not valid UTF-8; set data.charset, such as "latin1"`,
+			},
+		},
+		{
+			"unknown charset",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) { c.Charset = "klingon" },
+			[]string{`data.charset = "klingon": unknown; use a name such as latin1`},
+		},
+		{
+			"bytes",
+			map[string]string{"a.csv": "PK\x03\x04\x00\x00\x00"},
+			nil,
+			[]string{"a.csv: not text; save the table as CSV in UTF-8"},
+		},
+		{
+			"a client of one row",
+			map[string]string{"a.csv": plain + "60,m,1,c\n"},
+			func(c *data.Config) { c.MinSamples = 2 },
+			[]string{
+				"[a b] 2+2 of 3",
+				"1 clients have fewer than data.min_samples = 2 samples (1 samples): left out",
+			},
+		},
+		{
+			"a constant column",
+			map[string]string{"a.csv": "one,age,y,who\n1,20,0,a\n1,30,1,a\n1,40,1,b\n1,50,0,b\n"},
+			nil,
+			[]string{"[0 -1.3416408]"},
+		},
+		{
+			"dates",
+			map[string]string{
+				"a.csv": "day,y,who\n1970-01-02,0,a\n1970-01-03,1,a\n1970-01-04T12:00:00,1,b\n1970-01-05,0,b\n",
+			},
+			func(c *data.Config) { c.Normalize = "none" },
+			[]string{"numbers: day", "[1]", "[3.5]"},
+		},
+		{
+			"booleans",
+			map[string]string{"a.csv": "ill,y,who\nyes,0,a\nno,1,a\nyes,1,b\nno,0,b\n"},
+			func(c *data.Config) { c.Normalize = "none" },
+			[]string{"categories (how many): ill (2)", "[0 1]"},
+		},
+		{
+			"missing values",
+			map[string]string{"a.csv": "age,sex,y,who\nNA,?,0,a\n30,f,1,a\n,m,1,b\n50,NaN,0,b\n"},
+			nil,
+			[]string{"2 columns are 4 inputs", "[0 1 0 1]", "which are one input (how many): sex (2)"},
+		},
+		{
+			"missing values by a number",
+			map[string]string{"a.csv": "age,sex,y,who\n1,m,0,a\n3,f,1,a\n9,m,1,b\n,f,0,b\n"},
+			func(c *data.Config) { c.Impute, c.Normalize = "-7", "none" },
+			[]string{"[-7 1 1 0]"},
+		},
+		{
+			"rows with missing values dropped",
+			map[string]string{"a.csv": plain + ",m,1,b\n60,m,,b\n"},
+			func(c *data.Config) { c.Impute = "drop" },
+			[]string{"2+2 of 3", "2 of 6 rows are left out: they have no label, or a missing value"},
+		},
+		{
+			"codes for missing values",
+			map[string]string{"a.csv": plain + "-9,m,1,b\n"},
+			nil,
+			[]string{
+				`-9 is far from other values; if it stands for none, data.missing = ["-9"]: age`,
+			},
+		},
+		{
+			"codes said",
+			map[string]string{"a.csv": plain + "-9.0,m,1,b\n"},
+			func(c *data.Config) { c.Missing = []string{"-9"} },
+			[]string{"2+3 of 4"},
+		},
+		{
+			"ids of 64 bits",
+			map[string]string{"a.csv": "id,age,y,who\n1436278513418522630,1,0,a\n1436278513418522631,2,1,b\n"},
+			nil,
+			[]string{
+				"column id: integers such as 1436278513418522630 are ids rather than amounts; leave it out by data.drop_columns",
+			},
+		},
+		{
+			"clients by ids of 64 bits",
+			map[string]string{
+				"a.csv": "who,age,y\n9036278513418522631,1,0\n9036278513418522630,2,1\n9036278513418522631,3,1\n",
+			},
+			nil,
+			[]string{"[9036278513418522630 9036278513418522631] 1+2 of 1"},
+		},
+		{
+			"texts",
+			map[string]string{"a.csv": rows(60, texts)},
+			nil,
+			[]string{
+				`column sex: 60 different texts in 60 rows, such as "text 0" (`,
+				`a.csv line 2); leave it out by data.drop_columns, or name its type, such as data.columns = { sex = "category" }`,
+			},
+		},
+		{
+			"texts named",
+			map[string]string{"a.csv": rows(60, texts)},
+			func(c *data.Config) { c.Columns = map[string]any{"sex": "category"} },
+			[]string{"categories (how many): sex (60)", "2 columns are 2 inputs", "sex (60)"},
+		},
+		{
+			"a word among numbers",
+			map[string]string{"a.csv": rows(60, words)},
+			nil,
+			[]string{
+				`column age: 54 of 60 different texts are numbers, but not "seven" (`,
+				"a.csv line 9); add it to data.missing if it stands for no value",
+			},
+		},
+		{
+			"numbers as categories",
+			map[string]string{
+				"a.csv": strings.ReplaceAll(strings.ReplaceAll(plain, "m", "1"), "f", "2.0") +
+					strings.Repeat("60,2,1,b\n60,3,1,b\n", 5),
+			},
+			nil,
+			[]string{"makes categories: sex"},
+		},
+		{
+			"numbers named categories",
+			map[string]string{
+				"a.csv": strings.ReplaceAll(strings.ReplaceAll(plain, "m", "1"), "f", "2.0") + "60,2,1,b\n",
+			},
+			func(c *data.Config) { c.Columns = map[string]any{"sex": "category"} },
+			[]string{"categories (how many): sex (2)"},
+		},
+		{
+			"a type that does not fit",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) { c.Columns = map[string]any{"sex": "number"} },
+			[]string{
+				`data.columns.sex = "number": "m" (`,
+				`) is none; add it to data.missing if it stands for no value`,
+			},
+		},
+		{
+			"no type",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) { c.Columns = map[string]any{"sex": "gender"} },
+			[]string{"data.columns.sex = gender: must be number or category"},
+		},
+		{
+			"a type of no column",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) { c.Columns = map[string]any{"sexe": "number"} },
+			[]string{"data.columns.sexe: no such column that is used"},
+		},
+		{
+			"fixed",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) {
+				c.Columns = map[string]any{"age": "number 40 10", "sex": "category f|m|x"}
+			},
+			[]string{"2 columns are 4 inputs (data.normalize = \"global\")", "[-2 0 1 0]"},
+		},
+		{
+			"fixed without all",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) { c.Columns = map[string]any{"sex": "category f|x"} },
+			[]string{"is not listed; list all categories"},
+		},
+		{
+			"no label column",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) { c.LabelColumn = "" },
+			[]string{`data.label_column = "": `, "a.csv has no such column, but age, sex, y, who"},
+		},
+		{
+			"another label column",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) { c.LabelColumn = "label" },
+			[]string{
+				`data.label_column = "label": `,
+				"a.csv has no such column, but age, sex, y, who",
+			},
+		},
+		{"no client column", map[string]string{"a.csv": plain}, func(c *data.Config) { c.ClientColumn = "" }, []string{"data.client_column is not set, and there is one file: set it (the columns are age, sex, who, y), or " +
+			"have the samples dealt, such as with data.partition = \"iid\""}},
+		{"dealt", map[string]string{"a.csv": plain}, func(c *data.Config) {
+			c.ClientColumn, c.DropColumns, c.Partition, c.Clients = "", []string{"who"}, "iid", 4
+		}, []string{"[0 1 2 3] 1+1+1+1 of 3"}},
+		{
+			"no header",
+			map[string]string{"a.csv": plain[strings.Index(plain, "\n")+1:]},
+			func(c *data.Config) { c.LabelColumn, c.ClientColumn = "X3", "X4" },
+			[]string{
+				"2+2 of 3",
+				"the first row has numbers: it is a sample; the columns are X1 to X4",
+			},
+		},
+		{
+			"a header of numbers",
+			map[string]string{"a.csv": strings.Replace(plain, "age", "2020", 1)},
+			func(c *data.Config) { c.Header = new(true) },
+			[]string{"2+2 of 3", "numbers: 2020"},
+		},
+		{
+			"labels that are numbers",
+			map[string]string{"a.csv": strings.ReplaceAll(plain, ",1,", ",1.5,")},
+			nil,
+			[]string{"numbers targets", "label y: numbers to predict"},
+		},
+		{
+			"more classes",
+			map[string]string{"a.csv": strings.Replace(plain, "50,f,0", "50,f,10", 1)},
+			nil,
+			[]string{
+				"3 classes",
+				`label y: 3 classes (data.positive, such as "= 0" or "> 0", makes two of them): 0, 1, 10`,
+			},
+		},
+		{
+			"labels in words",
+			map[string]string{"a.csv": strings.ReplaceAll(plain, ",1,", ",ill,")},
+			func(c *data.Config) { c.Positive = "ill" },
+			[]string{"2 classes", `label y: 2 of 4 rows are class 1 (data.positive = "ill")`},
+		},
+		{
+			"comparison of words",
+			map[string]string{"a.csv": strings.ReplaceAll(plain, ",1,", ",ill,")},
+			func(c *data.Config) { c.Positive = "> 0" },
+			[]string{`data.positive = "> 0": label "ill" (`},
+		},
+		{
+			"no comparison",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) { c.Positive = "> ill" },
+			[]string{`data.positive = "> ill": must be an operator`},
+		},
+		{
+			"a file a client",
+			map[string]string{"b.csv": plain, "a.csv": plain, "README.md": "x", "more.txt": "y"},
+			func(c *data.Config) { c.ClientColumn = ""; c.DropColumns = []string{"who"} },
+			[]string{"[a b] 4+4 of 3", "files that are left out: README.md, more.txt"},
+		},
+		{
+			"a site lacks a column",
+			map[string]string{"b.csv": plain, "a.csv": "y,age\n1,2\n0,3\n"},
+			func(c *data.Config) { c.ClientColumn = ""; c.DropColumns = []string{"who"} },
+			[]string{
+				"[a b] 2+4 of 4",
+				"columns without a value in the training samples of some clients (how many): sex (1)",
+			},
+		},
+		{
+			"test files",
+			map[string]string{
+				"train/a.csv": plain,
+				"train/b.csv": plain,
+				"test/a.csv":  strings.ReplaceAll(plain, "m", "x"),
+				"test/b.csv":  plain,
+			},
+			func(c *data.Config) {
+				c.ClientColumn, c.Split = "", "100/0/files"
+				c.DropColumns = []string{"who"}
+			},
+			[]string{
+				"[a b] 4+4 of 3, 2 classes, 8 test",
+				"files with test samples, by their names: test/a.csv, test/b.csv",
+				"categories that only validation or test samples have: sex = x",
+			},
+		},
+		{
+			"a central test file",
+			map[string]string{"train.csv": plain, "test.csv": "age,sex,y\n3,m,1\n"},
+			func(c *data.Config) { c.Split = "100/0/files" },
+			[]string{"[a b] 2+2 of 3, 2 classes, 1 test"},
+		},
+		{
+			"a row without a client",
+			map[string]string{"a.csv": plain + "1,m,1,NA\n"},
+			nil,
+			[]string{`a.csv line 6: no client (data.client_column); leave such rows out`},
+		},
+		{
+			"other data",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) { c.Name, c.Path = "fashion-small", "" },
+			[]string{
+				"data.label_column: fashion-small is no table, as csv is; leave it out",
+				"data.client_column: ",
+			},
+		},
+		{
+			"each client's own",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) { c.Normalize = "client" },
+			[]string{
+				"[-1 0 1]",
+				"(data.normalize = \"client\"); for them each client sends at most 18 bytes",
+			},
+		},
+		{
+			"nothing measured",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) { c.Impute = "several" },
+			[]string{`data.impute = "several": must be mean, drop or a number`},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := settest.Folder(t, tt.files)
+			path := dir
+			if len(tt.files) == 1 {
+				for name := range tt.files {
+					path = filepath.Join(dir, name)
+				}
+			}
+			cfg := data.Config{Name: "csv", Path: path, Split: "100/0/0", MinSamples: 1, IID: new(false),
+				TableConfig: data.TableConfig{LabelColumn: "y", ClientColumn: "who", Rare: 1},
+			}
+			if strings.Contains(tt.name, "missing values") || tt.name == "texts named" {
+				cfg.Rare = 2
+			}
+			if strings.Contains(tt.name, "by the") || strings.Contains(tt.name, "by a number") {
+				cfg.Rare = 1
+			}
+			if tt.set != nil {
+				tt.set(&cfg)
+			}
+			got := opened(t, cfg)
+			for _, want := range tt.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("%s\nhas no %s", got, want)
+				}
+			}
+		})
+	}
+}
+
+// opened describes a federation: its clients, notes and all inputs, or why it cannot be opened.
+func opened(t *testing.T, cfg data.Config) string {
+	t.Helper()
+	fed, err := data.Open(t.Context(), cfg)
+	if err != nil {
+		return err.Error()
+	}
+	var ids, sizes []string
+	var inputs strings.Builder
+	tests := fed.Test.Len()
+	for _, c := range fed.Clients {
+		ids, sizes = append(ids, c.ID), append(sizes, strconv.Itoa(c.Train.Len()))
+		tests += c.Test.Len()
+		x, _, _ := settest.Filled(t, fed, c.Train)
+		for row := range slices.Chunk(x, fed.C) {
+			fmt.Fprintln(&inputs, row)
+		}
+	}
+	return fmt.Sprintf("%v %s of %d, %d classes, %d test, %s targets\n%s\n%s", ids, strings.Join(sizes, "+"),
+		fed.C, fed.Classes, tests, fed.Target, strings.Join(fed.Notes, "\n"), inputs.String())
+}
+
+// TestNothingThere: paths and folders without tables.
+func TestNothingThere(t *testing.T) {
+	dir := settest.Folder(t, map[string]string{"empty.csv": "", "none/README.md": "x",
+		"lines.csv": "\n\n", "head.csv": "y,x\n",
+	})
+	for path, want := range map[string]string{
+		"empty.csv": "empty.csv: the file is empty",
+		"none":      "none: no .csv, .tsv, .data, .txt file of training samples in it",
+		"nowhere":   "no such file or folder",
+		"*.tsv":     "no .csv, .tsv, .data, .txt file of training samples",
+		"lines.csv": "lines.csv: there are no rows",
+		"head.csv":  `there is no column with values beside data.label_column = "y"`,
+	} {
+		cfg := data.Config{Name: "csv", Path: filepath.Join(dir, path), TableConfig: data.TableConfig{LabelColumn: "y"}}
+		if got := opened(t, cfg); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+	settest.Must(t, os.Remove(filepath.Join(dir, "empty.csv")))
+	settest.Must(t, os.Remove(filepath.Join(dir, "lines.csv")))
+	want := fmt.Sprintf("data.label_column = \"\": %s has no such column, but y, x", filepath.Join(dir, "head.csv"))
+	if got := opened(t, data.Config{Name: "csv", Path: filepath.Join(dir, "*.csv")}); !strings.Contains(got, want) {
+		t.Error(got)
+	}
+}
