@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/wheel"
 )
 
 // TestWheel installs a wheel of this system with pip in a fresh environment, without
@@ -21,7 +19,7 @@ func TestWheel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("packs and installs the program")
 	}
-	python := pythonWith("venv", "ensurepip", "numpy")
+	python := pythonWith("venv", "ensurepip", "numpy", "tomllib")
 	if python == "" {
 		t.Skip("no python3 here has venv and numpy; install Debian's python3-venv and python3-numpy to test wheels")
 	}
@@ -30,13 +28,14 @@ func TestWheel(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := filepath.Join("..", "..")
-	file, err := wheel.Wheel{
-		Project: filepath.Join(root, "tuners", "python"), License: filepath.Join(root, "LICENSE"),
-		Program: program, OS: runtime.GOOS, Arch: runtime.GOARCH,
-	}.Write(t.TempDir())
+	pack := exec.Command(python, filepath.Join(root, ".ci", "wheel"), "--project", filepath.Join(root, "tuners", "python"), "--license", filepath.Join(root, "LICENSE"),
+		"--program", program, "--os", runtime.GOOS, "--arch", runtime.GOARCH, "--out", t.TempDir())
+	pack.Stderr = os.Stderr
+	out, err := pack.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
+	file := strings.TrimSpace(string(out))
 	venv, empty := t.TempDir(), t.TempDir()
 	run := func(name string, args ...string) string {
 		t.Helper()

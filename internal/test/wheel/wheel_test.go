@@ -1,4 +1,5 @@
-package wheel_test
+// Package wheel tests the wheels that .ci/wheel writes.
+package wheel
 
 import (
 	"archive/zip"
@@ -11,6 +12,7 @@ import (
 	"net/mail"
 	"net/textproto"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,14 +20,33 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/wheel"
 )
 
 var (
-	root    = filepath.Join("..", "..", "..", "..")
+	root    = filepath.Join("..", "..", "..")
 	project = filepath.Join(root, "tuners", "python")
 )
+
+// pack runs .ci/wheel and returns the path that it prints.
+func pack(dir string, args ...string) (string, error) {
+	var problem strings.Builder
+	cmd := exec.Command("python3", append([]string{filepath.Join(root, ".ci", "wheel"), "--out", dir}, args...)...)
+	cmd.Stderr = &problem
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, problem.String())
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// TestMain skips the tests where no Python has tomllib, as 3.11 does.
+func TestMain(m *testing.M) {
+	if err := exec.Command("python3", "-c", "import tomllib").Run(); err != nil {
+		fmt.Println("no python3 of 3.11 or later here: wheels are not tested")
+		return
+	}
+	os.Exit(m.Run())
+}
 
 // write writes a wheel with a stand-in for the program.
 func write(t *testing.T, goos, arch string) string {
@@ -34,8 +55,8 @@ func write(t *testing.T, goos, arch string) string {
 	if err := os.WriteFile(program, []byte("the program"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := wheel.Wheel{Project: project, License: filepath.Join(root, "LICENSE"), Program: program, OS: goos, Arch: arch, Local: ".dev0+gab12"}
-	file, err := w.Write(t.TempDir())
+	file, err := pack(t.TempDir(), "--os", goos, "--arch", arch, "--program", program, "--project", project,
+		"--license", filepath.Join(root, "LICENSE"), "--local", ".dev0+gab12")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +134,10 @@ func TestMetadata(t *testing.T) {
 	info := "fedfast-" + version(t) + ".dev0+gab12.dist-info/"
 	head, readme, _ := strings.Cut(string(files[info+"METADATA"]), "\n\n")
 	for _, want := range []string{
-		"Metadata-Version: 2.4", "Name: fedfast", "Version: " + version(t) + ".dev0+gab12", "License-Expression: Apache-2.0",
-		"License-File: LICENSE", "Requires-Python: >=3.9", "Requires-Dist: numpy", `Requires-Dist: pandas; extra == "tables"`,
+		"Metadata-Version: 2.4", "Name: fedfast", "Version: " + version(t) + ".dev0+gab12",
+		"License-Expression: Apache-2.0",
+		"License-File: LICENSE", "Requires-Python: >=3.9", "Requires-Dist: numpy",
+		`Requires-Dist: pandas; extra == "tables"`,
 	} {
 		if !strings.Contains(head+"\n", want+"\n") {
 			t.Errorf("METADATA lacks %s:\n%s", want, head)
@@ -133,11 +156,13 @@ func TestMetadata(t *testing.T) {
 // TestStandards checks a wheel by the rules that package indexes and checkers of metadata apply.
 func TestStandards(t *testing.T) {
 	file := write(t, "linux", "amd64")
-	name := regexp.MustCompile(`^([A-Za-z0-9_]+)-([^-]+)-(py3)-(none)-([a-z0-9_.]+)\.whl$`).FindStringSubmatch(filepath.Base(file)) // PEP 427
+	name := regexp.MustCompile(`^([A-Za-z0-9_]+)-([^-]+)-(py3)-(none)-([a-z0-9_.]+)\.whl$`).
+		FindStringSubmatch(filepath.Base(file)) // PEP 427
 	if name == nil {
 		t.Fatalf("%s is no name of a wheel", file)
 	}
-	if !regexp.MustCompile(`^(0|[1-9]\d*)(\.(0|[1-9]\d*))*(\.dev\d+)?(\+[a-z0-9]+)?$`).MatchString(name[2]) { // PEP 440, canonical
+	canonical := regexp.MustCompile(`^(0|[1-9]\d*)(\.(0|[1-9]\d*))*(\.dev\d+)?(\+[a-z0-9]+)?$`) // PEP 440
+	if !canonical.MatchString(name[2]) {
 		t.Errorf("version %s", name[2])
 	}
 	files := contents(t, file)
@@ -147,7 +172,8 @@ func TestStandards(t *testing.T) {
 		once       []string // keys
 	}{
 		{"METADATA", "Name: " + name[1], []string{
-			"Metadata-Version", "Name", "Version", "Summary", "Description-Content-Type", "License-Expression", "Requires-Python", "Keywords",
+			"Metadata-Version", "Name", "Version", "Summary", "Description-Content-Type", "License-Expression",
+			"Requires-Python", "Keywords",
 		}},
 		{"WHEEL", "Wheel-Version: 1.0", []string{"Wheel-Version", "Generator", "Root-Is-Purelib"}},
 	} {
@@ -178,7 +204,8 @@ func TestStandards(t *testing.T) {
 			}
 		}
 		for _, link := range m.Header["Project-Url"] {
-			if label, url, found := strings.Cut(link, ", "); !found || label == "" || len(label) > 32 || !strings.HasPrefix(url, "https://") {
+			label, url, found := strings.Cut(link, ", ")
+			if !found || label == "" || len(label) > 32 || !strings.HasPrefix(url, "https://") {
 				t.Errorf("project URL %q", link)
 			}
 		}
@@ -194,7 +221,8 @@ func TestStandards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, link := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllSubmatch(page, -1) { // an index shows the page elsewhere
+		// An index shows the page elsewhere.
+		for _, link := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllSubmatch(page, -1) {
 			if !bytes.HasPrefix(link[1], []byte("https://")) {
 				t.Errorf("METADATA: the link %s leads nowhere on an index", link[1])
 			}
@@ -216,18 +244,22 @@ func TestEqualFilesGiveEqualBytes(t *testing.T) {
 }
 
 func TestBadProjectsAreRefused(t *testing.T) {
-	for _, c := range []struct{ toml, goos, want string }{
-		{"[project]\nname = 'x'\nversion = '1'\n", "plan9", "no wheel platform tag is known for plan9/amd64"},
-		{"[project]\nname = 'x'\n", "linux", "project.version must be set"},
-		{"[project]\nname = 'x'\nversion = '1'\nscripts = {}\n", "linux", "wheels have no place for project.scripts"},
-		{"[project\n", "linux", "pyproject.toml: toml: line"},
-		{"[project]\nname = 'x'\nversion = '1'\n", "linux", "README.md"},
+	for _, c := range []struct{ toml, goos, readme, want string }{
+		{"[project]\nname = 'x'\nversion = '1'\n", "plan9", "README.md", "no wheel platform tag is known for plan9/amd64"},
+		{"[project]\nname = 'x'\n", "linux", "README.md", "project.version must be set"},
+		{"[project]\nname = 'x'\nversion = '1'\nscripts = {}\n", "linux", "README.md", "no place for project.scripts"},
+		{"[project\n", "linux", "README.md", "pyproject.toml: "},
+		{"[project]\nname = 'x'\nversion = '1'\n", "linux", "no.md", "README.md"},
 	} {
 		dir, out := t.TempDir(), t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "pyproject.toml"), []byte(c.toml), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := wheel.Wheel{Project: dir, OS: c.goos, Arch: "amd64"}.Write(out)
+		if err := os.WriteFile(filepath.Join(dir, c.readme), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		program := filepath.Join(root, "LICENSE")
+		_, err := pack(out, "--project", dir, "--os", c.goos, "--arch", "amd64", "--program", program, "--license", program)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
