@@ -67,11 +67,12 @@ func Open(path string) (*File, error) {
 	case !strings.HasPrefix(string(head), "\x1f\x8b"):
 		return opened, nil
 	}
+	opened.packed = "gzip"
 	unpacked, err := gzip.NewReader(in)
 	if err != nil {
 		return nil, errors.Join(opened.named(err), f.Close())
 	}
-	opened.Reader, opened.left, opened.packed = unpacked, memory.Most(opened.size), "gzip"
+	opened.Reader, opened.left = unpacked, memory.Most(opened.size)
 	return opened, nil
 }
 

@@ -77,8 +77,8 @@ type column struct {
 
 // missing reports whether a text stands for no value.
 func (c *column) missing(text string) bool {
-	if own.IsMissing(text) {
-		return true
+	if len(c.cfg.Missing) == 0 || own.IsMissing(text) {
+		return own.IsMissing(text)
 	}
 	x, _ := number(text, c.cfg.Decimal)
 	return slices.ContainsFunc(c.cfg.Missing, func(m string) bool {

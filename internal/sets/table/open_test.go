@@ -326,7 +326,7 @@ func TestOddFiles(t *testing.T) {
 			"a type of no column",
 			map[string]string{"a.csv": plain},
 			func(c *data.Config) { c.Columns = map[string]any{"sexe": "number"} },
-			[]string{"data.columns.sexe: no such column that is used"},
+			[]string{"data.columns.sexe: no such column, or that of clients"},
 		},
 		{
 			"fixed",

@@ -173,8 +173,8 @@ var part = regexp.MustCompile(`(?i)[-_. ](training|train|testing|test|validation
 // decide chooses the types of the columns and says which they are.
 func (t *table) decide() error {
 	for name := range t.cfg.Columns {
-		if t.byName[name] == nil {
-			return fmt.Errorf("data.columns.%s: no such column that is used", oneline.Name(name))
+		if t.byName[name] == nil && !slices.Contains(t.cfg.DropColumns, name) {
+			return fmt.Errorf("data.columns.%s: no such column, or that of clients", oneline.Name(name))
 		}
 	}
 	var numbers, categories, doubts, empty []string

@@ -50,7 +50,7 @@ var mayHold = map[string]int{
 	"internal/fetch":                   937,
 	"internal/figure":                  1998,
 	"internal/finite":                  30,
-	"internal/formats":                 2243,
+	"internal/formats":                 2244,
 	"internal/key":                     355,
 	"internal/measure":                 333,
 	"internal/naming":                  30,
