@@ -10,7 +10,6 @@ import (
 
 	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/nn"
-	"github.com/fedfast/fedfast/tuners/host"
 )
 
 // Config says what [Run] measures. The zero value measures every suite.
@@ -36,7 +35,6 @@ type Config struct {
 	// number of passes of the suite fl; 0 means the usual number.
 	Precisions []nn.Precision
 	Passes     int
-	Tuners     host.Paths // where the suite tuner finds the built-in tuners
 	// Each, unless nil, gets the report after every row, so that it can be kept should the
 	// run not end. An error ends the run.
 	Each func(*Report) error
@@ -99,7 +97,6 @@ func suites() []suite {
 		{"nn-forward", "evaluation of the models", forwardRows, false},
 		{"layers", "training steps of single layers, such as attention, depthwise convolutions and norms; only when named", layerRows, true},
 		{"fl", "rounds of federated averaging, with one worker and with all", roundRows, false},
-		{"tuner", "calls to a tuner in its own process", tunerRows, false},
 		{"scale", "scaling with clients per round, total clients and parallel trials; small models", scaleRows, false},
 	}
 }

@@ -62,7 +62,6 @@ type Result struct {
 	Ratio            float64 `json:"ratio_to_torch,omitempty"`    // samples per second over those of the fastest entry of Torch, of whatever version, precision and form
 	Torch            []Rival `json:"torch,omitempty"`             // PyTorch, measured in turns with this row
 	Round            *Round  `json:"round,omitempty"`             // of suites fl and scale
-	P99              float64 `json:"p99_seconds,omitempty"`       // of a tuner's call, whose median is Seconds
 }
 
 // Rival is a PyTorch doing the same as a row.

@@ -14,35 +14,8 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/bench"
-	"github.com/fedfast/fedfast/cmd/fedfast/command"
 	"github.com/fedfast/fedfast/internal/figure"
 )
-
-// TestMain makes this test binary the program fedfast where a command is given.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
-		os.Exit(command.Main(os.Args[1:], os.Stdout, os.Stderr))
-	}
-	os.Exit(m.Run())
-}
-
-// TestRunTuner times a tuner that is this test binary.
-func TestRunTuner(t *testing.T) {
-	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"tuner"}, Quick: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, r := range report.Results {
-		names = append(names, r.Name)
-		if r.Seconds <= 0 || r.P99 < r.Seconds || r.GFLOPS != 0 {
-			t.Errorf("result %+v", r)
-		}
-	}
-	if got := strings.Join(names, " "); got != "launch plan-round observe-round" {
-		t.Errorf("rows %s", got)
-	}
-}
 
 // TestRunScale runs the small crowds and draws them.
 func TestRunScale(t *testing.T) {

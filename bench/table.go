@@ -158,15 +158,11 @@ func (r *Report) cells(x Result) []string {
 	if x.SamplesPerSecond > 0 {
 		samples = rate(x.SamplesPerSecond)
 	}
-	timed := duration(x.Seconds)
-	if x.P99 > 0 {
-		timed += ", p99 " + duration(x.P99)
-	}
 	cells := []string{x.Suite, x.Name, x.Shape, batch, optimizer}
 	if r.low() {
 		cells = append(cells, x.Precision)
 	}
-	cells = append(cells, strconv.Itoa(x.Threads), timed, gflops, fraction, bound, samples, fmt.Sprintf("%.0f %%", 100*x.Spread))
+	cells = append(cells, strconv.Itoa(x.Threads), duration(x.Seconds), gflops, fraction, bound, samples, fmt.Sprintf("%.0f %%", 100*x.Spread))
 	if r.low() {
 		cells = append(cells, ratio(x.Gain))
 	}

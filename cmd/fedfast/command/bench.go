@@ -191,9 +191,6 @@ func (o *benchOptions) run(ctx context.Context, a *app) (err error) {
 	}
 	o.config.Workers = a.workers
 	o.config.Each = func(report *bench.Report) error { return writeFile(o.report, asJSON(report)) }
-	if o.config.Tuners, err = a.paths(); err != nil {
-		return err
-	}
 	if o.against == "torch" {
 		defer func() {
 			for _, t := range o.config.Torch {
