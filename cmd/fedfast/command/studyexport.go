@@ -29,12 +29,11 @@ func newExport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "export STUDY...",
 		ValidArgsFunction: completeStudy,
-		Short:             "Export studies as CSV, JSON Lines or Parquet, or one to Optuna or TensorBoard",
+		Short:             "Export studies as CSV, JSON Lines or Parquet, or one to TensorBoard",
 		Long: "Export the tables of a study as CSV, JSON Lines or Parquet: all of them to the directory --out, or one\n" +
 			"to stdout or a file. Several studies, or a directory of --seeds, are one table, whose first columns are\n" +
 			"study and seed. The tables are also views of the SQLite database " + store.File + ":\n" +
 			strings.Join(store.Tables(), ", ") + ".\n\n" +
-			"--format optuna writes " + export.OptunaFile + " to --out, the log of an Optuna JournalStorage.\n" +
 			"--format tensorboard writes an event file per trial to the subdirectory " + export.TensorBoardFolder + " of --out.",
 		Example: "  fedfast study export fedavg fedprox scaffold --table rounds --out rounds.csv",
 		Args:    cobra.MinimumNArgs(1),
@@ -47,7 +46,7 @@ func newExport(a *app) *cobra.Command {
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args) }),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "csv", "output `FORMAT`: csv, jsonl, parquet, optuna or tensorboard (with --table, default: that of the file's name)")
+	f.StringVar(&o.format, "format", "csv", "output `FORMAT`: csv, jsonl, parquet or tensorboard (with --table, default: that of the file's name)")
 	f.StringVar(&o.table, "table", "", "export only this `TABLE`, to stdout or to the file --out")
 	f.IntVar(&o.after, "after", 0, "with --table, skip this number of rows")
 	f.IntVar(&o.limit, "limit", 0, "with --table, export at most this number of rows (0: all)")
@@ -56,11 +55,10 @@ func newExport(a *app) *cobra.Command {
 }
 
 func (o *exportOptions) validate() error {
-	trials := o.format == export.Optuna || o.format == export.TensorBoard
 	switch {
 	case !slices.Contains(export.Formats(), o.format):
 		return fmt.Errorf("--format %s: must be one of %s", o.format, strings.Join(export.Formats(), ", "))
-	case o.table != "" && trials:
+	case o.table != "" && o.format == export.TensorBoard:
 		return fmt.Errorf("--table %s: cannot be combined with --format %s, which exports trials", o.table, o.format)
 	case o.table != "" && !slices.Contains(store.Tables(), o.table):
 		return fmt.Errorf("--table %s: must be one of %s", o.table, strings.Join(store.Tables(), ", "))

@@ -23,9 +23,9 @@ const mostCode = 119000
 // blank lines, tests, generated files and internal/test. A change that raises one
 // lowers another by as much.
 var mayHold = map[string]int{
-	"bench":                            2883,
+	"bench":                            2738,
 	"bench/repro":                      4698,
-	"cmd":                              16507,
+	"cmd":                              16190,
 	"data":                             3049,
 	"data/sets":                        23,
 	"fl":                               9801,

@@ -39,19 +39,20 @@ func temporary() string {
 	return dir
 }
 
-// A study of random search becomes one that Optuna's dashboard opens.
+// A study of random search becomes files that TensorBoard shows.
 func ExampleStudy() {
 	dir := temporary()
 	defer func() { _ = os.RemoveAll(dir) }()
 	path, _ := tuned(dir)
-	files, err := export.Study(context.Background(), []string{path}, filepath.Join(dir, "out"), export.Optuna)
+	files, err := export.Study(context.Background(), []string{path}, filepath.Join(dir, "out"), export.TensorBoard)
 	if err != nil {
 		panic(err)
 	}
 	for _, file := range files {
-		fmt.Println(filepath.Base(file))
+		fmt.Println(filepath.Base(filepath.Dir(file)))
 	}
-	// Output: optuna.log
+	// Output: trial-000
+	// trial-001
 }
 
 func ExampleTable() {

@@ -1,6 +1,5 @@
 // Package export writes what studies have measured into files that other programs read:
-// tables as CSV, JSON Lines or Parquet, trials as the log of an Optuna study or as
-// TensorBoard's events, and what a model predicts. A study may be running meanwhile.
+// tables as CSV, JSON Lines or Parquet, trials as TensorBoard's events, and what a model predicts. A study may be running meanwhile.
 package export
 
 import (
@@ -13,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/export/internal/optuna"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/export/internal/tablefile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/export/internal/tensorboard"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -22,39 +20,29 @@ import (
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
-	"github.com/fedfast/fedfast/plugins"
-	"github.com/fedfast/fedfast/tuners"
 )
 
-// What a study is exported to whose trials are asked for, not its tables.
-const (
-	Optuna      = "optuna"      // a log of Optuna's JournalStorage
-	TensorBoard = "tensorboard" // a file of events for each trial
-)
+// TensorBoard is the format of an export of trials, not of tables: a file of events for each trial.
+const TensorBoard = "tensorboard"
 
-// The names of files and folders of exports.
-const (
-	OptunaFile        = "optuna.log"
-	TensorBoardFolder = "tensorboard"
-)
+// TensorBoardFolder is the folder of that export.
+const TensorBoardFolder = "tensorboard"
 
 // Formats returns the formats of Study: those of tables, which end the names of their
-// files, then Optuna and TensorBoard.
-func Formats() []string { return append(tablefile.Formats(), Optuna, TensorBoard) }
+// files, then TensorBoard.
+func Formats() []string { return append(tablefile.Formats(), TensorBoard) }
 
 // Study exports the studies in directories to files in the directory out, which it makes,
-// and returns their paths: each of store.Tables in a file of its own, or OptunaFile, or
-// below TensorBoardFolder a folder for each trial, both of one study. A directory without a
+// and returns their paths: each of store.Tables in a file of its own, or below
+// TensorBoardFolder a folder for each trial, of one study. A directory without a
 // study is an fs.ErrNotExist; one with a run where trials are asked for, or several where
 // they are, a *workdir.OtherError.
 func Study(ctx context.Context, dirs []string, out, format string) ([]string, error) {
-	switch trials := format == Optuna || format == TensorBoard; {
+	switch {
 	case !slices.Contains(Formats(), format):
 		return nil, unknown(format, Formats())
-	case trials && len(dirs) > 1:
+	case format == TensorBoard && len(dirs) > 1:
 		return nil, &workdir.OtherError{Err: fmt.Errorf("format %s: exports the trials of one study; give one of %s", format, strings.Join(dirs, ", "))}
-	case format == Optuna:
-		return exportOptuna(ctx, dirs[0], out)
 	case format == TensorBoard:
 		return exportEvents(ctx, dirs[0], out)
 	}
@@ -162,41 +150,6 @@ func expand(t *store.Table, name string) {
 	if name != "decisions" {
 		tablefile.Expand(t)
 	}
-}
-
-// exportOptuna writes a study's trials as a log of Optuna's.
-func exportOptuna(ctx context.Context, dir, out string) ([]string, error) {
-	v, about, err := view.Open(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = v.Close() }() // it was read only
-	if err := optuna.Check(about); err != nil {
-		return nil, &workdir.OtherError{Err: err}
-	}
-	adds, err := added(ctx, about.Config)
-	if err != nil {
-		return nil, err
-	}
-	if err := wholefile.Folder(out); err != nil {
-		return nil, err
-	}
-	path := filepath.Join(out, OptunaFile)
-	return []string{path}, wholefile.Stream(path, 0o644, func(w io.Writer) error { return optuna.Write(w, about, adds) })
-}
-
-// added are the dimensions that a built-in client tuner adds to the space.
-func added(ctx context.Context, c *config.Config) ([]tuners.Dim, error) {
-	builtin := plugins.Builtin()
-	for _, name := range []string{c.ClientTuner.Name, c.Tuner.Name} {
-		if t := builtin[name]; t != nil {
-			about, err := t.Describe(ctx)
-			if err != nil || len(about.Adds) > 0 {
-				return about.Adds, err
-			}
-		}
-	}
-	return nil, nil
 }
 
 // exportEvents writes the curves of a study's trials as TensorBoard's runs.
