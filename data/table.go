@@ -1,8 +1,10 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,11 +44,15 @@ type columnStats struct {
 	n, sum, square float64
 	counts         []float64 // of the values of a category
 	clients        int       // that have values
+	medians        []median  // of numbers, with data.impute = "median"
 }
 
+// median is the median of a client's numbers, and how many they are.
+type median struct{ value, n float64 }
+
 // statsOf returns what is measured of each column in views of one client.
-func statsOf(columns []Column, views ...View) []columnStats {
-	stats, x := make([]columnStats, len(columns)), make([]float32, len(columns))
+func (c *Config) statsOf(columns []Column, views ...View) []columnStats {
+	stats, x, numbers := make([]columnStats, len(columns)), make([]float32, len(columns)), make([][]float64, len(columns))
 	for k := range columns {
 		stats[k].counts = make([]float64, len(columns[k].Values))
 	}
@@ -65,7 +71,15 @@ func statsOf(columns []Column, views ...View) []columnStats {
 				}
 				s.sum += f
 				s.square += float64(f * f) // not fused
+				if columns[k].Gaps && c.Impute == ImputeMedian {
+					numbers[k] = append(numbers[k], f)
+				}
 			}
+		}
+	}
+	for k, all := range numbers {
+		if slices.Sort(all); len(all) > 0 {
+			stats[k].medians = []median{{(all[(len(all)-1)/2] + all[len(all)/2]) / 2, stats[k].n}}
 		}
 	}
 	return stats
@@ -74,9 +88,18 @@ func statsOf(columns []Column, views ...View) []columnStats {
 // join adds what another client sends.
 func (s *columnStats) join(o *columnStats) {
 	s.n, s.sum, s.square, s.clients = s.n+o.n, s.sum+o.sum, s.square+o.square, s.clients+o.clients
+	s.medians = append(s.medians, o.medians...)
 	for i, n := range o.counts {
 		s.counts[i] += n
 	}
+}
+
+// median returns the median of the clients' medians, each counted as often as the client has numbers.
+func (s *columnStats) median() float64 {
+	slices.SortFunc(s.medians, func(a, b median) int { return cmp.Compare(a.value, b.value) })
+	below := 0.0
+	i := slices.IndexFunc(s.medians, func(m median) bool { below += m.n; return 2*below >= s.n })
+	return s.medians[i].value
 }
 
 // sends returns the bytes that a client sends of a column: its sums, or its categories with their counts.
@@ -91,6 +114,9 @@ func (c *Config) sends(column *Column, s *columnStats) (bytes int) {
 		}
 	case c.Normalize == NormalizeGlobal || column.Gaps && c.Impute == ImputeMean && c.Normalize == NormalizeNone:
 		bytes = 3 * 8
+	}
+	if len(s.medians) > 0 {
+		bytes += 2 * 8
 	}
 	return bytes
 }
@@ -196,6 +222,8 @@ func (c *Config) encoder(columns []Column, all, own []columnStats) *encoder {
 		}
 		if fill, err := strconv.ParseFloat(c.Impute, 32); err == nil {
 			to.fill = float32(fill)
+		} else if len(s.medians) > 0 {
+			to.fill = float32(s.median())
 		}
 		if to.gap {
 			to.width++
@@ -207,10 +235,10 @@ func (c *Config) encoder(columns []Column, all, own []columnStats) *encoder {
 
 // encode makes inputs of the columns of a table by what is measured of the training samples.
 func (c *Config) encode(fed *Federation) error {
-	all, tested := statsOf(fed.Columns), statsOf(fed.Columns, fed.Test)
+	all, tested := c.statsOf(fed.Columns), c.statsOf(fed.Columns, fed.Test)
 	for i := range fed.Clients {
 		client, size := &fed.Clients[i], 0
-		own, rest := statsOf(fed.Columns, client.Train), statsOf(fed.Columns, client.Val, client.Test)
+		own, rest := c.statsOf(fed.Columns, client.Train), c.statsOf(fed.Columns, client.Val, client.Test)
 		for k := range fed.Columns {
 			all[k].join(&own[k])
 			tested[k].join(&rest[k])
@@ -223,7 +251,7 @@ func (c *Config) encode(fed *Federation) error {
 	c.told(fed, all, tested)
 	if c.Normalize == NormalizeClient {
 		return c.each(fed, func(client *Client) {
-			own := c.encoder(fed.Columns, all, statsOf(fed.Columns, client.Train))
+			own := c.encoder(fed.Columns, all, c.statsOf(fed.Columns, client.Train))
 			own.apply(map[source]source{}, &client.Train, &client.Val, &client.Test)
 		})
 	}

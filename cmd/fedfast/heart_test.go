@@ -15,7 +15,7 @@ import (
 )
 
 // TestHeartAsScikitLearn holds that a logistic regression of four hospitals' tables, trained by FedAvg with one
-// step a round on all samples of each, is that of scikit-learn 1.2.1 on the samples of all together: one-hot
+// step a round on all samples of each, equals scikit-learn 1.2.1 on the samples of all together: one-hot
 // categories (those of fewer than five training samples together), means for missing values with an indicator,
 // standardized by the training samples, LogisticRegression(C=1). Every third patient of a hospital is tested.
 func TestHeartAsScikitLearn(t *testing.T) {

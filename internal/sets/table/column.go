@@ -26,7 +26,7 @@ const (
 	fewTexts = 50
 	manyRows = 20
 	// maxTexts is how many different texts of a column are kept.
-	maxTexts = 1 << 16
+	maxTexts = 1 << 12
 	// fewNumbers is up to how many integers may be categories, and mostClasses up to how many labels are.
 	fewNumbers  = 10
 	mostClasses = 100

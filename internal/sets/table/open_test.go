@@ -225,6 +225,12 @@ func TestOddFiles(t *testing.T) {
 			[]string{"2 columns are 4 inputs", "[0 1 0 1]", "which are one input (how many): sex (2)"},
 		},
 		{
+			"missing values by the median",
+			map[string]string{"a.csv": "age,sex,y,who\n1,m,0,a\n3,f,1,a\n9,m,1,a\n100,m,1,b\n,f,0,b\n"},
+			func(c *data.Config) { c.Impute, c.Normalize = "median", "none" },
+			[]string{"[3 1 1 0]", "at most 34 bytes"},
+		},
+		{
 			"missing values by a number",
 			map[string]string{"a.csv": "age,sex,y,who\n1,m,0,a\n3,f,1,a\n9,m,1,b\n,f,0,b\n"},
 			func(c *data.Config) { c.Impute, c.Normalize = "-7", "none" },
@@ -477,7 +483,7 @@ func TestOddFiles(t *testing.T) {
 			"nothing measured",
 			map[string]string{"a.csv": plain},
 			func(c *data.Config) { c.Impute = "several" },
-			[]string{`data.impute = "several": must be mean, drop or a number`},
+			[]string{`data.impute = "several": must be mean, median, drop or a number`},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
